@@ -1,0 +1,162 @@
+# mq-tools.  GNU make.
+#
+#   make            build the tools into build/
+#   make demo       install what is missing, build, run the main job
+#   make check      the same for all tests
+#   make bench      compare with other tools, as ratios
+#   make lint       static checks of code, scripts and pages
+#   make install    PREFIX, DESTDIR, BINDIR, MANDIR and COMPDIR as usual
+#
+# CC, CFLAGS, CPPFLAGS, LDFLAGS and LDLIBS are the user's; ours come first, so
+# that the user's win.  SANITIZE=address,undefined builds in a tree of its
+# own.  WERROR=1 turns warnings into errors (CI does).
+
+VERSION	= 0.1.0
+
+PREFIX	?= /usr/local
+BINDIR	?= $(PREFIX)/bin
+MANDIR	?= $(PREFIX)/share/man
+COMPDIR	?= $(PREFIX)/share/bash-completion/completions
+
+CFLAGS	?= -O2 -g
+PKG_CONFIG ?= pkg-config
+
+TOOLS	= mq-publish mq-consume mq-stats
+PAGES	= $(wildcard man/*.1 man/*.7)
+
+# A flavour of build per sanitizer and compiler, so that none spoils another.
+comma	:= ,
+flavour	= $(if $(SANITIZE),-$(subst $(comma),-,$(SANITIZE)))$(if $(filter clang,$(CC)),-clang)
+B	= build$(flavour)
+
+WARN	= -Wall -Wextra -Wpedantic -Wshadow -Wstrict-prototypes \
+	  -Wmissing-prototypes -Wwrite-strings -Wpointer-arith -Wvla \
+	  -Wold-style-definition -Wformat=2 -Wno-format-nonliteral \
+	  -Wimplicit-fallthrough
+PKGS	= hiredis libbsd-overlay jansson
+MQ_CPPFLAGS = -D_GNU_SOURCE -DLIBBSD_OPENBSD_VIS -DMQ_VERSION='"$(VERSION)"' -Icommon -I$(B)
+MQ_CFLAGS = -std=c11 $(WARN) $(if $(WERROR),-Werror) \
+	  -fstack-protector-strong -fno-common $(PKG_CFLAGS)
+MQ_LDFLAGS = -Wl,-z,relro,-z,now -Wl,--as-needed
+PKG_CFLAGS := $(shell $(PKG_CONFIG) --cflags $(PKGS) 2>/dev/null)
+PKG_LIBS := $(shell $(PKG_CONFIG) --libs $(PKGS) 2>/dev/null)
+# libev has no pkg-config file.
+EV_LIBS	= -lev
+
+ifdef SANITIZE
+MQ_CFLAGS += -fsanitize=$(SANITIZE) -fno-omit-frame-pointer -fno-sanitize-recover=undefined
+MQ_LDFLAGS += -fsanitize=$(SANITIZE)
+else
+MQ_CPPFLAGS += $(if $(findstring -O0,$(CFLAGS)),,-U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2)
+endif
+
+COMPILE	= $(CC) $(MQ_CPPFLAGS) $(CPPFLAGS) $(MQ_CFLAGS) $(CFLAGS) -MMD -MP
+LINK	= $(CC) $(MQ_CFLAGS) $(CFLAGS) $(MQ_LDFLAGS) $(LDFLAGS)
+
+LUA	= $(wildcard common/lua/*.lua)
+COMMON	= $(patsubst common/%.c,$(B)/common/%.o,$(wildcard common/*.c)) \
+	  $(B)/common/lua.o
+SHARED	= $(B)/cmd/options.o
+CONSUME	= $(patsubst cmd/%.c,$(B)/cmd/%.o,$(wildcard cmd/consume*.c))
+UNITS	= $(patsubst tests/unit/%.c,$(B)/tests/%,$(wildcard tests/unit/*.c))
+
+all: $(TOOLS:%=$(B)/%)
+
+# --- building ---------------------------------------------------------------
+
+$(B)/common/libmq.a: $(COMMON)
+	$(AR) rcs $@ $?
+
+$(B)/%.o: %.c | prerequisites
+	@mkdir -p $(@D)
+	$(COMPILE) -c -o $@ $<
+
+# The Lua scripts are files of their own; here they become C strings.
+$(B)/lua.c: common/lua/embed.sh $(LUA)
+	@mkdir -p $(@D)
+	sh common/lua/embed.sh $(LUA) >$@.new
+	mv $@.new $@
+
+$(B)/common/lua.o: $(B)/lua.c
+	@mkdir -p $(@D)
+	$(COMPILE) -c -o $@ $<
+
+$(B)/mq-%: $(B)/cmd/mq-%.o $(SHARED) $(B)/common/libmq.a
+	$(LINK) -o $@ $(filter %.o,$^) $(B)/common/libmq.a $(PKG_LIBS) $(EV) $(LDLIBS)
+
+$(B)/mq-consume: EV = $(EV_LIBS)
+$(B)/mq-consume: $(CONSUME)
+
+$(B)/tests/%: $(B)/tests/unit/%.o $(B)/common/libmq.a
+	@mkdir -p $(@D)
+	$(LINK) -o $@ $< $(B)/common/libmq.a $(PKG_LIBS) -lcmocka $(LDLIBS)
+
+-include $(shell find $(B) -name '*.d' 2>/dev/null)
+
+# --- what must be installed ---------------------------------------------------
+
+.SECONDARY:
+.PHONY: all prerequisites deps demo check check-unit bench lint format \
+	install uninstall dist clean hdr-check
+
+prerequisites:
+	@tests/deps.sh --check build
+
+deps:
+	@tests/deps.sh --install build run test
+
+# --- running --------------------------------------------------------------------
+
+demo:
+	@tests/deps.sh --install build run
+	@$(MAKE) --no-print-directory -s all
+	@tests/demo.sh $(B)
+
+check:
+	@tests/deps.sh --install build run test
+	@$(MAKE) --no-print-directory all $(UNITS)
+	@MQ_BUILD=$(B) tests/run.sh $(UNITS)
+
+bench:
+	@tests/deps.sh --install build run bench
+	@$(MAKE) --no-print-directory -s all
+	@MQ_BUILD=$(B) CC="$(CC)" tests/bench/run.sh
+
+lint:
+	@tests/deps.sh --install build lint
+	@$(MAKE) --no-print-directory hdr-check
+	@tests/lint.sh
+
+# Every header compiles alone.
+hdr-check: $(B)/lua.c
+	@for h in common/*.h cmd/*.h; do \
+	    printf '#include "%s"\n' "$$h" | \
+	    $(CC) $(MQ_CPPFLAGS) -I. $(CPPFLAGS) $(MQ_CFLAGS) $(CFLAGS) \
+		-fsyntax-only -xc - || exit 1; done
+
+format:
+	clang-format -i cmd/*.[ch] common/*.[ch] tests/unit/*.[ch]
+
+# --- installing -------------------------------------------------------------------
+
+install: all
+	install -d $(DESTDIR)$(BINDIR) $(DESTDIR)$(MANDIR)/man1 \
+	    $(DESTDIR)$(MANDIR)/man7 $(DESTDIR)$(COMPDIR)
+	install -m 755 $(TOOLS:%=$(B)/%) $(DESTDIR)$(BINDIR)
+	install -m 644 $(filter %.1,$(PAGES)) $(DESTDIR)$(MANDIR)/man1
+	install -m 644 $(filter %.7,$(PAGES)) $(DESTDIR)$(MANDIR)/man7
+	for t in $(TOOLS); do \
+	    install -m 644 completions/mq.bash $(DESTDIR)$(COMPDIR)/$$t || exit 1; done
+
+uninstall:
+	rm -f $(TOOLS:%=$(DESTDIR)$(BINDIR)/%)
+	rm -f $(patsubst man/%,$(DESTDIR)$(MANDIR)/man1/%,$(filter %.1,$(PAGES)))
+	rm -f $(patsubst man/%,$(DESTDIR)$(MANDIR)/man7/%,$(filter %.7,$(PAGES)))
+	rm -f $(TOOLS:%=$(DESTDIR)$(COMPDIR)/%)
+
+dist:
+	git archive --format=tar.gz --prefix=mq-tools-$(VERSION)/ \
+	    -o mq-tools-$(VERSION).tar.gz HEAD
+
+clean:
+	rm -rf build build-*

@@ -1,0 +1,206 @@
+/*
+ * Work that takes several rounds with the server, or must wait for it, is
+ * done the plain way in a forked child, so that the loop is never blocked and
+ * the code is the same as in the tools that wait.  The child tells its result
+ * through a pipe and exits.
+ */
+#include <sys/prctl.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "consume.h"
+#include "redis.h"
+#include "say.h"
+
+/* Between two rounds of cleaning. */
+#define CLEAN_S 60.0
+
+static void
+on_exit_of_child(struct ev_loop *loop, ev_child *w, int events)
+{
+	struct aside *a = w->data;
+	struct aside_result result = {.status = -1};
+	ssize_t n;
+
+	(void)events;
+	ev_child_stop(loop, w);
+	do {
+		n = read(a->fd, &result, sizeof(result));
+	} while (n == -1 && errno == EINTR);
+	close(a->fd);
+	a->pid = 0;
+	if (n != (ssize_t)sizeof(result))
+		result = (struct aside_result){.status = -1};
+	a->done(a->c, &result);
+}
+
+static void
+be_a_child(struct consumer *c)
+{
+	const int caught[] = {SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGCHLD};
+	size_t i;
+	sigset_t none;
+
+	/* The handlers would write into the loop that we share. */
+	for (i = 0; i < sizeof(caught) / sizeof(caught[0]); i++)
+		signal(caught[i], SIG_DFL);
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	/* Ctrl-C is for the parent, which then tells us. */
+	setpgid(0, 0);
+	(void)c;
+}
+
+static void
+start(struct consumer *c, struct aside *a,
+    void (*work)(struct consumer *, struct aside_result *),
+    void (*done)(struct consumer *, const struct aside_result *))
+{
+	struct aside_result result = {0};
+	sigset_t all, old;
+	int fds[2];
+	pid_t pid;
+
+	if (a->pid != 0 || pipe2(fds, O_CLOEXEC) == -1)
+		return;
+	sigfillset(&all);
+	sigprocmask(SIG_SETMASK, &all, &old);
+	pid = fork();
+	if (pid == 0) {
+		be_a_child(c);
+		work(c, &result);
+		_exit(write(fds[1], &result, sizeof(result)) == -1);
+	}
+	sigprocmask(SIG_SETMASK, &old, NULL);
+	close(fds[1]);
+	if (pid == -1) {
+		close(fds[0]);
+		return;
+	}
+	a->c = c;
+	a->pid = pid;
+	a->fd = fds[0];
+	a->done = done;
+	ev_child_init(&a->child, on_exit_of_child, pid, 0);
+	a->child.data = a;
+	ev_child_start(c->loop, &a->child);
+}
+
+static void
+fail(struct aside_result *result, const struct mq_redis *r)
+{
+	result->status = r->status;
+	snprintf(result->error, sizeof(result->error), "%s", r->error);
+}
+
+static void
+do_wake(struct consumer *c, struct aside_result *result)
+{
+	result->status = mq_server_wake(&c->server, result->error,
+	    sizeof(result->error));
+}
+
+static void
+do_clean(struct consumer *c, struct aside_result *result)
+{
+	struct mq_redis r;
+
+	if (mq_redis_open(&r, &c->server) == -1 ||
+	    c->layout->clean(&r, c->opt->attempts, &result->cleaned) == -1)
+		fail(result, &r);
+	mq_redis_close(&r);
+}
+
+static void
+do_drained(struct consumer *c, struct aside_result *result)
+{
+	struct mq_redis r;
+
+	if (mq_redis_open(&r, &c->server) == -1 ||
+	    c->layout->drained(&r, c->opt->queues, c->opt->queue_count,
+		&result->drained) == -1)
+		fail(result, &r);
+	mq_redis_close(&r);
+}
+
+static void
+complain(struct consumer *c, const struct aside_result *result)
+{
+	if (result->status != 0 && result->error[0] != '\0' && !c->opt->quiet)
+		mq_say("%s", result->error);
+}
+
+static void
+woken(struct consumer *c, const struct aside_result *result)
+{
+	complain(c, result);
+}
+
+static void
+cleaned(struct consumer *c, const struct aside_result *result)
+{
+	const struct mq_cleaned *n = &result->cleaned;
+	double wait = CLEAN_S;
+
+	/* A round that failed says so only to those who want to know: the
+	 * link has its own troubles then, and there is a next round. */
+	if (c->opt->verbose)
+		complain(c, result);
+	if (result->status == 0 && n->next_ms >= 0 &&
+	    (double)n->next_ms / 1000 + 0.1 < wait)
+		wait = (double)n->next_ms / 1000 + 0.1;
+	c->next_clean = ev_now(c->loop) + wait;
+	if (result->status != 0 || n->connections == 0)
+		return;
+	if (c->opt->verbose || n->returned > 0 || n->rejected > 0)
+		mq_say("%ld dead %s cleaned up: %ld messages returned, %ld "
+		       "rejected",
+		    n->connections,
+		    n->connections == 1 ? "connection" : "connections",
+		    n->returned, n->rejected);
+}
+
+static void
+drained(struct consumer *c, const struct aside_result *result)
+{
+	complain(c, result);
+	if (result->status == 0 && result->drained &&
+	    TAILQ_EMPTY(&c->messages) && c->empty)
+		stop(c, STOP_SOON, c->exit_status, 0);
+}
+
+void
+aside_wake(struct consumer *c)
+{
+	start(c, &c->waker, do_wake, woken);
+}
+
+void
+aside_clean(struct consumer *c)
+{
+	start(c, &c->cleaner, do_clean, cleaned);
+}
+
+void
+aside_drained(struct consumer *c)
+{
+	start(c, &c->drainer, do_drained, drained);
+}
+
+void
+aside_end(struct consumer *c)
+{
+	struct aside *all[] = {&c->waker, &c->cleaner, &c->drainer};
+	size_t i;
+
+	for (i = 0; i < sizeof(all) / sizeof(all[0]); i++)
+		if (all[i]->pid != 0) {
+			kill(all[i]->pid, SIGKILL);
+			close(all[i]->fd);
+		}
+}

@@ -1,0 +1,273 @@
+/*
+ * Getting messages.  A claim is one script call per queue, in the order in
+ * which the queues were named; it takes what there is room for and never
+ * waits.  When the last one found nothing, the server tells us (CLIENT
+ * TRACKING) as soon as anything that the claims looked at has changed, and a
+ * timer tells when a delayed message falls due.  The tick looks once a
+ * second, too, for servers that do not allow the tracking.
+ */
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "consume.h"
+#include "exit.h"
+#include "message.h"
+#include "say.h"
+#include "xalloc.h"
+
+/* One claim takes about so much; a single message may be longer. */
+#define CLAIM_BYTES (1 << 20)
+/* How many messages may wait in the output's buffer. */
+#define PRINT_AHEAD 1000
+
+static void send_claim(struct consumer *);
+
+struct message *
+message_new(struct consumer *c, int queue, char *element, size_t len)
+{
+	struct message *m = mq_xcalloc(1, sizeof(*m));
+
+	*m = (struct message){.c = c,
+	    .queue = queue,
+	    .element = element,
+	    .len = len,
+	    .state = STATE_HELD};
+	TAILQ_INSERT_TAIL(&c->messages, m, link);
+	c->held++;
+	return m;
+}
+
+static int *
+state_count(struct consumer *c, enum state state)
+{
+	switch (state) {
+	case STATE_HELD:
+		return &c->held;
+	case STATE_RUNNING:
+		return &c->running;
+	default:
+		return &c->settling;
+	}
+}
+
+void
+message_state(struct message *m, enum state state)
+{
+	--*state_count(m->c, m->state);
+	m->state = state;
+	++*state_count(m->c, m->state);
+}
+
+void
+message_drop(struct message *m)
+{
+	--*state_count(m->c, m->state);
+	TAILQ_REMOVE(&m->c->messages, m, link);
+	mq_envelope_free(&m->envelope);
+	mq_buf_free(&m->changed);
+	free(m->element);
+	free(m);
+}
+
+static int
+claim_room(const struct consumer *c)
+{
+	const struct options *opt = c->opt;
+	long room;
+
+	if (opt->command == NULL)
+		room = c->out.len - c->out_start > CLAIM_BYTES ?
+			  0 :
+			  PRINT_AHEAD - c->held - c->running;
+	else
+		room = opt->slots - c->running - c->held + run_prefetch(c);
+	if (opt->limit > 0 && room > opt->limit - c->started - c->held)
+		room = opt->limit - c->started - c->held;
+	return room > 0 ? (int)room : 0;
+}
+
+static void
+take(struct consumer *c, redisReply *reply, int n)
+{
+	redisReply *element;
+	int i;
+
+	for (i = 1; i <= n; i++) {
+		element = reply->element[i];
+		/* The bytes become ours instead of being copied: a message
+		 * may be large. */
+		message_new(c, c->claim_queue, element->str, element->len);
+		element->str = NULL;
+	}
+	if (n > 0)
+		stop_active(c);
+}
+
+static void
+set_due_timer(struct consumer *c)
+{
+	double first = 0;
+	int i;
+
+	for (i = 0; i < c->opt->queue_count; i++)
+		if (c->due[i] != 0 && (first == 0 || c->due[i] < first))
+			first = c->due[i];
+	ev_timer_stop(c->loop, &c->due_timer);
+	if (first == 0)
+		return;
+	first -= ev_now(c->loop);
+	ev_timer_set(&c->due_timer, first > 0 ? first : 0, 0);
+	ev_timer_start(c->loop, &c->due_timer);
+}
+
+static void
+refused(struct consumer *c, const redisReply *reply)
+{
+	int status = mq_reply_status(reply->str);
+
+	if (status == MQ_EXIT_NOPERM || status == MQ_EXIT_WRONGTYPE) {
+		mq_say("%s: claim: %s", c->server.name, reply->str);
+		stop(c, STOP_SOON, status, 0);
+		return;
+	}
+	/* The tick tries again. */
+	if (!c->opt->quiet)
+		mq_say("%s: claim: %s; trying again", c->server.name,
+		    reply->str);
+	if (strncmp(reply->str, "READONLY", 8) == 0)
+		link_reset(c, reply->str);
+}
+
+static bool
+exhausted(const struct consumer *c, const redisReply *reply, int n)
+{
+	size_t bytes = 0;
+	int i;
+
+	for (i = 1; i <= n; i++)
+		bytes += reply->element[i]->len;
+	return n < c->claim_max && bytes < CLAIM_BYTES;
+}
+
+/* Every queue has been asked, or there is no more room. */
+static void
+pass_ended(struct consumer *c, bool all_empty)
+{
+	c->empty = all_empty;
+	set_due_timer(c);
+	if (c->claim_again || !all_empty)
+		claim_more(c);
+	stop_check(c);
+}
+
+static void
+on_claimed(void *arg, redisReply *reply)
+{
+	struct consumer *c = arg;
+	bool all_taken;
+	int64_t due_ms;
+	int n;
+
+	c->claiming = false;
+	if (reply == NULL)
+		return;
+	if (reply->type == REDIS_REPLY_ERROR) {
+		refused(c, reply);
+		return;
+	}
+	n = c->layout->claimed(reply, &due_ms);
+	if (n == -1) {
+		link_reset(c, "claim: a reply that makes no sense");
+		return;
+	}
+	all_taken = exhausted(c, reply, n);
+	take(c, reply, n);
+	c->due[c->claim_queue] =
+	    due_ms < 0 ? 0 : ev_now(c->loop) + (double)due_ms / 1000;
+	if (c->stop >= STOP_SOON)
+		settle_held(c);
+	else
+		run_held(c);
+	if (all_taken && c->claim_queue + 1 < c->opt->queue_count &&
+	    c->stop == STOP_NOT && c->link == LINK_UP &&
+	    (c->claim_max = claim_room(c)) > 0) {
+		c->claim_queue++;
+		send_claim(c);
+		return;
+	}
+	pass_ended(c,
+	    all_taken && c->claim_queue + 1 == c->opt->queue_count);
+}
+
+static void
+send_claim(struct consumer *c)
+{
+	struct mq_command cmd = {0};
+
+	c->claiming = true;
+	c->moves++;
+	c->layout->claim(&c->session, c->claim_queue, c->claim_max,
+	    CLAIM_BYTES, &cmd);
+	mq_async_send(&c->main, &cmd, on_claimed, c);
+	mq_command_free(&cmd);
+}
+
+void
+claim_more(struct consumer *c)
+{
+	if (c->link != LINK_UP || c->claiming || c->stop != STOP_NOT)
+		return;
+	c->claim_max = claim_room(c);
+	if (c->claim_max == 0)
+		return;
+	c->claim_again = false;
+	c->empty = false;
+	c->claim_queue = 0;
+	send_claim(c);
+}
+
+void
+claim_wake(struct consumer *c)
+{
+	c->claim_again = true;
+	claim_more(c);
+}
+
+static void
+on_due(struct ev_loop *loop, ev_timer *w, int events)
+{
+	(void)loop;
+	(void)events;
+	claim_wake(w->data);
+}
+
+void
+claim_init(struct consumer *c)
+{
+	TAILQ_INIT(&c->messages);
+	c->due = mq_xcalloc((size_t)c->opt->queue_count, sizeof(*c->due));
+	ev_timer_init(&c->due_timer, on_due, 0, 0);
+	c->due_timer.data = c;
+}
+
+void
+message_say(const struct message *m, const char *fmt, ...)
+{
+	const char *queue = m->c->opt->queues[m->queue];
+	va_list ap;
+	char *text;
+	int n;
+
+	va_start(ap, fmt);
+	n = vasprintf(&text, fmt, ap);
+	va_end(ap);
+	if (n == -1)
+		return;
+	if (m->id[0] != '\0')
+		mq_say("%s: %s: %s", queue, m->id, text);
+	else
+		mq_say("%s: %s", queue, text);
+	free(text);
+}

@@ -1,0 +1,238 @@
+/*
+ * The environment of a script: the caller's, without what an outer consumer
+ * put there, and for each message MQ_* and, for old scripts, RQ's RQ_*.
+ * Nothing that a message says can make a name of its own: its headers only
+ * ever become MQ_HEADER_…, and traceparent becomes TRACEPARENT.
+ */
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "consume.h"
+#include "message.h"
+#include "xalloc.h"
+
+extern char **environ;
+
+#define RQ_VERSION "3.0.0"
+
+/* Whether a variable of the caller's is one that we set. */
+static bool
+ours(const char *variable)
+{
+	static const char *const names[] = {"MQ_ID=", "MQ_QUEUE=",
+	    "MQ_ATTEMPT=", "MQ_ATTEMPTS=", "MQ_WRITE=", "MQ_READ=",
+	    "MQ_HEADER_", "MQ_PARAM1=", "MQ_PARAM2=", "MQ_PARAM3=",
+	    "MQ_PARAM4=", "TRACEPARENT="};
+	size_t i;
+
+	if (strncmp(variable, "RQ_", 3) == 0)
+		return strncmp(variable, "RQ_ENV=", 7) != 0;
+	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (strncmp(variable, names[i], strlen(names[i])) == 0)
+			return true;
+	return false;
+}
+
+static void
+put(struct mq_buf *text, const char *name, const char *value)
+{
+	mq_buf_addstr(text, name);
+	mq_buf_add(text, "=", 1);
+	mq_buf_add(text, value, strlen(value) + 1);
+}
+
+static void
+put_long(struct mq_buf *text, const char *name, long value)
+{
+	char number[24];
+
+	snprintf(number, sizeof(number), "%ld", value);
+	put(text, name, number);
+}
+
+/* name=prefix middle suffix */
+static void
+put_url(struct mq_buf *text, const char *name, const char *host,
+    const char *queue, const char *id)
+{
+	mq_buf_addstr(text, name);
+	mq_buf_addstr(text, "=http://");
+	mq_buf_addstr(text, host);
+	mq_buf_addstr(text, "/");
+	if (queue != NULL) {
+		mq_buf_addstr(text, "q/");
+		mq_buf_addstr(text, queue);
+		mq_buf_addstr(text, "/");
+	}
+	mq_buf_addstr(text, id);
+	mq_buf_add(text, "", 1);
+}
+
+/* Every value of a header, joined as HTTP does; none when one has a NUL. */
+static bool
+join_values(struct mq_buf *text, json_t *values)
+{
+	json_t *value;
+	size_t i;
+
+	json_array_foreach(values, i, value) {
+		if (strlen(json_string_value(value)) !=
+		    json_string_length(value))
+			return false;
+		if (i > 0)
+			mq_buf_addstr(text, ", ");
+		mq_buf_add(text, json_string_value(value),
+		    json_string_length(value));
+	}
+	mq_buf_add(text, "", 1);
+	return true;
+}
+
+static void
+put_header(struct mq_buf *text, const char *name, json_t *values)
+{
+	size_t start = text->len;
+	const char *p;
+	char ch;
+
+	if (strcasecmp(name, "traceparent") == 0) {
+		mq_buf_addstr(text, "TRACEPARENT");
+	} else {
+		mq_buf_addstr(text, "MQ_HEADER_");
+		for (p = name; *p != '\0'; p++) {
+			ch = '_';
+			if (isascii((unsigned char)*p) &&
+			    isalnum((unsigned char)*p))
+				ch = (char)toupper((unsigned char)*p);
+			mq_buf_add(text, &ch, 1);
+		}
+	}
+	mq_buf_add(text, "=", 1);
+	if (!json_is_array(values) || json_array_size(values) == 0 ||
+	    !join_values(text, values))
+		text->len = start;
+}
+
+static void
+put_headers(struct mq_buf *text, const struct mq_envelope *e)
+{
+	const char *name;
+	json_t *values;
+
+	if (!json_is_object(e->headers))
+		return;
+	json_object_foreach(e->headers, name, values)
+		put_header(text, name, values);
+}
+
+static void
+put_params(struct mq_buf *text, const struct mq_envelope *e)
+{
+	static const char *const names[4][3] = {
+	    {MQ_HEADER_PARAM "1", "MQ_PARAM1", "RQ_PARAM1"},
+	    {MQ_HEADER_PARAM "2", "MQ_PARAM2", "RQ_PARAM2"},
+	    {MQ_HEADER_PARAM "3", "MQ_PARAM3", "RQ_PARAM3"},
+	    {MQ_HEADER_PARAM "4", "MQ_PARAM4", "RQ_PARAM4"}};
+	const char *value;
+	int i;
+
+	for (i = 0; i < 4; i++) {
+		value = mq_envelope_get(e, names[i][0]);
+		if (value == NULL)
+			value = "";
+		put(text, names[i][1], value);
+		put(text, names[i][2], value);
+	}
+}
+
+static void
+put_rq(struct mq_buf *text, const struct consumer *c, const struct message *m,
+    const char *real, const char *dir)
+{
+	const char *queue = c->opt->queues[m->queue];
+	char host[256] = "localhost";
+
+	gethostname(host, sizeof(host) - 1);
+	put(text, "RQ_VER", RQ_VERSION);
+	put(text, "RQ_SCRIPT", c->script);
+	put(text, "RQ_REALSCRIPT", real);
+	put(text, "RQ_MSG_DIR", dir);
+	put(text, "RQ_MSG_ID", m->id);
+	put_url(text, "RQ_FULL_MSG_ID", host, queue, m->id);
+	put_url(text, "RQ_ORIG_MSG_ID", host, queue, m->id);
+	put_url(text, "RQ_DEST", host, queue, "");
+	put(text, "RQ_DEST_QUEUE", queue);
+	put_url(text, "RQ_HOST", host, NULL, "");
+	put(text, "RQ_PORT", "80");
+	put_long(text, "RQ_COUNT", m->attempts);
+	put(text, "RQ_WRITE", "3");
+	put(text, "RQ_PIPE", "3");
+	put(text, "RQ_READ", "4");
+}
+
+static void
+put_mq(struct mq_buf *text, const struct consumer *c, const struct message *m)
+{
+	put(text, "MQ_ID", m->id);
+	put(text, "MQ_QUEUE", c->opt->queues[m->queue]);
+	put_long(text, "MQ_ATTEMPT", m->attempts + 1);
+	put_long(text, "MQ_ATTEMPTS", c->opt->attempts);
+	put(text, "MQ_WRITE", "3");
+	put(text, "MQ_READ", "4");
+}
+
+static size_t
+strings_in(const struct mq_buf *text)
+{
+	size_t i, n = 0;
+
+	for (i = 0; i < text->len; i++)
+		n += text->data[i] == '\0';
+	return n;
+}
+
+char **
+env_for(struct consumer *c, const struct message *m, const char *real,
+    const char *dir)
+{
+	struct mq_buf *text = &c->env_text;
+	size_t i, n;
+	char *p;
+
+	mq_buf_clear(text);
+	put_mq(text, c, m);
+	put_rq(text, c, m, real, dir);
+	put_params(text, &m->envelope);
+	put_headers(text, &m->envelope);
+	n = strings_in(text);
+	c->env = mq_xreallocarray(c->env, c->env_base + n + 1, sizeof(*c->env));
+	for (p = text->data, i = 0; i < n; i++, p += strlen(p) + 1)
+		c->env[c->env_base + i] = p;
+	c->env[c->env_base + n] = NULL;
+	return c->env;
+}
+
+void
+env_init(struct consumer *c)
+{
+	size_t n;
+
+	for (n = 0; environ[n] != NULL; n++)
+		;
+	c->env = mq_xcalloc(n + 2, sizeof(*c->env));
+	c->env_base = 0;
+	for (n = 0; environ[n] != NULL; n++)
+		if (!ours(environ[n]))
+			c->env[c->env_base++] = environ[n];
+	if (getenv("RQ_ENV") == NULL)
+		c->env[c->env_base++] = (char *)(uintptr_t)"RQ_ENV=production";
+}
+
+void
+env_end(struct consumer *c)
+{
+	free(c->env);
+	mq_buf_free(&c->env_text);
+}

@@ -1,0 +1,512 @@
+/*
+ * The link to the server: two connections, one for commands and one that
+ * hears which keys have changed; the lease, which a heartbeat keeps; joining
+ * under a new name or, after a lost connection, again under the old one.
+ *
+ *	down -> opening -> (wake: CLIENT ID, SUBSCRIBE; main: CLIENT TRACKING,
+ *	renew or join, what does the server hold for us?) -> up
+ *
+ * The lease is ours for LEASE_USE seconds after the last good renewal was
+ * sent, by the boot time clock, which goes on while this process is stopped
+ * or the machine sleeps.  The server keeps it longer (lease_ms), so that the
+ * scripts are killed before anybody else can get their messages.
+ */
+#include <time.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "consume.h"
+#include "exit.h"
+#include "say.h"
+
+#define LEASE_USE     45.0
+#define TICK	      1.0
+#define OPEN_TIMEOUT  5.0
+#define REPLY_TIMEOUT 20.0
+#define RETRY_MIN     0.05
+#define RETRY_MAX     5.0
+
+static double
+boot_time(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_BOOTTIME, &ts);
+	return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
+}
+
+/* A name that nobody has had; one that lost its lease is never used again. */
+static void
+new_name(struct consumer *c)
+{
+	char random[7];
+
+	mq_id_random(&c->ids, random, 6);
+	snprintf(c->connection, sizeof(c->connection), "%s-%s", c->opt->tag,
+	    random);
+	mq_id_random(&c->ids, random, 6);
+	snprintf(c->name, sizeof(c->name), "%s-%s", c->opt->tag, random);
+	c->joined = false;
+}
+
+static void
+lease_lost(struct consumer *c, const char *why)
+{
+	mq_say("%s: lease lost: %s", c->connection, why);
+	settle_lost(c);
+	new_name(c);
+	c->next_clean = 0;
+}
+
+bool
+link_lease_held(struct consumer *c)
+{
+	if (!c->joined || boot_time() - c->lease_sent < LEASE_USE)
+		return true;
+	lease_lost(c, "no heartbeat got through for 45 seconds");
+	/* Up or not, it has to join under its new name. */
+	link_reset(c, "rejoining");
+	return false;
+}
+
+/* --- joining ---------------------------------------------------------------- */
+
+static void
+link_up(struct consumer *c)
+{
+	c->link = LINK_UP;
+	c->retry_s = RETRY_MIN;
+	if (c->ever_joined && c->opt->verbose)
+		mq_say("%s: connected as %s", c->server.name, c->connection);
+	c->joined = true;
+	c->ever_joined = true;
+	settle_unsent(c);
+	if (c->stop >= STOP_SOON)
+		settle_held(c);
+	else
+		run_held(c);
+	claim_wake(c);
+	stop_check(c);
+}
+
+/* An error while joining: for good at the first time, else tried again. */
+static void
+join_refused(struct consumer *c, const redisReply *reply)
+{
+	if (!c->ever_joined) {
+		mq_say("%s: %s", c->server.name, reply->str);
+		c->exit_status = mq_reply_status(reply->str);
+		c->leaving = true;
+		ev_break(c->loop, EVBREAK_ALL);
+		return;
+	}
+	link_reset(c, reply->str);
+}
+
+/* One of the replies that the link waits for.  False: no more of this join. */
+static bool
+join_reply(struct consumer *c, const redisReply *reply)
+{
+	if (reply == NULL || c->link != LINK_OPENING)
+		return false;
+	if (reply->type == REDIS_REPLY_ERROR) {
+		join_refused(c, reply);
+		return false;
+	}
+	return true;
+}
+
+static void
+one_less(struct consumer *c)
+{
+	if (--c->replies_wanted == 0)
+		link_up(c);
+}
+
+static void
+on_join_step(void *arg, redisReply *reply)
+{
+	struct consumer *c = arg;
+
+	if (join_reply(c, reply))
+		one_less(c);
+}
+
+struct held_request {
+	struct consumer *c;
+	int queue;
+};
+
+static void
+on_held(void *arg, redisReply *reply)
+{
+	struct held_request *q = arg;
+	struct consumer *c = q->c;
+	int queue = q->queue;
+
+	free(q);
+	if (!join_reply(c, reply))
+		return;
+	if (reply->type == REDIS_REPLY_ARRAY)
+		settle_reconcile(c, queue, reply);
+	one_less(c);
+}
+
+static void
+ask_held(struct consumer *c, int queue)
+{
+	struct held_request *q = malloc(sizeof(*q));
+	struct mq_command cmd = {0};
+
+	if (q == NULL)
+		mq_die(MQ_EXIT_AGAIN, "out of memory");
+	*q = (struct held_request){c, queue};
+	c->layout->held(&c->session, queue, &cmd);
+	mq_async_send(&c->main, &cmd, on_held, q);
+	mq_command_free(&cmd);
+}
+
+static void
+join(struct consumer *c)
+{
+	struct mq_command cmd = {0};
+	int step, i;
+
+	c->lease_sent = boot_time();
+	c->replies_wanted = c->opt->queue_count;
+	for (step = 0; c->layout->join(&c->session, step, &cmd); step++) {
+		c->replies_wanted++;
+		mq_async_send(&c->main, &cmd, on_join_step, c);
+	}
+	mq_command_free(&cmd);
+	for (i = 0; i < c->opt->queue_count; i++)
+		ask_held(c, i);
+}
+
+static void
+on_rejoin(void *arg, redisReply *reply)
+{
+	struct consumer *c = arg;
+
+	if (!join_reply(c, reply))
+		return;
+	if (!c->layout->renewed(reply))
+		lease_lost(c, "the heartbeat had expired");
+	join(c);
+}
+
+static void
+send_renewal(struct consumer *c, mq_async_fn *fn, void *arg)
+{
+	struct mq_command cmd = {0};
+	int step;
+
+	for (step = 0; c->layout->renew(&c->session, step, &cmd); step++)
+		mq_async_send(&c->main, &cmd, step == 0 ? fn : NULL, arg);
+	mq_command_free(&cmd);
+}
+
+static void
+on_tracking(void *arg, redisReply *reply)
+{
+	struct consumer *c = arg;
+
+	if (reply == NULL || reply->type != REDIS_REPLY_ERROR)
+		return;
+	if (!c->opt->quiet)
+		mq_say("%s: CLIENT TRACKING: %s; looking for messages once a "
+		       "second instead",
+		    c->server.name, reply->str);
+}
+
+static void
+on_changed(void *arg, redisReply *reply)
+{
+	struct consumer *c = arg;
+
+	if (reply != NULL && c->link == LINK_UP && reply->elements == 3 &&
+	    reply->element[0]->type == REDIS_REPLY_STRING &&
+	    strcmp(reply->element[0]->str, "message") == 0)
+		claim_wake(c);
+}
+
+/* The wake connection is there: main can ask for its news to be sent to it. */
+static void
+on_wake_id(void *arg, redisReply *reply)
+{
+	struct consumer *c = arg;
+	struct mq_command cmd = {0};
+
+	if (reply == NULL || c->link != LINK_OPENING)
+		return;
+	if (reply->type == REDIS_REPLY_INTEGER) {
+		mq_async_subscribe(&c->wake, "__redis__:invalidate",
+		    on_changed, c);
+		mq_command_plain(&cmd, "CLIENT");
+		mq_command_str(&cmd, "TRACKING");
+		mq_command_str(&cmd, "ON");
+		mq_command_str(&cmd, "REDIRECT");
+		mq_command_int(&cmd, reply->integer);
+		mq_async_send(&c->main, &cmd, on_tracking, c);
+		mq_command_free(&cmd);
+	} else {
+		on_tracking(c, reply);
+	}
+	if (c->joined)
+		send_renewal(c, on_rejoin, c);
+	else
+		join(c);
+}
+
+static void
+link_open(struct consumer *c)
+{
+	struct mq_command cmd = {0};
+	const char *why;
+
+	c->link = LINK_OPENING;
+	c->opened_at = ev_now(c->loop);
+	c->renewal_sent = 0;
+	if (mq_async_open(&c->main, &c->server, &why) == -1 ||
+	    mq_async_open(&c->wake, &c->server, &why) == -1) {
+		link_reset(c, why);
+		return;
+	}
+	mq_command_plain(&cmd, "CLIENT");
+	mq_command_str(&cmd, "ID");
+	mq_async_send(&c->wake, &cmd, on_wake_id, c);
+	mq_command_free(&cmd);
+}
+
+static void
+on_retry(struct ev_loop *loop, ev_timer *w, int events)
+{
+	struct consumer *c = w->data;
+
+	(void)loop;
+	(void)events;
+	/* The private server may have died: whoever needs it starts it. */
+	if (c->server.url.kind == MQ_URL_PRIVATE)
+		aside_wake(c);
+	link_open(c);
+}
+
+void
+link_reset(struct consumer *c, const char *why)
+{
+	double wait = c->retry_s;
+
+	if (c->link == LINK_DOWN)
+		return;
+	if (c->link == LINK_UP && !c->opt->quiet && !c->leaving)
+		mq_say("%s: %s; reconnecting", c->server.name, why);
+	else if (c->opt->verbose)
+		mq_say("%s: %s", c->server.name, why);
+	c->link = LINK_DOWN;
+	c->claiming = false;
+	mq_async_close(&c->main);
+	mq_async_close(&c->wake);
+	if (c->leaving) {
+		ev_break(c->loop, EVBREAK_ALL);
+		return;
+	}
+	c->retry_s = wait * 2 < RETRY_MAX ? wait * 2 : RETRY_MAX;
+	ev_timer_stop(c->loop, &c->retry);
+	ev_timer_set(&c->retry, wait, 0);
+	ev_timer_start(c->loop, &c->retry);
+}
+
+static void
+on_down(void *arg, const char *why)
+{
+	link_reset(arg, why);
+}
+
+/* --- the lease -------------------------------------------------------------- */
+
+static void
+on_renewed(void *arg, redisReply *reply)
+{
+	struct consumer *c = arg;
+	double sent = c->renewal_sent;
+
+	c->renewal_sent = 0;
+	if (reply == NULL || c->link != LINK_UP)
+		return;
+	if (reply->type == REDIS_REPLY_ERROR) {
+		if (!c->opt->quiet)
+			mq_say("%s: heartbeat: %s; trying again",
+			    c->server.name, reply->str);
+		return;
+	}
+	if (c->layout->renewed(reply)) {
+		c->lease_sent = sent;
+		return;
+	}
+	lease_lost(c, "the heartbeat had expired");
+	c->link = LINK_OPENING;
+	c->opened_at = ev_now(c->loop);
+	join(c);
+}
+
+struct audit {
+	struct consumer *c;
+	int queue;
+	unsigned long moves;
+};
+
+static void
+on_count(void *arg, redisReply *reply)
+{
+	struct audit *a = arg;
+	struct consumer *c = a->c;
+	struct message *m;
+	long long ours = 0;
+	int queue = a->queue;
+	bool still = a->moves == c->moves && c->link == LINK_UP;
+
+	free(a);
+	if (!still || reply == NULL || reply->type != REDIS_REPLY_INTEGER)
+		return;
+	TAILQ_FOREACH(m, &c->messages, link)
+		ours += m->queue == queue && !m->lost;
+	if (ours != reply->integer)
+		link_reset(c, "it holds other messages for us than we have");
+}
+
+/*
+ * A command of a connection that we gave up may be carried out after we have
+ * compared, when the server was stalled.  So we count now and then, while
+ * nothing is moving.
+ */
+static void
+audit(struct consumer *c)
+{
+	struct mq_command cmd = {0};
+	struct audit *a;
+	int i;
+
+	if (c->claiming || c->settling > 0)
+		return;
+	for (i = 0; i < c->opt->queue_count; i++) {
+		a = malloc(sizeof(*a));
+		if (a == NULL)
+			break;
+		*a = (struct audit){c, i, c->moves};
+		c->layout->held_count(&c->session, i, &cmd);
+		mq_async_send(&c->main, &cmd, on_count, a);
+	}
+	mq_command_free(&cmd);
+}
+
+static void
+keep_lease(struct consumer *c)
+{
+	double now = boot_time();
+
+	if (c->renewal_sent == 0) {
+		c->renewal_sent = now;
+		send_renewal(c, on_renewed, c);
+	} else if (now - c->renewal_sent > REPLY_TIMEOUT) {
+		link_reset(c, "no answer for 20 seconds");
+	}
+}
+
+static void
+on_tick(struct ev_loop *loop, ev_timer *w, int events)
+{
+	struct consumer *c = w->data;
+
+	(void)events;
+	if (c->leaving || !link_lease_held(c))
+		return;
+	if (c->link == LINK_OPENING &&
+	    ev_now(loop) - c->opened_at > OPEN_TIMEOUT)
+		link_reset(c, "no answer while connecting");
+	if (c->link != LINK_UP)
+		return;
+	keep_lease(c);
+	if (c->link != LINK_UP)
+		return;
+	audit(c);
+	settle_unsent(c);
+	run_tick(c);
+	claim_wake(c);
+	if (c->opt->clean && ev_now(loop) >= c->next_clean)
+		aside_clean(c);
+	stop_check(c);
+}
+
+/* --- leaving ---------------------------------------------------------------- */
+
+static void
+on_left(void *arg, redisReply *reply)
+{
+	struct consumer *c = arg;
+
+	(void)reply;
+	if (--c->replies_wanted <= 0)
+		ev_break(c->loop, EVBREAK_ALL);
+}
+
+static void
+on_leave_timeout(struct ev_loop *loop, ev_timer *w, int events)
+{
+	(void)w;
+	(void)events;
+	ev_break(loop, EVBREAK_ALL);
+}
+
+void
+link_leave(struct consumer *c)
+{
+	struct mq_command cmd = {0};
+	int step;
+
+	ev_timer_stop(c->loop, &c->retry);
+	if (c->link != LINK_UP) {
+		ev_break(c->loop, EVBREAK_ALL);
+		return;
+	}
+	for (step = 0; c->layout->leave(&c->session, step, &cmd); step++)
+		;
+	c->replies_wanted = step;
+	for (step = 0; c->layout->leave(&c->session, step, &cmd); step++)
+		mq_async_send(&c->main, &cmd, on_left, c);
+	mq_command_free(&cmd);
+	ev_set_cb(&c->retry, on_leave_timeout);
+	ev_timer_set(&c->retry, OPEN_TIMEOUT, 0);
+	ev_timer_start(c->loop, &c->retry);
+}
+
+void
+link_start(struct consumer *c)
+{
+	struct mq_async init = {.loop = c->loop, .down = on_down, .arg = c};
+
+	new_name(c);
+	c->session = (struct mq_session){.connection = c->connection,
+	    .consumer = c->name,
+	    .queues = c->opt->queues,
+	    .queue_count = c->opt->queue_count,
+	    .slots = c->opt->command != NULL ? c->opt->slots : 0};
+	c->main = init;
+	c->wake = init;
+	c->retry_s = RETRY_MIN;
+	ev_timer_init(&c->retry, on_retry, 0, 0);
+	ev_timer_init(&c->tick, on_tick, TICK, TICK);
+	c->retry.data = c;
+	c->tick.data = c;
+	ev_timer_start(c->loop, &c->tick);
+	link_open(c);
+}
+
+void
+link_end(struct consumer *c)
+{
+	c->link = LINK_DOWN;
+	mq_async_close(&c->main);
+	mq_async_close(&c->wake);
+}

@@ -1,0 +1,641 @@
+/*
+ * One process per message: start it, listen to its verbs, judge it.
+ */
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "consume.h"
+#include "exit.h"
+#include "message.h"
+#include "say.h"
+#include "xalloc.h"
+
+/* Between the TERM of a timeout, or of a stop, and the KILL. */
+#define KILL_AFTER 5.0
+/* Without --prefetch: what the slots were seen to finish in this time. */
+#define AHEAD_S 0.1
+#define AHEAD_MAX 100
+/* A message claimed ahead that finds no slot for so long is given back. */
+#define STALE_S 1.0
+
+static double
+monotonic(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
+}
+
+/* --- before the run --------------------------------------------------------- */
+
+static uint64_t
+now_us(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_REALTIME, &ts);
+	return (uint64_t)ts.tv_sec * 1000000 + (uint64_t)ts.tv_nsec / 1000;
+}
+
+bool
+message_open(struct message *m)
+{
+	const char *id, *why;
+
+	if (mq_envelope_parse(m->element, m->len, &m->envelope, &why) == -1) {
+		m->envelope = (struct mq_envelope){0};
+		message_say(m, "rejected: bad header: %s", why);
+		settle(m, MQ_OUTCOME_REJECT, 0);
+		return false;
+	}
+	m->attempts = mq_envelope_get_long(&m->envelope, MQ_HEADER_ATTEMPT, 0);
+	id = mq_message_id(&m->envelope);
+	if (id != NULL)
+		memcpy(m->id, id, sizeof(m->id));
+	else
+		mq_id_make(&m->c->ids, now_us(), m->id);
+	return true;
+}
+
+/*
+ * The script's own directory, made when it is not there.  It is kept over
+ * attempts, and removed after the last when the script left nothing in it.
+ */
+static char *
+work_dir(struct consumer *c, const struct message *m)
+{
+	char *dir = mq_xasprintf("%s/%s", c->opt->work_dir, m->id);
+
+	if (mkdir(dir, 0700) == -1 && errno != EEXIST) {
+		mq_say("%s: %s", dir, strerror(errno));
+		free(dir);
+		return NULL;
+	}
+	return dir;
+}
+
+static void
+remove_work_dir(struct consumer *c, const struct message *m)
+{
+	char *dir;
+
+	if (c->opt->work_dir == NULL)
+		return;
+	dir = mq_xasprintf("%s/%s", c->opt->work_dir, m->id);
+	(void)rmdir(dir);
+	free(dir);
+}
+
+static void
+log_start(struct consumer *c, const struct message *m)
+{
+	char stamp[32];
+	time_t now = time(NULL);
+	struct tm tm;
+
+	if (c->log_fds == NULL)
+		return;
+	strftime(stamp, sizeof(stamp), "%Y-%m-%dT%H:%M:%S%z",
+	    localtime_r(&now, &tm));
+	dprintf(c->log_fds[m->queue], "--- %s %s attempt %ld: %s\n", stamp,
+	    m->id, m->attempts + 1, c->script);
+}
+
+/* --- after the run ---------------------------------------------------------- */
+
+/* Exponential from MIN to MAX, the upper half of it at random. */
+static int64_t
+backoff_ms(const struct consumer *c, long attempts)
+{
+	int64_t ms = c->opt->backoff_min_ms;
+	long i;
+
+	for (i = 0; i < attempts && ms < c->opt->backoff_max_ms; i++)
+		ms = ms > 0 ? ms * 2 : 1;
+	if (ms > c->opt->backoff_max_ms)
+		ms = c->opt->backoff_max_ms;
+	return ms - (int64_t)arc4random_uniform((uint32_t)(ms / 2 + 1));
+}
+
+static void
+record(struct message *m, const char *error)
+{
+	mq_message_record(&m->envelope, m->id, m->attempts + 1, error);
+	mq_envelope_write(&m->envelope, &m->changed);
+}
+
+static void
+reject(struct message *m, const char *reason)
+{
+	message_say(m, "rejected: %s", reason);
+	record(m, reason);
+	settle(m, MQ_OUTCOME_REJECT, 0);
+}
+
+static void
+again(struct message *m, const struct mq_verdict *v)
+{
+	struct consumer *c = m->c;
+	char reason[sizeof(v->reason) + 32];
+	int64_t ms = v->resend_s * 1000;
+
+	if (m->attempts + 1 >= c->opt->attempts) {
+		snprintf(reason, sizeof(reason), "attempts exhausted%s%s",
+		    v->reason[0] != '\0' ? ": " : "", v->reason);
+		reject(m, reason);
+		return;
+	}
+	if (v->kind == MQ_VERDICT_RETRY)
+		ms = backoff_ms(c, m->attempts);
+	if (c->opt->verbose)
+		message_say(m, "again in %.1f s: %s", (double)ms / 1000,
+		    v->reason);
+	record(m, v->reason);
+	settle(m, MQ_OUTCOME_AGAIN, ms);
+}
+
+static void
+carry_out(struct message *m, const struct mq_verdict *v)
+{
+	struct consumer *c = m->c;
+
+	switch (v->kind) {
+	case MQ_VERDICT_DONE:
+		if (c->opt->verbose)
+			message_say(m, "done%s%s",
+			    v->reason[0] != '\0' ? ": " : "", v->reason);
+		remove_work_dir(c, m);
+		settle(m, MQ_OUTCOME_ACK, 0);
+		break;
+	case MQ_VERDICT_ERR:
+		reject(m, v->reason);
+		break;
+	case MQ_VERDICT_RESEND:
+	case MQ_VERDICT_RETRY:
+		again(m, v);
+		break;
+	case MQ_VERDICT_STOP:
+		mq_say("%s: %s; stopping, the message is returned", c->script,
+		    v->reason);
+		settle(m, MQ_OUTCOME_FRONT, 0);
+		stop(c, STOP_SOON, MQ_EXIT_CONFIG, 0);
+		break;
+	}
+}
+
+/* Reads what is there, without waiting.  False: there is nothing more to come. */
+static bool
+read_verbs(struct slot *s)
+{
+	char buf[4096];
+	ssize_t n;
+
+	for (;;) {
+		n = read(s->verbs_fd, buf, sizeof(buf));
+		if (n == 0 || (n == -1 && errno != EAGAIN && errno != EINTR))
+			return false;
+		if (n == -1 && errno == EAGAIN)
+			return true;
+		if (n > 0)
+			mq_verbs_feed(&s->verbs, buf, (size_t)n);
+	}
+}
+
+static void
+on_verbs(struct ev_loop *loop, ev_io *w, int events)
+{
+	struct slot *s = w->data;
+
+	(void)events;
+	if (!read_verbs(s))
+		ev_io_stop(loop, w);
+}
+
+/* A grandchild may keep the pipe open for ever: only what is there counts. */
+static void
+free_slot(struct slot *s)
+{
+	struct consumer *c = s->c;
+	double took = monotonic() - s->started;
+
+	(void)read_verbs(s);
+	mq_verbs_end(&s->verbs);
+	ev_io_stop(c->loop, &s->verbs_io);
+	ev_timer_stop(c->loop, &s->timer);
+	ev_child_stop(c->loop, &s->child);
+	close(s->verbs_fd);
+	s->m = NULL;
+	c->run_s = c->run_s == 0 ? took : c->run_s * 0.8 + took * 0.2;
+	c->last_end = ev_now(c->loop);
+}
+
+static void
+judge(struct slot *s, struct message *m, int status)
+{
+	struct consumer *c = s->c;
+	struct mq_verdict v;
+
+	mq_verdict(&s->verbs, status, s->timed_out, c->opt->strict, &v);
+	if (s->ended && v.kind != MQ_VERDICT_DONE)
+		settle(m, MQ_OUTCOME_FRONT, 0);
+	else
+		carry_out(m, &v);
+}
+
+static void
+on_exit_of_script(struct ev_loop *loop, ev_child *w, int events)
+{
+	struct slot *s = w->data;
+	struct consumer *c = s->c;
+	struct message *m = s->m;
+
+	(void)loop;
+	(void)events;
+	free_slot(s);
+	/* Whoever asks for the lease first may find that m is lost. */
+	(void)link_lease_held(c);
+	if (m->lost)
+		message_drop(m);
+	else
+		judge(s, m, w->rstatus);
+	run_held(c);
+	claim_more(c);
+	stop_check(c);
+}
+
+static void
+on_timeout(struct ev_loop *loop, ev_timer *w, int events)
+{
+	struct slot *s = w->data;
+
+	(void)events;
+	kill(-s->pid, s->timed_out ? SIGKILL : SIGTERM);
+	if (s->timed_out)
+		return;
+	s->timed_out = true;
+	ev_timer_set(w, KILL_AFTER, 0);
+	ev_timer_start(loop, w);
+}
+
+/* --- the run ---------------------------------------------------------------- */
+
+static void
+watch(struct slot *s)
+{
+	struct consumer *c = s->c;
+
+	ev_child_init(&s->child, on_exit_of_script, s->pid, 0);
+	ev_io_init(&s->verbs_io, on_verbs, s->verbs_fd, EV_READ);
+	ev_timer_init(&s->timer, on_timeout,
+	    (double)c->opt->timeout_ms / 1000, 0);
+	s->child.data = s;
+	s->verbs_io.data = s;
+	s->timer.data = s;
+	ev_child_start(c->loop, &s->child);
+	ev_io_start(c->loop, &s->verbs_io);
+	if (c->opt->timeout_ms > 0)
+		ev_timer_start(c->loop, &s->timer);
+}
+
+/* Errors that may pass by themselves. */
+static bool
+passing(int error)
+{
+	return error == EAGAIN || error == ENOMEM || error == EMFILE ||
+	    error == ENFILE || error == ETXTBSY || error == ENOSPC;
+}
+
+static void
+cannot_start(struct message *m, int error)
+{
+	struct consumer *c = m->c;
+
+	if (passing(error)) {
+		if (!c->starved && !c->opt->quiet)
+			mq_say("%s: %s; trying again", c->script,
+			    strerror(error));
+		c->starved = true;
+		mq_envelope_free(&m->envelope);
+		message_state(m, STATE_HELD);
+		c->started--;
+		return;
+	}
+	if (error == E2BIG) {
+		reject(m, "its headers do not fit into an environment");
+		return;
+	}
+	mq_say("%s: %s; stopping, the message is returned", c->script,
+	    strerror(error));
+	settle(m, MQ_OUTCOME_FRONT, 0);
+	stop(c, STOP_SOON, MQ_EXIT_CONFIG, 0);
+}
+
+/* Starts the process; the descriptors are closed again here in any case. */
+static pid_t
+spawn(struct slot *s, struct message *m, const char *dir, int input, int verbs)
+{
+	struct consumer *c = s->c;
+	char real[PATH_MAX], here[PATH_MAX] = "/";
+	struct mq_worker w = {.argv = c->opt->command,
+	    .path = real,
+	    .dir = dir,
+	    .input = input,
+	    .output = c->log_fds != NULL ? c->log_fds[m->queue] : -1,
+	    .verbs = verbs};
+
+	/* Anew for each run, so that a link to the script can be moved. */
+	if (realpath(c->script_path, real) == NULL)
+		return -1;
+	if (dir == NULL && getcwd(here, sizeof(here)) == NULL)
+		return -1;
+	w.envp = env_for(c, m, real, dir != NULL ? dir : here);
+	return mq_worker_start(&c->setup, &w);
+}
+
+/* Returns 0, or the error that kept the script from being started. */
+static int
+start(struct slot *s, struct message *m)
+{
+	struct consumer *c = s->c;
+	char *dir = NULL;
+	int pipe_fds[2], input, error = 0;
+
+	if (c->opt->work_dir != NULL && (dir = work_dir(c, m)) == NULL)
+		return errno == ENOSPC ? ENOSPC : ENOTDIR;
+	input = mq_worker_payload(m->envelope.payload,
+	    m->envelope.payload_len);
+	if (input == -1 || pipe2(pipe_fds, O_CLOEXEC) == -1) {
+		error = errno;
+		if (input != -1)
+			close(input);
+		free(dir);
+		return error;
+	}
+	log_start(c, m);
+	s->started = monotonic();
+	s->pid = spawn(s, m, dir, input, pipe_fds[1]);
+	if (s->pid == -1)
+		error = errno;
+	close(input);
+	close(pipe_fds[1]);
+	free(dir);
+	if (error != 0) {
+		close(pipe_fds[0]);
+		return error;
+	}
+	/* Only our end: the script's must block. */
+	fcntl(pipe_fds[0], F_SETFL, O_NONBLOCK);
+	s->verbs_fd = pipe_fds[0];
+	return 0;
+}
+
+static void
+run(struct slot *s, struct message *m)
+{
+	struct consumer *c = s->c;
+	int error;
+
+	if (!message_open(m))
+		return;
+	message_state(m, STATE_RUNNING);
+	c->started++;
+	error = start(s, m);
+	if (error != 0) {
+		cannot_start(m, error);
+		return;
+	}
+	s->m = m;
+	s->timed_out = false;
+	s->ended = false;
+	s->verbs = (struct mq_verbs){0};
+	watch(s);
+}
+
+static struct slot *
+free_one(struct consumer *c)
+{
+	int i;
+
+	for (i = 0; i < c->opt->slots; i++)
+		if (c->slots[i].m == NULL)
+			return &c->slots[i];
+	return NULL;
+}
+
+static struct message *
+first_held(struct consumer *c)
+{
+	struct message *m;
+
+	TAILQ_FOREACH(m, &c->messages, link)
+		if (m->state == STATE_HELD)
+			return m;
+	return NULL;
+}
+
+void
+run_held(struct consumer *c)
+{
+	struct message *m;
+	struct slot *s;
+
+	if (c->opt->command == NULL) {
+		print_held(c);
+		return;
+	}
+	while (c->held > 0 && !c->starved && c->stop < STOP_SOON &&
+	    c->link != LINK_OPENING && (s = free_one(c)) != NULL &&
+	    (m = first_held(c)) != NULL)
+		run(s, m);
+}
+
+void
+run_tick(struct consumer *c)
+{
+	c->starved = false;
+	/*
+	 * The runs were short when these were claimed, and now every slot is
+	 * busy with a long one: somebody else may have time for them.
+	 */
+	if (c->opt->prefetch < 0 && c->opt->command != NULL && c->held > 0 &&
+	    c->running == c->opt->slots &&
+	    ev_now(c->loop) - c->last_end > STALE_S) {
+		c->run_s = STALE_S;
+		settle_held(c);
+	}
+	run_held(c);
+}
+
+int
+run_prefetch(const struct consumer *c)
+{
+	double ahead;
+
+	if (c->opt->prefetch >= 0)
+		return c->opt->prefetch;
+	if (c->run_s == 0)
+		return 0;
+	ahead = c->opt->slots * AHEAD_S / c->run_s;
+	return ahead < AHEAD_MAX ? (int)ahead : AHEAD_MAX;
+}
+
+struct slot *
+run_slot(struct consumer *c, const struct message *m)
+{
+	int i;
+
+	for (i = 0; c->slots != NULL && i < c->opt->slots; i++)
+		if (c->slots[i].m == m)
+			return &c->slots[i];
+	return NULL;
+}
+
+void
+run_kill(struct consumer *c, int sig)
+{
+	int i;
+
+	for (i = 0; c->slots != NULL && i < c->opt->slots; i++)
+		if (c->slots[i].m != NULL) {
+			c->slots[i].ended = true;
+			kill(-c->slots[i].pid, sig);
+		}
+}
+
+/* --- setting up ------------------------------------------------------------- */
+
+/* A queue's name as that of a file: no '/', and no leading dot. */
+static char *
+log_name(const char *dir, const char *queue)
+{
+	struct mq_buf name = {0};
+	char *path;
+
+	for (; *queue != '\0'; queue++)
+		if (*queue == '/' || *queue == '%' ||
+		    (*queue == '.' && name.len == 0))
+			mq_buf_printf(&name, "%%%02X", (unsigned char)*queue);
+		else
+			mq_buf_add(&name, queue, 1);
+	path = mq_xasprintf("%s/%s.log", dir, mq_buf_str(&name));
+	mq_buf_free(&name);
+	return path;
+}
+
+static int
+open_log(const char *path)
+{
+	return open(path,
+	    O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0640);
+}
+
+void
+run_open_logs(struct consumer *c)
+{
+	bool first = c->log_fds == NULL;
+	char *path;
+	int i, fd;
+
+	if (c->opt->log_dir == NULL || c->opt->command == NULL)
+		return;
+	if (first)
+		c->log_fds = mq_xcalloc((size_t)c->opt->queue_count,
+		    sizeof(*c->log_fds));
+	for (i = 0; i < c->opt->queue_count; i++) {
+		path = log_name(c->opt->log_dir, c->opt->queues[i]);
+		fd = open_log(path);
+		if (fd == -1 && first)
+			mq_die(MQ_EXIT_IO, "%s: %s", path, strerror(errno));
+		if (fd == -1)
+			mq_say("%s: %s; going on with the old file", path,
+			    strerror(errno));
+		if (fd != -1 && !first)
+			close(c->log_fds[i]);
+		if (fd != -1)
+			c->log_fds[i] = fd;
+		free(path);
+	}
+}
+
+/* Where a command is, as the shell would find it; NULL: nowhere. */
+static char *
+find_command(const char *name)
+{
+	const char *path = getenv("PATH"), *end;
+	char *candidate;
+
+	if (strchr(name, '/') != NULL)
+		return access(name, X_OK) == 0 ? mq_xstrdup(name) : NULL;
+	if (path == NULL)
+		path = "/usr/local/bin:/usr/bin:/bin";
+	for (;; path = end + 1) {
+		end = strchrnul(path, ':');
+		candidate = mq_xasprintf("%.*s%s%s", (int)(end - path), path,
+		    end == path ? "./" : "/", name);
+		if (access(candidate, X_OK) == 0)
+			return candidate;
+		free(candidate);
+		if (*end == '\0')
+			return NULL;
+	}
+}
+
+/* RQ_SCRIPT: absolute, since scripts go to its directory, but not resolved. */
+static char *
+absolute(const char *path)
+{
+	char here[PATH_MAX];
+
+	if (*path == '/' || getcwd(here, sizeof(here)) == NULL)
+		return mq_xstrdup(path);
+	return mq_xasprintf("%s/%s", here, path);
+}
+
+void
+run_init(struct consumer *c)
+{
+	const char *name;
+	char *path;
+	int i;
+
+	if (c->opt->command == NULL)
+		return;
+	name = c->opt->command[0];
+	path = find_command(name);
+	if (path == NULL)
+		mq_die(MQ_EXIT_CONFIG, "%s: %s", name,
+		    strchr(name, '/') != NULL ? strerror(errno) :
+						"command not found");
+	c->script_path = absolute(path);
+	c->script = mq_xstrdup(c->script_path);
+	free(path);
+	c->slots = mq_xcalloc((size_t)c->opt->slots, sizeof(*c->slots));
+	for (i = 0; i < c->opt->slots; i++)
+		c->slots[i].c = c;
+	env_init(c);
+	run_open_logs(c);
+}
+
+void
+run_end(struct consumer *c)
+{
+	int i;
+
+	for (i = 0; c->log_fds != NULL && i < c->opt->queue_count; i++)
+		close(c->log_fds[i]);
+	free(c->log_fds);
+	free(c->slots);
+	free(c->script);
+	free(c->script_path);
+	env_end(c);
+}

@@ -1,0 +1,214 @@
+/*
+ * Telling the server what became of a message.  A settlement is sent until it
+ * is confirmed: an error reply repeats it on the next tick, a lost connection
+ * leads to settle_reconcile() by way of the next join.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "consume.h"
+#include "say.h"
+
+static void
+count(struct message *m)
+{
+	struct counts *n = &m->c->counts;
+
+	switch (m->outcome) {
+	case MQ_OUTCOME_ACK:
+		n->done++;
+		break;
+	case MQ_OUTCOME_REJECT:
+		n->rejected++;
+		break;
+	case MQ_OUTCOME_AGAIN:
+		n->again++;
+		break;
+	case MQ_OUTCOME_FRONT:
+		n->returned++;
+		break;
+	}
+}
+
+static void
+lose(struct message *m)
+{
+	m->c->counts.lost++;
+	message_say(m,
+	    "lease lost: somebody else has the message now");
+}
+
+static void
+on_settled(void *arg, redisReply *reply)
+{
+	struct message *m = arg;
+	struct consumer *c = m->c;
+
+	m->in_flight = false;
+	c->in_flight--;
+	if (m->lost) {
+		message_drop(m);
+		stop_check(c);
+		return;
+	}
+	if (reply == NULL)
+		return;
+	if (reply->type == REDIS_REPLY_ERROR) {
+		if (!c->opt->quiet)
+			message_say(m, "%s; trying again", reply->str);
+		return;
+	}
+	if (c->layout->settled(reply))
+		count(m);
+	else
+		lose(m);
+	message_drop(m);
+	stop_check(c);
+}
+
+static void
+send_settlement(struct message *m)
+{
+	struct consumer *c = m->c;
+	struct mq_command cmd = {0};
+	struct mq_settlement how = {.outcome = m->outcome,
+	    .element = m->element,
+	    .len = m->len,
+	    .delay_ms = m->delay_ms};
+
+	if (m->changed.len > 0) {
+		how.changed = m->changed.data;
+		how.changed_len = m->changed.len;
+	}
+	mq_id_make(&c->ids, 0, how.unique);
+	m->in_flight = true;
+	c->in_flight++;
+	c->moves++;
+	c->layout->settle(&c->session, m->queue, &how, &cmd);
+	mq_async_send(&c->main, &cmd, on_settled, m);
+	mq_command_free(&cmd);
+}
+
+void
+settle(struct message *m, enum mq_outcome outcome, int64_t delay_ms)
+{
+	struct consumer *c = m->c;
+
+	m->outcome = outcome;
+	m->delay_ms = delay_ms;
+	message_state(m, STATE_SETTLING);
+	stop_active(c);
+	if (c->link == LINK_UP)
+		send_settlement(m);
+}
+
+void
+settle_unsent(struct consumer *c)
+{
+	struct message *m, *next;
+
+	if (c->link != LINK_UP || c->settling == c->in_flight)
+		return;
+	TAILQ_FOREACH_SAFE(m, &c->messages, link, next)
+		if (m->state == STATE_SETTLING && !m->in_flight)
+			send_settlement(m);
+}
+
+/* From the newest to the oldest, which so ends up in front. */
+void
+settle_held(struct consumer *c)
+{
+	struct message *m, *next;
+
+	TAILQ_FOREACH_REVERSE_SAFE(m, &c->messages, messages, link, next)
+		if (m->state == STATE_HELD)
+			settle(m, MQ_OUTCOME_FRONT, 0);
+}
+
+void
+settle_lost(struct consumer *c)
+{
+	struct message *m, *next;
+
+	TAILQ_FOREACH_SAFE(m, &c->messages, link, next) {
+		if (m->lost)
+			continue;
+		if (m->state != STATE_HELD)
+			lose(m);
+		m->lost = true;
+		if (m->state == STATE_HELD ||
+		    (m->state == STATE_SETTLING && !m->in_flight) ||
+		    (m->state == STATE_RUNNING && c->opt->command == NULL))
+			message_drop(m);
+	}
+	run_kill(c, SIGKILL);
+}
+
+static struct message *
+find(struct consumer *c, int queue, const redisReply *element,
+    struct message *from)
+{
+	struct message *m;
+
+	for (m = from; m != NULL; m = TAILQ_NEXT(m, link))
+		if (!m->seen && !m->lost && m->queue == queue &&
+		    m->len == element->len &&
+		    memcmp(m->element, element->str, m->len) == 0)
+			return m;
+	return from == TAILQ_FIRST(&c->messages) ?
+		  NULL :
+		  find(c, queue, element, TAILQ_FIRST(&c->messages));
+}
+
+/* The server does not hold it for us any more. */
+static void
+gone(struct message *m)
+{
+	struct slot *s;
+
+	if (m->state == STATE_SETTLING) {
+		/* The settlement arrived; only its answer was lost. */
+		count(m);
+		message_drop(m);
+		return;
+	}
+	lose(m);
+	m->lost = true;
+	s = run_slot(m->c, m);
+	if (s != NULL)
+		kill(-s->pid, SIGKILL);
+	else
+		message_drop(m);
+}
+
+/*
+ * The server lists the newest first, we keep the oldest first: with both in
+ * about the same order, each search begins where the last one ended.
+ */
+void
+settle_reconcile(struct consumer *c, int queue, redisReply *held)
+{
+	struct message *m, *next, *at;
+	redisReply *element;
+	size_t i;
+
+	TAILQ_FOREACH(m, &c->messages, link)
+		m->seen = false;
+	at = TAILQ_FIRST(&c->messages);
+	for (i = held->elements; i-- > 0;) {
+		element = held->element[i];
+		m = at == NULL ? NULL : find(c, queue, element, at);
+		if (m == NULL) {
+			/* Claimed for us, and the answer was lost. */
+			m = message_new(c, queue, element->str, element->len);
+			element->str = NULL;
+		}
+		m->seen = true;
+		at = TAILQ_NEXT(m, link);
+		if (at == NULL)
+			at = TAILQ_FIRST(&c->messages);
+	}
+	TAILQ_FOREACH_SAFE(m, &c->messages, link, next)
+		if (m->queue == queue && !m->seen && !m->lost)
+			gone(m);
+}

@@ -1,0 +1,181 @@
+/*
+ * Signals, and knowing when to end.
+ *
+ *	USR1		stop fetching; run what has been claimed
+ *	TERM, INT	also give back what has not been started, let the scripts
+ *			finish within the grace time, then end
+ *	INT again	do not wait for them
+ *	HUP		open the log files anew
+ */
+#include <stdlib.h>
+
+#include "consume.h"
+#include "exit.h"
+#include "say.h"
+
+/* Between the TERM and the KILL of the scripts, and for the last settlements. */
+#define KILL_AFTER 5.0
+
+static bool
+nothing_in_hand(const struct consumer *c)
+{
+	return TAILQ_EMPTY(&c->messages) && !c->claiming;
+}
+
+void
+stop_check(struct consumer *c)
+{
+	const struct options *opt = c->opt;
+
+	if (c->leaving || !nothing_in_hand(c))
+		return;
+	if (c->stop >= STOP_SOON ||
+	    (opt->limit > 0 && c->started >= opt->limit)) {
+		c->leaving = true;
+		link_leave(c);
+	} else if (opt->drain && c->empty && c->link == LINK_UP) {
+		aside_drained(c);
+	}
+}
+
+static void
+set_grace_timer(struct consumer *c, double after)
+{
+	ev_timer_stop(c->loop, &c->grace_timer);
+	ev_timer_set(&c->grace_timer, after, 0);
+	ev_timer_start(c->loop, &c->grace_timer);
+}
+
+/* The grace time is over: TERM, then KILL, then whatever is left is left. */
+static void
+on_grace(struct ev_loop *loop, ev_timer *w, int events)
+{
+	struct consumer *c = w->data;
+
+	(void)loop;
+	(void)events;
+	if (c->stop == STOP_SOON) {
+		c->stop = STOP_NOW;
+		run_kill(c, SIGTERM);
+		set_grace_timer(c, KILL_AFTER);
+	} else if (c->running > 0 && c->opt->command != NULL &&
+	    !c->killed) {
+		c->killed = true;
+		run_kill(c, SIGKILL);
+		set_grace_timer(c, KILL_AFTER);
+	} else if (!c->leaving) {
+		mq_say("%d messages could not be settled; they stay unacked at "
+		       "%s until it is cleaned up",
+		    c->held + c->running + c->settling, c->connection);
+		c->leaving = true;
+		ev_break(c->loop, EVBREAK_ALL);
+	}
+}
+
+void
+stop(struct consumer *c, enum stop_level level, int status, int sig)
+{
+	if (level <= c->stop)
+		return;
+	c->stop = level;
+	if (c->exit_status == 0 && c->exit_signal == 0) {
+		c->exit_status = status;
+		c->exit_signal = sig;
+	}
+	if (level == STOP_SOON) {
+		if (c->link == LINK_UP && link_lease_held(c))
+			settle_held(c);
+		set_grace_timer(c, (double)c->opt->grace_ms / 1000);
+	} else if (level == STOP_NOW) {
+		c->killed = true;
+		run_kill(c, SIGKILL);
+		set_grace_timer(c, KILL_AFTER);
+	}
+	if (level >= STOP_SOON && c->opt->command == NULL)
+		print_give_up(c);
+}
+
+static void
+on_end_signal(struct ev_loop *loop, ev_signal *w, int events)
+{
+	struct consumer *c = w->data;
+
+	(void)loop;
+	(void)events;
+	if (c->stop >= STOP_SOON && w->signum == SIGINT) {
+		stop(c, STOP_NOW, 0, w->signum);
+	} else if (c->stop < STOP_SOON) {
+		if (c->running > 0 && c->opt->command != NULL &&
+		    !c->opt->quiet)
+			mq_say("stopping; waiting for %d running %s",
+			    c->running,
+			    c->running == 1 ? "message" : "messages");
+		stop(c, STOP_SOON, 0, w->signum);
+	}
+	stop_check(c);
+}
+
+static void
+on_quiet_signal(struct ev_loop *loop, ev_signal *w, int events)
+{
+	(void)loop;
+	(void)events;
+	stop(w->data, STOP_FETCHING, 0, 0);
+}
+
+static void
+on_reopen_signal(struct ev_loop *loop, ev_signal *w, int events)
+{
+	(void)loop;
+	(void)events;
+	run_open_logs(w->data);
+}
+
+static void
+on_idle(struct ev_loop *loop, ev_timer *w, int events)
+{
+	struct consumer *c = w->data;
+
+	(void)events;
+	if (!nothing_in_hand(c)) {
+		ev_timer_again(loop, w);
+		return;
+	}
+	ev_timer_stop(loop, w);
+	stop(c, STOP_SOON, 0, 0);
+	stop_check(c);
+}
+
+void
+stop_active(struct consumer *c)
+{
+	if (c->opt->idle_ms >= 0)
+		ev_timer_again(c->loop, &c->idle_timer);
+}
+
+void
+stop_init(struct consumer *c)
+{
+	static const struct {
+		int sig;
+		void (*fn)(struct ev_loop *, ev_signal *, int);
+	} table[] = {
+	    {SIGTERM, on_end_signal},
+	    {SIGINT, on_end_signal},
+	    {SIGUSR1, on_quiet_signal},
+	    {SIGHUP, on_reopen_signal},
+	};
+	size_t i;
+
+	for (i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
+		ev_signal_init(&c->signals[i], table[i].fn, table[i].sig);
+		c->signals[i].data = c;
+		ev_signal_start(c->loop, &c->signals[i]);
+	}
+	ev_timer_init(&c->grace_timer, on_grace, 0, 0);
+	ev_timer_init(&c->idle_timer, on_idle, 0,
+	    c->opt->idle_ms > 0 ? (double)c->opt->idle_ms / 1000 : 0.001);
+	c->grace_timer.data = c;
+	c->idle_timer.data = c;
+	stop_active(c);
+}

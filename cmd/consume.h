@@ -1,0 +1,289 @@
+/*
+ * mq-consume inside.  One libev loop, which nothing here may block:
+ *
+ *	consume-link.c	  the connections, the lease, joining and leaving
+ *	consume-claim.c	  getting messages, waking up for them
+ *	consume-run.c	  one process per message
+ *	consume-env.c	  its environment
+ *	consume-print.c	  printing instead
+ *	consume-settle.c  telling the server what became of a message
+ *	consume-stop.c	  knowing when to end, and ending well
+ *	consume-aside.c	  work that waits, done in a forked child
+ *
+ * A message is in exactly one state from its claim until its settlement is
+ * confirmed, and the server keeps it in our unacked list all that time.
+ */
+#ifndef MQ_CONSUME_H
+#define MQ_CONSUME_H
+
+#include <sys/queue.h>
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <ev.h>
+
+#include "async.h"
+#include "envelope.h"
+#include "frame.h"
+#include "id.h"
+#include "layout.h"
+#include "server.h"
+#include "verb.h"
+#include "worker.h"
+
+#define TAG_MAX 64
+#define NAME_SIZE (TAG_MAX + 8) /* tag, '-', 6 characters, NUL */
+
+struct options {
+	const char **queues;
+	int queue_count;
+	char **command; /* NULL: print the payloads */
+	enum mq_framing framing;
+	int slots;
+	int prefetch;  /* -1: as the pace of the runs suggests */
+	long limit;    /* runs; 0: no limit */
+	bool drain;
+	int64_t idle_ms;    /* -1: never */
+	int64_t timeout_ms; /* 0: none */
+	int64_t grace_ms;
+	int64_t backoff_min_ms, backoff_max_ms;
+	int attempts;
+	bool strict;
+	bool clean;
+	const char *log_dir, *work_dir; /* NULL: none */
+	const char *tag;
+	bool quiet, verbose;
+};
+
+enum state {
+	STATE_HELD,    /* claimed, and not started */
+	STATE_RUNNING, /* a script has it, or the output buffer */
+	STATE_SETTLING /* its outcome is known; the server may not know yet */
+};
+
+struct message {
+	TAILQ_ENTRY(message) link;
+	struct consumer *c;
+	enum state state;
+	int queue;	 /* index into the options' queues */
+	char *element;	 /* as claimed; free() */
+	size_t len;
+	struct mq_envelope envelope; /* from the start of its run on */
+	char id[MQ_ID_LEN + 1];
+	long attempts;	 /* runs before this one */
+	size_t end;	 /* printing: the output's offset behind it */
+	bool seen;	 /* reconciling: the server has it, too */
+	bool lost;	 /* the lease went: its outcome does not count */
+	bool in_flight;	 /* settling: sent, and no answer yet */
+	enum mq_outcome outcome;
+	int64_t delay_ms;
+	struct mq_buf changed; /* what it becomes; empty: unchanged */
+};
+
+TAILQ_HEAD(messages, message);
+
+/* One place where a script can run. */
+struct slot {
+	struct consumer *c;
+	struct message *m; /* NULL: free */
+	pid_t pid;
+	int verbs_fd;
+	double started;
+	bool timed_out;
+	bool ended;   /* we killed it to stop: give its message back */
+	ev_child child;
+	ev_io verbs_io;
+	ev_timer timer; /* --timeout, then the KILL after the TERM */
+	struct mq_verbs verbs;
+};
+
+enum link_state { LINK_DOWN, LINK_OPENING, LINK_UP };
+
+enum stop_level {
+	STOP_NOT,
+	STOP_FETCHING, /* USR1: no more claims */
+	STOP_SOON,     /* TERM, INT: and end when the scripts have ended */
+	STOP_NOW       /* and do not wait for them */
+};
+
+/* What a forked child found out; see consume-aside.c. */
+struct aside_result {
+	int status; /* 0, or the mq_exit status that goes with error */
+	char error[512];
+	struct mq_cleaned cleaned;
+	bool drained;
+};
+
+struct aside {
+	struct consumer *c;
+	pid_t pid; /* 0: not running */
+	int fd;
+	ev_child child;
+	void (*done)(struct consumer *, const struct aside_result *);
+};
+
+struct counts {
+	long done, rejected, again, returned, lost;
+};
+
+struct consumer {
+	struct ev_loop *loop;
+	const struct options *opt;
+	const struct mq_layout *layout;
+	struct mq_server server;
+	struct mq_worker_setup setup;
+	struct mq_idgen ids;
+
+	/* consume-link.c */
+	enum link_state link;
+	struct mq_async main; /* commands */
+	struct mq_async wake; /* news of changed keys */
+	struct mq_session session;
+	char connection[NAME_SIZE], name[NAME_SIZE];
+	bool joined;	      /* under this connection name */
+	bool ever_joined;     /* under any */
+	int replies_wanted;   /* joining: until the link is up */
+	double lease_sent;    /* boot time when the last good renewal went out */
+	double opened_at;
+	double renewal_sent;  /* boot time of the one without answer; 0: none */
+	double retry_s;
+	ev_timer tick, retry;
+
+	/* consume-claim.c */
+	bool claiming;	/* a claim is under way */
+	bool claim_again; /* something changed meanwhile */
+	int claim_queue, claim_max;
+	bool empty; /* the last look found every queue empty */
+	double *due; /* per queue: loop time of its next delayed message, or 0 */
+	ev_timer due_timer;
+	unsigned long moves; /* claims and settlements sent so far */
+
+	struct messages messages; /* in the order of their claims */
+	int held, running, settling, in_flight;
+	long started;
+
+	/* consume-run.c */
+	struct slot *slots;
+	double run_s;	      /* smoothed duration of a run; 0: unknown */
+	double last_end;      /* loop time when a slot became free last */
+	bool starved;	      /* no process could be started: wait for a tick */
+	int *log_fds;	      /* per queue; NULL without --log-dir */
+	char **env;	      /* see consume-env.c */
+	size_t env_base;
+	struct mq_buf env_text;
+	char *script, *script_path; /* as named, made absolute */
+
+	/* consume-print.c */
+	struct mq_buf out;
+	size_t out_start;   /* bytes of out already written */
+	size_t out_written; /* bytes written in all */
+	bool out_whole;	    /* writes to it do not block: a file */
+	ev_io out_io;
+
+	/* consume-stop.c */
+	enum stop_level stop;
+	bool leaving;
+	bool killed; /* the scripts have had their KILL */
+	int exit_status, exit_signal;
+	ev_signal signals[4];
+	ev_timer grace_timer, idle_timer;
+
+	/* consume-aside.c */
+	struct aside waker, cleaner, drainer;
+	double next_clean;
+
+	struct counts counts;
+};
+
+/* --- consume-link.c --- */
+void link_start(struct consumer *);
+/* Drops the connections, says why, and connects again later. */
+void link_reset(struct consumer *, const char *why);
+/*
+ * False when the lease may have lapsed, after doing what follows from that:
+ * no message that was ours is, then.  To be asked before anything is settled
+ * that may have taken its time.
+ */
+bool link_lease_held(struct consumer *);
+void link_leave(struct consumer *);
+void link_end(struct consumer *);
+
+/* --- consume-claim.c --- */
+void claim_init(struct consumer *);
+/* Claims as much as there is room for. */
+void claim_more(struct consumer *);
+/* Something changed in the server: look again. */
+void claim_wake(struct consumer *);
+struct message *message_new(struct consumer *, int queue, char *element,
+    size_t len);
+/* Forgets a message; the server is not told. */
+void message_drop(struct message *);
+void message_state(struct message *, enum state);
+/* mq_say() with "QUEUE: ID: " in front. */
+void message_say(const struct message *, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* --- consume-run.c --- */
+void run_init(struct consumer *);
+void run_end(struct consumer *);
+/* Starts held messages while there are free slots. */
+void run_held(struct consumer *);
+/* Once a second: what did not work is tried again. */
+void run_tick(struct consumer *);
+/* Sends a signal to the process groups of all scripts. */
+void run_kill(struct consumer *, int sig);
+/* The one running m, or NULL. */
+struct slot *run_slot(struct consumer *, const struct message *);
+/* How many messages to keep ready behind the slots. */
+int run_prefetch(const struct consumer *);
+/* Opens the log files, again after a HUP. */
+void run_open_logs(struct consumer *);
+
+/*
+ * Takes the envelope apart and sets id and attempts.  A message with a bad
+ * header is rejected here, and false returned.
+ */
+bool message_open(struct message *);
+
+/* --- consume-env.c --- */
+void env_init(struct consumer *);
+void env_end(struct consumer *);
+/* The environment for a run; valid until called again. */
+char **env_for(struct consumer *, const struct message *, const char *real,
+    const char *dir);
+
+/* --- consume-print.c --- */
+void print_init(struct consumer *);
+void print_held(struct consumer *);
+/* The output cannot take more: whatever is not written goes back. */
+void print_give_up(struct consumer *);
+
+/* --- consume-settle.c --- */
+void settle(struct message *, enum mq_outcome, int64_t delay_ms);
+/* Sends again what the server has not confirmed. */
+void settle_unsent(struct consumer *);
+/* Gives all messages that have not been started back. */
+void settle_held(struct consumer *);
+/* Compares one queue's messages with what the server holds for us. */
+void settle_reconcile(struct consumer *, int queue, redisReply *held);
+/* The server has given our messages away: nothing done with them counts. */
+void settle_lost(struct consumer *);
+
+/* --- consume-stop.c --- */
+void stop_init(struct consumer *);
+/* Stops with this exit status, or by this signal (0: none). */
+void stop(struct consumer *, enum stop_level, int status, int sig);
+/* Leaves when there is nothing more to do; to be called when that may be. */
+void stop_check(struct consumer *);
+/* A message came or went. */
+void stop_active(struct consumer *);
+
+/* --- consume-aside.c --- */
+/* Each forks a child that does it, unless one is at it already. */
+void aside_wake(struct consumer *);
+void aside_clean(struct consumer *);
+void aside_drained(struct consumer *);
+void aside_end(struct consumer *);
+
+#endif

@@ -1,0 +1,346 @@
+/*
+ * mq-consume: run a command for each message of one or more queues, or print
+ * the payloads.  This file takes the command line apart; consume.h says where
+ * the rest is.
+ */
+#include <sys/stat.h>
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "consume.h"
+#include "duration.h"
+#include "exit.h"
+#include "options.h"
+#include "say.h"
+#include "xalloc.h"
+
+#define SLOTS_MAX    1000
+#define PREFETCH_MAX 100000
+#define ATTEMPTS_MAX 1000000
+
+static const char help[] =
+    "usage: mq-consume [options] QUEUE... [-- COMMAND [ARG...]]\n"
+    "\n"
+    "Runs COMMAND once for each message, with the payload on its stdin.  Exit\n"
+    "status 0 means done, 75 try again later, anything else rejects the\n"
+    "message; verbs on descriptor 3 say more.  Without COMMAND, prints the\n"
+    "payloads.  Several queues: earlier ones come first.\n"
+    "\n"
+    "  mq-consume -j4 thumbnails -- ./make-thumbnail\n"
+    "  mq-consume --drain -l urls | sort -u\n"
+    "\n"
+    "  -j, --slots N          run up to N messages at once (1)\n"
+    "      --prefetch N       hold N more messages ready (default: by pace)\n"
+    "  -n, --limit N          stop after N messages\n"
+    "      --drain            stop when nothing is ready, due or in flight\n"
+    "      --idle DUR         stop after nothing has happened for DUR\n"
+    "      --timeout DUR      end a run that takes longer (TERM, then KILL)\n"
+    "      --attempts N       reject a message after N runs (15)\n"
+    "      --backoff MIN..MAX delay of a retry, doubling (1s..10m)\n"
+    "      --strict           a silent exit 0 is an error, as in RQ\n"
+    "      --grace DUR        on TERM, wait so long for running scripts (25s)\n"
+    "      --tag NAME         name of the connection (mq-consume)\n"
+    "      --log-dir DIR      output of the scripts to DIR/QUEUE.log\n"
+    "      --work-dir DIR     run each message in its own DIR/ID\n"
+    "      --no-clean         leave dead consumers' messages to others\n"
+    "  -l, --lines, -0, --null, --netstring, --jsonl\n"
+    "                         how to print (default: payloads and nothing else)\n"
+    MQ_SHARED_HELP;
+
+enum {
+	OPT_PREFETCH = 256,
+	OPT_DRAIN,
+	OPT_IDLE,
+	OPT_TIMEOUT,
+	OPT_ATTEMPTS,
+	OPT_BACKOFF,
+	OPT_STRICT,
+	OPT_GRACE,
+	OPT_TAG,
+	OPT_LOG_DIR,
+	OPT_WORK_DIR,
+	OPT_NO_CLEAN,
+	OPT_NETSTRING,
+	OPT_JSONL
+};
+
+static const struct option long_options[] = {
+    MQ_SHARED_LONG,
+    {"slots", required_argument, NULL, 'j'},
+    {"prefetch", required_argument, NULL, OPT_PREFETCH},
+    {"limit", required_argument, NULL, 'n'},
+    {"drain", no_argument, NULL, OPT_DRAIN},
+    {"idle", required_argument, NULL, OPT_IDLE},
+    {"timeout", required_argument, NULL, OPT_TIMEOUT},
+    {"attempts", required_argument, NULL, OPT_ATTEMPTS},
+    {"backoff", required_argument, NULL, OPT_BACKOFF},
+    {"strict", no_argument, NULL, OPT_STRICT},
+    {"grace", required_argument, NULL, OPT_GRACE},
+    {"tag", required_argument, NULL, OPT_TAG},
+    {"log-dir", required_argument, NULL, OPT_LOG_DIR},
+    {"work-dir", required_argument, NULL, OPT_WORK_DIR},
+    {"no-clean", no_argument, NULL, OPT_NO_CLEAN},
+    {"lines", no_argument, NULL, 'l'},
+    {"null", no_argument, NULL, '0'},
+    {"netstring", no_argument, NULL, OPT_NETSTRING},
+    {"jsonl", no_argument, NULL, OPT_JSONL},
+    {NULL, 0, NULL, 0},
+};
+
+static void
+set_backoff(struct options *o, const char *arg)
+{
+	const char *dots = strstr(arg, "..");
+	char *min;
+
+	if (dots == NULL)
+		mq_die(MQ_EXIT_USAGE, "--backoff: %s: not of the form MIN..MAX",
+		    arg);
+	min = mq_xstrndup(arg, (size_t)(dots - arg));
+	o->backoff_min_ms = mq_option_duration("--backoff", min);
+	o->backoff_max_ms = mq_option_duration("--backoff", dots + 2);
+	free(min);
+	if (o->backoff_min_ms > o->backoff_max_ms)
+		mq_die(MQ_EXIT_USAGE, "--backoff: %s: MIN is above MAX", arg);
+}
+
+static void
+set_tag(struct options *o, const char *arg)
+{
+	if (strlen(arg) > TAG_MAX)
+		mq_die(MQ_EXIT_USAGE, "--tag: longer than %d bytes", TAG_MAX);
+	mq_option_queue(arg);
+	o->tag = arg;
+}
+
+static void
+set_option(struct options *o, int ch)
+{
+	switch (ch) {
+	case 'j':
+		o->slots = (int)mq_option_number("--slots", optarg, 1,
+		    SLOTS_MAX);
+		break;
+	case 'n':
+		o->limit = mq_option_number("--limit", optarg, 1, LONG_MAX);
+		break;
+	case 'l':
+		o->framing = MQ_FRAME_LINES;
+		break;
+	case '0':
+		o->framing = MQ_FRAME_NULL;
+		break;
+	case OPT_NETSTRING:
+		o->framing = MQ_FRAME_NETSTRING;
+		break;
+	case OPT_JSONL:
+		o->framing = MQ_FRAME_JSONL;
+		break;
+	case OPT_PREFETCH:
+		o->prefetch = (int)mq_option_number("--prefetch", optarg, 0,
+		    PREFETCH_MAX);
+		break;
+	case OPT_DRAIN:
+		o->drain = true;
+		break;
+	case OPT_IDLE:
+		o->idle_ms = mq_option_duration("--idle", optarg);
+		break;
+	case OPT_TIMEOUT:
+		o->timeout_ms = mq_option_duration("--timeout", optarg);
+		break;
+	case OPT_ATTEMPTS:
+		o->attempts = (int)mq_option_number("--attempts", optarg, 1,
+		    ATTEMPTS_MAX);
+		break;
+	case OPT_BACKOFF:
+		set_backoff(o, optarg);
+		break;
+	case OPT_STRICT:
+		o->strict = true;
+		break;
+	case OPT_GRACE:
+		o->grace_ms = mq_option_duration("--grace", optarg);
+		break;
+	case OPT_TAG:
+		set_tag(o, optarg);
+		break;
+	case OPT_LOG_DIR:
+		o->log_dir = optarg;
+		break;
+	case OPT_WORK_DIR:
+		o->work_dir = optarg;
+		break;
+	case OPT_NO_CLEAN:
+		o->clean = false;
+		break;
+	}
+}
+
+/* Splits off what is behind the first "--", and returns what is before it. */
+static int
+split_command(struct options *o, int argc, char *argv[])
+{
+	int i;
+
+	for (i = 1; i < argc; i++) {
+		if (strcmp(argv[i], "--") != 0)
+			continue;
+		if (argv[i + 1] == NULL)
+			mq_die(MQ_EXIT_USAGE, "--: no command behind it");
+		o->command = argv + i + 1;
+		return i;
+	}
+	return argc;
+}
+
+static void
+check_queues(struct options *o, int argc, char *argv[])
+{
+	int i, j;
+
+	if (argc == 0)
+		mq_die(MQ_EXIT_USAGE, "no queue given (try --help)");
+	for (i = 0; i < argc; i++) {
+		mq_option_queue(argv[i]);
+		for (j = 0; j < i; j++)
+			if (strcmp(argv[i], argv[j]) == 0)
+				mq_die(MQ_EXIT_USAGE,
+				    "%s: named twice", argv[i]);
+	}
+	o->queues = mq_xcalloc((size_t)argc, sizeof(*o->queues));
+	memcpy(o->queues, argv, (size_t)argc * sizeof(*argv));
+	o->queue_count = argc;
+}
+
+/* Directories are needed for the first message, so better now than then. */
+static const char *
+check_directory(const char *dir)
+{
+	char *real;
+
+	if (dir == NULL)
+		return NULL;
+	if (mkdir(dir, 0700) == -1 && errno != EEXIST)
+		mq_die(MQ_EXIT_CONFIG, "%s: %s", dir, strerror(errno));
+	real = realpath(dir, NULL);
+	if (real == NULL || access(real, W_OK | X_OK) == -1)
+		mq_die(MQ_EXIT_CONFIG, "%s: %s", dir, strerror(errno));
+	return real;
+}
+
+static void
+check_command(const struct options *o)
+{
+	if (o->command == NULL && (o->log_dir != NULL || o->work_dir != NULL ||
+				      o->strict || o->timeout_ms > 0))
+		mq_die(MQ_EXIT_USAGE, "--log-dir, --work-dir, --strict and "
+				      "--timeout need a COMMAND");
+	if (o->command != NULL && o->framing != MQ_FRAME_WHOLE)
+		mq_die(MQ_EXIT_USAGE,
+		    "a framing is for printing, without a COMMAND");
+}
+
+static void
+parse(struct options *o, struct mq_shared *shared, int argc, char *argv[])
+{
+	int ch, count = split_command(o, argc, argv);
+	char *behind = argv[count];
+
+	/* getopt_long(3) would mix the command's arguments with ours. */
+	argv[count] = NULL;
+	opterr = 0;
+	while ((ch = getopt_long(count, argv, ":" MQ_SHARED_SHORT "j:n:l0",
+		    long_options, NULL)) != -1)
+		if (!mq_option_shared(shared, ch, argv))
+			set_option(o, ch);
+	check_command(o);
+	check_queues(o, count - optind, argv + optind);
+	argv[count] = behind;
+	o->quiet = shared->quiet;
+	o->verbose = shared->verbose;
+	o->log_dir = check_directory(o->log_dir);
+	o->work_dir = check_directory(o->work_dir);
+}
+
+/* The first connection is made the plain way: its errors are for good. */
+static void
+try_server(struct mq_server *server)
+{
+	struct mq_redis r;
+
+	if (mq_redis_open(&r, server) == -1)
+		mq_die(r.status, "%s", r.error);
+	mq_redis_close(&r);
+}
+
+static void
+consume(struct consumer *c)
+{
+	claim_init(c);
+	run_init(c);
+	print_init(c);
+	stop_init(c);
+	link_start(c);
+	ev_run(c->loop, 0);
+	aside_end(c);
+	link_end(c);
+	run_end(c);
+	while (!TAILQ_EMPTY(&c->messages))
+		message_drop(TAILQ_FIRST(&c->messages));
+	mq_buf_free(&c->out);
+	free(c->due);
+	mq_server_free(&c->server);
+}
+
+static void
+summary(const struct counts *n)
+{
+	mq_say("%ld done, %ld rejected, %ld to be tried again, %ld returned, "
+	       "%ld leases lost",
+	    n->done, n->rejected, n->again, n->returned, n->lost);
+}
+
+int
+main(int argc, char *argv[])
+{
+	struct options options = {.framing = MQ_FRAME_WHOLE,
+	    .slots = 1,
+	    .prefetch = -1,
+	    .idle_ms = -1,
+	    .grace_ms = 25000,
+	    .backoff_min_ms = 1000,
+	    .backoff_max_ms = 600000,
+	    .attempts = 15,
+	    .clean = true,
+	    .tag = "mq-consume"};
+	struct mq_shared shared = {.help = help};
+	struct consumer c = {.opt = &options, .layout = &mq_layout_rmq};
+
+	if (mq_worker_prepare(&c.setup) == -1)
+		mq_die(MQ_EXIT_AGAIN, "descriptors: %s", strerror(errno));
+	parse(&options, &shared, argc, argv);
+	mq_option_server(&shared, &c.server);
+	try_server(&c.server);
+	c.loop = ev_default_loop(EVFLAG_AUTO);
+	if (c.loop == NULL)
+		mq_die(MQ_EXIT_AGAIN, "no event loop: %s", strerror(errno));
+	consume(&c);
+	if (options.verbose || c.counts.lost > 0)
+		summary(&c.counts);
+	free(options.queues);
+	free((void *)(uintptr_t)options.log_dir);
+	free((void *)(uintptr_t)options.work_dir);
+	free(shared.url);
+	if (c.exit_status == 0 && c.exit_signal != 0) {
+		/* So that the caller sees that we ended by its signal. */
+		signal(c.exit_signal, SIG_DFL);
+		raise(c.exit_signal);
+	}
+	return c.exit_status;
+}

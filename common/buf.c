@@ -1,0 +1,78 @@
+#include "buf.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "exit.h"
+#include "say.h"
+#include "xalloc.h"
+
+char *
+mq_buf_reserve(struct mq_buf *b, size_t n)
+{
+	size_t cap;
+
+	if (n > b->cap - b->len) {
+		if (n > SIZE_MAX / 2 - b->len)
+			mq_die(MQ_EXIT_AGAIN, "out of memory");
+		cap = b->cap < 64 ? 64 : b->cap;
+		while (cap - b->len < n)
+			cap += cap / 2;
+		b->data = mq_xreallocarray(b->data, cap, 1);
+		b->cap = cap;
+	}
+	return b->data + b->len;
+}
+
+void
+mq_buf_add(struct mq_buf *b, const void *p, size_t n)
+{
+	if (n == 0)
+		return;
+	memcpy(mq_buf_reserve(b, n), p, n);
+	b->len += n;
+}
+
+void
+mq_buf_addstr(struct mq_buf *b, const char *s)
+{
+	mq_buf_add(b, s, strlen(s));
+}
+
+void
+mq_buf_printf(struct mq_buf *b, const char *fmt, ...)
+{
+	va_list ap;
+	char *s;
+	int n;
+
+	va_start(ap, fmt);
+	n = vasprintf(&s, fmt, ap);
+	va_end(ap);
+	if (n == -1)
+		mq_die(MQ_EXIT_AGAIN, "out of memory");
+	mq_buf_add(b, s, (size_t)n);
+	free(s);
+}
+
+const char *
+mq_buf_str(struct mq_buf *b)
+{
+	*mq_buf_reserve(b, 1) = '\0';
+	return b->data;
+}
+
+void
+mq_buf_clear(struct mq_buf *b)
+{
+	b->len = 0;
+}
+
+void
+mq_buf_free(struct mq_buf *b)
+{
+	free(b->data);
+	*b = (struct mq_buf){0};
+}

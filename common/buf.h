@@ -1,0 +1,33 @@
+/*
+ * A growable run of bytes.  It may hold NULs; data is not NUL-terminated
+ * unless mq_buf_str() made it so.  Running out of memory ends the program
+ * (see xalloc.h), so nothing here fails.
+ */
+#ifndef MQ_BUF_H
+#define MQ_BUF_H
+
+#include <stddef.h>
+
+struct mq_buf {
+	char *data;  /* NULL while cap is 0 */
+	size_t len;  /* bytes in use */
+	size_t cap;  /* bytes allocated */
+};
+
+/* Makes room for n more bytes and returns where they go; len is unchanged. */
+char *mq_buf_reserve(struct mq_buf *, size_t n);
+void mq_buf_add(struct mq_buf *, const void *, size_t n);
+void mq_buf_addstr(struct mq_buf *, const char *);
+void mq_buf_printf(struct mq_buf *, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* The content with a NUL behind it (which len does not count). */
+const char *mq_buf_str(struct mq_buf *);
+
+/* Empties the buffer and keeps its memory. */
+void mq_buf_clear(struct mq_buf *);
+
+/* Frees the memory; the buffer can be used again. */
+void mq_buf_free(struct mq_buf *);
+
+#endif

@@ -1,0 +1,129 @@
+#include "command.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "exit.h"
+#include "say.h"
+
+/* Room for "*N $7 EVALSHA $40 sha $n keys" with its line ends. */
+#define HEAD 128
+
+void
+mq_command_plain(struct mq_command *c, const char *name)
+{
+	mq_command_script(c, NULL, 0);
+	mq_command_str(c, name);
+}
+
+void
+mq_command_script(struct mq_command *c, const struct mq_script *script, int keys)
+{
+	c->script = script;
+	c->keys = keys;
+	c->args = 0;
+	mq_buf_clear(&c->wire);
+	mq_buf_reserve(&c->wire, HEAD);
+	c->wire.len = HEAD;
+}
+
+void
+mq_command_parts(struct mq_command *c, const struct mq_part *part, int n)
+{
+	size_t total = 0;
+	char *to;
+	int i;
+
+	for (i = 0; i < n; i++)
+		total += part[i].n;
+	to = mq_buf_reserve(&c->wire, total + 32);
+	c->wire.len += (size_t)sprintf(to, "$%zu\r\n", total);
+	for (i = 0; i < n; i++)
+		mq_buf_add(&c->wire, part[i].p, part[i].n);
+	mq_buf_add(&c->wire, "\r\n", 2);
+	c->args++;
+}
+
+void
+mq_command_arg(struct mq_command *c, const void *p, size_t n)
+{
+	mq_command_parts(c, &(struct mq_part){p, n}, 1);
+}
+
+void
+mq_command_str(struct mq_command *c, const char *s)
+{
+	mq_command_arg(c, s, strlen(s));
+}
+
+void
+mq_command_fmt(struct mq_command *c, const char *fmt, ...)
+{
+	va_list ap;
+	char *s;
+	int n;
+
+	va_start(ap, fmt);
+	n = vasprintf(&s, fmt, ap);
+	va_end(ap);
+	if (n == -1)
+		mq_die(MQ_EXIT_AGAIN, "out of memory");
+	mq_command_arg(c, s, (size_t)n);
+	free(s);
+}
+
+void
+mq_command_int(struct mq_command *c, long long v)
+{
+	char s[32];
+
+	mq_command_arg(c, s, (size_t)snprintf(s, sizeof(s), "%lld", v));
+}
+
+static int
+digits(int v)
+{
+	return snprintf(NULL, 0, "%d", v);
+}
+
+/* The head grows backwards from the arguments into the gap. */
+const char *
+mq_command_wire(struct mq_command *c, size_t *n)
+{
+	char head[HEAD];
+	int len;
+
+	if (c->script == NULL)
+		len = snprintf(head, sizeof(head), "*%d\r\n", c->args);
+	else
+		len = snprintf(head, sizeof(head),
+		    "*%d\r\n$7\r\nEVALSHA\r\n$40\r\n%s\r\n$%d\r\n%d\r\n",
+		    c->args + 3, c->script->sha, digits(c->keys), c->keys);
+	memcpy(c->wire.data + HEAD - len, head, (size_t)len);
+	*n = c->wire.len - HEAD + (size_t)len;
+	return c->wire.data + HEAD - len;
+}
+
+void
+mq_command_eval_head(const struct mq_command *c, struct mq_buf *out)
+{
+	mq_buf_printf(out, "*%d\r\n$4\r\nEVAL\r\n$%zu\r\n%s\r\n$%d\r\n%d\r\n",
+	    c->args + 3, strlen(c->script->text), c->script->text,
+	    digits(c->keys), c->keys);
+}
+
+const char *
+mq_command_args(const struct mq_command *c, size_t *n)
+{
+	*n = c->wire.len - HEAD;
+	return c->wire.data + HEAD;
+}
+
+void
+mq_command_free(struct mq_command *c)
+{
+	mq_buf_free(&c->wire);
+	c->args = 0;
+}

@@ -1,0 +1,299 @@
+#include "duration.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <string.h>
+#include <time.h>
+
+#define SECOND 1000LL
+#define MINUTE (60 * SECOND)
+#define HOUR   (60 * MINUTE)
+#define DAY    (24 * HOUR)
+
+#define DURATION_MAX (36525 * DAY)     /* 100 years */
+#define TIME_MAX     253402300799999LL /* the end of the year 9999 */
+
+static const struct {
+	const char *name;
+	int64_t ms;
+} units[] = {
+    {"", SECOND},
+    {"ms", 1},
+    {"s", SECOND},
+    {"m", MINUTE},
+    {"h", HOUR},
+    {"d", DAY},
+};
+
+/* Not isdigit(3), so that a signed char does no harm. */
+static bool
+is_digit(char c)
+{
+	return c >= '0' && c <= '9';
+}
+
+static size_t
+count_digits(const char *s)
+{
+	size_t n = 0;
+
+	while (is_digit(s[n]))
+		n++;
+	return n;
+}
+
+/*
+ * The n digits behind a decimal point, times unit, rounded down.  From the
+ * last digit to the first no step loses anything, however many there are.
+ */
+static int64_t
+fraction(const char *s, size_t n, int64_t unit)
+{
+	int64_t r = 0;
+
+	while (n-- > 0)
+		r = ((s[n] - '0') * unit + r) / 10;
+	return r;
+}
+
+/* Length of "DIGITS[.DIGITS]" at s, 0 when there is none. */
+static size_t
+decimal_length(const char *s)
+{
+	size_t n = count_digits(s), m;
+
+	if (n == 0 || s[n] != '.')
+		return n;
+	m = count_digits(s + n + 1);
+	return m == 0 ? 0 : n + 1 + m;
+}
+
+/* The decimal of n bytes at s times unit; -1 when that is more than max. */
+static int64_t
+decimal(const char *s, size_t n, int64_t unit, int64_t max)
+{
+	int64_t v = 0;
+	size_t i;
+
+	for (i = 0; i < n && s[i] != '.'; i++) {
+		v = v * 10 + (s[i] - '0');
+		if (v > max / unit)
+			return -1;
+	}
+	v *= unit;
+	if (i < n)
+		v += fraction(s + i + 1, n - i - 1, unit);
+	return v > max ? -1 : v;
+}
+
+int
+mq_duration_parse(const char *s, int64_t *ms)
+{
+	size_t i, n = decimal_length(s);
+	int64_t v;
+
+	if (n == 0)
+		return -1;
+	for (i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
+		if (strcmp(s + n, units[i].name) != 0)
+			continue;
+		v = decimal(s, n, units[i].ms, DURATION_MAX);
+		if (v == -1)
+			return -1;
+		*ms = v;
+		return 0;
+	}
+	return -1;
+}
+
+/* Takes exactly n digits off *s. */
+static bool
+take_number(const char **s, size_t n, int *v)
+{
+	size_t i;
+
+	*v = 0;
+	for (i = 0; i < n; i++) {
+		if (!is_digit((*s)[i]))
+			return false;
+		*v = *v * 10 + ((*s)[i] - '0');
+	}
+	*s += n;
+	return true;
+}
+
+/* Takes one character out of set off *s. */
+static bool
+take_char(const char **s, const char *set)
+{
+	if (**s == '\0' || strchr(set, **s) == NULL)
+		return false;
+	++*s;
+	return true;
+}
+
+static bool
+take_date(const char **s, struct tm *tm)
+{
+	if (!take_number(s, 4, &tm->tm_year) || !take_char(s, "-") ||
+	    !take_number(s, 2, &tm->tm_mon) || !take_char(s, "-") ||
+	    !take_number(s, 2, &tm->tm_mday))
+		return false;
+	tm->tm_year -= 1900;
+	tm->tm_mon -= 1;
+	return true;
+}
+
+/* HH:MM[:SS]; whether there is such a time is seen later. */
+static bool
+take_clock(const char **s, struct tm *tm)
+{
+	if (!take_number(s, 2, &tm->tm_hour) || !take_char(s, ":") ||
+	    !take_number(s, 2, &tm->tm_min))
+		return false;
+	tm->tm_sec = 0;
+	return !take_char(s, ":") || take_number(s, 2, &tm->tm_sec);
+}
+
+/* .DIGITS, if it is there */
+static bool
+take_fraction(const char **s, int64_t *ms)
+{
+	size_t n;
+
+	*ms = 0;
+	if (!take_char(s, "."))
+		return true;
+	n = count_digits(*s);
+	*ms = fraction(*s, n, SECOND);
+	*s += n;
+	return n > 0;
+}
+
+/* Z or +HH:MM: the milliseconds that the clock is ahead of UTC. */
+static bool
+take_zone(const char **s, int64_t *ahead)
+{
+	int sign = **s == '-' ? -1 : 1, h, m;
+
+	*ahead = 0;
+	if (take_char(s, "Zz"))
+		return true;
+	if (!take_char(s, "+-") || !take_number(s, 2, &h) ||
+	    !take_char(s, ":") || !take_number(s, 2, &m))
+		return false;
+	*ahead = sign * (h * HOUR + m * MINUTE);
+	return h < 24 && m < 60;
+}
+
+/*
+ * The time that the fields name.  mktime(3) and timegm(3) move a day or an
+ * hour that does not exist to one that does; such a time is refused.
+ */
+static bool
+resolve(const struct tm *want, bool utc, int64_t *ms)
+{
+	struct tm tm = *want;
+	time_t t;
+
+	tm.tm_isdst = -1;
+	t = utc ? timegm(&tm) : mktime(&tm);
+	*ms = (int64_t)t * SECOND;
+	return tm.tm_year == want->tm_year && tm.tm_mon == want->tm_mon &&
+	       tm.tm_mday == want->tm_mday && tm.tm_hour == want->tm_hour &&
+	       tm.tm_min == want->tm_min && tm.tm_sec == want->tm_sec;
+}
+
+static int
+parse_calendar(const char *s, int64_t *ms)
+{
+	struct tm tm = {0};
+	int64_t v, frac = 0, ahead = 0;
+	bool utc = false;
+
+	if (!take_date(&s, &tm))
+		return -1;
+	if (*s != '\0') {
+		if (!take_char(&s, "Tt ") || !take_clock(&s, &tm) ||
+		    !take_fraction(&s, &frac))
+			return -1;
+		utc = *s != '\0';
+		if (utc && !take_zone(&s, &ahead))
+			return -1;
+	}
+	if (*s != '\0' || !resolve(&tm, utc, &v))
+		return -1;
+	v += frac - ahead;
+	if (v < 0 || v > TIME_MAX)
+		return -1;
+	*ms = v;
+	return 0;
+}
+
+/*
+ * The clock time want, days after the day in it, if it exists and is later
+ * than now; else 0.  dst says which one of an hour that comes twice.
+ */
+static int64_t
+clock_on(const struct tm *want, int days, int dst, int64_t now)
+{
+	struct tm tm = *want;
+	int64_t ms;
+
+	tm.tm_mday += days;
+	tm.tm_isdst = dst;
+	ms = (int64_t)mktime(&tm) * SECOND;
+	if (tm.tm_hour != want->tm_hour || tm.tm_min != want->tm_min ||
+	    tm.tm_sec != want->tm_sec)
+		return 0;
+	return ms > now ? ms : 0;
+}
+
+static int
+parse_clock(const char *s, int64_t now, int64_t *ms)
+{
+	time_t t = (time_t)(now / SECOND);
+	int64_t first = 0, v;
+	struct tm tm;
+	int days, dst;
+
+	tzset();
+	if (localtime_r(&t, &tm) == NULL || !take_clock(&s, &tm) || *s != '\0')
+		return -1;
+	/* Tomorrow may lack the hour, too, when the clocks change. */
+	for (days = 0; days <= 2 && first == 0; days++)
+		for (dst = -1; dst <= 1; dst++) {
+			v = clock_on(&tm, days, dst, now);
+			if (v != 0 && (first == 0 || v < first))
+				first = v;
+		}
+	if (first == 0)
+		return -1;
+	*ms = first;
+	return 0;
+}
+
+static int
+parse_epoch(const char *s, int64_t *ms)
+{
+	size_t n = decimal_length(s);
+	int64_t v;
+
+	if (n == 0 || s[n] != '\0')
+		return -1;
+	v = decimal(s, n, SECOND, TIME_MAX);
+	if (v == -1)
+		return -1;
+	*ms = v;
+	return 0;
+}
+
+int
+mq_time_parse(const char *s, int64_t now_ms, int64_t *ms)
+{
+	if (*s == '@')
+		return parse_epoch(s + 1, ms);
+	if (parse_epoch(s, ms) == 0 || parse_calendar(s, ms) == 0)
+		return 0;
+	return parse_clock(s, now_ms, ms);
+}

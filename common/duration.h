@@ -1,0 +1,27 @@
+/* Durations and points in time as users write them. */
+#ifndef MQ_DURATION_H
+#define MQ_DURATION_H
+
+#include <stdint.h>
+
+/*
+ * "500ms", "10s", "5m", "2h", "1d"; a bare number is seconds, and a decimal
+ * fraction is allowed ("0.5s").  Stores milliseconds, 0 to 100 years; what is
+ * less than a millisecond is dropped.  Returns 0, or -1 when s is anything
+ * else; *ms is then unchanged.
+ */
+int mq_duration_parse(const char *s, int64_t *ms);
+
+/*
+ * A point in time: RFC 3339 ("2026-11-21T08:00:00Z", "...+02:00", with or
+ * without a fraction; the seconds may be missing), the same in local time
+ * without a zone ("2026-11-21", "2026-11-21 08:00", "2026-11-21T08:00:05"),
+ * "HH:MM" or "HH:MM:SS" (the next such local time after now_ms), and unix
+ * seconds ("1795207725", "@1795207725", "1795207725.5").  Stores unix
+ * milliseconds, 1970 to 9999.  Returns 0, or -1 when s is anything else or no
+ * such time exists (hour 25, February 30, an hour that summer time skips);
+ * *ms is then unchanged.
+ */
+int mq_time_parse(const char *s, int64_t now_ms, int64_t *ms);
+
+#endif

@@ -1,0 +1,82 @@
+#include "id.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define PREFIX 10
+
+static const char digits36[] = "0123456789abcdefghijklmnopqrstuvwxyz";
+static const char alphabet[] =
+    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
+
+/*
+ * 248 is the greatest multiple of 62 that fits a byte; without dropping the
+ * bytes above, the first eight letters would come more often.
+ */
+static char
+random_char(struct mq_idgen *g)
+{
+	unsigned char c;
+
+	do {
+		if (g->left == 0) {
+			arc4random_buf(g->pool, sizeof(g->pool));
+			g->left = sizeof(g->pool);
+		}
+		c = g->pool[sizeof(g->pool) - g->left--];
+	} while (c >= 248);
+	return alphabet[c % 62];
+}
+
+void
+mq_id_random(struct mq_idgen *g, char *out, size_t n)
+{
+	size_t i;
+
+	for (i = 0; i < n; i++)
+		out[i] = random_char(g);
+	out[n] = '\0';
+}
+
+void
+mq_id_make(struct mq_idgen *g, uint64_t us, char out[MQ_ID_LEN + 1])
+{
+	int i;
+
+	for (i = PREFIX; i-- > 0; us /= 36)
+		out[i] = digits36[us % 36];
+	mq_id_random(g, out + PREFIX, MQ_ID_LEN - PREFIX);
+}
+
+/* Not isalnum(3): what an id is must not hang on the locale. */
+bool
+mq_id_valid(const char *p, size_t n)
+{
+	size_t i;
+
+	if (n != MQ_ID_LEN)
+		return false;
+	for (i = 0; i < n; i++)
+		if (p[i] == '\0' ||
+		    (p[i] != ':' && strchr(alphabet, p[i]) == NULL))
+			return false;
+	return true;
+}
+
+uint64_t
+mq_id_time(const char *id)
+{
+	const char *digit;
+	uint64_t us = 0;
+	int i;
+
+	for (i = 0; i < PREFIX; i++) {
+		if (id[i] == '\0')
+			return 0;
+		digit = strchr(digits36, id[i]);
+		if (digit == NULL)
+			return 0;
+		us = us * 36 + (uint64_t)(digit - digits36);
+	}
+	return us;
+}

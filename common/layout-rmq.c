@@ -1,0 +1,427 @@
+/*
+ * The layout of adjust/rmq v5 (Go), outside a cluster.  Its keys:
+ *
+ *	rmq::queues				set of queue names
+ *	rmq::queue::[Q]::ready, ::rejected	lists, pushed left, taken right
+ *	rmq::connections			set of connection names
+ *	rmq::connection::C::heartbeat		"1", with a TTL of 60 s
+ *	rmq::connection::C::queues		set of queues that C consumes
+ *	rmq::connection::C::queue::[Q]::consumers	set of consumer names
+ *	rmq::connection::C::queue::[Q]::unacked	list, pushed left
+ *
+ * and ours, which a Go peer does not know and does not need:
+ *
+ *	rmq::queue::[Q]::delayed	sorted set: unix ms of the due time;
+ *					32 unique bytes and the element
+ *	rmq::connection::C::info	hash: host, pid, slots
+ *
+ * A heartbeat that has expired stays so: it is renewed with SET XX only, and
+ * a consumer that finds it gone takes a new name.  So a cleaner that once
+ * found a connection of ours dead can never meet it alive again.
+ */
+#include "layout.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "rmq-keys.h"
+
+#define LEASE_S 60
+/* Kept for a cleaner to read after the connection's death. */
+#define INFO_S 3600
+#define QUEUE_NAME_MAX 512
+
+/* layout-rmq-admin.c */
+int rmq_clean(struct mq_redis *, int, struct mq_cleaned *);
+int rmq_drained(struct mq_redis *, const char *const *, int, bool *);
+int rmq_stats(struct mq_redis *, const char *const *, int, struct mq_stats *);
+
+void
+rmq_key_queue(struct mq_command *c, const char *queue, const char *what)
+{
+	mq_command_fmt(c, "rmq::queue::[%s]::%s", queue, what);
+}
+
+void
+rmq_key_connection(struct mq_command *c, const char *connection,
+    const char *what)
+{
+	mq_command_fmt(c, "rmq::connection::%s::%s", connection, what);
+}
+
+void
+rmq_key_both(struct mq_command *c, const char *connection, const char *queue,
+    const char *what)
+{
+	mq_command_fmt(c, "rmq::connection::%s::queue::[%s]::%s", connection,
+	    queue, what);
+}
+
+/* Names are not escaped anywhere, so what could be mistaken is refused. */
+static const char *
+rmq_queue_error(const char *queue)
+{
+	const unsigned char *p;
+
+	if (*queue == '\0')
+		return "a queue's name cannot be empty";
+	if (strlen(queue) > QUEUE_NAME_MAX)
+		return "a queue's name cannot be longer than 512 bytes";
+	if (strpbrk(queue, "[]{}") != NULL || strstr(queue, "::") != NULL)
+		return "a queue's name cannot have [ ] { } or :: in it";
+	for (p = (const unsigned char *)queue; *p != '\0'; p++)
+		if (*p < ' ' || *p == 0x7f)
+			return "a queue's name cannot have control characters "
+			       "in it";
+	return NULL;
+}
+
+static void
+rmq_open(struct mq_command *c, const char *queue)
+{
+	mq_command_plain(c, "SADD");
+	mq_command_str(c, RMQ_QUEUES);
+	mq_command_str(c, queue);
+}
+
+static void
+rmq_publish(struct mq_command *c, const char *queue, const struct mq_when *when)
+{
+	if (when->kind == MQ_WHEN_NOW) {
+		mq_command_plain(c, "LPUSH");
+		rmq_key_queue(c, queue, "ready");
+		return;
+	}
+	mq_command_script(c, &mq_script_delay, 1);
+	rmq_key_queue(c, queue, "delayed");
+	mq_command_str(c, when->kind == MQ_WHEN_IN ? "in" : "at");
+	mq_command_int(c, when->ms);
+}
+
+static void
+rmq_publish_add(struct mq_command *c, const struct mq_when *when,
+    const char id[MQ_ID_LEN + 1], const struct mq_buf *header,
+    const char *payload, size_t len)
+{
+	const struct mq_part parts[] = {
+	    {id, MQ_ID_LEN}, {header->data, header->len}, {payload, len}};
+
+	if (when->kind == MQ_WHEN_NOW)
+		mq_command_parts(c, parts + 1, 2);
+	else
+		mq_command_parts(c, parts, 3);
+}
+
+static void
+set_heartbeat(const struct mq_session *s, struct mq_command *c)
+{
+	mq_command_plain(c, "SET");
+	rmq_key_connection(c, s->connection, "heartbeat");
+	mq_command_str(c, "1");
+	mq_command_str(c, "EX");
+	mq_command_int(c, LEASE_S);
+}
+
+static void
+set_info(const struct mq_session *s, struct mq_command *c)
+{
+	char host[256] = "";
+
+	gethostname(host, sizeof(host) - 1);
+	mq_command_plain(c, "HSET");
+	rmq_key_connection(c, s->connection, "info");
+	mq_command_str(c, "host");
+	mq_command_str(c, host);
+	mq_command_str(c, "pid");
+	mq_command_int(c, getpid());
+	mq_command_str(c, "slots");
+	mq_command_int(c, s->slots);
+}
+
+/* It goes by itself when only a Go cleaner, which knows nothing of it, came. */
+static void
+keep_info(const struct mq_session *s, struct mq_command *c)
+{
+	mq_command_plain(c, "EXPIRE");
+	rmq_key_connection(c, s->connection, "info");
+	mq_command_int(c, INFO_S);
+}
+
+static void
+set_member(struct mq_command *c, const char *verb, const char *key,
+    const char *member)
+{
+	mq_command_plain(c, verb);
+	mq_command_str(c, key);
+	mq_command_str(c, member);
+}
+
+/* SADD or SREM of one queue in the set of those that a connection consumes. */
+static void
+consumed_queue(const struct mq_session *s, struct mq_command *c,
+    const char *verb, const char *queue)
+{
+	mq_command_plain(c, verb);
+	rmq_key_connection(c, s->connection, "queues");
+	mq_command_str(c, queue);
+}
+
+/*
+ * The heartbeat comes first: a cleaner must never see a listed connection
+ * without one.
+ */
+static bool
+rmq_join(const struct mq_session *s, int step, struct mq_command *c)
+{
+	const char *queue;
+
+	switch (step) {
+	case 0:
+		set_heartbeat(s, c);
+		return true;
+	case 1:
+		set_info(s, c);
+		return true;
+	case 2:
+		keep_info(s, c);
+		return true;
+	case 3:
+		set_member(c, "SADD", RMQ_CONNECTIONS, s->connection);
+		return true;
+	}
+	step -= 4;
+	if (step >= 3 * s->queue_count)
+		return false;
+	queue = s->queues[step / 3];
+	switch (step % 3) {
+	case 0:
+		rmq_open(c, queue);
+		break;
+	case 1:
+		consumed_queue(s, c, "SADD", queue);
+		break;
+	case 2:
+		mq_command_plain(c, "SADD");
+		rmq_key_both(c, s->connection, queue, "consumers");
+		mq_command_str(c, s->consumer);
+		break;
+	}
+	return true;
+}
+
+static void
+reclaim_all(const struct mq_session *s, struct mq_command *c, const char *queue)
+{
+	mq_command_script(c, &mq_script_reclaim, 2);
+	rmq_key_both(c, s->connection, queue, "unacked");
+	rmq_key_queue(c, queue, "ready");
+	mq_command_int(c, 0);
+	mq_command_int(c, INT32_MAX);
+}
+
+static void
+delete_key(const struct mq_session *s, struct mq_command *c, const char *what)
+{
+	mq_command_plain(c, "DEL");
+	rmq_key_connection(c, s->connection, what);
+}
+
+/*
+ * Backwards: a crash in the middle leaves a connection without heartbeat that
+ * a cleaner finds by the steps that are still to be done.
+ */
+static bool
+rmq_leave(const struct mq_session *s, int step, struct mq_command *c)
+{
+	const char *queue;
+
+	if (step < 3 * s->queue_count) {
+		queue = s->queues[step / 3];
+		if (step % 3 == 0) {
+			reclaim_all(s, c, queue);
+		} else if (step % 3 == 1) {
+			mq_command_plain(c, "DEL");
+			rmq_key_both(c, s->connection, queue, "consumers");
+		} else {
+			consumed_queue(s, c, "SREM", queue);
+		}
+		return true;
+	}
+	switch (step - 3 * s->queue_count) {
+	case 0:
+		set_member(c, "SREM", RMQ_CONNECTIONS, s->connection);
+		return true;
+	case 1:
+		delete_key(s, c, "heartbeat");
+		return true;
+	case 2:
+		delete_key(s, c, "info");
+		return true;
+	default:
+		return false;
+	}
+}
+
+static bool
+rmq_renew(const struct mq_session *s, int step, struct mq_command *c)
+{
+	switch (step) {
+	case 0:
+		set_heartbeat(s, c);
+		mq_command_str(c, "XX");
+		return true;
+	case 1:
+		keep_info(s, c);
+		return true;
+	default:
+		return false;
+	}
+}
+
+static bool
+rmq_renewed(const redisReply *reply)
+{
+	return reply->type == REDIS_REPLY_STATUS;
+}
+
+static void
+rmq_claim(const struct mq_session *s, int queue, int max, size_t bytes,
+    struct mq_command *c)
+{
+	const char *name = s->queues[queue];
+
+	mq_command_script(c, &mq_script_claim, 3);
+	rmq_key_queue(c, name, "ready");
+	rmq_key_both(c, s->connection, name, "unacked");
+	rmq_key_queue(c, name, "delayed");
+	mq_command_int(c, max);
+	mq_command_int(c, (long long)bytes);
+}
+
+static int
+rmq_claimed(const redisReply *reply, int64_t *due_ms)
+{
+	size_t i;
+
+	if (reply->type != REDIS_REPLY_ARRAY || reply->elements == 0 ||
+	    reply->element[0]->type != REDIS_REPLY_INTEGER)
+		return -1;
+	for (i = 1; i < reply->elements; i++)
+		if (reply->element[i]->type != REDIS_REPLY_STRING)
+			return -1;
+	*due_ms = reply->element[0]->integer;
+	return (int)reply->elements - 1;
+}
+
+/* An ack is one plain LREM, searched from the tail, where the oldest is. */
+static void
+ack(const struct mq_session *s, const char *queue,
+    const struct mq_settlement *how, struct mq_command *c)
+{
+	mq_command_plain(c, "LREM");
+	rmq_key_both(c, s->connection, queue, "unacked");
+	mq_command_int(c, -1);
+	mq_command_arg(c, how->element, how->len);
+}
+
+/* Where a settled message goes, and to which end. */
+static void
+settle_target(const struct mq_settlement *how, const char **key,
+    const char **end)
+{
+	*end = "newest";
+	*key = "ready";
+	if (how->outcome == MQ_OUTCOME_REJECT) {
+		*key = "rejected";
+	} else if (how->outcome == MQ_OUTCOME_FRONT) {
+		*end = "oldest";
+	} else if (how->delay_ms > 0) {
+		*key = "delayed";
+		*end = "delayed";
+	}
+}
+
+static void
+rmq_settle(const struct mq_session *s, int queue,
+    const struct mq_settlement *how, struct mq_command *c)
+{
+	const char *name = s->queues[queue], *key, *end;
+	struct mq_part parts[] = {
+	    {how->unique, MQ_ID_LEN}, {how->changed, how->changed_len}};
+
+	if (how->outcome == MQ_OUTCOME_ACK) {
+		ack(s, name, how, c);
+		return;
+	}
+	settle_target(how, &key, &end);
+	mq_command_script(c, &mq_script_settle, 2);
+	rmq_key_both(c, s->connection, name, "unacked");
+	rmq_key_queue(c, name, key);
+	mq_command_str(c, end);
+	mq_command_arg(c, how->element, how->len);
+	if (how->changed == NULL)
+		parts[1] = (struct mq_part){how->element, how->len};
+	if (strcmp(end, "delayed") == 0)
+		mq_command_parts(c, parts, 2);
+	else if (how->changed == NULL)
+		mq_command_str(c, "");
+	else
+		mq_command_parts(c, parts + 1, 1);
+	mq_command_int(c, how->delay_ms);
+}
+
+static bool
+rmq_settled(const redisReply *reply)
+{
+	return reply->type == REDIS_REPLY_INTEGER && reply->integer > 0;
+}
+
+static void
+rmq_held(const struct mq_session *s, int queue, struct mq_command *c)
+{
+	mq_command_plain(c, "LRANGE");
+	rmq_key_both(c, s->connection, s->queues[queue], "unacked");
+	mq_command_int(c, 0);
+	mq_command_int(c, -1);
+}
+
+static void
+rmq_held_count(const struct mq_session *s, int queue, struct mq_command *c)
+{
+	mq_command_plain(c, "LLEN");
+	rmq_key_both(c, s->connection, s->queues[queue], "unacked");
+}
+
+const struct mq_layout mq_layout_rmq = {
+	.name = "rmq",
+	.queue_error = rmq_queue_error,
+	.open = rmq_open,
+	.publish = rmq_publish,
+	.publish_add = rmq_publish_add,
+	.lease_ms = LEASE_S * 1000,
+	.join = rmq_join,
+	.leave = rmq_leave,
+	.renew = rmq_renew,
+	.renewed = rmq_renewed,
+	.claim = rmq_claim,
+	.claimed = rmq_claimed,
+	.settle = rmq_settle,
+	.settled = rmq_settled,
+	.held = rmq_held,
+	.held_count = rmq_held_count,
+	.clean = rmq_clean,
+	.drained = rmq_drained,
+	.stats = rmq_stats,
+};
+
+void
+mq_stats_free(struct mq_stats *stats)
+{
+	int i;
+
+	for (i = 0; i < stats->count; i++)
+		free(stats->queues[i].name);
+	free(stats->queues);
+	*stats = (struct mq_stats){0};
+}

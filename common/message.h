@@ -1,0 +1,30 @@
+/*
+ * What we write on messages: our headers in the envelope.  All are plain rmq
+ * headers, so that they survive whatever a Go peer does with a message.
+ */
+#ifndef MQ_MESSAGE_H
+#define MQ_MESSAGE_H
+
+#include "envelope.h"
+#include "id.h"
+
+#define MQ_HEADER_ID	  "Mq-Id"      /* see id.h; given when published */
+#define MQ_HEADER_ATTEMPT "Mq-Attempt" /* runs so far; none: 0 */
+#define MQ_HEADER_ERROR	  "Mq-Error"   /* why the last run did not end well */
+#define MQ_HEADER_PARAM	  "Mq-Param"   /* 1 to 4 follow: RQ's parameters */
+
+/* The longest reason that is kept; the rest of it is cut. */
+#define MQ_ERROR_MAX 1024
+
+/* The message's id when it has a valid one, else NULL. */
+const char *mq_message_id(const struct mq_envelope *);
+
+/*
+ * Records what became of a run: the id (so that a raw message keeps the one
+ * it ran under), how many runs there have been, and why the last one failed
+ * (NULL: leave what is there).
+ */
+void mq_message_record(struct mq_envelope *, const char *id, long attempts,
+    const char *error);
+
+#endif

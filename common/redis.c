@@ -1,0 +1,270 @@
+#include "redis.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "exit.h"
+
+/* How long one connect, and one read or write without any progress, may take. */
+static const struct timeval connect_timeout = {.tv_sec = 5};
+static const struct timeval io_timeout = {.tv_sec = 60};
+
+/* A server that loads its data is asked again this often, this many times. */
+#define LOADING_PAUSE_MS 50
+#define LOADING_TRIES 1200
+
+/* How much goes to the library in one piece; bounds its copy of a command. */
+#define PIECE 65536
+
+int
+mq_reply_status(const char *error)
+{
+	static const struct {
+		const char *prefix;
+		int status;
+	} table[] = {
+	    {"NOAUTH", MQ_EXIT_NOPERM},
+	    {"NOPERM", MQ_EXIT_NOPERM},
+	    {"WRONGPASS", MQ_EXIT_NOPERM},
+	    {"ERR AUTH", MQ_EXIT_NOPERM},
+	    {"ERR invalid password", MQ_EXIT_NOPERM},
+	    {"WRONGTYPE", MQ_EXIT_WRONGTYPE},
+	    {"OOM", MQ_EXIT_AGAIN},
+	    {"BUSY", MQ_EXIT_AGAIN},
+	    {"LOADING", MQ_EXIT_AGAIN},
+	    {"MISCONF", MQ_EXIT_AGAIN},
+	    {"READONLY", MQ_EXIT_AGAIN},
+	    {"TRYAGAIN", MQ_EXIT_AGAIN},
+	    {"MASTERDOWN", MQ_EXIT_AGAIN},
+	    {"NOREPLICAS", MQ_EXIT_AGAIN},
+	    {"CLUSTERDOWN", MQ_EXIT_AGAIN},
+	};
+	size_t i;
+
+	for (i = 0; i < sizeof(table) / sizeof(table[0]); i++)
+		if (strncmp(error, table[i].prefix,
+			strlen(table[i].prefix)) == 0)
+			return table[i].status;
+	/* An error raised inside a script has the command's own in it. */
+	if (strstr(error, "WRONGTYPE") != NULL)
+		return MQ_EXIT_WRONGTYPE;
+	if (strstr(error, "OOM command not allowed") != NULL)
+		return MQ_EXIT_AGAIN;
+	return MQ_EXIT_UNAVAILABLE;
+}
+
+static void
+fail(struct mq_redis *r, int status, const char *why)
+{
+	r->status = status;
+	snprintf(r->error, sizeof(r->error), "%s: %s", r->server->name, why);
+}
+
+static const char *
+cause(const redisContext *c)
+{
+	if (c == NULL)
+		return "out of memory";
+	if (c->err == REDIS_ERR_IO && errno == EAGAIN)
+		return "no answer for too long";
+	return c->errstr;
+}
+
+/* The connection is of no use any more. */
+static void
+lost(struct mq_redis *r)
+{
+	fail(r, MQ_EXIT_UNAVAILABLE, cause(r->context));
+}
+
+bool
+mq_redis_refused(struct mq_redis *r, const redisReply *reply)
+{
+	if (reply->type != REDIS_REPLY_ERROR)
+		return false;
+	fail(r, mq_reply_status(reply->str), reply->str);
+	return true;
+}
+
+bool
+mq_reply_noscript(const redisReply *reply)
+{
+	return reply->type == REDIS_REPLY_ERROR &&
+	    strncmp(reply->str, "NOSCRIPT", 8) == 0;
+}
+
+/* Hands bytes to the library, piece by piece, and those to the system. */
+static int
+feed(struct mq_redis *r, const char *p, size_t n)
+{
+	size_t piece;
+	int done;
+
+	for (; n > 0; p += piece, n -= piece) {
+		piece = n < PIECE ? n : PIECE;
+		if (redisAppendFormattedCommand(r->context, p, piece) !=
+		    REDIS_OK)
+			goto err;
+		do {
+			if (redisBufferWrite(r->context, &done) != REDIS_OK)
+				goto err;
+		} while (!done);
+	}
+	return 0;
+err:
+	lost(r);
+	return -1;
+}
+
+int
+mq_redis_send(struct mq_redis *r, struct mq_command *c)
+{
+	size_t n;
+	const char *p = mq_command_wire(c, &n);
+
+	return feed(r, p, n);
+}
+
+int
+mq_redis_send_eval(struct mq_redis *r, const struct mq_command *c)
+{
+	struct mq_buf head = {0};
+	const char *args;
+	size_t n;
+	int rv;
+
+	mq_command_eval_head(c, &head);
+	args = mq_command_args(c, &n);
+	rv = feed(r, head.data, head.len);
+	if (rv == 0)
+		rv = feed(r, args, n);
+	mq_buf_free(&head);
+	return rv;
+}
+
+redisReply *
+mq_redis_reply(struct mq_redis *r)
+{
+	void *reply;
+
+	if (redisGetReply(r->context, &reply) != REDIS_OK) {
+		lost(r);
+		return NULL;
+	}
+	return reply;
+}
+
+static bool
+loading(const redisReply *reply)
+{
+	return reply->type == REDIS_REPLY_ERROR &&
+	    strncmp(reply->str, "LOADING", 7) == 0;
+}
+
+redisReply *
+mq_redis_call(struct mq_redis *r, struct mq_command *c)
+{
+	const struct timespec pause = {.tv_nsec = LOADING_PAUSE_MS * 1000000L};
+	redisReply *reply = NULL;
+	int tries = 0;
+
+	if (mq_redis_send(r, c) == 0)
+		reply = mq_redis_reply(r);
+	while (reply != NULL && loading(reply) && tries++ < LOADING_TRIES) {
+		freeReplyObject(reply);
+		nanosleep(&pause, NULL);
+		reply = mq_redis_send(r, c) == 0 ? mq_redis_reply(r) : NULL;
+	}
+	if (reply != NULL && mq_reply_noscript(reply)) {
+		freeReplyObject(reply);
+		reply = NULL;
+		if (mq_redis_send_eval(r, c) == 0)
+			reply = mq_redis_reply(r);
+	}
+	if (reply != NULL && mq_redis_refused(r, reply)) {
+		freeReplyObject(reply);
+		reply = NULL;
+	}
+	return reply;
+}
+
+bool
+mq_redis_greeting(const struct mq_server *server, int step,
+    struct mq_command *c)
+{
+	const struct mq_url *u = &server->url;
+
+	if (u->password != NULL && step-- == 0) {
+		mq_command_plain(c, "AUTH");
+		if (u->user != NULL)
+			mq_command_str(c, u->user);
+		mq_command_str(c, u->password);
+		return true;
+	}
+	if (u->db != 0 && step-- == 0) {
+		mq_command_plain(c, "SELECT");
+		mq_command_int(c, u->db);
+		return true;
+	}
+	return false;
+}
+
+static int
+greet(struct mq_redis *r)
+{
+	struct mq_command c = {0};
+	redisReply *reply;
+	int step, rv = 0;
+
+	for (step = 0; rv == 0 && mq_redis_greeting(r->server, step, &c);
+	     step++) {
+		reply = mq_redis_call(r, &c);
+		if (reply == NULL)
+			rv = -1;
+		else
+			freeReplyObject(reply);
+	}
+	mq_command_free(&c);
+	return rv;
+}
+
+int
+mq_redis_open(struct mq_redis *r, struct mq_server *server)
+{
+	redisContext *c;
+
+	*r = (struct mq_redis){.server = server};
+	r->status = mq_server_wake(server, r->error, sizeof(r->error));
+	if (r->status != 0)
+		return -1;
+	if (server->socket[0] != '\0')
+		c = redisConnectUnixWithTimeout(server->socket,
+		    connect_timeout);
+	else
+		c = redisConnectWithTimeout(server->url.host,
+		    server->url.port, connect_timeout);
+	r->context = c;
+	if (c == NULL || c->err != 0) {
+		lost(r);
+		mq_redis_close(r);
+		return -1;
+	}
+	redisSetTimeout(c, io_timeout);
+	if (server->socket[0] == '\0')
+		redisEnableKeepAlive(c);
+	if (greet(r) == -1) {
+		mq_redis_close(r);
+		return -1;
+	}
+	return 0;
+}
+
+void
+mq_redis_close(struct mq_redis *r)
+{
+	if (r->context != NULL)
+		redisFree(r->context);
+	r->context = NULL;
+}

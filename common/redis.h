@@ -1,0 +1,70 @@
+/*
+ * A connection to the server for tools that wait for their answers.  Queues
+ * and layouts are not its business.  (mq-consume, which must not wait, has
+ * async.h.)
+ */
+#ifndef MQ_REDIS_H
+#define MQ_REDIS_H
+
+#include <stdbool.h>
+
+#include <hiredis/hiredis.h>
+
+#include "command.h"
+#include "server.h"
+
+struct mq_redis {
+	redisContext *context;
+	struct mq_server *server; /* the caller's */
+	int status;		  /* mq_exit of the last failure */
+	char error[512];	  /* "NAME: what went wrong" of it; may hold
+				   * anything that the server said */
+};
+
+/*
+ * Connects, after waking the private server, and authenticates.  Returns 0,
+ * or -1 with status and error set.
+ */
+int mq_redis_open(struct mq_redis *, struct mq_server *);
+void mq_redis_close(struct mq_redis *);
+
+/*
+ * Sends a command without waiting for its reply, which mq_redis_reply() hands
+ * out later, in order.  The command can be changed or freed at once.  Returns
+ * 0, or -1 when the connection is lost.
+ */
+int mq_redis_send(struct mq_redis *, struct mq_command *);
+
+/* The same with the text of a script instead of its hash. */
+int mq_redis_send_eval(struct mq_redis *, const struct mq_command *);
+
+/*
+ * The next reply; freeReplyObject() frees it.  NULL when the connection is
+ * lost.  An error reply is returned as such: see mq_redis_refused().
+ */
+redisReply *mq_redis_reply(struct mq_redis *);
+
+/*
+ * Sends one command and waits for its reply.  Loads a script that the server
+ * does not know and waits (at most a minute) for a server that is loading
+ * its data.  NULL when the connection is lost or the reply is an error, with
+ * status and error set.
+ */
+redisReply *mq_redis_call(struct mq_redis *, struct mq_command *);
+
+/*
+ * The commands that open a conversation (AUTH, SELECT), where they are needed:
+ * builds number step, or returns false when there is none.
+ */
+bool mq_redis_greeting(const struct mq_server *, int step, struct mq_command *);
+
+/* Whether a reply is an error; if so it sets status and error from it. */
+bool mq_redis_refused(struct mq_redis *, const redisReply *);
+
+/* Whether an error reply says that the server does not know a script. */
+bool mq_reply_noscript(const redisReply *);
+
+/* The exit status that fits the text of an error reply. */
+int mq_reply_status(const char *error);
+
+#endif

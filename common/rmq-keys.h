@@ -1,0 +1,24 @@
+/*
+ * The keys of adjust/rmq v5 and our own beside them; for layout-rmq*.c only.
+ * Each function appends one argument to a command.
+ */
+#ifndef MQ_RMQ_KEYS_H
+#define MQ_RMQ_KEYS_H
+
+#include "command.h"
+
+#define RMQ_QUEUES	"rmq::queues"
+#define RMQ_CONNECTIONS "rmq::connections"
+
+/* Per queue: ready, rejected; ours: delayed. */
+void rmq_key_queue(struct mq_command *, const char *queue, const char *what);
+
+/* Per connection: heartbeat, queues; ours: info. */
+void rmq_key_connection(struct mq_command *, const char *connection,
+    const char *what);
+
+/* Per connection and queue: consumers, unacked. */
+void rmq_key_both(struct mq_command *, const char *connection,
+    const char *queue, const char *what);
+
+#endif

@@ -1,0 +1,32 @@
+/*
+ * What a tool says to a person.  Every line goes to stderr as
+ * "mq-x: subject: what went wrong: cause" and has control characters and
+ * bytes that are no text escaped as vis(3) does, so a hostile queue name or
+ * server reply can never drive the terminal.
+ */
+#ifndef MQ_SAY_H
+#define MQ_SAY_H
+
+#include <stddef.h>
+
+/* One line; the newline is added. */
+void mq_say(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+
+/* mq_say(), then exit with status. */
+void mq_die(int status, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3), noreturn));
+
+/*
+ * n bytes at p made fit for a terminal; the caller frees.  With the user's
+ * LC_CTYPE set, printable text of that locale stays as it is.
+ */
+char *mq_visible(const char *p, size_t n);
+
+/*
+ * Flushes and closes stdout; call it before a successful exit of anything
+ * that printed results.  Ends with exit 74 when the output did not get out,
+ * silently when only the reader had gone (EPIPE).
+ */
+void mq_close_stdout(void);
+
+#endif

@@ -1,0 +1,19 @@
+/*
+ * The server-side steps: Lua scripts, kept in common/lua/NAME.lua and made
+ * into C at build time.  Each is one atomic step; the comment at its head
+ * says what it does and what a crash before and after it leaves.
+ */
+#ifndef MQ_SCRIPT_H
+#define MQ_SCRIPT_H
+
+struct mq_script {
+	const char *sha; /* 40 hex digits: the SHA-1 of text */
+	const char *text;
+};
+
+extern const struct mq_script mq_script_claim;
+extern const struct mq_script mq_script_settle;
+extern const struct mq_script mq_script_delay;
+extern const struct mq_script mq_script_reclaim;
+
+#endif

@@ -1,0 +1,36 @@
+/*
+ * Which server the tools talk to, and how to reach it.
+ */
+#ifndef MQ_SERVER_H
+#define MQ_SERVER_H
+
+#include <stddef.h>
+
+#include "url.h"
+
+struct mq_server {
+	struct mq_url url; /* with the password from wherever it was given */
+	char name[256];	   /* for people; never has a password */
+	char socket[108];  /* unix and private: the path; else empty */
+};
+
+/*
+ * Finds the server: the URL given (from -u; may be NULL), else MQ_URL, else
+ * an MQ_URL= line in $XDG_CONFIG_HOME/mq/env (~/.config/mq/env), then in
+ * /etc/mq/env, else the private server.  A password that the URL lacks comes
+ * from the file MQ_PASSWORD_FILE names, else from REDISCLI_AUTH.  Contacts
+ * nothing.  Returns 0, or an mq_exit status with one line in error.
+ */
+int mq_server_find(struct mq_server *, const char *url, char *error,
+    size_t error_size);
+
+/*
+ * Makes the server reachable: starts the private one when it does not run.
+ * May take as long as that takes.  Returns 0, or an mq_exit status with one
+ * line in error.
+ */
+int mq_server_wake(struct mq_server *, char *error, size_t error_size);
+
+void mq_server_free(struct mq_server *);
+
+#endif

@@ -1,0 +1,61 @@
+/*
+ * Where a server is, as a URL:
+ *
+ *   redis://[user[:password]@]host[:port][/db]     (rediss:// is TLS)
+ *   redis://:password@host is a password without a user; IPv6 hosts in [].
+ *   unix:///path/redis.sock[?db=N]                 (user:password@ allowed)
+ *   redis-cluster://[user[:password]@]host[:port][,host[:port]...]
+ *   redis-sentinel://[user[:password]@]host[:port][,...]/master-name[/db]
+ *   private:[DIR]
+ *
+ * %XX is decoded in user, password and path; an empty user or password counts
+ * as not given.  The authority ends at the first slash and the user at its
+ * last @, so a slash in a password is written %2F.
+ */
+#ifndef MQ_URL_H
+#define MQ_URL_H
+
+#include <stddef.h>
+
+enum mq_url_kind {
+	MQ_URL_REDIS,
+	MQ_URL_REDISS,
+	MQ_URL_UNIX,
+	MQ_URL_CLUSTER,
+	MQ_URL_SENTINEL,
+	MQ_URL_PRIVATE
+};
+
+struct mq_url {
+	enum mq_url_kind kind;
+	char *user;     /* NULL when not given */
+	char *password; /* NULL when not given */
+	char *host;     /* redis, rediss: without []; cluster, sentinel: the
+			 * list as given; else NULL */
+	int port;       /* redis, rediss: 6379 when not given; else 0 */
+	char *path;     /* unix: socket; private: DIR or NULL;
+			 * sentinel: name */
+	int db;         /* 0 when not given */
+};
+
+/*
+ * Fills *u, which mq_url_free() releases.  Returns 0, or -1 with *why set to
+ * a constant text that never holds any part of s (s may hold a password);
+ * *u is then empty.
+ */
+int mq_url_parse(const char *s, struct mq_url *u, const char **why);
+void mq_url_free(struct mq_url *u);
+
+/*
+ * Writes the URL for people: no user, no password, no defaults.  Truncates at
+ * size.  u has been parsed.
+ */
+void mq_url_show(const struct mq_url *u, char *out, size_t size);
+
+/*
+ * Finds the password inside the text of a URL, to wipe it from argv: sets
+ * *start and *len (0 when there is none).  Works on any text, valid or not.
+ */
+void mq_url_find_password(const char *s, size_t *start, size_t *len);
+
+#endif

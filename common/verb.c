@@ -1,0 +1,229 @@
+#include "verb.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#include "exit.h"
+
+#define RESEND_MAX (3650LL * 24 * 60 * 60)
+#define BLANKS     " \t\r"
+
+static const struct {
+	const char *verb;
+	enum mq_verb_final final;
+} finals[] = {
+    {"done", MQ_FINAL_DONE},
+    {"relayed", MQ_FINAL_DONE},
+    {"err", MQ_FINAL_ERR},
+    {"fail", MQ_FINAL_ERR},
+    {"fails", MQ_FINAL_ERR},
+    {"resend", MQ_FINAL_RESEND},
+};
+
+static enum mq_verb_final
+final_of(const char *verb, size_t n)
+{
+	size_t i;
+
+	for (i = 0; i < sizeof(finals) / sizeof(finals[0]); i++)
+		if (strlen(finals[i].verb) == n &&
+		    memcmp(finals[i].verb, verb, n) == 0)
+			return finals[i].final;
+	return MQ_FINAL_NONE;
+}
+
+static bool
+is_digit(char c)
+{
+	return c >= '0' && c <= '9';
+}
+
+/*
+ * DUE as RQ reads it, with Ruby's String#to_i: as far as it looks like a
+ * number, 0 when it does not.
+ */
+static int64_t
+parse_due(const char *s)
+{
+	int64_t v = 0;
+
+	if (*s == '+')
+		s++;
+	for (; is_digit(*s); s++) {
+		v = v * 10 + (*s - '0');
+		if (v > RESEND_MAX)
+			return RESEND_MAX;
+		if (s[1] == '_')
+			s++;
+	}
+	return v;
+}
+
+/* How many bytes at p, of n, are blanks (or, without blanks, are none). */
+static size_t
+span(const char *p, size_t n, bool blanks)
+{
+	size_t i;
+
+	for (i = 0; i < n; i++)
+		if ((p[i] != '\0' && strchr(BLANKS, p[i]) != NULL) != blanks)
+			break;
+	return i;
+}
+
+static void
+set_text(struct mq_verbs *v, const char *p, size_t n)
+{
+	size_t i;
+
+	for (i = 0; i < n; i++)
+		v->text[i] = p[i] == '\0' ? '?' : p[i];
+	v->text[n] = '\0';
+}
+
+static void
+take_line(struct mq_verbs *v)
+{
+	size_t start = span(v->line, v->line_len, true);
+	const char *verb = v->line + start;
+	size_t left = v->line_len - start;
+	size_t n = span(verb, left, false);
+	size_t gap = span(verb + n, left - n, true);
+
+	v->line_len = 0;
+	if (n == 0)
+		return;
+	v->spoke = true;
+	set_text(v, verb + n + gap, left - n - gap);
+	if (v->final != MQ_FINAL_NONE)
+		return;
+	v->final = final_of(verb, n);
+	if (v->final == MQ_FINAL_RESEND)
+		v->resend_s = parse_due(v->text);
+}
+
+void
+mq_verbs_feed(struct mq_verbs *v, const char *p, size_t n)
+{
+	const char *nl;
+	size_t piece, room;
+
+	while (n > 0) {
+		nl = memchr(p, '\n', n);
+		piece = nl != NULL ? (size_t)(nl - p) : n;
+		room = sizeof(v->line) - v->line_len;
+		if (room > piece)
+			room = piece;
+		memcpy(v->line + v->line_len, p, room);
+		v->line_len += room;
+		if (nl == NULL)
+			return;
+		take_line(v);
+		p += piece + 1;
+		n -= piece + 1;
+	}
+}
+
+void
+mq_verbs_end(struct mq_verbs *v)
+{
+	take_line(v);
+}
+
+/* How the run ended, in words. */
+static void
+describe(int status, char *out, size_t size)
+{
+	const char *name;
+
+	if (!WIFSIGNALED(status)) {
+		snprintf(out, size, "exit status %d", WEXITSTATUS(status));
+		return;
+	}
+	name = sigabbrev_np(WTERMSIG(status));
+	if (name != NULL)
+		snprintf(out, size, "killed by SIG%s", name);
+	else
+		snprintf(out, size, "killed by signal %d", WTERMSIG(status));
+}
+
+static void __attribute__((format(printf, 3, 4)))
+judge(struct mq_verdict *out, enum mq_verdict_kind kind, const char *fmt, ...)
+{
+	va_list ap;
+
+	out->kind = kind;
+	out->resend_s = 0;
+	va_start(ap, fmt);
+	vsnprintf(out->reason, sizeof(out->reason), fmt, ap);
+	va_end(ap);
+}
+
+/* done or resend was said; only an exit status of 0 confirms it. */
+static void
+judge_final(const struct mq_verbs *v, int status, struct mq_verdict *out)
+{
+	bool done = v->final == MQ_FINAL_DONE;
+	char how[64];
+
+	if (status != 0) {
+		describe(status, how, sizeof(how));
+		judge(out, MQ_VERDICT_ERR, "%s after %s", how,
+		    done ? "done" : "resend");
+		return;
+	}
+	judge(out, done ? MQ_VERDICT_DONE : MQ_VERDICT_RESEND, "%s", v->text);
+	if (!done)
+		out->resend_s = v->resend_s;
+}
+
+static void
+judge_unfinished(const struct mq_verbs *v, int status, struct mq_verdict *out)
+{
+	char how[64] = "no final verb";
+
+	if (status != 0)
+		describe(status, how, sizeof(how));
+	judge(out, MQ_VERDICT_ERR, "%s%s%s", how, *v->text != '\0' ? ": " : "",
+	    v->text);
+}
+
+static void
+judge_silent(int status, bool strict, struct mq_verdict *out)
+{
+	int code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+	char how[64];
+
+	describe(status, how, sizeof(how));
+	if (code == 0 && strict)
+		judge(out, MQ_VERDICT_ERR, "no final verb");
+	else if (code == 0)
+		judge(out, MQ_VERDICT_DONE, "%s", "");
+	else if (code == MQ_EXIT_AGAIN)
+		judge(out, MQ_VERDICT_RETRY, "%s", how);
+	else if (code == 126 || code == 127)
+		judge(out, MQ_VERDICT_STOP, "%s: the command cannot run", how);
+	else
+		judge(out, MQ_VERDICT_ERR, "%s", how);
+}
+
+void
+mq_verdict(const struct mq_verbs *v, int status, bool timed_out, bool strict,
+    struct mq_verdict *out)
+{
+	bool confirmed = v->final != MQ_FINAL_NONE && status == 0;
+
+	if (v->final == MQ_FINAL_ERR)
+		judge(out, MQ_VERDICT_ERR, "%s",
+		    *v->text != '\0' ? v->text : "err");
+	else if (timed_out && !confirmed)
+		judge(out, MQ_VERDICT_ERR, "timed out");
+	else if (v->final != MQ_FINAL_NONE)
+		judge_final(v, status, out);
+	else if (v->spoke)
+		judge_unfinished(v, status, out);
+	else
+		judge_silent(status, strict, out);
+}

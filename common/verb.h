@@ -1,0 +1,80 @@
+/*
+ * What a script says on its verb pipe, and the verdict that follows.
+ *
+ * A line is VERB[ TEXT]: leading blanks are skipped, blanks separate the verb
+ * from the text, the text keeps its own blanks.  Blanks are spaces, tabs and
+ * carriage returns (of "done\r\n"); a line of nothing else is no line.  Verbs
+ * are case-sensitive.  Known: run, done, relayed (= done), err, fail, fails
+ * (= err), resend [DUE[-TEXT]]; any other verb is progress, like run.  Lines
+ * come in any number of reads; the last one needs no newline; a line longer
+ * than MQ_VERB_LINE is cut.  The first final verb decides, the last text is
+ * the one shown.  DUE is read as RQ does: "5-b" and "5" are 5, "1_0" is 10,
+ * "1.9" is 1, and what does not start with a digit is 0.
+ */
+#ifndef MQ_VERB_H
+#define MQ_VERB_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define MQ_VERB_LINE 4096
+
+enum mq_verb_final {
+	MQ_FINAL_NONE, /* nothing final was said */
+	MQ_FINAL_DONE,
+	MQ_FINAL_ERR,
+	MQ_FINAL_RESEND
+};
+
+/* One run's conversation; starts zeroed, owns no memory. */
+struct mq_verbs {
+	enum mq_verb_final final;
+	bool spoke;                  /* any line came */
+	int64_t resend_s;            /* RESEND: whole seconds, 0 to 10 years */
+	char text[MQ_VERB_LINE + 1]; /* last text, NUL-terminated; a NUL byte
+				      * from the script became '?' */
+	char line[MQ_VERB_LINE];
+	size_t line_len;
+};
+
+/* Takes n more bytes from the pipe. */
+void mq_verbs_feed(struct mq_verbs *, const char *p, size_t n);
+
+/* The pipe has ended (or is given up): takes a last line without newline. */
+void mq_verbs_end(struct mq_verbs *);
+
+enum mq_verdict_kind {
+	MQ_VERDICT_DONE,
+	MQ_VERDICT_ERR,    /* reject, with reason */
+	MQ_VERDICT_RESEND, /* again after resend_s */
+	MQ_VERDICT_RETRY,  /* again, after a backoff that the consumer picks */
+	MQ_VERDICT_STOP    /* the command cannot run at all: give the
+			    * message back and stop the consumer */
+};
+
+struct mq_verdict {
+	enum mq_verdict_kind kind;
+	int64_t resend_s; /* RESEND only */
+	/* What to show or record; may be empty for DONE.  Control characters
+	 * of the script are still in it. */
+	char reason[MQ_VERB_LINE + 128];
+};
+
+/*
+ * Judges one run.  status is from waitpid(2); timed_out says that we ended it
+ * because its time was up; strict makes silence an error, as RQ does.
+ *
+ *  - err stands whatever the exit status.
+ *  - done, resend with a non-zero exit or a signal: ERR.
+ *  - no final verb but some line: ERR (also for 75, 126 and 127).
+ *  - silence: 0 = DONE (strict: ERR), 75 = RETRY, 126 and 127 = STOP,
+ *    anything else or a signal = ERR.  (strict: 75, 126, 127 keep meaning
+ *    what they mean.)
+ *  - timed_out: a final verb with exit 0 stands, anything else is ERR
+ *    "timed out" (err keeps its own text).
+ */
+void mq_verdict(const struct mq_verbs *, int status, bool timed_out,
+    bool strict, struct mq_verdict *out);
+
+#endif

@@ -1,0 +1,173 @@
+#include "worker.h"
+
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "xalloc.h"
+
+static int
+take_descriptors(void)
+{
+	int fd;
+
+	do {
+		fd = open("/dev/null", O_RDWR);
+		if (fd == -1)
+			return -1;
+	} while (fd <= MQ_WORKER_READ);
+	close(fd);
+	return 0;
+}
+
+int
+mq_worker_prepare(struct mq_worker_setup *setup)
+{
+	const int ours[] = {SIGPIPE, SIGHUP, SIGINT, SIGTERM, SIGUSR1, SIGCHLD};
+	struct sigaction sa;
+	size_t i;
+	int sig;
+
+	/* Whoever started us may have left 3 and 4 open: they are ours now. */
+	close(MQ_WORKER_WRITE);
+	close(MQ_WORKER_READ);
+	if (take_descriptors() == -1 ||
+	    close_range(3, ~0U, CLOSE_RANGE_CLOEXEC) == -1)
+		return -1;
+	setup->null = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	if (setup->null == -1)
+		return -1;
+	sigemptyset(&setup->reset);
+	for (sig = 1; sig < NSIG; sig++)
+		if (sigaction(sig, NULL, &sa) == 0 && sa.sa_handler == SIG_IGN)
+			sigaddset(&setup->reset, sig);
+	for (i = 0; i < sizeof(ours) / sizeof(ours[0]); i++)
+		sigaddset(&setup->reset, ours[i]);
+	signal(SIGPIPE, SIG_IGN);
+	return 0;
+}
+
+int
+mq_worker_payload(const void *p, size_t n)
+{
+	const char *from = p;
+	ssize_t wrote;
+	int fd = memfd_create("payload", MFD_CLOEXEC);
+
+	while (fd != -1 && n > 0) {
+		wrote = write(fd, from, n);
+		if (wrote == -1 && errno == EINTR)
+			continue;
+		if (wrote == -1) {
+			close(fd);
+			return -1;
+		}
+		from += wrote;
+		n -= (size_t)wrote;
+	}
+	if (fd != -1)
+		lseek(fd, 0, SEEK_SET);
+	return fd;
+}
+
+/*
+ * In the child of vfork(2), which shares our memory: only system calls.  The
+ * signals are blocked, so no handler of ours can run in here.
+ */
+static int
+become(const struct mq_worker_setup *setup, const struct mq_worker *w,
+    pid_t parent, const sigset_t *mask)
+{
+	const struct sigaction dfl = {.sa_handler = SIG_DFL};
+	int sig;
+
+	for (sig = 1; sig < NSIG; sig++)
+		if (sigismember(&setup->reset, sig))
+			sigaction(sig, &dfl, NULL);
+	if (setpgid(0, 0) == -1 ||
+	    prctl(PR_SET_PDEATHSIG, SIGKILL) == -1)
+		return errno;
+	/* Our parent may have died before it could be told to us. */
+	if (getppid() != parent)
+		_exit(127);
+	if (w->dir != NULL && chdir(w->dir) == -1)
+		return errno;
+	if (dup2(w->input, 0) == -1 ||
+	    (w->output != -1 &&
+		(dup2(w->output, 1) == -1 || dup2(w->output, 2) == -1)) ||
+	    dup2(w->verbs, MQ_WORKER_WRITE) == -1 ||
+	    dup2(setup->null, MQ_WORKER_READ) == -1)
+		return errno;
+	sigprocmask(SIG_SETMASK, mask, NULL);
+	execve(w->path, w->argv, w->envp);
+	return errno;
+}
+
+static pid_t
+start(const struct mq_worker_setup *setup, const struct mq_worker *w)
+{
+	volatile int failure = 0;
+	sigset_t all, none, old;
+	pid_t parent = getpid(), pid;
+
+	sigfillset(&all);
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &all, &old);
+	pid = vfork();
+	if (pid == 0) {
+		failure = become(setup, w, parent, &none);
+		_exit(127);
+	}
+	if (pid == -1)
+		failure = errno;
+	sigprocmask(SIG_SETMASK, &old, NULL);
+	if (failure == 0)
+		return pid;
+	while (pid != -1 && waitpid(pid, NULL, 0) == -1 && errno == EINTR)
+		;
+	errno = failure;
+	return -1;
+}
+
+static pid_t
+start_by_shell(const struct mq_worker_setup *setup, const struct mq_worker *w)
+{
+	struct mq_worker shell = *w;
+	char **argv;
+	size_t n;
+	pid_t pid;
+	int failure;
+
+	for (n = 0; w->argv[n] != NULL; n++)
+		;
+	argv = mq_xcalloc(n + 3, sizeof(*argv));
+	argv[0] = mq_xstrdup("/bin/sh");
+	argv[1] = mq_xstrdup(w->path);
+	if (n > 1)
+		memcpy(argv + 2, w->argv + 1, (n - 1) * sizeof(*argv));
+	shell.path = argv[0];
+	shell.argv = argv;
+	pid = start(setup, &shell);
+	failure = errno;
+	free(argv[0]);
+	free(argv[1]);
+	free(argv);
+	errno = failure;
+	return pid;
+}
+
+pid_t
+mq_worker_start(const struct mq_worker_setup *setup, const struct mq_worker *w)
+{
+	pid_t pid = start(setup, w);
+
+	if (pid == -1 && errno == ENOEXEC)
+		return start_by_shell(setup, w);
+	return pid;
+}

@@ -1,0 +1,54 @@
+/*
+ * Starting a script for one message.  Knows nothing of queues or servers.
+ */
+#ifndef MQ_WORKER_H
+#define MQ_WORKER_H
+
+#include <sys/types.h>
+
+#include <signal.h>
+#include <stddef.h>
+
+/* The descriptors of the worker contract. */
+#define MQ_WORKER_WRITE 3 /* the script writes its verbs here */
+#define MQ_WORKER_READ	4 /* and reads the answers here */
+
+/* What a process must know before it starts workers. */
+struct mq_worker_setup {
+	sigset_t reset; /* signals a worker gets back at their default */
+	int null;	/* /dev/null for reading: a fd 4 that says nothing */
+};
+
+/*
+ * To be called first of all: makes sure that descriptors 0 to 4 are taken, so
+ * that nothing opened later needs moving out of the way, and that no
+ * inherited one beyond them reaches a worker.  Ignores SIGPIPE.  Returns 0,
+ * or -1 with errno.
+ */
+int mq_worker_prepare(struct mq_worker_setup *);
+
+struct mq_worker {
+	const char *path; /* what to execute */
+	char *const *argv;
+	char *const *envp;
+	const char *dir; /* where to run; NULL: here */
+	int input;	 /* becomes fd 0 */
+	int output;	 /* becomes fds 1 and 2; -1: ours */
+	int verbs;	 /* becomes fd 3 */
+};
+
+/*
+ * Starts a worker: in a process group of its own, with default signals, fds
+ * 0 to 4 and no other, and killed by the kernel when this process dies.
+ * Returns its pid, or -1 with errno: the one of vfork(2), of execve(2), or of
+ * chdir(2).  A script without "#!" is run by /bin/sh, as the shell does.
+ */
+pid_t mq_worker_start(const struct mq_worker_setup *, const struct mq_worker *);
+
+/*
+ * A descriptor from which n bytes can be read, and sought; close(2) it.
+ * -1 with errno when there is no memory or no descriptor.
+ */
+int mq_worker_payload(const void *, size_t n);
+
+#endif

@@ -1,0 +1,54 @@
+#include "xalloc.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "exit.h"
+#include "say.h"
+
+static void *
+checked(void *p)
+{
+	if (p == NULL)
+		mq_die(MQ_EXIT_AGAIN, "out of memory");
+	return p;
+}
+
+void *
+mq_xcalloc(size_t n, size_t size)
+{
+	return checked(calloc(n, size));
+}
+
+void *
+mq_xreallocarray(void *p, size_t n, size_t size)
+{
+	return checked(reallocarray(p, n, size));
+}
+
+char *
+mq_xstrdup(const char *s)
+{
+	return checked(strdup(s));
+}
+
+char *
+mq_xstrndup(const char *s, size_t n)
+{
+	return checked(strndup(s, n));
+}
+
+char *
+mq_xasprintf(const char *fmt, ...)
+{
+	va_list ap;
+	char *s;
+	int n;
+
+	va_start(ap, fmt);
+	n = vasprintf(&s, fmt, ap);
+	va_end(ap);
+	return checked(n == -1 ? NULL : s);
+}

@@ -1,0 +1,17 @@
+/*
+ * Allocation that ends the program (exit 75, one line on stderr) when there
+ * is no memory: a queue tool that cannot allocate has nothing useful left to
+ * do, and whatever it had claimed is still safe in the server.
+ */
+#ifndef MQ_XALLOC_H
+#define MQ_XALLOC_H
+
+#include <stddef.h>
+
+void *mq_xcalloc(size_t n, size_t size);
+void *mq_xreallocarray(void *, size_t n, size_t size);
+char *mq_xstrdup(const char *);
+char *mq_xstrndup(const char *, size_t);
+char *mq_xasprintf(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+
+#endif

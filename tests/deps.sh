@@ -1,0 +1,96 @@
+#!/bin/sh
+# What the build, the tools and the tests need from the system:
+#   deps.sh --check SET...     lists what is missing and fails if anything is
+#   deps.sh --install SET...   installs it with apt-get, when allowed to
+# Sets: build run test bench lint.
+set -u
+
+packages() {
+	case $1 in
+	build) echo gcc libc6-dev make pkg-config libhiredis-dev libbsd-dev \
+		libev-dev libjansson-dev ;;
+	run) echo redis-server redis-tools ;;
+	test) echo bats bats-assert bats-support libcmocka-dev python3 perl \
+		procps util-linux mandoc bash-completion ;;
+	bench) echo python3 procps ;;
+	lint) echo clang-format clang-tidy cppcheck shellcheck mandoc ;;
+	*) echo "deps.sh: $1: no such set" >&2; exit 64 ;;
+	esac
+}
+
+program() {
+	command -v "$1" >/dev/null
+}
+
+library() {
+	"${PKG_CONFIG:-pkg-config}" --exists "$1" 2>/dev/null
+}
+
+header() {
+	printf '#include <%s>\n' "$1" | "${CC:-cc}" -E - >/dev/null 2>&1
+}
+
+# Whether what a package is for is here, however it was installed.
+have() {
+	case $1 in
+	gcc) program "${CC:-cc}" ;;
+	libc6-dev) header stdio.h ;;
+	pkg-config) program "${PKG_CONFIG:-pkg-config}" ;;
+	libhiredis-dev) library hiredis ;;
+	libbsd-dev) library libbsd-overlay ;;
+	libev-dev) header ev.h ;;
+	libjansson-dev) library jansson ;;
+	libcmocka-dev) library cmocka ;;
+	redis-tools) program redis-cli ;;
+	procps) program ps ;;
+	util-linux) program script ;;
+	bats-assert | bats-support)
+		[ -e "/usr/lib/bats/$1/load.bash" ] || [ -e "/usr/lib/$1/load.bash" ] ;;
+	bash-completion) [ -e /usr/share/bash-completion/bash_completion ] ;;
+	*) program "$1" ;;
+	esac
+}
+
+missing() {
+	for set; do
+		for p in $(packages "$set"); do
+			have "$p" || echo "$p"
+		done
+	done | sort -u
+}
+
+as_root() {
+	if [ "$(id -u)" = 0 ]; then
+		"$@"
+	else
+		sudo "$@"
+	fi
+}
+
+can_install() {
+	program apt-get && { [ "$(id -u)" = 0 ] || program sudo; }
+}
+
+install() {
+	echo "installing:" $want
+	export DEBIAN_FRONTEND=noninteractive
+	# A machine that runs no services by itself is left so: the tools
+	# start the redis-server that they need.
+	as_root apt-get update -qq &&
+		as_root apt-get install -y -qq --no-install-recommends $want >/dev/null
+}
+
+mode=$1
+shift
+want=$(missing "$@")
+[ -n "$want" ] || exit 0
+if [ "$mode" = --install ] && can_install; then
+	install && want=$(missing "$@")
+	[ -n "$want" ] || exit 0
+fi
+{
+	echo "These packages (Debian's names) are missing:"
+	echo "$want" | sed 's/^/    /'
+	echo "Install them, for example: apt-get install" $want
+} >&2
+exit 78

@@ -1,0 +1,294 @@
+#include "duration.h"
+
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <cmocka.h>
+
+#define CENTRAL_EUROPE "CET-1CEST,M3.5.0,M10.5.0/3"
+#define UNTOUCHED      -12345
+
+/* Saturday 2026-11-21, 08:00:00 UTC */
+#define NOW 1795248000000LL
+
+struct parsed {
+	const char *s;
+	int64_t ms; /* UNTOUCHED: is refused */
+};
+
+static void
+set_zone(const char *tz)
+{
+	assert_int_equal(setenv("TZ", tz, 1), 0);
+	tzset();
+}
+
+static void
+check_duration(const char *s, int64_t ms)
+{
+	int64_t v = UNTOUCHED;
+	int rc = mq_duration_parse(s, &v);
+
+	if (v != ms || (rc == 0) != (ms != UNTOUCHED))
+		fail_msg("\"%s\": %d, %lld, not %lld", s, rc, (long long)v,
+		    (long long)ms);
+}
+
+static void
+check_time(const char *s, int64_t now, int64_t ms)
+{
+	int64_t v = UNTOUCHED;
+	int rc = mq_time_parse(s, now, &v);
+
+	if (v != ms || (rc == 0) != (ms != UNTOUCHED))
+		fail_msg("\"%s\": %d, %lld, not %lld", s, rc, (long long)v,
+		    (long long)ms);
+}
+
+static void
+durations(void **state)
+{
+	static const struct parsed cases[] = {
+	    {"0", 0},
+	    {"0ms", 0},
+	    {"500ms", 500},
+	    {"10", 10000},
+	    {"10s", 10000},
+	    {"5m", 300000},
+	    {"2h", 7200000},
+	    {"1d", 86400000},
+	    {"007s", 7000},
+	    {"0.5s", 500},
+	    {"0.5", 500},
+	    {"0.001", 1},
+	    {"1.5h", 5400000},
+	    {"0.25d", 21600000},
+	    /* what binary fractions get wrong */
+	    {"0.29s", 290},
+	    {"0.57s", 570},
+	    {"1.001s", 1001},
+	    {"4.35s", 4350},
+	    {"8.029s", 8029},
+	    {"1.1d", 95040000},
+	    /* what is less than a millisecond is dropped, and nothing more */
+	    {"0.0019", 1},
+	    {"1.9ms", 1},
+	    {"0.9999999999999999999999999s", 999},
+	    {"0.0000000115740740740740740740740741d", 1},
+	    {"0.0000000115740740740740740740740740d", 0},
+	    {"0.00000000000000000000000000000000001", 0},
+	    /* 100 years */
+	    {"36525d", 3155760000000},
+	    {"3155760000", 3155760000000},
+	    {"3155760000000ms", 3155760000000},
+	};
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+		check_duration(cases[i].s, cases[i].ms);
+}
+
+static void
+no_durations(void **state)
+{
+	static const char *const cases[] = {"", " ", "s", "ms", ".", ".5",
+	    ".5s", "5.", "5.s", "1..5", "1.5.5", "-1", "-0", "+1", "+1s", "- 1",
+	    " 1", "1 ", "1 s", "1s ", "\t1", "1\n", "1S", "1M", "1w", "1y",
+	    "1us", "1sec", "1mss", "1h30m", "1m1", "0x10", "1e3", "1,5", "1_0",
+	    "inf", "nan", "\xd9\xa1", "36526d", "36525.1d", "3155760000.001",
+	    "3155760000001ms", "99999999999999999999", "18446744073709551616",
+	    "9223372036854775807d",
+	    "100000000000000000000000000000000000000000ms"};
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+		check_duration(cases[i], UNTOUCHED);
+}
+
+static void
+epoch_times(void **state)
+{
+	static const struct parsed cases[] = {
+	    {"0", 0},
+	    {"@0", 0},
+	    {"2026", 2026000},
+	    {"1795207725", 1795207725000},
+	    {"@1795207725", 1795207725000},
+	    {"1795207725.5", 1795207725500},
+	    {"@1795207725.1239", 1795207725123},
+	    {"253402300799.999", 253402300799999},
+	    {"253402300800", UNTOUCHED},
+	    {"99999999999999999999999", UNTOUCHED},
+	    {"@", UNTOUCHED},
+	    {"@@1", UNTOUCHED},
+	    {"@-1", UNTOUCHED},
+	    {"@2026-11-21", UNTOUCHED},
+	    {"@08:00", UNTOUCHED},
+	    {"1.", UNTOUCHED},
+	    {"@.5", UNTOUCHED},
+	    {"-1", UNTOUCHED},
+	    {"+1", UNTOUCHED},
+	    {" 1", UNTOUCHED},
+	    {"1 ", UNTOUCHED},
+	    {"1s", UNTOUCHED},
+	};
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+		check_time(cases[i].s, NOW, cases[i].ms);
+}
+
+/* The zone of the process must not matter when the text names one. */
+static void
+rfc3339_times(void **state)
+{
+	static const struct parsed cases[] = {
+	    {"2026-11-21T08:00:00Z", NOW},
+	    {"2026-11-21t08:00:00z", NOW},
+	    {"2026-11-21 08:00:00+00:00", NOW},
+	    {"2026-11-21T08:00Z", NOW},
+	    {"2026-11-21T08:00:00-00:00", NOW},
+	    {"2026-11-21T10:00:00+02:00", NOW},
+	    {"2026-11-21T02:30:00-05:30", NOW},
+	    {"2026-11-22T07:59:00+23:59", NOW},
+	    {"2026-11-21T08:00:00.5Z", NOW + 500},
+	    {"2026-11-21T08:00:00.1239999999999Z", NOW + 123},
+	    {"2026-11-21T10:00:00.001+02:00", NOW + 1},
+	    {"1970-01-01T00:00:00Z", 0},
+	    {"2024-02-29T00:00:00Z", 1709164800000},
+	    {"2000-02-29T00:00:00Z", 951782400000},
+	    {"9999-12-31T23:59:59.999Z", 253402300799999},
+	};
+	static const char *const zones[] = {"UTC0", CENTRAL_EUROPE, "X12"};
+	size_t i, z;
+
+	(void)state;
+	for (z = 0; z < 3; z++) {
+		set_zone(zones[z]);
+		for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+			check_time(cases[i].s, NOW, cases[i].ms);
+	}
+}
+
+static void
+no_times(void **state)
+{
+	static const char *const cases[] = {"", " ", "now", "tomorrow",
+	    "2026-11", "2026-11-", "2026-11-2", "2026-1-21", "26-11-21",
+	    "02026-11-21", "2026/11/21", "20261121T080000Z", "2026-11-21T",
+	    "2026-11-21 ", "2026-11-21Z", "2026-11-21T08",
+	    "2026-11-21T08:", "2026-11-21T8:00",
+	    "2026-11-21T08:00:", "2026-11-21T08:00:0", "2026-11-21T08:00:00.",
+	    "2026-11-21T08:00:00.Z", "2026-11-21T08:00:00,5Z",
+	    "2026-11-21T08:00:00 Z", "2026-11-21T08:00:00ZZ",
+	    "2026-11-21T08:00:00Z ", " 2026-11-21T08:00:00Z",
+	    "2026-11-21T08:00:00+02", "2026-11-21T08:00:00+0200",
+	    "2026-11-21T08:00:00+02:0", "2026-11-21T08:00:00+24:00",
+	    "2026-11-21T08:00:00+02:60", "2026-11-21T08:00:00+02:00Z",
+	    "2026-11-21T08:00:00UTC", "2026-11-21  08:00", "2026-11-21_08:00",
+	    "2026-11-21T-8:00", "2026-00-10", "2026-13-01", "2026-11-00",
+	    "2026-11-31", "2026-02-29", "2026-02-30", "2100-02-29T00:00:00Z",
+	    "2026-02-30T00:00:00Z", "2026-11-21T24:00:00Z",
+	    "2026-11-21T25:00:00Z", "2026-11-21T08:60:00Z",
+	    "2026-11-21T08:00:60Z", "2016-12-31T23:59:60Z",
+	    "1969-12-31T23:59:59Z", "1969-12-31T23:59:59.5Z",
+	    "1970-01-01T00:00:00+00:01", "0000-01-01",
+	    "9999-12-31T23:59:59-00:01", "10000-01-01", "24:00", "08:60",
+	    "08:00:60", "8:00", "08:0", "08:", "08:00:", "08:00:0",
+	    "08:00:00.5", "08:00Z", " 08:00", "08:00 ", "-8:00", "08-00",
+	    "008:00", ":00", "\xd9\xa0\xd9\xa8:00"};
+	size_t i;
+
+	(void)state;
+	set_zone("UTC0");
+	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+		check_time(cases[i], NOW, UNTOUCHED);
+}
+
+static void
+local_times(void **state)
+{
+	(void)state;
+	set_zone(CENTRAL_EUROPE);
+	check_time("2026-11-21", NOW, NOW - 9 * 3600000LL);
+	check_time("2026-11-21 09:00", NOW, NOW);
+	check_time("2026-11-21T09:00", NOW, NOW);
+	check_time("2026-11-21T09:00:05", NOW, NOW + 5000);
+	check_time("2026-11-21 09:00:05.25", NOW, NOW + 5250);
+	check_time("2026-07-01 10:00", NOW, 1782892800000);
+	/* the hour that summer time skips */
+	check_time("2026-03-29 01:59:59", NOW, 1774745999000);
+	check_time("2026-03-29 02:30", NOW, UNTOUCHED);
+	check_time("2026-03-29 03:00", NOW, 1774746000000);
+	/* 1970 in local time is 1969 in UTC */
+	check_time("1970-01-01", NOW, UNTOUCHED);
+	check_time("1970-01-01 01:00", NOW, 0);
+}
+
+static void
+next_clock_time(void **state)
+{
+	const int64_t day = 86400000;
+
+	(void)state;
+	set_zone("UTC0");
+	check_time("08:01", NOW, NOW + 60000);
+	check_time("08:00:01", NOW, NOW + 1000);
+	check_time("08:00", NOW, NOW + day);
+	check_time("08:00", NOW - 1, NOW);
+	check_time("08:00", NOW + 999, NOW + day);
+	check_time("07:59", NOW, NOW + day - 60000);
+	check_time("00:00", NOW, NOW + day * 2 / 3);
+	check_time("23:59:59", NOW, NOW + day * 2 / 3 - 1000);
+	set_zone(CENTRAL_EUROPE);
+	check_time("09:00", NOW, NOW + day);
+	check_time("08:59", NOW, NOW + day - 60000);
+	/* over the end of a month and a year: 2026-12-31 23:00 */
+	check_time("00:30", 1798754400000, 1798754400000 + 5400000);
+}
+
+/* In Central Europe, 2026-03-29 has no 02:30 and 2026-10-25 has two. */
+static void
+next_clock_time_when_clocks_change(void **state)
+{
+	const int64_t spring = 1774746000000, autumn = 1792890000000;
+	const int64_t hour = 3600000, half = hour / 2;
+
+	(void)state;
+	set_zone(CENTRAL_EUROPE);
+	/* 00:30 of the day without: 02:30 is the next day's, in 25 hours */
+	check_time("02:30", spring - hour - half, spring + 23 * hour + half);
+	check_time("02:30", spring - 14 * hour, spring + 23 * hour + half);
+	check_time("03:00", spring - half, spring);
+	/* a day of 23 hours */
+	check_time("12:00", spring - 13 * hour, spring + 9 * hour);
+	/* before both, between both, after both */
+	check_time("02:30", autumn - hour, autumn - half);
+	check_time("02:30", autumn - half, autumn + half);
+	check_time("02:30", autumn, autumn + half);
+	check_time("02:30", autumn + half, autumn + 24 * hour + half);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(durations),
+	    cmocka_unit_test(no_durations),
+	    cmocka_unit_test(epoch_times),
+	    cmocka_unit_test(rfc3339_times),
+	    cmocka_unit_test(no_times),
+	    cmocka_unit_test(local_times),
+	    cmocka_unit_test(next_clock_time),
+	    cmocka_unit_test(next_clock_time_when_clocks_change),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,448 @@
+/* The rmq envelope: common/envelope.c, and common/json.c below it. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "envelope.h"
+#include "json.h"
+
+#define SIG "\xff\0\xbe\xbe\x4a"
+#define COUNT(a) (sizeof(a) / sizeof((a)[0]))
+
+/* Text and length of a literal, which may hold NUL. */
+#define B(s) (s), sizeof(s) - 1
+
+static int
+parse(const char *p, size_t n, struct mq_envelope *e)
+{
+	const char *why = NULL;
+	/* A copy of the exact size, so that a sanitizer sees an overrun. */
+	static char *copy;
+	int result;
+
+	free(copy);
+	copy = malloc(n > 0 ? n : 1);
+	memcpy(copy, p, n);
+	result = mq_envelope_parse(copy, n, e, &why);
+	assert_true(result == 0 ? e->payload >= copy : why != NULL);
+	return result;
+}
+
+static void
+expect_payload(const struct mq_envelope *e, const char *p, size_t n)
+{
+	assert_int_equal(e->payload_len, n);
+	assert_memory_equal(e->payload, p, n);
+}
+
+static void
+expect_written(const struct mq_envelope *e, const char *p, size_t n)
+{
+	struct mq_buf out = {0};
+
+	mq_buf_add(&out, "before", 6);
+	mq_envelope_write(e, &out);
+	assert_int_equal(out.len, n + 6);
+	assert_memory_equal(out.data + 6, p, n);
+	mq_buf_free(&out);
+}
+
+static void
+raw_elements(void **state)
+{
+	static const struct {
+		const char *p;
+		size_t n;
+	} raw[] = {
+	    {B("")},
+	    {B("\0")},
+	    {B("hello")},
+	    {B("a\0b\nc")},
+	    {B("\xff")},
+	    {B("\xff\0\xbe\xbe")},
+	    {B("\xff\0\xbe\xbe\x4b{}\npayload")},
+	    {B(" " SIG "{}\npayload")},
+	};
+	struct mq_envelope e;
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < COUNT(raw); i++) {
+		assert_int_equal(parse(raw[i].p, raw[i].n, &e), 0);
+		assert_null(e.headers);
+		expect_payload(&e, raw[i].p, raw[i].n);
+		expect_written(&e, raw[i].p, raw[i].n);
+		assert_null(mq_envelope_get(&e, "X"));
+		mq_envelope_free(&e);
+	}
+}
+
+static void
+good_headers_come_back_unchanged(void **state)
+{
+	static const struct {
+		const char *p;
+		size_t n, payload;
+	} good[] = {
+	    {B(SIG "{}\nx"), 1},
+	    {B(SIG "null\nx"), 1},
+	    {B(SIG "{}\n"), 0},
+	    {B(SIG "{\"a\":null,\"b\":[]}\nhello"), 5},
+	    {B(SIG "{\"z\":[\"1\",\"\"],\"a\":[\"2\"],\"\":[\"3\"]}\nx"), 1},
+	    {B(SIG "{\"N\":[\"\\u0000\\n\\\"\xc3\xa4\"]}\nx"), 1},
+	    {B(SIG "{\"X\":[\"1\"]}\n\0a\nb\0"), 5},
+	    {B(SIG "{\"X\":[\"1\"]}\n" SIG "{\"Y\":[\"2\"]}\nx"), 18},
+	};
+	struct mq_envelope e;
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < COUNT(good); i++) {
+		assert_int_equal(parse(good[i].p, good[i].n, &e), 0);
+		assert_non_null(e.headers);
+		expect_payload(&e, good[i].p + good[i].n - good[i].payload,
+		    good[i].payload);
+		expect_written(&e, good[i].p, good[i].n);
+		mq_envelope_free(&e);
+		assert_null(e.headers);
+	}
+}
+
+static void
+headers_as_others_may_write_them(void **state)
+{
+	struct mq_envelope e;
+
+	(void)state;
+	assert_int_equal(
+	    parse(B(SIG " { \"A\" :\t[ \"\\u003c\" ] }\r\nx"), &e), 0);
+	expect_written(&e, B(SIG "{\"A\":[\"<\"]}\nx"));
+	mq_envelope_free(&e);
+
+	/* Go takes the last of two, and null in a list as "". */
+	assert_int_equal(
+	    parse(B(SIG "{\"A\":[\"1\"],\"A\":[\"2\"]}\nx"), &e), 0);
+	expect_written(&e, B(SIG "{\"A\":[\"2\"]}\nx"));
+	mq_envelope_free(&e);
+	assert_int_equal(parse(B(SIG "{\"A\":[\"1\",null]}\nx"), &e), 0);
+	expect_written(&e, B(SIG "{\"A\":[\"1\",\"\"]}\nx"));
+	mq_envelope_free(&e);
+}
+
+static void
+bad_headers(void **state)
+{
+	static const struct {
+		const char *p;
+		size_t n;
+		const char *why;
+	} bad[] = {
+	    {B(SIG), "header without end"},
+	    {B(SIG "{}"), "header without end"},
+	    {B(SIG "{\"a\":[\"x\"]}payload"), "header without end"},
+	    {B(SIG "\nx"), "header is no JSON"},
+	    {B(SIG "{\nx"), "header is no JSON"},
+	    {B(SIG "{}{}\nx"), "header is no JSON"},
+	    {B(SIG "nul\nx"), "header is no JSON"},
+	    {B(SIG "{}\0\nx"), "header is no JSON"},
+	    {B(SIG "{\"a\":[\"\xff\"]}\nx"), "header is no JSON"},
+	    {B(SIG "{\"a\\u0000b\":[]}\nx"), "header is no JSON"},
+	    {B(SIG "{'a':[]}\nx"), "header is no JSON"},
+	    {B(SIG "{\"a\":[\"x\n\"]}\nx"), "header is no JSON"},
+	    {B(SIG "[]\nx"), "header is no JSON object"},
+	    {B(SIG "\"a\"\nx"), "header is no JSON object"},
+	    {B(SIG "1\nx"), "header is no JSON object"},
+	    {B(SIG "false\nx"), "header is no JSON object"},
+	    {B(SIG "{\"a\":\"x\"}\nx"), "that is no list of strings"},
+	    {B(SIG "{\"a\":1}\nx"), "that is no list of strings"},
+	    {B(SIG "{\"a\":{}}\nx"), "that is no list of strings"},
+	    {B(SIG "{\"a\":false}\nx"), "that is no list of strings"},
+	    {B(SIG "{\"a\":[\"x\",1]}\nx"), "that is no list of strings"},
+	    {B(SIG "{\"a\":[[]]}\nx"), "that is no list of strings"},
+	    {B(SIG "{\"b\":[\"x\"],\"a\":true}\nx"), "no list of strings"},
+	};
+	const char *why;
+	struct mq_envelope e;
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < COUNT(bad); i++) {
+		assert_int_equal(parse(bad[i].p, bad[i].n, &e), -1);
+		assert_null(e.headers);
+		assert_int_equal(
+		    mq_envelope_parse(bad[i].p, bad[i].n, &e, &why), -1);
+		if (strstr(why, bad[i].why) == NULL)
+			fail_msg("%zu: \"%s\"", i, why);
+	}
+}
+
+static void
+deep_nesting_does_not_crash(void **state)
+{
+	static const struct {
+		const char *start;
+		char again;
+	} deep[] = {{"", '['}, {"{\"a\":", '['}, {"[{\"a\":", '{'}};
+	char *p = malloc(1000000);
+	struct mq_envelope e;
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < COUNT(deep); i++) {
+		memset(p, deep[i].again, 1000000);
+		memcpy(p, SIG, 5);
+		memcpy(p + 5, deep[i].start, strlen(deep[i].start));
+		p[999999] = '\n';
+		assert_int_equal(parse(p, 1000000, &e), -1);
+	}
+	free(p);
+}
+
+static void
+getting(void **state)
+{
+	struct mq_envelope e;
+
+	(void)state;
+	assert_int_equal(parse(B(SIG "{\"A\":[\"1\",\"2\"],\"N\":null,\"E\":[],"
+	    "\"S\":[\"\"],\"Z\":[\"a\\u0000b\"]}\n"), &e), 0);
+	assert_string_equal(mq_envelope_get(&e, "A"), "1");
+	assert_null(mq_envelope_get(&e, "a"));
+	assert_null(mq_envelope_get(&e, "N"));
+	assert_null(mq_envelope_get(&e, "E"));
+	assert_null(mq_envelope_get(&e, "Absent"));
+	assert_string_equal(mq_envelope_get(&e, "S"), "");
+	assert_string_equal(mq_envelope_get(&e, "Z"), "a");
+	mq_envelope_free(&e);
+	assert_int_equal(parse(B(SIG "null\n"), &e), 0);
+	assert_null(mq_envelope_get(&e, "A"));
+	assert_int_equal(mq_envelope_get_long(&e, "A", -7), -7);
+	mq_envelope_free(&e);
+}
+
+static void
+getting_numbers(void **state)
+{
+	static const char *const bad[] = {"", " 1", "1 ", "+1", "-1", "1x",
+	    "0x10", "1.0", "9223372036854775808", "99999999999999999999999"};
+	struct mq_envelope e = {0};
+	size_t i;
+
+	(void)state;
+	mq_envelope_set(&e, "N", "0");
+	assert_int_equal(mq_envelope_get_long(&e, "N", -7), 0);
+	mq_envelope_set(&e, "N", "15");
+	assert_int_equal(mq_envelope_get_long(&e, "N", -7), 15);
+	mq_envelope_set(&e, "N", "0007");
+	assert_int_equal(mq_envelope_get_long(&e, "N", -7), 7);
+	mq_envelope_set(&e, "N", "9223372036854775807");
+	assert_true(mq_envelope_get_long(&e, "N", -7) == LONG_MAX);
+	for (i = 0; i < COUNT(bad); i++) {
+		mq_envelope_set(&e, "N", bad[i]);
+		assert_int_equal(mq_envelope_get_long(&e, "N", -7), -7);
+	}
+	mq_envelope_free(&e);
+	assert_int_equal(parse(B(SIG "{\"N\":[\"5\\u00006\"]}\n"), &e), 0);
+	assert_int_equal(mq_envelope_get_long(&e, "N", -7), -7);
+	mq_envelope_free(&e);
+}
+
+static void
+setting(void **state)
+{
+	struct mq_envelope e = {NULL, B("a\0b")};
+
+	(void)state;
+	mq_envelope_set(&e, "Mq-Id", "1");
+	expect_written(&e, B(SIG "{\"Mq-Id\":[\"1\"]}\na\0b"));
+	mq_envelope_set(&e, "A", "\"\\\n\x01");
+	mq_envelope_set(&e, "Mq-Id", "2");
+	expect_written(&e,
+	    B(SIG "{\"Mq-Id\":[\"2\"],\"A\":[\"\\\"\\\\\\n\\u0001\"]}\na\0b"));
+	mq_envelope_free(&e);
+
+	assert_int_equal(parse(B(SIG "null\nx"), &e), 0);
+	mq_envelope_set(&e, "A", "1");
+	expect_written(&e, B(SIG "{\"A\":[\"1\"]}\nx"));
+	mq_envelope_free(&e);
+
+	assert_int_equal(parse(
+	    B(SIG "{\"a\":null,\"b\":[],\"c\":[\"1\",\"2\"]}\nx"), &e), 0);
+	mq_envelope_set(&e, "c", "3");
+	expect_written(&e, B(SIG "{\"a\":null,\"b\":[],\"c\":[\"3\"]}\nx"));
+	mq_envelope_set(&e, "a", "4");
+	expect_written(&e, B(SIG "{\"a\":[\"4\"],\"b\":[],\"c\":[\"3\"]}\nx"));
+	mq_envelope_free(&e);
+}
+
+static void
+adding(void **state)
+{
+	struct mq_envelope e = {NULL, B("x")};
+
+	(void)state;
+	mq_envelope_add(&e, "A", "1");
+	mq_envelope_add(&e, "B", "2");
+	mq_envelope_add(&e, "A", "3");
+	expect_written(&e, B(SIG "{\"A\":[\"1\",\"3\"],\"B\":[\"2\"]}\nx"));
+	mq_envelope_free(&e);
+
+	assert_int_equal(parse(B(SIG "{\"a\":null,\"b\":[]}\nx"), &e), 0);
+	mq_envelope_add(&e, "a", "1");
+	mq_envelope_add(&e, "b", "2");
+	expect_written(&e, B(SIG "{\"a\":[\"1\"],\"b\":[\"2\"]}\nx"));
+	mq_envelope_free(&e);
+}
+
+static void
+values_that_are_not_utf8(void **state)
+{
+	struct mq_envelope e = {NULL, B("x")};
+
+	(void)state;
+	mq_envelope_set(&e, "A", "a\xff\xc3\xa4\xc3");
+	mq_envelope_add(&e, "A", "\xed\xa0\x80");
+	mq_envelope_add(&e, "A", "\xf0\x9f\x98\x80");
+	expect_written(&e, B(SIG "{\"A\":[\"a?\xc3\xa4?\",\"???\","
+	    "\"\xf0\x9f\x98\x80\"]}\nx"));
+	mq_envelope_free(&e);
+}
+
+static void
+utf8_as_jansson_sees_it(void **state)
+{
+	/* Bytes at the borders of what UTF-8 allows. */
+	static const unsigned char edge[] = {0x00, 0x41, 0x7f, 0x80, 0x8f, 0x90,
+	    0x9f, 0xa0, 0xbf, 0xc0, 0xc1, 0xc2, 0xdf, 0xe0, 0xed, 0xef, 0xf0,
+	    0xf4, 0xf5, 0xf8, 0xff};
+	size_t i, at, n = COUNT(edge);
+	char s[4];
+	json_t *v;
+
+	(void)state;
+	for (i = 0; i < n * n * n * n; i++) {
+		s[0] = (char)edge[i % n];
+		s[1] = (char)edge[i / n % n];
+		s[2] = (char)edge[i / n / n % n];
+		s[3] = (char)edge[i / n / n / n];
+		at = 0;
+		while (at < 4 && mq_utf8_len(s + at, 4 - at) > 0)
+			at += mq_utf8_len(s + at, 4 - at);
+		v = json_stringn(s, 4);
+		assert_int_equal(at == 4, v != NULL);
+		json_decref(v);
+	}
+	assert_int_equal(mq_utf8_len("", 0), 0);
+}
+
+static void
+splitting(void **state)
+{
+	static const struct {
+		const char *in, *name, *value;
+	} good[] = {
+	    {"X-Trace-Id: abc", "X-Trace-Id", "abc"},
+	    {"x-trace-id:abc", "X-Trace-Id", "abc"},
+	    {"X-TRACE-ID: abc", "X-Trace-Id", "abc"},
+	    {"a:", "A", ""},
+	    {"a: \t ", "A", ""},
+	    {"a: \t b  c\t ", "A", "b  c"},
+	    {"a:b:c", "A", "b:c"},
+	    {"-a--b1c-: x", "-A--B1c-", "x"},
+	    {"1a!#$%&'*+.^_`|~: x", "1a!#$%&'*+.^_`|~", "x"},
+	    {"a: \xc3\xa4\xc2\xa0\xf0\x9f\x98\x80", "A",
+		"\xc3\xa4\xc2\xa0\xf0\x9f\x98\x80"},
+	    {"mq-id: \"\\", "Mq-Id", "\"\\"},
+	};
+	char *name, *value;
+	const char *why;
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < COUNT(good); i++) {
+		assert_int_equal(
+		    mq_header_split(good[i].in, &name, &value, &why), 0);
+		assert_string_equal(name, good[i].name);
+		assert_string_equal(value, good[i].value);
+		free(name);
+		free(value);
+	}
+}
+
+static void
+splitting_hostile_input(void **state)
+{
+	static const struct {
+		const char *in, *why;
+	} bad[] = {
+	    {"", "no colon"},
+	    {"abc", "no colon"},
+	    {"a b", "no colon"},
+	    {":", "name is empty"},
+	    {": x", "name is empty"},
+	    {" a: x", "not allowed"},
+	    {"a : x", "not allowed"},
+	    {"a b: x", "not allowed"},
+	    {"a\n: x", "not allowed"},
+	    {"a\x1b: x", "not allowed"},
+	    {"\"a\": x", "not allowed"},
+	    {"a{}: x", "not allowed"},
+	    {"a/b: x", "not allowed"},
+	    {"\xc3\xa4: x", "not allowed"},
+	    {"\xff: x", "not allowed"},
+	    {"a: x\ny", "control"},
+	    {"a: x\n", "control"},
+	    {"a: x\r", "control"},
+	    {"a: \x1b[2J", "control"},
+	    {"a: x\ty", "control"},
+	    {"a: \x7f", "control"},
+	    {"a: \xc2\x9b" "2J", "control"},
+	    {"a: \xff", "UTF-8"},
+	    {"a: x\xc3", "UTF-8"},
+	    {"a: \xc0\x80", "UTF-8"},
+	    {"a: \xed\xa0\x80", "UTF-8"},
+	};
+	char *name = NULL, *value = NULL;
+	const char *why;
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < COUNT(bad); i++) {
+		why = NULL;
+		assert_int_equal(
+		    mq_header_split(bad[i].in, &name, &value, &why), -1);
+		if (why == NULL || strstr(why, bad[i].why) == NULL)
+			fail_msg("%zu: \"%s\"", i, why);
+		assert_null(name);
+		assert_null(value);
+	}
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(raw_elements),
+	    cmocka_unit_test(good_headers_come_back_unchanged),
+	    cmocka_unit_test(headers_as_others_may_write_them),
+	    cmocka_unit_test(bad_headers),
+	    cmocka_unit_test(deep_nesting_does_not_crash),
+	    cmocka_unit_test(getting),
+	    cmocka_unit_test(getting_numbers),
+	    cmocka_unit_test(setting),
+	    cmocka_unit_test(adding),
+	    cmocka_unit_test(values_that_are_not_utf8),
+	    cmocka_unit_test(utf8_as_jansson_sees_it),
+	    cmocka_unit_test(splitting),
+	    cmocka_unit_test(splitting_hostile_input),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,957 @@
+/* Framings: common/frame.c, common/frame_json.c and common/base64.c. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/time.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base64.h"
+#include "frame.h"
+#include "json.h"
+
+#define COUNT(a) (sizeof(a) / sizeof((a)[0]))
+#define MIB ((size_t)1 << 20)
+
+/* Text and length of a literal, which may hold NUL. */
+#define B(s) (s), sizeof(s) - 1
+
+struct bytes {
+	const char *p;
+	size_t n;
+};
+
+/* --- streams and what they must give -------------------------------------- */
+
+struct stream {
+	enum mq_framing framing;
+	struct bytes in;
+	size_t count;
+	struct bytes out[4];
+	const char *error; /* how it ends: NULL at a good end */
+};
+
+#define MAX_RECORD 12
+
+static const struct stream streams[] = {
+    {MQ_FRAME_WHOLE, {B("")}, 1, {{B("")}}, NULL},
+    {MQ_FRAME_WHOLE, {B("a\nb\0c\n")}, 1, {{B("a\nb\0c\n")}}, NULL},
+    {MQ_FRAME_WHOLE, {B("123456789012")}, 1, {{B("123456789012")}}, NULL},
+    {MQ_FRAME_WHOLE, {B("1234567890123")}, 0, {{0}}, "longer than 12 bytes"},
+
+    {MQ_FRAME_LINES, {B("")}, 0, {{0}}, NULL},
+    {MQ_FRAME_LINES, {B("\n")}, 1, {{B("")}}, NULL},
+    {MQ_FRAME_LINES, {B("a\nbc\n")}, 2, {{B("a")}, {B("bc")}}, NULL},
+    {MQ_FRAME_LINES, {B("a\nbc")}, 2, {{B("a")}, {B("bc")}}, NULL},
+    {MQ_FRAME_LINES, {B("\n\na\r\n\0\xff")}, 4,
+	{{B("")}, {B("")}, {B("a\r")}, {B("\0\xff")}}, NULL},
+    {MQ_FRAME_LINES, {B("123456789012\n123456789012")}, 2,
+	{{B("123456789012")}, {B("123456789012")}}, NULL},
+    {MQ_FRAME_LINES, {B("a\n1234567890123\nb")}, 1, {{B("a")}},
+	"longer than 12 bytes"},
+    {MQ_FRAME_LINES, {B("1234567890123")}, 0, {{0}}, "longer than 12 bytes"},
+
+    {MQ_FRAME_NULL, {B("")}, 0, {{0}}, NULL},
+    {MQ_FRAME_NULL, {B("\0")}, 1, {{B("")}}, NULL},
+    {MQ_FRAME_NULL, {B("a\n\0\0b\0c")}, 4,
+	{{B("a\n")}, {B("")}, {B("b")}, {B("c")}}, NULL},
+    {MQ_FRAME_NULL, {B("1234567890123\0")}, 0, {{0}}, "longer than 12 bytes"},
+
+    {MQ_FRAME_JSONL, {B("{\"a\":1}\n\n{}")}, 3,
+	{{B("{\"a\":1}")}, {B("")}, {B("{}")}}, NULL},
+
+    {MQ_FRAME_NETSTRING, {B("")}, 0, {{0}}, NULL},
+    {MQ_FRAME_NETSTRING, {B("\n")}, 0, {{0}}, NULL},
+    {MQ_FRAME_NETSTRING, {B("5:hello,0:,3:a,\0,")}, 3,
+	{{B("hello")}, {B("")}, {B("a,\0")}}, NULL},
+    {MQ_FRAME_NETSTRING, {B("12:123456789012,1:\n,\n")}, 2,
+	{{B("123456789012")}, {B("\n")}}, NULL},
+    {MQ_FRAME_NETSTRING, {B("1:a,\n\n")}, 1, {{B("a")}},
+	"netstring: length is no number"},
+    {MQ_FRAME_NETSTRING, {B("1:a,\n1:b,")}, 1, {{B("a")}},
+	"netstring: length is no number"},
+    {MQ_FRAME_NETSTRING, {B("1:a, 1:b,")}, 1, {{B("a")}},
+	"netstring: length is no number"},
+    {MQ_FRAME_NETSTRING, {B("1:a,x")}, 1, {{B("a")}},
+	"netstring: length is no number"},
+    {MQ_FRAME_NETSTRING, {B(":a,")}, 0, {{0}},
+	"netstring: length is no number"},
+    {MQ_FRAME_NETSTRING, {B("-1:a,")}, 0, {{0}},
+	"netstring: length is no number"},
+    {MQ_FRAME_NETSTRING, {B("1a:a,")}, 0, {{0}},
+	"netstring: length is no number"},
+    {MQ_FRAME_NETSTRING, {B("01:a,")}, 0, {{0}},
+	"netstring: length has a leading zero"},
+    {MQ_FRAME_NETSTRING, {B("00:,")}, 0, {{0}},
+	"netstring: length has a leading zero"},
+    {MQ_FRAME_NETSTRING, {B("13:1234567890123,")}, 0, {{0}},
+	"longer than 12 bytes"},
+    {MQ_FRAME_NETSTRING, {B("9999999999:")}, 0, {{0}}, "longer than 12 bytes"},
+    {MQ_FRAME_NETSTRING, {B("10000000000:")}, 0, {{0}},
+	"netstring: length has more than 10 digits"},
+    {MQ_FRAME_NETSTRING, {B("1:a,5")}, 1, {{B("a")}},
+	"netstring: length is cut off"},
+    {MQ_FRAME_NETSTRING, {B("5:")}, 0, {{0}},
+	"netstring: cut off after 0 of 5 bytes"},
+    {MQ_FRAME_NETSTRING, {B("5:hel")}, 0, {{0}},
+	"netstring: cut off after 3 of 5 bytes"},
+    {MQ_FRAME_NETSTRING, {B("5:hello")}, 0, {{0}},
+	"netstring: cut off after 5 of 5 bytes, no comma"},
+    {MQ_FRAME_NETSTRING, {B("5:hello;")}, 0, {{0}},
+	"netstring: no comma after its 5 bytes"},
+    {MQ_FRAME_NETSTRING, {B("4:hello,")}, 0, {{0}},
+	"netstring: no comma after its 4 bytes"},
+};
+
+static void
+put(int fd, const char *p, size_t n)
+{
+	assert_int_equal(write(fd, p, n), n);
+}
+
+static void
+open_pipe(int fd[2])
+{
+	assert_int_equal(pipe2(fd, O_CLOEXEC), 0);
+}
+
+static void
+expect_record(const struct mq_frame_reader *r, const struct stream *s,
+    const char *p, size_t n)
+{
+	const struct bytes *want;
+
+	assert_in_range(r->records, 1, s->count);
+	want = &s->out[r->records - 1];
+	assert_int_equal(n, want->n);
+	assert_memory_equal(p, want->p, n);
+}
+
+/* Reads all that is there now. */
+static enum mq_frame_result
+read_on(struct mq_frame_reader *r, const struct stream *s, bool may_block)
+{
+	enum mq_frame_result result;
+	const char *p;
+	size_t n;
+
+	while ((result = mq_frame_read(r, may_block, &p, &n)) ==
+	    MQ_FRAME_RECORD)
+		expect_record(r, s, p, n);
+	return result;
+}
+
+static void
+expect_end(struct mq_frame_reader *r, const struct stream *s)
+{
+	int again;
+
+	for (again = 0; again < 2; again++) {
+		assert_int_equal(read_on(r, s, true),
+		    s->error != NULL ? MQ_FRAME_BAD : MQ_FRAME_END);
+		if (s->error != NULL)
+			assert_string_equal(r->error, s->error);
+		assert_int_equal(r->records, s->count);
+	}
+}
+
+/* The stream in two parts: the second comes when the first is read. */
+static void
+read_split(const struct stream *s, size_t at)
+{
+	struct mq_frame_reader r;
+	enum mq_frame_result result;
+	int fd[2];
+
+	open_pipe(fd);
+	mq_frame_reader_init(&r, fd[0], s->framing, MAX_RECORD);
+	put(fd[1], s->in.p, at);
+	result = read_on(&r, s, false);
+	if (result != MQ_FRAME_BAD)
+		assert_int_equal(result, MQ_FRAME_WAIT);
+	put(fd[1], s->in.p + at, s->in.n - at);
+	close(fd[1]);
+	expect_end(&r, s);
+	mq_frame_reader_free(&r);
+	close(fd[0]);
+}
+
+static void
+every_split_of_every_stream(void **state)
+{
+	size_t i, at;
+
+	(void)state;
+	for (i = 0; i < COUNT(streams); i++)
+		for (at = 0; at <= streams[i].in.n; at++)
+			read_split(&streams[i], at);
+}
+
+static void
+byte_by_byte(void **state)
+{
+	const struct stream *s;
+	struct mq_frame_reader r;
+	size_t at;
+	int fd[2];
+
+	(void)state;
+	for (s = streams; s < streams + COUNT(streams); s++) {
+		open_pipe(fd);
+		mq_frame_reader_init(&r, fd[0], s->framing, MAX_RECORD);
+		for (at = 0; at < s->in.n; at++) {
+			put(fd[1], s->in.p + at, 1);
+			if (read_on(&r, s, false) == MQ_FRAME_BAD)
+				break;
+		}
+		close(fd[1]);
+		expect_end(&r, s);
+		mq_frame_reader_free(&r);
+		close(fd[0]);
+	}
+}
+
+/* --- long streams --------------------------------------------------------- */
+
+/* A thread that writes into a pipe in pieces of random length. */
+struct feeder {
+	pthread_t thread;
+	int fd[2];
+	const char *p;
+	size_t n, piece;
+};
+
+static void *
+feed(void *arg)
+{
+	struct feeder *f = arg;
+	unsigned int seed = 1;
+	size_t at, n;
+
+	for (at = 0; at < f->n; at += n) {
+		n = (size_t)rand_r(&seed) % f->piece + 1;
+		if (n > f->n - at)
+			n = f->n - at;
+		if (write(f->fd[1], f->p + at, n) != (ssize_t)n)
+			break;
+	}
+	close(f->fd[1]);
+	return NULL;
+}
+
+static void
+start_feeder(struct feeder *f, const struct mq_buf *in, size_t piece)
+{
+	open_pipe(f->fd);
+	f->p = in->data;
+	f->n = in->len;
+	f->piece = piece;
+	assert_int_equal(pthread_create(&f->thread, NULL, feed, f), 0);
+}
+
+static void
+stop_feeder(struct feeder *f)
+{
+	pthread_join(f->thread, NULL);
+	close(f->fd[0]);
+}
+
+/* n bytes without newline and NUL, and not the same everywhere. */
+static char *
+filler(size_t n)
+{
+	char *p = malloc(n);
+	size_t i;
+
+	for (i = 0; i < n; i++)
+		p[i] = (char)(' ' + i * 7 % 89);
+	return p;
+}
+
+/* The payload of a record as it stands in the stream. */
+static struct bytes
+unframe(enum mq_framing framing, const char *p, size_t n,
+    struct mq_buf *payload)
+{
+	const char *why;
+	json_t *headers;
+
+	if (framing != MQ_FRAME_JSONL)
+		return (struct bytes){p, n};
+	mq_buf_clear(payload);
+	assert_int_equal(
+	    mq_frame_decode_json(p, n, payload, &headers, &why), 0);
+	assert_null(headers);
+	return (struct bytes){payload->data, payload->len};
+}
+
+static void
+write_and_read(enum mq_framing framing, const char *text, const size_t *sizes,
+    size_t count)
+{
+	const struct mq_frame_meta meta = {NULL, NULL, 0};
+	struct mq_buf in = {0}, payload = {0};
+	struct mq_frame_reader r;
+	struct bytes got;
+	struct feeder f;
+	const char *p;
+	size_t i, n;
+
+	for (i = 0; i < count; i++) {
+		struct mq_envelope e = {NULL, text, sizes[i]};
+
+		mq_frame_write(&in, framing, &e, &meta);
+	}
+	start_feeder(&f, &in, 100000);
+	mq_frame_reader_init(&r, f.fd[0], framing, 2 * MIB);
+	for (i = 0; i < count; i++) {
+		assert_int_equal(mq_frame_read(&r, true, &p, &n),
+		    MQ_FRAME_RECORD);
+		got = unframe(framing, p, n, &payload);
+		assert_int_equal(got.n, sizes[i]);
+		if (got.n > 0)
+			assert_memory_equal(got.p, text, got.n);
+	}
+	assert_int_equal(mq_frame_read(&r, true, &p, &n), MQ_FRAME_END);
+	stop_feeder(&f);
+	mq_frame_reader_free(&r);
+	mq_buf_free(&in);
+	mq_buf_free(&payload);
+}
+
+static void
+long_records(void **state)
+{
+	static const size_t sizes[] = {MIB, 1, 70000, 262144, 262143, 0, MIB};
+	char *text = filler(MIB);
+
+	(void)state;
+	write_and_read(MQ_FRAME_WHOLE, text, sizes, 1);
+	write_and_read(MQ_FRAME_LINES, text, sizes, COUNT(sizes));
+	write_and_read(MQ_FRAME_NULL, text, sizes, COUNT(sizes));
+	write_and_read(MQ_FRAME_NETSTRING, text, sizes, COUNT(sizes));
+	write_and_read(MQ_FRAME_JSONL, text, sizes, COUNT(sizes));
+	free(text);
+}
+
+static void
+memory_stays_constant(void **state)
+{
+	static const enum mq_framing framings[] = {
+	    MQ_FRAME_LINES, MQ_FRAME_NULL, MQ_FRAME_NETSTRING};
+	const struct mq_frame_meta meta = {NULL, NULL, 0};
+	char *text = filler(1000);
+	size_t i, k, cap, n;
+	const char *p;
+
+	(void)state;
+	for (i = 0; i < COUNT(framings); i++) {
+		struct mq_buf in = {0};
+		struct mq_frame_reader r;
+		struct feeder f;
+
+		for (k = 0; k < 20000; k++) {
+			struct mq_envelope e = {NULL, text, k % 1000};
+
+			mq_frame_write(&in, framings[i], &e, &meta);
+		}
+		start_feeder(&f, &in, 100000);
+		mq_frame_reader_init(&r, f.fd[0], framings[i], MIB);
+		cap = r.buf.cap;
+		assert_true(cap <= MIB);
+		for (k = 0; k < 20000; k++) {
+			assert_int_equal(mq_frame_read(&r, true, &p, &n),
+			    MQ_FRAME_RECORD);
+			assert_int_equal(n, k % 1000);
+			assert_memory_equal(p, text, n);
+		}
+		assert_int_equal(r.buf.cap, cap);
+		assert_int_equal(r.records, 20000);
+		stop_feeder(&f);
+		mq_frame_reader_free(&r);
+		mq_buf_free(&in);
+	}
+	free(text);
+}
+
+/* A record without end must not fill the memory before it is refused. */
+static void
+limit_holds_before_the_end_is_seen(void **state)
+{
+	static const enum mq_framing framings[] = {
+	    MQ_FRAME_WHOLE, MQ_FRAME_LINES, MQ_FRAME_NULL};
+	char *text = filler(8 * MIB);
+	struct mq_buf in = {text, 8 * MIB, 8 * MIB};
+	size_t i, n;
+	const char *p;
+
+	(void)state;
+	signal(SIGPIPE, SIG_IGN);
+	for (i = 0; i < COUNT(framings); i++) {
+		struct mq_frame_reader r;
+		struct feeder f;
+
+		start_feeder(&f, &in, 100000);
+		mq_frame_reader_init(&r, f.fd[0], framings[i], MIB);
+		assert_int_equal(mq_frame_read(&r, true, &p, &n),
+		    MQ_FRAME_BAD);
+		assert_string_equal(r.error, "longer than 1048576 bytes");
+		assert_true(r.buf.len <= 2 * MIB);
+		close(f.fd[0]);
+		pthread_join(f.thread, NULL);
+		mq_frame_reader_free(&r);
+	}
+	free(text);
+}
+
+static void
+long_line_is_searched_once(void **state)
+{
+	struct mq_frame_reader r;
+	const char *p;
+	size_t n, i;
+	int fd[2];
+
+	(void)state;
+	open_pipe(fd);
+	mq_frame_reader_init(&r, fd[0], MQ_FRAME_LINES, MIB);
+	for (i = 1; i <= 10; i++) {
+		put(fd[1], "0123456789", 10);
+		assert_int_equal(mq_frame_read(&r, false, &p, &n),
+		    MQ_FRAME_WAIT);
+		assert_int_equal(r.scanned, 10 * i);
+	}
+	put(fd[1], "\n", 1);
+	assert_int_equal(mq_frame_read(&r, false, &p, &n), MQ_FRAME_RECORD);
+	assert_int_equal(n, 100);
+	assert_int_equal(r.scanned, 0);
+	close(fd[1]);
+	close(fd[0]);
+	mq_frame_reader_free(&r);
+}
+
+static void
+netstring_reserves_what_it_needs(void **state)
+{
+	char *text = filler(MIB);
+	struct mq_envelope e = {NULL, text, MIB};
+	struct mq_buf in = {0};
+	struct mq_frame_reader r;
+	struct feeder f;
+	const char *p;
+	size_t n;
+
+	(void)state;
+	mq_frame_write(&in, MQ_FRAME_NETSTRING, &e, NULL);
+	start_feeder(&f, &in, 100000);
+	mq_frame_reader_init(&r, f.fd[0], MQ_FRAME_NETSTRING, MIB);
+	assert_int_equal(mq_frame_read(&r, true, &p, &n), MQ_FRAME_RECORD);
+	assert_int_equal(n, MIB);
+	assert_int_equal(r.buf.cap, MIB + sizeof("1048576:,") - 1);
+	assert_int_equal(mq_frame_read(&r, true, &p, &n), MQ_FRAME_END);
+	stop_feeder(&f);
+	mq_frame_reader_free(&r);
+	mq_buf_free(&in);
+	free(text);
+}
+
+static void
+whole_file_is_read_in_one_go(void **state)
+{
+	char *text = filler(3 * MIB);
+	struct mq_frame_reader r;
+	const char *p;
+	size_t n, cap;
+	int fd = memfd_create("test", MFD_CLOEXEC);
+
+	(void)state;
+	put(fd, text, 3 * MIB);
+	lseek(fd, 0, SEEK_SET);
+	mq_frame_reader_init(&r, fd, MQ_FRAME_WHOLE, 3 * MIB);
+	cap = r.buf.cap;
+	assert_in_range(cap, 3 * MIB, 4 * MIB);
+	assert_int_equal(mq_frame_read(&r, false, &p, &n), MQ_FRAME_RECORD);
+	assert_int_equal(n, 3 * MIB);
+	assert_memory_equal(p, text, n);
+	assert_int_equal(r.buf.cap, cap);
+	assert_int_equal(mq_frame_read(&r, false, &p, &n), MQ_FRAME_END);
+	mq_frame_reader_free(&r);
+
+	/* The file does not decide how much memory we take. */
+	lseek(fd, 0, SEEK_SET);
+	mq_frame_reader_init(&r, fd, MQ_FRAME_WHOLE, MIB);
+	assert_true(r.buf.cap < 2 * MIB);
+	assert_int_equal(mq_frame_read(&r, true, &p, &n), MQ_FRAME_BAD);
+	mq_frame_reader_free(&r);
+	close(fd);
+	free(text);
+}
+
+/* --- waiting and failing -------------------------------------------------- */
+
+static void
+waiting(void **state)
+{
+	struct mq_frame_reader r;
+	const char *p;
+	size_t n;
+	int fd[2];
+
+	(void)state;
+	open_pipe(fd);
+	mq_frame_reader_init(&r, fd[0], MQ_FRAME_LINES, MIB);
+	assert_int_equal(mq_frame_read(&r, false, &p, &n), MQ_FRAME_WAIT);
+	put(fd[1], "a", 1);
+	assert_int_equal(mq_frame_read(&r, false, &p, &n), MQ_FRAME_WAIT);
+	assert_int_equal(mq_frame_read(&r, false, &p, &n), MQ_FRAME_WAIT);
+	put(fd[1], "b\nc\nd", 5);
+	assert_int_equal(mq_frame_read(&r, false, &p, &n), MQ_FRAME_RECORD);
+	assert_memory_equal(p, "ab", 2);
+	/* What is in the buffer needs no input. */
+	assert_int_equal(mq_frame_read(&r, true, &p, &n), MQ_FRAME_RECORD);
+	assert_memory_equal(p, "c", 1);
+	assert_int_equal(mq_frame_read(&r, false, &p, &n), MQ_FRAME_WAIT);
+	assert_int_equal(r.records, 2);
+	close(fd[1]);
+	assert_int_equal(mq_frame_read(&r, false, &p, &n), MQ_FRAME_RECORD);
+	assert_memory_equal(p, "d", 1);
+	assert_int_equal(mq_frame_read(&r, false, &p, &n), MQ_FRAME_END);
+	close(fd[0]);
+	mq_frame_reader_free(&r);
+}
+
+static void
+nonblocking_descriptor(void **state)
+{
+	char *text = filler(MIB);
+	struct mq_envelope e = {NULL, text, MIB};
+	struct mq_buf in = {0};
+	struct mq_frame_reader r;
+	struct feeder f;
+	const char *p;
+	size_t n;
+	int fd[2];
+
+	(void)state;
+	mq_frame_write(&in, MQ_FRAME_LINES, &e, NULL);
+	start_feeder(&f, &in, 5000);
+	assert_int_equal(fcntl(f.fd[0], F_SETFL, O_NONBLOCK), 0);
+	mq_frame_reader_init(&r, f.fd[0], MQ_FRAME_LINES, MIB);
+	assert_int_equal(mq_frame_read(&r, true, &p, &n), MQ_FRAME_RECORD);
+	assert_int_equal(n, MIB);
+	assert_int_equal(mq_frame_read(&r, true, &p, &n), MQ_FRAME_END);
+	stop_feeder(&f);
+	mq_frame_reader_free(&r);
+	mq_buf_free(&in);
+	free(text);
+
+	assert_int_equal(pipe2(fd, O_NONBLOCK), 0);
+	mq_frame_reader_init(&r, fd[0], MQ_FRAME_LINES, MIB);
+	assert_int_equal(mq_frame_read(&r, false, &p, &n), MQ_FRAME_WAIT);
+	mq_frame_reader_free(&r);
+	close(fd[0]);
+	close(fd[1]);
+}
+
+static void
+on_alarm(int sig)
+{
+	(void)sig;
+}
+
+static void
+interrupted(void **state)
+{
+	const struct sigaction action = {.sa_handler = on_alarm};
+	/* It repeats, lest it come before the read. */
+	const struct itimerval soon = {{0, 10000}, {0, 10000}};
+	const struct itimerval never = {{0, 0}, {0, 0}};
+	struct mq_frame_reader r;
+	const char *p;
+	size_t n;
+	int fd[2], flags;
+
+	(void)state;
+	sigaction(SIGALRM, &action, NULL);
+	for (flags = 0; flags <= O_NONBLOCK; flags += O_NONBLOCK) {
+		assert_int_equal(pipe2(fd, flags), 0);
+		mq_frame_reader_init(&r, fd[0], MQ_FRAME_LINES, MIB);
+		put(fd[1], "a", 1);
+		setitimer(ITIMER_REAL, &soon, NULL);
+		assert_int_equal(mq_frame_read(&r, true, &p, &n),
+		    MQ_FRAME_FAILED);
+		assert_int_equal(errno, EINTR);
+		setitimer(ITIMER_REAL, &never, NULL);
+		put(fd[1], "b\n", 2);
+		assert_int_equal(mq_frame_read(&r, true, &p, &n),
+		    MQ_FRAME_RECORD);
+		assert_int_equal(n, 2);
+		assert_memory_equal(p, "ab", 2);
+		mq_frame_reader_free(&r);
+		close(fd[0]);
+		close(fd[1]);
+	}
+}
+
+static void
+failing(void **state)
+{
+	struct mq_frame_reader r;
+	const char *p;
+	size_t n;
+	int fd = open("/", O_RDONLY), k;
+
+	(void)state;
+	mq_frame_reader_init(&r, fd, MQ_FRAME_WHOLE, MIB);
+	for (k = 0; k < 2; k++) {
+		assert_int_equal(mq_frame_read(&r, true, &p, &n),
+		    MQ_FRAME_FAILED);
+		assert_int_equal(errno, EISDIR);
+	}
+	mq_frame_reader_free(&r);
+	close(fd);
+	mq_frame_reader_init(&r, fd, MQ_FRAME_LINES, MIB);
+	assert_int_equal(mq_frame_read(&r, false, &p, &n), MQ_FRAME_FAILED);
+	assert_int_equal(errno, EBADF);
+	mq_frame_reader_free(&r);
+}
+
+static void
+failing_poll(void **state)
+{
+	struct rlimit limit, none;
+	struct mq_frame_reader r;
+	const char *p;
+	size_t n;
+	int fd[2];
+
+	(void)state;
+	open_pipe(fd);
+	mq_frame_reader_init(&r, fd[0], MQ_FRAME_LINES, MIB);
+	/* poll(2) refuses more descriptors than may be open. */
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
+	none = limit;
+	none.rlim_cur = 0;
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+	assert_int_equal(mq_frame_read(&r, false, &p, &n), MQ_FRAME_FAILED);
+	assert_int_equal(errno, EINVAL);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
+	assert_int_equal(mq_frame_read(&r, false, &p, &n), MQ_FRAME_WAIT);
+	mq_frame_reader_free(&r);
+	close(fd[0]);
+	close(fd[1]);
+}
+
+/* --- jsonl ---------------------------------------------------------------- */
+
+static void
+good_json(void **state)
+{
+	static const struct {
+		struct bytes line, payload;
+		const char *headers;
+	} good[] = {
+	    {{B("{\"payload\":\"\"}")}, {B("")}, NULL},
+	    {{B(" { \"payload\" : \"a\" } \r")}, {B("a")}, NULL},
+	    {{B("{\"payload\":\"a\\u0000\\n\xc3\xa4\"}")},
+		{B("a\0\n\xc3\xa4")}, NULL},
+	    {{B("{\"payload_base64\":\"\"}")}, {B("")}, NULL},
+	    {{B("{\"payload_base64\":\"/wA+\"}")}, {B("\xff\0>")}, NULL},
+	    {{B("{\"x\":{},\"payload\":\"a\",\"id\":7}")}, {B("a")}, NULL},
+	    {{B("{\"payload\":\"a\",\"headers\":null}")}, {B("a")}, NULL},
+	    {{B("{\"payload\":\"a\",\"headers\":{}}")}, {B("a")}, "{}"},
+	    {{B("{\"headers\":{\"z-b\":\"1\",\"A\":[\"2\",\"3\"],\"n\":null,"
+		"\"e\":[],\"\":\"\\u0000\"},\"payload\":\"a\"}")},
+		{B("a")},
+		"{\"z-b\":[\"1\"],\"A\":[\"2\",\"3\"],\"n\":null,\"e\":[],"
+		"\"\":[\"\\u0000\"]}"},
+	};
+	struct mq_buf payload = {0}, text = {0};
+	const char *why;
+	json_t *headers;
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < COUNT(good); i++) {
+		mq_buf_clear(&payload);
+		mq_buf_add(&payload, "+", 1);
+		assert_int_equal(mq_frame_decode_json(good[i].line.p,
+		    good[i].line.n, &payload, &headers, &why), 0);
+		assert_int_equal(payload.len, good[i].payload.n + 1);
+		assert_memory_equal(payload.data + 1, good[i].payload.p,
+		    good[i].payload.n);
+		assert_int_equal(headers != NULL, good[i].headers != NULL);
+		if (headers == NULL)
+			continue;
+		mq_buf_clear(&text);
+		mq_json_dump(headers, &text);
+		assert_string_equal(mq_buf_str(&text), good[i].headers);
+		json_decref(headers);
+	}
+	mq_buf_free(&payload);
+	mq_buf_free(&text);
+}
+
+#define PAYLOAD "{\"payload\":\"a\",\"headers\":"
+
+static void
+bad_json(void **state)
+{
+	static const struct {
+		struct bytes line;
+		const char *why;
+	} bad[] = {
+	    {{B("")}, "no JSON"},
+	    {{B("{")}, "no JSON"},
+	    {{B("{\"payload\":\"a\"}x")}, "no JSON"},
+	    {{B("{\"payload\":\"a\"}\0")}, "no JSON"},
+	    {{B("{\"payload\":\"\xff\"}")}, "no JSON"},
+	    {{B("null")}, "no JSON object"},
+	    {{B("[\"payload\"]")}, "no JSON object"},
+	    {{B("\"payload\"")}, "no JSON object"},
+	    {{B("{}")}, "neither payload nor payload_base64"},
+	    {{B("{\"Payload\":\"a\"}")}, "neither payload nor payload_base64"},
+	    {{B("{\"payload\":\"a\",\"payload_base64\":\"\"}")},
+		"both payload and payload_base64"},
+	    {{B("{\"payload\":null,\"payload_base64\":null}")},
+		"both payload and payload_base64"},
+	    {{B("{\"payload\":null}")}, "payload is no string"},
+	    {{B("{\"payload\":1}")}, "payload is no string"},
+	    {{B("{\"payload\":[\"a\"]}")}, "payload is no string"},
+	    {{B("{\"payload_base64\":1}")}, "payload_base64 is no base64"},
+	    {{B("{\"payload_base64\":\"YQ\"}")}, "payload_base64 is no base64"},
+	    {{B("{\"payload_base64\":\"YWJjZ*==\"}")},
+		"payload_base64 is no base64"},
+	    {{B(PAYLOAD "[]}")}, "headers is no object"},
+	    {{B(PAYLOAD "\"a\"}")}, "headers is no object"},
+	    {{B(PAYLOAD "{\"a\":1}}")}, "a header is neither"},
+	    {{B(PAYLOAD "{\"a\":{}}}")}, "a header is neither"},
+	    {{B(PAYLOAD "{\"a\":true}}")}, "a header is neither"},
+	    {{B(PAYLOAD "{\"b\":\"x\",\"a\":[1]}}")}, "a header is neither"},
+	    {{B(PAYLOAD "{\"a\":[\"x\",null]}}")}, "a header is neither"},
+	};
+	struct mq_buf payload = {0};
+	const char *why;
+	json_t *headers;
+	size_t i;
+
+	(void)state;
+	mq_buf_add(&payload, "+", 1);
+	for (i = 0; i < COUNT(bad); i++) {
+		why = NULL;
+		assert_int_equal(mq_frame_decode_json(bad[i].line.p,
+		    bad[i].line.n, &payload, &headers, &why), -1);
+		if (why == NULL ||
+		    strncmp(why, bad[i].why, strlen(bad[i].why)) != 0)
+			fail_msg("%zu: \"%s\"", i, why);
+		assert_null(headers);
+		assert_int_equal(payload.len, 1);
+	}
+	mq_buf_free(&payload);
+}
+
+static void
+expect_jsonl(const struct mq_envelope *e, const struct mq_frame_meta *meta,
+    const char *want)
+{
+	struct mq_buf out = {0};
+
+	mq_frame_write(&out, MQ_FRAME_JSONL, e, meta);
+	assert_string_equal(mq_buf_str(&out), want);
+	mq_buf_free(&out);
+}
+
+static void
+written_json(void **state)
+{
+	const struct mq_frame_meta meta = {"i1", "q\xff", 2};
+	const struct mq_frame_meta none = {NULL, NULL, 0};
+	struct mq_envelope e = {NULL, B("a\0\n")};
+	const char *why;
+
+	(void)state;
+	expect_jsonl(&e, &meta, "{\"id\":\"i1\",\"queue\":\"q?\",\"attempt\":2,"
+	    "\"payload\":\"a\\u0000\\n\"}\n");
+	mq_envelope_add(&e, "Z", "1");
+	mq_envelope_add(&e, "A", "2");
+	e.payload = "\xff";
+	e.payload_len = 1;
+	expect_jsonl(&e, &meta, "{\"id\":\"i1\",\"queue\":\"q?\",\"attempt\":2,"
+	    "\"headers\":{\"Z\":[\"1\"],\"A\":[\"2\"]},"
+	    "\"payload_base64\":\"/w==\"}\n");
+	mq_envelope_free(&e);
+	e.payload = NULL;
+	e.payload_len = 0;
+	expect_jsonl(&e, &none, "{\"payload\":\"\"}\n");
+	assert_int_equal(
+	    mq_envelope_parse(B("\xff\0\xbe\xbe\x4anull\nx"), &e, &why), 0);
+	expect_jsonl(&e, &none, "{\"headers\":null,\"payload\":\"x\"}\n");
+	mq_envelope_free(&e);
+}
+
+/* --- writing and reading back --------------------------------------------- */
+
+/* Every byte value but one, in both directions of one stream. */
+static size_t
+all_bytes(char *p, int but)
+{
+	size_t n = 0;
+	int c;
+
+	for (c = 0; c < 256; c++)
+		if (c != but)
+			p[n++] = (char)c;
+	return n;
+}
+
+static void
+round_trip(enum mq_framing framing, int but, const char *want, size_t size)
+{
+	const struct mq_frame_meta meta = {"id", "queue", 1};
+	struct mq_buf stream = {0}, payload = {0};
+	struct mq_frame_reader r;
+	struct mq_envelope e = {0};
+	char bytes[256];
+	json_t *headers;
+	const char *p, *why;
+	size_t n, i;
+	int fd[2];
+
+	e.payload = bytes;
+	e.payload_len = all_bytes(bytes, but);
+	if (framing != MQ_FRAME_WHOLE)
+		mq_envelope_set(&e, "A", "1");
+	for (i = 0; i < (framing == MQ_FRAME_WHOLE ? 1 : 3); i++)
+		mq_frame_write(&stream, framing, &e, &meta);
+	if (want != NULL) {
+		assert_int_equal(stream.len % size, 0);
+		assert_memory_equal(stream.data, want, 4);
+	}
+	open_pipe(fd);
+	put(fd[1], stream.data, stream.len);
+	close(fd[1]);
+	mq_frame_reader_init(&r, fd[0], framing, 1000);
+	for (i = 0; mq_frame_read(&r, true, &p, &n) == MQ_FRAME_RECORD; i++) {
+		if (framing == MQ_FRAME_JSONL) {
+			mq_buf_clear(&payload);
+			assert_int_equal(mq_frame_decode_json(p, n, &payload,
+			    &headers, &why), 0);
+			assert_true(json_equal(headers, e.headers));
+			json_decref(headers);
+			p = payload.data;
+			n = payload.len;
+		}
+		assert_int_equal(n, e.payload_len);
+		assert_memory_equal(p, bytes, n);
+	}
+	assert_int_equal(i, framing == MQ_FRAME_WHOLE ? 1 : 3);
+	assert_int_equal(mq_frame_read(&r, true, &p, &n), MQ_FRAME_END);
+	mq_frame_reader_free(&r);
+	mq_envelope_free(&e);
+	mq_buf_free(&stream);
+	mq_buf_free(&payload);
+	close(fd[0]);
+}
+
+static void
+all_byte_values_survive(void **state)
+{
+	(void)state;
+	round_trip(MQ_FRAME_WHOLE, -1, "\0\1\2\3", 256);
+	round_trip(MQ_FRAME_LINES, '\n', "\0\1\2\3", 256);
+	round_trip(MQ_FRAME_NULL, '\0', "\1\2\3\4", 256);
+	round_trip(MQ_FRAME_NETSTRING, -1, "256:", 261);
+	round_trip(MQ_FRAME_JSONL, -1, NULL, 0);
+}
+
+/* --- base64 --------------------------------------------------------------- */
+
+static void
+base64_of_the_rfc(void **state)
+{
+	static const struct {
+		struct bytes plain;
+		const char *coded;
+	} pairs[] = {
+	    {{B("")}, ""}, {{B("f")}, "Zg=="}, {{B("fo")}, "Zm8="},
+	    {{B("foo")}, "Zm9v"}, {{B("foob")}, "Zm9vYg=="},
+	    {{B("fooba")}, "Zm9vYmE="}, {{B("foobar")}, "Zm9vYmFy"},
+	    {{B("\0\0\0")}, "AAAA"}, {{B("\xff\xff\xff")}, "////"},
+	    {{B("\xfb\xef\xbe\xff")}, "++++/w=="},
+	};
+	struct mq_buf out = {0};
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < COUNT(pairs); i++) {
+		mq_buf_clear(&out);
+		mq_base64_encode(&out, pairs[i].plain.p, pairs[i].plain.n);
+		assert_string_equal(mq_buf_str(&out), pairs[i].coded);
+		mq_buf_clear(&out);
+		assert_int_equal(mq_base64_decode(&out, pairs[i].coded,
+		    strlen(pairs[i].coded)), 0);
+		assert_int_equal(out.len, pairs[i].plain.n);
+		assert_memory_equal(out.data, pairs[i].plain.p, out.len);
+	}
+	mq_buf_free(&out);
+}
+
+static void
+base64_that_is_bad(void **state)
+{
+	static const struct bytes bad[] = {{B("A")}, {B("AA")}, {B("AAA")},
+	    {B("A===")}, {B("====")}, {B("AA=A")}, {B("=AAA")}, {B("AAAAA")},
+	    {"AAAAAAAA", 5}, {"AAAAAAAA", 7}, {B("AA==AAAA")}, {B("AAA=AAAA")}, {B("AAA\n")}, {B(" AAA")},
+	    {B("AAAA\n")}, {B("AA-_")}, {B("AA\0A")}, {B("AA\xff" "A")},
+	    {B("AB==")}, {B("AAB=")}, {B("AAA=====")}};
+	struct mq_buf out = {0};
+	size_t i;
+
+	(void)state;
+	mq_buf_add(&out, "+", 1);
+	for (i = 0; i < COUNT(bad); i++) {
+		if (mq_base64_decode(&out, bad[i].p, bad[i].n) != -1)
+			fail_msg("\"%s\"", bad[i].p);
+		assert_int_equal(out.len, 1);
+	}
+	mq_buf_free(&out);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(every_split_of_every_stream),
+	    cmocka_unit_test(byte_by_byte),
+	    cmocka_unit_test(long_records),
+	    cmocka_unit_test(memory_stays_constant),
+	    cmocka_unit_test(limit_holds_before_the_end_is_seen),
+	    cmocka_unit_test(long_line_is_searched_once),
+	    cmocka_unit_test(netstring_reserves_what_it_needs),
+	    cmocka_unit_test(whole_file_is_read_in_one_go),
+	    cmocka_unit_test(waiting),
+	    cmocka_unit_test(nonblocking_descriptor),
+	    cmocka_unit_test(interrupted),
+	    cmocka_unit_test(failing),
+	    cmocka_unit_test(failing_poll),
+	    cmocka_unit_test(good_json),
+	    cmocka_unit_test(bad_json),
+	    cmocka_unit_test(written_json),
+	    cmocka_unit_test(all_byte_values_survive),
+	    cmocka_unit_test(base64_of_the_rfc),
+	    cmocka_unit_test(base64_that_is_bad),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,200 @@
+#include "id.h"
+
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#define CHECK_US     1795207725596478ULL
+#define CHECK_PREFIX "hocj1kxhku"
+
+static const char alphabet[] =
+    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
+
+static void
+make_has_the_form(void **state)
+{
+	struct mq_idgen g = {0};
+	char id[MQ_ID_LEN + 2];
+
+	(void)state;
+	memset(id, '#', sizeof(id));
+	mq_id_make(&g, CHECK_US, id);
+	assert_int_equal(strlen(id), MQ_ID_LEN);
+	assert_int_equal(id[MQ_ID_LEN + 1], '#');
+	assert_memory_equal(id, CHECK_PREFIX, 10);
+	assert_int_equal(strspn(id + 10, alphabet), 22);
+	assert_true(mq_id_valid(id, MQ_ID_LEN));
+	assert_true(mq_id_time(id) == CHECK_US);
+}
+
+/* A time of more than ten digits keeps the last ten. */
+static void
+make_prefixes(void **state)
+{
+	static const struct {
+		uint64_t us;
+		const char *prefix;
+	} cases[] = {
+	    {0, "0000000000"},
+	    {35, "000000000z"},
+	    {36, "0000000010"},
+	    {3656158440062975ULL, "zzzzzzzzzz"},
+	    {3656158440062976ULL, "0000000000"},
+	    {UINT64_MAX, "e11264sgsf"},
+	};
+	struct mq_idgen g = {0};
+	char id[MQ_ID_LEN + 1];
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		mq_id_make(&g, cases[i].us, id);
+		assert_memory_equal(id, cases[i].prefix, 10);
+		assert_true(
+		    mq_id_time(id) == cases[i].us % 3656158440062976ULL);
+	}
+}
+
+static void
+make_sorts_by_time(void **state)
+{
+	struct mq_idgen g = {0};
+	char a[MQ_ID_LEN + 1], b[MQ_ID_LEN + 1];
+	uint64_t us;
+
+	(void)state;
+	mq_id_make(&g, CHECK_US, a);
+	for (us = CHECK_US + 1; us < CHECK_US + 3000; us++) {
+		mq_id_make(&g, us, b);
+		assert_true(strcmp(a, b) < 0);
+		memcpy(a, b, sizeof(a));
+	}
+}
+
+static int
+compare(const void *a, const void *b)
+{
+	return memcmp(a, b, MQ_ID_LEN + 1);
+}
+
+static void
+make_never_repeats(void **state)
+{
+	enum { COUNT = 20000 };
+	struct mq_idgen g = {0};
+	char(*ids)[MQ_ID_LEN + 1] = calloc(COUNT, sizeof(*ids));
+	size_t i;
+
+	(void)state;
+	assert_non_null(ids);
+	for (i = 0; i < COUNT; i++)
+		mq_id_make(&g, CHECK_US, ids[i]);
+	qsort(ids, COUNT, sizeof(*ids), compare);
+	for (i = 1; i < COUNT; i++)
+		assert_string_not_equal(ids[i - 1], ids[i]);
+	free(ids);
+}
+
+/* Two sources have nothing in common. */
+static void
+sources_differ(void **state)
+{
+	struct mq_idgen g = {0}, h = {0};
+	char a[MQ_ID_LEN + 1], b[MQ_ID_LEN + 1];
+
+	(void)state;
+	mq_id_make(&g, CHECK_US, a);
+	mq_id_make(&h, CHECK_US, b);
+	assert_string_not_equal(a, b);
+}
+
+/*
+ * 10000 of each are expected; 700 is seven standard deviations.  Taking the
+ * remainder of a byte instead would give eight letters 2100 too many.
+ */
+static void
+random_is_uniform(void **state)
+{
+	enum { COUNT = 620000 };
+	struct mq_idgen g = {0};
+	char *s = malloc(COUNT + 1);
+	int seen[256] = {0};
+	size_t i;
+
+	(void)state;
+	assert_non_null(s);
+	mq_id_random(&g, s, COUNT);
+	assert_int_equal(strlen(s), COUNT);
+	for (i = 0; i < COUNT; i++)
+		seen[(unsigned char)s[i]]++;
+	for (i = 0; i < 62; i++)
+		assert_in_range(seen[(unsigned char)alphabet[i]], 9300, 10700);
+	free(s);
+}
+
+static void
+random_writes_n(void **state)
+{
+	struct mq_idgen g = {0};
+	char s[8] = "#######";
+
+	(void)state;
+	mq_id_random(&g, s, 0);
+	assert_string_equal(s, "");
+	mq_id_random(&g, s, 4);
+	assert_int_equal(strlen(s), 4);
+	assert_string_equal(s + 5, "##");
+}
+
+static void
+valid_ids(void **state)
+{
+	char bad[MQ_ID_LEN + 1];
+	int c;
+
+	(void)state;
+	assert_true(mq_id_valid("hocj1kxhkuXNSm5kAzI0756EaYE6RrfG", 32));
+	assert_true(mq_id_valid("::::::::::ABCXYZabcxyz0189:azAZ0", 32));
+	assert_false(mq_id_valid("hocj1kxhkuXNSm5kAzI0756EaYE6Rrf", 31));
+	assert_false(mq_id_valid("hocj1kxhkuXNSm5kAzI0756EaYE6RrfGG", 33));
+	assert_false(mq_id_valid("", 0));
+	for (c = 0; c < 256; c++) {
+		memset(bad, 'a', sizeof(bad));
+		bad[31] = (char)c;
+		assert_int_equal(mq_id_valid(bad, 32),
+		    c == ':' || (c != 0 && strchr(alphabet, c) != NULL));
+	}
+}
+
+static void
+time_of_other_ids(void **state)
+{
+	(void)state;
+	assert_true(mq_id_time("hocj1kxhkuXNSm5kAzI0756EaYE6RrfG") == CHECK_US);
+	assert_true(mq_id_time("Hocj1kxhkuXNSm5kAzI0756EaYE6RrfG") == 0);
+	assert_true(mq_id_time("hocj1kxhk:XNSm5kAzI0756EaYE6RrfG") == 0);
+	assert_true(mq_id_time("") == 0);
+	assert_true(mq_id_time("hocj") == 0);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(make_has_the_form),
+	    cmocka_unit_test(make_prefixes),
+	    cmocka_unit_test(make_sorts_by_time),
+	    cmocka_unit_test(make_never_repeats),
+	    cmocka_unit_test(sources_differ),
+	    cmocka_unit_test(random_is_uniform),
+	    cmocka_unit_test(random_writes_n),
+	    cmocka_unit_test(valid_ids),
+	    cmocka_unit_test(time_of_other_ids),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

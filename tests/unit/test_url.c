@@ -1,0 +1,524 @@
+#include "url.h"
+
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#define COUNT(a) (sizeof(a) / sizeof((a)[0]))
+
+/* struct mq_url, but of constant texts */
+struct expected {
+	enum mq_url_kind kind;
+	const char *user, *password, *host;
+	int port;
+	const char *path;
+	int db;
+};
+
+static void
+check_text(const char *s, const char *what, const char *got, const char *want)
+{
+	if ((got == NULL) != (want == NULL) ||
+	    (want != NULL && strcmp(got, want) != 0))
+		fail_msg("\"%s\": %s is \"%s\", not \"%s\"", s, what,
+		    got != NULL ? got : "NULL", want != NULL ? want : "NULL");
+}
+
+static void
+check(const char *s, const struct expected *want, const char *shown)
+{
+	struct mq_url u;
+	const char *why = "untouched";
+	char show[512];
+
+	if (mq_url_parse(s, &u, &why) != 0)
+		fail_msg("\"%s\": %s", s, why);
+	assert_null(why);
+	assert_int_equal(u.kind, want->kind);
+	check_text(s, "user", u.user, want->user);
+	check_text(s, "password", u.password, want->password);
+	check_text(s, "host", u.host, want->host);
+	check_text(s, "path", u.path, want->path);
+	assert_int_equal(u.port, want->port);
+	assert_int_equal(u.db, want->db);
+	mq_url_show(&u, show, sizeof(show));
+	check_text(s, "what is shown", show, shown);
+	mq_url_free(&u);
+	assert_null(u.password);
+	assert_null(u.host);
+}
+
+struct good {
+	const char *s;
+	struct expected want;
+	const char *shown;
+};
+
+static void
+check_all(const struct good *g, size_t n)
+{
+	struct expected want;
+	size_t i;
+
+	for (i = 0; i < n; i++) {
+		check(g[i].s, &g[i].want, g[i].shown);
+		/* What is shown means the same server. */
+		want = g[i].want;
+		want.user = want.password = NULL;
+		check(g[i].shown, &want, g[i].shown);
+	}
+}
+
+#define R(...)                                                                 \
+	{                                                                      \
+		.kind = MQ_URL_REDIS, .port = 6379, __VA_ARGS__                \
+	}
+
+static void
+redis_urls(void **state)
+{
+	static const struct good cases[] = {
+	    {"redis://h", R(.host = "h"), "redis://h"},
+	    {"redis://h/", R(.host = "h"), "redis://h"},
+	    {"redis://h:6379/0", R(.host = "h"), "redis://h"},
+	    {"redis://h/0", R(.host = "h"), "redis://h"},
+	    {"redis://h/15", R(.host = "h", .db = 15), "redis://h/15"},
+	    {"redis://h/99999", R(.host = "h", .db = 99999), "redis://h/99999"},
+	    {"redis://my_host-1.Example.org:1/2",
+		{.kind = MQ_URL_REDIS,
+		    .host = "my_host-1.Example.org",
+		    .port = 1,
+		    .db = 2},
+		"redis://my_host-1.Example.org:1/2"},
+	    {"redis://127.0.0.1:65535",
+		{.kind = MQ_URL_REDIS, .host = "127.0.0.1", .port = 65535},
+		"redis://127.0.0.1:65535"},
+	    {"redis://[::1]", R(.host = "::1"), "redis://[::1]"},
+	    {"redis://:pw@[2001:db8::1]:7000/3",
+		{.kind = MQ_URL_REDIS,
+		    .password = "pw",
+		    .host = "2001:db8::1",
+		    .port = 7000,
+		    .db = 3},
+		"redis://[2001:db8::1]:7000/3"},
+	    {"redis://[::ffff:10.0.0.1]", R(.host = "::ffff:10.0.0.1"),
+		"redis://[::ffff:10.0.0.1]"},
+	    {"rediss://u:pw@h",
+		{.kind = MQ_URL_REDISS,
+		    .user = "u",
+		    .password = "pw",
+		    .host = "h",
+		    .port = 6379},
+		"rediss://h"},
+	};
+
+	(void)state;
+	check_all(cases, COUNT(cases));
+}
+
+static void
+redis_users(void **state)
+{
+	static const struct good cases[] = {
+	    {"redis://u@h", R(.user = "u", .host = "h"), "redis://h"},
+	    {"redis://u:@h", R(.user = "u", .host = "h"), "redis://h"},
+	    {"redis://@h", R(.host = "h"), "redis://h"},
+	    {"redis://:@h", R(.host = "h"), "redis://h"},
+	    {"redis://:pw@h", R(.password = "pw", .host = "h"), "redis://h"},
+	    {"redis://u:pw@h/4",
+		R(.user = "u", .password = "pw", .host = "h", .db = 4),
+		"redis://h/4"},
+	    {"redis://u:p:w@h", R(.user = "u", .password = "p:w", .host = "h"),
+		"redis://h"},
+	    {"redis://u:p@w@h", R(.user = "u", .password = "p@w", .host = "h"),
+		"redis://h"},
+	    {"redis://u:p?w#[]@h",
+		R(.user = "u", .password = "p?w#[]", .host = "h"), "redis://h"},
+	    {"redis://a%40b%3Ac:%2F%2f%25%20%0a%C3%A4@h",
+		R(.user = "a@b:c", .password = "//% \n\xc3\xa4", .host = "h"),
+		"redis://h"},
+	    {"redis://:p w\xff@h", R(.password = "p w\xff", .host = "h"),
+		"redis://h"},
+	};
+
+	(void)state;
+	check_all(cases, COUNT(cases));
+}
+
+static void
+unix_urls(void **state)
+{
+	static const struct good cases[] = {
+	    {"unix:///run/redis.sock",
+		{.kind = MQ_URL_UNIX, .path = "/run/redis.sock"},
+		"unix:///run/redis.sock"},
+	    {"unix:///s?db=7", {.kind = MQ_URL_UNIX, .path = "/s", .db = 7},
+		"unix:///s?db=7"},
+	    {"unix:///s?db=0", {.kind = MQ_URL_UNIX, .path = "/s"},
+		"unix:///s"},
+	    {"unix://u:p%2Fw@/s",
+		{.kind = MQ_URL_UNIX,
+		    .user = "u",
+		    .password = "p/w",
+		    .path = "/s"},
+		"unix:///s"},
+	    {"unix://:pw@/a@b:c",
+		{.kind = MQ_URL_UNIX, .password = "pw", .path = "/a@b:c"},
+		"unix:///a@b:c"},
+	    {"unix:////x//y", {.kind = MQ_URL_UNIX, .path = "//x//y"},
+		"unix:////x//y"},
+	    {"unix:///a b%3F%25%1b%7f\xc3\xa4?db=1",
+		{.kind = MQ_URL_UNIX,
+		    .path = "/a b?%\033\177\xc3\xa4",
+		    .db = 1},
+		"unix:///a%20b%3F%25%1B%7F\xc3\xa4?db=1"},
+	};
+
+	(void)state;
+	check_all(cases, COUNT(cases));
+}
+
+static void
+lists_of_hosts(void **state)
+{
+	static const struct good cases[] = {
+	    {"redis-cluster://a", {.kind = MQ_URL_CLUSTER, .host = "a"},
+		"redis-cluster://a"},
+	    {"redis-cluster://u:pw@a:1,[::1]:2,c/",
+		{.kind = MQ_URL_CLUSTER,
+		    .user = "u",
+		    .password = "pw",
+		    .host = "a:1,[::1]:2,c"},
+		"redis-cluster://a:1,[::1]:2,c"},
+	    {"redis-sentinel://a/main",
+		{.kind = MQ_URL_SENTINEL, .host = "a", .path = "main"},
+		"redis-sentinel://a/main"},
+	    {"redis-sentinel://:p,w@a:26379,b:26380/my%2Fma%20in/12",
+		{.kind = MQ_URL_SENTINEL,
+		    .password = "p,w",
+		    .host = "a:26379,b:26380",
+		    .path = "my/ma in",
+		    .db = 12},
+		"redis-sentinel://a:26379,b:26380/my%2Fma%20in/12"},
+	    {"redis-sentinel://a/main/",
+		{.kind = MQ_URL_SENTINEL, .host = "a", .path = "main"},
+		"redis-sentinel://a/main"},
+	};
+
+	(void)state;
+	check_all(cases, COUNT(cases));
+}
+
+static void
+private_urls(void **state)
+{
+	static const struct good cases[] = {
+	    {"private:", {.kind = MQ_URL_PRIVATE}, "private:"},
+	    {"private:/var/lib/mq",
+		{.kind = MQ_URL_PRIVATE, .path = "/var/lib/mq"},
+		"private:/var/lib/mq"},
+	    {"private:some/dir", {.kind = MQ_URL_PRIVATE, .path = "some/dir"},
+		"private:some/dir"},
+	    {"private:My Mail%25", {.kind = MQ_URL_PRIVATE, .path = "My Mail%"},
+		"private:My%20Mail%25"},
+	    {"private://x", {.kind = MQ_URL_PRIVATE, .path = "//x"},
+		"private://x"},
+	};
+
+	(void)state;
+	check_all(cases, COUNT(cases));
+}
+
+#define SCHEME                                                                 \
+	"unknown scheme; use redis://, rediss://, unix://, "                   \
+	"redis-cluster://, redis-sentinel:// or private:"
+#define PORT      "port is not a number from 1 to 65535"
+#define DB        "database is not a number from 0 to 99999"
+#define CHARACTER "host holds a character that no host name has"
+#define ESCAPE    "% must be followed by two hex digits"
+
+static void
+refused(void **state)
+{
+	static const struct {
+		const char *s, *why;
+	} cases[] = {
+	    {"", SCHEME},
+	    {"localhost", SCHEME},
+	    {"localhost:6379", SCHEME},
+	    {"redis", SCHEME},
+	    {"redis:", SCHEME},
+	    {"redis:h", SCHEME},
+	    {"redis:/h", SCHEME},
+	    {" redis://h", SCHEME},
+	    {"REDIS://h", SCHEME},
+	    {"http://h", SCHEME},
+	    {"private", SCHEME},
+	    {"unix:/s", SCHEME},
+	    {"redis://", "no host"},
+	    {"redis:///0", "no host"},
+	    {"redis://:6379", "no host"},
+	    {"redis://u:secret@", "no host"},
+	    {"redis://u:secret@:1", "no host"},
+	    {"redis://h:", PORT},
+	    {"redis://h:0", PORT},
+	    {"redis://h:65536", PORT},
+	    {"redis://h:4294967297", PORT},
+	    {"redis://h:18446744073709551617", PORT},
+	    {"redis://h:+1", PORT},
+	    {"redis://h:-1", PORT},
+	    {"redis://h: 1", PORT},
+	    {"redis://h:1x", PORT},
+	    {"redis://h:0x1", PORT},
+	    {"redis://u:secret", PORT},
+	    {"redis://:secret/x@h", "no host"},
+	    {"redis://h/x", DB},
+	    {"redis://h/-1", DB},
+	    {"redis://h/+1", DB},
+	    {"redis://h/100000", DB},
+	    {"redis://h/4294967296", DB},
+	    {"redis://h/1/", DB},
+	    {"redis://h//1", DB},
+	    {"redis://h/1?x=y", DB},
+	    {"redis://h,i", CHARACTER},
+	    {"redis://h?db=1", CHARACTER},
+	    {"redis://h i", CHARACTER},
+	    {"redis://h ", CHARACTER},
+	    {"redis://%68", CHARACTER},
+	    {"redis://h\xc3\xa4", CHARACTER},
+	    {"redis://$(id)", CHARACTER},
+	    {"redis://h\n", "holds a control character"},
+	    {"redis://h\r", "holds a control character"},
+	    {"redis://:secret\033[2J@h", "holds a control character"},
+	    {"private:a\177", "holds a control character"},
+	    {"redis://::1",
+		"more than one : in a host; an IPv6 address goes in []"},
+	    {"redis://a:1:2",
+		"more than one : in a host; an IPv6 address goes in []"},
+	    {"redis://[", "host has [ without ]"},
+	    {"redis://[::1", "host has [ without ]"},
+	    {"redis://[::1/]", "host has [ without ]"},
+	    {"redis://[]", "no IPv6 address in []"},
+	    {"redis://[h]", "no IPv6 address in []"},
+	    {"redis://[127.0.0.1]", "no IPv6 address in []"},
+	    {"redis://[::1%25eth0]", "no IPv6 address in []"},
+	    {"redis://[0000000000000000000000000000000000000000000000000::]",
+		"no IPv6 address in []"},
+	    {"redis://[::1]x", "something between ] and the port"},
+	    {"redis://[::1]6379", "something between ] and the port"},
+	    {"redis://[::1]:", PORT},
+	    {"redis://]", CHARACTER},
+	    {"redis://:sec%ret@h", ESCAPE},
+	    {"redis://:secret%@h", ESCAPE},
+	    {"redis://:secret%4@h", ESCAPE},
+	    {"redis://:secret%-1@h", ESCAPE},
+	    {"redis://:secret%4z@h", ESCAPE},
+	    {"redis://%zz:secret@h", ESCAPE},
+	    {"redis://:secret%00@h", "%00 is not allowed"},
+	    {"redis://%00:secret@h", "%00 is not allowed"},
+	    {"unix:///s%00x", "%00 is not allowed"},
+	    {"private:x%00", "%00 is not allowed"},
+	    {"unix://", "no path of a socket"},
+	    {"unix:///", "no path of a socket"},
+	    {"unix:///?db=1", "no path of a socket"},
+	    {"unix://u:secret@", "no path of a socket"},
+	    {"unix://s", "the path of a socket must begin with /"},
+	    {"unix://run/s", "the path of a socket must begin with /"},
+	    {"unix://.", "the path of a socket must begin with /"},
+	    {"unix://:secret@run/s", "the path of a socket must begin with /"},
+	    {"unix:///s%", ESCAPE},
+	    {"unix:///s?", "unknown parameter; only ?db=N is known"},
+	    {"unix:///s?d=1", "unknown parameter; only ?db=N is known"},
+	    {"unix:///s?password=secret",
+		"unknown parameter; only ?db=N is known"},
+	    {"unix:///s?db=", DB},
+	    {"unix:///s?db=x", DB},
+	    {"unix:///s?db=1&db=2", DB},
+	    {"unix:///s?db=123456", DB},
+	    {"redis-cluster://", "no host"},
+	    {"redis-cluster://,", "no host"},
+	    {"redis-cluster://a,", "no host"},
+	    {"redis-cluster://a,,b", "no host"},
+	    {"redis-cluster://a:1,b:x", PORT},
+	    {"redis-cluster://a, b", CHARACTER},
+	    {"redis-cluster://a/1", "a cluster has no databases"},
+	    {"redis-cluster://[::1],[x]", "no IPv6 address in []"},
+	    {"redis-sentinel://a", "no master name"},
+	    {"redis-sentinel://a/", "no master name"},
+	    {"redis-sentinel://a//1", "no master name"},
+	    {"redis-sentinel:///main", "no host"},
+	    {"redis-sentinel://a/main/x", DB},
+	    {"redis-sentinel://a/main/1/2", DB},
+	    {"redis-sentinel://a/ma%in", ESCAPE},
+	};
+	struct mq_url u;
+	const char *why;
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < COUNT(cases); i++) {
+		memset(&u, 0x55, sizeof(u));
+		why = NULL;
+		if (mq_url_parse(cases[i].s, &u, &why) != -1)
+			fail_msg("\"%s\" is accepted", cases[i].s);
+		check_text(cases[i].s, "why", why, cases[i].why);
+		assert_null(strstr(why, "secret"));
+		assert_null(u.user);
+		assert_null(u.password);
+		assert_null(u.host);
+		assert_null(u.path);
+		mq_url_free(&u);
+	}
+}
+
+/* A socket's path fits sun_path, a host name getaddrinfo(3). */
+static void
+lengths(void **state)
+{
+	struct mq_url u;
+	const char *why;
+	char s[400];
+
+	(void)state;
+	snprintf(s, sizeof(s), "unix:///%0106d", 0);
+	assert_int_equal(mq_url_parse(s, &u, &why), 0);
+	assert_int_equal(strlen(u.path), 107);
+	mq_url_free(&u);
+	snprintf(s, sizeof(s), "unix:///%0107d", 0);
+	assert_int_equal(mq_url_parse(s, &u, &why), -1);
+	assert_string_equal(why, "path too long for a socket");
+	snprintf(s, sizeof(s), "redis://%0255d", 0);
+	assert_int_equal(mq_url_parse(s, &u, &why), 0);
+	mq_url_free(&u);
+	snprintf(s, sizeof(s), "redis://%0256d", 0);
+	assert_int_equal(mq_url_parse(s, &u, &why), -1);
+	assert_string_equal(why, "host name too long");
+}
+
+/* Every text cut short anywhere is parsed or refused, but read no further. */
+static void
+cut_anywhere(void **state)
+{
+	static const char *const urls[] = {
+	    "redis://us%20er:pass%40word@[2001:db8::1]:6379/12",
+	    "rediss://us%20er:pass%40word@host.example:6379/12",
+	    "unix://user:pa%2Fss@/path/to%20it/s?db=12",
+	    "redis-cluster://user:pass@a:1,[::1]:2,c:3/",
+	    "redis-sentinel://user:pass@a:1,[::1]:2,c:3/na%20me/12",
+	    "private:some%20dir",
+	};
+	struct mq_url u;
+	const char *why;
+	size_t i, n, start, len;
+	char *s;
+
+	(void)state;
+	for (i = 0; i < COUNT(urls); i++)
+		for (n = 0; n <= strlen(urls[i]); n++) {
+			s = strndup(urls[i], n);
+			assert_non_null(s);
+			if (mq_url_parse(s, &u, &why) == 0)
+				mq_url_free(&u);
+			else
+				assert_true(n < strlen(urls[i]));
+			mq_url_find_password(s, &start, &len);
+			assert_true(start + len <= n);
+			free(s);
+		}
+}
+
+static void
+show_truncates(void **state)
+{
+	const char whole[] = "redis://[::1]:7/5";
+	struct mq_url u;
+	const char *why;
+	char out[32];
+	size_t n;
+
+	(void)state;
+	assert_int_equal(mq_url_parse("redis://u:pw@[::1]:7/5", &u, &why), 0);
+	for (n = 1; n < sizeof(out); n++) {
+		memset(out, '#', sizeof(out));
+		mq_url_show(&u, out, n);
+		assert_int_equal(
+		    strlen(out), n < sizeof(whole) ? n - 1 : strlen(whole));
+		assert_memory_equal(out, whole, strlen(out));
+		if (n < sizeof(whole))
+			assert_int_equal(out[n], '#');
+	}
+	memset(out, '#', sizeof(out));
+	mq_url_show(&u, out, 0);
+	assert_int_equal(out[0], '#');
+	mq_url_free(&u);
+}
+
+static void
+find_password(void **state)
+{
+	static const struct {
+		const char *s, *password;
+	} cases[] = {
+	    {"redis://:secret@h", "secret"},
+	    {"redis://u:secret@h:6379/0", "secret"},
+	    {"redis://u:s:e@c@h", "s:e@c"},
+	    {"redis://u:s%2Fe@h/x:y@z", "s%2Fe"},
+	    {"redis-cluster://u:secret@a:1,b:2", "secret"},
+	    {"unix://:secret@/run/s", "secret"},
+	    {"foo://:secret@", "secret"},
+	    {"://:s@", "s"},
+	    {"-uredis://:secret@h", "secret"},
+	    {"--url=redis://:secret@h", "secret"},
+	    {"redis://h/0 redis://:secret@i", "secret"},
+	    {"redis://u@h/ redis://:secret@i", "secret"},
+	    {"redis://redis://u:secret@h", "secret"},
+	    {"redis://u:\xff\001@h", "\xff\001"},
+	    {"redis://u:@h", ""},
+	    {"redis://:@h", ""},
+	    {"redis://u@h", ""},
+	    {"redis://u@h:6379", ""},
+	    {"redis://h:6379/x@y", ""},
+	    {"redis://h", ""},
+	    {"redis:/u:p@h", ""},
+	    {"u:p@h", ""},
+	    {"unix:///a:b@c", ""},
+	    {"private:", ""},
+	    {"://", ""},
+	    {"", ""},
+	};
+	size_t i, start, len;
+
+	(void)state;
+	for (i = 0; i < COUNT(cases); i++) {
+		start = len = 1000;
+		mq_url_find_password(cases[i].s, &start, &len);
+		if (len != strlen(cases[i].password) ||
+		    memcmp(cases[i].s + start, cases[i].password, len) != 0)
+			fail_msg(
+			    "\"%s\": %zu bytes at %zu", cases[i].s, len, start);
+	}
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(redis_urls),
+	    cmocka_unit_test(redis_users),
+	    cmocka_unit_test(unix_urls),
+	    cmocka_unit_test(lists_of_hosts),
+	    cmocka_unit_test(private_urls),
+	    cmocka_unit_test(refused),
+	    cmocka_unit_test(lengths),
+	    cmocka_unit_test(cut_anywhere),
+	    cmocka_unit_test(show_truncates),
+	    cmocka_unit_test(find_password),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,507 @@
+#include "verb.h"
+
+#include <signal.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <cmocka.h>
+
+#define COUNT(a)    (sizeof(a) / sizeof((a)[0]))
+#define EXIT(n)     W_EXITCODE(n, 0)
+#define KILLED(sig) W_EXITCODE(0, sig)
+#define TEN_YEARS   315360000
+
+/* A copy of its own size, so that a sanitizer sees a read too far. */
+static void
+feed(struct mq_verbs *v, const char *p, size_t n)
+{
+	char *copy = malloc(n);
+
+	assert_true(n == 0 || copy != NULL);
+	if (n > 0)
+		memcpy(copy, p, n);
+	mq_verbs_feed(v, copy, n);
+	free(copy);
+}
+
+static struct mq_verbs
+hear(const char *p, size_t n)
+{
+	struct mq_verbs v = {0};
+
+	feed(&v, p, n);
+	mq_verbs_end(&v);
+	return v;
+}
+
+static void
+same(const struct mq_verbs *a, const struct mq_verbs *b, size_t where)
+{
+	if (a->final != b->final || a->spoke != b->spoke ||
+	    a->resend_s != b->resend_s || strcmp(a->text, b->text) != 0)
+		fail_msg("split at %zu: %d \"%s\", not %d \"%s\"", where,
+		    (int)a->final, a->text, (int)b->final, b->text);
+}
+
+static const char *const kinds[] = {"done", "err", "resend", "retry", "stop"};
+
+static void
+check(const char *said, int status, bool timed_out, bool strict,
+    enum mq_verdict_kind kind, const char *reason)
+{
+	struct mq_verbs v = hear(said, strlen(said));
+	struct mq_verdict got;
+
+	memset(&got, 0x55, sizeof(got));
+	mq_verdict(&v, status, timed_out, strict, &got);
+	if (got.kind != kind || strcmp(got.reason, reason) != 0)
+		fail_msg("\"%s\", status %#x%s%s: %s \"%s\", not %s \"%s\"",
+		    said, (unsigned)status, timed_out ? ", timed out" : "",
+		    strict ? ", strict" : "", kinds[got.kind], got.reason,
+		    kinds[kind], reason);
+	if (kind != MQ_VERDICT_RESEND)
+		assert_int_equal(got.resend_s, 0);
+}
+
+struct run {
+	const char *said;
+	int status;
+	enum mq_verdict_kind kind;
+	const char *reason;
+};
+
+/* What RQ does, as observed, where being strict makes no difference. */
+static const struct run runs[] = {
+    {"run a\nrun b\n", EXIT(0), MQ_VERDICT_ERR, "no final verb: b"},
+    {"run a\nrun\n", EXIT(0), MQ_VERDICT_ERR, "no final verb"},
+    {"fail x\n", EXIT(0), MQ_VERDICT_ERR, "x"},
+    {"fails x\n", EXIT(0), MQ_VERDICT_ERR, "x"},
+    {"done\n", EXIT(0), MQ_VERDICT_DONE, ""},
+    {"done all of it\n", EXIT(0), MQ_VERDICT_DONE, "all of it"},
+    {"done\n", EXIT(1), MQ_VERDICT_ERR, "exit status 1 after done"},
+    {"done x\n", KILLED(SIGKILL), MQ_VERDICT_ERR,
+	"killed by SIGKILL after done"},
+    {"relayed x\n", EXIT(0), MQ_VERDICT_DONE, "x"},
+    {"relayed x\n", EXIT(9), MQ_VERDICT_ERR, "exit status 9 after done"},
+    {"", KILLED(SIGTERM), MQ_VERDICT_ERR, "killed by SIGTERM"},
+    {"err x\n", EXIT(0), MQ_VERDICT_ERR, "x"},
+    {"err x\n", EXIT(3), MQ_VERDICT_ERR, "x"},
+    {"err x\n", EXIT(75), MQ_VERDICT_ERR, "x"},
+    {"err x\n", EXIT(127), MQ_VERDICT_ERR, "x"},
+    {"err x\n", KILLED(SIGKILL), MQ_VERDICT_ERR, "x"},
+    {"err\n", EXIT(0), MQ_VERDICT_ERR, "err"},
+    {"resend 0-x\n", EXIT(1), MQ_VERDICT_ERR, "exit status 1 after resend"},
+    {"resend 0-x\n", EXIT(75), MQ_VERDICT_ERR, "exit status 75 after resend"},
+    {"resend 0-x\n", EXIT(77), MQ_VERDICT_ERR, "exit status 77 after resend"},
+    {"resend\n", KILLED(SIGSEGV), MQ_VERDICT_ERR,
+	"killed by SIGSEGV after resend"},
+    {"done\nresend 5-b\n", EXIT(0), MQ_VERDICT_DONE, "5-b"},
+    {"resend 5-b\ndone a\n", EXIT(0), MQ_VERDICT_RESEND, "a"},
+    {"resend 5-b\n", EXIT(0), MQ_VERDICT_RESEND, "5-b"},
+    {"resend\n", EXIT(0), MQ_VERDICT_RESEND, ""},
+    {"done\nerr b\n", EXIT(0), MQ_VERDICT_DONE, "b"},
+    {"err\ndone a\n", EXIT(0), MQ_VERDICT_ERR, "a"},
+    {"err a\ndone\n", EXIT(0), MQ_VERDICT_ERR, "err"},
+    {"done\nrun later\n", EXIT(0), MQ_VERDICT_DONE, "later"},
+    {"done now\nrun\n", EXIT(0), MQ_VERDICT_DONE, ""},
+    {"what is this\ndone ok\n", EXIT(0), MQ_VERDICT_DONE, "ok"},
+    {"DONE x\n", EXIT(0), MQ_VERDICT_ERR, "no final verb: x"},
+    {"donex\n", EXIT(0), MQ_VERDICT_ERR, "no final verb"},
+    {"don x\n", EXIT(0), MQ_VERDICT_ERR, "no final verb: x"},
+    {"do\nne x\n", EXIT(0), MQ_VERDICT_ERR, "no final verb: x"},
+    {"run a\n", EXIT(3), MQ_VERDICT_ERR, "exit status 3: a"},
+    {"run a\n", EXIT(75), MQ_VERDICT_ERR, "exit status 75: a"},
+    {"run a\n", EXIT(127), MQ_VERDICT_ERR, "exit status 127: a"},
+    {"run\n", KILLED(SIGABRT), MQ_VERDICT_ERR, "killed by SIGABRT"},
+    {"", EXIT(3), MQ_VERDICT_ERR, "exit status 3"},
+    {"", EXIT(255), MQ_VERDICT_ERR, "exit status 255"},
+    {"", KILLED(SIGSEGV) | WCOREFLAG, MQ_VERDICT_ERR, "killed by SIGSEGV"},
+    {"", EXIT(75), MQ_VERDICT_RETRY, "exit status 75"},
+    {"", EXIT(126), MQ_VERDICT_STOP, "exit status 126: the command cannot run"},
+    {"", EXIT(127), MQ_VERDICT_STOP, "exit status 127: the command cannot run"},
+    {"\n \n\t\n\r\n", EXIT(75), MQ_VERDICT_RETRY, "exit status 75"},
+};
+
+static void
+verdicts(void **state)
+{
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < COUNT(runs); i++) {
+		check(runs[i].said, runs[i].status, false, false, runs[i].kind,
+		    runs[i].reason);
+		check(runs[i].said, runs[i].status, false, true, runs[i].kind,
+		    runs[i].reason);
+	}
+}
+
+static void
+silence(void **state)
+{
+	(void)state;
+	check("", EXIT(0), false, false, MQ_VERDICT_DONE, "");
+	check("\n\n", EXIT(0), false, false, MQ_VERDICT_DONE, "");
+	check("", EXIT(0), false, true, MQ_VERDICT_ERR, "no final verb");
+	check("", KILLED(SIGRTMAX - 1), false, false, MQ_VERDICT_ERR,
+	    "killed by signal 63");
+}
+
+static void
+time_is_up(void **state)
+{
+	static const struct run cases[] = {
+	    {"", EXIT(0), MQ_VERDICT_ERR, "timed out"},
+	    {"", EXIT(75), MQ_VERDICT_ERR, "timed out"},
+	    {"", EXIT(127), MQ_VERDICT_ERR, "timed out"},
+	    {"", KILLED(SIGKILL), MQ_VERDICT_ERR, "timed out"},
+	    {"run x\n", EXIT(0), MQ_VERDICT_ERR, "timed out"},
+	    {"run x\n", KILLED(SIGTERM), MQ_VERDICT_ERR, "timed out"},
+	    {"done x\n", EXIT(0), MQ_VERDICT_DONE, "x"},
+	    {"done x\n", EXIT(1), MQ_VERDICT_ERR, "timed out"},
+	    {"done x\n", KILLED(SIGTERM), MQ_VERDICT_ERR, "timed out"},
+	    {"resend 5-x\n", EXIT(0), MQ_VERDICT_RESEND, "5-x"},
+	    {"resend 5-x\n", KILLED(SIGKILL), MQ_VERDICT_ERR, "timed out"},
+	    {"err x\n", EXIT(0), MQ_VERDICT_ERR, "x"},
+	    {"err x\n", KILLED(SIGKILL), MQ_VERDICT_ERR, "x"},
+	    {"err\n", KILLED(SIGKILL), MQ_VERDICT_ERR, "err"},
+	};
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < COUNT(cases); i++) {
+		check(cases[i].said, cases[i].status, true, false,
+		    cases[i].kind, cases[i].reason);
+		check(cases[i].said, cases[i].status, true, true, cases[i].kind,
+		    cases[i].reason);
+	}
+}
+
+static void
+lines(void **state)
+{
+	static const struct {
+		const char *said;
+		enum mq_verb_final final;
+		const char *text;
+	} cases[] = {
+	    {"done x", MQ_FINAL_DONE, "x"},
+	    {"done", MQ_FINAL_DONE, ""},
+	    {"  done   two words  \n", MQ_FINAL_DONE, "two words  "},
+	    {"\t done\ttabbed\n", MQ_FINAL_DONE, "tabbed"},
+	    {"done \t a\t b\t\n", MQ_FINAL_DONE, "a\t b\t"},
+	    {"done   \n", MQ_FINAL_DONE, ""},
+	    {"done crlf\r\n", MQ_FINAL_DONE, "crlf\r"},
+	    {"done\r\n", MQ_FINAL_DONE, ""},
+	    {"done x\n\n", MQ_FINAL_DONE, "x"},
+	    {"done x\n   \n\t\n\r\n", MQ_FINAL_DONE, "x"},
+	    {"\n\ndone x\n", MQ_FINAL_DONE, "x"},
+	    {"done \xff\xfe\xc3\xa4\n", MQ_FINAL_DONE, "\xff\xfe\xc3\xa4"},
+	    {"err \033[2Jx\n", MQ_FINAL_ERR, "\033[2Jx"},
+	    {"run x", MQ_FINAL_NONE, "x"},
+	    {"done:x\n", MQ_FINAL_NONE, ""},
+	    {"relayed http://h/q\n", MQ_FINAL_DONE, "http://h/q"},
+	};
+	struct mq_verbs v;
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < COUNT(cases); i++) {
+		v = hear(cases[i].said, strlen(cases[i].said));
+		assert_true(v.spoke);
+		assert_string_equal(v.text, cases[i].text);
+		assert_int_equal(v.final, cases[i].final);
+	}
+	v = hear("\n \n", 3);
+	assert_false(v.spoke);
+}
+
+static void
+due(void **state)
+{
+	static const struct {
+		const char *arg;
+		int64_t s;
+	} cases[] = {
+	    {"5-b", 5},
+	    {"5", 5},
+	    {"0-x", 0},
+	    {"007-x", 7},
+	    {"60-try - again", 60},
+	    {"1.9-x", 1},
+	    {"1_0-x", 10},
+	    {"1_0_0", 100},
+	    {"1__0-x", 1},
+	    {"_1-x", 0},
+	    {"1_-x", 1},
+	    {"1_x", 1},
+	    {"+5-x", 5},
+	    {"++5", 0},
+	    {"5 6", 5},
+	    {"5x", 5},
+	    {"5\r", 5},
+	    {"0x10", 0},
+	    {"1e3", 1},
+	    {"soon-please", 0},
+	    {"words 7", 0},
+	    {"-5-neg", 0},
+	    {"-", 0},
+	    {"tick", 0},
+	    {"", 0},
+	    {"315360000", TEN_YEARS},
+	    {"315360001", TEN_YEARS},
+	    {"9223372036854775808", TEN_YEARS},
+	    {"99999999999999999999999999999999999999999", TEN_YEARS},
+	};
+	struct mq_verdict got;
+	struct mq_verbs v;
+	char line[128];
+	size_t i;
+	int n;
+
+	(void)state;
+	for (i = 0; i < COUNT(cases); i++) {
+		n = snprintf(line, sizeof(line), "resend %s\n", cases[i].arg);
+		v = hear(line, (size_t)n);
+		mq_verdict(&v, 0, false, false, &got);
+		assert_int_equal(got.kind, MQ_VERDICT_RESEND);
+		assert_string_equal(got.reason, cases[i].arg);
+		if (got.resend_s != cases[i].s)
+			fail_msg("\"%s\": %lld", cases[i].arg,
+			    (long long)got.resend_s);
+	}
+}
+
+/* A later resend changes nothing but the text. */
+static void
+first_due_counts(void **state)
+{
+	const char said[] = "resend 5-a\nresend 9-b\n";
+	struct mq_verbs v = hear(said, strlen(said));
+
+	(void)state;
+	assert_int_equal(v.resend_s, 5);
+	assert_string_equal(v.text, "9-b");
+	v = hear("done\nresend 5-b\n", 16);
+	assert_int_equal(v.resend_s, 0);
+}
+
+/* RQ took "do" and "ne" for two lines. */
+static void
+split_anywhere(void **state)
+{
+	struct mq_verbs whole, v;
+	size_t i, k, n;
+	const char *s;
+
+	(void)state;
+	for (i = 0; i < COUNT(runs); i++) {
+		s = runs[i].said;
+		n = strlen(s);
+		whole = hear(s, n);
+		for (k = 0; k <= n; k++) {
+			memset(&v, 0, sizeof(v));
+			feed(&v, s, k);
+			feed(&v, s + k, n - k);
+			mq_verbs_end(&v);
+			same(&v, &whole, k);
+			/* and without the last newline */
+			if (n == 0 || s[n - 1] != '\n' || k == n)
+				continue;
+			memset(&v, 0, sizeof(v));
+			feed(&v, s, k);
+			feed(&v, s + k, n - 1 - k);
+			mq_verbs_end(&v);
+			same(&v, &whole, k);
+		}
+	}
+}
+
+static void
+byte_by_byte(void **state)
+{
+	const char said[] = "  run  a\n\nresend 1_2-b\tc \ndone d";
+	struct mq_verbs v = {0};
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < strlen(said); i++)
+		feed(&v, said + i, 1);
+	assert_string_equal(v.text, "1_2-b\tc ");
+	mq_verbs_end(&v);
+	assert_int_equal(v.final, MQ_FINAL_RESEND);
+	assert_int_equal(v.resend_s, 12);
+	assert_string_equal(v.text, "d");
+	mq_verbs_end(&v);
+	assert_string_equal(v.text, "d");
+}
+
+/* RQ read 4096 bytes at exit and lost the rest. */
+static void
+chatty(void **state)
+{
+	enum { LINE = 40, LINES = 512 };
+	static char said[LINE * LINES + 16];
+	static const size_t reads[] = {1, 7, 4095, 4096, 4097, sizeof(said)};
+	struct mq_verbs v;
+	size_t i, at, n, len;
+
+	(void)state;
+	for (i = 0; i < LINES; i++)
+		snprintf(said + i * LINE, LINE + 1, "run %034zu.\n", i);
+	memcpy(said + LINE * LINES, "done at last\n", 14);
+	len = strlen(said);
+	assert_true(len > 20000);
+	for (i = 0; i < COUNT(reads); i++) {
+		memset(&v, 0, sizeof(v));
+		for (at = 0; at < len; at += n) {
+			n = len - at < reads[i] ? len - at : reads[i];
+			feed(&v, said + at, n);
+		}
+		mq_verbs_end(&v);
+		assert_int_equal(v.final, MQ_FINAL_DONE);
+		assert_string_equal(v.text, "at last");
+	}
+}
+
+/*
+ * A line of len bytes, "err xxx...", then "done y": a line too long is cut,
+ * and what was cut off is no line of its own.
+ */
+static void
+check_long_line(size_t len, size_t split)
+{
+	size_t kept = len < MQ_VERB_LINE ? len : MQ_VERB_LINE;
+	char *said = malloc(len + 8);
+	struct mq_verbs v = {0};
+
+	assert_non_null(said);
+	memset(said, 'x', len);
+	memcpy(said, "err ", 4);
+	/* Behind the cut there is what would be another verdict. */
+	if (len > MQ_VERB_LINE + 16)
+		memcpy(said + MQ_VERB_LINE, " done z ", 8);
+	memcpy(said + len, "\nrun y\n", 8);
+	feed(&v, said, split);
+	feed(&v, said + split, len - split);
+	feed(&v, said + len, 1);
+	assert_int_equal(v.final, MQ_FINAL_ERR);
+	assert_int_equal(strlen(v.text), kept - 4);
+	assert_int_equal(strspn(v.text, "x"), kept - 4);
+	feed(&v, said + len + 1, 6);
+	assert_string_equal(v.text, "y");
+	free(said);
+}
+
+static void
+long_lines(void **state)
+{
+	static const size_t lens[] = {4095, 4096, 4097, 6000, 100000};
+	static const size_t splits[] = {0, 1, 4094, 4095};
+	size_t i, k;
+
+	(void)state;
+	for (i = 0; i < COUNT(lens); i++) {
+		for (k = 0; k < COUNT(splits); k++)
+			check_long_line(lens[i], splits[k]);
+		check_long_line(lens[i], lens[i] - 1);
+		check_long_line(lens[i], lens[i]);
+	}
+}
+
+/* At the end of the pipe, and through to the reason with all around it. */
+static void
+long_last_line(void **state)
+{
+	static char said[6000];
+	struct mq_verdict got;
+	struct mq_verbs v;
+
+	(void)state;
+	memset(said, 'x', sizeof(said));
+	memcpy(said, "run ", 4);
+	v = hear(said, sizeof(said));
+	assert_int_equal(strlen(v.text), MQ_VERB_LINE - 4);
+	mq_verdict(&v, KILLED(SIGKILL), false, false, &got);
+	assert_memory_equal(got.reason, "killed by SIGKILL: xxx", 22);
+	assert_int_equal(strlen(got.reason), 19 + MQ_VERB_LINE - 4);
+	memset(said, ' ', sizeof(said));
+	v = hear(said, sizeof(said));
+	assert_false(v.spoke);
+	memset(said, 'x', sizeof(said));
+	v = hear(said, sizeof(said));
+	assert_true(v.spoke);
+	assert_string_equal(v.text, "");
+}
+
+static void
+nul_bytes(void **state)
+{
+	struct mq_verbs v;
+
+	(void)state;
+	v = hear("done a\0b\0\n", 10);
+	assert_int_equal(v.final, MQ_FINAL_DONE);
+	assert_string_equal(v.text, "a?b?");
+	v = hear("done\0 x\n", 8);
+	assert_int_equal(v.final, MQ_FINAL_NONE);
+	assert_string_equal(v.text, "x");
+	v = hear("\0done x\n", 8);
+	assert_int_equal(v.final, MQ_FINAL_NONE);
+	assert_string_equal(v.text, "x");
+	v = hear("do\0ne\n", 6);
+	assert_int_equal(v.final, MQ_FINAL_NONE);
+	assert_true(v.spoke);
+	v = hear("\0", 1);
+	assert_true(v.spoke);
+	v = hear("resend 5\0006-x\n", 13);
+	assert_int_equal(v.resend_s, 5);
+	assert_string_equal(v.text, "5?6-x");
+}
+
+/* Two runs share nothing: what RQ kept from one decided the next. */
+static void
+runs_are_apart(void **state)
+{
+	struct mq_verdict got;
+	struct mq_verbs v;
+
+	(void)state;
+	v = hear("resend 1-b\ndone a\n", 18);
+	mq_verdict(&v, 0, false, false, &got);
+	assert_int_equal(got.kind, MQ_VERDICT_RESEND);
+	assert_int_equal(got.resend_s, 1);
+	v = hear("err x\n", 6);
+	mq_verdict(&v, 0, false, false, &got);
+	assert_int_equal(got.kind, MQ_VERDICT_ERR);
+	assert_int_equal(got.resend_s, 0);
+	assert_string_equal(got.reason, "x");
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(verdicts),
+	    cmocka_unit_test(silence),
+	    cmocka_unit_test(time_is_up),
+	    cmocka_unit_test(lines),
+	    cmocka_unit_test(due),
+	    cmocka_unit_test(first_due_counts),
+	    cmocka_unit_test(split_anywhere),
+	    cmocka_unit_test(byte_by_byte),
+	    cmocka_unit_test(chatty),
+	    cmocka_unit_test(long_lines),
+	    cmocka_unit_test(long_last_line),
+	    cmocka_unit_test(nul_bytes),
+	    cmocka_unit_test(runs_are_apart),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
