@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "consume.h"
+#include "exit.h"
 #include "redis.h"
 #include "say.h"
 
@@ -101,8 +102,8 @@ fail(struct aside_result *result, const struct mq_redis *r)
 static void
 do_wake(struct consumer *c, struct aside_result *result)
 {
-	result->status = mq_server_wake(&c->server, result->error,
-	    sizeof(result->error));
+	result->status =
+	    mq_server_wake(&c->server, result->error, sizeof(result->error));
 }
 
 static void
@@ -169,9 +170,11 @@ static void
 drained(struct consumer *c, const struct aside_result *result)
 {
 	complain(c, result);
-	if (result->status == 0 && result->drained &&
-	    TAILQ_EMPTY(&c->messages) && c->empty)
-		stop(c, STOP_SOON, c->exit_status, 0);
+	if (result->status != 0 || !result->drained ||
+	    !TAILQ_EMPTY(&c->messages))
+		return;
+	stop(c, STOP_SOON, MQ_EXIT_OK, 0);
+	stop_check(c);
 }
 
 void

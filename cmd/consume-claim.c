@@ -79,10 +79,13 @@ claim_room(const struct consumer *c)
 
 	if (opt->command == NULL)
 		room = c->out.len - c->out_start > CLAIM_BYTES ?
-			  0 :
-			  PRINT_AHEAD - c->held - c->running;
+		    0 :
+		    PRINT_AHEAD - c->held - c->running;
 	else
 		room = opt->slots - c->running - c->held + run_prefetch(c);
+	/* With some in hand, wait until it is worth a round. */
+	if (c->held > 0 && room < c->held)
+		return 0;
 	if (opt->limit > 0 && room > opt->limit - c->started - c->held)
 		room = opt->limit - c->started - c->held;
 	return room > 0 ? (int)room : 0;
@@ -133,9 +136,7 @@ refused(struct consumer *c, const redisReply *reply)
 		return;
 	}
 	/* The tick tries again. */
-	if (!c->opt->quiet)
-		mq_say("%s: claim: %s; trying again", c->server.name,
-		    reply->str);
+	link_complain(c, reply->str);
 	if (strncmp(reply->str, "READONLY", 8) == 0)
 		link_reset(c, reply->str);
 }
@@ -177,6 +178,7 @@ on_claimed(void *arg, redisReply *reply)
 		refused(c, reply);
 		return;
 	}
+	c->complaint[0] = '\0';
 	n = c->layout->claimed(reply, &due_ms);
 	if (n == -1) {
 		link_reset(c, "claim: a reply that makes no sense");
@@ -197,8 +199,7 @@ on_claimed(void *arg, redisReply *reply)
 		send_claim(c);
 		return;
 	}
-	pass_ended(c,
-	    all_taken && c->claim_queue + 1 == c->opt->queue_count);
+	pass_ended(c, all_taken && c->claim_queue + 1 == c->opt->queue_count);
 }
 
 static void
@@ -208,8 +209,8 @@ send_claim(struct consumer *c)
 
 	c->claiming = true;
 	c->moves++;
-	c->layout->claim(&c->session, c->claim_queue, c->claim_max,
-	    CLAIM_BYTES, &cmd);
+	c->layout->claim(
+	    &c->session, c->claim_queue, c->claim_max, CLAIM_BYTES, &cmd);
 	mq_async_send(&c->main, &cmd, on_claimed, c);
 	mq_command_free(&cmd);
 }

@@ -21,9 +21,9 @@ extern char **environ;
 static bool
 ours(const char *variable)
 {
-	static const char *const names[] = {"MQ_ID=", "MQ_QUEUE=",
-	    "MQ_ATTEMPT=", "MQ_ATTEMPTS=", "MQ_WRITE=", "MQ_READ=",
-	    "MQ_HEADER_", "MQ_PARAM1=", "MQ_PARAM2=", "MQ_PARAM3=",
+	static const char *const names[] = {
+	    "MQ_ID=", "MQ_QUEUE=", "MQ_ATTEMPT=", "MQ_ATTEMPTS=", "MQ_WRITE=",
+	    "MQ_READ=", "MQ_HEADER_", "MQ_PARAM1=", "MQ_PARAM2=", "MQ_PARAM3=",
 	    "MQ_PARAM4=", "TRACEPARENT="};
 	size_t i;
 
@@ -83,8 +83,8 @@ join_values(struct mq_buf *text, json_t *values)
 			return false;
 		if (i > 0)
 			mq_buf_addstr(text, ", ");
-		mq_buf_add(text, json_string_value(value),
-		    json_string_length(value));
+		mq_buf_add(
+		    text, json_string_value(value), json_string_length(value));
 	}
 	mq_buf_add(text, "", 1);
 	return true;
@@ -227,7 +227,7 @@ env_init(struct consumer *c)
 		if (!ours(environ[n]))
 			c->env[c->env_base++] = environ[n];
 	if (getenv("RQ_ENV") == NULL)
-		c->env[c->env_base++] = (char *)(uintptr_t)"RQ_ENV=production";
+		c->env[c->env_base++] = (char *)(uintptr_t) "RQ_ENV=production";
 }
 
 void

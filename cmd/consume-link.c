@@ -6,10 +6,10 @@
  *	down -> opening -> (wake: CLIENT ID, SUBSCRIBE; main: CLIENT TRACKING,
  *	renew or join, what does the server hold for us?) -> up
  *
- * The lease is ours for LEASE_USE seconds after the last good renewal was
- * sent, by the boot time clock, which goes on while this process is stopped
- * or the machine sleeps.  The server keeps it longer (lease_ms), so that the
- * scripts are killed before anybody else can get their messages.
+ * The server keeps a lease for 60 seconds; we use it for three quarters of
+ * that after the last good renewal was sent, by the boot time clock, which
+ * goes on while this process is stopped or the machine sleeps.  So the scripts
+ * are killed before anybody else can get their messages.
  */
 #include <time.h>
 
@@ -21,7 +21,7 @@
 #include "exit.h"
 #include "say.h"
 
-#define LEASE_USE     45.0
+#define LEASE_USE     0.75
 #define TICK	      1.0
 #define OPEN_TIMEOUT  5.0
 #define REPLY_TIMEOUT 20.0
@@ -37,6 +37,15 @@ boot_time(void)
 	return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
 }
 
+void
+link_complain(struct consumer *c, const char *error)
+{
+	if (c->opt->quiet || strcmp(c->complaint, error) == 0)
+		return;
+	mq_say("%s: %s; trying again", c->server.name, error);
+	strlcpy(c->complaint, error, sizeof(c->complaint));
+}
+
 /* A name that nobody has had; one that lost its lease is never used again. */
 static void
 new_name(struct consumer *c)
@@ -44,8 +53,8 @@ new_name(struct consumer *c)
 	char random[7];
 
 	mq_id_random(&c->ids, random, 6);
-	snprintf(c->connection, sizeof(c->connection), "%s-%s", c->opt->tag,
-	    random);
+	snprintf(
+	    c->connection, sizeof(c->connection), "%s-%s", c->opt->tag, random);
 	mq_id_random(&c->ids, random, 6);
 	snprintf(c->name, sizeof(c->name), "%s-%s", c->opt->tag, random);
 	c->joined = false;
@@ -63,7 +72,9 @@ lease_lost(struct consumer *c, const char *why)
 bool
 link_lease_held(struct consumer *c)
 {
-	if (!c->joined || boot_time() - c->lease_sent < LEASE_USE)
+	double use = LEASE_USE * (double)c->layout->lease_ms / 1000;
+
+	if (!c->joined || boot_time() - c->lease_sent < use)
 		return true;
 	lease_lost(c, "no heartbeat got through for 45 seconds");
 	/* Up or not, it has to join under its new name. */
@@ -169,20 +180,34 @@ ask_held(struct consumer *c, int queue)
 }
 
 static void
-join(struct consumer *c)
+on_lease(void *arg, redisReply *reply)
 {
+	struct consumer *c = arg;
 	struct mq_command cmd = {0};
 	int step, i;
 
-	c->lease_sent = boot_time();
+	if (!join_reply(c, reply))
+		return;
 	c->replies_wanted = c->opt->queue_count;
-	for (step = 0; c->layout->join(&c->session, step, &cmd); step++) {
+	for (step = 1; c->layout->join(&c->session, step, &cmd); step++) {
 		c->replies_wanted++;
 		mq_async_send(&c->main, &cmd, on_join_step, c);
 	}
 	mq_command_free(&cmd);
 	for (i = 0; i < c->opt->queue_count; i++)
 		ask_held(c, i);
+}
+
+/* The lease first, and when it is there, the rest. */
+static void
+join(struct consumer *c)
+{
+	struct mq_command cmd = {0};
+
+	c->lease_sent = boot_time();
+	c->layout->join(&c->session, 0, &cmd);
+	mq_async_send(&c->main, &cmd, on_lease, c);
+	mq_command_free(&cmd);
 }
 
 static void
@@ -242,8 +267,8 @@ on_wake_id(void *arg, redisReply *reply)
 	if (reply == NULL || c->link != LINK_OPENING)
 		return;
 	if (reply->type == REDIS_REPLY_INTEGER) {
-		mq_async_subscribe(&c->wake, "__redis__:invalidate",
-		    on_changed, c);
+		mq_async_subscribe(
+		    &c->wake, "__redis__:invalidate", on_changed, c);
 		mq_command_plain(&cmd, "CLIENT");
 		mq_command_str(&cmd, "TRACKING");
 		mq_command_str(&cmd, "ON");
@@ -336,9 +361,7 @@ on_renewed(void *arg, redisReply *reply)
 	if (reply == NULL || c->link != LINK_UP)
 		return;
 	if (reply->type == REDIS_REPLY_ERROR) {
-		if (!c->opt->quiet)
-			mq_say("%s: heartbeat: %s; trying again",
-			    c->server.name, reply->str);
+		link_complain(c, reply->str);
 		return;
 	}
 	if (c->layout->renewed(reply)) {

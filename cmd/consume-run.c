@@ -22,7 +22,7 @@
 /* Between the TERM of a timeout, or of a stop, and the KILL. */
 #define KILL_AFTER 5.0
 /* Without --prefetch: what the slots were seen to finish in this time. */
-#define AHEAD_S 0.1
+#define AHEAD_S	  0.1
 #define AHEAD_MAX 100
 /* A message claimed ahead that finds no slot for so long is given back. */
 #define STALE_S 1.0
@@ -113,18 +113,24 @@ log_start(struct consumer *c, const struct message *m)
 
 /* --- after the run ---------------------------------------------------------- */
 
-/* Exponential from MIN to MAX, the upper half of it at random. */
+/*
+ * Doubling with each run, at random between half of that and all of it, and
+ * never outside MIN..MAX.
+ */
 static int64_t
 backoff_ms(const struct consumer *c, long attempts)
 {
-	int64_t ms = c->opt->backoff_min_ms;
-	long i;
+	int64_t min = c->opt->backoff_min_ms, max = c->opt->backoff_max_ms;
+	int64_t top = min > 0 ? min * 2 : 1, low;
 
-	for (i = 0; i < attempts && ms < c->opt->backoff_max_ms; i++)
-		ms = ms > 0 ? ms * 2 : 1;
-	if (ms > c->opt->backoff_max_ms)
-		ms = c->opt->backoff_max_ms;
-	return ms - (int64_t)arc4random_uniform((uint32_t)(ms / 2 + 1));
+	for (; attempts > 0 && top < max; attempts--)
+		top *= 2;
+	if (top > max)
+		top = max;
+	low = top / 2 > min ? top / 2 : min;
+	return low +
+	    (int64_t)((double)(top - low + 1) *
+		((double)arc4random() / ((double)UINT32_MAX + 1)));
 }
 
 static void
@@ -158,8 +164,8 @@ again(struct message *m, const struct mq_verdict *v)
 	if (v->kind == MQ_VERDICT_RETRY)
 		ms = backoff_ms(c, m->attempts);
 	if (c->opt->verbose)
-		message_say(m, "again in %.1f s: %s", (double)ms / 1000,
-		    v->reason);
+		message_say(
+		    m, "again in %.1f s: %s", (double)ms / 1000, v->reason);
 	record(m, v->reason);
 	settle(m, MQ_OUTCOME_AGAIN, ms);
 }
@@ -187,8 +193,9 @@ carry_out(struct message *m, const struct mq_verdict *v)
 	case MQ_VERDICT_STOP:
 		mq_say("%s: %s; stopping, the message is returned", c->script,
 		    v->reason);
-		settle(m, MQ_OUTCOME_FRONT, 0);
+		/* First the younger ones go back, then this in front. */
 		stop(c, STOP_SOON, MQ_EXIT_CONFIG, 0);
+		settle(m, MQ_OUTCOME_FRONT, 0);
 		break;
 	}
 }
@@ -296,8 +303,8 @@ watch(struct slot *s)
 
 	ev_child_init(&s->child, on_exit_of_script, s->pid, 0);
 	ev_io_init(&s->verbs_io, on_verbs, s->verbs_fd, EV_READ);
-	ev_timer_init(&s->timer, on_timeout,
-	    (double)c->opt->timeout_ms / 1000, 0);
+	ev_timer_init(
+	    &s->timer, on_timeout, (double)c->opt->timeout_ms / 1000, 0);
 	s->child.data = s;
 	s->verbs_io.data = s;
 	s->timer.data = s;
@@ -322,8 +329,8 @@ cannot_start(struct message *m, int error)
 
 	if (passing(error)) {
 		if (!c->starved && !c->opt->quiet)
-			mq_say("%s: %s; trying again", c->script,
-			    strerror(error));
+			mq_say(
+			    "%s: %s; trying again", c->script, strerror(error));
 		c->starved = true;
 		mq_envelope_free(&m->envelope);
 		message_state(m, STATE_HELD);
@@ -336,8 +343,8 @@ cannot_start(struct message *m, int error)
 	}
 	mq_say("%s: %s; stopping, the message is returned", c->script,
 	    strerror(error));
-	settle(m, MQ_OUTCOME_FRONT, 0);
 	stop(c, STOP_SOON, MQ_EXIT_CONFIG, 0);
+	settle(m, MQ_OUTCOME_FRONT, 0);
 }
 
 /* Starts the process; the descriptors are closed again here in any case. */
@@ -372,8 +379,7 @@ start(struct slot *s, struct message *m)
 
 	if (c->opt->work_dir != NULL && (dir = work_dir(c, m)) == NULL)
 		return errno == ENOSPC ? ENOSPC : ENOTDIR;
-	input = mq_worker_payload(m->envelope.payload,
-	    m->envelope.payload_len);
+	input = mq_worker_payload(m->envelope.payload, m->envelope.payload_len);
 	if (input == -1 || pipe2(pipe_fds, O_CLOEXEC) == -1) {
 		error = errno;
 		if (input != -1)
@@ -535,8 +541,8 @@ log_name(const char *dir, const char *queue)
 static int
 open_log(const char *path)
 {
-	return open(path,
-	    O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0640);
+	return open(
+	    path, O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0640);
 }
 
 void
@@ -549,8 +555,8 @@ run_open_logs(struct consumer *c)
 	if (c->opt->log_dir == NULL || c->opt->command == NULL)
 		return;
 	if (first)
-		c->log_fds = mq_xcalloc((size_t)c->opt->queue_count,
-		    sizeof(*c->log_fds));
+		c->log_fds = mq_xcalloc(
+		    (size_t)c->opt->queue_count, sizeof(*c->log_fds));
 	for (i = 0; i < c->opt->queue_count; i++) {
 		path = log_name(c->opt->log_dir, c->opt->queues[i]);
 		fd = open_log(path);

@@ -34,8 +34,7 @@ static void
 lose(struct message *m)
 {
 	m->c->counts.lost++;
-	message_say(m,
-	    "lease lost: somebody else has the message now");
+	message_say(m, "lease lost: somebody else has the message now");
 }
 
 static void
@@ -54,8 +53,7 @@ on_settled(void *arg, redisReply *reply)
 	if (reply == NULL)
 		return;
 	if (reply->type == REDIS_REPLY_ERROR) {
-		if (!c->opt->quiet)
-			message_say(m, "%s; trying again", reply->str);
+		link_complain(c, reply->str);
 		return;
 	}
 	if (c->layout->settled(reply))
@@ -156,8 +154,8 @@ find(struct consumer *c, int queue, const redisReply *element,
 		    memcmp(m->element, element->str, m->len) == 0)
 			return m;
 	return from == TAILQ_FIRST(&c->messages) ?
-		  NULL :
-		  find(c, queue, element, TAILQ_FIRST(&c->messages));
+	    NULL :
+	    find(c, queue, element, TAILQ_FIRST(&c->messages));
 }
 
 /* The server does not hold it for us any more. */

@@ -58,8 +58,7 @@ on_grace(struct ev_loop *loop, ev_timer *w, int events)
 		c->stop = STOP_NOW;
 		run_kill(c, SIGTERM);
 		set_grace_timer(c, KILL_AFTER);
-	} else if (c->running > 0 && c->opt->command != NULL &&
-	    !c->killed) {
+	} else if (c->running > 0 && c->opt->command != NULL && !c->killed) {
 		c->killed = true;
 		run_kill(c, SIGKILL);
 		set_grace_timer(c, KILL_AFTER);
@@ -105,8 +104,7 @@ on_end_signal(struct ev_loop *loop, ev_signal *w, int events)
 	if (c->stop >= STOP_SOON && w->signum == SIGINT) {
 		stop(c, STOP_NOW, 0, w->signum);
 	} else if (c->stop < STOP_SOON) {
-		if (c->running > 0 && c->opt->command != NULL &&
-		    !c->opt->quiet)
+		if (c->running > 0 && c->opt->command != NULL && !c->opt->quiet)
 			mq_say("stopping; waiting for %d running %s",
 			    c->running,
 			    c->running == 1 ? "message" : "messages");

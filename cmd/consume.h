@@ -32,7 +32,7 @@
 #include "verb.h"
 #include "worker.h"
 
-#define TAG_MAX 64
+#define TAG_MAX	  64
 #define NAME_SIZE (TAG_MAX + 8) /* tag, '-', 6 characters, NUL */
 
 struct options {
@@ -41,8 +41,8 @@ struct options {
 	char **command; /* NULL: print the payloads */
 	enum mq_framing framing;
 	int slots;
-	int prefetch;  /* -1: as the pace of the runs suggests */
-	long limit;    /* runs; 0: no limit */
+	int prefetch; /* -1: as the pace of the runs suggests */
+	long limit;   /* runs; 0: no limit */
 	bool drain;
 	int64_t idle_ms;    /* -1: never */
 	int64_t timeout_ms; /* 0: none */
@@ -66,16 +66,16 @@ struct message {
 	TAILQ_ENTRY(message) link;
 	struct consumer *c;
 	enum state state;
-	int queue;	 /* index into the options' queues */
-	char *element;	 /* as claimed; free() */
+	int queue;     /* index into the options' queues */
+	char *element; /* as claimed; free() */
 	size_t len;
 	struct mq_envelope envelope; /* from the start of its run on */
 	char id[MQ_ID_LEN + 1];
-	long attempts;	 /* runs before this one */
-	size_t end;	 /* printing: the output's offset behind it */
-	bool seen;	 /* reconciling: the server has it, too */
-	bool lost;	 /* the lease went: its outcome does not count */
-	bool in_flight;	 /* settling: sent, and no answer yet */
+	long attempts;	/* runs before this one */
+	size_t end;	/* printing: the output's offset behind it */
+	bool seen;	/* reconciling: the server has it, too */
+	bool lost;	/* the lease went: its outcome does not count */
+	bool in_flight; /* settling: sent, and no answer yet */
 	enum mq_outcome outcome;
 	int64_t delay_ms;
 	struct mq_buf changed; /* what it becomes; empty: unchanged */
@@ -91,7 +91,7 @@ struct slot {
 	int verbs_fd;
 	double started;
 	bool timed_out;
-	bool ended;   /* we killed it to stop: give its message back */
+	bool ended; /* we killed it to stop: give its message back */
 	ev_child child;
 	ev_io verbs_io;
 	ev_timer timer; /* --timeout, then the KILL after the TERM */
@@ -141,21 +141,23 @@ struct consumer {
 	struct mq_async wake; /* news of changed keys */
 	struct mq_session session;
 	char connection[NAME_SIZE], name[NAME_SIZE];
-	bool joined;	      /* under this connection name */
-	bool ever_joined;     /* under any */
-	int replies_wanted;   /* joining: until the link is up */
-	double lease_sent;    /* boot time when the last good renewal went out */
+	bool joined;	    /* under this connection name */
+	bool ever_joined;   /* under any */
+	int replies_wanted; /* joining: until the link is up */
+	double lease_sent;  /* boot time when the last good renewal went out */
 	double opened_at;
-	double renewal_sent;  /* boot time of the one without answer; 0: none */
+	double renewal_sent; /* boot time of the one without answer; 0: none */
 	double retry_s;
+	char complaint[256]; /* what the server refused last; empty: nothing */
 	ev_timer tick, retry;
 
 	/* consume-claim.c */
-	bool claiming;	/* a claim is under way */
+	bool claiming;	  /* a claim is under way */
 	bool claim_again; /* something changed meanwhile */
 	int claim_queue, claim_max;
 	bool empty; /* the last look found every queue empty */
-	double *due; /* per queue: loop time of its next delayed message, or 0 */
+	double
+	    *due; /* per queue: loop time of its next delayed message, or 0 */
 	ev_timer due_timer;
 	unsigned long moves; /* claims and settlements sent so far */
 
@@ -165,11 +167,11 @@ struct consumer {
 
 	/* consume-run.c */
 	struct slot *slots;
-	double run_s;	      /* smoothed duration of a run; 0: unknown */
-	double last_end;      /* loop time when a slot became free last */
-	bool starved;	      /* no process could be started: wait for a tick */
-	int *log_fds;	      /* per queue; NULL without --log-dir */
-	char **env;	      /* see consume-env.c */
+	double run_s;	 /* smoothed duration of a run; 0: unknown */
+	double last_end; /* loop time when a slot became free last */
+	bool starved;	 /* no process could be started: wait for a tick */
+	int *log_fds;	 /* per queue; NULL without --log-dir */
+	char **env;	 /* see consume-env.c */
 	size_t env_base;
 	struct mq_buf env_text;
 	char *script, *script_path; /* as named, made absolute */
@@ -200,6 +202,8 @@ struct consumer {
 void link_start(struct consumer *);
 /* Drops the connections, says why, and connects again later. */
 void link_reset(struct consumer *, const char *why);
+/* Says what the server refused, once until something works again. */
+void link_complain(struct consumer *, const char *error);
 /*
  * False when the lease may have lapsed, after doing what follows from that:
  * no message that was ours is, then.  To be asked before anything is settled
@@ -215,8 +219,8 @@ void claim_init(struct consumer *);
 void claim_more(struct consumer *);
 /* Something changed in the server: look again. */
 void claim_wake(struct consumer *);
-struct message *message_new(struct consumer *, int queue, char *element,
-    size_t len);
+struct message *message_new(
+    struct consumer *, int queue, char *element, size_t len);
 /* Forgets a message; the server is not told. */
 void message_drop(struct message *);
 void message_state(struct message *, enum state);

@@ -49,8 +49,7 @@ static const char help[] =
     "      --work-dir DIR     run each message in its own DIR/ID\n"
     "      --no-clean         leave dead consumers' messages to others\n"
     "  -l, --lines, -0, --null, --netstring, --jsonl\n"
-    "                         how to print (default: payloads and nothing else)\n"
-    MQ_SHARED_HELP;
+    "                         how to print (default: payloads and nothing else)\n" MQ_SHARED_HELP;
 
 enum {
 	OPT_PREFETCH = 256,
@@ -123,8 +122,8 @@ set_option(struct options *o, int ch)
 {
 	switch (ch) {
 	case 'j':
-		o->slots = (int)mq_option_number("--slots", optarg, 1,
-		    SLOTS_MAX);
+		o->slots =
+		    (int)mq_option_number("--slots", optarg, 1, SLOTS_MAX);
 		break;
 	case 'n':
 		o->limit = mq_option_number("--limit", optarg, 1, LONG_MAX);
@@ -142,8 +141,8 @@ set_option(struct options *o, int ch)
 		o->framing = MQ_FRAME_JSONL;
 		break;
 	case OPT_PREFETCH:
-		o->prefetch = (int)mq_option_number("--prefetch", optarg, 0,
-		    PREFETCH_MAX);
+		o->prefetch = (int)mq_option_number(
+		    "--prefetch", optarg, 0, PREFETCH_MAX);
 		break;
 	case OPT_DRAIN:
 		o->drain = true;
@@ -155,8 +154,8 @@ set_option(struct options *o, int ch)
 		o->timeout_ms = mq_option_duration("--timeout", optarg);
 		break;
 	case OPT_ATTEMPTS:
-		o->attempts = (int)mq_option_number("--attempts", optarg, 1,
-		    ATTEMPTS_MAX);
+		o->attempts = (int)mq_option_number(
+		    "--attempts", optarg, 1, ATTEMPTS_MAX);
 		break;
 	case OPT_BACKOFF:
 		set_backoff(o, optarg);
@@ -210,8 +209,8 @@ check_queues(struct options *o, int argc, char *argv[])
 		mq_option_queue(argv[i]);
 		for (j = 0; j < i; j++)
 			if (strcmp(argv[i], argv[j]) == 0)
-				mq_die(MQ_EXIT_USAGE,
-				    "%s: named twice", argv[i]);
+				mq_die(
+				    MQ_EXIT_USAGE, "%s: named twice", argv[i]);
 	}
 	o->queues = mq_xcalloc((size_t)argc, sizeof(*o->queues));
 	memcpy(o->queues, argv, (size_t)argc * sizeof(*argv));
@@ -237,10 +236,12 @@ check_directory(const char *dir)
 static void
 check_command(const struct options *o)
 {
-	if (o->command == NULL && (o->log_dir != NULL || o->work_dir != NULL ||
-				      o->strict || o->timeout_ms > 0))
-		mq_die(MQ_EXIT_USAGE, "--log-dir, --work-dir, --strict and "
-				      "--timeout need a COMMAND");
+	if (o->command == NULL &&
+	    (o->log_dir != NULL || o->work_dir != NULL || o->strict ||
+		o->timeout_ms > 0))
+		mq_die(MQ_EXIT_USAGE,
+		    "--log-dir, --work-dir, --strict and "
+		    "--timeout need a COMMAND");
 	if (o->command != NULL && o->framing != MQ_FRAME_WHOLE)
 		mq_die(MQ_EXIT_USAGE,
 		    "a framing is for printing, without a COMMAND");

@@ -30,7 +30,7 @@
 #define BATCH_BYTES 65536
 /* So many batches, or about so many bytes, are under way at most. */
 #define UNDER_WAY	16
-#define UNDER_WAY_BYTES (2 * 1024 * 1024)
+#define UNDER_WAY_BYTES ((size_t)2 * 1024 * 1024)
 /* What Redis takes as one value (proto-max-bulk-len). */
 #define MESSAGE_MAX ((size_t)512 * 1024 * 1024)
 
@@ -53,8 +53,7 @@ static const char help[] =
     "      --at TIME          ready at TIME (RFC 3339, HH:MM, unix seconds)\n"
     "  -H, --header 'N: V'    add a header; can be repeated\n"
     "  -P, --param N=VALUE    set parameter N (1 to 4), RQ_PARAMn for scripts\n"
-    "      --raw              bare payloads, for consumers that know no headers\n"
-    MQ_SHARED_HELP;
+    "      --raw              bare payloads, for consumers that know no headers\n" MQ_SHARED_HELP;
 
 enum { OPT_AT = 256, OPT_RAW, OPT_NETSTRING, OPT_JSONL };
 
@@ -132,11 +131,12 @@ filling(struct publisher *p)
 static void
 report(const struct publisher *p, unsigned long unknown)
 {
+	char more[64] = "";
+
 	if (unknown > 0)
-		mq_say("%lu messages accepted, and up to %lu more", p->accepted,
-		    unknown);
-	else
-		mq_say("%lu messages accepted", p->accepted);
+		snprintf(more, sizeof(more), ", and up to %lu more", unknown);
+	mq_say("%lu message%s accepted%s", p->accepted,
+	    p->accepted == 1 ? "" : "s", more);
 }
 
 /* The connection is gone, and with it the answers about what was under way. */
@@ -147,8 +147,8 @@ lost(struct publisher *p)
 	unsigned i;
 
 	for (i = 0; i < p->used; i++)
-		unknown += (unsigned long)p->ring[(p->first + i) % UNDER_WAY]
-			       .count;
+		unknown +=
+		    (unsigned long)p->ring[(p->first + i) % UNDER_WAY].count;
 	mq_say("%s", p->redis.error);
 	report(p, unknown);
 	exit(p->redis.status);
@@ -255,8 +255,8 @@ send_batch(struct publisher *p)
 	if (mq_redis_send(&p->redis, &b->command) == -1)
 		lost(p);
 	/* One place stays free: the batch that is filled next. */
-	while (p->used == UNDER_WAY ||
-	    (p->used > 0 && p->bytes > UNDER_WAY_BYTES))
+	while (
+	    p->used == UNDER_WAY || (p->used > 0 && p->bytes > UNDER_WAY_BYTES))
 		collect_or_end(p);
 }
 
@@ -266,15 +266,22 @@ flush(struct publisher *p)
 	send_batch(p);
 	while (p->used > 0)
 		collect_or_end(p);
-	if (fflush(stdout) == EOF)
-		mq_close_stdout();
+	if (fflush(stdout) == EOF) {
+		mq_say("standard output: %s", strerror(errno));
+		report(p, 0);
+		exit(MQ_EXIT_IO);
+	}
 }
 
 /* --- messages ----------------------------------------------------------------- */
 
+/*
+ * unique makes it one of its own among the delayed, even when its id, which
+ * -i prints, came with it and may come again.
+ */
 static void
-add(struct publisher *p, const char *id, const struct mq_buf *header,
-    const char *payload, size_t n)
+add(struct publisher *p, const char *unique, const char *id,
+    const struct mq_buf *header, const char *payload, size_t n)
 {
 	struct batch *b = filling(p);
 
@@ -284,7 +291,8 @@ add(struct publisher *p, const char *id, const struct mq_buf *header,
 	}
 	if (b->count == 0)
 		p->layout->publish(&b->command, p->opt->queue, &p->when);
-	p->layout->publish_add(&b->command, &p->when, id, header, payload, n);
+	p->layout->publish_add(
+	    &b->command, &p->when, unique, header, payload, n);
 	if (p->opt->ids)
 		mq_buf_add(&b->ids, id, MQ_ID_LEN);
 	if (++b->count == BATCH_COUNT || b->command.wire.len > BATCH_BYTES)
@@ -300,10 +308,13 @@ publish(struct publisher *p, const char *payload, size_t n)
 	mq_id_make(&p->idgen, (uint64_t)(local_us() + p->clock_us), id);
 	if (!p->opt->raw)
 		memcpy(p->header.data + p->id_at, id, MQ_ID_LEN);
-	add(p, id, p->opt->raw ? &none : &p->header, payload, n);
+	add(p, id, id, p->opt->raw ? &none : &p->header, payload, n);
 }
 
-/* Headers from the command line join those that the message has. */
+/*
+ * Headers from the command line join those that the message has; ours, of
+ * which there can be only one, take their place.
+ */
 static void
 add_headers(struct mq_envelope *e, const json_t *headers)
 {
@@ -313,25 +324,28 @@ add_headers(struct mq_envelope *e, const json_t *headers)
 
 	json_object_foreach((json_t *)(uintptr_t)headers, name, values)
 		json_array_foreach(values, i, value)
-			mq_envelope_add(e, name, json_string_value(value));
+			if (strncmp(name, "Mq-", 3) == 0)
+				mq_envelope_set(
+				    e, name, json_string_value(value));
+			else
+				mq_envelope_add(
+				    e, name, json_string_value(value));
 }
 
 static void
-publish_with_headers(struct publisher *p, json_t *headers, const char *payload,
-    size_t n)
+publish_with_headers(
+    struct publisher *p, json_t *headers, const char *payload, size_t n)
 {
 	struct mq_envelope e = {.headers = headers};
 	struct mq_buf header = {0};
-	char id[MQ_ID_LEN + 1];
+	char unique[MQ_ID_LEN + 1];
 
-	mq_id_make(&p->idgen, (uint64_t)(local_us() + p->clock_us), id);
-	if (mq_message_id(&e) != NULL)
-		memcpy(id, mq_message_id(&e), sizeof(id));
-	else
-		mq_envelope_set(&e, MQ_HEADER_ID, id);
+	mq_id_make(&p->idgen, (uint64_t)(local_us() + p->clock_us), unique);
+	if (mq_message_id(&e) == NULL)
+		mq_envelope_set(&e, MQ_HEADER_ID, unique);
 	add_headers(&e, p->opt->headers.headers);
 	mq_envelope_write_header(&e, &header);
-	add(p, id, &header, payload, n);
+	add(p, unique, mq_message_id(&e), &header, payload, n);
 	mq_buf_free(&header);
 }
 
@@ -448,8 +462,8 @@ prepare_header(struct publisher *p)
 		add_headers(&e, p->opt->headers.headers);
 	mq_envelope_write_header(&e, &p->header);
 	mq_envelope_free(&e);
-	p->id_at = (size_t)((char *)memmem(p->header.data, p->header.len, gap,
-				MQ_ID_LEN) -
+	p->id_at = (size_t)((char *)memmem(
+				p->header.data, p->header.len, gap, MQ_ID_LEN) -
 	    p->header.data);
 }
 
@@ -457,39 +471,34 @@ static void
 read_clock(struct publisher *p, const redisReply *reply)
 {
 	if (reply->type == REDIS_REPLY_ARRAY && reply->elements == 2)
-		p->clock_us = strtoll(reply->element[0]->str, NULL, 10) *
-			1000000 +
+		p->clock_us =
+		    strtoll(reply->element[0]->str, NULL, 10) * 1000000 +
 		    strtoll(reply->element[1]->str, NULL, 10) - local_us();
 }
 
-/* One round: the queue is known from now on, and we know the server's time. */
+/*
+ * One round: the queue is known from now on, which also tells whether we may
+ * write at all, and we know the server's time.
+ */
 static void
 open_queue(struct publisher *p)
 {
-	struct mq_command c = {0};
-	redisReply *reply;
+	struct mq_command time = {0}, open = {0};
+	redisReply *reply = NULL;
 
-	p->layout->open(&c, p->opt->queue);
-	reply = mq_redis_call(&p->redis, &c);
+	mq_command_plain(&time, "TIME");
+	p->layout->open(&open, p->opt->queue);
+	if (mq_redis_send(&p->redis, &time) == 0 &&
+	    (reply = mq_redis_reply(&p->redis)) != NULL) {
+		read_clock(p, reply);
+		freeReplyObject(reply);
+		reply = mq_redis_call(&p->redis, &open);
+	}
 	if (reply == NULL)
 		mq_die(p->redis.status, "%s", p->redis.error);
 	freeReplyObject(reply);
-	mq_command_free(&c);
-}
-
-static void
-ask_time(struct publisher *p)
-{
-	struct mq_command c = {0};
-	redisReply *reply;
-
-	mq_command_plain(&c, "TIME");
-	reply = mq_redis_call(&p->redis, &c);
-	if (reply == NULL)
-		mq_die(p->redis.status, "%s", p->redis.error);
-	read_clock(p, reply);
-	freeReplyObject(reply);
-	mq_command_free(&c);
+	mq_command_free(&time);
+	mq_command_free(&open);
 }
 
 /* What is due already is published as such: any consumer then sees it. */
@@ -606,8 +615,8 @@ parse(struct options *o, struct mq_shared *shared, int argc, char *argv[])
 	if (delay && o->at != NULL)
 		mq_die(MQ_EXIT_USAGE, "--delay and --at exclude each other");
 	if (o->raw && (o->headers.headers != NULL || o->ids))
-		mq_die(MQ_EXIT_USAGE,
-		    "--raw messages have no headers and no ids");
+		mq_die(
+		    MQ_EXIT_USAGE, "--raw messages have no headers and no ids");
 	if (optind + 1 < argc && o->framing != MQ_FRAME_WHOLE)
 		mq_die(MQ_EXIT_USAGE,
 		    "a framing is for stdin; %s is an operand",
@@ -642,7 +651,6 @@ main(int argc, char *argv[])
 	if (mq_redis_open(&p.redis, &server) == -1)
 		mq_die(p.redis.status, "%s", p.redis.error);
 	open_queue(&p);
-	ask_time(&p);
 	prepare_when(&p);
 	prepare_header(&p);
 	if (optind + 1 < argc) {

@@ -83,10 +83,10 @@ print_stats(const struct mq_stats *stats)
 
 	for (i = 0; i < stats->count; i++) {
 		q = &stats->queues[i];
-		rows[i] = (struct row){
-		    .name = mq_visible(q->name, strlen(q->name)),
-		    .cell = {q->ready, q->delayed, q->unacked, q->rejected,
-			q->consumers}};
+		rows[i] =
+		    (struct row){.name = mq_visible(q->name, strlen(q->name)),
+			.cell = {q->ready, q->delayed, q->unacked, q->rejected,
+			    q->consumers}};
 		if (rows[i].name == NULL)
 			mq_die(MQ_EXIT_AGAIN, "out of memory");
 	}
@@ -120,8 +120,8 @@ main(int argc, char *argv[])
 	int ch, i, status;
 
 	opterr = 0;
-	while ((ch = getopt_long(argc, argv, ":" MQ_SHARED_SHORT, long_options,
-		    NULL)) != -1)
+	while ((ch = getopt_long(
+		    argc, argv, ":" MQ_SHARED_SHORT, long_options, NULL)) != -1)
 		(void)mq_option_shared(&shared, ch, argv);
 	for (i = optind; i < argc; i++)
 		mq_option_queue(argv[i]);

@@ -38,7 +38,8 @@ bad_option(int ch, char *const argv[])
 	char short_name[] = {'-', (char)optopt, '\0'};
 	const char *name = short_name;
 
-	if (optopt == 0 || optopt > 127 || strncmp(argv[optind - 1], "--", 2) == 0)
+	if (optopt == 0 || optopt > 127 ||
+	    strncmp(argv[optind - 1], "--", 2) == 0)
 		name = argv[optind - 1];
 	mq_die(MQ_EXIT_USAGE, "%s: %s (try --help)", name,
 	    ch == ':' ? "needs an argument" : "not an option of this tool");

@@ -13,6 +13,7 @@
 #include "server.h"
 
 /* The options that every tool takes; a tool adds its own. */
+/* clang-format off */
 #define MQ_SHARED_SHORT "u:qvhV"
 #define MQ_SHARED_LONG                                                         \
 	{"url", required_argument, NULL, 'u'},                                 \
@@ -29,6 +30,7 @@
 	"  -v, --verbose          say more\n"                                  \
 	"  -h, --help             show this help\n"                            \
 	"  -V, --version          show the version\n"
+/* clang-format on */
 
 struct mq_shared {
 	char *url; /* NULL: not given; allocated */

@@ -1,5 +1,6 @@
 #include "async.h"
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -40,8 +41,8 @@ send_text(struct request *q)
 	mq_buf_add(&wire, args, n);
 	mq_command_free(&q->script);
 	q->script.script = NULL;
-	redisAsyncFormattedCommand(q->async->context, on_reply, q, wire.data,
-	    wire.len);
+	redisAsyncFormattedCommand(
+	    q->async->context, on_reply, q, wire.data, wire.len);
 	mq_buf_free(&wire);
 }
 
@@ -62,8 +63,8 @@ on_reply(redisAsyncContext *context, void *reply, void *arg)
 }
 
 void
-mq_async_send(struct mq_async *a, struct mq_command *c, mq_async_fn *fn,
-    void *arg)
+mq_async_send(
+    struct mq_async *a, struct mq_command *c, mq_async_fn *fn, void *arg)
 {
 	struct request *q = mq_xcalloc(1, sizeof(*q));
 	const char *wire;
@@ -98,8 +99,8 @@ on_message(redisAsyncContext *context, void *reply, void *arg)
 }
 
 void
-mq_async_subscribe(struct mq_async *a, const char *channel, mq_async_fn *fn,
-    void *arg)
+mq_async_subscribe(
+    struct mq_async *a, const char *channel, mq_async_fn *fn, void *arg)
 {
 	struct request *q = mq_xcalloc(1, sizeof(*q));
 
@@ -118,8 +119,8 @@ report(struct mq_async *a, const redisAsyncContext *context)
 	/* The library frees the context after this. */
 	a->context = NULL;
 	if (a->down != NULL)
-		a->down(a->arg, context->err != 0 ? context->errstr :
-						    "connection closed");
+		a->down(a->arg,
+		    context->err != 0 ? context->errstr : "connection closed");
 }
 
 static void
@@ -151,8 +152,8 @@ on_greeting(void *arg, redisReply *reply)
 }
 
 int
-mq_async_open(struct mq_async *a, const struct mq_server *server,
-    const char **why)
+mq_async_open(
+    struct mq_async *a, const struct mq_server *server, const char **why)
 {
 	struct mq_command c = {0};
 	redisAsyncContext *context;
@@ -168,6 +169,8 @@ mq_async_open(struct mq_async *a, const struct mq_server *server,
 			redisAsyncFree(context);
 		return -1;
 	}
+	/* The library leaves it open for whatever this process executes. */
+	fcntl(context->c.fd, F_SETFD, FD_CLOEXEC);
 	if (server->socket[0] == '\0')
 		redisEnableKeepAlive(&context->c);
 	context->data = a;

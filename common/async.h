@@ -33,19 +33,19 @@ typedef void mq_async_fn(void *arg, redisReply *reply);
  * down(), never from within this call, except by returning -1 with why
  * (then down() is not called).
  */
-int mq_async_open(struct mq_async *, const struct mq_server *,
-    const char **why);
+int mq_async_open(
+    struct mq_async *, const struct mq_server *, const char **why);
 
 /*
  * Sends a command, which can be changed or freed at once.  A script that the
  * server does not know is sent once more with its text.  fn may be NULL.
  */
-void mq_async_send(struct mq_async *, struct mq_command *, mq_async_fn *fn,
-    void *arg);
+void mq_async_send(
+    struct mq_async *, struct mq_command *, mq_async_fn *fn, void *arg);
 
 /* Subscribes to a channel; fn is called for each message (and the reply). */
-void mq_async_subscribe(struct mq_async *, const char *channel, mq_async_fn *fn,
-    void *arg);
+void mq_async_subscribe(
+    struct mq_async *, const char *channel, mq_async_fn *fn, void *arg);
 
 /* Closes at once; callbacks get NULL, down() is not called. */
 void mq_async_close(struct mq_async *);

@@ -9,9 +9,9 @@
 #include <stddef.h>
 
 struct mq_buf {
-	char *data;  /* NULL while cap is 0 */
-	size_t len;  /* bytes in use */
-	size_t cap;  /* bytes allocated */
+	char *data; /* NULL while cap is 0 */
+	size_t len; /* bytes in use */
+	size_t cap; /* bytes allocated */
 };
 
 /* Makes room for n more bytes and returns where they go; len is unchanged. */

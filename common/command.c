@@ -19,7 +19,8 @@ mq_command_plain(struct mq_command *c, const char *name)
 }
 
 void
-mq_command_script(struct mq_command *c, const struct mq_script *script, int keys)
+mq_command_script(
+    struct mq_command *c, const struct mq_script *script, int keys)
 {
 	c->script = script;
 	c->keys = keys;

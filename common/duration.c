@@ -200,8 +200,8 @@ resolve(const struct tm *want, bool utc, int64_t *ms)
 	t = utc ? timegm(&tm) : mktime(&tm);
 	*ms = (int64_t)t * SECOND;
 	return tm.tm_year == want->tm_year && tm.tm_mon == want->tm_mon &&
-	       tm.tm_mday == want->tm_mday && tm.tm_hour == want->tm_hour &&
-	       tm.tm_min == want->tm_min && tm.tm_sec == want->tm_sec;
+	    tm.tm_mday == want->tm_mday && tm.tm_hour == want->tm_hour &&
+	    tm.tm_min == want->tm_min && tm.tm_sec == want->tm_sec;
 }
 
 static int

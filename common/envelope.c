@@ -24,8 +24,8 @@ list_is_good(json_t *list)
 		return json_is_null(list);
 	json_array_foreach(list, i, item) {
 		if (json_is_null(item))
-			mq_json_must(json_array_set_new(list, i,
-			    json_string("")) == 0);
+			mq_json_must(
+			    json_array_set_new(list, i, json_string("")) == 0);
 		else if (!json_is_string(item))
 			return false;
 	}
@@ -49,8 +49,8 @@ headers_fault(json_t *headers)
 }
 
 int
-mq_envelope_parse(const char *element, size_t len, struct mq_envelope *e,
-    const char **why)
+mq_envelope_parse(
+    const char *element, size_t len, struct mq_envelope *e, const char **why)
 {
 	const char *json, *end;
 
@@ -95,8 +95,8 @@ mq_envelope_get(const struct mq_envelope *e, const char *name)
 }
 
 long
-mq_envelope_get_long(const struct mq_envelope *e, const char *name,
-    long fallback)
+mq_envelope_get_long(
+    const struct mq_envelope *e, const char *name, long fallback)
 {
 	const json_t *v = first_value(e, name);
 	const char *s = json_string_value(v), *fault;
@@ -124,7 +124,7 @@ mq_envelope_set(struct mq_envelope *e, const char *name, const char *value)
 {
 	need_object(e);
 	mq_json_must(json_object_set_new(e->headers, name,
-	    json_pack("[o]", mq_json_text(value))) == 0);
+			 json_pack("[o]", mq_json_text(value))) == 0);
 }
 
 void
@@ -133,8 +133,8 @@ mq_envelope_add(struct mq_envelope *e, const char *name, const char *value)
 	json_t *list = json_object_get(e->headers, name);
 
 	if (json_is_array(list))
-		mq_json_must(json_array_append_new(list,
-		    mq_json_text(value)) == 0);
+		mq_json_must(
+		    json_array_append_new(list, mq_json_text(value)) == 0);
 	else
 		mq_envelope_set(e, name, value);
 }
@@ -159,8 +159,10 @@ mq_envelope_write(const struct mq_envelope *e, struct mq_buf *out)
 static bool
 is_token(char c)
 {
-	return c != '\0' && strchr("!#$%&'*+-.^_`|~0123456789"
-	    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz", c) != NULL;
+	return c != '\0' &&
+	    strchr("!#$%&'*+-.^_`|~0123456789"
+		   "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz",
+		c) != NULL;
 }
 
 static const char *

@@ -34,8 +34,8 @@ struct mq_envelope {
  * the headers.  Returns 0, or -1 when the header is bad: *why is then a
  * constant text ("header without end") and nothing needs freeing.
  */
-int mq_envelope_parse(const char *element, size_t len, struct mq_envelope *,
-    const char **why);
+int mq_envelope_parse(
+    const char *element, size_t len, struct mq_envelope *, const char **why);
 void mq_envelope_free(struct mq_envelope *);
 
 /* First value of a header, or NULL; valid while the header stays as it is.
@@ -43,8 +43,8 @@ void mq_envelope_free(struct mq_envelope *);
 const char *mq_envelope_get(const struct mq_envelope *, const char *name);
 
 /* A header that must be a whole number >= 0: its value, or fallback. */
-long mq_envelope_get_long(const struct mq_envelope *, const char *name,
-    long fallback);
+long mq_envelope_get_long(
+    const struct mq_envelope *, const char *name, long fallback);
 
 /* Sets a header to this one value, making headers as needed.  The name must
  * be UTF-8; bytes of value that are not become '?'. */
@@ -69,7 +69,6 @@ void mq_envelope_write_header(const struct mq_envelope *, struct mq_buf *out);
  * allow in a token, or the value is not UTF-8 or holds control characters (a
  * tab inside it, DEL and U+0080 to U+009F included).
  */
-int mq_header_split(const char *s, char **name, char **value,
-    const char **why);
+int mq_header_split(const char *s, char **name, char **value, const char **why);
 
 #endif

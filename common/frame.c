@@ -47,8 +47,8 @@ set_capacity(struct mq_buf *b, size_t cap)
 }
 
 void
-mq_frame_reader_init(struct mq_frame_reader *r, int fd,
-    enum mq_framing framing, size_t max)
+mq_frame_reader_init(
+    struct mq_frame_reader *r, int fd, enum mq_framing framing, size_t max)
 {
 	*r = (struct mq_frame_reader){.fd = fd, .framing = framing, .max = max};
 	set_capacity(&r->buf, first_size(fd, framing, max));
@@ -190,8 +190,7 @@ take_length(struct mq_frame_reader *r, size_t *digits, size_t *n)
 }
 
 static enum mq_frame_result
-take_content(struct mq_frame_reader *r, size_t digits, size_t n,
-    const char **p)
+take_content(struct mq_frame_reader *r, size_t digits, size_t n, const char **p)
 {
 	size_t have = r->buf.len - r->start - digits - 1;
 
@@ -245,8 +244,8 @@ take(struct mq_frame_reader *r, const char **p, size_t *n)
 }
 
 enum mq_frame_result
-mq_frame_read(struct mq_frame_reader *r, bool may_block, const char **p,
-    size_t *n)
+mq_frame_read(
+    struct mq_frame_reader *r, bool may_block, const char **p, size_t *n)
 {
 	enum mq_frame_result result;
 

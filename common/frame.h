@@ -30,27 +30,27 @@ enum mq_framing {
 struct mq_frame_reader {
 	int fd;
 	enum mq_framing framing;
-	size_t max;		/* longest record allowed, bytes */
-	unsigned long records;	/* records delivered so far */
-	char error[160];	/* what was wrong, after MQ_FRAME_BAD */
+	size_t max;	       /* longest record allowed, bytes */
+	unsigned long records; /* records delivered so far */
+	char error[160];       /* what was wrong, after MQ_FRAME_BAD */
 	struct mq_buf buf;
-	size_t start;		/* first unread byte of buf */
-	size_t scanned;		/* bytes from start on known to hold no end */
-	size_t want;		/* bytes of the record in work, once known */
+	size_t start;	/* first unread byte of buf */
+	size_t scanned; /* bytes from start on known to hold no end */
+	size_t want;	/* bytes of the record in work, once known */
 	bool eof;
 };
 
-void mq_frame_reader_init(struct mq_frame_reader *, int fd, enum mq_framing,
-    size_t max);
+void mq_frame_reader_init(
+    struct mq_frame_reader *, int fd, enum mq_framing, size_t max);
 void mq_frame_reader_free(struct mq_frame_reader *);
 
 /* The outcome of mq_frame_read(). */
 enum mq_frame_result {
-	MQ_FRAME_RECORD,  /* *p and *n are set */
-	MQ_FRAME_END,	  /* the stream ended after a whole record */
-	MQ_FRAME_WAIT,	  /* no whole record is here, and reading may block */
-	MQ_FRAME_BAD,	  /* the data is wrong; error says how */
-	MQ_FRAME_FAILED	  /* read(2) failed; errno says why */
+	MQ_FRAME_RECORD, /* *p and *n are set */
+	MQ_FRAME_END,	 /* the stream ended after a whole record */
+	MQ_FRAME_WAIT,	 /* no whole record is here, and reading may block */
+	MQ_FRAME_BAD,	 /* the data is wrong; error says how */
+	MQ_FRAME_FAILED	 /* read(2) failed; errno says why */
 };
 
 /*
@@ -64,8 +64,8 @@ enum mq_frame_result {
  * further call.  Memory: one buffer of the longest record, at least 256 KiB.
  * A lone newline at the very end of a stream of netstrings is tolerated.
  */
-enum mq_frame_result mq_frame_read(struct mq_frame_reader *, bool may_block,
-    const char **p, size_t *n);
+enum mq_frame_result mq_frame_read(
+    struct mq_frame_reader *, bool may_block, const char **p, size_t *n);
 
 /*
  * Takes one jsonl line apart: the payload (bytes, appended to *payload, which

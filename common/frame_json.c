@@ -17,8 +17,8 @@ decode_payload(const json_t *object, struct mq_buf *payload)
 	if (text != NULL && !json_is_string(text))
 		return "payload is no string";
 	if (text != NULL)
-		mq_buf_add(payload, json_string_value(text),
-		    json_string_length(text));
+		mq_buf_add(
+		    payload, json_string_value(text), json_string_length(text));
 	else if (!json_is_string(base64) ||
 	    mq_base64_decode(payload, json_string_value(base64),
 		json_string_length(base64)) == -1)
@@ -54,8 +54,8 @@ normalize_headers(json_t *headers)
 	json_object_foreach(headers, name, v) {
 		if (json_is_string(v))
 			mq_json_must(json_object_iter_set_new(headers,
-			    json_object_key_to_iter(name),
-			    json_pack("[O]", v)) == 0);
+					 json_object_key_to_iter(name),
+					 json_pack("[O]", v)) == 0);
 		else if (!json_is_null(v) && !is_list_of_strings(v))
 			return "a header is neither a string nor a list "
 			       "of strings";

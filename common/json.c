@@ -39,8 +39,8 @@ dump(const char *p, size_t n, void *out)
 void
 mq_json_dump(const json_t *v, struct mq_buf *out)
 {
-	mq_json_must(json_dump_callback(v, dump, out,
-	    JSON_COMPACT | JSON_ENCODE_ANY) == 0);
+	mq_json_must(json_dump_callback(
+			 v, dump, out, JSON_COMPACT | JSON_ENCODE_ANY) == 0);
 }
 
 json_t *

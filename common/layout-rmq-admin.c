@@ -19,15 +19,15 @@
 #define SLICE 500
 /* A live heartbeat is renewed every second; less than this is on its way out. */
 #define RENEWED_MS 55000
-#define CRASHED "its consumer died while it ran"
+#define CRASHED	   "its consumer died while it ran"
 
 int rmq_clean(struct mq_redis *, int, struct mq_cleaned *);
 int rmq_drained(struct mq_redis *, const char *const *, int, bool *);
 int rmq_stats(struct mq_redis *, const char *const *, int, struct mq_stats *);
 
 static int
-send_about_set(struct mq_redis *r, const char *verb, const char *key,
-    const char *member)
+send_about_set(
+    struct mq_redis *r, const char *verb, const char *key, const char *member)
 {
 	struct mq_command c = {0};
 	int rv;
@@ -42,8 +42,8 @@ send_about_set(struct mq_redis *r, const char *verb, const char *key,
 }
 
 static int
-send_about_queue(struct mq_redis *r, const char *verb, const char *queue,
-    const char *what)
+send_about_queue(
+    struct mq_redis *r, const char *verb, const char *queue, const char *what)
 {
 	struct mq_command c = {0};
 	int rv;
@@ -317,8 +317,8 @@ clean_connection(struct mq_redis *r, const char *connection, int limit,
 	if (queues == NULL)
 		return -1;
 	for (i = 0; i < queues->elements && rv == 0; i++)
-		rv = clean_queue(r, connection, queues->element[i]->str, slots,
-		    limit, out);
+		rv = clean_queue(
+		    r, connection, queues->element[i]->str, slots, limit, out);
 	freeReplyObject(queues);
 	if (rv == -1 ||
 	    send_about_set(r, "SREM", RMQ_CONNECTIONS, connection) == -1 ||
@@ -360,8 +360,8 @@ rmq_clean(struct mq_redis *r, int limit, struct mq_cleaned *out)
 	rv = 0;
 	for (i = 0; i < all->elements && rv == 0; i++)
 		if (ttl[i] <= 0)
-			rv = clean_connection(r, all->element[i]->str, limit,
-			    out);
+			rv = clean_connection(
+			    r, all->element[i]->str, limit, out);
 		else if (ttl[i] < RENEWED_MS &&
 		    (out->next_ms == -1 || ttl[i] < out->next_ms))
 			out->next_ms = ttl[i];
@@ -440,8 +440,8 @@ waiting_of(struct mq_redis *r, const char *queue, long long *sum)
  * unacked, so a message that moves once is seen.
  */
 int
-rmq_drained(struct mq_redis *r, const char *const *queues, int count,
-    bool *drained)
+rmq_drained(
+    struct mq_redis *r, const char *const *queues, int count, bool *drained)
 {
 	redisReply *all = NULL;
 	long long left = 0;
@@ -491,8 +491,8 @@ find(struct mq_stats *stats, bool sorted, const char *name)
 static void
 add_queue(struct mq_stats *stats, const char *name, bool known)
 {
-	stats->queues[stats->count++] = (struct mq_queue_stats){
-	    .name = mq_xstrdup(name), .known = known};
+	stats->queues[stats->count++] =
+	    (struct mq_queue_stats){.name = mq_xstrdup(name), .known = known};
 }
 
 static int
@@ -604,8 +604,8 @@ count_connections(struct mq_redis *r, bool sorted, struct mq_stats *out)
 	}
 	rv = 0;
 	for (i = 0; i < all->elements && rv == 0; i++)
-		rv = count_consumed(r, all->element[i]->str, consumed[i],
-		    sorted, out);
+		rv = count_consumed(
+		    r, all->element[i]->str, consumed[i], sorted, out);
 out:
 	for (i = 0; i < all->elements; i++)
 		if (consumed[i] != NULL)

@@ -15,9 +15,10 @@
  *					32 unique bytes and the element
  *	rmq::connection::C::info	hash: host, pid, slots
  *
- * A heartbeat that has expired stays so: it is renewed with SET XX only, and
- * a consumer that finds it gone takes a new name.  So a cleaner that once
- * found a connection of ours dead can never meet it alive again.
+ * A heartbeat that has expired stays so: it is renewed with EXPIRE, which does
+ * nothing when it is gone, and a consumer that finds it gone takes a new name.
+ * So a cleaner that once found a connection of ours dead can never meet it
+ * alive again.  (Go renews with SET, which a full server refuses.)
  */
 #include "layout.h"
 
@@ -29,7 +30,7 @@
 
 #define LEASE_S 60
 /* Kept for a cleaner to read after the connection's death. */
-#define INFO_S 3600
+#define INFO_S	       3600
 #define QUEUE_NAME_MAX 512
 
 /* layout-rmq-admin.c */
@@ -44,8 +45,8 @@ rmq_key_queue(struct mq_command *c, const char *queue, const char *what)
 }
 
 void
-rmq_key_connection(struct mq_command *c, const char *connection,
-    const char *what)
+rmq_key_connection(
+    struct mq_command *c, const char *connection, const char *what)
 {
 	mq_command_fmt(c, "rmq::connection::%s::%s", connection, what);
 }
@@ -54,8 +55,8 @@ void
 rmq_key_both(struct mq_command *c, const char *connection, const char *queue,
     const char *what)
 {
-	mq_command_fmt(c, "rmq::connection::%s::queue::[%s]::%s", connection,
-	    queue, what);
+	mq_command_fmt(
+	    c, "rmq::connection::%s::queue::[%s]::%s", connection, queue, what);
 }
 
 /* Names are not escaped anywhere, so what could be mistaken is refused. */
@@ -113,14 +114,25 @@ rmq_publish_add(struct mq_command *c, const struct mq_when *when,
 		mq_command_parts(c, parts, 3);
 }
 
+/*
+ * A command on one key that goes through even when memory is full; the caller
+ * adds the arguments behind the key.
+ */
 static void
-set_heartbeat(const struct mq_session *s, struct mq_command *c)
+force(struct mq_command *c, const char *verb, const char *key)
 {
-	mq_command_plain(c, "SET");
-	rmq_key_connection(c, s->connection, "heartbeat");
-	mq_command_str(c, "1");
-	mq_command_str(c, "EX");
-	mq_command_int(c, LEASE_S);
+	mq_command_script(c, &mq_script_force, 1);
+	mq_command_str(c, key);
+	mq_command_str(c, verb);
+}
+
+static void
+force_connection(const struct mq_session *s, struct mq_command *c,
+    const char *verb, const char *what)
+{
+	mq_command_script(c, &mq_script_force, 1);
+	rmq_key_connection(c, s->connection, what);
+	mq_command_str(c, verb);
 }
 
 static void
@@ -129,8 +141,7 @@ set_info(const struct mq_session *s, struct mq_command *c)
 	char host[256] = "";
 
 	gethostname(host, sizeof(host) - 1);
-	mq_command_plain(c, "HSET");
-	rmq_key_connection(c, s->connection, "info");
+	force_connection(s, c, "HSET", "info");
 	mq_command_str(c, "host");
 	mq_command_str(c, host);
 	mq_command_str(c, "pid");
@@ -148,37 +159,38 @@ keep_info(const struct mq_session *s, struct mq_command *c)
 	mq_command_int(c, INFO_S);
 }
 
+/* Joining one queue, in three steps. */
 static void
-set_member(struct mq_command *c, const char *verb, const char *key,
-    const char *member)
+join_queue(const struct mq_session *s, const char *queue, int step,
+    struct mq_command *c)
 {
-	mq_command_plain(c, verb);
-	mq_command_str(c, key);
-	mq_command_str(c, member);
+	switch (step) {
+	case 0:
+		force(c, "SADD", RMQ_QUEUES);
+		mq_command_str(c, queue);
+		break;
+	case 1:
+		force_connection(s, c, "SADD", "queues");
+		mq_command_str(c, queue);
+		break;
+	case 2:
+		mq_command_script(c, &mq_script_force, 1);
+		rmq_key_both(c, s->connection, queue, "consumers");
+		mq_command_str(c, "SADD");
+		mq_command_str(c, s->consumer);
+		break;
+	}
 }
 
-/* SADD or SREM of one queue in the set of those that a connection consumes. */
-static void
-consumed_queue(const struct mq_session *s, struct mq_command *c,
-    const char *verb, const char *queue)
-{
-	mq_command_plain(c, verb);
-	rmq_key_connection(c, s->connection, "queues");
-	mq_command_str(c, queue);
-}
-
-/*
- * The heartbeat comes first: a cleaner must never see a listed connection
- * without one.
- */
 static bool
 rmq_join(const struct mq_session *s, int step, struct mq_command *c)
 {
-	const char *queue;
-
 	switch (step) {
 	case 0:
-		set_heartbeat(s, c);
+		force_connection(s, c, "SET", "heartbeat");
+		mq_command_str(c, "1");
+		mq_command_str(c, "EX");
+		mq_command_int(c, LEASE_S);
 		return true;
 	case 1:
 		set_info(s, c);
@@ -187,26 +199,14 @@ rmq_join(const struct mq_session *s, int step, struct mq_command *c)
 		keep_info(s, c);
 		return true;
 	case 3:
-		set_member(c, "SADD", RMQ_CONNECTIONS, s->connection);
+		force(c, "SADD", RMQ_CONNECTIONS);
+		mq_command_str(c, s->connection);
 		return true;
 	}
 	step -= 4;
 	if (step >= 3 * s->queue_count)
 		return false;
-	queue = s->queues[step / 3];
-	switch (step % 3) {
-	case 0:
-		rmq_open(c, queue);
-		break;
-	case 1:
-		consumed_queue(s, c, "SADD", queue);
-		break;
-	case 2:
-		mq_command_plain(c, "SADD");
-		rmq_key_both(c, s->connection, queue, "consumers");
-		mq_command_str(c, s->consumer);
-		break;
-	}
+	join_queue(s, s->queues[step / 3], step % 3, c);
 	return true;
 }
 
@@ -227,30 +227,43 @@ delete_key(const struct mq_session *s, struct mq_command *c, const char *what)
 	rmq_key_connection(c, s->connection, what);
 }
 
+/* Leaving one queue, in three steps. */
+static void
+leave_queue(const struct mq_session *s, const char *queue, int step,
+    struct mq_command *c)
+{
+	switch (step) {
+	case 0:
+		reclaim_all(s, c, queue);
+		break;
+	case 1:
+		mq_command_plain(c, "DEL");
+		rmq_key_both(c, s->connection, queue, "consumers");
+		break;
+	case 2:
+		mq_command_plain(c, "SREM");
+		rmq_key_connection(c, s->connection, "queues");
+		mq_command_str(c, queue);
+		break;
+	}
+}
+
 /*
- * Backwards: a crash in the middle leaves a connection without heartbeat that
- * a cleaner finds by the steps that are still to be done.
+ * A crash in the middle leaves a listed connection, which a cleaner takes
+ * apart from there, or, behind the SREM, keys that expire by themselves.
  */
 static bool
 rmq_leave(const struct mq_session *s, int step, struct mq_command *c)
 {
-	const char *queue;
-
 	if (step < 3 * s->queue_count) {
-		queue = s->queues[step / 3];
-		if (step % 3 == 0) {
-			reclaim_all(s, c, queue);
-		} else if (step % 3 == 1) {
-			mq_command_plain(c, "DEL");
-			rmq_key_both(c, s->connection, queue, "consumers");
-		} else {
-			consumed_queue(s, c, "SREM", queue);
-		}
+		leave_queue(s, s->queues[step / 3], step % 3, c);
 		return true;
 	}
 	switch (step - 3 * s->queue_count) {
 	case 0:
-		set_member(c, "SREM", RMQ_CONNECTIONS, s->connection);
+		mq_command_plain(c, "SREM");
+		mq_command_str(c, RMQ_CONNECTIONS);
+		mq_command_str(c, s->connection);
 		return true;
 	case 1:
 		delete_key(s, c, "heartbeat");
@@ -268,8 +281,9 @@ rmq_renew(const struct mq_session *s, int step, struct mq_command *c)
 {
 	switch (step) {
 	case 0:
-		set_heartbeat(s, c);
-		mq_command_str(c, "XX");
+		mq_command_plain(c, "EXPIRE");
+		rmq_key_connection(c, s->connection, "heartbeat");
+		mq_command_int(c, LEASE_S);
 		return true;
 	case 1:
 		keep_info(s, c);
@@ -282,7 +296,7 @@ rmq_renew(const struct mq_session *s, int step, struct mq_command *c)
 static bool
 rmq_renewed(const redisReply *reply)
 {
-	return reply->type == REDIS_REPLY_STATUS;
+	return reply->type == REDIS_REPLY_INTEGER && reply->integer == 1;
 }
 
 static void
@@ -327,8 +341,8 @@ ack(const struct mq_session *s, const char *queue,
 
 /* Where a settled message goes, and to which end. */
 static void
-settle_target(const struct mq_settlement *how, const char **key,
-    const char **end)
+settle_target(
+    const struct mq_settlement *how, const char **key, const char **end)
 {
 	*end = "newest";
 	*key = "ready";
@@ -394,25 +408,25 @@ rmq_held_count(const struct mq_session *s, int queue, struct mq_command *c)
 }
 
 const struct mq_layout mq_layout_rmq = {
-	.name = "rmq",
-	.queue_error = rmq_queue_error,
-	.open = rmq_open,
-	.publish = rmq_publish,
-	.publish_add = rmq_publish_add,
-	.lease_ms = LEASE_S * 1000,
-	.join = rmq_join,
-	.leave = rmq_leave,
-	.renew = rmq_renew,
-	.renewed = rmq_renewed,
-	.claim = rmq_claim,
-	.claimed = rmq_claimed,
-	.settle = rmq_settle,
-	.settled = rmq_settled,
-	.held = rmq_held,
-	.held_count = rmq_held_count,
-	.clean = rmq_clean,
-	.drained = rmq_drained,
-	.stats = rmq_stats,
+    .name = "rmq",
+    .queue_error = rmq_queue_error,
+    .open = rmq_open,
+    .publish = rmq_publish,
+    .publish_add = rmq_publish_add,
+    .lease_ms = LEASE_S * INT64_C(1000),
+    .join = rmq_join,
+    .leave = rmq_leave,
+    .renew = rmq_renew,
+    .renewed = rmq_renewed,
+    .claim = rmq_claim,
+    .claimed = rmq_claimed,
+    .settle = rmq_settle,
+    .settled = rmq_settled,
+    .held = rmq_held,
+    .held_count = rmq_held_count,
+    .clean = rmq_clean,
+    .drained = rmq_drained,
+    .stats = rmq_stats,
 };
 
 void

@@ -54,7 +54,7 @@ struct mq_settlement {
 	size_t len;
 	const char *changed; /* what it becomes; NULL: stays as it is */
 	size_t changed_len;
-	int64_t delay_ms;	   /* AGAIN only */
+	int64_t delay_ms;	    /* AGAIN only */
 	char unique[MQ_ID_LEN + 1]; /* AGAIN with a delay: a new id */
 };
 
@@ -93,8 +93,8 @@ struct mq_layout {
 	 * is an integer, or an error that published none of them.  header
 	 * may be empty: the message is then the bare payload.
 	 */
-	void (*publish)(struct mq_command *, const char *queue,
-	    const struct mq_when *);
+	void (*publish)(
+	    struct mq_command *, const char *queue, const struct mq_when *);
 	void (*publish_add)(struct mq_command *, const struct mq_when *,
 	    const char id[MQ_ID_LEN + 1], const struct mq_buf *header,
 	    const char *payload, size_t len);
@@ -105,6 +105,9 @@ struct mq_layout {
 	 * step of renew() whether it still held.
 	 */
 	int64_t lease_ms;
+	/* The lease holds from the first step of join() on; the other steps
+	 * must not be sent before it is confirmed, since a cleaner must never
+	 * see a listed connection without it. */
 	bool (*join)(const struct mq_session *, int step, struct mq_command *);
 	bool (*leave)(const struct mq_session *, int step, struct mq_command *);
 	bool (*renew)(const struct mq_session *, int step, struct mq_command *);
@@ -132,8 +135,8 @@ struct mq_layout {
 	/* All elements that the server holds for us: an array of strings. */
 	void (*held)(const struct mq_session *, int queue, struct mq_command *);
 	/* Only how many: an integer. */
-	void (*held_count)(const struct mq_session *, int queue,
-	    struct mq_command *);
+	void (*held_count)(
+	    const struct mq_session *, int queue, struct mq_command *);
 
 	/*
 	 * These wait.  They return 0, or -1 with the error in struct mq_redis.

@@ -12,8 +12,8 @@ mq_message_id(const struct mq_envelope *e)
 }
 
 void
-mq_message_record(struct mq_envelope *e, const char *id, long attempts,
-    const char *error)
+mq_message_record(
+    struct mq_envelope *e, const char *id, long attempts, const char *error)
 {
 	char number[24], cut[MQ_ERROR_MAX + 1];
 

@@ -24,7 +24,7 @@ const char *mq_message_id(const struct mq_envelope *);
  * it ran under), how many runs there have been, and why the last one failed
  * (NULL: leave what is there).
  */
-void mq_message_record(struct mq_envelope *, const char *id, long attempts,
-    const char *error);
+void mq_message_record(
+    struct mq_envelope *, const char *id, long attempts, const char *error);
 
 #endif

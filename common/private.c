@@ -36,17 +36,17 @@
 #define PATIENCE_MS  30000 /* for a server that says nothing at all */
 #define PAUSE_MIN_MS 10
 #define PAUSE_MAX_MS 100
-#define LOCK_FD      3 /* in the server */
+#define LOCK_FD	     3 /* in the server */
 
 enum answer {
-	GONE,   /* nobody listens */
+	GONE,	/* nobody listens */
 	SILENT, /* somebody listens, but did not answer yet */
 	LOADING,
 	UP
 };
 
 struct place {
-	char *dir;          /* absolute */
+	char *dir;	    /* absolute */
 	const char *socket; /* the caller's buffer */
 	off_t log_start;    /* where the log of our own start begins */
 	char *error;

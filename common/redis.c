@@ -1,6 +1,7 @@
 #include "redis.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -13,7 +14,7 @@ static const struct timeval io_timeout = {.tv_sec = 60};
 
 /* A server that loads its data is asked again this often, this many times. */
 #define LOADING_PAUSE_MS 50
-#define LOADING_TRIES 1200
+#define LOADING_TRIES	 1200
 
 /* How much goes to the library in one piece; bounds its copy of a command. */
 #define PIECE 65536
@@ -44,8 +45,8 @@ mq_reply_status(const char *error)
 	size_t i;
 
 	for (i = 0; i < sizeof(table) / sizeof(table[0]); i++)
-		if (strncmp(error, table[i].prefix,
-			strlen(table[i].prefix)) == 0)
+		if (strncmp(error, table[i].prefix, strlen(table[i].prefix)) ==
+		    0)
 			return table[i].status;
 	/* An error raised inside a script has the command's own in it. */
 	if (strstr(error, "WRONGTYPE") != NULL)
@@ -191,8 +192,8 @@ mq_redis_call(struct mq_redis *r, struct mq_command *c)
 }
 
 bool
-mq_redis_greeting(const struct mq_server *server, int step,
-    struct mq_command *c)
+mq_redis_greeting(
+    const struct mq_server *server, int step, struct mq_command *c)
 {
 	const struct mq_url *u = &server->url;
 
@@ -240,17 +241,18 @@ mq_redis_open(struct mq_redis *r, struct mq_server *server)
 	if (r->status != 0)
 		return -1;
 	if (server->socket[0] != '\0')
-		c = redisConnectUnixWithTimeout(server->socket,
-		    connect_timeout);
+		c = redisConnectUnixWithTimeout(
+		    server->socket, connect_timeout);
 	else
-		c = redisConnectWithTimeout(server->url.host,
-		    server->url.port, connect_timeout);
+		c = redisConnectWithTimeout(
+		    server->url.host, server->url.port, connect_timeout);
 	r->context = c;
 	if (c == NULL || c->err != 0) {
 		lost(r);
 		mq_redis_close(r);
 		return -1;
 	}
+	fcntl(c->fd, F_SETFD, FD_CLOEXEC);
 	redisSetTimeout(c, io_timeout);
 	if (server->socket[0] == '\0')
 		redisEnableKeepAlive(c);

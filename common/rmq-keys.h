@@ -14,8 +14,8 @@
 void rmq_key_queue(struct mq_command *, const char *queue, const char *what);
 
 /* Per connection: heartbeat, queues; ours: info. */
-void rmq_key_connection(struct mq_command *, const char *connection,
-    const char *what);
+void rmq_key_connection(
+    struct mq_command *, const char *connection, const char *what);
 
 /* Per connection and queue: consumers, unacked. */
 void rmq_key_both(struct mq_command *, const char *connection,

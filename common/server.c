@@ -96,8 +96,8 @@ configured_url(const char *given, char **url, char *error, size_t error_size)
 }
 
 static int
-password_from_file(const char *path, struct mq_url *u, char *error,
-    size_t error_size)
+password_from_file(
+    const char *path, struct mq_url *u, char *error, size_t error_size)
 {
 	char line[LINE_SIZE];
 	FILE *f = fopen(path, "re");
@@ -173,8 +173,8 @@ parse(struct mq_server *server, const char *url, char *error, size_t error_size)
 }
 
 int
-mq_server_find(struct mq_server *server, const char *given, char *error,
-    size_t error_size)
+mq_server_find(
+    struct mq_server *server, const char *given, char *error, size_t error_size)
 {
 	char *url;
 	int status;

@@ -21,8 +21,8 @@ struct mq_server {
  * from the file MQ_PASSWORD_FILE names, else from REDISCLI_AUTH.  Contacts
  * nothing.  Returns 0, or an mq_exit status with one line in error.
  */
-int mq_server_find(struct mq_server *, const char *url, char *error,
-    size_t error_size);
+int mq_server_find(
+    struct mq_server *, const char *url, char *error, size_t error_size);
 
 /*
  * Makes the server reachable: starts the private one when it does not run.

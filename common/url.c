@@ -273,8 +273,8 @@ parse_network(const char *s, struct mq_url *u)
 	if (why != NULL)
 		return why;
 	if (u->kind == MQ_URL_UNIX)
-		return n == 0 ? parse_socket(rest, u)
-			      : "the path of a socket must begin with /";
+		return n == 0 ? parse_socket(rest, u) :
+				"the path of a socket must begin with /";
 	if (u->kind == MQ_URL_CLUSTER || u->kind == MQ_URL_SENTINEL)
 		why = parse_host_list(s, n, u);
 	else
@@ -310,8 +310,7 @@ parse(const char *s, struct mq_url *u)
 			return decode(s + n, strlen(s + n), &u->path);
 		return parse_network(s + n, u);
 	}
-	return "unknown scheme; use redis://, rediss://, unix://, "
-	       "redis-cluster://, redis-sentinel:// or private:";
+	return "unknown scheme; use redis://, unix:// or private:";
 }
 
 int

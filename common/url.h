@@ -28,14 +28,14 @@ enum mq_url_kind {
 
 struct mq_url {
 	enum mq_url_kind kind;
-	char *user;     /* NULL when not given */
+	char *user;	/* NULL when not given */
 	char *password; /* NULL when not given */
-	char *host;     /* redis, rediss: without []; cluster, sentinel: the
+	char *host;	/* redis, rediss: without []; cluster, sentinel: the
 			 * list as given; else NULL */
-	int port;       /* redis, rediss: 6379 when not given; else 0 */
-	char *path;     /* unix: socket; private: DIR or NULL;
+	int port;	/* redis, rediss: 6379 when not given; else 0 */
+	char *path;	/* unix: socket; private: DIR or NULL;
 			 * sentinel: name */
-	int db;         /* 0 when not given */
+	int db;		/* 0 when not given */
 };
 
 /*

@@ -8,7 +8,7 @@
 #include "exit.h"
 
 #define RESEND_MAX (3650LL * 24 * 60 * 60)
-#define BLANKS     " \t\r"
+#define BLANKS	   " \t\r"
 
 static const struct {
 	const char *verb;

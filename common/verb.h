@@ -30,8 +30,8 @@ enum mq_verb_final {
 /* One run's conversation; starts zeroed, owns no memory. */
 struct mq_verbs {
 	enum mq_verb_final final;
-	bool spoke;                  /* any line came */
-	int64_t resend_s;            /* RESEND: whole seconds, 0 to 10 years */
+	bool spoke;		     /* any line came */
+	int64_t resend_s;	     /* RESEND: whole seconds, 0 to 10 years */
 	char text[MQ_VERB_LINE + 1]; /* last text, NUL-terminated; a NUL byte
 				      * from the script became '?' */
 	char line[MQ_VERB_LINE];
@@ -46,10 +46,10 @@ void mq_verbs_end(struct mq_verbs *);
 
 enum mq_verdict_kind {
 	MQ_VERDICT_DONE,
-	MQ_VERDICT_ERR,    /* reject, with reason */
+	MQ_VERDICT_ERR,	   /* reject, with reason */
 	MQ_VERDICT_RESEND, /* again after resend_s */
 	MQ_VERDICT_RETRY,  /* again, after a backoff that the consumer picks */
-	MQ_VERDICT_STOP    /* the command cannot run at all: give the
+	MQ_VERDICT_STOP	   /* the command cannot run at all: give the
 			    * message back and stop the consumer */
 };
 

@@ -90,8 +90,7 @@ become(const struct mq_worker_setup *setup, const struct mq_worker *w,
 	for (sig = 1; sig < NSIG; sig++)
 		if (sigismember(&setup->reset, sig))
 			sigaction(sig, &dfl, NULL);
-	if (setpgid(0, 0) == -1 ||
-	    prctl(PR_SET_PDEATHSIG, SIGKILL) == -1)
+	if (setpgid(0, 0) == -1 || prctl(PR_SET_PDEATHSIG, SIGKILL) == -1)
 		return errno;
 	/* Our parent may have died before it could be told to us. */
 	if (getppid() != parent)

@@ -8,6 +8,10 @@
 -- where the connection's owner, or a cleaner once its heartbeat is gone,
 -- finds it.  A promoted message is in ready.
 
+-- A write that needs no memory.  After it, Redis lets the rest pass even when
+-- memory is full: claiming and acking is what makes room again.
+redis.call('ZREM', KEYS[3], '')
+
 local max, room = tonumber(ARGV[1]), tonumber(ARGV[2])
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)

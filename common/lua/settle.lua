@@ -7,7 +7,7 @@
 --   reply 1, or 0 when the element is not there: the lease was lost
 --
 -- A crash before: it is still unacked.  After: it is in the target only.
--- The write that may be refused (no memory, wrong type) comes first, so a
+-- The write that may be refused (wrong type) comes before the removal, so a
 -- refusal changes nothing.
 
 local element, moved = ARGV[2], ARGV[3]
@@ -17,6 +17,8 @@ end
 if moved == '' then
   moved = element
 end
+-- Changes nothing and needs no memory; see claim.lua.
+redis.call('LTRIM', KEYS[1], 0, -1)
 if ARGV[1] == 'delayed' then
   local time = redis.call('TIME')
   local now = time[1] * 1000 + math.floor(time[2] / 1000)

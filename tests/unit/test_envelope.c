@@ -13,7 +13,7 @@
 #include "envelope.h"
 #include "json.h"
 
-#define SIG "\xff\0\xbe\xbe\x4a"
+#define SIG	 "\xff\0\xbe\xbe\x4a"
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 
 /* Text and length of a literal, which may hold NUL. */
@@ -212,7 +212,9 @@ getting(void **state)
 
 	(void)state;
 	assert_int_equal(parse(B(SIG "{\"A\":[\"1\",\"2\"],\"N\":null,\"E\":[],"
-	    "\"S\":[\"\"],\"Z\":[\"a\\u0000b\"]}\n"), &e), 0);
+				     "\"S\":[\"\"],\"Z\":[\"a\\u0000b\"]}\n"),
+			     &e),
+	    0);
 	assert_string_equal(mq_envelope_get(&e, "A"), "1");
 	assert_null(mq_envelope_get(&e, "a"));
 	assert_null(mq_envelope_get(&e, "N"));
@@ -273,8 +275,9 @@ setting(void **state)
 	expect_written(&e, B(SIG "{\"A\":[\"1\"]}\nx"));
 	mq_envelope_free(&e);
 
-	assert_int_equal(parse(
-	    B(SIG "{\"a\":null,\"b\":[],\"c\":[\"1\",\"2\"]}\nx"), &e), 0);
+	assert_int_equal(
+	    parse(B(SIG "{\"a\":null,\"b\":[],\"c\":[\"1\",\"2\"]}\nx"), &e),
+	    0);
 	mq_envelope_set(&e, "c", "3");
 	expect_written(&e, B(SIG "{\"a\":null,\"b\":[],\"c\":[\"3\"]}\nx"));
 	mq_envelope_set(&e, "a", "4");
@@ -310,8 +313,9 @@ values_that_are_not_utf8(void **state)
 	mq_envelope_set(&e, "A", "a\xff\xc3\xa4\xc3");
 	mq_envelope_add(&e, "A", "\xed\xa0\x80");
 	mq_envelope_add(&e, "A", "\xf0\x9f\x98\x80");
-	expect_written(&e, B(SIG "{\"A\":[\"a?\xc3\xa4?\",\"???\","
-	    "\"\xf0\x9f\x98\x80\"]}\nx"));
+	expect_written(&e,
+	    B(SIG "{\"A\":[\"a?\xc3\xa4?\",\"???\","
+		  "\"\xf0\x9f\x98\x80\"]}\nx"));
 	mq_envelope_free(&e);
 }
 
@@ -403,7 +407,9 @@ splitting_hostile_input(void **state)
 	    {"a: \x1b[2J", "control"},
 	    {"a: x\ty", "control"},
 	    {"a: \x7f", "control"},
-	    {"a: \xc2\x9b" "2J", "control"},
+	    {"a: \xc2\x9b"
+	     "2J",
+		"control"},
 	    {"a: \xff", "UTF-8"},
 	    {"a: x\xc3", "UTF-8"},
 	    {"a: \xc0\x80", "UTF-8"},

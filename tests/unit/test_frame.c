@@ -22,7 +22,7 @@
 #include "json.h"
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
-#define MIB ((size_t)1 << 20)
+#define MIB	 ((size_t)1 << 20)
 
 /* Text and length of a literal, which may hold NUL. */
 #define B(s) (s), sizeof(s) - 1
@@ -146,8 +146,8 @@ read_on(struct mq_frame_reader *r, const struct stream *s, bool may_block)
 	const char *p;
 	size_t n;
 
-	while ((result = mq_frame_read(r, may_block, &p, &n)) ==
-	    MQ_FRAME_RECORD)
+	while (
+	    (result = mq_frame_read(r, may_block, &p, &n)) == MQ_FRAME_RECORD)
 		expect_record(r, s, p, n);
 	return result;
 }
@@ -281,8 +281,8 @@ filler(size_t n)
 
 /* The payload of a record as it stands in the stream. */
 static struct bytes
-unframe(enum mq_framing framing, const char *p, size_t n,
-    struct mq_buf *payload)
+unframe(
+    enum mq_framing framing, const char *p, size_t n, struct mq_buf *payload)
 {
 	const char *why;
 	json_t *headers;
@@ -316,8 +316,8 @@ write_and_read(enum mq_framing framing, const char *text, const size_t *sizes,
 	start_feeder(&f, &in, 100000);
 	mq_frame_reader_init(&r, f.fd[0], framing, 2 * MIB);
 	for (i = 0; i < count; i++) {
-		assert_int_equal(mq_frame_read(&r, true, &p, &n),
-		    MQ_FRAME_RECORD);
+		assert_int_equal(
+		    mq_frame_read(&r, true, &p, &n), MQ_FRAME_RECORD);
 		got = unframe(framing, p, n, &payload);
 		assert_int_equal(got.n, sizes[i]);
 		if (got.n > 0)
@@ -371,8 +371,8 @@ memory_stays_constant(void **state)
 		cap = r.buf.cap;
 		assert_true(cap <= MIB);
 		for (k = 0; k < 20000; k++) {
-			assert_int_equal(mq_frame_read(&r, true, &p, &n),
-			    MQ_FRAME_RECORD);
+			assert_int_equal(
+			    mq_frame_read(&r, true, &p, &n), MQ_FRAME_RECORD);
 			assert_int_equal(n, k % 1000);
 			assert_memory_equal(p, text, n);
 		}
@@ -404,8 +404,7 @@ limit_holds_before_the_end_is_seen(void **state)
 
 		start_feeder(&f, &in, 100000);
 		mq_frame_reader_init(&r, f.fd[0], framings[i], MIB);
-		assert_int_equal(mq_frame_read(&r, true, &p, &n),
-		    MQ_FRAME_BAD);
+		assert_int_equal(mq_frame_read(&r, true, &p, &n), MQ_FRAME_BAD);
 		assert_string_equal(r.error, "longer than 1048576 bytes");
 		assert_true(r.buf.len <= 2 * MIB);
 		close(f.fd[0]);
@@ -428,8 +427,8 @@ long_line_is_searched_once(void **state)
 	mq_frame_reader_init(&r, fd[0], MQ_FRAME_LINES, MIB);
 	for (i = 1; i <= 10; i++) {
 		put(fd[1], "0123456789", 10);
-		assert_int_equal(mq_frame_read(&r, false, &p, &n),
-		    MQ_FRAME_WAIT);
+		assert_int_equal(
+		    mq_frame_read(&r, false, &p, &n), MQ_FRAME_WAIT);
 		assert_int_equal(r.scanned, 10 * i);
 	}
 	put(fd[1], "\n", 1);
@@ -589,13 +588,13 @@ interrupted(void **state)
 		mq_frame_reader_init(&r, fd[0], MQ_FRAME_LINES, MIB);
 		put(fd[1], "a", 1);
 		setitimer(ITIMER_REAL, &soon, NULL);
-		assert_int_equal(mq_frame_read(&r, true, &p, &n),
-		    MQ_FRAME_FAILED);
+		assert_int_equal(
+		    mq_frame_read(&r, true, &p, &n), MQ_FRAME_FAILED);
 		assert_int_equal(errno, EINTR);
 		setitimer(ITIMER_REAL, &never, NULL);
 		put(fd[1], "b\n", 2);
-		assert_int_equal(mq_frame_read(&r, true, &p, &n),
-		    MQ_FRAME_RECORD);
+		assert_int_equal(
+		    mq_frame_read(&r, true, &p, &n), MQ_FRAME_RECORD);
 		assert_int_equal(n, 2);
 		assert_memory_equal(p, "ab", 2);
 		mq_frame_reader_free(&r);
@@ -615,8 +614,8 @@ failing(void **state)
 	(void)state;
 	mq_frame_reader_init(&r, fd, MQ_FRAME_WHOLE, MIB);
 	for (k = 0; k < 2; k++) {
-		assert_int_equal(mq_frame_read(&r, true, &p, &n),
-		    MQ_FRAME_FAILED);
+		assert_int_equal(
+		    mq_frame_read(&r, true, &p, &n), MQ_FRAME_FAILED);
 		assert_int_equal(errno, EISDIR);
 	}
 	mq_frame_reader_free(&r);
@@ -664,8 +663,8 @@ good_json(void **state)
 	} good[] = {
 	    {{B("{\"payload\":\"\"}")}, {B("")}, NULL},
 	    {{B(" { \"payload\" : \"a\" } \r")}, {B("a")}, NULL},
-	    {{B("{\"payload\":\"a\\u0000\\n\xc3\xa4\"}")},
-		{B("a\0\n\xc3\xa4")}, NULL},
+	    {{B("{\"payload\":\"a\\u0000\\n\xc3\xa4\"}")}, {B("a\0\n\xc3\xa4")},
+		NULL},
 	    {{B("{\"payload_base64\":\"\"}")}, {B("")}, NULL},
 	    {{B("{\"payload_base64\":\"/wA+\"}")}, {B("\xff\0>")}, NULL},
 	    {{B("{\"x\":{},\"payload\":\"a\",\"id\":7}")}, {B("a")}, NULL},
@@ -687,10 +686,11 @@ good_json(void **state)
 		mq_buf_clear(&payload);
 		mq_buf_add(&payload, "+", 1);
 		assert_int_equal(mq_frame_decode_json(good[i].line.p,
-		    good[i].line.n, &payload, &headers, &why), 0);
+				     good[i].line.n, &payload, &headers, &why),
+		    0);
 		assert_int_equal(payload.len, good[i].payload.n + 1);
-		assert_memory_equal(payload.data + 1, good[i].payload.p,
-		    good[i].payload.n);
+		assert_memory_equal(
+		    payload.data + 1, good[i].payload.p, good[i].payload.n);
 		assert_int_equal(headers != NULL, good[i].headers != NULL);
 		if (headers == NULL)
 			continue;
@@ -751,7 +751,8 @@ bad_json(void **state)
 	for (i = 0; i < COUNT(bad); i++) {
 		why = NULL;
 		assert_int_equal(mq_frame_decode_json(bad[i].line.p,
-		    bad[i].line.n, &payload, &headers, &why), -1);
+				     bad[i].line.n, &payload, &headers, &why),
+		    -1);
 		if (why == NULL ||
 		    strncmp(why, bad[i].why, strlen(bad[i].why)) != 0)
 			fail_msg("%zu: \"%s\"", i, why);
@@ -781,13 +782,15 @@ written_json(void **state)
 	const char *why;
 
 	(void)state;
-	expect_jsonl(&e, &meta, "{\"id\":\"i1\",\"queue\":\"q?\",\"attempt\":2,"
+	expect_jsonl(&e, &meta,
+	    "{\"id\":\"i1\",\"queue\":\"q?\",\"attempt\":2,"
 	    "\"payload\":\"a\\u0000\\n\"}\n");
 	mq_envelope_add(&e, "Z", "1");
 	mq_envelope_add(&e, "A", "2");
 	e.payload = "\xff";
 	e.payload_len = 1;
-	expect_jsonl(&e, &meta, "{\"id\":\"i1\",\"queue\":\"q?\",\"attempt\":2,"
+	expect_jsonl(&e, &meta,
+	    "{\"id\":\"i1\",\"queue\":\"q?\",\"attempt\":2,"
 	    "\"headers\":{\"Z\":[\"1\"],\"A\":[\"2\"]},"
 	    "\"payload_base64\":\"/w==\"}\n");
 	mq_envelope_free(&e);
@@ -845,8 +848,9 @@ round_trip(enum mq_framing framing, int but, const char *want, size_t size)
 	for (i = 0; mq_frame_read(&r, true, &p, &n) == MQ_FRAME_RECORD; i++) {
 		if (framing == MQ_FRAME_JSONL) {
 			mq_buf_clear(&payload);
-			assert_int_equal(mq_frame_decode_json(p, n, &payload,
-			    &headers, &why), 0);
+			assert_int_equal(mq_frame_decode_json(
+					     p, n, &payload, &headers, &why),
+			    0);
 			assert_true(json_equal(headers, e.headers));
 			json_decref(headers);
 			p = payload.data;
@@ -884,10 +888,15 @@ base64_of_the_rfc(void **state)
 		struct bytes plain;
 		const char *coded;
 	} pairs[] = {
-	    {{B("")}, ""}, {{B("f")}, "Zg=="}, {{B("fo")}, "Zm8="},
-	    {{B("foo")}, "Zm9v"}, {{B("foob")}, "Zm9vYg=="},
-	    {{B("fooba")}, "Zm9vYmE="}, {{B("foobar")}, "Zm9vYmFy"},
-	    {{B("\0\0\0")}, "AAAA"}, {{B("\xff\xff\xff")}, "////"},
+	    {{B("")}, ""},
+	    {{B("f")}, "Zg=="},
+	    {{B("fo")}, "Zm8="},
+	    {{B("foo")}, "Zm9v"},
+	    {{B("foob")}, "Zm9vYg=="},
+	    {{B("fooba")}, "Zm9vYmE="},
+	    {{B("foobar")}, "Zm9vYmFy"},
+	    {{B("\0\0\0")}, "AAAA"},
+	    {{B("\xff\xff\xff")}, "////"},
 	    {{B("\xfb\xef\xbe\xff")}, "++++/w=="},
 	};
 	struct mq_buf out = {0};
@@ -900,7 +909,8 @@ base64_of_the_rfc(void **state)
 		assert_string_equal(mq_buf_str(&out), pairs[i].coded);
 		mq_buf_clear(&out);
 		assert_int_equal(mq_base64_decode(&out, pairs[i].coded,
-		    strlen(pairs[i].coded)), 0);
+				     strlen(pairs[i].coded)),
+		    0);
 		assert_int_equal(out.len, pairs[i].plain.n);
 		assert_memory_equal(out.data, pairs[i].plain.p, out.len);
 	}
@@ -912,8 +922,10 @@ base64_that_is_bad(void **state)
 {
 	static const struct bytes bad[] = {{B("A")}, {B("AA")}, {B("AAA")},
 	    {B("A===")}, {B("====")}, {B("AA=A")}, {B("=AAA")}, {B("AAAAA")},
-	    {"AAAAAAAA", 5}, {"AAAAAAAA", 7}, {B("AA==AAAA")}, {B("AAA=AAAA")}, {B("AAA\n")}, {B(" AAA")},
-	    {B("AAAA\n")}, {B("AA-_")}, {B("AA\0A")}, {B("AA\xff" "A")},
+	    {"AAAAAAAA", 5}, {"AAAAAAAA", 7}, {B("AA==AAAA")}, {B("AAA=AAAA")},
+	    {B("AAA\n")}, {B(" AAA")}, {B("AAAA\n")}, {B("AA-_")}, {B("AA\0A")},
+	    {B("AA\xff"
+	       "A")},
 	    {B("AB==")}, {B("AAB=")}, {B("AAA=====")}};
 	struct mq_buf out = {0};
 	size_t i;

@@ -237,10 +237,10 @@ private_urls(void **state)
 #define SCHEME                                                                 \
 	"unknown scheme; use redis://, rediss://, unix://, "                   \
 	"redis-cluster://, redis-sentinel:// or private:"
-#define PORT      "port is not a number from 1 to 65535"
-#define DB        "database is not a number from 0 to 99999"
+#define PORT	  "port is not a number from 1 to 65535"
+#define DB	  "database is not a number from 0 to 99999"
 #define CHARACTER "host holds a character that no host name has"
-#define ESCAPE    "% must be followed by two hex digits"
+#define ESCAPE	  "% must be followed by two hex digits"
 
 static void
 refused(void **state)

@@ -13,7 +13,7 @@
 #include <cmocka.h>
 
 #define COUNT(a)    (sizeof(a) / sizeof((a)[0]))
-#define EXIT(n)     W_EXITCODE(n, 0)
+#define EXIT(n)	    W_EXITCODE(n, 0)
 #define KILLED(sig) W_EXITCODE(0, sig)
 #define TEN_YEARS   315360000
 

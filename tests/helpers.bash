@@ -1,0 +1,202 @@
+# What all .bats files share.  Load it first.
+#
+#   server_start          a private redis-server for this file (in setup_file)
+#   server_stop           and its end (in teardown_file)
+#   redis ARGS...         redis-cli on it
+#   run_mq STATUS TOOL…   a tool, which must end with STATUS; sets $output and
+#                         $stderr; what is on stdin reaches it
+#   start_mq TOOL…        a tool in the background; its pid in $pid, its output
+#                         in $T/out and $T/err
+#   stop_mq [SIGNAL]      end it, and set $status
+#   eventually S CMD…     until CMD succeeds, but at most S seconds
+#   script NAME [INTERP]  an executable script $T/NAME, its text on stdin
+#   held Q                what the raw keys hold: "ready delayed unacked rejected"
+#   element Q STATE [N]   the Nth raw message there, and a newline
+#   header NAME           the value of a header of the element on stdin, as JSON
+#                         has it between the quotes
+#
+# $BUILD has the tools, $T is this test's own directory, $D this file's.
+
+bats_require_minimum_version 1.5.0
+
+# The tests see only what they set themselves.
+unset MQ_URL MQ_PASSWORD_FILE REDISCLI_AUTH MQ_LAYOUT NO_COLOR
+export LC_ALL=C.UTF-8
+
+root=$(cd "$BATS_TEST_DIRNAME/.." && pwd)
+BUILD=${MQ_BUILD:-build}
+[[ $BUILD == /* ]] || BUILD=$root/$BUILD
+
+for lib in bats-support bats-assert; do
+	if [ -e "/usr/lib/bats/$lib/load.bash" ]; then
+		load "/usr/lib/bats/$lib/load.bash"
+	else
+		load "/usr/lib/$lib/load.bash"
+	fi
+done
+
+# The sanitizers must speak where the test can see it, and nowhere else.
+export ASAN_OPTIONS=${ASAN_OPTIONS:-detect_leaks=1:abort_on_error=0:exitcode=99}
+export UBSAN_OPTIONS=${UBSAN_OPTIONS:-print_stacktrace=1:halt_on_error=1:exitcode=99}
+
+# A short path: the name of a socket has to fit into 107 bytes.
+own_dir() {
+	mktemp -d "${TMPDIR:-/tmp}/mq.XXXXXX"
+}
+
+# server_start [OPTION...]: more options for redis-server.
+server_start() {
+	D=$(own_dir)
+	export D
+	server_run "$@"
+}
+
+# Starts the server on what is in $D, for the first time or again.
+server_run() {
+	redis-server --port 0 --unixsocket "$D/redis.sock" --dir "$D" \
+		--save '' --appendonly no --enable-debug-command yes \
+		--pidfile "$D/redis.pid" --daemonize yes \
+		--logfile "$D/redis.log" "$@" >/dev/null
+	export MQ_URL=unix://$D/redis.sock
+	eventually 10 server_answers || {
+		cat "$D/redis.log" >&2
+		return 1
+	}
+}
+
+server_answers() {
+	[ "$(redis ping 2>/dev/null)" = PONG ]
+}
+
+server_pid() {
+	cat "$D/redis.pid"
+}
+
+# SIGKILL, and wait until it has gone.
+server_kill() {
+	local p
+	p=$(server_pid)
+	kill -KILL "$p"
+	eventually 10 gone "$p"
+}
+
+server_stop() {
+	redis shutdown nosave >/dev/null 2>&1 || true
+	[ -z "${D-}" ] || rm -rf "$D"
+}
+
+redis() {
+	redis-cli -s "$D/redis.sock" "$@"
+}
+
+gone() {
+	! kill -0 "$1" 2>/dev/null
+}
+
+eventually() {
+	local end=$((SECONDS + $1))
+	shift
+	until "$@"; do
+		if ((SECONDS >= end)); then
+			echo "never came true: $*" >&2
+			return 1
+		fi
+		read -rt 0.02 <> <(:) || true
+	done
+}
+
+run_mq() {
+	local want=$1 tool=$2
+	shift 2
+	echo "\$ $tool $*"
+	run --separate-stderr timeout -k 5 60 "$BUILD/$tool" "$@"
+	if [ "$status" != "$want" ]; then
+		echo "exit status $status, not $want"
+		echo "stdout: $output"
+		echo "stderr: $stderr"
+		return 1
+	fi
+}
+
+start_mq() {
+	local tool=$1
+	shift
+	"$BUILD/$tool" "$@" >"$T/out" 2>"$T/err" 3>&- &
+	pid=$!
+}
+
+stop_mq() {
+	kill -"${1:-TERM}" "$pid"
+	status=0
+	wait "$pid" || status=$?
+}
+
+# The state of a queue: "ready delayed unacked rejected consumers".
+state() {
+	"$BUILD/mq-stats" "$1" | awk 'NR == 2 {print $2, $3, $4, $5, $6}'
+}
+
+state_is() {
+	[ "$(state "$1")" = "$2" ]
+}
+
+# script NAME [INTERPRETER]
+script() {
+	{
+		printf '#!%s\n' "${2:-/bin/sh}"
+		cat
+	} >"$T/$1"
+	chmod +x "$T/$1"
+}
+
+held() {
+	redis eval 'local n = redis.call
+		local unacked = 0
+		for _, k in ipairs(n("KEYS", "*")) do
+			if k:find("::queue::[" .. ARGV[1] .. "]::unacked", 1, true) then
+				unacked = unacked + n("LLEN", k)
+			end
+		end
+		local q = "rmq::queue::[" .. ARGV[1] .. "]::"
+		return n("LLEN", q .. "ready") .. " " .. n("ZCARD", q .. "delayed") ..
+			" " .. unacked .. " " .. n("LLEN", q .. "rejected")' 0 "$1"
+}
+
+held_is() {
+	[ "$(held "$1")" = "$2" ]
+}
+
+# element QUEUE STATE [INDEX]: -1 is the next one of a list.
+element() {
+	case $2 in
+	delayed) redis zrange "rmq::queue::[$1]::delayed" "${3:-0}" "${3:-0}" |
+		tail -c +33 ;;
+	*) redis lindex "rmq::queue::[$1]::$2" "${3:-0}" ;;
+	esac
+}
+
+header() {
+	tail -c +6 | head -n 1 |
+		perl -ne '/"\Q'"$1"'\E":\["((?:[^"\\]|\\.)*)"/ and print $1'
+}
+
+# The connections that are listed: one a line.
+connections() {
+	redis smembers rmq::connections
+}
+
+common_setup() {
+	# Loading this file again for each test has unset it.
+	[ -z "${D-}" ] || export MQ_URL=unix://$D/redis.sock
+	T=$(own_dir)
+	export T
+	redis flushall >/dev/null
+}
+
+common_teardown() {
+	local j
+	for j in $(jobs -p); do
+		kill -KILL "$j" 2>/dev/null || true
+	done
+	rm -rf "$T"
+}

@@ -1,0 +1,63 @@
+#!/bin/sh
+# Static checks; each prints what it found, and any finding fails.
+# shellcheck disable=SC2317 # functions are called by check()
+set -u
+
+cd "$(dirname "$0")/.." || exit 70
+failed=0
+
+check() {
+	echo "# $1"
+	shift
+	"$@" || failed=1
+}
+
+# (__FILE__ is some string, as a version is.)
+flags="-std=c11 -D_GNU_SOURCE -DLIBBSD_OPENBSD_VIS -DMQ_VERSION=__FILE__ -Icommon -Icmd"
+flags="$flags $(pkg-config --cflags hiredis libbsd-overlay jansson)"
+
+tidy() {
+	# shellcheck disable=SC2086
+	clang-tidy --quiet cmd/*.c common/*.c -- $flags 2>/dev/null
+}
+
+analyze() {
+	for f in cmd/*.c common/*.c; do
+		# shellcheck disable=SC2086
+		gcc $flags -O1 -fanalyzer -Werror -c -o /dev/null "$f" || return 1
+	done
+}
+
+format() {
+	clang-format --dry-run -Werror cmd/*.[ch] common/*.[ch] tests/unit/*.[ch] \
+		tests/bench/*.c
+}
+
+scripts() {
+	shellcheck -s sh tests/deps.sh tests/run.sh tests/lint.sh \
+		common/lua/embed.sh tests/examples/*.sh &&
+		shellcheck tests/demo.sh tests/bench/*.sh .ci/run completions/mq.bash &&
+		shellcheck -s bash -e SC2154,SC2034,SC2030,SC2031 tests/helpers.bash
+}
+
+# The layers: what may include what.
+layers() {
+	! grep -nE 'hiredis|"rmq-keys.h"' cmd/*.[ch] &&
+		! grep -lE 'hiredis|redis\.h|layout\.h' \
+			common/envelope.[ch] common/frame*.[ch] common/verb.[ch] \
+			common/url.[ch] common/duration.[ch] common/id.[ch] \
+			common/worker.[ch] common/buf.[ch] &&
+		! grep -nE '"layout\.h"' common/redis.[ch] common/async.[ch] &&
+		! grep -nE 'rmq::' cmd/*.[ch] common/redis.[ch] common/async.[ch]
+}
+
+check format format
+check layers layers
+check cppcheck cppcheck --quiet --error-exitcode=1 --inline-suppr \
+	--enable=warning,performance,portability --std=c11 \
+	--suppress=missingIncludeSystem -D_GNU_SOURCE -Icommon cmd common
+check shellcheck scripts
+check mandoc mandoc -Tlint -Wwarning man/*.1 man/*.7
+check clang-tidy tidy
+check analyzer analyze
+exit $failed
