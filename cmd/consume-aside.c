@@ -19,6 +19,8 @@
 
 /* Between two rounds of cleaning. */
 #define CLEAN_S 60.0
+/* Between two looks whether others are done as well; a bit less than a tick. */
+#define DRAIN_S 0.9
 
 static void
 on_exit_of_child(struct ev_loop *loop, ev_child *w, int events)
@@ -171,8 +173,11 @@ drained(struct consumer *c, const struct aside_result *result)
 {
 	complain(c, result);
 	if (result->status != 0 || !result->drained ||
-	    !TAILQ_EMPTY(&c->messages))
+	    !TAILQ_EMPTY(&c->messages)) {
+		/* Somebody else has some; the tick asks again. */
+		c->next_drained = ev_now(c->loop) + DRAIN_S;
 		return;
+	}
 	stop(c, STOP_SOON, MQ_EXIT_OK, 0);
 	stop_check(c);
 }

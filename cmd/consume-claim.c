@@ -66,7 +66,7 @@ message_drop(struct message *m)
 	--*state_count(m->c, m->state);
 	TAILQ_REMOVE(&m->c->messages, m, link);
 	mq_envelope_free(&m->envelope);
-	mq_buf_free(&m->changed);
+	mq_buf_free(&m->header);
 	free(m->element);
 	free(m);
 }
@@ -172,6 +172,7 @@ on_claimed(void *arg, redisReply *reply)
 	int n;
 
 	c->claiming = false;
+	c->moves++;
 	if (reply == NULL)
 		return;
 	if (reply->type == REDIS_REPLY_ERROR) {
@@ -180,7 +181,11 @@ on_claimed(void *arg, redisReply *reply)
 	}
 	c->complaint[0] = '\0';
 	n = c->layout->claimed(reply, &due_ms);
-	if (n == -1) {
+	if (n == MQ_CLAIM_LOST) {
+		link_rejoin(c);
+		return;
+	}
+	if (n == MQ_CLAIM_BAD) {
 		link_reset(c, "claim: a reply that makes no sense");
 		return;
 	}
@@ -208,7 +213,6 @@ send_claim(struct consumer *c)
 	struct mq_command cmd = {0};
 
 	c->claiming = true;
-	c->moves++;
 	c->layout->claim(
 	    &c->session, c->claim_queue, c->claim_max, CLAIM_BYTES, &cmd);
 	mq_async_send(&c->main, &cmd, on_claimed, c);

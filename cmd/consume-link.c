@@ -210,6 +210,17 @@ join(struct consumer *c)
 	mq_command_free(&cmd);
 }
 
+void
+link_rejoin(struct consumer *c)
+{
+	if (c->link != LINK_UP)
+		return;
+	lease_lost(c, "the heartbeat had expired");
+	c->link = LINK_OPENING;
+	c->opened_at = ev_now(c->loop);
+	join(c);
+}
+
 static void
 on_rejoin(void *arg, redisReply *reply)
 {
@@ -368,10 +379,7 @@ on_renewed(void *arg, redisReply *reply)
 		c->lease_sent = sent;
 		return;
 	}
-	lease_lost(c, "the heartbeat had expired");
-	c->link = LINK_OPENING;
-	c->opened_at = ev_now(c->loop);
-	join(c);
+	link_rejoin(c);
 }
 
 struct audit {
@@ -411,6 +419,8 @@ audit(struct consumer *c)
 	struct audit *a;
 	int i;
 
+	/* Only what is answered between the sending of these and their own
+	 * answers can spoil the comparison, and that changes moves. */
 	if (c->claiming || c->settling > 0)
 		return;
 	for (i = 0; i < c->opt->queue_count; i++) {
@@ -429,10 +439,14 @@ keep_lease(struct consumer *c)
 {
 	double now = boot_time();
 
+	/* The answer may be behind a large message: that is no silence. */
+	if (mq_async_moves(&c->main))
+		c->moved_at = now;
 	if (c->renewal_sent == 0) {
 		c->renewal_sent = now;
 		send_renewal(c, on_renewed, c);
-	} else if (now - c->renewal_sent > REPLY_TIMEOUT) {
+	} else if (now - c->renewal_sent > REPLY_TIMEOUT &&
+	    now - c->moved_at > REPLY_TIMEOUT) {
 		link_reset(c, "no answer for 20 seconds");
 	}
 }

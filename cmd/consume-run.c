@@ -137,7 +137,7 @@ static void
 record(struct message *m, const char *error)
 {
 	mq_message_record(&m->envelope, m->id, m->attempts + 1, error);
-	mq_envelope_write(&m->envelope, &m->changed);
+	mq_envelope_write_header(&m->envelope, &m->header);
 }
 
 static void
@@ -275,6 +275,20 @@ on_exit_of_script(struct ev_loop *loop, ev_child *w, int events)
 		message_drop(m);
 	else
 		judge(s, m, w->rstatus);
+}
+
+/*
+ * What follows from an exit is done here and not in the callback above: libev
+ * calls that again and again while there are dead children, and starting the
+ * next ones there would keep everything else waiting.
+ */
+static void
+on_turn(struct ev_loop *loop, ev_prepare *w, int events)
+{
+	struct consumer *c = w->data;
+
+	(void)loop;
+	(void)events;
 	run_held(c);
 	claim_more(c);
 	stop_check(c);
@@ -628,6 +642,9 @@ run_init(struct consumer *c)
 	c->slots = mq_xcalloc((size_t)c->opt->slots, sizeof(*c->slots));
 	for (i = 0; i < c->opt->slots; i++)
 		c->slots[i].c = c;
+	ev_prepare_init(&c->pump, on_turn);
+	c->pump.data = c;
+	ev_prepare_start(c->loop, &c->pump);
 	env_init(c);
 	run_open_logs(c);
 }

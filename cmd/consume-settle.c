@@ -45,6 +45,7 @@ on_settled(void *arg, redisReply *reply)
 
 	m->in_flight = false;
 	c->in_flight--;
+	c->moves++;
 	if (m->lost) {
 		message_drop(m);
 		stop_check(c);
@@ -74,14 +75,14 @@ send_settlement(struct message *m)
 	    .len = m->len,
 	    .delay_ms = m->delay_ms};
 
-	if (m->changed.len > 0) {
-		how.changed = m->changed.data;
-		how.changed_len = m->changed.len;
+	if (m->header.len > 0) {
+		how.header = m->header.data;
+		how.header_len = m->header.len;
+		how.payload_at = (size_t)(m->envelope.payload - m->element);
 	}
 	mq_id_make(&c->ids, 0, how.unique);
 	m->in_flight = true;
 	c->in_flight++;
-	c->moves++;
 	c->layout->settle(&c->session, m->queue, &how, &cmd);
 	mq_async_send(&c->main, &cmd, on_settled, m);
 	mq_command_free(&cmd);

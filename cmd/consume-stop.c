@@ -33,7 +33,8 @@ stop_check(struct consumer *c)
 	    (opt->limit > 0 && c->started >= opt->limit)) {
 		c->leaving = true;
 		link_leave(c);
-	} else if (opt->drain && c->empty && c->link == LINK_UP) {
+	} else if (opt->drain && c->empty && c->link == LINK_UP &&
+	    ev_now(c->loop) >= c->next_drained) {
 		aside_drained(c);
 	}
 }
@@ -147,6 +148,7 @@ on_idle(struct ev_loop *loop, ev_timer *w, int events)
 void
 stop_active(struct consumer *c)
 {
+	c->next_drained = 0;
 	if (c->opt->idle_ms >= 0)
 		ev_timer_again(c->loop, &c->idle_timer);
 }

@@ -78,7 +78,7 @@ struct message {
 	bool in_flight; /* settling: sent, and no answer yet */
 	enum mq_outcome outcome;
 	int64_t delay_ms;
-	struct mq_buf changed; /* what it becomes; empty: unchanged */
+	struct mq_buf header; /* its new one; empty: unchanged */
 };
 
 TAILQ_HEAD(messages, message);
@@ -146,6 +146,7 @@ struct consumer {
 	int replies_wanted; /* joining: until the link is up */
 	double lease_sent;  /* boot time when the last good renewal went out */
 	double opened_at;
+	double moved_at;     /* boot time when anything came last */
 	double renewal_sent; /* boot time of the one without answer; 0: none */
 	double retry_s;
 	char complaint[256]; /* what the server refused last; empty: nothing */
@@ -159,7 +160,7 @@ struct consumer {
 	double
 	    *due; /* per queue: loop time of its next delayed message, or 0 */
 	ev_timer due_timer;
-	unsigned long moves; /* claims and settlements sent so far */
+	unsigned long moves; /* claims and settlements answered so far */
 
 	struct messages messages; /* in the order of their claims */
 	int held, running, settling, in_flight;
@@ -167,6 +168,7 @@ struct consumer {
 
 	/* consume-run.c */
 	struct slot *slots;
+	ev_prepare pump; /* starts runs, once per turn of the loop */
 	double run_s;	 /* smoothed duration of a run; 0: unknown */
 	double last_end; /* loop time when a slot became free last */
 	bool starved;	 /* no process could be started: wait for a tick */
@@ -193,13 +195,15 @@ struct consumer {
 
 	/* consume-aside.c */
 	struct aside waker, cleaner, drainer;
-	double next_clean;
+	double next_clean, next_drained; /* loop times: not before */
 
 	struct counts counts;
 };
 
 /* --- consume-link.c --- */
 void link_start(struct consumer *);
+/* The server has found our lease gone: joins under a new name. */
+void link_rejoin(struct consumer *);
 /* Drops the connections, says why, and connects again later. */
 void link_reset(struct consumer *, const char *why);
 /* Says what the server refused, once until something works again. */

@@ -8,7 +8,7 @@
  */
 #include <errno.h>
 #include <limits.h>
-#include <locale.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -139,19 +139,80 @@ report(const struct publisher *p, unsigned long unknown)
 	    p->accepted == 1 ? "" : "s", more);
 }
 
+/* How many messages are under way, so that nobody knows about them. */
+static unsigned long
+unknown(const struct publisher *p)
+{
+	unsigned long n = 0;
+	unsigned i;
+
+	for (i = 0; i < p->used; i++)
+		n += (unsigned long)p->ring[(p->first + i) % UNDER_WAY].count;
+	return n;
+}
+
 /* The connection is gone, and with it the answers about what was under way. */
 static void
 lost(struct publisher *p)
 {
-	unsigned long unknown = 0;
-	unsigned i;
-
-	for (i = 0; i < p->used; i++)
-		unknown +=
-		    (unsigned long)p->ring[(p->first + i) % UNDER_WAY].count;
 	mq_say("%s", p->redis.error);
-	report(p, unknown);
+	report(p, unknown(p));
 	exit(p->redis.status);
+}
+
+static void
+end_by_signal(struct publisher *p)
+{
+	fflush(stdout);
+	mq_say("interrupted");
+	report(p, unknown(p));
+	signal(interrupted, SIG_DFL);
+	raise(interrupted);
+}
+
+/*
+ * Waits for input, and ends the program when a signal comes before it.  False
+ * when nothing came for so long; NULL waits for ever.
+ */
+static bool
+wait_for(struct publisher *p, int fd, const struct timespec *timeout)
+{
+	struct pollfd pfd = {.fd = fd, .events = POLLIN};
+	sigset_t ours, before;
+	int n;
+
+	/* Blocked, so that none can come between the look and the wait. */
+	sigemptyset(&ours);
+	sigaddset(&ours, SIGINT);
+	sigaddset(&ours, SIGTERM);
+	sigprocmask(SIG_BLOCK, &ours, &before);
+	n = interrupted ? -1 : ppoll(&pfd, 1, timeout, &before);
+	sigprocmask(SIG_SETMASK, &before, NULL);
+	if (n == -1 && interrupted)
+		end_by_signal(p);
+	return n != 0;
+}
+
+static redisReply *
+next_reply(struct publisher *p)
+{
+	const struct timespec patience = {.tv_sec = 60};
+	redisReply *reply = NULL;
+	bool readable = false;
+
+	for (;;) {
+		if (mq_redis_reply_so_far(&p->redis, readable, &reply) == -1)
+			lost(p);
+		if (reply != NULL)
+			return reply;
+		if (!wait_for(p, p->redis.context->fd, &patience)) {
+			mq_say("%s: no answer for too long",
+			    p->redis.server->name);
+			report(p, unknown(p));
+			exit(MQ_EXIT_UNAVAILABLE);
+		}
+		readable = true;
+	}
 }
 
 static void
@@ -199,11 +260,9 @@ static bool
 collect(struct publisher *p)
 {
 	struct batch *b = &p->ring[p->first];
-	redisReply *reply = mq_redis_reply(&p->redis);
+	redisReply *reply = next_reply(p);
 	bool ok;
 
-	if (reply == NULL)
-		lost(p);
 	if (mq_reply_noscript(reply)) {
 		freeReplyObject(reply);
 		send_again(p, b);
@@ -381,18 +440,6 @@ bad_record(struct publisher *p, unsigned long record, const char *why)
 	exit(MQ_EXIT_DATA);
 }
 
-static void
-end_by_signal(struct publisher *p)
-{
-	int sig = interrupted;
-
-	flush(p);
-	mq_say("interrupted");
-	report(p, 0);
-	signal(sig, SIG_DFL);
-	raise(sig);
-}
-
 /* The next record, after sending what is there if it has to be waited for. */
 static enum mq_frame_result
 next_record(struct publisher *p, struct mq_frame_reader *reader,
@@ -400,17 +447,13 @@ next_record(struct publisher *p, struct mq_frame_reader *reader,
 {
 	enum mq_frame_result result;
 
-	result = mq_frame_read(reader, false, record, n);
-	if (result == MQ_FRAME_WAIT) {
+	for (;;) {
+		result = mq_frame_read(reader, record, n);
+		if (result != MQ_FRAME_WAIT)
+			return result;
 		flush(p);
-		result = mq_frame_read(reader, true, record, n);
+		(void)wait_for(p, reader->fd, NULL);
 	}
-	while (result == MQ_FRAME_FAILED && errno == EINTR) {
-		if (interrupted)
-			end_by_signal(p);
-		result = mq_frame_read(reader, true, record, n);
-	}
-	return result;
 }
 
 static void
@@ -426,8 +469,10 @@ publish_stream(struct publisher *p, int fd)
 	    MESSAGE_MAX - p->header.len - MQ_ID_LEN);
 	while ((result = next_record(p, &reader, &record, &n)) ==
 	    MQ_FRAME_RECORD) {
-		if (interrupted)
+		if (interrupted) {
+			flush(p);
 			end_by_signal(p);
+		}
 		if (p->opt->framing != MQ_FRAME_JSONL)
 			publish(p, record, n);
 		else if (publish_json(p, record, n, &payload, &why) == -1)
@@ -521,7 +566,9 @@ prepare_when(struct publisher *p)
 static void
 catch_signals(void)
 {
-	struct sigaction sa = {.sa_handler = on_signal};
+	/* The second one ends us in any case. */
+	struct sigaction sa = {
+	    .sa_handler = on_signal, .sa_flags = (int)SA_RESETHAND};
 
 	sigaction(SIGINT, &sa, NULL);
 	sigaction(SIGTERM, &sa, NULL);
@@ -645,6 +692,7 @@ main(int argc, char *argv[])
 	struct publisher p = {.opt = &options, .layout = &mq_layout_rmq};
 	int i;
 
+	mq_option_descriptors();
 	parse(&options, &shared, argc, argv);
 	catch_signals();
 	mq_option_server(&shared, &server);

@@ -39,10 +39,16 @@ struct row {
 static int
 width_of(const char *name)
 {
-	wchar_t wide[1024];
-	size_t n = mbstowcs(wide, name, sizeof(wide) / sizeof(wide[0]));
-	int width = n == (size_t)-1 ? -1 : wcswidth(wide, n);
+	size_t n = mbstowcs(NULL, name, 0);
+	wchar_t *wide;
+	int width;
 
+	if (n == (size_t)-1)
+		return (int)strlen(name);
+	wide = mq_xcalloc(n + 1, sizeof(*wide));
+	mbstowcs(wide, name, n + 1);
+	width = wcswidth(wide, n);
+	free(wide);
 	return width == -1 ? (int)strlen(name) : width;
 }
 
@@ -119,6 +125,7 @@ main(int argc, char *argv[])
 	struct mq_stats stats;
 	int ch, i, status;
 
+	mq_option_descriptors();
 	opterr = 0;
 	while ((ch = getopt_long(
 		    argc, argv, ":" MQ_SHARED_SHORT, long_options, NULL)) != -1)

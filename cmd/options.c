@@ -1,9 +1,11 @@
 #include "options.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "duration.h"
 #include "exit.h"
@@ -11,6 +13,17 @@
 #include "say.h"
 #include "url.h"
 #include "xalloc.h"
+
+void
+mq_option_descriptors(void)
+{
+	int fd;
+
+	for (fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+		if (fcntl(fd, F_GETFD) == -1)
+			(void)open("/dev/null",
+			    fd == STDIN_FILENO ? O_WRONLY : O_RDONLY);
+}
 
 static void
 print_and_exit(const char *text)
@@ -41,7 +54,9 @@ bad_option(int ch, char *const argv[])
 	if (optopt == 0 || optopt > 127 ||
 	    strncmp(argv[optind - 1], "--", 2) == 0)
 		name = argv[optind - 1];
-	mq_die(MQ_EXIT_USAGE, "%s: %s (try --help)", name,
+	/* What is behind a '=' may be a password. */
+	mq_die(MQ_EXIT_USAGE, "%.*s: %s (try --help)", (int)strcspn(name, "="),
+	    name,
 	    ch == ':' ? "needs an argument" : "not an option of this tool");
 }
 

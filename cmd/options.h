@@ -39,6 +39,12 @@ struct mq_shared {
 };
 
 /*
+ * To be called first: a descriptor of 0 to 2 that is closed becomes one that
+ * fails when it is used, so that no connection ever takes its number.
+ */
+void mq_option_descriptors(void);
+
+/*
  * Takes one result of getopt_long(3), called with opterr 0 and a leading ':'
  * (after a '+', if any).  Returns false when it is one of the tool's own.
  * -h and -V print and exit.

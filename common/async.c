@@ -5,55 +5,170 @@
 #include <stdlib.h>
 
 #include <hiredis/adapters/libev.h>
+#include <hiredis/sds.h>
 
 #include "redis.h"
 #include "say.h"
 #include "xalloc.h"
 
-/* One command under way.  A script keeps its arguments until the server is
- * known to have it. */
+/*
+ * hiredis moves all that is left of its output buffer after each write(2),
+ * which is quadratic for a large command.  So such a command is handed over
+ * in pieces, and whatever is sent after it waits in the backlog.
+ */
+#define PIECE ((size_t)128 * 1024)
+
+/* One command under way. */
 struct request {
+	TAILQ_ENTRY(request) link; /* in the backlog only */
 	struct mq_async *async;
 	mq_async_fn *fn;
 	void *arg;
-	struct mq_command script; /* zeroed for a plain command */
+	struct mq_command command; /* until it is sent; a script until the
+				    * server is known to have it */
+	struct mq_buf text;	   /* a script with its text, instead */
+	size_t sent;
 };
 
 static void
 request_free(struct request *q)
 {
-	mq_command_free(&q->script);
+	mq_command_free(&q->command);
+	mq_buf_free(&q->text);
 	free(q);
 }
 
 static void on_reply(redisAsyncContext *, void *, void *);
 
-/* The whole call again with the text of the script; q lives on. */
+static const char *
+wire_of(struct request *q, size_t *n)
+{
+	if (q->text.len == 0)
+		return mq_command_wire(&q->command, n);
+	*n = q->text.len;
+	return q->text.data;
+}
+
+/* Nobody will call back for it. */
+static void
+request_lost(struct request *q)
+{
+	if (q->fn != NULL)
+		q->fn(q->arg, NULL);
+	request_free(q);
+}
+
+/* Hands over the next piece.  Returns 1 when it was the last, -1 on failure. */
+static int
+send_piece(struct request *q)
+{
+	redisAsyncContext *context = q->async->context;
+	const char *wire;
+	size_t n, piece;
+	int rv;
+
+	wire = wire_of(q, &n);
+	piece = n - q->sent < PIECE ? n - q->sent : PIECE;
+	/* The first piece brings the callback with it. */
+	if (q->sent == 0)
+		rv = redisAsyncFormattedCommand(
+		    context, on_reply, q, wire, piece);
+	else
+		rv = redisAppendFormattedCommand(
+		    &context->c, wire + q->sent, piece);
+	if (rv != REDIS_OK)
+		return -1;
+	q->sent += piece;
+	return q->sent == n;
+}
+
+static void
+sent_whole(struct request *q)
+{
+	mq_buf_free(&q->text);
+	if (q->command.script == NULL)
+		mq_command_free(&q->command);
+}
+
+/* The socket takes more: as many commands, or pieces of one, as fit. */
+static void
+on_room(struct ev_loop *loop, ev_io *w, int events)
+{
+	struct mq_async *a = w->data;
+	struct request *q;
+
+	(void)events;
+	a->moved++;
+	while (a->context != NULL && sdslen(a->context->c.obuf) < PIECE &&
+	    (q = TAILQ_FIRST(&a->backlog)) != NULL) {
+		switch (send_piece(q)) {
+		case 0:
+			break;
+		case 1:
+			TAILQ_REMOVE(&a->backlog, q, link);
+			sent_whole(q);
+			break;
+		default:
+			redisAsyncDisconnect(a->context);
+			return;
+		}
+	}
+	if (TAILQ_EMPTY(&a->backlog))
+		ev_io_stop(loop, w);
+	if (a->context != NULL)
+		redisAsyncHandleWrite(a->context);
+}
+
+static void
+send_request(struct mq_async *a, struct request *q)
+{
+	int rv = 0;
+
+	q->sent = 0;
+	if (a->context == NULL) {
+		request_lost(q);
+		return;
+	}
+	if (TAILQ_EMPTY(&a->backlog))
+		rv = send_piece(q);
+	if (rv == 1)
+		sent_whole(q);
+	else if (rv == -1)
+		request_lost(q);
+	else {
+		TAILQ_INSERT_TAIL(&a->backlog, q, link);
+		ev_io_start(a->loop, &a->room);
+	}
+}
+
+/* The whole call again with the text of the script. */
 static void
 send_text(struct request *q)
 {
-	struct mq_buf wire = {0};
 	const char *args;
 	size_t n;
 
-	mq_command_eval_head(&q->script, &wire);
-	args = mq_command_args(&q->script, &n);
-	mq_buf_add(&wire, args, n);
-	mq_command_free(&q->script);
-	q->script.script = NULL;
-	redisAsyncFormattedCommand(
-	    q->async->context, on_reply, q, wire.data, wire.len);
-	mq_buf_free(&wire);
+	mq_command_eval_head(&q->command, &q->text);
+	args = mq_command_args(&q->command, &n);
+	mq_buf_add(&q->text, args, n);
+	mq_command_free(&q->command);
+	q->command.script = NULL;
+	send_request(q->async, q);
 }
 
 static void
 on_reply(redisAsyncContext *context, void *reply, void *arg)
 {
 	struct request *q = arg;
+	struct mq_async *a = q->async;
 
 	(void)context;
-	if (reply != NULL && q->script.script != NULL &&
-	    mq_reply_noscript(reply) && q->async->context != NULL) {
+	a->moved++;
+	/* The connection ended in the middle of sending it. */
+	if (TAILQ_FIRST(&a->backlog) == q)
+		TAILQ_REMOVE(&a->backlog, q, link);
+	if (reply != NULL && q->command.script != NULL &&
+	    mq_reply_noscript(reply) && a->context != NULL) {
 		send_text(q);
 		return;
 	}
@@ -67,24 +182,37 @@ mq_async_send(
     struct mq_async *a, struct mq_command *c, mq_async_fn *fn, void *arg)
 {
 	struct request *q = mq_xcalloc(1, sizeof(*q));
-	const char *wire;
-	size_t n;
 
-	*q = (struct request){.async = a, .fn = fn, .arg = arg};
-	wire = mq_command_wire(c, &n);
-	if (a->context == NULL ||
-	    redisAsyncFormattedCommand(a->context, on_reply, q, wire, n) !=
-		REDIS_OK) {
-		/* Nobody will call back for it. */
-		if (fn != NULL)
-			fn(arg, NULL);
-		free(q);
-		return;
+	*q = (struct request){.async = a, .fn = fn, .arg = arg, .command = *c};
+	*c = (struct mq_command){0};
+	send_request(a, q);
+}
+
+/* What has not been handed over at all has no callback in the library. */
+static void
+drop_backlog(struct mq_async *a)
+{
+	struct request *q;
+
+	ev_io_stop(a->loop, &a->room);
+	while ((q = TAILQ_FIRST(&a->backlog)) != NULL) {
+		TAILQ_REMOVE(&a->backlog, q, link);
+		if (q->sent == 0)
+			request_lost(q);
 	}
-	if (c->script != NULL) {
-		q->script = *c;
-		*c = (struct mq_command){0};
-	}
+}
+
+bool
+mq_async_moves(struct mq_async *a)
+{
+	size_t moved = a->moved;
+
+	if (a->context != NULL)
+		moved += a->context->c.reader->len;
+	if (moved == a->moved_before)
+		return false;
+	a->moved_before = moved;
+	return true;
 }
 
 static void
@@ -118,6 +246,7 @@ report(struct mq_async *a, const redisAsyncContext *context)
 {
 	/* The library frees the context after this. */
 	a->context = NULL;
+	drop_backlog(a);
 	if (a->down != NULL)
 		a->down(a->arg,
 		    context->err != 0 ? context->errstr : "connection closed");
@@ -175,6 +304,9 @@ mq_async_open(
 		redisEnableKeepAlive(&context->c);
 	context->data = a;
 	a->context = context;
+	TAILQ_INIT(&a->backlog);
+	ev_io_init(&a->room, on_room, context->c.fd, EV_WRITE);
+	a->room.data = a;
 	redisLibevAttach(a->loop, context);
 	redisAsyncSetConnectCallback(context, on_connect);
 	redisAsyncSetDisconnectCallback(context, on_disconnect);
@@ -193,5 +325,6 @@ mq_async_close(struct mq_async *a)
 		return;
 	a->context = NULL;
 	context->data = NULL;
+	drop_backlog(a);
 	redisAsyncFree(context);
 }

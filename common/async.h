@@ -5,6 +5,11 @@
 #ifndef MQ_ASYNC_H
 #define MQ_ASYNC_H
 
+#include <sys/queue.h>
+
+#include <stdbool.h>
+#include <stddef.h>
+
 #include <ev.h>
 #include <hiredis/async.h>
 #include <hiredis/hiredis.h>
@@ -12,9 +17,15 @@
 #include "command.h"
 #include "server.h"
 
+struct request;
+
 struct mq_async {
 	struct ev_loop *loop;
-	redisAsyncContext *context; /* NULL: there is no connection */
+	redisAsyncContext *context;    /* NULL: there is no connection */
+	TAILQ_HEAD(, request) backlog; /* commands not handed over whole */
+	ev_io room;	     /* the socket takes more; while there is backlog */
+	size_t moved;	     /* goes up with every reply and piece */
+	size_t moved_before; /* see mq_async_moves() */
 	/* The connection is gone; why is a text for people.  Called once,
 	 * after the callbacks of all that was sent. */
 	void (*down)(void *arg, const char *why);
@@ -37,11 +48,14 @@ int mq_async_open(
     struct mq_async *, const struct mq_server *, const char **why);
 
 /*
- * Sends a command, which can be changed or freed at once.  A script that the
+ * Sends a command, whose memory it takes: *c is empty afterwards.  A script that the
  * server does not know is sent once more with its text.  fn may be NULL.
  */
 void mq_async_send(
     struct mq_async *, struct mq_command *, mq_async_fn *fn, void *arg);
+
+/* Whether anything has come or gone since this was asked last. */
+bool mq_async_moves(struct mq_async *);
 
 /* Subscribes to a channel; fn is called for each message (and the reply). */
 void mq_async_subscribe(

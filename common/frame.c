@@ -78,7 +78,7 @@ make_room(struct mq_frame_reader *r)
 
 /* MQ_FRAME_RECORD stands for "there is more to look at" here. */
 static enum mq_frame_result
-fill(struct mq_frame_reader *r, bool may_block)
+fill(struct mq_frame_reader *r)
 {
 	struct pollfd input = {.fd = r->fd, .events = POLLIN};
 	struct mq_buf *b = &r->buf;
@@ -86,18 +86,14 @@ fill(struct mq_frame_reader *r, bool may_block)
 	int ready;
 
 	make_room(r);
-	if (!may_block) {
-		ready = poll(&input, 1, 0);
-		if (ready <= 0)
-			return ready == 0 ? MQ_FRAME_WAIT : MQ_FRAME_FAILED;
-	}
-	/* Somebody else may have made the descriptor O_NONBLOCK. */
-	do
-		n = read(r->fd, b->data + b->len, b->cap - b->len);
-	while (n == -1 && errno == EAGAIN && may_block &&
-	    poll(&input, 1, -1) == 1);
+	ready = poll(&input, 1, 0);
+	if (ready == 0)
+		return MQ_FRAME_WAIT;
+	n = ready == -1 ? -1 : read(r->fd, b->data + b->len, b->cap - b->len);
+	/* Another reader may have been faster on an O_NONBLOCK descriptor. */
 	if (n == -1)
-		return errno == EAGAIN ? MQ_FRAME_WAIT : MQ_FRAME_FAILED;
+		return errno == EAGAIN || errno == EINTR ? MQ_FRAME_WAIT :
+							   MQ_FRAME_FAILED;
 	b->len += (size_t)n;
 	r->eof = n == 0;
 	return MQ_FRAME_RECORD;
@@ -244,8 +240,7 @@ take(struct mq_frame_reader *r, const char **p, size_t *n)
 }
 
 enum mq_frame_result
-mq_frame_read(
-    struct mq_frame_reader *r, bool may_block, const char **p, size_t *n)
+mq_frame_read(struct mq_frame_reader *r, const char **p, size_t *n)
 {
 	enum mq_frame_result result;
 
@@ -253,7 +248,7 @@ mq_frame_read(
 		result = take(r, p, n);
 		if (result != MQ_FRAME_WAIT)
 			return result;
-		result = fill(r, may_block);
+		result = fill(r);
 	} while (result == MQ_FRAME_RECORD);
 	return result;
 }

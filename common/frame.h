@@ -48,16 +48,14 @@ void mq_frame_reader_free(struct mq_frame_reader *);
 enum mq_frame_result {
 	MQ_FRAME_RECORD, /* *p and *n are set */
 	MQ_FRAME_END,	 /* the stream ended after a whole record */
-	MQ_FRAME_WAIT,	 /* no whole record is here, and reading may block */
+	MQ_FRAME_WAIT,	 /* no whole record is here, and reading would block */
 	MQ_FRAME_BAD,	 /* the data is wrong; error says how */
 	MQ_FRAME_FAILED	 /* read(2) failed; errno says why */
 };
 
 /*
- * The next record: *n bytes at *p, valid until the next call.  With
- * may_block false it returns MQ_FRAME_WAIT instead of waiting for input.
- * A read interrupted by a signal returns MQ_FRAME_FAILED with EINTR, and the
- * call can be repeated.  Framing whole yields exactly one record, even for an
+ * The next record: *n bytes at *p, valid until the next call.  It never waits:
+ * after MQ_FRAME_WAIT the caller polls fd for input.  Framing whole yields exactly one record, even for an
  * empty stream; jsonl yields the raw line, for mq_frame_decode_json().  A
  * record over max bytes, a bad or cut-off netstring are MQ_FRAME_BAD.
  * MQ_FRAME_BAD, END and FAILED with a lasting cause come again on every
@@ -65,7 +63,7 @@ enum mq_frame_result {
  * A lone newline at the very end of a stream of netstrings is tolerated.
  */
 enum mq_frame_result mq_frame_read(
-    struct mq_frame_reader *, bool may_block, const char **p, size_t *n);
+    struct mq_frame_reader *, const char **p, size_t *n);
 
 /*
  * Takes one jsonl line apart: the payload (bytes, appended to *payload, which

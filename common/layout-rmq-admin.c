@@ -185,12 +185,12 @@ now_us(void)
 }
 
 /*
- * Writes the crash on a copy of the message.  Returns true when it was one
- * too many.  A message with a bad header has nowhere to write it: it is left
- * as it is, and whoever claims it next rejects it.
+ * Makes the header that has the crash on it.  Returns true when it was one too
+ * many.  A message with a bad header has nowhere to write it: it goes back as
+ * it is, and whoever claims it next rejects it.
  */
 static bool
-charge(const char *element, size_t len, int limit, struct mq_buf *changed)
+charge(struct mq_settlement *how, int limit, struct mq_buf *header)
 {
 	struct mq_idgen ids = {0};
 	struct mq_envelope e;
@@ -198,17 +198,18 @@ charge(const char *element, size_t len, int limit, struct mq_buf *changed)
 	const char *why;
 	long attempts;
 
-	if (mq_envelope_parse(element, len, &e, &why) == -1) {
-		mq_buf_add(changed, element, len);
+	if (mq_envelope_parse(how->element, how->len, &e, &why) == -1)
 		return false;
-	}
 	attempts = mq_envelope_get_long(&e, MQ_HEADER_ATTEMPT, 0) + 1;
 	mq_id_make(&ids, now_us(), id);
 	if (mq_message_id(&e) != NULL)
 		memcpy(id, mq_message_id(&e), sizeof(id));
 	mq_message_record(&e, id, attempts,
 	    attempts < limit ? CRASHED : "attempts exhausted: " CRASHED);
-	mq_envelope_write(&e, changed);
+	mq_envelope_write_header(&e, header);
+	how->header = header->data;
+	how->header_len = header->len;
+	how->payload_at = (size_t)(e.payload - how->element);
 	mq_envelope_free(&e);
 	return attempts >= limit;
 }
@@ -218,20 +219,18 @@ return_charged(struct mq_redis *r, const struct mq_session *dead,
     const redisReply *element, int limit, struct mq_cleaned *out)
 {
 	struct mq_command c = {0};
-	struct mq_buf changed = {0};
+	struct mq_buf header = {0};
 	struct mq_settlement how = {.outcome = MQ_OUTCOME_FRONT,
 	    .element = element->str,
 	    .len = element->len};
 	redisReply *reply;
 
-	if (charge(element->str, element->len, limit, &changed))
+	if (charge(&how, limit, &header))
 		how.outcome = MQ_OUTCOME_REJECT;
-	how.changed = changed.data;
-	how.changed_len = changed.len;
 	mq_layout_rmq.settle(dead, 0, &how, &c);
 	reply = mq_redis_call(r, &c);
 	mq_command_free(&c);
-	mq_buf_free(&changed);
+	mq_buf_free(&header);
 	if (reply == NULL)
 		return -1;
 	/* Another cleaner may have been first. */
@@ -474,18 +473,12 @@ by_name(const void *a, const void *b)
 }
 
 static struct mq_queue_stats *
-find(struct mq_stats *stats, bool sorted, const char *name)
+find(const struct mq_stats *stats, const char *name)
 {
 	struct mq_queue_stats key = {.name = (char *)(uintptr_t)name};
-	int i;
 
-	if (sorted)
-		return bsearch(&key, stats->queues, (size_t)stats->count,
-		    sizeof(key), by_name);
-	for (i = 0; i < stats->count; i++)
-		if (strcmp(stats->queues[i].name, name) == 0)
-			return &stats->queues[i];
-	return NULL;
+	return bsearch(
+	    &key, stats->queues, (size_t)stats->count, sizeof(key), by_name);
 }
 
 static void
@@ -529,7 +522,6 @@ list_all(struct mq_redis *r, struct mq_stats *out)
 	for (i = 0; i < names->elements; i++)
 		add_queue(out, names->element[i]->str, true);
 	freeReplyObject(names);
-	qsort(out->queues, (size_t)out->count, sizeof(*out->queues), by_name);
 	return 0;
 }
 
@@ -559,7 +551,7 @@ count_queues(struct mq_redis *r, struct mq_stats *out)
 /* Adds what one connection holds of the queues it consumes. */
 static int
 count_consumed(struct mq_redis *r, const char *connection,
-    const redisReply *consumed, bool sorted, struct mq_stats *out)
+    const redisReply *consumed, struct mq_stats *out)
 {
 	struct mq_queue_stats *q;
 	size_t i;
@@ -573,7 +565,7 @@ count_consumed(struct mq_redis *r, const char *connection,
 	for (i = 0; i < consumed->elements; i++) {
 		struct mq_queue_stats other = {0};
 
-		q = find(out, sorted, consumed->element[i]->str);
+		q = find(out, consumed->element[i]->str);
 		if (q == NULL)
 			q = &other;
 		if (expect_more(r, &q->unacked) == -1 ||
@@ -584,7 +576,7 @@ count_consumed(struct mq_redis *r, const char *connection,
 }
 
 static int
-count_connections(struct mq_redis *r, bool sorted, struct mq_stats *out)
+count_connections(struct mq_redis *r, struct mq_stats *out)
 {
 	redisReply *all = connections(r), **consumed;
 	size_t i;
@@ -604,8 +596,7 @@ count_connections(struct mq_redis *r, bool sorted, struct mq_stats *out)
 	}
 	rv = 0;
 	for (i = 0; i < all->elements && rv == 0; i++)
-		rv = count_consumed(
-		    r, all->element[i]->str, consumed[i], sorted, out);
+		rv = count_consumed(r, all->element[i]->str, consumed[i], out);
 out:
 	for (i = 0; i < all->elements; i++)
 		if (consumed[i] != NULL)
@@ -613,6 +604,21 @@ out:
 	free(consumed);
 	freeReplyObject(all);
 	return rv;
+}
+
+/* The rows in the order, and as often, as their names were given. */
+static void
+in_order(const char *const *queues, int count, struct mq_stats *out)
+{
+	struct mq_stats rows = {
+	    .queues = mq_xcalloc((size_t)count, sizeof(*rows.queues))};
+
+	for (; rows.count < count; rows.count++) {
+		rows.queues[rows.count] = *find(out, queues[rows.count]);
+		rows.queues[rows.count].name = mq_xstrdup(queues[rows.count]);
+	}
+	mq_stats_free(out);
+	*out = rows;
 }
 
 int
@@ -623,10 +629,15 @@ rmq_stats(struct mq_redis *r, const char *const *queues, int count,
 
 	*out = (struct mq_stats){0};
 	rv = count == 0 ? list_all(r, out) : list_named(r, queues, count, out);
-	if (rv == 0)
+	if (rv == 0) {
+		qsort(out->queues, (size_t)out->count, sizeof(*out->queues),
+		    by_name);
 		rv = count_queues(r, out);
+	}
 	if (rv == 0)
-		rv = count_connections(r, count == 0, out);
+		rv = count_connections(r, out);
+	if (rv == 0 && count > 0)
+		in_order(queues, count, out);
 	if (rv == -1)
 		mq_stats_free(out);
 	return rv;

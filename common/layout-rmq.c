@@ -193,14 +193,14 @@ rmq_join(const struct mq_session *s, int step, struct mq_command *c)
 		mq_command_int(c, LEASE_S);
 		return true;
 	case 1:
-		set_info(s, c);
-		return true;
-	case 2:
-		keep_info(s, c);
-		return true;
-	case 3:
 		force(c, "SADD", RMQ_CONNECTIONS);
 		mq_command_str(c, s->connection);
+		return true;
+	case 2:
+		set_info(s, c);
+		return true;
+	case 3:
+		keep_info(s, c);
 		return true;
 	}
 	step -= 4;
@@ -305,10 +305,11 @@ rmq_claim(const struct mq_session *s, int queue, int max, size_t bytes,
 {
 	const char *name = s->queues[queue];
 
-	mq_command_script(c, &mq_script_claim, 3);
+	mq_command_script(c, &mq_script_claim, 4);
 	rmq_key_queue(c, name, "ready");
 	rmq_key_both(c, s->connection, name, "unacked");
 	rmq_key_queue(c, name, "delayed");
+	rmq_key_connection(c, s->connection, "heartbeat");
 	mq_command_int(c, max);
 	mq_command_int(c, (long long)bytes);
 }
@@ -318,12 +319,14 @@ rmq_claimed(const redisReply *reply, int64_t *due_ms)
 {
 	size_t i;
 
+	if (reply->type == REDIS_REPLY_INTEGER)
+		return MQ_CLAIM_LOST;
 	if (reply->type != REDIS_REPLY_ARRAY || reply->elements == 0 ||
 	    reply->element[0]->type != REDIS_REPLY_INTEGER)
-		return -1;
+		return MQ_CLAIM_BAD;
 	for (i = 1; i < reply->elements; i++)
 		if (reply->element[i]->type != REDIS_REPLY_STRING)
-			return -1;
+			return MQ_CLAIM_BAD;
 	*due_ms = reply->element[0]->integer;
 	return (int)reply->elements - 1;
 }
@@ -361,8 +364,8 @@ rmq_settle(const struct mq_session *s, int queue,
     const struct mq_settlement *how, struct mq_command *c)
 {
 	const char *name = s->queues[queue], *key, *end;
-	struct mq_part parts[] = {
-	    {how->unique, MQ_ID_LEN}, {how->changed, how->changed_len}};
+	struct mq_part prefix[] = {
+	    {how->unique, MQ_ID_LEN}, {how->header, how->header_len}};
 
 	if (how->outcome == MQ_OUTCOME_ACK) {
 		ack(s, name, how, c);
@@ -374,14 +377,10 @@ rmq_settle(const struct mq_session *s, int queue,
 	rmq_key_queue(c, name, key);
 	mq_command_str(c, end);
 	mq_command_arg(c, how->element, how->len);
-	if (how->changed == NULL)
-		parts[1] = (struct mq_part){how->element, how->len};
-	if (strcmp(end, "delayed") == 0)
-		mq_command_parts(c, parts, 2);
-	else if (how->changed == NULL)
-		mq_command_str(c, "");
-	else
-		mq_command_parts(c, parts + 1, 1);
+	if (strcmp(end, "delayed") != 0)
+		prefix[0].n = 0;
+	mq_command_parts(c, prefix, 2);
+	mq_command_int(c, how->header == NULL ? 0 : (long long)how->payload_at);
 	mq_command_int(c, how->delay_ms);
 }
 

@@ -52,8 +52,10 @@ struct mq_settlement {
 	enum mq_outcome outcome;
 	const char *element; /* as it was claimed, byte for byte */
 	size_t len;
-	const char *changed; /* what it becomes; NULL: stays as it is */
-	size_t changed_len;
+	/* Its new header, which takes the place of the element's first
+	 * payload_at bytes; NULL: it stays as it is. */
+	const char *header;
+	size_t header_len, payload_at;
 	int64_t delay_ms;	    /* AGAIN only */
 	char unique[MQ_ID_LEN + 1]; /* AGAIN with a delay: a new id */
 };
@@ -77,6 +79,8 @@ struct mq_cleaned {
 	int64_t next_ms;  /* a connection will be found dead in so long; -1:
 			   * none is on its way there */
 };
+
+enum { MQ_CLAIM_BAD = -1, MQ_CLAIM_LOST = -2 };
 
 struct mq_layout {
 	const char *name;
@@ -115,10 +119,10 @@ struct mq_layout {
 
 	/*
 	 * Claims up to max messages, and about bytes of them (but at least
-	 * one), from one queue.  claimed() gives their number, or -1 for a
-	 * reply of the wrong form, and the time until the next delayed
-	 * message is due (-1: none); the elements are
-	 * reply->element[1] to [n].
+	 * one), from one queue.  claimed() gives their number, or MQ_CLAIM_BAD
+	 * for a reply of the wrong form, and the time until the next delayed
+	 * message is due (-1: none); the elements are reply->element[1] to
+	 * [n].  MQ_CLAIM_LOST: the lease is gone, and nothing was claimed.
 	 */
 	void (*claim)(const struct mq_session *, int queue, int max,
 	    size_t bytes, struct mq_command *);

@@ -19,6 +19,20 @@ static const struct timeval io_timeout = {.tv_sec = 60};
 /* How much goes to the library in one piece; bounds its copy of a command. */
 #define PIECE 65536
 
+/* An error raised inside a script has the command's own somewhere in it. */
+static int
+status_in_script(const char *error)
+{
+	if (strstr(error, "WRONGTYPE") != NULL)
+		return MQ_EXIT_WRONGTYPE;
+	if (strstr(error, "OOM command not allowed") != NULL)
+		return MQ_EXIT_AGAIN;
+	if (strstr(error, "can't run this command") != NULL ||
+	    strstr(error, "can't access at least one of the keys") != NULL)
+		return MQ_EXIT_NOPERM;
+	return MQ_EXIT_UNAVAILABLE;
+}
+
 int
 mq_reply_status(const char *error)
 {
@@ -26,6 +40,7 @@ mq_reply_status(const char *error)
 		const char *prefix;
 		int status;
 	} table[] = {
+	    {"ERR DB index is out of range", MQ_EXIT_CONFIG},
 	    {"NOAUTH", MQ_EXIT_NOPERM},
 	    {"NOPERM", MQ_EXIT_NOPERM},
 	    {"WRONGPASS", MQ_EXIT_NOPERM},
@@ -48,12 +63,7 @@ mq_reply_status(const char *error)
 		if (strncmp(error, table[i].prefix, strlen(table[i].prefix)) ==
 		    0)
 			return table[i].status;
-	/* An error raised inside a script has the command's own in it. */
-	if (strstr(error, "WRONGTYPE") != NULL)
-		return MQ_EXIT_WRONGTYPE;
-	if (strstr(error, "OOM command not allowed") != NULL)
-		return MQ_EXIT_AGAIN;
-	return MQ_EXIT_UNAVAILABLE;
+	return status_in_script(error);
 }
 
 static void
@@ -155,6 +165,20 @@ mq_redis_reply(struct mq_redis *r)
 		return NULL;
 	}
 	return reply;
+}
+
+int
+mq_redis_reply_so_far(struct mq_redis *r, bool readable, redisReply **reply)
+{
+	void *p = NULL;
+
+	if ((readable && redisBufferRead(r->context) != REDIS_OK) ||
+	    redisGetReplyFromReader(r->context, &p) != REDIS_OK) {
+		lost(r);
+		return -1;
+	}
+	*reply = p;
+	return 0;
 }
 
 static bool

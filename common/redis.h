@@ -45,6 +45,14 @@ int mq_redis_send_eval(struct mq_redis *, const struct mq_command *);
 redisReply *mq_redis_reply(struct mq_redis *);
 
 /*
+ * For a caller that must not be held up by a silent server: waits for nothing
+ * but the socket, context->fd, which must be readable or have a reply in hand
+ * already.  *reply is the next reply, or NULL when it has not come whole yet.
+ * Returns 0, or -1 when the connection is lost.
+ */
+int mq_redis_reply_so_far(struct mq_redis *, bool readable, redisReply **reply);
+
+/*
  * Sends one command and waits for its reply.  Loads a script that the server
  * does not know and waits (at most a minute) for a server that is loading
  * its data.  NULL when the connection is lost or the reply is an error, with

@@ -1,6 +1,7 @@
 #include "server.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -36,6 +37,7 @@ url_from_file(const char *path, char **url, char *error, size_t error_size)
 {
 	char line[LINE_SIZE];
 	const char *at;
+	bool failed;
 	FILE *f = fopen(path, "re");
 
 	if (f == NULL) {
@@ -54,8 +56,12 @@ url_from_file(const char *path, char **url, char *error, size_t error_size)
 		*url = mq_xstrdup(at + 7);
 		strip(*url);
 	}
+	/* A directory opens like a file. */
+	failed = ferror(f);
+	if (failed)
+		snprintf(error, error_size, "%s: %s", path, strerror(errno));
 	fclose(f);
-	return 0;
+	return failed ? MQ_EXIT_CONFIG : 0;
 }
 
 static char *

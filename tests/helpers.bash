@@ -12,6 +12,8 @@
 #   script NAME [INTERP]  an executable script $T/NAME, its text on stdin
 #   held Q                what the raw keys hold: "ready delayed unacked rejected"
 #   element Q STATE [N]   the Nth raw message there, and a newline
+#   heartbeat             waits for the next heartbeat of the only connection,
+#                         about a second
 #   header NAME           the value of a header of the element on stdin, as JSON
 #                         has it between the quotes
 #
@@ -166,6 +168,17 @@ held_is() {
 	[ "$(held "$1")" = "$2" ]
 }
 
+heartbeat() {
+	local key
+	key=rmq::connection::$(connections)::heartbeat
+	redis expire "$key" 30 >/dev/null
+	eventually 5 ttl_above 30 "$key"
+}
+
+ttl_above() {
+	(($(redis ttl "$2") > $1))
+}
+
 # element QUEUE STATE [INDEX]: -1 is the next one of a list.
 element() {
 	case $2 in
@@ -198,5 +211,6 @@ common_teardown() {
 	for j in $(jobs -p); do
 		kill -KILL "$j" 2>/dev/null || true
 	done
+	wait 2>/dev/null || true
 	rm -rf "$T"
 }

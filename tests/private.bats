@@ -127,6 +127,11 @@ consumes() {
 	consumes 20
 }
 
+# accepted N: the publisher in the background got so far, or has ended.
+accepted() {
+	[ "$(wc -l <"$STATE/accepted")" -ge "$1" ] || gone "$publisher"
+}
+
 @test "private: no accepted message is lost however often the server dies" {
 	local publisher i
 
@@ -138,11 +143,12 @@ consumes() {
 	done 2>/dev/null 3>&- &
 	publisher=$!
 	for i in $(seq 10); do
-		sleep 0.05
+		eventually 30 accepted $((i * 4))
 		kill -KILL "$(server_pid 2>/dev/null)" 2>/dev/null || true
 	done
 	wait "$publisher"
-	assert [ -s "$STATE/accepted" ]
+	assert [ "$(starts)" -gt 5 ]
+	assert [ "$(wc -l <"$STATE/accepted")" -ge 40 ]
 	run_mq 0 mq-consume --drain jobs
 	sort <<<"$output" >"$STATE/consumed"
 	run comm -23 <(sort "$STATE/accepted") "$STATE/consumed"

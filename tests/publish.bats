@@ -52,23 +52,23 @@ delayed_is() {
 	[ "$(delayed "$1")" = "$2" ]
 }
 
-# element Q [INDEX]: its bytes; by default those of the oldest.
-element() {
+# raw_element Q [INDEX]: its bytes; by default those of the oldest.
+raw_element() {
 	redis --raw lindex "$(key "$1")" "${2:--1}" | head -c -1
 }
 
 payload() {
-	element "$@" | tail -n +2
+	raw_element "$@" | tail -n +2
 }
 
 # The JSON of its header.
-header() {
-	element "$@" | head -n 1 | tail -c +6
+header_json() {
+	raw_element "$@" | head -n 1 | tail -c +6
 }
 
 # The user's headers in a form that does not depend on their order.
 headers() {
-	header "$@" | python3 -c 'import json, sys
+	header_json "$@" | python3 -c 'import json, sys
 h = json.load(sys.stdin)
 del h["Mq-Id"]
 print(json.dumps(h, sort_keys=True, ensure_ascii=False))'
@@ -129,7 +129,13 @@ close_feed() {
 
 # The numbers of the last line on stderr.
 accepted() {
-	sed -nE '$s/^mq-publish: ([0-9]+) messages accepted.*/\1/p' "$@"
+	sed -nE '$s/^mq-publish: ([0-9]+) messages? accepted.*/\1/p' \
+		"$T/err"
+}
+
+# And how many more it may have been.
+unsure() {
+	sed -nE '$s/.* up to ([0-9]+) more$/\1/p;$s/.* accepted$/0/p' "$T/err"
 }
 
 one_line() {
@@ -179,7 +185,10 @@ without_sanitizer() {
 }
 
 @test "publish: a closed stdin is an error, not an empty message" {
-	run_mq 74 mq-publish jobs <&-
+	# shellcheck disable=SC2016
+	run --separate-stderr sh -c 'timeout 5 "$1" jobs <&-' - \
+		"$BUILD/mq-publish"
+	assert_equal "$status" 74
 	assert_regex "$stderr" 'standard input: '
 	assert_equal "$(count jobs)" 0
 }
@@ -189,17 +198,17 @@ without_sanitizer() {
 	assert_regex "$output" '^[0-9a-z]{10}[A-Za-z0-9]{22}$'
 	printf '\377\000\276\276\112{"Mq-Id":["%s"]}\nsome payload' \
 		"$output" >"$T/want"
-	element jobs | cmp - "$T/want"
+	raw_element jobs | cmp - "$T/want"
 }
 
 @test "publish: --raw is the payload alone" {
 	printf 'some\000payload\n' >"$T/want"
 	run_mq 0 mq-publish --raw jobs <"$T/want"
-	element jobs | cmp - "$T/want"
+	raw_element jobs | cmp - "$T/want"
 	run_mq 0 mq-publish --raw empty </dev/null
 	assert_equal "$(redis strlen "$(key empty)" 2>&1 | head -c 9)" WRONGTYPE
 	assert_equal "$(count empty)" 1
-	assert_equal "$(element empty | wc -c)" 0
+	assert_equal "$(raw_element empty | wc -c)" 0
 }
 
 @test "publish: nothing but ready and rmq::queues is written" {
@@ -226,7 +235,7 @@ without_sanitizer() {
 	run_mq 0 mq-publish whole <"$T/all"
 	payload whole | cmp - "$T/all"
 	run_mq 0 mq-publish --raw raw <"$T/all"
-	element raw | cmp - "$T/all"
+	raw_element raw | cmp - "$T/all"
 	run_mq 0 mq-publish --netstring net \
 		< <(printf '256:' && cat "$T/all" && printf ,)
 	payload net | cmp - "$T/all"
@@ -334,8 +343,8 @@ without_sanitizer() {
 	END
 	assert_equal "${lines[0]}" "$id"
 	assert_regex "${lines[1]}" '^[0-9a-z]{10}[A-Za-z0-9]{22}$'
-	assert_regex "$(header jobs -1)" "\"Mq-Id\":\\[\"$id\"\\]"
-	assert_regex "$(header jobs -2)" "\"Mq-Id\":\\[\"${lines[1]}\"\\]"
+	assert_regex "$(header_json jobs -1)" "\"Mq-Id\":\\[\"$id\"\\]"
+	assert_regex "$(header_json jobs -2)" "\"Mq-Id\":\\[\"${lines[1]}\"\\]"
 }
 
 @test "publish: --jsonl: headers of the command line join the others" {
@@ -350,7 +359,7 @@ without_sanitizer() {
 		{"payload": "y", "headers": {"A": "1"}}
 	END
 	assert_regex "$stderr" 'record 2: .*--raw'
-	assert_equal "$(element jobs)" x
+	assert_equal "$(raw_element jobs)" x
 	assert_equal "$(count jobs)" 1
 }
 
@@ -576,7 +585,7 @@ without_sanitizer() {
 	ended
 	assert [ "$i" -gt 2 ]
 	assert_equal "$status" 0
-	assert_equal "$(accepted "$T/err")" 200000
+	assert_equal "$(accepted)" 200000
 	redis --raw zrange "$(key jobs delayed)" 0 -1 | cut -c 33- |
 		sort -n | cmp - <(seq 200000)
 }
@@ -650,8 +659,11 @@ print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)' "$@"
 		awk -v n="$size" '{print ($1 > n)}')" 1
 	assert [ "$peak" -gt $((size / 1024)) ]
 	assert [ "$peak" -lt $((2 * size / 1024 + 16 * 1024)) ]
+	# From a pipe, its length is not known before.
 	redis flushall >/dev/null
-	peak=$(cat "$T/huge" | peak_of "$BUILD/mq-publish" jobs)
+	size=$((64 * 1024 * 1024))
+	truncate -s "$size" "$T/huge"
+	peak=$(peak_of "$BUILD/mq-publish" jobs < <(cat "$T/huge"))
 	assert [ "$peak" -lt $((2 * size / 1024 + 16 * 1024)) ]
 }
 
@@ -683,8 +695,8 @@ json_lines() {
 @test "publish: a bad netstring ends it; those before are accepted" {
 	local bad
 
-	for bad in x :a, 1a, -1:a, 01:a, ' 1:a,' 1:a 2:a, 1:ab, 5 9:abc \
-		12345678901:a, 9999999999:a, $'\n1:a,'; do
+	for bad in x ':a,' '1a,' '-1:a,' '01:a,' ' 1:a,' 1:a '2:a,' '1:ab,' 5 \
+		9:abc '12345678901:a,' '9999999999:a,' $'\n1:a,'; do
 		bad_record 3 2 --netstring < <(netstrings 2 && printf %s "$bad")
 	done
 	bad_record 1 0 --netstring <<<garbage
@@ -713,11 +725,13 @@ json_lines() {
 	feed --jsonl jobs
 	json_lines 3 >&5
 	eventually 10 count_is jobs 3
-	printf '{"payload": "4"}\nbad\n{"payload": "6"}\n' >&5
+	# It may have ended before the last line.
+	printf '{"payload": "4"}\nbad\n{"payload": "6"}\n' >&5 2>/dev/null ||
+		true
 	ended
 	assert_equal "$status" 65
 	assert_regex "$stderr" 'record 5: '
-	assert_equal "$(accepted "$T/err")" 4
+	assert_equal "$(accepted)" 4
 	assert_equal "$(payloads jobs)" $'1\n2\n3\n4'
 }
 
@@ -740,13 +754,13 @@ json_lines() {
 	server_kill
 	ended
 	assert_equal "$status" 69
-	low=$(accepted "$T/err")
-	high=$(sed -nE 's/.* up to ([0-9]+) more$/\1/p' "$T/err")
+	low=$(accepted)
+	high=$((low + $(unsure)))
 	server_run --appendonly yes --appendfsync always
 	found=$(count jobs)
 	assert [ "$low" -gt 0 ]
 	assert [ "$found" -ge "$low" ]
-	assert [ "$found" -le $((low + ${high:-0})) ]
+	assert [ "$found" -le "$high" ]
 	payloads jobs | cmp - <(seq "$found")
 }
 
@@ -776,7 +790,7 @@ json_lines() {
 	assert_equal "$status" 75
 	assert_regex "$stderr" 'OOM '
 	assert [ "$(count jobs)" -gt 1000 ]
-	assert_equal "$(accepted "$T/err")" "$(count jobs)"
+	assert_equal "$(accepted)" "$(count jobs)"
 	assert_equal "$(wc -l <"$T/out")" "$(count jobs)"
 	redis config set maxmemory 0 >/dev/null
 	payloads jobs >"$T/found"
@@ -795,7 +809,7 @@ json_lines() {
 	ended
 	assert_equal "$status" 75
 	assert [ "$(delayed jobs)" -gt 1000 ]
-	assert_equal "$(accepted "$T/err")" "$(delayed jobs)"
+	assert_equal "$(accepted)" "$(delayed jobs)"
 }
 
 @test "publish: something else under the key: 76" {
@@ -821,7 +835,7 @@ mq-publish: 0 messages accepted$'
 	echo 11 >&5
 	ended
 	assert_equal "$status" 76
-	assert_equal "$(accepted "$T/err")" 10
+	assert_equal "$(accepted)" 10
 }
 
 @test "publish: no permission: 77" {
@@ -874,8 +888,8 @@ mq-publish: 10 messages accepted'
 	done
 }
 
-@test "publish: a signal in the middle of a stream: the count is exact" {
-	local sig
+@test "publish: a signal in the middle of a stream: the count holds" {
+	local sig low found
 
 	for sig in INT TERM; do
 		redis flushall >/dev/null
@@ -887,9 +901,12 @@ mq-publish: 10 messages accepted'
 		kill -"$sig" "$(cat "$T/pid")"
 		ended
 		assert_equal "$(cat "$T/signal")" "$(kill -l "$sig")"
-		assert_equal "$(accepted "$T/err")" "$(count jobs)"
-		assert_equal "$(wc -l <"$T/out")" "$(count jobs)"
-		payloads jobs | cmp - <(seq "$(count jobs)")
+		low=$(accepted)
+		found=$(count jobs)
+		assert [ "$found" -ge "$low" ]
+		assert [ "$found" -le $((low + $(unsure))) ]
+		assert_equal "$(wc -l <"$T/out")" "$low"
+		payloads jobs | cmp - <(seq "$found")
 	done
 }
 
@@ -899,7 +916,7 @@ mq-publish: 10 messages accepted'
 	kill -TERM "$(cat "$T/pid")"
 	ended
 	assert_equal "$(cat "$T/signal")" 15
-	assert_equal "$(accepted "$T/err")" 0
+	assert_equal "$(accepted)" 0
 	assert_equal "$(count jobs)" 0
 }
 
@@ -908,7 +925,7 @@ asleep_with_socket() {
 		find "/proc/$1/fd" -lname 'socket:*' 2>/dev/null | grep -q .
 }
 
-# kill_until_gone SIGNAL PID
+# signal_ends SIGNAL PID: sent again, as long as it is there.
 signal_ends() {
 	kill -"$1" "$2" 2>/dev/null || true
 	gone "$2"
@@ -935,6 +952,8 @@ signal_ends() {
 }
 
 @test "publish: a signal while it waits for the server's answer is not lost" {
+	local low found
+
 	feed_watched -l jobs
 	echo 1 >&5
 	eventually 10 count_is jobs 1
@@ -946,6 +965,10 @@ signal_ends() {
 	eventually 10 test -s "$T/signal"
 	ended
 	assert_equal "$(cat "$T/signal")" 15
+	low=$(accepted)
+	assert [ "$low" -ge 1 ]
+	assert [ $((low + $(unsure))) -eq 2 ]
+	redis client unpause >/dev/null
 }
 
 # A client waits for the end of the pause.
@@ -962,7 +985,7 @@ blocked_client() {
 	assert_equal "$status" 74
 	assert_regex "$(cat "$T/err")" \
 		'standard output: No space left on device'
-	assert_equal "$(accepted "$T/err")" 2
+	assert_equal "$(accepted)" 2
 	assert_equal "$(count jobs)" 2
 }
 
@@ -1068,9 +1091,9 @@ blocked_client() {
 			eval "run --separate-stderr \"\$BUILD/mq-publish\" $args"
 			assert_failure
 			assert [ -n "$stderr" ]
-			run ! grep -q $'[\e\a]' <<<"$stderr"
-			run ! env LC_ALL=C grep -q $'[^\xe0-\xff]\x9b' <<<"$stderr"
-			run ! grep -v '^mq-publish: ' <<<"$stderr"
+			assert_equal "$(LC_ALL=C tr -cd '\001-\011\013-\037\177\233' \
+				<<<"$stderr" | wc -c)" 0
+			assert_equal "$(grep -vc '^mq-publish: ' <<<"$stderr")" 0
 		done
 	done <<-'END'
 		"$bad" x

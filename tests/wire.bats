@@ -30,9 +30,8 @@ write_scripts() {
 	# hold: takes a message, says so, and goes on only when told to.
 	cat >"$T/hold" <<'END'
 #!/bin/sh
-cat >"$T/payload.$$"
-cat "$T/payload.$$" >>"$T/taken"
-echo >>"$T/taken"
+cat >/dev/null
+echo "$MQ_ID" >>"$T/taken"
 until [ -e "$T/go" ]; do sleep 0.02; done
 END
 	chmod +x "$T/hold"
@@ -108,8 +107,8 @@ go_clean() {
 
 # --- looking -----------------------------------------------------------------
 
-# element KEY INDEX: the whole of it; -1 is the oldest.
-element() {
+# item KEY INDEX: the whole of it; -1 is the oldest.
+item() {
 	redis --raw lindex "$1" "$2" | head -c -1
 }
 
@@ -130,7 +129,7 @@ payloads() {
 
 	n=$(redis llen "$1")
 	for ((i = 1; i <= n; i++)); do
-		element "$1" "-$i" >"$T/look"
+		item "$1" "-$i" >"$T/look"
 		payload_of "$T/look" || cat "$T/look"
 		echo
 	done | paste -sd ' '
@@ -142,7 +141,7 @@ headers() {
 
 	n=$(redis llen "$1")
 	for ((i = 1; i <= n; i++)); do
-		element "$1" "-$i" >"$T/look"
+		item "$1" "-$i" >"$T/look"
 		{ header_of "$T/look" || echo '{}'; } | perl -ne \
 			'BEGIN { $n = shift } print /"\Q$n\E":\["(.*?)"\]/ ? $1 : "-"' "$2"
 		echo
@@ -158,7 +157,7 @@ llen_is() {
 }
 
 taken_are() {
-	[ "$(grep -c . "$T/taken")" = "$1" ]
+	[ "$(wc -l <"$T/taken")" = "$1" ]
 }
 
 listed() {
@@ -246,7 +245,7 @@ ordered() {
 		run_mq 0 mq-consume --drain q -- sh -c 'echo ran'
 		assert_output ""
 		assert_equal "$(state q)" "0 0 0 1 0"
-		element "$rejected" 0 | cmp - "$T/sent"
+		item "$rejected" 0 | cmp - "$T/sent"
 	done
 }
 
@@ -282,9 +281,9 @@ ordered() {
 	stop_mq
 	assert_equal "$(redis llen "$ready")" 2
 	printf 'x\x00y' >"$T/want"
-	element "$ready" -1 | cmp - "$T/want"
+	item "$ready" -1 | cmp - "$T/want"
 	printf 'second' >"$T/want"
-	element "$ready" -2 | cmp - "$T/want"
+	item "$ready" -2 | cmp - "$T/want"
 }
 
 # --- we publish, Go consumes --------------------------------------------------
@@ -346,7 +345,7 @@ END
 	run_mq 0 mq-publish -i -H 'X-A: 1' q body
 	id=$output
 	run_mq 0 mq-consume -n 1 q -- sh -c 'exit 3'
-	element "$rejected" 0 >"$T/element"
+	item "$rejected" 0 >"$T/element"
 	assert_equal "$(payload_of "$T/element")" body
 	assert_equal "$(headers "$rejected" Mq-Id)" "$id"
 	assert_equal "$(headers "$rejected" X-A)" 1
@@ -444,6 +443,7 @@ END
 	start_mq mq-consume -j 1 --prefetch 3 q other -- "$T/hold"
 	eventually 10 taken_are 1
 	eventually 10 llen_is "$ready" 1
+	c=$(connections)
 	monitor
 	kill -TERM "$pid"
 	# What was not started is back in front at once.
@@ -455,8 +455,9 @@ END
 	assert_equal "$(keys)" "$(printf '%s\n' "$ready" rmq::queues | sort)"
 	assert_equal "$(payloads "$ready")" "2 3 4 5"
 	# Never listed without a heartbeat.
-	eventually 5 grep -q '::heartbeat"$' "$T/monitor"
-	ordered '"SREM" "rmq::connections"' '"DEL" "rmq::connection::mq-consume-'
+	heartbeat="\"DEL\" \"rmq::connection::$c::heartbeat\""
+	eventually 5 grep -qF "$heartbeat" "$T/monitor"
+	ordered "\"SREM\" \"rmq::connections\" \"$c\"" "$heartbeat"
 }
 
 @test "wire: a live consumer of ours is left alone by Go's cleaner" {
@@ -511,9 +512,9 @@ kill_ours() {
 	assert_output --partial '1 dead connection cleaned up: 3 messages returned'
 	assert_equal "$(redis llen "$ready")" 4
 	for i in 1 2 3; do
-		element "$ready" "-$i" | cmp - "$T/$i"
+		item "$ready" "-$i" | cmp - "$T/$i"
 	done
-	assert_equal "$(element "$ready" -4)" 4
+	assert_equal "$(item "$ready" -4)" 4
 	assert_equal "$(keys)" "$(printf '%s\n' "$ready" rmq::queues | sort)"
 	assert_equal "$(redis smembers rmq::queues | sort | xargs)" "elsewhere q"
 }
@@ -607,7 +608,7 @@ one_consumer_of_ours() {
 	seq 6 | run_mq 0 mq-publish -l q
 	kill_ours 5 -j 2 --prefetch 3
 	for i in 1 2 3 4 5; do
-		element "$(unacked "$c")" "-$i" >"$T/$i"
+		item "$(unacked "$c")" "-$i" >"$T/$i"
 	done
 	run clean_round
 	assert_output --partial \
@@ -617,7 +618,7 @@ one_consumer_of_ours() {
 	assert_equal "$(headers "$ready" Mq-Error | cut -c 1-65)" \
 		"its consumer died while it ran its consumer died while it ran - -"
 	for i in 3 4 5; do
-		element "$ready" "-$i" | cmp - "$T/$i"
+		item "$ready" "-$i" | cmp - "$T/$i"
 	done
 	assert_equal "$(keys)" "$(printf '%s\n' "$ready" rmq::queues | sort)"
 }
@@ -627,7 +628,7 @@ one_consumer_of_ours() {
 	kill_ours 1
 	clean_round
 	assert_equal "$(headers "$ready" Mq-Attempt)" 1
-	element "$ready" 0 >"$T/element"
+	item "$ready" 0 >"$T/element"
 	payload_of "$T/element" >"$T/got"
 	printf 'a\x00b' | cmp - "$T/got"
 	assert_regex "$(headers "$ready" Mq-Id)" '^[0-9a-z]{10}[0-9A-Za-z]{22}$'
@@ -664,12 +665,12 @@ one_consumer_of_ours() {
 	# The pipe is full, and nobody reads.
 	eventually 10 state_is q "0 0 1 0 1"
 	c=$(connections)
-	element "$(unacked "$c")" 0 >"$T/want"
+	item "$(unacked "$c")" 0 >"$T/want"
 	stop_mq KILL
 	exec 7>&-
 	die "$c"
 	clean_round
-	element "$ready" 0 | cmp - "$T/want"
+	item "$ready" 0 | cmp - "$T/want"
 }
 
 @test "wire: --no-clean leaves dead consumers to others" {
@@ -774,9 +775,11 @@ there_and_back() {
 	there_and_back "$T/in"
 }
 
-@test "wire: 64 MiB, there and back" {
+@test "wire: 64 MiB, there and back, in seconds" {
 	head -c 67108864 /dev/urandom >"$T/in"
+	SECONDS=0
 	there_and_back "$T/in"
+	assert [ "$SECONDS" -le 20 ]
 	there_and_back "$T/in" --raw
 }
 

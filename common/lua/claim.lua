@@ -1,12 +1,18 @@
 -- Claim messages: promote what is due, then move up to ARGV[1] of the oldest
 -- ready messages, or about ARGV[2] bytes of them, to the caller's unacked list.
 --
---   KEYS  ready, unacked, delayed
---   reply {milliseconds until the next delayed message is due or -1, element...}
+--   KEYS  ready, unacked, delayed, the connection's heartbeat
+--   reply {milliseconds until the next delayed message is due or -1, element...},
+--         or 0 when the heartbeat is gone: a cleaner may have been there, and
+--         what came into unacked after it would never be found again
 --
 -- A crash before: nothing has happened.  After: each element is in unacked,
 -- where the connection's owner, or a cleaner once its heartbeat is gone,
 -- finds it.  A promoted message is in ready.
+
+if redis.call('EXISTS', KEYS[4]) == 0 then
+  return 0
+end
 
 -- A write that needs no memory.  After it, Redis lets the rest pass even when
 -- memory is full: claiming and acking is what makes room again.

@@ -42,6 +42,14 @@ stop_consumer(void)
 	}
 }
 
+static void
+on_signal(int sig)
+{
+	(void)sig;
+	kill(consumer, SIGTERM);
+	_exit(1);
+}
+
 static int64_t
 now_ns(void)
 {
@@ -98,8 +106,8 @@ pick_up(redisContext *redis, const char *key, int fd)
 	pushed = now_ns();
 	reply = redisCommand(redis, "LPUSH %s x", key);
 	if (reply == NULL || reply->type != REDIS_REPLY_INTEGER)
-		errx(1, "LPUSH: %s", reply != NULL ? reply->str :
-						     redis->errstr);
+		errx(
+		    1, "LPUSH: %s", reply != NULL ? reply->str : redis->errstr);
 	freeReplyObject(reply);
 	started = read_mark(fd);
 	return started - pushed;
@@ -155,6 +163,8 @@ main(int argc, char *argv[])
 		err(70, "setup");
 	consumer = start(argv + 4, pipe_fds[1]);
 	atexit(stop_consumer);
+	signal(SIGINT, on_signal);
+	signal(SIGTERM, on_signal);
 	for (i = -WARM_UP; i < n; i++) {
 		us = pick_up(redis, argv[2], pipe_fds[0]);
 		them = bare(argv[argc - 1], pipe_fds);

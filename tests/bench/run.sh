@@ -17,6 +17,10 @@ case $MQ_BUILD in
 /*) ;;
 *) MQ_BUILD=$PWD/$MQ_BUILD ;;
 esac
+[ -x "$MQ_BUILD/mq-publish" ] || {
+	echo "bench: $MQ_BUILD has no mq-publish" >&2
+	exit 1
+}
 unset MQ_PASSWORD_FILE REDISCLI_AUTH MQ_LAYOUT
 export LC_ALL=C
 PATH=$MQ_BUILD:$PATH
@@ -203,7 +207,7 @@ bench_publish() {
 looped() {
 	flush
 	timed "$1" sh -c "i=0; while [ \$i -lt $singles ]; do
-		i=\$((i + 1)); $2; done"
+		i=\$((i + 1)); $2 || exit 1; done"
 	expect $singles "$key"
 }
 
@@ -272,13 +276,15 @@ pickup_round() {
 
 bench_pickup() {
 	rounds pickup_round
-	for p in 1 2; do
-		# shellcheck disable=SC2046 # two words
-		set -- $(awk -v p=$p '{print $p / $(p + 2)}' "$D/pickup" | middle)
-		row "latency, push to start" \
-			"idle mq-consume, p$([ $p = 1 ] && echo 50 || echo 99)" \
-			"bare posix_spawn" "$1" "" "$2" "-"
-	done
+	percentile 1 "latency, push to start" "idle mq-consume, p50"
+	percentile 2 "" "idle mq-consume, p99"
+}
+
+# percentile COLUMN WHAT OURS
+percentile() {
+	# shellcheck disable=SC2046 # two words: the median and the range
+	set -- "$2" "$3" $(awk -v p="$1" '{print $p / $(p + 2)}' "$D/pickup" | middle)
+	row "$1" "$2" "posix_spawn to start" "$3" "" "$4" "-"
 }
 
 # --- memory -------------------------------------------------------------------

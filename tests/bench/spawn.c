@@ -40,8 +40,8 @@ main(int argc, char *argv[])
 			reap();
 		else
 			running++;
-		error = posix_spawn(&pid, argv[3], NULL, NULL, argv + 3,
-		    environ);
+		error =
+		    posix_spawn(&pid, argv[3], NULL, NULL, argv + 3, environ);
 		if (error != 0)
 			errx(70, "%s: %s", argv[3], strerror(error));
 	}

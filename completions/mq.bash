@@ -1,0 +1,286 @@
+# Bash completion for mq-publish, mq-consume and mq-stats.  It needs nothing
+# but bash 4; it asks a server for the names of queues only if one is set up,
+# and never starts the private one.
+
+# The words up to the cursor into words[], the last one of them also into
+# cur: in COMP_WORDS, bash has torn them apart at ':' and '='.
+_mq_words() {
+	local line=${COMP_LINE-${COMP_WORDS[*]}} word rest i
+	line=${line:0:${COMP_POINT:-${#line}}}
+	words=()
+	for ((i = 0; i <= COMP_CWORD; i++)); do
+		word=${COMP_WORDS[i]}
+		rest=${line#"${line%%[![:space:]]*}"}
+		# The cursor may stand inside the word.
+		((i < COMP_CWORD)) || word=${word:0:${#rest}}
+		if ((i > 0)) && [[ $rest == "$line" ]]; then
+			words[${#words[@]} - 1]+=$word
+		else
+			words+=("$word")
+		fi
+		line=${rest#"$word"}
+	done
+	cur=${words[${#words[@]} - 1]}
+}
+
+# Whether the option (with its dashes) takes an argument.
+_mq_takes_argument() {
+	case $tool:$1 in
+	*:-u | *:--url) ;;
+	mq-publish:-[dHP] | mq-publish:--delay | mq-publish:--at | \
+		mq-publish:--header | mq-publish:--param) ;;
+	mq-consume:-[jn] | mq-consume:--slots | mq-consume:--prefetch | \
+		mq-consume:--limit | mq-consume:--idle | mq-consume:--timeout | \
+		mq-consume:--attempts | mq-consume:--backoff | \
+		mq-consume:--grace | mq-consume:--tag | \
+		mq-consume:--log-dir | mq-consume:--work-dir) ;;
+	*) return 1 ;;
+	esac
+}
+
+_mq_options() {
+	echo -u --url -q --quiet -v --verbose -h --help -V --version
+	case $tool in
+	mq-publish)
+		echo -l --lines -0 --null --netstring --jsonl -i --ids \
+			-d --delay --at -H --header -P --param --raw
+		;;
+	mq-consume)
+		echo -l --lines -0 --null --netstring --jsonl -j --slots \
+			--prefetch -n --limit --drain --idle --timeout \
+			--attempts --backoff --strict --grace --tag \
+			--log-dir --work-dir --no-clean
+		;;
+	esac
+}
+
+# Goes through the words before the last one.  Sets option, if the last word
+# is its argument; operands[]; url, if one was given; behind, the number of
+# words behind "--".
+_mq_parse() {
+	local i word last=$((${#words[@]} - 1))
+	option='' url='' behind=-1
+	operands=()
+	for ((i = 1; i < last; i++)); do
+		word=${words[i]}
+		if ((behind >= 0)); then
+			behind=$((behind + 1))
+			[[ $tool == mq-consume ]] || operands+=("$word")
+			continue
+		fi
+		option=
+		case $word in
+		--) behind=0 ;;
+		--url=*) url=${word#*=} ;;
+		--*=*) ;;
+		--*) option=$word ;;
+		-?*) _mq_cluster "${word#-}" ;;
+		*) operands+=("$word") ;;
+		esac
+		[[ -n $option ]] || continue
+		if ! _mq_takes_argument "$option"; then
+			option=
+		elif ((i + 1 < last)); then
+			i=$((i + 1))
+			case $option in
+			-u | --url) url=${words[i]} ;;
+			esac
+			option=
+		fi
+	done
+}
+
+# Short options in one word.  The argument of one may follow in it.
+_mq_cluster() {
+	local letters=$1
+	while [[ -n $letters ]]; do
+		option=-${letters:0:1}
+		letters=${letters:1}
+		if _mq_takes_argument "$option"; then
+			[[ -n $letters ]] || return
+			[[ $option != -u ]] || url=$letters
+			break
+		fi
+	done
+	option=
+}
+
+# Whether the private server in a directory listens.  Its socket may be a left
+# over one, and to ask through a tool would start the server.
+_mq_private_listens() {
+	local dir=$1 sockets
+	if [[ -z $dir && ${XDG_STATE_HOME-} == /* ]]; then
+		dir=$XDG_STATE_HOME/mq
+	elif [[ -z $dir ]]; then
+		dir=${HOME-}/.local/state/mq
+	fi
+	while [[ $dir == */ && $dir != / ]]; do
+		dir=${dir%/}
+	done
+	[[ -S $dir/redis.sock && -r /proc/net/unix ]] || return 1
+	[[ $dir == /* ]] || dir=$(cd -- "$dir" && pwd -P) || return 1
+	# Not line by line: the table changes while it is read.
+	sockets=$(</proc/net/unix)$'\n'
+	[[ $sockets == *" $dir/redis.sock"$'\n'* ]]
+}
+
+# Whether there is a server to ask.  The same order as in mq(7).
+_mq_server() {
+	local where=${url:-${MQ_URL-}} file line config=${XDG_CONFIG_HOME-}
+	[[ $config == /* ]] || config=${HOME-}/.config
+	for file in "$config/mq/env" /etc/mq/env; do
+		[[ -z $where && -r $file ]] || continue
+		while IFS= read -r line || [[ -n $line ]]; do
+			line=${line#"${line%%[![:blank:]]*}"}
+			line=${line#export }
+			[[ $line == MQ_URL=* ]] || continue
+			where=${line#MQ_URL=}
+			where=${where%"${where##*[![:space:]]}"}
+			where=${where#[\'\"]}
+			where=${where%[\'\"]}
+		done <"$file"
+	done
+	: "${where:=private:}"
+	[[ $where != private:* ]] || _mq_private_listens "${where#private:}"
+}
+
+# The names of the queues, one a line.
+_mq_queues() {
+	local line row='^(.*[^ ])( +[0-9]+){5}$' limit=()
+	_mq_server || return
+	! type -P timeout >/dev/null || limit=(timeout 2)
+	"${limit[@]}" "$tool_path" ${url:+-u "$url"} 2>/dev/null </dev/null |
+		while IFS= read -r line; do
+			# A backslash: a name that is not shown as it is.
+			[[ $line =~ $row && $line != *\\* ]] || continue
+			printf '%s\n' "${BASH_REMATCH[1]}"
+		done
+}
+
+# Adds the lines of stdin that begin with cur.
+_mq_add_lines() {
+	local line plain=$cur quote=1
+	case $cur in
+	[\'\"]*) plain=${cur:1} quote= ;;
+	*\\*) plain=${cur//\\/} ;;
+	esac
+	while IFS= read -r line; do
+		[[ $line == "$plain"* ]] || continue
+		[[ -z $quote ]] || printf -v line %q "$line"
+		COMPREPLY+=("$line")
+	done
+}
+
+_mq_add_words() {
+	local word IFS=$' \t\n'
+	while IFS= read -r word; do
+		COMPREPLY+=("$word")
+	done < <(compgen -W "$*" -- "$cur")
+}
+
+# -f, -d or -c: files, directories or commands.
+_mq_add_files() {
+	local file
+	[[ $1 == -c ]] || compopt -o filenames 2>/dev/null
+	while IFS= read -r file; do
+		COMPREPLY+=("$file")
+	done < <(compgen "$1" -- "$cur" | sort -u)
+}
+
+_mq_nospace() {
+	compopt -o nospace 2>/dev/null
+}
+
+_mq_add_argument() {
+	local word
+	case $1 in
+	-u | --url)
+		_mq_nospace
+		if [[ $cur == unix:///* ]]; then
+			while IFS= read -r word; do
+				[[ ! -d $word ]] || word=$word/
+				COMPREPLY+=("unix://$word")
+			done < <(compgen -f -- "${cur#unix://}")
+		else
+			_mq_add_words redis:// unix:/// private:
+		fi
+		;;
+	-d | --delay | --idle | --timeout | --grace)
+		# A number has been typed: which unit?
+		[[ ! $cur =~ ^[0-9.]+$ ]] ||
+			_mq_add_words "$cur"ms "$cur"s "$cur"m "$cur"h "$cur"d
+		;;
+	-P | --param)
+		_mq_nospace
+		_mq_add_words 1= 2= 3= 4=
+		;;
+	--backoff) _mq_add_words 1s..10m ;;
+	-j | --slots) _mq_add_words "$(nproc 2>/dev/null)" ;;
+	--log-dir | --work-dir) _mq_add_files -d ;;
+	esac
+}
+
+_mq_add_queues() {
+	local name taken
+	# Behind its queue, mq-publish takes payloads.
+	[[ $tool != mq-publish ]] || ((${#operands[@]} == 0)) || return
+	while IFS= read -r name; do
+		for taken in "${operands[@]}"; do
+			[[ $name != "${taken//\\/}" ]] || continue 2
+		done
+		printf '%s\n' "$name"
+	done < <(_mq_queues)
+}
+
+# The command of mq-consume and its arguments.
+_mq_add_command() {
+	if ((behind == 0)) && [[ $cur != */* ]]; then
+		_mq_add_files -c
+	else
+		_mq_add_files -f
+	fi
+}
+
+# What bash replaces is only what follows the last ':' or '='.
+_mq_cut_replies() {
+	local breaks='' before i
+	[[ ${COMP_WORDBREAKS-} != *:* ]] || breaks=:
+	[[ ${COMP_WORDBREAKS-} != *=* ]] || breaks+='='
+	[[ -n $breaks && $1 == *["$breaks"]* ]] || return
+	before=${1%"${1##*["$breaks"]}"}
+	for i in "${!COMPREPLY[@]}"; do
+		COMPREPLY[i]=${COMPREPLY[i]#"$before"}
+	done
+}
+
+_mq() {
+	local tool=${1##*/} tool_path words cur option url behind operands
+	local whole prefix='' i
+	COMPREPLY=()
+	_mq_words
+	_mq_parse
+	# The mq-stats that stands beside the tool, if a path was typed.
+	tool_path=mq-stats
+	[[ $1 != */* ]] || tool_path=${1%/*}/mq-stats
+	whole=$cur
+	if [[ $behind == -1 && -z $option && $cur == --*=* ]]; then
+		option=${cur%%=*}
+		prefix=$option=
+		cur=${cur#*=}
+	fi
+	if [[ -n $option ]]; then
+		_mq_add_argument "$option"
+	elif ((behind >= 0)) && [[ $tool == mq-consume ]]; then
+		_mq_add_command
+	elif ((behind < 0)) && [[ $cur == -* ]]; then
+		_mq_add_words "$(_mq_options)"
+	else
+		_mq_add_lines < <(_mq_add_queues)
+	fi
+	for i in "${!COMPREPLY[@]}"; do
+		COMPREPLY[i]=$prefix${COMPREPLY[i]}
+	done
+	_mq_cut_replies "$whole"
+}
+
+complete -F _mq mq-publish mq-consume mq-stats

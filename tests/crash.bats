@@ -1,0 +1,708 @@
+#!/usr/bin/env bats
+# Crashes: of the consumer, of the server, of the connection between them, at
+# any moment.  What was accepted is processed, and what runs twice is bounded
+# by what was in flight.
+#
+# SEED=N repeats a run's random moments as far as that is possible.
+
+# run_mq sets output and stderr; T and D are of helpers.bash.
+# shellcheck disable=SC2030,SC2031,SC2154
+
+load helpers
+
+setup_file() {
+	server_start
+	FILE_D=$D
+	export FILE_D
+}
+
+teardown_file() {
+	server_stop
+}
+
+setup() {
+	common_setup
+	ready='rmq::queue::[q]::ready'
+	rejected='rmq::queue::[q]::rejected'
+	seed=${SEED:-$$}
+	echo "seed $seed"
+	RANDOM=$seed
+	touch "$T/results" "$T/taken"
+	write_scripts
+}
+
+teardown() {
+	if [ "$D" != "$FILE_D" ]; then
+		kill -CONT "$(server_pid)" 2>/dev/null || true
+		server_stop
+	fi
+	common_teardown
+}
+
+write_scripts() {
+	# note: one line for each message, in one write.
+	cat >"$T/note" <<'END'
+#!/bin/sh
+read -r x
+echo "$x" >>"$T/results"
+END
+	# hold: says that it has the message, goes on only when told to, and
+	# ends as told.
+	cat >"$T/hold" <<'END'
+#!/bin/sh
+read -r x
+echo $$ >>"$T/taken"
+until [ -e "$T/go" ]; do sleep 0.02; done
+echo "$x" >>"$T/results"
+exit "$(cat "$T/go")"
+END
+	chmod +x "$T/note" "$T/hold"
+}
+
+# A server of this test's own, which can be killed and started again.
+own_server() {
+	D=$(own_dir)
+	server_run "$@"
+}
+
+# --- looking -----------------------------------------------------------------
+
+unacked() {
+	echo "rmq::connection::$1::queue::[q]::unacked"
+}
+
+results() {
+	wc -l <"$T/results"
+}
+
+results_reach() {
+	[ "$(results)" -ge "$1" ]
+}
+
+taken_reach() {
+	[ "$(wc -l <"$T/taken")" -ge "$1" ]
+}
+
+llen_is() {
+	[ "$(redis llen "$1")" = "$2" ]
+}
+
+one_consumer() {
+	[ "$(connections | grep -c .)" = 1 ]
+}
+
+is_live() {
+	[ "$(redis exists "rmq::connection::$1::heartbeat")" = 1 ]
+}
+
+live_connection() {
+	local c
+
+	for c in $(connections); do
+		if is_live "$c"; then
+			echo "$c"
+		fi
+	done
+}
+
+# The one live connection is another than $1.
+has_new_name() {
+	local now
+
+	now=$(live_connection)
+	[ -n "$now" ] && [ "$now" != "$1" ]
+}
+
+# No client but the one that asks.
+no_clients() {
+	[ "$(redis client list | grep -c .)" = 1 ]
+}
+
+proc_state() {
+	[ "$(sed -n 's/^State:[[:space:]]*\(.\).*/\1/p' "/proc/$1/status")" = "$2" ]
+}
+
+# each_once FILE: $T/results has every line of FILE, and no line twice.
+each_once() {
+	sort "$1" >"$T/want"
+	sort "$T/results" >"$T/got"
+	echo "lost: $(comm -23 "$T/want" <(uniq "$T/got") | wc -l)," \
+		"twice: $(uniq -d "$T/got" | wc -l)"
+	cmp "$T/want" "$T/got"
+}
+
+# --- what others do ----------------------------------------------------------
+
+join_and_take() {
+	start_mq mq-consume "$@"
+	eventually 10 taken_reach 1
+	c=$(connections)
+}
+
+stop_consumer() {
+	kill -STOP "$pid"
+	eventually 5 proc_state "$pid" T
+}
+
+# give_away C: C is taken for dead, as after 60 seconds, cleaned by a Go
+# peer's cleaner, and its message is taken by a Go consumer.
+give_away() {
+	redis del "rmq::connection::$1::heartbeat"
+	redis rpoplpush "$(unacked "$1")" "$ready"
+	redis del "$(unacked "$1")"
+	redis del "rmq::connection::$1::queue::[q]::consumers"
+	redis srem "rmq::connection::$1::queues" q
+	redis srem rmq::connections "$1"
+	redis del "rmq::connection::$1::queues"
+}
+
+go_takes() {
+	redis rpoplpush "$ready" "rmq::connection::go-AAAAAA::queue::[q]::unacked"
+}
+
+go_has() {
+	llen_is "rmq::connection::go-AAAAAA::queue::[q]::unacked" "$1"
+}
+
+# --- the consumer dies --------------------------------------------------------
+
+@test "crash: a consumer that is killed again and again loses nothing" {
+	local i goal in_flight=0 total=20000
+
+	seq "$total" | run_mq 0 mq-publish -l q
+	seq "$total" >"$T/all"
+	for i in 1 2 3 4 5 6 7 8; do
+		goal=$(($(results) + RANDOM % 1800 + 1))
+		start_mq mq-consume -j 4 q -- "$T/note"
+		eventually 60 results_reach "$goal"
+		stop_mq KILL
+		eventually 10 no_clients
+		c=$(live_connection)
+		in_flight=$((in_flight + $(redis llen "$(unacked "$c")")))
+		# What expiry does, a minute later.
+		redis del "rmq::connection::$c::heartbeat"
+	done
+	timeout 100 "$BUILD/mq-consume" -j 4 --drain q -- "$T/note" 3>&-
+	echo "$(results) runs, $in_flight were in flight"
+	sort -u "$T/results" | comm -23 <(sort "$T/all") - >"$T/lost"
+	assert_equal "$(wc -l <"$T/lost")" 0
+	assert [ "$(($(results) - total))" -le "$in_flight" ]
+	assert_equal "$(state q)" "0 0 0 0 0"
+	assert_equal "$(redis keys '*')" rmq::queues
+}
+
+@test "crash: the scripts of a killed consumer die with it" {
+	seq 3 | run_mq 0 mq-publish -l q
+	start_mq mq-consume -j 3 q -- "$T/hold"
+	eventually 10 taken_reach 3
+	stop_mq KILL
+	for p in $(cat "$T/taken"); do
+		eventually 5 gone "$p"
+	done
+	assert_equal "$(results)" 0
+}
+
+@test "crash: a script killed by SIGKILL rejects its message, and it alone" {
+	seq 9 | run_mq 0 mq-publish -l q
+	cat >"$T/die" <<'END'
+#!/bin/sh
+read -r x
+[ "$x" != 5 ] || kill -KILL $$
+echo "$x" >>"$T/results"
+END
+	chmod +x "$T/die"
+	run_mq 0 mq-consume -j 2 --drain q -- "$T/die"
+	assert_regex "$stderr" 'rejected: killed by SIGKILL'
+	assert_equal "$(state q)" "0 0 0 1 0"
+	assert_regex "$(redis lindex "$rejected" 0)" \
+		'"Mq-Error":\["killed by SIGKILL"\]'
+	seq 9 | grep -v 5 >"$T/all"
+	each_once "$T/all"
+}
+
+# --- the server dies ----------------------------------------------------------
+
+# Publishes batches until told to stop; what was accepted is in $T/accepted.
+publish_on() {
+	local b=0 n
+
+	while [ ! -e "$T/stop" ]; do
+		# Not too far ahead.
+		results_reach "$(($(wc -l <"$T/accepted") - 200))" || continue
+		b=$((b + 1))
+		seq "$((b * 20 - 19))" "$((b * 20))" >"$T/batch"
+		if "$BUILD/mq-publish" -l q <"$T/batch" 2>"$T/said"; then
+			n=20
+		else
+			n=$(sed -n 's/^mq-publish: \([0-9]*\) messages acc.*/\1/p' \
+				"$T/said")
+		fi
+		head -n "${n:-0}" "$T/batch" >>"$T/accepted"
+	done
+}
+
+accepted_reach() {
+	[ "$(wc -l <"$T/accepted")" -ge "$1" ]
+}
+
+@test "crash: a server that is killed again and again loses nothing accepted" {
+	local i publisher options=(--appendonly yes --appendfsync always)
+
+	own_server "${options[@]}"
+	touch "$T/accepted"
+	start_mq mq-consume -j 2 q -- "$T/note"
+	eventually 10 one_consumer
+	c=$(connections)
+	publish_on 3>&- &
+	publisher=$!
+	for i in 1 2 3 4 5 6; do
+		eventually 30 accepted_reach \
+			"$(($(wc -l <"$T/accepted") + RANDOM % 300 + 1))"
+		eventually 30 results_reach "$(($(results) + RANDOM % 100 + 1))"
+		server_kill
+		server_run "${options[@]}"
+	done
+	eventually 30 accepted_reach "$(($(wc -l <"$T/accepted") + 100))"
+	touch "$T/stop"
+	wait "$publisher"
+	eventually 60 state_is q "0 0 0 0 1"
+	cat "$T/err"
+	echo "$(wc -l <"$T/accepted") accepted, $(results) runs"
+	sort "$T/accepted" >"$T/want"
+	assert_equal "$(sort -u "$T/results" | comm -23 "$T/want" - | wc -l)" 0
+	# The consumer lived on, so nothing had to run twice.
+	assert_equal "$(sort "$T/results" | uniq -d | wc -l)" 0
+	# It kept its name: its lease held.
+	assert_equal "$(connections)" "$c"
+	stop_mq
+	assert_equal "$status" 143
+}
+
+@test "crash: a server that comes back empty is joined anew" {
+	own_server
+	start_mq mq-consume -v q -- "$T/note"
+	eventually 10 one_consumer
+	c=$(connections)
+	run_mq 0 mq-publish q before
+	eventually 10 results_reach 1
+	server_kill
+	server_run
+	eventually 20 has_new_name "$c"
+	run_mq 0 mq-publish q after
+	eventually 10 results_reach 2
+	assert_equal "$(tail -n 1 "$T/results")" after
+	eventually 10 state_is q "0 0 0 0 1"
+	grep -q 'lease lost' "$T/err"
+	stop_mq
+	assert_equal "$(redis keys '*')" rmq::queues
+}
+
+@test "crash: a script whose message vanished with the server is stopped" {
+	own_server
+	run_mq 0 mq-publish q body
+	join_and_take -v q -- "$T/hold"
+	server_kill
+	server_run
+	eventually 20 has_new_name "$c"
+	eventually 5 gone "$(cat "$T/taken")"
+	assert_equal "$(results)" 0
+	assert_equal "$(state q)" "0 0 0 0 1"
+	stop_mq
+	grep -q ' 0 done, .* 1 leases lost' "$T/err"
+}
+
+@test "crash: data that vanishes under a consumer does not take later messages" {
+	start_mq mq-consume q -- "$T/hold"
+	eventually 10 one_consumer
+	c=$(connections)
+	printf 'flushall\nlpush %s later\n' "$ready" | redis
+	eventually 10 has_new_name "$c"
+	echo 0 >"$T/go"
+	eventually 10 results_reach 1
+	eventually 10 state_is q "0 0 0 0 1"
+	assert_equal "$(cat "$T/results")" later
+	assert_equal "$(redis keys '*unacked')" ""
+}
+
+@test "crash: the private server is brought back, and the work goes on" {
+	unset MQ_URL
+	export XDG_STATE_HOME=$T/state XDG_CONFIG_HOME=$T/config
+	D=$T/state/mq
+	seq 20 | run_mq 0 mq-publish -l q
+	start_mq mq-consume -n 100 q -- "$T/note"
+	for goal in 20 60; do
+		eventually 20 results_reach "$goal"
+		c=$(connections)
+		server_kill
+		seq "$((goal + 1))" "$((goal + 40))" >"$T/more"
+		# Nobody else starts it.
+		eventually 20 server_answers
+		eventually 20 is_live "$c"
+		run_mq 0 mq-publish -l q <"$T/more"
+	done
+	wait "$pid"
+	seq 100 >"$T/all"
+	each_once "$T/all"
+}
+
+# --- the lease is lost --------------------------------------------------------
+
+@test "crash: a stopped consumer kills the script whose message was given away" {
+	run_mq 0 mq-publish q body
+	join_and_take -v q -- "$T/hold"
+	stop_consumer
+	give_away "$c"
+	go_takes
+	kill -CONT "$pid"
+	eventually 5 grep -q "$c: lease lost" "$T/err"
+	eventually 5 gone "$(cat "$T/taken")"
+	eventually 5 has_new_name "$c"
+	echo 0 >"$T/go"
+	run_mq 0 mq-publish q next
+	eventually 10 results_reach 1
+	eventually 10 state_is q "0 0 0 0 1"
+	assert_equal "$(cat "$T/results")" next
+	assert go_has 1
+	stop_mq
+	grep -q ' 1 done, 0 rejected, .* 0 returned, 1 leases lost' "$T/err"
+	# A Go cleaner does not know this key; it goes by itself.
+	assert_equal "$(redis keys "rmq::connection::$c::*")" \
+		"rmq::connection::$c::info"
+	assert [ "$(redis ttl "rmq::connection::$c::info")" -gt 0 ]
+}
+
+# verdict_is_discarded STATUS: the script ends while its consumer is stopped.
+verdict_is_discarded() {
+	run_mq 0 mq-publish q body
+	join_and_take -v q -- "$T/hold"
+	stop_consumer
+	give_away "$c"
+	go_takes
+	echo "$1" >"$T/go"
+	eventually 5 proc_state "$(cat "$T/taken")" Z
+	kill -CONT "$pid"
+	eventually 5 grep -q 'lease lost' "$T/err"
+	eventually 5 has_new_name "$c"
+	assert go_has 1
+	assert_equal "$(state q)" "0 0 0 0 1"
+	echo 0 >"$T/go"
+	run_mq 0 mq-publish q next
+	eventually 10 results_reach 2
+	stop_mq
+	assert go_has 1
+	assert_equal "$(state q)" "0 0 0 0 0"
+	grep -q ' 1 done, 0 rejected, 0 to be tried again, 0 returned, 1 leases' \
+		"$T/err"
+}
+
+@test "crash: a stopped consumer's ack of a message given away is discarded" {
+	verdict_is_discarded 0
+}
+
+@test "crash: a stopped consumer's reject of a message given away is discarded" {
+	verdict_is_discarded 1
+}
+
+@test "crash: a stopped consumer's retry of a message given away is discarded" {
+	verdict_is_discarded 75
+}
+
+@test "crash: what a consumer claims before it knows of its death is not lost" {
+	start_mq mq-consume -v -j 2 q -- "$T/hold"
+	eventually 10 one_consumer
+	c=$(connections)
+	stop_consumer
+	give_away "$c"
+	seq 5 >"$T/all"
+	run_mq 0 mq-publish -l q <"$T/all"
+	kill -CONT "$pid"
+	eventually 10 has_new_name "$c"
+	echo 0 >"$T/go"
+	eventually 10 results_reach 5
+	eventually 10 state_is q "0 0 0 0 1"
+	# Nothing is where nobody will look for it.
+	assert_equal "$(redis keys '*unacked')" ""
+	each_once "$T/all"
+}
+
+@test "crash: a message given back is not lost by the one that lost it" {
+	# It is ready again, and the first to ask is who has just died.
+	run_mq 0 mq-publish q body
+	join_and_take -v q -- "$T/hold"
+	stop_consumer
+	give_away "$c"
+	echo 0 >"$T/go"
+	eventually 5 proc_state "$(cat "$T/taken")" Z
+	kill -CONT "$pid"
+	eventually 10 results_reach 2
+	eventually 10 state_is q "0 0 0 0 1"
+	eventually 10 has_new_name "$c"
+	assert_equal "$(redis keys '*unacked')" ""
+}
+
+@test "crash: an expired heartbeat is not brought to life again" {
+	start_mq mq-consume q -- "$T/note"
+	eventually 10 one_consumer
+	c=$(connections)
+	redis del "rmq::connection::$c::heartbeat"
+	eventually 5 has_new_name "$c"
+	assert_equal "$(redis exists "rmq::connection::$c::heartbeat")" 0
+	# Its own round of cleaning finds the old name.
+	eventually 10 one_consumer
+	assert_equal "$(redis keys "rmq::connection::$c::*")" ""
+}
+
+# --- the connection breaks ----------------------------------------------------
+
+# client_id FLAG: P the connection that listens, t the one for commands.
+client_id() {
+	redis client list | sed -n "s/^id=\([0-9]*\) .* flags=[^ ]*$1.*/\1/p" |
+		head -n 1
+}
+
+@test "crash: connections cut again and again: nothing lost, nothing twice" {
+	local flag goal cuts=0
+
+	seq 2000 >"$T/all"
+	run_mq 0 mq-publish -l q <"$T/all"
+	start_mq mq-consume -j 4 q -- "$T/note"
+	while [ "$(redis llen "$ready")" -gt 0 ]; do
+		goal=$(($(results) + RANDOM % 150))
+		[ "$goal" -le 1950 ] || break
+		eventually 20 results_reach "$goal"
+		flag=t
+		[ $((RANDOM % 2)) = 0 ] || flag=P
+		if redis client kill id "$(client_id "$flag")" | grep -q 1; then
+			cuts=$((cuts + 1))
+		fi
+	done
+	eventually 60 state_is q "0 0 0 0 1"
+	echo "$cuts cuts"
+	assert [ "$cuts" -ge 5 ]
+	each_once "$T/all"
+}
+
+@test "crash: answers lost on the way: nothing lost, nothing twice" {
+	cat >"$T/proxy" <<'END'
+# Between a client and the server: now and then a request reaches the server,
+# and its answer reaches nobody.
+import os, random, selectors, socket, sys
+server, here, seed, cuts = sys.argv[1:]
+random.seed(int(seed))
+until_cut = 5
+sel = selectors.DefaultSelector()
+listener = socket.socket(socket.AF_UNIX)
+listener.bind(here)
+listener.listen(9)
+sel.register(listener, selectors.EVENT_READ, None)
+
+def drop(s):
+    for x in (s, peer.pop(s, None)):
+        if x is not None:
+            peer.pop(x, None)
+            doomed.discard(x)
+            sel.unregister(x)
+            x.close()
+
+peer, doomed = {}, set()
+while True:
+    for key, _ in sel.select():
+        s = key.fileobj
+        if s is listener:
+            a, _ = listener.accept()
+            b = socket.socket(socket.AF_UNIX)
+            try:
+                b.connect(server)
+            except OSError:
+                a.close()
+                continue
+            peer[a], peer[b] = b, a
+            sel.register(a, selectors.EVENT_READ, 'client')
+            sel.register(b, selectors.EVENT_READ, 'server')
+            continue
+        if s not in peer:
+            continue
+        try:
+            data = s.recv(1 << 16)
+            if data and s in doomed:
+                with open(cuts, 'a') as f:
+                    f.write('cut\n')
+                data = b''
+            if data:
+                peer[s].sendall(data)
+        except OSError:
+            data = b''
+        if not data:
+            drop(s)
+        elif key.data == 'client' and (b'EVAL' in data or b'LREM' in data):
+            until_cut -= 1
+            if until_cut == 0:
+                doomed.add(peer[s])
+                until_cut = random.randint(1, 40)
+END
+	touch "$T/cuts"
+	python3 "$T/proxy" "$D/redis.sock" "$T/proxy.sock" "$seed" "$T/cuts" \
+		3>&- &
+	eventually 10 test -S "$T/proxy.sock"
+	seq 1500 >"$T/all"
+	run_mq 0 mq-publish -l q <"$T/all"
+	start_mq mq-consume -u "unix://$T/proxy.sock" -j 4 --prefetch 2 \
+		q -- "$T/note"
+	eventually 60 state_is q "0 0 0 0 1"
+	echo "$(wc -l <"$T/cuts") cuts"
+	assert [ "$(wc -l <"$T/cuts")" -ge 5 ]
+	each_once "$T/all"
+}
+
+@test "crash: a message claimed for us without our knowledge is found and run" {
+	start_mq mq-consume -j 2 q -- "$T/note"
+	eventually 10 one_consumer
+	c=$(connections)
+	# The claim was carried out, and its answer lost.
+	printf '%s\n' multi "lpush $ready ghost" \
+		"rpoplpush $ready $(unacked "$c")" exec | redis
+	eventually 10 results_reach 1
+	eventually 5 state_is q "0 0 0 0 1"
+	assert_equal "$(cat "$T/results")" ghost
+	assert_equal "$(connections)" "$c"
+}
+
+@test "crash: a busy consumer finds such a message, too" {
+	run_mq 0 mq-publish q body
+	join_and_take -j 1 q -- "$T/hold"
+	printf '%s\n' multi "lpush $ready ghost" \
+		"rpoplpush $ready $(unacked "$c")" exec | redis
+	eventually 12 grep -q 'holds other messages for us' "$T/err"
+	echo 0 >"$T/go"
+	eventually 10 state_is q "0 0 0 0 1"
+	assert_equal "$(cat "$T/results")" $'body\nghost'
+	assert_equal "$(connections)" "$c"
+}
+
+# --- the server is in trouble -------------------------------------------------
+
+@test "crash: SCRIPT FLUSH in the middle" {
+	seq 1000 >"$T/all"
+	head -n 500 "$T/all" | run_mq 0 mq-publish -l q
+	start_mq mq-consume -j 4 q -- "$T/note"
+	for goal in 20 100 150 300 400; do
+		eventually 20 results_reach "$goal"
+		redis script flush
+	done
+	tail -n 500 "$T/all" | run_mq 0 mq-publish --delay 100ms -l q
+	redis script flush
+	eventually 30 results_reach 1000
+	eventually 10 state_is q "0 0 0 0 1"
+	each_once "$T/all"
+}
+
+@test "crash: the server sleeps for two seconds in the middle" {
+	seq 600 >"$T/all"
+	run_mq 0 mq-publish -l q <"$T/all"
+	start_mq mq-consume -j 4 q -- "$T/note"
+	eventually 10 results_reach 200
+	c=$(connections)
+	redis debug sleep 2
+	eventually 30 state_is q "0 0 0 0 1"
+	each_once "$T/all"
+	assert_equal "$(connections)" "$c"
+	run ! grep 'lease lost' "$T/err"
+}
+
+# refused_until SETTING VALUE ERROR BACK: the script's verdict comes when the
+# server takes no writes.
+refused_until() {
+	run_mq 0 mq-publish q body
+	echo 3 >"$T/exit"
+	join_and_take -v q -- "$T/hold"
+	redis config set "$1" "$2"
+	echo 1 >"$T/go"
+	eventually 10 grep -q "$3.*; trying again" "$T/err"
+	assert_equal "$(redis llen "$(unacked "$c")") $(redis llen "$rejected")" \
+		"1 0"
+	redis config set "$1" "$4"
+	eventually 10 state_is q "0 0 0 1 1"
+	# Once, under its old name, and without another run.
+	assert_equal "$(results)" 1
+	assert_equal "$(connections)" "$c"
+	stop_mq
+	grep -q ' 0 done, 1 rejected, .* 0 leases lost' "$T/err"
+}
+
+@test "crash: a reject that finds no memory is tried again" {
+	refused_until maxmemory 1 OOM 0
+}
+
+@test "crash: a reject that finds a server without replicas is tried again" {
+	refused_until min-replicas-to-write 1 NOREPLICAS 0
+}
+
+@test "crash: an ack that is refused is tried again" {
+	run_mq 0 mq-publish q body
+	join_and_take -v q -- "$T/hold"
+	redis config set min-replicas-to-write 1
+	echo 0 >"$T/go"
+	eventually 10 grep -q 'body\|: NOREPLICAS.*; trying again' "$T/err"
+	redis config set min-replicas-to-write 0
+	eventually 10 state_is q "0 0 0 0 1"
+	assert_equal "$(results)" 1
+	stop_mq
+	grep -q ' 1 done, 0 rejected, .* 0 leases lost' "$T/err"
+}
+
+# ends_without_server SECONDS STATUS: it does, and within so long.
+ends_within() {
+	eventually "$1" proc_gone_or_zombie "$pid"
+	status=0
+	wait "$pid" || status=$?
+}
+
+proc_gone_or_zombie() {
+	[ ! -e "/proc/$1" ] || proc_state "$1" Z
+}
+
+@test "crash: TERM while the server does not answer: it ends, and says so" {
+	own_server
+	seq 2 | run_mq 0 mq-publish -l q
+	start_mq mq-consume -j 2 --grace 1s q -- "$T/hold"
+	eventually 10 taken_reach 2
+	c=$(connections)
+	kill -STOP "$(server_pid)"
+	kill -TERM "$pid"
+	ends_within 13
+	assert_equal "$status" 143
+	grep -q "2 messages could not be settled; they stay unacked at $c" \
+		"$T/err"
+	for p in $(cat "$T/taken"); do
+		assert gone "$p"
+	done
+	kill -CONT "$(server_pid)"
+	eventually 5 no_clients
+	# Given back as its last words, or still held: never gone.
+	read -r r _ u _ <<<"$(state q)"
+	assert_equal "$((r + u))" 2
+}
+
+@test "crash: TERM while the server is gone: it ends, and says so" {
+	own_server
+	seq 2 | run_mq 0 mq-publish -l q
+	start_mq mq-consume -j 1 --prefetch 1 --grace 1s q -- "$T/hold"
+	eventually 10 taken_reach 1
+	eventually 5 state_is q "0 0 2 0 1"
+	server_kill
+	kill -TERM "$pid"
+	ends_within 13
+	assert_equal "$status" 143
+	grep -q '2 messages could not be settled; they stay unacked at ' "$T/err"
+	assert gone "$(cat "$T/taken")"
+}
+
+@test "crash: TERM to an idle consumer while the server does not answer" {
+	own_server
+	start_mq mq-consume --grace 1s q -- "$T/note"
+	eventually 10 one_consumer
+	kill -STOP "$(server_pid)"
+	kill -TERM "$pid"
+	ends_within 12
+	assert_equal "$status" 143
+}
