@@ -194,7 +194,7 @@ on_claimed(void *arg, redisReply *reply)
 	c->due[c->claim_queue] =
 	    due_ms < 0 ? 0 : ev_now(c->loop) + (double)due_ms / 1000;
 	if (c->stop >= STOP_SOON)
-		settle_held(c);
+		stop_give_back(c);
 	else
 		run_held(c);
 	if (all_taken && c->claim_queue + 1 < c->opt->queue_count &&

@@ -95,7 +95,7 @@ link_up(struct consumer *c)
 	c->ever_joined = true;
 	settle_unsent(c);
 	if (c->stop >= STOP_SOON)
-		settle_held(c);
+		stop_give_back(c);
 	else
 		run_held(c);
 	claim_wake(c);

@@ -44,24 +44,22 @@ print_give_up(struct consumer *c)
 	struct message *m, *next;
 
 	ev_io_stop(c->loop, &c->out_io);
-	if (!link_lease_held(c))
-		return;
 	TAILQ_FOREACH_REVERSE_SAFE(m, &c->messages, messages, link, next)
 		if (m->state == STATE_RUNNING || m->state == STATE_HELD)
 			settle(m, MQ_OUTCOME_FRONT, 0);
 }
 
 static void
-failed(struct consumer *c)
+failed(struct consumer *c, int error)
 {
-	if (errno == EPIPE) {
+	ev_io_stop(c->loop, &c->out_io);
+	if (error == EPIPE) {
 		/* The reader has had enough. */
 		stop(c, STOP_SOON, c->exit_status, 0);
 	} else {
-		mq_say("standard output: %s", strerror(errno));
+		mq_say("standard output: %s", strerror(error));
 		stop(c, STOP_SOON, MQ_EXIT_IO, 0);
 	}
-	print_give_up(c);
 }
 
 static void
@@ -77,7 +75,7 @@ on_writable(struct ev_loop *loop, ev_io *w, int events)
 	wrote = write(STDOUT_FILENO, c->out.data + c->out_start, n);
 	if (wrote == -1) {
 		if (errno != EAGAIN && errno != EINTR)
-			failed(c);
+			failed(c, errno);
 		return;
 	}
 	c->out_start += (size_t)wrote;

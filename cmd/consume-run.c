@@ -21,6 +21,8 @@
 
 /* Between the TERM of a timeout, or of a stop, and the KILL. */
 #define KILL_AFTER 5.0
+/* The verbs of a run are read at its end; from then on, as they come. */
+#define LISTEN_AFTER 0.01
 /* Without --prefetch: what the slots were seen to finish in this time. */
 #define AHEAD_S	  0.1
 #define AHEAD_MAX 100
@@ -239,6 +241,7 @@ free_slot(struct slot *s)
 	mq_verbs_end(&s->verbs);
 	ev_io_stop(c->loop, &s->verbs_io);
 	ev_timer_stop(c->loop, &s->timer);
+	ev_timer_stop(c->loop, &s->patience);
 	ev_child_stop(c->loop, &s->child);
 	close(s->verbs_fd);
 	s->m = NULL;
@@ -269,6 +272,7 @@ on_exit_of_script(struct ev_loop *loop, ev_child *w, int events)
 	(void)loop;
 	(void)events;
 	free_slot(s);
+	c->reaped = true;
 	/* Whoever asks for the lease first may find that m is lost. */
 	(void)link_lease_held(c);
 	if (m->lost)
@@ -289,9 +293,22 @@ on_turn(struct ev_loop *loop, ev_prepare *w, int events)
 
 	(void)loop;
 	(void)events;
+	if (!c->reaped)
+		return;
+	c->reaped = false;
 	run_held(c);
 	claim_more(c);
 	stop_check(c);
+}
+
+/* A run that is over by now is not worth the system calls. */
+static void
+on_patience(struct ev_loop *loop, ev_timer *w, int events)
+{
+	struct slot *s = w->data;
+
+	(void)events;
+	ev_io_start(loop, &s->verbs_io);
 }
 
 static void
@@ -322,8 +339,10 @@ watch(struct slot *s)
 	s->child.data = s;
 	s->verbs_io.data = s;
 	s->timer.data = s;
+	ev_timer_init(&s->patience, on_patience, LISTEN_AFTER, 0);
+	s->patience.data = s;
 	ev_child_start(c->loop, &s->child);
-	ev_io_start(c->loop, &s->verbs_io);
+	ev_timer_start(c->loop, &s->patience);
 	if (c->opt->timeout_ms > 0)
 		ev_timer_start(c->loop, &s->timer);
 }

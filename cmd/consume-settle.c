@@ -9,6 +9,14 @@
 #include "consume.h"
 #include "say.h"
 
+/*
+ * While there is more to run, acks wait for each other, so that the server is
+ * not woken up for each of many short runs.  After a crash, so many
+ * are repeated at most.
+ */
+#define COMPANY	  16
+#define COMPANY_S 0.005
+
 static void
 count(struct message *m)
 {
@@ -97,8 +105,29 @@ settle(struct message *m, enum mq_outcome outcome, int64_t delay_ms)
 	m->delay_ms = delay_ms;
 	message_state(m, STATE_SETTLING);
 	stop_active(c);
-	if (c->link == LINK_UP)
+	if (c->link != LINK_UP)
+		return;
+	if (outcome != MQ_OUTCOME_ACK)
 		send_settlement(m);
+	else if (c->held == 0 || c->settling - c->in_flight >= COMPANY)
+		settle_unsent(c);
+	else if (!ev_is_active(&c->settle_timer))
+		ev_timer_again(c->loop, &c->settle_timer);
+}
+
+static void
+on_settle_timer(struct ev_loop *loop, ev_timer *w, int events)
+{
+	(void)loop;
+	(void)events;
+	settle_unsent(w->data);
+}
+
+void
+settle_init(struct consumer *c)
+{
+	ev_timer_init(&c->settle_timer, on_settle_timer, 0, COMPANY_S);
+	c->settle_timer.data = c;
 }
 
 void
@@ -106,9 +135,15 @@ settle_unsent(struct consumer *c)
 {
 	struct message *m, *next;
 
+	ev_timer_stop(c->loop, &c->settle_timer);
 	if (c->link != LINK_UP || c->settling == c->in_flight)
 		return;
 	TAILQ_FOREACH_SAFE(m, &c->messages, link, next)
+		if (m->state == STATE_SETTLING && !m->in_flight &&
+		    m->outcome != MQ_OUTCOME_FRONT)
+			send_settlement(m);
+	/* The oldest last: it then is in front. */
+	TAILQ_FOREACH_REVERSE_SAFE(m, &c->messages, messages, link, next)
 		if (m->state == STATE_SETTLING && !m->in_flight)
 			send_settlement(m);
 }

@@ -73,6 +73,18 @@ on_grace(struct ev_loop *loop, ev_timer *w, int events)
 }
 
 void
+stop_give_back(struct consumer *c)
+{
+	/* A claim under way brings younger ones, which must go back first. */
+	if (c->claiming || c->link != LINK_UP || !link_lease_held(c))
+		return;
+	if (c->opt->command != NULL)
+		settle_held(c);
+	else
+		print_give_up(c);
+}
+
+void
 stop(struct consumer *c, enum stop_level level, int status, int sig)
 {
 	if (level <= c->stop)
@@ -83,16 +95,13 @@ stop(struct consumer *c, enum stop_level level, int status, int sig)
 		c->exit_signal = sig;
 	}
 	if (level == STOP_SOON) {
-		if (c->link == LINK_UP && link_lease_held(c))
-			settle_held(c);
+		stop_give_back(c);
 		set_grace_timer(c, (double)c->opt->grace_ms / 1000);
 	} else if (level == STOP_NOW) {
 		c->killed = true;
 		run_kill(c, SIGKILL);
 		set_grace_timer(c, KILL_AFTER);
 	}
-	if (level >= STOP_SOON && c->opt->command == NULL)
-		print_give_up(c);
 }
 
 static void

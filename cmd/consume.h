@@ -94,7 +94,8 @@ struct slot {
 	bool ended; /* we killed it to stop: give its message back */
 	ev_child child;
 	ev_io verbs_io;
-	ev_timer timer; /* --timeout, then the KILL after the TERM */
+	ev_timer patience; /* until its verbs are watched */
+	ev_timer timer;	   /* --timeout, then the KILL after the TERM */
 	struct mq_verbs verbs;
 };
 
@@ -162,6 +163,8 @@ struct consumer {
 	ev_timer due_timer;
 	unsigned long moves; /* claims and settlements answered so far */
 
+	ev_timer settle_timer; /* for settlements that wait for company */
+
 	struct messages messages; /* in the order of their claims */
 	int held, running, settling, in_flight;
 	long started;
@@ -169,6 +172,7 @@ struct consumer {
 	/* consume-run.c */
 	struct slot *slots;
 	ev_prepare pump; /* starts runs, once per turn of the loop */
+	bool reaped;	 /* a run has ended since its last turn */
 	double run_s;	 /* smoothed duration of a run; 0: unknown */
 	double last_end; /* loop time when a slot became free last */
 	bool starved;	 /* no process could be started: wait for a tick */
@@ -269,8 +273,9 @@ void print_give_up(struct consumer *);
 
 /* --- consume-settle.c --- */
 void settle(struct message *, enum mq_outcome, int64_t delay_ms);
-/* Sends again what the server has not confirmed. */
+/* Sends what the server has not been told, or has not confirmed. */
 void settle_unsent(struct consumer *);
+void settle_init(struct consumer *);
 /* Gives all messages that have not been started back. */
 void settle_held(struct consumer *);
 /* Compares one queue's messages with what the server holds for us. */
@@ -282,6 +287,8 @@ void settle_lost(struct consumer *);
 void stop_init(struct consumer *);
 /* Stops with this exit status, or by this signal (0: none). */
 void stop(struct consumer *, enum stop_level, int status, int sig);
+/* Stopping: gives back what has not been started, as soon as that can be. */
+void stop_give_back(struct consumer *);
 /* Leaves when there is nothing more to do; to be called when that may be. */
 void stop_check(struct consumer *);
 /* A message came or went. */

@@ -284,6 +284,7 @@ static void
 consume(struct consumer *c)
 {
 	claim_init(c);
+	settle_init(c);
 	run_init(c);
 	print_init(c);
 	stop_init(c);

@@ -9,10 +9,7 @@ static const char digits36[] = "0123456789abcdefghijklmnopqrstuvwxyz";
 static const char alphabet[] =
     "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
 
-/*
- * 248 is the greatest multiple of 62 that fits a byte; without dropping the
- * bytes above, the first eight letters would come more often.
- */
+/* Six bits at a time, without the two values that would come too often. */
 static char
 random_char(struct mq_idgen *g)
 {
@@ -23,9 +20,9 @@ random_char(struct mq_idgen *g)
 			arc4random_buf(g->pool, sizeof(g->pool));
 			g->left = sizeof(g->pool);
 		}
-		c = g->pool[sizeof(g->pool) - g->left--];
-	} while (c >= 248);
-	return alphabet[c % 62];
+		c = g->pool[sizeof(g->pool) - g->left--] & 63;
+	} while (c >= 62);
+	return alphabet[c];
 }
 
 void

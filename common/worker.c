@@ -43,7 +43,9 @@ mq_worker_prepare(struct mq_worker_setup *setup)
 	setup->null = open("/dev/null", O_RDONLY | O_CLOEXEC);
 	if (setup->null == -1)
 		return -1;
+	/* Whoever started us may have left signals blocked, too. */
 	sigemptyset(&setup->reset);
+	sigprocmask(SIG_SETMASK, &setup->reset, NULL);
 	for (sig = 1; sig < NSIG; sig++)
 		if (sigaction(sig, NULL, &sa) == 0 && sa.sa_handler == SIG_IGN)
 			sigaddset(&setup->reset, sig);
@@ -57,22 +59,21 @@ int
 mq_worker_payload(const void *p, size_t n)
 {
 	const char *from = p;
+	size_t done = 0;
 	ssize_t wrote;
 	int fd = memfd_create("payload", MFD_CLOEXEC);
 
-	while (fd != -1 && n > 0) {
-		wrote = write(fd, from, n);
+	/* pwrite(2) leaves the offset where the worker begins to read. */
+	while (fd != -1 && done < n) {
+		wrote = pwrite(fd, from + done, n - done, (off_t)done);
 		if (wrote == -1 && errno == EINTR)
 			continue;
 		if (wrote == -1) {
 			close(fd);
 			return -1;
 		}
-		from += wrote;
-		n -= (size_t)wrote;
+		done += (size_t)wrote;
 	}
-	if (fd != -1)
-		lseek(fd, 0, SEEK_SET);
 	return fd;
 }
 

@@ -6,7 +6,7 @@
 # SEED=N repeats a run's random moments as far as that is possible.
 
 # run_mq sets output and stderr; T and D are of helpers.bash.
-# shellcheck disable=SC2030,SC2031,SC2154
+# shellcheck disable=SC2013,SC2030,SC2031,SC2154
 
 load helpers
 
@@ -35,6 +35,8 @@ teardown() {
 	if [ "$D" != "$FILE_D" ]; then
 		kill -CONT "$(server_pid)" 2>/dev/null || true
 		server_stop
+	else
+		redis config set maxmemory 0 min-replicas-to-write 0 >/dev/null
 	fi
 	common_teardown
 }
@@ -167,11 +169,11 @@ go_has() {
 # --- the consumer dies --------------------------------------------------------
 
 @test "crash: a consumer that is killed again and again loses nothing" {
-	local i goal in_flight=0 total=20000
+	local goal in_flight=0 total=20000
 
 	seq "$total" | run_mq 0 mq-publish -l q
 	seq "$total" >"$T/all"
-	for i in 1 2 3 4 5 6 7 8; do
+	for _ in 1 2 3 4 5 6 7 8; do
 		goal=$(($(results) + RANDOM % 1800 + 1))
 		start_mq mq-consume -j 4 q -- "$T/note"
 		eventually 60 results_reach "$goal"
@@ -246,7 +248,7 @@ accepted_reach() {
 }
 
 @test "crash: a server that is killed again and again loses nothing accepted" {
-	local i publisher options=(--appendonly yes --appendfsync always)
+	local publisher options=(--appendonly yes --appendfsync always)
 
 	own_server "${options[@]}"
 	touch "$T/accepted"
@@ -255,7 +257,7 @@ accepted_reach() {
 	c=$(connections)
 	publish_on 3>&- &
 	publisher=$!
-	for i in 1 2 3 4 5 6; do
+	for _ in 1 2 3 4 5 6; do
 		eventually 30 accepted_reach \
 			"$(($(wc -l <"$T/accepted") + RANDOM % 300 + 1))"
 		eventually 30 results_reach "$(($(results) + RANDOM % 100 + 1))"
@@ -609,48 +611,66 @@ END
 	run ! grep 'lease lost' "$T/err"
 }
 
-# refused_until SETTING VALUE ERROR BACK: the script's verdict comes when the
-# server takes no writes.
-refused_until() {
+# refused_for_a_while STATUS: the script ends so while the server takes no
+# writes.
+refused_for_a_while() {
 	run_mq 0 mq-publish q body
-	echo 3 >"$T/exit"
 	join_and_take -v q -- "$T/hold"
-	redis config set "$1" "$2"
-	echo 1 >"$T/go"
-	eventually 10 grep -q "$3.*; trying again" "$T/err"
+	redis config set min-replicas-to-write 1
+	echo "$1" >"$T/go"
+	eventually 10 gone "$(cat "$T/taken")"
+	eventually 10 grep -q 'NOREPLICAS.*; trying again' "$T/err"
 	assert_equal "$(redis llen "$(unacked "$c")") $(redis llen "$rejected")" \
 		"1 0"
-	redis config set "$1" "$4"
-	eventually 10 state_is q "0 0 0 1 1"
+	redis config set min-replicas-to-write 0
+	eventually 10 llen_is "$(unacked "$c")" 0
 	# Once, under its old name, and without another run.
 	assert_equal "$(results)" 1
 	assert_equal "$(connections)" "$c"
 	stop_mq
-	grep -q ' 0 done, 1 rejected, .* 0 leases lost' "$T/err"
-}
-
-@test "crash: a reject that finds no memory is tried again" {
-	refused_until maxmemory 1 OOM 0
-}
-
-@test "crash: a reject that finds a server without replicas is tried again" {
-	refused_until min-replicas-to-write 1 NOREPLICAS 0
+	grep -q ' 0 leases lost' "$T/err"
 }
 
 @test "crash: an ack that is refused is tried again" {
-	run_mq 0 mq-publish q body
-	join_and_take -v q -- "$T/hold"
-	redis config set min-replicas-to-write 1
-	echo 0 >"$T/go"
-	eventually 10 grep -q 'body\|: NOREPLICAS.*; trying again' "$T/err"
-	redis config set min-replicas-to-write 0
-	eventually 10 state_is q "0 0 0 0 1"
-	assert_equal "$(results)" 1
-	stop_mq
-	grep -q ' 1 done, 0 rejected, .* 0 leases lost' "$T/err"
+	refused_for_a_while 0
+	assert_equal "$(state q)" "0 0 0 0 0"
+	grep -q ' 1 done, 0 rejected, ' "$T/err"
 }
 
-# ends_without_server SECONDS STATUS: it does, and within so long.
+@test "crash: a reject that is refused is tried again" {
+	refused_for_a_while 1
+	assert_equal "$(state q)" "0 0 0 1 0"
+	grep -q ' 0 done, 1 rejected, ' "$T/err"
+}
+
+@test "crash: a retry that is refused is tried again" {
+	refused_for_a_while 75
+	assert_equal "$(state q)" "0 1 0 0 0"
+	grep -q ' 0 done, 0 rejected, 1 to be tried again, ' "$T/err"
+}
+
+@test "crash: a message is returned although the server is full" {
+	seq 2 | run_mq 0 mq-publish -l q
+	start_mq mq-consume -j 1 --prefetch 1 --grace 0s q -- "$T/hold"
+	eventually 10 taken_reach 1
+	redis config set maxmemory 1
+	stop_mq
+	assert_equal "$(state q)" "2 0 0 0 0"
+}
+
+@test "crash: a reject on a full server is settled when there is room again" {
+	run_mq 0 mq-publish q body
+	join_and_take q -- "$T/hold"
+	redis config set maxmemory 1
+	echo 1 >"$T/go"
+	eventually 10 results_reach 1
+	redis config set maxmemory 0
+	eventually 10 state_is q "0 0 0 1 1"
+	assert_equal "$(results)" 1
+	assert_equal "$(connections)" "$c"
+}
+
+# ends_within SECONDS: the consumer ends; sets $status.
 ends_within() {
 	eventually "$1" proc_gone_or_zombie "$pid"
 	status=0

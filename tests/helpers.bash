@@ -190,7 +190,7 @@ element() {
 
 header() {
 	tail -c +6 | head -n 1 |
-		perl -ne '/"\Q'"$1"'\E":\["((?:[^"\\]|\\.)*)"/ and print $1'
+		perl -ne '/"\Q'"$1"'\E":\["((?:[^"\\]++|\\.)*)"/ and print $1'
 }
 
 # The connections that are listed: one a line.

@@ -979,7 +979,6 @@ blocked_client() {
 # --- output --------------------------------------------------------------------
 
 @test "publish: a full stdout with -i: 74, and the count is told" {
-	run_mq 64 mq-publish --ids
 	run bash -c '"$1" -i jobs one two 2>"$2" >/dev/full' - \
 		"$BUILD/mq-publish" "$T/err"
 	assert_equal "$status" 74

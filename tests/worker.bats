@@ -129,9 +129,11 @@ delivered() {
 
 @test "worker: mq-consume without any descriptor" {
 	run_mq 0 mq-publish q x
-	"$BUILD/mq-consume" -n 1 q -- sh -c 'ls /proc/$$/fd >"$T/fds"; cat >>"$T/fds"' \
+	"$BUILD/mq-consume" -n 1 q -- perl -e '
+		my @open = grep { -e "/proc/self/fd/$_" } 0..300;
+		open(my $f, ">", "$ENV{T}/fds"); print $f "@open ", <STDIN>' \
 		<&- >&- 2>&- 3>&- 4>&-
-	assert_equal "$(cat "$T/fds")" $'0\n1\n2\n3\n4\nx'
+	assert_equal "$(cat "$T/fds")" "0 1 2 3 4 x"
 	held_is q "0 0 0 0"
 }
 
@@ -140,7 +142,8 @@ delivered() {
 	script s <<'.'
 touch "$T/here.$(cat)"
 until [ -e "$T/here.1" ] && [ -e "$T/here.2" ] && [ -e "$T/here.3" ] && [ -e "$T/here.4" ]; do :; done
-ls "/proc/$$/fd" | tr '\n' ' ' >>"$T/fds.$MQ_ID"
+ls "/proc/$$/fd" >"$T/list.$MQ_ID"
+tr '\n' ' ' <"$T/list.$MQ_ID" >>"$T/fds.$MQ_ID"
 readlink "/proc/$$/fd/3" >>"$T/fds.$MQ_ID"
 .
 	run_mq 0 mq-consume -j 4 -n 4 q -- "$T/s"
@@ -388,12 +391,12 @@ echo "$MQ_ID"
 }
 
 @test "worker: what an outer consumer has set does not leak in" {
-	export MQ_ID=leak MQ_QUEUE=leak MQ_ATTEMPT=77 MQ_HEADER_X=leak \
-		MQ_HEADER_MQ_KEY=leak MQ_PARAM3=leak TRACEPARENT=leak \
-		RQ_PARAM1=leak RQ_COUNT=77 RQ_FORCE_REMOTE=1 RQ_OTHER=leak \
-		RQ_MSG_DIR=leak RQ_SCRIPT=leak RQ_ENV=staging
+	export MQ_ID=stale MQ_QUEUE=stale MQ_ATTEMPT=77 MQ_HEADER_X=stale \
+		MQ_HEADER_MQ_KEY=stale MQ_PARAM3=stale TRACEPARENT=stale \
+		RQ_PARAM1=stale RQ_COUNT=77 RQ_FORCE_REMOTE=1 RQ_OTHER=stale \
+		RQ_MSG_DIR=stale RQ_SCRIPT=stale RQ_ENV=staging
 	env_of
-	assert_equal "$(grep -cz leak "$T/env")" 0
+	assert_equal "$(grep -cz stale "$T/env")" 0
 	assert_equal "$(var RQ_COUNT)" 0
 	assert_equal "$(var MQ_ATTEMPT)" 1
 	# Each variable is there once.

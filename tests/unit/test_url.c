@@ -234,9 +234,7 @@ private_urls(void **state)
 	check_all(cases, COUNT(cases));
 }
 
-#define SCHEME                                                                 \
-	"unknown scheme; use redis://, rediss://, unix://, "                   \
-	"redis-cluster://, redis-sentinel:// or private:"
+#define SCHEME	  "unknown scheme; use redis://, unix:// or private:"
 #define PORT	  "port is not a number from 1 to 65535"
 #define DB	  "database is not a number from 0 to 99999"
 #define CHARACTER "host holds a character that no host name has"
