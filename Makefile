@@ -57,6 +57,7 @@ LUA	= $(wildcard common/lua/*.lua)
 COMMON	= $(patsubst common/%.c,$(B)/common/%.o,$(wildcard common/*.c)) \
 	  $(B)/common/lua.o
 SHARED	= $(B)/cmd/options.o
+PUBLISH	= $(patsubst cmd/%.c,$(B)/cmd/%.o,$(wildcard cmd/publish*.c))
 CONSUME	= $(patsubst cmd/%.c,$(B)/cmd/%.o,$(wildcard cmd/consume*.c))
 UNITS	= $(patsubst tests/unit/%.c,$(B)/tests/%,$(wildcard tests/unit/*.c))
 
@@ -86,6 +87,7 @@ $(B)/mq-%: $(B)/cmd/mq-%.o $(SHARED) $(B)/common/libmq.a
 
 $(B)/mq-consume: EV = $(EV_LIBS)
 $(B)/mq-consume: $(CONSUME)
+$(B)/mq-publish: $(PUBLISH)
 
 $(B)/tests/%: $(B)/tests/unit/%.o $(B)/common/libmq.a
 	@mkdir -p $(@D)

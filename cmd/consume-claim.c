@@ -263,13 +263,10 @@ message_say(const struct message *m, const char *fmt, ...)
 	const char *queue = m->c->opt->queues[m->queue];
 	va_list ap;
 	char *text;
-	int n;
 
 	va_start(ap, fmt);
-	n = vasprintf(&text, fmt, ap);
+	text = mq_xvasprintf(fmt, ap);
 	va_end(ap);
-	if (n == -1)
-		return;
 	if (m->id[0] != '\0')
 		mq_say("%s: %s: %s", queue, m->id, text);
 	else

@@ -1,41 +1,24 @@
 /*
  * The link to the server: two connections, one for commands and one that
- * hears which keys have changed; the lease, which a heartbeat keeps; joining
- * under a new name or, after a lost connection, again under the old one.
+ * hears which keys have changed; joining under a new name or, after a lost
+ * connection, again under the old one; the tick; leaving.
  *
  *	down -> opening -> (wake: CLIENT ID, SUBSCRIBE; main: CLIENT TRACKING,
  *	renew or join, what does the server hold for us?) -> up
- *
- * The server keeps a lease for 60 seconds; we use it for three quarters of
- * that after the last good renewal was sent, by the boot time clock, which
- * goes on while this process is stopped or the machine sleeps.  So the scripts
- * are killed before anybody else can get their messages.
  */
-#include <time.h>
-
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "clock.h"
 #include "consume.h"
 #include "exit.h"
 #include "say.h"
 
-#define LEASE_USE     0.75
-#define TICK	      1.0
-#define OPEN_TIMEOUT  5.0
-#define REPLY_TIMEOUT 20.0
-#define RETRY_MIN     0.05
-#define RETRY_MAX     5.0
-
-static double
-boot_time(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_BOOTTIME, &ts);
-	return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
-}
+#define TICK	     1.0
+#define OPEN_TIMEOUT 5.0
+#define RETRY_MIN    0.05
+#define RETRY_MAX    5.0
 
 void
 link_complain(struct consumer *c, const char *error)
@@ -44,42 +27,6 @@ link_complain(struct consumer *c, const char *error)
 		return;
 	mq_say("%s: %s; trying again", c->server.name, error);
 	strlcpy(c->complaint, error, sizeof(c->complaint));
-}
-
-/* A name that nobody has had; one that lost its lease is never used again. */
-static void
-new_name(struct consumer *c)
-{
-	char random[7];
-
-	mq_id_random(&c->ids, random, 6);
-	snprintf(
-	    c->connection, sizeof(c->connection), "%s-%s", c->opt->tag, random);
-	mq_id_random(&c->ids, random, 6);
-	snprintf(c->name, sizeof(c->name), "%s-%s", c->opt->tag, random);
-	c->joined = false;
-}
-
-static void
-lease_lost(struct consumer *c, const char *why)
-{
-	mq_say("%s: lease lost: %s", c->connection, why);
-	settle_lost(c);
-	new_name(c);
-	c->next_clean = 0;
-}
-
-bool
-link_lease_held(struct consumer *c)
-{
-	double use = LEASE_USE * (double)c->layout->lease_ms / 1000;
-
-	if (!c->joined || boot_time() - c->lease_sent < use)
-		return true;
-	lease_lost(c, "no heartbeat got through for 45 seconds");
-	/* Up or not, it has to join under its new name. */
-	link_reset(c, "rejoining");
-	return false;
 }
 
 /* --- joining ---------------------------------------------------------------- */
@@ -204,7 +151,7 @@ join(struct consumer *c)
 {
 	struct mq_command cmd = {0};
 
-	c->lease_sent = boot_time();
+	c->lease_sent = mq_clock_s(CLOCK_BOOTTIME);
 	c->layout->join(&c->session, 0, &cmd);
 	mq_async_send(&c->main, &cmd, on_lease, c);
 	mq_command_free(&cmd);
@@ -231,17 +178,6 @@ on_rejoin(void *arg, redisReply *reply)
 	if (!c->layout->renewed(reply))
 		lease_lost(c, "the heartbeat had expired");
 	join(c);
-}
-
-static void
-send_renewal(struct consumer *c, mq_async_fn *fn, void *arg)
-{
-	struct mq_command cmd = {0};
-	int step;
-
-	for (step = 0; c->layout->renew(&c->session, step, &cmd); step++)
-		mq_async_send(&c->main, &cmd, step == 0 ? fn : NULL, arg);
-	mq_command_free(&cmd);
 }
 
 static void
@@ -291,7 +227,7 @@ on_wake_id(void *arg, redisReply *reply)
 		on_tracking(c, reply);
 	}
 	if (c->joined)
-		send_renewal(c, on_rejoin, c);
+		lease_renew(c, on_rejoin, c);
 	else
 		join(c);
 }
@@ -360,114 +296,23 @@ on_down(void *arg, const char *why)
 	link_reset(arg, why);
 }
 
-/* --- the lease -------------------------------------------------------------- */
-
-static void
-on_renewed(void *arg, redisReply *reply)
-{
-	struct consumer *c = arg;
-	double sent = c->renewal_sent;
-
-	c->renewal_sent = 0;
-	if (reply == NULL || c->link != LINK_UP)
-		return;
-	if (reply->type == REDIS_REPLY_ERROR) {
-		link_complain(c, reply->str);
-		return;
-	}
-	if (c->layout->renewed(reply)) {
-		c->lease_sent = sent;
-		return;
-	}
-	link_rejoin(c);
-}
-
-struct audit {
-	struct consumer *c;
-	int queue;
-	unsigned long moves;
-};
-
-static void
-on_count(void *arg, redisReply *reply)
-{
-	struct audit *a = arg;
-	struct consumer *c = a->c;
-	struct message *m;
-	long long ours = 0;
-	int queue = a->queue;
-	bool still = a->moves == c->moves && c->link == LINK_UP;
-
-	free(a);
-	if (!still || reply == NULL || reply->type != REDIS_REPLY_INTEGER)
-		return;
-	TAILQ_FOREACH(m, &c->messages, link)
-		ours += m->queue == queue && !m->lost;
-	if (ours != reply->integer)
-		link_reset(c, "it holds other messages for us than we have");
-}
-
-/*
- * A command of a connection that we gave up may be carried out after we have
- * compared, when the server was stalled.  So we count now and then, while
- * nothing is moving.
- */
-static void
-audit(struct consumer *c)
-{
-	struct mq_command cmd = {0};
-	struct audit *a;
-	int i;
-
-	/* Only what is answered between the sending of these and their own
-	 * answers can spoil the comparison, and that changes moves. */
-	if (c->claiming || c->settling > 0)
-		return;
-	for (i = 0; i < c->opt->queue_count; i++) {
-		a = malloc(sizeof(*a));
-		if (a == NULL)
-			break;
-		*a = (struct audit){c, i, c->moves};
-		c->layout->held_count(&c->session, i, &cmd);
-		mq_async_send(&c->main, &cmd, on_count, a);
-	}
-	mq_command_free(&cmd);
-}
-
-static void
-keep_lease(struct consumer *c)
-{
-	double now = boot_time();
-
-	/* The answer may be behind a large message: that is no silence. */
-	if (mq_async_moves(&c->main))
-		c->moved_at = now;
-	if (c->renewal_sent == 0) {
-		c->renewal_sent = now;
-		send_renewal(c, on_renewed, c);
-	} else if (now - c->renewal_sent > REPLY_TIMEOUT &&
-	    now - c->moved_at > REPLY_TIMEOUT) {
-		link_reset(c, "no answer for 20 seconds");
-	}
-}
-
 static void
 on_tick(struct ev_loop *loop, ev_timer *w, int events)
 {
 	struct consumer *c = w->data;
 
 	(void)events;
-	if (c->leaving || !link_lease_held(c))
+	if (c->leaving || !lease_held(c))
 		return;
 	if (c->link == LINK_OPENING &&
 	    ev_now(loop) - c->opened_at > OPEN_TIMEOUT)
 		link_reset(c, "no answer while connecting");
 	if (c->link != LINK_UP)
 		return;
-	keep_lease(c);
+	lease_keep(c);
 	if (c->link != LINK_UP)
 		return;
-	audit(c);
+	lease_audit(c);
 	settle_unsent(c);
 	run_tick(c);
 	claim_wake(c);
@@ -484,8 +329,32 @@ on_left(void *arg, redisReply *reply)
 	struct consumer *c = arg;
 
 	(void)reply;
-	if (--c->replies_wanted <= 0)
+	if (--c->replies_wanted == 0)
 		ev_break(c->loop, EVBREAK_ALL);
+}
+
+/*
+ * Everything is back in ready.  If it is not, the connection stays listed, and
+ * a cleaner does the rest.
+ */
+static void
+on_given_back(void *arg, redisReply *reply)
+{
+	struct consumer *c = arg;
+	struct mq_command cmd = {0};
+	int first = c->opt->queue_count, step;
+
+	if (reply == NULL || reply->type == REDIS_REPLY_ERROR) {
+		ev_break(c->loop, EVBREAK_ALL);
+		return;
+	}
+	if (--c->replies_wanted > 0)
+		return;
+	for (step = first; c->layout->leave(&c->session, step, &cmd); step++)
+		c->replies_wanted++;
+	for (step = first; c->layout->leave(&c->session, step, &cmd); step++)
+		mq_async_send(&c->main, &cmd, on_left, c);
+	mq_command_free(&cmd);
 }
 
 static void
@@ -507,11 +376,11 @@ link_leave(struct consumer *c)
 		ev_break(c->loop, EVBREAK_ALL);
 		return;
 	}
-	for (step = 0; c->layout->leave(&c->session, step, &cmd); step++)
-		;
-	c->replies_wanted = step;
-	for (step = 0; c->layout->leave(&c->session, step, &cmd); step++)
-		mq_async_send(&c->main, &cmd, on_left, c);
+	c->replies_wanted = c->opt->queue_count;
+	for (step = 0; step < c->opt->queue_count; step++) {
+		c->layout->leave(&c->session, step, &cmd);
+		mq_async_send(&c->main, &cmd, on_given_back, c);
+	}
 	mq_command_free(&cmd);
 	ev_set_cb(&c->retry, on_leave_timeout);
 	ev_timer_set(&c->retry, OPEN_TIMEOUT, 0);
@@ -523,7 +392,7 @@ link_start(struct consumer *c)
 {
 	struct mq_async init = {.loop = c->loop, .down = on_down, .arg = c};
 
-	new_name(c);
+	lease_new_name(c);
 	c->session = (struct mq_session){.connection = c->connection,
 	    .consumer = c->name,
 	    .queues = c->opt->queues,

@@ -27,7 +27,7 @@ ack_written(struct consumer *c)
 {
 	struct message *m, *next;
 
-	if (!link_lease_held(c))
+	if (!lease_held(c))
 		return;
 	TAILQ_FOREACH_SAFE(m, &c->messages, link, next) {
 		if (m->state != STATE_RUNNING)

@@ -13,6 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "clock.h"
 #include "consume.h"
 #include "exit.h"
 #include "message.h"
@@ -28,26 +29,6 @@
 #define AHEAD_MAX 100
 /* A message claimed ahead that finds no slot for so long is given back. */
 #define STALE_S 1.0
-
-static double
-monotonic(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
-}
-
-/* --- before the run --------------------------------------------------------- */
-
-static uint64_t
-now_us(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_REALTIME, &ts);
-	return (uint64_t)ts.tv_sec * 1000000 + (uint64_t)ts.tv_nsec / 1000;
-}
 
 bool
 message_open(struct message *m)
@@ -65,141 +46,8 @@ message_open(struct message *m)
 	if (id != NULL)
 		memcpy(m->id, id, sizeof(m->id));
 	else
-		mq_id_make(&m->c->ids, now_us(), m->id);
+		mq_id_make(&m->c->ids, (uint64_t)mq_clock_unix_us(), m->id);
 	return true;
-}
-
-/*
- * The script's own directory, made when it is not there.  It is kept over
- * attempts, and removed after the last when the script left nothing in it.
- */
-static char *
-work_dir(struct consumer *c, const struct message *m)
-{
-	char *dir = mq_xasprintf("%s/%s", c->opt->work_dir, m->id);
-
-	if (mkdir(dir, 0700) == -1 && errno != EEXIST) {
-		mq_say("%s: %s", dir, strerror(errno));
-		free(dir);
-		return NULL;
-	}
-	return dir;
-}
-
-static void
-remove_work_dir(struct consumer *c, const struct message *m)
-{
-	char *dir;
-
-	if (c->opt->work_dir == NULL)
-		return;
-	dir = mq_xasprintf("%s/%s", c->opt->work_dir, m->id);
-	(void)rmdir(dir);
-	free(dir);
-}
-
-static void
-log_start(struct consumer *c, const struct message *m)
-{
-	char stamp[32];
-	time_t now = time(NULL);
-	struct tm tm;
-
-	if (c->log_fds == NULL)
-		return;
-	strftime(stamp, sizeof(stamp), "%Y-%m-%dT%H:%M:%S%z",
-	    localtime_r(&now, &tm));
-	dprintf(c->log_fds[m->queue], "--- %s %s attempt %ld: %s\n", stamp,
-	    m->id, m->attempts + 1, c->script);
-}
-
-/* --- after the run ---------------------------------------------------------- */
-
-/*
- * Doubling with each run, at random between half of that and all of it, and
- * never outside MIN..MAX.
- */
-static int64_t
-backoff_ms(const struct consumer *c, long attempts)
-{
-	int64_t min = c->opt->backoff_min_ms, max = c->opt->backoff_max_ms;
-	int64_t top = min > 0 ? min * 2 : 1, low;
-
-	for (; attempts > 0 && top < max; attempts--)
-		top *= 2;
-	if (top > max)
-		top = max;
-	low = top / 2 > min ? top / 2 : min;
-	return low +
-	    (int64_t)((double)(top - low + 1) *
-		((double)arc4random() / ((double)UINT32_MAX + 1)));
-}
-
-static void
-record(struct message *m, const char *error)
-{
-	mq_message_record(&m->envelope, m->id, m->attempts + 1, error);
-	mq_envelope_write_header(&m->envelope, &m->header);
-}
-
-static void
-reject(struct message *m, const char *reason)
-{
-	message_say(m, "rejected: %s", reason);
-	record(m, reason);
-	settle(m, MQ_OUTCOME_REJECT, 0);
-}
-
-static void
-again(struct message *m, const struct mq_verdict *v)
-{
-	struct consumer *c = m->c;
-	char reason[sizeof(v->reason) + 32];
-	int64_t ms = v->resend_s * 1000;
-
-	if (m->attempts + 1 >= c->opt->attempts) {
-		snprintf(reason, sizeof(reason), "attempts exhausted%s%s",
-		    v->reason[0] != '\0' ? ": " : "", v->reason);
-		reject(m, reason);
-		return;
-	}
-	if (v->kind == MQ_VERDICT_RETRY)
-		ms = backoff_ms(c, m->attempts);
-	if (c->opt->verbose)
-		message_say(
-		    m, "again in %.1f s: %s", (double)ms / 1000, v->reason);
-	record(m, v->reason);
-	settle(m, MQ_OUTCOME_AGAIN, ms);
-}
-
-static void
-carry_out(struct message *m, const struct mq_verdict *v)
-{
-	struct consumer *c = m->c;
-
-	switch (v->kind) {
-	case MQ_VERDICT_DONE:
-		if (c->opt->verbose)
-			message_say(m, "done%s%s",
-			    v->reason[0] != '\0' ? ": " : "", v->reason);
-		remove_work_dir(c, m);
-		settle(m, MQ_OUTCOME_ACK, 0);
-		break;
-	case MQ_VERDICT_ERR:
-		reject(m, v->reason);
-		break;
-	case MQ_VERDICT_RESEND:
-	case MQ_VERDICT_RETRY:
-		again(m, v);
-		break;
-	case MQ_VERDICT_STOP:
-		mq_say("%s: %s; stopping, the message is returned", c->script,
-		    v->reason);
-		/* First the younger ones go back, then this in front. */
-		stop(c, STOP_SOON, MQ_EXIT_CONFIG, 0);
-		settle(m, MQ_OUTCOME_FRONT, 0);
-		break;
-	}
 }
 
 /* Reads what is there, without waiting.  False: there is nothing more to come. */
@@ -235,7 +83,7 @@ static void
 free_slot(struct slot *s)
 {
 	struct consumer *c = s->c;
-	double took = monotonic() - s->started;
+	double took = mq_clock_s(CLOCK_MONOTONIC) - s->started;
 
 	(void)read_verbs(s);
 	mq_verbs_end(&s->verbs);
@@ -259,7 +107,7 @@ judge(struct slot *s, struct message *m, int status)
 	if (s->ended && v.kind != MQ_VERDICT_DONE)
 		settle(m, MQ_OUTCOME_FRONT, 0);
 	else
-		carry_out(m, &v);
+		verdict_carry_out(m, &v);
 }
 
 static void
@@ -274,7 +122,7 @@ on_exit_of_script(struct ev_loop *loop, ev_child *w, int events)
 	free_slot(s);
 	c->reaped = true;
 	/* Whoever asks for the lease first may find that m is lost. */
-	(void)link_lease_held(c);
+	(void)lease_held(c);
 	if (m->lost)
 		message_drop(m);
 	else
@@ -325,8 +173,6 @@ on_timeout(struct ev_loop *loop, ev_timer *w, int events)
 	ev_timer_start(loop, w);
 }
 
-/* --- the run ---------------------------------------------------------------- */
-
 static void
 watch(struct slot *s)
 {
@@ -371,7 +217,7 @@ cannot_start(struct message *m, int error)
 		return;
 	}
 	if (error == E2BIG) {
-		reject(m, "its headers do not fit into an environment");
+		verdict_reject(m, "its headers do not fit into an environment");
 		return;
 	}
 	mq_say("%s: %s; stopping, the message is returned", c->script,
@@ -410,7 +256,7 @@ start(struct slot *s, struct message *m)
 	char *dir = NULL;
 	int pipe_fds[2], input, error = 0;
 
-	if (c->opt->work_dir != NULL && (dir = work_dir(c, m)) == NULL)
+	if (c->opt->work_dir != NULL && (dir = command_work_dir(c, m)) == NULL)
 		return errno == ENOSPC ? ENOSPC : ENOTDIR;
 	input = mq_worker_payload(m->envelope.payload, m->envelope.payload_len);
 	if (input == -1 || pipe2(pipe_fds, O_CLOEXEC) == -1) {
@@ -420,8 +266,8 @@ start(struct slot *s, struct message *m)
 		free(dir);
 		return error;
 	}
-	log_start(c, m);
-	s->started = monotonic();
+	command_log_start(c, m);
+	s->started = mq_clock_s(CLOCK_MONOTONIC);
 	s->pid = spawn(s, m, dir, input, pipe_fds[1]);
 	if (s->pid == -1)
 		error = errno;
@@ -551,95 +397,6 @@ run_kill(struct consumer *c, int sig)
 		}
 }
 
-/* --- setting up ------------------------------------------------------------- */
-
-/* A queue's name as that of a file: no '/', and no leading dot. */
-static char *
-log_name(const char *dir, const char *queue)
-{
-	struct mq_buf name = {0};
-	char *path;
-
-	for (; *queue != '\0'; queue++)
-		if (*queue == '/' || *queue == '%' ||
-		    (*queue == '.' && name.len == 0))
-			mq_buf_printf(&name, "%%%02X", (unsigned char)*queue);
-		else
-			mq_buf_add(&name, queue, 1);
-	path = mq_xasprintf("%s/%s.log", dir, mq_buf_str(&name));
-	mq_buf_free(&name);
-	return path;
-}
-
-static int
-open_log(const char *path)
-{
-	return open(
-	    path, O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0640);
-}
-
-void
-run_open_logs(struct consumer *c)
-{
-	bool first = c->log_fds == NULL;
-	char *path;
-	int i, fd;
-
-	if (c->opt->log_dir == NULL || c->opt->command == NULL)
-		return;
-	if (first)
-		c->log_fds = mq_xcalloc(
-		    (size_t)c->opt->queue_count, sizeof(*c->log_fds));
-	for (i = 0; i < c->opt->queue_count; i++) {
-		path = log_name(c->opt->log_dir, c->opt->queues[i]);
-		fd = open_log(path);
-		if (fd == -1 && first)
-			mq_die(MQ_EXIT_IO, "%s: %s", path, strerror(errno));
-		if (fd == -1)
-			mq_say("%s: %s; going on with the old file", path,
-			    strerror(errno));
-		if (fd != -1 && !first)
-			close(c->log_fds[i]);
-		if (fd != -1)
-			c->log_fds[i] = fd;
-		free(path);
-	}
-}
-
-/* Where a command is, as the shell would find it; NULL: nowhere. */
-static char *
-find_command(const char *name)
-{
-	const char *path = getenv("PATH"), *end;
-	char *candidate;
-
-	if (strchr(name, '/') != NULL)
-		return access(name, X_OK) == 0 ? mq_xstrdup(name) : NULL;
-	if (path == NULL)
-		path = "/usr/local/bin:/usr/bin:/bin";
-	for (;; path = end + 1) {
-		end = strchrnul(path, ':');
-		candidate = mq_xasprintf("%.*s%s%s", (int)(end - path), path,
-		    end == path ? "./" : "/", name);
-		if (access(candidate, X_OK) == 0)
-			return candidate;
-		free(candidate);
-		if (*end == '\0')
-			return NULL;
-	}
-}
-
-/* RQ_SCRIPT: absolute, since scripts go to its directory, but not resolved. */
-static char *
-absolute(const char *path)
-{
-	char here[PATH_MAX];
-
-	if (*path == '/' || getcwd(here, sizeof(here)) == NULL)
-		return mq_xstrdup(path);
-	return mq_xasprintf("%s/%s", here, path);
-}
-
 void
 run_init(struct consumer *c)
 {
@@ -650,12 +407,12 @@ run_init(struct consumer *c)
 	if (c->opt->command == NULL)
 		return;
 	name = c->opt->command[0];
-	path = find_command(name);
+	path = command_find(name);
 	if (path == NULL)
 		mq_die(MQ_EXIT_CONFIG, "%s: %s", name,
 		    strchr(name, '/') != NULL ? strerror(errno) :
 						"command not found");
-	c->script_path = absolute(path);
+	c->script_path = command_absolute(path);
 	c->script = mq_xstrdup(c->script_path);
 	free(path);
 	c->slots = mq_xcalloc((size_t)c->opt->slots, sizeof(*c->slots));
@@ -665,7 +422,7 @@ run_init(struct consumer *c)
 	c->pump.data = c;
 	ev_prepare_start(c->loop, &c->pump);
 	env_init(c);
-	run_open_logs(c);
+	command_open_logs(c);
 }
 
 void

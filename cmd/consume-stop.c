@@ -76,7 +76,7 @@ void
 stop_give_back(struct consumer *c)
 {
 	/* A claim under way brings younger ones, which must go back first. */
-	if (c->claiming || c->link != LINK_UP || !link_lease_held(c))
+	if (c->claiming || c->link != LINK_UP || !lease_held(c))
 		return;
 	if (c->opt->command != NULL)
 		settle_held(c);
@@ -136,7 +136,7 @@ on_reopen_signal(struct ev_loop *loop, ev_signal *w, int events)
 {
 	(void)loop;
 	(void)events;
-	run_open_logs(w->data);
+	command_open_logs(w->data);
 }
 
 static void

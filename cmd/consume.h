@@ -1,10 +1,13 @@
 /*
  * mq-consume inside.  One libev loop, which nothing here may block:
  *
- *	consume-link.c	  the connections, the lease, joining and leaving
+ *	consume-link.c	  the connections, joining and leaving
+ *	consume-lease.c	  the heartbeat, and what follows when it failed
  *	consume-claim.c	  getting messages, waking up for them
  *	consume-run.c	  one process per message
+ *	consume-verdict.c what follows from how it ended
  *	consume-env.c	  its environment
+ *	consume-command.c what else a command needs: its path, directories, logs
  *	consume-print.c	  printing instead
  *	consume-settle.c  telling the server what became of a message
  *	consume-stop.c	  knowing when to end, and ending well
@@ -212,14 +215,26 @@ void link_rejoin(struct consumer *);
 void link_reset(struct consumer *, const char *why);
 /* Says what the server refused, once until something works again. */
 void link_complain(struct consumer *, const char *error);
+void link_leave(struct consumer *);
+void link_end(struct consumer *);
+
+/* --- consume-lease.c --- */
 /*
  * False when the lease may have lapsed, after doing what follows from that:
  * no message that was ours is, then.  To be asked before anything is settled
  * that may have taken its time.
  */
-bool link_lease_held(struct consumer *);
-void link_leave(struct consumer *);
-void link_end(struct consumer *);
+bool lease_held(struct consumer *);
+/* Takes a name that nobody has had. */
+void lease_new_name(struct consumer *);
+/* Nothing that was ours is, any more; says why, and takes a new name. */
+void lease_lost(struct consumer *, const char *why);
+/* Sends a renewal; fn gets the reply that layout->renewed() understands. */
+void lease_renew(struct consumer *, mq_async_fn *fn, void *arg);
+/* Once a second: renews, and gives the link up when nothing is answered. */
+void lease_keep(struct consumer *);
+/* Compares how many messages the server holds for us with what we have. */
+void lease_audit(struct consumer *);
 
 /* --- consume-claim.c --- */
 void claim_init(struct consumer *);
@@ -249,14 +264,30 @@ void run_kill(struct consumer *, int sig);
 struct slot *run_slot(struct consumer *, const struct message *);
 /* How many messages to keep ready behind the slots. */
 int run_prefetch(const struct consumer *);
-/* Opens the log files, again after a HUP. */
-void run_open_logs(struct consumer *);
-
 /*
  * Takes the envelope apart and sets id and attempts.  A message with a bad
  * header is rejected here, and false returned.
  */
 bool message_open(struct message *);
+
+/* --- consume-verdict.c --- */
+void verdict_carry_out(struct message *, const struct mq_verdict *);
+/* Records the run and the reason, says so, and rejects the message. */
+void verdict_reject(struct message *, const char *reason);
+
+/* --- consume-command.c --- */
+/* Where a command is, as the shell would find it; allocated.  NULL: nowhere. */
+char *command_find(const char *name);
+/* An absolute path without resolving links; allocated. */
+char *command_absolute(const char *path);
+/* The directory of a message, made if need be; allocated.  NULL with errno. */
+char *command_work_dir(struct consumer *, const struct message *);
+/* Removes it when the script has left nothing there. */
+void command_remove_work_dir(struct consumer *, const struct message *);
+/* Opens the log files, again after a HUP. */
+void command_open_logs(struct consumer *);
+/* Writes the line with which the output of a run begins. */
+void command_log_start(struct consumer *, const struct message *);
 
 /* --- consume-env.c --- */
 void env_init(struct consumer *);

@@ -52,7 +52,7 @@ static const char help[] =
     "                         how to print (default: payloads and nothing else)\n" MQ_SHARED_HELP;
 
 enum {
-	OPT_PREFETCH = 256,
+	OPT_PREFETCH = MQ_OPT_OWN,
 	OPT_DRAIN,
 	OPT_IDLE,
 	OPT_TIMEOUT,
@@ -63,9 +63,7 @@ enum {
 	OPT_TAG,
 	OPT_LOG_DIR,
 	OPT_WORK_DIR,
-	OPT_NO_CLEAN,
-	OPT_NETSTRING,
-	OPT_JSONL
+	OPT_NO_CLEAN
 };
 
 static const struct option long_options[] = {
@@ -84,10 +82,7 @@ static const struct option long_options[] = {
     {"log-dir", required_argument, NULL, OPT_LOG_DIR},
     {"work-dir", required_argument, NULL, OPT_WORK_DIR},
     {"no-clean", no_argument, NULL, OPT_NO_CLEAN},
-    {"lines", no_argument, NULL, 'l'},
-    {"null", no_argument, NULL, '0'},
-    {"netstring", no_argument, NULL, OPT_NETSTRING},
-    {"jsonl", no_argument, NULL, OPT_JSONL},
+    MQ_FRAMING_LONG,
     {NULL, 0, NULL, 0},
 };
 
@@ -128,18 +123,7 @@ set_option(struct options *o, int ch)
 	case 'n':
 		o->limit = mq_option_number("--limit", optarg, 1, LONG_MAX);
 		break;
-	case 'l':
-		o->framing = MQ_FRAME_LINES;
-		break;
-	case '0':
-		o->framing = MQ_FRAME_NULL;
-		break;
-	case OPT_NETSTRING:
-		o->framing = MQ_FRAME_NETSTRING;
-		break;
-	case OPT_JSONL:
-		o->framing = MQ_FRAME_JSONL;
-		break;
+
 	case OPT_PREFETCH:
 		o->prefetch = (int)mq_option_number(
 		    "--prefetch", optarg, 0, PREFETCH_MAX);
@@ -256,9 +240,11 @@ parse(struct options *o, struct mq_shared *shared, int argc, char *argv[])
 	/* getopt_long(3) would mix the command's arguments with ours. */
 	argv[count] = NULL;
 	opterr = 0;
-	while ((ch = getopt_long(count, argv, ":" MQ_SHARED_SHORT "j:n:l0",
-		    long_options, NULL)) != -1)
-		if (!mq_option_shared(shared, ch, argv))
+	while ((ch = getopt_long(count, argv,
+		    ":" MQ_SHARED_SHORT MQ_FRAMING_SHORT "j:n:", long_options,
+		    NULL)) != -1)
+		if (!mq_option_shared(shared, ch, argv) &&
+		    !mq_option_framing(&o->framing, ch))
 			set_option(o, ch);
 	check_command(o);
 	check_queues(o, count - optind, argv + optind);

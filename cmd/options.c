@@ -88,6 +88,27 @@ mq_option_shared(struct mq_shared *o, int ch, char *const argv[])
 	}
 }
 
+bool
+mq_option_framing(enum mq_framing *framing, int ch)
+{
+	switch (ch) {
+	case 'l':
+		*framing = MQ_FRAME_LINES;
+		return true;
+	case '0':
+		*framing = MQ_FRAME_NULL;
+		return true;
+	case MQ_OPT_NETSTRING:
+		*framing = MQ_FRAME_NETSTRING;
+		return true;
+	case MQ_OPT_JSONL:
+		*framing = MQ_FRAME_JSONL;
+		return true;
+	default:
+		return false;
+	}
+}
+
 long
 mq_option_number(const char *name, const char *arg, long min, long max)
 {

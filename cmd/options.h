@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "frame.h"
 #include "redis.h"
 #include "server.h"
 
@@ -30,7 +31,17 @@
 	"  -v, --verbose          say more\n"                                  \
 	"  -h, --help             show this help\n"                            \
 	"  -V, --version          show the version\n"
+/* The framings, with what --help says of them being the tool's own. */
+#define MQ_FRAMING_SHORT "l0"
+#define MQ_FRAMING_LONG                                                        \
+	{"lines", no_argument, NULL, 'l'},                                     \
+	    {"null", no_argument, NULL, '0'},                                  \
+	    {"netstring", no_argument, NULL, MQ_OPT_NETSTRING},                \
+	    {"jsonl", no_argument, NULL, MQ_OPT_JSONL}
 /* clang-format on */
+
+/* Long options without a letter; a tool's own begin with MQ_OPT_OWN. */
+enum { MQ_OPT_NETSTRING = 256, MQ_OPT_JSONL, MQ_OPT_OWN };
 
 struct mq_shared {
 	char *url; /* NULL: not given; allocated */
@@ -50,6 +61,9 @@ void mq_option_descriptors(void);
  * -h and -V print and exit.
  */
 bool mq_option_shared(struct mq_shared *, int ch, char *const argv[]);
+
+/* Takes one of the framings.  Returns false when it is another option. */
+bool mq_option_framing(enum mq_framing *, int ch);
 
 /* A whole number from min to max. */
 long mq_option_number(const char *name, const char *arg, long min, long max);

@@ -1,7 +1,7 @@
 #include "buf.h"
 
 #include <stdarg.h>
-#include <stdio.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -46,14 +46,11 @@ mq_buf_printf(struct mq_buf *b, const char *fmt, ...)
 {
 	va_list ap;
 	char *s;
-	int n;
 
 	va_start(ap, fmt);
-	n = vasprintf(&s, fmt, ap);
+	s = mq_xvasprintf(fmt, ap);
 	va_end(ap);
-	if (n == -1)
-		mq_die(MQ_EXIT_AGAIN, "out of memory");
-	mq_buf_add(b, s, (size_t)n);
+	mq_buf_addstr(b, s);
 	free(s);
 }
 

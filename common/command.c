@@ -5,8 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "exit.h"
-#include "say.h"
+#include "xalloc.h"
 
 /* Room for "*N $7 EVALSHA $40 sha $n keys" with its line ends. */
 #define HEAD 128
@@ -80,14 +79,11 @@ mq_command_fmt(struct mq_command *c, const char *fmt, ...)
 {
 	va_list ap;
 	char *s;
-	int n;
 
 	va_start(ap, fmt);
-	n = vasprintf(&s, fmt, ap);
+	s = mq_xvasprintf(fmt, ap);
 	va_end(ap);
-	if (n == -1)
-		mq_die(MQ_EXIT_AGAIN, "out of memory");
-	mq_command_arg(c, s, (size_t)n);
+	mq_command_str(c, s);
 	free(s);
 }
 

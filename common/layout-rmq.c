@@ -20,7 +20,7 @@
  * So a cleaner that once found a connection of ours dead can never meet it
  * alive again.  (Go renews with SET, which a full server refuses.)
  */
-#include "layout.h"
+#include "layout-rmq.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -32,11 +32,6 @@
 /* Kept for a cleaner to read after the connection's death. */
 #define INFO_S	       3600
 #define QUEUE_NAME_MAX 512
-
-/* layout-rmq-admin.c */
-int rmq_clean(struct mq_redis *, int, struct mq_cleaned *);
-int rmq_drained(struct mq_redis *, const char *const *, int, bool *);
-int rmq_stats(struct mq_redis *, const char *const *, int, struct mq_stats *);
 
 void
 rmq_key_queue(struct mq_command *c, const char *queue, const char *what)
@@ -227,27 +222,6 @@ delete_key(const struct mq_session *s, struct mq_command *c, const char *what)
 	rmq_key_connection(c, s->connection, what);
 }
 
-/* Leaving one queue, in three steps. */
-static void
-leave_queue(const struct mq_session *s, const char *queue, int step,
-    struct mq_command *c)
-{
-	switch (step) {
-	case 0:
-		reclaim_all(s, c, queue);
-		break;
-	case 1:
-		mq_command_plain(c, "DEL");
-		rmq_key_both(c, s->connection, queue, "consumers");
-		break;
-	case 2:
-		mq_command_plain(c, "SREM");
-		rmq_key_connection(c, s->connection, "queues");
-		mq_command_str(c, queue);
-		break;
-	}
-}
-
 /*
  * A crash in the middle leaves a listed connection, which a cleaner takes
  * apart from there, or, behind the SREM, keys that expire by themselves.
@@ -255,20 +229,31 @@ leave_queue(const struct mq_session *s, const char *queue, int step,
 static bool
 rmq_leave(const struct mq_session *s, int step, struct mq_command *c)
 {
-	if (step < 3 * s->queue_count) {
-		leave_queue(s, s->queues[step / 3], step % 3, c);
+	int n = s->queue_count;
+
+	if (step < n) {
+		reclaim_all(s, c, s->queues[step]);
 		return true;
 	}
-	switch (step - 3 * s->queue_count) {
+	if (step < 2 * n) {
+		mq_command_plain(c, "DEL");
+		rmq_key_both(
+		    c, s->connection, s->queues[step - n], "consumers");
+		return true;
+	}
+	switch (step - 2 * n) {
 	case 0:
+		delete_key(s, c, "queues");
+		return true;
+	case 1:
 		mq_command_plain(c, "SREM");
 		mq_command_str(c, RMQ_CONNECTIONS);
 		mq_command_str(c, s->connection);
 		return true;
-	case 1:
+	case 2:
 		delete_key(s, c, "heartbeat");
 		return true;
-	case 2:
+	case 3:
 		delete_key(s, c, "info");
 		return true;
 	default:

@@ -113,6 +113,8 @@ struct mq_layout {
 	 * must not be sent before it is confirmed, since a cleaner must never
 	 * see a listed connection without it. */
 	bool (*join)(const struct mq_session *, int step, struct mq_command *);
+	/* The first queue_count steps give back what is left in our hands; the
+	 * others must not be sent before those are confirmed. */
 	bool (*leave)(const struct mq_session *, int step, struct mq_command *);
 	bool (*renew)(const struct mq_session *, int step, struct mq_command *);
 	bool (*renewed)(const redisReply *);

@@ -41,14 +41,22 @@ mq_xstrndup(const char *s, size_t n)
 }
 
 char *
+mq_xvasprintf(const char *fmt, va_list ap)
+{
+	char *s;
+	int n = vasprintf(&s, fmt, ap);
+
+	return checked(n == -1 ? NULL : s);
+}
+
+char *
 mq_xasprintf(const char *fmt, ...)
 {
 	va_list ap;
 	char *s;
-	int n;
 
 	va_start(ap, fmt);
-	n = vasprintf(&s, fmt, ap);
+	s = mq_xvasprintf(fmt, ap);
 	va_end(ap);
-	return checked(n == -1 ? NULL : s);
+	return s;
 }

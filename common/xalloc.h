@@ -6,12 +6,15 @@
 #ifndef MQ_XALLOC_H
 #define MQ_XALLOC_H
 
+#include <stdarg.h>
 #include <stddef.h>
 
 void *mq_xcalloc(size_t n, size_t size);
 void *mq_xreallocarray(void *, size_t n, size_t size);
 char *mq_xstrdup(const char *);
 char *mq_xstrndup(const char *, size_t);
+char *mq_xvasprintf(const char *fmt, va_list)
+    __attribute__((format(printf, 1, 0)));
 char *mq_xasprintf(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
 #endif

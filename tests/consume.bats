@@ -555,7 +555,7 @@ done
 # --- what it says ------------------------------------------------------------------------
 
 @test "consume: -v sums up" {
-	run_mq 0 mq-publish q done err again
+	run_mq 0 mq-publish q 'done' err again
 	run_mq 0 mq-consume -v -n 3 q -- sh -c '
 		case $(cat) in
 		err) echo err because >&3 ;;
@@ -682,9 +682,9 @@ while :; do
 	wait
 done
 .
-	run_mq 0 mq-publish q done deaf plain
+	run_mq 0 mq-publish q 'done' deaf plain
 	start_mq mq-consume -j 3 --grace 100ms q -- "$T/s"
-	eventually 10 started done
+	eventually 10 started 'done'
 	eventually 10 started deaf
 	eventually 10 started plain
 	kill "$pid"

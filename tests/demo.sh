@@ -112,6 +112,7 @@ twice=$(uniq -d "$dir/ran" | wc -l)
 distinct=$(uniq "$dir/ran" | wc -l)
 printf '\npublished %d  results %d  lost %d  ran twice %d\n' \
 	"$published" "$distinct" "$lost" "$twice"
-[ "$lost" = 0 ] && [ "$unknown" = 0 ] && [ "$distinct" = "$published" ] ||
+if [ "$lost" != 0 ] || [ "$unknown" != 0 ] || [ "$distinct" != "$published" ]; then
 	die "messages were lost"
+fi
 awk '{n += $3; c += $4} END {printf "%d bytes in all, %d compressed\n", n, c}' "$RESULTS"

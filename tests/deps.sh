@@ -3,6 +3,7 @@
 #   deps.sh --check SET...     lists what is missing and fails if anything is
 #   deps.sh --install SET...   installs it with apt-get, when allowed to
 # Sets: build run test bench lint.
+# shellcheck disable=SC2086 # $want is a list of words
 set -u
 
 packages() {

@@ -55,7 +55,9 @@ check format format
 check layers layers
 check cppcheck cppcheck --quiet --error-exitcode=1 --inline-suppr \
 	--enable=warning,performance,portability --std=c11 \
-	--suppress=missingIncludeSystem -D_GNU_SOURCE -Icommon cmd common
+	--suppress=missingIncludeSystem -D_GNU_SOURCE -Icommon \
+	'-Djson_object_foreach(o,k,v)=while(json_next(o,&k,&v))' \
+	'-Djson_array_foreach(a,i,v)=for(i=0;json_next(a,&i,&v);i++)' cmd common
 check shellcheck scripts
 check mandoc mandoc -Tlint -Wwarning man/*.1 man/*.7
 check clang-tidy tidy

@@ -20,10 +20,16 @@ setup() {
 }
 
 teardown() {
+	local file
+	# What a broken --timeout leaves.
+	for file in "$T"/child*; do
+		[ ! -e "$file" ] || kill -KILL "$(cat "$file")" 2>/dev/null || true
+	done
 	common_teardown
 }
 
 # put [QUEUE]: stdin becomes a ready message, byte for byte.
+# shellcheck disable=SC2120 # mostly it is q
 put() {
 	redis -x lpush "rmq::queue::[${1:-q}]::ready" >/dev/null
 }
@@ -139,17 +145,15 @@ delivered() {
 
 @test "worker: several scripts at a time do not get each other's pipes" {
 	run_mq 0 mq-publish q 1 2 3 4
-	script s <<'.'
-touch "$T/here.$(cat)"
-until [ -e "$T/here.1" ] && [ -e "$T/here.2" ] && [ -e "$T/here.3" ] && [ -e "$T/here.4" ]; do :; done
-ls "/proc/$$/fd" >"$T/list.$MQ_ID"
-tr '\n' ' ' <"$T/list.$MQ_ID" >>"$T/fds.$MQ_ID"
-readlink "/proc/$$/fd/3" >>"$T/fds.$MQ_ID"
-.
-	run_mq 0 mq-consume -j 4 -n 4 q -- "$T/s"
-	# The shell has its script open, too.
-	assert_equal "$(cat "$T"/fds.* | sort -u | wc -l)" 4
-	assert_equal "$(cat "$T"/fds.* | sed 's/pipe.*//' | sort -u)" "0 1 10 2 3 4 "
+	run_mq 0 mq-consume -j 4 -n 4 q -- perl -e '
+		open(my $here, ">", "$ENV{T}/here." . <STDIN>);
+		close $here;
+		select undef, undef, undef, 0.01
+			until 4 == grep { -e "$ENV{T}/here.$_" } 1..4;
+		my @open = grep { -e "/proc/self/fd/$_" } 0..300;
+		print "@open ", readlink("/proc/self/fd/3"), "\n"'
+	assert_equal "$(sed 's/pipe.*//' <<<"$output" | sort | uniq -c | xargs)" "4 0 1 2 3 4"
+	assert_equal "$(sort -u <<<"$output" | wc -l)" 4
 }
 
 @test "worker: the script's ends block" {
@@ -326,7 +330,8 @@ WORD
 }
 
 @test "worker: RQ_* as RQ has them" {
-	local host=http://$(hostname)
+	local host
+	host=http://$(hostname)
 	script s <<'.'
 env -0 >"$T/env"
 .
@@ -642,6 +647,7 @@ echo ended
 @test "worker: --timeout: TERM to the group, then KILL; a verdict given in time counts" {
 	mkfifo "$T/hold"
 	script s <<'.'
+exec >"$T/output" 2>&1 # so that no child of it keeps the test waiting
 what=$(cat)
 hold() {
 	read -r _ <>"$T/hold"
@@ -668,7 +674,7 @@ hold &
 wait
 wait
 .
-	run_mq 0 mq-publish q ignores obeys resends done errs fails silent spoke quick
+	run_mq 0 mq-publish q ignores obeys resends 'done' errs fails silent spoke quick
 	run_mq 0 mq-consume -j 9 -n 9 --timeout 1s q -- sh -c '
 		case $(cat) in quick) exit ;; esac
 		perl -e "seek STDIN, 0, 0"; exec "$T/s"'
@@ -767,7 +773,8 @@ esac
 		printf '\377\0\276\276J'"$bad"'payload \0 bytes' >"$T/bad.$n"
 		put <"$T/bad.$n"
 	done
-	printf '\377\0\276\276J' >"$T/bad.$((++n))"
+	n=$((n + 1))
+	printf '\377\0\276\276J' >"$T/bad.$n"
 	put <"$T/bad.$n"
 	run_mq 0 mq-publish q good
 	# None of these is a run.

@@ -1,0 +1,13 @@
+/* The parts of the rmq layout, for its own files only; see layout.h. */
+#ifndef MQ_LAYOUT_RMQ_H
+#define MQ_LAYOUT_RMQ_H
+
+#include "layout.h"
+
+int rmq_clean(struct mq_redis *, int limit, struct mq_cleaned *);
+int rmq_drained(
+    struct mq_redis *, const char *const *queues, int count, bool *drained);
+int rmq_stats(
+    struct mq_redis *, const char *const *queues, int count, struct mq_stats *);
+
+#endif
