@@ -24,6 +24,8 @@
 #define KILL_AFTER 5.0
 /* The verbs of a run are read at its end; from then on, as they come. */
 #define LISTEN_AFTER 0.01
+/* After a message that has failed before, be careful for so long. */
+#define CAREFUL_S 60.0
 /* Without --prefetch: what the slots were seen to finish in this time. */
 #define AHEAD_S	  0.1
 #define AHEAD_MAX 100
@@ -42,6 +44,10 @@ message_open(struct message *m)
 		return false;
 	}
 	m->attempts = mq_envelope_get_long(&m->envelope, MQ_HEADER_ATTEMPT, 0);
+	if (m->attempts > 0) {
+		m->c->careful_until = ev_now(m->c->loop) + CAREFUL_S;
+		settle_unsent(m->c);
+	}
 	id = mq_message_id(&m->envelope);
 	if (id != NULL)
 		memcpy(m->id, id, sizeof(m->id));

@@ -11,8 +11,10 @@
 
 /*
  * While there is more to run, acks wait for each other, so that the server is
- * not woken up for each of many short runs.  After a crash, so many
- * are repeated at most.
+ * not woken up for each of many short runs.  After a crash, so many are
+ * repeated at most; and then, for a while, none waits, so that a message that
+ * kills its consumer is soon the oldest unacked one, which a cleaner charges
+ * with the crash.
  */
 #define COMPANY	  16
 #define COMPANY_S 0.005
@@ -109,7 +111,8 @@ settle(struct message *m, enum mq_outcome outcome, int64_t delay_ms)
 		return;
 	if (outcome != MQ_OUTCOME_ACK)
 		send_settlement(m);
-	else if (c->held == 0 || c->settling - c->in_flight >= COMPANY)
+	else if (c->held == 0 || c->settling - c->in_flight >= COMPANY ||
+	    ev_now(c->loop) < c->careful_until)
 		settle_unsent(c);
 	else if (!ev_is_active(&c->settle_timer))
 		ev_timer_again(c->loop, &c->settle_timer);

@@ -166,6 +166,7 @@ struct consumer {
 	ev_timer due_timer;
 	unsigned long moves; /* claims and settlements answered so far */
 
+	double careful_until;  /* loop time: no settlement waits before */
 	ev_timer settle_timer; /* for settlements that wait for company */
 
 	struct messages messages; /* in the order of their claims */

@@ -259,10 +259,17 @@ parse(struct options *o, struct mq_shared *shared, int argc, char *argv[])
 static void
 try_server(struct mq_server *server)
 {
+	struct mq_command ping = {0};
+	redisReply *reply = NULL;
 	struct mq_redis r;
 
-	if (mq_redis_open(&r, server) == -1)
+	mq_command_plain(&ping, "PING");
+	if (mq_redis_open(&r, server) == 0)
+		reply = mq_redis_call(&r, &ping);
+	if (reply == NULL)
 		mq_die(r.status, "%s", r.error);
+	freeReplyObject(reply);
+	mq_command_free(&ping);
 	mq_redis_close(&r);
 }
 

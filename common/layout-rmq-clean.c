@@ -149,6 +149,22 @@ return_running(struct mq_redis *r, const char *connection, const char *queue,
 	return rv;
 }
 
+static int
+make_known(struct mq_redis *r, const char *queue)
+{
+	struct mq_command c = {0};
+	redisReply *reply;
+
+	rmq_force(&c, "SADD", RMQ_QUEUES);
+	mq_command_str(&c, queue);
+	reply = mq_redis_call(r, &c);
+	mq_command_free(&c);
+	if (reply == NULL)
+		return -1;
+	freeReplyObject(reply);
+	return 0;
+}
+
 /*
  * One queue of a dead connection.  A crash anywhere in here leaves the
  * connection and the queue listed, so that the next cleaner goes on.
@@ -157,27 +173,20 @@ static int
 clean_queue(struct mq_redis *r, const char *connection, const char *queue,
     long slots, int limit, struct mq_cleaned *out)
 {
-	redisReply *reply;
-	int i, rv = 0;
+	long long ignored;
 
 	if (reclaim(r, connection, queue, slots, out) == -1 ||
 	    return_running(r, connection, queue, limit, out) == -1 ||
-	    reclaim(r, connection, queue, 0, out) == -1)
-		return -1;
-	if (rmq_send_about_set(r, "SADD", RMQ_QUEUES, queue) == -1 ||
+	    reclaim(r, connection, queue, 0, out) == -1 ||
+	    make_known(r, queue) == -1 ||
 	    rmq_send_about_both(r, "DEL", connection, queue, "consumers") ==
 		-1 ||
 	    rmq_send_about_connection(r, "SREM", connection, "queues", queue) ==
-		-1)
+		-1 ||
+	    rmq_expect_number(r, &ignored) == -1 ||
+	    rmq_expect_number(r, &ignored) == -1)
 		return -1;
-	for (i = 0; i < 3 && rv == 0; i++) {
-		reply = rmq_expect(r, REDIS_REPLY_INTEGER);
-		if (reply == NULL)
-			rv = -1;
-		else
-			freeReplyObject(reply);
-	}
-	return rv;
+	return 0;
 }
 
 static int

@@ -109,12 +109,8 @@ rmq_publish_add(struct mq_command *c, const struct mq_when *when,
 		mq_command_parts(c, parts, 3);
 }
 
-/*
- * A command on one key that goes through even when memory is full; the caller
- * adds the arguments behind the key.
- */
-static void
-force(struct mq_command *c, const char *verb, const char *key)
+void
+rmq_force(struct mq_command *c, const char *verb, const char *key)
 {
 	mq_command_script(c, &mq_script_force, 1);
 	mq_command_str(c, key);
@@ -161,7 +157,7 @@ join_queue(const struct mq_session *s, const char *queue, int step,
 {
 	switch (step) {
 	case 0:
-		force(c, "SADD", RMQ_QUEUES);
+		rmq_force(c, "SADD", RMQ_QUEUES);
 		mq_command_str(c, queue);
 		break;
 	case 1:
@@ -188,7 +184,7 @@ rmq_join(const struct mq_session *s, int step, struct mq_command *c)
 		mq_command_int(c, LEASE_S);
 		return true;
 	case 1:
-		force(c, "SADD", RMQ_CONNECTIONS);
+		rmq_force(c, "SADD", RMQ_CONNECTIONS);
 		mq_command_str(c, s->connection);
 		return true;
 	case 2:

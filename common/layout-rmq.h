@@ -4,6 +4,12 @@
 
 #include "layout.h"
 
+/*
+ * A command on one key that goes through even when memory is full; the caller
+ * adds the arguments behind the key.
+ */
+void rmq_force(struct mq_command *, const char *verb, const char *key);
+
 int rmq_clean(struct mq_redis *, int limit, struct mq_cleaned *);
 int rmq_drained(
     struct mq_redis *, const char *const *queues, int count, bool *drained);

@@ -726,3 +726,57 @@ proc_gone_or_zombie() {
 	ends_within 12
 	assert_equal "$status" 143
 }
+
+# libev calls a child watcher again and again while there are dead children.
+@test "crash: a long row of short runs keeps neither heartbeat nor acks waiting" {
+	local name before
+	seq 30000 | "$BUILD/mq-publish" -l q
+	start_mq mq-consume -q -j8 --prefetch 30000 q -- true
+	eventually 10 state_is q "0 0 30000 0 1" || true
+	name=$(connections)
+	redis expire "rmq::connection::$name::heartbeat" 30
+	eventually 10 ttl_above 50 "rmq::connection::$name::heartbeat"
+	before=$(redis llen "rmq::connection::$name::queue::[q]::unacked")
+	((before > 0))
+	stop_mq TERM
+	assert_equal "$status" 143
+}
+
+poison_round() {
+	local name
+	start_mq mq-consume -q --attempts 3 --prefetch 50 q -- "$T/s"
+	while ! gone "$pid"; do
+		state_is q "0 0 0 1 1" && return 1
+		read -rt 0.02 <> <(:) || true
+	done
+	wait "$pid" || true
+	name=$(connections)
+	redis del "rmq::connection::$name::heartbeat" >/dev/null
+}
+
+@test "crash: a message that kills its consumer is charged for it, and stops" {
+	local rounds=0
+	script s <<'.'
+read -r x
+[ "$x" != kill ] || kill -KILL "$PPID"
+echo "$x" >>"$T/ran"
+.
+	{
+		seq 100
+		echo kill
+		seq 101 110
+	} | "$BUILD/mq-publish" -l q
+	while ((rounds < 8)) && poison_round; do
+		rounds=$((rounds + 1))
+	done
+	eventually 10 state_is q "0 0 0 1 1"
+	stop_mq TERM
+	# The first time, it may not be the one that is charged.
+	((rounds >= 3 && rounds <= 6))
+	# Only that one is rejected, and everything else has run.
+	redis --raw lindex "rmq::queue::[q]::rejected" 0 >"$T/rejected"
+	grep -q '"Mq-Error":\["attempts exhausted: its consumer died while it ran"\]' \
+		<(tr -d '\0' <"$T/rejected")
+	assert_equal "$(tail -n 1 "$T/rejected")" kill
+	assert_equal "$(grep -v kill "$T/ran" | sort -n | uniq | tr '\n' ' ')" "$(seq -s ' ' 110) "
+}

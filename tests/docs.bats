@@ -38,16 +38,22 @@ teardown() {
 
 # The table of long options in the source: "--long short argument" a line;
 # short is "." if there is none, argument no_argument or required_argument.
+# Those that tools share are macros in options.h: the tool names the macro.
 table() {
 	local re='\{"([a-z-]+)", ((no|required)_argument), NULL, ('\''.'\''|[A-Z_]+)\}'
-	local line short
+	local line short macro
 
 	while IFS= read -r line; do
 		[[ $line =~ $re ]] || continue
 		short=${BASH_REMATCH[4]}
 		[[ $short == \'* ]] && short=-${short:1:1} || short=.
 		printf '%s\n' "--${BASH_REMATCH[1]} $short ${BASH_REMATCH[2]}"
-	done < <(cat "$root/cmd/options.h" "$root/cmd/$1.c")
+	done < <(
+		grep -oE 'MQ_[A-Z]+_LONG' "$root/cmd/$1.c" | while read -r macro; do
+			sed -n "/^#define $macro/,/[^\\\\]\$/p" "$root/cmd/options.h"
+		done
+		cat "$root/cmd/$1.c"
+	)
 }
 
 # The same as a sorted list of options.
@@ -542,6 +548,22 @@ socket.socket(socket.AF_UNIX).bind(sys.argv[1])' \
 readme_targets() {
 	grep -oE '(^( {4}|\$ )|&& |`)(sudo )?make [a-z][a-z-]*' \
 		"$root/README.md" | sed 's/.*make //' | sort -u
+}
+
+@test "docs: the worker of README works" {
+	sed -n '/^## A worker/,/^## /s/^    //p' "$root/README.md" >./compress
+	chmod +x compress
+	run head -n 1 compress
+	assert_output '#!/bin/sh'
+	echo hello >'a file'
+	mkdir there
+	printf '%s\0' 'a file' nowhere there |
+		"$BUILD/mq-publish" -0 readme
+	# gzip refuses a directory.
+	run_mq 0 mq-consume --drain readme -- ./compress
+	assert_regex "$stderr" 'rejected: no such file'
+	assert_equal "$(state readme)" "0 1 0 1 0"
+	assert_equal "$(gzip -dc 'a file.gz')" hello
 }
 
 @test "docs: NEWS has the version that is built" {

@@ -56,8 +56,11 @@ check layers layers
 check cppcheck cppcheck --quiet --error-exitcode=1 --inline-suppr \
 	--enable=warning,performance,portability --std=c11 \
 	--suppress=missingIncludeSystem -D_GNU_SOURCE -Icommon \
+	'-DTAILQ_FOREACH(v,h,f)=while((v=tailq_next(h)))' \
+	'-DTAILQ_FOREACH_SAFE(v,h,f,n)=while((v=tailq_next(h)))' \
+	'-DTAILQ_FOREACH_REVERSE_SAFE(v,h,t,f,n)=while((v=tailq_next(h)))' \
 	'-Djson_object_foreach(o,k,v)=while(json_next(o,&k,&v))' \
-	'-Djson_array_foreach(a,i,v)=for(i=0;json_next(a,&i,&v);i++)' cmd common
+	'-Djson_array_foreach(a,i,v)=while(json_next(a,&i,&v))' cmd common
 check shellcheck scripts
 check mandoc mandoc -Tlint -Wwarning man/*.1 man/*.7
 check clang-tidy tidy
