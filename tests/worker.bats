@@ -188,6 +188,9 @@ default_signals() {
 	run --separate-stderr timeout -k 1 10 "$@" \
 		"$BUILD/mq-consume" -n 1 q -- sed -n '/^Sig[IBC]/p' /proc/self/status
 	assert_equal "$status" 0
+	# 32 and 33 are the C library's own: it lets nobody set them, and old
+	# makes leave them ignored.
+	output=${output//0000000180000000/0000000000000000}
 	assert_output - <<'.'
 SigBlk:	0000000000000000
 SigIgn:	0000000000000000
