@@ -67,7 +67,7 @@ join_refused(struct consumer *c, const redisReply *reply)
 static bool
 join_reply(struct consumer *c, const redisReply *reply)
 {
-	if (reply == NULL || c->link != LINK_OPENING)
+	if (reply == NULL || c->link != LINK_OPENING || c->leaving)
 		return false;
 	if (reply->type == REDIS_REPLY_ERROR) {
 		join_refused(c, reply);

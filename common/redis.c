@@ -27,7 +27,8 @@ status_in_script(const char *error)
 		return MQ_EXIT_WRONGTYPE;
 	if (strstr(error, "OOM command not allowed") != NULL)
 		return MQ_EXIT_AGAIN;
-	if (strstr(error, "can't run this command") != NULL ||
+	if (strstr(error, "ACL failure in script") != NULL ||
+	    strstr(error, "can't run this command") != NULL ||
 	    strstr(error, "can't access at least one of the keys") != NULL)
 		return MQ_EXIT_NOPERM;
 	return MQ_EXIT_UNAVAILABLE;

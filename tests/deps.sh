@@ -43,6 +43,7 @@ have() {
 	libjansson-dev) library jansson ;;
 	libcmocka-dev) library cmocka ;;
 	redis-tools) program redis-cli ;;
+	perl) perl -MJSON::PP -e 1 2>/dev/null ;; # not perl-base alone
 	procps) program ps ;;
 	util-linux) program script ;;
 	bats-assert | bats-support)

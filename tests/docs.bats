@@ -257,7 +257,7 @@ run_examples() {
 	local line command commands=() printed
 
 	PATH=$BUILD:$PATH
-	printed=$(mandoc -Tutf8 "$root/man/$1" | col -b | sed 's/^[[:blank:]]*//')
+	printed=$(mandoc -Tutf8 "$root/man/$1" | sed 's/.\x08//g; s/^[[:blank:]]*//')
 	make_scripts "$1"
 	while IFS= read -r line; do
 		commands+=("${line//\\e/\\}")

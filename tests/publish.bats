@@ -750,7 +750,7 @@ json_lines() {
 	feed -l jobs
 	seq 100000000 >&5 2>/dev/null &
 	exec 5>&-
-	eventually 30 count_above jobs 5000
+	eventually 30 count_above jobs 50000
 	server_kill
 	ended
 	assert_equal "$status" 69
