@@ -20,6 +20,8 @@
 #include "say.h"
 #include "xalloc.h"
 
+/* No pipe holds more than this. */
+#define VERBS_AT_ONCE (1 << 20)
 /* Between the TERM of a timeout, or of a stop, and the KILL. */
 #define KILL_AFTER 5.0
 /* The verbs of a run are read at its end; from then on, as they come. */
@@ -62,8 +64,10 @@ read_verbs(struct slot *s)
 {
 	char buf[4096];
 	ssize_t n;
+	int i;
 
-	for (;;) {
+	/* Somebody may write faster than we read; there are others. */
+	for (i = 0; i < VERBS_AT_ONCE; i += (int)sizeof(buf)) {
 		n = read(s->verbs_fd, buf, sizeof(buf));
 		if (n == 0 || (n == -1 && errno != EAGAIN && errno != EINTR))
 			return false;
@@ -72,6 +76,7 @@ read_verbs(struct slot *s)
 		if (n > 0)
 			mq_verbs_feed(&s->verbs, buf, (size_t)n);
 	}
+	return true;
 }
 
 static void

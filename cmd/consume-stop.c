@@ -145,7 +145,8 @@ on_idle(struct ev_loop *loop, ev_timer *w, int events)
 	struct consumer *c = w->data;
 
 	(void)events;
-	if (!nothing_in_hand(c)) {
+	/* Only when the last look found nothing is there nothing to do. */
+	if (!nothing_in_hand(c) || !c->empty || c->link != LINK_UP) {
 		ev_timer_again(loop, w);
 		return;
 	}

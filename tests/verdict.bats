@@ -1000,3 +1000,19 @@ write_status 'done' "done sleeping"
 	run_mq 0 mq-consume --attempts 3 --drain q -- "$T/s"
 	assert_equal "$(found)" "rejected 3: attempts exhausted: 0"
 }
+
+@test "verdict: a grandchild that floods the pipe keeps nobody waiting" {
+	run_mq 0 mq-publish q x y
+	script s <<'.'
+echo "done first" >&3
+yes "run flood" >&3 2>/dev/null &
+echo $! >>"$T/pids"
+.
+	run_mq 0 mq-consume -v -n 2 q -- "$T/s"
+	held_is q "0 0 0 0"
+	assert_regex "$stderr" '2 done, 0 rejected'
+	# It writes to a pipe that nobody reads any more.
+	for pid in $(cat "$T/pids"); do
+		eventually 10 gone "$pid"
+	done
+}
