@@ -158,7 +158,7 @@ cleaned(struct consumer *c, const struct aside_result *result)
 	    (double)n->next_ms / 1000 + 0.1 < wait)
 		wait = (double)n->next_ms / 1000 + 0.1;
 	c->next_clean = ev_now(c->loop) + wait;
-	if (result->status != 0 || n->connections == 0)
+	if (result->status != 0 || n->connections == 0 || c->opt->quiet)
 		return;
 	if (c->opt->verbose || n->returned > 0 || n->rejected > 0)
 		mq_say("%ld dead %s cleaned up: %ld messages returned, %ld "

@@ -73,12 +73,15 @@ mq-stats
 show "mq-consume -j$slots docs -- digest.sh &      # and kill -KILL it at a third"
 mq-consume -q -j"$slots" docs -- "$worker" &
 consumer=$!
-while [ "$(results)" -lt $((published / 3)) ] && kill -0 "$consumer"; do
+disown # so that the shell does not report its death
+while [ "$(results)" -lt $((published / 3)) ] && kill -0 "$consumer" 2>/dev/null; do
 	progress ""
 	nap 0.1
 done
 kill -KILL "$consumer"
-wait "$consumer" 2>/dev/null
+while kill -0 "$consumer" 2>/dev/null; do
+	nap 0.01
+done
 consumer=
 end_progress
 read -r _ _ unacked _ <<<"$(row)"
@@ -86,7 +89,7 @@ echo "killed after $(results) results; it held $unacked messages"
 mq-stats
 
 show "mq-consume -j$slots --drain docs -- digest.sh"
-mq-consume -j"$slots" --drain docs -- "$worker" &
+mq-consume -q -j"$slots" --drain docs -- "$worker" &
 consumer=$!
 said=
 while kill -0 "$consumer" 2>/dev/null; do
