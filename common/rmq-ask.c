@@ -5,20 +5,26 @@
 #include "exit.h"
 #include "rmq-keys.h"
 
+static int
+send_and_free(struct mq_redis *r, struct mq_command *c)
+{
+	int rv = mq_redis_send(r, c);
+
+	mq_command_free(c);
+	return rv;
+}
+
 int
 rmq_send_about_set(
     struct mq_redis *r, const char *verb, const char *key, const char *member)
 {
 	struct mq_command c = {0};
-	int rv;
 
 	mq_command_plain(&c, verb);
 	mq_command_str(&c, key);
 	if (member != NULL)
 		mq_command_str(&c, member);
-	rv = mq_redis_send(r, &c);
-	mq_command_free(&c);
-	return rv;
+	return send_and_free(r, &c);
 }
 
 int
@@ -26,13 +32,10 @@ rmq_send_about_queue(
     struct mq_redis *r, const char *verb, const char *queue, const char *what)
 {
 	struct mq_command c = {0};
-	int rv;
 
 	mq_command_plain(&c, verb);
 	rmq_key_queue(&c, queue, what);
-	rv = mq_redis_send(r, &c);
-	mq_command_free(&c);
-	return rv;
+	return send_and_free(r, &c);
 }
 
 int
@@ -40,15 +43,12 @@ rmq_send_about_connection(struct mq_redis *r, const char *verb,
     const char *connection, const char *what, const char *member)
 {
 	struct mq_command c = {0};
-	int rv;
 
 	mq_command_plain(&c, verb);
 	rmq_key_connection(&c, connection, what);
 	if (member != NULL)
 		mq_command_str(&c, member);
-	rv = mq_redis_send(r, &c);
-	mq_command_free(&c);
-	return rv;
+	return send_and_free(r, &c);
 }
 
 int
@@ -56,13 +56,10 @@ rmq_send_about_both(struct mq_redis *r, const char *verb,
     const char *connection, const char *queue, const char *what)
 {
 	struct mq_command c = {0};
-	int rv;
 
 	mq_command_plain(&c, verb);
 	rmq_key_both(&c, connection, queue, what);
-	rv = mq_redis_send(r, &c);
-	mq_command_free(&c);
-	return rv;
+	return send_and_free(r, &c);
 }
 
 /* The next reply, which must be of this type; NULL with the error set. */
