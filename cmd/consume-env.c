@@ -152,9 +152,8 @@ put_rq(struct mq_buf *text, const struct consumer *c, const struct message *m,
     const char *real, const char *dir)
 {
 	const char *queue = c->opt->queues[m->queue];
-	char host[256] = "localhost";
+	const char *host = c->host;
 
-	gethostname(host, sizeof(host) - 1);
 	put(text, "RQ_VER", RQ_VERSION);
 	put(text, "RQ_SCRIPT", c->script);
 	put(text, "RQ_REALSCRIPT", real);
@@ -221,6 +220,8 @@ env_init(struct consumer *c)
 
 	for (n = 0; environ[n] != NULL; n++)
 		;
+	if (gethostname(c->host, sizeof(c->host) - 1) == -1)
+		strlcpy(c->host, "localhost", sizeof(c->host));
 	c->env = mq_xcalloc(n + 2, sizeof(*c->env));
 	c->env_base = 0;
 	for (n = 0; environ[n] != NULL; n++)

@@ -242,7 +242,7 @@ static pid_t
 spawn(struct slot *s, struct message *m, const char *dir, int input, int verbs)
 {
 	struct consumer *c = s->c;
-	char real[PATH_MAX], here[PATH_MAX] = "/";
+	char real[PATH_MAX];
 	struct mq_worker w = {.argv = c->opt->command,
 	    .path = real,
 	    .dir = dir,
@@ -253,9 +253,7 @@ spawn(struct slot *s, struct message *m, const char *dir, int input, int verbs)
 	/* Anew for each run, so that a link to the script can be moved. */
 	if (realpath(c->script_path, real) == NULL)
 		return -1;
-	if (dir == NULL && getcwd(here, sizeof(here)) == NULL)
-		return -1;
-	w.envp = env_for(c, m, real, dir != NULL ? dir : here);
+	w.envp = env_for(c, m, real, dir != NULL ? dir : c->here);
 	return mq_worker_start(&c->setup, &w);
 }
 
@@ -425,6 +423,10 @@ run_init(struct consumer *c)
 						"command not found");
 	c->script_path = command_absolute(path);
 	c->script = mq_xstrdup(c->script_path);
+	c->here = getcwd(NULL, 0);
+	if (c->here == NULL)
+		mq_die(
+		    MQ_EXIT_CONFIG, "current directory: %s", strerror(errno));
 	free(path);
 	c->slots = mq_xcalloc((size_t)c->opt->slots, sizeof(*c->slots));
 	for (i = 0; i < c->opt->slots; i++)
@@ -445,6 +447,7 @@ run_end(struct consumer *c)
 		close(c->log_fds[i]);
 	free(c->log_fds);
 	free(c->slots);
+	free(c->here);
 	free(c->script);
 	free(c->script_path);
 	env_end(c);

@@ -184,6 +184,8 @@ struct consumer {
 	char **env;	 /* see consume-env.c */
 	size_t env_base;
 	struct mq_buf env_text;
+	char host[256];
+	char *here;		    /* the directory that we run in */
 	char *script, *script_path; /* as named, made absolute */
 
 	/* consume-print.c */

@@ -29,9 +29,7 @@ take_descriptors(void)
 int
 mq_worker_prepare(struct mq_worker_setup *setup)
 {
-	const int ours[] = {SIGPIPE, SIGHUP, SIGINT, SIGTERM, SIGUSR1, SIGCHLD};
 	struct sigaction sa;
-	size_t i;
 	int sig;
 
 	/* Whoever started us may have left 3 and 4 open: they are ours now. */
@@ -46,12 +44,12 @@ mq_worker_prepare(struct mq_worker_setup *setup)
 	/* Whoever started us may have left signals blocked, too. */
 	sigemptyset(&setup->reset);
 	sigprocmask(SIG_SETMASK, &setup->reset, NULL);
+	signal(SIGPIPE, SIG_IGN);
+	/* execve(2) itself resets those that are caught. */
 	for (sig = 1; sig < NSIG; sig++)
 		if (sigaction(sig, NULL, &sa) == 0 && sa.sa_handler == SIG_IGN)
 			sigaddset(&setup->reset, sig);
-	for (i = 0; i < sizeof(ours) / sizeof(ours[0]); i++)
-		sigaddset(&setup->reset, ours[i]);
-	signal(SIGPIPE, SIG_IGN);
+	setup->self = getpid();
 	return 0;
 }
 
@@ -79,11 +77,12 @@ mq_worker_payload(const void *p, size_t n)
 
 /*
  * In the child of vfork(2), which shares our memory: only system calls.  The
- * signals are blocked, so no handler of ours can run in here.
+ * signals are blocked nearly to the end, and none is pending then that came
+ * before, so no handler of ours runs in here.
  */
 static int
 become(const struct mq_worker_setup *setup, const struct mq_worker *w,
-    pid_t parent, const sigset_t *mask)
+    const sigset_t *mask)
 {
 	const struct sigaction dfl = {.sa_handler = SIG_DFL};
 	int sig;
@@ -94,7 +93,7 @@ become(const struct mq_worker_setup *setup, const struct mq_worker *w,
 	if (setpgid(0, 0) == -1 || prctl(PR_SET_PDEATHSIG, SIGKILL) == -1)
 		return errno;
 	/* Our parent may have died before it could be told to us. */
-	if (getppid() != parent)
+	if (getppid() != setup->self)
 		_exit(127);
 	if (w->dir != NULL && chdir(w->dir) == -1)
 		return errno;
@@ -114,14 +113,14 @@ start(const struct mq_worker_setup *setup, const struct mq_worker *w)
 {
 	volatile int failure = 0;
 	sigset_t all, none, old;
-	pid_t parent = getpid(), pid;
+	pid_t pid;
 
 	sigfillset(&all);
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &all, &old);
 	pid = vfork();
 	if (pid == 0) {
-		failure = become(setup, w, parent, &none);
+		failure = become(setup, w, &none);
 		_exit(127);
 	}
 	if (pid == -1)

@@ -17,6 +17,7 @@
 struct mq_worker_setup {
 	sigset_t reset; /* signals a worker gets back at their default */
 	int null;	/* /dev/null for reading: a fd 4 that says nothing */
+	pid_t self;	/* whoever starts workers: the process that called */
 };
 
 /*
