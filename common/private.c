@@ -17,6 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "clock.h"
 #include "exit.h"
 #include "private-place.h"
 #include "xalloc.h"
@@ -30,7 +31,7 @@
  * the only state in which a server is started.
  */
 
-#define PATIENCE_MS  30000 /* for a server that says nothing at all */
+#define PATIENCE_S   30.0 /* for a server that says nothing at all */
 #define PAUSE_MIN_MS 10
 #define PAUSE_MAX_MS 100
 
@@ -50,15 +51,6 @@ private_fail(struct place *p, int status, const char *fmt, ...)
 	vsnprintf(p->error, p->error_size, fmt, ap);
 	va_end(ap);
 	return status;
-}
-
-static long long
-now_ms(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return t.tv_sec * 1000LL + t.tv_nsec / 1000000;
 }
 
 /* --- the directory ------------------------------------------------------- */
@@ -280,7 +272,7 @@ start_if_free(struct place *p, bool *started)
 static int
 bring_up(struct place *p)
 {
-	long long deadline = now_ms() + PATIENCE_MS;
+	double deadline = mq_clock_s(CLOCK_MONOTONIC) + PATIENCE_S;
 	struct timespec pause = {0};
 	bool started = false;
 	int status = 0, ms;
@@ -290,7 +282,7 @@ bring_up(struct place *p)
 		case UP:
 			return 0;
 		case LOADING:
-			deadline = now_ms() + PATIENCE_MS;
+			deadline = mq_clock_s(CLOCK_MONOTONIC) + PATIENCE_S;
 			break;
 		case SILENT:
 			break;
@@ -300,7 +292,7 @@ bring_up(struct place *p)
 		}
 		if (status != 0)
 			return status;
-		if (now_ms() > deadline)
+		if (mq_clock_s(CLOCK_MONOTONIC) > deadline)
 			return private_fail(p, MQ_EXIT_UNAVAILABLE,
 			    "the private server in %s does not answer; "
 			    "see %s/redis.log",
