@@ -59,6 +59,7 @@ COMMON	= $(patsubst common/%.c,$(B)/common/%.o,$(wildcard common/*.c)) \
 SHARED	= $(B)/cmd/options.o
 PUBLISH	= $(patsubst cmd/%.c,$(B)/cmd/%.o,$(wildcard cmd/publish*.c))
 CONSUME	= $(patsubst cmd/%.c,$(B)/cmd/%.o,$(wildcard cmd/consume*.c))
+STATS	= $(patsubst cmd/%.c,$(B)/cmd/%.o,$(wildcard cmd/stats*.c))
 UNITS	= $(patsubst tests/unit/%.c,$(B)/tests/%,$(wildcard tests/unit/*.c))
 
 all: $(TOOLS:%=$(B)/%)
@@ -88,6 +89,7 @@ $(B)/mq-%: $(B)/cmd/mq-%.o $(SHARED) $(B)/common/libmq.a
 $(B)/mq-consume: EV = $(EV_LIBS)
 $(B)/mq-consume: $(CONSUME)
 $(B)/mq-publish: $(PUBLISH)
+$(B)/mq-stats: $(STATS)
 
 $(B)/tests/%: $(B)/tests/unit/%.o $(B)/common/libmq.a
 	@mkdir -p $(@D)

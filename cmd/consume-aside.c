@@ -111,10 +111,11 @@ do_wake(struct consumer *c, struct aside_result *result)
 static void
 do_clean(struct consumer *c, struct aside_result *result)
 {
+	const struct mq_clean how = {.limit = c->opt->attempts};
 	struct mq_redis r;
 
 	if (mq_redis_open(&r, &c->server) == -1 ||
-	    c->layout->clean(&r, c->opt->attempts, &result->cleaned) == -1)
+	    c->layout->clean(&r, &how, &result->cleaned) == -1)
 		fail(result, &r);
 	mq_redis_close(&r);
 }

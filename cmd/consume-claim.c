@@ -92,13 +92,13 @@ claim_room(const struct consumer *c)
 }
 
 static void
-take(struct consumer *c, redisReply *reply, int n)
+take(struct consumer *c, redisReply **elements, int n)
 {
 	redisReply *element;
 	int i;
 
-	for (i = 1; i <= n; i++) {
-		element = reply->element[i];
+	for (i = 0; i < n; i++) {
+		element = elements[i];
 		/* The bytes become ours instead of being copied: a message
 		 * may be large. */
 		message_new(c, c->claim_queue, element->str, element->len);
@@ -142,13 +142,13 @@ refused(struct consumer *c, const redisReply *reply)
 }
 
 static bool
-exhausted(const struct consumer *c, const redisReply *reply, int n)
+exhausted(const struct consumer *c, redisReply *const *elements, int n)
 {
 	size_t bytes = 0;
 	int i;
 
-	for (i = 1; i <= n; i++)
-		bytes += reply->element[i]->len;
+	for (i = 0; i < n; i++)
+		bytes += elements[i]->len;
 	return n < c->claim_max && bytes < CLAIM_BYTES;
 }
 
@@ -167,8 +167,8 @@ static void
 on_claimed(void *arg, redisReply *reply)
 {
 	struct consumer *c = arg;
+	struct mq_claimed claimed;
 	bool all_taken;
-	int64_t due_ms;
 	int n;
 
 	c->claiming = false;
@@ -180,7 +180,7 @@ on_claimed(void *arg, redisReply *reply)
 		return;
 	}
 	c->complaint[0] = '\0';
-	n = c->layout->claimed(reply, &due_ms);
+	n = c->layout->claimed(reply, &claimed);
 	if (n == MQ_CLAIM_LOST) {
 		link_rejoin(c);
 		return;
@@ -189,10 +189,11 @@ on_claimed(void *arg, redisReply *reply)
 		link_reset(c, "claim: a reply that makes no sense");
 		return;
 	}
-	all_taken = exhausted(c, reply, n);
-	take(c, reply, n);
-	c->due[c->claim_queue] =
-	    due_ms < 0 ? 0 : ev_now(c->loop) + (double)due_ms / 1000;
+	all_taken = exhausted(c, reply->element + claimed.first, n);
+	take(c, reply->element + claimed.first, n);
+	c->due[c->claim_queue] = claimed.due_ms < 0 ?
+	    0 :
+	    ev_now(c->loop) + (double)claimed.due_ms / 1000;
 	if (c->stop >= STOP_SOON)
 		stop_give_back(c);
 	else

@@ -135,7 +135,7 @@ main(int argc, char *argv[])
 	mq_option_server(&shared, &server);
 	if (mq_redis_open(&redis, &server) == -1 ||
 	    layout->stats(&redis, (const char *const *)argv + optind,
-		argc - optind, &stats) == -1)
+		argc - optind, false, &stats) == -1)
 		mq_die(redis.status, "%s", redis.error);
 	mq_redis_close(&redis);
 	print_stats(&stats);

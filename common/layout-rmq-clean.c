@@ -222,8 +222,10 @@ clean_connection(struct mq_redis *r, const char *connection, int limit,
 }
 
 int
-rmq_clean(struct mq_redis *r, int limit, struct mq_cleaned *out)
+rmq_clean(
+    struct mq_redis *r, const struct mq_clean *how, struct mq_cleaned *out)
 {
+	int limit = how->limit;
 	redisReply *all = rmq_connections(r);
 	long long *ttl;
 	size_t i;

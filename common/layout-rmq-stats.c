@@ -267,8 +267,9 @@ in_order(const char *const *queues, int count, struct mq_stats *out)
 
 int
 rmq_stats(struct mq_redis *r, const char *const *queues, int count,
-    struct mq_stats *out)
+    bool connections, struct mq_stats *out)
 {
+	(void)connections;
 	int rv;
 
 	*out = (struct mq_stats){0};

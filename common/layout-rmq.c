@@ -13,7 +13,10 @@
  *
  *	rmq::queue::[Q]::delayed	sorted set: unix ms of the due time;
  *					32 unique bytes and the element
+ *	rmq::queue::[Q]::paused		"1", maybe with a TTL
+ *	rmq::queue::[Q]::counters	hash: what has been counted
  *	rmq::connection::C::info	hash: host, pid, slots
+ *	rmq::connection::C::running	what runs there: see running.h
  *
  * A heartbeat that has expired stays so: it is renewed with EXPIRE, which does
  * nothing when it is gone, and a consumer that finds it gone takes a new name.
@@ -22,7 +25,7 @@
  */
 #include "layout-rmq.h"
 
-#include <stdlib.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -252,6 +255,9 @@ rmq_leave(const struct mq_session *s, int step, struct mq_command *c)
 	case 3:
 		delete_key(s, c, "info");
 		return true;
+	case 4:
+		delete_key(s, c, "running");
+		return true;
 	default:
 		return false;
 	}
@@ -268,6 +274,11 @@ rmq_renew(const struct mq_session *s, int step, struct mq_command *c)
 		return true;
 	case 1:
 		keep_info(s, c);
+		return true;
+	case 2:
+		mq_command_plain(c, "EXPIRE");
+		rmq_key_connection(c, s->connection, "running");
+		mq_command_int(c, LEASE_S);
 		return true;
 	default:
 		return false;
@@ -286,30 +297,34 @@ rmq_claim(const struct mq_session *s, int queue, int max, size_t bytes,
 {
 	const char *name = s->queues[queue];
 
-	mq_command_script(c, &mq_script_claim, 4);
+	mq_command_script(c, &mq_script_claim, 5);
 	rmq_key_queue(c, name, "ready");
 	rmq_key_both(c, s->connection, name, "unacked");
 	rmq_key_queue(c, name, "delayed");
 	rmq_key_connection(c, s->connection, "heartbeat");
+	rmq_key_queue(c, name, "paused");
 	mq_command_int(c, max);
 	mq_command_int(c, (long long)bytes);
 }
 
 static int
-rmq_claimed(const redisReply *reply, int64_t *due_ms)
+rmq_claimed(const redisReply *reply, struct mq_claimed *out)
 {
 	size_t i;
 
 	if (reply->type == REDIS_REPLY_INTEGER)
 		return MQ_CLAIM_LOST;
-	if (reply->type != REDIS_REPLY_ARRAY || reply->elements == 0 ||
-	    reply->element[0]->type != REDIS_REPLY_INTEGER)
+	if (reply->type != REDIS_REPLY_ARRAY || reply->elements < 2 ||
+	    reply->element[0]->type != REDIS_REPLY_INTEGER ||
+	    reply->element[1]->type != REDIS_REPLY_INTEGER)
 		return MQ_CLAIM_BAD;
-	for (i = 1; i < reply->elements; i++)
+	for (i = 2; i < reply->elements; i++)
 		if (reply->element[i]->type != REDIS_REPLY_STRING)
 			return MQ_CLAIM_BAD;
-	*due_ms = reply->element[0]->integer;
-	return (int)reply->elements - 1;
+	*out = (struct mq_claimed){.first = 2,
+	    .due_ms = reply->element[0]->integer,
+	    .paused = reply->element[1]->integer != 0};
+	return (int)reply->elements - 2;
 }
 
 /* An ack is one plain LREM, searched from the tail, where the oldest is. */
@@ -387,6 +402,80 @@ rmq_held_count(const struct mq_session *s, int queue, struct mq_command *c)
 	rmq_key_both(c, s->connection, s->queues[queue], "unacked");
 }
 
+static void
+add_count(struct mq_command *c, const char *field, long long n)
+{
+	if (n == 0)
+		return;
+	mq_command_str(c, field);
+	mq_command_int(c, n);
+}
+
+static void
+rmq_count(struct mq_command *c, const char *queue, const struct mq_counts *n)
+{
+	char bucket[16];
+	int i;
+
+	mq_command_script(c, &mq_script_count, 1);
+	rmq_key_queue(c, queue, "counters");
+	add_count(c, "published", n->published);
+	add_count(c, "runs", n->runs);
+	add_count(c, "done", n->done);
+	add_count(c, "failed", n->failed);
+	add_count(c, "retried", n->retried);
+	add_count(c, "crashed", n->crashed);
+	add_count(c, "lease_lost", n->lease_lost);
+	add_count(c, "run_ms", n->run_ms);
+	for (i = 0; i < MQ_BUCKETS; i++) {
+		snprintf(bucket, sizeof(bucket), "run_%d", i);
+		add_count(c, bucket, n->bucket[i]);
+	}
+}
+
+static void
+rmq_count_published(struct mq_command *c, const char *queue, long long n)
+{
+	mq_command_plain(c, "HINCRBY");
+	rmq_key_queue(c, queue, "counters");
+	mq_command_str(c, "published");
+	mq_command_int(c, n);
+}
+
+static void
+rmq_tell_running(const struct mq_session *s, const char *text, size_t n,
+    struct mq_command *c)
+{
+	if (n == 0) {
+		delete_key(s, c, "running");
+		return;
+	}
+	mq_command_plain(c, "SET");
+	rmq_key_connection(c, s->connection, "running");
+	mq_command_arg(c, text, n);
+	mq_command_str(c, "EX");
+	mq_command_int(c, LEASE_S);
+}
+
+static void
+rmq_pause(struct mq_command *c, const char *queue, int64_t ms)
+{
+	mq_command_plain(c, "SET");
+	rmq_key_queue(c, queue, "paused");
+	mq_command_str(c, "1");
+	if (ms < 0)
+		return;
+	mq_command_str(c, "PX");
+	mq_command_int(c, ms);
+}
+
+static void
+rmq_resume(struct mq_command *c, const char *queue)
+{
+	mq_command_plain(c, "DEL");
+	rmq_key_queue(c, queue, "paused");
+}
+
 const struct mq_layout mq_layout_rmq = {
     .name = "rmq",
     .queue_error = rmq_queue_error,
@@ -404,18 +493,12 @@ const struct mq_layout mq_layout_rmq = {
     .settled = rmq_settled,
     .held = rmq_held,
     .held_count = rmq_held_count,
+    .count = rmq_count,
+    .count_published = rmq_count_published,
+    .tell_running = rmq_tell_running,
+    .pause = rmq_pause,
+    .resume = rmq_resume,
     .clean = rmq_clean,
     .drained = rmq_drained,
     .stats = rmq_stats,
 };
-
-void
-mq_stats_free(struct mq_stats *stats)
-{
-	int i;
-
-	for (i = 0; i < stats->count; i++)
-		free(stats->queues[i].name);
-	free(stats->queues);
-	*stats = (struct mq_stats){0};
-}

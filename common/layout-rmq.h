@@ -10,10 +10,10 @@
  */
 void rmq_force(struct mq_command *, const char *verb, const char *key);
 
-int rmq_clean(struct mq_redis *, int limit, struct mq_cleaned *);
+int rmq_clean(struct mq_redis *, const struct mq_clean *, struct mq_cleaned *);
 int rmq_drained(
     struct mq_redis *, const char *const *queues, int count, bool *drained);
-int rmq_stats(
-    struct mq_redis *, const char *const *queues, int count, struct mq_stats *);
+int rmq_stats(struct mq_redis *, const char *const *queues, int count,
+    bool connections, struct mq_stats *);
 
 #endif

@@ -60,15 +60,118 @@ struct mq_settlement {
 	char unique[MQ_ID_LEN + 1]; /* AGAIN with a delay: a new id */
 };
 
+/* Where a message is. */
+enum mq_state { MQ_READY, MQ_DELAYED, MQ_UNACKED, MQ_REJECTED, MQ_STATES };
+
+/* Its word, as it stands on the command line and in outputs. */
+const char *mq_state_name(enum mq_state);
+/* The other way round: 0, or -1 when the word is none of them. */
+int mq_state_parse(const char *word, enum mq_state *);
+
+/* Upper bounds of the run time histogram, in seconds; what is longer than the
+ * last one has a bucket of its own behind. */
+#define MQ_BUCKETS 16
+extern const double mq_bucket_s[MQ_BUCKETS - 1];
+
+/* What these tools have counted of a queue, or what is to be added to it. */
+struct mq_counts {
+	long long published;
+	long long runs;	      /* attempts that ended, however they did */
+	long long done;	      /* acked */
+	long long failed;     /* rejected */
+	long long retried;    /* put back for another attempt */
+	long long crashed;    /* runs whose consumer was found dead */
+	long long lease_lost; /* runs whose consumer found its lease gone */
+	long long run_ms;     /* how long all runs took together */
+	long long bucket[MQ_BUCKETS]; /* runs by time; not cumulative */
+};
+
 struct mq_queue_stats {
 	char *name;
 	bool known; /* whether anybody ever opened a queue of this name */
 	long long ready, delayed, unacked, rejected, consumers;
+	int64_t oldest_ms;   /* since when its oldest claimable message has
+			      * been claimable, unix ms; 0: there is none; -1:
+			      * there is one, and nobody knows since when */
+	int64_t next_due_ms; /* when the next delayed message is due, unix ms;
+			      * 0: none is delayed */
+	int64_t paused_ms;   /* 0: not paused; -1: until resumed; else the unix
+			      * ms of its end */
+	bool counted;	     /* whether there are any counts */
+	struct mq_counts counts;
+	double in_s, out_s; /* published, and done or rejected, a second, over
+			     * the last minute or two; -1: not known */
+};
+
+/* What one connection has of one queue that it consumes. */
+struct mq_consumed {
+	char *queue;
+	long long unacked, consumers;
+};
+
+struct mq_connection_stats {
+	char *name;
+	int64_t ttl_ms; /* of its lease; not above 0: it is dead */
+	char *host;	/* NULL: not known, as of a Go program */
+	long pid;	/* 0: not known */
+	struct mq_consumed *consumed; /* by queue name */
+	int count;
 };
 
 struct mq_stats {
 	struct mq_queue_stats *queues; /* in the order asked for, or sorted */
 	int count;
+	/* By name; only when they were asked for.  With queues named, those
+	 * that consume one of them. */
+	struct mq_connection_stats *connections;
+	int connection_count;
+	int64_t now_ms; /* the server's clock, unix ms */
+};
+
+/* Messages in one state of one queue. */
+struct mq_place {
+	const char *queue;
+	enum mq_state state;
+	const char *connection; /* UNACKED: of this one; NULL: of all */
+};
+
+/* One message that was found, as it is kept.  Bytes. */
+struct mq_item {
+	const char *element;
+	size_t len;
+	int64_t due_ms;		/* DELAYED: unix ms */
+	const char *connection; /* UNACKED: whose it is */
+};
+
+/*
+ * A walk through a place, the next to be claimed first, slice by slice: no
+ * slice keeps the server, or our memory, longer or fuller than about 1000
+ * messages or 1 MiB do (but a slice has at least one message).  Starts zeroed
+ * but for place and needle.  Messages that come or go meanwhile may be seen or
+ * not; those that stay are seen once.
+ */
+struct mq_scan {
+	struct mq_place place;
+	const char *needle;    /* an element must contain it; NULL: any */
+	struct mq_item *items; /* this slice; valid until the next */
+	int count;	       /* may be 0 with a needle, and more to come */
+	long seen;	       /* messages looked at so far, needle or not */
+	bool end;	       /* no slice follows */
+	/* The layout's own. */
+	redisReply *connections, *reply;
+	size_t connection;    /* index of the one at work */
+	long long from;	      /* messages behind us that are still there */
+	struct mq_buf anchor; /* the last of them */
+	size_t cap;	      /* of items */
+};
+void mq_scan_free(struct mq_scan *);
+
+struct mq_clean {
+	int limit;    /* runs that a message may have, crashes included, before
+		       * it is rejected */
+	bool dry_run; /* only count what would be done */
+	bool all;     /* also what is due, and orphans: all of the server's keys
+		       * are looked through */
 };
 
 /* What one round of cleaning did. */
@@ -76,11 +179,27 @@ struct mq_cleaned {
 	long connections; /* dead ones removed */
 	long returned;	  /* messages put back to ready */
 	long rejected;	  /* messages that had crashed too often */
+	long due;	  /* delayed messages made ready, as they were due */
+	long adopted;	  /* unacked lists without a listed connection: it is
+			   * listed again, and cleaned */
+	long orphans;	  /* keys of our own removed that nobody needs */
 	int64_t next_ms;  /* a connection will be found dead in so long; -1:
 			   * none is on its way there */
 };
 
+/* A script that runs, as its consumer tells once a second; see running.h. */
+struct mq_run;
+struct mq_runs;
+
 enum { MQ_CLAIM_BAD = -1, MQ_CLAIM_LOST = -2 };
+
+struct mq_claimed {
+	size_t first;	/* index of the first element in the reply */
+	int64_t due_ms; /* until there may be more to claim without anything
+			 * having changed: the next delayed message is due, or
+			 * the pause is over; -1: never */
+	bool paused;	/* the queue is; nothing is claimed then */
+};
 
 struct mq_layout {
 	const char *name;
@@ -121,14 +240,15 @@ struct mq_layout {
 
 	/*
 	 * Claims up to max messages, and about bytes of them (but at least
-	 * one), from one queue.  claimed() gives their number, or MQ_CLAIM_BAD
-	 * for a reply of the wrong form, and the time until the next delayed
-	 * message is due (-1: none); the elements are reply->element[1] to
-	 * [n].  MQ_CLAIM_LOST: the lease is gone, and nothing was claimed.
+	 * one), from one queue; max may be 0, to only look.  claimed() gives
+	 * their number, or MQ_CLAIM_BAD for a reply of the wrong form, and
+	 * fills in what else there is to know; the elements are
+	 * reply->element[first] and those behind it.  MQ_CLAIM_LOST: the lease
+	 * is gone, and nothing was claimed.
 	 */
 	void (*claim)(const struct mq_session *, int queue, int max,
 	    size_t bytes, struct mq_command *);
-	int (*claimed)(const redisReply *, int64_t *due_ms);
+	int (*claimed)(const redisReply *, struct mq_claimed *);
 
 	/*
 	 * Ends a message's stay in our hands, in one atomic step.  settled()
@@ -145,12 +265,32 @@ struct mq_layout {
 	    const struct mq_session *, int queue, struct mq_command *);
 
 	/*
+	 * Adds to the counts of a queue.  published() is a plain command for
+	 * the one count that publishers have; their replies tell nothing.
+	 */
+	void (*count)(
+	    struct mq_command *, const char *queue, const struct mq_counts *);
+	void (*count_published)(
+	    struct mq_command *, const char *queue, long long n);
+
+	/* Tells others what runs here: text as of running.h, kept as long as
+	 * the lease; renew() keeps it, too.  n 0: nothing runs. */
+	void (*tell_running)(const struct mq_session *, const char *text,
+	    size_t n, struct mq_command *);
+
+	/* Consumers of these tools claim nothing from a paused queue.  For ms
+	 * milliseconds, or until resumed (-1).  resume()'s reply is the integer
+	 * 1, or 0 when it was not paused. */
+	void (*pause)(struct mq_command *, const char *queue, int64_t ms);
+	void (*resume)(struct mq_command *, const char *queue);
+
+	/*
 	 * These wait.  They return 0, or -1 with the error in struct mq_redis.
 	 */
 
-	/* One round of cleaning up after dead connections; limit is how many
-	 * runs a message may have, crashes included, before it is rejected. */
-	int (*clean)(struct mq_redis *, int limit, struct mq_cleaned *);
+	/* One round of cleaning up after dead connections. */
+	int (*clean)(
+	    struct mq_redis *, const struct mq_clean *, struct mq_cleaned *);
 
 	/* Whether none of the queues has a message that is ready, due, or
 	 * unacked at any connection. */
@@ -159,7 +299,35 @@ struct mq_layout {
 
 	/* The named queues, or all when count is 0; mq_stats_free() frees. */
 	int (*stats)(struct mq_redis *, const char *const *queues, int count,
-	    struct mq_stats *);
+	    bool connections, struct mq_stats *);
+
+	/* What runs now, by queue and start; mq_runs_free() frees. */
+	int (*running)(struct mq_redis *, struct mq_runs *);
+
+	/* The next slice of a walk. */
+	int (*scan)(struct mq_redis *, struct mq_scan *);
+	/*
+	 * Takes the chosen ones of the current slice, chosen[i] for items[i],
+	 * away from where they are: to the newest end of the ready messages of
+	 * a queue, or nowhere (NULL).  Each moves in one atomic step, and only
+	 * if it is still there; taken counts those.  From rejected, the count
+	 * of attempts begins anew.  An error leaves taken at what is certain.
+	 */
+	int (*take)(struct mq_redis *, struct mq_scan *, const bool *chosen,
+	    const char *to, long *taken);
+	/* The same for the next max messages at a place (a bounded slice of
+	 * them at a time is the caller's business), without looking. */
+	int (*move)(struct mq_redis *, const struct mq_place *, long max,
+	    const char *to, long *moved);
+	/* Removes all messages there are at a place in one step that takes no
+	 * time; not UNACKED. */
+	int (*purge)(struct mq_redis *, const struct mq_place *, long *removed);
+	/*
+	 * Removes a queue and all that is kept about it.  Nothing is done when
+	 * *consumers live ones have it, or dead ones hold *unacked messages.
+	 */
+	int (*delete_queue)(struct mq_redis *, const char *queue,
+	    long *consumers, long *unacked);
 };
 
 extern const struct mq_layout mq_layout_rmq;

@@ -25,3 +25,13 @@ mq_message_record(
 	snprintf(cut, sizeof(cut), "%s", error);
 	mq_envelope_set(e, MQ_HEADER_ERROR, cut);
 }
+
+int64_t
+mq_message_since_ms(const struct mq_envelope *e)
+{
+	const char *id = mq_message_id(e);
+	int64_t published = id != NULL ? (int64_t)mq_id_time(id) / 1000 : 0;
+	int64_t due = mq_envelope_get_long(e, MQ_HEADER_DUE, 0);
+
+	return due > published ? due : published;
+}

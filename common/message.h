@@ -5,12 +5,15 @@
 #ifndef MQ_MESSAGE_H
 #define MQ_MESSAGE_H
 
+#include <stdint.h>
+
 #include "envelope.h"
 #include "id.h"
 
 #define MQ_HEADER_ID	  "Mq-Id"      /* see id.h; given when published */
 #define MQ_HEADER_ATTEMPT "Mq-Attempt" /* runs so far; none: 0 */
 #define MQ_HEADER_ERROR	  "Mq-Error"   /* why the last run did not end well */
+#define MQ_HEADER_DUE	  "Mq-Due"     /* unix ms when it was delayed until */
 #define MQ_HEADER_PARAM	  "Mq-Param"   /* 1 to 4 follow: RQ's parameters */
 
 /* The longest reason that is kept; the rest of it is cut. */
@@ -26,5 +29,9 @@ const char *mq_message_id(const struct mq_envelope *);
  */
 void mq_message_record(
     struct mq_envelope *, const char *id, long attempts, const char *error);
+
+/* Since when the message has been claimable, unix ms: when it was published, or
+ * until when it was delayed; 0: nothing on it says. */
+int64_t mq_message_since_ms(const struct mq_envelope *);
 
 #endif

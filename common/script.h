@@ -12,6 +12,7 @@ struct mq_script {
 };
 
 extern const struct mq_script mq_script_claim;
+extern const struct mq_script mq_script_count;
 extern const struct mq_script mq_script_settle;
 extern const struct mq_script mq_script_delay;
 extern const struct mq_script mq_script_force;

@@ -1,0 +1,129 @@
+#include "history.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "json.h"
+#include "xalloc.h"
+
+/* A text of at most max bytes, from its beginning or its end, in whole
+ * characters; what is no UTF-8 becomes '?'. */
+static json_t *
+cut(const char *text, size_t max, bool from_end)
+{
+	size_t n = strlen(text);
+	char *copy;
+	json_t *v;
+
+	if (from_end && n > max) {
+		text += n - max;
+		while ((*text & 0xc0) == 0x80)
+			text++;
+		n = strlen(text);
+	} else if (n > max) {
+		for (n = max; n > 0 && (text[n] & 0xc0) == 0x80;)
+			n--;
+	}
+	copy = mq_xstrndup(text, n);
+	v = mq_json_text(copy);
+	free(copy);
+	return v;
+}
+
+static void
+set(json_t *object, const char *name, json_t *value)
+{
+	mq_json_must(json_object_set_new(object, name, value) == 0);
+}
+
+static json_t *
+to_json(const struct mq_failure *f)
+{
+	json_t *v = json_object();
+
+	mq_json_must(v != NULL);
+	if (f->at_ms > 0)
+		set(v, "at_ms", json_integer(f->at_ms));
+	if (f->attempt > 0)
+		set(v, "attempt", json_integer(f->attempt));
+	if (f->host != NULL)
+		set(v, "host", cut(f->host, MQ_HISTORY_TEXT, false));
+	if (f->signal != NULL)
+		set(v, "signal", mq_json_text(f->signal));
+	else if (f->status >= 0)
+		set(v, "status", json_integer(f->status));
+	if (f->text != NULL)
+		set(v, "text", cut(f->text, MQ_HISTORY_TEXT, false));
+	if (f->errors != NULL && *f->errors != '\0')
+		set(v, "stderr", cut(f->errors, MQ_HISTORY_STDERR, true));
+	return v;
+}
+
+void
+mq_history_add(struct mq_envelope *e, const struct mq_failure *f)
+{
+	json_t *v = to_json(f), *list;
+	struct mq_buf text = {0};
+
+	mq_json_dump(v, &text);
+	json_decref(v);
+	mq_envelope_add(e, MQ_HEADER_HISTORY, mq_buf_str(&text));
+	mq_buf_free(&text);
+	list = json_object_get(e->headers, MQ_HEADER_HISTORY);
+	while (json_array_size(list) > MQ_HISTORY_MAX)
+		json_array_remove(list, 0);
+}
+
+/* Moves what is of the right type over; others may have written it. */
+static json_t *
+checked(const json_t *from)
+{
+	static const struct {
+		const char *name;
+		json_type type;
+	} members[] = {{"at_ms", JSON_INTEGER}, {"attempt", JSON_INTEGER},
+	    {"host", JSON_STRING}, {"status", JSON_INTEGER},
+	    {"signal", JSON_STRING}, {"text", JSON_STRING},
+	    {"stderr", JSON_STRING}};
+	json_t *to = json_object(), *v;
+	size_t i;
+
+	mq_json_must(to != NULL);
+	for (i = 0; i < sizeof(members) / sizeof(members[0]); i++) {
+		v = json_object_get(from, members[i].name);
+		if (v != NULL && json_typeof(v) == members[i].type)
+			mq_json_must(
+			    json_object_set(to, members[i].name, v) == 0);
+	}
+	return to;
+}
+
+json_t *
+mq_history_list(const struct mq_envelope *e)
+{
+	json_t *out = json_array(), *value, *v;
+	size_t i;
+
+	mq_json_must(out != NULL);
+	json_array_foreach(
+	    json_object_get(e->headers, MQ_HEADER_HISTORY), i, value) {
+		v = mq_json_load(
+		    json_string_value(value), json_string_length(value));
+		if (json_is_object(v))
+			mq_json_must(
+			    json_array_append_new(out, checked(v)) == 0);
+		json_decref(v);
+	}
+	return out;
+}
+
+int64_t
+mq_history_last_ms(const struct mq_envelope *e)
+{
+	json_t *list = mq_history_list(e);
+	int64_t ms = json_integer_value(json_object_get(
+	    json_array_get(list, json_array_size(list) - 1), "at_ms"));
+
+	json_decref(list);
+	return ms;
+}

@@ -1,0 +1,49 @@
+/*
+ * What went wrong with a message: a header Mq-History with one value for each
+ * failed attempt, the oldest first.  A value is a JSON object,
+ *
+ *	{"at_ms": 1795207725000, "attempt": 1, "host": "web1",
+ *	 "status": 1, "text": "no such user", "stderr": "the last lines"}
+ *
+ * with "signal": "SEGV" in place of status for a run that was killed, and
+ * neither for one whose consumer died.  Only the last MQ_HISTORY_MAX are kept,
+ * and of text and stderr so many bytes.  Since it is a header, it goes with
+ * the message wherever that goes, and the payload stays as it is.
+ */
+#ifndef MQ_HISTORY_H
+#define MQ_HISTORY_H
+
+#include <stdint.h>
+
+#include "envelope.h"
+
+#define MQ_HEADER_HISTORY "Mq-History"
+#define MQ_HISTORY_MAX	  15
+#define MQ_HISTORY_TEXT	  256
+#define MQ_HISTORY_STDERR 512
+
+struct mq_failure {
+	int64_t at_ms; /* unix ms, by the clock of its host; 0: not known */
+	long attempt;  /* from 1; 0: not known */
+	int status;    /* of its exit; -1: none */
+	const char *signal; /* its name without SIG, or number; NULL: none */
+	const char *host;   /* NULL: not known */
+	const char *text;   /* the reason, or what the script said last */
+	const char *errors; /* the end of its stderr; NULL: none */
+};
+
+/* Adds one.  Strings are cut to their limits, errors from the front, and
+ * bytes that are not UTF-8 become '?'. */
+void mq_history_add(struct mq_envelope *, const struct mq_failure *);
+
+/*
+ * The failures as a JSON list of such objects, oldest first, members in the
+ * form above and of the right types or left out; a new reference, empty when
+ * there are none.
+ */
+json_t *mq_history_list(const struct mq_envelope *);
+
+/* When the last one was, unix ms; 0: there is none. */
+int64_t mq_history_last_ms(const struct mq_envelope *);
+
+#endif

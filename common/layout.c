@@ -1,0 +1,72 @@
+/* What is the same in every layout. */
+#include "layout.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+const double mq_bucket_s[MQ_BUCKETS - 1] = {
+    0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 1800};
+
+static const char *const names[MQ_STATES] = {
+    [MQ_READY] = "ready",
+    [MQ_DELAYED] = "delayed",
+    [MQ_UNACKED] = "unacked",
+    [MQ_REJECTED] = "rejected",
+};
+
+const char *
+mq_state_name(enum mq_state state)
+{
+	return names[state];
+}
+
+int
+mq_state_parse(const char *word, enum mq_state *state)
+{
+	int i;
+
+	for (i = 0; i < MQ_STATES; i++)
+		if (strcmp(word, names[i]) == 0) {
+			*state = (enum mq_state)i;
+			return 0;
+		}
+	return -1;
+}
+
+static void
+connection_free(struct mq_connection_stats *c)
+{
+	int i;
+
+	for (i = 0; i < c->count; i++)
+		free(c->consumed[i].queue);
+	free(c->consumed);
+	free(c->name);
+	free(c->host);
+}
+
+void
+mq_stats_free(struct mq_stats *stats)
+{
+	int i;
+
+	for (i = 0; i < stats->count; i++)
+		free(stats->queues[i].name);
+	free(stats->queues);
+	for (i = 0; i < stats->connection_count; i++)
+		connection_free(&stats->connections[i]);
+	free(stats->connections);
+	*stats = (struct mq_stats){0};
+}
+
+void
+mq_scan_free(struct mq_scan *scan)
+{
+	if (scan->connections != NULL)
+		freeReplyObject(scan->connections);
+	if (scan->reply != NULL)
+		freeReplyObject(scan->reply);
+	free(scan->items);
+	mq_buf_free(&scan->anchor);
+	*scan = (struct mq_scan){0};
+}
