@@ -276,6 +276,7 @@ try_server(struct mq_server *server)
 static void
 consume(struct consumer *c)
 {
+	errors_init(c);
 	claim_init(c);
 	settle_init(c);
 	run_init(c);
@@ -328,6 +329,7 @@ main(int argc, char *argv[])
 	consume(&c);
 	if (options.verbose || c.counts.lost > 0)
 		summary(&c.counts);
+	errors_end(&c);
 	free(options.queues);
 	free((void *)(uintptr_t)options.log_dir);
 	free((void *)(uintptr_t)options.work_dir);
