@@ -114,15 +114,13 @@ ended(struct errors *e)
 		close_pipe(e);
 }
 
+/* Takes what is there, or a good part of it. */
 static void
-on_readable(struct ev_loop *loop, ev_io *w, int events)
+copy(struct errors *e)
 {
-	struct errors *e = w->data;
 	enum took took = TOOK_SOME;
 	int i;
 
-	(void)loop;
-	(void)events;
 	for (i = 0; i < READS_AT_ONCE && took == TOOK_SOME; i++) {
 		if (!sink_ready(e->sink)) {
 			wait_for_sink(e);
@@ -132,6 +130,14 @@ on_readable(struct ev_loop *loop, ev_io *w, int events)
 	}
 	if (took == TOOK_THE_END)
 		ended(e);
+}
+
+static void
+on_readable(struct ev_loop *loop, ev_io *w, int events)
+{
+	(void)loop;
+	(void)events;
+	copy(w->data);
 }
 
 /* Who has waited longest is first, and gets at least one read. */
@@ -223,6 +229,23 @@ errors_init(struct consumer *c)
 	stderr = sink_stream(&c->stderr_sink);
 }
 
+/* What was written before the log is moved belongs into the old file. */
+static void
+copy_all(struct consumer *c, const struct sink *s)
+{
+	struct errors *e, *next;
+	int i;
+
+	for (i = 0; i < c->opt->slots; i++) {
+		e = c->slots[i].errors;
+		if (c->slots[i].m != NULL && e->fd != -1 && e->sink == s)
+			copy(e);
+	}
+	TAILQ_FOREACH_SAFE(e, &c->lingering, lingering, next)
+		if (e->sink == s)
+			copy(e);
+}
+
 void
 errors_log(struct consumer *c, int queue, int fd, const char *path)
 {
@@ -230,6 +253,7 @@ errors_log(struct consumer *c, int queue, int fd, const char *path)
 		c->logs =
 		    mq_xcalloc((size_t)c->opt->queue_count, sizeof(*c->logs));
 	if (c->logs[queue].loop != NULL) {
+		copy_all(c, &c->logs[queue]);
 		sink_move(&c->logs[queue], fd);
 		return;
 	}
