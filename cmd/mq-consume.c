@@ -276,6 +276,7 @@ try_server(struct mq_server *server)
 static void
 consume(struct consumer *c)
 {
+	errors_init(c);
 	claim_init(c);
 	settle_init(c);
 	run_init(c);
@@ -320,6 +321,7 @@ main(int argc, char *argv[])
 	if (c.loop == NULL)
 		mq_die(MQ_EXIT_AGAIN, "no event loop: %s", strerror(errno));
 	consume(&c);
+	errors_end(&c);
 	free(options.queues);
 	free((void *)(uintptr_t)options.log_dir);
 	free((void *)(uintptr_t)options.work_dir);

@@ -23,6 +23,11 @@
 /* Redis takes 512 MiB as one value, headers included (proto-max-bulk-len). */
 #define MESSAGE_MAX ((size_t)511 * 1024 * 1024)
 
+/* Unix milliseconds have 13 digits until the year 2286, and those of an --at,
+ * which may have more, stay the same. */
+#define DUE_DIGITS 13
+#define DUE_SIZE   24
+
 static const char help[] =
     "usage: mq-publish [options] QUEUE [PAYLOAD...]\n"
     "\n"
@@ -101,16 +106,31 @@ next_us(struct publisher *p)
 	return p->last_us;
 }
 
+/* When a message that is published now falls due, as its header says it. */
+static void
+print_due(const struct publisher *p, char due[static DUE_SIZE])
+{
+	int64_t ms = p->when.ms;
+
+	if (p->when.kind == MQ_WHEN_IN)
+		ms += (int64_t)p->last_us / 1000;
+	snprintf(due, DUE_SIZE, "%0*jd", DUE_DIGITS, (intmax_t)ms);
+}
+
 static void
 publish(struct publisher *p, const char *payload, size_t n)
 {
 	static const struct mq_buf none;
-	char id[MQ_ID_LEN + 1] = "";
+	char id[MQ_ID_LEN + 1] = "", due[DUE_SIZE];
 
 	if (!p->opt->raw || p->when.kind != MQ_WHEN_NOW)
 		mq_id_make(&p->idgen, next_us(p), id);
 	if (!p->opt->raw)
 		memcpy(p->header.data + p->id_at, id, MQ_ID_LEN);
+	if (p->due_at > 0) {
+		print_due(p, due);
+		memcpy(p->header.data + p->due_at, due, strlen(due));
+	}
 	add(p, id, id, p->opt->raw ? &none : &p->header, payload, n);
 }
 
@@ -141,11 +161,15 @@ publish_with_headers(
 {
 	struct mq_envelope e = {.headers = headers};
 	struct mq_buf header = {0};
-	char unique[MQ_ID_LEN + 1];
+	char unique[MQ_ID_LEN + 1], due[DUE_SIZE];
 
 	mq_id_make(&p->idgen, next_us(p), unique);
 	if (mq_message_id(&e) == NULL)
 		mq_envelope_set(&e, MQ_HEADER_ID, unique);
+	if (p->when.kind != MQ_WHEN_NOW) {
+		print_due(p, due);
+		mq_envelope_set(&e, MQ_HEADER_DUE, due);
+	}
 	add_headers(&e, p->opt->headers.headers);
 	mq_envelope_write_header(&e, &header);
 	add(p, unique, mq_message_id(&e), &header, payload, n);
@@ -202,6 +226,8 @@ next_record(struct publisher *p, struct mq_frame_reader *reader,
 			return result;
 		publish_flush(p);
 		(void)publish_wait(p, reader->fd, NULL);
+		/* That may have taken long. */
+		p->made = 0;
 	}
 }
 
@@ -238,16 +264,25 @@ publish_stream(struct publisher *p, int fd)
 	mq_buf_free(&payload);
 }
 
-/* The header of messages that have none of their own, with a gap for the id. */
+/*
+ * The header of messages that have none of their own, with gaps for the id and,
+ * when it is delayed, for the time that it is due.
+ */
 static void
 prepare_header(struct publisher *p)
 {
 	static const char gap[] = "--------------------------------";
 	struct mq_envelope e = {0};
+	char due[DUE_SIZE];
 
 	if (p->opt->raw)
 		return;
 	mq_envelope_set(&e, MQ_HEADER_ID, gap);
+	if (p->when.kind != MQ_WHEN_NOW) {
+		(void)next_us(p);
+		print_due(p, due);
+		mq_envelope_set(&e, MQ_HEADER_DUE, due);
+	}
 	if (p->opt->headers.headers != NULL)
 		add_headers(&e, p->opt->headers.headers);
 	mq_envelope_write_header(&e, &p->header);
@@ -255,6 +290,11 @@ prepare_header(struct publisher *p)
 	p->id_at = (size_t)((char *)memmem(
 				p->header.data, p->header.len, gap, MQ_ID_LEN) -
 	    p->header.data);
+	/* Ours come first, so this finds no other. */
+	if (p->when.kind != MQ_WHEN_NOW)
+		p->due_at = (size_t)((char *)memmem(p->header.data,
+					 p->header.len, due, strlen(due)) -
+		    p->header.data);
 }
 
 static void

@@ -49,6 +49,7 @@ struct publisher {
 	struct mq_buf header;	 /* of a message without headers of its own */
 	size_t id_at;		 /* where its id goes */
 	struct mq_command count; /* that goes with a batch */
+	size_t due_at; /* where the time goes that it is due; 0: nowhere */
 	struct batch ring[UNDER_WAY];
 	unsigned first, used; /* batches under way; the next one is filled */
 	size_t bytes;	      /* in those under way */

@@ -98,8 +98,8 @@ become(const struct mq_worker_setup *setup, const struct mq_worker *w,
 	if (w->dir != NULL && chdir(w->dir) == -1)
 		return errno;
 	if (dup2(w->input, 0) == -1 ||
-	    (w->output != -1 &&
-		(dup2(w->output, 1) == -1 || dup2(w->output, 2) == -1)) ||
+	    (w->output != -1 && dup2(w->output, 1) == -1) ||
+	    (w->errors != -1 && dup2(w->errors, 2) == -1) ||
 	    dup2(w->verbs, MQ_WORKER_WRITE) == -1 ||
 	    dup2(setup->null, MQ_WORKER_READ) == -1)
 		return errno;

@@ -35,7 +35,8 @@ struct mq_worker {
 	char *const *envp;
 	const char *dir; /* where to run; NULL: here */
 	int input;	 /* becomes fd 0 */
-	int output;	 /* becomes fds 1 and 2; -1: ours */
+	int output;	 /* becomes fd 1; -1: ours */
+	int errors;	 /* becomes fd 2; -1: ours */
 	int verbs;	 /* becomes fd 3 */
 };
 
