@@ -9,7 +9,7 @@
 --         'front': unacked ones, the newest first, to the oldest end, so that
 --         their order stays; only of a dead connection
 --         'drop', 'droplater': they are removed
---   reply how many, or -1: the connection is alive
+--   reply how many; with max 0, how many there are; -1: the connection is alive
 --
 -- A crash before: all are in the source.  After: each is in the target only.
 
@@ -17,14 +17,16 @@ local call = redis.call
 local how, max, room = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
 local source, target = KEYS[1], KEYS[2]
 
-if how == 'drop' then
+if how == 'front' and call('PTTL', KEYS[3]) > 0 then
+  return -1
+elseif max == 0 then
+  return call(how:find('later', 1, true) and 'ZCARD' or 'LLEN', source)
+elseif how == 'drop' then
   local n = math.min(call('LLEN', source), max)
   call('LTRIM', source, 0, -n - 1)
   return n
 elseif how == 'droplater' then
   return call('ZREMRANGEBYRANK', source, 0, max - 1)
-elseif how == 'front' and call('PTTL', KEYS[3]) > 0 then
-  return -1
 end
 
 -- The last one moved, as in walk.lua; nothing, or the error.
