@@ -504,4 +504,9 @@ const struct mq_layout mq_layout_rmq = {
     .drained = rmq_drained,
     .stats = rmq_stats,
     .running = rmq_running,
+    .scan = rmq_scan,
+    .take = rmq_take,
+    .move = rmq_move,
+    .purge = rmq_purge,
+    .delete_queue = rmq_delete_queue,
 };

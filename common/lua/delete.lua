@@ -1,0 +1,46 @@
+-- Remove a queue that nobody uses, and all that is kept about it.
+--
+--   KEYS  rmq::queues, rmq::connections, five keys of the queue: ready,
+--         rejected, delayed, counters, paused; then four of each connection:
+--         heartbeat, queues, the queue's consumers, the queue's unacked
+--   ARGV  the queue's name, 1 to only look, then the connections' names in the
+--         same order
+--   reply {consumers of it that live, unacked messages that dead connections
+--         hold, 1 if the queue was known, how many were ready, rejected,
+--         delayed}, or nothing when the connections are others now
+--
+-- A crash before: nothing has happened.  After: it is gone.  Nothing is done
+-- if one of the first two is not 0.
+
+local call = redis.call
+local queue, consumers, unacked = ARGV[1], 0, 0
+
+if call('SCARD', KEYS[2]) ~= #ARGV - 2 then
+  return false
+end
+for i = 3, #ARGV do
+  local at = 8 + 4 * (i - 3)
+  if call('SISMEMBER', KEYS[2], ARGV[i]) == 0 then
+    return false
+  end
+  local held = call('LLEN', KEYS[at + 3])
+  if call('PTTL', KEYS[at]) <= 0 then
+    unacked = unacked + held
+  elseif held > 0 or call('SISMEMBER', KEYS[at + 1], queue) == 1 then
+    consumers = consumers + math.max(1, call('SCARD', KEYS[at + 2]))
+  end
+end
+local reply = { consumers, unacked, call('SISMEMBER', KEYS[1], queue),
+  call('LLEN', KEYS[3]), call('LLEN', KEYS[4]), call('ZCARD', KEYS[5]) }
+if consumers > 0 or unacked > 0 or ARGV[2] == '1' then
+  return reply
+end
+for i = 3, 7 do
+  call('UNLINK', KEYS[i])
+end
+for at = 8, #KEYS, 4 do
+  call('UNLINK', KEYS[at + 2])
+  call('SREM', KEYS[at + 1], queue)
+end
+call('SREM', KEYS[1], queue)
+return reply
