@@ -17,5 +17,7 @@ extern const struct mq_script mq_script_settle;
 extern const struct mq_script mq_script_delay;
 extern const struct mq_script mq_script_force;
 extern const struct mq_script mq_script_reclaim;
+extern const struct mq_script mq_script_since;
+extern const struct mq_script mq_script_due;
 
 #endif
