@@ -1,0 +1,150 @@
+/* --running: the scripts that run now, as their consumers tell. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "clock.h"
+#include "exit.h"
+#include "json.h"
+#include "say.h"
+#include "stats-look.h"
+#include "xalloc.h"
+
+#define COLUMNS 8
+
+/* Whether it is of a queue that was asked for. */
+static bool
+wanted(const struct look *look, const struct mq_run *run)
+{
+	int i;
+
+	for (i = 0; i < look->count; i++)
+		if (strcmp(look->queues[i], run->queue) == 0)
+			return true;
+	return look->count == 0;
+}
+
+long long
+show_run_s(const struct mq_run *run, int64_t now_ms)
+{
+	int64_t ms = now_ms - run->started_ms;
+
+	return run->started_ms == 0 || ms < 0 ? 0 : ms / 1000;
+}
+
+static char *
+visible(const char *s)
+{
+	return s == NULL || *s == '\0' ? mq_xstrdup("-") :
+					 show_visible(s, strlen(s));
+}
+
+static void
+fill_row(char **cell, const struct mq_run *run, int64_t now_ms)
+{
+	cell[0] = visible(run->queue);
+	cell[1] = visible(run->id);
+	cell[2] = mq_xasprintf("%ld", run->attempt);
+	cell[3] = visible(run->host);
+	cell[4] = mq_xasprintf("%ld", run->pid);
+	cell[5] = mq_xasprintf("%lld", show_run_s(run, now_ms));
+	cell[6] = visible(run->script);
+	cell[7] = visible(run->text);
+}
+
+static void
+print_human(const struct mq_run *const *runs, int n, int64_t now_ms)
+{
+	static const char *const titles[COLUMNS] = {"QUEUE", "ID", "ATTEMPT",
+	    "HOST", "PID", "SECONDS", "SCRIPT", "TEXT"};
+	char **cells = mq_xcalloc((size_t)n + 1, COLUMNS * sizeof(*cells));
+	int i;
+
+	for (i = 0; i < COLUMNS; i++)
+		cells[i] = mq_xstrdup(titles[i]);
+	for (i = 0; i < n; i++)
+		fill_row(cells + (i + 1) * COLUMNS, runs[i], now_ms);
+	show_table(cells, n + 1, COLUMNS, "llrlrrll");
+	free(cells);
+}
+
+json_t *
+show_run_json(const struct mq_run *run, int64_t now_ms)
+{
+	json_t *v = json_pack("{so so sI so* sI so sI so sI so}", "queue",
+	    mq_json_text(run->queue), "id", mq_json_text(run->id), "attempt",
+	    (json_int_t)run->attempt, "host",
+	    run->host != NULL ? mq_json_text(run->host) : NULL, "pid",
+	    (json_int_t)run->pid, "connection", mq_json_text(run->connection),
+	    "started_ms", (json_int_t)run->started_ms, "script",
+	    mq_json_text(run->script), "seconds",
+	    (json_int_t)show_run_s(run, now_ms), "text",
+	    mq_json_text(run->text));
+
+	mq_json_must(v != NULL);
+	return v;
+}
+
+static void
+print_json(const struct mq_run *const *runs, int n, int64_t now_ms)
+{
+	struct mq_buf out = {0};
+	json_t *list = json_array();
+	int i;
+
+	mq_json_must(list != NULL);
+	for (i = 0; i < n; i++)
+		mq_json_must(json_array_append_new(
+				 list, show_run_json(runs[i], now_ms)) == 0);
+	mq_json_dump(list, &out);
+	json_decref(list);
+	show_json(out.data, out.len);
+	putchar('\n');
+	mq_buf_free(&out);
+}
+
+static bool
+all_known(const struct look *look)
+{
+	struct mq_stats stats;
+	bool known = true;
+	int i;
+
+	if (look->count == 0)
+		return true;
+	if (look->layout->stats(look->redis, look->queues, look->count, false,
+		&stats) == -1)
+		mq_die(look->redis->status, "%s", look->redis->error);
+	for (i = 0; i < stats.count; i++)
+		if (!stats.queues[i].known) {
+			mq_say("%s: no such queue", stats.queues[i].name);
+			known = false;
+		}
+	mq_stats_free(&stats);
+	return known;
+}
+
+int
+look_running(struct look *look)
+{
+	int64_t now_ms = mq_clock_unix_us() / 1000;
+	const struct mq_run **chosen;
+	struct mq_runs runs = {0};
+	bool known = all_known(look);
+	int i, n = 0;
+
+	if (look->layout->running(look->redis, &runs) == -1)
+		mq_die(look->redis->status, "%s", look->redis->error);
+	chosen = mq_xcalloc((size_t)runs.count + 1, sizeof(*chosen));
+	for (i = 0; i < runs.count; i++)
+		if (wanted(look, &runs.runs[i]))
+			chosen[n++] = &runs.runs[i];
+	if (look->json)
+		print_json(chosen, n, now_ms);
+	else if (n > 0)
+		print_human(chosen, n, now_ms);
+	else if (known && !look->quiet)
+		mq_say("no script is known to run");
+	free(chosen);
+	mq_runs_free(&runs);
+	return n > 0 && known ? MQ_EXIT_OK : MQ_EXIT_NO;
+}
