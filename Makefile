@@ -57,6 +57,7 @@ LUA	= $(wildcard common/lua/*.lua)
 COMMON	= $(patsubst common/%.c,$(B)/common/%.o,$(wildcard common/*.c)) \
 	  $(B)/common/lua.o
 SHARED	= $(B)/cmd/options.o
+FILTER	= $(B)/cmd/filter.o
 PUBLISH	= $(patsubst cmd/%.c,$(B)/cmd/%.o,$(wildcard cmd/publish*.c))
 CONSUME	= $(patsubst cmd/%.c,$(B)/cmd/%.o,$(wildcard cmd/consume*.c))
 STATS	= $(patsubst cmd/%.c,$(B)/cmd/%.o,$(wildcard cmd/stats*.c))

@@ -501,4 +501,9 @@ const struct mq_layout mq_layout_rmq = {
     .clean = rmq_clean,
     .drained = rmq_drained,
     .stats = rmq_stats,
+    .scan = rmq_scan,
+    .take = rmq_take,
+    .move = rmq_move,
+    .purge = rmq_purge,
+    .delete_queue = rmq_delete_queue,
 };

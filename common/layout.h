@@ -162,6 +162,8 @@ struct mq_scan {
 	size_t connection;    /* index of the one at work */
 	long long from;	      /* messages behind us that are still there */
 	struct mq_buf anchor; /* the last of them */
+	int64_t anchor_ms;    /* DELAYED: when it falls due */
+	long long span;	      /* how many of them this slice had, and has */
 	size_t cap;	      /* of items */
 };
 void mq_scan_free(struct mq_scan *);
@@ -315,8 +317,13 @@ struct mq_layout {
 	 */
 	int (*take)(struct mq_redis *, struct mq_scan *, const bool *chosen,
 	    const char *to, long *taken);
-	/* The same for the next max messages at a place (a bounded slice of
-	 * them at a time is the caller's business), without looking. */
+	/*
+	 * The same for the next max messages at a place, without looking: but
+	 * at most 1000 or about 1 MiB in one call.  0: there are none.
+	 * Unacked ones go to the front, the newest first, so that their order
+	 * stays, and an error with MQ_EXIT_AGAIN says that their connection is
+	 * alive; max 0 only asks for that.
+	 */
 	int (*move)(struct mq_redis *, const struct mq_place *, long max,
 	    const char *to, long *moved);
 	/* Removes all messages there are at a place in one step that takes no
@@ -324,7 +331,8 @@ struct mq_layout {
 	int (*purge)(struct mq_redis *, const struct mq_place *, long *removed);
 	/*
 	 * Removes a queue and all that is kept about it.  Nothing is done when
-	 * *consumers live ones have it, or dead ones hold *unacked messages.
+	 * *consumers live ones have it, or dead ones hold *unacked messages;
+	 * both are 0 when it was removed.
 	 */
 	int (*delete_queue)(struct mq_redis *, const char *queue,
 	    long *consumers, long *unacked);

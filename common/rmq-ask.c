@@ -62,6 +62,15 @@ rmq_send_about_both(struct mq_redis *r, const char *verb,
 	return send_and_free(r, &c);
 }
 
+int
+rmq_nonsense(struct mq_redis *r)
+{
+	r->status = MQ_EXIT_UNAVAILABLE;
+	snprintf(r->error, sizeof(r->error), "%s: a reply that makes no sense",
+	    r->server->name);
+	return -1;
+}
+
 /* The next reply, which must be of this type; NULL with the error set. */
 redisReply *
 rmq_expect(struct mq_redis *r, int type)
@@ -72,11 +81,8 @@ rmq_expect(struct mq_redis *r, int type)
 		return NULL;
 	if (!mq_redis_refused(r, reply) && reply->type == type)
 		return reply;
-	if (reply->type != REDIS_REPLY_ERROR) {
-		r->status = MQ_EXIT_UNAVAILABLE;
-		snprintf(r->error, sizeof(r->error),
-		    "%s: a reply that makes no sense", r->server->name);
-	}
+	if (reply->type != REDIS_REPLY_ERROR)
+		rmq_nonsense(r);
 	freeReplyObject(reply);
 	return NULL;
 }

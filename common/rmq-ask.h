@@ -24,6 +24,9 @@ int rmq_expect_number(struct mq_redis *, long long *n);
 /* Adds the next number to *sum. */
 int rmq_expect_more(struct mq_redis *, long long *sum);
 
+/* The reply made no sense: sets the error, and gives -1. */
+int rmq_nonsense(struct mq_redis *);
+
 /* The names of all connections: an array of strings. */
 redisReply *rmq_connections(struct mq_redis *);
 

@@ -17,5 +17,10 @@ extern const struct mq_script mq_script_settle;
 extern const struct mq_script mq_script_delay;
 extern const struct mq_script mq_script_force;
 extern const struct mq_script mq_script_reclaim;
+extern const struct mq_script mq_script_walk;
+extern const struct mq_script mq_script_later;
+extern const struct mq_script mq_script_move;
+extern const struct mq_script mq_script_purge;
+extern const struct mq_script mq_script_delete;
 
 #endif

@@ -1,0 +1,171 @@
+/*
+ * The rmq layout: moving and removing many messages without looking at them.
+ */
+#include "layout-rmq.h"
+
+#include <stdio.h>
+
+#include "exit.h"
+#include "rmq-ask.h"
+#include "rmq-keys.h"
+
+/* How much one call moves; the server is kept for a millisecond or two. */
+#define MOVE_COUNT 1000
+#define MOVE_BYTES (1024 * 1024)
+
+/* How often to try again when connections come and go. */
+#define DELETE_TRIES 100
+
+static const char *
+how_to_move(const struct mq_place *place, const char *to)
+{
+	if (to == NULL)
+		return place->state == MQ_DELAYED ? "droplater" : "drop";
+	switch (place->state) {
+	case MQ_DELAYED:
+		return "later";
+	case MQ_UNACKED:
+		return "front";
+	case MQ_REJECTED:
+		return "fresh";
+	default:
+		return "list";
+	}
+}
+
+/* An integer from a script. */
+static int
+call_for_number(struct mq_redis *r, struct mq_command *c, long *n)
+{
+	redisReply *reply = mq_redis_call(r, c);
+
+	mq_command_free(c);
+	if (reply == NULL)
+		return -1;
+	*n = (long)reply->integer;
+	if (reply->type != REDIS_REPLY_INTEGER) {
+		freeReplyObject(reply);
+		return rmq_nonsense(r);
+	}
+	freeReplyObject(reply);
+	return 0;
+}
+
+int
+rmq_move(struct mq_redis *r, const struct mq_place *place, long max,
+    const char *to, long *moved)
+{
+	bool held = place->state == MQ_UNACKED && to != NULL;
+	struct mq_command c = {0};
+	long n;
+
+	*moved = 0;
+	mq_command_script(&c, &mq_script_move, held ? 3 : 2);
+	rmq_key_place(&c, place, place->connection);
+	if (to != NULL)
+		rmq_key_queue(&c, to, "ready");
+	else
+		rmq_key_place(&c, place, place->connection);
+	if (held)
+		rmq_key_connection(&c, place->connection, "heartbeat");
+	mq_command_str(&c, how_to_move(place, to));
+	mq_command_int(&c, max < MOVE_COUNT ? max : MOVE_COUNT);
+	mq_command_int(&c, MOVE_BYTES);
+	if (call_for_number(r, &c, &n) == -1)
+		return -1;
+	if (n >= 0) {
+		*moved = n;
+		return 0;
+	}
+	r->status = MQ_EXIT_AGAIN;
+	snprintf(r->error, sizeof(r->error), "%s: it is alive; stop it first",
+	    place->connection);
+	return -1;
+}
+
+int
+rmq_purge(struct mq_redis *r, const struct mq_place *place, long *removed)
+{
+	struct mq_command c = {0};
+
+	*removed = 0;
+	mq_command_script(&c, &mq_script_purge, 1);
+	rmq_key_place(&c, place, NULL);
+	return call_for_number(r, &c, removed);
+}
+
+static void
+add_delete(
+    struct mq_command *c, const char *queue, const redisReply *connections)
+{
+	static const char *const kept[] = {
+	    "ready", "rejected", "delayed", "counters", "paused"};
+	const char *name;
+	size_t i, n = connections->elements;
+
+	mq_command_script(c, &mq_script_delete, (int)(7 + 4 * n));
+	mq_command_str(c, RMQ_QUEUES);
+	mq_command_str(c, RMQ_CONNECTIONS);
+	for (i = 0; i < sizeof(kept) / sizeof(kept[0]); i++)
+		rmq_key_queue(c, queue, kept[i]);
+	for (i = 0; i < n; i++) {
+		name = connections->element[i]->str;
+		rmq_key_connection(c, name, "heartbeat");
+		rmq_key_connection(c, name, "queues");
+		rmq_key_both(c, name, queue, "consumers");
+		rmq_key_both(c, name, queue, "unacked");
+	}
+	mq_command_str(c, queue);
+	for (i = 0; i < n; i++)
+		mq_command_arg(c, connections->element[i]->str,
+		    connections->element[i]->len);
+}
+
+/* *done is false when the connections have changed in between. */
+static int
+try_delete(struct mq_redis *r, const char *queue, long *consumers,
+    long *unacked, bool *done)
+{
+	redisReply *reply, *connections = rmq_connections(r);
+	struct mq_command c = {0};
+	int rv = -1;
+
+	if (connections == NULL)
+		return -1;
+	add_delete(&c, queue, connections);
+	freeReplyObject(connections);
+	reply = mq_redis_call(r, &c);
+	mq_command_free(&c);
+	if (reply == NULL)
+		return -1;
+	if (reply->type != REDIS_REPLY_ARRAY || reply->elements != 3) {
+		rmq_nonsense(r);
+	} else {
+		*consumers = (long)reply->element[0]->integer;
+		*unacked = (long)reply->element[1]->integer;
+		*done = *consumers > 0 || *unacked > 0 ||
+		    reply->element[2]->integer != 0;
+		rv = 0;
+	}
+	freeReplyObject(reply);
+	return rv;
+}
+
+int
+rmq_delete_queue(
+    struct mq_redis *r, const char *queue, long *consumers, long *unacked)
+{
+	bool done = false;
+	int tries;
+
+	for (tries = 0; tries < DELETE_TRIES; tries++) {
+		if (try_delete(r, queue, consumers, unacked, &done) == -1)
+			return -1;
+		if (done)
+			return 0;
+	}
+	r->status = MQ_EXIT_AGAIN;
+	snprintf(r->error, sizeof(r->error),
+	    "%s: connections come and go all the time", queue);
+	return -1;
+}

@@ -1,0 +1,175 @@
+-- One step of a walk through a list, from its right end, where the oldest is.
+--
+--   KEYS  list, then for 'take', if it is not to be dropped, target
+--   ARGV  'read', from, anchor, max messages, about how many bytes, needle
+--         'take', from, anchor, span, tombstone, fresh, element...
+--
+-- from messages are behind the walk, and the anchor is the last of them:
+-- if it is elsewhere now, then somebody took messages at the right end.
+--
+-- 'read' looks at the next slice.
+--   reply {from, how many were behind before it; how many it looked at; 1 if
+--         nothing follows, else 0; the new anchor, or 0 if it is the last
+--         element below, or the same if there is none; element...}, those
+--         with the needle in them only
+--
+-- 'take' looks again at the span messages behind the walk, and moves those
+-- that are given, if they are still there, to the left end of target (or
+-- nowhere).  With fresh 1, the attempts in their headers begin anew.
+--   reply {how many were moved, from, the new anchor or 0 if it is the same,
+--         microseconds that marking them took}
+--
+-- A crash before: all are in the list.  After: each is in the target only.
+-- What may be refused (wrong type, a forbidden command) is tried first or
+-- undone, so a refusal changes nothing.
+
+local call = redis.call
+local key, from, anchor = KEYS[1], tonumber(ARGV[2]), ARGV[3]
+
+-- The anchor's place, counted from the right; 0 when it has gone.  The nearest
+-- one to the right comes first: in a list with many equal elements, the
+-- outermost would set the walk back again and again.
+local function locate()
+  if from == 0 or call('LINDEX', key, -from) == anchor then
+    return from
+  end
+  local at, size, room = from - 1, 4, 1048576
+  while at > 0 and from - at < 2000 and room > 0 do
+    local n = math.min(size, at)
+    local part = call('LRANGE', key, -at, n - at - 1)
+    for i = 1, #part do
+      if part[i] == anchor then
+        return at - n + #part - i + 1
+      end
+      room = room - #part[i]
+    end
+    at, size = at - n, math.min(2 * size, 64)
+  end
+  -- Bounded, as it keeps the server for some 25 ns each.
+  local found = call('LPOS', key, anchor, 'RANK', -1, 'MAXLEN', 200000)
+  return found and call('LLEN', key) - found or 0
+end
+
+local function read(max, room, needle)
+  local reply, looked, size, last = { from, 0, 0, 0 }, 0, 1, nil
+  local left = call('LLEN', key) - from
+  while looked < math.min(max, left) and room > 0 do
+    local n = math.min(size, max - looked, left - looked)
+    local behind = from + looked
+    local part = call('LRANGE', key, -behind - n, -behind - 1)
+    for i = #part, 1, -1 do
+      if room <= 0 then
+        break
+      end
+      last, looked, room = part[i], looked + 1, room - #part[i]
+      if needle == '' or last:find(needle, 1, true) then
+        reply[#reply + 1] = last
+      end
+    end
+    -- Not more: nobody knows how long the next ones are.
+    size = math.min(2 * size, 32)
+  end
+  reply[2] = looked
+  reply[3] = looked == left and 1 or 0
+  if looked > 0 and (#reply == 4 or reply[#reply] ~= last) then
+    reply[4] = last
+  end
+  return reply
+end
+
+-- Attempts are counted in the header line; a quote inside of a value has a
+-- backslash before it, so this is found nowhere else.
+local function anew(element)
+  if element:sub(1, 5) ~= '\255\0\190\190\74' then
+    return element
+  end
+  local head = element:sub(1, element:find('\n', 6, true) or 0)
+  local first, last = head:find('"Mq%-Attempt" *: *%[ *"%d+"')
+  if not first then
+    return element
+  end
+  return head:sub(1, first - 1) .. '"Mq-Attempt":["0"' .. element:sub(last + 1)
+end
+
+local function clock()
+  local time = call('TIME')
+  return time[1] * 1000000 + time[2]
+end
+
+local function find_wanted(span)
+  local wanted, found, places = {}, {}, {}
+  for i = 7, #ARGV do
+    wanted[ARGV[i]] = (wanted[ARGV[i]] or 0) + 1
+  end
+  span = math.min(span, from)
+  local slice = span > 0 and call('LRANGE', key, -from, span - from - 1) or {}
+  for i = #slice, 1, -1 do
+    local n = wanted[slice[i]] or 0
+    if n > 0 then
+      wanted[slice[i]] = n - 1
+      found[#found + 1] = slice[i]
+      places[#places + 1] = i - from - 1
+    end
+  end
+  return found, places
+end
+
+local function push(found, fresh)
+  local moved = {}
+  for i = 1, #found do
+    moved[i] = fresh == '1' and anew(found[i]) or found[i]
+  end
+  -- Changes nothing and needs no memory; see claim.lua.
+  call('LTRIM', KEYS[2], 0, -1)
+  call('LPUSH', KEYS[2], unpack(moved))
+end
+
+-- All at once: the nth of many deep in a long list is found quickly, but to
+-- remove it by its value means to go there through all the others.
+-- All at once: the nth of many, deep in a long list, is found quickly, but to
+-- remove it by its value means to go there through all the others.
+local function remove(found, places, tombstone)
+  local start = clock()
+  for i = 1, #places do
+    call('LSET', key, places[i], tombstone)
+  end
+  local took = clock() - start
+  local side = from > call('LLEN', key) / 2 and 1 or -1
+  local done = redis.pcall('LREM', key, side * #places, tombstone)
+  if type(done) == 'number' then
+    return took
+  end
+  for i = 1, #places do
+    call('LSET', key, places[i], found[i])
+  end
+  if KEYS[2] then
+    call('LTRIM', KEYS[2], #found, -1)
+  end
+  return took, done
+end
+
+local function take(span, tombstone, fresh)
+  local found, places = find_wanted(span)
+  if #found == 0 then
+    return { 0, from, 0, 0 }
+  end
+  call('LTRIM', key, 0, -1)
+  call('LSET', key, places[1], found[1])
+  if KEYS[2] then
+    push(found, fresh)
+  end
+  local took, refused = remove(found, places, tombstone)
+  if refused then
+    return refused
+  end
+  local same = places[#places] > -from
+  from = from - #found
+  local last = from > 0 and not same and call('LINDEX', key, -from) or ''
+  return { #found, from, same and 0 or last, took }
+end
+
+from = locate()
+if ARGV[1] == 'read' then
+  return read(tonumber(ARGV[4]), tonumber(ARGV[5]), ARGV[6])
+end
+return take(tonumber(ARGV[4]), ARGV[5], ARGV[6])
