@@ -17,12 +17,38 @@
 #include "say.h"
 #include "xalloc.h"
 
+/*
+ * Pauses are noticed as anything else is.  But with no room for more messages
+ * nothing is claimed, and so nothing would tell that those in hand have been
+ * paused.  Then a claim of none looks, on the tick and, since there may be
+ * other news all the time, not more often than this.
+ */
+#define LOOK_S 0.1
 /* One claim takes about so much; a single message may be longer. */
 #define CLAIM_BYTES (1 << 20)
 /* How many messages may wait in the output's buffer. */
 #define PRINT_AHEAD 1000
 
-static void send_claim(struct consumer *);
+static bool claim_next(struct consumer *, int from);
+
+static void
+add_to_state(const struct message *m, int n)
+{
+	struct consumer *c = m->c;
+
+	switch (m->state) {
+	case STATE_HELD:
+		c->held += n;
+		c->queues[m->queue].held += n;
+		break;
+	case STATE_RUNNING:
+		c->running += n;
+		break;
+	case STATE_SETTLING:
+		c->settling += n;
+		break;
+	}
+}
 
 struct message *
 message_new(struct consumer *c, int queue, char *element, size_t len)
@@ -35,35 +61,22 @@ message_new(struct consumer *c, int queue, char *element, size_t len)
 	    .len = len,
 	    .state = STATE_HELD};
 	TAILQ_INSERT_TAIL(&c->messages, m, link);
-	c->held++;
+	add_to_state(m, 1);
 	return m;
-}
-
-static int *
-state_count(struct consumer *c, enum state state)
-{
-	switch (state) {
-	case STATE_HELD:
-		return &c->held;
-	case STATE_RUNNING:
-		return &c->running;
-	default:
-		return &c->settling;
-	}
 }
 
 void
 message_state(struct message *m, enum state state)
 {
-	--*state_count(m->c, m->state);
+	add_to_state(m, -1);
 	m->state = state;
-	++*state_count(m->c, m->state);
+	add_to_state(m, 1);
 }
 
 void
 message_drop(struct message *m)
 {
-	--*state_count(m->c, m->state);
+	add_to_state(m, -1);
 	TAILQ_REMOVE(&m->c->messages, m, link);
 	mq_envelope_free(&m->envelope);
 	mq_buf_free(&m->header);
@@ -77,6 +90,8 @@ claim_room(const struct consumer *c)
 	const struct options *opt = c->opt;
 	long room;
 
+	if (c->stop != STOP_NOT)
+		return 0;
 	if (opt->command == NULL)
 		room = c->out.len - c->out_start > CLAIM_BYTES ?
 		    0 :
@@ -111,12 +126,14 @@ take(struct consumer *c, redisReply **elements, int n)
 static void
 set_due_timer(struct consumer *c)
 {
-	double first = 0;
+	double first = 0, due;
 	int i;
 
-	for (i = 0; i < c->opt->queue_count; i++)
-		if (c->due[i] != 0 && (first == 0 || c->due[i] < first))
-			first = c->due[i];
+	for (i = 0; i < c->opt->queue_count; i++) {
+		due = c->queues[i].due;
+		if (due != 0 && (first == 0 || due < first))
+			first = due;
+	}
 	ev_timer_stop(c->loop, &c->due_timer);
 	if (first == 0)
 		return;
@@ -154,13 +171,36 @@ exhausted(const struct consumer *c, redisReply *const *elements, int n)
 
 /* Every queue has been asked, or there is no more room. */
 static void
-pass_ended(struct consumer *c, bool all_empty)
+pass_ended(struct consumer *c)
 {
-	c->empty = all_empty;
+	bool all_empty =
+	    c->claim_empty && c->claim_queue + 1 == c->opt->queue_count;
+
+	if (c->claim_room > 0)
+		c->empty = all_empty;
 	set_due_timer(c);
-	if (c->claim_again || !all_empty)
+	if (c->claim_again || c->look_wanted || !all_empty)
 		claim_more(c);
 	stop_check(c);
+}
+
+/* What one queue had for us. */
+static void
+take_claimed(struct consumer *c, const redisReply *reply,
+    struct mq_claimed *claimed, int n)
+{
+	struct queue *q = &c->queues[c->claim_queue];
+	redisReply **elements = reply->element + claimed->first;
+
+	/* A look only does not find out what else there is. */
+	if (c->claim_max > 0 || claimed->paused)
+		q->due = claimed->due_ms < 0 ?
+		    0 :
+		    ev_now(c->loop) + (double)claimed->due_ms / 1000;
+	if (!claimed->paused && !exhausted(c, elements, n))
+		c->claim_empty = false;
+	take(c, elements, n);
+	pause_seen(c, c->claim_queue, claimed->paused);
 }
 
 static void
@@ -168,7 +208,6 @@ on_claimed(void *arg, redisReply *reply)
 {
 	struct consumer *c = arg;
 	struct mq_claimed claimed;
-	bool all_taken;
 	int n;
 
 	c->claiming = false;
@@ -189,23 +228,14 @@ on_claimed(void *arg, redisReply *reply)
 		link_reset(c, "claim: a reply that makes no sense");
 		return;
 	}
-	all_taken = exhausted(c, reply->element + claimed.first, n);
-	take(c, reply->element + claimed.first, n);
-	c->due[c->claim_queue] = claimed.due_ms < 0 ?
-	    0 :
-	    ev_now(c->loop) + (double)claimed.due_ms / 1000;
+	take_claimed(c, reply, &claimed, n);
 	if (c->stop >= STOP_SOON)
 		stop_give_back(c);
 	else
 		run_held(c);
-	if (all_taken && c->claim_queue + 1 < c->opt->queue_count &&
-	    c->stop == STOP_NOT && c->link == LINK_UP &&
-	    (c->claim_max = claim_room(c)) > 0) {
-		c->claim_queue++;
-		send_claim(c);
-		return;
-	}
-	pass_ended(c, all_taken && c->claim_queue + 1 == c->opt->queue_count);
+	if (c->stop >= STOP_SOON || c->link != LINK_UP ||
+	    !claim_next(c, c->claim_queue + 1))
+		pass_ended(c);
 }
 
 static void
@@ -220,25 +250,68 @@ send_claim(struct consumer *c)
 	mq_command_free(&cmd);
 }
 
+/*
+ * Asks the next queue that is to be asked.  A later queue comes in for more
+ * messages only when the earlier ones have no more.
+ */
+static bool
+claim_next(struct consumer *c, int from)
+{
+	int i;
+
+	for (i = from; i < c->opt->queue_count; i++) {
+		c->claim_max = c->claim_empty ? claim_room(c) : 0;
+		if (c->claim_max > 0 || (c->looking && pause_matters(c, i))) {
+			c->claim_queue = i;
+			send_claim(c);
+			return true;
+		}
+		c->claim_empty = false;
+		if (!c->looking)
+			break;
+	}
+	return false;
+}
+
 void
 claim_more(struct consumer *c)
 {
-	if (c->link != LINK_UP || c->claiming || c->stop != STOP_NOT)
+	if (c->link != LINK_UP || c->claiming || c->stop >= STOP_SOON)
 		return;
-	c->claim_max = claim_room(c);
-	if (c->claim_max == 0)
-		return;
-	c->claim_again = false;
-	c->empty = false;
-	c->claim_queue = 0;
-	send_claim(c);
+	c->claim_room = claim_room(c);
+	if (c->claim_room > 0) {
+		c->claim_again = false;
+		c->empty = false;
+	}
+	c->looking = c->look_wanted;
+	c->look_wanted = false;
+	c->claim_empty = true;
+	(void)claim_next(c, 0);
 }
 
 void
 claim_wake(struct consumer *c)
 {
 	c->claim_again = true;
+	if (!TAILQ_EMPTY(&c->messages) && !ev_is_active(&c->look_timer))
+		ev_timer_again(c->loop, &c->look_timer);
 	claim_more(c);
+}
+
+void
+claim_look(struct consumer *c)
+{
+	c->look_wanted = true;
+	c->claim_again = true;
+	claim_more(c);
+}
+
+static void
+on_look(struct ev_loop *loop, ev_timer *w, int events)
+{
+	(void)events;
+	ev_timer_stop(loop, w);
+	claim_look(w->data);
 }
 
 static void
@@ -253,9 +326,11 @@ void
 claim_init(struct consumer *c)
 {
 	TAILQ_INIT(&c->messages);
-	c->due = mq_xcalloc((size_t)c->opt->queue_count, sizeof(*c->due));
+	c->queues = mq_xcalloc((size_t)c->opt->queue_count, sizeof(*c->queues));
 	ev_timer_init(&c->due_timer, on_due, 0, 0);
+	ev_timer_init(&c->look_timer, on_look, 0, LOOK_S);
 	c->due_timer.data = c;
+	c->look_timer.data = c;
 }
 
 void

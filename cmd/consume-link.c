@@ -41,11 +41,12 @@ link_up(struct consumer *c)
 	c->joined = true;
 	c->ever_joined = true;
 	settle_unsent(c);
+	running_untold(c);
+	claim_look(c);
 	if (c->stop >= STOP_SOON)
 		stop_give_back(c);
-	else
+	else if (!c->claiming)
 		run_held(c);
-	claim_wake(c);
 	stop_check(c);
 }
 
@@ -315,7 +316,9 @@ on_tick(struct ev_loop *loop, ev_timer *w, int events)
 	lease_audit(c);
 	settle_unsent(c);
 	run_tick(c);
-	claim_wake(c);
+	claim_look(c);
+	running_tell(c);
+	count_tell(c);
 	if (c->opt->clean && ev_now(loop) >= c->next_clean)
 		aside_clean(c);
 	stop_check(c);
@@ -376,6 +379,7 @@ link_leave(struct consumer *c)
 		ev_break(c->loop, EVBREAK_ALL);
 		return;
 	}
+	count_tell(c);
 	c->replies_wanted = c->opt->queue_count;
 	for (step = 0; step < c->opt->queue_count; step++) {
 		c->layout->leave(&c->session, step, &cmd);

@@ -49,6 +49,49 @@ print_give_up(struct consumer *c)
 			settle(m, MQ_OUTCOME_FRONT, 0);
 }
 
+/* It is as if it had not been printed. */
+static void
+unprint(struct message *m)
+{
+	mq_envelope_free(&m->envelope);
+	message_state(m, STATE_HELD);
+	m->c->started--;
+}
+
+/* Moves to another buffer what is left to write of a message. */
+static void
+move(struct consumer *c, struct message *m, struct mq_buf *to)
+{
+	const char *out = c->out.data + c->out_start;
+	size_t from = m->start > c->out_written ? m->start : c->out_written;
+	size_t shift = from - c->out_written - to->len;
+
+	mq_buf_add(to, out + (from - c->out_written), m->end - from);
+	m->start -= shift;
+	m->end -= shift;
+}
+
+void
+print_take_back(struct consumer *c, int queue)
+{
+	struct message *m, *next;
+	struct mq_buf kept = {0};
+
+	TAILQ_FOREACH_SAFE(m, &c->messages, link, next) {
+		if (m->state != STATE_RUNNING || m->end <= c->out_written)
+			continue;
+		if (m->queue == queue && m->start >= c->out_written)
+			unprint(m);
+		else
+			move(c, m, &kept);
+	}
+	mq_buf_free(&c->out);
+	c->out = kept;
+	c->out_start = 0;
+	if (kept.len == 0)
+		ev_io_stop(c->loop, &c->out_io);
+}
+
 static void
 failed(struct consumer *c, int error)
 {
@@ -103,6 +146,7 @@ print(struct consumer *c, struct message *m)
 	meta = (struct mq_frame_meta){.id = m->id,
 	    .queue = c->opt->queues[m->queue],
 	    .attempt = m->attempts + 1};
+	m->start = c->out_written + waiting(c);
 	mq_frame_write(&c->out, c->opt->framing, &m->envelope, &meta);
 	m->end = c->out_written + waiting(c);
 }
@@ -121,7 +165,7 @@ print_held(struct consumer *c)
 		c->out_start = 0;
 	}
 	TAILQ_FOREACH_SAFE(m, &c->messages, link, next)
-		if (m->state == STATE_HELD)
+		if (m->state == STATE_HELD && !c->queues[m->queue].paused)
 			print(c, m);
 	if (waiting(c) > 0)
 		ev_io_start(c->loop, &c->out_io);

@@ -103,6 +103,7 @@ free_slot(struct slot *s)
 	ev_timer_stop(c->loop, &s->patience);
 	ev_child_stop(c->loop, &s->child);
 	close(s->verbs_fd);
+	count_run(c, s->m->queue, took);
 	s->m = NULL;
 	c->run_s = c->run_s == 0 ? took : c->run_s * 0.8 + took * 0.2;
 	c->last_end = ev_now(c->loop);
@@ -309,6 +310,7 @@ run(struct slot *s, struct message *m)
 		return;
 	}
 	s->m = m;
+	s->started_ms = 0;
 	s->timed_out = false;
 	s->ended = false;
 	s->verbs = (struct mq_verbs){0};
@@ -332,7 +334,7 @@ first_held(struct consumer *c)
 	struct message *m;
 
 	TAILQ_FOREACH(m, &c->messages, link)
-		if (m->state == STATE_HELD)
+		if (m->state == STATE_HELD && !c->queues[m->queue].paused)
 			return m;
 	return NULL;
 }

@@ -20,30 +20,9 @@
 #define COMPANY_S 0.005
 
 static void
-count(struct message *m)
-{
-	struct counts *n = &m->c->counts;
-
-	switch (m->outcome) {
-	case MQ_OUTCOME_ACK:
-		n->done++;
-		break;
-	case MQ_OUTCOME_REJECT:
-		n->rejected++;
-		break;
-	case MQ_OUTCOME_AGAIN:
-		n->again++;
-		break;
-	case MQ_OUTCOME_FRONT:
-		n->returned++;
-		break;
-	}
-}
-
-static void
 lose(struct message *m)
 {
-	m->c->counts.lost++;
+	count_lost(m);
 	message_say(m, "lease lost: somebody else has the message now");
 }
 
@@ -68,7 +47,7 @@ on_settled(void *arg, redisReply *reply)
 		return;
 	}
 	if (c->layout->settled(reply))
-		count(m);
+		count_settled(m);
 	else
 		lose(m);
 	message_drop(m);
@@ -163,6 +142,16 @@ settle_held(struct consumer *c)
 }
 
 void
+settle_held_of(struct consumer *c, int queue)
+{
+	struct message *m, *next;
+
+	TAILQ_FOREACH_REVERSE_SAFE(m, &c->messages, messages, link, next)
+		if (m->state == STATE_HELD && m->queue == queue)
+			settle(m, MQ_OUTCOME_FRONT, 0);
+}
+
+void
 settle_lost(struct consumer *c)
 {
 	struct message *m, *next;
@@ -205,7 +194,7 @@ gone(struct message *m)
 
 	if (m->state == STATE_SETTLING) {
 		/* The settlement arrived; only its answer was lost. */
-		count(m);
+		count_settled(m);
 		message_drop(m);
 		return;
 	}

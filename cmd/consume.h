@@ -10,6 +10,9 @@
  *	consume-command.c what else a command needs: its path, directories, logs
  *	consume-print.c	  printing instead
  *	consume-settle.c  telling the server what became of a message
+ *	consume-pause.c	  queues that are paused
+ *	consume-count.c	  counting what was done
+ *	consume-running.c telling others what runs here
  *	consume-stop.c	  knowing when to end, and ending well
  *	consume-aside.c	  work that waits, done in a forked child
  *
@@ -74,11 +77,11 @@ struct message {
 	size_t len;
 	struct mq_envelope envelope; /* from the start of its run on */
 	char id[MQ_ID_LEN + 1];
-	long attempts;	/* runs before this one */
-	size_t end;	/* printing: the output's offset behind it */
-	bool seen;	/* reconciling: the server has it, too */
-	bool lost;	/* the lease went: its outcome does not count */
-	bool in_flight; /* settling: sent, and no answer yet */
+	long attempts;	   /* runs before this one */
+	size_t start, end; /* printing: its place in the output */
+	bool seen;	   /* reconciling: the server has it, too */
+	bool lost;	   /* the lease went: its outcome does not count */
+	bool in_flight;	   /* settling: sent, and no answer yet */
 	enum mq_outcome outcome;
 	int64_t delay_ms;
 	struct mq_buf header; /* its new one; empty: unchanged */
@@ -93,6 +96,7 @@ struct slot {
 	pid_t pid;
 	int verbs_fd;
 	double started;
+	int64_t started_ms; /* unix time; 0: nobody has asked yet */
 	bool timed_out;
 	bool ended; /* we killed it to stop: give its message back */
 	ev_child child;
@@ -127,8 +131,13 @@ struct aside {
 	void (*done)(struct consumer *, const struct aside_result *);
 };
 
-struct counts {
-	long done, rejected, again, returned, lost;
+/* One of the queues that are consumed. */
+struct queue {
+	double due;  /* loop time when there may be more to claim, or 0 */
+	bool paused; /* when we looked last */
+	int held;    /* messages that are claimed and not started */
+	struct mq_counts counts; /* that the server has not been told */
+	double run_ms;		 /* what is missing in them: less than 1 */
 };
 
 struct consumer {
@@ -157,13 +166,16 @@ struct consumer {
 	ev_timer tick, retry;
 
 	/* consume-claim.c */
+	struct queue *queues;
 	bool claiming;	  /* a claim is under way */
 	bool claim_again; /* something changed meanwhile */
 	int claim_queue, claim_max;
-	bool empty; /* the last look found every queue empty */
-	double
-	    *due; /* per queue: loop time of its next delayed message, or 0 */
-	ev_timer due_timer;
+	int claim_room;	  /* when the pass over the queues began */
+	bool claim_empty; /* all the queues that it came to had no more */
+	bool look_wanted; /* the next pass is to look for pauses, too */
+	bool looking;	  /* this one does */
+	bool empty;	  /* the last look found every queue empty */
+	ev_timer due_timer, look_timer;
 	unsigned long moves; /* claims and settlements answered so far */
 
 	double careful_until;  /* loop time: no settlement waits before */
@@ -207,7 +219,14 @@ struct consumer {
 	struct aside waker, cleaner, drainer;
 	double next_clean, next_drained; /* loop times: not before */
 
-	struct counts counts;
+	/* consume-count.c */
+	struct mq_counts counts; /* of all queues, told */
+	long returned;
+	bool count_refused;
+
+	/* consume-running.c */
+	struct mq_buf told; /* what runs here, as the server was told */
+	bool told_well;	    /* and has confirmed, or will */
 };
 
 /* --- consume-link.c --- */
@@ -245,6 +264,8 @@ void claim_init(struct consumer *);
 void claim_more(struct consumer *);
 /* Something changed in the server: look again. */
 void claim_wake(struct consumer *);
+/* The same, and look whether what we hold has been paused. */
+void claim_look(struct consumer *);
 struct message *message_new(
     struct consumer *, int queue, char *element, size_t len);
 /* Forgets a message; the server is not told. */
@@ -304,6 +325,8 @@ void print_init(struct consumer *);
 void print_held(struct consumer *);
 /* The output cannot take more: whatever is not written goes back. */
 void print_give_up(struct consumer *);
+/* What has not begun to be written of a queue is held again. */
+void print_take_back(struct consumer *, int queue);
 
 /* --- consume-settle.c --- */
 void settle(struct message *, enum mq_outcome, int64_t delay_ms);
@@ -312,10 +335,35 @@ void settle_unsent(struct consumer *);
 void settle_init(struct consumer *);
 /* Gives all messages that have not been started back. */
 void settle_held(struct consumer *);
+/* Those of one queue. */
+void settle_held_of(struct consumer *, int queue);
 /* Compares one queue's messages with what the server holds for us. */
 void settle_reconcile(struct consumer *, int queue, redisReply *held);
 /* The server has given our messages away: nothing done with them counts. */
 void settle_lost(struct consumer *);
+
+/* --- consume-pause.c --- */
+/* A look has found a queue paused, or not. */
+void pause_seen(struct consumer *, int queue, bool paused);
+/* Whether a look can find out something that matters. */
+bool pause_matters(const struct consumer *, int queue);
+
+/* --- consume-count.c --- */
+void count_run(struct consumer *, int queue, double seconds);
+/* The server has confirmed its outcome. */
+void count_settled(const struct message *);
+void count_lost(const struct message *);
+/* Once a second, and before leaving: tells the server. */
+void count_tell(struct consumer *);
+/* Says what was done, when it is asked for or bad. */
+void count_summary(struct consumer *);
+
+/* --- consume-running.c --- */
+/* Once a second: tells of the runs that are long, when that has changed. */
+void running_tell(struct consumer *);
+/* The server may have forgotten what it was told. */
+void running_untold(struct consumer *);
+void running_end(struct consumer *);
 
 /* --- consume-stop.c --- */
 void stop_init(struct consumer *);

@@ -283,22 +283,16 @@ consume(struct consumer *c)
 	stop_init(c);
 	link_start(c);
 	ev_run(c->loop, 0);
+	count_summary(c);
 	aside_end(c);
 	link_end(c);
 	run_end(c);
 	while (!TAILQ_EMPTY(&c->messages))
 		message_drop(TAILQ_FIRST(&c->messages));
 	mq_buf_free(&c->out);
-	free(c->due);
+	free(c->queues);
+	running_end(c);
 	mq_server_free(&c->server);
-}
-
-static void
-summary(const struct counts *n)
-{
-	mq_say("%ld done, %ld rejected, %ld to be tried again, %ld returned, "
-	       "%ld leases lost",
-	    n->done, n->rejected, n->again, n->returned, n->lost);
 }
 
 int
@@ -326,8 +320,6 @@ main(int argc, char *argv[])
 	if (c.loop == NULL)
 		mq_die(MQ_EXIT_AGAIN, "no event loop: %s", strerror(errno));
 	consume(&c);
-	if (options.verbose || c.counts.lost > 0)
-		summary(&c.counts);
 	free(options.queues);
 	free((void *)(uintptr_t)options.log_dir);
 	free((void *)(uintptr_t)options.work_dir);

@@ -402,6 +402,7 @@ clean_up(struct publisher *p)
 
 	mq_redis_close(&p->redis);
 	mq_buf_free(&p->header);
+	mq_command_free(&p->count);
 	for (i = 0; i < UNDER_WAY; i++) {
 		mq_command_free(&p->ring[i].command);
 		mq_buf_free(&p->ring[i].ids);

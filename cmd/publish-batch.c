@@ -3,6 +3,8 @@
  * it.  So memory is bounded by the longest message, and the count of what was
  * accepted is exact whatever goes wrong.
  */
+#include <sys/socket.h>
+
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
@@ -97,26 +99,49 @@ publish_wait(struct publisher *p, int fd, const struct timespec *timeout)
 	return n != 0;
 }
 
+/* NULL when the connection is lost. */
 static redisReply *
 next_reply(struct publisher *p)
 {
 	const struct timespec patience = {.tv_sec = 60};
+	struct mq_redis *r = &p->redis;
 	redisReply *reply = NULL;
 	bool readable = false;
 
 	for (;;) {
-		if (mq_redis_reply_so_far(&p->redis, readable, &reply) == -1)
-			lost(p);
+		if (mq_redis_reply_so_far(r, readable, &reply) == -1)
+			return NULL;
 		if (reply != NULL)
 			return reply;
-		if (!publish_wait(p, p->redis.context->fd, &patience)) {
-			mq_say("%s: no answer for too long",
-			    p->redis.server->name);
-			publish_report(p, unknown(p));
-			exit(MQ_EXIT_UNAVAILABLE);
+		if (!publish_wait(p, r->context->fd, &patience)) {
+			r->status = MQ_EXIT_UNAVAILABLE;
+			snprintf(r->error, sizeof(r->error),
+			    "%s: no answer for too long", r->server->name);
+			return NULL;
 		}
 		readable = true;
 	}
+}
+
+/*
+ * Takes the reply to the command that counts.  Whatever became of it, the
+ * messages have their own: if the connection is lost here, whoever uses it
+ * next finds out.
+ */
+static bool
+next_counted(struct publisher *p)
+{
+	redisReply *reply = next_reply(p);
+	bool counted;
+
+	if (reply == NULL) {
+		/* A late answer must not be taken for the next one. */
+		shutdown(p->redis.context->fd, SHUT_RDWR);
+		return false;
+	}
+	counted = reply->type == REDIS_REPLY_INTEGER;
+	freeReplyObject(reply);
+	return counted;
 }
 
 static void
@@ -134,6 +159,8 @@ static void
 empty(struct batch *b)
 {
 	b->count = 0;
+	b->again = false;
+	b->counted = false;
 	mq_buf_clear(&b->ids);
 	/* One huge message must not keep its memory for ever. */
 	if (b->command.wire.cap > 4 * (size_t)BATCH_BYTES)
@@ -146,6 +173,7 @@ send_again(struct publisher *p, struct batch *b)
 {
 	struct batch copy = *b;
 
+	copy.again = true;
 	if (mq_redis_send_eval(&p->redis, &b->command) == -1)
 		lost(p);
 	*b = (struct batch){0};
@@ -154,6 +182,24 @@ send_again(struct publisher *p, struct batch *b)
 	empty(publish_batch(p));
 	*publish_batch(p) = copy;
 	p->used++;
+}
+
+/* The server has answered for the oldest batch under way. */
+static void
+answered(struct publisher *p, struct batch *b, bool ok)
+{
+	p->first = (p->first + 1) % UNDER_WAY;
+	p->used--;
+	p->bytes -= b->command.wire.len;
+	if (ok) {
+		p->accepted += (unsigned long)b->count;
+		print_ids(b);
+	}
+	if (!b->again)
+		b->counted = next_counted(p);
+	if (!ok && b->counted)
+		p->miscounted += b->count;
+	empty(b);
 }
 
 /*
@@ -167,22 +213,31 @@ collect(struct publisher *p)
 	redisReply *reply = next_reply(p);
 	bool ok;
 
+	if (reply == NULL)
+		lost(p);
 	if (mq_reply_noscript(reply)) {
 		freeReplyObject(reply);
+		b->counted = next_counted(p);
 		send_again(p, b);
 		return true;
 	}
 	ok = !mq_redis_refused(&p->redis, reply);
 	freeReplyObject(reply);
-	if (ok) {
-		p->accepted += (unsigned long)b->count;
-		print_ids(b);
-	}
-	p->bytes -= b->command.wire.len;
-	empty(b);
-	p->first = (p->first + 1) % UNDER_WAY;
-	p->used--;
+	answered(p, b, ok);
 	return ok;
+}
+
+/* What was refused has not been published.  Nothing waits for the reply. */
+static void
+correct_count(struct publisher *p)
+{
+	struct mq_command c = {0};
+
+	if (p->miscounted == 0)
+		return;
+	p->layout->count_published(&c, p->opt->queue, -p->miscounted);
+	(void)mq_redis_send(&p->redis, &c);
+	mq_command_free(&c);
 }
 
 /* Waits for all that is under way, then ends with what the server said. */
@@ -194,6 +249,7 @@ refused(struct publisher *p)
 
 	while (p->used > 0)
 		(void)collect(p);
+	correct_count(p);
 	mq_say("%s", error);
 	publish_report(p, 0);
 	exit(status);
@@ -215,7 +271,8 @@ publish_send(struct publisher *p)
 		return;
 	p->used++;
 	p->bytes += b->command.wire.len;
-	if (mq_redis_send(&p->redis, &b->command) == -1)
+	p->layout->count_published(&p->count, p->opt->queue, b->count);
+	if (mq_redis_send_both(&p->redis, &b->command, &p->count) == -1)
 		lost(p);
 	/* One place stays free: the batch that is filled next. */
 	while (

@@ -33,6 +33,8 @@ struct batch {
 	struct mq_command command;
 	int count;
 	struct mq_buf ids; /* MQ_ID_LEN each; with -i only */
+	bool again;	   /* sent once more, without the command that counts */
+	bool counted;	   /* the server has counted them as published */
 };
 
 struct publisher {
@@ -43,13 +45,15 @@ struct publisher {
 	uint64_t last_us;   /* the time in the last id */
 	unsigned long made; /* ids made */
 	struct mq_when when;
-	int64_t clock_us;     /* the server's clock minus ours */
-	struct mq_buf header; /* of a message without headers of its own */
-	size_t id_at;	      /* where its id goes */
+	int64_t clock_us;	 /* the server's clock minus ours */
+	struct mq_buf header;	 /* of a message without headers of its own */
+	size_t id_at;		 /* where its id goes */
+	struct mq_command count; /* that goes with a batch */
 	struct batch ring[UNDER_WAY];
 	unsigned first, used; /* batches under way; the next one is filled */
 	size_t bytes;	      /* in those under way */
 	unsigned long accepted;
+	long long miscounted; /* counted as published, and then refused */
 };
 
 /* From now on INT and TERM are noted; see publish_check(). */

@@ -460,8 +460,10 @@ rmq_tell_running(const struct mq_session *s, const char *text, size_t n,
 static void
 rmq_pause(struct mq_command *c, const char *queue, int64_t ms)
 {
-	mq_command_plain(c, "SET");
+	/* Maybe just because it has filled the memory. */
+	mq_command_script(c, &mq_script_force, 1);
 	rmq_key_queue(c, queue, "paused");
+	mq_command_str(c, "SET");
 	mq_command_str(c, "1");
 	if (ms < 0)
 		return;
@@ -501,6 +503,7 @@ const struct mq_layout mq_layout_rmq = {
     .clean = rmq_clean,
     .drained = rmq_drained,
     .stats = rmq_stats,
+    .running = rmq_running,
     .scan = rmq_scan,
     .take = rmq_take,
     .move = rmq_move,

@@ -15,6 +15,7 @@ int rmq_drained(
     struct mq_redis *, const char *const *queues, int count, bool *drained);
 int rmq_stats(struct mq_redis *, const char *const *queues, int count,
     bool connections, struct mq_stats *);
+int rmq_running(struct mq_redis *, struct mq_runs *);
 
 /* The list, or for DELAYED the sorted set, of a place, as one argument;
  * connection is for UNACKED. */

@@ -242,7 +242,8 @@ struct mq_layout {
 
 	/*
 	 * Claims up to max messages, and about bytes of them (but at least
-	 * one), from one queue; max may be 0, to only look.  claimed() gives
+	 * one), from one queue; max may be 0, to only look whether the queue
+	 * is paused (due_ms is -1 then unless it is).  claimed() gives
 	 * their number, or MQ_CLAIM_BAD for a reply of the wrong form, and
 	 * fills in what else there is to know; the elements are
 	 * reply->element[first] and those behind it.  MQ_CLAIM_LOST: the lease
@@ -267,8 +268,9 @@ struct mq_layout {
 	    const struct mq_session *, int queue, struct mq_command *);
 
 	/*
-	 * Adds to the counts of a queue.  published() is a plain command for
-	 * the one count that publishers have; their replies tell nothing.
+	 * Adds to the counts of a queue.  count_published() is a plain command
+	 * for the one count that publishers have, n below 0 takes off again;
+	 * it has one reply, an integer when it was carried out.
 	 */
 	void (*count)(
 	    struct mq_command *, const char *queue, const struct mq_counts *);

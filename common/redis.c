@@ -107,27 +107,39 @@ mq_reply_noscript(const redisReply *reply)
 	    strncmp(reply->str, "NOSCRIPT", 8) == 0;
 }
 
-/* Hands bytes to the library, piece by piece, and those to the system. */
+/* Hands what the library has to the system. */
+static int
+flush(struct mq_redis *r)
+{
+	int done;
+
+	do {
+		if (redisBufferWrite(r->context, &done) != REDIS_OK) {
+			lost(r);
+			return -1;
+		}
+	} while (!done);
+	return 0;
+}
+
+/* Hands bytes to the library, piece by piece, and all but the last of those to
+ * the system. */
 static int
 feed(struct mq_redis *r, const char *p, size_t n)
 {
 	size_t piece;
-	int done;
 
 	for (; n > 0; p += piece, n -= piece) {
 		piece = n < PIECE ? n : PIECE;
 		if (redisAppendFormattedCommand(r->context, p, piece) !=
-		    REDIS_OK)
-			goto err;
-		do {
-			if (redisBufferWrite(r->context, &done) != REDIS_OK)
-				goto err;
-		} while (!done);
+		    REDIS_OK) {
+			lost(r);
+			return -1;
+		}
+		if (n > piece && flush(r) == -1)
+			return -1;
 	}
 	return 0;
-err:
-	lost(r);
-	return -1;
 }
 
 int
@@ -136,7 +148,17 @@ mq_redis_send(struct mq_redis *r, struct mq_command *c)
 	size_t n;
 	const char *p = mq_command_wire(c, &n);
 
-	return feed(r, p, n);
+	return feed(r, p, n) == -1 ? -1 : flush(r);
+}
+
+int
+mq_redis_send_both(
+    struct mq_redis *r, struct mq_command *first, struct mq_command *second)
+{
+	size_t n;
+	const char *p = mq_command_wire(first, &n);
+
+	return feed(r, p, n) == -1 ? -1 : mq_redis_send(r, second);
 }
 
 int
@@ -152,6 +174,8 @@ mq_redis_send_eval(struct mq_redis *r, const struct mq_command *c)
 	rv = feed(r, head.data, head.len);
 	if (rv == 0)
 		rv = feed(r, args, n);
+	if (rv == 0)
+		rv = flush(r);
 	mq_buf_free(&head);
 	return rv;
 }

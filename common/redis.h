@@ -35,6 +35,10 @@ void mq_redis_close(struct mq_redis *);
  */
 int mq_redis_send(struct mq_redis *, struct mq_command *);
 
+/* The same for two commands, which go out in one write if they are small. */
+int mq_redis_send_both(
+    struct mq_redis *, struct mq_command *, struct mq_command *);
+
 /* The same with the text of a script instead of its hash. */
 int mq_redis_send_eval(struct mq_redis *, const struct mq_command *);
 

@@ -6,7 +6,7 @@
 
 load helpers
 
-tools="mq-publish mq-consume mq-stats"
+tools="mq-publish mq-consume mq-stats mq-pause"
 
 setup_file() {
 	server_start

@@ -1,5 +1,7 @@
 -- Claim messages: promote what is due, then move up to ARGV[1] of the oldest
 -- ready messages, or about ARGV[2] bytes of them, to the caller's unacked list.
+-- With 0 it only looks whether the queue is paused, and so CLIENT TRACKING
+-- tells of that and of nothing else.
 --
 --   KEYS  ready, unacked, delayed, the connection's heartbeat, paused
 --   reply {milliseconds until the next delayed message is due, or the pause is
@@ -17,6 +19,9 @@ end
 local pause = redis.call('PTTL', KEYS[5])
 if pause ~= -2 then
   return { pause, 1 }
+end
+if ARGV[1] == '0' then
+  return { -1, 0 }
 end
 
 -- A write that needs no memory.  After it, Redis lets the rest pass even when

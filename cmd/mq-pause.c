@@ -1,0 +1,145 @@
+/*
+ * mq-pause: consumers take nothing from a queue for a while.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "exit.h"
+#include "layout.h"
+#include "options.h"
+#include "say.h"
+
+static const char help[] =
+    "usage: mq-pause [options] QUEUE...\n"
+    "\n"
+    "Pauses queues: within a second, mq-consume starts nothing more from them.\n"
+    "Scripts that run end as usual, and messages can still be published.\n"
+    "Exit status 1: there is no such queue, or it was not paused.\n"
+    "\n"
+    "  mq-pause --for 10m mails\n"
+    "  mq-pause --resume mails\n"
+    "\n"
+    "      --for DUR          only for so long (default: until resumed)\n"
+    "      --resume           end the pause\n" MQ_SHARED_HELP;
+
+enum { OPT_FOR = MQ_OPT_OWN, OPT_RESUME };
+
+static const struct option long_options[] = {
+    MQ_SHARED_LONG,
+    {"for", required_argument, NULL, OPT_FOR},
+    {"resume", no_argument, NULL, OPT_RESUME},
+    {NULL, 0, NULL, 0},
+};
+
+struct options {
+	const char *const *queues;
+	int count;
+	int64_t ms;	   /* -1: until resumed */
+	const char *until; /* --for as it was given */
+	bool resume;
+	bool verbose;
+};
+
+static void
+parse(struct options *o, struct mq_shared *shared, int argc, char *argv[])
+{
+	int ch, i;
+
+	opterr = 0;
+	while ((ch = getopt_long(argc, argv, ":" MQ_SHARED_SHORT, long_options,
+		    NULL)) != -1) {
+		if (mq_option_shared(shared, ch, argv))
+			continue;
+		if (ch == OPT_RESUME) {
+			o->resume = true;
+			continue;
+		}
+		o->until = optarg;
+		o->ms = mq_option_duration("--for", optarg);
+		if (o->ms == 0)
+			mq_die(
+			    MQ_EXIT_USAGE, "--for: %s: no time at all", optarg);
+	}
+	if (o->resume && o->until != NULL)
+		mq_die(MQ_EXIT_USAGE, "--for and --resume exclude each other");
+	if (optind == argc)
+		mq_die(MQ_EXIT_USAGE, "no queue given (try --help)");
+	for (i = optind; i < argc; i++)
+		mq_option_queue(argv[i]);
+	o->queues = (const char *const *)argv + optind;
+	o->count = argc - optind;
+	o->verbose = shared->verbose;
+}
+
+/* Whether it was paused before, for a --resume; else true. */
+static bool
+change(const struct options *o, const struct mq_layout *layout,
+    struct mq_redis *redis, const char *queue)
+{
+	struct mq_command c = {0};
+	redisReply *reply;
+	bool paused;
+
+	if (o->resume)
+		layout->resume(&c, queue);
+	else
+		layout->pause(&c, queue, o->ms);
+	reply = mq_redis_call(redis, &c);
+	if (reply == NULL)
+		mq_die(redis->status, "%s", redis->error);
+	paused = !o->resume || reply->integer == 1;
+	freeReplyObject(reply);
+	mq_command_free(&c);
+	return paused;
+}
+
+static int
+change_all(const struct options *o, const struct mq_layout *layout,
+    struct mq_redis *redis, const struct mq_stats *stats)
+{
+	int i, status = MQ_EXIT_OK;
+	const char *queue;
+
+	for (i = 0; i < o->count; i++) {
+		queue = o->queues[i];
+		if (!stats->queues[i].known) {
+			mq_say("%s: no such queue", queue);
+			status = MQ_EXIT_NO;
+		} else if (!change(o, layout, redis, queue)) {
+			mq_say("%s: not paused", queue);
+			status = MQ_EXIT_NO;
+		} else if (o->verbose) {
+			mq_say("%s: %s%s%s", queue,
+			    o->resume ? "resumed" : "paused",
+			    o->until != NULL ? " for " : "",
+			    o->until != NULL ? o->until : "");
+		}
+	}
+	return status;
+}
+
+int
+main(int argc, char *argv[])
+{
+	const struct mq_layout *layout = &mq_layout_rmq;
+	struct options options = {.ms = -1};
+	struct mq_shared shared = {.help = help};
+	struct mq_server server;
+	struct mq_redis redis;
+	struct mq_stats stats;
+	int status;
+
+	mq_option_descriptors();
+	parse(&options, &shared, argc, argv);
+	mq_option_server(&shared, &server);
+	if (mq_redis_open(&redis, &server) == -1 ||
+	    layout->stats(
+		&redis, options.queues, options.count, false, &stats) == -1)
+		mq_die(redis.status, "%s", redis.error);
+	status = change_all(&options, layout, &redis, &stats);
+	mq_redis_close(&redis);
+	mq_stats_free(&stats);
+	mq_server_free(&server);
+	free(shared.url);
+	return status;
+}
