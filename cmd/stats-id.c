@@ -138,27 +138,15 @@ look_everywhere(struct look *look, struct one *one)
 	return known;
 }
 
-static bool
-of_asked_queue(const struct look *look, const char *queue)
-{
-	int i;
-
-	for (i = 0; i < look->count; i++)
-		if (strcmp(look->queues[i], queue) == 0)
-			return true;
-	return look->count == 0;
-}
-
 /* A message that came without an id runs under one that only its consumer
  * knows. */
 static void
-found_by_run(struct look *look, struct one *one)
+found_by_run(struct one *one)
 {
 	/* What is told of a run may be a second old. */
 	if (!one->found || one->state == MQ_UNACKED)
 		one->run = show_run(&one->runs, one->id);
-	if (one->found || one->run == NULL ||
-	    !of_asked_queue(look, one->run->queue))
+	if (one->found || one->run == NULL)
 		return;
 	one->found = true;
 	one->state = MQ_UNACKED;
@@ -184,8 +172,8 @@ look_id(struct look *look, const char *id)
 
 	for (i = 0; i < LOOKS && known && !one.found; i++)
 		known = look_everywhere(look, &one);
-	check(look, look->layout->running(look->redis, &one.runs));
-	found_by_run(look, &one);
+	look_runs(look, &one.runs);
+	found_by_run(&one);
 	found = one.found;
 	if (found && look->json)
 		one_print_json(&one);

@@ -13,27 +13,27 @@
 #include "stats-look.h"
 #include "xalloc.h"
 
-#define SCREENFUL	  20
-#define PAYLOAD_COLUMNS	  200 /* where no terminal sets the width */
+#define SCREENFUL	    20
+#define PAYLOAD_COLUMNS	    200 /* where no terminal sets the width */
 #define PAYLOAD_COLUMNS_MIN 20
-#define REASON_COLUMNS	  40
+#define REASON_COLUMNS	    40
 
 struct lister {
 	struct look *look;
 	const struct list *list;
 	const char *queue;
 	int64_t now_ms;
-	long limit;	/* -1: none */
+	long limit; /* -1: none */
 	long seen, skipped, shown;
-	int terminal;	/* its columns; 0: none */
-	int extra;	/* width of the column that the state adds */
+	int terminal; /* its columns; 0: none */
+	int extra;    /* width of the column that the state adds */
 	struct mq_buf out;
 };
 
 /* The column that only this state has; NULL: none.  The caller frees. */
 static char *
-extra_text(const struct lister *l, const struct mq_item *item,
-    const struct shown *s)
+extra_text(
+    const struct lister *l, const struct mq_item *item, const struct shown *s)
 {
 	char due[24];
 
@@ -50,8 +50,7 @@ extra_text(const struct lister *l, const struct mq_item *item,
 	case MQ_REJECTED:
 		return s->reason == NULL ?
 		    mq_xstrdup("-") :
-		    show_clipped(
-			s->reason, strlen(s->reason), REASON_COLUMNS);
+		    show_clipped(s->reason, strlen(s->reason), REASON_COLUMNS);
 	default:
 		return NULL;
 	}
@@ -82,8 +81,8 @@ print_line(const struct lister *l, const char *id, const char *age,
 }
 
 static void
-print_human(const struct lister *l, const struct mq_item *item,
-    const struct shown *s)
+print_human(
+    const struct lister *l, const struct mq_item *item, const struct shown *s)
 {
 	int room = PAYLOAD_COLUMNS;
 	char age[24], attempts[24], *extra = extra_text(l, item, s), *payload;
@@ -146,8 +145,8 @@ print_safe(const struct mq_buf *frame, enum mq_framing framing)
 }
 
 static void
-print_framed(struct lister *l, const struct mq_item *item,
-    const struct shown *s)
+print_framed(
+    struct lister *l, const struct mq_item *item, const struct shown *s)
 {
 	enum mq_framing framing =
 	    l->look->json ? MQ_FRAME_JSONL : l->list->framing;
@@ -183,7 +182,8 @@ print_slice(struct lister *l, const struct mq_scan *scan)
 	int i;
 
 	for (i = 0; i < scan->count; i++, item++) {
-		if (!filter_match(&l->list->filter, item->element, item->len))
+		if (!mq_filter_match(
+			&l->list->filter, item->element, item->len))
 			continue;
 		if (l->skipped < l->list->offset) {
 			l->skipped++;
@@ -212,10 +212,13 @@ walk(struct lister *l)
 	};
 	bool more = true;
 
+	/* The server can count by itself as long as any message will do. */
+	if (!mq_filter_given(&l->list->filter) && l->list->state != MQ_UNACKED)
+		scan.skip = l->skipped = l->list->offset;
 	while (more && !scan.end) {
 		if (l->look->layout->scan(l->look->redis, &scan) == -1)
-			mq_die(
-			    l->look->redis->status, "%s", l->look->redis->error);
+			mq_die(l->look->redis->status, "%s",
+			    l->look->redis->error);
 		more = print_slice(l, &scan);
 	}
 	l->seen = scan.seen;
@@ -255,8 +258,8 @@ look_list(struct look *look, const struct list *list)
 	struct mq_stats stats;
 	int status;
 
-	if (look->layout->stats(
-		look->redis, look->queues, 1, false, &stats) == -1)
+	if (look->layout->stats(look->redis, look->queues, 1, false, &stats) ==
+	    -1)
 		mq_die(look->redis->status, "%s", look->redis->error);
 	l.now_ms = stats.now_ms;
 	if (l.limit == -1 && l.terminal > 0 && human(&l))

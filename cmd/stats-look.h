@@ -15,6 +15,9 @@
 #include "layout.h"
 #include "running.h"
 
+/* For layout->stats. */
+#define LOOK_CONNECTIONS true
+
 /* Where to look, and how to tell. */
 struct look {
 	const struct mq_layout *layout;
@@ -44,12 +47,13 @@ void show_close(struct shown *);
 
 /* Its facts as JSON: a new object with state, attempts and, where they are
  * known, since_ms, due_ms, connection, reason and history. */
-json_t *show_facts(
-    const struct shown *, const struct mq_item *, enum mq_state);
+json_t *show_facts(const struct shown *, const struct mq_item *, enum mq_state);
 
 /* The headers that are not ours: a new object, or NULL for a raw message. */
 json_t *show_headers(const struct shown *);
 
+/* What runs, of the queues that were asked for; mq_runs_free() frees. */
+void look_runs(struct look *, struct mq_runs *);
 /* One that runs, or NULL. */
 const struct mq_run *show_run(const struct mq_runs *, const char *id);
 /* How long it has run, by this clock. */
@@ -90,7 +94,7 @@ void show_table(char **cells, int rows, int columns, const char *right);
 /* What --list shows. */
 struct list {
 	enum mq_state state;
-	struct filter filter;
+	struct mq_filter filter;
 	long offset; /* messages that are left out first */
 	long limit;  /* -1: all, or a screenful */
 	bool framed;

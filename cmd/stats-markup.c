@@ -5,6 +5,10 @@
 
 #include "stats-look.h"
 
+/* What is shown of names and of texts, in bytes. */
+#define NAME_MAX_SHOWN 512
+#define TEXT_MAX_SHOWN 300
+
 /* What stands for a character of HTML; NULL: itself. */
 static const char *
 entity(uint32_t c)
@@ -48,7 +52,7 @@ html_shown(const char *p, size_t n, size_t max)
 	size_t i, len;
 	uint32_t c = 0;
 
-	for (i = 0; i < n && i < max; i += len > 0 ? len : 1) {
+	for (i = 0; i < n && i<max; i += len> 0 ? len : 1) {
 		len = show_char(p + i, n - i, &c);
 		escaped(p + i, c, len);
 	}
@@ -70,6 +74,23 @@ html_text(const char *s)
 		else
 			putchar('?');
 	}
+}
+
+void
+html_name(const char *s)
+{
+	html_shown(s, strlen(s), NAME_MAX_SHOWN);
+}
+
+void
+html_cell(const char *class, const char *label, const char *text)
+{
+	printf("<td class=\"%s\" data-l=\"%s\">", class, label);
+	if (text != NULL && *text != '\0')
+		html_shown(text, strlen(text), TEXT_MAX_SHOWN);
+	else
+		fputs(HTML_DASH, stdout);
+	fputs("</td>", stdout);
 }
 
 void
@@ -98,8 +119,9 @@ void
 html_rate(const char *label, double per_s)
 {
 	if (per_s < 0)
-		printf("<td class=\"n zero\" data-l=\"%s\" data-v=\"-1\">"
-		       "\xe2\x80\x93</td>",
+		printf(
+		    "<td class=\"n zero\" data-l=\"%s\" data-v=\"-1\">" HTML_DASH
+		    "</td>",
 		    label);
 	else
 		printf("<td class=\"n%s\" data-l=\"%s\" data-v=\"%.3f\">%.1f"
@@ -120,8 +142,7 @@ html_age(const char *label, int64_t now_ms, int64_t since_ms)
 		return;
 	}
 	printf("<td class=\"n zero\" data-l=\"%s\" data-v=\"%d\">%s</td>",
-	    label, since_ms == 0 ? -1 : 0,
-	    since_ms == 0 ? "\xe2\x80\x93" : "?");
+	    label, since_ms == 0 ? -1 : 0, since_ms == 0 ? HTML_DASH : "?");
 }
 
 void

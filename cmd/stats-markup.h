@@ -15,9 +15,15 @@ void html_text(const char *);
  * would.  What is cut ends with an ellipsis. */
 void html_shown(const char *, size_t n, size_t max);
 
+/* A name, whole or nearly so. */
+void html_name(const char *);
+
+#define HTML_DASH "\xe2\x80\x93"
+
 /* Cells of a table.  label is what stands over them on a narrow screen; a
- * cell sorts by its number, if it has one, else by its text. */
+ * cell sorts by its number, if it has one, else by its text (NULL: a dash). */
 void html_number(const char *label, long long n, const char *more_class);
+void html_cell(const char *class, const char *label, const char *text);
 void html_rate(const char *label, double per_s); /* negative: not known */
 void html_age(const char *label, int64_t now_ms, int64_t since_ms);
 

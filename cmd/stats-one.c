@@ -47,9 +47,8 @@ print_run(const struct mq_run *run, int64_t now_ms)
 {
 	char *text = mq_xasprintf("attempt %ld for %lld s, pid %ld%s%s: %s%s%s",
 	    run->attempt, show_run_s(run, now_ms), run->pid,
-	    run->host != NULL ? " on " : "",
-	    run->host != NULL ? run->host : "", run->script,
-	    *run->text != '\0' ? ": " : "", run->text);
+	    run->host != NULL ? " on " : "", run->host != NULL ? run->host : "",
+	    run->script, *run->text != '\0' ? ": " : "", run->text);
 
 	line("running", text);
 	free(text);
@@ -121,8 +120,8 @@ how_it_ended(const json_t *v)
 	if (signal != NULL)
 		return mq_xasprintf("signal %s", signal);
 	if (status != NULL)
-		return mq_xasprintf("exit %lld",
-		    (long long)json_integer_value(status));
+		return mq_xasprintf(
+		    "exit %lld", (long long)json_integer_value(status));
 	return mq_xstrdup("no exit status");
 }
 
@@ -131,8 +130,7 @@ print_failure(const json_t *v)
 {
 	const char *host = member(v, "host"), *said = member(v, "text");
 	int64_t ms = json_integer_value(json_object_get(v, "at_ms"));
-	long long attempt =
-	    json_integer_value(json_object_get(v, "attempt"));
+	long long attempt = json_integer_value(json_object_get(v, "attempt"));
 	const json_t *errors = json_object_get(v, "stderr");
 	char at[40] = "-", *how = how_it_ended(v), *text, name[32];
 
@@ -164,8 +162,8 @@ print_message(const struct one *one)
 	struct shown s;
 
 	show_open(&s, &one->item, one->state);
-	line_time("published", (int64_t)mq_id_time(one->id) / 1000,
-	    one->now_ms);
+	line_time(
+	    "published", (int64_t)mq_id_time(one->id) / 1000, one->now_ms);
 	if (one->state == MQ_READY || one->state == MQ_REJECTED)
 		line_time("since", s.since_ms, one->now_ms);
 	if (one->state == MQ_DELAYED)

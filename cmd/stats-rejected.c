@@ -30,33 +30,32 @@ add(struct rejections *r, const struct mq_item *item, long place)
 	    .attempts = s.attempts,
 	    .place = place,
 	};
-	one->len = one->reason != NULL ? strlen(one->reason) : 0;
 	show_close(&s);
 }
 
-/* Reads from a place on; returns how many bytes those were. */
-static size_t
-stride(struct look *look, const char *queue, long from, long max,
+/* Reads from a place on. */
+static void
+stride(struct look *look, const char *queue, long from, long max, size_t *bytes,
     struct rejections *r)
 {
 	struct mq_scan scan = {
 	    .place = {.queue = queue, .state = MQ_REJECTED},
 	    .skip = from,
 	};
-	size_t bytes = 0;
 	long n = 0;
 	int i;
 
-	while (!scan.end && n < max && bytes < REJECTED_BYTES) {
+	while (!scan.end && n<max && * bytes> 0) {
 		if (look->layout->scan(look->redis, &scan) == -1)
 			mq_die(look->redis->status, "%s", look->redis->error);
 		for (i = 0; i < scan.count && n < max; i++, n++) {
 			add(r, &scan.items[i], from + n);
-			bytes += scan.items[i].len;
+			*bytes -= scan.items[i].len < *bytes ?
+			    scan.items[i].len :
+			    *bytes;
 		}
 	}
 	mq_scan_free(&scan);
-	return bytes;
 }
 
 static int
@@ -120,24 +119,22 @@ group(struct rejections *r)
 		last->count++;
 	}
 	free(sorted);
-	qsort(r->reasons, (size_t)r->reason_count, sizeof(*r->reasons),
-	    by_count);
+	qsort(
+	    r->reasons, (size_t)r->reason_count, sizeof(*r->reasons), by_count);
 }
 
 void
 rejections_read(struct look *look, const char *queue, long long total,
-    struct rejections *r)
+    size_t *bytes, struct rejections *r)
 {
 	long from = (long)total, max;
-	size_t bytes = 0;
 
 	*r = (struct rejections){
 	    .all = mq_xcalloc(REJECTED_MAX, sizeof(*r->all))};
-	while (from > 0 && r->count + STRIDE <= REJECTED_MAX &&
-	    bytes < REJECTED_BYTES) {
+	while (from > 0 && r->count + STRIDE <= REJECTED_MAX && *bytes > 0) {
 		max = from < STRIDE ? from : STRIDE;
 		from -= max;
-		bytes += stride(look, queue, from, max, r);
+		stride(look, queue, from, max, bytes, r);
 	}
 	r->cut = r->count < total;
 	qsort(r->all, (size_t)r->count, sizeof(*r->all), by_place);

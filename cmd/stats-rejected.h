@@ -4,15 +4,13 @@
 
 #include "stats-look.h"
 
-/* So many messages, and about so many bytes of them, are looked at. */
-#define REJECTED_MAX   1000
-#define REJECTED_BYTES (16 * 1024 * 1024)
+/* So many of a queue are looked at. */
+#define REJECTED_MAX 1000
 
 struct rejected {
-	char *id;     /* NULL: none */
-	char *reason; /* NULL: none was recorded */
-	size_t len;   /* of the reason */
-	int64_t at_ms;	/* when; 0: not known */
+	char *id;      /* NULL: none */
+	char *reason;  /* NULL: none was recorded */
+	int64_t at_ms; /* when; 0: not known */
 	long attempts;
 	long place; /* 0: the oldest there */
 };
@@ -30,9 +28,10 @@ struct rejections {
 	bool cut; /* there are more than were looked at */
 };
 
-/* Looks at a queue that has so many; rejections_free() frees. */
-void rejections_read(
-    struct look *, const char *queue, long long total, struct rejections *);
+/* Looks at a queue that has so many, until about *bytes have been read, and
+ * takes those off; rejections_free() frees. */
+void rejections_read(struct look *, const char *queue, long long total,
+    size_t *bytes, struct rejections *);
 void rejections_free(struct rejections *);
 
 #endif

@@ -11,16 +11,35 @@
 
 #define COLUMNS 8
 
-/* Whether it is of a queue that was asked for. */
 static bool
-wanted(const struct look *look, const struct mq_run *run)
+wanted(const struct look *look, const char *queue)
 {
 	int i;
 
 	for (i = 0; i < look->count; i++)
-		if (strcmp(look->queues[i], run->queue) == 0)
+		if (strcmp(look->queues[i], queue) == 0)
 			return true;
 	return look->count == 0;
+}
+
+void
+look_runs(struct look *look, struct mq_runs *runs)
+{
+	struct mq_runs all, others = {0};
+	int i;
+
+	if (look->layout->running(look->redis, &all) == -1)
+		mq_die(look->redis->status, "%s", look->redis->error);
+	*runs = (struct mq_runs){0};
+	runs->runs = mq_xcalloc((size_t)all.count + 1, sizeof(*runs->runs));
+	others.runs = mq_xcalloc((size_t)all.count + 1, sizeof(*others.runs));
+	for (i = 0; i < all.count; i++)
+		if (wanted(look, all.runs[i].queue))
+			runs->runs[runs->count++] = all.runs[i];
+		else
+			others.runs[others.count++] = all.runs[i];
+	mq_runs_free(&others);
+	free(all.runs);
 }
 
 long long
@@ -52,18 +71,19 @@ fill_row(char **cell, const struct mq_run *run, int64_t now_ms)
 }
 
 static void
-print_human(const struct mq_run *const *runs, int n, int64_t now_ms)
+print_human(const struct mq_runs *runs, int64_t now_ms)
 {
 	static const char *const titles[COLUMNS] = {"QUEUE", "ID", "ATTEMPT",
 	    "HOST", "PID", "SECONDS", "SCRIPT", "TEXT"};
-	char **cells = mq_xcalloc((size_t)n + 1, COLUMNS * sizeof(*cells));
+	char **cells =
+	    mq_xcalloc((size_t)runs->count + 1, COLUMNS * sizeof(*cells));
 	int i;
 
 	for (i = 0; i < COLUMNS; i++)
 		cells[i] = mq_xstrdup(titles[i]);
-	for (i = 0; i < n; i++)
-		fill_row(cells + (i + 1) * COLUMNS, runs[i], now_ms);
-	show_table(cells, n + 1, COLUMNS, "llrlrrll");
+	for (i = 0; i < runs->count; i++)
+		fill_row(cells + (i + 1) * COLUMNS, &runs->runs[i], now_ms);
+	show_table(cells, runs->count + 1, COLUMNS, "llrlrrll");
 	free(cells);
 }
 
@@ -85,16 +105,16 @@ show_run_json(const struct mq_run *run, int64_t now_ms)
 }
 
 static void
-print_json(const struct mq_run *const *runs, int n, int64_t now_ms)
+print_json(const struct mq_runs *runs, int64_t now_ms)
 {
 	struct mq_buf out = {0};
 	json_t *list = json_array();
 	int i;
 
 	mq_json_must(list != NULL);
-	for (i = 0; i < n; i++)
-		mq_json_must(json_array_append_new(
-				 list, show_run_json(runs[i], now_ms)) == 0);
+	for (i = 0; i < runs->count; i++)
+		mq_json_must(json_array_append_new(list,
+				 show_run_json(&runs->runs[i], now_ms)) == 0);
 	mq_json_dump(list, &out);
 	json_decref(list);
 	show_json(out.data, out.len);
@@ -111,8 +131,8 @@ all_known(const struct look *look)
 
 	if (look->count == 0)
 		return true;
-	if (look->layout->stats(look->redis, look->queues, look->count, false,
-		&stats) == -1)
+	if (look->layout->stats(
+		look->redis, look->queues, look->count, false, &stats) == -1)
 		mq_die(look->redis->status, "%s", look->redis->error);
 	for (i = 0; i < stats.count; i++)
 		if (!stats.queues[i].known) {
@@ -127,24 +147,17 @@ int
 look_running(struct look *look)
 {
 	int64_t now_ms = mq_clock_unix_us() / 1000;
-	const struct mq_run **chosen;
-	struct mq_runs runs = {0};
-	bool known = all_known(look);
-	int i, n = 0;
+	struct mq_runs runs;
+	bool known = all_known(look), any;
 
-	if (look->layout->running(look->redis, &runs) == -1)
-		mq_die(look->redis->status, "%s", look->redis->error);
-	chosen = mq_xcalloc((size_t)runs.count + 1, sizeof(*chosen));
-	for (i = 0; i < runs.count; i++)
-		if (wanted(look, &runs.runs[i]))
-			chosen[n++] = &runs.runs[i];
+	look_runs(look, &runs);
+	any = runs.count > 0;
 	if (look->json)
-		print_json(chosen, n, now_ms);
-	else if (n > 0)
-		print_human(chosen, n, now_ms);
-	else if (known && !look->quiet)
+		print_json(&runs, now_ms);
+	else if (any)
+		print_human(&runs, now_ms);
+	if (!any && known && !look->quiet)
 		mq_say("no script is known to run");
-	free(chosen);
 	mq_runs_free(&runs);
-	return n > 0 && known ? MQ_EXIT_OK : MQ_EXIT_NO;
+	return any && known ? MQ_EXIT_OK : MQ_EXIT_NO;
 }
