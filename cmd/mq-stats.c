@@ -10,6 +10,7 @@
 #include "layout.h"
 #include "options.h"
 #include "say.h"
+#include "stats-look.h"
 #include "xalloc.h"
 
 static const char help[] =
@@ -22,6 +23,15 @@ static const char help[] =
 
 static const struct option long_options[] = {
     MQ_SHARED_LONG,
+    MQ_FRAMING_LONG,
+    MQ_FILTER_LONG,
+    {"json", no_argument, NULL, 'j'},
+    {"list", required_argument, NULL, LOOK_OPT_LIST},
+    {"limit", required_argument, NULL, 'n'},
+    {"offset", required_argument, NULL, LOOK_OPT_OFFSET},
+    {"running", no_argument, NULL, LOOK_OPT_RUNNING},
+    {"html", no_argument, NULL, LOOK_OPT_HTML},
+    {"refresh", required_argument, NULL, LOOK_OPT_REFRESH},
     {NULL, 0, NULL, 0},
 };
 
@@ -123,16 +133,39 @@ main(int argc, char *argv[])
 	struct mq_server server;
 	struct mq_redis redis;
 	struct mq_stats stats;
+	struct look_options lo = {.list.limit = -1};
+	bool json = false;
 	int ch, i, status;
 
 	mq_option_descriptors();
 	opterr = 0;
-	while ((ch = getopt_long(
-		    argc, argv, ":" MQ_SHARED_SHORT, long_options, NULL)) != -1)
-		(void)mq_option_shared(&shared, ch, argv);
+	while ((ch = getopt_long(argc, argv,
+		    ":n:" MQ_SHARED_SHORT MQ_FRAMING_SHORT, long_options,
+		    NULL)) != -1)
+		if (ch == 'j')
+			json = true;
+		else if (!look_option(&lo, ch, optarg))
+			(void)mq_option_shared(&shared, ch, argv);
+	look_check(&lo, json, argc - optind);
 	for (i = optind; i < argc; i++)
 		mq_option_queue(argv[i]);
 	mq_option_server(&shared, &server);
+	if (lo.kind != LOOK_NONE) {
+		struct look look = {.layout = layout,
+		    .redis = &redis,
+		    .queues = (const char *const *)argv + optind,
+		    .count = argc - optind,
+		    .json = json,
+		    .quiet = shared.quiet};
+		if (mq_redis_open(&redis, &server) == -1)
+			mq_die(redis.status, "%s", redis.error);
+		status = look_run(&look, &lo);
+		mq_redis_close(&redis);
+		mq_server_free(&server);
+		free(shared.url);
+		mq_close_stdout();
+		return status;
+	}
 	if (mq_redis_open(&redis, &server) == -1 ||
 	    layout->stats(&redis, (const char *const *)argv + optind,
 		argc - optind, false, &stats) == -1)

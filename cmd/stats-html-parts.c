@@ -70,7 +70,10 @@ print_reason(const char *queue, const struct reason *reason, int64_t now_ms)
 	fputs("<tr><th scope=\"row\">", stdout);
 	html_name(queue);
 	fputs("</th>", stdout);
-	html_cell("wrap", "reason", newest->reason);
+	if (newest->reason != NULL)
+		html_cell("wrap", "reason", newest->reason);
+	else
+		html_cell("wrap zero", "reason", "none was recorded");
 	html_number("messages", reason->count, "");
 	html_age("latest", now_ms, newest->at_ms);
 	fputs("</tr>\n", stdout);

@@ -101,6 +101,32 @@ struct list {
 	enum mq_framing framing;
 };
 
+/* What the command line asks for. */
+enum look_kind { LOOK_NONE, LOOK_LIST, LOOK_RUNNING, LOOK_ID, LOOK_HTML };
+
+struct look_options {
+	enum look_kind kind;
+	struct list list; /* limit starts as -1 */
+	long refresh;	  /* of --html; 0: none */
+	bool offset;	  /* was given */
+};
+
+/* Numbers of the long options without a letter. */
+enum {
+	LOOK_OPT_LIST = MQ_OPT_OWN + 500,
+	LOOK_OPT_OFFSET,
+	LOOK_OPT_RUNNING,
+	LOOK_OPT_HTML,
+	LOOK_OPT_REFRESH
+};
+
+/* Takes one of them, 'n', a framing or a filter; false: it is another one. */
+bool look_option(struct look_options *, int ch, const char *arg);
+/* Ends with exit 64 when they do not go together. */
+void look_check(const struct look_options *, bool json, int operands);
+/* Does it; returns the exit status. */
+int look_run(struct look *, struct look_options *);
+
 /* These print, and return the exit status. */
 int look_list(struct look *, const struct list *);
 int look_running(struct look *);
