@@ -4,116 +4,221 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <wchar.h>
 
+#include "duration.h"
 #include "exit.h"
 #include "layout.h"
 #include "options.h"
 #include "say.h"
-#include "stats-look.h"
-#include "xalloc.h"
+#include "stats.h"
 
 static const char help[] =
     "usage: mq-stats [options] [QUEUE...]\n"
     "\n"
     "Prints a table of the named queues, or of all: how many messages are\n"
-    "ready, delayed, unacked and rejected, and how many consumers there are.\n"
-    "Exit status 1: a queue that was named does not exist.\n"
+    "ready, delayed, unacked and rejected, how many consumers there are, how\n"
+    "long the oldest claimable message has been so, and how many messages came\n"
+    "and went a second.  Exit status 1: a queue that was named does not exist.\n"
+    "\n"
+    "      --connections      who has the queues: a table of connections\n"
+    "      --json             everything, as one JSON object\n"
+    "      --prometheus       metrics, as text for Prometheus\n"
+    "      --check LIMITS     be a monitoring plugin (exit status 0 to 3):\n"
+    "                         KEY=CRITICAL or KEY=WARNING:CRITICAL, KEY one of\n"
+    "                         ready, delayed, unacked, rejected, age, consumers\n"
+    "      --watch[=DUR]      show the table again every 2 s, or DUR\n"
+    "      --html             everything, as one page for a browser\n"
+    "      --refresh N        the page reads itself again every N seconds\n"
+    "      --running          scripts that run, and what they said last\n"
+    "      --id ID            one message, wherever it is, and its history\n"
+    "      --list STATE       the ready, delayed, unacked or rejected messages\n"
+    "                         of a queue, the next one first; of those only\n"
+    "  -n, --limit N          so many\n"
+    "      --offset N         behind the first N\n"
+    "      --match RE         whose payload matches the regular expression\n"
+    "      --reason RE        whose last reason (Mq-Error) matches\n"
+    "      --since DUR        that failed, or became ready, in the last DUR\n"
+    "                         with --list, whole payloads:\n"
+    "  -l, --lines            one a line\n"
+    "  -0, --null             a NUL byte behind each\n"
+    "      --netstring        as netstrings\n"
+    "      --jsonl            a JSON object a line, with all that is known\n"
     "\n" MQ_SHARED_HELP;
 
+enum {
+	OPT_CONNECTIONS = MQ_OPT_OWN,
+	OPT_JSON,
+	OPT_PROMETHEUS,
+	OPT_CHECK,
+	OPT_WATCH
+};
+
 static const struct option long_options[] = {
-    MQ_SHARED_LONG,
-    MQ_FRAMING_LONG,
-    MQ_FILTER_LONG,
-    {"json", no_argument, NULL, 'j'},
+    {"connections", no_argument, NULL, OPT_CONNECTIONS},
+    {"json", no_argument, NULL, OPT_JSON},
+    {"prometheus", no_argument, NULL, OPT_PROMETHEUS},
+    {"check", required_argument, NULL, OPT_CHECK},
+    {"watch", optional_argument, NULL, OPT_WATCH},
+    {"html", no_argument, NULL, LOOK_OPT_HTML},
+    {"refresh", required_argument, NULL, LOOK_OPT_REFRESH},
+    {"running", no_argument, NULL, LOOK_OPT_RUNNING},
     {"list", required_argument, NULL, LOOK_OPT_LIST},
     {"limit", required_argument, NULL, 'n'},
     {"offset", required_argument, NULL, LOOK_OPT_OFFSET},
-    {"running", no_argument, NULL, LOOK_OPT_RUNNING},
-    {"html", no_argument, NULL, LOOK_OPT_HTML},
-    {"refresh", required_argument, NULL, LOOK_OPT_REFRESH},
+    {"match", required_argument, NULL, MQ_OPT_MATCH},
+    {"reason", required_argument, NULL, MQ_OPT_REASON},
+    {"since", required_argument, NULL, MQ_OPT_SINCE},
+    {"id", required_argument, NULL, MQ_OPT_ID},
+    MQ_FRAMING_LONG,
+    MQ_SHARED_LONG,
     {NULL, 0, NULL, 0},
 };
 
-#define COLUMNS 5
+#define WATCH_MS     2000
+#define WATCH_MIN_MS 100
 
-static const char *const titles[COLUMNS] = {
-    "READY", "DELAYED", "UNACKED", "REJECTED", "CONSUMERS"};
+/* --- options ------------------------------------------------------------------- */
 
-struct row {
-	char *name; /* fit for a terminal */
-	long long cell[COLUMNS];
+static const char *const output_names[STATS_OUTPUTS] = {
+    [STATS_JSON] = "--json",
+    [STATS_PROMETHEUS] = "--prometheus",
+    [STATS_CHECK] = "--check",
 };
 
-/* How many columns of a terminal a visible name takes. */
-static int
-width_of(const char *name)
+static void
+exclusive(const char *one, const char *other)
 {
-	size_t n = mbstowcs(NULL, name, 0);
-	wchar_t *wide;
-	int width;
-
-	if (n == (size_t)-1)
-		return (int)strlen(name);
-	wide = mq_xcalloc(n + 1, sizeof(*wide));
-	mbstowcs(wide, name, n + 1);
-	width = wcswidth(wide, n);
-	free(wide);
-	return width == -1 ? (int)strlen(name) : width;
+	mq_die(MQ_EXIT_USAGE, "%s and %s cannot be used together", one, other);
 }
 
 static void
-print_table(const struct row *rows, int count)
+set_output(struct stats_options *o, enum stats_output output)
 {
-	int width[COLUMNS], name_width = (int)strlen("QUEUE"), i, j, n;
+	if (o->output != STATS_TABLE && o->output != output)
+		exclusive(output_names[o->output], output_names[output]);
+	o->output = output;
+}
 
-	for (j = 0; j < COLUMNS; j++)
-		width[j] = (int)strlen(titles[j]);
-	for (i = 0; i < count; i++) {
-		n = width_of(rows[i].name);
-		name_width = n > name_width ? n : name_width;
-		for (j = 0; j < COLUMNS; j++) {
-			n = snprintf(NULL, 0, "%lld", rows[i].cell[j]);
-			width[j] = n > width[j] ? n : width[j];
-		}
-	}
-	printf("%-*s", name_width, "QUEUE");
-	for (j = 0; j < COLUMNS; j++)
-		printf("  %*s", width[j], titles[j]);
-	putchar('\n');
-	for (i = 0; i < count; i++) {
-		printf("%s%*s", rows[i].name,
-		    name_width - width_of(rows[i].name), "");
-		for (j = 0; j < COLUMNS; j++)
-			printf("  %*lld", width[j], rows[i].cell[j]);
-		putchar('\n');
+/* "--watch=5", or "--watch 5": the word behind it, if it is a time. */
+static void
+set_watch(struct stats_options *o, int argc, char *argv[])
+{
+	const char *arg = optarg;
+	int64_t ms;
+
+	o->watch_ms = WATCH_MS;
+	if (arg == NULL && optind < argc &&
+	    mq_duration_parse(argv[optind], &ms) == 0)
+		arg = argv[optind++];
+	if (arg == NULL)
+		return;
+	o->watch_ms = mq_option_duration("--watch", arg);
+	if (o->watch_ms < WATCH_MIN_MS)
+		mq_die(MQ_EXIT_USAGE, "--watch: %s: less than %d ms", arg,
+		    WATCH_MIN_MS);
+}
+
+static void
+take_option(struct stats_options *o, int ch, int argc, char *argv[])
+{
+	switch (ch) {
+	case OPT_CONNECTIONS:
+		o->connections = true;
+		break;
+	case OPT_JSON:
+		set_output(o, STATS_JSON);
+		break;
+	case OPT_PROMETHEUS:
+		set_output(o, STATS_PROMETHEUS);
+		break;
+	case OPT_CHECK:
+		set_output(o, STATS_CHECK);
+		o->checks = optarg;
+		break;
+	case OPT_WATCH:
+		set_watch(o, argc, argv);
+		break;
+	default:
+		if (!look_option(&o->look, ch, optarg))
+			(void)mq_option_shared(&o->shared, ch, argv);
+		break;
 	}
 }
 
 static void
-print_stats(const struct mq_stats *stats)
+check_look(const struct stats_options *o)
 {
-	struct row *rows = mq_xcalloc((size_t)stats->count + 1, sizeof(*rows));
-	const struct mq_queue_stats *q;
+	const char *name = look_name(&o->look);
+
+	look_check(&o->look, o->output == STATS_JSON, o->count);
+	if (name == NULL)
+		return;
+	if (o->output != STATS_TABLE && o->output != STATS_JSON)
+		exclusive(name, output_names[o->output]);
+	if (o->watch_ms > 0)
+		exclusive(name, "--watch");
+	if (o->connections)
+		exclusive(name, "--connections");
+}
+
+static void
+check_options(const struct stats_options *o)
+{
 	int i;
 
-	for (i = 0; i < stats->count; i++) {
-		q = &stats->queues[i];
-		rows[i] =
-		    (struct row){.name = mq_visible(q->name, strlen(q->name)),
-			.cell = {q->ready, q->delayed, q->unacked, q->rejected,
-			    q->consumers}};
-		if (rows[i].name == NULL)
-			mq_die(MQ_EXIT_AGAIN, "out of memory");
-	}
-	print_table(rows, stats->count);
-	for (i = 0; i < stats->count; i++)
-		free(rows[i].name);
-	free(rows);
+	if (o->watch_ms > 0 && o->output != STATS_TABLE)
+		exclusive("--watch", output_names[o->output]);
+	if (o->connections && o->output != STATS_TABLE &&
+	    o->output != STATS_JSON)
+		exclusive("--connections", output_names[o->output]);
+	check_look(o);
+	for (i = 0; i < o->count; i++)
+		mq_option_queue(o->queues[i]);
 }
 
-static int
-check_known(const struct mq_stats *stats)
+static void
+parse_options(struct stats_options *o, int argc, char *argv[])
+{
+	int ch;
+
+	opterr = 0;
+	while ((ch = getopt_long(argc, argv,
+		    ":n:" MQ_SHARED_SHORT MQ_FRAMING_SHORT, long_options,
+		    NULL)) != -1)
+		take_option(o, ch, argc, argv);
+	o->queues = (const char *const *)argv + optind;
+	o->count = argc - optind;
+	check_options(o);
+}
+
+/* --- asking -------------------------------------------------------------------- */
+
+int
+stats_fetch(struct stats_source *s, int wanted, struct mq_stats *out)
+{
+	const struct stats_options *o = s->options;
+
+	if (!s->open && mq_redis_open(&s->redis, &s->server) == -1)
+		return -1;
+	s->open = true;
+	if (s->layout->stats(&s->redis, o->queues, o->count, wanted, out) == 0)
+		return 0;
+	stats_close(s);
+	return -1;
+}
+
+void
+stats_close(struct stats_source *s)
+{
+	if (s->open)
+		mq_redis_close(&s->redis);
+	s->open = false;
+}
+
+/* --- printing ------------------------------------------------------------------ */
+
+int
+stats_check_known(const struct mq_stats *stats)
 {
 	int i, status = MQ_EXIT_OK;
 
@@ -125,57 +230,115 @@ check_known(const struct mq_stats *stats)
 	return status;
 }
 
+static void
+print_table(const struct mq_stats *stats, bool connections)
+{
+	struct stats_view view = stats_view_stdout();
+	struct mq_buf out = {0};
+	struct stats_table table;
+
+	if (connections)
+		stats_connections_table(stats, &table);
+	else
+		stats_queues_table(stats, &table);
+	stats_table_write(&table, &view, &out);
+	fwrite(out.data, 1, out.len, stdout);
+	stats_table_free(&table);
+	mq_buf_free(&out);
+}
+
+static int
+print_once(struct stats_source *source)
+{
+	const struct stats_options *o = source->options;
+	int wanted = o->connections ? MQ_STATS_CONNECTIONS : 0, status;
+	struct mq_stats stats;
+
+	if (o->output == STATS_JSON)
+		wanted |= MQ_STATS_COUNTS;
+	if (o->output == STATS_PROMETHEUS)
+		wanted |= MQ_STATS_COUNTS | MQ_STATS_CONNECTIONS;
+	if (stats_fetch(source, wanted, &stats) == -1)
+		mq_die(source->redis.status, "%s", source->redis.error);
+	stats_close(source);
+	if (o->output == STATS_JSON)
+		stats_json(&stats, o->connections);
+	else if (o->output == STATS_PROMETHEUS)
+		stats_prometheus(&stats);
+	else
+		print_table(&stats, o->connections);
+	status = stats_check_known(&stats);
+	mq_stats_free(&stats);
+	return status;
+}
+
+/* For a plugin, everything that goes wrong is a line on stdout. */
+static int
+check(struct stats_source *source)
+{
+	const struct stats_options *o = source->options;
+	struct stats_checks *checks = stats_checks_parse(o->checks);
+	int status;
+
+	if (mq_server_find(&source->server, o->shared.url, source->redis.error,
+		sizeof(source->redis.error)) == 0)
+		status = stats_check(source, checks);
+	else
+		status = stats_check_failed(source->redis.error);
+	stats_checks_free(checks);
+	return status;
+}
+
+/* Single messages, runs, and the page. */
+static int
+look(struct stats_source *source)
+{
+	const struct stats_options *o = source->options;
+	struct look look = {.layout = source->layout,
+	    .redis = &source->redis,
+	    .queues = o->queues,
+	    .count = o->count,
+	    .json = o->output == STATS_JSON,
+	    .quiet = o->shared.quiet};
+
+	if (mq_redis_open(&source->redis, &source->server) == -1)
+		mq_die(source->redis.status, "%s", source->redis.error);
+	source->open = true;
+	return look_run(&look, &o->look);
+}
+
+static int
+run(struct stats_source *source)
+{
+	const struct stats_options *o = source->options;
+
+	if (o->output == STATS_CHECK)
+		return check(source);
+	mq_option_server(&o->shared, &source->server);
+	if (look_name(&o->look) != NULL)
+		return look(source);
+	if (o->watch_ms == 0)
+		return print_once(source);
+	stats_watch(source);
+	return MQ_EXIT_OK;
+}
+
 int
 main(int argc, char *argv[])
 {
-	const struct mq_layout *layout = &mq_layout_rmq;
-	struct mq_shared shared = {.help = help};
-	struct mq_server server;
-	struct mq_redis redis;
-	struct mq_stats stats;
-	struct look_options lo = {.list.limit = -1};
-	bool json = false;
-	int ch, i, status;
+	struct stats_options options = {
+	    .shared.help = help, .look.list.limit = -1};
+	struct stats_source source = {
+	    .options = &options, .layout = &mq_layout_rmq};
+	int status;
 
 	mq_option_descriptors();
-	opterr = 0;
-	while ((ch = getopt_long(argc, argv,
-		    ":n:" MQ_SHARED_SHORT MQ_FRAMING_SHORT, long_options,
-		    NULL)) != -1)
-		if (ch == 'j')
-			json = true;
-		else if (!look_option(&lo, ch, optarg))
-			(void)mq_option_shared(&shared, ch, argv);
-	look_check(&lo, json, argc - optind);
-	for (i = optind; i < argc; i++)
-		mq_option_queue(argv[i]);
-	mq_option_server(&shared, &server);
-	if (lo.kind != LOOK_NONE) {
-		struct look look = {.layout = layout,
-		    .redis = &redis,
-		    .queues = (const char *const *)argv + optind,
-		    .count = argc - optind,
-		    .json = json,
-		    .quiet = shared.quiet};
-		if (mq_redis_open(&redis, &server) == -1)
-			mq_die(redis.status, "%s", redis.error);
-		status = look_run(&look, &lo);
-		mq_redis_close(&redis);
-		mq_server_free(&server);
-		free(shared.url);
-		mq_close_stdout();
-		return status;
-	}
-	if (mq_redis_open(&redis, &server) == -1 ||
-	    layout->stats(&redis, (const char *const *)argv + optind,
-		argc - optind, false, &stats) == -1)
-		mq_die(redis.status, "%s", redis.error);
-	mq_redis_close(&redis);
-	print_stats(&stats);
-	status = check_known(&stats);
-	mq_stats_free(&stats);
-	mq_server_free(&server);
-	free(shared.url);
+	parse_options(&options, argc, argv);
+	status = run(&source);
+	stats_close(&source);
+	mq_server_free(&source.server);
+	mq_filter_free(&options.look.list.filter);
+	free(options.shared.url);
 	mq_close_stdout();
 	return status;
 }

@@ -10,6 +10,7 @@
 #include "say.h"
 #include "stats-markup.h"
 #include "stats-page.h"
+#include "stats.h"
 
 /* --- the head ----------------------------------------------------------------- */
 
@@ -73,10 +74,10 @@ total(const char *title, long long n, const char *class)
 }
 
 static void
-total_rate(const char *title, double per_s, bool known)
+total_rate(const char *title, double per_s)
 {
 	printf("<div><dt>%s</dt><dd", title);
-	if (known)
+	if (per_s >= 0)
 		printf("%s>%.1f", per_s < 0.05 ? " class=\"zero\"" : "", per_s);
 	else
 		fputs(" class=\"zero\">" HTML_DASH, stdout);
@@ -86,23 +87,8 @@ total_rate(const char *title, double per_s, bool known)
 static void
 print_totals(const struct mq_stats *stats, const struct mq_runs *runs)
 {
-	struct mq_queue_stats sum = {0};
-	const struct mq_queue_stats *q;
-	bool in = false, out = false;
-	int i;
+	struct mq_queue_stats sum = stats_total(stats);
 
-	for (i = 0; i < stats->count; i++) {
-		q = &stats->queues[i];
-		sum.ready += q->ready;
-		sum.delayed += q->delayed;
-		sum.unacked += q->unacked;
-		sum.rejected += q->rejected;
-		sum.consumers += q->consumers;
-		sum.in_s += q->in_s >= 0 ? q->in_s : 0;
-		sum.out_s += q->out_s >= 0 ? q->out_s : 0;
-		in = in || q->in_s >= 0;
-		out = out || q->out_s >= 0;
-	}
 	fputs("<dl>\n", stdout);
 	total("ready", sum.ready, "");
 	total("delayed", sum.delayed, "");
@@ -110,8 +96,8 @@ print_totals(const struct mq_stats *stats, const struct mq_runs *runs)
 	total("rejected", sum.rejected, "bad");
 	total("consumers", sum.consumers, "");
 	total("scripts running", runs->count, "");
-	total_rate("in per second", sum.in_s, in);
-	total_rate("out per second", sum.out_s, out);
+	total_rate("in per second", sum.in_s);
+	total_rate("out per second", sum.out_s);
 	fputs("</dl>\n", stdout);
 }
 
@@ -253,19 +239,6 @@ print_connections(const struct mq_stats *stats)
 
 /* --- all of it ----------------------------------------------------------------- */
 
-static int
-check_known(const struct mq_stats *stats)
-{
-	int i, status = MQ_EXIT_OK;
-
-	for (i = 0; i < stats->count; i++)
-		if (!stats->queues[i].known) {
-			mq_say("%s: no such queue", stats->queues[i].name);
-			status = MQ_EXIT_NO;
-		}
-	return status;
-}
-
 int
 look_html(struct look *look, long refresh)
 {
@@ -274,7 +247,7 @@ look_html(struct look *look, long refresh)
 	int status;
 
 	if (look->layout->stats(look->redis, look->queues, look->count,
-		LOOK_CONNECTIONS, &stats) == -1)
+		MQ_STATS_CONNECTIONS, &stats) == -1)
 		mq_die(look->redis->status, "%s", look->redis->error);
 	look_runs(look, &runs);
 	print_head(look, refresh);
@@ -288,7 +261,7 @@ look_html(struct look *look, long refresh)
 	if (refresh > 0)
 		printf(", reads itself again every %ld s", refresh);
 	printf("</footer>\n<script>%s</script>\n</body>\n</html>\n", page_js);
-	status = check_known(&stats);
+	status = stats_check_known(&stats);
 	mq_runs_free(&runs);
 	mq_stats_free(&stats);
 	return status;

@@ -120,8 +120,8 @@ look_everywhere(struct look *look, struct one *one)
 	int i;
 
 	check(look,
-	    look->layout->stats(
-		look->redis, look->queues, look->count, true, &stats));
+	    look->layout->stats(look->redis, look->queues, look->count,
+		MQ_STATS_CONNECTIONS, &stats));
 	one->now_ms = stats.now_ms;
 	for (i = 0; i < stats.count; i++) {
 		if (stats.queues[i].known)

@@ -10,7 +10,7 @@
 #include "json.h"
 #include "message.h"
 #include "say.h"
-#include "stats-look.h"
+#include "stats.h"
 #include "xalloc.h"
 
 #define SCREENFUL	    20
@@ -25,8 +25,9 @@ struct lister {
 	int64_t now_ms;
 	long limit; /* -1: none */
 	long seen, skipped, shown;
-	int terminal; /* its columns; 0: none */
-	int extra;    /* width of the column that the state adds */
+	bool terminal;
+	int columns; /* of it; 0: any */
+	int extra;   /* width of the column that the state adds */
 	struct mq_buf out;
 };
 
@@ -73,8 +74,8 @@ print_line(const struct lister *l, const char *id, const char *age,
 	printf("%-*s  %4s  %8s  ", MQ_ID_LEN, id, age, attempts);
 	if (extra != NULL)
 		printf("%s%*s  ", extra,
-		    l->extra > show_columns(extra) ?
-			l->extra - show_columns(extra) :
+		    l->extra > stats_width(extra) ?
+			l->extra - stats_width(extra) :
 			0,
 		    "");
 	printf("%s\n", payload);
@@ -87,8 +88,8 @@ print_human(
 	int room = PAYLOAD_COLUMNS;
 	char age[24], attempts[24], *extra = extra_text(l, item, s), *payload;
 
-	if (l->terminal > 0) {
-		room = l->terminal - (MQ_ID_LEN + 2 + 4 + 2 + 8 + 2);
+	if (l->columns > 0) {
+		room = l->columns - (MQ_ID_LEN + 2 + 4 + 2 + 8 + 2);
 		if (extra != NULL)
 			room -= l->extra + 2;
 		if (room < PAYLOAD_COLUMNS_MIN)
@@ -118,7 +119,7 @@ print_head(struct lister *l, const struct mq_scan *scan)
 	for (i = 0; title != NULL && i < scan->count; i++) {
 		show_open(&s, &scan->items[i], l->list->state);
 		extra = extra_text(l, &scan->items[i], &s);
-		n = show_columns(extra);
+		n = stats_width(extra);
 		l->extra = n > l->extra ? n : l->extra;
 		free(extra);
 		show_close(&s);
@@ -160,7 +161,7 @@ print_framed(
 	if (l->look->json) {
 		fputs(l->shown == 0 ? "[" : ",\n", stdout);
 		show_json(l->out.data, l->out.len - 1);
-	} else if (l->terminal > 0 || framing == MQ_FRAME_JSONL) {
+	} else if (l->terminal || framing == MQ_FRAME_JSONL) {
 		print_safe(&l->out, framing);
 	} else {
 		fwrite(l->out.data, 1, l->out.len, stdout);
@@ -254,15 +255,15 @@ look_list(struct look *look, const struct list *list)
 	    .list = list,
 	    .queue = look->queues[0],
 	    .limit = list->limit,
-	    .terminal = show_terminal()};
+	    .terminal = isatty(STDOUT_FILENO),
+	    .columns = stats_view_stdout().width};
 	struct mq_stats stats;
 	int status;
 
-	if (look->layout->stats(look->redis, look->queues, 1, false, &stats) ==
-	    -1)
+	if (look->layout->stats(look->redis, look->queues, 1, 0, &stats) == -1)
 		mq_die(look->redis->status, "%s", look->redis->error);
 	l.now_ms = stats.now_ms;
-	if (l.limit == -1 && l.terminal > 0 && human(&l))
+	if (l.limit == -1 && l.terminal && human(&l))
 		l.limit = SCREENFUL;
 	if (stats.queues[0].known)
 		walk(&l);

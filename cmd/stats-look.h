@@ -15,9 +15,6 @@
 #include "layout.h"
 #include "running.h"
 
-/* For layout->stats. */
-#define LOOK_CONNECTIONS true
-
 /* Where to look, and how to tell. */
 struct look {
 	const struct mq_layout *layout;
@@ -71,7 +68,7 @@ bool show_odd(uint32_t c);
  * \uXXXX, which says the same. */
 void show_json(const char *p, size_t n);
 
-/* "42s", "5m", "3h" or "12d"; "-" when since_ms is not known. */
+/* stats_age_text(), or "-" when since_ms is not known. */
 void show_age(char out[24], int64_t now_ms, int64_t since_ms);
 /* As RFC 3339 has it, in local time. */
 void show_time(char out[40], int64_t unix_ms);
@@ -79,17 +76,8 @@ void show_time(char out[40], int64_t unix_ms);
 /* mq_visible(), which never fails here. */
 char *show_visible(const char *p, size_t n);
 /* The beginning of n bytes, visible, at most so many columns wide; what is cut
- * ends with "...".  The caller frees. */
+ * ends with an ellipsis.  The caller frees. */
 char *show_clipped(const char *p, size_t n, int columns);
-/* How many columns a visible text takes on a terminal. */
-int show_columns(const char *visible);
-/* How wide the terminal on stdout is; 0: it is none. */
-int show_terminal(void);
-
-/* A table of visible texts, a row after the other, freed here.  right has an
- * 'r' for each column that is aligned to the right.  The last column is cut to
- * fit a terminal. */
-void show_table(char **cells, int rows, int columns, const char *right);
 
 /* What --list shows. */
 struct list {
@@ -124,8 +112,10 @@ enum {
 bool look_option(struct look_options *, int ch, const char *arg);
 /* Ends with exit 64 when they do not go together. */
 void look_check(const struct look_options *, bool json, int operands);
+/* The option that says what is to be shown; NULL: none of these does. */
+const char *look_name(const struct look_options *);
 /* Does it; returns the exit status. */
-int look_run(struct look *, struct look_options *);
+int look_run(struct look *, const struct look_options *);
 
 /* These print, and return the exit status. */
 int look_list(struct look *, const struct list *);

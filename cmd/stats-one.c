@@ -7,6 +7,7 @@
 #include "json.h"
 #include "message.h"
 #include "stats-one.h"
+#include "stats.h"
 #include "xalloc.h"
 
 #define PAYLOAD_COLUMNS 1000
@@ -77,7 +78,7 @@ print_headers(const struct shown *s)
 static void
 print_payload(const struct shown *s)
 {
-	int columns = show_terminal();
+	int columns = stats_view_stdout().width;
 	char *text = show_clipped(s->envelope.payload, s->envelope.payload_len,
 	    columns > 40 ? columns - 12 : PAYLOAD_COLUMNS);
 

@@ -1,18 +1,31 @@
 /* The options of mq-stats that look at single messages, runs, and the page. */
 #include <limits.h>
+#include <locale.h>
 #include <string.h>
 
 #include "exit.h"
 #include "say.h"
 #include "stats-look.h"
 
+static const char *const names[] = {
+    [LOOK_LIST] = "--list",
+    [LOOK_RUNNING] = "--running",
+    [LOOK_ID] = "--id",
+    [LOOK_HTML] = "--html",
+};
+
+const char *
+look_name(const struct look_options *o)
+{
+	return names[o->kind];
+}
+
 static void
 want(struct look_options *o, enum look_kind kind)
 {
 	if (o->kind != LOOK_NONE && o->kind != kind)
-		mq_die(MQ_EXIT_USAGE,
-		    "only one of --html, --list, --running "
-		    "and --id can be given");
+		mq_die(MQ_EXIT_USAGE, "%s and %s cannot be used together",
+		    names[o->kind], names[kind]);
 	o->kind = kind;
 }
 
@@ -89,21 +102,24 @@ look_check(const struct look_options *o, bool json, int operands)
 	if (o->refresh > 0 && o->kind != LOOK_HTML)
 		mq_die(MQ_EXIT_USAGE, "--refresh needs --html");
 	if (o->kind == LOOK_HTML && json)
-		mq_die(MQ_EXIT_USAGE, "--html and --json exclude each other");
+		mq_die(
+		    MQ_EXIT_USAGE, "--html and --json cannot be used together");
 	if (o->kind != LOOK_LIST)
 		return;
 	if (operands != 1)
 		mq_die(MQ_EXIT_USAGE, "--list needs one queue (try --help)");
 	if (json && o->list.framed)
-		mq_die(
-		    MQ_EXIT_USAGE, "--json and a framing exclude each other");
+		mq_die(MQ_EXIT_USAGE,
+		    "--json and a framing cannot be used together");
 }
 
 int
-look_run(struct look *look, struct look_options *o)
+look_run(struct look *look, const struct look_options *o)
 {
 	int status = MQ_EXIT_OK;
 
+	/* For the ellipsis of what is cut; regular expressions are compiled. */
+	setlocale(LC_CTYPE, "");
 	switch (o->kind) {
 	case LOOK_LIST:
 		status = look_list(look, &o->list);
@@ -120,6 +136,5 @@ look_run(struct look *look, struct look_options *o)
 	case LOOK_NONE:
 		break;
 	}
-	mq_filter_free(&o->list.filter);
 	return status;
 }

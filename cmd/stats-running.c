@@ -6,10 +6,8 @@
 #include "exit.h"
 #include "json.h"
 #include "say.h"
-#include "stats-look.h"
+#include "stats.h"
 #include "xalloc.h"
-
-#define COLUMNS 8
 
 static bool
 wanted(const struct look *look, const char *queue)
@@ -50,41 +48,44 @@ show_run_s(const struct mq_run *run, int64_t now_ms)
 	return run->started_ms == 0 || ms < 0 ? 0 : ms / 1000;
 }
 
-static char *
-visible(const char *s)
-{
-	return s == NULL || *s == '\0' ? mq_xstrdup("-") :
-					 show_visible(s, strlen(s));
-}
-
 static void
-fill_row(char **cell, const struct mq_run *run, int64_t now_ms)
+add_row(struct stats_table *t, const struct mq_run *run, int64_t now_ms)
 {
-	cell[0] = visible(run->queue);
-	cell[1] = visible(run->id);
-	cell[2] = mq_xasprintf("%ld", run->attempt);
-	cell[3] = visible(run->host);
-	cell[4] = mq_xasprintf("%ld", run->pid);
-	cell[5] = mq_xasprintf("%lld", show_run_s(run, now_ms));
-	cell[6] = visible(run->script);
-	cell[7] = visible(run->text);
+	stats_table_name(t, run->queue, STATS_PLAIN);
+	stats_table_name(t, run->id, STATS_PLAIN);
+	stats_table_number(t, run->attempt, STATS_PLAIN);
+	stats_table_name(t, run->host != NULL ? run->host : "-", STATS_PLAIN);
+	stats_table_number(t, run->pid, STATS_PLAIN);
+	stats_table_number(t, show_run_s(run, now_ms), STATS_PLAIN);
+	stats_table_name(t, run->script, STATS_PLAIN);
+	stats_table_name(t, run->text, STATS_PLAIN);
 }
 
 static void
 print_human(const struct mq_runs *runs, int64_t now_ms)
 {
-	static const char *const titles[COLUMNS] = {"QUEUE", "ID", "ATTEMPT",
-	    "HOST", "PID", "SECONDS", "SCRIPT", "TEXT"};
-	char **cells =
-	    mq_xcalloc((size_t)runs->count + 1, COLUMNS * sizeof(*cells));
+	static const struct stats_column columns[] = {
+	    {.title = "QUEUE", .text = true},
+	    {.title = "ID", .text = true},
+	    {.title = "ATTEMPT"},
+	    {.title = "HOST", .text = true},
+	    {.title = "PID"},
+	    {.title = "SECONDS"},
+	    {.title = "SCRIPT", .text = true},
+	    {.title = "TEXT", .text = true},
+	};
+	struct stats_table table = {
+	    .columns = columns, .count = sizeof(columns) / sizeof(columns[0])};
+	struct stats_view view = stats_view_stdout();
+	struct mq_buf out = {0};
 	int i;
 
-	for (i = 0; i < COLUMNS; i++)
-		cells[i] = mq_xstrdup(titles[i]);
 	for (i = 0; i < runs->count; i++)
-		fill_row(cells + (i + 1) * COLUMNS, &runs->runs[i], now_ms);
-	show_table(cells, runs->count + 1, COLUMNS, "llrlrrll");
-	free(cells);
+		add_row(&table, &runs->runs[i], now_ms);
+	stats_table_write(&table, &view, &out);
+	fwrite(out.data, 1, out.len, stdout);
+	stats_table_free(&table);
+	mq_buf_free(&out);
 }
 
 json_t *
@@ -132,7 +133,7 @@ all_known(const struct look *look)
 	if (look->count == 0)
 		return true;
 	if (look->layout->stats(
-		look->redis, look->queues, look->count, false, &stats) == -1)
+		look->redis, look->queues, look->count, 0, &stats) == -1)
 		mq_die(look->redis->status, "%s", look->redis->error);
 	for (i = 0; i < stats.count; i++)
 		if (!stats.queues[i].known) {

@@ -1,18 +1,12 @@
-/* Texts and tables that a terminal, or a person, can stand. */
-#include <sys/ioctl.h>
-
-#include <limits.h>
+/* Texts that a terminal, or a person, can stand. */
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include <unistd.h>
-#include <wchar.h>
 
 #include "exit.h"
 #include "json.h"
 #include "say.h"
-#include "stats-look.h"
-#include "xalloc.h"
+#include "stats.h"
 
 char *
 show_visible(const char *p, size_t n)
@@ -24,94 +18,29 @@ show_visible(const char *p, size_t n)
 	return text;
 }
 
-/* The columns of the character at s, and its bytes in *len. */
-static int
-step(const char *s, size_t *len)
-{
-	mbstate_t state = {0};
-	wchar_t wide;
-	size_t n = mbrtowc(&wide, s, strlen(s), &state);
-	int width;
-
-	*len = 1;
-	if (n == (size_t)-1 || n == (size_t)-2 || n == 0)
-		return 1;
-	*len = n;
-	width = wcwidth(wide);
-	return width < 0 ? 1 : width;
-}
-
-int
-show_columns(const char *visible)
-{
-	int columns = 0;
-	size_t len;
-
-	for (; *visible != '\0'; visible += len)
-		columns += step(visible, &len);
-	return columns;
-}
-
-static void
-cut(char *text, int columns)
-{
-	static const char dots[] = "...";
-	int room = columns - (int)strlen(dots), used = 0;
-	size_t at = 0, len;
-
-	for (; text[at] != '\0'; at += len) {
-		used += step(text + at, &len);
-		if (used > room)
-			break;
-	}
-	strcpy(text + at, dots);
-}
-
 char *
 show_clipped(const char *p, size_t n, int columns)
 {
 	/* A column takes at least one byte, and at most four of them make up a
 	 * character: what is behind those cannot be seen. */
 	size_t most = (size_t)columns * 4 + 4;
-	char *text;
+	struct mq_buf out = {0};
+	char *text = show_visible(p, n < most ? n : most);
 
-	text = show_visible(p, n < most ? n : most);
-	if (n > most || show_columns(text) > columns) {
-		text = mq_xreallocarray(text, strlen(text) + 4, 1);
-		cut(text, columns);
-	}
-	return text;
-}
-
-int
-show_terminal(void)
-{
-	struct winsize size;
-
-	if (!isatty(STDOUT_FILENO))
-		return 0;
-	if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == -1 || size.ws_col == 0)
-		return 80;
-	return size.ws_col;
+	stats_cut(&out, text, columns);
+	free(text);
+	(void)mq_buf_str(&out);
+	return out.data;
 }
 
 void
 show_age(char out[24], int64_t now_ms, int64_t since_ms)
 {
-	long long s = (now_ms - since_ms) / 1000;
-
-	if (s < 0)
-		s = 0;
 	if (since_ms == 0)
 		strcpy(out, "-");
-	else if (s < 120)
-		snprintf(out, 24, "%llds", s);
-	else if (s < 120 * 60)
-		snprintf(out, 24, "%lldm", s / 60);
-	else if (s < 48 * 3600)
-		snprintf(out, 24, "%lldh", s / 3600);
 	else
-		snprintf(out, 24, "%lldd", s / 86400);
+		stats_age_text(out, 24,
+		    now_ms > since_ms ? (double)(now_ms - since_ms) / 1000 : 0);
 }
 
 void
@@ -184,57 +113,4 @@ show_odd(uint32_t c)
 		if (c >= odd[i].first && c <= odd[i].last)
 			return true;
 	return (c & 0xfffe) == 0xfffe;
-}
-
-static void
-print_row(char *const *cells, const int *width, int columns, const char *right)
-{
-	int j, pad;
-
-	for (j = 0; j < columns; j++) {
-		pad = width[j] - show_columns(cells[j]);
-		if (right[j] == 'r')
-			printf("%*s", pad, "");
-		fputs(cells[j], stdout);
-		if (right[j] != 'r' && j + 1 < columns)
-			printf("%*s", pad, "");
-		fputs(j + 1 < columns ? "  " : "\n", stdout);
-	}
-}
-
-/* What is left of a terminal's line for the last column. */
-static int
-room_for_last(const int *width, int columns)
-{
-	int room = show_terminal(), j;
-
-	if (room == 0)
-		return INT_MAX;
-	for (j = 0; j + 1 < columns; j++)
-		room -= width[j] + 2;
-	return room < 10 ? 10 : room;
-}
-
-void
-show_table(char **cells, int rows, int columns, const char *right)
-{
-	int *width = mq_xcalloc((size_t)columns, sizeof(*width));
-	int i, n, room;
-	char *last;
-
-	for (i = 0; i < rows * columns; i++) {
-		n = show_columns(cells[i]);
-		if (n > width[i % columns])
-			width[i % columns] = n;
-	}
-	room = room_for_last(width, columns);
-	for (i = 0; i < rows; i++) {
-		last = cells[(i + 1) * columns - 1];
-		if (show_columns(last) > room)
-			cut(last, room);
-		print_row(cells + i * columns, width, columns, right);
-	}
-	for (i = 0; i < rows * columns; i++)
-		free(cells[i]);
-	free(width);
 }

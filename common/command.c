@@ -95,6 +95,24 @@ mq_command_int(struct mq_command *c, long long v)
 	mq_command_arg(c, s, (size_t)snprintf(s, sizeof(s), "%lld", v));
 }
 
+/* "*n\r\n", by hand like put_length(). */
+static int
+put_count(char *to, int n)
+{
+	char digits[16], *p = digits + sizeof(digits);
+	int len;
+
+	*--p = '\n';
+	*--p = '\r';
+	do
+		*--p = (char)('0' + n % 10);
+	while ((n /= 10) > 0);
+	*--p = '*';
+	len = (int)(digits + sizeof(digits) - p);
+	memcpy(to, p, (size_t)len);
+	return len;
+}
+
 static int
 digits(int v)
 {
@@ -109,7 +127,7 @@ mq_command_wire(struct mq_command *c, size_t *n)
 	int len;
 
 	if (c->script == NULL)
-		len = snprintf(head, sizeof(head), "*%d\r\n", c->args);
+		len = put_count(head, c->args);
 	else
 		len = snprintf(head, sizeof(head),
 		    "*%d\r\n$7\r\nEVALSHA\r\n$40\r\n%s\r\n$%d\r\n%d\r\n",

@@ -1,9 +1,12 @@
 /*
- * The rmq layout: counting what is there.
+ * The rmq layout: what is in the queues.
+ *
+ * There may be thousands of them, so only what the answers so far leave open
+ * is asked: first the lists that every queue has, and whether there is anything
+ * of ours; then that, and the ages of the messages there are.
  */
 #include "layout-rmq.h"
 
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,97 +14,12 @@
 #include "rmq-keys.h"
 #include "xalloc.h"
 
-/* Sums the lengths of all unacked lists of one queue. */
-static int
-unacked_of(struct mq_redis *r, const redisReply *all, const char *queue,
-    long long *sum)
-{
-	size_t i;
-
-	for (i = 0; i < all->elements; i++)
-		if (rmq_send_about_both(r, "LLEN", all->element[i]->str, queue,
-			"unacked") == -1)
-			return -1;
-	for (i = 0; i < all->elements; i++)
-		if (rmq_expect_more(r, sum) == -1)
-			return -1;
-	return 0;
-}
-
-/* The server's clock in unix milliseconds. */
-static int
-server_time(struct mq_redis *r, long long *ms)
-{
-	struct mq_command c = {0};
-	redisReply *time;
-	int rv = -1;
-
-	mq_command_plain(&c, "TIME");
-	time = mq_redis_call(r, &c);
-	mq_command_free(&c);
-	if (time == NULL)
-		return -1;
-	if (time->type == REDIS_REPLY_ARRAY && time->elements == 2) {
-		*ms = strtoll(time->element[0]->str, NULL, 10) * 1000 +
-		    strtoll(time->element[1]->str, NULL, 10) / 1000;
-		rv = 0;
-	}
-	freeReplyObject(time);
-	return rv;
-}
-
-/* Adds what is ready and what is due of one queue. */
-static int
-waiting_of(struct mq_redis *r, const char *queue, long long *sum)
-{
-	struct mq_command c = {0};
-	long long now;
-	int rv = -1;
-
-	if (server_time(r, &now) == -1)
-		return -1;
-	mq_command_plain(&c, "ZCOUNT");
-	rmq_key_queue(&c, queue, "delayed");
-	mq_command_str(&c, "-inf");
-	mq_command_int(&c, now);
-	if (mq_redis_send(r, &c) == 0 &&
-	    rmq_send_about_queue(r, "LLEN", queue, "ready") == 0 &&
-	    rmq_expect_more(r, sum) == 0 && rmq_expect_more(r, sum) == 0)
-		rv = 0;
-	mq_command_free(&c);
-	return rv;
-}
-
-/*
- * A message may move while we count, forwards from delayed over ready to
- * unacked, or backwards.  What is waiting is counted before and after what is
- * unacked, so a message that moves once is seen.
- */
-int
-rmq_drained(
-    struct mq_redis *r, const char *const *queues, int count, bool *drained)
-{
-	redisReply *all = NULL;
-	long long left = 0;
-	int i, rv = -1;
-
-	for (i = 0; i < count; i++)
-		if (waiting_of(r, queues[i], &left) == -1)
-			goto out;
-	all = rmq_connections(r);
-	if (all == NULL)
-		goto out;
-	for (i = 0; i < count; i++)
-		if (unacked_of(r, all, queues[i], &left) == -1 ||
-		    waiting_of(r, queues[i], &left) == -1)
-			goto out;
-	*drained = left == 0;
-	rv = 0;
-out:
-	if (all != NULL)
-		freeReplyObject(all);
-	return rv;
-}
+struct gather {
+	struct mq_stats *out;
+	int wanted;
+	/* The rows that the next questions are about. */
+	int *row, rows;
+};
 
 static int
 by_name(const void *a, const void *b)
@@ -111,8 +29,8 @@ by_name(const void *a, const void *b)
 	return strcmp(x->name, y->name);
 }
 
-static struct mq_queue_stats *
-find(const struct mq_stats *stats, const char *name)
+struct mq_queue_stats *
+rmq_find_row(const struct mq_stats *stats, const char *name)
 {
 	struct mq_queue_stats key = {.name = (char *)(uintptr_t)name};
 
@@ -127,123 +45,194 @@ add_queue(struct mq_stats *stats, const char *name, bool known)
 	    (struct mq_queue_stats){.name = mq_xstrdup(name), .known = known};
 }
 
-static int
-list_named(struct mq_redis *r, const char *const *queues, int count,
-    struct mq_stats *out)
+static void
+ask_known(void *arg, size_t i, struct mq_command *c)
 {
-	long long known;
-	int i;
+	struct gather *g = arg;
 
-	out->queues = mq_xcalloc((size_t)count, sizeof(*out->queues));
-	for (i = 0; i < count; i++)
-		if (rmq_send_about_set(r, "SISMEMBER", RMQ_QUEUES, queues[i]) ==
-		    -1)
-			return -1;
-	for (i = 0; i < count; i++) {
-		if (rmq_expect_number(r, &known) == -1)
-			return -1;
-		add_queue(out, queues[i], known != 0);
-	}
-	return 0;
+	mq_command_plain(c, "SISMEMBER");
+	mq_command_str(c, RMQ_QUEUES);
+	mq_command_str(c, g->out->queues[i].name);
 }
 
+static int
+take_known(void *arg, size_t i, const redisReply *reply)
+{
+	struct gather *g = arg;
+
+	g->out->queues[i].known = reply->integer != 0;
+	return reply->type == REDIS_REPLY_INTEGER ? 0 : -1;
+}
+
+static int
+list_named(
+    struct mq_redis *r, const char *const *queues, int count, struct gather *g)
+{
+	const struct rmq_questions q = {ask_known, take_known, g};
+	int i;
+
+	g->out->queues = mq_xcalloc((size_t)count, sizeof(*g->out->queues));
+	for (i = 0; i < count; i++)
+		add_queue(g->out, queues[i], false);
+	qsort(g->out->queues, (size_t)count, sizeof(*g->out->queues), by_name);
+	return rmq_ask_all(r, &q, (size_t)count);
+}
+
+static int
+by_text(const void *a, const void *b)
+{
+	const char *const *x = a, *const *y = b;
+
+	return strcmp(*x, *y);
+}
+
+/* The names in order: they are far cheaper to sort than rows. */
+static void
+add_all(struct mq_stats *out, const redisReply *names)
+{
+	const char **name = mq_xcalloc(names->elements + 1, sizeof(*name));
+	size_t i, n = 0;
+
+	for (i = 0; i < names->elements; i++)
+		if (strlen(names->element[i]->str) ==
+		    (size_t)names->element[i]->len)
+			name[n++] = names->element[i]->str;
+	qsort(name, n, sizeof(*name), by_text);
+	out->queues = mq_xcalloc(n + 1, sizeof(*out->queues));
+	for (i = 0; i < n; i++)
+		add_queue(out, name[i], true);
+	free(name);
+}
+
+/* A name with a NUL in it is nothing that could be asked for. */
 static int
 list_all(struct mq_redis *r, struct mq_stats *out)
 {
 	redisReply *names;
-	size_t i;
 
 	if (rmq_send_about_set(r, "SMEMBERS", RMQ_QUEUES, NULL) == -1)
 		return -1;
 	names = rmq_expect(r, REDIS_REPLY_ARRAY);
 	if (names == NULL)
 		return -1;
-	out->queues = mq_xcalloc(names->elements + 1, sizeof(*out->queues));
-	for (i = 0; i < names->elements; i++)
-		add_queue(out, names->element[i]->str, true);
+	add_all(out, names);
 	freeReplyObject(names);
 	return 0;
 }
 
-static int
-count_queues(struct mq_redis *r, struct mq_stats *out)
+/* --- what every queue has -------------------------------------------------- */
+
+enum { READY, REJECTED, OURS, LENGTHS };
+
+static void
+ask_lengths(void *arg, size_t i, struct mq_command *c)
 {
-	struct mq_queue_stats *q;
-	int i;
+	struct gather *g = arg;
+	const char *queue = g->out->queues[i / LENGTHS].name;
 
-	for (i = 0; i < out->count; i++) {
-		q = &out->queues[i];
-		if (rmq_send_about_queue(r, "LLEN", q->name, "ready") == -1 ||
-		    rmq_send_about_queue(r, "ZCARD", q->name, "delayed") ==
-			-1 ||
-		    rmq_send_about_queue(r, "LLEN", q->name, "rejected") == -1)
-			return -1;
+	switch (i % LENGTHS) {
+	case READY:
+		mq_command_plain(c, "LLEN");
+		rmq_key_queue(c, queue, "ready");
+		break;
+	case REJECTED:
+		mq_command_plain(c, "LLEN");
+		rmq_key_queue(c, queue, "rejected");
+		break;
+	case OURS:
+		mq_command_plain(c, "EXISTS");
+		rmq_key_queue(c, queue, "delayed");
+		rmq_key_queue(c, queue, "paused");
+		rmq_key_queue(c, queue, "counters");
+		break;
 	}
-	for (i = 0; i < out->count; i++) {
-		q = &out->queues[i];
-		if (rmq_expect_number(r, &q->ready) == -1 ||
-		    rmq_expect_number(r, &q->delayed) == -1 ||
-		    rmq_expect_number(r, &q->rejected) == -1)
-			return -1;
-	}
-	return 0;
-}
-
-/* Adds what one connection holds of the queues it consumes. */
-static int
-count_consumed(struct mq_redis *r, const char *connection,
-    const redisReply *consumed, struct mq_stats *out)
-{
-	struct mq_queue_stats *q;
-	size_t i;
-
-	for (i = 0; i < consumed->elements; i++)
-		if (rmq_send_about_both(r, "LLEN", connection,
-			consumed->element[i]->str, "unacked") == -1 ||
-		    rmq_send_about_both(r, "SCARD", connection,
-			consumed->element[i]->str, "consumers") == -1)
-			return -1;
-	for (i = 0; i < consumed->elements; i++) {
-		struct mq_queue_stats other = {0};
-
-		q = find(out, consumed->element[i]->str);
-		if (q == NULL)
-			q = &other;
-		if (rmq_expect_more(r, &q->unacked) == -1 ||
-		    rmq_expect_more(r, &q->consumers) == -1)
-			return -1;
-	}
-	return 0;
 }
 
 static int
-count_connections(struct mq_redis *r, struct mq_stats *out)
+take_lengths(void *arg, size_t i, const redisReply *reply)
 {
-	redisReply *all = rmq_connections(r), **consumed;
-	size_t i;
-	int rv = -1;
+	struct gather *g = arg;
+	struct mq_queue_stats *q = &g->out->queues[i / LENGTHS];
 
-	if (all == NULL)
+	if (reply->type != REDIS_REPLY_INTEGER)
 		return -1;
-	consumed = mq_xcalloc(all->elements + 1, sizeof(*consumed));
-	for (i = 0; i < all->elements; i++)
-		if (rmq_send_about_connection(r, "SMEMBERS",
-			all->element[i]->str, "queues", NULL) == -1)
-			goto out;
-	for (i = 0; i < all->elements; i++) {
-		consumed[i] = rmq_expect(r, REDIS_REPLY_ARRAY);
-		if (consumed[i] == NULL)
-			goto out;
+	switch (i % LENGTHS) {
+	case READY:
+		q->ready = reply->integer;
+		break;
+	case REJECTED:
+		q->rejected = reply->integer;
+		break;
+	case OURS:
+		if (reply->integer > 0)
+			g->row[g->rows++] = (int)(i / LENGTHS);
+		break;
 	}
-	rv = 0;
-	for (i = 0; i < all->elements && rv == 0; i++)
-		rv = count_consumed(r, all->element[i]->str, consumed[i], out);
-out:
-	for (i = 0; i < all->elements; i++)
-		if (consumed[i] != NULL)
-			freeReplyObject(consumed[i]);
-	free(consumed);
-	freeReplyObject(all);
+	return 0;
+}
+
+/* --- what only some have ---------------------------------------------------- */
+
+enum { DELAYED, PAUSED, COUNTERS, EXTRAS };
+
+static void
+ask_extras(void *arg, size_t i, struct mq_command *c)
+{
+	struct gather *g = arg;
+	const char *queue = g->out->queues[g->row[i / EXTRAS]].name;
+
+	switch (i % EXTRAS) {
+	case DELAYED:
+		mq_command_plain(c, "ZCARD");
+		rmq_key_queue(c, queue, "delayed");
+		break;
+	case PAUSED:
+		mq_command_plain(c, "PTTL");
+		rmq_key_queue(c, queue, "paused");
+		break;
+	case COUNTERS:
+		rmq_counts_ask(c, queue, g->wanted);
+		break;
+	}
+}
+
+static int
+take_extras(void *arg, size_t i, const redisReply *reply)
+{
+	struct gather *g = arg;
+	struct mq_queue_stats *q = &g->out->queues[g->row[i / EXTRAS]];
+
+	if (i % EXTRAS == COUNTERS)
+		return rmq_counts_take(reply, g->out->now_ms, q);
+	if (reply->type != REDIS_REPLY_INTEGER)
+		return -1;
+	if (i % EXTRAS == DELAYED)
+		q->delayed = reply->integer;
+	else if (reply->integer >= 0)
+		q->paused_ms = g->out->now_ms + reply->integer;
+	else if (reply->integer == -1)
+		q->paused_ms = -1;
+	return 0;
+}
+
+static int
+ask_queues(struct mq_redis *r, struct gather *g)
+{
+	const struct rmq_questions lengths = {ask_lengths, take_lengths, g};
+	const struct rmq_questions extras = {ask_extras, take_extras, g};
+	struct mq_stats *out = g->out;
+	int rv, i;
+
+	qsort(out->queues, (size_t)out->count, sizeof(*out->queues), by_name);
+	for (i = 0; i < out->count; i++)
+		out->queues[i].in_s = out->queues[i].out_s = -1;
+	g->row = mq_xcalloc((size_t)out->count + 1, sizeof(*g->row));
+	rv = rmq_ask_all(r, &lengths, LENGTHS * (size_t)out->count);
+	if (rv == 0)
+		rv = rmq_ask_all(r, &extras, EXTRAS * (size_t)g->rows);
+	if (rv == 0)
+		rv = rmq_stats_ages(r, out);
+	free(g->row);
 	return rv;
 }
 
@@ -251,36 +240,35 @@ out:
 static void
 in_order(const char *const *queues, int count, struct mq_stats *out)
 {
-	struct mq_stats rows = {
-	    .queues = mq_xcalloc((size_t)count, sizeof(*rows.queues))};
-	const struct mq_queue_stats *row;
+	struct mq_queue_stats *rows = mq_xcalloc((size_t)count, sizeof(*rows));
+	int i;
 
-	for (; rows.count < count; rows.count++) {
-		row = find(out, queues[rows.count]);
-		if (row != NULL)
-			rows.queues[rows.count] = *row;
-		rows.queues[rows.count].name = mq_xstrdup(queues[rows.count]);
+	for (i = 0; i < count; i++) {
+		rows[i] = *rmq_find_row(out, queues[i]);
+		rows[i].name = mq_xstrdup(queues[i]);
 	}
-	mq_stats_free(out);
-	*out = rows;
+	for (i = 0; i < count; i++)
+		free(out->queues[i].name);
+	free(out->queues);
+	out->queues = rows;
 }
 
 int
-rmq_stats(struct mq_redis *r, const char *const *queues, int count,
-    bool connections, struct mq_stats *out)
+rmq_stats(struct mq_redis *r, const char *const *queues, int count, int wanted,
+    struct mq_stats *out)
 {
-	(void)connections;
+	struct gather g = {.out = out, .wanted = wanted};
 	int rv;
 
 	*out = (struct mq_stats){0};
-	rv = count == 0 ? list_all(r, out) : list_named(r, queues, count, out);
-	if (rv == 0) {
-		qsort(out->queues, (size_t)out->count, sizeof(*out->queues),
-		    by_name);
-		rv = count_queues(r, out);
-	}
+	rv = rmq_server_time(r, &out->now_ms);
 	if (rv == 0)
-		rv = count_connections(r, out);
+		rv = count == 0 ? list_all(r, out) :
+				  list_named(r, queues, count, &g);
+	if (rv == 0)
+		rv = ask_queues(r, &g);
+	if (rv == 0)
+		rv = rmq_stats_connections(r, wanted, count > 0, out);
 	if (rv == 0 && count > 0)
 		in_order(queues, count, out);
 	if (rv == -1)

@@ -36,25 +36,41 @@
 #define INFO_S	       3600
 #define QUEUE_NAME_MAX 512
 
+/* By hand: looking at many queues spends much of its time here. */
+static void
+key(struct mq_command *c, const char *const *part, int n)
+{
+	struct mq_part parts[6];
+	int i;
+
+	for (i = 0; i < n; i++)
+		parts[i] = (struct mq_part){part[i], strlen(part[i])};
+	mq_command_parts(c, parts, n);
+}
+
 void
 rmq_key_queue(struct mq_command *c, const char *queue, const char *what)
 {
-	mq_command_fmt(c, "rmq::queue::[%s]::%s", queue, what);
+	key(c, (const char *const[]){"rmq::queue::[", queue, "]::", what}, 4);
 }
 
 void
 rmq_key_connection(
     struct mq_command *c, const char *connection, const char *what)
 {
-	mq_command_fmt(c, "rmq::connection::%s::%s", connection, what);
+	key(c,
+	    (const char *const[]){"rmq::connection::", connection, "::", what},
+	    4);
 }
 
 void
 rmq_key_both(struct mq_command *c, const char *connection, const char *queue,
     const char *what)
 {
-	mq_command_fmt(
-	    c, "rmq::connection::%s::queue::[%s]::%s", connection, queue, what);
+	key(c,
+	    (const char *const[]){"rmq::connection::", connection, "::queue::[",
+		queue, "]::", what},
+	    6);
 }
 
 /* Names are not escaped anywhere, so what could be mistaken is refused. */

@@ -2,6 +2,9 @@
 #ifndef MQ_LAYOUT_RMQ_H
 #define MQ_LAYOUT_RMQ_H
 
+#include <stdbool.h>
+#include <stdint.h>
+
 #include "layout.h"
 
 /*
@@ -14,7 +17,7 @@ int rmq_clean(struct mq_redis *, const struct mq_clean *, struct mq_cleaned *);
 int rmq_drained(
     struct mq_redis *, const char *const *queues, int count, bool *drained);
 int rmq_stats(struct mq_redis *, const char *const *queues, int count,
-    bool connections, struct mq_stats *);
+    int wanted, struct mq_stats *);
 int rmq_running(struct mq_redis *, struct mq_runs *);
 
 /* The list, or for DELAYED the sorted set, of a place, as one argument;
@@ -29,5 +32,27 @@ int rmq_move(struct mq_redis *, const struct mq_place *, long max,
 int rmq_purge(struct mq_redis *, const struct mq_place *, long *removed);
 int rmq_delete_queue(
     struct mq_redis *, const char *queue, long *consumers, long *unacked);
+
+/* The server's clock in unix milliseconds. */
+int rmq_server_time(struct mq_redis *, int64_t *ms);
+
+/* The row of a queue; NULL: there is none.  Rows are sorted by name. */
+struct mq_queue_stats *rmq_find_row(const struct mq_stats *, const char *name);
+
+/* When messages are due, and since when they have been claimable, in the rows
+ * whose numbers of messages are known. */
+int rmq_stats_ages(struct mq_redis *, struct mq_stats *);
+
+/*
+ * Adds what all connections have to the rows.  named: only what is in a row is
+ * of interest.
+ */
+int rmq_stats_connections(
+    struct mq_redis *, int wanted, bool named, struct mq_stats *);
+
+/* Asks for the counts of a queue, and takes the reply.  -1: it makes no sense. */
+void rmq_counts_ask(struct mq_command *, const char *queue, int wanted);
+int rmq_counts_take(
+    const redisReply *, int64_t now_ms, struct mq_queue_stats *);
 
 #endif

@@ -33,8 +33,8 @@ mq_state_parse(const char *word, enum mq_state *state)
 	return -1;
 }
 
-static void
-connection_free(struct mq_connection_stats *c)
+void
+mq_connection_stats_free(struct mq_connection_stats *c)
 {
 	int i;
 
@@ -54,7 +54,7 @@ mq_stats_free(struct mq_stats *stats)
 		free(stats->queues[i].name);
 	free(stats->queues);
 	for (i = 0; i < stats->connection_count; i++)
-		connection_free(&stats->connections[i]);
+		mq_connection_stats_free(&stats->connections[i]);
 	free(stats->connections);
 	*stats = (struct mq_stats){0};
 }

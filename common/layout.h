@@ -92,7 +92,8 @@ struct mq_queue_stats {
 	long long ready, delayed, unacked, rejected, consumers;
 	int64_t oldest_ms;   /* since when its oldest claimable message has
 			      * been claimable, unix ms; 0: there is none; -1:
-			      * there is one, and nobody knows since when */
+			      * there is one, and nobody knows since when.  Of
+			      * two, one may tell: it is at least so old */
 	int64_t next_due_ms; /* when the next delayed message is due, unix ms;
 			      * 0: none is delayed */
 	int64_t paused_ms;   /* 0: not paused; -1: until resumed; else the unix
@@ -118,11 +119,18 @@ struct mq_connection_stats {
 	int count;
 };
 
+/* What is wanted of the server besides the numbers of messages. */
+enum {
+	MQ_STATS_CONNECTIONS = 1,
+	MQ_STATS_COUNTS = 2 /* all of mq_counts; else only published, done and
+			     * failed are set */
+};
+
 struct mq_stats {
 	struct mq_queue_stats *queues; /* in the order asked for, or sorted */
 	int count;
 	/* By name; only when they were asked for.  With queues named, those
-	 * that consume one of them. */
+	 * that consume one of them, and only what they have of those. */
 	struct mq_connection_stats *connections;
 	int connection_count;
 	int64_t now_ms; /* the server's clock, unix ms */
@@ -303,9 +311,10 @@ struct mq_layout {
 	int (*drained)(struct mq_redis *, const char *const *queues, int count,
 	    bool *drained);
 
-	/* The named queues, or all when count is 0; mq_stats_free() frees. */
+	/* The named queues, or all when count is 0, and what else is wanted;
+	 * mq_stats_free() frees. */
 	int (*stats)(struct mq_redis *, const char *const *queues, int count,
-	    bool connections, struct mq_stats *);
+	    int wanted, struct mq_stats *);
 
 	/* What runs now, by queue and start; mq_runs_free() frees. */
 	int (*running)(struct mq_redis *, struct mq_runs *);
@@ -344,6 +353,8 @@ struct mq_layout {
 
 extern const struct mq_layout mq_layout_rmq;
 
+/* Frees all it has, not itself. */
+void mq_connection_stats_free(struct mq_connection_stats *);
 void mq_stats_free(struct mq_stats *);
 
 #endif

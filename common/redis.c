@@ -162,6 +162,31 @@ mq_redis_send_both(
 }
 
 int
+mq_redis_append(struct mq_redis *r, struct mq_command *c)
+{
+	size_t n;
+	const char *p = mq_command_wire(c, &n);
+
+	if (redisAppendFormattedCommand(r->context, p, n) == REDIS_OK)
+		return 0;
+	lost(r);
+	return -1;
+}
+
+int
+mq_redis_flush(struct mq_redis *r)
+{
+	int done = 0;
+
+	while (!done)
+		if (redisBufferWrite(r->context, &done) != REDIS_OK) {
+			lost(r);
+			return -1;
+		}
+	return 0;
+}
+
+int
 mq_redis_send_eval(struct mq_redis *r, const struct mq_command *c)
 {
 	struct mq_buf head = {0};

@@ -39,7 +39,15 @@ int mq_redis_send(struct mq_redis *, struct mq_command *);
 int mq_redis_send_both(
     struct mq_redis *, struct mq_command *, struct mq_command *);
 
-/* The same with the text of a script instead of its hash. */
+/*
+ * The same for many small commands, which are collected here at first: they go
+ * with mq_redis_flush(), with the next mq_redis_send(), or when
+ * mq_redis_reply() has to wait.
+ */
+int mq_redis_append(struct mq_redis *, struct mq_command *);
+int mq_redis_flush(struct mq_redis *);
+
+/* mq_redis_send() with the text of a script instead of its hash. */
 int mq_redis_send_eval(struct mq_redis *, const struct mq_command *);
 
 /*

@@ -1,9 +1,14 @@
 #include "rmq-ask.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "exit.h"
 #include "rmq-keys.h"
+#include "xalloc.h"
+
+/* How many questions may be without an answer at a time. */
+#define WINDOW 512
 
 static int
 send_and_free(struct mq_redis *r, struct mq_command *c)
@@ -109,6 +114,82 @@ rmq_expect_more(struct mq_redis *r, long long *sum)
 		return -1;
 	*sum += n;
 	return 0;
+}
+
+/* Questions whose script the server did not know: rare, but many at once. */
+struct unknown {
+	size_t *i, n, cap;
+};
+
+static void
+remember(struct unknown *u, size_t i)
+{
+	if (u->n == u->cap) {
+		u->cap = u->cap * 2 + 16;
+		u->i = mq_xreallocarray(u->i, u->cap, sizeof(*u->i));
+	}
+	u->i[u->n++] = i;
+}
+
+/* Takes one reply and frees it; unknown may be NULL. */
+static int
+take(struct mq_redis *r, const struct rmq_questions *q, size_t i,
+    redisReply *reply, struct unknown *u)
+{
+	int rv = 0;
+
+	if (reply == NULL)
+		return -1;
+	if (u != NULL && mq_reply_noscript(reply)) {
+		remember(u, i);
+	} else if (mq_redis_refused(r, reply)) {
+		rv = -1;
+	} else if (q->take(q->arg, i, reply) == -1) {
+		rmq_nonsense(r);
+		rv = -1;
+	}
+	freeReplyObject(reply);
+	return rv;
+}
+
+static int
+ask_again(struct mq_redis *r, const struct rmq_questions *q,
+    const struct unknown *u, struct mq_command *c)
+{
+	size_t i;
+
+	for (i = 0; i < u->n; i++) {
+		q->ask(q->arg, u->i[i], c);
+		if (take(r, q, u->i[i], mq_redis_call(r, c), NULL) == -1)
+			return -1;
+	}
+	return 0;
+}
+
+int
+rmq_ask_all(struct mq_redis *r, const struct rmq_questions *q, size_t n)
+{
+	struct mq_command c = {0};
+	struct unknown u = {0};
+	size_t sent = 0, taken = 0, stop;
+	int rv = 0;
+
+	while (rv == 0 && taken < n) {
+		for (; rv == 0 && sent < n && sent - taken < WINDOW; sent++) {
+			q->ask(q->arg, sent, &c);
+			rv = mq_redis_append(r, &c);
+		}
+		if (rv == 0)
+			rv = mq_redis_flush(r);
+		stop = sent == n ? n : taken + WINDOW / 2;
+		for (; rv == 0 && taken < stop; taken++)
+			rv = take(r, q, taken, mq_redis_reply(r), &u);
+	}
+	if (rv == 0)
+		rv = ask_again(r, q, &u, &c);
+	mq_command_free(&c);
+	free(u.i);
+	return rv;
 }
 
 redisReply *

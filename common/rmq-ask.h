@@ -27,6 +27,20 @@ int rmq_expect_more(struct mq_redis *, long long *sum);
 /* The reply made no sense: sets the error, and gives -1. */
 int rmq_nonsense(struct mq_redis *);
 
+/*
+ * Very many questions: they are sent and answered in bounded batches, so that
+ * the server has the next ones while we look at the answers.
+ */
+struct rmq_questions {
+	/* Builds the command number i, on a single key or a few. */
+	void (*ask)(void *arg, size_t i, struct mq_command *);
+	/* Takes its reply, which is no error: 0, or -1 when it makes no
+	 * sense.  In order, but for scripts that the server did not know. */
+	int (*take)(void *arg, size_t i, const redisReply *);
+	void *arg;
+};
+int rmq_ask_all(struct mq_redis *, const struct rmq_questions *, size_t n);
+
 /* The names of all connections: an array of strings. */
 redisReply *rmq_connections(struct mq_redis *);
 

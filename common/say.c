@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <locale.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,12 +11,27 @@
 
 #include "exit.h"
 
+/* Whether vis(3) would leave it as it is in every locale. */
+static bool
+is_plain(const char *p, size_t n)
+{
+	size_t i;
+
+	for (i = 0; i < n; i++)
+		if (p[i] < ' ' || p[i] > '~' || p[i] == '\\')
+			return false;
+	return true;
+}
+
 char *
 mq_visible(const char *p, size_t n)
 {
-	/* vis(3): an encoded byte takes at most four characters. */
-	char *out = calloc(n + 1, 4);
+	char *out;
 
+	if (is_plain(p, n))
+		return strndup(p, n);
+	/* An encoded byte takes at most four characters. */
+	out = calloc(n + 1, 4);
 	/* Here, not in each main: a run that says nothing need not load it. */
 	setlocale(LC_CTYPE, "");
 	if (out != NULL)

@@ -22,5 +22,7 @@ extern const struct mq_script mq_script_later;
 extern const struct mq_script mq_script_move;
 extern const struct mq_script mq_script_purge;
 extern const struct mq_script mq_script_delete;
+extern const struct mq_script mq_script_since;
+extern const struct mq_script mq_script_due;
 
 #endif

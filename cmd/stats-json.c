@@ -1,0 +1,181 @@
+/*
+ * mq-stats --json: everything as one JSON object on one line.  Its form is
+ * documented in mq-stats(1) and stays; members may be added.
+ */
+#include "stats.h"
+
+#include <stdio.h>
+
+#include <jansson.h>
+
+#include "json.h"
+
+/* More digits than this are only what a binary fraction leaves behind. */
+#define DIGITS 12
+
+static void
+set(json_t *object, const char *name, json_t *value)
+{
+	mq_json_must(json_object_set_new(object, name, value) == 0);
+}
+
+static void
+append(json_t *list, json_t *value)
+{
+	mq_json_must(json_array_append_new(list, value) == 0);
+}
+
+static json_t *
+number(long long n)
+{
+	return json_integer(n);
+}
+
+/* A number that may not be known. */
+static json_t *
+number_if(bool known, long long n)
+{
+	return known ? json_integer(n) : json_null();
+}
+
+static json_t *
+real_if(bool known, double n)
+{
+	return known ? json_real(n) : json_null();
+}
+
+static json_t *
+buckets(const struct mq_counts *counts)
+{
+	json_t *list = json_array(), *bucket;
+	int i;
+
+	for (i = 0; i < MQ_BUCKETS; i++) {
+		bucket = json_object();
+		set(bucket, "up_to_s",
+		    real_if(i < MQ_BUCKETS - 1,
+			i < MQ_BUCKETS - 1 ? mq_bucket_s[i] : 0));
+		set(bucket, "runs", number(counts->bucket[i]));
+		append(list, bucket);
+	}
+	return list;
+}
+
+static json_t *
+counters(const struct mq_counts *counts)
+{
+	json_t *v = json_object();
+
+	set(v, "published", number(counts->published));
+	set(v, "attempts", number(counts->runs));
+	set(v, "done", number(counts->done));
+	set(v, "failed", number(counts->failed));
+	set(v, "retried", number(counts->retried));
+	set(v, "crashed", number(counts->crashed));
+	set(v, "lease_lost", number(counts->lease_lost));
+	set(v, "run_s", json_real((double)counts->run_ms / 1000));
+	set(v, "run_buckets", buckets(counts));
+	return v;
+}
+
+/* What a queue and all of them together have. */
+static void
+set_numbers(
+    json_t *v, const struct mq_stats *stats, const struct mq_queue_stats *q)
+{
+	set(v, "ready", number(q->ready));
+	set(v, "delayed", number(q->delayed));
+	set(v, "unacked", number(q->unacked));
+	set(v, "rejected", number(q->rejected));
+	set(v, "consumers", number(q->consumers));
+	set(v, "oldest_age_s",
+	    real_if(q->oldest_ms > 0, stats_age_s(stats, q->oldest_ms)));
+}
+
+static void
+set_rates(json_t *v, const struct mq_queue_stats *q)
+{
+	set(v, "in_per_s", real_if(q->in_s >= 0, q->in_s));
+	set(v, "out_per_s", real_if(q->out_s >= 0, q->out_s));
+}
+
+static json_t *
+queue(const struct mq_stats *stats, const struct mq_queue_stats *q)
+{
+	json_t *v = json_object();
+
+	set(v, "name", mq_json_text(q->name));
+	set(v, "known", json_boolean(q->known));
+	set_numbers(v, stats, q);
+	set(v, "next_due_ms", number_if(q->next_due_ms > 0, q->next_due_ms));
+	set(v, "paused", json_boolean(q->paused_ms != 0));
+	set(v, "paused_until_ms", number_if(q->paused_ms > 0, q->paused_ms));
+	set_rates(v, q);
+	set(v, "counters", q->counted ? counters(&q->counts) : json_null());
+	return v;
+}
+
+static json_t *
+consumed(const struct mq_connection_stats *c)
+{
+	json_t *list = json_array(), *v;
+	int i;
+
+	for (i = 0; i < c->count; i++) {
+		v = json_object();
+		set(v, "queue", mq_json_text(c->consumed[i].queue));
+		set(v, "unacked", number(c->consumed[i].unacked));
+		set(v, "consumers", number(c->consumed[i].consumers));
+		append(list, v);
+	}
+	return list;
+}
+
+static json_t *
+connection(const struct mq_connection_stats *c)
+{
+	json_t *v = json_object();
+
+	set(v, "name", mq_json_text(c->name));
+	set(v, "live", json_boolean(c->ttl_ms > 0));
+	set(v, "lease_ms", number_if(c->ttl_ms > 0, c->ttl_ms));
+	set(v, "host", c->host != NULL ? mq_json_text(c->host) : json_null());
+	set(v, "pid", number_if(c->pid > 0, c->pid));
+	set(v, "queues", consumed(c));
+	return v;
+}
+
+static json_t *
+totals(const struct mq_stats *stats)
+{
+	struct mq_queue_stats total = stats_total(stats);
+	json_t *v = json_object();
+
+	set_numbers(v, stats, &total);
+	set_rates(v, &total);
+	return v;
+}
+
+void
+stats_json(const struct mq_stats *stats, bool connections)
+{
+	json_t *v = json_object(), *list = json_array();
+	int i;
+
+	set(v, "time_ms", number(stats->now_ms));
+	set(v, "queues", list);
+	for (i = 0; i < stats->count; i++)
+		append(list, queue(stats, &stats->queues[i]));
+	if (connections) {
+		list = json_array();
+		set(v, "connections", list);
+		for (i = 0; i < stats->connection_count; i++)
+			append(list, connection(&stats->connections[i]));
+	}
+	set(v, "totals", totals(stats));
+	/* What does not get out is seen when stdout is closed. */
+	if (json_dumpf(v, stdout, JSON_COMPACT | JSON_REAL_PRECISION(DIGITS)) ==
+	    0)
+		putchar('\n');
+	json_decref(v);
+}

@@ -1,0 +1,163 @@
+/*
+ * The rmq layout: how long messages have been waiting.
+ */
+#include "layout-rmq.h"
+
+#include <stdlib.h>
+
+#include "envelope.h"
+#include "message.h"
+#include "rmq-ask.h"
+#include "rmq-keys.h"
+#include "xalloc.h"
+
+/* How many keys one call of a script looks at. */
+#define BATCH 50
+
+struct gather {
+	struct mq_stats *out;
+	int *row, rows; /* the queues that the questions are about */
+};
+
+/* A batch of keys as the arguments of a script. */
+static void
+ask_batch(struct gather *g, size_t i, const struct mq_script *script,
+    const char *what, struct mq_command *c)
+{
+	int at = (int)i * BATCH;
+	int n = g->rows - at < BATCH ? g->rows - at : BATCH, k;
+
+	mq_command_script(c, script, n);
+	for (k = at; k < at + n; k++)
+		rmq_key_queue(c, g->out->queues[g->row[k]].name, what);
+}
+
+static void
+ask_since(void *arg, size_t i, struct mq_command *c)
+{
+	ask_batch(arg, i, &mq_script_since, "ready", c);
+}
+
+static void
+ask_due(void *arg, size_t i, struct mq_command *c)
+{
+	ask_batch(arg, i, &mq_script_due, "delayed", c);
+}
+
+/* The row of element k in the answer to batch i; NULL: the form is wrong. */
+static struct mq_queue_stats *
+row_of(const struct gather *g, size_t i, size_t k, const redisReply *reply)
+{
+	size_t at = i * BATCH + k;
+	int type = reply->element[k]->type;
+
+	if (at >= (size_t)g->rows ||
+	    (type != REDIS_REPLY_STRING && type != REDIS_REPLY_NIL))
+		return NULL;
+	return &g->out->queues[g->row[at]];
+}
+
+static int64_t
+since_ms(const redisReply *header)
+{
+	struct mq_envelope e;
+	const char *why;
+	int64_t ms;
+
+	if (header->type != REDIS_REPLY_STRING ||
+	    mq_envelope_parse(header->str, (size_t)header->len, &e, &why) == -1)
+		return -1;
+	ms = mq_message_since_ms(&e);
+	mq_envelope_free(&e);
+	return ms > 0 ? ms : -1;
+}
+
+static int
+take_since(void *arg, size_t i, const redisReply *reply)
+{
+	struct gather *g = arg;
+	struct mq_queue_stats *q;
+	size_t k;
+
+	if (reply->type != REDIS_REPLY_ARRAY)
+		return -1;
+	for (k = 0; k < reply->elements; k++) {
+		q = row_of(g, i, k, reply);
+		if (q == NULL)
+			return -1;
+		q->oldest_ms = since_ms(reply->element[k]);
+	}
+	return 0;
+}
+
+/* Any number can be a score; ours are unix milliseconds. */
+static int64_t
+score_ms(const char *score)
+{
+	double ms = strtod(score, NULL);
+
+	return ms >= 9e15 ? INT64_C(9000000000000000) :
+	    ms >= 1	  ? (int64_t)ms :
+			    1;
+}
+
+static int
+take_due(void *arg, size_t i, const redisReply *reply)
+{
+	struct gather *g = arg;
+	struct mq_queue_stats *q;
+	size_t k;
+
+	if (reply->type != REDIS_REPLY_ARRAY)
+		return -1;
+	for (k = 0; k < reply->elements; k++) {
+		q = row_of(g, i, k, reply);
+		if (q == NULL)
+			return -1;
+		if (reply->element[k]->type == REDIS_REPLY_NIL)
+			continue;
+		q->next_due_ms = score_ms(reply->element[k]->str);
+		if (q->next_due_ms <= g->out->now_ms &&
+		    (q->oldest_ms <= 0 || q->next_due_ms < q->oldest_ms))
+			q->oldest_ms = q->next_due_ms;
+	}
+	return 0;
+}
+
+static size_t
+batches(int n)
+{
+	return ((size_t)n + BATCH - 1) / BATCH;
+}
+
+static void
+choose(struct gather *g, bool delayed)
+{
+	const struct mq_queue_stats *q;
+	int i;
+
+	g->rows = 0;
+	for (i = 0; i < g->out->count; i++) {
+		q = &g->out->queues[i];
+		if ((delayed ? q->delayed : q->ready) > 0)
+			g->row[g->rows++] = i;
+	}
+}
+
+int
+rmq_stats_ages(struct mq_redis *r, struct mq_stats *out)
+{
+	struct gather g = {
+	    .out = out, .row = mq_xcalloc((size_t)out->count + 1, sizeof(int))};
+	const struct rmq_questions since = {ask_since, take_since, &g};
+	const struct rmq_questions due = {ask_due, take_due, &g};
+	int rv;
+
+	choose(&g, false);
+	rv = rmq_ask_all(r, &since, batches(g.rows));
+	choose(&g, true);
+	if (rv == 0)
+		rv = rmq_ask_all(r, &due, batches(g.rows));
+	free(g.row);
+	return rv;
+}

@@ -1,0 +1,126 @@
+/*
+ * The rmq layout: what has been counted of a queue; lua/count.lua writes it.
+ */
+#include "layout-rmq.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "rmq-keys.h"
+
+/* Nothing that is counted in less time makes a rate, unless it is known that
+ * there was nothing before. */
+#define WINDOW_S 10.0
+#define MINUTE_S 60.0
+
+/* The fields that are asked for, in this order; the buckets follow. */
+enum {
+	PUBLISHED,
+	DONE,
+	FAILED,
+	NOW_S,
+	NOW_IN,
+	NOW_OUT,
+	THEN_S,
+	THEN_IN,
+	THEN_OUT,
+	SOME,
+	RUNS = SOME,
+	RETRIED,
+	CRASHED,
+	LEASE_LOST,
+	RUN_MS,
+	BUCKETS,
+	ALL = BUCKETS + MQ_BUCKETS
+};
+
+static const char *const names[BUCKETS] = {"published", "done", "failed",
+    "now_s", "now_in", "now_out", "then_s", "then_in", "then_out", "runs",
+    "retried", "crashed", "lease_lost", "run_ms"};
+
+void
+rmq_counts_ask(struct mq_command *c, const char *queue, int wanted)
+{
+	int i;
+
+	mq_command_plain(c, "HMGET");
+	rmq_key_queue(c, queue, "counters");
+	for (i = 0; i < (wanted & MQ_STATS_COUNTS ? BUCKETS : SOME); i++)
+		mq_command_str(c, names[i]);
+	if (!(wanted & MQ_STATS_COUNTS))
+		return;
+	for (i = 0; i < MQ_BUCKETS; i++)
+		mq_command_fmt(c, "run_%d", i);
+}
+
+static double
+per_second(long long from, long long to, double seconds)
+{
+	return to < from ? -1 : (double)(to - from) / seconds;
+}
+
+/*
+ * A minute that counted something began at now_s, the one before it at then_s.
+ * When nothing has been counted for a while, the time that has gone by since
+ * makes the rate less and less.
+ */
+static void
+set_rates(const long long *v, int64_t now_ms, struct mq_queue_stats *q)
+{
+	double now = (double)now_ms / 1000, age = now - (double)v[NOW_S];
+	long long out = v[DONE] + v[FAILED];
+
+	if (v[NOW_S] <= 0)
+		return;
+	if (age < MINUTE_S && v[THEN_S] > 0 && v[THEN_S] < v[NOW_S] &&
+	    v[NOW_S] - v[THEN_S] <= 2 * (long long)MINUTE_S) {
+		age = now - (double)v[THEN_S];
+		q->in_s = per_second(v[THEN_IN], v[PUBLISHED], age);
+		q->out_s = per_second(v[THEN_OUT], out, age);
+		return;
+	}
+	if (age < WINDOW_S) {
+		/* The first of all counts. */
+		if (v[THEN_S] >= v[NOW_S])
+			return;
+		age = WINDOW_S;
+	}
+	q->in_s = per_second(v[NOW_IN], v[PUBLISHED], age);
+	q->out_s = per_second(v[NOW_OUT], out, age);
+}
+
+static void
+set_counts(const long long *v, struct mq_counts *counts)
+{
+	int i;
+
+	*counts = (struct mq_counts){.published = v[PUBLISHED],
+	    .runs = v[RUNS],
+	    .done = v[DONE],
+	    .failed = v[FAILED],
+	    .retried = v[RETRIED],
+	    .crashed = v[CRASHED],
+	    .lease_lost = v[LEASE_LOST],
+	    .run_ms = v[RUN_MS]};
+	for (i = 0; i < MQ_BUCKETS; i++)
+		counts->bucket[i] = v[BUCKETS + i];
+}
+
+int
+rmq_counts_take(
+    const redisReply *reply, int64_t now_ms, struct mq_queue_stats *q)
+{
+	long long v[ALL] = {0};
+	size_t i;
+
+	if (reply->type != REDIS_REPLY_ARRAY || reply->elements > ALL)
+		return -1;
+	for (i = 0; i < reply->elements; i++)
+		if (reply->element[i]->type == REDIS_REPLY_STRING) {
+			v[i] = strtoll(reply->element[i]->str, NULL, 10);
+			q->counted = true;
+		}
+	set_counts(v, &q->counts);
+	set_rates(v, now_ms, q);
+	return 0;
+}
