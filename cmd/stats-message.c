@@ -16,14 +16,11 @@ published_ms(const struct shown *s)
 static int64_t
 since(const struct shown *s, enum mq_state state)
 {
-	int64_t failed;
-
 	switch (state) {
 	case MQ_DELAYED:
 		return published_ms(s);
 	case MQ_REJECTED:
-		failed = mq_history_last_ms(&s->envelope);
-		return failed > 0 ? failed : published_ms(s);
+		return mq_history_last_ms(&s->envelope);
 	default:
 		return mq_message_since_ms(&s->envelope);
 	}
