@@ -34,7 +34,7 @@ WARN	= -Wall -Wextra -Wpedantic -Wshadow -Wstrict-prototypes \
 	  -Wold-style-definition -Wformat=2 -Wno-format-nonliteral \
 	  -Wimplicit-fallthrough
 PKGS	= hiredis libbsd-overlay jansson
-MQ_CPPFLAGS = -D_GNU_SOURCE -DLIBBSD_OPENBSD_VIS -DMQ_VERSION='"$(VERSION)"' -Icommon -I$(B)
+MQ_CPPFLAGS = -D_GNU_SOURCE -DLIBBSD_OPENBSD_VIS -DMQ_VERSION='"$(VERSION)"' -Icommon -Icmd/page -I$(B)
 MQ_CFLAGS = -std=c11 $(WARN) $(if $(WERROR),-Werror) \
 	  -fstack-protector-strong -fno-common $(PKG_CFLAGS)
 MQ_LDFLAGS = -Wl,-z,relro,-z,now -Wl,--as-needed
@@ -61,7 +61,9 @@ FILTER	= $(B)/cmd/filter.o
 SIFT	= $(B)/cmd/sift.o $(B)/cmd/progress.o $(FILTER)
 PUBLISH	= $(patsubst cmd/%.c,$(B)/cmd/%.o,$(wildcard cmd/publish*.c))
 CONSUME	= $(patsubst cmd/%.c,$(B)/cmd/%.o,$(wildcard cmd/consume*.c))
-STATS	= $(patsubst cmd/%.c,$(B)/cmd/%.o,$(wildcard cmd/stats*.c))
+STATS	= $(patsubst cmd/%.c,$(B)/cmd/%.o,$(wildcard cmd/stats*.c)) \
+	  $(B)/cmd/page.o
+PAGE	= cmd/page/page.css cmd/page/page.js
 UNITS	= $(patsubst tests/unit/%.c,$(B)/tests/%,$(wildcard tests/unit/*.c))
 
 all: $(TOOLS:%=$(B)/%)
@@ -85,13 +87,23 @@ $(B)/common/lua.o: $(B)/lua.c
 	@mkdir -p $(@D)
 	$(COMPILE) -c -o $@ $<
 
+# So do the parts of the page of mq-stats --html.
+$(B)/page.c: cmd/page/embed.sh $(PAGE)
+	@mkdir -p $(@D)
+	sh cmd/page/embed.sh $(PAGE) >$@.new
+	mv $@.new $@
+
+$(B)/cmd/page.o: $(B)/page.c
+	@mkdir -p $(@D)
+	$(COMPILE) -c -o $@ $<
+
 $(B)/mq-%: $(B)/cmd/mq-%.o $(SHARED) $(B)/common/libmq.a
 	$(LINK) -o $@ $(filter %.o,$^) $(B)/common/libmq.a $(PKG_LIBS) $(EV) $(LDLIBS)
 
 $(B)/mq-consume: EV = $(EV_LIBS)
 $(B)/mq-consume: $(CONSUME)
 $(B)/mq-publish: $(PUBLISH)
-$(B)/mq-stats: $(STATS)
+$(B)/mq-stats: $(STATS) $(FILTER)
 $(B)/mq-return: $(SIFT)
 $(B)/mq-purge: $(SIFT)
 

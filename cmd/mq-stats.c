@@ -27,6 +27,22 @@ static const char help[] =
     "                         KEY=CRITICAL or KEY=WARNING:CRITICAL, KEY one of\n"
     "                         ready, delayed, unacked, rejected, age, consumers\n"
     "      --watch[=DUR]      show the table again every 2 s, or DUR\n"
+    "      --html             everything, as one page for a browser\n"
+    "      --refresh N        the page reads itself again every N seconds\n"
+    "      --running          scripts that run, and what they said last\n"
+    "      --id ID            one message, wherever it is, and its history\n"
+    "      --list STATE       the ready, delayed, unacked or rejected messages\n"
+    "                         of a queue, the next one first; of those only\n"
+    "  -n, --limit N          so many\n"
+    "      --offset N         behind the first N\n"
+    "      --match RE         whose payload matches the regular expression\n"
+    "      --reason RE        whose last reason (Mq-Error) matches\n"
+    "      --since DUR        that failed, or became ready, in the last DUR\n"
+    "                         with --list, whole payloads:\n"
+    "  -l, --lines            one a line\n"
+    "  -0, --null             a NUL byte behind each\n"
+    "      --netstring        as netstrings\n"
+    "      --jsonl            a JSON object a line, with all that is known\n"
     "\n" MQ_SHARED_HELP;
 
 enum {
@@ -43,6 +59,17 @@ static const struct option long_options[] = {
     {"prometheus", no_argument, NULL, OPT_PROMETHEUS},
     {"check", required_argument, NULL, OPT_CHECK},
     {"watch", optional_argument, NULL, OPT_WATCH},
+    {"html", no_argument, NULL, LOOK_OPT_HTML},
+    {"refresh", required_argument, NULL, LOOK_OPT_REFRESH},
+    {"running", no_argument, NULL, LOOK_OPT_RUNNING},
+    {"list", required_argument, NULL, LOOK_OPT_LIST},
+    {"limit", required_argument, NULL, 'n'},
+    {"offset", required_argument, NULL, LOOK_OPT_OFFSET},
+    {"match", required_argument, NULL, MQ_OPT_MATCH},
+    {"reason", required_argument, NULL, MQ_OPT_REASON},
+    {"since", required_argument, NULL, MQ_OPT_SINCE},
+    {"id", required_argument, NULL, MQ_OPT_ID},
+    MQ_FRAMING_LONG,
     MQ_SHARED_LONG,
     {NULL, 0, NULL, 0},
 };
@@ -112,9 +139,26 @@ take_option(struct stats_options *o, int ch, int argc, char *argv[])
 		set_watch(o, argc, argv);
 		break;
 	default:
-		(void)mq_option_shared(&o->shared, ch, argv);
+		if (!look_option(&o->look, ch, optarg))
+			(void)mq_option_shared(&o->shared, ch, argv);
 		break;
 	}
+}
+
+static void
+check_look(const struct stats_options *o)
+{
+	const char *name = look_name(&o->look);
+
+	look_check(&o->look, o->output == STATS_JSON, o->count);
+	if (name == NULL)
+		return;
+	if (o->output != STATS_TABLE && o->output != STATS_JSON)
+		exclusive(name, output_names[o->output]);
+	if (o->watch_ms > 0)
+		exclusive(name, "--watch");
+	if (o->connections)
+		exclusive(name, "--connections");
 }
 
 static void
@@ -127,6 +171,7 @@ check_options(const struct stats_options *o)
 	if (o->connections && o->output != STATS_TABLE &&
 	    o->output != STATS_JSON)
 		exclusive("--connections", output_names[o->output]);
+	check_look(o);
 	for (i = 0; i < o->count; i++)
 		mq_option_queue(o->queues[i]);
 }
@@ -137,8 +182,9 @@ parse_options(struct stats_options *o, int argc, char *argv[])
 	int ch;
 
 	opterr = 0;
-	while ((ch = getopt_long(
-		    argc, argv, ":" MQ_SHARED_SHORT, long_options, NULL)) != -1)
+	while ((ch = getopt_long(argc, argv,
+		    ":n:" MQ_SHARED_SHORT MQ_FRAMING_SHORT, long_options,
+		    NULL)) != -1)
 		take_option(o, ch, argc, argv);
 	o->queues = (const char *const *)argv + optind;
 	o->count = argc - optind;
@@ -171,8 +217,8 @@ stats_close(struct stats_source *s)
 
 /* --- printing ------------------------------------------------------------------ */
 
-static int
-check_known(const struct mq_stats *stats)
+int
+stats_check_known(const struct mq_stats *stats)
 {
 	int i, status = MQ_EXIT_OK;
 
@@ -221,7 +267,7 @@ print_once(struct stats_source *source)
 		stats_prometheus(&stats);
 	else
 		print_table(&stats, o->connections);
-	status = check_known(&stats);
+	status = stats_check_known(&stats);
 	mq_stats_free(&stats);
 	return status;
 }
@@ -243,6 +289,24 @@ check(struct stats_source *source)
 	return status;
 }
 
+/* Single messages, runs, and the page. */
+static int
+look(struct stats_source *source)
+{
+	const struct stats_options *o = source->options;
+	struct look look = {.layout = source->layout,
+	    .redis = &source->redis,
+	    .queues = o->queues,
+	    .count = o->count,
+	    .json = o->output == STATS_JSON,
+	    .quiet = o->shared.quiet};
+
+	if (mq_redis_open(&source->redis, &source->server) == -1)
+		mq_die(source->redis.status, "%s", source->redis.error);
+	source->open = true;
+	return look_run(&look, &o->look);
+}
+
 static int
 run(struct stats_source *source)
 {
@@ -251,6 +315,8 @@ run(struct stats_source *source)
 	if (o->output == STATS_CHECK)
 		return check(source);
 	mq_option_server(&o->shared, &source->server);
+	if (look_name(&o->look) != NULL)
+		return look(source);
 	if (o->watch_ms == 0)
 		return print_once(source);
 	stats_watch(source);
@@ -260,7 +326,8 @@ run(struct stats_source *source)
 int
 main(int argc, char *argv[])
 {
-	struct stats_options options = {.shared.help = help};
+	struct stats_options options = {
+	    .shared.help = help, .look.list.limit = -1};
 	struct stats_source source = {
 	    .options = &options, .layout = &mq_layout_rmq};
 	int status;
@@ -270,6 +337,7 @@ main(int argc, char *argv[])
 	status = run(&source);
 	stats_close(&source);
 	mq_server_free(&source.server);
+	mq_filter_free(&options.look.list.filter);
 	free(options.shared.url);
 	mq_close_stdout();
 	return status;

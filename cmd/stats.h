@@ -12,6 +12,7 @@
 #include "buf.h"
 #include "layout.h"
 #include "options.h"
+#include "stats-look.h"
 
 /* What is to be shown, and how: one of these. */
 enum stats_output {
@@ -25,6 +26,7 @@ enum stats_output {
 struct stats_options {
 	struct mq_shared shared;
 	enum stats_output output;
+	struct look_options look; /* or something of this, as JSON or not */
 	bool connections;
 	int64_t watch_ms;   /* 0: once */
 	const char *checks; /* of --check */
@@ -112,6 +114,9 @@ void stats_age_text(char *, size_t, double seconds);
 struct mq_queue_stats stats_total(const struct mq_stats *);
 /* Whether row i is of a queue that an earlier row is of, too. */
 bool stats_repeated(const struct mq_stats *, int i);
+
+/* Says which named queues do not exist; returns the exit status. */
+int stats_check_known(const struct mq_stats *);
 
 /* --- outputs ----------------------------------------------------------------- */
 

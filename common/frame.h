@@ -81,12 +81,13 @@ struct mq_frame_meta {
 	const char *id;	   /* NULL: none, left out */
 	const char *queue; /* NULL: none, left out */
 	long attempt;	   /* which run this would be, from 1; 0: none */
+	json_t *more;	   /* an object with further members; NULL: none */
 };
 
 /*
  * Appends one framed message to *out.  whole adds nothing to the payload.
  * lines, null: the payload may itself hold the separator; it is not escaped.
- * jsonl: {"id":…,"queue":…,"attempt":…,"headers":{…},"payload":…}, with
+ * jsonl: {"id":…,"queue":…,"attempt":…,MORE,"headers":{…},"payload":…}, with
  * payload_base64 instead of payload when it is not UTF-8; headers left out
  * when the message is raw.  Bytes of id and queue that are not UTF-8 become
  * '?'.  Only jsonl looks at the headers and at meta.

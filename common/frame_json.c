@@ -118,6 +118,8 @@ write_json(struct mq_buf *out, const struct mq_envelope *e,
 		set(object, "queue", mq_json_text(meta->queue));
 	if (meta->attempt > 0)
 		set(object, "attempt", json_integer(meta->attempt));
+	if (meta->more != NULL)
+		mq_json_must(json_object_update(object, meta->more) == 0);
 	if (e->headers != NULL)
 		set(object, "headers", json_incref(e->headers));
 	set_payload(object, e->payload, e->payload_len);

@@ -151,7 +151,10 @@ read_slice(struct mq_redis *r, struct mq_scan *s, bool *ended)
 	struct mq_command c = {0};
 	long long behind;
 
-	start(&c, s, "read", NULL);
+	if (s->skip > 0)
+		s->from = s->skip;
+	start(&c, s, s->skip > 0 ? "skip" : "read", NULL);
+	s->skip = 0;
 	mq_command_int(&c, SLICE_COUNT);
 	mq_command_int(&c, SLICE_BYTES);
 	mq_command_str(&c, s->needle != NULL ? s->needle : "");

@@ -155,12 +155,14 @@ struct mq_item {
  * A walk through a place, the next to be claimed first, slice by slice: no
  * slice keeps the server, or our memory, longer or fuller than about 1000
  * messages or 1 MiB do (but a slice has at least one message).  Starts zeroed
- * but for place and needle.  Messages that come or go meanwhile may be seen or
+ * but for place, needle and skip.  Messages that come or go meanwhile may be seen or
  * not; those that stay are seen once.
  */
 struct mq_scan {
 	struct mq_place place;
 	const char *needle;    /* an element must contain it; NULL: any */
+	long skip;	       /* this many are stepped over first; not with
+				* those of all connections */
 	struct mq_item *items; /* this slice; valid until the next */
 	int count;	       /* may be 0 with a needle, and more to come */
 	long seen;	       /* messages looked at so far, needle or not */

@@ -147,7 +147,7 @@ take(struct mq_redis *r, const struct rmq_questions *q, size_t i,
 	} else if (mq_redis_refused(r, reply)) {
 		rv = -1;
 	} else if (q->take(q->arg, i, reply) == -1) {
-		(void)rmq_nonsense(r);
+		rmq_nonsense(r);
 		rv = -1;
 	}
 	freeReplyObject(reply);

@@ -26,6 +26,7 @@ int rmq_expect_more(struct mq_redis *, long long *sum);
 
 /* The reply made no sense: sets the error, and gives -1. */
 int rmq_nonsense(struct mq_redis *);
+
 /*
  * Very many questions: they are sent and answered in bounded batches, so that
  * the server has the next ones while we look at the answers.

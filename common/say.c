@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <vis.h>
+#include <wchar.h>
 
 #include "exit.h"
 
@@ -23,6 +24,39 @@ is_plain(const char *p, size_t n)
 	return true;
 }
 
+/* How many bytes from p on are characters of the locale. */
+static size_t
+text_len(const char *p, size_t n)
+{
+	mbstate_t state = {0};
+	size_t i, len;
+
+	for (i = 0; i<n; i += len> 0 ? len : 1) {
+		len = mbrtowc(NULL, p + i, n - i, &state);
+		if (len == (size_t)-1 || len == (size_t)-2)
+			break;
+	}
+	return i;
+}
+
+/* vis(3) takes some bytes that are no characters for those of Latin 1. */
+static void
+encode(char *out, const char *p, size_t n)
+{
+	size_t len;
+
+	for (; n > 0; p += len, n -= len) {
+		len = text_len(p, n);
+		if (len > 0) {
+			out += strvisx(out, p, len,
+			    VIS_CSTYLE | VIS_OCTAL | VIS_NL | VIS_TAB);
+		} else {
+			len = 1;
+			out += sprintf(out, "\\%03o", (unsigned char)*p);
+		}
+	}
+}
+
 char *
 mq_visible(const char *p, size_t n)
 {
@@ -35,7 +69,7 @@ mq_visible(const char *p, size_t n)
 	/* Here, not in each main: a run that says nothing need not load it. */
 	setlocale(LC_CTYPE, "");
 	if (out != NULL)
-		strvisx(out, p, n, VIS_CSTYLE | VIS_OCTAL | VIS_NL | VIS_TAB);
+		encode(out, p, n);
 	return out;
 }
 

@@ -13,7 +13,7 @@ check() {
 }
 
 # (__FILE__ is some string, as a version is.)
-flags="-std=c11 -D_GNU_SOURCE -DLIBBSD_OPENBSD_VIS -DMQ_VERSION=__FILE__ -Icommon -Icmd"
+flags="-std=c11 -D_GNU_SOURCE -DLIBBSD_OPENBSD_VIS -DMQ_VERSION=__FILE__ -Icommon -Icmd -Icmd/page"
 flags="$flags $(pkg-config --cflags hiredis libbsd-overlay jansson)"
 
 tidy() {

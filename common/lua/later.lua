@@ -3,6 +3,7 @@
 --   KEYS  delayed, then for 'take', if it is not to be dropped, target
 --   ARGV  'read', from, anchor, its due time, max messages, about how many
 --         bytes, needle
+--         'skip', the same: begins behind the first messages, from of them
 --         'take', from, anchor, its due time, member...
 --
 -- from messages are behind the walk, and the anchor is the last of them.
@@ -72,8 +73,8 @@ local function take()
   return { taken, last[1] and from or 0, last[1] or '', last[2] or '0' }
 end
 
-from = locate()
-if ARGV[1] == 'read' then
-  return read(tonumber(ARGV[5]), tonumber(ARGV[6]), ARGV[7])
+from = ARGV[1] == 'skip' and math.min(from, call('ZCARD', key)) or locate()
+if ARGV[1] == 'take' then
+  return take()
 end
-return take()
+return read(tonumber(ARGV[5]), tonumber(ARGV[6]), ARGV[7])

@@ -2,6 +2,7 @@
 --
 --   KEYS  list, then for 'take', if it is not to be dropped, target
 --   ARGV  'read', from, anchor, max messages, about how many bytes, needle
+--         'skip', the same: begins behind the first messages, from of them
 --         'take', from, anchor, span, tombstone, fresh, element...
 --
 -- from messages are behind the walk, and the anchor is the last of them:
@@ -168,8 +169,8 @@ local function take(span, tombstone, fresh)
   return { #found, from, same and 0 or last, took }
 end
 
-from = locate()
-if ARGV[1] == 'read' then
-  return read(tonumber(ARGV[4]), tonumber(ARGV[5]), ARGV[6])
+from = ARGV[1] == 'skip' and math.min(from, call('LLEN', key)) or locate()
+if ARGV[1] == 'take' then
+  return take(tonumber(ARGV[4]), ARGV[5], ARGV[6])
 end
-return take(tonumber(ARGV[4]), ARGV[5], ARGV[6])
+return read(tonumber(ARGV[4]), tonumber(ARGV[5]), ARGV[6])

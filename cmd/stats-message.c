@@ -1,0 +1,111 @@
+/* What is to be said of one message. */
+#include <stdio.h>
+#include <string.h>
+
+#include "history.h"
+#include "json.h"
+#include "message.h"
+#include "stats-look.h"
+
+static int64_t
+published_ms(const struct shown *s)
+{
+	return s->id != NULL ? (int64_t)mq_id_time(s->id) / 1000 : 0;
+}
+
+static int64_t
+since(const struct shown *s, enum mq_state state)
+{
+	switch (state) {
+	case MQ_DELAYED:
+		return published_ms(s);
+	case MQ_REJECTED:
+		return mq_history_last_ms(&s->envelope);
+	default:
+		return mq_message_since_ms(&s->envelope);
+	}
+}
+
+void
+show_open(struct shown *s, const struct mq_item *item, enum mq_state state)
+{
+	const char *why;
+
+	*s = (struct shown){0};
+	if (mq_envelope_parse(item->element, item->len, &s->envelope, &why) ==
+	    -1) {
+		s->envelope = (struct mq_envelope){
+		    .payload = item->element, .payload_len = item->len};
+		snprintf(s->bad, sizeof(s->bad), "bad header: %s", why);
+		s->reason = s->bad;
+		return;
+	}
+	s->id = mq_message_id(&s->envelope);
+	s->reason = mq_envelope_get(&s->envelope, MQ_HEADER_ERROR);
+	s->attempts = mq_envelope_get_long(&s->envelope, MQ_HEADER_ATTEMPT, 0);
+	s->since_ms = since(s, state);
+}
+
+void
+show_close(struct shown *s)
+{
+	mq_envelope_free(&s->envelope);
+}
+
+static void
+set(json_t *object, const char *name, json_t *value)
+{
+	mq_json_must(json_object_set_new(object, name, value) == 0);
+}
+
+json_t *
+show_facts(
+    const struct shown *s, const struct mq_item *item, enum mq_state state)
+{
+	json_t *v = json_object(), *history;
+
+	mq_json_must(v != NULL);
+	set(v, "state", json_string(mq_state_name(state)));
+	set(v, "attempts", json_integer(s->attempts));
+	if (s->since_ms > 0)
+		set(v, "since_ms", json_integer(s->since_ms));
+	if (state == MQ_DELAYED)
+		set(v, "due_ms", json_integer(item->due_ms));
+	if (state == MQ_UNACKED && item->connection != NULL)
+		set(v, "connection", mq_json_text(item->connection));
+	if (s->reason != NULL)
+		set(v, "reason", mq_json_text(s->reason));
+	history = mq_history_list(&s->envelope);
+	if (json_array_size(history) > 0)
+		set(v, "history", history);
+	else
+		json_decref(history);
+	return v;
+}
+
+json_t *
+show_headers(const struct shown *s)
+{
+	const char *name;
+	json_t *own, *v;
+
+	if (s->envelope.headers == NULL)
+		return NULL;
+	own = json_object();
+	mq_json_must(own != NULL);
+	json_object_foreach(s->envelope.headers, name, v)
+		if (strncmp(name, "Mq-", 3) != 0)
+			mq_json_must(json_object_set(own, name, v) == 0);
+	return own;
+}
+
+const struct mq_run *
+show_run(const struct mq_runs *runs, const char *id)
+{
+	int i;
+
+	for (i = 0; i < runs->count; i++)
+		if (strcmp(runs->runs[i].id, id) == 0)
+			return &runs->runs[i];
+	return NULL;
+}
