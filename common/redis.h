@@ -38,6 +38,9 @@ int mq_redis_send(struct mq_redis *, struct mq_command *);
 /* The same with the text of a script instead of its hash. */
 int mq_redis_send_eval(struct mq_redis *, const struct mq_command *);
 
+/* n commands in as few writes as possible. */
+int mq_redis_send_all(struct mq_redis *, struct mq_command *, size_t n);
+
 /*
  * The next reply; freeReplyObject() frees it.  NULL when the connection is
  * lost.  An error reply is returned as such: see mq_redis_refused().
