@@ -3,6 +3,7 @@
  * removes what nobody needs.
  */
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -213,6 +214,8 @@ main(int argc, char *argv[])
 	int status;
 
 	mq_option_descriptors();
+	/* A server that goes away is an error like any other. */
+	signal(SIGPIPE, SIG_IGN);
 	opterr = 0;
 	take_options(&c, argc, argv);
 	mq_option_server(&c.shared, &c.server);

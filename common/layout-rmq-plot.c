@@ -127,13 +127,13 @@ rmq_plot_reply(struct rmq_round *w, struct rmq_plot *p, redisReply *reply)
 		freeReplyObject(reply);
 		return;
 	}
-	/* Its heart beats again. */
-	if (reply->element[LEFT]->integer < 0)
+	if (reply->element[LEFT]->integer < 0) {
+		/* Its heart beats again. */
 		p->grave->failed = true;
-	else
-		count_reply(w, p, reply);
-	if (p->grave->failed)
 		p->left = 0;
+	} else {
+		count_reply(w, p, reply);
+	}
 	if (p->shown != NULL)
 		freeReplyObject(p->shown);
 	p->shown = reply;
