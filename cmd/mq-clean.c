@@ -50,7 +50,9 @@ struct cleaner {
 	struct mq_clean how;
 	int64_t interval_ms; /* 0: one round only */
 	bool json;
-	bool failing; /* the last round failed, and it was said */
+	/* Of the last round. */
+	bool failing;
+	int status;
 	char said[512];
 };
 
@@ -103,14 +105,14 @@ plural(long n, const char *one, const char *many)
 }
 
 static void
-print_line(const struct mq_cleaned *n)
+print_line(const struct mq_cleaned *n, bool dry_run)
 {
-	printf("%ld dead %s, %ld %s returned, %ld rejected, %ld due, "
+	printf("%s%ld dead %s, %ld %s returned, %ld rejected, %ld due, "
 	       "%ld adopted, %ld orphaned %s removed\n",
-	    n->connections, plural(n->connections, "connection", "connections"),
-	    n->returned, plural(n->returned, "message", "messages"),
-	    n->rejected, n->due, n->adopted, n->orphans,
-	    plural(n->orphans, "key", "keys"));
+	    dry_run ? "dry run: " : "", n->connections,
+	    plural(n->connections, "connection", "connections"), n->returned,
+	    plural(n->returned, "message", "messages"), n->rejected, n->due,
+	    n->adopted, n->orphans, plural(n->orphans, "key", "keys"));
 }
 
 /* Not what did nothing, again and again. */
@@ -124,7 +126,7 @@ print_round(const struct cleaner *c, const struct mq_cleaned *n)
 		print_json(n, c->how.dry_run);
 	else if (!c->shared.quiet &&
 	    (!nothing || c->interval_ms == 0 || c->shared.verbose))
-		print_line(n);
+		print_line(n, c->how.dry_run);
 	if (fflush(stdout) == EOF) {
 		/* The reader has gone. */
 		if (errno == EPIPE)
@@ -142,12 +144,11 @@ clean(struct cleaner *c)
 	int status = MQ_EXIT_OK;
 
 	if (r->context == NULL && mq_redis_open(r, &c->server) == -1)
+		return r->status;
+	if (mq_layout_rmq.clean(r, &c->how, &done) == -1)
 		status = r->status;
-	else if (mq_layout_rmq.clean(r, &c->how, &done) == -1)
-		status = r->status;
-	if (r->context != NULL)
-		print_round(c, &done);
-	if (r->context != NULL && r->context->err != 0)
+	print_round(c, &done);
+	if (mq_redis_lost(r))
 		mq_redis_close(r);
 	return status;
 }
@@ -162,10 +163,14 @@ tell(struct cleaner *c, int status)
 		c->failing = false;
 		return;
 	}
-	if (!c->failing || strcmp(c->said, c->redis.error) != 0)
+	/* A server that is away gives several reasons in turn. */
+	if (!c->failing || c->status != status ||
+	    (status != MQ_EXIT_UNAVAILABLE &&
+		strcmp(c->said, c->redis.error) != 0))
 		mq_say("%s%s", c->redis.error,
 		    c->interval_ms > 0 ? "; trying again" : "");
 	strlcpy(c->said, c->redis.error, sizeof(c->said));
+	c->status = status;
 	c->failing = true;
 }
 

@@ -315,3 +315,9 @@ mq_redis_close(struct mq_redis *r)
 		redisFree(r->context);
 	r->context = NULL;
 }
+
+bool
+mq_redis_lost(const struct mq_redis *r)
+{
+	return r->context == NULL || r->context->err != 0;
+}

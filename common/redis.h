@@ -27,6 +27,8 @@ struct mq_redis {
  */
 int mq_redis_open(struct mq_redis *, struct mq_server *);
 void mq_redis_close(struct mq_redis *);
+/* Whether the connection is of no use any more, and only to be closed. */
+bool mq_redis_lost(const struct mq_redis *);
 
 /*
  * Sends a command without waiting for its reply, which mq_redis_reply() hands

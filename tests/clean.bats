@@ -110,7 +110,7 @@ clean_says() {
 
 	before=$(digest)
 	run_mq 0 mq-clean --dry-run
-	assert_output "$(cleaned "$@")"
+	assert_output "dry run: $(cleaned "$@")"
 	assert_equal "$stderr" ""
 	assert_equal "$(digest)" "$before"
 	run_mq 0 mq-clean
@@ -249,7 +249,7 @@ rmq::queues"
 		assert_equal "$(header Mq-Attempt <"$T/$i")" 1
 		assert_equal "$(header Mq-Error <"$T/$i")" \
 			"its consumer died while it ran"
-		assert_regex "$(header Mq-History <"$T/$i" | tr -d '\\')" \
+		assert_regex "$(header Mq-History <"$T/$i" | tr -d '\134')" \
 			'^\{"at_ms":[0-9]{13},"attempt":1,"host":"'"$(uname -n)"'","text":"its consumer died while it ran"\}$'
 	done
 	for i in 3 4 5; do
@@ -276,7 +276,7 @@ sys.stdout.buffer.write(b"\xff\0\xbe\xbe\x4a{\"Mq-Attempt\":[\"%s\"]}\nm%s"
 	assert_equal "$(header Mq-Attempt <"$T/r")" 15
 	assert_equal "$(header Mq-Error <"$T/r")" \
 		"attempts exhausted: its consumer died while it ran"
-	assert_regex "$(header Mq-History <"$T/r" | tr -d '\\')" \
+	assert_regex "$(header Mq-History <"$T/r" | tr -d '\134')" \
 		'"host":"web1","text":"attempts exhausted: '
 	assert_equal "$(element q ready -1 | header Mq-Attempt)" 4
 	assert_equal "$(element q ready 0 | header Mq-Attempt)" 14
@@ -560,14 +560,14 @@ go_cleaner() {
 
 @test "clean: keys of our own that nobody needs are removed" {
 	redis sadd rmq::queues q >/dev/null
-	redis hset "$counters" done 1 >/dev/null
+	redis hset "$counters" runs 1 >/dev/null
 	redis set 'rmq::queue::[q]::paused' 1 >/dev/null
-	redis hset 'rmq::queue::[gone]::counters' done 1 >/dev/null
+	redis hset 'rmq::queue::[gone]::counters' runs 1 >/dev/null
 	redis set 'rmq::queue::[gone]::paused' 1 >/dev/null
 	# Its messages are not given up, nor what belongs to it.
 	redis zadd 'rmq::queue::[back]::delayed' 1 "$(printf '%032d' 1)m" \
 		9999999999999 "$(printf '%032d' 2)later" >/dev/null
-	redis hset 'rmq::queue::[back]::counters' done 1 >/dev/null
+	redis hset 'rmq::queue::[back]::counters' runs 1 >/dev/null
 	ours dead-111111 1
 	redis set rmq::connection::dead-111111::running '[]' >/dev/null
 	clean_says 0 0 0 1 0 4
@@ -583,7 +583,7 @@ rmq::queues"
 
 @test "clean: what a queue has that is only now known again is kept" {
 	go_holds lost-111111 jobs j1
-	redis hset 'rmq::queue::[jobs]::counters' done 1 >/dev/null
+	redis hset 'rmq::queue::[jobs]::counters' runs 1 >/dev/null
 	go_dead web-222222 mails m1
 	redis srem rmq::queues mails >/dev/null
 	redis set 'rmq::queue::[mails]::paused' 1 >/dev/null
@@ -635,7 +635,7 @@ rmq::queues"
 		go_holds "lost-$i" q "$i-7"
 		ours "gone-$i" 1
 	done
-	redis hset 'rmq::queue::[gone]::counters' done 1 >/dev/null
+	redis hset 'rmq::queue::[gone]::counters' runs 1 >/dev/null
 	redis zadd "$delayed" 1 "$(printf '%032d' 1)due" >/dev/null
 	redis zadd 'rmq::queue::[back]::delayed' 1 "$(printf '%032d' 1)due" >/dev/null
 	clean_says 200 460 0 2 70 71
@@ -673,7 +673,7 @@ stays_listed() {
 		redis set "rmq::queue::[q]::$key" mine >/dev/null
 		before=$(digest)
 		run_mq 76 mq-clean --dry-run
-		assert_output "$(cleaned 1 3 0 0 0 0)"
+		assert_output "dry run: $(cleaned 1 3 0 0 0 0)"
 		assert_equal "$(digest)" "$before"
 		run_mq 76 mq-clean
 		assert_output "$(cleaned 1 3 0 0 0 0)"
@@ -803,17 +803,14 @@ rounds_reach() {
 	eventually 10 lines_are "$T/out" 1
 	server_kill
 	eventually 10 grep -q . "$T/err"
-	lines=$(wc -l <"$T/out")
 	server_run
 	graveyard 2
 	eventually 10 held_is q "6 0 0 0"
 	eventually 10 grep -q 'working again' "$T/err"
 	stop_mq TERM
 	cat "$T/err"
-	# Lost at first, then not there; each once.
-	assert [ "$(wc -l <"$T/err")" -le 3 ]
-	assert_equal "$(grep -c 'trying again' "$T/err")" \
-		"$(($(wc -l <"$T/err") - 1))"
+	assert_regex "$(cat "$T/err")" \
+		'^mq-clean: [^'$'\n'']*; trying again'$'\n''mq-clean: [^'$'\n'']*: working again$'
 }
 
 @test "clean: no server: 69" {
