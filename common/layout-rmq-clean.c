@@ -1,257 +1,159 @@
 /*
- * The rmq layout: cleaning up after dead connections.
+ * The rmq layout: one round of cleaning up.
  */
 #include "layout-rmq.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "clock.h"
-#include "message.h"
-#include "rmq-ask.h"
+#include "exit.h"
+#include "rmq-clean.h"
 #include "rmq-keys.h"
-#include "xalloc.h"
 
-/* How many messages one call of the reclaim script moves at most. */
-#define SLICE 500
 /* A live heartbeat is renewed every second; less than this is on its way out. */
 #define RENEWED_MS 55000
-#define CRASHED	   "its consumer died while it ran"
 
-/* How many messages could run at once there; 0 for peers that do not say. */
-static int
-slots_of(struct mq_redis *r, const char *connection, long *slots)
+bool
+rmq_round_good(struct rmq_round *w, const redisReply *reply, int type)
 {
-	redisReply *reply;
+	struct mq_redis *r = w->r;
 
-	if (rmq_send_about_connection(r, "HGET", connection, "info", "slots") ==
-	    -1)
-		return -1;
-	reply = mq_redis_reply(r);
-	if (reply == NULL)
-		return -1;
-	*slots = 0;
-	if (reply->type == REDIS_REPLY_STRING)
-		*slots = strtol(reply->str, NULL, 10);
-	if (*slots < 0)
-		*slots = 0;
-	freeReplyObject(reply);
-	return 0;
-}
-
-static int
-reclaim(struct mq_redis *r, const char *connection, const char *queue,
-    long keep, struct mq_cleaned *out)
-{
-	struct mq_command c = {0};
-	redisReply *reply;
-	long long moved = SLICE;
-
-	while (moved == SLICE) {
-		mq_command_script(&c, &mq_script_reclaim, 2);
-		rmq_key_both(&c, connection, queue, "unacked");
-		rmq_key_queue(&c, queue, "ready");
-		mq_command_int(&c, keep);
-		mq_command_int(&c, SLICE);
-		reply = mq_redis_call(r, &c);
-		if (reply == NULL)
-			break;
-		moved = reply->integer;
-		out->returned += moved;
-		freeReplyObject(reply);
+	if (reply->type == type)
+		return true;
+	if (!mq_redis_refused(r, reply)) {
+		r->status = MQ_EXIT_UNAVAILABLE;
+		snprintf(r->error, sizeof(r->error),
+		    "%s: a reply that makes no sense", r->server->name);
 	}
-	mq_command_free(&c);
-	return moved == SLICE ? -1 : 0;
+	if (w->status == 0) {
+		w->status = r->status;
+		snprintf(w->error, sizeof(w->error), "%s", r->error);
+	}
+	return false;
 }
 
-/*
- * Makes the header that has the crash on it.  Returns true when it was one too
- * many.  A message with a bad header has nowhere to write it: it goes back as
- * it is, and whoever claims it next rejects it.
- */
+int
+rmq_round_ask(struct rmq_round *w, int type, redisReply **reply)
+{
+	int rv = rmq_pipe_run(w->r, &w->pipe);
+
+	*reply = NULL;
+	if (rv == 0 && rmq_round_good(w, w->pipe.replies[0], type)) {
+		*reply = w->pipe.replies[0];
+		w->pipe.replies[0] = NULL;
+	}
+	rmq_pipe_clear(&w->pipe);
+	return rv;
+}
+
+/* A name with a NUL in it is none that a key could be made of. */
 static bool
-charge(struct mq_settlement *how, int limit, struct mq_buf *header)
+is_name(const redisReply *reply)
 {
-	struct mq_idgen ids = {0};
-	struct mq_envelope e;
-	char id[MQ_ID_LEN + 1];
-	const char *why;
-	long attempts;
-
-	if (mq_envelope_parse(how->element, how->len, &e, &why) == -1)
-		return false;
-	attempts = mq_envelope_get_long(&e, MQ_HEADER_ATTEMPT, 0) + 1;
-	mq_id_make(&ids, (uint64_t)mq_clock_unix_us(), id);
-	if (mq_message_id(&e) != NULL)
-		memcpy(id, mq_message_id(&e), sizeof(id));
-	mq_message_record(&e, id, attempts,
-	    attempts < limit ? CRASHED : "attempts exhausted: " CRASHED);
-	mq_envelope_write_header(&e, header);
-	how->header = header->data;
-	how->header_len = header->len;
-	how->payload_at = (size_t)(e.payload - how->element);
-	mq_envelope_free(&e);
-	return attempts >= limit;
+	return reply->type == REDIS_REPLY_STRING && reply->len > 0 &&
+	    strlen(reply->str) == reply->len;
 }
 
-static int
-return_charged(struct mq_redis *r, const struct mq_session *dead,
-    const redisReply *element, int limit, struct mq_cleaned *out)
+static void
+sort_out(struct rmq_round *w, const char *connection, long long ttl)
 {
-	struct mq_command c = {0};
-	struct mq_buf header = {0};
-	struct mq_settlement how = {.outcome = MQ_OUTCOME_FRONT,
-	    .element = element->str,
-	    .len = element->len};
-	redisReply *reply;
+	struct mq_cleaned *out = w->out;
 
-	if (charge(&how, limit, &header))
-		how.outcome = MQ_OUTCOME_REJECT;
-	mq_layout_rmq.settle(dead, 0, &how, &c);
-	reply = mq_redis_call(r, &c);
-	mq_command_free(&c);
-	mq_buf_free(&header);
-	if (reply == NULL)
-		return -1;
-	/* Another cleaner may have been first. */
-	if (mq_layout_rmq.settled(reply))
-		*(how.outcome == MQ_OUTCOME_REJECT ? &out->rejected :
-						     &out->returned) += 1;
-	freeReplyObject(reply);
-	return 0;
+	rmq_names_add(ttl > 0 ? &w->live : &w->dead, connection, NULL);
+	if (ttl > 0 && ttl < RENEWED_MS &&
+	    (out->next_ms == -1 || ttl < out->next_ms))
+		out->next_ms = ttl;
 }
 
-/*
- * What may have been running when the connection died: the oldest messages,
- * as many as it had slots.  LRANGE tells the newest first, which is the order
- * in which they must go back to the front.
- */
+/* Asks for the heartbeats of up to RMQ_PIPE_MAX connections. */
 static int
-return_running(struct mq_redis *r, const char *connection, const char *queue,
-    int limit, struct mq_cleaned *out)
+look_at(struct rmq_round *w, redisReply *const names[], size_t n)
 {
-	const char *const queues[] = {queue};
-	const struct mq_session dead = {
-	    .connection = connection, .queues = queues, .queue_count = 1};
-	struct mq_command c = {0};
-	redisReply *reply;
+	struct mq_command *c;
 	size_t i;
-	int rv = 0;
+	int rv;
 
-	mq_layout_rmq.held(&dead, 0, &c);
-	reply = mq_redis_call(r, &c);
-	mq_command_free(&c);
-	if (reply == NULL)
-		return -1;
-	for (i = 0; i < reply->elements && rv == 0; i++)
-		rv = return_charged(r, &dead, reply->element[i], limit, out);
-	freeReplyObject(reply);
+	for (i = 0; i < n; i++) {
+		c = rmq_pipe_next(&w->pipe);
+		mq_command_plain(c, "PTTL");
+		rmq_key_connection(c, names[i]->str, "heartbeat");
+	}
+	rv = rmq_pipe_run(w->r, &w->pipe);
+	for (i = 0; i < n && rv == 0; i++)
+		if (is_name(names[i]) &&
+		    rmq_round_good(w, w->pipe.replies[i], REDIS_REPLY_INTEGER))
+			sort_out(w, names[i]->str, w->pipe.replies[i]->integer);
+	rmq_pipe_clear(&w->pipe);
 	return rv;
 }
 
 static int
-make_known(struct mq_redis *r, const char *queue)
+find_dead(struct rmq_round *w)
 {
 	struct mq_command c = {0};
-	redisReply *reply;
+	redisReply *all;
+	size_t i, n;
+	int rv = 0;
 
-	rmq_force(&c, "SADD", RMQ_QUEUES);
-	mq_command_str(&c, queue);
-	reply = mq_redis_call(r, &c);
+	mq_command_plain(&c, "SMEMBERS");
+	mq_command_str(&c, RMQ_CONNECTIONS);
+	all = mq_redis_call(w->r, &c);
 	mq_command_free(&c);
-	if (reply == NULL)
+	if (all == NULL)
 		return -1;
-	freeReplyObject(reply);
-	return 0;
+	for (i = 0; i < all->elements && rv == 0; i += n) {
+		n = all->elements - i;
+		if (n > RMQ_PIPE_MAX)
+			n = RMQ_PIPE_MAX;
+		rv = look_at(w, all->element + i, n);
+	}
+	freeReplyObject(all);
+	rmq_names_sort(&w->live);
+	rmq_names_sort(&w->dead);
+	return rv;
+}
+
+static void
+free_round(struct rmq_round *w)
+{
+	size_t i;
+
+	rmq_pipe_free(&w->pipe);
+	rmq_names_free(&w->live);
+	rmq_names_free(&w->dead);
+	rmq_names_free(&w->known);
+	for (i = 0; i < w->tally_count; i++)
+		free(w->tallies[i].queue);
+	free(w->tallies);
 }
 
 /*
- * One queue of a dead connection.  A crash anywhere in here leaves the
- * connection and the queue listed, so that the next cleaner goes on.
+ * The dead first: that leaves fewer keys to look through, and what they had
+ * is known again then.
  */
-static int
-clean_queue(struct mq_redis *r, const char *connection, const char *queue,
-    long slots, int limit, struct mq_cleaned *out)
-{
-	long long ignored;
-
-	if (reclaim(r, connection, queue, slots, out) == -1 ||
-	    return_running(r, connection, queue, limit, out) == -1 ||
-	    reclaim(r, connection, queue, 0, out) == -1 ||
-	    make_known(r, queue) == -1 ||
-	    rmq_send_about_both(r, "DEL", connection, queue, "consumers") ==
-		-1 ||
-	    rmq_send_about_connection(r, "SREM", connection, "queues", queue) ==
-		-1 ||
-	    rmq_expect_number(r, &ignored) == -1 ||
-	    rmq_expect_number(r, &ignored) == -1)
-		return -1;
-	return 0;
-}
-
-static int
-clean_connection(struct mq_redis *r, const char *connection, int limit,
-    struct mq_cleaned *out)
-{
-	redisReply *queues;
-	long long removed, dropped;
-	long slots;
-	size_t i;
-	int rv = 0;
-
-	if (slots_of(r, connection, &slots) == -1 ||
-	    rmq_send_about_connection(
-		r, "SMEMBERS", connection, "queues", NULL) == -1)
-		return -1;
-	queues = rmq_expect(r, REDIS_REPLY_ARRAY);
-	if (queues == NULL)
-		return -1;
-	for (i = 0; i < queues->elements && rv == 0; i++)
-		rv = clean_queue(
-		    r, connection, queues->element[i]->str, slots, limit, out);
-	freeReplyObject(queues);
-	if (rv == -1 ||
-	    rmq_send_about_set(r, "SREM", RMQ_CONNECTIONS, connection) == -1 ||
-	    rmq_send_about_connection(r, "DEL", connection, "info", NULL) ==
-		-1 ||
-	    rmq_expect_number(r, &removed) == -1 ||
-	    rmq_expect_number(r, &dropped) == -1)
-		return -1;
-	out->connections += (long)removed;
-	return 0;
-}
-
 int
 rmq_clean(
     struct mq_redis *r, const struct mq_clean *how, struct mq_cleaned *out)
 {
-	int limit = how->limit;
-	redisReply *all = rmq_connections(r);
-	long long *ttl;
-	size_t i;
-	int rv = -1;
+	struct rmq_round w = {.r = r, .how = how, .out = out};
+	int rv;
 
 	*out = (struct mq_cleaned){.next_ms = -1};
-	if (all == NULL)
-		return -1;
-	ttl = mq_xcalloc(all->elements + 1, sizeof(*ttl));
-	for (i = 0; i < all->elements; i++)
-		if (rmq_send_about_connection(r, "PTTL", all->element[i]->str,
-			"heartbeat", NULL) == -1)
-			goto out;
-	for (i = 0; i < all->elements; i++)
-		if (rmq_expect_number(r, &ttl[i]) == -1)
-			goto out;
-	rv = 0;
-	for (i = 0; i < all->elements && rv == 0; i++)
-		if (ttl[i] <= 0)
-			rv = clean_connection(
-			    r, all->element[i]->str, limit, out);
-		else if (ttl[i] < RENEWED_MS &&
-		    (out->next_ms == -1 || ttl[i] < out->next_ms))
-			out->next_ms = ttl[i];
-out:
-	free(ttl);
-	freeReplyObject(all);
+	rv = find_dead(&w);
+	if (rv == 0)
+		rv = rmq_bury(&w, w.dead.list, w.dead.n);
+	if (rv == 0 && how->all)
+		rv = rmq_orphans(&w);
+	if (rv == 0 && how->all)
+		rv = rmq_due(&w);
+	if (rv == 0 && !how->dry_run)
+		rv = rmq_tally_send(&w);
+	if (rv == 0 && w.status != 0) {
+		r->status = w.status;
+		snprintf(r->error, sizeof(r->error), "%s", w.error);
+		rv = -1;
+	}
+	free_round(&w);
 	return rv;
 }

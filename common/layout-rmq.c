@@ -226,8 +226,6 @@ reclaim_all(const struct mq_session *s, struct mq_command *c, const char *queue)
 	mq_command_script(c, &mq_script_reclaim, 2);
 	rmq_key_both(c, s->connection, queue, "unacked");
 	rmq_key_queue(c, queue, "ready");
-	mq_command_int(c, 0);
-	mq_command_int(c, INT32_MAX);
 }
 
 static void

@@ -311,7 +311,9 @@ struct mq_layout {
 	 * These wait.  They return 0, or -1 with the error in struct mq_redis.
 	 */
 
-	/* One round of cleaning up after dead connections. */
+	/* One round of cleaning up.  What the server refuses about one
+	 * connection or queue leaves that as it is and the others are cleaned;
+	 * the first such error is returned then.  The counts hold anyhow. */
 	int (*clean)(
 	    struct mq_redis *, const struct mq_clean *, struct mq_cleaned *);
 

@@ -205,6 +205,26 @@ mq_redis_send_eval(struct mq_redis *r, const struct mq_command *c)
 	return rv;
 }
 
+int
+mq_redis_send_all(struct mq_redis *r, struct mq_command *c, size_t count)
+{
+	struct mq_buf wires = {0};
+	const char *p;
+	size_t i, n;
+	int rv = 0;
+
+	for (i = 0; i < count && rv == 0; i++) {
+		p = mq_command_wire(&c[i], &n);
+		mq_buf_add(&wires, p, n);
+		if (wires.len < PIECE && i + 1 < count)
+			continue;
+		rv = feed(r, wires.data, wires.len);
+		mq_buf_clear(&wires);
+	}
+	mq_buf_free(&wires);
+	return rv;
+}
+
 redisReply *
 mq_redis_reply(struct mq_redis *r)
 {
@@ -343,4 +363,10 @@ mq_redis_close(struct mq_redis *r)
 	if (r->context != NULL)
 		redisFree(r->context);
 	r->context = NULL;
+}
+
+bool
+mq_redis_lost(const struct mq_redis *r)
+{
+	return r->context == NULL || r->context->err != 0;
 }

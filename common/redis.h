@@ -27,6 +27,8 @@ struct mq_redis {
  */
 int mq_redis_open(struct mq_redis *, struct mq_server *);
 void mq_redis_close(struct mq_redis *);
+/* Whether the connection is of no use any more, and only to be closed. */
+bool mq_redis_lost(const struct mq_redis *);
 
 /*
  * Sends a command without waiting for its reply, which mq_redis_reply() hands
@@ -49,6 +51,9 @@ int mq_redis_flush(struct mq_redis *);
 
 /* mq_redis_send() with the text of a script instead of its hash. */
 int mq_redis_send_eval(struct mq_redis *, const struct mq_command *);
+
+/* n commands in as few writes as possible. */
+int mq_redis_send_all(struct mq_redis *, struct mq_command *, size_t n);
 
 /*
  * The next reply; freeReplyObject() frees it.  NULL when the connection is

@@ -11,18 +11,23 @@ struct mq_script {
 	const char *text;
 };
 
+extern const struct mq_script mq_script_adopt;
+extern const struct mq_script mq_script_bury;
 extern const struct mq_script mq_script_claim;
 extern const struct mq_script mq_script_count;
-extern const struct mq_script mq_script_settle;
 extern const struct mq_script mq_script_delay;
+extern const struct mq_script mq_script_delete;
+extern const struct mq_script mq_script_due;
 extern const struct mq_script mq_script_force;
-extern const struct mq_script mq_script_reclaim;
-extern const struct mq_script mq_script_walk;
 extern const struct mq_script mq_script_later;
 extern const struct mq_script mq_script_move;
+extern const struct mq_script mq_script_orphan;
+extern const struct mq_script mq_script_promote;
 extern const struct mq_script mq_script_purge;
-extern const struct mq_script mq_script_delete;
+extern const struct mq_script mq_script_reclaim;
+extern const struct mq_script mq_script_settle;
 extern const struct mq_script mq_script_since;
-extern const struct mq_script mq_script_due;
+extern const struct mq_script mq_script_unlist;
+extern const struct mq_script mq_script_walk;
 
 #endif

@@ -1,6 +1,6 @@
-# Bash completion for mq-publish, mq-consume and mq-stats.  It needs nothing
-# but bash 4; it asks a server for the names of queues only if one is set up,
-# and never starts the private one.
+# Bash completion for the tools.  It needs nothing but bash 4; it asks a server
+# for the names of queues only if one is set up, and never starts the private
+# one.
 
 # The words up to the cursor into words[], the last one of them also into
 # cur: in COMP_WORDS, bash has torn them apart at ':' and '='.
@@ -34,6 +34,7 @@ _mq_takes_argument() {
 		mq-consume:--attempts | mq-consume:--backoff | \
 		mq-consume:--grace | mq-consume:--tag | \
 		mq-consume:--log-dir | mq-consume:--work-dir) ;;
+	mq-clean:--attempts | mq-clean:--interval) ;;
 	*) return 1 ;;
 	esac
 }
@@ -51,6 +52,7 @@ _mq_options() {
 			--attempts --backoff --strict --grace --tag \
 			--log-dir --work-dir --no-clean
 		;;
+	mq-clean) echo --attempts --interval --dry-run --json ;;
 	esac
 }
 
@@ -205,7 +207,7 @@ _mq_add_argument() {
 			_mq_add_words redis:// unix:/// private:
 		fi
 		;;
-	-d | --delay | --idle | --timeout | --grace)
+	-d | --delay | --idle | --timeout | --grace | --interval)
 		# A number has been typed: which unit?
 		[[ ! $cur =~ ^[0-9.]+$ ]] ||
 			_mq_add_words "$cur"ms "$cur"s "$cur"m "$cur"h "$cur"d
@@ -222,6 +224,7 @@ _mq_add_argument() {
 
 _mq_add_queues() {
 	local name taken
+	[[ $tool != mq-clean ]] || return
 	# Behind its queue, mq-publish takes payloads.
 	[[ $tool != mq-publish ]] || ((${#operands[@]} == 0)) || return
 	while IFS= read -r name; do
@@ -283,4 +286,4 @@ _mq() {
 	_mq_cut_replies "$whole"
 }
 
-complete -F _mq mq-publish mq-consume mq-stats
+complete -F _mq mq-publish mq-consume mq-stats mq-clean

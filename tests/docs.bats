@@ -6,7 +6,7 @@
 
 load helpers
 
-tools="mq-publish mq-consume mq-stats mq-pause"
+tools="mq-publish mq-consume mq-stats mq-pause mq-clean"
 
 setup_file() {
 	server_start
@@ -339,6 +339,11 @@ make_scripts() {
 	run_examples mq-stats.1
 }
 
+@test "docs: the examples of mq-clean(1) work" {
+	run_examples mq-clean.1
+	assert_equal "$output" 0
+}
+
 @test "docs: the examples of mq(7) work" {
 	unset MQ_URL
 	run_examples mq.7
@@ -407,7 +412,8 @@ complete_at() {
 			for option in "$long" "$short"; do
 				[ "$option" != . ] || continue
 				run complete_at "$tool" "$option" job
-				if [ "$argument" = required_argument ]; then
+				if [ "$argument" = required_argument ] ||
+					[ "$tool" = mq-clean ]; then
 					assert_output ""
 				else
 					assert_output jobs

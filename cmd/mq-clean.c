@@ -1,0 +1,236 @@
+/*
+ * mq-clean: gives back what dead consumers held, makes ready what is due, and
+ * removes what nobody needs.
+ */
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "exit.h"
+#include "layout.h"
+#include "options.h"
+#include "say.h"
+
+/* The same as mq-consume has. */
+#define ATTEMPTS     15
+#define ATTEMPTS_MAX 1000000
+
+static const char help[] =
+    "usage: mq-clean [options]\n"
+    "\n"
+    "Gives messages of dead consumers back to their queues, makes delayed\n"
+    "messages ready that are due, and removes keys that nobody needs.  Safe\n"
+    "beside any number of consumers and other cleaners.\n"
+    "\n"
+    "      --attempts N       runs of a message, crashes included, before it is\n"
+    "                         rejected (default 15)\n"
+    "      --interval DUR     go on: one round every DUR, until TERM or INT\n"
+    "      --dry-run          only tell what would be done\n"
+    "      --json             print one JSON object for each round\n"
+    "\n" MQ_SHARED_HELP;
+
+enum { OPT_ATTEMPTS = MQ_OPT_OWN, OPT_INTERVAL, OPT_DRY_RUN, OPT_JSON };
+
+static const struct option long_options[] = {
+    {"attempts", required_argument, NULL, OPT_ATTEMPTS},
+    {"interval", required_argument, NULL, OPT_INTERVAL},
+    {"dry-run", no_argument, NULL, OPT_DRY_RUN},
+    {"json", no_argument, NULL, OPT_JSON},
+    MQ_SHARED_LONG,
+    {NULL, 0, NULL, 0},
+};
+
+struct cleaner {
+	struct mq_shared shared;
+	struct mq_server server;
+	struct mq_redis redis;
+	struct mq_clean how;
+	int64_t interval_ms; /* 0: one round only */
+	bool json;
+	/* Of the last round. */
+	bool failing;
+	int status;
+	char said[512];
+};
+
+static void
+take_options(struct cleaner *c, int argc, char *argv[])
+{
+	int ch;
+
+	while ((ch = getopt_long(
+		    argc, argv, ":" MQ_SHARED_SHORT, long_options, NULL)) != -1)
+		switch (ch) {
+		case OPT_ATTEMPTS:
+			c->how.limit = (int)mq_option_number(
+			    "--attempts", optarg, 1, ATTEMPTS_MAX);
+			break;
+		case OPT_INTERVAL:
+			c->interval_ms =
+			    mq_option_duration("--interval", optarg);
+			if (c->interval_ms == 0)
+				mq_die(MQ_EXIT_USAGE,
+				    "--interval: %s: must be longer than that",
+				    optarg);
+			break;
+		case OPT_DRY_RUN:
+			c->how.dry_run = true;
+			break;
+		case OPT_JSON:
+			c->json = true;
+			break;
+		default:
+			(void)mq_option_shared(&c->shared, ch, argv);
+		}
+	if (optind < argc)
+		mq_die(MQ_EXIT_USAGE, "%s: takes no operands", argv[optind]);
+}
+
+static void
+print_json(const struct mq_cleaned *n, bool dry_run)
+{
+	printf("{\"connections\":%ld,\"returned\":%ld,\"rejected\":%ld,"
+	       "\"due\":%ld,\"adopted\":%ld,\"orphans\":%ld,\"dry_run\":%s}\n",
+	    n->connections, n->returned, n->rejected, n->due, n->adopted,
+	    n->orphans, dry_run ? "true" : "false");
+}
+
+static const char *
+plural(long n, const char *one, const char *many)
+{
+	return n == 1 ? one : many;
+}
+
+static void
+print_line(const struct mq_cleaned *n, bool dry_run)
+{
+	printf("%s%ld dead %s, %ld %s returned, %ld rejected, %ld due, "
+	       "%ld adopted, %ld orphaned %s removed\n",
+	    dry_run ? "dry run: " : "", n->connections,
+	    plural(n->connections, "connection", "connections"), n->returned,
+	    plural(n->returned, "message", "messages"), n->rejected, n->due,
+	    n->adopted, n->orphans, plural(n->orphans, "key", "keys"));
+}
+
+/* Not what did nothing, again and again. */
+static void
+print_round(const struct cleaner *c, const struct mq_cleaned *n)
+{
+	bool nothing = (n->connections | n->returned | n->rejected | n->due |
+			   n->adopted | n->orphans) == 0;
+
+	if (c->json)
+		print_json(n, c->how.dry_run);
+	else if (!c->shared.quiet &&
+	    (!nothing || c->interval_ms == 0 || c->shared.verbose))
+		print_line(n, c->how.dry_run);
+	if (fflush(stdout) == EOF) {
+		/* The reader has gone. */
+		if (errno == EPIPE)
+			exit(MQ_EXIT_IO);
+		mq_die(MQ_EXIT_IO, "standard output: %s", strerror(errno));
+	}
+}
+
+/* One round; returns an exit status.  An error has been told. */
+static int
+clean(struct cleaner *c)
+{
+	struct mq_redis *r = &c->redis;
+	struct mq_cleaned done = {0};
+	int status = MQ_EXIT_OK;
+
+	if (r->context == NULL && mq_redis_open(r, &c->server) == -1)
+		return r->status;
+	if (mq_layout_rmq.clean(r, &c->how, &done) == -1)
+		status = r->status;
+	print_round(c, &done);
+	if (mq_redis_lost(r))
+		mq_redis_close(r);
+	return status;
+}
+
+/* The same trouble, round after round, is told once. */
+static void
+tell(struct cleaner *c, int status)
+{
+	if (status == MQ_EXIT_OK) {
+		if (c->failing && !c->shared.quiet)
+			mq_say("%s: working again", c->server.name);
+		c->failing = false;
+		return;
+	}
+	/* A server that is away gives several reasons in turn. */
+	if (!c->failing || c->status != status ||
+	    (status != MQ_EXIT_UNAVAILABLE &&
+		strcmp(c->said, c->redis.error) != 0))
+		mq_say("%s%s", c->redis.error,
+		    c->interval_ms > 0 ? "; trying again" : "");
+	strlcpy(c->said, c->redis.error, sizeof(c->said));
+	c->status = status;
+	c->failing = true;
+}
+
+/* Waits until then.  When that has passed already, rounds take longer than the
+ * interval: then it begins anew. */
+static void
+wait_until(struct timespec *next)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	if (now.tv_sec > next->tv_sec)
+		*next = now;
+	while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, next, NULL) ==
+	    EINTR)
+		;
+}
+
+/*
+ * A signal just ends us, in a pause or in a round: whatever had been sent by
+ * then is whole steps, and the next cleaner goes on from there.
+ */
+static void
+go_on(struct cleaner *c)
+{
+	struct timespec next;
+
+	clock_gettime(CLOCK_MONOTONIC, &next);
+	for (;;) {
+		tell(c, clean(c));
+		next.tv_sec += (time_t)(c->interval_ms / 1000);
+		next.tv_nsec += (long)(c->interval_ms % 1000) * 1000000;
+		if (next.tv_nsec >= 1000000000) {
+			next.tv_nsec -= 1000000000;
+			next.tv_sec++;
+		}
+		wait_until(&next);
+	}
+}
+
+int
+main(int argc, char *argv[])
+{
+	struct cleaner c = {
+	    .shared = {.help = help}, .how = {.limit = ATTEMPTS, .all = true}};
+	int status;
+
+	mq_option_descriptors();
+	/* A server that goes away is an error like any other. */
+	signal(SIGPIPE, SIG_IGN);
+	opterr = 0;
+	take_options(&c, argc, argv);
+	mq_option_server(&c.shared, &c.server);
+	if (c.interval_ms > 0)
+		go_on(&c);
+	status = clean(&c);
+	tell(&c, status);
+	mq_redis_close(&c.redis);
+	mq_server_free(&c.server);
+	free(c.shared.url);
+	mq_close_stdout();
+	return status;
+}

@@ -1,0 +1,124 @@
+/*
+ * The rmq layout: messages whose consumer died while they ran.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "clock.h"
+#include "history.h"
+#include "message.h"
+#include "rmq-clean.h"
+#include "rmq-keys.h"
+#include "xalloc.h"
+
+#define CRASHED "its consumer died while it ran"
+
+static void
+record(struct mq_envelope *e, long attempt, bool last, const char *host)
+{
+	const struct mq_failure failure = {.at_ms = mq_clock_unix_us() / 1000,
+	    .attempt = attempt,
+	    .status = -1,
+	    .host = host,
+	    .text = last ? "attempts exhausted: " CRASHED : CRASHED};
+	struct mq_idgen ids = {0};
+	char id[MQ_ID_LEN + 1];
+
+	mq_id_make(&ids, (uint64_t)mq_clock_unix_us(), id);
+	if (mq_message_id(e) != NULL)
+		memcpy(id, mq_message_id(e), sizeof(id));
+	mq_message_record(e, id, attempt, failure.text);
+	mq_history_add(e, &failure);
+}
+
+/*
+ * A message with a bad header goes back as it is, and whoever claims it next
+ * rejects it.
+ */
+enum rmq_charge
+rmq_charge(const struct rmq_round *w, const redisReply *header,
+    const char *host, struct mq_buf *out)
+{
+	struct mq_envelope e;
+	const char *why;
+	long attempt;
+	bool last;
+
+	if (header->len == 1 ||
+	    mq_envelope_parse(header->str, header->len, &e, &why) == -1) {
+		mq_buf_add(out, header->str, header->len);
+		return RMQ_CHARGE_NONE;
+	}
+	attempt = mq_envelope_get_long(&e, MQ_HEADER_ATTEMPT, 0) + 1;
+	last = attempt >= w->how->limit;
+	record(&e, attempt, last, host);
+	mq_envelope_write_header(&e, out);
+	mq_envelope_free(&e);
+	return last ? RMQ_CHARGE_REJECT : RMQ_CHARGE_BACK;
+}
+
+void
+rmq_tally(struct rmq_round *w, const char *queue, long crashed, long rejected)
+{
+	struct rmq_tally *t;
+
+	if (crashed == 0)
+		return;
+	if (w->tally_count > 0) {
+		t = &w->tallies[w->tally_count - 1];
+		if (strcmp(t->queue, queue) == 0) {
+			t->crashed += crashed;
+			t->rejected += rejected;
+			return;
+		}
+	}
+	if (w->tally_count == w->tally_cap) {
+		w->tally_cap = w->tally_cap == 0 ? 16 : w->tally_cap * 2;
+		w->tallies = mq_xreallocarray(
+		    w->tallies, w->tally_cap, sizeof(*w->tallies));
+	}
+	w->tallies[w->tally_count++] =
+	    (struct rmq_tally){mq_xstrdup(queue), crashed, rejected};
+}
+
+static int
+by_queue(const void *a, const void *b)
+{
+	const struct rmq_tally *x = a, *y = b;
+
+	return strcmp(x->queue, y->queue);
+}
+
+static int
+flush(struct rmq_round *w)
+{
+	int rv = rmq_pipe_run(w->r, &w->pipe);
+
+	rmq_pipe_clear(&w->pipe);
+	return rv;
+}
+
+int
+rmq_tally_send(struct rmq_round *w)
+{
+	const struct rmq_tally *t = w->tallies, *end = t + w->tally_count;
+	const char *queue;
+	struct mq_counts n;
+
+	if (w->tally_count == 0)
+		return 0;
+	qsort(w->tallies, w->tally_count, sizeof(*t), by_queue);
+	while (t < end) {
+		n = (struct mq_counts){0};
+		queue = t->queue;
+		for (; t < end && strcmp(t->queue, queue) == 0; t++) {
+			n.runs += t->crashed;
+			n.crashed += t->crashed;
+			n.failed += t->rejected;
+		}
+		mq_layout_rmq.count(rmq_pipe_next(&w->pipe), queue, &n);
+		if (w->pipe.n == RMQ_PIPE_MAX && flush(w) == -1)
+			return -1;
+	}
+	return flush(w);
+}

@@ -1,0 +1,141 @@
+/*
+ * The rmq layout: making ready what is due.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "rmq-clean.h"
+#include "rmq-keys.h"
+
+/* The server's clock in unix milliseconds. */
+static int
+server_ms(struct rmq_round *w, long long *ms)
+{
+	redisReply *time;
+	int rv;
+
+	mq_command_plain(rmq_pipe_next(&w->pipe), "TIME");
+	rv = rmq_round_ask(w, REDIS_REPLY_ARRAY, &time);
+	*ms = 0;
+	if (time == NULL)
+		return rv;
+	if (time->elements == 2)
+		*ms = strtoll(time->element[0]->str, NULL, 10) * 1000 +
+		    strtoll(time->element[1]->str, NULL, 10) / 1000;
+	freeReplyObject(time);
+	return rv;
+}
+
+int
+rmq_known_queues(struct rmq_round *w, struct rmq_names *queues)
+{
+	struct mq_command *c = rmq_pipe_next(&w->pipe);
+	redisReply *all;
+	size_t i;
+	int rv;
+
+	mq_command_plain(c, "SMEMBERS");
+	mq_command_str(c, RMQ_QUEUES);
+	rv = rmq_round_ask(w, REDIS_REPLY_ARRAY, &all);
+	if (all == NULL)
+		return rv;
+	for (i = 0; i < all->elements; i++)
+		/* No key can be made of a name with a NUL in it here. */
+		if (strlen(all->element[i]->str) == all->element[i]->len)
+			rmq_names_add(queues, all->element[i]->str, NULL);
+	freeReplyObject(all);
+	return rv;
+}
+
+/* Moves one queue's due messages, slice by slice. */
+static int
+promote(struct rmq_round *w, const char *queue)
+{
+	struct mq_command *c;
+	redisReply *reply;
+	bool more = true;
+	int rv = 0;
+
+	while (more && rv == 0) {
+		c = rmq_pipe_next(&w->pipe);
+		mq_command_script(c, &mq_script_promote, 2);
+		rmq_key_queue(c, queue, "delayed");
+		rmq_key_queue(c, queue, "ready");
+		rv = rmq_round_ask(w, REDIS_REPLY_ARRAY, &reply);
+		more = false;
+		if (reply == NULL)
+			continue;
+		if (reply->elements == 2) {
+			w->out->due += (long)reply->element[0]->integer;
+			more = reply->element[1]->integer != 0;
+		}
+		freeReplyObject(reply);
+	}
+	return rv;
+}
+
+/* Asks how many are due in each of n queues; due[i] becomes that. */
+static int
+count_due(struct rmq_round *w, const struct rmq_name *queues, size_t n,
+    long long now, long long *due)
+{
+	struct mq_command *c;
+	size_t i;
+	int rv;
+
+	for (i = 0; i < n; i++) {
+		c = rmq_pipe_next(&w->pipe);
+		mq_command_plain(c, "ZCOUNT");
+		rmq_key_queue(c, queues[i].name, "delayed");
+		mq_command_str(c, "-inf");
+		mq_command_int(c, now);
+	}
+	rv = rmq_pipe_run(w->r, &w->pipe);
+	for (i = 0; i < n && rv == 0; i++) {
+		due[i] = 0;
+		if (rmq_round_good(w, w->pipe.replies[i], REDIS_REPLY_INTEGER))
+			due[i] = w->pipe.replies[i]->integer;
+	}
+	rmq_pipe_clear(&w->pipe);
+	return rv;
+}
+
+static int
+make_ready(
+    struct rmq_round *w, const struct rmq_name *queues, size_t n, long long now)
+{
+	long long due[RMQ_PIPE_MAX];
+	size_t i;
+	int rv = count_due(w, queues, n, now, due);
+
+	for (i = 0; i < n && rv == 0; i++)
+		if (w->how->dry_run)
+			w->out->due += (long)due[i];
+		else if (due[i] > 0)
+			rv = promote(w, queues[i].name);
+	return rv;
+}
+
+int
+rmq_due(struct rmq_round *w)
+{
+	struct rmq_names queues = {0};
+	size_t i, n;
+	long long now;
+	int rv = server_ms(w, &now);
+
+	if (rv == 0)
+		rv = rmq_known_queues(w, &queues);
+	/* In a dry run, those that would be known by now. */
+	for (i = 0; i < w->known.n; i++)
+		rmq_names_add(&queues, w->known.list[i].name, NULL);
+	rmq_names_sort(&queues);
+	for (i = 0; i < queues.n && rv == 0; i += n) {
+		n = queues.n - i;
+		if (n > RMQ_PIPE_MAX)
+			n = RMQ_PIPE_MAX;
+		rv = make_ready(w, queues.list + i, n, now);
+	}
+	rmq_names_free(&queues);
+	return rv;
+}

@@ -1,0 +1,147 @@
+/*
+ * The rmq layout: one queue of a dead connection.
+ */
+#include "rmq-keys.h"
+#include "rmq-plot.h"
+
+/* Bytes of headers in one reply; it has one in any case. */
+#define SHOW_BYTES 16384
+/* What is before the headers in a reply. */
+enum { MOVED, BACK, OUT, LEFT, FIRST };
+
+static long
+at_most(long n, long max)
+{
+	return n < max ? n : max;
+}
+
+static long
+shown(const struct rmq_plot *p)
+{
+	if (p->shown == NULL)
+		return 0;
+	return at_most((long)p->shown->elements - FIRST, RMQ_HEADERS);
+}
+
+/* What is to become of the messages that were shown. */
+static void
+add_charges(const struct rmq_round *w, struct rmq_plot *p, struct mq_command *c)
+{
+	struct mq_buf header = {0};
+	const redisReply *old;
+	long i, n = shown(p);
+
+	for (i = 0; i < n; i++) {
+		old = p->shown->element[FIRST + i];
+		mq_buf_clear(&header);
+		p->charged[i] = rmq_charge(w, old, p->grave->host, &header);
+		mq_command_arg(c, old->str, old->len);
+		mq_command_arg(c, header.data, header.len);
+		mq_command_str(c,
+		    p->charged[i] == RMQ_CHARGE_REJECT ? "rejected" : "ready");
+	}
+	mq_buf_free(&header);
+}
+
+void
+rmq_plot_step(
+    struct rmq_round *w, struct rmq_plot *p, bool show, struct mq_command *c)
+{
+	const char *connection = p->grave->connection;
+
+	mq_command_script(c, &mq_script_bury, 7);
+	rmq_key_both(c, connection, p->queue, "unacked");
+	rmq_key_queue(c, p->queue, "ready");
+	rmq_key_queue(c, p->queue, "rejected");
+	rmq_key_connection(c, connection, "heartbeat");
+	rmq_key_both(c, connection, p->queue, "consumers");
+	rmq_key_connection(c, connection, "queues");
+	mq_command_str(c, RMQ_QUEUES);
+	mq_command_str(c, p->queue);
+	mq_command_int(c, p->grave->slots);
+	mq_command_int(c, show ? SHOW_BYTES : 0);
+	p->at += shown(p);
+	if (w->how->dry_run)
+		mq_command_int(c, p->at);
+	else
+		mq_command_str(c, "");
+	add_charges(w, p, c);
+}
+
+static bool
+is_sound(struct rmq_round *w, const redisReply *reply)
+{
+	static const redisReply nonsense = {.type = REDIS_REPLY_NIL};
+	size_t i;
+
+	if (!rmq_round_good(w, reply, REDIS_REPLY_ARRAY))
+		return false;
+	for (i = 0; i < reply->elements; i++)
+		if (reply->element[i]->type !=
+		    (i < FIRST ? REDIS_REPLY_INTEGER : REDIS_REPLY_STRING))
+			return rmq_round_good(w, &nonsense, REDIS_REPLY_ARRAY);
+	return i >= FIRST || rmq_round_good(w, &nonsense, REDIS_REPLY_ARRAY);
+}
+
+/* Counts the first n of the messages that were charged. */
+static void
+count_charged(struct rmq_round *w, const struct rmq_plot *p, long n)
+{
+	long i, crashed = 0, rejected = 0;
+
+	for (i = 0; i < n; i++) {
+		crashed += p->charged[i] != RMQ_CHARGE_NONE;
+		rejected += p->charged[i] == RMQ_CHARGE_REJECT;
+	}
+	w->out->rejected += rejected;
+	w->out->returned += n - rejected;
+	rmq_tally(w, p->queue, crashed, rejected);
+}
+
+static void
+count_reply(struct rmq_round *w, struct rmq_plot *p, const redisReply *reply)
+{
+	long moved = (long)reply->element[MOVED]->integer;
+	long charged = (long)(reply->element[BACK]->integer +
+	    reply->element[OUT]->integer);
+	long left = (long)reply->element[LEFT]->integer;
+
+	if (w->how->dry_run) {
+		if (p->shown == NULL && left > p->grave->slots)
+			moved = left - p->grave->slots;
+		charged = shown(p);
+		left = at_most(left, p->grave->slots) - p->at;
+	}
+	w->out->returned += moved;
+	count_charged(w, p, at_most(charged, shown(p)));
+	p->left = left;
+}
+
+/* What has become of it is known only if the reply is sound. */
+void
+rmq_plot_reply(struct rmq_round *w, struct rmq_plot *p, redisReply *reply)
+{
+	if (!is_sound(w, reply)) {
+		p->grave->failed = true;
+		p->left = 0;
+		freeReplyObject(reply);
+		return;
+	}
+	if (reply->element[LEFT]->integer < 0) {
+		/* Its heart beats again. */
+		p->grave->failed = true;
+		p->left = 0;
+	} else {
+		count_reply(w, p, reply);
+	}
+	if (p->shown != NULL)
+		freeReplyObject(p->shown);
+	p->shown = reply;
+}
+
+void
+rmq_plot_free(struct rmq_plot *p)
+{
+	if (p->shown != NULL)
+		freeReplyObject(p->shown);
+}

@@ -1,0 +1,80 @@
+/*
+ * One round of cleaning in the rmq layout: what its parts share.  For
+ * layout-rmq-*.c only.
+ *
+ * An error reply about one key must not keep a round from the others: the
+ * first is noted, and told when the round is over.  All functions return -1
+ * only when the connection is lost.
+ */
+#ifndef MQ_RMQ_CLEAN_H
+#define MQ_RMQ_CLEAN_H
+
+#include "layout-rmq.h"
+#include "rmq-names.h"
+#include "rmq-pipe.h"
+
+/* Messages of one queue that turned out to have crashed. */
+struct rmq_tally {
+	char *queue;
+	long crashed, rejected;
+};
+
+struct rmq_round {
+	struct mq_redis *r;
+	const struct mq_clean *how;
+	struct mq_cleaned *out;
+	struct rmq_pipe pipe;
+	struct rmq_names live;	/* connections with a heartbeat; sorted */
+	struct rmq_names dead;	/* those without; sorted */
+	struct rmq_names known; /* dry run: queues that would be known by now */
+	struct rmq_tally *tallies;
+	size_t tally_count, tally_cap;
+	int status; /* of the first error reply; 0: none */
+	char error[512];
+};
+
+/*
+ * Notes an error reply, or one that is not of this type.  Returns whether the
+ * reply is good.
+ */
+bool rmq_round_good(struct rmq_round *, const redisReply *, int type);
+
+/*
+ * Runs the one command in the pipe.  *reply is its reply, the caller's, or NULL
+ * when it is not good.
+ */
+int rmq_round_ask(struct rmq_round *, int type, redisReply **reply);
+
+/*
+ * layout-rmq-bury.c: takes dead connections apart, n of them; or n queues of
+ * fewer, sorted, which are now said to be theirs (in a dry run, would be).
+ */
+int rmq_bury(struct rmq_round *, const struct rmq_name *dead, size_t n);
+
+/* layout-rmq-crashed.c */
+enum rmq_charge {
+	RMQ_CHARGE_NONE, /* goes back as it is: there is nowhere to write */
+	RMQ_CHARGE_BACK,
+	RMQ_CHARGE_REJECT
+};
+/*
+ * What becomes of a message that may have been running on a host (NULL: not
+ * known) when its consumer died.  Appends the new header.
+ */
+enum rmq_charge rmq_charge(const struct rmq_round *, const redisReply *header,
+    const char *host, struct mq_buf *out);
+void rmq_tally(
+    struct rmq_round *, const char *queue, long crashed, long rejected);
+/* Adds what was tallied to the counts of the queues. */
+int rmq_tally_send(struct rmq_round *);
+
+/* layout-rmq-orphans.c: finds what nobody lists, and takes care of it. */
+int rmq_orphans(struct rmq_round *);
+
+/* layout-rmq-due.c */
+/* Adds the names of the queues that are known. */
+int rmq_known_queues(struct rmq_round *, struct rmq_names *);
+/* Makes ready what is due. */
+int rmq_due(struct rmq_round *);
+
+#endif

@@ -1,0 +1,89 @@
+#include "rmq-names.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "xalloc.h"
+
+void
+rmq_names_add(struct rmq_names *l, const char *name, const char *queue)
+{
+	if (l->n == l->cap) {
+		l->cap = l->cap == 0 ? 16 : l->cap * 2;
+		l->list = mq_xreallocarray(l->list, l->cap, sizeof(*l->list));
+	}
+	l->list[l->n++] = (struct rmq_name){.name = mq_xstrdup(name),
+	    .queue = queue == NULL ? NULL : mq_xstrdup(queue)};
+}
+
+static int
+by_name(const void *a, const void *b)
+{
+	const struct rmq_name *x = a, *y = b;
+
+	return strcmp(x->name, y->name);
+}
+
+static int
+by_both(const void *a, const void *b)
+{
+	const struct rmq_name *x = a, *y = b;
+	int order = by_name(a, b);
+
+	if (order != 0 || x->queue == NULL || y->queue == NULL)
+		return order;
+	return strcmp(x->queue, y->queue);
+}
+
+static void
+free_name(struct rmq_name *name)
+{
+	free(name->name);
+	free(name->queue);
+}
+
+void
+rmq_names_sort(struct rmq_names *l)
+{
+	size_t i, kept = 0;
+
+	if (l->n == 0)
+		return;
+	qsort(l->list, l->n, sizeof(*l->list), by_both);
+	for (i = 1; i < l->n; i++)
+		if (by_both(&l->list[kept], &l->list[i]) == 0)
+			free_name(&l->list[i]);
+		else
+			l->list[++kept] = l->list[i];
+	l->n = kept + 1;
+}
+
+bool
+rmq_names_have(const struct rmq_names *l, const char *name)
+{
+	size_t low = 0, high = l->n, middle;
+	int order;
+
+	while (low < high) {
+		middle = low + (high - low) / 2;
+		order = strcmp(l->list[middle].name, name);
+		if (order == 0)
+			return true;
+		if (order < 0)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return false;
+}
+
+void
+rmq_names_free(struct rmq_names *l)
+{
+	size_t i;
+
+	for (i = 0; i < l->n; i++)
+		free_name(&l->list[i]);
+	free(l->list);
+	*l = (struct rmq_names){0};
+}
