@@ -272,7 +272,8 @@ publish_send(struct publisher *p)
 	p->used++;
 	p->bytes += b->command.wire.len;
 	p->layout->count_published(&p->count, p->opt->queue, b->count);
-	if (mq_redis_send_both(&p->redis, &b->command, &p->count) == -1)
+	if (mq_redis_append(&p->redis, &b->command) == -1 ||
+	    mq_redis_send(&p->redis, &p->count) == -1)
 		lost(p);
 	/* One place stays free: the batch that is filled next. */
 	while (

@@ -107,12 +107,12 @@ mq_reply_noscript(const redisReply *reply)
 	    strncmp(reply->str, "NOSCRIPT", 8) == 0;
 }
 
-/* Hands what the library has to the system. */
-static int
-flush(struct mq_redis *r)
+int
+mq_redis_flush(struct mq_redis *r)
 {
 	int done;
 
+	r->unsent = 0;
 	do {
 		if (redisBufferWrite(r->context, &done) != REDIS_OK) {
 			lost(r);
@@ -122,43 +122,25 @@ flush(struct mq_redis *r)
 	return 0;
 }
 
-/* Hands bytes to the library, piece by piece, and all but the last of those to
- * the system. */
+/* Collects bytes in the library, and hands them on whenever it has a good
+ * piece of them. */
 static int
 feed(struct mq_redis *r, const char *p, size_t n)
 {
 	size_t piece;
 
 	for (; n > 0; p += piece, n -= piece) {
+		if (r->unsent >= PIECE && mq_redis_flush(r) == -1)
+			return -1;
 		piece = n < PIECE ? n : PIECE;
 		if (redisAppendFormattedCommand(r->context, p, piece) !=
 		    REDIS_OK) {
 			lost(r);
 			return -1;
 		}
-		if (n > piece && flush(r) == -1)
-			return -1;
+		r->unsent += piece;
 	}
 	return 0;
-}
-
-int
-mq_redis_send(struct mq_redis *r, struct mq_command *c)
-{
-	size_t n;
-	const char *p = mq_command_wire(c, &n);
-
-	return feed(r, p, n) == -1 ? -1 : flush(r);
-}
-
-int
-mq_redis_send_both(
-    struct mq_redis *r, struct mq_command *first, struct mq_command *second)
-{
-	size_t n;
-	const char *p = mq_command_wire(first, &n);
-
-	return feed(r, p, n) == -1 ? -1 : mq_redis_send(r, second);
 }
 
 int
@@ -167,23 +149,13 @@ mq_redis_append(struct mq_redis *r, struct mq_command *c)
 	size_t n;
 	const char *p = mq_command_wire(c, &n);
 
-	if (redisAppendFormattedCommand(r->context, p, n) == REDIS_OK)
-		return 0;
-	lost(r);
-	return -1;
+	return feed(r, p, n);
 }
 
 int
-mq_redis_flush(struct mq_redis *r)
+mq_redis_send(struct mq_redis *r, struct mq_command *c)
 {
-	int done = 0;
-
-	while (!done)
-		if (redisBufferWrite(r->context, &done) != REDIS_OK) {
-			lost(r);
-			return -1;
-		}
-	return 0;
+	return mq_redis_append(r, c) == -1 ? -1 : mq_redis_flush(r);
 }
 
 int
@@ -200,28 +172,8 @@ mq_redis_send_eval(struct mq_redis *r, const struct mq_command *c)
 	if (rv == 0)
 		rv = feed(r, args, n);
 	if (rv == 0)
-		rv = flush(r);
+		rv = mq_redis_flush(r);
 	mq_buf_free(&head);
-	return rv;
-}
-
-int
-mq_redis_send_all(struct mq_redis *r, struct mq_command *c, size_t count)
-{
-	struct mq_buf wires = {0};
-	const char *p;
-	size_t i, n;
-	int rv = 0;
-
-	for (i = 0; i < count && rv == 0; i++) {
-		p = mq_command_wire(&c[i], &n);
-		mq_buf_add(&wires, p, n);
-		if (wires.len < PIECE && i + 1 < count)
-			continue;
-		rv = feed(r, wires.data, wires.len);
-		mq_buf_clear(&wires);
-	}
-	mq_buf_free(&wires);
 	return rv;
 }
 

@@ -16,6 +16,7 @@
 struct mq_redis {
 	redisContext *context;
 	struct mq_server *server; /* the caller's */
+	size_t unsent;		  /* bytes collected, and not sent yet */
 	int status;		  /* mq_exit of the last failure */
 	char error[512];	  /* "NAME: what went wrong" of it; may hold
 				   * anything that the server said */
@@ -37,23 +38,16 @@ bool mq_redis_lost(const struct mq_redis *);
  */
 int mq_redis_send(struct mq_redis *, struct mq_command *);
 
-/* The same for two commands, which go out in one write if they are small. */
-int mq_redis_send_both(
-    struct mq_redis *, struct mq_command *, struct mq_command *);
-
 /*
- * The same for many small commands, which are collected here at first: they go
- * with mq_redis_flush(), with the next mq_redis_send(), or when
- * mq_redis_reply() has to wait.
+ * The same for one of many: they are collected here, and go out in pieces of
+ * about 64 KiB; what is left goes with mq_redis_flush(), with the next
+ * mq_redis_send(), or when mq_redis_reply() has to wait.
  */
 int mq_redis_append(struct mq_redis *, struct mq_command *);
 int mq_redis_flush(struct mq_redis *);
 
 /* mq_redis_send() with the text of a script instead of its hash. */
 int mq_redis_send_eval(struct mq_redis *, const struct mq_command *);
-
-/* n commands in as few writes as possible. */
-int mq_redis_send_all(struct mq_redis *, struct mq_command *, size_t n);
 
 /*
  * The next reply; freeReplyObject() frees it.  NULL when the connection is

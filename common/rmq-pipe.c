@@ -50,7 +50,10 @@ rmq_pipe_run(struct mq_redis *r, struct rmq_pipe *p)
 {
 	size_t i;
 
-	if (mq_redis_send_all(r, p->commands, p->n) == -1)
+	for (i = 0; i < p->n; i++)
+		if (mq_redis_append(r, &p->commands[i]) == -1)
+			return -1;
+	if (mq_redis_flush(r) == -1)
 		return -1;
 	for (i = 0; i < p->n; i++)
 		if (take(r, p, i) == -1)
