@@ -24,6 +24,8 @@
 #define READS_AT_END ((1 << 20) / PIPE_BUF)
 /* Pipes that outlive their runs. */
 #define LINGERING_MAX 64
+/* Descriptors that do not depend on the options, or nearly none. */
+#define OTHERS 128
 
 struct errors {
 	TAILQ_ENTRY(errors) lingering;
@@ -221,6 +223,9 @@ errors_close(struct errors *e)
 void
 errors_init(struct consumer *c)
 {
+	/* Each slot has a pipe for verbs, too. */
+	mq_worker_room(&c->setup,
+	    2 * c->opt->slots + c->opt->queue_count + LINGERING_MAX + OTHERS);
 	TAILQ_INIT(&c->lingering);
 	sink_init_stderr(&c->stderr_sink, c->loop);
 	c->stderr_sink.ready = on_sink_ready;
