@@ -371,11 +371,9 @@ print(json.loads(json.loads(sys.stdin.buffer.readline()[5:])["Mq-History"][1])["
 	mkfifo "$T/go"
 	run_mq 0 mq-publish q x
 	start_mq mq-consume -n 1 --log-dir "$T/log" q -- sh -c '
+		mv "$T/log/q.log" "$T/log/q.log.1"
 		for i in 1 2 3; do echo before $i >&2; done
-		echo >"$T/started"; read -r _ <"$T/go"; echo after; exit 1'
-	eventually 10 test -e "$T/started"
-	mv "$T/log/q.log" "$T/log/q.log.1"
-	kill -HUP "$pid"
+		kill -HUP $PPID; read -r _ <"$T/go"; echo after; exit 1'
 	eventually 10 test -e "$T/log/q.log"
 	echo >"$T/go"
 	wait "$pid"
