@@ -292,6 +292,7 @@ consume(struct consumer *c)
 	mq_buf_free(&c->out);
 	free(c->due);
 	mq_server_free(&c->server);
+	errors_end(c);
 }
 
 static void
@@ -329,7 +330,6 @@ main(int argc, char *argv[])
 	consume(&c);
 	if (options.verbose || c.counts.lost > 0)
 		summary(&c.counts);
-	errors_end(&c);
 	free(options.queues);
 	free((void *)(uintptr_t)options.log_dir);
 	free((void *)(uintptr_t)options.work_dir);

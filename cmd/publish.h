@@ -43,10 +43,10 @@ struct publisher {
 	uint64_t last_us;   /* the time in the last id */
 	unsigned long made; /* ids made */
 	struct mq_when when;
+	size_t due_at;	      /* where its time goes in header; 0: nowhere */
 	int64_t clock_us;     /* the server's clock minus ours */
 	struct mq_buf header; /* of a message without headers of its own */
 	size_t id_at;	      /* where its id goes */
-	size_t due_at; /* where the time goes that it is due; 0: nowhere */
 	struct batch ring[UNDER_WAY];
 	unsigned first, used; /* batches under way; the next one is filled */
 	size_t bytes;	      /* in those under way */
