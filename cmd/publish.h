@@ -38,12 +38,12 @@ struct batch {
 struct publisher {
 	const struct options *opt;
 	const struct mq_layout *layout;
+	size_t due_at; /* where the due time goes in header; 0: nowhere */
 	struct mq_redis redis;
 	struct mq_idgen idgen;
 	uint64_t last_us;   /* the time in the last id */
 	unsigned long made; /* ids made */
 	struct mq_when when;
-	size_t due_at;	      /* where its time goes in header; 0: nowhere */
 	int64_t clock_us;     /* the server's clock minus ours */
 	struct mq_buf header; /* of a message without headers of its own */
 	size_t id_at;	      /* where its id goes */
