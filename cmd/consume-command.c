@@ -108,7 +108,7 @@ open_log(const char *path)
 void
 command_open_logs(struct consumer *c)
 {
-	bool first = c->logs == NULL;
+	bool first = c->outputs.logs == NULL;
 	char *path;
 	int i, fd;
 
@@ -135,12 +135,12 @@ command_log_start(struct consumer *c, const struct message *m)
 	time_t now = time(NULL);
 	struct tm tm;
 
-	if (c->logs == NULL)
+	if (c->outputs.logs == NULL)
 		return;
 	strftime(stamp, sizeof(stamp), "%Y-%m-%dT%H:%M:%S%z",
 	    localtime_r(&now, &tm));
 	line = mq_xasprintf("--- %s %s attempt %ld: %s\n", stamp, m->id,
 	    m->attempts + 1, c->script);
-	sink_put(&c->logs[m->queue], line, strlen(line));
+	sink_put(&c->outputs.logs[m->queue], line, strlen(line));
 	free(line);
 }

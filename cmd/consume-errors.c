@@ -24,6 +24,8 @@
 #define READS_AT_END ((1 << 20) / PIPE_BUF)
 /* Pipes that outlive their runs. */
 #define LINGERING_MAX 64
+/* Descriptors that do not depend on the options, or nearly none. */
+#define OTHERS 128
 
 struct errors {
 	TAILQ_ENTRY(errors) lingering;
@@ -65,8 +67,8 @@ forget(struct errors *e)
 {
 	close_pipe(e);
 	if (e->lingers) {
-		TAILQ_REMOVE(&e->c->lingering, e, lingering);
-		e->c->lingering_count--;
+		TAILQ_REMOVE(&e->c->outputs.lingering, e, lingering);
+		e->c->outputs.lingering_count--;
 	}
 	free(e);
 }
@@ -167,7 +169,8 @@ errors_open(struct consumer *c, int queue, int *end)
 	fcntl(fds[0], F_SETFL, O_NONBLOCK);
 	e = mq_xcalloc(1, sizeof(*e));
 	e->c = c;
-	e->sink = c->logs != NULL ? &c->logs[queue] : &c->stderr_sink;
+	e->sink = c->outputs.logs != NULL ? &c->outputs.logs[queue] :
+					    &c->outputs.stderr_sink;
 	e->fd = fds[0];
 	ev_io_init(&e->io, on_readable, e->fd, EV_READ);
 	e->io.data = e;
@@ -188,9 +191,9 @@ linger(struct errors *e)
 	struct consumer *c = e->c;
 
 	e->lingers = true;
-	TAILQ_INSERT_TAIL(&c->lingering, e, lingering);
-	if (++c->lingering_count > LINGERING_MAX)
-		forget(TAILQ_FIRST(&c->lingering));
+	TAILQ_INSERT_TAIL(&c->outputs.lingering, e, lingering);
+	if (++c->outputs.lingering_count > LINGERING_MAX)
+		forget(TAILQ_FIRST(&c->outputs.lingering));
 	if (!e->waits)
 		ev_io_start(c->loop, &e->io);
 }
@@ -207,26 +210,29 @@ errors_close(struct errors *e)
 	     reads < READS_AT_END && e->fd != -1 && took == TOOK_SOME; reads++)
 		took = take(e);
 	for (i = 0; i < e->len; i++)
-		c->errors_text[i] = e->tail[i] == '\0' ? '?' : e->tail[i];
-	while (i > 0 && strchr("\r\n", c->errors_text[i - 1]) != NULL)
+		c->outputs.text[i] = e->tail[i] == '\0' ? '?' : e->tail[i];
+	while (i > 0 && strchr("\r\n", c->outputs.text[i - 1]) != NULL)
 		i--;
-	c->errors_text[i] = '\0';
+	c->outputs.text[i] = '\0';
 	if (e->fd == -1 || took == TOOK_THE_END)
 		forget(e);
 	else
 		linger(e);
-	return c->errors_text;
+	return c->outputs.text;
 }
 
 void
 errors_init(struct consumer *c)
 {
-	TAILQ_INIT(&c->lingering);
-	sink_init_stderr(&c->stderr_sink, c->loop);
-	c->stderr_sink.ready = on_sink_ready;
-	c->stderr_stream = stderr;
+	/* Each slot has a pipe for verbs, too. */
+	mq_worker_room(&c->setup,
+	    2 * c->opt->slots + c->opt->queue_count + LINGERING_MAX + OTHERS);
+	TAILQ_INIT(&c->outputs.lingering);
+	sink_init_stderr(&c->outputs.stderr_sink, c->loop);
+	c->outputs.stderr_sink.ready = on_sink_ready;
+	c->outputs.stderr_stream = stderr;
 	/* Ours, too: a line about a message must not keep the others. */
-	stderr = sink_stream(&c->stderr_sink);
+	stderr = sink_stream(&c->outputs.stderr_sink);
 }
 
 /* What was written before the log is moved belongs into the old file. */
@@ -241,7 +247,7 @@ copy_all(struct consumer *c, const struct sink *s)
 		if (c->slots[i].m != NULL && e->fd != -1 && e->sink == s)
 			copy(e);
 	}
-	TAILQ_FOREACH_SAFE(e, &c->lingering, lingering, next)
+	TAILQ_FOREACH_SAFE(e, &c->outputs.lingering, lingering, next)
 		if (e->sink == s)
 			copy(e);
 }
@@ -249,16 +255,16 @@ copy_all(struct consumer *c, const struct sink *s)
 void
 errors_log(struct consumer *c, int queue, int fd, const char *path)
 {
-	if (c->logs == NULL)
-		c->logs =
-		    mq_xcalloc((size_t)c->opt->queue_count, sizeof(*c->logs));
-	if (c->logs[queue].loop != NULL) {
-		copy_all(c, &c->logs[queue]);
-		sink_move(&c->logs[queue], fd);
+	if (c->outputs.logs == NULL)
+		c->outputs.logs = mq_xcalloc(
+		    (size_t)c->opt->queue_count, sizeof(*c->outputs.logs));
+	if (c->outputs.logs[queue].loop != NULL) {
+		copy_all(c, &c->outputs.logs[queue]);
+		sink_move(&c->outputs.logs[queue], fd);
 		return;
 	}
-	sink_init(&c->logs[queue], c->loop, fd, path);
-	c->logs[queue].ready = on_sink_ready;
+	sink_init(&c->outputs.logs[queue], c->loop, fd, path);
+	c->outputs.logs[queue].ready = on_sink_ready;
 }
 
 void
@@ -267,15 +273,15 @@ errors_end(struct consumer *c)
 	struct errors *e;
 	int i;
 
-	while ((e = TAILQ_FIRST(&c->lingering)) != NULL) {
+	while ((e = TAILQ_FIRST(&c->outputs.lingering)) != NULL) {
 		for (i = 0; i < READS_AT_END && take(e) == TOOK_SOME; i++)
 			;
 		forget(e);
 	}
-	for (i = 0; c->logs != NULL && i < c->opt->queue_count; i++)
-		sink_end(&c->logs[i]);
-	free(c->logs);
+	for (i = 0; c->outputs.logs != NULL && i < c->opt->queue_count; i++)
+		sink_end(&c->outputs.logs[i]);
+	free(c->outputs.logs);
 	fclose(stderr);
-	stderr = c->stderr_stream;
-	sink_end(&c->stderr_sink);
+	stderr = c->outputs.stderr_stream;
+	sink_end(&c->outputs.stderr_sink);
 }

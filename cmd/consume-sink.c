@@ -197,6 +197,8 @@ sink_end(struct sink *s)
 	ev_io_stop(s->loop, &s->io);
 	while (s->kept.len > 0 && poll(&pfd, 1, LAST_WAIT) == 1)
 		write_kept(s);
+	if (s->kept.len == 0)
+		tell_lost(s);
 	if (s->own)
 		close(s->fd);
 	mq_buf_free(&s->kept);

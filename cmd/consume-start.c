@@ -64,7 +64,7 @@ spawn(
 	    .path = real,
 	    .dir = dir,
 	    .input = end->input,
-	    .output = c->logs != NULL ? end->errors : -1,
+	    .output = c->outputs.logs != NULL ? end->errors : -1,
 	    .errors = end->errors,
 	    .verbs = end->verbs};
 

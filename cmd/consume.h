@@ -33,20 +33,17 @@
 #include <ev.h>
 
 #include "async.h"
-#include "consume-sink.h"
+#include "consume-errors.h"
 #include "envelope.h"
 #include "frame.h"
-#include "history.h"
 #include "id.h"
 #include "layout.h"
 #include "server.h"
 #include "verb.h"
 #include "worker.h"
 
-/* What is kept of a run's errors: room for the character that is cut, too. */
-#define ERRORS_TAIL (MQ_HISTORY_STDERR + 4)
-#define TAG_MAX	    64
-#define NAME_SIZE   (TAG_MAX + 8) /* tag, '-', 6 characters, NUL */
+#define TAG_MAX	  64
+#define NAME_SIZE (TAG_MAX + 8) /* tag, '-', 6 characters, NUL */
 
 struct options {
 	const char **queues;
@@ -207,13 +204,7 @@ struct consumer {
 	char *here;		    /* the directory that we run in */
 	char *script, *script_path; /* as named, made absolute */
 
-	/* consume-errors.c */
-	struct sink stderr_sink;
-	struct sink *logs;	      /* per queue; NULL without --log-dir */
-	FILE *stderr_stream;	      /* the one that we started with */
-	struct errors_list lingering; /* whose runs are over */
-	int lingering_count;
-	char errors_text[ERRORS_TAIL + 1];
+	struct outputs outputs; /* see consume-errors.h */
 
 	/* consume-print.c */
 	struct mq_buf out;
@@ -313,26 +304,6 @@ bool message_open(struct message *);
 /* Starts a script in a slot.  False: it could not be, and what follows from
  * that for the message has been done. */
 bool start_script(struct slot *, struct message *);
-
-/* --- consume-errors.c --- */
-void errors_init(struct consumer *);
-/*
- * To be called last: what processes that scripts have left behind have written
- * until now is copied, and what they write later is lost to them.
- */
-void errors_end(struct consumer *);
-/* The log of a queue goes to this descriptor, which it takes. */
-void errors_log(struct consumer *, int queue, int fd, const char *path);
-/* A pipe for one run; its other end, *end, is the caller's.  NULL with errno. */
-struct errors *errors_open(struct consumer *, int queue, int *end);
-/* From now on it is copied as it comes. */
-void errors_listen(struct errors *);
-/*
- * The run is over.  Copies what is there, without waiting, and returns the end
- * of all that the run has written: its last newline is cut off, a NUL became
- * '?'.  It is valid until the next call.
- */
-const char *errors_close(struct errors *);
 
 /* --- consume-verdict.c --- */
 /* errors is the end of what the run has written. */

@@ -294,6 +294,7 @@ consume(struct consumer *c)
 	free(c->queues);
 	running_end(c);
 	mq_server_free(&c->server);
+	errors_end(c);
 }
 
 int
@@ -321,7 +322,6 @@ main(int argc, char *argv[])
 	if (c.loop == NULL)
 		mq_die(MQ_EXIT_AGAIN, "no event loop: %s", strerror(errno));
 	consume(&c);
-	errors_end(&c);
 	free(options.queues);
 	free((void *)(uintptr_t)options.log_dir);
 	free((void *)(uintptr_t)options.work_dir);

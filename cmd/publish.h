@@ -57,6 +57,18 @@ struct publisher {
 	long long miscounted; /* counted as published, and then refused */
 };
 
+/*
+ * The header of messages that have none of their own, with gaps for the id and,
+ * when it is delayed, for the time that it is due.  To be called when it is
+ * known when that will be.
+ */
+void publish_prepare(struct publisher *);
+/* Adds a message to the batch, with this header. */
+void publish_message(struct publisher *, const char *payload, size_t n);
+/* The same for one that has headers of its own, which are changed. */
+void publish_with_headers(
+    struct publisher *, json_t *headers, const char *payload, size_t n);
+
 /* From now on INT and TERM are noted; see publish_check(). */
 void publish_catch_signals(void);
 

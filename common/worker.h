@@ -4,9 +4,11 @@
 #ifndef MQ_WORKER_H
 #define MQ_WORKER_H
 
+#include <sys/resource.h>
 #include <sys/types.h>
 
 #include <signal.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 /* The descriptors of the worker contract. */
@@ -18,6 +20,8 @@ struct mq_worker_setup {
 	sigset_t reset; /* signals a worker gets back at their default */
 	int null;	/* /dev/null for reading: a fd 4 that says nothing */
 	pid_t self;	/* whoever starts workers: the process that called */
+	bool limited;	/* a worker gets back this limit of descriptors */
+	struct rlimit files;
 };
 
 /*
@@ -28,6 +32,10 @@ struct mq_worker_setup {
  * or -1 with errno.
  */
 int mq_worker_prepare(struct mq_worker_setup *);
+
+/* Makes room for n descriptors in this process, as far as that is allowed; the
+ * workers get the room that there was before. */
+void mq_worker_room(struct mq_worker_setup *, int n);
 
 struct mq_worker {
 	const char *path; /* what to execute */

@@ -833,3 +833,26 @@ esac
 		assert_output 1
 	done
 }
+
+@test "worker: more slots than descriptors, by the soft limit" {
+	mkfifo "$T/hold"
+	exec 8<>"$T/hold"
+	run_mq 0 mq-publish q $(seq 100)
+	(
+		ulimit -Sn 64
+		exec "$BUILD/mq-consume" -j 100 -n 100 q -- sh -c '
+			ulimit -n; read -r _ <"$T/hold"' >"$T/out" 2>"$T/err" 3>&- 8>&-
+	) &
+	pid=$!
+	# All at once, each with the limit that we were started with.
+	eventually 10 limits_are "100 64"
+	for _ in $(seq 100); do echo >&8; done
+	exec 8>&-
+	wait "$pid"
+	assert_equal "$(cat "$T/err")" ""
+	held_is q "0 0 0 0"
+}
+
+limits_are() {
+	[ "$(sort "$T/out" | uniq -c | xargs)" = "$1" ]
+}
