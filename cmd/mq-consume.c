@@ -277,6 +277,7 @@ static void
 consume(struct consumer *c)
 {
 	claim_init(c);
+	pause_init(c);
 	settle_init(c);
 	run_init(c);
 	print_init(c);

@@ -2,7 +2,7 @@
 # What runs: the record that a consumer keeps while it has long runs.
 
 # run_mq sets stderr; each test is a subshell of its own.
-# shellcheck disable=SC2030,SC2031,SC2154
+# shellcheck disable=SC2030,SC2031,SC2034,SC2154
 
 load helpers
 
@@ -103,7 +103,7 @@ connected() {
 	heartbeat
 	heartbeat
 	redis config resetstat >/dev/null
-	for i in 1 2 3 4 5 6; do
+	for _ in 1 2 3 4 5 6; do
 		run_mq 0 mq-publish jobs x
 		eventually 5 held_is jobs "0 0 0 0"
 		assert there 0
