@@ -17,13 +17,6 @@
 #include "say.h"
 #include "xalloc.h"
 
-/*
- * Pauses are noticed as anything else is.  But with no room for more messages
- * nothing is claimed, and so nothing would tell that those in hand have been
- * paused.  Then a claim of none looks, on the tick and, since there may be
- * other news all the time, not more often than this.
- */
-#define LOOK_S 0.1
 /* One claim takes about so much; a single message may be longer. */
 #define CLAIM_BYTES (1 << 20)
 /* How many messages may wait in the output's buffer. */
@@ -293,8 +286,7 @@ void
 claim_wake(struct consumer *c)
 {
 	c->claim_again = true;
-	if (!TAILQ_EMPTY(&c->messages) && !ev_is_active(&c->look_timer))
-		ev_timer_again(c->loop, &c->look_timer);
+	pause_look_soon(c);
 	claim_more(c);
 }
 
@@ -304,14 +296,6 @@ claim_look(struct consumer *c)
 	c->look_wanted = true;
 	c->claim_again = true;
 	claim_more(c);
-}
-
-static void
-on_look(struct ev_loop *loop, ev_timer *w, int events)
-{
-	(void)events;
-	ev_timer_stop(loop, w);
-	claim_look(w->data);
 }
 
 static void
@@ -328,9 +312,7 @@ claim_init(struct consumer *c)
 	TAILQ_INIT(&c->messages);
 	c->queues = mq_xcalloc((size_t)c->opt->queue_count, sizeof(*c->queues));
 	ev_timer_init(&c->due_timer, on_due, 0, 0);
-	ev_timer_init(&c->look_timer, on_look, 0, LOOK_S);
 	c->due_timer.data = c;
-	c->look_timer.data = c;
 }
 
 void

@@ -1,10 +1,40 @@
 /*
  * Queues that are paused: nothing is claimed from them, and what has been
  * claimed and not started goes back to the front.  Scripts that run end as
- * they would.  consume-claim.c looks.
+ * they would.
  */
 #include "consume.h"
 #include "say.h"
+
+/*
+ * A pause is noticed as anything else is.  But with no room for more messages
+ * nothing is claimed, and so nothing would tell that those in hand have been
+ * paused.  Then a claim of none looks, on the tick and, since there may be
+ * other news all the time, not more often than this.
+ */
+#define LOOK_S 0.1
+
+static void
+on_look(struct ev_loop *loop, ev_timer *w, int events)
+{
+	(void)events;
+	ev_timer_stop(loop, w);
+	claim_look(w->data);
+}
+
+void
+pause_init(struct consumer *c)
+{
+	ev_timer_init(&c->look_timer, on_look, 0, LOOK_S);
+	c->look_timer.data = c;
+}
+
+void
+pause_look_soon(struct consumer *c)
+{
+	if (!TAILQ_EMPTY(&c->messages) && !ev_is_active(&c->look_timer))
+		ev_timer_again(c->loop, &c->look_timer);
+}
 
 bool
 pause_matters(const struct consumer *c, int queue)

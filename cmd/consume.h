@@ -180,7 +180,8 @@ struct consumer {
 	bool look_wanted; /* the next pass is to look for pauses, too */
 	bool looking;	  /* this one does */
 	bool empty;	  /* the last look found every queue empty */
-	ev_timer due_timer, look_timer;
+	ev_timer due_timer;
+	ev_timer look_timer; /* see consume-pause.c */
 	unsigned long moves; /* claims and settlements answered so far */
 
 	double careful_until;  /* loop time: no settlement waits before */
@@ -357,6 +358,9 @@ void settle_reconcile(struct consumer *, int queue, redisReply *held);
 void settle_lost(struct consumer *);
 
 /* --- consume-pause.c --- */
+void pause_init(struct consumer *);
+/* Something has changed, maybe a pause. */
+void pause_look_soon(struct consumer *);
 /* A look has found a queue paused, or not. */
 void pause_seen(struct consumer *, int queue, bool paused);
 /* Whether a look can find out something that matters. */

@@ -278,6 +278,7 @@ consume(struct consumer *c)
 {
 	errors_init(c);
 	claim_init(c);
+	pause_init(c);
 	settle_init(c);
 	run_init(c);
 	print_init(c);

@@ -35,6 +35,7 @@ _mq_takes_argument() {
 		mq-consume:--grace | mq-consume:--tag | \
 		mq-consume:--log-dir | mq-consume:--work-dir) ;;
 	mq-clean:--attempts | mq-clean:--interval) ;;
+	mq-pause:--for) ;;
 	*) return 1 ;;
 	esac
 }
@@ -53,6 +54,7 @@ _mq_options() {
 			--log-dir --work-dir --no-clean
 		;;
 	mq-clean) echo --attempts --interval --dry-run --json ;;
+	mq-pause) echo --for --resume ;;
 	esac
 }
 
@@ -207,7 +209,7 @@ _mq_add_argument() {
 			_mq_add_words redis:// unix:/// private:
 		fi
 		;;
-	-d | --delay | --idle | --timeout | --grace | --interval)
+	-d | --delay | --idle | --timeout | --grace | --interval | --for)
 		# A number has been typed: which unit?
 		[[ ! $cur =~ ^[0-9.]+$ ]] ||
 			_mq_add_words "$cur"ms "$cur"s "$cur"m "$cur"h "$cur"d
@@ -286,4 +288,5 @@ _mq() {
 	_mq_cut_replies "$whole"
 }
 
-complete -F _mq mq-publish mq-consume mq-stats mq-clean
+complete -F _mq mq-publish mq-consume mq-stats mq-return mq-purge mq-pause \
+	mq-clean

@@ -3,7 +3,8 @@
 # that key that nobody else notices.
 
 # run_mq sets stderr; each test is a subshell of its own.
-# shellcheck disable=SC2030,SC2031,SC2154
+# "done" is a field and a payload here.
+# shellcheck disable=SC1010,SC2030,SC2031,SC2154
 
 load helpers
 

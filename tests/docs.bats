@@ -344,6 +344,10 @@ make_scripts() {
 	assert_equal "$output" 0
 }
 
+@test "docs: the examples of mq-pause(1) work" {
+	run_examples mq-pause.1
+}
+
 @test "docs: the examples of mq(7) work" {
 	unset MQ_URL
 	run_examples mq.7
@@ -491,6 +495,10 @@ complete_at() {
 	run complete_at mq-publish -d 10
 	assert_output $'10ms\n10s\n10m\n10h\n10d'
 	run complete_at mq-consume --timeout ''
+	assert_output ""
+	run complete_at mq-pause --for 10
+	assert_output $'10ms\n10s\n10m\n10h\n10d'
+	run complete_at mq-pause --for 10m od
 	assert_output ""
 	run complete_at mq-stats -u red
 	assert_output redis://
