@@ -432,6 +432,64 @@ buried() {
 	done
 }
 
+# step SCRIPT "KEY..." "ARG...": one step of a cleaner, from its source; keys and
+# arguments are quoted as in redis-cli.
+step() {
+	local sha
+
+	sha=$(redis script load "$(cat "$root/common/lua/$1.lua")")
+	redis <<<"evalsha $sha $(wc -w <<<"$2") $2 $3" |
+		tr '\0\n' '. ' | sed 's/ *$//'
+}
+
+# bury CONNECTION KEEP ARG...: of q.
+bury() {
+	local c=rmq::connection::$1
+
+	step bury "$(unacked "$1") $ready $rejected $c::heartbeat \
+		$c::queue::[q]::consumers $c::queues rmq::queues" \
+		"q $2 9999 '' ${*:3}"
+}
+
+@test "clean: a step that comes too late for its message does nothing" {
+	local a='"\xff\x00\xbe\xbe\x4a{\"A\":null}\n"'
+	local b='"\xff\x00\xbe\xbe\x4a{\"B\":null}\n"'
+
+	go_dead ours-111111 q
+	echo "lpush $(unacked ours-111111) ${a%\"}a\" ${b%\"}b\" plain" | redis
+	assert_equal "$(bury ours-111111 3 | wc -w)" 6
+	# Another cleaner is faster with the first, then with the second.
+	assert_regex "$(bury ours-111111 3 '""' "$a" ready)" '^0 1 0 2 '
+	assert_regex "$(bury ours-111111 3 '""' "$a" ready "$b" "$b" ready)" \
+		'^0 0 0 2 '
+	assert_regex "$(bury ours-111111 3 "$b" "$b" ready)" '^0 1 0 1 '
+	assert_regex "$(bury ours-111111 3 "$b" "$b" rejected)" '^0 0 0 1 '
+	assert_equal "$(redis llen "$(unacked ours-111111)")" 1
+	assert_equal "$(redis llen "$ready") $(redis llen "$rejected")" "2 0"
+	assert_equal "$(redis smembers rmq::connection::ours-111111::queues)" q
+	assert_equal "$(bury ours-111111 3 "$a" "$b" rejected)" "0 0 1 0"
+	assert_equal "$(redis lrange "$rejected" 0 -1 | tr -d '\0' | tail -n 1)" a
+	assert_equal "$(redis keys 'rmq::connection*')" rmq::connections
+}
+
+@test "clean: a step that comes too late for the dead does nothing" {
+	go_dead web-111111 q m1 m2
+	redis set rmq::connection::web-111111::heartbeat 1 EX 60 >/dev/null
+	digest >"$T/before"
+	assert_equal "$(bury web-111111 0)" "0 0 0 -1"
+	assert_equal "$(step unlist "rmq::connections rmq::none \
+		rmq::connection::web-111111::heartbeat rmq::a rmq::b" \
+		web-111111)" 0
+	assert_equal "$(digest)" "$(cat "$T/before")"
+	# It still has a queue.
+	go_dies web-111111
+	assert_equal "$(step unlist "rmq::connections \
+		rmq::connection::web-111111::queues \
+		rmq::connection::web-111111::heartbeat rmq::a rmq::b" \
+		web-111111)" 0
+	stays_listed web-111111 q 2
+}
+
 @test "clean: a hundred cleaners at once" {
 	local pids=() p
 
