@@ -118,6 +118,15 @@ clean_says() {
 	assert_equal "$stderr" ""
 }
 
+# lines_are FILE N
+lines_are() {
+	[ -e "$1" ] && [ "$(grep -c . "$1")" = "$2" ]
+}
+
+listed_below() {
+	[ "$(redis scard rmq::connections)" -lt "$1" ]
+}
+
 # --- dead connections -----------------------------------------------------------
 
 @test "clean: an empty server: nothing to do" {
@@ -233,7 +242,7 @@ rmq::queues"
 	seq 5 | run_mq 0 mq-publish -l q
 	start_mq mq-consume --no-clean -j 2 --prefetch 3 q -- "$T/hold"
 	eventually 10 held_is q "0 0 5 0"
-	eventually 10 test "$(wc -l <"$T/taken")" -ge 2
+	eventually 10 lines_are "$T/taken" 2
 	c=$(connections)
 	heartbeat
 	stop_mq KILL
@@ -540,7 +549,7 @@ go_cleaner() {
 	redis smembers rmq::connections | sort >"$T/names"
 	go_cleaner < <(head -n 30 "$T/names") 3>&- &
 	go=$!
-	eventually 10 test "$(redis scard rmq::connections)" -lt 400 || true
+	eventually 10 listed_below 400
 	for i in 1 2 3 4; do
 		timeout -s KILL 0.004 "$BUILD/mq-clean" >/dev/null || true
 	done
@@ -807,10 +816,6 @@ print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)' \
 	redis set 'rmq::queue::[gone]::paused' 1 >/dev/null
 	run_mq 0 mq-clean
 	assert_output "1 dead connection, 1 message returned, 0 rejected, 0 due, 0 adopted, 1 orphaned key removed"
-}
-
-lines_are() {
-	[ "$(grep -c . "$1")" = "$2" ]
 }
 
 @test "clean: --interval goes on until TERM, and says only what it did" {
