@@ -62,12 +62,11 @@ note_unacked(const struct rmq_round *w, struct found *f, char *connection)
 
 /* A key of ours that belongs to a queue. */
 static bool
-note_of_queue(struct found *f, char *key, const char *what)
+note_of_queue(struct found *f, char *key, const char *suffix)
 {
-	char suffix[32] = "]::";
-	const char *queue;
+	const char *queue = between(key, "rmq::queue::[", suffix);
+	const char *what = suffix + strlen("]::");
 
-	queue = between(key, "rmq::queue::[", strcat(suffix, what));
 	if (queue == NULL)
 		return false;
 	if (!is_queue_name(queue) || rmq_names_have(&f->queues, queue))
@@ -82,12 +81,11 @@ note_of_queue(struct found *f, char *key, const char *what)
 /* A key of ours that belongs to a connection, whose names we make ourselves. */
 static bool
 note_of_connection(
-    const struct rmq_round *w, struct found *f, char *key, const char *what)
+    const struct rmq_round *w, struct found *f, char *key, const char *suffix)
 {
-	char suffix[32] = "::";
-	const char *connection;
+	const char *connection = between(key, "rmq::connection::", suffix);
+	const char *what = suffix + strlen("::");
 
-	connection = between(key, "rmq::connection::", strcat(suffix, what));
 	if (connection == NULL)
 		return false;
 	if (strstr(connection, "::") == NULL &&
@@ -104,11 +102,11 @@ note(const struct rmq_round *w, struct found *f, redisReply *key)
 
 	if (key->type != REDIS_REPLY_STRING || strlen(key->str) != key->len)
 		return;
-	if (note_of_queue(f, key->str, "delayed") ||
-	    note_of_queue(f, key->str, "counters") ||
-	    note_of_queue(f, key->str, "paused") ||
-	    note_of_connection(w, f, key->str, "info") ||
-	    note_of_connection(w, f, key->str, "running"))
+	if (note_of_queue(f, key->str, "]::delayed") ||
+	    note_of_queue(f, key->str, "]::counters") ||
+	    note_of_queue(f, key->str, "]::paused") ||
+	    note_of_connection(w, f, key->str, "::info") ||
+	    note_of_connection(w, f, key->str, "::running"))
 		return;
 	connection = between(key->str, "rmq::connection::", "]::unacked");
 	if (connection != NULL)

@@ -118,6 +118,15 @@ clean_says() {
 	assert_equal "$stderr" ""
 }
 
+# lines_are FILE N
+lines_are() {
+	[ -e "$1" ] && [ "$(grep -c . "$1")" = "$2" ]
+}
+
+listed_below() {
+	[ "$(redis scard rmq::connections)" -lt "$1" ]
+}
+
 # --- dead connections -----------------------------------------------------------
 
 @test "clean: an empty server: nothing to do" {
@@ -233,7 +242,7 @@ rmq::queues"
 	seq 5 | run_mq 0 mq-publish -l q
 	start_mq mq-consume --no-clean -j 2 --prefetch 3 q -- "$T/hold"
 	eventually 10 held_is q "0 0 5 0"
-	eventually 10 test "$(wc -l <"$T/taken")" -ge 2
+	eventually 10 lines_are "$T/taken" 2
 	c=$(connections)
 	heartbeat
 	stop_mq KILL
@@ -432,6 +441,64 @@ buried() {
 	done
 }
 
+# step SCRIPT "KEY..." "ARG...": one step of a cleaner, from its source; keys and
+# arguments are quoted as in redis-cli.
+step() {
+	local sha
+
+	sha=$(redis script load "$(cat "$root/common/lua/$1.lua")")
+	redis <<<"evalsha $sha $(wc -w <<<"$2") $2 $3" |
+		tr '\0\n' '. ' | sed 's/ *$//'
+}
+
+# bury CONNECTION KEEP ARG...: of q.
+bury() {
+	local c=rmq::connection::$1
+
+	step bury "$(unacked "$1") $ready $rejected $c::heartbeat \
+		$c::queue::[q]::consumers $c::queues rmq::queues" \
+		"q $2 9999 '' ${*:3}"
+}
+
+@test "clean: a step that comes too late for its message does nothing" {
+	local a='"\xff\x00\xbe\xbe\x4a{\"A\":null}\n"'
+	local b='"\xff\x00\xbe\xbe\x4a{\"B\":null}\n"'
+
+	go_dead ours-111111 q
+	echo "lpush $(unacked ours-111111) ${a%\"}a\" ${b%\"}b\" plain" | redis
+	assert_equal "$(bury ours-111111 3 | wc -w)" 6
+	# Another cleaner is faster with the first, then with the second.
+	assert_regex "$(bury ours-111111 3 '""' "$a" ready)" '^0 1 0 2 '
+	assert_regex "$(bury ours-111111 3 '""' "$a" ready "$b" "$b" ready)" \
+		'^0 0 0 2 '
+	assert_regex "$(bury ours-111111 3 "$b" "$b" ready)" '^0 1 0 1 '
+	assert_regex "$(bury ours-111111 3 "$b" "$b" rejected)" '^0 0 0 1 '
+	assert_equal "$(redis llen "$(unacked ours-111111)")" 1
+	assert_equal "$(redis llen "$ready") $(redis llen "$rejected")" "2 0"
+	assert_equal "$(redis smembers rmq::connection::ours-111111::queues)" q
+	assert_equal "$(bury ours-111111 3 "$a" "$b" rejected)" "0 0 1 0"
+	assert_equal "$(redis lrange "$rejected" 0 -1 | tr -d '\0' | tail -n 1)" a
+	assert_equal "$(redis keys 'rmq::connection*')" rmq::connections
+}
+
+@test "clean: a step that comes too late for the dead does nothing" {
+	go_dead web-111111 q m1 m2
+	redis set rmq::connection::web-111111::heartbeat 1 EX 60 >/dev/null
+	digest >"$T/before"
+	assert_equal "$(bury web-111111 0)" "0 0 0 -1"
+	assert_equal "$(step unlist "rmq::connections rmq::none \
+		rmq::connection::web-111111::heartbeat rmq::a rmq::b" \
+		web-111111)" 0
+	assert_equal "$(digest)" "$(cat "$T/before")"
+	# It still has a queue.
+	go_dies web-111111
+	assert_equal "$(step unlist "rmq::connections \
+		rmq::connection::web-111111::queues \
+		rmq::connection::web-111111::heartbeat rmq::a rmq::b" \
+		web-111111)" 0
+	stays_listed web-111111 q 2
+}
+
 @test "clean: a hundred cleaners at once" {
 	local pids=() p
 
@@ -482,7 +549,7 @@ go_cleaner() {
 	redis smembers rmq::connections | sort >"$T/names"
 	go_cleaner < <(head -n 30 "$T/names") 3>&- &
 	go=$!
-	eventually 10 test "$(redis scard rmq::connections)" -lt 400 || true
+	eventually 10 listed_below 400
 	for i in 1 2 3 4; do
 		timeout -s KILL 0.004 "$BUILD/mq-clean" >/dev/null || true
 	done
@@ -751,10 +818,6 @@ print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)' \
 	assert_output "1 dead connection, 1 message returned, 0 rejected, 0 due, 0 adopted, 1 orphaned key removed"
 }
 
-lines_are() {
-	[ "$(grep -c . "$1")" = "$2" ]
-}
-
 @test "clean: --interval goes on until TERM, and says only what it did" {
 	start_mq mq-clean --interval 50ms
 	graveyard 3
@@ -800,7 +863,7 @@ rounds_reach() {
 	D=$(own_dir)
 	server_run
 	start_mq mq-clean --interval 20ms -v
-	eventually 10 lines_are "$T/out" 1
+	eventually 10 grep -q . "$T/out"
 	server_kill
 	eventually 10 grep -q . "$T/err"
 	server_run
