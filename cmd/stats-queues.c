@@ -116,17 +116,21 @@ add_age(struct stats_table *t, const struct mq_stats *stats, int64_t since_ms)
 	stats_table_text(t, text, STATS_PLAIN);
 }
 
+/* One digit behind the point, but for 10 and more. */
 static void
 add_rate_cell(struct stats_table *t, double rate)
 {
 	char text[32];
 
 	if (rate < 0)
-		strcpy(text, "-");
-	else
+		stats_table_text(t, "-", STATS_PLAIN);
+	else if (rate < 0.05)
+		stats_table_text(t, "0.0", STATS_PLAIN);
+	else {
 		snprintf(
 		    text, sizeof(text), rate < 9.95 ? "%.1f" : "%.0f", rate);
-	stats_table_text(t, text, STATS_PLAIN);
+		stats_table_text(t, text, STATS_PLAIN);
+	}
 }
 
 static void

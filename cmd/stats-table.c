@@ -130,13 +130,21 @@ stats_table_text(
 	add_cell(t, text, (int)strlen(text), style);
 }
 
+/* By hand: most of what there is to print are numbers. */
 void
 stats_table_number(struct stats_table *t, long long n, enum stats_style style)
 {
-	char text[24];
-	int width = snprintf(text, sizeof(text), "%lld", n);
+	char text[24], *p = text + sizeof(text) - 1;
+	unsigned long long rest =
+	    n < 0 ? 0 - (unsigned long long)n : (unsigned long long)n;
 
-	add_cell(t, text, width, style);
+	*p = '\0';
+	do
+		*--p = (char)('0' + rest % 10);
+	while ((rest /= 10) > 0);
+	if (n < 0)
+		*--p = '-';
+	add_cell(t, p, (int)(text + sizeof(text) - 1 - p), style);
 }
 
 void
@@ -199,33 +207,44 @@ pad(struct mq_buf *out, int n)
 	out->len += (size_t)n;
 }
 
+/* Returns how many columns it takes. */
+static int
+write_cell(const struct stats_table *t, const struct stats_view *view,
+    const struct stats_cell *cell, int width, struct mq_buf *out)
+{
+	const char *text = t->text.data + cell->at;
+	bool coloured = view->colour && cell->style != STATS_PLAIN;
+	int used = cell->width;
+
+	if (coloured)
+		mq_buf_addstr(out, codes[cell->style]);
+	if (used > width)
+		used = stats_cut(out, text, width);
+	else
+		mq_buf_addstr(out, text);
+	if (coloured)
+		mq_buf_addstr(out, "\033[0m");
+	return used;
+}
+
 /* One line.  Blanks are only written when something follows them. */
 static void
 write_row(const struct stats_table *t, const struct stats_view *view,
     const int *width, const struct stats_cell *row, struct mq_buf *out)
 {
-	const char *text;
-	int j, owed = 0, blanks;
+	int j, used, owed = 0;
 
 	for (j = 0; j < t->count; j++) {
 		if (width[j] == 0)
 			continue;
-		text = t->text.data + row[j].at;
-		blanks = width[j] - row[j].width;
-		if (row[j].width > 0)
-			pad(out, owed + (t->columns[j].text ? 0 : blanks));
-		if (row[j].width > 0 && view->colour &&
-		    row[j].style != STATS_PLAIN)
-			mq_buf_addstr(out, codes[row[j].style]);
-		if (row[j].width > 0)
-			blanks = width[j] - stats_cut(out, text, width[j]);
-		if (row[j].width > 0 && view->colour &&
-		    row[j].style != STATS_PLAIN)
-			mq_buf_addstr(out, "\033[0m");
-		if (row[j].width == 0)
+		if (row[j].width == 0) {
 			owed += width[j] + GAP;
-		else
-			owed = (t->columns[j].text ? blanks : 0) + GAP;
+			continue;
+		}
+		pad(out,
+		    owed + (t->columns[j].text ? 0 : width[j] - row[j].width));
+		used = write_cell(t, view, &row[j], width[j], out);
+		owed = GAP + (t->columns[j].text ? width[j] - used : 0);
 	}
 	mq_buf_add(out, "\n", 1);
 }

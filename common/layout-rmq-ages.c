@@ -44,17 +44,25 @@ ask_due(void *arg, size_t i, struct mq_command *c)
 	ask_batch(arg, i, &mq_script_due, "delayed", c);
 }
 
+/* Whether there is an element for each key of the batch. */
+static bool
+is_whole(const struct gather *g, size_t i, const redisReply *reply)
+{
+	size_t left = (size_t)g->rows - i * BATCH;
+
+	return reply->type == REDIS_REPLY_ARRAY &&
+	    reply->elements == (left < BATCH ? left : BATCH);
+}
+
 /* The row of element k in the answer to batch i; NULL: the form is wrong. */
 static struct mq_queue_stats *
 row_of(const struct gather *g, size_t i, size_t k, const redisReply *reply)
 {
-	size_t at = i * BATCH + k;
 	int type = reply->element[k]->type;
 
-	if (at >= (size_t)g->rows ||
-	    (type != REDIS_REPLY_STRING && type != REDIS_REPLY_NIL))
+	if (type != REDIS_REPLY_STRING && type != REDIS_REPLY_NIL)
 		return NULL;
-	return &g->out->queues[g->row[at]];
+	return &g->out->queues[g->row[i * BATCH + k]];
 }
 
 static int64_t
@@ -79,7 +87,7 @@ take_since(void *arg, size_t i, const redisReply *reply)
 	struct mq_queue_stats *q;
 	size_t k;
 
-	if (reply->type != REDIS_REPLY_ARRAY)
+	if (!is_whole(g, i, reply))
 		return -1;
 	for (k = 0; k < reply->elements; k++) {
 		q = row_of(g, i, k, reply);
@@ -108,7 +116,7 @@ take_due(void *arg, size_t i, const redisReply *reply)
 	struct mq_queue_stats *q;
 	size_t k;
 
-	if (reply->type != REDIS_REPLY_ARRAY)
+	if (!is_whole(g, i, reply))
 		return -1;
 	for (k = 0; k < reply->elements; k++) {
 		q = row_of(g, i, k, reply);

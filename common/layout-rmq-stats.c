@@ -17,8 +17,9 @@
 struct gather {
 	struct mq_stats *out;
 	int wanted;
-	/* The rows that the next questions are about. */
+	/* The rows with keys of ours, and how many each has. */
 	int *row, rows;
+	unsigned char *keys;
 };
 
 static int
@@ -166,6 +167,7 @@ take_lengths(void *arg, size_t i, const redisReply *reply)
 	case OURS:
 		if (reply->integer > 0)
 			g->row[g->rows++] = (int)(i / LENGTHS);
+		g->keys[i / LENGTHS] = (unsigned char)reply->integer;
 		break;
 	}
 	return 0;
@@ -173,27 +175,34 @@ take_lengths(void *arg, size_t i, const redisReply *reply)
 
 /* --- what only some have ---------------------------------------------------- */
 
-enum { DELAYED, PAUSED, COUNTERS, EXTRAS };
+static void
+ask_counts(void *arg, size_t i, struct mq_command *c)
+{
+	struct gather *g = arg;
+
+	rmq_counts_ask(c, g->out->queues[g->row[i]].name, g->wanted);
+}
+
+static int
+take_counts(void *arg, size_t i, const redisReply *reply)
+{
+	struct gather *g = arg;
+
+	return rmq_counts_take(
+	    reply, g->out->now_ms, &g->out->queues[g->row[i]]);
+}
+
+enum { DELAYED, PAUSED, EXTRAS };
 
 static void
 ask_extras(void *arg, size_t i, struct mq_command *c)
 {
 	struct gather *g = arg;
-	const char *queue = g->out->queues[g->row[i / EXTRAS]].name;
+	bool delayed = i % EXTRAS == DELAYED;
 
-	switch (i % EXTRAS) {
-	case DELAYED:
-		mq_command_plain(c, "ZCARD");
-		rmq_key_queue(c, queue, "delayed");
-		break;
-	case PAUSED:
-		mq_command_plain(c, "PTTL");
-		rmq_key_queue(c, queue, "paused");
-		break;
-	case COUNTERS:
-		rmq_counts_ask(c, queue, g->wanted);
-		break;
-	}
+	mq_command_plain(c, delayed ? "ZCARD" : "PTTL");
+	rmq_key_queue(c, g->out->queues[g->row[i / EXTRAS]].name,
+	    delayed ? "delayed" : "paused");
 }
 
 static int
@@ -202,8 +211,6 @@ take_extras(void *arg, size_t i, const redisReply *reply)
 	struct gather *g = arg;
 	struct mq_queue_stats *q = &g->out->queues[g->row[i / EXTRAS]];
 
-	if (i % EXTRAS == COUNTERS)
-		return rmq_counts_take(reply, g->out->now_ms, q);
 	if (reply->type != REDIS_REPLY_INTEGER)
 		return -1;
 	if (i % EXTRAS == DELAYED)
@@ -215,11 +222,27 @@ take_extras(void *arg, size_t i, const redisReply *reply)
 	return 0;
 }
 
+/* Most queues of ours have counts and nothing else. */
+static int
+ask_ours(struct mq_redis *r, struct gather *g)
+{
+	const struct rmq_questions counts = {ask_counts, take_counts, g};
+	const struct rmq_questions extras = {ask_extras, take_extras, g};
+	int i, rows = 0;
+
+	if (rmq_ask_all(r, &counts, (size_t)g->rows) == -1)
+		return -1;
+	for (i = 0; i < g->rows; i++)
+		if (g->keys[g->row[i]] > g->out->queues[g->row[i]].counted)
+			g->row[rows++] = g->row[i];
+	g->rows = rows;
+	return rmq_ask_all(r, &extras, EXTRAS * (size_t)g->rows);
+}
+
 static int
 ask_queues(struct mq_redis *r, struct gather *g)
 {
 	const struct rmq_questions lengths = {ask_lengths, take_lengths, g};
-	const struct rmq_questions extras = {ask_extras, take_extras, g};
 	struct mq_stats *out = g->out;
 	int rv, i;
 
@@ -227,12 +250,14 @@ ask_queues(struct mq_redis *r, struct gather *g)
 	for (i = 0; i < out->count; i++)
 		out->queues[i].in_s = out->queues[i].out_s = -1;
 	g->row = mq_xcalloc((size_t)out->count + 1, sizeof(*g->row));
+	g->keys = mq_xcalloc((size_t)out->count + 1, sizeof(*g->keys));
 	rv = rmq_ask_all(r, &lengths, LENGTHS * (size_t)out->count);
 	if (rv == 0)
-		rv = rmq_ask_all(r, &extras, EXTRAS * (size_t)g->rows);
+		rv = ask_ours(r, g);
 	if (rv == 0)
 		rv = rmq_stats_ages(r, out);
 	free(g->row);
+	free(g->keys);
 	return rv;
 }
 

@@ -7,8 +7,10 @@
 #include "rmq-keys.h"
 #include "xalloc.h"
 
-/* How many questions may be without an answer at a time. */
-#define WINDOW 512
+/* How many questions may be without an answer at a time, and how many are sent
+ * together: few, so that the server does not wait for all of them. */
+#define WINDOW	 2048
+#define TOGETHER 128
 
 static int
 send_and_free(struct mq_redis *r, struct mq_command *c)
@@ -178,10 +180,12 @@ rmq_ask_all(struct mq_redis *r, const struct rmq_questions *q, size_t n)
 		for (; rv == 0 && sent < n && sent - taken < WINDOW; sent++) {
 			q->ask(q->arg, sent, &c);
 			rv = mq_redis_append(r, &c);
+			if (rv == 0 && sent % TOGETHER == TOGETHER - 1)
+				rv = mq_redis_flush(r);
 		}
 		if (rv == 0)
 			rv = mq_redis_flush(r);
-		stop = sent == n ? n : taken + WINDOW / 2;
+		stop = sent == n ? n : taken + TOGETHER;
 		for (; rv == 0 && taken < stop; taken++)
 			rv = take(r, q, taken, mq_redis_reply(r), &u);
 	}

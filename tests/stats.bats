@@ -83,7 +83,35 @@ go_services() {
 	go_fetch web-aB3dE6 mails 2
 	go_reject web-aB3dE6 jobs
 	redis zadd "rmq::queue::[mails]::delayed" 4102444800000 later \
-		1 due >/dev/null
+		$(($(date +%s) * 1000 - 330000)) due >/dev/null
+}
+
+# stamp SECONDS: an id of a message published so long ago.
+stamp() {
+	local us=$((($(date +%s) - $1) * 1000000)) id='' i
+	local digits=0123456789abcdefghijklmnopqrstuvwxyz
+
+	for ((i = 0; i < 10; i++)); do
+		id=${digits:us % 36:1}$id
+		us=$((us / 36))
+	done
+	printf '%sABCDEFGHIJKLMNOPQRSTUV' "$id"
+}
+
+# stamped QUEUE JSON [PAYLOAD]: a message with this header, as the newest one.
+stamped() {
+	printf '\xff\0\xbe\xbeJ%s\n%s' "$2" "${3-payload}" |
+		redis -x lpush "rmq::queue::[$1]::ready" >/dev/null
+}
+
+# counters QUEUE FIELD VALUE...
+counters() {
+	redis hset "rmq::queue::[$1]::counters" "${@:2}" >/dev/null
+}
+
+# The cells behind CONSUMERS of the first row.
+ages_and_rates() {
+	awk 'NR == 2 {print $7, $8, $9}' <<<"$output"
 }
 
 # Every line of the table must be as wide as its head; %s is the width.
@@ -100,7 +128,8 @@ sys.exit(str(widths) if widths != {int(sys.argv[1])} else 0)' \
 
 @test "stats: an empty server: only the head of the table" {
 	run_mq 0 mq-stats
-	assert_output "QUEUE  READY  DELAYED  UNACKED  REJECTED  CONSUMERS"
+	assert_output \
+		"QUEUE  READY  DELAYED  UNACKED  REJECTED  CONSUMERS  AGE  IN/S  OUT/S"
 	assert_equal "$stderr" ""
 	assert_equal "$(redis dbsize)" 0
 }
@@ -109,11 +138,12 @@ sys.exit(str(widths) if widths != {int(sys.argv[1])} else 0)' \
 	go_services
 	run_mq 0 mq-stats
 	assert_output "\
-QUEUE  READY  DELAYED  UNACKED  REJECTED  CONSUMERS
-audit      1        0        0         0          0
-idle       0        0        0         0          0
-jobs       4        0        4         1          3
-mails      1        2        2         0          1"
+QUEUE  READY  DELAYED  UNACKED  REJECTED  CONSUMERS  AGE  IN/S  OUT/S
+audit      1        0        0         0          0    ?     -      -
+idle       0        0        0         0          0    -     -      -
+jobs       4        0        4         1          3    ?     -      -
+mails      1        2        2         0          1   5m     -      -
+TOTAL      6        2        6         1          4   5m     -      -"
 	assert_equal "$stderr" ""
 }
 
@@ -130,10 +160,11 @@ mails      1        2        2         0          1"
 	go_services
 	run_mq 0 mq-stats mails audit jobs
 	assert_output "\
-QUEUE  READY  DELAYED  UNACKED  REJECTED  CONSUMERS
-mails      1        2        2         0          1
-audit      1        0        0         0          0
-jobs       4        0        4         1          3"
+QUEUE  READY  DELAYED  UNACKED  REJECTED  CONSUMERS  AGE  IN/S  OUT/S
+mails      1        2        2         0          1   5m     -      -
+audit      1        0        0         0          0    ?     -      -
+jobs       4        0        4         1          3    ?     -      -
+TOTAL      6        2        6         1          4   5m     -      -"
 	assert_equal "$stderr" ""
 }
 
@@ -142,7 +173,11 @@ jobs       4        0        4         1          3"
 	run_mq 0 mq-stats jobs jobs
 	assert_equal "${lines[1]}" "${lines[2]}"
 	assert_equal "${lines[1]}" \
-		"jobs       4        0        4         1          3"
+		"jobs       4        0        4         1          3    ?     -      -"
+	# And counts once in the total, wherever it stands.
+	run_mq 0 mq-stats jobs audit jobs audit
+	assert_equal "${lines[5]}" \
+		"TOTAL      5        0        4         1          3    ?     -      -"
 }
 
 @test "stats: a queue that does not exist: 1, and which one" {
@@ -153,7 +188,7 @@ jobs       4        0        4         1          3"
 	assert_equal "$stderr" "\
 mq-stats: nothing: no such queue
 mq-stats: nowhere: no such queue"
-	assert_regex "$output" $'\njobs +4 +0 +4 +1 +3(\n|$)'
+	assert_regex "$output" $'\njobs +4 +0 +4 +1 +3 +[?] +- +-(\n|$)'
 }
 
 @test "stats: a connection that is not listed, or another queue's, is not counted" {
@@ -161,7 +196,7 @@ mq-stats: nowhere: no such queue"
 	redis srem rmq::connections cron-Zz9Yy8 >/dev/null
 	run_mq 0 mq-stats jobs
 	assert_equal "${lines[1]}" \
-		"jobs       4        0        2         1          2"
+		"jobs       4        0        2         1          2    ?     -      -"
 }
 
 @test "stats: a connection whose heartbeat has gone still holds its messages" {
@@ -169,7 +204,7 @@ mq-stats: nowhere: no such queue"
 	redis del rmq::connection::web-aB3dE6::heartbeat >/dev/null
 	run_mq 0 mq-stats jobs
 	assert_equal "${lines[1]}" \
-		"jobs       4        0        4         1          3"
+		"jobs       4        0        4         1          3    ?     -      -"
 }
 
 @test "stats: sorted by the bytes of the name" {
@@ -180,7 +215,7 @@ mq-stats: nowhere: no such queue"
 	done
 	run_mq 0 mq-stats
 	assert_equal "$(awk 'NR > 1 {print $1}' <<<"$output")" \
-		"$(printf '%s\n' 10 9 B a a-1 a.1 ab b z é)"
+		"$(printf '%s\n' 10 9 B a a-1 a.1 ab b z é TOTAL)"
 }
 
 @test "stats: the columns are as wide as their numbers" {
@@ -192,9 +227,10 @@ mq-stats: nowhere: no such queue"
 		redis --pipe >/dev/null
 	run_mq 0 mq-stats
 	assert_output "\
-QUEUE   READY  DELAYED  UNACKED  REJECTED  CONSUMERS
-jobs   123456        0        0         0          0
-x           0        0        0         0          0"
+QUEUE   READY  DELAYED  UNACKED  REJECTED  CONSUMERS  AGE  IN/S  OUT/S
+jobs   123456        0        0         0          0    ?     -      -
+x           0        0        0         0          0    -     -      -
+TOTAL  123456        0        0         0          0    ?     -      -"
 }
 
 @test "stats: the columns stand below each other whatever the names" {
@@ -204,15 +240,15 @@ x           0        0        0         0          0"
 		go_open "$q"
 	done
 	run_mq 0 mq-stats
-	assert_equal "${#lines[@]}" 6
-	columns_are $((200 + 46))
+	assert_equal "${#lines[@]}" 7
+	columns_are $((200 + 64))
 }
 
 @test "stats: names of more than a thousand columns" {
 	go_open "$(printf '%01500d' 0)"
 	go_open jobs
 	run_mq 0 mq-stats
-	columns_are $((1500 + 46))
+	columns_are $((1500 + 64))
 }
 
 @test "stats: hostile names are shown in visible form, aligned" {
@@ -226,12 +262,361 @@ x           0        0        0         0          0"
 	go_open plain
 	for LC_ALL in C.UTF-8 C; do
 		run_mq 0 mq-stats
-		assert_equal "${#lines[@]}" 9
+		assert_equal "${#lines[@]}" 10
 		assert_equal "$(tr -d '\n' <<<"$output" | LC_ALL=C tr -cd \
 			'\001-\037\177\233' | wc -c)" 0
 		columns_are "${#lines[0]}"
 	done
 }
+
+# --- ages and rates -----------------------------------------------------------
+
+@test "stats: AGE is how long the oldest ready message has been claimable" {
+	local age shown
+
+	go_open jobs
+	while read -r age shown; do
+		redis del "rmq::queue::[jobs]::ready" >/dev/null
+		stamped jobs "{\"Mq-Id\":[\"$(stamp "$age")\"]}"
+		stamped jobs "{\"Mq-Id\":[\"$(stamp 1)\"]}"
+		run_mq 0 mq-stats
+		assert_equal "$(ages_and_rates)" "$shown - -"
+	done <<-'END'
+		-100 0s
+		90 1m
+		3550 59m
+		3700 1h
+		86300 23h
+		90000 1d
+		9000000 104d
+	END
+}
+
+@test "stats: a message that was delayed is as old as its due time" {
+	go_open jobs
+	stamped jobs "{\"Mq-Id\":[\"$(stamp 90000)\"],\"Mq-Due\":[\"$(($(date +%s) - 130))000\"]}"
+	run_mq 0 mq-stats jobs
+	assert_equal "$(ages_and_rates)" "2m - -"
+}
+
+@test "stats: what is due already is claimable, what is not is not" {
+	local now
+
+	go_open jobs
+	now=$(date +%s)
+	redis zadd "rmq::queue::[jobs]::delayed" $((now + 500))000 x >/dev/null
+	run_mq 0 mq-stats jobs
+	assert_equal "$(ages_and_rates)" "- - -"
+	# The one that is claimable longer.
+	redis zadd "rmq::queue::[jobs]::delayed" $((now - 200))000 y >/dev/null
+	stamped jobs "{\"Mq-Id\":[\"$(stamp 100)\"]}"
+	run_mq 0 mq-stats jobs
+	assert_equal "$(ages_and_rates)" "3m - -"
+	redis rpop "rmq::queue::[jobs]::ready" >/dev/null
+	stamped jobs "{\"Mq-Id\":[\"$(stamp 4000)\"]}"
+	run_mq 0 mq-stats jobs
+	assert_equal "$(ages_and_rates)" "1h - -"
+	# Scores that are no times.
+	redis zadd "rmq::queue::[jobs]::delayed" -inf z >/dev/null
+	run_mq 0 mq-stats jobs
+	assert_regex "$(ages_and_rates)" '^[0-9]{5}d - -$'
+	redis zrem "rmq::queue::[jobs]::delayed" z y x >/dev/null
+	redis zadd "rmq::queue::[jobs]::delayed" inf z >/dev/null
+	run_mq 0 mq-stats jobs
+	assert_equal "$(ages_and_rates)" "1h - -"
+}
+
+@test "stats: headers that do not tell the age, or are none" {
+	local header
+
+	go_open jobs
+	for header in '{}' null '{"Mq-Id":["short"]}' '{"X-Trace":["1"]}' '{' \
+		"$(printf '{"A":["%070000d"],"Mq-Id":["%s"]}' 0 "$(stamp 90)")"; do
+		redis del "rmq::queue::[jobs]::ready" >/dev/null
+		stamped jobs "$header"
+		run_mq 0 mq-stats jobs
+		assert_equal "$(ages_and_rates)" "? - -"
+	done
+	redis del "rmq::queue::[jobs]::ready" >/dev/null
+	printf '\xff\0\xbe\xbeJ{"no end":[]}' |
+		redis -x lpush "rmq::queue::[jobs]::ready" >/dev/null
+	run_mq 0 mq-stats jobs
+	assert_equal "$(ages_and_rates)" "? - -"
+	go_publish jobs ''
+	redis rpop "rmq::queue::[jobs]::ready" >/dev/null
+	run_mq 0 mq-stats jobs
+	assert_equal "$(ages_and_rates)" "? - -"
+}
+
+@test "stats: the payload of the oldest message stays where it is" {
+	go_open jobs
+	stamped jobs "{\"Mq-Id\":[\"$(stamp 90)\"]}" \
+		"$(head -c 3000000 /dev/zero | tr '\0' x)"
+	redis config resetstat >/dev/null
+	run_mq 0 mq-stats jobs
+	assert_equal "$(ages_and_rates)" "1m - -"
+	assert [ "$(redis info stats | tr -d '\r' |
+		sed -n 's/^total_net_output_bytes://p')" -lt 5000 ]
+}
+
+@test "stats: messages of ours have an age and are counted as they move" {
+	run_mq 0 mq-publish jobs one two
+	run_mq 0 mq-publish -d 1h jobs three
+	run_mq 0 mq-stats jobs
+	assert_equal "$(awk 'NR == 2 {print $2, $3, $7}' <<<"$output")" "2 1 0s"
+}
+
+@test "stats: a server that knows none of our scripts" {
+	local i
+
+	for i in {1..120}; do
+		go_open "q$i"
+		stamped "q$i" "{\"Mq-Id\":[\"$(stamp 90)\"]}"
+	done
+	redis script flush >/dev/null
+	run_mq 0 mq-stats
+	assert_equal "$(awk '$7 == "1m"' <<<"$output" | wc -l)" 121
+}
+
+@test "stats: rates over the last minute or two, less and less afterwards" {
+	local now
+
+	go_open jobs
+	now=$(date +%s)
+	counters jobs published 900 done 400 failed 50 now_s $((now - 30)) \
+		now_in 800 now_out 440 then_s $((now - 90)) then_in 450 then_out 0
+	run_mq 0 mq-stats jobs
+	# 450 each, in 90 or, by the time it is asked, 92 seconds.
+	assert_regex "$(ages_and_rates)" '^- (5\.0|4\.9) (5\.0|4\.9)$'
+	# Nothing was counted for an hour: 100 and 10 since then.
+	counters jobs now_s $((now - 3600)) then_s $((now - 3660))
+	run_mq 0 mq-stats jobs
+	assert_equal "$(ages_and_rates)" "- 0.0 0.0"
+	counters jobs published 360800 now_s $((now - 3600))
+	run_mq 0 mq-stats jobs
+	assert_equal "$(ages_and_rates)" "- 100 0.0"
+	# A burst of 300 and 30 after a day of silence, which was not slow.
+	counters jobs published 300 done 30 failed 0 now_s "$now" now_in 0 \
+		now_out 0 then_s $((now - 86400)) then_in 0 then_out 0
+	run_mq 0 mq-stats jobs
+	assert_equal "$(ages_and_rates)" "- 30 3.0"
+}
+
+@test "stats: rates that are not known" {
+	local now
+
+	go_open jobs
+	now=$(date +%s)
+	# Only a publisher has counted.
+	counters jobs published 900
+	run_mq 0 mq-stats jobs
+	assert_equal "$(ages_and_rates)" "- - -"
+	# The first counts of all, just now.
+	counters jobs now_s "$now" now_in 900 now_out 0 then_s "$now" \
+		then_in 0 then_out 0
+	run_mq 0 mq-stats jobs
+	assert_equal "$(ages_and_rates)" "- - -"
+	# Half a minute later.
+	counters jobs now_s $((now - 30)) then_s $((now - 30)) done 45
+	run_mq 0 mq-stats jobs
+	assert_regex "$(ages_and_rates)" '^- 0\.0 1\.[45]$'
+	# Nonsense.
+	counters jobs published nine done -5 now_s later
+	run_mq 0 mq-stats jobs
+	assert_equal "$(ages_and_rates)" "- - -"
+	# Counted backwards: somebody has begun anew.
+	counters jobs published 1 now_s $((now - 30))
+	run_mq 0 mq-stats jobs
+	assert_equal "$(ages_and_rates)" "- - -"
+}
+
+@test "stats: the total has the oldest age and the sum of the rates" {
+	local now
+
+	now=$(date +%s)
+	go_open a
+	go_open b
+	go_open c
+	stamped a "{\"Mq-Id\":[\"$(stamp 90)\"]}"
+	stamped b "{\"Mq-Id\":[\"$(stamp 190)\"]}"
+	go_publish c raw
+	counters a published 40 done 0 now_s "$now" now_in 0 now_out 0 \
+		then_s 1 then_in 0 then_out 0
+	counters c published 20 done 10 now_s "$now" now_in 0 now_out 0 \
+		then_s 1 then_in 0 then_out 0
+	run_mq 0 mq-stats
+	assert_output "\
+QUEUE  READY  DELAYED  UNACKED  REJECTED  CONSUMERS  AGE  IN/S  OUT/S
+a          1        0        0         0          0   1m   4.0    0.0
+b          1        0        0         0          0   3m     -      -
+c          1        0        0         0          0    ?   2.0    1.0
+TOTAL      3        0        0         0          0   3m   6.0    1.0"
+}
+
+@test "stats: a paused queue has a note" {
+	go_open jobs
+	go_open mails
+	go_open rest
+	redis set "rmq::queue::[jobs]::paused" 1 >/dev/null
+	redis set "rmq::queue::[mails]::paused" 1 EX 3601 >/dev/null
+	run_mq 0 mq-stats
+	assert_output "\
+QUEUE  READY  DELAYED  UNACKED  REJECTED  CONSUMERS  AGE  IN/S  OUT/S  NOTE
+jobs       0        0        0         0          0    -     -      -  paused
+mails      0        0        0         0          0    -     -      -  paused for 1h
+rest       0        0        0         0          0    -     -      -
+TOTAL      0        0        0         0          0    -     -      -"
+	# Beside other keys of ours, too.
+	counters jobs published 1
+	redis zadd "rmq::queue::[jobs]::delayed" 4102444800000 x >/dev/null
+	run_mq 0 mq-stats jobs
+	assert_equal "${lines[1]}" \
+		"jobs       0        1        0         0          0    -     -      -  paused"
+	redis del "rmq::queue::[jobs]::counters" >/dev/null
+	run_mq 0 mq-stats jobs
+	assert_equal "${lines[1]}" \
+		"jobs       0        1        0         0          0    -     -      -  paused"
+}
+
+# --- connections --------------------------------------------------------------
+
+@test "stats --connections: live and dead ones, and those that consume nothing" {
+	go_services
+	redis sadd rmq::connections old-000000 >/dev/null
+	redis hset rmq::connection::web-aB3dE6::info host web1 pid 4711 >/dev/null
+	redis del rmq::connection::cron-Zz9Yy8::heartbeat >/dev/null
+	run_mq 0 mq-stats --connections
+	assert_output "\
+CONNECTION   STATE  HOST   PID  QUEUE  UNACKED  CONSUMERS
+cron-Zz9Yy8  dead   -        -  jobs         2          1
+old-000000   dead   -        -  -            -          -
+web-aB3dE6   live   web1  4711  jobs         2          2
+web-aB3dE6   live   web1  4711  mails        2          1"
+	assert_equal "$stderr" ""
+}
+
+@test "stats --connections: of the named queues only" {
+	go_services
+	run_mq 0 mq-stats --connections mails idle
+	assert_output "\
+CONNECTION  STATE  HOST  PID  QUEUE  UNACKED  CONSUMERS
+web-aB3dE6  live   -       -  mails        2          1"
+	run_mq 1 mq-stats --connections nonesuch
+	assert_output \
+		"CONNECTION  STATE  HOST  PID  QUEUE  UNACKED  CONSUMERS"
+	assert_equal "$stderr" "mq-stats: nonesuch: no such queue"
+}
+
+@test "stats --connections: a queue that is not listed any more" {
+	go_services
+	redis srem rmq::queues jobs >/dev/null
+	run_mq 0 mq-stats --connections
+	assert_line "web-aB3dE6   live   -       -  jobs         2          2"
+}
+
+@test "stats --connections: host and pid of a consumer of ours" {
+	local c
+
+	start_mq mq-consume --tag mine jobs -- true
+	eventually 10 test "$(connections | wc -l)" -ge 0
+	eventually 10 joined jobs
+	c=$(connections)
+	run_mq 0 mq-stats --connections
+	stop_mq
+	assert_equal "$(awk 'NR == 2 {print $1, $2, $3, $4, $5, $6, $7}' <<<"$output")" \
+		"$c live $(uname -n) $pid jobs 0 1"
+}
+
+joined() {
+	[ "$(redis --raw keys "rmq::connection::*::queue::\[$1\]::consumers" | wc -l)" = 1 ]
+}
+
+@test "stats --connections: hostile names are shown in visible form" {
+	go_open jobs
+	go_connect $'c\e[31m\n\xff'
+	go_consume $'c\e[31m\n\xff' $'q\a\x80' x
+	redis hset $'rmq::connection::c\e[31m\n\xff::info' host $'h\r\e]0;x' \
+		pid 'x' >/dev/null
+	run_mq 0 mq-stats --connections
+	assert_equal "${#lines[@]}" 2
+	assert_equal "$(tr -d '\n' <<<"$output" | LC_ALL=C tr -cd \
+		'\001-\037\177-\237' | wc -c)" 0
+}
+
+# --- on a terminal --------------------------------------------------------------
+
+# on_terminal COLUMNS ARG...: what mq-stats writes to such a terminal.
+on_terminal() {
+	python3 - "$BUILD/mq-stats" "$@" <<-'END'
+		import fcntl, os, pty, struct, sys, termios
+		pid, fd = pty.fork()
+		if pid == 0:
+		    fcntl.ioctl(1, termios.TIOCSWINSZ,
+		        struct.pack("HHHH", 24, int(sys.argv[2]), 0, 0))
+		    os.execv(sys.argv[1], [sys.argv[1]] + sys.argv[3:])
+		out = b""
+		while True:
+		    try:
+		        data = os.read(fd, 65536)
+		    except OSError:
+		        break
+		    if not data:
+		        break
+		    out += data
+		os.waitpid(pid, 0)
+		sys.stdout.buffer.write(out.replace(b"\r\n", b"\n"))
+	END
+}
+
+@test "stats: colours on a terminal, unless they are not wanted" {
+	local plain
+
+	go_open bad
+	go_open jobs
+	redis lpush "rmq::queue::[bad]::rejected" x >/dev/null
+	redis set "rmq::queue::[jobs]::paused" 1 >/dev/null
+	plain="\
+QUEUE  READY  DELAYED  UNACKED  REJECTED  CONSUMERS  AGE  IN/S  OUT/S  NOTE
+bad        0        0        0         1          0    -     -      -
+jobs       0        0        0         0          0    -     -      -  paused
+TOTAL      0        0        0         1          0    -     -      -"
+	run_mq 0 mq-stats
+	assert_output "$plain"
+	TERM=xterm run on_terminal 100
+	assert_equal "$(sed 's/\x1b\[[0-9]*m//g' <<<"$output")" "$plain"
+	assert_equal "${lines[0]}" $'\e[1m'"${plain%%$'\n'*}"$'\e[0m'
+	assert_equal "${lines[1]}" \
+		$'bad        0        0        0         \e[31m1\e[0m          0    -     -      -'
+	assert_equal "${lines[2]}" \
+		$'\e[33mjobs\e[0m       0        0        0         0          0    -     -      -  \e[33mpaused\e[0m'
+	NO_COLOR=1 TERM=xterm run on_terminal 100
+	assert_output "$plain"
+	NO_COLOR='' TERM=dumb run on_terminal 100
+	assert_output "$plain"
+}
+
+@test "stats: long names are cut to a terminal's width, and only there" {
+	export TERM=dumb
+	go_open a-name-that-is-far-too-long-for-a-terminal
+	go_open 北京北京北京北京北京北京北京北京
+	run on_terminal 80
+	assert_output "\
+QUEUE             READY  DELAYED  UNACKED  REJECTED  CONSUMERS  AGE  IN/S  OUT/S
+a-name-that-is-…      0        0        0         0          0    -     -      -
+北京北京北京北…       0        0        0         0          0    -     -      -
+TOTAL                 0        0        0         0          0    -     -      -"
+	run on_terminal 200
+	assert_line --regexp '^a-name-that-is-far-too-long-for-a-terminal +0'
+	LC_ALL=C run on_terminal 80
+	assert_line --regexp '^a-name-that-is-~ +0'
+	run_mq 0 mq-stats
+	assert_line --regexp '^a-name-that-is-far-too-long-for-a-terminal +0'
+	# There is an end to cutting.
+	run on_terminal 20
+	assert_line --regexp '^a-name-…  +0'
+}
+
+# --- errors ---------------------------------------------------------------------
 
 @test "stats: something else under a queue's key: 76" {
 	go_open jobs
@@ -269,6 +654,28 @@ x           0        0        0         0          0"
 		jobs 'a::b'
 		$'a\nb'
 		jobs -u
+		--json --prometheus
+		--check ready=1 --json
+		--prometheus --check=ready=1
+		--watch --json
+		--watch=1 --check ready=1
+		--watch --prometheus
+		--connections --prometheus
+		--connections --check ready=1
+		--watch=0
+		--watch=soon
+		--check
+		--check ''
+		--check ready
+		--check ready=
+		--check ready=-1
+		--check ready=1:
+		--check ready=1:2:3
+		--check ready=1,
+		--check ready=1,ready=2
+		--check age=old
+		--check colour=1
+		--check $'ready=1\n'
 	END
 }
 

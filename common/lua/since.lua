@@ -9,10 +9,11 @@
 local reply = {}
 for i, key in ipairs(KEYS) do
   local element = redis.call('LINDEX', key, -1)
-  local size = false
+  local size
   if element and element:sub(1, 5) == '\255\0\190\190J' then
     size = element:sub(1, 65536):find('\n', 6, true)
   end
-  reply[i] = size and element:sub(1, size)
+  -- A nil would end the reply.
+  reply[i] = size and element:sub(1, size) or false
 end
 return reply
