@@ -21,7 +21,7 @@ COMPDIR	?= $(PREFIX)/share/bash-completion/completions
 CFLAGS	?= -O2 -g
 PKG_CONFIG ?= pkg-config
 
-TOOLS	= mq-publish mq-consume mq-stats mq-pause
+TOOLS	= mq-publish mq-consume mq-stats mq-return mq-purge mq-pause
 PAGES	= $(wildcard man/*.1 man/*.7)
 
 # A flavour of build per sanitizer and compiler, so that none spoils another.
@@ -58,6 +58,7 @@ COMMON	= $(patsubst common/%.c,$(B)/common/%.o,$(wildcard common/*.c)) \
 	  $(B)/common/lua.o
 SHARED	= $(B)/cmd/options.o
 FILTER	= $(B)/cmd/filter.o
+SIFT	= $(B)/cmd/sift.o $(B)/cmd/progress.o $(FILTER)
 PUBLISH	= $(patsubst cmd/%.c,$(B)/cmd/%.o,$(wildcard cmd/publish*.c))
 CONSUME	= $(patsubst cmd/%.c,$(B)/cmd/%.o,$(wildcard cmd/consume*.c))
 STATS	= $(patsubst cmd/%.c,$(B)/cmd/%.o,$(wildcard cmd/stats*.c)) \
@@ -103,6 +104,8 @@ $(B)/mq-consume: EV = $(EV_LIBS)
 $(B)/mq-consume: $(CONSUME)
 $(B)/mq-publish: $(PUBLISH)
 $(B)/mq-stats: $(STATS) $(FILTER)
+$(B)/mq-return: $(SIFT)
+$(B)/mq-purge: $(SIFT)
 
 $(B)/tests/%: $(B)/tests/unit/%.o $(B)/common/libmq.a
 	@mkdir -p $(@D)

@@ -95,8 +95,8 @@ rmq_purge(struct mq_redis *r, const struct mq_place *place, long *removed)
 }
 
 static void
-add_delete(
-    struct mq_command *c, const char *queue, const redisReply *connections)
+add_delete(struct mq_command *c, const char *queue, bool dry_run,
+    const redisReply *connections)
 {
 	static const char *const kept[] = {
 	    "ready", "rejected", "delayed", "counters", "paused"};
@@ -116,50 +116,68 @@ add_delete(
 		rmq_key_both(c, name, queue, "unacked");
 	}
 	mq_command_str(c, queue);
+	mq_command_int(c, dry_run);
 	for (i = 0; i < n; i++)
 		mq_command_arg(c, connections->element[i]->str,
 		    connections->element[i]->len);
 }
 
+static int
+read_deletion(
+    struct mq_redis *r, const redisReply *reply, struct mq_deletion *out)
+{
+	long n[6];
+	size_t i;
+
+	if (reply->type != REDIS_REPLY_ARRAY ||
+	    reply->elements != sizeof(n) / sizeof(n[0]))
+		return rmq_nonsense(r);
+	for (i = 0; i < reply->elements; i++) {
+		if (reply->element[i]->type != REDIS_REPLY_INTEGER)
+			return rmq_nonsense(r);
+		n[i] = (long)reply->element[i]->integer;
+	}
+	out->consumers = n[0];
+	out->unacked = n[1];
+	out->known = n[2] != 0;
+	out->ready = n[3];
+	out->rejected = n[4];
+	out->delayed = n[5];
+	return 0;
+}
+
 /* *done is false when the connections have changed in between. */
 static int
-try_delete(struct mq_redis *r, const char *queue, long *consumers,
-    long *unacked, bool *done)
+try_delete(
+    struct mq_redis *r, const char *queue, struct mq_deletion *out, bool *done)
 {
 	redisReply *reply, *connections = rmq_connections(r);
 	struct mq_command c = {0};
-	int rv = -1;
+	int rv = 0;
 
 	if (connections == NULL)
 		return -1;
-	add_delete(&c, queue, connections);
+	add_delete(&c, queue, out->dry_run, connections);
 	freeReplyObject(connections);
 	reply = mq_redis_call(r, &c);
 	mq_command_free(&c);
 	if (reply == NULL)
 		return -1;
-	if (reply->type != REDIS_REPLY_ARRAY || reply->elements != 3) {
-		rmq_nonsense(r);
-	} else {
-		*consumers = (long)reply->element[0]->integer;
-		*unacked = (long)reply->element[1]->integer;
-		*done = *consumers > 0 || *unacked > 0 ||
-		    reply->element[2]->integer != 0;
-		rv = 0;
-	}
+	*done = reply->type != REDIS_REPLY_NIL;
+	if (*done)
+		rv = read_deletion(r, reply, out);
 	freeReplyObject(reply);
 	return rv;
 }
 
 int
-rmq_delete_queue(
-    struct mq_redis *r, const char *queue, long *consumers, long *unacked)
+rmq_delete_queue(struct mq_redis *r, const char *queue, struct mq_deletion *out)
 {
 	bool done = false;
 	int tries;
 
 	for (tries = 0; tries < DELETE_TRIES; tries++) {
-		if (try_delete(r, queue, consumers, unacked, &done) == -1)
+		if (try_delete(r, queue, out, &done) == -1)
 			return -1;
 		if (done)
 			return 0;

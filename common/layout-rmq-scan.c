@@ -149,6 +149,7 @@ read_slice(struct mq_redis *r, struct mq_scan *s, bool *ended)
 {
 	bool later = s->place.state == MQ_DELAYED;
 	struct mq_command c = {0};
+	long long behind;
 
 	if (s->skip > 0)
 		s->from = s->skip;
@@ -163,9 +164,13 @@ read_slice(struct mq_redis *r, struct mq_scan *s, bool *ended)
 		return -1;
 	if (!makes_sense(s->reply, 3, later))
 		return rmq_nonsense(r);
+	behind = s->reply->element[0]->integer;
+	/* Nothing of what we know is left: those behind us come again. */
+	if (behind == 0 && s->from > 0)
+		s->seen -= (long)s->from;
 	s->span = s->reply->element[1]->integer;
-	s->from = s->reply->element[0]->integer + s->span;
-	*ended = s->reply->element[2]->integer != 0;
+	s->from = behind + s->span;
+	*ended = s->reply->element[2]->integer == 0;
 	if (later)
 		set_later_items(s);
 	else

@@ -31,7 +31,7 @@ int rmq_move(struct mq_redis *, const struct mq_place *, long max,
     const char *to, long *moved);
 int rmq_purge(struct mq_redis *, const struct mq_place *, long *removed);
 int rmq_delete_queue(
-    struct mq_redis *, const char *queue, long *consumers, long *unacked);
+    struct mq_redis *, const char *queue, struct mq_deletion *);
 
 /* The server's clock in unix milliseconds. */
 int rmq_server_time(struct mq_redis *, int64_t *ms);

@@ -178,6 +178,15 @@ struct mq_scan {
 };
 void mq_scan_free(struct mq_scan *);
 
+struct mq_deletion {
+	bool dry_run; /* only tell what would be removed */
+	/* Its consumers that live, and the messages that dead ones hold: while
+	 * there are any, nothing is done. */
+	long consumers, unacked;
+	bool known;		       /* whether anybody ever opened it */
+	long ready, delayed, rejected; /* messages removed with it */
+};
+
 struct mq_clean {
 	int limit;    /* runs that a message may have, crashes included, before
 		       * it is rejected */
@@ -335,20 +344,16 @@ struct mq_layout {
 	 * at most 1000 or about 1 MiB in one call.  0: there are none.
 	 * Unacked ones go to the front, the newest first, so that their order
 	 * stays, and an error with MQ_EXIT_AGAIN says that their connection is
-	 * alive; max 0 only asks for that.
+	 * alive.  With max 0, moved is how many there are.
 	 */
 	int (*move)(struct mq_redis *, const struct mq_place *, long max,
 	    const char *to, long *moved);
 	/* Removes all messages there are at a place in one step that takes no
 	 * time; not UNACKED. */
 	int (*purge)(struct mq_redis *, const struct mq_place *, long *removed);
-	/*
-	 * Removes a queue and all that is kept about it.  Nothing is done when
-	 * *consumers live ones have it, or dead ones hold *unacked messages;
-	 * both are 0 when it was removed.
-	 */
-	int (*delete_queue)(struct mq_redis *, const char *queue,
-	    long *consumers, long *unacked);
+	/* Removes a queue and all that is kept about it, in one step. */
+	int (*delete_queue)(
+	    struct mq_redis *, const char *queue, struct mq_deletion *);
 };
 
 extern const struct mq_layout mq_layout_rmq;

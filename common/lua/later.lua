@@ -8,9 +8,9 @@
 --
 -- from messages are behind the walk, and the anchor is the last of them.
 -- 'read' looks at the next slice.
---   reply {from, how many were behind before it; how many it looked at; 1 if
---         nothing follows, else 0; the new anchor; its due time; member, due
---         time...}, those with the needle in them only
+--   reply {from, how many were behind before it; how many it looked at; how
+--         many follow; the new anchor; its due time; member, due time...},
+--         those with the needle in them only
 --
 -- 'take' moves the members that are given, if they are still there, to the
 -- newest end of target (or nowhere), without the 32 bytes in front.
@@ -50,7 +50,7 @@ local function read(max, room, needle)
     size = math.min(2 * size, 32)
   end
   reply[2] = looked
-  reply[3] = looked == left and 1 or 0
+  reply[3] = left - looked
   return reply
 end
 

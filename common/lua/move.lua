@@ -9,72 +9,89 @@
 --         'front': unacked ones, the newest first, to the oldest end, so that
 --         their order stays; only of a dead connection
 --         'drop', 'droplater': they are removed
---   reply how many, or -1: the connection is alive
+--   reply how many; with max 0, how many there are; -1: the connection is alive
 --
 -- A crash before: all are in the source.  After: each is in the target only.
 
-local call = redis.call
+local call, byte = redis.call, string.byte
 local how, max, room = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
-local source, target = KEYS[1], KEYS[2]
+local source, target, fresh = KEYS[1], KEYS[2], how == 'fresh'
 
-if how == 'drop' then
+if how == 'front' and call('PTTL', KEYS[3]) > 0 then
+  return -1
+elseif max == 0 then
+  return call(how:find('later', 1, true) and 'ZCARD' or 'LLEN', source)
+elseif how == 'drop' then
   local n = math.min(call('LLEN', source), max)
   call('LTRIM', source, 0, -n - 1)
   return n
 elseif how == 'droplater' then
   return call('ZREMRANGEBYRANK', source, 0, max - 1)
-elseif how == 'front' and call('PTTL', KEYS[3]) > 0 then
-  return -1
 end
 
--- The last one moved, as in walk.lua; nothing, or the error.
+-- As in walk.lua.
 local function anew(element)
+  if element:sub(1, 5) ~= '\255\0\190\190\74' then
+    return element
+  end
   local head = element:sub(1, element:find('\n', 6, true) or 0)
   local first, last = head:find('"Mq%-Attempt" *: *%[ *"%d+"')
-  if first then
-    local done = redis.pcall('LSET', target, 0, head:sub(1, first - 1) ..
-      '"Mq-Attempt":["0"' .. element:sub(last + 1))
-    return done.err and done
+  if not first then
+    return element
   end
+  return head:sub(1, first - 1) .. '"Mq-Attempt":["0"' .. element:sub(last + 1)
 end
 
-local moved = 0
-if how == 'later' then
-  -- Changes nothing and needs no memory; see claim.lua.
-  call('ZREM', source, '')
-  while moved < max and room > 0 do
-    local member = call('ZRANGE', source, 0, 0)[1]
-    if not member then
-      break
+-- The next n as they are to be in the target, the first to go first; and as
+-- they are in the source, if that matters.
+local function next_ones(n)
+  local part, new = nil, {}
+  if how == 'later' then
+    part = call('ZRANGE', source, 0, n - 1)
+    for i = 1, #part do
+      new[i] = part[i]:sub(33)
     end
-    call('LPUSH', target, member:sub(33))
-    call('ZREM', source, member)
-    moved, room = moved + 1, room - #member
+  elseif how == 'front' then
+    new = call('LRANGE', source, 0, n - 1)
+  else
+    part = call('LRANGE', source, -n, -1)
+    n = #part
+    for i = 1, n do
+      local element = part[n - i + 1]
+      new[i] = fresh and byte(element) == 255 and anew(element) or element
+    end
   end
-  return moved
+  return new, part
 end
 
-call('LTRIM', source, 0, -1)
-local from, to = 'RIGHT', 'LEFT'
-if how == 'front' then
-  from, to = to, from
-elseif how == 'fresh' then
-  -- What follows may need it, when one has moved already.
-  call('LTRIM', target, 0, -1)
+-- These change nothing and need no memory; see claim.lua.  And what cannot be
+-- removed must not be pushed.
+if how == 'later' then
+  call('ZREM', source, '')
+else
+  call('LTRIM', source, 0, -1)
 end
+
+local moved, size = 0, 1
 while moved < max and room > 0 do
-  local element = call('LMOVE', source, target, from, to)
-  if not element then
+  local new, old = next_ones(math.min(size, max - moved))
+  local n = #new
+  if n == 0 then
     break
   end
-  if how == 'fresh' and element:byte(1) == 255 and
-    element:sub(1, 5) == '\255\0\190\190\74' then
-    local refused = anew(element)
-    if refused then
-      call('LMOVE', target, source, to, from)
-      return moved > 0 and moved or refused
-    end
+  call(how == 'front' and 'RPUSH' or 'LPUSH', target, unpack(new))
+  if how == 'later' then
+    call('ZREM', source, unpack(old))
+  elseif how == 'front' then
+    call('LTRIM', source, n, -1)
+  else
+    call('LTRIM', source, 0, -n - 1)
   end
-  moved, room = moved + 1, room - #element
+  moved = moved + n
+  for i = 1, n do
+    room = room - #new[i]
+  end
+  -- Not more: nobody knows how long the next ones are.
+  size = math.min(2 * size, 64)
 end
 return moved

@@ -9,10 +9,10 @@
 -- if it is elsewhere now, then somebody took messages at the right end.
 --
 -- 'read' looks at the next slice.
---   reply {from, how many were behind before it; how many it looked at; 1 if
---         nothing follows, else 0; the new anchor, or 0 if it is the last
---         element below, or the same if there is none; element...}, those
---         with the needle in them only
+--   reply {from, how many were behind before it; how many it looked at; how
+--         many follow; the new anchor, or 0 if it is the last element below,
+--         or the same if there is none; element...}, those with the needle in
+--         them only
 --
 -- 'take' looks again at the span messages behind the walk, and moves those
 -- that are given, if they are still there, to the left end of target (or
@@ -71,7 +71,7 @@ local function read(max, room, needle)
     size = math.min(2 * size, 32)
   end
   reply[2] = looked
-  reply[3] = looked == left and 1 or 0
+  reply[3] = left - looked
   if looked > 0 and (#reply == 4 or reply[#reply] ~= last) then
     reply[4] = last
   end

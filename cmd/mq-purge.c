@@ -1,0 +1,315 @@
+/*
+ * mq-purge: remove messages, or a whole queue.
+ */
+#include <ctype.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "exit.h"
+#include "filter.h"
+#include "json.h"
+#include "layout.h"
+#include "options.h"
+#include "say.h"
+#include "sift.h"
+
+static const char help[] =
+    "usage: mq-purge [options] QUEUE\n"
+    "\n"
+    "Removes messages for good, and prints how many.  On a terminal it asks\n"
+    "before; elsewhere it needs --force.  Of several filters, all must match.\n"
+    "Exit status 1: there was none, or the answer was no.\n"
+    "\n"
+    "  mq-purge --rejected jobs\n"
+    "  mq-purge --force --rejected --older-than 30d jobs\n"
+    "\n"
+    "      --ready            what a consumer could have now\n"
+    "      --rejected         what failed for good\n"
+    "      --delayed          what becomes ready later\n"
+    "      --all              these three\n"
+    "      --delete-queue     all of it, and the queue, if nobody consumes it\n" MQ_FILTER_HELP
+    "      --older-than DUR   that failed, or became ready, before that\n"
+    "  -n, --limit N          at most N messages\n"
+    "  -f, --force            do not ask\n"
+    "      --dry-run          only tell how many it would be\n"
+    "      --json             print the result as JSON\n" MQ_SHARED_HELP;
+
+enum {
+	OPT_READY = MQ_OPT_OWN,
+	OPT_REJECTED,
+	OPT_DELAYED,
+	OPT_ALL,
+	OPT_DELETE,
+	OPT_DRY_RUN,
+	OPT_JSON
+};
+
+static const struct option long_options[] = {
+    MQ_SHARED_LONG,
+    MQ_FILTER_LONG,
+    {"older-than", required_argument, NULL, MQ_OPT_OLDER},
+    {"ready", no_argument, NULL, OPT_READY},
+    {"rejected", no_argument, NULL, OPT_REJECTED},
+    {"delayed", no_argument, NULL, OPT_DELAYED},
+    {"all", no_argument, NULL, OPT_ALL},
+    {"delete-queue", no_argument, NULL, OPT_DELETE},
+    {"limit", required_argument, NULL, 'n'},
+    {"force", no_argument, NULL, 'f'},
+    {"dry-run", no_argument, NULL, OPT_DRY_RUN},
+    {"json", no_argument, NULL, OPT_JSON},
+    {NULL, 0, NULL, 0},
+};
+
+struct options {
+	const char *queue;
+	struct mq_filter filter;
+	bool state[MQ_STATES]; /* from where */
+	bool delete, force, json;
+};
+
+/* The order in which they are gone through, too. */
+static const enum mq_state states[] = {MQ_READY, MQ_DELAYED, MQ_REJECTED};
+#define STATES (sizeof(states) / sizeof(states[0]))
+
+static void
+set_option(struct options *o, struct sift *s, int ch)
+{
+	switch (ch) {
+	case OPT_READY:
+		o->state[MQ_READY] = true;
+		break;
+	case OPT_REJECTED:
+		o->state[MQ_REJECTED] = true;
+		break;
+	case OPT_DELAYED:
+		o->state[MQ_DELAYED] = true;
+		break;
+	case OPT_DELETE:
+		o->delete = true;
+		/* FALLTHROUGH */
+	case OPT_ALL:
+		o->state[MQ_READY] = true;
+		o->state[MQ_REJECTED] = true;
+		o->state[MQ_DELAYED] = true;
+		break;
+	case 'n':
+		s->limit = mq_option_number("--limit", optarg, 1, LONG_MAX);
+		break;
+	case 'f':
+		o->force = true;
+		break;
+	case OPT_DRY_RUN:
+		s->dry_run = true;
+		break;
+	case OPT_JSON:
+		o->json = true;
+		break;
+	}
+}
+
+static void
+check(const struct options *o, const struct sift *s)
+{
+	size_t i;
+	bool any = false;
+
+	mq_option_queue(o->queue);
+	for (i = 0; i < STATES; i++)
+		any |= o->state[states[i]];
+	if (!any)
+		mq_die(MQ_EXIT_USAGE,
+		    "needs --ready, --rejected, --delayed, --all or "
+		    "--delete-queue");
+	if (o->delete &&(mq_filter_given(&o->filter) || s->limit != LONG_MAX))
+		mq_die(MQ_EXIT_USAGE,
+		    "--delete-queue removes all of it; it takes no filter and "
+		    "no --limit");
+	if (!o->force && !s->dry_run && !isatty(STDIN_FILENO))
+		mq_die(MQ_EXIT_USAGE, "needs --force when nobody can be asked");
+}
+
+static void
+parse(struct options *o, struct sift *s, struct mq_shared *shared, int argc,
+    char *argv[])
+{
+	int ch;
+
+	opterr = 0;
+	while ((ch = getopt_long(argc, argv, ":" MQ_SHARED_SHORT "n:f",
+		    long_options, NULL)) != -1)
+		if (!mq_option_shared(shared, ch, argv) &&
+		    !mq_filter_option(&o->filter, ch, optarg))
+			set_option(o, s, ch);
+	if (optind == argc)
+		mq_die(MQ_EXIT_USAGE, "no queue given (try --help)");
+	if (optind + 1 < argc)
+		mq_die(MQ_EXIT_USAGE, "%s: only one queue at a time",
+		    argv[optind + 1]);
+	o->queue = argv[optind];
+	check(o, s);
+	if (o->filter.id != NULL)
+		s->limit = 1;
+}
+
+static void
+print_question(const struct options *o, const struct mq_queue_stats *q)
+{
+	const long long n[MQ_STATES] = {[MQ_READY] = q->ready,
+	    [MQ_DELAYED] = q->delayed,
+	    [MQ_REJECTED] = q->rejected};
+	char *name = mq_visible(o->queue, strlen(o->queue));
+	const char *between = o->delete ? "delete the queue, with " :
+	    mq_filter_given(&o->filter) ? "remove what matches of " :
+					  "remove ";
+	size_t i;
+
+	fprintf(stderr, "%s: ", name != NULL ? name : "");
+	for (i = 0; i < STATES; i++)
+		if (o->state[states[i]]) {
+			fprintf(stderr, "%s%lld %s", between, n[states[i]],
+			    mq_state_name(states[i]));
+			between = ", ";
+		}
+	fputs("? [y/N] ", stderr);
+	free(name);
+}
+
+static bool
+answer_is_yes(void)
+{
+	char line[16] = "";
+	size_t n = 0;
+	int c;
+
+	while ((c = getchar()) != EOF && c != '\n')
+		if (n < sizeof(line) - 1)
+			line[n++] = (char)tolower(c);
+	return strcmp(line, "y") == 0 || strcmp(line, "yes") == 0;
+}
+
+/* Ends the program unless the user wants it. */
+static void
+ask(const struct options *o, struct sift *s)
+{
+	struct mq_stats stats;
+
+	if (o->force || s->dry_run)
+		return;
+	if (s->layout->stats(s->redis, &o->queue, 1, false, &stats) == -1)
+		mq_die(s->redis->status, "%s", s->redis->error);
+	print_question(o, &stats.queues[0]);
+	mq_stats_free(&stats);
+	if (answer_is_yes())
+		return;
+	mq_say("nothing was removed");
+	exit(MQ_EXIT_NO);
+}
+
+static void
+delete_queue(const struct options *o, struct sift *s, long *count, bool *known)
+{
+	struct mq_deletion d = {.dry_run = s->dry_run};
+
+	if (s->layout->delete_queue(s->redis, o->queue, &d) == -1)
+		mq_die(s->redis->status, "%s", s->redis->error);
+	if (d.consumers > 0)
+		mq_die(MQ_EXIT_AGAIN,
+		    "%s: it has %ld consumer%s; stop %s first", o->queue,
+		    d.consumers, d.consumers == 1 ? "" : "s",
+		    d.consumers == 1 ? "it" : "them");
+	if (d.unacked > 0)
+		mq_die(MQ_EXIT_AGAIN,
+		    "%s: dead consumers hold %ld message%s; run mq-clean first",
+		    o->queue, d.unacked, d.unacked == 1 ? "" : "s");
+	count[MQ_READY] = d.ready;
+	count[MQ_DELAYED] = d.delayed;
+	count[MQ_REJECTED] = d.rejected;
+	s->done = d.ready + d.delayed + d.rejected;
+	*known = d.known;
+}
+
+static void
+purge(const struct options *o, struct sift *s, long *count)
+{
+	struct mq_place place = {.queue = o->queue};
+	size_t i;
+
+	for (i = 0; i < STATES; i++)
+		if (o->state[states[i]] && s->done < s->limit) {
+			place.state = states[i];
+			count[states[i]] = sift_place(s, &place);
+		}
+}
+
+static void
+print_json(const struct options *o, const struct sift *s, const long *count)
+{
+	struct mq_buf text = {0};
+	json_t *v = json_pack("{s:o, s:I, s:I, s:I, s:I, s:b, s:b}", "queue",
+	    mq_json_text(o->queue), "purged", (json_int_t)s->done, "ready",
+	    (json_int_t)count[MQ_READY], "delayed",
+	    (json_int_t)count[MQ_DELAYED], "rejected",
+	    (json_int_t)count[MQ_REJECTED], "deleted", o->delete &&!s->dry_run,
+	    "dry_run", s->dry_run);
+
+	mq_json_must(v != NULL);
+	mq_json_dump(v, &text);
+	puts(mq_buf_str(&text));
+	json_decref(v);
+	mq_buf_free(&text);
+}
+
+static void
+print_result(const struct options *o, const struct sift *s, const long *count)
+{
+	char *line;
+
+	if (o->json) {
+		print_json(o, s, count);
+		return;
+	}
+	line = sift_result(s);
+	puts(line);
+	free(line);
+}
+
+int
+main(int argc, char *argv[])
+{
+	struct mq_shared shared = {.help = help};
+	struct options options = {0};
+	struct mq_server server;
+	struct mq_redis redis;
+	struct sift sift = {.layout = &mq_layout_rmq,
+	    .redis = &redis,
+	    .filter = &options.filter,
+	    .word = "purged",
+	    .limit = LONG_MAX};
+	long count[MQ_STATES] = {0};
+	bool known = false;
+
+	mq_option_descriptors();
+	signal(SIGPIPE, SIG_IGN);
+	parse(&options, &sift, &shared, argc, argv);
+	mq_option_server(&shared, &server);
+	if (mq_redis_open(&redis, &server) == -1)
+		mq_die(redis.status, "%s", redis.error);
+	ask(&options, &sift);
+	sift_catch_signals();
+	progress_start(&sift.progress, shared.quiet);
+	if (options.delete)
+		delete_queue(&options, &sift, count, &known);
+	else
+		purge(&options, &sift, count);
+	mq_redis_close(&redis);
+	print_result(&options, &sift, count);
+	mq_filter_free(&options.filter);
+	mq_server_free(&server);
+	free(shared.url);
+	mq_close_stdout();
+	return sift.done > 0 || known ? MQ_EXIT_OK : MQ_EXIT_NO;
+}

@@ -1,0 +1,181 @@
+/*
+ * mq-return: give messages another chance.
+ */
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "exit.h"
+#include "filter.h"
+#include "json.h"
+#include "layout.h"
+#include "options.h"
+#include "say.h"
+#include "sift.h"
+
+static const char help[] =
+    "usage: mq-return [options] QUEUE\n"
+    "\n"
+    "Makes rejected messages ready again, the oldest first, and prints how many.\n"
+    "Their attempts begin anew.  Of several filters, all must match.\n"
+    "Exit status 1: there was none.\n"
+    "\n"
+    "  mq-return jobs\n"
+    "  mq-return --reason timeout --since 2h --rate 10/s jobs\n"
+    "\n"
+    "      --from PLACE       rejected, delayed, or unacked:CONNECTION of a dead\n"
+    "                         one (default: rejected)\n"
+    "      --to QUEUE         make them ready in another queue\n" MQ_FILTER_HELP
+    "  -n, --limit N          at most N messages\n"
+    "      --rate N/s         N messages a second\n"
+    "      --dry-run          only tell how many it would be\n"
+    "      --json             print the result as JSON\n" MQ_SHARED_HELP;
+
+enum { OPT_FROM = MQ_OPT_OWN, OPT_TO, OPT_RATE, OPT_DRY_RUN, OPT_JSON };
+
+static const struct option long_options[] = {
+    MQ_SHARED_LONG,
+    MQ_FILTER_LONG,
+    {"from", required_argument, NULL, OPT_FROM},
+    {"to", required_argument, NULL, OPT_TO},
+    {"limit", required_argument, NULL, 'n'},
+    {"rate", required_argument, NULL, OPT_RATE},
+    {"dry-run", no_argument, NULL, OPT_DRY_RUN},
+    {"json", no_argument, NULL, OPT_JSON},
+    {NULL, 0, NULL, 0},
+};
+
+struct options {
+	struct mq_place from;
+	struct mq_filter filter;
+	bool json;
+};
+
+static void
+set_from(struct mq_place *from, const char *arg)
+{
+	static const char unacked[] = "unacked:";
+
+	from->connection = NULL;
+	if (strcmp(arg, "rejected") == 0) {
+		from->state = MQ_REJECTED;
+	} else if (strcmp(arg, "delayed") == 0) {
+		from->state = MQ_DELAYED;
+	} else if (strncmp(arg, unacked, sizeof(unacked) - 1) == 0 &&
+	    arg[sizeof(unacked) - 1] != '\0') {
+		from->state = MQ_UNACKED;
+		from->connection = arg + sizeof(unacked) - 1;
+	} else {
+		mq_die(MQ_EXIT_USAGE,
+		    "--from: %s: not rejected, delayed or unacked:CONNECTION",
+		    arg);
+	}
+}
+
+static void
+set_option(struct options *o, struct sift *s, int ch)
+{
+	switch (ch) {
+	case OPT_FROM:
+		set_from(&o->from, optarg);
+		break;
+	case OPT_TO:
+		mq_option_queue(optarg);
+		s->to = optarg;
+		break;
+	case 'n':
+		s->limit = mq_option_number("--limit", optarg, 1, LONG_MAX);
+		break;
+	case OPT_RATE:
+		s->rate = sift_rate("--rate", optarg);
+		break;
+	case OPT_DRY_RUN:
+		s->dry_run = true;
+		break;
+	case OPT_JSON:
+		o->json = true;
+		break;
+	}
+}
+
+static void
+parse(struct options *o, struct sift *s, struct mq_shared *shared, int argc,
+    char *argv[])
+{
+	int ch;
+
+	opterr = 0;
+	while ((ch = getopt_long(argc, argv,
+		    ":" MQ_SHARED_SHORT "n:", long_options, NULL)) != -1)
+		if (!mq_option_shared(shared, ch, argv) &&
+		    !mq_filter_option(&o->filter, ch, optarg))
+			set_option(o, s, ch);
+	if (optind == argc)
+		mq_die(MQ_EXIT_USAGE, "no queue given (try --help)");
+	if (optind + 1 < argc)
+		mq_die(MQ_EXIT_USAGE, "%s: only one queue at a time",
+		    argv[optind + 1]);
+	o->from.queue = argv[optind];
+	mq_option_queue(o->from.queue);
+	if (s->to == NULL)
+		s->to = o->from.queue;
+	s->open = strcmp(s->to, o->from.queue) != 0;
+	/* A crash of a Go program may have left it there twice. */
+	if (o->filter.id != NULL)
+		s->limit = 1;
+}
+
+static void
+print_result(const struct options *o, const struct sift *s)
+{
+	struct mq_buf text = {0};
+	json_t *v;
+	char *line;
+
+	if (!o->json) {
+		line = sift_result(s);
+		puts(line);
+		free(line);
+		return;
+	}
+	v = json_pack("{s:o, s:I, s:b}", "queue", mq_json_text(o->from.queue),
+	    "returned", (json_int_t)s->done, "dry_run", s->dry_run);
+	mq_json_must(v != NULL);
+	mq_json_dump(v, &text);
+	puts(mq_buf_str(&text));
+	json_decref(v);
+	mq_buf_free(&text);
+}
+
+int
+main(int argc, char *argv[])
+{
+	struct mq_shared shared = {.help = help};
+	struct options options = {.from = {.state = MQ_REJECTED}};
+	struct mq_server server;
+	struct mq_redis redis;
+	struct sift sift = {.layout = &mq_layout_rmq,
+	    .redis = &redis,
+	    .filter = &options.filter,
+	    .word = "returned",
+	    .limit = LONG_MAX};
+
+	mq_option_descriptors();
+	signal(SIGPIPE, SIG_IGN);
+	parse(&options, &sift, &shared, argc, argv);
+	mq_option_server(&shared, &server);
+	if (mq_redis_open(&redis, &server) == -1)
+		mq_die(redis.status, "%s", redis.error);
+	sift_catch_signals();
+	progress_start(&sift.progress, shared.quiet);
+	sift_place(&sift, &options.from);
+	mq_redis_close(&redis);
+	print_result(&options, &sift);
+	mq_filter_free(&options.filter);
+	mq_server_free(&server);
+	free(shared.url);
+	mq_close_stdout();
+	return sift.done > 0 ? MQ_EXIT_OK : MQ_EXIT_NO;
+}

@@ -1,0 +1,26 @@
+/*
+ * A bar on stderr that tells how far a long piece of work has come.  It is
+ * there only if stderr is a terminal and the work takes longer than a second,
+ * and goes away at the end.
+ */
+#ifndef MQ_PROGRESS_H
+#define MQ_PROGRESS_H
+
+#include <stdbool.h>
+
+struct progress {
+	bool on;      /* whether there can be one */
+	bool shown;   /* whether there is one now */
+	double start; /* by the monotonic clock, seconds */
+	double last;  /* when it was drawn */
+	long total;   /* what all of it is; 0: not known */
+};
+
+/* Starts anew; quiet: there will be none. */
+void progress_start(struct progress *, bool quiet);
+/* at of total are behind us, and count messages have been done. */
+void progress_show(struct progress *, long at, long count);
+/* To be called before anything else is printed. */
+void progress_end(struct progress *);
+
+#endif

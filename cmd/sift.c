@@ -1,0 +1,297 @@
+#include "sift.h"
+
+#include <limits.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "clock.h"
+#include "exit.h"
+#include "say.h"
+#include "xalloc.h"
+
+/* With a rate, so many seconds' worth of messages go at once. */
+#define TICK_S 0.05
+/* Enough for one call of the layout. */
+#define PIECE 1000
+
+static volatile sig_atomic_t interrupted;
+
+static void
+on_signal(int sig)
+{
+	interrupted = sig;
+}
+
+void
+sift_catch_signals(void)
+{
+	struct sigaction sa = {.sa_handler = on_signal,
+	    .sa_flags = (int)(SA_RESETHAND | SA_RESTART)};
+
+	sigaction(SIGINT, &sa, NULL);
+	sigaction(SIGTERM, &sa, NULL);
+}
+
+char *
+sift_result(const struct sift *s)
+{
+	return mq_xasprintf("%ld message%s %s%s", s->done,
+	    s->done == 1 ? "" : "s", s->dry_run ? "would be " : "", s->word);
+}
+
+void
+sift_fail(struct sift *s, long under_way)
+{
+	char *result = sift_result(s);
+
+	progress_end(&s->progress);
+	mq_say("%s", s->redis->error);
+	/* What was refused has not happened. */
+	if (s->redis->status != MQ_EXIT_UNAVAILABLE || under_way == 0)
+		mq_say("%s", result);
+	else if (under_way == -1)
+		mq_say("%s, and maybe all others", result);
+	else
+		mq_say("%s, and up to %ld more", result, under_way);
+	exit(s->redis->status);
+}
+
+static void
+check_signal(struct sift *s)
+{
+	char *result;
+
+	if (!interrupted)
+		return;
+	progress_end(&s->progress);
+	result = sift_result(s);
+	mq_say("interrupted");
+	mq_say("%s", result);
+	free(result);
+	signal(interrupted, SIG_DFL);
+	raise(interrupted);
+}
+
+double
+sift_rate(const char *option, const char *arg)
+{
+	size_t n = strspn(arg, "0123456789.");
+	double rate = 0;
+	char *end;
+
+	if (n > 0 && (arg[n] == '\0' || strcmp(arg + n, "/s") == 0)) {
+		rate = strtod(arg, &end);
+		if (end != arg + n)
+			rate = 0;
+	}
+	if (rate < 0.001 || rate > 1e6)
+		mq_die(MQ_EXIT_USAGE,
+		    "%s: %s: not a rate from 0.001/s to 1000000/s", option,
+		    arg);
+	return rate;
+}
+
+/* Sleeps unless a signal has come, or comes. */
+static void
+doze(double seconds)
+{
+	struct timespec ts = {.tv_sec = (time_t)seconds};
+	sigset_t ours, before;
+
+	ts.tv_nsec = (long)((seconds - (double)ts.tv_sec) * 1e9);
+	/* Blocked, so that none can come between the look and the wait. */
+	sigemptyset(&ours);
+	sigaddset(&ours, SIGINT);
+	sigaddset(&ours, SIGTERM);
+	sigprocmask(SIG_BLOCK, &ours, &before);
+	if (!interrupted)
+		ppoll(NULL, 0, &ts, &before);
+	sigprocmask(SIG_SETMASK, &before, NULL);
+}
+
+/* Waits until the next messages may go; how many of up to max. */
+static long
+next_piece(struct sift *s, long max)
+{
+	long piece = max < PIECE ? max : PIECE;
+	double now;
+
+	check_signal(s);
+	if (s->rate == 0)
+		return piece;
+	now = mq_clock_s(CLOCK_MONOTONIC);
+	if (s->start == 0)
+		s->start = now;
+	while ((now = s->start + (double)s->done / s->rate -
+		       mq_clock_s(CLOCK_MONOTONIC)) > 0) {
+		doze(now < 0.5 ? now : 0.5);
+		check_signal(s);
+		progress_show(&s->progress, s->seen, s->done);
+	}
+	if ((double)piece > s->rate * TICK_S)
+		piece = (long)(s->rate * TICK_S);
+	return piece > 0 ? piece : 1;
+}
+
+/* The target has to be known before there is a message in it. */
+static void
+open_target(struct sift *s)
+{
+	struct mq_command c = {0};
+	redisReply *reply;
+
+	if (!s->open || s->opened)
+		return;
+	s->layout->open(&c, s->to);
+	reply = mq_redis_call(s->redis, &c);
+	mq_command_free(&c);
+	if (reply == NULL)
+		sift_fail(s, 0);
+	freeReplyObject(reply);
+	s->opened = true;
+}
+
+static bool
+meant(const struct sift *s, const struct mq_item *item)
+{
+	return mq_filter_match(s->filter, item->element, item->len);
+}
+
+/* Chooses those of a slice that are meant; how many. */
+static long
+choose(const struct sift *s, const struct mq_scan *scan, bool *chosen)
+{
+	long n = 0, max = s->limit - s->done;
+	int i;
+
+	for (i = 0; i < scan->count; i++) {
+		chosen[i] = n < max && meant(s, &scan->items[i]);
+		n += chosen[i];
+	}
+	return n;
+}
+
+/* The first n of the chosen ones from *at on, alone. */
+static void
+pick(const bool *chosen, int count, long n, int *at, bool *some)
+{
+	memset(some, 0, (size_t)count * sizeof(*some));
+	for (; *at < count && n > 0; (*at)++)
+		if (chosen[*at]) {
+			some[*at] = true;
+			n--;
+		}
+}
+
+static void
+take_chosen(struct sift *s, struct mq_scan *scan, const bool *chosen, long n)
+{
+	bool *some = mq_xcalloc((size_t)scan->count + 1, sizeof(*some));
+	long piece, taken;
+	int at = 0, rv;
+
+	if (n > 0)
+		open_target(s);
+	for (; n > 0; n -= piece) {
+		piece = next_piece(s, n);
+		pick(chosen, scan->count, piece, &at, some);
+		rv = s->layout->take(s->redis, scan, some, s->to, &taken);
+		s->done += taken;
+		if (rv == -1)
+			sift_fail(s, piece - taken);
+	}
+	free(some);
+}
+
+/*
+ * Looks at each message, but no further than those that are there now: what is
+ * returned may come back as quickly as we go on.
+ */
+static void
+look(struct sift *s, const struct mq_place *place, long total)
+{
+	struct mq_scan scan = {.place = *place, .needle = s->filter->id};
+	long n, before = s->seen;
+	bool *chosen;
+
+	while (!scan.end && scan.seen < total && s->done < s->limit) {
+		check_signal(s);
+		if (s->layout->scan(s->redis, &scan) == -1)
+			sift_fail(s, 0);
+		chosen = mq_xcalloc((size_t)scan.count + 1, sizeof(*chosen));
+		n = choose(s, &scan, chosen);
+		if (s->dry_run)
+			s->done += n;
+		else
+			take_chosen(s, &scan, chosen, n);
+		free(chosen);
+		s->seen = before + scan.seen;
+		progress_show(&s->progress, s->seen, s->done);
+	}
+	mq_scan_free(&scan);
+}
+
+/* Without a look at them; no more than max, for the same reason. */
+static void
+move_all(struct sift *s, const struct mq_place *place, long max)
+{
+	long piece, moved = 1;
+
+	open_target(s);
+	for (; moved > 0 && max > 0; max -= moved) {
+		piece = next_piece(s, max);
+		if (s->layout->move(s->redis, place, piece, s->to, &moved) ==
+		    -1)
+			sift_fail(s, piece);
+		s->done += moved;
+		s->seen += moved;
+		progress_show(&s->progress, s->seen, s->done);
+	}
+}
+
+static void
+purge(struct sift *s, const struct mq_place *place)
+{
+	long removed;
+
+	check_signal(s);
+	if (s->layout->purge(s->redis, place, &removed) == -1)
+		sift_fail(s, -1);
+	s->done += removed;
+	s->seen += removed;
+}
+
+/* How many there are; of a connection that is alive they are none of ours. */
+static long
+count(struct sift *s, const struct mq_place *place)
+{
+	long n;
+
+	if (s->layout->move(s->redis, place, 0, s->to, &n) == 0)
+		return n;
+	if (s->done == 0)
+		mq_die(s->redis->status, "%s", s->redis->error);
+	sift_fail(s, 0);
+}
+
+long
+sift_place(struct sift *s, const struct mq_place *place)
+{
+	long before = s->done, left = s->limit - before;
+	long total = count(s, place), most = total < left ? total : left;
+
+	s->progress.total += total;
+	if (mq_filter_given(s->filter))
+		look(s, place, total);
+	else if (s->dry_run)
+		s->done += most;
+	else if (s->to == NULL && s->limit == LONG_MAX)
+		purge(s, place);
+	else if (most > 0)
+		move_all(s, place, most);
+	progress_end(&s->progress);
+	return s->done - before;
+}
