@@ -1,4 +1,4 @@
-# Bash completion for mq-publish, mq-consume and mq-stats.  It needs nothing
+# Bash completion for mq-publish, mq-consume, mq-stats and mq-pause.  It needs nothing
 # but bash 4; it asks a server for the names of queues only if one is set up,
 # and never starts the private one.
 
@@ -34,6 +34,7 @@ _mq_takes_argument() {
 		mq-consume:--attempts | mq-consume:--backoff | \
 		mq-consume:--grace | mq-consume:--tag | \
 		mq-consume:--log-dir | mq-consume:--work-dir) ;;
+	mq-pause:--for) ;;
 	*) return 1 ;;
 	esac
 }
@@ -51,6 +52,7 @@ _mq_options() {
 			--attempts --backoff --strict --grace --tag \
 			--log-dir --work-dir --no-clean
 		;;
+	mq-pause) echo --for --resume ;;
 	esac
 }
 
@@ -205,7 +207,7 @@ _mq_add_argument() {
 			_mq_add_words redis:// unix:/// private:
 		fi
 		;;
-	-d | --delay | --idle | --timeout | --grace)
+	-d | --delay | --idle | --timeout | --grace | --for)
 		# A number has been typed: which unit?
 		[[ ! $cur =~ ^[0-9.]+$ ]] ||
 			_mq_add_words "$cur"ms "$cur"s "$cur"m "$cur"h "$cur"d
@@ -283,4 +285,4 @@ _mq() {
 	_mq_cut_replies "$whole"
 }
 
-complete -F _mq mq-publish mq-consume mq-stats
+complete -F _mq mq-publish mq-consume mq-stats mq-pause

@@ -472,9 +472,12 @@ done
 @test "consume: the keys go after -n, --drain and --idle, too" {
 	run_mq 0 mq-publish q x
 	run_mq 0 mq-consume -n 1 -l q
-	assert_equal "$(redis keys '*')" rmq::queues
+	assert_equal "$(redis keys '*' | sort)" \
+		$'rmq::queue::[q]::counters\nrmq::queues'
 	run_mq 0 mq-consume --drain q
-	assert_equal "$(redis keys '*')" rmq::queues
+	assert_equal "$(redis keys '*' | sort)" \
+		$'rmq::queue::[q]::counters\nrmq::queues'
+	redis del 'rmq::queue::[q]::counters'
 	run_mq 0 mq-consume --idle 10ms q -- cat
 	assert_equal "$(redis keys '*')" rmq::queues
 }

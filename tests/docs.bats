@@ -339,6 +339,10 @@ make_scripts() {
 	run_examples mq-stats.1
 }
 
+@test "docs: the examples of mq-pause(1) work" {
+	run_examples mq-pause.1
+}
+
 @test "docs: the examples of mq(7) work" {
 	unset MQ_URL
 	run_examples mq.7
@@ -485,6 +489,10 @@ complete_at() {
 	run complete_at mq-publish -d 10
 	assert_output $'10ms\n10s\n10m\n10h\n10d'
 	run complete_at mq-consume --timeout ''
+	assert_output ""
+	run complete_at mq-pause --for 10
+	assert_output $'10ms\n10s\n10m\n10h\n10d'
+	run complete_at mq-pause --for 10m od
 	assert_output ""
 	run complete_at mq-stats -u red
 	assert_output redis://

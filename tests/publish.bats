@@ -211,11 +211,13 @@ without_sanitizer() {
 	assert_equal "$(raw_element empty | wc -c)" 0
 }
 
-@test "publish: nothing but ready and rmq::queues is written" {
+@test "publish: nothing but ready, the counters and rmq::queues is written" {
 	run_mq 0 mq-publish jobs one
 	run_mq 0 mq-publish other two
 	assert_equal "$(redis keys '*' | sort)" \
-		"$(printf '%s\n' "$(key jobs)" "$(key other)" rmq::queues | sort)"
+		"$(printf '%s\n' "$(key jobs)" "$(key other)" rmq::queues \
+			'rmq::queue::[jobs]::counters' \
+			'rmq::queue::[other]::counters' | sort)"
 	assert_equal "$(redis smembers rmq::queues | sort)" $'jobs\nother'
 }
 
