@@ -34,6 +34,9 @@ _mq_takes_argument() {
 		mq-consume:--attempts | mq-consume:--backoff | \
 		mq-consume:--grace | mq-consume:--tag | \
 		mq-consume:--log-dir | mq-consume:--work-dir) ;;
+	mq-stats:-n | mq-stats:--limit | mq-stats:--list | mq-stats:--offset | \
+		mq-stats:--match | mq-stats:--reason | mq-stats:--since | \
+		mq-stats:--id | mq-stats:--refresh) ;;
 	mq-pause:--for) ;;
 	*) return 1 ;;
 	esac
@@ -51,6 +54,11 @@ _mq_options() {
 			--prefetch -n --limit --drain --idle --timeout \
 			--attempts --backoff --strict --grace --tag \
 			--log-dir --work-dir --no-clean
+		;;
+	mq-stats)
+		echo -l --lines -0 --null --netstring --jsonl -n --limit \
+			--list --offset --match --reason --since --id \
+			--running --html --refresh
 		;;
 	mq-pause) echo --for --resume ;;
 	esac
@@ -207,7 +215,7 @@ _mq_add_argument() {
 			_mq_add_words redis:// unix:/// private:
 		fi
 		;;
-	-d | --delay | --idle | --timeout | --grace | --for)
+	-d | --delay | --idle | --timeout | --grace | --for | --since)
 		# A number has been typed: which unit?
 		[[ ! $cur =~ ^[0-9.]+$ ]] ||
 			_mq_add_words "$cur"ms "$cur"s "$cur"m "$cur"h "$cur"d
@@ -216,6 +224,7 @@ _mq_add_argument() {
 		_mq_nospace
 		_mq_add_words 1= 2= 3= 4=
 		;;
+	--list) _mq_add_words ready delayed unacked rejected ;;
 	--backoff) _mq_add_words 1s..10m ;;
 	-j | --slots) _mq_add_words "$(nproc 2>/dev/null)" ;;
 	--log-dir | --work-dir) _mq_add_files -d ;;
