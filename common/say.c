@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <vis.h>
+#include <wchar.h>
 
 #include "exit.h"
 
@@ -23,19 +24,46 @@ is_plain(const char *p, size_t n)
 	return true;
 }
 
+/* How many of the n bytes from p on are characters of the locale. */
+static size_t
+valid_run(const char *p, size_t n)
+{
+	mbstate_t state = {0};
+	size_t at = 0, len;
+
+	while (at < n) {
+		len = mbrlen(p + at, n - at, &state);
+		if (len == (size_t)-1 || len == (size_t)-2)
+			break;
+		at += len > 0 ? len : 1;
+	}
+	return at;
+}
+
 char *
 mq_visible(const char *p, size_t n)
 {
-	char *out;
+	size_t run;
+	char *out, *to;
 
 	if (is_plain(p, n))
 		return strndup(p, n);
-	/* An encoded byte takes at most four characters. */
-	out = calloc(n + 1, 4);
 	/* Here, not in each main: a run that says nothing need not load it. */
 	setlocale(LC_CTYPE, "");
-	if (out != NULL)
-		strvisx(out, p, n, VIS_CSTYLE | VIS_OCTAL | VIS_NL | VIS_TAB);
+	/* An encoded byte takes at most four characters. */
+	out = to = calloc(n + 1, 4);
+	while (out != NULL && n > 0) {
+		run = valid_run(p, n);
+		to += strvisx(
+		    to, p, run, VIS_CSTYLE | VIS_OCTAL | VIS_NL | VIS_TAB);
+		p += run;
+		n -= run;
+		/* vis(3) would leave some of these as they are. */
+		if (n > 0) {
+			to += sprintf(to, "\\%03o", (unsigned char)*p++);
+			n--;
+		}
+	}
 	return out;
 }
 
