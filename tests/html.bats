@@ -265,11 +265,11 @@ PYTHON
 	assert_output 1
 }
 
-# some_queues: ready and rejected are 9 and 10, 100 and 0, 20 and 3.
+# some_queues: ready and rejected are 9 and 10, 1200 and 0, 20 and 3.
 some_queues() {
 	redis sadd rmq::queues job-10 job-9 mails >/dev/null
 	redis lpush 'rmq::queue::[job-10]::ready' {1..9} >/dev/null
-	redis lpush 'rmq::queue::[job-9]::ready' {1..100} >/dev/null
+	redis lpush 'rmq::queue::[job-9]::ready' {1..1200} >/dev/null
 	redis lpush 'rmq::queue::[mails]::ready' {1..20} >/dev/null
 	redis lpush 'rmq::queue::[job-10]::rejected' {1..10} >/dev/null
 	redis lpush 'rmq::queue::[mails]::rejected' {1..3} >/dev/null
