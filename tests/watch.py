@@ -172,10 +172,11 @@ leader = os.fork()
 if leader == 0:
     lead()
 pid = int(os.read(from_leader, 100).split()[0])
+to_kill = [pid, leader]
 try:
     exec(compile(open(sys.argv[1]).read(), sys.argv[1], "exec"))
 finally:
-    for p in pid, leader:
+    for p in to_kill:
         try:
             os.kill(p, signal.SIGKILL)
         except ProcessLookupError:
