@@ -108,15 +108,12 @@ open_log(const char *path)
 void
 command_open_logs(struct consumer *c)
 {
-	bool first = c->log_fds == NULL;
+	bool first = c->outputs.logs == NULL;
 	char *path;
 	int i, fd;
 
 	if (c->opt->log_dir == NULL || c->opt->command == NULL)
 		return;
-	if (first)
-		c->log_fds = mq_xcalloc(
-		    (size_t)c->opt->queue_count, sizeof(*c->log_fds));
 	for (i = 0; i < c->opt->queue_count; i++) {
 		path = log_name(c->opt->log_dir, c->opt->queues[i]);
 		fd = open_log(path);
@@ -125,10 +122,8 @@ command_open_logs(struct consumer *c)
 		if (fd == -1)
 			mq_say("%s: %s; going on with the old file", path,
 			    strerror(errno));
-		if (fd != -1 && !first)
-			close(c->log_fds[i]);
 		if (fd != -1)
-			c->log_fds[i] = fd;
+			errors_log(c, i, fd, path);
 		free(path);
 	}
 }
@@ -136,14 +131,16 @@ command_open_logs(struct consumer *c)
 void
 command_log_start(struct consumer *c, const struct message *m)
 {
-	char stamp[32];
+	char stamp[32], *line;
 	time_t now = time(NULL);
 	struct tm tm;
 
-	if (c->log_fds == NULL)
+	if (c->outputs.logs == NULL)
 		return;
 	strftime(stamp, sizeof(stamp), "%Y-%m-%dT%H:%M:%S%z",
 	    localtime_r(&now, &tm));
-	dprintf(c->log_fds[m->queue], "--- %s %s attempt %ld: %s\n", stamp,
-	    m->id, m->attempts + 1, c->script);
+	line = mq_xasprintf("--- %s %s attempt %ld: %s\n", stamp, m->id,
+	    m->attempts + 1, c->script);
+	sink_put(&c->outputs.logs[m->queue], line, strlen(line));
+	free(line);
 }

@@ -123,8 +123,10 @@ put_headers(struct mq_buf *text, const struct mq_envelope *e)
 
 	if (!json_is_object(e->headers))
 		return;
+	/* The history can be longer than a variable may be. */
 	json_object_foreach(e->headers, name, values)
-		put_header(text, name, values);
+		if (strcmp(name, MQ_HEADER_HISTORY) != 0)
+			put_header(text, name, values);
 }
 
 static void

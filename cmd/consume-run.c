@@ -24,7 +24,7 @@
 #define VERBS_AT_ONCE (1 << 20)
 /* Between the TERM of a timeout, or of a stop, and the KILL. */
 #define KILL_AFTER 5.0
-/* The verbs of a run are read at its end; from then on, as they come. */
+/* The pipes of a run are read at its end; from then on, as they come. */
 #define LISTEN_AFTER 0.01
 /* After a message that has failed before, be careful for so long. */
 #define CAREFUL_S 60.0
@@ -89,8 +89,11 @@ on_verbs(struct ev_loop *loop, ev_io *w, int events)
 		ev_io_stop(loop, w);
 }
 
-/* A grandchild may keep the pipe open for ever: only what is there counts. */
-static void
+/*
+ * A grandchild may keep the pipes open for ever: only what is there counts.
+ * Returns the end of what the run has written to stderr.
+ */
+static const char *
 free_slot(struct slot *s)
 {
 	struct consumer *c = s->c;
@@ -107,10 +110,11 @@ free_slot(struct slot *s)
 	s->m = NULL;
 	c->run_s = c->run_s == 0 ? took : c->run_s * 0.8 + took * 0.2;
 	c->last_end = ev_now(c->loop);
+	return errors_close(s->errors);
 }
 
 static void
-judge(struct slot *s, struct message *m, int status)
+judge(struct slot *s, struct message *m, int status, const char *errors)
 {
 	struct consumer *c = s->c;
 	struct mq_verdict v;
@@ -119,7 +123,7 @@ judge(struct slot *s, struct message *m, int status)
 	if (s->ended && v.kind != MQ_VERDICT_DONE)
 		settle(m, MQ_OUTCOME_FRONT, 0);
 	else
-		verdict_carry_out(m, &v);
+		verdict_carry_out(m, &v, errors);
 }
 
 static void
@@ -128,17 +132,18 @@ on_exit_of_script(struct ev_loop *loop, ev_child *w, int events)
 	struct slot *s = w->data;
 	struct consumer *c = s->c;
 	struct message *m = s->m;
+	const char *errors;
 
 	(void)loop;
 	(void)events;
-	free_slot(s);
+	errors = free_slot(s);
 	c->reaped = true;
 	/* Whoever asks for the lease first may find that m is lost. */
 	(void)lease_held(c);
 	if (m->lost)
 		message_drop(m);
 	else
-		judge(s, m, w->rstatus);
+		judge(s, m, w->rstatus, errors);
 }
 
 /*
@@ -169,6 +174,7 @@ on_patience(struct ev_loop *loop, ev_timer *w, int events)
 
 	(void)events;
 	ev_io_start(loop, &s->verbs_io);
+	errors_listen(s->errors);
 }
 
 static void
@@ -205,110 +211,15 @@ watch(struct slot *s)
 		ev_timer_start(c->loop, &s->timer);
 }
 
-/* Errors that may pass by themselves. */
-static bool
-passing(int error)
-{
-	return error == EAGAIN || error == ENOMEM || error == EMFILE ||
-	    error == ENFILE || error == ETXTBSY || error == ENOSPC;
-}
-
-static void
-cannot_start(struct message *m, int error)
-{
-	struct consumer *c = m->c;
-
-	if (passing(error)) {
-		if (!c->starved && !c->opt->quiet)
-			mq_say(
-			    "%s: %s; trying again", c->script, strerror(error));
-		c->starved = true;
-		mq_envelope_free(&m->envelope);
-		message_state(m, STATE_HELD);
-		c->started--;
-		return;
-	}
-	if (error == E2BIG) {
-		verdict_reject(m, "its headers do not fit into an environment");
-		return;
-	}
-	mq_say("%s: %s; stopping, the message is returned", c->script,
-	    strerror(error));
-	stop(c, STOP_SOON, MQ_EXIT_CONFIG, 0);
-	settle(m, MQ_OUTCOME_FRONT, 0);
-}
-
-/* Starts the process; the descriptors are closed again here in any case. */
-static pid_t
-spawn(struct slot *s, struct message *m, const char *dir, int input, int verbs)
-{
-	struct consumer *c = s->c;
-	char real[PATH_MAX];
-	struct mq_worker w = {.argv = c->opt->command,
-	    .path = real,
-	    .dir = dir,
-	    .input = input,
-	    .output = c->log_fds != NULL ? c->log_fds[m->queue] : -1,
-	    .verbs = verbs};
-
-	/* Anew for each run, so that a link to the script can be moved. */
-	if (realpath(c->script_path, real) == NULL)
-		return -1;
-	w.envp = env_for(c, m, real, dir != NULL ? dir : c->here);
-	return mq_worker_start(&c->setup, &w);
-}
-
-/* Returns 0, or the error that kept the script from being started. */
-static int
-start(struct slot *s, struct message *m)
-{
-	struct consumer *c = s->c;
-	char *dir = NULL;
-	int pipe_fds[2], input, error = 0;
-
-	if (c->opt->work_dir != NULL && (dir = command_work_dir(c, m)) == NULL)
-		return errno == ENOSPC ? ENOSPC : ENOTDIR;
-	input = mq_worker_payload(m->envelope.payload, m->envelope.payload_len);
-	if (input == -1 || pipe2(pipe_fds, O_CLOEXEC) == -1) {
-		error = errno;
-		if (input != -1)
-			close(input);
-		free(dir);
-		return error;
-	}
-	command_log_start(c, m);
-	s->started = mq_clock_s(CLOCK_MONOTONIC);
-	s->pid = spawn(s, m, dir, input, pipe_fds[1]);
-	if (s->pid == -1)
-		error = errno;
-	close(input);
-	close(pipe_fds[1]);
-	free(dir);
-	if (error != 0) {
-		close(pipe_fds[0]);
-		return error;
-	}
-	/* Only our end: the script's must block. */
-	fcntl(pipe_fds[0], F_SETFL, O_NONBLOCK);
-	s->verbs_fd = pipe_fds[0];
-	return 0;
-}
-
 static void
 run(struct slot *s, struct message *m)
 {
-	struct consumer *c = s->c;
-	int error;
-
 	if (!message_open(m))
 		return;
 	message_state(m, STATE_RUNNING);
-	c->started++;
-	error = start(s, m);
-	if (error != 0) {
-		cannot_start(m, error);
+	s->c->started++;
+	if (!start_script(s, m))
 		return;
-	}
 	s->m = m;
 	s->started_ms = 0;
 	s->timed_out = false;
@@ -443,11 +354,6 @@ run_init(struct consumer *c)
 void
 run_end(struct consumer *c)
 {
-	int i;
-
-	for (i = 0; c->log_fds != NULL && i < c->opt->queue_count; i++)
-		close(c->log_fds[i]);
-	free(c->log_fds);
 	free(c->slots);
 	free(c->here);
 	free(c->script);

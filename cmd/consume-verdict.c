@@ -1,9 +1,14 @@
 /*
  * What follows from a verdict on a run.
  */
+#include <sys/wait.h>
+
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "clock.h"
 #include "consume.h"
 #include "exit.h"
 #include "message.h"
@@ -29,23 +34,69 @@ backoff_ms(const struct consumer *c, long attempts)
 		((double)arc4random() / ((double)UINT32_MAX + 1)));
 }
 
-static void
-record(struct message *m, const char *error)
+/* Its name without SIG, or its number. */
+static const char *
+signal_name(int sig, char number[static 16])
 {
-	mq_message_record(&m->envelope, m->id, m->attempts + 1, error);
+	const char *name = sigabbrev_np(sig);
+
+	if (name != NULL)
+		return name;
+	snprintf(number, 16, "%d", sig);
+	return number;
+}
+
+/* The attempt, why it failed, and for how long it has to wait now. */
+static void
+record(struct message *m, const struct mq_failure *f, int64_t delay_ms)
+{
+	struct mq_failure full = *f;
+	char due[24];
+
+	full.at_ms = mq_clock_unix_us() / 1000;
+	full.attempt = m->attempts + 1;
+	full.host = m->c->host;
+	mq_message_record(&m->envelope, m->id, full.attempt, full.text);
+	mq_history_add(&m->envelope, &full);
+	if (delay_ms > 0) {
+		snprintf(
+		    due, sizeof(due), "%jd", (intmax_t)(full.at_ms + delay_ms));
+		mq_envelope_set(&m->envelope, MQ_HEADER_DUE, due);
+	}
 	mq_envelope_write_header(&m->envelope, &m->header);
+}
+
+/* A run that failed, its reason still to be filled in. */
+static struct mq_failure
+failure(int status, const char *errors, char number[static 16])
+{
+	struct mq_failure f = {.status = -1, .errors = errors};
+
+	if (WIFSIGNALED(status))
+		f.signal = signal_name(WTERMSIG(status), number);
+	else
+		f.status = WEXITSTATUS(status);
+	return f;
+}
+
+static void
+reject(struct message *m, const struct mq_failure *f)
+{
+	message_say(m, "rejected: %s", f->text);
+	record(m, f, 0);
+	settle(m, MQ_OUTCOME_REJECT, 0);
 }
 
 void
 verdict_reject(struct message *m, const char *reason)
 {
-	message_say(m, "rejected: %s", reason);
-	record(m, reason);
-	settle(m, MQ_OUTCOME_REJECT, 0);
+	const struct mq_failure f = {.status = -1, .text = reason};
+
+	reject(m, &f);
 }
 
 static void
-again(struct message *m, const struct mq_verdict *v)
+again(struct message *m, const struct mq_verdict *v, struct mq_failure *f)
 {
 	struct consumer *c = m->c;
 	char reason[sizeof(v->reason) + 32];
@@ -54,7 +105,8 @@ again(struct message *m, const struct mq_verdict *v)
 	if (m->attempts + 1 >= c->opt->attempts) {
 		snprintf(reason, sizeof(reason), "attempts exhausted%s%s",
 		    v->reason[0] != '\0' ? ": " : "", v->reason);
-		verdict_reject(m, reason);
+		f->text = reason;
+		reject(m, f);
 		return;
 	}
 	if (v->kind == MQ_VERDICT_RETRY)
@@ -62,14 +114,20 @@ again(struct message *m, const struct mq_verdict *v)
 	if (c->opt->verbose)
 		message_say(
 		    m, "again in %.1f s: %s", (double)ms / 1000, v->reason);
-	record(m, v->reason);
+	record(m, f, ms);
 	settle(m, MQ_OUTCOME_AGAIN, ms);
 }
 
 void
-verdict_carry_out(struct message *m, const struct mq_verdict *v)
+verdict_carry_out(
+    struct message *m, const struct mq_verdict *v, const char *errors)
 {
 	struct consumer *c = m->c;
+	struct mq_failure f;
+	char number[16];
+
+	f = failure(v->status, errors, number);
+	f.text = v->reason;
 
 	switch (v->kind) {
 	case MQ_VERDICT_DONE:
@@ -80,11 +138,11 @@ verdict_carry_out(struct message *m, const struct mq_verdict *v)
 		settle(m, MQ_OUTCOME_ACK, 0);
 		break;
 	case MQ_VERDICT_ERR:
-		verdict_reject(m, v->reason);
+		reject(m, &f);
 		break;
 	case MQ_VERDICT_RESEND:
 	case MQ_VERDICT_RETRY:
-		again(m, v);
+		again(m, v, &f);
 		break;
 	case MQ_VERDICT_STOP:
 		mq_say("%s: %s; stopping, the message is returned", c->script,

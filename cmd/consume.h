@@ -5,6 +5,9 @@
  *	consume-lease.c	  the heartbeat, and what follows when it failed
  *	consume-claim.c	  getting messages, waking up for them
  *	consume-run.c	  one process per message
+ *	consume-start.c	  how it is started
+ *	consume-errors.c  what it writes to stderr, or to the log
+ *	consume-sink.c	  where that goes, without ever waiting
  *	consume-verdict.c what follows from how it ended
  *	consume-env.c	  its environment
  *	consume-command.c what else a command needs: its path, directories, logs
@@ -30,6 +33,7 @@
 #include <ev.h>
 
 #include "async.h"
+#include "consume-errors.h"
 #include "envelope.h"
 #include "frame.h"
 #include "id.h"
@@ -95,13 +99,14 @@ struct slot {
 	struct message *m; /* NULL: free */
 	pid_t pid;
 	int verbs_fd;
+	struct errors *errors;
 	double started;
 	int64_t started_ms; /* unix time; 0: nobody has asked yet */
 	bool timed_out;
 	bool ended; /* we killed it to stop: give its message back */
 	ev_child child;
 	ev_io verbs_io;
-	ev_timer patience; /* until its verbs are watched */
+	ev_timer patience; /* until its pipes are watched */
 	ev_timer timer;	   /* --timeout, then the KILL after the TERM */
 	struct mq_verbs verbs;
 };
@@ -192,13 +197,14 @@ struct consumer {
 	double run_s;	 /* smoothed duration of a run; 0: unknown */
 	double last_end; /* loop time when a slot became free last */
 	bool starved;	 /* no process could be started: wait for a tick */
-	int *log_fds;	 /* per queue; NULL without --log-dir */
 	char **env;	 /* see consume-env.c */
 	size_t env_base;
 	struct mq_buf env_text;
 	char host[256];
 	char *here;		    /* the directory that we run in */
 	char *script, *script_path; /* as named, made absolute */
+
+	struct outputs outputs; /* see consume-errors.h */
 
 	/* consume-print.c */
 	struct mq_buf out;
@@ -294,9 +300,17 @@ int run_prefetch(const struct consumer *);
  */
 bool message_open(struct message *);
 
+/* --- consume-start.c --- */
+/* Starts a script in a slot.  False: it could not be, and what follows from
+ * that for the message has been done. */
+bool start_script(struct slot *, struct message *);
+
 /* --- consume-verdict.c --- */
-void verdict_carry_out(struct message *, const struct mq_verdict *);
-/* Records the run and the reason, says so, and rejects the message. */
+/* errors is the end of what the run has written. */
+void verdict_carry_out(
+    struct message *, const struct mq_verdict *, const char *errors);
+/* Rejects a message whose script could not be started: records the attempt
+ * and the reason, and says so. */
 void verdict_reject(struct message *, const char *reason);
 
 /* --- consume-command.c --- */

@@ -276,6 +276,7 @@ try_server(struct mq_server *server)
 static void
 consume(struct consumer *c)
 {
+	errors_init(c);
 	claim_init(c);
 	settle_init(c);
 	run_init(c);
@@ -293,6 +294,7 @@ consume(struct consumer *c)
 	free(c->queues);
 	running_end(c);
 	mq_server_free(&c->server);
+	errors_end(c);
 }
 
 int

@@ -58,100 +58,6 @@ static const struct option long_options[] = {
     {NULL, 0, NULL, 0},
 };
 
-/*
- * unique makes it one of its own among the delayed, even when its id, which
- * -i prints, came with it and may come again.
- */
-static void
-add(struct publisher *p, const char *unique, const char *id,
-    const struct mq_buf *header, const char *payload, size_t n)
-{
-	struct batch *b = publish_batch(p);
-
-	if (b->count > 0 && b->command.wire.len + n > BATCH_BYTES) {
-		publish_send(p);
-		b = publish_batch(p);
-	}
-	if (b->count == 0)
-		p->layout->publish(&b->command, p->opt->queue, &p->when);
-	p->layout->publish_add(
-	    &b->command, &p->when, unique, header, payload, n);
-	if (p->opt->ids)
-		mq_buf_add(&b->ids, id, MQ_ID_LEN);
-	if (++b->count == BATCH_COUNT || b->command.wire.len > BATCH_BYTES)
-		publish_send(p);
-}
-
-/*
- * The server's time for the next id, a microsecond after the last one at the
- * least, so that ids sort in the order of publishing.  The clock is asked for
- * every 64th only, since that is a system call on some machines.
- */
-static uint64_t
-next_us(struct publisher *p)
-{
-	uint64_t now;
-
-	p->last_us++;
-	if (p->made++ % 64 == 0) {
-		now = (uint64_t)(mq_clock_unix_us() + p->clock_us);
-		if (now > p->last_us)
-			p->last_us = now;
-	}
-	return p->last_us;
-}
-
-static void
-publish(struct publisher *p, const char *payload, size_t n)
-{
-	static const struct mq_buf none;
-	char id[MQ_ID_LEN + 1] = "";
-
-	if (!p->opt->raw || p->when.kind != MQ_WHEN_NOW)
-		mq_id_make(&p->idgen, next_us(p), id);
-	if (!p->opt->raw)
-		memcpy(p->header.data + p->id_at, id, MQ_ID_LEN);
-	add(p, id, id, p->opt->raw ? &none : &p->header, payload, n);
-}
-
-/*
- * Headers from the command line join those that the message has; ours, of
- * which there can be only one, take their place.
- */
-static void
-add_headers(struct mq_envelope *e, const json_t *headers)
-{
-	const char *name;
-	json_t *values, *value;
-	size_t i;
-
-	json_object_foreach((json_t *)(uintptr_t)headers, name, values)
-		json_array_foreach(values, i, value)
-			if (strncmp(name, "Mq-", 3) == 0)
-				mq_envelope_set(
-				    e, name, json_string_value(value));
-			else
-				mq_envelope_add(
-				    e, name, json_string_value(value));
-}
-
-static void
-publish_with_headers(
-    struct publisher *p, json_t *headers, const char *payload, size_t n)
-{
-	struct mq_envelope e = {.headers = headers};
-	struct mq_buf header = {0};
-	char unique[MQ_ID_LEN + 1];
-
-	mq_id_make(&p->idgen, next_us(p), unique);
-	if (mq_message_id(&e) == NULL)
-		mq_envelope_set(&e, MQ_HEADER_ID, unique);
-	add_headers(&e, p->opt->headers.headers);
-	mq_envelope_write_header(&e, &header);
-	add(p, unique, mq_message_id(&e), &header, payload, n);
-	mq_buf_free(&header);
-}
-
 /* Returns 0, or -1 with *why. */
 static int
 publish_json(struct publisher *p, const char *line, size_t n,
@@ -168,7 +74,7 @@ publish_json(struct publisher *p, const char *line, size_t n,
 		return -1;
 	}
 	if (headers == NULL) {
-		publish(p, payload->data, payload->len);
+		publish_message(p, payload->data, payload->len);
 	} else if (p->opt->raw) {
 		json_decref(headers);
 		*why = "it has headers, which --raw cannot carry";
@@ -202,6 +108,8 @@ next_record(struct publisher *p, struct mq_frame_reader *reader,
 			return result;
 		publish_flush(p);
 		(void)publish_wait(p, reader->fd, NULL);
+		/* That may have taken long. */
+		p->made = 0;
 	}
 }
 
@@ -221,7 +129,7 @@ publish_stream(struct publisher *p, int fd)
 	    MQ_FRAME_RECORD) {
 		publish_check(p);
 		if (p->opt->framing != MQ_FRAME_JSONL)
-			publish(p, record, n);
+			publish_message(p, record, n);
 		else if (publish_json(p, record, n, &payload, &why) == -1)
 			bad_record(p, reader.records, why);
 	}
@@ -236,25 +144,6 @@ publish_stream(struct publisher *p, int fd)
 	}
 	mq_frame_reader_free(&reader);
 	mq_buf_free(&payload);
-}
-
-/* The header of messages that have none of their own, with a gap for the id. */
-static void
-prepare_header(struct publisher *p)
-{
-	static const char gap[] = "--------------------------------";
-	struct mq_envelope e = {0};
-
-	if (p->opt->raw)
-		return;
-	mq_envelope_set(&e, MQ_HEADER_ID, gap);
-	if (p->opt->headers.headers != NULL)
-		add_headers(&e, p->opt->headers.headers);
-	mq_envelope_write_header(&e, &p->header);
-	mq_envelope_free(&e);
-	p->id_at = (size_t)((char *)memmem(
-				p->header.data, p->header.len, gap, MQ_ID_LEN) -
-	    p->header.data);
 }
 
 static void
@@ -426,10 +315,10 @@ main(int argc, char *argv[])
 		mq_die(p.redis.status, "%s", p.redis.error);
 	open_queue(&p);
 	prepare_when(&p);
-	prepare_header(&p);
+	publish_prepare(&p);
 	if (optind + 1 < argc) {
 		for (i = optind + 1; i < argc; i++)
-			publish(&p, argv[i], strlen(argv[i]));
+			publish_message(&p, argv[i], strlen(argv[i]));
 	} else {
 		if (isatty(STDIN_FILENO) && !shared.quiet)
 			mq_say("reading from the terminal; end with ^D");

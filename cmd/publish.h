@@ -40,6 +40,7 @@ struct batch {
 struct publisher {
 	const struct options *opt;
 	const struct mq_layout *layout;
+	size_t due_at; /* where the due time goes in header; 0: nowhere */
 	struct mq_redis redis;
 	struct mq_idgen idgen;
 	uint64_t last_us;   /* the time in the last id */
@@ -55,6 +56,18 @@ struct publisher {
 	unsigned long accepted;
 	long long miscounted; /* counted as published, and then refused */
 };
+
+/*
+ * The header of messages that have none of their own, with gaps for the id and,
+ * when it is delayed, for the time that it is due.  To be called when it is
+ * known when that will be.
+ */
+void publish_prepare(struct publisher *);
+/* Adds a message to the batch, with this header. */
+void publish_message(struct publisher *, const char *payload, size_t n);
+/* The same for one that has headers of its own, which are changed. */
+void publish_with_headers(
+    struct publisher *, json_t *headers, const char *payload, size_t n);
 
 /* From now on INT and TERM are noted; see publish_check(). */
 void publish_catch_signals(void);

@@ -1,28 +1,36 @@
 #include "history.h"
 
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "json.h"
 #include "xalloc.h"
 
+/* Whether a byte of UTF-8 begins no character. */
+static bool
+is_inside(char byte)
+{
+	return (byte & 0xc0) == 0x80;
+}
+
 /* A text of at most max bytes, from its beginning or its end, in whole
  * characters; what is no UTF-8 becomes '?'. */
 static json_t *
 cut(const char *text, size_t max, bool from_end)
 {
-	size_t n = strlen(text);
+	size_t n = strlen(text), cut_off = 0;
 	char *copy;
 	json_t *v;
 
+	/* A character is cut in at most three of its bytes. */
 	if (from_end && n > max) {
-		text += n - max;
-		while ((*text & 0xc0) == 0x80)
-			text++;
-		n = strlen(text);
+		for (text += n - max; is_inside(*text) && cut_off < 3; text++)
+			cut_off++;
+		n = max - cut_off;
 	} else if (n > max) {
-		for (n = max; n > 0 && (text[n] & 0xc0) == 0x80;)
-			n--;
+		for (n = max; is_inside(text[n]) && cut_off < 3; n--)
+			cut_off++;
 	}
 	copy = mq_xstrndup(text, n);
 	v = mq_json_text(copy);

@@ -215,6 +215,7 @@ mq_verdict(const struct mq_verbs *v, int status, bool timed_out, bool strict,
 {
 	bool confirmed = v->final != MQ_FINAL_NONE && status == 0;
 
+	out->status = status;
 	if (v->final == MQ_FINAL_ERR)
 		judge(out, MQ_VERDICT_ERR, "%s",
 		    *v->text != '\0' ? v->text : "err");

@@ -56,6 +56,7 @@ enum mq_verdict_kind {
 struct mq_verdict {
 	enum mq_verdict_kind kind;
 	int64_t resend_s; /* RESEND only */
+	int status;	  /* as it was given: from waitpid(2) */
 	/* What to show or record; may be empty for DONE.  Control characters
 	 * of the script are still in it. */
 	char reason[MQ_VERB_LINE + 128];

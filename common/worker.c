@@ -53,6 +53,19 @@ mq_worker_prepare(struct mq_worker_setup *setup)
 	return 0;
 }
 
+void
+mq_worker_room(struct mq_worker_setup *setup, int n)
+{
+	struct rlimit more;
+
+	if (getrlimit(RLIMIT_NOFILE, &setup->files) == -1 ||
+	    setup->files.rlim_cur >= (rlim_t)n)
+		return;
+	more = setup->files;
+	more.rlim_cur = (rlim_t)n < more.rlim_max ? (rlim_t)n : more.rlim_max;
+	setup->limited = setrlimit(RLIMIT_NOFILE, &more) == 0;
+}
+
 int
 mq_worker_payload(const void *p, size_t n)
 {
@@ -98,11 +111,13 @@ become(const struct mq_worker_setup *setup, const struct mq_worker *w,
 	if (w->dir != NULL && chdir(w->dir) == -1)
 		return errno;
 	if (dup2(w->input, 0) == -1 ||
-	    (w->output != -1 &&
-		(dup2(w->output, 1) == -1 || dup2(w->output, 2) == -1)) ||
+	    (w->output != -1 && dup2(w->output, 1) == -1) ||
+	    (w->errors != -1 && dup2(w->errors, 2) == -1) ||
 	    dup2(w->verbs, MQ_WORKER_WRITE) == -1 ||
 	    dup2(setup->null, MQ_WORKER_READ) == -1)
 		return errno;
+	if (setup->limited)
+		setrlimit(RLIMIT_NOFILE, &setup->files);
 	sigprocmask(SIG_SETMASK, mask, NULL);
 	execve(w->path, w->argv, w->envp);
 	return errno;

@@ -4,9 +4,11 @@
 #ifndef MQ_WORKER_H
 #define MQ_WORKER_H
 
+#include <sys/resource.h>
 #include <sys/types.h>
 
 #include <signal.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 /* The descriptors of the worker contract. */
@@ -18,6 +20,8 @@ struct mq_worker_setup {
 	sigset_t reset; /* signals a worker gets back at their default */
 	int null;	/* /dev/null for reading: a fd 4 that says nothing */
 	pid_t self;	/* whoever starts workers: the process that called */
+	bool limited;	/* a worker gets back this limit of descriptors */
+	struct rlimit files;
 };
 
 /*
@@ -29,13 +33,18 @@ struct mq_worker_setup {
  */
 int mq_worker_prepare(struct mq_worker_setup *);
 
+/* Makes room for n descriptors in this process, as far as that is allowed; the
+ * workers get the room that there was before. */
+void mq_worker_room(struct mq_worker_setup *, int n);
+
 struct mq_worker {
 	const char *path; /* what to execute */
 	char *const *argv;
 	char *const *envp;
 	const char *dir; /* where to run; NULL: here */
 	int input;	 /* becomes fd 0 */
-	int output;	 /* becomes fds 1 and 2; -1: ours */
+	int output;	 /* becomes fd 1; -1: ours */
+	int errors;	 /* becomes fd 2; -1: ours */
 	int verbs;	 /* becomes fd 3 */
 };
 

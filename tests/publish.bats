@@ -102,6 +102,10 @@ now_ms() {
 	}
 }
 
+later_than() {
+	[ "$(now_ms)" -gt "$1" ]
+}
+
 # --- running the tool ----------------------------------------------------------
 
 # feed ARGS...: mq-publish in the background; what is written to fd 5 is its
@@ -463,21 +467,74 @@ without_sanitizer() {
 
 # --- later ---------------------------------------------------------------------
 
+# due_of QUEUE [INDEX]: what a delayed message says about it.
+due_of() {
+	element "$1" delayed "${2:-0}" | header Mq-Due
+}
+
 @test "publish: -d: 32 bytes and the element, due by the server's clock" {
-	local before after score
+	local before after score due
 
 	before=$(now_ms)
 	run_mq 0 mq-publish -i -d 90s jobs 'some payload'
 	after=$(now_ms)
+	due=$(due_of jobs)
+	assert [ "$due" -ge $((before + 90000)) ]
+	assert [ "$due" -le $((after + 90000)) ]
 	assert_equal "$(count jobs)" 0
 	assert_equal "$(delayed jobs)" 1
 	assert_equal "$(redis smembers rmq::queues)" jobs
-	printf '\377\000\276\276\112{"Mq-Id":["%s"]}\nsome payload' \
-		"$output" >"$T/want"
+	printf '\377\000\276\276\112{"Mq-Id":["%s"],"Mq-Due":["%s"]}\nsome payload' \
+		"$output" "$due" >"$T/want"
 	member jobs | tail -c +33 | cmp - "$T/want"
 	score=$(scores jobs)
 	assert [ "$score" -ge $((before + 90000)) ]
 	assert [ "$score" -le $((after + 90000)) ]
+}
+
+@test "publish: Mq-Due: the time of the score, whatever the form" {
+	local line
+	run_mq 0 mq-publish --at 4102444800 jobs x
+	assert_equal "$(due_of jobs)" 4102444800000
+	run_mq 0 mq-publish --at 9999-01-01T00:00:00Z far x
+	assert_equal "$(due_of far)" "$(scores far)"
+	for line in '{"payload":"x","headers":{"A":"b"}}' '{"payload":"x"}' \
+		'{"payload":"x","headers":{"Mq-Due":"1","Mq-Id":"'"$(printf '%032d' 0)"'"}}'; do
+		redis flushall >/dev/null
+		run_mq 0 mq-publish --at 4102444800.5 --jsonl jobs <<<"$line"
+		assert_equal "$(scores jobs)" 4102444800500
+		assert_equal "$(due_of jobs)" 4102444800500
+	done
+	redis flushall >/dev/null
+	run_mq 0 mq-publish -d 1d -P 1=1234567890123 -H 'A: 1' --jsonl jobs <<<"$line"
+	assert [ $(($(scores jobs) - $(due_of jobs))) -ge 0 ]
+	assert [ $(($(scores jobs) - $(due_of jobs))) -lt 2000 ]
+	assert_equal "$(element jobs delayed | header Mq-Param1)" 1234567890123
+}
+
+@test "publish: Mq-Due: not when it is ready at once, and never --raw" {
+	run_mq 0 mq-publish -d 0s jobs x
+	run_mq 0 mq-publish --at 1 jobs x
+	run_mq 0 mq-publish jobs x
+	run_mq 0 mq-publish --jsonl jobs <<<'{"payload":"x","headers":{"A":"b"}}'
+	assert_equal "$(redis lrange "$(key jobs)" 0 -1 | grep -ac Mq-Due)" 0
+	run_mq 0 mq-publish --raw -d 1h bare x
+	member bare | tail -c +33 | cmp - <(printf x)
+}
+
+@test "publish: Mq-Due and ids of a slow stream have the time of each message" {
+	local first
+	feed -l -d 1h jobs
+	echo one >&5
+	eventually 10 delayed_is jobs 1
+	first=$(now_ms)
+	eventually 5 later_than $((first + 50))
+	echo two >&5
+	eventually 10 delayed_is jobs 2
+	close_feed
+	assert [ "$(due_of jobs 0)" -le $((first + 3600000)) ]
+	assert [ "$(due_of jobs 1)" -gt $((first + 3600000)) ]
+	assert [ $(($(scores jobs | tail -n 1) - $(due_of jobs 1))) -lt 1000 ]
 }
 
 @test "publish: -d: each unit" {

@@ -625,13 +625,13 @@ echo ended
 	mv "$T/log/q.log" "$T/log/q.log.1"
 	kill -HUP "$pid"
 	eventually 10 test -e "$T/log/q.log"
-	# The running script has the old file, the next one the new.
+	# What a running script writes from then on is in the new one.
 	echo >"$T/go"
 	eventually 10 test -e "$T/started"
 	echo >"$T/go"
 	wait "$pid"
-	assert_equal "$(grep -v '^---' "$T/log/q.log.1")" $'started one\nended'
-	assert_equal "$(grep -v '^---' "$T/log/q.log")" $'started two\nended'
+	assert_equal "$(grep -v '^---' "$T/log/q.log.1")" 'started one'
+	assert_equal "$(grep -v '^---' "$T/log/q.log")" $'ended\nstarted two\nended'
 	assert_equal "$(grep -c '^---' "$T/log/q.log")" 1
 }
 
@@ -721,7 +721,9 @@ esac
 	run_mq 0 mq-consume -n 3 q -- "$T/s"
 	assert_equal "$(held q)" "0 0 0 1"
 	assert_equal "$(element q rejected | tail -c +6 | head -n 1 | perl -MJSON::PP -e '
-		print JSON::PP->new->canonical->encode(decode_json(<STDIN>))')" \
+		my $h = decode_json(<STDIN>);
+		@{delete $h->{"Mq-History"}} == 3 or die;
+		print JSON::PP->new->canonical->encode($h)')" \
 		'{"Mq-Attempt":["3"],"Mq-Error":["no good"],"Mq-Id":["'"$id"'"],"Mq-Param1":["one"],"X-A":["1","2"],"X-B":["'$'\374''"]}'
 	assert_equal "$(element q rejected | tail -n +2)" payload
 }
@@ -830,4 +832,27 @@ esac
 		run_mq 0 mq-consume -n 1 q -- sh -c 'echo "$MQ_ATTEMPT"'
 		assert_output 1
 	done
+}
+
+@test "worker: more slots than descriptors, by the soft limit" {
+	mkfifo "$T/hold"
+	exec 8<>"$T/hold"
+	run_mq 0 mq-publish q $(seq 100)
+	(
+		ulimit -Sn 64
+		exec "$BUILD/mq-consume" -j 100 -n 100 q -- sh -c '
+			ulimit -n; read -r _ <"$T/hold"' >"$T/out" 2>"$T/err" 3>&- 8>&-
+	) &
+	pid=$!
+	# All at once, each with the limit that we were started with.
+	eventually 10 limits_are "100 64"
+	for _ in $(seq 100); do echo >&8; done
+	exec 8>&-
+	wait "$pid"
+	assert_equal "$(cat "$T/err")" ""
+	held_is q "0 0 0 0"
+}
+
+limits_are() {
+	[ "$(sort "$T/out" | uniq -c | xargs)" = "$1" ]
 }

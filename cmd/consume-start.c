@@ -1,0 +1,154 @@
+/*
+ * Starting the script of a message.
+ */
+#include <sys/stat.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "clock.h"
+#include "consume.h"
+#include "exit.h"
+#include "say.h"
+
+/* Errors that may pass by themselves. */
+static bool
+passing(int error)
+{
+	return error == EAGAIN || error == ENOMEM || error == EMFILE ||
+	    error == ENFILE || error == ETXTBSY || error == ENOSPC;
+}
+
+static void
+cannot_start(struct message *m, int error)
+{
+	struct consumer *c = m->c;
+
+	if (passing(error)) {
+		if (!c->starved && !c->opt->quiet)
+			mq_say(
+			    "%s: %s; trying again", c->script, strerror(error));
+		c->starved = true;
+		mq_envelope_free(&m->envelope);
+		message_state(m, STATE_HELD);
+		c->started--;
+		return;
+	}
+	if (error == E2BIG) {
+		verdict_reject(m, "its headers do not fit into an environment");
+		return;
+	}
+	mq_say("%s: %s; stopping, the message is returned", c->script,
+	    strerror(error));
+	stop(c, STOP_SOON, MQ_EXIT_CONFIG, 0);
+	settle(m, MQ_OUTCOME_FRONT, 0);
+}
+
+/* The ends of its descriptors that the script gets. */
+struct ends {
+	int input, verbs, errors;
+};
+
+static pid_t
+spawn(
+    struct slot *s, struct message *m, const char *dir, const struct ends *end)
+{
+	struct consumer *c = s->c;
+	char real[PATH_MAX];
+	struct mq_worker w = {.argv = c->opt->command,
+	    .path = real,
+	    .dir = dir,
+	    .input = end->input,
+	    .output = c->outputs.logs != NULL ? end->errors : -1,
+	    .errors = end->errors,
+	    .verbs = end->verbs};
+
+	/* Anew for each run, so that a link to the script can be moved. */
+	if (realpath(c->script_path, real) == NULL)
+		return -1;
+	w.envp = env_for(c, m, real, dir != NULL ? dir : c->here);
+	return mq_worker_start(&c->setup, &w);
+}
+
+static void
+close_ends(const struct ends *end)
+{
+	if (end->input != -1)
+		close(end->input);
+	if (end->verbs != -1)
+		close(end->verbs);
+	if (end->errors != -1)
+		close(end->errors);
+}
+
+/* Makes the payload and the pipes.  0, or -1 with errno and nothing open. */
+static int
+open_ends(struct slot *s, const struct message *m, struct ends *end)
+{
+	int pipe_fds[2], error;
+
+	*end = (struct ends){-1, -1, -1};
+	end->input =
+	    mq_worker_payload(m->envelope.payload, m->envelope.payload_len);
+	if (end->input == -1)
+		return -1;
+	s->errors = errors_open(s->c, m->queue, &end->errors);
+	if (s->errors != NULL && pipe2(pipe_fds, O_CLOEXEC) == 0) {
+		/* Only our end: the script's must block. */
+		fcntl(pipe_fds[0], F_SETFL, O_NONBLOCK);
+		s->verbs_fd = pipe_fds[0];
+		end->verbs = pipe_fds[1];
+		return 0;
+	}
+	error = errno;
+	close_ends(end);
+	if (s->errors != NULL)
+		(void)errors_close(s->errors);
+	errno = error;
+	return -1;
+}
+
+/* Returns 0, or the error that kept the script from being started. */
+static int
+start(struct slot *s, struct message *m)
+{
+	struct consumer *c = s->c;
+	struct ends end;
+	char *dir = NULL;
+	int error = 0;
+
+	if (c->opt->work_dir != NULL && (dir = command_work_dir(c, m)) == NULL)
+		return errno == ENOSPC ? ENOSPC : ENOTDIR;
+	if (open_ends(s, m, &end) == -1) {
+		error = errno;
+		free(dir);
+		return error;
+	}
+	command_log_start(c, m);
+	s->started = mq_clock_s(CLOCK_MONOTONIC);
+	s->pid = spawn(s, m, dir, &end);
+	if (s->pid == -1)
+		error = errno;
+	close_ends(&end);
+	free(dir);
+	if (error != 0) {
+		close(s->verbs_fd);
+		(void)errors_close(s->errors);
+	}
+	return error;
+}
+
+bool
+start_script(struct slot *s, struct message *m)
+{
+	int error = start(s, m);
+
+	if (error != 0)
+		cannot_start(m, error);
+	return error == 0;
+}

@@ -1,0 +1,157 @@
+/*
+ * What a message looks like: its id, its headers, when it is due.
+ */
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "clock.h"
+#include "message.h"
+#include "publish.h"
+
+/* Unix milliseconds have 13 digits until the year 2286, and those of an --at,
+ * which may have more, stay the same. */
+#define DUE_DIGITS 13
+#define DUE_SIZE   24
+
+/*
+ * unique makes it one of its own among the delayed, even when its id, which
+ * -i prints, came with it and may come again.
+ */
+static void
+add(struct publisher *p, const char *unique, const char *id,
+    const struct mq_buf *header, const char *payload, size_t n)
+{
+	struct batch *b = publish_batch(p);
+
+	if (b->count > 0 && b->command.wire.len + n > BATCH_BYTES) {
+		publish_send(p);
+		b = publish_batch(p);
+	}
+	if (b->count == 0)
+		p->layout->publish(&b->command, p->opt->queue, &p->when);
+	p->layout->publish_add(
+	    &b->command, &p->when, unique, header, payload, n);
+	if (p->opt->ids)
+		mq_buf_add(&b->ids, id, MQ_ID_LEN);
+	if (++b->count == BATCH_COUNT || b->command.wire.len > BATCH_BYTES)
+		publish_send(p);
+}
+
+/*
+ * The server's time for the next id, a microsecond after the last one at the
+ * least, so that ids sort in the order of publishing.  The clock is asked for
+ * every 64th only, since that is a system call on some machines.
+ */
+static uint64_t
+next_us(struct publisher *p)
+{
+	uint64_t now;
+
+	p->last_us++;
+	if (p->made++ % 64 == 0) {
+		now = (uint64_t)(mq_clock_unix_us() + p->clock_us);
+		if (now > p->last_us)
+			p->last_us = now;
+	}
+	return p->last_us;
+}
+
+/* When a message that is published now falls due, as its header says it. */
+static void
+print_due(const struct publisher *p, char due[static DUE_SIZE])
+{
+	int64_t ms = p->when.ms;
+
+	if (p->when.kind == MQ_WHEN_IN)
+		ms += (int64_t)p->last_us / 1000;
+	snprintf(due, DUE_SIZE, "%0*jd", DUE_DIGITS, (intmax_t)ms);
+}
+
+void
+publish_message(struct publisher *p, const char *payload, size_t n)
+{
+	static const struct mq_buf none;
+	char id[MQ_ID_LEN + 1] = "", due[DUE_SIZE];
+
+	if (!p->opt->raw || p->when.kind != MQ_WHEN_NOW)
+		mq_id_make(&p->idgen, next_us(p), id);
+	if (!p->opt->raw)
+		memcpy(p->header.data + p->id_at, id, MQ_ID_LEN);
+	if (p->due_at > 0) {
+		print_due(p, due);
+		memcpy(p->header.data + p->due_at, due, strlen(due));
+	}
+	add(p, id, id, p->opt->raw ? &none : &p->header, payload, n);
+}
+
+/*
+ * Headers from the command line join those that the message has; ours, of
+ * which there can be only one, take their place.
+ */
+static void
+add_headers(struct mq_envelope *e, const json_t *headers)
+{
+	const char *name;
+	json_t *values, *value;
+	size_t i;
+
+	json_object_foreach((json_t *)(uintptr_t)headers, name, values)
+		json_array_foreach(values, i, value)
+			if (strncmp(name, "Mq-", 3) == 0)
+				mq_envelope_set(
+				    e, name, json_string_value(value));
+			else
+				mq_envelope_add(
+				    e, name, json_string_value(value));
+}
+
+void
+publish_with_headers(
+    struct publisher *p, json_t *headers, const char *payload, size_t n)
+{
+	struct mq_envelope e = {.headers = headers};
+	struct mq_buf header = {0};
+	char unique[MQ_ID_LEN + 1], due[DUE_SIZE];
+
+	mq_id_make(&p->idgen, next_us(p), unique);
+	if (mq_message_id(&e) == NULL)
+		mq_envelope_set(&e, MQ_HEADER_ID, unique);
+	if (p->when.kind != MQ_WHEN_NOW) {
+		print_due(p, due);
+		mq_envelope_set(&e, MQ_HEADER_DUE, due);
+	}
+	add_headers(&e, p->opt->headers.headers);
+	mq_envelope_write_header(&e, &header);
+	add(p, unique, mq_message_id(&e), &header, payload, n);
+	mq_buf_free(&header);
+}
+
+void
+publish_prepare(struct publisher *p)
+{
+	static const char gap[] = "--------------------------------";
+	struct mq_envelope e = {0};
+	char due[DUE_SIZE];
+
+	if (p->opt->raw)
+		return;
+	mq_envelope_set(&e, MQ_HEADER_ID, gap);
+	if (p->when.kind != MQ_WHEN_NOW) {
+		(void)next_us(p);
+		print_due(p, due);
+		mq_envelope_set(&e, MQ_HEADER_DUE, due);
+	}
+	if (p->opt->headers.headers != NULL)
+		add_headers(&e, p->opt->headers.headers);
+	mq_envelope_write_header(&e, &p->header);
+	mq_envelope_free(&e);
+	p->id_at = (size_t)((char *)memmem(
+				p->header.data, p->header.len, gap, MQ_ID_LEN) -
+	    p->header.data);
+	/* Ours come first, so this finds no other. */
+	if (p->when.kind != MQ_WHEN_NOW)
+		p->due_at = (size_t)((char *)memmem(p->header.data,
+					 p->header.len, due, strlen(due)) -
+		    p->header.data);
+}

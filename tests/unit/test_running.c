@@ -1,0 +1,152 @@
+/* common/running.c */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "running.h"
+
+static char queue[] = "jobs", id[] = "0123456789abcdefghijklmnopqrstuv",
+	    script[] = "/bin/job", text[] = "half \"done\"";
+
+static void
+read_text(struct mq_runs *runs, const char *s)
+{
+	*runs = (struct mq_runs){0};
+	mq_runs_read(runs, s, strlen(s), "c-1", "web1");
+}
+
+static void
+exact(void **state)
+{
+	const struct mq_run run = {.queue = queue,
+	    .id = id,
+	    .script = script,
+	    .text = text,
+	    .attempt = 2,
+	    .pid = 4711,
+	    .started_ms = 1795207725000};
+	struct mq_buf out = {0};
+
+	(void)state;
+	mq_buf_addstr(&out, "before ");
+	mq_runs_write(&run, 1, &out);
+	assert_string_equal(mq_buf_str(&out),
+	    "before [{\"queue\":\"jobs\","
+	    "\"id\":\"0123456789abcdefghijklmnopqrstuv\",\"attempt\":2,"
+	    "\"pid\":4711,\"script\":\"/bin/job\","
+	    "\"started_ms\":1795207725000,\"text\":\"half \\\"done\\\"\"}]");
+	mq_buf_clear(&out);
+	mq_runs_write(NULL, 0, &out);
+	assert_string_equal(mq_buf_str(&out), "[]");
+	mq_buf_free(&out);
+}
+
+static void
+there_and_back(void **state)
+{
+	char bytes[] = "a\xff\033[31m\xc3\xa9\n";
+	const struct mq_run list[] = {{.queue = queue,
+					  .id = id,
+					  .script = script,
+					  .text = bytes,
+					  .attempt = 1,
+					  .pid = 1,
+					  .started_ms = 1},
+	    {.queue = text, .id = id, .script = script, .text = text}};
+	struct mq_buf out = {0};
+	struct mq_runs runs = {0};
+
+	(void)state;
+	mq_runs_write(list, 2, &out);
+	mq_runs_read(&runs, out.data, out.len, "c-1", "web1");
+	/* What was there stays. */
+	mq_runs_read(&runs, out.data, out.len, "c-2", NULL);
+	assert_int_equal(runs.count, 4);
+	assert_string_equal(runs.runs[0].connection, "c-1");
+	assert_string_equal(runs.runs[0].host, "web1");
+	assert_string_equal(runs.runs[0].queue, "jobs");
+	assert_string_equal(runs.runs[0].id, id);
+	assert_string_equal(runs.runs[0].script, script);
+	assert_string_equal(runs.runs[0].text, "a?\033[31m\xc3\xa9\n");
+	assert_int_equal(runs.runs[0].attempt, 1);
+	assert_int_equal(runs.runs[0].pid, 1);
+	assert_int_equal(runs.runs[0].started_ms, 1);
+	assert_string_equal(runs.runs[1].queue, text);
+	assert_string_equal(runs.runs[3].connection, "c-2");
+	assert_null(runs.runs[3].host);
+	mq_runs_free(&runs);
+	assert_int_equal(runs.count, 0);
+	assert_null(runs.runs);
+	mq_buf_free(&out);
+}
+
+/* Others may have written it. */
+static void
+hostile(void **state)
+{
+	static const char *const none[] = {"", "x", "null", "1", "{}", "[]",
+	    "\"a\"", "[", "[{}]", "[1,null,\"a\",[]]", "{\"queue\":\"q\"}",
+	    "[{\"queue\":\"q\"}]", "[{\"id\":\"i\"}]",
+	    "[{\"queue\":1,\"id\":\"i\"}]", "[{\"queue\":\"q\",\"id\":null}]",
+	    "[{\"queue\":\"q\",\"id\":\"i\",\"pid\":\"1\"}]",
+	    "[{\"queue\":\"q\",\"id\":\"i\",\"attempt\":1.5}]",
+	    "[{\"queue\":\"q\",\"id\":\"i\",\"text\":{}}]",
+	    "[{\"queue\":\"q\",\"id\":\"i\",\"started_ms\":"
+	    "99999999999999999999}]"};
+	struct mq_runs runs;
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof(none) / sizeof(none[0]); i++) {
+		read_text(&runs, none[i]);
+		assert_int_equal(runs.count, 0);
+		mq_runs_free(&runs);
+	}
+	read_text(&runs,
+	    "[1,{\"id\":\"i\",\"more\":[{}],\"queue\":\"q\"},{\"queue\":{}}]");
+	assert_int_equal(runs.count, 1);
+	assert_string_equal(runs.runs[0].queue, "q");
+	assert_string_equal(runs.runs[0].id, "i");
+	assert_string_equal(runs.runs[0].script, "");
+	assert_string_equal(runs.runs[0].text, "");
+	assert_int_equal(runs.runs[0].attempt, 0);
+	assert_int_equal(runs.runs[0].pid, 0);
+	mq_runs_free(&runs);
+}
+
+/* A string with a NUL ends there, or is refused, but is no trouble. */
+static void
+nul_bytes(void **state)
+{
+	static const char s[] = "[{\"queue\":\"q\\u0000x\",\"id\":\"i\"},"
+				"{\"queue\":\"q\",\"id\":\"i\"}]";
+	struct mq_runs runs;
+
+	(void)state;
+	read_text(&runs, s);
+	assert_true(runs.count >= 1);
+	assert_string_equal(runs.runs[runs.count - 1].queue, "q");
+	mq_runs_free(&runs);
+	runs = (struct mq_runs){0};
+	mq_runs_read(&runs, s, 20, "c", "h");
+	assert_int_equal(runs.count, 0);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(exact),
+	    cmocka_unit_test(there_and_back),
+	    cmocka_unit_test(hostile),
+	    cmocka_unit_test(nul_bytes),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
