@@ -149,7 +149,7 @@ lint:
 
 # Every header compiles alone.
 hdr-check: $(B)/lua.c
-	@for h in common/*.h cmd/*.h; do \
+	@for h in common/*.h cmd/*.h cmd/page/*.h; do \
 	    printf '#include "%s"\n' "$$h" | \
 	    $(CC) $(MQ_CPPFLAGS) -I. $(CPPFLAGS) $(MQ_CFLAGS) $(CFLAGS) \
 		-fsyntax-only -xc - || exit 1; done

@@ -10,7 +10,7 @@
 #define NEWEST_PER_QUEUE  5
 
 /* The bytes of rejected messages that one page may cost. */
-#define PAGE_BYTES (64 * 1024 * 1024)
+#define PAGE_BYTES ((size_t)64 * 1024 * 1024)
 
 /* --- scripts ------------------------------------------------------------------ */
 

@@ -114,7 +114,7 @@ print_head(struct lister *l, const struct mq_scan *scan)
 	char *extra;
 	int i, n;
 
-	if (title != NULL)
+	if (title != NULL && l->extra < (int)strlen(title))
 		l->extra = (int)strlen(title);
 	for (i = 0; title != NULL && i < scan->count; i++) {
 		show_open(&s, &scan->items[i], l->list->state);
@@ -248,6 +248,25 @@ finish(const struct lister *l, bool known)
 	return MQ_EXIT_NO;
 }
 
+/* How wide the names of connections are, which come one after the other. */
+static void
+measure_connections(struct lister *l, const struct mq_stats *stats)
+{
+	char *name;
+	int i, n;
+
+	for (i = 0; i < stats->connection_count; i++) {
+		if (stats->connections[i].count == 0 ||
+		    stats->connections[i].consumed[0].unacked == 0)
+			continue;
+		name = show_visible(stats->connections[i].name,
+		    strlen(stats->connections[i].name));
+		n = stats_width(name);
+		l->extra = n > l->extra ? n : l->extra;
+		free(name);
+	}
+}
+
 int
 look_list(struct look *look, const struct list *list)
 {
@@ -260,9 +279,12 @@ look_list(struct look *look, const struct list *list)
 	struct mq_stats stats;
 	int status;
 
-	if (look->layout->stats(look->redis, look->queues, 1, 0, &stats) == -1)
+	if (look->layout->stats(look->redis, look->queues, 1,
+		list->state == MQ_UNACKED ? MQ_STATS_CONNECTIONS : 0,
+		&stats) == -1)
 		mq_die(look->redis->status, "%s", look->redis->error);
 	l.now_ms = stats.now_ms;
+	measure_connections(&l, &stats);
 	if (l.limit == -1 && l.terminal && human(&l))
 		l.limit = SCREENFUL;
 	if (stats.queues[0].known)

@@ -17,7 +17,7 @@
 
 /* What the handlers need: they give the terminal back by themselves, as the
  * program may be waiting for a silent server. */
-static volatile sig_atomic_t on, redraw;
+static volatile sig_atomic_t on, taken, redraw;
 static struct termios before;
 static bool keys; /* standard input is the terminal, and before is set */
 
@@ -47,13 +47,16 @@ take(void)
 	raw.c_cc[VTIME] = 0;
 	if (keys)
 		tcsetattr(STDIN_FILENO, TCSANOW, &raw);
-	say(ENTER);
+	if (!taken)
+		say(ENTER);
+	taken = 1;
 }
 
 static void
 give_back(void)
 {
 	say(LEAVE);
+	taken = 0;
 	if (keys)
 		tcsetattr(STDIN_FILENO, TCSANOW, &before);
 }
@@ -96,11 +99,13 @@ on_stop(int signo)
 
 	give_back();
 	as_usual(signo);
-	/* Here we go on: SIGCONT takes the terminal back. */
+	/* Here we go on; at once, if there is no shell that could wake us. */
 	sigemptyset(&set);
 	sigaddset(&set, signo);
 	sigprocmask(SIG_BLOCK, &set, NULL);
 	set_handler(signo, on_stop);
+	take();
+	redraw = 1;
 	errno = saved;
 }
 

@@ -37,7 +37,7 @@ void
 show_age(char out[24], int64_t now_ms, int64_t since_ms)
 {
 	if (since_ms == 0)
-		strcpy(out, "-");
+		strlcpy(out, "-", 24);
 	else
 		stats_age_text(out, 24,
 		    now_ms > since_ms ? (double)(now_ms - since_ms) / 1000 : 0);

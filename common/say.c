@@ -24,52 +24,46 @@ is_plain(const char *p, size_t n)
 	return true;
 }
 
-/* How many bytes from p on are characters of the locale. */
+/* How many of the n bytes from p on are characters of the locale. */
 static size_t
-text_len(const char *p, size_t n)
+valid_run(const char *p, size_t n)
 {
 	mbstate_t state = {0};
-	size_t i, len;
+	size_t at = 0, len;
 
-	for (i = 0; i<n; i += len> 0 ? len : 1) {
-		len = mbrtowc(NULL, p + i, n - i, &state);
+	while (at < n) {
+		len = mbrlen(p + at, n - at, &state);
 		if (len == (size_t)-1 || len == (size_t)-2)
 			break;
+		at += len > 0 ? len : 1;
 	}
-	return i;
-}
-
-/* vis(3) takes some bytes that are no characters for those of Latin 1. */
-static void
-encode(char *out, const char *p, size_t n)
-{
-	size_t len;
-
-	for (; n > 0; p += len, n -= len) {
-		len = text_len(p, n);
-		if (len > 0) {
-			out += strvisx(out, p, len,
-			    VIS_CSTYLE | VIS_OCTAL | VIS_NL | VIS_TAB);
-		} else {
-			len = 1;
-			out += sprintf(out, "\\%03o", (unsigned char)*p);
-		}
-	}
+	return at;
 }
 
 char *
 mq_visible(const char *p, size_t n)
 {
-	char *out;
+	size_t run;
+	char *out, *to;
 
 	if (is_plain(p, n))
 		return strndup(p, n);
-	/* An encoded byte takes at most four characters. */
-	out = calloc(n + 1, 4);
 	/* Here, not in each main: a run that says nothing need not load it. */
 	setlocale(LC_CTYPE, "");
-	if (out != NULL)
-		encode(out, p, n);
+	/* An encoded byte takes at most four characters. */
+	out = to = calloc(n + 1, 4);
+	while (out != NULL && n > 0) {
+		run = valid_run(p, n);
+		to += strvisx(
+		    to, p, run, VIS_CSTYLE | VIS_OCTAL | VIS_NL | VIS_TAB);
+		p += run;
+		n -= run;
+		/* vis(3) would leave some of these as they are. */
+		if (n > 0) {
+			to += sprintf(to, "\\%03o", (unsigned char)*p++);
+			n--;
+		}
+	}
 	return out;
 }
 

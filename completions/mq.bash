@@ -35,6 +35,9 @@ _mq_takes_argument() {
 		mq-consume:--grace | mq-consume:--tag | \
 		mq-consume:--log-dir | mq-consume:--work-dir) ;;
 	mq-clean:--attempts | mq-clean:--interval) ;;
+	mq-stats:-n | mq-stats:--limit | mq-stats:--list | mq-stats:--offset | \
+		mq-stats:--match | mq-stats:--reason | mq-stats:--since | \
+		mq-stats:--id | mq-stats:--refresh | mq-stats:--check) ;;
 	mq-pause:--for) ;;
 	*) return 1 ;;
 	esac
@@ -54,6 +57,12 @@ _mq_options() {
 			--log-dir --work-dir --no-clean
 		;;
 	mq-clean) echo --attempts --interval --dry-run --json ;;
+	mq-stats)
+		echo -l --lines -0 --null --netstring --jsonl -n --limit \
+			--list --offset --match --reason --since --id \
+			--running --html --refresh --connections --json \
+			--prometheus --check --watch
+		;;
 	mq-pause) echo --for --resume ;;
 	esac
 }
@@ -148,17 +157,24 @@ _mq_server() {
 	[[ $where != private:* ]] || _mq_private_listens "${where#private:}"
 }
 
-# The names of the queues, one a line.
+# The names of the queues, one a line: from the table, as that is what takes
+# the least time.
 _mq_queues() {
-	local line row='^(.*[^ ])( +[0-9]+){5}$' limit=()
+	local line name='' rows=0 limit=()
+	local row='^(.*[^ ])( +[0-9]+){5} +([0-9]+[smhd]|[-?])( +([0-9.]+|-)){2}( +paused.*)?$'
 	_mq_server || return
 	! type -P timeout >/dev/null || limit=(timeout 2)
-	"${limit[@]}" "$tool_path" ${url:+-u "$url"} 2>/dev/null </dev/null |
+	{
 		while IFS= read -r line; do
+			[[ $line =~ $row ]] || continue
 			# A backslash: a name that is not shown as it is.
-			[[ $line =~ $row && $line != *\\* ]] || continue
-			printf '%s\n' "${BASH_REMATCH[1]}"
+			((rows == 0)) || [[ $name == *\\* ]] || printf '%s\n' "$name"
+			name=${BASH_REMATCH[1]}
+			rows=$((rows + 1))
 		done
+		# The last row of several is the total.
+		((rows != 1)) || [[ $name == *\\* ]] || printf '%s\n' "$name"
+	} < <("${limit[@]}" "$tool_path" ${url:+-u "$url"} 2>/dev/null </dev/null)
 }
 
 # Adds the lines of stdin that begin with cur.
@@ -209,7 +225,7 @@ _mq_add_argument() {
 			_mq_add_words redis:// unix:/// private:
 		fi
 		;;
-	-d | --delay | --idle | --timeout | --grace | --interval | --for)
+	-d | --delay | --idle | --timeout | --grace | --interval | --for | --since)
 		# A number has been typed: which unit?
 		[[ ! $cur =~ ^[0-9.]+$ ]] ||
 			_mq_add_words "$cur"ms "$cur"s "$cur"m "$cur"h "$cur"d
@@ -218,7 +234,17 @@ _mq_add_argument() {
 		_mq_nospace
 		_mq_add_words 1= 2= 3= 4=
 		;;
+	--list) _mq_add_words ready delayed unacked rejected ;;
 	--backoff) _mq_add_words 1s..10m ;;
+	--check)
+		_mq_nospace
+		word=${cur##*,}
+		[[ $word == *=* ]] || _mq_add_words "${cur%"$word"}"{ready,delayed,unacked,rejected,age,consumers}=
+		;;
+	--watch)
+		[[ ! $cur =~ ^[0-9.]+$ ]] ||
+			_mq_add_words "$cur"ms "$cur"s "$cur"m "$cur"h "$cur"d
+		;;
 	-j | --slots) _mq_add_words "$(nproc 2>/dev/null)" ;;
 	--log-dir | --work-dir) _mq_add_files -d ;;
 	esac

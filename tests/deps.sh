@@ -12,7 +12,8 @@ packages() {
 		libev-dev libjansson-dev ;;
 	run) echo redis-server redis-tools ;;
 	test) echo bats bats-assert bats-support libcmocka-dev python3 perl \
-		procps util-linux mandoc bash-completion ;;
+		procps util-linux mandoc bash-completion prometheus \
+		chromium ;;
 	bench) echo python3 procps ;;
 	lint) echo clang-format clang-tidy cppcheck shellcheck mandoc ;;
 	*) echo "deps.sh: $1: no such set" >&2; exit 64 ;;
@@ -43,6 +44,7 @@ have() {
 	libjansson-dev) library jansson ;;
 	libcmocka-dev) library cmocka ;;
 	redis-tools) program redis-cli ;;
+	prometheus) program promtool ;;
 	perl) perl -MJSON::PP -e 1 2>/dev/null ;; # not perl-base alone
 	procps) program ps ;;
 	util-linux) program script ;;

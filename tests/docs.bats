@@ -37,10 +37,11 @@ teardown() {
 # --- options ------------------------------------------------------------------
 
 # The table of long options in the source: "--long short argument" a line;
-# short is "." if there is none, argument no_argument or required_argument.
+# short is "." if there is none, argument no_argument or required_argument, or
+# optional_argument: that is only given behind a '='.
 # Those that tools share are macros in options.h: the tool names the macro.
 table() {
-	local re='\{"([a-z-]+)", ((no|required)_argument), NULL, ('\''.'\''|[A-Z_]+)\}'
+	local re='\{"([a-z-]+)", ((no|required|optional)_argument), NULL, ('\''.'\''|[A-Z_]+)\}'
 	local line short macro
 
 	while IFS= read -r line; do
@@ -62,7 +63,7 @@ from_table() {
 }
 
 from_help() {
-	local line re='^[ ,]*(--[a-z][a-z-]+|-[A-Za-z0-9])([ ,].*)?$'
+	local line re='^[ ,]*(--[a-z][a-z-]+|-[A-Za-z0-9])([[ ,].*)?$'
 
 	"$BUILD/$1" --help | grep '^ \+-' | while IFS= read -r line; do
 		while [[ $line =~ $re ]]; do
@@ -145,6 +146,9 @@ from_completion() {
 				"$root/man/$tool.1")
 			if [ "$argument" = required_argument ]; then
 				assert_regex "$item" "Fl Fl ${long#--} Ar"
+			elif [ "$argument" = optional_argument ]; then
+				assert_regex "$item" \
+					"Fl Fl ${long#--} Ns Op = Ns Ar"
 			else
 				refute_regex "$item" ' Ar'
 			fi
@@ -470,6 +474,27 @@ complete_at() {
 	assert_output 'odd\ jobs'
 	run complete_at mq-stats '"odd j'
 	assert_output 'odd jobs'
+}
+
+@test "completion: all queues, but not the total; one named TOTAL" {
+	"$BUILD/mq-publish" TOTAL x
+	run complete_at mq-stats ''
+	assert_output TOTAL
+	"$BUILD/mq-publish" jobs x
+	"$BUILD/mq-publish" 'odd 1 2 3 4 5 6s 0.1 0.2' x
+	redis set 'rmq::queue::[jobs]::paused' 1 EX 100 >/dev/null
+	run complete_at mq-consume ''
+	assert_output $'TOTAL\njobs\nodd\\ 1\\ 2\\ 3\\ 4\\ 5\\ 6s\\ 0.1\\ 0.2'
+}
+
+@test "completion: what can be checked" {
+	run complete_at mq-stats --check re
+	assert_output $'ready=\nrejected='
+	run complete_at mq-stats --check ready=5,a
+	# What bash replaces is behind the '='.
+	assert_output '5,age='
+	run complete_at mq-stats --check ready=5
+	assert_output ""
 }
 
 @test "completion: commands behind --, then files" {

@@ -74,4 +74,10 @@
 	}
 	restore();
 	addEventListener("hashchange", restore);
+
+	// A browser does not refresh an address with a fragment by itself.
+	const refresh = document.querySelector("meta[http-equiv=refresh]");
+	if (refresh)
+		setTimeout(() => location.hash && location.reload(),
+			refresh.content * 1000);
 })();
