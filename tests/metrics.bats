@@ -338,12 +338,12 @@ check() {
 	assert_regex "$output" '^MQ UNKNOWN - server URL: unknown scheme'
 	MQ_PASSWORD_FILE=$T/no-file check 3 ready=1
 	assert_regex "$output" '^MQ UNKNOWN - '
-	redis set rmq::queues mine >/dev/null
-	check 3 ready=1
-	assert_regex "$output" '^MQ UNKNOWN - .*WRONGTYPE'
 	redis acl setuser blind on '>pw' allkeys +@all -llen >/dev/null
 	check 3 ready=1 jobs -u "unix://blind:pw@$D/redis.sock"
 	assert_regex "$output" '^MQ UNKNOWN - .*NOPERM'
+	redis set rmq::queues mine >/dev/null
+	check 3 ready=1
+	assert_regex "$output" '^MQ UNKNOWN - .*WRONGTYPE'
 }
 
 @test "check: hostile names cannot make perfdata, lines or labels" {

@@ -223,9 +223,8 @@ on_terminal() {
 	eventually 10 tables_are 2
 	redis lpush "rmq::queue::[jobs]::ready" a >/dev/null
 	eventually 10 grep -q '^jobs       1 ' "$T/out"
-	stop_mq INT
-	# In the background of a script, the shell has it ignored.
-	[ "$status" = 130 ] || stop_mq TERM
+	stop_mq TERM
+	assert_equal "$status" 143
 	run head -n 4 "$T/out"
 	assert_output "\
 QUEUE  READY  DELAYED  UNACKED  REJECTED  CONSUMERS  AGE  IN/S  OUT/S
