@@ -41,53 +41,17 @@ digest() {
 	redis --raw debug digest
 }
 
-# seed FILE.PY...: Python with a few functions to write and read lists as
-# bytes, the oldest first: fill(key, elements), read(key), at(key, index).
+# py TEXT: Python with the functions of wire.py.
 py() {
-	cat >"$T/lib.py" <<-'END'
-		import socket, sys, os, random
-		sock = socket.socket(socket.AF_UNIX)
-		sock.connect(os.environ["D"] + "/redis.sock")
-		f = sock.makefile("rwb")
-		def send(*args):
-		    args = [a if isinstance(a, bytes) else str(a).encode() for a in args]
-		    f.write(b"*%d\r\n" % len(args))
-		    for a in args:
-		        f.write(b"$%d\r\n%s\r\n" % (len(a), a))
-		    f.flush()
-		def reply():
-		    line = f.readline()
-		    kind, n = line[:1], line[1:-2]
-		    if kind == b"$":
-		        return None if n == b"-1" else f.read(int(n) + 2)[:-2]
-		    if kind == b"*":
-		        return [reply() for _ in range(int(n))]
-		    if kind == b"-":
-		        sys.exit(line.decode())
-		    return int(n) if kind == b":" else n
-		def call(*args):
-		    send(*args)
-		    return reply()
-		def key(queue, state):
-		    return b"rmq::queue::[%s]::%s" % (queue.encode(), state.encode())
-		def fill(queue, state, elements):
-		    call("SADD", "rmq::queues", queue)
-		    for i in range(0, len(elements), 500):
-		        call("LPUSH", key(queue, state), *elements[i:i + 500])
-		def read(queue, state):
-		    return call("LRANGE", key(queue, state), 0, -1)[::-1]
-		def hostile(n):
-		    pieces = [b"\\", b"[", b"]", b"(", b"*", b"\n", b"\0", b"\xff\xfe",
-		        b"\xc3", b"a.c", b"$", b"^", b"{2}", b"%s", b"\xff\0\xbe\xbe\x4a", b"-"]
-		    rng = random.Random(7)
-		    return [b"%d:" % i + b"".join(rng.choice(pieces)
-		        for _ in range(rng.randrange(12))) for i in range(n)]
-		def want(a, b):
-		    if a != b:
-		        sys.exit("%d elements, not %d, or others" % (len(a), len(b)))
-	END
-	PYTHONPATH=$T python3 -c "from lib import *
+	PYTHONPATH=$root/tests PYTHONDONTWRITEBYTECODE=1 python3 -c "from wire import *
 $1"
+}
+
+# on_terminal INPUT COMMAND...
+on_terminal() {
+	PYTHONPATH=$root/tests PYTHONDONTWRITEBYTECODE=1 python3 -c '
+from wire import *
+on_terminal(sys.argv[1], sys.argv[2:])' "$@"
 }
 
 # --- the rejected ones --------------------------------------------------------
@@ -335,6 +299,10 @@ told() {
 	sed -nE 's/^mq-return: ([0-9]+) messages? returned(, and up to ([0-9]+) more)?$/\1 \3/p' "$T/err"
 }
 
+rejected_above() {
+	(($(redis llen 'rmq::queue::[jobs]::rejected') > $1))
+}
+
 ready_above() {
 	(($(redis llen 'rmq::queue::[jobs]::ready') > $1))
 }
@@ -419,18 +387,16 @@ for i in range(50000, 51000):
 @test "return: it ends although all that it returns is rejected again" {
 	seq 3000 | "$BUILD/mq-publish" --raw -l jobs
 	redis rename 'rmq::queue::[jobs]::ready' 'rmq::queue::[jobs]::rejected' >/dev/null
-	script rejecter python3 <<-'END'
-		import sys
-		sys.path.insert(0, sys.argv[1])
-		from lib import *
-		while True:
-		    call("RPOPLPUSH", key("jobs", "ready"), key("jobs", "rejected"))
-	END
-	py ''
-	"$T/rejecter" "$T" 3>&- &
+	PYTHONPATH=$root/tests PYTHONDONTWRITEBYTECODE=1 python3 -c '
+from wire import *
+while True:
+    call("RPOPLPUSH", key("jobs", "ready"), key("jobs", "rejected"))' 3>&- &
+	pid=$!
 	run_mq 0 mq-return --match . jobs
+	eventually 10 rejected_above 2000
 	run_mq 0 mq-return --rate 100000 jobs
-	kill %1
+	kill "$pid"
+	wait "$pid" || true
 	assert_equal "$(held jobs | awk '{print $1 + $4}')" 3000
 }
 
@@ -548,15 +514,13 @@ print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)' \
 
 @test "return: a bar on a terminal for long work, and it goes away" {
 	py 'fill("jobs", "rejected", [b"%d" % i for i in range(300)])'
-	script -qec "stty cols 40; '$BUILD/mq-return' --rate 200 jobs" /dev/null \
-		>"$T/out" </dev/null
+	on_terminal '' "$BUILD/mq-return" --rate 200 jobs >"$T/out"
 	grep -q '[0-9]%.*\[#*\.*\]' "$T/out"
 	# Blanks over it, then the result.
 	assert_equal "$(tr '\r' '\n' <"$T/out" | grep -v '^$' | tail -n 1)" \
 		"300 messages returned"
 	assert_equal "$(tr '\r' '\n' <"$T/out" | awk 'length > 39')" ""
 	py 'fill("jobs", "rejected", [b"%d" % i for i in range(300)])'
-	script -qec "'$BUILD/mq-return' -q --rate 200 jobs" /dev/null \
-		>"$T/out" </dev/null
+	on_terminal '' "$BUILD/mq-return" -q --rate 200 jobs >"$T/out"
 	assert_equal "$(tr -d '\r' <"$T/out")" "300 messages returned"
 }
