@@ -34,6 +34,12 @@ _mq_takes_argument() {
 		mq-consume:--attempts | mq-consume:--backoff | \
 		mq-consume:--grace | mq-consume:--tag | \
 		mq-consume:--log-dir | mq-consume:--work-dir) ;;
+	mq-return:-n | mq-return:--limit | mq-return:--from | mq-return:--to | \
+		mq-return:--rate | mq-return:--match | mq-return:--reason | \
+		mq-return:--since | mq-return:--id) ;;
+	mq-purge:-n | mq-purge:--limit | mq-purge:--match | \
+		mq-purge:--reason | mq-purge:--since | mq-purge:--id | \
+		mq-purge:--older-than) ;;
 	*) return 1 ;;
 	esac
 }
@@ -50,6 +56,15 @@ _mq_options() {
 			--prefetch -n --limit --drain --idle --timeout \
 			--attempts --backoff --strict --grace --tag \
 			--log-dir --work-dir --no-clean
+		;;
+	mq-return)
+		echo --from --to --match --reason --since --id -n --limit \
+			--rate --dry-run --json
+		;;
+	mq-purge)
+		echo --ready --rejected --delayed --all --delete-queue \
+			--match --reason --since --older-than --id -n --limit \
+			-f --force --dry-run --json
 		;;
 	esac
 }
@@ -205,7 +220,7 @@ _mq_add_argument() {
 			_mq_add_words redis:// unix:/// private:
 		fi
 		;;
-	-d | --delay | --idle | --timeout | --grace)
+	-d | --delay | --idle | --timeout | --grace | --since | --older-than)
 		# A number has been typed: which unit?
 		[[ ! $cur =~ ^[0-9.]+$ ]] ||
 			_mq_add_words "$cur"ms "$cur"s "$cur"m "$cur"h "$cur"d
@@ -217,13 +232,18 @@ _mq_add_argument() {
 	--backoff) _mq_add_words 1s..10m ;;
 	-j | --slots) _mq_add_words "$(nproc 2>/dev/null)" ;;
 	--log-dir | --work-dir) _mq_add_files -d ;;
+	--from)
+		# The argument of the last one follows.
+		_mq_add_words rejected delayed unacked:
+		[[ ${COMPREPLY[*]} != unacked: ]] || _mq_nospace
+		;;
 	esac
 }
 
 _mq_add_queues() {
 	local name taken
-	# Behind its queue, mq-publish takes payloads.
-	[[ $tool != mq-publish ]] || ((${#operands[@]} == 0)) || return
+	# Behind its queue, mq-publish takes payloads; others take only one.
+	[[ $tool != mq-publish && $tool != mq-return && $tool != mq-purge ]] || ((${#operands[@]} == 0)) || return
 	while IFS= read -r name; do
 		for taken in "${operands[@]}"; do
 			[[ $name != "${taken//\\/}" ]] || continue 2
@@ -283,4 +303,4 @@ _mq() {
 	_mq_cut_replies "$whole"
 }
 
-complete -F _mq mq-publish mq-consume mq-stats
+complete -F _mq mq-publish mq-consume mq-stats mq-return mq-purge
