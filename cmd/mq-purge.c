@@ -69,6 +69,7 @@ struct options {
 	struct mq_filter filter;
 	bool state[MQ_STATES]; /* from where */
 	bool delete, force, json;
+	bool found; /* there is, or was, a queue to delete */
 };
 
 /* The order in which they are gone through, too. */
@@ -210,7 +211,7 @@ ask(const struct options *o, struct sift *s)
 }
 
 static void
-delete_queue(const struct options *o, struct sift *s, long *count, bool *known)
+delete_queue(struct options *o, struct sift *s, long *count)
 {
 	struct mq_deletion d = {.dry_run = s->dry_run};
 
@@ -229,7 +230,7 @@ delete_queue(const struct options *o, struct sift *s, long *count, bool *known)
 	count[MQ_DELAYED] = d.delayed;
 	count[MQ_REJECTED] = d.rejected;
 	s->done = d.ready + d.delayed + d.rejected;
-	*known = d.known;
+	o->found = d.known || s->done > 0;
 }
 
 static void
@@ -290,7 +291,6 @@ main(int argc, char *argv[])
 	    .word = "purged",
 	    .limit = LONG_MAX};
 	long count[MQ_STATES] = {0};
-	bool known = false;
 
 	mq_option_descriptors();
 	signal(SIGPIPE, SIG_IGN);
@@ -302,7 +302,7 @@ main(int argc, char *argv[])
 	sift_catch_signals();
 	progress_start(&sift.progress, shared.quiet);
 	if (options.delete)
-		delete_queue(&options, &sift, count, &known);
+		delete_queue(&options, &sift, count);
 	else
 		purge(&options, &sift, count);
 	mq_redis_close(&redis);
@@ -311,5 +311,5 @@ main(int argc, char *argv[])
 	mq_server_free(&server);
 	free(shared.url);
 	mq_close_stdout();
-	return sift.done > 0 || known ? MQ_EXIT_OK : MQ_EXIT_NO;
+	return sift.done > 0 || options.found ? MQ_EXIT_OK : MQ_EXIT_NO;
 }

@@ -296,7 +296,7 @@ purged_some() {
 	go_queue keep
 	"$BUILD/mq-publish" -d 1h jobs later
 	redis set 'rmq::queue::[jobs]::paused' 1 >/dev/null
-	redis hset 'rmq::queue::[jobs]::counters' done 5 >/dev/null
+	redis hset 'rmq::queue::[jobs]::counters' failed 5 >/dev/null
 	# A dead consumer of both, with nothing in its hands.
 	go_consumer web-aaaaaa jobs
 	go_consumer web-aaaaaa keep
@@ -319,6 +319,8 @@ purged_some() {
 	run_mq 1 mq-purge -f --delete-queue --json jobs
 	assert_output '{"queue":"jobs","purged":0,"ready":0,"delayed":0,"rejected":0,"deleted":false,"dry_run":false}'
 	run_mq 0 mq-purge -f --rejected --ready keep
+	# An empty queue is something to delete, too.
+	run_mq 0 mq-purge --dry-run --delete-queue keep
 	run_mq 0 mq-purge -f --delete-queue keep
 	assert_output "0 messages purged"
 }
@@ -392,7 +394,6 @@ print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)' \
 	assert_equal "$(digest)" "$(cat "$T/before")"
 	# What was done before is told.
 	run_mq 76 mq-purge -f --ready --delayed jobs
-	assert_line --index 1 "mq-purge: 3 messages purged" <<<"" || true
 	assert_equal "${stderr_lines[1]}" "mq-purge: 3 messages purged"
 	run_mq 69 mq-purge -f --all -u "unix://$T/none" jobs
 }

@@ -3,7 +3,7 @@
 
 # run_mq sets output, lines and stderr; each test is a subshell of its own.
 # pid is for stop_mq.
-# shellcheck disable=SC2030,SC2031,SC2034,SC2154
+# shellcheck disable=SC1003,SC2016,SC2030,SC2031,SC2034,SC2154
 
 load helpers
 
