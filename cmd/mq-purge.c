@@ -68,7 +68,8 @@ struct options {
 	const char *queue;
 	struct mq_filter filter;
 	bool state[MQ_STATES]; /* from where */
-	bool delete, force, json;
+	bool queue_too, force, json;
+	bool found; /* there is, or was, a queue to delete */
 };
 
 /* The order in which they are gone through, too. */
@@ -89,7 +90,7 @@ set_option(struct options *o, struct sift *s, int ch)
 		o->state[MQ_DELAYED] = true;
 		break;
 	case OPT_DELETE:
-		o->delete = true;
+		o->queue_too = true;
 		/* FALLTHROUGH */
 	case OPT_ALL:
 		o->state[MQ_READY] = true;
@@ -124,7 +125,8 @@ check(const struct options *o, const struct sift *s)
 		mq_die(MQ_EXIT_USAGE,
 		    "needs --ready, --rejected, --delayed, --all or "
 		    "--delete-queue");
-	if (o->delete &&(mq_filter_given(&o->filter) || s->limit != LONG_MAX))
+	if (o->queue_too &&
+	    (mq_filter_given(&o->filter) || s->limit != LONG_MAX))
 		mq_die(MQ_EXIT_USAGE,
 		    "--delete-queue removes all of it; it takes no filter and "
 		    "no --limit");
@@ -162,9 +164,9 @@ print_question(const struct options *o, const struct mq_queue_stats *q)
 	    [MQ_DELAYED] = q->delayed,
 	    [MQ_REJECTED] = q->rejected};
 	char *name = mq_visible(o->queue, strlen(o->queue));
-	const char *between = o->delete ? "delete the queue, with " :
-	    mq_filter_given(&o->filter) ? "remove what matches of " :
-					  "remove ";
+	const char *between = o->queue_too ? "delete the queue, with " :
+	    mq_filter_given(&o->filter)	   ? "remove what matches of " :
+					     "remove ";
 	size_t i;
 
 	fprintf(stderr, "%s: ", name != NULL ? name : "");
@@ -210,7 +212,7 @@ ask(const struct options *o, struct sift *s)
 }
 
 static void
-delete_queue(const struct options *o, struct sift *s, long *count, bool *known)
+delete_queue(struct options *o, struct sift *s, long *count)
 {
 	struct mq_deletion d = {.dry_run = s->dry_run};
 
@@ -229,7 +231,7 @@ delete_queue(const struct options *o, struct sift *s, long *count, bool *known)
 	count[MQ_DELAYED] = d.delayed;
 	count[MQ_REJECTED] = d.rejected;
 	s->done = d.ready + d.delayed + d.rejected;
-	*known = d.known;
+	o->found = d.known || s->done > 0;
 }
 
 static void
@@ -253,7 +255,7 @@ print_json(const struct options *o, const struct sift *s, const long *count)
 	    mq_json_text(o->queue), "purged", (json_int_t)s->done, "ready",
 	    (json_int_t)count[MQ_READY], "delayed",
 	    (json_int_t)count[MQ_DELAYED], "rejected",
-	    (json_int_t)count[MQ_REJECTED], "deleted", o->delete &&!s->dry_run,
+	    (json_int_t)count[MQ_REJECTED], "deleted", o->found && !s->dry_run,
 	    "dry_run", s->dry_run);
 
 	mq_json_must(v != NULL);
@@ -290,7 +292,6 @@ main(int argc, char *argv[])
 	    .word = "purged",
 	    .limit = LONG_MAX};
 	long count[MQ_STATES] = {0};
-	bool known = false;
 
 	mq_option_descriptors();
 	signal(SIGPIPE, SIG_IGN);
@@ -301,8 +302,8 @@ main(int argc, char *argv[])
 	ask(&options, &sift);
 	sift_catch_signals();
 	progress_start(&sift.progress, shared.quiet);
-	if (options.delete)
-		delete_queue(&options, &sift, count, &known);
+	if (options.queue_too)
+		delete_queue(&options, &sift, count);
 	else
 		purge(&options, &sift, count);
 	mq_redis_close(&redis);
@@ -311,5 +312,5 @@ main(int argc, char *argv[])
 	mq_server_free(&server);
 	free(shared.url);
 	mq_close_stdout();
-	return sift.done > 0 || known ? MQ_EXIT_OK : MQ_EXIT_NO;
+	return sift.done > 0 || options.found ? MQ_EXIT_OK : MQ_EXIT_NO;
 }

@@ -20,11 +20,11 @@
 
 /*
  * To mark one message takes the longer the deeper it is in a list.  Taking
- * begins with so many at once, and does not go on with more when marking them
- * kept the server for so many microseconds.
+ * begins with so many at once, and goes on with less when marking them kept the
+ * server for longer than so many microseconds.
  */
 #define TAKE_FIRST 100
-#define TAKE_US	   1500
+#define TAKE_US	   1000
 
 void
 rmq_key_place(
@@ -276,8 +276,8 @@ add_chosen(struct mq_command *c, const struct mq_scan *s, const bool *chosen,
 }
 
 static int
-take_some(struct mq_redis *r, struct mq_scan *s, struct mq_command *c,
-    long *taken, long *max)
+take_some(
+    struct mq_redis *r, struct mq_scan *s, struct mq_command *c, long *taken)
 {
 	redisReply *reply = mq_redis_call(r, c);
 	long long us = 0;
@@ -292,10 +292,10 @@ take_some(struct mq_redis *r, struct mq_scan *s, struct mq_command *c,
 		rv = taken_list(r, s, reply, &n, &us);
 	freeReplyObject(reply);
 	*taken += n;
-	if (us > TAKE_US && *max > 1)
-		*max /= 2;
-	else if (us < TAKE_US / 2)
-		*max *= 2;
+	if (us > TAKE_US && s->batch > 1)
+		s->batch /= 2;
+	else if (us < TAKE_US / 3 && s->batch < SLICE_COUNT)
+		s->batch *= 2;
 	return rv;
 }
 
@@ -307,10 +307,11 @@ rmq_take(struct mq_redis *r, struct mq_scan *s, const bool *chosen,
 	struct mq_idgen ids = {0};
 	char tombstone[MQ_ID_LEN + 1];
 	bool fresh = s->place.state == MQ_REJECTED;
-	long max = TAKE_FIRST;
 	int at = 0, rv = 0;
 
 	*taken = 0;
+	if (s->batch == 0)
+		s->batch = TAKE_FIRST;
 	mq_id_make(&ids, (uint64_t)mq_clock_unix_us(), tombstone);
 	while (rv == 0 && at < s->count) {
 		start(&c, s, "take", to);
@@ -319,8 +320,8 @@ rmq_take(struct mq_redis *r, struct mq_scan *s, const bool *chosen,
 			mq_command_str(&c, tombstone);
 			mq_command_int(&c, fresh);
 		}
-		if (add_chosen(&c, s, chosen, max, &at) > 0)
-			rv = take_some(r, s, &c, taken, &max);
+		if (add_chosen(&c, s, chosen, s->batch, &at) > 0)
+			rv = take_some(r, s, &c, taken);
 	}
 	mq_command_free(&c);
 	return rv;

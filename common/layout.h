@@ -175,6 +175,7 @@ struct mq_scan {
 	int64_t anchor_ms;    /* DELAYED: when it falls due */
 	long long span;	      /* how many of them this slice had, and has */
 	size_t cap;	      /* of items */
+	long batch;	      /* so many are taken at once */
 };
 void mq_scan_free(struct mq_scan *);
 

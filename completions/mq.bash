@@ -39,6 +39,12 @@ _mq_takes_argument() {
 		mq-stats:--match | mq-stats:--reason | mq-stats:--since | \
 		mq-stats:--id | mq-stats:--refresh | mq-stats:--check) ;;
 	mq-pause:--for) ;;
+	mq-return:-n | mq-return:--limit | mq-return:--from | mq-return:--to | \
+		mq-return:--rate | mq-return:--match | mq-return:--reason | \
+		mq-return:--since | mq-return:--id) ;;
+	mq-purge:-n | mq-purge:--limit | mq-purge:--match | \
+		mq-purge:--reason | mq-purge:--since | mq-purge:--id | \
+		mq-purge:--older-than) ;;
 	*) return 1 ;;
 	esac
 }
@@ -64,6 +70,15 @@ _mq_options() {
 			--prometheus --check --watch
 		;;
 	mq-pause) echo --for --resume ;;
+	mq-return)
+		echo --from --to --match --reason --since --id -n --limit \
+			--rate --dry-run --json
+		;;
+	mq-purge)
+		echo --ready --rejected --delayed --all --delete-queue \
+			--match --reason --since --older-than --id -n --limit \
+			-f --force --dry-run --json
+		;;
 	esac
 }
 
@@ -225,7 +240,7 @@ _mq_add_argument() {
 			_mq_add_words redis:// unix:/// private:
 		fi
 		;;
-	-d | --delay | --idle | --timeout | --grace | --interval | --for | --since)
+	-d | --delay | --idle | --timeout | --grace | --interval | --for | --since | --older-than)
 		# A number has been typed: which unit?
 		[[ ! $cur =~ ^[0-9.]+$ ]] ||
 			_mq_add_words "$cur"ms "$cur"s "$cur"m "$cur"h "$cur"d
@@ -247,14 +262,21 @@ _mq_add_argument() {
 		;;
 	-j | --slots) _mq_add_words "$(nproc 2>/dev/null)" ;;
 	--log-dir | --work-dir) _mq_add_files -d ;;
+	--from)
+		# The argument of the last one follows.
+		_mq_add_words rejected delayed unacked:
+		[[ ${COMPREPLY[*]} != unacked: ]] || _mq_nospace
+		;;
 	esac
 }
 
 _mq_add_queues() {
 	local name taken
-	[[ $tool != mq-clean ]] || return
-	# Behind its queue, mq-publish takes payloads.
-	[[ $tool != mq-publish ]] || ((${#operands[@]} == 0)) || return
+	case $tool in
+	mq-clean) return ;;
+	# Behind its queue, mq-publish takes payloads; these take only one.
+	mq-publish | mq-return | mq-purge) ((${#operands[@]} == 0)) || return ;;
+	esac
 	while IFS= read -r name; do
 		for taken in "${operands[@]}"; do
 			[[ $name != "${taken//\\/}" ]] || continue 2

@@ -6,7 +6,7 @@
 
 load helpers
 
-tools="mq-publish mq-consume mq-stats mq-pause mq-clean"
+tools="mq-publish mq-consume mq-stats mq-return mq-purge mq-pause mq-clean"
 
 setup_file() {
 	server_start
@@ -51,7 +51,7 @@ table() {
 		printf '%s\n' "--${BASH_REMATCH[1]} $short ${BASH_REMATCH[2]}"
 	done < <(
 		grep -oE 'MQ_[A-Z]+_LONG' "$root/cmd/$1.c" | while read -r macro; do
-			sed -n "/^#define $macro/,/[^\\\\]\$/p" "$root/cmd/options.h"
+			sed -n "/^#define $macro/,/[^\\\\]\$/p" "$root/cmd/options.h" "$root/cmd/filter.h"
 		done
 		cat "$root/cmd/$1.c"
 	)
@@ -350,6 +350,16 @@ make_scripts() {
 
 @test "docs: the examples of mq-pause(1) work" {
 	run_examples mq-pause.1
+}
+
+@test "docs: the examples of mq-return(1) work" {
+	run_examples mq-return.1
+	assert_equal "$(state conversions)" "2 0 0 0 0"
+}
+
+@test "docs: the examples of mq-purge(1) work" {
+	run_examples mq-purge.1
+	assert_equal "$(redis dbsize)" 0
 }
 
 @test "docs: the examples of mq(7) work" {

@@ -1,0 +1,97 @@
+# What some .bats files share: queues as bytes, on the server in $D.
+#
+#   call(args...)                   one command and its reply
+#   fill(queue, state, elements)    pushes them, the oldest first
+#   read(queue, state)              all that is there, the oldest first
+#   hostile(n)                      payloads with what confuses programs
+#   want(a, b)                      ends the test unless they are equal
+#   on_terminal(input, args)        runs a program on a terminal of its own, 40
+#                                   columns wide; types input when it asks;
+#                                   prints what there is to see, and ends with
+#                                   its exit status
+import fcntl
+import os
+import pty
+import random
+import socket
+import struct
+import sys
+import termios
+
+sock = socket.socket(socket.AF_UNIX)
+sock.connect(os.environ["D"] + "/redis.sock")
+f = sock.makefile("rwb")
+
+
+def send(*args):
+    args = [a if isinstance(a, bytes) else str(a).encode() for a in args]
+    f.write(b"*%d\r\n" % len(args))
+    for a in args:
+        f.write(b"$%d\r\n%s\r\n" % (len(a), a))
+    f.flush()
+
+
+def reply():
+    line = f.readline()
+    kind, n = line[:1], line[1:-2]
+    if kind == b"$":
+        return None if n == b"-1" else f.read(int(n) + 2)[:-2]
+    if kind == b"*":
+        return [reply() for _ in range(int(n))]
+    if kind == b"-":
+        sys.exit(line.decode())
+    return int(n) if kind == b":" else n
+
+
+def call(*args):
+    send(*args)
+    return reply()
+
+
+def key(queue, state):
+    return b"rmq::queue::[%s]::%s" % (queue.encode(), state.encode())
+
+
+def fill(queue, state, elements):
+    call("SADD", "rmq::queues", queue)
+    for i in range(0, len(elements), 500):
+        call("LPUSH", key(queue, state), *elements[i:i + 500])
+
+
+def read(queue, state):
+    return call("LRANGE", key(queue, state), 0, -1)[::-1]
+
+
+def hostile(n):
+    pieces = [b"\\", b"[", b"]", b"(", b"*", b"\n", b"\0", b"\xff\xfe",
+        b"\xc3", b"a.c", b"$", b"^", b"{2}", b"%s", b"\xff\0\xbe\xbe\x4a", b"-"]
+    rng = random.Random(7)
+    return [b"%d:" % i + b"".join(rng.choice(pieces)
+        for _ in range(rng.randrange(12))) for i in range(n)]
+
+
+def want(a, b):
+    if a != b:
+        sys.exit("%d elements, not %d, or others" % (len(a), len(b)))
+
+
+def on_terminal(input, args):
+    pid, fd = pty.fork()
+    if pid == 0:
+        fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", 25, 40, 0, 0))
+        os.execv(args[0], args)
+    seen = b""
+    while True:
+        try:
+            part = os.read(fd, 4096)
+        except OSError:
+            break
+        if not part:
+            break
+        seen += part
+        if input and b"? [y/N] " in seen:
+            os.write(fd, input.encode())
+            input = ""
+    sys.stdout.buffer.write(seen)
+    sys.stdout.flush()
+    sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
