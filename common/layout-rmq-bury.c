@@ -14,8 +14,9 @@
 
 /* So many connections, or queues of them, are dealt with at a time; fewer when
  * headers, which may be long, are on their way. */
-#define MANY 100
+#define MANY 500
 #define FEW  16
+_Static_assert(2 * MANY <= RMQ_PIPE_MAX, "two commands about each fit");
 
 /* Dead connections and what they had. */
 struct graveyard {
@@ -70,6 +71,7 @@ read_info(struct rmq_grave *g, const redisReply *info)
 		g->slots = 0;
 	if (host->type == REDIS_REPLY_STRING)
 		g->host = host->str;
+	g->ours = slots->type == REDIS_REPLY_STRING || g->host != NULL;
 }
 
 static void
@@ -201,7 +203,7 @@ unlist(struct rmq_pipe *pipe, const char *connection)
 	mq_command_str(c, connection);
 }
 
-/* Those that have no queue any more. */
+/* Those that had no queue, or whose last one another cleaner took. */
 static int
 close_graves(struct rmq_round *w, const struct graveyard *y)
 {
@@ -209,7 +211,7 @@ close_graves(struct rmq_round *w, const struct graveyard *y)
 	int rv;
 
 	for (i = 0; i < y->graves_n; i++)
-		if (y->graves[i].failed)
+		if (y->graves[i].failed || y->graves[i].closed)
 			continue;
 		else if (w->how->dry_run)
 			w->out->connections++;

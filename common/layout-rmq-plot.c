@@ -7,7 +7,7 @@
 /* Bytes of headers in one reply; it has one in any case. */
 #define SHOW_BYTES 16384
 /* What is before the headers in a reply. */
-enum { MOVED, BACK, OUT, LEFT, FIRST };
+enum { MOVED, BACK, OUT, LEFT, UNLISTED, FIRST };
 
 static long
 at_most(long n, long max)
@@ -49,7 +49,7 @@ rmq_plot_step(
 {
 	const char *connection = p->grave->connection;
 
-	mq_command_script(c, &mq_script_bury, 7);
+	mq_command_script(c, &mq_script_bury, p->grave->ours ? 10 : 8);
 	rmq_key_both(c, connection, p->queue, "unacked");
 	rmq_key_queue(c, p->queue, "ready");
 	rmq_key_queue(c, p->queue, "rejected");
@@ -57,7 +57,13 @@ rmq_plot_step(
 	rmq_key_both(c, connection, p->queue, "consumers");
 	rmq_key_connection(c, connection, "queues");
 	mq_command_str(c, RMQ_QUEUES);
+	mq_command_str(c, RMQ_CONNECTIONS);
+	if (p->grave->ours) {
+		rmq_key_connection(c, connection, "info");
+		rmq_key_connection(c, connection, "running");
+	}
 	mq_command_str(c, p->queue);
+	mq_command_str(c, connection);
 	mq_command_int(c, p->grave->slots);
 	mq_command_int(c, show ? SHOW_BYTES : 0);
 	p->at += shown(p);
@@ -111,6 +117,10 @@ count_reply(struct rmq_round *w, struct rmq_plot *p, const redisReply *reply)
 			moved = left - p->grave->slots;
 		charged = shown(p);
 		left = at_most(left, p->grave->slots) - p->at;
+	}
+	if (reply->element[UNLISTED]->integer > 0) {
+		w->out->connections++;
+		p->grave->closed = true;
 	}
 	w->out->returned += moved;
 	count_charged(w, p, at_most(charged, shown(p)));

@@ -9,7 +9,7 @@
 #include "redis.h"
 
 /* A batch has at most so many commands. */
-#define RMQ_PIPE_MAX 200
+#define RMQ_PIPE_MAX 1000
 
 struct rmq_pipe {
 	struct mq_command commands[RMQ_PIPE_MAX];
@@ -17,7 +17,7 @@ struct rmq_pipe {
 	size_t n;
 };
 
-/* Where to build the next command. */
+/* Where to build the next command; there must be less than RMQ_PIPE_MAX. */
 struct mq_command *rmq_pipe_next(struct rmq_pipe *);
 
 /*

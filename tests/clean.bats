@@ -456,8 +456,9 @@ bury() {
 	local c=rmq::connection::$1
 
 	step bury "$(unacked "$1") $ready $rejected $c::heartbeat \
-		$c::queue::[q]::consumers $c::queues rmq::queues" \
-		"q $2 9999 '' ${*:3}"
+		$c::queue::[q]::consumers $c::queues rmq::queues \
+		rmq::connections $c::info $c::running" \
+		"q $1 $2 9999 '' ${*:3}"
 }
 
 @test "clean: a step that comes too late for its message does nothing" {
@@ -466,26 +467,26 @@ bury() {
 
 	go_dead ours-111111 q
 	echo "lpush $(unacked ours-111111) ${a%\"}a\" ${b%\"}b\" plain" | redis
-	assert_equal "$(bury ours-111111 3 | wc -w)" 6
+	assert_equal "$(bury ours-111111 3 | wc -w)" 7
 	# Another cleaner is faster with the first, then with the second.
-	assert_regex "$(bury ours-111111 3 '""' "$a" ready)" '^0 1 0 2 '
+	assert_regex "$(bury ours-111111 3 '""' "$a" ready)" '^0 1 0 2 0 '
 	assert_regex "$(bury ours-111111 3 '""' "$a" ready "$b" "$b" ready)" \
-		'^0 0 0 2 '
-	assert_regex "$(bury ours-111111 3 "$b" "$b" ready)" '^0 1 0 1 '
-	assert_regex "$(bury ours-111111 3 "$b" "$b" rejected)" '^0 0 0 1 '
+		'^0 0 0 2 0 '
+	assert_regex "$(bury ours-111111 3 "$b" "$b" ready)" '^0 1 0 1 0 '
+	assert_regex "$(bury ours-111111 3 "$b" "$b" rejected)" '^0 0 0 1 0 '
 	assert_equal "$(redis llen "$(unacked ours-111111)")" 1
 	assert_equal "$(redis llen "$ready") $(redis llen "$rejected")" "2 0"
 	assert_equal "$(redis smembers rmq::connection::ours-111111::queues)" q
-	assert_equal "$(bury ours-111111 3 "$a" "$b" rejected)" "0 0 1 0"
+	assert_equal "$(bury ours-111111 3 "$a" "$b" rejected)" "0 0 1 0 1"
 	assert_equal "$(redis lrange "$rejected" 0 -1 | tr -d '\0' | tail -n 1)" a
-	assert_equal "$(redis keys 'rmq::connection*')" rmq::connections
+	assert_equal "$(redis keys 'rmq::connection*')" ""
 }
 
 @test "clean: a step that comes too late for the dead does nothing" {
 	go_dead web-111111 q m1 m2
 	redis set rmq::connection::web-111111::heartbeat 1 EX 60 >/dev/null
 	digest >"$T/before"
-	assert_equal "$(bury web-111111 0)" "0 0 0 -1"
+	assert_equal "$(bury web-111111 0)" "0 0 0 -1 0"
 	assert_equal "$(step unlist "rmq::connections rmq::none \
 		rmq::connection::web-111111::heartbeat rmq::a rmq::b" \
 		web-111111)" 0
