@@ -20,6 +20,7 @@ put() {
 			end
 			redis.call("LPUSH", KEYS[1], unpack(some))
 		end' 1 "lines:$1" "$1" >/dev/null
+	redis sadd rmq::queues "$queue" >/dev/null
 	redis del "$2" >/dev/null
 	[ "$(redis copy "lines:$1" "$2")" = 1 ] || die "cannot fill $2"
 }
