@@ -7,12 +7,14 @@
 #
 #   ROUNDS=5       how often each
 #   BENCH_ONLY=    some of: publish single run pickup memory idle
+#                  return purge clean stats scale waits
 #   BENCH_LONG=1   10,000,000 messages as well
 set -eu
 
 cd "$(dirname "$0")/../.."
 : "${MQ_BUILD:=build}" "${CC:=cc}" "${PKG_CONFIG:=pkg-config}" "${ROUNDS:=5}"
-: "${BENCH_ONLY:=publish single run pickup memory idle}" "${BENCH_LONG:=}"
+: "${BENCH_ONLY:=publish single run pickup memory idle return purge clean stats
+	scale waits}" "${BENCH_LONG:=}"
 case $MQ_BUILD in
 /*) ;;
 *) MQ_BUILD=$PWD/$MQ_BUILD ;;
@@ -61,19 +63,22 @@ compile_all() {
 	compile measure
 	compile spawn
 	compile mark -static 2>/dev/null || compile mark
-	# shellcheck disable=SC2046 # several options
-	compile latency $("$PKG_CONFIG" --cflags --libs hiredis)
+	for prog in latency peer waits; do
+		# shellcheck disable=SC2046 # several options
+		compile $prog $("$PKG_CONFIG" --cflags --libs hiredis)
+	done
 }
 
+# start_server NAME: starts one more, and talks to it from now on.
 start_server() {
-	sock=$D/redis.sock
+	sock=$D/$1.sock
 	redis-server --port 0 --unixsocket "$sock" --dir "$D" --save '' \
-		--appendonly no --logfile "$D/redis.log" &
-	server=$!
+		--appendonly no --logfile "$D/$1.log" &
+	server="$server $!"
 	tries=0
 	until [ "$(redis ping 2>/dev/null)" = PONG ]; do
 		tries=$((tries + 1))
-		[ $tries -lt 200 ] || die "redis-server does not answer: $(cat "$D/redis.log")"
+		[ $tries -lt 200 ] || die "redis-server does not answer: $(cat "$D/$1.log")"
 		sleep 0.05
 	done
 	export MQ_URL="unix://$sock"
@@ -102,72 +107,6 @@ for by in 1, 100:
     with open("%s/push%d" % (dir, by), "wb") as f:
         f.writelines(push(i, by) for i in range(0, count, by))
 END
-}
-
-# --- measuring ----------------------------------------------------------------
-
-# timed CASE [-i FILE] COMMAND...: adds its time and memory to those of CASE.
-timed() {
-	case=$1
-	shift
-	"$bin/measure" "$@" >>"$D/$case.times" || die "$case: failed"
-}
-
-# expect LENGTH LIST: makes sure that the work has been done.
-expect() {
-	n=$(redis llen "$2")
-	[ "$n" = "$1" ] || die "$case: $2 has $n messages, not $1"
-}
-
-middle() {
-	sort -n | awk '{v[NR] = $1} END {
-		m = NR % 2 ? v[(NR + 1) / 2] : (v[NR / 2] + v[NR / 2 + 1]) / 2
-		printf "%.2f %.2f..%.2f\n", m, v[1], v[NR]}'
-}
-
-# The other's time by ours, round by round.
-ratio() {
-	paste "$D/$2.times" "$D/$1.times" | awk '{print $1 / $3}' | middle
-}
-
-peak_kib() {
-	awk '$2 > max {max = $2} END {print max}' "$D/$1.times"
-}
-
-# mark VALUE WANTED: ok or short; "-" when nothing is wanted.
-mark() {
-	echo "$1 $2" | awk '$2 == "-" {print "-"; exit}
-		{print ($2 == ">=" ? $1 >= $3 : $1 <= $3) ? "ok" : "short"}'
-}
-
-line() {
-	printf '%-26s | %-24s | %-28s | %7s | %-12s | %-8s | %s\n' "$@"
-}
-
-# row WHAT OURS OTHER VALUE UNIT FROM..TO WANTED
-row() {
-	line "$1" "$2" "$3" "$4$5" "$6" "$7" "$(mark "$4" "$7")"
-}
-
-# compare WHAT OURS OTHER OUR-CASE OTHER-CASE WANTED
-compare() {
-	# shellcheck disable=SC2046 # two words: the median and the range
-	set -- "$1" "$2" "$3" "$6" $(ratio "$4" "$5")
-	row "$1" "$2" "$3" "$5" "" "$6" "$4"
-}
-
-# memory WHAT OURS CASE LIMIT, in 1,000,000 bytes
-memory() {
-	row "$1" "$2" "-" "$(peak_kib "$3" | awk '{printf "%.1f", $1 * 0.001024}')" \
-		" MB" "" "<= $4"
-}
-
-rounds() {
-	i=0
-	while [ $i -lt "$ROUNDS" ]; do
-		i=$((i + 1))
-		"$@"
-	done
 }
 
 # --- many messages ------------------------------------------------------------
@@ -339,12 +278,19 @@ bench_idle() {
 			'BEGIN {printf "%.1f", t * 10 / hz}')" " %" "" "<= 0.5"
 }
 
+# shellcheck source=tests/bench/table.sh
+. tests/bench/table.sh
+# shellcheck source=tests/bench/operators.sh
+. tests/bench/operators.sh
+# shellcheck source=tests/bench/waits.sh
+. tests/bench/waits.sh
+
 D=$(mktemp -d "${TMPDIR:-/tmp}/mq.XXXXXX")
 trap clean_up EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM
 compile_all
-start_server
+start_server redis
 line what ours "the other" ratio rounds wanted ""
 for part in $BENCH_ONLY; do
 	"bench_$part"
