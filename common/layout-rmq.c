@@ -36,25 +36,43 @@
 #define INFO_S	       3600
 #define QUEUE_NAME_MAX 512
 
+/* One argument made of strings; keys are made too often for printf(3). */
+static void
+add_joined(struct mq_command *c, const char *const *strings, int n)
+{
+	struct mq_part parts[6];
+	int i;
+
+	for (i = 0; i < n; i++)
+		parts[i] = (struct mq_part){strings[i], strlen(strings[i])};
+	mq_command_parts(c, parts, n);
+}
+
 void
 rmq_key_queue(struct mq_command *c, const char *queue, const char *what)
 {
-	mq_command_fmt(c, "rmq::queue::[%s]::%s", queue, what);
+	const char *const s[] = {"rmq::queue::[", queue, "]::", what};
+
+	add_joined(c, s, 4);
 }
 
 void
 rmq_key_connection(
     struct mq_command *c, const char *connection, const char *what)
 {
-	mq_command_fmt(c, "rmq::connection::%s::%s", connection, what);
+	const char *const s[] = {"rmq::connection::", connection, "::", what};
+
+	add_joined(c, s, 4);
 }
 
 void
 rmq_key_both(struct mq_command *c, const char *connection, const char *queue,
     const char *what)
 {
-	mq_command_fmt(
-	    c, "rmq::connection::%s::queue::[%s]::%s", connection, queue, what);
+	const char *const s[] = {
+	    "rmq::connection::", connection, "::queue::[", queue, "]::", what};
+
+	add_joined(c, s, 6);
 }
 
 /* Names are not escaped anywhere, so what could be mistaken is refused. */
