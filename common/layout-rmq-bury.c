@@ -264,7 +264,8 @@ rmq_bury(struct rmq_round *w, const struct rmq_name *dead, size_t total)
 	size_t i, n;
 
 	for (i = 0; i < total; i += n) {
-		n = total - i < MANY ? total - i : MANY;
+		/* One alone first: that makes the scripts known. */
+		n = i == 0 ? 1 : total - i < MANY ? total - i : MANY;
 		/* All queues that one is named with together. */
 		while (i + n < total && !is_another(dead, i + n))
 			n++;
