@@ -270,10 +270,10 @@ errors_log(struct consumer *c, int queue, int fd, const char *path)
 void
 errors_end(struct consumer *c)
 {
-	struct errors *e;
+	struct errors *e, *next;
 	int i;
 
-	while ((e = TAILQ_FIRST(&c->outputs.lingering)) != NULL) {
+	TAILQ_FOREACH_SAFE(e, &c->outputs.lingering, lingering, next) {
 		for (i = 0; i < READS_AT_END && take(e) == TOOK_SOME; i++)
 			;
 		forget(e);

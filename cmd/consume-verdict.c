@@ -96,17 +96,19 @@ verdict_reject(struct message *m, const char *reason)
 }
 
 static void
-again(struct message *m, const struct mq_verdict *v, struct mq_failure *f)
+again(struct message *m, const struct mq_verdict *v, const struct mq_failure *f)
 {
 	struct consumer *c = m->c;
 	char reason[sizeof(v->reason) + 32];
+	struct mq_failure last;
 	int64_t ms = v->resend_s * 1000;
 
 	if (m->attempts + 1 >= c->opt->attempts) {
 		snprintf(reason, sizeof(reason), "attempts exhausted%s%s",
 		    v->reason[0] != '\0' ? ": " : "", v->reason);
-		f->text = reason;
-		reject(m, f);
+		last = *f;
+		last.text = reason;
+		reject(m, &last);
 		return;
 	}
 	if (v->kind == MQ_VERDICT_RETRY)

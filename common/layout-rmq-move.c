@@ -11,7 +11,7 @@
 
 /* How much one call moves; the server is kept for a millisecond or two. */
 #define MOVE_COUNT 1000
-#define MOVE_BYTES (1024 * 1024)
+#define MOVE_BYTES (1 << 20)
 
 /* How often to try again when connections come and go. */
 #define DELETE_TRIES 100

@@ -13,7 +13,7 @@
 
 /* How much one slice has; the server is kept for a millisecond or two. */
 #define SLICE_COUNT 1000
-#define SLICE_BYTES (1024 * 1024)
+#define SLICE_BYTES (1 << 20)
 
 /* In front of each delayed element; see delay.lua. */
 #define UNIQUE_LEN 32

@@ -266,10 +266,13 @@ static void
 in_order(const char *const *queues, int count, struct mq_stats *out)
 {
 	struct mq_queue_stats *rows = mq_xcalloc((size_t)count, sizeof(*rows));
+	const struct mq_queue_stats *row;
 	int i;
 
 	for (i = 0; i < count; i++) {
-		rows[i] = *rmq_find_row(out, queues[i]);
+		row = rmq_find_row(out, queues[i]);
+		if (row != NULL)
+			rows[i] = *row;
 		rows[i].name = mq_xstrdup(queues[i]);
 	}
 	for (i = 0; i < count; i++)

@@ -313,7 +313,7 @@ static void
 write_and_read(enum mq_framing framing, const char *text, const size_t *sizes,
     size_t count)
 {
-	const struct mq_frame_meta meta = {NULL, NULL, 0};
+	const struct mq_frame_meta meta = {NULL, NULL, 0, NULL};
 	struct mq_buf in = {0}, payload = {0};
 	struct mq_frame_reader r;
 	struct bytes got;
@@ -363,7 +363,7 @@ memory_stays_constant(void **state)
 {
 	static const enum mq_framing framings[] = {
 	    MQ_FRAME_LINES, MQ_FRAME_NULL, MQ_FRAME_NETSTRING};
-	const struct mq_frame_meta meta = {NULL, NULL, 0};
+	const struct mq_frame_meta meta = {NULL, NULL, 0, NULL};
 	char *text = filler(1000);
 	size_t i, k, cap, n;
 	const char *p;
@@ -773,8 +773,8 @@ expect_jsonl(const struct mq_envelope *e, const struct mq_frame_meta *meta,
 static void
 written_json(void **state)
 {
-	const struct mq_frame_meta meta = {"i1", "q\xff", 2};
-	const struct mq_frame_meta none = {NULL, NULL, 0};
+	const struct mq_frame_meta meta = {"i1", "q\xff", 2, NULL};
+	const struct mq_frame_meta none = {NULL, NULL, 0, NULL};
 	struct mq_envelope e = {NULL, B("a\0\n")};
 	const char *why;
 
@@ -818,7 +818,7 @@ all_bytes(char *p, int but)
 static void
 round_trip(enum mq_framing framing, int but, const char *want, size_t size)
 {
-	const struct mq_frame_meta meta = {"id", "queue", 1};
+	const struct mq_frame_meta meta = {"id", "queue", 1, NULL};
 	struct mq_buf stream = {0}, payload = {0};
 	struct mq_frame_reader r;
 	struct mq_envelope e = {0};
