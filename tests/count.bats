@@ -148,9 +148,10 @@ no_counters() {
 	assert_equal "$(redis exists "$counters")" 0
 }
 
-@test "count: a connection that is lost behind the answer: all are accepted" {
-	# A server that answers everything but the count, and then goes.
-	cat >"$T/server.py" <<'PY'
+# fake_server [MORE]: takes one publisher as far as its first batch.  MORE is
+# what it then does, in Python, with c and until().
+fake_server() {
+	cat - >"$T/server.py" <<'PY'
 import socket, sys
 s = socket.socket(socket.AF_UNIX)
 s.bind(sys.argv[1])
@@ -167,11 +168,26 @@ c.sendall(b"*2\r\n$1\r\n1\r\n$1\r\n1\r\n")
 until(b"SADD")
 c.sendall(b":1\r\n")
 until(b"published\r\n")
-c.sendall(b":1\r\n")
-c.close()
 PY
-	python3 "$T/server.py" "$T/s" 3>&- &
+	printf '%s\n' "$1" >>"$T/server.py"
+	python3 "$T/server.py" "$T/s" >"$T/seen" 3>&- &
 	eventually 10 test -S "$T/s"
+}
+
+@test "count: what was not counted is not taken off again" {
+	fake_server 'c.sendall(b"-WRONGTYPE x\r\n-OOM x\r\n"); print(c.recv(100))'
+	run_mq 76 mq-publish -u "unix://$T/s" q one
+	wait
+	assert_equal "$(cat "$T/seen")" "b''"
+	rm "$T/s"
+	fake_server 'c.sendall(b"-WRONGTYPE x\r\n:1\r\n"); print(c.recv(100))'
+	run_mq 76 mq-publish -u "unix://$T/s" q one
+	wait
+	grep -q 'HINCRBY.*published.*-1' "$T/seen"
+}
+
+@test "count: a connection that is lost behind the answer: all are accepted" {
+	fake_server 'c.sendall(b":1\r\n"); c.close()'
 	run_mq 0 mq-publish -v -i -u "unix://$T/s" q one
 	assert_equal "$stderr" "mq-publish: 1 message accepted"
 	assert_equal "${#lines[@]}" 1

@@ -281,6 +281,19 @@ connected() {
 	stop_mq
 }
 
+@test "pause: looking costs little while there is other news all the time" {
+	seq 2 | run_mq 0 mq-publish --raw -l q
+	start_mq mq-consume --prefetch 1 q -- "$T/work"
+	eventually 10 held_is q "0 0 2 0"
+	heartbeat
+	redis config resetstat >/dev/null
+	yes "LPUSH rmq::queue::[q]::ready x" | head -n 2000 | redis >/dev/null
+	calls=$(redis info commandstats |
+		sed -n 's/^cmdstat_evalsha:calls=\([0-9]*\),.*/\1/p')
+	((${calls:-0} <= 30))
+	stop_mq KILL
+}
+
 @test "pause: without CLIENT TRACKING: with the next tick" {
 	redis acl setuser alice reset on '>pw' allkeys allchannels +@all \
 		'-client|tracking' >/dev/null
@@ -506,10 +519,10 @@ in_hand() {
 	first=${first%% *}
 	assert_equal "$(ready)" "$(seq -s ' ' "$first" 500)"
 	# What is read now is what had begun, whole.
-	head -c $(((first - 1) * 1000)) <&8 | sed 's/^0*//' | cmp - <(seq $((first - 1)))
+	timeout 20 head -c $(((first - 1) * 1000)) <&8 | sed 's/^0*//' | cmp - <(seq $((first - 1)))
 	eventually 3 in_hand q -eq 0
 	run_mq 0 mq-pause --resume q
-	head -c $(((501 - first) * 1000)) <&8 | sed 's/^0*//' | cmp - <(seq "$first" 500)
+	timeout 20 head -c $(((501 - first) * 1000)) <&8 | sed 's/^0*//' | cmp - <(seq "$first" 500)
 	eventually 5 held_is q "0 0 0 0"
 	stop_mq
 }
@@ -525,12 +538,12 @@ in_hand() {
 	assert_equal "$(held other)" "0 0 200 0"
 	first=$(ready)
 	first=${first%%a *}
-	head -c $(((first - 1) * 1000)) <&8 | sed 's/^0*//' |
+	timeout 20 head -c $(((first - 1) * 1000)) <&8 | sed 's/^0*//' |
 		cmp - <(seq -f %.0fa $((first - 1)))
-	head -c 200000 <&8 | sed 's/^0*//' | cmp - <(seq -f %.0fb 200)
+	timeout 20 head -c 200000 <&8 | sed 's/^0*//' | cmp - <(seq -f %.0fb 200)
 	eventually 5 held_is other "0 0 0 0"
 	run_mq 0 mq-pause --resume q
-	head -c $(((201 - first) * 1000)) <&8 | sed 's/^0*//' |
+	timeout 20 head -c $(((201 - first) * 1000)) <&8 | sed 's/^0*//' |
 		cmp - <(seq -f %.0fa "$first" 200)
 	eventually 5 held_is q "0 0 0 0"
 	stop_mq
@@ -543,7 +556,7 @@ in_hand() {
 	run_mq 0 mq-pause q
 	eventually 3 in_hand q -le 1
 	run_mq 0 mq-pause --resume q
-	head -c 250000 <&8 | sed 's/^0*//' | cmp - <(seq 250)
+	timeout 20 head -c 250000 <&8 | sed 's/^0*//' | cmp - <(seq 250)
 	wait "$pid"
 	assert_equal "$(held q)" "50 0 0 0"
 }
