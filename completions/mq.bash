@@ -1,4 +1,5 @@
-# Bash completion for mq-publish, mq-consume and mq-stats.  It needs nothing
+# Bash completion for mq-publish, mq-consume, mq-stats, mq-return and mq-purge.
+# It needs nothing
 # but bash 4; it asks a server for the names of queues only if one is set up,
 # and never starts the private one.
 
