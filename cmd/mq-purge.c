@@ -77,6 +77,15 @@ static const enum mq_state states[] = {MQ_READY, MQ_DELAYED, MQ_REJECTED};
 #define STATES (sizeof(states) / sizeof(states[0]))
 
 static void
+choose_all(struct options *o)
+{
+	size_t i;
+
+	for (i = 0; i < STATES; i++)
+		o->state[states[i]] = true;
+}
+
+static void
 set_option(struct options *o, struct sift *s, int ch)
 {
 	switch (ch) {
@@ -91,11 +100,10 @@ set_option(struct options *o, struct sift *s, int ch)
 		break;
 	case OPT_DELETE:
 		o->queue_too = true;
-		/* FALLTHROUGH */
+		choose_all(o);
+		break;
 	case OPT_ALL:
-		o->state[MQ_READY] = true;
-		o->state[MQ_REJECTED] = true;
-		o->state[MQ_DELAYED] = true;
+		choose_all(o);
 		break;
 	case 'n':
 		s->limit = mq_option_number("--limit", optarg, 1, LONG_MAX);

@@ -162,34 +162,40 @@ meant(const struct sift *s, const struct mq_item *item)
 
 /* Chooses those of a slice that are meant; how many. */
 static long
-choose(const struct sift *s, const struct mq_scan *scan, bool *chosen)
+choose(struct sift *s, const struct mq_scan *scan)
 {
 	long n = 0, max = s->limit - s->done;
 	int i;
 
+	if (scan->count > s->cap) {
+		s->cap = scan->count;
+		s->chosen = mq_xreallocarray(
+		    s->chosen, (size_t)s->cap, sizeof(*s->chosen));
+		s->some =
+		    mq_xreallocarray(s->some, (size_t)s->cap, sizeof(*s->some));
+	}
 	for (i = 0; i < scan->count; i++) {
-		chosen[i] = n < max && meant(s, &scan->items[i]);
-		n += chosen[i];
+		s->chosen[i] = n < max && meant(s, &scan->items[i]);
+		n += s->chosen[i];
 	}
 	return n;
 }
 
 /* The first n of the chosen ones from *at on, alone. */
 static void
-pick(const bool *chosen, int count, long n, int *at, bool *some)
+pick(struct sift *s, int count, long n, int *at)
 {
-	memset(some, 0, (size_t)count * sizeof(*some));
+	memset(s->some, 0, (size_t)count * sizeof(*s->some));
 	for (; *at < count && n > 0; (*at)++)
-		if (chosen[*at]) {
-			some[*at] = true;
+		if (s->chosen[*at]) {
+			s->some[*at] = true;
 			n--;
 		}
 }
 
 static void
-take_chosen(struct sift *s, struct mq_scan *scan, const bool *chosen, long n)
+take_chosen(struct sift *s, struct mq_scan *scan, long n)
 {
-	bool *some = mq_xcalloc((size_t)scan->count + 1, sizeof(*some));
 	long piece, taken;
 	int at = 0, rv;
 
@@ -197,13 +203,12 @@ take_chosen(struct sift *s, struct mq_scan *scan, const bool *chosen, long n)
 		open_target(s);
 	for (; n > 0; n -= piece) {
 		piece = next_piece(s, n);
-		pick(chosen, scan->count, piece, &at, some);
-		rv = s->layout->take(s->redis, scan, some, s->to, &taken);
+		pick(s, scan->count, piece, &at);
+		rv = s->layout->take(s->redis, scan, s->some, s->to, &taken);
 		s->done += taken;
 		if (rv == -1)
 			sift_fail(s, piece - taken);
 	}
-	free(some);
 }
 
 /*
@@ -215,23 +220,24 @@ look(struct sift *s, const struct mq_place *place, long total)
 {
 	struct mq_scan scan = {.place = *place, .needle = s->filter->id};
 	long n, before = s->seen;
-	bool *chosen;
 
 	while (!scan.end && scan.seen < total && s->done < s->limit) {
 		check_signal(s);
 		if (s->layout->scan(s->redis, &scan) == -1)
 			sift_fail(s, 0);
-		chosen = mq_xcalloc((size_t)scan.count + 1, sizeof(*chosen));
-		n = choose(s, &scan, chosen);
+		n = choose(s, &scan);
 		if (s->dry_run)
 			s->done += n;
 		else
-			take_chosen(s, &scan, chosen, n);
-		free(chosen);
+			take_chosen(s, &scan, n);
 		s->seen = before + scan.seen;
 		progress_show(&s->progress, s->seen, s->done);
 	}
 	mq_scan_free(&scan);
+	free(s->chosen);
+	free(s->some);
+	s->chosen = s->some = NULL;
+	s->cap = 0;
 }
 
 /* Without a look at them; no more than max, for the same reason. */

@@ -19,12 +19,13 @@
 #define UNIQUE_LEN 32
 
 /*
- * To mark one message takes the longer the deeper it is in a list.  Taking
- * begins with so many at once, and goes on with less when marking them kept the
- * server for longer than so many microseconds.
+ * To mark one message takes the longer the deeper it is in a list, and to
+ * remove all that are marked takes as long as the way there, however many they
+ * are.  Taking begins with so many at once, and goes on with less when marking
+ * them kept the server for longer than so many microseconds.
  */
-#define TAKE_FIRST 100
-#define TAKE_US	   1000
+#define TAKE_FIRST 250
+#define TAKE_US	   2500
 
 void
 rmq_key_place(
