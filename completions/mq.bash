@@ -1,7 +1,6 @@
 # Bash completion for mq-publish, mq-consume, mq-stats, mq-return and mq-purge.
-# It needs nothing
-# but bash 4; it asks a server for the names of queues only if one is set up,
-# and never starts the private one.
+# It needs nothing but bash 4; it asks a server for the names of queues only if
+# one is set up, and never starts the private one.
 
 # The words up to the cursor into words[], the last one of them also into
 # cur: in COMP_WORDS, bash has torn them apart at ':' and '='.
