@@ -392,9 +392,12 @@ from wire import *
 while True:
     call("RPOPLPUSH", key("jobs", "ready"), key("jobs", "rejected"))' 3>&- &
 	pid=$!
-	run_mq 0 mq-return --match . jobs
-	eventually 10 rejected_above 2000
-	run_mq 0 mq-return --rate 100000 jobs
+	# Slowly, so that each is rejected before the next one moves.
+	run_mq 0 mq-return --match . --rate 5000 jobs
+	assert_output "3000 messages returned"
+	eventually 10 rejected_above 2999
+	run_mq 0 mq-return --rate 5000 jobs
+	assert_output "3000 messages returned"
 	kill "$pid"
 	wait "$pid" || true
 	assert_equal "$(held jobs | awk '{print $1 + $4}')" 3000
