@@ -59,6 +59,17 @@ sift_fail(struct sift *s, long under_way)
 	exit(s->redis->status);
 }
 
+/* What was interrupted leaves the others in their order, too. */
+static void
+end_walk(struct sift *s)
+{
+	struct mq_scan *scan = s->walk;
+
+	s->walk = NULL;
+	if (scan != NULL && s->layout->scan_end(s->redis, scan) == -1)
+		sift_fail(s, 0);
+}
+
 static void
 check_signal(struct sift *s)
 {
@@ -66,6 +77,7 @@ check_signal(struct sift *s)
 
 	if (!interrupted)
 		return;
+	end_walk(s);
 	progress_end(&s->progress);
 	result = sift_result(s);
 	mq_say("interrupted");
@@ -221,6 +233,7 @@ look(struct sift *s, const struct mq_place *place, long total)
 	struct mq_scan scan = {.place = *place, .needle = s->filter->id};
 	long n, before = s->seen;
 
+	s->walk = &scan;
 	while (!scan.end && scan.seen < total && s->done < s->limit) {
 		check_signal(s);
 		if (s->layout->scan(s->redis, &scan) == -1)
@@ -233,6 +246,7 @@ look(struct sift *s, const struct mq_place *place, long total)
 		s->seen = before + scan.seen;
 		progress_show(&s->progress, s->seen, s->done);
 	}
+	end_walk(s);
 	mq_scan_free(&scan);
 	free(s->chosen);
 	free(s->some);

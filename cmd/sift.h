@@ -24,12 +24,13 @@ struct sift {
 	bool dry_run;	  /* only count them */
 	/* Its own. */
 	struct progress progress;
-	double start;	     /* of the first one, by the monotonic clock */
-	long done;	     /* over all places */
-	long seen;	     /* messages looked at or moved, over all places */
-	bool opened;	     /* that queue */
-	bool *chosen, *some; /* of one slice */
-	int cap;	     /* of both */
+	struct mq_scan *walk; /* that is not over yet, or NULL */
+	double start;	      /* of the first one, by the monotonic clock */
+	long done;	      /* over all places */
+	long seen;	      /* messages looked at or moved, over all places */
+	bool opened;	      /* that queue */
+	bool *chosen, *some;  /* of one slice */
+	int cap;	      /* of both */
 };
 
 /* From now on, INT and TERM end the program between two slices only, with the

@@ -520,6 +520,7 @@ const struct mq_layout mq_layout_rmq = {
     .running = rmq_running,
     .scan = rmq_scan,
     .take = rmq_take,
+    .scan_end = rmq_scan_end,
     .move = rmq_move,
     .purge = rmq_purge,
     .delete_queue = rmq_delete_queue,

@@ -24,9 +24,24 @@ int rmq_running(struct mq_redis *, struct mq_runs *);
  * connection is for UNACKED. */
 void rmq_key_place(
     struct mq_command *, const struct mq_place *, const char *connection);
+/* In front of each delayed element; see delay.lua. */
+#define RMQ_UNIQUE_LEN 32
+
+/* For the walks: begins a call, with the target if it is not NULL; */
+void rmq_walk_start(struct mq_command *, const struct mq_scan *,
+    const char *verb, const char *to);
+/* keeps the last message behind the walk; */
+void rmq_walk_anchor(struct mq_scan *, const char *p, size_t n);
+/* whether a reply has count integers, and then strings only (the anchor of a
+ * list, which follows, may be an integer); */
+bool rmq_walk_reply(const redisReply *, size_t count, bool later);
+/* a score as milliseconds. */
+int64_t rmq_to_ms(const redisReply *score);
+
 int rmq_scan(struct mq_redis *, struct mq_scan *);
 int rmq_take(struct mq_redis *, struct mq_scan *, const bool *chosen,
     const char *to, long *taken);
+int rmq_scan_end(struct mq_redis *, struct mq_scan *);
 int rmq_move(struct mq_redis *, const struct mq_place *, long max,
     const char *to, long *moved);
 int rmq_purge(struct mq_redis *, const struct mq_place *, long *removed);

@@ -68,5 +68,6 @@ mq_scan_free(struct mq_scan *scan)
 		freeReplyObject(scan->reply);
 	free(scan->items);
 	mq_buf_free(&scan->anchor);
+	mq_buf_free(&scan->turned);
 	*scan = (struct mq_scan){0};
 }

@@ -176,6 +176,8 @@ struct mq_scan {
 	long long span;	      /* how many of them this slice had, and has */
 	size_t cap;	      /* of items */
 	long batch;	      /* so many are taken at once */
+	struct mq_buf turned; /* the first of those that were brought to the
+			       * other end; empty: none was */
 };
 void mq_scan_free(struct mq_scan *);
 
@@ -343,7 +345,14 @@ struct mq_layout {
 	int (*take)(struct mq_redis *, struct mq_scan *, const bool *chosen,
 	    const char *to, long *taken);
 	/*
-	 * The same for the next max messages at a place, without looking: but
+	 * To be called when a walk from which messages were taken is over,
+	 * whether it has come to its end or not.  When some thousand stay,
+	 * those behind the walk wait at the newest end meanwhile; this brings
+	 * all back into their order.  A crash before it leaves them there.
+	 */
+	int (*scan_end)(struct mq_redis *, struct mq_scan *);
+	/*
+	 * As take() for the next max messages at a place, without looking: but
 	 * at most 1000 or about 1 MiB in one call.  0: there are none.
 	 * Unacked ones go to the front, the newest first, so that their order
 	 * stays, and an error with MQ_EXIT_AGAIN says that their connection is

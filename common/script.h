@@ -27,6 +27,7 @@ extern const struct mq_script mq_script_purge;
 extern const struct mq_script mq_script_reclaim;
 extern const struct mq_script mq_script_settle;
 extern const struct mq_script mq_script_since;
+extern const struct mq_script mq_script_turn;
 extern const struct mq_script mq_script_unlist;
 extern const struct mq_script mq_script_walk;
 

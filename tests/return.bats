@@ -240,6 +240,31 @@ rest = [e for e in small if e[:3] != b"s19"]
 want(read("jobs", "ready"), [b"big" + b"\0\xff" * 10000000] + hit + hit + rest + rest)'
 }
 
+ready_above() {
+	(($(redis llen 'rmq::queue::[jobs]::ready') > $1))
+}
+
+@test "return: long lists keep their order, with --limit and interrupted" {
+	py 'fill("jobs", "rejected", [b"x%d" % i for i in range(60000)])'
+	run_mq 0 mq-return --match '[05]$' -n 9000 jobs
+	assert_output "9000 messages returned"
+	py '
+all = [b"x%d" % i for i in range(60000)]
+hit = [e for e in all if e[-1:] in b"05"]
+want(read("jobs", "ready"), hit[:9000])
+want(read("jobs", "rejected"), [e for e in all if e not in set(hit[:9000])])'
+	start_mq mq-return --match '[27]$' --rate 20000/s jobs
+	eventually 10 ready_above 13500
+	# Somebody rejects one more.
+	redis lpush 'rmq::queue::[jobs]::rejected' new >/dev/null
+	stop_mq INT
+	assert_equal "$status" 130
+	N=$(sed -n 's/^mq-return: \([0-9]*\) messages returned$/\1/p' "$T/err") py '
+left = [e for e in read("jobs", "rejected") if e != b"new"]
+want(left, sorted(left, key=lambda e: int(e[1:])))
+want(len(left) + int(os.environ["N"]), 51000)'
+}
+
 # --- other places -------------------------------------------------------------
 
 @test "return: --from delayed, those that fall due first" {
@@ -301,10 +326,6 @@ told() {
 
 rejected_above() {
 	(($(redis llen 'rmq::queue::[jobs]::rejected') > $1))
-}
-
-ready_above() {
-	(($(redis llen 'rmq::queue::[jobs]::ready') > $1))
 }
 
 @test "return: INT and TERM: the exact count, and a new run goes on" {

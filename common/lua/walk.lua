@@ -125,8 +125,6 @@ local function push(found, fresh)
   call('LPUSH', KEYS[2], unpack(moved))
 end
 
--- All at once: the nth of many deep in a long list is found quickly, but to
--- remove it by its value means to go there through all the others.
 -- All at once: the nth of many, deep in a long list, is found quickly, but to
 -- remove it by its value means to go there through all the others.
 local function remove(found, places, tombstone)
