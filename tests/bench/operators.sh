@@ -159,13 +159,9 @@ grown() {
 scale() {
 	small=
 	for n in $sizes; do
-		ms=$(awk '{print $1 / 1e6}' "$D/$1-$n.times" | middle)
-		ours="$2, ${ms%% *} ms"
-		if [ -z "$small" ]; then
-			row "$1, $n messages" "$ours" "-" "-" "" "" "-"
-		else
+		if [ -n "$small" ]; then
 			times=$(grown "$1" "$n" "$small")
-			row "$1, $n" "$ours" "10 x the time of $small" \
+			row "$1, $n messages" "$2" "10 x the time of $small" \
 				"${times%% *}" "" "${times#* }" "<= 1.2"
 		fi
 		small=$n
