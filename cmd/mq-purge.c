@@ -314,6 +314,8 @@ main(int argc, char *argv[])
 		delete_queue(&options, &sift, count);
 	else
 		purge(&options, &sift, count);
+	if (!options.found)
+		sift_unknown(&sift, options.queue);
 	mq_redis_close(&redis);
 	print_result(&options, &sift, count);
 	mq_filter_free(&options.filter);

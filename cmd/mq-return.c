@@ -171,6 +171,7 @@ main(int argc, char *argv[])
 	sift_catch_signals();
 	progress_start(&sift.progress, shared.quiet);
 	sift_place(&sift, &options.from);
+	sift_unknown(&sift, options.from.queue);
 	mq_redis_close(&redis);
 	print_result(&options, &sift);
 	mq_filter_free(&options.filter);

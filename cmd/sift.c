@@ -63,10 +63,7 @@ sift_fail(struct sift *s, long under_way)
 static void
 end_walk(struct sift *s)
 {
-	struct mq_scan *scan = s->walk;
-
-	s->walk = NULL;
-	if (scan != NULL && s->layout->scan_end(s->redis, scan) == -1)
+	if (s->layout->scan_end(s->redis, &s->scan) == -1)
 		sift_fail(s, 0);
 }
 
@@ -122,6 +119,20 @@ doze(double seconds)
 	if (!interrupted)
 		ppoll(NULL, 0, &ts, &before);
 	sigprocmask(SIG_SETMASK, &before, NULL);
+}
+
+void
+sift_unknown(const struct sift *s, const char *queue)
+{
+	struct mq_stats stats;
+
+	if (s->done > 0)
+		return;
+	if (s->layout->stats(s->redis, &queue, 1, 0, &stats) == -1)
+		mq_die(s->redis->status, "%s", s->redis->error);
+	if (!stats.queues[0].known)
+		mq_say("%s: no such queue", queue);
+	mq_stats_free(&stats);
 }
 
 /* Waits until the next messages may go; how many of up to max. */
@@ -230,24 +241,24 @@ take_chosen(struct sift *s, struct mq_scan *scan, long n)
 static void
 look(struct sift *s, const struct mq_place *place, long total)
 {
-	struct mq_scan scan = {.place = *place, .needle = s->filter->id};
+	struct mq_scan *scan = &s->scan;
 	long n, before = s->seen;
 
-	s->walk = &scan;
-	while (!scan.end && scan.seen < total && s->done < s->limit) {
+	*scan = (struct mq_scan){.place = *place, .needle = s->filter->id};
+	while (!scan->end && scan->seen < total && s->done < s->limit) {
 		check_signal(s);
-		if (s->layout->scan(s->redis, &scan) == -1)
+		if (s->layout->scan(s->redis, scan) == -1)
 			sift_fail(s, 0);
-		n = choose(s, &scan);
+		n = choose(s, scan);
 		if (s->dry_run)
 			s->done += n;
 		else
-			take_chosen(s, &scan, n);
-		s->seen = before + scan.seen;
+			take_chosen(s, scan, n);
+		s->seen = before + scan->seen;
 		progress_show(&s->progress, s->seen, s->done);
 	}
 	end_walk(s);
-	mq_scan_free(&scan);
+	mq_scan_free(scan);
 	free(s->chosen);
 	free(s->some);
 	s->chosen = s->some = NULL;

@@ -24,13 +24,13 @@ struct sift {
 	bool dry_run;	  /* only count them */
 	/* Its own. */
 	struct progress progress;
-	struct mq_scan *walk; /* that is not over yet, or NULL */
-	double start;	      /* of the first one, by the monotonic clock */
-	long done;	      /* over all places */
-	long seen;	      /* messages looked at or moved, over all places */
-	bool opened;	      /* that queue */
-	bool *chosen, *some;  /* of one slice */
-	int cap;	      /* of both */
+	struct mq_scan scan; /* the walk at work */
+	double start;	     /* of the first one, by the monotonic clock */
+	long done;	     /* over all places */
+	long seen;	     /* messages looked at or moved, over all places */
+	bool opened;	     /* that queue */
+	bool *chosen, *some; /* of one slice */
+	int cap;	     /* of both */
 };
 
 /* From now on, INT and TERM end the program between two slices only, with the
@@ -47,6 +47,9 @@ long sift_place(struct sift *, const struct mq_place *);
 /* To call when the server has failed or refused; under_way: of how many
  * messages nobody knows, -1: of all that are left. */
 void sift_fail(struct sift *, long under_way) __attribute__((noreturn));
+
+/* When there was nothing to do: says so if there is no such queue at all. */
+void sift_unknown(const struct sift *, const char *queue);
 
 /* "12 messages returned", allocated; with dry_run "would be returned". */
 char *sift_result(const struct sift *);

@@ -94,7 +94,9 @@ digest() {
 	assert_output "0 messages purged"
 	run_mq 1 mq-purge -f --ready --match x jobs
 	run_mq 1 mq-purge -f --rejected -n 3 jobs
+	assert_equal "$stderr" ""
 	run_mq 1 mq-purge -f --all --json nonesuch
+	assert_equal "$stderr" "mq-purge: nonesuch: no such queue"
 	assert_output '{"queue":"nonesuch","purged":0,"ready":0,"delayed":0,"rejected":0,"deleted":false,"dry_run":false}'
 	assert_equal "$(digest)" "$(cat "$T/before")"
 }

@@ -74,8 +74,9 @@ on_terminal(sys.argv[1], sys.argv[2:])' "$@"
 	run_mq 1 mq-return --json jobs
 	assert_output '{"queue":"jobs","returned":0,"dry_run":false}'
 	run_mq 1 mq-return --to other jobs
-	run_mq 1 mq-return nonesuch
 	assert_equal "$stderr" ""
+	run_mq 1 mq-return nonesuch
+	assert_equal "$stderr" "mq-return: nonesuch: no such queue"
 	assert_equal "$(digest)" "$(cat "$T/before")"
 }
 
