@@ -13,6 +13,16 @@
  */
 void rmq_force(struct mq_command *, const char *verb, const char *key);
 
+/* How long a heartbeat lives, in seconds. */
+#define RMQ_LEASE_S 60
+
+bool rmq_join(const struct mq_session *, int step, struct mq_command *);
+bool rmq_leave(const struct mq_session *, int step, struct mq_command *);
+bool rmq_renew(const struct mq_session *, int step, struct mq_command *);
+bool rmq_renewed(const redisReply *);
+void rmq_tell_running(
+    const struct mq_session *, const char *text, size_t n, struct mq_command *);
+
 int rmq_clean(struct mq_redis *, const struct mq_clean *, struct mq_cleaned *);
 int rmq_drained(
     struct mq_redis *, const char *const *queues, int count, bool *drained);
