@@ -54,6 +54,7 @@ COMPILE	= $(CC) $(MQ_CPPFLAGS) $(CPPFLAGS) $(MQ_CFLAGS) $(CFLAGS) -MMD -MP
 LINK	= $(CC) $(MQ_CFLAGS) $(CFLAGS) $(MQ_LDFLAGS) $(LDFLAGS)
 
 LUA	= $(wildcard common/lua/*.lua)
+LUALIB	= $(wildcard common/lua/lib/*.lua)
 COMMON	= $(patsubst common/%.c,$(B)/common/%.o,$(wildcard common/*.c)) \
 	  $(B)/common/lua.o
 SHARED	= $(B)/cmd/options.o
@@ -78,7 +79,7 @@ $(B)/%.o: %.c | prerequisites
 	$(COMPILE) -c -o $@ $<
 
 # The Lua scripts are files of their own; here they become C strings.
-$(B)/lua.c: common/lua/embed.sh $(LUA)
+$(B)/lua.c: common/lua/embed.sh $(LUA) $(LUALIB)
 	@mkdir -p $(@D)
 	sh common/lua/embed.sh $(LUA) >$@.new
 	mv $@.new $@

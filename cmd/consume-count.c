@@ -31,6 +31,7 @@ count_settled(const struct message *m)
 
 	switch (m->outcome) {
 	case MQ_OUTCOME_ACK:
+	case MQ_OUTCOME_PUSH:
 		n->done++;
 		break;
 	case MQ_OUTCOME_REJECT:

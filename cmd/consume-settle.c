@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "consume.h"
+#include "message.h"
 #include "say.h"
 
 /*
@@ -62,7 +63,8 @@ send_settlement(struct message *m)
 	struct mq_settlement how = {.outcome = m->outcome,
 	    .element = m->element,
 	    .len = m->len,
-	    .delay_ms = m->delay_ms};
+	    .delay_ms = m->delay_ms,
+	    .holds = mq_message_holds(&m->envelope)};
 
 	if (m->header.len > 0) {
 		how.header = m->header.data;

@@ -22,6 +22,8 @@
 
 /* Redis takes 512 MiB as one value, headers included (proto-max-bulk-len). */
 #define MESSAGE_MAX ((size_t)511 * 1024 * 1024)
+/* The scores of ticks have to be exact. */
+#define TICK_MAX (1LL << 48)
 
 static const char help[] =
     "usage: mq-publish [options] QUEUE [PAYLOAD...]\n"
@@ -40,11 +42,27 @@ static const char help[] =
     "  -i, --ids              print the id of each accepted message\n"
     "  -d, --delay DUR        ready after DUR (500ms, 10s, 5m, 2h, 1d)\n"
     "      --at TIME          ready at TIME (RFC 3339, HH:MM, unix seconds)\n"
+    "  -e, --expires DUR      to be rejected when it has not run after DUR\n"
+    "  -p, --priority N       -100 to 100, higher first (0)\n"
+    "  -k, --key KEY          accepted only if no other message has that key...\n"
+    "      --unique HOW       ...until it is started (queued), has ended (done,\n"
+    "                         the default), or for so long (DUR)\n"
+    "  -g, --group GROUP      one message of a group at a time, in order\n"
+    "      --from-tick N      not before the queue's clock is at N\n"
+    "      --until-tick N     to be rejected when the clock is beyond N\n"
+    "      --tick N           publish nothing, set the queue's clock to N\n"
     "  -H, --header 'N: V'    add a header; can be repeated\n"
     "  -P, --param N=VALUE    set parameter N (1 to 4), RQ_PARAMn for scripts\n"
     "      --raw              bare payloads, for consumers that know no headers\n" MQ_SHARED_HELP;
 
-enum { OPT_AT = MQ_OPT_OWN, OPT_RAW };
+enum {
+	OPT_AT = MQ_OPT_OWN,
+	OPT_RAW,
+	OPT_UNIQUE,
+	OPT_FROM_TICK,
+	OPT_UNTIL_TICK,
+	OPT_TICK
+};
 
 static const struct option long_options[] = {
     MQ_SHARED_LONG,
@@ -52,6 +70,14 @@ static const struct option long_options[] = {
     {"ids", no_argument, NULL, 'i'},
     {"delay", required_argument, NULL, 'd'},
     {"at", required_argument, NULL, OPT_AT},
+    {"expires", required_argument, NULL, 'e'},
+    {"priority", required_argument, NULL, 'p'},
+    {"key", required_argument, NULL, 'k'},
+    {"unique", required_argument, NULL, OPT_UNIQUE},
+    {"group", required_argument, NULL, 'g'},
+    {"from-tick", required_argument, NULL, OPT_FROM_TICK},
+    {"until-tick", required_argument, NULL, OPT_UNTIL_TICK},
+    {"tick", required_argument, NULL, OPT_TICK},
     {"header", required_argument, NULL, 'H'},
     {"param", required_argument, NULL, 'P'},
     {"raw", no_argument, NULL, OPT_RAW},
@@ -187,15 +213,34 @@ prepare_when(struct publisher *p)
 {
 	int64_t now_ms = (mq_clock_unix_us() + p->clock_us) / 1000;
 
-	p->when = p->opt->when;
+	p->how.when = p->opt->when;
 	if (p->opt->at != NULL &&
-	    mq_time_parse(p->opt->at, now_ms, &p->when.ms) == -1)
+	    mq_time_parse(p->opt->at, now_ms, &p->how.when.ms) == -1)
 		mq_die(MQ_EXIT_USAGE,
 		    "--at: %s: not a time (RFC 3339, HH:MM, unix seconds)",
 		    p->opt->at);
-	if ((p->when.kind == MQ_WHEN_IN && p->when.ms == 0) ||
-	    (p->when.kind == MQ_WHEN_AT && p->when.ms <= now_ms))
-		p->when.kind = MQ_WHEN_NOW;
+	if ((p->how.when.kind == MQ_WHEN_IN && p->how.when.ms == 0) ||
+	    (p->how.when.kind == MQ_WHEN_AT && p->how.when.ms <= now_ms))
+		p->how.when.kind = MQ_WHEN_NOW;
+}
+
+/* Instead of publishing: the queue's clock goes on. */
+static void
+set_tick(struct publisher *p)
+{
+	struct mq_command c = {0};
+	redisReply *reply;
+
+	p->layout->tick(&c, p->opt->queue, p->opt->tick);
+	reply = mq_redis_call(&p->redis, &c);
+	if (reply == NULL)
+		mq_die(p->redis.status, "%s", p->redis.error);
+	if (reply->integer > p->opt->tick)
+		mq_die(MQ_EXIT_NO, "%s: --tick %jd: it is at %lld already",
+		    p->opt->queue, (intmax_t)p->opt->tick, reply->integer);
+	freeReplyObject(reply);
+	mq_command_free(&c);
+	exit(MQ_EXIT_OK);
 }
 
 static void
@@ -226,6 +271,26 @@ add_param_option(struct options *o, const char *arg)
 	mq_envelope_set(&o->headers, name, arg + 2);
 }
 
+/* What all messages ask for, as a header. */
+static void
+ask(struct options *o, const char *header, long long n)
+{
+	char number[24];
+
+	snprintf(number, sizeof(number), "%lld", n);
+	mq_envelope_set(&o->headers, header, number);
+	o->special = true;
+}
+
+static void
+set_unique(struct options *o, const char *arg)
+{
+	if (strcmp(arg, "queued") == 0 || strcmp(arg, "done") == 0)
+		mq_envelope_set(&o->headers, MQ_HEADER_UNIQUE, arg);
+	else
+		ask(o, MQ_HEADER_UNIQUE, mq_option_duration("--unique", arg));
+}
+
 static void
 set_option(struct options *o, int ch)
 {
@@ -248,6 +313,35 @@ set_option(struct options *o, int ch)
 	case 'P':
 		add_param_option(o, optarg);
 		break;
+	case 'e':
+		o->expires_ms = mq_option_duration("--expires", optarg);
+		break;
+	case 'p':
+		ask(o, MQ_HEADER_PRIORITY,
+		    mq_option_number("--priority", optarg, -100, 100));
+		break;
+	case 'k':
+		o->special = true;
+		mq_envelope_set(&o->headers, MQ_HEADER_KEY, optarg);
+		break;
+	case OPT_UNIQUE:
+		set_unique(o, optarg);
+		break;
+	case 'g':
+		o->special = true;
+		mq_envelope_set(&o->headers, MQ_HEADER_GROUP, optarg);
+		break;
+	case OPT_FROM_TICK:
+		ask(o, MQ_HEADER_FROM_TICK,
+		    mq_option_number("--from-tick", optarg, 0, TICK_MAX));
+		break;
+	case OPT_UNTIL_TICK:
+		ask(o, MQ_HEADER_UNTIL_TICK,
+		    mq_option_number("--until-tick", optarg, 0, TICK_MAX));
+		break;
+	case OPT_TICK:
+		o->tick = mq_option_number("--tick", optarg, 0, TICK_MAX);
+		break;
 	case OPT_RAW:
 		o->raw = true;
 		break;
@@ -262,7 +356,7 @@ parse(struct options *o, struct mq_shared *shared, int argc, char *argv[])
 
 	opterr = 0;
 	while ((ch = getopt_long(argc, argv,
-		    ":" MQ_SHARED_SHORT MQ_FRAMING_SHORT "id:H:P:",
+		    ":" MQ_SHARED_SHORT MQ_FRAMING_SHORT "id:e:p:k:g:H:P:",
 		    long_options, NULL)) != -1) {
 		delay |= ch == 'd';
 		if (!mq_option_shared(shared, ch, argv) &&
@@ -301,7 +395,8 @@ clean_up(struct publisher *p)
 int
 main(int argc, char *argv[])
 {
-	struct options options = {.framing = MQ_FRAME_WHOLE};
+	struct options options = {
+	    .framing = MQ_FRAME_WHOLE, .tick = -1, .limits = {-1, -1, -1, -1}};
 	struct mq_shared shared = {.help = help};
 	struct mq_server server;
 	struct publisher p = {.opt = &options, .layout = &mq_layout_rmq};
@@ -315,6 +410,10 @@ main(int argc, char *argv[])
 		mq_die(p.redis.status, "%s", p.redis.error);
 	open_queue(&p);
 	prepare_when(&p);
+	p.how.special = options.special;
+	p.how.limits = options.limits;
+	if (options.tick >= 0)
+		set_tick(&p);
 	publish_prepare(&p);
 	if (optind + 1 < argc) {
 		for (i = optind + 1; i < argc; i++)

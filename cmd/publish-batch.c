@@ -144,15 +144,39 @@ next_counted(struct publisher *p)
 	return counted;
 }
 
-static void
-print_ids(const struct batch *b)
+/*
+ * What became of each message of a batch.  Returns how many are not there, or
+ * -1 when the reply makes no sense.
+ */
+static int
+take_verdicts(
+    struct publisher *p, const struct batch *b, const redisReply *reply)
 {
-	size_t i;
+	enum mq_published verdict;
+	int i, missing = 0;
 
-	for (i = 0; i < b->ids.len; i += MQ_ID_LEN) {
-		fwrite(b->ids.data + i, 1, MQ_ID_LEN, stdout);
-		putchar('\n');
+	for (i = 0; i < b->count; i++) {
+		verdict = p->layout->published(reply, i);
+		switch (verdict) {
+		case MQ_PUBLISHED_NONSENSE:
+			return -1;
+		case MQ_PUBLISHED:
+			p->accepted++;
+			if (p->opt->ids)
+				printf("%.*s\n", MQ_ID_LEN,
+				    b->ids.data + (size_t)i * MQ_ID_LEN);
+			continue;
+		case MQ_PUBLISHED_DUPLICATE:
+			p->duplicates++;
+			break;
+		case MQ_PUBLISHED_FULL:
+		case MQ_PUBLISHED_STALE:
+			p->refusal = verdict;
+			break;
+		}
+		missing++;
 	}
+	return missing;
 }
 
 static void
@@ -184,21 +208,18 @@ send_again(struct publisher *p, struct batch *b)
 	p->used++;
 }
 
-/* The server has answered for the oldest batch under way. */
+/* The server has answered for the oldest batch under way; so many of its
+ * messages are not there. */
 static void
-answered(struct publisher *p, struct batch *b, bool ok)
+answered(struct publisher *p, struct batch *b, int missing)
 {
 	p->first = (p->first + 1) % UNDER_WAY;
 	p->used--;
 	p->bytes -= b->command.wire.len;
-	if (ok) {
-		p->accepted += (unsigned long)b->count;
-		print_ids(b);
-	}
 	if (!b->again)
 		b->counted = next_counted(p);
-	if (!ok && b->counted)
-		p->miscounted += b->count;
+	if (b->counted)
+		p->miscounted += missing;
 	empty(b);
 }
 
@@ -211,7 +232,7 @@ collect(struct publisher *p)
 {
 	struct batch *b = &p->ring[p->first];
 	redisReply *reply = next_reply(p);
-	bool ok;
+	int missing = -1;
 
 	if (reply == NULL)
 		lost(p);
@@ -221,10 +242,18 @@ collect(struct publisher *p)
 		send_again(p, b);
 		return true;
 	}
-	ok = !mq_redis_refused(&p->redis, reply);
+	if (!mq_redis_refused(&p->redis, reply)) {
+		missing = take_verdicts(p, b, reply);
+		if (missing == -1) {
+			p->redis.status = MQ_EXIT_WRONGTYPE;
+			snprintf(p->redis.error, sizeof(p->redis.error),
+			    "%s: a reply that makes no sense",
+			    p->redis.server->name);
+		}
+	}
 	freeReplyObject(reply);
-	answered(p, b, ok);
-	return ok;
+	answered(p, b, missing == -1 ? b->count : missing);
+	return missing != -1;
 }
 
 /* What was refused has not been published.  Nothing waits for the reply. */
@@ -260,6 +289,15 @@ collect_or_end(struct publisher *p)
 {
 	if (!collect(p))
 		refused(p);
+	if (p->refusal == MQ_PUBLISHED)
+		return;
+	p->redis.status =
+	    p->refusal == MQ_PUBLISHED_FULL ? MQ_EXIT_AGAIN : MQ_EXIT_NO;
+	snprintf(p->redis.error, sizeof(p->redis.error), "%s: %s",
+	    p->opt->queue,
+	    p->refusal == MQ_PUBLISHED_FULL ? "the queue is full" :
+					      "the last tick is over");
+	refused(p);
 }
 
 void

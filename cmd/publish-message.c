@@ -29,9 +29,9 @@ add(struct publisher *p, const char *unique, const char *id,
 		b = publish_batch(p);
 	}
 	if (b->count == 0)
-		p->layout->publish(&b->command, p->opt->queue, &p->when);
+		p->layout->publish(&b->command, p->opt->queue, &p->how);
 	p->layout->publish_add(
-	    &b->command, &p->when, unique, header, payload, n);
+	    &b->command, &p->how, unique, header, payload, n);
 	if (p->opt->ids)
 		mq_buf_add(&b->ids, id, MQ_ID_LEN);
 	if (++b->count == BATCH_COUNT || b->command.wire.len > BATCH_BYTES)
@@ -57,32 +57,60 @@ next_us(struct publisher *p)
 	return p->last_us;
 }
 
-/* When a message that is published now falls due, as its header says it. */
+/* When a message that is published now falls due, and so long after that. */
 static void
-print_due(const struct publisher *p, char due[static DUE_SIZE])
+print_due(
+    const struct publisher *p, int64_t after_ms, char due[static DUE_SIZE])
 {
-	int64_t ms = p->when.ms;
+	int64_t ms = p->how.when.ms;
 
-	if (p->when.kind == MQ_WHEN_IN)
+	if (p->how.when.kind == MQ_WHEN_NOW)
+		ms = (int64_t)p->last_us / 1000;
+	else if (p->how.when.kind == MQ_WHEN_IN)
 		ms += (int64_t)p->last_us / 1000;
-	snprintf(due, DUE_SIZE, "%0*jd", DUE_DIGITS, (intmax_t)ms);
+	snprintf(due, DUE_SIZE, "%0*jd", DUE_DIGITS, (intmax_t)(ms + after_ms));
+}
+
+/* The same into the gap at `at` of the header, if there is one. */
+static void
+fill_in(struct publisher *p, size_t at, int64_t after_ms)
+{
+	char due[DUE_SIZE];
+
+	if (at == 0)
+		return;
+	print_due(p, after_ms, due);
+	memcpy(p->header.data + at, due, strlen(due));
 }
 
 void
 publish_message(struct publisher *p, const char *payload, size_t n)
 {
 	static const struct mq_buf none;
-	char id[MQ_ID_LEN + 1] = "", due[DUE_SIZE];
+	char id[MQ_ID_LEN + 1] = "";
 
-	if (!p->opt->raw || p->when.kind != MQ_WHEN_NOW)
+	if (!p->opt->raw || p->how.when.kind != MQ_WHEN_NOW)
 		mq_id_make(&p->idgen, next_us(p), id);
 	if (!p->opt->raw)
 		memcpy(p->header.data + p->id_at, id, MQ_ID_LEN);
-	if (p->due_at > 0) {
-		print_due(p, due);
-		memcpy(p->header.data + p->due_at, due, strlen(due));
-	}
+	fill_in(p, p->due_at, 0);
+	fill_in(p, p->expires_at, p->opt->expires_ms);
 	add(p, id, id, p->opt->raw ? &none : &p->header, payload, n);
+}
+
+static void
+set_times(const struct publisher *p, struct mq_envelope *e)
+{
+	char due[DUE_SIZE];
+
+	if (p->how.when.kind != MQ_WHEN_NOW) {
+		print_due(p, 0, due);
+		mq_envelope_set(e, MQ_HEADER_DUE, due);
+	}
+	if (p->opt->expires_ms > 0) {
+		print_due(p, p->opt->expires_ms, due);
+		mq_envelope_set(e, MQ_HEADER_EXPIRES, due);
+	}
 }
 
 /*
@@ -112,19 +140,27 @@ publish_with_headers(
 {
 	struct mq_envelope e = {.headers = headers};
 	struct mq_buf header = {0};
-	char unique[MQ_ID_LEN + 1], due[DUE_SIZE];
+	char unique[MQ_ID_LEN + 1];
 
 	mq_id_make(&p->idgen, next_us(p), unique);
 	if (mq_message_id(&e) == NULL)
 		mq_envelope_set(&e, MQ_HEADER_ID, unique);
-	if (p->when.kind != MQ_WHEN_NOW) {
-		print_due(p, due);
-		mq_envelope_set(&e, MQ_HEADER_DUE, due);
-	}
+	set_times(p, &e);
 	add_headers(&e, p->opt->headers.headers);
 	mq_envelope_write_header(&e, &header);
 	add(p, unique, mq_message_id(&e), &header, payload, n);
 	mq_buf_free(&header);
+}
+
+/* Where the value of a header of ours, which is there, stands in the text. */
+static size_t
+place_of(const struct publisher *p, const char *name)
+{
+	const char *at =
+	    memmem(p->header.data, p->header.len, name, strlen(name));
+
+	/* Behind it come ":[" and a quote. */
+	return (size_t)(at - p->header.data) + strlen(name) + strlen("\":[\"");
 }
 
 void
@@ -132,26 +168,20 @@ publish_prepare(struct publisher *p)
 {
 	static const char gap[] = "--------------------------------";
 	struct mq_envelope e = {0};
-	char due[DUE_SIZE];
 
 	if (p->opt->raw)
 		return;
+	(void)next_us(p);
 	mq_envelope_set(&e, MQ_HEADER_ID, gap);
-	if (p->when.kind != MQ_WHEN_NOW) {
-		(void)next_us(p);
-		print_due(p, due);
-		mq_envelope_set(&e, MQ_HEADER_DUE, due);
-	}
+	set_times(p, &e);
 	if (p->opt->headers.headers != NULL)
 		add_headers(&e, p->opt->headers.headers);
 	mq_envelope_write_header(&e, &p->header);
 	mq_envelope_free(&e);
-	p->id_at = (size_t)((char *)memmem(
-				p->header.data, p->header.len, gap, MQ_ID_LEN) -
-	    p->header.data);
-	/* Ours come first, so this finds no other. */
-	if (p->when.kind != MQ_WHEN_NOW)
-		p->due_at = (size_t)((char *)memmem(p->header.data,
-					 p->header.len, due, strlen(due)) -
-		    p->header.data);
+	/* Ours come first, so this finds no others. */
+	p->id_at = place_of(p, MQ_HEADER_ID);
+	if (p->how.when.kind != MQ_WHEN_NOW)
+		p->due_at = place_of(p, MQ_HEADER_DUE);
+	if (p->opt->expires_ms > 0)
+		p->expires_at = place_of(p, MQ_HEADER_EXPIRES);
 }

@@ -25,7 +25,11 @@ struct options {
 	struct mq_when when;
 	const char *at; /* --at as it was given */
 	bool ids, raw;
-	struct mq_envelope headers; /* those of -H and -P */
+	struct mq_envelope headers; /* those that all messages get */
+	bool special;		    /* they ask for something */
+	int64_t expires_ms;	    /* after it is ready; 0: never */
+	int64_t tick;		    /* to set the queue's clock to; -1: no */
+	struct mq_limits limits;
 };
 
 /* Messages that go out, or are on their way, in one command. */
@@ -44,17 +48,19 @@ struct publisher {
 	struct mq_idgen idgen;
 	uint64_t last_us;   /* the time in the last id */
 	unsigned long made; /* ids made */
-	struct mq_when when;
+	struct mq_publishing how;
 	int64_t clock_us;	 /* the server's clock minus ours */
 	struct mq_buf header;	 /* of a message without headers of its own */
 	size_t id_at;		 /* where its id goes */
 	struct mq_command count; /* that goes with a batch */
-	size_t due_at; /* where the time goes that it is due; 0: nowhere */
+	/* Where the time goes that it is due, or expires; 0: nowhere. */
+	size_t due_at, expires_at;
 	struct batch ring[UNDER_WAY];
 	unsigned first, used; /* batches under way; the next one is filled */
 	size_t bytes;	      /* in those under way */
-	unsigned long accepted;
-	long long miscounted; /* counted as published, and then refused */
+	unsigned long accepted, duplicates;
+	enum mq_published refusal; /* why the server took no more; else 0 */
+	long long miscounted;	   /* counted as published, and then refused */
 };
 
 /*

@@ -58,9 +58,8 @@ promote(struct rmq_round *w, const char *queue)
 
 	while (more && rv == 0) {
 		c = rmq_pipe_next(&w->pipe);
-		mq_command_script(c, &mq_script_promote, 2);
-		rmq_key_queue(c, queue, "delayed");
-		rmq_key_queue(c, queue, "ready");
+		mq_command_script(c, &mq_script_promote, RMQ_HOME);
+		rmq_key_home(c, queue);
 		rv = rmq_round_ask(w, REDIS_REPLY_ARRAY, &reply);
 		more = false;
 		if (reply == NULL)

@@ -11,8 +11,13 @@
  *
  * and ours, which a Go peer does not know and does not need:
  *
- *	rmq::queue::[Q]::delayed	sorted set: unix ms of the due time;
- *					32 unique bytes and the element
+ *	rmq::queue::[Q]::priority	sorted set, claimable: as delayed
+ *	rmq::queue::[Q]::delayed	sorted set, not yet claimable; see
+ *					lua/lib/place.lua
+ *	rmq::queue::[Q]::locks		hash: who holds a key, or a group
+ *	rmq::queue::[Q]::clock		the tick
+ *	rmq::queue::[Q]::rate		hash: a rate that consumers share
+ *	rmq::queue::[Q]::result::ID	list of one: what became of a message
  *	rmq::queue::[Q]::paused		"1", maybe with a TTL
  *	rmq::queue::[Q]::counters	hash: what has been counted
  *	rmq::connection::C::info	hash: host, pid, slots
@@ -43,6 +48,17 @@ void
 rmq_key_queue(struct mq_command *c, const char *queue, const char *what)
 {
 	key(c, (const char *const[]){"rmq::queue::[", queue, "]::", what}, 4);
+}
+
+void
+rmq_key_home(struct mq_command *c, const char *queue)
+{
+	rmq_key_queue(c, queue, "ready");
+	rmq_key_queue(c, queue, "priority");
+	rmq_key_queue(c, queue, "delayed");
+	rmq_key_queue(c, queue, "locks");
+	rmq_key_queue(c, queue, "clock");
+	rmq_key_queue(c, queue, "result::");
 }
 
 void
@@ -91,32 +107,85 @@ rmq_open(struct mq_command *c, const char *queue)
 	mq_command_str(c, queue);
 }
 
+/* A limit as a script takes it. */
 static void
-rmq_publish(struct mq_command *c, const char *queue, const struct mq_when *when)
+add_max(struct mq_command *c, long max)
 {
-	if (when->kind == MQ_WHEN_NOW) {
+	if (max < 0)
+		mq_command_str(c, "");
+	else
+		mq_command_int(c, max);
+}
+
+static bool
+is_plain(const struct mq_publishing *how)
+{
+	return how->when.kind == MQ_WHEN_NOW && !how->special;
+}
+
+static void
+rmq_publish(
+    struct mq_command *c, const char *queue, const struct mq_publishing *how)
+{
+	static const char *const kinds[] = {
+	    [MQ_WHEN_NOW] = "now", [MQ_WHEN_IN] = "in", [MQ_WHEN_AT] = "at"};
+
+	if (is_plain(how)) {
 		mq_command_plain(c, "LPUSH");
 		rmq_key_queue(c, queue, "ready");
 		return;
 	}
-	mq_command_script(c, &mq_script_delay, 1);
-	rmq_key_queue(c, queue, "delayed");
-	mq_command_str(c, when->kind == MQ_WHEN_IN ? "in" : "at");
-	mq_command_int(c, when->ms);
+	mq_command_script(c, &mq_script_publish, RMQ_HOME);
+	rmq_key_home(c, queue);
+	mq_command_str(c, kinds[how->when.kind]);
+	mq_command_int(c, how->when.ms);
+	add_max(c, how->limits.ready);
+	add_max(c, how->limits.ready_high);
+	add_max(c, how->limits.delayed);
+	add_max(c, how->limits.delayed_high);
 }
 
 static void
-rmq_publish_add(struct mq_command *c, const struct mq_when *when,
+rmq_publish_add(struct mq_command *c, const struct mq_publishing *how,
     const char id[MQ_ID_LEN + 1], const struct mq_buf *header,
     const char *payload, size_t len)
 {
 	const struct mq_part parts[] = {
 	    {id, MQ_ID_LEN}, {header->data, header->len}, {payload, len}};
 
-	if (when->kind == MQ_WHEN_NOW)
+	if (is_plain(how))
 		mq_command_parts(c, parts + 1, 2);
 	else
 		mq_command_parts(c, parts, 3);
+}
+
+static enum mq_published
+rmq_published(const redisReply *reply, int i)
+{
+	if (reply->type == REDIS_REPLY_INTEGER)
+		return MQ_PUBLISHED;
+	if (reply->type != REDIS_REPLY_STRING || (size_t)i >= reply->len)
+		return MQ_PUBLISHED_NONSENSE;
+	switch (reply->str[i]) {
+	case 'a':
+		return MQ_PUBLISHED;
+	case 'd':
+		return MQ_PUBLISHED_DUPLICATE;
+	case 'f':
+		return MQ_PUBLISHED_FULL;
+	case 's':
+		return MQ_PUBLISHED_STALE;
+	default:
+		return MQ_PUBLISHED_NONSENSE;
+	}
+}
+
+static void
+rmq_tick(struct mq_command *c, const char *queue, int64_t tick)
+{
+	mq_command_script(c, &mq_script_tick, 1);
+	rmq_key_queue(c, queue, "clock");
+	mq_command_int(c, tick);
 }
 
 void
@@ -133,15 +202,25 @@ rmq_claim(const struct mq_session *s, int queue, int max, size_t bytes,
 {
 	const char *name = s->queues[queue];
 
-	mq_command_script(c, &mq_script_claim, 5);
-	rmq_key_queue(c, name, "ready");
+	mq_command_script(c, &mq_script_claim, RMQ_HOME + 4);
+	rmq_key_home(c, name);
 	rmq_key_both(c, s->connection, name, "unacked");
-	rmq_key_queue(c, name, "delayed");
 	rmq_key_connection(c, s->connection, "heartbeat");
 	rmq_key_queue(c, name, "paused");
+	rmq_key_queue(c, name, "rate");
 	mq_command_int(c, max);
 	mq_command_int(c, (long long)bytes);
+	if (s->rate_s <= 0) {
+		mq_command_str(c, "");
+		mq_command_str(c, "");
+	} else {
+		mq_command_fmt(c, "%.6f", s->rate_s);
+		mq_command_int(c, s->burst);
+	}
 }
+
+/* So many numbers come before the elements. */
+#define FACTS 4
 
 static int
 rmq_claimed(const redisReply *reply, struct mq_claimed *out)
@@ -150,17 +229,18 @@ rmq_claimed(const redisReply *reply, struct mq_claimed *out)
 
 	if (reply->type == REDIS_REPLY_INTEGER)
 		return MQ_CLAIM_LOST;
-	if (reply->type != REDIS_REPLY_ARRAY || reply->elements < 2 ||
-	    reply->element[0]->type != REDIS_REPLY_INTEGER ||
-	    reply->element[1]->type != REDIS_REPLY_INTEGER)
+	if (reply->type != REDIS_REPLY_ARRAY || reply->elements < FACTS)
 		return MQ_CLAIM_BAD;
-	for (i = 2; i < reply->elements; i++)
-		if (reply->element[i]->type != REDIS_REPLY_STRING)
+	for (i = 0; i < reply->elements; i++)
+		if (reply->element[i]->type !=
+		    (i < FACTS ? REDIS_REPLY_INTEGER : REDIS_REPLY_STRING))
 			return MQ_CLAIM_BAD;
-	*out = (struct mq_claimed){.first = 2,
+	*out = (struct mq_claimed){.first = FACTS,
 	    .due_ms = reply->element[0]->integer,
-	    .paused = reply->element[1]->integer != 0};
-	return (int)reply->elements - 2;
+	    .paused = reply->element[1]->integer != 0,
+	    .now_ms = reply->element[2]->integer,
+	    .tick = reply->element[3]->integer};
+	return (int)reply->elements - FACTS;
 }
 
 /* An ack is one plain LREM, searched from the tail, where the oldest is. */
@@ -174,46 +254,48 @@ ack(const struct mq_session *s, const char *queue,
 	mq_command_arg(c, how->element, how->len);
 }
 
-/* Where a settled message goes, and to which end. */
 static void
-settle_target(
-    const struct mq_settlement *how, const char **key, const char **end)
+add_result(struct mq_command *c, const struct mq_result *result)
 {
-	*end = "newest";
-	*key = "ready";
-	if (how->outcome == MQ_OUTCOME_REJECT) {
-		*key = "rejected";
-	} else if (how->outcome == MQ_OUTCOME_FRONT) {
-		*end = "oldest";
-	} else if (how->delay_ms > 0) {
-		*key = "delayed";
-		*end = "delayed";
-	}
+	mq_command_str(c, result->id);
+	mq_command_arg(c, result->text, result->len);
+	mq_command_int(c, result->keep_ms);
 }
 
 static void
 rmq_settle(const struct mq_session *s, int queue,
     const struct mq_settlement *how, struct mq_command *c)
 {
-	const char *name = s->queues[queue], *key, *end;
-	struct mq_part prefix[] = {
-	    {how->unique, MQ_ID_LEN}, {how->header, how->header_len}};
+	static const char *const verbs[] = {[MQ_OUTCOME_ACK] = "ack",
+	    [MQ_OUTCOME_REJECT] = "reject",
+	    [MQ_OUTCOME_FRONT] = "front",
+	    [MQ_OUTCOME_AGAIN] = "again",
+	    [MQ_OUTCOME_PUSH] = "push"};
+	const char *name = s->queues[queue];
+	bool reject = how->outcome == MQ_OUTCOME_REJECT;
+	bool push = how->outcome == MQ_OUTCOME_PUSH;
 
-	if (how->outcome == MQ_OUTCOME_ACK) {
+	if (how->outcome == MQ_OUTCOME_ACK && !how->holds &&
+	    how->result == NULL) {
 		ack(s, name, how, c);
 		return;
 	}
-	settle_target(how, &key, &end);
-	mq_command_script(c, &mq_script_settle, 2);
+	mq_command_script(
+	    c, &mq_script_settle, RMQ_HOME + 1 + (push ? RMQ_HOME : reject));
+	rmq_key_home(c, name);
 	rmq_key_both(c, s->connection, name, "unacked");
-	rmq_key_queue(c, name, key);
-	mq_command_str(c, end);
+	if (reject)
+		rmq_key_queue(c, name, "rejected");
+	else if (push)
+		rmq_key_home(c, how->push);
+	mq_command_str(c, verbs[how->outcome]);
 	mq_command_arg(c, how->element, how->len);
-	if (strcmp(end, "delayed") != 0)
-		prefix[0].n = 0;
-	mq_command_parts(c, prefix, 2);
+	mq_command_arg(c, how->header, how->header_len);
 	mq_command_int(c, how->header == NULL ? 0 : (long long)how->payload_at);
 	mq_command_int(c, how->delay_ms);
+	mq_command_str(c, how->unique);
+	if (how->result != NULL)
+		add_result(c, how->result);
 }
 
 static bool
@@ -305,6 +387,8 @@ const struct mq_layout mq_layout_rmq = {
     .open = rmq_open,
     .publish = rmq_publish,
     .publish_add = rmq_publish_add,
+    .published = rmq_published,
+    .tick = rmq_tick,
     .lease_ms = RMQ_LEASE_S * INT64_C(1000),
     .join = rmq_join,
     .leave = rmq_leave,

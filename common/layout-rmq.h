@@ -34,7 +34,7 @@ int rmq_running(struct mq_redis *, struct mq_runs *);
  * connection is for UNACKED. */
 void rmq_key_place(
     struct mq_command *, const struct mq_place *, const char *connection);
-/* In front of each delayed element; see delay.lua. */
+/* In front of each element in a sorted set; see lua/lib/place.lua. */
 #define RMQ_UNIQUE_LEN 32
 
 /* For the walks: begins a call, with the target if it is not NULL; */

@@ -26,7 +26,10 @@ struct mq_session {
 	const char *consumer;
 	const char *const *queues;
 	int queue_count;
-	int slots; /* how many messages can run at once */
+	int slots;     /* how many messages can run at once */
+	double rate_s; /* claims a second that all consumers of a queue with a
+			* rate share; 0: no limit */
+	long burst;    /* and how many at once after a rest, at least 1 */
 };
 
 /* When a published message is to be ready. */
@@ -39,12 +42,48 @@ struct mq_when {
 	int64_t ms;
 };
 
+/*
+ * How many messages may be there for another one to be accepted, -1 any number:
+ * claimable ones, and those that are delayed for whatever reason; and the same
+ * for a message with a priority above 0.
+ */
+struct mq_limits {
+	long ready, ready_high, delayed, delayed_high;
+};
+
+/* How messages are published. */
+struct mq_publishing {
+	struct mq_when when;
+	/* They may have headers that ask for something (a priority, a group, a
+	 * key, a tick, an answer), or there are limits. */
+	bool special;
+	struct mq_limits limits;
+};
+
+/* What became of one that was. */
+enum mq_published {
+	MQ_PUBLISHED_NONSENSE = -1, /* a reply of the wrong form */
+	MQ_PUBLISHED,		    /* it is there */
+	MQ_PUBLISHED_DUPLICATE,	    /* another one has its key */
+	MQ_PUBLISHED_FULL,	    /* there are too many */
+	MQ_PUBLISHED_STALE	    /* its last tick is over */
+};
+
+/* What to tell those who wait for the end of a message. */
+struct mq_result {
+	const char *id;	  /* of the message, or what its Mq-Reply-To says */
+	const char *text; /* as of result.h */
+	size_t len;
+	int64_t keep_ms; /* how long it can be read, above 0 */
+};
+
 /* What becomes of a claimed message. */
 enum mq_outcome {
 	MQ_OUTCOME_ACK,	   /* done: it is gone */
 	MQ_OUTCOME_REJECT, /* to the rejected ones */
 	MQ_OUTCOME_FRONT,  /* back, to be the next one */
-	MQ_OUTCOME_AGAIN   /* back, at the end of the line, after a delay */
+	MQ_OUTCOME_AGAIN,  /* back, at the end of the line, after a delay */
+	MQ_OUTCOME_PUSH	   /* to the queue `push` */
 };
 
 /* How to settle one message. */
@@ -57,7 +96,12 @@ struct mq_settlement {
 	const char *header;
 	size_t header_len, payload_at;
 	int64_t delay_ms;	    /* AGAIN only */
-	char unique[MQ_ID_LEN + 1]; /* AGAIN with a delay: a new id */
+	char unique[MQ_ID_LEN + 1]; /* AGAIN, PUSH: a new id */
+	const char *push;	    /* PUSH only */
+	/* ACK: its header asks for more than a place in line, so that there may
+	 * be something to let go of.  (The others find out for themselves.) */
+	bool holds;
+	const struct mq_result *result; /* NULL: nobody is told */
 };
 
 /* Where a message is. */
@@ -221,8 +265,11 @@ struct mq_claimed {
 	size_t first;	/* index of the first element in the reply */
 	int64_t due_ms; /* until there may be more to claim without anything
 			 * having changed: the next delayed message is due, or
-			 * the pause is over; -1: never */
+			 * the pause is over, or the shared rate allows it;
+			 * -1: never */
 	bool paused;	/* the queue is; nothing is claimed then */
+	int64_t now_ms; /* the server's clock, unix ms */
+	int64_t tick;	/* the queue's; 0: it never had one */
 };
 
 struct mq_layout {
@@ -236,15 +283,24 @@ struct mq_layout {
 
 	/*
 	 * Starts one command that publishes any number of messages to a
-	 * queue, all for the same time; publish_add() adds each.  The reply
-	 * is an integer, or an error that published none of them.  header
-	 * may be empty: the message is then the bare payload.
+	 * queue, all in the same way; publish_add() adds each.  published()
+	 * says by the reply, which is no error, what became of message i; an
+	 * error published none of them.  header may be empty: the message is
+	 * then the bare payload.  unique is used by no other message.
 	 */
-	void (*publish)(
-	    struct mq_command *, const char *queue, const struct mq_when *);
-	void (*publish_add)(struct mq_command *, const struct mq_when *,
-	    const char id[MQ_ID_LEN + 1], const struct mq_buf *header,
+	void (*publish)(struct mq_command *, const char *queue,
+	    const struct mq_publishing *);
+	void (*publish_add)(struct mq_command *, const struct mq_publishing *,
+	    const char unique[MQ_ID_LEN + 1], const struct mq_buf *header,
 	    const char *payload, size_t len);
+	enum mq_published (*published)(const redisReply *, int i);
+
+	/*
+	 * Sets a queue's clock, which starts at 0 and never goes back.  The
+	 * reply is an integer: the tick it is at now, which is above the one
+	 * given when that would have been back; nothing has changed then.
+	 */
+	void (*tick)(struct mq_command *, const char *queue, int64_t tick);
 
 	/*
 	 * The lease of a connection.  It holds for lease_ms after a renewal

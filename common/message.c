@@ -35,3 +35,10 @@ mq_message_since_ms(const struct mq_envelope *e)
 
 	return due > published ? due : published;
 }
+
+bool
+mq_message_holds(const struct mq_envelope *e)
+{
+	return mq_envelope_get(e, MQ_HEADER_GROUP) != NULL ||
+	    mq_envelope_get(e, MQ_HEADER_KEY) != NULL;
+}

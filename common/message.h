@@ -5,6 +5,7 @@
 #ifndef MQ_MESSAGE_H
 #define MQ_MESSAGE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "envelope.h"
@@ -15,6 +16,23 @@
 #define MQ_HEADER_ERROR	  "Mq-Error"   /* why the last run did not end well */
 #define MQ_HEADER_DUE	  "Mq-Due"     /* unix ms when it was delayed until */
 #define MQ_HEADER_PARAM	  "Mq-Param"   /* 1 to 4 follow: RQ's parameters */
+
+/* What a message asks for; lua/lib/place.lua obeys those marked with a star. */
+#define MQ_HEADER_PRIORITY "Mq-Priority" /* * -100 to 100; none: 0 */
+#define MQ_HEADER_GROUP	   "Mq-Group"	 /* * its group */
+#define MQ_HEADER_KEY	   "Mq-Key"	 /* * its key ... */
+#define MQ_HEADER_UNIQUE                                                       \
+	"Mq-Unique"			     /* * ... and how long it is kept:
+					      * queued, done, or in ms */
+#define MQ_HEADER_FROM_TICK  "Mq-From-Tick"  /* * the first and the last tick */
+#define MQ_HEADER_UNTIL_TICK "Mq-Until-Tick" /* * at which it may run */
+#define MQ_HEADER_EXPIRES    "Mq-Expires"    /* unix ms: not to be run after */
+#define MQ_HEADER_REPLY_TO                                                     \
+	"Mq-Reply-To" /* * under which id its result is
+					      * to be told; its own */
+
+/* Whether it may hold a key or a group, to be let go of at its end. */
+bool mq_message_holds(const struct mq_envelope *);
 
 /* The longest reason that is kept; the rest of it is cut. */
 #define MQ_ERROR_MAX 1024

@@ -10,8 +10,13 @@
 #define RMQ_QUEUES	"rmq::queues"
 #define RMQ_CONNECTIONS "rmq::connections"
 
-/* Per queue: ready, rejected; ours: delayed. */
+/* Per queue: ready, rejected; ours: see layout-rmq.c. */
 void rmq_key_queue(struct mq_command *, const char *queue, const char *what);
+
+/* The keys among which a queue's messages move, as RMQ_HOME arguments; see
+ * lua/lib/place.lua. */
+#define RMQ_HOME 6
+void rmq_key_home(struct mq_command *, const char *queue);
 
 /* Per connection: heartbeat, queues; ours: info. */
 void rmq_key_connection(

@@ -1,60 +1,124 @@
--- Claim messages: promote what is due, then move up to ARGV[1] of the oldest
--- ready messages, or about ARGV[2] bytes of them, to the caller's unacked list.
--- With 0 it only looks whether the queue is paused, and so CLIENT TRACKING
--- tells of that and of nothing else.
+-- Claim messages: promote what is due, then move up to ARGV[1] of the messages
+-- that come first, or about ARGV[2] bytes of them, to the caller's unacked
+-- list.  With 0 it only looks whether the queue is paused, and so CLIENT
+-- TRACKING tells of that and of nothing else.
 --
---   KEYS  ready, unacked, delayed, the connection's heartbeat, paused
---   reply {milliseconds until the next delayed message is due, or the pause is
---         over, or -1; 1 if the queue is paused, else 0; element...}, or 0 when
---         the heartbeat is gone: a cleaner may have been there, and what came
---         into unacked after it would never be found again
+--   KEYS  home (see lib/place.lua), unacked, the connection's heartbeat,
+--         paused, rate
+--   ARGV  max, bytes, and for a rate that all consumers share: messages a
+--         second, and how many may be claimed at once after a rest ('' none)
+--   reply {milliseconds until the next delayed message is due, the pause is
+--         over, or the rate allows more; or -1; 1 if the queue is paused, else
+--         0; the server's clock in unix milliseconds; the tick; element...}, or
+--         0 when the heartbeat is gone: a cleaner may have been there, and
+--         what came into unacked after it would never be found again
 --
 -- A crash before: nothing has happened.  After: each element is in unacked,
 -- where the connection's owner, or a cleaner once its heartbeat is gone,
--- finds it.  A promoted message is in ready.
+-- finds it.  A promoted message is claimable.
 
-if redis.call('EXISTS', KEYS[4]) == 0 then
+-- include place
+
+local q, unacked, paused, rate = home(1), KEYS[7], KEYS[9], KEYS[10]
+
+if call('EXISTS', KEYS[8]) == 0 then
   return 0
 end
-local pause = redis.call('PTTL', KEYS[5])
+local pause = call('PTTL', paused)
 if pause ~= -2 then
-  return { pause, 1 }
+  return { pause, 1, now, clock(q) }
 end
 if ARGV[1] == '0' then
-  return { -1, 0 }
+  return { -1, 0, now, clock(q) }
 end
 
 -- A write that needs no memory.  After it, Redis lets the rest pass even when
 -- memory is full: claiming and acking is what makes room again.
-redis.call('ZREM', KEYS[3], '')
+call('ZREM', q.delayed, '')
 
 local max, room = tonumber(ARGV[1]), tonumber(ARGV[2])
-local time = redis.call('TIME')
-local now = time[1] * 1000 + math.floor(time[2] / 1000)
+local reply, wait, tokens = { -1, 0, now, 0 }, -1, nil
+local per_s, burst = tonumber(ARGV[3]), tonumber(ARGV[4])
 
--- A delayed member is 32 bytes that make it unique, then the element.
-local due = redis.call('ZRANGEBYSCORE', KEYS[3], '-inf', now, 'LIMIT', 0, max)
-for _, member in ipairs(due) do
-  redis.call('LPUSH', KEYS[1], member:sub(33))
-  redis.call('ZREM', KEYS[3], member)
+-- A bucket of tokens, full when nobody remembers it.
+if per_s then
+  local had = call('HMGET', rate, 'tokens', 'us')
+  tokens = (tonumber(had[1]) or burst)
+    + math.max(0, now_us - (tonumber(had[2]) or now_us)) / 1000000 * per_s
+  tokens = math.min(burst, tokens)
+  max = math.min(max, math.floor(tokens))
 end
 
-local reply = { -1, 0 }
-while #reply < max + 2 and room > 0 do
-  local element = redis.call('LMOVE', KEYS[1], KEYS[2], 'RIGHT', 'LEFT')
-  if not element then
-    break
-  end
+promote(q, max, room)
+
+local function claim(element)
   reply[#reply + 1] = element
   room = room - #element
 end
 
+local function claim_sorted(low, high)
+  while #reply < max + 4 and room > 0 do
+    local first = call('ZRANGEBYSCORE', q.priority, low, high,
+      'LIMIT', 0, math.min(8, max + 4 - #reply))
+    for i = 1, #first do
+      if room > 0 then
+        local element = first[i]:sub(33)
+        call('LPUSH', unacked, element)
+        call('ZREM', q.priority, first[i])
+        claim(element)
+      end
+    end
+    if #first == 0 then
+      break
+    end
+  end
+end
+
+local sorted = call('EXISTS', q.priority) == 1
+if sorted then
+  claim_sorted('-inf', '(0')
+end
+while #reply < max + 4 and room > 0 do
+  local element = call('LMOVE', q.ready, unacked, 'RIGHT', 'LEFT')
+  if not element then
+    break
+  end
+  claim(element)
+end
+if sorted then
+  claim_sorted('(0', '+inf')
+end
+
+if #reply > 4 and call('EXISTS', q.locks) == 1 then
+  for i = 5, #reply do
+    local w = wishes(reply[i])
+    if w and w.key then
+      unlock(q, w, 'start')
+    end
+  end
+end
+if per_s then
+  tokens = tokens - (#reply - 4)
+  call('HSET', rate, 'tokens', string.format('%.6f', tokens), 'us', now_us)
+  call('PEXPIRE', rate, math.ceil((burst - tokens) / per_s * 1000) + 1000)
+  if tokens < 1 then
+    wait = math.ceil((1 - tokens) / per_s * 1000)
+  end
+end
+
 -- These reads come last: under CLIENT TRACKING they are what the caller will
 -- be told about when it changes, and a write forgets an earlier read.
-redis.call('EXISTS', KEYS[5])
-redis.call('LLEN', KEYS[1])
-local head = redis.call('ZRANGE', KEYS[3], 0, 0, 'WITHSCORES')
-if head[2] then
-  reply[1] = math.max(0, math.ceil(head[2] - now))
+call('EXISTS', paused)
+call('LLEN', q.ready)
+call('ZCARD', q.priority)
+reply[4] = clock(q)
+local head = tonumber(call('ZRANGE', q.delayed, 0, 0, 'WITHSCORES')[2])
+if head and head < AT_TICK then
+  reply[1] = math.max(0, math.ceil(head - now))
 end
+if reply[4] > 0 and
+    call('ZCOUNT', q.delayed, AT_TICK, AT_TICK + reply[4]) > 0 then
+  reply[1] = 0
+end
+reply[1] = math.max(reply[1], wait)
 return reply

@@ -1,32 +1,56 @@
--- Move one message out of an unacked list.
+-- End a message's stay in an unacked list.
 --
---   KEYS  unacked, target
---   ARGV  how, element, prefix, offset, milliseconds
---   how   'newest' or 'oldest': the end of a list that it joins;
---         'delayed': a sorted set, to fall due that much later
---         What joins is the prefix and the element from the offset on (0 is
+--   KEYS  home (see lib/place.lua), unacked, then for 'reject' rejected, for
+--         'push' the home of the other queue
+--   ARGV  how, element, header, offset, milliseconds, 32 bytes that make it
+--         unique, then if its result is to be told: to which id, what, and for
+--         how many milliseconds it is kept
+--   how   'ack': it is gone
+--         'reject': to the newest end of rejected
+--         'front': to be claimed before all others of its kind
+--         'again': after so many milliseconds, behind the others
+--         'push': to the other queue
+--         What moves on is the header and the element from the offset on (0 is
 --         its beginning), so that a large payload is sent only once.
 --   reply 1, or 0 when the element is not there: the lease was lost
 --
--- A crash before: it is still unacked.  After: it is in the target only.
+-- A crash before: it is still unacked.  After: it is in its new place only.
 -- The write that may be refused (wrong type) comes before the removal, so a
 -- refusal changes nothing.
 
-local element = ARGV[2]
-if not redis.call('LPOS', KEYS[1], element, 'RANK', -1) then
+-- include place
+
+local q, unacked = home(1), KEYS[7]
+local how, element, ms = ARGV[1], ARGV[2], tonumber(ARGV[5])
+
+if not call('LPOS', unacked, element, 'RANK', -1) then
   return 0
 end
+local w = wishes(element)
 local moved = ARGV[3] .. element:sub(ARGV[4] + 1)
+local v = ARGV[3] == '' and w or wishes(moved)
+
 -- Changes nothing and needs no memory; see claim.lua.
-redis.call('LTRIM', KEYS[1], 0, -1)
-if ARGV[1] == 'delayed' then
-  local time = redis.call('TIME')
-  local now = time[1] * 1000 + math.floor(time[2] / 1000)
-  redis.call('ZADD', KEYS[2], now + ARGV[5], moved)
-elseif ARGV[1] == 'oldest' then
-  redis.call('RPUSH', KEYS[2], moved)
-else
-  redis.call('LPUSH', KEYS[2], moved)
+call('LTRIM', unacked, 0, -1)
+if how == 'reject' then
+  call('LPUSH', KEYS[8], moved)
+elseif how == 'push' then
+  enter(home(8), moved, v, 0, ARGV[6])
+elseif how == 'again' and ms > 0 then
+  call('ZADD', q.delayed, now + ms, ARGV[6] .. moved)
+elseif how ~= 'ack' then
+  put(q, moved, v, how == 'front')
 end
-redis.call('LREM', KEYS[1], -1, element)
+call('LREM', unacked, -1, element)
+if how ~= 'front' and how ~= 'again' then
+  leave(q, w, 'done')
+elseif v and v.key and v.unique == 'queued' then
+  lock(q, v)
+end
+if ARGV[7] then
+  local key = q.results .. ARGV[7]
+  call('DEL', key)
+  call('RPUSH', key, ARGV[8])
+  call('PEXPIRE', key, ARGV[9])
+end
 return 1

@@ -1,0 +1,217 @@
+-- Where a message waits, and what it holds meanwhile.
+--
+-- A queue's home is six keys, in this order:
+--
+--   ready     list: claimable, in the order of publishing
+--   priority  sorted set: claimable, too.  Score: minus the priority, so those
+--             below 0 come before the list and the others after it; or, for
+--             messages of a tick, the tick minus 2^52, so they come first
+--   delayed   sorted set: not claimable yet.  Score: the unix milliseconds
+--             when it is due; 2^50 + the tick that it waits for; 2^52 + 52 bits
+--             of its group's hash, while others of the group are before it
+--   locks     hash: 'g' + 13 hex digits of a group's hash: the id of its
+--             message that is not in line; 'k' + a key: the id of the message
+--             that has it, a blank, and 'queued', 'done', or the unix
+--             milliseconds until which it is kept
+--   clock     the tick, a number
+--   results   a prefix: an id makes it a key in which its result is told
+--
+-- Members of the sorted sets are 32 bytes that give the order among equal
+-- scores, then the element.
+
+local call = redis.call
+local now_us = call('TIME')
+now_us = now_us[1] * 1000000 + now_us[2]
+local now = math.floor(now_us / 1000)
+local AT_TICK, TICKS, IN_LINE = 2 ^ 50, -2 ^ 52, 2 ^ 52
+local serial = 0
+
+local function home(i)
+  return { ready = KEYS[i], priority = KEYS[i + 1], delayed = KEYS[i + 2],
+    locks = KEYS[i + 3], clock = KEYS[i + 4], results = KEYS[i + 5] }
+end
+
+local function clock(q)
+  return tonumber(call('GET', q.clock)) or 0
+end
+
+-- What a message's header asks for, or nil when that is nothing special.
+local function wishes(element)
+  if element:sub(1, 5) ~= '\255\0\190\190J' then
+    return nil
+  end
+  local head = element:sub(6, element:find('\n', 6, true) or 0)
+  if not (head:find('"Mq%-[FGKU]') or head:find('"Mq%-Pri')
+      or head:find('"Mq%-Rep')) then
+    return nil
+  end
+  local good, headers = pcall(cjson.decode, head)
+  if not good or type(headers) ~= 'table' then
+    return nil
+  end
+  local function text(name)
+    local v = headers['Mq-' .. name]
+    v = type(v) == 'table' and v[1]
+    return type(v) == 'string' and v or nil
+  end
+  local function number(name, min, max)
+    local v = text(name)
+    v = v and v:match('^%-?%d+$') and tonumber(v)
+    return v and v >= min and v <= max and v or nil
+  end
+  local id = text('Id')
+  local group = text('Group')
+  id = id and #id == 32 and id or nil
+  return { id = id,
+    priority = number('Priority', -100, 100) or 0,
+    tick = number('From-Tick', 0, 2 ^ 48),
+    last_tick = number('Until-Tick', 0, 2 ^ 48),
+    attempts = number('Attempt', 0, 9999) or 9999,
+    due = number('Due', 0, 2 ^ 48) or 0,
+    line = id and group and redis.sha1hex(group):sub(1, 13),
+    key = id and text('Key'), unique = text('Unique') or 'done',
+    reply_to = id and text('Reply-To') }
+end
+
+local function in_order()
+  serial = serial + 1
+  return string.format('n%016.0f%06.0f000000000', now_us, serial)
+end
+
+-- Before all that came in order; the last one first.
+local function in_front()
+  serial = serial + 1
+  return string.format('f%016.0f%06.0f000000000', 1e16 - now_us, 999999 - serial)
+end
+
+-- Higher priorities first, then fewer attempts, then the age.
+local function in_tick(w)
+  return string.format('%03.0f%04.0f', 100 - w.priority, w.attempts or 0)
+    .. (w.id or in_order()):sub(1, 25)
+end
+
+-- Whose time it is, to where it is claimed from.
+local function put(q, element, w, first)
+  if w and w.tick and w.tick > clock(q) then
+    call('ZADD', q.delayed, AT_TICK + w.tick, in_tick(w) .. element)
+  elseif w and w.tick then
+    call('ZADD', q.priority, TICKS + w.tick, in_tick(w) .. element)
+  elseif w and w.priority ~= 0 then
+    call('ZADD', q.priority, -w.priority,
+      (first and in_front() or in_order()) .. element)
+  else
+    call(first and 'RPUSH' or 'LPUSH', q.ready, element)
+  end
+end
+
+-- Up to max messages, or about room bytes, whose time or tick has come.
+local function promote(q, max, room)
+  local moved = 0
+  local function from(low, high)
+    local n = 20
+    while n == 20 and moved < max and room > 0 do
+      local due = call('ZRANGEBYSCORE', q.delayed, low, high,
+        'LIMIT', 0, math.min(20, max - moved))
+      n = #due
+      for i = 1, n do
+        local element = due[i]:sub(33)
+        put(q, element, wishes(element))
+        call('ZREM', q.delayed, due[i])
+        room = room - #element
+      end
+      moved = moved + n
+    end
+  end
+  from('-inf', now)
+  local tick = clock(q)
+  if tick > 0 then
+    from(AT_TICK, AT_TICK + tick)
+  end
+  return moved, room
+end
+
+-- Whether its key is free, or, unless it is new here, its own; then it has it
+-- from now on.
+local function lock(q, w, new)
+  local held = call('HGET', q.locks, 'k' .. w.key)
+  if held and (new or held:sub(1, 32) ~= w.id) then
+    local till = tonumber(held:sub(34))
+    if not till or till > now then
+      return false
+    end
+  end
+  local ms = tonumber(w.unique)
+  call('HSET', q.locks, 'k' .. w.key,
+    w.id .. ' ' .. (ms and string.format('%.0f', now + ms) or w.unique))
+  return true
+end
+
+-- Whether its group is its own, or free, and then its own from now on.  Else
+-- it stands in line.
+local function join(q, element, w)
+  local holder = call('HGET', q.locks, 'g' .. w.line)
+  if holder and holder ~= w.id then
+    call('ZADD', q.delayed, IN_LINE + tonumber(w.line, 16),
+      in_order() .. element)
+    return false
+  end
+  call('HSET', q.locks, 'g' .. w.line, w.id)
+  return true
+end
+
+-- A message comes into a queue, with the right to its key.  member is for the
+-- time that it has to wait until it is due, if it has.
+local function enter(q, element, w, due, unique)
+  if w and w.line and not join(q, element, w) then
+    return
+  end
+  if due > now then
+    call('ZADD', q.delayed, due, unique .. element)
+  else
+    put(q, element, w)
+  end
+end
+
+-- Its key is free: for 'queued' when it starts, for 'done' when it ends, and
+-- always when it vanishes.
+local function unlock(q, w, when)
+  local held = call('HGET', q.locks, 'k' .. w.key)
+  if held and held:sub(1, 32) == w.id and (when == 'vanish'
+      or held:sub(34) == 'queued' or held:sub(34) == when) then
+    call('HDEL', q.locks, 'k' .. w.key)
+  end
+end
+
+-- The next of its group, in line, has its turn.
+local function pass_on(q, w)
+  local score = IN_LINE + tonumber(w.line, 16)
+  if call('HGET', q.locks, 'g' .. w.line) ~= w.id then
+    return
+  end
+  local member =
+    call('ZRANGEBYSCORE', q.delayed, score, score, 'LIMIT', 0, 1)[1]
+  if not member then
+    call('HDEL', q.locks, 'g' .. w.line)
+    return
+  end
+  local element = member:sub(33)
+  local v = wishes(element) or { priority = 0, due = 0 }
+  call('HSET', q.locks, 'g' .. w.line, v.id or '')
+  if v.due > now then
+    call('ZADD', q.delayed, v.due, member)
+  else
+    put(q, element, v)
+    call('ZREM', q.delayed, member)
+  end
+end
+
+-- A message has left its queue: 'done' (or rejected), or 'vanish' when nobody
+-- has run it.
+local function leave(q, w, when)
+  if w and w.line then
+    pass_on(q, w)
+  end
+  if w and w.key then
+    unlock(q, w, when)
+  end
+end

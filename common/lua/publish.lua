@@ -1,0 +1,65 @@
+-- Publish messages that ask for more than a place in ready.
+--
+--   KEYS  home (see lib/place.lua)
+--   ARGV  'now', 'in' or 'at'; milliseconds from now, or unix milliseconds;
+--         how many messages may be claimable, and how many for one of a
+--         priority above 0; how many may be delayed, and how many for one of a
+--         priority above 0 ('': any number); then for each message 32 bytes
+--         that make it unique, and the element
+--   reply a letter for each: 'a', accepted; 'd', another has its key; 's', its
+--         last tick is over; 'f', the queue is full (as it is for those behind
+--         it)
+--
+-- A crash before: none is there.  After: all that were accepted are.
+
+-- include place
+
+local q = home(1)
+local due = ARGV[1] == 'now' and 0 or tonumber(ARGV[2])
+if ARGV[1] == 'in' then
+  due = due + now
+end
+-- What is of the wrong type is refused before anything is there.
+local ready = call('LLEN', q.ready) + call('ZCARD', q.priority)
+local delayed = call('ZCARD', q.delayed)
+call('HLEN', q.locks)
+local tick = clock(q)
+
+local function is_full(w)
+  local high = w and w.priority > 0
+  if due > now or w and w.tick and w.tick > tick then
+    local max = tonumber(high and ARGV[6] or ARGV[5])
+    return max and delayed >= max
+  end
+  local max = tonumber(high and ARGV[4] or ARGV[3])
+  return max and ready >= max
+end
+
+local function publish(element, unique)
+  local w = wishes(element)
+  if w and w.last_tick and w.last_tick < tick then
+    return 's'
+  end
+  if is_full(w) then
+    return 'f'
+  end
+  if w and w.key and not lock(q, w, true) then
+    return 'd'
+  end
+  enter(q, element, w, due, unique)
+  return 'a'
+end
+
+local reply = {}
+for i = 7, #ARGV do
+  local verdict = 'f'
+  if reply[#reply] ~= 'f' then
+    verdict = publish(ARGV[i]:sub(33), ARGV[i]:sub(1, 32))
+  end
+  reply[#reply + 1] = verdict
+  if verdict == 'a' and (ARGV[3] ~= '' or ARGV[5] ~= '') then
+    ready = call('LLEN', q.ready) + call('ZCARD', q.priority)
+    delayed = call('ZCARD', q.delayed)
+  end
+end
+return table.concat(reply)
