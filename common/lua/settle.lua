@@ -48,9 +48,6 @@ elseif v and v.key and v.unique == 'queued' then
   lock(q, v)
 end
 if ARGV[7] then
-  local key = q.results .. ARGV[7]
-  call('DEL', key)
-  call('RPUSH', key, ARGV[8])
-  call('PEXPIRE', key, ARGV[9])
+  keep_result(q, ARGV[7], ARGV[8], ARGV[9])
 end
 return 1

@@ -66,11 +66,13 @@ local function wishes(element)
     priority = number('Priority', -100, 100) or 0,
     tick = number('From-Tick', 0, 2 ^ 48),
     last_tick = number('Until-Tick', 0, 2 ^ 48),
-    attempts = number('Attempt', 0, 9999) or 9999,
+    attempts = number('Attempt', 0, 9999) or text('Attempt') and 9999 or 0,
     due = number('Due', 0, 2 ^ 48) or 0,
     line = id and group and redis.sha1hex(group):sub(1, 13),
     key = id and text('Key'), unique = text('Unique') or 'done',
-    reply_to = id and text('Reply-To') }
+    -- Its own id and no other: a copy of it ends by itself.
+    reply_to = id and id:find('^[%w:]+$') and text('Reply-To') == id and id
+      or nil }
 end
 
 local function in_order()
@@ -214,4 +216,27 @@ local function leave(q, w, when)
   if w and w.key then
     unlock(q, w, when)
   end
+end
+
+-- What became of a message, as result.h has it, under its id; of an earlier
+-- run of it nothing is left.
+local function keep_result(q, id, text, ms)
+  local key = q.results .. id
+  call('DEL', key)
+  call('RPUSH', key, text)
+  call('PEXPIRE', key, ms)
+end
+
+-- The same where no consumer can say it, if anybody waits for it: state is
+-- 'rejected', 'expired' or 'purged' (the text is a reason, or nil), or 'pushed'
+-- (the text is the queue where it goes on).
+local function tell(q, w, state, text)
+  if not (w and w.reply_to) then
+    return
+  end
+  local result = { id = w.id, state = state, finished_ms = now,
+    attempts = w.attempts }
+  result[state == 'pushed' and 'to' or 'text'] =
+    text and text:gsub('[%c\127-\255]', '?') or nil
+  keep_result(q, w.reply_to, cjson.encode(result), 3600000)
 end
