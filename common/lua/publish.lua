@@ -2,10 +2,11 @@
 --
 --   KEYS  home (see lib/place.lua)
 --   ARGV  'now', 'in' or 'at'; milliseconds from now, or unix milliseconds;
---         how many messages may be claimable, and how many for one of a
---         priority above 0; how many may be delayed, and how many for one of a
---         priority above 0 ('': any number); then for each message 32 bytes
---         that make it unique, and the element
+--         how many messages may be claimable, or in line for their group's
+--         turn, and how many for one of a priority above 0; how many may be
+--         delayed, and how many for one of a priority above 0 ('': any
+--         number); then for each message 32 bytes that make it unique, and the
+--         element
 --   reply a letter for each: 'a', accepted; 'd', another has its key; 's', its
 --         last tick is over; 'f', the queue is full (as it is for those behind
 --         it)
@@ -20,27 +21,32 @@ if ARGV[1] == 'in' then
   due = due + now
 end
 -- What is of the wrong type is refused before anything is there.
-local ready = call('LLEN', q.ready) + call('ZCARD', q.priority)
-local delayed = call('ZCARD', q.delayed)
+call('LLEN', q.ready)
+call('ZCARD', q.priority)
+call('ZCARD', q.delayed)
 call('HLEN', q.locks)
 local tick = clock(q)
 
+-- Those in line behind others of their group wait for nothing else.
 local function is_full(w)
+  local in_line = call('ZCOUNT', q.delayed, IN_LINE, '+inf')
   local high = w and w.priority > 0
   if due > now or w and w.tick and w.tick > tick then
     local max = tonumber(high and ARGV[6] or ARGV[5])
-    return max and delayed >= max
+    return max and call('ZCARD', q.delayed) - in_line >= max
   end
   local max = tonumber(high and ARGV[4] or ARGV[3])
-  return max and ready >= max
+  return max and
+    call('LLEN', q.ready) + call('ZCARD', q.priority) + in_line >= max
 end
+local limited = ARGV[3] .. ARGV[4] .. ARGV[5] .. ARGV[6] ~= ''
 
 local function publish(element, unique)
   local w = wishes(element)
   if w and w.last_tick and w.last_tick < tick then
     return 's'
   end
-  if is_full(w) then
+  if limited and is_full(w) then
     return 'f'
   end
   if w and w.key and not lock(q, w, true) then
@@ -57,9 +63,5 @@ for i = 7, #ARGV do
     verdict = publish(ARGV[i]:sub(33), ARGV[i]:sub(1, 32))
   end
   reply[#reply + 1] = verdict
-  if verdict == 'a' and (ARGV[3] ~= '' or ARGV[5] ~= '') then
-    ready = call('LLEN', q.ready) + call('ZCARD', q.priority)
-    delayed = call('ZCARD', q.delayed)
-  end
 end
 return table.concat(reply)
