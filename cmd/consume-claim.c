@@ -185,6 +185,7 @@ take_claimed(struct consumer *c, const redisReply *reply,
 	struct queue *q = &c->queues[c->claim_queue];
 	redisReply **elements = reply->element + claimed->first;
 
+	message_clock(c, c->claim_queue, claimed);
 	/* A look only does not find out what else there is. */
 	if (c->claim_max > 0 || claimed->paused)
 		q->due = claimed->due_ms < 0 ?

@@ -36,6 +36,7 @@ count_settled(const struct message *m)
 		break;
 	case MQ_OUTCOME_REJECT:
 		n->failed++;
+		n->expired += m->late;
 		break;
 	case MQ_OUTCOME_AGAIN:
 		n->retried++;

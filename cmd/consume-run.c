@@ -16,7 +16,6 @@
 #include "clock.h"
 #include "consume.h"
 #include "exit.h"
-#include "message.h"
 #include "say.h"
 #include "xalloc.h"
 
@@ -26,37 +25,11 @@
 #define KILL_AFTER 5.0
 /* The pipes of a run are read at its end; from then on, as they come. */
 #define LISTEN_AFTER 0.01
-/* After a message that has failed before, be careful for so long. */
-#define CAREFUL_S 60.0
 /* Without --prefetch: what the slots were seen to finish in this time. */
 #define AHEAD_S	  0.1
 #define AHEAD_MAX 100
 /* A message claimed ahead that finds no slot for so long is given back. */
 #define STALE_S 1.0
-
-bool
-message_open(struct message *m)
-{
-	const char *id, *why;
-
-	if (mq_envelope_parse(m->element, m->len, &m->envelope, &why) == -1) {
-		m->envelope = (struct mq_envelope){0};
-		message_say(m, "rejected: bad header: %s", why);
-		settle(m, MQ_OUTCOME_REJECT, 0);
-		return false;
-	}
-	m->attempts = mq_envelope_get_long(&m->envelope, MQ_HEADER_ATTEMPT, 0);
-	if (m->attempts > 0) {
-		m->c->careful_until = ev_now(m->c->loop) + CAREFUL_S;
-		settle_unsent(m->c);
-	}
-	id = mq_message_id(&m->envelope);
-	if (id != NULL)
-		memcpy(m->id, id, sizeof(m->id));
-	else
-		mq_id_make(&m->c->ids, (uint64_t)mq_clock_unix_us(), m->id);
-	return true;
-}
 
 /* Reads what is there, without waiting.  False: there is nothing more to come. */
 static bool

@@ -4,6 +4,7 @@
  *	consume-link.c	  the connections, joining and leaving
  *	consume-lease.c	  the heartbeat, and what follows when it failed
  *	consume-claim.c	  getting messages, waking up for them
+ *	consume-open.c	  taking one apart, if it still may start
  *	consume-run.c	  one process per message
  *	consume-start.c	  how it is started
  *	consume-errors.c  what it writes to stderr, or to the log
@@ -85,6 +86,7 @@ struct message {
 	size_t start, end; /* printing: its place in the output */
 	bool seen;	   /* reconciling: the server has it, too */
 	bool lost;	   /* the lease went: its outcome does not count */
+	bool late;	   /* it may not start any more: it never did */
 	bool in_flight;	   /* settling: sent, and no answer yet */
 	enum mq_outcome outcome;
 	int64_t delay_ms;
@@ -138,9 +140,10 @@ struct aside {
 
 /* One of the queues that are consumed. */
 struct queue {
-	double due;  /* loop time when there may be more to claim, or 0 */
-	bool paused; /* when we looked last */
-	int held;    /* messages that are claimed and not started */
+	double due;   /* loop time when there may be more to claim, or 0 */
+	bool paused;  /* when we looked last */
+	int held;     /* messages that are claimed and not started */
+	int64_t tick; /* of its clock, when we looked last */
 	struct mq_counts counts; /* that the server has not been told */
 	double run_ms;		 /* what is missing in them: less than 1 */
 };
@@ -180,6 +183,7 @@ struct consumer {
 	bool look_wanted; /* the next pass is to look for pauses, too */
 	bool looking;	  /* this one does */
 	bool empty;	  /* the last look found every queue empty */
+	int64_t server_ahead_ms; /* its unix time less our boot time */
 	ev_timer due_timer;
 	ev_timer look_timer; /* see consume-pause.c */
 	unsigned long moves; /* claims and settlements answered so far */
@@ -295,11 +299,15 @@ void run_kill(struct consumer *, int sig);
 struct slot *run_slot(struct consumer *, const struct message *);
 /* How many messages to keep ready behind the slots. */
 int run_prefetch(const struct consumer *);
+/* --- consume-open.c --- */
 /*
  * Takes the envelope apart and sets id and attempts.  A message with a bad
- * header is rejected here, and false returned.
+ * header, or one whose time or last tick is over, is rejected here, and false
+ * returned.
  */
 bool message_open(struct message *);
+/* What a claim or a look said of the time and the tick. */
+void message_clock(struct consumer *, int queue, const struct mq_claimed *);
 
 /* --- consume-start.c --- */
 /* Starts a script in a slot.  False: it could not be, and what follows from

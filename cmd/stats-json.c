@@ -70,6 +70,7 @@ counters(const struct mq_counts *counts)
 	set(v, "attempts", number(counts->runs));
 	set(v, "done", number(counts->done));
 	set(v, "failed", number(counts->failed));
+	set(v, "expired", number(counts->expired));
 	set(v, "retried", number(counts->retried));
 	set(v, "crashed", number(counts->crashed));
 	set(v, "lease_lost", number(counts->lease_lost));

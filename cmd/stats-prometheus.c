@@ -82,6 +82,7 @@ COUNTER(published, published)
 COUNTER(attempts, runs)
 COUNTER(done, done)
 COUNTER(failed, failed)
+COUNTER(expired, expired)
 COUNTER(retried, retried)
 COUNTER(crashed, crashed)
 COUNTER(lease_lost, lease_lost)
@@ -112,6 +113,8 @@ static const struct metric {
 	attempts},
     {"mq_done_total", "counter", "Messages that are done.", done},
     {"mq_failed_total", "counter", "Messages rejected.", failed},
+    {"mq_expired_total", "counter", "Messages rejected for being too late.",
+	expired},
     {"mq_retried_total", "counter", "Messages put back for another attempt.",
 	retried},
     {"mq_crashed_total", "counter", "Runs whose consumer died.", crashed},

@@ -26,6 +26,7 @@ enum {
 	THEN_OUT,
 	SOME,
 	RUNS = SOME,
+	EXPIRED,
 	RETRIED,
 	CRASHED,
 	LEASE_LOST,
@@ -36,7 +37,7 @@ enum {
 
 static const char *const names[BUCKETS] = {"published", "done", "failed",
     "now_s", "now_in", "now_out", "then_s", "then_in", "then_out", "runs",
-    "retried", "crashed", "lease_lost", "run_ms"};
+    "expired", "retried", "crashed", "lease_lost", "run_ms"};
 
 void
 rmq_counts_ask(struct mq_command *c, const char *queue, int wanted)
@@ -98,6 +99,7 @@ set_counts(const long long *v, struct mq_counts *counts)
 	    .runs = v[RUNS],
 	    .done = v[DONE],
 	    .failed = v[FAILED],
+	    .expired = v[EXPIRED],
 	    .retried = v[RETRIED],
 	    .crashed = v[CRASHED],
 	    .lease_lost = v[LEASE_LOST],

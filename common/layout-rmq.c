@@ -341,6 +341,7 @@ rmq_count(struct mq_command *c, const char *queue, const struct mq_counts *n)
 	add_count(c, "runs", n->runs);
 	add_count(c, "done", n->done);
 	add_count(c, "failed", n->failed);
+	add_count(c, "expired", n->expired);
 	add_count(c, "retried", n->retried);
 	add_count(c, "crashed", n->crashed);
 	add_count(c, "lease_lost", n->lease_lost);

@@ -123,6 +123,7 @@ struct mq_counts {
 	long long runs;	      /* attempts that ended, however they did */
 	long long done;	      /* acked */
 	long long failed;     /* rejected */
+	long long expired;    /* of those: never run, as it was too late */
 	long long retried;    /* put back for another attempt */
 	long long crashed;    /* runs whose consumer was found dead */
 	long long lease_lost; /* runs whose consumer found its lease gone */

@@ -46,7 +46,8 @@ outcomes() {
 # A user who may do everything but count.
 no_counters() {
 	redis acl setuser alice reset on '>pw' +@all '~rmq::queues' '~*ready' \
-		'~*delayed' '~*unacked' '~*rejected' '~*paused' \
+		'~*delayed' '~*priority' '~*locks' '~*clock' '~*result::' \
+		'~*unacked' '~*rejected' '~*paused' '~*rate' \
 		'~rmq::connection*' '&*' >/dev/null
 	export MQ_URL=unix://alice:pw@$D/redis.sock
 }

@@ -44,7 +44,7 @@ go_system() {
 own_keys() {
 	local q="rmq::queue::[jobs]"
 
-	redis hset "$q::counters" published 1000 runs 90 done 70 failed 7 \
+	redis hset "$q::counters" published 1000 runs 90 done 70 failed 7 expired 4 \
 		retried 13 crashed 3 lease_lost 2 run_ms 123456 \
 		run_0 10 run_1 1 run_14 5 run_15 4 >/dev/null
 	redis zadd "$q::delayed" 4102444800000 later \
@@ -93,7 +93,7 @@ print(json.dumps([queue("idle", 0, 0, 0, 0), queue("jobs", 3, 3, 2, 2)],
 		'[[true, true], [true, false]]'
 	assert_equal "$(json '540000 < v["queues"][1]["paused_until_ms"] - v["time_ms"] <= 600000')" true
 	assert_equal "$(json '{k: n for k, n in v["queues"][0]["counters"].items() if k != "run_buckets"}')" \
-		'{"attempts": 90, "crashed": 3, "done": 70, "failed": 7, "lease_lost": 2, "published": 1000, "retried": 13, "run_s": 123.456}'
+		'{"attempts": 90, "crashed": 3, "done": 70, "expired": 4, "failed": 7, "lease_lost": 2, "published": 1000, "retried": 13, "run_s": 123.456}'
 	assert_equal "$(json '[b["up_to_s"] for b in v["queues"][0]["counters"]["run_buckets"]]')" \
 		'[0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0, 1800.0, null]'
 	assert_equal "$(json '[b["runs"] for b in v["queues"][0]["counters"]["run_buckets"]]')" \
@@ -206,6 +206,7 @@ mq_published_total{queue="jobs"} 1000
 mq_attempts_total{queue="jobs"} 90
 mq_done_total{queue="jobs"} 70
 mq_failed_total{queue="jobs"} 7
+mq_expired_total{queue="jobs"} 4
 mq_retried_total{queue="jobs"} 13
 mq_crashed_total{queue="jobs"} 3
 mq_lease_lost_total{queue="jobs"} 2
@@ -238,8 +239,8 @@ mq_run_duration_seconds_count{queue="jobs"} 20'
 			rmq_consumer rmq_unacked mq_delayed mq_oldest_age_seconds \
 			mq_paused
 		printf '%s counter\n' mq_published_total mq_attempts_total \
-			mq_done_total mq_failed_total mq_retried_total \
-			mq_crashed_total mq_lease_lost_total
+			mq_done_total mq_failed_total mq_expired_total \
+			mq_retried_total mq_crashed_total mq_lease_lost_total
 		echo mq_run_duration_seconds histogram)"
 	assert_equal "$(sed -n 's/^# TYPE \([^ ]*\) .*/\1/p' <<<"$output")" \
 		"$(sed -n 's/^# HELP \([^ ]*\) [A-Z1].*\.$/\1/p' <<<"$output")"

@@ -1,0 +1,87 @@
+/*
+ * Taking a message's envelope apart when it is about to start, and whether it
+ * still may: that is judged by the server's clock and the queue's tick, as the
+ * last claim or look of that queue told them.
+ */
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "clock.h"
+#include "consume.h"
+#include "message.h"
+
+/* After a message that has failed before, be careful for so long. */
+#define CAREFUL_S 60.0
+
+/* The boot time clock goes on while the machine sleeps, as the server does. */
+static int64_t
+boot_ms(void)
+{
+	return (int64_t)(mq_clock_s(CLOCK_BOOTTIME) * 1000);
+}
+
+void
+message_clock(struct consumer *c, int queue, const struct mq_claimed *claimed)
+{
+	c->server_ahead_ms = claimed->now_ms - boot_ms();
+	c->queues[queue].tick = claimed->tick;
+}
+
+/* Why it may not start any more.  False: it may. */
+static bool
+is_over(const struct message *m, char *why, size_t size)
+{
+	const struct consumer *c = m->c;
+	long expires = mq_envelope_get_long(&m->envelope, MQ_HEADER_EXPIRES, 0);
+	long last =
+	    mq_envelope_get_long(&m->envelope, MQ_HEADER_UNTIL_TICK, LONG_MAX);
+
+	if (expires > 0 && boot_ms() + c->server_ahead_ms > expires)
+		snprintf(why, size, "expired");
+	else if (last < c->queues[m->queue].tick)
+		snprintf(why, size, "stale: tick %ld is over", last);
+	else
+		return false;
+	return true;
+}
+
+/* It has not run, so it has no attempt more than before. */
+static void
+reject_late(struct message *m, const char *why)
+{
+	message_say(m, "rejected: %s", why);
+	mq_envelope_set(&m->envelope, MQ_HEADER_ERROR, why);
+	mq_envelope_write_header(&m->envelope, &m->header);
+	m->late = true;
+	settle(m, MQ_OUTCOME_REJECT, 0);
+}
+
+bool
+message_open(struct message *m)
+{
+	const char *id, *bad;
+	char why[64];
+
+	if (mq_envelope_parse(m->element, m->len, &m->envelope, &bad) == -1) {
+		m->envelope = (struct mq_envelope){0};
+		message_say(m, "rejected: bad header: %s", bad);
+		settle(m, MQ_OUTCOME_REJECT, 0);
+		return false;
+	}
+	m->attempts = mq_envelope_get_long(&m->envelope, MQ_HEADER_ATTEMPT, 0);
+	if (m->attempts > 0) {
+		m->c->careful_until = ev_now(m->c->loop) + CAREFUL_S;
+		settle_unsent(m->c);
+	}
+	id = mq_message_id(&m->envelope);
+	if (id != NULL)
+		memcpy(m->id, id, sizeof(m->id));
+	else
+		mq_id_make(&m->c->ids, (uint64_t)mq_clock_unix_us(), m->id);
+	if (is_over(m, why, sizeof(why))) {
+		reject_late(m, why);
+		return false;
+	}
+	return true;
+}
