@@ -1,0 +1,102 @@
+#!/usr/bin/env bats
+# What is promised about delivery holds at every moment, whoever is killed: see
+# delivery.py for what happens, scenarios.py for the cases, places.py for what
+# must hold.
+#
+# SEED=N repeats a test's random moments as far as that is possible; RUNS=N
+# makes it longer.
+
+# run_mq sets output and stderr; T and D are of helpers.bash.
+# shellcheck disable=SC2030,SC2031,SC2154
+
+load helpers
+
+setup() {
+	D=$(own_dir)
+	T=$D
+	export D T BUILD PYTHONPATH=$BATS_TEST_DIRNAME PYTHONDONTWRITEBYTECODE=1
+	seed=${SEED:-$((RANDOM * 32768 + RANDOM))}
+}
+
+teardown() {
+	[ ! -e "$D/redis.pid" ] || redis shutdown nosave || true
+	rm -rf "$D"
+}
+
+# deliver SCENARIO [RUNS]
+deliver() {
+	run timeout -k 5 120 python3 "$BATS_TEST_DIRNAME/delivery.py" "$1" \
+		"$seed" "${RUNS:-${2:-20}}"
+	echo "$output"
+	grep -v ": rejected: exit status 1$" "$D/consume.err" || true
+	assert_success
+}
+
+@test "delivery: priorities" {
+	deliver priorities
+}
+
+@test "delivery: delays" {
+	deliver delays
+}
+
+@test "delivery: keys, in each of their three modes" {
+	deliver keys
+}
+
+@test "delivery: groups, with retries and rejects" {
+	deliver groups
+}
+
+@test "delivery: ticks" {
+	deliver ticks
+}
+
+# --- what looks for faults finds them -------------------------------------------
+
+# wrong WORDS: the laws are broken, and that is what is said.
+wrong() {
+	run python3 "$BATS_TEST_DIRNAME/places.py"
+	assert_failure
+	assert_output --partial "$1"
+}
+
+right() {
+	run python3 "$BATS_TEST_DIRNAME/places.py"
+	assert_success
+}
+
+@test "delivery: what breaks a law is found" {
+	local id ids lock locks='rmq::queue::[q]::locks' q='rmq::queue::[q]'
+
+	server_run
+	run_mq 0 mq-publish -i -g a q A1 A2 A3
+	mapfile -t ids <<<"$output"
+	run_mq 0 mq-publish -i -k k q K1
+	id=$output
+	right
+	lock=$(redis hkeys "$locks" | grep ^g)
+
+	# A lock without a message, of another message, and none.
+	redis hset "$locks" kx "$id done"
+	wrong "key lock without a message: kx"
+	redis hdel "$locks" kx
+	redis hset "$locks" g0123456789abc "$id"
+	wrong "group lock without a group: g0123456789abc"
+	redis hdel "$locks" g0123456789abc
+	redis hset "$locks" "$lock" "${ids[1]}"
+	wrong "${ids[1]} holds group"
+	redis hdel "$locks" "$lock"
+	wrong "None holds group"
+	redis hset "$locks" "$lock" "${ids[0]}"
+	right
+
+	# A message in two places, and two of a group out of line.
+	redis copy "$q::ready" "$q::rejected"
+	wrong "twice: "
+	redis del "$q::rejected"
+	right
+	redis eval 'local m = redis.call("ZPOPMIN", KEYS[1])[1]
+		redis.call("LPUSH", KEYS[2], m:sub(33))' 2 "$q::delayed" "$q::ready"
+	wrong "holds group"
+}
