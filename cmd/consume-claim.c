@@ -69,6 +69,7 @@ message_state(struct message *m, enum state state)
 void
 message_drop(struct message *m)
 {
+	settle_forget(m);
 	add_to_state(m, -1);
 	TAILQ_REMOVE(&m->c->messages, m, link);
 	mq_envelope_free(&m->envelope);

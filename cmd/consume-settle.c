@@ -55,6 +55,16 @@ on_settled(void *arg, redisReply *reply)
 	stop_check(c);
 }
 
+void
+settle_forget(struct message *m)
+{
+	if (!m->waits)
+		return;
+	TAILQ_REMOVE(&m->c->company, m, waiting);
+	m->c->company_count--;
+	m->waits = false;
+}
+
 static void
 send_settlement(struct message *m)
 {
@@ -72,11 +82,34 @@ send_settlement(struct message *m)
 		how.payload_at = (size_t)(m->envelope.payload - m->element);
 	}
 	mq_id_make(&c->ids, 0, how.unique);
+	settle_forget(m);
 	m->in_flight = true;
 	c->in_flight++;
 	c->layout->settle(&c->session, m->queue, &how, &cmd);
 	mq_async_send(&c->main, &cmd, on_settled, m);
 	mq_command_free(&cmd);
+}
+
+void
+settle_company(struct consumer *c)
+{
+	ev_timer_stop(c->loop, &c->settle_timer);
+	while (c->link == LINK_UP && !TAILQ_EMPTY(&c->company))
+		send_settlement(TAILQ_FIRST(&c->company));
+}
+
+static void
+wait_for_company(struct message *m)
+{
+	struct consumer *c = m->c;
+
+	m->waits = true;
+	TAILQ_INSERT_TAIL(&c->company, m, waiting);
+	if (++c->company_count >= COMPANY || c->held == 0 ||
+	    ev_now(c->loop) < c->careful_until)
+		settle_company(c);
+	else if (!ev_is_active(&c->settle_timer))
+		ev_timer_again(c->loop, &c->settle_timer);
 }
 
 void
@@ -90,13 +123,10 @@ settle(struct message *m, enum mq_outcome outcome, int64_t delay_ms)
 	stop_active(c);
 	if (c->link != LINK_UP)
 		return;
-	if (outcome != MQ_OUTCOME_ACK)
+	if (outcome == MQ_OUTCOME_ACK)
+		wait_for_company(m);
+	else
 		send_settlement(m);
-	else if (c->held == 0 || c->settling - c->in_flight >= COMPANY ||
-	    ev_now(c->loop) < c->careful_until)
-		settle_unsent(c);
-	else if (!ev_is_active(&c->settle_timer))
-		ev_timer_again(c->loop, &c->settle_timer);
 }
 
 static void
@@ -104,12 +134,13 @@ on_settle_timer(struct ev_loop *loop, ev_timer *w, int events)
 {
 	(void)loop;
 	(void)events;
-	settle_unsent(w->data);
+	settle_company(w->data);
 }
 
 void
 settle_init(struct consumer *c)
 {
+	TAILQ_INIT(&c->company);
 	ev_timer_init(&c->settle_timer, on_settle_timer, 0, COMPANY_S);
 	c->settle_timer.data = c;
 }

@@ -88,6 +88,8 @@ struct message {
 	bool lost;	   /* the lease went: its outcome does not count */
 	bool late;	   /* it may not start any more: it never did */
 	bool in_flight;	   /* settling: sent, and no answer yet */
+	bool waits;	   /* settling: among those that wait for company */
+	TAILQ_ENTRY(message) waiting;
 	enum mq_outcome outcome;
 	int64_t delay_ms;
 	struct mq_buf header; /* its new one; empty: unchanged */
@@ -192,6 +194,8 @@ struct consumer {
 	ev_timer settle_timer; /* for settlements that wait for company */
 
 	struct messages messages; /* in the order of their claims */
+	struct messages company;  /* acks that wait for each other */
+	int company_count;
 	int held, running, settling, in_flight;
 	long started;
 
@@ -355,7 +359,11 @@ void print_take_back(struct consumer *, int queue);
 void settle(struct message *, enum mq_outcome, int64_t delay_ms);
 /* Sends what the server has not been told, or has not confirmed. */
 void settle_unsent(struct consumer *);
+/* Acks wait for no other one now. */
+void settle_company(struct consumer *);
 void settle_init(struct consumer *);
+/* It waits for nothing any more, as it is sent or dropped. */
+void settle_forget(struct message *);
 /* Gives all messages that have not been started back. */
 void settle_held(struct consumer *);
 /* Those of one queue. */
