@@ -49,9 +49,10 @@ rmq_plot_step(
 {
 	const char *connection = p->grave->connection;
 
-	mq_command_script(c, &mq_script_bury, p->grave->ours ? 10 : 8);
+	mq_command_script(
+	    c, &mq_script_bury, RMQ_HOME + (p->grave->ours ? 9 : 7));
+	rmq_key_home(c, p->queue);
 	rmq_key_both(c, connection, p->queue, "unacked");
-	rmq_key_queue(c, p->queue, "ready");
 	rmq_key_queue(c, p->queue, "rejected");
 	rmq_key_connection(c, connection, "heartbeat");
 	rmq_key_both(c, connection, p->queue, "consumers");

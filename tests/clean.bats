@@ -22,6 +22,9 @@ setup() {
 	rejected='rmq::queue::[q]::rejected'
 	delayed='rmq::queue::[q]::delayed'
 	counters='rmq::queue::[q]::counters'
+	priority='rmq::queue::[q]::priority'
+	locks='rmq::queue::[q]::locks'
+	clock='rmq::queue::[q]::clock'
 }
 
 teardown() {
@@ -444,9 +447,10 @@ buried() {
 # step SCRIPT "KEY..." "ARG...": one step of a cleaner, from its source; keys and
 # arguments are quoted as in redis-cli.
 step() {
-	local sha
+	local sha lua=$root/common/lua
 
-	sha=$(redis script load "$(cat "$root/common/lua/$1.lua")")
+	sha=$(redis script load "$(sed -e "/^-- include place/r $lua/lib/place.lua" \
+		"$lua/$1.lua")")
 	redis <<<"evalsha $sha $(wc -w <<<"$2") $2 $3" |
 		tr '\0\n' '. ' | sed 's/ *$//'
 }
@@ -455,7 +459,8 @@ step() {
 bury() {
 	local c=rmq::connection::$1
 
-	step bury "$(unacked "$1") $ready $rejected $c::heartbeat \
+	step bury "$ready $priority $delayed $locks $clock rmq::queue::[q]::result:: \
+		$(unacked "$1") $rejected $c::heartbeat \
 		$c::queue::[q]::consumers $c::queues rmq::queues \
 		rmq::connections $c::info $c::running" \
 		"q $1 $2 9999 '' ${*:3}"

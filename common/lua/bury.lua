@@ -1,8 +1,8 @@
 -- One step of taking one queue from a dead connection.
 --
---   KEYS  unacked, ready, rejected, the connection's heartbeat, consumers, the
---         connection's queues, rmq::queues, rmq::connections; then, of one of
---         ours, its info, and what runs there
+--   KEYS  home (see lib/place.lua), unacked, rejected, the connection's
+--         heartbeat, consumers, the connection's queues, rmq::queues,
+--         rmq::connections; then, of one of ours, its info, and what runs there
 --   ARGV  queue, connection, how many of the oldest messages may have been
 --         running (keep), bytes of headers to show, where to begin showing (see
 --         below), then for each message to settle: its header, its new header,
@@ -11,8 +11,9 @@
 --         header...}, or left -1 and nothing done when the heartbeat is there
 --         again
 --
--- First the messages behind the `keep` oldest go back to the front of ready,
--- newest first, so that the oldest ends up in front; then those to settle,
+-- First the messages behind the `keep` oldest go back to the front of ready, or
+-- of their priority or tick, newest first, so that the oldest ends up in front;
+-- then those to settle,
 -- which must be the newest that are left, in that order: they are known by
 -- their headers only, since only those are replaced.  When none is left, the
 -- connection is said not to have the queue any more, and is forgotten if that
@@ -24,12 +25,15 @@
 --
 -- Bounded: at most 500 messages or about 1 MiB (but 8 in any case) a call.
 -- A crash between two calls leaves connection and queue listed, and the rest
--- of the messages unacked: the next cleaner goes on from there.
+-- of the messages unacked: the next cleaner goes on from there.  Each message
+-- is, and its locks are, as before or as after.
 
-local unacked, ready, rejected = KEYS[1], KEYS[2], KEYS[3]
+-- include place
+
+local q, unacked, rejected = home(1), KEYS[7], KEYS[8]
 local keep, show = tonumber(ARGV[3]), tonumber(ARGV[4])
 
-if redis.call('PTTL', KEYS[4]) > 0 then
+if call('PTTL', KEYS[9]) > 0 then
   return { 0, 0, 0, -1, 0 }
 end
 
@@ -45,13 +49,51 @@ local function header(element)
 end
 
 local dry = ARGV[5] ~= ''
-local left = redis.call('LLEN', unacked)
--- These refuse what is no list before anything has moved.  (LMOVE does so, too.)
-if keep > 0 or dry and left > 0 then
-  redis.call('LLEN', ready)
+local left = call('LLEN', unacked)
+-- These refuse what is of the wrong type before anything has moved.
+if left > 0 then
+  call('LLEN', q.ready)
+  call('ZCARD', q.priority)
+  call('HLEN', q.locks)
+  clock(q)
 end
 if keep > 0 then
-  redis.call('LLEN', rejected)
+  call('LLEN', rejected)
+  call('ZCARD', q.delayed)
+end
+
+-- Back to the front of its kind.  What a key was kept for until it ran is
+-- waited for again.
+local function give_back(element, w)
+  put_back(q, element, w, true)
+  if w and w.key and w.unique == 'queued' then
+    lock(q, w)
+  end
+end
+
+-- The newest ones, all at once if nothing of them asks for anything.
+local function give_back_few()
+  local elements = call('LRANGE', unacked, 0, -1)
+  for i = 1, #elements do
+    if wishes(elements[i]) then
+      return false
+    end
+  end
+  call('RPUSH', q.ready, unpack(elements))
+  call('LTRIM', unacked, 1, 0)
+  return true
+end
+
+local function settle(element, old, new, where)
+  local moved = new .. element:sub(#old + 1)
+  if where == 'rejected' then
+    call('LPUSH', rejected, moved)
+    leave(q, wishes(element), 'done')
+    tell(q, wishes(moved), 'rejected', new:match('"Mq%-Error":%["([^"]*)'))
+  else
+    give_back(moved, wishes(moved))
+  end
+  call('LTRIM', unacked, 1, -1)
 end
 
 local from = 0
@@ -60,51 +102,52 @@ if dry then
   from = math.max(0, left - keep) + ARGV[5]
 else
   -- Changes nothing and needs no memory; see claim.lua.
-  redis.call('LTRIM', unacked, 0, -1)
-  redis.call('SADD', KEYS[7], ARGV[1])
+  call('LTRIM', unacked, 0, -1)
+  call('SADD', KEYS[12], ARGV[1])
   -- A few are quicker in one go.  (LTRIM has passed once, so it cannot be
   -- refused any more, which would leave them in both lists.)
-  if keep == 0 and left > 0 and left <= 8 then
-    redis.call('RPUSH', ready, unpack(redis.call('LRANGE', unacked, 0, -1)))
-    redis.call('LTRIM', unacked, 1, 0)
+  if keep == 0 and left > 0 and left <= 8 and give_back_few() then
     moved, left = left, 0
   end
   local room = 1048576
   while left > keep and moved < 500 and room > 0 do
-    room = room - #redis.call('LMOVE', unacked, ready, 'LEFT', 'RIGHT')
+    local element = call('LMOVE', unacked, q.ready, 'LEFT', 'RIGHT')
+    local w = wishes(element)
+    if w then
+      call('RPOP', q.ready)
+      give_back(element, w)
+    end
+    room = room - #element
     moved = moved + 1
     left = left - 1
   end
   for i = 6, #ARGV, 3 do
     -- Another cleaner may have been first.
     local element = left > 0 and left <= keep
-      and redis.call('LINDEX', unacked, 0)
+      and call('LINDEX', unacked, 0)
     if not element or header(element) ~= ARGV[i] then
       break
     end
     if ARGV[i] == '\n' then
-      redis.call('LMOVE', unacked, ready, 'LEFT', 'RIGHT')
+      call('LMOVE', unacked, q.ready, 'LEFT', 'RIGHT')
       back = back + 1
     else
-      element = ARGV[i + 1] .. element:sub(#ARGV[i] + 1)
+      settle(element, ARGV[i], ARGV[i + 1], ARGV[i + 2])
       if ARGV[i + 2] == 'rejected' then
-        redis.call('LPUSH', rejected, element)
         out = out + 1
       else
-        redis.call('RPUSH', ready, element)
         back = back + 1
       end
-      redis.call('LTRIM', unacked, 1, -1)
     end
     left = left - 1
   end
   if left == 0 then
-    redis.call('DEL', KEYS[5])
-    redis.call('SREM', KEYS[6], ARGV[1])
-    if redis.call('SCARD', KEYS[6]) == 0 then
-      unlisted = redis.call('SREM', KEYS[8], ARGV[2])
-      if KEYS[9] then
-        redis.call('DEL', KEYS[9], KEYS[10])
+    call('DEL', KEYS[10])
+    call('SREM', KEYS[11], ARGV[1])
+    if call('SCARD', KEYS[11]) == 0 then
+      unlisted = call('SREM', KEYS[13], ARGV[2])
+      if KEYS[14] then
+        call('DEL', KEYS[14], KEYS[15])
       end
     end
   end
@@ -114,7 +157,7 @@ local reply = { moved, back, out, left, unlisted }
 local room = 1048576
 while show > 0 and room > 0 and #reply < 69 and from < left
     and (left <= keep or dry) do
-  local element = redis.call('LINDEX', unacked, from)
+  local element = call('LINDEX', unacked, from)
   reply[#reply + 1] = header(element)
   show = show - #reply[#reply]
   room = room - #element

@@ -38,8 +38,11 @@ elseif how == 'push' then
   enter(home(8), moved, v, 0, ARGV[6])
 elseif how == 'again' and ms > 0 then
   call('ZADD', q.delayed, now + ms, ARGV[6] .. moved)
+  if v then
+    stir(q, v)
+  end
 elseif how ~= 'ack' then
-  put(q, moved, v, how == 'front')
+  put_back(q, moved, v, how == 'front')
 end
 call('LREM', unacked, -1, element)
 if how ~= 'front' and how ~= 'again' then

@@ -12,7 +12,8 @@
 --   locks     hash: 'g' + 13 hex digits of a group's hash: the id of its
 --             message that is not in line; 'k' + a key: the id of the message
 --             that has it, a blank, and 'queued', 'done', or the unix
---             milliseconds until which it is kept
+--             milliseconds until which it is kept.  Behind either come a blank
+--             and when it was taken, or stirred, in unix microseconds
 --   clock     the tick, a number
 --   results   a prefix: an id makes it a key in which its result is told
 --
@@ -92,6 +93,38 @@ local function in_tick(w)
     .. (w.id or in_order()):sub(1, 25)
 end
 
+-- The message that holds a lock, and how long it keeps a key.
+local function holder(held)
+  return held and held:sub(1, 32)
+end
+
+local function mode(held)
+  return held:match('^%S*', 34)
+end
+
+local function take_group(q, line, id)
+  call('HSET', q.locks, 'g' .. line, string.format('%s %.0f', id, now_us))
+end
+
+local function take_key(q, key, id, till)
+  call('HSET', q.locks, 'k' .. key,
+    string.format('%s %s %.0f', id, till, now_us))
+end
+
+-- Messages go from delayed to ready to unacked.  The locks of one that goes the
+-- other way are written anew: a repair, whose walk may have missed it, sees by
+-- that that it must not let go of them; see survey.lua.
+local function stir(q, w)
+  local held = w.line and call('HGET', q.locks, 'g' .. w.line)
+  if held and holder(held) == w.id then
+    take_group(q, w.line, w.id)
+  end
+  held = w.key and call('HGET', q.locks, 'k' .. w.key)
+  if held and holder(held) == w.id then
+    take_key(q, w.key, w.id, mode(held))
+  end
+end
+
 -- Whose time it is, to where it is claimed from.
 local function put(q, element, w, first)
   if w and w.tick and w.tick > clock(q) then
@@ -103,6 +136,14 @@ local function put(q, element, w, first)
       (first and in_front() or in_order()) .. element)
   else
     call(first and 'RPUSH' or 'LPUSH', q.ready, element)
+  end
+end
+
+-- The same for what comes back from a consumer.
+local function put_back(q, element, w, first)
+  put(q, element, w, first)
+  if w then
+    stir(q, w)
   end
 end
 
@@ -136,28 +177,27 @@ end
 -- from now on.
 local function lock(q, w, new)
   local held = call('HGET', q.locks, 'k' .. w.key)
-  if held and (new or held:sub(1, 32) ~= w.id) then
-    local till = tonumber(held:sub(34))
+  if held and (new or holder(held) ~= w.id) then
+    local till = tonumber(mode(held))
     if not till or till > now then
       return false
     end
   end
   local ms = tonumber(w.unique)
-  call('HSET', q.locks, 'k' .. w.key,
-    w.id .. ' ' .. (ms and string.format('%.0f', now + ms) or w.unique))
+  take_key(q, w.key, w.id, ms and string.format('%.0f', now + ms) or w.unique)
   return true
 end
 
 -- Whether its group is its own, or free, and then its own from now on.  Else
 -- it stands in line.
 local function join(q, element, w)
-  local holder = call('HGET', q.locks, 'g' .. w.line)
-  if holder and holder ~= w.id then
+  local held = call('HGET', q.locks, 'g' .. w.line)
+  if held and holder(held) ~= w.id then
     call('ZADD', q.delayed, IN_LINE + tonumber(w.line, 16),
       in_order() .. element)
     return false
   end
-  call('HSET', q.locks, 'g' .. w.line, w.id)
+  take_group(q, w.line, w.id)
   return true
 end
 
@@ -178,32 +218,35 @@ end
 -- always when it vanishes.
 local function unlock(q, w, when)
   local held = call('HGET', q.locks, 'k' .. w.key)
-  if held and held:sub(1, 32) == w.id and (when == 'vanish'
-      or held:sub(34) == 'queued' or held:sub(34) == when) then
+  if held and holder(held) == w.id and (when == 'vanish'
+      or mode(held) == 'queued' or mode(held) == when) then
     call('HDEL', q.locks, 'k' .. w.key)
   end
 end
 
--- The next of its group, in line, has its turn.
-local function pass_on(q, w)
-  local score = IN_LINE + tonumber(w.line, 16)
-  if call('HGET', q.locks, 'g' .. w.line) ~= w.id then
-    return
-  end
+-- Nobody holds the group: its next, in line, has its turn.
+local function next_turn(q, line)
+  local score = IN_LINE + tonumber(line, 16)
   local member =
     call('ZRANGEBYSCORE', q.delayed, score, score, 'LIMIT', 0, 1)[1]
   if not member then
-    call('HDEL', q.locks, 'g' .. w.line)
+    call('HDEL', q.locks, 'g' .. line)
     return
   end
   local element = member:sub(33)
   local v = wishes(element) or { priority = 0, due = 0 }
-  call('HSET', q.locks, 'g' .. w.line, v.id or '')
+  take_group(q, line, v.id or '')
   if v.due > now then
     call('ZADD', q.delayed, v.due, member)
   else
     put(q, element, v)
     call('ZREM', q.delayed, member)
+  end
+end
+
+local function pass_on(q, w)
+  if holder(call('HGET', q.locks, 'g' .. w.line)) == w.id then
+    next_turn(q, w.line)
   end
 end
 
