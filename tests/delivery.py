@@ -276,7 +276,8 @@ class Run:
         view = self.look()
         for queue, locks in view.locks.items():
             self.wrong += ["%s is left of %s: %s" % (k, queue, v)
-                for k, v in locks.items() if not v[33:].isdigit()]
+                for k, v in locks.items()
+                if k[0] == "g" or not v.split(" ")[1].isdigit()]
         known = {"rmq::queue::[%s]::%s" % (q, what) for q in QUEUES
                  for what in ("rejected", "counters", "clock", "locks")}
         self.wrong += [k + " is left" for k in self.look().keys

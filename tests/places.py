@@ -169,7 +169,7 @@ class View:
                 if m.score != IN_LINE + int(m.line(), 16):
                     wrong.append("in the line of another group: %s" % m)
         for group in set(out) | set(line):
-            holder = locks.pop("g" + group, None)
+            holder = locks.pop("g" + group, "").split(" ")[0] or None
             first = out.get(group, [])
             if [m.id for m in first] != [holder]:
                 wrong.append("%s holds group %s of %s, but out of line: %s" % (
@@ -187,7 +187,7 @@ class View:
     def key_locks(self, queue, locks):
         wrong = []
         for lock in [k for k in locks if k[0] == "k"]:
-            holder, how = locks.pop(lock).split(" ")
+            holder, how = locks.pop(lock).split(" ")[:2]
             where = [m for m in self.by_id.get(holder, [])
                      if m.queue == queue and m.key == lock[1:]
                      and (m.place in OUT_OF_LINE and m.place != "unacked"
