@@ -34,17 +34,6 @@ publish_batch(struct publisher *p)
 	return &p->ring[(p->first + p->used) % UNDER_WAY];
 }
 
-void
-publish_report(const struct publisher *p, unsigned long unknown)
-{
-	char more[64] = "";
-
-	if (unknown > 0)
-		snprintf(more, sizeof(more), ", and up to %lu more", unknown);
-	mq_say("%lu message%s accepted%s", p->accepted,
-	    p->accepted == 1 ? "" : "s", more);
-}
-
 /* How many messages are under way, so that nobody knows about them. */
 static unsigned long
 unknown(const struct publisher *p)
@@ -145,46 +134,43 @@ next_counted(struct publisher *p)
 }
 
 /*
- * What became of each message of a batch.  Returns how many are not there, or
- * -1 when the reply makes no sense.
+ * What became of each message of a batch.  False when the reply makes no
+ * sense.
  */
-static int
+static bool
 take_verdicts(
     struct publisher *p, const struct batch *b, const redisReply *reply)
 {
-	enum mq_published verdict;
-	int i, missing = 0;
+	int i;
 
-	for (i = 0; i < b->count; i++) {
-		verdict = p->layout->published(reply, i);
-		switch (verdict) {
+	for (i = 0; i < b->count; i++)
+		switch (p->layout->published(reply, i)) {
 		case MQ_PUBLISHED_NONSENSE:
-			return -1;
+			return false;
 		case MQ_PUBLISHED:
 			p->accepted++;
 			if (p->opt->ids)
 				printf("%.*s\n", MQ_ID_LEN,
 				    b->ids.data + (size_t)i * MQ_ID_LEN);
-			continue;
+			break;
 		case MQ_PUBLISHED_DUPLICATE:
 			p->duplicates++;
 			break;
-		case MQ_PUBLISHED_FULL:
 		case MQ_PUBLISHED_STALE:
-			p->refusal = verdict;
+			p->stale++;
+			break;
+		case MQ_PUBLISHED_FULL:
+			p->full = true;
 			break;
 		}
-		missing++;
-	}
-	return missing;
+	return true;
 }
 
 static void
 empty(struct batch *b)
 {
 	b->count = 0;
-	b->again = false;
-	b->counted = false;
+	b->count_follows = false;
 	mq_buf_clear(&b->ids);
 	/* One huge message must not keep its memory for ever. */
 	if (b->command.wire.cap > 4 * (size_t)BATCH_BYTES)
@@ -197,7 +183,6 @@ send_again(struct publisher *p, struct batch *b)
 {
 	struct batch copy = *b;
 
-	copy.again = true;
 	if (mq_redis_send_eval(&p->redis, &b->command) == -1)
 		lost(p);
 	*b = (struct batch){0};
@@ -208,18 +193,15 @@ send_again(struct publisher *p, struct batch *b)
 	p->used++;
 }
 
-/* The server has answered for the oldest batch under way; so many of its
- * messages are not there. */
+/* The server has answered for the oldest batch under way. */
 static void
-answered(struct publisher *p, struct batch *b, int missing)
+answered(struct publisher *p, struct batch *b, bool there)
 {
 	p->first = (p->first + 1) % UNDER_WAY;
 	p->used--;
 	p->bytes -= b->command.wire.len;
-	if (!b->again)
-		b->counted = next_counted(p);
-	if (b->counted)
-		p->miscounted += missing;
+	if (b->count_follows && next_counted(p) && !there)
+		p->miscounted += b->count;
 	empty(b);
 }
 
@@ -232,19 +214,19 @@ collect(struct publisher *p)
 {
 	struct batch *b = &p->ring[p->first];
 	redisReply *reply = next_reply(p);
-	int missing = -1;
+	bool good = false;
 
 	if (reply == NULL)
 		lost(p);
 	if (mq_reply_noscript(reply)) {
 		freeReplyObject(reply);
-		b->counted = next_counted(p);
 		send_again(p, b);
 		return true;
 	}
 	if (!mq_redis_refused(&p->redis, reply)) {
-		missing = take_verdicts(p, b, reply);
-		if (missing == -1) {
+		good = take_verdicts(p, b, reply);
+		p->known |= !b->count_follows;
+		if (!good) {
 			p->redis.status = MQ_EXIT_WRONGTYPE;
 			snprintf(p->redis.error, sizeof(p->redis.error),
 			    "%s: a reply that makes no sense",
@@ -252,8 +234,8 @@ collect(struct publisher *p)
 		}
 	}
 	freeReplyObject(reply);
-	answered(p, b, missing == -1 ? b->count : missing);
-	return missing != -1;
+	answered(p, b, good);
+	return good;
 }
 
 /* What was refused has not been published.  Nothing waits for the reply. */
@@ -289,15 +271,27 @@ collect_or_end(struct publisher *p)
 {
 	if (!collect(p))
 		refused(p);
-	if (p->refusal == MQ_PUBLISHED)
+	if (!p->full)
 		return;
-	p->redis.status =
-	    p->refusal == MQ_PUBLISHED_FULL ? MQ_EXIT_AGAIN : MQ_EXIT_NO;
-	snprintf(p->redis.error, sizeof(p->redis.error), "%s: %s",
-	    p->opt->queue,
-	    p->refusal == MQ_PUBLISHED_FULL ? "the queue is full" :
-					      "the last tick is over");
+	p->redis.status = MQ_EXIT_AGAIN;
+	snprintf(p->redis.error, sizeof(p->redis.error),
+	    "%s: the queue is full", p->opt->queue);
 	refused(p);
+}
+
+/*
+ * How many batches may stay under way while the next one is filled.  With
+ * limits none, so that those which are accepted are the first ones.  Nor may
+ * any overtake the first of a script: that goes out again when the server does
+ * not know the script yet, and those behind it may be of the same group.
+ */
+static unsigned
+may_stay(const struct publisher *p)
+{
+	if (p->layout->publish_counts(&p->how) &&
+	    (p->opt->limited || !p->known))
+		return 0;
+	return UNDER_WAY - 1;
 }
 
 void
@@ -309,13 +303,15 @@ publish_send(struct publisher *p)
 		return;
 	p->used++;
 	p->bytes += b->command.wire.len;
-	p->layout->count_published(&p->count, p->opt->queue, b->count);
-	if (mq_redis_append(&p->redis, &b->command) == -1 ||
-	    mq_redis_send(&p->redis, &p->count) == -1)
+	b->count_follows = !p->layout->publish_counts(&p->how);
+	if (b->count_follows)
+		p->layout->count_published(&p->count, p->opt->queue, b->count);
+	if ((b->count_follows ? mq_redis_append(&p->redis, &b->command) == -1 ||
+			mq_redis_send(&p->redis, &p->count) == -1 :
+				mq_redis_send(&p->redis, &b->command) == -1))
 		lost(p);
-	/* One place stays free: the batch that is filled next. */
-	while (
-	    p->used == UNDER_WAY || (p->used > 0 && p->bytes > UNDER_WAY_BYTES))
+	while (p->used > may_stay(p) ||
+	    (p->used > 0 && p->bytes > UNDER_WAY_BYTES))
 		collect_or_end(p);
 }
 

@@ -1,6 +1,5 @@
 /*
- * mq-publish inside: publish-batch.c has what is under way to the server,
- * mq-publish.c everything before.
+ * mq-publish inside.
  */
 #ifndef MQ_PUBLISH_H
 #define MQ_PUBLISH_H
@@ -12,6 +11,7 @@
 #include "frame.h"
 #include "id.h"
 #include "layout.h"
+#include "options.h"
 
 /* A batch is sent when it has so many messages or bytes. */
 #define BATCH_COUNT 1000
@@ -25,20 +25,22 @@ struct options {
 	struct mq_when when;
 	const char *at; /* --at as it was given */
 	bool ids, raw;
-	struct mq_envelope headers; /* those that all messages get */
-	bool special;		    /* they ask for something */
-	int64_t expires_ms;	    /* after it is ready; 0: never */
-	int64_t tick;		    /* to set the queue's clock to; -1: no */
+	struct mq_envelope headers;    /* those that all messages get */
+	bool key, unique;	       /* they have one, and a --unique */
+	bool special;		       /* they ask for something */
+	int64_t expires_ms;	       /* after it is ready; 0: never */
+	int64_t tick;		       /* to set the queue's clock to; -1: no */
+	int64_t from_tick, until_tick; /* of the messages; -1: none */
 	struct mq_limits limits;
+	bool limited; /* there are any */
 };
 
 /* Messages that go out, or are on their way, in one command. */
 struct batch {
 	struct mq_command command;
 	int count;
-	struct mq_buf ids; /* MQ_ID_LEN each; with -i only */
-	bool again;	   /* sent once more, without the command that counts */
-	bool counted;	   /* the server has counted them as published */
+	struct mq_buf ids;  /* MQ_ID_LEN each; with -i only */
+	bool count_follows; /* the command that counts them went with it */
 };
 
 struct publisher {
@@ -58,10 +60,35 @@ struct publisher {
 	struct batch ring[UNDER_WAY];
 	unsigned first, used; /* batches under way; the next one is filled */
 	size_t bytes;	      /* in those under way */
-	unsigned long accepted, duplicates;
-	enum mq_published refusal; /* why the server took no more; else 0 */
-	long long miscounted;	   /* counted as published, and then refused */
+	bool known;	      /* the server knows the script that publishes */
+	unsigned long accepted, duplicates, stale;
+	bool full;	      /* it took no more */
+	long long miscounted; /* counted as published, and then refused */
 };
+
+/* Options that say what is to become of messages; 64 when they are wrong. */
+void publish_option_header(struct options *, const char *arg);
+void publish_option_param(struct options *, const char *arg);
+void publish_option_expires(struct options *, const char *arg);
+void publish_option_priority(struct options *, const char *arg);
+void publish_option_key(struct options *, const char *arg);
+void publish_option_unique(struct options *, const char *arg);
+void publish_option_group(struct options *, const char *arg);
+int64_t publish_option_tick(const char *option, const char *arg);
+void publish_option_ticks(
+    struct options *, const char *option, const char *arg, bool until);
+/* N or N:HIGH, which is taken apart. */
+void publish_option_max(const char *option, char *arg, long *max, long *high);
+/* When all are there: whether they go together, and with the operands. */
+void publish_options_check(struct options *, char *const operands[], int count);
+
+/* What --at says, unix ms, when it is now_ms; 64 when it is no time. */
+int64_t publish_time(const char *at, int64_t now_ms);
+/* When the messages will be ready, now that the server's clock is known. */
+void publish_prepare_when(struct publisher *);
+
+/* Publishes what comes from a descriptor, to its end. */
+void publish_stream(struct publisher *, int fd);
 
 /*
  * The header of messages that have none of their own, with gaps for the id and,
@@ -93,6 +120,8 @@ bool publish_wait(struct publisher *, int fd, const struct timespec *timeout);
 void publish_check(struct publisher *);
 /* Says how many messages were accepted, and of how many nobody knows. */
 void publish_report(const struct publisher *, unsigned long unknown);
+/* The same at the end, when there is a need for it. */
+void publish_verdict(const struct publisher *, const struct mq_shared *);
 
 /*
  * All of these end the program, after saying how many messages were accepted,

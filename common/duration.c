@@ -10,8 +10,7 @@
 #define HOUR   (60 * MINUTE)
 #define DAY    (24 * HOUR)
 
-#define DURATION_MAX (36525 * DAY)     /* 100 years */
-#define TIME_MAX     253402300799999LL /* the end of the year 9999 */
+#define DURATION_MAX (36525 * DAY) /* 100 years */
 
 static const struct {
 	const char *name;
@@ -224,7 +223,7 @@ parse_calendar(const char *s, int64_t *ms)
 	if (*s != '\0' || !resolve(&tm, utc, &v))
 		return -1;
 	v += frac - ahead;
-	if (v < 0 || v > TIME_MAX)
+	if (v < 0 || v > MQ_TIME_MAX)
 		return -1;
 	*ms = v;
 	return 0;
@@ -249,6 +248,40 @@ clock_on(const struct tm *want, int days, int dst, int64_t now)
 	return ms > now ? ms : 0;
 }
 
+/*
+ * A time of the day as people write it: H:MM[:SS], or with am or pm behind it,
+ * and then H alone will do.
+ */
+static bool
+take_day_time(const char **s, struct tm *tm)
+{
+	size_t digits = count_digits(*s);
+	int half = 0;
+
+	if (digits < 1 || digits > 2 || !take_number(s, digits, &tm->tm_hour))
+		return false;
+	tm->tm_min = tm->tm_sec = 0;
+	digits = 0;
+	if (take_char(s, ":")) {
+		digits = 2;
+		if (!take_number(s, 2, &tm->tm_min) ||
+		    (take_char(s, ":") && !take_number(s, 2, &tm->tm_sec)))
+			return false;
+	}
+	if (**s == '\0')
+		return digits > 0;
+	(void)take_char(s, " ");
+	if (take_char(s, "aA"))
+		half = 1;
+	else if (take_char(s, "pP"))
+		half = 2;
+	if (half == 0 || !take_char(s, "mM") || tm->tm_hour < 1 ||
+	    tm->tm_hour > 12)
+		return false;
+	tm->tm_hour = tm->tm_hour % 12 + (half == 2 ? 12 : 0);
+	return true;
+}
+
 static int
 parse_clock(const char *s, int64_t now, int64_t *ms)
 {
@@ -258,7 +291,8 @@ parse_clock(const char *s, int64_t now, int64_t *ms)
 	int days, dst;
 
 	tzset();
-	if (localtime_r(&t, &tm) == NULL || !take_clock(&s, &tm) || *s != '\0')
+	if (localtime_r(&t, &tm) == NULL || !take_day_time(&s, &tm) ||
+	    *s != '\0')
 		return -1;
 	/* Tomorrow may lack the hour, too, when the clocks change. */
 	for (days = 0; days <= 2 && first == 0; days++)
@@ -281,7 +315,7 @@ parse_epoch(const char *s, int64_t *ms)
 
 	if (n == 0 || s[n] != '\0')
 		return -1;
-	v = decimal(s, n, SECOND, TIME_MAX);
+	v = decimal(s, n, SECOND, MQ_TIME_MAX);
 	if (v == -1)
 		return -1;
 	*ms = v;

@@ -12,12 +12,14 @@
  */
 int mq_duration_parse(const char *s, int64_t *ms);
 
+#define MQ_TIME_MAX 253402300799999LL /* the end of the year 9999, unix ms */
+
 /*
  * A point in time: RFC 3339 ("2026-11-21T08:00:00Z", "...+02:00", with or
  * without a fraction; the seconds may be missing), the same in local time
  * without a zone ("2026-11-21", "2026-11-21 08:00", "2026-11-21T08:00:05"),
- * "HH:MM" or "HH:MM:SS" (the next such local time after now_ms), and unix
- * seconds ("1795207725", "@1795207725", "1795207725.5").  Stores unix
+ * "HH:MM" or "HH:MM:SS", also "9:00", "9am" or "9:30 pm" (the next such
+ * local time after now_ms), and unix seconds ("1795207725", "@1795207725", "1795207725.5").  Stores unix
  * milliseconds, 1970 to 9999.  Returns 0, or -1 when s is anything else or no
  * such time exists (hour 25, February 30, an hour that summer time skips);
  * *ms is then unchanged.

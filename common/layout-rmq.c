@@ -135,8 +135,9 @@ rmq_publish(
 		rmq_key_queue(c, queue, "ready");
 		return;
 	}
-	mq_command_script(c, &mq_script_publish, RMQ_HOME);
+	mq_command_script(c, &mq_script_publish, RMQ_HOME + 1);
 	rmq_key_home(c, queue);
+	rmq_key_queue(c, queue, "counters");
 	mq_command_str(c, kinds[how->when.kind]);
 	mq_command_int(c, how->when.ms);
 	add_max(c, how->limits.ready);
@@ -178,6 +179,12 @@ rmq_published(const redisReply *reply, int i)
 	default:
 		return MQ_PUBLISHED_NONSENSE;
 	}
+}
+
+static bool
+rmq_publish_counts(const struct mq_publishing *how)
+{
+	return !is_plain(how);
 }
 
 static void
@@ -389,6 +396,7 @@ const struct mq_layout mq_layout_rmq = {
     .publish = rmq_publish,
     .publish_add = rmq_publish_add,
     .published = rmq_published,
+    .publish_counts = rmq_publish_counts,
     .tick = rmq_tick,
     .lease_ms = RMQ_LEASE_S * INT64_C(1000),
     .join = rmq_join,

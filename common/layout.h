@@ -295,6 +295,9 @@ struct mq_layout {
 	    const char unique[MQ_ID_LEN + 1], const struct mq_buf *header,
 	    const char *payload, size_t len);
 	enum mq_published (*published)(const redisReply *, int i);
+	/* Whether that command also counts what it has published; if not,
+	 * count_published() has to. */
+	bool (*publish_counts)(const struct mq_publishing *);
 
 	/*
 	 * Sets a queue's clock, which starts at 0 and never goes back.  The

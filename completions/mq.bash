@@ -27,7 +27,12 @@ _mq_words() {
 _mq_takes_argument() {
 	case $tool:$1 in
 	*:-u | *:--url) ;;
-	mq-publish:-[dHP] | mq-publish:--delay | mq-publish:--at | \
+	mq-publish:-[depkgHP] | mq-publish:--delay | mq-publish:--at | \
+		mq-publish:--expires | mq-publish:--priority | \
+		mq-publish:--key | mq-publish:--unique | mq-publish:--group | \
+		mq-publish:--from-tick | mq-publish:--until-tick | \
+		mq-publish:--tick | mq-publish:--max-length | \
+		mq-publish:--max-delayed | \
 		mq-publish:--header | mq-publish:--param) ;;
 	mq-consume:-[jn] | mq-consume:--slots | mq-consume:--prefetch | \
 		mq-consume:--limit | mq-consume:--idle | mq-consume:--timeout | \
@@ -54,7 +59,9 @@ _mq_options() {
 	case $tool in
 	mq-publish)
 		echo -l --lines -0 --null --netstring --jsonl -i --ids \
-			-d --delay --at -H --header -P --param --raw
+			-d --delay --at -e --expires -p --priority -k --key \
+			--unique -g --group --from-tick --until-tick --tick \
+			--max-length --max-delayed -H --header -P --param --raw
 		;;
 	mq-consume)
 		echo -l --lines -0 --null --netstring --jsonl -j --slots \
@@ -240,8 +247,13 @@ _mq_add_argument() {
 			_mq_add_words redis:// unix:/// private:
 		fi
 		;;
-	-d | --delay | --idle | --timeout | --grace | --interval | --for | --since | --older-than)
+	-d | --delay | -e | --expires | --idle | --timeout | --grace | --interval | --for | --since | --older-than)
 		# A number has been typed: which unit?
+		[[ ! $cur =~ ^[0-9.]+$ ]] ||
+			_mq_add_words "$cur"ms "$cur"s "$cur"m "$cur"h "$cur"d
+		;;
+	--unique)
+		_mq_add_words queued done
 		[[ ! $cur =~ ^[0-9.]+$ ]] ||
 			_mq_add_words "$cur"ms "$cur"s "$cur"m "$cur"h "$cur"d
 		;;

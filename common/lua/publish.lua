@@ -1,6 +1,6 @@
 -- Publish messages that ask for more than a place in ready.
 --
---   KEYS  home (see lib/place.lua)
+--   KEYS  home (see lib/place.lua), counters
 --   ARGV  'now', 'in' or 'at'; milliseconds from now, or unix milliseconds;
 --         how many messages may be claimable, or in line for their group's
 --         turn, and how many for one of a priority above 0; how many may be
@@ -11,7 +11,8 @@
 --         last tick is over; 'f', the queue is full (as it is for those behind
 --         it)
 --
--- A crash before: none is there.  After: all that were accepted are.
+-- A crash before: none is there.  After: all that were accepted are, and they
+-- have been counted.
 
 -- include place
 
@@ -27,11 +28,13 @@ call('ZCARD', q.delayed)
 call('HLEN', q.locks)
 local tick = clock(q)
 
--- Those in line behind others of their group wait for nothing else.
+-- Those that are, or come, in line behind others of their group count as
+-- claimable, whatever else they wait for.
 local function is_full(w)
   local in_line = call('ZCOUNT', q.delayed, IN_LINE, '+inf')
   local high = w and w.priority > 0
-  if due > now or w and w.tick and w.tick > tick then
+  local joins = w and w.line and call('HEXISTS', q.locks, 'g' .. w.line) == 1
+  if not joins and (due > now or w and w.tick and w.tick > tick) then
     local max = tonumber(high and ARGV[6] or ARGV[5])
     return max and call('ZCARD', q.delayed) - in_line >= max
   end
@@ -56,12 +59,17 @@ local function publish(element, unique)
   return 'a'
 end
 
-local reply = {}
+local reply, accepted = {}, 0
 for i = 7, #ARGV do
   local verdict = 'f'
   if reply[#reply] ~= 'f' then
     verdict = publish(ARGV[i]:sub(33), ARGV[i]:sub(1, 32))
   end
   reply[#reply + 1] = verdict
+  accepted = accepted + (verdict == 'a' and 1 or 0)
+end
+if accepted > 0 then
+  -- Whatever is there: the messages are more important than their number.
+  redis.pcall('HINCRBY', KEYS[7], 'published', accepted)
 end
 return table.concat(reply)

@@ -201,9 +201,10 @@ no_times(void **state)
 	    "1969-12-31T23:59:59Z", "1969-12-31T23:59:59.5Z",
 	    "1970-01-01T00:00:00+00:01", "0000-01-01",
 	    "9999-12-31T23:59:59-00:01", "10000-01-01", "24:00", "08:60",
-	    "08:00:60", "8:00", "08:0", "08:", "08:00:", "08:00:0",
-	    "08:00:00.5", "08:00Z", " 08:00", "08:00 ", "-8:00", "08-00",
-	    "008:00", ":00", "\xd9\xa0\xd9\xa8:00"};
+	    "08:00:60", "8:0", "08:0", "08:", "08:00:", "08:00:0", "08:00:00.5",
+	    "08:00Z", " 08:00", "08:00 ", "-8:00", "08-00", "008:00", ":00",
+	    "0am", "13pm", "8 a", "8a.m.", "8:0pm", "8pmx", "am", "008pm",
+	    "8:", "\xd9\xa0\xd9\xa8:00"};
 	size_t i;
 
 	(void)state;
@@ -247,6 +248,13 @@ next_clock_time(void **state)
 	check_time("07:59", NOW, NOW + day - 60000);
 	check_time("00:00", NOW, NOW + day * 2 / 3);
 	check_time("23:59:59", NOW, NOW + day * 2 / 3 - 1000);
+	check_time("8:01", NOW, NOW + 60000);
+	check_time("8:01am", NOW, NOW + 60000);
+	check_time("8am", NOW, NOW + day);
+	check_time("8 PM", NOW, NOW + day / 2);
+	check_time("8:00:01 pm", NOW, NOW + day / 2 + 1000);
+	check_time("12am", NOW, NOW + day * 2 / 3);
+	check_time("12:30pm", NOW, NOW + 4 * day / 24 + day / 48);
 	set_zone(CENTRAL_EUROPE);
 	check_time("09:00", NOW, NOW + day);
 	check_time("08:59", NOW, NOW + day - 60000);

@@ -1,0 +1,101 @@
+/*
+ * Messages from standard input, as a framing says.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "exit.h"
+#include "publish.h"
+#include "say.h"
+
+/* Redis takes 512 MiB as one value, headers included (proto-max-bulk-len). */
+#define MESSAGE_MAX ((size_t)511 * 1024 * 1024)
+
+/* Returns 0, or -1 with *why. */
+static int
+publish_json(struct publisher *p, const char *line, size_t n,
+    struct mq_buf *payload, const char **why)
+{
+	json_t *headers;
+
+	mq_buf_clear(payload);
+	if (mq_frame_decode_json(line, n, payload, &headers, why) == -1)
+		return -1;
+	if (payload->len > MESSAGE_MAX) {
+		json_decref(headers);
+		*why = "its payload is longer than 511 MiB";
+		return -1;
+	}
+	if (headers == NULL) {
+		publish_message(p, payload->data, payload->len);
+	} else if (p->opt->raw) {
+		json_decref(headers);
+		*why = "it has headers, which --raw cannot carry";
+		return -1;
+	} else {
+		publish_with_headers(p, headers, payload->data, payload->len);
+		json_decref(headers);
+	}
+	return 0;
+}
+
+static void
+bad_record(struct publisher *p, unsigned long record, const char *why)
+{
+	publish_flush(p);
+	mq_say("record %lu: %s", record, why);
+	publish_report(p, 0);
+	exit(MQ_EXIT_DATA);
+}
+
+/* The next record, after sending what is there if it has to be waited for. */
+static enum mq_frame_result
+next_record(struct publisher *p, struct mq_frame_reader *reader,
+    const char **record, size_t *n)
+{
+	enum mq_frame_result result;
+
+	for (;;) {
+		result = mq_frame_read(reader, record, n);
+		if (result != MQ_FRAME_WAIT)
+			return result;
+		publish_flush(p);
+		(void)publish_wait(p, reader->fd, NULL);
+		/* That may have taken long. */
+		p->made = 0;
+	}
+}
+
+void
+publish_stream(struct publisher *p, int fd)
+{
+	struct mq_frame_reader reader;
+	struct mq_buf payload = {0};
+	enum mq_frame_result result;
+	const char *record, *why;
+	size_t n;
+
+	/* A line of JSON may be longer than what it stands for. */
+	mq_frame_reader_init(&reader, fd, p->opt->framing,
+	    p->opt->framing == MQ_FRAME_JSONL ? 2 * MESSAGE_MAX : MESSAGE_MAX);
+	while ((result = next_record(p, &reader, &record, &n)) ==
+	    MQ_FRAME_RECORD) {
+		publish_check(p);
+		if (p->opt->framing != MQ_FRAME_JSONL)
+			publish_message(p, record, n);
+		else if (publish_json(p, record, n, &payload, &why) == -1)
+			bad_record(p, reader.records, why);
+	}
+	if (result == MQ_FRAME_BAD)
+		bad_record(p, reader.records + 1, reader.error);
+	if (result == MQ_FRAME_FAILED) {
+		why = strerror(errno);
+		publish_flush(p);
+		mq_say("standard input: %s", why);
+		publish_report(p, 0);
+		exit(MQ_EXIT_IO);
+	}
+	mq_frame_reader_free(&reader);
+	mq_buf_free(&payload);
+}
