@@ -38,7 +38,7 @@ on_exit_of_child(struct ev_loop *loop, ev_child *w, int events)
 	a->pid = 0;
 	if (n != (ssize_t)sizeof(result))
 		result = (struct aside_result){.status = -1};
-	a->done(a->c, &result);
+	a->done(a, &result);
 }
 
 static void
@@ -59,10 +59,9 @@ be_a_child(struct consumer *c)
 	(void)c;
 }
 
-static void
-start(struct consumer *c, struct aside *a,
-    void (*work)(struct consumer *, struct aside_result *),
-    void (*done)(struct consumer *, const struct aside_result *))
+void
+aside_start(
+    struct consumer *c, struct aside *a, aside_work *work, aside_done *done)
 {
 	struct aside_result result = {0};
 	sigset_t all, old;
@@ -71,12 +70,13 @@ start(struct consumer *c, struct aside *a,
 
 	if (a->pid != 0 || pipe2(fds, O_CLOEXEC) == -1)
 		return;
+	a->c = c;
 	sigfillset(&all);
 	sigprocmask(SIG_SETMASK, &all, &old);
 	pid = fork();
 	if (pid == 0) {
 		be_a_child(c);
-		work(c, &result);
+		work(a, &result);
 		_exit(write(fds[1], &result, sizeof(result)) == -1);
 	}
 	sigprocmask(SIG_SETMASK, &old, NULL);
@@ -85,7 +85,6 @@ start(struct consumer *c, struct aside *a,
 		close(fds[0]);
 		return;
 	}
-	a->c = c;
 	a->pid = pid;
 	a->fd = fds[0];
 	a->done = done;
@@ -102,15 +101,17 @@ fail(struct aside_result *result, const struct mq_redis *r)
 }
 
 static void
-do_wake(struct consumer *c, struct aside_result *result)
+do_wake(struct aside *a, struct aside_result *result)
 {
+	struct consumer *c = a->c;
 	result->status =
 	    mq_server_wake(&c->server, result->error, sizeof(result->error));
 }
 
 static void
-do_clean(struct consumer *c, struct aside_result *result)
+do_clean(struct aside *a, struct aside_result *result)
 {
+	struct consumer *c = a->c;
 	const struct mq_clean how = {.limit = c->opt->attempts};
 	struct mq_redis r;
 
@@ -121,8 +122,9 @@ do_clean(struct consumer *c, struct aside_result *result)
 }
 
 static void
-do_drained(struct consumer *c, struct aside_result *result)
+do_drained(struct aside *a, struct aside_result *result)
 {
+	struct consumer *c = a->c;
 	struct mq_redis r;
 
 	if (mq_redis_open(&r, &c->server) == -1 ||
@@ -140,14 +142,15 @@ complain(struct consumer *c, const struct aside_result *result)
 }
 
 static void
-woken(struct consumer *c, const struct aside_result *result)
+woken(struct aside *a, const struct aside_result *result)
 {
-	complain(c, result);
+	complain(a->c, result);
 }
 
 static void
-cleaned(struct consumer *c, const struct aside_result *result)
+cleaned(struct aside *a, const struct aside_result *result)
 {
+	struct consumer *c = a->c;
 	const struct mq_cleaned *n = &result->cleaned;
 	double wait = CLEAN_S;
 
@@ -170,8 +173,9 @@ cleaned(struct consumer *c, const struct aside_result *result)
 }
 
 static void
-drained(struct consumer *c, const struct aside_result *result)
+drained(struct aside *a, const struct aside_result *result)
 {
+	struct consumer *c = a->c;
 	complain(c, result);
 	if (result->status != 0 || !result->drained ||
 	    !TAILQ_EMPTY(&c->messages)) {
@@ -186,19 +190,30 @@ drained(struct consumer *c, const struct aside_result *result)
 void
 aside_wake(struct consumer *c)
 {
-	start(c, &c->waker, do_wake, woken);
+	aside_start(c, &c->waker, do_wake, woken);
 }
 
 void
 aside_clean(struct consumer *c)
 {
-	start(c, &c->cleaner, do_clean, cleaned);
+	aside_start(c, &c->cleaner, do_clean, cleaned);
 }
 
 void
 aside_drained(struct consumer *c)
 {
-	start(c, &c->drainer, do_drained, drained);
+	aside_start(c, &c->drainer, do_drained, drained);
+}
+
+void
+aside_kill(struct aside *a)
+{
+	if (a->pid == 0)
+		return;
+	ev_child_stop(a->c->loop, &a->child);
+	kill(a->pid, SIGKILL);
+	close(a->fd);
+	a->pid = 0;
 }
 
 void
@@ -208,8 +223,5 @@ aside_end(struct consumer *c)
 	size_t i;
 
 	for (i = 0; i < sizeof(all) / sizeof(all[0]); i++)
-		if (all[i]->pid != 0) {
-			kill(all[i]->pid, SIGKILL);
-			close(all[i]->fd);
-		}
+		aside_kill(all[i]);
 }

@@ -149,6 +149,38 @@ put_params(struct mq_buf *text, const struct mq_envelope *e)
 	}
 }
 
+/* A duplicate has that of its first ancestor. */
+static void
+put_origin(struct mq_buf *text, const struct message *m)
+{
+	const char *origin = mq_envelope_get(&m->envelope, MQ_HEADER_ORIGIN);
+	const char *queue = m->c->opt->queues[m->queue];
+
+	if (origin != NULL)
+		put(text, "RQ_ORIG_MSG_ID", origin);
+	else
+		put_url(text, "RQ_ORIG_MSG_ID", m->c->host, queue, m->id);
+}
+
+/* One to be relayed tells where to, and the queue there. */
+static void
+put_dest(struct mq_buf *text, const struct message *m)
+{
+	const char *web = mq_envelope_get(&m->envelope, MQ_HEADER_DEST);
+	const char *queue = m->c->opt->queues[m->queue];
+	const char *there = web != NULL ? strstr(web, "/q/") : NULL;
+	char *name;
+
+	if (web != NULL)
+		put(text, "RQ_DEST", web);
+	else
+		put_url(text, "RQ_DEST", m->c->host, queue, "");
+	name = there == NULL ? mq_xstrdup(queue) :
+			       mq_xstrndup(there + 3, strcspn(there + 3, "/"));
+	put(text, "RQ_DEST_QUEUE", name);
+	free(name);
+}
+
 static void
 put_rq(struct mq_buf *text, const struct consumer *c, const struct message *m,
     const char *real, const char *dir)
@@ -162,9 +194,8 @@ put_rq(struct mq_buf *text, const struct consumer *c, const struct message *m,
 	put(text, "RQ_MSG_DIR", dir);
 	put(text, "RQ_MSG_ID", m->id);
 	put_url(text, "RQ_FULL_MSG_ID", host, queue, m->id);
-	put_url(text, "RQ_ORIG_MSG_ID", host, queue, m->id);
-	put_url(text, "RQ_DEST", host, queue, "");
-	put(text, "RQ_DEST_QUEUE", queue);
+	put_origin(text, m);
+	put_dest(text, m);
 	put_url(text, "RQ_HOST", host, NULL, "");
 	put(text, "RQ_PORT", "80");
 	put_long(text, "RQ_COUNT", m->attempts);
@@ -238,4 +269,15 @@ env_end(struct consumer *c)
 {
 	free(c->env);
 	mq_buf_free(&c->env_text);
+}
+
+void
+env_full_id(struct mq_buf *text, const struct message *m)
+{
+	mq_buf_addstr(text, "http://");
+	mq_buf_addstr(text, m->c->host);
+	mq_buf_addstr(text, "/q/");
+	mq_buf_addstr(text, m->c->opt->queues[m->queue]);
+	mq_buf_addstr(text, "/");
+	mq_buf_addstr(text, m->id);
 }

@@ -224,9 +224,9 @@ errors_close(struct errors *e)
 void
 errors_init(struct consumer *c)
 {
-	/* Each slot has a pipe for verbs, too. */
+	/* Each slot has pipes for verbs and answers, too. */
 	mq_worker_room(&c->setup,
-	    2 * c->opt->slots + c->opt->queue_count + LINGERING_MAX + OTHERS);
+	    3 * c->opt->slots + c->opt->queue_count + LINGERING_MAX + OTHERS);
 	TAILQ_INIT(&c->outputs.lingering);
 	sink_init_stderr(&c->outputs.stderr_sink, c->loop);
 	c->outputs.stderr_sink.ready = on_sink_ready;

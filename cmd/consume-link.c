@@ -42,6 +42,7 @@ link_up(struct consumer *c)
 	c->ever_joined = true;
 	settle_unsent(c);
 	running_untold(c);
+	dup_go_on(c);
 	claim_look(c);
 	if (c->stop >= STOP_SOON)
 		stop_give_back(c);

@@ -31,9 +31,12 @@
 /* A message claimed ahead that finds no slot for so long is given back. */
 #define STALE_S 1.0
 
-/* Reads what is there, without waiting.  False: there is nothing more to come. */
+/*
+ * Reads what is there, without waiting; all of it, or until it is enough.
+ * False: there is nothing more to come.
+ */
 static bool
-read_verbs(struct slot *s)
+read_verbs(struct slot *s, bool all)
 {
 	char buf[4096];
 	ssize_t n;
@@ -41,6 +44,8 @@ read_verbs(struct slot *s)
 
 	/* Somebody may write faster than we read; there are others. */
 	for (i = 0; i < VERBS_AT_ONCE; i += (int)sizeof(buf)) {
+		if (!all && dup_busy(s))
+			return true;
 		n = read(s->verbs_fd, buf, sizeof(buf));
 		if (n == 0 || (n == -1 && errno != EAGAIN && errno != EINTR))
 			return false;
@@ -58,21 +63,25 @@ on_verbs(struct ev_loop *loop, ev_io *w, int events)
 	struct slot *s = w->data;
 
 	(void)events;
-	if (!read_verbs(s))
+	if (!read_verbs(s, false) || dup_busy(s))
 		ev_io_stop(loop, w);
 }
 
-/*
- * A grandchild may keep the pipes open for ever: only what is there counts.
- * Returns the end of what the run has written to stderr.
- */
-static const char *
-free_slot(struct slot *s)
+void
+run_listen(struct slot *s)
+{
+	if (!ev_is_active(&s->patience))
+		ev_io_start(s->c->loop, &s->verbs_io);
+}
+
+/* A grandchild may keep the pipes open for ever: only what is there counts. */
+static void
+hear_the_end(struct slot *s)
 {
 	struct consumer *c = s->c;
 	double took = mq_clock_s(CLOCK_MONOTONIC) - s->started;
 
-	(void)read_verbs(s);
+	(void)read_verbs(s, true);
 	mq_verbs_end(&s->verbs);
 	ev_io_stop(c->loop, &s->verbs_io);
 	ev_timer_stop(c->loop, &s->timer);
@@ -80,10 +89,7 @@ free_slot(struct slot *s)
 	ev_child_stop(c->loop, &s->child);
 	close(s->verbs_fd);
 	count_run(c, s->m->queue, took);
-	s->m = NULL;
 	c->run_s = c->run_s == 0 ? took : c->run_s * 0.8 + took * 0.2;
-	c->last_end = ev_now(c->loop);
-	return errors_close(s->errors);
 }
 
 static void
@@ -99,24 +105,38 @@ judge(struct slot *s, struct message *m, int status, const char *errors)
 		verdict_carry_out(m, &v, errors);
 }
 
-static void
-on_exit_of_script(struct ev_loop *loop, ev_child *w, int events)
+void
+run_over(struct slot *s)
 {
-	struct slot *s = w->data;
 	struct consumer *c = s->c;
 	struct message *m = s->m;
 	const char *errors;
 
-	(void)loop;
-	(void)events;
-	errors = free_slot(s);
+	s->m = NULL;
+	s->over = false;
+	c->last_end = ev_now(c->loop);
 	c->reaped = true;
+	errors = errors_close(s->errors);
 	/* Whoever asks for the lease first may find that m is lost. */
 	(void)lease_held(c);
 	if (m->lost)
 		message_drop(m);
 	else
-		judge(s, m, w->rstatus, errors);
+		judge(s, m, s->status, errors);
+}
+
+static void
+on_exit_of_script(struct ev_loop *loop, ev_child *w, int events)
+{
+	struct slot *s = w->data;
+
+	(void)loop;
+	(void)events;
+	hear_the_end(s);
+	s->status = w->rstatus;
+	s->over = true;
+	if (dup_over(s))
+		run_over(s);
 }
 
 /*
@@ -197,7 +217,7 @@ run(struct slot *s, struct message *m)
 	s->started_ms = 0;
 	s->timed_out = false;
 	s->ended = false;
-	s->verbs = (struct mq_verbs){0};
+	s->verbs = (struct mq_verbs){.on_dup = dup_ask, .arg = s};
 	watch(s);
 }
 
@@ -285,11 +305,28 @@ run_kill(struct consumer *c, int sig)
 {
 	int i;
 
-	for (i = 0; c->slots != NULL && i < c->opt->slots; i++)
-		if (c->slots[i].m != NULL) {
+	for (i = 0; c->slots != NULL && i < c->opt->slots; i++) {
+		if (c->slots[i].m == NULL)
+			continue;
+		if (c->slots[i].over) {
+			dup_hurry(&c->slots[i]);
+		} else {
 			c->slots[i].ended = true;
 			kill(-c->slots[i].pid, sig);
 		}
+	}
+}
+
+bool
+run_kill_one(struct consumer *c, const struct message *m)
+{
+	struct slot *s = run_slot(c, m);
+
+	if (s == NULL)
+		return false;
+	if (!s->over)
+		kill(-s->pid, SIGKILL);
+	return true;
 }
 
 void

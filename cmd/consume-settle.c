@@ -223,8 +223,6 @@ find(struct consumer *c, int queue, const redisReply *element,
 static void
 gone(struct message *m)
 {
-	struct slot *s;
-
 	if (m->state == STATE_SETTLING) {
 		/* The settlement arrived; only its answer was lost. */
 		count_settled(m);
@@ -233,10 +231,7 @@ gone(struct message *m)
 	}
 	lose(m);
 	m->lost = true;
-	s = run_slot(m->c, m);
-	if (s != NULL)
-		kill(-s->pid, SIGKILL);
-	else
+	if (!run_kill_one(m->c, m))
 		message_drop(m);
 }
 

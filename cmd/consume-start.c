@@ -51,7 +51,7 @@ cannot_start(struct message *m, int error)
 
 /* The ends of its descriptors that the script gets. */
 struct ends {
-	int input, verbs, errors;
+	int input, verbs, answers, errors;
 };
 
 static pid_t
@@ -66,7 +66,8 @@ spawn(
 	    .input = end->input,
 	    .output = c->outputs.logs != NULL ? end->errors : -1,
 	    .errors = end->errors,
-	    .verbs = end->verbs};
+	    .verbs = end->verbs,
+	    .answers = end->answers};
 
 	/* Anew for each run, so that a link to the script can be moved. */
 	if (realpath(c->script_path, real) == NULL)
@@ -82,29 +83,51 @@ close_ends(const struct ends *end)
 		close(end->input);
 	if (end->verbs != -1)
 		close(end->verbs);
+	if (end->answers != -1)
+		close(end->answers);
 	if (end->errors != -1)
 		close(end->errors);
 }
 
+/* Makes the two pipes of the verbs.  0, or -1 with errno and nothing open. */
+static int
+open_talk(struct slot *s, struct ends *end, int *answers)
+{
+	int verb[2], answer[2], error;
+
+	if (pipe2(verb, O_CLOEXEC) == -1)
+		return -1;
+	if (pipe2(answer, O_CLOEXEC) == -1) {
+		error = errno;
+		close(verb[0]);
+		close(verb[1]);
+		errno = error;
+		return -1;
+	}
+	/* Only our end: the script's must block. */
+	fcntl(verb[0], F_SETFL, O_NONBLOCK);
+	s->verbs_fd = verb[0];
+	end->verbs = verb[1];
+	end->answers = answer[0];
+	*answers = answer[1];
+	return 0;
+}
+
 /* Makes the payload and the pipes.  0, or -1 with errno and nothing open. */
 static int
-open_ends(struct slot *s, const struct message *m, struct ends *end)
+open_ends(
+    struct slot *s, const struct message *m, struct ends *end, int *answers)
 {
-	int pipe_fds[2], error;
+	int error;
 
-	*end = (struct ends){-1, -1, -1};
+	*end = (struct ends){-1, -1, -1, -1};
 	end->input =
 	    mq_worker_payload(m->envelope.payload, m->envelope.payload_len);
 	if (end->input == -1)
 		return -1;
 	s->errors = errors_open(s->c, m->queue, &end->errors);
-	if (s->errors != NULL && pipe2(pipe_fds, O_CLOEXEC) == 0) {
-		/* Only our end: the script's must block. */
-		fcntl(pipe_fds[0], F_SETFL, O_NONBLOCK);
-		s->verbs_fd = pipe_fds[0];
-		end->verbs = pipe_fds[1];
+	if (s->errors != NULL && open_talk(s, end, answers) == 0)
 		return 0;
-	}
 	error = errno;
 	close_ends(end);
 	if (s->errors != NULL)
@@ -120,11 +143,11 @@ start(struct slot *s, struct message *m)
 	struct consumer *c = s->c;
 	struct ends end;
 	char *dir = NULL;
-	int error = 0;
+	int error = 0, answers;
 
 	if (c->opt->work_dir != NULL && (dir = command_work_dir(c, m)) == NULL)
 		return errno == ENOSPC ? ENOSPC : ENOTDIR;
-	if (open_ends(s, m, &end) == -1) {
+	if (open_ends(s, m, &end, &answers) == -1) {
 		error = errno;
 		free(dir);
 		return error;
@@ -138,9 +161,12 @@ start(struct slot *s, struct message *m)
 	free(dir);
 	if (error != 0) {
 		close(s->verbs_fd);
+		close(answers);
 		(void)errors_close(s->errors);
+		return error;
 	}
-	return error;
+	dup_begin(s, answers);
+	return 0;
 }
 
 bool

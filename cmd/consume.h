@@ -7,6 +7,9 @@
  *	consume-open.c	  taking one apart, if it still may start
  *	consume-run.c	  one process per message
  *	consume-start.c	  how it is started
+ *	consume-dup.c	  duplicates that it asks for
+ *	consume-answers.c the answers to that
+ *	consume-far.c	  other servers, for duplicates
  *	consume-errors.c  what it writes to stderr, or to the log
  *	consume-sink.c	  where that goes, without ever waiting
  *	consume-verdict.c what follows from how it ended
@@ -35,6 +38,7 @@
 
 #include "async.h"
 #include "consume-errors.h"
+#include "dup.h"
 #include "envelope.h"
 #include "frame.h"
 #include "id.h"
@@ -97,6 +101,15 @@ struct message {
 
 TAILQ_HEAD(messages, message);
 
+/* The end of a script's descriptor 4. */
+struct answers {
+	struct ev_loop *loop;
+	int fd;		      /* -1: nobody reads */
+	bool used;	      /* there was an answer */
+	struct mq_buf unread; /* what the pipe did not take */
+	ev_io room;	      /* it takes more; while there is some */
+};
+
 /* One place where a script can run. */
 struct slot {
 	struct consumer *c;
@@ -113,6 +126,14 @@ struct slot {
 	ev_timer patience; /* until its pipes are watched */
 	ev_timer timer;	   /* --timeout, then the KILL after the TERM */
 	struct mq_verbs verbs;
+
+	/* consume-dup.c */
+	struct answers answers;
+	TAILQ_HEAD(dups, dup) dups; /* without an answer, in order */
+	int dup_count;
+	ev_timer dup_timer;
+	bool over; /* the script has ended, and they are waited for */
+	int status;
 };
 
 enum link_state { LINK_DOWN, LINK_OPENING, LINK_UP };
@@ -130,14 +151,20 @@ struct aside_result {
 	char error[512];
 	struct mq_cleaned cleaned;
 	bool drained;
+	char where[108]; /* the address of a host, or the path of a socket */
 };
+
+struct aside;
+typedef void aside_work(struct aside *, struct aside_result *);
+typedef void aside_done(struct aside *, const struct aside_result *);
 
 struct aside {
 	struct consumer *c;
+	void *arg; /* whoever starts it sets this before */
 	pid_t pid; /* 0: not running */
 	int fd;
 	ev_child child;
-	void (*done)(struct consumer *, const struct aside_result *);
+	aside_done *done;
 };
 
 /* One of the queues that are consumed. */
@@ -214,6 +241,8 @@ struct consumer {
 	char *script, *script_path; /* as named, made absolute */
 
 	struct outputs outputs; /* see consume-errors.h */
+
+	LIST_HEAD(fars, far) fars; /* see consume-far.c */
 
 	/* consume-print.c */
 	struct mq_buf out;
@@ -299,6 +328,12 @@ void run_held(struct consumer *);
 void run_tick(struct consumer *);
 /* Sends a signal to the process groups of all scripts. */
 void run_kill(struct consumer *, int sig);
+/* The run has ended, and its last dup has its answer. */
+void run_over(struct slot *);
+/* Reads its verbs as they come, if that was stopped. */
+void run_listen(struct slot *);
+/* Kills the script that runs m; false: none does. */
+bool run_kill_one(struct consumer *, const struct message *);
 /* The one running m, or NULL. */
 struct slot *run_slot(struct consumer *, const struct message *);
 /* How many messages to keep ready behind the slots. */
@@ -317,6 +352,42 @@ void message_clock(struct consumer *, int queue, const struct mq_claimed *);
 /* Starts a script in a slot.  False: it could not be, and what follows from
  * that for the message has been done. */
 bool start_script(struct slot *, struct message *);
+
+/* --- consume-dup.c --- */
+/* A run begins; fd is our end of its descriptor 4, which is closed at the end.
+ */
+void dup_begin(struct slot *, int fd);
+/* A dup with this text, as of verb.h; arg is the slot. */
+void dup_ask(void *arg, const char *text);
+/* There are so many requests that no more are to be read. */
+bool dup_busy(const struct slot *);
+/* The script has ended.  False: there are requests still; run_over() is called
+ * when there are none, and this is soon. */
+bool dup_over(struct slot *);
+/* The script has ended, and nothing is waited for any more. */
+void dup_hurry(struct slot *);
+/* A server has come, or gone. */
+void dup_go_on(struct consumer *);
+void dup_end(struct consumer *);
+
+/* --- consume-answers.c --- */
+void answers_open(struct answers *, struct ev_loop *, int fd);
+void answers_close(struct answers *);
+/* Sends a line; control characters become '?'. */
+void answers_say(struct answers *, const char *text);
+
+/* --- consume-far.c --- */
+/* Another server, for one who will far_put() it; NULL: there are too many. */
+struct far *far_get(struct consumer *, const char *url);
+void far_put(struct far *);
+/* Whether commands can be sent; dup_go_on() is called when that, or the
+ * following, changes. */
+bool far_ready(const struct far *);
+/* NULL, or why it cannot be reached. */
+const char *far_error(const struct far *);
+/* Its connection; NULL: that to our own server. */
+struct mq_async *far_or_main(struct consumer *, struct far *);
+void far_end(struct consumer *);
 
 /* --- consume-verdict.c --- */
 /* errors is the end of what the run has written. */
@@ -343,6 +414,8 @@ void command_log_start(struct consumer *, const struct message *);
 /* --- consume-env.c --- */
 void env_init(struct consumer *);
 void env_end(struct consumer *);
+/* Appends RQ's full id of a message. */
+void env_full_id(struct mq_buf *, const struct message *);
 /* The environment for a run; valid until called again. */
 char **env_for(struct consumer *, const struct message *, const char *real,
     const char *dir);
@@ -411,7 +484,12 @@ void stop_check(struct consumer *);
 void stop_active(struct consumer *);
 
 /* --- consume-aside.c --- */
-/* Each forks a child that does it, unless one is at it already. */
+/* Work in a child, and done with its result here; nothing when one is at it
+ * already, or none could be made. */
+void aside_start(
+    struct consumer *, struct aside *, aside_work *work, aside_done *done);
+void aside_kill(struct aside *);
+/* Each does that. */
 void aside_wake(struct consumer *);
 void aside_clean(struct consumer *);
 void aside_drained(struct consumer *);

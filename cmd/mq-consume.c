@@ -286,6 +286,8 @@ consume(struct consumer *c)
 	link_start(c);
 	ev_run(c->loop, 0);
 	count_summary(c);
+	dup_end(c);
+	far_end(c);
 	aside_end(c);
 	link_end(c);
 	run_end(c);

@@ -107,6 +107,14 @@ rmq_open(struct mq_command *c, const char *queue)
 	mq_command_str(c, queue);
 }
 
+static void
+rmq_known(struct mq_command *c, const char *queue)
+{
+	mq_command_plain(c, "SISMEMBER");
+	mq_command_str(c, RMQ_QUEUES);
+	mq_command_str(c, queue);
+}
+
 /* A limit as a script takes it. */
 static void
 add_max(struct mq_command *c, long max)
@@ -393,6 +401,7 @@ const struct mq_layout mq_layout_rmq = {
     .name = "rmq",
     .queue_error = rmq_queue_error,
     .open = rmq_open,
+    .known = rmq_known,
     .publish = rmq_publish,
     .publish_add = rmq_publish_add,
     .published = rmq_published,

@@ -281,6 +281,8 @@ struct mq_layout {
 
 	/* Makes a queue known; its reply tells that writing is allowed. */
 	void (*open)(struct mq_command *, const char *queue);
+	/* Whether anybody ever did: an integer, 0 or not. */
+	void (*known)(struct mq_command *, const char *queue);
 
 	/*
 	 * Starts one command that publishes any number of messages to a

@@ -3,6 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "history.h"
+
 const char *
 mq_message_id(const struct mq_envelope *e)
 {
@@ -41,4 +43,48 @@ mq_message_holds(const struct mq_envelope *e)
 {
 	return mq_envelope_get(e, MQ_HEADER_GROUP) != NULL ||
 	    mq_envelope_get(e, MQ_HEADER_KEY) != NULL;
+}
+
+bool
+mq_message_special(const struct mq_envelope *e)
+{
+	static const char *const names[] = {MQ_HEADER_PRIORITY, MQ_HEADER_GROUP,
+	    MQ_HEADER_KEY, MQ_HEADER_FROM_TICK, MQ_HEADER_UNTIL_TICK,
+	    MQ_HEADER_REPLY_TO};
+	size_t i;
+
+	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (mq_envelope_get(e, names[i]) != NULL)
+			return true;
+	return false;
+}
+
+void
+mq_message_duplicate(const struct mq_envelope *from,
+    const struct mq_duplicate *how, struct mq_buf *header)
+{
+	static const char *const gone[] = {MQ_HEADER_ATTEMPT, MQ_HEADER_ERROR,
+	    MQ_HEADER_HISTORY, MQ_HEADER_DUE, MQ_HEADER_KEY, MQ_HEADER_UNIQUE,
+	    MQ_HEADER_REPLY_TO, MQ_HEADER_DEST};
+	struct mq_envelope e = {0};
+	char due[24];
+	size_t i;
+
+	if (from->headers == NULL && how->web == NULL)
+		return;
+	if (from->headers != NULL)
+		e.headers = json_deep_copy(from->headers);
+	mq_envelope_set(&e, MQ_HEADER_ID, how->id);
+	for (i = 0; i < sizeof(gone) / sizeof(gone[0]); i++)
+		json_object_del(e.headers, gone[i]);
+	if (mq_envelope_get(&e, MQ_HEADER_ORIGIN) == NULL)
+		mq_envelope_set(&e, MQ_HEADER_ORIGIN, how->origin);
+	if (how->web != NULL)
+		mq_envelope_set(&e, MQ_HEADER_DEST, how->web);
+	if (how->due_ms > 0) {
+		snprintf(due, sizeof(due), "%jd", (intmax_t)how->due_ms);
+		mq_envelope_set(&e, MQ_HEADER_DUE, due);
+	}
+	mq_envelope_write_header(&e, header);
+	mq_envelope_free(&e);
 }

@@ -16,6 +16,10 @@
 #define MQ_HEADER_ERROR	  "Mq-Error"   /* why the last run did not end well */
 #define MQ_HEADER_DUE	  "Mq-Due"     /* unix ms when it was delayed until */
 #define MQ_HEADER_PARAM	  "Mq-Param"   /* 1 to 4 follow: RQ's parameters */
+#define MQ_HEADER_ORIGIN                                                       \
+	"Mq-Orig-Id"		 /* of a duplicate: RQ's full id of the
+					* first of its ancestors */
+#define MQ_HEADER_DEST "Mq-Dest" /* of one for the queue relay: its URL */
 
 /* What a message asks for; lua/lib/place.lua obeys those marked with a star. */
 #define MQ_HEADER_PRIORITY "Mq-Priority" /* * -100 to 100; none: 0 */
@@ -47,6 +51,25 @@ const char *mq_message_id(const struct mq_envelope *);
  */
 void mq_message_record(
     struct mq_envelope *, const char *id, long attempts, const char *error);
+
+/* Whether it asks for more than a place in line. */
+bool mq_message_special(const struct mq_envelope *);
+
+/* How a duplicate differs from its message. */
+struct mq_duplicate {
+	const char *id;
+	int64_t due_ms;	    /* unix ms; 0: at once */
+	const char *origin; /* for MQ_HEADER_ORIGIN, unless it has one */
+	const char *web;    /* for MQ_HEADER_DEST; NULL: none */
+};
+
+/*
+ * Appends the header of a duplicate: without what was recorded of runs, and
+ * without its key, which the message itself may have, and its reply address.
+ * Nothing for a message without headers, unless it must have some.
+ */
+void mq_message_duplicate(const struct mq_envelope *,
+    const struct mq_duplicate *, struct mq_buf *header);
 
 /* Since when the message has been claimable, unix ms: when it was published, or
  * until when it was delayed; 0: nothing on it says. */

@@ -200,6 +200,19 @@ mq_server_find(
 }
 
 int
+mq_server_at(
+    struct mq_server *server, const char *url, char *error, size_t error_size)
+{
+	int status;
+
+	*server = (struct mq_server){0};
+	status = parse(server, url, error, error_size);
+	if (status != 0)
+		mq_server_free(server);
+	return status;
+}
+
+int
 mq_server_wake(struct mq_server *server, char *error, size_t error_size)
 {
 	if (server->url.kind != MQ_URL_PRIVATE)

@@ -24,6 +24,10 @@ struct mq_server {
 int mq_server_find(
     struct mq_server *, const char *url, char *error, size_t error_size);
 
+/* The server of this URL, and with no other password than that in it. */
+int mq_server_at(
+    struct mq_server *, const char *url, char *error, size_t error_size);
+
 /*
  * Makes the server reachable: starts the private one when it does not run.
  * May take as long as that takes.  Returns 0, or an mq_exit status with one

@@ -431,3 +431,22 @@ mq_url_find_password(const char *s, size_t *start, size_t *len)
 		return;
 	}
 }
+
+void
+mq_url_hide_password(char *s)
+{
+	size_t start, len, shown;
+
+	mq_url_find_password(s, &start, &len);
+	shown = len < 3 ? len : 3;
+	memset(s + start, '*', shown);
+	memmove(
+	    s + start + shown, s + start + len, strlen(s + start + len) + 1);
+}
+
+const char *
+mq_url_decode(const char *s, char **out)
+{
+	*out = NULL;
+	return decode(s, strlen(s), out);
+}

@@ -58,4 +58,11 @@ void mq_url_show(const struct mq_url *u, char *out, size_t size);
  */
 void mq_url_find_password(const char *s, size_t *start, size_t *len);
 
+/* Replaces that password in the text, if there is one, by at most "***". */
+void mq_url_hide_password(char *s);
+
+/* Decodes %XX: *out is allocated, or NULL when s is empty.  NULL, or a constant
+ * text that says what is wrong; free *out anyway. */
+const char *mq_url_decode(const char *s, char **out);
+
 #endif

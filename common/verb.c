@@ -6,6 +6,7 @@
 #include <sys/wait.h>
 
 #include "exit.h"
+#include "url.h"
 
 #define RESEND_MAX (3650LL * 24 * 60 * 60)
 #define BLANKS	   " \t\r"
@@ -44,8 +45,8 @@ is_digit(char c)
  * DUE as RQ reads it, with Ruby's String#to_i: as far as it looks like a
  * number, 0 when it does not.
  */
-static int64_t
-parse_due(const char *s)
+int64_t
+mq_verb_due(const char *s)
 {
 	int64_t v = 0;
 
@@ -83,6 +84,21 @@ set_text(struct mq_verbs *v, const char *p, size_t n)
 	v->text[n] = '\0';
 }
 
+/* Its text is shown like any other, but a URL in it may have a password. */
+static void
+take_dup(struct mq_verbs *v, bool whole)
+{
+	size_t n = strlen(v->text);
+
+	if (n > 0 && v->text[n - 1] == '\r')
+		v->text[n - 1] = '\0';
+	if (v->on_dup != NULL)
+		v->on_dup(v->arg, whole ? v->text : NULL);
+	mq_url_hide_password(v->text);
+	if (!whole)
+		v->text[0] = '\0';
+}
+
 static void
 take_line(struct mq_verbs *v)
 {
@@ -91,17 +107,20 @@ take_line(struct mq_verbs *v)
 	size_t left = v->line_len - start;
 	size_t n = span(verb, left, false);
 	size_t gap = span(verb + n, left - n, true);
+	bool whole = v->line_len < sizeof(v->line);
 
 	v->line_len = 0;
 	if (n == 0)
 		return;
 	v->spoke = true;
 	set_text(v, verb + n + gap, left - n - gap);
+	if (n == 3 && memcmp(verb, "dup", 3) == 0)
+		take_dup(v, whole);
 	if (v->final != MQ_FINAL_NONE)
 		return;
 	v->final = final_of(verb, n);
 	if (v->final == MQ_FINAL_RESEND)
-		v->resend_s = parse_due(v->text);
+		v->resend_s = mq_verb_due(v->text);
 }
 
 void

@@ -5,7 +5,8 @@
  * from the text, the text keeps its own blanks.  Blanks are spaces, tabs and
  * carriage returns (of "done\r\n"); a line of nothing else is no line.  Verbs
  * are case-sensitive.  Known: run, done, relayed (= done), err, fail, fails
- * (= err), resend [DUE[-TEXT]]; any other verb is progress, like run.  Lines
+ * (= err), resend [DUE[-TEXT]]; any other verb is progress, like run.  dup is,
+ * too, but somebody is told at once: see dup.h.  Lines
  * come in any number of reads; the last one needs no newline; a line longer
  * than MQ_VERB_LINE is cut.  The first final verb decides, the last text is
  * the one shown.  DUE is read as RQ does: "5-b" and "5" are 5, "1_0" is 10,
@@ -36,7 +37,14 @@ struct mq_verbs {
 				      * from the script became '?' */
 	char line[MQ_VERB_LINE];
 	size_t line_len;
+	/* For each dup, as its line comes: its text, or NULL when the line was
+	 * too long.  NULL: nobody wants to know. */
+	void (*on_dup)(void *arg, const char *text);
+	void *arg;
 };
+
+/* A DUE, which begins at s. */
+int64_t mq_verb_due(const char *s);
 
 /* Takes n more bytes from the pipe. */
 void mq_verbs_feed(struct mq_verbs *, const char *p, size_t n);

@@ -38,9 +38,6 @@ mq_worker_prepare(struct mq_worker_setup *setup)
 	if (take_descriptors() == -1 ||
 	    close_range(3, ~0U, CLOSE_RANGE_CLOEXEC) == -1)
 		return -1;
-	setup->null = open("/dev/null", O_RDONLY | O_CLOEXEC);
-	if (setup->null == -1)
-		return -1;
 	/* Whoever started us may have left signals blocked, too. */
 	sigemptyset(&setup->reset);
 	sigprocmask(SIG_SETMASK, &setup->reset, NULL);
@@ -114,7 +111,7 @@ become(const struct mq_worker_setup *setup, const struct mq_worker *w,
 	    (w->output != -1 && dup2(w->output, 1) == -1) ||
 	    (w->errors != -1 && dup2(w->errors, 2) == -1) ||
 	    dup2(w->verbs, MQ_WORKER_WRITE) == -1 ||
-	    dup2(setup->null, MQ_WORKER_READ) == -1)
+	    dup2(w->answers, MQ_WORKER_READ) == -1)
 		return errno;
 	if (setup->limited)
 		setrlimit(RLIMIT_NOFILE, &setup->files);

@@ -18,7 +18,6 @@
 /* What a process must know before it starts workers. */
 struct mq_worker_setup {
 	sigset_t reset; /* signals a worker gets back at their default */
-	int null;	/* /dev/null for reading: a fd 4 that says nothing */
 	pid_t self;	/* whoever starts workers: the process that called */
 	bool limited;	/* a worker gets back this limit of descriptors */
 	struct rlimit files;
@@ -46,6 +45,7 @@ struct mq_worker {
 	int output;	 /* becomes fd 1; -1: ours */
 	int errors;	 /* becomes fd 2; -1: ours */
 	int verbs;	 /* becomes fd 3 */
+	int answers;	 /* becomes fd 4 */
 };
 
 /*

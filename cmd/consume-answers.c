@@ -1,0 +1,88 @@
+/*
+ * What a script reads on its descriptor 4.  It may never read, or have closed
+ * it: nothing here waits for it, and nothing grows without an end.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "consume.h"
+
+/* So much is kept of what the pipe does not take. */
+#define UNREAD_MAX 65536
+
+void
+answers_close(struct answers *a)
+{
+	if (a->fd == -1)
+		return;
+	ev_io_stop(a->loop, &a->room);
+	close(a->fd);
+	a->fd = -1;
+	mq_buf_free(&a->unread);
+}
+
+static void
+write_out(struct answers *a)
+{
+	ssize_t n;
+
+	while (a->unread.len > 0) {
+		n = write(a->fd, a->unread.data, a->unread.len);
+		if (n == -1 && errno == EINTR)
+			continue;
+		if (n == -1 && errno == EAGAIN)
+			break;
+		if (n == -1) {
+			answers_close(a);
+			return;
+		}
+		a->unread.len -= (size_t)n;
+		memmove(a->unread.data, a->unread.data + n, a->unread.len);
+	}
+	/* One that reads after all finds the end behind what the pipe held, and
+	 * no answers that belong to other questions. */
+	if (a->unread.len > UNREAD_MAX)
+		answers_close(a);
+	else if (a->unread.len > 0)
+		ev_io_start(a->loop, &a->room);
+	else
+		ev_io_stop(a->loop, &a->room);
+}
+
+static void
+on_room(struct ev_loop *loop, ev_io *w, int events)
+{
+	(void)loop;
+	(void)events;
+	write_out(w->data);
+}
+
+void
+answers_say(struct answers *a, const char *text)
+{
+	size_t start = a->unread.len, i;
+
+	if (a->fd == -1)
+		return;
+	/* Only our end: the script's must block. */
+	if (!a->used)
+		fcntl(a->fd, F_SETFL, O_NONBLOCK);
+	a->used = true;
+	mq_buf_addstr(&a->unread, text);
+	for (i = start; i < a->unread.len; i++)
+		if ((unsigned char)a->unread.data[i] < ' ' ||
+		    a->unread.data[i] == '\x7f')
+			a->unread.data[i] = '?';
+	mq_buf_add(&a->unread, "\n", 1);
+	write_out(a);
+}
+
+void
+answers_open(struct answers *a, struct ev_loop *loop, int fd)
+{
+	*a = (struct answers){.loop = loop, .fd = fd};
+	ev_io_init(&a->room, on_room, fd, EV_WRITE);
+	a->room.data = a;
+}
