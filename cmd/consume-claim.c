@@ -74,6 +74,7 @@ message_drop(struct message *m)
 	TAILQ_REMOVE(&m->c->messages, m, link);
 	mq_envelope_free(&m->envelope);
 	mq_buf_free(&m->header);
+	mq_buf_free(&m->result);
 	free(m->element);
 	free(m);
 }

@@ -70,6 +70,7 @@ send_settlement(struct message *m)
 {
 	struct consumer *c = m->c;
 	struct mq_command cmd = {0};
+	struct mq_result result;
 	struct mq_settlement how = {.outcome = m->outcome,
 	    .element = m->element,
 	    .len = m->len,
@@ -81,6 +82,7 @@ send_settlement(struct message *m)
 		how.header_len = m->header.len;
 		how.payload_at = (size_t)(m->envelope.payload - m->element);
 	}
+	how.result = result_of(m, &how, &result);
 	mq_id_make(&c->ids, 0, how.unique);
 	settle_forget(m);
 	m->in_flight = true;

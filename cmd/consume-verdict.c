@@ -84,6 +84,7 @@ reject(struct message *m, const struct mq_failure *f)
 {
 	message_say(m, "rejected: %s", f->text);
 	record(m, f, 0);
+	result_note(m, MQ_END_REJECTED, f);
 	settle(m, MQ_OUTCOME_REJECT, 0);
 }
 
@@ -137,6 +138,7 @@ verdict_carry_out(
 			message_say(m, "done%s%s",
 			    v->reason[0] != '\0' ? ": " : "", v->reason);
 		command_remove_work_dir(c, m);
+		result_note(m, MQ_END_DONE, &f);
 		settle(m, MQ_OUTCOME_ACK, 0);
 		break;
 	case MQ_VERDICT_ERR:

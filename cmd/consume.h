@@ -17,6 +17,7 @@
  *	consume-command.c what else a command needs: its path, directories, logs
  *	consume-print.c	  printing instead
  *	consume-settle.c  telling the server what became of a message
+ *	consume-result.c  and those who wait for its end
  *	consume-pause.c	  queues that are paused
  *	consume-count.c	  counting what was done
  *	consume-running.c telling others what runs here
@@ -42,7 +43,9 @@
 #include "envelope.h"
 #include "frame.h"
 #include "id.h"
+#include "history.h"
 #include "layout.h"
+#include "result.h"
 #include "server.h"
 #include "verb.h"
 #include "worker.h"
@@ -62,6 +65,7 @@ struct options {
 	int64_t idle_ms;    /* -1: never */
 	int64_t timeout_ms; /* 0: none */
 	int64_t grace_ms;
+	int64_t keep_ms; /* of a result; 0: only if it is asked for */
 	int64_t backoff_min_ms, backoff_max_ms;
 	int attempts;
 	bool strict;
@@ -97,6 +101,7 @@ struct message {
 	enum mq_outcome outcome;
 	int64_t delay_ms;
 	struct mq_buf header; /* its new one; empty: unchanged */
+	struct mq_buf result; /* as of result.h; empty: none yet */
 };
 
 TAILQ_HEAD(messages, message);
@@ -445,6 +450,14 @@ void settle_held_of(struct consumer *, int queue);
 void settle_reconcile(struct consumer *, int queue, redisReply *held);
 /* The server has given our messages away: nothing done with them counts. */
 void settle_lost(struct consumer *);
+
+/* --- consume-result.c --- */
+/* How a run that ends its message went; f may be NULL. */
+void result_note(struct message *, enum mq_end, const struct mq_failure *f);
+/* What to tell with a settlement, in *out; NULL: nothing.  It is the
+ * message's. */
+const struct mq_result *result_of(
+    struct message *, const struct mq_settlement *, struct mq_result *out);
 
 /* --- consume-pause.c --- */
 void pause_init(struct consumer *);

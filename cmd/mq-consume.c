@@ -46,6 +46,7 @@ static const char help[] =
     "      --grace DUR        on TERM, wait so long for running scripts (25s)\n"
     "      --tag NAME         name of the connection (mq-consume)\n"
     "      --log-dir DIR      output of the scripts to DIR/QUEUE.log\n"
+    "      --keep DUR         what became of a message can be read so long\n"
     "      --work-dir DIR     run each message in its own DIR/ID\n"
     "      --no-clean         leave dead consumers' messages to others\n"
     "  -l, --lines, -0, --null, --netstring, --jsonl\n"
@@ -61,6 +62,7 @@ enum {
 	OPT_STRICT,
 	OPT_GRACE,
 	OPT_TAG,
+	OPT_KEEP,
 	OPT_LOG_DIR,
 	OPT_WORK_DIR,
 	OPT_NO_CLEAN
@@ -79,6 +81,7 @@ static const struct option long_options[] = {
     {"strict", no_argument, NULL, OPT_STRICT},
     {"grace", required_argument, NULL, OPT_GRACE},
     {"tag", required_argument, NULL, OPT_TAG},
+    {"keep", required_argument, NULL, OPT_KEEP},
     {"log-dir", required_argument, NULL, OPT_LOG_DIR},
     {"work-dir", required_argument, NULL, OPT_WORK_DIR},
     {"no-clean", no_argument, NULL, OPT_NO_CLEAN},
@@ -152,6 +155,9 @@ set_option(struct options *o, int ch)
 		break;
 	case OPT_TAG:
 		set_tag(o, optarg);
+		break;
+	case OPT_KEEP:
+		o->keep_ms = mq_option_duration("--keep", optarg);
 		break;
 	case OPT_LOG_DIR:
 		o->log_dir = optarg;

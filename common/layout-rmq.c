@@ -335,6 +335,29 @@ rmq_held_count(const struct mq_session *s, int queue, struct mq_command *c)
 	rmq_key_both(c, s->connection, s->queues[queue], "unacked");
 }
 
+/*
+ * The list of one is turned round, which leaves it as it is, so that any
+ * number can wait and none takes the result from another.
+ */
+static void
+rmq_result(struct mq_command *c, const char *queue, const char *id,
+    int64_t block_ms)
+{
+	char what[sizeof("result::") + MQ_ID_LEN];
+
+	snprintf(what, sizeof(what), "result::%s", id);
+	mq_command_plain(c, block_ms > 0 ? "BLMOVE" : "LINDEX");
+	rmq_key_queue(c, queue, what);
+	if (block_ms == 0) {
+		mq_command_int(c, 0);
+		return;
+	}
+	rmq_key_queue(c, queue, what);
+	mq_command_str(c, "LEFT");
+	mq_command_str(c, "LEFT");
+	mq_command_fmt(c, "%.3f", (double)block_ms / 1000);
+}
+
 static void
 add_count(struct mq_command *c, const char *field, long long n)
 {
@@ -418,6 +441,7 @@ const struct mq_layout mq_layout_rmq = {
     .settled = rmq_settled,
     .held = rmq_held,
     .held_count = rmq_held_count,
+    .result = rmq_result,
     .count = rmq_count,
     .count_published = rmq_count_published,
     .tell_running = rmq_tell_running,

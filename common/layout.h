@@ -352,6 +352,14 @@ struct mq_layout {
 	    const struct mq_session *, int queue, struct mq_command *);
 
 	/*
+	 * What has been told of the end of a message: text as of result.h, or
+	 * nil when there is none.  With block_ms, above 0, it is waited for so
+	 * long; like every write, that is refused while memory is full.
+	 */
+	void (*result)(struct mq_command *, const char *queue, const char *id,
+	    int64_t block_ms);
+
+	/*
 	 * Adds to the counts of a queue.  count_published() is a plain command
 	 * for the one count that publishers have, n below 0 takes off again;
 	 * it has one reply, an integer when it was carried out.

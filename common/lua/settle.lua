@@ -35,7 +35,12 @@ call('LTRIM', unacked, 0, -1)
 if how == 'reject' then
   call('LPUSH', KEYS[8], moved)
 elseif how == 'push' then
-  enter(home(8), moved, v, 0, ARGV[6])
+  local to = home(8)
+  enter(to, moved, v, 0, ARGV[6])
+  -- It may come round, and must not find what was told the last time.
+  if v and v.reply_to then
+    call('DEL', to.results .. v.reply_to)
+  end
 elseif how == 'again' and ms > 0 then
   call('ZADD', q.delayed, now + ms, ARGV[6] .. moved)
   if v then
