@@ -50,10 +50,13 @@ is_over(const struct message *m, char *why, size_t size)
 static void
 reject_late(struct message *m, const char *why)
 {
+	const struct mq_failure f = {.status = -1, .text = why};
+
 	message_say(m, "rejected: %s", why);
 	mq_envelope_set(&m->envelope, MQ_HEADER_ERROR, why);
 	mq_envelope_write_header(&m->envelope, &m->header);
 	m->late = true;
+	result_note(m, MQ_END_EXPIRED, &f);
 	settle(m, MQ_OUTCOME_REJECT, 0);
 }
 

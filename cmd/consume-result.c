@@ -25,7 +25,7 @@ write_result(struct message *m, enum mq_end state, const struct mq_failure *f,
 	    .text = f != NULL && f->text[0] != '\0' ? f->text : NULL,
 	    .status = f != NULL ? f->status : -1,
 	    .signal = f != NULL ? f->signal : NULL,
-	    .attempts = m->attempts + 1,
+	    .attempts = m->attempts + !m->late,
 	    .host = m->c->host[0] != '\0' ? m->c->host : NULL,
 	    .to = to,
 	    .finished_ms = mq_clock_unix_us() / 1000};

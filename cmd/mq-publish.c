@@ -55,11 +55,14 @@ static const char help[] =
     "                         the same for those that have to wait\n"
     "  -H, --header 'N: V'    add a header; can be repeated\n"
     "  -P, --param N=VALUE    set parameter N (1 to 4), RQ_PARAMn for scripts\n"
+    "      --wait[=DUR]       wait until they are done or rejected, print the\n"
+    "                         last text of each\n"
     "      --raw              bare payloads, for consumers that know no headers\n" MQ_SHARED_HELP;
 
 enum {
 	OPT_AT = MQ_OPT_OWN,
 	OPT_RAW,
+	OPT_WAIT,
 	OPT_UNIQUE,
 	OPT_FROM_TICK,
 	OPT_UNTIL_TICK,
@@ -86,6 +89,7 @@ static const struct option long_options[] = {
     {"max-delayed", required_argument, NULL, OPT_MAX_DELAYED},
     {"header", required_argument, NULL, 'H'},
     {"param", required_argument, NULL, 'P'},
+    {"wait", optional_argument, NULL, OPT_WAIT},
     {"raw", no_argument, NULL, OPT_RAW},
     {NULL, 0, NULL, 0},
 };
@@ -207,6 +211,11 @@ set_option(struct options *o, int ch)
 	case OPT_TICK:
 		o->tick = publish_option_tick("--tick", optarg);
 		break;
+	case OPT_WAIT:
+		o->wait = true;
+		o->wait_ms =
+		    optarg == NULL ? -1 : mq_option_duration("--wait", optarg);
+		break;
 	case OPT_RAW:
 		o->raw = true;
 		break;
@@ -231,6 +240,7 @@ parse(struct options *o, struct mq_shared *shared, int argc, char *argv[])
 	if (optind == argc)
 		mq_die(MQ_EXIT_USAGE, "no queue given (try --help)");
 	o->queue = argv[optind];
+	o->quiet = shared->quiet;
 	mq_option_queue(o->queue);
 	if (delay && o->at != NULL)
 		mq_die(MQ_EXIT_USAGE, "--delay and --at exclude each other");
@@ -244,6 +254,7 @@ clean_up(struct publisher *p)
 
 	mq_redis_close(&p->redis);
 	mq_buf_free(&p->header);
+	mq_buf_free(&p->awaited);
 	mq_command_free(&p->count);
 	for (i = 0; i < UNDER_WAY; i++) {
 		mq_command_free(&p->ring[i].command);
@@ -262,8 +273,7 @@ main(int argc, char *argv[])
 	struct mq_shared shared = {.help = help};
 	struct mq_server server;
 	struct publisher p = {.opt = &options, .layout = &mq_layout_rmq};
-	unsigned long refused;
-	int i;
+	int i, status = MQ_EXIT_OK, waited;
 
 	mq_option_descriptors();
 	parse(&options, &shared, argc, argv);
@@ -288,11 +298,14 @@ main(int argc, char *argv[])
 	}
 	publish_flush(&p);
 	publish_verdict(&p, &shared);
-	refused = p.duplicates + p.stale;
+	if (p.duplicates + p.stale > 0)
+		status = MQ_EXIT_NO;
+	if (options.wait && (waited = publish_await(&p)) > status)
+		status = waited;
 	clean_up(&p);
 	mq_envelope_free(&options.headers);
 	mq_server_free(&server);
 	free(shared.url);
 	mq_close_stdout();
-	return refused > 0 ? MQ_EXIT_NO : MQ_EXIT_OK;
+	return status;
 }

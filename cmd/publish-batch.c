@@ -152,6 +152,10 @@ take_verdicts(
 			if (p->opt->ids)
 				printf("%.*s\n", MQ_ID_LEN,
 				    b->ids.data + (size_t)i * MQ_ID_LEN);
+			if (p->opt->wait)
+				mq_buf_add(&p->awaited,
+				    b->ids.data + (size_t)i * MQ_ID_LEN,
+				    MQ_ID_LEN);
 			break;
 		case MQ_PUBLISHED_DUPLICATE:
 			p->duplicates++;

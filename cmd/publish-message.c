@@ -32,7 +32,7 @@ add(struct publisher *p, const char *unique, const char *id,
 		p->layout->publish(&b->command, p->opt->queue, &p->how);
 	p->layout->publish_add(
 	    &b->command, &p->how, unique, header, payload, n);
-	if (p->opt->ids)
+	if (p->opt->ids || p->opt->wait)
 		mq_buf_add(&b->ids, id, MQ_ID_LEN);
 	if (++b->count == BATCH_COUNT || b->command.wire.len > BATCH_BYTES)
 		publish_send(p);
@@ -93,6 +93,8 @@ publish_message(struct publisher *p, const char *payload, size_t n)
 		mq_id_make(&p->idgen, next_us(p), id);
 	if (!p->opt->raw)
 		memcpy(p->header.data + p->id_at, id, MQ_ID_LEN);
+	if (p->reply_at > 0)
+		memcpy(p->header.data + p->reply_at, id, MQ_ID_LEN);
 	fill_in(p, p->due_at, 0);
 	fill_in(p, p->expires_at, p->opt->expires_ms);
 	add(p, id, id, p->opt->raw ? &none : &p->header, payload, n);
@@ -162,6 +164,8 @@ publish_with_headers(
 		mq_envelope_set(&e, MQ_HEADER_ID, unique);
 	set_times(p, &e);
 	add_headers(&e, p->opt->headers.headers);
+	if (p->opt->wait)
+		mq_envelope_set(&e, MQ_HEADER_REPLY_TO, mq_message_id(&e));
 	if (!p->how.special && asks(&e)) {
 		/* Those before it come first. */
 		publish_flush(p);
@@ -193,6 +197,8 @@ publish_prepare(struct publisher *p)
 		return;
 	(void)next_us(p);
 	mq_envelope_set(&e, MQ_HEADER_ID, gap);
+	if (p->opt->wait)
+		mq_envelope_set(&e, MQ_HEADER_REPLY_TO, gap);
 	set_times(p, &e);
 	if (p->opt->headers.headers != NULL)
 		add_headers(&e, p->opt->headers.headers);
@@ -200,6 +206,8 @@ publish_prepare(struct publisher *p)
 	mq_envelope_free(&e);
 	/* Ours come first, so this finds no others. */
 	p->id_at = place_of(p, MQ_HEADER_ID);
+	if (p->opt->wait)
+		p->reply_at = place_of(p, MQ_HEADER_REPLY_TO);
 	if (p->how.when.kind != MQ_WHEN_NOW)
 		p->due_at = place_of(p, MQ_HEADER_DUE);
 	if (p->opt->expires_ms > 0)

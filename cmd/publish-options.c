@@ -151,7 +151,7 @@ static void
 check_tick(const struct options *o, int operands)
 {
 	if (operands > 0 || o->framing != MQ_FRAME_WHOLE || o->raw || o->ids ||
-	    o->headers.headers != NULL || o->expires_ms > 0 ||
+	    o->wait || o->headers.headers != NULL || o->expires_ms > 0 ||
 	    o->when.kind != MQ_WHEN_NOW || o->limits.ready >= 0 ||
 	    o->limits.delayed >= 0)
 		mq_die(MQ_EXIT_USAGE,
@@ -163,7 +163,8 @@ void
 publish_options_check(struct options *o, char *const operands[], int count)
 {
 	if (o->raw &&
-	    (o->headers.headers != NULL || o->ids || o->expires_ms > 0))
+	    (o->headers.headers != NULL || o->ids || o->wait ||
+		o->expires_ms > 0))
 		mq_die(
 		    MQ_EXIT_USAGE, "--raw messages have no headers and no ids");
 	if (o->unique && !o->key)

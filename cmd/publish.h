@@ -24,7 +24,9 @@ struct options {
 	enum mq_framing framing;
 	struct mq_when when;
 	const char *at; /* --at as it was given */
-	bool ids, raw;
+	bool ids, raw, quiet;
+	bool wait;		       /* until they have ended */
+	int64_t wait_ms;	       /* for so long at most; -1: for ever */
 	struct mq_envelope headers;    /* those that all messages get */
 	bool key, unique;	       /* they have one, and a --unique */
 	bool special;		       /* they ask for something */
@@ -39,7 +41,7 @@ struct options {
 struct batch {
 	struct mq_command command;
 	int count;
-	struct mq_buf ids;  /* MQ_ID_LEN each; with -i only */
+	struct mq_buf ids;  /* MQ_ID_LEN each; if anybody needs them */
 	bool count_follows; /* the command that counts them went with it */
 };
 
@@ -54,13 +56,15 @@ struct publisher {
 	int64_t clock_us;	 /* the server's clock minus ours */
 	struct mq_buf header;	 /* of a message without headers of its own */
 	size_t id_at;		 /* where its id goes */
+	size_t reply_at;	 /* and once more; 0: nowhere */
 	struct mq_command count; /* that goes with a batch */
 	/* Where the time goes that it is due, or expires; 0: nowhere. */
 	size_t due_at, expires_at;
 	struct batch ring[UNDER_WAY];
-	unsigned first, used; /* batches under way; the next one is filled */
-	size_t bytes;	      /* in those under way */
-	bool known;	      /* the server knows the script that publishes */
+	unsigned first, used;  /* batches under way; the next one is filled */
+	size_t bytes;	       /* in those under way */
+	bool known;	       /* the server knows the script that publishes */
+	struct mq_buf awaited; /* ids of those to wait for, MQ_ID_LEN each */
 	unsigned long accepted, duplicates, stale;
 	bool full;	      /* it took no more */
 	long long miscounted; /* counted as published, and then refused */
@@ -101,6 +105,10 @@ void publish_message(struct publisher *, const char *payload, size_t n);
 /* The same for one that has headers of its own, which are changed. */
 void publish_with_headers(
     struct publisher *, json_t *headers, const char *payload, size_t n);
+
+/* Waits for the end of all that were accepted, says how it was, and returns
+ * the exit status. */
+int publish_await(struct publisher *);
 
 /* From now on INT and TERM are noted; see publish_check(). */
 void publish_catch_signals(void);
