@@ -38,7 +38,8 @@ _mq_takes_argument() {
 		mq-consume:--limit | mq-consume:--idle | mq-consume:--timeout | \
 		mq-consume:--attempts | mq-consume:--backoff | \
 		mq-consume:--grace | mq-consume:--tag | \
-		mq-consume:--log-dir | mq-consume:--work-dir) ;;
+		mq-consume:--log-dir | mq-consume:--work-dir | \
+		mq-consume:--keep) ;;
 	mq-clean:--attempts | mq-clean:--interval) ;;
 	mq-stats:-n | mq-stats:--limit | mq-stats:--list | mq-stats:--offset | \
 		mq-stats:--match | mq-stats:--reason | mq-stats:--since | \
@@ -61,13 +62,14 @@ _mq_options() {
 		echo -l --lines -0 --null --netstring --jsonl -i --ids \
 			-d --delay --at -e --expires -p --priority -k --key \
 			--unique -g --group --from-tick --until-tick --tick \
-			--max-length --max-delayed -H --header -P --param --raw
+			--max-length --max-delayed -H --header -P --param --raw \
+			--wait
 		;;
 	mq-consume)
 		echo -l --lines -0 --null --netstring --jsonl -j --slots \
 			--prefetch -n --limit --drain --idle --timeout \
 			--attempts --backoff --strict --grace --tag \
-			--log-dir --work-dir --no-clean
+			--log-dir --work-dir --no-clean --keep
 		;;
 	mq-clean) echo --attempts --interval --dry-run --json ;;
 	mq-stats)
