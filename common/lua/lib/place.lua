@@ -36,6 +36,32 @@ local function clock(q)
   return tonumber(call('GET', q.clock)) or 0
 end
 
+-- The first value of each of our headers, by its name without "Mq-".
+local function ours(head)
+  local found = {}
+  -- Without a backslash, every quote is where a string begins or ends.
+  if not head:find('\\', 1, true) then
+    for name, v in head:gmatch('"Mq%-([%w-]+)"%s*:%s*%[%s*"([^"]*)"') do
+      found[name] = v
+    end
+    return found
+  end
+  local good, headers = pcall(cjson.decode, head)
+  for name, v in pairs(good and type(headers) == 'table' and headers or {}) do
+    v = type(v) == 'table' and v[1]
+    if type(name) == 'string' and name:sub(1, 3) == 'Mq-'
+        and type(v) == 'string' then
+      found[name:sub(4)] = v
+    end
+  end
+  return found
+end
+
+local function number(text, min, max)
+  local v = text and text:find('^%-?%d+$') and tonumber(text)
+  return v and v >= min and v <= max and v or nil
+end
+
 -- What a message's header asks for, or nil when that is nothing special.
 local function wishes(element)
   if element:sub(1, 5) ~= '\255\0\190\190J' then
@@ -46,39 +72,26 @@ local function wishes(element)
       or head:find('"Mq%-Rep')) then
     return nil
   end
-  local good, headers = pcall(cjson.decode, head)
-  if not good or type(headers) ~= 'table' then
-    return nil
-  end
-  local function text(name)
-    local v = headers['Mq-' .. name]
-    v = type(v) == 'table' and v[1]
-    return type(v) == 'string' and v or nil
-  end
-  local function number(name, min, max)
-    local v = text(name)
-    v = v and v:match('^%-?%d+$') and tonumber(v)
-    return v and v >= min and v <= max and v or nil
-  end
-  local id = text('Id')
-  local group = text('Group')
+  local has = ours(head)
+  local id, group = has.Id, has.Group
   id = id and #id == 32 and id or nil
   return { id = id,
-    priority = number('Priority', -100, 100) or 0,
-    tick = number('From-Tick', 0, 2 ^ 48),
-    last_tick = number('Until-Tick', 0, 2 ^ 48),
-    attempts = number('Attempt', 0, 9999) or text('Attempt') and 9999 or 0,
-    due = number('Due', 0, 2 ^ 48) or 0,
+    priority = number(has.Priority, -100, 100) or 0,
+    tick = number(has['From-Tick'], 0, 2 ^ 48),
+    last_tick = number(has['Until-Tick'], 0, 2 ^ 48),
+    attempts = number(has.Attempt, 0, 9999) or has.Attempt and 9999 or 0,
+    due = number(has.Due, 0, 2 ^ 48) or 0,
     line = id and group and redis.sha1hex(group):sub(1, 13),
-    key = id and text('Key'), unique = text('Unique') or 'done',
+    key = id and has.Key, unique = has.Unique or 'done',
     -- Its own id and no other: a copy of it ends by itself.
-    reply_to = id and id:find('^[%w:]+$') and text('Reply-To') == id and id
+    reply_to = id and id:find('^[%w:]+$') and has['Reply-To'] == id and id
       or nil }
 end
 
+local stamp = string.format('n%016.0f', now_us)
 local function in_order()
   serial = serial + 1
-  return string.format('n%016.0f%06.0f000000000', now_us, serial)
+  return stamp .. string.format('%06d000000000', serial)
 end
 
 -- Before all that came in order; the last one first.
