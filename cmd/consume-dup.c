@@ -170,9 +170,13 @@ on_known(void *arg, redisReply *reply)
 		return;
 	}
 	d->step = DUP_WAITING;
-	/* The connection is lost: whoever sees to it calls dup_go_on(). */
-	if (reply == NULL)
+	/* The connection is lost: whoever sees to it calls dup_go_on(), if that
+	 * has not been done already. */
+	if (reply == NULL) {
+		if (d->far != NULL && far_error(d->far) != NULL)
+			next(s);
 		return;
+	}
 	if (reply->type == REDIS_REPLY_ERROR)
 		fail(d, "dup failed - %s", reply->str);
 	else if (reply->type != REDIS_REPLY_INTEGER || reply->integer == 0)

@@ -39,6 +39,7 @@ request_free(struct request *q)
 }
 
 static void on_reply(redisAsyncContext *, void *, void *);
+static void on_greeting(void *, redisReply *);
 
 static const char *
 wire_of(struct request *q, size_t *n)
@@ -172,6 +173,9 @@ on_reply(redisAsyncContext *context, void *reply, void *arg)
 		send_text(q);
 		return;
 	}
+	/* It does not know us: its answer is about that only. */
+	if (q->fn != on_greeting && a->refusal[0] != '\0')
+		reply = NULL;
 	if (q->fn != NULL)
 		q->fn(q->arg, reply);
 	request_free(q);
@@ -247,9 +251,14 @@ report(struct mq_async *a, const redisAsyncContext *context)
 	/* The library frees the context after this. */
 	a->context = NULL;
 	drop_backlog(a);
-	if (a->down != NULL)
+	if (a->down == NULL)
+		return;
+	if (a->refusal[0] != '\0')
+		a->down(a->arg, a->refusal);
+	else
 		a->down(a->arg,
-		    context->err != 0 ? context->errstr : "connection closed");
+		    context->c.err != 0 ? context->c.errstr :
+					  "connection closed");
 }
 
 static void
@@ -275,6 +284,7 @@ on_greeting(void *arg, redisReply *reply)
 	if (reply == NULL || reply->type != REDIS_REPLY_ERROR)
 		return;
 	mq_say("%s", reply->str);
+	strlcpy(a->refusal, reply->str, sizeof(a->refusal));
 	/* Whatever was sent behind it fails as well; the owner tries again. */
 	if (a->context != NULL)
 		redisAsyncDisconnect(a->context);
@@ -304,6 +314,7 @@ mq_async_open(
 		redisEnableKeepAlive(&context->c);
 	context->data = a;
 	a->context = context;
+	a->refusal[0] = '\0';
 	TAILQ_INIT(&a->backlog);
 	ev_io_init(&a->room, on_room, context->c.fd, EV_WRITE);
 	a->room.data = a;

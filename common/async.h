@@ -27,8 +27,10 @@ struct mq_async {
 	ev_io room;	     /* the socket takes more; while there is backlog */
 	size_t moved;	     /* goes up with every reply and piece */
 	size_t moved_before; /* see mq_async_moves() */
+	char refusal[128];   /* what the server said against our greeting */
 	/* The connection is gone; why is a text for people.  Called once,
-	 * after the callbacks of all that was sent. */
+	 * after the callbacks of all that was sent; before them when there was
+	 * no connection at all. */
 	void (*down)(void *arg, const char *why);
 	void *arg;
 };

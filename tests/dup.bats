@@ -269,3 +269,317 @@ print(h.pop("Mq-Id")[0], h.pop("Mq-Orig-Id")[0], json.dumps(h, sort_keys=True))'
 	assert_equal "$(element other ready)" bare
 	assert_equal "$(element other delayed)" bare
 }
+
+# --- other servers ------------------------------------------------------------
+
+@test "dup: to a queue of another server" {
+	far sadd rmq::queues 'far queue' more >/dev/null
+	far select 2 >/dev/null
+	far -n 2 sadd rmq::queues two >/dev/null
+	asks "0-X-$far_url?queue=far%20queue" "60-X-$far_url?queue=more" \
+		"0-X-$far_url?db=2&queue=two" "0-X-$far_url?queue=nope" \
+		"0-X-$far_url" "0-X-$far_url?queue=" "0-X-$far_url?queue=%zz"
+	run_one
+	answered "ok ID" "ok ID" "ok ID" \
+		"fail couldn't connect to queue - $far_url?queue=nope" \
+		"fail dup failed - the URL of a server is followed by ?queue=NAME" \
+		"fail couldn't connect to queue - $far_url?queue=" \
+		"fail dup failed - % must be followed by two hex digits"
+	assert_equal "$(far lrange 'rmq::queue::[far queue]::ready' 0 -1 | tail -n +2)" 'the payload'
+	assert_equal "$(far lindex 'rmq::queue::[far queue]::ready' 0 | header Mq-Id)" "${ids[0]}"
+	assert_equal "$(far hget 'rmq::queue::[far queue]::counters' published)" 1
+	assert_equal "$(far zcard 'rmq::queue::[more]::delayed')" 1
+	assert_equal "$(far -n 2 llen 'rmq::queue::[two]::ready')" 1
+	assert_equal "$(redis keys '*far queue*')" ""
+}
+
+@test "dup: to a server that is found by its name, and by its number" {
+	local port
+	port=$(python3 -c 'import socket
+s = socket.socket()
+s.bind(("127.0.0.1", 0))
+print(s.getsockname()[1])')
+	far config set port "$port" >/dev/null
+	far sadd rmq::queues other >/dev/null
+	asks "0-X-redis://localhost:$port?queue=other" \
+		"0-X-redis://127.0.0.1:$port/0?queue=other"
+	run_one
+	answered "ok ID" "ok ID"
+	assert_equal "$(far llen 'rmq::queue::[other]::ready')" 2
+	# Nobody is there any more.
+	far config set port 0 >/dev/null
+	rm "$T/answers"
+	run_one
+	assert_equal "$(cat "$T/answers")" \
+		"fail couldn't connect to queue - redis://localhost:$port?queue=other: Connection refused
+fail couldn't connect to queue - redis://127.0.0.1:$port?queue=other: Connection refused"
+}
+
+@test "dup: servers that are not there, or none that we know" {
+	asks "0-X-unix://$T/nope.sock?queue=q" "0-X-unix://$T/nope.sock?queue=q" \
+		"0-X-redis://no-such-host.invalid?queue=q" \
+		"0-X-rediss://h?queue=q" "0-X-redis://h:x?queue=q"
+	run_one
+	run sed -E '3s/: [^:]*$/: WHY/' "$T/answers"
+	assert_output "fail couldn't connect to queue - unix://$T/nope.sock?queue=q: cannot connect
+fail couldn't connect to queue - unix://$T/nope.sock?queue=q: cannot connect
+fail couldn't connect to queue - redis://no-such-host.invalid?queue=q: WHY
+fail couldn't connect to queue - rediss://h?queue=q: rediss://h: rediss:// (TLS) comes in a later version
+fail dup failed - port is not a number from 1 to 65535"
+}
+
+@test "dup: to a private server, which is started" {
+	mkdir "$T/private"
+	asks "0-X-private:$T/private?queue=other"
+	# It must know the queue first; then it may sleep.
+	run_mq 0 mq-publish -u "private:$T/private" other first
+	redis-cli -s "$T/private/redis.sock" shutdown >/dev/null 2>&1 || true
+	run_one
+	answered "ok ID"
+	assert_equal "$(redis-cli -s "$T/private/redis.sock" llen 'rmq::queue::[other]::ready')" 2
+	redis-cli -s "$T/private/redis.sock" shutdown nosave >/dev/null 2>&1 || true
+}
+
+@test "dup: a password is used and never shown" {
+	far sadd rmq::queues other >/dev/null
+	far config set requirepass 'geheim!' >/dev/null
+	asks "0-X-unix://:geheim%21@$FAR/far.sock?queue=other" \
+		"0-X-unix://:falsch@$FAR/far.sock?queue=other" \
+		"0-X-unix://$FAR/far.sock?queue=other" \
+		"0-X-http://me:geheim@host/q/other"
+	sed -i 's/echo done/exit 3 #/' "$T/s"
+	run_mq 0 mq-publish q 'the payload'
+	run_mq 0 mq-consume -v -n 1 q -- "$T/s"
+	far -a 'geheim!' --no-auth-warning config set requirepass '' >/dev/null
+	answered "ok ID" \
+		"fail couldn't connect to queue - $far_url?queue=other: WRONGPASS invalid username-password pair or user is disabled." \
+		"fail dup failed - NOAUTH Authentication required." \
+		"fail dup failed - an http URL with a password cannot be passed on"
+	assert_equal "$(held q)" "0 0 0 1"
+	assert_equal "$(element q rejected | header Mq-Error)" \
+		"exit status 3: 0-X-http://me:***@host/q/other"
+	run grep -r 'geheim\|falsch' "$T/answers" <(printf '%s\n' "$stderr") <(element q rejected)
+	assert_output ""
+}
+
+@test "dup: a server that says nothing is given up, and nothing waits for it" {
+	local start
+	far sadd rmq::queues other >/dev/null
+	known other
+	asks "0-X-$far_url?queue=other"
+	script quick "$(command -v bash)" <<'.'
+echo "dup 0-X-other" >&3
+read -r x <&4
+echo "$x" >>"$T/quick-answers"
+echo done >&3
+.
+	script s2 "$(command -v bash)" <<'.'
+[ "$(cat)" = slow ] && exec "$T/s"
+exec "$T/quick"
+.
+	kill -STOP "$(cat "$FAR/far.pid")"
+	run_mq 0 mq-publish q slow
+	run_mq 0 mq-publish -l q < <(yes fast | head -n 20)
+	start_mq mq-consume -j 2 -n 21 q -- "$T/s2"
+	eventually 5 lines_are 20 "$T/quick-answers"
+	[ ! -e "$T/answers" ]
+	start=$SECONDS
+	wait "$pid"
+	((SECONDS - start <= 12))
+	kill -CONT "$(cat "$FAR/far.pid")"
+	answered "fail couldn't connect to queue - $far_url?queue=other: no answer"
+	assert_equal "$(sort -u "$T/quick-answers" | grep -cv '^ok ')" 0
+	assert_equal "$(held q)" "0 0 0 0"
+}
+
+lines_are() {
+	[ "$(cat "$2" 2>/dev/null | wc -l)" = "$1" ]
+}
+
+# --- our server goes away -------------------------------------------------------
+
+@test "dup: a server that comes back in time is waited for" {
+	known other
+	# shellcheck disable=SC2016
+	script s "$(command -v bash)" <<'.'
+echo ready >"$T/ready"
+until [ -e "$T/go" ]; do sleep 0.02; done
+echo "dup 0-X-other" >&3
+echo asked >"$T/asked"
+read -r x <&4
+echo "$x" >>"$T/answers"
+echo done >&3
+.
+	run_mq 0 mq-publish q x
+	start_mq mq-consume -n 1 q -- "$T/s"
+	eventually 5 test -s "$T/ready"
+	redis config set appendonly yes >/dev/null
+	eventually 5 aof_written
+	server_kill
+	echo >"$T/go"
+	eventually 5 test -s "$T/asked"
+	server_run --appendonly yes
+	wait "$pid"
+	answered "ok ID"
+	assert_equal "$(held other)" "1 0 0 0"
+	assert_equal "$(held q)" "0 0 0 0"
+	redis config set appendonly no >/dev/null
+}
+
+aof_written() {
+	redis info persistence | grep -q aof_rewrite_in_progress:0 &&
+		redis info persistence | grep -q aof_rewrite_scheduled:0
+}
+
+@test "dup: a server that stays away is not waited for, nor one that dies in the middle" {
+	known other
+	# shellcheck disable=SC2016
+	script s "$(command -v bash)" <<'.'
+echo ready >"$T/ready"
+until [ -e "$T/go" ]; do sleep 0.02; done
+echo "dup 0-X-other" >&3
+read -r x <&4
+echo "$x" >>"$T/answers"
+echo done >&3
+.
+	run_mq 0 mq-publish q x
+	start_mq mq-consume -n 1 --grace 1s q -- "$T/s"
+	eventually 5 test -s "$T/ready"
+	server_kill
+	echo >"$T/go"
+	eventually 15 test -s "$T/answers"
+	assert_equal "$(cat "$T/answers")" "fail couldn't connect to queue - other"
+	kill -KILL "$pid"
+	server_run
+}
+
+@test "dup: a connection that breaks in the middle, and the truth about it" {
+	local i
+	far sadd rmq::queues other >/dev/null
+	# One that answers SISMEMBER and dies of the rest.
+	cat >"$T/half.py" <<'.'
+import os, socket
+s = socket.socket(socket.AF_UNIX)
+s.bind(os.environ["T"] + "/half.sock")
+s.listen()
+c, _ = s.accept()
+c.recv(4096)
+c.send(b":1\r\n")
+c.recv(4096)
+c.close()
+.
+	python3 "$T/half.py" 3>&- &
+	eventually 5 test -S "$T/half.sock"
+	asks "0-X-unix://$T/half.sock?queue=other"
+	run_one
+	answered "fail dup failed - the connection was lost, and nobody knows whether there is a duplicate"
+}
+
+# --- the scripts of RQ ----------------------------------------------------------
+
+@test "dup: dup_direct, dup_fail and dup_relay, as RQ's test script does them" {
+	known test_nop
+	# shellcheck disable=SC2016
+	script s "$(command -v bash)" <<'.'
+function write_status {
+	echo $1 $2 $3 $4 >&3
+}
+write_status run "just started"
+case $RQ_PARAM1 in
+dup_direct) write_status dup 0-X-test_nop ;;
+dup_relay) write_status dup "0-X-${RQ_HOST%/}/q/test_nop" ;;
+dup_fail) write_status dup 0-X-nope_this_q_does_not_exist ;;
+esac
+read -u 4 dup_result
+if [ "$RQ_PARAM1" = dup_fail ]; then
+	echo "$dup_result" >"$RQ_PARAM2"
+else
+	set -- $dup_result
+	echo "$2" >"$RQ_PARAM2"
+	[ "$1" = ok ] || echo "$dup_result" >"$RQ_PARAM2"
+fi
+write_status done "happy"
+.
+	local what
+	for what in dup_direct dup_fail dup_relay; do
+		run_mq 0 mq-publish -P "1=$what" -P "2=$T/$what" q x
+		run_mq 0 mq-consume -n 1 -v q -- "$T/s"
+		assert_regex "$stderr" "done: happy"
+	done
+	assert_equal "$(cat "$T/dup_direct")" "$(element test_nop ready | header Mq-Id)"
+	assert_equal "$(cat "$T/dup_fail")" \
+		"fail couldn't connect to queue - nope_this_q_does_not_exist"
+	assert_equal "$(cat "$T/dup_relay")" "fail couldn't connect to queue - relay"
+
+	# With a relay, whose script is told where to.
+	known relay
+	run_mq 0 mq-publish -i -P 1=dup_relay -P "2=$T/dup_relay" q x
+	id=$output
+	run_mq 0 mq-consume -n 1 q -- "$T/s"
+	assert_equal "$(cat "$T/dup_relay")" "$(element relay ready | header Mq-Id)"
+	# shellcheck disable=SC2016
+	echo 'echo "$RQ_DEST $RQ_DEST_QUEUE $RQ_ORIG_MSG_ID" >"$T/seen"
+		echo relayed http://there/1 >&3' | script r
+	run_mq 0 mq-consume -n 1 relay -- "$T/r"
+	assert_equal "$(cat "$T/seen")" \
+		"http://$(hostname)/q/test_nop test_nop http://$(hostname)/q/q/$id"
+}
+
+@test "dup: the example of RQ's manual" {
+	known test_nop
+	# shellcheck disable=SC2016
+	script s "$(command -v bash)" <<'.'
+write_status() {
+	echo "$1" "$2" >&"$RQ_WRITE"
+}
+read_status() {
+	read -r -u "$RQ_READ"
+}
+write_status run "just started"
+if [ "$RQ_PARAM1" = duplicate ]; then
+	write_status dup "0-X-test_nop"
+	read_status
+	if [ "$REPLY" = ok ]; then
+		write_status done "duplicated"
+	elif [ "${REPLY%% *}" = ok ] && [ "$RQ_PARAM2" = careful ]; then
+		write_status done "duplicated with care"
+	else
+		write_status err "duplication failed"
+	fi
+	exit 0
+fi
+write_status done "done"
+.
+	# As it stands there, it does not expect the id.
+	run_mq 0 mq-publish -P 1=duplicate q x
+	run_mq 0 mq-consume -n 1 q -- "$T/s"
+	assert_equal "$(element q rejected | header Mq-Error)" "duplication failed"
+	run_mq 0 mq-publish -P 1=duplicate -P 2=careful q x
+	run_mq 0 mq-consume -v -n 1 q -- "$T/s"
+	assert_regex "$stderr" "duplicated with care"
+	assert_equal "$(held test_nop)" "2 0 0 0"
+}
+
+@test "dup: many scripts at once" {
+	known a b
+	# shellcheck disable=SC2016
+	script s "$(command -v bash)" <<'.'
+x=$(cat)
+echo "dup 0-X-a
+dup 0-X-b" >&3
+read -r a <&4
+read -r b <&4
+echo "$x ${a#ok } ${b#ok }" >>"$T/answers"
+echo done >&3
+.
+	seq 200 >"$T/in"
+	run_mq 0 mq-publish -l q <"$T/in"
+	run_mq 0 mq-consume -j 8 --drain q -- "$T/s"
+	assert_equal "$(held a)$(held b)" "200 0 0 0200 0 0 0"
+	"$BUILD/mq-stats" --list ready --jsonl a |
+		python3 -c 'import json, sys
+for l in sys.stdin:
+    m = json.loads(l)
+    print(m["payload"], m["id"])' | sort >"$T/a"
+	cut -d ' ' -f 1,2 "$T/answers" | sort | cmp - "$T/a"
+}
