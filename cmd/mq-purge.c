@@ -72,7 +72,7 @@ struct options {
 	bool found; /* there is, or was, a queue to delete */
 };
 
-/* The order in which they are gone through, too. */
+/* The order in which they are gone through with a limit, too. */
 static const enum mq_state states[] = {MQ_READY, MQ_DELAYED, MQ_REJECTED};
 #define STATES (sizeof(states) / sizeof(states[0]))
 
@@ -220,39 +220,63 @@ ask(const struct options *o, struct sift *s)
 }
 
 static void
-delete_queue(struct options *o, struct sift *s, long *count)
+purge_state(
+    const struct options *o, struct sift *s, enum mq_state state, long *count)
 {
-	struct mq_deletion d = {.dry_run = s->dry_run};
+	struct mq_place place = {.queue = o->queue, .state = state};
 
-	if (s->layout->delete_queue(s->redis, o->queue, &d) == -1)
-		mq_die(s->redis->status, "%s", s->redis->error);
-	if (d.consumers > 0)
-		mq_die(MQ_EXIT_AGAIN,
-		    "%s: it has %ld consumer%s; stop %s first", o->queue,
-		    d.consumers, d.consumers == 1 ? "" : "s",
-		    d.consumers == 1 ? "it" : "them");
-	if (d.unacked > 0)
-		mq_die(MQ_EXIT_AGAIN,
-		    "%s: dead consumers hold %ld message%s; run mq-clean first",
-		    o->queue, d.unacked, d.unacked == 1 ? "" : "s");
-	count[MQ_READY] = d.ready;
-	count[MQ_DELAYED] = d.delayed;
-	count[MQ_REJECTED] = d.rejected;
-	s->done = d.ready + d.delayed + d.rejected;
-	o->found = d.known || s->done > 0;
+	if (o->state[state] && s->done < s->limit)
+		count[state] = sift_place(s, &place);
 }
 
+/* Without a limit, none is to become ready because another one goes, and be
+ * overlooked then. */
 static void
 purge(const struct options *o, struct sift *s, long *count)
 {
-	struct mq_place place = {.queue = o->queue};
+	bool all = s->limit == LONG_MAX;
 	size_t i;
 
+	if (all)
+		purge_state(o, s, MQ_DELAYED, count);
 	for (i = 0; i < STATES; i++)
-		if (o->state[states[i]] && s->done < s->limit) {
-			place.state = states[i];
-			count[states[i]] = sift_place(s, &place);
-		}
+		if (!all || states[i] != MQ_DELAYED)
+			purge_state(o, s, states[i], count);
+}
+
+static void
+ask_to_delete(const struct options *o, struct sift *s, struct mq_deletion *d)
+{
+	if (s->layout->delete_queue(s->redis, o->queue, d) == -1)
+		mq_die(s->redis->status, "%s", s->redis->error);
+	if (d->consumers > 0)
+		mq_die(MQ_EXIT_AGAIN,
+		    "%s: it has %ld consumer%s; stop %s first", o->queue,
+		    d->consumers, d->consumers == 1 ? "" : "s",
+		    d->consumers == 1 ? "it" : "them");
+	if (d->unacked > 0)
+		mq_die(MQ_EXIT_AGAIN,
+		    "%s: dead consumers hold %ld message%s; run mq-clean first",
+		    o->queue, d->unacked, d->unacked == 1 ? "" : "s");
+}
+
+/* Those who wait for a message are told before. */
+static void
+delete_queue(struct options *o, struct sift *s, long *count)
+{
+	struct mq_deletion d = {.dry_run = true};
+
+	ask_to_delete(o, s, &d);
+	if (!s->dry_run && d.awaited)
+		purge(o, s, count);
+	d.dry_run = s->dry_run;
+	if (!s->dry_run)
+		ask_to_delete(o, s, &d);
+	count[MQ_READY] += d.ready;
+	count[MQ_DELAYED] += d.delayed;
+	count[MQ_REJECTED] += d.rejected;
+	s->done += d.ready + d.delayed + d.rejected;
+	o->found = d.known || s->done > 0;
 }
 
 static void

@@ -143,6 +143,9 @@ print_result(const struct options *o, const struct sift *s)
 	v = json_pack("{s:o, s:I, s:b}", "queue", mq_json_text(o->from.queue),
 	    "returned", (json_int_t)s->done, "dry_run", s->dry_run);
 	mq_json_must(v != NULL);
+	if (o->from.state == MQ_DELAYED)
+		mq_json_must(json_object_set_new(v, "in_line",
+				 json_integer((json_int_t)s->in_line)) == 0);
 	mq_json_dump(v, &text);
 	puts(mq_buf_str(&text));
 	json_decref(v);
@@ -174,6 +177,11 @@ main(int argc, char *argv[])
 	sift_unknown(&sift, options.from.queue);
 	mq_redis_close(&redis);
 	print_result(&options, &sift);
+	if (sift.in_line > 0 && !shared.quiet)
+		mq_say("%s: %ld stay%s in line for %s group",
+		    options.from.queue, sift.in_line,
+		    sift.in_line == 1 ? "s" : "",
+		    sift.in_line == 1 ? "its" : "their");
 	mq_filter_free(&options.filter);
 	mq_server_free(&server);
 	free(shared.url);

@@ -177,10 +177,21 @@ open_target(struct sift *s)
 	s->opened = true;
 }
 
+/* One in line stays there, unless it goes elsewhere. */
 static bool
-meant(const struct sift *s, const struct mq_item *item)
+stays(const struct sift *s, const struct mq_item *item)
 {
-	return mq_filter_match(s->filter, item->element, item->len);
+	return item->in_line && s->to != NULL &&
+	    strcmp(s->to, s->scan.place.queue) == 0;
+}
+
+static bool
+meant(struct sift *s, const struct mq_item *item)
+{
+	if (!mq_filter_match(s->filter, item->element, item->len))
+		return false;
+	s->in_line += stays(s, item);
+	return !stays(s, item);
 }
 
 /* Chooses those of a slice that are meant; how many. */
@@ -283,14 +294,19 @@ move_all(struct sift *s, const struct mq_place *place, long max)
 	}
 }
 
+/* At once, unless others depend on them. */
 static void
-purge(struct sift *s, const struct mq_place *place)
+purge(struct sift *s, const struct mq_place *place, long total)
 {
 	long removed;
 
 	check_signal(s);
 	if (s->layout->purge(s->redis, place, &removed) == -1)
 		sift_fail(s, -1);
+	if (removed == -1) {
+		move_all(s, place, total);
+		return;
+	}
 	s->done += removed;
 	s->seen += removed;
 }
@@ -308,21 +324,44 @@ count(struct sift *s, const struct mq_place *place)
 	sift_fail(s, 0);
 }
 
+/* How many there are to look at, those that stay in line, too. */
+static long
+length(struct sift *s, const struct mq_place *place, long movable)
+{
+	struct mq_stats stats;
+	long n = movable;
+
+	if (place->state != MQ_DELAYED || s->to == NULL)
+		return n;
+	if (s->layout->stats(s->redis, &place->queue, 1, 0, &stats) == -1)
+		sift_fail(s, 0);
+	if (strcmp(s->to, place->queue) == 0) {
+		n += (long)stats.queues[0].in_line;
+		if (!mq_filter_given(s->filter))
+			s->in_line += (long)stats.queues[0].in_line;
+	}
+	mq_stats_free(&stats);
+	return n;
+}
+
 long
-sift_place(struct sift *s, const struct mq_place *place)
+sift_place(struct sift *s, const struct mq_place *where)
 {
 	long before = s->done, left = s->limit - before;
-	long total = count(s, place), most = total < left ? total : left;
+	struct mq_place place = *where;
+	long total = count(s, &place), most = total < left ? total : left;
+	long all = length(s, &place, total);
 
+	place.line_first = s->to == NULL && s->limit == LONG_MAX;
 	s->progress.total += total;
 	if (mq_filter_given(s->filter))
-		look(s, place, total);
+		look(s, &place, all);
 	else if (s->dry_run)
 		s->done += most;
 	else if (s->to == NULL && s->limit == LONG_MAX)
-		purge(s, place);
+		purge(s, &place, total);
 	else if (most > 0)
-		move_all(s, place, most);
+		move_all(s, &place, most);
 	progress_end(&s->progress);
 	return s->done - before;
 }

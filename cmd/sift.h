@@ -28,6 +28,8 @@ struct sift {
 	double start;	     /* of the first one, by the monotonic clock */
 	long done;	     /* over all places */
 	long seen;	     /* messages looked at or moved, over all places */
+	long in_line;	     /* those that were meant, but stay in line for
+			      * their group */
 	bool opened;	     /* that queue */
 	bool *chosen, *some; /* of one slice */
 	int cap;	     /* of both */

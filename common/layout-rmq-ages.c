@@ -36,6 +36,14 @@ static void
 ask_since(void *arg, size_t i, struct mq_command *c)
 {
 	ask_batch(arg, i, &mq_script_since, "ready", c);
+	mq_command_str(c, "ready");
+}
+
+static void
+ask_sorted(void *arg, size_t i, struct mq_command *c)
+{
+	ask_batch(arg, i, &mq_script_since, "priority", c);
+	mq_command_str(c, "priority");
 }
 
 static void
@@ -44,23 +52,21 @@ ask_due(void *arg, size_t i, struct mq_command *c)
 	ask_batch(arg, i, &mq_script_due, "delayed", c);
 }
 
-/* Whether there is an element for each key of the batch. */
+/* Whether there are so many elements for each key of the batch. */
 static bool
-is_whole(const struct gather *g, size_t i, const redisReply *reply)
+is_whole(const struct gather *g, size_t i, size_t each, const redisReply *reply)
 {
 	size_t left = (size_t)g->rows - i * BATCH;
 
 	return reply->type == REDIS_REPLY_ARRAY &&
-	    reply->elements == (left < BATCH ? left : BATCH);
+	    reply->elements == each * (left < BATCH ? left : BATCH);
 }
 
-/* The row of element k in the answer to batch i; NULL: the form is wrong. */
+/* The row of key k in batch i, of which text tells; NULL: that is none. */
 static struct mq_queue_stats *
-row_of(const struct gather *g, size_t i, size_t k, const redisReply *reply)
+row_of(const struct gather *g, size_t i, size_t k, const redisReply *text)
 {
-	int type = reply->element[k]->type;
-
-	if (type != REDIS_REPLY_STRING && type != REDIS_REPLY_NIL)
+	if (text->type != REDIS_REPLY_STRING && text->type != REDIS_REPLY_NIL)
 		return NULL;
 	return &g->out->queues[g->row[i * BATCH + k]];
 }
@@ -87,10 +93,10 @@ take_since(void *arg, size_t i, const redisReply *reply)
 	struct mq_queue_stats *q;
 	size_t k;
 
-	if (!is_whole(g, i, reply))
+	if (!is_whole(g, i, 1, reply))
 		return -1;
 	for (k = 0; k < reply->elements; k++) {
-		q = row_of(g, i, k, reply);
+		q = row_of(g, i, k, reply->element[k]);
 		if (q == NULL)
 			return -1;
 		q->oldest_ms = since_ms(reply->element[k]);
@@ -109,25 +115,53 @@ score_ms(const char *score)
 			    1;
 }
 
+/* Of two that are known, the older one counts. */
+static void
+older(struct mq_queue_stats *q, int64_t ms)
+{
+	if (q->oldest_ms <= 0 || ms < q->oldest_ms)
+		q->oldest_ms = ms;
+}
+
 static int
-take_due(void *arg, size_t i, const redisReply *reply)
+take_sorted(void *arg, size_t i, const redisReply *reply)
 {
 	struct gather *g = arg;
 	struct mq_queue_stats *q;
 	size_t k;
 
-	if (!is_whole(g, i, reply))
+	if (!is_whole(g, i, 1, reply))
 		return -1;
 	for (k = 0; k < reply->elements; k++) {
-		q = row_of(g, i, k, reply);
+		q = row_of(g, i, k, reply->element[k]);
 		if (q == NULL)
 			return -1;
-		if (reply->element[k]->type == REDIS_REPLY_NIL)
+		if (reply->element[k]->type == REDIS_REPLY_STRING)
+			older(q, score_ms(reply->element[k]->str));
+	}
+	return 0;
+}
+
+static int
+take_due(void *arg, size_t i, const redisReply *reply)
+{
+	struct gather *g = arg;
+	redisReply **e = reply->element;
+	struct mq_queue_stats *q;
+	size_t k;
+
+	if (!is_whole(g, i, 2, reply))
+		return -1;
+	for (k = 0; k < reply->elements; k += 2) {
+		q = row_of(g, i, k / 2, e[k]);
+		if (q == NULL || e[k + 1]->type != REDIS_REPLY_INTEGER)
+			return -1;
+		q->in_line = e[k + 1]->integer;
+		if (e[k]->type == REDIS_REPLY_NIL)
 			continue;
-		q->next_due_ms = score_ms(reply->element[k]->str);
-		if (q->next_due_ms <= g->out->now_ms &&
-		    (q->oldest_ms <= 0 || q->next_due_ms < q->oldest_ms))
-			q->oldest_ms = q->next_due_ms;
+		q->next_due_ms = score_ms(e[k]->str);
+		if (q->next_due_ms <= g->out->now_ms)
+			older(q, q->next_due_ms);
 	}
 	return 0;
 }
@@ -138,34 +172,40 @@ batches(int n)
 	return ((size_t)n + BATCH - 1) / BATCH;
 }
 
-static void
-choose(struct gather *g, bool delayed)
+/* Asks about the rows that are chosen. */
+static int
+ask(struct mq_redis *r, struct gather *g,
+    void (*build)(void *, size_t, struct mq_command *),
+    int (*take)(void *, size_t, const redisReply *))
 {
-	const struct mq_queue_stats *q;
-	int i;
+	const struct rmq_questions q = {build, take, g};
+	int rv = rmq_ask_all(r, &q, batches(g->rows));
 
 	g->rows = 0;
-	for (i = 0; i < g->out->count; i++) {
-		q = &g->out->queues[i];
-		if ((delayed ? q->delayed : q->ready) > 0)
-			g->row[g->rows++] = i;
-	}
+	return rv;
 }
 
 int
-rmq_stats_ages(struct mq_redis *r, struct mq_stats *out)
+rmq_stats_ages(struct mq_redis *r, struct mq_stats *out, const bool *sorted)
 {
 	struct gather g = {
 	    .out = out, .row = mq_xcalloc((size_t)out->count + 1, sizeof(int))};
-	const struct rmq_questions since = {ask_since, take_since, &g};
-	const struct rmq_questions due = {ask_due, take_due, &g};
-	int rv;
+	int rv, i;
 
-	choose(&g, false);
-	rv = rmq_ask_all(r, &since, batches(g.rows));
-	choose(&g, true);
+	for (i = 0; i < out->count; i++)
+		if (out->queues[i].ready > 0)
+			g.row[g.rows++] = i;
+	rv = ask(r, &g, ask_since, take_since);
+	for (i = 0; i < out->count && rv == 0; i++)
+		if (sorted[i])
+			g.row[g.rows++] = i;
 	if (rv == 0)
-		rv = rmq_ask_all(r, &due, batches(g.rows));
+		rv = ask(r, &g, ask_sorted, take_sorted);
+	for (i = 0; i < out->count && rv == 0; i++)
+		if (out->queues[i].delayed > 0)
+			g.row[g.rows++] = i;
+	if (rv == 0)
+		rv = ask(r, &g, ask_due, take_due);
 	free(g.row);
 	return rv;
 }

@@ -46,25 +46,24 @@ rmq_server_time(struct mq_redis *r, int64_t *ms)
 	return rv;
 }
 
-/* Adds what is ready and what is due of one queue. */
+/* Adds what could be claimed of one queue. */
 static int
 waiting_of(struct mq_redis *r, const char *queue, long long *sum)
 {
 	struct mq_command c = {0};
-	int64_t now;
-	int rv = -1;
+	redisReply *reply;
+	int rv = 0;
 
-	if (rmq_server_time(r, &now) == -1)
-		return -1;
-	mq_command_plain(&c, "ZCOUNT");
-	rmq_key_queue(&c, queue, "delayed");
-	mq_command_str(&c, "-inf");
-	mq_command_int(&c, now);
-	if (mq_redis_send(r, &c) == 0 &&
-	    rmq_send_about_queue(r, "LLEN", queue, "ready") == 0 &&
-	    rmq_expect_more(r, sum) == 0 && rmq_expect_more(r, sum) == 0)
-		rv = 0;
+	mq_command_script(&c, &mq_script_waiting, RMQ_HOME);
+	rmq_key_home(&c, queue);
+	reply = mq_redis_call(r, &c);
 	mq_command_free(&c);
+	if (reply == NULL)
+		return -1;
+	*sum += reply->integer;
+	if (reply->type != REDIS_REPLY_INTEGER)
+		rv = rmq_nonsense(r);
+	freeReplyObject(reply);
 	return rv;
 }
 

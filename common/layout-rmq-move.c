@@ -16,23 +16,6 @@
 /* How often to try again when connections come and go. */
 #define DELETE_TRIES 100
 
-static const char *
-how_to_move(const struct mq_place *place, const char *to)
-{
-	if (to == NULL)
-		return place->state == MQ_DELAYED ? "droplater" : "drop";
-	switch (place->state) {
-	case MQ_DELAYED:
-		return "later";
-	case MQ_UNACKED:
-		return "front";
-	case MQ_REJECTED:
-		return "fresh";
-	default:
-		return "list";
-	}
-}
-
 /* An integer from a script. */
 static int
 call_for_number(struct mq_redis *r, struct mq_command *c, long *n)
@@ -55,20 +38,24 @@ int
 rmq_move(struct mq_redis *r, const struct mq_place *place, long max,
     const char *to, long *moved)
 {
-	bool held = place->state == MQ_UNACKED && to != NULL;
+	bool held = place->state == MQ_UNACKED;
+	bool listed = held || place->state == MQ_REJECTED;
 	struct mq_command c = {0};
 	long n;
 
 	*moved = 0;
-	mq_command_script(&c, &mq_script_move, held ? 3 : 2);
-	rmq_key_place(&c, place, place->connection);
-	if (to != NULL)
-		rmq_key_queue(&c, to, "ready");
-	else
+	mq_command_script(&c, &mq_script_move, 2 * RMQ_HOME + listed + held);
+	rmq_key_home(&c, place->queue);
+	rmq_key_home(&c, to != NULL ? to : place->queue);
+	if (listed)
 		rmq_key_place(&c, place, place->connection);
 	if (held)
 		rmq_key_connection(&c, place->connection, "heartbeat");
-	mq_command_str(&c, how_to_move(place, to));
+	mq_command_str(&c, mq_state_name(place->state));
+	mq_command_str(&c,
+	    to != NULL		  ? "move" :
+		place->line_first ? "last" :
+				    "drop");
 	mq_command_int(&c, max < MOVE_COUNT ? max : MOVE_COUNT);
 	mq_command_int(&c, MOVE_BYTES);
 	if (call_for_number(r, &c, &n) == -1)
@@ -89,8 +76,10 @@ rmq_purge(struct mq_redis *r, const struct mq_place *place, long *removed)
 	struct mq_command c = {0};
 
 	*removed = 0;
-	mq_command_script(&c, &mq_script_purge, 1);
-	rmq_key_place(&c, place, NULL);
+	mq_command_script(&c, &mq_script_purge, RMQ_HOME + 1);
+	rmq_key_home(&c, place->queue);
+	rmq_key_queue(&c, place->queue, "rejected");
+	mq_command_str(&c, mq_state_name(place->state));
 	return call_for_number(r, &c, removed);
 }
 
@@ -99,13 +88,14 @@ add_delete(struct mq_command *c, const char *queue, bool dry_run,
     const redisReply *connections)
 {
 	static const char *const kept[] = {
-	    "ready", "rejected", "delayed", "counters", "paused"};
+	    "rejected", "rate", "counters", "paused"};
 	const char *name;
 	size_t i, n = connections->elements;
 
-	mq_command_script(c, &mq_script_delete, (int)(7 + 4 * n));
+	mq_command_script(c, &mq_script_delete, (int)(12 + 4 * n));
 	mq_command_str(c, RMQ_QUEUES);
 	mq_command_str(c, RMQ_CONNECTIONS);
+	rmq_key_home(c, queue);
 	for (i = 0; i < sizeof(kept) / sizeof(kept[0]); i++)
 		rmq_key_queue(c, queue, kept[i]);
 	for (i = 0; i < n; i++) {
@@ -126,7 +116,7 @@ static int
 read_deletion(
     struct mq_redis *r, const redisReply *reply, struct mq_deletion *out)
 {
-	long n[6];
+	long n[7];
 	size_t i;
 
 	if (reply->type != REDIS_REPLY_ARRAY ||
@@ -143,6 +133,7 @@ read_deletion(
 	out->ready = n[3];
 	out->rejected = n[4];
 	out->delayed = n[5];
+	out->awaited = n[6] != 0;
 	return 0;
 }
 

@@ -24,6 +24,56 @@ rmq_key_place(
 		rmq_key_queue(c, place->queue, mq_state_name(place->state));
 }
 
+/*
+ * The keys of a place, in the order in which they are gone through; see
+ * lua/lib/place.lua.
+ */
+struct part {
+	const char *what;	/* NULL: the one list of the place */
+	const char *low, *high; /* of a sorted set; NULL: a list */
+};
+#define PARTS  3
+#define LINE   "4503599627370496" /* 2^52 */
+#define TICK_1 (INT64_C(1) << 50)
+#define LINE_1 (INT64_C(1) << 52)
+
+static const struct part listed[PARTS] = {{NULL, NULL, NULL}};
+static const struct part ready[PARTS] = {
+    {"priority", "-inf", "(0"}, {NULL, NULL, NULL}, {"priority", "(0", "+inf"}};
+static const struct part delayed[PARTS] = {{"delayed", "-inf", "+inf"}};
+static const struct part line_first[PARTS] = {
+    {"delayed", LINE, "+inf"}, {"delayed", "-inf", "(" LINE}};
+
+static const struct part *
+parts_of(const struct mq_place *place, int *count)
+{
+	switch (place->state) {
+	case MQ_READY:
+		*count = 3;
+		return ready;
+	case MQ_DELAYED:
+		*count = place->line_first ? 2 : 1;
+		return place->line_first ? line_first : delayed;
+	default:
+		*count = 1;
+		return listed;
+	}
+}
+
+static const struct part *
+part_of(const struct mq_scan *s)
+{
+	int count;
+
+	return &parts_of(&s->place, &count)[s->part];
+}
+
+bool
+rmq_walk_in_set(const struct mq_scan *s)
+{
+	return part_of(s)->low != NULL;
+}
+
 /* The connection whose list the walk is in. */
 static const char *
 connection_of(const struct mq_scan *s)
@@ -37,24 +87,40 @@ void
 rmq_walk_start(struct mq_command *c, const struct mq_scan *s, const char *verb,
     const char *to)
 {
-	bool later = s->place.state == MQ_DELAYED;
+	const struct part *part = part_of(s);
+	bool take = strcmp(verb, "take") == 0;
 
-	mq_command_script(
-	    c, later ? &mq_script_later : &mq_script_walk, to != NULL ? 2 : 1);
-	rmq_key_place(c, &s->place, connection_of(s));
-	if (to != NULL)
-		rmq_key_queue(c, to, "ready");
+	mq_command_script(c,
+	    part->low != NULL ? &mq_script_later : &mq_script_walk,
+	    take ? 1 + 2 * RMQ_HOME : 1);
+	if (part->what != NULL)
+		rmq_key_queue(c, s->place.queue, part->what);
+	else
+		rmq_key_place(c, &s->place, connection_of(s));
+	if (take) {
+		rmq_key_home(c, s->place.queue);
+		rmq_key_home(c, to != NULL ? to : s->place.queue);
+	}
 	mq_command_str(c, verb);
+	if (part->low != NULL) {
+		mq_command_str(c, part->low);
+		mq_command_str(c, part->high);
+	}
 	mq_command_int(c, s->from);
 	mq_command_arg(c, s->anchor.data, s->anchor.len);
-	if (later)
-		mq_command_int(c, s->anchor_ms);
+	if (part->low != NULL)
+		mq_command_int(c, s->anchor_score);
 }
 
+/* Others may have put anything there. */
 int64_t
-rmq_to_ms(const redisReply *score)
+rmq_to_score(const redisReply *reply)
 {
-	return (int64_t)strtod(score->str, NULL);
+	double score = strtod(reply->str, NULL);
+
+	return score > 9e15 ? INT64_C(9000000000000000) :
+	    score < -9e15   ? INT64_C(-9000000000000000) :
+			      (int64_t)score;
 }
 
 void
@@ -93,7 +159,18 @@ set_items(struct mq_scan *s)
 }
 
 static void
-set_later_items(struct mq_scan *s)
+set_wait(struct mq_item *item, int64_t score)
+{
+	if (score >= LINE_1)
+		item->in_line = true;
+	else if (score >= TICK_1)
+		item->tick = score - TICK_1;
+	else
+		item->due_ms = score;
+}
+
+static void
+set_set_items(struct mq_scan *s)
 {
 	redisReply **e = s->reply->element;
 	size_t i, skip, n = (s->reply->elements - 5) / 2;
@@ -106,41 +183,42 @@ set_later_items(struct mq_scan *s)
 		    member->len < RMQ_UNIQUE_LEN ? member->len : RMQ_UNIQUE_LEN;
 		items[i] = (struct mq_item){.element = member->str + skip,
 		    .len = member->len - skip,
-		    .due_ms = rmq_to_ms(e[6 + 2 * i])};
+		    .prefix = skip};
+		if (s->place.state == MQ_DELAYED)
+			set_wait(&items[i], rmq_to_score(e[6 + 2 * i]));
 	}
 	rmq_walk_anchor(s, e[3]->str, e[3]->len);
-	s->anchor_ms = rmq_to_ms(e[4]);
+	s->anchor_score = rmq_to_score(e[4]);
 }
 
 bool
-rmq_walk_reply(const redisReply *reply, size_t count, bool later)
+rmq_walk_reply(const redisReply *reply, size_t count, bool in_set)
 {
 	size_t i;
 
 	if (reply->type != REDIS_REPLY_ARRAY ||
-	    reply->elements < count + (later ? 2 : 1))
+	    reply->elements < count + (in_set ? 2 : 1))
 		return false;
 	for (i = 0; i < reply->elements; i++)
 		if (reply->element[i]->type !=
 			(i < count ? REDIS_REPLY_INTEGER :
 				     REDIS_REPLY_STRING) &&
-		    (later || i != count))
+		    (in_set || i != count))
 			return false;
-	return !later || (reply->elements - count) % 2 == 0;
+	return !in_set || (reply->elements - count) % 2 == 0;
 }
 
 /* Reads the next slice of one list or set; *ended when it is the last. */
 static int
 read_slice(struct mq_redis *r, struct mq_scan *s, bool *ended)
 {
-	bool later = s->place.state == MQ_DELAYED;
+	bool in_set = rmq_walk_in_set(s), skip = s->skip > 0;
 	struct mq_command c = {0};
 	long long behind;
 
-	if (s->skip > 0)
+	if (skip)
 		s->from = s->skip;
-	rmq_walk_start(&c, s, s->skip > 0 ? "skip" : "read", NULL);
-	s->skip = 0;
+	rmq_walk_start(&c, s, skip ? "skip" : "read", NULL);
 	mq_command_int(&c, SLICE_COUNT);
 	mq_command_int(&c, SLICE_BYTES);
 	mq_command_str(&c, s->needle != NULL ? s->needle : "");
@@ -148,17 +226,21 @@ read_slice(struct mq_redis *r, struct mq_scan *s, bool *ended)
 	mq_command_free(&c);
 	if (s->reply == NULL)
 		return -1;
-	if (!rmq_walk_reply(s->reply, 3, later))
+	if (!rmq_walk_reply(s->reply, 3, in_set))
 		return rmq_nonsense(r);
 	behind = s->reply->element[0]->integer;
 	/* Nothing of what we know is left: those behind us come again. */
-	if (behind == 0 && s->from > 0)
+	if (skip)
+		s->skip -= (long)behind;
+	else if (behind == 0 && s->from > 0)
 		s->seen -= (long)s->from;
 	s->span = s->reply->element[1]->integer;
 	s->from = behind + s->span;
 	*ended = s->reply->element[2]->integer == 0;
-	if (later)
-		set_later_items(s);
+	if (s->span > 0)
+		s->skip = 0;
+	if (in_set)
+		set_set_items(s);
 	else
 		set_items(s);
 	return 0;
@@ -177,6 +259,27 @@ list_connections(struct mq_redis *r, struct mq_scan *s)
 	return 0;
 }
 
+/* Goes on to the next list or set; false: this is the last. */
+static bool
+next_key(struct mq_scan *s, bool go)
+{
+	int parts;
+
+	parts_of(&s->place, &parts);
+	if (s->part + 1 < parts)
+		s->part += go;
+	else if (s->connections != NULL &&
+	    s->connection + 1 < s->connections->elements)
+		s->connection += go;
+	else
+		return false;
+	if (go) {
+		s->from = 0;
+		mq_buf_clear(&s->anchor);
+	}
+	return true;
+}
+
 int
 rmq_scan(struct mq_redis *r, struct mq_scan *s)
 {
@@ -186,7 +289,7 @@ rmq_scan(struct mq_redis *r, struct mq_scan *s)
 	s->span = 0;
 	if (list_connections(r, s) == -1)
 		return -1;
-	/* The list before has been gone through. */
+	/* The one before has been gone through. */
 	while (!s->end && s->span == 0) {
 		if (s->reply != NULL)
 			freeReplyObject(s->reply);
@@ -196,14 +299,7 @@ rmq_scan(struct mq_redis *r, struct mq_scan *s)
 		s->seen += (long)s->span;
 		if (!ended)
 			break;
-		if (s->connections == NULL ||
-		    s->connection + 1 == s->connections->elements) {
-			s->end = true;
-		} else if (s->span == 0) {
-			s->connection++;
-			s->from = 0;
-			mq_buf_clear(&s->anchor);
-		}
+		s->end = !next_key(s, s->span == 0);
 	}
 	return 0;
 }

@@ -102,9 +102,9 @@ rmq_join(const struct mq_session *s, int step, struct mq_command *c)
 static void
 reclaim_all(const struct mq_session *s, struct mq_command *c, const char *queue)
 {
-	mq_command_script(c, &mq_script_reclaim, 2);
+	mq_command_script(c, &mq_script_reclaim, RMQ_HOME + 1);
+	rmq_key_home(c, queue);
 	rmq_key_both(c, s->connection, queue, "unacked");
-	rmq_key_queue(c, queue, "ready");
 }
 
 static void

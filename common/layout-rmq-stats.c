@@ -20,6 +20,7 @@ struct gather {
 	/* The rows with keys of ours, and how many each has. */
 	int *row, rows;
 	unsigned char *keys;
+	bool *sorted; /* rows with messages of a priority */
 };
 
 static int
@@ -142,7 +143,9 @@ ask_lengths(void *arg, size_t i, struct mq_command *c)
 		break;
 	case OURS:
 		mq_command_plain(c, "EXISTS");
+		rmq_key_queue(c, queue, "priority");
 		rmq_key_queue(c, queue, "delayed");
+		rmq_key_queue(c, queue, "clock");
 		rmq_key_queue(c, queue, "paused");
 		rmq_key_queue(c, queue, "counters");
 		break;
@@ -192,17 +195,33 @@ take_counts(void *arg, size_t i, const redisReply *reply)
 	    reply, g->out->now_ms, &g->out->queues[g->row[i]]);
 }
 
-enum { DELAYED, PAUSED, EXTRAS };
+enum { PRIORITY, DELAYED, CLOCK, PAUSED, EXTRAS };
 
 static void
 ask_extras(void *arg, size_t i, struct mq_command *c)
 {
+	static const struct {
+		const char *verb, *key;
+	} asked[EXTRAS] = {[PRIORITY] = {"ZCARD", "priority"},
+	    [DELAYED] = {"ZCARD", "delayed"},
+	    [CLOCK] = {"GET", "clock"},
+	    [PAUSED] = {"PTTL", "paused"}};
 	struct gather *g = arg;
-	bool delayed = i % EXTRAS == DELAYED;
 
-	mq_command_plain(c, delayed ? "ZCARD" : "PTTL");
-	rmq_key_queue(c, g->out->queues[g->row[i / EXTRAS]].name,
-	    delayed ? "delayed" : "paused");
+	mq_command_plain(c, asked[i % EXTRAS].verb);
+	rmq_key_queue(
+	    c, g->out->queues[g->row[i / EXTRAS]].name, asked[i % EXTRAS].key);
+}
+
+static int
+take_clock(struct mq_queue_stats *q, const redisReply *reply)
+{
+	if (reply->type == REDIS_REPLY_STRING)
+		q->tick = strtoll(reply->str, NULL, 10);
+	return reply->type == REDIS_REPLY_STRING ||
+		reply->type == REDIS_REPLY_NIL ?
+	    0 :
+	    -1;
 }
 
 static int
@@ -211,14 +230,20 @@ take_extras(void *arg, size_t i, const redisReply *reply)
 	struct gather *g = arg;
 	struct mq_queue_stats *q = &g->out->queues[g->row[i / EXTRAS]];
 
+	if (i % EXTRAS == CLOCK)
+		return take_clock(q, reply);
 	if (reply->type != REDIS_REPLY_INTEGER)
 		return -1;
-	if (i % EXTRAS == DELAYED)
+	if (i % EXTRAS == PRIORITY) {
+		q->ready += reply->integer;
+		g->sorted[g->row[i / EXTRAS]] = reply->integer > 0;
+	} else if (i % EXTRAS == DELAYED) {
 		q->delayed = reply->integer;
-	else if (reply->integer >= 0)
+	} else if (reply->integer >= 0) {
 		q->paused_ms = g->out->now_ms + reply->integer;
-	else if (reply->integer == -1)
+	} else if (reply->integer == -1) {
 		q->paused_ms = -1;
+	}
 	return 0;
 }
 
@@ -251,13 +276,15 @@ ask_queues(struct mq_redis *r, struct gather *g)
 		out->queues[i].in_s = out->queues[i].out_s = -1;
 	g->row = mq_xcalloc((size_t)out->count + 1, sizeof(*g->row));
 	g->keys = mq_xcalloc((size_t)out->count + 1, sizeof(*g->keys));
+	g->sorted = mq_xcalloc((size_t)out->count + 1, sizeof(*g->sorted));
 	rv = rmq_ask_all(r, &lengths, LENGTHS * (size_t)out->count);
 	if (rv == 0)
 		rv = ask_ours(r, g);
 	if (rv == 0)
-		rv = rmq_stats_ages(r, out);
+		rv = rmq_stats_ages(r, out, g->sorted);
 	free(g->row);
 	free(g->keys);
+	free(g->sorted);
 	return rv;
 }
 

@@ -52,16 +52,17 @@ taken_list(struct mq_redis *r, struct mq_scan *s, const redisReply *reply,
 }
 
 static int
-taken_later(
-    struct mq_redis *r, struct mq_scan *s, const redisReply *reply, long *n)
+taken_later(struct mq_redis *r, struct mq_scan *s, const redisReply *reply,
+    long *n, long long *us)
 {
-	if (!rmq_walk_reply(reply, 2, true))
+	if (!rmq_walk_reply(reply, 3, true))
 		return rmq_nonsense(r);
 	*n = (long)reply->element[0]->integer;
 	s->from = reply->element[1]->integer;
 	s->span -= *n;
-	rmq_walk_anchor(s, reply->element[2]->str, reply->element[2]->len);
-	s->anchor_ms = rmq_to_ms(reply->element[3]);
+	*us = reply->element[2]->integer;
+	rmq_walk_anchor(s, reply->element[3]->str, reply->element[3]->len);
+	s->anchor_score = rmq_to_score(reply->element[4]);
 	return 0;
 }
 
@@ -71,13 +72,14 @@ static long
 add_chosen(struct mq_command *c, const struct mq_scan *s, const bool *chosen,
     long max, int *at)
 {
-	size_t skip = s->place.state == MQ_DELAYED ? RMQ_UNIQUE_LEN : 0;
+	const struct mq_item *item;
 	long n = 0;
 
 	for (; *at < s->count && n < max; (*at)++)
 		if (chosen[*at]) {
-			mq_command_arg(c, s->items[*at].element - skip,
-			    s->items[*at].len + skip);
+			item = &s->items[*at];
+			mq_command_arg(c, item->element - item->prefix,
+			    item->len + item->prefix);
 			n++;
 		}
 	return n;
@@ -94,8 +96,8 @@ take_some(
 
 	if (reply == NULL)
 		return -1;
-	if (s->place.state == MQ_DELAYED)
-		rv = taken_later(r, s, reply, &n);
+	if (rmq_walk_in_set(s))
+		rv = taken_later(r, s, reply, &n, &us);
 	else
 		rv = taken_list(r, s, reply, &n, &us);
 	freeReplyObject(reply);
@@ -169,7 +171,7 @@ turn(struct mq_redis *r, struct mq_scan *s)
 	long long moved = 1;
 	int rv = 0;
 
-	if (s->place.state == MQ_DELAYED || s->place.state == MQ_UNACKED ||
+	if (rmq_walk_in_set(s) || s->place.state == MQ_UNACKED ||
 	    s->from - s->span <
 		(s->place.state == MQ_READY ? BEHIND_MAX_READY : BEHIND_MAX))
 		return 0;
@@ -214,6 +216,26 @@ rmq_scan_end(struct mq_redis *r, struct mq_scan *s)
 	return rv;
 }
 
+/* Begins a call, with everything but the messages. */
+static void
+start_take(struct mq_command *c, const struct mq_scan *s, const char *to,
+    const char *tombstone)
+{
+	bool rejected = s->place.state == MQ_REJECTED;
+
+	rmq_walk_start(c, s, "take", to);
+	if (rmq_walk_in_set(s)) {
+		mq_command_str(c, to != NULL ? "move" : "drop");
+		return;
+	}
+	mq_command_int(c, s->span);
+	mq_command_str(c, tombstone);
+	if (to != NULL)
+		mq_command_str(c, rejected ? "fresh" : "move");
+	else
+		mq_command_str(c, rejected ? "done" : "vanish");
+}
+
 int
 rmq_take(struct mq_redis *r, struct mq_scan *s, const bool *chosen,
     const char *to, long *taken)
@@ -221,7 +243,6 @@ rmq_take(struct mq_redis *r, struct mq_scan *s, const bool *chosen,
 	struct mq_command c = {0};
 	struct mq_idgen ids = {0};
 	char tombstone[MQ_ID_LEN + 1];
-	bool fresh = s->place.state == MQ_REJECTED;
 	int at = 0, rv = 0;
 
 	*taken = 0;
@@ -231,12 +252,7 @@ rmq_take(struct mq_redis *r, struct mq_scan *s, const bool *chosen,
 		return -1;
 	mq_id_make(&ids, (uint64_t)mq_clock_unix_us(), tombstone);
 	while (rv == 0 && at < s->count) {
-		rmq_walk_start(&c, s, "take", to);
-		if (s->place.state != MQ_DELAYED) {
-			mq_command_int(&c, s->span);
-			mq_command_str(&c, tombstone);
-			mq_command_int(&c, fresh);
-		}
+		start_take(&c, s, to, tombstone);
 		if (add_chosen(&c, s, chosen, s->batch, &at) > 0)
 			rv = take_some(r, s, &c, taken);
 	}

@@ -30,23 +30,25 @@ int rmq_stats(struct mq_redis *, const char *const *queues, int count,
     int wanted, struct mq_stats *);
 int rmq_running(struct mq_redis *, struct mq_runs *);
 
-/* The list, or for DELAYED the sorted set, of a place, as one argument;
- * connection is for UNACKED. */
+/* The list of a place, as one argument; connection is for UNACKED. */
 void rmq_key_place(
     struct mq_command *, const struct mq_place *, const char *connection);
 /* In front of each element in a sorted set; see lua/lib/place.lua. */
 #define RMQ_UNIQUE_LEN 32
 
-/* For the walks: begins a call, with the target if it is not NULL; */
+/* For the walks: whether the key at work is a sorted set, and no list; */
+bool rmq_walk_in_set(const struct mq_scan *);
+/* begins a call; for "take" with its queue's home, and the target's, which is
+ * the same when to is NULL; */
 void rmq_walk_start(struct mq_command *, const struct mq_scan *,
     const char *verb, const char *to);
 /* keeps the last message behind the walk; */
 void rmq_walk_anchor(struct mq_scan *, const char *p, size_t n);
 /* whether a reply has count integers, and then strings only (the anchor of a
  * list, which follows, may be an integer); */
-bool rmq_walk_reply(const redisReply *, size_t count, bool later);
-/* a score as milliseconds. */
-int64_t rmq_to_ms(const redisReply *score);
+bool rmq_walk_reply(const redisReply *, size_t count, bool in_set);
+/* a score of ours, which all are integers. */
+int64_t rmq_to_score(const redisReply *);
 
 int rmq_scan(struct mq_redis *, struct mq_scan *);
 int rmq_take(struct mq_redis *, struct mq_scan *, const bool *chosen,
@@ -65,8 +67,9 @@ int rmq_server_time(struct mq_redis *, int64_t *ms);
 struct mq_queue_stats *rmq_find_row(const struct mq_stats *, const char *name);
 
 /* When messages are due, and since when they have been claimable, in the rows
- * whose numbers of messages are known. */
-int rmq_stats_ages(struct mq_redis *, struct mq_stats *);
+ * whose numbers of messages are known.  sorted: of each row, whether some of
+ * the ready ones are in the priority set. */
+int rmq_stats_ages(struct mq_redis *, struct mq_stats *, const bool *sorted);
 
 /*
  * Adds what all connections have to the rows.  named: only what is in a row is

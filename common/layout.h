@@ -140,7 +140,9 @@ struct mq_queue_stats {
 			      * there is one, and nobody knows since when.  Of
 			      * two, one may tell: it is at least so old */
 	int64_t next_due_ms; /* when the next delayed message is due, unix ms;
-			      * 0: none is delayed */
+			      * 0: none waits for a time */
+	long long in_line;   /* delayed ones that wait for their group's turn */
+	int64_t tick;	     /* of its clock; 0: it never had one */
 	int64_t paused_ms;   /* 0: not paused; -1: until resumed; else the unix
 			      * ms of its end */
 	bool counted;	     /* whether there are any counts */
@@ -186,14 +188,21 @@ struct mq_place {
 	const char *queue;
 	enum mq_state state;
 	const char *connection; /* UNACKED: of this one; NULL: of all */
+	/* DELAYED, when all that is meant is to be dropped: those in line for
+	 * their group come first, so that none has its turn meanwhile. */
+	bool line_first;
 };
 
 /* One message that was found, as it is kept.  Bytes. */
 struct mq_item {
 	const char *element;
 	size_t len;
-	int64_t due_ms;		/* DELAYED: unix ms */
+	/* DELAYED: it waits for its group's turn; or, unless 0, for a tick; or
+	 * until due_ms, unix ms. */
+	bool in_line;
+	int64_t tick, due_ms;
 	const char *connection; /* UNACKED: whose it is */
+	size_t prefix; /* the layout's own: bytes in front of the element */
 };
 
 /*
@@ -213,11 +222,12 @@ struct mq_scan {
 	long seen;	       /* messages looked at so far, needle or not */
 	bool end;	       /* no slice follows */
 	/* The layout's own. */
+	int part; /* which of the place's keys is at work */
 	redisReply *connections, *reply;
 	size_t connection;    /* index of the one at work */
 	long long from;	      /* messages behind us that are still there */
 	struct mq_buf anchor; /* the last of them */
-	int64_t anchor_ms;    /* DELAYED: when it falls due */
+	int64_t anchor_score; /* in a sorted set */
 	long long span;	      /* how many of them this slice had, and has */
 	size_t cap;	      /* of items */
 	long batch;	      /* so many are taken at once */
@@ -233,6 +243,9 @@ struct mq_deletion {
 	long consumers, unacked;
 	bool known;		       /* whether anybody ever opened it */
 	long ready, delayed, rejected; /* messages removed with it */
+	/* Somebody may wait for what becomes of those.  Who drops them one by
+	 * one before tells them. */
+	bool awaited;
 };
 
 struct mq_clean {
@@ -411,6 +424,12 @@ struct mq_layout {
 	 * a queue, or nowhere (NULL).  Each moves in one atomic step, and only
 	 * if it is still there; taken counts those.  From rejected, the count
 	 * of attempts begins anew.  An error leaves taken at what is certain.
+	 *
+	 * What becomes ready gets the place that it asks for: behind those of
+	 * its priority, or in line for its group, and its key, if that is
+	 * free.  From delayed, its first tick becomes 0; one in line stays
+	 * there, unless it goes to another queue.  What is dropped lets go of
+	 * its group and key, and whoever waits for its end is told.
 	 */
 	int (*take)(struct mq_redis *, struct mq_scan *, const bool *chosen,
 	    const char *to, long *taken);
@@ -426,12 +445,13 @@ struct mq_layout {
 	 * at most 1000 or about 1 MiB in one call.  0: there are none.
 	 * Unacked ones go to the front, the newest first, so that their order
 	 * stays, and an error with MQ_EXIT_AGAIN says that their connection is
-	 * alive.  With max 0, moved is how many there are.
+	 * alive.  With max 0, moved is how many there are that would.
 	 */
 	int (*move)(struct mq_redis *, const struct mq_place *, long max,
 	    const char *to, long *moved);
 	/* Removes all messages there are at a place in one step that takes no
-	 * time; not UNACKED. */
+	 * time; not UNACKED.  removed -1: there is something to let go of, or
+	 * somebody to tell; none was removed, and move() has to do it. */
 	int (*purge)(struct mq_redis *, const struct mq_place *, long *removed);
 	/* Removes a queue and all that is kept about it, in one step. */
 	int (*delete_queue)(

@@ -35,17 +35,6 @@ rmq_send_about_set(
 }
 
 int
-rmq_send_about_queue(
-    struct mq_redis *r, const char *verb, const char *queue, const char *what)
-{
-	struct mq_command c = {0};
-
-	mq_command_plain(&c, verb);
-	rmq_key_queue(&c, queue, what);
-	return send_and_free(r, &c);
-}
-
-int
 rmq_send_about_connection(struct mq_redis *r, const char *verb,
     const char *connection, const char *what, const char *member)
 {

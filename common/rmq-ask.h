@@ -11,8 +11,6 @@
 /* "VERB key [member]": what names the key as in rmq-keys.h. */
 int rmq_send_about_set(
     struct mq_redis *, const char *verb, const char *key, const char *member);
-int rmq_send_about_queue(
-    struct mq_redis *, const char *verb, const char *queue, const char *what);
 int rmq_send_about_connection(struct mq_redis *, const char *verb,
     const char *connection, const char *what, const char *member);
 int rmq_send_about_both(struct mq_redis *, const char *verb,

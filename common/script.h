@@ -30,6 +30,7 @@ extern const struct mq_script mq_script_since;
 extern const struct mq_script mq_script_tick;
 extern const struct mq_script mq_script_turn;
 extern const struct mq_script mq_script_unlist;
+extern const struct mq_script mq_script_waiting;
 extern const struct mq_script mq_script_walk;
 
 #endif

@@ -395,7 +395,8 @@ print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)' \
 	run_mq 77 mq-purge -f --ready -u "unix://some:pw@$D/redis.sock" jobs
 	assert_equal "$(digest)" "$(cat "$T/before")"
 	# What was done before is told.
-	run_mq 76 mq-purge -f --ready --delayed jobs
+	redis rename 'rmq::queue::[jobs]::delayed' 'rmq::queue::[jobs]::rejected' >/dev/null
+	run_mq 76 mq-purge -f --ready --rejected jobs
 	assert_equal "${stderr_lines[1]}" "mq-purge: 3 messages purged"
 	run_mq 69 mq-purge -f --all -u "unix://$T/none" jobs
 }

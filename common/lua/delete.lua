@@ -1,13 +1,14 @@
 -- Remove a queue that nobody uses, and all that is kept about it.
 --
---   KEYS  rmq::queues, rmq::connections, five keys of the queue: ready,
---         rejected, delayed, counters, paused; then four of each connection:
+--   KEYS  rmq::queues, rmq::connections, the queue's home (see lib/place.lua),
+--         rejected, rate, counters, paused; then four of each connection:
 --         heartbeat, queues, the queue's consumers, the queue's unacked
 --   ARGV  the queue's name, 1 to only look, then the connections' names in the
 --         same order
 --   reply {consumers of it that live, unacked messages that dead connections
 --         hold, 1 if the queue was known, how many were ready, rejected,
---         delayed}, or nothing when the connections are others now
+--         delayed, 1 if somebody may wait for what becomes of those}, or
+--         nothing when the connections are others now
 --
 -- A crash before: nothing has happened.  After: it is gone.  Nothing is done
 -- if one of the first two is not 0.
@@ -19,7 +20,7 @@ if call('SCARD', KEYS[2]) ~= #ARGV - 2 then
   return false
 end
 for i = 3, #ARGV do
-  local at = 8 + 4 * (i - 3)
+  local at = 13 + 4 * (i - 3)
   if call('SISMEMBER', KEYS[2], ARGV[i]) == 0 then
     return false
   end
@@ -31,14 +32,15 @@ for i = 3, #ARGV do
   end
 end
 local reply = { consumers, unacked, call('SISMEMBER', KEYS[1], queue),
-  call('LLEN', KEYS[3]), call('LLEN', KEYS[4]), call('ZCARD', KEYS[5]) }
+  call('LLEN', KEYS[3]) + call('ZCARD', KEYS[4]), call('LLEN', KEYS[9]),
+  call('ZCARD', KEYS[5]), call('EXISTS', KEYS[8]) }
 if consumers > 0 or unacked > 0 or ARGV[2] == '1' then
   return reply
 end
-for i = 3, 7 do
+for i = 3, 12 do
   call('UNLINK', KEYS[i])
 end
-for at = 8, #KEYS, 4 do
+for at = 13, #KEYS, 4 do
   call('UNLINK', KEYS[at + 2])
   call('SREM', KEYS[at + 1], queue)
 end

@@ -1,12 +1,16 @@
--- When the next delayed message of each queue is due, without the message.
+-- What the delayed messages of each queue wait for, without the messages.
 --
 --   KEYS  delayed...
---   reply for each: unix milliseconds as text, or nil when none is delayed
+--   reply for each: when the next one is due, unix milliseconds as text, or nil
+--         when none waits for a time; and how many are in line for their group
 --
 -- Changes nothing.
 
 local reply = {}
 for i, key in ipairs(KEYS) do
-  reply[i] = redis.call('ZRANGE', key, 0, 0, 'WITHSCORES')[2] or false
+  -- See lib/place.lua.
+  local head = redis.call('ZRANGE', key, 0, 0, 'WITHSCORES')[2]
+  reply[2 * i - 1] = head and tonumber(head) < 2 ^ 50 and head or false
+  reply[2 * i] = redis.call('ZCOUNT', key, 2 ^ 52, '+inf')
 end
 return reply

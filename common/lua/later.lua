@@ -1,40 +1,50 @@
--- One step of a walk through delayed messages, the first to fall due first.
+-- One step of a walk through the messages of a sorted set, by score.
 --
---   KEYS  delayed, then for 'take', if it is not to be dropped, target
---   ARGV  'read', from, anchor, its due time, max messages, about how many
---         bytes, needle
+--   KEYS  set; then for 'take' the home of its queue, and the home of the
+--         target (the same for what is dropped; see lib/place.lua)
+--   ARGV  'read', low, high, from, anchor, its score, max messages, about how
+--         many bytes, needle
 --         'skip', the same: begins behind the first messages, from of them
---         'take', from, anchor, its due time, member...
+--         'take', low, high, from, anchor, its score, how, member...
+--   how   'move': to be claimed now, without the 32 bytes in front.  Those in
+--         line for their group stay there, unless it is another queue.
+--         'drop': they are removed
 --
--- from messages are behind the walk, and the anchor is the last of them.
--- 'read' looks at the next slice.
+-- Only what has a score from low to high is gone through.  from messages of it
+-- are behind the walk, and the anchor is the last of them.  'read' looks at
+-- the next slice.
 --   reply {from, how many were behind before it; how many it looked at; how
---         many follow; the new anchor; its due time; member, due time...},
---         those with the needle in them only
+--         many follow; the new anchor; its score; member, score...}, those with
+--         the needle in them only
 --
--- 'take' moves the members that are given, if they are still there, to the
--- newest end of target (or nowhere), without the 32 bytes in front.
---   reply {how many were moved, from, the new anchor, its due time}
+-- 'take' moves the members that are given, if they are still there.
+--   reply {how many were moved, from, microseconds that it took, the new
+--         anchor, its score}
 --
--- A crash before: all are delayed.  After: each is in the target only.  What
--- may be refused comes first, so a refusal changes nothing.
+-- A crash before: all are where they were.  After: each is in its new place
+-- only.
 
-local call = redis.call
-local key, from, anchor, due = KEYS[1], tonumber(ARGV[2]), ARGV[3], ARGV[4]
+-- include place
+-- include moves
+
+local key, low, high = KEYS[1], ARGV[2], ARGV[3]
+local from, anchor, score = tonumber(ARGV[4]), ARGV[5], ARGV[6]
+-- So many are before the first one.
+local base = call('ZCARD', key) - call('ZCOUNT', key, low, '+inf')
 
 local function locate()
-  if from == 0 or call('ZRANGE', key, from - 1, from - 1)[1] == anchor then
-    return from
+  if from == 0 or tonumber(call('ZSCORE', key, anchor)) ~= tonumber(score) then
+    return from == 0 and 0 or call('ZCOUNT', key, low, '(' .. score)
   end
-  local rank = call('ZRANK', key, anchor)
-  return rank and rank + 1 or call('ZCOUNT', key, '-inf', '(' .. due)
+  return call('ZRANK', key, anchor) + 1 - base
 end
 
 local function read(max, room, needle)
-  local reply, looked, size = { from, 0, 0, anchor, due }, 0, 1
-  local left = call('ZCARD', key) - from
+  local reply, looked, size = { from, 0, 0, anchor, score }, 0, 1
+  local left = call('ZCOUNT', key, low, high) - from
   while looked < math.min(max, left) and room > 0 do
-    local n, behind = math.min(size, max - looked), from + looked
+    local n = math.min(size, max - looked, left - looked)
+    local behind = base + from + looked
     local part = call('ZRANGE', key, behind, behind + n - 1, 'WITHSCORES')
     for i = 1, #part, 2 do
       if room <= 0 then
@@ -54,27 +64,52 @@ local function read(max, room, needle)
   return reply
 end
 
-local function take()
-  local taken = 0
-  -- Changes nothing and needs no memory; see claim.lua.
-  call('ZREM', key, '')
-  for i = 5, #ARGV do
-    if call('ZSCORE', key, ARGV[i]) then
-      if KEYS[2] then
-        call('LPUSH', KEYS[2], ARGV[i]:sub(33))
-      end
-      call('ZREM', key, ARGV[i])
-      taken = taken + 1
+local function find(how, same)
+  local members, elements = {}, {}
+  for i = 8, #ARGV do
+    local at = tonumber(call('ZSCORE', key, ARGV[i]))
+    if at and (how == 'drop' or not same or at < IN_LINE) then
+      members[#members + 1] = ARGV[i]
+      elements[#elements + 1] = ARGV[i]:sub(33)
     end
   end
-  from = from - taken
-  local last = from > 0 and
-    call('ZRANGE', key, from - 1, from - 1, 'WITHSCORES') or {}
-  return { taken, last[1] and from or 0, last[1] or '', last[2] or '0' }
+  return members, elements
 end
 
-from = ARGV[1] == 'skip' and math.min(from, call('ZCARD', key)) or locate()
-if ARGV[1] == 'take' then
-  return take()
+local function take(q, to, how)
+  local same = q.ready == to.ready
+  local members, elements = find(how, same)
+  local w, asking = all_wishes(elements)
+  -- Changes nothing and needs no memory; see claim.lua.
+  call('ZREM', key, '')
+  if asking > 0 then
+    probe(q)
+    probe(to)
+  end
+  for i = 1, how == 'move' and #elements or 0 do
+    arrive(to, at_once(to, elements[i], w[i]), w[i])
+  end
+  arrive_plain(to)
+  if #members > 0 then
+    call('ZREM', key, unpack(members))
+  end
+  if how == 'drop' then
+    drop(q, w, 'vanish')
+  end
+  for i = 1, how == 'drop' and 0 or same and 0 or #w do
+    leave(q, w[i], 'vanish')
+  end
+  from = from - #members
+  -- Others may have had their turn, or become due.
+  local rank = call('ZCARD', key) - call('ZCOUNT', key, low, '+inf') + from - 1
+  local last = from > 0 and call('ZRANGE', key, rank, rank, 'WITHSCORES') or {}
+  return { #members, last[1] and from or 0, stopwatch() - now_us,
+    last[1] or '', last[2] or '0' }
 end
-return read(tonumber(ARGV[5]), tonumber(ARGV[6]), ARGV[7])
+
+from = ARGV[1] == 'skip' and math.min(from, call('ZCOUNT', key, low, high))
+  or locate()
+if ARGV[1] == 'take' then
+  return take(home(2), home(8), ARGV[7])
+end
+return read(tonumber(ARGV[7]), tonumber(ARGV[8]), ARGV[9])

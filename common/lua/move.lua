@@ -1,97 +1,187 @@
--- Move the next messages of one place to a queue, or drop them, unseen.
+-- Move the next messages of one place to where they are claimed from, or drop
+-- them, unseen.
 --
---   KEYS  source, target (the source again for what is dropped)
---         'front' only: the heartbeat of the connection that holds them
---   ARGV  how, max messages, about how many bytes
---   how   'list': the oldest first, to the newest end of the target
---         'fresh': the same, and the attempts in their headers begin anew
---         'later': delayed ones, the first to fall due first
---         'front': unacked ones, the newest first, to the oldest end, so that
---         their order stays; only of a dead connection
---         'drop', 'droplater': they are removed
+--   KEYS  home of their queue, home of the target (the same for what is
+--         dropped; see lib/place.lua); then of rejected ones that list, and of
+--         unacked ones that list and the heartbeat of their connection
+--   ARGV  from, how, max messages, about how many bytes
+--   from  'ready', the next to be claimed first; 'delayed', the first to fall
+--         due first; 'rejected', the oldest first; or 'unacked', the newest
+--         first, only of a dead connection
+--   how   'move': claimable again.  Attempts of rejected ones begin anew.
+--         Delayed ones wait for no time and no tick any more; those in line
+--         for their group stay there, unless they go to another queue.
+--         Unacked ones go to the front, so that their order stays.
+--         'drop': they are removed
+--         'last': the same, delayed ones from the end, where those in line are
 --   reply how many; with max 0, how many there are; -1: the connection is alive
 --
--- A crash before: all are in the source.  After: each is in the target only.
+-- A crash before: all are where they were.  After: each is in its new place
+-- only.
 
-local call, byte = redis.call, string.byte
-local how, max, room = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
-local source, target, fresh = KEYS[1], KEYS[2], how == 'fresh'
+-- include place
+-- include moves
 
-if how == 'front' and call('PTTL', KEYS[3]) > 0 then
+local q, to = home(1), home(7)
+local from, how = ARGV[1], ARGV[2]
+local max, room, work = tonumber(ARGV[3]), tonumber(ARGV[4]), 1000
+local same, first = q.ready == to.ready, from == 'unacked'
+-- One that asks for something takes the time of so many others.
+local WEIGHT = 12
+
+local function list(key)
+  return {
+    count = function()
+      return call('LLEN', key)
+    end,
+    next = function(n)
+      if first then
+        return call('LRANGE', key, 0, n - 1)
+      end
+      local part, turned = call('LRANGE', key, -n, -1), {}
+      for i = 1, #part do
+        turned[i] = part[#part - i + 1]
+      end
+      return turned
+    end,
+    cut = function(n)
+      call('LTRIM', key, first and n or 0, first and -1 or -n - 1)
+    end
+  }
+end
+
+local function set(key, low, high)
+  local members
+  return {
+    count = function()
+      return call('ZCOUNT', key, low, high)
+    end,
+    next = function(n)
+      if how == 'last' then
+        members = call('ZREVRANGEBYSCORE', key, high, low, 'LIMIT', 0, n)
+      else
+        members = call('ZRANGEBYSCORE', key, low, high, 'LIMIT', 0, n)
+      end
+      local part = {}
+      for i = 1, #members do
+        part[i] = members[i]:sub(33)
+      end
+      return part
+    end,
+    cut = function(n)
+      if members then
+        call('ZREM', key, unpack(members))
+      else
+        call('ZREMRANGEBYRANK', key, 0, n - 1)
+      end
+    end
+  }
+end
+
+local source
+if from == 'ready' then
+  source = { set(q.priority, '-inf', '(0'), list(q.ready),
+    set(q.priority, '(0', '+inf') }
+elseif from == 'delayed' then
+  source = { set(q.delayed, '-inf',
+    how == 'move' and same and string.format('(%.0f', IN_LINE) or '+inf') }
+else
+  source = { list(KEYS[13]) }
+end
+
+if from == 'unacked' and call('PTTL', KEYS[14]) > 0 then
   return -1
 elseif max == 0 then
-  return call(how:find('later', 1, true) and 'ZCARD' or 'LLEN', source)
-elseif how == 'drop' then
-  local n = math.min(call('LLEN', source), max)
-  call('LTRIM', source, 0, -n - 1)
+  local n = 0
+  for i = 1, #source do
+    n = n + source[i].count()
+  end
   return n
-elseif how == 'droplater' then
-  return call('ZREMRANGEBYRANK', source, 0, max - 1)
 end
 
--- As in walk.lua.
-local function anew(element)
-  if element:sub(1, 5) ~= '\255\0\190\190\74' then
-    return element
+local moved, gone, ready = 0, {}, false
+
+local function prepare()
+  if not ready then
+    probe(q)
+    probe(to)
+    ready = true
   end
-  local head = element:sub(1, element:find('\n', 6, true) or 0)
-  local first, last = head:find('"Mq%-Attempt" *: *%[ *"%d+"')
-  if not first then
-    return element
-  end
-  return head:sub(1, first - 1) .. '"Mq-Attempt":["0"' .. element:sub(last + 1)
 end
 
--- The next n as they are to be in the target, the first to go first; and as
--- they are in the source, if that matters.
-local function next_ones(n)
-  local part, new = nil, {}
-  if how == 'later' then
-    part = call('ZRANGE', source, 0, n - 1)
+local function move(s, part)
+  local new = part
+  if from == 'rejected' then
+    new = {}
     for i = 1, #part do
-      new[i] = part[i]:sub(33)
-    end
-  elseif how == 'front' then
-    new = call('LRANGE', source, 0, n - 1)
-  else
-    part = call('LRANGE', source, -n, -1)
-    n = #part
-    for i = 1, n do
-      local element = part[n - i + 1]
-      new[i] = fresh and byte(element) == 255 and anew(element) or element
+      new[i] = anew(part[i], 'Mq-Attempt')
     end
   end
-  return new, part
+  local w, asking = all_wishes(new)
+  if asking > 0 then
+    prepare()
+  end
+  for i = 1, #new do
+    local element = from == 'delayed' and at_once(to, new[i], w[i]) or new[i]
+    arrive(to, element, w[i], first)
+  end
+  arrive_plain(to, first)
+  s.cut(#part)
+  for i = 1, same and 0 or #w do
+    leave(q, w[i], from == 'delayed' and 'vanish' or 'done')
+  end
+  return asking
+end
+
+-- Nobody has a turn before all are dropped: it could be dropped, too.
+local function remove(s, part)
+  local w, asking = all_wishes(part)
+  if asking > 0 then
+    prepare()
+  end
+  s.cut(#part)
+  for i = 1, #w do
+    gone[#gone + 1] = w[i]
+  end
+  return asking
+end
+
+local function take(s)
+  local size = 1
+  while moved < max and work > 0 and room > 0 do
+    local part = s.next(math.min(size, max - moved))
+    if #part == 0 then
+      return
+    end
+    local asking = (how == 'move' and move or remove)(s, part)
+    moved, work = moved + #part, work - #part - asking * WEIGHT
+    for i = 1, #part do
+      room = room - #part[i]
+    end
+    -- Not more: nobody knows how long the next ones are.
+    size = math.min(2 * size, asking > 0 and 8 or 64)
+  end
 end
 
 -- These change nothing and need no memory; see claim.lua.  And what cannot be
 -- removed must not be pushed.
-if how == 'later' then
-  call('ZREM', source, '')
+if from == 'delayed' then
+  call('ZREM', q.delayed, '')
 else
-  call('LTRIM', source, 0, -1)
+  call('LTRIM', KEYS[13] or q.ready, 0, -1)
+  call('ZREM', q.priority, '')
 end
 
-local moved, size = 0, 1
-while moved < max and room > 0 do
-  local new, old = next_ones(math.min(size, max - moved))
-  local n = #new
-  if n == 0 then
-    break
-  end
-  call(how == 'front' and 'RPUSH' or 'LPUSH', target, unpack(new))
-  if how == 'later' then
-    call('ZREM', source, unpack(old))
-  elseif how == 'front' then
-    call('LTRIM', source, n, -1)
+local when = from == 'rejected' and 'done' or 'vanish'
+local free = how ~= 'move' and is_free(q, when)
+for i = 1, #source do
+  if free then
+    local n = math.min(max - moved, source[i].count())
+    source[i].cut(n)
+    moved = moved + n
   else
-    call('LTRIM', source, 0, -n - 1)
+    take(source[i])
   end
-  moved = moved + n
-  for i = 1, n do
-    room = room - #new[i]
-  end
-  -- Not more: nobody knows how long the next ones are.
-  size = math.min(2 * size, 64)
 end
+drop(q, gone, when)
 return moved

@@ -1,16 +1,32 @@
 -- Give all unacked messages back to the front of ready, in their old order.
 --
---   KEYS  unacked, ready
+--   KEYS  home (see lib/place.lua), unacked
 --   reply how many were moved
 --
--- The newest goes first, so that the oldest ends up in front.
+-- The newest goes first, so that the oldest ends up in front, of its priority
+-- if it has one.
 -- A crash before: they are unacked.  After: they are ready.
 
+-- include place
+
+local q, unacked = home(1), KEYS[7]
+
 -- Changes nothing and needs no memory; see claim.lua.
-redis.call('LTRIM', KEYS[1], 0, -1)
+call('LTRIM', unacked, 0, -1)
 
 local moved = 0
-while redis.call('LMOVE', KEYS[1], KEYS[2], 'LEFT', 'RIGHT') do
+while true do
+  local element = call('LMOVE', unacked, q.ready, 'LEFT', 'RIGHT')
+  if not element then
+    return moved
+  end
+  local w = wishes(element)
+  if w and (w.tick or w.priority ~= 0) then
+    put(q, element, w, true)
+    call('RPOP', q.ready)
+  end
+  if w and w.key and w.unique == 'queued' then
+    lock(q, w)
+  end
   moved = moved + 1
 end
-return moved

@@ -1,9 +1,13 @@
 -- One step of a walk through a list, from its right end, where the oldest is.
 --
---   KEYS  list, then for 'take', if it is not to be dropped, target
+--   KEYS  list; then for 'take' the home of its queue, and the home of the
+--         target (the same for what is dropped; see lib/place.lua)
 --   ARGV  'read', from, anchor, max messages, about how many bytes, needle
 --         'skip', the same: begins behind the first messages, from of them
---         'take', from, anchor, span, tombstone, fresh, element...
+--         'take', from, anchor, span, tombstone, how, element...
+--   how   'move': to be claimed; 'fresh': the same, and the attempts in their
+--         headers begin anew; 'vanish': they are removed, and nobody has run
+--         them; 'done': they are removed, and have been run
 --
 -- from messages are behind the walk, and the anchor is the last of them:
 -- if it is elsewhere now, then somebody took messages at the right end.
@@ -15,16 +19,18 @@
 --         them only
 --
 -- 'take' looks again at the span messages behind the walk, and moves those
--- that are given, if they are still there, to the left end of target (or
--- nowhere).  With fresh 1, the attempts in their headers begin anew.
+-- that are given, if they are still there.
 --   reply {how many were moved, from, the new anchor or 0 if it is the same,
---         microseconds that marking them took}
+--         microseconds that this took, but for what does not depend on how many
+--         they are}
 --
--- A crash before: all are in the list.  After: each is in the target only.
+-- A crash before: all are in the list.  After: each is in its new place only.
 -- What may be refused (wrong type, a forbidden command) is tried first or
 -- undone, so a refusal changes nothing.
 
-local call = redis.call
+-- include place
+-- include moves
+
 local key, from, anchor = KEYS[1], tonumber(ARGV[2]), ARGV[3]
 
 -- The anchor's place, counted from the right; 0 when it has gone.  The nearest
@@ -78,25 +84,6 @@ local function read(max, room, needle)
   return reply
 end
 
--- Attempts are counted in the header line; a quote inside of a value has a
--- backslash before it, so this is found nowhere else.
-local function anew(element)
-  if element:sub(1, 5) ~= '\255\0\190\190\74' then
-    return element
-  end
-  local head = element:sub(1, element:find('\n', 6, true) or 0)
-  local first, last = head:find('"Mq%-Attempt" *: *%[ *"%d+"')
-  if not first then
-    return element
-  end
-  return head:sub(1, first - 1) .. '"Mq-Attempt":["0"' .. element:sub(last + 1)
-end
-
-local function clock()
-  local time = call('TIME')
-  return time[1] * 1000000 + time[2]
-end
-
 local function find_wanted(span)
   local wanted, found, places = {}, {}, {}
   for i = 7, #ARGV do
@@ -115,24 +102,14 @@ local function find_wanted(span)
   return found, places
 end
 
-local function push(found, fresh)
-  local moved = {}
-  for i = 1, #found do
-    moved[i] = fresh == '1' and anew(found[i]) or found[i]
-  end
-  -- Changes nothing and needs no memory; see claim.lua.
-  call('LTRIM', KEYS[2], 0, -1)
-  call('LPUSH', KEYS[2], unpack(moved))
-end
-
 -- All at once: the nth of many, deep in a long list, is found quickly, but to
 -- remove it by its value means to go there through all the others.
 local function remove(found, places, tombstone)
-  local start = clock()
+  local start = stopwatch()
   for i = 1, #places do
     call('LSET', key, places[i], tombstone)
   end
-  local took = clock() - start
+  local took = stopwatch() - start
   local side = from > call('LLEN', key) / 2 and 1 or -1
   local done = redis.pcall('LREM', key, side * #places, tombstone)
   if type(done) == 'number' then
@@ -141,23 +118,51 @@ local function remove(found, places, tombstone)
   for i = 1, #places do
     call('LSET', key, places[i], found[i])
   end
-  if KEYS[2] then
-    call('LTRIM', KEYS[2], #found, -1)
-  end
   return took, done
 end
 
-local function take(span, tombstone, fresh)
+-- Those that ask for nothing come before the removal, which may be refused;
+-- else all come after it, in their order, and cannot be refused any more.
+local function take_found(q, to, how, found, places)
+  local moves, new = how == 'move' or how == 'fresh', {}
+  for i = 1, #found do
+    new[i] = how == 'fresh' and anew(found[i], 'Mq-Attempt') or found[i]
+  end
+  local w, asking = all_wishes(new)
+  if asking > 0 then
+    probe(q)
+    probe(to)
+  elseif moves then
+    -- Changes nothing and needs no memory; see claim.lua.
+    call('LTRIM', to.ready, 0, -1)
+    call('LPUSH', to.ready, unpack(new))
+  end
+  local took, refused = remove(found, places, ARGV[5])
+  if refused and asking == 0 and moves then
+    call('LTRIM', to.ready, #found, -1)
+  end
+  if refused or asking == 0 then
+    return took, refused
+  end
+  local start = stopwatch()
+  for i = 1, moves and #new or 0 do
+    arrive(to, new[i], w[i])
+  end
+  arrive_plain(to)
+  if not moves or q.ready ~= to.ready then
+    drop(q, w, moves and 'done' or how)
+  end
+  return took + stopwatch() - start
+end
+
+local function take(span, how)
   local found, places = find_wanted(span)
   if #found == 0 then
     return { 0, from, 0, 0 }
   end
   call('LTRIM', key, 0, -1)
   call('LSET', key, places[1], found[1])
-  if KEYS[2] then
-    push(found, fresh)
-  end
-  local took, refused = remove(found, places, tombstone)
+  local took, refused = take_found(home(2), home(8), how, found, places)
   if refused then
     return refused
   end
@@ -169,6 +174,6 @@ end
 
 from = ARGV[1] == 'skip' and math.min(from, call('LLEN', key)) or locate()
 if ARGV[1] == 'take' then
-  return take(tonumber(ARGV[4]), ARGV[5], ARGV[6])
+  return take(tonumber(ARGV[4]), ARGV[6])
 end
 return read(tonumber(ARGV[4]), tonumber(ARGV[5]), ARGV[6])

@@ -15,7 +15,8 @@
 --             milliseconds until which it is kept.  Behind either come a blank
 --             and when it was taken, or stirred, in unix microseconds
 --   clock     the tick, a number
---   results   a prefix: an id makes it a key in which its result is told
+--   results   a prefix: an id makes it a key in which its result is told; by
+--             itself, it is there once anybody has waited for one
 --
 -- Members of the sorted sets are 32 bytes that give the order among equal
 -- scores, then the element.
@@ -214,16 +215,21 @@ local function join(q, element, w)
   return true
 end
 
--- A message comes into a queue, with the right to its key.  member is for the
--- time that it has to wait until it is due, if it has.
-local function enter(q, element, w, due, unique)
+-- A message comes into a queue, with the right to its key.  unique is for the
+-- time that it has to wait until it is due, if it has; first: before all others
+-- of its kind.
+local function enter(q, element, w, due, unique, first)
+  if w and w.reply_to then
+    -- Who drops messages without a look at them must not drop this one so.
+    call('SET', q.results, '1')
+  end
   if w and w.line and not join(q, element, w) then
     return
   end
   if due > now then
     call('ZADD', q.delayed, due, unique .. element)
   else
-    put(q, element, w)
+    put(q, element, w, first)
   end
 end
 

@@ -1,0 +1,98 @@
+-- Messages that an operator moves or drops, many in one step.  Needs place.
+
+-- A number in the header line begins anew; a quote inside of a value has a
+-- backslash before it, so the name is found nowhere else.
+local function anew(element, name)
+  if element:sub(1, 5) ~= '\255\0\190\190J' then
+    return element
+  end
+  local head = element:sub(1, element:find('\n', 6, true) or 0)
+  local first, last = head:find('"' .. name:gsub('-', '%%-')
+    .. '" *: *%[ *"%d+"')
+  if not first then
+    return element
+  end
+  return head:sub(1, first - 1) .. '"' .. name .. '":["0"'
+    .. element:sub(last + 1)
+end
+
+-- Does to a queue what may be refused, without changing anything, so that no
+-- refusal can come in the middle.
+local function probe(q)
+  call('LTRIM', q.ready, 0, -1)
+  call('LPUSH', q.ready, '')
+  call('LTRIM', q.ready, 1, -1)
+  call('ZADD', q.priority, 'XX', 0, '')
+  call('ZADD', q.delayed, 'XX', 0, '')
+  call('ZREM', q.delayed, '')
+  call('HDEL', q.locks, '')
+  call('HSET', q.locks, '', '')
+  call('HDEL', q.locks, '')
+end
+
+local function stopwatch()
+  local time = call('TIME')
+  return time[1] * 1000000 + time[2]
+end
+
+-- What each of them asks for, and how many ask for something.
+local function all_wishes(elements)
+  local w, asking = {}, 0
+  for i = 1, #elements do
+    w[i] = wishes(elements[i]) or false
+    asking = asking + (w[i] and 1 or 0)
+  end
+  return w, asking
+end
+
+-- Whoever waits until its time or tick has come waits no more.
+local function at_once(q, element, w)
+  if w and w.tick and w.tick > clock(q) then
+    w.tick = 0
+    return anew(element, 'Mq-From-Tick')
+  end
+  return element
+end
+
+local plain = {}
+
+local function arrive_plain(q, first)
+  if #plain > 0 then
+    call(first and 'RPUSH' or 'LPUSH', q.ready, unpack(plain))
+    plain = {}
+  end
+end
+
+-- A message comes back to be claimed.  It takes its key again if that is free,
+-- and goes on without it if not; a key with a time ends with that.  Those that
+-- ask for nothing wait for arrive_plain().
+local function arrive(q, element, w, first)
+  if not w then
+    plain[#plain + 1] = element
+    return
+  end
+  arrive_plain(q, first)
+  if w.key and not tonumber(w.unique) then
+    lock(q, w)
+  end
+  enter(q, element, w, 0, '', first)
+end
+
+-- Messages were dropped: nobody has run them, or ('done') somebody has.
+local function drop(q, w, when)
+  for i = 1, #w do
+    if w[i] then
+      leave(q, w[i], when)
+      if when == 'vanish' then
+        tell(q, w[i], 'purged')
+      end
+    end
+  end
+end
+
+-- Whether nothing depends on the messages of a queue that nobody has run, or
+-- ('done') somebody has.
+local function is_free(q, when)
+  return call('EXISTS', q.locks) == 0
+    and (when == 'done' or call('EXISTS', q.results) == 0)
+end
