@@ -34,6 +34,7 @@ struct dup {
 		DUP_SENT
 	} step;
 	bool in_flight;
+	bool counted; /* as published, by the command that does that */
 	struct mq_dup what;
 	const char *wrong; /* with it; NULL: nothing */
 	struct far *far;   /* NULL: our own server */
@@ -96,11 +97,23 @@ fail_to_connect(struct dup *d, const char *why)
 static void next(struct slot *);
 
 static void
+count(struct dup *d)
+{
+	struct consumer *c = d->s->c;
+	struct mq_command cmd = {0};
+
+	if (d->counted)
+		return;
+	c->layout->count_published(&cmd, d->what.queue, 1);
+	mq_async_send(far_or_main(c, d->far), &cmd, NULL, NULL);
+	mq_command_free(&cmd);
+}
+
+static void
 on_published(void *arg, redisReply *reply)
 {
 	struct dup *d = arg;
 	struct slot *s = d->s;
-	struct mq_command cmd = {0};
 	char ok[MQ_ID_LEN + 4];
 
 	d->in_flight = false;
@@ -117,8 +130,7 @@ on_published(void *arg, redisReply *reply)
 	} else if (s->c->layout->published(reply, 0) != MQ_PUBLISHED) {
 		fail(d, "dup failed - the last tick of the message is over");
 	} else {
-		s->c->layout->count_published(&cmd, d->what.queue, 1);
-		mq_async_send(far_or_main(s->c, d->far), &cmd, NULL, NULL);
+		count(d);
 		snprintf(ok, sizeof(ok), "ok %s", d->id);
 		answer(d, ok);
 	}
@@ -151,6 +163,7 @@ publish(struct dup *d)
 	c->layout->publish_add(&cmd, &how, d->id, &header, m->envelope.payload,
 	    m->envelope.payload_len);
 	d->step = DUP_SENT;
+	d->counted = c->layout->publish_counts(&how);
 	d->in_flight = true;
 	mq_async_send(far_or_main(c, d->far), &cmd, on_published, d);
 	mq_command_free(&cmd);

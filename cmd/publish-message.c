@@ -136,21 +136,6 @@ add_headers(struct mq_envelope *e, const json_t *headers)
 				    e, name, json_string_value(value));
 }
 
-/* Whether the server must look at its headers. */
-static bool
-asks(const struct mq_envelope *e)
-{
-	static const char *const names[] = {MQ_HEADER_PRIORITY, MQ_HEADER_GROUP,
-	    MQ_HEADER_KEY, MQ_HEADER_FROM_TICK, MQ_HEADER_UNTIL_TICK,
-	    MQ_HEADER_REPLY_TO};
-	size_t i;
-
-	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-		if (mq_envelope_get(e, names[i]) != NULL)
-			return true;
-	return false;
-}
-
 void
 publish_with_headers(
     struct publisher *p, json_t *headers, const char *payload, size_t n)
@@ -166,7 +151,7 @@ publish_with_headers(
 	add_headers(&e, p->opt->headers.headers);
 	if (p->opt->wait)
 		mq_envelope_set(&e, MQ_HEADER_REPLY_TO, mq_message_id(&e));
-	if (!p->how.special && asks(&e)) {
+	if (!p->how.special && mq_message_special(&e)) {
 		/* Those before it come first. */
 		publish_flush(p);
 		p->how.special = true;

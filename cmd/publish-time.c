@@ -48,6 +48,21 @@ run_touch(const char *words, int fd)
 }
 
 /*
+ * Nothing at all would be a time, too, and so would one letter, a time zone of
+ * armies: slips rather.
+ */
+static bool
+has_words(const char *s)
+{
+	int n = 0;
+
+	for (; *s != '\0'; s++)
+		n += (*s >= '0' && *s <= '9') || (*s >= 'A' && *s <= 'Z') ||
+		    (*s >= 'a' && *s <= 'z');
+	return n > 1;
+}
+
+/*
  * Times in the words of date(1), "tomorrow 9:00".  That goes by the clock of
  * its machine; touch(1) knows the same words, and its "now" can be the time of
  * a file: so it is the server's.
@@ -61,8 +76,7 @@ time_in_words(const char *words, int64_t now_ms, int64_t *ms)
 	struct stat st;
 	int fd, ok;
 
-	/* One letter, a time zone of armies, is a slip rather. */
-	if (strlen(words) < 2)
+	if (!has_words(words))
 		return -1;
 	fd = memfd_create("time", 0);
 	if (fd == -1)
