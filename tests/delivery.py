@@ -47,7 +47,7 @@ class Run:
         self.seed, self.wrong = seed, []
         self.accepted, self.gone, self.views = [], set(), 0
         self.full = self.duplicates = self.kills = 0
-        self.consumers, self.tags = [], 0
+        self.consumers, self.dead, self.tags = [], set(), 0
         self.over = threading.Event()
         self.serving = threading.Lock()
         self.redis = None
@@ -111,11 +111,17 @@ class Run:
                 self.consumers.remove((tag, p))
                 self.bury(tag)
                 self.start_consumer()
+        if any(c.rsplit(b"-", 1)[0].decode() in self.dead
+               for c in self.call("SMEMBERS", "rmq::connections")):
+            self.bury("")
 
     def bury(self, tag):
-        for c in self.call("SMEMBERS", "rmq::connections"):
-            if c.startswith(tag.encode() + b"-"):
-                self.call("DEL", b"rmq::connection::%s::heartbeat" % c)
+        """As 60 seconds later; what it sent last may still be on its way."""
+        self.dead.add(tag)
+        for key in self.call("KEYS", "rmq::connection::*::heartbeat"):
+            c = key.split(b"::")[2]
+            if c.rsplit(b"-", 1)[0].decode() in self.dead:
+                self.call("DEL", key)
                 if self.r.random() < 0.3:
                     self.go_clean(c)
         while self.tool("mq-clean", "-q").returncode == 69:
@@ -280,8 +286,10 @@ class Run:
                 if k[0] == "g" or not v.split(" ")[1].isdigit()]
         known = {"rmq::queue::[%s]::%s" % (q, what) for q in QUEUES
                  for what in ("rejected", "counters", "clock", "locks")}
+        # Killed between the first two steps of joining: it ends by itself.
         self.wrong += [k + " is left" for k in self.look().keys
-                       if k not in known | {"rmq::queues"}]
+                       if k not in known | {"rmq::queues"}
+                       and not k.endswith("::heartbeat")]
         self.runs()
 
     def runs(self):

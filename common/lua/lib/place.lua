@@ -69,8 +69,8 @@ local function wishes(element)
     return nil
   end
   local head = element:sub(6, element:find('\n', 6, true) or 0)
-  if not (head:find('"Mq%-[FGKU]') or head:find('"Mq%-Pri')
-      or head:find('"Mq%-Rep')) then
+  -- From, Group, Key, Until, Unique, Priority, Reply; but not Param.
+  if not head:find('"Mq%-[FGKUPR][rne][oytip]') then
     return nil
   end
   local has = ours(head)
@@ -164,19 +164,36 @@ end
 -- Up to max messages, or about room bytes, whose time or tick has come.
 local function promote(q, max, room)
   local moved = 0
+  -- What is of the wrong type is refused before anything has moved.
+  call('LLEN', q.ready)
+  call('ZCARD', q.priority)
   local function from(low, high)
-    local n = 20
-    while n == 20 and moved < max and room > 0 do
+    -- Few at first: nobody knows how long the next ones are.
+    local size, n = 1, 1
+    while n > 0 and moved < max and room > 0 do
       local due = call('ZRANGEBYSCORE', q.delayed, low, high,
-        'LIMIT', 0, math.min(20, max - moved))
+        'LIMIT', 0, math.min(size, max - moved))
+      local plain = {}
       n = #due
       for i = 1, n do
         local element = due[i]:sub(33)
-        put(q, element, wishes(element))
-        call('ZREM', q.delayed, due[i])
+        local w = wishes(element)
+        if w and (w.tick or w.priority ~= 0) then
+          put(q, element, w)
+        else
+          plain[#plain + 1] = element
+        end
         room = room - #element
       end
+      if plain[1] then
+        call('LPUSH', q.ready, unpack(plain))
+      end
+      if n > 0 then
+        local rank = call('ZRANK', q.delayed, due[1])
+        call('ZREMRANGEBYRANK', q.delayed, rank, rank + n - 1)
+      end
       moved = moved + n
+      size = math.min(2 * size, 64)
     end
   end
   from('-inf', now)
