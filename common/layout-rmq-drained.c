@@ -8,23 +8,6 @@
 #include "rmq-ask.h"
 #include "rmq-keys.h"
 
-/* Sums the lengths of all unacked lists of one queue. */
-static int
-unacked_of(struct mq_redis *r, const redisReply *all, const char *queue,
-    long long *sum)
-{
-	size_t i;
-
-	for (i = 0; i < all->elements; i++)
-		if (rmq_send_about_both(r, "LLEN", all->element[i]->str, queue,
-			"unacked") == -1)
-			return -1;
-	for (i = 0; i < all->elements; i++)
-		if (rmq_expect_more(r, sum) == -1)
-			return -1;
-	return 0;
-}
-
 int
 rmq_server_time(struct mq_redis *r, int64_t *ms)
 {
@@ -46,16 +29,21 @@ rmq_server_time(struct mq_redis *r, int64_t *ms)
 	return rv;
 }
 
-/* Adds what could be claimed of one queue. */
+/* Adds what could be claimed of one queue, and what these connections hold. */
 static int
-waiting_of(struct mq_redis *r, const char *queue, long long *sum)
+waiting_of(struct mq_redis *r, const char *queue, const redisReply *all,
+    long long *sum)
 {
 	struct mq_command c = {0};
 	redisReply *reply;
+	size_t i;
 	int rv = 0;
 
-	mq_command_script(&c, &mq_script_waiting, RMQ_HOME);
+	mq_command_script(
+	    &c, &mq_script_waiting, RMQ_HOME + (int)all->elements);
 	rmq_key_home(&c, queue);
+	for (i = 0; i < all->elements; i++)
+		rmq_key_both(&c, all->element[i]->str, queue, "unacked");
 	reply = mq_redis_call(r, &c);
 	mq_command_free(&c);
 	if (reply == NULL)
@@ -67,33 +55,36 @@ waiting_of(struct mq_redis *r, const char *queue, long long *sum)
 	return rv;
 }
 
+static int
+waiting(
+    struct mq_redis *r, const char *const *queues, int count, long long *sum)
+{
+	redisReply *all = rmq_connections(r);
+	int i, rv = 0;
+
+	if (all == NULL)
+		return -1;
+	for (i = 0; i < count && rv == 0; i++)
+		rv = waiting_of(r, queues[i], all, sum);
+	freeReplyObject(all);
+	return rv;
+}
+
 /*
- * A message may move while we count, forwards from delayed over ready to
- * unacked, or backwards.  What is waiting is counted before and after what is
- * unacked, so a message that moves once is seen.
+ * All of a queue is counted in one step: when one message ends, the next one of
+ * its group, which nobody could claim until then, takes its place.  Who joins
+ * and claims between the two commands of a look is seen by the second look.
  */
 int
 rmq_drained(
     struct mq_redis *r, const char *const *queues, int count, bool *drained)
 {
-	redisReply *all = NULL;
 	long long left = 0;
-	int i, rv = -1;
+	int look;
 
-	for (i = 0; i < count; i++)
-		if (waiting_of(r, queues[i], &left) == -1)
-			goto out;
-	all = rmq_connections(r);
-	if (all == NULL)
-		goto out;
-	for (i = 0; i < count; i++)
-		if (unacked_of(r, all, queues[i], &left) == -1 ||
-		    waiting_of(r, queues[i], &left) == -1)
-			goto out;
+	for (look = 0; look < 2 && left == 0; look++)
+		if (waiting(r, queues, count, &left) == -1)
+			return -1;
 	*drained = left == 0;
-	rv = 0;
-out:
-	if (all != NULL)
-		freeReplyObject(all);
-	return rv;
+	return 0;
 }

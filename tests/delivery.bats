@@ -100,3 +100,15 @@ right() {
 		redis.call("LPUSH", KEYS[2], m:sub(33))' 2 "$q::delayed" "$q::ready"
 	wrong "holds group"
 }
+
+# --- not before the end -----------------------------------------------------------
+
+@test "delivery: --drain sees the next one of a group take its place" {
+	server_run
+	for _ in {1..5}; do
+		seq 500 | run_mq 0 mq-publish -l -g g q
+		run_mq 0 mq-consume --drain -l q
+		assert_equal "$output" "$(seq 500)"
+		assert_equal "$(state q)" "0 0 0 0 0"
+	done
+}

@@ -1,6 +1,6 @@
--- How many messages of a queue could be claimed now.
+-- How many messages of a queue could be claimed now, or have been.
 --
---   KEYS  home (see lib/place.lua)
+--   KEYS  home (see lib/place.lua), unacked...
 --   reply how many
 --
 -- Those in line for their group follow when another one ends.
@@ -9,6 +9,10 @@
 -- include place
 
 local q = home(1)
-return call('LLEN', q.ready) + call('ZCARD', q.priority)
+local held = 0
+for i = 7, #KEYS do
+  held = held + call('LLEN', KEYS[i])
+end
+return held + call('LLEN', q.ready) + call('ZCARD', q.priority)
   + call('ZCOUNT', q.delayed, '-inf', now)
   + call('ZCOUNT', q.delayed, AT_TICK, AT_TICK + clock(q))
