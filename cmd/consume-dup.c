@@ -12,9 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "clock.h"
 #include "consume.h"
-#include "message.h"
 #include "say.h"
 #include "xalloc.h"
 
@@ -140,35 +138,15 @@ on_published(void *arg, redisReply *reply)
 static void
 publish(struct dup *d)
 {
-	struct slot *s = d->s;
-	struct consumer *c = s->c;
-	const struct message *m = s->m;
-	struct mq_buf header = {0}, origin = {0};
-	struct mq_publishing how = {.special = mq_message_special(&m->envelope),
-	    .limits = {-1, -1, -1, -1}};
-	struct mq_duplicate as = {.id = d->id, .web = d->what.web};
+	struct consumer *c = d->s->c;
 	struct mq_command cmd = {0};
-	int64_t now_us = mq_clock_unix_us();
 
-	mq_id_make(&c->ids, (uint64_t)now_us, d->id);
-	if (d->what.due_s > 0) {
-		how.when.kind = MQ_WHEN_IN;
-		how.when.ms = d->what.due_s * 1000;
-		as.due_ms = now_us / 1000 + how.when.ms;
-	}
-	env_full_id(&origin, m);
-	as.origin = mq_buf_str(&origin);
-	mq_message_duplicate(&m->envelope, &as, &header);
-	c->layout->publish(&cmd, d->what.queue, &how);
-	c->layout->publish_add(&cmd, &how, d->id, &header, m->envelope.payload,
-	    m->envelope.payload_len);
+	copy_command(d->s->m, &d->what, d->id, &cmd);
 	d->step = DUP_SENT;
 	d->counted = c->layout->publish_counts(&how);
 	d->in_flight = true;
 	mq_async_send(far_or_main(c, d->far), &cmd, on_published, d);
 	mq_command_free(&cmd);
-	mq_buf_free(&header);
-	mq_buf_free(&origin);
 }
 
 static void

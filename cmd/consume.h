@@ -8,6 +8,7 @@
  *	consume-run.c	  one process per message
  *	consume-start.c	  how it is started
  *	consume-dup.c	  duplicates that it asks for
+ *	consume-copy.c	  what those look like
  *	consume-answers.c the answers to that
  *	consume-far.c	  other servers, for duplicates
  *	consume-errors.c  what it writes to stderr, or to the log
@@ -374,6 +375,11 @@ void dup_hurry(struct slot *);
 /* A server has come, or gone. */
 void dup_go_on(struct consumer *);
 void dup_end(struct consumer *);
+
+/* --- consume-copy.c --- */
+/* The command that publishes a duplicate, and its id. */
+void copy_command(const struct message *, const struct mq_dup *,
+    char id[MQ_ID_LEN + 1], struct mq_command *);
 
 /* --- consume-answers.c --- */
 void answers_open(struct answers *, struct ev_loop *, int fd);

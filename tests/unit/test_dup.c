@@ -1,0 +1,190 @@
+#include "dup.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "url.h"
+#include "verb.h"
+
+#define COUNT(a)  (sizeof(a) / sizeof((a)[0]))
+#define TEN_YEARS 315360000
+
+static const char *
+or_none(const char *s)
+{
+	return s != NULL ? s : "(none)";
+}
+
+static void
+parses(void **state)
+{
+	static const struct {
+		const char *text;
+		int64_t due_s;
+		const char *queue, *web, *far, *shown;
+	} cases[] = {
+	    {"0-X-q", 0, "q", NULL, NULL, "q"},
+	    {"5-X-a-b-c", 5, "a-b-c", NULL, NULL, "a-b-c"},
+	    {"5--q", 5, "q", NULL, NULL, "q"},
+	    {"-5-q", 0, "q", NULL, NULL, "q"},
+	    {"--", 0, "", NULL, NULL, ""},
+	    {"1_0-X-q", 10, "q", NULL, NULL, "q"},
+	    {"1.9-X-q", 1, "q", NULL, NULL, "q"},
+	    {"soon-X-q", 0, "q", NULL, NULL, "q"},
+	    {"99999999999999999999-X-q", TEN_YEARS, "q", NULL, NULL, "q"},
+	    {"0-X-httpd", 0, "httpd", NULL, NULL, "httpd"},
+	    {"0-X-redis", 0, "redis", NULL, NULL, "redis"},
+	    {"0-X-q?queue=r", 0, "q?queue=r", NULL, NULL, "q?queue=r"},
+	    {"0-X-http://h/q/a-b", 0, "relay", "http://h/q/a-b", NULL,
+		"http://h/q/a-b"},
+	    {"0-X-https://h/q/a", 0, "relay", "https://h/q/a", NULL,
+		"https://h/q/a"},
+	    {"7-X-redis://h?queue=q", 7, "q", NULL, "redis://h",
+		"redis://h?queue=q"},
+	    {"7-X-redis://u:geheim@h:6379/3?queue=a%20%2f-b", 7, "a /-b", NULL,
+		"redis://u:geheim@h:6379/3", "redis://h/3?queue=a%20%2f-b"},
+	    {"0-X-unix:///run/s?db=2&queue=q", 0, "q", NULL,
+		"unix:///run/s?db=2", "unix:///run/s?db=2&queue=q"},
+	    {"0-X-redis://:a?queue=b@h?queue=q", 0, "q", NULL,
+		"redis://:a?queue=b@h", "redis://h?queue=q"},
+	    {"0-X-private:?queue=q", 0, "q", NULL,
+		"private:", "private:?queue=q"},
+	    {"0-X-redis://h?queue=", 0, "", NULL, "redis://h",
+		"redis://h?queue="},
+	};
+	struct mq_dup d;
+	const char *why;
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < COUNT(cases); i++) {
+		if (mq_dup_parse(cases[i].text, &d, &why) == -1)
+			fail_msg("%s: %s", cases[i].text, why);
+		assert_int_equal(d.due_s, cases[i].due_s);
+		assert_string_equal(d.queue, cases[i].queue);
+		assert_string_equal(or_none(d.web), or_none(cases[i].web));
+		assert_string_equal(or_none(d.far), or_none(cases[i].far));
+		assert_string_equal(d.shown, cases[i].shown);
+		mq_dup_free(&d);
+	}
+}
+
+static void
+refuses(void **state)
+{
+	static const char *const cases[][2] = {
+	    {"", ""},
+	    {"0", ""},
+	    {"0-X", ""},
+	    {"nonsense", ""},
+	    {"0-X-redis://h", "redis://h"},
+	    {"0-X-redis://u:geheim@h", "redis://u:***@h"},
+	    {"0-X-redis://u:geheim@h:x?queue=q", "redis://u:***@h:x?queue=q"},
+	    {"0-X-redis://u:g@h?queue=%zz", "redis://h?queue=%zz"},
+	    {"0-X-redis://h/x?queue=q", "redis://h/x?queue=q"},
+	    {"0-X-http://me:geheim@h/q/x", "http://me:***@h/q/x"},
+	};
+	struct mq_dup d;
+	const char *why;
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < COUNT(cases); i++) {
+		assert_int_equal(mq_dup_parse(cases[i][0], &d, &why), -1);
+		assert_null(d.queue);
+		assert_non_null(why);
+		assert_string_equal(d.shown, cases[i][1]);
+		mq_dup_free(&d);
+	}
+}
+
+struct heard {
+	char text[256];
+	int count, cut;
+};
+
+static void
+hear(void *arg, const char *text)
+{
+	struct heard *h = arg;
+
+	h->count++;
+	if (text == NULL)
+		h->cut++;
+	else
+		snprintf(h->text, sizeof(h->text), "%s", text);
+}
+
+static void
+verb(void **state)
+{
+	struct heard h = {0};
+	struct mq_verbs v = {.on_dup = hear, .arg = &h};
+	static char many[2 * MQ_VERB_LINE];
+
+	(void)state;
+	mq_verbs_feed(&v, "dup 0-X-", 8);
+	assert_int_equal(h.count, 0);
+	mq_verbs_feed(&v, "q\r\n", 3);
+	assert_int_equal(h.count, 1);
+	assert_string_equal(h.text, "0-X-q");
+	assert_true(v.spoke);
+	assert_int_equal(v.final, MQ_FINAL_NONE);
+	mq_verbs_feed(&v, "done\nDUP a\ndups a\ndup\n", 22);
+	assert_int_equal(h.count, 2);
+	assert_string_equal(h.text, "");
+	assert_int_equal(v.final, MQ_FINAL_DONE);
+	mq_verbs_feed(&v, "dup 0-X-redis://u:geheim@h", 26);
+	mq_verbs_end(&v);
+	assert_string_equal(h.text, "0-X-redis://u:geheim@h");
+	assert_string_equal(v.text, "0-X-redis://u:***@h");
+	/* A line that was cut could name another queue. */
+	memset(many, 'x', sizeof(many));
+	memcpy(many, "dup 0-X-redis://u:geheim", 24);
+	many[sizeof(many) - 1] = '\n';
+	mq_verbs_feed(&v, many, sizeof(many));
+	assert_int_equal(h.count, 4);
+	assert_int_equal(h.cut, 1);
+	assert_string_equal(v.text, "");
+}
+
+static void
+hides(void **state)
+{
+	static const char *const cases[][2] = {
+	    {"redis://u:geheim@h", "redis://u:***@h"},
+	    {"redis://u:g@h", "redis://u:*@h"},
+	    {"redis://u:@h", "redis://u:@h"},
+	    {"redis://h", "redis://h"},
+	    {"", ""},
+	};
+	char text[64];
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < COUNT(cases); i++) {
+		strcpy(text, cases[i][0]);
+		mq_url_hide_password(text);
+		assert_string_equal(text, cases[i][1]);
+	}
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(parses),
+	    cmocka_unit_test(refuses),
+	    cmocka_unit_test(verb),
+	    cmocka_unit_test(hides),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
