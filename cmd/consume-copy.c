@@ -5,7 +5,7 @@
 #include "consume.h"
 #include "message.h"
 
-void
+bool
 copy_command(const struct message *m, const struct mq_dup *what,
     char id[MQ_ID_LEN + 1], struct mq_command *cmd)
 {
@@ -31,4 +31,5 @@ copy_command(const struct message *m, const struct mq_dup *what,
 	    cmd, &how, id, &header, e->payload, e->payload_len);
 	mq_buf_free(&header);
 	mq_buf_free(&origin);
+	return c->layout->publish_counts(&how);
 }

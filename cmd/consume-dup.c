@@ -141,9 +141,8 @@ publish(struct dup *d)
 	struct consumer *c = d->s->c;
 	struct mq_command cmd = {0};
 
-	copy_command(d->s->m, &d->what, d->id, &cmd);
+	d->counted = copy_command(d->s->m, &d->what, d->id, &cmd);
 	d->step = DUP_SENT;
-	d->counted = c->layout->publish_counts(&how);
 	d->in_flight = true;
 	mq_async_send(far_or_main(c, d->far), &cmd, on_published, d);
 	mq_command_free(&cmd);

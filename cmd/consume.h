@@ -377,8 +377,9 @@ void dup_go_on(struct consumer *);
 void dup_end(struct consumer *);
 
 /* --- consume-copy.c --- */
-/* The command that publishes a duplicate, and its id. */
-void copy_command(const struct message *, const struct mq_dup *,
+/* The command that publishes a duplicate, and its id.  True: it counts it, too.
+ */
+bool copy_command(const struct message *, const struct mq_dup *,
     char id[MQ_ID_LEN + 1], struct mq_command *);
 
 /* --- consume-answers.c --- */
