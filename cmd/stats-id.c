@@ -179,7 +179,9 @@ look_id(struct look *look, const char *id)
 		one_print_json(&one);
 	else if (found)
 		one_print(&one);
-	else if (known && !look->quiet)
+	else if (known)
+		found = look_result(look, id);
+	if (!found && known && !look->quiet)
 		mq_say("%s: no such message", id);
 	one_free(&one);
 	return found ? MQ_EXIT_OK : MQ_EXIT_NO;

@@ -20,4 +20,8 @@ struct one {
 void one_print(const struct one *);
 void one_print_json(const struct one *);
 
+/* Prints what was told of the end of a message, if that is kept.  False: it is
+ * not. */
+bool look_result(struct look *, const char *id);
+
 #endif

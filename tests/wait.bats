@@ -270,3 +270,20 @@ consume_one() {
 	redis lindex "rmq::queue::[q]::result::$id" 0 | grep -q '"state":"rejected",.*"signal":"SEGV","attempts":1,'
 	redis lindex "rmq::queue::[q]::result::$id" 0 | grep -vq '"status"'
 }
+
+@test "keep: mq-stats --id tells what became of it" {
+	id=$("$BUILD/mq-publish" -i q it)
+	consume_one --keep 10m q -- "$T/works"
+	run_mq 0 mq-stats --id "$id"
+	[ "${lines[0]}" = "id          $id" ]
+	[ "${lines[1]}" = 'queue       q' ]
+	[ "${lines[2]}" = 'state       done' ]
+	[[ $output == *$'\nattempts    1\n'* ]]
+	[ "${lines[-2]}" = 'status      0' ]
+	[ "${lines[-1]}" = 'text        it is fine' ]
+	run_mq 0 mq-stats --json --id "$id" q
+	[[ $output == "{\"id\":\"$id\",\"queue\":\"q\",\"state\":\"done\",\"text\":\"it is fine\","* ]]
+	run_mq 1 mq-stats --id "$(tr 0-9a-zA-Z 1-9a-zA-Z0 <<<"$id")"
+	redis del "rmq::queue::[q]::result::$id" >/dev/null
+	run_mq 1 mq-stats --id "$id"
+}
