@@ -3,7 +3,6 @@
  * still may: that is judged by the server's clock and the queue's tick, as the
  * last claim or look of that queue told them.
  */
-#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -26,24 +25,6 @@ message_clock(struct consumer *c, int queue, const struct mq_claimed *claimed)
 {
 	c->server_ahead_ms = claimed->now_ms - boot_ms();
 	c->queues[queue].tick = claimed->tick;
-}
-
-/* Why it may not start any more.  False: it may. */
-static bool
-is_over(const struct message *m, char *why, size_t size)
-{
-	const struct consumer *c = m->c;
-	long expires = mq_envelope_get_long(&m->envelope, MQ_HEADER_EXPIRES, 0);
-	long last =
-	    mq_envelope_get_long(&m->envelope, MQ_HEADER_UNTIL_TICK, LONG_MAX);
-
-	if (expires > 0 && boot_ms() + c->server_ahead_ms > expires)
-		snprintf(why, size, "expired");
-	else if (last < c->queues[m->queue].tick)
-		snprintf(why, size, "stale: tick %ld is over", last);
-	else
-		return false;
-	return true;
 }
 
 /* It has not run, so it has no attempt more than before. */
@@ -82,7 +63,8 @@ message_open(struct message *m)
 		memcpy(m->id, id, sizeof(m->id));
 	else
 		mq_id_make(&m->c->ids, (uint64_t)mq_clock_unix_us(), m->id);
-	if (is_over(m, why, sizeof(why))) {
+	if (mq_message_over(&m->envelope, boot_ms() + m->c->server_ahead_ms,
+		m->c->queues[m->queue].tick, why, sizeof(why))) {
 		reject_late(m, why);
 		return false;
 	}

@@ -23,6 +23,7 @@
  *	consume-count.c	  counting what was done
  *	consume-running.c telling others what runs here
  *	consume-stop.c	  knowing when to end, and ending well
+ *	consume-handout.c messages by receipt; see consume-receipt.h
  *	consume-aside.c	  work that waits, done in a forked child
  *
  * A message is in exactly one state from its claim until its settlement is
@@ -54,6 +55,9 @@
 #define TAG_MAX	  64
 #define NAME_SIZE (TAG_MAX + 8) /* tag, '-', 6 characters, NUL */
 
+/* What is to become of a message that was handed out. */
+enum receipt { RECEIPT_NONE, RECEIPT_ACK, RECEIPT_REJECT, RECEIPT_EXTEND };
+
 struct options {
 	const char **queues;
 	int queue_count;
@@ -71,6 +75,9 @@ struct options {
 	int attempts;
 	bool strict;
 	bool clean;
+	int64_t lease_ms; /* 0: nothing is handed out */
+	enum receipt receipt;
+	const char *receipt_id, *text;	/* NULL: none */
 	const char *log_dir, *work_dir; /* NULL: none */
 	const char *tag;
 	bool quiet, verbose;

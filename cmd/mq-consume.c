@@ -12,6 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "consume-receipt.h"
 #include "consume.h"
 #include "duration.h"
 #include "exit.h"
@@ -46,6 +47,11 @@ static const char help[] =
     "      --grace DUR        on TERM, wait so long for running scripts (25s)\n"
     "      --tag NAME         name of the connection (mq-consume)\n"
     "      --log-dir DIR      output of the scripts to DIR/QUEUE.log\n"
+    "      --lease DUR        hand out -n messages for DUR, and end (--jsonl)\n"
+    "      --ack ID           one of these is done\n"
+    "      --reject ID        it has failed\n"
+    "      --extend ID        its --lease begins anew\n"
+    "      --text TEXT        the result of --ack, the reason of --reject\n"
     "      --keep DUR         what became of a message can be read so long\n"
     "      --work-dir DIR     run each message in its own DIR/ID\n"
     "      --no-clean         leave dead consumers' messages to others\n"
@@ -62,6 +68,11 @@ enum {
 	OPT_STRICT,
 	OPT_GRACE,
 	OPT_TAG,
+	OPT_LEASE,
+	OPT_ACK,
+	OPT_REJECT,
+	OPT_EXTEND,
+	OPT_TEXT,
 	OPT_KEEP,
 	OPT_LOG_DIR,
 	OPT_WORK_DIR,
@@ -81,6 +92,11 @@ static const struct option long_options[] = {
     {"strict", no_argument, NULL, OPT_STRICT},
     {"grace", required_argument, NULL, OPT_GRACE},
     {"tag", required_argument, NULL, OPT_TAG},
+    {"lease", required_argument, NULL, OPT_LEASE},
+    {"ack", required_argument, NULL, OPT_ACK},
+    {"reject", required_argument, NULL, OPT_REJECT},
+    {"extend", required_argument, NULL, OPT_EXTEND},
+    {"text", required_argument, NULL, OPT_TEXT},
     {"keep", required_argument, NULL, OPT_KEEP},
     {"log-dir", required_argument, NULL, OPT_LOG_DIR},
     {"work-dir", required_argument, NULL, OPT_WORK_DIR},
@@ -113,6 +129,18 @@ set_tag(struct options *o, const char *arg)
 		mq_die(MQ_EXIT_USAGE, "--tag: longer than %d bytes", TAG_MAX);
 	mq_option_queue(arg);
 	o->tag = arg;
+}
+
+static void
+set_receipt(struct options *o, int ch)
+{
+	if (o->receipt != RECEIPT_NONE)
+		mq_die(MQ_EXIT_USAGE,
+		    "only one --ack, --reject or --extend at a time");
+	o->receipt = ch == OPT_ACK ? RECEIPT_ACK :
+	    ch == OPT_REJECT	   ? RECEIPT_REJECT :
+				     RECEIPT_EXTEND;
+	o->receipt_id = optarg;
 }
 
 static void
@@ -155,6 +183,19 @@ set_option(struct options *o, int ch)
 		break;
 	case OPT_TAG:
 		set_tag(o, optarg);
+		break;
+	case OPT_LEASE:
+		o->lease_ms = mq_option_duration("--lease", optarg);
+		if (o->lease_ms == 0)
+			mq_die(MQ_EXIT_USAGE, "--lease: 0 is no time");
+		break;
+	case OPT_ACK:
+	case OPT_REJECT:
+	case OPT_EXTEND:
+		set_receipt(o, ch);
+		break;
+	case OPT_TEXT:
+		o->text = optarg;
 		break;
 	case OPT_KEEP:
 		o->keep_ms = mq_option_duration("--keep", optarg);
@@ -255,6 +296,7 @@ parse(struct options *o, struct mq_shared *shared, int argc, char *argv[])
 	check_command(o);
 	check_queues(o, count - optind, argv + optind);
 	argv[count] = behind;
+	receipt_check(o);
 	o->quiet = shared->quiet;
 	o->verbose = shared->verbose;
 	o->log_dir = check_directory(o->log_dir);
@@ -326,6 +368,10 @@ main(int argc, char *argv[])
 		mq_die(MQ_EXIT_AGAIN, "descriptors: %s", strerror(errno));
 	parse(&options, &shared, argc, argv);
 	mq_option_server(&shared, &c.server);
+	if (options.receipt != RECEIPT_NONE)
+		return receipt(&options, &c.server);
+	if (options.lease_ms > 0)
+		return handout(&options, &c.server);
 	try_server(&c.server);
 	c.loop = ev_default_loop(EVFLAG_AUTO);
 	if (c.loop == NULL)

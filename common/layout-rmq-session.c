@@ -37,6 +37,10 @@ set_info(const struct mq_session *s, struct mq_command *c)
 	mq_command_int(c, getpid());
 	mq_command_str(c, "slots");
 	mq_command_int(c, s->slots);
+	if (s->lease_ms > 0) {
+		mq_command_str(c, "lease");
+		mq_command_int(c, s->lease_ms);
+	}
 }
 
 /* It goes by itself when only a Go cleaner, which knows nothing of it, came. */
@@ -45,7 +49,7 @@ keep_info(const struct mq_session *s, struct mq_command *c)
 {
 	mq_command_plain(c, "EXPIRE");
 	rmq_key_connection(c, s->connection, "info");
-	mq_command_int(c, INFO_S);
+	mq_command_int(c, INFO_S + s->lease_ms / 1000);
 }
 
 /* Joining one queue, in three steps. */
@@ -161,9 +165,10 @@ rmq_renew(const struct mq_session *s, int step, struct mq_command *c)
 {
 	switch (step) {
 	case 0:
-		mq_command_plain(c, "EXPIRE");
+		mq_command_plain(c, "PEXPIRE");
 		rmq_key_connection(c, s->connection, "heartbeat");
-		mq_command_int(c, RMQ_LEASE_S);
+		mq_command_int(
+		    c, s->lease_ms > 0 ? s->lease_ms : RMQ_LEASE_S * 1000LL);
 		return true;
 	case 1:
 		keep_info(s, c);

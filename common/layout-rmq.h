@@ -20,6 +20,10 @@ bool rmq_join(const struct mq_session *, int step, struct mq_command *);
 bool rmq_leave(const struct mq_session *, int step, struct mq_command *);
 bool rmq_renew(const struct mq_session *, int step, struct mq_command *);
 bool rmq_renewed(const redisReply *);
+void rmq_receipts(const struct mq_session *, struct mq_command *);
+int rmq_receipt(
+    struct mq_redis *, const char *queue, const char *id, struct mq_receipt *);
+void rmq_vacate(const struct mq_session *, struct mq_command *);
 void rmq_tell_running(
     const struct mq_session *, const char *text, size_t n, struct mq_command *);
 

@@ -26,7 +26,9 @@ struct mq_session {
 	const char *consumer;
 	const char *const *queues;
 	int queue_count;
-	int slots;     /* how many messages can run at once */
+	int slots;	  /* how many messages can run at once */
+	int64_t lease_ms; /* handed out by receipt: how long a renewal holds;
+			   * 0: the layout's lease_ms */
 	double rate_s; /* claims a second that all consumers of a queue with a
 			* rate share; 0: no limit */
 	long burst;    /* and how many at once after a rest, at least 1 */
@@ -273,6 +275,13 @@ struct mq_cleaned {
 struct mq_run;
 struct mq_runs;
 
+/* A message that was handed out, and to whom.  Starts zeroed. */
+struct mq_receipt {
+	char *connection; /* NULL: nobody holds it */
+	struct mq_buf element;
+};
+void mq_receipt_free(struct mq_receipt *);
+
 enum { MQ_CLAIM_BAD = -1, MQ_CLAIM_LOST = -2 };
 
 struct mq_claimed {
@@ -381,6 +390,21 @@ struct mq_layout {
 	    struct mq_command *, const char *queue, const struct mq_counts *);
 	void (*count_published)(
 	    struct mq_command *, const char *queue, long long n);
+
+	/*
+	 * Messages handed out by receipt are in the hands of a connection
+	 * with one queue, which joined with a lease_ms, and that its maker
+	 * leaves alone.  receipts() has the ids under which receipt() finds
+	 * them, the oldest first, as an array of strings; only for those
+	 * without a valid id of their own this is another one.
+	 */
+	void (*receipts)(const struct mq_session *, struct mq_command *);
+	/* Waits.  No connection in *out: nobody holds it.  mq_receipt_free()
+	 * frees, also after an error. */
+	int (*receipt)(struct mq_redis *, const char *queue, const char *id,
+	    struct mq_receipt *);
+	/* Removes such a connection if it holds nothing more. */
+	void (*vacate)(const struct mq_session *, struct mq_command *);
 
 	/* Tells others what runs here: text as of running.h, kept as long as
 	 * the lease; renew() keeps it, too.  n 0: nothing runs. */

@@ -1,5 +1,6 @@
 #include "message.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -87,4 +88,20 @@ mq_message_duplicate(const struct mq_envelope *from,
 	}
 	mq_envelope_write_header(&e, header);
 	mq_envelope_free(&e);
+}
+
+bool
+mq_message_over(const struct mq_envelope *e, int64_t now_ms, int64_t tick,
+    char *why, size_t size)
+{
+	long expires = mq_envelope_get_long(e, MQ_HEADER_EXPIRES, 0);
+	long last = mq_envelope_get_long(e, MQ_HEADER_UNTIL_TICK, LONG_MAX);
+
+	if (expires > 0 && now_ms > expires)
+		snprintf(why, size, "expired");
+	else if (last < tick)
+		snprintf(why, size, "stale: tick %ld is over", last);
+	else
+		return false;
+	return true;
 }

@@ -35,6 +35,11 @@
 	"Mq-Reply-To" /* * under which id its result is
 					      * to be told; its own */
 
+/* Why it may not run any more at unix time now_ms and this tick, into why.
+ * False: it may. */
+bool mq_message_over(const struct mq_envelope *, int64_t now_ms, int64_t tick,
+    char *why, size_t size);
+
 /* Whether it may hold a key or a group, to be let go of at its end. */
 bool mq_message_holds(const struct mq_envelope *);
 

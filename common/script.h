@@ -24,12 +24,14 @@ extern const struct mq_script mq_script_orphan;
 extern const struct mq_script mq_script_promote;
 extern const struct mq_script mq_script_publish;
 extern const struct mq_script mq_script_purge;
+extern const struct mq_script mq_script_receipt;
 extern const struct mq_script mq_script_reclaim;
 extern const struct mq_script mq_script_settle;
 extern const struct mq_script mq_script_since;
 extern const struct mq_script mq_script_tick;
 extern const struct mq_script mq_script_turn;
 extern const struct mq_script mq_script_unlist;
+extern const struct mq_script mq_script_vacate;
 extern const struct mq_script mq_script_waiting;
 extern const struct mq_script mq_script_walk;
 

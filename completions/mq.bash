@@ -39,7 +39,9 @@ _mq_takes_argument() {
 		mq-consume:--attempts | mq-consume:--backoff | \
 		mq-consume:--grace | mq-consume:--tag | \
 		mq-consume:--log-dir | mq-consume:--work-dir | \
-		mq-consume:--keep) ;;
+		mq-consume:--keep | mq-consume:--lease | mq-consume:--ack | \
+		mq-consume:--reject | mq-consume:--extend | \
+		mq-consume:--text) ;;
 	mq-clean:--attempts | mq-clean:--interval) ;;
 	mq-stats:-n | mq-stats:--limit | mq-stats:--list | mq-stats:--offset | \
 		mq-stats:--match | mq-stats:--reason | mq-stats:--since | \
@@ -69,7 +71,8 @@ _mq_options() {
 		echo -l --lines -0 --null --netstring --jsonl -j --slots \
 			--prefetch -n --limit --drain --idle --timeout \
 			--attempts --backoff --strict --grace --tag \
-			--log-dir --work-dir --no-clean --keep
+			--log-dir --work-dir --no-clean --keep \
+			--lease --ack --reject --extend --text
 		;;
 	mq-clean) echo --attempts --interval --dry-run --json ;;
 	mq-stats)
