@@ -213,6 +213,7 @@ set_option(struct options *o, int ch)
 		break;
 	case OPT_WAIT:
 		o->wait = true;
+		o->special = true;
 		o->wait_ms =
 		    optarg == NULL ? -1 : mq_option_duration("--wait", optarg);
 		break;

@@ -287,3 +287,45 @@ consume_one() {
 	redis del "rmq::queue::[q]::result::$id" >/dev/null
 	run_mq 1 mq-stats --id "$id"
 }
+
+@test "wait: purged, alone, by what it is, or with all others" {
+	await --wait=60s q it
+	eventually 5 waiting
+	run_mq 0 mq-purge --force --ready --id "$(only_id q)" q
+	ended 1 ''
+	grep -q ': purged$' "$T/wait.err"
+	await -i --wait=60s -d 1h q it
+	eventually 5 waiting
+	run_mq 0 mq-purge --force --delayed --id "$(only_id q delayed)" q
+	[[ "$(cat "$T/wait.out")" != *$'\n'*$'\n'* ]]
+	status=0
+	wait "$waiter" || status=$?
+	[ "$status" = 1 ]
+	grep -q ' purged$' "$T/wait.out"
+	run_mq 0 mq-publish q other
+	await --wait=60s q it
+	eventually 5 waiting
+	run_mq 0 mq-purge --force --all q
+	ended 1 ''
+	await --wait=60s -p 5 -g G q it
+	eventually 5 waiting
+	run_mq 0 mq-purge --force --match it --all q
+	ended 1 ''
+	await --wait=60s q it
+	eventually 5 waiting
+	run_mq 0 mq-purge --force --delete-queue q
+	ended 1 ''
+}
+
+@test "wait: a consumer that dies again and again" {
+	await --wait=60s q it
+	eventually 5 waiting
+	start_mq mq-consume --no-clean q -- sleep 60
+	eventually 5 held_is q '0 0 1 0'
+	kill -KILL "$pid"
+	wait "$pid" || true
+	redis del "rmq::connection::$(connections)::heartbeat" >/dev/null
+	run_mq 0 mq-clean --attempts 1
+	held_is q '0 0 0 1'
+	ended 1 'attempts exhausted: its consumer died while it ran'
+}
