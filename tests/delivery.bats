@@ -52,6 +52,18 @@ deliver() {
 	deliver ticks
 }
 
+@test "delivery: caps, with eight publishers" {
+	deliver caps
+}
+
+@test "delivery: messages that expire" {
+	deliver expiry
+}
+
+@test "delivery: operators purge and return, with groups and keys" {
+	deliver operators
+}
+
 # --- what looks for faults finds them -------------------------------------------
 
 # wrong WORDS: the laws are broken, and that is what is said.

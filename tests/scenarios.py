@@ -13,8 +13,8 @@ class Scenario:
     consume = ()  # more options of mq-consume
     operate = ()  # commands of operators
     ticks = 0
-    kills = True
-    caps = None    # (low, high): never more claimable ones
+    kills = ("server", "consumer", "consumer")
+    caps = None    # never more claimable ones, and delayed ones
 
 
 class Priorities(Scenario):
@@ -49,7 +49,68 @@ class Ticks(Scenario):
         ["--from-tick", "2", "--until-tick", "6"])))
 
 
+class Caps(Scenario):
+    publishers, invocations = 8, 7
+    # A consumer that dies gives back what it has, which no cap may refuse.
+    kills = ("server",)
+    acts = ["ok"]
+    consume = ("--prefetch", "0")
+    caps = (12, 8)
+    options = staticmethod(lambda r: r.choice((
+        ["--max-length", "8:12"], ["--max-length", "8:12", "-p", "5"],
+        ["--max-delayed", "5:8", "-d", "%dms" % r.randrange(150, 300)],
+        ["--max-delayed", "5:8", "-d", "%dms" % r.randrange(150, 300),
+         "-p", "1"])))
+
+
+class Expiry(Scenario):
+    acts = ["ok"] * 4 + ["retry1"]
+    options = staticmethod(lambda r: r.choice(([],
+        ["-e", "%dms" % r.randrange(1, 60)],
+        ["-e", "%dms" % r.randrange(1, 60), "-p", "3"],
+        ["-e", "30ms", "-k", "key %d" % r.randrange(3)])))
+
+
+def some_id(run, r):
+    return r.choice(run.accepted or ["0" * 32])
+
+
+def purge_one(run, r):
+    id = some_id(run, r)
+    run.gone.add(id)
+    run.tool("mq-purge", "--force", "--all", "--id", id, run.s.queue)
+
+
+def purge_some(run, r):
+    if r.random() < 0.2:
+        run.purge(r.choice(("--ready", "--delayed", "--rejected", "--all")),
+                  *r.choice(((), ("-n", "3"), ("--match", "[AB].*[13579] "))))
+
+
+def return_some(run, r):
+    run.tool("mq-return", *r.choice(((), ("-n", "2"),
+        ("--from", "delayed", "-n", "2"), ("--id", some_id(run, r)),
+        ("--match", "[02468] "))), run.s.queue)
+
+
+def clean(run, r):
+    run.tool("mq-clean", "-q")
+
+
+class Operators(Scenario):
+    group, ordered = True, False
+    operate = (purge_one, purge_one, purge_some, return_some, return_some, clean)
+    acts = ["ok"] * 5 + ["retry1", "fail"]
+    options = staticmethod(lambda r: r.choice(([], [], ["-p", "4"],
+        ["-k", "key %d" % r.randrange(5), "--unique",
+         r.choice(("queued", "done", "40ms"))],
+        ["-d", "%dms" % r.randrange(1, 150)], ["-e", "50ms"])))
+
+
 ALL = {
+    "caps": Caps,
+    "expiry": Expiry,
+    "operators": Operators,
     "priorities": Priorities,
     "delays": Delays,
     "keys": Keys,
