@@ -36,6 +36,7 @@ end
 -- memory is full: claiming and acking is what makes room again.
 call('ZREM', q.delayed, '')
 
+local SMALL = 512
 local max, room = tonumber(ARGV[1]), tonumber(ARGV[2])
 local reply, wait, tokens = { -1, 0, now, 0 }, -1, nil
 local per_s, burst = tonumber(ARGV[3]), tonumber(ARGV[4])
@@ -74,17 +75,48 @@ local function claim_sorted(low, high)
   end
 end
 
+-- Up to n small ones in one go; how many.
+local function claim_small(n)
+  local part, batch = call('LRANGE', q.ready, -n, -1), {}
+  for i = #part, 1, -1 do
+    if #part[i] > SMALL or room <= 0 then
+      break
+    end
+    batch[#batch + 1] = part[i]
+    claim(part[i])
+  end
+  if #batch > 0 then
+    -- Changes nothing: what cannot be removed must not be copied.
+    call('LTRIM', q.ready, 0, -1)
+    call('LPUSH', unacked, unpack(batch))
+    call('LTRIM', q.ready, 0, -#batch - 1)
+  end
+  return #batch
+end
+
+-- Moving them one by one costs the server more, but no copy of them goes to
+-- its log and its replicas.
+local function claim_ready()
+  local size = 1
+  while #reply < max + 4 and room > 0 do
+    local n = math.min(size, max + 4 - #reply)
+    if n < 4 or claim_small(n) == 0 then
+      local element = call('LMOVE', q.ready, unacked, 'RIGHT', 'LEFT')
+      if not element then
+        break
+      end
+      claim(element)
+      size = #element > SMALL and 1 or size
+    end
+    size = math.min(2 * size, 64)
+  end
+end
+
 local sorted = call('EXISTS', q.priority) == 1
 if sorted then
   claim_sorted('-inf', '(0')
 end
-while #reply < max + 4 and room > 0 do
-  local element = call('LMOVE', q.ready, unacked, 'RIGHT', 'LEFT')
-  if not element then
-    break
-  end
-  claim(element)
-end
+claim_ready()
 if sorted then
   claim_sorted('(0', '+inf')
 end
