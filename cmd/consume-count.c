@@ -30,8 +30,11 @@ count_settled(const struct message *m)
 	struct mq_counts *n = &m->c->queues[m->queue].counts;
 
 	switch (m->outcome) {
-	case MQ_OUTCOME_ACK:
 	case MQ_OUTCOME_PUSH:
+		m->c->pushed++;
+		n->done++;
+		break;
+	case MQ_OUTCOME_ACK:
 		n->done++;
 		break;
 	case MQ_OUTCOME_REJECT:
@@ -77,11 +80,21 @@ on_told(void *arg, redisReply *reply)
 		mq_say("%s: counters: %s", c->server.name, reply->str);
 }
 
+static void
+tell(struct consumer *c, const char *queue, const struct mq_counts *n)
+{
+	struct mq_command cmd = {0};
+
+	c->layout->count(&cmd, queue, n);
+	mq_async_send(&c->main, &cmd, on_told, c);
+	mq_command_free(&cmd);
+}
+
 void
 count_tell(struct consumer *c)
 {
 	static const struct mq_counts none;
-	struct mq_command cmd = {0};
+	const struct mq_counts pushed = {.published = c->pushed};
 	struct mq_counts *n;
 	int i;
 
@@ -89,11 +102,12 @@ count_tell(struct consumer *c)
 		n = &c->queues[i].counts;
 		if (memcmp(n, &none, sizeof(none)) == 0)
 			continue;
-		c->layout->count(&cmd, c->opt->queues[i], n);
-		mq_async_send(&c->main, &cmd, on_told, c);
+		tell(c, c->opt->queues[i], n);
 		put_away(c, n);
 	}
-	mq_command_free(&cmd);
+	if (c->pushed > 0)
+		tell(c, c->opt->push, &pushed);
+	c->pushed = 0;
 }
 
 void

@@ -402,6 +402,7 @@ link_start(struct consumer *c)
 	    .consumer = c->name,
 	    .queues = c->opt->queues,
 	    .queue_count = c->opt->queue_count,
+	    .push = c->opt->push,
 	    .slots = c->opt->command != NULL ? c->opt->slots : 0};
 	c->main = init;
 	c->wake = init;

@@ -3,8 +3,11 @@
  * claimed and not started goes back to the front.  Scripts that run end as
  * they would.
  */
+#include <stdlib.h>
+
 #include "consume.h"
 #include "say.h"
+#include "xalloc.h"
 
 /*
  * A pause is noticed as anything else is.  But with no room for more messages
@@ -60,4 +63,47 @@ pause_seen(struct consumer *c, int queue, bool paused)
 	if (c->opt->command == NULL)
 		print_take_back(c, queue);
 	settle_held_of(c, queue);
+}
+
+struct pause_request {
+	struct consumer *c;
+	int queue;
+};
+
+/* Refused or not, the message that asked for it is settled. */
+static void
+on_pause(void *arg, redisReply *reply)
+{
+	struct pause_request *p = arg;
+	struct consumer *c = p->c;
+	int queue = p->queue;
+
+	free(p);
+	c->queues[queue].pausing--;
+	if (reply == NULL)
+		return;
+	if (reply->type == REDIS_REPLY_ERROR) {
+		link_complain(c, reply->str);
+		return;
+	}
+	pause_seen(c, queue, true);
+	claim_look(c);
+}
+
+/* Until the server has answered, nothing of the queue is started. */
+void
+pause_send(const struct message *m)
+{
+	struct consumer *c = m->c;
+	struct mq_command cmd = {0};
+	struct pause_request *p;
+
+	if (m->pause_ms <= 0)
+		return;
+	p = mq_xcalloc(1, sizeof(*p));
+	*p = (struct pause_request){c, m->queue};
+	c->queues[m->queue].pausing++;
+	c->layout->pause_at_least(&cmd, c->opt->queues[m->queue], m->pause_ms);
+	mq_async_send(&c->main, &cmd, on_pause, p);
+	mq_command_free(&cmd);
 }

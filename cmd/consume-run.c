@@ -99,7 +99,7 @@ judge(struct slot *s, struct message *m, int status, const char *errors)
 	struct mq_verdict v;
 
 	mq_verdict(&s->verbs, status, s->timed_out, c->opt->strict, &v);
-	if (s->ended && v.kind != MQ_VERDICT_DONE)
+	if (s->ended && v.kind != MQ_VERDICT_DONE && v.kind != MQ_VERDICT_PUSH)
 		settle(m, MQ_OUTCOME_FRONT, 0);
 	else
 		verdict_carry_out(m, &v, errors);
@@ -238,7 +238,8 @@ first_held(struct consumer *c)
 	struct message *m;
 
 	TAILQ_FOREACH(m, &c->messages, link)
-		if (m->state == STATE_HELD && !c->queues[m->queue].paused)
+		if (m->state == STATE_HELD && !c->queues[m->queue].paused &&
+		    c->queues[m->queue].pausing == 0)
 			return m;
 	return NULL;
 }

@@ -75,6 +75,7 @@ send_settlement(struct message *m)
 	    .element = m->element,
 	    .len = m->len,
 	    .delay_ms = m->delay_ms,
+	    .push = c->opt->push,
 	    .holds = mq_message_holds(&m->envelope)};
 
 	if (m->header.len > 0) {
@@ -85,6 +86,7 @@ send_settlement(struct message *m)
 	how.result = result_of(m, &how, &result);
 	mq_id_make(&c->ids, 0, how.unique);
 	settle_forget(m);
+	pause_send(m);
 	m->in_flight = true;
 	c->in_flight++;
 	c->layout->settle(&c->session, m->queue, &how, &cmd);

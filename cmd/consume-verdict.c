@@ -3,6 +3,7 @@
  */
 #include <sys/wait.h>
 
+#include <limits.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -96,29 +97,97 @@ verdict_reject(struct message *m, const char *reason)
 	reject(m, &f);
 }
 
-static void
-again(struct message *m, const struct mq_verdict *v, const struct mq_failure *f)
+/* Whether that was its last run; it is rejected then. */
+static bool
+exhausted(
+    struct message *m, const struct mq_verdict *v, const struct mq_failure *f)
 {
-	struct consumer *c = m->c;
 	char reason[sizeof(v->reason) + 32];
-	struct mq_failure last;
-	int64_t ms = v->resend_s * 1000;
+	struct mq_failure last = *f;
 
-	if (m->attempts + 1 >= c->opt->attempts) {
-		snprintf(reason, sizeof(reason), "attempts exhausted%s%s",
-		    v->reason[0] != '\0' ? ": " : "", v->reason);
-		last = *f;
-		last.text = reason;
-		reject(m, &last);
+	if (m->attempts + 1 < m->c->opt->attempts)
+		return false;
+	snprintf(reason, sizeof(reason), "attempts exhausted%s%s",
+	    v->reason[0] != '\0' ? ": " : "", v->reason);
+	last.text = reason;
+	reject(m, &last);
+	return true;
+}
+
+static void
+again(struct message *m, const struct mq_verdict *v, const struct mq_failure *f,
+    int64_t ms)
+{
+	if (exhausted(m, v, f))
 		return;
-	}
-	if (v->kind == MQ_VERDICT_RETRY)
-		ms = backoff_ms(c, m->attempts);
-	if (c->opt->verbose)
+	if (m->c->opt->verbose)
 		message_say(
 		    m, "again in %.1f s: %s", (double)ms / 1000, v->reason);
 	record(m, f, ms);
 	settle(m, MQ_OUTCOME_AGAIN, ms);
+}
+
+/* The next tick is the one behind the last that we were told of: if that has
+ * come by now, it is ready. */
+static void
+at_next_tick(
+    struct message *m, const struct mq_verdict *v, const struct mq_failure *f)
+{
+	int64_t tick = m->c->queues[m->queue].tick + 1;
+	long last =
+	    mq_envelope_get_long(&m->envelope, MQ_HEADER_UNTIL_TICK, LONG_MAX);
+	struct mq_failure late = *f;
+	char number[24];
+
+	if (last < tick) {
+		late.text = "no next tick";
+		reject(m, &late);
+		return;
+	}
+	if (exhausted(m, v, f))
+		return;
+	if (m->c->opt->verbose)
+		message_say(
+		    m, "again at tick %jd: %s", (intmax_t)tick, v->reason);
+	snprintf(number, sizeof(number), "%jd", (intmax_t)tick);
+	mq_envelope_set(&m->envelope, MQ_HEADER_FROM_TICK, number);
+	record(m, f, 0);
+	settle(m, MQ_OUTCOME_AGAIN, 0);
+}
+
+/* Its attempts begin anew there.  A message that has nothing to forget stays
+ * as it is, byte for byte. */
+static void
+push(struct message *m, const struct mq_verdict *v, const struct mq_failure *f)
+{
+	struct consumer *c = m->c;
+	struct mq_failure nowhere = *f;
+
+	if (c->opt->push == NULL) {
+		nowhere.text = v->reason[0] != '\0' ? v->reason : "push";
+		reject(m, &nowhere);
+		return;
+	}
+	if (c->opt->verbose)
+		message_say(m, "pushed to %s%s%s", c->opt->push,
+		    v->reason[0] != '\0' ? ": " : "", v->reason);
+	if (mq_envelope_get(&m->envelope, MQ_HEADER_ATTEMPT) != NULL) {
+		mq_envelope_remove(&m->envelope, MQ_HEADER_ATTEMPT);
+		mq_envelope_write_header(&m->envelope, &m->header);
+	}
+	command_remove_work_dir(c, m);
+	settle(m, MQ_OUTCOME_PUSH, 0);
+}
+
+static void
+done(struct message *m, const struct mq_verdict *v, const struct mq_failure *f)
+{
+	if (m->c->opt->verbose)
+		message_say(
+		    m, "done%s%s", v->reason[0] != '\0' ? ": " : "", v->reason);
+	command_remove_work_dir(m->c, m);
+	result_note(m, MQ_END_DONE, f);
+	settle(m, MQ_OUTCOME_ACK, 0);
 }
 
 void
@@ -134,19 +203,28 @@ verdict_carry_out(
 
 	switch (v->kind) {
 	case MQ_VERDICT_DONE:
-		if (c->opt->verbose)
-			message_say(m, "done%s%s",
-			    v->reason[0] != '\0' ? ": " : "", v->reason);
-		command_remove_work_dir(c, m);
-		result_note(m, MQ_END_DONE, &f);
-		settle(m, MQ_OUTCOME_ACK, 0);
+		done(m, v, &f);
 		break;
 	case MQ_VERDICT_ERR:
-		reject(m, &f);
+		if (c->opt->retry_err)
+			again(m, v, &f, backoff_ms(c, m->attempts));
+		else
+			reject(m, &f);
 		break;
-	case MQ_VERDICT_RESEND:
 	case MQ_VERDICT_RETRY:
-		again(m, v, &f);
+		again(m, v, &f, backoff_ms(c, m->attempts));
+		break;
+	case MQ_VERDICT_PAUSE:
+		m->pause_ms = v->resend_s * 1000;
+		/* FALLTHROUGH */
+	case MQ_VERDICT_RESEND:
+		again(m, v, &f, v->resend_s * 1000);
+		break;
+	case MQ_VERDICT_TICK:
+		at_next_tick(m, v, &f);
+		break;
+	case MQ_VERDICT_PUSH:
+		push(m, v, &f);
 		break;
 	case MQ_VERDICT_STOP:
 		mq_say("%s: %s; stopping, the message is returned", c->script,

@@ -73,6 +73,8 @@ struct options {
 	int64_t keep_ms; /* of a result; 0: only if it is asked for */
 	int64_t backoff_min_ms, backoff_max_ms;
 	int attempts;
+	bool retry_err;	  /* what failed is tried again, too */
+	const char *push; /* where `push` moves messages to; NULL: rejected */
 	bool strict;
 	bool clean;
 	int64_t lease_ms; /* 0: nothing is handed out */
@@ -108,6 +110,7 @@ struct message {
 	TAILQ_ENTRY(message) waiting;
 	enum mq_outcome outcome;
 	int64_t delay_ms;
+	int64_t pause_ms;     /* settling: pause its queue for so long */
 	struct mq_buf header; /* its new one; empty: unchanged */
 	struct mq_buf result; /* as of result.h; empty: none yet */
 };
@@ -184,6 +187,7 @@ struct aside {
 struct queue {
 	double due;   /* loop time when there may be more to claim, or 0 */
 	bool paused;  /* when we looked last */
+	int pausing;  /* pauses of our own that are not confirmed */
 	int held;     /* messages that are claimed and not started */
 	int64_t tick; /* of its clock, when we looked last */
 	struct mq_counts counts; /* that the server has not been told */
@@ -279,6 +283,7 @@ struct consumer {
 	/* consume-count.c */
 	struct mq_counts counts; /* of all queues, told */
 	long returned;
+	long pushed; /* that the server has not been told */
 	bool count_refused;
 
 	/* consume-running.c */
@@ -479,6 +484,8 @@ void pause_init(struct consumer *);
 void pause_look_soon(struct consumer *);
 /* A look has found a queue paused, or not. */
 void pause_seen(struct consumer *, int queue, bool paused);
+/* Pauses the queue of a message that is being settled, if it asks for that. */
+void pause_send(const struct message *);
 /* Whether a look can find out something that matters. */
 bool pause_matters(const struct consumer *, int queue);
 

@@ -43,6 +43,8 @@ static const char help[] =
     "      --timeout DUR      end a run that takes longer (TERM, then KILL)\n"
     "      --attempts N       reject a message after N runs (15)\n"
     "      --backoff MIN..MAX delay of a retry, doubling (1s..10m)\n"
+    "      --retry-on err     try what failed again, too, after the backoff\n"
+    "      --push QUEUE       where the verb push moves messages to\n"
     "      --strict           a silent exit 0 is an error, as in RQ\n"
     "      --grace DUR        on TERM, wait so long for running scripts (25s)\n"
     "      --tag NAME         name of the connection (mq-consume)\n"
@@ -65,6 +67,8 @@ enum {
 	OPT_TIMEOUT,
 	OPT_ATTEMPTS,
 	OPT_BACKOFF,
+	OPT_RETRY_ON,
+	OPT_PUSH,
 	OPT_STRICT,
 	OPT_GRACE,
 	OPT_TAG,
@@ -89,6 +93,8 @@ static const struct option long_options[] = {
     {"timeout", required_argument, NULL, OPT_TIMEOUT},
     {"attempts", required_argument, NULL, OPT_ATTEMPTS},
     {"backoff", required_argument, NULL, OPT_BACKOFF},
+    {"retry-on", required_argument, NULL, OPT_RETRY_ON},
+    {"push", required_argument, NULL, OPT_PUSH},
     {"strict", no_argument, NULL, OPT_STRICT},
     {"grace", required_argument, NULL, OPT_GRACE},
     {"tag", required_argument, NULL, OPT_TAG},
@@ -175,6 +181,16 @@ set_option(struct options *o, int ch)
 	case OPT_BACKOFF:
 		set_backoff(o, optarg);
 		break;
+	case OPT_RETRY_ON:
+		if (strcmp(optarg, "err") != 0)
+			mq_die(
+			    MQ_EXIT_USAGE, "--retry-on: %s: only err", optarg);
+		o->retry_err = true;
+		break;
+	case OPT_PUSH:
+		mq_option_queue(optarg);
+		o->push = optarg;
+		break;
 	case OPT_STRICT:
 		o->strict = true;
 		break;
@@ -242,6 +258,11 @@ check_queues(struct options *o, int argc, char *argv[])
 			if (strcmp(argv[i], argv[j]) == 0)
 				mq_die(
 				    MQ_EXIT_USAGE, "%s: named twice", argv[i]);
+		/* It would go round and round, with no end of attempts. */
+		if (o->push != NULL && strcmp(argv[i], o->push) == 0)
+			mq_die(MQ_EXIT_USAGE,
+			    "--push: %s: a queue that is consumed here",
+			    o->push);
 	}
 	o->queues = mq_xcalloc((size_t)argc, sizeof(*o->queues));
 	memcpy(o->queues, argv, (size_t)argc * sizeof(*argv));
@@ -269,10 +290,10 @@ check_command(const struct options *o)
 {
 	if (o->command == NULL &&
 	    (o->log_dir != NULL || o->work_dir != NULL || o->strict ||
-		o->timeout_ms > 0))
+		o->timeout_ms > 0 || o->retry_err || o->push != NULL))
 		mq_die(MQ_EXIT_USAGE,
-		    "--log-dir, --work-dir, --strict and "
-		    "--timeout need a COMMAND");
+		    "--log-dir, --work-dir, --strict, --timeout, --retry-on "
+		    "and --push need a COMMAND");
 	if (o->command != NULL && o->framing != MQ_FRAME_WHOLE)
 		mq_die(MQ_EXIT_USAGE,
 		    "a framing is for printing, without a COMMAND");

@@ -128,6 +128,13 @@ mq_envelope_set(struct mq_envelope *e, const char *name, const char *value)
 }
 
 void
+mq_envelope_remove(struct mq_envelope *e, const char *name)
+{
+	if (json_is_object(e->headers))
+		(void)json_object_del(e->headers, name);
+}
+
+void
 mq_envelope_add(struct mq_envelope *e, const char *name, const char *value)
 {
 	json_t *list = json_object_get(e->headers, name);

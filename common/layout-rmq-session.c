@@ -97,6 +97,11 @@ rmq_join(const struct mq_session *s, int step, struct mq_command *c)
 		return true;
 	}
 	step -= 4;
+	if (step == 3 * s->queue_count && s->push != NULL) {
+		rmq_force(c, "SADD", RMQ_QUEUES);
+		mq_command_str(c, s->push);
+		return true;
+	}
 	if (step >= 3 * s->queue_count)
 		return false;
 	join_queue(s, s->queues[step / 3], step % 3, c);

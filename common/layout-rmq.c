@@ -420,6 +420,14 @@ rmq_resume(struct mq_command *c, const char *queue)
 	rmq_key_queue(c, queue, "paused");
 }
 
+static void
+rmq_pause_at_least(struct mq_command *c, const char *queue, int64_t ms)
+{
+	mq_command_script(c, &mq_script_pause, 1);
+	rmq_key_queue(c, queue, "paused");
+	mq_command_int(c, ms);
+}
+
 const struct mq_layout mq_layout_rmq = {
     .name = "rmq",
     .queue_error = rmq_queue_error,
@@ -450,6 +458,7 @@ const struct mq_layout mq_layout_rmq = {
     .tell_running = rmq_tell_running,
     .pause = rmq_pause,
     .resume = rmq_resume,
+    .pause_at_least = rmq_pause_at_least,
     .clean = rmq_clean,
     .drained = rmq_drained,
     .stats = rmq_stats,

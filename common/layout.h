@@ -26,6 +26,7 @@ struct mq_session {
 	const char *consumer;
 	const char *const *queues;
 	int queue_count;
+	const char *push; /* where messages may be pushed to; NULL: nowhere */
 	int slots;	  /* how many messages can run at once */
 	int64_t lease_ms; /* handed out by receipt: how long a renewal holds;
 			   * 0: the layout's lease_ms */
@@ -416,6 +417,9 @@ struct mq_layout {
 	 * 1, or 0 when it was not paused. */
 	void (*pause)(struct mq_command *, const char *queue, int64_t ms);
 	void (*resume)(struct mq_command *, const char *queue);
+	/* As pause(), but it never ends a pause earlier. */
+	void (*pause_at_least)(
+	    struct mq_command *, const char *queue, int64_t ms);
 
 	/*
 	 * These wait.  They return 0, or -1 with the error in struct mq_redis.

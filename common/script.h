@@ -21,6 +21,7 @@ extern const struct mq_script mq_script_force;
 extern const struct mq_script mq_script_later;
 extern const struct mq_script mq_script_move;
 extern const struct mq_script mq_script_orphan;
+extern const struct mq_script mq_script_pause;
 extern const struct mq_script mq_script_promote;
 extern const struct mq_script mq_script_publish;
 extern const struct mq_script mq_script_purge;

@@ -21,6 +21,20 @@ static const struct {
     {"fail", MQ_FINAL_ERR},
     {"fails", MQ_FINAL_ERR},
     {"resend", MQ_FINAL_RESEND},
+    {"pause", MQ_FINAL_PAUSE},
+    {"push", MQ_FINAL_PUSH},
+};
+
+/* What follows from one, when the run ends well, and its name. */
+static const struct {
+	enum mq_verdict_kind kind;
+	const char *name;
+} effects[] = {
+    [MQ_FINAL_DONE] = {MQ_VERDICT_DONE, "done"},
+    [MQ_FINAL_RESEND] = {MQ_VERDICT_RESEND, "resend"},
+    [MQ_FINAL_TICK] = {MQ_VERDICT_TICK, "resend"},
+    [MQ_FINAL_PAUSE] = {MQ_VERDICT_PAUSE, "pause"},
+    [MQ_FINAL_PUSH] = {MQ_VERDICT_PUSH, "push"},
 };
 
 static enum mq_verb_final
@@ -60,6 +74,13 @@ mq_verb_due(const char *s)
 			s++;
 	}
 	return v;
+}
+
+static bool
+is_tick(const char *s)
+{
+	return strncmp(s, "tick", 4) == 0 &&
+	    (s[4] == '\0' || strchr("-" BLANKS, s[4]) != NULL);
 }
 
 /* How many bytes at p, of n, are blanks (or, without blanks, are none). */
@@ -119,7 +140,9 @@ take_line(struct mq_verbs *v)
 	if (v->final != MQ_FINAL_NONE)
 		return;
 	v->final = final_of(verb, n);
-	if (v->final == MQ_FINAL_RESEND)
+	if (v->final == MQ_FINAL_RESEND && is_tick(v->text))
+		v->final = MQ_FINAL_TICK;
+	else if (v->final == MQ_FINAL_RESEND || v->final == MQ_FINAL_PAUSE)
 		v->resend_s = mq_verb_due(v->text);
 }
 
@@ -180,22 +203,20 @@ judge(struct mq_verdict *out, enum mq_verdict_kind kind, const char *fmt, ...)
 	va_end(ap);
 }
 
-/* done or resend was said; only an exit status of 0 confirms it. */
+/* A final verb but err was said; only an exit status of 0 confirms it. */
 static void
 judge_final(const struct mq_verbs *v, int status, struct mq_verdict *out)
 {
-	bool done = v->final == MQ_FINAL_DONE;
 	char how[64];
 
 	if (status != 0) {
 		describe(status, how, sizeof(how));
 		judge(out, MQ_VERDICT_ERR, "%s after %s", how,
-		    done ? "done" : "resend");
+		    effects[v->final].name);
 		return;
 	}
-	judge(out, done ? MQ_VERDICT_DONE : MQ_VERDICT_RESEND, "%s", v->text);
-	if (!done)
-		out->resend_s = v->resend_s;
+	judge(out, effects[v->final].kind, "%s", v->text);
+	out->resend_s = v->resend_s;
 }
 
 static void

@@ -5,12 +5,13 @@
  * from the text, the text keeps its own blanks.  Blanks are spaces, tabs and
  * carriage returns (of "done\r\n"); a line of nothing else is no line.  Verbs
  * are case-sensitive.  Known: run, done, relayed (= done), err, fail, fails
- * (= err), resend [DUE[-TEXT]]; any other verb is progress, like run.  dup is,
- * too, but somebody is told at once: see dup.h.  Lines
- * come in any number of reads; the last one needs no newline; a line longer
- * than MQ_VERB_LINE is cut.  The first final verb decides, the last text is
- * the one shown.  DUE is read as RQ does: "5-b" and "5" are 5, "1_0" is 10,
- * "1.9" is 1, and what does not start with a digit is 0.
+ * (= err), resend [DUE[-TEXT]], push [TEXT], pause [SECS[-TEXT]]; any other
+ * verb is progress, like run.  dup is, too, but somebody is told at once: see
+ * dup.h.  Lines come in any number of reads; the last one needs no newline; a
+ * line longer than MQ_VERB_LINE is cut.  The first final verb decides, the last
+ * text is the one shown.  DUE and SECS are read as RQ does: "5-b" and "5" are
+ * 5, "1_0" is 10, "1.9" is 1, and what does not start with a digit is 0; but
+ * the word "tick" as DUE is the next tick.
  */
 #ifndef MQ_VERB_H
 #define MQ_VERB_H
@@ -25,14 +26,17 @@ enum mq_verb_final {
 	MQ_FINAL_NONE, /* nothing final was said */
 	MQ_FINAL_DONE,
 	MQ_FINAL_ERR,
-	MQ_FINAL_RESEND
+	MQ_FINAL_RESEND,
+	MQ_FINAL_TICK, /* resend at the next tick */
+	MQ_FINAL_PAUSE,
+	MQ_FINAL_PUSH
 };
 
 /* One run's conversation; starts zeroed, owns no memory. */
 struct mq_verbs {
 	enum mq_verb_final final;
-	bool spoke;		     /* any line came */
-	int64_t resend_s;	     /* RESEND: whole seconds, 0 to 10 years */
+	bool spoke;	  /* any line came */
+	int64_t resend_s; /* RESEND, PAUSE: whole seconds, 0 to 10 years */
 	char text[MQ_VERB_LINE + 1]; /* last text, NUL-terminated; a NUL byte
 				      * from the script became '?' */
 	char line[MQ_VERB_LINE];
@@ -56,6 +60,9 @@ enum mq_verdict_kind {
 	MQ_VERDICT_DONE,
 	MQ_VERDICT_ERR,	   /* reject, with reason */
 	MQ_VERDICT_RESEND, /* again after resend_s */
+	MQ_VERDICT_TICK,   /* again, at the next tick */
+	MQ_VERDICT_PAUSE,  /* again after resend_s, and the whole queue, too */
+	MQ_VERDICT_PUSH,   /* on to the next queue */
 	MQ_VERDICT_RETRY,  /* again, after a backoff that the consumer picks */
 	MQ_VERDICT_STOP	   /* the command cannot run at all: give the
 			    * message back and stop the consumer */
@@ -63,9 +70,9 @@ enum mq_verdict_kind {
 
 struct mq_verdict {
 	enum mq_verdict_kind kind;
-	int64_t resend_s; /* RESEND only */
+	int64_t resend_s; /* RESEND and PAUSE only */
 	int status;	  /* as it was given: from waitpid(2) */
-	/* What to show or record; may be empty for DONE.  Control characters
+	/* What to show or record; empty when nothing was said.  Control characters
 	 * of the script are still in it. */
 	char reason[MQ_VERB_LINE + 128];
 };
@@ -75,7 +82,7 @@ struct mq_verdict {
  * because its time was up; strict makes silence an error, as RQ does.
  *
  *  - err stands whatever the exit status.
- *  - done, resend with a non-zero exit or a signal: ERR.
+ *  - any other final verb with a non-zero exit or a signal: ERR.
  *  - no final verb but some line: ERR (also for 75, 126 and 127).
  *  - silence: 0 = DONE (strict: ERR), 75 = RETRY, 126 and 127 = STOP,
  *    anything else or a signal = ERR.  (strict: 75, 126, 127 keep meaning

@@ -37,6 +37,7 @@ _mq_takes_argument() {
 	mq-consume:-[jn] | mq-consume:--slots | mq-consume:--prefetch | \
 		mq-consume:--limit | mq-consume:--idle | mq-consume:--timeout | \
 		mq-consume:--attempts | mq-consume:--backoff | \
+		mq-consume:--retry-on | mq-consume:--push | \
 		mq-consume:--grace | mq-consume:--tag | \
 		mq-consume:--log-dir | mq-consume:--work-dir | \
 		mq-consume:--keep | mq-consume:--lease | mq-consume:--ack | \
@@ -70,8 +71,8 @@ _mq_options() {
 	mq-consume)
 		echo -l --lines -0 --null --netstring --jsonl -j --slots \
 			--prefetch -n --limit --drain --idle --timeout \
-			--attempts --backoff --strict --grace --tag \
-			--log-dir --work-dir --no-clean --keep \
+			--attempts --backoff --retry-on --push --strict \
+			--grace --tag --log-dir --work-dir --no-clean --keep \
 			--lease --ack --reject --extend --text
 		;;
 	mq-clean) echo --attempts --interval --dry-run --json ;;
@@ -268,6 +269,7 @@ _mq_add_argument() {
 		;;
 	--list) _mq_add_words ready delayed unacked rejected ;;
 	--backoff) _mq_add_words 1s..10m ;;
+	--retry-on) _mq_add_words err ;;
 	--check)
 		_mq_nospace
 		word=${cur##*,}

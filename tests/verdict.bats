@@ -547,6 +547,181 @@ echo resend 0-nope >&3
 	held_is q "0 0 0 0"
 }
 
+# --- push, without a queue to push to; tests/push.bats has the rest ----------------------
+
+@test "verdict: push without --push is a reject" {
+	said "rejected 1: to a human" "push to a human"
+	said "rejected 1: push" "push"
+	said "rejected 1: later" "push" "run later"
+	row sh "rejected 1: exit status 1 after push" "say push x" "exit 1"
+	row sh "rejected 1: killed by SIGTERM after push" "say push x" "kill TERM"
+	said "rejected 1: no final verb: x" "pushed x"
+}
+
+# --- resend tick --------------------------------------------------------------------------
+
+# Of the one delayed message: its score, from tick and attempts.
+waits_for() {
+	redis zrange 'rmq::queue::[q]::delayed' 0 0 withscores | tail -n 1
+	printf '%s %s\n' "$(element q delayed | header Mq-From-Tick)" \
+		"$(element q delayed | header Mq-Attempt)"
+}
+
+@test "verdict: resend tick waits for the next tick, and is an attempt" {
+	does sh "say resend tick-more to come"
+	run_mq 0 mq-publish --tick 41 q
+	publish
+	run_mq 0 mq-consume -n 1 q -- "$T/s"
+	assert_equal "$(waits_for | xargs)" "$(((1 << 50) + 42)) 42 1"
+	assert_equal "$(element q delayed | header Mq-Error)" "tick-more to come"
+	run_mq 0 mq-consume --drain q -- true
+	assert_equal "$(held q)" "0 1 0 0"
+	run_mq 0 mq-publish --tick 42 q
+	run_mq 0 mq-consume -n 1 q -- "$T/s"
+	assert_equal "$(waits_for | xargs)" "$(((1 << 50) + 43)) 43 2"
+	run_mq 0 mq-publish --tick 50 q
+	run_mq 0 mq-consume -n 1 q -- "$T/s"
+	assert_equal "$(waits_for | xargs)" "$(((1 << 50) + 51)) 51 3"
+}
+
+@test "verdict: resend tick in a queue that never had a tick waits for the first" {
+	does sh "say resend tick"
+	publish
+	run_mq 0 mq-consume -n 1 q -- "$T/s"
+	assert_equal "$(waits_for | xargs)" "$(((1 << 50) + 1)) 1 1"
+}
+
+@test "verdict: resend tick when the tick has come meanwhile" {
+	mkfifo "$T/go"
+	script s <<'.'
+if [ "$MQ_ATTEMPT" = 1 ]; then
+	echo >"$T/started"
+	read -r _ <"$T/go"
+	echo resend tick >&3
+fi
+echo "$MQ_ATTEMPT" >>"$T/runs"
+.
+	publish
+	start_mq mq-consume -n 2 q -- "$T/s"
+	eventually 10 test -e "$T/started"
+	# Known or not yet, when it ends: the first tick has come.
+	run_mq 0 mq-publish --tick 1 q
+	echo >"$T/go"
+	eventually 10 settled_once
+	run_mq 0 mq-publish --tick 2 q
+	wait "$pid"
+	assert_equal "$(cat "$T/runs")" $'1\n2'
+	assert_equal "$(held q)" "0 0 0 0"
+}
+
+settled_once() {
+	[ -e "$T/runs" ] && [ "$(redis llen "$(redis keys '*unacked')")" = 0 ] ||
+		[ "$(wc -l <"$T/runs")" = 2 ]
+}
+
+@test "verdict: resend tick behind the last tick is rejected" {
+	does sh "say resend tick-more"
+	publish --until-tick 4
+	run_mq 0 mq-publish --tick 3 q
+	run_mq 0 mq-consume -n 1 q -- "$T/s"
+	assert_equal "$(waits_for | xargs)" "$(((1 << 50) + 4)) 4 1"
+	run_mq 0 mq-publish --tick 4 q
+	run_mq 0 mq-consume -n 1 q -- "$T/s"
+	assert_equal "$(found)" "rejected 2: no next tick"
+}
+
+@test "verdict: resend tick runs at most --attempts times" {
+	does sh "say resend tick"
+	publish
+	run_mq 0 mq-consume --attempts 2 -n 1 q -- "$T/s"
+	run_mq 0 mq-publish --tick 1 q
+	run_mq 0 mq-consume --attempts 2 -n 1 q -- "$T/s"
+	assert_equal "$(found)" "rejected 2: attempts exhausted: tick"
+	assert_equal "$(element q rejected | header Mq-From-Tick)" 1
+}
+
+# --- pause ------------------------------------------------------------------------------
+
+paused_ms() {
+	redis pttl 'rmq::queue::[q]::paused'
+}
+
+@test "verdict: pause resends the message and pauses the queue" {
+	said "delayed 60 1: 60-no disk" "pause 60-no disk"
+	assert [ "$(paused_ms)" -gt 50000 ]
+	assert [ "$(paused_ms)" -le 60000 ]
+	assert_equal "$(element q delayed | header Mq-Attempt)" 1
+}
+
+@test "verdict: a pause of nothing is a resend at once" {
+	said "ready 1: " "pause"
+	assert_equal "$(paused_ms)" -2
+	said "ready 1: 0-x" "pause 0-x"
+	assert_equal "$(paused_ms)" -2
+	said "ready 1: soon" "pause soon"
+	assert_equal "$(paused_ms)" -2
+}
+
+@test "verdict: only a good exit pauses" {
+	row sh "rejected 1: exit status 1 after pause" "say pause 60" "exit 1"
+	assert_equal "$(paused_ms)" -2
+	said "rejected 1: 60" "err x" "pause 60"
+	assert_equal "$(paused_ms)" -2
+}
+
+@test "verdict: the last attempt pauses, too" {
+	does sh "say pause 60-x"
+	judged "rejected 1: attempts exhausted: 60-x" --attempts 1
+	assert [ "$(paused_ms)" -gt 50000 ]
+}
+
+@test "verdict: a pause does not end a longer one, and makes a shorter one longer" {
+	mkfifo "$T/go"
+	script s <<'.'
+echo pause 60 >&3
+echo >"$T/started"
+read -r _ <"$T/go"
+.
+	for before in 1h 10s forever; do
+		fresh >/dev/null
+		rm -f "$T/started"
+		publish
+		start_mq mq-consume -n 1 q -- "$T/s"
+		eventually 10 test -e "$T/started"
+		if [ "$before" = forever ]; then
+			run_mq 0 mq-pause q
+		else
+			run_mq 0 mq-pause --for "$before" q
+		fi
+		echo >"$T/go"
+		wait "$pid"
+		assert_equal "$(held q)" "0 1 0 0"
+		echo "$before: $(paused_ms)"
+		case $before in
+		1h) assert [ "$(paused_ms)" -gt 3000000 ] ;;
+		10s) assert [ "$(paused_ms)" -gt 50000 ] ;;
+		forever) assert_equal "$(paused_ms)" -1 ;;
+		esac
+	done
+}
+
+@test "verdict: pause gives back what was claimed ahead, and starts no more" {
+	script s <<'.'
+read -r x
+echo "$x" >>"$T/started"
+[ "$x" != one ] || [ "$MQ_ATTEMPT" != 1 ] || echo pause 1 >&3
+.
+	run_mq 0 mq-publish q one two three
+	start_mq mq-consume --prefetch 5 -n 4 q -- "$T/s"
+	eventually 10 held_is q "2 1 0 0"
+	assert_equal "$(cat "$T/started")" one
+	wait "$pid"
+	assert_equal "$(tail -n +2 "$T/started" | sort)" $'one\nthree\ntwo'
+	assert_regex "$(cat "$T/err")" "q: paused"
+	assert_regex "$(cat "$T/err")" "q: resumed"
+	assert_equal "$(held q)" "0 0 0 0"
+}
+
 # --- exit status 75 -----------------------------------------------------------------
 
 # retried ATTEMPTS LOW HIGH: messages that ran so often before exit with 75

@@ -49,7 +49,8 @@ same(const struct mq_verbs *a, const struct mq_verbs *b, size_t where)
 		    (int)a->final, a->text, (int)b->final, b->text);
 }
 
-static const char *const kinds[] = {"done", "err", "resend", "retry", "stop"};
+static const char *const kinds[] = {
+    "done", "err", "resend", "tick", "pause", "push", "retry", "stop"};
 
 static void
 check(const char *said, int status, bool timed_out, bool strict,
@@ -65,7 +66,7 @@ check(const char *said, int status, bool timed_out, bool strict,
 		    said, (unsigned)status, timed_out ? ", timed out" : "",
 		    strict ? ", strict" : "", kinds[got.kind], got.reason,
 		    kinds[kind], reason);
-	if (kind != MQ_VERDICT_RESEND)
+	if (kind != MQ_VERDICT_RESEND && kind != MQ_VERDICT_PAUSE)
 		assert_int_equal(got.resend_s, 0);
 }
 
@@ -108,6 +109,27 @@ static const struct run runs[] = {
     {"done\nerr b\n", EXIT(0), MQ_VERDICT_DONE, "b"},
     {"err\ndone a\n", EXIT(0), MQ_VERDICT_ERR, "a"},
     {"err a\ndone\n", EXIT(0), MQ_VERDICT_ERR, "err"},
+    {"resend tick\n", EXIT(0), MQ_VERDICT_TICK, "tick"},
+    {"resend tick-for more\n", EXIT(0), MQ_VERDICT_TICK, "tick-for more"},
+    {"resend tick\nrun x\n", EXIT(0), MQ_VERDICT_TICK, "x"},
+    {"resend tick\nresend 5\n", EXIT(0), MQ_VERDICT_TICK, "5"},
+    {"resend 5\nresend tick\n", EXIT(0), MQ_VERDICT_RESEND, "tick"},
+    {"resend tick\n", EXIT(3), MQ_VERDICT_ERR, "exit status 3 after resend"},
+    {"pause 60-no disk\n", EXIT(0), MQ_VERDICT_PAUSE, "60-no disk"},
+    {"pause 60\ndone a\n", EXIT(0), MQ_VERDICT_PAUSE, "a"},
+    {"pause\n", EXIT(0), MQ_VERDICT_PAUSE, ""},
+    {"pause 60\n", KILLED(SIGTERM), MQ_VERDICT_ERR,
+	"killed by SIGTERM after pause"},
+    {"push\n", EXIT(0), MQ_VERDICT_PUSH, ""},
+    {"push to humans\n", EXIT(0), MQ_VERDICT_PUSH, "to humans"},
+    {"push a\nerr b\n", EXIT(0), MQ_VERDICT_PUSH, "b"},
+    {"err b\npush a\n", EXIT(0), MQ_VERDICT_ERR, "a"},
+    {"push a\n", EXIT(1), MQ_VERDICT_ERR, "exit status 1 after push"},
+    {"push a\n", EXIT(75), MQ_VERDICT_ERR, "exit status 75 after push"},
+    {"push a\n", KILLED(SIGKILL), MQ_VERDICT_ERR,
+	"killed by SIGKILL after push"},
+    {"pushed a\n", EXIT(0), MQ_VERDICT_ERR, "no final verb: a"},
+    {"Push a\n", EXIT(0), MQ_VERDICT_ERR, "no final verb: a"},
     {"done\nrun later\n", EXIT(0), MQ_VERDICT_DONE, "later"},
     {"done now\nrun\n", EXIT(0), MQ_VERDICT_DONE, ""},
     {"what is this\ndone ok\n", EXIT(0), MQ_VERDICT_DONE, "ok"},
@@ -252,7 +274,10 @@ due(void **state)
 	    {"words 7", 0},
 	    {"-5-neg", 0},
 	    {"-", 0},
-	    {"tick", 0},
+	    {"ticks", 0},
+	    {"Tick", 0},
+	    {"tick.", 0},
+	    {"-tick", 0},
 	    {"", 0},
 	    {"315360000", TEN_YEARS},
 	    {"315360001", TEN_YEARS},
@@ -262,20 +287,45 @@ due(void **state)
 	struct mq_verdict got;
 	struct mq_verbs v;
 	char line[128];
+	bool pause;
 	size_t i;
 	int n;
 
 	(void)state;
-	for (i = 0; i < COUNT(cases); i++) {
-		n = snprintf(line, sizeof(line), "resend %s\n", cases[i].arg);
+	for (i = 0; i < 2 * COUNT(cases); i++) {
+		pause = i >= COUNT(cases);
+		n = snprintf(line, sizeof(line), "%s %s\n",
+		    pause ? "pause" : "resend", cases[i % COUNT(cases)].arg);
 		v = hear(line, (size_t)n);
 		mq_verdict(&v, 0, false, false, &got);
-		assert_int_equal(got.kind, MQ_VERDICT_RESEND);
-		assert_string_equal(got.reason, cases[i].arg);
-		if (got.resend_s != cases[i].s)
-			fail_msg("\"%s\": %lld", cases[i].arg,
+		assert_int_equal(
+		    got.kind, pause ? MQ_VERDICT_PAUSE : MQ_VERDICT_RESEND);
+		assert_string_equal(got.reason, cases[i % COUNT(cases)].arg);
+		if (got.resend_s != cases[i % COUNT(cases)].s)
+			fail_msg("\"%s\": %lld", cases[i % COUNT(cases)].arg,
 			    (long long)got.resend_s);
 	}
+}
+
+/* Blanks end the word, as they end a number. */
+static void
+next_tick(void **state)
+{
+	static const char *const said[] = {"resend tick", "resend \ttick",
+	    "resend tick\r\n", "resend tick \n", "resend tick\tx\n",
+	    "resend tick-5\n"};
+	struct mq_verbs v;
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < COUNT(said); i++) {
+		v = hear(said[i], strlen(said[i]));
+		assert_int_equal(v.final, MQ_FINAL_TICK);
+		assert_int_equal(v.resend_s, 0);
+	}
+	v = hear("pause tick\n", 11);
+	assert_int_equal(v.final, MQ_FINAL_PAUSE);
+	assert_int_equal(v.resend_s, 0);
 }
 
 /* A later resend changes nothing but the text. */
@@ -493,6 +543,7 @@ main(void)
 	    cmocka_unit_test(time_is_up),
 	    cmocka_unit_test(lines),
 	    cmocka_unit_test(due),
+	    cmocka_unit_test(next_tick),
 	    cmocka_unit_test(first_due_counts),
 	    cmocka_unit_test(split_anywhere),
 	    cmocka_unit_test(byte_by_byte),
