@@ -93,9 +93,10 @@ static void
 print_json(const struct mq_cleaned *n, bool dry_run)
 {
 	printf("{\"connections\":%ld,\"returned\":%ld,\"rejected\":%ld,"
-	       "\"due\":%ld,\"adopted\":%ld,\"orphans\":%ld,\"dry_run\":%s}\n",
-	    n->connections, n->returned, n->rejected, n->due, n->adopted,
-	    n->orphans, dry_run ? "true" : "false");
+	       "\"due\":%ld,\"expired\":%ld,\"adopted\":%ld,\"orphans\":%ld,"
+	       "\"locks\":%ld,\"dry_run\":%s}\n",
+	    n->connections, n->returned, n->rejected, n->due, n->expired,
+	    n->adopted, n->orphans, n->locks, dry_run ? "true" : "false");
 }
 
 static const char *
@@ -108,19 +109,23 @@ static void
 print_line(const struct mq_cleaned *n, bool dry_run)
 {
 	printf("%s%ld dead %s, %ld %s returned, %ld rejected, %ld due, "
-	       "%ld adopted, %ld orphaned %s removed\n",
+	       "%ld expired, %ld adopted, %ld orphaned %s removed, "
+	       "%ld %s repaired\n",
 	    dry_run ? "dry run: " : "", n->connections,
 	    plural(n->connections, "connection", "connections"), n->returned,
 	    plural(n->returned, "message", "messages"), n->rejected, n->due,
-	    n->adopted, n->orphans, plural(n->orphans, "key", "keys"));
+	    n->expired, n->adopted, n->orphans,
+	    plural(n->orphans, "key", "keys"), n->locks,
+	    plural(n->locks, "lock", "locks"));
 }
 
 /* Not what did nothing, again and again. */
 static void
 print_round(const struct cleaner *c, const struct mq_cleaned *n)
 {
-	bool nothing = (n->connections | n->returned | n->rejected | n->due |
-			   n->adopted | n->orphans) == 0;
+	bool nothing =
+	    (n->connections | n->returned | n->rejected | n->due | n->expired |
+		n->adopted | n->orphans | n->locks) == 0;
 
 	if (c->json)
 		print_json(n, c->how.dry_run);

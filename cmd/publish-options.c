@@ -116,6 +116,7 @@ void
 publish_option_expires(struct options *o, const char *arg)
 {
 	o->expires_ms = positive_duration("--expires", arg);
+	o->special = true;
 }
 
 int64_t

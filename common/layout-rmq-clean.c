@@ -147,6 +147,8 @@ rmq_clean(
 		rv = rmq_orphans(&w);
 	if (rv == 0 && how->all)
 		rv = rmq_due(&w);
+	if (rv == 0)
+		rv = rmq_repair(&w);
 	if (rv == 0 && !how->dry_run)
 		rv = rmq_tally_send(&w);
 	if (rv == 0 && w.status != 0) {

@@ -58,17 +58,19 @@ rmq_charge(const struct rmq_round *w, const redisReply *header,
 }
 
 void
-rmq_tally(struct rmq_round *w, const char *queue, long crashed, long rejected)
+rmq_tally(struct rmq_round *w, const char *queue, long crashed, long rejected,
+    long expired)
 {
 	struct rmq_tally *t;
 
-	if (crashed == 0)
+	if (crashed == 0 && expired == 0)
 		return;
 	if (w->tally_count > 0) {
 		t = &w->tallies[w->tally_count - 1];
 		if (strcmp(t->queue, queue) == 0) {
 			t->crashed += crashed;
 			t->rejected += rejected;
+			t->expired += expired;
 			return;
 		}
 	}
@@ -78,7 +80,7 @@ rmq_tally(struct rmq_round *w, const char *queue, long crashed, long rejected)
 		    w->tallies, w->tally_cap, sizeof(*w->tallies));
 	}
 	w->tallies[w->tally_count++] =
-	    (struct rmq_tally){mq_xstrdup(queue), crashed, rejected};
+	    (struct rmq_tally){mq_xstrdup(queue), crashed, rejected, expired};
 }
 
 static int
@@ -114,7 +116,8 @@ rmq_tally_send(struct rmq_round *w)
 		for (; t < end && strcmp(t->queue, queue) == 0; t++) {
 			n.runs += t->crashed;
 			n.crashed += t->crashed;
-			n.failed += t->rejected;
+			n.failed += t->rejected + t->expired;
+			n.expired += t->expired;
 		}
 		mq_layout_rmq.count(rmq_pipe_next(&w->pipe), queue, &n);
 		if (w->pipe.n == RMQ_PIPE_MAX && flush(w) == -1)

@@ -7,9 +7,8 @@
 #include "rmq-clean.h"
 #include "rmq-keys.h"
 
-/* The server's clock in unix milliseconds. */
-static int
-server_ms(struct rmq_round *w, long long *ms)
+int
+rmq_round_ms(struct rmq_round *w, long long *ms)
 {
 	redisReply *time;
 	int rv;
@@ -73,10 +72,37 @@ promote(struct rmq_round *w, const char *queue)
 	return rv;
 }
 
-/* Asks how many are due in each of n queues; due[i] becomes that. */
+static void
+ask_count(struct rmq_round *w, const char *queue, long long from, long long to)
+{
+	struct mq_command *c = rmq_pipe_next(&w->pipe);
+
+	mq_command_plain(c, "ZCOUNT");
+	rmq_key_queue(c, queue, "delayed");
+	mq_command_int(c, from);
+	mq_command_int(c, to);
+}
+
+/* Sends what was asked of n queues, and adds the integers to counts. */
 static int
-count_due(struct rmq_round *w, const struct rmq_name *queues, size_t n,
-    long long now, long long *due)
+take_counts(struct rmq_round *w, size_t n, long long *counts)
+{
+	const redisReply *reply;
+	size_t i;
+	int rv = rmq_pipe_run(w->r, &w->pipe);
+
+	for (i = 0; i < n && rv == 0; i++) {
+		reply = w->pipe.replies[i];
+		if (rmq_round_good(w, reply, REDIS_REPLY_INTEGER))
+			counts[i] += reply->integer;
+	}
+	rmq_pipe_clear(&w->pipe);
+	return rv;
+}
+
+static int
+read_clocks(struct rmq_round *w, const struct rmq_name *queues, size_t n,
+    long long *ticks)
 {
 	struct mq_command *c;
 	size_t i;
@@ -84,19 +110,38 @@ count_due(struct rmq_round *w, const struct rmq_name *queues, size_t n,
 
 	for (i = 0; i < n; i++) {
 		c = rmq_pipe_next(&w->pipe);
-		mq_command_plain(c, "ZCOUNT");
-		rmq_key_queue(c, queues[i].name, "delayed");
-		mq_command_str(c, "-inf");
-		mq_command_int(c, now);
+		mq_command_plain(c, "GET");
+		rmq_key_queue(c, queues[i].name, "clock");
 	}
 	rv = rmq_pipe_run(w->r, &w->pipe);
-	for (i = 0; i < n && rv == 0; i++) {
-		due[i] = 0;
-		if (rmq_round_good(w, w->pipe.replies[i], REDIS_REPLY_INTEGER))
-			due[i] = w->pipe.replies[i]->integer;
-	}
+	for (i = 0; i < n && rv == 0; i++)
+		if (w->pipe.replies[i]->type == REDIS_REPLY_STRING)
+			ticks[i] = strtoll(w->pipe.replies[i]->str, NULL, 10);
 	rmq_pipe_clear(&w->pipe);
 	return rv;
+}
+
+/*
+ * Asks how many are due in each of n queues, by their time or their tick;
+ * due[i] becomes that.
+ */
+static int
+count_due(struct rmq_round *w, const struct rmq_name *queues, size_t n,
+    long long now, long long *due)
+{
+	long long ticks[RMQ_PIPE_MAX] = {0};
+	size_t i;
+	int rv = read_clocks(w, queues, n, ticks);
+
+	memset(due, 0, n * sizeof(*due));
+	for (i = 0; i < n && rv == 0; i++)
+		ask_count(w, queues[i].name, -RMQ_AT_TICK, now);
+	if (rv == 0)
+		rv = take_counts(w, n, due);
+	for (i = 0; i < n && rv == 0; i++)
+		ask_count(w, queues[i].name, RMQ_AT_TICK,
+		    RMQ_AT_TICK + (ticks[i] > 0 ? ticks[i] : -1));
+	return rv == 0 ? take_counts(w, n, due) : rv;
 }
 
 static int
@@ -121,7 +166,7 @@ rmq_due(struct rmq_round *w)
 	struct rmq_names queues = {0};
 	size_t i, n;
 	long long now;
-	int rv = server_ms(w, &now);
+	int rv = rmq_round_ms(w, &now);
 
 	if (rv == 0)
 		rv = rmq_known_queues(w, &queues);

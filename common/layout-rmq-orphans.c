@@ -15,7 +15,7 @@
 struct found {
 	struct rmq_names queues;     /* those that are known; sorted */
 	struct rmq_names unacked;    /* connection and queue */
-	struct rmq_names delayed;    /* queue */
+	struct rmq_names messages;   /* queue, and the set that has them */
 	struct rmq_names of_queue;   /* queue, and which key of it */
 	struct rmq_names connection; /* connection, and which key of it */
 };
@@ -71,8 +71,8 @@ note_of_queue(struct found *f, char *key, const char *suffix)
 		return false;
 	if (!is_queue_name(queue) || rmq_names_have(&f->queues, queue))
 		return true;
-	if (strcmp(what, "delayed") == 0)
-		rmq_names_add(&f->delayed, queue, NULL);
+	if (strcmp(what, "delayed") == 0 || strcmp(what, "priority") == 0)
+		rmq_names_add(&f->messages, queue, what);
 	else
 		rmq_names_add(&f->of_queue, queue, what);
 	return true;
@@ -98,14 +98,17 @@ note_of_connection(
 static void
 note(const struct rmq_round *w, struct found *f, redisReply *key)
 {
+	static const char *const of_queue[] = {"]::delayed", "]::priority",
+	    "]::counters", "]::paused", "]::locks", "]::clock", "]::rate"};
 	char *connection;
+	size_t i;
 
 	if (key->type != REDIS_REPLY_STRING || strlen(key->str) != key->len)
 		return;
-	if (note_of_queue(f, key->str, "]::delayed") ||
-	    note_of_queue(f, key->str, "]::counters") ||
-	    note_of_queue(f, key->str, "]::paused") ||
-	    note_of_connection(w, f, key->str, "::info") ||
+	for (i = 0; i < sizeof(of_queue) / sizeof(of_queue[0]); i++)
+		if (note_of_queue(f, key->str, of_queue[i]))
+			return;
+	if (note_of_connection(w, f, key->str, "::info") ||
 	    note_of_connection(w, f, key->str, "::running"))
 		return;
 	connection = between(key->str, "rmq::connection::", "]::unacked");
@@ -155,7 +158,7 @@ find(struct rmq_round *w, struct found *f)
 		rv = scan(w, f, cursor, sizeof(cursor));
 	/* A walk may come by a key twice. */
 	rmq_names_sort(&f->unacked);
-	rmq_names_sort(&f->delayed);
+	rmq_names_sort(&f->messages);
 	rmq_names_sort(&f->of_queue);
 	rmq_names_sort(&f->connection);
 	return rv;
@@ -185,25 +188,28 @@ static void
 build_orphan(const struct rmq_round *w, const struct rmq_name *name,
     struct mq_command *c)
 {
+	bool held = strcmp(name->queue, "locks") == 0 ||
+	    strcmp(name->queue, "clock") == 0;
+
 	mq_command_script(c, &mq_script_orphan, 3);
 	rmq_key_queue(c, name->name, name->queue);
 	mq_command_str(c, RMQ_QUEUES);
-	rmq_key_queue(c, name->name, name->queue);
+	rmq_key_queue(c, name->name, "ready");
 	mq_command_str(c, name->name);
-	mq_command_str(c, "queue");
+	mq_command_str(c, held ? "held" : "queue");
 	mq_command_str(c, dry(w));
 }
 
 static void
-build_delayed(const struct rmq_round *w, const struct rmq_name *name,
+build_messages(const struct rmq_round *w, const struct rmq_name *name,
     struct mq_command *c)
 {
 	mq_command_script(c, &mq_script_orphan, 3);
-	rmq_key_queue(c, name->name, "delayed");
+	rmq_key_queue(c, name->name, name->queue);
 	mq_command_str(c, RMQ_QUEUES);
-	rmq_key_queue(c, name->name, "delayed");
+	rmq_key_queue(c, name->name, "ready");
 	mq_command_str(c, name->name);
-	mq_command_str(c, "delayed");
+	mq_command_str(c, "messages");
 	mq_command_str(c, dry(w));
 }
 
@@ -278,10 +284,10 @@ adopt(struct rmq_round *w, struct found *f)
 
 /* Behind adopt(), whose queues are known now, or would be. */
 static int
-recover_delayed(struct rmq_round *w, struct found *f)
+recover_messages(struct rmq_round *w, struct found *f)
 {
 	struct rmq_names recovered = {0};
-	int rv = ask_each(w, &f->delayed, build_delayed, &recovered);
+	int rv = ask_each(w, &f->messages, build_messages, &recovered);
 	size_t i;
 
 	for (i = 0; i < recovered.n && w->how->dry_run; i++)
@@ -314,12 +320,12 @@ rmq_orphans(struct rmq_round *w)
 	if (rv == 0)
 		rv = adopt(w, &f);
 	if (rv == 0)
-		rv = recover_delayed(w, &f);
+		rv = recover_messages(w, &f);
 	if (rv == 0)
 		rv = remove_orphans(w, &f);
 	rmq_names_free(&f.queues);
 	rmq_names_free(&f.unacked);
-	rmq_names_free(&f.delayed);
+	rmq_names_free(&f.messages);
 	rmq_names_free(&f.of_queue);
 	rmq_names_free(&f.connection);
 	return rv;

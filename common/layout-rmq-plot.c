@@ -102,7 +102,7 @@ count_charged(struct rmq_round *w, const struct rmq_plot *p, long n)
 	}
 	w->out->rejected += rejected;
 	w->out->returned += n - rejected;
-	rmq_tally(w, p->queue, crashed, rejected);
+	rmq_tally(w, p->queue, crashed, rejected, 0);
 }
 
 static void

@@ -268,6 +268,9 @@ struct mq_cleaned {
 	long adopted;	  /* unacked lists without a listed connection: it is
 			   * listed again, and cleaned */
 	long orphans;	  /* keys of our own removed that nobody needs */
+	long expired;	  /* messages rejected that were too late */
+	long locks;	  /* keys and groups that nobody held, or nobody
+			   * could get */
 	int64_t next_ms;  /* a connection will be found dead in so long; -1:
 			   * none is on its way there */
 };

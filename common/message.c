@@ -51,7 +51,7 @@ mq_message_special(const struct mq_envelope *e)
 {
 	static const char *const names[] = {MQ_HEADER_PRIORITY, MQ_HEADER_GROUP,
 	    MQ_HEADER_KEY, MQ_HEADER_FROM_TICK, MQ_HEADER_UNTIL_TICK,
-	    MQ_HEADER_REPLY_TO};
+	    MQ_HEADER_EXPIRES, MQ_HEADER_REPLY_TO};
 	size_t i;
 
 	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++)

@@ -13,10 +13,10 @@
 #include "rmq-names.h"
 #include "rmq-pipe.h"
 
-/* Messages of one queue that turned out to have crashed. */
+/* Messages of one queue that had crashed or were too late. */
 struct rmq_tally {
 	char *queue;
-	long crashed, rejected;
+	long crashed, rejected, expired;
 };
 
 struct rmq_round {
@@ -63,8 +63,8 @@ enum rmq_charge {
  */
 enum rmq_charge rmq_charge(const struct rmq_round *, const redisReply *header,
     const char *host, struct mq_buf *out);
-void rmq_tally(
-    struct rmq_round *, const char *queue, long crashed, long rejected);
+void rmq_tally(struct rmq_round *, const char *queue, long crashed,
+    long rejected, long expired);
 /* Adds what was tallied to the counts of the queues. */
 int rmq_tally_send(struct rmq_round *);
 
@@ -74,7 +74,12 @@ int rmq_orphans(struct rmq_round *);
 /* layout-rmq-due.c */
 /* Adds the names of the queues that are known. */
 int rmq_known_queues(struct rmq_round *, struct rmq_names *);
+/* The server's clock in unix milliseconds. */
+int rmq_round_ms(struct rmq_round *, long long *ms);
 /* Makes ready what is due. */
 int rmq_due(struct rmq_round *);
+
+/* layout-rmq-repair.c: puts locks right, and rejects what is too late. */
+int rmq_repair(struct rmq_round *);
 
 #endif

@@ -5,6 +5,8 @@
 #ifndef MQ_RMQ_KEYS_H
 #define MQ_RMQ_KEYS_H
 
+#include <stdint.h>
+
 #include "command.h"
 
 #define RMQ_QUEUES	"rmq::queues"
@@ -16,6 +18,10 @@ void rmq_key_queue(struct mq_command *, const char *queue, const char *what);
 /* The keys among which a queue's messages move, as RMQ_HOME arguments; see
  * lua/lib/place.lua. */
 #define RMQ_HOME 6
+/* The tick that a message waits for is added to this. */
+#define RMQ_AT_TICK (INT64_C(1) << 50)
+/* The lowest score of a message that waits for its turn. */
+#define RMQ_IN_LINE "4503599627370496"
 void rmq_key_home(struct mq_command *, const char *queue);
 
 /* Per connection: heartbeat, queues; ours: info. */

@@ -95,18 +95,21 @@ digest() {
 	redis --raw debug digest
 }
 
-# cleaned CONNECTIONS RETURNED REJECTED DUE ADOPTED ORPHANS: what one line says.
+# cleaned CONNECTIONS RETURNED REJECTED DUE ADOPTED ORPHANS [EXPIRED [LOCKS]]:
+# what one line says.
 cleaned() {
-	local c=connections m=messages k=keys
+	local c=connections m=messages k=keys l=locks
 
 	[ "$1" != 1 ] || c=connection
 	[ "$2" != 1 ] || m=message
 	[ "$6" != 1 ] || k=key
-	echo "$1 dead $c, $2 $m returned, $3 rejected, $4 due, $5 adopted," \
-		"$6 orphaned $k removed"
+	[ "${8-0}" != 1 ] || l=lock
+	echo "$1 dead $c, $2 $m returned, $3 rejected, $4 due," \
+		"${7-0} expired, $5 adopted, $6 orphaned $k removed," \
+		"${8-0} $l repaired"
 }
 
-# clean_says C R J D A O: first as a dry run, which must say the same and
+# clean_says C R J D A O [E [L]]: first as a dry run, which must say the same and
 # change nothing.
 clean_says() {
 	local before
@@ -810,18 +813,18 @@ print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)' \
 @test "clean: --json, -q" {
 	graveyard 2
 	run_mq 0 mq-clean --json --dry-run
-	assert_output '{"connections":2,"returned":6,"rejected":0,"due":0,"adopted":0,"orphans":0,"dry_run":true}'
+	assert_output '{"connections":2,"returned":6,"rejected":0,"due":0,"expired":0,"adopted":0,"orphans":0,"locks":0,"dry_run":true}'
 	run_mq 0 mq-clean -q --dry-run
 	assert_output ""
 	run_mq 0 mq-clean --json -q
-	assert_output '{"connections":2,"returned":6,"rejected":0,"due":0,"adopted":0,"orphans":0,"dry_run":false}'
+	assert_output '{"connections":2,"returned":6,"rejected":0,"due":0,"expired":0,"adopted":0,"orphans":0,"locks":0,"dry_run":false}'
 }
 
 @test "clean: words for one" {
 	go_dead web-111111 q m1
 	redis set 'rmq::queue::[gone]::paused' 1 >/dev/null
 	run_mq 0 mq-clean
-	assert_output "1 dead connection, 1 message returned, 0 rejected, 0 due, 0 adopted, 1 orphaned key removed"
+	assert_output "1 dead connection, 1 message returned, 0 rejected, 0 due, 0 expired, 0 adopted, 1 orphaned key removed, 0 locks repaired"
 }
 
 @test "clean: --interval goes on until TERM, and says only what it did" {

@@ -291,7 +291,7 @@ class Run:
         for queue, locks in view.locks.items():
             self.wrong += ["%s is left of %s: %s" % (k, queue, v)
                 for k, v in locks.items()
-                if k[0] == "g" or not v.split(" ")[1].isdigit()]
+                if k[0] == "g" or k[0] == "k" and not v.split(" ")[1].isdigit()]
         known = {"rmq::queue::[%s]::%s" % (q, what) for q in QUEUES
                  for what in ("rejected", "counters", "clock", "locks")}
         # Killed between the first two steps of joining: it ends by itself.

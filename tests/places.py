@@ -153,7 +153,7 @@ class View:
             wrong += self.groups(queue, locks, ordered)
             wrong += self.key_locks(queue, locks)
             wrong += ["what is %s: %s of %s" % (k, v, queue)
-                      for k, v in locks.items()]
+                      for k, v in locks.items() if k not in "etET"]
         return wrong
 
     def groups(self, queue, locks, ordered):

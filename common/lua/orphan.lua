@@ -1,19 +1,21 @@
 -- Remove a key of ours whose queue or connection nobody knows.
 --
 --   KEYS  the key, the set that would know its owner, the owner's heartbeat
---         (of a queue: the key again)
---   ARGV  owner; 'queue', 'connection', or 'delayed'; '1' to change nothing
+--         or ready list
+--   ARGV  owner; 'queue', 'connection', 'messages', or 'held' (by messages, and
+--         so it stays while any are ready); '1' to change nothing
 --         and only say what would be
---   reply 1 if the key was removed; 2 if it holds delayed messages: then its
+--   reply 1 if the key was removed; 2 if it holds messages: then its
 --         queue is made known instead; else 0
 --
 -- A crash before: nothing has happened.  After: all of it has.
 
 if redis.call('SISMEMBER', KEYS[2], ARGV[1]) == 1
-    or ARGV[2] == 'connection' and redis.call('EXISTS', KEYS[3]) == 1 then
+    or (ARGV[2] == 'connection' or ARGV[2] == 'held')
+      and redis.call('EXISTS', KEYS[3]) == 1 then
   return 0
 end
-if ARGV[2] == 'delayed' then
+if ARGV[2] == 'messages' then
   if redis.call('TYPE', KEYS[1]).ok ~= 'zset' then
     return 0
   end

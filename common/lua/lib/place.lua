@@ -13,7 +13,10 @@
 --             message that is not in line; 'k' + a key: the id of the message
 --             that has it, a blank, and 'queued', 'done', or the unix
 --             milliseconds until which it is kept.  Behind either come a blank
---             and when it was taken, or stirred, in unix microseconds
+--             and when it was taken, or stirred, in unix microseconds.
+--             'e' and 't': no message that waits expires before this time, or
+--             has a last tick below this; 'E' and 'T': the same of those that
+--             were there when a cleaner began to look
 --   clock     the tick, a number
 --   results   a prefix: an id makes it a key in which its result is told; by
 --             itself, it is there once anybody has waited for one
@@ -69,8 +72,9 @@ local function wishes(element)
     return nil
   end
   local head = element:sub(6, element:find('\n', 6, true) or 0)
-  -- From, Group, Key, Until, Unique, Priority, Reply; but not Param.
-  if not head:find('"Mq%-[FGKUPR][rne][oytip]') then
+  -- Expires, From, Group, Key, Until, Unique, Priority, Reply; but not Error and
+  -- Param.
+  if not head:find('"Mq%-[EFGKUPR][xrne][oytip]') then
     return nil
   end
   local has = ours(head)
@@ -80,6 +84,7 @@ local function wishes(element)
     priority = number(has.Priority, -100, 100) or 0,
     tick = number(has['From-Tick'], 0, 2 ^ 48),
     last_tick = number(has['Until-Tick'], 0, 2 ^ 48),
+    expires = number(has.Expires, 0, 2 ^ 48),
     attempts = number(has.Attempt, 0, 9999) or has.Attempt and 9999 or 0,
     due = number(has.Due, 0, 2 ^ 48) or 0,
     line = id and group and redis.sha1hex(group):sub(1, 13),
@@ -125,10 +130,23 @@ local function take_key(q, key, id, till)
     string.format('%s %s %.0f', id, till, now_us))
 end
 
+-- No walk for messages that are too late begins before one may be.
+local function note_late(q, w)
+  local function note(field, at)
+    local known = at and tonumber(call('HGET', q.locks, field) or nil)
+    if at and not (known and known <= at) then
+      call('HSET', q.locks, field, string.format('%.0f', at))
+    end
+  end
+  note('e', w.expires)
+  note('t', w.last_tick)
+end
+
 -- Messages go from delayed to ready to unacked.  The locks of one that goes the
 -- other way are written anew: a repair, whose walk may have missed it, sees by
 -- that that it must not let go of them; see survey.lua.
 local function stir(q, w)
+  note_late(q, w)
   local held = w.line and call('HGET', q.locks, 'g' .. w.line)
   if held and holder(held) == w.id then
     take_group(q, w.line, w.id)
@@ -239,6 +257,9 @@ local function enter(q, element, w, due, unique, first)
   if w and w.reply_to then
     -- Who drops messages without a look at them must not drop this one so.
     call('SET', q.results, '1')
+  end
+  if w then
+    note_late(q, w)
   end
   if w and w.line and not join(q, element, w) then
     return

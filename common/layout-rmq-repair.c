@@ -1,0 +1,461 @@
+/*
+ * The rmq layout: locks that nobody holds any more, and messages that are too
+ * late to run.
+ *
+ * These tools let go of a lock in the step in which its message ends.  But a Go
+ * program that acks, rejects or purges a message knows of no locks, and neither
+ * does a plain DEL.  So all places of a queue are walked through, and a lock
+ * whose holder was seen nowhere is let go of.  It must never be that of a
+ * message that was only missed, and this is why it is not:
+ *
+ * - Messages go from delayed to ready to unacked, and the walk goes that way,
+ *   too.  One that is in a place when its walk begins is seen there, or has gone
+ *   on to one that is walked later, or has ended; see lua/survey.lua.
+ * - What our scripts move the other way (a retry, a return) gets its locks
+ *   written anew, and with a new stamp.  A lock is let go of only if it is, byte
+ *   for byte, what it was before the walk began; that is judged in the step
+ *   that lets go.
+ * - So is one that was taken meanwhile, or taken again.
+ * - A Go program moves a message the other way, unseen, only when it cleans: from
+ *   the unacked list of a dead connection to ready.  Those lists are walked
+ *   first, too.  What was claimed later, by a connection that lived then, can be
+ *   cleaned away only when that has died.  So the walk proves nothing if one
+ *   that lived when it began has not at its end, or if it took nearly as long as
+ *   a lease, in which one could have come and gone.
+ * - An unacked list that no connection has would be missed: before this, all
+ *   keys have been looked through, and such ones were adopted.
+ *
+ * Rejected messages hold nothing.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "clock.h"
+#include "rmq-keys.h"
+#include "rmq-locks.h"
+
+/* What a walk may take, in seconds, to prove anything. */
+#define PROOF_S 45.0
+/* With more messages than that, a queue is only looked through by mq-clean. */
+#define CHEAP 1000
+
+struct repair {
+	struct rmq_round *w;
+	const char *queue;
+	long long tick;
+	struct rmq_locks locks;
+	long long expires, last_tick; /* the lowest that were seen; -1: none */
+	long late, missing;
+	struct rmq_names live; /* connections that lived when it began */
+	struct mq_idgen ids;
+};
+
+/* Where a walk is. */
+struct walk {
+	const char *place, *connection; /* connection: of unacked */
+	struct mq_buf at, sign;
+	bool more;
+};
+
+static void
+build_step(struct repair *p, const struct walk *at, struct mq_command *c)
+{
+	char tombstone[MQ_ID_LEN + 1];
+
+	mq_id_make(&p->ids, (uint64_t)mq_clock_unix_us(), tombstone);
+	mq_command_script(
+	    c, &mq_script_survey, RMQ_HOME + (at->connection != NULL ? 2 : 1));
+	rmq_key_home(c, p->queue);
+	rmq_key_queue(c, p->queue, "rejected");
+	if (at->connection != NULL)
+		rmq_key_both(c, at->connection, p->queue, "unacked");
+	mq_command_str(c, at->place);
+	mq_command_arg(c, at->at.data, at->at.len);
+	mq_command_arg(c, at->sign.data, at->sign.len);
+	mq_command_str(c, p->w->how->dry_run ? "1" : "0");
+	mq_command_str(c, tombstone);
+}
+
+/* The lowest number that a reply has. */
+static void
+lower(long long *least, const redisReply *text)
+{
+	long long n;
+
+	if (text->len == 0)
+		return;
+	n = strtoll(text->str, NULL, 10);
+	if (*least == -1 || n < *least)
+		*least = n;
+}
+
+enum { MORE, LATE, MISSING, EXPIRES, LAST_TICK, AT, SIGN, IDS };
+
+static bool
+is_sound(const redisReply *reply)
+{
+	size_t i;
+
+	for (i = 0; i < reply->elements; i++)
+		if (reply->element[i]->type !=
+		    (i < EXPIRES ? REDIS_REPLY_INTEGER : REDIS_REPLY_STRING))
+			return false;
+	return i >= IDS;
+}
+
+static void
+take_step(struct repair *p, struct walk *at, const redisReply *reply)
+{
+	redisReply **e = reply->element;
+	size_t i;
+
+	at->more = is_sound(reply) && e[MORE]->integer != 0;
+	if (!is_sound(reply))
+		return;
+	p->late += (long)e[LATE]->integer;
+	p->missing += (long)e[MISSING]->integer;
+	lower(&p->expires, e[EXPIRES]);
+	lower(&p->last_tick, e[LAST_TICK]);
+	mq_buf_clear(&at->at);
+	mq_buf_add(&at->at, e[AT]->str, e[AT]->len);
+	mq_buf_clear(&at->sign);
+	mq_buf_add(&at->sign, e[SIGN]->str, e[SIGN]->len);
+	for (i = IDS; i < reply->elements; i++)
+		if (e[i]->len == MQ_ID_LEN)
+			rmq_locks_seen(&p->locks, e[i]->str);
+}
+
+/* Goes through one place; *whole becomes false if that did not work. */
+static int
+walk(struct repair *p, const char *place, const char *connection, bool *whole)
+{
+	struct walk at = {
+	    .place = place, .connection = connection, .more = true};
+	redisReply *reply;
+	int rv = 0;
+
+	mq_buf_addstr(&at.at, "0");
+	while (rv == 0 && at.more) {
+		build_step(p, &at, rmq_pipe_next(&p->w->pipe));
+		rv = rmq_round_ask(p->w, REDIS_REPLY_ARRAY, &reply);
+		at.more = false;
+		if (reply == NULL) {
+			*whole = false;
+			break;
+		}
+		if (!is_sound(reply))
+			*whole = false;
+		take_step(p, &at, reply);
+		freeReplyObject(reply);
+	}
+	mq_buf_free(&at.at);
+	mq_buf_free(&at.sign);
+	return rv;
+}
+
+/*
+ * What the connections of these names hold, and their heartbeats: those that
+ * live are added to live if it is not NULL.  No name may be left out.
+ */
+static int
+look_at(struct repair *p, redisReply *const names[], size_t n,
+    struct rmq_names *live, bool *whole)
+{
+	struct rmq_pipe *pipe = &p->w->pipe;
+	struct rmq_names holding = {0};
+	struct mq_command *c;
+	size_t i;
+	int rv;
+
+	for (i = 0; i < n; i++) {
+		c = rmq_pipe_next(pipe);
+		mq_command_plain(c, "LLEN");
+		rmq_key_both(c, names[i]->str, p->queue, "unacked");
+		c = rmq_pipe_next(pipe);
+		mq_command_plain(c, "PTTL");
+		rmq_key_connection(c, names[i]->str, "heartbeat");
+	}
+	rv = rmq_pipe_run(p->w->r, pipe);
+	for (i = 0; i < n && rv == 0; i++) {
+		if (!rmq_round_good(
+			p->w, pipe->replies[2 * i], REDIS_REPLY_INTEGER) ||
+		    !rmq_round_good(
+			p->w, pipe->replies[2 * i + 1], REDIS_REPLY_INTEGER))
+			*whole = false;
+		else if (pipe->replies[2 * i]->integer > 0)
+			rmq_names_add(&holding, names[i]->str, NULL);
+		if (*whole && live != NULL &&
+		    pipe->replies[2 * i + 1]->integer > 0)
+			rmq_names_add(live, names[i]->str, NULL);
+	}
+	rmq_pipe_clear(pipe);
+	for (i = 0; i < holding.n && rv == 0; i++)
+		rv = walk(p, "unacked", holding.list[i].name, whole);
+	rmq_names_free(&holding);
+	return rv;
+}
+
+/* The unacked lists of all connections. */
+static int
+walk_unacked(struct repair *p, struct rmq_names *live, bool *whole)
+{
+	struct mq_command *c = rmq_pipe_next(&p->w->pipe);
+	redisReply *all;
+	size_t i, n;
+	int rv;
+
+	mq_command_plain(c, "SMEMBERS");
+	mq_command_str(c, RMQ_CONNECTIONS);
+	rv = rmq_round_ask(p->w, REDIS_REPLY_ARRAY, &all);
+	if (all == NULL) {
+		*whole = false;
+		return rv;
+	}
+	for (i = 0; i < all->elements; i++)
+		/* No key can be made of such a name here. */
+		if (strlen(all->element[i]->str) != all->element[i]->len)
+			*whole = false;
+	for (i = 0; i < all->elements && rv == 0 && *whole; i += n) {
+		n = all->elements - i;
+		if (n > RMQ_PIPE_MAX / 2)
+			n = RMQ_PIPE_MAX / 2;
+		rv = look_at(p, all->element + i, n, live, whole);
+	}
+	freeReplyObject(all);
+	return rv;
+}
+
+/* Whether all connections that lived still do. */
+static int
+live_on(struct repair *p, bool *whole)
+{
+	struct rmq_names now = {0};
+	size_t i;
+	int rv = walk_unacked(p, &now, whole);
+
+	rmq_names_sort(&now);
+	for (i = 0; i < p->live.n; i++)
+		if (!rmq_names_have(&now, p->live.list[i].name))
+			*whole = false;
+	rmq_names_free(&now);
+	return rv;
+}
+
+static void
+build_repair(const struct repair *p, const char *verb, struct mq_command *c)
+{
+	mq_command_script(c, &mq_script_repair, RMQ_HOME);
+	rmq_key_home(c, p->queue);
+	mq_command_str(c, verb);
+}
+
+/* A bound of those that are too late is about to be found, or found. */
+static int
+mark(struct repair *p, const char *verb)
+{
+	struct mq_command *c;
+	redisReply *reply;
+	int rv;
+
+	if (p->w->how->dry_run || !p->locks.late)
+		return 0;
+	c = rmq_pipe_next(&p->w->pipe);
+	build_repair(p, verb, c);
+	if (p->expires >= 0)
+		mq_command_int(c, p->expires);
+	else
+		mq_command_str(c, "");
+	if (p->last_tick >= 0)
+		mq_command_int(c, p->last_tick);
+	else
+		mq_command_str(c, "");
+	rv = rmq_round_ask(p->w, REDIS_REPLY_INTEGER, &reply);
+	if (reply != NULL)
+		freeReplyObject(reply);
+	return rv;
+}
+
+static int
+walk_all(struct repair *p, bool proof, bool *whole)
+{
+	static const char *const places[] = {"delayed", "priority", "ready"};
+	size_t i;
+	int rv = mark(p, "begin");
+
+	if (rv == 0 && proof)
+		rv = walk_unacked(p, &p->live, whole);
+	for (i = 0; i < sizeof(places) / sizeof(places[0]) && rv == 0; i++)
+		rv = walk(p, places[i], NULL, whole);
+	if (rv == 0 && proof)
+		rv = live_on(p, whole);
+	if (rv == 0 && *whole)
+		rv = mark(p, "end");
+	return rv;
+}
+
+/* Groups in which messages wait for a turn that nobody would give them. */
+static int
+give_turns(struct repair *p)
+{
+	long n = 0;
+	char from[32] = "";
+	struct mq_command *c;
+	redisReply *reply;
+	int rv;
+
+	do {
+		c = rmq_pipe_next(&p->w->pipe);
+		build_repair(p, "lines", c);
+		mq_command_str(c, p->w->how->dry_run ? "1" : "0");
+		mq_command_str(c, from);
+		rv = rmq_round_ask(p->w, REDIS_REPLY_ARRAY, &reply);
+		*from = '\0';
+		if (reply == NULL)
+			return rv;
+		if (reply->elements == 2 &&
+		    reply->element[1]->type == REDIS_REPLY_STRING) {
+			n += (long)reply->element[0]->integer;
+			strlcpy(from, reply->element[1]->str, sizeof(from));
+		}
+		freeReplyObject(reply);
+	} while (*from != '\0');
+	/* In a dry run these are still missing, and most have a line, too. */
+	if (p->w->how->dry_run)
+		n = n > p->missing ? n - p->missing : 0;
+	p->w->out->locks += n;
+	return rv;
+}
+
+static int
+repair_all(struct repair *p)
+{
+	double start = mq_clock_s(CLOCK_MONOTONIC);
+	bool whole = true, proof = p->w->how->all;
+	long n = 0;
+	int rv = rmq_locks_free_over(p->w, p->queue, &p->locks, &n);
+
+	if (rv == 0)
+		rv = walk_all(p, proof, &whole);
+	if (rv == 0 && proof && whole &&
+	    mq_clock_s(CLOCK_MONOTONIC) - start < PROOF_S) {
+		rv = rmq_locks_free_unseen(p->w, p->queue, &p->locks, &n);
+		p->w->out->locks += n;
+		if (rv == 0)
+			rv = give_turns(p);
+	}
+	p->w->out->locks += p->missing;
+	p->w->out->expired += p->late;
+	if (!p->w->how->dry_run)
+		rmq_tally(p->w, p->queue, 0, 0, p->late);
+	return rv;
+}
+
+/* Locks, messages in line, the tick, and messages that wait: of one queue. */
+struct look {
+	long long locks, in_line, tick, waiting;
+};
+#define QUESTIONS 6
+
+static void
+ask_about(struct rmq_pipe *pipe, const char *queue)
+{
+	static const char *const asks[QUESTIONS][2] = {{"HLEN", "locks"},
+	    {"ZCOUNT", "delayed"}, {"GET", "clock"}, {"LLEN", "ready"},
+	    {"ZCARD", "priority"}, {"ZCARD", "delayed"}};
+	struct mq_command *c;
+	int i;
+
+	for (i = 0; i < QUESTIONS; i++) {
+		c = rmq_pipe_next(pipe);
+		mq_command_plain(c, asks[i][0]);
+		rmq_key_queue(c, queue, asks[i][1]);
+		if (i == 1) {
+			mq_command_str(c, RMQ_IN_LINE);
+			mq_command_str(c, "+inf");
+		}
+	}
+}
+
+static bool
+take_look(struct rmq_round *w, redisReply *const replies[], struct look *l)
+{
+	int i;
+
+	for (i = 0; i < QUESTIONS; i++)
+		if (i != 2 &&
+		    !rmq_round_good(w, replies[i], REDIS_REPLY_INTEGER))
+			return false;
+	*l = (struct look){.locks = replies[0]->integer,
+	    .in_line = replies[1]->integer,
+	    .waiting = replies[3]->integer + replies[4]->integer +
+		replies[5]->integer};
+	if (replies[2]->type == REDIS_REPLY_STRING)
+		l->tick = strtoll(replies[2]->str, NULL, 10);
+	return true;
+}
+
+static int
+repair_queue(
+    struct rmq_round *w, const char *queue, const struct look *l, long long now)
+{
+	struct repair p = {.w = w,
+	    .queue = queue,
+	    .expires = -1,
+	    .last_tick = -1,
+	    .tick = l->tick};
+	int rv;
+
+	if (l->locks == 0 && (l->in_line == 0 || !w->how->all))
+		return 0;
+	if (!w->how->all && (l->waiting > CHEAP || l->locks > CHEAP))
+		return 0;
+	rv = rmq_locks_load(w, queue, now, l->tick, &p.locks);
+	if (rv == 0 &&
+	    (p.locks.late ||
+		(w->how->all && (p.locks.n > 0 || l->in_line > 0))))
+		rv = repair_all(&p);
+	rmq_locks_clear(&p.locks);
+	rmq_names_free(&p.live);
+	return rv;
+}
+
+static int
+look_at_queues(struct rmq_round *w, const struct rmq_name *queues, size_t n,
+    struct look *looks)
+{
+	size_t i;
+	int rv;
+
+	for (i = 0; i < n; i++)
+		ask_about(&w->pipe, queues[i].name);
+	rv = rmq_pipe_run(w->r, &w->pipe);
+	for (i = 0; i < n && rv == 0; i++)
+		if (!take_look(w, w->pipe.replies + QUESTIONS * i, &looks[i]))
+			looks[i] = (struct look){0};
+	rmq_pipe_clear(&w->pipe);
+	return rv;
+}
+
+int
+rmq_repair(struct rmq_round *w)
+{
+	struct look looks[RMQ_PIPE_MAX / QUESTIONS];
+	struct rmq_names queues = {0};
+	size_t i, j, n;
+	long long now;
+	int rv = rmq_round_ms(w, &now);
+
+	if (rv == 0)
+		rv = rmq_known_queues(w, &queues);
+	for (i = 0; i < queues.n && rv == 0; i += n) {
+		n = queues.n - i;
+		if (n > sizeof(looks) / sizeof(looks[0]))
+			n = sizeof(looks) / sizeof(looks[0]);
+		rv = look_at_queues(w, queues.list + i, n, looks);
+		for (j = 0; j < n && rv == 0; j++)
+			rv = repair_queue(
+			    w, queues.list[i + j].name, &looks[j], now);
+	}
+	rmq_names_free(&queues);
+	return rv;
+}
