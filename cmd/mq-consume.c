@@ -345,6 +345,10 @@ try_server(struct mq_server *server)
 static void
 consume(struct consumer *c)
 {
+	try_server(&c->server);
+	c->loop = ev_default_loop(EVFLAG_AUTO);
+	if (c->loop == NULL)
+		mq_die(MQ_EXIT_AGAIN, "no event loop: %s", strerror(errno));
 	errors_init(c);
 	claim_init(c);
 	pause_init(c);
@@ -365,8 +369,17 @@ consume(struct consumer *c)
 	mq_buf_free(&c->out);
 	free(c->queues);
 	running_end(c);
-	mq_server_free(&c->server);
 	errors_end(c);
+}
+
+static void
+clean_up(const struct options *o, struct mq_shared *shared, struct consumer *c)
+{
+	mq_server_free(&c->server);
+	free(o->queues);
+	free((void *)(uintptr_t)o->log_dir);
+	free((void *)(uintptr_t)o->work_dir);
+	free(shared->url);
 }
 
 int
@@ -390,18 +403,12 @@ main(int argc, char *argv[])
 	parse(&options, &shared, argc, argv);
 	mq_option_server(&shared, &c.server);
 	if (options.receipt != RECEIPT_NONE)
-		return receipt(&options, &c.server);
-	if (options.lease_ms > 0)
-		return handout(&options, &c.server);
-	try_server(&c.server);
-	c.loop = ev_default_loop(EVFLAG_AUTO);
-	if (c.loop == NULL)
-		mq_die(MQ_EXIT_AGAIN, "no event loop: %s", strerror(errno));
-	consume(&c);
-	free(options.queues);
-	free((void *)(uintptr_t)options.log_dir);
-	free((void *)(uintptr_t)options.work_dir);
-	free(shared.url);
+		c.exit_status = receipt(&options, &c.server);
+	else if (options.lease_ms > 0)
+		c.exit_status = handout(&options, &c.server);
+	else
+		consume(&c);
+	clean_up(&options, &shared, &c);
 	if (c.exit_status == 0 && c.exit_signal != 0) {
 		/* So that the caller sees that we ended by its signal. */
 		signal(c.exit_signal, SIG_DFL);
