@@ -76,6 +76,7 @@ send_settlement(struct message *m)
 	    .len = m->len,
 	    .delay_ms = m->delay_ms,
 	    .push = c->opt->push,
+	    .unrun = m->late,
 	    .holds = mq_message_holds(&m->envelope)};
 
 	if (m->header.len > 0) {

@@ -303,7 +303,8 @@ rmq_settle(const struct mq_session *s, int queue,
 		rmq_key_queue(c, name, "rejected");
 	else if (push)
 		rmq_key_home(c, how->push);
-	mq_command_str(c, verbs[how->outcome]);
+	mq_command_str(
+	    c, reject && how->unrun ? "expire" : verbs[how->outcome]);
 	mq_command_arg(c, how->element, how->len);
 	mq_command_arg(c, how->header, how->header_len);
 	mq_command_int(c, how->header == NULL ? 0 : (long long)how->payload_at);
@@ -340,8 +341,8 @@ rmq_held_count(const struct mq_session *s, int queue, struct mq_command *c)
  * number can wait and none takes the result from another.
  */
 static void
-rmq_result(struct mq_command *c, const char *queue, const char *id,
-    int64_t block_ms)
+rmq_result(
+    struct mq_command *c, const char *queue, const char *id, int64_t block_ms)
 {
 	char what[sizeof("result::") + MQ_ID_LEN];
 

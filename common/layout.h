@@ -100,6 +100,7 @@ struct mq_settlement {
 	size_t header_len, payload_at;
 	int64_t delay_ms;	    /* AGAIN only */
 	char unique[MQ_ID_LEN + 1]; /* AGAIN, PUSH: a new id */
+	bool unrun;		    /* REJECT: it was too late to run it */
 	const char *push;	    /* PUSH only */
 	/* ACK: its header asks for more than a place in line, so that there may
 	 * be something to let go of.  (The others find out for themselves.) */

@@ -38,6 +38,7 @@ out_is() {
 		run_mq 0 mq-publish -p "$p" -- q "$p:a" "$p:b"
 	done
 	run_mq 0 mq-publish q plain
+	assert_equal "$(state q)" "21 0 0 0 0"
 	assert_equal "$(redis llen 'rmq::queue::[q]::ready')" 5
 	assert_equal "$(redis zcard 'rmq::queue::[q]::priority')" 16
 	run drained q
@@ -138,6 +139,15 @@ first_due() {
 
 	ms=$(redis zrange 'rmq::queue::[q]::delayed' 0 0 withscores | tail -n 1)
 	[ -z "$ms" ] || (($(redis time | head -n 1) * 1000 > ms))
+}
+
+@test "priority: it outlives a return" {
+	run_mq 0 mq-publish -p 10 q high
+	run_mq 0 mq-consume -n 1 q -- false
+	run_mq 0 mq-publish q plain
+	run_mq 0 mq-return q
+	run drained q
+	assert_output "high plain"
 }
 
 @test "priority: what the record says, or the command line for all" {

@@ -1,12 +1,13 @@
 -- End a message's stay in an unacked list.
 --
---   KEYS  home (see lib/place.lua), unacked, then for 'reject' rejected, for
---         'push' the home of the other queue
+--   KEYS  home (see lib/place.lua), unacked, then for 'reject' and 'expire'
+--         rejected, for 'push' the home of the other queue
 --   ARGV  how, element, header, offset, milliseconds, 32 bytes that make it
 --         unique, then if its result is to be told: to which id, what, and for
 --         how many milliseconds it is kept
 --   how   'ack': it is gone
 --         'reject': to the newest end of rejected
+--         'expire': there, too, without having run: no key outlives that
 --         'front': to be claimed before all others of its kind
 --         'again': after so many milliseconds, behind the others
 --         'push': to the other queue
@@ -32,7 +33,7 @@ local v = ARGV[3] == '' and w or wishes(moved)
 
 -- Changes nothing and needs no memory; see claim.lua.
 call('LTRIM', unacked, 0, -1)
-if how == 'reject' then
+if how == 'reject' or how == 'expire' then
   call('LPUSH', KEYS[8], moved)
 elseif how == 'push' then
   local to = home(8)
@@ -51,7 +52,7 @@ elseif how ~= 'ack' then
 end
 call('LREM', unacked, -1, element)
 if how ~= 'front' and how ~= 'again' then
-  leave(q, w, 'done')
+  leave(q, w, how == 'expire' and 'vanish' or 'done')
 elseif v and v.key and v.unique == 'queued' then
   lock(q, v)
 end
