@@ -23,7 +23,7 @@
 #define RETRY 1.0
 
 struct far {
-	LIST_ENTRY(far) link;
+	TAILQ_ENTRY(far) link;
 	struct consumer *c;
 	char *url; /* as it was asked for */
 	int users;
@@ -160,7 +160,7 @@ start(struct far *f)
 static void
 far_free(struct far *f)
 {
-	LIST_REMOVE(f, link);
+	TAILQ_REMOVE(&f->c->fars, f, link);
 	ev_timer_stop(f->c->loop, &f->tick);
 	mq_async_close(&f->async);
 	mq_server_free(&f->server);
@@ -198,7 +198,7 @@ far_new(struct consumer *c, const char *url)
 	ev_timer_init(&f->tick, on_tick, SILENCE, SILENCE);
 	f->tick.data = f;
 	ev_timer_start(c->loop, &f->tick);
-	LIST_INSERT_HEAD(&c->fars, f, link);
+	TAILQ_INSERT_HEAD(&c->fars, f, link);
 	if (mq_server_at(&f->server, url, f->why, sizeof(f->why)) != 0) {
 		f->hopeless = true;
 		f->state = FAR_DOWN;
@@ -215,9 +215,9 @@ spare(struct consumer *c)
 {
 	struct far *f;
 
-	LIST_FOREACH(f, &c->fars, link)
-	if (f->users == 0 && f->aside.pid == 0)
-		return f;
+	TAILQ_FOREACH(f, &c->fars, link)
+		if (f->users == 0 && f->aside.pid == 0)
+			return f;
 	return NULL;
 }
 
@@ -227,8 +227,7 @@ far_get(struct consumer *c, const char *url)
 	struct far *f, *old;
 	int n = 0;
 
-	LIST_FOREACH(f, &c->fars, link)
-	{
+	TAILQ_FOREACH(f, &c->fars, link) {
 		if (strcmp(f->url, url) == 0)
 			break;
 		n++;
@@ -278,9 +277,9 @@ far_or_main(struct consumer *c, struct far *f)
 void
 far_end(struct consumer *c)
 {
-	struct far *f;
+	struct far *f, *more;
 
-	while ((f = LIST_FIRST(&c->fars)) != NULL) {
+	TAILQ_FOREACH_SAFE(f, &c->fars, link, more) {
 		aside_kill(&f->aside);
 		far_free(f);
 	}

@@ -352,6 +352,7 @@ run_init(struct consumer *c)
 		mq_die(
 		    MQ_EXIT_CONFIG, "current directory: %s", strerror(errno));
 	free(path);
+	TAILQ_INIT(&c->fars);
 	c->slots = mq_xcalloc((size_t)c->opt->slots, sizeof(*c->slots));
 	for (i = 0; i < c->opt->slots; i++)
 		c->slots[i].c = c;

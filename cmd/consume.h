@@ -259,7 +259,7 @@ struct consumer {
 
 	struct outputs outputs; /* see consume-errors.h */
 
-	LIST_HEAD(fars, far) fars; /* see consume-far.c */
+	TAILQ_HEAD(fars, far) fars; /* see consume-far.c */
 
 	/* consume-print.c */
 	struct mq_buf out;

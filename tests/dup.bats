@@ -182,6 +182,7 @@ echo done >&3
 	# With a closed descriptor 4, and without an end of the line.
 	redis flushall >/dev/null
 	known other
+	# shellcheck disable=SC2028
 	echo 'exec 4<&-; printf "dup 0-X-other\ndone\ndup 0-X-other" >&3' | script s
 	run_one
 	assert_equal "$(held other)" "2 0 0 0"
@@ -247,7 +248,7 @@ print $rq $n > 100 && $n < 5000 && !$bad ? "done\n" : "err $n $bad\n";
 		'"Mq-Attempt":["3"],"Mq-Error":["bad"],"Mq-History":["{}"],"Mq-Due":["5"],"Mq-Reply-To":["x"],"X":["a","b"]'
 	run_mq 0 mq-consume -n 1 q -- "$T/s"
 	answered "ok ID" "ok ID"
-	local i e
+	local i
 	# The second of the group stands in line.
 	redis zrange 'rmq::queue::[other]::priority' 0 0 | tail -c +33 >"$T/e0"
 	element other delayed >"$T/e1"
@@ -392,8 +393,40 @@ exec "$T/quick"
 	assert_equal "$(held q)" "0 0 0 0"
 }
 
+@test "dup: a message is settled when all that its script asked for is answered" {
+	far sadd rmq::queues other >/dev/null
+	# shellcheck disable=SC2016
+	echo 'echo "dup 0-X-$MQ_PARAM1" >&3; echo $$ >"$T/pid"; echo done >&3' | script s
+	kill -STOP "$(cat "$FAR/far.pid")"
+	run_mq 0 mq-publish -P "1=$far_url?queue=other" q x
+	start_mq mq-consume -v -n 1 q -- "$T/s"
+	eventually 5 test -s "$T/pid"
+	eventually 5 gone "$(cat "$T/pid")"
+	assert_equal "$(held q)" "0 0 1 0"
+	kill -CONT "$(cat "$FAR/far.pid")"
+	eventually 8 held_is q "0 0 0 0"
+	wait "$pid"
+	assert_equal "$(far llen 'rmq::queue::[other]::ready')" 1
+
+	# Nobody waits for it after a second ^C, and it is told.
+	rm "$T/pid"
+	kill -STOP "$(cat "$FAR/far.pid")"
+	run_mq 0 mq-publish -P "1=$far_url?queue=other" q x
+	start_mq mq-consume q -- "$T/s"
+	eventually 5 test -s "$T/pid"
+	eventually 5 gone "$(cat "$T/pid")"
+	kill -INT "$pid"
+	eventually 5 grep -q stopping "$T/err"
+	stop_mq INT
+	kill -CONT "$(cat "$FAR/far.pid")"
+	assert_equal "$status" 130
+	assert_equal "$(held q)" "0 0 0 0"
+	run cat "$T/err"
+	assert_output --partial "dup to $far_url?queue=other: fail couldn't connect to queue - $far_url?queue=other: no answer"
+}
+
 lines_are() {
-	[ "$(cat "$2" 2>/dev/null | wc -l)" = "$1" ]
+	[ -e "$2" ] && [ "$(wc -l <"$2")" = "$1" ]
 }
 
 # --- our server goes away -------------------------------------------------------

@@ -84,7 +84,9 @@ kill_something() {
 		relay "$n"
 		;;
 	1 | 2)
-		p=$(a_script "${relays[n]}") && kill -KILL "$p" 2>/dev/null || true
+		if p=$(a_script "${relays[n]}"); then
+			kill -KILL "$p" 2>/dev/null || true
+		fi
 		;;
 	3)
 		server_kill
@@ -117,7 +119,7 @@ all_there() {
 }
 
 @test "relay: each message arrives once, whatever is killed" {
-	local round i count=120
+	local round _ count=120
 	declare -a relays
 	RANDOM=${SEED:-$$}
 	echo "SEED=$RANDOM"
@@ -128,7 +130,7 @@ all_there() {
 		run_mq 0 mq-publish -l outbox <"$T/sent"
 		relay 0
 		relay 1
-		for i in {1..8}; do
+		for _ in {1..8}; do
 			read -rt "0.0$((RANDOM % 9 + 1))" <> <(:) || true
 			kill_something
 		done
