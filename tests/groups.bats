@@ -40,8 +40,9 @@ log_has() {
 	grep -qx "$1" "$T/log" 2>/dev/null
 }
 
+# How many keys and groups somebody has.
 locks() {
-	redis hlen 'rmq::queue::[q]::locks'
+	redis hkeys 'rmq::queue::[q]::locks' | grep -c '^[kg]' || true
 }
 
 # Nothing of a group began before the one before it had ended.  Payloads are

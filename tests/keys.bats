@@ -30,8 +30,9 @@ published() {
 	redis hget 'rmq::queue::[q]::counters' published
 }
 
+# How many keys and groups somebody has.
 locks() {
-	redis hlen 'rmq::queue::[q]::locks'
+	redis hkeys 'rmq::queue::[q]::locks' | grep -c '^[kg]' || true
 }
 
 # All that the server holds of the queue, as text.
