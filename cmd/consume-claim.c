@@ -92,7 +92,9 @@ claim_room(const struct consumer *c)
 		    0 :
 		    PRINT_AHEAD - c->held - c->running;
 	else
-		room = opt->slots - c->running - c->held + run_prefetch(c);
+		room = opt->slots - c->running - c->resting - c->held +
+		    run_prefetch(c);
+	room = pace_room(c, room);
 	/* With some in hand, wait until it is worth a round. */
 	if (c->held > 0 && room < c->held)
 		return 0;

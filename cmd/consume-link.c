@@ -403,6 +403,8 @@ link_start(struct consumer *c)
 	    .queues = c->opt->queues,
 	    .queue_count = c->opt->queue_count,
 	    .push = c->opt->push,
+	    .rate_s = c->opt->rate_shared.per_s,
+	    .burst = c->opt->rate_shared.burst,
 	    .slots = c->opt->command != NULL ? c->opt->slots : 0};
 	c->main = init;
 	c->wake = init;

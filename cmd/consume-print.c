@@ -142,6 +142,7 @@ print(struct consumer *c, struct message *m)
 	if (!message_open(m))
 		return;
 	message_state(m, STATE_RUNNING);
+	pace_take(c);
 	c->started++;
 	meta = (struct mq_frame_meta){.id = m->id,
 	    .queue = c->opt->queues[m->queue],
@@ -165,7 +166,8 @@ print_held(struct consumer *c)
 		c->out_start = 0;
 	}
 	TAILQ_FOREACH_SAFE(m, &c->messages, link, next)
-		if (m->state == STATE_HELD && !c->queues[m->queue].paused)
+		if (m->state == STATE_HELD && !c->queues[m->queue].paused &&
+		    pace_allows(c))
 			print(c, m);
 	if (waiting(c) > 0)
 		ev_io_start(c->loop, &c->out_io);

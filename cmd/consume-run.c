@@ -99,10 +99,13 @@ judge(struct slot *s, struct message *m, int status, const char *errors)
 	struct mq_verdict v;
 
 	mq_verdict(&s->verbs, status, s->timed_out, c->opt->strict, &v);
-	if (s->ended && v.kind != MQ_VERDICT_DONE && v.kind != MQ_VERDICT_PUSH)
+	if (s->ended && v.kind != MQ_VERDICT_DONE &&
+	    v.kind != MQ_VERDICT_PUSH) {
 		settle(m, MQ_OUTCOME_FRONT, 0);
-	else
+	} else {
+		pace_judged(s, v.kind);
 		verdict_carry_out(m, &v, errors);
+	}
 }
 
 void
@@ -210,6 +213,7 @@ run(struct slot *s, struct message *m)
 	if (!message_open(m))
 		return;
 	message_state(m, STATE_RUNNING);
+	pace_take(s->c);
 	s->c->started++;
 	if (!start_script(s, m))
 		return;
@@ -227,7 +231,7 @@ free_one(struct consumer *c)
 	int i;
 
 	for (i = 0; i < c->opt->slots; i++)
-		if (c->slots[i].m == NULL)
+		if (c->slots[i].m == NULL && !ev_is_active(&c->slots[i].rest))
 			return &c->slots[i];
 	return NULL;
 }
@@ -255,8 +259,8 @@ run_held(struct consumer *c)
 		return;
 	}
 	while (c->held > 0 && !c->starved && c->stop < STOP_SOON &&
-	    c->link != LINK_OPENING && (s = free_one(c)) != NULL &&
-	    (m = first_held(c)) != NULL)
+	    c->link != LINK_OPENING && pace_allows(c) &&
+	    (s = free_one(c)) != NULL && (m = first_held(c)) != NULL)
 		run(s, m);
 }
 
@@ -269,7 +273,7 @@ run_tick(struct consumer *c)
 	 * busy with a long one: somebody else may have time for them.
 	 */
 	if (c->opt->prefetch < 0 && c->opt->command != NULL && c->held > 0 &&
-	    c->running == c->opt->slots &&
+	    c->running + c->resting == c->opt->slots &&
 	    ev_now(c->loop) - c->last_end > STALE_S) {
 		c->run_s = STALE_S;
 		settle_held(c);
@@ -284,7 +288,7 @@ run_prefetch(const struct consumer *c)
 
 	if (c->opt->prefetch >= 0)
 		return c->opt->prefetch;
-	if (c->run_s == 0)
+	if (c->run_s == 0 || c->opt->rate_shared.per_s > 0)
 		return 0;
 	ahead = c->opt->slots * AHEAD_S / c->run_s;
 	return ahead < AHEAD_MAX ? (int)ahead : AHEAD_MAX;

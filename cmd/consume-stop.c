@@ -33,8 +33,8 @@ stop_check(struct consumer *c)
 	    (opt->limit > 0 && c->started >= opt->limit)) {
 		c->leaving = true;
 		link_leave(c);
-	} else if (opt->drain && c->empty && c->link == LINK_UP &&
-	    ev_now(c->loop) >= c->next_drained) {
+	} else if (opt->drain && (c->empty || pace_holds_back(c)) &&
+	    c->link == LINK_UP && ev_now(c->loop) >= c->next_drained) {
 		aside_drained(c);
 	}
 }

@@ -21,6 +21,8 @@
  *	consume-result.c  and those who wait for its end
  *	consume-pause.c	  queues that are paused
  *	consume-count.c	  counting what was done
+ *	consume-pace.c	  not too fast
+ *	consume-options.c what options say
  *	consume-running.c telling others what runs here
  *	consume-stop.c	  knowing when to end, and ending well
  *	consume-handout.c messages by receipt; see consume-receipt.h
@@ -47,6 +49,7 @@
 #include "id.h"
 #include "history.h"
 #include "layout.h"
+#include "rate.h"
 #include "result.h"
 #include "server.h"
 #include "verb.h"
@@ -73,7 +76,9 @@ struct options {
 	int64_t keep_ms; /* of a result; 0: only if it is asked for */
 	int64_t backoff_min_ms, backoff_max_ms;
 	int attempts;
-	bool retry_err;	  /* what failed is tried again, too */
+	struct mq_rate rate, rate_shared;
+	int64_t rest_min_ms, rest_max_ms; /* 0: none */
+	bool retry_err;			  /* what failed is tried again, too */
 	const char *push; /* where `push` moves messages to; NULL: rejected */
 	bool strict;
 	bool clean;
@@ -136,7 +141,9 @@ struct slot {
 	double started;
 	int64_t started_ms; /* unix time; 0: nobody has asked yet */
 	bool timed_out;
-	bool ended; /* we killed it to stop: give its message back */
+	bool ended;    /* we killed it to stop: give its message back */
+	int failures;  /* in a row */
+	ev_timer rest; /* after them */
 	ev_child child;
 	ev_io verbs_io;
 	ev_timer patience; /* until its pipes are watched */
@@ -260,6 +267,11 @@ struct consumer {
 	struct outputs outputs; /* see consume-errors.h */
 
 	TAILQ_HEAD(fars, far) fars; /* see consume-far.c */
+
+	/* consume-pace.c */
+	struct mq_bucket bucket;
+	ev_timer rate_timer; /* until there is a token */
+	int resting;	     /* slots */
 
 	/* consume-print.c */
 	struct mq_buf out;
@@ -488,6 +500,28 @@ void pause_seen(struct consumer *, int queue, bool paused);
 void pause_send(const struct message *);
 /* Whether a look can find out something that matters. */
 bool pause_matters(const struct consumer *, int queue);
+
+/* --- consume-pace.c --- */
+void pace_init(struct consumer *);
+/* Whether the rate allows to start a message now, and that one was. */
+bool pace_allows(const struct consumer *);
+void pace_take(struct consumer *);
+/* So many of `room` more messages can be claimed, so that none waits here for
+ * the rate, unless --prefetch wants it; may be below 0. */
+long pace_room(const struct consumer *, long room);
+/* Whether nothing can be started, however much there is. */
+bool pace_holds_back(const struct consumer *);
+/* The run of a slot was judged: it may have to rest now. */
+void pace_judged(struct slot *, enum mq_verdict_kind);
+
+/* --- consume-options.c --- */
+/* These end the program when they do not like what they get. */
+void option_range(
+    const char *name, const char *arg, int64_t *min_ms, int64_t *max_ms);
+void option_rate(const char *name, const char *arg, struct mq_rate *);
+/* An absolute path, allocated; or NULL for NULL. */
+const char *option_directory(const char *dir);
+void option_check_command(const struct options *);
 
 /* --- consume-count.c --- */
 void count_run(struct consumer *, int queue, double seconds);

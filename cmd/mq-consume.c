@@ -3,8 +3,6 @@
  * the payloads.  This file takes the command line apart; consume.h says where
  * the rest is.
  */
-#include <sys/stat.h>
-
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
@@ -45,6 +43,10 @@ static const char help[] =
     "      --backoff MIN..MAX delay of a retry, doubling (1s..10m)\n"
     "      --retry-on err     try what failed again, too, after the backoff\n"
     "      --push QUEUE       where the verb push moves messages to\n"
+    "      --rate N/s[:BURST] start at most N messages a second (/m, /h)\n"
+    "      --rate-shared N/s[:BURST]\n"
+    "                         the same for all consumers of a queue together\n"
+    "      --rest MIN..MAX    how long a slot rests after failures in a row\n"
     "      --strict           a silent exit 0 is an error, as in RQ\n"
     "      --grace DUR        on TERM, wait so long for running scripts (25s)\n"
     "      --tag NAME         name of the connection (mq-consume)\n"
@@ -69,6 +71,9 @@ enum {
 	OPT_BACKOFF,
 	OPT_RETRY_ON,
 	OPT_PUSH,
+	OPT_RATE,
+	OPT_RATE_SHARED,
+	OPT_REST,
 	OPT_STRICT,
 	OPT_GRACE,
 	OPT_TAG,
@@ -95,6 +100,9 @@ static const struct option long_options[] = {
     {"backoff", required_argument, NULL, OPT_BACKOFF},
     {"retry-on", required_argument, NULL, OPT_RETRY_ON},
     {"push", required_argument, NULL, OPT_PUSH},
+    {"rate", required_argument, NULL, OPT_RATE},
+    {"rate-shared", required_argument, NULL, OPT_RATE_SHARED},
+    {"rest", required_argument, NULL, OPT_REST},
     {"strict", no_argument, NULL, OPT_STRICT},
     {"grace", required_argument, NULL, OPT_GRACE},
     {"tag", required_argument, NULL, OPT_TAG},
@@ -110,23 +118,6 @@ static const struct option long_options[] = {
     MQ_FRAMING_LONG,
     {NULL, 0, NULL, 0},
 };
-
-static void
-set_backoff(struct options *o, const char *arg)
-{
-	const char *dots = strstr(arg, "..");
-	char *min;
-
-	if (dots == NULL)
-		mq_die(MQ_EXIT_USAGE, "--backoff: %s: not of the form MIN..MAX",
-		    arg);
-	min = mq_xstrndup(arg, (size_t)(dots - arg));
-	o->backoff_min_ms = mq_option_duration("--backoff", min);
-	o->backoff_max_ms = mq_option_duration("--backoff", dots + 2);
-	free(min);
-	if (o->backoff_min_ms > o->backoff_max_ms)
-		mq_die(MQ_EXIT_USAGE, "--backoff: %s: MIN is above MAX", arg);
-}
 
 static void
 set_tag(struct options *o, const char *arg)
@@ -179,13 +170,24 @@ set_option(struct options *o, int ch)
 		    "--attempts", optarg, 1, ATTEMPTS_MAX);
 		break;
 	case OPT_BACKOFF:
-		set_backoff(o, optarg);
+		option_range("--backoff", optarg, &o->backoff_min_ms,
+		    &o->backoff_max_ms);
 		break;
 	case OPT_RETRY_ON:
 		if (strcmp(optarg, "err") != 0)
 			mq_die(
 			    MQ_EXIT_USAGE, "--retry-on: %s: only err", optarg);
 		o->retry_err = true;
+		break;
+	case OPT_RATE:
+		option_rate("--rate", optarg, &o->rate);
+		break;
+	case OPT_RATE_SHARED:
+		option_rate("--rate-shared", optarg, &o->rate_shared);
+		break;
+	case OPT_REST:
+		option_range(
+		    "--rest", optarg, &o->rest_min_ms, &o->rest_max_ms);
 		break;
 	case OPT_PUSH:
 		mq_option_queue(optarg);
@@ -269,36 +271,6 @@ check_queues(struct options *o, int argc, char *argv[])
 	o->queue_count = argc;
 }
 
-/* Directories are needed for the first message, so better now than then. */
-static const char *
-check_directory(const char *dir)
-{
-	char *real;
-
-	if (dir == NULL)
-		return NULL;
-	if (mkdir(dir, 0700) == -1 && errno != EEXIST)
-		mq_die(MQ_EXIT_CONFIG, "%s: %s", dir, strerror(errno));
-	real = realpath(dir, NULL);
-	if (real == NULL || access(real, W_OK | X_OK) == -1)
-		mq_die(MQ_EXIT_CONFIG, "%s: %s", dir, strerror(errno));
-	return real;
-}
-
-static void
-check_command(const struct options *o)
-{
-	if (o->command == NULL &&
-	    (o->log_dir != NULL || o->work_dir != NULL || o->strict ||
-		o->timeout_ms > 0 || o->retry_err || o->push != NULL))
-		mq_die(MQ_EXIT_USAGE,
-		    "--log-dir, --work-dir, --strict, --timeout, --retry-on "
-		    "and --push need a COMMAND");
-	if (o->command != NULL && o->framing != MQ_FRAME_WHOLE)
-		mq_die(MQ_EXIT_USAGE,
-		    "a framing is for printing, without a COMMAND");
-}
-
 static void
 parse(struct options *o, struct mq_shared *shared, int argc, char *argv[])
 {
@@ -314,14 +286,14 @@ parse(struct options *o, struct mq_shared *shared, int argc, char *argv[])
 		if (!mq_option_shared(shared, ch, argv) &&
 		    !mq_option_framing(&o->framing, ch))
 			set_option(o, ch);
-	check_command(o);
+	option_check_command(o);
 	check_queues(o, count - optind, argv + optind);
 	argv[count] = behind;
 	receipt_check(o);
 	o->quiet = shared->quiet;
 	o->verbose = shared->verbose;
-	o->log_dir = check_directory(o->log_dir);
-	o->work_dir = check_directory(o->work_dir);
+	o->log_dir = option_directory(o->log_dir);
+	o->work_dir = option_directory(o->work_dir);
 }
 
 /* The first connection is made the plain way: its errors are for good. */
@@ -352,6 +324,7 @@ consume(struct consumer *c)
 	errors_init(c);
 	claim_init(c);
 	pause_init(c);
+	pace_init(c);
 	settle_init(c);
 	run_init(c);
 	print_init(c);

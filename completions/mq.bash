@@ -38,6 +38,8 @@ _mq_takes_argument() {
 		mq-consume:--limit | mq-consume:--idle | mq-consume:--timeout | \
 		mq-consume:--attempts | mq-consume:--backoff | \
 		mq-consume:--retry-on | mq-consume:--push | \
+		mq-consume:--rate | mq-consume:--rate-shared | \
+		mq-consume:--rest | \
 		mq-consume:--grace | mq-consume:--tag | \
 		mq-consume:--log-dir | mq-consume:--work-dir | \
 		mq-consume:--keep | mq-consume:--lease | mq-consume:--ack | \
@@ -72,6 +74,7 @@ _mq_options() {
 		echo -l --lines -0 --null --netstring --jsonl -j --slots \
 			--prefetch -n --limit --drain --idle --timeout \
 			--attempts --backoff --retry-on --push --strict \
+			--rate --rate-shared --rest \
 			--grace --tag --log-dir --work-dir --no-clean --keep \
 			--lease --ack --reject --extend --text
 		;;

@@ -1,0 +1,94 @@
+#include "rate.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define PER_S_MIN (1.0 / 86400)
+#define PER_S_MAX 1e6
+#define BURST_MAX 1000000
+#define BURST_S	  0.1
+/* What is lost in a sum of many small numbers. */
+#define ROUNDING 1e-9
+
+/* What is behind the slash, or 0. */
+static double
+unit_s(char unit)
+{
+	switch (unit) {
+	case 's':
+		return 1;
+	case 'm':
+		return 60;
+	case 'h':
+		return 3600;
+	default:
+		return 0;
+	}
+}
+
+static int
+parse_burst(const char *s, long *burst)
+{
+	const char *fault;
+
+	if (*s < '0' || *s > '9')
+		return -1;
+	*burst = (long)strtonum(s, 1, BURST_MAX, &fault);
+	return fault == NULL ? 0 : -1;
+}
+
+int
+mq_rate_parse(const char *s, struct mq_rate *rate)
+{
+	struct mq_rate r;
+	char *end;
+
+	/* strtod(3) alone takes blanks, signs, "inf" and hexadecimal. */
+	if (strspn(s, "0123456789.") != strcspn(s, "/"))
+		return -1;
+	r.per_s = strtod(s, &end);
+	if (end == s || end[0] != '/' || unit_s(end[1]) == 0)
+		return -1;
+	r.per_s /= unit_s(end[1]);
+	if (r.per_s < PER_S_MIN || r.per_s > PER_S_MAX)
+		return -1;
+	r.burst = (long)(r.per_s * BURST_S);
+	if (r.burst < 1)
+		r.burst = 1;
+	if (end[2] == ':' ? parse_burst(end + 3, &r.burst) == -1 :
+			    end[2] != '\0')
+		return -1;
+	*rate = r;
+	return 0;
+}
+
+static double
+missing(const struct mq_bucket *b, const struct mq_rate *rate, double now)
+{
+	double left = b->missing - (now - b->at) * rate->per_s;
+
+	return left > ROUNDING ? left : 0;
+}
+
+double
+mq_bucket_tokens(
+    const struct mq_bucket *b, const struct mq_rate *rate, double now)
+{
+	return (double)rate->burst - missing(b, rate, now);
+}
+
+void
+mq_bucket_take(struct mq_bucket *b, const struct mq_rate *rate, double now)
+{
+	b->missing = missing(b, rate, now) + 1;
+	b->at = now;
+}
+
+double
+mq_bucket_wait(
+    const struct mq_bucket *b, const struct mq_rate *rate, double now)
+{
+	double tokens = mq_bucket_tokens(b, rate, now);
+
+	return tokens >= 1 ? 0 : (1 - tokens) / rate->per_s;
+}

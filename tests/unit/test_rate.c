@@ -1,0 +1,124 @@
+#include "rate.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <cmocka.h>
+
+#define COUNT(a) (sizeof(a) / sizeof((a)[0]))
+
+static int
+near(double a, double b)
+{
+	return a > b - 1e-6 && a < b + 1e-6;
+}
+
+static void
+good_rates(void **state)
+{
+	static const struct {
+		const char *s;
+		double per_s;
+		long burst;
+	} cases[] = {
+	    {"1/s", 1, 1},
+	    {"10/s", 10, 1},
+	    {"19/s", 19, 1},
+	    {"20/s", 20, 2},
+	    {"1000/s", 1000, 100},
+	    {"0.5/s", 0.5, 1},
+	    {"90/m", 1.5, 1},
+	    {"3600/h", 1, 1},
+	    {"5/h:20", 5.0 / 3600, 20},
+	    {"10/s:1", 10, 1},
+	    {"1000000/s:1000000", 1e6, 1000000},
+	    {"1/h", 1.0 / 3600, 1},
+	};
+	struct mq_rate r;
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < COUNT(cases); i++) {
+		assert_int_equal(mq_rate_parse(cases[i].s, &r), 0);
+		assert_true(r.per_s > cases[i].per_s * 0.999999 &&
+		    r.per_s < cases[i].per_s * 1.000001);
+		assert_int_equal(r.burst, cases[i].burst);
+	}
+}
+
+static void
+bad_rates(void **state)
+{
+	static const char *const cases[] = {"", "/", "/s", "1", "1/", "1/x",
+	    "1s", "1/ss", "1/s:", "1/s:0", "1/s:x", "1/s:-1", "1/s: 5",
+	    "1/s:+5", "1/s:5x", "1/s:1.5", "1/s:1000001", "0/s", "0.00001/s",
+	    "-1/s", "+1/s", " 1/s", "1 /s", "inf/s", "nan/s", "0x10/s", "1e3/s",
+	    "1000001/s", "1.2.3/s", "1/d", "1/m:5:6"};
+	struct mq_rate r = {7, 8};
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < COUNT(cases); i++)
+		if (mq_rate_parse(cases[i], &r) != -1)
+			fail_msg("\"%s\" is %g", cases[i], r.per_s);
+	assert_true(r.per_s == 7 && r.burst == 8);
+}
+
+static void
+a_bucket(void **state)
+{
+	const struct mq_rate r = {2, 3};
+	struct mq_bucket b = {0};
+	int i;
+
+	(void)state;
+	for (i = 0; i < 3; i++) {
+		assert_true(mq_bucket_wait(&b, &r, 100) == 0);
+		mq_bucket_take(&b, &r, 100);
+	}
+	assert_true(near(mq_bucket_wait(&b, &r, 100), 0.5));
+	assert_true(near(mq_bucket_wait(&b, &r, 100.2), 0.3));
+	assert_true(mq_bucket_wait(&b, &r, 100.5) == 0);
+	mq_bucket_take(&b, &r, 100.5);
+	assert_true(near(mq_bucket_wait(&b, &r, 100.5), 0.5));
+	/* Never fuller than full. */
+	assert_true(near(mq_bucket_tokens(&b, &r, 1e6), 3));
+}
+
+/* However the times fall, at most burst + rate * t; and none is lost. */
+static void
+never_more(void **state)
+{
+	const struct mq_rate r = {7.3, 4};
+	struct mq_bucket b = {0};
+	double now = 1000;
+	unsigned seed = 1;
+	int taken = 0, i;
+
+	(void)state;
+	for (i = 0; i < 200000; i++) {
+		seed = seed * 1103515245 + 12345;
+		now += (double)(seed >> 16 & 1023) / 1e6;
+		while (mq_bucket_wait(&b, &r, now) == 0) {
+			mq_bucket_take(&b, &r, now);
+			taken++;
+		}
+		assert_true(taken <= 4 + r.per_s * (now - 1000) + 1e-3);
+	}
+	assert_true(taken >= r.per_s * (now - 1000));
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(good_rates),
+	    cmocka_unit_test(bad_rates),
+	    cmocka_unit_test(a_bucket),
+	    cmocka_unit_test(never_more),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
