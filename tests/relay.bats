@@ -54,8 +54,8 @@ relay_script() {
 
 # relay N: the Nth consumer, in the background; its pid in relays[N].
 relay() {
-	PATH=$BUILD:$PATH "$BUILD/mq-consume" --tag "relay$1" -j 4 --attempts 9999 \
-		--backoff 50ms..300ms -q outbox -- sh -c "$(relay_script)" \
+	PATH=$BUILD:$PATH "$BUILD/mq-consume" --tag "relay$1" -j 4 --retry-on err \
+		--attempts 9999 --backoff 50ms..300ms -q outbox -- sh -c "$(relay_script)" \
 		>>"$T/out" 2>>"$T/err" 3>&- &
 	relays[$1]=$!
 }
@@ -101,8 +101,7 @@ kill_something() {
 	esac
 }
 
-# What the dead ones had is given back without waiting for a minute, and what
-# was rejected because its script was killed is tried again.
+# What the dead ones had is given back without waiting for a minute.
 bring_back() {
 	local name
 	for name in $(connections); do
@@ -110,7 +109,6 @@ bring_back() {
 		gone "$(cat "$T/pid")" && redis del "rmq::connection::$name::heartbeat" >/dev/null
 	done
 	"$BUILD/mq-clean" -q --attempts 9999 || true
-	"$BUILD/mq-return" -q outbox >/dev/null 2>&1 || true
 }
 
 all_there() {
