@@ -7,14 +7,14 @@
 #
 #   ROUNDS=5       how often each
 #   BENCH_ONLY=    some of: publish single run pickup memory idle
-#                  return purge clean stats scale waits
+#                  return purge clean stats scale waits options due
 #   BENCH_LONG=1   10,000,000 messages as well
 set -eu
 
 cd "$(dirname "$0")/../.."
 : "${MQ_BUILD:=build}" "${CC:=cc}" "${PKG_CONFIG:=pkg-config}" "${ROUNDS:=5}"
 : "${BENCH_ONLY:=publish single run pickup memory idle return purge clean stats
-	scale waits}" "${BENCH_LONG:=}"
+	scale waits options due}" "${BENCH_LONG:=}"
 case $MQ_BUILD in
 /*) ;;
 *) MQ_BUILD=$PWD/$MQ_BUILD ;;
@@ -284,6 +284,8 @@ bench_idle() {
 . tests/bench/operators.sh
 # shellcheck source=tests/bench/waits.sh
 . tests/bench/waits.sh
+# shellcheck source=tests/bench/delivery.sh
+. tests/bench/delivery.sh
 
 D=$(mktemp -d "${TMPDIR:-/tmp}/mq.XXXXXX")
 trap clean_up EXIT

@@ -222,6 +222,18 @@ local function promote(q, max, room)
   return moved, room
 end
 
+-- Keys that are kept for some time have nobody to let go of them.  Whoever adds
+-- one looks at some others, so that not many more are there than are kept.
+local function forget_some(q)
+  local some = call('HRANDFIELD', q.locks, 4, 'WITHVALUES')
+  for i = 1, #some, 2 do
+    local till = some[i]:sub(1, 1) == 'k' and tonumber(mode(some[i + 1]))
+    if till and till <= now then
+      call('HDEL', q.locks, some[i])
+    end
+  end
+end
+
 -- Whether its key is free, or, unless it is new here, its own; then it has it
 -- from now on.
 local function lock(q, w, new)
@@ -233,6 +245,9 @@ local function lock(q, w, new)
     end
   end
   local ms = tonumber(w.unique)
+  if ms then
+    forget_some(q)
+  end
   take_key(q, w.key, w.id, ms and string.format('%.0f', now + ms) or w.unique)
   return true
 end
