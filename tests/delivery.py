@@ -106,7 +106,7 @@ class Run:
         """Some have ended: those that never reached the server."""
         for tag, p in list(self.consumers):
             if p.poll() is not None:
-                if p.returncode != 69:
+                if p.returncode not in (69, 75):
                     self.wrong.append("%s ended: %d" % (tag, p.returncode))
                 self.consumers.remove((tag, p))
                 self.bury(tag)
@@ -124,7 +124,7 @@ class Run:
                 self.call("DEL", key)
                 if self.r.random() < 0.3:
                     self.go_clean(c)
-        while self.tool("mq-clean", "-q").returncode == 69:
+        while self.tool("mq-clean", "-q").returncode in (69, 75):
             pass
 
     def go_clean(self, c):
@@ -182,7 +182,7 @@ class Run:
         for tick in range(1, self.s.ticks + 1):
             time.sleep(r.random() * 1.2 / self.s.ticks)
             while self.tool("mq-publish", "--tick", str(tick),
-                            self.s.queue).returncode == 69:
+                            self.s.queue).returncode in (69, 75):
                 pass
 
     def purge(self, *args):

@@ -50,7 +50,8 @@ if per_s then
   max = math.min(max, math.floor(tokens))
 end
 
-promote(q, max, room)
+-- Not all at once, when many have fallen due together.
+promote(q, math.min(max, 250), math.min(room, 262144))
 
 local function claim(element)
   reply[#reply + 1] = element
