@@ -329,3 +329,37 @@ consume_one() {
 	held_is q '0 0 0 1'
 	ended 1 'attempts exhausted: its consumer died while it ran'
 }
+
+@test "wait: mq-clean rejects what has expired" {
+	await --wait=60s -e 1ms q it
+	eventually 5 waiting
+	run_mq 0 mq-clean
+	held_is q '0 0 0 1'
+	status=0
+	wait "$waiter" || status=$?
+	[ "$status" = 1 ]
+	grep -q ': expired' "$T/wait.err"
+}
+
+@test "wait: pushed, and done in the queue where it went" {
+	await --wait=60s q it
+	eventually 5 waiting
+	consume_one --push next q -- sh -c 'echo push >&3'
+	eventually 5 waiting
+	consume_one next -- "$T/works"
+	ended 0 'it is fine'
+}
+
+@test "wait: pushed there and back again" {
+	await --wait=60s q it
+	eventually 5 waiting
+	kill -STOP "$waiter"
+	for _ in 1 2; do
+		consume_one --push next q -- sh -c 'echo push >&3'
+		consume_one --push q next -- sh -c 'echo push >&3'
+	done
+	kill -CONT "$waiter"
+	consume_one --push next q -- sh -c 'echo push >&3'
+	consume_one next -- "$T/fails"
+	ended 1 'it is bad'
+}
