@@ -363,3 +363,43 @@ crash() {
 	assert_regex "$output" '"due":2,'
 	assert_equal "$(held q)" "0 1 0 0"
 }
+
+# --- at work ------------------------------------------------------------------------
+
+# What each group has said, in order, without what was tried again.
+groups_in_order() {
+	sort -s -k1,1 "$T/ran" | uniq | awk '$1 == g && $2 < n {exit 1} {g = $1; n = $2}'
+}
+
+@test "repair: a cleaner at work all the time lets go of nothing that is alive" {
+	local clean pids=() i
+
+	script work <<-'EOF'
+		read -r line
+		mkdir "$T/busy.${line% *}" || { echo "$line" >>"$T/twice"; exit 1; }
+		echo "$line" >>"$T/ran"
+		rmdir "$T/busy.${line% *}"
+		[ "$((${line#* } % 3))" != 0 ] || [ "$MQ_ATTEMPT" -gt 2 ] || exit 75
+	EOF
+	for ((i = 1; i <= 30; i++)); do
+		for g in a b c d; do
+			echo "{\"payload\":\"$g $i\",\"headers\":{\"Mq-Group\":[\"$g\"],\"Mq-Key\":[\"$g$i\"]}}"
+		done
+	done | publish --jsonl q
+	"$BUILD/mq-clean" --json --interval 1ms >"$T/clean" 2>"$T/clean.err" 3>&- &
+	clean=$!
+	for i in 1 2 3; do
+		"$BUILD/mq-consume" -j 2 --no-clean --backoff 1ms..5ms q \
+			-- "$T/work" 2>/dev/null 3>&- &
+		pids+=($!)
+	done
+	eventually 60 held_is q "0 0 0 0"
+	kill "${pids[@]}" "$clean"
+	assert_equal "$(cat "$T/twice" 2>/dev/null)" ""
+	assert_equal "$(held q)" "0 0 0 0"
+	groups_in_order
+	assert_equal "$(sort -u "$T/ran" | wc -l)" 120
+	# Nothing was ever repaired.
+	assert_equal "$(grep -v '"locks":0,' "$T/clean")" ""
+	assert_equal "$(locks)" ""
+}

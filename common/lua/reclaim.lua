@@ -25,6 +25,9 @@ while true do
     put(q, element, w, true)
     call('RPOP', q.ready)
   end
+  if w then
+    stir(q, w)
+  end
   if w and w.key and w.unique == 'queued' then
     lock(q, w)
   end

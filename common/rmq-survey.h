@@ -1,0 +1,31 @@
+/*
+ * A walk through all places of a queue; see layout-rmq-repair.c.  For
+ * layout-rmq-*.c only.
+ */
+#ifndef MQ_RMQ_SURVEY_H
+#define MQ_RMQ_SURVEY_H
+
+#include "rmq-locks.h"
+
+struct rmq_survey {
+	struct rmq_round *w;
+	const char *queue;
+	long long tick;
+	struct rmq_locks locks;
+	long long expires, last_tick; /* the lowest that were seen; -1: none */
+	long late, missing;
+	struct rmq_names live; /* connections that lived when it began */
+	struct mq_idgen ids;
+};
+
+/*
+ * Goes through one place; connection is for unacked.  *whole becomes false if
+ * that did not work.
+ */
+int rmq_survey_place(struct rmq_survey *, const char *place,
+    const char *connection, bool *whole);
+/* Through the unacked lists of all connections; adds those that live. */
+int rmq_survey_unacked(
+    struct rmq_survey *, struct rmq_names *live, bool *whole);
+
+#endif
