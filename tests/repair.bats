@@ -403,3 +403,36 @@ groups_in_order() {
 	assert_equal "$(grep -v '"locks":0,' "$T/clean")" ""
 	assert_equal "$(locks)" ""
 }
+
+# stirred: both locks are held by the same message, and written since $before.
+stirred() {
+	local after
+
+	after=$(redis hvals "$q::locks" | sort)
+	assert_equal "$(cut -c1-32 <<<"$after")" "$(cut -c1-32 <<<"$before")"
+	assert_equal "$(comm -12 <(echo "$before") <(echo "$after"))" ""
+	before=$after
+}
+
+@test "repair: locks of what goes back are written anew, so a walk that missed it sees it" {
+	local before
+
+	publish -g a -k x q one
+	before=$(redis hvals "$q::locks" | sort)
+	# A retry, at once and later.
+	run_mq 0 mq-consume --no-clean -n 1 --backoff 0..0 q -- sh -c 'exit 75'
+	stirred
+	# A consumer that is told to end returns it.
+	start_mq mq-consume --no-clean --grace 0 q -- sh -c 'exec sleep 100'
+	eventually 10 held_is q "0 0 1 0"
+	stop_mq TERM
+	assert_equal "$(held q)" "1 0 0 0"
+	stirred
+	# One that dies.
+	crash
+	run_mq 0 mq-clean -q
+	stirred
+	run_mq 0 mq-consume --no-clean -n 1 --backoff 1h..1h q -- sh -c 'exit 75'
+	assert_equal "$(held q)" "0 1 0 0"
+	stirred
+}
