@@ -363,3 +363,32 @@ consume_one() {
 	consume_one next -- "$T/fails"
 	ended 1 'it is bad'
 }
+
+# Consumers die at any moment, cleaners do what they left, and each of those
+# who wait is told once, what became of its own message.
+@test "wait: consumers are killed all the time" {
+	local i round n
+	for ((i = 0; i < 5; i++)); do
+		"$BUILD/mq-publish" --wait=60s q "$i-"{1..10} \
+			>"$T/wait.$i" 2>&1 3>&- &
+		waiters[i]=$!
+	done
+	eventually 5 held_is q '50 0 0 0'
+	for ((round = 0; round < 20; round++)); do
+		start_mq mq-consume -j3 --no-clean q -- "$T/works"
+		n=$((RANDOM % 30 + 10))
+		read -rt "0.0$n" <> <(:) || true
+		kill -KILL "$pid"
+		wait "$pid" 2>/dev/null || true
+		for c in $(connections); do
+			redis del "rmq::connection::$c::heartbeat" >/dev/null
+		done
+		run_mq 0 mq-clean --attempts 1000
+	done
+	run_mq 0 mq-consume -j3 --drain --attempts 1000 q -- "$T/works"
+	for ((i = 0; i < 5; i++)); do
+		wait "${waiters[i]}"
+		[ "$(cat "$T/wait.$i")" = "$(printf "$i-%d is fine\n" {1..10})" ]
+	done
+	held_is q '0 0 0 0'
+}
