@@ -35,6 +35,8 @@ keep(struct one *one, const struct mq_item *item, const struct mq_place *place)
 	    item->connection != NULL ? mq_xstrdup(item->connection) : NULL;
 	one->item = (struct mq_item){.element = one->element.data,
 	    .len = one->element.len,
+	    .in_line = item->in_line,
+	    .tick = item->tick,
 	    .due_ms = item->due_ms,
 	    .connection = one->connection};
 	one->found = true;

@@ -109,6 +109,8 @@ queue(const struct mq_stats *stats, const struct mq_queue_stats *q)
 	set(v, "known", json_boolean(q->known));
 	set_numbers(v, stats, q);
 	set(v, "next_due_ms", number_if(q->next_due_ms > 0, q->next_due_ms));
+	set(v, "in_line", number(q->in_line));
+	set(v, "tick", number_if(q->tick > 0, q->tick));
 	set(v, "paused", json_boolean(q->paused_ms != 0));
 	set(v, "paused_until_ms", number_if(q->paused_ms > 0, q->paused_ms));
 	set_rates(v, q);

@@ -40,6 +40,10 @@ extra_text(
 
 	switch (l->list->state) {
 	case MQ_DELAYED:
+		if (item->in_line)
+			return mq_xstrdup("turn");
+		if (item->tick > 0)
+			return mq_xasprintf("tick %lld", (long long)item->tick);
 		if (item->due_ms <= l->now_ms)
 			return mq_xstrdup("now");
 		show_age(due, item->due_ms, l->now_ms);

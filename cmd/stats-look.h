@@ -43,8 +43,12 @@ void show_open(struct shown *, const struct mq_item *, enum mq_state);
 void show_close(struct shown *);
 
 /* Its facts as JSON: a new object with state, attempts and, where they are
- * known, since_ms, due_ms, connection, reason and history. */
+ * known, since_ms, what it waits for, connection, reason, what it asks for, and
+ * history. */
 json_t *show_facts(const struct shown *, const struct mq_item *, enum mq_state);
+
+/* How long it keeps its key. */
+const char *show_unique(const struct mq_envelope *);
 
 /* The headers that are not ours: a new object, or NULL for a raw message. */
 json_t *show_headers(const struct shown *);

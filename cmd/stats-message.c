@@ -1,5 +1,6 @@
 /* What is to be said of one message. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "history.h"
@@ -58,6 +59,59 @@ set(json_t *object, const char *name, json_t *value)
 	mq_json_must(json_object_set_new(object, name, value) == 0);
 }
 
+static void
+set_text(json_t *v, const char *name, const char *text)
+{
+	if (text != NULL)
+		set(v, name, mq_json_text(text));
+}
+
+static void
+set_number(json_t *v, const char *name, const struct mq_envelope *e,
+    const char *header)
+{
+	const char *text = mq_envelope_get(e, header);
+
+	if (text != NULL)
+		set(v, name, json_integer(strtoll(text, NULL, 10)));
+}
+
+static void
+set_wishes(json_t *v, const struct mq_envelope *e)
+{
+	const char *key = mq_envelope_get(e, MQ_HEADER_KEY);
+
+	set_number(v, "priority", e, MQ_HEADER_PRIORITY);
+	set_text(v, "group", mq_envelope_get(e, MQ_HEADER_GROUP));
+	set_text(v, "key", key);
+	if (key != NULL)
+		set_text(v, "unique", show_unique(e));
+	set_number(v, "from_tick", e, MQ_HEADER_FROM_TICK);
+	set_number(v, "until_tick", e, MQ_HEADER_UNTIL_TICK);
+	set_number(v, "expires_ms", e, MQ_HEADER_EXPIRES);
+}
+
+const char *
+show_unique(const struct mq_envelope *e)
+{
+	const char *unique = mq_envelope_get(e, MQ_HEADER_UNIQUE);
+
+	return unique != NULL ? unique : "done";
+}
+
+static void
+set_wait(json_t *v, const struct mq_item *item)
+{
+	set(v, "waits_for",
+	    json_string(item->in_line ? "turn" :
+		    item->tick > 0    ? "tick" :
+					"time"));
+	if (item->tick > 0)
+		set(v, "tick", json_integer(item->tick));
+	else if (!item->in_line)
+		set(v, "due_ms", json_integer(item->due_ms));
+}
+
 json_t *
 show_facts(
     const struct shown *s, const struct mq_item *item, enum mq_state state)
@@ -70,11 +124,12 @@ show_facts(
 	if (s->since_ms > 0)
 		set(v, "since_ms", json_integer(s->since_ms));
 	if (state == MQ_DELAYED)
-		set(v, "due_ms", json_integer(item->due_ms));
+		set_wait(v, item);
 	if (state == MQ_UNACKED && item->connection != NULL)
 		set(v, "connection", mq_json_text(item->connection));
 	if (s->reason != NULL)
 		set(v, "reason", mq_json_text(s->reason));
+	set_wishes(v, &s->envelope);
 	history = mq_history_list(&s->envelope);
 	if (json_array_size(history) > 0)
 		set(v, "history", history);

@@ -76,6 +76,43 @@ print_headers(const struct shown *s)
 }
 
 static void
+print_wait(const struct mq_item *item, int64_t now_ms)
+{
+	char tick[32];
+
+	snprintf(tick, sizeof(tick), "tick %lld", (long long)item->tick);
+	if (item->in_line)
+		line("waits for", "its group's turn");
+	else if (item->tick > 0)
+		line("waits for", tick);
+	else
+		line_time("due", item->due_ms, now_ms);
+}
+
+static void
+print_wishes(const struct mq_envelope *e, int64_t now_ms)
+{
+	const char *key = mq_envelope_get(e, MQ_HEADER_KEY);
+	char *text;
+
+	line("priority", mq_envelope_get(e, MQ_HEADER_PRIORITY));
+	line("group", mq_envelope_get(e, MQ_HEADER_GROUP));
+	if (key != NULL) {
+		text = mq_xasprintf("%s (%s%s)", key, show_unique(e),
+		    show_unique(e)[strspn(show_unique(e), "0123456789")] ==
+			    '\0' ?
+			" ms" :
+			"");
+		line("key", text);
+		free(text);
+	}
+	line("from tick", mq_envelope_get(e, MQ_HEADER_FROM_TICK));
+	line("until tick", mq_envelope_get(e, MQ_HEADER_UNTIL_TICK));
+	line_time(
+	    "expires", mq_envelope_get_long(e, MQ_HEADER_EXPIRES, 0), now_ms);
+}
+
+static void
 print_payload(const struct shown *s)
 {
 	int columns = stats_view_stdout().width;
@@ -168,12 +205,13 @@ print_message(const struct one *one)
 	if (one->state == MQ_READY || one->state == MQ_REJECTED)
 		line_time("since", s.since_ms, one->now_ms);
 	if (one->state == MQ_DELAYED)
-		line_time("due", one->item.due_ms, one->now_ms);
+		print_wait(&one->item, one->now_ms);
 	line("connection", one->connection);
 	if (one->run != NULL)
 		print_run(one->run, one->now_ms);
 	printf("%-12s%ld\n", "attempts", s.attempts);
 	line("reason", s.reason);
+	print_wishes(&s.envelope, one->now_ms);
 	print_headers(&s);
 	print_payload(&s);
 	print_history(&s);

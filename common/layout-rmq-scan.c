@@ -219,7 +219,9 @@ read_slice(struct mq_redis *r, struct mq_scan *s, bool *ended)
 	if (skip)
 		s->from = s->skip;
 	rmq_walk_start(&c, s, skip ? "skip" : "read", NULL);
-	mq_command_int(&c, SLICE_COUNT);
+	mq_command_int(&c,
+	    s->part_left > 0 && s->part_left < SLICE_COUNT ? s->part_left :
+							     SLICE_COUNT);
 	mq_command_int(&c, SLICE_BYTES);
 	mq_command_str(&c, s->needle != NULL ? s->needle : "");
 	s->reply = mq_redis_call(r, &c);
@@ -230,13 +232,21 @@ read_slice(struct mq_redis *r, struct mq_scan *s, bool *ended)
 		return rmq_nonsense(r);
 	behind = s->reply->element[0]->integer;
 	/* Nothing of what we know is left: those behind us come again. */
-	if (skip)
+	if (skip) {
 		s->skip -= (long)behind;
-	else if (behind == 0 && s->from > 0)
+	} else if (behind == 0 && s->from > 0) {
 		s->seen -= (long)s->from;
+		s->part_left += s->from;
+	}
 	s->span = s->reply->element[1]->integer;
 	s->from = behind + s->span;
-	*ended = s->reply->element[2]->integer == 0;
+	/* What comes while others are taken away is not meant, too. */
+	if (s->part_left == 0)
+		s->part_left = s->span + s->reply->element[2]->integer;
+	s->part_left -= s->span;
+	*ended = s->reply->element[2]->integer == 0 || s->part_left <= 0;
+	if (*ended)
+		s->part_left = -1;
 	if (s->span > 0)
 		s->skip = 0;
 	if (in_set)
@@ -274,7 +284,7 @@ next_key(struct mq_scan *s, bool go)
 	else
 		return false;
 	if (go) {
-		s->from = 0;
+		s->from = s->part_left = 0;
 		mq_buf_clear(&s->anchor);
 	}
 	return true;
@@ -290,6 +300,7 @@ rmq_scan(struct mq_redis *r, struct mq_scan *s)
 	if (list_connections(r, s) == -1)
 		return -1;
 	/* The one before has been gone through. */
+	s->end |= s->part_left == -1 && !next_key(s, true);
 	while (!s->end && s->span == 0) {
 		if (s->reply != NULL)
 			freeReplyObject(s->reply);

@@ -226,7 +226,9 @@ struct mq_scan {
 	long seen;	       /* messages looked at so far, needle or not */
 	bool end;	       /* no slice follows */
 	/* The layout's own. */
-	int part; /* which of the place's keys is at work */
+	int part;	     /* which of the place's keys is at work */
+	long long part_left; /* so many of it were there when it began, and have
+			      * not been looked at; 0: not begun; -1: none */
 	redisReply *connections, *reply;
 	size_t connection;    /* index of the one at work */
 	long long from;	      /* messages behind us that are still there */

@@ -99,7 +99,10 @@ elseif max == 0 then
   return n
 end
 
-local moved, gone, ready = 0, {}, false
+local moved, ready = 0, false
+-- Those that have left.  Nobody has a turn before all have: it could be one of
+-- those that are to go.
+local gone = {}
 
 local function prepare()
   if not ready then
@@ -128,12 +131,11 @@ local function move(s, part)
   arrive_plain(to, first)
   s.cut(#part)
   for i = 1, same and 0 or #w do
-    leave(q, w[i], from == 'delayed' and 'vanish' or 'done')
+    gone[#gone + 1] = w[i]
   end
   return asking
 end
 
--- Nobody has a turn before all are dropped: it could be dropped, too.
 local function remove(s, part)
   local w, asking = all_wishes(part)
   if asking > 0 then
@@ -177,11 +179,19 @@ local free = how ~= 'move' and is_free(q, when)
 for i = 1, #source do
   if free then
     local n = math.min(max - moved, source[i].count())
-    source[i].cut(n)
-    moved = moved + n
+    if n > 0 then
+      source[i].cut(n)
+      moved = moved + n
+    end
   else
     take(source[i])
   end
 end
-drop(q, gone, when)
+if how == 'move' then
+  for i = 1, #gone do
+    leave(q, gone[i], from == 'delayed' and 'vanish' or 'done')
+  end
+else
+  drop(q, gone, when)
+end
 return moved

@@ -31,5 +31,8 @@ while true do
   if w and w.key and w.unique == 'queued' then
     lock(q, w)
   end
+  if w then
+    stir(q, w)
+  end
   moved = moved + 1
 end

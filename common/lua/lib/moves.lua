@@ -45,11 +45,14 @@ local function all_wishes(elements)
   return w, asking
 end
 
--- Whoever waits until its time or tick has come waits no more.
+-- Whoever waits until its time or tick has come waits no more; nor when it will
+-- have had its turn in line.
 local function at_once(q, element, w)
+  if w and w.due > now then
+    w.due, element = 0, anew(element, 'Mq-Due')
+  end
   if w and w.tick and w.tick > clock(q) then
-    w.tick = 0
-    return anew(element, 'Mq-From-Tick')
+    w.tick, element = 0, anew(element, 'Mq-From-Tick')
   end
   return element
 end
@@ -76,6 +79,7 @@ local function arrive(q, element, w, first)
     lock(q, w)
   end
   enter(q, element, w, 0, '', first)
+  stir(q, w)
 end
 
 -- Messages were dropped: nobody has run them, or ('done') somebody has.
