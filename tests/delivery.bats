@@ -64,6 +64,10 @@ deliver() {
 	deliver operators
 }
 
+@test "delivery: messages pushed to another queue" {
+	deliver push
+}
+
 # --- what looks for faults finds them -------------------------------------------
 
 # wrong WORDS: the laws are broken, and that is what is said.
@@ -123,4 +127,31 @@ right() {
 		assert_equal "$output" "$(seq 500)"
 		assert_equal "$(state q)" "0 0 0 0 0"
 	done
+}
+
+@test "delivery: what runs beyond its expiry keeps its group" {
+	local locks='rmq::queue::[q]::locks'
+
+	server_run
+	script hold <<-'END'
+		touch "$T/taken"
+		until [ -e "$T/go" ]; do sleep 0.02; done
+	END
+	run_mq 0 mq-publish -g g -k k -e 500ms q A1
+	start_mq mq-consume -n 1 q -- "$T/hold"
+	eventually 10 test -e "$T/taken"
+	run_mq 0 mq-publish -d 600ms q later
+	eventually 10 due
+	run_mq 0 mq-clean
+	assert_equal "$(redis hkeys "$locks" | cut -c 1 | sort | grep -c '[gk]')" 2
+	touch "$T/go"
+	wait "$pid"
+	assert_equal "$(redis hkeys "$locks" | grep -c '^[gk]')" 0
+}
+
+# What was delayed for longer than the other was to expire has come.
+due() {
+	[ "$(redis zcount 'rmq::queue::[q]::delayed' -inf \
+		"$(redis eval 'local t = redis.call("TIME")
+			return t[1] * 1000 + math.floor(t[2] / 1000)' 0)")" = 1 ]
 }

@@ -282,6 +282,9 @@ class Run:
             p.send_signal(signal.SIGTERM)
         for _, p in self.consumers:
             p.wait()
+        if self.s.pushed:
+            self.tool("mq-consume", "--drain", "--backoff", "1ms..5ms",
+                      self.s.pushed, "--", D + "/work")
         if not self.wrong:
             self.at_end()
         return not self.wrong

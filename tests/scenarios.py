@@ -11,6 +11,7 @@ class Scenario:
     ordered = True  # nothing comes back into a group's line
     options = staticmethod(lambda r: [])  # of one mq-publish
     consume = ()  # more options of mq-consume
+    pushed = None  # a queue that is drained at the end, too
     operate = ()  # commands of operators
     ticks = 0
     kills = ("server", "consumer", "consumer")
@@ -107,7 +108,17 @@ class Operators(Scenario):
         ["-d", "%dms" % r.randrange(1, 150)], ["-e", "50ms"])))
 
 
+class Push(Scenario):
+    acts = ["ok"] * 3 + ["push"] * 3 + ["fail", "retry1"]
+    consume, pushed = ("--push", "p1"), "p1"
+    ordered = False  # a group goes on in each of the two queues
+    group = True
+    options = staticmethod(lambda r: r.choice(([], ["-p", "4"],
+        ["-k", "key %d" % r.randrange(5)])))
+
+
 ALL = {
+    "push": Push,
     "caps": Caps,
     "expiry": Expiry,
     "operators": Operators,

@@ -71,7 +71,8 @@ local function look_at(element, in_line)
   local why = w.expires and now > w.expires and 'expired'
     or w.last_tick and w.last_tick < tick
       and string.format('stale: tick %.0f is over', w.last_tick)
-  if (w.line or w.key) and (dry or not why) then
+  -- One that has begun to run in time holds on to the end.
+  if (w.line or w.key) and (dry or not why or place == 'unacked') then
     ids[#ids + 1] = w.id
   end
   if place ~= 'unacked' then
