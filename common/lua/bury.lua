@@ -50,16 +50,24 @@ end
 
 local dry = ARGV[5] ~= ''
 local left = call('LLEN', unacked)
--- These refuse what is of the wrong type before anything has moved.
-if left > 0 then
-  call('LLEN', q.ready)
-  call('ZCARD', q.priority)
-  call('HLEN', q.locks)
-  clock(q)
+-- These refuse what is of the wrong type before anything has moved.  (LMOVE does
+-- so, too.)
+local probed = false
+local function probe()
+  if not probed then
+    call('LLEN', q.ready)
+    call('ZCARD', q.priority)
+    call('ZCARD', q.delayed)
+    call('HLEN', q.locks)
+    clock(q)
+    probed = true
+  end
+end
+if keep > 0 or dry and left > 0 then
+  probe()
 end
 if keep > 0 then
   call('LLEN', rejected)
-  call('ZCARD', q.delayed)
 end
 
 -- Back to the front of its kind.  What a key was kept for until it ran is
@@ -114,6 +122,7 @@ else
     local element = call('LMOVE', unacked, q.ready, 'LEFT', 'RIGHT')
     local w = wishes(element)
     if w then
+      probe()
       call('RPOP', q.ready)
       give_back(element, w)
     end
