@@ -212,6 +212,9 @@ run(struct slot *s, struct message *m)
 {
 	if (!message_open(m))
 		return;
+	/* If this one kills us, those that have ended must not be charged. */
+	if (ev_now(s->c->loop) < s->c->careful_until)
+		mq_async_flush(&s->c->main);
 	message_state(m, STATE_RUNNING);
 	pace_take(s->c);
 	s->c->started++;

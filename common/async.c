@@ -192,6 +192,18 @@ mq_async_send(
 	send_request(a, q);
 }
 
+void
+mq_async_flush(struct mq_async *a)
+{
+	int done;
+
+	/* On an error the library's own next write fails in the same way. */
+	if (a->context != NULL &&
+	    (a->context->c.flags & REDIS_CONNECTED) != 0 &&
+	    sdslen(a->context->c.obuf) > 0)
+		(void)redisBufferWrite(&a->context->c, &done);
+}
+
 /* What has not been handed over at all has no callback in the library. */
 static void
 drop_backlog(struct mq_async *a)

@@ -57,6 +57,12 @@ int mq_async_open(
 void mq_async_send(
     struct mq_async *, struct mq_command *, mq_async_fn *fn, void *arg);
 
+/*
+ * Writes now what would be written in the next turn of the loop, as far as the
+ * socket takes it.  What goes wrong is told by down(), later.
+ */
+void mq_async_flush(struct mq_async *);
+
 /* Whether anything has come or gone since this was asked last. */
 bool mq_async_moves(struct mq_async *);
 

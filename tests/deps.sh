@@ -12,8 +12,8 @@ packages() {
 		libev-dev libjansson-dev ;;
 	run) echo redis-server redis-tools ;;
 	test) echo bats bats-assert bats-support libcmocka-dev python3 perl \
-		procps util-linux mandoc bash-completion prometheus \
-		chromium ;;
+		procps util-linux mandoc bash-completion prometheus faketime \
+		strace chromium ;;
 	bench) echo python3 procps ;;
 	lint) echo clang-format clang-tidy cppcheck shellcheck mandoc ;;
 	*) echo "deps.sh: $1: no such set" >&2; exit 64 ;;
