@@ -13,7 +13,8 @@ desk_open(struct desk *d, const struct options *o, struct mq_server *server)
 	    .consumer = d->consumer,
 	    .queues = o->queues,
 	    .queue_count = 1,
-	    .lease_ms = o->lease_ms};
+	    .lease_ms =
+		o->receipt == RECEIPT_EXTEND ? o->extend_ms : o->lease_ms};
 	if (mq_redis_open(&d->redis, server) == -1)
 		mq_die(d->redis.status, "%s", d->redis.error);
 }

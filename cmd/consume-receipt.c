@@ -18,7 +18,7 @@
 void
 receipt_check(const struct options *o)
 {
-	bool out = o->lease_ms > 0 && o->receipt != RECEIPT_EXTEND;
+	bool out = o->lease_ms > 0;
 
 	if (o->text != NULL && o->receipt != RECEIPT_ACK &&
 	    o->receipt != RECEIPT_REJECT)
@@ -30,15 +30,13 @@ receipt_check(const struct options *o)
 		    "a lease is for one QUEUE, without COMMAND and --drain");
 	if (o->receipt != RECEIPT_NONE && out)
 		mq_die(MQ_EXIT_USAGE,
-		    "--lease hands messages out; it goes with --extend only");
+		    "--lease hands messages out; it goes with no id");
 	if (out && o->framing != MQ_FRAME_JSONL)
 		mq_die(MQ_EXIT_USAGE,
 		    "--lease needs --jsonl, which tells the ids");
 	if (out && o->limit > HANDED_MAX)
 		mq_die(MQ_EXIT_USAGE, "--lease: at most %d messages at once",
 		    HANDED_MAX);
-	if (o->receipt == RECEIPT_EXTEND && o->lease_ms == 0)
-		mq_die(MQ_EXIT_USAGE, "--extend needs a --lease");
 	if (o->receipt != RECEIPT_NONE &&
 	    !mq_id_valid(o->receipt_id, strlen(o->receipt_id)))
 		mq_die(MQ_EXIT_USAGE, "%s: not an id", o->receipt_id);

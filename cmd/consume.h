@@ -82,7 +82,8 @@ struct options {
 	const char *push; /* where `push` moves messages to; NULL: rejected */
 	bool strict;
 	bool clean;
-	int64_t lease_ms; /* 0: nothing is handed out */
+	int64_t lease_ms;  /* 0: nothing is handed out */
+	int64_t extend_ms; /* EXTEND only */
 	enum receipt receipt;
 	const char *receipt_id, *text;	/* NULL: none */
 	const char *log_dir, *work_dir; /* NULL: none */

@@ -54,7 +54,7 @@ static const char help[] =
     "      --lease DUR        hand out -n messages for DUR, and end (--jsonl)\n"
     "      --ack ID           one of these is done\n"
     "      --reject ID        it has failed\n"
-    "      --extend ID        its --lease begins anew\n"
+    "      --extend ID        (DUR QUEUE) its lease is over in DUR from now\n"
     "      --text TEXT        the result of --ack, the reason of --reject\n"
     "      --keep DUR         what became of a message can be read so long\n"
     "      --work-dir DIR     run each message in its own DIR/ID\n"
@@ -271,6 +271,18 @@ check_queues(struct options *o, int argc, char *argv[])
 	o->queue_count = argc;
 }
 
+/* The operand before the queue. */
+static void
+take_extension(struct options *o, const char *arg)
+{
+	if (arg == NULL)
+		mq_die(MQ_EXIT_USAGE, "--extend: no duration given");
+	o->extend_ms = mq_option_duration("--extend", arg);
+	if (o->extend_ms == 0)
+		mq_die(MQ_EXIT_USAGE, "--extend: %s: not above 0", arg);
+	optind++;
+}
+
 static void
 parse(struct options *o, struct mq_shared *shared, int argc, char *argv[])
 {
@@ -287,6 +299,8 @@ parse(struct options *o, struct mq_shared *shared, int argc, char *argv[])
 		    !mq_option_framing(&o->framing, ch))
 			set_option(o, ch);
 	option_check_command(o);
+	if (o->receipt == RECEIPT_EXTEND)
+		take_extension(o, argv[optind]);
 	check_queues(o, count - optind, argv + optind);
 	argv[count] = behind;
 	receipt_check(o);

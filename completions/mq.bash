@@ -262,7 +262,7 @@ _mq_add_argument() {
 			_mq_add_words "$cur"ms "$cur"s "$cur"m "$cur"h "$cur"d
 		;;
 	--unique)
-		_mq_add_words queued done
+		_mq_add_words queued "done"
 		[[ ! $cur =~ ^[0-9.]+$ ]] ||
 			_mq_add_words "$cur"ms "$cur"s "$cur"m "$cur"h "$cur"d
 		;;
