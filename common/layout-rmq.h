@@ -16,6 +16,15 @@ void rmq_force(struct mq_command *, const char *verb, const char *key);
 /* How long a heartbeat lives, in seconds. */
 #define RMQ_LEASE_S 60
 
+void rmq_publish(
+    struct mq_command *, const char *queue, const struct mq_publishing *);
+void rmq_publish_add(struct mq_command *, const struct mq_publishing *,
+    const char unique[MQ_ID_LEN + 1], const struct mq_buf *header,
+    const char *payload, size_t len);
+enum mq_published rmq_published(const redisReply *, int i);
+bool rmq_publish_counts(const struct mq_publishing *);
+void rmq_tick(struct mq_command *, const char *queue, int64_t tick);
+
 bool rmq_join(const struct mq_session *, int step, struct mq_command *);
 bool rmq_leave(const struct mq_session *, int step, struct mq_command *);
 bool rmq_renew(const struct mq_session *, int step, struct mq_command *);
