@@ -285,6 +285,7 @@ main(int argc, char *argv[])
 	open_queue(&p);
 	publish_prepare_when(&p);
 	p.how.special = options.special;
+	p.how.alike = !options.wait && options.framing != MQ_FRAME_JSONL;
 	p.how.limits = options.limits;
 	if (options.tick >= 0)
 		set_tick(&p);

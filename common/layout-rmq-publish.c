@@ -41,6 +41,7 @@ rmq_publish(
 	add_max(c, how->limits.ready_high);
 	add_max(c, how->limits.delayed);
 	add_max(c, how->limits.delayed_high);
+	mq_command_str(c, how->alike ? "alike" : "");
 }
 
 void

@@ -60,6 +60,8 @@ struct mq_publishing {
 	/* They may have headers that ask for something (a priority, a group, a
 	 * key, a tick, an answer), or there are limits. */
 	bool special;
+	bool alike; /* all ask for the same, none for an answer, and their id is
+		     * what makes them unique */
 	struct mq_limits limits;
 };
 

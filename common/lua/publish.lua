@@ -5,8 +5,9 @@
 --         how many messages may be claimable, or in line for their group's
 --         turn, and how many for one of a priority above 0; how many may be
 --         delayed, and how many for one of a priority above 0 ('': any
---         number); then for each message 32 bytes that make it unique, and the
---         element
+--         number); 'alike' if all ask for the same, and have their id as what
+--         makes them unique, else ''; then for each message 32 bytes that make
+--         it unique, and the element
 --   reply a letter for each: 'a', accepted; 'd', another has its key; 's', its
 --         last tick is over; 'f', the queue is full (as it is for those behind
 --         it)
@@ -44,30 +45,79 @@ local function is_full(w)
 end
 local limited = ARGV[3] .. ARGV[4] .. ARGV[5] .. ARGV[6] ~= ''
 
-local function publish(element, unique)
-  local w = wishes(element)
+-- Messages that only have to be put somewhere, all into the same key: they are
+-- cheaper together.
+local batch, target = {}, nil
+
+local function flush()
+  if #batch > 0 then
+    call(target == q.ready and 'LPUSH' or 'ZADD', target, unpack(batch))
+    batch = {}
+  end
+end
+
+local function add(key, member, score)
+  if key ~= target or #batch >= 200 then
+    flush()
+    target = key
+  end
+  batch[#batch + 1] = score
+  batch[#batch + 1] = member
+end
+
+local alike = ARGV[7] ~= '' and wishes(ARGV[8]:sub(33))
+if alike then
+  note_late(q, alike)
+end
+
+local function wishes_of(arg)
+  if ARGV[7] == '' then
+    return wishes(arg:sub(33))
+  end
+  return alike and setmetatable({ id = arg:sub(1, 32) }, { __index = alike })
+end
+
+local function place(arg, w)
+  if w and (not alike or w.line or w.tick) then
+    flush()
+    enter(q, arg:sub(33), w, due, arg:sub(1, 32))
+  elseif due > now then
+    add(q.delayed, arg, due)
+  elseif w and w.priority ~= 0 then
+    add(q.priority, in_order() .. arg:sub(33), -w.priority)
+  else
+    add(q.ready, arg:sub(33))
+  end
+end
+
+local function publish(arg)
+  local w = wishes_of(arg)
   if w and w.last_tick and w.last_tick < tick then
     return 's'
   end
-  if limited and is_full(w) then
-    return 'f'
+  if limited then
+    flush()
+    if is_full(w) then
+      return 'f'
+    end
   end
   if w and w.key and not lock(q, w, true) then
     return 'd'
   end
-  enter(q, element, w, due, unique)
+  place(arg, w)
   return 'a'
 end
 
 local reply, accepted = {}, 0
-for i = 7, #ARGV do
+for i = 8, #ARGV do
   local verdict = 'f'
   if reply[#reply] ~= 'f' then
-    verdict = publish(ARGV[i]:sub(33), ARGV[i]:sub(1, 32))
+    verdict = publish(ARGV[i])
   end
   reply[#reply + 1] = verdict
   accepted = accepted + (verdict == 'a' and 1 or 0)
 end
+flush()
 if accepted > 0 then
   -- Whatever is there: the messages are more important than their number.
   redis.pcall('HINCRBY', KEYS[7], 'published', accepted)
