@@ -72,9 +72,9 @@ print(json.dumps(eval(sys.argv[1]), sort_keys=True))' "$1" <<<"$output"
 	assert_equal "$(json 'v["queues"]')" "$(python3 -c '
 import json
 def queue(name, ready, unacked, rejected, consumers):
-	return dict(name=name, known=True, ready=ready, delayed=0,
+	return dict(name=name, known=True, ready=ready, delayed=0, in_line=0,
 	    unacked=unacked, rejected=rejected, consumers=consumers,
-	    oldest_age_s=None, next_due_ms=None, paused=False,
+	    oldest_age_s=None, next_due_ms=None, tick=None, paused=False,
 	    paused_until_ms=None, in_per_s=None, out_per_s=None, counters=None)
 print(json.dumps([queue("idle", 0, 0, 0, 0), queue("jobs", 3, 3, 2, 2)],
     sort_keys=True))')"
