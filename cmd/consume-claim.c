@@ -69,12 +69,14 @@ message_state(struct message *m, enum state state)
 void
 message_drop(struct message *m)
 {
-	settle_forget(m);
+	acks_forget(m);
 	add_to_state(m, -1);
 	TAILQ_REMOVE(&m->c->messages, m, link);
 	mq_envelope_free(&m->envelope);
 	mq_buf_free(&m->header);
 	mq_buf_free(&m->result);
+	if (TAILQ_EMPTY(&m->c->messages))
+		m->c->in_order = true;
 	free(m->element);
 	free(m);
 }

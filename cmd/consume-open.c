@@ -56,7 +56,7 @@ message_open(struct message *m)
 	m->attempts = mq_envelope_get_long(&m->envelope, MQ_HEADER_ATTEMPT, 0);
 	if (m->attempts > 0) {
 		m->c->careful_until = ev_now(m->c->loop) + CAREFUL_S;
-		settle_company(m->c);
+		acks_send(m->c);
 	}
 	id = mq_message_id(&m->envelope);
 	if (id != NULL)

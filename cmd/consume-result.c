@@ -10,8 +10,8 @@
 #include "message.h"
 #include "result.h"
 
-static bool
-wanted(const struct message *m)
+bool
+result_wanted(const struct message *m)
 {
 	return m->id[0] != '\0' &&
 	    (m->c->opt->keep_ms > 0 || mq_result_wanted(&m->envelope));
@@ -38,7 +38,7 @@ write_result(struct message *m, enum mq_end state, const struct mq_failure *f,
 void
 result_note(struct message *m, enum mq_end state, const struct mq_failure *f)
 {
-	if (wanted(m))
+	if (result_wanted(m))
 		write_result(m, state, f, NULL);
 }
 
@@ -50,7 +50,7 @@ result_of(
 	int64_t keep = m->c->opt->keep_ms;
 
 	if (how->outcome == MQ_OUTCOME_FRONT ||
-	    how->outcome == MQ_OUTCOME_AGAIN || !wanted(m))
+	    how->outcome == MQ_OUTCOME_AGAIN || !result_wanted(m))
 		return NULL;
 	/* Who waits need not look elsewhere then. */
 	if (how->outcome == MQ_OUTCOME_PUSH &&

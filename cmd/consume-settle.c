@@ -10,16 +10,6 @@
 #include "message.h"
 #include "say.h"
 
-/*
- * While there is more to run, acks wait for each other, so that the server is
- * not woken up for each of many short runs.  After a crash, so many are
- * repeated at most; and then, for a while, none waits, so that a message that
- * kills its consumer is soon the oldest unacked one, which a cleaner charges
- * with the crash.
- */
-#define COMPANY	  16
-#define COMPANY_S 0.005
-
 static void
 lose(struct message *m)
 {
@@ -27,23 +17,29 @@ lose(struct message *m)
 	message_say(m, "lease lost: somebody else has the message now");
 }
 
+/* Nothing is under way about it any more. */
 static void
-on_settled(void *arg, redisReply *reply)
+landed(struct message *m)
 {
-	struct message *m = arg;
+	m->in_flight = false;
+	m->c->in_flight--;
+	m->c->moves++;
+}
+
+void
+settle_answered(struct message *m, redisReply *reply)
+{
 	struct consumer *c = m->c;
 
-	m->in_flight = false;
-	c->in_flight--;
-	c->moves++;
+	landed(m);
 	if (m->lost) {
 		message_drop(m);
-		stop_check(c);
 		return;
 	}
 	if (reply == NULL)
 		return;
 	if (reply->type == REDIS_REPLY_ERROR) {
+		c->in_order = false;
 		link_complain(c, reply->str);
 		return;
 	}
@@ -52,21 +48,32 @@ on_settled(void *arg, redisReply *reply)
 	else
 		lose(m);
 	message_drop(m);
-	stop_check(c);
-}
-
-void
-settle_forget(struct message *m)
-{
-	if (!m->waits)
-		return;
-	TAILQ_REMOVE(&m->c->company, m, waiting);
-	m->c->company_count--;
-	m->waits = false;
 }
 
 static void
-send_settlement(struct message *m)
+on_settled(void *arg, redisReply *reply)
+{
+	struct message *m = arg;
+	struct consumer *c = m->c;
+	bool ended = reply != NULL || m->lost;
+
+	settle_answered(m, reply);
+	if (ended)
+		stop_check(c);
+}
+
+void
+settle_again(struct message *m)
+{
+	landed(m);
+	if (m->lost)
+		message_drop(m);
+	else
+		settle_send(m);
+}
+
+void
+settle_send(struct message *m)
 {
 	struct consumer *c = m->c;
 	struct mq_command cmd = {0};
@@ -86,35 +93,13 @@ send_settlement(struct message *m)
 	}
 	how.result = result_of(m, &how, &result);
 	mq_id_make(&c->ids, 0, how.unique);
-	settle_forget(m);
+	acks_forget(m);
 	pause_send(m);
 	m->in_flight = true;
 	c->in_flight++;
 	c->layout->settle(&c->session, m->queue, &how, &cmd);
 	mq_async_send(&c->main, &cmd, on_settled, m);
 	mq_command_free(&cmd);
-}
-
-void
-settle_company(struct consumer *c)
-{
-	ev_timer_stop(c->loop, &c->settle_timer);
-	while (c->link == LINK_UP && !TAILQ_EMPTY(&c->company))
-		send_settlement(TAILQ_FIRST(&c->company));
-}
-
-static void
-wait_for_company(struct message *m)
-{
-	struct consumer *c = m->c;
-
-	m->waits = true;
-	TAILQ_INSERT_TAIL(&c->company, m, waiting);
-	if (++c->company_count >= COMPANY || c->held == 0 ||
-	    ev_now(c->loop) < c->careful_until)
-		settle_company(c);
-	else if (!ev_is_active(&c->settle_timer))
-		ev_timer_again(c->loop, &c->settle_timer);
 }
 
 void
@@ -129,25 +114,9 @@ settle(struct message *m, enum mq_outcome outcome, int64_t delay_ms)
 	if (c->link != LINK_UP)
 		return;
 	if (outcome == MQ_OUTCOME_ACK)
-		wait_for_company(m);
+		acks_wait(m);
 	else
-		send_settlement(m);
-}
-
-static void
-on_settle_timer(struct ev_loop *loop, ev_timer *w, int events)
-{
-	(void)loop;
-	(void)events;
-	settle_company(w->data);
-}
-
-void
-settle_init(struct consumer *c)
-{
-	TAILQ_INIT(&c->company);
-	ev_timer_init(&c->settle_timer, on_settle_timer, 0, COMPANY_S);
-	c->settle_timer.data = c;
+		settle_send(m);
 }
 
 void
@@ -161,11 +130,11 @@ settle_unsent(struct consumer *c)
 	TAILQ_FOREACH_SAFE(m, &c->messages, link, next)
 		if (m->state == STATE_SETTLING && !m->in_flight &&
 		    m->outcome != MQ_OUTCOME_FRONT)
-			send_settlement(m);
+			settle_send(m);
 	/* The oldest last: it then is in front. */
 	TAILQ_FOREACH_REVERSE_SAFE(m, &c->messages, messages, link, next)
 		if (m->state == STATE_SETTLING && !m->in_flight)
-			send_settlement(m);
+			settle_send(m);
 }
 
 /* From the newest to the oldest, which so ends up in front. */
@@ -260,6 +229,7 @@ settle_reconcile(struct consumer *c, int queue, redisReply *held)
 		if (m == NULL) {
 			/* Claimed for us, and the answer was lost. */
 			m = message_new(c, queue, element->str, element->len);
+			c->in_order = false;
 			element->str = NULL;
 		}
 		m->seen = true;

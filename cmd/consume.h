@@ -18,6 +18,7 @@
  *	consume-command.c what else a command needs: its path, directories, logs
  *	consume-print.c	  printing instead
  *	consume-settle.c  telling the server what became of a message
+ *	consume-acks.c	  many that are done at once
  *	consume-result.c  and those who wait for its end
  *	consume-pause.c	  queues that are paused
  *	consume-count.c	  counting what was done
@@ -248,6 +249,9 @@ struct consumer {
 	struct messages messages; /* in the order of their claims */
 	struct messages company;  /* acks that wait for each other */
 	int company_count;
+	/* Ours are in the order in which the server has them; not when an
+	 * answer was lost and then found out, or a settlement refused. */
+	bool in_order;
 	int held, running, settling, in_flight;
 	long started;
 
@@ -469,11 +473,22 @@ void print_take_back(struct consumer *, int queue);
 void settle(struct message *, enum mq_outcome, int64_t delay_ms);
 /* Sends what the server has not been told, or has not confirmed. */
 void settle_unsent(struct consumer *);
+/* Sends one; its answer is taken by settle_answered(). */
+void settle_send(struct message *);
+/* The answer to what was sent about it; NULL: it will not come. */
+void settle_answered(struct message *, redisReply *);
+/* Nothing has been done with it: sends it once more, alone. */
+void settle_again(struct message *);
+
+/* --- consume-acks.c --- */
+void acks_init(struct consumer *);
+/* Waits for others, or goes out with those that have. */
+void acks_wait(struct message *);
 /* Acks wait for no other one now. */
-void settle_company(struct consumer *);
-void settle_init(struct consumer *);
+void acks_send(struct consumer *);
 /* It waits for nothing any more, as it is sent or dropped. */
-void settle_forget(struct message *);
+void acks_forget(struct message *);
+
 /* Gives all messages that have not been started back. */
 void settle_held(struct consumer *);
 /* Those of one queue. */
@@ -486,6 +501,8 @@ void settle_lost(struct consumer *);
 /* --- consume-result.c --- */
 /* How a run that ends its message went; f may be NULL. */
 void result_note(struct message *, enum mq_end, const struct mq_failure *f);
+/* Whether its end is to be told. */
+bool result_wanted(const struct message *);
 /* What to tell with a settlement, in *out; NULL: nothing.  It is the
  * message's. */
 const struct mq_result *result_of(

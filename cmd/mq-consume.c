@@ -339,7 +339,7 @@ consume(struct consumer *c)
 	claim_init(c);
 	pause_init(c);
 	pace_init(c);
-	settle_init(c);
+	acks_init(c);
 	run_init(c);
 	print_init(c);
 	stop_init(c);

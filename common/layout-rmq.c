@@ -226,6 +226,18 @@ rmq_settle(const struct mq_session *s, int queue,
 		add_result(c, how->result);
 }
 
+static void
+rmq_ack_oldest(const struct mq_session *s, int queue, int n,
+    const struct mq_part *first, const struct mq_part *last,
+    struct mq_command *c)
+{
+	mq_command_script(c, &mq_script_ack, 1);
+	rmq_key_both(c, s->connection, s->queues[queue], "unacked");
+	mq_command_int(c, n);
+	mq_command_arg(c, first->p, first->n);
+	mq_command_arg(c, last->p, last->n);
+}
+
 static bool
 rmq_settled(const redisReply *reply)
 {
@@ -360,6 +372,7 @@ const struct mq_layout mq_layout_rmq = {
     .claimed = rmq_claimed,
     .settle = rmq_settle,
     .settled = rmq_settled,
+    .ack_oldest = rmq_ack_oldest,
     .held = rmq_held,
     .held_count = rmq_held_count,
     .result = rmq_result,

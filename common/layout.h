@@ -376,6 +376,16 @@ struct mq_layout {
 	    const struct mq_settlement *, struct mq_command *);
 	bool (*settled)(const redisReply *);
 
+	/*
+	 * Acks the n oldest messages that the server holds for us in one step,
+	 * if the first and the last of them are these; it is for messages that
+	 * hold nothing, and whose end is told to nobody.  settled() is false
+	 * when it was not so, and then nothing has changed.
+	 */
+	void (*ack_oldest)(const struct mq_session *, int queue, int n,
+	    const struct mq_part *first, const struct mq_part *last,
+	    struct mq_command *);
+
 	/* All elements that the server holds for us: an array of strings. */
 	void (*held)(const struct mq_session *, int queue, struct mq_command *);
 	/* Only how many: an integer. */

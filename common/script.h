@@ -11,6 +11,7 @@ struct mq_script {
 	const char *text;
 };
 
+extern const struct mq_script mq_script_ack;
 extern const struct mq_script mq_script_adopt;
 extern const struct mq_script mq_script_bury;
 extern const struct mq_script mq_script_claim;

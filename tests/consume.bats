@@ -735,3 +735,59 @@ done
 	wait "$pid"
 	assert_equal "$(cat "$T/out")" x
 }
+
+# --- many acks ----------------------------------------------------------------------
+
+calls() {
+	redis info commandstats | sed -n "s/^cmdstat_$1:calls=\([0-9]*\),.*/\1/p"
+}
+
+@test "consume: many short messages are acked together" {
+	seq 3000 | "$BUILD/mq-publish" -l q
+	redis config resetstat >/dev/null
+	run_mq 0 mq-consume --drain -l q
+	assert_equal "$(printf '%s\n' "${lines[@]}")" "$(seq 3000)"
+	assert_equal "$stderr" ""
+	assert_equal "$(held q)" "0 0 0 0"
+	# A few at the end may be too few for that.
+	[ "$(calls lrem || echo 0)0" -lt 1000 ]
+}
+
+@test "consume: many acks, of two queues, of which one has keys" {
+	local i
+	for i in 1 2 3; do
+		seq 100 | "$BUILD/mq-publish" -l q
+		seq 20 | sed 's/.*/{"payload":"k&","headers":{"Mq-Key":["'"$i"'-&"]}}/' |
+			"$BUILD/mq-publish" --jsonl q
+		seq 101 200 | "$BUILD/mq-publish" --raw -l other
+	done
+	run_mq 0 mq-consume --drain -l q other
+	assert_equal "${#lines[@]}" 660
+	assert_equal "$stderr" ""
+	assert_equal "$(held q) $(held other)" "0 0 0 0 0 0 0 0"
+	assert_equal "$(redis hlen 'rmq::queue::[q]::locks')" 0
+}
+
+@test "consume: many acks of what somebody else took away are told as lost" {
+	# More than the pipe takes.
+	printf '%01000d\n' {1..600} | "$BUILD/mq-publish" -l q
+	mkfifo "$T/out"
+	exec {slow}<>"$T/out"
+	start_mq mq-consume -v -l q
+	eventually 5 some_unacked
+	# As a cleaner would; but the lease still holds.
+	redis del "$(redis --raw keys '*::unacked')" >/dev/null
+	cat <&"$slow" >"$T/got" &
+	cat=$!
+	eventually 10 grep -q 'lease lost' "$T/err"
+	kill "$cat"
+	stop_mq TERM
+}
+
+some_unacked() {
+	[ "$(redis eval 'local n = 0
+		for _, k in ipairs(redis.call("KEYS", "*::unacked")) do
+			n = n + redis.call("LLEN", k)
+		end
+		return n' 0)" -ge 100 ]
+}

@@ -1,0 +1,153 @@
+/*
+ * Acks wait for each other, and the oldest messages of a queue are acked
+ * together: one step for many, and their bytes need not be sent again.
+ */
+#include <stdlib.h>
+
+#include "consume.h"
+#include "message.h"
+#include "xalloc.h"
+
+/*
+ * While there is more to run, so that the server is not woken up for each of
+ * many short runs.  After a crash, so many are repeated at most; and then, for
+ * a while, none waits, so that a message that kills its consumer is soon the
+ * oldest unacked one, which a cleaner charges with the crash.
+ */
+#define COMPANY	      16
+#define COMPANY_PRINT 250
+#define COMPANY_S     0.005
+/* Fewer are as well acked one by one. */
+#define TOGETHER_MIN 4
+
+/* Some that are acked in one step. */
+struct together {
+	struct consumer *c;
+	int n;
+	struct message *m[];
+};
+
+void
+acks_forget(struct message *m)
+{
+	if (!m->waits)
+		return;
+	TAILQ_REMOVE(&m->c->company, m, waiting);
+	m->c->company_count--;
+	m->waits = false;
+}
+
+static void
+on_acked(void *arg, redisReply *reply)
+{
+	struct together *t = arg;
+	struct consumer *c = t->c;
+	bool done = reply != NULL && c->layout->settled(reply);
+	int i;
+
+	for (i = 0; i < t->n; i++)
+		if (done || reply == NULL || reply->type == REDIS_REPLY_ERROR)
+			settle_answered(t->m[i], reply);
+		else
+			settle_again(t->m[i]);
+	if (!done)
+		c->in_order = false;
+	free(t);
+	stop_check(c);
+}
+
+/*
+ * The oldest messages of the queue that the server still has when it comes to
+ * what is sent now, as far as they can be acked together.
+ */
+static struct together *
+oldest(struct consumer *c, int queue)
+{
+	struct together *t = mq_xcalloc(
+	    1, sizeof(*t) + (size_t)c->company_count * sizeof(t->m[0]));
+	struct message *m;
+
+	t->c = c;
+	TAILQ_FOREACH(m, &c->messages, link) {
+		if (m->queue != queue || m->in_flight)
+			continue;
+		if (!m->waits || mq_message_holds(&m->envelope) ||
+		    result_wanted(m))
+			break;
+		t->m[t->n++] = m;
+	}
+	return t;
+}
+
+static void
+send_together(struct consumer *c, int queue)
+{
+	struct together *t = oldest(c, queue);
+	struct mq_command cmd = {0};
+	const struct message *first, *last;
+	int i;
+
+	if (t->n < TOGETHER_MIN) {
+		free(t);
+		return;
+	}
+	first = t->m[0];
+	last = t->m[t->n - 1];
+	for (i = 0; i < t->n; i++) {
+		acks_forget(t->m[i]);
+		t->m[i]->in_flight = true;
+		c->in_flight++;
+	}
+	c->layout->ack_oldest(&c->session, queue, t->n,
+	    &(struct mq_part){first->element, first->len},
+	    &(struct mq_part){last->element, last->len}, &cmd);
+	mq_async_send(&c->main, &cmd, on_acked, t);
+	mq_command_free(&cmd);
+}
+
+void
+acks_send(struct consumer *c)
+{
+	int queue;
+
+	ev_timer_stop(c->loop, &c->settle_timer);
+	if (c->in_order && c->company_count >= TOGETHER_MIN &&
+	    c->link == LINK_UP)
+		for (queue = 0; queue < c->opt->queue_count; queue++)
+			send_together(c, queue);
+	while (c->link == LINK_UP && !TAILQ_EMPTY(&c->company))
+		settle_send(TAILQ_FIRST(&c->company));
+}
+
+void
+acks_wait(struct message *m)
+{
+	struct consumer *c = m->c;
+	int enough = c->opt->command != NULL ? COMPANY : COMPANY_PRINT;
+
+	m->waits = true;
+	TAILQ_INSERT_TAIL(&c->company, m, waiting);
+	if (++c->company_count >= enough ||
+	    (c->held == 0 && c->opt->command != NULL) ||
+	    ev_now(c->loop) < c->careful_until)
+		acks_send(c);
+	else if (!ev_is_active(&c->settle_timer))
+		ev_timer_again(c->loop, &c->settle_timer);
+}
+
+static void
+on_timer(struct ev_loop *loop, ev_timer *w, int events)
+{
+	(void)loop;
+	(void)events;
+	acks_send(w->data);
+}
+
+void
+acks_init(struct consumer *c)
+{
+	c->in_order = true;
+	TAILQ_INIT(&c->company);
+	ev_timer_init(&c->settle_timer, on_timer, 0, COMPANY_S);
+	c->settle_timer.data = c;
+}
