@@ -216,7 +216,8 @@ verdict_carry_out(
 		break;
 	case MQ_VERDICT_PAUSE:
 		m->pause_ms = v->resend_s * 1000;
-		/* FALLTHROUGH */
+		again(m, v, &f, v->resend_s * 1000);
+		break;
 	case MQ_VERDICT_RESEND:
 		again(m, v, &f, v->resend_s * 1000);
 		break;
