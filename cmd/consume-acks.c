@@ -17,12 +17,15 @@
 #define COMPANY	      16
 #define COMPANY_PRINT 250
 #define COMPANY_S     0.005
+/* What the server looks at, to see what is held, at once. */
+#define BYTES_MAX ((size_t)1 << 20)
 /* Fewer are as well acked one by one. */
 #define TOGETHER_MIN 4
 
 /* Some that are acked in one step. */
 struct together {
 	struct consumer *c;
+	bool holds; /* some may hold a key or a group */
 	int n;
 	struct message *m[];
 };
@@ -66,14 +69,20 @@ oldest(struct consumer *c, int queue)
 	struct together *t = mq_xcalloc(
 	    1, sizeof(*t) + (size_t)c->company_count * sizeof(t->m[0]));
 	struct message *m;
+	size_t bytes = 0;
+	bool holds;
 
 	t->c = c;
 	TAILQ_FOREACH(m, &c->messages, link) {
 		if (m->queue != queue || m->in_flight)
 			continue;
-		if (!m->waits || mq_message_holds(&m->envelope) ||
-		    result_wanted(m))
+		if (!m->waits || result_wanted(m))
 			break;
+		holds = t->holds || mq_message_holds(&m->envelope);
+		bytes += m->len;
+		if (holds && bytes > BYTES_MAX)
+			break;
+		t->holds = holds;
 		t->m[t->n++] = m;
 	}
 	return t;
@@ -100,7 +109,7 @@ send_together(struct consumer *c, int queue)
 	}
 	c->layout->ack_oldest(&c->session, queue, t->n,
 	    &(struct mq_part){first->element, first->len},
-	    &(struct mq_part){last->element, last->len}, &cmd);
+	    &(struct mq_part){last->element, last->len}, t->holds, &cmd);
 	mq_async_send(&c->main, &cmd, on_acked, t);
 	mq_command_free(&cmd);
 }

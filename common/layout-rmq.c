@@ -228,10 +228,15 @@ rmq_settle(const struct mq_session *s, int queue,
 
 static void
 rmq_ack_oldest(const struct mq_session *s, int queue, int n,
-    const struct mq_part *first, const struct mq_part *last,
+    const struct mq_part *first, const struct mq_part *last, bool holds,
     struct mq_command *c)
 {
-	mq_command_script(c, &mq_script_ack, 1);
+	if (holds) {
+		mq_command_script(c, &mq_script_finish, RMQ_HOME + 1);
+		rmq_key_home(c, s->queues[queue]);
+	} else {
+		mq_command_script(c, &mq_script_ack, 1);
+	}
 	rmq_key_both(c, s->connection, s->queues[queue], "unacked");
 	mq_command_int(c, n);
 	mq_command_arg(c, first->p, first->n);

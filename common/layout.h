@@ -378,12 +378,12 @@ struct mq_layout {
 
 	/*
 	 * Acks the n oldest messages that the server holds for us in one step,
-	 * if the first and the last of them are these; it is for messages that
-	 * hold nothing, and whose end is told to nobody.  settled() is false
-	 * when it was not so, and then nothing has changed.
+	 * if the first and the last of them are these; it is for messages whose
+	 * end is told to nobody.  holds: some may hold a key or a group.
+	 * settled() is false when it was not so, and then nothing has changed.
 	 */
 	void (*ack_oldest)(const struct mq_session *, int queue, int n,
-	    const struct mq_part *first, const struct mq_part *last,
+	    const struct mq_part *first, const struct mq_part *last, bool holds,
 	    struct mq_command *);
 
 	/* All elements that the server holds for us: an array of strings. */

@@ -18,6 +18,7 @@ extern const struct mq_script mq_script_claim;
 extern const struct mq_script mq_script_count;
 extern const struct mq_script mq_script_delete;
 extern const struct mq_script mq_script_due;
+extern const struct mq_script mq_script_finish;
 extern const struct mq_script mq_script_force;
 extern const struct mq_script mq_script_later;
 extern const struct mq_script mq_script_move;

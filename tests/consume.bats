@@ -768,6 +768,22 @@ calls() {
 	assert_equal "$(redis hlen 'rmq::queue::[q]::locks')" 0
 }
 
+@test "consume: many acks of keyed and grouped messages let go of both" {
+	seq 900 | sed 's/.*/{"payload":"&","headers":{"Mq-Key":["&"]}}/' |
+		"$BUILD/mq-publish" --jsonl q
+	"$BUILD/mq-publish" -g one q g1 g2 g3
+	seq 100 | sed 's/.*/{"payload":"h&","headers":{"Mq-Group":["&"]}}/' |
+		"$BUILD/mq-publish" --jsonl q
+	redis config resetstat >/dev/null
+	run_mq 0 mq-consume --drain -l q
+	assert_equal "$stderr" ""
+	assert_equal "${#lines[@]} ${lines[-1]}" "1003 g3"
+	assert_equal "$(held q)" "0 0 0 0"
+	assert_equal "$(redis hlen 'rmq::queue::[q]::locks')" 0
+	# They were acked together.
+	[ "$(calls lrem || echo 0)0" -lt 1000 ]
+}
+
 @test "consume: many acks of what somebody else took away are told as lost" {
 	# More than the pipe takes.
 	printf '%01000d\n' {1..600} | "$BUILD/mq-publish" -l q
