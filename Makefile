@@ -117,7 +117,7 @@ $(B)/tests/%: $(B)/tests/unit/%.o $(B)/common/libmq.a
 # --- what must be installed ---------------------------------------------------
 
 .SECONDARY:
-.PHONY: all prerequisites deps demo check check-unit bench lint format \
+.PHONY: all prerequisites deps demo check bench lint format \
 	install uninstall dist clean hdr-check
 
 prerequisites:
