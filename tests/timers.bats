@@ -28,7 +28,7 @@ teardown() {
 
 # What the page shows, as a reader sees it.
 shown() {
-	mandoc -Tascii "$root/man/mq-publish.1" | col -bx |
+	mandoc -Tascii "$root/man/mq-publish.1" | sed 's/.\x08//g' |
 		sed -n '/^   Timers/,/^SEE ALSO/s/^ *//p'
 }
 
