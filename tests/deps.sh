@@ -13,7 +13,7 @@ packages() {
 	run) echo redis-server redis-tools ;;
 	test) echo bats bats-assert bats-support libcmocka-dev python3 perl \
 		procps util-linux mandoc bash-completion prometheus faketime \
-		strace chromium ;;
+		strace systemd chromium ;;
 	bench) echo python3 procps ;;
 	lint) echo clang-format clang-tidy cppcheck shellcheck mandoc ;;
 	*) echo "deps.sh: $1: no such set" >&2; exit 64 ;;
@@ -48,6 +48,7 @@ have() {
 	perl) perl -MJSON::PP -e 1 2>/dev/null ;; # not perl-base alone
 	procps) program ps ;;
 	util-linux) program script ;;
+	systemd) program systemd-analyze ;;
 	bats-assert | bats-support)
 		[ -e "/usr/lib/bats/$1/load.bash" ] || [ -e "/usr/lib/$1/load.bash" ] ;;
 	bash-completion) [ -e /usr/share/bash-completion/bash_completion ] ;;
