@@ -37,6 +37,7 @@ acks_forget(struct message *m)
 		return;
 	TAILQ_REMOVE(&m->c->company, m, waiting);
 	m->c->company_count--;
+	m->c->queues[m->queue].company--;
 	m->waits = false;
 }
 
@@ -67,7 +68,7 @@ static struct together *
 oldest(struct consumer *c, int queue)
 {
 	struct together *t = mq_xcalloc(
-	    1, sizeof(*t) + (size_t)c->company_count * sizeof(t->m[0]));
+	    1, sizeof(*t) + (size_t)c->queues[queue].company * sizeof(t->m[0]));
 	struct message *m;
 	size_t bytes = 0;
 	bool holds;
@@ -84,6 +85,8 @@ oldest(struct consumer *c, int queue)
 			break;
 		t->holds = holds;
 		t->m[t->n++] = m;
+		if (t->n == c->queues[queue].company)
+			break;
 	}
 	return t;
 }
@@ -123,7 +126,8 @@ acks_send(struct consumer *c)
 	if (c->in_order && c->company_count >= TOGETHER_MIN &&
 	    c->link == LINK_UP)
 		for (queue = 0; queue < c->opt->queue_count; queue++)
-			send_together(c, queue);
+			if (c->queues[queue].company >= TOGETHER_MIN)
+				send_together(c, queue);
 	while (c->link == LINK_UP && !TAILQ_EMPTY(&c->company))
 		settle_send(TAILQ_FIRST(&c->company));
 }
@@ -136,6 +140,7 @@ acks_wait(struct message *m)
 
 	m->waits = true;
 	TAILQ_INSERT_TAIL(&c->company, m, waiting);
+	c->queues[m->queue].company++;
 	if (++c->company_count >= enough ||
 	    (c->held == 0 && c->opt->command != NULL) ||
 	    ev_now(c->loop) < c->careful_until)

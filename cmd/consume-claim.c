@@ -1,10 +1,8 @@
 /*
  * Getting messages.  A claim is one script call per queue, in the order in
  * which the queues were named; it takes what there is room for and never
- * waits.  When the last one found nothing, the server tells us (CLIENT
- * TRACKING) as soon as anything that the claims looked at has changed, and a
- * timer tells when a delayed message falls due.  The tick looks once a
- * second, too, for servers that do not allow the tracking.
+ * waits.  A queue that had no more is asked again when it may have: see
+ * consume-changed.c.
  */
 #include <stdarg.h>
 #include <stdio.h>
@@ -168,18 +166,23 @@ exhausted(const struct consumer *c, redisReply *const *elements, int n)
 	return n < c->claim_max && bytes < CLAIM_BYTES;
 }
 
+bool
+claim_nothing(const struct consumer *c)
+{
+	int i;
+
+	for (i = 0; i < c->opt->queue_count; i++)
+		if (c->queues[i].more)
+			return false;
+	return true;
+}
+
 /* Every queue has been asked, or there is no more room. */
 static void
 pass_ended(struct consumer *c)
 {
-	bool all_empty =
-	    c->claim_empty && c->claim_queue + 1 == c->opt->queue_count;
-
-	if (c->claim_room > 0)
-		c->empty = all_empty;
 	set_due_timer(c);
-	if (c->claim_again || c->look_wanted || !all_empty)
-		claim_more(c);
+	claim_more(c);
 	stop_check(c);
 }
 
@@ -197,8 +200,10 @@ take_claimed(struct consumer *c, const redisReply *reply,
 		q->due = claimed->due_ms < 0 ?
 		    0 :
 		    ev_now(c->loop) + (double)claimed->due_ms / 1000;
-	if (!claimed->paused && !exhausted(c, elements, n))
+	if (!claimed->paused && !exhausted(c, elements, n)) {
+		q->more = true;
 		c->claim_empty = false;
+	}
 	take(c, elements, n);
 	pause_seen(c, c->claim_queue, claimed->paused);
 }
@@ -215,6 +220,7 @@ on_claimed(void *arg, redisReply *reply)
 	if (reply == NULL)
 		return;
 	if (reply->type == REDIS_REPLY_ERROR) {
+		c->queues[c->claim_queue].more = true;
 		refused(c, reply);
 		return;
 	}
@@ -244,6 +250,9 @@ send_claim(struct consumer *c)
 	struct mq_command cmd = {0};
 
 	c->claiming = true;
+	/* What changes from now on is told, and maybe before the answer. */
+	if (c->claim_max > 0)
+		c->queues[c->claim_queue].more = false;
 	c->layout->claim(
 	    &c->session, c->claim_queue, c->claim_max, CLAIM_BYTES, &cmd);
 	mq_async_send(&c->main, &cmd, on_claimed, c);
@@ -257,17 +266,20 @@ send_claim(struct consumer *c)
 static bool
 claim_next(struct consumer *c, int from)
 {
+	bool more;
 	int i;
 
 	for (i = from; i < c->opt->queue_count; i++) {
-		c->claim_max = c->claim_empty ? claim_room(c) : 0;
+		more = c->queues[i].more;
+		c->claim_max = more && c->claim_empty ? claim_room(c) : 0;
 		if (c->claim_max > 0 || (c->looking && pause_matters(c, i))) {
 			c->claim_queue = i;
 			send_claim(c);
 			return true;
 		}
-		c->claim_empty = false;
-		if (!c->looking)
+		if (more)
+			c->claim_empty = false;
+		if (!c->claim_empty && !c->looking)
 			break;
 	}
 	return false;
@@ -278,11 +290,6 @@ claim_more(struct consumer *c)
 {
 	if (c->link != LINK_UP || c->claiming || c->stop >= STOP_SOON)
 		return;
-	c->claim_room = claim_room(c);
-	if (c->claim_room > 0) {
-		c->claim_again = false;
-		c->empty = false;
-	}
 	c->looking = c->look_wanted;
 	c->look_wanted = false;
 	c->claim_empty = true;
@@ -292,7 +299,6 @@ claim_more(struct consumer *c)
 void
 claim_wake(struct consumer *c)
 {
-	c->claim_again = true;
 	pause_look_soon(c);
 	claim_more(c);
 }
@@ -301,16 +307,18 @@ void
 claim_look(struct consumer *c)
 {
 	c->look_wanted = true;
-	c->claim_again = true;
 	claim_more(c);
 }
 
 static void
 on_due(struct ev_loop *loop, ev_timer *w, int events)
 {
+	struct consumer *c = w->data;
+
 	(void)loop;
 	(void)events;
-	claim_wake(w->data);
+	changed_due(c);
+	claim_wake(c);
 }
 
 void
@@ -318,6 +326,7 @@ claim_init(struct consumer *c)
 {
 	TAILQ_INIT(&c->messages);
 	c->queues = mq_xcalloc((size_t)c->opt->queue_count, sizeof(*c->queues));
+	changed_init(c);
 	ev_timer_init(&c->due_timer, on_due, 0, 0);
 	c->due_timer.data = c;
 }

@@ -43,6 +43,7 @@ link_up(struct consumer *c)
 	settle_unsent(c);
 	running_untold(c);
 	dup_go_on(c);
+	changed_all(c);
 	claim_look(c);
 	if (c->stop >= STOP_SOON)
 		stop_give_back(c);
@@ -199,10 +200,22 @@ static void
 on_changed(void *arg, redisReply *reply)
 {
 	struct consumer *c = arg;
+	const redisReply *keys;
+	bool any = false;
+	size_t i;
 
-	if (reply != NULL && c->link == LINK_UP && reply->elements == 3 &&
-	    reply->element[0]->type == REDIS_REPLY_STRING &&
-	    strcmp(reply->element[0]->str, "message") == 0)
+	if (reply == NULL || c->link != LINK_UP || reply->elements != 3 ||
+	    reply->element[0]->type != REDIS_REPLY_STRING ||
+	    strcmp(reply->element[0]->str, "message") != 0)
+		return;
+	keys = reply->element[2];
+	for (i = 0; i < keys->elements; i++)
+		any |= changed_key(
+		    c, keys->element[i]->str, keys->element[i]->len);
+	/* FLUSHALL names none. */
+	if (keys->type != REDIS_REPLY_ARRAY)
+		changed_all(c);
+	if (any || keys->type != REDIS_REPLY_ARRAY)
 		claim_wake(c);
 }
 
@@ -317,6 +330,7 @@ on_tick(struct ev_loop *loop, ev_timer *w, int events)
 	lease_audit(c);
 	settle_unsent(c);
 	run_tick(c);
+	changed_all(c);
 	claim_look(c);
 	running_tell(c);
 	count_tell(c);

@@ -33,7 +33,7 @@ stop_check(struct consumer *c)
 	    (opt->limit > 0 && c->started >= opt->limit)) {
 		c->leaving = true;
 		link_leave(c);
-	} else if (opt->drain && (c->empty || pace_holds_back(c)) &&
+	} else if (opt->drain && (claim_nothing(c) || pace_holds_back(c)) &&
 	    c->link == LINK_UP && ev_now(c->loop) >= c->next_drained) {
 		aside_drained(c);
 	}
@@ -146,7 +146,7 @@ on_idle(struct ev_loop *loop, ev_timer *w, int events)
 
 	(void)events;
 	/* Only when the last look found nothing is there nothing to do. */
-	if (!nothing_in_hand(c) || !c->empty || c->link != LINK_UP) {
+	if (!nothing_in_hand(c) || !claim_nothing(c) || c->link != LINK_UP) {
 		ev_timer_again(loop, w);
 		return;
 	}

@@ -3,7 +3,8 @@
  *
  *	consume-link.c	  the connections, joining and leaving
  *	consume-lease.c	  the heartbeat, and what follows when it failed
- *	consume-claim.c	  getting messages, waking up for them
+ *	consume-claim.c	  getting messages
+ *	consume-changed.c waking up for them
  *	consume-open.c	  taking one apart, if it still may start
  *	consume-run.c	  one process per message
  *	consume-start.c	  how it is started
@@ -194,11 +195,13 @@ struct aside {
 
 /* One of the queues that are consumed. */
 struct queue {
-	double due;   /* loop time when there may be more to claim, or 0 */
-	bool paused;  /* when we looked last */
-	int pausing;  /* pauses of our own that are not confirmed */
-	int held;     /* messages that are claimed and not started */
-	int64_t tick; /* of its clock, when we looked last */
+	bool more;  /* there may be more to claim than the last claim has got */
+	double due; /* loop time when there may be more to claim, or 0 */
+	bool paused;		 /* when we looked last */
+	int pausing;		 /* pauses of our own that are not confirmed */
+	int held;		 /* messages that are claimed and not started */
+	int company;		 /* acks that wait */
+	int64_t tick;		 /* of its clock, when we looked last */
 	struct mq_counts counts; /* that the server has not been told */
 	double run_ms;		 /* what is missing in them: less than 1 */
 };
@@ -230,14 +233,12 @@ struct consumer {
 
 	/* consume-claim.c */
 	struct queue *queues;
-	bool claiming;	  /* a claim is under way */
-	bool claim_again; /* something changed meanwhile */
+	struct named *by_name; /* the queues, sorted; see consume-changed.c */
+	bool claiming;	       /* a claim is under way */
 	int claim_queue, claim_max;
-	int claim_room;	  /* when the pass over the queues began */
-	bool claim_empty; /* all the queues that it came to had no more */
+	bool claim_empty; /* all the queues that the pass came to had no more */
 	bool look_wanted; /* the next pass is to look for pauses, too */
 	bool looking;	  /* this one does */
-	bool empty;	  /* the last look found every queue empty */
 	int64_t server_ahead_ms; /* its unix time less our boot time */
 	ev_timer due_timer;
 	ev_timer look_timer; /* see consume-pause.c */
@@ -341,10 +342,12 @@ void lease_audit(struct consumer *);
 void claim_init(struct consumer *);
 /* Claims as much as there is room for. */
 void claim_more(struct consumer *);
-/* Something changed in the server: look again. */
+/* Some queues may have more now: look again. */
 void claim_wake(struct consumer *);
 /* The same, and look whether what we hold has been paused. */
 void claim_look(struct consumer *);
+/* Whether every queue had nothing when it was asked last. */
+bool claim_nothing(const struct consumer *);
 struct message *message_new(
     struct consumer *, int queue, char *element, size_t len);
 /* Forgets a message; the server is not told. */
@@ -373,6 +376,17 @@ bool run_kill_one(struct consumer *, const struct message *);
 struct slot *run_slot(struct consumer *, const struct message *);
 /* How many messages to keep ready behind the slots. */
 int run_prefetch(const struct consumer *);
+
+/* --- consume-changed.c --- */
+void changed_init(struct consumer *);
+/* Any of the queues may have more to claim. */
+void changed_all(struct consumer *);
+/* So may that of a key that has changed.  False: it is none of ours. */
+bool changed_key(struct consumer *, const char *key, size_t len);
+/* So may those that were to have more by now. */
+void changed_due(struct consumer *);
+void changed_end(struct consumer *);
+
 /* --- consume-open.c --- */
 /*
  * Takes the envelope apart and sets id and attempts.  A message with a bad

@@ -354,6 +354,7 @@ consume(struct consumer *c)
 	while (!TAILQ_EMPTY(&c->messages))
 		message_drop(TAILQ_FIRST(&c->messages));
 	mq_buf_free(&c->out);
+	changed_end(c);
 	free(c->queues);
 	running_end(c);
 	errors_end(c);

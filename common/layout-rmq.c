@@ -170,6 +170,23 @@ rmq_claimed(const redisReply *reply, struct mq_claimed *out)
 	return (int)reply->elements - FACTS;
 }
 
+/* Messages come into keys of their queue; those of a connection, and the rate,
+ * are changed by consumers. */
+static bool
+rmq_key_of(const char *key, size_t len, const char **queue, size_t *n)
+{
+	static const char before[] = "rmq::queue::[", behind[] = "]::rate";
+	const char *end = memrchr(key, ']', len);
+	size_t start = sizeof(before) - 1, tail = sizeof(behind) - 1;
+
+	if (end == NULL || len < start || memcmp(key, before, start) != 0)
+		return false;
+	*queue = key + start;
+	*n = (size_t)(end - *queue);
+	return (size_t)(key + len - end) != tail ||
+	    memcmp(end, behind, tail) != 0;
+}
+
 /* An ack is one plain LREM, searched from the tail, where the oldest is. */
 static void
 ack(const struct mq_session *s, const char *queue,
@@ -375,6 +392,7 @@ const struct mq_layout mq_layout_rmq = {
     .renewed = rmq_renewed,
     .claim = rmq_claim,
     .claimed = rmq_claimed,
+    .key_queue = rmq_key_of,
     .settle = rmq_settle,
     .settled = rmq_settled,
     .ack_oldest = rmq_ack_oldest,

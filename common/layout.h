@@ -367,6 +367,11 @@ struct mq_layout {
 	void (*claim)(const struct mq_session *, int queue, int max,
 	    size_t bytes, struct mq_command *);
 	int (*claimed)(const redisReply *, struct mq_claimed *);
+	/* What a key that a claim has read belongs to: the name of a queue, in
+	 * *queue and *n; false: to none, and its change makes no message
+	 * claimable. */
+	bool (*key_queue)(
+	    const char *key, size_t len, const char **queue, size_t *n);
 
 	/*
 	 * Ends a message's stay in our hands, in one atomic step.  settled()

@@ -290,6 +290,18 @@ running() {
 	assert_output $'y\nx'
 }
 
+@test "consume: of many queues, only those are asked that may have more" {
+	local queues
+	mapfile -t queues < <(seq -f q-%g 300)
+	seq 60 | run_mq 0 mq-publish -l q-300
+	redis config resetstat >/dev/null
+	run_mq 0 mq-consume --drain --prefetch 0 "${queues[@]}" -- sh -c '
+		[ "$(cat)" != 30 ] || echo x | "$0" q-7' "$BUILD/mq-publish"
+	assert_equal "$(held q-300) $(held q-7)" "0 0 0 0 0 0 0 0"
+	# Each of them for each message would be 18,000.
+	(($(calls evalsha) < 9000))
+}
+
 @test "consume: -j 3 is three at a time, and not four" {
 	waiting_script
 	run_mq 0 mq-publish q 1 2 3 4 5 6

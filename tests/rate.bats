@@ -142,6 +142,13 @@ lines_reach() {
 	stop_mq
 }
 
+@test "rate: shared, waiting is no work for the server" {
+	redis config resetstat >/dev/null
+	run_mq 0 mq-consume --rate-shared 1/s --idle 2s q
+	(($(redis info commandstats |
+		sed -n 's/^cmdstat_evalsha:calls=\([0-9]*\),.*/\1/p') < 100))
+}
+
 one_consumer() {
 	[ "$(connections | wc -l)" = 1 ]
 }
