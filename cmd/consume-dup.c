@@ -270,11 +270,12 @@ on_patience(struct ev_loop *loop, ev_timer *w, int events)
 }
 
 void
-dup_ask(void *arg, const char *text)
+dup_ask(void *arg, int which, const char *text)
 {
 	struct slot *s = arg;
 	struct dup *d = mq_xcalloc(1, sizeof(*d));
 
+	(void)which;
 	d->s = s;
 	if (text == NULL) {
 		d->wrong = "the line is too long";

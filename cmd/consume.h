@@ -407,7 +407,7 @@ bool start_script(struct slot *, struct message *);
  */
 void dup_begin(struct slot *, int fd);
 /* A dup with this text, as of verb.h; arg is the slot. */
-void dup_ask(void *arg, const char *text);
+void dup_ask(void *arg, int which, const char *text);
 /* There are so many requests that no more are to be read. */
 bool dup_busy(const struct slot *);
 /* The script has ended.  False: there are requests still; run_over() is called

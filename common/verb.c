@@ -2,11 +2,13 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 
 #include "exit.h"
 #include "url.h"
+#include "xalloc.h"
 
 #define RESEND_MAX (3650LL * 24 * 60 * 60)
 #define BLANKS	   " \t\r"
@@ -105,19 +107,65 @@ set_text(struct mq_verbs *v, const char *p, size_t n)
 	v->text[n] = '\0';
 }
 
+/*
+ * Which of several messages the text names, which is then cut off it; -1: none,
+ * or none that there is.
+ */
+static int
+take_number(struct mq_verbs *v)
+{
+	long n = 0;
+	char *p = v->text + 1, *end = p;
+
+	if (v->ones == NULL || v->text[0] != '#')
+		return -1;
+	if (is_digit(*p))
+		n = strtol(p, &end, 10);
+	if (n < 1 || n > v->count ||
+	    (*end != '\0' && strchr(BLANKS, *end) == NULL)) {
+		v->stray = true;
+		return -1;
+	}
+	end += span(end, strlen(end), true);
+	memmove(v->text, end, strlen(end) + 1);
+	return (int)(n - 1);
+}
+
 /* Its text is shown like any other, but a URL in it may have a password. */
 static void
-take_dup(struct mq_verbs *v, bool whole)
+take_dup(struct mq_verbs *v, int which, bool whole)
 {
 	size_t n = strlen(v->text);
 
 	if (n > 0 && v->text[n - 1] == '\r')
 		v->text[n - 1] = '\0';
 	if (v->on_dup != NULL)
-		v->on_dup(v->arg, whole ? v->text : NULL);
+		v->on_dup(v->arg, which, whole ? v->text : NULL);
 	mq_url_hide_password(v->text);
 	if (!whole)
 		v->text[0] = '\0';
+}
+
+static void
+take_final(
+    const struct mq_verbs *v, enum mq_verb_final *final, int64_t *resend_s)
+{
+	if (*final == MQ_FINAL_RESEND && is_tick(v->text))
+		*final = MQ_FINAL_TICK;
+	else if (*final == MQ_FINAL_RESEND || *final == MQ_FINAL_PAUSE)
+		*resend_s = mq_verb_due(v->text);
+}
+
+/* A verb about one of several. */
+static void
+take_one(struct mq_verbs *v, struct mq_verb_one *one, enum mq_verb_final final)
+{
+	free(one->text);
+	one->text = mq_xstrdup(v->text);
+	if (one->final != MQ_FINAL_NONE)
+		return;
+	one->final = final;
+	take_final(v, &one->final, &one->resend_s);
 }
 
 static void
@@ -129,43 +177,59 @@ take_line(struct mq_verbs *v)
 	size_t n = span(verb, left, false);
 	size_t gap = span(verb + n, left - n, true);
 	bool whole = v->line_len < sizeof(v->line);
+	int which;
 
 	v->line_len = 0;
 	if (n == 0)
 		return;
-	v->spoke = true;
 	set_text(v, verb + n + gap, left - n - gap);
+	which = take_number(v);
 	if (n == 3 && memcmp(verb, "dup", 3) == 0)
-		take_dup(v, whole);
+		take_dup(v, which, whole);
+	if (which != -1) {
+		take_one(v, &v->ones[which], final_of(verb, n));
+		return;
+	}
+	v->spoke = true;
 	if (v->final != MQ_FINAL_NONE)
 		return;
 	v->final = final_of(verb, n);
-	if (v->final == MQ_FINAL_RESEND && is_tick(v->text))
-		v->final = MQ_FINAL_TICK;
-	else if (v->final == MQ_FINAL_RESEND || v->final == MQ_FINAL_PAUSE)
-		v->resend_s = mq_verb_due(v->text);
+	take_final(v, &v->final, &v->resend_s);
+}
+
+size_t
+mq_verbs_feed_line(struct mq_verbs *v, const char *p, size_t n)
+{
+	const char *nl = memchr(p, '\n', n);
+	size_t piece = nl != NULL ? (size_t)(nl - p) : n;
+	size_t room = sizeof(v->line) - v->line_len;
+
+	if (room > piece)
+		room = piece;
+	memcpy(v->line + v->line_len, p, room);
+	v->line_len += room;
+	if (nl == NULL)
+		return n;
+	take_line(v);
+	return piece + 1;
 }
 
 void
 mq_verbs_feed(struct mq_verbs *v, const char *p, size_t n)
 {
-	const char *nl;
-	size_t piece, room;
+	size_t took;
 
-	while (n > 0) {
-		nl = memchr(p, '\n', n);
-		piece = nl != NULL ? (size_t)(nl - p) : n;
-		room = sizeof(v->line) - v->line_len;
-		if (room > piece)
-			room = piece;
-		memcpy(v->line + v->line_len, p, room);
-		v->line_len += room;
-		if (nl == NULL)
-			return;
-		take_line(v);
-		p += piece + 1;
-		n -= piece + 1;
-	}
+	for (; n > 0; p += took, n -= took)
+		took = mq_verbs_feed_line(v, p, n);
+}
+
+void
+mq_verbs_next(struct mq_verbs *v)
+{
+	v->final = MQ_FINAL_NONE;
+	v->spoke = false;
+	v->resend_s = 0;
+	v->text[0] = '\0';
 }
 
 void
@@ -201,6 +265,12 @@ judge(struct mq_verdict *out, enum mq_verdict_kind kind, const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(out->reason, sizeof(out->reason), fmt, ap);
 	va_end(ap);
+}
+
+static void
+judge_err(const char *text, struct mq_verdict *out)
+{
+	judge(out, MQ_VERDICT_ERR, "%s", *text != '\0' ? text : "err");
 }
 
 /* A final verb but err was said; only an exit status of 0 confirms it. */
@@ -257,8 +327,7 @@ mq_verdict(const struct mq_verbs *v, int status, bool timed_out, bool strict,
 
 	out->status = status;
 	if (v->final == MQ_FINAL_ERR)
-		judge(out, MQ_VERDICT_ERR, "%s",
-		    *v->text != '\0' ? v->text : "err");
+		judge_err(v->text, out);
 	else if (timed_out && !confirmed)
 		judge(out, MQ_VERDICT_ERR, "timed out");
 	else if (v->final != MQ_FINAL_NONE)
@@ -267,4 +336,29 @@ mq_verdict(const struct mq_verbs *v, int status, bool timed_out, bool strict,
 		judge_unfinished(v, status, out);
 	else
 		judge_silent(status, strict, out);
+}
+
+void
+mq_verdict_one(const struct mq_verbs *v, int which, int status, bool timed_out,
+    bool strict, struct mq_verdict *out)
+{
+	const struct mq_verb_one *one = &v->ones[which];
+	char how[64];
+
+	out->status = status;
+	if (one->final == MQ_FINAL_ERR) {
+		judge_err(one->text, out);
+	} else if (WIFSIGNALED(status) && !timed_out &&
+	    v->final != MQ_FINAL_ERR) {
+		describe(status, how, sizeof(how));
+		judge(out, MQ_VERDICT_RETRY, "%s", how);
+	} else if (one->final != MQ_FINAL_NONE) {
+		judge(out, effects[one->final].kind, "%s", one->text);
+		out->resend_s = one->resend_s;
+	} else {
+		mq_verdict(v, status, timed_out, strict, out);
+		if (v->stray && v->final != MQ_FINAL_ERR && status == 0)
+			judge(out, MQ_VERDICT_ERR,
+			    "a verb was about no message of the batch");
+	}
 }

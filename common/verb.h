@@ -12,6 +12,11 @@
  * text is the one shown.  DUE and SECS are read as RQ does: "5-b" and "5" are
  * 5, "1_0" is 10, "1.9" is 1, and what does not start with a digit is 0; but
  * the word "tick" as DUE is the next tick.
+ *
+ * A script that has several messages at once may say of one of them what a
+ * verb says of all, with its number as the first word of the text: "done #3",
+ * "resend #12 60-later".  A text that begins with '#' and is no such number
+ * could be meant for anything, and is an error of the script.
  */
 #ifndef MQ_VERB_H
 #define MQ_VERB_H
@@ -32,18 +37,30 @@ enum mq_verb_final {
 	MQ_FINAL_PUSH
 };
 
+/* What was said of one message of several; starts zeroed. */
+struct mq_verb_one {
+	enum mq_verb_final final;
+	int64_t resend_s;
+	char *text; /* the last; free(); NULL: none */
+};
+
 /* One run's conversation; starts zeroed, owns no memory. */
 struct mq_verbs {
 	enum mq_verb_final final;
-	bool spoke;	  /* any line came */
+	bool spoke; /* any line came that was not about one of several */
+	bool stray; /* one was about a message that there is not */
+	struct mq_verb_one *ones; /* the caller's; NULL: the script has one
+				   * message */
+	int count;		  /* of them */
 	int64_t resend_s; /* RESEND, PAUSE: whole seconds, 0 to 10 years */
 	char text[MQ_VERB_LINE + 1]; /* last text, NUL-terminated; a NUL byte
 				      * from the script became '?' */
 	char line[MQ_VERB_LINE];
 	size_t line_len;
-	/* For each dup, as its line comes: its text, or NULL when the line was
+	/* For each dup, as its line comes: which of several messages, from 0,
+	 * or -1 when none was named; and its text, or NULL when the line was
 	 * too long.  NULL: nobody wants to know. */
-	void (*on_dup)(void *arg, const char *text);
+	void (*on_dup)(void *arg, int which, const char *text);
 	void *arg;
 };
 
@@ -52,6 +69,12 @@ int64_t mq_verb_due(const char *s);
 
 /* Takes n more bytes from the pipe. */
 void mq_verbs_feed(struct mq_verbs *, const char *p, size_t n);
+
+/* Takes the next of n bytes, not beyond the end of a line; how many. */
+size_t mq_verbs_feed_line(struct mq_verbs *, const char *p, size_t n);
+
+/* What was said is over; the next message begins. */
+void mq_verbs_next(struct mq_verbs *);
 
 /* The pipe has ended (or is given up): takes a last line without newline. */
 void mq_verbs_end(struct mq_verbs *);
@@ -92,5 +115,17 @@ struct mq_verdict {
  */
 void mq_verdict(const struct mq_verbs *, int status, bool timed_out,
     bool strict, struct mq_verdict *out);
+
+/*
+ * The same for one of several messages, from 0.
+ *
+ *  - the script was killed by a signal, and not by us: nobody knows which of
+ *    them did that, so it is RETRY for all; only an err stands.
+ *  - a final verb about this one stands whatever the exit status.
+ *  - otherwise it shares what mq_verdict() says; but ERR instead of any good
+ *    end when the script spoke of a message that there is not.
+ */
+void mq_verdict_one(const struct mq_verbs *, int which, int status,
+    bool timed_out, bool strict, struct mq_verdict *out);
 
 #endif

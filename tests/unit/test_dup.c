@@ -111,10 +111,11 @@ struct heard {
 };
 
 static void
-hear(void *arg, const char *text)
+hear(void *arg, int which, const char *text)
 {
 	struct heard *h = arg;
 
+	assert_int_equal(which, -1);
 	h->count++;
 	if (text == NULL)
 		h->cut++;

@@ -534,6 +534,133 @@ runs_are_apart(void **state)
 	assert_string_equal(got.reason, "x");
 }
 
+/* What follows for each of three messages. */
+static void
+check_ones(const char *said, int status, bool timed_out, bool strict,
+    const char *const expected[3])
+{
+	struct mq_verb_one ones[3] = {0};
+	struct mq_verbs v = {.ones = ones, .count = 3};
+	struct mq_verdict got;
+	char text[8192];
+	int i;
+
+	mq_verbs_feed(&v, said, strlen(said));
+	mq_verbs_end(&v);
+	for (i = 0; i < 3; i++) {
+		mq_verdict_one(&v, i, status, timed_out, strict, &got);
+		snprintf(text, sizeof(text), "%s %jd %s", kinds[got.kind],
+		    (intmax_t)got.resend_s, got.reason);
+		if (strcmp(text, expected[i]) != 0)
+			fail_msg("\"%s\", status %#x, #%d: %s, not %s", said,
+			    (unsigned)status, i + 1, text, expected[i]);
+		free(ones[i].text);
+	}
+}
+
+static void
+one_of_several(void **state)
+{
+	static const struct {
+		const char *said;
+		int status;
+		bool timed_out, strict;
+		const char *expected[3];
+	} t[] = {
+	    {"", 0, false, false, {"done 0 ", "done 0 ", "done 0 "}},
+	    {"", 0, false, true,
+		{"err 0 no final verb", "err 0 no final verb",
+		    "err 0 no final verb"}},
+	    {"", EXIT(75), false, false,
+		{"retry 0 exit status 75", "retry 0 exit status 75",
+		    "retry 0 exit status 75"}},
+	    /* Each has its own verb, and the rest shares one. */
+	    {"done #1\nresend #3 7-later\nerr bad\n", 0, false, false,
+		{"done 0 ", "err 0 bad", "resend 7 7-later"}},
+	    {"err #2 no\n", 0, false, false,
+		{"done 0 ", "err 0 no", "done 0 "}},
+	    {"err\t#2\r\npush #3 x\n", 0, false, false,
+		{"done 0 ", "err 0 err", "push 0 x"}},
+	    {"resend #2 tick\npause #1 4\ndone", 0, false, false,
+		{"pause 4 4", "tick 0 tick", "done 0 "}},
+	    /* The first final verb decides, the last text is shown. */
+	    {"done #1 a\nerr #1 b\n", 0, false, false,
+		{"done 0 b", "done 0 ", "done 0 "}},
+	    /* What was judged stands; the rest follows the exit status. */
+	    {"done #1 a\n", EXIT(3), false, false,
+		{"done 0 a", "err 0 exit status 3", "err 0 exit status 3"}},
+	    {"done #1 a\ndone\n", EXIT(3), false, false,
+		{"done 0 a", "err 0 exit status 3 after done",
+		    "err 0 exit status 3 after done"}},
+	    {"done #1\n", KILLED(SIGTERM), true, false,
+		{"done 0 ", "err 0 timed out", "err 0 timed out"}},
+	    {"done #1\n", EXIT(127), false, false,
+		{"done 0 ", "stop 0 exit status 127: the command cannot run",
+		    "stop 0 exit status 127: the command cannot run"}},
+	    /* After a crash, nobody knows which one did it. */
+	    {"done #1\nerr #2 bad\ndone\n", KILLED(SIGSEGV), false, false,
+		{"retry 0 killed by SIGSEGV", "err 0 bad",
+		    "retry 0 killed by SIGSEGV"}},
+	    {"err all\n", KILLED(SIGSEGV), false, false,
+		{"err 0 all", "err 0 all", "err 0 all"}},
+	    /* Progress judges nothing. */
+	    {"run #2 x\n", 0, false, false, {"done 0 ", "done 0 ", "done 0 "}},
+	    {"run half\ndone #2 x\n", 0, false, false,
+		{"err 0 no final verb: x", "done 0 x",
+		    "err 0 no final verb: x"}},
+	    /* Numbers of no message. */
+	    {"done #1\ndone #4\n", 0, false, false,
+		{"done 0 ", "err 0 a verb was about no message of the batch",
+		    "err 0 a verb was about no message of the batch"}},
+	    {"done #\n", 0, false, false,
+		{"err 0 a verb was about no message of the batch",
+		    "err 0 a verb was about no message of the batch",
+		    "err 0 a verb was about no message of the batch"}},
+	    {"done #1x\ndone #99999999999999999999\ndone\ndone #2\n", 0, false,
+		false,
+		{"err 0 a verb was about no message of the batch", "done 0 ",
+		    "err 0 a verb was about no message of the batch"}},
+	};
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof(t) / sizeof(t[0]); i++)
+		check_ones(t[i].said, t[i].status, t[i].timed_out, t[i].strict,
+		    t[i].expected);
+	/* One message has no number. */
+	check("done #1 a\n", 0, false, false, MQ_VERDICT_DONE, "#1 a");
+}
+
+/* One after the other from one pipe. */
+static void
+line_by_line(void **state)
+{
+	const char *said = "run a\ndone b\nerr c\nre";
+	struct mq_verbs v = {0};
+	size_t n = strlen(said), at;
+
+	(void)state;
+	at = mq_verbs_feed_line(&v, said, n);
+	assert_int_equal(at, 6);
+	assert_true(v.spoke);
+	assert_int_equal(v.final, MQ_FINAL_NONE);
+	at += mq_verbs_feed_line(&v, said + at, n - at);
+	assert_int_equal(v.final, MQ_FINAL_DONE);
+	assert_string_equal(v.text, "b");
+	mq_verbs_next(&v);
+	assert_false(v.spoke);
+	assert_string_equal(v.text, "");
+	at += mq_verbs_feed_line(&v, said + at, n - at);
+	assert_int_equal(v.final, MQ_FINAL_ERR);
+	mq_verbs_next(&v);
+	at += mq_verbs_feed_line(&v, said + at, n - at);
+	assert_int_equal(at, n);
+	assert_false(v.spoke);
+	mq_verbs_feed(&v, "send 5\n", 7);
+	assert_int_equal(v.final, MQ_FINAL_RESEND);
+	assert_int_equal(v.resend_s, 5);
+}
+
 int
 main(void)
 {
@@ -552,6 +679,8 @@ main(void)
 	    cmocka_unit_test(long_last_line),
 	    cmocka_unit_test(nul_bytes),
 	    cmocka_unit_test(runs_are_apart),
+	    cmocka_unit_test(one_of_several),
+	    cmocka_unit_test(line_by_line),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
