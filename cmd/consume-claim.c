@@ -4,7 +4,6 @@
  * waits.  A queue that had no more is asked again when it may have: see
  * consume-changed.c.
  */
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,63 +21,6 @@
 
 static bool claim_next(struct consumer *, int from);
 
-static void
-add_to_state(const struct message *m, int n)
-{
-	struct consumer *c = m->c;
-
-	switch (m->state) {
-	case STATE_HELD:
-		c->held += n;
-		c->queues[m->queue].held += n;
-		break;
-	case STATE_RUNNING:
-		c->running += n;
-		break;
-	case STATE_SETTLING:
-		c->settling += n;
-		break;
-	}
-}
-
-struct message *
-message_new(struct consumer *c, int queue, char *element, size_t len)
-{
-	struct message *m = mq_xcalloc(1, sizeof(*m));
-
-	*m = (struct message){.c = c,
-	    .queue = queue,
-	    .element = element,
-	    .len = len,
-	    .state = STATE_HELD};
-	TAILQ_INSERT_TAIL(&c->messages, m, link);
-	add_to_state(m, 1);
-	return m;
-}
-
-void
-message_state(struct message *m, enum state state)
-{
-	add_to_state(m, -1);
-	m->state = state;
-	add_to_state(m, 1);
-}
-
-void
-message_drop(struct message *m)
-{
-	acks_forget(m);
-	add_to_state(m, -1);
-	TAILQ_REMOVE(&m->c->messages, m, link);
-	mq_envelope_free(&m->envelope);
-	mq_buf_free(&m->header);
-	mq_buf_free(&m->result);
-	if (TAILQ_EMPTY(&m->c->messages))
-		m->c->in_order = true;
-	free(m->element);
-	free(m);
-}
-
 static int
 claim_room(const struct consumer *c)
 {
@@ -92,11 +34,10 @@ claim_room(const struct consumer *c)
 		    0 :
 		    PRINT_AHEAD - c->held - c->running;
 	else
-		room = opt->slots - c->running - c->resting - c->held +
-		    run_prefetch(c);
+		room = slot_room(c);
 	room = pace_room(c, room);
 	/* With some in hand, wait until it is worth a round. */
-	if (c->held > 0 && room < c->held)
+	if (c->held > 0 && room < c->held && !batch_gathers(c))
 		return 0;
 	if (opt->limit > 0 && room > opt->limit - c->started - c->held)
 		room = opt->limit - c->started - c->held;
@@ -324,26 +265,13 @@ on_due(struct ev_loop *loop, ev_timer *w, int events)
 void
 claim_init(struct consumer *c)
 {
+	int i;
+
 	TAILQ_INIT(&c->messages);
 	c->queues = mq_xcalloc((size_t)c->opt->queue_count, sizeof(*c->queues));
 	changed_init(c);
+	for (i = 0; i < c->opt->queue_count; i++)
+		TAILQ_INIT(&c->queues[i].waiting);
 	ev_timer_init(&c->due_timer, on_due, 0, 0);
 	c->due_timer.data = c;
-}
-
-void
-message_say(const struct message *m, const char *fmt, ...)
-{
-	const char *queue = m->c->opt->queues[m->queue];
-	va_list ap;
-	char *text;
-
-	va_start(ap, fmt);
-	text = mq_xvasprintf(fmt, ap);
-	va_end(ap);
-	if (m->id[0] != '\0')
-		mq_say("%s: %s: %s", queue, m->id, text);
-	else
-		mq_say("%s: %s", queue, text);
-	free(text);
 }

@@ -129,9 +129,11 @@ command_open_logs(struct consumer *c)
 }
 
 void
-command_log_start(struct consumer *c, const struct message *m)
+command_log_start(const struct slot *s)
 {
-	char stamp[32], *line;
+	struct consumer *c = s->c;
+	const struct message *m = slot_on(s);
+	char stamp[32], what[64], *line;
 	time_t now = time(NULL);
 	struct tm tm;
 
@@ -139,8 +141,15 @@ command_log_start(struct consumer *c, const struct message *m)
 		return;
 	strftime(stamp, sizeof(stamp), "%Y-%m-%dT%H:%M:%S%z",
 	    localtime_r(&now, &tm));
-	line = mq_xasprintf("--- %s %s attempt %ld: %s\n", stamp, m->id,
-	    m->attempts + 1, c->script);
-	sink_put(&c->outputs.logs[m->queue], line, strlen(line));
+	if (m == NULL)
+		snprintf(what, sizeof(what), "worker");
+	else if (s->ones != NULL)
+		snprintf(what, sizeof(what), "batch of %d", s->count);
+	else
+		snprintf(what, sizeof(what), "%s attempt %ld", m->id,
+		    m->attempts + 1);
+	line = mq_xasprintf("--- %s %s: %s\n", stamp, what, c->script);
+	sink_put(
+	    &c->outputs.logs[m != NULL ? m->queue : 0], line, strlen(line));
 	free(line);
 }

@@ -25,7 +25,8 @@
 /* A request; it lives until it is answered and no reply is due any more. */
 struct dup {
 	TAILQ_ENTRY(dup) link;
-	struct slot *s; /* NULL: it was answered */
+	struct slot *s;	   /* NULL: it was answered */
+	struct message *m; /* to be duplicated; until then */
 	enum {
 		DUP_WAITING, /* for its turn, or for the server */
 		DUP_ASKED,   /* whether there is such a queue */
@@ -58,7 +59,7 @@ answer(struct dup *d, const char *text)
 
 	answers_say(&s->answers, text);
 	if (opt->verbose || (failed && s->over && !opt->quiet))
-		message_say(s->m, "dup to %s: %s", d->what.shown, text);
+		message_say(d->m, "dup to %s: %s", d->what.shown, text);
 	TAILQ_REMOVE(&s->dups, d, link);
 	s->dup_count--;
 	d->s = NULL;
@@ -141,7 +142,7 @@ publish(struct dup *d)
 	struct consumer *c = d->s->c;
 	struct mq_command cmd = {0};
 
-	d->counted = copy_command(d->s->m, &d->what, d->id, &cmd);
+	d->counted = copy_command(d->m, &d->what, d->id, &cmd);
 	d->step = DUP_SENT;
 	d->in_flight = true;
 	mq_async_send(far_or_main(c, d->far), &cmd, on_published, d);
@@ -171,7 +172,7 @@ on_known(void *arg, redisReply *reply)
 		fail(d, "dup failed - %s", reply->str);
 	else if (reply->type != REDIS_REPLY_INTEGER || reply->integer == 0)
 		fail_to_connect(d, NULL);
-	else if (s->m->lost)
+	else if (d->m->lost)
 		fail(d, "dup failed - the lease of the message was lost");
 	else {
 		publish(d);
@@ -275,9 +276,12 @@ dup_ask(void *arg, int which, const char *text)
 	struct slot *s = arg;
 	struct dup *d = mq_xcalloc(1, sizeof(*d));
 
-	(void)which;
 	d->s = s;
-	if (text == NULL) {
+	d->m = slot_at(s, which);
+	if (which == -1 && s->count > 1) {
+		d->wrong = "which message? say its number: dup #N ...";
+		d->what.shown = mq_xstrdup("");
+	} else if (text == NULL) {
 		d->wrong = "the line is too long";
 		d->what.shown = mq_xstrdup("");
 	} else if (mq_dup_parse(text, &d->what, &d->wrong) == 0) {
@@ -307,7 +311,6 @@ dup_busy(const struct slot *s)
 bool
 dup_over(struct slot *s)
 {
-	answers_close(&s->answers);
 	ev_timer_stop(s->c->loop, &s->dup_timer);
 	if (TAILQ_EMPTY(&s->dups))
 		return true;
@@ -330,7 +333,7 @@ dup_go_on(struct consumer *c)
 	int i;
 
 	for (i = 0; c->slots != NULL && i < c->opt->slots; i++)
-		if (c->slots[i].m != NULL)
+		if (c->slots[i].dup_count > 0)
 			next(&c->slots[i]);
 }
 
@@ -343,10 +346,11 @@ dup_end(struct consumer *c)
 
 	for (i = 0; c->slots != NULL && i < c->opt->slots; i++) {
 		s = &c->slots[i];
-		if (s->m == NULL)
+		if (s->pid != 0)
+			answers_close(&s->answers);
+		if (s->dup_count == 0)
 			continue;
-		if (!s->over)
-			(void)dup_over(s);
+		ev_timer_stop(c->loop, &s->dup_timer);
 		while ((d = TAILQ_FIRST(&s->dups)) != NULL) {
 			TAILQ_REMOVE(&s->dups, d, link);
 			d->s = NULL;

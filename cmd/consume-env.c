@@ -22,9 +22,9 @@ static bool
 ours(const char *variable)
 {
 	static const char *const names[] = {
-	    "MQ_ID=", "MQ_QUEUE=", "MQ_ATTEMPT=", "MQ_ATTEMPTS=", "MQ_WRITE=",
-	    "MQ_READ=", "MQ_HEADER_", "MQ_PARAM1=", "MQ_PARAM2=", "MQ_PARAM3=",
-	    "MQ_PARAM4=", "TRACEPARENT="};
+	    "MQ_ID=", "MQ_QUEUE=", "MQ_BATCH=", "MQ_ATTEMPT=", "MQ_ATTEMPTS=",
+	    "MQ_WRITE=", "MQ_READ=", "MQ_HEADER_", "MQ_PARAM1=", "MQ_PARAM2=",
+	    "MQ_PARAM3=", "MQ_PARAM4=", "TRACEPARENT="};
 	size_t i;
 
 	if (strncmp(variable, "RQ_", 3) == 0)
@@ -181,38 +181,50 @@ put_dest(struct mq_buf *text, const struct message *m)
 	free(name);
 }
 
+/* What every script is told. */
 static void
-put_rq(struct mq_buf *text, const struct consumer *c, const struct message *m,
-    const char *real, const char *dir)
+put_common(struct mq_buf *text, const struct consumer *c, const char *real,
+    const char *dir)
 {
-	const char *queue = c->opt->queues[m->queue];
-	const char *host = c->host;
-
+	put_long(text, "MQ_ATTEMPTS", c->opt->attempts);
+	put(text, "MQ_WRITE", "3");
+	put(text, "MQ_READ", "4");
 	put(text, "RQ_VER", RQ_VERSION);
 	put(text, "RQ_SCRIPT", c->script);
 	put(text, "RQ_REALSCRIPT", real);
 	put(text, "RQ_MSG_DIR", dir);
-	put(text, "RQ_MSG_ID", m->id);
-	put_url(text, "RQ_FULL_MSG_ID", host, queue, m->id);
-	put_origin(text, m);
-	put_dest(text, m);
-	put_url(text, "RQ_HOST", host, NULL, "");
+	put_url(text, "RQ_HOST", c->host, NULL, "");
 	put(text, "RQ_PORT", "80");
-	put_long(text, "RQ_COUNT", m->attempts);
 	put(text, "RQ_WRITE", "3");
 	put(text, "RQ_PIPE", "3");
 	put(text, "RQ_READ", "4");
 }
 
+/* What one is told that has one message. */
 static void
-put_mq(struct mq_buf *text, const struct consumer *c, const struct message *m)
+put_message(struct mq_buf *text, const struct message *m)
 {
+	const struct consumer *c = m->c;
+
 	put(text, "MQ_ID", m->id);
 	put(text, "MQ_QUEUE", c->opt->queues[m->queue]);
 	put_long(text, "MQ_ATTEMPT", m->attempts + 1);
-	put_long(text, "MQ_ATTEMPTS", c->opt->attempts);
-	put(text, "MQ_WRITE", "3");
-	put(text, "MQ_READ", "4");
+	put(text, "RQ_MSG_ID", m->id);
+	put_url(
+	    text, "RQ_FULL_MSG_ID", c->host, c->opt->queues[m->queue], m->id);
+	put_origin(text, m);
+	put_dest(text, m);
+	put_long(text, "RQ_COUNT", m->attempts);
+	put_params(text, &m->envelope);
+	put_headers(text, &m->envelope);
+}
+
+/* What one is told that has a batch of them. */
+static void
+put_batch(struct mq_buf *text, const struct slot *s)
+{
+	put(text, "MQ_QUEUE", s->c->opt->queues[slot_on(s)->queue]);
+	put_long(text, "MQ_BATCH", s->count);
 }
 
 static size_t
@@ -226,18 +238,21 @@ strings_in(const struct mq_buf *text)
 }
 
 char **
-env_for(struct consumer *c, const struct message *m, const char *real,
-    const char *dir)
+env_for(const struct slot *s, const char *real, const char *dir)
 {
+	struct consumer *c = s->c;
 	struct mq_buf *text = &c->env_text;
 	size_t i, n;
 	char *p;
 
 	mq_buf_clear(text);
-	put_mq(text, c, m);
-	put_rq(text, c, m, real, dir);
-	put_params(text, &m->envelope);
-	put_headers(text, &m->envelope);
+	put_common(text, c, real, dir);
+	if (s->ones != NULL)
+		put_batch(text, s);
+	else if (slot_on(s) != NULL)
+		put_message(text, slot_on(s));
+	else if (c->opt->queue_count == 1)
+		put(text, "MQ_QUEUE", c->opt->queues[0]);
 	n = strings_in(text);
 	c->env = mq_xreallocarray(c->env, c->env_base + n + 1, sizeof(*c->env));
 	for (p = text->data, i = 0; i < n; i++, p += strlen(p) + 1)

@@ -244,7 +244,7 @@ copy_all(struct consumer *c, const struct sink *s)
 
 	for (i = 0; i < c->opt->slots; i++) {
 		e = c->slots[i].errors;
-		if (c->slots[i].m != NULL && e->fd != -1 && e->sink == s)
+		if (e != NULL && e->fd != -1 && e->sink == s)
 			copy(e);
 	}
 	TAILQ_FOREACH_SAFE(e, &c->outputs.lingering, lingering, next)

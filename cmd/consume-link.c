@@ -419,7 +419,8 @@ link_start(struct consumer *c)
 	    .push = c->opt->push,
 	    .rate_s = c->opt->rate_shared.per_s,
 	    .burst = c->opt->rate_shared.burst,
-	    .slots = c->opt->command != NULL ? c->opt->slots : 0};
+	    .slots =
+		c->opt->command != NULL ? c->opt->slots * batch_size(c) : 0};
 	c->main = init;
 	c->wake = init;
 	c->retry_s = RETRY_MIN;

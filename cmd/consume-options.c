@@ -66,7 +66,24 @@ option_check_command(const struct options *o)
 		mq_die(MQ_EXIT_USAGE,
 		    "--log-dir, --work-dir, --strict, --timeout, --retry-on, "
 		    "--push and --rest need a COMMAND");
-	if (o->command != NULL && o->framing != MQ_FRAME_WHOLE)
+}
+
+void
+option_check_many(struct options *o)
+{
+	bool many = o->batch > 0;
+
+	if (o->batch_wait_ms >= 0 && o->batch == 0)
+		mq_die(MQ_EXIT_USAGE, "--batch-wait is for --batch");
+	if (many && o->command == NULL)
+		mq_die(MQ_EXIT_USAGE, "--batch needs a COMMAND");
+	if (many && o->work_dir != NULL)
+		mq_die(
+		    MQ_EXIT_USAGE, "--work-dir is for one message at a time");
+	if (o->command != NULL && !many && o->framing != MQ_FRAME_WHOLE)
 		mq_die(MQ_EXIT_USAGE,
-		    "a framing is for printing, without a COMMAND");
+		    "a framing is for printing, without a COMMAND, or for "
+		    "--batch");
+	if (many && o->framing == MQ_FRAME_WHOLE)
+		o->framing = MQ_FRAME_LINES;
 }

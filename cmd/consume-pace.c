@@ -118,15 +118,26 @@ rest_s(const struct slot *s)
 	    (top - low) * ((double)arc4random() / ((double)UINT32_MAX + 1));
 }
 
+bool
+pace_is_good(enum mq_verdict_kind kind)
+{
+	return kind == MQ_VERDICT_DONE || kind == MQ_VERDICT_PUSH;
+}
+
+bool
+pace_is_bad(enum mq_verdict_kind kind)
+{
+	return kind == MQ_VERDICT_ERR || kind == MQ_VERDICT_RETRY;
+}
+
 void
-pace_judged(struct slot *s, enum mq_verdict_kind kind)
+pace_judged(struct slot *s, bool good)
 {
 	struct consumer *c = s->c;
 
-	if (kind == MQ_VERDICT_DONE || kind == MQ_VERDICT_PUSH)
+	if (good)
 		s->failures = 0;
-	if (c->opt->rest_max_ms == 0 ||
-	    (kind != MQ_VERDICT_ERR && kind != MQ_VERDICT_RETRY))
+	if (good || c->opt->rest_max_ms == 0 || ev_is_active(&s->rest))
 		return;
 	s->failures++;
 	c->resting++;

@@ -49,15 +49,6 @@ print_give_up(struct consumer *c)
 			settle(m, MQ_OUTCOME_FRONT, 0);
 }
 
-/* It is as if it had not been printed. */
-static void
-unprint(struct message *m)
-{
-	mq_envelope_free(&m->envelope);
-	message_state(m, STATE_HELD);
-	m->c->started--;
-}
-
 /* Moves to another buffer what is left to write of a message. */
 static void
 move(struct consumer *c, struct message *m, struct mq_buf *to)
@@ -81,7 +72,7 @@ print_take_back(struct consumer *c, int queue)
 		if (m->state != STATE_RUNNING || m->end <= c->out_written)
 			continue;
 		if (m->queue == queue && m->start >= c->out_written)
-			unprint(m);
+			message_unstart(m);
 		else
 			move(c, m, &kept);
 	}
@@ -137,18 +128,13 @@ on_writable(struct ev_loop *loop, ev_io *w, int events)
 static void
 print(struct consumer *c, struct message *m)
 {
-	struct mq_frame_meta meta;
-
 	if (!message_open(m))
 		return;
 	message_state(m, STATE_RUNNING);
 	pace_take(c);
 	c->started++;
-	meta = (struct mq_frame_meta){.id = m->id,
-	    .queue = c->opt->queues[m->queue],
-	    .attempt = m->attempts + 1};
 	m->start = c->out_written + waiting(c);
-	mq_frame_write(&c->out, c->opt->framing, &m->envelope, &meta);
+	message_frame(m, &c->out);
 	m->end = c->out_written + waiting(c);
 }
 

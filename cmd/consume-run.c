@@ -1,5 +1,6 @@
 /*
- * One process per message: start it, listen to its verbs, judge it.
+ * One process per message, or per batch: start it, listen to its verbs, judge
+ * it.
  */
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -25,9 +26,6 @@
 #define KILL_AFTER 5.0
 /* The pipes of a run are read at its end; from then on, as they come. */
 #define LISTEN_AFTER 0.01
-/* Without --prefetch: what the slots were seen to finish in this time. */
-#define AHEAD_S	  0.1
-#define AHEAD_MAX 100
 /* A message claimed ahead that finds no slot for so long is given back. */
 #define STALE_S 1.0
 
@@ -88,44 +86,107 @@ hear_the_end(struct slot *s)
 	ev_timer_stop(c->loop, &s->patience);
 	ev_child_stop(c->loop, &s->child);
 	close(s->verbs_fd);
-	count_run(c, s->m->queue, took);
+	answers_close(&s->answers);
+	s->pid = 0;
+	count_run(c, slot_on(s)->queue, took);
 	c->run_s = c->run_s == 0 ? took : c->run_s * 0.8 + took * 0.2;
 }
 
 static void
-judge(struct slot *s, struct message *m, int status, const char *errors)
+verdict_of(const struct slot *s, int which, struct mq_verdict *v)
 {
-	struct consumer *c = s->c;
-	struct mq_verdict v;
+	bool strict = s->c->opt->strict;
 
-	mq_verdict(&s->verbs, status, s->timed_out, c->opt->strict, &v);
-	if (s->ended && v.kind != MQ_VERDICT_DONE &&
-	    v.kind != MQ_VERDICT_PUSH) {
-		settle(m, MQ_OUTCOME_FRONT, 0);
-	} else {
-		pace_judged(s, v.kind);
+	if (s->ones != NULL)
+		mq_verdict_one(
+		    &s->verbs, which, s->status, s->timed_out, strict, v);
+	else
+		mq_verdict(&s->verbs, s->status, s->timed_out, strict, v);
+}
+
+/* Whether it goes back to where it was, as if it had not run. */
+static bool
+goes_back(const struct slot *s, const struct mq_verdict *v)
+{
+	return v->kind == MQ_VERDICT_STOP ||
+	    (s->ended && v->kind != MQ_VERDICT_DONE &&
+		v->kind != MQ_VERDICT_PUSH);
+}
+
+/* Carries out what there is to be for those of hand that do not go back. */
+static void
+judge(struct slot *s, struct messages *hand, const char *errors)
+{
+	struct message *m, *next;
+	struct mq_verdict v;
+	bool good = false, bad = false;
+	int which = 0;
+
+	TAILQ_FOREACH_SAFE(m, hand, hand, next) {
+		verdict_of(s, which++, &v);
+		if (!m->lost && goes_back(s, &v))
+			continue;
+		TAILQ_REMOVE(hand, m, hand);
+		if (m->lost) {
+			message_drop(m);
+			continue;
+		}
+		good = good || pace_is_good(v.kind);
+		bad = bad || pace_is_bad(v.kind);
 		verdict_carry_out(m, &v, errors);
 	}
+	if (good || bad)
+		pace_judged(s, good);
+}
+
+/* From the youngest to the oldest, which so ends up in front. */
+static void
+give_back(struct messages *hand)
+{
+	struct message *m;
+
+	while ((m = TAILQ_LAST(hand, messages)) != NULL) {
+		TAILQ_REMOVE(hand, m, hand);
+		settle(m, MQ_OUTCOME_FRONT, 0);
+	}
+}
+
+/* The command cannot run at all: all the messages go back, the younger ones
+ * first, and those of the slot then. */
+static void
+stop_if_broken(struct slot *s)
+{
+	struct mq_verdict v;
+
+	mq_verdict(&s->verbs, s->status, s->timed_out, s->c->opt->strict, &v);
+	if (v.kind != MQ_VERDICT_STOP || s->ended)
+		return;
+	mq_say("%s: %s; stopping, the message is returned", s->c->script,
+	    v.reason);
+	stop(s->c, STOP_SOON, MQ_EXIT_CONFIG, 0);
 }
 
 void
 run_over(struct slot *s)
 {
 	struct consumer *c = s->c;
-	struct message *m = s->m;
+	struct messages hand = TAILQ_HEAD_INITIALIZER(hand);
 	const char *errors;
 
-	s->m = NULL;
 	s->over = false;
+	c->busy--;
 	c->last_end = ev_now(c->loop);
 	c->reaped = true;
 	errors = errors_close(s->errors);
-	/* Whoever asks for the lease first may find that m is lost. */
+	s->errors = NULL;
+	slot_empty(s, &hand);
+	/* Whoever asks for the lease first may find that they are lost. */
 	(void)lease_held(c);
-	if (m->lost)
-		message_drop(m);
-	else
-		judge(s, m, s->status, errors);
+	judge(s, &hand, errors);
+	if (!TAILQ_EMPTY(&hand))
+		stop_if_broken(s);
+	give_back(&hand);
+	batch_forget(s);
 }
 
 static void
@@ -207,47 +268,57 @@ watch(struct slot *s)
 		ev_timer_start(c->loop, &s->timer);
 }
 
-static void
-run(struct slot *s, struct message *m)
+bool
+run_take(struct slot *s, struct message *m)
 {
+	struct consumer *c = s->c;
+
 	if (!message_open(m))
-		return;
+		return false;
 	/* If this one kills us, those that have ended must not be charged. */
-	if (ev_now(s->c->loop) < s->c->careful_until)
-		mq_async_flush(&s->c->main);
+	if (ev_now(c->loop) < c->careful_until)
+		mq_async_flush(&c->main);
 	message_state(m, STATE_RUNNING);
-	pace_take(s->c);
-	s->c->started++;
-	if (!start_script(s, m))
-		return;
-	s->m = m;
+	slot_take(s, m);
+	pace_take(c);
+	c->started++;
+	return true;
+}
+
+void
+run_begin(struct slot *s, const char *input, size_t n)
+{
+	struct consumer *c = s->c;
+
 	s->started_ms = 0;
 	s->timed_out = false;
 	s->ended = false;
-	s->verbs = (struct mq_verbs){.on_dup = dup_ask, .arg = s};
+	s->verbs = (struct mq_verbs){
+	    .on_dup = dup_ask, .arg = s, .ones = s->ones, .count = s->count};
+	if (!start_script(s, mq_worker_payload(input, n))) {
+		batch_forget(s);
+		return;
+	}
+	c->busy++;
 	watch(s);
 }
 
-static struct slot *
-free_one(struct consumer *c)
+static void
+run(struct slot *s, struct message *m)
+{
+	if (run_take(s, m))
+		run_begin(s, m->envelope.payload, m->envelope.payload_len);
+}
+
+struct message *
+run_next(const struct consumer *c)
 {
 	int i;
 
-	for (i = 0; i < c->opt->slots; i++)
-		if (c->slots[i].m == NULL && !ev_is_active(&c->slots[i].rest))
-			return &c->slots[i];
-	return NULL;
-}
-
-static struct message *
-first_held(struct consumer *c)
-{
-	struct message *m;
-
-	TAILQ_FOREACH(m, &c->messages, link)
-		if (m->state == STATE_HELD && !c->queues[m->queue].paused &&
-		    c->queues[m->queue].pausing == 0)
-			return m;
+	for (i = 0; i < c->opt->queue_count; i++)
+		if (!TAILQ_EMPTY(&c->queues[i].waiting) &&
+		    !c->queues[i].paused && c->queues[i].pausing == 0)
+			return TAILQ_FIRST(&c->queues[i].waiting);
 	return NULL;
 }
 
@@ -261,9 +332,12 @@ run_held(struct consumer *c)
 		print_held(c);
 		return;
 	}
-	while (c->held > 0 && !c->starved && c->stop < STOP_SOON &&
-	    c->link != LINK_OPENING && pace_allows(c) &&
-	    (s = free_one(c)) != NULL && (m = first_held(c)) != NULL)
+	if (c->opt->batch > 0) {
+		batch_held(c);
+		return;
+	}
+	while (slot_may_start(c) && (s = slot_free(c)) != NULL &&
+	    (m = run_next(c)) != NULL)
 		run(s, m);
 }
 
@@ -276,65 +350,12 @@ run_tick(struct consumer *c)
 	 * busy with a long one: somebody else may have time for them.
 	 */
 	if (c->opt->prefetch < 0 && c->opt->command != NULL && c->held > 0 &&
-	    c->running + c->resting == c->opt->slots &&
+	    c->busy + c->resting == c->opt->slots &&
 	    ev_now(c->loop) - c->last_end > STALE_S) {
 		c->run_s = STALE_S;
 		settle_held(c);
 	}
 	run_held(c);
-}
-
-int
-run_prefetch(const struct consumer *c)
-{
-	double ahead;
-
-	if (c->opt->prefetch >= 0)
-		return c->opt->prefetch;
-	if (c->run_s == 0 || c->opt->rate_shared.per_s > 0)
-		return 0;
-	ahead = c->opt->slots * AHEAD_S / c->run_s;
-	return ahead < AHEAD_MAX ? (int)ahead : AHEAD_MAX;
-}
-
-struct slot *
-run_slot(struct consumer *c, const struct message *m)
-{
-	int i;
-
-	for (i = 0; c->slots != NULL && i < c->opt->slots; i++)
-		if (c->slots[i].m == m)
-			return &c->slots[i];
-	return NULL;
-}
-
-void
-run_kill(struct consumer *c, int sig)
-{
-	int i;
-
-	for (i = 0; c->slots != NULL && i < c->opt->slots; i++) {
-		if (c->slots[i].m == NULL)
-			continue;
-		if (c->slots[i].over) {
-			dup_hurry(&c->slots[i]);
-		} else {
-			c->slots[i].ended = true;
-			kill(-c->slots[i].pid, sig);
-		}
-	}
-}
-
-bool
-run_kill_one(struct consumer *c, const struct message *m)
-{
-	struct slot *s = run_slot(c, m);
-
-	if (s == NULL)
-		return false;
-	if (!s->over)
-		kill(-s->pid, SIGKILL);
-	return true;
 }
 
 void
@@ -361,11 +382,14 @@ run_init(struct consumer *c)
 	free(path);
 	TAILQ_INIT(&c->fars);
 	c->slots = mq_xcalloc((size_t)c->opt->slots, sizeof(*c->slots));
-	for (i = 0; i < c->opt->slots; i++)
+	for (i = 0; i < c->opt->slots; i++) {
 		c->slots[i].c = c;
+		TAILQ_INIT(&c->slots[i].hand);
+	}
 	ev_prepare_init(&c->pump, on_turn);
 	c->pump.data = c;
 	ev_prepare_start(c->loop, &c->pump);
+	batch_init(c);
 	env_init(c);
 	command_open_logs(c);
 }

@@ -19,7 +19,9 @@
 static bool
 is_long(const struct slot *s, double now)
 {
-	return s->m != NULL && !s->m->lost && now - s->started >= LONG_S;
+	const struct message *m = slot_on(s);
+
+	return m != NULL && !m->lost && now - s->started >= LONG_S;
 }
 
 /* When it began, by the clock that the others have, too. */
@@ -48,12 +50,14 @@ start_of(const char *text)
 static struct mq_run
 describe(struct consumer *c, struct slot *s, double now)
 {
+	struct message *m = slot_on(s);
+
 	return (struct mq_run){
-	    .queue = (char *)(uintptr_t)c->opt->queues[s->m->queue],
-	    .id = s->m->id,
+	    .queue = (char *)(uintptr_t)c->opt->queues[m->queue],
+	    .id = m->id,
 	    .script = c->script,
 	    .text = start_of(s->verbs.text),
-	    .attempt = s->m->attempts + 1,
+	    .attempt = m->attempts + 1,
 	    .pid = s->pid,
 	    .started_ms = started_ms(s, now)};
 }

@@ -174,7 +174,7 @@ settle_lost(struct consumer *c)
 		    (m->state == STATE_RUNNING && c->opt->command == NULL))
 			message_drop(m);
 	}
-	run_kill(c, SIGKILL);
+	slot_kill(c, SIGKILL);
 }
 
 static struct message *
@@ -205,7 +205,7 @@ gone(struct message *m)
 	}
 	lose(m);
 	m->lost = true;
-	if (!run_kill_one(m->c, m))
+	if (!slot_kill_one(m))
 		message_drop(m);
 }
 

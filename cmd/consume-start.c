@@ -24,29 +24,37 @@ passing(int error)
 	    error == ENFILE || error == ETXTBSY || error == ENOSPC;
 }
 
+/* It is as if nobody had tried. */
 static void
-cannot_start(struct message *m, int error)
+try_later(struct slot *s, int error)
 {
-	struct consumer *c = m->c;
+	struct consumer *c = s->c;
+	struct message *m;
+
+	if (!c->starved && !c->opt->quiet)
+		mq_say("%s: %s; trying again", c->script, strerror(error));
+	c->starved = true;
+	while ((m = TAILQ_LAST(&s->hand, messages)) != NULL)
+		message_unstart(m);
+}
+
+static void
+cannot_start(struct slot *s, int error)
+{
+	struct consumer *c = s->c;
+	struct message *m = slot_on(s);
 
 	if (passing(error)) {
-		if (!c->starved && !c->opt->quiet)
-			mq_say(
-			    "%s: %s; trying again", c->script, strerror(error));
-		c->starved = true;
-		mq_envelope_free(&m->envelope);
-		message_state(m, STATE_HELD);
-		c->started--;
-		return;
-	}
-	if (error == E2BIG) {
+		try_later(s, error);
+	} else if (error == E2BIG && m != NULL && s->ones == NULL) {
 		verdict_reject(m, "its headers do not fit into an environment");
-		return;
+	} else {
+		mq_say("%s: %s; stopping, the message is returned", c->script,
+		    strerror(error));
+		stop(c, STOP_SOON, MQ_EXIT_CONFIG, 0);
+		while ((m = TAILQ_LAST(&s->hand, messages)) != NULL)
+			settle(m, MQ_OUTCOME_FRONT, 0);
 	}
-	mq_say("%s: %s; stopping, the message is returned", c->script,
-	    strerror(error));
-	stop(c, STOP_SOON, MQ_EXIT_CONFIG, 0);
-	settle(m, MQ_OUTCOME_FRONT, 0);
 }
 
 /* The ends of its descriptors that the script gets. */
@@ -55,8 +63,7 @@ struct ends {
 };
 
 static pid_t
-spawn(
-    struct slot *s, struct message *m, const char *dir, const struct ends *end)
+spawn(struct slot *s, const char *dir, const struct ends *end)
 {
 	struct consumer *c = s->c;
 	char real[PATH_MAX];
@@ -72,7 +79,7 @@ spawn(
 	/* Anew for each run, so that a link to the script can be moved. */
 	if (realpath(c->script_path, real) == NULL)
 		return -1;
-	w.envp = env_for(c, m, real, dir != NULL ? dir : c->here);
+	w.envp = env_for(s, real, dir != NULL ? dir : c->here);
 	return mq_worker_start(&c->setup, &w);
 }
 
@@ -113,56 +120,59 @@ open_talk(struct slot *s, struct ends *end, int *answers)
 	return 0;
 }
 
-/* Makes the payload and the pipes.  0, or -1 with errno and nothing open. */
+/* Makes the pipes.  0, or -1 with errno and only the input open. */
 static int
-open_ends(
-    struct slot *s, const struct message *m, struct ends *end, int *answers)
+open_ends(struct slot *s, struct ends *end, int *answers)
 {
+	const struct message *m = slot_on(s);
 	int error;
 
-	*end = (struct ends){-1, -1, -1, -1};
-	end->input =
-	    mq_worker_payload(m->envelope.payload, m->envelope.payload_len);
-	if (end->input == -1)
+	s->errors = errors_open(s->c, m != NULL ? m->queue : 0, &end->errors);
+	if (s->errors == NULL)
 		return -1;
-	s->errors = errors_open(s->c, m->queue, &end->errors);
-	if (s->errors != NULL && open_talk(s, end, answers) == 0)
+	if (open_talk(s, end, answers) == 0)
 		return 0;
 	error = errno;
-	close_ends(end);
-	if (s->errors != NULL)
-		(void)errors_close(s->errors);
+	(void)errors_close(s->errors);
+	s->errors = NULL;
 	errno = error;
 	return -1;
 }
 
 /* Returns 0, or the error that kept the script from being started. */
 static int
-start(struct slot *s, struct message *m)
+start(struct slot *s, int input)
 {
 	struct consumer *c = s->c;
-	struct ends end;
+	struct ends end = {input, -1, -1, -1};
 	char *dir = NULL;
-	int error = 0, answers;
+	int error = 0, answers = -1;
 
-	if (c->opt->work_dir != NULL && (dir = command_work_dir(c, m)) == NULL)
-		return errno == ENOSPC ? ENOSPC : ENOTDIR;
-	if (open_ends(s, m, &end, &answers) == -1) {
+	if (input == -1)
+		return errno;
+	if (c->opt->work_dir != NULL &&
+	    (dir = command_work_dir(c, slot_on(s))) == NULL)
+		error = errno == ENOSPC ? ENOSPC : ENOTDIR;
+	else if (open_ends(s, &end, &answers) == -1)
 		error = errno;
+	if (error != 0) {
+		close_ends(&end);
 		free(dir);
 		return error;
 	}
-	command_log_start(c, m);
+	command_log_start(s);
 	s->started = mq_clock_s(CLOCK_MONOTONIC);
-	s->pid = spawn(s, m, dir, &end);
+	s->pid = spawn(s, dir, &end);
 	if (s->pid == -1)
 		error = errno;
 	close_ends(&end);
 	free(dir);
 	if (error != 0) {
+		s->pid = 0;
 		close(s->verbs_fd);
 		close(answers);
 		(void)errors_close(s->errors);
+		s->errors = NULL;
 		return error;
 	}
 	dup_begin(s, answers);
@@ -170,11 +180,11 @@ start(struct slot *s, struct message *m)
 }
 
 bool
-start_script(struct slot *s, struct message *m)
+start_script(struct slot *s, int input)
 {
-	int error = start(s, m);
+	int error = start(s, input);
 
 	if (error != 0)
-		cannot_start(m, error);
+		cannot_start(s, error);
 	return error == 0;
 }

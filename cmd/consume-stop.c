@@ -57,11 +57,11 @@ on_grace(struct ev_loop *loop, ev_timer *w, int events)
 	(void)events;
 	if (c->stop == STOP_SOON) {
 		c->stop = STOP_NOW;
-		run_kill(c, SIGTERM);
+		slot_kill(c, SIGTERM);
 		set_grace_timer(c, KILL_AFTER);
-	} else if (c->running > 0 && c->opt->command != NULL && !c->killed) {
+	} else if (c->busy > 0 && !c->killed) {
 		c->killed = true;
-		run_kill(c, SIGKILL);
+		slot_kill(c, SIGKILL);
 		set_grace_timer(c, KILL_AFTER);
 	} else if (!c->leaving) {
 		mq_say("%d messages could not be settled; they stay unacked at "
@@ -99,7 +99,7 @@ stop(struct consumer *c, enum stop_level level, int status, int sig)
 		set_grace_timer(c, (double)c->opt->grace_ms / 1000);
 	} else if (level == STOP_NOW) {
 		c->killed = true;
-		run_kill(c, SIGKILL);
+		slot_kill(c, SIGKILL);
 		set_grace_timer(c, KILL_AFTER);
 	}
 }

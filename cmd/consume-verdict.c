@@ -11,7 +11,6 @@
 
 #include "clock.h"
 #include "consume.h"
-#include "exit.h"
 #include "message.h"
 #include "say.h"
 
@@ -227,12 +226,7 @@ verdict_carry_out(
 	case MQ_VERDICT_PUSH:
 		push(m, v, &f);
 		break;
-	case MQ_VERDICT_STOP:
-		mq_say("%s: %s; stopping, the message is returned", c->script,
-		    v->reason);
-		/* First the younger ones go back, then this in front. */
-		stop(c, STOP_SOON, MQ_EXIT_CONFIG, 0);
-		settle(m, MQ_OUTCOME_FRONT, 0);
+	case MQ_VERDICT_STOP: /* nothing is carried out then */
 		break;
 	}
 }

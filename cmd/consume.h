@@ -5,8 +5,13 @@
  *	consume-lease.c	  the heartbeat, and what follows when it failed
  *	consume-claim.c	  getting messages
  *	consume-changed.c waking up for them
+ *	consume-message.c the states of a message
  *	consume-open.c	  taking one apart, if it still may start
- *	consume-run.c	  one process per message
+ *	consume-slot.c	  where scripts run, and what they have in hand
+ *	consume-run.c	  one process per message, or per batch of them
+ *	consume-batch.c	  collecting one
+ *	consume-stream.c  workers that stay, and are fed
+ *	consume-feed.c	  how they are
  *	consume-start.c	  how it is started
  *	consume-dup.c	  duplicates that it asks for
  *	consume-copy.c	  what those look like
@@ -83,6 +88,8 @@ struct options {
 	bool retry_err;			  /* what failed is tried again, too */
 	const char *push; /* where `push` moves messages to; NULL: rejected */
 	bool strict;
+	int batch;	       /* messages for one script; 0: one, unframed */
+	int64_t batch_wait_ms; /* how long they wait for company; -1: not */
 	bool clean;
 	int64_t lease_ms;  /* 0: nothing is handed out */
 	int64_t extend_ms; /* EXTEND only */
@@ -101,7 +108,13 @@ enum state {
 
 struct message {
 	TAILQ_ENTRY(message) link;
+	TAILQ_ENTRY(message)
+	hand; /* held: those of its queue; running: those
+				    * of its slot */
 	struct consumer *c;
+	struct slot *slot;    /* running a command: where; NULL: nowhere */
+	unsigned long number; /* of its claim */
+	double since;	      /* loop time of that */
 	enum state state;
 	int queue;     /* index into the options' queues */
 	char *element; /* as claimed; free() */
@@ -137,8 +150,10 @@ struct answers {
 /* One place where a script can run. */
 struct slot {
 	struct consumer *c;
-	struct message *m; /* NULL: free */
-	pid_t pid;
+	struct messages hand; /* what its script has, in order; empty: the slot
+			       * is free, or its worker waits for more */
+	int count;	      /* of them */
+	pid_t pid;	      /* 0: none */
 	int verbs_fd;
 	struct errors *errors;
 	double started;
@@ -160,6 +175,8 @@ struct slot {
 	ev_timer dup_timer;
 	bool over; /* the script has ended, and they are waited for */
 	int status;
+
+	struct mq_verb_one *ones; /* a batch: what was said of each */
 };
 
 enum link_state { LINK_DOWN, LINK_OPENING, LINK_UP };
@@ -199,8 +216,9 @@ struct queue {
 	double due; /* loop time when there may be more to claim, or 0 */
 	bool paused;		 /* when we looked last */
 	int pausing;		 /* pauses of our own that are not confirmed */
-	int held;		 /* messages that are claimed and not started */
 	int company;		 /* acks that wait */
+	struct messages waiting; /* claimed and not started, in order */
+	int held;		 /* so many */
 	int64_t tick;		 /* of its clock, when we looked last */
 	struct mq_counts counts; /* that the server has not been told */
 	double run_ms;		 /* what is missing in them: less than 1 */
@@ -248,6 +266,7 @@ struct consumer {
 	ev_timer settle_timer; /* for settlements that wait for company */
 
 	struct messages messages; /* in the order of their claims */
+	unsigned long claimed;	  /* so many so far */
 	struct messages company;  /* acks that wait for each other */
 	int company_count;
 	/* Ours are in the order in which the server has them; not when an
@@ -258,6 +277,7 @@ struct consumer {
 
 	/* consume-run.c */
 	struct slot *slots;
+	int busy; /* of them: have a script, or what it asked for is waited for */
 	ev_prepare pump; /* starts runs, once per turn of the loop */
 	bool reaped;	 /* a run has ended since its last turn */
 	double run_s;	 /* smoothed duration of a run; 0: unknown */
@@ -273,6 +293,8 @@ struct consumer {
 	struct outputs outputs; /* see consume-errors.h */
 
 	TAILQ_HEAD(fars, far) fars; /* see consume-far.c */
+
+	ev_timer batch_timer; /* until some have waited long enough */
 
 	/* consume-pace.c */
 	struct mq_bucket bucket;
@@ -338,6 +360,21 @@ void lease_keep(struct consumer *);
 /* Compares how many messages the server holds for us with what we have. */
 void lease_audit(struct consumer *);
 
+/* --- consume-message.c --- */
+/* Takes the element, which is freed with it. */
+struct message *message_new(
+    struct consumer *, int queue, char *element, size_t len);
+/* Forgets a message; the server is not told. */
+void message_drop(struct message *);
+void message_state(struct message *, enum state);
+/* It is held again, as if it had not been started. */
+void message_unstart(struct message *);
+/* mq_say() with "QUEUE: ID: " in front. */
+void message_say(const struct message *, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
+/* Appends it, as the framing wants it. */
+void message_frame(const struct message *, struct mq_buf *);
+
 /* --- consume-claim.c --- */
 void claim_init(struct consumer *);
 /* Claims as much as there is room for. */
@@ -348,14 +385,33 @@ void claim_wake(struct consumer *);
 void claim_look(struct consumer *);
 /* Whether every queue had nothing when it was asked last. */
 bool claim_nothing(const struct consumer *);
-struct message *message_new(
-    struct consumer *, int queue, char *element, size_t len);
-/* Forgets a message; the server is not told. */
-void message_drop(struct message *);
-void message_state(struct message *, enum state);
-/* mq_say() with "QUEUE: ID: " in front. */
-void message_say(const struct message *, const char *fmt, ...)
-    __attribute__((format(printf, 2, 3)));
+
+/* --- consume-slot.c --- */
+/* The message that its script is on, of a batch the first; NULL: none. */
+static inline struct message *
+slot_on(const struct slot *s)
+{
+	return TAILQ_FIRST(&s->hand);
+}
+/* Puts a message into its hand, behind those it has. */
+void slot_take(struct slot *, struct message *);
+/* Takes one out, if it is in any. */
+void slot_release(struct message *);
+/* Moves all to another list. */
+void slot_empty(struct slot *, struct messages *);
+/* The one with this number, from 0; without one (-1), slot_on(). */
+struct message *slot_at(const struct slot *, int which);
+/* One that has nothing to do; NULL: none. */
+struct slot *slot_free(struct consumer *);
+/* Whether anything could be started now. */
+bool slot_may_start(const struct consumer *);
+/* So many more messages are worth claiming; may be below 0. */
+long slot_room(const struct consumer *);
+/* Sends a signal to the process groups of all scripts, whose messages go back
+ * if they are not done. */
+void slot_kill(struct consumer *, int sig);
+/* Kills the script that has the message; false: none does. */
+bool slot_kill_one(const struct message *);
 
 /* --- consume-run.c --- */
 void run_init(struct consumer *);
@@ -364,18 +420,16 @@ void run_end(struct consumer *);
 void run_held(struct consumer *);
 /* Once a second: what did not work is tried again. */
 void run_tick(struct consumer *);
-/* Sends a signal to the process groups of all scripts. */
-void run_kill(struct consumer *, int sig);
 /* The run has ended, and its last dup has its answer. */
 void run_over(struct slot *);
 /* Reads its verbs as they come, if that was stopped. */
 void run_listen(struct slot *);
-/* Kills the script that runs m; false: none does. */
-bool run_kill_one(struct consumer *, const struct message *);
-/* The one running m, or NULL. */
-struct slot *run_slot(struct consumer *, const struct message *);
-/* How many messages to keep ready behind the slots. */
-int run_prefetch(const struct consumer *);
+/* The message that is the next to be started; NULL: none may be. */
+struct message *run_next(const struct consumer *);
+/* Gives a held message to a slot; false: it cannot run, and was settled. */
+bool run_take(struct slot *, struct message *);
+/* Starts a script for what is in a slot's hand, with n bytes as its input. */
+void run_begin(struct slot *, const char *input, size_t n);
 
 /* --- consume-changed.c --- */
 void changed_init(struct consumer *);
@@ -386,6 +440,22 @@ bool changed_key(struct consumer *, const char *key, size_t len);
 /* So may those that were to have more by now. */
 void changed_due(struct consumer *);
 void changed_end(struct consumer *);
+
+/* --- consume-batch.c --- */
+void batch_init(struct consumer *);
+/* How many messages a script may have at once. */
+int batch_size(const struct consumer *);
+/* Whether those held could do with company, and a script could begin. */
+bool batch_gathers(const struct consumer *);
+/* Starts batches while there are free slots. */
+void batch_held(struct consumer *);
+/* What was said of each is not needed any more. */
+void batch_forget(struct slot *);
+
+/* --- consume-feed.c --- */
+/* Appends a message, framed, for a script that is to tell it from others.
+ * False: its payload cannot be, and it is rejected. */
+bool feed_frame(struct message *, struct mq_buf *);
 
 /* --- consume-open.c --- */
 /*
@@ -398,9 +468,11 @@ bool message_open(struct message *);
 void message_clock(struct consumer *, int queue, const struct mq_claimed *);
 
 /* --- consume-start.c --- */
-/* Starts a script in a slot.  False: it could not be, and what follows from
- * that for the message has been done. */
-bool start_script(struct slot *, struct message *);
+/* Starts a script in a slot for what it has in hand.  It gets the descriptor
+ * input, which is closed here; -1: none could be opened, and errno says why.
+ * False: it could not be started, and what follows from that for the messages
+ * has been done. */
+bool start_script(struct slot *, int input);
 
 /* --- consume-dup.c --- */
 /* A run begins; fd is our end of its descriptor 4, which is closed at the end.
@@ -464,16 +536,15 @@ void command_remove_work_dir(struct consumer *, const struct message *);
 /* Opens the log files, again after a HUP. */
 void command_open_logs(struct consumer *);
 /* Writes the line with which the output of a run begins. */
-void command_log_start(struct consumer *, const struct message *);
+void command_log_start(const struct slot *);
 
 /* --- consume-env.c --- */
 void env_init(struct consumer *);
 void env_end(struct consumer *);
 /* Appends RQ's full id of a message. */
 void env_full_id(struct mq_buf *, const struct message *);
-/* The environment for a run; valid until called again. */
-char **env_for(struct consumer *, const struct message *, const char *real,
-    const char *dir);
+/* The environment for the script of a slot; valid until called again. */
+char **env_for(const struct slot *, const char *real, const char *dir);
 
 /* --- consume-print.c --- */
 void print_init(struct consumer *);
@@ -543,8 +614,11 @@ void pace_take(struct consumer *);
 long pace_room(const struct consumer *, long room);
 /* Whether nothing can be started, however much there is. */
 bool pace_holds_back(const struct consumer *);
-/* The run of a slot was judged: it may have to rest now. */
-void pace_judged(struct slot *, enum mq_verdict_kind);
+/* Whether a verdict is a success, or a failure; it may be neither. */
+bool pace_is_good(enum mq_verdict_kind);
+bool pace_is_bad(enum mq_verdict_kind);
+/* The run of a slot was either: it may have to rest now. */
+void pace_judged(struct slot *, bool good);
 
 /* --- consume-options.c --- */
 /* These end the program when they do not like what they get. */
@@ -554,6 +628,8 @@ void option_rate(const char *name, const char *arg, struct mq_rate *);
 /* An absolute path, allocated; or NULL for NULL. */
 const char *option_directory(const char *dir);
 void option_check_command(const struct options *);
+/* Those for scripts that have several messages; sets their framing. */
+void option_check_many(struct options *);
 
 /* --- consume-count.c --- */
 void count_run(struct consumer *, int queue, double seconds);

@@ -21,6 +21,7 @@
 #define SLOTS_MAX    1000
 #define PREFETCH_MAX 100000
 #define ATTEMPTS_MAX 1000000
+#define BATCH_MAX    100000
 
 static const char help[] =
     "usage: mq-consume [options] QUEUE... [-- COMMAND [ARG...]]\n"
@@ -47,6 +48,8 @@ static const char help[] =
     "      --rate-shared N/s[:BURST]\n"
     "                         the same for all consumers of a queue together\n"
     "      --rest MIN..MAX    how long a slot rests after failures in a row\n"
+    "      --batch N          run COMMAND for up to N messages, framed\n"
+    "      --batch-wait DUR   wait so long for a batch to become full (0)\n"
     "      --strict           a silent exit 0 is an error, as in RQ\n"
     "      --grace DUR        on TERM, wait so long for running scripts (25s)\n"
     "      --tag NAME         name of the connection (mq-consume)\n"
@@ -60,7 +63,8 @@ static const char help[] =
     "      --work-dir DIR     run each message in its own DIR/ID\n"
     "      --no-clean         leave dead consumers' messages to others\n"
     "  -l, --lines, -0, --null, --netstring, --jsonl\n"
-    "                         how to print (default: payloads and nothing else)\n" MQ_SHARED_HELP;
+    "                         how to print (default: payloads and nothing else),\n"
+    "                         and what --batch reads (default: -l)\n" MQ_SHARED_HELP;
 
 enum {
 	OPT_PREFETCH = MQ_OPT_OWN,
@@ -75,6 +79,8 @@ enum {
 	OPT_RATE_SHARED,
 	OPT_REST,
 	OPT_STRICT,
+	OPT_BATCH,
+	OPT_BATCH_WAIT,
 	OPT_GRACE,
 	OPT_TAG,
 	OPT_LEASE,
@@ -104,6 +110,8 @@ static const struct option long_options[] = {
     {"rate-shared", required_argument, NULL, OPT_RATE_SHARED},
     {"rest", required_argument, NULL, OPT_REST},
     {"strict", no_argument, NULL, OPT_STRICT},
+    {"batch", required_argument, NULL, OPT_BATCH},
+    {"batch-wait", required_argument, NULL, OPT_BATCH_WAIT},
     {"grace", required_argument, NULL, OPT_GRACE},
     {"tag", required_argument, NULL, OPT_TAG},
     {"lease", required_argument, NULL, OPT_LEASE},
@@ -195,6 +203,13 @@ set_option(struct options *o, int ch)
 		break;
 	case OPT_STRICT:
 		o->strict = true;
+		break;
+	case OPT_BATCH:
+		o->batch =
+		    (int)mq_option_number("--batch", optarg, 1, BATCH_MAX);
+		break;
+	case OPT_BATCH_WAIT:
+		o->batch_wait_ms = mq_option_duration("--batch-wait", optarg);
 		break;
 	case OPT_GRACE:
 		o->grace_ms = mq_option_duration("--grace", optarg);
@@ -299,6 +314,7 @@ parse(struct options *o, struct mq_shared *shared, int argc, char *argv[])
 		    !mq_option_framing(&o->framing, ch))
 			set_option(o, ch);
 	option_check_command(o);
+	option_check_many(o);
 	if (o->receipt == RECEIPT_EXTEND)
 		take_extension(o, argv[optind]);
 	check_queues(o, count - optind, argv + optind);
@@ -376,6 +392,7 @@ main(int argc, char *argv[])
 	struct options options = {.framing = MQ_FRAME_WHOLE,
 	    .slots = 1,
 	    .prefetch = -1,
+	    .batch_wait_ms = -1,
 	    .idle_ms = -1,
 	    .grace_ms = 25000,
 	    .backoff_min_ms = 1000,

@@ -1,0 +1,119 @@
+/*
+ * Where scripts run, and what they have in hand.
+ */
+#include <signal.h>
+#include <stdlib.h>
+
+#include "consume.h"
+
+/* Without --prefetch: what the slots were seen to finish in this time. */
+#define AHEAD_S	  0.1
+#define AHEAD_MAX 100
+
+void
+slot_take(struct slot *s, struct message *m)
+{
+	m->slot = s;
+	TAILQ_INSERT_TAIL(&s->hand, m, hand);
+	s->count++;
+}
+
+void
+slot_release(struct message *m)
+{
+	if (m->slot == NULL)
+		return;
+	TAILQ_REMOVE(&m->slot->hand, m, hand);
+	m->slot->count--;
+	m->slot = NULL;
+}
+
+void
+slot_empty(struct slot *s, struct messages *hand)
+{
+	struct message *m;
+
+	TAILQ_CONCAT(hand, &s->hand, hand);
+	TAILQ_FOREACH(m, hand, hand)
+		m->slot = NULL;
+	s->count = 0;
+}
+
+struct message *
+slot_at(const struct slot *s, int which)
+{
+	struct message *m = TAILQ_FIRST(&s->hand);
+
+	for (; which > 0 && m != NULL; which--)
+		m = TAILQ_NEXT(m, hand);
+	return m;
+}
+
+struct slot *
+slot_free(struct consumer *c)
+{
+	struct slot *s;
+	int i;
+
+	for (i = 0; i < c->opt->slots; i++) {
+		s = &c->slots[i];
+		if (TAILQ_EMPTY(&s->hand) && !ev_is_active(&s->rest))
+			return s;
+	}
+	return NULL;
+}
+
+bool
+slot_may_start(const struct consumer *c)
+{
+	return c->held > 0 && !c->starved && c->stop < STOP_SOON &&
+	    c->link != LINK_OPENING && pace_allows(c);
+}
+
+static int
+ahead(const struct consumer *c)
+{
+	double runs;
+
+	if (c->opt->prefetch >= 0)
+		return c->opt->prefetch;
+	if (c->run_s == 0 || c->opt->rate_shared.per_s > 0)
+		return 0;
+	runs = c->opt->slots * AHEAD_S / c->run_s;
+	return (runs < AHEAD_MAX ? (int)runs : AHEAD_MAX) * batch_size(c);
+}
+
+long
+slot_room(const struct consumer *c)
+{
+	long free = c->opt->slots - c->busy - c->resting;
+
+	return free * batch_size(c) - c->held + ahead(c);
+}
+
+void
+slot_kill(struct consumer *c, int sig)
+{
+	struct slot *s;
+	int i;
+
+	for (i = 0; c->slots != NULL && i < c->opt->slots; i++) {
+		s = &c->slots[i];
+		if (s->over)
+			dup_hurry(s);
+		if (s->pid == 0)
+			continue;
+		s->ended = true;
+		kill(-s->pid, sig);
+	}
+}
+
+bool
+slot_kill_one(const struct message *m)
+{
+	if (m->slot == NULL)
+		return false;
+	if (m->slot->pid != 0)
+		kill(-m->slot->pid, SIGKILL);
+	return true;
+}
