@@ -14,9 +14,9 @@
  * a while, none waits, so that a message that kills its consumer is soon the
  * oldest unacked one, which a cleaner charges with the crash.
  */
-#define COMPANY	      16
-#define COMPANY_PRINT 250
-#define COMPANY_S     0.005
+#define COMPANY	     16
+#define COMPANY_MANY 250 /* where many run at once */
+#define COMPANY_S    0.005
 /* What the server looks at, to see what is held, at once. */
 #define BYTES_MAX ((size_t)1 << 20)
 /* Fewer are as well acked one by one. */
@@ -136,13 +136,16 @@ void
 acks_wait(struct message *m)
 {
 	struct consumer *c = m->c;
-	int enough = c->opt->command != NULL ? COMPANY : COMPANY_PRINT;
+	bool many =
+	    c->opt->command == NULL || c->opt->stream || c->opt->batch > 0;
+	int enough = many ? COMPANY_MANY : COMPANY;
 
 	m->waits = true;
 	TAILQ_INSERT_TAIL(&c->company, m, waiting);
 	c->queues[m->queue].company++;
 	if (++c->company_count >= enough ||
-	    (c->held == 0 && c->opt->command != NULL) ||
+	    (c->held == 0 && c->opt->command != NULL &&
+		(!many || c->running == 0)) ||
 	    ev_now(c->loop) < c->careful_until)
 		acks_send(c);
 	else if (!ev_is_active(&c->settle_timer))

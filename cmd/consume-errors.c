@@ -199,34 +199,50 @@ linger(struct errors *e)
 }
 
 const char *
-errors_close(struct errors *e)
+errors_so_far(struct errors *e)
 {
 	enum took took = TOOK_SOME;
-	struct consumer *c = e->c;
+	char *text = e->c->outputs.text;
 	size_t i;
 	int reads;
 
 	for (reads = 0;
 	     reads < READS_AT_END && e->fd != -1 && took == TOOK_SOME; reads++)
 		took = take(e);
+	if (took == TOOK_THE_END)
+		close_pipe(e);
 	for (i = 0; i < e->len; i++)
-		c->outputs.text[i] = e->tail[i] == '\0' ? '?' : e->tail[i];
-	while (i > 0 && strchr("\r\n", c->outputs.text[i - 1]) != NULL)
+		text[i] = e->tail[i] == '\0' ? '?' : e->tail[i];
+	while (i > 0 && strchr("\r\n", text[i - 1]) != NULL)
 		i--;
-	c->outputs.text[i] = '\0';
-	if (e->fd == -1 || took == TOOK_THE_END)
+	text[i] = '\0';
+	return text;
+}
+
+void
+errors_forget(struct errors *e)
+{
+	e->len = 0;
+}
+
+const char *
+errors_close(struct errors *e)
+{
+	const char *text = errors_so_far(e);
+
+	if (e->fd == -1)
 		forget(e);
 	else
 		linger(e);
-	return c->outputs.text;
+	return text;
 }
 
 void
 errors_init(struct consumer *c)
 {
-	/* Each slot has pipes for verbs and answers, too. */
+	/* Each slot has pipes for input, verbs and answers, too. */
 	mq_worker_room(&c->setup,
-	    3 * c->opt->slots + c->opt->queue_count + LINGERING_MAX + OTHERS);
+	    4 * c->opt->slots + c->opt->queue_count + LINGERING_MAX + OTHERS);
 	TAILQ_INIT(&c->outputs.lingering);
 	sink_init_stderr(&c->outputs.stderr_sink, c->loop);
 	c->outputs.stderr_sink.ready = on_sink_ready;

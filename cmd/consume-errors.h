@@ -35,6 +35,9 @@ void errors_log(struct consumer *, int queue, int fd, const char *path);
 struct errors *errors_open(struct consumer *, int queue, int *end);
 /* From now on it is copied as it comes. */
 void errors_listen(struct errors *);
+/* What it has written since it was forgotten last; as errors_close(). */
+const char *errors_so_far(struct errors *);
+void errors_forget(struct errors *);
 /*
  * The run is over.  Copies what is there, without waiting, and returns the end
  * of all that the run has written: its last newline is cut off, a NUL became

@@ -1,7 +1,11 @@
 /*
- * What a script that has several messages reads on its standard input.
+ * What a script that has several messages reads on its standard input: a batch
+ * is there as a whole, a worker that stays is fed by a pipe.
  */
+#include <errno.h>
+#include <fcntl.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "consume.h"
 
@@ -32,4 +36,141 @@ feed_frame(struct message *m, struct mq_buf *out)
 	}
 	message_frame(m, out);
 	return true;
+}
+
+static size_t
+unwritten(const struct feed *f)
+{
+	return f->out.len - f->start;
+}
+
+static void
+feed_close(struct feed *f)
+{
+	if (f->fd == -1)
+		return;
+	ev_io_stop(f->loop, &f->room);
+	close(f->fd);
+	f->fd = -1;
+}
+
+/* A write to a pipe that nobody reads fails; the end of the worker, or of its
+ * time, tells what follows. */
+static void
+write_out(struct feed *f)
+{
+	ssize_t n;
+
+	while (f->fd != -1 && unwritten(f) > 0) {
+		n = write(f->fd, f->out.data + f->start, unwritten(f));
+		if (n == -1 && errno == EINTR)
+			continue;
+		if (n == -1 && errno == EAGAIN) {
+			ev_io_start(f->loop, &f->room);
+			return;
+		}
+		if (n == -1) {
+			feed_close(f);
+			return;
+		}
+		f->start += (size_t)n;
+		f->written += (size_t)n;
+	}
+	if (f->fd == -1)
+		return;
+	mq_buf_clear(&f->out);
+	f->start = 0;
+	ev_io_stop(f->loop, &f->room);
+	if (f->last)
+		feed_close(f);
+}
+
+static void
+on_room(struct ev_loop *loop, ev_io *w, int events)
+{
+	(void)loop;
+	(void)events;
+	write_out(w->data);
+}
+
+int
+feed_open(struct feed *f, struct ev_loop *loop)
+{
+	int fds[2];
+
+	*f = (struct feed){.loop = loop, .fd = -1};
+	if (pipe2(fds, O_CLOEXEC) == -1)
+		return -1;
+	/* Only our end: the worker's must block. */
+	fcntl(fds[1], F_SETFL, O_NONBLOCK);
+	f->fd = fds[1];
+	ev_io_init(&f->room, on_room, f->fd, EV_WRITE);
+	f->room.data = f;
+	return fds[0];
+}
+
+void
+feed_free(struct feed *f)
+{
+	feed_close(f);
+	mq_buf_free(&f->out);
+}
+
+bool
+feed_wants(const struct feed *f)
+{
+	return f->fd != -1 && !f->last && unwritten(f) < FEED_BYTES;
+}
+
+bool
+feed_put(struct feed *f, struct message *m)
+{
+	/* What was written already makes room for what comes. */
+	if (f->start > FEED_BYTES) {
+		f->out.len -= f->start;
+		memmove(f->out.data, f->out.data + f->start, f->out.len);
+		f->start = 0;
+	}
+	m->start = f->written + unwritten(f);
+	if (!feed_frame(m, &f->out))
+		return false;
+	m->end = f->written + unwritten(f);
+	return true;
+}
+
+void
+feed_flush(struct feed *f)
+{
+	if (!ev_is_active(&f->room))
+		write_out(f);
+}
+
+void
+feed_last(struct feed *f)
+{
+	f->last = true;
+	feed_flush(f);
+}
+
+bool
+feed_begun(const struct feed *f, const struct message *m)
+{
+	return m->start < f->written;
+}
+
+bool
+feed_whole(const struct feed *f, const struct message *m)
+{
+	return m->end <= f->written;
+}
+
+void
+feed_take_back(struct feed *f, struct messages *hand)
+{
+	struct message *m;
+
+	while ((m = TAILQ_LAST(hand, messages)) != NULL && !feed_begun(f, m)) {
+		f->out.len -= m->end - m->start;
+		message_unstart(m);
+	}
 }

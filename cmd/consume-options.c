@@ -71,19 +71,24 @@ option_check_command(const struct options *o)
 void
 option_check_many(struct options *o)
 {
-	bool many = o->batch > 0;
+	bool many = o->batch > 0 || o->stream;
 
 	if (o->batch_wait_ms >= 0 && o->batch == 0)
 		mq_die(MQ_EXIT_USAGE, "--batch-wait is for --batch");
+	if (o->window > 0 && !o->stream)
+		mq_die(MQ_EXIT_USAGE, "--window is for --stream");
+	if (o->batch > 0 && o->stream)
+		mq_die(
+		    MQ_EXIT_USAGE, "--batch and --stream exclude each other");
 	if (many && o->command == NULL)
-		mq_die(MQ_EXIT_USAGE, "--batch needs a COMMAND");
+		mq_die(MQ_EXIT_USAGE, "--batch and --stream need a COMMAND");
 	if (many && o->work_dir != NULL)
 		mq_die(
 		    MQ_EXIT_USAGE, "--work-dir is for one message at a time");
 	if (o->command != NULL && !many && o->framing != MQ_FRAME_WHOLE)
 		mq_die(MQ_EXIT_USAGE,
 		    "a framing is for printing, without a COMMAND, or for "
-		    "--batch");
+		    "--batch and --stream");
 	if (many && o->framing == MQ_FRAME_WHOLE)
 		o->framing = MQ_FRAME_LINES;
 }

@@ -68,7 +68,9 @@ on_verbs(struct ev_loop *loop, ev_io *w, int events)
 void
 run_listen(struct slot *s)
 {
-	if (!ev_is_active(&s->patience))
+	if (s->c->opt->stream)
+		worker_listen(s);
+	else if (!ev_is_active(&s->patience))
 		ev_io_start(s->c->loop, &s->verbs_io);
 }
 
@@ -173,6 +175,10 @@ run_over(struct slot *s)
 	struct messages hand = TAILQ_HEAD_INITIALIZER(hand);
 	const char *errors;
 
+	if (c->opt->stream) {
+		worker_over(s);
+		return;
+	}
 	s->over = false;
 	c->busy--;
 	c->last_end = ev_now(c->loop);
@@ -332,6 +338,10 @@ run_held(struct consumer *c)
 		print_held(c);
 		return;
 	}
+	if (c->opt->stream) {
+		stream_held(c);
+		return;
+	}
 	if (c->opt->batch > 0) {
 		batch_held(c);
 		return;
@@ -390,6 +400,7 @@ run_init(struct consumer *c)
 	c->pump.data = c;
 	ev_prepare_start(c->loop, &c->pump);
 	batch_init(c);
+	worker_init(c);
 	env_init(c);
 	command_open_logs(c);
 }

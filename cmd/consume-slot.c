@@ -88,6 +88,8 @@ slot_room(const struct consumer *c)
 {
 	long free = c->opt->slots - c->busy - c->resting;
 
+	if (c->opt->stream)
+		return stream_room(c);
 	return free * batch_size(c) - c->held + ahead(c);
 }
 

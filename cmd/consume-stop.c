@@ -22,6 +22,19 @@ nothing_in_hand(const struct consumer *c)
 	return TAILQ_EMPTY(&c->messages) && !c->claiming;
 }
 
+/* First the workers that stay are to end, as well as they can. */
+static void
+leave(struct consumer *c)
+{
+	if (c->opt->stream && c->busy > 0) {
+		stop(c, STOP_SOON, 0, 0);
+		stream_last(c);
+		return;
+	}
+	c->leaving = true;
+	link_leave(c);
+}
+
 void
 stop_check(struct consumer *c)
 {
@@ -31,8 +44,7 @@ stop_check(struct consumer *c)
 		return;
 	if (c->stop >= STOP_SOON ||
 	    (opt->limit > 0 && c->started >= opt->limit)) {
-		c->leaving = true;
-		link_leave(c);
+		leave(c);
 	} else if (opt->drain && (claim_nothing(c) || pace_holds_back(c)) &&
 	    c->link == LINK_UP && ev_now(c->loop) >= c->next_drained) {
 		aside_drained(c);
@@ -78,6 +90,8 @@ stop_give_back(struct consumer *c)
 	/* A claim under way brings younger ones, which must go back first. */
 	if (c->claiming || c->link != LINK_UP || !lease_held(c))
 		return;
+	if (c->opt->stream)
+		stream_last(c);
 	if (c->opt->command != NULL)
 		settle_held(c);
 	else

@@ -72,6 +72,9 @@ failure(int status, const char *errors, char number[static 16])
 {
 	struct mq_failure f = {.status = -1, .errors = errors};
 
+	/* What a worker said is not how it ended. */
+	if (status == -1)
+		return f;
 	if (WIFSIGNALED(status))
 		f.signal = signal_name(WTERMSIG(status), number);
 	else

@@ -12,6 +12,7 @@
  *	consume-batch.c	  collecting one
  *	consume-stream.c  workers that stay, and are fed
  *	consume-feed.c	  how they are
+ *	consume-worker.c  what they say, and their end
  *	consume-start.c	  how it is started
  *	consume-dup.c	  duplicates that it asks for
  *	consume-copy.c	  what those look like
@@ -62,6 +63,9 @@
 #include "verb.h"
 #include "worker.h"
 
+/* So much waits for a worker that does not read, and then one message more. */
+#define FEED_BYTES ((size_t)1 << 18)
+
 #define TAG_MAX	  64
 #define NAME_SIZE (TAG_MAX + 8) /* tag, '-', 6 characters, NUL */
 
@@ -88,7 +92,9 @@ struct options {
 	bool retry_err;			  /* what failed is tried again, too */
 	const char *push; /* where `push` moves messages to; NULL: rejected */
 	bool strict;
-	int batch;	       /* messages for one script; 0: one, unframed */
+	int batch;   /* messages for one script; 0: one, unframed */
+	bool stream; /* workers stay, and are fed */
+	int window;  /* messages ahead of a worker; 0: as its pace suggests */
 	int64_t batch_wait_ms; /* how long they wait for company; -1: not */
 	bool clean;
 	int64_t lease_ms;  /* 0: nothing is handed out */
@@ -147,6 +153,17 @@ struct answers {
 	ev_io room;	      /* it takes more; while there is some */
 };
 
+/* What a worker that stays has still to read. */
+struct feed {
+	struct ev_loop *loop;
+	int fd; /* our end of the pipe; -1: nobody reads, or there is no more */
+	bool last; /* nothing more is to be put */
+	struct mq_buf out;
+	size_t start;	/* bytes of out that have been written */
+	size_t written; /* in all */
+	ev_io room;	/* the pipe takes more; while there is some */
+};
+
 /* One place where a script can run. */
 struct slot {
 	struct consumer *c;
@@ -177,6 +194,17 @@ struct slot {
 	int status;
 
 	struct mq_verb_one *ones; /* a batch: what was said of each */
+
+	/* consume-worker.c: one that stays */
+	struct feed feed;
+	struct mq_buf said;   /* verbs that are not taken apart yet */
+	struct message *late; /* the one that it had no more time for */
+	bool mute;	      /* its descriptor 3 has ended */
+	const char *broken;   /* how it broke the protocol; NULL: it did not */
+	long judged;	      /* messages in its life */
+	double pace_s;	      /* smoothed time for one; 0: unknown */
+	double wait_s;	      /* before the next is started; 0: none */
+	ev_timer restart;
 };
 
 enum link_state { LINK_DOWN, LINK_OPENING, LINK_UP };
@@ -456,6 +484,45 @@ void batch_forget(struct slot *);
 /* Appends a message, framed, for a script that is to tell it from others.
  * False: its payload cannot be, and it is rejected. */
 bool feed_frame(struct message *, struct mq_buf *);
+/* Opens a pipe, and returns the end of it that is the worker's; -1 with errno.
+ */
+int feed_open(struct feed *, struct ev_loop *);
+void feed_free(struct feed *);
+/* Whether it can take more. */
+bool feed_wants(const struct feed *);
+/* Puts a message behind the others, to be written by feed_flush(), or later.
+ * False: its payload cannot be framed, and it is rejected. */
+bool feed_put(struct feed *, struct message *);
+void feed_flush(struct feed *);
+/* Nothing more comes: the worker is to find the end, behind what it has. */
+void feed_last(struct feed *);
+/* Whether the worker can have read any of a message, or all of it. */
+bool feed_begun(const struct feed *, const struct message *);
+bool feed_whole(const struct feed *, const struct message *);
+/* Those of a hand that it cannot have read any of are held again. */
+void feed_take_back(struct feed *, struct messages *hand);
+
+/* --- consume-stream.c --- */
+/* Feeds the workers, and starts them. */
+void stream_held(struct consumer *);
+/* So many more messages are worth claiming; may be below 0. */
+long stream_room(const struct consumer *);
+/* What the workers have not read yet is held again, and they get no more. */
+void stream_last(struct consumer *);
+
+/* --- consume-worker.c --- */
+void worker_init(struct consumer *);
+/* It has been started. */
+void worker_watch(struct slot *);
+/* The time for the message that it is on begins now. */
+void worker_next(struct slot *);
+/* Whether it gets no more, and is to end. */
+bool worker_is_leaving(const struct slot *);
+/* The message that it has judged has no dups left; or it is dead, and had
+ * some. */
+void worker_over(struct slot *);
+/* Reads its verbs on, if that was stopped. */
+void worker_listen(struct slot *);
 
 /* --- consume-open.c --- */
 /*

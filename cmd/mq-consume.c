@@ -22,6 +22,7 @@
 #define PREFETCH_MAX 100000
 #define ATTEMPTS_MAX 1000000
 #define BATCH_MAX    100000
+#define WINDOW_MAX   100000
 
 static const char help[] =
     "usage: mq-consume [options] QUEUE... [-- COMMAND [ARG...]]\n"
@@ -50,6 +51,8 @@ static const char help[] =
     "      --rest MIN..MAX    how long a slot rests after failures in a row\n"
     "      --batch N          run COMMAND for up to N messages, framed\n"
     "      --batch-wait DUR   wait so long for a batch to become full (0)\n"
+    "      --stream           COMMAND stays, and is fed messages, framed\n"
+    "      --window N         so many messages ahead of it (default: by pace)\n"
     "      --strict           a silent exit 0 is an error, as in RQ\n"
     "      --grace DUR        on TERM, wait so long for running scripts (25s)\n"
     "      --tag NAME         name of the connection (mq-consume)\n"
@@ -64,7 +67,7 @@ static const char help[] =
     "      --no-clean         leave dead consumers' messages to others\n"
     "  -l, --lines, -0, --null, --netstring, --jsonl\n"
     "                         how to print (default: payloads and nothing else),\n"
-    "                         and what --batch reads (default: -l)\n" MQ_SHARED_HELP;
+    "                         and what --batch and --stream feed (-l)\n" MQ_SHARED_HELP;
 
 enum {
 	OPT_PREFETCH = MQ_OPT_OWN,
@@ -81,6 +84,8 @@ enum {
 	OPT_STRICT,
 	OPT_BATCH,
 	OPT_BATCH_WAIT,
+	OPT_STREAM,
+	OPT_WINDOW,
 	OPT_GRACE,
 	OPT_TAG,
 	OPT_LEASE,
@@ -112,6 +117,8 @@ static const struct option long_options[] = {
     {"strict", no_argument, NULL, OPT_STRICT},
     {"batch", required_argument, NULL, OPT_BATCH},
     {"batch-wait", required_argument, NULL, OPT_BATCH_WAIT},
+    {"stream", no_argument, NULL, OPT_STREAM},
+    {"window", required_argument, NULL, OPT_WINDOW},
     {"grace", required_argument, NULL, OPT_GRACE},
     {"tag", required_argument, NULL, OPT_TAG},
     {"lease", required_argument, NULL, OPT_LEASE},
@@ -210,6 +217,13 @@ set_option(struct options *o, int ch)
 		break;
 	case OPT_BATCH_WAIT:
 		o->batch_wait_ms = mq_option_duration("--batch-wait", optarg);
+		break;
+	case OPT_STREAM:
+		o->stream = true;
+		break;
+	case OPT_WINDOW:
+		o->window =
+		    (int)mq_option_number("--window", optarg, 1, WINDOW_MAX);
 		break;
 	case OPT_GRACE:
 		o->grace_ms = mq_option_duration("--grace", optarg);

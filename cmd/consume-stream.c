@@ -1,0 +1,154 @@
+/*
+ * --stream: workers that stay.  Each is fed messages, framed, on its standard
+ * input, a window of them ahead of its verbs; the verbs come in their order,
+ * one final one for each.  See consume-worker.c for those.
+ */
+#include "consume.h"
+
+/* Without --window: what a worker was seen to do in this time. */
+#define AHEAD_S	   0.1
+#define WINDOW_MAX 1000
+
+static bool
+start(struct slot *s)
+{
+	struct consumer *c = s->c;
+
+	s->ended = false;
+	s->mute = false;
+	s->late = NULL;
+	s->broken = NULL;
+	s->judged = 0;
+	s->verbs = (struct mq_verbs){.on_dup = dup_ask, .arg = s};
+	if (!start_script(s, feed_open(&s->feed, c->loop))) {
+		feed_free(&s->feed);
+		return false;
+	}
+	c->busy++;
+	worker_watch(s);
+	return true;
+}
+
+static int
+window(const struct slot *s)
+{
+	const struct options *opt = s->c->opt;
+	double ahead;
+
+	if (opt->window > 0)
+		return opt->window;
+	if (s->pace_s == 0 || opt->rate_shared.per_s > 0)
+		return 1;
+	ahead = AHEAD_S / s->pace_s;
+	return ahead > WINDOW_MAX ? WINDOW_MAX : ahead > 1 ? (int)ahead : 1;
+}
+
+/* How many more it can have. */
+static int
+room(const struct slot *s)
+{
+	if (ev_is_active(&s->rest) || ev_is_active(&s->restart))
+		return 0;
+	/* One that is dead waits for dups, maybe. */
+	if (s->pid == 0 ? s->over :
+			  worker_is_leaving(s) || !feed_wants(&s->feed))
+		return 0;
+	return window(s) - s->count;
+}
+
+/* The one that has the fewest messages; one that lives rather than a new one.
+ */
+static struct slot *
+idlest(struct consumer *c)
+{
+	struct slot *best = NULL, *s;
+	int i;
+
+	for (i = 0; i < c->opt->slots; i++) {
+		s = &c->slots[i];
+		if (room(s) <= 0)
+			continue;
+		if (best == NULL || s->count < best->count ||
+		    (s->count == best->count && best->pid == 0 && s->pid != 0))
+			best = s;
+		if (best->count == 0 && best->pid != 0)
+			break;
+	}
+	return best;
+}
+
+static bool
+feed_one(struct consumer *c)
+{
+	struct message *m;
+	struct slot *s;
+
+	if (!slot_may_start(c) || (m = run_next(c)) == NULL ||
+	    (s = idlest(c)) == NULL)
+		return false;
+	if (s->pid == 0 && !start(s))
+		return false;
+	if (run_take(s, m) && feed_put(&s->feed, m) && s->count == 1)
+		worker_next(s);
+	return true;
+}
+
+/* A worker that keeps what it has to say until the end can say it then. */
+static bool
+is_last(const struct consumer *c)
+{
+	const struct options *opt = c->opt;
+
+	return c->held == 0 &&
+	    (c->stop != STOP_NOT || (opt->drain && claim_nothing(c)) ||
+		(opt->limit > 0 && c->started >= opt->limit));
+}
+
+void
+stream_held(struct consumer *c)
+{
+	int i;
+
+	while (feed_one(c))
+		;
+	if (is_last(c))
+		stream_last(c);
+	for (i = 0; i < c->opt->slots; i++)
+		if (c->slots[i].pid != 0)
+			feed_flush(&c->slots[i].feed);
+}
+
+/* Half of what they can have at a time, while none of them waits. */
+long
+stream_room(const struct consumer *c)
+{
+	long all = 0, free = 0;
+	bool waits = false;
+	int i, n;
+
+	for (i = 0; i < c->opt->slots; i++) {
+		n = room(&c->slots[i]);
+		if (n <= 0)
+			continue;
+		free += n;
+		waits = waits || c->slots[i].count == 0;
+		all += window(&c->slots[i]);
+	}
+	free -= c->held;
+	return waits || free >= all / 2 ? free : 0;
+}
+
+void
+stream_last(struct consumer *c)
+{
+	struct slot *s;
+	int i;
+
+	for (i = 0; i < c->opt->slots; i++) {
+		s = &c->slots[i];
+		if (s->pid == 0)
+			continue;
+		feed_take_back(&s->feed, &s->hand);
+		feed_last(&s->feed);
+	}
+}
