@@ -16,8 +16,6 @@
 
 /* One claim takes about so much; a single message may be longer. */
 #define CLAIM_BYTES (1 << 20)
-/* How many messages may wait in the output's buffer. */
-#define PRINT_AHEAD 1000
 
 static bool claim_next(struct consumer *, int from);
 
@@ -30,9 +28,7 @@ claim_room(const struct consumer *c)
 	if (c->stop != STOP_NOT)
 		return 0;
 	if (opt->command == NULL)
-		room = c->out.len - c->out_start > CLAIM_BYTES ?
-		    0 :
-		    PRINT_AHEAD - c->held - c->running;
+		room = print_room(c);
 	else
 		room = slot_room(c);
 	room = pace_room(c, room);
@@ -178,11 +174,16 @@ on_claimed(void *arg, redisReply *reply)
 	take_claimed(c, reply, &claimed, n);
 	if (c->stop >= STOP_SOON)
 		stop_give_back(c);
-	else
+	else if (c->opt->command != NULL)
 		run_held(c);
 	if (c->stop >= STOP_SOON || c->link != LINK_UP ||
 	    !claim_next(c, c->claim_queue + 1))
 		pass_ended(c);
+	if (c->opt->command != NULL)
+		return;
+	/* The server gets the next ones ready while these are printed. */
+	mq_async_flush(&c->main);
+	print_held(c);
 }
 
 static void

@@ -34,10 +34,13 @@ enter(struct message *m, enum state state)
 	switch (state) {
 	case STATE_HELD:
 		c->held++;
+		c->held_bytes += m->len;
 		c->queues[m->queue].held++;
 		put_in_line(m);
 		break;
 	case STATE_RUNNING:
+		if (c->opt->command == NULL)
+			TAILQ_INSERT_TAIL(&c->printed, m, hand);
 		c->running++;
 		break;
 	case STATE_SETTLING:
@@ -54,11 +57,15 @@ leave(struct message *m)
 	switch (m->state) {
 	case STATE_HELD:
 		c->held--;
+		c->held_bytes -= m->len;
 		c->queues[m->queue].held--;
 		TAILQ_REMOVE(&c->queues[m->queue].waiting, m, hand);
 		break;
 	case STATE_RUNNING:
-		slot_release(m);
+		if (c->opt->command == NULL)
+			TAILQ_REMOVE(&c->printed, m, hand);
+		else
+			slot_release(m);
 		c->running--;
 		break;
 	case STATE_SETTLING:

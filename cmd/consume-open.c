@@ -41,12 +41,24 @@ reject_late(struct message *m, const char *why)
 	settle(m, MQ_OUTCOME_REJECT, 0);
 }
 
+/* Most have nothing but an id, of which printing the payload needs no more. */
+static bool
+open_plain(struct message *m)
+{
+	const struct options *opt = m->c->opt;
+
+	return opt->command == NULL && opt->framing != MQ_FRAME_JSONL &&
+	    mq_message_plain(m->element, m->len, m->id, &m->envelope);
+}
+
 bool
 message_open(struct message *m)
 {
 	const char *id, *bad;
 	char why[64];
 
+	if (open_plain(m))
+		return true;
 	if (mq_envelope_parse(m->element, m->len, &m->envelope, &bad) == -1) {
 		m->envelope = (struct mq_envelope){0};
 		message_say(m, "rejected: bad header: %s", bad);

@@ -1,9 +1,8 @@
 /*
  * Without a command: payloads are written to stdout, and a message is acked
- * when the last byte of it has been.
+ * when the last byte of it has been; if that is a pipe, when its reader has
+ * taken that byte.
  */
-#include <sys/stat.h>
-
 #include <errno.h>
 #include <string.h>
 #include <unistd.h>
@@ -14,6 +13,19 @@
 
 /* What a pipe or terminal that is ready takes without blocking: PIPE_BUF. */
 #define SURE 4096
+/* What waits to be written is about so much at most, or one message. */
+#define OUT_BYTES ((size_t)256 * 1024)
+/* How many messages may be on their way to the reader. */
+#define UNDER_WAY 4096
+/* How many may be claimed ahead of those. */
+#define AHEAD	    2000
+#define AHEAD_BYTES ((size_t)1024 * 1024)
+/*
+ * Whoever reads a pipe may go after a few messages, and what it has taken by
+ * then is gone with it.  So the first ones are written one by one, each when
+ * the one before has been taken, and then more and more.
+ */
+#define ONE_BY_ONE 32
 
 static size_t
 waiting(const struct consumer *c)
@@ -21,32 +33,75 @@ waiting(const struct consumer *c)
 	return c->out.len - c->out_start;
 }
 
-/* Acks what has been written completely. */
+static int
+may_be_under_way(const struct consumer *c)
+{
+	long more = (c->out_count - ONE_BY_ONE) / 4;
+
+	if (!c->out_piped || more >= UNDER_WAY)
+		return UNDER_WAY;
+	return more > 0 ? 1 + (int)more : 1;
+}
+
+long
+print_room(const struct consumer *c)
+{
+	long ahead = AHEAD;
+
+	if (c->held_bytes + waiting(c) > AHEAD_BYTES)
+		return 0;
+	if (c->out_piped && ahead > c->out_count + ONE_BY_ONE)
+		ahead = c->out_count + ONE_BY_ONE;
+	/* Half of them come while the other half is printed. */
+	ahead -= c->held;
+	return ahead < AHEAD / 2 ? ahead : AHEAD / 2;
+}
+
+/* Acks what has arrived completely. */
 static void
-ack_written(struct consumer *c)
+ack_read(struct consumer *c)
 {
 	struct message *m, *next;
 
 	if (!lease_held(c))
 		return;
-	TAILQ_FOREACH_SAFE(m, &c->messages, link, next) {
-		if (m->state != STATE_RUNNING)
-			continue;
-		if (m->end > c->out_written)
+	TAILQ_FOREACH_SAFE(m, &c->printed, hand, next) {
+		if (m->end > c->out_read)
 			break;
+		c->out_count++;
 		settle(m, MQ_OUTCOME_ACK, 0);
 	}
+}
+
+/* Forgets what is to be written, but for the rest of what has begun. */
+static void
+cut(struct consumer *c, bool all)
+{
+	struct message *m;
+	size_t rest = 0;
+
+	TAILQ_FOREACH(m, &c->printed, hand)
+		if (!all && m->start < c->out_written &&
+		    m->end > c->out_written)
+			rest = m->end - c->out_written;
+	c->out.len = c->out_start + rest;
+	if (rest == 0)
+		ev_io_stop(c->loop, &c->out_io);
 }
 
 void
 print_give_up(struct consumer *c)
 {
+	bool all = c->out_lost || c->stop == STOP_NOW;
 	struct message *m, *next;
 
-	ev_io_stop(c->loop, &c->out_io);
+	cut(c, all);
 	TAILQ_FOREACH_REVERSE_SAFE(m, &c->messages, messages, link, next)
-		if (m->state == STATE_RUNNING || m->state == STATE_HELD)
+		if (m->state == STATE_HELD ||
+		    (m->state == STATE_RUNNING &&
+			(all || m->start >= c->out_written)))
 			settle(m, MQ_OUTCOME_FRONT, 0);
+	pipe_watch(c);
 }
 
 /* Moves to another buffer what is left to write of a message. */
@@ -68,8 +123,8 @@ print_take_back(struct consumer *c, int queue)
 	struct message *m, *next;
 	struct mq_buf kept = {0};
 
-	TAILQ_FOREACH_SAFE(m, &c->messages, link, next) {
-		if (m->state != STATE_RUNNING || m->end <= c->out_written)
+	TAILQ_FOREACH_SAFE(m, &c->printed, hand, next) {
+		if (m->end <= c->out_written)
 			continue;
 		if (m->queue == queue && m->start >= c->out_written)
 			message_unstart(m);
@@ -81,19 +136,38 @@ print_take_back(struct consumer *c, int queue)
 	c->out_start = 0;
 	if (kept.len == 0)
 		ev_io_stop(c->loop, &c->out_io);
+	pipe_watch(c);
 }
 
+/* What has not arrived is not done, and goes back. */
 static void
-failed(struct consumer *c, int error)
+failed(struct consumer *c, int status)
 {
-	ev_io_stop(c->loop, &c->out_io);
-	if (error == EPIPE) {
-		/* The reader has had enough. */
-		stop(c, STOP_SOON, c->exit_status, 0);
-	} else {
-		mq_say("standard output: %s", strerror(error));
-		stop(c, STOP_SOON, MQ_EXIT_IO, 0);
-	}
+	c->out_lost = true;
+	pipe_end(c);
+	pipe_look(c);
+	ack_read(c);
+	stop(c, STOP_SOON, status, 0);
+	stop_give_back(c);
+	stop_check(c);
+}
+
+void
+print_reader_gone(struct consumer *c)
+{
+	/* It has had enough. */
+	failed(c, c->exit_status);
+}
+
+void
+print_go_on(struct consumer *c)
+{
+	pipe_look(c);
+	ack_read(c);
+	print_held(c);
+	claim_more(c);
+	stop_check(c);
+	pipe_watch(c);
 }
 
 static void
@@ -106,10 +180,16 @@ on_writable(struct ev_loop *loop, ev_io *w, int events)
 	(void)events;
 	if (!c->out_whole && n > SURE)
 		n = SURE;
-	wrote = write(STDOUT_FILENO, c->out.data + c->out_start, n);
+	wrote = write(c->out_fd, c->out.data + c->out_start, n);
+	if (wrote == -1 && (errno == EAGAIN || errno == EINTR))
+		return;
+	if (wrote == -1 && errno == EPIPE) {
+		print_reader_gone(c);
+		return;
+	}
 	if (wrote == -1) {
-		if (errno != EAGAIN && errno != EINTR)
-			failed(c, errno);
+		mq_say("standard output: %s", strerror(errno));
+		failed(c, MQ_EXIT_IO);
 		return;
 	}
 	c->out_start += (size_t)wrote;
@@ -119,10 +199,7 @@ on_writable(struct ev_loop *loop, ev_io *w, int events)
 		c->out_start = 0;
 		ev_io_stop(loop, w);
 	}
-	ack_written(c);
-	print_held(c);
-	claim_more(c);
-	stop_check(c);
+	print_go_on(c);
 }
 
 static void
@@ -138,35 +215,44 @@ print(struct consumer *c, struct message *m)
 	m->end = c->out_written + waiting(c);
 }
 
+/* Puts as much as may be into the output; whether there was any. */
+static bool
+fill(struct consumer *c)
+{
+	struct message *m;
+	bool any = false;
+
+	while (c->running < may_be_under_way(c) && waiting(c) <= OUT_BYTES &&
+	    pace_allows(c) && (m = run_next(c)) != NULL) {
+		print(c, m);
+		any = true;
+	}
+	return any;
+}
+
 void
 print_held(struct consumer *c)
 {
-	struct message *m, *next;
-
 	if (c->held == 0 || c->stop >= STOP_SOON)
 		return;
 	/* What was written already makes room for what comes. */
-	if (c->out_start > 0) {
+	if (c->out_start > 0 && waiting(c) <= OUT_BYTES) {
 		memmove(c->out.data, c->out.data + c->out_start, waiting(c));
 		c->out.len -= c->out_start;
 		c->out_start = 0;
 	}
-	TAILQ_FOREACH_SAFE(m, &c->messages, link, next)
-		if (m->state == STATE_HELD && !c->queues[m->queue].paused &&
-		    pace_allows(c))
-			print(c, m);
+	/* What is empty has arrived as soon as that before it. */
+	while (fill(c) && waiting(c) == 0)
+		ack_read(c);
 	if (waiting(c) > 0)
 		ev_io_start(c->loop, &c->out_io);
-	else
-		ack_written(c);
 }
 
 void
 print_init(struct consumer *c)
 {
-	struct stat st;
-
-	c->out_whole = fstat(STDOUT_FILENO, &st) == 0 && S_ISREG(st.st_mode);
-	ev_io_init(&c->out_io, on_writable, STDOUT_FILENO, EV_WRITE);
+	TAILQ_INIT(&c->printed);
+	pipe_init(c);
+	ev_io_init(&c->out_io, on_writable, c->out_fd, EV_WRITE);
 	c->out_io.data = c;
 }

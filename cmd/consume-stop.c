@@ -70,6 +70,7 @@ on_grace(struct ev_loop *loop, ev_timer *w, int events)
 	if (c->stop == STOP_SOON) {
 		c->stop = STOP_NOW;
 		slot_kill(c, SIGTERM);
+		stop_give_back(c);
 		set_grace_timer(c, KILL_AFTER);
 	} else if (c->busy > 0 && !c->killed) {
 		c->killed = true;
@@ -114,6 +115,7 @@ stop(struct consumer *c, enum stop_level level, int status, int sig)
 	} else if (level == STOP_NOW) {
 		c->killed = true;
 		slot_kill(c, SIGKILL);
+		stop_give_back(c);
 		set_grace_timer(c, KILL_AFTER);
 	}
 }

@@ -24,6 +24,7 @@
  *	consume-env.c	  its environment
  *	consume-command.c what else a command needs: its path, directories, logs
  *	consume-print.c	  printing instead
+ *	consume-pipe.c	  what the reader of that has taken
  *	consume-settle.c  telling the server what became of a message
  *	consume-acks.c	  many that are done at once
  *	consume-result.c  and those who wait for its end
@@ -116,7 +117,7 @@ struct message {
 	TAILQ_ENTRY(message) link;
 	TAILQ_ENTRY(message)
 	hand; /* held: those of its queue; running: those
-				    * of its slot */
+				    * of its slot, or that are printed */
 	struct consumer *c;
 	struct slot *slot;    /* running a command: where; NULL: nowhere */
 	unsigned long number; /* of its claim */
@@ -301,6 +302,7 @@ struct consumer {
 	 * answer was lost and then found out, or a settlement refused. */
 	bool in_order;
 	int held, running, settling, in_flight;
+	size_t held_bytes;
 	long started;
 
 	/* consume-run.c */
@@ -330,11 +332,22 @@ struct consumer {
 	int resting;	     /* slots */
 
 	/* consume-print.c */
+	struct messages printed; /* those that are running, in order */
 	struct mq_buf out;
 	size_t out_start;   /* bytes of out already written */
 	size_t out_written; /* bytes written in all */
-	bool out_whole;	    /* writes to it do not block: a file */
+	size_t out_read;    /* of these, those that have arrived */
+	long out_count;	    /* messages that have */
+	bool out_lost;	    /* nothing more can be written */
 	ev_io out_io;
+
+	/* consume-pipe.c */
+	int out_fd;
+	bool out_whole;	    /* writes to it do not block, however long */
+	bool out_piped;	    /* what its reader has taken can be told */
+	ev_io out_gone;	    /* there is no reader any more */
+	ev_timer out_timer; /* until it is looked what has been taken */
+	double out_look_s;  /* for so long */
 
 	/* consume-stop.c */
 	enum stop_level stop;
@@ -616,10 +629,26 @@ char **env_for(const struct slot *, const char *real, const char *dir);
 /* --- consume-print.c --- */
 void print_init(struct consumer *);
 void print_held(struct consumer *);
-/* The output cannot take more: whatever is not written goes back. */
+/* How many more messages can be claimed for it; may be below 0. */
+long print_room(const struct consumer *);
+/* We stop: what has not begun to be written goes back; when nothing more can be
+ * written, or waited for, what has not arrived does. */
 void print_give_up(struct consumer *);
+/* The reader may have taken something. */
+void print_go_on(struct consumer *);
+/* It takes no more. */
+void print_reader_gone(struct consumer *);
 /* What has not begun to be written of a queue is held again. */
 void print_take_back(struct consumer *, int queue);
+
+/* --- consume-pipe.c --- */
+void pipe_init(struct consumer *);
+/* Finds out how much of what was written has arrived. */
+void pipe_look(struct consumer *);
+/* Looks again later, if there is a need for it. */
+void pipe_watch(struct consumer *);
+/* Nothing is written or looked at any more. */
+void pipe_end(struct consumer *);
 
 /* --- consume-settle.c --- */
 void settle(struct message *, enum mq_outcome, int64_t delay_ms);

@@ -14,6 +14,32 @@ mq_message_id(const struct mq_envelope *e)
 	return id != NULL && mq_id_valid(id, strlen(id)) ? id : NULL;
 }
 
+bool
+mq_message_plain(const char *element, size_t len, char id[MQ_ID_LEN + 1],
+    struct mq_envelope *e)
+{
+	/* No strings: a NUL is among the first. */
+	static const char head[] = "\xff\0\xbe\xbe"
+				   "J{\"Mq-Id\":[\"";
+	static const char tail[] = "\"]}\n";
+	const size_t before = sizeof(head) - 1, after = sizeof(tail) - 1;
+	size_t skip = before + MQ_ID_LEN + after;
+
+	id[0] = '\0';
+	if (len == 0 || element[0] != head[0])
+		skip = 0;
+	else if (len < skip || memcmp(element, head, before) != 0 ||
+	    memcmp(element + before + MQ_ID_LEN, tail, after) != 0 ||
+	    !mq_id_valid(element + before, MQ_ID_LEN))
+		return false;
+	if (skip > 0) {
+		memcpy(id, element + before, MQ_ID_LEN);
+		id[MQ_ID_LEN] = '\0';
+	}
+	*e = (struct mq_envelope){NULL, element + skip, len - skip};
+	return true;
+}
+
 void
 mq_message_record(
     struct mq_envelope *e, const char *id, long attempts, const char *error)

@@ -50,6 +50,14 @@ bool mq_message_holds(const struct mq_envelope *);
 const char *mq_message_id(const struct mq_envelope *);
 
 /*
+ * Takes apart, without parsing, an element whose header holds a valid id and
+ * nothing else, or, id is empty then, that has none.  The envelope gets no
+ * headers in either case.  False: it may be any other.
+ */
+bool mq_message_plain(const char *element, size_t len, char id[MQ_ID_LEN + 1],
+    struct mq_envelope *);
+
+/*
  * Records what became of a run: the id (so that a raw message keeps the one
  * it ran under), how many runs there have been, and why the last one failed
  * (NULL: leave what is there).

@@ -496,12 +496,16 @@ two_beats() {
 	stop_mq
 }
 
-# A consumer that prints into a pipe that nobody reads yet; its pid in $pid.
+# print_slowly N ARGS...: a consumer that prints into a pipe of which N lines of
+# 1000 bytes are read, so that it writes ahead, and no more; its pid in $pid.
 print_slowly() {
+	local n=$1
+	shift
 	mkfifo "$T/pipe"
 	exec 8<>"$T/pipe"
 	"$BUILD/mq-consume" "$@" >"$T/pipe" 2>"$T/err" 8>&- 3>&- &
 	pid=$!
+	timeout 20 head -c $((n * 1000)) <&8 | sed 's/^0*//' | cmp - <(seq "$n")
 }
 
 in_hand() {
@@ -509,54 +513,55 @@ in_hand() {
 }
 
 @test "pause: what waits to be printed goes back, what has begun is ended" {
-	seq -f '%0999.0f' 500 | run_mq 0 mq-publish --raw -l q
-	print_slowly -l q
+	seq -f '%0999.0f' 900 | run_mq 0 mq-publish --raw -l q
+	print_slowly 400 -l q
 	# 64 KiB are in the pipe; hundreds of messages wait.
-	eventually 10 in_hand q -gt 300
+	eventually 10 in_hand q -gt 200
 	run_mq 0 mq-pause q
-	eventually 3 in_hand q -le 1
+	eventually 3 in_hand q -le 67
 	first=$(ready)
 	first=${first%% *}
-	assert_equal "$(ready)" "$(seq -s ' ' "$first" 500)"
+	assert_equal "$(ready)" "$(seq -s ' ' "$first" 900)"
 	# What is read now is what had begun, whole.
-	timeout 20 head -c $(((first - 1) * 1000)) <&8 | sed 's/^0*//' | cmp - <(seq $((first - 1)))
+	timeout 20 head -c $(((first - 401) * 1000)) <&8 | sed 's/^0*//' |
+		cmp - <(seq 401 $((first - 1)))
 	eventually 3 in_hand q -eq 0
 	run_mq 0 mq-pause --resume q
-	timeout 20 head -c $(((501 - first) * 1000)) <&8 | sed 's/^0*//' | cmp - <(seq "$first" 500)
+	timeout 20 head -c $(((901 - first) * 1000)) <&8 | sed 's/^0*//' | cmp - <(seq "$first" 900)
 	eventually 5 held_is q "0 0 0 0"
 	stop_mq
 }
 
 @test "pause: what waits to be printed of other queues stays, whole" {
-	seq -f '%0998.0fa' 200 | run_mq 0 mq-publish --raw -l q
+	seq -f '%0999.0f' 500 | run_mq 0 mq-publish --raw -l q
 	seq -f '%0998.0fb' 200 | run_mq 0 mq-publish --raw -l other
-	print_slowly -l q other
-	eventually 10 in_hand q -gt 100
+	print_slowly 400 -l q other
+	eventually 10 in_hand q -eq 100
 	eventually 10 in_hand other -eq 200
 	run_mq 0 mq-pause q
-	eventually 3 in_hand q -le 1
+	eventually 3 in_hand q -le 67
 	assert_equal "$(held other)" "0 0 200 0"
 	first=$(ready)
-	first=${first%%a *}
-	timeout 20 head -c $(((first - 1) * 1000)) <&8 | sed 's/^0*//' |
-		cmp - <(seq -f %.0fa $((first - 1)))
+	first=${first%% *}
+	timeout 20 head -c $(((first - 401) * 1000)) <&8 | sed 's/^0*//' |
+		cmp - <(seq 401 $((first - 1)))
 	timeout 20 head -c 200000 <&8 | sed 's/^0*//' | cmp - <(seq -f %.0fb 200)
 	eventually 5 held_is other "0 0 0 0"
 	run_mq 0 mq-pause --resume q
-	timeout 20 head -c $(((201 - first) * 1000)) <&8 | sed 's/^0*//' |
-		cmp - <(seq -f %.0fa "$first" 200)
+	timeout 20 head -c $(((501 - first) * 1000)) <&8 | sed 's/^0*//' |
+		cmp - <(seq "$first" 500)
 	eventually 5 held_is q "0 0 0 0"
 	stop_mq
 }
 
 @test "pause: printing with -n" {
-	seq -f '%0999.0f' 300 | run_mq 0 mq-publish --raw -l q
-	print_slowly -n 250 -l q
-	eventually 10 in_hand q -gt 150
+	seq -f '%0999.0f' 600 | run_mq 0 mq-publish --raw -l q
+	print_slowly 400 -n 550 -l q
+	eventually 10 in_hand q -eq 150
 	run_mq 0 mq-pause q
-	eventually 3 in_hand q -le 1
+	eventually 3 in_hand q -le 67
 	run_mq 0 mq-pause --resume q
-	timeout 20 head -c 250000 <&8 | sed 's/^0*//' | cmp - <(seq 250)
+	timeout 20 head -c 150000 <&8 | sed 's/^0*//' | cmp - <(seq 401 550)
 	wait "$pid"
 	assert_equal "$(held q)" "50 0 0 0"
 }

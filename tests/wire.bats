@@ -669,7 +669,8 @@ one_consumer_of_ours() {
 	perl -e 'print "x" x 70000' | run_mq 0 mq-publish q
 	"$BUILD/mq-consume" q >"$T/pipe" 2>"$T/err" 3>&- 7>&- &
 	pid=$!
-	# The pipe is full, and nobody reads.
+	timeout 10 head -c 3 <&7 | cmp - <(printf 123)
+	# The pipe is full, and nobody reads on.
 	eventually 10 state_is q "0 0 1 0 1"
 	c=$(connections)
 	item "$(unacked "$c")" 0 >"$T/want"
