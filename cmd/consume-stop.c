@@ -91,8 +91,10 @@ stop_give_back(struct consumer *c)
 	/* A claim under way brings younger ones, which must go back first. */
 	if (c->claiming || c->link != LINK_UP || !lease_held(c))
 		return;
-	if (c->opt->stream)
+	if (c->opt->stream) {
+		stream_take_back(c);
 		stream_last(c);
+	}
 	if (c->opt->command != NULL)
 		settle_held(c);
 	else

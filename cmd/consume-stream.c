@@ -141,14 +141,22 @@ stream_room(const struct consumer *c)
 void
 stream_last(struct consumer *c)
 {
+	int i;
+
+	for (i = 0; i < c->opt->slots; i++)
+		if (c->slots[i].pid != 0)
+			feed_last(&c->slots[i].feed);
+}
+
+void
+stream_take_back(struct consumer *c)
+{
 	struct slot *s;
 	int i;
 
 	for (i = 0; i < c->opt->slots; i++) {
 		s = &c->slots[i];
-		if (s->pid == 0)
-			continue;
-		feed_take_back(&s->feed, &s->hand);
-		feed_last(&s->feed);
+		if (s->pid != 0)
+			feed_take_back(&s->feed, &s->hand);
 	}
 }

@@ -299,11 +299,14 @@ give_back(struct slot *s)
 {
 	struct message *m;
 
-	while ((m = TAILQ_LAST(&s->hand, messages)) != NULL)
+	while ((m = TAILQ_LAST(&s->hand, messages)) != NULL) {
+		/* For the limit, too, it has not run. */
+		s->c->started--;
 		if (m->lost)
 			message_drop(m);
 		else
 			settle(m, MQ_OUTCOME_FRONT, 0);
+	}
 }
 
 /* Everything it has said has been heard. */

@@ -520,8 +520,10 @@ void feed_take_back(struct feed *, struct messages *hand);
 void stream_held(struct consumer *);
 /* So many more messages are worth claiming; may be below 0. */
 long stream_room(const struct consumer *);
-/* What the workers have not read yet is held again, and they get no more. */
+/* The workers get no more than what they have been given. */
 void stream_last(struct consumer *);
+/* What was not written to them yet is held again. */
+void stream_take_back(struct consumer *);
 
 /* --- consume-worker.c --- */
 void worker_init(struct consumer *);
