@@ -15,8 +15,9 @@
  * oldest unacked one, which a cleaner charges with the crash.
  */
 #define COMPANY	     16
+#define COMPANY_S    0.02
 #define COMPANY_MANY 250 /* where many run at once */
-#define COMPANY_S    0.005
+#define MANY_S	     0.005
 /* What the server looks at, to see what is held, at once. */
 #define BYTES_MAX ((size_t)1 << 20)
 /* Fewer are as well acked one by one. */
@@ -132,12 +133,17 @@ acks_send(struct consumer *c)
 		settle_send(TAILQ_FIRST(&c->company));
 }
 
+static bool
+many_at_once(const struct options *opt)
+{
+	return opt->command == NULL || opt->stream || opt->batch > 0;
+}
+
 void
 acks_wait(struct message *m)
 {
 	struct consumer *c = m->c;
-	bool many =
-	    c->opt->command == NULL || c->opt->stream || c->opt->batch > 0;
+	bool many = many_at_once(c->opt);
 	int enough = many ? COMPANY_MANY : COMPANY;
 
 	m->waits = true;
@@ -146,7 +152,7 @@ acks_wait(struct message *m)
 	if (++c->company_count >= enough ||
 	    (c->held == 0 && c->opt->command != NULL &&
 		(!many || c->running == 0)) ||
-	    ev_now(c->loop) < c->careful_until)
+	    m->awaited || ev_now(c->loop) < c->careful_until)
 		acks_send(c);
 	else if (!ev_is_active(&c->settle_timer))
 		ev_timer_again(c->loop, &c->settle_timer);
@@ -165,6 +171,7 @@ acks_init(struct consumer *c)
 {
 	c->in_order = true;
 	TAILQ_INIT(&c->company);
-	ev_timer_init(&c->settle_timer, on_timer, 0, COMPANY_S);
+	ev_timer_init(&c->settle_timer, on_timer, 0,
+	    many_at_once(c->opt) ? MANY_S : COMPANY_S);
 	c->settle_timer.data = c;
 }

@@ -181,18 +181,15 @@ put_dest(struct mq_buf *text, const struct message *m)
 	free(name);
 }
 
-/* What every script is told. */
+/* What every script is told, always the same. */
 static void
-put_common(struct mq_buf *text, const struct consumer *c, const char *real,
-    const char *dir)
+put_fixed(struct mq_buf *text, const struct consumer *c)
 {
 	put_long(text, "MQ_ATTEMPTS", c->opt->attempts);
 	put(text, "MQ_WRITE", "3");
 	put(text, "MQ_READ", "4");
 	put(text, "RQ_VER", RQ_VERSION);
 	put(text, "RQ_SCRIPT", c->script);
-	put(text, "RQ_REALSCRIPT", real);
-	put(text, "RQ_MSG_DIR", dir);
 	put_url(text, "RQ_HOST", c->host, NULL, "");
 	put(text, "RQ_PORT", "80");
 	put(text, "RQ_WRITE", "3");
@@ -227,13 +224,22 @@ put_batch(struct mq_buf *text, const struct slot *s)
 	put_long(text, "MQ_BATCH", s->count);
 }
 
+/* Appends the strings of a text to the first n of c->env; how many then. */
 static size_t
-strings_in(const struct mq_buf *text)
+append(struct consumer *c, size_t n, const struct mq_buf *text)
 {
-	size_t i, n = 0;
+	const char *end = text->data + text->len;
+	char *p;
 
-	for (i = 0; i < text->len; i++)
-		n += text->data[i] == '\0';
+	for (p = text->data; p < end; p += strlen(p) + 1) {
+		if (n + 1 >= c->env_cap) {
+			c->env_cap = 2 * c->env_cap + 64;
+			c->env = mq_xreallocarray(
+			    c->env, c->env_cap, sizeof(*c->env));
+		}
+		c->env[n++] = p;
+	}
+	c->env[n] = NULL;
 	return n;
 }
 
@@ -242,22 +248,17 @@ env_for(const struct slot *s, const char *real, const char *dir)
 {
 	struct consumer *c = s->c;
 	struct mq_buf *text = &c->env_text;
-	size_t i, n;
-	char *p;
 
 	mq_buf_clear(text);
-	put_common(text, c, real, dir);
+	put(text, "RQ_REALSCRIPT", real);
+	put(text, "RQ_MSG_DIR", dir);
 	if (s->ones != NULL)
 		put_batch(text, s);
 	else if (slot_on(s) != NULL)
 		put_message(text, slot_on(s));
 	else if (c->opt->queue_count == 1)
 		put(text, "MQ_QUEUE", c->opt->queues[0]);
-	n = strings_in(text);
-	c->env = mq_xreallocarray(c->env, c->env_base + n + 1, sizeof(*c->env));
-	for (p = text->data, i = 0; i < n; i++, p += strlen(p) + 1)
-		c->env[c->env_base + i] = p;
-	c->env[c->env_base + n] = NULL;
+	append(c, c->env_base, text);
 	return c->env;
 }
 
@@ -270,19 +271,23 @@ env_init(struct consumer *c)
 		;
 	if (gethostname(c->host, sizeof(c->host) - 1) == -1)
 		strlcpy(c->host, "localhost", sizeof(c->host));
-	c->env = mq_xcalloc(n + 2, sizeof(*c->env));
+	c->env_cap = n + 2;
+	c->env = mq_xcalloc(c->env_cap, sizeof(*c->env));
 	c->env_base = 0;
 	for (n = 0; environ[n] != NULL; n++)
 		if (!ours(environ[n]))
 			c->env[c->env_base++] = environ[n];
 	if (getenv("RQ_ENV") == NULL)
 		c->env[c->env_base++] = (char *)(uintptr_t) "RQ_ENV=production";
+	put_fixed(&c->env_fixed, c);
+	c->env_base = append(c, c->env_base, &c->env_fixed);
 }
 
 void
 env_end(struct consumer *c)
 {
 	free(c->env);
+	mq_buf_free(&c->env_fixed);
 	mq_buf_free(&c->env_text);
 }
 

@@ -70,6 +70,7 @@ message_open(struct message *m)
 		m->c->careful_until = ev_now(m->c->loop) + CAREFUL_S;
 		acks_send(m->c);
 	}
+	m->awaited = mq_result_wanted(&m->envelope);
 	id = mq_message_id(&m->envelope);
 	if (id != NULL)
 		memcpy(m->id, id, sizeof(m->id));

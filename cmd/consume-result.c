@@ -13,8 +13,7 @@
 bool
 result_wanted(const struct message *m)
 {
-	return m->id[0] != '\0' &&
-	    (m->c->opt->keep_ms > 0 || mq_result_wanted(&m->envelope));
+	return m->id[0] != '\0' && (m->c->opt->keep_ms > 0 || m->awaited);
 }
 
 static void
@@ -46,7 +45,7 @@ const struct mq_result *
 result_of(
     struct message *m, const struct mq_settlement *how, struct mq_result *out)
 {
-	int64_t asked = mq_result_wanted(&m->envelope) ? MQ_RESULT_KEEP_MS : 0;
+	int64_t asked = m->awaited ? MQ_RESULT_KEEP_MS : 0;
 	int64_t keep = m->c->opt->keep_ms;
 
 	if (how->outcome == MQ_OUTCOME_FRONT ||

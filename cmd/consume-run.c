@@ -299,8 +299,11 @@ run_begin(struct slot *s, const char *input, size_t n)
 	s->started_ms = 0;
 	s->timed_out = false;
 	s->ended = false;
-	s->verbs = (struct mq_verbs){
-	    .on_dup = dup_ask, .arg = s, .ones = s->ones, .count = s->count};
+	mq_verbs_begin(&s->verbs);
+	s->verbs.on_dup = dup_ask;
+	s->verbs.arg = s;
+	s->verbs.ones = s->ones;
+	s->verbs.count = s->count;
 	if (!start_script(s, mq_worker_payload(input, n))) {
 		batch_forget(s);
 		return;

@@ -19,7 +19,9 @@ start(struct slot *s)
 	s->late = NULL;
 	s->broken = NULL;
 	s->judged = 0;
-	s->verbs = (struct mq_verbs){.on_dup = dup_ask, .arg = s};
+	mq_verbs_begin(&s->verbs);
+	s->verbs.on_dup = dup_ask;
+	s->verbs.arg = s;
 	if (!start_script(s, feed_open(&s->feed, c->loop))) {
 		feed_free(&s->feed);
 		return false;

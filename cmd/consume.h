@@ -133,6 +133,7 @@ struct message {
 	bool seen;	   /* reconciling: the server has it, too */
 	bool lost;	   /* the lease went: its outcome does not count */
 	bool late;	   /* it may not start any more: it never did */
+	bool awaited;	   /* somebody waits for its end */
 	bool in_flight;	   /* settling: sent, and no answer yet */
 	bool waits;	   /* settling: among those that wait for company */
 	TAILQ_ENTRY(message) waiting;
@@ -314,8 +315,8 @@ struct consumer {
 	double last_end; /* loop time when a slot became free last */
 	bool starved;	 /* no process could be started: wait for a tick */
 	char **env;	 /* see consume-env.c */
-	size_t env_base;
-	struct mq_buf env_text;
+	size_t env_base, env_cap;
+	struct mq_buf env_fixed, env_text;
 	char host[256];
 	char *here;		    /* the directory that we run in */
 	char *script, *script_path; /* as named, made absolute */

@@ -362,7 +362,8 @@ static void
 consume(struct consumer *c)
 {
 	try_server(&c->server);
-	c->loop = ev_default_loop(EVFLAG_AUTO);
+	/* One SIGCHLD per run is cheaper without a handler. */
+	c->loop = ev_default_loop(EVFLAG_SIGNALFD);
 	if (c->loop == NULL)
 		mq_die(MQ_EXIT_AGAIN, "no event loop: %s", strerror(errno));
 	errors_init(c);
@@ -400,6 +401,18 @@ clean_up(const struct options *o, struct mq_shared *shared, struct consumer *c)
 	free(shared->url);
 }
 
+/* So that the caller sees that we ended by its signal. */
+static void
+end_by(int sig)
+{
+	sigset_t none;
+
+	sigemptyset(&none);
+	signal(sig, SIG_DFL);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+	raise(sig);
+}
+
 int
 main(int argc, char *argv[])
 {
@@ -428,10 +441,7 @@ main(int argc, char *argv[])
 	else
 		consume(&c);
 	clean_up(&options, &shared, &c);
-	if (c.exit_status == 0 && c.exit_signal != 0) {
-		/* So that the caller sees that we ended by its signal. */
-		signal(c.exit_signal, SIG_DFL);
-		raise(c.exit_signal);
-	}
+	if (c.exit_status == 0 && c.exit_signal != 0)
+		end_by(c.exit_signal);
 	return c.exit_status;
 }

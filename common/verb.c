@@ -233,6 +233,20 @@ mq_verbs_next(struct mq_verbs *v)
 }
 
 void
+mq_verbs_begin(struct mq_verbs *v)
+{
+	v->final = MQ_FINAL_NONE;
+	v->spoke = v->stray = false;
+	v->ones = NULL;
+	v->count = 0;
+	v->resend_s = 0;
+	v->text[0] = '\0';
+	v->line_len = 0;
+	v->on_dup = NULL;
+	v->arg = NULL;
+}
+
+void
 mq_verbs_end(struct mq_verbs *v)
 {
 	take_line(v);
@@ -306,12 +320,13 @@ judge_silent(int status, bool strict, struct mq_verdict *out)
 	int code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 	char how[64];
 
+	if (code == 0) {
+		judge(out, strict ? MQ_VERDICT_ERR : MQ_VERDICT_DONE, "%s",
+		    strict ? "no final verb" : "");
+		return;
+	}
 	describe(status, how, sizeof(how));
-	if (code == 0 && strict)
-		judge(out, MQ_VERDICT_ERR, "no final verb");
-	else if (code == 0)
-		judge(out, MQ_VERDICT_DONE, "%s", "");
-	else if (code == MQ_EXIT_AGAIN)
+	if (code == MQ_EXIT_AGAIN)
 		judge(out, MQ_VERDICT_RETRY, "%s", how);
 	else if (code == 126 || code == 127)
 		judge(out, MQ_VERDICT_STOP, "%s: the command cannot run", how);

@@ -64,6 +64,9 @@ struct mq_verbs {
 	void *arg;
 };
 
+/* Begins another one, as if zeroed, without touching all the memory. */
+void mq_verbs_begin(struct mq_verbs *);
+
 /* A DUE, which begins at s. */
 int64_t mq_verb_due(const char *s);
 
