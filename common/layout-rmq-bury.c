@@ -156,7 +156,7 @@ step(struct rmq_round *w, struct rmq_plot *plots, size_t n, bool show,
 	int rv;
 
 	for (i = 0; i < n; i++)
-		if (plots[i].left > (show ? 0 : plots[i].grave->slots)) {
+		if (plots[i].left > (show ? 0 : rmq_plot_kept(&plots[i]))) {
 			rmq_plot_step(
 			    w, &plots[i], show, rmq_pipe_next(&w->pipe));
 			asked[m++] = &plots[i];

@@ -6,6 +6,10 @@
 
 /* Bytes of headers in one reply; it has one in any case. */
 #define SHOW_BYTES 16384
+/* What one step returns at most, as in bury.lua.  So many go back in one step
+ * with those that may have been running: whoever waits for messages finds the
+ * latter in front, and knows that a consumer has died. */
+#define STEP 500
 /* What is before the headers in a reply. */
 enum { MOVED, BACK, OUT, LEFT, UNLISTED, FIRST };
 
@@ -43,12 +47,20 @@ add_charges(const struct rmq_round *w, struct rmq_plot *p, struct mq_command *c)
 	mq_buf_free(&header);
 }
 
+long
+rmq_plot_kept(const struct rmq_plot *p)
+{
+	return p->grave->slots > 0 ? p->grave->slots + STEP : 0;
+}
+
 void
 rmq_plot_step(
     struct rmq_round *w, struct rmq_plot *p, bool show, struct mq_command *c)
 {
 	const char *connection = p->grave->connection;
 
+	p->looks = show && !p->looked && !w->how->dry_run;
+	p->looked |= p->looks;
 	mq_command_script(
 	    c, &mq_script_bury, RMQ_HOME + (p->grave->ours ? 9 : 7));
 	rmq_key_home(c, p->queue);
@@ -65,10 +77,10 @@ rmq_plot_step(
 	}
 	mq_command_str(c, p->queue);
 	mq_command_str(c, connection);
-	mq_command_int(c, p->grave->slots);
+	mq_command_int(c, show ? p->grave->slots : rmq_plot_kept(p));
 	mq_command_int(c, show ? SHOW_BYTES : 0);
 	p->at += shown(p);
-	if (w->how->dry_run)
+	if (w->how->dry_run || p->looks)
 		mq_command_int(c, p->at);
 	else
 		mq_command_str(c, "");
@@ -142,7 +154,7 @@ rmq_plot_reply(struct rmq_round *w, struct rmq_plot *p, redisReply *reply)
 		/* Its heart beats again. */
 		p->grave->failed = true;
 		p->left = 0;
-	} else {
+	} else if (!p->looks) {
 		count_reply(w, p, reply);
 	}
 	if (p->shown != NULL)

@@ -23,10 +23,14 @@ struct rmq_plot {
 	const char *queue;
 	long left;	   /* messages to be dealt with; at first LONG_MAX */
 	long at;	   /* dry run: headers that were asked for before */
+	bool looks;	   /* this step only shows the first headers */
+	bool looked;	   /* there was such a step */
 	redisReply *shown; /* the last reply; NULL: none yet */
 	enum rmq_charge charged[RMQ_HEADERS]; /* the messages shown in it */
 };
 
+/* So many messages are kept until headers are shown. */
+long rmq_plot_kept(const struct rmq_plot *);
 /* Builds the next step: show says whether headers may come with its reply. */
 void rmq_plot_step(
     struct rmq_round *, struct rmq_plot *, bool show, struct mq_command *);

@@ -275,6 +275,37 @@ rmq::queues"
 	assert_equal "$(redis hmget "$counters" crashed runs failed | xargs)" "2 2"
 }
 
+in_front() {
+	redis --raw brpop "$ready" 30 >"$T/front"
+}
+
+somebody_waits() {
+	redis info clients | grep -q '^blocked_clients:1'
+}
+
+# A consumer that waits must know of the crash before it runs what was behind.
+@test "clean: what ran comes back in front of the rest, not after it" {
+	local waiter n
+
+	for n in 3 400; do
+		go_connect ours-111111
+		go_consume ours-111111 q
+		seq -f "LPUSH $(unacked ours-111111) m%.0f" "$n" |
+			redis --pipe >/dev/null
+		ours ours-111111 1
+		go_dies ours-111111
+		in_front 3>&- &
+		waiter=$!
+		eventually 10 somebody_waits
+		run_mq 0 mq-clean
+		assert_output "$(cleaned 1 "$n" 0 0 0 0)"
+		wait "$waiter"
+		assert_equal "$(tail -n 1 "$T/front")" m1
+		grep -aq '"Mq-Attempt":\["1"\]' "$T/front"
+		redis del "$ready" >/dev/null
+	done
+}
+
 @test "clean: poison is rejected, what was behind it is not" {
 	go_dead ours-111111 q
 	# Two that have run often, one that has not, and one that did not run.

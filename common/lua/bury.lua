@@ -21,7 +21,8 @@
 -- none, "\n" one that cannot be read.
 --
 -- If where to begin is not '', nothing changes, and the headers of the `keep`
--- oldest are shown from that index on, newest first.
+-- oldest are shown from that index on, newest first.  So the last of the others
+-- and those to settle go back in one step, and nobody gets the others first.
 --
 -- Bounded: at most 500 messages or about 1 MiB (but 8 in any case) a call.
 -- A crash between two calls leaves connection and queue listed, and the rest
