@@ -300,15 +300,18 @@ some_queues() {
 	run in_order queues <"$T/dom"
 	assert_output $'job-10\nmails\njob-9'
 	# As after a refresh: what was chosen is still there, without a fragment.
-	with_script 'if (!location.search) { document.querySelector("th[data-k=rejected] button").click(); location.href = location.pathname + "?again"; }'
-	run in_order queues < <(dom "$T/scripted.html")
-	assert_output $'job-10\nmails\njob-9'
+	with_script 'if (location.search) { fetch("/order?" + Array.from(document.querySelectorAll("#queues th[scope=row]"), (e) => e.textContent)); } else { document.querySelector("th[data-k=rejected] button").click(); location.href = location.pathname + "?again"; }'
+	serve
+	start_browser "$site/scripted.html"
+	eventually 40 asked_for 1 'order?'
+	kill "$pid"
+	wait "$pid" || true
+	assert_equal "$(sed -n 's/.*GET .order.\([^ ]*\) .*/\1/p' "$T/log")" \
+		"job-10,mails,job-9"
 }
 
-@test "html: it is read again, with its fragment" {
-	local port
-
-	some_queues --refresh 1
+# serve: $T by HTTP, at the address $site; requests are in $T/log.
+serve() {
 	cat >"$T/serve.py" <<-'END'
 	import http.server, os, sys
 	os.chdir(sys.argv[1])
@@ -318,19 +321,29 @@ some_queues() {
 	END
 	python3 "$T/serve.py" "$T" >"$T/port" 2>"$T/log" 3>&- &
 	eventually 10 test -s "$T/port"
-	port=$(cat "$T/port")
-	# The browser itself does not do it then.
-	HOME=$T timeout -k 5 50 "${chromium[@]}" --remote-debugging-port=0 \
-		"http://127.0.0.1:$port/page.html#sort=ready:desc" \
-		>/dev/null 2>&1 3>&- &
-	pid=$!
-	eventually 20 asked_for 3
-	kill "$pid"
-	wait "$pid" || true
+	site=http://127.0.0.1:$(cat "$T/port")
 }
 
+# A browser that stays, as one with a debugger does; its pid in $pid.
+start_browser() {
+	HOME=$T timeout -k 5 50 "${chromium[@]}" --remote-debugging-port=0 "$1" \
+		>/dev/null 2>&1 3>&- &
+	pid=$!
+}
+
+# asked_for N PATH: so often, or more often.
 asked_for() {
-	(($(grep -c 'GET /page.html' "$T/log") >= $1))
+	(($(grep -cF "GET /$2" "$T/log") >= $1))
+}
+
+@test "html: it is read again, with its fragment" {
+	some_queues --refresh 1
+	serve
+	# The browser itself does not do it then.
+	start_browser "$site/page.html#sort=ready:desc"
+	eventually 40 asked_for 3 page.html
+	kill "$pid"
+	wait "$pid" || true
 }
 
 @test "html: nothing is wider than a phone, light and dark" {

@@ -63,14 +63,18 @@ found() {
 			return state .. ", and another id"
 		end
 		if state == "delayed" then
-			-- The seconds between the run and the due time: settled
-			-- between before and now, so there may be none or one.
-			local t, due = n("TIME"), tonumber(delayed[2])
-			local low = due - (t[1] * 1000 + math.floor(t[2] / 1000))
-			local s = math.floor((due - ARGV[3]) / 1000)
-			state = state .. " " .. string.format("%.0f", s)
-			if s * 1000 < low then
-				state = state .. " and a bit"
+			-- By what the message says itself.  By the server, it was
+			-- settled between before and now.
+			local t, at = n("TIME"), 0
+			for _, failure in ipairs(h["Mq-History"]) do
+				at = math.max(at, cjson.decode(failure).at_ms)
+			end
+			local ms = h["Mq-Due"][1] - at
+			local settled = delayed[2] - ms
+			state = state .. " " .. string.format("%.15g", ms / 1000)
+			if settled < tonumber(ARGV[3])
+				or settled > t[1] * 1000 + t[2] / 1000 then
+				state = state .. ", due at another time"
 			end
 		end
 		local function first(name)
