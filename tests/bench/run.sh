@@ -7,14 +7,14 @@
 #
 #   ROUNDS=5       how often each
 #   BENCH_ONLY=    some of: publish single run pickup memory idle
-#                  return purge clean stats scale waits options due
-#   BENCH_LONG=1   10,000,000 messages as well
+#                  return purge clean stats scale waits options due growth
+#   BENCH_LONG=1   more messages as well: up to 10,000,000
 set -eu
 
 cd "$(dirname "$0")/../.."
 : "${MQ_BUILD:=build}" "${CC:=cc}" "${PKG_CONFIG:=pkg-config}" "${ROUNDS:=5}"
 : "${BENCH_ONLY:=publish single run pickup memory idle return purge clean stats
-	scale waits options due}" "${BENCH_LONG:=}"
+	scale waits options due growth}" "${BENCH_LONG:=}"
 case $MQ_BUILD in
 /*) ;;
 *) MQ_BUILD=$PWD/$MQ_BUILD ;;
@@ -62,7 +62,9 @@ compile_all() {
 	mkdir -p "$bin"
 	compile measure
 	compile spawn
-	compile mark -static 2>/dev/null || compile mark
+	for prog in mark hold; do
+		compile $prog -static 2>/dev/null || compile $prog
+	done
 	for prog in latency peer waits; do
 		# shellcheck disable=SC2046 # several options
 		compile $prog $("$PKG_CONFIG" --cflags --libs hiredis)
@@ -286,6 +288,8 @@ bench_idle() {
 . tests/bench/waits.sh
 # shellcheck source=tests/bench/delivery.sh
 . tests/bench/delivery.sh
+# shellcheck source=tests/bench/growth.sh
+. tests/bench/growth.sh
 
 D=$(mktemp -d "${TMPDIR:-/tmp}/mq.XXXXXX")
 trap clean_up EXIT
