@@ -97,6 +97,7 @@ on_rested(struct ev_loop *loop, ev_timer *w, int events)
 	(void)loop;
 	(void)events;
 	s->c->resting--;
+	slot_changed(s);
 	go_on(s->c);
 }
 
@@ -144,6 +145,7 @@ pace_judged(struct slot *s, bool good)
 	ev_timer_init(&s->rest, on_rested, rest_s(s), 0);
 	s->rest.data = s;
 	ev_timer_start(c->loop, &s->rest);
+	slot_changed(s);
 }
 
 void

@@ -395,9 +395,11 @@ run_init(struct consumer *c)
 	free(path);
 	TAILQ_INIT(&c->fars);
 	c->slots = mq_xcalloc((size_t)c->opt->slots, sizeof(*c->slots));
-	for (i = 0; i < c->opt->slots; i++) {
+	TAILQ_INIT(&c->free_slots);
+	for (i = c->opt->slots - 1; i >= 0; i--) {
 		c->slots[i].c = c;
 		TAILQ_INIT(&c->slots[i].hand);
+		slot_changed(&c->slots[i]);
 	}
 	ev_prepare_init(&c->pump, on_turn);
 	c->pump.data = c;

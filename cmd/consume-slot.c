@@ -11,21 +11,39 @@
 #define AHEAD_MAX 100
 
 void
+slot_changed(struct slot *s)
+{
+	bool is_free = TAILQ_EMPTY(&s->hand) && !ev_is_active(&s->rest);
+
+	if (is_free == s->is_free)
+		return;
+	s->is_free = is_free;
+	if (is_free)
+		TAILQ_INSERT_HEAD(&s->c->free_slots, s, free);
+	else
+		TAILQ_REMOVE(&s->c->free_slots, s, free);
+}
+
+void
 slot_take(struct slot *s, struct message *m)
 {
 	m->slot = s;
 	TAILQ_INSERT_TAIL(&s->hand, m, hand);
 	s->count++;
+	slot_changed(s);
 }
 
 void
 slot_release(struct message *m)
 {
-	if (m->slot == NULL)
+	struct slot *s = m->slot;
+
+	if (s == NULL)
 		return;
-	TAILQ_REMOVE(&m->slot->hand, m, hand);
-	m->slot->count--;
+	TAILQ_REMOVE(&s->hand, m, hand);
+	s->count--;
 	m->slot = NULL;
+	slot_changed(s);
 }
 
 void
@@ -37,6 +55,7 @@ slot_empty(struct slot *s, struct messages *hand)
 	TAILQ_FOREACH(m, hand, hand)
 		m->slot = NULL;
 	s->count = 0;
+	slot_changed(s);
 }
 
 struct message *
@@ -52,15 +71,7 @@ slot_at(const struct slot *s, int which)
 struct slot *
 slot_free(struct consumer *c)
 {
-	struct slot *s;
-	int i;
-
-	for (i = 0; i < c->opt->slots; i++) {
-		s = &c->slots[i];
-		if (TAILQ_EMPTY(&s->hand) && !ev_is_active(&s->rest))
-			return s;
-	}
-	return NULL;
+	return TAILQ_FIRST(&c->free_slots);
 }
 
 bool

@@ -172,7 +172,9 @@ struct slot {
 	struct messages hand; /* what its script has, in order; empty: the slot
 			       * is free, or its worker waits for more */
 	int count;	      /* of them */
-	pid_t pid;	      /* 0: none */
+	TAILQ_ENTRY(slot) free;
+	bool is_free; /* nothing in hand, and it does not rest: it is listed */
+	pid_t pid;    /* 0: none */
 	int verbs_fd;
 	struct errors *errors;
 	double started;
@@ -308,6 +310,7 @@ struct consumer {
 
 	/* consume-run.c */
 	struct slot *slots;
+	TAILQ_HEAD(slots, slot) free_slots; /* the last that was busy first */
 	int busy; /* of them: have a script, or what it asked for is waited for */
 	ev_prepare pump; /* starts runs, once per turn of the loop */
 	bool reaped;	 /* a run has ended since its last turn */
@@ -443,6 +446,8 @@ void slot_release(struct message *);
 void slot_empty(struct slot *, struct messages *);
 /* The one with this number, from 0; without one (-1), slot_on(). */
 struct message *slot_at(const struct slot *, int which);
+/* It rests now, or no more, or is new. */
+void slot_changed(struct slot *);
 /* One that has nothing to do; NULL: none. */
 struct slot *slot_free(struct consumer *);
 /* Whether anything could be started now. */
