@@ -223,11 +223,12 @@ last_verdict(
 	if (!feed_begun(&s->feed, m) || s->ended ||
 	    (s->late != NULL && s->late != m))
 		return false;
-	mq_verdict(&s->verbs, s->status, s->late != NULL, s->c->opt->strict, v);
-	if (s->broken != NULL)
-		strlcpy(v->reason, s->broken, sizeof(v->reason));
 	/* Silence is no word about a message: it may not even have read it.
 	 * But one that never says anything gets no other chances for ever. */
+	mq_verdict(&s->verbs, s->status, s->late != NULL,
+	    s->c->opt->strict && s->judged == 0, v);
+	if (s->broken != NULL)
+		strlcpy(v->reason, s->broken, sizeof(v->reason));
 	if (v->kind == MQ_VERDICT_DONE) {
 		if (s->judged > 0)
 			return false;
