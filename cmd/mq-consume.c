@@ -34,6 +34,8 @@ static const char help[] =
     "\n"
     "  mq-consume -j4 thumbnails -- ./make-thumbnail\n"
     "  mq-consume --drain -l urls | sort -u\n"
+    "  mq-consume --batch 100 rows -- ./load      # err #3 is for the third\n"
+    "  mq-consume --stream files -- perl size.pl  # a line in, a verb out\n"
     "\n"
     "  -j, --slots N          run up to N messages at once (1)\n"
     "      --prefetch N       hold N more messages ready (default: by pace)\n"
@@ -49,10 +51,10 @@ static const char help[] =
     "      --rate-shared N/s[:BURST]\n"
     "                         the same for all consumers of a queue together\n"
     "      --rest MIN..MAX    how long a slot rests after failures in a row\n"
-    "      --batch N          run COMMAND for up to N messages, framed\n"
+    "      --batch N          run COMMAND for up to N messages at once\n"
     "      --batch-wait DUR   wait so long for a batch to become full (0)\n"
-    "      --stream           COMMAND stays, and is fed messages, framed\n"
-    "      --window N         so many messages ahead of it (default: by pace)\n"
+    "      --stream           keep COMMAND running, and feed it messages\n"
+    "      --window N         up to N before the first is judged (by pace)\n"
     "      --strict           a silent exit 0 is an error, as in RQ\n"
     "      --grace DUR        on TERM, wait so long for running scripts (25s)\n"
     "      --tag NAME         name of the connection (mq-consume)\n"
@@ -66,8 +68,8 @@ static const char help[] =
     "      --work-dir DIR     run each message in its own DIR/ID\n"
     "      --no-clean         leave dead consumers' messages to others\n"
     "  -l, --lines, -0, --null, --netstring, --jsonl\n"
-    "                         how to print (default: payloads and nothing else),\n"
-    "                         and what --batch and --stream feed (-l)\n" MQ_SHARED_HELP;
+    "                         how to print (default: the payloads alone), and\n"
+    "                         how to feed batches and streams (default: -l)\n" MQ_SHARED_HELP;
 
 enum {
 	OPT_PREFETCH = MQ_OPT_OWN,

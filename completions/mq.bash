@@ -39,7 +39,8 @@ _mq_takes_argument() {
 		mq-consume:--attempts | mq-consume:--backoff | \
 		mq-consume:--retry-on | mq-consume:--push | \
 		mq-consume:--rate | mq-consume:--rate-shared | \
-		mq-consume:--rest | \
+		mq-consume:--rest | mq-consume:--batch | \
+		mq-consume:--batch-wait | mq-consume:--window | \
 		mq-consume:--grace | mq-consume:--tag | \
 		mq-consume:--log-dir | mq-consume:--work-dir | \
 		mq-consume:--keep | mq-consume:--lease | mq-consume:--ack | \
@@ -74,7 +75,8 @@ _mq_options() {
 		echo -l --lines -0 --null --netstring --jsonl -j --slots \
 			--prefetch -n --limit --drain --idle --timeout \
 			--attempts --backoff --retry-on --push --strict \
-			--rate --rate-shared --rest \
+			--rate --rate-shared --rest --batch --batch-wait \
+			--stream --window \
 			--grace --tag --log-dir --work-dir --no-clean --keep \
 			--lease --ack --reject --extend --text
 		;;
@@ -256,7 +258,7 @@ _mq_add_argument() {
 			_mq_add_words redis:// unix:/// private:
 		fi
 		;;
-	-d | --delay | -e | --expires | --idle | --timeout | --grace | --interval | --for | --since | --older-than)
+	-d | --delay | -e | --expires | --idle | --timeout | --batch-wait | --grace | --interval | --for | --since | --older-than)
 		# A number has been typed: which unit?
 		[[ ! $cur =~ ^[0-9.]+$ ]] ||
 			_mq_add_words "$cur"ms "$cur"s "$cur"m "$cur"h "$cur"d

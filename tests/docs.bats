@@ -236,6 +236,28 @@ statuses() {
 	assert_equal "$documented" "$set"
 }
 
+# of_message CONSUMER: what a script is told of a message, beyond what the
+# page says of all.
+of_message() {
+	"$BUILD/mq-publish" -H 'X-Trace-Id: 7' q ''
+	env -i PATH="$PATH" MQ_URL="$MQ_URL" "$BUILD/mq-consume" -n1 "$@" q -- \
+		sh -c 'env; read -r n; echo done >&3' |
+		grep -oE '^MQ_(ID|QUEUE|ATTEMPT|BATCH|HEADER_.*|PARAM.)=' |
+		sort | xargs
+}
+
+@test "docs: the environment of a batch, and of a worker of a stream" {
+	run of_message --batch 5
+	assert_output "MQ_BATCH= MQ_QUEUE="
+	run of_message --stream
+	assert_output "MQ_QUEUE="
+	run of_message --stream other
+	assert_output ""
+	run sed -n '/^\.Ss Batches/,/^\.Ss Streams/s/^\.It Ev //p' \
+		"$root/man/mq-consume.1"
+	assert_output MQ_BATCH
+}
+
 @test "docs: mq-layout(7) has every script and every header of ours" {
 	local script header
 
