@@ -278,15 +278,18 @@ dup_ask(void *arg, int which, const char *text)
 
 	d->s = s;
 	d->m = slot_at(s, which);
-	if (which == -1 && s->count > 1) {
+	if (which == -1 && s->ones != NULL && s->count > 1)
 		d->wrong = "which message? say its number: dup #N ...";
-		d->what.shown = mq_xstrdup("");
-	} else if (text == NULL) {
+	else if (d->m == NULL)
+		d->wrong = "there is no message of that number";
+	else if (text == NULL)
 		d->wrong = "the line is too long";
-		d->what.shown = mq_xstrdup("");
-	} else if (mq_dup_parse(text, &d->what, &d->wrong) == 0) {
+	else if (mq_dup_parse(text, &d->what, &d->wrong) == 0)
 		d->wrong = NULL;
-	}
+	if (d->m == NULL)
+		d->m = slot_on(s);
+	if (d->what.shown == NULL)
+		d->what.shown = mq_xstrdup("");
 	TAILQ_INSERT_TAIL(&s->dups, d, link);
 	s->dup_count++;
 	next(s);

@@ -56,7 +56,7 @@ describe(struct consumer *c, struct slot *s, double now)
 	    .queue = (char *)(uintptr_t)c->opt->queues[m->queue],
 	    .id = m->id,
 	    .script = c->script,
-	    .text = start_of(s->verbs.text),
+	    .text = start_of(mq_verbs_text(&s->verbs)),
 	    .attempt = m->attempts + 1,
 	    .pid = s->pid,
 	    .started_ms = started_ms(s, now)};

@@ -98,74 +98,85 @@ span(const char *p, size_t n, bool blanks)
 }
 
 static void
-set_text(struct mq_verbs *v, const char *p, size_t n)
+copy_text(char *text, const char *p, size_t n)
 {
 	size_t i;
 
 	for (i = 0; i < n; i++)
-		v->text[i] = p[i] == '\0' ? '?' : p[i];
-	v->text[n] = '\0';
+		text[i] = p[i] == '\0' ? '?' : p[i];
+	text[n] = '\0';
 }
 
 /*
- * Which of several messages the text names, which is then cut off it; -1: none,
- * or none that there is.
+ * Which of several messages the text names, which is then cut off it; -1: none;
+ * as many as there are: one that there is not.
  */
 static int
-take_number(struct mq_verbs *v)
+take_number(struct mq_verbs *v, char *text)
 {
 	long n = 0;
-	char *p = v->text + 1, *end = p;
+	char *p = text + 1, *end = p;
 
-	if (v->ones == NULL || v->text[0] != '#')
+	if (v->ones == NULL || text[0] != '#')
 		return -1;
 	if (is_digit(*p))
 		n = strtol(p, &end, 10);
 	if (n < 1 || n > v->count ||
 	    (*end != '\0' && strchr(BLANKS, *end) == NULL)) {
 		v->stray = true;
-		return -1;
+		return v->count;
 	}
 	end += span(end, strlen(end), true);
-	memmove(v->text, end, strlen(end) + 1);
+	memmove(text, end, strlen(end) + 1);
 	return (int)(n - 1);
 }
 
 /* Its text is shown like any other, but a URL in it may have a password. */
 static void
-take_dup(struct mq_verbs *v, int which, bool whole)
+take_dup(const struct mq_verbs *v, int which, char *text, bool whole)
 {
-	size_t n = strlen(v->text);
+	size_t n = strlen(text);
 
-	if (n > 0 && v->text[n - 1] == '\r')
-		v->text[n - 1] = '\0';
+	if (n > 0 && text[n - 1] == '\r')
+		text[n - 1] = '\0';
 	if (v->on_dup != NULL)
-		v->on_dup(v->arg, which, whole ? v->text : NULL);
-	mq_url_hide_password(v->text);
+		v->on_dup(v->arg, which, whole ? text : NULL);
+	mq_url_hide_password(text);
 	if (!whole)
-		v->text[0] = '\0';
+		text[0] = '\0';
 }
 
 static void
-take_final(
-    const struct mq_verbs *v, enum mq_verb_final *final, int64_t *resend_s)
+take_final(const char *text, enum mq_verb_final *final, int64_t *resend_s)
 {
-	if (*final == MQ_FINAL_RESEND && is_tick(v->text))
+	if (*final == MQ_FINAL_RESEND && is_tick(text))
 		*final = MQ_FINAL_TICK;
 	else if (*final == MQ_FINAL_RESEND || *final == MQ_FINAL_PAUSE)
-		*resend_s = mq_verb_due(v->text);
+		*resend_s = mq_verb_due(text);
 }
 
 /* A verb about one of several. */
 static void
-take_one(struct mq_verbs *v, struct mq_verb_one *one, enum mq_verb_final final)
+take_one(struct mq_verb_one *one, enum mq_verb_final final, const char *text)
 {
 	free(one->text);
-	one->text = mq_xstrdup(v->text);
+	one->text = mq_xstrdup(text);
 	if (one->final != MQ_FINAL_NONE)
 		return;
 	one->final = final;
-	take_final(v, &one->final, &one->resend_s);
+	take_final(text, &one->final, &one->resend_s);
+}
+
+/* A verb about all, or all that are left. */
+static void
+take_plain(struct mq_verbs *v, enum mq_verb_final final, const char *text)
+{
+	strlcpy(v->text, text, sizeof(v->text));
+	v->spoke = true;
+	if (v->final != MQ_FINAL_NONE)
+		return;
+	v->final = final;
+	take_final(text, &v->final, &v->resend_s);
 }
 
 static void
@@ -177,24 +188,27 @@ take_line(struct mq_verbs *v)
 	size_t n = span(verb, left, false);
 	size_t gap = span(verb + n, left - n, true);
 	bool whole = v->line_len < sizeof(v->line);
+	char text[MQ_VERB_LINE + 1];
 	int which;
 
 	v->line_len = 0;
 	if (n == 0)
 		return;
-	set_text(v, verb + n + gap, left - n - gap);
-	which = take_number(v);
+	copy_text(text, verb + n + gap, left - n - gap);
+	which = take_number(v, text);
 	if (n == 3 && memcmp(verb, "dup", 3) == 0)
-		take_dup(v, which, whole);
-	if (which != -1) {
-		take_one(v, &v->ones[which], final_of(verb, n));
-		return;
-	}
-	v->spoke = true;
-	if (v->final != MQ_FINAL_NONE)
-		return;
-	v->final = final_of(verb, n);
-	take_final(v, &v->final, &v->resend_s);
+		take_dup(v, which, text, whole);
+	v->about = which < v->count ? which + 1 : 0;
+	if (v->about > 0)
+		take_one(&v->ones[which], final_of(verb, n), text);
+	else
+		take_plain(v, final_of(verb, n), text);
+}
+
+const char *
+mq_verbs_text(const struct mq_verbs *v)
+{
+	return v->about > 0 ? v->ones[v->about - 1].text : v->text;
 }
 
 size_t

@@ -52,14 +52,16 @@ struct mq_verbs {
 	struct mq_verb_one *ones; /* the caller's; NULL: the script has one
 				   * message */
 	int count;		  /* of them */
+	int about; /* which of them the last line was about, from 1; 0: all */
 	int64_t resend_s; /* RESEND, PAUSE: whole seconds, 0 to 10 years */
-	char text[MQ_VERB_LINE + 1]; /* last text, NUL-terminated; a NUL byte
-				      * from the script became '?' */
+	char text[MQ_VERB_LINE + 1]; /* last text about all, NUL-terminated; a
+				      * NUL byte from the script became '?' */
 	char line[MQ_VERB_LINE];
 	size_t line_len;
 	/* For each dup, as its line comes: which of several messages, from 0,
-	 * or -1 when none was named; and its text, or NULL when the line was
-	 * too long.  NULL: nobody wants to know. */
+	 * -1 when none was named, or count for one that there is not; and its
+	 * text, or NULL when the line was too long.  NULL: nobody wants to
+	 * know. */
 	void (*on_dup)(void *arg, int which, const char *text);
 	void *arg;
 };
@@ -75,6 +77,9 @@ void mq_verbs_feed(struct mq_verbs *, const char *p, size_t n);
 
 /* Takes the next of n bytes, not beyond the end of a line; how many. */
 size_t mq_verbs_feed_line(struct mq_verbs *, const char *p, size_t n);
+
+/* The last text, be it about all or about one; valid until the next line. */
+const char *mq_verbs_text(const struct mq_verbs *);
 
 /* What was said is over; the next message begins. */
 void mq_verbs_next(struct mq_verbs *);

@@ -606,8 +606,10 @@ one_of_several(void **state)
 	    /* Progress judges nothing. */
 	    {"run #2 x\n", 0, false, false, {"done 0 ", "done 0 ", "done 0 "}},
 	    {"run half\ndone #2 x\n", 0, false, false,
-		{"err 0 no final verb: x", "done 0 x",
-		    "err 0 no final verb: x"}},
+		{"err 0 no final verb: half", "done 0 x",
+		    "err 0 no final verb: half"}},
+	    {"err rest\nerr #2 x\n", 0, false, false,
+		{"err 0 rest", "err 0 x", "err 0 rest"}},
 	    /* Numbers of no message. */
 	    {"done #1\ndone #4\n", 0, false, false,
 		{"done 0 ", "err 0 a verb was about no message of the batch",
@@ -629,6 +631,129 @@ one_of_several(void **state)
 		    t[i].expected);
 	/* One message has no number. */
 	check("done #1 a\n", 0, false, false, MQ_VERDICT_DONE, "#1 a");
+}
+
+/* Numbers at the limits of a batch, and dups of them. */
+struct asked {
+	int count, which;
+	char text[64];
+};
+
+static void
+on_dup(void *arg, int which, const char *text)
+{
+	struct asked *a = arg;
+
+	a->count++;
+	a->which = which;
+	strlcpy(a->text, text != NULL ? text : "too long", sizeof(a->text));
+}
+
+static void
+numbers(void **state)
+{
+	static const struct {
+		const char *text;
+		int which; /* 3: none that there is */
+		const char *rest;
+	} t[] = {
+	    {"x", -1, "x"},
+	    {"", -1, ""},
+	    {"x #1", -1, "x #1"},
+	    {"#1", 0, ""},
+	    {"#1 x", 0, "x"},
+	    {"#3\t \r x  y", 2, "x  y"},
+	    {"#03 x", 2, "x"},
+	    {"#1 #2", 0, "#2"},
+	    {"#4 x", 3, "#4 x"},
+	    {"#0 x", 3, "#0 x"},
+	    {"#", 3, "#"},
+	    {"# 1", 3, "# 1"},
+	    {"#-1", 3, "#-1"},
+	    {"#+1", 3, "#+1"},
+	    {"#1.", 3, "#1."},
+	    {"#1x", 3, "#1x"},
+	    {"##1", 3, "##1"},
+	    {"#2147483649", 3, "#2147483649"},
+	    {"#4294967297", 3, "#4294967297"},
+	    {"#9223372036854775808", 3, "#9223372036854775808"},
+	    {"#18446744073709551617", 3, "#18446744073709551617"},
+	};
+	struct mq_verb_one ones[3];
+	struct mq_verbs v;
+	struct asked asked;
+	size_t i;
+	int n;
+
+	(void)state;
+	for (i = 0; i < sizeof(t) / sizeof(t[0]); i++) {
+		memset(ones, 0, sizeof(ones));
+		asked = (struct asked){0};
+		v = (struct mq_verbs){
+		    .ones = ones, .count = 3, .on_dup = on_dup, .arg = &asked};
+		mq_verbs_feed(&v, "dup ", 4);
+		mq_verbs_feed(&v, t[i].text, strlen(t[i].text));
+		mq_verbs_end(&v);
+		assert_int_equal(asked.count, 1);
+		assert_int_equal(asked.which, t[i].which);
+		assert_string_equal(asked.text, t[i].rest);
+		assert_int_equal(v.stray, t[i].which == 3);
+		assert_int_equal(v.spoke, t[i].which == -1 || v.stray);
+		assert_string_equal(mq_verbs_text(&v), t[i].rest);
+		for (n = 0; n < 3; n++)
+			free(ones[n].text);
+	}
+}
+
+/* Whatever is said, in whatever pieces, each message has a verdict. */
+static void
+nonsense(void **state)
+{
+	static const char *const words[] = {"done", "err", "resend", "pause",
+	    "push", "dup", "run", "#1", "#3", "#100", "#101", "#", "#0",
+	    "0-x-q", "5", "tick", "\n", "\n", "\n", " ", "\t", "\r", "\xff"};
+	struct mq_verb_one ones[100];
+	struct asked asked = {0};
+	struct mq_verdict got;
+	struct mq_verbs v;
+	char said[8192];
+	size_t n, at, piece;
+	const char *word;
+	int round, i;
+
+	(void)state;
+	srandom(1);
+	for (round = 0; round < 300; round++) {
+		memset(ones, 0, sizeof(ones));
+		v = (struct mq_verbs){.ones = ones,
+		    .count = 100,
+		    .on_dup = on_dup,
+		    .arg = &asked};
+		for (n = 0; n < sizeof(said) - 8;) {
+			word = words[(size_t)random() %
+			    (sizeof(words) / sizeof(words[0]))];
+			memcpy(said + n, word, strlen(word));
+			n += strlen(word);
+			said[n++] = random() % 50 == 0 ? (char)random() : ' ';
+		}
+		for (at = 0; at < n; at += piece) {
+			piece = (size_t)random() % 100;
+			piece = piece < n - at ? piece : n - at;
+			mq_verbs_feed(&v, said + at, piece);
+		}
+		mq_verbs_end(&v);
+		assert_non_null(mq_verbs_text(&v));
+		for (i = 0; i < 100; i++) {
+			mq_verdict_one(&v, i, random() % 3 == 0 ? EXIT(1) : 0,
+			    random() % 2, random() % 2, &got);
+			assert_in_range(
+			    got.kind, MQ_VERDICT_DONE, MQ_VERDICT_STOP);
+			if (ones[i].final == MQ_FINAL_ERR)
+				assert_int_equal(got.kind, MQ_VERDICT_ERR);
+			free(ones[i].text);
+		}
+	}
+	assert_true(asked.count > 0);
 }
 
 /* One after the other from one pipe. */
@@ -680,6 +805,8 @@ main(void)
 	    cmocka_unit_test(nul_bytes),
 	    cmocka_unit_test(runs_are_apart),
 	    cmocka_unit_test(one_of_several),
+	    cmocka_unit_test(numbers),
+	    cmocka_unit_test(nonsense),
 	    cmocka_unit_test(line_by_line),
 	};
 
