@@ -15,9 +15,10 @@ batch_size(const struct consumer *c)
 }
 
 bool
-batch_gathers(const struct consumer *c)
+batch_gathers(const struct consumer *c, int queue)
 {
-	return c->opt->batch > c->held && c->busy + c->resting < c->opt->slots;
+	return c->opt->batch > c->queues[queue].held &&
+	    c->busy + c->resting < c->opt->slots;
 }
 
 /* Nothing that could keep it company comes any more. */
@@ -39,6 +40,9 @@ wait_of(const struct consumer *c, const struct queue *q)
 		return -1;
 	if (q->held >= c->opt->batch || is_last(c))
 		return 0;
+	/* The rest is claimed at once. */
+	if (q->cut && c->link == LINK_UP)
+		return -1;
 	wait = first->since + (double)c->opt->batch_wait_ms / 1000 -
 	    ev_now(c->loop);
 	return wait > 0 ? wait : 0;
@@ -73,8 +77,8 @@ start(struct slot *s, struct queue *q)
 	struct mq_buf input = {0};
 	struct message *m;
 
-	while (s->count < c->opt->batch && pace_allows(c) &&
-	    (m = TAILQ_FIRST(&q->waiting)) != NULL)
+	while (
+	    s->count < c->opt->batch && (m = TAILQ_FIRST(&q->waiting)) != NULL)
 		if (run_take(s, m))
 			(void)feed_frame(m, &input);
 	if (s->count > 0) {
@@ -112,6 +116,7 @@ on_timer(struct ev_loop *loop, ev_timer *w, int events)
 	(void)loop;
 	(void)events;
 	batch_held(w->data);
+	claim_more(w->data);
 }
 
 void

@@ -20,7 +20,7 @@
 static bool claim_next(struct consumer *, int from);
 
 static int
-claim_room(const struct consumer *c)
+claim_room(const struct consumer *c, int queue)
 {
 	const struct options *opt = c->opt;
 	long room;
@@ -30,10 +30,10 @@ claim_room(const struct consumer *c)
 	if (opt->command == NULL)
 		room = print_room(c);
 	else
-		room = slot_room(c);
-	room = pace_room(c, room);
+		room = slot_room(c, queue);
+	room = pace_room(c, queue, room);
 	/* With some in hand, wait until it is worth a round. */
-	if (c->held > 0 && room < c->held && !batch_gathers(c))
+	if (c->held > 0 && room < c->held && !batch_gathers(c, queue))
 		return 0;
 	if (opt->limit > 0 && room > opt->limit - c->started - c->held)
 		room = opt->limit - c->started - c->held;
@@ -139,6 +139,7 @@ take_claimed(struct consumer *c, const redisReply *reply,
 		    ev_now(c->loop) + (double)claimed->due_ms / 1000;
 	if (!claimed->paused && !exhausted(c, elements, n)) {
 		q->more = true;
+		q->cut = n < c->claim_max;
 		c->claim_empty = false;
 	}
 	take(c, elements, n);
@@ -153,6 +154,7 @@ on_claimed(void *arg, redisReply *reply)
 	int n;
 
 	c->claiming = false;
+	c->queues[c->claim_queue].cut = false;
 	c->moves++;
 	if (reply == NULL)
 		return;
@@ -213,7 +215,7 @@ claim_next(struct consumer *c, int from)
 
 	for (i = from; i < c->opt->queue_count; i++) {
 		more = c->queues[i].more;
-		c->claim_max = more && c->claim_empty ? claim_room(c) : 0;
+		c->claim_max = more && c->claim_empty ? claim_room(c, i) : 0;
 		if (c->claim_max > 0 || (c->looking && pause_matters(c, i))) {
 			c->claim_queue = i;
 			send_claim(c);

@@ -68,15 +68,21 @@ pace_take(struct consumer *c)
 }
 
 long
-pace_room(const struct consumer *c, long room)
+pace_room(const struct consumer *c, int queue, long room)
 {
 	long allowed;
 
 	if (c->opt->rate.per_s == 0 ||
 	    (c->opt->command != NULL && c->opt->prefetch > 0))
 		return room;
-	allowed = (long)mq_bucket_tokens(&c->bucket, &c->opt->rate, now_s()) -
-	    c->held;
+	/* A batch starts whole, and the next waits until it is paid for. */
+	if (c->opt->batch > 0)
+		allowed =
+		    pace_allows(c) ? c->opt->batch - c->queues[queue].held : 0;
+	else
+		allowed =
+		    (long)mq_bucket_tokens(&c->bucket, &c->opt->rate, now_s()) -
+		    c->held;
 	return room < allowed ? room : allowed;
 }
 

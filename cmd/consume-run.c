@@ -100,19 +100,24 @@ verdict_of(const struct slot *s, int which, struct mq_verdict *v)
 	bool strict = s->c->opt->strict;
 
 	if (s->ones != NULL)
-		mq_verdict_one(
-		    &s->verbs, which, s->status, s->timed_out, strict, v);
+		mq_verdict_one(&s->verbs, which, s->status,
+		    s->timed_out || s->ended, strict, v);
 	else
 		mq_verdict(&s->verbs, s->status, s->timed_out, strict, v);
 }
 
 /* Whether it goes back to where it was, as if it had not run. */
 static bool
-goes_back(const struct slot *s, const struct mq_verdict *v)
+goes_back(const struct slot *s, int which, const struct mq_verdict *v)
 {
-	return v->kind == MQ_VERDICT_STOP ||
-	    (s->ended && v->kind != MQ_VERDICT_DONE &&
-		v->kind != MQ_VERDICT_PUSH);
+	if (v->kind == MQ_VERDICT_STOP)
+		return true;
+	if (!s->ended)
+		return false;
+	/* What was said of it alone stands. */
+	if (s->ones != NULL && s->ones[which].final != MQ_FINAL_NONE)
+		return false;
+	return v->kind != MQ_VERDICT_DONE && v->kind != MQ_VERDICT_PUSH;
 }
 
 /* Carries out what there is to be for those of hand that do not go back. */
@@ -122,11 +127,11 @@ judge(struct slot *s, struct messages *hand, const char *errors)
 	struct message *m, *next;
 	struct mq_verdict v;
 	bool good = false, bad = false;
-	int which = 0;
+	int which = -1;
 
 	TAILQ_FOREACH_SAFE(m, hand, hand, next) {
-		verdict_of(s, which++, &v);
-		if (!m->lost && goes_back(s, &v))
+		verdict_of(s, ++which, &v);
+		if (!m->lost && goes_back(s, which, &v))
 			continue;
 		TAILQ_REMOVE(hand, m, hand);
 		if (m->lost) {
@@ -141,20 +146,21 @@ judge(struct slot *s, struct messages *hand, const char *errors)
 		pace_judged(s, good);
 }
 
-/* From the youngest to the oldest, which so ends up in front. */
+/* They are held again, and go back with all that are. */
 static void
-give_back(struct messages *hand)
+give_back(struct consumer *c, struct messages *hand)
 {
 	struct message *m;
 
 	while ((m = TAILQ_LAST(hand, messages)) != NULL) {
 		TAILQ_REMOVE(hand, m, hand);
-		settle(m, MQ_OUTCOME_FRONT, 0);
+		message_unstart(m);
 	}
+	if (c->stop >= STOP_SOON)
+		stop_give_back(c);
 }
 
-/* The command cannot run at all: all the messages go back, the younger ones
- * first, and those of the slot then. */
+/* The command cannot run at all: all the messages go back. */
 static void
 stop_if_broken(struct slot *s)
 {
@@ -163,8 +169,8 @@ stop_if_broken(struct slot *s)
 	mq_verdict(&s->verbs, s->status, s->timed_out, s->c->opt->strict, &v);
 	if (v.kind != MQ_VERDICT_STOP || s->ended)
 		return;
-	mq_say("%s: %s; stopping, the message is returned", s->c->script,
-	    v.reason);
+	mq_say("%s: %s; stopping, %s returned", s->c->script, v.reason,
+	    s->ones != NULL ? "the messages are" : "the message is");
 	stop(s->c, STOP_SOON, MQ_EXIT_CONFIG, 0);
 }
 
@@ -191,7 +197,7 @@ run_over(struct slot *s)
 	judge(s, &hand, errors);
 	if (!TAILQ_EMPTY(&hand))
 		stop_if_broken(s);
-	give_back(&hand);
+	give_back(c, &hand);
 	batch_forget(s);
 }
 
@@ -360,9 +366,11 @@ run_tick(struct consumer *c)
 	c->starved = false;
 	/*
 	 * The runs were short when these were claimed, and now every slot is
-	 * busy with a long one: somebody else may have time for them.
+	 * busy with a long one: somebody else may have time for them.  Those
+	 * that gather keep their turn.
 	 */
 	if (c->opt->prefetch < 0 && c->opt->command != NULL && c->held > 0 &&
+	    c->opt->batch_wait_ms <= 0 &&
 	    c->busy + c->resting == c->opt->slots &&
 	    ev_now(c->loop) - c->last_end > STALE_S) {
 		c->run_s = STALE_S;

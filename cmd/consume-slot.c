@@ -88,20 +88,25 @@ ahead(const struct consumer *c)
 
 	if (c->opt->prefetch >= 0)
 		return c->opt->prefetch;
-	if (c->run_s == 0 || c->opt->rate_shared.per_s > 0)
+	/* Those that gather are held for long anyway. */
+	if (c->run_s == 0 || c->opt->rate_shared.per_s > 0 ||
+	    c->opt->batch_wait_ms > 0)
 		return 0;
 	runs = c->opt->slots * AHEAD_S / c->run_s;
 	return (runs < AHEAD_MAX ? (int)runs : AHEAD_MAX) * batch_size(c);
 }
 
 long
-slot_room(const struct consumer *c)
+slot_room(const struct consumer *c, int queue)
 {
-	long free = c->opt->slots - c->busy - c->resting;
+	long free = c->opt->slots - c->busy - c->resting, held = c->held;
 
 	if (c->opt->stream)
 		return stream_room(c);
-	return free * batch_size(c) - c->held + ahead(c);
+	/* One queue can have a full batch while those of another gather. */
+	if (c->opt->batch > 0 && free > 0)
+		held = c->queues[queue].held;
+	return free * batch_size(c) - held + ahead(c);
 }
 
 void
@@ -126,7 +131,9 @@ slot_kill_one(const struct message *m)
 {
 	if (m->slot == NULL)
 		return false;
-	if (m->slot->pid != 0)
+	if (m->slot->pid != 0) {
+		m->slot->ended = true;
 		kill(-m->slot->pid, SIGKILL);
+	}
 	return true;
 }

@@ -26,35 +26,27 @@ passing(int error)
 
 /* It is as if nobody had tried. */
 static void
-try_later(struct slot *s, int error)
-{
-	struct consumer *c = s->c;
-	struct message *m;
-
-	if (!c->starved && !c->opt->quiet)
-		mq_say("%s: %s; trying again", c->script, strerror(error));
-	c->starved = true;
-	while ((m = TAILQ_LAST(&s->hand, messages)) != NULL)
-		message_unstart(m);
-}
-
-static void
 cannot_start(struct slot *s, int error)
 {
 	struct consumer *c = s->c;
 	struct message *m = slot_on(s);
+	bool later = passing(error);
 
-	if (passing(error)) {
-		try_later(s, error);
-	} else if (error == E2BIG && m != NULL && s->ones == NULL) {
+	if (error == E2BIG && m != NULL && s->ones == NULL) {
 		verdict_reject(m, "its headers do not fit into an environment");
-	} else {
-		mq_say("%s: %s; stopping, the message is returned", c->script,
-		    strerror(error));
-		stop(c, STOP_SOON, MQ_EXIT_CONFIG, 0);
-		while ((m = TAILQ_LAST(&s->hand, messages)) != NULL)
-			settle(m, MQ_OUTCOME_FRONT, 0);
+		return;
 	}
+	if (!later)
+		mq_say("%s: %s; stopping, %s returned", c->script,
+		    strerror(error),
+		    s->ones != NULL ? "the messages are" : "the message is");
+	else if (!c->starved && !c->opt->quiet)
+		mq_say("%s: %s; trying again", c->script, strerror(error));
+	c->starved = true;
+	while ((m = TAILQ_LAST(&s->hand, messages)) != NULL)
+		message_unstart(m);
+	if (!later)
+		stop(c, STOP_SOON, MQ_EXIT_CONFIG, 0);
 }
 
 /* The ends of its descriptors that the script gets. */

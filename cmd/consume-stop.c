@@ -147,6 +147,8 @@ on_quiet_signal(struct ev_loop *loop, ev_signal *w, int events)
 	(void)loop;
 	(void)events;
 	stop(w->data, STOP_FETCHING, 0, 0);
+	/* Those that wait for company need not, any more. */
+	run_held(w->data);
 }
 
 static void

@@ -245,6 +245,7 @@ struct aside {
 /* One of the queues that are consumed. */
 struct queue {
 	bool more;  /* there may be more to claim than the last claim has got */
+	bool cut;   /* it was too long for all that it asked for */
 	double due; /* loop time when there may be more to claim, or 0 */
 	bool paused;		 /* when we looked last */
 	int pausing;		 /* pauses of our own that are not confirmed */
@@ -452,12 +453,13 @@ void slot_changed(struct slot *);
 struct slot *slot_free(struct consumer *);
 /* Whether anything could be started now. */
 bool slot_may_start(const struct consumer *);
-/* So many more messages are worth claiming; may be below 0. */
-long slot_room(const struct consumer *);
+/* So many more messages of a queue are worth claiming; may be below 0. */
+long slot_room(const struct consumer *, int queue);
 /* Sends a signal to the process groups of all scripts, whose messages go back
  * if they are not done. */
 void slot_kill(struct consumer *, int sig);
-/* Kills the script that has the message; false: none does. */
+/* Kills the script that has the message, and maybe others, which go back;
+ * false: none does. */
 bool slot_kill_one(const struct message *);
 
 /* --- consume-run.c --- */
@@ -492,8 +494,8 @@ void changed_end(struct consumer *);
 void batch_init(struct consumer *);
 /* How many messages a script may have at once. */
 int batch_size(const struct consumer *);
-/* Whether those held could do with company, and a script could begin. */
-bool batch_gathers(const struct consumer *);
+/* Whether those of a queue could do with company, and a script could begin. */
+bool batch_gathers(const struct consumer *, int queue);
 /* Starts batches while there are free slots. */
 void batch_held(struct consumer *);
 /* What was said of each is not needed any more. */
@@ -713,9 +715,9 @@ void pace_init(struct consumer *);
 /* Whether the rate allows to start a message now, and that one was. */
 bool pace_allows(const struct consumer *);
 void pace_take(struct consumer *);
-/* So many of `room` more messages can be claimed, so that none waits here for
- * the rate, unless --prefetch wants it; may be below 0. */
-long pace_room(const struct consumer *, long room);
+/* So many of `room` more messages of a queue can be claimed, so that none waits
+ * here for the rate, unless --prefetch wants it; may be below 0. */
+long pace_room(const struct consumer *, int queue, long room);
 /* Whether nothing can be started, however much there is. */
 bool pace_holds_back(const struct consumer *);
 /* Whether a verdict is a success, or a failure; it may be neither. */
