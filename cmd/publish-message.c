@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "clock.h"
+#include "duration.h"
 #include "message.h"
 #include "publish.h"
 
@@ -62,11 +63,11 @@ static void
 print_due(
     const struct publisher *p, int64_t after_ms, char due[static DUE_SIZE])
 {
-	int64_t ms = p->how.when.ms;
+	int64_t ms = p->when.ms;
 
-	if (p->how.when.kind == MQ_WHEN_NOW)
+	if (p->when.kind == MQ_WHEN_NOW)
 		ms = (int64_t)p->last_us / 1000;
-	else if (p->how.when.kind == MQ_WHEN_IN)
+	else if (p->when.kind == MQ_WHEN_IN)
 		ms += (int64_t)p->last_us / 1000;
 	snprintf(due, DUE_SIZE, "%0*jd", DUE_DIGITS, (intmax_t)(ms + after_ms));
 }
@@ -83,21 +84,34 @@ fill_in(struct publisher *p, size_t at, int64_t after_ms)
 	memcpy(p->header.data + at, due, strlen(due));
 }
 
-void
-publish_message(struct publisher *p, const char *payload, size_t n)
+/* Without a header.  It needs something to be one of its own when delayed. */
+static void
+publish_bare(struct publisher *p, const char *payload, size_t n)
 {
 	static const struct mq_buf none;
 	char id[MQ_ID_LEN + 1] = "";
 
-	if (!p->opt->raw || p->how.when.kind != MQ_WHEN_NOW)
+	if (p->how.special || p->how.when.kind != MQ_WHEN_NOW)
 		mq_id_make(&p->idgen, next_us(p), id);
-	if (!p->opt->raw)
-		memcpy(p->header.data + p->id_at, id, MQ_ID_LEN);
+	add(p, id, id, &none, payload, n);
+}
+
+void
+publish_message(struct publisher *p, const char *payload, size_t n)
+{
+	char id[MQ_ID_LEN + 1] = "";
+
+	if (p->opt->raw) {
+		publish_bare(p, payload, n);
+		return;
+	}
+	mq_id_make(&p->idgen, next_us(p), id);
+	memcpy(p->header.data + p->id_at, id, MQ_ID_LEN);
 	if (p->reply_at > 0)
 		memcpy(p->header.data + p->reply_at, id, MQ_ID_LEN);
 	fill_in(p, p->due_at, 0);
 	fill_in(p, p->expires_at, p->opt->expires_ms);
-	add(p, id, id, p->opt->raw ? &none : &p->header, payload, n);
+	add(p, id, id, &p->header, payload, n);
 }
 
 static void
@@ -105,7 +119,7 @@ set_times(const struct publisher *p, struct mq_envelope *e)
 {
 	char due[DUE_SIZE];
 
-	if (p->how.when.kind != MQ_WHEN_NOW) {
+	if (p->when.kind != MQ_WHEN_NOW) {
 		print_due(p, 0, due);
 		mq_envelope_set(e, MQ_HEADER_DUE, due);
 	}
@@ -136,7 +150,39 @@ add_headers(struct mq_envelope *e, const json_t *headers)
 				    e, name, json_string_value(value));
 }
 
-void
+/* From now on batches go out so. */
+static void
+set_when(struct publisher *p, struct mq_when when)
+{
+	if (when.kind == p->how.when.kind && when.ms == p->how.when.ms)
+		return;
+	publish_send(p);
+	p->how.when = when;
+}
+
+/* When a message of another queue was due there, it is due here, unless the
+ * options know better. */
+static void
+set_due(struct publisher *p, const struct mq_frame_line *line)
+{
+	const struct mq_envelope e = {.headers = line->headers};
+	int64_t due = mq_envelope_get_long(&e, MQ_HEADER_DUE, 0);
+
+	if (p->when.kind != MQ_WHEN_NOW)
+		return;
+	if (due < line->due_ms)
+		due = line->due_ms;
+	if (due > MQ_TIME_MAX)
+		due = MQ_TIME_MAX;
+	if (due > 0)
+		(void)next_us(p);
+	if (due > (int64_t)p->last_us / 1000)
+		set_when(p, (struct mq_when){MQ_WHEN_AT, due});
+	else
+		set_when(p, p->when);
+}
+
+static void
 publish_with_headers(
     struct publisher *p, json_t *headers, const char *payload, size_t n)
 {
@@ -159,6 +205,27 @@ publish_with_headers(
 	mq_envelope_write_header(&e, &header);
 	add(p, unique, mq_message_id(&e), &header, payload, n);
 	mq_buf_free(&header);
+}
+
+/* Whether the options ask for something that only a header can say. */
+static bool
+needs_header(const struct options *o)
+{
+	return o->ids || o->wait || o->headers.headers != NULL ||
+	    o->expires_ms > 0;
+}
+
+void
+publish_line(struct publisher *p, const struct mq_frame_line *line,
+    const char *payload, size_t n)
+{
+	set_due(p, line);
+	if (line->headers != NULL)
+		publish_with_headers(p, line->headers, payload, n);
+	else if (line->raw && !needs_header(p->opt))
+		publish_bare(p, payload, n);
+	else
+		publish_message(p, payload, n);
 }
 
 /* Where the value of a header of ours, which is there, stands in the text. */
@@ -193,7 +260,7 @@ publish_prepare(struct publisher *p)
 	p->id_at = place_of(p, MQ_HEADER_ID);
 	if (p->opt->wait)
 		p->reply_at = place_of(p, MQ_HEADER_REPLY_TO);
-	if (p->how.when.kind != MQ_WHEN_NOW)
+	if (p->when.kind != MQ_WHEN_NOW)
 		p->due_at = place_of(p, MQ_HEADER_DUE);
 	if (p->opt->expires_ms > 0)
 		p->expires_at = place_of(p, MQ_HEADER_EXPIRES);

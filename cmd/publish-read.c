@@ -17,27 +17,20 @@ static int
 publish_json(struct publisher *p, const char *line, size_t n,
     struct mq_buf *payload, const char **why)
 {
-	json_t *headers;
+	struct mq_frame_line fields;
 
 	mq_buf_clear(payload);
-	if (mq_frame_decode_json(line, n, payload, &headers, why) == -1)
+	if (mq_frame_decode_json(line, n, payload, &fields, why) == -1)
 		return -1;
-	if (payload->len > MESSAGE_MAX) {
-		json_decref(headers);
+	*why = NULL;
+	if (payload->len > MESSAGE_MAX)
 		*why = "its payload is longer than 511 MiB";
-		return -1;
-	}
-	if (headers == NULL) {
-		publish_message(p, payload->data, payload->len);
-	} else if (p->opt->raw) {
-		json_decref(headers);
+	else if (p->opt->raw && fields.headers != NULL)
 		*why = "it has headers, which --raw cannot carry";
-		return -1;
-	} else {
-		publish_with_headers(p, headers, payload->data, payload->len);
-		json_decref(headers);
-	}
-	return 0;
+	else
+		publish_line(p, &fields, payload->data, payload->len);
+	json_decref(fields.headers);
+	return *why == NULL ? 0 : -1;
 }
 
 static void

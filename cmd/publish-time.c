@@ -111,10 +111,11 @@ publish_prepare_when(struct publisher *p)
 {
 	int64_t now_ms = (mq_clock_unix_us() + p->clock_us) / 1000;
 
-	p->how.when = p->opt->when;
+	p->when = p->opt->when;
 	if (p->opt->at != NULL)
-		p->how.when.ms = publish_time(p->opt->at, now_ms);
-	if ((p->how.when.kind == MQ_WHEN_IN && p->how.when.ms == 0) ||
-	    (p->how.when.kind == MQ_WHEN_AT && p->how.when.ms <= now_ms))
-		p->how.when.kind = MQ_WHEN_NOW;
+		p->when.ms = publish_time(p->opt->at, now_ms);
+	if ((p->when.kind == MQ_WHEN_IN && p->when.ms == 0) ||
+	    (p->when.kind == MQ_WHEN_AT && p->when.ms <= now_ms))
+		p->when.kind = MQ_WHEN_NOW;
+	p->how.when = p->when;
 }

@@ -50,14 +50,15 @@ struct publisher {
 	const struct mq_layout *layout;
 	struct mq_redis redis;
 	struct mq_idgen idgen;
-	uint64_t last_us;   /* the time in the last id */
-	unsigned long made; /* ids made */
-	struct mq_publishing how;
-	int64_t clock_us;	 /* the server's clock minus ours */
-	struct mq_buf header;	 /* of a message without headers of its own */
-	size_t id_at;		 /* where its id goes */
-	size_t reply_at;	 /* and once more; 0: nowhere */
-	struct mq_command count; /* that goes with a batch */
+	uint64_t last_us;	  /* the time in the last id */
+	unsigned long made;	  /* ids made */
+	struct mq_when when;	  /* the messages are ready, by the options */
+	struct mq_publishing how; /* the batch goes out */
+	int64_t clock_us;	  /* the server's clock minus ours */
+	struct mq_buf header;	  /* of a message without headers of its own */
+	size_t id_at;		  /* where its id goes */
+	size_t reply_at;	  /* and once more; 0: nowhere */
+	struct mq_command count;  /* that goes with a batch */
 	/* Where the time goes that it is due, or expires; 0: nowhere. */
 	size_t due_at, expires_at;
 	struct batch ring[UNDER_WAY];
@@ -102,9 +103,10 @@ void publish_stream(struct publisher *, int fd);
 void publish_prepare(struct publisher *);
 /* Adds a message to the batch, with this header. */
 void publish_message(struct publisher *, const char *payload, size_t n);
-/* The same for one that has headers of its own, which are changed. */
-void publish_with_headers(
-    struct publisher *, json_t *headers, const char *payload, size_t n);
+/* The same for what a line of JSON has besides its payload; its headers are
+ * changed. */
+void publish_line(struct publisher *, const struct mq_frame_line *,
+    const char *payload, size_t n);
 
 /* Waits for the end of all that were accepted, says how it was, and returns
  * the exit status. */

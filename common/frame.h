@@ -14,6 +14,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "buf.h"
 #include "envelope.h"
@@ -65,16 +66,26 @@ enum mq_frame_result {
 enum mq_frame_result mq_frame_read(
     struct mq_frame_reader *, const char **p, size_t *n);
 
+/* What a jsonl line says besides the payload. */
+struct mq_frame_line {
+	/* An object (owned) whose values are lists of strings or null; NULL
+	 * when the line has none, or null. */
+	json_t *headers;
+	/* A member queue says that this is a message of one, as what we
+	 * write does.  Without headers, it was raw then ... */
+	bool raw;
+	int64_t due_ms; /* ... and is due at this unix ms; 0: no delay */
+};
+
 /*
  * Takes one jsonl line apart: the payload (bytes, appended to *payload, which
- * the caller clears before) and the headers into *headers (a new reference to
- * an object, whose values are lists of strings or null; NULL when the line has
- * none, or null).  A header may be given as a string or a list of strings;
- * names are taken as they are; unknown members are ignored.  Returns 0, or -1
- * with a constant *why; *payload is then unchanged and *headers NULL.
+ * the caller clears before) and the rest into *out.  A header may be given as a
+ * string or a list of strings; names are taken as they are; unknown members are
+ * ignored.  Returns 0, or -1 with a constant *why; *payload is then unchanged
+ * and nothing needs freeing.
  */
 int mq_frame_decode_json(const char *line, size_t n, struct mq_buf *payload,
-    json_t **headers, const char **why);
+    struct mq_frame_line *out, const char **why);
 
 /* What the jsonl framing tells about a message besides its payload. */
 struct mq_frame_meta {

@@ -63,14 +63,26 @@ normalize_headers(json_t *headers)
 	return NULL;
 }
 
+/* What else the line says of a message that it was copied from. */
+static void
+note_facts(const json_t *object, struct mq_frame_line *out)
+{
+	json_int_t due = json_integer_value(json_object_get(object, "due_ms"));
+
+	if (json_object_get(object, "queue") == NULL)
+		return;
+	out->raw = json_object_get(object, "headers") == NULL;
+	out->due_ms = due > 0 ? due : 0;
+}
+
 int
 mq_frame_decode_json(const char *line, size_t n, struct mq_buf *payload,
-    json_t **headers, const char **why)
+    struct mq_frame_line *out, const char **why)
 {
 	json_t *object = mq_json_load(line, n);
 	json_t *found = json_object_get(object, "headers");
 
-	*headers = NULL;
+	*out = (struct mq_frame_line){0};
 	if (!json_is_object(object))
 		*why = object == NULL ? "no JSON" : "no JSON object";
 	else
@@ -78,8 +90,11 @@ mq_frame_decode_json(const char *line, size_t n, struct mq_buf *payload,
 	/* Last, so that a bad line adds nothing to the payload. */
 	if (*why == NULL)
 		*why = decode_payload(object, payload);
-	if (*why == NULL && json_is_object(found))
-		*headers = json_incref(found);
+	if (*why == NULL) {
+		note_facts(object, out);
+		if (json_is_object(found))
+			out->headers = json_incref(found);
+	}
 	json_decref(object);
 	return *why == NULL ? 0 : -1;
 }

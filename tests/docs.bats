@@ -283,6 +283,7 @@ run_examples() {
 	local line command commands=() printed
 
 	PATH=$BUILD:$PATH
+	export NEW=$MQ_URL?db=1
 	printed=$(mandoc -Tutf8 "$root/man/$1" | sed 's/.\x08//g; s/^[[:blank:]]*//')
 	make_scripts "$1"
 	while IFS= read -r line; do

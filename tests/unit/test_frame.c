@@ -297,15 +297,15 @@ static struct bytes
 unframe(
     enum mq_framing framing, const char *p, size_t n, struct mq_buf *payload)
 {
+	struct mq_frame_line line;
 	const char *why;
-	json_t *headers;
 
 	if (framing != MQ_FRAME_JSONL)
 		return (struct bytes){p, n};
 	mq_buf_clear(payload);
-	assert_int_equal(
-	    mq_frame_decode_json(p, n, payload, &headers, &why), 0);
-	assert_null(headers);
+	assert_int_equal(mq_frame_decode_json(p, n, payload, &line, &why), 0);
+	assert_null(line.headers);
+	assert_false(line.raw);
 	return (struct bytes){payload->data, payload->len};
 }
 
@@ -674,8 +674,8 @@ good_json(void **state)
 		"\"\":[\"\\u0000\"]}"},
 	};
 	struct mq_buf payload = {0}, text = {0};
+	struct mq_frame_line line;
 	const char *why;
-	json_t *headers;
 	size_t i;
 
 	(void)state;
@@ -683,21 +683,59 @@ good_json(void **state)
 		mq_buf_clear(&payload);
 		mq_buf_add(&payload, "+", 1);
 		assert_int_equal(mq_frame_decode_json(good[i].line.p,
-				     good[i].line.n, &payload, &headers, &why),
+				     good[i].line.n, &payload, &line, &why),
 		    0);
 		assert_int_equal(payload.len, good[i].payload.n + 1);
 		assert_memory_equal(
 		    payload.data + 1, good[i].payload.p, good[i].payload.n);
-		assert_int_equal(headers != NULL, good[i].headers != NULL);
-		if (headers == NULL)
+		assert_false(line.raw);
+		assert_int_equal(line.due_ms, 0);
+		assert_int_equal(line.headers != NULL, good[i].headers != NULL);
+		if (line.headers == NULL)
 			continue;
 		mq_buf_clear(&text);
-		mq_json_dump(headers, &text);
+		mq_json_dump(line.headers, &text);
 		assert_string_equal(mq_buf_str(&text), good[i].headers);
-		json_decref(headers);
+		json_decref(line.headers);
 	}
 	mq_buf_free(&payload);
 	mq_buf_free(&text);
+}
+
+static void
+json_of_copies(void **state)
+{
+	static const struct {
+		const char *line;
+		bool raw;
+		int64_t due_ms;
+	} all[] = {
+	    {"{\"queue\":\"q\",\"payload\":\"a\"}", true, 0},
+	    {"{\"queue\":\"q\",\"headers\":null,\"payload\":\"a\"}", false, 0},
+	    {"{\"queue\":\"q\",\"headers\":{},\"payload\":\"a\"}", false, 0},
+	    {"{\"queue\":\"q\",\"due_ms\":7,\"payload\":\"a\"}", true, 7},
+	    {"{\"queue\":\"\",\"due_ms\":7,\"headers\":{},\"payload\":\"\"}",
+		false, 7},
+	    {"{\"queue\":\"q\",\"due_ms\":-7,\"payload\":\"a\"}", true, 0},
+	    {"{\"queue\":\"q\",\"due_ms\":\"7\",\"payload\":\"a\"}", true, 0},
+	    {"{\"due_ms\":7,\"payload\":\"a\"}", false, 0},
+	};
+	struct mq_frame_line line;
+	struct mq_buf payload = {0};
+	const char *why;
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < COUNT(all); i++) {
+		assert_int_equal(
+		    mq_frame_decode_json(all[i].line, strlen(all[i].line),
+			&payload, &line, &why),
+		    0);
+		assert_int_equal(line.raw, all[i].raw);
+		assert_int_equal(line.due_ms, all[i].due_ms);
+		json_decref(line.headers);
+	}
+	mq_buf_free(&payload);
 }
 
 #define PAYLOAD "{\"payload\":\"a\",\"headers\":"
@@ -739,8 +777,8 @@ bad_json(void **state)
 	    {{B(PAYLOAD "{\"a\":[\"x\",null]}}")}, "a header is neither"},
 	};
 	struct mq_buf payload = {0};
+	struct mq_frame_line line;
 	const char *why;
-	json_t *headers;
 	size_t i;
 
 	(void)state;
@@ -748,12 +786,12 @@ bad_json(void **state)
 	for (i = 0; i < COUNT(bad); i++) {
 		why = NULL;
 		assert_int_equal(mq_frame_decode_json(bad[i].line.p,
-				     bad[i].line.n, &payload, &headers, &why),
+				     bad[i].line.n, &payload, &line, &why),
 		    -1);
 		if (why == NULL ||
 		    strncmp(why, bad[i].why, strlen(bad[i].why)) != 0)
 			fail_msg("%zu: \"%s\"", i, why);
-		assert_null(headers);
+		assert_null(line.headers);
 		assert_int_equal(payload.len, 1);
 	}
 	mq_buf_free(&payload);
@@ -822,8 +860,8 @@ round_trip(enum mq_framing framing, int but, const char *want, size_t size)
 	struct mq_buf stream = {0}, payload = {0};
 	struct mq_frame_reader r;
 	struct mq_envelope e = {0};
+	struct mq_frame_line line;
 	char bytes[256];
-	json_t *headers;
 	const char *p, *why;
 	size_t n, i;
 	int fd[2];
@@ -845,11 +883,12 @@ round_trip(enum mq_framing framing, int but, const char *want, size_t size)
 	for (i = 0; read_record(&r, true, &p, &n) == MQ_FRAME_RECORD; i++) {
 		if (framing == MQ_FRAME_JSONL) {
 			mq_buf_clear(&payload);
-			assert_int_equal(mq_frame_decode_json(
-					     p, n, &payload, &headers, &why),
+			assert_int_equal(
+			    mq_frame_decode_json(p, n, &payload, &line, &why),
 			    0);
-			assert_true(json_equal(headers, e.headers));
-			json_decref(headers);
+			assert_true(json_equal(line.headers, e.headers));
+			assert_false(line.raw);
+			json_decref(line.headers);
 			p = payload.data;
 			n = payload.len;
 		}
@@ -955,6 +994,7 @@ main(void)
 	    cmocka_unit_test(failing),
 	    cmocka_unit_test(failing_poll),
 	    cmocka_unit_test(good_json),
+	    cmocka_unit_test(json_of_copies),
 	    cmocka_unit_test(bad_json),
 	    cmocka_unit_test(written_json),
 	    cmocka_unit_test(all_byte_values_survive),
