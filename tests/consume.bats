@@ -331,63 +331,54 @@ done
 # --- waking up -----------------------------------------------------------------------
 
 @test "consume: an idle consumer wakes up when something is published" {
-	local i t
+	local n=0
 	start_mq mq-consume q -- sh -c 'echo "$(cat)" >>"$T/runs"'
 	eventually 10 joined
 	: >"$T/runs"
-	for i in 1 2 3 4 5; do
-		heartbeat
-		"$BUILD/mq-publish" q "$i"
-		t=$(date +%s%3N)
-		until grep -q "^$i\$" "$T/runs"; do
-			(($(date +%s%3N) - t < 500))
-		done
-		held_is q "0 0 0 0" || eventually 5 held_is q "0 0 0 0"
+	for _ in 1 2 3 4 5; do
+		promptly '"$BUILD/mq-publish" q "$((++n))"' 'lines_are $n'
+		eventually 5 held_is q "0 0 0 0"
 	done
+	assert_equal "$(cat "$T/runs")" "$(seq "$n")"
 	stop_mq
 }
 
 @test "consume: an idle consumer of several queues wakes up for each" {
-	local q t
+	local n=0 q
 	start_mq mq-consume a b c -- sh -c 'echo "$MQ_QUEUE" >>"$T/runs"'
 	eventually 10 joined
 	: >"$T/runs"
-	heartbeat
 	for q in c a b; do
-		"$BUILD/mq-publish" "$q" x
-		t=$(date +%s%3N)
-		until grep -q "^$q\$" "$T/runs"; do
-			(($(date +%s%3N) - t < 500))
-		done
+		promptly '"$BUILD/mq-publish" "$q" "$((++n))"' 'lines_are $n'
 	done
+	assert_equal "$(uniq "$T/runs")" $'c\na\nb'
 	stop_mq
 }
 
+lines_are() {
+	[ "$(wc -l <"$T/runs")" = "$1" ]
+}
+
 @test "consume: a Go peer's publish wakes it up, too" {
-	local t
-	start_mq mq-consume -n 1 q -- cat
+	start_mq mq-consume q -- sh -c 'cat >>"$T/runs"'
 	eventually 10 joined
-	heartbeat
-	redis lpush 'rmq::queue::[q]::ready' hello >/dev/null
-	t=$(date +%s%3N)
-	until [ "$(cat "$T/out")" = hello ]; do
-		(($(date +%s%3N) - t < 500))
-	done
-	wait "$pid"
+	promptly 'redis -x lpush "rmq::queue::[q]::ready" <<<hello >/dev/null' \
+		'grep -q hello "$T/runs"' ': >"$T/runs"'
+	stop_mq
 }
 
 @test "consume: a delayed message is run when it is due, by one that was idle" {
-	start_mq mq-consume -n 1 q -- date +%s%3N
+	local n=0
+	start_mq mq-consume q -- sh -c 'date +%s%3N >>"$T/runs"'
 	eventually 10 joined
-	heartbeat
-	before=$(date +%s%3N)
-	run_mq 0 mq-publish -d 300ms q x
-	after=$(date +%s%3N)
-	wait "$pid"
-	ran=$(cat "$T/out")
-	echo "published $before to $after, ran $ran"
-	((ran >= before + 300 && ran < after + 800))
-	held_is q "0 0 0 0"
+	: >"$T/runs"
+	promptly 'before=$(date +%s%3N); run_mq 0 mq-publish -d 300ms q "$((++n))"' \
+		'lines_are $n'
+	ran=$(tail -n 1 "$T/runs")
+	echo "published after $before, ran $ran"
+	((ran >= before + 300))
+	eventually 5 held_is q "0 0 0 0"
+	stop_mq
 }
 
 @test "consume: several delayed messages, each in its time" {

@@ -8,7 +8,11 @@
 #   start_mq TOOL…        a tool in the background; its pid in $pid, its output
 #                         in $T/out and $T/err
 #   stop_mq [SIGNAL]      end it, and set $status
-#   eventually S CMD…     until CMD succeeds, but at most S seconds
+#   eventually S CMD…     until CMD succeeds, but at most S seconds, as long as
+#                         they are on a machine that has other things to do, too
+#   promptly DO UNTIL [UNDO]  without the help of a tick of the only consumer: DO,
+#                         until UNTIL; with UNDO before another try.  All are
+#                         given to eval
 #   script NAME [INTERP]  an executable script $T/NAME, its text on stdin
 #   held Q                what the raw keys hold: "ready delayed unacked rejected"
 #   element Q STATE [N]   the Nth raw message there, and a newline
@@ -95,8 +99,9 @@ gone() {
 	! kill -0 "$1" 2>/dev/null
 }
 
+# A limit is for what never comes true; what may not take long says so itself.
 eventually() {
-	local end=$((SECONDS + $1))
+	local end=$((SECONDS + 4 * $1))
 	shift
 	until "$@"; do
 		if ((SECONDS >= end)); then
@@ -173,6 +178,24 @@ heartbeat() {
 	key=rmq::connection::$(connections)::heartbeat
 	redis expire "$key" 30 >/dev/null
 	eventually 5 ttl_above 30 "$key"
+}
+
+# A busy machine may need more than the second between two heartbeats, and so
+# tell nothing; but not every time.
+promptly() {
+	local beat try
+
+	beat=rmq::connection::$(connections)::heartbeat
+	for try in {1..20}; do
+		[ "$try" = 1 ] || eval "${3-}"
+		heartbeat
+		redis expire "$beat" 30 >/dev/null
+		eval "$1"
+		eventually 10 eval "$2" || return 1
+		ttl_above 30 "$beat" || return 0
+	done
+	echo "never before the next tick: $2" >&2
+	return 1
 }
 
 ttl_above() {

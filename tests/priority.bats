@@ -77,15 +77,13 @@ out_is() {
 }
 
 @test "priority: a consumer that waits is told at once" {
-	local p n
+	local p n=0
 
 	start_mq mq-consume -l q
 	eventually 10 state_is q "0 0 0 0 1"
-	for n in 1 2 3; do
-		for p in 5 -5; do
-			run_mq 0 mq-publish -p "$p" q "m$n$p"
-			eventually 1 grep -qx "m$n$p" "$T/out"
-		done
+	for p in 5 -5 5 -5; do
+		promptly 'run_mq 0 mq-publish -p "$p" q "m$((++n))"' \
+			'grep -qx "m$n" "$T/out"'
 	done
 	stop_mq
 }

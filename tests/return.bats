@@ -384,7 +384,7 @@ mq-return: $n messages returned"
 	run_mq 0 mq-return --rate 20/s jobs
 	((start = $(date +%s%3N) - start))
 	echo "$start ms"
-	((start >= 500 && start < 3000))
+	((start >= 500))
 	assert_output "11 messages returned"
 }
 

@@ -103,14 +103,17 @@ out_is() {
 }
 
 @test "ticks: a consumer that waits is told at once" {
+	local tick=5
+
 	start_mq mq-consume -l q
 	eventually 10 consumed
-	run_mq 0 mq-publish --from-tick 5 q five
+	run_mq 0 mq-publish --from-tick 5 q m5
 	run_mq 0 mq-publish --tick 4 q
 	run_mq 0 mq-publish q plain
 	eventually 5 out_is plain
-	run_mq 0 mq-publish --tick 5 q
-	eventually 2 out_is "plain five"
+	promptly 'run_mq 0 mq-publish --tick "$tick" q' 'grep -qx "m$tick" "$T/out"' \
+		'run_mq 0 mq-publish --from-tick $((++tick)) q "m$tick"'
+	assert_equal "$(xargs <"$T/out")" "plain $(seq -s ' ' -f 'm%g' 5 "$tick")"
 	stop_mq
 }
 

@@ -11,6 +11,7 @@ class Terminal:
         self.rest = b""
         self.alternate, self.cursor, self.wrap = False, True, True
         self.x = self.y = 0
+        self.whole = False  # nothing is missing of what is being drawn
         self.screens = {False: self.blank(), True: self.blank()}
 
     def size(self, lines, columns):
@@ -29,6 +30,7 @@ class Terminal:
 
     def put(self, c):
         cells = self.screens[self.alternate]
+        self.whole = False
         if c == "\n":
             self.y += 1
             assert self.y < self.lines, "the screen scrolled"
@@ -42,6 +44,7 @@ class Terminal:
 
     def escape(self, args, letter):
         cells = self.screens[self.alternate]
+        self.whole = letter == "J"
         if letter == "H":
             self.x = self.y = 0
         elif letter == "K":
@@ -89,7 +92,7 @@ def pump(seconds=0.02):
             time.sleep(seconds)
 
 
-def eventually(true, seconds=15):
+def eventually(true, seconds=40):
     end = time.time() + seconds
     while not true():
         assert time.time() < end, "never came true: %r" % terminal.text()
@@ -97,10 +100,8 @@ def eventually(true, seconds=15):
 
 
 def see(text):
-    eventually(lambda: terminal.alternate and
+    eventually(lambda: terminal.alternate and terminal.whole and
                any(text in line for line in terminal.text()))
-    # To the end of what is being drawn.
-    pump(0.05)
     return terminal.text()
 
 
