@@ -2,7 +2,8 @@
 # lines of the page, and what it says about the options.
 
 # run_mq sets output and stderr; each test is a subshell of its own.
-# shellcheck disable=SC2030,SC2031,SC2154
+# pid is for stop_mq.
+# shellcheck disable=SC2030,SC2031,SC2034,SC2154
 
 load helpers
 
@@ -201,6 +202,56 @@ sqlite3.connect("mail.db").execute("CREATE TABLE mail (id PRIMARY KEY, text)")'
 	run rows_of
 	assert_equal "${#lines[@]}" 4
 	end_shown
+}
+
+# --- examples -----------------------------------------------------------------
+
+# files QUEUE...: the paths of some, and of one that is not there, into each.
+files() {
+	local i queue
+
+	mkdir dir
+	for i in $(seq 30); do
+		seq "$i" >"dir/file $i"
+	done
+	for queue; do
+		printf '%s\n' dir/* dir/none | mq-publish -l "$queue"
+	done
+}
+
+# What was found out about each file: but for its id, and its compressed size,
+# since there is more than one way to do that.
+results() {
+	cut -d ' ' -f 2,3,5- "$RESULTS" | sort
+}
+
+@test "loops: the example of a stream does what that of single messages does" {
+	export RESULTS=$T/results
+
+	files docs more
+	run_mq 0 mq-consume -j2 --drain docs -- "$root/tests/examples/digest.sh"
+	results >wanted
+	assert_equal "$(wc -l <wanted)" 30
+	rm "$RESULTS"
+	run_mq 0 mq-consume -j2 --drain --stream --jsonl more -- \
+		"$root/tests/examples/digest-stream.py"
+	assert_regex "$stderr" 'rejected: no such file'
+	held_is more "0 0 0 1"
+	run diff <(results) wanted
+	assert_output ""
+}
+
+@test "loops: the example of a batch" {
+	export RESULTS=$T/results
+
+	files docs
+	run_mq 0 mq-consume --drain --batch 20 docs -- \
+		"$root/tests/examples/digest-batch.sh"
+	assert_regex "$stderr" 'rejected: no such file'
+	held_is docs "0 0 0 1"
+	run sha256sum -c "$RESULTS"
+	assert_success
+	assert_equal "$(wc -l <"$RESULTS")" 30
 }
 
 # --- ends ---------------------------------------------------------------------

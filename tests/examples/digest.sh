@@ -2,8 +2,13 @@
 # A worker for mq-consume: the payload is the path of a file; one line with its
 # SHA-256, its size and its compressed size goes to the file $RESULTS.
 read -r path || [ -n "$path" ] || exit 65
+[ -f "$path" ] || { echo "err no such file" >&3; exit; }
 echo "run $path" >&3
-set -- "$(sha256sum <"$path")" "$(wc -c <"$path")" "$(gzip -c <"$path" | wc -c)" ||
-	exit 75
-printf '%s %s %d %d %s\n' "$MQ_ID" "${1%% *}" "$2" "$3" "$path" >>"$RESULTS"
-echo "done $3 of $2 bytes" >&3
+if sum=$(sha256sum <"$path") && size=$(wc -c <"$path") &&
+	small=$(gzip -c <"$path" | wc -c) &&
+	printf '%s %s %d %d %s\n' "$MQ_ID" "${sum%% *}" "$size" "$small" \
+		"$path" >>"$RESULTS"; then
+	echo "done $small of $size bytes" >&3
+else
+	echo "resend 60" >&3
+fi
