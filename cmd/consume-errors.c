@@ -222,6 +222,8 @@ errors_so_far(struct errors *e)
 void
 errors_forget(struct errors *e)
 {
+	if (e->fd != -1 && sink_ready(e->sink))
+		copy(e);
 	e->len = 0;
 }
 

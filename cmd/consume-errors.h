@@ -37,6 +37,7 @@ struct errors *errors_open(struct consumer *, int queue, int *end);
 void errors_listen(struct errors *);
 /* What it has written since it was forgotten last; as errors_close(). */
 const char *errors_so_far(struct errors *);
+/* What it has written until now belongs to nothing that comes. */
 void errors_forget(struct errors *);
 /*
  * The run is over.  Copies what is there, without waiting, and returns the end

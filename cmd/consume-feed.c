@@ -2,6 +2,8 @@
  * What a script that has several messages reads on its standard input: a batch
  * is there as a whole, a worker that stays is fed by a pipe.
  */
+#include <sys/ioctl.h>
+
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -44,21 +46,51 @@ unwritten(const struct feed *f)
 	return f->out.len - f->start;
 }
 
+/* What is left in the pipe, nobody has read. */
+void
+feed_look(struct feed *f)
+{
+	int left;
+
+	if (f->fd == -1)
+		return;
+	if (ioctl(f->fd, FIONREAD, &left) == -1)
+		left = 0;
+	f->taken = f->written - (size_t)left;
+}
+
 static void
 feed_close(struct feed *f)
 {
 	if (f->fd == -1)
 		return;
-	ev_io_stop(f->loop, &f->room);
+	ev_io_stop(f->s->c->loop, &f->room);
 	close(f->fd);
 	f->fd = -1;
 }
 
-/* A write to a pipe that nobody reads fails; the end of the worker, or of its
- * time, tells what follows. */
+void
+feed_cut(struct feed *f)
+{
+	feed_look(f);
+	feed_close(f);
+	f->deaf = true;
+}
+
+/* One message may have been large. */
+static void
+clear(struct feed *f)
+{
+	if (f->out.cap > 2 * FEED_BYTES)
+		mq_buf_free(&f->out);
+	mq_buf_clear(&f->out);
+	f->start = 0;
+}
+
 static void
 write_out(struct feed *f)
 {
+	struct ev_loop *loop = f->s->c->loop;
 	ssize_t n;
 
 	while (f->fd != -1 && unwritten(f) > 0) {
@@ -66,11 +98,12 @@ write_out(struct feed *f)
 		if (n == -1 && errno == EINTR)
 			continue;
 		if (n == -1 && errno == EAGAIN) {
-			ev_io_start(f->loop, &f->room);
+			ev_io_start(loop, &f->room);
 			return;
 		}
 		if (n == -1) {
-			feed_close(f);
+			feed_cut(f);
+			worker_is_deaf(f->s);
 			return;
 		}
 		f->start += (size_t)n;
@@ -78,11 +111,13 @@ write_out(struct feed *f)
 	}
 	if (f->fd == -1)
 		return;
-	mq_buf_clear(&f->out);
-	f->start = 0;
-	ev_io_stop(f->loop, &f->room);
-	if (f->last)
-		feed_close(f);
+	clear(f);
+	ev_io_stop(loop, &f->room);
+	if (!f->last)
+		return;
+	/* From now on nobody can tell what has been read. */
+	f->taken = f->written;
+	feed_close(f);
 }
 
 static void
@@ -94,11 +129,12 @@ on_room(struct ev_loop *loop, ev_io *w, int events)
 }
 
 int
-feed_open(struct feed *f, struct ev_loop *loop)
+feed_open(struct slot *s)
 {
+	struct feed *f = &s->feed;
 	int fds[2];
 
-	*f = (struct feed){.loop = loop, .fd = -1};
+	*f = (struct feed){.s = s, .fd = -1};
 	if (pipe2(fds, O_CLOEXEC) == -1)
 		return -1;
 	/* Only our end: the worker's must block. */
@@ -141,7 +177,7 @@ feed_put(struct feed *f, struct message *m)
 void
 feed_flush(struct feed *f)
 {
-	if (!ev_is_active(&f->room))
+	if (f->fd != -1 && !ev_is_active(&f->room))
 		write_out(f);
 }
 
@@ -155,22 +191,25 @@ feed_last(struct feed *f)
 bool
 feed_begun(const struct feed *f, const struct message *m)
 {
-	return m->start < f->written;
+	return m->start < f->taken;
 }
 
 bool
 feed_whole(const struct feed *f, const struct message *m)
 {
-	return m->end <= f->written;
+	return m->end <= f->taken;
 }
 
+/* What is in the pipe can still be read, as long as there is somebody. */
 void
 feed_take_back(struct feed *f, struct messages *hand)
 {
+	size_t from = f->deaf ? f->taken : f->written;
 	struct message *m;
 
-	while ((m = TAILQ_LAST(hand, messages)) != NULL && !feed_begun(f, m)) {
-		f->out.len -= m->end - m->start;
+	while ((m = TAILQ_LAST(hand, messages)) != NULL && m->start >= from) {
+		if (!f->deaf)
+			f->out.len -= m->end - m->start;
 		message_unstart(m);
 	}
 }

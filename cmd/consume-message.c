@@ -100,9 +100,13 @@ message_state(struct message *m, enum state state)
 void
 message_unstart(struct message *m)
 {
+	m->c->started--;
+	if (m->lost) {
+		message_drop(m);
+		return;
+	}
 	mq_envelope_free(&m->envelope);
 	message_state(m, STATE_HELD);
-	m->c->started--;
 }
 
 void

@@ -69,7 +69,7 @@ void
 run_listen(struct slot *s)
 {
 	if (s->c->opt->stream)
-		worker_listen(s);
+		words_go_on(s);
 	else if (!ev_is_active(&s->patience))
 		ev_io_start(s->c->loop, &s->verbs_io);
 }
@@ -182,7 +182,7 @@ run_over(struct slot *s)
 	const char *errors;
 
 	if (c->opt->stream) {
-		worker_over(s);
+		words_over(s);
 		return;
 	}
 	s->over = false;
@@ -370,8 +370,7 @@ run_tick(struct consumer *c)
 	 * that gather keep their turn.
 	 */
 	if (c->opt->prefetch < 0 && c->opt->command != NULL && c->held > 0 &&
-	    c->opt->batch_wait_ms <= 0 &&
-	    c->busy + c->resting == c->opt->slots &&
+	    c->opt->batch_wait_ms <= 0 && !slot_takes(c) &&
 	    ev_now(c->loop) - c->last_end > STALE_S) {
 		c->run_s = STALE_S;
 		settle_held(c);

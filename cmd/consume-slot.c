@@ -30,6 +30,7 @@ slot_take(struct slot *s, struct message *m)
 	m->slot = s;
 	TAILQ_INSERT_TAIL(&s->hand, m, hand);
 	s->count++;
+	s->bytes += m->len;
 	slot_changed(s);
 }
 
@@ -42,6 +43,7 @@ slot_release(struct message *m)
 		return;
 	TAILQ_REMOVE(&s->hand, m, hand);
 	s->count--;
+	s->bytes -= m->len;
 	m->slot = NULL;
 	slot_changed(s);
 }
@@ -55,6 +57,7 @@ slot_empty(struct slot *s, struct messages *hand)
 	TAILQ_FOREACH(m, hand, hand)
 		m->slot = NULL;
 	s->count = 0;
+	s->bytes = 0;
 	slot_changed(s);
 }
 
@@ -79,6 +82,13 @@ slot_may_start(const struct consumer *c)
 {
 	return c->held > 0 && !c->starved && c->stop < STOP_SOON &&
 	    c->link != LINK_OPENING && pace_allows(c);
+}
+
+bool
+slot_takes(const struct consumer *c)
+{
+	return c->opt->stream ? stream_takes(c) :
+				c->busy + c->resting < c->opt->slots;
 }
 
 static int

@@ -28,7 +28,6 @@ leave(struct consumer *c)
 {
 	if (c->opt->stream && c->busy > 0) {
 		stop(c, STOP_SOON, 0, 0);
-		stream_last(c);
 		return;
 	}
 	c->leaving = true;
@@ -91,10 +90,6 @@ stop_give_back(struct consumer *c)
 	/* A claim under way brings younger ones, which must go back first. */
 	if (c->claiming || c->link != LINK_UP || !lease_held(c))
 		return;
-	if (c->opt->stream) {
-		stream_take_back(c);
-		stream_last(c);
-	}
 	if (c->opt->command != NULL)
 		settle_held(c);
 	else
@@ -112,6 +107,8 @@ stop(struct consumer *c, enum stop_level level, int status, int sig)
 		c->exit_signal = sig;
 	}
 	if (level == STOP_SOON) {
+		if (c->opt->stream)
+			stream_stop(c);
 		stop_give_back(c);
 		set_grace_timer(c, (double)c->opt->grace_ms / 1000);
 	} else if (level == STOP_NOW) {

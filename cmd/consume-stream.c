@@ -1,13 +1,15 @@
 /*
  * --stream: workers that stay.  Each is fed messages, framed, on its standard
  * input, a window of them ahead of its verbs; the verbs come in their order,
- * one final one for each.  See consume-worker.c for those.
+ * one final one for each.  See consume-words.c for those.
  */
 #include "consume.h"
 
-/* Without --window: what a worker was seen to do in this time. */
-#define AHEAD_S	   0.1
-#define WINDOW_MAX 1000
+/* Without --window: what a worker was seen to do in this time, and about so
+ * many bytes, since it may read all of them at once. */
+#define AHEAD_S	    0.1
+#define WINDOW_MAX  1000
+#define AHEAD_BYTES ((size_t)1 << 20)
 
 static bool
 start(struct slot *s)
@@ -16,13 +18,14 @@ start(struct slot *s)
 
 	s->ended = false;
 	s->mute = false;
+	s->urged = false;
 	s->late = NULL;
 	s->broken = NULL;
 	s->judged = 0;
 	mq_verbs_begin(&s->verbs);
 	s->verbs.on_dup = dup_ask;
 	s->verbs.arg = s;
-	if (!start_script(s, feed_open(&s->feed, c->loop))) {
+	if (!start_script(s, feed_open(s))) {
 		feed_free(&s->feed);
 		return false;
 	}
@@ -39,7 +42,8 @@ window(const struct slot *s)
 
 	if (opt->window > 0)
 		return opt->window;
-	if (s->pace_s == 0 || opt->rate_shared.per_s > 0)
+	if (s->pace_s == 0 || opt->rate_shared.per_s > 0 ||
+	    opt->rest_max_ms > 0 || s->bytes >= AHEAD_BYTES)
 		return 1;
 	ahead = AHEAD_S / s->pace_s;
 	return ahead > WINDOW_MAX ? WINDOW_MAX : ahead > 1 ? (int)ahead : 1;
@@ -61,7 +65,7 @@ room(const struct slot *s)
 /* The one that has the fewest messages; one that lives rather than a new one.
  */
 static struct slot *
-idlest(struct consumer *c)
+idlest(const struct consumer *c)
 {
 	struct slot *best = NULL, *s;
 	int i;
@@ -77,6 +81,12 @@ idlest(struct consumer *c)
 			break;
 	}
 	return best;
+}
+
+bool
+stream_takes(const struct consumer *c)
+{
+	return idlest(c) != NULL;
 }
 
 static bool
@@ -101,7 +111,7 @@ is_last(const struct consumer *c)
 {
 	const struct options *opt = c->opt;
 
-	return c->held == 0 &&
+	return c->held == 0 && !c->claiming &&
 	    (c->stop != STOP_NOT || (opt->drain && claim_nothing(c)) ||
 		(opt->limit > 0 && c->started >= opt->limit));
 }
@@ -109,15 +119,21 @@ is_last(const struct consumer *c)
 void
 stream_held(struct consumer *c)
 {
+	struct slot *s;
+	bool last;
 	int i;
 
 	while (feed_one(c))
 		;
-	if (is_last(c))
-		stream_last(c);
-	for (i = 0; i < c->opt->slots; i++)
-		if (c->slots[i].pid != 0)
-			feed_flush(&c->slots[i].feed);
+	last = is_last(c);
+	for (i = 0; i < c->opt->slots; i++) {
+		s = &c->slots[i];
+		if (s->pid == 0)
+			continue;
+		feed_flush(&s->feed);
+		if (last)
+			worker_last(s);
+	}
 }
 
 /* Half of what they can have at a time, while none of them waits. */
@@ -141,24 +157,16 @@ stream_room(const struct consumer *c)
 }
 
 void
-stream_last(struct consumer *c)
-{
-	int i;
-
-	for (i = 0; i < c->opt->slots; i++)
-		if (c->slots[i].pid != 0)
-			feed_last(&c->slots[i].feed);
-}
-
-void
-stream_take_back(struct consumer *c)
+stream_stop(struct consumer *c)
 {
 	struct slot *s;
 	int i;
 
 	for (i = 0; i < c->opt->slots; i++) {
 		s = &c->slots[i];
-		if (s->pid != 0)
-			feed_take_back(&s->feed, &s->hand);
+		if (s->pid == 0)
+			continue;
+		feed_take_back(&s->feed, &s->hand);
+		worker_last(s);
 	}
 }

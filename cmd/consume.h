@@ -12,7 +12,8 @@
  *	consume-batch.c	  collecting one
  *	consume-stream.c  workers that stay, and are fed
  *	consume-feed.c	  how they are
- *	consume-worker.c  what they say, and their end
+ *	consume-words.c	  what they say
+ *	consume-worker.c  their time, and their end
  *	consume-start.c	  how it is started
  *	consume-dup.c	  duplicates that it asks for
  *	consume-copy.c	  what those look like
@@ -157,12 +158,14 @@ struct answers {
 
 /* What a worker that stays has still to read. */
 struct feed {
-	struct ev_loop *loop;
+	struct slot *s;
 	int fd; /* our end of the pipe; -1: nobody reads, or there is no more */
 	bool last; /* nothing more is to be put */
+	bool deaf; /* nobody can read what is in the pipe */
 	struct mq_buf out;
 	size_t start;	/* bytes of out that have been written */
 	size_t written; /* in all */
+	size_t taken;	/* of these, the worker had read when we looked last */
 	ev_io room;	/* the pipe takes more; while there is some */
 };
 
@@ -172,6 +175,7 @@ struct slot {
 	struct messages hand; /* what its script has, in order; empty: the slot
 			       * is free, or its worker waits for more */
 	int count;	      /* of them */
+	size_t bytes;	      /* and of their elements */
 	TAILQ_ENTRY(slot) free;
 	bool is_free; /* nothing in hand, and it does not rest: it is listed */
 	pid_t pid;    /* 0: none */
@@ -201,13 +205,15 @@ struct slot {
 
 	/* consume-worker.c: one that stays */
 	struct feed feed;
-	struct mq_buf said;   /* verbs that are not taken apart yet */
-	struct message *late; /* the one that it had no more time for */
-	bool mute;	      /* its descriptor 3 has ended */
-	const char *broken;   /* how it broke the protocol; NULL: it did not */
-	long judged;	      /* messages in its life */
-	double pace_s;	      /* smoothed time for one; 0: unknown */
-	double wait_s;	      /* before the next is started; 0: none */
+	struct mq_buf said; /* verbs that are not taken apart yet */
+	double heard;	    /* when we listened last */
+	bool urged;	    /* it has taken too long, and has had a TERM */
+	const struct message *late; /* for this one; NULL: for none */
+	bool mute;		    /* its descriptor 3 has ended */
+	const char *broken; /* how it broke the protocol; NULL: it did not */
+	long judged;	    /* messages in its life */
+	double pace_s;	    /* smoothed time for one; 0: unknown */
+	double wait_s;	    /* before the next is started; 0: none */
 	ev_timer restart;
 };
 
@@ -413,7 +419,7 @@ struct message *message_new(
 /* Forgets a message; the server is not told. */
 void message_drop(struct message *);
 void message_state(struct message *, enum state);
-/* It is held again, as if it had not been started. */
+/* It is held again, as if it had not been started; or dropped, if lost. */
 void message_unstart(struct message *);
 /* mq_say() with "QUEUE: ID: " in front. */
 void message_say(const struct message *, const char *fmt, ...)
@@ -453,6 +459,8 @@ void slot_changed(struct slot *);
 struct slot *slot_free(struct consumer *);
 /* Whether anything could be started now. */
 bool slot_may_start(const struct consumer *);
+/* Whether any slot could take a message. */
+bool slot_takes(const struct consumer *);
 /* So many more messages of a queue are worth claiming; may be below 0. */
 long slot_room(const struct consumer *, int queue);
 /* Sends a signal to the process groups of all scripts, whose messages go back
@@ -507,7 +515,7 @@ void batch_forget(struct slot *);
 bool feed_frame(struct message *, struct mq_buf *);
 /* Opens a pipe, and returns the end of it that is the worker's; -1 with errno.
  */
-int feed_open(struct feed *, struct ev_loop *);
+int feed_open(struct slot *);
 void feed_free(struct feed *);
 /* Whether it can take more. */
 bool feed_wants(const struct feed *);
@@ -517,21 +525,36 @@ bool feed_put(struct feed *, struct message *);
 void feed_flush(struct feed *);
 /* Nothing more comes: the worker is to find the end, behind what it has. */
 void feed_last(struct feed *);
-/* Whether the worker can have read any of a message, or all of it. */
+/* Nobody reads any more. */
+void feed_cut(struct feed *);
+/* Finds out how much has been read. */
+void feed_look(struct feed *);
+/* Whether any of a message, or all of it, had been read when we looked. */
 bool feed_begun(const struct feed *, const struct message *);
 bool feed_whole(const struct feed *, const struct message *);
-/* Those of a hand that it cannot have read any of are held again. */
+/* Those of a hand that nobody can have read any of, or will, are held again. */
 void feed_take_back(struct feed *, struct messages *hand);
 
 /* --- consume-stream.c --- */
 /* Feeds the workers, and starts them. */
 void stream_held(struct consumer *);
+/* Whether any worker could take a message. */
+bool stream_takes(const struct consumer *);
 /* So many more messages are worth claiming; may be below 0. */
 long stream_room(const struct consumer *);
-/* The workers get no more than what they have been given. */
-void stream_last(struct consumer *);
-/* What was not written to them yet is held again. */
-void stream_take_back(struct consumer *);
+/* The workers get no more, and what they cannot have read is held again. */
+void stream_stop(struct consumer *);
+
+/* --- consume-words.c --- */
+/* Hears what a worker says from now on. */
+void words_watch(struct slot *);
+/* Goes on with that, if it was stopped. */
+void words_go_on(struct slot *);
+/* It is dead: reads what it has said. */
+void words_last(struct slot *);
+/* The message that it has judged has no dups left; or it is dead, and had
+ * some, or none. */
+void words_over(struct slot *);
 
 /* --- consume-worker.c --- */
 void worker_init(struct consumer *);
@@ -539,13 +562,23 @@ void worker_init(struct consumer *);
 void worker_watch(struct slot *);
 /* The time for the message that it is on begins now. */
 void worker_next(struct slot *);
-/* Whether it gets no more, and is to end. */
+/* It is not waited for, but for its dups. */
+void worker_waits(struct slot *);
+/* It gets no more, and is to end when it has done what it has. */
+void worker_last(struct slot *);
+/* Whether it gets no more, and is to end soon. */
 bool worker_is_leaving(const struct slot *);
-/* The message that it has judged has no dups left; or it is dead, and had
- * some. */
-void worker_over(struct slot *);
-/* Reads its verbs on, if that was stopped. */
-void worker_listen(struct slot *);
+/* It is killed for that. */
+void worker_broke(struct slot *, const char *how);
+/* Its descriptor 3 has ended. */
+void worker_is_mute(struct slot *);
+/* Nobody reads its standard input any more. */
+void worker_is_deaf(struct slot *);
+/* What follows from a verdict on a message that is not in its hand any more. */
+void worker_carry_out(
+    struct slot *, struct message *, const struct mq_verdict *);
+/* It is dead, and everything it has said has been heard. */
+void worker_bury(struct slot *);
 
 /* --- consume-open.c --- */
 /*
