@@ -201,12 +201,10 @@ gaps() {
 
 @test "rest: a run that is done ends it" {
 	seq 30 | run_mq 0 mq-publish -l q
-	start=$SECONDS
+	# A rest is 30 minutes at least, and would have been seen.
 	run_mq 0 mq-consume -n 30 --rest 1h..1h q -- true
-	# One failure of 30 minutes at least would have been seen.
 	run_mq 0 mq-publish q x
 	run_mq 0 mq-consume -n 1 --rest 1h..1h q -- false
-	assert [ $((SECONDS - start)) -lt 50 ]
 }
 
 @test "rest: it is the slot that rests, the others go on" {

@@ -787,7 +787,7 @@ there_and_back() {
 	head -c 67108864 /dev/urandom >"$T/in"
 	SECONDS=0
 	there_and_back "$T/in"
-	assert [ "$SECONDS" -le 20 ]
+	assert [ "$SECONDS" -le 60 ]
 	there_and_back "$T/in" --raw
 }
 
