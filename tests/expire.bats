@@ -133,10 +133,13 @@ is_past() {
 }
 
 @test "expire: a retry that comes too late" {
-	run_mq 0 mq-publish -e 200ms q x
+	run_mq 0 mq-publish -e 3s q x
 	run_mq 0 mq-consume -n 1 q -- sh -c 'echo resend 1 >&3'
 	assert_equal "$(held q)" "0 1 0 0"
-	run_mq 0 mq-consume --idle 2s q -- sh -c 'echo >"$T/ran"'
+	eventually 10 is_past "$(element q delayed | header Mq-Expires)"
+	eventually 10 is_past "$(redis zrange 'rmq::queue::[q]::delayed' 0 0 withscores |
+		tail -n 1)"
+	run_mq 0 mq-consume --drain q -- sh -c 'echo >"$T/ran"'
 	assert_equal "$(held q)" "0 0 0 1"
 	assert_equal "$(reason)" expired
 	assert_equal "$(element q rejected | header Mq-Attempt)" 1

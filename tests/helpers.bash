@@ -116,7 +116,7 @@ run_mq() {
 	local want=$1 tool=$2
 	shift 2
 	echo "\$ $tool $*"
-	run --separate-stderr timeout -k 5 60 "$BUILD/$tool" "$@"
+	run --separate-stderr timeout -k 5 180 "$BUILD/$tool" "$@"
 	if [ "$status" != "$want" ]; then
 		echo "exit status $status, not $want"
 		echo "stdout: $output"

@@ -363,7 +363,8 @@ TOTAL  123456        0        0         0          0    ?     -      -"
 	run_mq 0 mq-publish jobs one two
 	run_mq 0 mq-publish -d 1h jobs three
 	run_mq 0 mq-stats jobs
-	assert_equal "$(awk 'NR == 2 {print $2, $3, $7}' <<<"$output")" "2 1 0s"
+	assert_regex "$(awk 'NR == 2 {print $2, $3, $7}' <<<"$output")" \
+		'^2 1 [0-9]s$'
 }
 
 @test "stats: a server that knows none of our scripts" {
@@ -386,8 +387,8 @@ TOTAL  123456        0        0         0          0    ?     -      -"
 	counters jobs published 900 done 400 failed 50 now_s $((now - 30)) \
 		now_in 800 now_out 440 then_s $((now - 90)) then_in 450 then_out 0
 	run_mq 0 mq-stats jobs
-	# 450 each, in 90 or, by the time it is asked, 92 seconds.
-	assert_regex "$(ages_and_rates)" '^- (5\.0|4\.9) (5\.0|4\.9)$'
+	# 450 each, in 90 or, by the time it is asked, some seconds more.
+	assert_regex "$(ages_and_rates)" '^- (5\.0|4\.[5-9]) (5\.0|4\.[5-9])$'
 	# Nothing was counted for an hour: 100 and 10 since then.
 	counters jobs now_s $((now - 3600)) then_s $((now - 3660))
 	run_mq 0 mq-stats jobs
@@ -419,7 +420,7 @@ TOTAL  123456        0        0         0          0    ?     -      -"
 	# Half a minute later.
 	counters jobs now_s $((now - 30)) then_s $((now - 30)) done 45
 	run_mq 0 mq-stats jobs
-	assert_regex "$(ages_and_rates)" '^- 0\.0 1\.[45]$'
+	assert_regex "$(ages_and_rates)" '^- 0\.0 1\.[1-5]$'
 	# Nonsense.
 	counters jobs published nine done -5 now_s later
 	run_mq 0 mq-stats jobs
