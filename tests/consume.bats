@@ -384,8 +384,8 @@ lines_are() {
 @test "consume: several delayed messages, each in its time" {
 	start_mq mq-consume -l -n 3 q
 	eventually 10 joined
-	run_mq 0 mq-publish -d 600ms q third
-	run_mq 0 mq-publish -d 300ms q second
+	run_mq 0 mq-publish -d 3s q third
+	run_mq 0 mq-publish -d 1s q second
 	run_mq 0 mq-publish q first
 	wait "$pid"
 	assert_equal "$(cat "$T/out")" $'first\nsecond\nthird'

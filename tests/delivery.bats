@@ -25,7 +25,7 @@ teardown() {
 
 # deliver SCENARIO [RUNS]
 deliver() {
-	run timeout -k 5 120 python3 "$BATS_TEST_DIRNAME/delivery.py" "$1" \
+	run timeout -k 5 600 python3 "$BATS_TEST_DIRNAME/delivery.py" "$1" \
 		"$seed" "${RUNS:-${2:-20}}"
 	echo "$output"
 	grep -v ": rejected: exit status 1$" "$D/consume.err" || true
@@ -137,10 +137,10 @@ right() {
 		touch "$T/taken"
 		until [ -e "$T/go" ]; do sleep 0.02; done
 	END
-	run_mq 0 mq-publish -g g -k k -e 500ms q A1
+	run_mq 0 mq-publish -g g -k k -e 3s q A1
 	start_mq mq-consume -n 1 q -- "$T/hold"
 	eventually 10 test -e "$T/taken"
-	run_mq 0 mq-publish -d 600ms q later
+	run_mq 0 mq-publish -d 3001ms q later
 	eventually 10 due
 	run_mq 0 mq-clean
 	assert_equal "$(redis hkeys "$locks" | cut -c 1 | sort | grep -c '[gk]')" 2

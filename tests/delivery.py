@@ -63,7 +63,7 @@ class Run:
 
     def call(self, *args):
         """Until the server has answered."""
-        end = time.monotonic() + 20
+        end = time.monotonic() + 60
         while True:
             try:
                 server = places.Server(SOCK)
@@ -143,7 +143,7 @@ class Run:
 
     def tool(self, name, *args):
         return subprocess.run([BUILD + "/" + name, *args], env=env,
-            stdin=subprocess.DEVNULL, text=True, capture_output=True, timeout=60)
+            stdin=subprocess.DEVNULL, text=True, capture_output=True, timeout=180)
 
     def publish(self, n):
         r, number = random.Random(self.seed * 100 + n), 0
@@ -222,7 +222,7 @@ class Run:
 
     def all_joined(self):
         """So that each can leave: those who have lost the server come back."""
-        end = time.monotonic() + 10
+        end = time.monotonic() + 60
         while True:
             self.tend()
             joined = {c.rsplit(b"-", 1)[0].decode()
@@ -249,7 +249,7 @@ class Run:
         return made
 
     def until_settled(self):
-        end = time.monotonic() + 20
+        end = time.monotonic() + 60
         while not self.wrong:
             self.tend()
             view = self.look()

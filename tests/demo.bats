@@ -18,7 +18,7 @@ teardown() {
 	for i in {1..300}; do
 		seq "$i" $((i * 3)) >"$T/tree/file $i"
 	done
-	run timeout -k 5 170 "$root/tests/demo.sh" "$BUILD" "$T/tree"
+	run timeout -k 5 600 "$root/tests/demo.sh" "$BUILD" "$T/tree"
 	assert_success
 	assert_line --regexp '^killed after 1[0-9]* results; it held [1-9]'
 	assert_line --regexp '^published 300  results 300  lost 0  ran twice [0-9]+$'

@@ -113,7 +113,7 @@ said() {
 
 @test "history: a run that took too long" {
 	run_mq 0 mq-publish q x
-	run_mq 0 mq-consume -n 1 --timeout 200ms q -- \
+	run_mq 0 mq-consume -n 1 --timeout 3s q -- \
 		sh -c 'echo slow >&2; exec sleep 60'
 	assert_equal "$(element q rejected | failures)" \
 		'{"attempt": 1, "signal": "TERM", "text": "timed out", "stderr": "slow"}'

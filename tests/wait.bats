@@ -209,7 +209,7 @@ consume_one() {
 }
 
 @test "wait: the server stays away" {
-	await --wait=500ms q it
+	await --wait=5s q it
 	eventually 5 waiting
 	server_kill
 	ended 75 ''

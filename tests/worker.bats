@@ -678,7 +678,7 @@ wait
 wait
 .
 	run_mq 0 mq-publish q ignores obeys resends 'done' errs fails silent spoke quick
-	run_mq 0 mq-consume -j 9 -n 9 --timeout 1s q -- sh -c '
+	run_mq 0 mq-consume -j 9 -n 9 --timeout 4s q -- sh -c '
 		case $(cat) in quick) exit ;; esac
 		perl -e "seek STDIN, 0, 0"; exec "$T/s"'
 	assert_equal "$(held q)" "0 1 0 6"
