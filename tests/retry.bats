@@ -81,7 +81,7 @@ waits() {
 
 @test "retry: in the end the attempts are exhausted" {
 	run_mq 0 mq-publish q x
-	run_mq 0 mq-consume --idle 500ms --retry-on err --attempts 3 \
+	run_mq 0 mq-consume --idle 2s --retry-on err --attempts 3 \
 		--backoff 1ms..5ms q -- sh -c 'echo "$MQ_ATTEMPT" >>"$T/runs"
 			echo "err bad $MQ_ATTEMPT" >&3'
 	assert_equal "$(cat "$T/runs")" $'1\n2\n3'

@@ -713,7 +713,7 @@ read -r _ <"$T/go"
 	script s <<'.'
 read -r x
 echo "$x" >>"$T/started"
-[ "$x" != one ] || [ "$MQ_ATTEMPT" != 1 ] || echo pause 1 >&3
+[ "$x" != one ] || [ "$MQ_ATTEMPT" != 1 ] || echo pause 4 >&3
 .
 	run_mq 0 mq-publish q one two three
 	start_mq mq-consume --prefetch 5 -n 4 q -- "$T/s"
