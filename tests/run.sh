@@ -1,6 +1,7 @@
-#!/bin/sh
+#!/bin/bash
 # Runs the unit tests named on the command line, then the .bats files in
-# tests/ (or those in $TESTS), and ends with the line "N passed, N failed".
+# tests/ (or those in $TESTS), $JOBS of them at a time, since much of a test is
+# waiting, and ends with the line "N passed, N failed".
 set -u
 
 cd "$(dirname "$0")/.." || exit 70
@@ -9,20 +10,35 @@ cd "$(dirname "$0")/.." || exit 70
 : "${JOBS:=$(nproc)}"
 export MQ_BUILD
 log=$(mktemp)
-trap 'rm -f "$log"' EXIT INT TERM
+trap 'rm -f "$log" "$log".*' EXIT
+trap 'kill $(jobs -p) 2>/dev/null; exit 1' INT TERM
 
+# run NAME COMMAND...: what it prints comes in one piece, when it has ended.
 run() {
-	"$@" 2>&1 | tee -a "$log"
+	local name=$1 own=$log.$1
+	shift
+	"$@" >"$own" 2>&1
+	{
+		flock 9
+		{ echo "# $name"; cat "$own"; } | tee -a "$log"
+	} 9>"$log.lock"
+	rm -f "$own"
+}
+
+running=0
+start() {
+	((running < JOBS)) || { wait -n; running=$((running - 1)); }
+	run "$@" &
+	running=$((running + 1))
 }
 
 for unit; do
-	echo "# ${unit##*/}"
-	CMOCKA_MESSAGE_OUTPUT=TAP run "$unit"
+	CMOCKA_MESSAGE_OUTPUT=TAP start "${unit##*/}" "$unit"
 done
 for file in $TESTS; do
-	echo "# ${file##*/}"
-	run bats --tap "$file"
+	start "${file##*/}" bats --tap "$file"
 done
+wait
 
 passed=$(grep -c '^ok ' "$log")
 failed=$(grep -c '^not ok ' "$log")
