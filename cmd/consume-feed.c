@@ -6,6 +6,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -50,23 +52,39 @@ unwritten(const struct feed *f)
 void
 feed_look(struct feed *f)
 {
-	int left;
+	int left, fd = f->fd != -1 ? f->fd : f->other;
 
-	if (f->fd == -1)
-		return;
-	if (ioctl(f->fd, FIONREAD, &left) == -1)
-		left = 0;
-	f->taken = f->written - (size_t)left;
+	if (fd != -1 && ioctl(fd, FIONREAD, &left) == 0)
+		f->taken = f->written - (size_t)left;
 }
 
 static void
 feed_close(struct feed *f)
 {
+	if (f->other != -1)
+		close(f->other);
+	f->other = -1;
 	if (f->fd == -1)
 		return;
 	ev_io_stop(f->s->c->loop, &f->room);
 	close(f->fd);
 	f->fd = -1;
+}
+
+/* The worker finds the end when there is no such end as ours any more; one like
+ * its own still tells what it has not read. */
+static void
+feed_end(struct feed *f)
+{
+	char path[32];
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", f->fd);
+	fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+	if (fd == -1)
+		f->taken = f->written;
+	feed_close(f);
+	f->other = fd;
 }
 
 void
@@ -75,6 +93,19 @@ feed_cut(struct feed *f)
 	feed_look(f);
 	feed_close(f);
 	f->deaf = true;
+}
+
+/* With nothing to write, nothing else tells. */
+void
+feed_check(struct feed *f)
+{
+	struct pollfd pipe = {.fd = f->fd};
+
+	if (f->fd == -1 || poll(&pipe, 1, 0) != 1 ||
+	    (pipe.revents & POLLERR) == 0)
+		return;
+	feed_cut(f);
+	worker_is_deaf(f->s);
 }
 
 /* One message may have been large. */
@@ -113,11 +144,8 @@ write_out(struct feed *f)
 		return;
 	clear(f);
 	ev_io_stop(loop, &f->room);
-	if (!f->last)
-		return;
-	/* From now on nobody can tell what has been read. */
-	f->taken = f->written;
-	feed_close(f);
+	if (f->last)
+		feed_end(f);
 }
 
 static void
@@ -134,7 +162,7 @@ feed_open(struct slot *s)
 	struct feed *f = &s->feed;
 	int fds[2];
 
-	*f = (struct feed){.s = s, .fd = -1};
+	*f = (struct feed){.s = s, .fd = -1, .other = -1};
 	if (pipe2(fds, O_CLOEXEC) == -1)
 		return -1;
 	/* Only our end: the worker's must block. */

@@ -364,6 +364,8 @@ void
 run_tick(struct consumer *c)
 {
 	c->starved = false;
+	if (c->opt->stream)
+		stream_tick(c);
 	/*
 	 * The runs were short when these were claimed, and now every slot is
 	 * busy with a long one: somebody else may have time for them.  Those

@@ -136,6 +136,16 @@ stream_held(struct consumer *c)
 	}
 }
 
+void
+stream_tick(struct consumer *c)
+{
+	int i;
+
+	for (i = 0; i < c->opt->slots; i++)
+		if (c->slots[i].pid != 0)
+			feed_check(&c->slots[i].feed);
+}
+
 /* Half of what they can have at a time, while none of them waits. */
 long
 stream_room(const struct consumer *c)

@@ -195,10 +195,10 @@ last_verdict(
 	if (s->broken != NULL) {
 		v->kind = MQ_VERDICT_ERR;
 		strlcpy(v->reason, s->broken, sizeof(v->reason));
-	} else if (v->kind == MQ_VERDICT_DONE && s->judged > 0) {
-		return false;
 	} else if (v->kind == MQ_VERDICT_DONE) {
-		/* Silence is no word about a message that it had to wait for. */
+		/* Silence is no word about a message. */
+		if (s->judged > 0 || s->c->stop >= STOP_SOON)
+			return false;
 		v->kind = MQ_VERDICT_RETRY;
 		strlcpy(v->reason, "the worker ended without a verb",
 		    sizeof(v->reason));

@@ -160,6 +160,7 @@ struct answers {
 struct feed {
 	struct slot *s;
 	int fd; /* our end of the pipe; -1: nobody reads, or there is no more */
+	int other; /* its other end, once ours is closed; -1: not open */
 	bool last; /* nothing more is to be put */
 	bool deaf; /* nobody can read what is in the pipe */
 	struct mq_buf out;
@@ -527,6 +528,8 @@ void feed_flush(struct feed *);
 void feed_last(struct feed *);
 /* Nobody reads any more. */
 void feed_cut(struct feed *);
+/* Finds out whether that is so. */
+void feed_check(struct feed *);
 /* Finds out how much has been read. */
 void feed_look(struct feed *);
 /* Whether any of a message, or all of it, had been read when we looked. */
@@ -538,6 +541,8 @@ void feed_take_back(struct feed *, struct messages *hand);
 /* --- consume-stream.c --- */
 /* Feeds the workers, and starts them. */
 void stream_held(struct consumer *);
+/* Once a second: does every worker read still? */
+void stream_tick(struct consumer *);
 /* Whether any worker could take a message. */
 bool stream_takes(const struct consumer *);
 /* So many more messages are worth claiming; may be below 0. */
