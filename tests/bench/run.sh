@@ -6,14 +6,14 @@
 # that falls short is marked, and does not fail: the machine may be busy.
 #
 #   ROUNDS=5       how often each
-#   BENCH_ONLY=    some of: publish single run pickup memory idle
+#   BENCH_ONLY=    some of: publish single print run pickup memory idle
 #                  return purge clean stats scale waits options due growth
 #   BENCH_LONG=1   more messages as well: up to 10,000,000
 set -eu
 
 cd "$(dirname "$0")/../.."
 : "${MQ_BUILD:=build}" "${CC:=cc}" "${PKG_CONFIG:=pkg-config}" "${ROUNDS:=5}"
-: "${BENCH_ONLY:=publish single run pickup memory idle return purge clean stats
+: "${BENCH_ONLY:=publish single print run pickup memory idle return purge clean stats
 	scale waits options due growth}" "${BENCH_LONG:=}"
 case $MQ_BUILD in
 /*) ;;
@@ -286,6 +286,8 @@ bench_idle() {
 . tests/bench/operators.sh
 # shellcheck source=tests/bench/waits.sh
 . tests/bench/waits.sh
+# shellcheck source=tests/bench/print.sh
+. tests/bench/print.sh
 # shellcheck source=tests/bench/delivery.sh
 . tests/bench/delivery.sh
 # shellcheck source=tests/bench/growth.sh
