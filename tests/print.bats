@@ -340,7 +340,7 @@ got_lines() {
 	pid=$!
 	exec 9>&-
 	timeout 20 head -c 10 <&8 | cmp - <(seq 5)
-	eventually 5 held_is q "4970 0 30 0" || eventually 5 in_hand -gt 0
+	eventually 5 in_hand -gt 0
 	timeout 20 head -c $(($(seq 5000 | wc -c) - 10)) <&8 | cmp - <(seq 6 5000)
 	wait "$pid"
 	exec 8>&-
@@ -354,7 +354,8 @@ got_lines() {
 	assert_output "first
 $(seq 5)"
 	assert_equal "$(next)" 6
-	run bash -c '{ yes other & timeout 20 "$0" --drain -l q; kill $!; } | grep -v other' "$BUILD/mq-consume"
+	# In writes so small that they are not torn.
+	run bash -c '{ while echo other; do :; done & timeout 20 "$0" --drain -l q; kill $!; } | grep -v other' "$BUILD/mq-consume"
 	assert_output "$(seq 6 100)"
 	assert_equal "$(held q)" "0 0 0 0"
 }
@@ -374,7 +375,7 @@ $(seq 5)"
 	eventually 10 in_hand -gt 5000
 	heartbeat
 	in_hand -lt 10000
-	[ -n "$(grep -a sanitize "/proc/$pid/maps" || true)" ] ||
+	[[ $BUILD == *address* ]] ||
 		(($(awk '/^VmHWM/ {print $2}' "/proc/$pid/status") < 8192))
 	kill -KILL "$pid"
 }

@@ -10,7 +10,7 @@ printed() {
 	shift 2
 	flush
 	for _ in $(seq "$times"); do
-		mq-publish -q -l $queue <"$D/lines" || die "$case: mq-publish"
+		mq-publish -q -l "$queue" <"$D/lines" || die "$case: mq-publish"
 	done
 	expect $((times * publishes)) "$key"
 	timed "$case" "$@"
@@ -20,9 +20,9 @@ printed() {
 
 print_round() {
 	printed print-pipe 1 sh -c "mq-consume -q --drain -l $queue | cat"
-	printed print-null 1 mq-consume -q --drain -l $queue
+	printed print-null 1 mq-consume -q --drain -l "$queue"
 	printed print-json 1 sh -c "mq-consume -q --drain --jsonl $queue | cat"
-	printed print-pop 1 redis-benchmark -s "$sock" -P 100 -c 1 -n $publishes -q \
+	printed print-pop 1 redis-benchmark -s "$sock" -P 100 -c 1 -n "$publishes" -q \
 		RPOPLPUSH "$key" popped
 }
 
