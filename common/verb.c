@@ -81,8 +81,7 @@ mq_verb_due(const char *s)
 static bool
 is_tick(const char *s)
 {
-	return strncmp(s, "tick", 4) == 0 &&
-	    (s[4] == '\0' || strchr("-" BLANKS, s[4]) != NULL);
+	return strcspn(s, "-" BLANKS) == 4 && strncmp(s, "tick", 4) == 0;
 }
 
 /* How many bytes at p, of n, are blanks (or, without blanks, are none). */
