@@ -6,15 +6,15 @@
 # that falls short is marked, and does not fail: the machine may be busy.
 #
 #   ROUNDS=5       how often each
-#   BENCH_ONLY=    some of: publish single print run pickup memory idle
+#   BENCH_ONLY=    some of: publish single print run many pickup memory idle
 #                  return purge clean stats scale waits options due growth
 #   BENCH_LONG=1   more messages as well: up to 10,000,000
 set -eu
 
 cd "$(dirname "$0")/../.."
 : "${MQ_BUILD:=build}" "${CC:=cc}" "${PKG_CONFIG:=pkg-config}" "${ROUNDS:=5}"
-: "${BENCH_ONLY:=publish single print run pickup memory idle return purge clean stats
-	scale waits options due growth}" "${BENCH_LONG:=}"
+: "${BENCH_ONLY:=publish single print run many pickup memory idle return purge
+	clean stats scale waits options due growth}" "${BENCH_LONG:=}"
 case $MQ_BUILD in
 /*) ;;
 *) MQ_BUILD=$PWD/$MQ_BUILD ;;
@@ -62,6 +62,7 @@ compile_all() {
 	mkdir -p "$bin"
 	compile measure
 	compile spawn
+	compile answer
 	for prog in mark hold; do
 		compile $prog -static 2>/dev/null || compile $prog
 	done
@@ -284,6 +285,8 @@ bench_idle() {
 . tests/bench/table.sh
 # shellcheck source=tests/bench/operators.sh
 . tests/bench/operators.sh
+# shellcheck source=tests/bench/many.sh
+. tests/bench/many.sh
 # shellcheck source=tests/bench/waits.sh
 . tests/bench/waits.sh
 # shellcheck source=tests/bench/print.sh

@@ -21,9 +21,10 @@ middle() {
 		printf "%.2f %.2f..%.2f\n", m, v[1], v[NR]}'
 }
 
-# The other's time by ours, round by round.
+# The other's time by ours, round by round; ours for so many times as much.
 ratio() {
-	paste "$D/$2.times" "$D/$1.times" | awk '{print $1 / $3}' | middle
+	paste "$D/$2.times" "$D/$1.times" |
+		awk -v much="${3:-1}" '{print much * $1 / $3}' | middle
 }
 
 peak_kib() {
@@ -45,10 +46,10 @@ row() {
 	line "$1" "$2" "$3" "$4$5" "$6" "$7" "$(mark "$4" "$7")"
 }
 
-# compare WHAT OURS OTHER OUR-CASE OTHER-CASE WANTED
+# compare WHAT OURS OTHER OUR-CASE OTHER-CASE WANTED [TIMES-AS-MUCH]
 compare() {
 	# shellcheck disable=SC2046 # two words: the median and the range
-	set -- "$1" "$2" "$3" "$6" $(ratio "$4" "$5")
+	set -- "$1" "$2" "$3" "$6" $(ratio "$4" "$5" "${7:-1}")
 	row "$1" "$2" "$3" "$5" "" "$6" "$4"
 }
 
