@@ -9,6 +9,8 @@
 /* Without --prefetch: what the slots were seen to finish in this time. */
 #define AHEAD_S	  0.1
 #define AHEAD_MAX 100
+/* Or one batch, if that is larger. */
+#define AHEAD_MESSAGES 1000
 
 void
 slot_changed(struct slot *s)
@@ -94,6 +96,7 @@ slot_takes(const struct consumer *c)
 static int
 ahead(const struct consumer *c)
 {
+	int batch = batch_size(c), most;
 	double runs;
 
 	if (c->opt->prefetch >= 0)
@@ -103,7 +106,10 @@ ahead(const struct consumer *c)
 	    c->opt->batch_wait_ms > 0)
 		return 0;
 	runs = c->opt->slots * AHEAD_S / c->run_s;
-	return (runs < AHEAD_MAX ? (int)runs : AHEAD_MAX) * batch_size(c);
+	most = batch > AHEAD_MESSAGES ? 1 : AHEAD_MESSAGES / batch;
+	if (most > AHEAD_MAX)
+		most = AHEAD_MAX;
+	return (runs < most ? (int)runs : most) * batch;
 }
 
 long
