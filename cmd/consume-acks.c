@@ -97,23 +97,23 @@ send_together(struct consumer *c, int queue)
 {
 	struct together *t = oldest(c, queue);
 	struct mq_command cmd = {0};
-	const struct message *first, *last;
+	struct mq_part *elements;
 	int i;
 
 	if (t->n < TOGETHER_MIN) {
 		free(t);
 		return;
 	}
-	first = t->m[0];
-	last = t->m[t->n - 1];
+	elements = mq_xcalloc((size_t)t->n, sizeof(*elements));
 	for (i = 0; i < t->n; i++) {
+		elements[i] = (struct mq_part){t->m[i]->element, t->m[i]->len};
 		acks_forget(t->m[i]);
 		t->m[i]->in_flight = true;
 		c->in_flight++;
 	}
-	c->layout->ack_oldest(&c->session, queue, t->n,
-	    &(struct mq_part){first->element, first->len},
-	    &(struct mq_part){last->element, last->len}, t->holds, &cmd);
+	c->layout->ack_oldest(
+	    &c->session, queue, t->n, elements, t->holds, &cmd);
+	free(elements);
 	mq_async_send(&c->main, &cmd, on_acked, t);
 	mq_command_free(&cmd);
 }

@@ -63,7 +63,7 @@ renew(struct desk *d, int64_t lease_ms)
 	s.lease_ms = lease_ms;
 	d->layout->renew(&s, 0, &c);
 	reply = desk_call(d, &c);
-	held = d->layout->renewed(reply);
+	held = d->layout->lease(reply) > 0;
 	freeReplyObject(reply);
 	mq_command_free(&c);
 	return held;

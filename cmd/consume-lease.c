@@ -1,6 +1,6 @@
 /*
- * The lease, which a heartbeat keeps.  The server keeps it for 60 seconds; we
- * use it for three quarters of that after the last good renewal was sent, by
+ * The lease, which a heartbeat keeps.  The server keeps it for a time of its
+ * own; we use it for three quarters of that after the last good renewal was sent, by
  * the boot time clock, which goes on while this process is stopped or the
  * machine sleeps.  So the scripts are killed before anybody else can get their
  * messages.
@@ -40,11 +40,14 @@ lease_lost(struct consumer *c, const char *why)
 bool
 lease_held(struct consumer *c)
 {
-	double use = LEASE_USE * (double)c->layout->lease_ms / 1000;
+	double use = LEASE_USE * (double)c->lease_ms / 1000;
+	char why[64];
 
 	if (!c->joined || mq_clock_s(CLOCK_BOOTTIME) - c->lease_sent < use)
 		return true;
-	lease_lost(c, "no heartbeat got through for 45 seconds");
+	snprintf(
+	    why, sizeof(why), "no heartbeat got through for %.3g seconds", use);
+	lease_lost(c, why);
 	/* Up or not, it has to join under its new name. */
 	link_reset(c, "rejoining");
 	return false;
@@ -74,11 +77,12 @@ on_renewed(void *arg, redisReply *reply)
 		link_complain(c, reply->str);
 		return;
 	}
-	if (c->layout->renewed(reply)) {
-		c->lease_sent = sent;
+	if (c->layout->lease(reply) == 0) {
+		link_rejoin(c);
 		return;
 	}
-	link_rejoin(c);
+	c->lease_ms = c->layout->lease(reply);
+	c->lease_sent = sent;
 }
 
 struct audit {

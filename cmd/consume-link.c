@@ -138,6 +138,7 @@ on_lease(void *arg, redisReply *reply)
 
 	if (!join_reply(c, reply))
 		return;
+	c->lease_ms = c->layout->lease(reply);
 	c->replies_wanted = c->opt->queue_count;
 	for (step = 1; c->layout->join(&c->session, step, &cmd); step++) {
 		c->replies_wanted++;
@@ -178,7 +179,7 @@ on_rejoin(void *arg, redisReply *reply)
 
 	if (!join_reply(c, reply))
 		return;
-	if (!c->layout->renewed(reply))
+	if (c->layout->lease(reply) == 0)
 		lease_lost(c, "the heartbeat had expired");
 	join(c);
 }

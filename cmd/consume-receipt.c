@@ -102,7 +102,7 @@ extend(struct desk *d)
 	for (step = 0; held && d->layout->renew(&d->session, step, &c);
 	     step++) {
 		reply = desk_call(d, &c);
-		held = step > 0 || d->layout->renewed(reply);
+		held = step > 0 || d->layout->lease(reply) > 0;
 		freeReplyObject(reply);
 	}
 	mq_command_free(&c);

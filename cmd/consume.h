@@ -281,6 +281,7 @@ struct consumer {
 	bool joined;	    /* under this connection name */
 	bool ever_joined;   /* under any */
 	int replies_wanted; /* joining: until the link is up */
+	int64_t lease_ms;   /* as the server said last */
 	double lease_sent;  /* boot time when the last good renewal went out */
 	double opened_at;
 	double moved_at;     /* boot time when anything came last */
@@ -406,7 +407,7 @@ bool lease_held(struct consumer *);
 void lease_new_name(struct consumer *);
 /* Nothing that was ours is, any more; says why, and takes a new name. */
 void lease_lost(struct consumer *, const char *why);
-/* Sends a renewal; fn gets the reply that layout->renewed() understands. */
+/* Sends a renewal; fn gets the reply that layout->lease() understands. */
 void lease_renew(struct consumer *, mq_async_fn *fn, void *arg);
 /* Once a second: renews, and gives the link up when nothing is answered. */
 void lease_keep(struct consumer *);

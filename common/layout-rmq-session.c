@@ -188,10 +188,13 @@ rmq_renew(const struct mq_session *s, int step, struct mq_command *c)
 	}
 }
 
-bool
-rmq_renewed(const redisReply *reply)
+/* Joining answers OK, renewing 1 or 0. */
+int64_t
+rmq_lease(const redisReply *reply)
 {
-	return reply->type == REDIS_REPLY_INTEGER && reply->integer == 1;
+	if (reply->type == REDIS_REPLY_INTEGER && reply->integer != 1)
+		return 0;
+	return RMQ_LEASE_S * INT64_C(1000);
 }
 
 void

@@ -146,30 +146,6 @@ rmq_claim(const struct mq_session *s, int queue, int max, size_t bytes,
 	}
 }
 
-/* So many numbers come before the elements. */
-#define FACTS 4
-
-static int
-rmq_claimed(const redisReply *reply, struct mq_claimed *out)
-{
-	size_t i;
-
-	if (reply->type == REDIS_REPLY_INTEGER)
-		return MQ_CLAIM_LOST;
-	if (reply->type != REDIS_REPLY_ARRAY || reply->elements < FACTS)
-		return MQ_CLAIM_BAD;
-	for (i = 0; i < reply->elements; i++)
-		if (reply->element[i]->type !=
-		    (i < FACTS ? REDIS_REPLY_INTEGER : REDIS_REPLY_STRING))
-			return MQ_CLAIM_BAD;
-	*out = (struct mq_claimed){.first = FACTS,
-	    .due_ms = reply->element[0]->integer,
-	    .paused = reply->element[1]->integer != 0,
-	    .now_ms = reply->element[2]->integer,
-	    .tick = reply->element[3]->integer};
-	return (int)reply->elements - FACTS;
-}
-
 /* Messages come into keys of their queue; those of a connection, and the rate,
  * are changed by consumers. */
 static bool
@@ -245,9 +221,10 @@ rmq_settle(const struct mq_session *s, int queue,
 
 static void
 rmq_ack_oldest(const struct mq_session *s, int queue, int n,
-    const struct mq_part *first, const struct mq_part *last, bool holds,
-    struct mq_command *c)
+    const struct mq_part *elements, bool holds, struct mq_command *c)
 {
+	const struct mq_part *last = &elements[n - 1];
+
 	if (holds) {
 		mq_command_script(c, &mq_script_finish, RMQ_HOME + 1);
 		rmq_key_home(c, s->queues[queue]);
@@ -256,14 +233,8 @@ rmq_ack_oldest(const struct mq_session *s, int queue, int n,
 	}
 	rmq_key_both(c, s->connection, s->queues[queue], "unacked");
 	mq_command_int(c, n);
-	mq_command_arg(c, first->p, first->n);
+	mq_command_arg(c, elements->p, elements->n);
 	mq_command_arg(c, last->p, last->n);
-}
-
-static bool
-rmq_settled(const redisReply *reply)
-{
-	return reply->type == REDIS_REPLY_INTEGER && reply->integer > 0;
 }
 
 static void
@@ -385,16 +356,15 @@ const struct mq_layout mq_layout_rmq = {
     .published = rmq_published,
     .publish_counts = rmq_publish_counts,
     .tick = rmq_tick,
-    .lease_ms = RMQ_LEASE_S * INT64_C(1000),
     .join = rmq_join,
     .leave = rmq_leave,
     .renew = rmq_renew,
-    .renewed = rmq_renewed,
+    .lease = rmq_lease,
     .claim = rmq_claim,
-    .claimed = rmq_claimed,
+    .claimed = mq_layout_claimed,
     .key_queue = rmq_key_of,
     .settle = rmq_settle,
-    .settled = rmq_settled,
+    .settled = mq_layout_settled,
     .ack_oldest = rmq_ack_oldest,
     .held = rmq_held,
     .held_count = rmq_held_count,

@@ -28,7 +28,7 @@ void rmq_tick(struct mq_command *, const char *queue, int64_t tick);
 bool rmq_join(const struct mq_session *, int step, struct mq_command *);
 bool rmq_leave(const struct mq_session *, int step, struct mq_command *);
 bool rmq_renew(const struct mq_session *, int step, struct mq_command *);
-bool rmq_renewed(const redisReply *);
+int64_t rmq_lease(const redisReply *);
 void rmq_receipts(const struct mq_session *, struct mq_command *);
 int rmq_receipt(
     struct mq_redis *, const char *queue, const char *id, struct mq_receipt *);

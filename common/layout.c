@@ -71,3 +71,33 @@ mq_scan_free(struct mq_scan *scan)
 	mq_buf_free(&scan->turned);
 	*scan = (struct mq_scan){0};
 }
+
+/* So many numbers come before the elements. */
+#define FACTS 4
+
+int
+mq_layout_claimed(const redisReply *reply, struct mq_claimed *out)
+{
+	size_t i;
+
+	if (reply->type == REDIS_REPLY_INTEGER)
+		return MQ_CLAIM_LOST;
+	if (reply->type != REDIS_REPLY_ARRAY || reply->elements < FACTS)
+		return MQ_CLAIM_BAD;
+	for (i = 0; i < reply->elements; i++)
+		if (reply->element[i]->type !=
+		    (i < FACTS ? REDIS_REPLY_INTEGER : REDIS_REPLY_STRING))
+			return MQ_CLAIM_BAD;
+	*out = (struct mq_claimed){.first = FACTS,
+	    .due_ms = reply->element[0]->integer,
+	    .paused = reply->element[1]->integer != 0,
+	    .now_ms = reply->element[2]->integer,
+	    .tick = reply->element[3]->integer};
+	return (int)reply->elements - FACTS;
+}
+
+bool
+mq_layout_settled(const redisReply *reply)
+{
+	return reply->type == REDIS_REPLY_INTEGER && reply->integer > 0;
+}

@@ -29,7 +29,7 @@ struct mq_session {
 	const char *push; /* where messages may be pushed to; NULL: nowhere */
 	int slots;	  /* how many messages can run at once */
 	int64_t lease_ms; /* handed out by receipt: how long a renewal holds;
-			   * 0: the layout's lease_ms */
+			   * 0: as the layout thinks */
 	double rate_s; /* claims a second that all consumers of a queue with a
 			* rate share; 0: no limit */
 	long burst;    /* and how many at once after a rest, at least 1 */
@@ -340,11 +340,10 @@ struct mq_layout {
 	void (*tick)(struct mq_command *, const char *queue, int64_t tick);
 
 	/*
-	 * The lease of a connection.  It holds for lease_ms after a renewal
-	 * and is then up for good: renewed() says by the reply to the first
-	 * step of renew() whether it still held.
+	 * The lease of a connection.  lease() says by the reply to the first
+	 * step of join() or renew() for how many milliseconds it holds from
+	 * then on; 0: it was gone before, and is so for good.
 	 */
-	int64_t lease_ms;
 	/* The lease holds from the first step of join() on; the other steps
 	 * must not be sent before it is confirmed, since a cleaner must never
 	 * see a listed connection without it. */
@@ -353,7 +352,7 @@ struct mq_layout {
 	 * others must not be sent before those are confirmed. */
 	bool (*leave)(const struct mq_session *, int step, struct mq_command *);
 	bool (*renew)(const struct mq_session *, int step, struct mq_command *);
-	bool (*renewed)(const redisReply *);
+	int64_t (*lease)(const redisReply *);
 
 	/*
 	 * Claims up to max messages, and about bytes of them (but at least
@@ -382,14 +381,13 @@ struct mq_layout {
 	bool (*settled)(const redisReply *);
 
 	/*
-	 * Acks the n oldest messages that the server holds for us in one step,
-	 * if the first and the last of them are these; it is for messages whose
-	 * end is told to nobody.  holds: some may hold a key or a group.
-	 * settled() is false when it was not so, and then nothing has changed.
+	 * Acks n messages in one step, which are the oldest that the server
+	 * holds for us and whose end is told to nobody.  holds: some may hold a
+	 * key or a group.  settled() is false when they are not, and then
+	 * nothing has changed.
 	 */
 	void (*ack_oldest)(const struct mq_session *, int queue, int n,
-	    const struct mq_part *first, const struct mq_part *last, bool holds,
-	    struct mq_command *);
+	    const struct mq_part *elements, bool holds, struct mq_command *);
 
 	/* All elements that the server holds for us: an array of strings. */
 	void (*held)(const struct mq_session *, int queue, struct mq_command *);
@@ -509,7 +507,11 @@ struct mq_layout {
 	    struct mq_redis *, const char *queue, struct mq_deletion *);
 };
 
-extern const struct mq_layout mq_layout_rmq;
+extern const struct mq_layout mq_layout_rmq, mq_layout_rsmq;
+
+/* The claimed() and settled() of both. */
+int mq_layout_claimed(const redisReply *, struct mq_claimed *);
+bool mq_layout_settled(const redisReply *);
 
 /* Frees all it has, not itself. */
 void mq_connection_stats_free(struct mq_connection_stats *);

@@ -18,6 +18,7 @@
 -- finds it.  A promoted message is claimable.
 
 -- include place
+-- include bucket
 
 local q, unacked, paused, rate = home(1), KEYS[7], KEYS[9], KEYS[10]
 
@@ -38,16 +39,10 @@ call('ZREM', q.delayed, '')
 
 local SMALL = 512
 local max, room = tonumber(ARGV[1]), tonumber(ARGV[2])
-local reply, wait, tokens = { -1, 0, now, 0 }, -1, nil
-local per_s, burst = tonumber(ARGV[3]), tonumber(ARGV[4])
-
--- A bucket of tokens, full when nobody remembers it.
-if per_s then
-  local had = call('HMGET', rate, 'tokens', 'us')
-  tokens = (tonumber(had[1]) or burst)
-    + math.max(0, now_us - (tonumber(had[2]) or now_us)) / 1000000 * per_s
-  tokens = math.min(burst, tokens)
-  max = math.min(max, math.floor(tokens))
+local reply, wait = { -1, 0, now, 0 }, -1
+local bucket = bucket_of(rate, ARGV[3], ARGV[4])
+if bucket then
+  max = math.min(max, math.floor(bucket.tokens))
 end
 
 -- Not all at once, when many have fallen due together.
@@ -130,13 +125,8 @@ if #reply > 4 and call('EXISTS', q.locks) == 1 then
     end
   end
 end
-if per_s then
-  tokens = tokens - (#reply - 4)
-  call('HSET', rate, 'tokens', string.format('%.6f', tokens), 'us', now_us)
-  call('PEXPIRE', rate, math.ceil((burst - tokens) / per_s * 1000) + 1000)
-  if tokens < 1 then
-    wait = math.ceil((1 - tokens) / per_s * 1000)
-  end
+if bucket then
+  wait = bucket_take(bucket, #reply - 4)
 end
 
 -- These reads come last: under CLIENT TRACKING they are what the caller will

@@ -1,0 +1,189 @@
+/*
+ * The rsmq layout: what a message is there, and putting messages in.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "envelope.h"
+#include "layout-rsmq.h"
+#include "message.h"
+#include "rsmq-keys.h"
+#include "xalloc.h"
+
+/* How each element begins: the id is what the message is known by. */
+static const char start[] = "\xff\x00\xbe\xbe\x4a{\"Mq-Id\":[\"";
+#define START (sizeof(start) - 1)
+
+const char *
+rsmq_id(const char *element, size_t *n, size_t len, char **own)
+{
+	struct mq_envelope e;
+	const char *end, *id, *why;
+
+	*own = NULL;
+	if (len < START || memcmp(element, start, START) != 0)
+		return NULL;
+	end = memchr(element + START, '"', len - START);
+	if (end == NULL)
+		return NULL;
+	*n = (size_t)(end - element) - START;
+	if (memchr(element + START, '\\', *n) == NULL)
+		return element + START;
+	/* An id that somebody else has made up. */
+	if (mq_envelope_parse(element, len, &e, &why) == -1)
+		return NULL;
+	id = mq_envelope_get(&e, MQ_HEADER_ID);
+	*own = mq_xstrdup(id != NULL ? id : "");
+	*n = strlen(*own);
+	mq_envelope_free(&e);
+	return *own;
+}
+
+/* The members of an object. */
+static void
+add_members(const json_t *headers, struct mq_buf *out)
+{
+	char *text = json_dumps(headers, JSON_COMPACT);
+
+	/* Without the braces. */
+	if (text != NULL)
+		mq_buf_add(out, text + 1, strlen(text) - 2);
+	free(text);
+}
+
+/* What of an envelope is kept by itself is taken out. */
+static void
+extra_of(struct mq_envelope *e, struct mq_buf *extra)
+{
+	mq_buf_clear(extra);
+	if (!json_is_object(e->headers))
+		return;
+	mq_envelope_remove(e, MQ_HEADER_ID);
+	mq_envelope_remove(e, MQ_HEADER_ATTEMPT);
+	if (json_object_size(e->headers) > 0)
+		add_members(e->headers, extra);
+}
+
+void
+rsmq_extra(const char *header, size_t len, struct mq_buf *extra)
+{
+	struct mq_envelope e;
+	const char *why;
+
+	mq_buf_clear(extra);
+	if (mq_envelope_parse(header, len, &e, &why) == -1)
+		return;
+	extra_of(&e, extra);
+	mq_envelope_free(&e);
+}
+
+static void
+add_max(struct mq_command *c, long max)
+{
+	if (max < 0)
+		mq_command_str(c, "");
+	else
+		mq_command_int(c, max);
+}
+
+void
+rsmq_publish(
+    struct mq_command *c, const char *queue, const struct mq_publishing *how)
+{
+	static const char *const kinds[] = {
+	    [MQ_WHEN_NOW] = "now", [MQ_WHEN_IN] = "in", [MQ_WHEN_AT] = "at"};
+
+	mq_command_script(c, &mq_script_rsmq_publish, RSMQ_HOME + 2);
+	rsmq_key_home(c, queue);
+	rsmq_key_common(c, queue, ":QUEUES");
+	rsmq_key(c, queue, ":Xcounters");
+	mq_command_str(c, rsmq_bare(queue));
+	mq_command_str(c, kinds[how->when.kind]);
+	mq_command_int(c, how->when.ms);
+	add_max(c, how->limits.ready);
+	add_max(c, how->limits.ready_high);
+	add_max(c, how->limits.delayed);
+	add_max(c, how->limits.delayed_high);
+	mq_command_str(c, "");
+}
+
+/* What node's String.length says of the same bytes. */
+static long long
+utf16_units(const char *p, size_t n)
+{
+	long long units = 0;
+	size_t i;
+
+	for (i = 0; i < n; i++) {
+		units += ((unsigned char)p[i] & 0xc0) != 0x80;
+		units += ((unsigned char)p[i] & 0xf8) == 0xf0;
+	}
+	return units;
+}
+
+/* Nearly all messages have nothing but their id: then nothing is to be parsed. */
+static bool
+is_bare_id(const struct mq_buf *header)
+{
+	static const char tail[] = "\"]}\n";
+	size_t n = START + MQ_ID_LEN + sizeof(tail) - 1;
+
+	return header->len == n && memcmp(header->data, start, START) == 0 &&
+	    memcmp(header->data + START + MQ_ID_LEN, tail, sizeof(tail) - 1) ==
+	    0;
+}
+
+void
+rsmq_publish_add(struct mq_command *c, const struct mq_publishing *how,
+    const char unique[MQ_ID_LEN + 1], const struct mq_buf *header,
+    const char *payload, size_t len)
+{
+	struct mq_envelope e = {0};
+	struct mq_buf extra = {0};
+	char id[MQ_ID_LEN + 1];
+	const char *why;
+	long priority = 0;
+
+	(void)how;
+	memcpy(id, unique, sizeof(id));
+	if (is_bare_id(header)) {
+		memcpy(id, header->data + START, MQ_ID_LEN);
+	} else if (header->len > 0 &&
+	    mq_envelope_parse(header->data, header->len, &e, &why) == 0) {
+		if (mq_message_id(&e) != NULL)
+			memcpy(id, mq_message_id(&e), sizeof(id));
+		priority = mq_envelope_get_long(&e, MQ_HEADER_PRIORITY, 0);
+		extra_of(&e, &extra);
+		mq_envelope_free(&e);
+	}
+	mq_command_str(c, id);
+	mq_command_int(c, utf16_units(payload, len));
+	mq_command_int(c, priority);
+	mq_command_arg(c, extra.data, extra.len);
+	mq_command_arg(c, payload, len);
+	mq_buf_free(&extra);
+}
+
+enum mq_published
+rsmq_published(const redisReply *reply, int i)
+{
+	if (reply->type != REDIS_REPLY_STRING || (size_t)i >= reply->len)
+		return MQ_PUBLISHED_NONSENSE;
+	switch (reply->str[i]) {
+	case 'a':
+		return MQ_PUBLISHED;
+	case 'd':
+		return MQ_PUBLISHED_DUPLICATE;
+	case 'f':
+		return MQ_PUBLISHED_FULL;
+	default:
+		return MQ_PUBLISHED_NONSENSE;
+	}
+}
+
+bool
+rsmq_publish_counts(const struct mq_publishing *how)
+{
+	(void)how;
+	return true;
+}

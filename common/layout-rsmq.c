@@ -1,0 +1,96 @@
+/*
+ * The layout of RSMQ (npm rsmq 0.12, and its ports).  Its keys, in a namespace
+ * N, which is rsmq unless a queue's name says another:
+ *
+ *	N:QUEUES	set of queue names
+ *	N:Q		sorted set: ids of messages; score: when it can be
+ *			received, unix ms
+ *	N:Q:Q		hash: the attributes of the queue, totals, and of each
+ *			message the body, the receive count, the first receive
+ *
+ * and ours, which programs that use RSMQ do not know and do not need:
+ *
+ *	N:Q:X		hash: further headers of messages
+ *	N:Q:Xd		set: messages that wait for another run
+ *	N:Q:Xheld:C	hash: what connection C holds, and its receive count
+ *	N:Q:Xpaused	"1", maybe with a TTL
+ *	N:Q:Xrate	hash: a rate that consumers share
+ *	N:Q:Xcounters	hash: what has been counted
+ *	N::connections	sorted set of connection names
+ *	N::connection:C	hash: host, pid, slots, lease, queues; it lives as
+ *			long as the lease
+ *	N::running:C	what runs there: see running.h
+ *
+ * Rejected messages of Q are the messages of the queue Q-rejected.
+ */
+#include "layout-rsmq.h"
+
+#include <string.h>
+
+#include "rsmq-keys.h"
+
+#define QUEUE_NAME_MAX 160
+
+/* As RSMQ does; and QUEUES, whose messages would be put into the set of names. */
+static const char *
+rsmq_queue_error(const char *queue)
+{
+	const char *name = rsmq_bare(queue);
+	const char *letters = "abcdefghijklmnopqrstuvwxyz"
+			      "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-";
+
+	if (*name == '\0')
+		return "a queue's name cannot be empty";
+	if (strlen(name) > QUEUE_NAME_MAX)
+		return "a queue's name cannot be longer than 160 bytes";
+	if (name[strspn(name, letters)] != '\0')
+		return "a queue's name in RSMQ has letters, digits, _ and - "
+		       "only";
+	if (strcmp(name, "QUEUES") == 0)
+		return "RSMQ itself uses this name";
+	return NULL;
+}
+
+static void
+rsmq_open(struct mq_command *c, const char *queue)
+{
+	mq_command_script(c, &mq_script_rsmq_open, 2);
+	rsmq_key(c, queue, ":Q");
+	rsmq_key_common(c, queue, ":QUEUES");
+	mq_command_str(c, rsmq_bare(queue));
+	mq_command_int(c, RSMQ_VT);
+	mq_command_int(c, RSMQ_DELAY);
+	mq_command_int(c, RSMQ_MAXSIZE);
+}
+
+static void
+rsmq_known(struct mq_command *c, const char *queue)
+{
+	mq_command_plain(c, "HEXISTS");
+	rsmq_key(c, queue, ":Q");
+	mq_command_str(c, "vt");
+}
+
+const struct mq_layout mq_layout_rsmq = {
+    .name = "rsmq",
+    .queue_error = rsmq_queue_error,
+    .open = rsmq_open,
+    .known = rsmq_known,
+    .publish = rsmq_publish,
+    .publish_add = rsmq_publish_add,
+    .published = rsmq_published,
+    .publish_counts = rsmq_publish_counts,
+    .join = rsmq_join,
+    .leave = rsmq_leave,
+    .renew = rsmq_renew,
+    .lease = rsmq_lease,
+    .claim = rsmq_claim,
+    .claimed = mq_layout_claimed,
+    .key_queue = rsmq_key_of,
+    .settle = rsmq_settle,
+    .settled = mq_layout_settled,
+    .ack_oldest = rsmq_ack_all,
+    .held = rsmq_held,
+    .held_count = rsmq_held_count,
+    .tell_running = rsmq_tell_running,
+};
