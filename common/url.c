@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/un.h>
 
+#include "buf.h"
 #include "xalloc.h"
 
 #define DEFAULT_PORT 6379
@@ -89,9 +90,9 @@ decode(const char *s, size_t n, char **out)
 }
 
 static const char *
-parse_db(const char *s, int *db)
+parse_db(const char *s, size_t n, int *db)
 {
-	if (!parse_number(s, strlen(s), 5, db))
+	if (!parse_number(s, n, 5, db))
 		return "database is not a number from 0 to 99999";
 	return NULL;
 }
@@ -223,11 +224,56 @@ parse_user(const char **s, size_t *n, struct mq_url *u)
 	return why;
 }
 
-/* Behind the authority of unix://: /path[?db=N] */
+/* NAME=VALUE: the value is decoded, and there is one. */
 static const char *
-parse_socket(const char *s, struct mq_url *u)
+parse_text(const char *s, size_t n, char **value)
 {
-	size_t n = strcspn(s, "?");
+	if (*value != NULL)
+		return "a parameter is given twice";
+	if (n == 0)
+		return "a parameter without a value";
+	return decode(s, n, value);
+}
+
+/* One parameter, which may be any of these. */
+static const char *
+parse_parameter(const char *s, size_t n, struct mq_url *u)
+{
+	static const char db[] = "db=", layout[] = "layout=", ns[] = "ns=";
+
+	if (u->kind == MQ_URL_UNIX && strncmp(s, db, strlen(db)) == 0)
+		return u->db != 0 ?
+		    "a parameter is given twice" :
+		    parse_db(s + strlen(db), n - strlen(db), &u->db);
+	if (strncmp(s, layout, strlen(layout)) == 0)
+		return parse_text(
+		    s + strlen(layout), n - strlen(layout), &u->layout);
+	if (strncmp(s, ns, strlen(ns)) == 0)
+		return parse_text(s + strlen(ns), n - strlen(ns), &u->ns);
+	return u->kind == MQ_URL_UNIX ?
+	    "unknown parameter; only db, layout and ns are known" :
+	    "unknown parameter; only layout and ns are known";
+}
+
+/* Behind everything else: nothing, or ?NAME=VALUE[&NAME=VALUE...] */
+static const char *
+parse_parameters(const char *s, struct mq_url *u)
+{
+	const char *why = NULL;
+	size_t n;
+
+	while (why == NULL && *s != '\0') {
+		n = strcspn(++s, "&");
+		why = parse_parameter(s, n, u);
+		s += n;
+	}
+	return why;
+}
+
+/* Behind the authority of unix://: /path */
+static const char *
+parse_socket(const char *s, size_t n, struct mq_url *u)
+{
 	const char *why;
 
 	if (n < 2)
@@ -237,59 +283,78 @@ parse_socket(const char *s, struct mq_url *u)
 		return why;
 	if (strlen(u->path) >= sizeof(((struct sockaddr_un *)0)->sun_path))
 		return "path too long for a socket";
-	if (s[n] == '\0')
-		return NULL;
-	if (strncmp(s + n, "?db=", 4) != 0)
-		return "unknown parameter; only ?db=N is known";
-	return parse_db(s + n + 4, &u->db);
+	return NULL;
 }
 
 /* Behind the authority of redis-sentinel://: /master-name[/db] */
 static const char *
-parse_master(const char *s, struct mq_url *u)
+parse_master(const char *s, size_t n, struct mq_url *u)
 {
 	const char *why;
-	size_t n;
+	size_t name;
 
-	if (*s == '/')
+	if (n > 0) {
 		s++;
-	n = strcspn(s, "/");
-	if (n == 0)
+		n--;
+	}
+	name = strcspn(s, "/?");
+	if (name == 0)
 		return "no master name";
-	why = decode(s, n, &u->path);
-	if (why != NULL || s[n] == '\0' || s[n + 1] == '\0')
+	why = decode(s, name, &u->path);
+	if (why != NULL || n - name <= 1)
 		return why;
-	return parse_db(s + n + 1, &u->db);
+	return parse_db(s + name + 1, n - name - 1, &u->db);
 }
 
-/* Everything behind "scheme://"; the authority ends at the first slash. */
+/* The n bytes at s, from the slash behind the authority on. */
+static const char *
+parse_path(const char *s, size_t n, struct mq_url *u)
+{
+	if (u->kind == MQ_URL_UNIX)
+		return parse_socket(s, n, u);
+	if (u->kind == MQ_URL_SENTINEL)
+		return parse_master(s, n, u);
+	if (n <= 1)
+		return NULL;
+	if (u->kind == MQ_URL_CLUSTER)
+		return "a cluster has no databases";
+	return parse_db(s + 1, n - 1, &u->db);
+}
+
+/*
+ * Everything behind "scheme://".  The authority ends at the first slash, or,
+ * behind the user, at a question mark.
+ */
 static const char *
 parse_network(const char *s, struct mq_url *u)
 {
-	size_t n = strcspn(s, "/");
-	const char *rest = s + n, *why;
+	size_t n = strcspn(s, "/"), path;
+	const char *why;
 
 	why = parse_user(&s, &n, u);
 	if (why != NULL)
 		return why;
-	if (u->kind == MQ_URL_UNIX)
-		return n == 0 ? parse_socket(rest, u) :
-				"the path of a socket must begin with /";
+	n = strcspn(s, "/?");
+	path = strcspn(s + n, "?");
+	if (u->kind == MQ_URL_UNIX && n > 0)
+		return "the path of a socket must begin with /";
 	if (u->kind == MQ_URL_CLUSTER || u->kind == MQ_URL_SENTINEL)
 		why = parse_host_list(s, n, u);
-	else
+	else if (u->kind != MQ_URL_UNIX)
 		why = parse_one_host(s, n, u);
-	if (why != NULL)
-		return why;
-	if (u->kind == MQ_URL_SENTINEL)
-		return parse_master(rest, u);
-	if (*rest == '/')
-		rest++;
-	if (*rest == '\0')
-		return NULL;
-	if (u->kind == MQ_URL_CLUSTER)
-		return "a cluster has no databases";
-	return parse_db(rest, &u->db);
+	if (why == NULL)
+		why = parse_path(s + n, path, u);
+	return why != NULL ? why : parse_parameters(s + n + path, u);
+}
+
+/* Behind "private:": a path, maybe empty. */
+static const char *
+parse_private(const char *s, struct mq_url *u)
+{
+	size_t n = strcspn(s, "?");
+	const char *why = decode(s, n, &u->path);
+
+	return why != NULL ? why : parse_parameters(s + n, u);
 }
 
 static const char *
@@ -307,7 +372,7 @@ parse(const char *s, struct mq_url *u)
 			continue;
 		u->kind = schemes[i].kind;
 		if (u->kind == MQ_URL_PRIVATE)
-			return decode(s + n, strlen(s + n), &u->path);
+			return parse_private(s + n, u);
 		return parse_network(s + n, u);
 	}
 	return "unknown scheme; use redis://, unix:// or private:";
@@ -333,6 +398,8 @@ mq_url_free(struct mq_url *u)
 	free(u->user);
 	free(u->host);
 	free(u->path);
+	free(u->layout);
+	free(u->ns);
 	*u = (struct mq_url){0};
 }
 
@@ -394,18 +461,40 @@ scheme_of(enum mq_url_kind kind)
 	return schemes[i].prefix;
 }
 
+/* Appends a parameter, if it has a value: behind a '?', or one more. */
+static void
+show_parameter(struct mq_buf *out, const char *name, const char *value)
+{
+	char *text;
+
+	if (value == NULL)
+		return;
+	/* What ends a host must not, should it come right behind one. */
+	text = encode(value, "%&/@");
+	mq_buf_printf(out, "%c%s=%s",
+	    memchr(out->data, '?', out->len) != NULL ? '&' : '?', name, text);
+	free(text);
+}
+
 void
 mq_url_show(const struct mq_url *u, char *out, size_t size)
 {
-	const char *special = u->kind == MQ_URL_SENTINEL ? "%/" : "%?";
+	const char *special = u->kind == MQ_URL_SENTINEL ? "%/?" : "%?";
 	char *path = encode(u->path != NULL ? u->path : "", special);
 	char *rest = show_rest(u, path);
-	char db[32] = "";
+	struct mq_buf text = {0};
+	char db[16];
 
-	if (u->db != 0)
-		snprintf(db, sizeof(db), "%s%d",
-		    u->kind == MQ_URL_UNIX ? "?db=" : "/", u->db);
-	snprintf(out, size, "%s%s%s", scheme_of(u->kind), rest, db);
+	snprintf(db, sizeof(db), "%d", u->db);
+	mq_buf_printf(&text, "%s%s", scheme_of(u->kind), rest);
+	if (u->kind == MQ_URL_UNIX && u->db != 0)
+		show_parameter(&text, "db", db);
+	else if (u->db != 0)
+		mq_buf_printf(&text, "/%s", db);
+	show_parameter(&text, "layout", u->layout);
+	show_parameter(&text, "ns", u->ns);
+	snprintf(out, size, "%s", mq_buf_str(&text));
+	mq_buf_free(&text);
 	free(rest);
 	free(path);
 }

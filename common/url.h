@@ -8,9 +8,12 @@
  *   redis-sentinel://[user[:password]@]host[:port][,...]/master-name[/db]
  *   private:[DIR]
  *
- * %XX is decoded in user, password and path; an empty user or password counts
- * as not given.  The authority ends at the first slash and the user at its
- * last @, so a slash in a password is written %2F.
+ * Behind each there may be parameters, ?layout=NAME&ns=NAME: the layout of its
+ * keys, and their namespace if that has such.  They are not checked here.
+ *
+ * %XX is decoded in user, password, path and parameters; an empty user or
+ * password counts as not given.  The authority ends at the first slash and the
+ * user at its last @, so a slash in a password is written %2F.
  */
 #ifndef MQ_URL_H
 #define MQ_URL_H
@@ -36,6 +39,8 @@ struct mq_url {
 	char *path;	/* unix: socket; private: DIR or NULL;
 			 * sentinel: name */
 	int db;		/* 0 when not given */
+	char *layout;	/* NULL when not given */
+	char *ns;	/* NULL when not given */
 };
 
 /*

@@ -18,6 +18,7 @@ struct expected {
 	int port;
 	const char *path;
 	int db;
+	const char *layout, *ns;
 };
 
 static void
@@ -44,6 +45,8 @@ check(const char *s, const struct expected *want, const char *shown)
 	check_text(s, "password", u.password, want->password);
 	check_text(s, "host", u.host, want->host);
 	check_text(s, "path", u.path, want->path);
+	check_text(s, "layout", u.layout, want->layout);
+	check_text(s, "namespace", u.ns, want->ns);
 	assert_int_equal(u.port, want->port);
 	assert_int_equal(u.db, want->db);
 	mq_url_show(&u, show, sizeof(show));
@@ -234,11 +237,71 @@ private_urls(void **state)
 	check_all(cases, COUNT(cases));
 }
 
-#define SCHEME	  "unknown scheme; use redis://, unix:// or private:"
-#define PORT	  "port is not a number from 1 to 65535"
-#define DB	  "database is not a number from 0 to 99999"
-#define CHARACTER "host holds a character that no host name has"
-#define ESCAPE	  "% must be followed by two hex digits"
+static void
+parameters(void **state)
+{
+	static const struct good cases[] = {
+	    {"redis://h?layout=rsmq", R(.host = "h", .layout = "rsmq"),
+		"redis://h?layout=rsmq"},
+	    {"redis://h/?layout=rmq", R(.host = "h", .layout = "rmq"),
+		"redis://h?layout=rmq"},
+	    {"redis://h:6379/3?ns=a:b&layout=rsmq",
+		R(.host = "h", .db = 3, .layout = "rsmq", .ns = "a:b"),
+		"redis://h/3?layout=rsmq&ns=a:b"},
+	    {"redis://u:p?w@h?layout=x",
+		R(.user = "u", .password = "p?w", .host = "h", .layout = "x"),
+		"redis://h?layout=x"},
+	    {"redis://[::1]?ns=%26%2F%40%25%20%3F=",
+		R(.host = "::1", .ns = "&/@% ?="),
+		"redis://[::1]?ns=%26%2F%40%25%20?="},
+	    {"redis://h?ns=a/b", R(.host = "h", .ns = "a/b"),
+		"redis://h?ns=a%2Fb"},
+	    {"redis://h/?ns=a@b", R(.host = "h", .ns = "a@b"),
+		"redis://h?ns=a%40b"},
+	    {"unix:///s?ns=n&db=7&layout=rsmq",
+		{.kind = MQ_URL_UNIX,
+		    .path = "/s",
+		    .db = 7,
+		    .layout = "rsmq",
+		    .ns = "n"},
+		"unix:///s?db=7&layout=rsmq&ns=n"},
+	    {"unix:///s?db=0&layout=rsmq",
+		{.kind = MQ_URL_UNIX, .path = "/s", .layout = "rsmq"},
+		"unix:///s?layout=rsmq"},
+	    {"redis-cluster://a:1,b?layout=rsmq",
+		{.kind = MQ_URL_CLUSTER, .host = "a:1,b", .layout = "rsmq"},
+		"redis-cluster://a:1,b?layout=rsmq"},
+	    {"redis-sentinel://a/main?layout=rsmq",
+		{.kind = MQ_URL_SENTINEL,
+		    .host = "a",
+		    .path = "main",
+		    .layout = "rsmq"},
+		"redis-sentinel://a/main?layout=rsmq"},
+	    {"redis-sentinel://a/ma%3Fin/2?ns=n",
+		{.kind = MQ_URL_SENTINEL,
+		    .host = "a",
+		    .path = "ma?in",
+		    .db = 2,
+		    .ns = "n"},
+		"redis-sentinel://a/ma%3Fin/2?ns=n"},
+	    {"private:?layout=rsmq", {.kind = MQ_URL_PRIVATE, .layout = "rsmq"},
+		"private:?layout=rsmq"},
+	    {"private:/d%3F?ns=n",
+		{.kind = MQ_URL_PRIVATE, .path = "/d?", .ns = "n"},
+		"private:/d%3F?ns=n"},
+	};
+
+	(void)state;
+	check_all(cases, COUNT(cases));
+}
+
+#define UNKNOWN	     "unknown parameter; only layout and ns are known"
+#define UNKNOWN_UNIX "unknown parameter; only db, layout and ns are known"
+#define SCHEME	     "unknown scheme; use redis://, unix:// or private:"
+#define PORT	     "port is not a number from 1 to 65535"
+#define DB	     "database is not a number from 0 to 99999"
+#define CHARACTER    "host holds a character that no host name has"
+#define ESCAPE	     "% must be followed by two hex digits"
 
 static void
 refused(void **state)
@@ -282,9 +345,22 @@ refused(void **state)
 	    {"redis://h/4294967296", DB},
 	    {"redis://h/1/", DB},
 	    {"redis://h//1", DB},
-	    {"redis://h/1?x=y", DB},
+	    {"redis://h/1?x=y", UNKNOWN},
+	    {"redis://h/x?layout=rsmq", DB},
+	    {"redis://h?", UNKNOWN},
+	    {"redis://h?layout", UNKNOWN},
+	    {"redis://h?layout=a&", UNKNOWN},
+	    {"redis://h?Layout=a", UNKNOWN},
+	    {"redis://h?queue=a", UNKNOWN},
+	    {"redis://h?layout=", "a parameter without a value"},
+	    {"redis://h?ns=&layout=a", "a parameter without a value"},
+	    {"redis://h?ns=a&ns=b", "a parameter is given twice"},
+	    {"redis://h?ns=%", ESCAPE},
+	    {"redis://h?ns=a%00", "%00 is not allowed"},
+	    {"redis://?layout=rsmq", "no host"},
+	    {"private:?x", UNKNOWN},
 	    {"redis://h,i", CHARACTER},
-	    {"redis://h?db=1", CHARACTER},
+	    {"redis://h?db=1", UNKNOWN},
 	    {"redis://h i", CHARACTER},
 	    {"redis://h ", CHARACTER},
 	    {"redis://%68", CHARACTER},
@@ -330,13 +406,12 @@ refused(void **state)
 	    {"unix://.", "the path of a socket must begin with /"},
 	    {"unix://:secret@run/s", "the path of a socket must begin with /"},
 	    {"unix:///s%", ESCAPE},
-	    {"unix:///s?", "unknown parameter; only ?db=N is known"},
-	    {"unix:///s?d=1", "unknown parameter; only ?db=N is known"},
-	    {"unix:///s?password=secret",
-		"unknown parameter; only ?db=N is known"},
+	    {"unix:///s?", UNKNOWN_UNIX},
+	    {"unix:///s?d=1", UNKNOWN_UNIX},
+	    {"unix:///s?password=secret", UNKNOWN_UNIX},
 	    {"unix:///s?db=", DB},
 	    {"unix:///s?db=x", DB},
-	    {"unix:///s?db=1&db=2", DB},
+	    {"unix:///s?db=1&db=2", "a parameter is given twice"},
 	    {"unix:///s?db=123456", DB},
 	    {"redis-cluster://", "no host"},
 	    {"redis-cluster://,", "no host"},
@@ -370,6 +445,8 @@ refused(void **state)
 		assert_null(u.password);
 		assert_null(u.host);
 		assert_null(u.path);
+		assert_null(u.layout);
+		assert_null(u.ns);
 		mq_url_free(&u);
 	}
 }
@@ -409,6 +486,8 @@ cut_anywhere(void **state)
 	    "redis-cluster://user:pass@a:1,[::1]:2,c:3/",
 	    "redis-sentinel://user:pass@a:1,[::1]:2,c:3/na%20me/12",
 	    "private:some%20dir",
+	    "redis://user:pass@host/12?layout=rsmq&ns=a%3Ab",
+	    "private:some%20dir?ns=a%3Ab&layout=rsmq",
 	};
 	struct mq_url u;
 	const char *why;
@@ -511,6 +590,7 @@ main(void)
 	    cmocka_unit_test(unix_urls),
 	    cmocka_unit_test(lists_of_hosts),
 	    cmocka_unit_test(private_urls),
+	    cmocka_unit_test(parameters),
 	    cmocka_unit_test(refused),
 	    cmocka_unit_test(lengths),
 	    cmocka_unit_test(cut_anywhere),
