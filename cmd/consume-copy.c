@@ -6,14 +6,15 @@
 #include "message.h"
 
 bool
-copy_command(const struct message *m, const struct mq_dup *what,
-    char id[MQ_ID_LEN + 1], struct mq_command *cmd)
+copy_command(const struct message *m, const struct mq_layout *layout,
+    const struct mq_dup *what, char id[MQ_ID_LEN + 1], struct mq_command *cmd)
 {
 	struct consumer *c = m->c;
 	const struct mq_envelope *e = &m->envelope;
 	struct mq_buf header = {0}, origin = {0};
-	struct mq_publishing how = {
-	    .special = mq_message_special(e), .limits = {-1, -1, -1, -1}};
+	struct mq_publishing how = {.when.said = true,
+	    .special = mq_message_special(e),
+	    .limits = {-1, -1, -1, -1}};
 	struct mq_duplicate as = {.id = id, .web = what->web};
 	int64_t now_us = mq_clock_unix_us();
 
@@ -26,10 +27,9 @@ copy_command(const struct message *m, const struct mq_dup *what,
 	env_full_id(&origin, m);
 	as.origin = mq_buf_str(&origin);
 	mq_message_duplicate(e, &as, &header);
-	c->layout->publish(cmd, what->queue, &how);
-	c->layout->publish_add(
-	    cmd, &how, id, &header, e->payload, e->payload_len);
+	layout->publish(cmd, what->queue, &how);
+	layout->publish_add(cmd, &how, id, &header, e->payload, e->payload_len);
 	mq_buf_free(&header);
 	mq_buf_free(&origin);
-	return c->layout->publish_counts(&how);
+	return layout->publish_counts(&how);
 }

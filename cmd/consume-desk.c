@@ -8,7 +8,7 @@
 void
 desk_open(struct desk *d, const struct options *o, struct mq_server *server)
 {
-	*d = (struct desk){.opt = o, .layout = &mq_layout_rmq};
+	*d = (struct desk){.opt = o, .layout = o->layout};
 	d->session = (struct mq_session){.connection = d->connection,
 	    .consumer = d->consumer,
 	    .queues = o->queues,

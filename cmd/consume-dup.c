@@ -35,8 +35,9 @@ struct dup {
 	bool in_flight;
 	bool counted; /* as published, by the command that does that */
 	struct mq_dup what;
-	const char *wrong; /* with it; NULL: nothing */
-	struct far *far;   /* NULL: our own server */
+	const char *wrong;		/* with it; NULL: nothing */
+	struct far *far;		/* NULL: our own server */
+	const struct mq_layout *layout; /* of that queue; NULL: not found yet */
 	char id[MQ_ID_LEN + 1];
 };
 
@@ -103,9 +104,17 @@ count(struct dup *d)
 
 	if (d->counted)
 		return;
-	c->layout->count_published(&cmd, d->what.queue, 1);
+	d->layout->count_published(&cmd, d->what.queue, 1);
 	mq_async_send(far_or_main(c, d->far), &cmd, NULL, NULL);
 	mq_command_free(&cmd);
+}
+
+static const char *
+refused(enum mq_published how)
+{
+	return how == MQ_PUBLISHED_TOO_LONG ?
+	    "the message is longer than the maxsize of that queue" :
+	    "the last tick of the message is over";
 }
 
 static void
@@ -113,6 +122,7 @@ on_published(void *arg, redisReply *reply)
 {
 	struct dup *d = arg;
 	struct slot *s = d->s;
+	enum mq_published how;
 	char ok[MQ_ID_LEN + 4];
 
 	d->in_flight = false;
@@ -126,8 +136,8 @@ on_published(void *arg, redisReply *reply)
 		    "knows whether there is a duplicate");
 	} else if (reply->type == REDIS_REPLY_ERROR) {
 		fail(d, "dup failed - %s", reply->str);
-	} else if (s->c->layout->published(reply, 0) != MQ_PUBLISHED) {
-		fail(d, "dup failed - the last tick of the message is over");
+	} else if ((how = d->layout->published(reply, 0)) != MQ_PUBLISHED) {
+		fail(d, "dup failed - %s", refused(how));
 	} else {
 		count(d);
 		snprintf(ok, sizeof(ok), "ok %s", d->id);
@@ -142,7 +152,7 @@ publish(struct dup *d)
 	struct consumer *c = d->s->c;
 	struct mq_command cmd = {0};
 
-	d->counted = copy_command(d->m, &d->what, d->id, &cmd);
+	d->counted = copy_command(d->m, d->layout, &d->what, d->id, &cmd);
 	d->step = DUP_SENT;
 	d->in_flight = true;
 	mq_async_send(far_or_main(c, d->far), &cmd, on_published, d);
@@ -181,13 +191,42 @@ on_known(void *arg, redisReply *reply)
 	next(s);
 }
 
+/* Finds out what the queue is called there.  What the URL of another server
+ * does not name, the layout and the namespace, is as it is here. */
+static const char *
+resolve(struct dup *d)
+{
+	const struct consumer *c = d->s->c;
+	const struct mq_layout *layout = c->layout;
+	const char *ns = d->what.ns, *why;
+	char *name;
+
+	if (d->layout != NULL)
+		return NULL;
+	if (d->what.layout != NULL)
+		layout = mq_layout_find(d->what.layout);
+	else if (ns == NULL)
+		ns = c->server.url.ns;
+	if (layout == NULL)
+		return "its layout is neither rmq nor rsmq";
+	if (ns != NULL && layout->ns == NULL)
+		return "its layout has no namespaces";
+	name = mq_layout_queue(layout, ns, d->what.queue, &why);
+	if (name == NULL)
+		return why;
+	free(d->what.queue);
+	d->what.queue = name;
+	d->layout = layout;
+	return NULL;
+}
+
 /* Whether d is under way, or has to wait; else it has its answer. */
 static bool
 advance(struct dup *d)
 {
 	struct consumer *c = d->s->c;
 	struct mq_command cmd = {0};
-	const char *why = NULL;
+	const char *why;
 
 	if (d->step != DUP_WAITING || d->in_flight)
 		return true;
@@ -195,8 +234,9 @@ advance(struct dup *d)
 		fail(d, "dup failed - %s", d->wrong);
 		return false;
 	}
-	if (c->layout->queue_error(d->what.queue) != NULL) {
-		fail_to_connect(d, NULL);
+	why = resolve(d);
+	if (why != NULL) {
+		fail_to_connect(d, d->what.far != NULL ? why : NULL);
 		return false;
 	}
 	if (d->what.far != NULL && d->far == NULL &&
@@ -212,7 +252,7 @@ advance(struct dup *d)
 		return true;
 	d->step = DUP_ASKED;
 	d->in_flight = true;
-	c->layout->known(&cmd, d->what.queue);
+	d->layout->known(&cmd, d->what.queue);
 	mq_async_send(far_or_main(c, d->far), &cmd, on_known, d);
 	mq_command_free(&cmd);
 	return true;

@@ -224,7 +224,10 @@ verdict_carry_out(
 		again(m, v, &f, v->resend_s * 1000);
 		break;
 	case MQ_VERDICT_TICK:
-		at_next_tick(m, v, &f);
+		if (c->layout->has & MQ_HAS_TICKS)
+			at_next_tick(m, v, &f);
+		else
+			again(m, v, &f, backoff_ms(c, m->attempts));
 		break;
 	case MQ_VERDICT_PUSH:
 		push(m, v, &f);

@@ -75,7 +75,8 @@
 enum receipt { RECEIPT_NONE, RECEIPT_ACK, RECEIPT_REJECT, RECEIPT_EXTEND };
 
 struct options {
-	const char **queues;
+	const struct mq_layout *layout;
+	const char *const *queues; /* as the layout knows them */
 	int queue_count;
 	char **command; /* NULL: print the payloads */
 	enum mq_framing framing;
@@ -623,8 +624,8 @@ void dup_end(struct consumer *);
 /* --- consume-copy.c --- */
 /* The command that publishes a duplicate, and its id.  True: it counts it, too.
  */
-bool copy_command(const struct message *, const struct mq_dup *,
-    char id[MQ_ID_LEN + 1], struct mq_command *);
+bool copy_command(const struct message *, const struct mq_layout *,
+    const struct mq_dup *, char id[MQ_ID_LEN + 1], struct mq_command *);
 
 /* --- consume-answers.c --- */
 void answers_open(struct answers *, struct ev_loop *, int fd);

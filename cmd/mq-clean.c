@@ -150,7 +150,7 @@ clean(struct cleaner *c)
 
 	if (r->context == NULL && mq_redis_open(r, &c->server) == -1)
 		return r->status;
-	if (mq_layout_rmq.clean(r, &c->how, &done) == -1)
+	if (c->shared.layout->clean(r, &c->how, &done) == -1)
 		status = r->status;
 	print_round(c, &done);
 	if (mq_redis_lost(r))
@@ -228,14 +228,14 @@ main(int argc, char *argv[])
 	signal(SIGPIPE, SIG_IGN);
 	opterr = 0;
 	take_options(&c, argc, argv);
-	mq_option_server(&c.shared, &c.server);
+	(void)mq_option_server(&c.shared, &c.server);
 	if (c.interval_ms > 0)
 		go_on(&c);
 	status = clean(&c);
 	tell(&c, status);
 	mq_redis_close(&c.redis);
 	mq_server_free(&c.server);
-	free(c.shared.url);
+	mq_option_free(&c.shared);
 	mq_close_stdout();
 	return status;
 }

@@ -141,7 +141,6 @@ set_tag(struct options *o, const char *arg)
 {
 	if (strlen(arg) > TAG_MAX)
 		mq_die(MQ_EXIT_USAGE, "--tag: longer than %d bytes", TAG_MAX);
-	mq_option_queue(arg);
 	o->tag = arg;
 }
 
@@ -207,7 +206,6 @@ set_option(struct options *o, int ch)
 		    "--rest", optarg, &o->rest_min_ms, &o->rest_max_ms);
 		break;
 	case OPT_PUSH:
-		mq_option_queue(optarg);
 		o->push = optarg;
 		break;
 	case OPT_STRICT:
@@ -278,28 +276,35 @@ split_command(struct options *o, int argc, char *argv[])
 	return argc;
 }
 
+/* Now that the layout is known. */
 static void
-check_queues(struct options *o, int argc, char *argv[])
+take_queues(struct options *o, struct mq_shared *shared,
+    const struct mq_server *server, char *operands[])
 {
+	const char *why = shared->layout->queue_error(o->tag);
 	int i, j;
 
-	if (argc == 0)
-		mq_die(MQ_EXIT_USAGE, "no queue given (try --help)");
-	for (i = 0; i < argc; i++) {
-		mq_option_queue(argv[i]);
+	o->layout = shared->layout;
+	/* A connection's name stands in keys as that of a queue does. */
+	if (why != NULL)
+		mq_die(MQ_EXIT_USAGE, "--tag: %s: %s", o->tag, why);
+	mq_option_queues(shared, server, operands, o->queue_count);
+	o->queues = (const char *const *)operands;
+	if (o->push != NULL)
+		o->push = mq_option_queue(shared, server, o->push);
+	if (o->keep_ms > 0)
+		mq_option_needs(shared, "--keep", MQ_HAS_RESULTS);
+	for (i = 0; i < o->queue_count; i++) {
 		for (j = 0; j < i; j++)
-			if (strcmp(argv[i], argv[j]) == 0)
-				mq_die(
-				    MQ_EXIT_USAGE, "%s: named twice", argv[i]);
+			if (strcmp(operands[i], operands[j]) == 0)
+				mq_die(MQ_EXIT_USAGE, "%s: named twice",
+				    operands[i]);
 		/* It would go round and round, with no end of attempts. */
-		if (o->push != NULL && strcmp(argv[i], o->push) == 0)
+		if (o->push != NULL && strcmp(operands[i], o->push) == 0)
 			mq_die(MQ_EXIT_USAGE,
 			    "--push: %s: a queue that is consumed here",
 			    o->push);
 	}
-	o->queues = mq_xcalloc((size_t)argc, sizeof(*o->queues));
-	memcpy(o->queues, argv, (size_t)argc * sizeof(*argv));
-	o->queue_count = argc;
 }
 
 /* The operand before the queue. */
@@ -314,7 +319,8 @@ take_extension(struct options *o, const char *arg)
 	optind++;
 }
 
-static void
+/* Returns the queues among the arguments. */
+static char **
 parse(struct options *o, struct mq_shared *shared, int argc, char *argv[])
 {
 	int ch, count = split_command(o, argc, argv);
@@ -333,13 +339,16 @@ parse(struct options *o, struct mq_shared *shared, int argc, char *argv[])
 	option_check_many(o);
 	if (o->receipt == RECEIPT_EXTEND)
 		take_extension(o, argv[optind]);
-	check_queues(o, count - optind, argv + optind);
+	if (optind == count)
+		mq_die(MQ_EXIT_USAGE, "no queue given (try --help)");
+	o->queue_count = count - optind;
 	argv[count] = behind;
 	receipt_check(o);
 	o->quiet = shared->quiet;
 	o->verbose = shared->verbose;
 	o->log_dir = option_directory(o->log_dir);
 	o->work_dir = option_directory(o->work_dir);
+	return argv + optind;
 }
 
 /* The first connection is made the plain way: its errors are for good. */
@@ -397,10 +406,9 @@ static void
 clean_up(const struct options *o, struct mq_shared *shared, struct consumer *c)
 {
 	mq_server_free(&c->server);
-	free(o->queues);
 	free((void *)(uintptr_t)o->log_dir);
 	free((void *)(uintptr_t)o->work_dir);
-	free(shared->url);
+	mq_option_free(shared);
 }
 
 /* So that the caller sees that we ended by its signal. */
@@ -430,12 +438,14 @@ main(int argc, char *argv[])
 	    .clean = true,
 	    .tag = "mq-consume"};
 	struct mq_shared shared = {.help = help};
-	struct consumer c = {.opt = &options, .layout = &mq_layout_rmq};
+	struct consumer c = {.opt = &options};
+	char **queues;
 
 	if (mq_worker_prepare(&c.setup) == -1)
 		mq_die(MQ_EXIT_AGAIN, "descriptors: %s", strerror(errno));
-	parse(&options, &shared, argc, argv);
-	mq_option_server(&shared, &c.server);
+	queues = parse(&options, &shared, argc, argv);
+	c.layout = mq_option_server(&shared, &c.server);
+	take_queues(&options, &shared, &c.server, queues);
 	if (options.receipt != RECEIPT_NONE)
 		c.exit_status = receipt(&options, &c.server);
 	else if (options.lease_ms > 0)

@@ -43,7 +43,7 @@ struct options {
 static void
 parse(struct options *o, struct mq_shared *shared, int argc, char *argv[])
 {
-	int ch, i;
+	int ch;
 
 	opterr = 0;
 	while ((ch = getopt_long(argc, argv, ":" MQ_SHARED_SHORT, long_options,
@@ -64,8 +64,6 @@ parse(struct options *o, struct mq_shared *shared, int argc, char *argv[])
 		mq_die(MQ_EXIT_USAGE, "--for and --resume exclude each other");
 	if (optind == argc)
 		mq_die(MQ_EXIT_USAGE, "no queue given (try --help)");
-	for (i = optind; i < argc; i++)
-		mq_option_queue(argv[i]);
 	o->queues = (const char *const *)argv + optind;
 	o->count = argc - optind;
 	o->verbose = shared->verbose;
@@ -121,7 +119,7 @@ change_all(const struct options *o, const struct mq_layout *layout,
 int
 main(int argc, char *argv[])
 {
-	const struct mq_layout *layout = &mq_layout_rmq;
+	const struct mq_layout *layout;
 	struct options options = {.ms = -1};
 	struct mq_shared shared = {.help = help};
 	struct mq_server server;
@@ -131,7 +129,8 @@ main(int argc, char *argv[])
 
 	mq_option_descriptors();
 	parse(&options, &shared, argc, argv);
-	mq_option_server(&shared, &server);
+	layout = mq_option_server(&shared, &server);
+	mq_option_queues(&shared, &server, argv + optind, options.count);
 	if (mq_redis_open(&redis, &server) == -1 ||
 	    layout->stats(
 		&redis, options.queues, options.count, false, &stats) == -1)
@@ -140,6 +139,6 @@ main(int argc, char *argv[])
 	mq_redis_close(&redis);
 	mq_stats_free(&stats);
 	mq_server_free(&server);
-	free(shared.url);
+	mq_option_free(&shared);
 	return status;
 }

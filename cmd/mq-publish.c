@@ -53,6 +53,12 @@ static const char help[] =
     "                         priority above 0, fewer than HIGH\n"
     "      --max-delayed N[:HIGH]\n"
     "                         the same for those that have to wait\n"
+    "      --realtime         tell listeners how many are there, as node does\n"
+    "      --vt DUR           if the queue is made: received ones come again\n"
+    "                         after DUR (30s),\n"
+    "      --maxsize N        and N units of UTF-16 are the most (65536; -1: any)\n"
+    "      --set NAME=VALUE[,...]\n"
+    "                         publish nothing, set vt, delay or maxsize\n"
     "  -H, --header 'N: V'    add a header; can be repeated\n"
     "  -P, --param N=VALUE    set parameter N (1 to 4), RQ_PARAMn for scripts\n"
     "      --wait[=DUR]       wait until they are done or rejected, print the\n"
@@ -68,7 +74,11 @@ enum {
 	OPT_UNTIL_TICK,
 	OPT_TICK,
 	OPT_MAX_LENGTH,
-	OPT_MAX_DELAYED
+	OPT_MAX_DELAYED,
+	OPT_VT,
+	OPT_MAXSIZE,
+	OPT_SET,
+	OPT_REALTIME
 };
 
 static const struct option long_options[] = {
@@ -87,6 +97,10 @@ static const struct option long_options[] = {
     {"tick", required_argument, NULL, OPT_TICK},
     {"max-length", required_argument, NULL, OPT_MAX_LENGTH},
     {"max-delayed", required_argument, NULL, OPT_MAX_DELAYED},
+    {"vt", required_argument, NULL, OPT_VT},
+    {"maxsize", required_argument, NULL, OPT_MAXSIZE},
+    {"set", required_argument, NULL, OPT_SET},
+    {"realtime", no_argument, NULL, OPT_REALTIME},
     {"header", required_argument, NULL, 'H'},
     {"param", required_argument, NULL, 'P'},
     {"wait", optional_argument, NULL, OPT_WAIT},
@@ -94,59 +108,21 @@ static const struct option long_options[] = {
     {NULL, 0, NULL, 0},
 };
 
-static void
-read_clock(struct publisher *p, const redisReply *reply)
-{
-	if (reply->type == REDIS_REPLY_ARRAY && reply->elements == 2)
-		p->clock_us =
-		    strtoll(reply->element[0]->str, NULL, 10) * 1000000 +
-		    strtoll(reply->element[1]->str, NULL, 10) -
-		    mq_clock_unix_us();
-}
-
-/*
- * One round: the queue is known from now on, which also tells whether we may
- * write at all, and we know the server's time.
- */
-static void
-open_queue(struct publisher *p)
-{
-	struct mq_command time = {0}, open = {0};
-	redisReply *reply = NULL;
-
-	mq_command_plain(&time, "TIME");
-	p->layout->open(&open, p->opt->queue);
-	if (mq_redis_send(&p->redis, &time) == 0 &&
-	    (reply = mq_redis_reply(&p->redis)) != NULL) {
-		read_clock(p, reply);
-		freeReplyObject(reply);
-		reply = mq_redis_call(&p->redis, &open);
-	}
-	if (reply == NULL)
-		mq_die(p->redis.status, "%s", p->redis.error);
-	freeReplyObject(reply);
-	mq_command_free(&time);
-	mq_command_free(&open);
-}
-
-/* Instead of publishing: the queue's clock goes on. */
-static void
-set_tick(struct publisher *p)
-{
-	struct mq_command c = {0};
-	redisReply *reply;
-
-	p->layout->tick(&c, p->opt->queue, p->opt->tick);
-	reply = mq_redis_call(&p->redis, &c);
-	if (reply == NULL)
-		mq_die(p->redis.status, "%s", p->redis.error);
-	if (reply->integer > p->opt->tick)
-		mq_die(MQ_EXIT_NO, "%s: --tick %jd: it is at %lld already",
-		    p->opt->queue, (intmax_t)p->opt->tick, reply->integer);
-	freeReplyObject(reply);
-	mq_command_free(&c);
-	exit(MQ_EXIT_OK);
-}
+/* What not every layout has. */
+static const struct mq_need needs[] = {
+    {'k', "--key", MQ_HAS_KEYS},
+    {OPT_UNIQUE, "--unique", MQ_HAS_KEYS},
+    {'g', "--group", MQ_HAS_GROUPS},
+    {OPT_FROM_TICK, "--from-tick", MQ_HAS_TICKS},
+    {OPT_UNTIL_TICK, "--until-tick", MQ_HAS_TICKS},
+    {OPT_TICK, "--tick", MQ_HAS_TICKS},
+    {OPT_WAIT, "--wait", MQ_HAS_RESULTS},
+    {OPT_VT, "--vt", MQ_HAS_ATTRIBUTES},
+    {OPT_MAXSIZE, "--maxsize", MQ_HAS_ATTRIBUTES},
+    {OPT_SET, "--set", MQ_HAS_ATTRIBUTES},
+    {OPT_REALTIME, "--realtime", MQ_HAS_NEWS},
+    {0, NULL, 0},
+};
 
 /* What is asked for the messages. */
 static bool
@@ -220,6 +196,18 @@ set_option(struct options *o, int ch)
 	case OPT_RAW:
 		o->raw = true;
 		break;
+	case OPT_VT:
+		publish_option_vt(o, optarg);
+		break;
+	case OPT_MAXSIZE:
+		publish_option_maxsize(o, optarg);
+		break;
+	case OPT_SET:
+		publish_option_set(o, optarg);
+		break;
+	case OPT_REALTIME:
+		o->realtime = true;
+		break;
 	}
 }
 
@@ -234,6 +222,7 @@ parse(struct options *o, struct mq_shared *shared, int argc, char *argv[])
 		    ":" MQ_SHARED_SHORT MQ_FRAMING_SHORT "id:e:p:k:g:H:P:",
 		    long_options, NULL)) != -1) {
 		delay |= ch == 'd';
+		mq_option_note(shared, needs, ch);
 		if (!mq_option_shared(shared, ch, argv) &&
 		    !mq_option_framing(&o->framing, ch) && !set_ask(o, ch))
 			set_option(o, ch);
@@ -242,10 +231,30 @@ parse(struct options *o, struct mq_shared *shared, int argc, char *argv[])
 		mq_die(MQ_EXIT_USAGE, "no queue given (try --help)");
 	o->queue = argv[optind];
 	o->quiet = shared->quiet;
-	mq_option_queue(o->queue);
 	if (delay && o->at != NULL)
 		mq_die(MQ_EXIT_USAGE, "--delay and --at exclude each other");
 	publish_options_check(o, argv + optind + 1, argc - optind - 1);
+}
+
+/* Now that the layout is known. */
+static void
+use_layout(
+    struct options *o, struct mq_shared *shared, const struct mq_server *server)
+{
+	o->queue = mq_option_queue(shared, server, o->queue);
+	mq_option_check(shared, needs);
+	publish_options_suit(o, shared);
+}
+
+/* Instead of publishing. */
+static void
+change_queue(struct publisher *p)
+{
+	if (p->opt->tick >= 0)
+		publish_tick(p);
+	else
+		publish_set(p);
+	exit(MQ_EXIT_OK);
 }
 
 static void
@@ -270,25 +279,30 @@ main(int argc, char *argv[])
 	    .tick = -1,
 	    .from_tick = -1,
 	    .until_tick = -1,
-	    .limits = {-1, -1, -1, -1}};
+	    .limits = {-1, -1, -1, -1},
+	    .attributes = MQ_ATTRIBUTES_NONE};
 	struct mq_shared shared = {.help = help};
 	struct mq_server server;
-	struct publisher p = {.opt = &options, .layout = &mq_layout_rmq};
+	struct publisher p = {.opt = &options};
 	int i, status = MQ_EXIT_OK, waited;
 
 	mq_option_descriptors();
 	parse(&options, &shared, argc, argv);
 	publish_catch_signals();
-	mq_option_server(&shared, &server);
+	p.layout = mq_option_server(&shared, &server);
+	use_layout(&options, &shared, &server);
 	if (mq_redis_open(&p.redis, &server) == -1)
 		mq_die(p.redis.status, "%s", p.redis.error);
-	open_queue(&p);
+	if (options.set)
+		change_queue(&p);
+	publish_open(&p);
 	publish_prepare_when(&p);
 	p.how.special = options.special;
 	p.how.alike = !options.wait && options.framing != MQ_FRAME_JSONL;
 	p.how.limits = options.limits;
+	p.how.realtime = options.realtime;
 	if (options.tick >= 0)
-		set_tick(&p);
+		change_queue(&p);
 	publish_prepare(&p);
 	if (optind + 1 < argc) {
 		for (i = optind + 1; i < argc; i++)
@@ -302,12 +316,14 @@ main(int argc, char *argv[])
 	publish_verdict(&p, &shared);
 	if (p.duplicates + p.stale > 0)
 		status = MQ_EXIT_NO;
+	if (p.too_long > 0)
+		status = MQ_EXIT_DATA;
 	if (options.wait && (waited = publish_await(&p)) > status)
 		status = waited;
 	clean_up(&p);
 	mq_envelope_free(&options.headers);
 	mq_server_free(&server);
-	free(shared.url);
+	mq_option_free(&shared);
 	mq_close_stdout();
 	return status;
 }

@@ -126,7 +126,6 @@ check(const struct options *o, const struct sift *s)
 	size_t i;
 	bool any = false;
 
-	mq_option_queue(o->queue);
 	for (i = 0; i < STATES; i++)
 		any |= o->state[states[i]];
 	if (!any)
@@ -318,8 +317,7 @@ main(int argc, char *argv[])
 	struct options options = {0};
 	struct mq_server server;
 	struct mq_redis redis;
-	struct sift sift = {.layout = &mq_layout_rmq,
-	    .redis = &redis,
+	struct sift sift = {.redis = &redis,
 	    .filter = &options.filter,
 	    .word = "purged",
 	    .limit = LONG_MAX};
@@ -328,7 +326,8 @@ main(int argc, char *argv[])
 	mq_option_descriptors();
 	signal(SIGPIPE, SIG_IGN);
 	parse(&options, &sift, &shared, argc, argv);
-	mq_option_server(&shared, &server);
+	sift.layout = mq_option_server(&shared, &server);
+	options.queue = mq_option_queue(&shared, &server, options.queue);
 	if (mq_redis_open(&redis, &server) == -1)
 		mq_die(redis.status, "%s", redis.error);
 	ask(&options, &sift);
@@ -344,7 +343,7 @@ main(int argc, char *argv[])
 	print_result(&options, &sift, count);
 	mq_filter_free(&options.filter);
 	mq_server_free(&server);
-	free(shared.url);
+	mq_option_free(&shared);
 	mq_close_stdout();
 	return sift.done > 0 || options.found ? MQ_EXIT_OK : MQ_EXIT_NO;
 }

@@ -82,7 +82,6 @@ set_option(struct options *o, struct sift *s, int ch)
 		set_from(&o->from, optarg);
 		break;
 	case OPT_TO:
-		mq_option_queue(optarg);
 		s->to = optarg;
 		break;
 	case 'n':
@@ -118,13 +117,20 @@ parse(struct options *o, struct sift *s, struct mq_shared *shared, int argc,
 		mq_die(MQ_EXIT_USAGE, "%s: only one queue at a time",
 		    argv[optind + 1]);
 	o->from.queue = argv[optind];
-	mq_option_queue(o->from.queue);
-	if (s->to == NULL)
-		s->to = o->from.queue;
-	s->open = strcmp(s->to, o->from.queue) != 0;
 	/* A crash of a Go program may have left it there twice. */
 	if (o->filter.id != NULL)
 		s->limit = 1;
+}
+
+/* Now that the layout is known. */
+static void
+name_queues(struct options *o, struct sift *s, struct mq_shared *shared,
+    const struct mq_server *server)
+{
+	o->from.queue = mq_option_queue(shared, server, o->from.queue);
+	s->to = s->to == NULL ? o->from.queue :
+				mq_option_queue(shared, server, s->to);
+	s->open = strcmp(s->to, o->from.queue) != 0;
 }
 
 static void
@@ -159,8 +165,7 @@ main(int argc, char *argv[])
 	struct options options = {.from = {.state = MQ_REJECTED}};
 	struct mq_server server;
 	struct mq_redis redis;
-	struct sift sift = {.layout = &mq_layout_rmq,
-	    .redis = &redis,
+	struct sift sift = {.redis = &redis,
 	    .filter = &options.filter,
 	    .word = "returned",
 	    .limit = LONG_MAX};
@@ -168,7 +173,8 @@ main(int argc, char *argv[])
 	mq_option_descriptors();
 	signal(SIGPIPE, SIG_IGN);
 	parse(&options, &sift, &shared, argc, argv);
-	mq_option_server(&shared, &server);
+	sift.layout = mq_option_server(&shared, &server);
+	name_queues(&options, &sift, &shared, &server);
 	if (mq_redis_open(&redis, &server) == -1)
 		mq_die(redis.status, "%s", redis.error);
 	sift_catch_signals();
@@ -184,7 +190,7 @@ main(int argc, char *argv[])
 		    sift.in_line == 1 ? "its" : "their");
 	mq_filter_free(&options.filter);
 	mq_server_free(&server);
-	free(shared.url);
+	mq_option_free(&shared);
 	mq_close_stdout();
 	return sift.done > 0 ? MQ_EXIT_OK : MQ_EXIT_NO;
 }

@@ -164,16 +164,12 @@ check_look(const struct stats_options *o)
 static void
 check_options(const struct stats_options *o)
 {
-	int i;
-
 	if (o->watch_ms > 0 && o->output != STATS_TABLE)
 		exclusive("--watch", output_names[o->output]);
 	if (o->connections && o->output != STATS_TABLE &&
 	    o->output != STATS_JSON)
 		exclusive("--connections", output_names[o->output]);
 	check_look(o);
-	for (i = 0; i < o->count; i++)
-		mq_option_queue(o->queues[i]);
 }
 
 static void
@@ -186,7 +182,7 @@ parse_options(struct stats_options *o, int argc, char *argv[])
 		    ":n:" MQ_SHARED_SHORT MQ_FRAMING_SHORT, long_options,
 		    NULL)) != -1)
 		take_option(o, ch, argc, argv);
-	o->queues = (const char *const *)argv + optind;
+	o->queues = argv + optind;
 	o->count = argc - optind;
 	check_options(o);
 }
@@ -201,7 +197,8 @@ stats_fetch(struct stats_source *s, int wanted, struct mq_stats *out)
 	if (!s->open && mq_redis_open(&s->redis, &s->server) == -1)
 		return -1;
 	s->open = true;
-	if (s->layout->stats(&s->redis, o->queues, o->count, wanted, out) == 0)
+	if (s->layout->stats(&s->redis, (const char *const *)o->queues,
+		o->count, wanted, out) == 0)
 		return 0;
 	stats_close(s);
 	return -1;
@@ -272,19 +269,27 @@ print_once(struct stats_source *source)
 	return status;
 }
 
+static void
+use_layout(struct stats_source *source, struct stats_options *o)
+{
+	source->layout = o->shared.layout;
+	mq_option_queues(&o->shared, &source->server, o->queues, o->count);
+}
+
 /* For a plugin, everything that goes wrong is a line on stdout. */
 static int
-check(struct stats_source *source)
+check(struct stats_source *source, struct stats_options *o)
 {
-	const struct stats_options *o = source->options;
 	struct stats_checks *checks = stats_checks_parse(o->checks);
 	int status;
 
-	if (mq_server_find(&source->server, o->shared.url, source->redis.error,
-		sizeof(source->redis.error)) == 0)
+	if (mq_option_find(&o->shared, &source->server, source->redis.error,
+		sizeof(source->redis.error)) == 0) {
+		use_layout(source, o);
 		status = stats_check(source, checks);
-	else
+	} else {
 		status = stats_check_failed(source->redis.error);
+	}
 	stats_checks_free(checks);
 	return status;
 }
@@ -296,7 +301,7 @@ look(struct stats_source *source)
 	const struct stats_options *o = source->options;
 	struct look look = {.layout = source->layout,
 	    .redis = &source->redis,
-	    .queues = o->queues,
+	    .queues = (const char *const *)o->queues,
 	    .count = o->count,
 	    .json = o->output == STATS_JSON,
 	    .quiet = o->shared.quiet};
@@ -308,13 +313,12 @@ look(struct stats_source *source)
 }
 
 static int
-run(struct stats_source *source)
+run(struct stats_source *source, struct stats_options *o)
 {
-	const struct stats_options *o = source->options;
-
 	if (o->output == STATS_CHECK)
-		return check(source);
-	mq_option_server(&o->shared, &source->server);
+		return check(source, o);
+	(void)mq_option_server(&o->shared, &source->server);
+	use_layout(source, o);
 	if (look_name(&o->look) != NULL)
 		return look(source);
 	if (o->watch_ms == 0)
@@ -328,17 +332,16 @@ main(int argc, char *argv[])
 {
 	struct stats_options options = {
 	    .shared.help = help, .look.list.limit = -1};
-	struct stats_source source = {
-	    .options = &options, .layout = &mq_layout_rmq};
+	struct stats_source source = {.options = &options};
 	int status;
 
 	mq_option_descriptors();
 	parse_options(&options, argc, argv);
-	status = run(&source);
+	status = run(&source, &options);
 	stats_close(&source);
 	mq_server_free(&source.server);
 	mq_filter_free(&options.look.list.filter);
-	free(options.shared.url);
+	mq_option_free(&options.shared);
 	mq_close_stdout();
 	return status;
 }

@@ -9,7 +9,6 @@
 
 #include "duration.h"
 #include "exit.h"
-#include "layout.h"
 #include "say.h"
 #include "url.h"
 #include "xalloc.h"
@@ -46,6 +45,15 @@ take_url(struct mq_shared *o, char *arg)
 }
 
 static void
+take_layout(struct mq_shared *o, const char *arg)
+{
+	o->layout = mq_layout_find(arg);
+	if (o->layout == NULL)
+		mq_die(
+		    MQ_EXIT_USAGE, "--layout: %s: neither rmq nor rsmq", arg);
+}
+
+static void
 bad_option(int ch, char *const argv[])
 {
 	char short_name[] = {'-', (char)optopt, '\0'};
@@ -66,6 +74,9 @@ mq_option_shared(struct mq_shared *o, int ch, char *const argv[])
 	switch (ch) {
 	case 'u':
 		take_url(o, optarg);
+		return true;
+	case 'L':
+		take_layout(o, optarg);
 		return true;
 	case 'q':
 		o->quiet = true;
@@ -133,21 +144,127 @@ mq_option_duration(const char *name, const char *arg)
 	return ms;
 }
 
-void
-mq_option_queue(const char *queue)
+/* The layout that was given last in this order; rmq if none was. */
+static int
+find_layout(struct mq_shared *o, const struct mq_server *server, char *error,
+    size_t error_size)
 {
-	const char *why = mq_layout_rmq.queue_error(queue);
+	const char *name = server->url.layout, *where = server->name;
 
-	if (why != NULL)
-		mq_die(MQ_EXIT_USAGE, "%s: %s", queue, why);
+	if (o->layout != NULL)
+		return 0;
+	if (name == NULL) {
+		where = "MQ_LAYOUT";
+		name = getenv(where);
+	}
+	if (name == NULL || *name == '\0')
+		name = "rmq";
+	o->layout = mq_layout_find(name);
+	if (o->layout != NULL)
+		return 0;
+	snprintf(error, error_size, "%s: the layout %s is neither rmq nor rsmq",
+	    where, name);
+	return MQ_EXIT_CONFIG;
 }
 
-void
-mq_option_server(const struct mq_shared *o, struct mq_server *server)
+int
+mq_option_find(struct mq_shared *o, struct mq_server *server, char *error,
+    size_t error_size)
+{
+	int status = mq_server_find(server, o->url, error, error_size);
+
+	if (status == 0)
+		status = find_layout(o, server, error, error_size);
+	if (status == 0 && server->url.ns != NULL && o->layout->ns == NULL) {
+		snprintf(error, error_size,
+		    "%s: the layout %s has no namespaces", server->name,
+		    o->layout->name);
+		status = MQ_EXIT_CONFIG;
+	}
+	return status;
+}
+
+const struct mq_layout *
+mq_option_server(struct mq_shared *o, struct mq_server *server)
 {
 	char error[512];
-	int status = mq_server_find(server, o->url, error, sizeof(error));
+	int status = mq_option_find(o, server, error, sizeof(error));
 
 	if (status != 0)
 		mq_die(status, "%s", error);
+	return o->layout;
+}
+
+const char *
+mq_option_queue(
+    struct mq_shared *o, const struct mq_server *server, const char *queue)
+{
+	const char *why;
+	char *name = mq_layout_queue(o->layout, server->url.ns, queue, &why);
+
+	if (name == NULL)
+		mq_die(MQ_EXIT_USAGE, "%s: %s", queue, why);
+	o->names =
+	    mq_xreallocarray(o->names, o->name_count + 1, sizeof(*o->names));
+	o->names[o->name_count++] = name;
+	return name;
+}
+
+void
+mq_option_queues(struct mq_shared *o, const struct mq_server *server,
+    char *operands[], int count)
+{
+	int i;
+
+	for (i = 0; i < count; i++) {
+		(void)mq_option_queue(o, server, operands[i]);
+		operands[i] = o->names[o->name_count - 1];
+	}
+}
+
+void
+mq_option_needs(const struct mq_shared *o, const char *option, unsigned what)
+{
+	static const char *const names[] = {"keys", "groups", "ticks",
+	    "priorities below 0", "results", "attributes of queues",
+	    "news of messages", "ids without headers"};
+	size_t i = 0;
+
+	if (o->layout->has & what)
+		return;
+	while (!(what & 1U << i))
+		i++;
+	mq_die(MQ_EXIT_USAGE, "%s: the layout %s has no %s", option,
+	    o->layout->name, names[i]);
+}
+
+void
+mq_option_note(struct mq_shared *o, const struct mq_need *needs, int ch)
+{
+	unsigned i;
+
+	for (i = 0; needs[i].option != NULL; i++)
+		if (needs[i].ch == ch)
+			o->noted |= 1U << i;
+}
+
+void
+mq_option_check(const struct mq_shared *o, const struct mq_need *needs)
+{
+	unsigned i;
+
+	for (i = 0; needs[i].option != NULL; i++)
+		if (o->noted & 1U << i)
+			mq_option_needs(o, needs[i].option, needs[i].what);
+}
+
+void
+mq_option_free(struct mq_shared *o)
+{
+	size_t i;
+
+	for (i = 0; i < o->name_count; i++)
+		free(o->names[i]);
+	free(o->names);
+	free(o->url);
 }

@@ -10,14 +10,16 @@
 #include <stdint.h>
 
 #include "frame.h"
+#include "layout.h"
 #include "redis.h"
 #include "server.h"
 
 /* The options that every tool takes; a tool adds its own. */
 /* clang-format off */
-#define MQ_SHARED_SHORT "u:qvhV"
+#define MQ_SHARED_SHORT "u:L:qvhV"
 #define MQ_SHARED_LONG                                                         \
 	{"url", required_argument, NULL, 'u'},                                 \
+	    {"layout", required_argument, NULL, 'L'},                          \
 	    {"quiet", no_argument, NULL, 'q'},                                 \
 	    {"verbose", no_argument, NULL, 'v'},                               \
 	    {"help", no_argument, NULL, 'h'},                                  \
@@ -27,6 +29,7 @@
 #define MQ_SHARED_HELP                                                         \
 	"  -u, --url URL          where the server is: redis://, unix://,\n"    \
 	"                         private: (default: MQ_URL, mq/env, private:)\n" \
+	"  -L, --layout LAYOUT    rmq (default) or rsmq: whose keys it has\n"  \
 	"  -q, --quiet            say less\n"                                  \
 	"  -v, --verbose          say more\n"                                  \
 	"  -h, --help             show this help\n"                            \
@@ -46,8 +49,15 @@ enum { MQ_OPT_NETSTRING = 256, MQ_OPT_JSONL, MQ_OPT_OWN };
 struct mq_shared {
 	char *url; /* NULL: not given; allocated */
 	bool quiet, verbose;
-	const char *help; /* what --help prints */
+	const char *help;		/* what --help prints */
+	const struct mq_layout *layout; /* NULL: not given, and not found yet */
+	unsigned noted;			/* see mq_option_note() */
+	char **names;			/* see mq_option_queue() */
+	size_t name_count;
 };
+
+/* Frees what the others have allocated. */
+void mq_option_free(struct mq_shared *);
 
 /*
  * To be called first: a descriptor of 0 to 2 that is closed becomes one that
@@ -71,10 +81,42 @@ long mq_option_number(const char *name, const char *arg, long min, long max);
 /* A duration in milliseconds. */
 int64_t mq_option_duration(const char *name, const char *arg);
 
-/* Ends with exit 64 unless it can be the name of a queue. */
-void mq_option_queue(const char *queue);
+/*
+ * Finds the server that the options name, and the layout of its queues: that
+ * of -L, of the URL, of MQ_LAYOUT, or rmq.  Returns 0, or an mq_exit status
+ * with one line in error.
+ */
+int mq_option_find(
+    struct mq_shared *, struct mq_server *, char *error, size_t error_size);
+/* The same; ends the program if it cannot.  Returns the layout. */
+const struct mq_layout *mq_option_server(
+    struct mq_shared *, struct mq_server *);
 
-/* Finds the server that the options name; ends the program if it cannot. */
-void mq_option_server(const struct mq_shared *, struct mq_server *);
+/*
+ * The name by which the layout, which has been found, knows the queue that the
+ * user calls so: with its namespace in front, if the URL has one.  Ends with
+ * exit 64 unless it can be the name of a queue.
+ */
+const char *mq_option_queue(
+    struct mq_shared *, const struct mq_server *, const char *queue);
+
+/* The same for operands, in place. */
+void mq_option_queues(
+    struct mq_shared *, const struct mq_server *, char *operands[], int count);
+
+/* An option that needs something that not every layout has (MQ_HAS_*). */
+struct mq_need {
+	int ch;		    /* as getopt_long(3) returns it; the last: 0 */
+	const char *option; /* as the user knows it */
+	unsigned what;
+};
+/* Notes which of them are given; the check is for when the layout is known,
+ * and ends with exit 64 if it lacks what one of them needs. */
+void mq_option_note(struct mq_shared *, const struct mq_need *, int ch);
+void mq_option_check(const struct mq_shared *, const struct mq_need *);
+
+/* Ends with exit 64 unless the layout has what an option needs (MQ_HAS_*). */
+void mq_option_needs(
+    const struct mq_shared *, const char *option, unsigned what);
 
 #endif

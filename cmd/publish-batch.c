@@ -163,6 +163,9 @@ take_verdicts(
 		case MQ_PUBLISHED_STALE:
 			p->stale++;
 			break;
+		case MQ_PUBLISHED_TOO_LONG:
+			p->too_long++;
+			break;
 		case MQ_PUBLISHED_FULL:
 			p->full = true;
 			break;

@@ -7,6 +7,7 @@
 
 #include "clock.h"
 #include "duration.h"
+#include "json.h"
 #include "message.h"
 #include "publish.h"
 
@@ -84,6 +85,51 @@ fill_in(struct publisher *p, size_t at, int64_t after_ms)
 	memcpy(p->header.data + at, due, strlen(due));
 }
 
+/* Other programs would take other bytes out than were put in. */
+static void
+check_text(struct publisher *p, const char *payload, size_t n)
+{
+	size_t i = 0, len = 1;
+
+	p->seen++;
+	if (!(p->layout->has & MQ_HAS_TEXT) || p->opt->raw)
+		return;
+	for (; i < n && len > 0; i += len)
+		len = (unsigned char)payload[i] < 0x80 ?
+		    1 :
+		    mq_utf8_len(payload + i, n - i);
+	if (len == 0)
+		publish_bad(p, p->seen,
+		    "not UTF-8, as node takes it (--raw publishes it)");
+}
+
+/* What a message asks for must not be forgotten silently. */
+static void
+check_wishes(struct publisher *p, const struct mq_envelope *e)
+{
+	static const struct {
+		const char *header;
+		unsigned what;
+	} wishes[] = {{MQ_HEADER_KEY, MQ_HAS_KEYS},
+	    {MQ_HEADER_GROUP, MQ_HAS_GROUPS},
+	    {MQ_HEADER_FROM_TICK, MQ_HAS_TICKS},
+	    {MQ_HEADER_UNTIL_TICK, MQ_HAS_TICKS}};
+	char why[64];
+	size_t i;
+
+	for (i = 0; i < sizeof(wishes) / sizeof(wishes[0]); i++) {
+		if (p->layout->has & wishes[i].what ||
+		    mq_envelope_get(e, wishes[i].header) == NULL)
+			continue;
+		snprintf(why, sizeof(why), "the layout %s knows no %s",
+		    p->layout->name, wishes[i].header);
+		publish_bad(p, p->seen, why);
+	}
+	if (!(p->layout->has & MQ_HAS_LOW_PRIORITY) &&
+	    mq_envelope_get_long(e, MQ_HEADER_PRIORITY, 0) < 0)
+		publish_bad(p, p->seen, "its priority is below 0");
+}
+
 /* Without a header.  It needs something to be one of its own when delayed. */
 static void
 publish_bare(struct publisher *p, const char *payload, size_t n)
@@ -91,7 +137,9 @@ publish_bare(struct publisher *p, const char *payload, size_t n)
 	static const struct mq_buf none;
 	char id[MQ_ID_LEN + 1] = "";
 
-	if (p->how.special || p->how.when.kind != MQ_WHEN_NOW)
+	check_text(p, payload, n);
+	if (p->how.special || p->how.when.kind != MQ_WHEN_NOW ||
+	    p->layout->has & MQ_HAS_IDS)
 		mq_id_make(&p->idgen, next_us(p), id);
 	add(p, id, id, &none, payload, n);
 }
@@ -105,6 +153,7 @@ publish_message(struct publisher *p, const char *payload, size_t n)
 		publish_bare(p, payload, n);
 		return;
 	}
+	check_text(p, payload, n);
 	mq_id_make(&p->idgen, next_us(p), id);
 	memcpy(p->header.data + p->id_at, id, MQ_ID_LEN);
 	if (p->reply_at > 0)
@@ -190,6 +239,8 @@ publish_with_headers(
 	struct mq_buf header = {0};
 	char unique[MQ_ID_LEN + 1];
 
+	check_text(p, payload, n);
+	check_wishes(p, &e);
 	mq_id_make(&p->idgen, next_us(p), unique);
 	if (mq_message_id(&e) == NULL)
 		mq_envelope_set(&e, MQ_HEADER_ID, unique);

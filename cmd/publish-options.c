@@ -108,8 +108,10 @@ publish_option_group(struct options *o, const char *arg)
 void
 publish_option_priority(struct options *o, const char *arg)
 {
-	ask_number(o, MQ_HEADER_PRIORITY,
-	    mq_option_number("--priority", arg, -100, 100));
+	long n = mq_option_number("--priority", arg, -100, 100);
+
+	ask_number(o, MQ_HEADER_PRIORITY, n);
+	o->low = n < 0;
 }
 
 void
@@ -149,25 +151,24 @@ publish_option_max(const char *option, char *arg, long *max, long *high)
 }
 
 static void
-check_tick(const struct options *o, int operands)
+check_nothing(const struct options *o, int operands)
 {
 	if (operands > 0 || o->framing != MQ_FRAME_WHOLE || o->raw || o->ids ||
 	    o->wait || o->headers.headers != NULL || o->expires_ms > 0 ||
 	    o->when.kind != MQ_WHEN_NOW || o->limits.ready >= 0 ||
-	    o->limits.delayed >= 0)
+	    o->limits.delayed >= 0 || o->realtime || (o->set && o->tick >= 0))
 		mq_die(MQ_EXIT_USAGE,
-		    "--tick publishes nothing: it goes with no messages and "
-		    "none of their options");
+		    "%s publishes nothing: it goes with no messages and "
+		    "none of their options",
+		    o->set ? "--set" : "--tick");
 }
 
 void
 publish_options_check(struct options *o, char *const operands[], int count)
 {
 	if (o->raw &&
-	    (o->headers.headers != NULL || o->ids || o->wait ||
-		o->expires_ms > 0))
-		mq_die(
-		    MQ_EXIT_USAGE, "--raw messages have no headers and no ids");
+	    (o->headers.headers != NULL || o->wait || o->expires_ms > 0))
+		mq_die(MQ_EXIT_USAGE, "--raw messages have no headers");
 	if (o->unique && !o->key)
 		mq_die(MQ_EXIT_USAGE, "--unique needs a --key");
 	if (o->from_tick >= 0 && o->until_tick >= 0 &&
@@ -175,8 +176,8 @@ publish_options_check(struct options *o, char *const operands[], int count)
 		mq_die(MQ_EXIT_USAGE,
 		    "--from-tick %jd is behind --until-tick %jd",
 		    (intmax_t)o->from_tick, (intmax_t)o->until_tick);
-	if (o->tick >= 0)
-		check_tick(o, count);
+	if (o->tick >= 0 || o->set)
+		check_nothing(o, count);
 	if (count > 0 && o->framing != MQ_FRAME_WHOLE)
 		mq_die(MQ_EXIT_USAGE,
 		    "a framing is for stdin; %s is an operand", operands[0]);
@@ -184,4 +185,13 @@ publish_options_check(struct options *o, char *const operands[], int count)
 		(void)publish_time(o->at, mq_clock_unix_us() / 1000);
 	o->limited = o->limits.ready >= 0 || o->limits.delayed >= 0;
 	o->special |= o->limited;
+}
+
+void
+publish_options_suit(const struct options *o, const struct mq_shared *shared)
+{
+	if (o->low)
+		mq_option_needs(shared, "--priority", MQ_HAS_LOW_PRIORITY);
+	if (o->raw && o->ids)
+		mq_option_needs(shared, "--raw --ids", MQ_HAS_IDS);
 }

@@ -33,8 +33,8 @@ publish_json(struct publisher *p, const char *line, size_t n,
 	return *why == NULL ? 0 : -1;
 }
 
-static void
-bad_record(struct publisher *p, unsigned long record, const char *why)
+void
+publish_bad(struct publisher *p, unsigned long record, const char *why)
 {
 	publish_flush(p);
 	mq_say("record %lu: %s", record, why);
@@ -78,10 +78,10 @@ publish_stream(struct publisher *p, int fd)
 		if (p->opt->framing != MQ_FRAME_JSONL)
 			publish_message(p, record, n);
 		else if (publish_json(p, record, n, &payload, &why) == -1)
-			bad_record(p, reader.records, why);
+			publish_bad(p, reader.records, why);
 	}
 	if (result == MQ_FRAME_BAD)
-		bad_record(p, reader.records + 1, reader.error);
+		publish_bad(p, reader.records + 1, reader.error);
 	if (result == MQ_FRAME_FAILED) {
 		why = strerror(errno);
 		publish_flush(p);

@@ -26,6 +26,7 @@ publish_report(const struct publisher *p, unsigned long unknown)
 
 	add(more, sizeof(more), p->duplicates, "duplicate", "duplicates");
 	add(more, sizeof(more), p->stale, "too late", "too late");
+	add(more, sizeof(more), p->too_long, "too long", "too long");
 	len = strlen(more);
 	if (unknown > 0)
 		snprintf(more + len, sizeof(more) - len, ", and up to %lu more",
@@ -37,12 +38,15 @@ publish_report(const struct publisher *p, unsigned long unknown)
 void
 publish_verdict(const struct publisher *p, const struct mq_shared *shared)
 {
-	unsigned long refused = p->duplicates + p->stale;
+	unsigned long refused = p->duplicates + p->stale + p->too_long;
+	const char *why = "another message has its key";
 
+	if (p->too_long > 0)
+		why = "it is longer than the queue's maxsize";
+	else if (p->stale > 0)
+		why = "its last tick is over";
 	if (refused == 1 && p->accepted == 0 && !shared->quiet)
-		mq_say("%s: not published: %s", p->opt->queue,
-		    p->duplicates == 1 ? "another message has its key" :
-					 "its last tick is over");
+		mq_say("%s: not published: %s", p->opt->queue, why);
 	else if (shared->verbose || (refused > 0 && !shared->quiet))
 		publish_report(p, 0);
 }

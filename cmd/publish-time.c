@@ -112,6 +112,7 @@ publish_prepare_when(struct publisher *p)
 	int64_t now_ms = (mq_clock_unix_us() + p->clock_us) / 1000;
 
 	p->when = p->opt->when;
+	p->when.said = p->opt->when.kind != MQ_WHEN_NOW;
 	if (p->opt->at != NULL)
 		p->when.ms = publish_time(p->opt->at, now_ms);
 	if ((p->when.kind == MQ_WHEN_IN && p->when.ms == 0) ||

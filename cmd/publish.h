@@ -34,7 +34,11 @@ struct options {
 	int64_t tick;		       /* to set the queue's clock to; -1: no */
 	int64_t from_tick, until_tick; /* of the messages; -1: none */
 	struct mq_limits limits;
-	bool limited; /* there are any */
+	bool limited;			 /* there are any */
+	bool low;			 /* they have a priority below 0 */
+	struct mq_attributes attributes; /* of the queue, if it is made... */
+	bool set;			 /* ...or already there */
+	bool realtime;
 };
 
 /* Messages that go out, or are on their way, in one command. */
@@ -52,6 +56,7 @@ struct publisher {
 	struct mq_idgen idgen;
 	uint64_t last_us;	  /* the time in the last id */
 	unsigned long made;	  /* ids made */
+	unsigned long seen;	  /* messages that were to be published */
 	struct mq_when when;	  /* the messages are ready, by the options */
 	struct mq_publishing how; /* the batch goes out */
 	int64_t clock_us;	  /* the server's clock minus ours */
@@ -66,7 +71,7 @@ struct publisher {
 	size_t bytes;	       /* in those under way */
 	bool known;	       /* the server knows the script that publishes */
 	struct mq_buf awaited; /* ids of those to wait for, MQ_ID_LEN each */
-	unsigned long accepted, duplicates, stale;
+	unsigned long accepted, duplicates, stale, too_long;
 	bool full;	      /* it took no more */
 	long long miscounted; /* counted as published, and then refused */
 };
@@ -84,14 +89,31 @@ void publish_option_ticks(
     struct options *, const char *option, const char *arg, bool until);
 /* N or N:HIGH, which is taken apart. */
 void publish_option_max(const char *option, char *arg, long *max, long *high);
+void publish_option_vt(struct options *, const char *arg);
+void publish_option_maxsize(struct options *, const char *arg);
+void publish_option_set(struct options *, const char *arg);
 /* When all are there: whether they go together, and with the operands. */
 void publish_options_check(struct options *, char *const operands[], int count);
+
+/* The same for what is not clear before the layout is known. */
+void publish_options_suit(const struct options *, const struct mq_shared *);
+
+/*
+ * One round: the queue is known from now on, which also tells whether we may
+ * write at all, and we know the server's time.
+ */
+void publish_open(struct publisher *);
+/* Instead of publishing: the queue's clock goes on, or it gets attributes. */
+void publish_tick(struct publisher *);
+void publish_set(struct publisher *);
 
 /* What --at says, unix ms, when it is now_ms; 64 when it is no time. */
 int64_t publish_time(const char *at, int64_t now_ms);
 /* When the messages will be ready, now that the server's clock is known. */
 void publish_prepare_when(struct publisher *);
 
+/* Says what is wrong with a message, counted from 1, and ends with exit 65. */
+void publish_bad(struct publisher *, unsigned long record, const char *why);
 /* Publishes what comes from a descriptor, to its end. */
 void publish_stream(struct publisher *, int fd);
 

@@ -163,12 +163,13 @@ next_piece(struct sift *s, long max)
 static void
 open_target(struct sift *s)
 {
+	static const struct mq_attributes usual = MQ_ATTRIBUTES_NONE;
 	struct mq_command c = {0};
 	redisReply *reply;
 
 	if (!s->open || s->opened)
 		return;
-	s->layout->open(&c, s->to);
+	s->layout->open(&c, s->to, &usual);
 	reply = mq_redis_call(s->redis, &c);
 	mq_command_free(&c);
 	if (reply == NULL)

@@ -119,6 +119,8 @@ look_result(struct look *look, const char *id)
 	struct mq_stats stats;
 	const char *where;
 
+	if (!(look->layout->has & MQ_HAS_RESULTS))
+		return false;
 	check(look,
 	    look->layout->stats(
 		look->redis, look->queues, look->count, 0, &stats) == 0);

@@ -30,7 +30,7 @@ struct stats_options {
 	bool connections;
 	int64_t watch_ms;   /* 0: once */
 	const char *checks; /* of --check */
-	const char *const *queues;
+	char **queues;	    /* NS:QUEUE once the layout is known */
 	int count;
 };
 

@@ -58,9 +58,13 @@ parse_far(const char *dest, struct mq_dup *d, const char **why)
 	if (mq_url_parse(d->far, &u, why) == -1)
 		return -1;
 	mq_url_show(&u, name, sizeof(name));
+	d->layout = u.layout;
+	d->ns = u.ns;
+	u.layout = u.ns = NULL;
 	mq_url_free(&u);
 	free(d->shown);
-	d->shown = mq_xasprintf("%s%s", name, at);
+	d->shown = mq_xasprintf(
+	    "%s%c%s", name, strchr(name, '?') != NULL ? '&' : '?', at + 1);
 	*why = mq_url_decode(at + strlen("?queue="), &d->queue);
 	if (*why != NULL)
 		return -1;
@@ -122,6 +126,8 @@ mq_dup_free(struct mq_dup *d)
 		explicit_bzero(d->far, strlen(d->far));
 	free(d->far);
 	free(d->queue);
+	free(d->layout);
+	free(d->ns);
 	free(d->web);
 	free(d->shown);
 	*d = (struct mq_dup){0};

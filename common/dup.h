@@ -7,8 +7,9 @@
  *	http://…, https://…	for the queue "relay", which knows what to do
  *				with it
  *	URL?queue=NAME		a queue of another server; URL as of url.h.
- *				After unix:///path?db=N it is &queue=NAME.  %XX
- *				is decoded in NAME
+ *				After other parameters, as in
+ *				unix:///path?db=N, it is &queue=NAME.  %XX is
+ *				decoded in NAME
  */
 #ifndef MQ_DUP_H
 #define MQ_DUP_H
@@ -27,7 +28,8 @@ struct mq_dup {
 	char *web; /* the http URL, as given; NULL: it is none */
 	char
 	    *far; /* the URL of the server, maybe with a password; NULL: ours */
-	char *shown; /* DEST for people: without passwords */
+	char *layout, *ns; /* of that URL; NULL: it names none */
+	char *shown;	   /* DEST for people: without passwords */
 };
 
 /*

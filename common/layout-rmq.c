@@ -100,8 +100,10 @@ rmq_queue_error(const char *queue)
 }
 
 static void
-rmq_open(struct mq_command *c, const char *queue)
+rmq_open(struct mq_command *c, const char *queue,
+    const struct mq_attributes *attributes)
 {
+	(void)attributes;
 	mq_command_plain(c, "SADD");
 	mq_command_str(c, RMQ_QUEUES);
 	mq_command_str(c, queue);
@@ -348,6 +350,8 @@ rmq_pause_at_least(struct mq_command *c, const char *queue, int64_t ms)
 
 const struct mq_layout mq_layout_rmq = {
     .name = "rmq",
+    .has = MQ_HAS_KEYS | MQ_HAS_GROUPS | MQ_HAS_TICKS | MQ_HAS_LOW_PRIORITY |
+	MQ_HAS_RESULTS,
     .queue_error = rmq_queue_error,
     .open = rmq_open,
     .known = rmq_known,

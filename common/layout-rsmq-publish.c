@@ -98,13 +98,22 @@ rsmq_publish(
 	rsmq_key_common(c, queue, ":QUEUES");
 	rsmq_key(c, queue, ":Xcounters");
 	mq_command_str(c, rsmq_bare(queue));
-	mq_command_str(c, kinds[how->when.kind]);
-	mq_command_int(c, how->when.ms);
+	/* No message is delayed by its queue that has said when. */
+	if (how->when.kind == MQ_WHEN_NOW && how->when.said) {
+		mq_command_str(c, kinds[MQ_WHEN_IN]);
+		mq_command_int(c, 0);
+	} else {
+		mq_command_str(c, kinds[how->when.kind]);
+		mq_command_int(c, how->when.ms);
+	}
 	add_max(c, how->limits.ready);
 	add_max(c, how->limits.ready_high);
 	add_max(c, how->limits.delayed);
 	add_max(c, how->limits.delayed_high);
-	mq_command_str(c, "");
+	if (how->realtime)
+		rsmq_channel(c, queue);
+	else
+		mq_command_str(c, "");
 }
 
 /* What node's String.length says of the same bytes. */
@@ -176,6 +185,8 @@ rsmq_published(const redisReply *reply, int i)
 		return MQ_PUBLISHED_DUPLICATE;
 	case 'f':
 		return MQ_PUBLISHED_FULL;
+	case 't':
+		return MQ_PUBLISHED_TOO_LONG;
 	default:
 		return MQ_PUBLISHED_NONSENSE;
 	}

@@ -52,15 +52,42 @@ rsmq_queue_error(const char *queue)
 }
 
 static void
-rsmq_open(struct mq_command *c, const char *queue)
+add_attribute(struct mq_command *c, long said, long otherwise)
+{
+	mq_command_int(c, said != MQ_ATTRIBUTE_NONE ? said : otherwise);
+}
+
+static void
+rsmq_open(
+    struct mq_command *c, const char *queue, const struct mq_attributes *a)
 {
 	mq_command_script(c, &mq_script_rsmq_open, 2);
 	rsmq_key(c, queue, ":Q");
 	rsmq_key_common(c, queue, ":QUEUES");
 	mq_command_str(c, rsmq_bare(queue));
-	mq_command_int(c, RSMQ_VT);
-	mq_command_int(c, RSMQ_DELAY);
-	mq_command_int(c, RSMQ_MAXSIZE);
+	add_attribute(c, a->vt_s, RSMQ_VT);
+	add_attribute(c, a->delay_s, RSMQ_DELAY);
+	add_attribute(c, a->maxsize, RSMQ_MAXSIZE);
+}
+
+static void
+add_change(struct mq_command *c, const char *name, long said)
+{
+	if (said == MQ_ATTRIBUTE_NONE)
+		return;
+	mq_command_str(c, name);
+	mq_command_int(c, said);
+}
+
+static void
+rsmq_set_attributes(
+    struct mq_command *c, const char *queue, const struct mq_attributes *a)
+{
+	mq_command_script(c, &mq_script_rsmq_set, 1);
+	rsmq_key(c, queue, ":Q");
+	add_change(c, "vt", a->vt_s);
+	add_change(c, "maxsize", a->maxsize);
+	add_change(c, "delay", a->delay_s);
 }
 
 static void
@@ -73,8 +100,11 @@ rsmq_known(struct mq_command *c, const char *queue)
 
 const struct mq_layout mq_layout_rsmq = {
     .name = "rsmq",
+    .has = MQ_HAS_ATTRIBUTES | MQ_HAS_NEWS | MQ_HAS_IDS | MQ_HAS_TEXT,
+    .ns = RSMQ_NAMESPACE,
     .queue_error = rsmq_queue_error,
     .open = rsmq_open,
+    .set_attributes = rsmq_set_attributes,
     .known = rsmq_known,
     .publish = rsmq_publish,
     .publish_add = rsmq_publish_add,

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "xalloc.h"
+
 const double mq_bucket_s[MQ_BUCKETS - 1] = {
     0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 1800};
 
@@ -13,6 +15,44 @@ static const char *const names[MQ_STATES] = {
     [MQ_UNACKED] = "unacked",
     [MQ_REJECTED] = "rejected",
 };
+
+const struct mq_layout *
+mq_layout_find(const char *name)
+{
+	static const struct mq_layout *const layouts[] = {
+	    &mq_layout_rmq, &mq_layout_rsmq};
+	size_t i;
+
+	for (i = 0; i < sizeof(layouts) / sizeof(layouts[0]); i++)
+		if (strcmp(layouts[i]->name, name) == 0)
+			return layouts[i];
+	return NULL;
+}
+
+char *
+mq_layout_queue(const struct mq_layout *layout, const char *ns,
+    const char *queue, const char **why)
+{
+	const char *colon = strrchr(queue, ':');
+
+	*why = layout->queue_error(queue);
+	if (*why != NULL)
+		return NULL;
+	if (layout->ns == NULL)
+		return mq_xstrdup(queue);
+	if (ns == NULL)
+		ns = layout->ns;
+	if (colon != NULL) {
+		if (strlen(ns) != (size_t)(colon - queue) ||
+		    memcmp(ns, queue, strlen(ns)) != 0) {
+			*why = "not of the namespace that the URL names (ns=)";
+			return NULL;
+		}
+		queue = colon + 1;
+	}
+	return strcmp(ns, layout->ns) == 0 ? mq_xstrdup(queue) :
+					     mq_xasprintf("%s:%s", ns, queue);
+}
 
 const char *
 mq_state_name(enum mq_state state)

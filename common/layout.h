@@ -43,6 +43,7 @@ struct mq_when {
 		MQ_WHEN_AT  /* at unix time ms, milliseconds */
 	} kind;
 	int64_t ms;
+	bool said; /* NOW: even if the queue has a delay of its own */
 };
 
 /*
@@ -63,6 +64,22 @@ struct mq_publishing {
 	bool alike; /* all ask for the same, none for an answer, and their id is
 		     * what makes them unique */
 	struct mq_limits limits;
+	bool realtime; /* each is told to those who listen, as node's do */
+};
+
+/*
+ * What a queue does with all its messages, where queues have attributes.
+ * MQ_ATTRIBUTE_NONE: not said.
+ */
+enum { MQ_ATTRIBUTE_NONE = -2 };
+#define MQ_ATTRIBUTES_NONE                                                     \
+	{                                                                      \
+		MQ_ATTRIBUTE_NONE, MQ_ATTRIBUTE_NONE, MQ_ATTRIBUTE_NONE        \
+	}
+struct mq_attributes {
+	long vt_s;    /* hidden so long once received */
+	long delay_s; /* of a message that says nothing of its own */
+	long maxsize; /* of a body, in units of UTF-16; -1: any */
 };
 
 /* What became of one that was. */
@@ -71,7 +88,8 @@ enum mq_published {
 	MQ_PUBLISHED,		    /* it is there */
 	MQ_PUBLISHED_DUPLICATE,	    /* another one has its key */
 	MQ_PUBLISHED_FULL,	    /* there are too many */
-	MQ_PUBLISHED_STALE	    /* its last tick is over */
+	MQ_PUBLISHED_STALE,	    /* its last tick is over */
+	MQ_PUBLISHED_TOO_LONG	    /* for the queue's maxsize */
 };
 
 /* What to tell those who wait for the end of a message. */
@@ -155,6 +173,11 @@ struct mq_queue_stats {
 	struct mq_counts counts;
 	double in_s, out_s; /* published, and done or rejected, a second, over
 			     * the last minute or two; -1: not known */
+	/* With MQ_HAS_ATTRIBUTES, and only of a queue that there is. */
+	bool attributed;
+	struct mq_attributes attributes;
+	int64_t created_s, modified_s; /* unix time */
+	long long sent, received;      /* messages, by whatever program */
 };
 
 /* What one connection has of one queue that it consumes. */
@@ -304,14 +327,36 @@ struct mq_claimed {
 	int64_t tick;	/* the queue's; 0: it never had one */
 };
 
+/* What not every layout has. */
+enum {
+	MQ_HAS_KEYS = 1 << 0,
+	MQ_HAS_GROUPS = 1 << 1,
+	MQ_HAS_TICKS = 1 << 2,
+	MQ_HAS_LOW_PRIORITY = 1 << 3, /* below 0 */
+	MQ_HAS_RESULTS = 1 << 4,
+	MQ_HAS_ATTRIBUTES = 1 << 5, /* of queues */
+	MQ_HAS_NEWS = 1 << 6,	    /* mq_publishing.realtime */
+	MQ_HAS_IDS = 1 << 7,	    /* of messages without a header, too */
+	MQ_HAS_TEXT = 1 << 8	    /* other programs take payloads for UTF-8 */
+};
+
 struct mq_layout {
 	const char *name;
+	unsigned has;	/* MQ_HAS_* */
+	const char *ns; /* the namespace unless the URL names one, as NS:QUEUE
+			 * is a queue of NS; NULL: it has no namespaces */
 
 	/* NULL, or why this cannot be the name of a queue (constant text). */
 	const char *(*queue_error)(const char *queue);
 
-	/* Makes a queue known; its reply tells that writing is allowed. */
-	void (*open)(struct mq_command *, const char *queue);
+	/* Makes a queue known, with these attributes if it was not; its reply
+	 * tells that writing is allowed. */
+	void (*open)(struct mq_command *, const char *queue,
+	    const struct mq_attributes *);
+	/* Changes those attributes that are said; the reply is the integer 1,
+	 * or 0 when there is no such queue.  Only with MQ_HAS_ATTRIBUTES. */
+	void (*set_attributes)(struct mq_command *, const char *queue,
+	    const struct mq_attributes *);
 	/* Whether anybody ever did: an integer, 0 or not. */
 	void (*known)(struct mq_command *, const char *queue);
 
@@ -444,6 +489,8 @@ struct mq_layout {
 
 	/*
 	 * These wait.  They return 0, or -1 with the error in struct mq_redis.
+	 * What is about all queues is so in the namespace that the URL of that
+	 * server names.
 	 */
 
 	/* One round of cleaning up.  What the server refuses about one
@@ -512,6 +559,17 @@ extern const struct mq_layout mq_layout_rmq, mq_layout_rsmq;
 /* The claimed() and settled() of both. */
 int mq_layout_claimed(const redisReply *, struct mq_claimed *);
 bool mq_layout_settled(const redisReply *);
+
+/* The layout of this name, or NULL. */
+const struct mq_layout *mq_layout_find(const char *name);
+/*
+ * The name of a queue for the operations, which the caller frees, when a user
+ * calls it so and the namespace of the URL is ns (NULL: it names none): with
+ * that in front, unless it is the usual one.  It may be there already.  NULL:
+ * it cannot be one, and *why (constant text) says why not.
+ */
+char *mq_layout_queue(const struct mq_layout *, const char *ns,
+    const char *queue, const char **why);
 
 /* Frees all it has, not itself. */
 void mq_connection_stats_free(struct mq_connection_stats *);

@@ -87,3 +87,12 @@ rsmq_key_running(
 
 	mq_command_parts(c, parts, 3);
 }
+
+void
+rsmq_channel(struct mq_command *c, const char *queue)
+{
+	const struct mq_part parts[] = {
+	    namespace_of(queue), part(":rt:"), part(rsmq_bare(queue))};
+
+	mq_command_parts(c, parts, 3);
+}

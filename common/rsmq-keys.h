@@ -31,6 +31,9 @@ void rsmq_key_lease(
 void rsmq_key_running(
     struct mq_command *, const char *connection, const char *queue);
 
+/* No key: where it is told how many messages there are. */
+void rsmq_channel(struct mq_command *, const char *queue);
+
 /* Behind a queue's name: the queue of those that it has rejected. */
 #define RSMQ_REJECTED "-rejected"
 

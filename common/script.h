@@ -37,6 +37,7 @@ extern const struct mq_script mq_script_rsmq_join;
 extern const struct mq_script mq_script_rsmq_open;
 extern const struct mq_script mq_script_rsmq_publish;
 extern const struct mq_script mq_script_rsmq_renew;
+extern const struct mq_script mq_script_rsmq_set;
 extern const struct mq_script mq_script_rsmq_settle;
 extern const struct mq_script mq_script_settle;
 extern const struct mq_script mq_script_since;

@@ -1,0 +1,145 @@
+/*
+ * What is done to the queue itself: it is made when there is none, its
+ * attributes are changed, its clock goes on.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "clock.h"
+#include "exit.h"
+#include "options.h"
+#include "publish.h"
+#include "say.h"
+#include "xalloc.h"
+
+/* As node has them. */
+#define SECONDS_MAX 9999999
+#define MAXSIZE_MIN 1024
+#define MAXSIZE_MAX 65536
+
+static void
+set_seconds(const char *option, const char *arg, long *s)
+{
+	int64_t ms = mq_option_duration(option, arg);
+
+	if (ms % 1000 != 0 || ms / 1000 > SECONDS_MAX)
+		mq_die(MQ_EXIT_USAGE,
+		    "%s: %s: not whole seconds, %d of them at most", option,
+		    arg, SECONDS_MAX);
+	*s = (long)(ms / 1000);
+}
+
+static void
+set_maxsize(const char *option, const char *arg, long *n)
+{
+	*n = strcmp(arg, "-1") == 0 ?
+	    -1 :
+	    mq_option_number(option, arg, MAXSIZE_MIN, MAXSIZE_MAX);
+}
+
+void
+publish_option_vt(struct options *o, const char *arg)
+{
+	set_seconds("--vt", arg, &o->attributes.vt_s);
+}
+
+void
+publish_option_maxsize(struct options *o, const char *arg)
+{
+	set_maxsize("--maxsize", arg, &o->attributes.maxsize);
+}
+
+static void
+set_one(struct mq_attributes *a, const char *arg)
+{
+	if (strncmp(arg, "vt=", 3) == 0)
+		set_seconds("--set vt", arg + 3, &a->vt_s);
+	else if (strncmp(arg, "delay=", 6) == 0)
+		set_seconds("--set delay", arg + 6, &a->delay_s);
+	else if (strncmp(arg, "maxsize=", 8) == 0)
+		set_maxsize("--set maxsize", arg + 8, &a->maxsize);
+	else
+		mq_die(MQ_EXIT_USAGE,
+		    "--set: %s: neither vt=, delay= nor maxsize=", arg);
+}
+
+void
+publish_option_set(struct options *o, const char *arg)
+{
+	char *copy = mq_xstrdup(arg), *rest = copy, *one;
+
+	o->set = true;
+	while ((one = strsep(&rest, ",")) != NULL)
+		set_one(&o->attributes, one);
+	free(copy);
+}
+
+static void
+read_clock(struct publisher *p, const redisReply *reply)
+{
+	if (reply->type == REDIS_REPLY_ARRAY && reply->elements == 2)
+		p->clock_us =
+		    strtoll(reply->element[0]->str, NULL, 10) * 1000000 +
+		    strtoll(reply->element[1]->str, NULL, 10) -
+		    mq_clock_unix_us();
+}
+
+void
+publish_open(struct publisher *p)
+{
+	struct mq_command time = {0}, open = {0};
+	redisReply *reply = NULL;
+
+	mq_command_plain(&time, "TIME");
+	p->layout->open(&open, p->opt->queue, &p->opt->attributes);
+	if (mq_redis_send(&p->redis, &time) == 0 &&
+	    (reply = mq_redis_reply(&p->redis)) != NULL) {
+		read_clock(p, reply);
+		freeReplyObject(reply);
+		reply = mq_redis_call(&p->redis, &open);
+	}
+	if (reply == NULL)
+		mq_die(p->redis.status, "%s", p->redis.error);
+	freeReplyObject(reply);
+	mq_command_free(&time);
+	mq_command_free(&open);
+}
+
+/* What it says, an integer. */
+static long long
+call(struct publisher *p, struct mq_command *c)
+{
+	redisReply *reply = mq_redis_call(&p->redis, c);
+	long long n;
+
+	if (reply == NULL)
+		mq_die(p->redis.status, "%s", p->redis.error);
+	n = reply->integer;
+	freeReplyObject(reply);
+	mq_command_free(c);
+	return n;
+}
+
+void
+publish_tick(struct publisher *p)
+{
+	struct mq_command c = {0};
+	long long now;
+
+	p->layout->tick(&c, p->opt->queue, p->opt->tick);
+	now = call(p, &c);
+	if (now > p->opt->tick)
+		mq_die(MQ_EXIT_NO, "%s: --tick %jd: it is at %lld already",
+		    p->opt->queue, (intmax_t)p->opt->tick, now);
+}
+
+void
+publish_set(struct publisher *p)
+{
+	struct mq_command c = {0};
+
+	p->layout->set_attributes(&c, p->opt->queue, &p->opt->attributes);
+	if (call(p, &c) == 0)
+		mq_die(MQ_EXIT_NO, "%s: no such queue", p->opt->queue);
+}
