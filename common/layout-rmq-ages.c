@@ -178,8 +178,8 @@ ask(struct mq_redis *r, struct gather *g,
     void (*build)(void *, size_t, struct mq_command *),
     int (*take)(void *, size_t, const redisReply *))
 {
-	const struct rmq_questions q = {build, take, g};
-	int rv = rmq_ask_all(r, &q, batches(g->rows));
+	const struct mq_questions q = {build, take, g};
+	int rv = mq_ask_all(r, &q, batches(g->rows));
 
 	g->rows = 0;
 	return rv;

@@ -16,7 +16,7 @@
  * headers, which may be long, are on their way. */
 #define MANY 500
 #define FEW  16
-_Static_assert(2 * MANY <= RMQ_PIPE_MAX, "two commands about each fit");
+_Static_assert(2 * MANY <= MQ_PIPE_MAX, "two commands about each fit");
 
 /* Dead connections and what they had. */
 struct graveyard {
@@ -38,7 +38,7 @@ add_plot(struct rmq_round *w, struct graveyard *y, struct rmq_grave *g,
 	y->plots[y->plots_n++] =
 	    (struct rmq_plot){.grave = g, .queue = queue, .left = LONG_MAX};
 	if (w->how->all && w->how->dry_run)
-		rmq_names_add(&w->known, queue, NULL);
+		mq_names_add(&w->known, queue, NULL);
 }
 
 static void
@@ -75,29 +75,29 @@ read_info(struct rmq_grave *g, const redisReply *info)
 }
 
 static void
-ask_about(struct rmq_pipe *pipe, const char *connection)
+ask_about(struct mq_pipe *pipe, const char *connection)
 {
-	struct mq_command *c = rmq_pipe_next(pipe);
+	struct mq_command *c = mq_pipe_next(pipe);
 
 	mq_command_plain(c, "HMGET");
 	rmq_key_connection(c, connection, "info");
 	mq_command_str(c, "slots");
 	mq_command_str(c, "host");
-	c = rmq_pipe_next(pipe);
+	c = mq_pipe_next(pipe);
 	mq_command_plain(c, "SMEMBERS");
 	rmq_key_connection(c, connection, "queues");
 }
 
 /* Whether the i-th name is of another connection than the one before. */
 static bool
-is_another(const struct rmq_name *dead, size_t i)
+is_another(const struct mq_name *dead, size_t i)
 {
 	return i == 0 || strcmp(dead[i].name, dead[i - 1].name) != 0;
 }
 
 /* One grave for each name, and what the server knows of it. */
 static int
-dig(struct rmq_round *w, struct graveyard *y, const struct rmq_name *dead,
+dig(struct rmq_round *w, struct graveyard *y, const struct mq_name *dead,
     size_t n)
 {
 	size_t i;
@@ -110,17 +110,17 @@ dig(struct rmq_round *w, struct graveyard *y, const struct rmq_name *dead,
 			ask_about(&w->pipe, dead[i].name);
 		}
 	y->replies = mq_xcalloc(2 * y->graves_n, sizeof(redisReply *));
-	rv = rmq_pipe_run(w->r, &w->pipe);
+	rv = mq_pipe_run(w->r, &w->pipe);
 	for (i = 0; i < w->pipe.n; i++) {
 		y->replies[i] = w->pipe.replies[i];
 		w->pipe.replies[i] = NULL;
 	}
-	rmq_pipe_clear(&w->pipe);
+	mq_pipe_clear(&w->pipe);
 	return rv;
 }
 
 static void
-lay_out(struct rmq_round *w, struct graveyard *y, const struct rmq_name *dead,
+lay_out(struct rmq_round *w, struct graveyard *y, const struct mq_name *dead,
     size_t n)
 {
 	struct rmq_grave *g = NULL;
@@ -158,16 +158,16 @@ step(struct rmq_round *w, struct rmq_plot *plots, size_t n, bool show,
 	for (i = 0; i < n; i++)
 		if (plots[i].left > (show ? 0 : rmq_plot_kept(&plots[i]))) {
 			rmq_plot_step(
-			    w, &plots[i], show, rmq_pipe_next(&w->pipe));
+			    w, &plots[i], show, mq_pipe_next(&w->pipe));
 			asked[m++] = &plots[i];
 		}
 	*more = m > 0;
-	rv = rmq_pipe_run(w->r, &w->pipe);
+	rv = mq_pipe_run(w->r, &w->pipe);
 	for (i = 0; i < m && rv == 0; i++) {
 		rmq_plot_reply(w, asked[i], w->pipe.replies[i]);
 		w->pipe.replies[i] = NULL;
 	}
-	rmq_pipe_clear(&w->pipe);
+	mq_pipe_clear(&w->pipe);
 	return rv;
 }
 
@@ -190,9 +190,9 @@ steps(struct rmq_round *w, struct graveyard *y, size_t size, bool show)
 }
 
 static void
-unlist(struct rmq_pipe *pipe, const char *connection)
+unlist(struct mq_pipe *pipe, const char *connection)
 {
-	struct mq_command *c = rmq_pipe_next(pipe);
+	struct mq_command *c = mq_pipe_next(pipe);
 
 	mq_command_script(c, &mq_script_unlist, 5);
 	mq_command_str(c, RMQ_CONNECTIONS);
@@ -217,11 +217,11 @@ close_graves(struct rmq_round *w, const struct graveyard *y)
 			w->out->connections++;
 		else
 			unlist(&w->pipe, y->graves[i].connection);
-	rv = rmq_pipe_run(w->r, &w->pipe);
+	rv = mq_pipe_run(w->r, &w->pipe);
 	for (i = 0; i < w->pipe.n && rv == 0; i++)
 		if (rmq_round_good(w, w->pipe.replies[i], REDIS_REPLY_INTEGER))
 			w->out->connections += w->pipe.replies[i]->integer;
-	rmq_pipe_clear(&w->pipe);
+	mq_pipe_clear(&w->pipe);
 	return rv;
 }
 
@@ -241,7 +241,7 @@ free_graveyard(struct graveyard *y)
 }
 
 static int
-bury_some(struct rmq_round *w, const struct rmq_name *dead, size_t n)
+bury_some(struct rmq_round *w, const struct mq_name *dead, size_t n)
 {
 	struct graveyard y = {0};
 	int rv = dig(w, &y, dead, n);
@@ -259,7 +259,7 @@ bury_some(struct rmq_round *w, const struct rmq_name *dead, size_t n)
 }
 
 int
-rmq_bury(struct rmq_round *w, const struct rmq_name *dead, size_t total)
+rmq_bury(struct rmq_round *w, const struct mq_name *dead, size_t total)
 {
 	size_t i, n;
 

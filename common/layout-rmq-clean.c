@@ -3,11 +3,9 @@
  */
 #include "layout-rmq.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "exit.h"
 #include "rmq-clean.h"
 #include "rmq-keys.h"
 
@@ -17,33 +15,20 @@
 bool
 rmq_round_good(struct rmq_round *w, const redisReply *reply, int type)
 {
-	struct mq_redis *r = w->r;
-
-	if (reply->type == type)
-		return true;
-	if (!mq_redis_refused(r, reply)) {
-		r->status = MQ_EXIT_UNAVAILABLE;
-		snprintf(r->error, sizeof(r->error),
-		    "%s: a reply that makes no sense", r->server->name);
-	}
-	if (w->status == 0) {
-		w->status = r->status;
-		snprintf(w->error, sizeof(w->error), "%s", r->error);
-	}
-	return false;
+	return mq_reply_good(w->r, &w->trouble, reply, type);
 }
 
 int
 rmq_round_ask(struct rmq_round *w, int type, redisReply **reply)
 {
-	int rv = rmq_pipe_run(w->r, &w->pipe);
+	int rv = mq_pipe_run(w->r, &w->pipe);
 
 	*reply = NULL;
 	if (rv == 0 && rmq_round_good(w, w->pipe.replies[0], type)) {
 		*reply = w->pipe.replies[0];
 		w->pipe.replies[0] = NULL;
 	}
-	rmq_pipe_clear(&w->pipe);
+	mq_pipe_clear(&w->pipe);
 	return rv;
 }
 
@@ -60,13 +45,13 @@ sort_out(struct rmq_round *w, const char *connection, long long ttl)
 {
 	struct mq_cleaned *out = w->out;
 
-	rmq_names_add(ttl > 0 ? &w->live : &w->dead, connection, NULL);
+	mq_names_add(ttl > 0 ? &w->live : &w->dead, connection, NULL);
 	if (ttl > 0 && ttl < RENEWED_MS &&
 	    (out->next_ms == -1 || ttl < out->next_ms))
 		out->next_ms = ttl;
 }
 
-/* Asks for the heartbeats of up to RMQ_PIPE_MAX connections. */
+/* Asks for the heartbeats of up to MQ_PIPE_MAX connections. */
 static int
 look_at(struct rmq_round *w, redisReply *const names[], size_t n)
 {
@@ -75,16 +60,16 @@ look_at(struct rmq_round *w, redisReply *const names[], size_t n)
 	int rv;
 
 	for (i = 0; i < n; i++) {
-		c = rmq_pipe_next(&w->pipe);
+		c = mq_pipe_next(&w->pipe);
 		mq_command_plain(c, "PTTL");
 		rmq_key_connection(c, names[i]->str, "heartbeat");
 	}
-	rv = rmq_pipe_run(w->r, &w->pipe);
+	rv = mq_pipe_run(w->r, &w->pipe);
 	for (i = 0; i < n && rv == 0; i++)
 		if (is_name(names[i]) &&
 		    rmq_round_good(w, w->pipe.replies[i], REDIS_REPLY_INTEGER))
 			sort_out(w, names[i]->str, w->pipe.replies[i]->integer);
-	rmq_pipe_clear(&w->pipe);
+	mq_pipe_clear(&w->pipe);
 	return rv;
 }
 
@@ -104,13 +89,13 @@ find_dead(struct rmq_round *w)
 		return -1;
 	for (i = 0; i < all->elements && rv == 0; i += n) {
 		n = all->elements - i;
-		if (n > RMQ_PIPE_MAX)
-			n = RMQ_PIPE_MAX;
+		if (n > MQ_PIPE_MAX)
+			n = MQ_PIPE_MAX;
 		rv = look_at(w, all->element + i, n);
 	}
 	freeReplyObject(all);
-	rmq_names_sort(&w->live);
-	rmq_names_sort(&w->dead);
+	mq_names_sort(&w->live);
+	mq_names_sort(&w->dead);
 	return rv;
 }
 
@@ -119,10 +104,10 @@ free_round(struct rmq_round *w)
 {
 	size_t i;
 
-	rmq_pipe_free(&w->pipe);
-	rmq_names_free(&w->live);
-	rmq_names_free(&w->dead);
-	rmq_names_free(&w->known);
+	mq_pipe_free(&w->pipe);
+	mq_names_free(&w->live);
+	mq_names_free(&w->dead);
+	mq_names_free(&w->known);
 	for (i = 0; i < w->tally_count; i++)
 		free(w->tallies[i].queue);
 	free(w->tallies);
@@ -151,11 +136,8 @@ rmq_clean(
 		rv = rmq_repair(&w);
 	if (rv == 0 && !how->dry_run)
 		rv = rmq_tally_send(&w);
-	if (rv == 0 && w.status != 0) {
-		r->status = w.status;
-		snprintf(r->error, sizeof(r->error), "%s", w.error);
-		rv = -1;
-	}
+	if (rv == 0)
+		rv = mq_trouble_tell(r, &w.trouble);
 	free_round(&w);
 	return rv;
 }

@@ -8,6 +8,7 @@
 
 #include "rmq-ask.h"
 #include "rmq-keys.h"
+#include "rows.h"
 #include "xalloc.h"
 
 /* A queue that a connection consumes, and its row, if it has one. */
@@ -103,7 +104,7 @@ ask_about(void *arg, size_t i, struct mq_command *c)
 static void
 add_consumed(struct gather *g, struct mq_connection_stats *c, const char *queue)
 {
-	struct mq_queue_stats *row = rmq_find_row(g->out, queue);
+	struct mq_queue_stats *row = mq_rows_find(g->out, queue);
 
 	if (row == NULL && (g->named || !g->wanted))
 		return;
@@ -178,7 +179,7 @@ make_links(struct gather *g)
 		c = &g->out->connections[i];
 		for (k = 0; k < c->count; k++)
 			g->link[g->links++] = (struct link){
-			    i, k, rmq_find_row(g->out, c->consumed[k].queue)};
+			    i, k, mq_rows_find(g->out, c->consumed[k].queue)};
 	}
 }
 
@@ -239,16 +240,16 @@ rmq_stats_connections(
 	struct gather g = {.out = out,
 	    .wanted = wanted & MQ_STATS_CONNECTIONS,
 	    .named = named};
-	const struct rmq_questions about = {ask_about, take_about, &g};
-	const struct rmq_questions links = {ask_link, take_link, &g};
+	const struct mq_questions about = {ask_about, take_about, &g};
+	const struct mq_questions links = {ask_link, take_link, &g};
 	int rv = list(r, g.wanted, out);
 
 	if (rv == 0)
-		rv = rmq_ask_all(r, &about,
+		rv = mq_ask_all(r, &about,
 		    (size_t)questions(&g) * (size_t)out->connection_count);
 	if (rv == 0) {
 		make_links(&g);
-		rv = rmq_ask_all(r, &links, 2 * g.links);
+		rv = mq_ask_all(r, &links, 2 * g.links);
 		free(g.link);
 	}
 	if (rv == 0 && (named || !g.wanted))

@@ -94,9 +94,9 @@ by_queue(const void *a, const void *b)
 static int
 flush(struct rmq_round *w)
 {
-	int rv = rmq_pipe_run(w->r, &w->pipe);
+	int rv = mq_pipe_run(w->r, &w->pipe);
 
-	rmq_pipe_clear(&w->pipe);
+	mq_pipe_clear(&w->pipe);
 	return rv;
 }
 
@@ -119,8 +119,8 @@ rmq_tally_send(struct rmq_round *w)
 			n.failed += t->rejected + t->expired;
 			n.expired += t->expired;
 		}
-		mq_layout_rmq.count(rmq_pipe_next(&w->pipe), queue, &n);
-		if (w->pipe.n == RMQ_PIPE_MAX && flush(w) == -1)
+		mq_layout_rmq.count(mq_pipe_next(&w->pipe), queue, &n);
+		if (w->pipe.n == MQ_PIPE_MAX && flush(w) == -1)
 			return -1;
 	}
 	return flush(w);

@@ -3,31 +3,9 @@
  */
 #include "layout-rmq.h"
 
-#include <stdlib.h>
 
 #include "rmq-ask.h"
 #include "rmq-keys.h"
-
-int
-rmq_server_time(struct mq_redis *r, int64_t *ms)
-{
-	struct mq_command c = {0};
-	redisReply *time;
-	int rv = -1;
-
-	mq_command_plain(&c, "TIME");
-	time = mq_redis_call(r, &c);
-	mq_command_free(&c);
-	if (time == NULL)
-		return -1;
-	if (time->type == REDIS_REPLY_ARRAY && time->elements == 2) {
-		*ms = strtoll(time->element[0]->str, NULL, 10) * 1000 +
-		    strtoll(time->element[1]->str, NULL, 10) / 1000;
-		rv = 0;
-	}
-	freeReplyObject(time);
-	return rv;
-}
 
 /* Adds what could be claimed of one queue, and what these connections hold. */
 static int
@@ -50,7 +28,7 @@ waiting_of(struct mq_redis *r, const char *queue, const redisReply *all,
 		return -1;
 	*sum += reply->integer;
 	if (reply->type != REDIS_REPLY_INTEGER)
-		rv = rmq_nonsense(r);
+		rv = mq_nonsense(r);
 	freeReplyObject(reply);
 	return rv;
 }

@@ -13,7 +13,7 @@ rmq_round_ms(struct rmq_round *w, long long *ms)
 	redisReply *time;
 	int rv;
 
-	mq_command_plain(rmq_pipe_next(&w->pipe), "TIME");
+	mq_command_plain(mq_pipe_next(&w->pipe), "TIME");
 	rv = rmq_round_ask(w, REDIS_REPLY_ARRAY, &time);
 	*ms = 0;
 	if (time == NULL)
@@ -26,9 +26,9 @@ rmq_round_ms(struct rmq_round *w, long long *ms)
 }
 
 int
-rmq_known_queues(struct rmq_round *w, struct rmq_names *queues)
+rmq_known_queues(struct rmq_round *w, struct mq_names *queues)
 {
-	struct mq_command *c = rmq_pipe_next(&w->pipe);
+	struct mq_command *c = mq_pipe_next(&w->pipe);
 	redisReply *all;
 	size_t i;
 	int rv;
@@ -41,7 +41,7 @@ rmq_known_queues(struct rmq_round *w, struct rmq_names *queues)
 	for (i = 0; i < all->elements; i++)
 		/* No key can be made of a name with a NUL in it here. */
 		if (strlen(all->element[i]->str) == all->element[i]->len)
-			rmq_names_add(queues, all->element[i]->str, NULL);
+			mq_names_add(queues, all->element[i]->str, NULL);
 	freeReplyObject(all);
 	return rv;
 }
@@ -56,7 +56,7 @@ promote(struct rmq_round *w, const char *queue)
 	int rv = 0;
 
 	while (more && rv == 0) {
-		c = rmq_pipe_next(&w->pipe);
+		c = mq_pipe_next(&w->pipe);
 		mq_command_script(c, &mq_script_promote, RMQ_HOME);
 		rmq_key_home(c, queue);
 		rv = rmq_round_ask(w, REDIS_REPLY_ARRAY, &reply);
@@ -75,7 +75,7 @@ promote(struct rmq_round *w, const char *queue)
 static void
 ask_count(struct rmq_round *w, const char *queue, long long from, long long to)
 {
-	struct mq_command *c = rmq_pipe_next(&w->pipe);
+	struct mq_command *c = mq_pipe_next(&w->pipe);
 
 	mq_command_plain(c, "ZCOUNT");
 	rmq_key_queue(c, queue, "delayed");
@@ -89,19 +89,19 @@ take_counts(struct rmq_round *w, size_t n, long long *counts)
 {
 	const redisReply *reply;
 	size_t i;
-	int rv = rmq_pipe_run(w->r, &w->pipe);
+	int rv = mq_pipe_run(w->r, &w->pipe);
 
 	for (i = 0; i < n && rv == 0; i++) {
 		reply = w->pipe.replies[i];
 		if (rmq_round_good(w, reply, REDIS_REPLY_INTEGER))
 			counts[i] += reply->integer;
 	}
-	rmq_pipe_clear(&w->pipe);
+	mq_pipe_clear(&w->pipe);
 	return rv;
 }
 
 static int
-read_clocks(struct rmq_round *w, const struct rmq_name *queues, size_t n,
+read_clocks(struct rmq_round *w, const struct mq_name *queues, size_t n,
     long long *ticks)
 {
 	struct mq_command *c;
@@ -109,15 +109,15 @@ read_clocks(struct rmq_round *w, const struct rmq_name *queues, size_t n,
 	int rv;
 
 	for (i = 0; i < n; i++) {
-		c = rmq_pipe_next(&w->pipe);
+		c = mq_pipe_next(&w->pipe);
 		mq_command_plain(c, "GET");
 		rmq_key_queue(c, queues[i].name, "clock");
 	}
-	rv = rmq_pipe_run(w->r, &w->pipe);
+	rv = mq_pipe_run(w->r, &w->pipe);
 	for (i = 0; i < n && rv == 0; i++)
 		if (w->pipe.replies[i]->type == REDIS_REPLY_STRING)
 			ticks[i] = strtoll(w->pipe.replies[i]->str, NULL, 10);
-	rmq_pipe_clear(&w->pipe);
+	mq_pipe_clear(&w->pipe);
 	return rv;
 }
 
@@ -126,10 +126,10 @@ read_clocks(struct rmq_round *w, const struct rmq_name *queues, size_t n,
  * due[i] becomes that.
  */
 static int
-count_due(struct rmq_round *w, const struct rmq_name *queues, size_t n,
+count_due(struct rmq_round *w, const struct mq_name *queues, size_t n,
     long long now, long long *due)
 {
-	long long ticks[RMQ_PIPE_MAX] = {0};
+	long long ticks[MQ_PIPE_MAX] = {0};
 	size_t i;
 	int rv = read_clocks(w, queues, n, ticks);
 
@@ -146,9 +146,9 @@ count_due(struct rmq_round *w, const struct rmq_name *queues, size_t n,
 
 static int
 make_ready(
-    struct rmq_round *w, const struct rmq_name *queues, size_t n, long long now)
+    struct rmq_round *w, const struct mq_name *queues, size_t n, long long now)
 {
-	long long due[RMQ_PIPE_MAX];
+	long long due[MQ_PIPE_MAX];
 	size_t i;
 	int rv = count_due(w, queues, n, now, due);
 
@@ -163,7 +163,7 @@ make_ready(
 int
 rmq_due(struct rmq_round *w)
 {
-	struct rmq_names queues = {0};
+	struct mq_names queues = {0};
 	size_t i, n;
 	long long now;
 	int rv = rmq_round_ms(w, &now);
@@ -172,14 +172,14 @@ rmq_due(struct rmq_round *w)
 		rv = rmq_known_queues(w, &queues);
 	/* In a dry run, those that would be known by now. */
 	for (i = 0; i < w->known.n; i++)
-		rmq_names_add(&queues, w->known.list[i].name, NULL);
-	rmq_names_sort(&queues);
+		mq_names_add(&queues, w->known.list[i].name, NULL);
+	mq_names_sort(&queues);
 	for (i = 0; i < queues.n && rv == 0; i += n) {
 		n = queues.n - i;
-		if (n > RMQ_PIPE_MAX)
-			n = RMQ_PIPE_MAX;
+		if (n > MQ_PIPE_MAX)
+			n = MQ_PIPE_MAX;
 		rv = make_ready(w, queues.list + i, n, now);
 	}
-	rmq_names_free(&queues);
+	mq_names_free(&queues);
 	return rv;
 }

@@ -98,7 +98,7 @@ rmq_locks_load(struct rmq_round *w, const char *queue, long long now,
 	int rv;
 
 	do {
-		c = rmq_pipe_next(&w->pipe);
+		c = mq_pipe_next(&w->pipe);
 		mq_command_plain(c, "HSCAN");
 		rmq_key_queue(c, queue, "locks");
 		mq_command_str(c, cursor);
@@ -171,7 +171,7 @@ let_go(struct rmq_round *w, const char *queue, const struct rmq_locks *l,
 			continue;
 		if (many++ % FREE_COUNT == 0) {
 			rv = flush(w, n);
-			c = rmq_pipe_next(&w->pipe);
+			c = mq_pipe_next(&w->pipe);
 			mq_command_script(c, &mq_script_repair, RMQ_HOME);
 			rmq_key_home(c, queue);
 			mq_command_str(c, "free");

@@ -28,7 +28,7 @@ call_for_number(struct mq_redis *r, struct mq_command *c, long *n)
 	*n = (long)reply->integer;
 	if (reply->type != REDIS_REPLY_INTEGER) {
 		freeReplyObject(reply);
-		return rmq_nonsense(r);
+		return mq_nonsense(r);
 	}
 	freeReplyObject(reply);
 	return 0;
@@ -121,10 +121,10 @@ read_deletion(
 
 	if (reply->type != REDIS_REPLY_ARRAY ||
 	    reply->elements != sizeof(n) / sizeof(n[0]))
-		return rmq_nonsense(r);
+		return mq_nonsense(r);
 	for (i = 0; i < reply->elements; i++) {
 		if (reply->element[i]->type != REDIS_REPLY_INTEGER)
-			return rmq_nonsense(r);
+			return mq_nonsense(r);
 		n[i] = (long)reply->element[i]->integer;
 	}
 	out->consumers = n[0];

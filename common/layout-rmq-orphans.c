@@ -13,11 +13,11 @@
 
 /* What was found: keys of whom nobody knew when the search began. */
 struct found {
-	struct rmq_names queues;     /* those that are known; sorted */
-	struct rmq_names unacked;    /* connection and queue */
-	struct rmq_names messages;   /* queue, and the set that has them */
-	struct rmq_names of_queue;   /* queue, and which key of it */
-	struct rmq_names connection; /* connection, and which key of it */
+	struct mq_names queues;	    /* those that are known; sorted */
+	struct mq_names unacked;    /* connection and queue */
+	struct mq_names messages;   /* queue, and the set that has them */
+	struct mq_names of_queue;   /* queue, and which key of it */
+	struct mq_names connection; /* connection, and which key of it */
 };
 
 /*
@@ -56,8 +56,8 @@ note_unacked(const struct rmq_round *w, struct found *f, char *connection)
 	    at[strlen(mark)] == '\0')
 		return;
 	*at = '\0';
-	if (!rmq_names_have(&w->live, connection))
-		rmq_names_add(&f->unacked, connection, at + strlen(mark));
+	if (!mq_names_have(&w->live, connection))
+		mq_names_add(&f->unacked, connection, at + strlen(mark));
 }
 
 /* A key of ours that belongs to a queue. */
@@ -69,12 +69,12 @@ note_of_queue(struct found *f, char *key, const char *suffix)
 
 	if (queue == NULL)
 		return false;
-	if (!is_queue_name(queue) || rmq_names_have(&f->queues, queue))
+	if (!is_queue_name(queue) || mq_names_have(&f->queues, queue))
 		return true;
 	if (strcmp(what, "delayed") == 0 || strcmp(what, "priority") == 0)
-		rmq_names_add(&f->messages, queue, what);
+		mq_names_add(&f->messages, queue, what);
 	else
-		rmq_names_add(&f->of_queue, queue, what);
+		mq_names_add(&f->of_queue, queue, what);
 	return true;
 }
 
@@ -89,9 +89,9 @@ note_of_connection(
 	if (connection == NULL)
 		return false;
 	if (strstr(connection, "::") == NULL &&
-	    !rmq_names_have(&w->live, connection) &&
-	    !rmq_names_have(&w->dead, connection))
-		rmq_names_add(&f->connection, connection, what);
+	    !mq_names_have(&w->live, connection) &&
+	    !mq_names_have(&w->dead, connection))
+		mq_names_add(&f->connection, connection, what);
 	return true;
 }
 
@@ -120,7 +120,7 @@ note(const struct rmq_round *w, struct found *f, redisReply *key)
 static int
 scan(struct rmq_round *w, struct found *f, char *cursor, size_t size)
 {
-	struct mq_command *c = rmq_pipe_next(&w->pipe);
+	struct mq_command *c = mq_pipe_next(&w->pipe);
 	redisReply *reply;
 	size_t i;
 	int rv;
@@ -153,14 +153,14 @@ find(struct rmq_round *w, struct found *f)
 	char cursor[32] = "0";
 	int rv = rmq_known_queues(w, &f->queues);
 
-	rmq_names_sort(&f->queues);
+	mq_names_sort(&f->queues);
 	while (rv == 0 && *cursor != '\0')
 		rv = scan(w, f, cursor, sizeof(cursor));
 	/* A walk may come by a key twice. */
-	rmq_names_sort(&f->unacked);
-	rmq_names_sort(&f->messages);
-	rmq_names_sort(&f->of_queue);
-	rmq_names_sort(&f->connection);
+	mq_names_sort(&f->unacked);
+	mq_names_sort(&f->messages);
+	mq_names_sort(&f->of_queue);
+	mq_names_sort(&f->connection);
 	return rv;
 }
 
@@ -171,8 +171,8 @@ dry(const struct rmq_round *w)
 }
 
 static void
-build_adopt(const struct rmq_round *w, const struct rmq_name *name,
-    struct mq_command *c)
+build_adopt(
+    const struct rmq_round *w, const struct mq_name *name, struct mq_command *c)
 {
 	mq_command_script(c, &mq_script_adopt, 4);
 	rmq_key_both(c, name->name, name->queue, "unacked");
@@ -185,8 +185,8 @@ build_adopt(const struct rmq_round *w, const struct rmq_name *name,
 }
 
 static void
-build_orphan(const struct rmq_round *w, const struct rmq_name *name,
-    struct mq_command *c)
+build_orphan(
+    const struct rmq_round *w, const struct mq_name *name, struct mq_command *c)
 {
 	bool held = strcmp(name->queue, "locks") == 0 ||
 	    strcmp(name->queue, "clock") == 0;
@@ -201,8 +201,8 @@ build_orphan(const struct rmq_round *w, const struct rmq_name *name,
 }
 
 static void
-build_messages(const struct rmq_round *w, const struct rmq_name *name,
-    struct mq_command *c)
+build_messages(
+    const struct rmq_round *w, const struct mq_name *name, struct mq_command *c)
 {
 	mq_command_script(c, &mq_script_orphan, 3);
 	rmq_key_queue(c, name->name, name->queue);
@@ -214,8 +214,8 @@ build_messages(const struct rmq_round *w, const struct rmq_name *name,
 }
 
 static void
-build_connection(const struct rmq_round *w, const struct rmq_name *name,
-    struct mq_command *c)
+build_connection(
+    const struct rmq_round *w, const struct mq_name *name, struct mq_command *c)
 {
 	mq_command_script(c, &mq_script_orphan, 3);
 	rmq_key_connection(c, name->name, name->queue);
@@ -228,57 +228,57 @@ build_connection(const struct rmq_round *w, const struct rmq_name *name,
 
 /* Calls a script for each name, and adds those that it was true of to *yes. */
 static int
-ask_each(struct rmq_round *w, const struct rmq_names *names,
+ask_each(struct rmq_round *w, const struct mq_names *names,
     void (*build)(
-	const struct rmq_round *, const struct rmq_name *, struct mq_command *),
-    struct rmq_names *yes)
+	const struct rmq_round *, const struct mq_name *, struct mq_command *),
+    struct mq_names *yes)
 {
-	const struct rmq_name *name = names->list;
+	const struct mq_name *name = names->list;
 	size_t i, left, n;
 	int rv = 0;
 
 	for (left = names->n; left > 0 && rv == 0; left -= n, name += n) {
-		n = left < RMQ_PIPE_MAX ? left : RMQ_PIPE_MAX;
+		n = left < MQ_PIPE_MAX ? left : MQ_PIPE_MAX;
 		for (i = 0; i < n; i++)
-			build(w, &name[i], rmq_pipe_next(&w->pipe));
-		rv = rmq_pipe_run(w->r, &w->pipe);
+			build(w, &name[i], mq_pipe_next(&w->pipe));
+		rv = mq_pipe_run(w->r, &w->pipe);
 		for (i = 0; i < n && rv == 0; i++)
 			if (rmq_round_good(
 				w, w->pipe.replies[i], REDIS_REPLY_INTEGER) &&
 			    w->pipe.replies[i]->integer > 0)
-				rmq_names_add(yes, name[i].name, name[i].queue);
-		rmq_pipe_clear(&w->pipe);
+				mq_names_add(yes, name[i].name, name[i].queue);
+		mq_pipe_clear(&w->pipe);
 	}
-	rmq_names_sort(yes);
+	mq_names_sort(yes);
 	return rv;
 }
 
 /* Leaves out names that would be known by now. */
 static void
-leave_out(struct rmq_names *names, const struct rmq_names *known)
+leave_out(struct mq_names *names, const struct mq_names *known)
 {
-	struct rmq_names kept = {0};
+	struct mq_names kept = {0};
 	size_t i;
 
 	for (i = 0; i < names->n; i++)
-		if (!rmq_names_have(known, names->list[i].name))
-			rmq_names_add(
+		if (!mq_names_have(known, names->list[i].name))
+			mq_names_add(
 			    &kept, names->list[i].name, names->list[i].queue);
-	rmq_names_free(names);
+	mq_names_free(names);
 	*names = kept;
 }
 
 static int
 adopt(struct rmq_round *w, struct found *f)
 {
-	struct rmq_names adopted = {0};
+	struct mq_names adopted = {0};
 	int rv = ask_each(w, &f->unacked, build_adopt, &adopted);
 
 	w->out->adopted += (long)adopted.n;
 	if (rv == 0)
 		rv = rmq_bury(w, adopted.list, adopted.n);
 	leave_out(&f->connection, &adopted);
-	rmq_names_free(&adopted);
+	mq_names_free(&adopted);
 	return rv;
 }
 
@@ -286,28 +286,28 @@ adopt(struct rmq_round *w, struct found *f)
 static int
 recover_messages(struct rmq_round *w, struct found *f)
 {
-	struct rmq_names recovered = {0};
+	struct mq_names recovered = {0};
 	int rv = ask_each(w, &f->messages, build_messages, &recovered);
 	size_t i;
 
 	for (i = 0; i < recovered.n && w->how->dry_run; i++)
-		rmq_names_add(&w->known, recovered.list[i].name, NULL);
-	rmq_names_sort(&w->known);
+		mq_names_add(&w->known, recovered.list[i].name, NULL);
+	mq_names_sort(&w->known);
 	leave_out(&f->of_queue, &w->known);
-	rmq_names_free(&recovered);
+	mq_names_free(&recovered);
 	return rv;
 }
 
 static int
 remove_orphans(struct rmq_round *w, const struct found *f)
 {
-	struct rmq_names removed = {0};
+	struct mq_names removed = {0};
 	int rv = ask_each(w, &f->of_queue, build_orphan, &removed);
 
 	if (rv == 0)
 		rv = ask_each(w, &f->connection, build_connection, &removed);
 	w->out->orphans += (long)removed.n;
-	rmq_names_free(&removed);
+	mq_names_free(&removed);
 	return rv;
 }
 
@@ -323,10 +323,10 @@ rmq_orphans(struct rmq_round *w)
 		rv = recover_messages(w, &f);
 	if (rv == 0)
 		rv = remove_orphans(w, &f);
-	rmq_names_free(&f.queues);
-	rmq_names_free(&f.unacked);
-	rmq_names_free(&f.messages);
-	rmq_names_free(&f.of_queue);
-	rmq_names_free(&f.connection);
+	mq_names_free(&f.queues);
+	mq_names_free(&f.unacked);
+	mq_names_free(&f.messages);
+	mq_names_free(&f.of_queue);
+	mq_names_free(&f.connection);
 	return rv;
 }

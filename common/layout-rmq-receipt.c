@@ -62,14 +62,14 @@ rmq_receipt(struct mq_redis *r, const char *queue, const char *id,
     struct mq_receipt *out)
 {
 	struct search s = {.queue = queue, .id = id, .out = out};
-	const struct rmq_questions q = {.ask = ask, .take = take, .arg = &s};
+	const struct mq_questions q = {.ask = ask, .take = take, .arg = &s};
 	redisReply *connections = rmq_connections(r);
 	int rv;
 
 	if (connections == NULL)
 		return -1;
 	s.connections = connections;
-	rv = rmq_ask_all(r, &q, connections->elements);
+	rv = mq_ask_all(r, &q, connections->elements);
 	freeReplyObject(connections);
 	return rv;
 }

@@ -43,15 +43,15 @@
 static int
 live_on(struct rmq_survey *p, bool *whole)
 {
-	struct rmq_names now = {0};
+	struct mq_names now = {0};
 	size_t i;
 	int rv = rmq_survey_unacked(p, &now, whole);
 
-	rmq_names_sort(&now);
+	mq_names_sort(&now);
 	for (i = 0; i < p->live.n; i++)
-		if (!rmq_names_have(&now, p->live.list[i].name))
+		if (!mq_names_have(&now, p->live.list[i].name))
 			*whole = false;
-	rmq_names_free(&now);
+	mq_names_free(&now);
 	return rv;
 }
 
@@ -73,7 +73,7 @@ mark(struct rmq_survey *p, const char *verb)
 
 	if (p->w->how->dry_run || !p->locks.late)
 		return 0;
-	c = rmq_pipe_next(&p->w->pipe);
+	c = mq_pipe_next(&p->w->pipe);
 	build_repair(p, verb, c);
 	if (p->expires >= 0)
 		mq_command_int(c, p->expires);
@@ -118,7 +118,7 @@ give_turns(struct rmq_survey *p)
 	int rv;
 
 	do {
-		c = rmq_pipe_next(&p->w->pipe);
+		c = mq_pipe_next(&p->w->pipe);
 		build_repair(p, "lines", c);
 		mq_command_str(c, p->w->how->dry_run ? "1" : "0");
 		mq_command_str(c, from);
@@ -171,7 +171,7 @@ struct look {
 #define QUESTIONS 6
 
 static void
-ask_about(struct rmq_pipe *pipe, const char *queue)
+ask_about(struct mq_pipe *pipe, const char *queue)
 {
 	static const char *const asks[QUESTIONS][2] = {{"HLEN", "locks"},
 	    {"ZCOUNT", "delayed"}, {"GET", "clock"}, {"LLEN", "ready"},
@@ -180,7 +180,7 @@ ask_about(struct rmq_pipe *pipe, const char *queue)
 	int i;
 
 	for (i = 0; i < QUESTIONS; i++) {
-		c = rmq_pipe_next(pipe);
+		c = mq_pipe_next(pipe);
 		mq_command_plain(c, asks[i][0]);
 		rmq_key_queue(c, queue, asks[i][1]);
 		if (i == 1) {
@@ -229,12 +229,12 @@ repair_queue(
 		(w->how->all && (p.locks.n > 0 || l->in_line > 0))))
 		rv = repair_all(&p);
 	rmq_locks_clear(&p.locks);
-	rmq_names_free(&p.live);
+	mq_names_free(&p.live);
 	return rv;
 }
 
 static int
-look_at_queues(struct rmq_round *w, const struct rmq_name *queues, size_t n,
+look_at_queues(struct rmq_round *w, const struct mq_name *queues, size_t n,
     struct look *looks)
 {
 	size_t i;
@@ -242,19 +242,19 @@ look_at_queues(struct rmq_round *w, const struct rmq_name *queues, size_t n,
 
 	for (i = 0; i < n; i++)
 		ask_about(&w->pipe, queues[i].name);
-	rv = rmq_pipe_run(w->r, &w->pipe);
+	rv = mq_pipe_run(w->r, &w->pipe);
 	for (i = 0; i < n && rv == 0; i++)
 		if (!take_look(w, w->pipe.replies + QUESTIONS * i, &looks[i]))
 			looks[i] = (struct look){0};
-	rmq_pipe_clear(&w->pipe);
+	mq_pipe_clear(&w->pipe);
 	return rv;
 }
 
 int
 rmq_repair(struct rmq_round *w)
 {
-	struct look looks[RMQ_PIPE_MAX / QUESTIONS];
-	struct rmq_names queues = {0};
+	struct look looks[MQ_PIPE_MAX / QUESTIONS];
+	struct mq_names queues = {0};
 	size_t i, j, n;
 	long long now;
 	int rv = rmq_round_ms(w, &now);
@@ -270,6 +270,6 @@ rmq_repair(struct rmq_round *w)
 			rv = repair_queue(
 			    w, queues.list[i + j].name, &looks[j], now);
 	}
-	rmq_names_free(&queues);
+	mq_names_free(&queues);
 	return rv;
 }

@@ -8,22 +8,9 @@
 
 #include "rmq-ask.h"
 #include "running.h"
-#include "xalloc.h"
 
 /* Replies in hand at once: a connection may have a lot to tell. */
 #define SLICE 100
-
-static int
-by_queue(const void *a, const void *b)
-{
-	const struct mq_run *x = a, *y = b;
-	int d = strcmp(x->queue, y->queue);
-
-	if (d == 0)
-		d = (x->started_ms > y->started_ms) -
-		    (x->started_ms < y->started_ms);
-	return d != 0 ? d : strcmp(x->id, y->id);
-}
 
 /* The next reply, a string or NULL for nothing there; -1 on failure. */
 static int
@@ -54,7 +41,7 @@ read_one(struct mq_redis *r, const char *connection, struct mq_runs *out)
 	long long ttl;
 	int rv = -1;
 
-	if (rmq_expect_number(r, &ttl) == -1 || next_text(r, &text) == -1)
+	if (mq_expect_number(r, &ttl) == -1 || next_text(r, &text) == -1)
 		return -1;
 	if (next_text(r, &host) == 0) {
 		if (ttl > 0 && text != NULL)
@@ -112,8 +99,7 @@ rmq_running(struct mq_redis *r, struct mq_runs *out)
 	freeReplyObject(all);
 	if (rv == -1)
 		mq_runs_free(out);
-	else if (out->count > 0)
-		qsort(out->runs, (size_t)out->count, sizeof(*out->runs),
-		    by_queue);
+	else
+		mq_runs_sort(out);
 	return rv;
 }

@@ -229,7 +229,7 @@ read_slice(struct mq_redis *r, struct mq_scan *s, bool *ended)
 	if (s->reply == NULL)
 		return -1;
 	if (!rmq_walk_reply(s->reply, 3, in_set))
-		return rmq_nonsense(r);
+		return mq_nonsense(r);
 	behind = s->reply->element[0]->integer;
 	/* Nothing of what we know is left: those behind us come again. */
 	if (skip) {

@@ -10,8 +10,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "counts.h"
 #include "rmq-ask.h"
 #include "rmq-keys.h"
+#include "rows.h"
 #include "xalloc.h"
 
 struct gather {
@@ -22,30 +24,6 @@ struct gather {
 	unsigned char *keys;
 	bool *sorted; /* rows with messages of a priority */
 };
-
-static int
-by_name(const void *a, const void *b)
-{
-	const struct mq_queue_stats *x = a, *y = b;
-
-	return strcmp(x->name, y->name);
-}
-
-struct mq_queue_stats *
-rmq_find_row(const struct mq_stats *stats, const char *name)
-{
-	struct mq_queue_stats key = {.name = (char *)(uintptr_t)name};
-
-	return bsearch(
-	    &key, stats->queues, (size_t)stats->count, sizeof(key), by_name);
-}
-
-static void
-add_queue(struct mq_stats *stats, const char *name, bool known)
-{
-	stats->queues[stats->count++] =
-	    (struct mq_queue_stats){.name = mq_xstrdup(name), .known = known};
-}
 
 static void
 ask_known(void *arg, size_t i, struct mq_command *c)
@@ -70,43 +48,12 @@ static int
 list_named(
     struct mq_redis *r, const char *const *queues, int count, struct gather *g)
 {
-	const struct rmq_questions q = {ask_known, take_known, g};
-	int i;
+	const struct mq_questions q = {ask_known, take_known, g};
 
-	g->out->queues = mq_xcalloc((size_t)count, sizeof(*g->out->queues));
-	for (i = 0; i < count; i++)
-		add_queue(g->out, queues[i], false);
-	qsort(g->out->queues, (size_t)count, sizeof(*g->out->queues), by_name);
-	return rmq_ask_all(r, &q, (size_t)count);
+	mq_rows_make(g->out, queues, (size_t)count, false);
+	return mq_ask_all(r, &q, (size_t)count);
 }
 
-static int
-by_text(const void *a, const void *b)
-{
-	const char *const *x = a, *const *y = b;
-
-	return strcmp(*x, *y);
-}
-
-/* The names in order: they are far cheaper to sort than rows. */
-static void
-add_all(struct mq_stats *out, const redisReply *names)
-{
-	const char **name = mq_xcalloc(names->elements + 1, sizeof(*name));
-	size_t i, n = 0;
-
-	for (i = 0; i < names->elements; i++)
-		if (strlen(names->element[i]->str) ==
-		    (size_t)names->element[i]->len)
-			name[n++] = names->element[i]->str;
-	qsort(name, n, sizeof(*name), by_text);
-	out->queues = mq_xcalloc(n + 1, sizeof(*out->queues));
-	for (i = 0; i < n; i++)
-		add_queue(out, name[i], true);
-	free(name);
-}
-
-/* A name with a NUL in it is nothing that could be asked for. */
 static int
 list_all(struct mq_redis *r, struct mq_stats *out)
 {
@@ -114,10 +61,10 @@ list_all(struct mq_redis *r, struct mq_stats *out)
 
 	if (rmq_send_about_set(r, "SMEMBERS", RMQ_QUEUES, NULL) == -1)
 		return -1;
-	names = rmq_expect(r, REDIS_REPLY_ARRAY);
+	names = mq_expect(r, REDIS_REPLY_ARRAY);
 	if (names == NULL)
 		return -1;
-	add_all(out, names);
+	mq_rows_list(out, names);
 	freeReplyObject(names);
 	return 0;
 }
@@ -183,7 +130,9 @@ ask_counts(void *arg, size_t i, struct mq_command *c)
 {
 	struct gather *g = arg;
 
-	rmq_counts_ask(c, g->out->queues[g->row[i]].name, g->wanted);
+	mq_command_plain(c, "HMGET");
+	rmq_key_queue(c, g->out->queues[g->row[i]].name, "counters");
+	mq_counts_ask(c, g->wanted);
 }
 
 static int
@@ -191,7 +140,7 @@ take_counts(void *arg, size_t i, const redisReply *reply)
 {
 	struct gather *g = arg;
 
-	return rmq_counts_take(
+	return mq_counts_take(
 	    reply, g->out->now_ms, &g->out->queues[g->row[i]]);
 }
 
@@ -251,33 +200,30 @@ take_extras(void *arg, size_t i, const redisReply *reply)
 static int
 ask_ours(struct mq_redis *r, struct gather *g)
 {
-	const struct rmq_questions counts = {ask_counts, take_counts, g};
-	const struct rmq_questions extras = {ask_extras, take_extras, g};
+	const struct mq_questions counts = {ask_counts, take_counts, g};
+	const struct mq_questions extras = {ask_extras, take_extras, g};
 	int i, rows = 0;
 
-	if (rmq_ask_all(r, &counts, (size_t)g->rows) == -1)
+	if (mq_ask_all(r, &counts, (size_t)g->rows) == -1)
 		return -1;
 	for (i = 0; i < g->rows; i++)
 		if (g->keys[g->row[i]] > g->out->queues[g->row[i]].counted)
 			g->row[rows++] = g->row[i];
 	g->rows = rows;
-	return rmq_ask_all(r, &extras, EXTRAS * (size_t)g->rows);
+	return mq_ask_all(r, &extras, EXTRAS * (size_t)g->rows);
 }
 
 static int
 ask_queues(struct mq_redis *r, struct gather *g)
 {
-	const struct rmq_questions lengths = {ask_lengths, take_lengths, g};
+	const struct mq_questions lengths = {ask_lengths, take_lengths, g};
 	struct mq_stats *out = g->out;
-	int rv, i;
+	int rv;
 
-	qsort(out->queues, (size_t)out->count, sizeof(*out->queues), by_name);
-	for (i = 0; i < out->count; i++)
-		out->queues[i].in_s = out->queues[i].out_s = -1;
 	g->row = mq_xcalloc((size_t)out->count + 1, sizeof(*g->row));
 	g->keys = mq_xcalloc((size_t)out->count + 1, sizeof(*g->keys));
 	g->sorted = mq_xcalloc((size_t)out->count + 1, sizeof(*g->sorted));
-	rv = rmq_ask_all(r, &lengths, LENGTHS * (size_t)out->count);
+	rv = mq_ask_all(r, &lengths, LENGTHS * (size_t)out->count);
 	if (rv == 0)
 		rv = ask_ours(r, g);
 	if (rv == 0)
@@ -288,26 +234,6 @@ ask_queues(struct mq_redis *r, struct gather *g)
 	return rv;
 }
 
-/* The rows in the order, and as often, as their names were given. */
-static void
-in_order(const char *const *queues, int count, struct mq_stats *out)
-{
-	struct mq_queue_stats *rows = mq_xcalloc((size_t)count, sizeof(*rows));
-	const struct mq_queue_stats *row;
-	int i;
-
-	for (i = 0; i < count; i++) {
-		row = rmq_find_row(out, queues[i]);
-		if (row != NULL)
-			rows[i] = *row;
-		rows[i].name = mq_xstrdup(queues[i]);
-	}
-	for (i = 0; i < count; i++)
-		free(out->queues[i].name);
-	free(out->queues);
-	out->queues = rows;
-}
-
 int
 rmq_stats(struct mq_redis *r, const char *const *queues, int count, int wanted,
     struct mq_stats *out)
@@ -316,7 +242,7 @@ rmq_stats(struct mq_redis *r, const char *const *queues, int count, int wanted,
 	int rv;
 
 	*out = (struct mq_stats){0};
-	rv = rmq_server_time(r, &out->now_ms);
+	rv = mq_server_time(r, &out->now_ms);
 	if (rv == 0)
 		rv = count == 0 ? list_all(r, out) :
 				  list_named(r, queues, count, &g);
@@ -325,7 +251,7 @@ rmq_stats(struct mq_redis *r, const char *const *queues, int count, int wanted,
 	if (rv == 0)
 		rv = rmq_stats_connections(r, wanted, count > 0, out);
 	if (rv == 0 && count > 0)
-		in_order(queues, count, out);
+		mq_rows_order(out, queues, count);
 	if (rv == -1)
 		mq_stats_free(out);
 	return rv;

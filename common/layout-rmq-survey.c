@@ -94,7 +94,7 @@ rmq_survey_place(struct rmq_survey *p, const char *place,
 
 	mq_buf_addstr(&at.at, "0");
 	while (rv == 0 && at.more) {
-		build_step(p, &at, rmq_pipe_next(&p->w->pipe));
+		build_step(p, &at, mq_pipe_next(&p->w->pipe));
 		rv = rmq_round_ask(p->w, REDIS_REPLY_ARRAY, &reply);
 		at.more = false;
 		if (reply == NULL) {
@@ -117,23 +117,23 @@ rmq_survey_place(struct rmq_survey *p, const char *place,
  */
 static int
 look_at(struct rmq_survey *p, redisReply *const names[], size_t n,
-    struct rmq_names *live, bool *whole)
+    struct mq_names *live, bool *whole)
 {
-	struct rmq_pipe *pipe = &p->w->pipe;
-	struct rmq_names holding = {0};
+	struct mq_pipe *pipe = &p->w->pipe;
+	struct mq_names holding = {0};
 	struct mq_command *c;
 	size_t i;
 	int rv;
 
 	for (i = 0; i < n; i++) {
-		c = rmq_pipe_next(pipe);
+		c = mq_pipe_next(pipe);
 		mq_command_plain(c, "LLEN");
 		rmq_key_both(c, names[i]->str, p->queue, "unacked");
-		c = rmq_pipe_next(pipe);
+		c = mq_pipe_next(pipe);
 		mq_command_plain(c, "PTTL");
 		rmq_key_connection(c, names[i]->str, "heartbeat");
 	}
-	rv = rmq_pipe_run(p->w->r, pipe);
+	rv = mq_pipe_run(p->w->r, pipe);
 	for (i = 0; i < n && rv == 0; i++) {
 		if (!rmq_round_good(
 			p->w, pipe->replies[2 * i], REDIS_REPLY_INTEGER) ||
@@ -141,23 +141,23 @@ look_at(struct rmq_survey *p, redisReply *const names[], size_t n,
 			p->w, pipe->replies[2 * i + 1], REDIS_REPLY_INTEGER))
 			*whole = false;
 		else if (pipe->replies[2 * i]->integer > 0)
-			rmq_names_add(&holding, names[i]->str, NULL);
+			mq_names_add(&holding, names[i]->str, NULL);
 		if (*whole && live != NULL &&
 		    pipe->replies[2 * i + 1]->integer > 0)
-			rmq_names_add(live, names[i]->str, NULL);
+			mq_names_add(live, names[i]->str, NULL);
 	}
-	rmq_pipe_clear(pipe);
+	mq_pipe_clear(pipe);
 	for (i = 0; i < holding.n && rv == 0; i++)
 		rv =
 		    rmq_survey_place(p, "unacked", holding.list[i].name, whole);
-	rmq_names_free(&holding);
+	mq_names_free(&holding);
 	return rv;
 }
 
 int
-rmq_survey_unacked(struct rmq_survey *p, struct rmq_names *live, bool *whole)
+rmq_survey_unacked(struct rmq_survey *p, struct mq_names *live, bool *whole)
 {
-	struct mq_command *c = rmq_pipe_next(&p->w->pipe);
+	struct mq_command *c = mq_pipe_next(&p->w->pipe);
 	redisReply *all;
 	size_t i, n;
 	int rv;
@@ -175,8 +175,8 @@ rmq_survey_unacked(struct rmq_survey *p, struct rmq_names *live, bool *whole)
 			*whole = false;
 	for (i = 0; i < all->elements && rv == 0 && *whole; i += n) {
 		n = all->elements - i;
-		if (n > RMQ_PIPE_MAX / 2)
-			n = RMQ_PIPE_MAX / 2;
+		if (n > MQ_PIPE_MAX / 2)
+			n = MQ_PIPE_MAX / 2;
 		rv = look_at(p, all->element + i, n, live, whole);
 	}
 	freeReplyObject(all);

@@ -41,7 +41,7 @@ taken_list(struct mq_redis *r, struct mq_scan *s, const redisReply *reply,
 	    e[0]->type != REDIS_REPLY_INTEGER ||
 	    e[1]->type != REDIS_REPLY_INTEGER ||
 	    e[3]->type != REDIS_REPLY_INTEGER)
-		return rmq_nonsense(r);
+		return mq_nonsense(r);
 	*n = (long)e[0]->integer;
 	s->from = e[1]->integer;
 	s->span -= e[0]->integer;
@@ -56,7 +56,7 @@ taken_later(struct mq_redis *r, struct mq_scan *s, const redisReply *reply,
     long *n, long long *us)
 {
 	if (!rmq_walk_reply(reply, 3, true))
-		return rmq_nonsense(r);
+		return mq_nonsense(r);
 	*n = (long)reply->element[0]->integer;
 	s->from = reply->element[1]->integer;
 	s->span -= *n;
@@ -127,7 +127,7 @@ bring(struct mq_redis *r, struct mq_command *c, size_t elements)
 		(elements == 3 ? REDIS_REPLY_STRING : REDIS_REPLY_INTEGER))
 		return reply;
 	freeReplyObject(reply);
-	(void)rmq_nonsense(r);
+	(void)mq_nonsense(r);
 	return NULL;
 }
 

@@ -28,6 +28,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "counts.h"
 #include "rmq-keys.h"
 
 #define QUEUE_NAME_MAX 512
@@ -279,35 +280,11 @@ rmq_result(
 }
 
 static void
-add_count(struct mq_command *c, const char *field, long long n)
-{
-	if (n == 0)
-		return;
-	mq_command_str(c, field);
-	mq_command_int(c, n);
-}
-
-static void
 rmq_count(struct mq_command *c, const char *queue, const struct mq_counts *n)
 {
-	char bucket[16];
-	int i;
-
 	mq_command_script(c, &mq_script_count, 1);
 	rmq_key_queue(c, queue, "counters");
-	add_count(c, "published", n->published);
-	add_count(c, "runs", n->runs);
-	add_count(c, "done", n->done);
-	add_count(c, "failed", n->failed);
-	add_count(c, "expired", n->expired);
-	add_count(c, "retried", n->retried);
-	add_count(c, "crashed", n->crashed);
-	add_count(c, "lease_lost", n->lease_lost);
-	add_count(c, "run_ms", n->run_ms);
-	for (i = 0; i < MQ_BUCKETS; i++) {
-		snprintf(bucket, sizeof(bucket), "run_%d", i);
-		add_count(c, bucket, n->bucket[i]);
-	}
+	mq_counts_add(c, n);
 }
 
 static void

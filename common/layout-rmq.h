@@ -73,12 +73,6 @@ int rmq_purge(struct mq_redis *, const struct mq_place *, long *removed);
 int rmq_delete_queue(
     struct mq_redis *, const char *queue, struct mq_deletion *);
 
-/* The server's clock in unix milliseconds. */
-int rmq_server_time(struct mq_redis *, int64_t *ms);
-
-/* The row of a queue; NULL: there is none.  Rows are sorted by name. */
-struct mq_queue_stats *rmq_find_row(const struct mq_stats *, const char *name);
-
 /* When messages are due, and since when they have been claimable, in the rows
  * whose numbers of messages are known.  sorted: of each row, whether some of
  * the ready ones are in the priority set. */
@@ -90,10 +84,5 @@ int rmq_stats_ages(struct mq_redis *, struct mq_stats *, const bool *sorted);
  */
 int rmq_stats_connections(
     struct mq_redis *, int wanted, bool named, struct mq_stats *);
-
-/* Asks for the counts of a queue, and takes the reply.  -1: it makes no sense. */
-void rmq_counts_ask(struct mq_command *, const char *queue, int wanted);
-int rmq_counts_take(
-    const redisReply *, int64_t now_ms, struct mq_queue_stats *);
 
 #endif

@@ -9,9 +9,10 @@
 #ifndef MQ_RMQ_CLEAN_H
 #define MQ_RMQ_CLEAN_H
 
+#include "ask.h"
 #include "layout-rmq.h"
-#include "rmq-names.h"
-#include "rmq-pipe.h"
+#include "names.h"
+#include "pipe.h"
 
 /* Messages of one queue that had crashed or were too late. */
 struct rmq_tally {
@@ -23,14 +24,13 @@ struct rmq_round {
 	struct mq_redis *r;
 	const struct mq_clean *how;
 	struct mq_cleaned *out;
-	struct rmq_pipe pipe;
-	struct rmq_names live;	/* connections with a heartbeat; sorted */
-	struct rmq_names dead;	/* those without; sorted */
-	struct rmq_names known; /* dry run: queues that would be known by now */
+	struct mq_pipe pipe;
+	struct mq_names live;  /* connections with a heartbeat; sorted */
+	struct mq_names dead;  /* those without; sorted */
+	struct mq_names known; /* dry run: queues that would be known by now */
 	struct rmq_tally *tallies;
 	size_t tally_count, tally_cap;
-	int status; /* of the first error reply; 0: none */
-	char error[512];
+	struct mq_trouble trouble;
 };
 
 /*
@@ -49,7 +49,7 @@ int rmq_round_ask(struct rmq_round *, int type, redisReply **reply);
  * layout-rmq-bury.c: takes dead connections apart, n of them; or n queues of
  * fewer, sorted, which are now said to be theirs (in a dry run, would be).
  */
-int rmq_bury(struct rmq_round *, const struct rmq_name *dead, size_t n);
+int rmq_bury(struct rmq_round *, const struct mq_name *dead, size_t n);
 
 /* layout-rmq-crashed.c */
 enum rmq_charge {
@@ -73,7 +73,7 @@ int rmq_orphans(struct rmq_round *);
 
 /* layout-rmq-due.c */
 /* Adds the names of the queues that are known. */
-int rmq_known_queues(struct rmq_round *, struct rmq_names *);
+int rmq_known_queues(struct rmq_round *, struct mq_names *);
 /* The server's clock in unix milliseconds. */
 int rmq_round_ms(struct rmq_round *, long long *ms);
 /* Makes ready what is due. */

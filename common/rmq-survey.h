@@ -14,7 +14,7 @@ struct rmq_survey {
 	struct rmq_locks locks;
 	long long expires, last_tick; /* the lowest that were seen; -1: none */
 	long late, missing;
-	struct rmq_names live; /* connections that lived when it began */
+	struct mq_names live; /* connections that lived when it began */
 	struct mq_idgen ids;
 };
 
@@ -25,7 +25,6 @@ struct rmq_survey {
 int rmq_survey_place(struct rmq_survey *, const char *place,
     const char *connection, bool *whole);
 /* Through the unacked lists of all connections; adds those that live. */
-int rmq_survey_unacked(
-    struct rmq_survey *, struct rmq_names *live, bool *whole);
+int rmq_survey_unacked(struct rmq_survey *, struct mq_names *live, bool *whole);
 
 #endif

@@ -91,3 +91,23 @@ mq_runs_free(struct mq_runs *runs)
 	free(runs->runs);
 	*runs = (struct mq_runs){0};
 }
+
+static int
+by_queue(const void *a, const void *b)
+{
+	const struct mq_run *x = a, *y = b;
+	int d = strcmp(x->queue, y->queue);
+
+	if (d == 0)
+		d = (x->started_ms > y->started_ms) -
+		    (x->started_ms < y->started_ms);
+	return d != 0 ? d : strcmp(x->id, y->id);
+}
+
+void
+mq_runs_sort(struct mq_runs *runs)
+{
+	if (runs->count > 0)
+		qsort(runs->runs, (size_t)runs->count, sizeof(*runs->runs),
+		    by_queue);
+}

@@ -36,6 +36,9 @@ void mq_runs_write(const struct mq_run *, int n, struct mq_buf *out);
 void mq_runs_read(struct mq_runs *, const char *text, size_t n,
     const char *connection, const char *host);
 
+/* By queue, then by when they started. */
+void mq_runs_sort(struct mq_runs *);
+
 void mq_runs_free(struct mq_runs *);
 
 #endif

@@ -1,15 +1,15 @@
-#include "rmq-pipe.h"
+#include "pipe.h"
 
 #include <stdlib.h>
 
 struct mq_command *
-rmq_pipe_next(struct rmq_pipe *p)
+mq_pipe_next(struct mq_pipe *p)
 {
 	return &p->commands[p->n++];
 }
 
 static int
-take(struct mq_redis *r, struct rmq_pipe *p, size_t i)
+take(struct mq_redis *r, struct mq_pipe *p, size_t i)
 {
 	if (p->replies[i] != NULL)
 		freeReplyObject(p->replies[i]);
@@ -19,7 +19,7 @@ take(struct mq_redis *r, struct rmq_pipe *p, size_t i)
 
 /* Index of the first call from i on of a script that is not known, or n. */
 static size_t
-unknown(const struct rmq_pipe *p, size_t i)
+unknown(const struct mq_pipe *p, size_t i)
 {
 	while (i < p->n && !mq_reply_noscript(p->replies[i]))
 		i++;
@@ -29,7 +29,7 @@ unknown(const struct rmq_pipe *p, size_t i)
 /* Calls the first of them with its text, which makes it known, and the others
  * as before. */
 static int
-call_again(struct mq_redis *r, struct rmq_pipe *p, size_t first)
+call_again(struct mq_redis *r, struct mq_pipe *p, size_t first)
 {
 	size_t i;
 
@@ -46,7 +46,7 @@ call_again(struct mq_redis *r, struct rmq_pipe *p, size_t first)
 }
 
 int
-rmq_pipe_run(struct mq_redis *r, struct rmq_pipe *p)
+mq_pipe_run(struct mq_redis *r, struct mq_pipe *p)
 {
 	size_t i;
 
@@ -65,7 +65,7 @@ rmq_pipe_run(struct mq_redis *r, struct rmq_pipe *p)
 }
 
 void
-rmq_pipe_clear(struct rmq_pipe *p)
+mq_pipe_clear(struct mq_pipe *p)
 {
 	size_t i;
 
@@ -78,11 +78,11 @@ rmq_pipe_clear(struct rmq_pipe *p)
 }
 
 void
-rmq_pipe_free(struct rmq_pipe *p)
+mq_pipe_free(struct mq_pipe *p)
 {
 	size_t i;
 
-	rmq_pipe_clear(p);
-	for (i = 0; i < RMQ_PIPE_MAX; i++)
+	mq_pipe_clear(p);
+	for (i = 0; i < MQ_PIPE_MAX; i++)
 		mq_command_free(&p->commands[i]);
 }

@@ -1,12 +1,7 @@
-/*
- * The rmq layout: what has been counted of a queue; lua/count.lua writes it.
- */
-#include "layout-rmq.h"
+#include "counts.h"
 
 #include <stdio.h>
 #include <stdlib.h>
-
-#include "rmq-keys.h"
 
 /* Nothing that is counted in less time makes a rate, unless it is known that
  * there was nothing before. */
@@ -40,12 +35,10 @@ static const char *const names[BUCKETS] = {"published", "done", "failed",
     "expired", "retried", "crashed", "lease_lost", "run_ms"};
 
 void
-rmq_counts_ask(struct mq_command *c, const char *queue, int wanted)
+mq_counts_ask(struct mq_command *c, int wanted)
 {
 	int i;
 
-	mq_command_plain(c, "HMGET");
-	rmq_key_queue(c, queue, "counters");
 	for (i = 0; i < (wanted & MQ_STATS_COUNTS ? BUCKETS : SOME); i++)
 		mq_command_str(c, names[i]);
 	if (!(wanted & MQ_STATS_COUNTS))
@@ -109,7 +102,7 @@ set_counts(const long long *v, struct mq_counts *counts)
 }
 
 int
-rmq_counts_take(
+mq_counts_take(
     const redisReply *reply, int64_t now_ms, struct mq_queue_stats *q)
 {
 	long long v[ALL] = {0};
@@ -125,4 +118,34 @@ rmq_counts_take(
 	set_counts(v, &q->counts);
 	set_rates(v, now_ms, q);
 	return 0;
+}
+
+static void
+add_count(struct mq_command *c, const char *field, long long n)
+{
+	if (n == 0)
+		return;
+	mq_command_str(c, field);
+	mq_command_int(c, n);
+}
+
+void
+mq_counts_add(struct mq_command *c, const struct mq_counts *n)
+{
+	char bucket[16];
+	int i;
+
+	add_count(c, "published", n->published);
+	add_count(c, "runs", n->runs);
+	add_count(c, "done", n->done);
+	add_count(c, "failed", n->failed);
+	add_count(c, "expired", n->expired);
+	add_count(c, "retried", n->retried);
+	add_count(c, "crashed", n->crashed);
+	add_count(c, "lease_lost", n->lease_lost);
+	add_count(c, "run_ms", n->run_ms);
+	for (i = 0; i < MQ_BUCKETS; i++) {
+		snprintf(bucket, sizeof(bucket), "run_%d", i);
+		add_count(c, bucket, n->bucket[i]);
+	}
 }

@@ -1,4 +1,4 @@
-#include "rmq-names.h"
+#include "names.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -6,20 +6,20 @@
 #include "xalloc.h"
 
 void
-rmq_names_add(struct rmq_names *l, const char *name, const char *queue)
+mq_names_add(struct mq_names *l, const char *name, const char *queue)
 {
 	if (l->n == l->cap) {
 		l->cap = l->cap == 0 ? 16 : l->cap * 2;
 		l->list = mq_xreallocarray(l->list, l->cap, sizeof(*l->list));
 	}
-	l->list[l->n++] = (struct rmq_name){.name = mq_xstrdup(name),
+	l->list[l->n++] = (struct mq_name){.name = mq_xstrdup(name),
 	    .queue = queue == NULL ? NULL : mq_xstrdup(queue)};
 }
 
 static int
 by_name(const void *a, const void *b)
 {
-	const struct rmq_name *x = a, *y = b;
+	const struct mq_name *x = a, *y = b;
 
 	return strcmp(x->name, y->name);
 }
@@ -27,7 +27,7 @@ by_name(const void *a, const void *b)
 static int
 by_both(const void *a, const void *b)
 {
-	const struct rmq_name *x = a, *y = b;
+	const struct mq_name *x = a, *y = b;
 	int order = by_name(a, b);
 
 	if (order != 0 || x->queue == NULL || y->queue == NULL)
@@ -36,14 +36,14 @@ by_both(const void *a, const void *b)
 }
 
 static void
-free_name(struct rmq_name *name)
+free_name(struct mq_name *name)
 {
 	free(name->name);
 	free(name->queue);
 }
 
 void
-rmq_names_sort(struct rmq_names *l)
+mq_names_sort(struct mq_names *l)
 {
 	size_t i, kept = 0;
 
@@ -59,7 +59,7 @@ rmq_names_sort(struct rmq_names *l)
 }
 
 bool
-rmq_names_have(const struct rmq_names *l, const char *name)
+mq_names_have(const struct mq_names *l, const char *name)
 {
 	size_t low = 0, high = l->n, middle;
 	int order;
@@ -78,12 +78,12 @@ rmq_names_have(const struct rmq_names *l, const char *name)
 }
 
 void
-rmq_names_free(struct rmq_names *l)
+mq_names_free(struct mq_names *l)
 {
 	size_t i;
 
 	for (i = 0; i < l->n; i++)
 		free_name(&l->list[i]);
 	free(l->list);
-	*l = (struct rmq_names){0};
+	*l = (struct mq_names){0};
 }
