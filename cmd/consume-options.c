@@ -69,6 +69,17 @@ option_check_command(const struct options *o)
 }
 
 void
+option_check_print(const struct options *o)
+{
+	if (o->at_most_once &&
+	    (o->command != NULL || o->lease_ms > 0 ||
+		o->receipt != RECEIPT_NONE))
+		mq_die(MQ_EXIT_USAGE,
+		    "--at-most-once is for printing, without a COMMAND and "
+		    "without a lease");
+}
+
+void
 option_check_many(struct options *o)
 {
 	bool many = o->batch > 0 || o->stream;

@@ -1,7 +1,8 @@
 /*
  * Without a command: payloads are written to stdout, and a message is acked
  * when the last byte of it has been; if that is a pipe, when its reader has
- * taken that byte.
+ * taken that byte.  With --at-most-once it is the other way round: a message
+ * is acked, and when that is confirmed its payload is written.
  */
 #include <errno.h>
 #include <string.h>
@@ -26,6 +27,8 @@
  * the one before has been taken, and then more and more.
  */
 #define ONE_BY_ONE 32
+/* With --at-most-once, so many are lost if we are killed. */
+#define ONCE 250
 
 static size_t
 waiting(const struct consumer *c)
@@ -95,7 +98,8 @@ print_give_up(struct consumer *c)
 	bool all = c->out_lost || c->stop == STOP_NOW;
 	struct message *m, *next;
 
-	cut(c, all);
+	if (all || !c->opt->at_most_once)
+		cut(c, all);
 	TAILQ_FOREACH_REVERSE_SAFE(m, &c->messages, messages, link, next)
 		if (m->state == STATE_HELD ||
 		    (m->state == STATE_RUNNING &&
@@ -123,6 +127,9 @@ print_take_back(struct consumer *c, int queue)
 	struct message *m, *next;
 	struct mq_buf kept = {0};
 
+	/* What has been acked is to be printed. */
+	if (c->opt->at_most_once)
+		return;
 	TAILQ_FOREACH_SAFE(m, &c->printed, hand, next) {
 		if (m->end <= c->out_written)
 			continue;
@@ -230,11 +237,55 @@ fill(struct consumer *c)
 	return any;
 }
 
+/* The next ones, when the last ones have been acked and written. */
+static void
+ack_first(struct consumer *c)
+{
+	/* If it cannot be written, that shows with the first ones. */
+	long n = 1 + c->out_count / 4;
+	struct message *m;
+
+	if (c->settling > 0 || waiting(c) > 0)
+		return;
+	if (n > ONCE)
+		n = ONCE;
+	for (; n > 0 && pace_allows(c) && (m = run_next(c)) != NULL; n--) {
+		if (!message_open(m))
+			continue;
+		pace_take(c);
+		c->started++;
+		settle(m, MQ_OUTCOME_ACK, 0);
+	}
+	acks_send(c);
+}
+
+void
+print_acked(const struct message *m)
+{
+	struct consumer *c = m->c;
+
+	message_frame(m, &c->out);
+	c->out_count++;
+	/* Even if it is empty: then the next one can come. */
+	if (!c->out_lost)
+		ev_io_start(c->loop, &c->out_io);
+}
+
+bool
+print_owes(const struct consumer *c)
+{
+	return c->opt->at_most_once && waiting(c) > 0 && !c->out_lost;
+}
+
 void
 print_held(struct consumer *c)
 {
 	if (c->held == 0 || c->stop >= STOP_SOON)
 		return;
+	if (c->opt->at_most_once) {
+		ack_first(c);
+		return;
+	}
 	/* What was written already makes room for what comes. */
 	if (c->out_start > 0 && waiting(c) <= OUT_BYTES) {
 		memmove(c->out.data, c->out.data + c->out_start, waiting(c));

@@ -17,6 +17,14 @@ lose(struct message *m)
 	message_say(m, "lease lost: somebody else has the message now");
 }
 
+static void
+settled(const struct message *m)
+{
+	count_settled(m);
+	if (m->c->opt->at_most_once && m->outcome == MQ_OUTCOME_ACK)
+		print_acked(m);
+}
+
 /* Nothing is under way about it any more. */
 static void
 landed(struct message *m)
@@ -44,10 +52,12 @@ settle_answered(struct message *m, redisReply *reply)
 		return;
 	}
 	if (c->layout->settled(reply))
-		count_settled(m);
+		settled(m);
 	else
 		lose(m);
 	message_drop(m);
+	if (c->opt->at_most_once)
+		print_held(c);
 }
 
 static void
@@ -199,7 +209,7 @@ gone(struct message *m)
 {
 	if (m->state == STATE_SETTLING) {
 		/* The settlement arrived; only its answer was lost. */
-		count_settled(m);
+		settled(m);
 		message_drop(m);
 		return;
 	}

@@ -19,7 +19,7 @@
 static bool
 nothing_in_hand(const struct consumer *c)
 {
-	return TAILQ_EMPTY(&c->messages) && !c->claiming;
+	return TAILQ_EMPTY(&c->messages) && !c->claiming && !print_owes(c);
 }
 
 /* First the workers that stay are to end, as well as they can. */

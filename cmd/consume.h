@@ -95,9 +95,10 @@ struct options {
 	bool retry_err;			  /* what failed is tried again, too */
 	const char *push; /* where `push` moves messages to; NULL: rejected */
 	bool strict;
-	int batch;   /* messages for one script; 0: one, unframed */
-	bool stream; /* workers stay, and are fed */
-	int window;  /* messages ahead of a worker; 0: as its pace suggests */
+	int batch;	   /* messages for one script; 0: one, unframed */
+	bool stream;	   /* workers stay, and are fed */
+	bool at_most_once; /* acked first, and printed then */
+	int window; /* messages ahead of a worker; 0: as its pace suggests */
 	int64_t batch_wait_ms; /* how long they wait for company; -1: not */
 	bool clean;
 	int64_t lease_ms;  /* 0: nothing is handed out */
@@ -678,6 +679,10 @@ char **env_for(const struct slot *, const char *real, const char *dir);
 
 /* --- consume-print.c --- */
 void print_init(struct consumer *);
+/* --at-most-once: it is acked, and now it is to be printed. */
+void print_acked(const struct message *);
+/* Whether there are such that are not yet. */
+bool print_owes(const struct consumer *);
 void print_held(struct consumer *);
 /* How many more messages can be claimed for it; may be below 0. */
 long print_room(const struct consumer *);
@@ -775,6 +780,7 @@ void option_rate(const char *name, const char *arg, struct mq_rate *);
 const char *option_directory(const char *dir);
 void option_check_command(const struct options *);
 /* Those for scripts that have several messages; sets their framing. */
+void option_check_print(const struct options *);
 void option_check_many(struct options *);
 
 /* --- consume-count.c --- */

@@ -67,6 +67,7 @@ static const char help[] =
     "      --keep DUR         what became of a message can be read so long\n"
     "      --work-dir DIR     run each message in its own DIR/ID\n"
     "      --no-clean         leave dead consumers' messages to others\n"
+    "      --at-most-once     ack before printing: what is lost is lost\n"
     "  -l, --lines, -0, --null, --netstring, --jsonl\n"
     "                         how to print (default: the payloads alone), and\n"
     "                         how to feed batches and streams (default: -l)\n" MQ_SHARED_HELP;
@@ -87,6 +88,7 @@ enum {
 	OPT_BATCH,
 	OPT_BATCH_WAIT,
 	OPT_STREAM,
+	OPT_AT_MOST_ONCE,
 	OPT_WINDOW,
 	OPT_GRACE,
 	OPT_TAG,
@@ -120,6 +122,7 @@ static const struct option long_options[] = {
     {"batch", required_argument, NULL, OPT_BATCH},
     {"batch-wait", required_argument, NULL, OPT_BATCH_WAIT},
     {"stream", no_argument, NULL, OPT_STREAM},
+    {"at-most-once", no_argument, NULL, OPT_AT_MOST_ONCE},
     {"window", required_argument, NULL, OPT_WINDOW},
     {"grace", required_argument, NULL, OPT_GRACE},
     {"tag", required_argument, NULL, OPT_TAG},
@@ -220,6 +223,9 @@ set_option(struct options *o, int ch)
 		break;
 	case OPT_STREAM:
 		o->stream = true;
+		break;
+	case OPT_AT_MOST_ONCE:
+		o->at_most_once = true;
 		break;
 	case OPT_WINDOW:
 		o->window =
@@ -337,6 +343,7 @@ parse(struct options *o, struct mq_shared *shared, int argc, char *argv[])
 			set_option(o, ch);
 	option_check_command(o);
 	option_check_many(o);
+	option_check_print(o);
 	if (o->receipt == RECEIPT_EXTEND)
 		take_extension(o, argv[optind]);
 	if (optind == count)
