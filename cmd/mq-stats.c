@@ -227,6 +227,20 @@ stats_check_known(const struct mq_stats *stats)
 	return status;
 }
 
+/* Below the table of one queue. */
+static void
+print_attributes(const struct mq_queue_stats *q)
+{
+	const struct mq_attributes *a = &q->attributes;
+
+	printf("vt %ld s, delay %ld s, ", a->vt_s, a->delay_s);
+	if (a->maxsize == -1)
+		printf("any size");
+	else
+		printf("maxsize %ld", a->maxsize);
+	printf("; %lld sent, %lld received\n", q->sent, q->received);
+}
+
 static void
 print_table(const struct mq_stats *stats, bool connections)
 {
@@ -240,6 +254,8 @@ print_table(const struct mq_stats *stats, bool connections)
 		stats_queues_table(stats, &table);
 	stats_table_write(&table, &view, &out);
 	fwrite(out.data, 1, out.len, stdout);
+	if (!connections && stats->count == 1 && stats->queues[0].attributed)
+		print_attributes(&stats->queues[0]);
 	stats_table_free(&table);
 	mq_buf_free(&out);
 }

@@ -100,6 +100,22 @@ set_rates(json_t *v, const struct mq_queue_stats *q)
 	set(v, "out_per_s", real_if(q->out_s >= 0, q->out_s));
 }
 
+/* By the names that node has for them. */
+static json_t *
+attributes(const struct mq_queue_stats *q)
+{
+	json_t *v = json_object();
+
+	set(v, "vt", number(q->attributes.vt_s));
+	set(v, "delay", number(q->attributes.delay_s));
+	set(v, "maxsize", number(q->attributes.maxsize));
+	set(v, "created", number(q->created_s));
+	set(v, "modified", number(q->modified_s));
+	set(v, "totalsent", number(q->sent));
+	set(v, "totalrecv", number(q->received));
+	return v;
+}
+
 static json_t *
 queue(const struct mq_stats *stats, const struct mq_queue_stats *q)
 {
@@ -115,6 +131,8 @@ queue(const struct mq_stats *stats, const struct mq_queue_stats *q)
 	set(v, "paused_until_ms", number_if(q->paused_ms > 0, q->paused_ms));
 	set_rates(v, q);
 	set(v, "counters", q->counted ? counters(&q->counts) : json_null());
+	if (q->attributed)
+		set(v, "attributes", attributes(q));
 	return v;
 }
 
