@@ -242,19 +242,19 @@ print_attributes(const struct mq_queue_stats *q)
 }
 
 static void
-print_table(const struct mq_stats *stats, bool connections)
+print_table(const struct stats_options *o, const struct mq_stats *stats)
 {
 	struct stats_view view = stats_view_stdout();
 	struct mq_buf out = {0};
 	struct stats_table table;
 
-	if (connections)
+	if (o->connections)
 		stats_connections_table(stats, &table);
 	else
 		stats_queues_table(stats, &table);
 	stats_table_write(&table, &view, &out);
 	fwrite(out.data, 1, out.len, stdout);
-	if (!connections && stats->count == 1 && stats->queues[0].attributed)
+	if (!o->connections && o->count == 1 && stats->queues[0].attributed)
 		print_attributes(&stats->queues[0]);
 	stats_table_free(&table);
 	mq_buf_free(&out);
@@ -279,7 +279,7 @@ print_once(struct stats_source *source)
 	else if (o->output == STATS_PROMETHEUS)
 		stats_prometheus(&stats);
 	else
-		print_table(&stats, o->connections);
+		print_table(o, &stats);
 	status = stats_check_known(&stats);
 	mq_stats_free(&stats);
 	return status;

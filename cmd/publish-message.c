@@ -226,7 +226,7 @@ set_due(struct publisher *p, const struct mq_frame_line *line)
 	if (due > 0)
 		(void)next_us(p);
 	if (due > (int64_t)p->last_us / 1000)
-		set_when(p, (struct mq_when){MQ_WHEN_AT, due});
+		set_when(p, (struct mq_when){MQ_WHEN_AT, due, true});
 	else
 		set_when(p, p->when);
 }

@@ -26,13 +26,14 @@ _mq_words() {
 # Whether the option (with its dashes) takes an argument.
 _mq_takes_argument() {
 	case $tool:$1 in
-	*:-u | *:--url) ;;
+	*:-u | *:--url | *:-L | *:--layout) ;;
 	mq-publish:-[depkgHP] | mq-publish:--delay | mq-publish:--at | \
 		mq-publish:--expires | mq-publish:--priority | \
 		mq-publish:--key | mq-publish:--unique | mq-publish:--group | \
 		mq-publish:--from-tick | mq-publish:--until-tick | \
 		mq-publish:--tick | mq-publish:--max-length | \
-		mq-publish:--max-delayed | \
+		mq-publish:--max-delayed | mq-publish:--vt | \
+		mq-publish:--maxsize | mq-publish:--set | \
 		mq-publish:--header | mq-publish:--param) ;;
 	mq-consume:-[jn] | mq-consume:--slots | mq-consume:--prefetch | \
 		mq-consume:--limit | mq-consume:--idle | mq-consume:--timeout | \
@@ -62,14 +63,14 @@ _mq_takes_argument() {
 }
 
 _mq_options() {
-	echo -u --url -q --quiet -v --verbose -h --help -V --version
+	echo -u --url -L --layout -q --quiet -v --verbose -h --help -V --version
 	case $tool in
 	mq-publish)
 		echo -l --lines -0 --null --netstring --jsonl -i --ids \
 			-d --delay --at -e --expires -p --priority -k --key \
 			--unique -g --group --from-tick --until-tick --tick \
 			--max-length --max-delayed -H --header -P --param --raw \
-			--wait
+			--wait --realtime --vt --maxsize --set
 		;;
 	mq-consume)
 		echo -l --lines -0 --null --netstring --jsonl -j --slots \
@@ -78,7 +79,7 @@ _mq_options() {
 			--rate --rate-shared --rest --batch --batch-wait \
 			--stream --window \
 			--grace --tag --log-dir --work-dir --no-clean --keep \
-			--lease --ack --reject --extend --text
+			--lease --ack --reject --extend --text --at-most-once
 		;;
 	mq-clean) echo --attempts --interval --dry-run --json ;;
 	mq-stats)
@@ -101,11 +102,11 @@ _mq_options() {
 }
 
 # Goes through the words before the last one.  Sets option, if the last word
-# is its argument; operands[]; url, if one was given; behind, the number of
+# is its argument; operands[]; url and layout, if one was given; behind, the number of
 # words behind "--".
 _mq_parse() {
 	local i word last=$((${#words[@]} - 1))
-	option='' url='' behind=-1
+	option='' url='' layout='' behind=-1
 	operands=()
 	for ((i = 1; i < last; i++)); do
 		word=${words[i]}
@@ -118,6 +119,7 @@ _mq_parse() {
 		case $word in
 		--) behind=0 ;;
 		--url=*) url=${word#*=} ;;
+		--layout=*) layout=${word#*=} ;;
 		--*=*) ;;
 		--*) option=$word ;;
 		-?*) _mq_cluster "${word#-}" ;;
@@ -130,6 +132,7 @@ _mq_parse() {
 			i=$((i + 1))
 			case $option in
 			-u | --url) url=${words[i]} ;;
+			-L | --layout) layout=${words[i]} ;;
 			esac
 			option=
 		fi
@@ -145,6 +148,7 @@ _mq_cluster() {
 		if _mq_takes_argument "$option"; then
 			[[ -n $letters ]] || return
 			[[ $option != -u ]] || url=$letters
+			[[ $option != -L ]] || layout=$letters
 			break
 		fi
 	done
@@ -187,6 +191,7 @@ _mq_server() {
 		done <"$file"
 	done
 	: "${where:=private:}"
+	where=${where%%\?*}
 	[[ $where != private:* ]] || _mq_private_listens "${where#private:}"
 }
 
@@ -207,7 +212,8 @@ _mq_queues() {
 		done
 		# The last row of several is the total.
 		((rows != 1)) || [[ $name == *\\* ]] || printf '%s\n' "$name"
-	} < <("${limit[@]}" "$tool_path" ${url:+-u "$url"} 2>/dev/null </dev/null)
+	} < <("${limit[@]}" "$tool_path" ${url:+-u "$url"} \
+		${layout:+-L "$layout"} 2>/dev/null </dev/null)
 }
 
 # Adds the lines of stdin that begin with cur.
@@ -258,7 +264,8 @@ _mq_add_argument() {
 			_mq_add_words redis:// unix:/// private:
 		fi
 		;;
-	-d | --delay | -e | --expires | --idle | --timeout | --batch-wait | --grace | --interval | --for | --since | --older-than)
+	-L | --layout) _mq_add_words rmq rsmq ;;
+	-d | --delay | -e | --expires | --vt | --idle | --timeout | --batch-wait | --grace | --interval | --for | --since | --older-than)
 		# A number has been typed: which unit?
 		[[ ! $cur =~ ^[0-9.]+$ ]] ||
 			_mq_add_words "$cur"ms "$cur"s "$cur"m "$cur"h "$cur"d
@@ -271,6 +278,11 @@ _mq_add_argument() {
 	-P | --param)
 		_mq_nospace
 		_mq_add_words 1= 2= 3= 4=
+		;;
+	--set)
+		_mq_nospace
+		word=${cur##*,}
+		[[ $word == *=* ]] || _mq_add_words "${cur%"$word"}"{vt,delay,maxsize}=
 		;;
 	--list) _mq_add_words ready delayed unacked rejected ;;
 	--backoff) _mq_add_words 1s..10m ;;

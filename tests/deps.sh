@@ -2,6 +2,7 @@
 # What the build, the tools and the tests need from the system:
 #   deps.sh --check SET...     lists what is missing and fails if anything is
 #   deps.sh --install SET...   installs it with apt-get, when allowed to
+#   deps.sh --npm DIR          puts the rsmq of npm into DIR, unless it is there
 # Sets: build run test bench lint.
 # shellcheck disable=SC2086 # $want is a list of words
 set -u
@@ -13,8 +14,8 @@ packages() {
 	run) echo redis-server redis-tools ;;
 	test) echo bats bats-assert bats-support libcmocka-dev python3 perl \
 		procps util-linux mandoc bash-completion prometheus faketime \
-		strace systemd chromium ;;
-	bench) echo python3 procps ;;
+		strace systemd chromium nodejs npm ;;
+	bench) echo python3 procps nodejs npm ;;
 	lint) echo clang-format clang-tidy cppcheck shellcheck mandoc ;;
 	*) echo "deps.sh: $1: no such set" >&2; exit 64 ;;
 	esac
@@ -49,6 +50,7 @@ have() {
 	procps) program ps ;;
 	util-linux) program script ;;
 	systemd) program systemd-analyze ;;
+	nodejs) program node ;;
 	bats-assert | bats-support)
 		[ -e "/usr/lib/bats/$1/load.bash" ] || [ -e "/usr/lib/$1/load.bash" ] ;;
 	bash-completion) [ -e /usr/share/bash-completion/bash_completion ] ;;
@@ -85,8 +87,27 @@ install() {
 		as_root apt-get install -y -qq --no-install-recommends $want >/dev/null
 }
 
+# What we are compatible with; the tests and the benchmark speak with it.
+RSMQ=0.12.4
+
+install_rsmq() {
+	there=$1/node_modules/rsmq/package.json
+	if [ -e "$there" ] && grep -q "\"version\": \"$RSMQ\"" "$there"; then
+		return 0
+	fi
+	mkdir -p "$1" &&
+		npm install --silent --no-save --no-package-lock --no-audit \
+			--no-fund --prefix "$1" "rsmq@$RSMQ" >/dev/null && return 0
+	echo "deps.sh: npm cannot install rsmq $RSMQ into $1" >&2
+	return 1
+}
+
 mode=$1
 shift
+if [ "$mode" = --npm ]; then
+	install_rsmq "$1"
+	exit
+fi
 want=$(missing "$@")
 [ -n "$want" ] || exit 0
 if [ "$mode" = --install ] && can_install; then
