@@ -140,7 +140,7 @@ look_at(struct desk *d, struct handful *h, size_t n)
 	redisReply *ids;
 	size_t i;
 
-	d->layout->receipts(&d->session, &c);
+	d->layout->receipts(&d->session, h->reply, &c);
 	ids = desk_call(d, &c);
 	mq_command_free(&c);
 	for (i = 0; i < ids->elements; i++)

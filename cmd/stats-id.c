@@ -75,23 +75,29 @@ look_at(struct look *look, const struct mq_place *place, struct one *one)
 }
 
 /* Only the connections that hold anything of the queue: to ask each of a
- * thousand about each of a thousand queues would take long. */
+ * thousand about each of a thousand queues would take long.  The rest of them
+ * is held by nobody that we know of. */
 static void
 look_at_unacked(struct look *look, const struct mq_stats *stats,
-    const char *queue, struct one *one)
+    const struct mq_queue_stats *q, struct one *one)
 {
-	struct mq_place place = {.queue = queue, .state = MQ_UNACKED};
+	struct mq_place place = {.queue = q->name, .state = MQ_UNACKED};
 	const struct mq_connection_stats *c = stats->connections;
 	const struct mq_connection_stats *end = c + stats->connection_count;
+	long long rest = q->unacked;
 	int i;
 
 	for (; c < end; c++)
 		for (i = 0; i < c->count && !one->found; i++)
 			if (c->consumed[i].unacked > 0 &&
-			    strcmp(c->consumed[i].queue, queue) == 0) {
+			    strcmp(c->consumed[i].queue, q->name) == 0) {
 				place.connection = c->name;
 				look_at(look, &place, one);
+				rest -= c->consumed[i].unacked;
 			}
+	place.connection = NULL;
+	if (rest > 0 && !one->found)
+		look_at(look, &place, one);
 }
 
 static void
@@ -108,7 +114,7 @@ look_at_queue(struct look *look, const struct mq_stats *stats,
 	if (q->ready > 0 && !one->found)
 		look_at(look, &place, one);
 	if (!one->found)
-		look_at_unacked(look, stats, q->name, one);
+		look_at_unacked(look, stats, q, one);
 	place.state = MQ_REJECTED;
 	if (q->rejected > 0 && !one->found)
 		look_at(look, &place, one);

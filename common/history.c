@@ -1,10 +1,11 @@
 #include "history.h"
 
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "clock.h"
 #include "json.h"
+#include "message.h"
 #include "xalloc.h"
 
 /* Whether a byte of UTF-8 begins no character. */
@@ -134,4 +135,25 @@ mq_history_last_ms(const struct mq_envelope *e)
 
 	json_decref(list);
 	return ms;
+}
+
+#define CRASHED "its consumer died while it ran"
+
+void
+mq_history_crash(
+    struct mq_envelope *e, long attempt, bool last, const char *host)
+{
+	const struct mq_failure failure = {.at_ms = mq_clock_unix_us() / 1000,
+	    .attempt = attempt,
+	    .status = -1,
+	    .host = host,
+	    .text = last ? "attempts exhausted: " CRASHED : CRASHED};
+	struct mq_idgen ids = {0};
+	char id[MQ_ID_LEN + 1];
+
+	mq_id_make(&ids, (uint64_t)mq_clock_unix_us(), id);
+	if (mq_message_id(e) != NULL)
+		memcpy(id, mq_message_id(e), sizeof(id));
+	mq_message_record(e, id, attempt, failure.text);
+	mq_history_add(e, &failure);
 }

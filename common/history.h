@@ -13,6 +13,7 @@
 #ifndef MQ_HISTORY_H
 #define MQ_HISTORY_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "envelope.h"
@@ -35,6 +36,13 @@ struct mq_failure {
 /* Adds one.  Strings are cut to their limits, errors from the front, and
  * bytes that are not UTF-8 become '?'. */
 void mq_history_add(struct mq_envelope *, const struct mq_failure *);
+
+/*
+ * Records on a message that the consumer that ran it died; host: where, NULL
+ * if that is not known.  last: it may not run again.
+ */
+void mq_history_crash(
+    struct mq_envelope *, long attempt, bool last, const char *host);
 
 /*
  * The failures as a JSON list of such objects, oldest first, members in the

@@ -4,32 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "clock.h"
 #include "history.h"
 #include "message.h"
 #include "rmq-clean.h"
 #include "rmq-keys.h"
 #include "xalloc.h"
-
-#define CRASHED "its consumer died while it ran"
-
-static void
-record(struct mq_envelope *e, long attempt, bool last, const char *host)
-{
-	const struct mq_failure failure = {.at_ms = mq_clock_unix_us() / 1000,
-	    .attempt = attempt,
-	    .status = -1,
-	    .host = host,
-	    .text = last ? "attempts exhausted: " CRASHED : CRASHED};
-	struct mq_idgen ids = {0};
-	char id[MQ_ID_LEN + 1];
-
-	mq_id_make(&ids, (uint64_t)mq_clock_unix_us(), id);
-	if (mq_message_id(e) != NULL)
-		memcpy(id, mq_message_id(e), sizeof(id));
-	mq_message_record(e, id, attempt, failure.text);
-	mq_history_add(e, &failure);
-}
 
 /*
  * A message with a bad header goes back as it is, and whoever claims it next
@@ -51,7 +30,7 @@ rmq_charge(const struct rmq_round *w, const redisReply *header,
 	}
 	attempt = mq_envelope_get_long(&e, MQ_HEADER_ATTEMPT, 0) + 1;
 	last = attempt >= w->how->limit;
-	record(&e, attempt, last, host);
+	mq_history_crash(&e, attempt, last, host);
 	mq_envelope_write_header(&e, out);
 	mq_envelope_free(&e);
 	return last ? RMQ_CHARGE_REJECT : RMQ_CHARGE_BACK;

@@ -3,7 +3,6 @@
  */
 #include "layout-rmq.h"
 
-
 #include "rmq-ask.h"
 #include "rmq-keys.h"
 

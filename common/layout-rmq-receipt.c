@@ -4,7 +4,6 @@
  */
 #include "layout-rmq.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "rmq-ask.h"
@@ -22,8 +21,10 @@ build(struct mq_command *c, const char *connection, const char *queue,
 }
 
 void
-rmq_receipts(const struct mq_session *s, struct mq_command *c)
+rmq_receipts(
+    const struct mq_session *s, const redisReply *claimed, struct mq_command *c)
 {
+	(void)claimed;
 	build(c, s->connection, s->queues[0], "");
 }
 
@@ -72,14 +73,6 @@ rmq_receipt(struct mq_redis *r, const char *queue, const char *id,
 	rv = mq_ask_all(r, &q, connections->elements);
 	freeReplyObject(connections);
 	return rv;
-}
-
-void
-mq_receipt_free(struct mq_receipt *receipt)
-{
-	free(receipt->connection);
-	receipt->connection = NULL;
-	mq_buf_free(&receipt->element);
 }
 
 void

@@ -29,7 +29,8 @@ bool rmq_join(const struct mq_session *, int step, struct mq_command *);
 bool rmq_leave(const struct mq_session *, int step, struct mq_command *);
 bool rmq_renew(const struct mq_session *, int step, struct mq_command *);
 int64_t rmq_lease(const redisReply *);
-void rmq_receipts(const struct mq_session *, struct mq_command *);
+void rmq_receipts(
+    const struct mq_session *, const redisReply *claimed, struct mq_command *);
 int rmq_receipt(
     struct mq_redis *, const char *queue, const char *id, struct mq_receipt *);
 void rmq_vacate(const struct mq_session *, struct mq_command *);

@@ -39,6 +39,7 @@ rsmq_join(const struct mq_session *s, int step, struct mq_command *c)
 		mq_command_int(c, s->lease_ms);
 	else
 		mq_command_str(c, "");
+	mq_command_int(c, s->queue_count);
 	for (i = 0; i < s->queue_count; i++)
 		mq_command_str(c, rsmq_bare(s->queues[i]));
 	if (s->push != NULL)
@@ -89,6 +90,10 @@ rsmq_renew(const struct mq_session *s, int step, struct mq_command *c)
 			rsmq_key_home(c, s->queues[i]);
 			rsmq_key_held(c, s->connection, s->queues[i]);
 		}
+		if (s->lease_ms > 0)
+			mq_command_int(c, s->lease_ms);
+		else
+			mq_command_str(c, "");
 		return true;
 	case 1:
 		mq_command_plain(c, "EXPIRE");
@@ -180,8 +185,8 @@ rsmq_key_of(const char *key, size_t len, const char **queue, size_t *n)
 }
 
 /* What the layout knows a message by; no element lacks it. */
-static void
-add_id(struct mq_command *c, const char *element, size_t len)
+void
+rsmq_add_id(struct mq_command *c, const char *element, size_t len)
 {
 	char *own;
 	size_t n = 0;
@@ -217,7 +222,7 @@ rsmq_settle(const struct mq_session *s, int queue,
 		rsmq_key_common(c, name, ":QUEUES");
 	}
 	mq_command_str(c, verbs[how->outcome]);
-	add_id(c, how->element, how->len);
+	rsmq_add_id(c, how->element, how->len);
 	mq_command_str(c, how->header != NULL ? "1" : "0");
 	if (how->header != NULL)
 		rsmq_extra(how->header, how->header_len, &extra);
@@ -239,5 +244,5 @@ rsmq_ack_all(const struct mq_session *s, int queue, int n,
 	rsmq_key_home(c, s->queues[queue]);
 	rsmq_key_held(c, s->connection, s->queues[queue]);
 	for (i = 0; i < n; i++)
-		add_id(c, elements[i].p, elements[i].n);
+		rsmq_add_id(c, elements[i].p, elements[i].n);
 }

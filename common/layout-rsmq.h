@@ -47,4 +47,50 @@ void rsmq_ack_all(const struct mq_session *, int queue, int n,
 void rsmq_held(const struct mq_session *, int queue, struct mq_command *);
 void rsmq_held_count(const struct mq_session *, int queue, struct mq_command *);
 
+void rsmq_count(
+    struct mq_command *, const char *queue, const struct mq_counts *);
+void rsmq_count_published(struct mq_command *, const char *queue, long long n);
+void rsmq_pause(struct mq_command *, const char *queue, int64_t ms);
+void rsmq_resume(struct mq_command *, const char *queue);
+void rsmq_pause_at_least(struct mq_command *, const char *queue, int64_t ms);
+
+void rsmq_receipts(
+    const struct mq_session *, const redisReply *claimed, struct mq_command *);
+int rsmq_receipt(
+    struct mq_redis *, const char *queue, const char *id, struct mq_receipt *);
+void rsmq_vacate(const struct mq_session *, struct mq_command *);
+
+int rsmq_clean(struct mq_redis *, const struct mq_clean *, struct mq_cleaned *);
+int rsmq_drained(
+    struct mq_redis *, const char *const *queues, int count, bool *drained);
+int rsmq_stats(struct mq_redis *, const char *const *queues, int count,
+    int wanted, struct mq_stats *);
+int rsmq_running(struct mq_redis *, struct mq_runs *);
+int rsmq_scan(struct mq_redis *, struct mq_scan *);
+int rsmq_take(struct mq_redis *, struct mq_scan *, const bool *chosen,
+    const char *to, long *taken);
+int rsmq_scan_end(struct mq_redis *, struct mq_scan *);
+int rsmq_move(struct mq_redis *, const struct mq_place *, long max,
+    const char *to, long *moved);
+int rsmq_purge(struct mq_redis *, const struct mq_place *, long *removed);
+int rsmq_delete_queue(
+    struct mq_redis *, const char *queue, struct mq_deletion *);
+
+/* Adds the connections, and how many of them consume the queues of the rows.
+ * named: only what is in a row is of interest. */
+int rsmq_stats_connections(
+    struct mq_redis *, int wanted, bool named, struct mq_stats *);
+
+/* The queue whose messages a place has (the caller frees), and what the scripts
+ * call the place. */
+char *rsmq_place_queue(const struct mq_place *);
+const char *rsmq_place_name(const struct mq_place *);
+/* How many messages are there, whoever has them. */
+int rsmq_place_count(struct mq_redis *, const struct mq_place *, long *n);
+/* The id and the score of item i of a slice, as a walk has found it. */
+redisReply **rsmq_walked(const struct mq_scan *, int i);
+
+/* Adds the id of an element as an argument. */
+void rsmq_add_id(struct mq_command *, const char *element, size_t len);
+
 #endif

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "names.h"
 #include "xalloc.h"
 
 const double mq_bucket_s[MQ_BUCKETS - 1] = {
@@ -102,6 +103,9 @@ mq_stats_free(struct mq_stats *stats)
 void
 mq_scan_free(struct mq_scan *scan)
 {
+	if (scan->held != NULL)
+		mq_names_free(scan->held);
+	free(scan->held);
 	if (scan->connections != NULL)
 		freeReplyObject(scan->connections);
 	if (scan->reply != NULL)
@@ -110,6 +114,14 @@ mq_scan_free(struct mq_scan *scan)
 	mq_buf_free(&scan->anchor);
 	mq_buf_free(&scan->turned);
 	*scan = (struct mq_scan){0};
+}
+
+void
+mq_receipt_free(struct mq_receipt *receipt)
+{
+	free(receipt->connection);
+	receipt->connection = NULL;
+	mq_buf_free(&receipt->element);
 }
 
 /* So many numbers come before the elements. */

@@ -216,7 +216,8 @@ struct mq_stats {
 struct mq_place {
 	const char *queue;
 	enum mq_state state;
-	const char *connection; /* UNACKED: of this one; NULL: of all */
+	const char *connection; /* UNACKED: of this one; NULL: of all; "-": of
+				 * those that nobody knows, if there can be */
 	/* DELAYED, when all that is meant is to be dropped: those in line for
 	 * their group come first, so that none has its turn meanwhile. */
 	bool line_first;
@@ -230,8 +231,8 @@ struct mq_item {
 	 * until due_ms, unix ms. */
 	bool in_line;
 	int64_t tick, due_ms;
-	const char *connection; /* UNACKED: whose it is */
-	size_t prefix; /* the layout's own: bytes in front of the element */
+	const char *connection; /* UNACKED: whose it is; NULL: nobody knows */
+	size_t prefix;		/* the layout's own */
 };
 
 /*
@@ -241,6 +242,7 @@ struct mq_item {
  * but for place, needle and skip.  Messages that come or go meanwhile may be seen or
  * not; those that stay are seen once.
  */
+struct mq_names;
 struct mq_scan {
 	struct mq_place place;
 	const char *needle;    /* an element must contain it; NULL: any */
@@ -255,14 +257,15 @@ struct mq_scan {
 	long long part_left; /* so many of it were there when it began, and have
 			      * not been looked at; 0: not begun; -1: none */
 	redisReply *connections, *reply;
-	size_t connection;    /* index of the one at work */
-	long long from;	      /* messages behind us that are still there */
-	struct mq_buf anchor; /* the last of them */
-	int64_t anchor_score; /* in a sorted set */
-	long long span;	      /* how many of them this slice had, and has */
-	size_t cap;	      /* of items */
-	long batch;	      /* so many are taken at once */
-	struct mq_buf turned; /* the first of those that were brought to the
+	size_t connection;     /* index of the one at work */
+	struct mq_names *held; /* ids, and whose they are */
+	long long from;	       /* messages behind us that are still there */
+	struct mq_buf anchor;  /* the last of them */
+	int64_t anchor_score;  /* in a sorted set */
+	long long span;	       /* how many of them this slice had, and has */
+	size_t cap;	       /* of items */
+	long batch;	       /* so many are taken at once */
+	struct mq_buf turned;  /* the first of those that were brought to the
 			       * other end; empty: none was */
 };
 void mq_scan_free(struct mq_scan *);
@@ -462,10 +465,12 @@ struct mq_layout {
 	 * Messages handed out by receipt are in the hands of a connection
 	 * with one queue, which joined with a lease_ms, and that its maker
 	 * leaves alone.  receipts() has the ids under which receipt() finds
-	 * them, the oldest first, as an array of strings; only for those
-	 * without a valid id of their own this is another one.
+	 * those that the reply to its only claim has, in the same order, as an
+	 * array of strings; only for those without a valid id of their own this
+	 * is another one.
 	 */
-	void (*receipts)(const struct mq_session *, struct mq_command *);
+	void (*receipts)(const struct mq_session *, const redisReply *claimed,
+	    struct mq_command *);
 	/* Waits.  No connection in *out: nobody holds it.  mq_receipt_free()
 	 * frees, also after an error. */
 	int (*receipt)(struct mq_redis *, const char *queue, const char *id,

@@ -58,23 +58,34 @@ mq_names_sort(struct mq_names *l)
 	l->n = kept + 1;
 }
 
-bool
-mq_names_have(const struct mq_names *l, const char *name)
+/* Index of the first one that is not before this name. */
+static size_t
+find(const struct mq_names *l, const char *name)
 {
 	size_t low = 0, high = l->n, middle;
-	int order;
 
 	while (low < high) {
 		middle = low + (high - low) / 2;
-		order = strcmp(l->list[middle].name, name);
-		if (order == 0)
-			return true;
-		if (order < 0)
+		if (strcmp(l->list[middle].name, name) < 0)
 			low = middle + 1;
 		else
 			high = middle;
 	}
-	return false;
+	return low;
+}
+
+bool
+mq_names_have(const struct mq_names *l, const char *name)
+{
+	size_t i = find(l, name);
+
+	return i < l->n && strcmp(l->list[i].name, name) == 0;
+}
+
+const char *
+mq_names_of(const struct mq_names *l, const char *name)
+{
+	return mq_names_have(l, name) ? l->list[find(l, name)].queue : NULL;
 }
 
 void

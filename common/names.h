@@ -1,11 +1,11 @@
-/* A list of names of connections or queues. */
+/* A list of names of connections, queues or messages. */
 #ifndef MQ_NAMES_H
 #define MQ_NAMES_H
 
 #include <stdbool.h>
 #include <stddef.h>
 
-/* One name, or a connection and a queue. */
+/* One name, or a connection and a queue, or a message and a connection. */
 struct mq_name {
 	char *name;
 	char *queue; /* or NULL */
@@ -22,6 +22,8 @@ void mq_names_add(struct mq_names *, const char *name, const char *queue);
 void mq_names_sort(struct mq_names *);
 /* Whether a sorted list has an entry with this name. */
 bool mq_names_have(const struct mq_names *, const char *name);
+/* What is behind the first one of this name in a sorted list; NULL: none. */
+const char *mq_names_of(const struct mq_names *, const char *name);
 void mq_names_free(struct mq_names *);
 
 #endif

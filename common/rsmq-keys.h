@@ -37,6 +37,9 @@ void rsmq_channel(struct mq_command *, const char *queue);
 /* Behind a queue's name: the queue of those that it has rejected. */
 #define RSMQ_REJECTED "-rejected"
 
+/* The connection that those have been received by who leave no name. */
+#define RSMQ_NOBODY "-"
+
 /* No key: the name without the namespace. */
 const char *rsmq_bare(const char *queue);
 

@@ -3,6 +3,7 @@
 --
 --   KEYS  the lease, and of each queue its home (see lib/rsmq.lua) and what the
 --         connection holds
+--   ARGV  milliseconds from now on ('': as before)
 --   reply for how many milliseconds it holds now, or 0 when it is gone: it
 --         cannot come back
 --
@@ -15,6 +16,10 @@
 local lease = tonumber(call('HGET', KEYS[1], 'lease'))
 if not lease then
   return 0
+end
+if ARGV[1] ~= '' then
+  lease = tonumber(ARGV[1])
+  call('HSET', KEYS[1], 'lease', int(lease))
 end
 call('PEXPIRE', KEYS[1], int(lease))
 local visible = int(now + lease)

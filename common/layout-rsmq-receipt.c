@@ -1,0 +1,91 @@
+/*
+ * The rsmq layout: messages that are handed out by receipt, under a lease that
+ * nobody renews.
+ */
+#include "layout-rsmq.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "ask.h"
+#include "rsmq-ask.h"
+#include "rsmq-keys.h"
+#include "xalloc.h"
+
+void
+rsmq_receipts(
+    const struct mq_session *s, const redisReply *claimed, struct mq_command *c)
+{
+	struct mq_claimed facts;
+	int i, n = mq_layout_claimed(claimed, &facts);
+	const redisReply *element;
+
+	mq_command_script(c, &mq_script_rsmq_receipts, 1);
+	rsmq_key_held(c, s->connection, s->queues[0]);
+	for (i = 0; i < n; i++) {
+		element = claimed->element[facts.first + (size_t)i];
+		rsmq_add_id(c, element->str, element->len);
+	}
+}
+
+struct search {
+	const char *queue, *id;
+	const redisReply *connections;
+	struct mq_receipt *out;
+};
+
+static void
+ask(void *arg, size_t i, struct mq_command *c)
+{
+	const struct search *s = arg;
+	const char *connection = s->connections->element[i]->str;
+
+	mq_command_script(c, &mq_script_rsmq_receipt, RSMQ_HOME + 2);
+	rsmq_key_home(c, s->queue);
+	rsmq_key_held(c, connection, s->queue);
+	rsmq_key_lease(c, connection, s->queue);
+	mq_command_str(c, s->id);
+}
+
+static int
+take(void *arg, size_t i, const redisReply *reply)
+{
+	struct search *s = arg;
+
+	if (reply->type == REDIS_REPLY_NIL)
+		return 0;
+	if (reply->type != REDIS_REPLY_STRING)
+		return -1;
+	if (s->out->connection != NULL)
+		return 0;
+	s->out->connection = mq_xstrdup(s->connections->element[i]->str);
+	mq_buf_add(&s->out->element, reply->str, reply->len);
+	return 0;
+}
+
+int
+rsmq_receipt(struct mq_redis *r, const char *queue, const char *id,
+    struct mq_receipt *out)
+{
+	struct search s = {.queue = queue, .id = id, .out = out};
+	const struct mq_questions q = {.ask = ask, .take = take, .arg = &s};
+	redisReply *connections = rsmq_connections(r, queue);
+	int rv;
+
+	if (connections == NULL)
+		return -1;
+	s.connections = connections;
+	rv = mq_ask_all(r, &q, connections->elements);
+	freeReplyObject(connections);
+	return rv;
+}
+
+void
+rsmq_vacate(const struct mq_session *s, struct mq_command *c)
+{
+	mq_command_script(c, &mq_script_rsmq_vacate, 3);
+	rsmq_key_held(c, s->connection, s->queues[0]);
+	rsmq_key_lease(c, s->connection, s->queues[0]);
+	rsmq_key_common(c, s->queues[0], "::connections");
+	mq_command_str(c, s->connection);
+}

@@ -1,0 +1,83 @@
+-- Messages that an operator or a cleaner moves.  Needs rsmq.
+
+-- What is of the wrong type is refused here, before anything has changed; and
+-- the write needs no memory, and lets those that follow pass; see claim.lua.
+local function probe(q)
+  call('HLEN', q.h)
+  call('HLEN', q.x)
+  call('SCARD', q.d)
+  call('ZREM', q.z, '')
+end
+
+-- The queue that messages of q go to, if there is none of that name.
+local function create_as(q, to, names, name)
+  if call('HEXISTS', to.h, 'vt') == 0 then
+    local has = call('HMGET', q.h, 'vt', 'maxsize')
+    create(to.h, names, name, has[1] or 30, 0, has[2] or 65536)
+  end
+end
+
+-- To be received now, behind those of its priority.
+local function arrival(extra)
+  local priority = tonumber(extra
+    and extra:match('"Mq%-Priority":%["(%d+)"%]') or 0)
+  return int(now - (priority <= 100 and priority or 0) * 1e12)
+end
+
+-- m, as of read(), becomes a message of another queue, with m.extra for its
+-- headers and received so many times; false: one of that id is there.
+local function hand_over(q, to, m, runs)
+  if call('HEXISTS', to.h, m.id) == 1 or call('ZSCORE', to.z, m.id) then
+    return false
+  end
+  call('HSET', to.h, m.id, m.body)
+  if runs > 0 then
+    call('HSET', to.h, m.id .. ':rc', runs, m.id .. ':fr',
+      call('HGET', q.h, m.id .. ':fr') or int(now))
+  end
+  if m.extra and m.extra ~= '' then
+    call('HSET', to.x, m.id, m.extra)
+  end
+  call('ZADD', to.z, arrival(m.extra), m.id)
+  call('HINCRBY', to.h, 'totalsent', 1)
+  forget(q, { m.id })
+  return true
+end
+
+-- One becomes receivable where it is.
+local function release(q, id, how)
+  call('SREM', q.d, id)
+  if how == 'back' then
+    put_back(q, id)
+    return
+  end
+  if how == 'fresh' then
+    call('HDEL', q.h, id .. ':rc', id .. ':fr')
+  end
+  call('ZADD', q.z, 'XX', arrival(call('HGET', q.x, id)), id)
+end
+
+-- Takes messages away: 'move', to be received at once; 'fresh', the same, as
+-- if nobody had received them; 'back', as if nobody had received them the last
+-- time; 'drop', nowhere.  How many.
+local function take(q, to, ids, how)
+  if how == 'drop' then
+    forget(q, ids)
+    return #ids
+  end
+  if q.z == to.z then
+    for i = 1, #ids do
+      release(q, ids[i], how)
+    end
+    return #ids
+  end
+  local list, n = read(q, ids), 0
+  for i = 1, #list do
+    local m = list[i]
+    local runs = how == 'fresh' and 0 or m.runs - (how == 'back' and 1 or 0)
+    if m.body and hand_over(q, to, m, runs) then
+      n = n + 1
+    end
+  end
+  return n
+end
