@@ -7,14 +7,14 @@
 #
 #   ROUNDS=5       how often each
 #   BENCH_ONLY=    some of: publish single print run many pickup memory idle
-#                  return purge clean stats scale waits options due growth
+#                  return purge clean stats scale waits options due growth rsmq
 #   BENCH_LONG=1   more messages as well: up to 10,000,000
 set -eu
 
 cd "$(dirname "$0")/../.."
 : "${MQ_BUILD:=build}" "${CC:=cc}" "${PKG_CONFIG:=pkg-config}" "${ROUNDS:=5}"
 : "${BENCH_ONLY:=publish single print run many pickup memory idle return purge
-	clean stats scale waits options due growth}" "${BENCH_LONG:=}"
+	clean stats scale waits options due growth rsmq}" "${BENCH_LONG:=}"
 case $MQ_BUILD in
 /*) ;;
 *) MQ_BUILD=$PWD/$MQ_BUILD ;;
@@ -295,6 +295,8 @@ bench_idle() {
 . tests/bench/delivery.sh
 # shellcheck source=tests/bench/growth.sh
 . tests/bench/growth.sh
+# shellcheck source=tests/bench/rsmq.sh
+. tests/bench/rsmq.sh
 
 D=$(mktemp -d "${TMPDIR:-/tmp}/mq.XXXXXX")
 trap clean_up EXIT
