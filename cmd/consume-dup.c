@@ -192,32 +192,36 @@ on_known(void *arg, redisReply *reply)
 }
 
 /* Finds out what the queue is called there.  What the URL of another server
- * does not name, the layout and the namespace, is as it is here. */
-static const char *
-resolve(struct dup *d)
+ * does not name, the layout and the namespace, is as it is here.  False: it can
+ * be none; *why may say so. */
+static bool
+resolve(struct dup *d, const char **why)
 {
 	const struct consumer *c = d->s->c;
 	const struct mq_layout *layout = c->layout;
-	const char *ns = d->what.ns, *why;
+	const char *ns = d->what.ns, *wrong;
 	char *name;
 
+	*why = NULL;
 	if (d->layout != NULL)
-		return NULL;
+		return true;
 	if (d->what.layout != NULL)
 		layout = mq_layout_find(d->what.layout);
 	else if (ns == NULL)
 		ns = c->server.url.ns;
 	if (layout == NULL)
-		return "its layout is neither rmq nor rsmq";
-	if (ns != NULL && layout->ns == NULL)
-		return "its layout has no namespaces";
-	name = mq_layout_queue(layout, ns, d->what.queue, &why);
+		*why = "its layout is neither rmq nor rsmq";
+	else if (ns != NULL && layout->ns == NULL)
+		*why = "its layout has no namespaces";
+	if (*why != NULL)
+		return false;
+	name = mq_layout_queue(layout, ns, d->what.queue, &wrong);
 	if (name == NULL)
-		return why;
+		return false;
 	free(d->what.queue);
 	d->what.queue = name;
 	d->layout = layout;
-	return NULL;
+	return true;
 }
 
 /* Whether d is under way, or has to wait; else it has its answer. */
@@ -234,9 +238,8 @@ advance(struct dup *d)
 		fail(d, "dup failed - %s", d->wrong);
 		return false;
 	}
-	why = resolve(d);
-	if (why != NULL) {
-		fail_to_connect(d, d->what.far != NULL ? why : NULL);
+	if (!resolve(d, &why)) {
+		fail_to_connect(d, why);
 		return false;
 	}
 	if (d->what.far != NULL && d->far == NULL &&
