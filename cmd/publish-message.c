@@ -114,6 +114,7 @@ check_wishes(struct publisher *p, const struct mq_envelope *e)
 	    {MQ_HEADER_GROUP, MQ_HAS_GROUPS},
 	    {MQ_HEADER_FROM_TICK, MQ_HAS_TICKS},
 	    {MQ_HEADER_UNTIL_TICK, MQ_HAS_TICKS}};
+	const char *priority;
 	char why[64];
 	size_t i;
 
@@ -125,8 +126,9 @@ check_wishes(struct publisher *p, const struct mq_envelope *e)
 		    p->layout->name, wishes[i].header);
 		publish_bad(p, p->seen, why);
 	}
-	if (!(p->layout->has & MQ_HAS_LOW_PRIORITY) &&
-	    mq_envelope_get_long(e, MQ_HEADER_PRIORITY, 0) < 0)
+	priority = mq_envelope_get(e, MQ_HEADER_PRIORITY);
+	if (!(p->layout->has & MQ_HAS_LOW_PRIORITY) && priority != NULL &&
+	    *priority == '-')
 		publish_bad(p, p->seen, "its priority is below 0");
 }
 

@@ -1,16 +1,20 @@
 /*
  * The rsmq layout: messages that are handed out by receipt, under a lease that
- * nobody renews.
+ * nobody renews; and all others that somebody knows the id of.
  */
 #include "layout-rsmq.h"
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "ask.h"
 #include "rsmq-ask.h"
 #include "rsmq-keys.h"
 #include "xalloc.h"
+
+/* How long it may take to do something with a message that nobody was handed. */
+#define ADOPTED_MS 60000
 
 void
 rsmq_receipts(
@@ -63,6 +67,40 @@ take(void *arg, size_t i, const redisReply *reply)
 	return 0;
 }
 
+/* Nobody has been handed it: then it is handed out now. */
+static int
+adopt(struct mq_redis *r, const struct search *s)
+{
+	struct mq_command c = {0};
+	struct mq_idgen ids = {0};
+	redisReply *reply;
+	char name[] = "receipt-......", host[256] = "";
+
+	mq_id_random(&ids, name + strlen("receipt-"), 6);
+	gethostname(host, sizeof(host) - 1);
+	mq_command_script(&c, &mq_script_rsmq_adopt, RSMQ_HOME + 3);
+	rsmq_key_home(&c, s->queue);
+	rsmq_key_held(&c, name, s->queue);
+	rsmq_key_lease(&c, name, s->queue);
+	rsmq_key_common(&c, s->queue, "::connections");
+	mq_command_str(&c, s->id);
+	mq_command_str(&c, name);
+	mq_command_str(&c, host);
+	mq_command_int(&c, getpid());
+	mq_command_str(&c, rsmq_bare(s->queue));
+	mq_command_int(&c, ADOPTED_MS);
+	reply = mq_redis_call(r, &c);
+	mq_command_free(&c);
+	if (reply == NULL)
+		return -1;
+	if (reply->type == REDIS_REPLY_STRING) {
+		s->out->connection = mq_xstrdup(name);
+		mq_buf_add(&s->out->element, reply->str, reply->len);
+	}
+	freeReplyObject(reply);
+	return 0;
+}
+
 int
 rsmq_receipt(struct mq_redis *r, const char *queue, const char *id,
     struct mq_receipt *out)
@@ -77,6 +115,8 @@ rsmq_receipt(struct mq_redis *r, const char *queue, const char *id,
 	s.connections = connections;
 	rv = mq_ask_all(r, &q, connections->elements);
 	freeReplyObject(connections);
+	if (rv == 0 && out->connection == NULL)
+		rv = adopt(r, &s);
 	return rv;
 }
 

@@ -471,8 +471,9 @@ struct mq_layout {
 	 */
 	void (*receipts)(const struct mq_session *, const redisReply *claimed,
 	    struct mq_command *);
-	/* Waits.  No connection in *out: nobody holds it.  mq_receipt_free()
-	 * frees, also after an error. */
+	/* Waits.  No connection in *out: nobody holds it.  Where anybody may do
+	 * anything with a message that he knows the id of, it need not have been
+	 * handed out.  mq_receipt_free() frees, also after an error. */
 	int (*receipt)(struct mq_redis *, const char *queue, const char *id,
 	    struct mq_receipt *);
 	/* Removes such a connection if it holds nothing more. */

@@ -31,6 +31,7 @@ extern const struct mq_script mq_script_receipt;
 extern const struct mq_script mq_script_reclaim;
 extern const struct mq_script mq_script_repair;
 extern const struct mq_script mq_script_rsmq_ack;
+extern const struct mq_script mq_script_rsmq_adopt;
 extern const struct mq_script mq_script_rsmq_claim;
 extern const struct mq_script mq_script_rsmq_delete;
 extern const struct mq_script mq_script_rsmq_enlist;

@@ -263,6 +263,27 @@ END
 	eventually 5 received
 }
 
+@test "by its id, a message can be deleted that nobody has received, or delayed" {
+	run_node 0 createQueue qname=q
+	for delay in 0 60; do
+		run_node 0 sendMessage qname=q message=a delay=$delay
+		run_mq 0 mq-consume --ack "${output//\"/}" q
+		assert_equal "$(redis exists rsmq:q)" 0
+	done
+	assert_equal "$(redis hlen rsmq:q:Q)" 6
+	run_node 0 sendMessage qname=q message=a
+	id=${output//\"/}
+	run_mq 0 mq-consume --extend "$id" 1h q
+	run_mq 0 mq-stats --json q
+	[[ $output == *'"ready":0,"delayed":1,"unacked":0,'* ]]
+	run_node 0 receiveMessage qname=q
+	assert_output '{}'
+	run_mq 0 mq-consume --reject "$id" --text "not wanted" q
+	run_node 0 receiveMessage.id qname=q-rejected
+	assert_output "$id"
+	assert_equal "$(redis keys 'rsmq:q:X*held*')$(redis exists rsmq::connections)" 0
+}
+
 @test "what is handed out is node's to delete" {
 	run_mq 0 mq-publish q a
 	run_mq 0 mq-consume --lease 1m --jsonl q
@@ -524,16 +545,24 @@ print(q["ready"], q["delayed"], q["unacked"], q["rejected"],
 	assert_equal "$(redis hlen rsmq:q:Q)" 6
 }
 
-@test "a member without a body, and a body without a member, do not stop us" {
+@test "a member without a body goes, a body without a member comes back" {
+	id=$(python3 -c 'import time
+us, s = int(time.time() - 300) * 1000000, ""
+while us:
+    us, d = divmod(us, 36)
+    s = "0123456789abcdefghijklmnopqrstuvwxyz"[d] + s
+print(s + "A" * 22)')
 	run_node 0 createQueue qname=q vt=1
 	redis zadd rsmq:q 1 "$(printf '%032d' 1)" >/dev/null
-	redis hset rsmq:q:Q "$(printf '%032d' 2)" orphan >/dev/null
+	redis hset rsmq:q:Q "$id" orphan >/dev/null
 	run_mq 0 mq-publish q a
 	run_mq 0 mq-consume -n1 q
 	assert_output a
 	run_mq 0 mq-clean
+	assert_equal "$(redis zrange rsmq:q 0 -1)" "$id"
+	run_node 0 popMessage.message qname=q
+	assert_output orphan
 	assert_equal "$(redis exists rsmq:q)" 0
-	assert_equal "$(redis hexists rsmq:q:Q "$(printf '%032d' 2)")" 0
 }
 
 @test "the times of a Go port, in milliseconds, are understood" {
