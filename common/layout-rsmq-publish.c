@@ -114,6 +114,7 @@ rsmq_publish(
 		rsmq_channel(c, queue);
 	else
 		mq_command_str(c, "");
+	mq_command_str(c, how->alike ? "1" : "");
 }
 
 /* What node's String.length says of the same bytes. */

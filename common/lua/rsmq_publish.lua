@@ -5,9 +5,9 @@
 --         unix milliseconds; how many messages may be claimable, and how many
 --         for one of a priority above 0; how many may be hidden, and how many
 --         for one of a priority above 0 ('': any number); channel to tell how
---         many there are, or ''; then for each message its id, its length in
---         units of UTF-16, its priority, its further headers (see lib/rsmq.lua;
---         '': none) and its body
+--         many there are, or ''; '1' if all ids are new; then for each message
+--         its id, its length in units of UTF-16, its priority, its further
+--         headers (see lib/rsmq.lua; '': none) and its body
 --   reply a letter for each: 'a', accepted; 'd', one of this id is there; 't',
 --         it is longer than the queue's maxsize; 'f', the queue is full (as it
 --         is for those behind it)
@@ -19,17 +19,16 @@
 
 local q = home(1)
 local PRIORITY = 1e12
-local FIRST, ARGS = 9, 5
+local FIRST, ARGS = 10, 5
+local CHUNK = 200
 
 local attributes = call('HMGET', q.h, 'vt', 'delay', 'maxsize')
 if not (attributes[1] and attributes[2] and attributes[3]) then
   create(q.h, KEYS[5], ARGV[1], 30, 0, 65536)
   attributes = call('HMGET', q.h, 'vt', 'delay', 'maxsize')
 end
--- What is of the wrong type is refused before anything is there.
-call('ZCARD', q.z)
-call('HLEN', q.x)
-local maxsize = tonumber(attributes[3])
+local maxsize = tonumber(attributes[3]) or -1
+maxsize = maxsize == -1 and math.huge or maxsize
 local due = now
 if ARGV[2] == 'now' then
   due = now + (tonumber(attributes[2]) or 0) * 1000
@@ -38,76 +37,87 @@ elseif ARGV[2] == 'in' then
 else
   due = math.max(now, tonumber(ARGV[3]))
 end
+local due_text, is_new = int(due), ARGV[9] ~= ''
 
 local limited = ARGV[4] .. ARGV[5] .. ARGV[6] .. ARGV[7] ~= ''
-local visible, hidden
+local there, seen, full = 0, {}, false
 if limited then
-  visible = call('ZCOUNT', q.z, '-inf', int(now))
-  hidden = call('ZCARD', q.z) - visible
+  there = call('ZCOUNT', q.z, '-inf', int(now))
+  if due > now then
+    there = call('ZCARD', q.z) - there
+  end
 end
 
 local function is_full(priority)
-  local at = (due > now and 6 or 4) + (priority > 0 and 1 or 0)
+  local at = (due > now and 6 or 4) + (priority ~= '0' and 1 or 0)
   local max = tonumber(ARGV[at])
-  return max and (due > now and hidden or visible) >= max
+  return max and there >= max
 end
 
-local scores, bodies, extras, seen = {}, {}, {}, {}
-
-local function flush()
-  if #scores > 0 then
-    call('ZADD', q.z, unpack(scores))
-    call('HSET', q.h, unpack(bodies))
-    scores, bodies = {}, {}
-  end
-  if #extras > 0 then
-    call('HSET', q.x, unpack(extras))
-    extras = {}
-  end
-end
-
-local function publish(i)
-  local id, units, priority = ARGV[i], tonumber(ARGV[i + 1]),
-    tonumber(ARGV[i + 2])
-  if maxsize and maxsize ~= -1 and units > maxsize then
+local function verdict_of(i, id)
+  if tonumber(ARGV[i + 1]) > maxsize then
     return 't'
-  end
-  if seen[id] or call('HEXISTS', q.h, id) == 1 then
+  elseif not is_new and (seen[id] or call('HEXISTS', q.h, id) == 1) then
     return 'd'
-  end
-  if limited and is_full(priority) then
+  elseif limited and is_full(ARGV[i + 2]) then
+    full = true
     return 'f'
-  end
-  seen[id] = true
-  if due > now then
-    hidden = (hidden or 0) + 1
-  else
-    visible = (visible or 0) + 1
-  end
-  scores[#scores + 1] = int(due > now and due or due - priority * PRIORITY)
-  scores[#scores + 1] = id
-  bodies[#bodies + 1] = id
-  bodies[#bodies + 1] = ARGV[i + 4]
-  if ARGV[i + 3] ~= '' then
-    extras[#extras + 1] = id
-    extras[#extras + 1] = ARGV[i + 3]
-  end
-  if #scores >= 400 then
-    flush()
   end
   return 'a'
 end
 
-local reply, accepted = {}, 0
-for i = FIRST, #ARGV, ARGS do
-  local verdict = 'f'
-  if reply[#reply] ~= 'f' then
-    verdict = publish(i)
+local function score_of(priority)
+  if priority == '0' or due > now then
+    return due_text
   end
-  reply[#reply + 1] = verdict
-  accepted = accepted + (verdict == 'a' and 1 or 0)
+  return int(due - tonumber(priority) * PRIORITY)
 end
-flush()
+
+local reply, count, accepted = {}, 0, 0
+
+-- What is of the wrong type is refused before anything is there: the body's key
+-- has been read, and the set is written first.
+local function write(scores, bodies, extras)
+  if extras[1] then
+    call('HLEN', q.x)
+  end
+  call('ZADD', q.z, unpack(scores))
+  call('HSET', q.h, unpack(bodies))
+  if extras[1] then
+    call('HSET', q.x, unpack(extras))
+  end
+end
+
+local function publish(first, last)
+  local scores, bodies, extras, n = {}, {}, {}, 0
+  for i = first, last, ARGS do
+    local id = ARGV[i]
+    local verdict = full and 'f' or verdict_of(i, id)
+    count = count + 1
+    reply[count] = verdict
+    if verdict == 'a' then
+      if not is_new then
+        seen[id] = true
+      end
+      there = there + 1
+      scores[n + 1], scores[n + 2] = score_of(ARGV[i + 2]), id
+      bodies[n + 1], bodies[n + 2] = id, ARGV[i + 4]
+      n = n + 2
+      if ARGV[i + 3] ~= '' then
+        extras[#extras + 1] = id
+        extras[#extras + 1] = ARGV[i + 3]
+      end
+    end
+  end
+  if n > 0 then
+    write(scores, bodies, extras)
+    accepted = accepted + n / 2
+  end
+end
+
+for first = FIRST, #ARGV, ARGS * CHUNK do
+  publish(first, math.min(first + ARGS * CHUNK - 1, #ARGV))
+end
 if accepted > 0 then
   call('HINCRBY', q.h, 'totalsent', accepted)
   -- Whatever is there: the messages are more important than their number.
