@@ -418,7 +418,7 @@ read -r x
 }
 
 @test "stream: --timeout is for one message, and those behind go back" {
-	publish 'sleep 0.5; done' 'sleep 0.5; done' 'sleep 0.5; done' 'sleep 30; done' 5
+	publish 'sleep 0.7; done' 'sleep 0.7; done' 'sleep 0.7; done' 'sleep 30; done' 5
 	consume 0 -n 5 --window 5 --timeout 2s
 	assert_equal "$(held q)" "0 0 0 1"
 	assert_equal "$(reason 1)" "timed out"
