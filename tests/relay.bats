@@ -111,7 +111,20 @@ bring_back() {
 	"$BUILD/mq-clean" -q --attempts 9999 || true
 }
 
+# As a service manager does: a consumer whose server dies before it has joined
+# ends.
+start_again() {
+	local n
+	for n in 0 1; do
+		if gone "${relays[n]}"; then
+			wait "${relays[n]}" || echo "relay $n: $?"
+			relay "$n"
+		fi
+	done
+}
+
 all_there() {
+	start_again
 	bring_back
 	held_is outbox "0 0 0 0"
 }
@@ -133,7 +146,7 @@ all_there() {
 			kill_something
 		done
 		eventually 60 all_there
-		kill "${relays[@]}"
+		kill "${relays[@]}" || true
 		wait "${relays[@]}" || true
 		run_mq 0 mq-consume -u "$far_url" --drain -l inbox
 		sort -V <<<"$output" | cmp - "$T/sent"
