@@ -23,14 +23,12 @@
 #define DRAIN_S 0.9
 
 static void
-on_exit_of_child(struct ev_loop *loop, ev_child *w, int events)
+on_exit_of_child(struct child *child)
 {
-	struct aside *a = w->data;
+	struct aside *a = child->owner;
 	struct aside_result result = {.status = -1};
 	ssize_t n;
 
-	(void)events;
-	ev_child_stop(loop, w);
 	do {
 		n = read(a->fd, &result, sizeof(result));
 	} while (n == -1 && errno == EINTR);
@@ -88,9 +86,8 @@ aside_start(
 	a->pid = pid;
 	a->fd = fds[0];
 	a->done = done;
-	ev_child_init(&a->child, on_exit_of_child, pid, 0);
-	a->child.data = a;
-	ev_child_start(c->loop, &a->child);
+	child_watch(c, &a->child, pid, on_exit_of_child, a);
+	child_lasts(c, &a->child);
 }
 
 static void
@@ -210,7 +207,7 @@ aside_kill(struct aside *a)
 {
 	if (a->pid == 0)
 		return;
-	ev_child_stop(a->c->loop, &a->child);
+	child_forget(a->c, &a->child);
 	kill(a->pid, SIGKILL);
 	close(a->fd);
 	a->pid = 0;

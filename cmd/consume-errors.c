@@ -242,9 +242,9 @@ errors_close(struct errors *e)
 void
 errors_init(struct consumer *c)
 {
-	/* Each slot has pipes for input, verbs and answers, too. */
+	/* Each slot has its process, and pipes for input, verbs and answers, too. */
 	mq_worker_room(&c->setup,
-	    4 * c->opt->slots + c->opt->queue_count + LINGERING_MAX + OTHERS);
+	    5 * c->opt->slots + c->opt->queue_count + LINGERING_MAX + OTHERS);
 	TAILQ_INIT(&c->outputs.lingering);
 	sink_init_stderr(&c->outputs.stderr_sink, c->loop);
 	c->outputs.stderr_sink.ready = on_sink_ready;

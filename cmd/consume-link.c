@@ -318,6 +318,7 @@ on_tick(struct ev_loop *loop, ev_timer *w, int events)
 	struct consumer *c = w->data;
 
 	(void)events;
+	child_reap_others(c);
 	if (c->leaving || !lease_held(c))
 		return;
 	if (c->link == LINK_OPENING &&

@@ -86,7 +86,6 @@ hear_the_end(struct slot *s)
 	ev_io_stop(c->loop, &s->verbs_io);
 	ev_timer_stop(c->loop, &s->timer);
 	ev_timer_stop(c->loop, &s->patience);
-	ev_child_stop(c->loop, &s->child);
 	close(s->verbs_fd);
 	answers_close(&s->answers);
 	s->pid = 0;
@@ -202,23 +201,20 @@ run_over(struct slot *s)
 }
 
 static void
-on_exit_of_script(struct ev_loop *loop, ev_child *w, int events)
+on_exit_of_script(struct child *child)
 {
-	struct slot *s = w->data;
+	struct slot *s = child->owner;
 
-	(void)loop;
-	(void)events;
 	hear_the_end(s);
-	s->status = w->rstatus;
+	s->status = child->status;
 	s->over = true;
 	if (dup_over(s))
 		run_over(s);
 }
 
 /*
- * What follows from an exit is done here and not in the callback above: libev
- * calls that again and again while there are dead children, and starting the
- * next ones there would keep everything else waiting.
+ * What follows from an exit is done here and not in the callback above: so the
+ * next ones are started when everything else has had its turn.
  */
 static void
 on_turn(struct ev_loop *loop, ev_prepare *w, int events)
@@ -244,6 +240,7 @@ on_patience(struct ev_loop *loop, ev_timer *w, int events)
 	(void)events;
 	ev_io_start(loop, &s->verbs_io);
 	errors_listen(s->errors);
+	child_lasts(s->c, &s->child);
 }
 
 static void
@@ -265,16 +262,14 @@ watch(struct slot *s)
 {
 	struct consumer *c = s->c;
 
-	ev_child_init(&s->child, on_exit_of_script, s->pid, 0);
 	ev_io_init(&s->verbs_io, on_verbs, s->verbs_fd, EV_READ);
 	ev_timer_init(
 	    &s->timer, on_timeout, (double)c->opt->timeout_ms / 1000, 0);
-	s->child.data = s;
 	s->verbs_io.data = s;
 	s->timer.data = s;
 	ev_timer_init(&s->patience, on_patience, LISTEN_AFTER, 0);
 	s->patience.data = s;
-	ev_child_start(c->loop, &s->child);
+	child_watch(c, &s->child, s->pid, on_exit_of_script, s);
 	ev_timer_start(c->loop, &s->patience);
 	if (c->opt->timeout_ms > 0)
 		ev_timer_start(c->loop, &s->timer);

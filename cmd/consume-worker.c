@@ -314,18 +314,16 @@ worker_bury(struct slot *s)
 }
 
 static void
-on_exit_of_worker(struct ev_loop *loop, ev_child *w, int events)
+on_exit_of_worker(struct child *child)
 {
-	struct slot *s = w->data;
+	struct slot *s = child->owner;
 
-	(void)events;
-	ev_child_stop(loop, w);
-	ev_timer_stop(loop, &s->timer);
+	ev_timer_stop(s->c->loop, &s->timer);
 	/* What nobody has written, or read, until now does not matter. */
 	words_last(s);
 	feed_cut(&s->feed);
 	s->pid = 0;
-	s->status = w->rstatus;
+	s->status = child->status;
 	answers_close(&s->answers);
 	if (!s->over)
 		words_over(s);
@@ -336,11 +334,10 @@ worker_watch(struct slot *s)
 {
 	struct consumer *c = s->c;
 
-	ev_child_init(&s->child, on_exit_of_worker, s->pid, 0);
 	ev_timer_init(&s->timer, on_timeout, 0, 0);
-	s->child.data = s;
 	s->timer.data = s;
-	ev_child_start(c->loop, &s->child);
+	child_watch(c, &s->child, s->pid, on_exit_of_worker, s);
+	child_lasts(c, &s->child);
 	words_watch(s);
 	errors_listen(s->errors);
 }

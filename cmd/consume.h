@@ -37,6 +37,7 @@
  *	consume-stop.c	  knowing when to end, and ending well
  *	consume-handout.c messages by receipt; see consume-receipt.h
  *	consume-aside.c	  work that waits, done in a forked child
+ *	consume-child.c	  when such a child, or a script, has ended
  *
  * A message is in exactly one state from its claim until its settlement is
  * confirmed, and the server keeps it in our unacked list all that time.
@@ -149,6 +150,18 @@ struct message {
 
 TAILQ_HEAD(messages, message);
 
+/* A process that we have started. */
+struct child {
+	TAILQ_ENTRY(child) link;
+	pid_t pid;
+	int fd;	    /* tells of its end; -1: it is young */
+	int status; /* when it has ended */
+	void (*ended)(struct child *);
+	void *owner; /* of whoever waits for that */
+	ev_io io;
+};
+TAILQ_HEAD(children, child);
+
 /* The end of a script's descriptor 4. */
 struct answers {
 	struct ev_loop *loop;
@@ -190,7 +203,7 @@ struct slot {
 	bool ended;    /* we killed it to stop: give its message back */
 	int failures;  /* in a row */
 	ev_timer rest; /* after them */
-	ev_child child;
+	struct child child;
 	ev_io verbs_io;
 	ev_timer patience; /* until its pipes are watched */
 	ev_timer timer;	   /* --timeout, then the KILL after the TERM */
@@ -247,7 +260,7 @@ struct aside {
 	void *arg; /* whoever starts it sets this before */
 	pid_t pid; /* 0: not running */
 	int fd;
-	ev_child child;
+	struct child child;
 	aside_done *done;
 };
 
@@ -371,6 +384,10 @@ struct consumer {
 	int exit_status, exit_signal;
 	ev_signal signals[4];
 	ev_timer grace_timer, idle_timer;
+
+	/* consume-child.c */
+	struct children young, grown;
+	ev_signal child_signal;
 
 	/* consume-aside.c */
 	struct aside waker, cleaner, drainer;
@@ -810,6 +827,18 @@ void stop_give_back(struct consumer *);
 void stop_check(struct consumer *);
 /* A message came or went. */
 void stop_active(struct consumer *);
+
+/* --- consume-child.c --- */
+void child_init(struct consumer *);
+/* Calls ended() when it has, and has been reaped. */
+void child_watch(struct consumer *, struct child *, pid_t,
+    void (*ended)(struct child *), void *owner);
+/* It has not ended soon. */
+void child_lasts(struct consumer *, struct child *);
+/* It does not matter when it ends. */
+void child_forget(struct consumer *, struct child *);
+/* Once a second: those that nobody watches, as an init has them. */
+void child_reap_others(struct consumer *);
 
 /* --- consume-aside.c --- */
 /* Work in a child, and done with its result here; nothing when one is at it

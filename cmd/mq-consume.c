@@ -380,10 +380,12 @@ static void
 consume(struct consumer *c)
 {
 	try_server(&c->server);
-	/* One SIGCHLD per run is cheaper without a handler. */
-	c->loop = ev_default_loop(EVFLAG_SIGNALFD);
+	/* Not the default one, which would reap our children; and a handler
+	 * for each SIGCHLD costs more than a descriptor. */
+	c->loop = ev_loop_new(EVFLAG_SIGNALFD);
 	if (c->loop == NULL)
 		mq_die(MQ_EXIT_AGAIN, "no event loop: %s", strerror(errno));
+	child_init(c);
 	errors_init(c);
 	claim_init(c);
 	pause_init(c);

@@ -736,7 +736,7 @@ proc_gone_or_zombie() {
 	assert_equal "$status" 143
 }
 
-# libev calls a child watcher again and again while there are dead children.
+# The next runs are not started where the ends of others are looked for.
 @test "crash: a long row of short runs keeps neither heartbeat nor acks waiting" {
 	local name
 	seq 30000 | "$BUILD/mq-publish" -l q

@@ -233,6 +233,30 @@ SigCgt:	0000000000000000
 	assert_equal "$(head -n 1 "$T/signals")" 0000000000000000
 }
 
+@test "worker: whoever else is its child is reaped, too, and no run is lost" {
+	script s <<'.'
+echo $$ >"$T/short"
+read -r _ <"$T/hold"
+.
+	mkfifo "$T/hold"
+	(
+		sleep 0.1 &
+		echo "$!" >"$T/other.new"
+		mv "$T/other.new" "$T/other"
+		exec "$BUILD/mq-consume" -n 1 q -- "$T/s" 2>"$T/err" 3>&-
+	) &
+	pid=$!
+	eventually 10 test -e "$T/other"
+	eventually 10 gone "$(cat "$T/other")"
+	# One that lasts, and ends between the ticks.
+	run_mq 0 mq-publish q x
+	eventually 10 test -e "$T/short"
+	heartbeat
+	echo >"$T/hold"
+	wait "$pid"
+	held_is q "0 0 0 0"
+}
+
 @test "worker: killed with mq-consume" {
 	mkfifo "$T/hold"
 	script s <<'.'
