@@ -111,7 +111,7 @@ claim_nothing(const struct consumer *c)
 	for (i = 0; i < c->opt->queue_count; i++)
 		if (c->queues[i].more)
 			return false;
-	return true;
+	return !c->claiming;
 }
 
 /* Every queue has been asked, or there is no more room. */

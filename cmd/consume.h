@@ -456,7 +456,8 @@ void claim_more(struct consumer *);
 void claim_wake(struct consumer *);
 /* The same, and look whether what we hold has been paused. */
 void claim_look(struct consumer *);
-/* Whether every queue had nothing when it was asked last. */
+/* Whether every queue had nothing when it was asked last, and none is being
+ * asked. */
 bool claim_nothing(const struct consumer *);
 
 /* --- consume-slot.c --- */
