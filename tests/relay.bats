@@ -79,7 +79,7 @@ kill_something() {
 	local n=$((RANDOM % 2)) p
 	case $((RANDOM % 5)) in
 	0)
-		kill -KILL "${relays[n]}"
+		kill -KILL "${relays[n]}" || true
 		wait "${relays[n]}" 2>/dev/null || true
 		relay "$n"
 		;;
