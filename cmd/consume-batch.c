@@ -29,10 +29,12 @@ is_last(const struct consumer *c)
 	    (c->opt->limit > 0 && c->started + c->held >= c->opt->limit);
 }
 
-/* Seconds until the messages of a queue can start; below 0: there are none. */
+/* Seconds until the messages of a queue can start; below 0: there are none, or
+ * others come at once. */
 static double
-wait_of(const struct consumer *c, const struct queue *q)
+wait_of(const struct consumer *c, int queue)
 {
+	const struct queue *q = &c->queues[queue];
 	const struct message *first = TAILQ_FIRST(&q->waiting);
 	double wait;
 
@@ -40,8 +42,7 @@ wait_of(const struct consumer *c, const struct queue *q)
 		return -1;
 	if (q->held >= c->opt->batch || is_last(c))
 		return 0;
-	/* The rest is claimed at once. */
-	if (q->cut && c->link == LINK_UP)
+	if (claim_comes(c, queue))
 		return -1;
 	wait = first->since + (double)c->opt->batch_wait_ms / 1000 -
 	    ev_now(c->loop);
@@ -56,7 +57,7 @@ next_queue(struct consumer *c)
 	int i;
 
 	for (i = 0; i < c->opt->queue_count; i++) {
-		wait = wait_of(c, &c->queues[i]);
+		wait = wait_of(c, i);
 		if (wait == 0)
 			return i;
 		if (wait > 0 && (first < 0 || wait < first))

@@ -114,6 +114,21 @@ claim_nothing(const struct consumer *c)
 	return !c->claiming;
 }
 
+bool
+claim_comes(const struct consumer *c, int queue)
+{
+	int i;
+
+	if (c->link != LINK_UP || c->complaint[0] != '\0')
+		return false;
+	if (c->claiming && c->claim_queue == queue && c->claim_max > 0)
+		return true;
+	for (i = 0; i < queue; i++)
+		if (c->queues[i].more)
+			return false;
+	return c->queues[queue].more && claim_room(c, queue) > 0;
+}
+
 /* Every queue has been asked, or there is no more room. */
 static void
 pass_ended(struct consumer *c)
@@ -139,7 +154,6 @@ take_claimed(struct consumer *c, const redisReply *reply,
 		    ev_now(c->loop) + (double)claimed->due_ms / 1000;
 	if (!claimed->paused && !exhausted(c, elements, n)) {
 		q->more = true;
-		q->cut = n < c->claim_max;
 		c->claim_empty = false;
 	}
 	take(c, elements, n);
@@ -154,7 +168,6 @@ on_claimed(void *arg, redisReply *reply)
 	int n;
 
 	c->claiming = false;
-	c->queues[c->claim_queue].cut = false;
 	c->moves++;
 	if (reply == NULL)
 		return;

@@ -267,7 +267,6 @@ struct aside {
 /* One of the queues that are consumed. */
 struct queue {
 	bool more;  /* there may be more to claim than the last claim has got */
-	bool cut;   /* it was too long for all that it asked for */
 	double due; /* loop time when there may be more to claim, or 0 */
 	bool paused;		 /* when we looked last */
 	int pausing;		 /* pauses of our own that are not confirmed */
@@ -459,6 +458,8 @@ void claim_look(struct consumer *);
 /* Whether every queue had nothing when it was asked last, and none is being
  * asked. */
 bool claim_nothing(const struct consumer *);
+/* Whether a queue is being asked, or is going to be at once. */
+bool claim_comes(const struct consumer *, int queue);
 
 /* --- consume-slot.c --- */
 /* The message that its script is on, of a batch the first; NULL: none. */
