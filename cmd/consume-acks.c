@@ -139,6 +139,14 @@ many_at_once(const struct options *opt)
 	return opt->command == NULL || opt->stream || opt->batch > 0;
 }
 
+/* The next of its group is all that there may be to do. */
+static bool
+keeps_others_waiting(const struct message *m)
+{
+	return m->c->held == 0 && m->c->running == 0 &&
+	    mq_message_holds(&m->envelope);
+}
+
 void
 acks_wait(struct message *m)
 {
@@ -152,7 +160,8 @@ acks_wait(struct message *m)
 	if (++c->company_count >= enough ||
 	    (c->held == 0 && c->opt->command != NULL &&
 		(!many || c->running == 0)) ||
-	    m->awaited || ev_now(c->loop) < c->careful_until)
+	    keeps_others_waiting(m) || m->awaited ||
+	    ev_now(c->loop) < c->careful_until)
 		acks_send(c);
 	else if (!ev_is_active(&c->settle_timer))
 		ev_timer_again(c->loop, &c->settle_timer);
