@@ -12,6 +12,8 @@ growths() {
 publish|publish, messages|mq-publish -l|0|1000 10000 100000 1000000
 print|print, messages|mq-consume -l|0|1000 10000 100000 ${BENCH_LONG:+1000000}
 fork|run, messages|mq-consume -j2|0|10 100 1000 ${BENCH_LONG:+10000}
+batch|batches, messages|mq-consume --batch 100|0|1000 10000 100000 ${BENCH_LONG:+1000000}
+stream|stream, messages|mq-consume --stream|0|1000 10000 100000 ${BENCH_LONG:+1000000}
 queues|print, queues of 100|mq-consume -l|0|1 10 100 1000
 runs|run, queues of 2|mq-consume -j2|0|1 10 100 1000
 stats|mq-stats, queues|mq-stats|0|1 10 100 1000
@@ -33,19 +35,31 @@ grow_publish() {
 	expect "$1" "$key"
 }
 
-grow_print() {
-	lines "$1"
+# drained KIND SIZE OPTION...: consumes so many messages.
+drained() {
+	case=$1-$2
+	lines "$2"
 	flush
-	mq-publish -q -l "$queue" <"$D/$1.lines"
-	timed "print-$1" mq-consume -q --drain -l "$queue"
+	mq-publish -q -l "$queue" <"$D/$2.lines"
+	shift 2
+	timed "$case" mq-consume -q --drain "$@"
 	expect 0 "$key"
 }
 
+grow_print() {
+	drained print "$1" -l "$queue"
+}
+
 grow_fork() {
-	flush
-	seq "$1" | mq-publish -q -l "$queue"
-	timed "fork-$1" mq-consume -q -j2 --drain "$queue" -- /bin/true
-	expect 0 "$key"
+	drained fork "$1" -j2 "$queue" -- /bin/true
+}
+
+grow_batch() {
+	drained batch "$1" -j2 --batch 100 "$queue" -- /bin/true
+}
+
+grow_stream() {
+	drained stream "$1" --stream "$queue" -- "$bin/answer"
 }
 
 # spread QUEUES EACH: so many queues of so many messages.
