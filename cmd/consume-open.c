@@ -8,6 +8,7 @@
 
 #include "clock.h"
 #include "consume.h"
+#include "history.h"
 #include "message.h"
 
 /* After a message that has failed before, be careful for so long. */
@@ -39,6 +40,31 @@ reject_late(struct message *m, const char *why)
 	m->late = true;
 	result_note(m, MQ_END_EXPIRED, &f);
 	settle(m, MQ_OUTCOME_REJECT, 0);
+}
+
+/* Nobody has told how its last run has ended: there was nobody left to. */
+static void
+reject_crashed(struct message *m)
+{
+	struct mq_counts *n = &m->c->queues[m->queue].counts;
+
+	mq_history_crash(&m->envelope, m->attempts, true, NULL);
+	message_say(
+	    m, "rejected: %s", mq_envelope_get(&m->envelope, MQ_HEADER_ERROR));
+	mq_envelope_write_header(&m->envelope, &m->header);
+	n->runs++;
+	n->crashed++;
+	settle(m, MQ_OUTCOME_REJECT, 0);
+}
+
+/* What had its last run was rejected then, unless its consumer has died. */
+static bool
+has_crashed(const struct message *m)
+{
+	const struct consumer *c = m->c;
+
+	return c->layout->has & MQ_HAS_CLAIMS && c->opt->command != NULL &&
+	    m->attempts >= c->opt->attempts;
 }
 
 /* Most have nothing but an id, of which printing the payload needs no more. */
@@ -79,6 +105,10 @@ message_open(struct message *m)
 	if (mq_message_over(&m->envelope, boot_ms() + m->c->server_ahead_ms,
 		m->c->queues[m->queue].tick, why, sizeof(why))) {
 		reject_late(m, why);
+		return false;
+	}
+	if (has_crashed(m)) {
+		reject_crashed(m);
 		return false;
 	}
 	return true;

@@ -100,7 +100,8 @@ rsmq_known(struct mq_command *c, const char *queue)
 
 const struct mq_layout mq_layout_rsmq = {
     .name = "rsmq",
-    .has = MQ_HAS_ATTRIBUTES | MQ_HAS_NEWS | MQ_HAS_IDS | MQ_HAS_TEXT,
+    .has = MQ_HAS_ATTRIBUTES | MQ_HAS_NEWS | MQ_HAS_IDS | MQ_HAS_TEXT |
+	MQ_HAS_CLAIMS,
     .ns = RSMQ_NAMESPACE,
     .queue_error = rsmq_queue_error,
     .open = rsmq_open,

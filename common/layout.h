@@ -340,7 +340,8 @@ enum {
 	MQ_HAS_ATTRIBUTES = 1 << 5, /* of queues */
 	MQ_HAS_NEWS = 1 << 6,	    /* mq_publishing.realtime */
 	MQ_HAS_IDS = 1 << 7,	    /* of messages without a header, too */
-	MQ_HAS_TEXT = 1 << 8	    /* other programs take payloads for UTF-8 */
+	MQ_HAS_TEXT = 1 << 8,	    /* other programs take payloads for UTF-8 */
+	MQ_HAS_CLAIMS = 1 << 9	    /* counted: one is a run, however it ends */
 };
 
 struct mq_layout {
