@@ -255,7 +255,10 @@ ask_to_delete(const struct options *o, struct sift *s, struct mq_deletion *d)
 		    d->consumers == 1 ? "it" : "them");
 	if (d->unacked > 0)
 		mq_die(MQ_EXIT_AGAIN,
-		    "%s: dead consumers hold %ld message%s; run mq-clean first",
+		    s->layout->has & MQ_HAS_CLAIMS ?
+			"%s: somebody has %ld message%s of it in hand" :
+			"%s: dead consumers hold %ld message%s; run mq-clean "
+			"first",
 		    o->queue, d->unacked, d->unacked == 1 ? "" : "s");
 }
 
