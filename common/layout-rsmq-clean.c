@@ -1,9 +1,10 @@
 /*
  * The rsmq layout: one round of cleaning up.
  *
- * What a dead consumer had is everybody's again without a cleaner.  What is
- * left to do is to stop messages that no consumer survives, and to remove what
- * crashes, and programs that delete what they do not know of, leave behind.
+ * What a dead consumer had is everybody's again without a cleaner, and who claims
+ * it sees when it must not run again.  What is left to do is to reject what
+ * nobody claims, and to remove what crashes, and programs that do not know of our
+ * keys, leave behind.
  */
 #include "layout-rsmq.h"
 
@@ -148,8 +149,6 @@ rsmq_clean(
 		rv = rsmq_enlist(&w);
 	if (rv == 0 && how->all)
 		rv = clean_listed(&w);
-	else if (rv == 0)
-		rv = rsmq_sweep(&w, w.consumed.list, w.consumed.n);
 	if (rv == 0)
 		rv = mq_trouble_tell(r, &w.trouble);
 	mq_pipe_free(&w.pipe);

@@ -10,7 +10,6 @@
 #include "exit.h"
 #include "rsmq-ask.h"
 #include "rsmq-keys.h"
-#include "xalloc.h"
 
 /* How much one call moves, and looks at; the server is kept for a few
  * milliseconds. */
@@ -18,14 +17,14 @@
 #define MOVE_BYTES (1 << 20)
 #define TAKE_COUNT 500
 
-/* Begins a call: where from, where to, and how. */
+/* Begins a call: where from and where to; more keys follow. */
 static void
-start(struct mq_command *c, const struct mq_script *script,
+start(struct mq_command *c, const struct mq_script *script, size_t more,
     const struct mq_place *place, const char *to)
 {
 	char *from = rsmq_place_queue(place);
 
-	mq_command_script(c, script, 2 * RSMQ_HOME + 1);
+	mq_command_script(c, script, 2 * RSMQ_HOME + 1 + (int)more);
 	rsmq_key_home(c, from);
 	rsmq_key_home(c, to != NULL ? to : from);
 	rsmq_key_common(c, to != NULL ? to : from, ":QUEUES");
@@ -88,7 +87,7 @@ rsmq_take(struct mq_redis *r, struct mq_scan *s, const bool *chosen,
 
 	*taken = 0;
 	while (rv == 0 && at < s->count) {
-		start(&c, &mq_script_rsmq_take, &s->place, to);
+		start(&c, &mq_script_rsmq_take, 0, &s->place, to);
 		add_how(&c, &s->place, to);
 		if (add_chosen(&c, s, chosen, &at) > 0)
 			rv = take_some(r, &c, taken);
@@ -130,17 +129,22 @@ move_some(struct mq_redis *r, struct mq_command *c, struct mq_buf *score,
 	return 0;
 }
 
+/* spared: connections whose messages are not meant; NULL: there are none. */
 static int
-move_next(struct mq_redis *r, const struct mq_place *place, long max,
-    const char *to, long *moved)
+move_next(struct mq_redis *r, const struct mq_place *place,
+    const redisReply *spared, long max, const char *to, long *moved)
 {
+	size_t i, n = spared != NULL ? spared->elements : 0;
 	struct mq_command c = {0};
 	struct mq_buf score = {0}, id = {0};
 	long long left;
 	int rv;
 
 	do {
-		start(&c, &mq_script_rsmq_move, place, to);
+		start(&c, &mq_script_rsmq_move, n, place, to);
+		for (i = 0; i < n; i++)
+			rsmq_key_held(
+			    &c, spared->element[i]->str, place->queue);
 		mq_command_str(&c, rsmq_place_name(place));
 		add_how(&c, place, to);
 		mq_command_int(&c, max < MOVE_COUNT ? max : MOVE_COUNT);
@@ -205,40 +209,53 @@ check_dead(struct mq_redis *r, const struct mq_place *place)
 	return -1;
 }
 
+/* How many connections of ours have. */
 static int
-take_first(struct mq_redis *r, struct mq_scan *s, long max, const char *to,
-    long *moved)
+count_ours(struct mq_redis *r, const char *queue, const redisReply *connections,
+    long *n)
 {
-	bool *chosen = mq_xcalloc((size_t)s->count + 1, sizeof(*chosen));
-	long i;
-	int rv;
+	size_t i;
+	struct mq_command c = {0};
+	redisReply *reply;
 
-	for (i = 0; i < s->count && i < max; i++)
-		chosen[i] = true;
-	rv = rsmq_take(r, s, chosen, to, moved);
-	free(chosen);
-	return rv;
+	*n = 0;
+	for (i = 0; i < connections->elements; i++) {
+		mq_command_plain(&c, "HLEN");
+		rsmq_key_held(&c, connections->element[i]->str, queue);
+		reply = mq_redis_call(r, &c);
+		mq_command_free(&c);
+		if (reply == NULL)
+			return -1;
+		*n += (long)reply->integer;
+		freeReplyObject(reply);
+	}
+	return 0;
 }
 
-/* They are found by who has them, which the server cannot do; and to take none
- * is to count all. */
+/* What a dead connection of ours had is nobody's by now; but what nobody knows
+ * of may be held for long. */
 static int
 move_held(struct mq_redis *r, const struct mq_place *place, long max,
     const char *to, long *moved)
 {
-	struct mq_scan scan = {.place = *place};
-	long found = 0;
-	int rv = check_dead(r, place);
+	redisReply *connections;
+	long ours = 0;
+	int rv;
 
-	while (rv == 0 && !scan.end && *moved == 0) {
-		rv = rsmq_scan(r, &scan);
-		found += scan.count;
-		if (rv == 0 && max > 0 && scan.count > 0)
-			rv = take_first(r, &scan, max, to, moved);
+	if (strcmp(place->connection, RSMQ_NOBODY) != 0)
+		return check_dead(r, place);
+	connections = rsmq_connections(r, place->queue);
+	if (connections == NULL)
+		return -1;
+	if (max > 0) {
+		rv = move_next(r, place, connections, max, to, moved);
+	} else {
+		rv = rsmq_place_count(r, place, moved);
+		if (rv == 0)
+			rv = count_ours(r, place->queue, connections, &ours);
+		*moved = *moved > ours ? *moved - ours : 0;
 	}
-	if (max == 0)
-		*moved = found;
-	mq_scan_free(&scan);
+	freeReplyObject(connections);
 	return rv;
 }
 
@@ -251,7 +268,7 @@ rsmq_move(struct mq_redis *r, const struct mq_place *place, long max,
 		return move_held(r, place, max, to, moved);
 	if (max == 0)
 		return rsmq_place_count(r, place, moved);
-	return move_next(r, place, max, to, moved);
+	return move_next(r, place, NULL, max, to, moved);
 }
 
 /* Messages and what is known about the queue are in the same key. */

@@ -21,13 +21,14 @@ static void
 judge(struct rsmq_round *w, redisReply *const *message, struct mq_buf *extra,
     bool *late)
 {
+	static const char start[] = "\xff\x00\xbe\xbeJ{";
 	const redisReply *id = message[0], *more = message[2];
 	struct mq_buf header = {0};
 	struct mq_envelope e = {0};
 	char reason[64];
 	const char *why;
 
-	mq_buf_printf(&header, "%c%c%c%cJ{", 0xff, 0, 0xbe, 0xbe);
+	mq_buf_add(&header, start, sizeof(start) - 1);
 	mq_buf_add(&header, more->str, more->len);
 	mq_buf_addstr(&header, "}\n");
 	/* What cannot be read is not kept: it must stop all the same. */

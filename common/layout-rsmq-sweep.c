@@ -14,9 +14,6 @@
 /* So many steps are sent at a time: the server takes them one by one, and each
  * may take it a millisecond or two. */
 #define MANY 16
-/* A round that comes every minute needs no more than what can be received since
- * then; the rest waits for mq-clean. */
-#define RECENT_MS 150000
 
 /* One walk: through the messages, or one of the keys that belong to them. */
 struct walk {
@@ -43,10 +40,6 @@ build(struct rsmq_round *w, struct walk *k, const char *bare,
 	rsmq_key(c, k->queue, ":Xcounters");
 	mq_command_arg(c, k->at.data, k->at.len);
 	mq_command_arg(c, k->id.data, k->id.len);
-	if (w->how->all)
-		mq_command_str(c, "-inf");
-	else
-		mq_command_int(c, w->now_ms - RECENT_MS);
 	mq_command_int(c, RSMQ_LOOKS / 2);
 	mq_command_int(c, w->how->limit);
 	mq_command_int(c, mq_names_have(&w->consumed, bare));
@@ -173,7 +166,7 @@ rsmq_sweep(struct rsmq_round *w, const struct mq_name *queues, size_t total)
 
 	for (i = 0; i < total && rv == 0; i += n) {
 		n = total - i < MANY ? total - i : MANY;
-		for (k = w->how->all ? 0 : 3; k < 4 && rv == 0; k++)
+		for (k = 0; k < 4 && rv == 0; k++)
 			rv = walk(w, queues + i, n, kinds[k]);
 	}
 	return rv;

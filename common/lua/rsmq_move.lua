@@ -1,8 +1,9 @@
 -- Move the next messages of one place to where they can be received, or drop
 -- them, unseen.
 --
---   KEYS  as rsmq_take.lua
---   ARGV  'ready', 'delayed' or 'all'; how (see lib/rsmq_moves.lua); name of
+--   KEYS  as rsmq_take.lua; then what connections hold whose messages are not
+--         meant
+--   ARGV  'ready', 'delayed', 'unacked' or 'all'; how (see lib/rsmq_moves.lua); name of
 --         the target; max messages; about how many bytes; how many messages to
 --         look at; score and id of the message that was looked at last ('' at
 --         the beginning)
@@ -23,22 +24,23 @@ local score, id = ARGV[7], ARGV[8]
 local at, stop, moved, size = 0, 0, 0, 1
 -- Bodies are only read for another queue.
 local heavy = how ~= 'drop' and q.z ~= to.z
+local hidden = from == 'delayed' or from == 'unacked'
+local spared = {}
 
 -- Where the walk is, whatever has left, or has come before it.
 local function locate()
   at, stop = past(q, score, id), call('ZCARD', q.z)
   if from == 'ready' then
     stop = visible(q)
-  elseif from == 'delayed' then
+  elseif hidden then
     at = math.max(at, visible(q))
   end
 end
 
 local function choose(ids)
-  local list = from == 'delayed' and taken(q, ids) or {}
-  local chosen = {}
+  local list, chosen = hidden and taken(q, ids), {}
   for i = 1, #ids do
-    if not list[i] then
+    if not (list and list[i] ~= (from == 'unacked') or spared[ids[i]]) then
       chosen[#chosen + 1] = ids[i]
       room = room - (heavy and call('HSTRLEN', q.h, ids[i]) or 0)
     end
@@ -46,6 +48,12 @@ local function choose(ids)
   return chosen
 end
 
+for k = 10, #KEYS do
+  local ids = call('HKEYS', KEYS[k])
+  for i = 1, #ids do
+    spared[ids[i]] = true
+  end
+end
 probe(to)
 probe(q)
 locate()

@@ -2,9 +2,9 @@
 --
 --   KEYS  home (see lib/rsmq.lua), counters
 --   ARGV  score and id of the message that the walk came to last ('' at its
---         beginning); the lowest score of interest, or '-inf'; how many
---         messages to look at; how often a message may be received; '1' if a
---         program of ours consumes the queue now; '1' to change nothing
+--         beginning); how many messages to look at; how often a message may be
+--         received; '1' if a program of ours consumes the queue now; '1' to
+--         change nothing
 --   reply {score and id of the last; how many follow; how many members without
 --         a body were removed; then of each message that should be rejected,
 --         its id, how often it was received, its further headers}
@@ -24,10 +24,9 @@
 -- include rsmq_moves
 
 local q = home(1)
-local score, id, dry = ARGV[1], ARGV[2], ARGV[7] == '1'
-local max = tonumber(ARGV[4])
-local limit = (ARGV[6] == '1' or call('EXISTS', KEYS[5]) == 1)
-  and tonumber(ARGV[5])
+local score, id, dry = ARGV[1], ARGV[2], ARGV[6] == '1'
+local limit = (ARGV[5] == '1' or call('EXISTS', KEYS[5]) == 1)
+  and tonumber(ARGV[4])
 local extras = call('EXISTS', q.x) == 1
 local orphans, found = {}, {}
 local A_MINUTE = 60000
@@ -72,10 +71,8 @@ local function look(part)
   end
 end
 
-local low = call('ZCARD', q.z) - call('ZCOUNT', q.z, ARGV[3], '+inf')
-local at = math.max(past(q, score, id), low)
-local stop = call('ZCARD', q.z)
-local last = math.min(stop, at + max)
+local at, stop = past(q, score, id), call('ZCARD', q.z)
+local last = math.min(stop, at + tonumber(ARGV[3]))
 while at < last do
   local part = call('ZRANGE', q.z, at, math.min(at + 100, last) - 1,
     'WITHSCORES')

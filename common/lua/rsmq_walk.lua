@@ -69,21 +69,35 @@ local function show(m, at_score)
   end
 end
 
+-- Bodies are read a few at a time: nobody knows how long the next ones are.
 local size = 1
+
+local function show_all(ids, scores)
+  local i = 1
+  while i <= #ids and room > 0 do
+    local list = read(q, { unpack(ids, i, math.min(i + size - 1, #ids)) })
+    for k = 1, #list do
+      -- One without a body is no message.
+      if list[k].body then
+        show(list[k], scores[list[k].id])
+      end
+    end
+    i, size = i + size, math.min(2 * size, 32)
+  end
+  return i > #ids and #ids or i - 1
+end
+
 while at < stop and looked < max and room > 0 do
-  local n = math.min(size, max - looked, stop - at)
+  local n = math.min(sifted and 250 or size, max - looked, stop - at)
   local part = call('ZRANGE', q.z, at, at + n - 1, 'WITHSCORES')
   local ids, scores = choose(part)
-  -- One without a body is no message.
-  local list = #ids > 0 and read(q, ids) or {}
-  for i = 1, #list do
-    if list[i].body then
-      show(list[i], scores[list[i].id])
-    end
-  end
-  at, looked, found = at + n, looked + n, found + #ids
+  local shown = show_all(ids, scores)
   id, score = part[#part - 1], part[#part]
-  -- Not more: nobody knows how long the next ones are.
-  size = math.min(2 * size, 32)
+  if shown < #ids then
+    -- The next slice begins behind the last one shown.
+    id, score = ids[shown], scores[ids[shown]]
+    n = call('ZRANK', q.z, id) + 1 - at
+  end
+  at, looked, found = at + n, looked + n, found + shown
 end
 return { score, id, looked, found, skip, math.max(0, stop - at), unpack(reply) }
