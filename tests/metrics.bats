@@ -119,7 +119,7 @@ print(json.dumps([queue("idle", 0, 0, 0, 0), queue("jobs", 3, 3, 2, 2)],
 	run_mq 0 mq-stats --json --connections
 	assert_equal "$(json 'list(v)')" \
 		'["time_ms", "queues", "connections", "totals"]'
-	assert_equal "$(json '59000 < v["connections"][1].pop("lease_ms") <= 60000')" true
+	assert_equal "$(json '50000 < v["connections"][1].pop("lease_ms") <= 60000')" true
 	assert_equal "$(json '[v["connections"][0], (v["connections"][1].pop("lease_ms"), v["connections"][1])[1]]')" \
 		"$(python3 -c '
 import json

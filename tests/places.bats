@@ -84,7 +84,7 @@ kept() {
 	assert_output --partial '"ready":9,"delayed":1,'
 	assert_output --partial '"next_due_ms":null,"in_line":0,"tick":3,'
 	run_mq 0 mq-stats q
-	assert_line --regexp '^q +9 +1 +0 +0 +0 +0s '
+	assert_line --regexp '^q +9 +1 +0 +0 +0 +[0-9]+s '
 	assert_equal "$(listed ready)" "t2 t3 p100 p7 p7 p0 p0 p-5 p-100"
 	assert_equal "$(consumed)" "t2 t3 p100 p7 p7 p0 p0 p-5 p-100"
 }
