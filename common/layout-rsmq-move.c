@@ -11,11 +11,12 @@
 #include "rsmq-ask.h"
 #include "rsmq-keys.h"
 
-/* How much one call moves, and looks at; the server is kept for a few
+/* How much is moved in all, and in one step, which keeps the server for a few
  * milliseconds. */
-#define MOVE_COUNT 1000
+#define MOVE_MAX   1000
+#define MOVE_COUNT 500
 #define MOVE_BYTES (1 << 20)
-#define TAKE_COUNT 500
+#define TAKE_COUNT 250
 
 /* Begins a call: where from and where to; more keys follow. */
 static void
@@ -107,7 +108,7 @@ rsmq_scan_end(struct mq_redis *r, struct mq_scan *s)
 
 /* --- without a look ---------------------------------------------------------------- */
 
-/* One call; *left may be more, behind those that stay. */
+/* One step; adds to *moved.  *left may be more, behind those that stay. */
 static int
 move_some(struct mq_redis *r, struct mq_command *c, struct mq_buf *score,
     struct mq_buf *id, long *moved, long long *left)
@@ -119,7 +120,7 @@ move_some(struct mq_redis *r, struct mq_command *c, struct mq_buf *score,
 	reply = rsmq_call(r, c, "##$$");
 	if (reply == NULL)
 		return -1;
-	*moved = (long)reply->element[0]->integer;
+	*moved += (long)reply->element[0]->integer;
 	*left = reply->element[1]->integer;
 	mq_buf_clear(score);
 	mq_buf_add(score, reply->element[2]->str, reply->element[2]->len);
@@ -129,7 +130,8 @@ move_some(struct mq_redis *r, struct mq_command *c, struct mq_buf *score,
 	return 0;
 }
 
-/* spared: connections whose messages are not meant; NULL: there are none. */
+/* An error behind the first step is for the next call to meet.
+ * spared: connections whose messages are not meant; NULL: there are none. */
 static int
 move_next(struct mq_redis *r, const struct mq_place *place,
     const redisReply *spared, long max, const char *to, long *moved)
@@ -138,6 +140,7 @@ move_next(struct mq_redis *r, const struct mq_place *place,
 	struct mq_command c = {0};
 	struct mq_buf score = {0}, id = {0};
 	long long left;
+	long all = max < MOVE_MAX ? max : MOVE_MAX;
 	int rv;
 
 	do {
@@ -147,15 +150,16 @@ move_next(struct mq_redis *r, const struct mq_place *place,
 			    &c, spared->element[i]->str, place->queue);
 		mq_command_str(&c, rsmq_place_name(place));
 		add_how(&c, place, to);
-		mq_command_int(&c, max < MOVE_COUNT ? max : MOVE_COUNT);
+		mq_command_int(
+		    &c, all - *moved < MOVE_COUNT ? all - *moved : MOVE_COUNT);
 		mq_command_int(&c, MOVE_BYTES);
 		mq_command_int(&c, RSMQ_LOOKS);
 		rv = move_some(r, &c, &score, &id, moved, &left);
-	} while (rv == 0 && *moved == 0 && left > 0);
+	} while (rv == 0 && *moved < all && left > 0);
 	mq_command_free(&c);
 	mq_buf_free(&score);
 	mq_buf_free(&id);
-	return rv;
+	return *moved > 0 ? 0 : rv;
 }
 
 int

@@ -16,7 +16,7 @@
 #include "xalloc.h"
 
 /* How much one slice has; the server is kept for a millisecond or two. */
-#define SLICE_COUNT 1000
+#define SLICE_COUNT 500
 #define SLICE_BYTES (1 << 20)
 
 /* As lua/rsmq_walk.lua has them; then three of each message. */

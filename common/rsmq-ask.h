@@ -49,6 +49,6 @@ int rsmq_count_hidden(
 void rsmq_hidden_free(struct rsmq_hidden *);
 
 /* How many hidden messages the server looks at in one step. */
-#define RSMQ_LOOKS 2000
+#define RSMQ_LOOKS 1000
 
 #endif

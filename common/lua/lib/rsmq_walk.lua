@@ -45,9 +45,10 @@ local function taken(q, ids)
     fields[i] = ids[i] .. ':rc'
   end
   local runs = call('HMGET', q.h, unpack(fields))
-  local waits = call('SMISMEMBER', q.d, unpack(ids))
+  local waits = call('EXISTS', q.d) == 1
+    and call('SMISMEMBER', q.d, unpack(ids)) or {}
   for i = 1, #ids do
-    list[i] = waits[i] == 0 and (tonumber(runs[i]) or 0) > 0
+    list[i] = waits[i] ~= 1 and (tonumber(runs[i] or nil) or 0) > 0
   end
   return list
 end
