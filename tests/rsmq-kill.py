@@ -93,7 +93,7 @@ while not ended:
                 (worker.command, worker.process.returncode))
     if time.monotonic() - begun > LIMIT:
         sys.exit("%s messages are left after %d s (seed %d)" %
-            (redis("zcard", "q"), LIMIT, seed))
+            (redis("zcard", "rsmq:q"), LIMIT, seed))
     if all(p.poll() is not None for p in publishers):
         ended = redis("zcard", "rsmq:q") == "0"
     if not ended:
