@@ -470,6 +470,31 @@ print(q["ready"], q["delayed"], q["unacked"], q["rejected"],
 	redis zrange rsmq:q 0 -1 | cmp - "$T/ids"
 }
 
+@test "a message of an id that is there already is a duplicate" {
+	run_mq 0 mq-publish -i q a
+	line="{\"payload\":\"b\",\"headers\":{\"Mq-Id\":[\"$output\"]}}"
+	run_mq 1 mq-publish --jsonl q <<<"$line"
+	run_node 0 popMessage.message qname=q
+	assert_output a
+	run_mq 1 mq-publish --jsonl q <<<"$line"$'\n'"$line"
+	assert_equal "$stderr" "mq-publish: 1 message accepted, 1 duplicate"
+	run_node 0 popMessage.message qname=q
+	assert_output b
+}
+
+@test "a queue is kept from growing, by those who look" {
+	run_node 0 createQueue qname=q
+	run_node 0 sendMessage qname=q message=a
+	run_mq 75 mq-publish --max-length 3 -l q <<<$'b\nc\nd\ne'
+	[[ $stderr == *"2 messages accepted" ]]
+	run_mq 0 mq-publish -p 1 --max-length 3:4 q f
+	run_mq 75 mq-publish -p 1 --max-length 3:4 q g
+	run_mq 0 mq-publish -d 1h --max-length 1 --max-delayed 1 q h
+	run_mq 75 mq-publish -d 1h --max-delayed 1 q i
+	run_node 0 getQueueAttributes.msgs qname=q
+	assert_output 5
+}
+
 @test "1000 messages received half by node, half by us, and counted" {
 	run_node 0 createQueue qname=q vt=0
 	run_node 0 send q 1 1000

@@ -44,68 +44,81 @@ if bucket then
   max = math.min(max, math.floor(bucket.tokens))
 end
 
--- Of a chunk, those that there is room for, and those without a body.
-local function choose(list)
-  local chosen, empty = {}, {}
-  for i = 1, #list do
-    if not list[i].body then
-      empty[#empty + 1] = list[i].id
-    elseif room > 0 then
-      chosen[#chosen + 1] = list[i]
-      room = room - #list[i].body
-    end
+local now_text, count = int(now), 4
+local has_extra = call('EXISTS', q.x) == 1
+local has_again = call('EXISTS', q.d) == 1
+
+-- Of each of the ids, its body, and how often it was received.
+local function read_all(ids, rc)
+  local fields = {}
+  for i = 1, #ids do
+    rc[i] = ids[i] .. ':rc'
+    fields[2 * i - 1], fields[2 * i] = ids[i], rc[i]
   end
-  return chosen, empty
+  return call('HMGET', q.h, unpack(fields))
 end
 
-local function receive(chosen)
-  local scores, runs, ours, ids = {}, {}, {}, {}
-  for i = 1, #chosen do
-    local m = chosen[i]
-    reply[#reply + 1] = element(m.id, m.body, m.runs, m.extra)
-    ids[i] = m.id
-    scores[#scores + 1] = visible
-    scores[#scores + 1] = m.id
-    runs[#runs + 1] = m.id .. ':rc'
-    runs[#runs + 1] = m.runs + 1
-    if m.runs == 0 then
-      runs[#runs + 1] = m.id .. ':fr'
-      runs[#runs + 1] = int(now)
+-- Receives those that there is room for; what has no body is hidden only.  This
+-- is where the time goes: so it makes no table for a message, and no text twice.
+local function receive(ids)
+  local rc = {}
+  local got = read_all(ids, rc)
+  local extra = has_extra and call('HMGET', q.x, unpack(ids)) or {}
+  local plain = not table.concat(ids):find('[^%w:]')
+  local scores, runs, ours, chosen, s, r, n = {}, {}, {}, {}, 0, 0, 0
+  for i = 1, #ids do
+    local id, body = ids[i], got[2 * i - 1]
+    local before = got[2 * i] and tonumber(got[2 * i]) or 0
+    if not body or room > 0 then
+      scores[s + 1], scores[s + 2] = visible, id
+      s = s + 2
     end
-    ours[#ours + 1] = m.id
-    ours[#ours + 1] = m.runs + 1
+    if body and room > 0 then
+      local times = before == 0 and '1' or int(before + 1)
+      count = count + 1
+      reply[count] = element(id, body, before, extra[i], plain)
+      room = room - #body
+      runs[r + 1], runs[r + 2] = rc[i], times
+      r = r + 2
+      if times == '1' then
+        runs[r + 1], runs[r + 2] = id .. ':fr', now_text
+        r = r + 2
+      end
+      ours[2 * n + 1], ours[2 * n + 2] = id, times
+      n = n + 1
+      chosen[n] = id
+    end
   end
   call('ZADD', q.z, unpack(scores))
+  if n == 0 then
+    return
+  end
   call('HSET', q.h, unpack(runs))
-  call('HINCRBY', q.h, 'totalrecv', #chosen)
+  call('HINCRBY', q.h, 'totalrecv', n)
   call('HSET', held, unpack(ours))
-  call('SREM', q.d, unpack(ids))
+  if has_again then
+    call('SREM', q.d, unpack(chosen))
+  end
 end
 
-while #reply < max + 4 and room > 0 do
-  local ids = call('ZRANGEBYSCORE', q.z, '-inf', int(now), 'LIMIT', 0,
-    math.min(CHUNK, max + 4 - #reply))
+while count < max + 4 and room > 0 do
+  local ids = call('ZRANGEBYSCORE', q.z, '-inf', now_text, 'LIMIT', 0,
+    math.min(CHUNK, max + 4 - count))
   if #ids == 0 then
     break
   end
-  local chosen, empty = choose(read(q, ids))
-  for i = 1, #empty do
-    call('ZADD', q.z, visible, empty[i])
-  end
-  if #chosen > 0 then
-    receive(chosen)
-  end
+  receive(ids)
 end
-if #reply > 4 then
+if count > 4 then
   call('PEXPIRE', held, int(lease_ms))
 end
 if bucket then
-  wait = bucket_take(bucket, #reply - 4)
+  wait = bucket_take(bucket, count - 4)
 end
 
 -- These reads come last; see claim.lua.
 call('EXISTS', paused)
-local next = call('ZRANGEBYSCORE', q.z, '(' .. int(now), '+inf', 'WITHSCORES',
+local next = call('ZRANGEBYSCORE', q.z, '(' .. now_text, '+inf', 'WITHSCORES',
   'LIMIT', 0, 1)[2]
 if next then
   reply[1] = math.max(0, math.ceil(tonumber(next) - now))

@@ -45,7 +45,11 @@ local function quoted(id)
   return id:find('^[%w:]+$') and '"' .. id .. '"' or cjson.encode(id)
 end
 
-local function element(id, body, runs, extra)
+-- plain: the id needs no quoting.
+local function element(id, body, runs, extra, plain)
+  if plain and runs == 0 and not extra then
+    return '\255\0\190\190J{"Mq-Id":["' .. id .. '"]}\n' .. body
+  end
   local head = '\255\0\190\190J{"Mq-Id":[' .. quoted(id) .. ']'
   if runs > 0 then
     head = head .. ',"Mq-Attempt":["' .. runs .. '"]'
@@ -83,8 +87,10 @@ local function forget(q, ids)
   end
   call('ZREM', q.z, unpack(ids))
   call('HDEL', q.h, unpack(fields))
-  call('HDEL', q.x, unpack(ids))
-  call('SREM', q.d, unpack(ids))
+  if call('EXISTS', q.x, q.d) > 0 then
+    call('HDEL', q.x, unpack(ids))
+    call('SREM', q.d, unpack(ids))
+  end
 end
 
 -- Whether a connection still has them all: nobody else has received one since.
