@@ -131,23 +131,22 @@ move_some(struct mq_redis *r, struct mq_command *c, struct mq_buf *score,
 }
 
 /* An error behind the first step is for the next call to meet.
- * spared: connections whose messages are not meant; NULL: there are none. */
+ * spared: n connections whose messages are not meant. */
 static int
 move_next(struct mq_redis *r, const struct mq_place *place,
-    const redisReply *spared, long max, const char *to, long *moved)
+    redisReply *const *spared, size_t n, long max, const char *to, long *moved)
 {
-	size_t i, n = spared != NULL ? spared->elements : 0;
 	struct mq_command c = {0};
 	struct mq_buf score = {0}, id = {0};
 	long long left;
 	long all = max < MOVE_MAX ? max : MOVE_MAX;
+	size_t i;
 	int rv;
 
 	do {
 		start(&c, &mq_script_rsmq_move, n, place, to);
 		for (i = 0; i < n; i++)
-			rsmq_key_held(
-			    &c, spared->element[i]->str, place->queue);
+			rsmq_key_held(&c, spared[i]->str, place->queue);
 		mq_command_str(&c, rsmq_place_name(place));
 		add_how(&c, place, to);
 		mq_command_int(
@@ -252,7 +251,8 @@ move_held(struct mq_redis *r, const struct mq_place *place, long max,
 	if (connections == NULL)
 		return -1;
 	if (max > 0) {
-		rv = move_next(r, place, connections, max, to, moved);
+		rv = move_next(r, place, connections->element,
+		    connections->elements, max, to, moved);
 	} else {
 		rv = rsmq_place_count(r, place, moved);
 		if (rv == 0)
@@ -272,7 +272,7 @@ rsmq_move(struct mq_redis *r, const struct mq_place *place, long max,
 		return move_held(r, place, max, to, moved);
 	if (max == 0)
 		return rsmq_place_count(r, place, moved);
-	return move_next(r, place, NULL, max, to, moved);
+	return move_next(r, place, NULL, 0, max, to, moved);
 }
 
 /* Messages and what is known about the queue are in the same key. */
