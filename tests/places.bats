@@ -556,7 +556,7 @@ until [ -e "$T/go" ]; do sleep 0.02; done
 	done
 	seq 3000 | "$BUILD/mq-publish" -l -p 4 q
 	redis slowlog reset >/dev/null
-	redis config set slowlog-log-slower-than 20000 >/dev/null
+	redis config set slowlog-log-slower-than 60000 >/dev/null
 	run_mq 0 mq-stats q
 	assert_line --regexp '^q +3006 +5994 '
 	run_mq 0 mq-purge -f --all --match '5$' q
