@@ -161,7 +161,7 @@ acks_wait(struct message *m)
 	    (c->held == 0 && c->opt->command != NULL &&
 		(!many || c->running == 0)) ||
 	    keeps_others_waiting(m) || m->awaited ||
-	    ev_now(c->loop) < c->careful_until)
+	    (ev_now(c->loop) < c->careful_until && c->opt->batch == 0))
 		acks_send(c);
 	else if (!ev_is_active(&c->settle_timer))
 		ev_timer_again(c->loop, &c->settle_timer);

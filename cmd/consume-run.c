@@ -194,6 +194,9 @@ run_over(struct slot *s)
 	/* Whoever asks for the lease first may find that they are lost. */
 	(void)lease_held(c);
 	judge(s, &hand, errors);
+	/* Those of a batch wait for each other, but then for none. */
+	if (ev_now(c->loop) < c->careful_until)
+		acks_send(c);
 	if (!TAILQ_EMPTY(&hand))
 		stop_if_broken(s);
 	give_back(c, &hand);
