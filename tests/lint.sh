@@ -34,9 +34,9 @@ format() {
 }
 
 scripts() {
-	shellcheck -s sh tests/deps.sh tests/run.sh tests/lint.sh \
+	shellcheck -s sh tests/deps.sh tests/lint.sh \
 		common/lua/embed.sh cmd/page/embed.sh tests/examples/*.sh &&
-		shellcheck tests/demo.sh tests/bench/*.sh .ci/run completions/mq.bash &&
+		shellcheck tests/run.sh tests/demo.sh tests/bench/*.sh .ci/run completions/mq.bash &&
 		shellcheck -s bash -e SC2154,SC2034,SC2030,SC2031 tests/helpers.bash
 }
 

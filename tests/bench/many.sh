@@ -4,7 +4,7 @@
 # shellcheck disable=SC2154 # variables of run.sh
 
 alone=2000
-many=200000
+crowd=200000
 moved="rmq::queue::[$queue]::moved"
 
 # sent COUNT: so many lines wait.
@@ -26,14 +26,14 @@ taken() {
 
 many_round() {
 	taken alone $alone -j2 "$queue" -- "$D/script"
-	taken batch $many -j2 --batch 100 "$queue" -- "$D/script"
-	taken stream $many --stream "$queue" -- "$bin/answer"
+	taken batch $crowd -j2 --batch 100 "$queue" -- "$D/script"
+	taken stream $crowd --stream "$queue" -- "$bin/answer"
 	case=moved
-	sent $many
-	timed moved redis-benchmark -s "$sock" -q -P 16 -c 1 -n $many \
+	sent $crowd
+	timed moved redis-benchmark -s "$sock" -q -P 16 -c 1 -n $crowd \
 		rpoplpush "$key" "$moved"
-	expect $many "$moved"
-	taken stream-awk $many --stream "$queue" -- "$D/awk"
+	expect $crowd "$moved"
+	taken stream-awk $crowd --stream "$queue" -- "$D/awk"
 }
 
 # The peak must not depend on how many messages there are.
@@ -59,12 +59,12 @@ bench_many() {
 		>"$D/awk"
 	chmod +x "$D/script" "$D/awk"
 	rounds many_round
-	compare "$many messages" "--batch 100 -j2" "one process each, -j2" \
-		batch alone ">= 20" $((many / alone))
+	compare "$crowd messages" "--batch 100 -j2" "one process each, -j2" \
+		batch alone ">= 20" $((crowd / alone))
 	compare "" "--stream, C" "one process each, -j2" \
-		stream alone ">= 15" $((many / alone))
+		stream alone ">= 15" $((crowd / alone))
 	compare "" "--stream, awk" "one process each, -j2" \
-		stream-awk alone "-" $((many / alone))
+		stream-awk alone "-" $((crowd / alone))
 	compare "" "--stream, C" "redis-benchmark -P16" stream moved ">= 0.65"
 	memory "peak memory" "--batch 100 -j2" batch 8
 	memory_of_stream "100000 1000000 ${BENCH_LONG:+10000000}" "peak memory"
