@@ -49,6 +49,27 @@ same(const struct mq_verbs *a, const struct mq_verbs *b, size_t where)
 		    (int)a->final, a->text, (int)b->final, b->text);
 }
 
+static void
+begin_is_as_zeroed(void **state)
+{
+	struct mq_verb_one ones[2] = {{.final = MQ_FINAL_ERR}};
+	struct mq_verbs v = {.ones = ones, .count = 2}, none = {0};
+
+	(void)state;
+	feed(&v, "done #9\nresend 5-why\nhal", 24);
+	assert_true(v.stray);
+	mq_verbs_begin(&v);
+	assert_null(v.ones);
+	assert_int_equal(v.count, 0);
+	assert_false(v.stray);
+	assert_int_equal(v.line_len, 0);
+	same(&none, &v, 0);
+	feed(&v, "done", 4);
+	mq_verbs_end(&v);
+	assert_int_equal(v.final, MQ_FINAL_DONE);
+	assert_string_equal(v.text, "");
+}
+
 static const char *const kinds[] = {
     "done", "err", "resend", "tick", "pause", "push", "retry", "stop"};
 
@@ -808,6 +829,7 @@ main(void)
 	    cmocka_unit_test(numbers),
 	    cmocka_unit_test(nonsense),
 	    cmocka_unit_test(line_by_line),
+	    cmocka_unit_test(begin_is_as_zeroed),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
