@@ -196,6 +196,14 @@ aside_clean(struct consumer *c)
 	aside_start(c, &c->cleaner, do_clean, cleaned);
 }
 
+bool
+aside_cleaned(struct consumer *c)
+{
+	if (c->opt->clean && c->next_clean == 0)
+		aside_clean(c);
+	return c->cleaner.pid == 0;
+}
+
 void
 aside_drained(struct consumer *c)
 {

@@ -162,8 +162,10 @@ on_idle(struct ev_loop *loop, ev_timer *w, int events)
 	struct consumer *c = w->data;
 
 	(void)events;
-	/* Only when the last look found nothing is there nothing to do. */
-	if (!nothing_in_hand(c) || !claim_nothing(c) || c->link != LINK_UP) {
+	/* Only when the last look found nothing is there nothing to do, not
+	 * even with the dead: a cron job may be over before the first tick. */
+	if (!nothing_in_hand(c) || !claim_nothing(c) || c->link != LINK_UP ||
+	    !aside_cleaned(c)) {
 		ev_timer_again(loop, w);
 		return;
 	}

@@ -851,6 +851,8 @@ void aside_kill(struct aside *);
 /* Each does that. */
 void aside_wake(struct consumer *);
 void aside_clean(struct consumer *);
+/* Is a first round of cleaning over, if there is to be one?  Starts it. */
+bool aside_cleaned(struct consumer *);
 void aside_drained(struct consumer *);
 void aside_end(struct consumer *);
 

@@ -209,6 +209,15 @@ go_has() {
 	assert_equal "$(results)" 0
 }
 
+@test "crash: who ends when idle, however soon, has looked after the dead" {
+	seq 3 | run_mq 0 mq-publish -l q
+	join_and_take q -- "$T/hold"
+	stop_mq KILL
+	redis del "rmq::connection::$c::heartbeat"
+	run_mq 0 mq-consume --idle 0 -q q -- "$T/note"
+	each_once <(seq 3)
+}
+
 @test "crash: a script killed by SIGKILL rejects its message, and it alone" {
 	seq 9 | run_mq 0 mq-publish -l q
 	cat >"$T/die" <<'END'
