@@ -450,12 +450,12 @@ echo done >&3
 	run_mq 0 mq-publish q x
 	start_mq mq-consume -n 1 q -- "$T/s"
 	eventually 5 test -s "$T/ready"
-	redis config set appendonly yes >/dev/null
+	redis config set appendonly yes appendfsync always >/dev/null
 	eventually 5 aof_written
 	server_kill
 	echo >"$T/go"
 	eventually 5 test -s "$T/asked"
-	server_run --appendonly yes
+	server_run --appendonly yes --appendfsync always
 	wait "$pid"
 	answered "ok ID"
 	assert_equal "$(held other)" "1 0 0 0"

@@ -8,7 +8,7 @@
 load helpers
 
 setup_file() {
-	server_start --appendonly yes
+	server_start --appendonly yes --appendfsync always
 	FAR=$(own_dir)
 	export FAR
 	far_run
@@ -36,8 +36,8 @@ far() {
 
 far_run() {
 	redis-server --port 0 --unixsocket "$FAR/far.sock" --dir "$FAR" \
-		--save '' --appendonly yes --pidfile "$FAR/far.pid" \
-		--daemonize yes --logfile "$FAR/far.log" >/dev/null
+		--save '' --appendonly yes --appendfsync always \
+		--pidfile "$FAR/far.pid" --daemonize yes --logfile "$FAR/far.log" >/dev/null
 	eventually 10 far_answers
 }
 
@@ -90,7 +90,7 @@ kill_something() {
 		;;
 	3)
 		server_kill
-		server_run --appendonly yes
+		server_run --appendonly yes --appendfsync always
 		;;
 	4)
 		p=$(cat "$FAR/far.pid")
@@ -149,7 +149,7 @@ all_there() {
 		kill "${relays[@]}" || true
 		wait "${relays[@]}" || true
 		run_mq 0 mq-consume -u "$far_url" --drain -l inbox
-		sort -V <<<"$output" | cmp - "$T/sent"
+		diff <(sort -V <<<"$output") "$T/sent"
 		assert_equal "$(far llen 'rmq::queue::[inbox]::ready')" 0
 	done
 }
