@@ -4,7 +4,8 @@
  * FIONREAD says how much is still in there.  Nothing tells when that becomes
  * less, unless the pipe was full; so it is looked at again and again while
  * there is something, less often while nothing moves, and not at all when
- * everything has been taken.
+ * everything has been taken.  A full pipe tells only of whole pages: each tick
+ * looks for the rest.
  */
 #include <sys/ioctl.h>
 #include <sys/stat.h>
@@ -46,7 +47,8 @@ void
 pipe_watch(struct consumer *c)
 {
 	/* As long as it is full, or about to be written to, that tells. */
-	if (!c->out_piped || c->running == 0 || ev_is_active(&c->out_io)) {
+	if (!c->out_piped || c->out_lost || c->running == 0 ||
+	    ev_is_active(&c->out_io)) {
 		c->out_look_s = LOOK_MIN;
 		ev_timer_stop(c->loop, &c->out_timer);
 	} else if (!ev_is_active(&c->out_timer)) {

@@ -375,7 +375,10 @@ run_tick(struct consumer *c)
 		c->run_s = STALE_S;
 		settle_held(c);
 	}
-	run_held(c);
+	if (c->opt->command == NULL)
+		print_go_on(c);
+	else
+		run_held(c);
 }
 
 void
