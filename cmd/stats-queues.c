@@ -61,17 +61,24 @@ add_rate(double *sum, double rate)
 }
 
 static void
-add(struct mq_queue_stats *sum, const struct mq_queue_stats *q)
+add_waiting(struct mq_queue_stats *sum, const struct mq_queue_stats *q)
 {
 	sum->ready += q->ready;
 	sum->delayed += q->delayed;
 	sum->unacked += q->unacked;
-	sum->rejected += q->rejected;
-	sum->consumers += q->consumers;
 	if (q->oldest_ms > 0 ?
 		sum->oldest_ms <= 0 || q->oldest_ms < sum->oldest_ms :
 		q->oldest_ms != 0 && sum->oldest_ms == 0)
 		sum->oldest_ms = q->oldest_ms;
+}
+
+static void
+add(struct mq_queue_stats *sum, const struct mq_queue_stats *q)
+{
+	if (!q->refuse)
+		add_waiting(sum, q);
+	sum->rejected += q->rejected;
+	sum->consumers += q->consumers;
 	add_rate(&sum->in_s, q->in_s);
 	add_rate(&sum->out_s, q->out_s);
 }

@@ -157,7 +157,9 @@ struct mq_counts {
 
 struct mq_queue_stats {
 	char *name;
-	bool known; /* whether anybody ever opened a queue of this name */
+	bool known;  /* whether anybody ever opened a queue of this name */
+	bool refuse; /* what is in it was rejected by another of these queues,
+		      * and is counted there already */
 	long long ready, delayed, unacked, rejected, consumers;
 	int64_t oldest_ms;   /* since when its oldest claimable message has
 			      * been claimable, unix ms; 0: there is none; -1:

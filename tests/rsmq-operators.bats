@@ -141,6 +141,22 @@ ids() {
 	[ "$(json 'queues.map((q) => [q.name, q.known])')" = '[["other:c",true]]' ]
 }
 
+@test "rsmq stats: what was rejected is counted once in the total" {
+	node_create q
+	node_send q one
+	node_send q two
+	run_mq 0 mq-consume -n 1 -q q -- false
+	node_create orphan-rejected
+	node_send orphan-rejected three
+	run_mq 0 mq-stats
+	assert_equal "$(awk '{print $1, $2, $3, $4, $5}' <<<"$output")" \
+		$'QUEUE READY DELAYED UNACKED REJECTED\norphan-rejected 1 0 0 0\nq 1 0 0 1\nq-rejected 1 0 0 0\nTOTAL 2 0 0 1'
+	run_mq 0 mq-stats --json
+	assert_equal "$(python3 -c 'import json, sys
+t = json.load(sys.stdin)["totals"]
+print(t["ready"], t["rejected"])' <<<"$output")" "2 1"
+}
+
 @test "rsmq stats: thousands that wait or are in somebody's hands are counted to the end" {
 	node_create jobs
 	redis eval "local now = redis.call('TIME')[1] * 1000
