@@ -33,7 +33,8 @@ claim_room(const struct consumer *c, int queue)
 		room = slot_room(c, queue);
 	room = pace_room(c, queue, room);
 	/* With some in hand, wait until it is worth a round. */
-	if (c->held > 0 && room < c->held && !batch_gathers(c, queue))
+	if (c->held > 0 && room < c->held && !opt->stream &&
+	    !batch_gathers(c, queue))
 		return 0;
 	if (opt->limit > 0 && room > opt->limit - c->started - c->held)
 		room = opt->limit - c->started - c->held;
@@ -164,6 +165,7 @@ static void
 on_claimed(void *arg, redisReply *reply)
 {
 	struct consumer *c = arg;
+	bool flows = c->opt->command == NULL || c->opt->stream;
 	struct mq_claimed claimed;
 	int n;
 
@@ -189,16 +191,16 @@ on_claimed(void *arg, redisReply *reply)
 	take_claimed(c, reply, &claimed, n);
 	if (c->stop >= STOP_SOON)
 		stop_give_back(c);
-	else if (c->opt->command != NULL)
+	else if (!flows)
 		run_held(c);
 	if (c->stop >= STOP_SOON || c->link != LINK_UP ||
 	    !claim_next(c, c->claim_queue + 1))
 		pass_ended(c);
-	if (c->opt->command != NULL)
+	if (!flows)
 		return;
-	/* The server gets the next ones ready while these are printed. */
+	/* The server gets the next ones ready while these are written. */
 	mq_async_flush(&c->main);
-	print_held(c);
+	run_held(c);
 }
 
 static void

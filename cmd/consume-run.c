@@ -229,6 +229,11 @@ on_turn(struct ev_loop *loop, ev_prepare *w, int events)
 	if (!c->reaped)
 		return;
 	c->reaped = false;
+	if (c->opt->stream) {
+		/* The server has its work while we feed the workers. */
+		claim_more(c);
+		mq_async_flush(&c->main);
+	}
 	run_held(c);
 	claim_more(c);
 	stop_check(c);
@@ -373,6 +378,8 @@ run_tick(struct consumer *c)
 	    c->opt->batch_wait_ms <= 0 && !slot_takes(c) &&
 	    ev_now(c->loop) - c->last_end > STALE_S) {
 		c->run_s = STALE_S;
+		if (c->opt->stream)
+			stream_forget_pace(c);
 		settle_held(c);
 	}
 	if (c->opt->command == NULL)

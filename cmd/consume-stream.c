@@ -146,24 +146,43 @@ stream_tick(struct consumer *c)
 			feed_check(&c->slots[i].feed);
 }
 
-/* Half of what they can have at a time, while none of them waits. */
+/*
+ * While windows follow the pace, as many as they hold wait here, so that the
+ * server gets the next ones ready while the workers have theirs.
+ */
+static long
+ahead(const struct slot *s)
+{
+	return s->pid != 0 && s->c->opt->window == 0 ? window(s) - 1 : 0;
+}
+
+/* A good part of what they can have, while none of them waits. */
 long
 stream_room(const struct consumer *c)
 {
+	const struct slot *s;
 	long all = 0, free = 0;
 	bool waits = false;
 	int i, n;
 
 	for (i = 0; i < c->opt->slots; i++) {
-		n = room(&c->slots[i]);
-		if (n <= 0)
-			continue;
-		free += n;
-		waits = waits || c->slots[i].count == 0;
-		all += window(&c->slots[i]);
+		s = &c->slots[i];
+		n = room(s);
+		all += window(s);
+		free += ahead(s) + (n > 0 ? n : 0);
+		waits = waits || (n > 0 && s->count == 0);
 	}
 	free -= c->held;
 	return waits || free >= all / 2 ? free : 0;
+}
+
+void
+stream_forget_pace(struct consumer *c)
+{
+	int i;
+
+	for (i = 0; i < c->opt->slots; i++)
+		c->slots[i].pace_s = 0;
 }
 
 void

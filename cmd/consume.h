@@ -570,6 +570,8 @@ bool stream_takes(const struct consumer *);
 /* So many more messages are worth claiming; may be below 0. */
 long stream_room(const struct consumer *);
 /* The workers get no more, and what they cannot have read is held again. */
+/* Their pace is not what it was: nothing ahead until it is known again. */
+void stream_forget_pace(struct consumer *);
 void stream_stop(struct consumer *);
 
 /* --- consume-words.c --- */
