@@ -84,6 +84,10 @@ window_above() {
 	[ "$(held q | cut -d' ' -f3)" -gt "$1" ]
 }
 
+window_below() {
+	[ "$(held q | cut -d' ' -f3)" -lt "$1" ]
+}
+
 running_shows() {
 	"$BUILD/mq-stats" --running --json | grep -q "$1"
 }
@@ -474,6 +478,21 @@ while read -r x; do sleep 0.03; echo "$x" >>"$T/got"; echo done >&3; done
 		'open V, ">&=3"; select V; $| = 1; while (<STDIN>) { print "done\n" }'
 	eventually 20 window_above 50
 	stop_mq
+}
+
+@test "stream: what waits for a worker that does not go on goes back" {
+	{ seq 5000; echo wait go; seq 15000; } | run_mq 0 mq-publish --raw -l q
+	start_mq mq-consume --stream q -- "$T/obey"
+	eventually 30 grep -q wait "$T/got"
+	eventually 10 window_below 1001
+	# The rest is for others, in its order.
+	first=$(ready | head -n 1)
+	ready | cmp - <(seq "$first" 15000)
+	assert_equal "$(held q)" "$((15001 - first)) 0 $first 0"
+	touch "$T/go"
+	eventually 30 got_reaches 20001
+	stop_mq
+	{ seq 5000; echo wait go; seq 15000; } | cmp - "$T/got"
 }
 
 @test "stream: -j spreads them over fast and slow workers" {
