@@ -15,12 +15,12 @@ trap 'kill $(jobs -p) 2>/dev/null; exit 1' INT TERM
 
 # run NAME COMMAND...: what it prints comes in one piece, when it has ended.
 run() {
-	local name=$1 own=$log.$1
+	local name=$1 own=$log.$1 began=$SECONDS
 	shift
 	"$@" >"$own" 2>&1
 	{
 		flock 9
-		{ echo "# $name"; cat "$own"; } | tee -a "$log"
+		{ echo "# $name, $((SECONDS - began)) s"; cat "$own"; } | tee -a "$log"
 	} 9>"$log.lock"
 	rm -f "$own"
 }
