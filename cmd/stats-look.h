@@ -79,6 +79,8 @@ void show_time(char out[40], int64_t unix_ms);
 
 /* mq_visible(), which never fails here. */
 char *show_visible(const char *p, size_t n);
+/* "name        text", made visible; nothing when text is NULL. */
+void show_line(const char *name, const char *text);
 /* The beginning of n bytes, visible, at most so many columns wide; what is cut
  * ends with an ellipsis.  The caller frees. */
 char *show_clipped(const char *p, size_t n, int columns);

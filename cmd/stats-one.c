@@ -14,19 +14,6 @@
 
 /* --- for people ------------------------------------------------------------ */
 
-/* "name        text", made visible; nothing when there is no text. */
-static void
-line(const char *name, const char *text)
-{
-	char *shown;
-
-	if (text == NULL)
-		return;
-	shown = show_visible(text, strlen(text));
-	printf("%-12s%s\n", name, shown);
-	free(shown);
-}
-
 static void
 line_time(const char *name, int64_t ms, int64_t now_ms)
 {
@@ -51,7 +38,7 @@ print_run(const struct mq_run *run, int64_t now_ms)
 	    run->host != NULL ? " on " : "", run->host != NULL ? run->host : "",
 	    run->script, *run->text != '\0' ? ": " : "", run->text);
 
-	line("running", text);
+	show_line("running", text);
 	free(text);
 }
 
@@ -82,9 +69,9 @@ print_wait(const struct mq_item *item, int64_t now_ms)
 
 	snprintf(tick, sizeof(tick), "tick %lld", (long long)item->tick);
 	if (item->in_line)
-		line("waits for", "its group's turn");
+		show_line("waits for", "its group's turn");
 	else if (item->tick > 0)
-		line("waits for", tick);
+		show_line("waits for", tick);
 	else
 		line_time("due", item->due_ms, now_ms);
 }
@@ -95,19 +82,19 @@ print_wishes(const struct mq_envelope *e, int64_t now_ms)
 	const char *key = mq_envelope_get(e, MQ_HEADER_KEY);
 	char *text;
 
-	line("priority", mq_envelope_get(e, MQ_HEADER_PRIORITY));
-	line("group", mq_envelope_get(e, MQ_HEADER_GROUP));
+	show_line("priority", mq_envelope_get(e, MQ_HEADER_PRIORITY));
+	show_line("group", mq_envelope_get(e, MQ_HEADER_GROUP));
 	if (key != NULL) {
 		text = mq_xasprintf("%s (%s%s)", key, show_unique(e),
 		    show_unique(e)[strspn(show_unique(e), "0123456789")] ==
 			    '\0' ?
 			" ms" :
 			"");
-		line("key", text);
+		show_line("key", text);
 		free(text);
 	}
-	line("from tick", mq_envelope_get(e, MQ_HEADER_FROM_TICK));
-	line("until tick", mq_envelope_get(e, MQ_HEADER_UNTIL_TICK));
+	show_line("from tick", mq_envelope_get(e, MQ_HEADER_FROM_TICK));
+	show_line("until tick", mq_envelope_get(e, MQ_HEADER_UNTIL_TICK));
 	line_time(
 	    "expires", mq_envelope_get_long(e, MQ_HEADER_EXPIRES, 0), now_ms);
 }
@@ -177,7 +164,7 @@ print_failure(const json_t *v)
 	snprintf(name, sizeof(name), "attempt %lld ", attempt);
 	text = mq_xasprintf("%s  %s  %s%s%s", at, host != NULL ? host : "-",
 	    how, said != NULL ? ": " : "", said != NULL ? said : "");
-	line(name, text);
+	show_line(name, text);
 	print_errors(json_string_value(errors), json_string_length(errors));
 	free(text);
 	free(how);
@@ -206,11 +193,11 @@ print_message(const struct one *one)
 		line_time("since", s.since_ms, one->now_ms);
 	if (one->state == MQ_DELAYED)
 		print_wait(&one->item, one->now_ms);
-	line("connection", one->connection);
+	show_line("connection", one->connection);
 	if (one->run != NULL)
 		print_run(one->run, one->now_ms);
 	printf("%-12s%ld\n", "attempts", s.attempts);
-	line("reason", s.reason);
+	show_line("reason", s.reason);
 	print_wishes(&s.envelope, one->now_ms);
 	print_headers(&s);
 	print_payload(&s);
@@ -221,14 +208,14 @@ print_message(const struct one *one)
 void
 one_print(const struct one *one)
 {
-	line("id", one->id);
-	line("queue", one->queue);
-	line("state", mq_state_name(one->state));
+	show_line("id", one->id);
+	show_line("queue", one->queue);
+	show_line("state", mq_state_name(one->state));
 	if (one->item.element != NULL) {
 		print_message(one);
 		return;
 	}
-	line("connection", one->connection);
+	show_line("connection", one->connection);
 	print_run(one->run, one->now_ms);
 }
 

@@ -19,36 +19,24 @@ check(struct look *look, bool ok)
 }
 
 static void
-line(const char *name, const char *text)
-{
-	char *shown;
-
-	if (text == NULL)
-		return;
-	shown = show_visible(text, strlen(text));
-	printf("%-12s%s\n", name, shown);
-	free(shown);
-}
-
-static void
 print(const char *queue, const struct mq_ending *e)
 {
 	char at[40];
 
-	line("id", e->id);
-	line("queue", queue);
-	line("state", mq_end_name(e->state));
-	line("to", e->to);
+	show_line("id", e->id);
+	show_line("queue", queue);
+	show_line("state", mq_end_name(e->state));
+	show_line("to", e->to);
 	if (e->finished_ms > 0) {
 		show_time(at, e->finished_ms);
-		line("finished", at);
+		show_line("finished", at);
 	}
 	printf("%-12s%ld\n", "attempts", e->attempts);
-	line("host", e->host);
-	line("signal", e->signal);
+	show_line("host", e->host);
+	show_line("signal", e->signal);
 	if (e->signal == NULL && e->status >= 0)
 		printf("%-12s%d\n", "status", e->status);
-	line("text", e->text);
+	show_line("text", e->text);
 }
 
 static void

@@ -18,6 +18,18 @@ show_visible(const char *p, size_t n)
 	return text;
 }
 
+void
+show_line(const char *name, const char *text)
+{
+	char *shown;
+
+	if (text == NULL)
+		return;
+	shown = show_visible(text, strlen(text));
+	printf("%-12s%s\n", name, shown);
+	free(shown);
+}
+
 char *
 show_clipped(const char *p, size_t n, int columns)
 {

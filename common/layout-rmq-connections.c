@@ -25,14 +25,6 @@ struct gather {
 };
 
 static int
-by_name(const void *a, const void *b)
-{
-	const struct mq_connection_stats *x = a, *y = b;
-
-	return strcmp(x->name, y->name);
-}
-
-static int
 by_queue(const void *a, const void *b)
 {
 	const struct mq_consumed *x = a, *y = b;
@@ -44,24 +36,11 @@ static int
 list(struct mq_redis *r, bool sorted, struct mq_stats *out)
 {
 	redisReply *all = rmq_connections(r);
-	const redisReply *name;
-	size_t i;
 
 	if (all == NULL)
 		return -1;
-	out->connections =
-	    mq_xcalloc(all->elements + 1, sizeof(*out->connections));
-	for (i = 0; i < all->elements; i++) {
-		name = all->element[i];
-		if (strlen(name->str) != (size_t)name->len)
-			continue;
-		out->connections[out->connection_count++].name =
-		    mq_xstrdup(name->str);
-	}
+	mq_rows_connections(out, all, sorted);
 	freeReplyObject(all);
-	if (sorted)
-		qsort(out->connections, (size_t)out->connection_count,
-		    sizeof(*out->connections), by_name);
 	return 0;
 }
 
@@ -216,23 +195,6 @@ take_link(void *arg, size_t i, const redisReply *reply)
 	return 0;
 }
 
-/* Forgets all connections, or those that have nothing of what was named. */
-static void
-drop(struct mq_stats *out, bool only_others)
-{
-	struct mq_connection_stats *c;
-	int i, kept = 0;
-
-	for (i = 0; i < out->connection_count; i++) {
-		c = &out->connections[i];
-		if (only_others && c->count > 0)
-			out->connections[kept++] = *c;
-		else
-			mq_connection_stats_free(c);
-	}
-	out->connection_count = kept;
-}
-
 int
 rmq_stats_connections(
     struct mq_redis *r, int wanted, bool named, struct mq_stats *out)
@@ -253,6 +215,6 @@ rmq_stats_connections(
 		free(g.link);
 	}
 	if (rv == 0 && (named || !g.wanted))
-		drop(out, g.wanted);
+		mq_rows_forget(out, g.wanted);
 	return rv;
 }

@@ -152,49 +152,15 @@ take_link(void *arg, size_t i, const redisReply *reply)
 }
 
 static int
-by_name(const void *a, const void *b)
-{
-	const struct mq_connection_stats *x = a, *y = b;
-
-	return strcmp(x->name, y->name);
-}
-
-static int
 list(struct gather *g)
 {
 	redisReply *all = rsmq_connections(g->r, g->anywhere);
-	struct mq_stats *out = g->out;
-	size_t i;
 
 	if (all == NULL)
 		return -1;
-	out->connections =
-	    mq_xcalloc(all->elements + 1, sizeof(*out->connections));
-	for (i = 0; i < all->elements; i++)
-		if (strlen(all->element[i]->str) == all->element[i]->len)
-			out->connections[out->connection_count++].name =
-			    mq_xstrdup(all->element[i]->str);
+	mq_rows_connections(g->out, all, true);
 	freeReplyObject(all);
-	qsort(out->connections, (size_t)out->connection_count,
-	    sizeof(*out->connections), by_name);
 	return 0;
-}
-
-/* Forgets all connections, or those that have nothing of what was named. */
-static void
-drop(struct mq_stats *out, bool only_others)
-{
-	struct mq_connection_stats *c;
-	int i, kept = 0;
-
-	for (i = 0; i < out->connection_count; i++) {
-		c = &out->connections[i];
-		if (only_others && c->count > 0)
-			out->connections[kept++] = *c;
-		else
-			mq_connection_stats_free(c);
-	}
-	out->connection_count = kept;
 }
 
 int
@@ -220,7 +186,7 @@ rsmq_stats_connections(
 		free(g.link);
 	}
 	if (rv == 0 && (named || !g.wanted))
-		drop(out, g.wanted);
+		mq_rows_forget(out, g.wanted);
 	free(anywhere);
 	return rv;
 }

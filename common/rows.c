@@ -90,3 +90,48 @@ mq_rows_order(struct mq_stats *out, const char *const *names, int count)
 	free(out->queues);
 	out->queues = rows;
 }
+
+/* --- connections ------------------------------------------------------------ */
+
+static int
+by_connection(const void *a, const void *b)
+{
+	const struct mq_connection_stats *x = a, *y = b;
+
+	return strcmp(x->name, y->name);
+}
+
+void
+mq_rows_connections(struct mq_stats *out, const redisReply *names, bool sorted)
+{
+	const redisReply *name;
+	size_t i;
+
+	out->connections =
+	    mq_xcalloc(names->elements + 1, sizeof(*out->connections));
+	for (i = 0; i < names->elements; i++) {
+		name = names->element[i];
+		if (strlen(name->str) == (size_t)name->len)
+			out->connections[out->connection_count++].name =
+			    mq_xstrdup(name->str);
+	}
+	if (sorted)
+		qsort(out->connections, (size_t)out->connection_count,
+		    sizeof(*out->connections), by_connection);
+}
+
+void
+mq_rows_forget(struct mq_stats *out, bool only_others)
+{
+	struct mq_connection_stats *c;
+	int i, kept = 0;
+
+	for (i = 0; i < out->connection_count; i++) {
+		c = &out->connections[i];
+		if (only_others && c->count > 0)
+			out->connections[kept++] = *c;
+		else
+			mq_connection_stats_free(c);
+	}
+	out->connection_count = kept;
+}
