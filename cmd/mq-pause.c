@@ -1,6 +1,7 @@
 /*
  * mq-pause: consumers take nothing from a queue for a while.
  */
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -128,6 +129,7 @@ main(int argc, char *argv[])
 	int status;
 
 	mq_option_descriptors();
+	signal(SIGPIPE, SIG_IGN);
 	parse(&options, &shared, argc, argv);
 	layout = mq_option_server(&shared, &server);
 	mq_option_queues(&shared, &server, argv + optind, options.count);

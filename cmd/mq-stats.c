@@ -1,6 +1,7 @@
 /*
  * mq-stats: what is in the queues.
  */
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -352,6 +353,8 @@ main(int argc, char *argv[])
 	int status;
 
 	mq_option_descriptors();
+	/* Neither a server nor a reader that goes away ends it unheard. */
+	signal(SIGPIPE, SIG_IGN);
 	parse_options(&options, argc, argv);
 	status = run(&source, &options);
 	stats_close(&source);

@@ -6,7 +6,6 @@
 #include <sys/ioctl.h>
 
 #include <errno.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -260,8 +259,6 @@ stats_watch(struct stats_source *source)
 	struct watch w = {.source = source, .screen = can_draw()};
 	bool first = true;
 
-	/* A server that goes away is told by an error. */
-	signal(SIGPIPE, SIG_IGN);
 	if (ask(&w) == -1)
 		mq_die(source->redis.status, "%s", source->redis.error);
 	if (w.screen)
