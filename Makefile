@@ -3,6 +3,7 @@
 #   make            build the tools into build/
 #   make demo       install what is missing, build, run the main job
 #   make check      the same for all tests
+#   make faults     kill and disturb everything, at random: SEED, RUNS, LAYOUT
 #   make bench      compare with other tools, as ratios
 #   make lint       static checks of code, scripts and pages
 #   make install    PREFIX, DESTDIR, BINDIR, MANDIR and COMPDIR as usual
@@ -117,7 +118,7 @@ $(B)/tests/%: $(B)/tests/unit/%.o $(B)/common/libmq.a
 # --- what must be installed ---------------------------------------------------
 
 .SECONDARY:
-.PHONY: all prerequisites deps demo check bench lint format \
+.PHONY: all prerequisites deps demo check faults bench lint format \
 	install uninstall dist clean hdr-check
 
 prerequisites:
@@ -138,6 +139,12 @@ check:
 	@$(MAKE) --no-print-directory all $(UNITS)
 	@tests/deps.sh --npm build/node || echo "tests/rsmq*.bats will fail" >&2
 	@MQ_BUILD=$(B) tests/run.sh $(UNITS)
+
+faults:
+	@tests/deps.sh --install build run test
+	@$(MAKE) --no-print-directory -s all
+	@BUILD=$(B) PYTHONDONTWRITEBYTECODE=1 python3 tests/faults/faults.py \
+	    "$(SEED)" "$(RUNS)" "$(LAYOUT)"
 
 bench:
 	@tests/deps.sh --install build run bench

@@ -1,0 +1,177 @@
+# faults.py SEED RUNS LAYOUT: rounds of publishers, consumers, cleaners and
+# operators at work, in each of which one kind of fault comes again and again at
+# random moments.  At any moment each accepted message must be in one place; in
+# the end each must be done, rejected, or purged by whom it was told to.  Prints
+# a table, and exits 1 with what was wrong.
+#
+# Round N of a SEED is the first one of the SEED + N.  What is '' is a random
+# SEED, two rounds of each kind, and the layout of rmq.  BUILD has the tools.
+import collections
+import os
+import random
+import shutil
+import signal
+import sys
+import tempfile
+import threading
+import time
+
+here = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.dirname(here))
+
+import actors    # noqa: E402
+import inject    # noqa: E402
+import model    # noqa: E402
+import proxy    # noqa: E402
+import world    # noqa: E402
+
+COLUMNS = ("rounds", "times", "kills", "attempted", "accepted", "done",
+           "rejected", "purged", "lost", "doubled", "repeated", "flying")
+HEADS = dict(flying="in flight")
+KILLS = ("kill consumer", "kill script", "kill others")
+
+
+class Round:
+    def __init__(self, seed, layout, build):
+        self.kind = inject.KINDS[seed % len(inject.KINDS)]
+        self.seed, self.r = seed, random.Random("faults %d" % seed)
+        self.D = tempfile.mkdtemp(prefix="mq.")
+        self.world = world.World(self.D, layout)
+        self.model = model.Model(layout, self.D + "/log")
+        self.proxy = proxy.Proxy(self.world.far, self.world.sock)
+        self.cast = actors.Cast(self.world, self.model, build, seed)
+        self.cast.refused = self.kind in inject.MAY_REFUSE
+        self.times = self.kills = 0
+        self.notes, self.over = [], threading.Event()
+
+    def note(self, text):
+        self.notes.append("%.3f %s" % (self.model.now(), text))
+
+    def held(self, tool):
+        """What a consumer has now may be run again, though it lives on."""
+        tag = tool.args[tool.args.index("--tag") + 1]
+        self.world.allow(tag)
+
+    def loop(self, f, pause):
+        def run():
+            while not self.over.is_set() and not self.model.wrong:
+                try:
+                    f()
+                except Exception as e:
+                    if not self.over.is_set():
+                        self.model.say("%s: %r" % (f.__name__, e))
+                time.sleep(pause)
+        thread = threading.Thread(target=run)
+        thread.start()
+        return thread
+
+    def look(self):
+        self.model.look(self.world)
+
+    def disturb(self):
+        """Kills are soon over; what else there is lasts a while."""
+        soon = self.kind in KILLS
+        for _ in range(self.r.randint(15, 25) if soon else self.r.randint(4, 6)):
+            time.sleep(self.r.uniform(0.01, 0.09 if soon else 0.15))
+            if self.model.wrong:
+                break
+            inject.inject(self, self.kind)
+
+    def run(self):
+        self.world.start()
+        self.cast.begin()
+        loops = [self.loop(self.look, 0.01), self.loop(self.cast.tend, 0.01),
+                 self.loop(self.world.reap, 0.02)]
+        time.sleep(0.2)
+        self.disturb()
+        self.note("no more faults")
+        self.proxy.heal()
+        self.cast.join()
+        self.over.set()
+        for t in loops:
+            t.join()
+        self.cast.tend(again=False)
+        self.cast.dismiss()
+        self.cast.drain()
+        self.world.reap()
+        count = self.model.settle(self.model.look(self.world), self.world.in_flight)
+        count.update(rounds=1, times=self.times, kills=self.kills)
+        return count
+
+    def close(self):
+        self.over.set()
+        self.cast.over.set()
+        for tool in self.cast.living():
+            tool.kill()
+        for tool in list(self.cast.tools):
+            tool.p.wait()
+        self.proxy.close()
+        if self.world.redis:
+            self.world.kill()
+        shutil.rmtree(self.D, ignore_errors=True)
+
+    def complain(self):
+        print("round of seed %d, %s:" % (self.seed, self.kind))
+        wrong = self.model.wrong
+        for text in wrong[:20]:
+            print(text)
+        if len(wrong) > 20:
+            print("and %d more" % (len(wrong) - 20))
+        ids = [id for text in wrong[:5] for id in text.replace(":", " ").split()
+               if len(id) == 32][:5]
+        for id in dict.fromkeys(ids):
+            print("\n".join(self.model.history(id)))
+        print("faults:\n  " + "\n  ".join(self.notes))
+        try:
+            with open(self.D + "/stderr", errors="replace") as f:
+                said = [line for line in f if "rejected: " not in line]
+            print("the tools said:\n  " + "  ".join(said[-20:]))
+        except OSError:
+            pass
+        print()
+
+
+def table(rows):
+    total = collections.Counter()
+    widths = [max(9, len(HEADS.get(c, c))) for c in COLUMNS]
+
+    def line(name, cells):
+        print("%-16s" % name + "".join("%*s" % (w + 1, c) for w, c in zip(widths, cells)))
+    line("fault", [HEADS.get(c, c) for c in COLUMNS])
+    for kind in inject.KINDS:
+        if kind in rows:
+            line(kind, [rows[kind][c] for c in COLUMNS])
+            total.update(rows[kind])
+    line("total", [total[c] for c in COLUMNS])
+
+
+def main():
+    seed = int(sys.argv[1] or random.randrange(1 << 30))
+    runs, layout = int(sys.argv[2] or 2 * len(inject.KINDS)), sys.argv[3] or "rmq"
+    if layout not in world.ALIVE:
+        sys.exit("faults: no such layout: " + layout)
+    build = os.path.abspath(os.environ["BUILD"])
+    for name in ("MQ_URL", "MQ_LAYOUT", "MQ_PASSWORD_FILE", "REDISCLI_AUTH"):
+        os.environ.pop(name, None)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    print("seed %d, %d rounds, %s\n" % (seed, runs, layout), flush=True)
+    rows, bad = collections.defaultdict(collections.Counter), None
+    for n in range(runs):
+        round = Round(seed + n, layout, build)
+        try:
+            rows[round.kind].update(round.run())
+            if round.model.wrong:
+                bad = seed + n
+                round.complain()
+                break
+        finally:
+            round.close()
+    table(rows)
+    if bad is not None:
+        print("\nWRONG; again: make faults SEED=%d RUNS=1 LAYOUT=%s" % (bad, layout))
+        sys.exit(1)
+    print("\nnothing lost")
+
+
+if __name__ == "__main__":
+    main()

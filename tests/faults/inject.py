@@ -1,0 +1,249 @@
+# The faults.  Each is a function of a round: it does one thing at a random
+# moment, and undoes it after a while.
+#
+#   KINDS        their names, in the order of the table
+#   inject(round, kind)
+import os
+import signal
+import time
+
+import places
+
+
+def wait(round, least, most):
+    time.sleep(round.r.uniform(least, most))
+
+
+def choose(round, *kinds):
+    tools = round.cast.living(*kinds)
+    return round.r.choice(tools) if tools else None
+
+
+def send(pid, how):
+    try:
+        os.kill(pid, how)
+    except ProcessLookupError:
+        pass
+
+
+# --- processes ---
+
+def none(round):
+    pass
+
+
+def kill_consumer(round):
+    tool = choose(round, "consumer")
+    if tool:
+        tool.kill()
+        round.kills += 1
+
+
+def kill_script(round):
+    """What its consumer holds may have been done, and is run again."""
+    tool = choose(round, "consumer")
+    for pid in tool.children()[:2] if tool else []:
+        round.held(tool)
+        send(pid, signal.SIGKILL)
+        round.kills += 1
+
+
+def kill_other(round):
+    tool = choose(round, "publisher", "cleaner", "operator")
+    if tool:
+        tool.kill()
+        round.kills += 1
+
+
+def stop(round):
+    """Anybody, the server, too; for less than a lease."""
+    tool = choose(round)
+    pid = round.r.choice([round.world.redis.pid] + [tool.p.pid] * 3 if tool
+                         else [round.world.redis.pid])
+    send(pid, signal.SIGSTOP)
+    wait(round, 0.05, 0.4)
+    send(pid, signal.SIGCONT)
+
+
+def taken_for_dead(round):
+    """It is stopped for longer than its lease; others get what it had."""
+    tags = [t for t, tool in round.cast.consumers.items() if tool.p.poll() is None]
+    if not tags:
+        return
+    tag = round.r.choice(tags)
+    pid = round.cast.consumers[tag].p.pid
+    send(pid, signal.SIGSTOP)
+    try:
+        until_stopped(pid)
+        round.world.take_for_dead(tag)
+        wait(round, 0.05, 0.3)
+    finally:
+        send(pid, signal.SIGCONT)
+
+
+def until_stopped(pid):
+    for _ in range(500):
+        try:
+            with open("/proc/%d/stat" % pid) as f:
+                if f.read().rsplit(")", 1)[1].split()[0] in "TZ":
+                    return
+        except OSError:
+            return
+        time.sleep(0.01)
+
+
+# --- the server ---
+
+def kill_server(round):
+    round.world.kill()
+    round.kills += 1
+    wait(round, 0, 0.2)
+    round.world.start()
+
+
+def shutdown(round):
+    round.world.shutdown()
+    wait(round, 0, 0.2)
+    round.world.start()
+
+
+def client_kill(round):
+    call, r = round.world.call, round.r
+    if r.random() < 0.3:
+        call("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes")
+        return
+    ids = [line.split()[0][3:] for line in call("CLIENT", "LIST").decode().splitlines()]
+    for id in r.sample(ids, min(3, len(ids))):
+        call("CLIENT", "KILL", "ID", id)
+
+
+def client_pause(round):
+    ms = round.r.randrange(50, 500)
+    round.world.call("CLIENT", "PAUSE", ms, round.r.choice(("ALL", "WRITE")))
+    time.sleep(ms / 1000)
+
+
+def debug_sleep(round):
+    round.world.call("DEBUG", "SLEEP", "%.2f" % round.r.uniform(0.05, 0.5))
+
+
+def script_flush(round):
+    round.world.call("SCRIPT", "FLUSH")
+
+
+def setting(name, bad, good):
+    def during(round):
+        round.world.call("CONFIG", "SET", name, bad)
+        wait(round, 0.05, 0.4)
+        # Whoever has restarted it meanwhile has done so, too.
+        round.world.call("CONFIG", "SET", name, good)
+    return during
+
+
+def misconf(round):
+    """A save fails, because a directory is in its way."""
+    call, name = round.world.call, round.world.D + "/dump.rdb"
+    if os.path.isfile(name):
+        os.unlink(name)
+    os.makedirs(name, exist_ok=True)
+    call("CONFIG", "SET", "save", "3600 100000000")
+    call("BGSAVE", "SCHEDULE")
+    for _ in range(200):
+        if b"rdb_last_bgsave_status:err" in call("INFO", "persistence"):
+            break
+        time.sleep(0.01)
+    else:
+        round.model.say("the save did not fail")
+    wait(round, 0.05, 0.4)
+    os.rmdir(name)
+    call("CONFIG", "SET", "save", "")
+
+
+def loading(round):
+    """What is loaded slowly is in another database."""
+    call = round.world.call
+    lua = ("redis.call('SELECT', 1) for i = 1, 150 do "
+           "redis.call('SET', 'b' .. i, ('x'):rep(2000)) end")
+    call("EVAL", lua, 0)
+    call("CONFIG", "SET", "loading-process-events-interval-bytes", 1024)
+    call("CONFIG", "SET", "key-load-delay", round.r.randrange(300, 3000))
+    try:
+        call("DEBUG", "RELOAD")
+    finally:
+        call("CONFIG", "SET", "key-load-delay", 0)
+
+
+def noperm(round):
+    """Whole steps, not a command in the middle of a script: see mq-layout(7)."""
+    lost = round.r.choice((["-@all"], ["-evalsha", "-eval"], ["-evalsha", "-eval",
+        "-lpush"], ["resetkeys"], ["-expire"], ["-@read"]))
+    round.world.call("ACL", "SETUSER", "some", *lost)
+    wait(round, 0.05, 0.4)
+    round.world.call("ACL", "SETUSER", "some", "allkeys", "+@all")
+
+
+# --- the network ---
+
+def cut(round):
+    for _ in range(round.r.randint(1, 3)):
+        round.proxy.cut(round.r.choice(("before", "half", "reply", "reply",
+                                        "half reply")))
+        wait(round, 0, 0.05)
+
+
+def half_open(round):
+    if round.r.random() < 0.5:
+        round.proxy.vanish(round.r.choice(("client", "server")))
+    else:
+        round.proxy.lose(ways(round))
+    wait(round, 0.05, 0.4)
+    round.proxy.heal()
+
+
+def stall(round):
+    round.proxy.stall(ways(round))
+    wait(round, 0.05, 0.5)
+    round.proxy.heal()
+
+
+def ways(round):
+    return round.r.choice(((True,), (False,), (True, False)))
+
+
+FAULTS = {
+    "none": none,
+    "kill consumer": kill_consumer,
+    "kill script": kill_script,
+    "kill others": kill_other,
+    "stop, continue": stop,
+    "taken for dead": taken_for_dead,
+    "kill redis": kill_server,
+    "shutdown nosave": shutdown,
+    "client kill": client_kill,
+    "client pause": client_pause,
+    "debug sleep": debug_sleep,
+    "script flush": script_flush,
+    "cut": cut,
+    "half-open": half_open,
+    "stall": stall,
+    "maxmemory": setting("maxmemory", "1", "0"),
+    "misconf": misconf,
+    "noreplicas": setting("min-replicas-to-write", "1", "0"),
+    "loading": loading,
+    "noperm": noperm,
+}
+ALL = "all of them"
+KINDS = [*FAULTS, ALL]
+MAY_REFUSE = ("noperm", ALL)
+
+
+def inject(round, kind):
+    if kind == ALL:
+        kind = round.r.choice(list(FAULTS)[1:])
+    try:
+        FAULTS[kind](round)
+    except (OSError, places.Refused) as e:
+        # Two faults at once can be in each other's way; the next round is new.
+        round.note("%s: %s" % (kind, e))
+    round.note(kind)
+    round.times += 1

@@ -1,0 +1,188 @@
+# What may be true of messages at any moment, and what has become of each.
+#
+#   Model(layout, log)       log: what the scripts have recorded
+#   tried(names)             these are going to be published
+#   told(ids, who)           a publisher was told that these are accepted
+#   purge(id)                this one may vanish from now on
+#   look(world)              one look at all: adds to wrong what is
+#   settle()                 in the end: numbers for the table
+#   history(id)              what was seen of one, as lines
+import collections
+import re
+import threading
+import time
+
+import places
+
+VERDICTS = ("done", "err", "again", "killed")
+
+
+class Rsmq:
+    """A look at the layout of RSMQ; places.View is that of the other."""
+
+    class Message:
+        def __init__(self, id, queue, place, body):
+            self.id, self.queue, self.place = id, queue, place
+            self.payload = body
+
+        def __str__(self):
+            return "%s (%s, %s of %s)" % (self.id,
+                self.payload[:30].decode(errors="replace"), self.place, self.queue)
+
+    def __init__(self, reply):
+        us = int(reply[0][0]) * 1000000 + int(reply[0][1])
+        keys = {k.decode(): v for k, v in reply[1:]}
+        held = {id.decode() for k, v in keys.items() if ":Xheld:" in k
+                for id in v[::2]}
+        self.messages, self.half = [], []
+        for queue in [q.decode() for q in keys.get("rsmq:QUEUES", [])]:
+            self.add(queue, keys, held, us / 1000)
+        self.by_id = collections.defaultdict(list)
+        for m in self.messages:
+            self.by_id[m.id].append(m)
+
+    def add(self, queue, keys, held, now):
+        fields = {k.decode(): v
+                  for k, v in places.pairs(keys.get("rsmq:%s:Q" % queue, []))}
+        bodies = {k for k in fields if re.fullmatch(r"\w{32}", k)}
+        for id, score in places.pairs(keys.get("rsmq:" + queue, [])):
+            id = id.decode()
+            if id not in bodies:
+                self.half.append("no body: %s of %s" % (id, queue))
+            bodies.discard(id)
+            place = ("rejected" if queue.endswith("-rejected") else
+                     "ready" if float(score) <= now else
+                     "unacked" if id in held else "delayed")
+            self.messages.append(
+                self.Message(id, queue, place, fields.get(id, b"")))
+        self.half += ["a body alone: %s of %s" % (id, queue) for id in bodies]
+
+    def laws(self, accepted, ended):
+        wrong = list(self.half)
+        wrong += ["twice: " + " and ".join(map(str, where))
+                  for where in self.by_id.values() if len(where) > 1]
+        return wrong + ["lost: " + id for id in accepted
+                        if id not in self.by_id and id not in ended]
+
+
+class Model:
+    def __init__(self, layout, log):
+        self.view = Rsmq if layout == "rsmq" else places.View
+        self.log, self.read_to = log, 0
+        self.begun, self.lock = time.monotonic(), threading.Lock()
+        self.attempted, self.accepted, self.purged = set(), {}, set()
+        self.runs = collections.defaultdict(list)    # id: verdicts, in order
+        self.names = {}                              # of a payload: its id
+        self.places = collections.defaultdict(list)  # id: (when, where)
+        self.wrong, self.lost, self.doubled, self.looks = [], set(), set(), 0
+        open(log, "w").close()
+
+    def tried(self, names):
+        self.attempted.update(names)
+
+    def told(self, ids, who):
+        for id in ids:
+            if id in self.accepted:
+                self.say("told twice: " + id)
+            self.accepted[id] = "%.3f accepted: %s" % (self.now(), who)
+
+    def purge(self, id):
+        self.purged.add(id)
+        self.places[id].append((self.now(), "mq-purge"))
+
+    def now(self):
+        return time.monotonic() - self.begun
+
+    def say(self, text):
+        if text not in self.wrong:
+            self.wrong.append(text)
+
+    def look(self, world):
+        with self.lock:
+            accepted = list(self.accepted)    # before the look
+            view = self.view(world.look())
+            self.read_log()                   # and after it
+            self.looks += 1
+            self.note(view)
+            ended = self.done() | self.purged
+            for text in view.laws(accepted, ended):
+                self.blame(text)
+            return view
+
+    def blame(self, text):
+        id = re.search(r"\w{32}", text)
+        if text.startswith("lost: "):
+            self.lost.add(id.group())
+        elif text.startswith(("twice: ", "published twice: ")):
+            self.doubled.add(id.group())
+        self.say(text)
+
+    def note(self, view):
+        now = self.now()
+        for id, where in view.by_id.items():
+            place = ", ".join("%s of %s" % (m.place, m.queue) for m in where)
+            seen = self.places[id]
+            if not seen or seen[-1][1] != place:
+                seen.append((now, place))
+            self.same(where[0].payload.split(b" ")[0].decode(), id)
+        for id in self.places.keys() - view.by_id.keys():
+            if self.places[id][-1][1] not in ("gone", "mq-purge"):
+                self.places[id].append((now, "gone"))
+
+    def same(self, name, id):
+        """A payload was published once, by somebody."""
+        if name not in self.attempted:
+            self.say("nobody published %s: %s" % (name, id))
+        if self.names.setdefault(name, id) != id:
+            self.blame("published twice: %s as %s" % (id, self.names[name]))
+
+    def read_log(self):
+        with open(self.log, "rb") as f:
+            f.seek(self.read_to)
+            text = f.read()
+        text = text[:text.rfind(b"\n") + 1]
+        self.read_to += len(text)
+        for line in text.decode().splitlines():
+            id, attempt, verdict, name = line.split()
+            if verdict not in VERDICTS:
+                self.say("what is " + line)
+            self.runs[id].append("attempt %s: %s" % (attempt, verdict))
+            self.same(name, id)
+
+    def done(self):
+        return {id for id, runs in self.runs.items()
+                if any(run.endswith("done") for run in runs)}
+
+    def repeated(self):
+        """Runs that ended after one that was done: all in vain."""
+        n = 0
+        for runs in self.runs.values():
+            first = next((i for i, run in enumerate(runs)
+                          if run.endswith("done")), len(runs))
+            n += max(0, len(runs) - first - 1)
+        return n
+
+    def settle(self, view, in_flight):
+        done = self.done()
+        there = {id: where[0].place for id, where in view.by_id.items()}
+        count = collections.Counter()
+        for id in self.accepted:
+            count["rejected" if there.get(id) == "rejected" else
+                  "left" if id in there else
+                  "done" if id in done else
+                  "purged" if id in self.purged else "lost"] += 1
+        count.update(attempted=len(self.attempted), accepted=len(self.accepted),
+            doubled=len(self.doubled), repeated=self.repeated(),
+            flying=in_flight)
+        count["lost"] = len(self.lost | {
+            id for id in self.accepted
+            if id not in there and id not in done and id not in self.purged})
+        if count["repeated"] > in_flight:
+            self.say("%d runs after done, but %d were in flight" % (
+                count["repeated"], in_flight))
+        return count
+
+    def history(self, id):
+        lines = [self.accepted.get(id, "nobody was told that it is accepted")]
+        lines += ["%.3f %s" % p for p in self.places[id]]
+        return [id] + ["  " + line for line in lines + self.runs[id]]

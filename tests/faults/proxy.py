@@ -1,0 +1,150 @@
+# A bad network between some of the tools and the server, on a unix socket.
+#
+#   Proxy(here, there)   listens on the one, connects to the other
+#   cut(how)             the next request ends its connection: 'before' it was
+#                        sent, in the middle ('half'), or with its 'reply', of
+#                        which half may come ('half reply')
+#   stall(ways)          holds what goes up (True) or down (False) from now on
+#   lose(ways)           drops it; nobody is told
+#   vanish(side)         the connections end on one side only: 'client', 'server'
+#   heal()               all is well; connections that have lost something end
+import socket
+import threading
+
+
+class Link:
+    def __init__(self, client, server):
+        self.client, self.server = client, server
+        self.doomed = None      # how its next reply ends it
+        self.spoilt = False     # something was lost
+
+    def end(self):
+        for s in (self.client, self.server):
+            try:
+                s.shutdown(socket.SHUT_RDWR)
+            except OSError:
+                pass
+
+
+class Proxy:
+    def __init__(self, here, there):
+        self.there, self.lock = there, threading.Lock()
+        self.links, self.cuts = set(), []
+        self.gates = {True: threading.Event(), False: threading.Event()}
+        self.losing = set()
+        self.heal()
+        self.listener = socket.socket(socket.AF_UNIX)
+        self.listener.bind(here)
+        self.listener.listen(64)
+        threading.Thread(target=self.accept, daemon=True).start()
+
+    def accept(self):
+        while True:
+            try:
+                client, _ = self.listener.accept()
+            except OSError:
+                return
+            server = socket.socket(socket.AF_UNIX)
+            try:
+                server.connect(self.there)
+            except OSError:
+                client.close()
+                server.close()
+                continue
+            link = Link(client, server)
+            with self.lock:
+                self.links.add(link)
+            ways = [threading.Thread(target=self.pump, args=(link, up),
+                                     daemon=True) for up in (True, False)]
+            for t in ways:
+                t.start()
+            threading.Thread(target=self.bury, args=(link, ways),
+                             daemon=True).start()
+
+    def bury(self, link, ways):
+        for t in ways:
+            t.join()
+        link.client.close()
+        link.server.close()
+        with self.lock:
+            self.links.discard(link)
+
+    def pump(self, link, up):
+        src, dst = ((link.client, link.server) if up
+                    else (link.server, link.client))
+        try:
+            while True:
+                data = src.recv(65536)
+                if not data or not self.forward(link, up, data, dst):
+                    break
+        except OSError:
+            pass
+        # One that has vanished on one side stays on the other, for a while.
+        if not link.spoilt:
+            link.end()
+
+    def forward(self, link, up, data, dst):
+        self.gates[up].wait()
+        if up in self.losing or link.spoilt:
+            link.spoilt = True
+            return True
+        if not up and link.doomed:
+            if link.doomed == "half reply":
+                dst.sendall(data[:len(data) // 2])
+            return False
+        how = self.next_cut() if up else None
+        if how == "before":
+            return False
+        if how == "half":
+            dst.sendall(data[:len(data) // 2])
+            return False
+        link.doomed = how
+        dst.sendall(data)
+        return True
+
+    def next_cut(self):
+        with self.lock:
+            return self.cuts.pop() if self.cuts else None
+
+    def cut(self, how):
+        with self.lock:
+            self.cuts.append(how)
+
+    def stall(self, ways):
+        for up in ways:
+            self.gates[up].clear()
+
+    def lose(self, ways):
+        self.losing = set(ways)
+
+    def vanish(self, side):
+        with self.lock:
+            links = list(self.links)
+        for link in links:
+            link.spoilt = True
+            try:
+                getattr(link, side).shutdown(socket.SHUT_RDWR)
+            except OSError:
+                pass
+
+    def heal(self):
+        self.losing = set()
+        with self.lock:
+            self.cuts.clear()
+            spoilt = [link for link in self.links if link.spoilt]
+        for link in spoilt:
+            link.end()
+        for gate in self.gates.values():
+            gate.set()
+
+    def close(self):
+        try:
+            self.listener.shutdown(socket.SHUT_RDWR)
+        except OSError:
+            pass
+        self.listener.close()
+        self.heal()
+        with self.lock:
+            links = list(self.links)
+        for link in links:
+            link.end()

@@ -1,0 +1,162 @@
+# The server of a round, whoever is killed, and what expiry does on it.
+#
+#   World(directory, layout)
+#   start() kill() shutdown()   redis-server, on what is in the directory
+#   call(args...)               one command and its reply, as soon as it can be
+#   look()                      where everything is, in one step
+#   doom(tag)                   its connections are to expire: it is dead
+#   reap()                      they do; how many messages they held
+import os
+import subprocess
+import threading
+import time
+
+import places
+
+LIMIT = 60    # seconds, for what never takes so long
+
+# The end of the lease of each connection of these tags; how many it had.
+EXPIRE = {"rmq": """
+local n = 0
+for _, c in ipairs(ARGV) do
+  if redis.call('DEL', 'rmq::connection::' .. c .. '::heartbeat') == 1 then
+    for _, q in ipairs({ 'q', 'r' }) do
+      n = n + redis.call('LLEN',
+        'rmq::connection::' .. c .. '::queue::[' .. q .. ']::unacked')
+    end
+  end
+end
+return n
+""", "rsmq": """
+local n = 0
+local t = redis.call('TIME')
+local now = string.format('%.0f', t[1] * 1000 + math.floor(t[2] / 1000))
+for _, c in ipairs(ARGV) do
+  redis.call('DEL', 'rsmq::connection:' .. c)
+  for _, q in ipairs({ 'q', 'r' }) do
+    local held = 'rsmq:' .. q .. ':Xheld:' .. c
+    local ids = redis.call('HGETALL', held)
+    for i = 1, #ids, 2 do
+      if redis.call('HGET', 'rsmq:' .. q .. ':Q', ids[i] .. ':rc') == ids[i + 1] then
+        redis.call('ZADD', 'rsmq:' .. q, 'XX', now, ids[i])
+      end
+      n = n + 1
+    end
+    redis.call('DEL', held)
+  end
+end
+return n
+"""}
+# How many they have.
+HELD = {"rmq": """
+local n = 0
+for _, c in ipairs(ARGV) do
+  for _, q in ipairs({ 'q', 'r' }) do
+    n = n + redis.call('LLEN',
+      'rmq::connection::' .. c .. '::queue::[' .. q .. ']::unacked')
+  end
+end
+return n
+""", "rsmq": """
+local n = 0
+for _, c in ipairs(ARGV) do
+  for _, q in ipairs({ 'q', 'r' }) do
+    n = n + redis.call('HLEN', 'rsmq:' .. q .. ':Xheld:' .. c)
+  end
+end
+return n
+"""}
+# Those that may be alive.
+ALIVE = {"rmq": "rmq::connection::*::heartbeat", "rsmq": "rsmq::connection:*"}
+
+
+class World:
+    def __init__(self, directory, layout):
+        self.D, self.layout = directory, layout
+        self.sock, self.far = directory + "/redis.sock", directory + "/far.sock"
+        self.redis, self.lock = None, threading.Lock()
+        self.dead, self.in_flight = set(), 0
+
+    def url(self, far, some):
+        """far: through the proxy; some: as a user who may lose rights."""
+        return "unix://%s%s?layout=%s" % (
+            "some:pw@" if some else "", self.far if far else self.sock,
+            self.layout)
+
+    # --- redis-server ---
+
+    def start(self):
+        self.redis = subprocess.Popen(["redis-server", "--port", "0",
+            "--unixsocket", self.sock, "--dir", self.D, "--save", "",
+            "--appendonly", "yes", "--appendfsync", "always",
+            "--enable-debug-command", "yes", "--logfile", self.D + "/redis.log",
+            "--user", "some", "on", ">pw", "~*", "&*", "+@all"])
+        self.call("PING")
+
+    def kill(self):
+        self.redis.kill()
+        self.redis.wait()
+
+    def shutdown(self):
+        try:
+            self.call("SHUTDOWN", "NOSAVE")
+        except OSError:
+            pass
+        self.redis.wait()
+
+    def call(self, *args, limit=LIMIT):
+        end = time.monotonic() + limit
+        while True:
+            try:
+                server = places.Server(self.sock)
+                try:
+                    return server.call(*args)
+                finally:
+                    server.close()
+            except (OSError, places.Refused) as e:
+                if isinstance(e, places.Refused) and "LOADING" not in str(e):
+                    raise
+                if time.monotonic() > end or args[0] == "SHUTDOWN":
+                    raise
+                time.sleep(0.01)
+
+    def look(self):
+        return self.call("EVAL", places.LOOK, 0)
+
+    # --- the lease of the dead ---
+
+    def connections(self):
+        """name of each that has a lease; the tag comes before the last dash"""
+        kind, keys = self.layout, self.call("KEYS", ALIVE[self.layout])
+        return [k.decode().split("::")[2] if kind == "rmq" else
+                k.decode().split(":", 3)[3] for k in keys]
+
+    def expire(self, tags):
+        names = [c for c in self.connections() if c.rsplit("-", 1)[0] in tags]
+        return self.call("EVAL", EXPIRE[self.layout], 0, *names) if names else 0
+
+    def doom(self, tag):
+        with self.lock:
+            self.dead.add(tag)
+
+    def reap(self):
+        """What they sent last may still be on its way: so again and again."""
+        with self.lock:
+            try:
+                if self.dead:
+                    self.in_flight += self.expire(self.dead)
+            except places.Refused:
+                pass    # the server takes no writes now
+
+    def allow(self, tag):
+        """It lives on, but what it holds now may be run again."""
+        names = [c for c in self.connections() if c.rsplit("-", 1)[0] == tag]
+        with self.lock:
+            self.in_flight += self.call("EVAL", HELD[self.layout], 0, *names)
+
+    def take_for_dead(self, tag):
+        """Now, and never mind that it lives."""
+        with self.lock:
+            n = self.expire({tag})
+            self.in_flight += n
+            return n
