@@ -300,7 +300,7 @@ class Cast:
         elif what == "return to":
             self.run("operator", r, "mq-return", "--to", r.choice("qr"), "-n", n, queue)
         elif what == "pause":
-            self.run("operator", r, "mq-pause", "--for", "%dms" % r.randrange(200), queue)
+            self.run("operator", r, "mq-pause", "--for", "%dms" % r.randrange(1, 200), queue)
             self.run("operator", r, "mq-pause", "--resume", queue)
         elif what == "stats":
             self.run("operator", r, "mq-stats", r.choice(("--json", "--prometheus")))
