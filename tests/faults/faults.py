@@ -41,6 +41,7 @@ class Round:
         self.proxy = proxy.Proxy(self.world.far, self.world.sock)
         self.cast = actors.Cast(self.world, self.model, build, seed)
         self.cast.refused = self.kind in inject.MAY_REFUSE
+        self.restarting = threading.Lock()
         self.times = self.kills = 0
         self.notes, self.over = [], threading.Event()
 
@@ -69,13 +70,25 @@ class Round:
         self.model.look(self.world)
 
     def disturb(self):
+        """Two at once, in the round of all kinds."""
+        threads = [threading.Thread(target=self.disturb_once)
+                   for _ in range(2 if self.kind == inject.ALL else 1)]
+        for t in threads:
+            t.start()
+        for t in threads:
+            t.join()
+
+    def disturb_once(self):
         """Kills are soon over; what else there is lasts a while."""
-        soon = self.kind in KILLS
-        for _ in range(self.r.randint(15, 25) if soon else self.r.randint(4, 6)):
-            time.sleep(self.r.uniform(0.01, 0.09 if soon else 0.15))
+        kills = self.kind in KILLS
+        for _ in range(self.r.randint(15, 25) if kills else self.r.randint(4, 6)):
+            time.sleep(self.r.uniform(0.01, 0.09 if kills else 0.15))
             if self.model.wrong:
                 break
-            inject.inject(self, self.kind)
+            try:
+                inject.inject(self, self.kind)
+            except Exception as e:
+                self.model.say("%s: %r" % (self.kind, e))
 
     def run(self):
         self.world.start()

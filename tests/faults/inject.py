@@ -2,12 +2,13 @@
 # moment, and undoes it after a while.
 #
 #   KINDS        their names, in the order of the table
-#   inject(round, kind)
+#   inject(round, kind)  raises what went wrong with it
 import os
 import signal
 import time
 
 import places
+import world
 
 
 def wait(round, least, most):
@@ -94,17 +95,18 @@ def until_stopped(pid):
 
 # --- the server ---
 
+def restart(end):
+    def once(round):
+        with round.restarting:
+            end(round.world)
+            wait(round, 0, 0.2)
+            round.world.start()
+    return once
+
+
 def kill_server(round):
-    round.world.kill()
+    restart(world.World.kill)(round)
     round.kills += 1
-    wait(round, 0, 0.2)
-    round.world.start()
-
-
-def shutdown(round):
-    round.world.shutdown()
-    wait(round, 0, 0.2)
-    round.world.start()
 
 
 def client_kill(round):
@@ -153,7 +155,7 @@ def misconf(round):
             break
         time.sleep(0.01)
     else:
-        round.model.say("the save did not fail")
+        raise OSError("the save did not fail")
     wait(round, 0.05, 0.4)
     os.rmdir(name)
     call("CONFIG", "SET", "save", "")
@@ -218,7 +220,7 @@ FAULTS = {
     "stop, continue": stop,
     "taken for dead": taken_for_dead,
     "kill redis": kill_server,
-    "shutdown nosave": shutdown,
+    "shutdown nosave": restart(world.World.shutdown),
     "client kill": client_kill,
     "client pause": client_pause,
     "debug sleep": debug_sleep,
@@ -238,12 +240,14 @@ MAY_REFUSE = ("noperm", ALL)
 
 
 def inject(round, kind):
-    if kind == ALL:
-        kind = round.r.choice(list(FAULTS)[1:])
+    one = round.r.choice(list(FAULTS)[1:]) if kind == ALL else kind
     try:
-        FAULTS[kind](round)
+        FAULTS[one](round)
     except (OSError, places.Refused) as e:
-        # Two faults at once can be in each other's way; the next round is new.
-        round.note("%s: %s" % (kind, e))
-    round.note(kind)
+        # Two faults at once can be in each other's way.
+        if kind != ALL:
+            raise
+        round.note("%s: %s" % (one, e))
+        return
+    round.note(one)
     round.times += 1

@@ -102,7 +102,7 @@ class World:
             self.call("SHUTDOWN", "NOSAVE")
         except OSError:
             pass
-        self.redis.wait()
+        self.redis.wait(LIMIT)
 
     def call(self, *args, limit=LIMIT):
         end = time.monotonic() + limit
