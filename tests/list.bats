@@ -351,6 +351,17 @@ print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)' \
 		"$BUILD/mq-stats" "$@"
 }
 
+@test "list: a reader that goes away ends it: 74, and not a word" {
+	seq 200000 | run_mq 0 mq-publish --raw -l jobs
+	# shellcheck disable=SC2016
+	run --separate-stderr bash -c '
+		"$0" --list ready --jsonl jobs | head -n 1
+		exit "${PIPESTATUS[0]}"' "$BUILD/mq-stats"
+	assert_equal "$status" 74
+	assert_equal "${#lines[@]}" 1
+	assert_equal "$stderr" ""
+}
+
 @test "list: usage" {
 	local line
 
