@@ -27,11 +27,11 @@ faults() {
 }
 
 @test "faults: nothing is lost, whatever happens" {
-	faults rmq 10
+	faults rmq 8
 }
 
 @test "faults: nothing is lost in the layout of RSMQ" {
-	faults rsmq 5
+	faults rsmq 4
 }
 
 # --- what looks for losses finds them -------------------------------------------
