@@ -59,13 +59,14 @@ class Cast:
         self.over, self.threads = threading.Event(), []
         self.lock = threading.Lock()
         self.refused = False    # NOPERM is among what may happen
+        self.far = 0.5          # how many are behind the proxy
         self.work = os.path.join(os.path.dirname(os.path.abspath(__file__)), "worker")
 
     # --- processes ---
 
     def start(self, kind, r, tool, *args, **files):
         env = dict(os.environ, LOG=self.model.log,
-                   MQ_URL=self.world.url(r.random() < 0.5, r.random() < 0.5))
+                   MQ_URL=self.world.url(r.random() < self.far, r.random() < 0.5))
         files.setdefault("out", subprocess.DEVNULL)
         err = files.pop("err", None) or open(self.world.D + "/stderr", "ab")
         made = Tool(kind, [self.build + "/" + tool, *map(str, args)], env,

@@ -41,6 +41,7 @@ class Round:
         self.proxy = proxy.Proxy(self.world.far, self.world.sock)
         self.cast = actors.Cast(self.world, self.model, build, seed)
         self.cast.refused = self.kind in inject.MAY_REFUSE
+        self.cast.far = 1 if self.kind in inject.NETWORK else 0.5
         self.restarting = threading.Lock()
         self.times = self.kills = 0
         self.notes, self.over = [], threading.Event()

@@ -187,10 +187,10 @@ def noperm(round):
 # --- the network ---
 
 def cut(round):
-    for _ in range(round.r.randint(1, 3)):
+    for _ in range(round.r.randint(3, 12)):
         round.proxy.cut(round.r.choice(("before", "half", "reply", "reply",
                                         "half reply")))
-        wait(round, 0, 0.05)
+        wait(round, 0, 0.03)
 
 
 def half_open(round):
@@ -237,6 +237,7 @@ FAULTS = {
 ALL = "all of them"
 KINDS = [*FAULTS, ALL]
 MAY_REFUSE = ("noperm", ALL)
+NETWORK = ("cut", "half-open", "stall")
 
 
 def inject(round, kind):
