@@ -28,7 +28,7 @@ import world    # noqa: E402
 COLUMNS = ("rounds", "times", "kills", "attempted", "accepted", "done",
            "rejected", "purged", "lost", "doubled", "repeated", "flying")
 HEADS = dict(flying="in flight")
-KILLS = ("kill consumer", "kill script", "kill others")
+KILLS = ("kill consumer", "kill script", "kill others", "terminate")
 
 
 class Round:

@@ -56,6 +56,13 @@ def kill_other(round):
         round.kills += 1
 
 
+def terminate(round):
+    """They give back what they have, and end what runs."""
+    tool = choose(round, "consumer", "publisher")
+    if tool:
+        tool.kill(signal.SIGTERM)
+
+
 def stop(round):
     """Anybody, the server, too; for less than a lease."""
     tool = choose(round)
@@ -217,6 +224,7 @@ FAULTS = {
     "kill consumer": kill_consumer,
     "kill script": kill_script,
     "kill others": kill_other,
+    "terminate": terminate,
     "stop, continue": stop,
     "taken for dead": taken_for_dead,
     "kill redis": kill_server,
