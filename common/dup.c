@@ -47,12 +47,13 @@ without_password(const char *s)
 static int
 parse_far(const char *dest, struct mq_dup *d, const char **why)
 {
-	const char *at = find_queue(dest);
+	const char *at = find_queue(dest), *hidden = find_queue(d->shown);
 	struct mq_url u;
-	char name[256];
+	char name[256], *rest;
 
 	*why = "the URL of a server is followed by ?queue=NAME";
-	if (at == NULL)
+	/* What is in a password only is no name. */
+	if (at == NULL || hidden == NULL)
 		return -1;
 	d->far = mq_xstrndup(dest, (size_t)(at - dest));
 	if (mq_url_parse(d->far, &u, why) == -1)
@@ -62,9 +63,12 @@ parse_far(const char *dest, struct mq_dup *d, const char **why)
 	d->ns = u.ns;
 	u.layout = u.ns = NULL;
 	mq_url_free(&u);
+	/* A URL where a name belongs may have a password, too. */
+	rest = without_password(hidden + 1);
 	free(d->shown);
 	d->shown = mq_xasprintf(
-	    "%s%c%s", name, strchr(name, '?') != NULL ? '&' : '?', at + 1);
+	    "%s%c%s", name, strchr(name, '?') != NULL ? '&' : '?', rest);
+	free(rest);
 	*why = mq_url_decode(at + strlen("?queue="), &d->queue);
 	if (*why != NULL)
 		return -1;

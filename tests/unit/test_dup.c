@@ -58,6 +58,9 @@ parses(void **state)
 		"private:", "private:?queue=q"},
 	    {"0-X-redis://h?queue=", 0, "", NULL, "redis://h",
 		"redis://h?queue="},
+	    {"0-X-redis://u:a@h?queue=redis://v:geheim@i", 0,
+		"redis://v:geheim@i", NULL, "redis://u:a@h",
+		"redis://h?queue=redis://v:***@i"},
 	};
 	struct mq_dup d;
 	const char *why;
@@ -88,6 +91,7 @@ refuses(void **state)
 	    {"0-X-redis://u:geheim@h", "redis://u:***@h"},
 	    {"0-X-redis://u:geheim@h:x?queue=q", "redis://u:***@h:x?queue=q"},
 	    {"0-X-redis://u:g@h?queue=%zz", "redis://h?queue=%zz"},
+	    {"0-X-redis://u:1&queue=geheim@h", "redis://u:***@h"},
 	    {"0-X-redis://h/x?queue=q", "redis://h/x?queue=q"},
 	    {"0-X-http://me:geheim@h/q/x", "http://me:***@h/q/x"},
 	};
