@@ -21,7 +21,9 @@ take(struct mq_redis *r, struct mq_pipe *p, size_t i)
 static size_t
 unknown(const struct mq_pipe *p, size_t i)
 {
-	while (i < p->n && !mq_reply_noscript(p->replies[i]))
+	while (i < p->n &&
+	    (p->commands[i].script == NULL ||
+		!mq_reply_noscript(p->replies[i])))
 		i++;
 	return i;
 }

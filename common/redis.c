@@ -224,7 +224,7 @@ mq_redis_call(struct mq_redis *r, struct mq_command *c)
 		nanosleep(&pause, NULL);
 		reply = mq_redis_send(r, c) == 0 ? mq_redis_reply(r) : NULL;
 	}
-	if (reply != NULL && mq_reply_noscript(reply)) {
+	if (reply != NULL && c->script != NULL && mq_reply_noscript(reply)) {
 		freeReplyObject(reply);
 		reply = NULL;
 		if (mq_redis_send_eval(r, c) == 0)
