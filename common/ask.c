@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "duration.h"
 #include "exit.h"
 #include "xalloc.h"
 
@@ -33,6 +34,31 @@ mq_expect(struct mq_redis *r, int type)
 	if (reply->type != REDIS_REPLY_ERROR)
 		mq_nonsense(r);
 	freeReplyObject(reply);
+	return NULL;
+}
+
+bool
+mq_reply_strings(const redisReply *reply)
+{
+	size_t i;
+
+	if (reply->type != REDIS_REPLY_ARRAY)
+		return false;
+	for (i = 0; i < reply->elements; i++)
+		if (reply->element[i]->type != REDIS_REPLY_STRING)
+			return false;
+	return true;
+}
+
+redisReply *
+mq_expect_strings(struct mq_redis *r)
+{
+	redisReply *reply = mq_expect(r, REDIS_REPLY_ARRAY);
+
+	if (reply == NULL || mq_reply_strings(reply))
+		return reply;
+	freeReplyObject(reply);
+	(void)mq_nonsense(r);
 	return NULL;
 }
 
@@ -139,22 +165,34 @@ mq_ask_all(struct mq_redis *r, const struct mq_questions *q, size_t n)
 }
 
 int
+mq_reply_time(const redisReply *time, int64_t *ms)
+{
+	long long s, us;
+
+	if (!mq_reply_strings(time) || time->elements != 2)
+		return -1;
+	s = strtoll(time->element[0]->str, NULL, 10);
+	us = strtoll(time->element[1]->str, NULL, 10);
+	if (s < 0 || s > MQ_TIME_MAX / 1000 || us < 0 || us > 999999)
+		return -1;
+	*ms = s * 1000 + us / 1000;
+	return 0;
+}
+
+int
 mq_server_time(struct mq_redis *r, int64_t *ms)
 {
 	struct mq_command c = {0};
 	redisReply *time;
-	int rv = -1;
+	int rv = 0;
 
 	mq_command_plain(&c, "TIME");
 	time = mq_redis_call(r, &c);
 	mq_command_free(&c);
 	if (time == NULL)
 		return -1;
-	if (time->type == REDIS_REPLY_ARRAY && time->elements == 2) {
-		*ms = strtoll(time->element[0]->str, NULL, 10) * 1000 +
-		    strtoll(time->element[1]->str, NULL, 10) / 1000;
-		rv = 0;
-	}
+	if (mq_reply_time(time, ms) == -1)
+		rv = mq_nonsense(r);
 	freeReplyObject(time);
 	return rv;
 }

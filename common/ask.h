@@ -12,6 +12,9 @@
 
 /* The next reply, which must be of this type; freeReplyObject() frees it. */
 redisReply *mq_expect(struct mq_redis *, int type);
+/* The same for an array of strings. */
+redisReply *mq_expect_strings(struct mq_redis *);
+bool mq_reply_strings(const redisReply *);
 int mq_expect_number(struct mq_redis *, long long *n);
 /* Adds the next number to *sum. */
 int mq_expect_more(struct mq_redis *, long long *sum);
@@ -33,8 +36,10 @@ struct mq_questions {
 };
 int mq_ask_all(struct mq_redis *, const struct mq_questions *, size_t n);
 
-/* The server's clock in unix milliseconds. */
+/* The server's clock in unix milliseconds; and what a reply to TIME says of
+ * it: -1 when that makes no sense. */
 int mq_server_time(struct mq_redis *, int64_t *ms);
+int mq_reply_time(const redisReply *, int64_t *ms);
 
 /*
  * The first error reply of a round that goes on in spite of it; zeroed: there

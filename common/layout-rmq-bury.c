@@ -59,11 +59,15 @@ add_plots(struct rmq_round *w, struct graveyard *y, struct rmq_grave *g,
 	}
 }
 
-static void
-read_info(struct rmq_grave *g, const redisReply *info)
+static bool
+read_info(struct rmq_round *w, struct rmq_grave *g, const redisReply *info)
 {
-	const redisReply *slots = info->element[0], *host = info->element[1];
+	const redisReply *slots, *host;
 
+	if (info->elements != 2)
+		return rmq_round_nonsense(w);
+	slots = info->element[0];
+	host = info->element[1];
 	if (slots->type == REDIS_REPLY_STRING)
 		g->slots = strtol(slots->str, NULL, 10);
 	/* The second half of LONG_MAX is for sums. */
@@ -72,6 +76,7 @@ read_info(struct rmq_grave *g, const redisReply *info)
 	if (host->type == REDIS_REPLY_STRING)
 		g->host = host->str;
 	g->ours = slots->type == REDIS_REPLY_STRING || g->host != NULL;
+	return true;
 }
 
 static void
@@ -131,11 +136,10 @@ lay_out(struct rmq_round *w, struct graveyard *y, const struct mq_name *dead,
 		if (is_another(dead, i)) {
 			g = &y->graves[next];
 			replies = &y->replies[2 * next++];
-			if (rmq_round_good(w, replies[0], REDIS_REPLY_ARRAY) &&
-			    rmq_round_good(w, replies[1], REDIS_REPLY_ARRAY))
-				read_info(g, replies[0]);
-			else
-				g->failed = true;
+			g->failed =
+			    !rmq_round_good(w, replies[0], REDIS_REPLY_ARRAY) ||
+			    !rmq_round_good(w, replies[1], REDIS_REPLY_ARRAY) ||
+			    !read_info(w, g, replies[0]);
 		}
 		if (g->failed)
 			continue;

@@ -32,12 +32,32 @@ rmq_round_ask(struct rmq_round *w, int type, redisReply **reply)
 	return rv;
 }
 
+bool
+rmq_round_nonsense(struct rmq_round *w)
+{
+	static const redisReply nonsense = {.type = REDIS_REPLY_NIL};
+
+	return rmq_round_good(w, &nonsense, REDIS_REPLY_ARRAY);
+}
+
+int
+rmq_round_ask_strings(struct rmq_round *w, redisReply **reply)
+{
+	int rv = rmq_round_ask(w, REDIS_REPLY_ARRAY, reply);
+
+	if (*reply != NULL && !mq_reply_strings(*reply)) {
+		freeReplyObject(*reply);
+		*reply = NULL;
+		(void)rmq_round_nonsense(w);
+	}
+	return rv;
+}
+
 /* A name with a NUL in it is none that a key could be made of. */
 static bool
 is_name(const redisReply *reply)
 {
-	return reply->type == REDIS_REPLY_STRING && reply->len > 0 &&
-	    strlen(reply->str) == reply->len;
+	return reply->len > 0 && strlen(reply->str) == reply->len;
 }
 
 static void
@@ -87,6 +107,10 @@ find_dead(struct rmq_round *w)
 	mq_command_free(&c);
 	if (all == NULL)
 		return -1;
+	if (!mq_reply_strings(all)) {
+		freeReplyObject(all);
+		return mq_nonsense(w->r);
+	}
 	for (i = 0; i < all->elements && rv == 0; i += n) {
 		n = all->elements - i;
 		if (n > MQ_PIPE_MAX)

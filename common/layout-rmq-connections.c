@@ -96,7 +96,7 @@ take_queues(
 {
 	size_t i;
 
-	if (reply->type != REDIS_REPLY_ARRAY)
+	if (!mq_reply_strings(reply))
 		return -1;
 	c->consumed = mq_xcalloc(reply->elements + 1, sizeof(*c->consumed));
 	for (i = 0; i < reply->elements; i++)

@@ -82,13 +82,14 @@ flush(struct rmq_round *w)
 int
 rmq_tally_send(struct rmq_round *w)
 {
-	const struct rmq_tally *t = w->tallies, *end = t + w->tally_count;
+	const struct rmq_tally *t = w->tallies, *end;
 	const char *queue;
 	struct mq_counts n;
 
 	if (w->tally_count == 0)
 		return 0;
 	qsort(w->tallies, w->tally_count, sizeof(*t), by_queue);
+	end = t + w->tally_count;
 	while (t < end) {
 		n = (struct mq_counts){0};
 		queue = t->queue;

@@ -11,6 +11,7 @@ int
 rmq_round_ms(struct rmq_round *w, long long *ms)
 {
 	redisReply *time;
+	int64_t now = 0;
 	int rv;
 
 	mq_command_plain(mq_pipe_next(&w->pipe), "TIME");
@@ -18,9 +19,8 @@ rmq_round_ms(struct rmq_round *w, long long *ms)
 	*ms = 0;
 	if (time == NULL)
 		return rv;
-	if (time->elements == 2)
-		*ms = strtoll(time->element[0]->str, NULL, 10) * 1000 +
-		    strtoll(time->element[1]->str, NULL, 10) / 1000;
+	if (mq_reply_time(time, &now) == 0)
+		*ms = now;
 	freeReplyObject(time);
 	return rv;
 }
@@ -35,7 +35,7 @@ rmq_known_queues(struct rmq_round *w, struct mq_names *queues)
 
 	mq_command_plain(c, "SMEMBERS");
 	mq_command_str(c, RMQ_QUEUES);
-	rv = rmq_round_ask(w, REDIS_REPLY_ARRAY, &all);
+	rv = rmq_round_ask_strings(w, &all);
 	if (all == NULL)
 		return rv;
 	for (i = 0; i < all->elements; i++)

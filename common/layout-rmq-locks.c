@@ -161,12 +161,14 @@ static int
 let_go(struct rmq_round *w, const char *queue, const struct rmq_locks *l,
     bool over, long *n)
 {
-	const struct rmq_lock *lock = l->list, *end = lock + l->n;
+	const struct rmq_lock *lock;
 	struct mq_command *c = NULL;
 	int many = 0, rv = 0;
+	size_t i;
 
 	*n = 0;
-	for (; lock < end && rv == 0; lock++) {
+	for (i = 0; i < l->n && rv == 0; i++) {
+		lock = &l->list[i];
 		if (lock->seen || lock->over != over)
 			continue;
 		if (many++ % FREE_COUNT == 0) {

@@ -90,7 +90,6 @@ rmq_plot_step(
 static bool
 is_sound(struct rmq_round *w, const redisReply *reply)
 {
-	static const redisReply nonsense = {.type = REDIS_REPLY_NIL};
 	size_t i;
 
 	if (!rmq_round_good(w, reply, REDIS_REPLY_ARRAY))
@@ -98,8 +97,8 @@ is_sound(struct rmq_round *w, const redisReply *reply)
 	for (i = 0; i < reply->elements; i++)
 		if (reply->element[i]->type !=
 		    (i < FIRST ? REDIS_REPLY_INTEGER : REDIS_REPLY_STRING))
-			return rmq_round_good(w, &nonsense, REDIS_REPLY_ARRAY);
-	return i >= FIRST || rmq_round_good(w, &nonsense, REDIS_REPLY_ARRAY);
+			return rmq_round_nonsense(w);
+	return i >= FIRST || rmq_round_nonsense(w);
 }
 
 /* Counts the first n of the messages that were charged. */

@@ -61,7 +61,7 @@ list_all(struct mq_redis *r, struct mq_stats *out)
 
 	if (rmq_send_about_set(r, "SMEMBERS", RMQ_QUEUES, NULL) == -1)
 		return -1;
-	names = mq_expect(r, REDIS_REPLY_ARRAY);
+	names = mq_expect_strings(r);
 	if (names == NULL)
 		return -1;
 	mq_rows_list(out, names);

@@ -164,7 +164,7 @@ rmq_survey_unacked(struct rmq_survey *p, struct mq_names *live, bool *whole)
 
 	mq_command_plain(c, "SMEMBERS");
 	mq_command_str(c, RMQ_CONNECTIONS);
-	rv = rmq_round_ask(p->w, REDIS_REPLY_ARRAY, &all);
+	rv = rmq_round_ask_strings(p->w, &all);
 	if (all == NULL) {
 		*whole = false;
 		return rv;

@@ -69,10 +69,12 @@ scan(struct rsmq_round *w, const char *prefix, struct mq_names *found,
 		return -1;
 	*cursor = '\0';
 	if (reply->type == REDIS_REPLY_ARRAY && reply->elements == 2 &&
-	    reply->element[1]->type == REDIS_REPLY_ARRAY) {
+	    reply->element[0]->type == REDIS_REPLY_STRING &&
+	    mq_reply_strings(reply->element[1])) {
 		keys = reply->element[1];
 		for (i = 0; i < keys->elements; i++)
-			if (is_of_queue(keys->element[i]->str + strlen(prefix)))
+			if (keys->element[i]->len >= strlen(prefix) &&
+			    is_of_queue(keys->element[i]->str + strlen(prefix)))
 				mq_names_add(found,
 				    keys->element[i]->str + strlen(prefix),
 				    NULL);

@@ -53,5 +53,5 @@ rmq_connections(struct mq_redis *r)
 {
 	if (rmq_send_about_set(r, "SMEMBERS", RMQ_CONNECTIONS, NULL) == -1)
 		return NULL;
-	return mq_expect(r, REDIS_REPLY_ARRAY);
+	return mq_expect_strings(r);
 }

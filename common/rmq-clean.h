@@ -38,12 +38,16 @@ struct rmq_round {
  * reply is good.
  */
 bool rmq_round_good(struct rmq_round *, const redisReply *, int type);
+/* Notes that one has not what it should have; false. */
+bool rmq_round_nonsense(struct rmq_round *);
 
 /*
  * Runs the one command in the pipe.  *reply is its reply, the caller's, or NULL
  * when it is not good.
  */
 int rmq_round_ask(struct rmq_round *, int type, redisReply **reply);
+/* The same for an array of strings. */
+int rmq_round_ask_strings(struct rmq_round *, redisReply **reply);
 
 /*
  * layout-rmq-bury.c: takes dead connections apart, n of them; or n queues of

@@ -30,7 +30,7 @@ ask_for_array(struct mq_redis *r, struct mq_command *c)
 	int rv = mq_redis_send(r, c);
 
 	mq_command_free(c);
-	return rv == 0 ? mq_expect(r, REDIS_REPLY_ARRAY) : NULL;
+	return rv == 0 ? mq_expect_strings(r) : NULL;
 }
 
 redisReply *

@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "layout.h"
+#include "running.h"
 
 /* A server that says this to whatever it is sent, and then hangs up. */
 struct says {
@@ -67,12 +68,99 @@ noscript_for_a_round(void **state)
 	mq_redis_close(&s.r);
 }
 
+#define TIME "*2\r\n$10\r\n1795207725\r\n$6\r\n123456\r\n"
+
+static int
+stats(const struct mq_layout *l, struct mq_redis *r)
+{
+	struct mq_stats out;
+	int rv = l->stats(r, NULL, 0, MQ_STATS_CONNECTIONS, &out);
+
+	if (rv == 0)
+		mq_stats_free(&out);
+	return rv;
+}
+
+static int
+clean(const struct mq_layout *l, struct mq_redis *r)
+{
+	const struct mq_clean how = {.limit = 3, .all = true};
+	struct mq_cleaned out;
+
+	return l->clean(r, &how, &out);
+}
+
+static int
+running(const struct mq_layout *l, struct mq_redis *r)
+{
+	struct mq_runs out;
+	int rv = l->running(r, &out);
+
+	if (rv == 0)
+		mq_runs_free(&out);
+	return rv;
+}
+
+/* A name that is no string, a clock that has no time, too few fields. */
+static void
+wrong_forms(void **state)
+{
+	static const struct {
+		const struct mq_layout *layout;
+		int (*fn)(const struct mq_layout *, struct mq_redis *);
+		const char *says;
+	} cases[] = {
+	    {&mq_layout_rmq, stats, "*2\r\n:1\r\n$-1\r\n"},
+	    {&mq_layout_rmq, stats,
+		"*2\r\n$20\r\n99999999999999999999\r\n$1\r\n0\r\n"},
+	    {&mq_layout_rmq, stats, TIME "*1\r\n$-1\r\n"},
+	    {&mq_layout_rmq, stats, TIME "*0\r\n*1\r\n:1\r\n"},
+	    {&mq_layout_rmq, running, "*1\r\n$-1\r\n"},
+	    {&mq_layout_rmq, clean, "+OK\r\n"},
+	    {&mq_layout_rmq, clean, "*1\r\n:1\r\n"},
+	    {&mq_layout_rmq, clean, "*0\r\n*1\r\n$-1\r\n*0\r\n"},
+	    {&mq_layout_rmq, clean,
+		"*1\r\n$1\r\nc\r\n:-2\r\n*1\r\n$1\r\n3\r\n*0\r\n"},
+	    {&mq_layout_rsmq, stats, TIME "*1\r\n:7\r\n"},
+	    {&mq_layout_rsmq, running, "*1\r\n$-1\r\n"},
+	    {&mq_layout_rsmq, clean, TIME "*1\r\n$-1\r\n"},
+	    {&mq_layout_rsmq, clean,
+		TIME "*0\r\n*0\r\n*2\r\n:0\r\n*1\r\n$-1\r\n"},
+	    {&mq_layout_rsmq, clean,
+		TIME
+		"*0\r\n*0\r\n*2\r\n$1\r\n0\r\n*1\r\n$1\r\nx\r\n*1\r\n:1\r\n"},
+	};
+	struct says s;
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		says(&s, cases[i].says);
+		if (cases[i].fn(cases[i].layout, &s.r) != -1)
+			fail_msg("%zu: %s", i, cases[i].says);
+		assert_int_not_equal(s.r.status, 0);
+		mq_redis_close(&s.r);
+	}
+}
+
+static void
+no_lease_below_nothing(void **state)
+{
+	const redisReply reply = {.type = REDIS_REPLY_INTEGER, .integer = -1};
+
+	(void)state;
+	assert_int_equal(mq_layout_rsmq.lease(&reply), 0);
+	assert_int_equal(mq_layout_rmq.lease(&reply), 0);
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(noscript_for_a_plain_command),
 	    cmocka_unit_test(noscript_for_a_round),
+	    cmocka_unit_test(wrong_forms),
+	    cmocka_unit_test(no_lease_below_nothing),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
