@@ -47,6 +47,16 @@ mq_counts_ask(struct mq_command *c, int wanted)
 		mq_command_fmt(c, "run_%d", i);
 }
 
+/* Anybody may have put anything there; sums of these do not overflow. */
+static long long
+number(const char *text)
+{
+	const long long max = 1LL << 53;
+	long long n = strtoll(text, NULL, 10);
+
+	return n > max ? max : n < -max ? -max : n;
+}
+
 static double
 per_second(long long from, long long to, double seconds)
 {
@@ -112,7 +122,7 @@ mq_counts_take(
 		return -1;
 	for (i = 0; i < reply->elements; i++)
 		if (reply->element[i]->type == REDIS_REPLY_STRING) {
-			v[i] = strtoll(reply->element[i]->str, NULL, 10);
+			v[i] = number(reply->element[i]->str);
 			q->counted = true;
 		}
 	set_counts(v, &q->counts);

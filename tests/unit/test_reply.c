@@ -9,6 +9,7 @@
 #include <string.h>
 #include <cmocka.h>
 
+#include "counts.h"
 #include "layout.h"
 #include "running.h"
 
@@ -153,6 +154,24 @@ no_lease_below_nothing(void **state)
 	assert_int_equal(mq_layout_rmq.lease(&reply), 0);
 }
 
+/* Anybody may have put anything there: sums do not overflow. */
+static void
+counts_without_end(void **state)
+{
+	static char most[] = "9223372036854775807";
+	redisReply text = {
+	    .type = REDIS_REPLY_STRING, .str = most, .len = sizeof(most) - 1};
+	redisReply *fields[] = {&text, &text, &text, &text, &text, &text};
+	const redisReply all = {
+	    .type = REDIS_REPLY_ARRAY, .elements = 6, .element = fields};
+	struct mq_queue_stats q = {0};
+
+	(void)state;
+	assert_int_equal(mq_counts_take(&all, 1795207725000, &q), 0);
+	assert_true(q.counts.done > 0 &&
+	    q.counts.done <= INT64_MAX / 2 - q.counts.failed);
+}
+
 int
 main(void)
 {
@@ -161,6 +180,7 @@ main(void)
 	    cmocka_unit_test(noscript_for_a_round),
 	    cmocka_unit_test(wrong_forms),
 	    cmocka_unit_test(no_lease_below_nothing),
+	    cmocka_unit_test(counts_without_end),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
