@@ -5,6 +5,7 @@
 #   make check      the same for all tests
 #   make faults     kill and disturb everything, at random: SEED, RUNS, LAYOUT
 #   make bench      compare with other tools, as ratios
+#   make fuzz       feed the parsers nonsense: FUZZ_S=60 seconds, FUZZ=target
 #   make lint       static checks of code, scripts and pages
 #   make install    PREFIX, DESTDIR, BINDIR, MANDIR and COMPDIR as usual
 #
@@ -66,6 +67,7 @@ CONSUME	= $(patsubst cmd/%.c,$(B)/cmd/%.o,$(wildcard cmd/consume*.c))
 STATS	= $(patsubst cmd/%.c,$(B)/cmd/%.o,$(wildcard cmd/stats*.c)) \
 	  $(B)/cmd/page.o
 PAGE	= cmd/page/page.css cmd/page/page.js
+FUZZERS	= $(patsubst tests/fuzz/%.c,$(B)/fuzz/%,$(wildcard tests/fuzz/*.c))
 UNITS	= $(patsubst tests/unit/%.c,$(B)/tests/%,$(wildcard tests/unit/*.c))
 
 all: $(TOOLS:%=$(B)/%)
@@ -113,19 +115,23 @@ $(B)/tests/%: $(B)/tests/unit/%.o $(B)/common/libmq.a
 	@mkdir -p $(@D)
 	$(LINK) -o $@ $< $(B)/common/libmq.a $(PKG_LIBS) -lcmocka $(LDLIBS)
 
+$(B)/fuzz/%: $(B)/tests/fuzz/%.o $(B)/common/libmq.a
+	@mkdir -p $(@D)
+	$(LINK) -fsanitize=fuzzer -o $@ $< $(B)/common/libmq.a $(PKG_LIBS) $(LDLIBS)
+
 -include $(shell find $(B) -name '*.d' 2>/dev/null)
 
 # --- what must be installed ---------------------------------------------------
 
 .SECONDARY:
-.PHONY: all prerequisites deps demo check faults bench lint format \
+.PHONY: all prerequisites deps demo check faults bench fuzz fuzzers lint format \
 	install uninstall dist clean hdr-check
 
 prerequisites:
 	@tests/deps.sh --check build
 
 deps:
-	@tests/deps.sh --install build run test
+	@tests/deps.sh --install build run test fuzz
 
 # --- running --------------------------------------------------------------------
 
@@ -135,8 +141,8 @@ demo:
 	@tests/demo.sh $(B)
 
 check:
-	@tests/deps.sh --install build run test
-	@$(MAKE) --no-print-directory all $(UNITS)
+	@tests/deps.sh --install build run test fuzz
+	@$(MAKE) --no-print-directory all $(UNITS) fuzzers
 	@tests/deps.sh --npm build/node || echo "tests/rsmq*.bats will fail" >&2
 	@MQ_BUILD=$(B) tests/run.sh $(UNITS)
 
@@ -152,6 +158,20 @@ bench:
 	@tests/deps.sh --npm build/node
 	@MQ_BUILD=$(B) CC="$(CC)" tests/bench/run.sh
 
+# The targets are a flavour of their own, as only clang has libFuzzer.
+ifeq ($(FUZZER),)
+fuzzers:
+	@$(MAKE) --no-print-directory -s FUZZER=1 CC=clang CFLAGS="-O1 -g" \
+	    SANITIZE=fuzzer-no-link,address,undefined B=build-fuzz fuzzers
+else
+fuzzers: $(FUZZERS)
+endif
+
+fuzz:
+	@tests/deps.sh --install build fuzz
+	@$(MAKE) --no-print-directory fuzzers
+	@tests/fuzz/run.sh -s $(or $(FUZZ_S),60) $(FUZZ)
+
 lint:
 	@tests/deps.sh --install build lint
 	@$(MAKE) --no-print-directory hdr-check
@@ -165,7 +185,7 @@ hdr-check: $(B)/lua.c
 		-fsyntax-only -xc - || exit 1; done
 
 format:
-	clang-format -i cmd/*.[ch] common/*.[ch] tests/unit/*.[ch]
+	clang-format -i cmd/*.[ch] common/*.[ch] tests/unit/*.[ch] tests/fuzz/*.[ch]
 
 # --- installing -------------------------------------------------------------------
 

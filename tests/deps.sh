@@ -3,7 +3,7 @@
 #   deps.sh --check SET...     lists what is missing and fails if anything is
 #   deps.sh --install SET...   installs it with apt-get, when allowed to
 #   deps.sh --npm DIR          puts the rsmq of npm into DIR, unless it is there
-# Sets: build run test bench lint.
+# Sets: build run test bench fuzz lint.
 # shellcheck disable=SC2086 # $want is a list of words
 set -u
 
@@ -15,6 +15,7 @@ packages() {
 	test) echo bats bats-assert bats-support libcmocka-dev python3 perl \
 		procps util-linux mandoc bash-completion prometheus faketime \
 		strace systemd chromium nodejs npm ;;
+	fuzz) echo clang libclang-rt-dev ;;
 	bench) echo python3 procps nodejs npm ;;
 	lint) echo clang-format clang-tidy cppcheck shellcheck mandoc ;;
 	*) echo "deps.sh: $1: no such set" >&2; exit 64 ;;
@@ -33,6 +34,13 @@ header() {
 	printf '#include <%s>\n' "$1" | "${CC:-cc}" -E - >/dev/null 2>&1
 }
 
+# Whether clang has libFuzzer.
+fuzzer() {
+	printf 'int LLVMFuzzerTestOneInput(const char *p, unsigned long n)
+		{ return p == 0 && n > 0; }' |
+		clang -fsanitize=fuzzer -xc -o /dev/null - >/dev/null 2>&1
+}
+
 # Whether what a package is for is here, however it was installed.
 have() {
 	case $1 in
@@ -46,6 +54,7 @@ have() {
 	libcmocka-dev) library cmocka ;;
 	redis-tools) program redis-cli ;;
 	prometheus) program promtool ;;
+	libclang-rt-dev) fuzzer ;;
 	perl) perl -MJSON::PP -e 1 2>/dev/null ;; # not perl-base alone
 	procps) program ps ;;
 	util-linux) program script ;;

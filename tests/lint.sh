@@ -18,7 +18,7 @@ flags="$flags $(pkg-config --cflags hiredis libbsd-overlay jansson)"
 
 tidy() {
 	# shellcheck disable=SC2086
-	clang-tidy --quiet cmd/*.c common/*.c -- $flags 2>/dev/null
+	clang-tidy --quiet cmd/*.c common/*.c tests/fuzz/*.c -- $flags 2>/dev/null
 }
 
 analyze() {
@@ -30,13 +30,14 @@ analyze() {
 
 format() {
 	clang-format --dry-run -Werror cmd/*.[ch] common/*.[ch] tests/unit/*.[ch] \
-		tests/bench/*.c
+		tests/fuzz/*.[ch] tests/bench/*.c
 }
 
 scripts() {
 	shellcheck -s sh tests/deps.sh tests/lint.sh \
 		common/lua/embed.sh cmd/page/embed.sh tests/examples/*.sh &&
-		shellcheck tests/run.sh tests/demo.sh tests/bench/*.sh .ci/run completions/mq.bash &&
+		shellcheck tests/run.sh tests/demo.sh tests/bench/*.sh tests/fuzz/run.sh \
+			.ci/run completions/mq.bash &&
 		shellcheck -s bash -e SC2154,SC2034,SC2030,SC2031 tests/helpers.bash
 }
 
@@ -60,7 +61,7 @@ check cppcheck cppcheck --quiet --error-exitcode=1 --inline-suppr \
 	'-DTAILQ_FOREACH_SAFE(v,h,f,n)=while((v=tailq_next(h)))' \
 	'-DTAILQ_FOREACH_REVERSE_SAFE(v,h,t,f,n)=while((v=tailq_next(h)))' \
 	'-Djson_object_foreach(o,k,v)=while(json_next(o,&k,&v))' \
-	'-Djson_array_foreach(a,i,v)=while(json_next(a,&i,&v))' cmd common
+	'-Djson_array_foreach(a,i,v)=while(json_next(a,&i,&v))' cmd common tests/fuzz
 check shellcheck scripts
 check mandoc mandoc -Tlint -Wwarning man/*.1 man/*.7
 check clang-tidy tidy
