@@ -57,14 +57,28 @@ reject_crashed(struct message *m)
 	settle(m, MQ_OUTCOME_REJECT, 0);
 }
 
+/* All that a dead consumer had claimed is charged with a run then, not only
+ * what ran. */
+static bool
+claims_count(const struct consumer *c)
+{
+	return c->layout->has & MQ_HAS_CLAIMS && c->opt->command != NULL;
+}
+
 /* What had its last run was rejected then, unless its consumer has died. */
 static bool
 has_crashed(const struct message *m)
 {
-	const struct consumer *c = m->c;
+	return claims_count(m->c) && m->attempts >= m->c->opt->attempts;
+}
 
-	return c->layout->has & MQ_HAS_CLAIMS && c->opt->command != NULL &&
-	    m->attempts >= c->opt->attempts;
+/* If this one kills its consumers, those behind it must not come to the end of
+ * their attempts with it. */
+static bool
+runs_alone(const struct message *m)
+{
+	return claims_count(m->c) &&
+	    (m->attempts + 1) * 2 > m->c->opt->attempts;
 }
 
 /* Most have nothing but an id, of which printing the payload needs no more. */
@@ -96,6 +110,8 @@ message_open(struct message *m)
 		m->c->careful_until = ev_now(m->c->loop) + CAREFUL_S;
 		acks_send(m->c);
 	}
+	if (runs_alone(m))
+		m->c->alone_until = ev_now(m->c->loop) + CAREFUL_S;
 	m->awaited = mq_result_wanted(&m->envelope);
 	id = mq_message_id(&m->envelope);
 	if (id != NULL)

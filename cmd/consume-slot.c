@@ -99,6 +99,8 @@ ahead(const struct consumer *c)
 	int batch = batch_size(c), most;
 	double runs;
 
+	if (ev_now(c->loop) < c->alone_until)
+		return 0;
 	if (c->opt->prefetch >= 0)
 		return c->opt->prefetch;
 	/* Those that gather are held for long anyway. */

@@ -318,6 +318,7 @@ struct consumer {
 	unsigned long moves; /* claims and settlements answered so far */
 
 	double careful_until;  /* loop time: no settlement waits before */
+	double alone_until;    /* loop time: nothing is claimed ahead before */
 	ev_timer settle_timer; /* for settlements that wait for company */
 
 	struct messages messages; /* in the order of their claims */
