@@ -146,17 +146,26 @@ on_published(void *arg, redisReply *reply)
 	next(s);
 }
 
-static void
+/* False: it has its answer. */
+static bool
 publish(struct dup *d)
 {
 	struct consumer *c = d->s->c;
 	struct mq_command cmd = {0};
+	struct mq_buf why = {0};
+	bool can = copy_command(
+	    d->m, d->layout, &d->what, d->id, &cmd, &d->counted, &why);
 
-	d->counted = copy_command(d->m, d->layout, &d->what, d->id, &cmd);
-	d->step = DUP_SENT;
-	d->in_flight = true;
-	mq_async_send(far_or_main(c, d->far), &cmd, on_published, d);
+	if (can) {
+		d->step = DUP_SENT;
+		d->in_flight = true;
+		mq_async_send(far_or_main(c, d->far), &cmd, on_published, d);
+	} else {
+		fail(d, "dup failed - %s", mq_buf_str(&why));
+	}
 	mq_command_free(&cmd);
+	mq_buf_free(&why);
+	return can;
 }
 
 static void
@@ -184,10 +193,8 @@ on_known(void *arg, redisReply *reply)
 		fail_to_connect(d, NULL);
 	else if (d->m->lost)
 		fail(d, "dup failed - the lease of the message was lost");
-	else {
-		publish(d);
+	else if (publish(d))
 		return;
-	}
 	next(s);
 }
 

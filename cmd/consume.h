@@ -645,10 +645,11 @@ void dup_go_on(struct consumer *);
 void dup_end(struct consumer *);
 
 /* --- consume-copy.c --- */
-/* The command that publishes a duplicate, and its id.  True: it counts it, too.
- */
+/* The command that publishes a duplicate, and its id; *counted: it counts it,
+ * too.  False: that layout cannot carry it, and why. */
 bool copy_command(const struct message *, const struct mq_layout *,
-    const struct mq_dup *, char id[MQ_ID_LEN + 1], struct mq_command *);
+    const struct mq_dup *, char id[MQ_ID_LEN + 1], struct mq_command *,
+    bool *counted, struct mq_buf *why);
 
 /* --- consume-answers.c --- */
 void answers_open(struct answers *, struct ev_loop *, int fd);

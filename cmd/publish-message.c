@@ -7,7 +7,6 @@
 
 #include "clock.h"
 #include "duration.h"
-#include "json.h"
 #include "message.h"
 #include "publish.h"
 
@@ -89,16 +88,8 @@ fill_in(struct publisher *p, size_t at, int64_t after_ms)
 static void
 check_text(struct publisher *p, const char *payload, size_t n)
 {
-	size_t i = 0, len = 1;
-
 	p->seen++;
-	if (!(p->layout->has & MQ_HAS_TEXT) || p->opt->raw)
-		return;
-	for (; i < n && len > 0; i += len)
-		len = (unsigned char)payload[i] < 0x80 ?
-		    1 :
-		    mq_utf8_len(payload + i, n - i);
-	if (len == 0)
+	if (!p->opt->raw && !mq_layout_reads(p->layout, payload, n))
 		publish_bad(p, p->seen,
 		    "not UTF-8, as node takes it (--raw publishes it)");
 }
@@ -107,29 +98,11 @@ check_text(struct publisher *p, const char *payload, size_t n)
 static void
 check_wishes(struct publisher *p, const struct mq_envelope *e)
 {
-	static const struct {
-		const char *header;
-		unsigned what;
-	} wishes[] = {{MQ_HEADER_KEY, MQ_HAS_KEYS},
-	    {MQ_HEADER_GROUP, MQ_HAS_GROUPS},
-	    {MQ_HEADER_FROM_TICK, MQ_HAS_TICKS},
-	    {MQ_HEADER_UNTIL_TICK, MQ_HAS_TICKS}};
-	const char *priority;
-	char why[64];
-	size_t i;
+	struct mq_buf why = {0};
 
-	for (i = 0; i < sizeof(wishes) / sizeof(wishes[0]); i++) {
-		if (p->layout->has & wishes[i].what ||
-		    mq_envelope_get(e, wishes[i].header) == NULL)
-			continue;
-		snprintf(why, sizeof(why), "the layout %s knows no %s",
-		    p->layout->name, wishes[i].header);
-		publish_bad(p, p->seen, why);
-	}
-	priority = mq_envelope_get(e, MQ_HEADER_PRIORITY);
-	if (!(p->layout->has & MQ_HAS_LOW_PRIORITY) && priority != NULL &&
-	    *priority == '-')
-		publish_bad(p, p->seen, "its priority is below 0");
+	if (!mq_layout_obeys(p->layout, e, &why))
+		publish_bad(p, p->seen, mq_buf_str(&why));
+	mq_buf_free(&why);
 }
 
 /* Without a header.  It needs something to be one of its own when delayed. */

@@ -91,3 +91,14 @@ mq_utf8_len(const char *s, size_t n)
 		return 0;
 	return len;
 }
+
+bool
+mq_utf8(const char *s, size_t n)
+{
+	size_t i, len = 1;
+
+	for (i = 0; i < n && len > 0; i += len)
+		len =
+		    (unsigned char)s[i] < 0x80 ? 1 : mq_utf8_len(s + i, n - i);
+	return len > 0;
+}

@@ -27,5 +27,7 @@ void mq_json_must(bool ok);
 
 /* Bytes of the UTF-8 character that starts here; 0 when none does. */
 size_t mq_utf8_len(const char *, size_t n);
+/* Whether all of it is UTF-8. */
+bool mq_utf8(const char *, size_t n);
 
 #endif

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "json.h"
+#include "message.h"
 #include "names.h"
 #include "xalloc.h"
 
@@ -152,4 +154,40 @@ bool
 mq_layout_settled(const redisReply *reply)
 {
 	return reply->type == REDIS_REPLY_INTEGER && reply->integer > 0;
+}
+
+bool
+mq_layout_obeys(
+    const struct mq_layout *l, const struct mq_envelope *e, struct mq_buf *why)
+{
+	static const struct {
+		const char *header;
+		unsigned what;
+	} wishes[] = {{MQ_HEADER_KEY, MQ_HAS_KEYS},
+	    {MQ_HEADER_GROUP, MQ_HAS_GROUPS},
+	    {MQ_HEADER_FROM_TICK, MQ_HAS_TICKS},
+	    {MQ_HEADER_UNTIL_TICK, MQ_HAS_TICKS}};
+	const char *priority = mq_envelope_get(e, MQ_HEADER_PRIORITY);
+	size_t i;
+
+	for (i = 0; i < sizeof(wishes) / sizeof(wishes[0]); i++) {
+		if (l->has & wishes[i].what ||
+		    mq_envelope_get(e, wishes[i].header) == NULL)
+			continue;
+		mq_buf_printf(why, "the layout %s knows no %s", l->name,
+		    wishes[i].header);
+		return false;
+	}
+	if (!(l->has & MQ_HAS_LOW_PRIORITY) && priority != NULL &&
+	    *priority == '-') {
+		mq_buf_addstr(why, "its priority is below 0");
+		return false;
+	}
+	return true;
+}
+
+bool
+mq_layout_reads(const struct mq_layout *l, const char *payload, size_t n)
+{
+	return !(l->has & MQ_HAS_TEXT) || mq_utf8(payload, n);
 }

@@ -17,6 +17,7 @@
 #include <stdint.h>
 
 #include "command.h"
+#include "envelope.h"
 #include "id.h"
 #include "redis.h"
 
@@ -571,6 +572,13 @@ bool mq_layout_settled(const redisReply *);
 
 /* The layout of this name, or NULL. */
 const struct mq_layout *mq_layout_find(const char *name);
+
+/* Whether messages with such headers can be published; if not, *why says what
+ * they ask for that the layout does not know. */
+bool mq_layout_obeys(
+    const struct mq_layout *, const struct mq_envelope *, struct mq_buf *why);
+/* Whether other programs read such a payload as what it is. */
+bool mq_layout_reads(const struct mq_layout *, const char *payload, size_t n);
 /*
  * The name of a queue for the operations, which the caller frees, when a user
  * calls it so and the namespace of the URL is ns (NULL: it names none): with

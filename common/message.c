@@ -88,32 +88,30 @@ mq_message_special(const struct mq_envelope *e)
 
 void
 mq_message_duplicate(const struct mq_envelope *from,
-    const struct mq_duplicate *how, struct mq_buf *header)
+    const struct mq_duplicate *how, struct mq_envelope *e)
 {
 	static const char *const gone[] = {MQ_HEADER_ATTEMPT, MQ_HEADER_ERROR,
 	    MQ_HEADER_HISTORY, MQ_HEADER_DUE, MQ_HEADER_KEY, MQ_HEADER_UNIQUE,
 	    MQ_HEADER_REPLY_TO, MQ_HEADER_DEST};
-	struct mq_envelope e = {0};
 	char due[24];
 	size_t i;
 
+	*e = (struct mq_envelope){NULL, from->payload, from->payload_len};
 	if (from->headers == NULL && how->web == NULL)
 		return;
 	if (from->headers != NULL)
-		e.headers = json_deep_copy(from->headers);
-	mq_envelope_set(&e, MQ_HEADER_ID, how->id);
+		e->headers = json_deep_copy(from->headers);
+	mq_envelope_set(e, MQ_HEADER_ID, how->id);
 	for (i = 0; i < sizeof(gone) / sizeof(gone[0]); i++)
-		json_object_del(e.headers, gone[i]);
-	if (mq_envelope_get(&e, MQ_HEADER_ORIGIN) == NULL)
-		mq_envelope_set(&e, MQ_HEADER_ORIGIN, how->origin);
+		json_object_del(e->headers, gone[i]);
+	if (mq_envelope_get(e, MQ_HEADER_ORIGIN) == NULL)
+		mq_envelope_set(e, MQ_HEADER_ORIGIN, how->origin);
 	if (how->web != NULL)
-		mq_envelope_set(&e, MQ_HEADER_DEST, how->web);
+		mq_envelope_set(e, MQ_HEADER_DEST, how->web);
 	if (how->due_ms > 0) {
 		snprintf(due, sizeof(due), "%jd", (intmax_t)how->due_ms);
-		mq_envelope_set(&e, MQ_HEADER_DUE, due);
+		mq_envelope_set(e, MQ_HEADER_DUE, due);
 	}
-	mq_envelope_write_header(&e, header);
-	mq_envelope_free(&e);
 }
 
 bool

@@ -77,12 +77,13 @@ struct mq_duplicate {
 };
 
 /*
- * Appends the header of a duplicate: without what was recorded of runs, and
- * without its key, which the message itself may have, and its reply address.
- * Nothing for a message without headers, unless it must have some.
+ * Makes a duplicate, to be freed, with the same payload: without what was
+ * recorded of runs, and without its key, which the message itself may have,
+ * and its reply address.  It has no headers if the message has none, unless it
+ * must have some.
  */
 void mq_message_duplicate(const struct mq_envelope *,
-    const struct mq_duplicate *, struct mq_buf *header);
+    const struct mq_duplicate *, struct mq_envelope *);
 
 /* Since when the message has been claimable, unix ms: when it was published, or
  * until when it was delayed; 0: nothing on it says. */

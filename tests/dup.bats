@@ -298,6 +298,44 @@ print(h.pop("Mq-Id")[0], h.pop("Mq-Orig-Id")[0], json.dumps(h, sort_keys=True))'
 	assert_equal "$(redis keys '*far queue*')" ""
 }
 
+@test "dup: to a queue of RSMQ, which must be able to carry it" {
+	far hset rsmq:other:Q vt 30 delay 0 maxsize 65536 >/dev/null
+	asks "0-X-$far_url?layout=rsmq&queue=other"
+	run_mq 0 mq-publish -H 'X-Trace: 17' -k key -p 7 q 'the päyload'
+	run_mq 0 mq-publish -g group q two
+	run_mq 0 mq-publish --from-tick 0 q three
+	run_mq 0 mq-publish --until-tick 9 q four
+	run_mq 0 mq-publish -p -1 q five
+	printf 'a\377b' | run_mq 0 mq-publish q
+	printf '\355\240\200' | run_mq 0 mq-publish --raw q
+	printf 'a\0b' | run_mq 0 mq-publish --raw q
+	run_mq 0 mq-consume --drain q -- "$T/s"
+	sort "$T/answers" >"$T/sorted"
+	mv "$T/sorted" "$T/answers"
+	answered "fail dup failed - its priority is below 0" \
+		"fail dup failed - not UTF-8, as node takes it" \
+		"fail dup failed - not UTF-8, as node takes it" \
+		"fail dup failed - the layout rsmq knows no Mq-From-Tick" \
+		"fail dup failed - the layout rsmq knows no Mq-Group" \
+		"fail dup failed - the layout rsmq knows no Mq-Until-Tick" \
+		"ok ID" "ok ID"
+	assert_equal "$(far --raw hmget rsmq:other:Q totalsent "${ids[0]}" "${ids[1]}" |
+		sort | tr '\0' 0 | xargs)" "2 a0b the päyload"
+	# As the key is not the duplicate's, neither is it in the way.
+	run ! grep -q Mq-Key <(far --raw hvals rsmq:other:X)
+	grep -q '"X-Trace":\["17"\]' <(far --raw hvals rsmq:other:X)
+	assert_equal "$(held q)" "0 0 0 0"
+	# What is in such a queue has somebody's word for it.
+	far del rsmq:other rsmq:other:Q rsmq:other:X >/dev/null
+	far hset rsmq:more:Q vt 30 delay 0 maxsize 65536 >/dev/null
+	rm "$T/answers"
+	asks "0-X-more"
+	printf 'a\377b' | run_mq 0 mq-publish -u "$far_url?layout=rsmq" --raw other
+	run_mq 0 mq-consume -u "$far_url?layout=rsmq" -n 1 other -- "$T/s"
+	answered "ok ID"
+	assert_equal "$(far --raw hget rsmq:more:Q "${ids[0]}" | od -An -tx1 | xargs)" "61 ff 62 0a"
+}
+
 @test "dup: to a server that is found by its name, and by its number" {
 	local port
 	port=$(python3 -c 'import socket
