@@ -3,12 +3,15 @@
 # any moment.  What was accepted is processed, and what runs twice is bounded
 # by what was in flight.
 #
+# layouts: rmq rsmq
+#
 # SEED=N repeats a run's random moments as far as that is possible.
 
 # run_mq sets output and stderr; T and D are of helpers.bash.
 # shellcheck disable=SC2013,SC2030,SC2031,SC2154
 
 load helpers
+load "layout-${LAYOUT:-rmq}"
 
 setup_file() {
 	server_start
@@ -22,8 +25,6 @@ teardown_file() {
 
 setup() {
 	common_setup
-	ready='rmq::queue::[q]::ready'
-	rejected='rmq::queue::[q]::rejected'
 	seed=${SEED:-$$}
 	echo "seed $seed"
 	RANDOM=$seed
@@ -69,10 +70,6 @@ own_server() {
 
 # --- looking -----------------------------------------------------------------
 
-unacked() {
-	echo "rmq::connection::$1::queue::[q]::unacked"
-}
-
 results() {
 	wc -l <"$T/results"
 }
@@ -85,20 +82,16 @@ taken_reach() {
 	[ "$(wc -l <"$T/taken")" -ge "$1" ]
 }
 
-llen_is() {
-	[ "$(redis llen "$1")" = "$2" ]
+holds_nothing() {
+	[ "$(holds "$1")" = 0 ]
 }
 
-llen_above() {
-	[ "$(redis llen "$2")" -gt "$1" ]
+holds_above() {
+	[ "$(holds "$2")" -gt "$1" ]
 }
 
 one_consumer() {
 	[ "$(connections | grep -c .)" = 1 ]
-}
-
-is_live() {
-	[ "$(redis exists "rmq::connection::$1::heartbeat")" = 1 ]
 }
 
 live_connection() {
@@ -150,43 +143,22 @@ stop_consumer() {
 	eventually 5 proc_state "$pid" T
 }
 
-# give_away C: C is taken for dead, as after 60 seconds, cleaned by a Go
-# peer's cleaner, and its message is taken by a Go consumer.
-give_away() {
-	redis del "rmq::connection::$1::heartbeat"
-	redis rpoplpush "$(unacked "$1")" "$ready"
-	redis del "$(unacked "$1")"
-	redis del "rmq::connection::$1::queue::[q]::consumers"
-	redis srem "rmq::connection::$1::queues" q
-	redis srem rmq::connections "$1"
-	redis del "rmq::connection::$1::queues"
-}
-
-go_takes() {
-	redis rpoplpush "$ready" "rmq::connection::go-AAAAAA::queue::[q]::unacked"
-}
-
-go_has() {
-	llen_is "rmq::connection::go-AAAAAA::queue::[q]::unacked" "$1"
-}
-
 # --- the consumer dies --------------------------------------------------------
 
 @test "crash: a consumer that is killed again and again loses nothing" {
-	local goal in_flight=0 total=8000
+	local goal in_flight=0 total=3000
 
 	seq "$total" | run_mq 0 mq-publish -l q
 	seq "$total" >"$T/all"
-	for _ in 1 2 3 4 5 6 7 8; do
-		goal=$(($(results) + RANDOM % 700 + 1))
+	for _ in 1 2 3 4 5 6; do
+		goal=$(($(results) + RANDOM % 350 + 1))
 		start_mq mq-consume -j 4 q -- "$T/note"
 		eventually 60 results_reach "$goal"
 		stop_mq KILL
 		eventually 10 no_clients
 		c=$(live_connection)
-		in_flight=$((in_flight + $(redis llen "$(unacked "$c")")))
-		# What expiry does, a minute later.
-		redis del "rmq::connection::$c::heartbeat"
+		in_flight=$((in_flight + $(holds "$c")))
+		expire "$c"
 	done
 	timeout 400 "$BUILD/mq-consume" -j 4 --drain q -- "$T/note" 3>&-
 	echo "$(results) runs, $in_flight were in flight"
@@ -194,8 +166,7 @@ go_has() {
 	assert_equal "$(wc -l <"$T/lost")" 0
 	assert [ "$(($(results) - total))" -le "$in_flight" ]
 	assert_equal "$(state q)" "0 0 0 0 0"
-	assert_equal "$(redis keys '*' | sort)" \
-		$'rmq::queue::[q]::counters\nrmq::queues'
+	assert_equal "$(redis keys '*' | sort)" "$(keys_at_rest)"
 }
 
 @test "crash: the scripts of a killed consumer die with it" {
@@ -213,7 +184,7 @@ go_has() {
 	seq 3 | run_mq 0 mq-publish -l q
 	join_and_take q -- "$T/hold"
 	stop_mq KILL
-	redis del "rmq::connection::$c::heartbeat"
+	expire "$c"
 	run_mq 0 mq-consume --idle 0 -q q -- "$T/note"
 	each_once <(seq 3)
 }
@@ -230,8 +201,7 @@ END
 	run_mq 0 mq-consume -j 2 --drain q -- "$T/die"
 	assert_regex "$stderr" 'rejected: killed by SIGKILL'
 	assert_equal "$(state q)" "0 0 0 1 0"
-	assert_regex "$(redis lindex "$rejected" 0)" \
-		'"Mq-Error":\["killed by SIGKILL"\]'
+	assert_equal "$(reason 1)" "killed by SIGKILL"
 	seq 9 | grep -v 5 >"$T/all"
 	each_once "$T/all"
 }
@@ -271,9 +241,9 @@ accepted_reach() {
 	c=$(connections)
 	publish_on 3>&- &
 	publisher=$!
-	for _ in 1 2 3 4 5 6; do
+	for _ in 1 2 3 4 5; do
 		eventually 30 accepted_reach \
-			"$(($(wc -l <"$T/accepted") + RANDOM % 300 + 1))"
+			"$(($(wc -l <"$T/accepted") + RANDOM % 150 + 1))"
 		eventually 30 results_reach "$(($(results) + RANDOM % 100 + 1))"
 		server_kill
 		server_run "${options[@]}"
@@ -310,8 +280,7 @@ accepted_reach() {
 	eventually 10 state_is q "0 0 0 0 1"
 	grep -q 'lease lost' "$T/err"
 	stop_mq
-	assert_equal "$(redis keys '*' | sort)" \
-		$'rmq::queue::[q]::counters\nrmq::queues'
+	assert_equal "$(redis keys '*' | sort)" "$(keys_at_rest)"
 }
 
 @test "crash: a script whose message vanished with the server is stopped" {
@@ -332,13 +301,13 @@ accepted_reach() {
 	start_mq mq-consume q -- "$T/hold"
 	eventually 10 one_consumer
 	c=$(connections)
-	printf 'flushall\nlpush %s later\n' "$ready" | redis
+	printf '%s\n' flushall "$(peer_sends later)" | redis
 	eventually 10 has_new_name "$c"
 	echo 0 >"$T/go"
 	eventually 10 results_reach 1
 	eventually 10 state_is q "0 0 0 0 1"
 	assert_equal "$(cat "$T/results")" later
-	assert_equal "$(redis keys '*unacked')" ""
+	assert held_by_nobody
 }
 
 @test "crash: the private server is brought back, and the work goes on" {
@@ -369,7 +338,7 @@ accepted_reach() {
 	join_and_take -v q -- "$T/hold"
 	stop_consumer
 	give_away "$c"
-	go_takes
+	peer_takes
 	kill -CONT "$pid"
 	eventually 5 grep -q "$c: lease lost" "$T/err"
 	eventually 5 gone "$(cat "$T/taken")"
@@ -377,18 +346,15 @@ accepted_reach() {
 	echo 0 >"$T/go"
 	run_mq 0 mq-publish q next
 	eventually 10 results_reach 1
-	eventually 10 state_is q "0 0 0 0 1"
+	eventually 10 held_is q "0 0 1 0"
 	assert_equal "$(cat "$T/results")" next
-	assert go_has 1
+	assert peer_has 1
 	stop_mq
 	grep -q ' 1 done, 0 rejected, .* 0 returned, 1 leases lost' "$T/err"
-	# A Go cleaner does not know this key, and maybe that of the long runs;
-	# they go by themselves.
-	for key in info running; do
-		assert [ "$(redis ttl "rmq::connection::$c::$key")" != -1 ]
-		redis del "rmq::connection::$c::$key"
-	done
-	assert_equal "$(redis keys "rmq::connection::$c::*")" ""
+	# Whoever has cleaned does not know all of our keys; they go by
+	# themselves.
+	run ! is_live "$c"
+	assert_equal "$(lasting "$c")" ""
 }
 
 # verdict_is_discarded STATUS: the script ends while its consumer is stopped.
@@ -397,20 +363,20 @@ verdict_is_discarded() {
 	join_and_take -v q -- "$T/hold"
 	stop_consumer
 	give_away "$c"
-	go_takes
+	peer_takes
 	echo "$1" >"$T/go"
 	eventually 5 proc_state "$(cat "$T/taken")" Z
 	kill -CONT "$pid"
 	eventually 5 grep -q 'lease lost' "$T/err"
 	eventually 5 has_new_name "$c"
-	assert go_has 1
-	assert_equal "$(state q)" "0 0 0 0 1"
+	assert peer_has 1
+	assert_equal "$(held q)" "0 0 1 0"
 	echo 0 >"$T/go"
 	run_mq 0 mq-publish q next
 	eventually 10 results_reach 2
 	stop_mq
-	assert go_has 1
-	assert_equal "$(state q)" "0 0 0 0 0"
+	assert peer_has 1
+	assert_equal "$(held q)" "0 0 1 0"
 	grep -q ' 1 done, 0 rejected, 0 to be tried again, 0 returned, 1 leases' \
 		"$T/err"
 }
@@ -441,7 +407,7 @@ verdict_is_discarded() {
 	eventually 10 results_reach 5
 	eventually 10 state_is q "0 0 0 0 1"
 	# Nothing is where nobody will look for it.
-	assert_equal "$(redis keys '*unacked')" ""
+	assert held_by_nobody
 	each_once "$T/all"
 }
 
@@ -457,19 +423,19 @@ verdict_is_discarded() {
 	eventually 10 results_reach 2
 	eventually 10 state_is q "0 0 0 0 1"
 	eventually 10 has_new_name "$c"
-	assert_equal "$(redis keys '*unacked')" ""
+	assert held_by_nobody
 }
 
-@test "crash: an expired heartbeat is not brought to life again" {
+@test "crash: a lease that is over is not brought to life again" {
 	start_mq mq-consume q -- "$T/note"
 	eventually 10 one_consumer
 	c=$(connections)
-	redis del "rmq::connection::$c::heartbeat"
+	expire "$c"
 	eventually 5 has_new_name "$c"
-	assert_equal "$(redis exists "rmq::connection::$c::heartbeat")" 0
+	run ! is_live "$c"
 	# Its own round of cleaning finds the old name.
 	eventually 10 one_consumer
-	assert_equal "$(redis keys "rmq::connection::$c::*")" ""
+	assert_equal "$(redis keys "*$c*")" ""
 }
 
 # --- the connection breaks ----------------------------------------------------
@@ -486,7 +452,7 @@ client_id() {
 	seq 2000 >"$T/all"
 	run_mq 0 mq-publish -l q <"$T/all"
 	start_mq mq-consume -j 4 q -- "$T/note"
-	while [ "$(redis llen "$ready")" -gt 0 ]; do
+	while [ "$(held q)" != "0 0 0 0" ]; do
 		goal=$(($(results) + RANDOM % 150))
 		[ "$goal" -le 1950 ] || break
 		eventually 20 results_reach "$goal"
@@ -578,9 +544,7 @@ END
 	start_mq mq-consume -j 2 q -- "$T/note"
 	eventually 10 one_consumer
 	c=$(connections)
-	# The claim was carried out, and its answer lost.
-	printf '%s\n' multi "lpush $ready ghost" \
-		"rpoplpush $ready $(unacked "$c")" exec | redis
+	claims_unseen "$c" ghost
 	eventually 10 results_reach 1
 	eventually 5 state_is q "0 0 0 0 1"
 	assert_equal "$(cat "$T/results")" ghost
@@ -590,8 +554,7 @@ END
 @test "crash: a busy consumer finds such a message, too" {
 	run_mq 0 mq-publish q body
 	join_and_take -j 1 q -- "$T/hold"
-	printf '%s\n' multi "lpush $ready ghost" \
-		"rpoplpush $ready $(unacked "$c")" exec | redis
+	claims_unseen "$c" ghost
 	eventually 12 grep -q 'holds other messages for us' "$T/err"
 	echo 0 >"$T/go"
 	eventually 10 state_is q "0 0 0 0 1"
@@ -638,10 +601,9 @@ refused_for_a_while() {
 	echo "$1" >"$T/go"
 	eventually 10 gone "$(cat "$T/taken")"
 	eventually 10 grep -q 'NOREPLICAS.*; trying again' "$T/err"
-	assert_equal "$(redis llen "$(unacked "$c")") $(redis llen "$rejected")" \
-		"1 0"
+	assert_equal "$(held q)" "0 0 1 0"
 	redis config set min-replicas-to-write 0
-	eventually 10 llen_is "$(unacked "$c")" 0
+	eventually 10 holds_nothing "$c"
 	# Once, under its old name, and without another run.
 	assert_equal "$(results)" 1
 	assert_equal "$(connections)" "$c"
@@ -748,30 +710,33 @@ proc_gone_or_zombie() {
 # The next runs are not started where the ends of others are looked for.
 @test "crash: a long row of short runs keeps neither heartbeat nor acks waiting" {
 	local name
-	seq 30000 | "$BUILD/mq-publish" -l q
-	start_mq mq-consume -q -j8 --prefetch 30000 q -- true
+	seq 12000 | "$BUILD/mq-publish" -l q
+	start_mq mq-consume -q -j8 --prefetch 12000 q -- true
 	eventually 10 one_consumer
 	name=$(connections)
-	eventually 10 llen_above 5000 "$(unacked "$name")"
-	redis expire "rmq::connection::$name::heartbeat" 30
-	eventually 10 ttl_above 50 "rmq::connection::$name::heartbeat"
-	assert llen_above 0 "$(unacked "$name")"
+	eventually 10 holds_above 5000 "$name"
+	lease_ages "$name"
+	eventually 10 lease_is_young "$name"
+	assert holds_above 0 "$name"
 	stop_mq TERM
 	assert_equal "$status" 143
 }
 
+# Until the consumer has died, or the poison is rejected.
 poison_round() {
 	local name
 	start_mq mq-consume -q --attempts 3 --prefetch 50 q -- "$T/s"
-	while ! gone "$pid"; do
-		state_is q "0 0 0 1 1" && return 1
-		read -rt 0.02 <> <(:) || true
-	done
+	eventually 10 died_or_done
+	gone "$pid" || return 1
 	wait "$pid" || true
 	# The one before is there as well if its cleaning was cut short.
 	for name in $(connections); do
-		redis del "rmq::connection::$name::heartbeat" >/dev/null
+		expire "$name"
 	done
+}
+
+died_or_done() {
+	gone "$pid" || state_is q "0 0 0 1 1"
 }
 
 @test "crash: a message that kills its consumer is charged for it, and stops" {
@@ -795,9 +760,8 @@ echo "$x" >>"$T/ran"
 	# before it was lost with its consumer.
 	((rounds >= 3 && rounds <= 6))
 	# Only that one is rejected, and everything else has run.
-	redis --raw lindex "rmq::queue::[q]::rejected" 0 >"$T/rejected"
-	grep -q '"Mq-Error":\["attempts exhausted: its consumer died while it ran"\]' \
-		<(tr -d '\0' <"$T/rejected")
-	assert_equal "$(tail -n 1 "$T/rejected")" kill
+	assert_equal "$(reason 1)" \
+		'attempts exhausted: its consumer died while it ran'
+	assert_equal "$("$BUILD/mq-stats" --list rejected -l q)" kill
 	assert_equal "$(grep -v kill "$T/ran" | sort -n | uniq | tr '\n' ' ')" "$(seq -s ' ' 110) "
 }

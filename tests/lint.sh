@@ -38,7 +38,7 @@ scripts() {
 		common/lua/embed.sh cmd/page/embed.sh tests/examples/*.sh &&
 		shellcheck tests/run.sh tests/demo.sh tests/bench/*.sh tests/fuzz/run.sh \
 			.ci/run completions/mq.bash &&
-		shellcheck -s bash -e SC2154,SC2034,SC2030,SC2031 tests/helpers.bash
+		shellcheck -s bash -e SC2154,SC2034,SC2030,SC2031 tests/*.bash
 }
 
 # The layers: what may include what.

@@ -2,6 +2,8 @@
 # Runs the unit tests named on the command line, then the .bats files in
 # tests/ (or those in $TESTS), $JOBS of them at a time, since much of a test is
 # waiting, and ends with the line "N passed, N failed".
+#
+# A file with the line "# layouts: A B" is run for each of them, as $LAYOUT.
 set -u
 
 cd "$(dirname "$0")/.." || exit 70
@@ -15,7 +17,7 @@ trap 'kill $(jobs -p) 2>/dev/null; exit 1' INT TERM
 
 # run NAME COMMAND...: what it prints comes in one piece, when it has ended.
 run() {
-	local name=$1 own=$log.$1 began=$SECONDS
+	local name=$1 own=$log.${1// /.} began=$SECONDS
 	shift
 	"$@" >"$own" 2>&1
 	{
@@ -25,8 +27,9 @@ run() {
 	rm -f "$own"
 }
 
-running=0
+running=0 wanted=0
 start() {
+	wanted=$((wanted + 1))
 	((running < JOBS)) || { wait -n; running=$((running - 1)); }
 	run "$@" &
 	running=$((running + 1))
@@ -36,7 +39,11 @@ for unit; do
 	CMOCKA_MESSAGE_OUTPUT=TAP start "${unit##*/}" "$unit"
 done
 for file in $TESTS; do
-	start "${file##*/}" bats --tap "$file"
+	layouts=$(sed -n 's/^# layouts: //p' "$file")
+	[ -n "$layouts" ] || start "${file##*/}" bats --tap "$file"
+	for layout in $layouts; do
+		start "${file##*/} $layout" env LAYOUT="$layout" bats --tap "$file"
+	done
 done
 wait
 
@@ -44,7 +51,6 @@ passed=$(grep -c '^ok ' "$log")
 failed=$(grep -c '^not ok ' "$log")
 # A program that died, or ran no test, prints no result: it has failed, too.
 plans=$(grep -c '^1\.\.[1-9]' "$log")
-wanted=$(($# + $(for file in $TESTS; do echo "$file"; done | wc -l)))
 [ "$plans" -ge "$wanted" ] || failed=$((failed + wanted - plans))
 planned=$(sed -n 's/^1\.\.\([0-9]*\).*/\1/p' "$log" | awk '{n += $1} END {print n + 0}')
 [ "$planned" -le $((passed + failed)) ] || failed=$((planned - passed))
