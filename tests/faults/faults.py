@@ -44,7 +44,7 @@ class Round:
         self.cast.far = 1 if self.kind in inject.NETWORK else 0.5
         self.restarting = threading.Lock()
         self.times = self.kills = 0
-        self.notes, self.over = [], threading.Event()
+        self.notes, self.over, self.threads = [], threading.Event(), []
 
     def note(self, text):
         self.notes.append("%.3f %s" % (self.model.now(), text))
@@ -64,6 +64,7 @@ class Round:
                         self.model.say("%s: %r" % (f.__name__, e))
                 time.sleep(pause)
         thread = threading.Thread(target=run)
+        self.threads.append(thread)
         thread.start()
         return thread
 
@@ -74,6 +75,7 @@ class Round:
         """Two at once, in the round of all kinds."""
         threads = [threading.Thread(target=self.disturb_once)
                    for _ in range(2 if self.kind == inject.ALL else 1)]
+        self.threads += threads
         for t in threads:
             t.start()
         for t in threads:
@@ -84,7 +86,7 @@ class Round:
         kills = self.kind in KILLS
         for _ in range(self.r.randint(15, 25) if kills else self.r.randint(4, 6)):
             time.sleep(self.r.uniform(0.01, 0.09 if kills else 0.15))
-            if self.model.wrong:
+            if self.model.wrong or self.over.is_set():
                 break
             try:
                 inject.inject(self, self.kind)
@@ -113,10 +115,18 @@ class Round:
         return count
 
     def close(self):
+        """Also in the middle of it: nobody may start anything any more."""
         self.over.set()
         self.cast.over.set()
-        for tool in self.cast.living():
-            tool.kill()
+        end = time.monotonic() + world.LIMIT
+        while True:
+            for tool in self.cast.living():
+                tool.kill()
+            working = [t for t in self.threads + self.cast.threads if t.is_alive()]
+            if not working or time.monotonic() > end:
+                break
+            self.proxy.heal()
+            working[0].join(0.1)
         for tool in list(self.cast.tools):
             tool.p.wait()
         self.proxy.close()
@@ -147,7 +157,7 @@ class Round:
 
 def table(rows):
     total = collections.Counter()
-    widths = [max(9, len(HEADS.get(c, c))) for c in COLUMNS]
+    widths = [max(6, len(HEADS.get(c, c))) for c in COLUMNS]
 
     def line(name, cells):
         print("%-16s" % name + "".join("%*s" % (w + 1, c) for w, c in zip(widths, cells)))
@@ -159,6 +169,11 @@ def table(rows):
     line("total", [total[c] for c in COLUMNS])
 
 
+def terminated(*_):
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    sys.exit(143)
+
+
 def main():
     seed = int(sys.argv[1] or random.randrange(1 << 30))
     runs, layout = int(sys.argv[2] or 2 * len(inject.KINDS)), sys.argv[3] or "rmq"
@@ -167,7 +182,7 @@ def main():
     build = os.path.abspath(os.environ["BUILD"])
     for name in ("MQ_URL", "MQ_LAYOUT", "MQ_PASSWORD_FILE", "REDISCLI_AUTH"):
         os.environ.pop(name, None)
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    signal.signal(signal.SIGTERM, terminated)
     print("seed %d, %d rounds, %s\n" % (seed, runs, layout), flush=True)
     rows, bad = collections.defaultdict(collections.Counter), None
     for n in range(runs):
