@@ -155,17 +155,26 @@ def misconf(round):
     if os.path.isfile(name):
         os.unlink(name)
     os.makedirs(name, exist_ok=True)
-    call("CONFIG", "SET", "save", "3600 100000000")
-    call("BGSAVE", "SCHEDULE")
-    for _ in range(200):
-        if b"rdb_last_bgsave_status:err" in call("INFO", "persistence"):
+    try:
+        call("CONFIG", "SET", "save", "3600 100000000")
+        call("BGSAVE")
+        until_saved(call)
+        wait(round, 0.05, 0.4)
+    finally:
+        call("CONFIG", "SET", "save", "")
+        os.rmdir(name)
+
+
+def until_saved(call):
+    end = time.monotonic() + world.LIMIT
+    while time.monotonic() < end:
+        said = call("INFO", "persistence")
+        if b"rdb_bgsave_in_progress:0" in said:
+            if b"rdb_last_bgsave_status:err" in said:
+                return
             break
         time.sleep(0.01)
-    else:
-        raise OSError("the save did not fail")
-    wait(round, 0.05, 0.4)
-    os.rmdir(name)
-    call("CONFIG", "SET", "save", "")
+    raise OSError("the save did not fail")
 
 
 def loading(round):
