@@ -58,6 +58,22 @@ set_grace_timer(struct consumer *c, double after)
 	ev_timer_start(c->loop, &c->grace_timer);
 }
 
+static void
+say_left(const struct consumer *c)
+{
+	int left = c->held + c->running + c->settling;
+
+	if (left == 0)
+		mq_say("%s could not be removed; it stays listed until it is "
+		       "cleaned up",
+		    c->connection);
+	else
+		mq_say("%d message%s could not be settled; %s unacked at %s "
+		       "until it is cleaned up",
+		    left, left == 1 ? "" : "s",
+		    left == 1 ? "it stays" : "they stay", c->connection);
+}
+
 /* The grace time is over: TERM, then KILL, then whatever is left is left. */
 static void
 on_grace(struct ev_loop *loop, ev_timer *w, int events)
@@ -76,9 +92,7 @@ on_grace(struct ev_loop *loop, ev_timer *w, int events)
 		slot_kill(c, SIGKILL);
 		set_grace_timer(c, KILL_AFTER);
 	} else if (!c->leaving) {
-		mq_say("%d messages could not be settled; they stay unacked at "
-		       "%s until it is cleaned up",
-		    c->held + c->running + c->settling, c->connection);
+		say_left(c);
 		c->leaving = true;
 		ev_break(c->loop, EVBREAK_ALL);
 	}
