@@ -372,11 +372,11 @@ TOTAL  123456        0        0         0          0    ?     -      -"
 
 	for i in {1..120}; do
 		go_open "q$i"
-		stamped "q$i" "{\"Mq-Id\":[\"$(stamp 90)\"]}"
+		stamped "q$i" "{\"Mq-Id\":[\"$(stamp 5400)\"]}"
 	done
 	redis script flush >/dev/null
 	run_mq 0 mq-stats
-	assert_equal "$(awk '$7 == "1m"' <<<"$output" | wc -l)" 121
+	assert_equal "$(awk '$7 == "1h"' <<<"$output" | wc -l)" 121
 }
 
 @test "stats: rates over the last minute or two, less and less afterwards" {
