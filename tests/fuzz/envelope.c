@@ -60,7 +60,7 @@ record(struct mq_envelope *e)
 	const struct mq_failure f = {.status = 1, .text = "\xff why"};
 	const struct mq_duplicate how = {
 	    .id = "0123456789abcdefghijklmnopqrstuv", .origin = "q@h/1"};
-	struct mq_buf header = {0};
+	struct mq_envelope copy;
 	json_t *list;
 	char why[64];
 
@@ -68,8 +68,9 @@ record(struct mq_envelope *e)
 	(void)mq_message_since_ms(e);
 	(void)mq_result_wanted(e);
 	(void)mq_history_last_ms(e);
-	mq_message_duplicate(e, &how, &header);
-	mq_buf_free(&header);
+	mq_message_duplicate(e, &how, &copy);
+	again(&copy);
+	mq_envelope_free(&copy);
 	mq_message_record(e, how.id, 3, "\xff why");
 	assert(strcmp(mq_envelope_get(e, MQ_HEADER_ERROR), "? why") == 0);
 	assert(mq_envelope_get_long(e, MQ_HEADER_ATTEMPT, 0) == 3);
