@@ -13,9 +13,6 @@
 #include "publish.h"
 #include "say.h"
 
-/* The scores of ticks have to be exact. */
-#define TICK_MAX (1LL << 48)
-
 void
 publish_option_header(struct options *o, const char *arg)
 {
@@ -124,7 +121,7 @@ publish_option_expires(struct options *o, const char *arg)
 int64_t
 publish_option_tick(const char *option, const char *arg)
 {
-	return mq_option_number(option, arg, 0, TICK_MAX);
+	return mq_option_number(option, arg, 0, MQ_TICK_MAX);
 }
 
 void

@@ -100,6 +100,17 @@ take_counts(struct rmq_round *w, size_t n, long long *counts)
 	return rv;
 }
 
+/* A clock that somebody else has set may say anything. */
+static long long
+tick_of(const redisReply *reply)
+{
+	long long tick = reply->type == REDIS_REPLY_STRING ?
+	    strtoll(reply->str, NULL, 10) :
+	    0;
+
+	return tick < MQ_TICK_MAX ? tick : MQ_TICK_MAX;
+}
+
 static int
 read_clocks(struct rmq_round *w, const struct mq_name *queues, size_t n,
     long long *ticks)
@@ -115,8 +126,7 @@ read_clocks(struct rmq_round *w, const struct mq_name *queues, size_t n,
 	}
 	rv = mq_pipe_run(w->r, &w->pipe);
 	for (i = 0; i < n && rv == 0; i++)
-		if (w->pipe.replies[i]->type == REDIS_REPLY_STRING)
-			ticks[i] = strtoll(w->pipe.replies[i]->str, NULL, 10);
+		ticks[i] = tick_of(w->pipe.replies[i]);
 	mq_pipe_clear(&w->pipe);
 	return rv;
 }

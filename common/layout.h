@@ -129,6 +129,9 @@ struct mq_settlement {
 	const struct mq_result *result; /* NULL: nobody is told */
 };
 
+/* No clock of a queue goes further: the scores of ticks have to be exact. */
+#define MQ_TICK_MAX (1LL << 48)
+
 /* Where a message is. */
 enum mq_state { MQ_READY, MQ_DELAYED, MQ_UNACKED, MQ_REJECTED, MQ_STATES };
 

@@ -1,6 +1,7 @@
 #!/bin/bash
 # Runs the fuzz targets named, or all, for so many seconds together (-s, 60),
 # starting from what is in corpus/; new inputs go to a scratch directory.  TAP.
+# SEED=N tries the same inputs again, as far as the time goes.
 # A finding fails, and its input stays where the diagnostics say.
 set -u
 
@@ -24,7 +25,7 @@ trap 'rm -rf "$scratch"' EXIT
 # fuzz TARGET: as long as it is its turn.
 fuzz() {
 	mkdir -p "$scratch/$1" "$build/found"
-	"$build/fuzz/$1" -max_total_time="$each" -timeout=20 -max_len=4096 \
+	"$build/fuzz/$1" -max_total_time="$each" -seed="${SEED:-0}" -timeout=20 -max_len=4096 \
 		-artifact_prefix="$build/found/$1-" -print_final_stats=1 \
 		"$scratch/$1" "tests/fuzz/corpus/$1" >"$scratch/log" 2>&1
 }
