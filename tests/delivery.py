@@ -62,21 +62,7 @@ class Run:
         self.call("PING")
 
     def call(self, *args):
-        """Until the server has answered."""
-        end = time.monotonic() + 60
-        while True:
-            try:
-                server = places.Server(SOCK)
-                try:
-                    return server.call(*args)
-                finally:
-                    server.close()
-            except (OSError, places.Refused) as e:
-                if isinstance(e, places.Refused) and "LOADING" not in str(e):
-                    raise
-                if time.monotonic() > end:
-                    raise
-                time.sleep(0.005)
+        return places.call(SOCK, *args)
 
     def kill_server(self):
         self.redis.kill()

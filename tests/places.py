@@ -7,12 +7,14 @@
 #
 #   python3 tests/places.py    prints what $D's server holds, and what is wrong
 import collections
+import contextlib
 import hashlib
 import json
 import os
 import re
 import socket
 import sys
+import time
 
 LOOK = """
 local out, call = { redis.call('TIME') }, redis.call
@@ -67,6 +69,21 @@ class Server:
             self.f.write(b"$%d\r\n%s\r\n" % (len(a), a))
         self.f.flush()
         return self.reply()
+
+
+def call(path, *args, limit=60):
+    """Until the server has answered, but for so many seconds at most."""
+    end = time.monotonic() + limit
+    while True:
+        try:
+            with contextlib.closing(Server(path)) as server:
+                return server.call(*args)
+        except (OSError, Refused) as e:
+            if isinstance(e, Refused) and "LOADING" not in str(e):
+                raise
+            if time.monotonic() > end:
+                raise
+            time.sleep(0.005)
 
 
 class Message:

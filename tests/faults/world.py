@@ -9,7 +9,6 @@
 import os
 import subprocess
 import threading
-import time
 
 import places
 
@@ -99,26 +98,13 @@ class World:
 
     def shutdown(self):
         try:
-            self.call("SHUTDOWN", "NOSAVE")
+            places.call(self.sock, "SHUTDOWN", "NOSAVE", limit=0)
         except OSError:
             pass
         self.redis.wait(LIMIT)
 
-    def call(self, *args, limit=LIMIT):
-        end = time.monotonic() + limit
-        while True:
-            try:
-                server = places.Server(self.sock)
-                try:
-                    return server.call(*args)
-                finally:
-                    server.close()
-            except (OSError, places.Refused) as e:
-                if isinstance(e, places.Refused) and "LOADING" not in str(e):
-                    raise
-                if time.monotonic() > end or args[0] == "SHUTDOWN":
-                    raise
-                time.sleep(0.01)
+    def call(self, *args):
+        return places.call(self.sock, *args, limit=LIMIT)
 
     def look(self):
         return self.call("EVAL", places.LOOK, 0)
