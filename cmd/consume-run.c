@@ -300,26 +300,13 @@ run_take(struct slot *s, struct message *m)
 	return true;
 }
 
-/* What no slot can take at once is nothing that the message in this one may
- * be claimed with: see consume-open.c. */
-static void
-stand_alone(struct consumer *c)
-{
-	int free = c->opt->slots - c->busy - c->resting - 1;
-
-	if (ev_now(c->loop) >= c->alone_until ||
-	    c->held <= free * batch_size(c))
-		return;
-	settle_held(c);
-	mq_async_flush(&c->main);
-}
-
 void
 run_begin(struct slot *s, const char *input, size_t n)
 {
 	struct consumer *c = s->c;
 
-	stand_alone(c);
+	if (ev_now(c->loop) < c->alone_until)
+		slot_stand_alone(c);
 	s->started_ms = 0;
 	s->timed_out = false;
 	s->ended = false;

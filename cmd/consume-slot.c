@@ -86,11 +86,17 @@ slot_may_start(const struct consumer *c)
 	    c->link != LINK_OPENING && pace_allows(c);
 }
 
+/* Slots that could start now. */
+static long
+idle(const struct consumer *c)
+{
+	return c->opt->slots - c->busy - c->resting;
+}
+
 bool
 slot_takes(const struct consumer *c)
 {
-	return c->opt->stream ? stream_takes(c) :
-				c->busy + c->resting < c->opt->slots;
+	return c->opt->stream ? stream_takes(c) : idle(c) > 0;
 }
 
 static int
@@ -117,7 +123,7 @@ ahead(const struct consumer *c)
 long
 slot_room(const struct consumer *c, int queue)
 {
-	long free = c->opt->slots - c->busy - c->resting, held = c->held;
+	long free = idle(c), held = c->held;
 
 	if (c->opt->stream)
 		return stream_room(c);
@@ -125,6 +131,15 @@ slot_room(const struct consumer *c, int queue)
 	if (c->opt->batch > 0 && free > 0)
 		held = c->queues[queue].held;
 	return free * batch_size(c) - held + ahead(c);
+}
+
+void
+slot_stand_alone(struct consumer *c)
+{
+	if (c->held <= (idle(c) - 1) * batch_size(c))
+		return;
+	settle_held(c);
+	mq_async_flush(&c->main);
 }
 
 void

@@ -487,6 +487,9 @@ bool slot_may_start(const struct consumer *);
 bool slot_takes(const struct consumer *);
 /* So many more messages of a queue are worth claiming; may be below 0. */
 long slot_room(const struct consumer *, int queue);
+/* One of them is to start with a message that may be the end of us: what no
+ * other can take at once goes back, and must not be claimed with it. */
+void slot_stand_alone(struct consumer *);
 /* Sends a signal to the process groups of all scripts, whose messages go back
  * if they are not done. */
 void slot_kill(struct consumer *, int sig);
@@ -570,9 +573,9 @@ void stream_tick(struct consumer *);
 bool stream_takes(const struct consumer *);
 /* So many more messages are worth claiming; may be below 0. */
 long stream_room(const struct consumer *);
-/* The workers get no more, and what they cannot have read is held again. */
 /* Their pace is not what it was: nothing ahead until it is known again. */
 void stream_forget_pace(struct consumer *);
+/* The workers get no more, and what they cannot have read is held again. */
 void stream_stop(struct consumer *);
 
 /* --- consume-words.c --- */

@@ -3,7 +3,6 @@
  * removes what nobody needs.
  */
 #include <errno.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -223,9 +222,7 @@ main(int argc, char *argv[])
 	    .shared = {.help = help}, .how = {.limit = ATTEMPTS, .all = true}};
 	int status;
 
-	mq_option_descriptors();
-	/* A server that goes away is an error like any other. */
-	signal(SIGPIPE, SIG_IGN);
+	mq_option_begin();
 	opterr = 0;
 	take_options(&c, argc, argv);
 	(void)mq_option_server(&c.shared, &c.server);

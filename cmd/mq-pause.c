@@ -1,7 +1,6 @@
 /*
  * mq-pause: consumers take nothing from a queue for a while.
  */
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -128,8 +127,7 @@ main(int argc, char *argv[])
 	struct mq_stats stats;
 	int status;
 
-	mq_option_descriptors();
-	signal(SIGPIPE, SIG_IGN);
+	mq_option_begin();
 	parse(&options, &shared, argc, argv);
 	layout = mq_option_server(&shared, &server);
 	mq_option_queues(&shared, &server, argv + optind, options.count);

@@ -286,7 +286,7 @@ main(int argc, char *argv[])
 	struct publisher p = {.opt = &options};
 	int i, status = MQ_EXIT_OK, waited;
 
-	mq_option_descriptors();
+	mq_option_begin();
 	parse(&options, &shared, argc, argv);
 	publish_catch_signals();
 	p.layout = mq_option_server(&shared, &server);

@@ -3,7 +3,6 @@
  */
 #include <ctype.h>
 #include <limits.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -326,8 +325,7 @@ main(int argc, char *argv[])
 	    .limit = LONG_MAX};
 	long count[MQ_STATES] = {0};
 
-	mq_option_descriptors();
-	signal(SIGPIPE, SIG_IGN);
+	mq_option_begin();
 	parse(&options, &sift, &shared, argc, argv);
 	sift.layout = mq_option_server(&shared, &server);
 	options.queue = mq_option_queue(&shared, &server, options.queue);

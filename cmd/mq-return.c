@@ -2,7 +2,6 @@
  * mq-return: give messages another chance.
  */
 #include <limits.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -170,8 +169,7 @@ main(int argc, char *argv[])
 	    .word = "returned",
 	    .limit = LONG_MAX};
 
-	mq_option_descriptors();
-	signal(SIGPIPE, SIG_IGN);
+	mq_option_begin();
 	parse(&options, &sift, &shared, argc, argv);
 	sift.layout = mq_option_server(&shared, &server);
 	name_queues(&options, &sift, &shared, &server);

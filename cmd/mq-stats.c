@@ -1,7 +1,6 @@
 /*
  * mq-stats: what is in the queues.
  */
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -352,9 +351,7 @@ main(int argc, char *argv[])
 	struct stats_source source = {.options = &options};
 	int status;
 
-	mq_option_descriptors();
-	/* Neither a server nor a reader that goes away ends it unheard. */
-	signal(SIGPIPE, SIG_IGN);
+	mq_option_begin();
 	parse_options(&options, argc, argv);
 	status = run(&source, &options);
 	stats_close(&source);

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +15,7 @@
 #include "xalloc.h"
 
 void
-mq_option_descriptors(void)
+mq_option_begin(void)
 {
 	int fd;
 
@@ -22,6 +23,7 @@ mq_option_descriptors(void)
 		if (fcntl(fd, F_GETFD) == -1)
 			(void)open("/dev/null",
 			    fd == STDIN_FILENO ? O_WRONLY : O_RDONLY);
+	signal(SIGPIPE, SIG_IGN);
 }
 
 static void

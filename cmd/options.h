@@ -61,9 +61,10 @@ void mq_option_free(struct mq_shared *);
 
 /*
  * To be called first: a descriptor of 0 to 2 that is closed becomes one that
- * fails when it is used, so that no connection ever takes its number.
+ * fails when it is used, so that no connection ever takes its number; and a server
+ * or a reader that goes away is an error like any other, and no signal.
  */
-void mq_option_descriptors(void);
+void mq_option_begin(void);
 
 /*
  * Takes one result of getopt_long(3), called with opterr 0 and a leading ':'

@@ -208,34 +208,24 @@ ask_queues(struct mq_redis *r, int wanted, struct mq_stats *out)
 	return rv;
 }
 
-/* Whether one of the first to LAST rows has this name. */
-static bool
-has_row(const struct mq_stats *out, int last, const char *name, size_t len)
-{
-	int i;
-
-	/* The last of them is the likeliest: mostly they are in order. */
-	for (i = last; i >= 0; i--)
-		if (strlen(out->queues[i].name) == len &&
-		    memcmp(out->queues[i].name, name, len) == 0)
-			return true;
-	return false;
-}
-
 static void
 mark_refuse(struct mq_stats *out)
 {
 	const size_t suffix = strlen(RSMQ_REJECTED);
+	struct mq_queue_stats *q;
+	char *base;
+	size_t len;
 	int i;
 
 	for (i = 0; i < out->count; i++) {
-		struct mq_queue_stats *q = &out->queues[i];
-		size_t len = strlen(q->name);
-
-		q->refuse = len > suffix &&
-		    strcmp(q->name + len - suffix, RSMQ_REJECTED) == 0 &&
-		    (has_row(out, i - 1, q->name, len - suffix) ||
-			has_row(out, out->count - 1, q->name, len - suffix));
+		q = &out->queues[i];
+		len = strlen(q->name);
+		if (len <= suffix ||
+		    strcmp(q->name + len - suffix, RSMQ_REJECTED) != 0)
+			continue;
+		base = mq_xstrndup(q->name, len - suffix);
+		q->refuse = mq_rows_find(out, base) != NULL;
+		free(base);
 	}
 }
 
@@ -255,10 +245,10 @@ rsmq_stats(struct mq_redis *r, const char *const *queues, int count, int wanted,
 		rv = ask_queues(r, wanted, out);
 	if (rv == 0)
 		rv = rsmq_stats_connections(r, wanted, count > 0, out);
-	if (rv == 0 && count > 0)
-		mq_rows_order(out, queues, count);
 	if (rv == 0)
 		mark_refuse(out);
+	if (rv == 0 && count > 0)
+		mq_rows_order(out, queues, count);
 	if (rv == -1)
 		mq_stats_free(out);
 	return rv;
