@@ -304,6 +304,7 @@ link_reset(struct consumer *c, const char *why)
 	ev_timer_stop(c->loop, &c->retry);
 	ev_timer_set(&c->retry, wait, 0);
 	ev_timer_start(c->loop, &c->retry);
+	stop_check(c);
 }
 
 static void

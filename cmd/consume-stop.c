@@ -41,6 +41,9 @@ stop_check(struct consumer *c)
 
 	if (c->leaving || !nothing_in_hand(c))
 		return;
+	/* Nobody takes our name off the server but we, once we are there. */
+	if (c->link == LINK_OPENING && c->lease_sent > 0 && !c->killed)
+		return;
 	if (c->stop >= STOP_SOON ||
 	    (opt->limit > 0 && c->started >= opt->limit)) {
 		leave(c);

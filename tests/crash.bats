@@ -707,6 +707,35 @@ proc_gone_or_zombie() {
 	assert_equal "$status" 143
 }
 
+sockets_are() {
+	[ "$(find "/proc/$pid/fd" -lname 'socket:*' 2>/dev/null | wc -l)" = "$1" ]
+}
+
+@test "crash: TERM while it connects again: nothing of it stays" {
+	own_server
+	start_mq mq-consume q -- "$T/note"
+	eventually 10 one_consumer
+	c=$(connections)
+	eventually 10 sockets_are 2
+	printf '%s\n' multi 'client kill type normal' 'client kill type pubsub' \
+		'debug sleep 1' exec | redis >/dev/null 3>&- &
+	eventually 10 grep -q reconnecting "$T/err"
+	kill -STOP "$(server_pid)"
+	eventually 10 sockets_are 2
+	kill -TERM "$pid"
+	eventually 10 not_pending "$pid"
+	kill -CONT "$(server_pid)"
+	ends_within 10
+	assert_equal "$status" 143
+	assert_equal "$(connections)" ""
+	assert_equal "$(lasting "$c")" ""
+}
+
+# Its signals have been taken.
+not_pending() {
+	! grep -Eq '^(Sig|Shd)Pnd:.*[1-9a-f]' "/proc/$1/status"
+}
+
 # The next runs are not started where the ends of others are looked for.
 @test "crash: a long row of short runs keeps neither heartbeat nor acks waiting" {
 	local name
