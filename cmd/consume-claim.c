@@ -82,7 +82,9 @@ refused(struct consumer *c, const redisReply *reply)
 {
 	int status = mq_reply_status(reply->str);
 
-	if (status == MQ_EXIT_NOPERM || status == MQ_EXIT_WRONGTYPE) {
+	/* Who might once may do so again, as soon as somebody mends it. */
+	if ((status == MQ_EXIT_NOPERM && !c->queues[c->claim_queue].seen) ||
+	    status == MQ_EXIT_WRONGTYPE) {
 		mq_say("%s: claim: %s", c->server.name, reply->str);
 		stop(c, STOP_SOON, status, 0);
 		return;
@@ -147,6 +149,7 @@ take_claimed(struct consumer *c, const redisReply *reply,
 	struct queue *q = &c->queues[c->claim_queue];
 	redisReply **elements = reply->element + claimed->first;
 
+	q->seen = true;
 	message_clock(c, c->claim_queue, claimed);
 	/* A look only does not find out what else there is. */
 	if (c->claim_max > 0 || claimed->paused)

@@ -268,6 +268,7 @@ struct aside {
 struct queue {
 	bool more;  /* there may be more to claim than the last claim has got */
 	double due; /* loop time when there may be more to claim, or 0 */
+	bool seen;  /* a claim has been answered */
 	bool paused;		 /* when we looked last */
 	int pausing;		 /* pauses of our own that are not confirmed */
 	int company;		 /* acks that wait */

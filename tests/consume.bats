@@ -517,6 +517,23 @@ lines_are() {
 	held_is q "1 0 0 0"
 }
 
+@test "consume: it waits for a right that it had before" {
+	local lost
+	for lost in -evalsha -exists; do
+		run_mq 0 mq-publish q 1
+		start_mq mq-consume -l -n 2 q
+		eventually 10 grep -qx 1 "$T/out"
+		redis acl setuser default -eval "$lost" >/dev/null
+		redis lpush 'rmq::queue::[q]::ready' 2 >/dev/null
+		eventually 10 grep -q 'trying again' "$T/err"
+		kill -0 "$pid"
+		redis acl setuser default +@all >/dev/null
+		wait "$pid"
+		assert_equal "$(<"$T/out")" $'1\n2'
+		held_is q "0 0 0 0"
+	done
+}
+
 @test "consume: a key of another type: 76" {
 	redis set 'rmq::queue::[q]::ready' x >/dev/null
 	run_mq 76 mq-consume q -- cat
