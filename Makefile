@@ -5,6 +5,7 @@
 #   make check      the same for all tests
 #   make faults     kill and disturb everything, at random: SEED, RUNS, LAYOUT
 #   make bench      compare with other tools, as ratios
+#   make soak       an hour of faults at full load: MINUTES=60 SEED= LAYOUT=
 #   make fuzz       feed the parsers nonsense: FUZZ_S=60 seconds, FUZZ=target
 #   make lint       static checks of code, scripts and pages
 #   make install    PREFIX, DESTDIR, BINDIR, MANDIR and COMPDIR as usual
@@ -124,7 +125,7 @@ $(B)/fuzz/%: $(B)/tests/fuzz/%.o $(B)/common/libmq.a
 # --- what must be installed ---------------------------------------------------
 
 .SECONDARY:
-.PHONY: all prerequisites deps demo check faults bench fuzz fuzzers lint format \
+.PHONY: all prerequisites deps demo check faults soak bench fuzz fuzzers lint format \
 	install uninstall dist clean hdr-check
 
 prerequisites:
@@ -151,6 +152,12 @@ faults:
 	@$(MAKE) --no-print-directory -s all
 	@BUILD=$(B) PYTHONDONTWRITEBYTECODE=1 python3 tests/faults/faults.py \
 	    "$(SEED)" "$(RUNS)" "$(LAYOUT)"
+
+soak:
+	@tests/deps.sh --install build run test
+	@$(MAKE) --no-print-directory -s all
+	@BUILD=$(B) PYTHONDONTWRITEBYTECODE=1 python3 tests/faults/soak.py \
+	    "$(MINUTES)" "$(SEED)" "$(LAYOUT)"
 
 bench:
 	@tests/deps.sh --install build run bench

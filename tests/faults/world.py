@@ -1,6 +1,6 @@
 # The server of a round, whoever is killed, and what expiry does on it.
 #
-#   World(directory, layout)
+#   World(directory, layout, queues)
 #   start() kill() shutdown()   redis-server, on what is in the directory
 #   call(args...)               one command and its reply, as soon as it can be
 #   look()                      where everything is, in one step
@@ -14,12 +14,13 @@ import places
 
 LIMIT = 60    # seconds, for what never takes so long
 
-# The end of the lease of each connection of these tags; how many it had.
+# The end of the lease of each of these connections; how many messages it had.
+# KEYS are the queues.
 EXPIRE = {"rmq": """
 local n = 0
 for _, c in ipairs(ARGV) do
   if redis.call('DEL', 'rmq::connection::' .. c .. '::heartbeat') == 1 then
-    for _, q in ipairs({ 'q', 'r' }) do
+    for _, q in ipairs(KEYS) do
       n = n + redis.call('LLEN',
         'rmq::connection::' .. c .. '::queue::[' .. q .. ']::unacked')
     end
@@ -32,7 +33,7 @@ local t = redis.call('TIME')
 local now = string.format('%.0f', t[1] * 1000 + math.floor(t[2] / 1000))
 for _, c in ipairs(ARGV) do
   redis.call('DEL', 'rsmq::connection:' .. c)
-  for _, q in ipairs({ 'q', 'r' }) do
+  for _, q in ipairs(KEYS) do
     local held = 'rsmq:' .. q .. ':Xheld:' .. c
     local ids = redis.call('HGETALL', held)
     for i = 1, #ids, 2 do
@@ -50,7 +51,7 @@ return n
 HELD = {"rmq": """
 local n = 0
 for _, c in ipairs(ARGV) do
-  for _, q in ipairs({ 'q', 'r' }) do
+  for _, q in ipairs(KEYS) do
     n = n + redis.call('LLEN',
       'rmq::connection::' .. c .. '::queue::[' .. q .. ']::unacked')
   end
@@ -59,7 +60,7 @@ return n
 """, "rsmq": """
 local n = 0
 for _, c in ipairs(ARGV) do
-  for _, q in ipairs({ 'q', 'r' }) do
+  for _, q in ipairs(KEYS) do
     n = n + redis.call('HLEN', 'rsmq:' .. q .. ':Xheld:' .. c)
   end
 end
@@ -70,8 +71,8 @@ ALIVE = {"rmq": "rmq::connection::*::heartbeat", "rsmq": "rsmq::connection:*"}
 
 
 class World:
-    def __init__(self, directory, layout):
-        self.D, self.layout = directory, layout
+    def __init__(self, directory, layout, queues=("q", "r")):
+        self.D, self.layout, self.queues = directory, layout, queues
         self.sock, self.far = directory + "/redis.sock", directory + "/far.sock"
         self.redis, self.lock = None, threading.Lock()
         self.dead, self.in_flight = set(), 0
@@ -119,7 +120,11 @@ class World:
 
     def expire(self, tags):
         names = [c for c in self.connections() if c.rsplit("-", 1)[0] in tags]
-        return self.call("EVAL", EXPIRE[self.layout], 0, *names) if names else 0
+        return self.of_all(EXPIRE, names) if names else 0
+
+    def of_all(self, lua, names):
+        return self.call("EVAL", lua[self.layout], len(self.queues),
+                         *self.queues, *names)
 
     def doom(self, tag):
         with self.lock:
@@ -138,7 +143,7 @@ class World:
         """It lives on, but what it holds now may be run again."""
         names = [c for c in self.connections() if c.rsplit("-", 1)[0] == tag]
         with self.lock:
-            self.in_flight += self.call("EVAL", HELD[self.layout], 0, *names)
+            self.in_flight += self.of_all(HELD, names)
 
     def take_for_dead(self, tag):
         """Now, and never mind that it lives."""
