@@ -61,6 +61,7 @@ static const char help[] =
     "                         publish nothing, set vt, delay or maxsize\n"
     "  -H, --header 'N: V'    add a header; can be repeated\n"
     "  -P, --param N=VALUE    set parameter N (1 to 4), RQ_PARAMn for scripts\n"
+    "      --durable          exit 0 only once they are on disk and on replicas\n"
     "      --wait[=DUR]       wait until they are done or rejected, print the\n"
     "                         last text of each\n"
     "      --raw              bare payloads, for consumers that know no headers\n" MQ_SHARED_HELP;
@@ -78,7 +79,8 @@ enum {
 	OPT_VT,
 	OPT_MAXSIZE,
 	OPT_SET,
-	OPT_REALTIME
+	OPT_REALTIME,
+	OPT_DURABLE
 };
 
 static const struct option long_options[] = {
@@ -101,6 +103,7 @@ static const struct option long_options[] = {
     {"maxsize", required_argument, NULL, OPT_MAXSIZE},
     {"set", required_argument, NULL, OPT_SET},
     {"realtime", no_argument, NULL, OPT_REALTIME},
+    {"durable", no_argument, NULL, OPT_DURABLE},
     {"header", required_argument, NULL, 'H'},
     {"param", required_argument, NULL, 'P'},
     {"wait", optional_argument, NULL, OPT_WAIT},
@@ -208,6 +211,9 @@ set_option(struct options *o, int ch)
 	case OPT_REALTIME:
 		o->realtime = true;
 		break;
+	case OPT_DURABLE:
+		o->durable = true;
+		break;
 	}
 }
 
@@ -265,6 +271,7 @@ clean_up(struct publisher *p)
 	mq_redis_close(&p->redis);
 	mq_buf_free(&p->header);
 	mq_buf_free(&p->awaited);
+	mq_buf_free(&p->durable.held);
 	mq_command_free(&p->count);
 	for (i = 0; i < UNDER_WAY; i++) {
 		mq_command_free(&p->ring[i].command);
@@ -295,6 +302,8 @@ main(int argc, char *argv[])
 		mq_die(p.redis.status, "%s", p.redis.error);
 	if (options.set)
 		change_queue(&p);
+	if (options.durable)
+		publish_durable_open(&p);
 	publish_open(&p);
 	publish_prepare_when(&p);
 	p.how.special = options.special;
@@ -312,7 +321,7 @@ main(int argc, char *argv[])
 			mq_say("reading from the terminal; end with ^D");
 		publish_stream(&p, STDIN_FILENO);
 	}
-	publish_flush(&p);
+	publish_settle(&p);
 	publish_verdict(&p, &shared);
 	if (p.duplicates + p.stale > 0)
 		status = MQ_EXIT_NO;

@@ -20,6 +20,9 @@
 /* About so many bytes are under way at most. */
 #define UNDER_WAY_BYTES ((size_t)2 * 1024 * 1024)
 
+/* So many bytes of ids wait until their messages are safe. */
+#define HELD_BYTES ((size_t)1024 * 1024)
+
 static volatile sig_atomic_t interrupted;
 
 static void
@@ -88,11 +91,10 @@ publish_wait(struct publisher *p, int fd, const struct timespec *timeout)
 	return n != 0;
 }
 
-/* NULL when the connection is lost. */
-static redisReply *
-next_reply(struct publisher *p)
+redisReply *
+publish_answer(struct publisher *p, int64_t ms)
 {
-	const struct timespec patience = {.tv_sec = 60};
+	const struct timespec patience = {ms / 1000, ms % 1000 * 1000000};
 	struct mq_redis *r = &p->redis;
 	redisReply *reply = NULL;
 	bool readable = false;
@@ -120,7 +122,7 @@ next_reply(struct publisher *p)
 static bool
 next_counted(struct publisher *p)
 {
-	redisReply *reply = next_reply(p);
+	redisReply *reply = publish_answer(p, PATIENCE_MS);
 	bool counted;
 
 	if (reply == NULL) {
@@ -131,6 +133,42 @@ next_counted(struct publisher *p)
 	counted = reply->type == REDIS_REPLY_INTEGER;
 	freeReplyObject(reply);
 	return counted;
+}
+
+/* With --durable, that has to be safe as well. */
+static void
+print_id(struct publisher *p, const char *id)
+{
+	if (!p->opt->durable) {
+		printf("%.*s\n", MQ_ID_LEN, id);
+		return;
+	}
+	mq_buf_add(&p->durable.held, id, MQ_ID_LEN);
+	mq_buf_add(&p->durable.held, "\n", 1);
+}
+
+static void
+take_accepted(struct publisher *p, const struct batch *b, int i)
+{
+	const char *id = NULL;
+
+	if (b->ids.len > 0)
+		id = b->ids.data + (size_t)i * MQ_ID_LEN;
+	p->accepted++;
+	p->durable.unsure = p->durable.ours = true;
+	if (p->opt->ids)
+		print_id(p, id);
+	if (p->opt->wait)
+		mq_buf_add(&p->awaited, id, MQ_ID_LEN);
+}
+
+/* The other one may not be safe yet, and somebody else's. */
+static void
+take_duplicate(struct publisher *p)
+{
+	p->duplicates++;
+	p->durable.unsure = true;
+	p->durable.ours = false;
 }
 
 /*
@@ -148,17 +186,10 @@ take_verdicts(
 		case MQ_PUBLISHED_NONSENSE:
 			return false;
 		case MQ_PUBLISHED:
-			p->accepted++;
-			if (p->opt->ids)
-				printf("%.*s\n", MQ_ID_LEN,
-				    b->ids.data + (size_t)i * MQ_ID_LEN);
-			if (p->opt->wait)
-				mq_buf_add(&p->awaited,
-				    b->ids.data + (size_t)i * MQ_ID_LEN,
-				    MQ_ID_LEN);
+			take_accepted(p, b, i);
 			break;
 		case MQ_PUBLISHED_DUPLICATE:
-			p->duplicates++;
+			take_duplicate(p);
 			break;
 		case MQ_PUBLISHED_STALE:
 			p->stale++;
@@ -220,7 +251,7 @@ static bool
 collect(struct publisher *p)
 {
 	struct batch *b = &p->ring[p->first];
-	redisReply *reply = next_reply(p);
+	redisReply *reply = publish_answer(p, PATIENCE_MS);
 	bool good = false;
 
 	if (reply == NULL)
@@ -267,6 +298,8 @@ refused(struct publisher *p)
 
 	while (p->used > 0)
 		(void)collect(p);
+	if (p->opt->durable)
+		(void)publish_durable(p);
 	correct_count(p);
 	mq_say("%s", error);
 	publish_report(p, 0);
@@ -301,8 +334,9 @@ may_stay(const struct publisher *p)
 	return UNDER_WAY - 1;
 }
 
-void
-publish_send(struct publisher *p)
+/* Sends the batch, if there is anything in it. */
+static void
+send_batch(struct publisher *p)
 {
 	struct batch *b = publish_batch(p);
 
@@ -322,17 +356,45 @@ publish_send(struct publisher *p)
 		collect_or_end(p);
 }
 
-void
-publish_flush(struct publisher *p)
+static void
+flush_output(struct publisher *p)
 {
-	publish_send(p);
-	while (p->used > 0)
-		collect_or_end(p);
 	if (fflush(stdout) == EOF) {
 		mq_say("standard output: %s", strerror(errno));
 		publish_report(p, 0);
 		exit(MQ_EXIT_IO);
 	}
+}
+
+void
+publish_flush(struct publisher *p)
+{
+	send_batch(p);
+	while (p->used > 0)
+		collect_or_end(p);
+	flush_output(p);
+}
+
+void
+publish_settle(struct publisher *p)
+{
+	publish_flush(p);
+	if (!p->opt->durable)
+		return;
+	if (!publish_durable(p)) {
+		mq_say("%s", p->redis.error);
+		publish_report(p, 0);
+		exit(p->redis.status);
+	}
+	flush_output(p);
+}
+
+void
+publish_send(struct publisher *p)
+{
+	send_batch(p);
+	if (p->durable.held.len > HELD_BYTES)
+		publish_settle(p);
 }
 
 void

@@ -153,7 +153,8 @@ check_nothing(const struct options *o, int operands)
 	if (operands > 0 || o->framing != MQ_FRAME_WHOLE || o->raw || o->ids ||
 	    o->wait || o->headers.headers != NULL || o->expires_ms > 0 ||
 	    o->when.kind != MQ_WHEN_NOW || o->limits.ready >= 0 ||
-	    o->limits.delayed >= 0 || o->realtime || (o->set && o->tick >= 0))
+	    o->limits.delayed >= 0 || o->realtime || o->durable ||
+	    (o->set && o->tick >= 0))
 		mq_die(MQ_EXIT_USAGE,
 		    "%s publishes nothing: it goes with no messages and "
 		    "none of their options",

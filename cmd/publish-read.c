@@ -36,7 +36,7 @@ publish_json(struct publisher *p, const char *line, size_t n,
 void
 publish_bad(struct publisher *p, unsigned long record, const char *why)
 {
-	publish_flush(p);
+	publish_settle(p);
 	mq_say("record %lu: %s", record, why);
 	publish_report(p, 0);
 	exit(MQ_EXIT_DATA);
@@ -47,6 +47,7 @@ static enum mq_frame_result
 next_record(struct publisher *p, struct mq_frame_reader *reader,
     const char **record, size_t *n)
 {
+	const struct timespec moment = {.tv_nsec = 20000000};
 	enum mq_frame_result result;
 
 	for (;;) {
@@ -54,6 +55,9 @@ next_record(struct publisher *p, struct mq_frame_reader *reader,
 		if (result != MQ_FRAME_WAIT)
 			return result;
 		publish_flush(p);
+		/* Making them safe at once would make long waits of short ones. */
+		if (p->opt->durable && !publish_wait(p, reader->fd, &moment))
+			publish_settle(p);
 		(void)publish_wait(p, reader->fd, NULL);
 		/* That may have taken long. */
 		p->made = 0;
@@ -84,7 +88,7 @@ publish_stream(struct publisher *p, int fd)
 		publish_bad(p, reader.records + 1, reader.error);
 	if (result == MQ_FRAME_FAILED) {
 		why = strerror(errno);
-		publish_flush(p);
+		publish_settle(p);
 		mq_say("standard input: %s", why);
 		publish_report(p, 0);
 		exit(MQ_EXIT_IO);

@@ -18,10 +18,26 @@ add(char *line, size_t size, unsigned long n, const char *one, const char *many)
 		    line + len, size - len, ", %lu %s", n, n == 1 ? one : many);
 }
 
+/* How many of the accepted ones are safe. */
+static void
+add_durable(const struct publisher *p, char *line, size_t size)
+{
+	unsigned long unsure = p->accepted - p->durable.safe;
+	size_t len = strlen(line);
+
+	if (unsure > 0)
+		snprintf(line + len, size - len,
+		    ", %lu of them in the queue but not known to be%s; "
+		    "published again without -k they come twice",
+		    unsure, p->durable.where);
+	else if (p->accepted > 0)
+		snprintf(line + len, size - len, ",%s", p->durable.where);
+}
+
 void
 publish_report(const struct publisher *p, unsigned long unknown)
 {
-	char more[128] = "";
+	char more[256] = "";
 	size_t len;
 
 	add(more, sizeof(more), p->duplicates, "duplicate", "duplicates");
@@ -31,6 +47,8 @@ publish_report(const struct publisher *p, unsigned long unknown)
 	if (unknown > 0)
 		snprintf(more + len, sizeof(more) - len, ", and up to %lu more",
 		    unknown);
+	if (p->opt->durable)
+		add_durable(p, more, sizeof(more));
 	mq_say("%lu message%s accepted%s", p->accepted,
 	    p->accepted == 1 ? "" : "s", more);
 }

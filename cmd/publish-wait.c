@@ -16,11 +16,11 @@
 #include "say.h"
 #include "xalloc.h"
 
-/* The server waits for so long at a time, and answers within PATIENCE. */
-#define BLOCK_MS    5000
-#define PATIENCE_MS 10000
-#define PAUSE_MS    1000
-#define RETRY_MS    100
+/* The server waits for so long at a time, and answers within ANSWER. */
+#define BLOCK_MS  5000
+#define ANSWER_MS 10000
+#define PAUSE_MS  1000
+#define RETRY_MS  100
 /* While one is waited for, the results of the others must not get lost. */
 #define SWEEP_MS (MQ_RESULT_KEEP_MS / 6)
 
@@ -103,7 +103,7 @@ reconnect(struct waiting *w)
 static redisReply *
 answer(struct publisher *p, int64_t ms)
 {
-	const struct timespec patience = {(ms + PATIENCE_MS) / 1000, 0};
+	const struct timespec patience = {(ms + ANSWER_MS) / 1000, 0};
 	redisReply *reply = NULL;
 	bool readable = false;
 

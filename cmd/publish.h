@@ -18,6 +18,8 @@
 #define BATCH_BYTES 65536
 /* So many batches are under way at most. */
 #define UNDER_WAY 16
+/* A server may be silent for so long. */
+#define PATIENCE_MS 60000
 
 struct options {
 	const char *queue;
@@ -39,6 +41,7 @@ struct options {
 	struct mq_attributes attributes; /* of the queue, if it is made... */
 	bool set;			 /* ...or already there */
 	bool realtime;
+	bool durable;
 };
 
 /* Messages that go out, or are on their way, in one command. */
@@ -47,6 +50,19 @@ struct batch {
 	int count;
 	struct mq_buf ids;  /* MQ_ID_LEN each; if anybody needs them */
 	bool count_follows; /* the command that counts them went with it */
+};
+
+/* When messages are safe, and which ones are known to be so. */
+struct durable {
+	bool disk;    /* on the disk of the server... */
+	bool waitaof; /* ...which they are when WAITAOF says so; else at once */
+	int replicas; /* and on so many */
+	char where[48];	    /* both in words: " on disk and 2 replicas" */
+	char run_id[48];    /* of the server that said all this */
+	unsigned long safe; /* of those that were accepted */
+	bool unsure;	    /* there are others, or duplicates of others */
+	bool ours; /* no write of this connection came before any of them */
+	struct mq_buf held; /* ids that are printed when their messages are */
 };
 
 struct publisher {
@@ -72,6 +88,7 @@ struct publisher {
 	bool known;	       /* the server knows the script that publishes */
 	struct mq_buf awaited; /* ids of those to wait for, MQ_ID_LEN each */
 	unsigned long accepted, duplicates, stale, too_long;
+	struct durable durable;
 	bool full;	      /* it took no more */
 	long long miscounted; /* counted as published, and then refused */
 };
@@ -130,6 +147,17 @@ void publish_message(struct publisher *, const char *payload, size_t n);
 void publish_line(struct publisher *, const struct mq_frame_line *,
     const char *payload, size_t n);
 
+/*
+ * --durable: finds out when messages will be safe; ends with exit 78 if they
+ * never would be.  To be called before anything is written.
+ */
+void publish_durable_open(struct publisher *);
+/*
+ * Waits until all that the server has confirmed is safe; for a minute at most.
+ * If it is not, or nobody knows, it returns false with the error set.
+ */
+bool publish_durable(struct publisher *);
+
 /* Waits for the end of all that were accepted, says how it was, and returns
  * the exit status. */
 int publish_await(struct publisher *);
@@ -143,6 +171,11 @@ struct batch *publish_batch(struct publisher *);
 void publish_send(struct publisher *);
 /* Sends it, and waits until the server has confirmed everything. */
 void publish_flush(struct publisher *);
+/* The same, and with --durable until all of it is safe. */
+void publish_settle(struct publisher *);
+/* The next reply, which may take so long; NULL: the connection is lost, and
+ * only to be closed. */
+redisReply *publish_answer(struct publisher *, int64_t ms);
 /*
  * Waits for input on a descriptor.  False when none came for so long; NULL
  * waits for ever.

@@ -70,7 +70,7 @@ _mq_options() {
 			-d --delay --at -e --expires -p --priority -k --key \
 			--unique -g --group --from-tick --until-tick --tick \
 			--max-length --max-delayed -H --header -P --param --raw \
-			--wait --realtime --vt --maxsize --set
+			--durable --wait --realtime --vt --maxsize --set
 		;;
 	mq-consume)
 		echo -l --lines -0 --null --netstring --jsonl -j --slots \

@@ -1,0 +1,88 @@
+#include "info.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "ask.h"
+
+/* The value of a field, to the end of its line; or NULL. */
+static const char *
+field(const char *text, const char *name)
+{
+	size_t n = strlen(name);
+
+	while (*text != '\0') {
+		if (strncmp(text, name, n) == 0 && text[n] == ':')
+			return text + n + 1;
+		text += strcspn(text, "\n");
+		text += *text == '\n';
+	}
+	return NULL;
+}
+
+static bool
+field_is(const char *text, const char *name, const char *value)
+{
+	const char *is = field(text, name);
+
+	return is != NULL && strcspn(is, "\r\n") == strlen(value) &&
+	    strncmp(is, value, strlen(value)) == 0;
+}
+
+/* Those to which it sends whatever is written. */
+static int
+count_replicas(const char *text)
+{
+	static const char online[] = "state=online";
+	char name[32];
+	const char *one, *state;
+	int i, n = 0;
+
+	for (i = 0;; i++) {
+		snprintf(name, sizeof(name), "slave%d", i);
+		one = field(text, name);
+		if (one == NULL)
+			return n;
+		state = strstr(one, online);
+		n += state != NULL && state < one + strcspn(one, "\n");
+	}
+}
+
+void
+mq_info_take(struct mq_info *i, const char *text)
+{
+	const char *id = field(text, "run_id");
+
+	if (id != NULL)
+		snprintf(i->run_id, sizeof(i->run_id), "%.*s",
+		    (int)strcspn(id, "\r\n"), id);
+	i->is_replica = field_is(text, "role", "slave");
+	i->replicas = count_replicas(text);
+	i->aof = field_is(text, "aof_enabled", "1");
+	i->aof_later = field_is(text, "aof_base_size", "0") &&
+	    (field_is(text, "aof_rewrite_in_progress", "1") ||
+		field_is(text, "aof_rewrite_scheduled", "1"));
+}
+
+/* The value that follows a name; or "". */
+static const char *
+setting(const redisReply *reply, const char *name)
+{
+	size_t i;
+
+	if (!mq_reply_strings(reply))
+		return "";
+	for (i = 0; i + 1 < reply->elements; i += 2)
+		if (strcmp(reply->element[i]->str, name) == 0)
+			return reply->element[i + 1]->str;
+	return "";
+}
+
+void
+mq_info_take_config(struct mq_info *i, const redisReply *reply)
+{
+	snprintf(
+	    i->fsync, sizeof(i->fsync), "%s", setting(reply, "appendfsync"));
+	i->lax =
+	    strcmp(setting(reply, "no-appendfsync-on-rewrite"), "yes") == 0;
+}
