@@ -27,7 +27,7 @@ import world    # noqa: E402
 
 COLUMNS = ("rounds", "times", "kills", "attempted", "accepted", "done",
            "rejected", "purged", "lost", "doubled", "repeated", "flying")
-HEADS = dict(flying="in flight")
+HEADS = dict(flying="in flight", doubled="duplicated")
 KILLS = ("kill consumer", "kill script", "kill others", "terminate")
 
 
