@@ -39,9 +39,13 @@ with_replica() {
 	port=$(free_port)
 	server_start --port "$port" --bind 127.0.0.1 \
 		--repl-diskless-sync-delay 0 "$@"
+	replica_of "$port"
+}
+
+replica_of() {
 	R=$(own_dir)
 	redis-server --port 0 --unixsocket "$R/redis.sock" --dir "$R" --save '' \
-		--replicaof "127.0.0.1 $port" --pidfile "$R/redis.pid" \
+		--replicaof "127.0.0.1 $1" --pidfile "$R/redis.pid" \
 		--daemonize yes --logfile "$R/redis.log" >/dev/null
 	eventually 20 has_replica
 }
@@ -398,29 +402,53 @@ publisher() {
 	done
 }
 
-has_safe() {
-	[ "$(cat "$T"/safe.* 2>/dev/null | wc -l)" -ge "$1" ]
+safe() {
+	cat "$T"/safe.* 2>/dev/null | wc -l
 }
 
-# round LAYOUT: a primary is killed at some moment, and its replica promoted.
-round() {
-	local layout=$1 i
+has_safe() {
+	[ "$(safe)" -ge "$1" ]
+}
 
-	with_replica
+# all_wait_or N: all publishers wait, or N messages are safe.
+all_wait_or() {
+	[ "$(waiting_client | wc -l)" = 3 ] || has_safe "$1"
+}
+
+# Behind a link that can be lost.
+with_link() {
+	port=$(free_port)
+	server_start --port "$port" --bind 127.0.0.1 \
+		--repl-diskless-sync-delay 0
+	rm -f "$T/port"
+	"$BATS_TEST_DIRNAME/link.py" "$port" >"$T/port" 3>&- &
+	link=$!
+	eventually 20 test -s "$T/port"
+	replica_of "$(cat "$T/port")"
+}
+
+# round LAYOUT: a primary is lost at some moment with what was on its way to the
+# replica, which takes its place.
+round() {
+	local layout=$1 publishers=() i
+
+	with_link
 	rm -f "$T"/safe.* "$T/over"
 	for i in 1 2 3; do
 		publisher "$i" 3>&- &
+		publishers+=($!)
 	done
-	eventually 20 has_safe $((RANDOM % 100 + 1))
-	# A link that is slow, so that replies overtake it.
-	stop_replica
-	continue_replica
+	eventually 20 has_safe $((RANDOM % 100))
+	kill -STOP "$link"
+	eventually 20 all_wait_or $(($(safe) + 30))
 	server_kill
+	kill -KILL "$link"
 	touch "$T/over"
-	wait
+	wait "${publishers[@]}"
 	promote
 	ready "$layout" q | sort >"$T/there"
 	sort "$T"/safe.* | comm -23 - "$T/there" >"$T/lost"
+	[ -s "$T/there" ]
 	assert_equal "$(cat "$T/lost")" ""
 	at_replica shutdown nosave || true
 	rm -rf "$R" "$D"
