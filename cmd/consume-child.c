@@ -10,6 +10,7 @@
 #include <sys/pidfd.h>
 #include <sys/wait.h>
 
+#include <errno.h>
 #include <signal.h>
 #include <unistd.h>
 
@@ -19,7 +20,12 @@
 static bool
 reap(struct consumer *c, struct child *child)
 {
-	if (waitpid(child->pid, &child->status, WNOHANG) == 0)
+	pid_t pid;
+
+	do
+		pid = waitpid(child->pid, &child->status, WNOHANG);
+	while (pid == -1 && errno == EINTR);
+	if (pid == 0)
 		return false;
 	child_forget(c, child);
 	child->ended(child);

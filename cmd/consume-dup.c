@@ -76,8 +76,7 @@ fail(struct dup *d, const char *fmt, ...)
 	char *words;
 
 	va_start(ap, fmt);
-	if (vasprintf(&words, fmt, ap) == -1)
-		words = mq_xstrdup("out of memory");
+	words = mq_xvasprintf(fmt, ap);
 	va_end(ap);
 	mq_buf_printf(&text, "fail %s", words);
 	answer(d, mq_buf_str(&text));

@@ -11,6 +11,7 @@
 #include "clock.h"
 #include "consume.h"
 #include "say.h"
+#include "xalloc.h"
 
 #define LEASE_USE     0.75
 #define REPLY_TIMEOUT 20.0
@@ -127,9 +128,7 @@ lease_audit(struct consumer *c)
 	if (c->claiming || c->settling > 0)
 		return;
 	for (i = 0; i < c->opt->queue_count; i++) {
-		a = malloc(sizeof(*a));
-		if (a == NULL)
-			break;
+		a = mq_xcalloc(1, sizeof(*a));
 		*a = (struct audit){c, i, c->moves};
 		c->layout->held_count(&c->session, i, &cmd);
 		mq_async_send(&c->main, &cmd, on_count, a);

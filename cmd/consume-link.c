@@ -14,6 +14,7 @@
 #include "consume.h"
 #include "exit.h"
 #include "say.h"
+#include "xalloc.h"
 
 #define TICK	     1.0
 #define OPEN_TIMEOUT 5.0
@@ -118,11 +119,9 @@ on_held(void *arg, redisReply *reply)
 static void
 ask_held(struct consumer *c, int queue)
 {
-	struct held_request *q = malloc(sizeof(*q));
+	struct held_request *q = mq_xcalloc(1, sizeof(*q));
 	struct mq_command cmd = {0};
 
-	if (q == NULL)
-		mq_die(MQ_EXIT_AGAIN, "out of memory");
 	*q = (struct held_request){c, queue};
 	c->layout->held(&c->session, queue, &cmd);
 	mq_async_send(&c->main, &cmd, on_held, q);
@@ -292,6 +291,8 @@ link_reset(struct consumer *c, const char *why)
 		mq_say("%s: %s; reconnecting", c->server.name, why);
 	else if (c->opt->verbose)
 		mq_say("%s: %s", c->server.name, why);
+	else if (!c->ever_joined)
+		link_complain(c, why);
 	c->link = LINK_DOWN;
 	c->claiming = false;
 	mq_async_close(&c->main);

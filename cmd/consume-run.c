@@ -409,8 +409,8 @@ run_init(struct consumer *c)
 	c->script = mq_xstrdup(c->script_path);
 	c->here = getcwd(NULL, 0);
 	if (c->here == NULL)
-		mq_die(
-		    MQ_EXIT_CONFIG, "current directory: %s", strerror(errno));
+		mq_die(errno == ENOMEM ? MQ_EXIT_AGAIN : MQ_EXIT_CONFIG,
+		    "current directory: %s", strerror(errno));
 	free(path);
 	TAILQ_INIT(&c->fars);
 	c->slots = mq_xcalloc((size_t)c->opt->slots, sizeof(*c->slots));

@@ -40,9 +40,9 @@ cannot_start(struct slot *s, int error)
 		mq_say("%s: %s; stopping, %s returned", c->script,
 		    strerror(error),
 		    s->ones != NULL ? "the messages are" : "the message is");
-	else if (!c->starved && !c->opt->quiet)
+	else if (!c->starving && !c->opt->quiet)
 		mq_say("%s: %s; trying again", c->script, strerror(error));
-	c->starved = true;
+	c->starved = c->starving = true;
 	while ((m = TAILQ_LAST(&s->hand, messages)) != NULL)
 		message_unstart(m);
 	if (!later)
@@ -178,5 +178,7 @@ start_script(struct slot *s, int input)
 
 	if (error != 0)
 		cannot_start(s, error);
+	else
+		s->c->starving = false;
 	return error == 0;
 }

@@ -342,6 +342,7 @@ struct consumer {
 	double run_s;	 /* smoothed duration of a run; 0: unknown */
 	double last_end; /* loop time when a slot became free last */
 	bool starved;	 /* no process could be started: wait for a tick */
+	bool starving;	 /* nor has any since: this has been told */
 	char **env;	 /* see consume-env.c */
 	size_t env_base, env_cap;
 	struct mq_buf env_fixed, env_text;

@@ -17,7 +17,8 @@ compile(regex_t *re, const char *option, const char *arg)
 	if (fault == 0)
 		return;
 	regerror(fault, re, why, sizeof(why));
-	mq_die(MQ_EXIT_USAGE, "%s: %s: %s", option, arg, why);
+	mq_die(fault == REG_ESPACE ? MQ_EXIT_AGAIN : MQ_EXIT_USAGE,
+	    "%s: %s: %s", option, arg, why);
 }
 
 static void

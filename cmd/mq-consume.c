@@ -376,10 +376,29 @@ try_server(struct mq_server *server)
 	mq_redis_close(&r);
 }
 
+/* For libev, which would abort without memory. */
+static void *
+reallocate(void *p, long n)
+{
+	if (n > 0)
+		return mq_xreallocarray(p, (size_t)n, 1);
+	free(p);
+	return NULL;
+}
+
+/* Nor does it do without descriptors for signals. */
+static void
+no_event_loop(const char *what)
+{
+	mq_die(MQ_EXIT_AGAIN, "%s: %s", what, strerror(errno));
+}
+
 static void
 consume(struct consumer *c)
 {
 	try_server(&c->server);
+	ev_set_allocator(reallocate);
+	ev_set_syserr_cb(no_event_loop);
 	/* Not the default one, which would reap our children; and a handler
 	 * for each SIGCHLD costs more than a descriptor. */
 	c->loop = ev_loop_new(EVFLAG_SIGNALFD);
@@ -450,6 +469,7 @@ main(int argc, char *argv[])
 	struct consumer c = {.opt = &options};
 	char **queues;
 
+	mq_option_memory();
 	if (mq_worker_prepare(&c.setup) == -1)
 		mq_die(MQ_EXIT_AGAIN, "descriptors: %s", strerror(errno));
 	queues = parse(&options, &shared, argc, argv);

@@ -8,17 +8,46 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <hiredis/hiredis.h>
+#include <jansson.h>
+
 #include "duration.h"
 #include "exit.h"
 #include "say.h"
 #include "url.h"
 #include "xalloc.h"
 
+static void *
+get(size_t n)
+{
+	return mq_xreallocarray(NULL, n, 1);
+}
+
+#if HIREDIS_MAJOR >= 1
+static void *
+get_more(void *p, size_t n)
+{
+	return mq_xreallocarray(p, n, 1);
+}
+#endif
+
+void
+mq_option_memory(void)
+{
+#if HIREDIS_MAJOR >= 1
+	hiredisAllocFuncs all = {get, mq_xcalloc, get_more, mq_xstrdup, free};
+
+	hiredisSetAllocators(&all);
+#endif
+	json_set_alloc_funcs(get, free);
+}
+
 void
 mq_option_begin(void)
 {
 	int fd;
 
+	mq_option_memory();
 	for (fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
 		if (fcntl(fd, F_GETFD) == -1)
 			(void)open("/dev/null",

@@ -60,7 +60,13 @@ struct mq_shared {
 void mq_option_free(struct mq_shared *);
 
 /*
- * To be called first: a descriptor of 0 to 2 that is closed becomes one that
+ * Without memory the libraries, too, end the program as xalloc.h says: what they
+ * make of it themselves may be a NULL that stands for bad data, or a crash.
+ */
+void mq_option_memory(void);
+
+/*
+ * To be called first, does this, too: a descriptor of 0 to 2 that is closed becomes one that
  * fails when it is used, so that no connection ever takes its number; and a server
  * or a reader that goes away is an error like any other, and no signal.
  */

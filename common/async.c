@@ -7,6 +7,7 @@
 #include <hiredis/adapters/libev.h>
 #include <hiredis/sds.h>
 
+#include "exit.h"
 #include "redis.h"
 #include "say.h"
 #include "xalloc.h"
@@ -64,6 +65,7 @@ static int
 send_piece(struct request *q)
 {
 	redisAsyncContext *context = q->async->context;
+	const redisCallback *last = context->replies.tail;
 	const char *wire;
 	size_t n, piece;
 	int rv;
@@ -79,6 +81,13 @@ send_piece(struct request *q)
 		    &context->c, wire + q->sent, piece);
 	if (rv != REDIS_OK)
 		return -1;
+	/*
+	 * hiredis 0.14 does not tell that it had no memory for the command, or
+	 * for its callback, which then would get the answer of another one.
+	 */
+	if (context->c.err == REDIS_ERR_OOM ||
+	    (q->sent == 0 && context->replies.tail == last))
+		mq_die(MQ_EXIT_AGAIN, "out of memory");
 	q->sent += piece;
 	return q->sent == n;
 }
@@ -315,7 +324,10 @@ mq_async_open(
 	else
 		context = redisAsyncConnect(server->url.host, server->url.port);
 	if (context == NULL || context->err != 0) {
-		*why = "cannot connect";
+		strlcpy(a->refusal,
+		    context != NULL ? context->errstr : "out of memory",
+		    sizeof(a->refusal));
+		*why = a->refusal;
 		if (context != NULL)
 			redisAsyncFree(context);
 		return -1;

@@ -88,7 +88,12 @@ cause(const redisContext *c)
 static void
 lost(struct mq_redis *r)
 {
-	fail(r, MQ_EXIT_UNAVAILABLE, cause(r->context));
+	const redisContext *c = r->context;
+	/* Of memory, or of descriptors. */
+	bool short_of = c == NULL || c->err == REDIS_ERR_OOM ||
+	    (c->err == REDIS_ERR_IO && (errno == EMFILE || errno == ENFILE));
+
+	fail(r, short_of ? MQ_EXIT_AGAIN : MQ_EXIT_UNAVAILABLE, cause(c));
 }
 
 bool

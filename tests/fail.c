@@ -1,0 +1,306 @@
+/*
+ * Preloaded into a tool, makes calls of it fail: FAIL=NAME:N the Nth one of
+ * that name, FAIL=NAME:N+ the Nth and all behind it, FAIL=NAME:*N each Nth.
+ * What it starts has neither the library nor the variable.  FAIL_COUNT=FILE
+ * is told at the end how many calls of the name there were.
+ *
+ *	memory		malloc, calloc, realloc
+ *	process		vfork, fork, posix_spawnp
+ *	descriptor	whatever returns a new one
+ *	signal		whatever can be interrupted
+ *	file		mkdir
+ *	payload		memfd_create alone, which has no memory
+ */
+#include <sys/epoll.h>
+#include <sys/mman.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <spawn.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+void *__libc_malloc(size_t);
+void *__libc_calloc(size_t, size_t);
+void *__libc_realloc(void *, size_t);
+
+static char what[16], file[256];
+static long first, calls;
+static enum { ONCE, FROM, EACH } mode;
+
+__attribute__((constructor)) static void
+begin(void)
+{
+	const char *s = getenv("FAIL"), *f = getenv("FAIL_COUNT");
+	const char *n = s != NULL ? strchr(s, ':') : NULL;
+
+	if (f != NULL)
+		snprintf(file, sizeof(file), "%s", f);
+	if (n == NULL)
+		return;
+	mode = n[1] == '*' ? EACH : strchr(n, '+') != NULL ? FROM : ONCE;
+	first = strtol(n + (mode == EACH ? 2 : 1), NULL, 10);
+	unsetenv("FAIL");
+	unsetenv("FAIL_COUNT");
+	unsetenv("LD_PRELOAD");
+	snprintf(what, sizeof(what), "%.*s", (int)(n - s), s);
+	calls = 0;
+}
+
+__attribute__((destructor)) static void
+end(void)
+{
+	char number[32];
+	int fd, len = snprintf(number, sizeof(number), "%ld\n", calls);
+
+	if (*file == '\0')
+		return;
+	what[0] = '\0';
+	fd = (int)syscall(SYS_openat, AT_FDCWD, file,
+	    O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+	if (fd == -1 || syscall(SYS_write, fd, number, (size_t)len) == -1)
+		abort();
+	close(fd);
+}
+
+static bool
+fails(const char *name, int error)
+{
+	bool now;
+
+	if (strcmp(what, name) != 0)
+		return false;
+	calls++;
+	now = mode == EACH ? calls % first == 0 :
+			     calls == first || (mode == FROM && calls > first);
+	if (now)
+		errno = error;
+	return now;
+}
+
+static void *
+next(const char *name)
+{
+	return dlsym(RTLD_NEXT, name);
+}
+
+void *
+malloc(size_t n)
+{
+	return fails("memory", ENOMEM) ? NULL : __libc_malloc(n);
+}
+
+void *
+calloc(size_t n, size_t size)
+{
+	return fails("memory", ENOMEM) ? NULL : __libc_calloc(n, size);
+}
+
+void *
+realloc(void *p, size_t n)
+{
+	return fails("memory", ENOMEM) ? NULL : __libc_realloc(p, n);
+}
+
+/* Not vfork(2): this function returns before the child ends. */
+pid_t
+vfork(void)
+{
+	return fails("process", EAGAIN) ? -1 : (pid_t)syscall(SYS_fork);
+}
+
+int
+posix_spawnp(pid_t *pid, const char *name,
+    const posix_spawn_file_actions_t *actions, const posix_spawnattr_t *attr,
+    char *const argv[], char *const envp[])
+{
+	int (*real)(pid_t *, const char *, const posix_spawn_file_actions_t *,
+	    const posix_spawnattr_t *, char *const[], char *const[]) =
+	    next("posix_spawnp");
+
+	return fails("process", EAGAIN) ?
+	    EAGAIN :
+	    real(pid, name, actions, attr, argv, envp);
+}
+
+int
+pipe2(int fds[2], int flags)
+{
+	return fails("descriptor", EMFILE) ?
+	    -1 :
+	    (int)syscall(SYS_pipe2, fds, flags);
+}
+
+int
+memfd_create(const char *name, unsigned int flags)
+{
+	if (fails("payload", ENOMEM) || fails("descriptor", EMFILE))
+		return -1;
+	return (int)syscall(SYS_memfd_create, name, flags);
+}
+
+int
+pidfd_open(pid_t pid, unsigned int flags)
+{
+	return fails("descriptor", EMFILE) ?
+	    -1 :
+	    (int)syscall(SYS_pidfd_open, pid, flags);
+}
+
+int
+socket(int domain, int type, int protocol)
+{
+	return fails("descriptor", EMFILE) ?
+	    -1 :
+	    (int)syscall(SYS_socket, domain, type, protocol);
+}
+
+int
+epoll_create1(int flags)
+{
+	return fails("descriptor", EMFILE) ?
+	    -1 :
+	    (int)syscall(SYS_epoll_create1, flags);
+}
+
+int
+signalfd(int fd, const sigset_t *mask, int flags)
+{
+	int (*real)(int, const sigset_t *, int) = next("signalfd");
+
+	return fd == -1 && fails("descriptor", EMFILE) ? -1 :
+							 real(fd, mask, flags);
+}
+
+int
+epoll_create(int n)
+{
+	(void)n;
+	return epoll_create1(0);
+}
+
+int
+eventfd(unsigned int n, int flags)
+{
+	return fails("descriptor", EMFILE) ?
+	    -1 :
+	    (int)syscall(SYS_eventfd2, n, flags);
+}
+
+int
+open(const char *path, int flags, ...)
+{
+	va_list ap;
+	mode_t mode_of_file;
+
+	va_start(ap, flags);
+	mode_of_file = (flags & O_CREAT) != 0 ? va_arg(ap, mode_t) : 0;
+	va_end(ap);
+	return fails("descriptor", EMFILE) ?
+	    -1 :
+	    (int)syscall(SYS_openat, AT_FDCWD, path, flags, mode_of_file);
+}
+
+int open64(const char *path, int flags, ...) __attribute__((alias("open")));
+
+int
+pipe(int fds[2])
+{
+	return pipe2(fds, 0);
+}
+
+int
+mkdir(const char *path, mode_t mode_of_dir)
+{
+	return fails("file", ENOSPC) ?
+	    -1 :
+	    (int)syscall(SYS_mkdir, path, mode_of_dir);
+}
+
+ssize_t
+read(int fd, void *p, size_t n)
+{
+	return fails("signal", EINTR) ? -1 : syscall(SYS_read, fd, p, n);
+}
+
+ssize_t
+write(int fd, const void *p, size_t n)
+{
+	return fails("signal", EINTR) ? -1 : syscall(SYS_write, fd, p, n);
+}
+
+ssize_t
+pwrite(int fd, const void *p, size_t n, off_t at)
+{
+	return fails("signal", EINTR) ? -1 :
+					syscall(SYS_pwrite64, fd, p, n, at);
+}
+
+ssize_t pwrite64(int fd, const void *p, size_t n, off_t at)
+    __attribute__((alias("pwrite")));
+
+ssize_t
+recv(int fd, void *p, size_t n, int flags)
+{
+	return fails("signal", EINTR) ?
+	    -1 :
+	    syscall(SYS_recvfrom, fd, p, n, flags, NULL, NULL);
+}
+
+ssize_t
+send(int fd, const void *p, size_t n, int flags)
+{
+	return fails("signal", EINTR) ?
+	    -1 :
+	    syscall(SYS_sendto, fd, p, n, flags, NULL, 0);
+}
+
+int
+poll(struct pollfd *fds, nfds_t n, int ms)
+{
+	int (*real)(struct pollfd *, nfds_t, int) = next("poll");
+
+	return fails("signal", EINTR) ? -1 : real(fds, n, ms);
+}
+
+int
+__poll_chk(struct pollfd *fds, nfds_t n, int ms, size_t size)
+{
+	(void)size;
+	return poll(fds, n, ms);
+}
+
+int
+epoll_wait(int fd, struct epoll_event *events, int n, int ms)
+{
+	int (*real)(int, struct epoll_event *, int, int) = next("epoll_wait");
+
+	return fails("signal", EINTR) ? -1 : real(fd, events, n, ms);
+}
+
+pid_t
+waitpid(pid_t pid, int *status, int options)
+{
+	return fails("signal", EINTR) ?
+	    -1 :
+	    (pid_t)syscall(SYS_wait4, pid, status, options, NULL);
+}
+
+int
+nanosleep(const struct timespec *t, struct timespec *left)
+{
+	return fails("signal", EINTR) ? -1 :
+					(int)syscall(SYS_nanosleep, t, left);
+}
