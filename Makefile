@@ -7,6 +7,7 @@
 #   make bench      compare with other tools, as ratios
 #   make soak       an hour of faults at full load: MINUTES=60 SEED= LAYOUT=
 #   make fuzz       feed the parsers nonsense: FUZZ_S=60 seconds, FUZZ=target
+#   make valgrind   run every tool under memcheck
 #   make lint       static checks of code, scripts and pages
 #   make install    PREFIX, DESTDIR, BINDIR, MANDIR and COMPDIR as usual
 #
@@ -125,7 +126,7 @@ $(B)/fuzz/%: $(B)/tests/fuzz/%.o $(B)/common/libmq.a
 # --- what must be installed ---------------------------------------------------
 
 .SECONDARY:
-.PHONY: all prerequisites deps demo check faults soak bench fuzz fuzzers lint format \
+.PHONY: all prerequisites deps demo check faults soak bench fuzz fuzzers valgrind lint \
 	install uninstall dist clean hdr-check
 
 prerequisites:
@@ -178,6 +179,11 @@ fuzz:
 	@tests/deps.sh --install build fuzz
 	@$(MAKE) --no-print-directory fuzzers
 	@tests/fuzz/run.sh -s $(or $(FUZZ_S),60) $(FUZZ)
+
+valgrind:
+	@tests/deps.sh --install build run memcheck
+	@$(MAKE) --no-print-directory -s all
+	@tests/valgrind.sh $(B)
 
 lint:
 	@tests/deps.sh --install build lint

@@ -3,7 +3,7 @@
 #   deps.sh --check SET...     lists what is missing and fails if anything is
 #   deps.sh --install SET...   installs it with apt-get, when allowed to
 #   deps.sh --npm DIR          puts the rsmq of npm into DIR, unless it is there
-# Sets: build run test bench fuzz lint.
+# Sets: build run test bench fuzz memcheck lint.
 # shellcheck disable=SC2086 # $want is a list of words
 set -u
 
@@ -16,6 +16,7 @@ packages() {
 		procps util-linux mandoc bash-completion prometheus faketime \
 		strace systemd chromium nodejs npm ;;
 	fuzz) echo clang libclang-rt-dev ;;
+	memcheck) echo valgrind ;;
 	bench) echo python3 procps nodejs npm ;;
 	lint) echo clang-format clang-tidy cppcheck shellcheck mandoc ;;
 	*) echo "deps.sh: $1: no such set" >&2; exit 64 ;;

@@ -36,7 +36,7 @@ format() {
 scripts() {
 	shellcheck -s sh tests/deps.sh tests/lint.sh \
 		common/lua/embed.sh cmd/page/embed.sh tests/examples/*.sh &&
-		shellcheck tests/run.sh tests/demo.sh tests/bench/*.sh tests/fuzz/run.sh \
+		shellcheck tests/run.sh tests/demo.sh tests/valgrind.sh tests/bench/*.sh tests/fuzz/run.sh \
 			.ci/run completions/mq.bash &&
 		shellcheck -s bash -e SC2154,SC2034,SC2030,SC2031 tests/*.bash
 }
