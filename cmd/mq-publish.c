@@ -268,11 +268,12 @@ clean_up(struct publisher *p)
 {
 	size_t i;
 
+	publish_forget(p);
 	mq_redis_close(&p->redis);
 	mq_buf_free(&p->header);
 	mq_buf_free(&p->awaited);
 	mq_buf_free(&p->durable.held);
-	mq_command_free(&p->count);
+	mq_command_free(&p->mark);
 	for (i = 0; i < UNDER_WAY; i++) {
 		mq_command_free(&p->ring[i].command);
 		mq_buf_free(&p->ring[i].ids);
@@ -290,7 +291,8 @@ main(int argc, char *argv[])
 	    .attributes = MQ_ATTRIBUTES_NONE};
 	struct mq_shared shared = {.help = help};
 	struct mq_server server;
-	struct publisher p = {.opt = &options};
+	struct publisher p = {
+	    .opt = &options, .marks = true, .confirmed_last = -1};
 	int i, status = MQ_EXIT_OK, waited;
 
 	mq_option_begin();

@@ -1,7 +1,7 @@
 /*
  * Batches under way to the server.  Each is kept until the server has confirmed
- * it.  So memory is bounded by the longest message, and the count of what was
- * accepted is exact whatever goes wrong.
+ * it.  So memory is bounded by the longest message, the count of what was
+ * accepted is exact whatever goes wrong, and what got lost can be sent again.
  */
 #include <sys/socket.h>
 
@@ -37,6 +37,17 @@ publish_batch(struct publisher *p)
 	return &p->ring[(p->first + p->used) % UNDER_WAY];
 }
 
+void
+publish_begin(struct publisher *p, struct batch *b)
+{
+	p->how.mark = (struct mq_mark){.publisher = p->marks ? p->id : NULL,
+	    .place = (int)(p->batches++ % MQ_MARKS),
+	    .before = p->sent};
+	b->mark = p->how.mark;
+	b->whole = p->layout->publish_counts(&p->how);
+	p->layout->publish(&b->command, p->opt->queue, &p->how);
+}
+
 /* How many messages are under way, so that nobody knows about them. */
 static unsigned long
 unknown(const struct publisher *p)
@@ -49,9 +60,8 @@ unknown(const struct publisher *p)
 	return n;
 }
 
-/* The connection is gone, and with it the answers about what was under way. */
-static void
-lost(struct publisher *p)
+void
+publish_lost(struct publisher *p)
 {
 	mq_say("%s", p->redis.error);
 	publish_report(p, unknown(p));
@@ -91,50 +101,6 @@ publish_wait(struct publisher *p, int fd, const struct timespec *timeout)
 	return n != 0;
 }
 
-redisReply *
-publish_answer(struct publisher *p, int64_t ms)
-{
-	const struct timespec patience = {ms / 1000, ms % 1000 * 1000000};
-	struct mq_redis *r = &p->redis;
-	redisReply *reply = NULL;
-	bool readable = false;
-
-	for (;;) {
-		if (mq_redis_reply_so_far(r, readable, &reply) == -1)
-			return NULL;
-		if (reply != NULL)
-			return reply;
-		if (!publish_wait(p, r->context->fd, &patience)) {
-			r->status = MQ_EXIT_UNAVAILABLE;
-			snprintf(r->error, sizeof(r->error),
-			    "%s: no answer for too long", r->server->name);
-			return NULL;
-		}
-		readable = true;
-	}
-}
-
-/*
- * Takes the reply to the command that counts.  Whatever became of it, the
- * messages have their own: if the connection is lost here, whoever uses it
- * next finds out.
- */
-static bool
-next_counted(struct publisher *p)
-{
-	redisReply *reply = publish_answer(p, PATIENCE_MS);
-	bool counted;
-
-	if (reply == NULL) {
-		/* A late answer must not be taken for the next one. */
-		shutdown(p->redis.context->fd, SHUT_RDWR);
-		return false;
-	}
-	counted = reply->type == REDIS_REPLY_INTEGER;
-	freeReplyObject(reply);
-	return counted;
-}
-
 /* With --durable, that has to be safe as well. */
 static void
 print_id(struct publisher *p, const char *id)
@@ -171,12 +137,8 @@ take_duplicate(struct publisher *p)
 	p->durable.ours = false;
 }
 
-/*
- * What became of each message of a batch.  False when the reply makes no
- * sense.
- */
-static bool
-take_verdicts(
+bool
+publish_verdicts(
     struct publisher *p, const struct batch *b, const redisReply *reply)
 {
 	int i;
@@ -208,62 +170,76 @@ static void
 empty(struct batch *b)
 {
 	b->count = 0;
-	b->count_follows = false;
 	mq_buf_clear(&b->ids);
 	/* One huge message must not keep its memory for ever. */
 	if (b->command.wire.cap > 4 * (size_t)BATCH_BYTES)
 		mq_command_free(&b->command);
 }
 
-/* The server knows the script no more: the batch goes out again, last. */
-static void
-send_again(struct publisher *p, struct batch *b)
+void
+publish_done(struct publisher *p, struct batch *b)
 {
-	struct batch copy = *b;
-
-	if (mq_redis_send_eval(&p->redis, &b->command) == -1)
-		lost(p);
-	*b = (struct batch){0};
-	p->first = (p->first + 1) % UNDER_WAY;
-	p->used--;
-	empty(publish_batch(p));
-	*publish_batch(p) = copy;
-	p->used++;
-}
-
-/* The server has answered for the oldest batch under way. */
-static void
-answered(struct publisher *p, struct batch *b, bool there)
-{
-	p->first = (p->first + 1) % UNDER_WAY;
-	p->used--;
 	p->bytes -= b->command.wire.len;
-	if (b->count_follows && next_counted(p) && !there)
-		p->miscounted += b->count;
+	p->confirmed += b->count;
+	if (p->confirmed_last < b->mark.before)
+		p->confirmed_last = b->mark.before;
+	p->confirmed_ms = publish_now_ms();
+	p->marked |= p->marks;
+	p->lost_ms = p->pause_ms = 0;
 	empty(b);
 }
 
+static void
+transmit_or_resume(struct publisher *p, struct batch *b, bool eval)
+{
+	if (publish_transmit(p, b, eval) == -1)
+		publish_resume(p);
+}
+
+/* The oldest one under way goes out again, last: as the server does not know
+ * the script any more, or must not mark it. */
+static void
+send_again(struct publisher *p)
+{
+	struct batch *b = &p->ring[p->first], copy = *b;
+
+	*b = (struct batch){0};
+	p->first = (p->first + 1) % UNDER_WAY;
+	p->used--;
+	b = publish_batch(p);
+	mq_buf_free(&b->ids);
+	mq_command_free(&b->command);
+	*b = copy;
+	p->used++;
+	transmit_or_resume(p, b, true);
+}
+
 /*
- * Takes the answer for the oldest batch under way.  Returns false when the
- * server refused it.
+ * Takes the answer for the oldest batch under way, unless that has to be sent
+ * once more.  Returns false when the server refused it.
  */
 static bool
 collect(struct publisher *p)
 {
 	struct batch *b = &p->ring[p->first];
-	redisReply *reply = publish_answer(p, PATIENCE_MS);
-	bool good = false;
+	bool had_mark = b->mark.publisher != NULL, good = false;
+	redisReply *reply = publish_reply(p, b);
 
-	if (reply == NULL)
-		lost(p);
-	if (mq_reply_noscript(reply)) {
+	if (reply == NULL) {
+		publish_resume(p);
+		return true;
+	}
+	if (mq_reply_noscript(reply) ||
+	    (had_mark && b->mark.publisher == NULL)) {
 		freeReplyObject(reply);
-		send_again(p, b);
+		send_again(p);
 		return true;
 	}
 	if (!mq_redis_refused(&p->redis, reply)) {
-		good = take_verdicts(p, b, reply);
-		p->known |= !b->count_follows;
+		good = publish_verdicts(p, b, reply);
+		p->known |= b->whole;
+		if (good && !b->whole && b->mark.publisher == NULL)
+			p->uncounted += b->count;
 		if (!good) {
 			p->redis.status = MQ_EXIT_WRONGTYPE;
 			snprintf(p->redis.error, sizeof(p->redis.error),
@@ -272,20 +248,34 @@ collect(struct publisher *p)
 		}
 	}
 	freeReplyObject(reply);
-	answered(p, b, good);
+	p->first = (p->first + 1) % UNDER_WAY;
+	p->used--;
+	publish_done(p, b);
 	return good;
 }
 
-/* What was refused has not been published.  Nothing waits for the reply. */
+/*
+ * Counts what was not counted in the step that published it.  Whatever comes of
+ * it, the messages have their own: if the connection is lost here, whoever uses
+ * it next finds out.
+ */
 static void
-correct_count(struct publisher *p)
+count(struct publisher *p)
 {
 	struct mq_command c = {0};
+	redisReply *reply = NULL;
 
-	if (p->miscounted == 0)
+	if (p->uncounted == 0)
 		return;
-	p->layout->count_published(&c, p->opt->queue, -p->miscounted);
-	(void)mq_redis_send(&p->redis, &c);
+	p->layout->count_published(&c, p->opt->queue, p->uncounted);
+	p->uncounted = 0;
+	if (mq_redis_send(&p->redis, &c) == 0)
+		reply = publish_answer(p, PATIENCE_MS);
+	if (reply == NULL)
+		/* A late answer must not be taken for the next one. */
+		shutdown(p->redis.context->fd, SHUT_RDWR);
+	else
+		freeReplyObject(reply);
 	mq_command_free(&c);
 }
 
@@ -296,21 +286,20 @@ refused(struct publisher *p)
 	int status = p->redis.status;
 	char *error = mq_xstrdup(p->redis.error);
 
+	p->ending = true;
 	while (p->used > 0)
 		(void)collect(p);
 	if (p->opt->durable)
 		(void)publish_durable(p);
-	correct_count(p);
+	count(p);
 	mq_say("%s", error);
 	publish_report(p, 0);
 	exit(status);
 }
 
 static void
-collect_or_end(struct publisher *p)
+end_if_full(struct publisher *p)
 {
-	if (!collect(p))
-		refused(p);
 	if (!p->full)
 		return;
 	p->redis.status = MQ_EXIT_AGAIN;
@@ -319,17 +308,29 @@ collect_or_end(struct publisher *p)
 	refused(p);
 }
 
+static void
+collect_or_end(struct publisher *p)
+{
+	if (!collect(p))
+		refused(p);
+	end_if_full(p);
+}
+
 /*
  * How many batches may stay under way while the next one is filled.  With
  * limits none, so that those which are accepted are the first ones.  Nor may
- * any overtake the first of a script: that goes out again when the server does
- * not know the script yet, and those behind it may be of the same group.
+ * any overtake the first of a script, or the first one that is marked: that
+ * goes out again when the server does not know the script yet, or must not mark
+ * it, and those behind it may be of the same group.
  */
 static unsigned
 may_stay(const struct publisher *p)
 {
-	if (p->layout->publish_counts(&p->how) &&
-	    (p->opt->limited || !p->known))
+	bool whole = p->layout->publish_counts(&p->how);
+
+	if (whole && (p->opt->limited || !p->known))
+		return 0;
+	if (!whole && p->marks && !p->marked)
 		return 0;
 	return UNDER_WAY - 1;
 }
@@ -344,13 +345,9 @@ send_batch(struct publisher *p)
 		return;
 	p->used++;
 	p->bytes += b->command.wire.len;
-	b->count_follows = !p->layout->publish_counts(&p->how);
-	if (b->count_follows)
-		p->layout->count_published(&p->count, p->opt->queue, b->count);
-	if ((b->count_follows ? mq_redis_append(&p->redis, &b->command) == -1 ||
-			mq_redis_send(&p->redis, &p->count) == -1 :
-				mq_redis_send(&p->redis, &b->command) == -1))
-		lost(p);
+	p->sent += b->count;
+	transmit_or_resume(p, b, false);
+	end_if_full(p);
 	while (p->used > may_stay(p) ||
 	    (p->used > 0 && p->bytes > UNDER_WAY_BYTES))
 		collect_or_end(p);
@@ -372,6 +369,7 @@ publish_flush(struct publisher *p)
 	send_batch(p);
 	while (p->used > 0)
 		collect_or_end(p);
+	count(p);
 	flush_output(p);
 }
 

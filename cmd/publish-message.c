@@ -30,7 +30,7 @@ add(struct publisher *p, const char *unique, const char *id,
 		b = publish_batch(p);
 	}
 	if (b->count == 0)
-		p->layout->publish(&b->command, p->opt->queue, &p->how);
+		publish_begin(p, b);
 	p->layout->publish_add(
 	    &b->command, &p->how, unique, header, payload, n);
 	if (p->opt->ids || p->opt->wait)

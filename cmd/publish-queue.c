@@ -85,23 +85,38 @@ read_clock(struct publisher *p, const redisReply *reply)
 		    mq_clock_unix_us();
 }
 
+static void
+next_reply(struct publisher *p, redisReply **reply)
+{
+	*reply = mq_redis_reply(&p->redis);
+	if (*reply == NULL)
+		mq_die(p->redis.status, "%s", p->redis.error);
+}
+
 void
 publish_open(struct publisher *p)
 {
-	struct mq_command time = {0}, open = {0};
-	redisReply *reply = NULL;
+	struct mq_command name = {0}, time = {0}, open = {0};
+	redisReply *reply;
 
+	mq_id_random(&p->idgen, p->id, MQ_ID_LEN);
+	publish_name(p, &name);
 	mq_command_plain(&time, "TIME");
 	p->layout->open(&open, p->opt->queue, &p->opt->attributes);
-	if (mq_redis_send(&p->redis, &time) == 0 &&
-	    (reply = mq_redis_reply(&p->redis)) != NULL) {
-		read_clock(p, reply);
-		freeReplyObject(reply);
-		reply = mq_redis_call(&p->redis, &open);
-	}
+	if (mq_redis_append(&p->redis, &name) == -1 ||
+	    mq_redis_send(&p->redis, &time) == -1)
+		mq_die(p->redis.status, "%s", p->redis.error);
+	next_reply(p, &reply);
+	p->named = reply->type != REDIS_REPLY_ERROR;
+	freeReplyObject(reply);
+	next_reply(p, &reply);
+	read_clock(p, reply);
+	freeReplyObject(reply);
+	reply = mq_redis_call(&p->redis, &open);
 	if (reply == NULL)
 		mq_die(p->redis.status, "%s", p->redis.error);
 	freeReplyObject(reply);
+	mq_command_free(&name);
 	mq_command_free(&time);
 	mq_command_free(&open);
 }

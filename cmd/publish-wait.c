@@ -9,18 +9,16 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "clock.h"
 #include "exit.h"
 #include "publish.h"
 #include "result.h"
 #include "say.h"
 #include "xalloc.h"
 
-/* The server waits for so long at a time, and answers within ANSWER. */
+/* The server waits for so long at a time, and then answers. */
 #define BLOCK_MS  5000
 #define ANSWER_MS 10000
 #define PAUSE_MS  1000
-#define RETRY_MS  100
 /* While one is waited for, the results of the others must not get lost. */
 #define SWEEP_MS (MQ_RESULT_KEEP_MS / 6)
 
@@ -35,22 +33,16 @@ struct waiting {
 	struct publisher *p;
 	struct awaited *all;
 	size_t count, next; /* those before next are done with */
-	int64_t until_ms;   /* monotonic; -1: never */
-	int64_t sweep_ms;   /* when to look after all of them, monotonic */
+	int64_t until_ms;   /* CLOCK_BOOTTIME; -1: never */
+	int64_t sweep_ms;   /* when to look after all of them, likewise */
 	bool told_lost;
 	bool terminal; /* so is stdout */
 };
 
 static int64_t
-now_ms(void)
-{
-	return (int64_t)(mq_clock_s(CLOCK_MONOTONIC) * 1000);
-}
-
-static int64_t
 left_ms(const struct waiting *w, int64_t most)
 {
-	int64_t left = w->until_ms == -1 ? most : w->until_ms - now_ms();
+	int64_t left = w->until_ms == -1 ? most : w->until_ms - publish_now_ms();
 
 	return left < most ? left : most;
 }
@@ -78,48 +70,12 @@ rest(struct waiting *w, int64_t ms)
 static bool
 reconnect(struct waiting *w)
 {
-	struct mq_redis *r = &w->p->redis;
-	struct mq_server *server = r->server;
-	int64_t pause = RETRY_MS;
+	int64_t pause = 0;
 
 	if (!w->told_lost && !w->p->opt->quiet)
-		mq_say("%s; reconnecting", r->error);
+		mq_say("%s; reconnecting", w->p->redis.error);
 	w->told_lost = true;
-	mq_redis_close(r);
-	while (left_ms(w, PAUSE_MS) > 0) {
-		rest(w, pause);
-		if (mq_redis_open(r, server) == 0)
-			return true;
-		if (r->status != MQ_EXIT_UNAVAILABLE &&
-		    r->status != MQ_EXIT_AGAIN)
-			mq_die(r->status, "%s", r->error);
-		if (pause < PAUSE_MS)
-			pause *= 2;
-	}
-	return false;
-}
-
-/* The answer, which may take so long; NULL when the connection is lost. */
-static redisReply *
-answer(struct publisher *p, int64_t ms)
-{
-	const struct timespec patience = {(ms + ANSWER_MS) / 1000, 0};
-	redisReply *reply = NULL;
-	bool readable = false;
-
-	for (;;) {
-		if (mq_redis_reply_so_far(&p->redis, readable, &reply) == -1)
-			return NULL;
-		if (reply != NULL)
-			return reply;
-		if (!publish_wait(p, p->redis.context->fd, &patience)) {
-			snprintf(p->redis.error, sizeof(p->redis.error),
-			    "%s: no answer for too long",
-			    p->redis.server->name);
-			return NULL;
-		}
-		readable = true;
-	}
+	return publish_reconnect(w->p, w->until_ms, &pause);
 }
 
 /* It goes on in another queue, if there can be one of that name. */
@@ -175,7 +131,7 @@ ask(struct waiting *w, struct awaited *a, int64_t block_ms)
 		return true;
 	p->layout->result(&c, queue_of(w, a), a->id, block_ms);
 	if (mq_redis_send(&p->redis, &c) == 0)
-		reply = answer(p, block_ms);
+		reply = publish_answer(p, block_ms + ANSWER_MS);
 	mq_command_free(&c);
 	if (reply == NULL) {
 		(void)reconnect(w);
@@ -191,12 +147,12 @@ sweep(struct waiting *w)
 {
 	size_t i;
 
-	if (now_ms() < w->sweep_ms)
+	if (publish_now_ms() < w->sweep_ms)
 		return;
 	for (i = w->next; i < w->count; i++)
 		if (!w->all[i].ended)
 			(void)ask(w, &w->all[i], 0);
-	w->sweep_ms = now_ms() + SWEEP_MS;
+	w->sweep_ms = publish_now_ms() + SWEEP_MS;
 }
 
 static void
@@ -272,9 +228,9 @@ publish_await(struct publisher *p)
 
 	add_all(&w);
 	w.terminal = isatty(STDOUT_FILENO);
-	w.sweep_ms = now_ms() + SWEEP_MS;
+	w.sweep_ms = publish_now_ms() + SWEEP_MS;
 	if (p->opt->wait_ms >= 0)
-		w.until_ms = now_ms() + p->opt->wait_ms;
+		w.until_ms = publish_now_ms() + p->opt->wait_ms;
 	for (; w.next < w.count; w.next++) {
 		a = &w.all[w.next];
 		await(&w, a);

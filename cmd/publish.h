@@ -11,14 +11,15 @@
 #include "frame.h"
 #include "id.h"
 #include "layout.h"
+#include "mark.h"
 #include "options.h"
 
 /* A batch is sent when it has so many messages or bytes. */
 #define BATCH_COUNT 1000
 #define BATCH_BYTES 65536
 /* So many batches are under way at most. */
-#define UNDER_WAY 16
-/* A server may be silent for so long. */
+#define UNDER_WAY MQ_MARKS
+/* A server may be silent for so long, or not be there. */
 #define PATIENCE_MS 60000
 
 struct options {
@@ -48,8 +49,10 @@ struct options {
 struct batch {
 	struct mq_command command;
 	int count;
-	struct mq_buf ids;  /* MQ_ID_LEN each; if anybody needs them */
-	bool count_follows; /* the command that counts them went with it */
+	struct mq_buf ids; /* MQ_ID_LEN each; if anybody needs them */
+	bool whole; /* the command marks and counts them, if anything does */
+	struct mq_mark mark; /* whether it was done can be asked by this */
+	int64_t sent_ms;     /* CLOCK_BOOTTIME */
 };
 
 /* When messages are safe, and which ones are known to be so. */
@@ -79,18 +82,31 @@ struct publisher {
 	struct mq_buf header;	  /* of a message without headers of its own */
 	size_t id_at;		  /* where its id goes */
 	size_t reply_at;	  /* and once more; 0: nowhere */
-	struct mq_command count;  /* that goes with a batch */
+	struct mq_command mark;	  /* that goes with a batch */
 	/* Where the time goes that it is due, or expires; 0: nowhere. */
 	size_t due_at, expires_at;
 	struct batch ring[UNDER_WAY];
 	unsigned first, used;  /* batches under way; the next one is filled */
 	size_t bytes;	       /* in those under way */
 	bool known;	       /* the server knows the script that publishes */
+	char id[MQ_ID_LEN + 1]; /* of the marks */
+	bool marks;		/* batches are marked, */
+	bool marked;		/* and one was */
+	bool named;		/* the connection has a name to find it by */
+	bool loose;		/* one before it may be alive, and deliver */
+	bool ending;		/* nothing is sent again */
+	unsigned long batches;	/* begun so far */
+	long long sent;		/* messages in those that were sent */
+	long long confirmed;	/* those that the server has answered for, */
+	long long confirmed_last; /* and before the last batch of them; -1 */
+	int64_t confirmed_ms;	  /* when it did, CLOCK_BOOTTIME */
+	int64_t lost_ms, pause_ms; /* since the last answer: when first the
+				    * connection was lost, 0; the next pause */
+	long long uncounted;	   /* accepted without being counted */
 	struct mq_buf awaited; /* ids of those to wait for, MQ_ID_LEN each */
 	unsigned long accepted, duplicates, stale, too_long;
 	struct durable durable;
-	bool full;	      /* it took no more */
-	long long miscounted; /* counted as published, and then refused */
+	bool full; /* it took no more */
 };
 
 /* Options that say what is to become of messages; 64 when they are wrong. */
@@ -165,17 +181,15 @@ int publish_await(struct publisher *);
 /* From now on INT and TERM are noted; see publish_check(). */
 void publish_catch_signals(void);
 
-/* The batch to add to. */
+/* The batch to add to, and before the first message. */
 struct batch *publish_batch(struct publisher *);
+void publish_begin(struct publisher *, struct batch *);
 /* Sends it, and waits until there is room for the next one. */
 void publish_send(struct publisher *);
 /* Sends it, and waits until the server has confirmed everything. */
 void publish_flush(struct publisher *);
 /* The same, and with --durable until all of it is safe. */
 void publish_settle(struct publisher *);
-/* The next reply, which may take so long; NULL: the connection is lost, and
- * only to be closed. */
-redisReply *publish_answer(struct publisher *, int64_t ms);
 /*
  * Waits for input on a descriptor.  False when none came for so long; NULL
  * waits for ever.
@@ -183,6 +197,42 @@ redisReply *publish_answer(struct publisher *, int64_t ms);
 bool publish_wait(struct publisher *, int fd, const struct timespec *timeout);
 /* Ends the program when a signal has come. */
 void publish_check(struct publisher *);
+
+/* Sends a batch, the text of its script with it if so wanted.  -1: the
+ * connection is lost. */
+int publish_transmit(struct publisher *, struct batch *, bool eval);
+/* The next reply, which may take so long; NULL: the connection is lost, and
+ * only to be closed. */
+redisReply *publish_answer(struct publisher *, int64_t ms);
+/* What the server says of the oldest batch under way, as a reply to its own
+ * command; NULL likewise.  An error that leaves it without a mark is not
+ * about the batch: it can be sent again so. */
+redisReply *publish_reply(struct publisher *, struct batch *);
+
+/*
+ * The connection is lost: it is made again, what was done meanwhile is found
+ * out, and the rest of what is under way sent again.
+ */
+void publish_resume(struct publisher *);
+/* Takes what was said of a batch; false when it makes no sense. */
+bool publish_verdicts(
+    struct publisher *, const struct batch *, const redisReply *);
+/* The server has answered for it: it is empty. */
+void publish_done(struct publisher *, struct batch *);
+/* Ends the program: nobody can know what became of what is under way. */
+void publish_lost(struct publisher *) __attribute__((noreturn));
+/*
+ * Connects again, as often as it takes; *pause_ms is the next pause.  False
+ * when it was not possible until then, CLOCK_BOOTTIME; -1 is never.  Ends the
+ * program when the server refuses.
+ */
+bool publish_reconnect(
+    struct publisher *, int64_t until_ms, int64_t *pause_ms);
+int64_t publish_now_ms(void);
+/* A name for the connection, and what it says to that: whether it has one. */
+void publish_name(struct publisher *, struct mq_command *);
+/* In the end: nobody will ask any more. */
+void publish_forget(struct publisher *);
 /* Says how many messages were accepted, and of how many nobody knows. */
 void publish_report(const struct publisher *, unsigned long unknown);
 /* The same at the end, when there is a need for it. */

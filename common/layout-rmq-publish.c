@@ -1,7 +1,10 @@
 /*
  * The rmq layout: putting messages in.
  */
+#include <stdio.h>
+
 #include "layout-rmq.h"
+#include "mark.h"
 #include "rmq-keys.h"
 
 /* A limit as a script takes it. */
@@ -12,6 +15,23 @@ add_max(struct mq_command *c, long max)
 		mq_command_str(c, "");
 	else
 		mq_command_int(c, max);
+}
+
+static void
+key_marks(struct mq_command *c, const char *queue, const char *publisher)
+{
+	char what[sizeof("publisher::") + MQ_ID_LEN];
+
+	snprintf(what, sizeof(what), "publisher::%s", publisher);
+	rmq_key_queue(c, queue, what);
+}
+
+void
+rmq_marks(struct mq_command *c, const char *verb, const char *queue,
+    const char *publisher)
+{
+	mq_command_plain(c, verb);
+	key_marks(c, queue, publisher);
 }
 
 static bool
@@ -32,9 +52,12 @@ rmq_publish(
 		rmq_key_queue(c, queue, "ready");
 		return;
 	}
-	mq_command_script(c, &mq_script_publish, RMQ_HOME + 1);
+	mq_command_script(c, &mq_script_publish,
+	    RMQ_HOME + 1 + (how->mark.publisher != NULL));
 	rmq_key_home(c, queue);
 	rmq_key_queue(c, queue, "counters");
+	if (how->mark.publisher != NULL)
+		key_marks(c, queue, how->mark.publisher);
 	mq_command_str(c, kinds[how->when.kind]);
 	mq_command_int(c, how->when.ms);
 	add_max(c, how->limits.ready);
@@ -42,6 +65,21 @@ rmq_publish(
 	add_max(c, how->limits.delayed);
 	add_max(c, how->limits.delayed_high);
 	mq_command_str(c, how->alike ? "alike" : "");
+	mq_mark_add(c, &how->mark);
+}
+
+void
+rmq_publish_mark(struct mq_command *c, const char *queue,
+    const struct mq_mark *mark, int n)
+{
+	mq_command_plain(c, "EVAL");
+	mq_command_str(c, mq_script_mark.text);
+	mq_command_int(c, 3);
+	rmq_key_queue(c, queue, "ready");
+	rmq_key_queue(c, queue, "counters");
+	key_marks(c, queue, mark->publisher);
+	mq_mark_add(c, mark);
+	mq_command_int(c, n);
 }
 
 void

@@ -20,6 +20,8 @@
  *	rmq::queue::[Q]::result::ID	list of one: what became of a message
  *	rmq::queue::[Q]::paused		"1", maybe with a TTL
  *	rmq::queue::[Q]::counters	hash: what has been counted
+ *	rmq::queue::[Q]::publisher::ID	hash: what has become of its batches;
+ *					see mark.h
  *	rmq::connection::C::info	hash: host, pid, slots
  *	rmq::connection::C::running	what runs there: see running.h
  */
@@ -336,6 +338,8 @@ const struct mq_layout mq_layout_rmq = {
     .publish_add = rmq_publish_add,
     .published = rmq_published,
     .publish_counts = rmq_publish_counts,
+    .publish_mark = rmq_publish_mark,
+    .marks = rmq_marks,
     .tick = rmq_tick,
     .join = rmq_join,
     .leave = rmq_leave,

@@ -6,6 +6,7 @@
 
 #include "envelope.h"
 #include "layout-rsmq.h"
+#include "mark.h"
 #include "message.h"
 #include "rsmq-keys.h"
 #include "xalloc.h"
@@ -93,10 +94,13 @@ rsmq_publish(
 	static const char *const kinds[] = {
 	    [MQ_WHEN_NOW] = "now", [MQ_WHEN_IN] = "in", [MQ_WHEN_AT] = "at"};
 
-	mq_command_script(c, &mq_script_rsmq_publish, RSMQ_HOME + 2);
+	mq_command_script(c, &mq_script_rsmq_publish,
+	    RSMQ_HOME + 2 + (how->mark.publisher != NULL));
 	rsmq_key_home(c, queue);
 	rsmq_key_common(c, queue, ":QUEUES");
 	rsmq_key(c, queue, ":Xcounters");
+	if (how->mark.publisher != NULL)
+		rsmq_key_marks(c, queue, how->mark.publisher);
 	mq_command_str(c, rsmq_bare(queue));
 	/* No message is delayed by its queue that has said when. */
 	if (how->when.kind == MQ_WHEN_NOW && how->when.said) {
@@ -115,6 +119,7 @@ rsmq_publish(
 	else
 		mq_command_str(c, "");
 	mq_command_str(c, how->alike ? "1" : "");
+	mq_mark_add(c, &how->mark);
 }
 
 /* What node's String.length says of the same bytes. */
@@ -191,6 +196,14 @@ rsmq_published(const redisReply *reply, int i)
 	default:
 		return MQ_PUBLISHED_NONSENSE;
 	}
+}
+
+void
+rsmq_marks(struct mq_command *c, const char *verb, const char *queue,
+    const char *publisher)
+{
+	mq_command_plain(c, verb);
+	rsmq_key_marks(c, queue, publisher);
 }
 
 bool

@@ -16,6 +16,7 @@
  *	N:Q:Xpaused	"1", maybe with a TTL
  *	N:Q:Xrate	hash: a rate that consumers share
  *	N:Q:Xcounters	hash: what has been counted
+ *	N:Q:Xpublisher:ID	hash: what has become of its batches; see mark.h
  *	N::connections	sorted set of connection names
  *	N::connection:C	hash: host, pid, slots, lease, queues; it lives as
  *			long as the lease
@@ -111,6 +112,7 @@ const struct mq_layout mq_layout_rsmq = {
     .publish_add = rsmq_publish_add,
     .published = rsmq_published,
     .publish_counts = rsmq_publish_counts,
+    .marks = rsmq_marks,
     .join = rsmq_join,
     .leave = rsmq_leave,
     .renew = rsmq_renew,

@@ -29,6 +29,8 @@ void rsmq_publish_add(struct mq_command *, const struct mq_publishing *,
     const char *payload, size_t len);
 enum mq_published rsmq_published(const redisReply *, int i);
 bool rsmq_publish_counts(const struct mq_publishing *);
+void rsmq_marks(struct mq_command *, const char *verb, const char *queue,
+    const char *publisher);
 
 bool rsmq_join(const struct mq_session *, int step, struct mq_command *);
 bool rsmq_leave(const struct mq_session *, int step, struct mq_command *);

@@ -56,8 +56,17 @@ struct mq_limits {
 	long ready, ready_high, delayed, delayed_high;
 };
 
+/* One of the batches of a publisher that may have to ask whether the server has
+ * done it; see mark.h. */
+struct mq_mark {
+	const char *publisher; /* an id; NULL: nobody will ask */
+	int place;	       /* 0 to MQ_MARKS - 1, in turn */
+	long long before; /* messages in the batches before it; none is empty */
+};
+
 /* How messages are published. */
 struct mq_publishing {
+	struct mq_mark mark;
 	struct mq_when when;
 	/* They may have headers that ask for something (a priority, a group, a
 	 * key, a tick, an answer), or there are limits. */
@@ -383,9 +392,19 @@ struct mq_layout {
 	    const char unique[MQ_ID_LEN + 1], const struct mq_buf *header,
 	    const char *payload, size_t len);
 	enum mq_published (*published)(const redisReply *, int i);
-	/* Whether that command also counts what it has published; if not,
-	 * count_published() has to. */
+	/*
+	 * Whether that command also marks and counts what it has published.  If
+	 * not, there is publish_mark() for a batch with a mark: a plain command
+	 * to go behind it, in one transaction, for its n messages; refused, it
+	 * has no part in what became of them.  Without a mark there is
+	 * count_published().
+	 */
 	bool (*publish_counts)(const struct mq_publishing *);
+	void (*publish_mark)(struct mq_command *, const char *queue,
+	    const struct mq_mark *, int n);
+	/* Starts a plain command on the key with a publisher's marks. */
+	void (*marks)(struct mq_command *, const char *verb, const char *queue,
+	    const char *publisher);
 
 	/*
 	 * Sets a queue's clock, which starts at 0 and never goes back.  The

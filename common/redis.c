@@ -99,9 +99,15 @@ lost(struct mq_redis *r)
 bool
 mq_redis_refused(struct mq_redis *r, const redisReply *reply)
 {
+	static const char aborted[] =
+	    "EXECABORT Transaction discarded because of: ";
+	const char *why = reply->str;
+
 	if (reply->type != REDIS_REPLY_ERROR)
 		return false;
-	fail(r, mq_reply_status(reply->str), reply->str);
+	if (strncmp(why, aborted, sizeof(aborted) - 1) == 0)
+		why += sizeof(aborted) - 1;
+	fail(r, mq_reply_status(why), why);
 	return true;
 }
 

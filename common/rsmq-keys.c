@@ -70,6 +70,15 @@ rsmq_key_held(struct mq_command *c, const char *connection, const char *queue)
 }
 
 void
+rsmq_key_marks(struct mq_command *c, const char *queue, const char *publisher)
+{
+	const struct mq_part parts[] = {namespace_of(queue), part(":"),
+	    part(rsmq_bare(queue)), part(":Xpublisher:"), part(publisher)};
+
+	mq_command_parts(c, parts, 5);
+}
+
+void
 rsmq_key_lease(struct mq_command *c, const char *connection, const char *queue)
 {
 	const struct mq_part parts[] = {

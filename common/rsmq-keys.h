@@ -31,6 +31,10 @@ void rsmq_key_lease(
 void rsmq_key_running(
     struct mq_command *, const char *connection, const char *queue);
 
+/* What has become of a publisher's batches. */
+void rsmq_key_marks(
+    struct mq_command *, const char *queue, const char *publisher);
+
 /* No key: where it is told how many messages there are. */
 void rsmq_channel(struct mq_command *, const char *queue);
 

@@ -21,6 +21,7 @@ extern const struct mq_script mq_script_due;
 extern const struct mq_script mq_script_finish;
 extern const struct mq_script mq_script_force;
 extern const struct mq_script mq_script_later;
+extern const struct mq_script mq_script_mark;
 extern const struct mq_script mq_script_move;
 extern const struct mq_script mq_script_orphan;
 extern const struct mq_script mq_script_pause;

@@ -1,22 +1,30 @@
 -- Publish messages that ask for more than a place in ready.
 --
---   KEYS  home (see lib/place.lua), counters
+--   KEYS  home (see lib/place.lua), counters, marks of the publisher, if it has
+--         any (see lib/marks.lua)
 --   ARGV  'now', 'in' or 'at'; milliseconds from now, or unix milliseconds;
 --         how many messages may be claimable, or in line for their group's
 --         turn, and how many for one of a priority above 0; how many may be
 --         delayed, and how many for one of a priority above 0 ('': any
 --         number); 'alike' if all ask for the same, and have their id as what
---         makes them unique, else ''; then for each message 32 bytes that make
---         it unique, and the element
+--         makes them unique, else ''; place and before, as marked; then for
+--         each message 32 bytes that make it unique, and the element
 --   reply a letter for each: 'a', accepted; 'd', another has its key; 's', its
 --         last tick is over; 'f', the queue is full (as it is for those behind
 --         it)
 --
 -- A crash before: none is there.  After: all that were accepted are, and they
--- have been counted.
+-- have been counted, and marked.  A batch that is marked is not published again:
+-- the reply is the one of then.
 
 -- include place
+-- include marks
 
+local FIRST = 10
+local known = replied(KEYS[8], ARGV[8], ARGV[9])
+if known then
+  return known
+end
 local q = home(1)
 local due = ARGV[1] == 'now' and 0 or tonumber(ARGV[2])
 if ARGV[1] == 'in' then
@@ -65,7 +73,7 @@ local function add(key, member, score)
   batch[#batch + 1] = member
 end
 
-local alike = ARGV[7] ~= '' and wishes(ARGV[8]:sub(33))
+local alike = ARGV[7] ~= '' and wishes(ARGV[FIRST]:sub(33))
 if alike then
   note_late(q, alike)
 end
@@ -109,7 +117,7 @@ local function publish(arg)
 end
 
 local reply, accepted = {}, 0
-for i = 8, #ARGV do
+for i = FIRST, #ARGV do
   local verdict = 'f'
   if reply[#reply] ~= 'f' then
     verdict = publish(ARGV[i])
@@ -122,4 +130,6 @@ if accepted > 0 then
   -- Whatever is there: the messages are more important than their number.
   redis.pcall('HINCRBY', KEYS[7], 'published', accepted)
 end
-return table.concat(reply)
+reply = table.concat(reply)
+mark(KEYS[8], ARGV[8], ARGV[9], reply)
+return reply

@@ -1,25 +1,33 @@
 -- Publish messages.
 --
---   KEYS  home (see lib/rsmq.lua), the set of all names, counters
+--   KEYS  home (see lib/rsmq.lua), the set of all names, counters, marks of the
+--         publisher, if it has any (see lib/marks.lua)
 --   ARGV  name of the queue; 'now', 'in' or 'at'; milliseconds from now, or
 --         unix milliseconds; how many messages may be claimable, and how many
 --         for one of a priority above 0; how many may be hidden, and how many
 --         for one of a priority above 0 ('': any number); channel to tell how
---         many there are, or ''; '1' if all ids are new; then for each message
---         its id, its length in units of UTF-16, its priority, its further
---         headers (see lib/rsmq.lua; '': none) and its body
+--         many there are, or ''; '1' if all ids are new; place and before, as
+--         marked; then for each message its id, its length in units of UTF-16,
+--         its priority, its further headers (see lib/rsmq.lua; '': none) and its
+--         body
 --   reply a letter for each: 'a', accepted; 'd', one of this id is there; 't',
 --         it is longer than the queue's maxsize; 'f', the queue is full (as it
 --         is for those behind it)
 --
 -- A crash before: none is there.  After: all that were accepted are, and they
--- have been counted.
+-- have been counted, and marked.  A batch that is marked is not published again:
+-- the reply is the one of then.
 
 -- include rsmq
+-- include marks
 
+local known = replied(KEYS[7], ARGV[10], ARGV[11])
+if known then
+  return known
+end
 local q = home(1)
 local PRIORITY = 1e12
-local FIRST, ARGS = 10, 5
+local FIRST, ARGS = 12, 5
 local CHUNK = 200
 
 local attributes = call('HMGET', q.h, 'vt', 'delay', 'maxsize')
@@ -129,4 +137,6 @@ if accepted > 0 then
     end
   end
 end
-return table.concat(reply)
+reply = table.concat(reply)
+mark(KEYS[7], ARGV[10], ARGV[11], reply)
+return reply

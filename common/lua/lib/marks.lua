@@ -1,0 +1,21 @@
+-- What the last batches of a publisher have come to: a hash, in which each has a
+-- field until the one that comes 16 later.  It is the number of messages before
+-- it, a blank, and the reply.  A publisher that has lost the reply finds it
+-- there, and a batch that comes twice changes nothing.
+--
+--   marks   the key; nil: nobody will ask
+--   place   of the batch, 0 to 15
+--   before  how many messages were in the batches before it
+
+local function replied(marks, place, before)
+  local had, reply = (marks and call('HGET', marks, place) or '')
+    :match('^(%d+) (.*)$')
+  return had and tonumber(had) >= tonumber(before) and reply or nil
+end
+
+local function mark(marks, place, before, reply)
+  if marks then
+    call('HSET', marks, place, before .. ' ' .. reply)
+    call('PEXPIRE', marks, 600000)
+  end
+end
