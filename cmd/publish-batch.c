@@ -284,15 +284,14 @@ static void
 refused(struct publisher *p)
 {
 	int status = p->redis.status;
-	char *error = mq_xstrdup(p->redis.error);
 
+	mq_say("%s", p->redis.error);
 	p->ending = true;
 	while (p->used > 0)
 		(void)collect(p);
 	if (p->opt->durable)
 		(void)publish_durable(p);
 	count(p);
-	mq_say("%s", error);
 	publish_report(p, 0);
 	exit(status);
 }

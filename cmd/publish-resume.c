@@ -24,7 +24,8 @@
 
 enum result {
 	DONE,
-	AGAIN, /* the connection is lost, or the server cannot say now */
+	LOST,
+	BUSY, /* the server cannot do it now */
 	REFUSED
 };
 
@@ -87,11 +88,11 @@ ask(struct publisher *p, struct mq_command *c, redisReply **reply)
 		*reply = publish_answer(p, PATIENCE_MS);
 	mq_command_free(c);
 	if (*reply == NULL)
-		return AGAIN;
+		return LOST;
 	if (!mq_redis_refused(r, *reply))
 		return DONE;
 	freeReplyObject(*reply);
-	return r->status == MQ_EXIT_AGAIN ? AGAIN : REFUSED;
+	return r->status == MQ_EXIT_AGAIN ? BUSY : REFUSED;
 }
 
 static enum result
@@ -196,8 +197,9 @@ can_resume_unfenced(struct publisher *p)
 }
 
 /*
- * The marks, which live on: a write, too, so that whoever waits on this
- * connection until all is safe waits for what was done on the others.
+ * The marks.  They are written to before: who must not do that has left none,
+ * whatever was done.  And whoever waits on this connection until all is safe
+ * then waits for what was done on the others, too.
  */
 static enum result
 ask_marks(struct publisher *p, redisReply **marks)
@@ -205,10 +207,18 @@ ask_marks(struct publisher *p, redisReply **marks)
 	struct mq_command c = {0};
 	enum result result;
 
-	p->layout->marks(&c, "PEXPIRE", p->opt->queue, p->id);
-	mq_command_int(&c, MQ_MARKS_KEEP_MS);
+	p->layout->marks(&c, "HSET", p->opt->queue, p->id);
+	mq_command_str(&c, "resumed");
+	mq_command_int(&c, p->sent);
 	result = tell(p, &c);
-	if (result != DONE)
+	if (result == DONE || result == BUSY) {
+		p->layout->marks(&c, "PEXPIRE", p->opt->queue, p->id);
+		mq_command_int(&c, MQ_MARKS_KEEP_MS);
+		result = tell(p, &c);
+	}
+	/* In a full memory they can be read, and that they could be written to
+	 * has been seen before. */
+	if (result == LOST || result == REFUSED)
 		return result;
 	p->layout->marks(&c, "HGETALL", p->opt->queue, p->id);
 	return ask(p, &c, marks);
@@ -308,7 +318,7 @@ send_rest(struct publisher *p)
 		struct batch *b = under_way(p, i);
 
 		if (publish_transmit(p, b, eval) == -1)
-			return AGAIN;
+			return LOST;
 		eval &= !b->whole;
 	}
 	return DONE;
@@ -336,15 +346,16 @@ resume(struct publisher *p)
 void
 publish_resume(struct publisher *p)
 {
-	enum result result = AGAIN;
+	enum result result = LOST;
 
 	if (!can_resume(p) || (!p->named && !can_resume_unfenced(p)))
 		publish_lost(p);
 	if (!p->opt->quiet)
 		mq_say("%s; reconnecting", p->redis.error);
-	if (p->lost_ms == 0)
-		p->lost_ms = publish_now_ms();
-	while (result == AGAIN) {
+	while (result == LOST || result == BUSY) {
+		/* Again, when something was found to be done. */
+		if (p->lost_ms == 0)
+			p->lost_ms = publish_now_ms();
 		if (!publish_reconnect(
 			p, p->lost_ms + PATIENCE_MS, &p->pause_ms))
 			publish_lost(p);

@@ -1,9 +1,12 @@
 # A bad network between some of the tools and the server, on a unix socket.
 #
 #   Proxy(here, there)   listens on the one, connects to the other
-#   cut(how)             the next request ends its connection: 'before' it was
-#                        sent, in the middle ('half'), or with its 'reply', of
-#                        which half may come ('half reply')
+#   cut(how, word)       the next request, with this in it, ends its connection:
+#                        'before' it was sent, in the middle ('half'), or with
+#                        its 'reply', of which half may come ('half reply');
+#                        'late': before, for the client, and for the server it
+#                        comes when it is let go
+#   let_go()             what is late comes now
 #   stall(ways)          holds what goes up (True) or down (False) from now on
 #   lose(ways)           drops it; nobody is told
 #   vanish(side)         the connections end on one side only: 'client', 'server'
@@ -17,6 +20,7 @@ class Link:
         self.client, self.server = client, server
         self.doomed = None      # how its next reply ends it
         self.spoilt = False     # something was lost
+        self.held = b""         # what comes late
 
     def end(self):
         for s in (self.client, self.server):
@@ -92,9 +96,13 @@ class Proxy:
             if link.doomed == "half reply":
                 dst.sendall(data[:len(data) // 2])
             return False
-        how = self.next_cut() if up else None
+        how = self.next_cut(data) if up else None
         if how == "before":
             return False
+        if how == "late":
+            link.spoilt, link.held = True, data
+            link.client.shutdown(socket.SHUT_RDWR)
+            return True
         if how == "half":
             dst.sendall(data[:len(data) // 2])
             return False
@@ -102,13 +110,27 @@ class Proxy:
         dst.sendall(data)
         return True
 
-    def next_cut(self):
+    def next_cut(self, data):
         with self.lock:
-            return self.cuts.pop() if self.cuts else None
+            for how, word in self.cuts:
+                if word in data:
+                    self.cuts.remove((how, word))
+                    return how
+        return None
 
-    def cut(self, how):
+    def cut(self, how, word=b""):
         with self.lock:
-            self.cuts.append(how)
+            self.cuts.append((how, word))
+
+    def let_go(self):
+        with self.lock:
+            late = [link for link in self.links if link.held]
+        for link in late:
+            try:
+                link.server.sendall(link.held)
+            except OSError:
+                pass
+            link.held = b""
 
     def stall(self, ways):
         for up in ways:
