@@ -53,8 +53,8 @@ publish_reconnect(struct publisher *p, int64_t until_ms, int64_t *pause_ms)
 
 	mq_redis_close(r);
 	for (;;) {
-		left = until_ms == -1 ? PAUSE_MAX_MS :
-					until_ms - publish_now_ms();
+		left =
+		    until_ms == -1 ? PAUSE_MAX_MS : until_ms - publish_now_ms();
 		if (left <= 0)
 			return false;
 		ms = *pause_ms < left ? *pause_ms : left;

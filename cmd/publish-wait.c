@@ -42,7 +42,8 @@ struct waiting {
 static int64_t
 left_ms(const struct waiting *w, int64_t most)
 {
-	int64_t left = w->until_ms == -1 ? most : w->until_ms - publish_now_ms();
+	int64_t left =
+	    w->until_ms == -1 ? most : w->until_ms - publish_now_ms();
 
 	return left < most ? left : most;
 }

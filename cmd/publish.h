@@ -86,9 +86,9 @@ struct publisher {
 	/* Where the time goes that it is due, or expires; 0: nowhere. */
 	size_t due_at, expires_at;
 	struct batch ring[UNDER_WAY];
-	unsigned first, used;  /* batches under way; the next one is filled */
-	size_t bytes;	       /* in those under way */
-	bool known;	       /* the server knows the script that publishes */
+	unsigned first, used;	/* batches under way; the next one is filled */
+	size_t bytes;		/* in those under way */
+	bool known;		/* the server knows the script that publishes */
 	char id[MQ_ID_LEN + 1]; /* of the marks */
 	bool marks;		/* batches are marked, */
 	bool marked;		/* and one was */
@@ -98,8 +98,8 @@ struct publisher {
 	unsigned long batches;	/* begun so far */
 	long long sent;		/* messages in those that were sent */
 	long long confirmed;	/* those that the server has answered for, */
-	long long confirmed_last; /* and before the last batch of them; -1 */
-	int64_t confirmed_ms;	  /* when it did, CLOCK_BOOTTIME */
+	long long confirmed_last;  /* and before the last batch of them; -1 */
+	int64_t confirmed_ms;	   /* when it did, CLOCK_BOOTTIME */
 	int64_t lost_ms, pause_ms; /* since the last answer: when first the
 				    * connection was lost, 0; the next pause */
 	long long uncounted;	   /* accepted without being counted */
@@ -226,8 +226,7 @@ void publish_lost(struct publisher *) __attribute__((noreturn));
  * when it was not possible until then, CLOCK_BOOTTIME; -1 is never.  Ends the
  * program when the server refuses.
  */
-bool publish_reconnect(
-    struct publisher *, int64_t until_ms, int64_t *pause_ms);
+bool publish_reconnect(struct publisher *, int64_t until_ms, int64_t *pause_ms);
 int64_t publish_now_ms(void);
 /* A name for the connection, and what it says to that: whether it has one. */
 void publish_name(struct publisher *, struct mq_command *);

@@ -69,8 +69,8 @@ rmq_publish(
 }
 
 void
-rmq_publish_mark(struct mq_command *c, const char *queue,
-    const struct mq_mark *mark, int n)
+rmq_publish_mark(
+    struct mq_command *c, const char *queue, const struct mq_mark *mark, int n)
 {
 	mq_command_plain(c, "EVAL");
 	mq_command_str(c, mq_script_mark.text);

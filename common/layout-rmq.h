@@ -23,8 +23,8 @@ void rmq_publish_add(struct mq_command *, const struct mq_publishing *,
     const char *payload, size_t len);
 enum mq_published rmq_published(const redisReply *, int i);
 bool rmq_publish_counts(const struct mq_publishing *);
-void rmq_publish_mark(struct mq_command *, const char *queue,
-    const struct mq_mark *, int n);
+void rmq_publish_mark(
+    struct mq_command *, const char *queue, const struct mq_mark *, int n);
 void rmq_marks(struct mq_command *, const char *verb, const char *queue,
     const char *publisher);
 void rmq_tick(struct mq_command *, const char *queue, int64_t tick);

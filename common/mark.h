@@ -25,8 +25,7 @@ void mq_mark_add(struct mq_command *, const struct mq_mark *);
  * done.  Else *n bytes, maybe none: what it was answered, unless that says how
  * many there are now.
  */
-const char *mq_mark_find(
-    const redisReply *, const struct mq_mark *, size_t *n);
+const char *mq_mark_find(const redisReply *, const struct mq_mark *, size_t *n);
 
 /* Of the last batch that was done, how many messages were before it; -1: none
  * is known. */
