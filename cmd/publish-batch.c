@@ -279,7 +279,7 @@ count(struct publisher *p)
 	mq_command_free(&c);
 }
 
-/* Waits for all that is under way, then ends with what the server said. */
+/* Ends with what the server has said, when all that is under way is settled. */
 static void
 refused(struct publisher *p)
 {

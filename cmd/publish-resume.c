@@ -276,6 +276,8 @@ was_done(struct publisher *p, struct batch *b, const redisReply *marks)
 	}
 	if (!publish_verdicts(p, b, &reply))
 		publish_lost(p);
+	/* Unless this one does, too. */
+	p->durable.ours = false;
 	publish_done(p, b);
 	return true;
 }
