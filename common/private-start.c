@@ -225,8 +225,7 @@ spawn_server(struct place *p, pid_t *pid, int lock, const char *log)
 		    "redis-server) or say where a server is with -u or MQ_URL");
 	if (e != 0)
 		return private_fail(p,
-		    e == EAGAIN || e == ENOMEM ? MQ_EXIT_AGAIN :
-						 MQ_EXIT_CONFIG,
+		    e == EAGAIN || e == ENOMEM ? MQ_EXIT_AGAIN : MQ_EXIT_CONFIG,
 		    "redis-server: %s", strerror(e));
 	return 0;
 }
