@@ -19,6 +19,8 @@ setup_file() {
 	server_start
 	FILE_D=$D
 	export FILE_D PYTHONDONTWRITEBYTECODE=1
+	# The server knows the script: no answer is only that it does not.
+	"$BUILD/mq-publish" -p 3 q first
 }
 
 teardown_file() {
