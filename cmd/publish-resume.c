@@ -276,8 +276,6 @@ was_done(struct publisher *p, struct batch *b, const redisReply *marks)
 	}
 	if (!publish_verdicts(p, b, &reply))
 		publish_lost(p);
-	/* Unless this one does, too. */
-	p->durable.ours = false;
 	publish_done(p, b);
 	return true;
 }
@@ -342,6 +340,8 @@ resume(struct publisher *p)
 	check_age(p, marks);
 	settle(p, marks);
 	freeReplyObject(marks);
+	/* Nothing of this connection came after them. */
+	p->durable.ours = false;
 	return send_rest(p);
 }
 

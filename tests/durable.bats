@@ -306,6 +306,24 @@ mq-publish: 2 messages accepted, 2 of them in the queue but not known to be on 1
 	assert_regex "$stderr" 'mq-publish: 1 message accepted, 1 of them in the queue but not known .*$'
 }
 
+@test "durable: a connection that breaks, and the wait goes on on another one" {
+	with_replica
+	feed -i -l --durable q
+	echo 1 >&5
+	eventually 20 has_lines 1
+	redis client kill type normal skipme yes >/dev/null
+	stop_replica
+	echo 2 >&5
+	eventually 20 is_waiting
+	has_lines 1
+	continue_replica
+	exec 5>&-
+	ended
+	assert_equal "$status" 0
+	has_lines 2
+	assert_equal "$(ready rmq q)" "$(seq 2)"
+}
+
 @test "durable: a duplicate is one of a message that is safe" {
 	with_replica
 	stop_replica
