@@ -4,6 +4,7 @@
  */
 #include <stdlib.h>
 
+#include "clock.h"
 #include "consume.h"
 #include "message.h"
 #include "xalloc.h"
@@ -161,7 +162,7 @@ acks_wait(struct message *m)
 	    (c->held == 0 && c->opt->command != NULL &&
 		(!many || c->running == 0)) ||
 	    keeps_others_waiting(m) || m->awaited ||
-	    (ev_now(c->loop) < c->careful_until && c->opt->batch == 0))
+	    (mq_clock_steady_s() < c->careful_until && c->opt->batch == 0))
 		acks_send(c);
 	else if (!ev_is_active(&c->settle_timer))
 		ev_timer_again(c->loop, &c->settle_timer);

@@ -12,6 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "clock.h"
 #include "consume.h"
 #include "exit.h"
 #include "redis.h"
@@ -158,7 +159,7 @@ cleaned(struct aside *a, const struct aside_result *result)
 	if (result->status == 0 && n->next_ms >= 0 &&
 	    (double)n->next_ms / 1000 + 0.1 < wait)
 		wait = (double)n->next_ms / 1000 + 0.1;
-	c->next_clean = ev_now(c->loop) + wait;
+	c->next_clean = mq_clock_steady_s() + wait;
 	if (result->status != 0 || n->connections == 0 || c->opt->quiet)
 		return;
 	if (c->opt->verbose || n->returned > 0 || n->rejected > 0)
@@ -177,7 +178,7 @@ drained(struct aside *a, const struct aside_result *result)
 	if (result->status != 0 || !result->drained ||
 	    !TAILQ_EMPTY(&c->messages)) {
 		/* Somebody else has some; the tick asks again. */
-		c->next_drained = ev_now(c->loop) + DRAIN_S;
+		c->next_drained = mq_clock_steady_s() + DRAIN_S;
 		return;
 	}
 	stop(c, STOP_SOON, MQ_EXIT_OK, 0);

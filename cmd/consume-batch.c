@@ -5,6 +5,7 @@
  */
 #include <stdlib.h>
 
+#include "clock.h"
 #include "consume.h"
 #include "xalloc.h"
 
@@ -45,7 +46,7 @@ wait_of(const struct consumer *c, int queue)
 	if (claim_comes(c, queue))
 		return -1;
 	wait = first->since + (double)c->opt->batch_wait_ms / 1000 -
-	    ev_now(c->loop);
+	    mq_clock_steady_s();
 	return wait > 0 ? wait : 0;
 }
 

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "clock.h"
 #include "consume.h"
 #include "xalloc.h"
 
@@ -72,7 +73,7 @@ changed_key(struct consumer *c, const char *key, size_t len)
 void
 changed_due(struct consumer *c)
 {
-	double now = ev_now(c->loop) + EARLY_S;
+	double now = mq_clock_steady_s() + EARLY_S;
 	struct queue *q;
 	int i;
 

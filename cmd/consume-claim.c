@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "clock.h"
 #include "consume.h"
 #include "exit.h"
 #include "message.h"
@@ -72,7 +73,9 @@ set_due_timer(struct consumer *c)
 	ev_timer_stop(c->loop, &c->due_timer);
 	if (first == 0)
 		return;
-	first -= ev_now(c->loop);
+	/* From now on, and not since this turn of the loop has begun. */
+	ev_now_update(c->loop);
+	first -= mq_clock_steady_s();
 	ev_timer_set(&c->due_timer, first > 0 ? first : 0, 0);
 	ev_timer_start(c->loop, &c->due_timer);
 }
@@ -155,7 +158,7 @@ take_claimed(struct consumer *c, const redisReply *reply,
 	if (c->claim_max > 0 || claimed->paused)
 		q->due = claimed->due_ms < 0 ?
 		    0 :
-		    ev_now(c->loop) + (double)claimed->due_ms / 1000;
+		    mq_clock_steady_s() + (double)claimed->due_ms / 1000;
 	if (!claimed->paused && !exhausted(c, elements, n)) {
 		q->more = true;
 		c->claim_empty = false;

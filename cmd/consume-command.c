@@ -60,9 +60,14 @@ command_work_dir(struct consumer *c, const struct message *m)
 {
 	char *dir = mq_xasprintf("%s/%s", c->opt->work_dir, m->id);
 
+	int error;
+
 	if (mkdir(dir, 0700) == -1 && errno != EEXIST) {
-		mq_say("%s: %s", dir, strerror(errno));
+		error = errno;
+		if (!c->starving)
+			mq_say("%s: %s", dir, strerror(error));
 		free(dir);
+		errno = error;
 		return NULL;
 	}
 	return dir;

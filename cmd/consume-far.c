@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "clock.h"
 #include "consume.h"
 #include "exit.h"
 #include "xalloc.h"
@@ -42,7 +43,7 @@ down(struct far *f, const char *why)
 {
 	strlcpy(f->why, why, sizeof(f->why));
 	f->state = FAR_DOWN;
-	f->since = ev_now(f->c->loop);
+	f->since = mq_clock_steady_s();
 	if (f->aside.pid != 0)
 		kill(f->aside.pid, SIGKILL);
 }
@@ -147,7 +148,7 @@ found(struct aside *a, const struct aside_result *result)
 static void
 start(struct far *f)
 {
-	f->since = ev_now(f->c->loop);
+	f->since = mq_clock_steady_s();
 	f->state = FAR_PREPARING;
 	if (is_known(&f->server))
 		connect_far(f);
@@ -175,8 +176,9 @@ on_tick(struct ev_loop *loop, ev_timer *w, int events)
 	struct far *f = w->data;
 	bool moves = mq_async_moves(&f->async);
 
+	(void)loop;
 	(void)events;
-	if (ev_now(loop) - f->since < SILENCE)
+	if (mq_clock_steady_s() - f->since < SILENCE)
 		return;
 	if (f->users > 0 && !moves && f->state != FAR_DOWN) {
 		down(f, "no answer");
@@ -202,7 +204,7 @@ far_new(struct consumer *c, const char *url)
 	if (mq_server_at(&f->server, url, f->why, sizeof(f->why)) != 0) {
 		f->hopeless = true;
 		f->state = FAR_DOWN;
-		f->since = ev_now(c->loop);
+		f->since = mq_clock_steady_s();
 	} else {
 		start(f);
 	}
@@ -241,8 +243,8 @@ far_get(struct consumer *c, const char *url)
 	if (f == NULL)
 		f = far_new(c, url);
 	else if (f->state != FAR_DOWN)
-		f->since = ev_now(c->loop);
-	else if (ev_now(c->loop) - f->since >= RETRY && !f->hopeless &&
+		f->since = mq_clock_steady_s();
+	else if (mq_clock_steady_s() - f->since >= RETRY && !f->hopeless &&
 	    f->aside.pid == 0)
 		start(f);
 	f->users++;
@@ -253,7 +255,7 @@ void
 far_put(struct far *f)
 {
 	f->users--;
-	f->since = ev_now(f->c->loop);
+	f->since = mq_clock_steady_s();
 }
 
 bool

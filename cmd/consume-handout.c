@@ -30,7 +30,7 @@ struct handful {
 static int64_t
 now_ms(void)
 {
-	return (int64_t)(mq_clock_s(CLOCK_BOOTTIME) * 1000);
+	return (int64_t)(mq_clock_steady_s() * 1000);
 }
 
 /* Under a new name.  The steps behind the first wait for it to be there. */

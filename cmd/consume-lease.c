@@ -44,7 +44,7 @@ lease_held(struct consumer *c)
 	double use = LEASE_USE * (double)c->lease_ms / 1000;
 	char why[64];
 
-	if (!c->joined || mq_clock_s(CLOCK_BOOTTIME) - c->lease_sent < use)
+	if (!c->joined || mq_clock_steady_s() - c->lease_sent < use)
 		return true;
 	snprintf(
 	    why, sizeof(why), "no heartbeat got through for %.3g seconds", use);
@@ -139,7 +139,7 @@ lease_audit(struct consumer *c)
 void
 lease_keep(struct consumer *c)
 {
-	double now = mq_clock_s(CLOCK_BOOTTIME);
+	double now = mq_clock_steady_s();
 
 	/* The answer may be behind a large message: that is no silence. */
 	if (mq_async_moves(&c->main))

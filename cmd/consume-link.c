@@ -154,7 +154,7 @@ join(struct consumer *c)
 {
 	struct mq_command cmd = {0};
 
-	c->lease_sent = mq_clock_s(CLOCK_BOOTTIME);
+	c->lease_sent = mq_clock_steady_s();
 	c->layout->join(&c->session, 0, &cmd);
 	mq_async_send(&c->main, &cmd, on_lease, c);
 	mq_command_free(&cmd);
@@ -167,7 +167,7 @@ link_rejoin(struct consumer *c)
 		return;
 	lease_lost(c, "the heartbeat had expired");
 	c->link = LINK_OPENING;
-	c->opened_at = ev_now(c->loop);
+	c->opened_at = mq_clock_steady_s();
 	join(c);
 }
 
@@ -254,7 +254,7 @@ link_open(struct consumer *c)
 	const char *why;
 
 	c->link = LINK_OPENING;
-	c->opened_at = ev_now(c->loop);
+	c->opened_at = mq_clock_steady_s();
 	c->renewal_sent = 0;
 	if (mq_async_open(&c->main, &c->server, &why) == -1 ||
 	    mq_async_open(&c->wake, &c->server, &why) == -1) {
@@ -319,12 +319,13 @@ on_tick(struct ev_loop *loop, ev_timer *w, int events)
 {
 	struct consumer *c = w->data;
 
+	(void)loop;
 	(void)events;
 	child_reap_others(c);
 	if (c->leaving || !lease_held(c))
 		return;
 	if (c->link == LINK_OPENING &&
-	    ev_now(loop) - c->opened_at > OPEN_TIMEOUT)
+	    mq_clock_steady_s() - c->opened_at > OPEN_TIMEOUT)
 		link_reset(c, "no answer while connecting");
 	if (c->link != LINK_UP)
 		return;
@@ -338,7 +339,7 @@ on_tick(struct ev_loop *loop, ev_timer *w, int events)
 	claim_look(c);
 	running_tell(c);
 	count_tell(c);
-	if (c->opt->clean && ev_now(loop) >= c->next_clean)
+	if (c->opt->clean && mq_clock_steady_s() >= c->next_clean)
 		aside_clean(c);
 	stop_check(c);
 }

@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 
+#include "clock.h"
 #include "consume.h"
 #include "say.h"
 #include "xalloc.h"
@@ -81,7 +82,7 @@ message_new(struct consumer *c, int queue, char *element, size_t len)
 
 	*m = (struct message){.c = c,
 	    .number = ++c->claimed,
-	    .since = ev_now(c->loop),
+	    .since = mq_clock_steady_s(),
 	    .queue = queue,
 	    .element = element,
 	    .len = len};

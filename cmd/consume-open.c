@@ -18,7 +18,7 @@
 static int64_t
 boot_ms(void)
 {
-	return (int64_t)(mq_clock_s(CLOCK_BOOTTIME) * 1000);
+	return (int64_t)(mq_clock_steady_s() * 1000);
 }
 
 void
@@ -107,11 +107,11 @@ message_open(struct message *m)
 	}
 	m->attempts = mq_envelope_get_long(&m->envelope, MQ_HEADER_ATTEMPT, 0);
 	if (m->attempts > 0) {
-		m->c->careful_until = ev_now(m->c->loop) + CAREFUL_S;
+		m->c->careful_until = mq_clock_steady_s() + CAREFUL_S;
 		acks_send(m->c);
 	}
 	if (runs_alone(m))
-		m->c->alone_until = ev_now(m->c->loop) + CAREFUL_S;
+		m->c->alone_until = mq_clock_steady_s() + CAREFUL_S;
 	m->awaited = mq_result_wanted(&m->envelope);
 	id = mq_message_id(&m->envelope);
 	if (id != NULL)

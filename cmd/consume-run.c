@@ -186,7 +186,7 @@ run_over(struct slot *s)
 	}
 	s->over = false;
 	c->busy--;
-	c->last_end = ev_now(c->loop);
+	c->last_end = mq_clock_steady_s();
 	c->reaped = true;
 	errors = errors_close(s->errors);
 	s->errors = NULL;
@@ -195,7 +195,7 @@ run_over(struct slot *s)
 	(void)lease_held(c);
 	judge(s, &hand, errors);
 	/* Those of a batch wait for each other, but then for none. */
-	if (ev_now(c->loop) < c->careful_until)
+	if (mq_clock_steady_s() < c->careful_until)
 		acks_send(c);
 	if (!TAILQ_EMPTY(&hand))
 		stop_if_broken(s);
@@ -291,7 +291,7 @@ run_take(struct slot *s, struct message *m)
 	if (!message_open(m))
 		return false;
 	/* If this one kills us, those that have ended must not be charged. */
-	if (ev_now(c->loop) < c->careful_until)
+	if (mq_clock_steady_s() < c->careful_until)
 		mq_async_flush(&c->main);
 	message_state(m, STATE_RUNNING);
 	slot_take(s, m);
@@ -305,7 +305,7 @@ run_begin(struct slot *s, const char *input, size_t n)
 {
 	struct consumer *c = s->c;
 
-	if (ev_now(c->loop) < c->alone_until)
+	if (mq_clock_steady_s() < c->alone_until)
 		slot_stand_alone(c);
 	s->started_ms = 0;
 	s->timed_out = false;
@@ -378,7 +378,7 @@ run_tick(struct consumer *c)
 	 */
 	if (c->opt->prefetch < 0 && c->opt->command != NULL && c->held > 0 &&
 	    c->opt->batch_wait_ms <= 0 && !slot_takes(c) &&
-	    ev_now(c->loop) - c->last_end > STALE_S) {
+	    mq_clock_steady_s() - c->last_end > STALE_S) {
 		c->run_s = STALE_S;
 		if (c->opt->stream)
 			stream_forget_pace(c);

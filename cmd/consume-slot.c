@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <stdlib.h>
 
+#include "clock.h"
 #include "consume.h"
 
 /* Without --prefetch: what the slots were seen to finish in this time. */
@@ -105,7 +106,7 @@ ahead(const struct consumer *c)
 	int batch = batch_size(c), most;
 	double runs;
 
-	if (ev_now(c->loop) < c->alone_until)
+	if (mq_clock_steady_s() < c->alone_until)
 		return 0;
 	if (c->opt->prefetch >= 0)
 		return c->opt->prefetch;

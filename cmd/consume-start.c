@@ -21,7 +21,8 @@ static bool
 passing(int error)
 {
 	return error == EAGAIN || error == ENOMEM || error == EMFILE ||
-	    error == ENFILE || error == ETXTBSY || error == ENOSPC;
+	    error == ENFILE || error == ETXTBSY || error == ENOSPC ||
+	    error == EDQUOT;
 }
 
 /* It is as if nobody had tried. */
@@ -144,7 +145,7 @@ start(struct slot *s, int input)
 		return errno;
 	if (c->opt->work_dir != NULL &&
 	    (dir = command_work_dir(c, slot_on(s))) == NULL)
-		error = errno == ENOSPC ? ENOSPC : ENOTDIR;
+		error = passing(errno) ? errno : ENOTDIR;
 	else if (open_ends(s, &end, &answers) == -1)
 		error = errno;
 	if (error != 0) {

@@ -9,6 +9,7 @@
  */
 #include <stdlib.h>
 
+#include "clock.h"
 #include "consume.h"
 #include "exit.h"
 #include "say.h"
@@ -48,7 +49,7 @@ stop_check(struct consumer *c)
 	    (opt->limit > 0 && c->started >= opt->limit)) {
 		leave(c);
 	} else if (opt->drain && (claim_nothing(c) || pace_holds_back(c)) &&
-	    c->link == LINK_UP && ev_now(c->loop) >= c->next_drained) {
+	    c->link == LINK_UP && mq_clock_steady_s() >= c->next_drained) {
 		aside_drained(c);
 	}
 }

@@ -295,7 +295,7 @@ worker_bury(struct slot *s)
 
 	c->busy--;
 	c->reaped = true;
-	c->last_end = ev_now(c->loop);
+	c->last_end = mq_clock_steady_s();
 	(void)lease_held(c);
 	works = judge_last(s, &v);
 	while ((m = TAILQ_LAST(&s->hand, messages)) != NULL)

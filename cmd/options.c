@@ -53,6 +53,7 @@ mq_option_begin(void)
 			(void)open("/dev/null",
 			    fd == STDIN_FILENO ? O_WRONLY : O_RDONLY);
 	signal(SIGPIPE, SIG_IGN);
+	signal(SIGXFSZ, SIG_IGN);
 }
 
 static void

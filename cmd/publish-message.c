@@ -51,7 +51,7 @@ next_us(struct publisher *p)
 
 	p->last_us++;
 	if (p->made++ % 64 == 0) {
-		now = (uint64_t)(mq_clock_unix_us() + p->clock_us);
+		now = (uint64_t)(mq_clock_steady_us() + p->clock_us);
 		if (now > p->last_us)
 			p->last_us = now;
 	}

@@ -82,7 +82,7 @@ read_clock(struct publisher *p, const redisReply *reply)
 		p->clock_us =
 		    strtoll(reply->element[0]->str, NULL, 10) * 1000000 +
 		    strtoll(reply->element[1]->str, NULL, 10) -
-		    mq_clock_unix_us();
+		    mq_clock_steady_us();
 }
 
 static void
@@ -101,6 +101,7 @@ publish_open(struct publisher *p)
 
 	mq_id_random(&p->idgen, p->id, MQ_ID_LEN);
 	publish_name(p, &name);
+	p->clock_us = mq_clock_unix_us() - mq_clock_steady_us();
 	mq_command_plain(&time, "TIME");
 	p->layout->open(&open, p->opt->queue, &p->opt->attributes);
 	if (mq_redis_append(&p->redis, &name) == -1 ||

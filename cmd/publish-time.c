@@ -109,7 +109,7 @@ publish_time(const char *at, int64_t now_ms)
 void
 publish_prepare_when(struct publisher *p)
 {
-	int64_t now_ms = (mq_clock_unix_us() + p->clock_us) / 1000;
+	int64_t now_ms = (mq_clock_steady_us() + p->clock_us) / 1000;
 
 	p->when = p->opt->when;
 	p->when.said = p->opt->when.kind != MQ_WHEN_NOW;

@@ -78,7 +78,7 @@ struct publisher {
 	unsigned long seen;	  /* messages that were to be published */
 	struct mq_when when;	  /* the messages are ready, by the options */
 	struct mq_publishing how; /* the batch goes out */
-	int64_t clock_us;	  /* the server's clock minus ours */
+	int64_t clock_us;	  /* the server's clock minus the steady one */
 	struct mq_buf header;	  /* of a message without headers of its own */
 	size_t id_at;		  /* where its id goes */
 	size_t reply_at;	  /* and once more; 0: nowhere */

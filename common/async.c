@@ -269,6 +269,8 @@ mq_async_subscribe(
 static void
 report(struct mq_async *a, const redisAsyncContext *context)
 {
+	if (context->c.err == REDIS_ERR_OOM)
+		mq_die(MQ_EXIT_AGAIN, "out of memory");
 	/* The library frees the context after this. */
 	a->context = NULL;
 	drop_backlog(a);

@@ -16,6 +16,22 @@ mq_clock_s(clockid_t clock)
 	return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
 }
 
+/*
+ * Seconds, for how long something takes: nobody can set this clock, and it
+ * goes on while the machine sleeps.
+ */
+static inline double
+mq_clock_steady_s(void)
+{
+	return mq_clock_s(CLOCK_BOOTTIME);
+}
+
+static inline int64_t
+mq_clock_steady_us(void)
+{
+	return (int64_t)(mq_clock_steady_s() * 1e6);
+}
+
 /* Unix time in microseconds, by this machine. */
 static inline int64_t
 mq_clock_unix_us(void)

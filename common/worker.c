@@ -42,6 +42,7 @@ mq_worker_prepare(struct mq_worker_setup *setup)
 	sigemptyset(&setup->reset);
 	sigprocmask(SIG_SETMASK, &setup->reset, NULL);
 	signal(SIGPIPE, SIG_IGN);
+	signal(SIGXFSZ, SIG_IGN);
 	/* Or ignored: then nobody would hear of a worker's end. */
 	signal(SIGCHLD, SIG_DFL);
 	/* execve(2) itself resets those that are caught. */

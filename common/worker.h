@@ -27,7 +27,7 @@ struct mq_worker_setup {
  * To be called first of all: makes sure that descriptors 0 to 4 are taken, so
  * that nothing opened later needs moving out of the way, and that no
  * inherited one beyond them reaches a worker.  Unblocks all signals, ignores
- * SIGPIPE and does not ignore SIGCHLD.  Returns 0, or -1 with errno.
+ * SIGPIPE and SIGXFSZ, and does not ignore SIGCHLD.  Returns 0, or -1 with errno.
  */
 int mq_worker_prepare(struct mq_worker_setup *);
 
