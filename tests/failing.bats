@@ -206,6 +206,15 @@ has_slept() {
 	((${12} + ${13} < 50))
 }
 
+@test "failing: a full disk under --work-dir: tried again, and not an attempt" {
+	mkdir "$T/work"
+	consumer file:2 --work-dir "$T/work" --attempts 1
+	[ "$status" = 0 ]
+	has_run
+	assert_equal "$(ls -A "$T/work")" ""
+	assert_regex "$(cat "$T/err")" "^mq-consume: $T/work/.*: No space left on device"
+}
+
 @test "failing: no process for the private server: 75, and the next one has it" {
 	export MQ_URL=private:$T/p
 	failing process:1 mq-publish q x
