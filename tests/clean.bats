@@ -483,8 +483,7 @@ buried() {
 step() {
 	local sha lua=$root/common/lua
 
-	sha=$(redis script load "$(sed -e "/^-- include place/r $lua/lib/place.lua" \
-		"$lua/$1.lua")")
+	sha=$(redis script load "$(sh "$lua/embed.sh" -t "$lua/$1.lua")")
 	redis <<<"evalsha $sha $(wc -w <<<"$2") $2 $3" |
 		tr '\0\n' '. ' | sed 's/ *$//'
 }

@@ -110,6 +110,10 @@ local moved, back, out, unlisted = 0, 0, 0, 0
 if dry then
   from = math.max(0, left - keep) + ARGV[5]
 else
+  need(unacked, 'LRANGE', 'LMOVE', 'RPOP', 'LINDEX', 'DEL', 'SREM', 'SCARD')
+  need_enter(q)
+  need_leave(q)
+  need_tell(q)
   -- Changes nothing and needs no memory; see claim.lua.
   call('LTRIM', unacked, 0, -1)
   call('SADD', KEYS[12], ARGV[1])

@@ -121,7 +121,8 @@ if #reply > 4 and call('EXISTS', q.locks) == 1 then
   for i = 5, #reply do
     local w = wishes(reply[i])
     if w and w.key then
-      unlock(q, w, 'start')
+      -- Claimed is claimed, whatever becomes of the key.
+      pcall(unlock, q, w, 'start')
     end
   end
 end
@@ -130,17 +131,19 @@ if bucket then
 end
 
 -- These reads come last: under CLIENT TRACKING they are what the caller will
--- be told about when it changes, and a write forgets an earlier read.
+-- be told about when it changes, and a write forgets an earlier read.  None is
+-- a command that has not passed before.
 call('EXISTS', paused)
 call('LLEN', q.ready)
 call('ZCARD', q.priority)
 reply[4] = clock(q)
-local head = tonumber(call('ZRANGE', q.delayed, 0, 0, 'WITHSCORES')[2])
+local head = tonumber(call('ZRANGEBYSCORE', q.delayed, '-inf', '+inf',
+  'WITHSCORES', 'LIMIT', 0, 1)[2])
 if head and head < AT_TICK then
   reply[1] = math.max(0, math.ceil(head - now))
 end
-if reply[4] > 0 and
-    call('ZCOUNT', q.delayed, AT_TICK, AT_TICK + reply[4]) > 0 then
+if reply[4] > 0 and call('ZRANGEBYSCORE', q.delayed, AT_TICK,
+    AT_TICK + reply[4], 'LIMIT', 0, 1)[1] then
   reply[1] = 0
 end
 reply[1] = math.max(reply[1], wait)

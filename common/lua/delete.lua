@@ -13,6 +13,8 @@
 -- A crash before: nothing has happened.  After: it is gone.  Nothing is done
 -- if one of the first two is not 0.
 
+-- include rights
+
 local call = redis.call
 local queue, consumers, unacked = ARGV[1], 0, 0
 
@@ -37,6 +39,7 @@ local reply = { consumers, unacked, call('SISMEMBER', KEYS[1], queue),
 if consumers > 0 or unacked > 0 or ARGV[2] == '1' then
   return reply
 end
+need(KEYS[1], 'SREM')
 for i = 3, 12 do
   call('UNLINK', KEYS[i])
 end

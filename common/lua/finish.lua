@@ -16,11 +16,10 @@ local all = call('LRANGE', unacked, -n, -1)
 if #all ~= n or all[n] ~= ARGV[2] or all[1] ~= ARGV[3] then
   return 0
 end
--- Changes nothing and needs no memory; see claim.lua.
-call('LTRIM', unacked, 0, -1)
-call('ZREM', q.delayed, '')
+need_leave(q)
+-- A removal first: it needs no memory; see claim.lua.
+call('LTRIM', unacked, 0, -n - 1)
 for i = n, 1, -1 do
   leave(q, wishes(all[i]), 'done')
 end
-call('LTRIM', unacked, 0, -n - 1)
 return n

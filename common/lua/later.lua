@@ -80,11 +80,11 @@ local function take(q, to, how)
   local same = q.ready == to.ready
   local members, elements = find(how, same)
   local w, asking = all_wishes(elements)
+  need(key, 'ZRANGE')
   -- Changes nothing and needs no memory; see claim.lua.
   call('ZREM', key, '')
   if asking > 0 then
-    probe(q)
-    probe(to)
+    be_sure(q, to, how == 'move')
   end
   for i = 1, how == 'move' and #elements or 0 do
     arrive(to, at_once(to, elements[i], w[i]), w[i])

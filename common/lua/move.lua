@@ -106,8 +106,7 @@ local gone = {}
 
 local function prepare()
   if not ready then
-    probe(q)
-    probe(to)
+    be_sure(q, to, how == 'move')
     ready = true
   end
 end

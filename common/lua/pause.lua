@@ -6,11 +6,14 @@
 --
 -- A crash before: nothing has happened.  After: it is paused.
 
+-- include rights
+
 local left = redis.call('PTTL', KEYS[1])
 if left == -1 or left >= tonumber(ARGV[1]) then
   return 0
 end
 -- A write that needs no memory; see force.lua.
+need(KEYS[1], 'SET')
 redis.call('PERSIST', KEYS[1])
 redis.call('SET', KEYS[1], '1', 'PX', ARGV[1])
 return 1

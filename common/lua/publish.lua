@@ -74,6 +74,14 @@ local function add(key, member, score)
 end
 
 local alike = ARGV[7] ~= '' and wishes(ARGV[FIRST]:sub(33))
+if KEYS[8] then
+  need(KEYS[8], 'HSET', 'PEXPIRE')
+end
+-- Else all are put into the same key by the same command.
+if ARGV[7] == '' or alike and (alike.line or alike.tick) then
+  need(q.locks, 'LPUSH', 'ZADD', 'HGET', 'HSET', 'HDEL', 'HRANDFIELD', 'SET',
+    'HEXISTS', 'ZCOUNT')
+end
 if alike then
   note_late(q, alike)
 end

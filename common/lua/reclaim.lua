@@ -11,6 +11,7 @@
 
 local q, unacked = home(1), KEYS[7]
 
+need(q.ready, 'RPOP')
 -- Changes nothing and needs no memory; see claim.lua.
 call('LTRIM', unacked, 0, -1)
 

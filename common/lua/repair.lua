@@ -75,6 +75,8 @@ local function bound(field)
 end
 
 if not dry then
+  need(q.locks, 'HEXISTS')
+  need_leave(q)
   call('ZREM', q.delayed, '')
 end
 if ARGV[1] == 'free' then

@@ -18,9 +18,10 @@ for i = 1, #ARGV, CHUNK do
     return 0
   end
 end
+need(q.z, 'ZREM')
 for i = 1, #ARGV, CHUNK do
   local ids = { unpack(ARGV, i, math.min(i + CHUNK - 1, #ARGV)) }
-  forget(q, ids)
   call('HDEL', held, unpack(ids))
+  forget(q, ids)
 end
 return 1

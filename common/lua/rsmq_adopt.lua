@@ -22,6 +22,7 @@ local m = read(q, { id })[1]
 if not score or not m.body then
   return false
 end
+need(held, 'HSET', 'PEXPIRE', 'ZADD', 'SISMEMBER')
 if m.runs == 0 then
   call('HSET', q.h, id .. ':rc', 0)
 end

@@ -47,6 +47,9 @@ end
 local now_text, count = int(now), 4
 local has_extra = call('EXISTS', q.x) == 1
 local has_again = call('EXISTS', q.d) == 1
+if has_again then
+  need(q.d, 'SREM')
+end
 
 -- Of each of the ids, its body, and how often it was received.
 local function read_all(ids, rc)
@@ -89,13 +92,17 @@ local function receive(ids)
       chosen[n] = id
     end
   end
+  -- The count comes last: what is refused before it has been no run.
+  if n > 0 then
+    call('HSET', held, unpack(ours))
+    call('PEXPIRE', held, int(lease_ms))
+    call('HINCRBY', q.h, 'totalrecv', n)
+  end
   call('ZADD', q.z, unpack(scores))
   if n == 0 then
     return
   end
   call('HSET', q.h, unpack(runs))
-  call('HINCRBY', q.h, 'totalrecv', n)
-  call('HSET', held, unpack(ours))
   if has_again then
     call('SREM', q.d, unpack(chosen))
   end
@@ -108,9 +115,6 @@ while count < max + 4 and room > 0 do
     break
   end
   receive(ids)
-end
-if count > 4 then
-  call('PEXPIRE', held, int(lease_ms))
 end
 if bucket then
   wait = bucket_take(bucket, count - 4)

@@ -38,6 +38,7 @@ local reply = { consumers, call('HEXISTS', q.h, 'vt'), ready, there - ready,
 if consumers > 0 or ARGV[3] == '1' then
   return reply
 end
+need(KEYS[1], 'SREM')
 for i = 3, 16 do
   call('UNLINK', KEYS[i])
 end

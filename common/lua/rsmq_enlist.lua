@@ -34,6 +34,7 @@ if has[1] or fields > 0 or call('ZCARD', q.z) > 0 then
     return { 0, 0 }
   end
   if not dry then
+    need_create(q.h)
     create(q.h, names, name, 30, 0, 65536)
   end
   return { 1, 0 }
@@ -44,6 +45,7 @@ for i = 3, #KEYS do
   removed = removed + call('EXISTS', KEYS[i])
 end
 if not dry then
+  need(q.h, 'DEL')
   call('SREM', names, name)
   call('DEL', unpack(KEYS, 3))
 end

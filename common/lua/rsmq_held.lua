@@ -17,6 +17,8 @@ end)
 
 if ARGV[1] == 'give' then
   local n = 0
+  need_put_back(q)
+  need(held, 'DEL', 'ZSCORE')
   for i = 1, #ids do
     if holds(q, held, { ids[i] }) and call('ZSCORE', q.z, ids[i]) then
       put_back(q, ids[i])

@@ -21,6 +21,8 @@ local FIRST = 7
 local lease, consumed = tonumber(ARGV[5]), tonumber(ARGV[6])
 local by_receipt = lease
 
+need(KEYS[1], 'HGET', 'HSET', 'PEXPIRE', 'ZADD')
+need_create(KEYS[1])
 -- It needs no memory; see claim.lua.
 call('DEL', KEYS[1])
 for i = 4, #KEYS do

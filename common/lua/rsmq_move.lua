@@ -54,8 +54,8 @@ for k = 10, #KEYS do
     spared[ids[i]] = true
   end
 end
-probe(to)
-probe(q)
+need(q.z, 'ZRANGE', 'ZSCORE', 'ZCARD', 'ZCOUNT', 'ZRANK')
+be_sure(q, to, how ~= 'drop')
 locate()
 if how ~= 'drop' and at < stop then
   create_as(q, to, KEYS[9], ARGV[3])

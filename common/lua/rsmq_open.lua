@@ -9,5 +9,6 @@
 -- include rsmq
 
 local new = call('HEXISTS', KEYS[1], 'vt') == 0 and 1 or 0
+need_create(KEYS[1])
 create(KEYS[1], KEYS[2], ARGV[1], ARGV[2], ARGV[3], ARGV[4])
 return new

@@ -30,8 +30,17 @@ local PRIORITY = 1e12
 local FIRST, ARGS = 12, 5
 local CHUNK = 200
 
+need(q.h, 'HSET', 'HINCRBY')
+if KEYS[7] then
+  need(KEYS[7], 'PEXPIRE')
+end
+if ARGV[8] ~= '' then
+  need(ARGV[8], 'PUBLISH')
+  need(q.z, 'ZCARD')
+end
 local attributes = call('HMGET', q.h, 'vt', 'delay', 'maxsize')
 if not (attributes[1] and attributes[2] and attributes[3]) then
+  need_create(q.h)
   create(q.h, KEYS[5], ARGV[1], 30, 0, 65536)
   attributes = call('HMGET', q.h, 'vt', 'delay', 'maxsize')
 end

@@ -14,8 +14,8 @@
 
 local q, to, reply = home(1), home(5), {}
 
-probe(to)
-probe(q)
+need(q.z, 'SMISMEMBER')
+be_sure(q, to, true)
 create_as(q, to, KEYS[9], ARGV[1])
 for i = 2, #ARGV, 3 do
   local m = read(q, { ARGV[i] })[1]

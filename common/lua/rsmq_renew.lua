@@ -17,6 +17,7 @@ local lease = tonumber(call('HGET', KEYS[1], 'lease'))
 if not lease then
   return 0
 end
+need(KEYS[1], 'HKEYS', 'HMGET', 'ZSCORE', 'ZADD', 'HDEL')
 if ARGV[1] ~= '' then
   lease = tonumber(ARGV[1])
   call('HSET', KEYS[1], 'lease', int(lease))

@@ -20,6 +20,11 @@ local verb, id = ARGV[1], ARGV[2]
 if not holds(q, held, { id }) or not call('ZSCORE', q.z, id) then
   return 0
 end
+if verb == 'ack' then
+  need(q.z, 'ZREM')
+elseif verb == 'reject' or verb == 'push' then
+  need(q.z, 'ZADD', 'HINCRBY', 'ZREM')
+end
 -- It needs no memory; see claim.lua.
 call('HDEL', held, id)
 

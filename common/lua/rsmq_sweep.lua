@@ -80,6 +80,7 @@ while at < last do
   at, id, score = at + #part / 2, part[#part - 1], part[#part]
 end
 if #orphans > 0 and not dry then
+  need_forget(q)
   probe(q)
   forget(q, orphans)
 end

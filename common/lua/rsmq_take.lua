@@ -22,8 +22,7 @@ for i = 3, #ARGV, 2 do
     ids[#ids + 1] = ARGV[i]
   end
 end
-probe(to)
-probe(q)
+be_sure(q, to, ARGV[1] ~= 'drop')
 if ARGV[1] ~= 'drop' and #ids > 0 then
   create_as(q, to, KEYS[9], ARGV[2])
 end

@@ -30,6 +30,15 @@ end
 local w = wishes(element)
 local moved = ARGV[3] .. element:sub(ARGV[4] + 1)
 local v = ARGV[3] == '' and w or wishes(moved)
+if how ~= 'ack' then
+  need(unacked, 'LREM')
+end
+if w and (w.line or w.key) then
+  need_leave(q)
+end
+if ARGV[7] then
+  need(q.results, 'PEXPIRE')
+end
 
 -- Changes nothing and needs no memory; see claim.lua.
 call('LTRIM', unacked, 0, -1)
@@ -37,16 +46,16 @@ if how == 'reject' or how == 'expire' then
   call('LPUSH', KEYS[8], moved)
 elseif how == 'push' then
   local to = home(8)
-  enter(to, moved, v, 0, ARGV[6])
   -- It may come round, and must not find what was told the last time.
   if v and v.reply_to then
     call('DEL', to.results .. v.reply_to)
   end
+  enter(to, moved, v, 0, ARGV[6])
 elseif how == 'again' and ms > 0 then
-  call('ZADD', q.delayed, now + ms, ARGV[6] .. moved)
   if v then
     stir(q, v)
   end
+  call('ZADD', q.delayed, now + ms, ARGV[6] .. moved)
 elseif how ~= 'ack' then
   put_back(q, moved, v, how == 'front')
 end

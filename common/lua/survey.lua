@@ -227,6 +227,10 @@ local function walk_set()
 end
 
 if not dry then
+  need(key, 'LLEN', 'LINDEX', 'LRANGE', 'LSET', 'LREM', 'ZCARD', 'ZREVRANGE',
+    'HEXISTS')
+  need_leave(q)
+  need_tell(q)
   -- These change nothing and need no memory, see claim.lua; and they refuse
   -- what is of the wrong type.
   call('LTRIM', rejected, 0, -1)

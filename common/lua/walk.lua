@@ -130,8 +130,7 @@ local function take_found(q, to, how, found, places)
   end
   local w, asking = all_wishes(new)
   if asking > 0 then
-    probe(q)
-    probe(to)
+    be_sure(q, to, moves)
   elseif moves then
     -- Changes nothing and needs no memory; see claim.lua.
     call('LTRIM', to.ready, 0, -1)
@@ -160,6 +159,7 @@ local function take(span, how)
   if #found == 0 then
     return { 0, from, 0, 0 }
   end
+  need(key, 'LLEN', 'LREM')
   call('LTRIM', key, 0, -1)
   call('LSET', key, places[1], found[1])
   local took, refused = take_found(home(2), home(8), how, found, places)

@@ -191,10 +191,17 @@ def loading(round):
         call("CONFIG", "SET", "key-load-delay", 0)
 
 
+COMMANDS = """del exists expire get hdel hexists hget hincrby hkeys hlen hmget
+    hrandfield hset hsetnx lindex llen lmove lpos lpush lrange lrem ltrim persist
+    pexpire pttl rpop rpush sadd scard set sismember smembers smismember srem time
+    zadd zcard zcount zrange zrangebyscore zrank zrem zremrangebyrank zscore
+    """.split()
+
+
 def noperm(round):
-    """Whole steps, not a command in the middle of a script: see mq-layout(7)."""
+    """Whole steps, or a command in the middle of a script: see mq-layout(7)."""
     lost = round.r.choice((["-@all"], ["-evalsha", "-eval"], ["-evalsha", "-eval",
-        "-lpush"], ["resetkeys"], ["-expire"], ["-@read"]))
+        "-lpush"], ["resetkeys"], ["-@read"], *[["-" + c] for c in COMMANDS] * 2))
     round.world.call("ACL", "SETUSER", "some", *lost)
     wait(round, 0.05, 0.4)
     round.world.call("ACL", "SETUSER", "some", "allkeys", "+@all")

@@ -6,6 +6,7 @@ local function bucket_of(key, per_s, burst)
   if per_s == '' then
     return nil
   end
+  need(key, 'HSET', 'PEXPIRE')
   local b = { key = key, per_s = tonumber(per_s), burst = tonumber(burst) }
   local had = call('HMGET', key, 'tokens', 'us')
   local tokens = (tonumber(had[1]) or b.burst)

@@ -30,6 +30,19 @@ local function probe(q)
   call('HDEL', q.locks, '')
 end
 
+-- The same for what its messages hold, which arrive there, or are dropped.
+local function be_sure(q, to, arrive)
+  need_leave(q)
+  if arrive then
+    need_enter(to)
+    need(to.results, 'SET')
+  else
+    need_tell(q)
+  end
+  probe(q)
+  probe(to)
+end
+
 local function stopwatch()
   local time = call('TIME')
   return time[1] * 1000000 + time[2]

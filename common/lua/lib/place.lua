@@ -24,6 +24,8 @@
 -- Members of the sorted sets are 32 bytes that give the order among equal
 -- scores, then the element.
 
+-- include rights
+
 local call = redis.call
 local now_us = call('TIME')
 now_us = now_us[1] * 1000000 + now_us[2]
@@ -34,6 +36,20 @@ local serial = 0
 local function home(i)
   return { ready = KEYS[i], priority = KEYS[i + 1], delayed = KEYS[i + 2],
     locks = KEYS[i + 3], clock = KEYS[i + 4], results = KEYS[i + 5] }
+end
+
+-- What put_back() and lock(), leave(), and keep_result() may come to.
+local function need_enter(q)
+  need(q.locks, 'GET', 'HGET', 'HSET', 'HDEL', 'ZADD', 'LPUSH', 'RPUSH')
+end
+
+local function need_leave(q)
+  need(q.locks, 'HGET', 'HSET', 'HDEL', 'ZRANGEBYSCORE', 'GET', 'ZADD', 'LPUSH',
+    'ZREM')
+end
+
+local function need_tell(q)
+  need(q.results, 'DEL', 'RPUSH', 'PEXPIRE')
 end
 
 local function clock(q)
@@ -171,12 +187,13 @@ local function put(q, element, w, first)
   end
 end
 
--- The same for what comes back from a consumer.
+-- The same for what comes back from a consumer.  It comes last: what is refused
+-- before it has moved nothing.
 local function put_back(q, element, w, first)
-  put(q, element, w, first)
   if w then
     stir(q, w)
   end
+  put(q, element, w, first)
 end
 
 -- Up to max messages, or about room bytes, whose time or tick has come.
@@ -185,6 +202,7 @@ local function promote(q, max, room)
   -- What is of the wrong type is refused before anything has moved.
   call('LLEN', q.ready)
   call('ZCARD', q.priority)
+  local tick = clock(q)
   local function from(low, high)
     -- Few at first: nobody knows how long the next ones are.
     local size, n = 1, 1
@@ -193,6 +211,10 @@ local function promote(q, max, room)
         'LIMIT', 0, math.min(size, max - moved))
       local plain = {}
       n = #due
+      local rank = n > 0 and call('ZRANK', q.delayed, due[1])
+      if rank and moved == 0 then
+        need(q.delayed, 'LPUSH', 'ZREMRANGEBYRANK')
+      end
       for i = 1, n do
         local element = due[i]:sub(33)
         local w = wishes(element)
@@ -206,8 +228,7 @@ local function promote(q, max, room)
       if plain[1] then
         call('LPUSH', q.ready, unpack(plain))
       end
-      if n > 0 then
-        local rank = call('ZRANK', q.delayed, due[1])
+      if rank then
         call('ZREMRANGEBYRANK', q.delayed, rank, rank + n - 1)
       end
       moved = moved + n
@@ -215,7 +236,6 @@ local function promote(q, max, room)
     end
   end
   from('-inf', now)
-  local tick = clock(q)
   if tick > 0 then
     from(AT_TICK, AT_TICK + tick)
   end
@@ -307,6 +327,7 @@ local function next_turn(q, line)
   end
   local element = member:sub(33)
   local v = wishes(element) or { priority = 0, due = 0 }
+  need(q.delayed, 'ZREM')
   take_group(q, line, v.id or '')
   if v.due > now then
     call('ZADD', q.delayed, v.due, member)

@@ -15,6 +15,8 @@
 -- To our programs a message is what it would be in the layout of rmq: a header
 -- with its id and the number of runs before this one, and the body.
 
+-- include rights
+
 local call = redis.call
 local time = call('TIME')
 local now_us = time[1] * 1000000 + time[2]
@@ -75,6 +77,19 @@ local function read(q, ids)
       runs = tonumber(got[2 * i]) or 0, extra = extra and extra[i] or nil }
   end
   return list
+end
+
+-- What forget(), put_back() and create() may come to.
+local function need_forget(q)
+  need(q.z, 'ZREM', 'HDEL', 'EXISTS', 'SREM')
+end
+
+local function need_put_back(q)
+  need(q.z, 'HGET', 'HSET', 'HDEL', 'ZADD')
+end
+
+local function need_create(h)
+  need(h, 'HSETNX', 'SADD')
 end
 
 -- Nothing is left of them here.

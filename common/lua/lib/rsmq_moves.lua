@@ -9,6 +9,17 @@ local function probe(q)
   call('ZREM', q.z, '')
 end
 
+-- Nor is a command refused in the middle: of those that are dropped, or move.
+local function be_sure(q, to, moves)
+  need_forget(q)
+  if moves then
+    need(to.h, 'HEXISTS', 'ZSCORE', 'HGET', 'HSET', 'ZADD', 'HINCRBY')
+    need_create(to.h)
+  end
+  probe(to)
+  probe(q)
+end
+
 -- The queue that messages of q go to, if there is none of that name.
 local function create_as(q, to, names, name)
   if call('HEXISTS', to.h, 'vt') == 0 then
