@@ -88,7 +88,8 @@ refused(struct consumer *c, const redisReply *reply)
 	/* Who might once may do so again, as soon as somebody mends it. */
 	if ((status == MQ_EXIT_NOPERM && !c->queues[c->claim_queue].seen) ||
 	    status == MQ_EXIT_WRONGTYPE) {
-		mq_say("%s: claim: %s", c->server.name, reply->str);
+		mq_say("%s: claim: %s%s", c->server.name, reply->str,
+		    mq_reply_hint(reply->str));
 		stop(c, STOP_SOON, status, 0);
 		return;
 	}

@@ -26,7 +26,8 @@ link_complain(struct consumer *c, const char *error)
 {
 	if (c->opt->quiet || strcmp(c->complaint, error) == 0)
 		return;
-	mq_say("%s: %s; trying again", c->server.name, error);
+	mq_say("%s: %s%s; trying again", c->server.name, error,
+	    mq_reply_hint(error));
 	strlcpy(c->complaint, error, sizeof(c->complaint));
 }
 
@@ -58,7 +59,8 @@ static void
 join_refused(struct consumer *c, const redisReply *reply)
 {
 	if (!c->ever_joined) {
-		mq_say("%s: %s", c->server.name, reply->str);
+		mq_say("%s: %s%s", c->server.name, reply->str,
+		    mq_reply_hint(reply->str));
 		c->exit_status = mq_reply_status(reply->str);
 		c->leaving = true;
 		ev_break(c->loop, EVBREAK_ALL);

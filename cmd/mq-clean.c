@@ -53,6 +53,7 @@ struct cleaner {
 	bool failing;
 	int status;
 	char said[512];
+	long barred;
 };
 
 static void
@@ -84,6 +85,7 @@ take_options(struct cleaner *c, int argc, char *argv[])
 		default:
 			(void)mq_option_shared(&c->shared, ch, argv);
 		}
+	mq_option_rights(&c->shared, MQ_CLEANS, argv + optind, argc - optind);
 	if (optind < argc)
 		mq_die(MQ_EXIT_USAGE, "%s: takes no operands", argv[optind]);
 }
@@ -139,6 +141,18 @@ print_round(const struct cleaner *c, const struct mq_cleaned *n)
 	}
 }
 
+/* What is not permitted belongs to others, as a rule; told once. */
+static void
+tell_barred(struct cleaner *c, const struct mq_cleaned *done)
+{
+	if (done->barred > 0 && c->barred == 0 && !c->shared.quiet)
+		mq_say("%s: %ld %s refused, as keys are not permitted; "
+		       "--print-acl tells what is needed",
+		    c->server.name, done->barred,
+		    plural(done->barred, "step", "steps"));
+	c->barred = done->barred;
+}
+
 /* One round; returns an exit status.  An error has been told. */
 static int
 clean(struct cleaner *c)
@@ -152,6 +166,7 @@ clean(struct cleaner *c)
 	if (c->shared.layout->clean(r, &c->how, &done) == -1)
 		status = r->status;
 	print_round(c, &done);
+	tell_barred(c, &done);
 	if (mq_redis_lost(r))
 		mq_redis_close(r);
 	return status;

@@ -341,6 +341,7 @@ parse(struct options *o, struct mq_shared *shared, int argc, char *argv[])
 		if (!mq_option_shared(shared, ch, argv) &&
 		    !mq_option_framing(&o->framing, ch))
 			set_option(o, ch);
+	mq_option_rights(shared, MQ_CONSUMES, argv + optind, count - optind);
 	option_check_command(o);
 	option_check_many(o);
 	option_check_print(o);

@@ -62,11 +62,37 @@ parse(struct options *o, struct mq_shared *shared, int argc, char *argv[])
 	}
 	if (o->resume && o->until != NULL)
 		mq_die(MQ_EXIT_USAGE, "--for and --resume exclude each other");
+	mq_option_rights(shared, MQ_PAUSES, argv + optind, argc - optind);
 	if (optind == argc)
 		mq_die(MQ_EXIT_USAGE, "no queue given (try --help)");
 	o->queues = (const char *const *)argv + optind;
 	o->count = argc - optind;
 	o->verbose = shared->verbose;
+}
+
+/* The integer that answers; 0 for anything else. */
+static long long
+call(struct mq_redis *redis, struct mq_command *c)
+{
+	redisReply *reply = mq_redis_call(redis, c);
+	long long n;
+
+	if (reply == NULL)
+		mq_die(redis->status, "%s", redis->error);
+	n = reply->integer;
+	freeReplyObject(reply);
+	mq_command_free(c);
+	return n;
+}
+
+static bool
+is_known(
+    const struct mq_layout *layout, struct mq_redis *redis, const char *queue)
+{
+	struct mq_command c = {0};
+
+	layout->known(&c, queue);
+	return call(redis, &c) != 0;
 }
 
 /* Whether it was paused before, for a --resume; else true. */
@@ -75,32 +101,24 @@ change(const struct options *o, const struct mq_layout *layout,
     struct mq_redis *redis, const char *queue)
 {
 	struct mq_command c = {0};
-	redisReply *reply;
-	bool paused;
 
 	if (o->resume)
 		layout->resume(&c, queue);
 	else
 		layout->pause(&c, queue, o->ms);
-	reply = mq_redis_call(redis, &c);
-	if (reply == NULL)
-		mq_die(redis->status, "%s", redis->error);
-	paused = !o->resume || reply->integer == 1;
-	freeReplyObject(reply);
-	mq_command_free(&c);
-	return paused;
+	return call(redis, &c) == 1 || !o->resume;
 }
 
 static int
 change_all(const struct options *o, const struct mq_layout *layout,
-    struct mq_redis *redis, const struct mq_stats *stats)
+    struct mq_redis *redis)
 {
 	int i, status = MQ_EXIT_OK;
 	const char *queue;
 
 	for (i = 0; i < o->count; i++) {
 		queue = o->queues[i];
-		if (!stats->queues[i].known) {
+		if (!is_known(layout, redis, queue)) {
 			mq_say("%s: no such queue", queue);
 			status = MQ_EXIT_NO;
 		} else if (!change(o, layout, redis, queue)) {
@@ -124,20 +142,16 @@ main(int argc, char *argv[])
 	struct mq_shared shared = {.help = help};
 	struct mq_server server;
 	struct mq_redis redis;
-	struct mq_stats stats;
 	int status;
 
 	mq_option_begin();
 	parse(&options, &shared, argc, argv);
 	layout = mq_option_server(&shared, &server);
 	mq_option_queues(&shared, &server, argv + optind, options.count);
-	if (mq_redis_open(&redis, &server) == -1 ||
-	    layout->stats(
-		&redis, options.queues, options.count, false, &stats) == -1)
+	if (mq_redis_open(&redis, &server) == -1)
 		mq_die(redis.status, "%s", redis.error);
-	status = change_all(&options, layout, &redis, &stats);
+	status = change_all(&options, layout, &redis);
 	mq_redis_close(&redis);
-	mq_stats_free(&stats);
 	mq_server_free(&server);
 	mq_option_free(&shared);
 	return status;

@@ -233,6 +233,8 @@ parse(struct options *o, struct mq_shared *shared, int argc, char *argv[])
 		    !mq_option_framing(&o->framing, ch) && !set_ask(o, ch))
 			set_option(o, ch);
 	}
+	mq_option_rights(shared, MQ_PUBLISHES | (o->durable ? MQ_WAITS : 0),
+	    argv + optind, argc - optind);
 	if (optind == argc)
 		mq_die(MQ_EXIT_USAGE, "no queue given (try --help)");
 	o->queue = argv[optind];

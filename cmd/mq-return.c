@@ -110,6 +110,7 @@ parse(struct options *o, struct sift *s, struct mq_shared *shared, int argc,
 		if (!mq_option_shared(shared, ch, argv) &&
 		    !mq_filter_option(&o->filter, ch, optarg))
 			set_option(o, s, ch);
+	mq_option_rights(shared, MQ_RETURNS, argv + optind, argc - optind);
 	if (optind == argc)
 		mq_die(MQ_EXIT_USAGE, "no queue given (try --help)");
 	if (optind + 1 < argc)

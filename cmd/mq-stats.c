@@ -182,6 +182,7 @@ parse_options(struct stats_options *o, int argc, char *argv[])
 		    ":n:" MQ_SHARED_SHORT MQ_FRAMING_SHORT, long_options,
 		    NULL)) != -1)
 		take_option(o, ch, argc, argv);
+	mq_option_rights(&o->shared, MQ_LOOKS, argv + optind, argc - optind);
 	o->queues = argv + optind;
 	o->count = argc - optind;
 	check_options(o);

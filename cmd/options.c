@@ -13,6 +13,7 @@
 
 #include "duration.h"
 #include "exit.h"
+#include "rights.h"
 #include "say.h"
 #include "url.h"
 #include "xalloc.h"
@@ -121,6 +122,9 @@ mq_option_shared(struct mq_shared *o, int ch, char *const argv[])
 		return true;
 	case 'V':
 		print_and_exit("mq-tools " MQ_VERSION "\n");
+		return true;
+	case MQ_OPT_PRINT_ACL:
+		o->print_acl = true;
 		return true;
 	case ':':
 	case '?':
@@ -252,6 +256,28 @@ mq_option_queues(struct mq_shared *o, const struct mq_server *server,
 		(void)mq_option_queue(o, server, operands[i]);
 		operands[i] = o->names[o->name_count - 1];
 	}
+}
+
+void
+mq_option_rights(
+    struct mq_shared *o, unsigned tool, char *operands[], int count)
+{
+	struct mq_buf rules = {0};
+	struct mq_server server;
+	int i;
+
+	if (!o->print_acl)
+		return;
+	(void)mq_option_server(o, &server);
+	if (count == 0)
+		mq_rights_add(&rules, o->layout, tool, NULL, server.url.ns);
+	for (i = 0; i < count; i++)
+		mq_rights_add(&rules, o->layout, tool,
+		    mq_option_queue(o, &server, operands[i]), NULL);
+	if (server.url.db != 0)
+		mq_rights_rule(&rules, "+select");
+	mq_buf_addstr(&rules, "\n");
+	print_and_exit(mq_buf_str(&rules));
 }
 
 void

@@ -12,6 +12,7 @@
 #include "frame.h"
 #include "layout.h"
 #include "redis.h"
+#include "rights.h"
 #include "server.h"
 
 /* The options that every tool takes; a tool adds its own. */
@@ -23,7 +24,8 @@
 	    {"quiet", no_argument, NULL, 'q'},                                 \
 	    {"verbose", no_argument, NULL, 'v'},                               \
 	    {"help", no_argument, NULL, 'h'},                                  \
-	    {"version", no_argument, NULL, 'V'}
+	    {"version", no_argument, NULL, 'V'},                               \
+	    {"print-acl", no_argument, NULL, MQ_OPT_PRINT_ACL}
 
 /* The shared part of every --help. */
 #define MQ_SHARED_HELP                                                         \
@@ -33,7 +35,8 @@
 	"  -q, --quiet            say less\n"                                  \
 	"  -v, --verbose          say more\n"                                  \
 	"  -h, --help             show this help\n"                            \
-	"  -V, --version          show the version\n"
+	"  -V, --version          show the version\n"                          \
+	"      --print-acl        print what a user needs, for ACL SETUSER\n"
 /* The framings, with what --help says of them being the tool's own. */
 #define MQ_FRAMING_SHORT "l0"
 #define MQ_FRAMING_LONG                                                        \
@@ -44,11 +47,12 @@
 /* clang-format on */
 
 /* Long options without a letter; a tool's own begin with MQ_OPT_OWN. */
-enum { MQ_OPT_NETSTRING = 256, MQ_OPT_JSONL, MQ_OPT_OWN };
+enum { MQ_OPT_NETSTRING = 256, MQ_OPT_JSONL, MQ_OPT_PRINT_ACL, MQ_OPT_OWN };
 
 struct mq_shared {
 	char *url; /* NULL: not given; allocated */
 	bool quiet, verbose;
+	bool print_acl;
 	const char *help;		/* what --help prints */
 	const struct mq_layout *layout; /* NULL: not given, and not found yet */
 	unsigned noted;			/* see mq_option_note() */
@@ -78,6 +82,13 @@ void mq_option_begin(void);
  * -h and -V print and exit.
  */
 bool mq_option_shared(struct mq_shared *, int ch, char *const argv[]);
+
+/*
+ * With --print-acl, prints what a tool (as of rights.h) needs for the queues
+ * that are named, or for any queue, and exits.  For when all options are known.
+ */
+void mq_option_rights(
+    struct mq_shared *, unsigned tool, char *operands[], int count);
 
 /* Takes one of the framings.  Returns false when it is another option. */
 bool mq_option_framing(enum mq_framing *, int ch);

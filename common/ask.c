@@ -203,6 +203,10 @@ mq_reply_good(struct mq_redis *r, struct mq_trouble *first,
 {
 	if (reply->type == type)
 		return true;
+	if (mq_reply_barred(reply)) {
+		first->barred++;
+		return false;
+	}
 	if (!mq_redis_refused(r, reply))
 		(void)mq_nonsense(r);
 	if (first->status == 0) {

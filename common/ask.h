@@ -45,9 +45,11 @@ int mq_reply_time(const redisReply *, int64_t *ms);
  * The first error reply of a round that goes on in spite of it; zeroed: there
  * was none.  mq_reply_good() notes one, or a reply that is not of this type,
  * and says whether it is good; mq_trouble_tell() gives 0, or -1 with that error
- * in struct mq_redis.
+ * in struct mq_redis.  That a key is not permitted is no error, as it is none
+ * of ours then: such replies are counted.
  */
 struct mq_trouble {
+	long barred;
 	int status;
 	char error[512];
 };

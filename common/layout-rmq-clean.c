@@ -162,6 +162,7 @@ rmq_clean(
 		rv = rmq_tally_send(&w);
 	if (rv == 0)
 		rv = mq_trouble_tell(r, &w.trouble);
+	out->barred = w.trouble.barred;
 	free_round(&w);
 	return rv;
 }

@@ -331,6 +331,7 @@ const struct mq_layout mq_layout_rmq = {
     .name = "rmq",
     .has = MQ_HAS_KEYS | MQ_HAS_GROUPS | MQ_HAS_TICKS | MQ_HAS_LOW_PRIORITY |
 	MQ_HAS_RESULTS,
+    .rights = rmq_rights,
     .queue_error = rmq_queue_error,
     .open = rmq_open,
     .known = rmq_known,

@@ -6,6 +6,9 @@
 #include <stdint.h>
 
 #include "layout.h"
+#include "rights.h"
+
+extern const struct mq_right rmq_rights[];
 
 /*
  * A command on one key that goes through even when memory is full; the caller

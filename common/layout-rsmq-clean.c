@@ -151,6 +151,7 @@ rsmq_clean(
 		rv = clean_listed(&w);
 	if (rv == 0)
 		rv = mq_trouble_tell(r, &w.trouble);
+	out->barred = w.trouble.barred;
 	mq_pipe_free(&w.pipe);
 	mq_names_free(&w.consumed);
 	free(anywhere);

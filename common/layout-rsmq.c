@@ -104,6 +104,7 @@ const struct mq_layout mq_layout_rsmq = {
     .has = MQ_HAS_ATTRIBUTES | MQ_HAS_NEWS | MQ_HAS_IDS | MQ_HAS_TEXT |
 	MQ_HAS_CLAIMS,
     .ns = RSMQ_NAMESPACE,
+    .rights = rsmq_rights,
     .queue_error = rsmq_queue_error,
     .open = rsmq_open,
     .set_attributes = rsmq_set_attributes,

@@ -6,6 +6,9 @@
 #include <stdint.h>
 
 #include "layout.h"
+#include "rights.h"
+
+extern const struct mq_right rsmq_rights[];
 
 /* What a message is when its queue has been made by its first use. */
 #define RSMQ_VT	     30

@@ -315,9 +315,10 @@ struct mq_cleaned {
 			   * listed again, and cleaned */
 	long orphans;	  /* keys of our own removed that nobody needs */
 	long expired;	  /* messages rejected that were too late */
-	long locks;	  /* keys and groups that nobody held, or nobody
+	long barred; /* steps refused, as a key of theirs is not permitted */
+	long locks;  /* keys and groups that nobody held, or nobody
 			   * could get */
-	int64_t next_ms;  /* a connection will be found dead in so long; -1:
+	int64_t next_ms; /* a connection will be found dead in so long; -1:
 			   * none is on its way there */
 };
 
@@ -359,11 +360,14 @@ enum {
 	MQ_HAS_CLAIMS = 1 << 9	    /* counted: one is a run, however it ends */
 };
 
+struct mq_right;
 struct mq_layout {
 	const char *name;
 	unsigned has;	/* MQ_HAS_* */
 	const char *ns; /* the namespace unless the URL names one, as NS:QUEUE
 			 * is a queue of NS; NULL: it has no namespaces */
+
+	const struct mq_right *rights; /* see rights.h */
 
 	/* NULL, or why this cannot be the name of a queue (constant text). */
 	const char *(*queue_error)(const char *queue);

@@ -67,6 +67,30 @@ mq_reply_status(const char *error)
 	return status_in_script(error);
 }
 
+/* Whether what is not permitted is a thing to do, and not to come in. */
+static bool
+is_noperm(const char *error)
+{
+	return mq_reply_status(error) == MQ_EXIT_NOPERM &&
+	    (strncmp(error, "NOPERM", 6) == 0 ||
+		status_in_script(error) == MQ_EXIT_NOPERM);
+}
+
+/* The servers word it in several ways; a command is "the 'NAME' command". */
+bool
+mq_reply_barred(const redisReply *reply)
+{
+	return reply->type == REDIS_REPLY_ERROR && is_noperm(reply->str) &&
+	    (strstr(reply->str, " key") != NULL ||
+		strstr(reply->str, "' key") != NULL);
+}
+
+const char *
+mq_reply_hint(const char *error)
+{
+	return is_noperm(error) ? "; --print-acl tells what is needed" : "";
+}
+
 static void
 fail(struct mq_redis *r, int status, const char *why)
 {
@@ -108,6 +132,7 @@ mq_redis_refused(struct mq_redis *r, const redisReply *reply)
 	if (strncmp(why, aborted, sizeof(aborted) - 1) == 0)
 		why += sizeof(aborted) - 1;
 	fail(r, mq_reply_status(why), why);
+	strlcat(r->error, mq_reply_hint(why), sizeof(r->error));
 	return true;
 }
 

@@ -83,6 +83,13 @@ bool mq_redis_refused(struct mq_redis *, const redisReply *);
 /* Whether an error reply says that the server does not know a script. */
 bool mq_reply_noscript(const redisReply *);
 
+/* Whether it says that a key is not permitted to the user. */
+bool mq_reply_barred(const redisReply *);
+
+/* What to add for people when an error reply says that something is not
+ * permitted; "" otherwise.  Constant text. */
+const char *mq_reply_hint(const char *error);
+
 /* The exit status that fits the text of an error reply. */
 int mq_reply_status(const char *error);
 

@@ -63,7 +63,7 @@ _mq_takes_argument() {
 }
 
 _mq_options() {
-	echo -u --url -L --layout -q --quiet -v --verbose -h --help -V --version
+	echo -u --url -L --layout -q --quiet -v --verbose -h --help -V --version --print-acl
 	case $tool in
 	mq-publish)
 		echo -l --lines -0 --null --netstring --jsonl -i --ids \

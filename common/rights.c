@@ -1,0 +1,88 @@
+#include "rights.h"
+
+#include <string.h>
+
+/*
+ * A name as a part of a pattern.  No rule can have a blank in it, so there any
+ * one byte has to do.
+ */
+static void
+add_quoted(struct mq_buf *out, const char *p, size_t n)
+{
+	size_t i;
+
+	for (i = 0; i < n; i++) {
+		if (strchr("*?[\\", p[i]) != NULL)
+			mq_buf_add(out, "\\", 1);
+		mq_buf_add(out, p[i] == ' ' ? "?" : &p[i], 1);
+	}
+}
+
+static void
+add_pattern(struct mq_buf *out, const char *rule, const char *queue,
+    const char *ns, size_t ns_len)
+{
+	for (; *rule != '\0'; rule++) {
+		if (*rule != '%')
+			mq_buf_add(out, rule, 1);
+		else if (*++rule == 'n')
+			add_quoted(out, ns, ns_len);
+		else if (queue == NULL)
+			mq_buf_add(out, "*", 1);
+		else
+			add_quoted(out, queue, strlen(queue));
+	}
+}
+
+static bool
+is_there(const struct mq_buf *out, const char *rule, size_t n)
+{
+	const char *p = out->data, *end = out->data + out->len, *stop;
+
+	for (; p < end; p = stop + 1) {
+		stop = memchr(p, ' ', (size_t)(end - p));
+		if (stop == NULL)
+			stop = end;
+		if ((size_t)(stop - p) == n && memcmp(p, rule, n) == 0)
+			return true;
+	}
+	return false;
+}
+
+void
+mq_rights_rule(struct mq_buf *out, const char *rule)
+{
+	if (is_there(out, rule, strlen(rule)))
+		return;
+	if (out->len > 0)
+		mq_buf_add(out, " ", 1);
+	mq_buf_addstr(out, rule);
+}
+
+void
+mq_rights_add(struct mq_buf *out, const struct mq_layout *layout, unsigned tool,
+    const char *queue, const char *ns)
+{
+	const struct mq_right *right;
+	struct mq_buf rule = {0};
+	const char *colon;
+	size_t n;
+
+	if (ns == NULL)
+		ns = layout->ns;
+	n = ns == NULL ? 0 : strlen(ns);
+	if (ns != NULL && queue != NULL &&
+	    (colon = strrchr(queue, ':')) != NULL) {
+		ns = queue;
+		n = (size_t)(colon - queue);
+		queue = colon + 1;
+	}
+	for (right = layout->rights; right->rule != NULL; right++) {
+		if (!(right->tools & tool))
+			continue;
+		rule.len = 0;
+		add_pattern(&rule, right->rule, queue, ns, n);
+		mq_rights_rule(out, mq_buf_str(&rule));
+	}
+	mq_buf_free(&rule);
+}
