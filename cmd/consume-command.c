@@ -103,11 +103,23 @@ log_name(const char *dir, const char *queue)
 	return path;
 }
 
+/* Not a pipe: without a reader, that would hold us up, here or later. */
 static int
 open_log(const char *path)
 {
-	return open(
-	    path, O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0640);
+	int fd = open(path,
+	    O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC,
+	    0640);
+	struct stat st;
+
+	if (fd == -1)
+		return -1;
+	if (fstat(fd, &st) == 0 && !S_ISFIFO(st.st_mode) &&
+	    fcntl(fd, F_SETFL, O_APPEND) == 0)
+		return fd;
+	close(fd);
+	errno = ENOTSUP;
+	return -1;
 }
 
 void

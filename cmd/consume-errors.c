@@ -243,7 +243,7 @@ void
 errors_init(struct consumer *c)
 {
 	/* Each slot has its process, and pipes for input, verbs and answers, too. */
-	mq_worker_room(&c->setup,
+	mq_worker_limits(&c->setup,
 	    5 * c->opt->slots + c->opt->queue_count + LINGERING_MAX + OTHERS);
 	TAILQ_INIT(&c->outputs.lingering);
 	sink_init_stderr(&c->outputs.stderr_sink, c->loop);

@@ -5,6 +5,7 @@
  * is acked, and when that is confirmed its payload is written.
  */
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -209,6 +210,41 @@ on_writable(struct ev_loop *loop, ev_io *w, int events)
 	print_go_on(c);
 }
 
+/* On a terminal, of which lines and tabs may be had, and nothing else. */
+static void
+add_visible(struct mq_buf *out, const struct mq_buf *frame)
+{
+	const char *p = frame->data, *end = p + frame->len, *stop;
+	char *text;
+
+	for (; p < end; p = stop) {
+		for (stop = p; stop < end && *stop != '\n' && *stop != '\t';)
+			stop++;
+		text = mq_visible(p, (size_t)(stop - p));
+		if (text == NULL)
+			mq_die(MQ_EXIT_AGAIN, "out of memory");
+		mq_buf_addstr(out, text);
+		free(text);
+		if (stop < end)
+			mq_buf_add(out, stop++, 1);
+	}
+}
+
+static void
+frame(const struct message *m)
+{
+	struct consumer *c = m->c;
+	struct mq_buf one = {0};
+
+	if (!c->out_terminal) {
+		message_frame(m, &c->out);
+		return;
+	}
+	message_frame(m, &one);
+	add_visible(&c->out, &one);
+	mq_buf_free(&one);
+}
+
 static void
 print(struct consumer *c, struct message *m)
 {
@@ -218,7 +254,7 @@ print(struct consumer *c, struct message *m)
 	pace_take(c);
 	c->started++;
 	m->start = c->out_written + waiting(c);
-	message_frame(m, &c->out);
+	frame(m);
 	m->end = c->out_written + waiting(c);
 }
 
@@ -264,7 +300,7 @@ print_acked(const struct message *m)
 {
 	struct consumer *c = m->c;
 
-	message_frame(m, &c->out);
+	frame(m);
 	c->out_count++;
 	/* Even if it is empty: then the next one can come. */
 	if (!c->out_lost)
@@ -304,6 +340,7 @@ print_init(struct consumer *c)
 {
 	TAILQ_INIT(&c->printed);
 	pipe_init(c);
+	c->out_terminal = isatty(c->out_fd);
 	ev_io_init(&c->out_io, on_writable, c->out_fd, EV_WRITE);
 	c->out_io.data = c;
 }

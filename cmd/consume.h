@@ -374,6 +374,7 @@ struct consumer {
 	/* consume-pipe.c */
 	int out_fd;
 	bool out_whole;	    /* writes to it do not block, however long */
+	bool out_terminal;  /* it must not be driven by what it shows */
 	bool out_piped;	    /* what its reader has taken can be told */
 	ev_io out_gone;	    /* there is no reader any more */
 	ev_timer out_timer; /* until it is looked what has been taken */

@@ -1,5 +1,7 @@
 #include "options.h"
 
+#include <sys/resource.h>
+
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -203,12 +205,26 @@ find_layout(struct mq_shared *o, const struct mq_server *server, char *error,
 	return MQ_EXIT_CONFIG;
 }
 
+/* A core dump would have the password in it. */
+static void
+no_core(void)
+{
+	struct rlimit core;
+
+	if (getrlimit(RLIMIT_CORE, &core) == -1)
+		return;
+	core.rlim_cur = 0;
+	setrlimit(RLIMIT_CORE, &core);
+}
+
 int
 mq_option_find(struct mq_shared *o, struct mq_server *server, char *error,
     size_t error_size)
 {
 	int status = mq_server_find(server, o->url, error, error_size);
 
+	if (status == 0 && server->url.password != NULL)
+		no_core();
 	if (status == 0)
 		status = find_layout(o, server, error, error_size);
 	if (status == 0 && server->url.ns != NULL && o->layout->ns == NULL) {

@@ -50,14 +50,16 @@ mq_worker_prepare(struct mq_worker_setup *setup)
 		if (sigaction(sig, NULL, &sa) == 0 && sa.sa_handler == SIG_IGN)
 			sigaddset(&setup->reset, sig);
 	setup->self = getpid();
-	return 0;
+	return getrlimit(RLIMIT_CORE, &setup->core);
 }
 
 void
-mq_worker_room(struct mq_worker_setup *setup, int n)
+mq_worker_limits(struct mq_worker_setup *setup, int n)
 {
-	struct rlimit more;
+	struct rlimit more, core;
 
+	setup->no_core = getrlimit(RLIMIT_CORE, &core) == 0 &&
+	    core.rlim_cur != setup->core.rlim_cur;
 	if (getrlimit(RLIMIT_NOFILE, &setup->files) == -1 ||
 	    setup->files.rlim_cur >= (rlim_t)n)
 		return;
@@ -118,6 +120,8 @@ become(const struct mq_worker_setup *setup, const struct mq_worker *w,
 		return errno;
 	if (setup->limited)
 		setrlimit(RLIMIT_NOFILE, &setup->files);
+	if (setup->no_core)
+		setrlimit(RLIMIT_CORE, &setup->core);
 	sigprocmask(SIG_SETMASK, mask, NULL);
 	execve(w->path, w->argv, w->envp);
 	return errno;

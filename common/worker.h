@@ -21,6 +21,8 @@ struct mq_worker_setup {
 	pid_t self;	/* whoever starts workers: the process that called */
 	bool limited;	/* a worker gets back this limit of descriptors */
 	struct rlimit files;
+	bool no_core; /* and this one of core dumps */
+	struct rlimit core;
 };
 
 /*
@@ -31,9 +33,12 @@ struct mq_worker_setup {
  */
 int mq_worker_prepare(struct mq_worker_setup *);
 
-/* Makes room for n descriptors in this process, as far as that is allowed; the
- * workers get the room that there was before. */
-void mq_worker_room(struct mq_worker_setup *, int n);
+/*
+ * Makes room for n descriptors in this process, as far as that is allowed.  The
+ * workers get the room that there was before, and the limit of core dumps, which
+ * may have been lowered until now.
+ */
+void mq_worker_limits(struct mq_worker_setup *, int n);
 
 struct mq_worker {
 	const char *path; /* what to execute */
