@@ -83,7 +83,7 @@ cut() {
 		assert_equal "$(taken)" "needle$n"
 		assert_equal "$(marks)" ""
 	done
-	assert_equal "$(redis --raw hget "$(keys_at_rest | grep counters)" published)" "$n"
+	assert_equal "$(published)" "$n"
 }
 
 @test "resume: cut before the server has it" {
@@ -177,9 +177,20 @@ set_free() {
 	done
 }
 
+published() {
+	redis --raw hget "$(keys_at_rest | grep counters)" published
+}
+
+# It stays until the publisher has got on.
 crash() {
+	local before
+
 	server_kill
 	server_run --appendonly yes --appendfsync always
+	before=$(published)
+	until gone "$pid" || [ "$(published)" != "$before" ]; do
+		for_a_while 2
+	done
 	for_a_while 9
 }
 

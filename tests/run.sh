@@ -9,7 +9,7 @@ set -u
 cd "$(dirname "$0")/.." || exit 70
 : "${MQ_BUILD:=build}"
 : "${TESTS:=tests/*.bats}"
-: "${JOBS:=$(nproc)}"
+: "${JOBS:=$(($(nproc) + 1))}"
 export MQ_BUILD
 log=$(mktemp)
 trap 'rm -f "$log" "$log".*' EXIT
