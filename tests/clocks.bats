@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# Clocks that jump by a day, ours or the server's, while something waits.
+# Clocks that jump by a day while something waits: ours, not that of the server.
 
 # run_mq sets stderr; each test is a subshell of its own.
 # shellcheck disable=SC2030,SC2031,SC2154
