@@ -292,7 +292,7 @@ by_number(const void *a, const void *b)
 static void
 settle(struct publisher *p, const redisReply *marks)
 {
-	struct batch all[UNDER_WAY];
+	struct batch all[UNDER_WAY] = {0};
 	unsigned i, n = p->used, left = 0, done = 0;
 
 	for (i = 0; i < n; i++)

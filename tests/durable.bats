@@ -456,7 +456,7 @@ round() {
 		publisher "$i" 3>&- &
 		publishers+=($!)
 	done
-	eventually 20 has_safe $((RANDOM % 100))
+	eventually 20 has_safe $((1 + RANDOM % 100))
 	kill -STOP "$link"
 	eventually 20 all_wait_or $(($(safe) + 30))
 	server_kill

@@ -178,6 +178,12 @@ def until_saved(call):
 
 
 def loading(round):
+    """A server that is ended while it reloads can be seen empty: not both."""
+    with round.restarting:
+        reload(round)
+
+
+def reload(round):
     """What is loaded slowly is in another database."""
     call = round.world.call
     lua = ("redis.call('SELECT', 1) for i = 1, 150 do "
