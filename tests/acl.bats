@@ -10,6 +10,8 @@
 
 load helpers
 
+: "${LAYOUT:=rmq}"
+
 setup_file() {
 	server_start
 }
@@ -236,7 +238,7 @@ has_consumers() {
 @test "acl: who looks" {
 	own_mq mq-publish -H 'A: b' q 1 2
 	own_mq mq-publish -d 1h q later
-	is rsmq || own_mq mq-publish -p 5 q high high high
+	is rsmq || own_mq mq-publish -p 5 q high high high high high
 	seq 1500 | own_mq mq-publish -l -d 1h q
 	grave 1
 	own_mq mq-consume -n 1 --attempts 1 q -- sh -c 'exit 1'
