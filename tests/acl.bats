@@ -164,6 +164,9 @@ unacked_are() {
 @test "acl: a publisher that waits until all is safe" {
 	redis config set appendonly yes appendfsync always >/dev/null
 	may mq-publish --durable q
+	# Servers before 7.2 would refuse a rule with that.
+	[ -z "$(redis command docs waitaof 2>/dev/null)" ] ||
+		redis acl setuser app +waitaof >/dev/null
 	run_mq 0 mq-publish --durable q 1
 	nothing_refused
 	for rule in +info +wait '+config|get'; do
