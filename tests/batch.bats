@@ -100,6 +100,9 @@ delayed() {
 	publish q 1 25
 	publish p 1 3
 	run_mq 0 mq-consume --batch 10 --drain q p -- "$T/note"
+	# p may have its turn while the answer to a claim of q is on its way.
+	sort -s -k 1,1r "$T/batches" >"$T/sorted"
+	mv "$T/sorted" "$T/batches"
 	batches_are 'q 10: 1 2 3 4 5 6 7 8 9 10' \
 		'q 10: 11 12 13 14 15 16 17 18 19 20' \
 		'q 5: 21 22 23 24 25' 'p 3: 1 2 3'
