@@ -2,7 +2,7 @@
 #
 #   make            build the tools into build/
 #   make demo       install what is missing, build, run the main job
-#   make check      the same for all tests
+#   make check      the same for all tests, or those in TESTS; STATIC=1: and lint
 #   make faults     kill and disturb everything, at random: SEED, RUNS, LAYOUT
 #   make bench      compare with other tools, as ratios
 #   make soak       an hour of faults at full load: MINUTES=60 SEED= LAYOUT=
@@ -12,8 +12,9 @@
 #   make install    PREFIX, DESTDIR, BINDIR, MANDIR and COMPDIR as usual
 #
 # CC, CFLAGS, CPPFLAGS, LDFLAGS and LDLIBS are the user's; ours come first, so
-# that the user's win.  SANITIZE=address,undefined builds in a tree of its
-# own.  WERROR=1 turns warnings into errors (CI does).
+# that the user's win; what was built with others is built again.
+# SANITIZE=address,undefined builds in a tree of its own.  WERROR=1 turns
+# warnings into errors (CI does).
 
 VERSION	= 0.1.0
 
@@ -44,8 +45,9 @@ MQ_CFLAGS = -std=c11 $(WARN) $(if $(WERROR),-Werror) \
 MQ_LDFLAGS = -Wl,-z,relro,-z,now -Wl,--as-needed
 PKG_CFLAGS := $(shell $(PKG_CONFIG) --cflags $(PKGS) 2>/dev/null)
 PKG_LIBS := $(shell $(PKG_CONFIG) --libs $(PKGS) 2>/dev/null)
-# libev has no pkg-config file.
-EV_LIBS	= -lev
+# libev has a pkg-config file on some systems only.
+EV_LIBS	:= $(or $(shell $(PKG_CONFIG) --libs libev 2>/dev/null),-lev)
+PKG_CFLAGS += $(shell $(PKG_CONFIG) --cflags libev 2>/dev/null)
 
 ifdef SANITIZE
 MQ_CFLAGS += -fsanitize=$(SANITIZE) -fno-omit-frame-pointer -fno-sanitize-recover=undefined
@@ -76,20 +78,30 @@ all: $(TOOLS:%=$(B)/%)
 
 # --- building ---------------------------------------------------------------
 
-$(B)/common/libmq.a: $(COMMON)
-	$(AR) rcs $@ $?
+# What the last build was made with, and of; they change only when that does.
+# (-Werror makes nothing else.)
+$(B)/flags: export MADE = $(filter-out -Werror,$(COMPILE) $(LINK) \
+	$(PKG_LIBS) $(EV_LIBS) $(LDLIBS))
+$(B)/sources: export MADE = $(COMMON) $(PUBLISH) $(CONSUME) $(STATS) $(LUA) $(LUALIB)
+$(B)/flags $(B)/sources: FORCE
+	@mkdir -p $(@D)
+	@printf '%s\n' "$$MADE" | cmp -s - $@ || printf '%s\n' "$$MADE" >$@
 
-$(B)/%.o: %.c | prerequisites
+$(B)/common/libmq.a: $(COMMON) $(B)/sources
+	rm -f $@
+	$(AR) rcs $@ $(COMMON)
+
+$(B)/%.o: %.c $(B)/flags | prerequisites
 	@mkdir -p $(@D)
 	$(COMPILE) -c -o $@ $<
 
 # The Lua scripts are files of their own; here they become C strings.
-$(B)/lua.c: common/lua/embed.sh $(LUA) $(LUALIB)
+$(B)/lua.c: common/lua/embed.sh $(LUA) $(LUALIB) $(B)/sources
 	@mkdir -p $(@D)
 	sh common/lua/embed.sh $(LUA) >$@.new
 	mv $@.new $@
 
-$(B)/common/lua.o: $(B)/lua.c
+$(B)/common/lua.o: $(B)/lua.c $(B)/flags
 	@mkdir -p $(@D)
 	$(COMPILE) -c -o $@ $<
 
@@ -99,11 +111,11 @@ $(B)/page.c: cmd/page/embed.sh $(PAGE)
 	sh cmd/page/embed.sh $(PAGE) >$@.new
 	mv $@.new $@
 
-$(B)/cmd/page.o: $(B)/page.c
+$(B)/cmd/page.o: $(B)/page.c $(B)/flags
 	@mkdir -p $(@D)
 	$(COMPILE) -c -o $@ $<
 
-$(B)/mq-%: $(B)/cmd/mq-%.o $(SHARED) $(B)/common/libmq.a
+$(B)/mq-%: $(B)/cmd/mq-%.o $(SHARED) $(B)/common/libmq.a $(B)/flags $(B)/sources
 	$(LINK) -o $@ $(filter %.o,$^) $(B)/common/libmq.a $(PKG_LIBS) $(EV) $(LDLIBS)
 
 $(B)/mq-consume: EV = $(EV_LIBS)
@@ -126,50 +138,59 @@ $(B)/fuzz/%: $(B)/tests/fuzz/%.o $(B)/common/libmq.a
 # --- what must be installed ---------------------------------------------------
 
 .SECONDARY:
-.PHONY: all prerequisites deps demo check faults soak bench fuzz fuzzers valgrind lint \
+.PHONY: FORCE all prerequisites deps demo check faults soak bench fuzz fuzzers valgrind lint \
 	install uninstall dist clean hdr-check
 
 prerequisites:
 	@tests/deps.sh --check build
 
 deps:
-	@tests/deps.sh --install build run test fuzz
+	@tests/deps.sh --install build run test browser node fuzz
+
+# Where no -j is given, all processors build.
+PARALLEL = $(if $(filter -j%,$(MAKEFLAGS)),,-j$(shell nproc))
+
+# Some tests need more than all do: "# needs: SET" in the file names it.
+NEEDS	= $(sort $(shell sed -n 's/^\# needs: //p' $(or $(TESTS),tests/*.bats)))
 
 # --- running --------------------------------------------------------------------
 
 demo:
 	@tests/deps.sh --install build run
-	@$(MAKE) --no-print-directory -s all
+	@$(MAKE) --no-print-directory $(PARALLEL) -s all
 	@tests/demo.sh $(B)
 
 check:
-	@tests/deps.sh --install build run test fuzz
-	@$(MAKE) --no-print-directory all $(UNITS) fuzzers
-	@tests/deps.sh --npm build/node || echo "tests/rsmq*.bats will fail" >&2
-	@MQ_BUILD=$(B) tests/run.sh $(UNITS)
+	@tests/deps.sh --install build run test $(if $(STATIC),lint)
+	@tests/deps.sh --install $(NEEDS) || \
+	    echo "Tests that need these packages will fail." >&2
+	@$(MAKE) --no-print-directory $(PARALLEL) all $(UNITS)
+	$(if $(filter fuzz,$(NEEDS)),-@$(MAKE) --no-print-directory fuzzers)
+	$(if $(filter node,$(NEEDS)),-@tests/deps.sh --npm build/node)
+	@MQ_BUILD=$(B) tests/run.sh $(UNITS) $(if $(STATIC),tests/lint.sh)
 
 faults:
 	@tests/deps.sh --install build run test
-	@$(MAKE) --no-print-directory -s all
+	@$(MAKE) --no-print-directory $(PARALLEL) -s all
 	@BUILD=$(B) PYTHONDONTWRITEBYTECODE=1 python3 tests/faults/faults.py \
 	    "$(SEED)" "$(RUNS)" "$(LAYOUT)"
 
 soak:
 	@tests/deps.sh --install build run test
-	@$(MAKE) --no-print-directory -s all
+	@$(MAKE) --no-print-directory $(PARALLEL) -s all
 	@BUILD=$(B) PYTHONDONTWRITEBYTECODE=1 python3 tests/faults/soak.py \
 	    "$(MINUTES)" "$(SEED)" "$(LAYOUT)"
 
 bench:
-	@tests/deps.sh --install build run bench
-	@$(MAKE) --no-print-directory -s all
+	@tests/deps.sh --install build run bench node
+	@$(MAKE) --no-print-directory $(PARALLEL) -s all
 	@tests/deps.sh --npm build/node
 	@MQ_BUILD=$(B) CC="$(CC)" tests/bench/run.sh
 
 # The targets are a flavour of their own, as only clang has libFuzzer.
 ifeq ($(FUZZER),)
 fuzzers:
-	@$(MAKE) --no-print-directory -s FUZZER=1 CC=clang CFLAGS="-O1 -g" \
+	@$(MAKE) --no-print-directory $(PARALLEL) -s FUZZER=1 CC=clang CFLAGS="-O1 -g" \
 	    SANITIZE=fuzzer-no-link,address,undefined B=build-fuzz fuzzers
 else
 fuzzers: $(FUZZERS)
@@ -182,12 +203,11 @@ fuzz:
 
 valgrind:
 	@tests/deps.sh --install build run memcheck
-	@$(MAKE) --no-print-directory -s all
+	@$(MAKE) --no-print-directory $(PARALLEL) -s all
 	@tests/valgrind.sh $(B)
 
 lint:
 	@tests/deps.sh --install build lint
-	@$(MAKE) --no-print-directory hdr-check
 	@tests/lint.sh
 
 # Every header compiles alone.

@@ -19,7 +19,7 @@
 #define COMPANY_S    0.02
 #define COMPANY_MANY 250 /* where many run at once */
 #define MANY_S	     0.005
-/* What the server looks at, to see what is held, at once. */
+/* What is sent, or looked at there, at once, if that must be. */
 #define BYTES_MAX ((size_t)1 << 20)
 /* Fewer are as well acked one by one. */
 #define TOGETHER_MIN 4
@@ -28,6 +28,7 @@
 struct together {
 	struct consumer *c;
 	bool holds; /* some may hold a key or a group */
+	bool twins; /* some may be equal to others; never both */
 	int n;
 	struct message *m[];
 };
@@ -48,7 +49,7 @@ on_acked(void *arg, redisReply *reply)
 {
 	struct together *t = arg;
 	struct consumer *c = t->c;
-	bool done = reply != NULL && c->layout->settled(reply);
+	bool done = reply != NULL && c->layout->settled(reply) == MQ_SETTLED;
 	int i;
 
 	for (i = 0; i < t->n; i++)
@@ -73,7 +74,7 @@ oldest(struct consumer *c, int queue)
 	    1, sizeof(*t) + (size_t)c->queues[queue].company * sizeof(t->m[0]));
 	struct message *m;
 	size_t bytes = 0;
-	bool holds;
+	bool holds, twins;
 
 	t->c = c;
 	TAILQ_FOREACH(m, &c->messages, link) {
@@ -82,10 +83,12 @@ oldest(struct consumer *c, int queue)
 		if (!m->waits || result_wanted(m))
 			break;
 		holds = t->holds || mq_message_holds(&m->envelope);
+		twins = t->twins || m->twin;
 		bytes += m->len;
-		if (holds && bytes > BYTES_MAX)
+		if ((holds && twins) || ((holds || twins) && bytes > BYTES_MAX))
 			break;
 		t->holds = holds;
+		t->twins = twins;
 		t->m[t->n++] = m;
 		if (t->n == c->queues[queue].company)
 			break;
@@ -108,12 +111,10 @@ send_together(struct consumer *c, int queue)
 	elements = mq_xcalloc((size_t)t->n, sizeof(*elements));
 	for (i = 0; i < t->n; i++) {
 		elements[i] = (struct mq_part){t->m[i]->element, t->m[i]->len};
-		acks_forget(t->m[i]);
-		t->m[i]->in_flight = true;
-		c->in_flight++;
+		settle_sent(t->m[i]);
 	}
-	c->layout->ack_oldest(
-	    &c->session, queue, t->n, elements, t->holds, &cmd);
+	c->layout->ack_oldest(&c->session, queue,
+	    &(struct mq_acks){elements, t->n, t->holds, t->twins}, &cmd);
 	free(elements);
 	mq_async_send(&c->main, &cmd, on_acked, t);
 	mq_command_free(&cmd);
@@ -162,7 +163,8 @@ acks_wait(struct message *m)
 	    (c->held == 0 && c->opt->command != NULL &&
 		(!many || c->running == 0)) ||
 	    keeps_others_waiting(m) || m->awaited ||
-	    (mq_clock_steady_s() < c->careful_until && c->opt->batch == 0))
+	    (c->careful_until > 0 && c->opt->batch == 0 &&
+		mq_clock_steady_s() < c->careful_until))
 		acks_send(c);
 	else if (!ev_is_active(&c->settle_timer))
 		ev_timer_again(c->loop, &c->settle_timer);

@@ -99,18 +99,12 @@ fail(struct aside_result *result, const struct mq_redis *r)
 }
 
 static void
-do_wake(struct aside *a, struct aside_result *result)
-{
-	struct consumer *c = a->c;
-	result->status =
-	    mq_server_wake(&c->server, result->error, sizeof(result->error));
-}
-
-static void
 do_clean(struct aside *a, struct aside_result *result)
 {
 	struct consumer *c = a->c;
-	const struct mq_clean how = {.limit = c->opt->attempts};
+	const struct mq_clean how = {.limit = MQ_ATTEMPTS,
+	    .scan_from = c->scan_from,
+	    .self = c->connection};
 	struct mq_redis r;
 
 	if (mq_redis_open(&r, &c->server) == -1 ||
@@ -140,12 +134,6 @@ complain(struct consumer *c, const struct aside_result *result)
 }
 
 static void
-woken(struct aside *a, const struct aside_result *result)
-{
-	complain(a->c, result);
-}
-
-static void
 cleaned(struct aside *a, const struct aside_result *result)
 {
 	struct consumer *c = a->c;
@@ -160,14 +148,15 @@ cleaned(struct aside *a, const struct aside_result *result)
 	    (double)n->next_ms / 1000 + 0.1 < wait)
 		wait = (double)n->next_ms / 1000 + 0.1;
 	c->next_clean = mq_clock_steady_s() + wait;
+	c->scan_from = n->scan_at;
 	if (result->status != 0 || n->connections == 0 || c->opt->quiet)
 		return;
 	if (c->opt->verbose || n->returned > 0 || n->rejected > 0)
-		mq_say("%ld dead %s cleaned up: %ld messages returned, %ld "
+		mq_say("%ld dead %s cleaned up: %ld message%s returned, %ld "
 		       "rejected",
 		    n->connections,
 		    n->connections == 1 ? "connection" : "connections",
-		    n->returned, n->rejected);
+		    n->returned, n->returned == 1 ? "" : "s", n->rejected);
 }
 
 static void
@@ -183,12 +172,6 @@ drained(struct aside *a, const struct aside_result *result)
 	}
 	stop(c, STOP_SOON, MQ_EXIT_OK, 0);
 	stop_check(c);
-}
-
-void
-aside_wake(struct consumer *c)
-{
-	aside_start(c, &c->waker, do_wake, woken);
 }
 
 void
@@ -225,7 +208,7 @@ aside_kill(struct aside *a)
 void
 aside_end(struct consumer *c)
 {
-	struct aside *all[] = {&c->waker, &c->cleaner, &c->drainer};
+	struct aside *all[] = {&c->finder, &c->cleaner, &c->drainer};
 	size_t i;
 
 	for (i = 0; i < sizeof(all) / sizeof(all[0]); i++)

@@ -48,6 +48,7 @@ take(struct consumer *c, redisReply **elements, int n)
 	redisReply *element;
 	int i;
 
+	c->queues[c->claim_queue].received += n;
 	for (i = 0; i < n; i++) {
 		element = elements[i];
 		/* The bytes become ours instead of being copied: a message
@@ -145,6 +146,20 @@ pass_ended(struct consumer *c)
 	stop_check(c);
 }
 
+/* It is not made again by those who wait for its messages. */
+static void
+note_missing(struct consumer *c, bool missing)
+{
+	const char *name = c->opt->queues[c->claim_queue];
+	struct queue *q = &c->queues[c->claim_queue];
+
+	if (missing && q->there && !c->opt->quiet)
+		mq_say("%s: somebody has deleted the queue; waiting until it "
+		       "is there again",
+		    name);
+	q->there = !missing;
+}
+
 /* What one queue had for us. */
 static void
 take_claimed(struct consumer *c, const redisReply *reply,
@@ -155,6 +170,8 @@ take_claimed(struct consumer *c, const redisReply *reply,
 
 	q->seen = true;
 	message_clock(c, c->claim_queue, claimed);
+	if (c->claim_max > 0 && !claimed->paused)
+		note_missing(c, claimed->missing);
 	/* A look only does not find out what else there is. */
 	if (c->claim_max > 0 || claimed->paused)
 		q->due = claimed->due_ms < 0 ?
@@ -185,7 +202,9 @@ on_claimed(void *arg, redisReply *reply)
 		refused(c, reply);
 		return;
 	}
-	c->complaint[0] = '\0';
+	/* A refused settlement that waits keeps its complaint. */
+	if (c->settling == c->in_flight + c->company_count)
+		c->complaint[0] = '\0';
 	n = c->layout->claimed(reply, &claimed);
 	if (n == MQ_CLAIM_LOST) {
 		link_rejoin(c);

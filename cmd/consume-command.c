@@ -150,7 +150,7 @@ command_log_start(const struct slot *s)
 {
 	struct consumer *c = s->c;
 	const struct message *m = slot_on(s);
-	char stamp[32], what[64], *line;
+	char stamp[32], what[MQ_ID_MAX + 32], *line;
 	time_t now = time(NULL);
 	struct tm tm;
 

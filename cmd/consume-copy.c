@@ -38,15 +38,15 @@ make_command(const struct mq_envelope *copy, const struct mq_layout *layout,
 bool
 copy_command(const struct message *m, const struct mq_layout *layout,
     const struct mq_dup *what, char id[MQ_ID_LEN + 1], struct mq_command *cmd,
-    bool *counted, struct mq_buf *why)
+    struct mq_buf *why)
 {
 	struct consumer *c = m->c;
 	const struct mq_envelope *e = &m->envelope;
 	struct mq_envelope copy;
 	struct mq_buf origin = {0};
-	struct mq_publishing how = {.when.said = true,
-	    .special = mq_message_special(e),
-	    .limits = {-1, -1, -1, -1}};
+	/* One step, so that the queue is known and the copy is counted. */
+	struct mq_publishing how = {
+	    .when.said = true, .special = true, .limits = {-1, -1, -1, -1}};
 	struct mq_duplicate as = {.id = id, .web = what->web};
 	int64_t now_us = mq_clock_unix_us();
 	bool carried;
@@ -64,7 +64,6 @@ copy_command(const struct message *m, const struct mq_layout *layout,
 	carried = is_carried(m, layout, &copy, why);
 	if (carried)
 		make_command(&copy, layout, what->queue, id, &how, cmd);
-	*counted = layout->publish_counts(&how);
 	mq_envelope_free(&copy);
 	return carried;
 }

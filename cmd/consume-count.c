@@ -120,6 +120,7 @@ count_summary(struct consumer *c)
 		put_away(c, &c->queues[i].counts);
 	if (c->opt->verbose || n->lease_lost > 0)
 		mq_say("%lld done, %lld rejected, %lld to be tried again, "
-		       "%ld returned, %lld leases lost",
-		    n->done, n->failed, n->retried, c->returned, n->lease_lost);
+		       "%ld returned, %lld lease%s lost",
+		    n->done, n->failed, n->retried, c->returned, n->lease_lost,
+		    n->lease_lost == 1 ? "" : "s");
 }

@@ -13,6 +13,7 @@ desk_open(struct desk *d, const struct options *o, struct mq_server *server)
 	    .consumer = d->consumer,
 	    .queues = o->queues,
 	    .queue_count = 1,
+	    .attempts = o->attempts,
 	    .lease_ms =
 		o->receipt == RECEIPT_EXTEND ? o->extend_ms : o->lease_ms};
 	if (mq_redis_open(&d->redis, server) == -1)
@@ -36,14 +37,19 @@ desk_call(struct desk *d, struct mq_command *c)
 }
 
 void
-desk_take(struct handed *m, const char *element, size_t len, const char *id,
+desk_take(struct desk *d, struct handed *m, const char *element, size_t len,
     const char **why)
 {
+	const char *id;
+
 	*m = (struct handed){.element = element, .len = len};
 	*why = NULL;
 	if (mq_envelope_parse(element, len, &m->envelope, why) == -1)
 		m->envelope = (struct mq_envelope){0};
-	strlcpy(m->id, id, sizeof(m->id));
+	id = d->layout->has & MQ_HAS_IDS ? mq_message_name(&m->envelope) :
+					   mq_message_id(&m->envelope);
+	if (id != NULL)
+		strlcpy(m->id, id, sizeof(m->id));
 }
 
 static bool
@@ -56,7 +62,7 @@ settle_as(struct desk *d, struct mq_settlement *how)
 	mq_id_make(&d->ids, 0, how->unique);
 	d->layout->settle(&d->session, 0, how, &c);
 	reply = desk_call(d, &c);
-	settled = d->layout->settled(reply);
+	settled = d->layout->settled(reply) == MQ_SETTLED;
 	freeReplyObject(reply);
 	mq_command_free(&c);
 	return settled;
@@ -71,6 +77,7 @@ desk_settle(struct desk *d, const struct handed *m, enum mq_outcome outcome,
 	struct mq_settlement how = {.outcome = outcome,
 	    .element = m->element,
 	    .len = m->len,
+	    .receipt = m->receipt,
 	    .holds = mq_message_holds(&m->envelope)};
 	struct mq_buf header = {0}, text = {0};
 	struct mq_result result = {.id = m->id, .keep_ms = keep};
@@ -82,8 +89,8 @@ desk_settle(struct desk *d, const struct handed *m, enum mq_outcome outcome,
 		how.header_len = header.len;
 		how.payload_at = (size_t)(m->envelope.payload - m->element);
 	}
-	if (end != NULL && keep > 0) {
-		memcpy(end->id, m->id, sizeof(end->id));
+	if (end != NULL && keep > 0 && m->id[0] != '\0') {
+		strlcpy(end->id, m->id, sizeof(end->id));
 		mq_ending_write(end, &text);
 		result.text = text.data;
 		result.len = text.len;

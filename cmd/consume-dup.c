@@ -33,7 +33,6 @@ struct dup {
 		DUP_SENT
 	} step;
 	bool in_flight;
-	bool counted; /* as published, by the command that does that */
 	struct mq_dup what;
 	const char *wrong;		/* with it; NULL: nothing */
 	struct far *far;		/* NULL: our own server */
@@ -95,19 +94,6 @@ fail_to_connect(struct dup *d, const char *why)
 
 static void next(struct slot *);
 
-static void
-count(struct dup *d)
-{
-	struct consumer *c = d->s->c;
-	struct mq_command cmd = {0};
-
-	if (d->counted)
-		return;
-	d->layout->count_published(&cmd, d->what.queue, 1);
-	mq_async_send(far_or_main(c, d->far), &cmd, NULL, NULL);
-	mq_command_free(&cmd);
-}
-
 static const char *
 refused(enum mq_published how)
 {
@@ -138,7 +124,6 @@ on_published(void *arg, redisReply *reply)
 	} else if ((how = d->layout->published(reply, 0)) != MQ_PUBLISHED) {
 		fail(d, "dup failed - %s", refused(how));
 	} else {
-		count(d);
 		snprintf(ok, sizeof(ok), "ok %s", d->id);
 		answer(d, ok);
 	}
@@ -152,8 +137,7 @@ publish(struct dup *d)
 	struct consumer *c = d->s->c;
 	struct mq_command cmd = {0};
 	struct mq_buf why = {0};
-	bool can = copy_command(
-	    d->m, d->layout, &d->what, d->id, &cmd, &d->counted, &why);
+	bool can = copy_command(d->m, d->layout, &d->what, d->id, &cmd, &why);
 
 	if (can) {
 		d->step = DUP_SENT;

@@ -1,19 +1,15 @@
 /*
  * Connections to other servers, for duplicates: one for each URL, as long as
- * it is in use and for a while after.  What would wait, the search for the
- * address of a host or the start of a private server, is done by a child.
+ * it is in use and for a while after.
  */
 #include <sys/queue.h>
-#include <sys/socket.h>
 
-#include <arpa/inet.h>
-#include <netdb.h>
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "clock.h"
 #include "consume.h"
-#include "exit.h"
 #include "xalloc.h"
 
 #define FARS_MAX 16
@@ -70,78 +66,17 @@ connect_far(struct far *f)
 		f->state = FAR_OPEN;
 }
 
-/* --- finding out where it is ------------------------------------------------ */
-
-static bool
-is_known(const struct mq_server *s)
-{
-	unsigned char address[sizeof(struct in6_addr)];
-
-	if (s->url.kind == MQ_URL_PRIVATE)
-		return false;
-	return s->socket[0] != '\0' ||
-	    inet_pton(AF_INET, s->url.host, address) == 1 ||
-	    inet_pton(AF_INET6, s->url.host, address) == 1;
-}
-
-/* In the child.  IPv4 first, as the library has it for our own server. */
 static void
-find_address(const struct mq_server *s, struct aside_result *result)
-{
-	struct addrinfo hints = {
-	    .ai_family = AF_INET, .ai_socktype = SOCK_STREAM};
-	struct addrinfo *found;
-	int error;
-
-	error = getaddrinfo(s->url.host, NULL, &hints, &found);
-	if (error != 0) {
-		hints.ai_family = AF_INET6;
-		error = getaddrinfo(s->url.host, NULL, &hints, &found);
-	}
-	if (error == 0)
-		error = getnameinfo(found->ai_addr, found->ai_addrlen,
-		    result->where, sizeof(result->where), NULL, 0,
-		    NI_NUMERICHOST);
-	if (error == 0)
-		return;
-	result->status = MQ_EXIT_UNAVAILABLE;
-	strlcpy(result->error, gai_strerror(error), sizeof(result->error));
-}
-
-static void
-do_find(struct aside *a, struct aside_result *result)
-{
-	struct far *f = a->arg;
-
-	if (f->server.url.kind != MQ_URL_PRIVATE) {
-		find_address(&f->server, result);
-		return;
-	}
-	result->status =
-	    mq_server_wake(&f->server, result->error, sizeof(result->error));
-	strlcpy(result->where, f->server.socket, sizeof(result->where));
-}
-
-static void
-found(struct aside *a, const struct aside_result *result)
+found(struct aside *a, const char *why)
 {
 	struct far *f = a->arg;
 
 	if (f->state != FAR_PREPARING)
 		return;
-	if (result->status != 0) {
-		down(f,
-		    result->error[0] != '\0' ? result->error :
-					       "no address was found");
-	} else if (f->server.url.kind == MQ_URL_PRIVATE) {
-		strlcpy(
-		    f->server.socket, result->where, sizeof(f->server.socket));
+	if (why != NULL)
+		down(f, why);
+	else
 		connect_far(f);
-	} else {
-		free(f->server.url.host);
-		f->server.url.host = mq_xstrdup(result->where);
-		connect_far(f);
-	}
 	dup_go_on(f->c);
 }
 
@@ -150,10 +85,10 @@ start(struct far *f)
 {
 	f->since = mq_clock_steady_s();
 	f->state = FAR_PREPARING;
-	if (is_known(&f->server))
+	if (find_at_once(&f->server))
 		connect_far(f);
-	else
-		aside_start(f->c, &f->aside, do_find, found);
+	else if (!find_start(f->c, &f->aside, &f->server, found))
+		down(f, strerror(errno));
 }
 
 /* --- its life ----------------------------------------------------------------- */

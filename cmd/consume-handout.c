@@ -3,6 +3,7 @@
  * whose lease is as long as it was asked for and is renewed by nobody.  When
  * it is over, any cleaner gives back what has not been settled.
  */
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +12,7 @@
 #include "clock.h"
 #include "consume-receipt.h"
 #include "exit.h"
+#include "json.h"
 #include "message.h"
 #include "say.h"
 #include "xalloc.h"
@@ -24,7 +26,7 @@ struct handful {
 	redisReply *reply;
 	struct mq_claimed facts;
 	struct handed *all;
-	size_t count; /* those that are to be printed */
+	size_t count; /* those that are to be printed: receipts 1 to this */
 };
 
 static int64_t
@@ -47,6 +49,7 @@ join(struct desk *d)
 	snprintf(d->consumer, sizeof(d->consumer), "%s", d->connection);
 	for (step = 0; d->layout->join(&d->session, step, &c); step++)
 		freeReplyObject(desk_call(d, &c));
+	d->session.make = false;
 	mq_command_free(&c);
 }
 
@@ -96,7 +99,8 @@ reject(struct desk *d, struct handed *m, const char *why, bool late)
 	    .status = -1,
 	    .finished_ms = mq_clock_unix_us() / 1000};
 
-	mq_say("%s: %s: rejected: %s", d->opt->queues[0], m->id, why);
+	mq_say("%s: %s%srejected: %s", d->opt->queues[0], m->id,
+	    m->id[0] != '\0' ? ": " : "", why);
 	if (late) {
 		mq_envelope_set(&m->envelope, MQ_HEADER_ERROR, why);
 		m->changed = true;
@@ -108,7 +112,7 @@ reject(struct desk *d, struct handed *m, const char *why, bool late)
 
 /* Keeps those that may run, in their order. */
 static void
-sort_out(struct desk *d, struct handful *h, const redisReply *ids, size_t n)
+sort_out(struct desk *d, struct handful *h, size_t n)
 {
 	const redisReply *element;
 	struct handed m;
@@ -119,8 +123,7 @@ sort_out(struct desk *d, struct handful *h, const redisReply *ids, size_t n)
 	h->all = mq_xcalloc(n, sizeof(*h->all));
 	for (i = 0; i < n; i++) {
 		element = h->reply->element[h->facts.first + i];
-		desk_take(
-		    &m, element->str, element->len, ids->element[i]->str, &bad);
+		desk_take(d, &m, element->str, element->len, &bad);
 		if (bad != NULL) {
 			snprintf(why, sizeof(why), "bad header: %s", bad);
 			reject(d, &m, why, false);
@@ -133,23 +136,27 @@ sort_out(struct desk *d, struct handful *h, const redisReply *ids, size_t n)
 	}
 }
 
-static void
-look_at(struct desk *d, struct handful *h, size_t n)
+/* Gives out the receipts, and begins the lease.  False: it was over. */
+static bool
+hand_out(struct desk *d, const struct handful *h)
 {
+	struct mq_part *elements = mq_xcalloc(h->count, sizeof(*elements));
 	struct mq_command c = {0};
-	redisReply *ids;
+	redisReply *reply;
+	bool good;
 	size_t i;
 
-	d->layout->receipts(&d->session, h->reply, &c);
-	ids = desk_call(d, &c);
+	for (i = 0; i < h->count; i++)
+		elements[i] =
+		    (struct mq_part){h->all[i].element, h->all[i].len};
+	d->layout->receipts(&d->session, elements, (int)h->count, &c);
+	free(elements);
+	reply = desk_call(d, &c);
 	mq_command_free(&c);
-	for (i = 0; i < ids->elements; i++)
-		if (ids->element[i]->type != REDIS_REPLY_STRING)
-			break;
-	if (ids->type != REDIS_REPLY_ARRAY || ids->elements != n || i < n)
-		mq_die(MQ_EXIT_AGAIN, "%s: lease lost", d->connection);
-	sort_out(d, h, ids, n);
-	freeReplyObject(ids);
+	good = reply->type == REDIS_REPLY_INTEGER &&
+	    reply->integer == (long long)h->count;
+	freeReplyObject(reply);
+	return good && renew(d, d->opt->lease_ms);
 }
 
 static void
@@ -178,8 +185,8 @@ pick_up(struct desk *d, struct handful *h)
 	for (;;) {
 		n = claim(d, h);
 		if (n > 0)
-			look_at(d, h, (size_t)n);
-		if (h->count > 0 && !renew(d, d->opt->lease_ms))
+			sort_out(d, h, (size_t)n);
+		if (h->count > 0 && !hand_out(d, h))
 			mq_die(MQ_EXIT_AGAIN, "%s: lease lost", d->connection);
 		if (h->count > 0)
 			return;
@@ -195,23 +202,35 @@ pick_up(struct desk *d, struct handful *h)
 	}
 }
 
+static void
+frame(
+    const struct desk *d, const struct handful *h, size_t i, struct mq_buf *out)
+{
+	const struct handed *m = &h->all[i];
+	struct mq_frame_meta meta = {.id = m->id[0] != '\0' ? m->id : NULL,
+	    .queue = d->opt->queues[0],
+	    .attempt =
+		1 + mq_envelope_get_long(&m->envelope, MQ_HEADER_ATTEMPT, 0)};
+	struct mq_buf receipt = {0};
+
+	mq_buf_printf(&receipt, "%s.%zu", d->connection, i + 1);
+	meta.more =
+	    json_pack("{s:o}", "receipt", mq_json_text(mq_buf_str(&receipt)));
+	mq_json_must(meta.more != NULL);
+	mq_frame_write(out, MQ_FRAME_JSONL, &m->envelope, &meta);
+	json_decref(meta.more);
+	mq_buf_free(&receipt);
+}
+
 static bool
 print(const struct desk *d, const struct handful *h)
 {
 	struct mq_buf out = {0};
-	struct mq_frame_meta meta;
 	bool good;
 	size_t i;
 
-	for (i = 0; i < h->count; i++) {
-		meta = (struct mq_frame_meta){.id = h->all[i].id,
-		    .queue = d->opt->queues[0],
-		    .attempt = 1 +
-			mq_envelope_get_long(
-			    &h->all[i].envelope, MQ_HEADER_ATTEMPT, 0)};
-		mq_frame_write(
-		    &out, MQ_FRAME_JSONL, &h->all[i].envelope, &meta);
-	}
+	for (i = 0; i < h->count; i++)
+		frame(d, h, i, &out);
 	good = fwrite(out.data, 1, out.len, stdout) == out.len &&
 	    fflush(stdout) == 0;
 	mq_buf_free(&out);
@@ -238,13 +257,15 @@ handout(const struct options *o, struct mq_server *server)
 
 	signal(SIGPIPE, SIG_IGN);
 	desk_open(&d, o, server);
+	d.session.make = operands_look(o, &d.redis);
 	d.session.slots = o->limit > 0 ? (int)o->limit : 1;
 	pick_up(&d, &h);
 	if (h.count == 0) {
 		desk_vacate(&d);
 		status = MQ_EXIT_NO;
 	} else if (!print(&d, &h)) {
-		mq_say("standard output: the messages go back");
+		mq_say("standard output: %s; the messages go back",
+		    strerror(errno));
 		give_back(&d, &h);
 		status = MQ_EXIT_IO;
 	}

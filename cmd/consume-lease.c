@@ -7,6 +7,7 @@
  */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "clock.h"
 #include "consume.h"
@@ -20,6 +21,7 @@ void
 lease_new_name(struct consumer *c)
 {
 	char random[7];
+	int i;
 
 	mq_id_random(&c->ids, random, 6);
 	snprintf(
@@ -27,13 +29,52 @@ lease_new_name(struct consumer *c)
 	mq_id_random(&c->ids, random, 6);
 	snprintf(c->name, sizeof(c->name), "%s-%s", c->opt->tag, random);
 	c->joined = false;
+	for (i = 0; i < c->opt->queue_count; i++)
+		c->queues[i].received = 0;
+}
+
+/* We are alive: what we had is not to be charged with that. */
+static void
+forgive(struct consumer *c)
+{
+	struct mq_command *cmd;
+	struct message *m;
+
+	if (c->layout->lapsed == NULL)
+		return;
+	TAILQ_FOREACH(m, &c->messages, link)
+		if (!m->lost) {
+			c->lapsed = mq_xreallocarray(c->lapsed,
+			    (size_t)c->lapsed_count + 1, sizeof(*c->lapsed));
+			cmd = &c->lapsed[c->lapsed_count++];
+			*cmd = (struct mq_command){0};
+			c->layout->lapsed(&c->session, m->queue, m->element,
+			    m->len, m->attempts, cmd);
+		}
+}
+
+void
+lease_tell_lapsed(struct consumer *c)
+{
+	int i;
+
+	for (i = 0; i < c->lapsed_count; i++) {
+		mq_async_send(&c->main, &c->lapsed[i], NULL, NULL);
+		mq_command_free(&c->lapsed[i]);
+	}
+	free(c->lapsed);
+	c->lapsed = NULL;
+	c->lapsed_count = 0;
 }
 
 void
 lease_lost(struct consumer *c, const char *why)
 {
 	mq_say("%s: lease lost: %s", c->connection, why);
+	forgive(c);
 	settle_lost(c);
+	strlcpy(c->former, c->connection, sizeof(c->former));
+	c->session.former = c->former;
 	lease_new_name(c);
 	c->next_clean = 0;
 }
@@ -93,22 +134,43 @@ struct audit {
 };
 
 static void
+on_held(void *arg, redisReply *reply)
+{
+	struct audit *a = arg;
+	struct consumer *c = a->c;
+	int queue = a->queue;
+
+	free(a);
+	if (reply == NULL || reply->type != REDIS_REPLY_ARRAY ||
+	    c->link != LINK_UP)
+		return;
+	/* All that was sent before has been answered by now. */
+	settle_reconcile(c, queue, reply);
+	link_go_on(c);
+}
+
+static void
 on_count(void *arg, redisReply *reply)
 {
 	struct audit *a = arg;
 	struct consumer *c = a->c;
+	struct mq_command cmd = {0};
 	struct message *m;
 	long long ours = 0;
-	int queue = a->queue;
-	bool still = a->moves == c->moves && c->link == LINK_UP;
 
-	free(a);
-	if (!still || reply == NULL || reply->type != REDIS_REPLY_INTEGER)
-		return;
 	TAILQ_FOREACH(m, &c->messages, link)
-		ours += m->queue == queue && !m->lost;
-	if (ours != reply->integer)
-		link_reset(c, "it holds other messages for us than we have");
+		ours += m->queue == a->queue && !m->lost && !m->gone;
+	if (a->moves != c->moves || c->link != LINK_UP || reply == NULL ||
+	    reply->type != REDIS_REPLY_INTEGER || ours == reply->integer) {
+		free(a);
+		return;
+	}
+	if (ours < reply->integer && !c->opt->quiet)
+		mq_say("%s: it holds other messages for us than we have",
+		    c->server.name);
+	c->layout->held(&c->session, a->queue, &cmd);
+	mq_async_send(&c->main, &cmd, on_held, a);
+	mq_command_free(&cmd);
 }
 
 /*

@@ -3,9 +3,12 @@
  * hears which keys have changed; joining under a new name or, after a lost
  * connection, again under the old one; the tick; leaving.
  *
- *	down -> opening -> (wake: CLIENT ID, SUBSCRIBE; main: CLIENT TRACKING,
- *	renew or join, what does the server hold for us?) -> up
+ *	down -> finding (where is it?) -> opening -> (wake: CLIENT ID,
+ *	SUBSCRIBE; main: CLIENT TRACKING, renew or join, what does the server
+ *	hold for us?) -> up
  */
+#include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,10 +24,28 @@
 #define RETRY_MIN    0.05
 #define RETRY_MAX    5.0
 
+/* Trying again would change nothing; and what runs here would outlive its lease. */
+static void
+link_give_up(struct consumer *c, const char *error)
+{
+	if (c->leaving)
+		return;
+	mq_say("%s: %s%s", c->server.name, error, mq_reply_hint(error));
+	c->exit_status = mq_reply_status(error);
+	c->leaving = true;
+	slot_kill(c, SIGKILL);
+	ev_break(c->loop, EVBREAK_ALL);
+}
+
 void
 link_complain(struct consumer *c, const char *error)
 {
-	if (c->opt->quiet || strcmp(c->complaint, error) == 0)
+	if (mq_reply_status(error) == MQ_EXIT_CONFIG) {
+		link_give_up(c, error);
+		return;
+	}
+	if (c->opt->quiet ||
+	    strncmp(c->complaint, error, sizeof(c->complaint) - 1) == 0)
 		return;
 	mq_say("%s: %s%s; trying again", c->server.name, error,
 	    mq_reply_hint(error));
@@ -32,6 +53,16 @@ link_complain(struct consumer *c, const char *error)
 }
 
 /* --- joining ---------------------------------------------------------------- */
+
+void
+link_go_on(struct consumer *c)
+{
+	if (c->stop >= STOP_SOON)
+		stop_give_back(c);
+	else if (!c->claiming)
+		run_held(c);
+	stop_check(c);
+}
 
 static void
 link_up(struct consumer *c)
@@ -42,31 +73,24 @@ link_up(struct consumer *c)
 		mq_say("%s: connected as %s", c->server.name, c->connection);
 	c->joined = true;
 	c->ever_joined = true;
+	/* What somebody deletes from now on is not to come back. */
+	c->session.make = false;
 	settle_unsent(c);
 	running_untold(c);
 	dup_go_on(c);
 	changed_all(c);
 	claim_look(c);
-	if (c->stop >= STOP_SOON)
-		stop_give_back(c);
-	else if (!c->claiming)
-		run_held(c);
-	stop_check(c);
+	link_go_on(c);
 }
 
 /* An error while joining: for good at the first time, else tried again. */
 static void
 join_refused(struct consumer *c, const redisReply *reply)
 {
-	if (!c->ever_joined) {
-		mq_say("%s: %s%s", c->server.name, reply->str,
-		    mq_reply_hint(reply->str));
-		c->exit_status = mq_reply_status(reply->str);
-		c->leaving = true;
-		ev_break(c->loop, EVBREAK_ALL);
-		return;
-	}
-	link_reset(c, reply->str);
+	if (c->ever_joined)
+		link_reset(c, reply->str);
+	else
+		link_give_up(c, reply->str);
 }
 
 /* One of the replies that the link waits for.  False: no more of this join. */
@@ -140,6 +164,7 @@ on_lease(void *arg, redisReply *reply)
 	if (!join_reply(c, reply))
 		return;
 	c->lease_ms = c->layout->lease(reply);
+	lease_tell_lapsed(c);
 	c->replies_wanted = c->opt->queue_count;
 	for (step = 1; c->layout->join(&c->session, step, &cmd); step++) {
 		c->replies_wanted++;
@@ -156,6 +181,7 @@ join(struct consumer *c)
 {
 	struct mq_command cmd = {0};
 
+	policy_ask(c);
 	c->lease_sent = mq_clock_steady_s();
 	c->layout->join(&c->session, 0, &cmd);
 	mq_async_send(&c->main, &cmd, on_lease, c);
@@ -221,6 +247,15 @@ on_changed(void *arg, redisReply *reply)
 		claim_wake(c);
 }
 
+static void
+renew_or_join(struct consumer *c)
+{
+	if (c->joined)
+		lease_renew(c, on_rejoin, c);
+	else
+		join(c);
+}
+
 /* The wake connection is there: main can ask for its news to be sent to it. */
 static void
 on_wake_id(void *arg, redisReply *reply)
@@ -243,10 +278,7 @@ on_wake_id(void *arg, redisReply *reply)
 	} else {
 		on_tracking(c, reply);
 	}
-	if (c->joined)
-		lease_renew(c, on_rejoin, c);
-	else
-		join(c);
+	fence(c, renew_or_join);
 }
 
 static void
@@ -270,16 +302,36 @@ link_open(struct consumer *c)
 }
 
 static void
+on_found(struct aside *a, const char *why)
+{
+	struct consumer *c = a->arg;
+
+	if (why == NULL) {
+		link_open(c);
+		return;
+	}
+	if (!c->opt->verbose)
+		link_complain(c, why);
+	c->link = LINK_OPENING;
+	link_reset(c, why);
+}
+
+/* The server may have gone elsewhere, or be a private one that has died. */
+static void
 on_retry(struct ev_loop *loop, ev_timer *w, int events)
 {
 	struct consumer *c = w->data;
 
 	(void)loop;
 	(void)events;
-	/* The private server may have died: whoever needs it starts it. */
-	if (c->server.url.kind == MQ_URL_PRIVATE)
-		aside_wake(c);
-	link_open(c);
+	if (find_at_once(&c->server)) {
+		link_open(c);
+		return;
+	}
+	c->link = LINK_FINDING;
+	c->finder.arg = c;
+	if (!find_start(c, &c->finder, &c->server, on_found))
+		on_found(&c->finder, strerror(errno));
 }
 
 void
@@ -287,8 +339,12 @@ link_reset(struct consumer *c, const char *why)
 {
 	double wait = c->retry_s;
 
-	if (c->link == LINK_DOWN)
+	if (c->link <= LINK_FINDING)
 		return;
+	if (mq_reply_status(why) == MQ_EXIT_CONFIG) {
+		link_give_up(c, why);
+		return;
+	}
 	if (c->link == LINK_UP && !c->opt->quiet && !c->leaving)
 		mq_say("%s: %s; reconnecting", c->server.name, why);
 	else if (c->opt->verbose)
@@ -424,6 +480,8 @@ link_start(struct consumer *c)
 	    .queues = c->opt->queues,
 	    .queue_count = c->opt->queue_count,
 	    .push = c->opt->push,
+	    .make = c->make,
+	    .attempts = c->opt->attempts,
 	    .rate_s = c->opt->rate_shared.per_s,
 	    .burst = c->opt->rate_shared.burst,
 	    .slots =
@@ -442,6 +500,9 @@ link_start(struct consumer *c)
 void
 link_end(struct consumer *c)
 {
+	while (c->lapsed_count > 0)
+		mq_command_free(&c->lapsed[--c->lapsed_count]);
+	free(c->lapsed);
 	c->link = LINK_DOWN;
 	mq_async_close(&c->main);
 	mq_async_close(&c->wake);

@@ -80,13 +80,15 @@ message_new(struct consumer *c, int queue, char *element, size_t len)
 {
 	struct message *m = mq_xcalloc(1, sizeof(*m));
 
-	*m = (struct message){.c = c,
-	    .number = ++c->claimed,
-	    .since = mq_clock_steady_s(),
-	    .queue = queue,
-	    .element = element,
-	    .len = len};
+	m->c = c;
+	m->number = ++c->claimed;
+	if (c->opt->batch > 0)
+		m->since = mq_clock_steady_s();
+	m->queue = queue;
+	m->element = element;
+	m->len = len;
 	TAILQ_INSERT_TAIL(&c->messages, m, link);
+	twins_add(m);
 	enter(m, STATE_HELD);
 	return m;
 }
@@ -102,7 +104,7 @@ void
 message_unstart(struct message *m)
 {
 	m->c->started--;
-	if (m->lost) {
+	if (m->lost || m->gone) {
 		message_drop(m);
 		return;
 	}
@@ -116,13 +118,29 @@ message_drop(struct message *m)
 	acks_forget(m);
 	leave(m);
 	TAILQ_REMOVE(&m->c->messages, m, link);
+	twins_remove(m);
 	mq_envelope_free(&m->envelope);
 	mq_buf_free(&m->header);
 	mq_buf_free(&m->result);
+	mq_buf_free(&m->news);
 	if (TAILQ_EMPTY(&m->c->messages))
 		m->c->in_order = true;
 	free(m->element);
 	free(m);
+}
+
+void
+message_note(struct message *m, const char *fmt, ...)
+{
+	va_list ap;
+	char *text;
+
+	va_start(ap, fmt);
+	text = mq_xvasprintf(fmt, ap);
+	va_end(ap);
+	mq_buf_clear(&m->news);
+	mq_buf_addstr(&m->news, text);
+	free(text);
 }
 
 void

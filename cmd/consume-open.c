@@ -25,7 +25,7 @@ void
 message_clock(struct consumer *c, int queue, const struct mq_claimed *claimed)
 {
 	c->server_ahead_ms = claimed->now_ms - boot_ms();
-	c->queues[queue].tick = claimed->tick;
+	c->queues[queue].tick = claimed->missing ? 0 : claimed->tick;
 }
 
 /* It has not run, so it has no attempt more than before. */
@@ -34,7 +34,7 @@ reject_late(struct message *m, const char *why)
 {
 	const struct mq_failure f = {.status = -1, .text = why};
 
-	message_say(m, "rejected: %s", why);
+	message_note(m, "rejected: %s", why);
 	mq_envelope_set(&m->envelope, MQ_HEADER_ERROR, why);
 	mq_envelope_write_header(&m->envelope, &m->header);
 	m->late = true;
@@ -49,7 +49,7 @@ reject_crashed(struct message *m)
 	struct mq_counts *n = &m->c->queues[m->queue].counts;
 
 	mq_history_crash(&m->envelope, m->attempts, true, NULL);
-	message_say(
+	message_note(
 	    m, "rejected: %s", mq_envelope_get(&m->envelope, MQ_HEADER_ERROR));
 	mq_envelope_write_header(&m->envelope, &m->header);
 	n->runs++;
@@ -101,7 +101,7 @@ message_open(struct message *m)
 		return true;
 	if (mq_envelope_parse(m->element, m->len, &m->envelope, &bad) == -1) {
 		m->envelope = (struct mq_envelope){0};
-		message_say(m, "rejected: bad header: %s", bad);
+		message_note(m, "rejected: bad header: %s", bad);
 		settle(m, MQ_OUTCOME_REJECT, 0);
 		return false;
 	}
@@ -113,9 +113,10 @@ message_open(struct message *m)
 	if (runs_alone(m))
 		m->c->alone_until = mq_clock_steady_s() + CAREFUL_S;
 	m->awaited = mq_result_wanted(&m->envelope);
-	id = mq_message_id(&m->envelope);
+	id = m->c->layout->has & MQ_HAS_IDS ? mq_message_name(&m->envelope) :
+					      mq_message_id(&m->envelope);
 	if (id != NULL)
-		memcpy(m->id, id, sizeof(m->id));
+		strlcpy(m->id, id, sizeof(m->id));
 	else
 		mq_id_make(&m->c->ids, (uint64_t)mq_clock_unix_us(), m->id);
 	if (mq_message_over(&m->envelope, boot_ms() + m->c->server_ahead_ms,

@@ -69,7 +69,7 @@ option_check_command(const struct options *o)
 }
 
 void
-option_check_print(const struct options *o)
+option_check_print(struct options *o)
 {
 	if (o->at_most_once &&
 	    (o->command != NULL || o->lease_ms > 0 ||
@@ -77,6 +77,10 @@ option_check_print(const struct options *o)
 		mq_die(MQ_EXIT_USAGE,
 		    "--at-most-once is for printing, without a COMMAND and "
 		    "without a lease");
+	/* Messages would run into each other there. */
+	if (o->command == NULL && o->framing == MQ_FRAME_WHOLE &&
+	    isatty(STDOUT_FILENO))
+		o->framing = MQ_FRAME_LINES;
 }
 
 void

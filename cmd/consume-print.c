@@ -341,6 +341,10 @@ print_init(struct consumer *c)
 	TAILQ_INIT(&c->printed);
 	pipe_init(c);
 	c->out_terminal = isatty(c->out_fd);
+	if (c->opt->command == NULL && c->out_terminal && !c->opt->quiet)
+		mq_say("each message that is printed here is removed; "
+		       "mq-stats --list ready %s only looks",
+		    c->opt->queues[0]);
 	ev_io_init(&c->out_io, on_writable, c->out_fd, EV_WRITE);
 	c->out_io.data = c;
 }

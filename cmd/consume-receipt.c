@@ -1,6 +1,6 @@
 /*
- * --ack, --reject, --extend: what was handed out under a lease is settled by
- * its id, by whoever knows that.
+ * --ack, --reject, --extend, --return: what was handed out under a lease is
+ * settled by its receipt, which names the message and the lease.
  */
 #include <stdio.h>
 #include <string.h>
@@ -14,6 +14,18 @@
 
 /* As many as there can be slots. */
 #define HANDED_MAX 1000
+
+/* Or an id, where that is good, too. */
+static bool
+is_receipt(const char *word)
+{
+	struct mq_receipt parts = {0};
+	bool good =
+	    mq_receipt_parse(word, &parts) || mq_id_safe(word, strlen(word));
+
+	mq_receipt_free(&parts);
+	return good;
+}
 
 void
 receipt_check(const struct options *o)
@@ -30,35 +42,32 @@ receipt_check(const struct options *o)
 		    "a lease is for one QUEUE, without COMMAND and --drain");
 	if (o->receipt != RECEIPT_NONE && out)
 		mq_die(MQ_EXIT_USAGE,
-		    "--lease hands messages out; it goes with no id");
+		    "--lease hands messages out; it goes with no receipt");
 	if (out && o->framing != MQ_FRAME_JSONL)
 		mq_die(MQ_EXIT_USAGE,
-		    "--lease needs --jsonl, which tells the ids");
+		    "--lease needs --jsonl, which tells the receipts");
 	if (out && o->limit > HANDED_MAX)
 		mq_die(MQ_EXIT_USAGE, "--lease: at most %d messages at once",
 		    HANDED_MAX);
-	if (o->receipt != RECEIPT_NONE &&
-	    !mq_id_valid(o->receipt_id, strlen(o->receipt_id)))
-		mq_die(MQ_EXIT_USAGE, "%s: not an id", o->receipt_id);
+	if (o->receipt != RECEIPT_NONE && !is_receipt(o->receipt_id))
+		mq_die(MQ_EXIT_USAGE, "%s: not a receipt", o->receipt_id);
 }
 
 /* The attempt, and why it failed. */
 static void
 record(struct desk *d, struct handed *m, const struct mq_ending *end)
 {
-	const char *id = mq_message_id(&m->envelope);
 	const struct mq_failure f = {.at_ms = end->finished_ms,
 	    .attempt = end->attempts,
 	    .status = -1,
 	    .host = end->host,
 	    .text = end->text};
+	const char *id = mq_message_id(&m->envelope);
 	char new[MQ_ID_LEN + 1];
 
-	/* The hash is no id: others may have the same. */
 	mq_id_make(&d->ids, (uint64_t)mq_clock_unix_us(), new);
-	if (id != NULL)
-		memcpy(new, id, sizeof(new));
-	mq_message_record(&m->envelope, new, end->attempts, end->text);
+	mq_message_record(
+	    &m->envelope, id != NULL ? id : new, end->attempts, end->text);
 	mq_history_add(&m->envelope, &f);
 	m->changed = true;
 }
@@ -86,6 +95,15 @@ settle_receipt(struct desk *d, struct handed *m)
 	if (!desk_settle(d, m, ack ? MQ_OUTCOME_ACK : MQ_OUTCOME_REJECT, &end))
 		return false;
 	desk_count(d, &n);
+	desk_vacate(d);
+	return true;
+}
+
+static bool
+give_back(struct desk *d, struct handed *m)
+{
+	if (!desk_settle(d, m, MQ_OUTCOME_FRONT, NULL))
+		return false;
 	desk_vacate(d);
 	return true;
 }
@@ -119,12 +137,25 @@ carry_out(struct desk *d, const struct mq_receipt *receipt)
 	d->session.connection = receipt->connection;
 	if (d->opt->receipt == RECEIPT_EXTEND)
 		return extend(d);
-	desk_take(&m, receipt->element.data, receipt->element.len,
-	    d->opt->receipt_id, &bad);
-	/* It has been handed out, so it was good then. */
-	done = bad == NULL && settle_receipt(d, &m);
+	desk_take(d, &m, receipt->element.data, receipt->element.len, &bad);
+	m.receipt = receipt->number;
+	if (d->opt->receipt == RECEIPT_RETURN)
+		done = give_back(d, &m);
+	else
+		/* It has been handed out, so it was good then. */
+		done = bad == NULL && settle_receipt(d, &m);
 	mq_envelope_free(&m.envelope);
 	return done;
+}
+
+static const char *
+why_not(const struct options *o)
+{
+	if (strchr(o->receipt_id, '.') != NULL)
+		return "its lease is over, or it is settled already";
+	if (o->layout->has & MQ_HAS_IDS)
+		return "no such message, or it is handed out by receipt";
+	return "not a receipt";
 }
 
 int
@@ -140,8 +171,7 @@ receipt(const struct options *o, struct mq_server *server)
 		mq_die(d.redis.status, "%s", d.redis.error);
 	done = found.connection != NULL && carry_out(&d, &found);
 	if (!done && !o->quiet)
-		mq_say("%s: %s: nobody holds it under a lease", o->queues[0],
-		    o->receipt_id);
+		mq_say("%s: %s: %s", o->queues[0], o->receipt_id, why_not(o));
 	mq_receipt_free(&found);
 	desk_close(&d);
 	return done ? MQ_EXIT_OK : MQ_EXIT_NO;

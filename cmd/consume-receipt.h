@@ -22,7 +22,8 @@ struct handed {
 	const char *element; /* as it is there */
 	size_t len;
 	struct mq_envelope envelope;
-	char id[MQ_ID_LEN + 1]; /* of the receipt */
+	char id[MQ_ID_MAX + 1]; /* empty: it has none */
+	const char *receipt;	/* its number; NULL: settled without one */
 	bool changed;		/* its headers have been */
 };
 
@@ -31,7 +32,7 @@ void desk_close(struct desk *);
 /* The reply, which is no error. */
 redisReply *desk_call(struct desk *, struct mq_command *);
 /* Takes an element apart.  *why is why its header is bad, or NULL. */
-void desk_take(struct handed *, const char *element, size_t len, const char *id,
+void desk_take(struct desk *, struct handed *, const char *element, size_t len,
     const char **why);
 /* False: the session does not hold it any more.  The id of end, which may be
  * NULL, is filled in. */
@@ -43,7 +44,7 @@ void desk_vacate(struct desk *);
 
 /* What --lease does; returns the exit status. */
 int handout(const struct options *, struct mq_server *);
-/* What --ack, --reject and --extend do. */
+/* What --ack, --reject, --extend and --return do. */
 int receipt(const struct options *, struct mq_server *);
 /* Ends with 64 when the options of these do not go together. */
 void receipt_check(const struct options *);

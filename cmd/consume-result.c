@@ -29,7 +29,7 @@ write_result(struct message *m, enum mq_end state, const struct mq_failure *f,
 	    .to = to,
 	    .finished_ms = mq_clock_unix_us() / 1000};
 
-	memcpy(e.id, m->id, sizeof(e.id));
+	strlcpy(e.id, m->id, sizeof(e.id));
 	mq_buf_clear(&m->result);
 	mq_ending_write(&e, &m->result);
 }

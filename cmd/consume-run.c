@@ -168,7 +168,7 @@ stop_if_broken(struct slot *s)
 	mq_verdict(&s->verbs, s->status, s->timed_out, s->c->opt->strict, &v);
 	if (v.kind != MQ_VERDICT_STOP || s->ended)
 		return;
-	mq_say("%s: %s; stopping, %s returned", s->c->script, v.reason,
+	mq_say("%s: %s; stopping, %s returned", s->c->script, v.how,
 	    s->ones != NULL ? "the messages are" : "the message is");
 	stop(s->c, STOP_SOON, MQ_EXIT_CONFIG, 0);
 }

@@ -7,22 +7,59 @@
 #include <string.h>
 
 #include "consume.h"
+#include "exit.h"
 #include "message.h"
 #include "say.h"
+#include "xalloc.h"
+
+/* It was not for us to end; what it had come to here does not count. */
+static void
+overtaken(const struct message *m, const char *by)
+{
+	if (m->news.len > 0)
+		message_say(m, "%s (%.*s)", by, (int)m->news.len, m->news.data);
+	else
+		message_say(m, "%s", by);
+}
 
 static void
-lose(struct message *m)
+lose(struct message *m, const char *why)
 {
 	count_lost(m);
-	message_say(m, "lease lost: somebody else has the message now");
+	overtaken(m, why);
+}
+
+static void
+lose_to_another(struct message *m)
+{
+	lose(m, "lease lost: somebody else has the message now");
+}
+
+/* One that was not even started is no news. */
+static void
+vanish(struct message *m)
+{
+	if (m->outcome != MQ_OUTCOME_FRONT || m->c->opt->verbose)
+		overtaken(m, "gone: somebody has deleted the message");
 }
 
 static void
 settled(const struct message *m)
 {
 	count_settled(m);
+	if (m->news.len > 0)
+		message_say(m, "%.*s", (int)m->news.len, m->news.data);
 	if (m->c->opt->at_most_once && m->outcome == MQ_OUTCOME_ACK)
 		print_acked(m);
+}
+
+void
+settle_sent(struct message *m)
+{
+	acks_forget(m);
+	m->sent = ++m->c->sendings;
+	m->in_flight = true;
+	m->c->in_flight++;
 }
 
 /* Nothing is under way about it any more. */
@@ -32,6 +69,29 @@ landed(struct message *m)
 	m->in_flight = false;
 	m->c->in_flight--;
 	m->c->moves++;
+}
+
+/* Whether a key of the place that it was to go to holds something else. */
+static bool
+is_barred(const struct message *m, const redisReply *reply)
+{
+	return m->outcome != MQ_OUTCOME_ACK && m->outcome != MQ_OUTCOME_FRONT &&
+	    mq_reply_status(reply->str) == MQ_EXIT_WRONGTYPE;
+}
+
+/* The message goes back instead, and we end: the next start finds the key, and
+ * names it. */
+static void
+turn_back(struct message *m)
+{
+	struct consumer *c = m->c;
+	bool push = m->outcome == MQ_OUTCOME_PUSH;
+
+	message_note(m, "back: a key of %s holds something else than messages",
+	    push ? c->opt->push : "the queue");
+	m->outcome = MQ_OUTCOME_FRONT;
+	settle_send(m);
+	stop(c, STOP_SOON, MQ_EXIT_WRONGTYPE, 0);
 }
 
 void
@@ -48,13 +108,27 @@ settle_answered(struct message *m, redisReply *reply)
 		return;
 	if (reply->type == REDIS_REPLY_ERROR) {
 		c->in_order = false;
-		link_complain(c, reply->str);
+		m->sent = 0;
+		if (is_barred(m, reply))
+			turn_back(m);
+		else
+			link_complain(c, reply->str);
 		return;
 	}
-	if (c->layout->settled(reply))
+	switch (c->layout->settled(reply)) {
+	case MQ_SETTLED:
 		settled(m);
-	else
-		lose(m);
+		break;
+	case MQ_SETTLED_LOST:
+		lose_to_another(m);
+		break;
+	case MQ_SETTLED_GONE:
+		vanish(m);
+		break;
+	case MQ_SETTLED_TOO_LONG:
+		verdict_too_long(m);
+		return;
+	}
 	message_drop(m);
 	if (c->opt->at_most_once)
 		print_held(c);
@@ -76,6 +150,7 @@ void
 settle_again(struct message *m)
 {
 	landed(m);
+	m->sent = 0;
 	if (m->lost)
 		message_drop(m);
 	else
@@ -103,10 +178,8 @@ settle_send(struct message *m)
 	}
 	how.result = result_of(m, &how, &result);
 	mq_id_make(&c->ids, 0, how.unique);
-	acks_forget(m);
 	pause_send(m);
-	m->in_flight = true;
-	c->in_flight++;
+	settle_sent(m);
 	c->layout->settle(&c->session, m->queue, &how, &cmd);
 	mq_async_send(&c->main, &cmd, on_settled, m);
 	mq_command_free(&cmd);
@@ -177,7 +250,7 @@ settle_lost(struct consumer *c)
 		if (m->lost)
 			continue;
 		if (m->state != STATE_HELD)
-			lose(m);
+			lose(m, "lease lost: others may get the message");
 		m->lost = true;
 		if (m->state == STATE_HELD ||
 		    (m->state == STATE_SETTLING && !m->in_flight) ||
@@ -203,51 +276,148 @@ find(struct consumer *c, int queue, const redisReply *element,
 	    find(c, queue, element, TAILQ_FIRST(&c->messages));
 }
 
+static void
+taken_away(struct message *m)
+{
+	lose_to_another(m);
+	m->lost = true;
+	if (!slot_kill_one(m))
+		message_drop(m);
+}
+
+struct question {
+	struct consumer *c;
+	unsigned long number; /* of a message, which may be dropped meanwhile */
+};
+
+static void
+on_exists(void *arg, redisReply *reply)
+{
+	struct question *q = arg;
+	struct message *m;
+
+	TAILQ_FOREACH(m, &q->c->messages, link)
+		if (m->number == q->number)
+			break;
+	free(q);
+	/* One that is settling is told by its own answer. */
+	if (reply == NULL || m == NULL || m->lost || m->state == STATE_SETTLING)
+		return;
+	if (reply->type != REDIS_REPLY_INTEGER || reply->integer != 0)
+		taken_away(m);
+	else if (m->state == STATE_HELD)
+		message_drop(m);
+	else
+		m->gone = true;
+}
+
+/* Somebody else has it now, who runs it, too; or it was deleted. */
+static void
+ask_exists(struct message *m)
+{
+	struct consumer *c = m->c;
+	struct question *q = mq_xcalloc(1, sizeof(*q));
+	struct mq_command cmd = {0};
+
+	*q = (struct question){c, m->number};
+	c->layout->exists(&c->session, m->queue, m->element, m->len, &cmd);
+	mq_async_send(&c->main, &cmd, on_exists, q);
+	mq_command_free(&cmd);
+}
+
 /* The server does not hold it for us any more. */
 static void
 gone(struct message *m)
 {
-	if (m->state == STATE_SETTLING) {
+	if (m->state == STATE_SETTLING && m->sent) {
 		/* The settlement arrived; only its answer was lost. */
 		settled(m);
 		message_drop(m);
-		return;
+	} else if (m->state != STATE_SETTLING) {
+		if (m->c->layout->exists != NULL)
+			ask_exists(m);
+		else
+			taken_away(m);
 	}
-	lose(m);
-	m->lost = true;
-	if (!slot_kill_one(m))
-		message_drop(m);
+}
+
+/*
+ * Claimed for us, and the answer was lost: these are the newest in the reply,
+ * whatever else is equal to them.  How many there were.
+ */
+static size_t
+count_unanswered(struct consumer *c, int queue, const redisReply *held)
+{
+	long long n = held->element[0]->integer - c->queues[queue].received;
+
+	c->queues[queue].received += n;
+	if (n < 0)
+		return 0;
+	return (size_t)n < held->elements - 1 ? (size_t)n : held->elements - 1;
+}
+
+static void
+take_unanswered(struct consumer *c, int queue, redisReply *element)
+{
+	struct message *m = message_new(c, queue, element->str, element->len);
+
+	element->str = NULL;
+	m->seen = true;
 }
 
 /*
  * The server lists the newest first, we keep the oldest first: with both in
  * about the same order, each search begins where the last one ended.
  */
-void
-settle_reconcile(struct consumer *c, int queue, redisReply *held)
+static void
+see(struct consumer *c, int queue, redisReply *held, size_t newer)
 {
-	struct message *m, *next, *at;
-	redisReply *element;
+	struct message *m, *at = TAILQ_FIRST(&c->messages);
 	size_t i;
 
-	TAILQ_FOREACH(m, &c->messages, link)
-		m->seen = false;
-	at = TAILQ_FIRST(&c->messages);
-	for (i = held->elements; i-- > 0;) {
-		element = held->element[i];
-		m = at == NULL ? NULL : find(c, queue, element, at);
+	for (i = held->elements; i-- > 1 + newer;) {
+		m = at == NULL ? NULL : find(c, queue, held->element[i], at);
 		if (m == NULL) {
-			/* Claimed for us, and the answer was lost. */
-			m = message_new(c, queue, element->str, element->len);
+			take_unanswered(c, queue, held->element[i]);
 			c->in_order = false;
-			element->str = NULL;
+			continue;
 		}
 		m->seen = true;
 		at = TAILQ_NEXT(m, link);
 		if (at == NULL)
 			at = TAILQ_FIRST(&c->messages);
 	}
+	while (newer > 0)
+		take_unanswered(c, queue, held->element[newer--]);
+}
+
+/* One whose end is under way is told by its own answer. */
+static bool
+is_missing(const struct message *m, int queue)
+{
+	return m->queue == queue && !m->seen && !m->lost && !m->gone &&
+	    !m->in_flight;
+}
+
+void
+settle_reconcile(struct consumer *c, int queue, redisReply *held)
+{
+	struct message *m, *next, *other;
+
+	TAILQ_FOREACH(m, &c->messages, link)
+		m->seen = false;
+	see(c, queue, held, count_unanswered(c, queue, held));
+	TAILQ_FOREACH(m, &c->messages, link) {
+		if (!is_missing(m, queue))
+			continue;
+		/* Of equal ones, that is gone whose end was sent first. */
+		other = twins_settled(m);
+		if (other != NULL) {
+			other->seen = false;
+			m->seen = true;
+		}
+	}
 	TAILQ_FOREACH_SAFE(m, &c->messages, link, next)
-		if (m->queue == queue && !m->seen && !m->lost)
+		if (is_missing(m, queue))
 			gone(m);
 }

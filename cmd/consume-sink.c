@@ -72,8 +72,9 @@ tell_lost(struct sink *s)
 
 	s->lost = 0;
 	if (lost > 0)
-		mq_say("%s took nothing for too long: %zu bytes are lost",
-		    s->path != NULL ? s->path : "standard error", lost);
+		mq_say("%s took nothing for too long: %zu byte%s lost",
+		    s->path != NULL ? s->path : "standard error", lost,
+		    lost == 1 ? " is" : "s are");
 }
 
 static void
@@ -149,6 +150,16 @@ sink_ready(const struct sink *s)
 	return s->kept.len == 0;
 }
 
+/* Text behind a gap begins a line. */
+static void
+end_line(struct sink *s)
+{
+	char *last = &s->kept.data[s->kept.len - 1];
+
+	s->lost += *last != '\n';
+	*last = '\n';
+}
+
 void
 sink_put(struct sink *s, const void *bytes, size_t n)
 {
@@ -162,11 +173,11 @@ sink_put(struct sink *s, const void *bytes, size_t n)
 	if (n == 0)
 		return;
 	room = KEPT_MAX - s->kept.len;
+	mq_buf_add(&s->kept, p, n < room ? n : room);
 	if (n > room) {
 		s->lost += n - room;
-		n = room;
+		end_line(s);
 	}
-	mq_buf_add(&s->kept, p, n);
 	ev_io_start(s->loop, &s->io);
 }
 

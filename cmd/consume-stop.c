@@ -5,9 +5,12 @@
  *	TERM, INT	also give back what has not been started, let the scripts
  *			finish within the grace time, then end
  *	INT again	do not wait for them
- *	HUP		open the log files anew
+ *	HUP		open the log files anew; without any, or if our terminal
+ *			has been closed, the same as TERM
  */
+#include <fcntl.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "clock.h"
 #include "consume.h"
@@ -166,12 +169,30 @@ on_quiet_signal(struct ev_loop *loop, ev_signal *w, int events)
 	run_held(w->data);
 }
 
-static void
-on_reopen_signal(struct ev_loop *loop, ev_signal *w, int events)
+/* Whether there is a controlling one. */
+static bool
+has_terminal(void)
 {
-	(void)loop;
-	(void)events;
-	command_open_logs(w->data);
+	int fd = open("/dev/tty", O_RDONLY | O_NOCTTY | O_CLOEXEC);
+
+	if (fd == -1)
+		return false;
+	close(fd);
+	return true;
+}
+
+static void
+on_hangup(struct ev_loop *loop, ev_signal *w, int events)
+{
+	struct consumer *c = w->data;
+	/* By nohup(1), say: HUP is no reason to end. */
+	bool ignored = sigismember(&c->setup.reset, SIGHUP) == 1;
+
+	if (!ignored &&
+	    (c->outputs.logs == NULL || (c->had_terminal && !has_terminal())))
+		on_end_signal(loop, w, events);
+	else
+		command_open_logs(c);
 }
 
 static void
@@ -210,10 +231,11 @@ stop_init(struct consumer *c)
 	    {SIGTERM, on_end_signal},
 	    {SIGINT, on_end_signal},
 	    {SIGUSR1, on_quiet_signal},
-	    {SIGHUP, on_reopen_signal},
+	    {SIGHUP, on_hangup},
 	};
 	size_t i;
 
+	c->had_terminal = has_terminal();
 	for (i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
 		ev_signal_init(&c->signals[i], table[i].fn, table[i].sig);
 		c->signals[i].data = c;

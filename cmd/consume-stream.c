@@ -21,6 +21,7 @@ start(struct slot *s)
 	s->urged = false;
 	s->late = NULL;
 	s->broken = NULL;
+	s->silence_told = false;
 	s->judged = 0;
 	mq_verbs_begin(&s->verbs);
 	s->verbs.on_dup = dup_ask;
@@ -141,9 +142,12 @@ stream_tick(struct consumer *c)
 {
 	int i;
 
-	for (i = 0; i < c->opt->slots; i++)
-		if (c->slots[i].pid != 0)
-			feed_check(&c->slots[i].feed);
+	for (i = 0; i < c->opt->slots; i++) {
+		if (c->slots[i].pid == 0)
+			continue;
+		feed_check(&c->slots[i].feed);
+		words_tick(&c->slots[i]);
+	}
 }
 
 /*

@@ -14,6 +14,8 @@
 #include "message.h"
 #include "say.h"
 
+#define EXHAUSTED "attempts exhausted"
+
 /*
  * Doubling with each run, at random between half of that and all of it, and
  * never outside MIN..MAX.
@@ -85,7 +87,7 @@ failure(int status, const char *errors, char number[static 16])
 static void
 reject(struct message *m, const struct mq_failure *f)
 {
-	message_say(m, "rejected: %s", f->text);
+	message_note(m, "rejected: %s", f->text);
 	record(m, f, 0);
 	result_note(m, MQ_END_REJECTED, f);
 	settle(m, MQ_OUTCOME_REJECT, 0);
@@ -99,32 +101,36 @@ verdict_reject(struct message *m, const char *reason)
 	reject(m, &f);
 }
 
+static bool
+is_last_run(const struct message *m)
+{
+	return m->attempts + 1 >= m->c->opt->attempts;
+}
+
 /* Whether that was its last run; it is rejected then. */
 static bool
-exhausted(
-    struct message *m, const struct mq_verdict *v, const struct mq_failure *f)
+exhausted(struct message *m, const struct mq_failure *f)
 {
-	char reason[sizeof(v->reason) + 32];
+	char reason[MQ_ERROR_MAX + 1];
 	struct mq_failure last = *f;
 
-	if (m->attempts + 1 < m->c->opt->attempts)
+	if (!is_last_run(m))
 		return false;
-	snprintf(reason, sizeof(reason), "attempts exhausted%s%s",
-	    v->reason[0] != '\0' ? ": " : "", v->reason);
+	snprintf(reason, sizeof(reason), EXHAUSTED "%s%s",
+	    f->text[0] != '\0' ? ": " : "", f->text);
 	last.text = reason;
 	reject(m, &last);
 	return true;
 }
 
 static void
-again(struct message *m, const struct mq_verdict *v, const struct mq_failure *f,
-    int64_t ms)
+again(struct message *m, const struct mq_failure *f, int64_t ms)
 {
-	if (exhausted(m, v, f))
+	if (exhausted(m, f))
 		return;
 	if (m->c->opt->verbose)
-		message_say(
-		    m, "again in %.1f s: %s", (double)ms / 1000, v->reason);
+		message_note(m, "again in %.1f s%s%s", (double)ms / 1000,
+		    f->text[0] != '\0' ? ": " : "", f->text);
 	record(m, f, ms);
 	settle(m, MQ_OUTCOME_AGAIN, ms);
 }
@@ -132,8 +138,7 @@ again(struct message *m, const struct mq_verdict *v, const struct mq_failure *f,
 /* The next tick is the one behind the last that we were told of: if that has
  * come by now, it is ready. */
 static void
-at_next_tick(
-    struct message *m, const struct mq_verdict *v, const struct mq_failure *f)
+at_next_tick(struct message *m, const struct mq_failure *f)
 {
 	int64_t tick = m->c->queues[m->queue].tick + 1;
 	long last =
@@ -146,11 +151,11 @@ at_next_tick(
 		reject(m, &late);
 		return;
 	}
-	if (exhausted(m, v, f))
+	if (exhausted(m, f))
 		return;
 	if (m->c->opt->verbose)
-		message_say(
-		    m, "again at tick %jd: %s", (intmax_t)tick, v->reason);
+		message_note(m, "again at tick %jd%s%s", (intmax_t)tick,
+		    f->text[0] != '\0' ? ": " : "", f->text);
 	snprintf(number, sizeof(number), "%jd", (intmax_t)tick);
 	mq_envelope_set(&m->envelope, MQ_HEADER_FROM_TICK, number);
 	record(m, f, 0);
@@ -166,13 +171,13 @@ push(struct message *m, const struct mq_verdict *v, const struct mq_failure *f)
 	struct mq_failure nowhere = *f;
 
 	if (c->opt->push == NULL) {
-		nowhere.text = v->reason[0] != '\0' ? v->reason : "push";
+		nowhere.text = v->text[0] != '\0' ? v->text : "push";
 		reject(m, &nowhere);
 		return;
 	}
 	if (c->opt->verbose)
-		message_say(m, "pushed to %s%s%s", c->opt->push,
-		    v->reason[0] != '\0' ? ": " : "", v->reason);
+		message_note(m, "pushed to %s%s%s", c->opt->push,
+		    v->text[0] != '\0' ? ": " : "", v->text);
 	if (mq_envelope_get(&m->envelope, MQ_HEADER_ATTEMPT) != NULL) {
 		mq_envelope_remove(&m->envelope, MQ_HEADER_ATTEMPT);
 		mq_envelope_write_header(&m->envelope, &m->header);
@@ -181,12 +186,23 @@ push(struct message *m, const struct mq_verdict *v, const struct mq_failure *f)
 	settle(m, MQ_OUTCOME_PUSH, 0);
 }
 
+void
+verdict_too_long(struct message *m)
+{
+	struct mq_buf why = {0};
+
+	mq_buf_printf(&why, "push: too long for the queue %s", m->c->opt->push);
+	mq_buf_clear(&m->header);
+	verdict_reject(m, mq_buf_str(&why));
+	mq_buf_free(&why);
+}
+
 static void
 done(struct message *m, const struct mq_verdict *v, const struct mq_failure *f)
 {
 	if (m->c->opt->verbose)
-		message_say(
-		    m, "done%s%s", v->reason[0] != '\0' ? ": " : "", v->reason);
+		message_note(
+		    m, "done%s%s", v->text[0] != '\0' ? ": " : "", v->text);
 	command_remove_work_dir(m->c, m);
 	result_note(m, MQ_END_DONE, f);
 	settle(m, MQ_OUTCOME_ACK, 0);
@@ -198,36 +214,43 @@ verdict_carry_out(
 {
 	struct consumer *c = m->c;
 	struct mq_failure f;
-	char number[16];
+	char number[16], reason[MQ_ERROR_MAX + 1];
+	size_t size = sizeof(reason);
 
 	f = failure(v->status, errors, number);
-	f.text = v->reason;
-
+	f.text = v->text;
+	if (v->kind != MQ_VERDICT_DONE) {
+		/* Its end must be seen with that in front, too. */
+		if (is_last_run(m))
+			size -= strlen(EXHAUSTED ": ");
+		mq_verdict_reason(v, errors, reason, size);
+		f.text = reason;
+	}
 	switch (v->kind) {
 	case MQ_VERDICT_DONE:
 		done(m, v, &f);
 		break;
 	case MQ_VERDICT_ERR:
 		if (c->opt->retry_err)
-			again(m, v, &f, backoff_ms(c, m->attempts));
+			again(m, &f, backoff_ms(c, m->attempts));
 		else
 			reject(m, &f);
 		break;
 	case MQ_VERDICT_RETRY:
-		again(m, v, &f, backoff_ms(c, m->attempts));
+		again(m, &f, backoff_ms(c, m->attempts));
 		break;
 	case MQ_VERDICT_PAUSE:
 		m->pause_ms = v->resend_s * 1000;
-		again(m, v, &f, v->resend_s * 1000);
+		again(m, &f, v->resend_s * 1000);
 		break;
 	case MQ_VERDICT_RESEND:
-		again(m, v, &f, v->resend_s * 1000);
+		again(m, &f, v->resend_s * 1000);
 		break;
 	case MQ_VERDICT_TICK:
 		if (c->layout->has & MQ_HAS_TICKS)
-			at_next_tick(m, v, &f);
+			at_next_tick(m, &f);
 		else
-			again(m, v, &f, backoff_ms(c, m->attempts));
+			again(m, &f, backoff_ms(c, m->attempts));
 		break;
 	case MQ_VERDICT_PUSH:
 		push(m, v, &f);

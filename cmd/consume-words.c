@@ -3,18 +3,25 @@
  * each final one is about the message that the worker is on.  A verb about one
  * that the worker cannot have read breaks the protocol.
  */
+#include <sys/ioctl.h>
+
 #include <errno.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "clock.h"
 #include "consume.h"
+#include "say.h"
 
 /* How much is read in one turn. */
 #define READ_MAX  ((size_t)1 << 16)
 #define READ_ONCE ((size_t)1 << 14)
 /* No pipe holds more than this. */
 #define READ_LAST ((size_t)1 << 20)
+/* A worker is silent after so many seconds, or so many times what its messages
+ * took until now, whichever is more. */
+#define SILENT_S     10.0
+#define SILENT_PACES 10
 
 /* The time since the verb before; those that come at once took none. */
 static void
@@ -131,6 +138,7 @@ on_words(struct ev_loop *loop, ev_io *w, int events)
 	bool more = read_some(s, READ_MAX);
 
 	(void)events;
+	s->silence_told = false;
 	hear(s);
 	if (!more || s->said.len > 0)
 		ev_io_stop(loop, w);
@@ -177,4 +185,67 @@ words_over(struct slot *s)
 		s->over = !dup_over(s);
 	if (s->pid == 0 && !s->over)
 		worker_bury(s);
+}
+
+/* While the pace is not known, a silence is told before --timeout ends it. */
+static double
+silence_allowed(const struct slot *s)
+{
+	double timeout = (double)s->c->opt->timeout_ms / 1000;
+
+	if (s->pace_s * SILENT_PACES > SILENT_S)
+		return s->pace_s * SILENT_PACES;
+	if (s->pace_s == 0 && timeout > 0 && timeout / 2 < SILENT_S)
+		return timeout / 2;
+	return SILENT_S;
+}
+
+static int
+count_read(const struct slot *s)
+{
+	const struct message *m;
+	int n = 0;
+
+	TAILQ_FOREACH(m, &s->hand, hand)
+		n += feed_begun(&s->feed, m);
+	return n;
+}
+
+static void
+tell_silence(struct slot *s, double lasts)
+{
+	int n;
+
+	feed_look(&s->feed);
+	n = count_read(s);
+	if (n > 0)
+		mq_say("%s: worker %ld has read %d message%s and written no "
+		       "verb for %.0f s; each message needs a verb on "
+		       "descriptor 3, flushed at once",
+		    s->c->script, (long)s->pid, n, n == 1 ? "" : "s", lasts);
+	else
+		mq_say("%s: worker %ld has read nothing for %.0f s; %d "
+		       "message%s on its standard input",
+		    s->c->script, (long)s->pid, lasts, s->count,
+		    s->count == 1 ? " waits" : "s wait");
+}
+
+void
+words_tick(struct slot *s)
+{
+	double lasts, last = s->heard > s->started ? s->heard : s->started;
+	int unread;
+
+	if (s->silence_told || slot_on(s) == NULL || s->dup_count > 0 ||
+	    worker_is_leaving(s))
+		return;
+	lasts = mq_clock_s(CLOCK_MONOTONIC) - last;
+	if (lasts < silence_allowed(s))
+		return;
+	/* Verbs that nobody has read are no silence. */
+	if (ioctl(s->verbs_fd, FIONREAD, &unread) == 0 && unread > 0)
+		return;
+	s->silence_told = true;
+	if (!s->c->opt->quiet)
+		tell_silence(s, lasts);
 }

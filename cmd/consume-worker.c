@@ -105,9 +105,10 @@ worker_broke(struct slot *s, const char *how)
 	if (s->broken != NULL)
 		return;
 	s->broken = how;
-	cut_off(s);
+	/* When it is dead already, worker_bury() sees to all it had. */
 	if (s->pid == 0)
 		return;
+	cut_off(s);
 	set_timer(s, 0);
 	kill(-s->pid, SIGKILL);
 }
@@ -194,14 +195,14 @@ last_verdict(
 	    s->c->opt->strict && s->judged == 0, v);
 	if (s->broken != NULL) {
 		v->kind = MQ_VERDICT_ERR;
-		strlcpy(v->reason, s->broken, sizeof(v->reason));
+		strlcpy(v->how, s->broken, sizeof(v->how));
 	} else if (v->kind == MQ_VERDICT_DONE) {
 		/* Silence is no word about a message. */
 		if (s->judged > 0 || s->c->stop >= STOP_SOON)
 			return false;
 		v->kind = MQ_VERDICT_RETRY;
-		strlcpy(v->reason, "the worker ended without a verb",
-		    sizeof(v->reason));
+		strlcpy(
+		    v->how, "the worker ended without a verb", sizeof(v->how));
 	}
 	return true;
 }
@@ -221,7 +222,7 @@ ended_badly(const struct slot *s, struct mq_verdict *v)
 	if (how == NULL && s->status == 0 && s->judged == 0)
 		how = "it has ended without a verb";
 	if (how != NULL)
-		strlcpy(v->reason, how, sizeof(v->reason));
+		strlcpy(v->how, how, sizeof(v->how));
 	return !s->ended && (how != NULL || s->status != 0);
 }
 
@@ -256,7 +257,7 @@ replace(struct slot *s)
 		return;
 	if (!c->opt->quiet)
 		mq_say("%s: worker: %s; another one in %.1f s", c->script,
-		    v.reason, s->wait_s);
+		    v.how, s->wait_s);
 	ev_timer_set(&s->restart, s->wait_s, 0);
 	ev_timer_start(c->loop, &s->restart);
 }
@@ -307,7 +308,7 @@ worker_bury(struct slot *s)
 	if (works)
 		replace(s);
 	else
-		stop_all(c, v.reason);
+		stop_all(c, v.how);
 	/* Those that were killed give back together, in order. */
 	if (c->stop == STOP_SOON || (c->stop == STOP_NOW && c->busy == 0))
 		stop_give_back(c);

@@ -2,10 +2,12 @@
  * mq-consume inside.  One libev loop, which nothing here may block:
  *
  *	consume-link.c	  the connections, joining and leaving
+ *	consume-fence.c	  and the end of those before
  *	consume-lease.c	  the heartbeat, and what follows when it failed
  *	consume-claim.c	  getting messages
  *	consume-changed.c waking up for them
  *	consume-message.c the states of a message
+ *	consume-twins.c	  those with the same bytes
  *	consume-open.c	  taking one apart, if it still may start
  *	consume-slot.c	  where scripts run, and what they have in hand
  *	consume-run.c	  one process per message, or per batch of them
@@ -19,6 +21,7 @@
  *	consume-copy.c	  what those look like
  *	consume-answers.c the answers to that
  *	consume-far.c	  other servers, for duplicates
+ *	consume-find.c	  where a server is
  *	consume-errors.c  what it writes to stderr, or to the log
  *	consume-sink.c	  where that goes, without ever waiting
  *	consume-verdict.c what follows from how it ended
@@ -33,6 +36,7 @@
  *	consume-count.c	  counting what was done
  *	consume-pace.c	  not too fast
  *	consume-options.c what options say
+ *	consume-operands.c what the names of queues say
  *	consume-running.c telling others what runs here
  *	consume-stop.c	  knowing when to end, and ending well
  *	consume-handout.c messages by receipt; see consume-receipt.h
@@ -63,22 +67,34 @@
 #include "rate.h"
 #include "result.h"
 #include "server.h"
-#include "verb.h"
+#include "verdict.h"
 #include "worker.h"
 
 /* So much waits for a worker that does not read, and then one message more. */
 #define FEED_BYTES ((size_t)1 << 18)
 
+#define TWIN_BUCKETS	 1024
+#define MAIN_NAME_RANDOM 16
+
 #define TAG_MAX	  64
 #define NAME_SIZE (TAG_MAX + 8) /* tag, '-', 6 characters, NUL */
 
 /* What is to become of a message that was handed out. */
-enum receipt { RECEIPT_NONE, RECEIPT_ACK, RECEIPT_REJECT, RECEIPT_EXTEND };
+enum receipt {
+	RECEIPT_NONE,
+	RECEIPT_ACK,
+	RECEIPT_REJECT,
+	RECEIPT_EXTEND,
+	RECEIPT_RETURN
+};
 
 struct options {
 	const struct mq_layout *layout;
 	const char *const *queues; /* as the layout knows them */
 	int queue_count;
+	char **typed;	/* as the user typed them */
+	char **words;	/* the command line as typed; NULL ends it */
+	bool existing;	/* there must be such queues */
 	char **command; /* NULL: print the payloads */
 	enum mq_framing framing;
 	int slots;
@@ -125,30 +141,39 @@ struct message {
 	struct consumer *c;
 	struct slot *slot;    /* running a command: where; NULL: nowhere */
 	unsigned long number; /* of its claim */
-	double since;	      /* loop time of that */
+	double since;	      /* of a batch: steady time of that */
 	enum state state;
 	int queue;     /* index into the options' queues */
 	char *element; /* as claimed; free() */
 	size_t len;
 	struct mq_envelope envelope; /* from the start of its run on */
-	char id[MQ_ID_LEN + 1];
-	long attempts;	   /* runs before this one */
-	size_t start, end; /* printing: its place in the output */
-	bool seen;	   /* reconciling: the server has it, too */
-	bool lost;	   /* the lease went: its outcome does not count */
-	bool late;	   /* it may not start any more: it never did */
-	bool awaited;	   /* somebody waits for its end */
-	bool in_flight;	   /* settling: sent, and no answer yet */
-	bool waits;	   /* settling: among those that wait for company */
+	char id[MQ_ID_MAX + 1];
+	long attempts;	    /* runs before this one */
+	size_t start, end;  /* printing: its place in the output */
+	bool seen;	    /* reconciling: the server has it, too */
+	bool lost;	    /* the lease went: its outcome does not count */
+	bool gone;	    /* somebody has deleted it: nor does it then */
+	bool late;	    /* it may not start any more: it never did */
+	bool awaited;	    /* somebody waits for its end */
+	unsigned long sent; /* settling: number of its sending; 0: the server
+			     * cannot know */
+	bool in_flight;	    /* and has not answered yet */
+	bool waits;	    /* settling: among those that wait for company */
+	LIST_ENTRY(message) twins;
+	uint64_t hash;
+	bool twin; /* another one of its queue may have the same bytes */
 	TAILQ_ENTRY(message) waiting;
 	enum mq_outcome outcome;
 	int64_t delay_ms;
 	int64_t pause_ms;     /* settling: pause its queue for so long */
 	struct mq_buf header; /* its new one; empty: unchanged */
 	struct mq_buf result; /* as of result.h; empty: none yet */
+	struct mq_buf news;   /* settling: to be said when the server has
+			       * confirmed its outcome; empty: nothing */
 };
 
 TAILQ_HEAD(messages, message);
+LIST_HEAD(twins, message);
 
 /* A process that we have started. */
 struct child {
@@ -223,6 +248,7 @@ struct slot {
 	struct feed feed;
 	struct mq_buf said; /* verbs that are not taken apart yet */
 	double heard;	    /* when we listened last */
+	bool silence_told;  /* it has not said anything since */
 	bool urged;	    /* it has taken too long, and has had a TERM */
 	const struct message *late; /* for this one; NULL: for none */
 	bool mute;		    /* its descriptor 3 has ended */
@@ -233,7 +259,7 @@ struct slot {
 	ev_timer restart;
 };
 
-enum link_state { LINK_DOWN, LINK_OPENING, LINK_UP };
+enum link_state { LINK_DOWN, LINK_FINDING, LINK_OPENING, LINK_UP };
 
 enum stop_level {
 	STOP_NOT,
@@ -248,12 +274,13 @@ struct aside_result {
 	char error[512];
 	struct mq_cleaned cleaned;
 	bool drained;
-	char where[108]; /* the address of a host, or the path of a socket */
+	char socket[108], address[MQ_ADDRESS_SIZE]; /* as of a server */
 };
 
 struct aside;
 typedef void aside_work(struct aside *, struct aside_result *);
 typedef void aside_done(struct aside *, const struct aside_result *);
+typedef void aside_found(struct aside *, const char *why);
 
 struct aside {
 	struct consumer *c;
@@ -262,6 +289,8 @@ struct aside {
 	int fd;
 	struct child child;
 	aside_done *done;
+	struct mq_server *server; /* see find_start() */
+	aside_found *found;
 };
 
 /* One of the queues that are consumed. */
@@ -269,7 +298,9 @@ struct queue {
 	bool more;  /* there may be more to claim than the last claim has got */
 	double due; /* loop time when there may be more to claim, or 0 */
 	bool seen;  /* a claim has been answered */
+	long long received;	 /* claimed under this name of the connection */
 	bool paused;		 /* when we looked last */
+	bool there;		 /* when we looked last */
 	int pausing;		 /* pauses of our own that are not confirmed */
 	int company;		 /* acks that wait */
 	struct messages waiting; /* claimed and not started, in order */
@@ -289,10 +320,17 @@ struct consumer {
 
 	/* consume-link.c */
 	enum link_state link;
-	struct mq_async main; /* commands */
-	struct mq_async wake; /* news of changed keys */
+	struct mq_async main;		       /* commands */
+	struct mq_async wake;		       /* news of changed keys */
+	char main_name[16 + MAIN_NAME_RANDOM]; /* as the server knows main */
+	long long main_id; /* its number, or that of one before; 0: unknown */
+	void (*fenced)(struct consumer *);
 	struct mq_session session;
 	char connection[NAME_SIZE], name[NAME_SIZE];
+	char former[NAME_SIZE];	   /* connection, whose lease was lost */
+	struct mq_command *lapsed; /* to be sent with the next join */
+	int lapsed_count;
+	bool make;	    /* those queues that there are not */
 	bool joined;	    /* under this connection name */
 	bool ever_joined;   /* under any */
 	int replies_wanted; /* joining: until the link is up */
@@ -324,7 +362,9 @@ struct consumer {
 
 	struct messages messages; /* in the order of their claims */
 	unsigned long claimed;	  /* so many so far */
-	struct messages company;  /* acks that wait for each other */
+	unsigned long sendings;	  /* settlements sent so far */
+	struct twins twins[TWIN_BUCKETS];
+	struct messages company; /* acks that wait for each other */
 	int company_count;
 	/* Ours are in the order in which the server has them; not when an
 	 * answer was lost and then found out, or a settlement refused. */
@@ -383,7 +423,8 @@ struct consumer {
 	/* consume-stop.c */
 	enum stop_level stop;
 	bool leaving;
-	bool killed; /* the scripts have had their KILL */
+	bool killed;	   /* the scripts have had their KILL */
+	bool had_terminal; /* a controlling one, when we were started */
 	int exit_status, exit_signal;
 	ev_signal signals[4];
 	ev_timer grace_timer, idle_timer;
@@ -393,8 +434,9 @@ struct consumer {
 	ev_signal child_signal;
 
 	/* consume-aside.c */
-	struct aside waker, cleaner, drainer;
+	struct aside finder, cleaner, drainer;
 	double next_clean, next_drained; /* loop times: not before */
+	unsigned long long scan_from;	 /* of the next round of cleaning */
 
 	/* consume-count.c */
 	struct mq_counts counts; /* of all queues, told */
@@ -411,12 +453,20 @@ struct consumer {
 void link_start(struct consumer *);
 /* The server has found our lease gone: joins under a new name. */
 void link_rejoin(struct consumer *);
+/* Goes on with what is in our hands, which may be others now. */
+void link_go_on(struct consumer *);
 /* Drops the connections, says why, and connects again later. */
 void link_reset(struct consumer *, const char *why);
 /* Says what the server refused, once until something works again. */
 void link_complain(struct consumer *, const char *error);
 void link_leave(struct consumer *);
 void link_end(struct consumer *);
+
+/* --- consume-fence.c --- */
+/* While the link opens: ends the main connection before this one, so that none
+ * of its commands is carried out any more.  Then calls then, also when the
+ * server refuses CLIENT LIST or CLIENT KILL. */
+void fence(struct consumer *, void (*then)(struct consumer *));
 
 /* --- consume-lease.c --- */
 /*
@@ -429,6 +479,8 @@ bool lease_held(struct consumer *);
 void lease_new_name(struct consumer *);
 /* Nothing that was ours is, any more; says why, and takes a new name. */
 void lease_lost(struct consumer *, const char *why);
+/* Before anything is claimed under a new name. */
+void lease_tell_lapsed(struct consumer *);
 /* Sends a renewal; fn gets the reply that layout->lease() understands. */
 void lease_renew(struct consumer *, mq_async_fn *fn, void *arg);
 /* Once a second: renews, and gives the link up when nothing is answered. */
@@ -445,11 +497,23 @@ void message_drop(struct message *);
 void message_state(struct message *, enum state);
 /* It is held again, as if it had not been started; or dropped, if lost. */
 void message_unstart(struct message *);
+/* What is to be said of it when its outcome stands. */
+void message_note(struct message *, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
 /* mq_say() with "QUEUE: ID: " in front. */
 void message_say(const struct message *, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
 /* Appends it, as the framing wants it. */
 void message_frame(const struct message *, struct mq_buf *);
+
+/* --- consume-twins.c --- */
+/* A message that has come, or goes. */
+void twins_add(struct message *);
+void twins_remove(struct message *);
+/* While reconciling, for a message that is not seen: an equal one that is seen,
+ * although its settlement was sent (earlier, if both were) and no answer can
+ * come any more.  Of several, the one that was sent first; NULL: none. */
+struct message *twins_settled(const struct message *);
 
 /* --- consume-claim.c --- */
 void claim_init(struct consumer *);
@@ -570,7 +634,7 @@ void feed_take_back(struct feed *, struct messages *hand);
 /* --- consume-stream.c --- */
 /* Feeds the workers, and starts them. */
 void stream_held(struct consumer *);
-/* Once a second: does every worker read still? */
+/* Once a second: does every worker read still, and speak? */
 void stream_tick(struct consumer *);
 /* Whether any worker could take a message. */
 bool stream_takes(const struct consumer *);
@@ -584,6 +648,8 @@ void stream_stop(struct consumer *);
 /* --- consume-words.c --- */
 /* Hears what a worker says from now on. */
 void words_watch(struct slot *);
+/* Once a second: says once of a silence that is long. */
+void words_tick(struct slot *);
 /* Goes on with that, if it was stopped. */
 void words_go_on(struct slot *);
 /* It is dead: reads what it has said. */
@@ -650,12 +716,16 @@ void dup_hurry(struct slot *);
 void dup_go_on(struct consumer *);
 void dup_end(struct consumer *);
 
+/* --- consume-policy.c --- */
+/* Asks for the server's maxmemory-policy, once, and says what is wrong with it. */
+void policy_ask(struct consumer *);
+
 /* --- consume-copy.c --- */
-/* The command that publishes a duplicate, and its id; *counted: it counts it,
- * too.  False: that layout cannot carry it, and why. */
+/* The command that publishes and counts a duplicate, and its id.  False: that
+ * layout cannot carry it, and why. */
 bool copy_command(const struct message *, const struct mq_layout *,
     const struct mq_dup *, char id[MQ_ID_LEN + 1], struct mq_command *,
-    bool *counted, struct mq_buf *why);
+    struct mq_buf *why);
 
 /* --- consume-answers.c --- */
 void answers_open(struct answers *, struct ev_loop *, int fd);
@@ -683,6 +753,8 @@ void verdict_carry_out(
 /* Rejects a message whose script could not be started: records the attempt
  * and the reason, and says so. */
 void verdict_reject(struct message *, const char *reason);
+/* It is too long for the queue that it was to be pushed to. */
+void verdict_too_long(struct message *);
 
 /* --- consume-command.c --- */
 /* Where a command is, as the shell would find it; allocated.  NULL: nowhere. */
@@ -740,6 +812,8 @@ void settle(struct message *, enum mq_outcome, int64_t delay_ms);
 void settle_unsent(struct consumer *);
 /* Sends one; its answer is taken by settle_answered(). */
 void settle_send(struct message *);
+/* Its settlement goes out now. */
+void settle_sent(struct message *);
 /* The answer to what was sent about it; NULL: it will not come. */
 void settle_answered(struct message *, redisReply *);
 /* Nothing has been done with it: sends it once more, alone. */
@@ -758,7 +832,8 @@ void acks_forget(struct message *);
 void settle_held(struct consumer *);
 /* Those of one queue. */
 void settle_held_of(struct consumer *, int queue);
-/* Compares one queue's messages with what the server holds for us. */
+/* Compares one queue's messages with what the server holds for us; takes
+ * elements out of the reply to held(). */
 void settle_reconcile(struct consumer *, int queue, redisReply *held);
 /* The server has given our messages away: nothing done with them counts. */
 void settle_lost(struct consumer *);
@@ -808,9 +883,25 @@ void option_rate(const char *name, const char *arg, struct mq_rate *);
 /* An absolute path, allocated; or NULL for NULL. */
 const char *option_directory(const char *dir);
 void option_check_command(const struct options *);
+/* Printing; sets the framing for a terminal. */
+void option_check_print(struct options *);
 /* Those for scripts that have several messages; sets their framing. */
-void option_check_print(const struct options *);
 void option_check_many(struct options *);
+
+/* --- consume-operands.c --- */
+/*
+ * Both end the program with 64 if a queue looks like a command, with no "--"
+ * before it.  This one needs no server, and finds those that can be no queue in
+ * the layout; ns is the namespace of the URL.
+ */
+void operands_check(const struct options *, const char *ns);
+/*
+ * To be called before anything is changed on the server.  Says which queues do
+ * not exist; ends the program with 1 if --existing forbids that, or with the
+ * status of the refusal if a queue cannot be used.  Returns whether missing
+ * queues are to be made: not with --drain and --lease, which only empty them.
+ */
+bool operands_look(const struct options *, struct mq_redis *);
 
 /* --- consume-count.c --- */
 void count_run(struct consumer *, int queue, double seconds);
@@ -852,6 +943,14 @@ void child_forget(struct consumer *, struct child *);
 /* Once a second: those that nobody watches, as an init has them. */
 void child_reap_others(struct consumer *);
 
+/* --- consume-find.c --- */
+/* Whether it is clear where the server is; then it can be connected to. */
+bool find_at_once(struct mq_server *);
+/* Finds that out, starting a private server, and calls found, with NULL or what went
+ * wrong.  False: that could not be begun, and errno says why. */
+bool find_start(
+    struct consumer *, struct aside *, struct mq_server *, aside_found *found);
+
 /* --- consume-aside.c --- */
 /* Work in a child, and done with its result here; nothing when one is at it
  * already, or none could be made. */
@@ -859,7 +958,6 @@ void aside_start(
     struct consumer *, struct aside *, aside_work *work, aside_done *done);
 void aside_kill(struct aside *);
 /* Each does that. */
-void aside_wake(struct consumer *);
 void aside_clean(struct consumer *);
 /* Is a first round of cleaning over, if there is to be one?  Starts it. */
 bool aside_cleaned(struct consumer *);

@@ -9,10 +9,10 @@
 #include "say.h"
 
 static void
-compile(regex_t *re, const char *option, const char *arg)
+compile(regex_t *re, int flags, const char *option, const char *arg)
 {
 	char why[256];
-	int fault = regcomp(re, arg, REG_EXTENDED | REG_NOSUB);
+	int fault = regcomp(re, arg, REG_EXTENDED | REG_NOSUB | flags);
 
 	if (fault == 0)
 		return;
@@ -22,12 +22,13 @@ compile(regex_t *re, const char *option, const char *arg)
 }
 
 static void
-set_regex(bool *given, regex_t *re, const char *option, const char *arg)
+set_regex(
+    bool *given, regex_t *re, int flags, const char *option, const char *arg)
 {
 	/* The last one counts, as with all options. */
 	if (*given)
 		regfree(re);
-	compile(re, option, arg);
+	compile(re, flags, option, arg);
 	*given = true;
 }
 
@@ -46,10 +47,14 @@ mq_filter_option(struct mq_filter *f, int ch, const char *arg)
 {
 	switch (ch) {
 	case MQ_OPT_MATCH:
-		set_regex(&f->match, &f->match_re, "--match", arg);
+		set_regex(&f->match, &f->match_re, 0, "--match", arg);
 		return true;
 	case MQ_OPT_REASON:
-		set_regex(&f->reason, &f->reason_re, "--reason", arg);
+		set_regex(&f->reason, &f->reason_re, 0, "--reason", arg);
+		return true;
+	case MQ_OPT_STDERR:
+		set_regex(
+		    &f->errors, &f->errors_re, REG_NEWLINE, "--stderr", arg);
 		return true;
 	case MQ_OPT_SINCE:
 		f->since_ms = ago("--since", arg);
@@ -58,9 +63,6 @@ mq_filter_option(struct mq_filter *f, int ch, const char *arg)
 		f->older_ms = ago("--older-than", arg);
 		return true;
 	case MQ_OPT_ID:
-		if (!mq_id_valid(arg, strlen(arg)))
-			mq_die(MQ_EXIT_USAGE,
-			    "--id: %s: not an id (32 letters and digits)", arg);
 		f->id = arg;
 		return true;
 	default:
@@ -68,11 +70,24 @@ mq_filter_option(struct mq_filter *f, int ch, const char *arg)
 	}
 }
 
+void
+mq_filter_check(const struct mq_filter *f, const struct mq_layout *l)
+{
+	size_t n = f->id != NULL ? strlen(f->id) : 0;
+
+	if (f->id == NULL || mq_id_valid(f->id, n) ||
+	    (l->has & MQ_HAS_IDS && mq_id_safe(f->id, n)))
+		return;
+	mq_die(MQ_EXIT_USAGE, "--id: %s: not an id (%s)", f->id,
+	    l->has & MQ_HAS_IDS ? "letters, digits, : _ and -, at most 128" :
+				  "32 letters and digits");
+}
+
 bool
 mq_filter_given(const struct mq_filter *f)
 {
-	return f->id != NULL || f->match || f->reason || f->since_ms != 0 ||
-	    f->older_ms != 0;
+	return f->id != NULL || f->match || f->reason || f->errors ||
+	    f->since_ms != 0 || f->older_ms != 0;
 }
 
 /* n bytes at p, which may be NUL or no text at all. */
@@ -108,10 +123,27 @@ has_reason(const struct mq_filter *f, const struct mq_envelope *e)
 	    (reason != NULL && matches(&f->reason_re, reason, strlen(reason)));
 }
 
+/* Whether its last run wrote such a line to stderr, as far as that is kept. */
+static bool
+has_errors(const struct mq_filter *f, const struct mq_envelope *e)
+{
+	json_t *last, *v;
+	bool rv;
+
+	if (!f->errors)
+		return true;
+	last = mq_history_last(e);
+	v = json_object_get(last, "stderr");
+	rv = v != NULL &&
+	    matches(&f->errors_re, json_string_value(v), json_string_length(v));
+	json_decref(last);
+	return rv;
+}
+
 static bool
 has_id(const struct mq_filter *f, const struct mq_envelope *e)
 {
-	const char *id = mq_envelope_get(e, MQ_HEADER_ID);
+	const char *id = mq_message_name(e);
 
 	return f->id == NULL || (id != NULL && strcmp(id, f->id) == 0);
 }
@@ -125,7 +157,8 @@ mq_filter_match(const struct mq_filter *f, const char *element, size_t len)
 
 	if (mq_envelope_parse(element, len, &e, &why) == -1)
 		e = (struct mq_envelope){NULL, element, len};
-	rv = has_id(f, &e) && has_reason(f, &e) && in_time(f, &e) &&
+	rv = has_id(f, &e) && has_reason(f, &e) && has_errors(f, &e) &&
+	    in_time(f, &e) &&
 	    (!f->match || matches(&f->match_re, e.payload, e.payload_len));
 	mq_envelope_free(&e);
 	return rv;
@@ -138,5 +171,7 @@ mq_filter_free(struct mq_filter *f)
 		regfree(&f->match_re);
 	if (f->reason)
 		regfree(&f->reason_re);
+	if (f->errors)
+		regfree(&f->errors_re);
 	*f = (struct mq_filter){0};
 }

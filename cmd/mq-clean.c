@@ -8,14 +8,14 @@
 #include <string.h>
 #include <time.h>
 
+#include <jansson.h>
+
 #include "exit.h"
+#include "json.h"
 #include "layout.h"
+#include "names.h"
 #include "options.h"
 #include "say.h"
-
-/* The same as mq-consume has. */
-#define ATTEMPTS     15
-#define ATTEMPTS_MAX 1000000
 
 static const char help[] =
     "usage: mq-clean [options]\n"
@@ -24,8 +24,8 @@ static const char help[] =
     "messages ready that are due, and removes keys that nobody needs.  Safe\n"
     "beside any number of consumers and other cleaners.\n"
     "\n"
-    "      --attempts N       runs of a message, crashes included, before it is\n"
-    "                         rejected (default 15)\n"
+    "      --attempts N       runs that a message may have if its consumer did not\n"
+    "                         say how many (15)\n"
     "      --interval DUR     go on: one round every DUR, until TERM or INT\n"
     "      --dry-run          only tell what would be done\n"
     "      --json             print one JSON object for each round\n"
@@ -47,13 +47,14 @@ struct cleaner {
 	struct mq_server server;
 	struct mq_redis redis;
 	struct mq_clean how;
-	int64_t interval_ms; /* 0: one round only */
+	struct mq_names cluster; /* that of how */
+	int64_t interval_ms;	 /* 0: one round only */
 	bool json;
 	/* Of the last round. */
 	bool failing;
 	int status;
 	char said[512];
-	long barred;
+	long barred, unproven;
 };
 
 static void
@@ -66,7 +67,7 @@ take_options(struct cleaner *c, int argc, char *argv[])
 		switch (ch) {
 		case OPT_ATTEMPTS:
 			c->how.limit = (int)mq_option_number(
-			    "--attempts", optarg, 1, ATTEMPTS_MAX);
+			    "--attempts", optarg, 1, MQ_ATTEMPTS_MAX);
 			break;
 		case OPT_INTERVAL:
 			c->interval_ms =
@@ -91,13 +92,25 @@ take_options(struct cleaner *c, int argc, char *argv[])
 }
 
 static void
-print_json(const struct mq_cleaned *n, bool dry_run)
+print_json(const struct cleaner *c, const struct mq_cleaned *n)
 {
-	printf("{\"connections\":%ld,\"returned\":%ld,\"rejected\":%ld,"
-	       "\"due\":%ld,\"expired\":%ld,\"adopted\":%ld,\"orphans\":%ld,"
-	       "\"locks\":%ld,\"dry_run\":%s}\n",
-	    n->connections, n->returned, n->rejected, n->due, n->expired,
-	    n->adopted, n->orphans, n->locks, dry_run ? "true" : "false");
+	struct mq_buf text = {0};
+	json_t *v = json_object();
+
+	mq_json_set(v, "connections", json_integer(n->connections));
+	mq_json_set(v, "returned", json_integer(n->returned));
+	mq_json_set(v, "rejected", json_integer(n->rejected));
+	mq_json_set(v, "due", json_integer(n->due));
+	mq_json_set(v, "expired", json_integer(n->expired));
+	mq_json_set(v, "adopted", json_integer(n->adopted));
+	mq_json_set(v, "orphans", json_integer(n->orphans));
+	mq_json_set(v, "locks", json_integer(n->locks));
+	mq_json_set(v, "left_alone", mq_json_names(&c->cluster));
+	mq_json_set(v, "dry_run", json_boolean(c->how.dry_run));
+	mq_json_dump(v, &text);
+	puts(mq_buf_str(&text));
+	mq_buf_free(&text);
+	json_decref(v);
 }
 
 static const char *
@@ -107,17 +120,22 @@ plural(long n, const char *one, const char *many)
 }
 
 static void
-print_line(const struct mq_cleaned *n, bool dry_run)
+print_line(const struct cleaner *c, const struct mq_cleaned *n)
 {
 	printf("%s%ld dead %s, %ld %s returned, %ld rejected, %ld due, "
 	       "%ld expired, %ld adopted, %ld orphaned %s removed, "
-	       "%ld %s repaired\n",
-	    dry_run ? "dry run: " : "", n->connections,
+	       "%ld %s repaired",
+	    c->how.dry_run ? "dry run: " : "", n->connections,
 	    plural(n->connections, "connection", "connections"), n->returned,
 	    plural(n->returned, "message", "messages"), n->rejected, n->due,
 	    n->expired, n->adopted, n->orphans,
 	    plural(n->orphans, "key", "keys"), n->locks,
 	    plural(n->locks, "lock", "locks"));
+	if (c->cluster.n > 0)
+		printf("; %zu dead %s of rmq's cluster layout left alone",
+		    c->cluster.n,
+		    plural((long)c->cluster.n, "connection", "connections"));
+	putchar('\n');
 }
 
 /* Not what did nothing, again and again. */
@@ -129,10 +147,10 @@ print_round(const struct cleaner *c, const struct mq_cleaned *n)
 		n->adopted | n->orphans | n->locks) == 0;
 
 	if (c->json)
-		print_json(n, c->how.dry_run);
+		print_json(c, n);
 	else if (!c->shared.quiet &&
 	    (!nothing || c->interval_ms == 0 || c->shared.verbose))
-		print_line(n, c->how.dry_run);
+		print_line(c, n);
 	if (fflush(stdout) == EOF) {
 		/* The reader has gone. */
 		if (errno == EPIPE)
@@ -153,6 +171,19 @@ tell_barred(struct cleaner *c, const struct mq_cleaned *done)
 	c->barred = done->barred;
 }
 
+/* Reported once as well: the next round tries again. */
+static void
+tell_unproven(struct cleaner *c, const struct mq_cleaned *done)
+{
+	if (done->unproven > 0 && c->unproven == 0 && !c->shared.quiet)
+		mq_say("%s: keys and groups of %ld %s were not repaired, as a "
+		       "consumer died meanwhile or the connection was too "
+		       "slow; the next round tries again",
+		    c->server.name, done->unproven,
+		    plural(done->unproven, "queue", "queues"));
+	c->unproven = done->unproven;
+}
+
 /* One round; returns an exit status.  An error has been told. */
 static int
 clean(struct cleaner *c)
@@ -163,10 +194,13 @@ clean(struct cleaner *c)
 
 	if (r->context == NULL && mq_redis_open(r, &c->server) == -1)
 		return r->status;
+	mq_names_free(&c->cluster);
 	if (c->shared.layout->clean(r, &c->how, &done) == -1)
 		status = r->status;
-	print_round(c, &done);
+	if (status != MQ_EXIT_CONFIG)
+		print_round(c, &done);
 	tell_barred(c, &done);
+	tell_unproven(c, &done);
 	if (mq_redis_lost(r))
 		mq_redis_close(r);
 	return status;
@@ -187,7 +221,9 @@ tell(struct cleaner *c, int status)
 	    (status != MQ_EXIT_UNAVAILABLE &&
 		strcmp(c->said, c->redis.error) != 0))
 		mq_say("%s%s", c->redis.error,
-		    c->interval_ms > 0 ? "; trying again" : "");
+		    c->interval_ms > 0 && status != MQ_EXIT_CONFIG ?
+			"; trying again" :
+			"");
 	strlcpy(c->said, c->redis.error, sizeof(c->said));
 	c->status = status;
 	c->failing = true;
@@ -216,10 +252,14 @@ static void
 go_on(struct cleaner *c)
 {
 	struct timespec next;
+	int status;
 
 	clock_gettime(CLOCK_MONOTONIC, &next);
 	for (;;) {
-		tell(c, clean(c));
+		tell(c, status = clean(c));
+		/* Another round would not change that. */
+		if (status == MQ_EXIT_CONFIG)
+			exit(status);
 		next.tv_sec += (time_t)(c->interval_ms / 1000);
 		next.tv_nsec += (long)(c->interval_ms % 1000) * 1000000;
 		if (next.tv_nsec >= 1000000000) {
@@ -233,19 +273,21 @@ go_on(struct cleaner *c)
 int
 main(int argc, char *argv[])
 {
-	struct cleaner c = {
-	    .shared = {.help = help}, .how = {.limit = ATTEMPTS, .all = true}};
+	struct cleaner c = {.shared = {.help = help, .options = long_options},
+	    .how = {.limit = MQ_ATTEMPTS, .all = true, .cluster = &c.cluster}};
 	int status;
 
 	mq_option_begin();
 	opterr = 0;
 	take_options(&c, argc, argv);
+	mq_option_prints(c.json || !c.shared.quiet);
 	(void)mq_option_server(&c.shared, &c.server);
 	if (c.interval_ms > 0)
 		go_on(&c);
 	status = clean(&c);
 	tell(&c, status);
 	mq_redis_close(&c.redis);
+	mq_names_free(&c.cluster);
 	mq_server_free(&c.server);
 	mq_option_free(&c.shared);
 	mq_close_stdout();

@@ -20,7 +20,6 @@
 
 #define SLOTS_MAX    1000
 #define PREFETCH_MAX 100000
-#define ATTEMPTS_MAX 1000000
 #define BATCH_MAX    100000
 #define WINDOW_MAX   100000
 
@@ -60,17 +59,20 @@ static const char help[] =
     "      --tag NAME         name of the connection (mq-consume)\n"
     "      --log-dir DIR      output of the scripts to DIR/QUEUE.log\n"
     "      --lease DUR        hand out -n messages for DUR, and end (--jsonl)\n"
-    "      --ack ID           one of these is done\n"
-    "      --reject ID        it has failed\n"
-    "      --extend ID        (DUR QUEUE) its lease is over in DUR from now\n"
+    "      --ack RECEIPT      one of these is done\n"
+    "      --reject RECEIPT   it has failed\n"
+    "      --extend RECEIPT   (DUR QUEUE) its lease is over in DUR from now\n"
+    "      --return RECEIPT   it goes back at once\n"
     "      --text TEXT        the result of --ack, the reason of --reject\n"
     "      --keep DUR         what became of a message can be read so long\n"
     "      --work-dir DIR     run each message in its own DIR/ID\n"
     "      --no-clean         leave dead consumers' messages to others\n"
+    "      --existing         exit 1 if there is no such queue, make none\n"
     "      --at-most-once     ack before printing: what is lost is lost\n"
     "  -l, --lines, -0, --null, --netstring, --jsonl\n"
-    "                         how to print (default: the payloads alone), and\n"
-    "                         how to feed batches and streams (default: -l)\n" MQ_SHARED_HELP;
+    "                         how to print (default: the payloads alone, or -l\n"
+    "                         on a terminal), and how to feed batches and\n"
+    "                         streams (default: -l)\n" MQ_SHARED_HELP;
 
 enum {
 	OPT_PREFETCH = MQ_OPT_OWN,
@@ -95,12 +97,14 @@ enum {
 	OPT_LEASE,
 	OPT_ACK,
 	OPT_REJECT,
+	OPT_RETURN,
 	OPT_EXTEND,
 	OPT_TEXT,
 	OPT_KEEP,
 	OPT_LOG_DIR,
 	OPT_WORK_DIR,
-	OPT_NO_CLEAN
+	OPT_NO_CLEAN,
+	OPT_EXISTING
 };
 
 static const struct option long_options[] = {
@@ -130,11 +134,13 @@ static const struct option long_options[] = {
     {"ack", required_argument, NULL, OPT_ACK},
     {"reject", required_argument, NULL, OPT_REJECT},
     {"extend", required_argument, NULL, OPT_EXTEND},
+    {"return", required_argument, NULL, OPT_RETURN},
     {"text", required_argument, NULL, OPT_TEXT},
     {"keep", required_argument, NULL, OPT_KEEP},
     {"log-dir", required_argument, NULL, OPT_LOG_DIR},
     {"work-dir", required_argument, NULL, OPT_WORK_DIR},
     {"no-clean", no_argument, NULL, OPT_NO_CLEAN},
+    {"existing", no_argument, NULL, OPT_EXISTING},
     MQ_FRAMING_LONG,
     {NULL, 0, NULL, 0},
 };
@@ -152,9 +158,10 @@ set_receipt(struct options *o, int ch)
 {
 	if (o->receipt != RECEIPT_NONE)
 		mq_die(MQ_EXIT_USAGE,
-		    "only one --ack, --reject or --extend at a time");
+		    "only one --ack, --reject, --extend or --return at a time");
 	o->receipt = ch == OPT_ACK ? RECEIPT_ACK :
 	    ch == OPT_REJECT	   ? RECEIPT_REJECT :
+	    ch == OPT_RETURN	   ? RECEIPT_RETURN :
 				     RECEIPT_EXTEND;
 	o->receipt_id = optarg;
 }
@@ -186,7 +193,7 @@ set_option(struct options *o, int ch)
 		break;
 	case OPT_ATTEMPTS:
 		o->attempts = (int)mq_option_number(
-		    "--attempts", optarg, 1, ATTEMPTS_MAX);
+		    "--attempts", optarg, 1, MQ_ATTEMPTS_MAX);
 		break;
 	case OPT_BACKOFF:
 		option_range("--backoff", optarg, &o->backoff_min_ms,
@@ -245,6 +252,7 @@ set_option(struct options *o, int ch)
 	case OPT_ACK:
 	case OPT_REJECT:
 	case OPT_EXTEND:
+	case OPT_RETURN:
 		set_receipt(o, ch);
 		break;
 	case OPT_TEXT:
@@ -261,6 +269,9 @@ set_option(struct options *o, int ch)
 		break;
 	case OPT_NO_CLEAN:
 		o->clean = false;
+		break;
+	case OPT_EXISTING:
+		o->existing = true;
 		break;
 	}
 }
@@ -294,6 +305,7 @@ take_queues(struct options *o, struct mq_shared *shared,
 	/* A connection's name stands in keys as that of a queue does. */
 	if (why != NULL)
 		mq_die(MQ_EXIT_USAGE, "--tag: %s: %s", o->tag, why);
+	operands_check(o, server->url.ns);
 	mq_option_queues(shared, server, operands, o->queue_count);
 	o->queues = (const char *const *)operands;
 	if (o->push != NULL)
@@ -321,8 +333,18 @@ take_extension(struct options *o, const char *arg)
 		mq_die(MQ_EXIT_USAGE, "--extend: no duration given");
 	o->extend_ms = mq_option_duration("--extend", arg);
 	if (o->extend_ms == 0)
-		mq_die(MQ_EXIT_USAGE, "--extend: %s: not above 0", arg);
+		o->receipt = RECEIPT_RETURN;
 	optind++;
+}
+
+/* getopt_long(3) sorts the words, and names of queues become longer. */
+static char **
+copy_words(char *const words[], int n)
+{
+	char **copy = mq_xcalloc((size_t)n + 1, sizeof(*copy));
+
+	memcpy(copy, words, (size_t)n * sizeof(*copy));
+	return copy;
 }
 
 /* Returns the queues among the arguments. */
@@ -332,6 +354,7 @@ parse(struct options *o, struct mq_shared *shared, int argc, char *argv[])
 	int ch, count = split_command(o, argc, argv);
 	char *behind = argv[count];
 
+	o->words = copy_words(argv, argc);
 	/* getopt_long(3) would mix the command's arguments with ours. */
 	argv[count] = NULL;
 	opterr = 0;
@@ -350,6 +373,7 @@ parse(struct options *o, struct mq_shared *shared, int argc, char *argv[])
 	if (optind == count)
 		mq_die(MQ_EXIT_USAGE, "no queue given (try --help)");
 	o->queue_count = count - optind;
+	o->typed = copy_words(argv + optind, o->queue_count);
 	argv[count] = behind;
 	receipt_check(o);
 	o->quiet = shared->quiet;
@@ -361,19 +385,13 @@ parse(struct options *o, struct mq_shared *shared, int argc, char *argv[])
 
 /* The first connection is made the plain way: its errors are for good. */
 static void
-try_server(struct mq_server *server)
+try_server(struct consumer *c)
 {
-	struct mq_command ping = {0};
-	redisReply *reply = NULL;
 	struct mq_redis r;
 
-	mq_command_plain(&ping, "PING");
-	if (mq_redis_open(&r, server) == 0)
-		reply = mq_redis_call(&r, &ping);
-	if (reply == NULL)
+	if (mq_redis_open(&r, &c->server) == -1)
 		mq_die(r.status, "%s", r.error);
-	freeReplyObject(reply);
-	mq_command_free(&ping);
+	c->make = operands_look(c->opt, &r);
 	mq_redis_close(&r);
 }
 
@@ -397,7 +415,7 @@ no_event_loop(const char *what)
 static void
 consume(struct consumer *c)
 {
-	try_server(&c->server);
+	try_server(c);
 	ev_set_allocator(reallocate);
 	ev_set_syserr_cb(no_event_loop);
 	/* Not the default one, which would reap our children; and a handler
@@ -421,9 +439,9 @@ consume(struct consumer *c)
 	far_end(c);
 	aside_end(c);
 	link_end(c);
-	run_end(c);
 	while (!TAILQ_EMPTY(&c->messages))
 		message_drop(TAILQ_FIRST(&c->messages));
+	run_end(c);
 	mq_buf_free(&c->out);
 	changed_end(c);
 	free(c->queues);
@@ -435,21 +453,11 @@ static void
 clean_up(const struct options *o, struct mq_shared *shared, struct consumer *c)
 {
 	mq_server_free(&c->server);
+	free(o->words);
+	free(o->typed);
 	free((void *)(uintptr_t)o->log_dir);
 	free((void *)(uintptr_t)o->work_dir);
 	mq_option_free(shared);
-}
-
-/* So that the caller sees that we ended by its signal. */
-static void
-end_by(int sig)
-{
-	sigset_t none;
-
-	sigemptyset(&none);
-	signal(sig, SIG_DFL);
-	sigprocmask(SIG_SETMASK, &none, NULL);
-	raise(sig);
 }
 
 int
@@ -463,17 +471,19 @@ main(int argc, char *argv[])
 	    .grace_ms = 25000,
 	    .backoff_min_ms = 1000,
 	    .backoff_max_ms = 600000,
-	    .attempts = 15,
+	    .attempts = MQ_ATTEMPTS,
 	    .clean = true,
 	    .tag = "mq-consume"};
-	struct mq_shared shared = {.help = help};
+	struct mq_shared shared = {.help = help, .options = long_options};
 	struct consumer c = {.opt = &options};
 	char **queues;
 
-	mq_option_memory();
+	mq_option_begin();
 	if (mq_worker_prepare(&c.setup) == -1)
 		mq_die(MQ_EXIT_AGAIN, "descriptors: %s", strerror(errno));
 	queues = parse(&options, &shared, argc, argv);
+	mq_option_prints(
+	    options.command == NULL && options.receipt == RECEIPT_NONE);
 	c.layout = mq_option_server(&shared, &c.server);
 	take_queues(&options, &shared, &c.server, queues);
 	if (options.receipt != RECEIPT_NONE)
@@ -484,6 +494,6 @@ main(int argc, char *argv[])
 		consume(&c);
 	clean_up(&options, &shared, &c);
 	if (c.exit_status == 0 && c.exit_signal != 0)
-		end_by(c.exit_signal);
+		mq_end_by(c.exit_signal);
 	return c.exit_status;
 }

@@ -3,7 +3,9 @@
  */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "duration.h"
 #include "exit.h"
 #include "layout.h"
 #include "options.h"
@@ -40,10 +42,23 @@ struct options {
 	bool verbose;
 };
 
+/* Without --for, "jobs 10m" would pause jobs for ever. */
+static void
+refuse_duration(const char *queue)
+{
+	int64_t ms;
+
+	if (mq_duration_parse(queue, &ms) == 0 &&
+	    strspn(queue, "0123456789") < strlen(queue))
+		mq_die(MQ_EXIT_USAGE,
+		    "%s: write --for %s (or -- %s, if that is a queue)", queue,
+		    queue, queue);
+}
+
 static void
 parse(struct options *o, struct mq_shared *shared, int argc, char *argv[])
 {
-	int ch;
+	int ch, i;
 
 	opterr = 0;
 	while ((ch = getopt_long(argc, argv, ":" MQ_SHARED_SHORT, long_options,
@@ -67,6 +82,8 @@ parse(struct options *o, struct mq_shared *shared, int argc, char *argv[])
 		mq_die(MQ_EXIT_USAGE, "no queue given (try --help)");
 	o->queues = (const char *const *)argv + optind;
 	o->count = argc - optind;
+	for (i = 0; i < o->count && strcmp(argv[optind - 1], "--") != 0; i++)
+		refuse_duration(o->queues[i]);
 	o->verbose = shared->verbose;
 }
 
@@ -119,7 +136,7 @@ change_all(const struct options *o, const struct mq_layout *layout,
 	for (i = 0; i < o->count; i++) {
 		queue = o->queues[i];
 		if (!is_known(layout, redis, queue)) {
-			mq_say("%s: no such queue", queue);
+			mq_option_unknown(redis, layout, queue);
 			status = MQ_EXIT_NO;
 		} else if (!change(o, layout, redis, queue)) {
 			mq_say("%s: not paused", queue);
@@ -139,7 +156,7 @@ main(int argc, char *argv[])
 {
 	const struct mq_layout *layout;
 	struct options options = {.ms = -1};
-	struct mq_shared shared = {.help = help};
+	struct mq_shared shared = {.help = help, .options = long_options};
 	struct mq_server server;
 	struct mq_redis redis;
 	int status;

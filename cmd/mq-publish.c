@@ -64,7 +64,8 @@ static const char help[] =
     "      --durable          exit 0 only once they are on disk and on replicas\n"
     "      --wait[=DUR]       wait until they are done or rejected, print the\n"
     "                         last text of each\n"
-    "      --raw              bare payloads, for consumers that know no headers\n" MQ_SHARED_HELP;
+    "      --raw              bare payloads, for consumers that know no headers\n"
+    "      --existing         exit 1 if there is no such queue, make none\n" MQ_SHARED_HELP;
 
 enum {
 	OPT_AT = MQ_OPT_OWN,
@@ -80,7 +81,8 @@ enum {
 	OPT_MAXSIZE,
 	OPT_SET,
 	OPT_REALTIME,
-	OPT_DURABLE
+	OPT_DURABLE,
+	OPT_EXISTING
 };
 
 static const struct option long_options[] = {
@@ -108,6 +110,7 @@ static const struct option long_options[] = {
     {"param", required_argument, NULL, 'P'},
     {"wait", optional_argument, NULL, OPT_WAIT},
     {"raw", no_argument, NULL, OPT_RAW},
+    {"existing", no_argument, NULL, OPT_EXISTING},
     {NULL, 0, NULL, 0},
 };
 
@@ -214,6 +217,9 @@ set_option(struct options *o, int ch)
 	case OPT_DURABLE:
 		o->durable = true;
 		break;
+	case OPT_EXISTING:
+		o->existing = true;
+		break;
 	}
 }
 
@@ -229,15 +235,20 @@ parse(struct options *o, struct mq_shared *shared, int argc, char *argv[])
 		    long_options, NULL)) != -1) {
 		delay |= ch == 'd';
 		mq_option_note(shared, needs, ch);
+		if (ch == OPT_WAIT)
+			mq_option_no_duration("--wait", argv);
 		if (!mq_option_shared(shared, ch, argv) &&
 		    !mq_option_framing(&o->framing, ch) && !set_ask(o, ch))
 			set_option(o, ch);
 	}
-	mq_option_rights(shared, MQ_PUBLISHES | (o->durable ? MQ_WAITS : 0),
+	mq_option_rights(shared,
+	    MQ_PUBLISHES | (o->durable ? MQ_WAITS : 0) |
+		(o->realtime ? MQ_TELLS : 0),
 	    argv + optind, argc - optind);
 	if (optind == argc)
 		mq_die(MQ_EXIT_USAGE, "no queue given (try --help)");
 	o->queue = argv[optind];
+	o->shared = shared;
 	o->quiet = shared->quiet;
 	if (delay && o->at != NULL)
 		mq_die(MQ_EXIT_USAGE, "--delay and --at exclude each other");
@@ -291,7 +302,7 @@ main(int argc, char *argv[])
 	    .until_tick = -1,
 	    .limits = {-1, -1, -1, -1},
 	    .attributes = MQ_ATTRIBUTES_NONE};
-	struct mq_shared shared = {.help = help};
+	struct mq_shared shared = {.help = help, .options = long_options};
 	struct mq_server server;
 	struct publisher p = {
 	    .opt = &options, .marks = true, .confirmed_last = -1};
@@ -299,11 +310,14 @@ main(int argc, char *argv[])
 
 	mq_option_begin();
 	parse(&options, &shared, argc, argv);
-	publish_catch_signals();
+	mq_option_prints(options.ids || options.wait);
+	if (optind + 1 == argc && options.tick < 0 && !options.set)
+		mq_option_reads();
 	p.layout = mq_option_server(&shared, &server);
 	use_layout(&options, &shared, &server);
 	if (mq_redis_open(&p.redis, &server) == -1)
 		mq_die(p.redis.status, "%s", p.redis.error);
+	publish_catch_signals();
 	if (options.set)
 		change_queue(&p);
 	if (options.durable)

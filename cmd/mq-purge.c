@@ -136,7 +136,8 @@ check(const struct options *o, const struct sift *s)
 		mq_die(MQ_EXIT_USAGE,
 		    "--delete-queue removes all of it; it takes no filter and "
 		    "no --limit");
-	if (!o->force && !s->dry_run && !isatty(STDIN_FILENO))
+	if (!o->force && !s->dry_run &&
+	    (!isatty(STDIN_FILENO) || !isatty(STDERR_FILENO)))
 		mq_die(MQ_EXIT_USAGE, "needs --force when nobody can be asked");
 }
 
@@ -165,21 +166,17 @@ parse(struct options *o, struct sift *s, struct mq_shared *shared, int argc,
 }
 
 static void
-print_question(const struct options *o, const struct mq_queue_stats *q)
+print_question(const struct options *o, const long *n)
 {
-	const long long n[MQ_STATES] = {[MQ_READY] = q->ready,
-	    [MQ_DELAYED] = q->delayed,
-	    [MQ_REJECTED] = q->rejected};
 	char *name = mq_visible(o->queue, strlen(o->queue));
-	const char *between = o->queue_too ? "delete the queue, with " :
-	    mq_filter_given(&o->filter)	   ? "remove what matches of " :
-					     "remove ";
+	const char *between =
+	    o->queue_too ? "delete the queue, with " : "remove ";
 	size_t i;
 
 	fprintf(stderr, "%s: ", name != NULL ? name : "");
 	for (i = 0; i < STATES; i++)
 		if (o->state[states[i]]) {
-			fprintf(stderr, "%s%lld %s", between, n[states[i]],
+			fprintf(stderr, "%s%ld %s", between, n[states[i]],
 			    mq_state_name(states[i]));
 			between = ", ";
 		}
@@ -198,24 +195,6 @@ answer_is_yes(void)
 		if (n < sizeof(line) - 1)
 			line[n++] = (char)tolower(c);
 	return strcmp(line, "y") == 0 || strcmp(line, "yes") == 0;
-}
-
-/* Ends the program unless the user wants it. */
-static void
-ask(const struct options *o, struct sift *s)
-{
-	struct mq_stats stats;
-
-	if (o->force || s->dry_run)
-		return;
-	if (s->layout->stats(s->redis, &o->queue, 1, false, &stats) == -1)
-		mq_die(s->redis->status, "%s", s->redis->error);
-	print_question(o, &stats.queues[0]);
-	mq_stats_free(&stats);
-	if (answer_is_yes())
-		return;
-	mq_say("nothing was removed");
-	exit(MQ_EXIT_NO);
 }
 
 static void
@@ -260,6 +239,52 @@ ask_to_delete(const struct options *o, struct sift *s, struct mq_deletion *d)
 			"%s: dead consumers hold %ld message%s; run mq-clean "
 			"first",
 		    o->queue, d->unacked, d->unacked == 1 ? "" : "s");
+	if (d->cluster)
+		mq_die(MQ_EXIT_WRONGTYPE,
+		    "%s: Go programs of rmq's cluster layout have keys of it, "
+		    "too; destroy the queue with one of these first",
+		    o->queue);
+}
+
+/* How many of each state would go. */
+static void
+count_all(const struct options *o, struct sift *s, long *n)
+{
+	struct mq_deletion d = {.dry_run = true};
+
+	if (!o->queue_too) {
+		s->dry_run = true;
+		purge(o, s, n);
+		s->dry_run = false;
+		s->done = s->seen = 0;
+		return;
+	}
+	ask_to_delete(o, s, &d);
+	n[MQ_READY] = d.ready;
+	n[MQ_DELAYED] = d.delayed;
+	n[MQ_REJECTED] = d.rejected;
+}
+
+/* Ends the program unless the user agrees.  If nothing was counted there is no
+ * question, and nothing is removed, even if messages have come since. */
+static void
+ask(const struct options *o, struct sift *s)
+{
+	long n[MQ_STATES] = {0};
+
+	if (o->force || s->dry_run)
+		return;
+	count_all(o, s, n);
+	if (!o->queue_too &&
+	    n[MQ_READY] + n[MQ_DELAYED] + n[MQ_REJECTED] == 0) {
+		s->limit = 0;
+		return;
+	}
+	print_question(o, n);
+	if (answer_is_yes())
+		return;
+	mq_say("nothing was removed");
+	exit(MQ_EXIT_NO);
 }
 
 /* Those who wait for a message are told before. */
@@ -316,7 +341,7 @@ print_result(const struct options *o, const struct sift *s, const long *count)
 int
 main(int argc, char *argv[])
 {
-	struct mq_shared shared = {.help = help};
+	struct mq_shared shared = {.help = help, .options = long_options};
 	struct options options = {0};
 	struct mq_server server;
 	struct mq_redis redis;
@@ -328,10 +353,13 @@ main(int argc, char *argv[])
 
 	mq_option_begin();
 	parse(&options, &sift, &shared, argc, argv);
+	mq_option_prints(true);
 	sift.layout = mq_option_server(&shared, &server);
+	mq_filter_check(&options.filter, sift.layout);
 	options.queue = mq_option_queue(&shared, &server, options.queue);
 	if (mq_redis_open(&redis, &server) == -1)
 		mq_die(redis.status, "%s", redis.error);
+	progress_start(&sift.progress, shared.quiet);
 	ask(&options, &sift);
 	sift_catch_signals();
 	progress_start(&sift.progress, shared.quiet);

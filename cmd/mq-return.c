@@ -150,8 +150,10 @@ print_result(const struct options *o, const struct sift *s)
 	    "returned", (json_int_t)s->done, "dry_run", s->dry_run);
 	mq_json_must(v != NULL);
 	if (o->from.state == MQ_DELAYED)
-		mq_json_must(json_object_set_new(v, "in_line",
-				 json_integer((json_int_t)s->in_line)) == 0);
+		mq_json_set(v, "in_line", json_integer((json_int_t)s->in_line));
+	if (s->too_long > 0)
+		mq_json_set(
+		    v, "too_long", json_integer((json_int_t)s->too_long));
 	mq_json_dump(v, &text);
 	puts(mq_buf_str(&text));
 	json_decref(v);
@@ -161,7 +163,7 @@ print_result(const struct options *o, const struct sift *s)
 int
 main(int argc, char *argv[])
 {
-	struct mq_shared shared = {.help = help};
+	struct mq_shared shared = {.help = help, .options = long_options};
 	struct options options = {.from = {.state = MQ_REJECTED}};
 	struct mq_server server;
 	struct mq_redis redis;
@@ -172,7 +174,9 @@ main(int argc, char *argv[])
 
 	mq_option_begin();
 	parse(&options, &sift, &shared, argc, argv);
+	mq_option_prints(true);
 	sift.layout = mq_option_server(&shared, &server);
+	mq_filter_check(&options.filter, sift.layout);
 	name_queues(&options, &sift, &shared, &server);
 	if (mq_redis_open(&redis, &server) == -1)
 		mq_die(redis.status, "%s", redis.error);
@@ -180,6 +184,8 @@ main(int argc, char *argv[])
 	progress_start(&sift.progress, shared.quiet);
 	sift_place(&sift, &options.from);
 	sift_unknown(&sift, options.from.queue);
+	if (sift.made)
+		mq_option_made(&shared, &redis, sift.to);
 	mq_redis_close(&redis);
 	print_result(&options, &sift);
 	if (sift.in_line > 0 && !shared.quiet)
@@ -187,6 +193,10 @@ main(int argc, char *argv[])
 		    options.from.queue, sift.in_line,
 		    sift.in_line == 1 ? "s" : "",
 		    sift.in_line == 1 ? "its" : "their");
+	if (sift.too_long > 0 && !shared.quiet)
+		mq_say("%s: %ld message%s: longer than its maxsize of %ld",
+		    sift.to, sift.too_long,
+		    sift.too_long == 1 ? " stays" : "s stay", sift.maxsize);
 	mq_filter_free(&options.filter);
 	mq_server_free(&server);
 	mq_option_free(&shared);

@@ -32,12 +32,16 @@ static const char help[] =
     "      --running          scripts that run, and what they said last\n"
     "      --id ID            one message, wherever it is, and its history\n"
     "      --list STATE       the ready, delayed, unacked or rejected messages\n"
-    "                         of a queue, the next one first; of those only\n"
-    "  -n, --limit N          so many\n"
-    "      --offset N         behind the first N\n"
+    "                         of a queue, the next one first\n"
+    "      --reasons          why messages of a queue were rejected, in groups\n"
+    "                         with --list or --reasons, only:\n"
+    "  -n, --limit N          N messages or reasons at most\n"
     "      --match RE         whose payload matches the regular expression\n"
     "      --reason RE        whose last reason (Mq-Error) matches\n"
+    "      --stderr RE        whose last run wrote a line that matches\n"
     "      --since DUR        that failed, or became ready, in the last DUR\n"
+    "                         with --list:\n"
+    "      --offset N         skip the first N\n"
     "                         with --list, whole payloads:\n"
     "  -l, --lines            one a line\n"
     "  -0, --null             a NUL byte behind each\n"
@@ -63,10 +67,12 @@ static const struct option long_options[] = {
     {"refresh", required_argument, NULL, LOOK_OPT_REFRESH},
     {"running", no_argument, NULL, LOOK_OPT_RUNNING},
     {"list", required_argument, NULL, LOOK_OPT_LIST},
+    {"reasons", no_argument, NULL, LOOK_OPT_REASONS},
     {"limit", required_argument, NULL, 'n'},
     {"offset", required_argument, NULL, LOOK_OPT_OFFSET},
     {"match", required_argument, NULL, MQ_OPT_MATCH},
     {"reason", required_argument, NULL, MQ_OPT_REASON},
+    {"stderr", required_argument, NULL, MQ_OPT_STDERR},
     {"since", required_argument, NULL, MQ_OPT_SINCE},
     {"id", required_argument, NULL, MQ_OPT_ID},
     MQ_FRAMING_LONG,
@@ -199,7 +205,7 @@ stats_fetch(struct stats_source *s, int wanted, struct mq_stats *out)
 		return -1;
 	s->open = true;
 	if (s->layout->stats(&s->redis, (const char *const *)o->queues,
-		o->count, wanted, out) == 0)
+		o->count, wanted | MQ_STATS_UNLISTED, out) == 0)
 		return 0;
 	stats_close(s);
 	return -1;
@@ -216,13 +222,14 @@ stats_close(struct stats_source *s)
 /* --- printing ------------------------------------------------------------------ */
 
 int
-stats_check_known(const struct mq_stats *stats)
+stats_check_known(struct mq_redis *r, const struct mq_layout *layout,
+    const struct mq_stats *stats)
 {
 	int i, status = MQ_EXIT_OK;
 
 	for (i = 0; i < stats->count; i++)
 		if (!stats->queues[i].known) {
-			mq_say("%s: no such queue", stats->queues[i].name);
+			mq_option_unknown(r, layout, stats->queues[i].name);
 			status = MQ_EXIT_NO;
 		}
 	return status;
@@ -242,6 +249,19 @@ print_attributes(const struct mq_queue_stats *q)
 	printf("; %lld sent, %lld received\n", q->sent, q->received);
 }
 
+/* Queues of that layout only have the same names. */
+static void
+say_left_alone(const struct stats_options *o, const struct mq_stats *stats)
+{
+	size_t n = stats->cluster.n;
+
+	if (n > 0 && !o->shared.quiet)
+		mq_say("%zu %s rmq's cluster layout; %s messages are not "
+		       "counted",
+		    n, n == 1 ? "connection uses" : "connections use",
+		    n == 1 ? "its" : "their");
+}
+
 static void
 print_table(const struct stats_options *o, const struct mq_stats *stats)
 {
@@ -259,6 +279,20 @@ print_table(const struct stats_options *o, const struct mq_stats *stats)
 		print_attributes(&stats->queues[0]);
 	stats_table_free(&table);
 	mq_buf_free(&out);
+	say_left_alone(o, stats);
+}
+
+static void
+print_policy(const struct mq_info *info)
+{
+	char *policy;
+
+	if (!mq_info_evicts(info))
+		return;
+	policy = show_visible(info->policy, strlen(info->policy));
+	printf("maxmemory-policy is %s: the server may drop queues or leases\n",
+	    policy);
+	free(policy);
 }
 
 static int
@@ -267,21 +301,24 @@ print_once(struct stats_source *source)
 	const struct stats_options *o = source->options;
 	int wanted = o->connections ? MQ_STATS_CONNECTIONS : 0, status;
 	struct mq_stats stats;
+	struct mq_info info;
 
 	if (o->output == STATS_JSON)
 		wanted |= MQ_STATS_COUNTS;
 	if (o->output == STATS_PROMETHEUS)
 		wanted |= MQ_STATS_COUNTS | MQ_STATS_CONNECTIONS;
-	if (stats_fetch(source, wanted, &stats) == -1)
+	if (stats_fetch(source, wanted, &stats) == -1 ||
+	    mq_info_ask_policy(&source->redis, &info) == -1)
 		mq_die(source->redis.status, "%s", source->redis.error);
-	stats_close(source);
 	if (o->output == STATS_JSON)
-		stats_json(&stats, o->connections);
+		stats_json(&stats, &info, o->connections);
 	else if (o->output == STATS_PROMETHEUS)
-		stats_prometheus(&stats);
+		stats_prometheus(&stats, &info);
 	else
 		print_table(o, &stats);
-	status = stats_check_known(&stats);
+	if (o->output == STATS_TABLE)
+		print_policy(&info);
+	status = stats_check_known(&source->redis, source->layout, &stats);
 	mq_stats_free(&stats);
 	return status;
 }
@@ -336,6 +373,7 @@ run(struct stats_source *source, struct stats_options *o)
 		return check(source, o);
 	(void)mq_option_server(&o->shared, &source->server);
 	use_layout(source, o);
+	mq_filter_check(&o->look.list.filter, source->layout);
 	if (look_name(&o->look) != NULL)
 		return look(source);
 	if (o->watch_ms == 0)
@@ -348,12 +386,14 @@ int
 main(int argc, char *argv[])
 {
 	struct stats_options options = {
-	    .shared.help = help, .look.list.limit = -1};
+	    .shared = {.help = help, .options = long_options},
+	    .look.list.limit = -1};
 	struct stats_source source = {.options = &options};
 	int status;
 
 	mq_option_begin();
 	parse_options(&options, argc, argv);
+	mq_option_prints(true);
 	status = run(&source, &options);
 	stats_close(&source);
 	mq_server_free(&source.server);

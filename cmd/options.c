@@ -10,58 +10,90 @@
 #include <string.h>
 #include <unistd.h>
 
-#include <hiredis/hiredis.h>
 #include <jansson.h>
 
 #include "duration.h"
 #include "exit.h"
+#include "known.h"
 #include "rights.h"
 #include "say.h"
 #include "url.h"
 #include "xalloc.h"
 
-static void *
-get(size_t n)
+static void
+end(int sig)
 {
-	return mq_xreallocarray(NULL, n, 1);
+	_exit(128 + sig);
 }
 
-#if HIREDIS_MAJOR >= 1
-static void *
-get_more(void *p, size_t n)
+/* The kernel gives the first process of a container only those signals that it
+ * catches. */
+static void
+catch_as_first(void)
 {
-	return mq_xreallocarray(p, n, 1);
-}
-#endif
+	static const int ends[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM};
+	struct sigaction old;
+	size_t i;
 
-void
-mq_option_memory(void)
-{
-#if HIREDIS_MAJOR >= 1
-	hiredisAllocFuncs all = {get, mq_xcalloc, get_more, mq_xstrdup, free};
-
-	hiredisSetAllocators(&all);
-#endif
-	json_set_alloc_funcs(get, free);
+	for (i = 0; i < sizeof(ends) / sizeof(ends[0]); i++)
+		if (sigaction(ends[i], NULL, &old) == 0 &&
+		    old.sa_handler == SIG_DFL)
+			signal(ends[i], end);
 }
 
 void
 mq_option_begin(void)
 {
+	static const int stand_ins[] = {O_WRONLY, O_RDONLY, O_RDWR};
 	int fd;
 
-	mq_option_memory();
+	mq_redis_memory();
+	json_set_alloc_funcs(mq_xmalloc, free);
 	for (fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
 		if (fcntl(fd, F_GETFD) == -1)
-			(void)open("/dev/null",
-			    fd == STDIN_FILENO ? O_WRONLY : O_RDONLY);
+			(void)open("/dev/null", stand_ins[fd]);
 	signal(SIGPIPE, SIG_IGN);
 	signal(SIGXFSZ, SIG_IGN);
+	if (getpid() == 1)
+		catch_as_first();
+}
+
+static bool
+is_open(int fd, int mode)
+{
+	int flags = fcntl(fd, F_GETFL);
+
+	return (flags & O_ACCMODE) == mode || (flags & O_ACCMODE) == O_RDWR;
+}
+
+void
+mq_option_reads(void)
+{
+	if (!is_open(STDIN_FILENO, O_RDONLY))
+		mq_die(MQ_EXIT_IO,
+		    "standard input: not open for reading; nothing was done");
+}
+
+void
+mq_option_prints(bool results)
+{
+	int fd;
+
+	if (is_open(STDOUT_FILENO, O_WRONLY))
+		return;
+	if (results)
+		mq_die(MQ_EXIT_IO,
+		    "standard output: not open for writing; nothing was done");
+	fd = open("/dev/null", O_WRONLY | O_CLOEXEC);
+	if (fd == -1 || dup2(fd, STDOUT_FILENO) == -1)
+		mq_die(MQ_EXIT_AGAIN, "/dev/null: %s", strerror(errno));
+	close(fd);
 }
 
 static void
 print_and_exit(const char *text)
 {
+	mq_option_prints(true);
 	fputs(text, stdout);
 	mq_close_stdout();
 	exit(MQ_EXIT_OK);
@@ -88,18 +120,68 @@ take_layout(struct mq_shared *o, const char *arg)
 		    MQ_EXIT_USAGE, "--layout: %s: neither rmq nor rsmq", arg);
 }
 
-static void
-bad_option(int ch, char *const argv[])
+/* The first option from o on whose name begins like this; NULL: none. */
+static const struct option *
+next_candidate(const struct option *o, const char *name, size_t len)
 {
-	char short_name[] = {'-', (char)optopt, '\0'};
-	const char *name = short_name;
+	for (; o->name != NULL; o++)
+		if (strncmp(o->name, name, len) == 0)
+			return o;
+	return NULL;
+}
 
-	if (optopt == 0 || optopt > 127 ||
-	    strncmp(argv[optind - 1], "--", 2) == 0)
-		name = argv[optind - 1];
+static void
+bad_long_option(const struct mq_shared *o, int ch, const char *arg)
+{
 	/* What is behind a '=' may be a password. */
-	mq_die(MQ_EXIT_USAGE, "%.*s: %s (try --help)", (int)strcspn(name, "="),
-	    name,
+	const size_t len = strcspn(arg, "=");
+	const char *name = arg + 2;
+	const struct option *first = next_candidate(o->options, name, len - 2);
+	const struct option *next;
+	struct mq_buf text = {0};
+
+	if (ch == ':')
+		mq_die(MQ_EXIT_USAGE, "%.*s: needs an argument (try --help)",
+		    (int)len, arg);
+	if (first == NULL)
+		mq_die(MQ_EXIT_USAGE,
+		    "%.*s: not an option of this tool (try --help)", (int)len,
+		    arg);
+	/* The option was found, but takes no value. */
+	if (arg[len] == '=' && optopt != 0)
+		mq_die(MQ_EXIT_USAGE, "%.*s: takes no argument (try --help)",
+		    (int)len, arg);
+	mq_buf_printf(&text, "--%s", first->name);
+	while ((next = next_candidate(first + 1, name, len - 2)) != NULL) {
+		mq_buf_printf(&text, "%s--%s",
+		    next_candidate(next + 1, name, len - 2) != NULL ? ", " :
+								      " or ",
+		    next->name);
+		first = next;
+	}
+	mq_die(MQ_EXIT_USAGE, "%.*s: ambiguous: %s", (int)len, arg,
+	    mq_buf_str(&text));
+}
+
+/* Whether getopt_long(3) means a long option by this optopt. */
+static bool
+is_long(const struct mq_shared *o, const char *arg)
+{
+	const struct option *known = o->options;
+
+	if (strncmp(arg, "--", 2) != 0)
+		return false;
+	while (known->name != NULL && known->val != optopt)
+		known++;
+	return optopt == 0 || known->name != NULL;
+}
+
+static void
+bad_option(const struct mq_shared *o, int ch, char *const argv[])
+{
+	if (is_long(o, argv[optind - 1]))
+		bad_long_option(o, ch, argv[optind - 1]);
+	mq_die(MQ_EXIT_USAGE, "-%c: %s (try --help)", optopt,
 	    ch == ':' ? "needs an argument" : "not an option of this tool");
 }
 
@@ -130,7 +212,7 @@ mq_option_shared(struct mq_shared *o, int ch, char *const argv[])
 		return true;
 	case ':':
 	case '?':
-		bad_option(ch, argv);
+		bad_option(o, ch, argv);
 		return true;
 	default:
 		return false;
@@ -140,22 +222,37 @@ mq_option_shared(struct mq_shared *o, int ch, char *const argv[])
 bool
 mq_option_framing(enum mq_framing *framing, int ch)
 {
-	switch (ch) {
-	case 'l':
-		*framing = MQ_FRAME_LINES;
-		return true;
-	case '0':
-		*framing = MQ_FRAME_NULL;
-		return true;
-	case MQ_OPT_NETSTRING:
-		*framing = MQ_FRAME_NETSTRING;
-		return true;
-	case MQ_OPT_JSONL:
-		*framing = MQ_FRAME_JSONL;
-		return true;
-	default:
+	static const struct {
+		int ch;
+		const char *name;
+	} framings[] = {[MQ_FRAME_LINES] = {'l', "--lines"},
+	    [MQ_FRAME_NULL] = {'0', "--null"},
+	    [MQ_FRAME_NETSTRING] = {MQ_OPT_NETSTRING, "--netstring"},
+	    [MQ_FRAME_JSONL] = {MQ_OPT_JSONL, "--jsonl"}};
+	enum mq_framing f;
+
+	for (f = MQ_FRAME_LINES; f <= MQ_FRAME_JSONL; f++)
+		if (framings[f].ch == ch)
+			break;
+	if (f > MQ_FRAME_JSONL)
 		return false;
-	}
+	if (*framing != MQ_FRAME_WHOLE && *framing != f)
+		mq_die(MQ_EXIT_USAGE, "%s and %s exclude each other",
+		    framings[*framing].name, framings[f].name);
+	*framing = f;
+	return true;
+}
+
+void
+mq_option_no_duration(const char *name, char *const argv[])
+{
+	const char *next = argv[optind];
+	int64_t ms;
+
+	if (optarg == NULL && next != NULL && mq_duration_parse(next, &ms) == 0)
+		mq_die(MQ_EXIT_USAGE,
+		    "%s %s: write %s=%s (or %s -- %s, if that is a name)", name,
+		    next, name, next, name, next);
 }
 
 long
@@ -195,6 +292,10 @@ find_layout(struct mq_shared *o, const struct mq_server *server, char *error,
 		where = "MQ_LAYOUT";
 		name = getenv(where);
 	}
+	if ((name == NULL || *name == '\0') && server->layout != NULL) {
+		where = server->layout_from;
+		name = server->layout;
+	}
 	if (name == NULL || *name == '\0')
 		name = "rmq";
 	o->layout = mq_layout_find(name);
@@ -225,6 +326,8 @@ mq_option_find(struct mq_shared *o, struct mq_server *server, char *error,
 
 	if (status == 0 && server->url.password != NULL)
 		no_core();
+	if (status == 0 && server->note[0] != '\0' && !o->quiet)
+		mq_say("%s", server->note);
 	if (status == 0)
 		status = find_layout(o, server, error, error_size);
 	if (status == 0 && server->url.ns != NULL && o->layout->ns == NULL) {
@@ -294,6 +397,22 @@ mq_option_rights(
 		mq_rights_rule(&rules, "+select");
 	mq_buf_addstr(&rules, "\n");
 	print_and_exit(mq_buf_str(&rules));
+}
+
+void
+mq_option_unknown(
+    struct mq_redis *r, const struct mq_layout *layout, const char *queue)
+{
+	mq_say(
+	    "%s: no such queue%s", queue, mq_known_elsewhere(r, layout, queue));
+}
+
+void
+mq_option_made(const struct mq_shared *o, struct mq_redis *r, const char *queue)
+{
+	if (!o->quiet && (o->verbose || isatty(STDERR_FILENO)))
+		mq_say("%s: made a new queue%s", queue,
+		    mq_known_elsewhere(r, o->layout, queue));
 }
 
 void

@@ -54,6 +54,7 @@ struct mq_shared {
 	bool quiet, verbose;
 	bool print_acl;
 	const char *help;		/* what --help prints */
+	const struct option *options;	/* the tool's long ones */
 	const struct mq_layout *layout; /* NULL: not given, and not found yet */
 	unsigned noted;			/* see mq_option_note() */
 	char **names;			/* see mq_option_queue() */
@@ -64,17 +65,24 @@ struct mq_shared {
 void mq_option_free(struct mq_shared *);
 
 /*
- * Without memory the libraries, too, end the program as xalloc.h says: what they
- * make of it themselves may be a NULL that stands for bad data, or a crash.
- */
-void mq_option_memory(void);
-
-/*
- * To be called first, does this, too: a descriptor of 0 to 2 that is closed becomes one that
- * fails when it is used, so that no connection ever takes its number; and a server
- * or a reader that goes away is an error like any other, and no signal.
+ * To be called first.  Memory that the libraries lack ends the program, as xalloc.h
+ * says.  If one of the descriptors 0 to 2 is closed, /dev/null takes its place, so
+ * that no connection ever gets its number; standard input cannot be read then, nor
+ * standard output be written to.  A server or a reader that goes away is an error
+ * like any other, and no signal; other signals end the first process of a
+ * container, too.
  */
 void mq_option_begin(void);
+
+/* Payloads come from standard input: ends with exit 74 if it cannot be read. */
+void mq_option_reads(void);
+
+/*
+ * Whether the tool prints results on standard output.  If it does, and cannot write
+ * there, it ends with exit 74: to be called before anything is changed.  If it does
+ * not, what its children write there goes to /dev/null.
+ */
+void mq_option_prints(bool results);
 
 /*
  * Takes one result of getopt_long(3), called with opterr 0 and a leading ':'
@@ -90,8 +98,15 @@ bool mq_option_shared(struct mq_shared *, int ch, char *const argv[]);
 void mq_option_rights(
     struct mq_shared *, unsigned tool, char *operands[], int count);
 
-/* Takes one of the framings.  Returns false when it is another option. */
+/* Takes one of the framings, which begins as MQ_FRAME_WHOLE.  Returns false
+ * when it is another option. */
 bool mq_option_framing(enum mq_framing *, int ch);
+
+/*
+ * For an option that takes a duration behind a '=' only, and has none: ends
+ * with exit 64 when the next word is one, which would be taken for a queue.
+ */
+void mq_option_no_duration(const char *name, char *const argv[]);
 
 /* A whole number from min to max. */
 long mq_option_number(const char *name, const char *arg, long min, long max);
@@ -132,6 +147,15 @@ struct mq_need {
  * and ends with exit 64 if it lacks what one of them needs. */
 void mq_option_note(struct mq_shared *, const struct mq_need *, int ch);
 void mq_option_check(const struct mq_shared *, const struct mq_need *);
+
+/* Says that there is no such queue, and where there is one.  Waits. */
+void mq_option_unknown(
+    struct mq_redis *, const struct mq_layout *, const char *queue);
+
+/* Says that a queue was made, to a person or with -v: its name may have been
+ * mistyped.  Waits. */
+void mq_option_made(
+    const struct mq_shared *, struct mq_redis *, const char *queue);
 
 /* Ends with exit 64 unless the layout has what an option needs (MQ_HAS_*). */
 void mq_option_needs(

@@ -28,6 +28,9 @@ static volatile sig_atomic_t interrupted;
 static void
 on_signal(int sig)
 {
+	/* The second one ends us in any case. */
+	if (interrupted)
+		mq_end_by(sig);
 	interrupted = sig;
 }
 
@@ -74,8 +77,7 @@ end_by_signal(struct publisher *p)
 	fflush(stdout);
 	mq_say("interrupted");
 	publish_report(p, unknown(p));
-	signal(interrupted, SIG_DFL);
-	raise(interrupted);
+	mq_end_by(interrupted);
 }
 
 /*
@@ -334,6 +336,18 @@ may_stay(const struct publisher *p)
 	return UNDER_WAY - 1;
 }
 
+/* A private server ends when its disk is full, so too much for it is not sent. */
+static void
+end_if_no_room(struct publisher *p, size_t bytes)
+{
+	struct mq_redis *r = &p->redis;
+
+	r->status =
+	    mq_server_room(r->server, bytes, r->error, sizeof(r->error));
+	if (r->status != 0)
+		refused(p);
+}
+
 /* Sends the batch, if there is anything in it. */
 static void
 send_batch(struct publisher *p)
@@ -342,6 +356,7 @@ send_batch(struct publisher *p)
 
 	if (b->count == 0)
 		return;
+	end_if_no_room(p, p->bytes + b->command.wire.len);
 	p->used++;
 	p->bytes += b->command.wire.len;
 	p->sent += b->count;
@@ -397,9 +412,7 @@ publish_send(struct publisher *p)
 void
 publish_catch_signals(void)
 {
-	/* The second one ends us in any case. */
-	struct sigaction sa = {
-	    .sa_handler = on_signal, .sa_flags = (int)SA_RESETHAND};
+	struct sigaction sa = {.sa_handler = on_signal};
 
 	sigaction(SIGINT, &sa, NULL);
 	sigaction(SIGTERM, &sa, NULL);

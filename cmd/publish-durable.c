@@ -114,6 +114,11 @@ refuse(struct publisher *p, const struct mq_info *info, const char *why)
 {
 	const char *name = p->redis.server->name;
 
+	if (mq_info_evicts(info))
+		mq_die(MQ_EXIT_CONFIG,
+		    "%s: cannot be durable: maxmemory-policy is %s, so the "
+		    "server may drop what it has accepted: set it to noeviction",
+		    name, info->policy);
 	if (!info->aof)
 		mq_die(MQ_EXIT_CONFIG,
 		    "%s: cannot be durable: it has no append-only file and no "
@@ -143,7 +148,9 @@ static void __attribute__((noreturn)) no_answer(struct publisher *p)
 {
 	if (mq_redis_lost(&p->redis))
 		mq_die(p->redis.status, "%s", p->redis.error);
-	mq_die(MQ_EXIT_CONFIG, "%s: --durable needs INFO", p->redis.error);
+	mq_die(
+	    p->redis.status == MQ_EXIT_NOPERM ? MQ_EXIT_NOPERM : MQ_EXIT_CONFIG,
+	    "%s; --durable needs +info", p->redis.error);
 }
 
 /*
@@ -211,7 +218,7 @@ publish_durable_open(struct publisher *p)
 	d->replicas = info.replicas;
 	set_where(d);
 	strlcpy(d->run_id, info.run_id, sizeof(d->run_id));
-	if (!d->disk && d->replicas == 0)
+	if ((!d->disk && d->replicas == 0) || mq_info_evicts(&info))
 		refuse(p, &info, why);
 	free(why);
 	if (d->replicas > 0 && !wait)
@@ -330,8 +337,8 @@ waits_end_well(struct publisher *p)
 		if (n == -1)
 			return false;
 		if (n < d->replicas)
-			return not_yet(
-			    p, "only on %lld of %d replicas", n, d->replicas);
+			return not_yet(p, "only on %lld of %d replica%s", n,
+			    d->replicas, d->replicas == 1 ? "" : "s");
 	}
 	return is_the_same(p);
 }

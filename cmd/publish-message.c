@@ -102,7 +102,17 @@ check_wishes(struct publisher *p, const struct mq_envelope *e)
 
 	if (!mq_layout_obeys(p->layout, e, &why))
 		publish_bad(p, p->seen, mq_buf_str(&why));
+	if (!mq_message_unique_good(e))
+		publish_bad(
+		    p, p->seen, "Mq-Unique: not queued, done, or milliseconds");
 	mq_buf_free(&why);
+}
+
+/* Whether readers would take the payload for a header, where there are any. */
+static bool
+takes_for_header(const struct publisher *p, const char *payload, size_t n)
+{
+	return !(p->layout->has & MQ_HAS_IDS) && mq_envelope_signed(payload, n);
 }
 
 /* Without a header.  It needs something to be one of its own when delayed. */
@@ -113,6 +123,11 @@ publish_bare(struct publisher *p, const char *payload, size_t n)
 	char id[MQ_ID_LEN + 1] = "";
 
 	check_text(p, payload, n);
+	/* Without --raw, the payload is a copy, of --jsonl, and stays as it is. */
+	if (p->opt->raw && takes_for_header(p, payload, n))
+		publish_bad(p, p->seen,
+		    "it begins as a header of rmq does, so that readers would "
+		    "take it for one (publish it without --raw)");
 	if (p->how.special || p->how.when.kind != MQ_WHEN_NOW ||
 	    p->layout->has & MQ_HAS_IDS)
 		mq_id_make(&p->idgen, next_us(p), id);

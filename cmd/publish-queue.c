@@ -93,19 +93,53 @@ next_reply(struct publisher *p, redisReply **reply)
 		mq_die(p->redis.status, "%s", p->redis.error);
 }
 
-void
-publish_open(struct publisher *p)
+static void __attribute__((noreturn)) refused(struct publisher *p)
 {
-	struct mq_command name = {0}, time = {0}, open = {0};
+	mq_say("%s: %s", p->opt->queue, p->redis.error);
+	publish_report(p, 0);
+	exit(p->redis.status);
+}
+
+/* Scripts are not permitted; plain messages need none. */
+static bool
+without_scripts(const struct publisher *p)
+{
+	return p->redis.context->err == 0 &&
+	    (strcasestr(p->redis.error, "'eval") != NULL ||
+		strcasestr(p->redis.error, "`eval") != NULL);
+}
+
+/* Before anything is written.  An error may go away when the probe is repeated. */
+static void
+check_probe(struct publisher *p, struct mq_command *probe, bool special,
+    redisReply *reply)
+{
+	if (reply->type == REDIS_REPLY_ERROR) {
+		freeReplyObject(reply);
+		reply = mq_redis_call(&p->redis, probe);
+	}
+	if (reply != NULL)
+		freeReplyObject(reply);
+	else if (special || !without_scripts(p))
+		refused(p);
+}
+
+/* One round: who we are, what time it is, and whether the queue can be used. */
+static void
+ask(struct publisher *p)
+{
+	const struct options *o = p->opt;
+	bool special =
+	    o->special || o->tick >= 0 || o->when.kind != MQ_WHEN_NOW;
+	struct mq_command name = {0}, time = {0}, probe = {0};
 	redisReply *reply;
 
-	mq_id_random(&p->idgen, p->id, MQ_ID_LEN);
 	publish_name(p, &name);
-	p->clock_us = mq_clock_unix_us() - mq_clock_steady_us();
 	mq_command_plain(&time, "TIME");
-	p->layout->open(&open, p->opt->queue, &p->opt->attributes);
+	p->layout->probe(&probe, NULL, o->queue, special);
 	if (mq_redis_append(&p->redis, &name) == -1 ||
-	    mq_redis_send(&p->redis, &time) == -1)
+	    mq_redis_append(&p->redis, &time) == -1 ||
+	    mq_redis_send(&p->redis, &probe) == -1)
 		mq_die(p->redis.status, "%s", p->redis.error);
 	next_reply(p, &reply);
 	p->named = reply->type != REDIS_REPLY_ERROR;
@@ -113,13 +147,44 @@ publish_open(struct publisher *p)
 	next_reply(p, &reply);
 	read_clock(p, reply);
 	freeReplyObject(reply);
-	reply = mq_redis_call(&p->redis, &open);
-	if (reply == NULL)
-		mq_die(p->redis.status, "%s", p->redis.error);
-	freeReplyObject(reply);
+	next_reply(p, &reply);
+	check_probe(p, &probe, special, reply);
 	mq_command_free(&name);
 	mq_command_free(&time);
-	mq_command_free(&open);
+	mq_command_free(&probe);
+}
+
+static void __attribute__((noreturn)) no_queue(struct publisher *p)
+{
+	mq_option_unknown(&p->redis, p->layout, p->opt->queue);
+	exit(MQ_EXIT_NO);
+}
+
+void
+publish_open(struct publisher *p)
+{
+	const struct options *o = p->opt;
+	struct mq_command c = {0};
+	redisReply *reply;
+	bool yes;
+
+	mq_id_random(&p->idgen, p->id, MQ_ID_LEN);
+	p->clock_us = mq_clock_unix_us() - mq_clock_steady_us();
+	ask(p);
+	if (o->existing)
+		p->layout->known(&c, o->queue);
+	else
+		p->layout->open(&c, o->queue, &o->attributes);
+	reply = mq_redis_call(&p->redis, &c);
+	if (reply == NULL)
+		refused(p);
+	yes = reply->integer != 0;
+	freeReplyObject(reply);
+	mq_command_free(&c);
+	if (o->existing && !yes)
+		no_queue(p);
+	if (!o->existing && yes)
+		mq_option_made(o->shared, &p->redis, o->queue);
 }
 
 /* What it says, an integer. */
@@ -157,5 +222,5 @@ publish_set(struct publisher *p)
 
 	p->layout->set_attributes(&c, p->opt->queue, &p->opt->attributes);
 	if (call(p, &c) == 0)
-		mq_die(MQ_EXIT_NO, "%s: no such queue", p->opt->queue);
+		no_queue(p);
 }

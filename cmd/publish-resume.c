@@ -8,6 +8,7 @@
  * be gone before the marks are read.  It is known by its name, as the numbers of
  * connections begin anew with the server.
  */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -50,6 +51,7 @@ publish_reconnect(struct publisher *p, int64_t until_ms, int64_t *pause_ms)
 	struct mq_server *server = r->server;
 	struct timespec ts;
 	int64_t left, ms;
+	double until;
 
 	mq_redis_close(r);
 	for (;;) {
@@ -61,7 +63,8 @@ publish_reconnect(struct publisher *p, int64_t until_ms, int64_t *pause_ms)
 		ts = (struct timespec){ms / 1000, ms % 1000 * 1000000};
 		(void)publish_wait(p, -1, &ts);
 		*pause_ms = next_pause(*pause_ms);
-		if (mq_redis_open(r, server) == 0)
+		until = until_ms == -1 ? INFINITY : (double)until_ms / 1000;
+		if (mq_redis_open_until(r, server, until) == 0)
 			return true;
 		if (r->status != MQ_EXIT_UNAVAILABLE &&
 		    r->status != MQ_EXIT_AGAIN)
@@ -307,6 +310,21 @@ settle(struct publisher *p, const redisReply *marks)
 	p->used = left;
 }
 
+/* The server has nothing of the rest.  Ends if its disk has no room for that. */
+static void
+check_room(struct publisher *p)
+{
+	struct mq_redis *r = &p->redis;
+
+	r->status =
+	    mq_server_room(r->server, p->bytes, r->error, sizeof(r->error));
+	if (r->status == 0)
+		return;
+	mq_say("%s", r->error);
+	publish_report(p, 0);
+	exit(r->status);
+}
+
 /* Another server may not know the script: it goes with the first. */
 static enum result
 send_rest(struct publisher *p)
@@ -314,6 +332,7 @@ send_rest(struct publisher *p)
 	unsigned i;
 	bool eval = true;
 
+	check_room(p);
 	for (i = 0; i < p->used; i++) {
 		struct batch *b = under_way(p, i);
 

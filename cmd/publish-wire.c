@@ -23,6 +23,16 @@ append_plain(struct publisher *p, const char *name)
 	return rv;
 }
 
+/* The second command makes the queue known again, if somebody has deleted it. */
+static int
+send_unmarked(struct publisher *p, struct batch *b)
+{
+	p->layout->open(&p->mark, p->opt->queue, &p->opt->attributes);
+	if (mq_redis_append(&p->redis, &b->command) == -1)
+		return -1;
+	return mq_redis_send(&p->redis, &p->mark);
+}
+
 int
 publish_transmit(struct publisher *p, struct batch *b, bool eval)
 {
@@ -33,7 +43,7 @@ publish_transmit(struct publisher *p, struct batch *b, bool eval)
 		return eval ? mq_redis_send_eval(r, &b->command) :
 			      mq_redis_send(r, &b->command);
 	if (b->mark.publisher == NULL)
-		return mq_redis_send(r, &b->command);
+		return send_unmarked(p, b);
 	p->layout->publish_mark(&p->mark, p->opt->queue, &b->mark, b->count);
 	if (append_plain(p, "MULTI") == -1 ||
 	    mq_redis_append(r, &b->command) == -1 ||
@@ -114,18 +124,18 @@ redisReply *
 publish_reply(struct publisher *p, struct batch *b)
 {
 	redisReply *r[REPLIES] = {NULL}, *reply = NULL;
-	int i;
+	int i, n = b->mark.publisher == NULL ? 2 : REPLIES;
 
-	if (b->whole || b->mark.publisher == NULL)
+	if (b->whole)
 		return publish_answer(p, PATIENCE_MS);
-	for (i = 0; i < REPLIES; i++) {
+	for (i = 0; i < n; i++) {
 		r[i] = publish_answer(p, PATIENCE_MS);
 		if (r[i] == NULL)
 			break;
 	}
-	if (i == REPLIES)
-		reply = judge(p, b, r);
-	for (i = 0; i < REPLIES; i++)
+	if (i == n)
+		reply = n == REPLIES ? judge(p, b, r) : take(&r[0]);
+	for (i = 0; i < n; i++)
 		if (r[i] != NULL)
 			freeReplyObject(r[i]);
 	return reply;

@@ -23,7 +23,9 @@
 #define PATIENCE_MS 60000
 
 struct options {
+	const struct mq_shared *shared;
 	const char *queue;
+	bool existing; /* the queue is not made */
 	enum mq_framing framing;
 	struct mq_when when;
 	const char *at; /* --at as it was given */

@@ -9,6 +9,8 @@
 
 #include "clock.h"
 #include "exit.h"
+#include "json.h"
+#include "options.h"
 #include "say.h"
 #include "xalloc.h"
 
@@ -22,14 +24,16 @@ static volatile sig_atomic_t interrupted;
 static void
 on_signal(int sig)
 {
+	/* The second one ends us in any case. */
+	if (interrupted)
+		mq_end_by(sig);
 	interrupted = sig;
 }
 
 void
 sift_catch_signals(void)
 {
-	struct sigaction sa = {.sa_handler = on_signal,
-	    .sa_flags = (int)(SA_RESETHAND | SA_RESTART)};
+	struct sigaction sa = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
 
 	sigaction(SIGINT, &sa, NULL);
 	sigaction(SIGTERM, &sa, NULL);
@@ -80,8 +84,7 @@ check_signal(struct sift *s)
 	mq_say("interrupted");
 	mq_say("%s", result);
 	free(result);
-	signal(interrupted, SIG_DFL);
-	raise(interrupted);
+	mq_end_by(interrupted);
 }
 
 double
@@ -131,7 +134,7 @@ sift_unknown(const struct sift *s, const char *queue)
 	if (s->layout->stats(s->redis, &queue, 1, 0, &stats) == -1)
 		mq_die(s->redis->status, "%s", s->redis->error);
 	if (!stats.queues[0].known)
-		mq_say("%s: no such queue", queue);
+		mq_option_unknown(s->redis, s->layout, queue);
 	mq_stats_free(&stats);
 }
 
@@ -163,19 +166,25 @@ next_piece(struct sift *s, long max)
 static void
 open_target(struct sift *s)
 {
-	static const struct mq_attributes usual = MQ_ATTRIBUTES_NONE;
 	struct mq_command c = {0};
 	redisReply *reply;
 
 	if (!s->open || s->opened)
 		return;
-	s->layout->open(&c, s->to, &usual);
+	/* A refusal must come before the queue is made. */
+	s->layout->probe(&c, NULL, s->to, true);
 	reply = mq_redis_call(s->redis, &c);
+	if (reply != NULL) {
+		freeReplyObject(reply);
+		s->layout->open(&c, s->to, &s->like);
+		reply = mq_redis_call(s->redis, &c);
+	}
 	mq_command_free(&c);
 	if (reply == NULL)
 		sift_fail(s, 0);
-	freeReplyObject(reply);
 	s->opened = true;
+	s->made = reply->integer != 0;
+	freeReplyObject(reply);
 }
 
 /* One in line stays there, unless it goes elsewhere. */
@@ -186,11 +195,31 @@ stays(const struct sift *s, const struct mq_item *item)
 	    strcmp(s->to, s->scan.place.queue) == 0;
 }
 
+/* A message stays where it is if the target does not take its length. */
+static bool
+is_too_long(const struct sift *s, const struct mq_item *item)
+{
+	struct mq_envelope e;
+	const char *why;
+	bool rv;
+
+	if (s->maxsize == -1 || item->len <= (size_t)s->maxsize ||
+	    mq_envelope_parse(item->element, item->len, &e, &why) == -1)
+		return false;
+	rv = mq_utf16_units(e.payload, e.payload_len) > s->maxsize;
+	mq_envelope_free(&e);
+	return rv;
+}
+
 static bool
 meant(struct sift *s, const struct mq_item *item)
 {
 	if (!mq_filter_match(s->filter, item->element, item->len))
 		return false;
+	if (is_too_long(s, item)) {
+		s->too_long++;
+		return false;
+	}
 	s->in_line += stays(s, item);
 	return !stays(s, item);
 }
@@ -345,6 +374,28 @@ length(struct sift *s, const struct mq_place *place, long movable)
 	return n;
 }
 
+/* Reads the maxsize of the target, if that is another queue, and that of the source,
+ * which the target gets if it has to be made. */
+static void
+ask_attributes(struct sift *s, const char *from)
+{
+	static const struct mq_attributes usual = MQ_ATTRIBUTES_NONE;
+	const char *const names[] = {s->to, from};
+	struct mq_stats stats;
+
+	s->maxsize = -1;
+	s->like = usual;
+	if (!s->open || !(s->layout->has & MQ_HAS_ATTRIBUTES))
+		return;
+	if (s->layout->stats(s->redis, names, 2, 0, &stats) == -1)
+		sift_fail(s, 0);
+	if (stats.queues[0].attributed)
+		s->maxsize = stats.queues[0].attributes.maxsize;
+	if (stats.queues[1].attributed)
+		s->like.maxsize = stats.queues[1].attributes.maxsize;
+	mq_stats_free(&stats);
+}
+
 long
 sift_place(struct sift *s, const struct mq_place *where)
 {
@@ -355,7 +406,8 @@ sift_place(struct sift *s, const struct mq_place *where)
 
 	place.line_first = s->to == NULL && s->limit == LONG_MAX;
 	s->progress.total += total;
-	if (mq_filter_given(s->filter))
+	ask_attributes(s, place.queue);
+	if (mq_filter_given(s->filter) || s->maxsize != -1)
 		look(s, &place, all);
 	else if (s->dry_run)
 		s->done += most;

@@ -30,7 +30,11 @@ struct sift {
 	long seen;	     /* messages looked at or moved, over all places */
 	long in_line;	     /* those that were meant, but stay in line for
 			      * their group */
-	bool opened;	     /* that queue */
+	struct mq_attributes like; /* of the target, if it has to be made */
+	long maxsize;	     /* of the target, in units of UTF-16; -1: any */
+	long too_long;	     /* those that were meant, but are longer */
+	bool opened;	     /* the target was made known... */
+	bool made;	     /* ...and did not exist before */
 	bool *chosen, *some; /* of one slice */
 	int cap;	     /* of both */
 };

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "exit.h"
+#include "known.h"
 #include "say.h"
 #include "xalloc.h"
 
@@ -55,6 +56,10 @@ parse_limit(struct limit *limit, int key, char *value)
 		value = critical;
 	}
 	limit->critical = parse_number(key, value);
+	if (key == CONSUMERS && (limit->warning == 0 || limit->critical == 0))
+		mq_die(MQ_EXIT_USAGE,
+		    "--check: consumers=0: there are never fewer than 0; "
+		    "consumers=1 is for when there are none");
 }
 
 static void
@@ -240,6 +245,7 @@ add_perfdata(struct mq_buf *out, const char *name, const struct limit *limit,
 /* --- the line ------------------------------------------------------------------ */
 
 struct verdict {
+	struct stats_source *source;
 	int status;
 	struct mq_buf text, perfdata;
 };
@@ -269,7 +275,9 @@ tell_queue(struct verdict *v, const struct stats_checks *checks,
 		mq_buf_addstr(&v->text, "; ");
 	add_name(&v->text, q->name);
 	if (!q->known) {
-		mq_buf_addstr(&v->text, ": no such queue");
+		mq_buf_printf(&v->text, ": no such queue%s",
+		    mq_known_elsewhere(
+			&v->source->redis, v->source->layout, q->name));
 		return;
 	}
 	for (key = 0; key < KEYS; key++) {
@@ -334,7 +342,7 @@ stats_check_failed(const char *why)
 int
 stats_check(struct stats_source *source, const struct stats_checks *checks)
 {
-	struct verdict v = {.status = OK};
+	struct verdict v = {.source = source, .status = OK};
 	struct mq_stats stats;
 
 	if (stats_fetch(source, 0, &stats) == -1)

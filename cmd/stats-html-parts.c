@@ -65,17 +65,15 @@ struct rejected_queue {
 static void
 print_reason(const char *queue, const struct reason *reason, int64_t now_ms)
 {
-	const struct rejected *newest = reason->newest;
-
 	fputs("<tr><th scope=\"row\">", stdout);
 	html_name(queue);
 	fputs("</th>", stdout);
-	if (newest->reason != NULL)
-		html_cell("wrap", "reason", newest->reason);
+	if (reason->text[0] != '\0')
+		html_cell("wrap", "reason", reason->text);
 	else
 		html_cell("wrap zero", "reason", "none was recorded");
 	html_number("messages", reason->count, "");
-	html_age("latest", now_ms, newest->at_ms);
+	html_age("latest", now_ms, reason->newest_ms);
 	fputs("</tr>\n", stdout);
 }
 
@@ -84,8 +82,8 @@ print_reasons(const struct rejected_queue *q, int64_t now_ms)
 {
 	int i;
 
-	for (i = 0; i < q->r.reason_count && i < REASONS_PER_QUEUE; i++)
-		print_reason(q->name, &q->r.reasons[i], now_ms);
+	for (i = 0; i < q->r.reasons.count && i < REASONS_PER_QUEUE; i++)
+		print_reason(q->name, &q->r.reasons.list[i], now_ms);
 }
 
 static void
@@ -132,14 +130,14 @@ print_limits(const struct rejected_queue *q, const struct mq_queue_stats *stats)
 		html_grouped(stats->rejected);
 		fputs(" rejected messages were looked at.</p>\n", stdout);
 	}
-	for (i = REASONS_PER_QUEUE; i < q->r.reason_count; i++)
-		rest += q->r.reasons[i].count;
+	for (i = REASONS_PER_QUEUE; i < q->r.reasons.count; i++)
+		rest += q->r.reasons.list[i].count;
 	if (rest == 0)
 		return;
 	fputs("<p class=\"note\">", stdout);
 	html_name(q->name);
 	fputs(": ", stdout);
-	html_grouped(q->r.reason_count - REASONS_PER_QUEUE);
+	html_grouped(q->r.reasons.count - REASONS_PER_QUEUE);
 	fputs(" rarer reasons, of ", stdout);
 	html_grouped(rest);
 	fputs(" messages, are not shown.</p>\n", stdout);

@@ -127,11 +127,21 @@ print_paused(const struct mq_queue_stats *q, int64_t now_ms)
 }
 
 static void
+print_dead(const struct mq_queue_stats *q)
+{
+	if (q->dead_consumers > 0)
+		printf(
+		    " <span class=\"badge dead\">%lld dead consumer%s</span>",
+		    q->dead_consumers, q->dead_consumers == 1 ? "" : "s");
+}
+
+static void
 print_queue(const struct mq_queue_stats *q, int64_t now_ms)
 {
 	fputs("<tr><th scope=\"row\">", stdout);
 	html_name(q->name);
 	print_paused(q, now_ms);
+	print_dead(q);
 	if (!q->known)
 		fputs(
 		    " <span class=\"badge dead\">no such queue</span>", stdout);
@@ -247,7 +257,7 @@ look_html(struct look *look, long refresh)
 	int status;
 
 	if (look->layout->stats(look->redis, look->queues, look->count,
-		MQ_STATS_CONNECTIONS, &stats) == -1)
+		MQ_STATS_CONNECTIONS | MQ_STATS_UNLISTED, &stats) == -1)
 		mq_die(look->redis->status, "%s", look->redis->error);
 	look_runs(look, &runs);
 	print_head(look, refresh);
@@ -261,7 +271,7 @@ look_html(struct look *look, long refresh)
 	if (refresh > 0)
 		printf(", reads itself again every %ld s", refresh);
 	printf("</footer>\n<script>%s</script>\n</body>\n</html>\n", page_js);
-	status = stats_check_known(&stats);
+	status = stats_check_known(look->redis, look->layout, &stats);
 	mq_runs_free(&runs);
 	mq_stats_free(&stats);
 	return status;

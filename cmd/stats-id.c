@@ -9,6 +9,7 @@
 #include "exit.h"
 #include "json.h"
 #include "message.h"
+#include "options.h"
 #include "say.h"
 #include "stats-look.h"
 #include "stats-one.h"
@@ -53,7 +54,7 @@ is_it(const struct mq_item *item, const char *id)
 
 	if (mq_envelope_parse(item->element, item->len, &e, &why) == -1)
 		return false;
-	has = mq_message_id(&e);
+	has = mq_message_name(&e);
 	it = has != NULL && strcmp(has, id) == 0;
 	mq_envelope_free(&e);
 	return it;
@@ -141,7 +142,8 @@ look_everywhere(struct look *look, struct one *one)
 	}
 	for (i = 0; i < stats.count && !known && !one->found; i++)
 		if (!stats.queues[i].known)
-			mq_say("%s: no such queue", stats.queues[i].name);
+			mq_option_unknown(
+			    look->redis, look->layout, stats.queues[i].name);
 	mq_stats_free(&stats);
 	return known;
 }

@@ -14,12 +14,6 @@
 #define DIGITS 12
 
 static void
-set(json_t *object, const char *name, json_t *value)
-{
-	mq_json_must(json_object_set_new(object, name, value) == 0);
-}
-
-static void
 append(json_t *list, json_t *value)
 {
 	mq_json_must(json_array_append_new(list, value) == 0);
@@ -52,10 +46,10 @@ buckets(const struct mq_counts *counts)
 
 	for (i = 0; i < MQ_BUCKETS; i++) {
 		bucket = json_object();
-		set(bucket, "up_to_s",
+		mq_json_set(bucket, "up_to_s",
 		    real_if(i < MQ_BUCKETS - 1,
 			i < MQ_BUCKETS - 1 ? mq_bucket_s[i] : 0));
-		set(bucket, "runs", number(counts->bucket[i]));
+		mq_json_set(bucket, "runs", number(counts->bucket[i]));
 		append(list, bucket);
 	}
 	return list;
@@ -66,16 +60,16 @@ counters(const struct mq_counts *counts)
 {
 	json_t *v = json_object();
 
-	set(v, "published", number(counts->published));
-	set(v, "attempts", number(counts->runs));
-	set(v, "done", number(counts->done));
-	set(v, "failed", number(counts->failed));
-	set(v, "expired", number(counts->expired));
-	set(v, "retried", number(counts->retried));
-	set(v, "crashed", number(counts->crashed));
-	set(v, "lease_lost", number(counts->lease_lost));
-	set(v, "run_s", json_real((double)counts->run_ms / 1000));
-	set(v, "run_buckets", buckets(counts));
+	mq_json_set(v, "published", number(counts->published));
+	mq_json_set(v, "attempts", number(counts->runs));
+	mq_json_set(v, "done", number(counts->done));
+	mq_json_set(v, "failed", number(counts->failed));
+	mq_json_set(v, "expired", number(counts->expired));
+	mq_json_set(v, "retried", number(counts->retried));
+	mq_json_set(v, "crashed", number(counts->crashed));
+	mq_json_set(v, "lease_lost", number(counts->lease_lost));
+	mq_json_set(v, "run_s", json_real((double)counts->run_ms / 1000));
+	mq_json_set(v, "run_buckets", buckets(counts));
 	return v;
 }
 
@@ -84,20 +78,21 @@ static void
 set_numbers(
     json_t *v, const struct mq_stats *stats, const struct mq_queue_stats *q)
 {
-	set(v, "ready", number(q->ready));
-	set(v, "delayed", number(q->delayed));
-	set(v, "unacked", number(q->unacked));
-	set(v, "rejected", number(q->rejected));
-	set(v, "consumers", number(q->consumers));
-	set(v, "oldest_age_s",
+	mq_json_set(v, "ready", number(q->ready));
+	mq_json_set(v, "delayed", number(q->delayed));
+	mq_json_set(v, "unacked", number(q->unacked));
+	mq_json_set(v, "rejected", number(q->rejected));
+	mq_json_set(v, "consumers", number(q->consumers));
+	mq_json_set(v, "dead_consumers", number(q->dead_consumers));
+	mq_json_set(v, "oldest_age_s",
 	    real_if(q->oldest_ms > 0, stats_age_s(stats, q->oldest_ms)));
 }
 
 static void
 set_rates(json_t *v, const struct mq_queue_stats *q)
 {
-	set(v, "in_per_s", real_if(q->in_s >= 0, q->in_s));
-	set(v, "out_per_s", real_if(q->out_s >= 0, q->out_s));
+	mq_json_set(v, "in_per_s", real_if(q->in_s >= 0, q->in_s));
+	mq_json_set(v, "out_per_s", real_if(q->out_s >= 0, q->out_s));
 }
 
 /* By the names that node has for them. */
@@ -106,13 +101,13 @@ attributes(const struct mq_queue_stats *q)
 {
 	json_t *v = json_object();
 
-	set(v, "vt", number(q->attributes.vt_s));
-	set(v, "delay", number(q->attributes.delay_s));
-	set(v, "maxsize", number(q->attributes.maxsize));
-	set(v, "created", number(q->created_s));
-	set(v, "modified", number(q->modified_s));
-	set(v, "totalsent", number(q->sent));
-	set(v, "totalrecv", number(q->received));
+	mq_json_set(v, "vt", number(q->attributes.vt_s));
+	mq_json_set(v, "delay", number(q->attributes.delay_s));
+	mq_json_set(v, "maxsize", number(q->attributes.maxsize));
+	mq_json_set(v, "created", number(q->created_s));
+	mq_json_set(v, "modified", number(q->modified_s));
+	mq_json_set(v, "totalsent", number(q->sent));
+	mq_json_set(v, "totalrecv", number(q->received));
 	return v;
 }
 
@@ -121,18 +116,21 @@ queue(const struct mq_stats *stats, const struct mq_queue_stats *q)
 {
 	json_t *v = json_object();
 
-	set(v, "name", mq_json_text(q->name));
-	set(v, "known", json_boolean(q->known));
+	mq_json_set(v, "name", mq_json_text(q->name));
+	mq_json_set(v, "known", json_boolean(q->known));
 	set_numbers(v, stats, q);
-	set(v, "next_due_ms", number_if(q->next_due_ms > 0, q->next_due_ms));
-	set(v, "in_line", number(q->in_line));
-	set(v, "tick", number_if(q->tick > 0, q->tick));
-	set(v, "paused", json_boolean(q->paused_ms != 0));
-	set(v, "paused_until_ms", number_if(q->paused_ms > 0, q->paused_ms));
+	mq_json_set(
+	    v, "next_due_ms", number_if(q->next_due_ms > 0, q->next_due_ms));
+	mq_json_set(v, "in_line", number(q->in_line));
+	mq_json_set(v, "tick", number_if(q->tick > 0, q->tick));
+	mq_json_set(v, "paused", json_boolean(q->paused_ms != 0));
+	mq_json_set(
+	    v, "paused_until_ms", number_if(q->paused_ms > 0, q->paused_ms));
 	set_rates(v, q);
-	set(v, "counters", q->counted ? counters(&q->counts) : json_null());
+	mq_json_set(
+	    v, "counters", q->counted ? counters(&q->counts) : json_null());
 	if (q->attributed)
-		set(v, "attributes", attributes(q));
+		mq_json_set(v, "attributes", attributes(q));
 	return v;
 }
 
@@ -144,9 +142,9 @@ consumed(const struct mq_connection_stats *c)
 
 	for (i = 0; i < c->count; i++) {
 		v = json_object();
-		set(v, "queue", mq_json_text(c->consumed[i].queue));
-		set(v, "unacked", number(c->consumed[i].unacked));
-		set(v, "consumers", number(c->consumed[i].consumers));
+		mq_json_set(v, "queue", mq_json_text(c->consumed[i].queue));
+		mq_json_set(v, "unacked", number(c->consumed[i].unacked));
+		mq_json_set(v, "consumers", number(c->consumed[i].consumers));
 		append(list, v);
 	}
 	return list;
@@ -157,12 +155,13 @@ connection(const struct mq_connection_stats *c)
 {
 	json_t *v = json_object();
 
-	set(v, "name", mq_json_text(c->name));
-	set(v, "live", json_boolean(c->ttl_ms > 0));
-	set(v, "lease_ms", number_if(c->ttl_ms > 0, c->ttl_ms));
-	set(v, "host", c->host != NULL ? mq_json_text(c->host) : json_null());
-	set(v, "pid", number_if(c->pid > 0, c->pid));
-	set(v, "queues", consumed(c));
+	mq_json_set(v, "name", mq_json_text(c->name));
+	mq_json_set(v, "live", json_boolean(c->ttl_ms > 0));
+	mq_json_set(v, "lease_ms", number_if(c->ttl_ms > 0, c->ttl_ms));
+	mq_json_set(
+	    v, "host", c->host != NULL ? mq_json_text(c->host) : json_null());
+	mq_json_set(v, "pid", number_if(c->pid > 0, c->pid));
+	mq_json_set(v, "queues", consumed(c));
 	return v;
 }
 
@@ -178,22 +177,26 @@ totals(const struct mq_stats *stats)
 }
 
 void
-stats_json(const struct mq_stats *stats, bool connections)
+stats_json(
+    const struct mq_stats *stats, const struct mq_info *info, bool connections)
 {
 	json_t *v = json_object(), *list = json_array();
 	int i;
 
-	set(v, "time_ms", number(stats->now_ms));
-	set(v, "queues", list);
+	mq_json_set(v, "time_ms", number(stats->now_ms));
+	mq_json_set(v, "queues", list);
 	for (i = 0; i < stats->count; i++)
 		append(list, queue(stats, &stats->queues[i]));
 	if (connections) {
 		list = json_array();
-		set(v, "connections", list);
+		mq_json_set(v, "connections", list);
 		for (i = 0; i < stats->connection_count; i++)
 			append(list, connection(&stats->connections[i]));
 	}
-	set(v, "totals", totals(stats));
+	mq_json_set(v, "left_alone", mq_json_names(&stats->cluster));
+	mq_json_set(v, "maxmemory_policy",
+	    *info->policy != '\0' ? mq_json_text(info->policy) : json_null());
+	mq_json_set(v, "totals", totals(stats));
 	/* What does not get out is seen when stdout is closed. */
 	if (json_dumpf(v, stdout, JSON_COMPACT | JSON_REAL_PRECISION(DIGITS)) ==
 	    0)

@@ -9,14 +9,16 @@
 #include "exit.h"
 #include "json.h"
 #include "message.h"
+#include "options.h"
 #include "say.h"
 #include "stats.h"
 #include "xalloc.h"
 
 #define SCREENFUL	    20
-#define PAYLOAD_COLUMNS	    200 /* where no terminal sets the width */
-#define PAYLOAD_COLUMNS_MIN 20
-#define REASON_COLUMNS	    40
+#define COLUMNS		    80 /* at least, and where there is no terminal */
+#define FIXED_COLUMNS	    (MQ_ID_LEN + 2 + 4 + 2 + 8 + 2)
+#define PAYLOAD_COLUMNS_MIN 10
+#define EXTRA_COLUMNS_MAX   40
 
 struct lister {
 	struct look *look;
@@ -26,10 +28,21 @@ struct lister {
 	long limit; /* -1: none */
 	long seen, skipped, shown;
 	bool terminal;
-	int columns; /* of it; 0: any */
-	int extra;   /* width of the column that the state adds */
+	int columns;   /* of a line */
+	int extra_max; /* of the column that the state adds */
+	int extra;     /* as wide as it is */
 	struct mq_buf out;
 };
+
+static char *
+connection_text(const struct lister *l, const char *name)
+{
+	char *text = show_visible(name, strlen(name)), *end;
+
+	end = stats_cut_front(text, l->extra_max);
+	free(text);
+	return end;
+}
 
 /* The column that only this state has; NULL: none.  The caller frees. */
 static char *
@@ -51,11 +64,11 @@ extra_text(
 	case MQ_UNACKED:
 		return item->connection == NULL ?
 		    mq_xstrdup("-") :
-		    show_visible(item->connection, strlen(item->connection));
+		    connection_text(l, item->connection);
 	case MQ_REJECTED:
 		return s->reason == NULL ?
 		    mq_xstrdup("-") :
-		    show_clipped(s->reason, strlen(s->reason), REASON_COLUMNS);
+		    show_clipped(s->reason, strlen(s->reason), l->extra_max);
 	default:
 		return NULL;
 	}
@@ -89,22 +102,23 @@ static void
 print_human(
     const struct lister *l, const struct mq_item *item, const struct shown *s)
 {
-	int room = PAYLOAD_COLUMNS;
+	int room = l->columns - FIXED_COLUMNS, width;
+	const char *id = s->id != NULL ? s->id : "-";
 	char age[24], attempts[24], *extra = extra_text(l, item, s), *payload;
 
-	if (l->columns > 0) {
-		room = l->columns - (MQ_ID_LEN + 2 + 4 + 2 + 8 + 2);
-		if (extra != NULL)
-			room -= l->extra + 2;
-		if (room < PAYLOAD_COLUMNS_MIN)
-			room = PAYLOAD_COLUMNS_MIN;
+	/* All of an id is needed to do something with its message. */
+	if (strlen(id) > MQ_ID_LEN)
+		room -= (int)strlen(id) - MQ_ID_LEN;
+	if (extra != NULL) {
+		/* The column is as wide as the first slice needs. */
+		width = stats_width(extra);
+		room -= (width > l->extra ? width : l->extra) + 2;
 	}
-	payload =
-	    show_clipped(s->envelope.payload, s->envelope.payload_len, room);
+	payload = show_clipped(s->envelope.payload, s->envelope.payload_len,
+	    room > PAYLOAD_COLUMNS_MIN ? room : PAYLOAD_COLUMNS_MIN);
 	show_age(age, l->now_ms, s->since_ms);
 	snprintf(attempts, sizeof(attempts), "%ld", s->attempts);
-	print_line(
-	    l, s->id != NULL ? s->id : "-", age, attempts, extra, payload);
+	print_line(l, id, age, attempts, extra, payload);
 	free(extra);
 	free(payload);
 }
@@ -247,8 +261,9 @@ finish(const struct lister *l, bool known)
 		mq_say("%s: no message is %s", l->queue,
 		    mq_state_name(l->list->state));
 	else if (!l->look->quiet)
-		mq_say("%s: none of %ld %s messages was chosen", l->queue,
-		    l->seen, mq_state_name(l->list->state));
+		mq_say("%s: none of %ld %s message%s matched", l->queue,
+		    l->seen, mq_state_name(l->list->state),
+		    l->seen == 1 ? "" : "s");
 	return MQ_EXIT_NO;
 }
 
@@ -263,12 +278,23 @@ measure_connections(struct lister *l, const struct mq_stats *stats)
 		if (stats->connections[i].count == 0 ||
 		    stats->connections[i].consumed[0].unacked == 0)
 			continue;
-		name = show_visible(stats->connections[i].name,
-		    strlen(stats->connections[i].name));
+		name = connection_text(l, stats->connections[i].name);
 		n = stats_width(name);
 		l->extra = n > l->extra ? n : l->extra;
 		free(name);
 	}
+}
+
+/* A line is as wide as the terminal, but never narrower than COLUMNS. */
+static void
+measure_line(struct lister *l)
+{
+	l->columns = stats_view_stdout().width;
+	if (l->columns < COLUMNS)
+		l->columns = COLUMNS;
+	l->extra_max = l->columns - FIXED_COLUMNS - 2 - PAYLOAD_COLUMNS_MIN;
+	if (l->extra_max > EXTRA_COLUMNS_MAX)
+		l->extra_max = EXTRA_COLUMNS_MAX;
 }
 
 int
@@ -278,8 +304,7 @@ look_list(struct look *look, const struct list *list)
 	    .list = list,
 	    .queue = look->queues[0],
 	    .limit = list->limit,
-	    .terminal = isatty(STDOUT_FILENO),
-	    .columns = stats_view_stdout().width};
+	    .terminal = isatty(STDOUT_FILENO)};
 	struct mq_stats stats;
 	int status;
 
@@ -288,13 +313,14 @@ look_list(struct look *look, const struct list *list)
 		&stats) == -1)
 		mq_die(look->redis->status, "%s", look->redis->error);
 	l.now_ms = stats.now_ms;
+	measure_line(&l);
 	measure_connections(&l, &stats);
 	if (l.limit == -1 && l.terminal && human(&l))
 		l.limit = SCREENFUL;
 	if (stats.queues[0].known)
 		walk(&l);
 	else
-		mq_say("%s: no such queue", l.queue);
+		mq_option_unknown(look->redis, look->layout, l.queue);
 	status = finish(&l, stats.queues[0].known);
 	mq_stats_free(&stats);
 	mq_buf_free(&l.out);

@@ -1,6 +1,6 @@
 /*
- * mq-stats on single messages and runs: --list, --id, --running, and what the
- * page of --html has of them.  What cannot go on ends the program.
+ * mq-stats on single messages and runs: --list, --reasons, --id, --running, and
+ * what the page of --html has of them.  What cannot go on ends the program.
  */
 #ifndef MQ_STATS_LOOK_H
 #define MQ_STATS_LOOK_H
@@ -96,11 +96,18 @@ struct list {
 };
 
 /* What the command line asks for. */
-enum look_kind { LOOK_NONE, LOOK_LIST, LOOK_RUNNING, LOOK_ID, LOOK_HTML };
+enum look_kind {
+	LOOK_NONE,
+	LOOK_LIST,
+	LOOK_REASONS,
+	LOOK_RUNNING,
+	LOOK_ID,
+	LOOK_HTML
+};
 
 struct look_options {
 	enum look_kind kind;
-	struct list list; /* limit starts as -1 */
+	struct list list; /* also what --reasons takes; limit starts as -1 */
 	long refresh;	  /* of --html; 0: none */
 	bool offset;	  /* was given */
 };
@@ -109,6 +116,7 @@ struct look_options {
 enum {
 	LOOK_OPT_LIST = MQ_OPT_OWN + 500,
 	LOOK_OPT_OFFSET,
+	LOOK_OPT_REASONS,
 	LOOK_OPT_RUNNING,
 	LOOK_OPT_HTML,
 	LOOK_OPT_REFRESH
@@ -125,6 +133,7 @@ int look_run(struct look *, const struct look_options *);
 
 /* These print, and return the exit status. */
 int look_list(struct look *, const struct list *);
+int look_reasons(struct look *, const struct list *);
 int look_running(struct look *);
 int look_id(struct look *, const char *id);
 /* refresh: seconds, 0: none. */

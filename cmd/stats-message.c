@@ -11,7 +11,9 @@
 static int64_t
 published_ms(const struct shown *s)
 {
-	return s->id != NULL ? (int64_t)mq_id_time(s->id) / 1000 : 0;
+	return s->id != NULL && mq_id_valid(s->id, strlen(s->id)) ?
+	    (int64_t)mq_id_time(s->id) / 1000 :
+	    0;
 }
 
 static int64_t
@@ -41,9 +43,13 @@ show_open(struct shown *s, const struct mq_item *item, enum mq_state state)
 		s->reason = s->bad;
 		return;
 	}
-	s->id = mq_message_id(&s->envelope);
+	s->id = mq_message_name(&s->envelope);
 	s->reason = mq_envelope_get(&s->envelope, MQ_HEADER_ERROR);
 	s->attempts = mq_envelope_get_long(&s->envelope, MQ_HEADER_ATTEMPT, 0);
+	/* Of one that is in a queue of its own, its history tells. */
+	if (state == MQ_REJECTED &&
+	    mq_envelope_get(&s->envelope, MQ_HEADER_ATTEMPT) == NULL)
+		s->attempts = mq_history_last_attempt(&s->envelope);
 	s->since_ms = since(s, state);
 }
 
@@ -54,16 +60,10 @@ show_close(struct shown *s)
 }
 
 static void
-set(json_t *object, const char *name, json_t *value)
-{
-	mq_json_must(json_object_set_new(object, name, value) == 0);
-}
-
-static void
 set_text(json_t *v, const char *name, const char *text)
 {
 	if (text != NULL)
-		set(v, name, mq_json_text(text));
+		mq_json_set(v, name, mq_json_text(text));
 }
 
 static void
@@ -73,7 +73,7 @@ set_number(json_t *v, const char *name, const struct mq_envelope *e,
 	const char *text = mq_envelope_get(e, header);
 
 	if (text != NULL)
-		set(v, name, json_integer(strtoll(text, NULL, 10)));
+		mq_json_set(v, name, json_integer(strtoll(text, NULL, 10)));
 }
 
 static void
@@ -96,20 +96,20 @@ show_unique(const struct mq_envelope *e)
 {
 	const char *unique = mq_envelope_get(e, MQ_HEADER_UNIQUE);
 
-	return unique != NULL ? unique : "done";
+	return unique != NULL && mq_message_unique_good(e) ? unique : "done";
 }
 
 static void
 set_wait(json_t *v, const struct mq_item *item)
 {
-	set(v, "waits_for",
+	mq_json_set(v, "waits_for",
 	    json_string(item->in_line ? "turn" :
 		    item->tick > 0    ? "tick" :
 					"time"));
 	if (item->tick > 0)
-		set(v, "tick", json_integer(item->tick));
+		mq_json_set(v, "tick", json_integer(item->tick));
 	else if (!item->in_line)
-		set(v, "due_ms", json_integer(item->due_ms));
+		mq_json_set(v, "due_ms", json_integer(item->due_ms));
 }
 
 json_t *
@@ -119,20 +119,20 @@ show_facts(
 	json_t *v = json_object(), *history;
 
 	mq_json_must(v != NULL);
-	set(v, "state", json_string(mq_state_name(state)));
-	set(v, "attempts", json_integer(s->attempts));
+	mq_json_set(v, "state", json_string(mq_state_name(state)));
+	mq_json_set(v, "attempts", json_integer(s->attempts));
 	if (s->since_ms > 0)
-		set(v, "since_ms", json_integer(s->since_ms));
+		mq_json_set(v, "since_ms", json_integer(s->since_ms));
 	if (state == MQ_DELAYED)
 		set_wait(v, item);
 	if (state == MQ_UNACKED && item->connection != NULL)
-		set(v, "connection", mq_json_text(item->connection));
+		mq_json_set(v, "connection", mq_json_text(item->connection));
 	if (s->reason != NULL)
-		set(v, "reason", mq_json_text(s->reason));
+		mq_json_set(v, "reason", mq_json_text(s->reason));
 	set_wishes(v, &s->envelope);
 	history = mq_history_list(&s->envelope);
 	if (json_array_size(history) > 0)
-		set(v, "history", history);
+		mq_json_set(v, "history", history);
 	else
 		json_decref(history);
 	return v;

@@ -222,25 +222,19 @@ one_print(const struct one *one)
 /* --- for programs ------------------------------------------------------------ */
 
 static void
-set(json_t *object, const char *name, json_t *value)
-{
-	mq_json_must(json_object_set_new(object, name, value) == 0);
-}
-
-static void
 set_payload(json_t *v, const struct mq_envelope *e)
 {
 	struct mq_buf base64 = {0};
 	json_t *text =
 	    json_stringn(e->payload_len > 0 ? e->payload : "", e->payload_len);
 
-	set(v, "size", json_integer((json_int_t)e->payload_len));
+	mq_json_set(v, "size", json_integer((json_int_t)e->payload_len));
 	if (text != NULL) {
-		set(v, "payload", text);
+		mq_json_set(v, "payload", text);
 		return;
 	}
 	mq_base64_encode(&base64, e->payload, e->payload_len);
-	set(v, "payload_base64", json_stringn(base64.data, base64.len));
+	mq_json_set(v, "payload_base64", json_stringn(base64.data, base64.len));
 	mq_buf_free(&base64);
 }
 
@@ -256,10 +250,10 @@ set_message(json_t *v, const struct one *one)
 	mq_json_must(json_object_update(v, more) == 0);
 	json_decref(more);
 	if (published_ms > 0)
-		set(v, "published_ms", json_integer(published_ms));
+		mq_json_set(v, "published_ms", json_integer(published_ms));
 	more = show_headers(&s);
 	if (more != NULL)
-		set(v, "headers", more);
+		mq_json_set(v, "headers", more);
 	set_payload(v, &s.envelope);
 	show_close(&s);
 }
@@ -275,9 +269,9 @@ one_print_json(const struct one *one)
 	if (one->item.element != NULL)
 		set_message(v, one);
 	else
-		set(v, "connection", mq_json_text(one->connection));
+		mq_json_set(v, "connection", mq_json_text(one->connection));
 	if (one->run != NULL)
-		set(v, "running", show_run_json(one->run, one->now_ms));
+		mq_json_set(v, "running", show_run_json(one->run, one->now_ms));
 	mq_json_dump(v, &out);
 	json_decref(v);
 	show_json(out.data, out.len);

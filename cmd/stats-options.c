@@ -9,6 +9,7 @@
 
 static const char *const names[] = {
     [LOOK_LIST] = "--list",
+    [LOOK_REASONS] = "--reasons",
     [LOOK_RUNNING] = "--running",
     [LOOK_ID] = "--id",
     [LOOK_HTML] = "--html",
@@ -53,6 +54,9 @@ look_option(struct look_options *o, int ch, const char *arg)
 	case LOOK_OPT_LIST:
 		set_state(o, arg);
 		break;
+	case LOOK_OPT_REASONS:
+		want(o, LOOK_REASONS);
+		break;
 	case LOOK_OPT_RUNNING:
 		want(o, LOOK_RUNNING);
 		break;
@@ -77,37 +81,46 @@ look_option(struct look_options *o, int ch, const char *arg)
 static const char *
 list_only(const struct look_options *o)
 {
+	if (o->offset)
+		return "--offset";
+	return o->list.framed ? "a framing" : NULL;
+}
+
+/* The option that says which messages, or how many; NULL: none. */
+static const char *
+choice(const struct look_options *o)
+{
 	const struct mq_filter *f = &o->list.filter;
 
 	if (o->list.limit != -1)
 		return "--limit";
-	if (o->offset)
-		return "--offset";
-	if (o->list.framed)
-		return "a framing";
 	if (f->match)
 		return "--match";
 	if (f->reason)
 		return "--reason";
+	if (f->errors)
+		return "--stderr";
 	return f->since_ms != 0 ? "--since" : NULL;
 }
 
 void
 look_check(const struct look_options *o, bool json, int operands)
 {
-	const char *name = list_only(o);
+	bool of_one = o->kind == LOOK_LIST || o->kind == LOOK_REASONS;
 
-	if (o->kind != LOOK_LIST && name != NULL)
-		mq_die(MQ_EXIT_USAGE, "%s needs --list", name);
+	if (o->kind != LOOK_LIST && list_only(o) != NULL)
+		mq_die(MQ_EXIT_USAGE, "%s needs --list", list_only(o));
+	if (!of_one && choice(o) != NULL)
+		mq_die(
+		    MQ_EXIT_USAGE, "%s needs --list or --reasons", choice(o));
 	if (o->refresh > 0 && o->kind != LOOK_HTML)
 		mq_die(MQ_EXIT_USAGE, "--refresh needs --html");
 	if (o->kind == LOOK_HTML && json)
 		mq_die(
 		    MQ_EXIT_USAGE, "--html and --json cannot be used together");
-	if (o->kind != LOOK_LIST)
-		return;
-	if (operands != 1)
-		mq_die(MQ_EXIT_USAGE, "--list needs one queue (try --help)");
+	if (of_one && operands != 1)
+		mq_die(MQ_EXIT_USAGE, "%s needs one queue (try --help)",
+		    names[o->kind]);
 	if (json && o->list.framed)
 		mq_die(MQ_EXIT_USAGE,
 		    "--json and a framing cannot be used together");
@@ -123,6 +136,9 @@ look_run(struct look *look, const struct look_options *o)
 	switch (o->kind) {
 	case LOOK_LIST:
 		status = look_list(look, &o->list);
+		break;
+	case LOOK_REASONS:
+		status = look_reasons(look, &o->list);
 		break;
 	case LOOK_RUNNING:
 		status = look_running(look);

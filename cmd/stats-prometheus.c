@@ -75,6 +75,7 @@ NUMBER(ready, q->ready)
 NUMBER(rejected, q->rejected)
 NUMBER(connections, connections)
 NUMBER(consumers, q->consumers)
+NUMBER(dead_consumers, q->dead_consumers)
 NUMBER(unacked, q->unacked)
 NUMBER(delayed, q->delayed)
 NUMBER(paused, q->paused_ms != 0)
@@ -102,8 +103,10 @@ static const struct metric {
     {"rmq_rejected", "gauge", "Messages that failed for good.", rejected},
     {"rmq_connection", "gauge", "Live connections that consume the queue.",
 	connections},
-    {"rmq_consumer", "gauge", "Registered consumers.", consumers},
+    {"rmq_consumer", "gauge", "Consumers whose lease holds.", consumers},
     {"rmq_unacked", "gauge", "Messages claimed and not settled yet.", unacked},
+    {"mq_dead_consumers", "gauge",
+	"Consumers that have died and are not cleaned up yet.", dead_consumers},
     {"mq_delayed", "gauge", "Messages that become ready later.", delayed},
     {"mq_oldest_age_seconds", "gauge",
 	"How long the oldest claimable message has been claimable.", age},
@@ -186,8 +189,19 @@ count_live(const struct mq_connection_stats *c, struct known *known, int count)
 	}
 }
 
+static void
+print_evicts(const struct mq_info *info)
+{
+	if (*info->policy == '\0')
+		return;
+	printf("# HELP mq_evicts 1 while the server may drop queues.\n"
+	       "# TYPE mq_evicts gauge\n"
+	       "mq_evicts %d\n",
+	    mq_info_evicts(info));
+}
+
 void
-stats_prometheus(const struct mq_stats *stats)
+stats_prometheus(const struct mq_stats *stats, const struct mq_info *info)
 {
 	struct known *known =
 	    mq_xcalloc((size_t)stats->count + 1, sizeof(*known));
@@ -208,6 +222,7 @@ stats_prometheus(const struct mq_stats *stats)
 	for (m = 0; m < sizeof(metrics) / sizeof(metrics[0]); m++)
 		print_metric(&metrics[m], known, count);
 	print_histogram(known, count);
+	print_evicts(info);
 	for (i = 0; i < count; i++)
 		free(known[i].label);
 	free(known);

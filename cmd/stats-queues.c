@@ -79,6 +79,7 @@ add(struct mq_queue_stats *sum, const struct mq_queue_stats *q)
 		add_waiting(sum, q);
 	sum->rejected += q->rejected;
 	sum->consumers += q->consumers;
+	sum->dead_consumers += q->dead_consumers;
 	add_rate(&sum->in_s, q->in_s);
 	add_rate(&sum->out_s, q->out_s);
 }
@@ -141,18 +142,25 @@ add_rate_cell(struct stats_table *t, double rate)
 }
 
 static void
-add_note(struct stats_table *t, const struct mq_stats *stats, int64_t paused_ms)
+add_note(struct stats_table *t, const struct mq_stats *stats,
+    const struct mq_queue_stats *q)
 {
-	char text[40] = "", left[24];
+	struct mq_buf text = {0};
+	char left[24];
 
-	if (paused_ms < 0) {
-		strcpy(text, "paused");
-	} else if (paused_ms > 0) {
+	if (q->paused_ms != 0)
+		mq_buf_addstr(&text, "paused");
+	if (q->paused_ms > 0) {
 		stats_age_text(left, sizeof(left),
-		    (double)(paused_ms - stats->now_ms) / 1000);
-		snprintf(text, sizeof(text), "paused for %s", left);
+		    (double)(q->paused_ms - stats->now_ms) / 1000);
+		mq_buf_printf(&text, " for %s", left);
 	}
-	stats_table_text(t, text, STATS_YELLOW);
+	if (q->dead_consumers > 0)
+		mq_buf_printf(&text, "%s%lld dead consumer%s",
+		    text.len > 0 ? ", " : "", q->dead_consumers,
+		    q->dead_consumers == 1 ? "" : "s");
+	stats_table_text(t, mq_buf_str(&text), STATS_YELLOW);
+	mq_buf_free(&text);
 }
 
 static void
@@ -170,7 +178,7 @@ add_row(struct stats_table *t, const struct mq_stats *stats, const char *name,
 	add_age(t, stats, q->oldest_ms);
 	add_rate_cell(t, q->in_s);
 	add_rate_cell(t, q->out_s);
-	add_note(t, stats, q->paused_ms);
+	add_note(t, stats, q);
 }
 
 void

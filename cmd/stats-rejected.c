@@ -8,9 +8,6 @@
 #include "say.h"
 #include "xalloc.h"
 
-/* What is kept of a reason: groups are told apart by so much of it. */
-#define REASON_MAX 300
-
 /* The newest ones are at the far end of a walk; it is gone to in strides from
  * there, so that the newest are seen even when they are too large for more. */
 #define STRIDE 100
@@ -25,7 +22,7 @@ add(struct rejections *r, const struct mq_item *item, long place)
 	*one = (struct rejected){
 	    .id = s.id != NULL ? mq_xstrdup(s.id) : NULL,
 	    .reason =
-		s.reason != NULL ? mq_xstrndup(s.reason, REASON_MAX) : NULL,
+		s.reason != NULL ? mq_xstrndup(s.reason, REASON_BYTES) : NULL,
 	    .at_ms = mq_history_last_ms(&s.envelope),
 	    .attempts = s.attempts,
 	    .place = place,
@@ -66,68 +63,12 @@ by_place(const void *a, const void *b)
 	return x->place < y->place ? 1 : x->place > y->place ? -1 : 0;
 }
 
-/* Equal reasons beside each other, none first; in each, the newest first. */
-static int
-by_reason(const void *a, const void *b)
-{
-	const struct rejected *x = *(const struct rejected *const *)a;
-	const struct rejected *y = *(const struct rejected *const *)b;
-	int order;
-
-	if (x->reason == NULL || y->reason == NULL)
-		order = (x->reason != NULL) - (y->reason != NULL);
-	else
-		order = strcmp(x->reason, y->reason);
-	return order != 0 ? order : by_place(x, y);
-}
-
-static int
-by_count(const void *a, const void *b)
-{
-	const struct reason *x = a, *y = b;
-
-	if (x->count != y->count)
-		return x->count < y->count ? 1 : -1;
-	return by_place(x->newest, y->newest);
-}
-
-static bool
-same_reason(const struct rejected *x, const struct rejected *y)
-{
-	if (x->reason == NULL || y->reason == NULL)
-		return x->reason == y->reason;
-	return strcmp(x->reason, y->reason) == 0;
-}
-
-static void
-group(struct rejections *r)
-{
-	const struct rejected **sorted =
-	    mq_xcalloc((size_t)r->count + 1, sizeof(*sorted));
-	struct reason *last = NULL;
-	int i;
-
-	for (i = 0; i < r->count; i++)
-		sorted[i] = &r->all[i];
-	qsort(sorted, (size_t)r->count, sizeof(*sorted), by_reason);
-	r->reasons = mq_xcalloc((size_t)r->count + 1, sizeof(*r->reasons));
-	for (i = 0; i < r->count; i++) {
-		if (last == NULL || !same_reason(last->newest, sorted[i])) {
-			last = &r->reasons[r->reason_count++];
-			last->newest = sorted[i];
-		}
-		last->count++;
-	}
-	free(sorted);
-	qsort(
-	    r->reasons, (size_t)r->reason_count, sizeof(*r->reasons), by_count);
-}
-
 void
 rejections_read(struct look *look, const char *queue, long long total,
     size_t *bytes, struct rejections *r)
 {
 	long from = (long)total, max;
+	int i;
 
 	*r = (struct rejections){
 	    .all = mq_xcalloc(REJECTED_MAX, sizeof(*r->all))};
@@ -138,7 +79,11 @@ rejections_read(struct look *look, const char *queue, long long total,
 	}
 	r->cut = r->count < total;
 	qsort(r->all, (size_t)r->count, sizeof(*r->all), by_place);
-	group(r);
+	/* The newest goes last: among messages without a time, that one counts. */
+	for (i = r->count - 1; i >= 0; i--)
+		reasons_add(&r->reasons, r->all[i].reason, r->all[i].at_ms,
+		    r->all[i].id);
+	reasons_sort(&r->reasons);
 }
 
 void
@@ -151,6 +96,6 @@ rejections_free(struct rejections *r)
 		free(r->all[i].reason);
 	}
 	free(r->all);
-	free(r->reasons);
+	reasons_free(&r->reasons);
 	*r = (struct rejections){0};
 }

@@ -3,6 +3,7 @@
 #define MQ_STATS_REJECTED_H
 
 #include "stats-look.h"
+#include "stats-reasons.h"
 
 /* So many of a queue are looked at. */
 #define REJECTED_MAX 1000
@@ -15,17 +16,11 @@ struct rejected {
 	long place; /* 0: the oldest there */
 };
 
-struct reason {
-	const struct rejected *newest;
-	long count;
-};
-
 struct rejections {
 	struct rejected *all; /* the newest first */
 	int count;
-	struct reason *reasons; /* the most frequent first */
-	int reason_count;
-	bool cut; /* there are more than were looked at */
+	struct reasons reasons; /* the most frequent first */
+	bool cut;		/* there are more than were looked at */
 };
 
 /* Looks at a queue that has so many, until about *bytes have been read, and

@@ -5,6 +5,7 @@
 #include "clock.h"
 #include "exit.h"
 #include "json.h"
+#include "options.h"
 #include "say.h"
 #include "stats.h"
 #include "xalloc.h"
@@ -137,7 +138,8 @@ all_known(const struct look *look)
 		mq_die(look->redis->status, "%s", look->redis->error);
 	for (i = 0; i < stats.count; i++)
 		if (!stats.queues[i].known) {
-			mq_say("%s: no such queue", stats.queues[i].name);
+			mq_option_unknown(
+			    look->redis, look->layout, stats.queues[i].name);
 			known = false;
 		}
 	mq_stats_free(&stats);

@@ -12,6 +12,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "say.h"
+
 #define ENTER "\033[?1049h\033[?25l\033[?7l"
 #define LEAVE "\033[?7h\033[?25h\033[?1049l"
 
@@ -88,7 +90,7 @@ static void
 on_end(int signo)
 {
 	give_back();
-	as_usual(signo);
+	mq_end_by(signo);
 }
 
 static void

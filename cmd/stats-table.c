@@ -18,7 +18,7 @@
 #include "xalloc.h"
 
 #define GAP	  2
-#define NARROWEST 8 /* no text is cut to less */
+#define NARROWEST 8 /* no text is cut to less, nor to less than its title */
 
 static const char *const codes[] = {
     [STATS_RED] = "\033[31m", [STATS_YELLOW] = "\033[33m"};
@@ -38,6 +38,13 @@ stats_view_stdout(void)
 	view.colour = term != NULL && term[0] != '\0' &&
 	    strcmp(term, "dumb") != 0 && (no == NULL || no[0] == '\0');
 	return view;
+}
+
+static const char *
+ellipsis(void)
+{
+	return strcmp(nl_langinfo(CODESET), "UTF-8") == 0 ? "\xe2\x80\xa6" :
+							    "~";
 }
 
 /* The character at s, its bytes and columns. */
@@ -77,8 +84,6 @@ stats_width(const char *s)
 int
 stats_cut(struct mq_buf *out, const char *s, int room)
 {
-	const char *more =
-	    strcmp(nl_langinfo(CODESET), "UTF-8") == 0 ? "\xe2\x80\xa6" : "~";
 	mbstate_t state = {0};
 	int width = 0, columns;
 	size_t n, len = 0;
@@ -95,8 +100,21 @@ stats_cut(struct mq_buf *out, const char *s, int room)
 		len += n;
 	}
 	mq_buf_add(out, s, len);
-	mq_buf_addstr(out, more);
+	mq_buf_addstr(out, ellipsis());
 	return width + 1;
+}
+
+char *
+stats_cut_front(const char *s, int room)
+{
+	mbstate_t state = {0};
+	int width = stats_width(s), columns;
+
+	if (width <= room)
+		return mq_xstrdup(s);
+	for (; width > room - 1; width -= columns)
+		s += character(s, &state, &columns);
+	return mq_xasprintf("%s%s", ellipsis(), s);
 }
 
 static void
@@ -181,14 +199,17 @@ measure(const struct stats_table *t, int *width)
 static void
 narrow(const struct stats_table *t, int room, int *width)
 {
-	int total, widest, j;
+	int total, widest, least, j;
 
 	for (;;) {
 		total = -GAP;
 		widest = -1;
 		for (j = 0; j < t->count; j++) {
 			total += width[j] > 0 ? width[j] + GAP : 0;
-			if (t->columns[j].text && width[j] > NARROWEST &&
+			least = (int)strlen(t->columns[j].title);
+			if (least < NARROWEST)
+				least = NARROWEST;
+			if (t->columns[j].text && width[j] > least &&
 			    (widest == -1 || width[j] > width[widest]))
 				widest = j;
 		}

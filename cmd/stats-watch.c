@@ -62,8 +62,9 @@ set_rates(const struct mq_stats *old, struct mq_stats *new)
 		o = find(old, q->name, i);
 		if (o == NULL || !o->counted)
 			continue;
-		q->in_s =
-		    rate(o->counts.published, q->counts.published, seconds);
+		if (q->counts.published > 0)
+			q->in_s = rate(
+			    o->counts.published, q->counts.published, seconds);
 		q->out_s = rate(o->counts.done + o->counts.failed,
 		    q->counts.done + q->counts.failed, seconds);
 	}

@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "buf.h"
+#include "info.h"
 #include "layout.h"
 #include "options.h"
 #include "stats-look.h"
@@ -99,6 +100,9 @@ void stats_table_free(struct stats_table *);
  * many it takes. */
 int stats_cut(struct mq_buf *out, const char *visible, int columns);
 int stats_width(const char *visible);
+/* The end of a visible text instead, for names that end with what tells them
+ * apart.  The caller frees. */
+char *stats_cut_front(const char *visible, int columns);
 
 void stats_queues_table(const struct mq_stats *, struct stats_table *);
 void stats_connections_table(const struct mq_stats *, struct stats_table *);
@@ -116,12 +120,15 @@ struct mq_queue_stats stats_total(const struct mq_stats *);
 bool stats_repeated(const struct mq_stats *, int i);
 
 /* Says which named queues do not exist; returns the exit status. */
-int stats_check_known(const struct mq_stats *);
+int stats_check_known(
+    struct mq_redis *, const struct mq_layout *, const struct mq_stats *);
 
 /* --- outputs ----------------------------------------------------------------- */
 
-void stats_json(const struct mq_stats *, bool connections);
-void stats_prometheus(const struct mq_stats *);
+/* Of struct mq_info they use the policy. */
+void stats_json(
+    const struct mq_stats *, const struct mq_info *, bool connections);
+void stats_prometheus(const struct mq_stats *, const struct mq_info *);
 /* Parses what --check is given, or ends with exit 64. */
 struct stats_checks;
 struct stats_checks *stats_checks_parse(const char *);

@@ -74,18 +74,6 @@ mq_expect_number(struct mq_redis *r, long long *n)
 	return 0;
 }
 
-/* Adds the next number to *sum. */
-int
-mq_expect_more(struct mq_redis *r, long long *sum)
-{
-	long long n;
-
-	if (mq_expect_number(r, &n) == -1)
-		return -1;
-	*sum += n;
-	return 0;
-}
-
 /* Questions whose script the server did not know: rare, but many at once. */
 struct unknown {
 	size_t *i, n, cap;

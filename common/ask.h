@@ -16,8 +16,6 @@ redisReply *mq_expect(struct mq_redis *, int type);
 redisReply *mq_expect_strings(struct mq_redis *);
 bool mq_reply_strings(const redisReply *);
 int mq_expect_number(struct mq_redis *, long long *n);
-/* Adds the next number to *sum. */
-int mq_expect_more(struct mq_redis *, long long *sum);
 
 /* The reply made no sense: sets the error, and gives -1. */
 int mq_nonsense(struct mq_redis *);

@@ -300,17 +300,29 @@ on_disconnect(const redisAsyncContext *context, int status)
 }
 
 static void
+give_up(struct mq_async *a, const char *why)
+{
+	strlcpy(a->refusal, why, sizeof(a->refusal));
+	/* Whatever was sent behind it fails as well. */
+	if (a->context != NULL)
+		redisAsyncDisconnect(a->context);
+}
+
+static void
 on_greeting(void *arg, redisReply *reply)
 {
-	struct mq_async *a = arg;
-
 	if (reply == NULL || reply->type != REDIS_REPLY_ERROR)
 		return;
 	mq_say("%s", reply->str);
-	strlcpy(a->refusal, reply->str, sizeof(a->refusal));
-	/* Whatever was sent behind it fails as well; the owner tries again. */
-	if (a->context != NULL)
-		redisAsyncDisconnect(a->context);
+	/* The owner tries again. */
+	give_up(arg, reply->str);
+}
+
+static void
+on_hello(void *arg, redisReply *reply)
+{
+	if (reply != NULL && mq_reply_cluster(reply))
+		give_up(arg, MQ_REDIS_CLUSTER);
 }
 
 int
@@ -324,7 +336,7 @@ mq_async_open(
 	if (server->socket[0] != '\0')
 		context = redisAsyncConnectUnix(server->socket);
 	else
-		context = redisAsyncConnect(server->url.host, server->url.port);
+		context = redisAsyncConnect(server->address, server->url.port);
 	if (context == NULL || context->err != 0) {
 		strlcpy(a->refusal,
 		    context != NULL ? context->errstr : "out of memory",
@@ -349,6 +361,8 @@ mq_async_open(
 	redisAsyncSetDisconnectCallback(context, on_disconnect);
 	for (step = 0; mq_redis_greeting(server, step, &c); step++)
 		mq_async_send(a, &c, on_greeting, a);
+	mq_redis_hello(&c);
+	mq_async_send(a, &c, on_hello, a);
 	mq_command_free(&c);
 	return 0;
 }

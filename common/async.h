@@ -42,7 +42,8 @@ struct mq_async {
 typedef void mq_async_fn(void *arg, redisReply *reply);
 
 /*
- * Starts to connect and to greet the server; commands can be sent at once.
+ * Starts to connect to the socket or address of the server, and to greet it;
+ * commands can be sent at once.
  * loop, down and arg are set by the caller before.  Failure is told by
  * down(), never from within this call, except by returning -1 with why
  * (then down() is not called).

@@ -57,40 +57,76 @@ number(const char *text)
 	return n > max ? max : n < -max ? -max : n;
 }
 
+/* A time in which something was counted, evenly as far as anybody knows. */
+struct span {
+	double from, to;
+	long long n;
+};
+
+/* How much of it was in the last minute. */
 static double
-per_second(long long from, long long to, double seconds)
+recent(const struct span *s, double now)
 {
-	return to < from ? -1 : (double)(to - from) / seconds;
+	double from = s->from > now - MINUTE_S ? s->from : now - MINUTE_S;
+
+	if (s->to <= s->from)
+		return s->to >= from ? (double)s->n : 0;
+	return s->to > from ?
+	    (double)s->n * (s->to - from) / (s->to - s->from) :
+	    0;
+}
+
+/* Over the last minute.  When nothing was counted in the minute before this one,
+ * over the time since, but at least WINDOW_S. */
+static double
+rate(const struct span *then, const struct span *this, double now)
+{
+	double s = now - this->from;
+
+	if (then->n < 0 || this->n < 0)
+		return -1;
+	if (s > MINUTE_S || then->to > now - MINUTE_S)
+		s = MINUTE_S;
+	else if (s < WINDOW_S)
+		s = WINDOW_S;
+	return (recent(then, now) + recent(this, now)) / s;
 }
 
 /*
  * A minute that counted something began at now_s, the one before it at then_s.
- * When nothing has been counted for a while, the time that has gone by since
- * makes the rate less and less.
+ * Publishers count without beginning one.
  */
 static void
 set_rates(const long long *v, int64_t now_ms, struct mq_queue_stats *q)
 {
-	double now = (double)now_ms / 1000, age = now - (double)v[NOW_S];
-	long long out = v[DONE] + v[FAILED];
+	double now = (double)now_ms / 1000, then_s = (double)v[THEN_S];
+	double now_s = (double)v[NOW_S];
+	struct span then = {
+	    then_s, then_s + MINUTE_S, v[NOW_OUT] - v[THEN_OUT]};
+	struct span this = {
+	    now_s, now_s + MINUTE_S, v[DONE] + v[FAILED] - v[NOW_OUT]};
+	bool first = v[THEN_S] >= v[NOW_S];
+	bool gap = first || now_s - then_s > 2 * MINUTE_S;
+	/* These came before now_s: perhaps a second, perhaps a day. */
+	bool undated = gap && v[NOW_IN] > (first ? 0 : v[THEN_IN]);
 
-	if (v[NOW_S] <= 0)
+	if (v[NOW_S] <= 0 || now_s > now + 1 ||
+	    (first && now - now_s < WINDOW_S))
 		return;
-	if (age < MINUTE_S && v[THEN_S] > 0 && v[THEN_S] < v[NOW_S] &&
-	    v[NOW_S] - v[THEN_S] <= 2 * (long long)MINUTE_S) {
-		age = now - (double)v[THEN_S];
-		q->in_s = per_second(v[THEN_IN], v[PUBLISHED], age);
-		q->out_s = per_second(v[THEN_OUT], out, age);
-		return;
-	}
-	if (age < WINDOW_S) {
-		/* The first of all counts. */
-		if (v[THEN_S] >= v[NOW_S])
-			return;
-		age = WINDOW_S;
-	}
-	q->in_s = per_second(v[NOW_IN], v[PUBLISHED], age);
-	q->out_s = per_second(v[NOW_OUT], out, age);
+	if (first)
+		then = (struct span){0};
+	if (this.to > now)
+		this.to = now;
+	q->out_s = rate(&then, &this, now);
+	then.n = first ? 0 : v[NOW_IN] - v[THEN_IN];
+	then.to = gap ? 0 : now_s;
+	this.n = v[PUBLISHED] - v[NOW_IN];
+	this.to = now;
+	/* Nobody has counted any, or nobody knows when they came. */
+	if (v[PUBLISHED] > 0 &&
+	    (this.n == 0 ? !undated || now - now_s >= MINUTE_S :
+			   now - now_s < 2 * MINUTE_S))
+		q->in_s = rate(&then, &this, now);
 }
 
 static void

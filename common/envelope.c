@@ -48,6 +48,13 @@ headers_fault(json_t *headers)
 	return NULL;
 }
 
+bool
+mq_envelope_signed(const char *p, size_t n)
+{
+	return n >= sizeof(signature) &&
+	    memcmp(p, signature, sizeof(signature)) == 0;
+}
+
 int
 mq_envelope_parse(
     const char *element, size_t len, struct mq_envelope *e, const char **why)
@@ -55,8 +62,7 @@ mq_envelope_parse(
 	const char *json, *end;
 
 	*e = (struct mq_envelope){NULL, element, len};
-	if (len < sizeof(signature) ||
-	    memcmp(element, signature, sizeof(signature)) != 0)
+	if (!mq_envelope_signed(element, len))
 		return 0;
 	json = element + sizeof(signature);
 	end = memchr(json, '\n', len - sizeof(signature));
@@ -64,7 +70,7 @@ mq_envelope_parse(
 		*why = "header without end";
 		return -1;
 	}
-	e->headers = mq_json_load(json, (size_t)(end - json));
+	e->headers = mq_json_load_lenient(json, (size_t)(end - json));
 	*why = headers_fault(e->headers);
 	if (*why != NULL) {
 		mq_envelope_free(e);

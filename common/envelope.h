@@ -7,9 +7,10 @@
  * where the object is Go's http.Header: name -> list of strings, names in
  * canonical form (X-Trace-Id).  The library accepts {}, null, and values that
  * are null or [], and takes a null inside a list for ""; it rejects a message
- * whose header has no newline, does not parse, or has any other value.
- * Elements and payloads are bytes and may hold NUL; header values may hold
- * NUL too, header names with NUL or not in UTF-8 are bad here.
+ * whose header has no newline, does not parse, or has any other value.  What is
+ * not Unicode in its strings becomes U+FFFD there, and here.
+ * Elements and payloads are bytes and may hold NUL, and so may header names (see
+ * json.h) and values.
  */
 #ifndef MQ_ENVELOPE_H
 #define MQ_ENVELOPE_H
@@ -28,6 +29,9 @@ struct mq_envelope {
 	const char *payload; /* into the element, or whatever the user set */
 	size_t payload_len;
 };
+
+/* Whether bytes begin as a header does, so that every reader takes them for one. */
+bool mq_envelope_signed(const char *, size_t n);
 
 /*
  * Takes an element apart.  payload points into it; mq_envelope_free() frees

@@ -100,23 +100,18 @@ mq_frame_decode_json(const char *line, size_t n, struct mq_buf *payload,
 }
 
 static void
-set(json_t *object, const char *name, json_t *value)
-{
-	mq_json_must(json_object_set_new(object, name, value) == 0);
-}
-
-static void
 set_payload(json_t *object, const char *p, size_t n)
 {
 	struct mq_buf base64 = {0};
 	json_t *text = json_stringn(n > 0 ? p : "", n);
 
 	if (text != NULL) {
-		set(object, "payload", text);
+		mq_json_set(object, "payload", text);
 		return;
 	}
 	mq_base64_encode(&base64, p, n);
-	set(object, "payload_base64", json_stringn(base64.data, base64.len));
+	mq_json_set(
+	    object, "payload_base64", json_stringn(base64.data, base64.len));
 	mq_buf_free(&base64);
 }
 
@@ -128,15 +123,15 @@ write_json(struct mq_buf *out, const struct mq_envelope *e,
 
 	mq_json_must(object != NULL);
 	if (meta->id != NULL)
-		set(object, "id", mq_json_text(meta->id));
+		mq_json_set(object, "id", mq_json_text(meta->id));
 	if (meta->queue != NULL)
-		set(object, "queue", mq_json_text(meta->queue));
+		mq_json_set(object, "queue", mq_json_text(meta->queue));
 	if (meta->attempt > 0)
-		set(object, "attempt", json_integer(meta->attempt));
+		mq_json_set(object, "attempt", json_integer(meta->attempt));
 	if (meta->more != NULL)
 		mq_json_must(json_object_update(object, meta->more) == 0);
 	if (e->headers != NULL)
-		set(object, "headers", json_incref(e->headers));
+		mq_json_set(object, "headers", json_incref(e->headers));
 	set_payload(object, e->payload, e->payload_len);
 	mq_json_dump(object, out);
 	mq_buf_add(out, "\n", 1);

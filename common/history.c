@@ -39,12 +39,6 @@ cut(const char *text, size_t max, bool from_end)
 	return v;
 }
 
-static void
-set(json_t *object, const char *name, json_t *value)
-{
-	mq_json_must(json_object_set_new(object, name, value) == 0);
-}
-
 static json_t *
 to_json(const struct mq_failure *f)
 {
@@ -52,19 +46,20 @@ to_json(const struct mq_failure *f)
 
 	mq_json_must(v != NULL);
 	if (f->at_ms > 0)
-		set(v, "at_ms", json_integer(f->at_ms));
+		mq_json_set(v, "at_ms", json_integer(f->at_ms));
 	if (f->attempt > 0)
-		set(v, "attempt", json_integer(f->attempt));
+		mq_json_set(v, "attempt", json_integer(f->attempt));
 	if (f->host != NULL)
-		set(v, "host", cut(f->host, MQ_HISTORY_TEXT, false));
+		mq_json_set(v, "host", cut(f->host, MQ_HISTORY_TEXT, false));
 	if (f->signal != NULL)
-		set(v, "signal", mq_json_text(f->signal));
+		mq_json_set(v, "signal", mq_json_text(f->signal));
 	else if (f->status >= 0)
-		set(v, "status", json_integer(f->status));
+		mq_json_set(v, "status", json_integer(f->status));
 	if (f->text != NULL)
-		set(v, "text", cut(f->text, MQ_HISTORY_TEXT, false));
+		mq_json_set(v, "text", cut(f->text, MQ_HISTORY_TEXT, false));
 	if (f->errors != NULL && *f->errors != '\0')
-		set(v, "stderr", cut(f->errors, MQ_HISTORY_STDERR, true));
+		mq_json_set(
+		    v, "stderr", cut(f->errors, MQ_HISTORY_STDERR, true));
 	return v;
 }
 
@@ -126,15 +121,49 @@ mq_history_list(const struct mq_envelope *e)
 	return out;
 }
 
+json_t *
+mq_history_last(const struct mq_envelope *e)
+{
+	const json_t *list = json_object_get(e->headers, MQ_HEADER_HISTORY);
+	const json_t *value;
+	json_t *v = NULL, *out;
+	size_t i = json_array_size(list);
+
+	while (i > 0 && v == NULL) {
+		value = json_array_get(list, --i);
+		v = mq_json_load(
+		    json_string_value(value), json_string_length(value));
+		if (json_is_object(v))
+			break;
+		json_decref(v);
+		v = NULL;
+	}
+	out = v != NULL ? checked(v) : NULL;
+	json_decref(v);
+	return out;
+}
+
+/* A number of the last one. */
+static json_int_t
+last_number(const struct mq_envelope *e, const char *name)
+{
+	json_t *last = mq_history_last(e);
+	json_int_t n = json_integer_value(json_object_get(last, name));
+
+	json_decref(last);
+	return n;
+}
+
 int64_t
 mq_history_last_ms(const struct mq_envelope *e)
 {
-	json_t *list = mq_history_list(e);
-	int64_t ms = json_integer_value(json_object_get(
-	    json_array_get(list, json_array_size(list) - 1), "at_ms"));
+	return last_number(e, "at_ms");
+}
 
-	json_decref(list);
-	return ms;
+long
+mq_history_last_attempt(const struct mq_envelope *e)
+{
+	return (long)last_number(e, "attempt");
 }
 
 #define CRASHED "its consumer died while it ran"

@@ -29,7 +29,7 @@ struct mq_failure {
 	int status;    /* of its exit; -1: none */
 	const char *signal; /* its name without SIG, or number; NULL: none */
 	const char *host;   /* NULL: not known */
-	const char *text;   /* the reason, or what the script said last */
+	const char *text;   /* the reason; NULL: none */
 	const char *errors; /* the end of its stderr; NULL: none */
 };
 
@@ -51,7 +51,11 @@ void mq_history_crash(
  */
 json_t *mq_history_list(const struct mq_envelope *);
 
-/* When the last one was, unix ms; 0: there is none. */
+/* The last one of them; a new reference, NULL when there is none. */
+json_t *mq_history_last(const struct mq_envelope *);
+
+/* When the last one was, unix ms, and which attempt; 0: there is none. */
 int64_t mq_history_last_ms(const struct mq_envelope *);
+long mq_history_last_attempt(const struct mq_envelope *);
 
 #endif

@@ -31,6 +31,12 @@ void mq_id_random(struct mq_idgen *, char *out, size_t n);
 /* Whether the n bytes at p have the form of an id: [A-Za-z0-9:]{32}. */
 bool mq_id_valid(const char *p, size_t n);
 
+/* The longest id of another form that is taken as it is, and whether the n bytes
+ * at p are one: [A-Za-z0-9:_-], not with - in front, so that it can be a word, a
+ * file's name and part of a URL. */
+#define MQ_ID_MAX 128
+bool mq_id_safe(const char *p, size_t n);
+
 /*
  * The unix time in microseconds that a valid id carries; 0 if its first ten
  * characters are none that mq_id_make() writes.

@@ -48,14 +48,19 @@ count_replicas(const char *text)
 	}
 }
 
+/* To the end of its line. */
+static void
+copy(char *to, size_t size, const char *value)
+{
+	if (value != NULL)
+		snprintf(to, size, "%.*s", (int)strcspn(value, "\r\n"), value);
+}
+
 void
 mq_info_take(struct mq_info *i, const char *text)
 {
-	const char *id = field(text, "run_id");
-
-	if (id != NULL)
-		snprintf(i->run_id, sizeof(i->run_id), "%.*s",
-		    (int)strcspn(id, "\r\n"), id);
+	copy(i->run_id, sizeof(i->run_id), field(text, "run_id"));
+	copy(i->policy, sizeof(i->policy), field(text, "maxmemory_policy"));
 	i->is_replica = field_is(text, "role", "slave");
 	i->replicas = count_replicas(text);
 	i->aof = field_is(text, "aof_enabled", "1");
@@ -85,4 +90,29 @@ mq_info_take_config(struct mq_info *i, const redisReply *reply)
 	    i->fsync, sizeof(i->fsync), "%s", setting(reply, "appendfsync"));
 	i->lax =
 	    strcmp(setting(reply, "no-appendfsync-on-rewrite"), "yes") == 0;
+}
+
+bool
+mq_info_evicts(const struct mq_info *i)
+{
+	return i->policy[0] != '\0' && strcmp(i->policy, "noeviction") != 0;
+}
+
+int
+mq_info_ask_policy(struct mq_redis *r, struct mq_info *i)
+{
+	struct mq_command c = {0};
+	redisReply *reply;
+
+	*i = (struct mq_info){.replicas = 0};
+	mq_command_plain(&c, "INFO");
+	mq_command_str(&c, "memory");
+	reply = mq_redis_call(r, &c);
+	mq_command_free(&c);
+	if (reply == NULL)
+		return mq_redis_lost(r) ? -1 : 0;
+	if (reply->type == REDIS_REPLY_STRING)
+		mq_info_take(i, reply->str);
+	freeReplyObject(reply);
+	return 0;
 }

@@ -62,12 +62,14 @@ add_plots(struct rmq_round *w, struct graveyard *y, struct rmq_grave *g,
 static bool
 read_info(struct rmq_round *w, struct rmq_grave *g, const redisReply *info)
 {
-	const redisReply *slots, *host;
+	const redisReply *slots, *host, *attempts;
+	long limit = 0;
 
-	if (info->elements != 2)
+	if (info->elements != 3)
 		return rmq_round_nonsense(w);
 	slots = info->element[0];
 	host = info->element[1];
+	attempts = info->element[2];
 	if (slots->type == REDIS_REPLY_STRING)
 		g->slots = strtol(slots->str, NULL, 10);
 	/* The second half of LONG_MAX is for sums. */
@@ -75,6 +77,13 @@ read_info(struct rmq_round *w, struct rmq_grave *g, const redisReply *info)
 		g->slots = 0;
 	if (host->type == REDIS_REPLY_STRING)
 		g->host = host->str;
+	if (attempts->type == REDIS_REPLY_STRING)
+		limit = strtol(attempts->str, NULL, 10);
+	g->attempts =
+	    limit > 0 && limit <= MQ_ATTEMPTS_MAX ? (int)limit : w->how->limit;
+	/* Messages of a lapsed connection may have run, but none crashed. */
+	if (mq_names_have(&w->lapsed, g->connection))
+		g->slots = 0;
 	g->ours = slots->type == REDIS_REPLY_STRING || g->host != NULL;
 	return true;
 }
@@ -88,6 +97,7 @@ ask_about(struct mq_pipe *pipe, const char *connection)
 	rmq_key_connection(c, connection, "info");
 	mq_command_str(c, "slots");
 	mq_command_str(c, "host");
+	mq_command_str(c, "attempts");
 	c = mq_pipe_next(pipe);
 	mq_command_plain(c, "SMEMBERS");
 	rmq_key_connection(c, connection, "queues");

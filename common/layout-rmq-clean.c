@@ -11,6 +11,9 @@
 
 /* A live heartbeat is renewed every second; less than this is on its way out. */
 #define RENEWED_MS 55000
+/* A consumer whose own heartbeat has ended finds that out within this time, and
+ * reports it; only then can a cleaner tell the dead from the lapsed. */
+#define LAPSED_MS 1000
 
 bool
 rmq_round_good(struct rmq_round *w, const redisReply *reply, int type)
@@ -131,6 +134,7 @@ free_round(struct rmq_round *w)
 	mq_pipe_free(&w->pipe);
 	mq_names_free(&w->live);
 	mq_names_free(&w->dead);
+	mq_names_free(&w->lapsed);
 	mq_names_free(&w->known);
 	for (i = 0; i < w->tally_count; i++)
 		free(w->tallies[i].queue);
@@ -150,9 +154,16 @@ rmq_clean(
 
 	*out = (struct mq_cleaned){.next_ms = -1};
 	rv = find_dead(&w);
+	if (rv == 0 && how->self != NULL && mq_names_have(&w.dead, how->self)) {
+		out->next_ms = LAPSED_MS;
+		free_round(&w);
+		return 0;
+	}
+	if (rv == 0)
+		rv = rmq_lapsed(&w);
 	if (rv == 0)
 		rv = rmq_bury(&w, w.dead.list, w.dead.n);
-	if (rv == 0 && how->all)
+	if (rv == 0)
 		rv = rmq_orphans(&w);
 	if (rv == 0 && how->all)
 		rv = rmq_due(&w);

@@ -15,8 +15,8 @@
  * rejects it.
  */
 enum rmq_charge
-rmq_charge(const struct rmq_round *w, const redisReply *header,
-    const char *host, struct mq_buf *out)
+rmq_charge(
+    const redisReply *header, int limit, const char *host, struct mq_buf *out)
 {
 	struct mq_envelope e;
 	const char *why;
@@ -29,7 +29,7 @@ rmq_charge(const struct rmq_round *w, const redisReply *header,
 		return RMQ_CHARGE_NONE;
 	}
 	attempt = mq_envelope_get_long(&e, MQ_HEADER_ATTEMPT, 0) + 1;
-	last = attempt >= w->how->limit;
+	last = attempt >= limit;
 	mq_history_crash(&e, attempt, last, host);
 	mq_envelope_write_header(&e, out);
 	mq_envelope_free(&e);

@@ -140,6 +140,17 @@ rmq_locks_seen(struct rmq_locks *l, const char *id)
 		l->list[low].seen = true;
 }
 
+bool
+rmq_locks_unseen(const struct rmq_locks *l)
+{
+	size_t i;
+
+	for (i = 0; i < l->n; i++)
+		if (!l->list[i].seen && !l->list[i].over)
+			return true;
+	return false;
+}
+
 /* Sends what has been gathered, and adds how many were let go of. */
 static int
 flush(struct rmq_round *w, long *n)

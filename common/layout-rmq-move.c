@@ -44,9 +44,11 @@ rmq_move(struct mq_redis *r, const struct mq_place *place, long max,
 	long n;
 
 	*moved = 0;
-	mq_command_script(&c, &mq_script_move, 2 * RMQ_HOME + listed + held);
+	mq_command_script(
+	    &c, &mq_script_move, 2 * RMQ_HOME + 1 + listed + held);
 	rmq_key_home(&c, place->queue);
 	rmq_key_home(&c, to != NULL ? to : place->queue);
+	mq_command_str(&c, RMQ_QUEUES);
 	if (listed)
 		rmq_key_place(&c, place, place->connection);
 	if (held)
@@ -92,18 +94,21 @@ add_delete(struct mq_command *c, const char *queue, bool dry_run,
 	const char *name;
 	size_t i, n = connections->elements;
 
-	mq_command_script(c, &mq_script_delete, (int)(12 + 4 * n));
+	mq_command_script(c, &mq_script_delete, (int)(14 + 6 * n));
 	mq_command_str(c, RMQ_QUEUES);
 	mq_command_str(c, RMQ_CONNECTIONS);
 	rmq_key_home(c, queue);
 	for (i = 0; i < sizeof(kept) / sizeof(kept[0]); i++)
 		rmq_key_queue(c, queue, kept[i]);
+	mq_command_fmt(c, "rmq::queue::{%s}::ready", queue);
+	mq_command_fmt(c, "rmq::queue::{%s}::rejected", queue);
 	for (i = 0; i < n; i++) {
 		name = connections->element[i]->str;
 		rmq_key_connection(c, name, "heartbeat");
 		rmq_key_connection(c, name, "queues");
 		rmq_key_both(c, name, queue, "consumers");
 		rmq_key_both(c, name, queue, "unacked");
+		rmq_key_cluster(c, name, queue);
 	}
 	mq_command_str(c, queue);
 	mq_command_int(c, dry_run);
@@ -116,7 +121,7 @@ static int
 read_deletion(
     struct mq_redis *r, const redisReply *reply, struct mq_deletion *out)
 {
-	long n[7];
+	long n[8];
 	size_t i;
 
 	if (reply->type != REDIS_REPLY_ARRAY ||
@@ -134,6 +139,7 @@ read_deletion(
 	out->rejected = n[4];
 	out->delayed = n[5];
 	out->awaited = n[6] != 0;
+	out->cluster = n[7] != 0;
 	return 0;
 }
 

@@ -3,19 +3,24 @@
  * judged here only by its name, and again, by what the server knows at that
  * moment, in the scripts.
  */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "rmq-clean.h"
 #include "rmq-keys.h"
+#include "rmq-unlisted.h"
 
 #define SCAN_COUNT 1000
+/* Steps of one round that does not look through all keys: some 5 ms. */
+#define SCAN_STEPS 10
 
 /* What was found: keys of whom nobody knew when the search began. */
 struct found {
 	struct mq_names queues;	    /* those that are known; sorted */
 	struct mq_names unacked;    /* connection and queue */
-	struct mq_names messages;   /* queue, and the set that has them */
+	struct mq_names messages;   /* queue, and which key of it has them */
+	struct mq_names held;	    /* queue, and connection that has them */
 	struct mq_names of_queue;   /* queue, and which key of it */
 	struct mq_names connection; /* connection, and which key of it */
 };
@@ -42,25 +47,28 @@ is_queue_name(const char *name)
 	return mq_layout_rmq.queue_error(name) == NULL;
 }
 
-/*
- * An unacked list has two names in it, of Go programs, which take any.  It is
- * left alone when it can be read in two ways.
- */
 static void
-note_unacked(const struct rmq_round *w, struct found *f, char *connection)
+note_unacked(struct found *f, const char *connection, const char *queue)
 {
-	static const char mark[] = "::queue::[";
-	char *at = strstr(connection, mark);
-
-	if (at == NULL || at == connection || strstr(at + 1, mark) != NULL ||
-	    at[strlen(mark)] == '\0')
-		return;
-	*at = '\0';
-	if (!mq_names_have(&w->live, connection))
-		mq_names_add(&f->unacked, connection, at + strlen(mark));
+	if (is_queue_name(queue) && !mq_names_have(&f->queues, queue))
+		mq_names_add(&f->held, queue, connection);
+	mq_names_add(&f->unacked, connection, queue);
 }
 
-/* A key of ours that belongs to a queue. */
+static bool
+has_messages(const char *what)
+{
+	static const char *const keys[] = {
+	    "ready", "rejected", "delayed", "priority"};
+	size_t i;
+
+	for (i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
+		if (strcmp(what, keys[i]) == 0)
+			return true;
+	return false;
+}
+
+/* A key that belongs to a queue. */
 static bool
 note_of_queue(struct found *f, char *key, const char *suffix)
 {
@@ -71,7 +79,7 @@ note_of_queue(struct found *f, char *key, const char *suffix)
 		return false;
 	if (!is_queue_name(queue) || mq_names_have(&f->queues, queue))
 		return true;
-	if (strcmp(what, "delayed") == 0 || strcmp(what, "priority") == 0)
+	if (has_messages(what))
 		mq_names_add(&f->messages, queue, what);
 	else
 		mq_names_add(&f->of_queue, queue, what);
@@ -98,9 +106,10 @@ note_of_connection(
 static void
 note(const struct rmq_round *w, struct found *f, redisReply *key)
 {
-	static const char *const of_queue[] = {"]::delayed", "]::priority",
-	    "]::counters", "]::paused", "]::locks", "]::clock", "]::rate"};
-	char *connection;
+	static const char *const of_queue[] = {"]::ready", "]::rejected",
+	    "]::delayed", "]::priority", "]::counters", "]::paused", "]::locks",
+	    "]::clock", "]::rate"};
+	char *connection, *queue;
 	size_t i;
 
 	if (key->type != REDIS_REPLY_STRING || strlen(key->str) != key->len)
@@ -111,9 +120,8 @@ note(const struct rmq_round *w, struct found *f, redisReply *key)
 	if (note_of_connection(w, f, key->str, "::info") ||
 	    note_of_connection(w, f, key->str, "::running"))
 		return;
-	connection = between(key->str, "rmq::connection::", "]::unacked");
-	if (connection != NULL)
-		note_unacked(w, f, connection);
+	if (rmq_unacked_key(key->str, key->len, &connection, &queue))
+		note_unacked(f, connection, queue);
 }
 
 /* One step of the walk through all keys; an empty cursor is its end. */
@@ -133,6 +141,7 @@ scan(struct rmq_round *w, struct found *f, char *cursor, size_t size)
 	mq_command_int(c, SCAN_COUNT);
 	rv = rmq_round_ask(w, REDIS_REPLY_ARRAY, &reply);
 	*cursor = '\0';
+	w->blind = reply == NULL;
 	if (reply == NULL)
 		return rv;
 	if (reply->elements == 2 &&
@@ -150,15 +159,21 @@ scan(struct rmq_round *w, struct found *f, char *cursor, size_t size)
 static int
 find(struct rmq_round *w, struct found *f)
 {
-	char cursor[32] = "0";
-	int rv = rmq_known_queues(w, &f->queues);
+	char cursor[32];
+	int steps, rv = rmq_known_queues(w, &f->queues);
 
 	mq_names_sort(&f->queues);
-	while (rv == 0 && *cursor != '\0')
+	snprintf(cursor, sizeof(cursor), "%llu",
+	    w->how->all ? 0 : w->how->scan_from);
+	for (steps = 0;
+	     rv == 0 && *cursor != '\0' && (w->how->all || steps < SCAN_STEPS);
+	     steps++)
 		rv = scan(w, f, cursor, sizeof(cursor));
+	w->out->scan_at = strtoull(cursor, NULL, 10);
 	/* A walk may come by a key twice. */
 	mq_names_sort(&f->unacked);
 	mq_names_sort(&f->messages);
+	mq_names_sort(&f->held);
 	mq_names_sort(&f->of_queue);
 	mq_names_sort(&f->connection);
 	return rv;
@@ -168,20 +183,6 @@ static const char *
 dry(const struct rmq_round *w)
 {
 	return w->how->dry_run ? "1" : "0";
-}
-
-static void
-build_adopt(
-    const struct rmq_round *w, const struct mq_name *name, struct mq_command *c)
-{
-	mq_command_script(c, &mq_script_adopt, 4);
-	rmq_key_both(c, name->name, name->queue, "unacked");
-	rmq_key_connection(c, name->name, "heartbeat");
-	mq_command_str(c, RMQ_CONNECTIONS);
-	rmq_key_connection(c, name->name, "queues");
-	mq_command_str(c, name->name);
-	mq_command_str(c, name->queue);
-	mq_command_str(c, dry(w));
 }
 
 static void
@@ -226,31 +227,17 @@ build_connection(
 	mq_command_str(c, dry(w));
 }
 
-/* Calls a script for each name, and adds those that it was true of to *yes. */
-static int
-ask_each(struct rmq_round *w, const struct mq_names *names,
-    void (*build)(
-	const struct rmq_round *, const struct mq_name *, struct mq_command *),
-    struct mq_names *yes)
+static void
+build_held(
+    const struct rmq_round *w, const struct mq_name *name, struct mq_command *c)
 {
-	const struct mq_name *name = names->list;
-	size_t i, left, n;
-	int rv = 0;
-
-	for (left = names->n; left > 0 && rv == 0; left -= n, name += n) {
-		n = left < MQ_PIPE_MAX ? left : MQ_PIPE_MAX;
-		for (i = 0; i < n; i++)
-			build(w, &name[i], mq_pipe_next(&w->pipe));
-		rv = mq_pipe_run(w->r, &w->pipe);
-		for (i = 0; i < n && rv == 0; i++)
-			if (rmq_round_good(
-				w, w->pipe.replies[i], REDIS_REPLY_INTEGER) &&
-			    w->pipe.replies[i]->integer > 0)
-				mq_names_add(yes, name[i].name, name[i].queue);
-		mq_pipe_clear(&w->pipe);
-	}
-	mq_names_sort(yes);
-	return rv;
+	mq_command_script(c, &mq_script_orphan, 3);
+	rmq_key_both(c, name->queue, name->name, "unacked");
+	mq_command_str(c, RMQ_QUEUES);
+	rmq_key_queue(c, name->name, "ready");
+	mq_command_str(c, name->name);
+	mq_command_str(c, "messages");
+	mq_command_str(c, dry(w));
 }
 
 /* Leaves out names that would be known by now. */
@@ -268,28 +255,16 @@ leave_out(struct mq_names *names, const struct mq_names *known)
 	*names = kept;
 }
 
-static int
-adopt(struct rmq_round *w, struct found *f)
-{
-	struct mq_names adopted = {0};
-	int rv = ask_each(w, &f->unacked, build_adopt, &adopted);
-
-	w->out->adopted += (long)adopted.n;
-	if (rv == 0)
-		rv = rmq_bury(w, adopted.list, adopted.n);
-	leave_out(&f->connection, &adopted);
-	mq_names_free(&adopted);
-	return rv;
-}
-
-/* Behind adopt(), whose queues are known now, or would be. */
+/* Behind those adopted, whose queues are known now, or would be. */
 static int
 recover_messages(struct rmq_round *w, struct found *f)
 {
 	struct mq_names recovered = {0};
-	int rv = ask_each(w, &f->messages, build_messages, &recovered);
 	size_t i;
+	int rv = rmq_ask_each(w, &f->messages, build_messages, &recovered);
 
+	if (rv == 0)
+		rv = rmq_ask_each(w, &f->held, build_held, &recovered);
 	for (i = 0; i < recovered.n && w->how->dry_run; i++)
 		mq_names_add(&w->known, recovered.list[i].name, NULL);
 	mq_names_sort(&w->known);
@@ -302,10 +277,11 @@ static int
 remove_orphans(struct rmq_round *w, const struct found *f)
 {
 	struct mq_names removed = {0};
-	int rv = ask_each(w, &f->of_queue, build_orphan, &removed);
+	int rv = rmq_ask_each(w, &f->of_queue, build_orphan, &removed);
 
 	if (rv == 0)
-		rv = ask_each(w, &f->connection, build_connection, &removed);
+		rv =
+		    rmq_ask_each(w, &f->connection, build_connection, &removed);
 	w->out->orphans += (long)removed.n;
 	mq_names_free(&removed);
 	return rv;
@@ -314,18 +290,22 @@ remove_orphans(struct rmq_round *w, const struct found *f)
 int
 rmq_orphans(struct rmq_round *w)
 {
+	struct mq_names adopted = {0};
 	struct found f = {0};
 	int rv = find(w, &f);
 
 	if (rv == 0)
-		rv = adopt(w, &f);
+		rv = rmq_adopt_some(w, &f.unacked, &adopted);
+	leave_out(&f.connection, &adopted);
+	mq_names_free(&adopted);
 	if (rv == 0)
 		rv = recover_messages(w, &f);
-	if (rv == 0)
+	if (rv == 0 && w->how->all)
 		rv = remove_orphans(w, &f);
 	mq_names_free(&f.queues);
 	mq_names_free(&f.unacked);
 	mq_names_free(&f.messages);
+	mq_names_free(&f.held);
 	mq_names_free(&f.of_queue);
 	mq_names_free(&f.connection);
 	return rv;

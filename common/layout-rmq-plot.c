@@ -12,6 +12,8 @@
 #define STEP 500
 /* What is before the headers in a reply. */
 enum { MOVED, BACK, OUT, LEFT, UNLISTED, FIRST };
+/* What is left when the queue has keys in the form for a cluster. */
+#define CLUSTER (-2)
 
 static long
 at_most(long n, long max)
@@ -29,7 +31,7 @@ shown(const struct rmq_plot *p)
 
 /* What is to become of the messages that were shown. */
 static void
-add_charges(const struct rmq_round *w, struct rmq_plot *p, struct mq_command *c)
+add_charges(struct rmq_plot *p, struct mq_command *c)
 {
 	struct mq_buf header = {0};
 	const redisReply *old;
@@ -38,7 +40,8 @@ add_charges(const struct rmq_round *w, struct rmq_plot *p, struct mq_command *c)
 	for (i = 0; i < n; i++) {
 		old = p->shown->element[FIRST + i];
 		mq_buf_clear(&header);
-		p->charged[i] = rmq_charge(w, old, p->grave->host, &header);
+		p->charged[i] = rmq_charge(
+		    old, p->grave->attempts, p->grave->host, &header);
 		mq_command_arg(c, old->str, old->len);
 		mq_command_arg(c, header.data, header.len);
 		mq_command_str(c,
@@ -62,7 +65,7 @@ rmq_plot_step(
 	p->looks = show && !p->looked && !w->how->dry_run;
 	p->looked |= p->looks;
 	mq_command_script(
-	    c, &mq_script_bury, RMQ_HOME + (p->grave->ours ? 9 : 7));
+	    c, &mq_script_bury, RMQ_HOME + (p->grave->ours ? 11 : 9));
 	rmq_key_home(c, p->queue);
 	rmq_key_both(c, connection, p->queue, "unacked");
 	rmq_key_queue(c, p->queue, "rejected");
@@ -71,6 +74,7 @@ rmq_plot_step(
 	rmq_key_connection(c, connection, "queues");
 	mq_command_str(c, RMQ_QUEUES);
 	mq_command_str(c, RMQ_CONNECTIONS);
+	rmq_key_cluster(c, connection, p->queue);
 	if (p->grave->ours) {
 		rmq_key_connection(c, connection, "info");
 		rmq_key_connection(c, connection, "running");
@@ -84,7 +88,7 @@ rmq_plot_step(
 		mq_command_int(c, p->at);
 	else
 		mq_command_str(c, "");
-	add_charges(w, p, c);
+	add_charges(p, c);
 }
 
 static bool
@@ -139,6 +143,14 @@ count_reply(struct rmq_round *w, struct rmq_plot *p, const redisReply *reply)
 	p->left = left;
 }
 
+static void
+leave_alone(struct rmq_round *w, struct rmq_grave *g)
+{
+	if (!g->cluster && w->how->cluster != NULL)
+		mq_names_add(w->how->cluster, g->connection, NULL);
+	g->cluster = true;
+}
+
 /* What has become of it is known only if the reply is sound. */
 void
 rmq_plot_reply(struct rmq_round *w, struct rmq_plot *p, redisReply *reply)
@@ -150,9 +162,11 @@ rmq_plot_reply(struct rmq_round *w, struct rmq_plot *p, redisReply *reply)
 		return;
 	}
 	if (reply->element[LEFT]->integer < 0) {
-		/* Its heart beats again. */
+		/* Its heart beats again, or it is none of ours to clean. */
 		p->grave->failed = true;
 		p->left = 0;
+		if (reply->element[LEFT]->integer == CLUSTER)
+			leave_alone(w, p->grave);
 	} else if (!p->looks) {
 		count_reply(w, p, reply);
 	}

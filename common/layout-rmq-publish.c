@@ -53,9 +53,10 @@ rmq_publish(
 		return;
 	}
 	mq_command_script(c, &mq_script_publish,
-	    RMQ_HOME + 1 + (how->mark.publisher != NULL));
+	    RMQ_HOME + 2 + (how->mark.publisher != NULL));
 	rmq_key_home(c, queue);
 	rmq_key_queue(c, queue, "counters");
+	mq_command_str(c, RMQ_QUEUES);
 	if (how->mark.publisher != NULL)
 		key_marks(c, queue, how->mark.publisher);
 	mq_command_str(c, kinds[how->when.kind]);
@@ -74,12 +75,14 @@ rmq_publish_mark(
 {
 	mq_command_plain(c, "EVAL");
 	mq_command_str(c, mq_script_mark.text);
-	mq_command_int(c, 3);
+	mq_command_int(c, 4);
 	rmq_key_queue(c, queue, "ready");
 	rmq_key_queue(c, queue, "counters");
 	key_marks(c, queue, mark->publisher);
+	mq_command_str(c, RMQ_QUEUES);
 	mq_mark_add(c, mark);
 	mq_command_int(c, n);
+	mq_command_str(c, queue);
 }
 
 void

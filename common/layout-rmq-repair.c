@@ -19,11 +19,14 @@
  * - A Go program moves a message the other way, unseen, only when it cleans: from
  *   the unacked list of a dead connection to ready.  Those lists are walked
  *   first, too.  What was claimed later, by a connection that lived then, can be
- *   cleaned away only when that has died.  So the walk proves nothing if one
- *   that lived when it began has not at its end, or if it took nearly as long as
- *   a lease, in which one could have come and gone.
+ *   cleaned away only when that has died.  So the connections are looked at all
+ *   the time, and the walk proves nothing if one that was seen alive is not at
+ *   its end, or if there was no look for nearly as long as a lease, in which one
+ *   could have come and gone.
  * - An unacked list that no connection has would be missed: before this, all
- *   keys have been looked through, and such ones were adopted.
+ *   keys have been looked through, and such ones were adopted.  A consumer does
+ *   so only when it has found that some holder is missing.  Where the server
+ *   refuses to show its keys, no lock is let go of.
  *
  * Rejected messages hold nothing.
  */
@@ -34,8 +37,9 @@
 #include "rmq-keys.h"
 #include "rmq-survey.h"
 
-/* What a walk may take, in seconds, to prove anything. */
-#define PROOF_S 45.0
+/* Consumers look for the holders of a queue's locks once in this time, whoever
+ * of them does it. */
+#define CHECK_MS 30000
 /* With more messages than that, a queue is only looked through by mq-clean. */
 #define CHEAP 1000
 
@@ -140,18 +144,24 @@ give_turns(struct rmq_survey *p)
 	return rv;
 }
 
+/* proof: finds out which locks have holders that are nowhere; frees: lets go of
+ * these locks, too. */
 static int
-repair_all(struct rmq_survey *p)
+repair_all(struct rmq_survey *p, bool proof, bool frees)
 {
-	double start = mq_clock_s(CLOCK_MONOTONIC);
-	bool whole = true, proof = p->w->how->all;
+	bool whole = true;
 	long n = 0;
 	int rv = rmq_locks_free_over(p->w, p->queue, &p->locks, &n);
 
+	if (proof)
+		p->seen_s = mq_clock_s(CLOCK_MONOTONIC);
 	if (rv == 0)
 		rv = walk_all(p, proof, &whole);
-	if (rv == 0 && proof && whole &&
-	    mq_clock_s(CLOCK_MONOTONIC) - start < PROOF_S) {
+	p->proven = rv == 0 && proof && whole &&
+	    mq_clock_s(CLOCK_MONOTONIC) - p->seen_s < RMQ_UNSEEN_S;
+	if (rv == 0 && proof && !p->proven)
+		p->w->out->unproven++;
+	if (p->proven && frees) {
 		rv = rmq_locks_free_unseen(p->w, p->queue, &p->locks, &n);
 		p->w->out->locks += n;
 		if (rv == 0)
@@ -208,28 +218,72 @@ take_look(struct rmq_round *w, redisReply *const replies[], struct look *l)
 	return true;
 }
 
+/* Whether it is for this consumer to look for holders; see CHECK_MS. */
 static int
-repair_queue(
-    struct rmq_round *w, const char *queue, const struct look *l, long long now)
+take_turn(struct rmq_round *w, const char *queue, bool *ours)
+{
+	struct mq_command *c = mq_pipe_next(&w->pipe);
+	int rv;
+
+	mq_command_plain(c, "SET");
+	rmq_key_queue(c, queue, "checked");
+	mq_command_str(c, "1");
+	mq_command_str(c, "NX");
+	mq_command_str(c, "PX");
+	mq_command_int(c, CHECK_MS);
+	rv = mq_pipe_run(w->r, &w->pipe);
+	/* A full server refuses it. */
+	*ours = rv == 0 && w->pipe.replies[0]->type == REDIS_REPLY_STATUS;
+	mq_pipe_clear(&w->pipe);
+	return rv;
+}
+
+/* *unseen: some holders were not seen, and nothing was let go of. */
+static int
+repair_once(struct rmq_round *w, const char *queue, const struct look *l,
+    long long now, bool frees, bool *unseen)
 {
 	struct rmq_survey p = {.w = w,
 	    .queue = queue,
 	    .expires = -1,
 	    .last_tick = -1,
 	    .tick = l->tick};
-	int rv;
+	bool proof = frees;
+	int rv = rmq_locks_load(w, queue, now, l->tick, &p.locks);
 
-	if (l->locks == 0 && (l->in_line == 0 || !w->how->all))
-		return 0;
-	if (!w->how->all && (l->waiting > CHEAP || l->locks > CHEAP))
-		return 0;
-	rv = rmq_locks_load(w, queue, now, l->tick, &p.locks);
+	if (rv == 0 && !proof && !w->blind && p.locks.held > 0)
+		rv = take_turn(w, queue, &proof);
 	if (rv == 0 &&
-	    (p.locks.late ||
-		(w->how->all && (p.locks.n > 0 || l->in_line > 0))))
-		rv = repair_all(&p);
+	    (p.locks.late || (proof && (p.locks.n > 0 || l->in_line > 0))))
+		rv = repair_all(&p, proof, frees);
+	*unseen = p.proven && !frees && rmq_locks_unseen(&p.locks);
 	rmq_locks_clear(&p.locks);
 	mq_names_free(&p.live);
+	return rv;
+}
+
+/*
+ * A consumer does not look through all keys each time.  So it does that when it
+ * has missed a holder, and lets go of a lock only if it misses the holder again.
+ */
+static int
+repair_queue(
+    struct rmq_round *w, const char *queue, const struct look *l, long long now)
+{
+	bool all = w->how->all, unseen;
+	int rv;
+
+	if (l->locks == 0 && (l->in_line == 0 || !all))
+		return 0;
+	if (!all && (l->waiting > CHEAP || l->locks > CHEAP))
+		return 0;
+	rv = repair_once(w, queue, l, now, all && !w->blind, &unseen);
+	if (rv == 0 && unseen && !w->adopted_all) {
+		rv = rmq_adopt_all(w);
+		w->adopted_all = true;
+	}
+	if (rv == 0 && unseen)
+		rv = repair_once(w, queue, l, now, true, &unseen);
 	return rv;
 }
 

@@ -92,7 +92,7 @@ rmq_walk_start(struct mq_command *c, const struct mq_scan *s, const char *verb,
 
 	mq_command_script(c,
 	    part->low != NULL ? &mq_script_later : &mq_script_walk,
-	    take ? 1 + 2 * RMQ_HOME : 1);
+	    take ? 2 + 2 * RMQ_HOME : 1);
 	if (part->what != NULL)
 		rmq_key_queue(c, s->place.queue, part->what);
 	else
@@ -100,6 +100,7 @@ rmq_walk_start(struct mq_command *c, const struct mq_scan *s, const char *verb,
 	if (take) {
 		rmq_key_home(c, s->place.queue);
 		rmq_key_home(c, to != NULL ? to : s->place.queue);
+		mq_command_str(c, RMQ_QUEUES);
 	}
 	mq_command_str(c, verb);
 	if (part->low != NULL) {

@@ -37,6 +37,8 @@ set_info(const struct mq_session *s, struct mq_command *c)
 	mq_command_int(c, getpid());
 	mq_command_str(c, "slots");
 	mq_command_int(c, s->slots);
+	mq_command_str(c, "attempts");
+	mq_command_int(c, s->attempts);
 	if (s->lease_ms > 0) {
 		mq_command_str(c, "lease");
 		mq_command_int(c, s->lease_ms);
@@ -52,27 +54,86 @@ keep_info(const struct mq_session *s, struct mq_command *c)
 	mq_command_int(c, INFO_S + s->lease_ms / 1000);
 }
 
-/* Joining one queue, in three steps. */
+/* What the first n keys of rmq_probe() are used for. */
+static void
+add_uses(struct mq_command *c, int n)
+{
+	static const char *const uses[] = {"LLEN LPUSH", "ZCARD ZADD",
+	    "ZCARD ZADD", "HLEN HSET", "GET", "GET", "LLEN LPUSH",
+	    "LLEN LPUSH LREM", "SCARD SADD"};
+	int i;
+
+	for (i = 0; i < n; i++)
+		mq_command_str(c, uses[i]);
+}
+
+/* The same of a connection's keys, which are not in the slot of its queue. */
+static void
+add_own_uses(struct mq_command *c, const char *connection)
+{
+	mq_command_str(c, RMQ_QUEUES);
+	mq_command_str(c, "SADD");
+	mq_command_str(c, RMQ_CONNECTIONS);
+	mq_command_str(c, "SADD");
+	rmq_key_connection(c, connection, "heartbeat");
+	mq_command_str(c, "SET");
+	rmq_key_connection(c, connection, "info");
+	mq_command_str(c, "HSET EXPIRE");
+	rmq_key_connection(c, connection, "queues");
+	mq_command_str(c, "SADD");
+}
+
+void
+rmq_probe(struct mq_command *c, const struct mq_session *s, const char *queue,
+    bool special)
+{
+	int keys = s != NULL ? RMQ_HOME + 3 : special ? RMQ_HOME : 1;
+
+	mq_command_script(c, &mq_script_probe, keys);
+	if (keys == 1)
+		rmq_key_queue(c, queue, "ready");
+	else
+		rmq_key_home(c, queue);
+	if (s != NULL) {
+		rmq_key_queue(c, queue, "rejected");
+		rmq_key_both(c, s->connection, queue, "unacked");
+		rmq_key_both(c, s->connection, queue, "consumers");
+	}
+	add_uses(c, keys);
+	if (s != NULL)
+		add_own_uses(c, s->connection);
+}
+
+/* Joining one queue, in two steps. */
 static void
 join_queue(const struct mq_session *s, const char *queue, int step,
     struct mq_command *c)
 {
 	switch (step) {
 	case 0:
-		rmq_force(c, "SADD", RMQ_QUEUES);
-		mq_command_str(c, queue);
-		break;
-	case 1:
 		force_connection(s, c, "SADD", "queues");
 		mq_command_str(c, queue);
 		break;
-	case 2:
+	case 1:
 		mq_command_script(c, &mq_script_force, 1);
 		rmq_key_both(c, s->connection, queue, "consumers");
 		mq_command_str(c, "SADD");
 		mq_command_str(c, s->consumer);
 		break;
 	}
+}
+
+/* The names of queues come last: a consumer that is refused makes no queue. */
+static bool
+make_queue(const struct mq_session *s, int step, struct mq_command *c)
+{
+	const char *queue = step < s->queue_count ? s->queues[step] : s->push;
+
+	if (!s->make || step > s->queue_count || queue == NULL)
+		return false;
+	rmq_force(c, "SADD", RMQ_QUEUES);
+	mq_command_str(c, queue);
+	return true;
 }
 
 bool
@@ -93,18 +154,21 @@ rmq_join(const struct mq_session *s, int step, struct mq_command *c)
 		set_info(s, c);
 		return true;
 	case 3:
+		if (s->former == NULL)
+			break;
+		mq_command_script(c, &mq_script_lapsed, 2);
+		rmq_key_connection(c, s->former, "info");
+		rmq_key_connection(c, s->connection, "info");
+		return true;
+	}
+	step -= s->former == NULL ? 3 : 4;
+	if (step-- == 0) {
 		keep_info(s, c);
 		return true;
 	}
-	step -= 4;
-	if (step == 3 * s->queue_count && s->push != NULL) {
-		rmq_force(c, "SADD", RMQ_QUEUES);
-		mq_command_str(c, s->push);
-		return true;
-	}
-	if (step >= 3 * s->queue_count)
-		return false;
-	join_queue(s, s->queues[step / 3], step % 3, c);
+	if (step >= 2 * s->queue_count)
+		return make_queue(s, step - 2 * s->queue_count, c);
+	join_queue(s, s->queues[step / 2], step % 2, c);
 	return true;
 }
 

@@ -8,6 +8,9 @@
 #include "rmq-keys.h"
 #include "rmq-survey.h"
 
+/* How often connections are looked at meanwhile, in seconds. */
+#define WATCH_S 15.0
+
 /* Where a walk is. */
 struct walk {
 	const char *place, *connection; /* connection: of unacked */
@@ -83,6 +86,67 @@ take_step(struct rmq_survey *p, struct walk *at, const redisReply *reply)
 			rmq_locks_seen(&p->locks, e[i]->str);
 }
 
+static int
+ask_connections(struct rmq_survey *p, redisReply **all)
+{
+	struct mq_command *c = mq_pipe_next(&p->w->pipe);
+
+	mq_command_plain(c, "SMEMBERS");
+	mq_command_str(c, RMQ_CONNECTIONS);
+	return rmq_round_ask_strings(p->w, all);
+}
+
+/* Adds those of these connections that live. */
+static int
+add_live(struct rmq_survey *p, redisReply *const names[], size_t n)
+{
+	struct mq_pipe *pipe = &p->w->pipe;
+	struct mq_command *c;
+	size_t i;
+	int rv;
+
+	for (i = 0; i < n; i++) {
+		c = mq_pipe_next(pipe);
+		mq_command_plain(c, "PTTL");
+		rmq_key_connection(c, names[i]->str, "heartbeat");
+	}
+	rv = mq_pipe_run(p->w->r, pipe);
+	for (i = 0; i < n && rv == 0; i++)
+		if (rmq_round_good(
+			p->w, pipe->replies[i], REDIS_REPLY_INTEGER) &&
+		    pipe->replies[i]->integer > 0)
+			mq_names_add(&p->live, names[i]->str, NULL);
+	mq_pipe_clear(pipe);
+	return rv;
+}
+
+/* Between two steps: none may come and go unseen, however long they take. */
+static int
+watch(struct rmq_survey *p, bool *whole)
+{
+	double now = mq_clock_s(CLOCK_MONOTONIC), unseen = now - p->seen_s;
+	redisReply *all;
+	size_t i, n;
+	int rv;
+
+	if (p->seen_s == 0 || unseen < WATCH_S)
+		return 0;
+	rv = ask_connections(p, &all);
+	if (all == NULL || unseen > RMQ_UNSEEN_S)
+		*whole = false;
+	for (i = 0; all != NULL && i < all->elements && rv == 0; i += n) {
+		n = all->elements - i;
+		if (n > MQ_PIPE_MAX)
+			n = MQ_PIPE_MAX;
+		rv = add_live(p, all->element + i, n);
+	}
+	if (all != NULL)
+		freeReplyObject(all);
+	mq_names_sort(&p->live);
+	p->seen_s = now;
+	return rv;
+}
+
 int
 rmq_survey_place(struct rmq_survey *p, const char *place,
     const char *connection, bool *whole)
@@ -105,6 +169,7 @@ rmq_survey_place(struct rmq_survey *p, const char *place,
 			*whole = false;
 		take_step(p, &at, reply);
 		freeReplyObject(reply);
+		rv = watch(p, whole);
 	}
 	mq_buf_free(&at.at);
 	mq_buf_free(&at.sign);
@@ -157,14 +222,10 @@ look_at(struct rmq_survey *p, redisReply *const names[], size_t n,
 int
 rmq_survey_unacked(struct rmq_survey *p, struct mq_names *live, bool *whole)
 {
-	struct mq_command *c = mq_pipe_next(&p->w->pipe);
 	redisReply *all;
 	size_t i, n;
-	int rv;
+	int rv = ask_connections(p, &all);
 
-	mq_command_plain(c, "SMEMBERS");
-	mq_command_str(c, RMQ_CONNECTIONS);
-	rv = rmq_round_ask_strings(p->w, &all);
 	if (all == NULL) {
 		*whole = false;
 		return rv;

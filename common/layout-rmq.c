@@ -83,6 +83,15 @@ rmq_key_both(struct mq_command *c, const char *connection, const char *queue,
 	    6);
 }
 
+void
+rmq_key_cluster(struct mq_command *c, const char *connection, const char *queue)
+{
+	static const char form[] = "rmq::connection::%s::queue::{%s}::%s";
+
+	mq_command_fmt(c, form, connection, queue, "consumers");
+	mq_command_fmt(c, form, connection, queue, "unacked");
+}
+
 /* Names are not escaped anywhere, so what could be mistaken is refused. */
 static const char *
 rmq_queue_error(const char *queue)
@@ -134,12 +143,13 @@ rmq_claim(const struct mq_session *s, int queue, int max, size_t bytes,
 {
 	const char *name = s->queues[queue];
 
-	mq_command_script(c, &mq_script_claim, RMQ_HOME + 4);
+	mq_command_script(c, &mq_script_claim, RMQ_HOME + 5);
 	rmq_key_home(c, name);
 	rmq_key_both(c, s->connection, name, "unacked");
 	rmq_key_connection(c, s->connection, "heartbeat");
 	rmq_key_queue(c, name, "paused");
 	rmq_key_queue(c, name, "rate");
+	rmq_key_connection(c, s->connection, "info");
 	mq_command_int(c, max);
 	mq_command_int(c, (long long)bytes);
 	if (s->rate_s <= 0) {
@@ -149,6 +159,7 @@ rmq_claim(const struct mq_session *s, int queue, int max, size_t bytes,
 		mq_command_fmt(c, "%.6f", s->rate_s);
 		mq_command_int(c, s->burst);
 	}
+	mq_command_str(c, name);
 }
 
 /* Messages come into keys of their queue; those of a connection, and the rate,
@@ -201,18 +212,24 @@ rmq_settle(const struct mq_session *s, int queue,
 	bool push = how->outcome == MQ_OUTCOME_PUSH;
 
 	if (how->outcome == MQ_OUTCOME_ACK && !how->holds &&
-	    how->result == NULL) {
+	    how->receipt == NULL && how->result == NULL) {
 		ack(s, name, how, c);
 		return;
 	}
-	mq_command_script(
-	    c, &mq_script_settle, RMQ_HOME + 1 + (push ? RMQ_HOME : reject));
+	mq_command_script(c, &mq_script_settle,
+	    RMQ_HOME + 2 + (push ? RMQ_HOME : reject) +
+		(how->receipt != NULL ? 2 : 0));
 	rmq_key_home(c, name);
 	rmq_key_both(c, s->connection, name, "unacked");
+	mq_command_str(c, RMQ_QUEUES);
 	if (reject)
 		rmq_key_queue(c, name, "rejected");
 	else if (push)
 		rmq_key_home(c, how->push);
+	if (how->receipt != NULL) {
+		rmq_key_connection(c, s->connection, "heartbeat");
+		rmq_key_connection(c, s->connection, "info");
+	}
 	mq_command_str(
 	    c, reject && how->unrun ? "expire" : verbs[how->outcome]);
 	mq_command_arg(c, how->element, how->len);
@@ -220,35 +237,43 @@ rmq_settle(const struct mq_session *s, int queue,
 	mq_command_int(c, how->header == NULL ? 0 : (long long)how->payload_at);
 	mq_command_int(c, how->delay_ms);
 	mq_command_str(c, how->unique);
+	mq_command_str(c, how->receipt != NULL ? how->receipt : "");
 	if (how->result != NULL)
 		add_result(c, how->result);
 }
 
 static void
-rmq_ack_oldest(const struct mq_session *s, int queue, int n,
-    const struct mq_part *elements, bool holds, struct mq_command *c)
+rmq_ack_oldest(const struct mq_session *s, int queue,
+    const struct mq_acks *acks, struct mq_command *c)
 {
-	const struct mq_part *last = &elements[n - 1];
+	const struct mq_part *e = acks->elements, *last = &e[acks->n - 1];
 
-	if (holds) {
+	if (acks->twins) {
+		mq_command_script(c, &mq_script_ack_equal, 1);
+		rmq_key_both(c, s->connection, s->queues[queue], "unacked");
+		for (; e <= last; e++)
+			mq_command_arg(c, e->p, e->n);
+		return;
+	}
+	if (acks->holds) {
 		mq_command_script(c, &mq_script_finish, RMQ_HOME + 1);
 		rmq_key_home(c, s->queues[queue]);
 	} else {
 		mq_command_script(c, &mq_script_ack, 1);
 	}
 	rmq_key_both(c, s->connection, s->queues[queue], "unacked");
-	mq_command_int(c, n);
-	mq_command_arg(c, elements->p, elements->n);
+	mq_command_int(c, acks->n);
+	mq_command_arg(c, e->p, e->n);
 	mq_command_arg(c, last->p, last->n);
 }
 
 static void
 rmq_held(const struct mq_session *s, int queue, struct mq_command *c)
 {
-	mq_command_plain(c, "LRANGE");
+	mq_command_script(c, &mq_script_held, 2);
 	rmq_key_both(c, s->connection, s->queues[queue], "unacked");
-	mq_command_int(c, 0);
-	mq_command_int(c, -1);
+	rmq_key_connection(c, s->connection, "info");
+	mq_command_str(c, s->queues[queue]);
 }
 
 static void
@@ -335,6 +360,7 @@ const struct mq_layout mq_layout_rmq = {
     .queue_error = rmq_queue_error,
     .open = rmq_open,
     .known = rmq_known,
+    .probe = rmq_probe,
     .publish = rmq_publish,
     .publish_add = rmq_publish_add,
     .published = rmq_published,

@@ -32,14 +32,16 @@ void rmq_marks(struct mq_command *, const char *verb, const char *queue,
     const char *publisher);
 void rmq_tick(struct mq_command *, const char *queue, int64_t tick);
 
+void rmq_probe(struct mq_command *, const struct mq_session *,
+    const char *queue, bool special);
 bool rmq_join(const struct mq_session *, int step, struct mq_command *);
 bool rmq_leave(const struct mq_session *, int step, struct mq_command *);
 bool rmq_renew(const struct mq_session *, int step, struct mq_command *);
 int64_t rmq_lease(const redisReply *);
-void rmq_receipts(
-    const struct mq_session *, const redisReply *claimed, struct mq_command *);
-int rmq_receipt(
-    struct mq_redis *, const char *queue, const char *id, struct mq_receipt *);
+void rmq_receipts(const struct mq_session *, const struct mq_part *elements,
+    int n, struct mq_command *);
+int rmq_receipt(struct mq_redis *, const char *queue, const char *word,
+    struct mq_receipt *);
 void rmq_vacate(const struct mq_session *, struct mq_command *);
 void rmq_tell_running(
     const struct mq_session *, const char *text, size_t n, struct mq_command *);

@@ -158,7 +158,7 @@ list(struct gather *g)
 
 	if (all == NULL)
 		return -1;
-	mq_rows_connections(g->out, all, true);
+	mq_rows_connections(g->out, all, NULL);
 	freeReplyObject(all);
 	return 0;
 }

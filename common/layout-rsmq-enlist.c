@@ -19,7 +19,7 @@ static bool
 is_of_queue(char *key)
 {
 	static const char *const what[] = {
-	    "Q", "X", "Xd", "Xpaused", "Xcounters", "Xrate"};
+	    "Q", "X", "Xd", "Xpaused", "Xcounters", "Xrate", "Xlater"};
 	char *colon = strchr(key, ':');
 	size_t i;
 
@@ -112,12 +112,13 @@ build(struct rsmq_round *w, const char *name, struct mq_command *c)
 {
 	char *queue = rsmq_name(w->r, name);
 
-	mq_command_script(c, &mq_script_rsmq_enlist, 1 + RSMQ_HOME + 3);
+	mq_command_script(c, &mq_script_rsmq_enlist, 1 + RSMQ_HOME + 4);
 	rsmq_key_common(c, queue, ":QUEUES");
 	rsmq_key_home(c, queue);
 	rsmq_key(c, queue, ":Xpaused");
 	rsmq_key(c, queue, ":Xcounters");
 	rsmq_key(c, queue, ":Xrate");
+	rsmq_key(c, queue, ":Xlater");
 	mq_command_str(c, name);
 	mq_command_int(c, w->how->dry_run);
 	free(queue);

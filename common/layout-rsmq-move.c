@@ -35,11 +35,14 @@ start(struct mq_command *c, const struct mq_script *script, size_t more,
 static void
 add_how(struct mq_command *c, const struct mq_place *place, const char *to)
 {
+	bool home = to != NULL && strcmp(to, place->queue) == 0;
+
 	mq_command_str(c,
-	    to == NULL			    ? "drop" :
-		place->state == MQ_REJECTED ? "fresh" :
-		place->state == MQ_UNACKED  ? "back" :
-					      "move");
+	    to == NULL				    ? "drop" :
+		place->state == MQ_REJECTED && home ? "home" :
+		place->state == MQ_REJECTED	    ? "fresh" :
+		place->state == MQ_UNACKED	    ? "back" :
+						      "move");
 	mq_command_str(c, to != NULL ? rsmq_bare(to) : "");
 }
 
@@ -147,7 +150,7 @@ move_next(struct mq_redis *r, const struct mq_place *place,
 		start(&c, &mq_script_rsmq_move, n, place, to);
 		for (i = 0; i < n; i++)
 			rsmq_key_held(&c, spared[i]->str, place->queue);
-		mq_command_str(&c, rsmq_place_name(place));
+		mq_command_str(&c, mq_state_name(place->state));
 		add_how(&c, place, to);
 		mq_command_int(
 		    &c, all - *moved < MOVE_COUNT ? all - *moved : MOVE_COUNT);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "envelope.h"
+#include "json.h"
 #include "layout-rsmq.h"
 #include "mark.h"
 #include "message.h"
@@ -15,11 +16,31 @@
 static const char start[] = "\xff\x00\xbe\xbe\x4a{\"Mq-Id\":[\"";
 #define START (sizeof(start) - 1)
 
+/* An id of whose bytes lua/lib/rsmq.lua has written some as \u00ff; the caller
+ * frees. */
+static char *
+unescape(const char *p, size_t *n)
+{
+	const char *end = p + *n;
+	char *id = mq_xstrndup(p, *n), *to = id, digits[3] = "";
+
+	while (p < end) {
+		if (*p != '\\' || end - p < 6) {
+			*to++ = *p++;
+			continue;
+		}
+		memcpy(digits, p + 4, 2);
+		*to++ = (char)strtol(digits, NULL, 16);
+		p += 6;
+	}
+	*n = (size_t)(to - id);
+	return id;
+}
+
 const char *
 rsmq_id(const char *element, size_t *n, size_t len, char **own)
 {
-	struct mq_envelope e;
-	const char *end, *id, *why;
+	const char *end;
 
 	*own = NULL;
 	if (len < START || memcmp(element, start, START) != 0)
@@ -30,13 +51,7 @@ rsmq_id(const char *element, size_t *n, size_t len, char **own)
 	*n = (size_t)(end - element) - START;
 	if (memchr(element + START, '\\', *n) == NULL)
 		return element + START;
-	/* An id that somebody else has made up. */
-	if (mq_envelope_parse(element, len, &e, &why) == -1)
-		return NULL;
-	id = mq_envelope_get(&e, MQ_HEADER_ID);
-	*own = mq_xstrdup(id != NULL ? id : "");
-	*n = strlen(*own);
-	mq_envelope_free(&e);
+	*own = unescape(element + START, n);
 	return *own;
 }
 
@@ -44,12 +59,12 @@ rsmq_id(const char *element, size_t *n, size_t len, char **own)
 static void
 add_members(const json_t *headers, struct mq_buf *out)
 {
-	char *text = json_dumps(headers, JSON_COMPACT);
+	struct mq_buf text = {0};
 
+	mq_json_dump(headers, &text);
 	/* Without the braces. */
-	if (text != NULL)
-		mq_buf_add(out, text + 1, strlen(text) - 2);
-	free(text);
+	mq_buf_add(out, text.data + 1, text.len - 2);
+	mq_buf_free(&text);
 }
 
 /* What of an envelope is kept by itself is taken out. */
@@ -60,6 +75,7 @@ extra_of(struct mq_envelope *e, struct mq_buf *extra)
 	if (!json_is_object(e->headers))
 		return;
 	mq_envelope_remove(e, MQ_HEADER_ID);
+	mq_envelope_remove(e, MQ_HEADER_NAME);
 	mq_envelope_remove(e, MQ_HEADER_ATTEMPT);
 	if (json_object_size(e->headers) > 0)
 		add_members(e->headers, extra);
@@ -95,10 +111,11 @@ rsmq_publish(
 	    [MQ_WHEN_NOW] = "now", [MQ_WHEN_IN] = "in", [MQ_WHEN_AT] = "at"};
 
 	mq_command_script(c, &mq_script_rsmq_publish,
-	    RSMQ_HOME + 2 + (how->mark.publisher != NULL));
+	    RSMQ_HOME + 3 + (how->mark.publisher != NULL));
 	rsmq_key_home(c, queue);
 	rsmq_key_common(c, queue, ":QUEUES");
 	rsmq_key(c, queue, ":Xcounters");
+	rsmq_key(c, queue, ":Xlater");
 	if (how->mark.publisher != NULL)
 		rsmq_key_marks(c, queue, how->mark.publisher);
 	mq_command_str(c, rsmq_bare(queue));
@@ -120,20 +137,6 @@ rsmq_publish(
 		mq_command_str(c, "");
 	mq_command_str(c, how->alike ? "1" : "");
 	mq_mark_add(c, &how->mark);
-}
-
-/* What node's String.length says of the same bytes. */
-static long long
-utf16_units(const char *p, size_t n)
-{
-	long long units = 0;
-	size_t i;
-
-	for (i = 0; i < n; i++) {
-		units += ((unsigned char)p[i] & 0xc0) != 0x80;
-		units += ((unsigned char)p[i] & 0xf8) == 0xf0;
-	}
-	return units;
 }
 
 /* Nearly all messages have nothing but their id: then nothing is to be parsed. */
@@ -172,7 +175,7 @@ rsmq_publish_add(struct mq_command *c, const struct mq_publishing *how,
 		mq_envelope_free(&e);
 	}
 	mq_command_str(c, id);
-	mq_command_int(c, utf16_units(payload, len));
+	mq_command_int(c, mq_utf16_units(payload, len));
 	mq_command_int(c, priority);
 	mq_command_arg(c, extra.data, extra.len);
 	mq_command_arg(c, payload, len);

@@ -17,24 +17,34 @@
 #define ADOPTED_MS 60000
 
 void
-rsmq_receipts(
-    const struct mq_session *s, const redisReply *claimed, struct mq_command *c)
+rsmq_receipts(const struct mq_session *s, const struct mq_part *elements, int n,
+    struct mq_command *c)
 {
-	struct mq_claimed facts;
-	int i, n = mq_layout_claimed(claimed, &facts);
-	const redisReply *element;
+	int i;
 
-	mq_command_script(c, &mq_script_rsmq_receipts, 1);
+	mq_command_script(c, &mq_script_rsmq_receipts, 2);
 	rsmq_key_held(c, s->connection, s->queues[0]);
-	for (i = 0; i < n; i++) {
-		element = claimed->element[facts.first + (size_t)i];
-		rsmq_add_id(c, element->str, element->len);
-	}
+	rsmq_key_lease(c, s->connection, s->queues[0]);
+	for (i = 0; i < n; i++)
+		rsmq_add_id(c, elements[i].p, elements[i].n);
+}
+
+static void
+look(struct mq_command *c, const char *connection, const char *queue,
+    const char *what, const char *value)
+{
+	mq_command_script(c, &mq_script_rsmq_receipt, RSMQ_HOME + 2);
+	rsmq_key_home(c, queue);
+	rsmq_key_held(c, connection, queue);
+	rsmq_key_lease(c, connection, queue);
+	mq_command_str(c, what);
+	mq_command_str(c, value);
 }
 
 struct search {
 	const char *queue, *id;
 	const redisReply *connections;
+	bool handed_out; /* by receipt: not to be had by its id */
 	struct mq_receipt *out;
 };
 
@@ -42,13 +52,8 @@ static void
 ask(void *arg, size_t i, struct mq_command *c)
 {
 	const struct search *s = arg;
-	const char *connection = s->connections->element[i]->str;
 
-	mq_command_script(c, &mq_script_rsmq_receipt, RSMQ_HOME + 2);
-	rsmq_key_home(c, s->queue);
-	rsmq_key_held(c, connection, s->queue);
-	rsmq_key_lease(c, connection, s->queue);
-	mq_command_str(c, s->id);
+	look(c, s->connections->element[i]->str, s->queue, "id", s->id);
 }
 
 static int
@@ -58,6 +63,10 @@ take(void *arg, size_t i, const redisReply *reply)
 
 	if (reply->type == REDIS_REPLY_NIL)
 		return 0;
+	if (reply->type == REDIS_REPLY_INTEGER) {
+		s->handed_out = true;
+		return 0;
+	}
 	if (reply->type != REDIS_REPLY_STRING)
 		return -1;
 	if (s->out->connection != NULL)
@@ -101,8 +110,8 @@ adopt(struct mq_redis *r, const struct search *s)
 	return 0;
 }
 
-int
-rsmq_receipt(struct mq_redis *r, const char *queue, const char *id,
+static int
+find_by_id(struct mq_redis *r, const char *queue, const char *id,
     struct mq_receipt *out)
 {
 	struct search s = {.queue = queue, .id = id, .out = out};
@@ -115,8 +124,23 @@ rsmq_receipt(struct mq_redis *r, const char *queue, const char *id,
 	s.connections = connections;
 	rv = mq_ask_all(r, &q, connections->elements);
 	freeReplyObject(connections);
-	if (rv == 0 && out->connection == NULL)
+	if (rv == 0 && out->connection == NULL && !s.handed_out)
 		rv = adopt(r, &s);
+	return rv;
+}
+
+int
+rsmq_receipt(struct mq_redis *r, const char *queue, const char *word,
+    struct mq_receipt *out)
+{
+	struct mq_command c = {0};
+	int rv;
+
+	if (!mq_receipt_parse(word, out))
+		return find_by_id(r, queue, word, out);
+	look(&c, out->connection, queue, "number", out->number);
+	rv = mq_receipt_ask(r, &c, out);
+	mq_command_free(&c);
 	return rv;
 }
 

@@ -9,7 +9,8 @@ enum {
 	R = MQ_RETURNS,
 	D = MQ_PURGES,
 	Z = MQ_PAUSES,
-	W = MQ_WAITS
+	W = MQ_WAITS,
+	T = MQ_TELLS
 };
 
 const struct mq_right rsmq_rights[] = {
@@ -23,14 +24,15 @@ const struct mq_right rsmq_rights[] = {
     {"~%n::connections", C | L | K | R | D},
     {"~%n::connection:*", C | L | K | R | D},
     {"~%n::running:*", C | L | K},
-    {"&%n:rt:%q", P},
-    /* What CLIENT TRACKING tells. */
-    {"&__redis__:invalidate", C},
+    {"resetchannels", C | T},
+    {"&%n:rt:%q", T},
+    /* What CLIENT TRACKING tells; a consumer may be the same user. */
+    {"&__redis__:invalidate", C | T},
 
     {"+client|id", C},
-    {"+client|kill", P},
-    {"+client|list", P},
-    {"+client|setname", P},
+    {"+client|kill", P | C},
+    {"+client|list", P | C},
+    {"+client|setname", P | C},
     {"+client|tracking", C},
     {"+config|get", W},
     {"+del", C | K | Z},
@@ -40,6 +42,8 @@ const struct mq_right rsmq_rights[] = {
     {"+expire", C},
     {"+get", L},
     {"+hdel", C | K | R | D},
+    /* Without a right only from Redis 7 on. */
+    {"+hello", P | C | L | K | R | D | Z},
     {"+hgetall", P},
     {"+hexists", P | C | K | R | D | Z},
     {"+hget", P | C | L | K | R | D},
@@ -51,15 +55,15 @@ const struct mq_right rsmq_rights[] = {
     {"+hset", P | C | K | R},
     {"+hsetnx", P | C | K | R},
     {"+hstrlen", R},
-    {"+info", W},
+    {"+info", C | L | W},
     {"+persist", C | K | Z},
     {"+pexpire", P | C},
     {"+ping", C},
     {"+pttl", C | L | R | D},
-    {"+publish", P},
+    {"+publish", T},
     {"+sadd", P | C | K | R},
     {"+scan", K},
-    {"+scard", K | R | D},
+    {"+scard", C | K | R | D},
     {"+set", C | Z},
     {"+sismember", C | K},
     {"+smembers", L | K},
@@ -74,7 +78,7 @@ const struct mq_right rsmq_rights[] = {
     {"+zcard", P | C | L | K | R | D},
     {"+zcount", P | C | L | K | R | D},
     {"+zrange", C | L | K | R | D},
-    {"+zrangebyscore", C | L | R | D},
+    {"+zrangebyscore", C | L | K | R | D},
     {"+zrank", C | L | K | R | D},
     {"+zrem", C | K | R | D},
     {"+zscore", C | L | K | R | D},

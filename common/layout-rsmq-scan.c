@@ -31,13 +31,6 @@ rsmq_place_queue(const struct mq_place *place)
 	    place->state == MQ_REJECTED ? RSMQ_REJECTED : "");
 }
 
-const char *
-rsmq_place_name(const struct mq_place *place)
-{
-	return place->state == MQ_REJECTED ? "all" :
-					     mq_state_name(place->state);
-}
-
 /* --- who has a message ------------------------------------------------------------ */
 
 static void
@@ -107,7 +100,7 @@ build(struct mq_command *c, const struct mq_scan *s)
 
 	mq_command_script(c, &mq_script_rsmq_walk, RSMQ_HOME);
 	rsmq_key_home(c, queue);
-	mq_command_str(c, rsmq_place_name(&s->place));
+	mq_command_str(c, mq_state_name(s->place.state));
 	mq_command_arg(c, id, score);
 	mq_command_arg(c, id + skip, s->anchor.len - skip);
 	mq_command_int(c, s->skip);

@@ -8,11 +8,35 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "json.h"
 #include "layout-rsmq.h"
 #include "rsmq-keys.h"
 
 /* As running.h's text is kept. */
 #define RUNNING_S 60
+
+void
+rsmq_probe(struct mq_command *c, const struct mq_session *s, const char *queue,
+    bool special)
+{
+	static const char *const uses[] = {"ZCARD ZADD", "HLEN HSET",
+	    "HLEN HSET", "SCARD SADD", "HLEN HSET", "ZCARD ZADD", "HLEN HSET"};
+	int keys = s != NULL ? RSMQ_HOME + 3 : 3, i;
+
+	(void)special;
+	mq_command_script(c, &mq_script_probe, keys);
+	rsmq_key(c, queue, "");
+	rsmq_key(c, queue, ":Q");
+	rsmq_key(c, queue, ":X");
+	if (s != NULL) {
+		rsmq_key(c, queue, ":Xd");
+		rsmq_key_held(c, s->connection, queue);
+		rsmq_key(c, queue, RSMQ_REJECTED);
+		rsmq_key(c, queue, RSMQ_REJECTED ":Q");
+	}
+	for (i = 0; i < keys; i++)
+		mq_command_str(c, uses[i]);
+}
 
 bool
 rsmq_join(const struct mq_session *s, int step, struct mq_command *c)
@@ -23,7 +47,7 @@ rsmq_join(const struct mq_session *s, int step, struct mq_command *c)
 	if (step > 0)
 		return false;
 	gethostname(host, sizeof(host) - 1);
-	mq_command_script(c, &mq_script_rsmq_join, 3 + queues);
+	mq_command_script(c, &mq_script_rsmq_join, 3 + queues + s->queue_count);
 	rsmq_key_lease(c, s->connection, s->queues[0]);
 	rsmq_key_common(c, s->queues[0], "::connections");
 	rsmq_key_common(c, s->queues[0], ":QUEUES");
@@ -31,6 +55,8 @@ rsmq_join(const struct mq_session *s, int step, struct mq_command *c)
 		rsmq_key(c, s->queues[i], ":Q");
 	if (s->push != NULL)
 		rsmq_key(c, s->push, ":Q");
+	for (i = 0; i < s->queue_count; i++)
+		rsmq_key(c, s->queues[i], ":Xcounters");
 	mq_command_str(c, s->connection);
 	mq_command_str(c, host);
 	mq_command_int(c, getpid());
@@ -40,6 +66,8 @@ rsmq_join(const struct mq_session *s, int step, struct mq_command *c)
 	else
 		mq_command_str(c, "");
 	mq_command_int(c, s->queue_count);
+	mq_command_int(c, s->attempts);
+	mq_command_str(c, s->make ? "1" : "");
 	for (i = 0; i < s->queue_count; i++)
 		mq_command_str(c, rsmq_bare(s->queues[i]));
 	if (s->push != NULL)
@@ -148,12 +176,14 @@ rsmq_claim(const struct mq_session *s, int queue, int max, size_t bytes,
 {
 	const char *name = s->queues[queue];
 
-	mq_command_script(c, &mq_script_rsmq_claim, RSMQ_HOME + 4);
+	mq_command_script(c, &mq_script_rsmq_claim, RSMQ_HOME + 6);
 	rsmq_key_home(c, name);
 	rsmq_key_held(c, s->connection, name);
 	rsmq_key_lease(c, s->connection, s->queues[0]);
 	rsmq_key(c, name, ":Xpaused");
 	rsmq_key(c, name, ":Xrate");
+	rsmq_key(c, name, ":Xlater");
+	rsmq_key_common(c, name, ":QUEUES");
 	mq_command_int(c, max);
 	mq_command_int(c, (long long)bytes);
 	if (s->rate_s <= 0) {
@@ -163,6 +193,7 @@ rsmq_claim(const struct mq_session *s, int queue, int max, size_t bytes,
 		mq_command_fmt(c, "%.6f", s->rate_s);
 		mq_command_int(c, s->burst);
 	}
+	mq_command_str(c, rsmq_bare(name));
 }
 
 /* NAMESPACE:QUEUE, or the same and :Xpaused. */
@@ -199,6 +230,25 @@ rsmq_add_id(struct mq_command *c, const char *element, size_t len)
 }
 
 void
+rsmq_exists(const struct mq_session *s, int queue, const char *element,
+    size_t len, struct mq_command *c)
+{
+	mq_command_plain(c, "HEXISTS");
+	rsmq_key(c, s->queues[queue], ":Q");
+	rsmq_add_id(c, element, len);
+}
+
+/* The length of the body as node counts it; the header is one line. */
+static long long
+units_of(const struct mq_settlement *how)
+{
+	const char *end = memchr(how->element, '\n', how->len);
+	size_t skip = end != NULL ? (size_t)(end - how->element) + 1 : 0;
+
+	return mq_utf16_units(how->element + skip, how->len - skip);
+}
+
+void
 rsmq_settle(const struct mq_session *s, int queue,
     const struct mq_settlement *how, struct mq_command *c)
 {
@@ -216,9 +266,10 @@ rsmq_settle(const struct mq_session *s, int queue,
 	if (reject)
 		mq_buf_addstr(&to, RSMQ_REJECTED);
 	mq_command_script(c, &mq_script_rsmq_settle,
-	    RSMQ_HOME + 1 + (moves ? RSMQ_HOME + 1 : 0));
+	    RSMQ_HOME + 2 + (moves ? RSMQ_HOME + 1 : 0));
 	rsmq_key_home(c, name);
 	rsmq_key_held(c, s->connection, name);
+	rsmq_key(c, name, ":Xlater");
 	if (moves) {
 		rsmq_key_home(c, mq_buf_str(&to));
 		rsmq_key_common(c, name, ":QUEUES");
@@ -231,20 +282,31 @@ rsmq_settle(const struct mq_session *s, int queue,
 	mq_command_arg(c, extra.data, extra.len);
 	mq_command_int(c, how->delay_ms);
 	mq_command_str(c, rsmq_bare(mq_buf_str(&to)));
+	if (how->outcome == MQ_OUTCOME_PUSH)
+		mq_command_int(c, units_of(how));
 	mq_buf_free(&to);
 	mq_buf_free(&extra);
 }
 
 void
-rsmq_ack_all(const struct mq_session *s, int queue, int n,
-    const struct mq_part *elements, bool holds, struct mq_command *c)
+rsmq_ack_all(const struct mq_session *s, int queue, const struct mq_acks *acks,
+    struct mq_command *c)
 {
 	int i;
 
-	(void)holds;
 	mq_command_script(c, &mq_script_rsmq_ack, RSMQ_HOME + 1);
 	rsmq_key_home(c, s->queues[queue]);
 	rsmq_key_held(c, s->connection, s->queues[queue]);
-	for (i = 0; i < n; i++)
-		rsmq_add_id(c, elements[i].p, elements[i].n);
+	for (i = 0; i < acks->n; i++)
+		rsmq_add_id(c, acks->elements[i].p, acks->elements[i].n);
+}
+
+void
+rsmq_lapsed(const struct mq_session *s, int queue, const char *element,
+    size_t len, long attempts, struct mq_command *c)
+{
+	mq_command_script(c, &mq_script_rsmq_lapsed, RSMQ_HOME);
+	rsmq_key_home(c, s->queues[queue]);
+	rsmq_add_id(c, element, len);
+	mq_command_int(c, attempts + 1);
 }

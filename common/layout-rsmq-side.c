@@ -9,8 +9,9 @@
 void
 rsmq_count(struct mq_command *c, const char *queue, const struct mq_counts *n)
 {
-	mq_command_script(c, &mq_script_count, 1);
+	mq_command_script(c, &mq_script_count, 2);
 	rsmq_key(c, queue, ":Xcounters");
+	rsmq_key(c, queue, ":Q");
 	mq_counts_add(c, n);
 }
 

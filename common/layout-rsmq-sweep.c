@@ -35,9 +35,10 @@ build(struct rsmq_round *w, struct walk *k, const char *bare,
 		mq_command_int(c, w->how->dry_run);
 		return;
 	}
-	mq_command_script(c, &mq_script_rsmq_sweep, RSMQ_HOME + 1);
+	mq_command_script(c, &mq_script_rsmq_sweep, RSMQ_HOME + 2);
 	rsmq_key_home(c, k->queue);
 	rsmq_key(c, k->queue, ":Xcounters");
+	rsmq_key(c, k->queue, ":Xlater");
 	mq_command_arg(c, k->at.data, k->at.len);
 	mq_command_arg(c, k->id.data, k->id.len);
 	mq_command_int(c, RSMQ_LOOKS / 2);

@@ -12,6 +12,8 @@
  *
  *	N:Q:X		hash: further headers of messages
  *	N:Q:Xd		set: messages that wait for another run
+ *	N:Q:Xlater	sorted set: delayed messages with a priority; score:
+ *			when they are due
  *	N:Q:Xheld:C	hash: what connection C holds, and its receive count
  *	N:Q:Xpaused	"1", maybe with a TTL
  *	N:Q:Xrate	hash: a rate that consumers share
@@ -30,7 +32,18 @@
 
 #include "rsmq-keys.h"
 
+/* What other programs take; the name of a queue of rejected ones has to fit, too. */
 #define QUEUE_NAME_MAX 160
+
+#define REJECTED (sizeof(RSMQ_REJECTED) - 1)
+
+static bool
+is_rejected(const char *name)
+{
+	size_t n = strlen(name);
+
+	return n > REJECTED && strcmp(name + n - REJECTED, RSMQ_REJECTED) == 0;
+}
 
 /* As RSMQ does; and QUEUES, whose messages would be put into the set of names. */
 static const char *
@@ -42,8 +55,9 @@ rsmq_queue_error(const char *queue)
 
 	if (*name == '\0')
 		return "a queue's name cannot be empty";
-	if (strlen(name) > QUEUE_NAME_MAX)
-		return "a queue's name cannot be longer than 160 bytes";
+	if (strlen(name) > QUEUE_NAME_MAX - (is_rejected(name) ? 0 : REJECTED))
+		return "a queue's name cannot be longer than 151 bytes, with "
+		       "-rejected 160";
 	if (name[strspn(name, letters)] != '\0')
 		return "a queue's name in RSMQ has letters, digits, _ and - "
 		       "only";
@@ -109,6 +123,7 @@ const struct mq_layout mq_layout_rsmq = {
     .open = rsmq_open,
     .set_attributes = rsmq_set_attributes,
     .known = rsmq_known,
+    .probe = rsmq_probe,
     .publish = rsmq_publish,
     .publish_add = rsmq_publish_add,
     .published = rsmq_published,
@@ -118,6 +133,7 @@ const struct mq_layout mq_layout_rsmq = {
     .leave = rsmq_leave,
     .renew = rsmq_renew,
     .lease = rsmq_lease,
+    .lapsed = rsmq_lapsed,
     .claim = rsmq_claim,
     .claimed = mq_layout_claimed,
     .key_queue = rsmq_key_of,
@@ -126,6 +142,7 @@ const struct mq_layout mq_layout_rsmq = {
     .ack_oldest = rsmq_ack_all,
     .held = rsmq_held,
     .held_count = rsmq_held_count,
+    .exists = rsmq_exists,
     .count = rsmq_count,
     .count_published = rsmq_count_published,
     .receipts = rsmq_receipts,

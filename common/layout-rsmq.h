@@ -35,20 +35,26 @@ bool rsmq_publish_counts(const struct mq_publishing *);
 void rsmq_marks(struct mq_command *, const char *verb, const char *queue,
     const char *publisher);
 
+void rsmq_probe(struct mq_command *, const struct mq_session *,
+    const char *queue, bool special);
 bool rsmq_join(const struct mq_session *, int step, struct mq_command *);
 bool rsmq_leave(const struct mq_session *, int step, struct mq_command *);
 bool rsmq_renew(const struct mq_session *, int step, struct mq_command *);
 int64_t rsmq_lease(const redisReply *);
+void rsmq_lapsed(const struct mq_session *, int queue, const char *element,
+    size_t len, long attempts, struct mq_command *);
 void rsmq_tell_running(
     const struct mq_session *, const char *text, size_t n, struct mq_command *);
 
 void rsmq_claim(const struct mq_session *, int queue, int max, size_t bytes,
     struct mq_command *);
 bool rsmq_key_of(const char *key, size_t len, const char **queue, size_t *n);
+void rsmq_exists(const struct mq_session *, int queue, const char *element,
+    size_t len, struct mq_command *);
 void rsmq_settle(const struct mq_session *, int queue,
     const struct mq_settlement *, struct mq_command *);
-void rsmq_ack_all(const struct mq_session *, int queue, int n,
-    const struct mq_part *elements, bool holds, struct mq_command *);
+void rsmq_ack_all(const struct mq_session *, int queue, const struct mq_acks *,
+    struct mq_command *);
 void rsmq_held(const struct mq_session *, int queue, struct mq_command *);
 void rsmq_held_count(const struct mq_session *, int queue, struct mq_command *);
 
@@ -59,10 +65,10 @@ void rsmq_pause(struct mq_command *, const char *queue, int64_t ms);
 void rsmq_resume(struct mq_command *, const char *queue);
 void rsmq_pause_at_least(struct mq_command *, const char *queue, int64_t ms);
 
-void rsmq_receipts(
-    const struct mq_session *, const redisReply *claimed, struct mq_command *);
-int rsmq_receipt(
-    struct mq_redis *, const char *queue, const char *id, struct mq_receipt *);
+void rsmq_receipts(const struct mq_session *, const struct mq_part *elements,
+    int n, struct mq_command *);
+int rsmq_receipt(struct mq_redis *, const char *queue, const char *word,
+    struct mq_receipt *);
 void rsmq_vacate(const struct mq_session *, struct mq_command *);
 
 int rsmq_clean(struct mq_redis *, const struct mq_clean *, struct mq_cleaned *);
@@ -86,10 +92,8 @@ int rsmq_delete_queue(
 int rsmq_stats_connections(
     struct mq_redis *, int wanted, bool named, struct mq_stats *);
 
-/* The queue whose messages a place has (the caller frees), and what the scripts
- * call the place. */
+/* The queue whose messages a place has; the caller frees. */
 char *rsmq_place_queue(const struct mq_place *);
-const char *rsmq_place_name(const struct mq_place *);
 /* How many messages are there, whoever has them. */
 int rsmq_place_count(struct mq_redis *, const struct mq_place *, long *n);
 /* The id and the score of item i of a slice, as a walk has found it. */

@@ -99,6 +99,7 @@ mq_stats_free(struct mq_stats *stats)
 	for (i = 0; i < stats->connection_count; i++)
 		mq_connection_stats_free(&stats->connections[i]);
 	free(stats->connections);
+	mq_names_free(&stats->cluster);
 	*stats = (struct mq_stats){0};
 }
 
@@ -122,8 +123,37 @@ void
 mq_receipt_free(struct mq_receipt *receipt)
 {
 	free(receipt->connection);
-	receipt->connection = NULL;
+	free(receipt->number);
+	receipt->connection = receipt->number = NULL;
 	mq_buf_free(&receipt->element);
+}
+
+int
+mq_receipt_ask(struct mq_redis *r, struct mq_command *c, struct mq_receipt *out)
+{
+	redisReply *reply = mq_redis_call(r, c);
+
+	if (reply == NULL)
+		return -1;
+	if (reply->type == REDIS_REPLY_STRING)
+		mq_buf_add(&out->element, reply->str, reply->len);
+	else
+		mq_receipt_free(out);
+	freeReplyObject(reply);
+	return 0;
+}
+
+bool
+mq_receipt_parse(const char *word, struct mq_receipt *out)
+{
+	const char *dot = strrchr(word, '.');
+
+	if (dot == NULL || dot == word || dot[1] == '\0' ||
+	    dot[1 + strspn(dot + 1, "0123456789")] != '\0')
+		return false;
+	out->connection = mq_xstrndup(word, (size_t)(dot - word));
+	out->number = mq_xstrdup(dot + 1);
+	return true;
 }
 
 /* So many numbers come before the elements. */
@@ -146,14 +176,26 @@ mq_layout_claimed(const redisReply *reply, struct mq_claimed *out)
 	    .due_ms = reply->element[0]->integer,
 	    .paused = reply->element[1]->integer != 0,
 	    .now_ms = reply->element[2]->integer,
-	    .tick = reply->element[3]->integer};
+	    .tick = reply->element[3]->integer,
+	    .missing = reply->element[3]->integer < 0};
 	return (int)reply->elements - FACTS;
 }
 
-bool
+enum mq_settled
 mq_layout_settled(const redisReply *reply)
 {
-	return reply->type == REDIS_REPLY_INTEGER && reply->integer > 0;
+	if (reply->type != REDIS_REPLY_INTEGER)
+		return MQ_SETTLED_LOST;
+	switch (reply->integer) {
+	case 0:
+		return MQ_SETTLED_LOST;
+	case -1:
+		return MQ_SETTLED_GONE;
+	case -2:
+		return MQ_SETTLED_TOO_LONG;
+	default:
+		return MQ_SETTLED;
+	}
 }
 
 bool

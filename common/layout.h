@@ -19,16 +19,21 @@
 #include "command.h"
 #include "envelope.h"
 #include "id.h"
+#include "names.h"
 #include "redis.h"
 
 /* One consumer as the server knows it. */
 struct mq_session {
 	const char *connection; /* unique for ever; never reused */
 	const char *consumer;
+	const char *former; /* the connection whose lease its maker lost, though
+			     * it is alive; NULL: none */
 	const char *const *queues;
 	int queue_count;
 	const char *push; /* where messages may be pushed to; NULL: nowhere */
+	bool make;	  /* make the queues that do not exist */
 	int slots;	  /* how many messages can run at once */
+	int attempts;	  /* how many runs a message may have here */
 	int64_t lease_ms; /* handed out by receipt: how long a renewal holds;
 			   * 0: as the layout thinks */
 	double rate_s; /* claims a second that all consumers of a queue with a
@@ -135,7 +140,18 @@ struct mq_settlement {
 	/* ACK: its header asks for more than a place in line, so that there may
 	 * be something to let go of.  (The others find out for themselves.) */
 	bool holds;
+	const char *receipt; /* its number, of a session that handed out by
+			      * receipt: LOST when its lease is over; or NULL */
 	const struct mq_result *result; /* NULL: nobody is told */
+};
+
+/* What a settlement came to. */
+enum mq_settled {
+	MQ_SETTLED,
+	MQ_SETTLED_LOST,    /* nothing: somebody else has the message by now */
+	MQ_SETTLED_GONE,    /* nothing: there is no such message any more */
+	MQ_SETTLED_TOO_LONG /* PUSH: nothing, it is longer than the maxsize of
+			     * the other queue; it is still ours */
 };
 
 /* No clock of a queue goes further: the scores of ticks have to be exact. */
@@ -173,8 +189,10 @@ struct mq_queue_stats {
 	bool known;  /* whether anybody ever opened a queue of this name */
 	bool refuse; /* what is in it was rejected by another of these queues,
 		      * and is counted there already */
-	long long ready, delayed, unacked, rejected, consumers;
-	int64_t oldest_ms;   /* since when its oldest claimable message has
+	long long ready, delayed, unacked, rejected;
+	long long consumers;	  /* whose lease holds */
+	long long dead_consumers; /* the others, until they are cleaned up */
+	int64_t oldest_ms;	  /* since when its oldest claimable message has
 			      * been claimable, unix ms; 0: there is none; -1:
 			      * there is one, and nobody knows since when.  Of
 			      * two, one may tell: it is at least so old */
@@ -186,8 +204,8 @@ struct mq_queue_stats {
 			      * ms of its end */
 	bool counted;	     /* whether there are any counts */
 	struct mq_counts counts;
-	double in_s, out_s; /* published, and done or rejected, a second, over
-			     * the last minute or two; -1: not known */
+	double in_s, out_s; /* published, and done or rejected, a second, in
+			     * the last minute; -1: not known */
 	/* With MQ_HAS_ATTRIBUTES, and only of a queue that there is. */
 	bool attributed;
 	struct mq_attributes attributes;
@@ -213,8 +231,10 @@ struct mq_connection_stats {
 /* What is wanted of the server besides the numbers of messages. */
 enum {
 	MQ_STATS_CONNECTIONS = 1,
-	MQ_STATS_COUNTS = 2 /* all of mq_counts; else only published, done and
-			     * failed are set */
+	MQ_STATS_COUNTS = 2,  /* all of mq_counts; else only published, done and
+			      * failed are set */
+	MQ_STATS_UNLISTED = 4 /* what connections hold that nobody lists,
+			       * too, unless there are very many keys */
 };
 
 struct mq_stats {
@@ -224,6 +244,9 @@ struct mq_stats {
 	 * that consume one of them, and only what they have of those. */
 	struct mq_connection_stats *connections;
 	int connection_count;
+	/* Connections with keys of these queues in rmq's form for a cluster,
+	 * whose messages are not counted; always, sorted. */
+	struct mq_names cluster;
 	int64_t now_ms; /* the server's clock, unix ms */
 };
 
@@ -257,7 +280,6 @@ struct mq_item {
  * but for place, needle and skip.  Messages that come or go meanwhile may be seen or
  * not; those that stay are seen once.
  */
-struct mq_names;
 struct mq_scan {
 	struct mq_place place;
 	const char *needle;    /* an element must contain it; NULL: any */
@@ -290,19 +312,34 @@ struct mq_deletion {
 	/* Its consumers that live, and the messages that dead ones hold: while
 	 * there are any, nothing is done. */
 	long consumers, unacked;
-	bool known;		       /* whether anybody ever opened it */
+	bool cluster; /* there are keys of it in rmq's form for a cluster:
+		       * nothing is done, either */
+	bool known;   /* whether anybody ever opened it */
 	long ready, delayed, rejected; /* messages removed with it */
 	/* Somebody may wait for what becomes of those.  Who drops them one by
 	 * one before tells them. */
 	bool awaited;
 };
 
+/* Runs that a message may have: the default, and the highest limit. */
+#define MQ_ATTEMPTS	15
+#define MQ_ATTEMPTS_MAX 1000000
+
 struct mq_clean {
 	int limit;    /* runs that a message may have, crashes included, before
-		       * it is rejected */
+		       * it is rejected, if the consumer that died did not say */
 	bool dry_run; /* only count what would be done */
 	bool all;     /* also what is due, and orphans: all of the server's keys
 		       * are looked through */
+	/* Where to add the names of dead connections that were left alone, as
+	 * they have keys in rmq's form for a cluster; NULL: nowhere. */
+	struct mq_names *cluster;
+	/* Unless all: where to go on with the search for messages that are in no
+	 * known queue: 0, then scan_at of the round before. */
+	unsigned long long scan_from;
+	/* The connection of a consumer that cleans: when its lease is over, the
+	 * round does nothing.  NULL: it has none. */
+	const char *self;
 };
 
 /* What one round of cleaning did. */
@@ -313,10 +350,14 @@ struct mq_cleaned {
 	long due;	  /* delayed messages made ready, as they were due */
 	long adopted;	  /* unacked lists without a listed connection: it is
 			   * listed again, and cleaned */
-	long orphans;	  /* keys of our own removed that nobody needs */
-	long expired;	  /* messages rejected that were too late */
-	long barred; /* steps refused, as a key of theirs is not permitted */
-	long locks;  /* keys and groups that nobody held, or nobody
+	unsigned long long scan_at; /* the scan_from of the next round */
+	long orphans; /* keys of our own removed that nobody needs */
+	long expired; /* messages rejected that were too late */
+	long barred;  /* steps refused, as a key of theirs is not permitted */
+	/* Queues whose keys and groups were left as they are, as a consumer
+	 * died meanwhile, or the server was too slow to tell. */
+	long unproven;
+	long locks;	 /* keys and groups that nobody held, or nobody
 			   * could get */
 	int64_t next_ms; /* a connection will be found dead in so long; -1:
 			   * none is on its way there */
@@ -329,9 +370,15 @@ struct mq_runs;
 /* A message that was handed out, and to whom.  Starts zeroed. */
 struct mq_receipt {
 	char *connection; /* NULL: nobody holds it */
+	char *number;	  /* of its receipt; NULL: found by its id */
 	struct mq_buf element;
 };
 void mq_receipt_free(struct mq_receipt *);
+/* Takes a receipt apart; false: it has not the form of one. */
+bool mq_receipt_parse(const char *word, struct mq_receipt *);
+/* Asks for the element of a receipt that was taken apart; nil in reply: the
+ * receipt is freed, as nobody holds the message any more.  -1: see redis.h. */
+int mq_receipt_ask(struct mq_redis *, struct mq_command *, struct mq_receipt *);
 
 enum { MQ_CLAIM_BAD = -1, MQ_CLAIM_LOST = -2 };
 
@@ -344,6 +391,8 @@ struct mq_claimed {
 	bool paused;	/* the queue is; nothing is claimed then */
 	int64_t now_ms; /* the server's clock, unix ms */
 	int64_t tick;	/* the queue's; 0: it never had one */
+	bool missing;	/* there is no such queue; it may be found out only
+			 * when it has nothing to claim */
 };
 
 /* What not every layout has. */
@@ -360,6 +409,14 @@ enum {
 	MQ_HAS_CLAIMS = 1 << 9	    /* counted: one is a run, however it ends */
 };
 
+/* Messages of one queue that have ended, the oldest first. */
+struct mq_acks {
+	const struct mq_part *elements;
+	int n;
+	bool holds; /* some may hold a key or a group */
+	bool twins; /* some may be equal to others of ours; not with holds */
+};
+
 struct mq_right;
 struct mq_layout {
 	const char *name;
@@ -372,8 +429,8 @@ struct mq_layout {
 	/* NULL, or why this cannot be the name of a queue (constant text). */
 	const char *(*queue_error)(const char *queue);
 
-	/* Makes a queue known, with these attributes if it was not; its reply
-	 * tells that writing is allowed. */
+	/* Makes a queue known, with these attributes if it was not; the reply is
+	 * an integer, 0 if it was. */
 	void (*open)(struct mq_command *, const char *queue,
 	    const struct mq_attributes *);
 	/* Changes those attributes that are said; the reply is the integer 1,
@@ -382,6 +439,16 @@ struct mq_layout {
 	    const struct mq_attributes *);
 	/* Whether anybody ever did: an integer, 0 or not. */
 	void (*known)(struct mq_command *, const char *queue);
+	/*
+	 * Changes nothing, and is refused where using the queue would be: its
+	 * keys hold something else (the error names one), or are not permitted.
+	 * To be asked before the first write, so that a refusal leaves nothing
+	 * behind.  For a consumer of it, or (NULL) for whoever puts messages in:
+	 * special ones, or such as want no more than a place in line.  The
+	 * reply is an integer: how many of the keys there are.
+	 */
+	void (*probe)(struct mq_command *, const struct mq_session *,
+	    const char *queue, bool special);
 
 	/*
 	 * Starts one command that publishes any number of messages to a
@@ -431,6 +498,12 @@ struct mq_layout {
 	bool (*leave)(const struct mq_session *, int step, struct mq_command *);
 	bool (*renew)(const struct mq_session *, int step, struct mq_command *);
 	int64_t (*lease)(const redisReply *);
+	/* Where claims are counted (else NULL): of a message that was ours when
+	 * the lease ended, after so many attempts, the last one does not count,
+	 * unless somebody has claimed it since. */
+	void (*lapsed)(const struct mq_session *, int queue,
+	    const char *element, size_t len, long attempts,
+	    struct mq_command *);
 
 	/*
 	 * Claims up to max messages, and about bytes of them (but at least
@@ -452,26 +525,32 @@ struct mq_layout {
 
 	/*
 	 * Ends a message's stay in our hands, in one atomic step.  settled()
-	 * is false when it was no longer ours: the lease was lost.
+	 * takes its reply, unless that is an error.
 	 */
 	void (*settle)(const struct mq_session *, int queue,
 	    const struct mq_settlement *, struct mq_command *);
-	bool (*settled)(const redisReply *);
+	enum mq_settled (*settled)(const redisReply *);
 
 	/*
-	 * Acks n messages in one step, which are the oldest that the server
-	 * holds for us and whose end is told to nobody.  holds: some may hold a
-	 * key or a group.  settled() is false when they are not, and then
-	 * nothing has changed.
+	 * Acks messages in one step, which are the oldest that the server
+	 * holds for us and whose end is told to nobody.  If they are not the
+	 * oldest, settled() is not MQ_SETTLED, and nothing has changed.
 	 */
-	void (*ack_oldest)(const struct mq_session *, int queue, int n,
-	    const struct mq_part *elements, bool holds, struct mq_command *);
+	void (*ack_oldest)(const struct mq_session *, int queue,
+	    const struct mq_acks *, struct mq_command *);
 
-	/* All elements that the server holds for us: an array of strings. */
+	/* An array: how many elements of this queue the server has ever
+	 * claimed for us (0: unknown), and those that it holds for us, the
+	 * newest first. */
 	void (*held)(const struct mq_session *, int queue, struct mq_command *);
 	/* Only how many: an integer. */
 	void (*held_count)(
 	    const struct mq_session *, int queue, struct mq_command *);
+	/* Whether a message that the server does not hold for us any more is
+	 * there still, whoever has it: an integer, 0 or not.  NULL: it is, as
+	 * nobody can delete what is ours. */
+	void (*exists)(const struct mq_session *, int queue,
+	    const char *element, size_t len, struct mq_command *);
 
 	/*
 	 * What has been told of the end of a message: text as of result.h, or
@@ -494,17 +573,20 @@ struct mq_layout {
 	/*
 	 * Messages handed out by receipt are in the hands of a connection
 	 * with one queue, which joined with a lease_ms, and that its maker
-	 * leaves alone.  receipts() has the ids under which receipt() finds
-	 * those that the reply to its only claim has, in the same order, as an
-	 * array of strings; only for those without a valid id of their own this
-	 * is another one.
+	 * leaves alone.  receipts() numbers all those that it holds, which are
+	 * these in the order of their claim, from 1; the reply is the integer n,
+	 * or else the lease is over.
 	 */
-	void (*receipts)(const struct mq_session *, const redisReply *claimed,
-	    struct mq_command *);
-	/* Waits.  No connection in *out: nobody holds it.  Where anybody may do
-	 * anything with a message that he knows the id of, it need not have been
-	 * handed out.  mq_receipt_free() frees, also after an error. */
-	int (*receipt)(struct mq_redis *, const char *queue, const char *id,
+	void (*receipts)(const struct mq_session *,
+	    const struct mq_part *elements, int n, struct mq_command *);
+	/*
+	 * Waits.  word is a receipt: the connection, a dot, and the number.  No
+	 * connection in *out: the message is settled, or the lease is over.
+	 * With MQ_HAS_IDS, it may be an id, and then the message is anybody's,
+	 * unless it is handed out by receipt.  mq_receipt_free() frees, also
+	 * after an error.
+	 */
+	int (*receipt)(struct mq_redis *, const char *queue, const char *word,
 	    struct mq_receipt *);
 	/* Removes such a connection if it holds nothing more. */
 	void (*vacate)(const struct mq_session *, struct mq_command *);
@@ -594,7 +676,7 @@ extern const struct mq_layout mq_layout_rmq, mq_layout_rsmq;
 
 /* The claimed() and settled() of both. */
 int mq_layout_claimed(const redisReply *, struct mq_claimed *);
-bool mq_layout_settled(const redisReply *);
+enum mq_settled mq_layout_settled(const redisReply *);
 
 /* The layout of this name, or NULL. */
 const struct mq_layout *mq_layout_find(const char *name);

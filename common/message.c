@@ -14,6 +14,16 @@ mq_message_id(const struct mq_envelope *e)
 	return id != NULL && mq_id_valid(id, strlen(id)) ? id : NULL;
 }
 
+const char *
+mq_message_name(const struct mq_envelope *e)
+{
+	const char *id = mq_envelope_get(e, MQ_HEADER_ID);
+
+	if (id == NULL || !mq_id_safe(id, strlen(id)))
+		id = mq_envelope_get(e, MQ_HEADER_NAME);
+	return id != NULL && mq_id_safe(id, strlen(id)) ? id : NULL;
+}
+
 bool
 mq_message_plain(const char *element, size_t len, char id[MQ_ID_LEN + 1],
     struct mq_envelope *e)
@@ -73,6 +83,16 @@ mq_message_holds(const struct mq_envelope *e)
 }
 
 bool
+mq_message_unique_good(const struct mq_envelope *e)
+{
+	const char *unique = mq_envelope_get(e, MQ_HEADER_UNIQUE);
+	long ms = mq_envelope_get_long(e, MQ_HEADER_UNIQUE, 0);
+
+	return unique == NULL || strcmp(unique, "queued") == 0 ||
+	    strcmp(unique, "done") == 0 || (ms > 0 && ms <= 1L << 48);
+}
+
+bool
 mq_message_special(const struct mq_envelope *e)
 {
 	static const char *const names[] = {MQ_HEADER_PRIORITY, MQ_HEADER_GROUP,
@@ -92,7 +112,7 @@ mq_message_duplicate(const struct mq_envelope *from,
 {
 	static const char *const gone[] = {MQ_HEADER_ATTEMPT, MQ_HEADER_ERROR,
 	    MQ_HEADER_HISTORY, MQ_HEADER_DUE, MQ_HEADER_KEY, MQ_HEADER_UNIQUE,
-	    MQ_HEADER_REPLY_TO, MQ_HEADER_DEST};
+	    MQ_HEADER_REPLY_TO, MQ_HEADER_DEST, MQ_HEADER_COPY};
 	char due[24];
 	size_t i;
 

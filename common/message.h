@@ -12,14 +12,16 @@
 #include "id.h"
 
 #define MQ_HEADER_ID	  "Mq-Id"      /* see id.h; given when published */
+#define MQ_HEADER_NAME	  "Mq-Name"    /* of one whose id cannot be shown */
 #define MQ_HEADER_ATTEMPT "Mq-Attempt" /* runs so far; none: 0 */
 #define MQ_HEADER_ERROR	  "Mq-Error"   /* why the last run did not end well */
 #define MQ_HEADER_DUE	  "Mq-Due"     /* unix ms when it was delayed until */
 #define MQ_HEADER_PARAM	  "Mq-Param"   /* 1 to 4 follow: RQ's parameters */
 #define MQ_HEADER_ORIGIN                                                       \
-	"Mq-Orig-Id"		 /* of a duplicate: RQ's full id of the
+	"Mq-Orig-Id"		    /* of a duplicate: RQ's full id of the
 					* first of its ancestors */
-#define MQ_HEADER_DEST "Mq-Dest" /* of one for the queue relay: its URL */
+#define MQ_HEADER_COPY "Mq-Copy-Of" /* of a copy: the id that it came with */
+#define MQ_HEADER_DEST "Mq-Dest"    /* of one for the queue relay: its URL */
 
 /* What a message asks for; lua/lib/place.lua obeys those marked with a star. */
 #define MQ_HEADER_PRIORITY "Mq-Priority" /* * -100 to 100; none: 0 */
@@ -49,6 +51,10 @@ bool mq_message_holds(const struct mq_envelope *);
 /* The message's id when it has a valid one, else NULL. */
 const char *mq_message_id(const struct mq_envelope *);
 
+/* What it is called where ids are what other programs make up: its id, if
+ * mq_id_safe(), or its name; else NULL. */
+const char *mq_message_name(const struct mq_envelope *);
+
 /*
  * Takes apart, without parsing, an element whose header holds a valid id and
  * nothing else, or, id is empty then, that has none.  The envelope gets no
@@ -64,6 +70,9 @@ bool mq_message_plain(const char *element, size_t len, char id[MQ_ID_LEN + 1],
  */
 void mq_message_record(
     struct mq_envelope *, const char *id, long attempts, const char *error);
+
+/* Whether it says well how long its key is kept, if it does. */
+bool mq_message_unique_good(const struct mq_envelope *);
 
 /* Whether it asks for more than a place in line. */
 bool mq_message_special(const struct mq_envelope *);

@@ -82,6 +82,22 @@ mq_names_have(const struct mq_names *l, const char *name)
 	return i < l->n && strcmp(l->list[i].name, name) == 0;
 }
 
+const struct mq_name *
+mq_names_first(const struct mq_names *l, const char *name)
+{
+	return mq_names_have(l, name) ? &l->list[find(l, name)] : NULL;
+}
+
+size_t
+mq_names_count(const struct mq_names *l, const char *name)
+{
+	size_t first = find(l, name), n = 0;
+
+	while (first + n < l->n && strcmp(l->list[first + n].name, name) == 0)
+		n++;
+	return n;
+}
+
 const char *
 mq_names_of(const struct mq_names *l, const char *name)
 {

@@ -1,4 +1,4 @@
-/* What the two files of the private server share; for them only. */
+/* What the files of the private server share; for them only. */
 #ifndef MQ_PRIVATE_PLACE_H
 #define MQ_PRIVATE_PLACE_H
 
@@ -24,7 +24,25 @@ int private_fail(struct place *, int status, const char *fmt, ...)
  */
 int private_start(struct place *, int lock);
 
-/* It ended before it answered: a status, with the reason from its log. */
+/* A lower limit of open files could be too low for the clients of the server. */
+#define PRIVATE_FILES_MIN 256
+
+/*
+ * Executes redis-server, or valkey-server if there is none, with these arguments, of
+ * which the first one is set here.  Of this process it gets the lock only: no limit
+ * that can be lifted, no priority, no descriptor, no signal, no environment but
+ * PATH, HOME and TZ.  Returns 0, or an errno value: EMFILE if the limit of open
+ * files stays below PRIVATE_FILES_MIN.
+ */
+int private_exec(const char **argv, int lock, const char *log, pid_t *pid);
+
+/* The server ended before it answered: a status, with the reason from its log. */
 int private_did_not_start(struct place *);
+
+/* The last line of the log since log_start, without its stamp; "" if none. */
+char *private_last_words(struct place *, char *text, size_t size);
+
+/* Whether the disk allows a start: 0, or a status with the error. */
+int private_may_start(struct place *, int lock);
 
 #endif

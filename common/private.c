@@ -247,8 +247,6 @@ take_lock(struct place *p, int *fd)
 	return status;
 }
 
-/* --- why did it not start? ----------------------------------------------- */
-
 /* --- starting it --------------------------------------------------------- */
 
 /*
@@ -263,7 +261,10 @@ start_if_free(struct place *p, bool *started)
 	status = take_lock(p, &lock);
 	if (status != 0 || lock == -1)
 		return status;
-	status = *started ? private_did_not_start(p) : private_start(p, lock);
+	if (*started)
+		status = private_did_not_start(p);
+	else if ((status = private_may_start(p, lock)) == 0)
+		status = private_start(p, lock);
 	*started = true;
 	close(lock);
 	return status;

@@ -2,15 +2,21 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
+#include "clock.h"
 #include "exit.h"
+#include "xalloc.h"
 
 /* How long one connect, and one read or write without any progress, may take. */
-static const struct timeval connect_timeout = {.tv_sec = 5};
+#define CONNECT_S 5
 static const struct timeval io_timeout = {.tv_sec = 60};
+/* How long the search for all addresses of a host may take. */
+#define SEARCH_S 15
 
 /* A server that loads its data is asked again this often, this many times. */
 #define LOADING_PAUSE_MS 50
@@ -18,6 +24,25 @@ static const struct timeval io_timeout = {.tv_sec = 60};
 
 /* How much goes to the library in one piece; bounds its copy of a command. */
 #define PIECE 65536
+
+#if HIREDIS_MAJOR >= 1
+static void *
+get_more(void *p, size_t n)
+{
+	return mq_xreallocarray(p, n, 1);
+}
+#endif
+
+void
+mq_redis_memory(void)
+{
+#if HIREDIS_MAJOR >= 1
+	hiredisAllocFuncs all = {
+	    mq_xmalloc, mq_xcalloc, get_more, mq_xstrdup, free};
+
+	hiredisSetAllocators(&all);
+#endif
+}
 
 /* An error raised inside a script has the command's own somewhere in it. */
 static int
@@ -42,6 +67,7 @@ mq_reply_status(const char *error)
 		int status;
 	} table[] = {
 	    {"ERR DB index is out of range", MQ_EXIT_CONFIG},
+	    {"ERR SELECT is not allowed in cluster mode", MQ_EXIT_CONFIG},
 	    {"NOAUTH", MQ_EXIT_NOPERM},
 	    {"NOPERM", MQ_EXIT_NOPERM},
 	    {"WRONGPASS", MQ_EXIT_NOPERM},
@@ -56,7 +82,10 @@ mq_reply_status(const char *error)
 	    {"TRYAGAIN", MQ_EXIT_AGAIN},
 	    {"MASTERDOWN", MQ_EXIT_AGAIN},
 	    {"NOREPLICAS", MQ_EXIT_AGAIN},
-	    {"CLUSTERDOWN", MQ_EXIT_AGAIN},
+	    {"CLUSTERDOWN", MQ_EXIT_CONFIG},
+	    {"CROSSSLOT", MQ_EXIT_CONFIG},
+	    {"MOVED", MQ_EXIT_CONFIG},
+	    {MQ_REDIS_CLUSTER, MQ_EXIT_CONFIG},
 	};
 	size_t i;
 
@@ -117,7 +146,11 @@ lost(struct mq_redis *r)
 	bool short_of = c == NULL || c->err == REDIS_ERR_OOM ||
 	    (c->err == REDIS_ERR_IO && (errno == EMFILE || errno == ENFILE));
 
-	fail(r, short_of ? MQ_EXIT_AGAIN : MQ_EXIT_UNAVAILABLE, cause(c));
+	if (r->cluster)
+		fail(r, MQ_EXIT_CONFIG, MQ_REDIS_CLUSTER);
+	else
+		fail(r, short_of ? MQ_EXIT_AGAIN : MQ_EXIT_UNAVAILABLE,
+		    cause(c));
 }
 
 bool
@@ -213,15 +246,57 @@ mq_redis_send_eval(struct mq_redis *r, const struct mq_command *c)
 	return rv;
 }
 
+void
+mq_redis_hello(struct mq_command *c)
+{
+	mq_command_plain(c, "HELLO");
+}
+
+bool
+mq_reply_cluster(const redisReply *reply)
+{
+	size_t i;
+
+	/* Names and values of any type. */
+	for (i = 0; reply->type == REDIS_REPLY_ARRAY && i + 1 < reply->elements;
+	     i += 2)
+		if (reply->element[i]->type == REDIS_REPLY_STRING &&
+		    reply->element[i + 1]->type == REDIS_REPLY_STRING &&
+		    strcmp(reply->element[i]->str, "mode") == 0)
+			return strcmp(reply->element[i + 1]->str, "cluster") ==
+			    0;
+	return false;
+}
+
+/* Drops the reply to HELLO, for which nobody waits.  False: *reply is another one,
+ * or NULL. */
+static bool
+is_hello(struct mq_redis *r, void **reply)
+{
+	if (!r->asked || *reply == NULL)
+		return false;
+	r->asked = false;
+	r->cluster = mq_reply_cluster(*reply);
+	freeReplyObject(*reply);
+	*reply = NULL;
+	/* No command that is under way gets an answer. */
+	if (r->cluster)
+		r->context->err = REDIS_ERR_OTHER;
+	return true;
+}
+
 redisReply *
 mq_redis_reply(struct mq_redis *r)
 {
 	void *reply;
 
-	if (redisGetReply(r->context, &reply) != REDIS_OK) {
-		lost(r);
-		return NULL;
-	}
+	do {
+		if (r->cluster ||
+		    redisGetReply(r->context, &reply) != REDIS_OK) {
+			lost(r);
+			return NULL;
+		}
+	} while (is_hello(r, &reply));
 	return reply;
 }
 
@@ -230,11 +305,17 @@ mq_redis_reply_so_far(struct mq_redis *r, bool readable, redisReply **reply)
 {
 	void *p = NULL;
 
-	if ((readable && redisBufferRead(r->context) != REDIS_OK) ||
-	    redisGetReplyFromReader(r->context, &p) != REDIS_OK) {
+	if (readable && redisBufferRead(r->context) != REDIS_OK) {
 		lost(r);
 		return -1;
 	}
+	do {
+		if (r->cluster ||
+		    redisGetReplyFromReader(r->context, &p) != REDIS_OK) {
+			lost(r);
+			return -1;
+		}
+	} while (is_hello(r, &p));
 	*reply = p;
 	return 0;
 }
@@ -309,31 +390,83 @@ greet(struct mq_redis *r)
 		else
 			freeReplyObject(reply);
 	}
+	if (rv == 0) {
+		mq_redis_hello(&c);
+		rv = mq_redis_append(r, &c);
+		r->asked = true;
+	}
 	mq_command_free(&c);
 	return rv;
 }
 
-int
-mq_redis_open(struct mq_redis *r, struct mq_server *server)
+static struct timeval
+connect_timeout(double until)
 {
-	redisContext *c;
+	double left = until - mq_clock_steady_s();
 
+	if (left >= CONNECT_S)
+		return (struct timeval){.tv_sec = CONNECT_S};
+	/* 0 would be for ever. */
+	if (left < 0.001)
+		left = 0.001;
+	return (struct timeval){
+	    (time_t)left, (suseconds_t)((left - (double)(time_t)left) * 1e6)};
+}
+
+/* Each address of the host, until one takes the connection. */
+static void
+connect_host(struct mq_redis *r, double until)
+{
+	struct mq_server *server = r->server;
+	double search = mq_clock_steady_s() + SEARCH_S;
+	struct mq_addresses all;
+
+	mq_addresses_begin(
+	    &all, server->url.host, search < until ? search : until);
+	while (mq_addresses_next(&all, server->address)) {
+		mq_redis_close(r);
+		r->context = redisConnectWithTimeout(
+		    server->address, server->url.port, connect_timeout(until));
+		if (r->context == NULL || r->context->err != 0)
+			lost(r);
+		if (r->context == NULL || r->context->err == 0)
+			break;
+	}
+	if (all.found == 0)
+		fail(r, all.pid == 0 ? MQ_EXIT_AGAIN : MQ_EXIT_UNAVAILABLE,
+		    all.why);
+	mq_addresses_end(&all);
+}
+
+int
+mq_redis_reach(struct mq_redis *r, struct mq_server *server, double until)
+{
 	*r = (struct mq_redis){.server = server};
 	r->status = mq_server_wake(server, r->error, sizeof(r->error));
 	if (r->status != 0)
 		return -1;
-	if (server->socket[0] != '\0')
-		c = redisConnectUnixWithTimeout(
-		    server->socket, connect_timeout);
-	else
-		c = redisConnectWithTimeout(
-		    server->url.host, server->url.port, connect_timeout);
-	r->context = c;
-	if (c == NULL || c->err != 0) {
-		lost(r);
-		mq_redis_close(r);
-		return -1;
+	if (server->socket[0] == '\0') {
+		connect_host(r, until);
+	} else {
+		r->context = redisConnectUnixWithTimeout(
+		    server->socket, connect_timeout(until));
+		if (mq_redis_lost(r))
+			lost(r);
 	}
+	if (!mq_redis_lost(r))
+		return 0;
+	mq_redis_close(r);
+	return -1;
+}
+
+int
+mq_redis_open_until(struct mq_redis *r, struct mq_server *server, double until)
+{
+	redisContext *c;
+
+	if (mq_redis_reach(r, server, until) == -1)
+		return -1;
+	c = r->context;
 	fcntl(c->fd, F_SETFD, FD_CLOEXEC);
 	redisSetTimeout(c, io_timeout);
 	if (server->socket[0] == '\0')
@@ -343,6 +476,12 @@ mq_redis_open(struct mq_redis *r, struct mq_server *server)
 		return -1;
 	}
 	return 0;
+}
+
+int
+mq_redis_open(struct mq_redis *r, struct mq_server *server)
+{
+	return mq_redis_open_until(r, server, INFINITY);
 }
 
 void

@@ -20,13 +20,27 @@ struct mq_redis {
 	int status;		  /* mq_exit of the last failure */
 	char error[512];	  /* "NAME: what went wrong" of it; may hold
 				   * anything that the server said */
+	bool asked;		  /* the reply to HELLO is the next one */
+	bool cluster;		  /* the server is a node of a cluster */
 };
 
 /*
- * Connects, after waking the private server, and authenticates.  Returns 0,
- * or -1 with status and error set.
+ * From now on hiredis 1.x allocates as xalloc.h says: a failed allocation could pass
+ * for bad data, or crash it.
+ */
+void mq_redis_memory(void);
+
+/*
+ * Connects, after waking the private server, and authenticates.  The addresses of a
+ * host are tried in turn; looking for them takes 15 seconds at most, and each 5.
+ * Returns 0, or -1 with status and error set.
  */
 int mq_redis_open(struct mq_redis *, struct mq_server *);
+/* The same, at most until then (steady seconds).  Waking the private server and
+ * authentication are not bounded by it. */
+int mq_redis_open_until(struct mq_redis *, struct mq_server *, double until);
+/* Connects only, so that server->address is known; with the same bound. */
+int mq_redis_reach(struct mq_redis *, struct mq_server *, double until);
 void mq_redis_close(struct mq_redis *);
 /* Whether the connection is of no use any more, and only to be closed. */
 bool mq_redis_lost(const struct mq_redis *);
@@ -76,6 +90,17 @@ redisReply *mq_redis_call(struct mq_redis *, struct mq_command *);
  * builds number step, or returns false when there is none.
  */
 bool mq_redis_greeting(const struct mq_server *, int step, struct mq_command *);
+
+/*
+ * HELLO goes with the first command; from Redis 7 on it needs no right.
+ * mq_reply_cluster() takes its reply, which may be an error, and returns whether the
+ * server is a node of a cluster.  There queues lie on several nodes, and the
+ * connection is given up with this text.
+ */
+#define MQ_REDIS_CLUSTER                                                       \
+	"this server is a node of a cluster; use one without cluster mode"
+void mq_redis_hello(struct mq_command *);
+bool mq_reply_cluster(const redisReply *);
 
 /* Whether a reply is an error; if so it sets status and error from it. */
 bool mq_redis_refused(struct mq_redis *, const redisReply *);

@@ -21,16 +21,10 @@ mq_end_name(enum mq_end end)
 }
 
 static void
-set(json_t *object, const char *name, json_t *value)
-{
-	mq_json_must(json_object_set_new(object, name, value) == 0);
-}
-
-static void
 set_text(json_t *object, const char *name, const char *text)
 {
 	if (text != NULL)
-		set(object, name, mq_json_text(text));
+		mq_json_set(object, name, mq_json_text(text));
 }
 
 void
@@ -45,12 +39,12 @@ mq_ending_write(const struct mq_ending *e, struct mq_buf *out)
 	if (e->signal != NULL)
 		set_text(v, "signal", e->signal);
 	else if (e->status >= 0)
-		set(v, "status", json_integer(e->status));
-	set(v, "attempts", json_integer(e->attempts));
+		mq_json_set(v, "status", json_integer(e->status));
+	mq_json_set(v, "attempts", json_integer(e->attempts));
 	set_text(v, "host", e->host);
 	set_text(v, "to", e->to);
 	if (e->finished_ms > 0)
-		set(v, "finished_ms", json_integer(e->finished_ms));
+		mq_json_set(v, "finished_ms", json_integer(e->finished_ms));
 	mq_json_dump(v, out);
 	json_decref(v);
 }

@@ -17,11 +17,14 @@ enum {
 	MQ_RETURNS = 1 << 4,
 	MQ_PURGES = 1 << 5,
 	MQ_PAUSES = 1 << 6,
-	MQ_WAITS = 1 << 7 /* until what it publishes is safe */
+	MQ_WAITS = 1 << 7, /* until what it publishes is safe */
+	MQ_TELLS = 1 << 8  /* those who listen of what it publishes */
 };
 
 /*
- * A pattern of keys or of channels, or a command.  In a pattern %q stands for
+ * A pattern of keys or of channels, or a command.  Before a channel stands
+ * "resetchannels": users of Redis 6.2 begin with all of them, and then cannot be
+ * given one.  In a pattern %q stands for
  * the name of a queue, %n for its namespace.  What follows a %q needs no
  * quoting, and no blank.
  */

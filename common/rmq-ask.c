@@ -37,17 +37,6 @@ rmq_send_about_connection(struct mq_redis *r, const char *verb,
 	return send_and_free(r, &c);
 }
 
-int
-rmq_send_about_both(struct mq_redis *r, const char *verb,
-    const char *connection, const char *queue, const char *what)
-{
-	struct mq_command c = {0};
-
-	mq_command_plain(&c, verb);
-	rmq_key_both(&c, connection, queue, what);
-	return send_and_free(r, &c);
-}
-
 redisReply *
 rmq_connections(struct mq_redis *r)
 {

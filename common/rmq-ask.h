@@ -12,8 +12,6 @@ int rmq_send_about_set(
     struct mq_redis *, const char *verb, const char *key, const char *member);
 int rmq_send_about_connection(struct mq_redis *, const char *verb,
     const char *connection, const char *what, const char *member);
-int rmq_send_about_both(struct mq_redis *, const char *verb,
-    const char *connection, const char *queue, const char *what);
 
 /* The names of all connections: an array of strings. */
 redisReply *rmq_connections(struct mq_redis *);

@@ -31,5 +31,9 @@ void rmq_key_connection(
 /* Per connection and queue: consumers, unacked. */
 void rmq_key_both(struct mq_command *, const char *connection,
     const char *queue, const char *what);
+/* Its consumers and unacked, both, as Go programs that use the keys for a
+ * cluster have them: two arguments. */
+void rmq_key_cluster(
+    struct mq_command *, const char *connection, const char *queue);
 
 #endif

@@ -25,6 +25,8 @@ struct rmq_locks {
 /* Reads all.  now: unix ms; tick: the queue's. */
 int rmq_locks_load(struct rmq_round *, const char *queue, long long now,
     long long tick, struct rmq_locks *);
+/* Whether some holder was not seen. */
+bool rmq_locks_unseen(const struct rmq_locks *);
 /* The holder with this id is somewhere. */
 void rmq_locks_seen(struct rmq_locks *, const char *id);
 /*

@@ -13,9 +13,11 @@
 struct rmq_grave {
 	const char *connection, *host; /* host: NULL: not known */
 	long slots; /* so many messages could run at once; 0: it does not say */
-	bool ours;  /* it has told about itself */
-	bool failed; /* it is to stay listed */
-	bool closed; /* it is not listed any more */
+	int attempts; /* so many runs may a message have had there */
+	bool ours;    /* it has told about itself */
+	bool failed;  /* it is to stay listed */
+	bool cluster; /* it has keys in the form for a cluster: failed */
+	bool closed;  /* it is not listed any more */
 };
 
 struct rmq_plot {

@@ -14,9 +14,16 @@ struct rmq_survey {
 	struct rmq_locks locks;
 	long long expires, last_tick; /* the lowest that were seen; -1: none */
 	long late, missing;
-	struct mq_names live; /* connections that lived when it began */
+	bool proven;	      /* a holder that was not seen is nowhere */
+	struct mq_names live; /* connections that were seen alive */
+	/* When they were looked at last, CLOCK_MONOTONIC; 0: they are not. */
+	double seen_s;
 	struct mq_idgen ids;
 };
+
+/* The walk proves nothing if the connections were not looked at for so many
+ * seconds: less than a lease, in which one could come and go. */
+#define RMQ_UNSEEN_S 45.0
 
 /*
  * Goes through one place; connection is for unacked.  *whole becomes false if

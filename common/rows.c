@@ -93,31 +93,27 @@ mq_rows_order(struct mq_stats *out, const char *const *names, int count)
 
 /* --- connections ------------------------------------------------------------ */
 
-static int
-by_connection(const void *a, const void *b)
-{
-	const struct mq_connection_stats *x = a, *y = b;
-
-	return strcmp(x->name, y->name);
-}
-
 void
-mq_rows_connections(struct mq_stats *out, const redisReply *names, bool sorted)
+mq_rows_connections(struct mq_stats *out, const redisReply *names,
+    const struct mq_names *others)
 {
+	struct mq_names all = {0};
 	const redisReply *name;
 	size_t i;
 
-	out->connections =
-	    mq_xcalloc(names->elements + 1, sizeof(*out->connections));
 	for (i = 0; i < names->elements; i++) {
 		name = names->element[i];
 		if (strlen(name->str) == (size_t)name->len)
-			out->connections[out->connection_count++].name =
-			    mq_xstrdup(name->str);
+			mq_names_add(&all, name->str, NULL);
 	}
-	if (sorted)
-		qsort(out->connections, (size_t)out->connection_count,
-		    sizeof(*out->connections), by_connection);
+	for (i = 0; others != NULL && i < others->n; i++)
+		mq_names_add(&all, others->list[i].name, NULL);
+	mq_names_sort(&all);
+	out->connections = mq_xcalloc(all.n + 1, sizeof(*out->connections));
+	for (i = 0; i < all.n; i++)
+		out->connections[out->connection_count++].name =
+		    mq_xstrdup(all.list[i].name);
+	mq_names_free(&all);
 }
 
 void

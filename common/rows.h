@@ -22,10 +22,11 @@ struct mq_queue_stats *mq_rows_find(const struct mq_stats *, const char *name);
 /* Brings the rows into the order, and as often, as their names were given. */
 void mq_rows_order(struct mq_stats *, const char *const *names, int count);
 
-/* Makes the connections, of which nothing is known, from an array of strings;
- * a name with a NUL in it is left out.  sorted: by name. */
+/* Makes the connections, of which nothing is known, from an array of strings
+ * and (unless NULL) other names, sorted by name; one with a NUL in it is left
+ * out. */
 void mq_rows_connections(
-    struct mq_stats *, const redisReply *names, bool sorted);
+    struct mq_stats *, const redisReply *names, const struct mq_names *others);
 /* Forgets all connections, or those that have nothing of any row. */
 void mq_rows_forget(struct mq_stats *, bool only_others);
 

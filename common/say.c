@@ -2,11 +2,13 @@
 
 #include <errno.h>
 #include <locale.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include <vis.h>
 #include <wchar.h>
 
@@ -24,7 +26,21 @@ is_plain(const char *p, size_t n)
 	return true;
 }
 
-/* How many of the n bytes from p on are characters of the locale. */
+/*
+ * Whether the n bytes at p turn the direction of what follows on the line, columns
+ * and text of ours included: U+202A to U+202E, and U+2066 to U+2069.
+ */
+static bool
+turns(const char *p, size_t n)
+{
+	return n == 3 &&
+	    ((memcmp(p, "\xe2\x80\xaa", 3) >= 0 &&
+		 memcmp(p, "\xe2\x80\xae", 3) <= 0) ||
+		(memcmp(p, "\xe2\x81\xa6", 3) >= 0 &&
+		    memcmp(p, "\xe2\x81\xa9", 3) <= 0));
+}
+
+/* How many of the n bytes from p on are characters of the locale, fit to be shown. */
 static size_t
 valid_run(const char *p, size_t n)
 {
@@ -33,7 +49,8 @@ valid_run(const char *p, size_t n)
 
 	while (at < n) {
 		len = mbrlen(p + at, n - at, &state);
-		if (len == (size_t)-1 || len == (size_t)-2)
+		if (len == (size_t)-1 || len == (size_t)-2 ||
+		    turns(p + at, len))
 			break;
 		at += len > 0 ? len : 1;
 	}
@@ -103,6 +120,18 @@ mq_die(int status, const char *fmt, ...)
 	vsay(fmt, ap);
 	va_end(ap);
 	exit(status);
+}
+
+void
+mq_end_by(int sig)
+{
+	sigset_t none;
+
+	sigemptyset(&none);
+	signal(sig, SIG_DFL);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+	raise(sig);
+	_exit(128 + sig);
 }
 
 void

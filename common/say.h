@@ -1,8 +1,9 @@
 /*
  * What a tool says to a person.  Every line goes to stderr as
- * "mq-x: subject: what went wrong: cause" and has control characters and
- * bytes that are no text escaped as vis(3) does, so a hostile queue name or
- * server reply can never drive the terminal.
+ * "mq-x: subject: what went wrong: cause" and has control characters, those
+ * that turn the direction of text, and bytes that are no text escaped as
+ * vis(3) does, so a hostile queue name or server reply can never drive the
+ * terminal.
  */
 #ifndef MQ_SAY_H
 #define MQ_SAY_H
@@ -17,8 +18,16 @@ void mq_die(int status, const char *fmt, ...)
     __attribute__((format(printf, 2, 3), noreturn));
 
 /*
+ * Ends the program by a signal, so that the caller sees that.  Where the kernel does
+ * not let it, as in the first process of a container, the exit status is 128 + sig.
+ * Can be called in a signal handler.
+ */
+void mq_end_by(int sig) __attribute__((noreturn));
+
+/*
  * n bytes at p made fit for a terminal; the caller frees.  With the user's
- * LC_CTYPE set, printable text of that locale stays as it is.
+ * LC_CTYPE set, printable text of that locale stays as it is, but for characters
+ * that turn its direction.
  */
 char *mq_visible(const char *p, size_t n);
 

@@ -1,68 +1,16 @@
 #include "server.h"
 
+#include <sys/stat.h>
+
 #include <errno.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "envfile.h"
 #include "exit.h"
 #include "private.h"
 #include "xalloc.h"
-
-/* Room for any line that a person would write into an env file. */
-#define LINE_SIZE 4096
-
-static void
-strip(char *s)
-{
-	size_t n;
-
-	s[strcspn(s, "\r\n")] = '\0';
-	n = strlen(s);
-	while (n > 0 && (s[n - 1] == ' ' || s[n - 1] == '\t'))
-		s[--n] = '\0';
-	if (n >= 2 && (s[0] == '"' || s[0] == '\'') && s[n - 1] == s[0]) {
-		memmove(s, s + 1, n - 2);
-		s[n - 2] = '\0';
-	}
-}
-
-/*
- * The value of the last MQ_URL= line of a file; the caller frees.  A file
- * that is not there has none; one that cannot be read is an error.
- */
-static int
-url_from_file(const char *path, char **url, char *error, size_t error_size)
-{
-	char line[LINE_SIZE];
-	const char *at;
-	bool failed;
-	FILE *f = fopen(path, "re");
-
-	if (f == NULL) {
-		if (errno == ENOENT || errno == ENOTDIR)
-			return 0;
-		snprintf(error, error_size, "%s: %s", path, strerror(errno));
-		return MQ_EXIT_CONFIG;
-	}
-	while (fgets(line, sizeof(line), f) != NULL) {
-		at = line + strspn(line, " \t");
-		if (strncmp(at, "export ", 7) == 0)
-			at += 7;
-		if (strncmp(at, "MQ_URL=", 7) != 0)
-			continue;
-		free(*url);
-		*url = mq_xstrdup(at + 7);
-		strip(*url);
-	}
-	/* A directory opens like a file. */
-	failed = ferror(f);
-	if (failed)
-		snprintf(error, error_size, "%s: %s", path, strerror(errno));
-	fclose(f);
-	return failed ? MQ_EXIT_CONFIG : 0;
-}
 
 static char *
 user_env_file(void)
@@ -76,64 +24,117 @@ user_env_file(void)
 	return NULL;
 }
 
-/* *url is set to an allocated URL; it is the private server's when none is. */
-static int
-configured_url(const char *given, char **url, char *error, size_t error_size)
+/* Only the first file that everybody can read is noted. */
+static void
+note_exposed(struct mq_server *server, const char *path)
 {
-	char *path;
+	if (server->note[0] == '\0')
+		snprintf(server->note, sizeof(server->note),
+		    "%s: everybody can read the password in it; chmod o-r "
+		    "mends that",
+		    path);
+}
+
+/* Only the first file that names a server counts. */
+static int
+read_files(struct mq_server *server, struct mq_envfile *f, char *error,
+    size_t error_size)
+{
+	char *paths[] = {user_env_file(), mq_xstrdup("/etc/mq/env")};
+	int i, status = 0;
+
+	for (i = 0; i < 2 && status == 0 && f->url == NULL; i++) {
+		if (paths[i] == NULL)
+			continue;
+		status = mq_envfile_read(f, paths[i], error, error_size);
+		if (f->exposed)
+			note_exposed(server, paths[i]);
+		if (f->layout != NULL) {
+			server->layout = f->layout;
+			server->layout_from = mq_xstrdup(paths[i]);
+			f->layout = NULL;
+		}
+	}
+	free(paths[0]);
+	free(paths[1]);
+	return status;
+}
+
+/* f->url is set; the rest of it only if it comes from a file. */
+static int
+configure(struct mq_server *server, const char *given, struct mq_envfile *f,
+    char *error, size_t error_size)
+{
 	int status = 0;
 
-	*url = NULL;
 	if (given == NULL || *given == '\0')
 		given = getenv("MQ_URL");
-	if (given != NULL && *given != '\0') {
-		*url = mq_xstrdup(given);
-		return 0;
-	}
-	path = user_env_file();
-	if (path != NULL)
-		status = url_from_file(path, url, error, error_size);
-	free(path);
-	if (status == 0 && *url == NULL)
-		status = url_from_file("/etc/mq/env", url, error, error_size);
-	if (status == 0 && *url == NULL)
-		*url = mq_xstrdup("private:");
+	if (given == NULL || *given == '\0')
+		status = read_files(server, f, error, error_size);
+	else
+		f->url = mq_xstrdup(given);
+	if (status == 0 && f->url == NULL)
+		f->url = mq_xstrdup("private:");
 	return status;
 }
 
 static int
 password_from_file(
-    const char *path, struct mq_url *u, char *error, size_t error_size)
+    struct mq_server *server, const char *path, char *error, size_t error_size)
 {
-	char line[LINE_SIZE];
+	char *line = NULL;
+	struct stat st;
+	size_t cap = 0;
 	FILE *f = fopen(path, "re");
+	int status = 0;
 
-	if (f == NULL || fgets(line, sizeof(line), f) == NULL) {
+	if (f == NULL || getline(&line, &cap, f) == -1) {
 		snprintf(error, error_size, "MQ_PASSWORD_FILE: %s: %s", path,
 		    f == NULL || ferror(f) ? strerror(errno) : "empty");
-		if (f != NULL)
-			fclose(f);
-		return MQ_EXIT_CONFIG;
+		status = MQ_EXIT_CONFIG;
+	} else {
+		line[strcspn(line, "\r\n")] = '\0';
+		server->url.password = mq_xstrdup(line);
+		explicit_bzero(line, cap);
+		if (fstat(fileno(f), &st) == 0 && S_ISREG(st.st_mode) &&
+		    st.st_mode & S_IROTH)
+			note_exposed(server, path);
 	}
-	fclose(f);
-	line[strcspn(line, "\r\n")] = '\0';
-	u->password = mq_xstrdup(line);
-	explicit_bzero(line, sizeof(line));
-	return 0;
+	free(line);
+	if (f != NULL)
+		fclose(f);
+	return status;
+}
+
+/* A variable that is set and not empty, else what the file says. */
+static const char *
+variable(const char *name, const char *otherwise)
+{
+	const char *value = getenv(name);
+
+	return value != NULL && *value != '\0' ? value : otherwise;
 }
 
 static int
-add_password(struct mq_url *u, char *error, size_t error_size)
+add_password(struct mq_server *server, const struct mq_envfile *f, char *error,
+    size_t error_size)
 {
-	const char *file = getenv("MQ_PASSWORD_FILE");
-	const char *auth = getenv("REDISCLI_AUTH");
+	const char *file = variable("MQ_PASSWORD_FILE", f->password_file);
+	const char *auth = variable("REDISCLI_AUTH", f->password);
 
-	if (u->password != NULL || u->kind == MQ_URL_PRIVATE)
+	if (server->url.kind == MQ_URL_PRIVATE &&
+	    (f->password_file != NULL || f->password != NULL)) {
+		snprintf(error, error_size,
+		    "%s: the env file has a password for it, but it needs none",
+		    server->name);
+		return MQ_EXIT_CONFIG;
+	}
+	if (server->url.password != NULL || server->url.kind == MQ_URL_PRIVATE)
 		return 0;
-	if (file != NULL && *file != '\0')
-		return password_from_file(file, u, error, error_size);
-	if (auth != NULL && *auth != '\0')
-		u->password = mq_xstrdup(auth);
+	if (file != NULL)
+		return password_from_file(server, file, error, error_size);
+	if (auth != NULL)
+		server->url.password = mq_xstrdup(auth);
 	return 0;
 }
 
@@ -182,18 +183,16 @@ int
 mq_server_find(
     struct mq_server *server, const char *given, char *error, size_t error_size)
 {
-	char *url;
+	struct mq_envfile f = {0};
 	int status;
 
 	*server = (struct mq_server){0};
-	status = configured_url(given, &url, error, error_size);
+	status = configure(server, given, &f, error, error_size);
 	if (status == 0)
-		status = parse(server, url, error, error_size);
+		status = parse(server, f.url, error, error_size);
 	if (status == 0)
-		status = add_password(&server->url, error, error_size);
-	if (url != NULL)
-		explicit_bzero(url, strlen(url));
-	free(url);
+		status = add_password(server, &f, error, error_size);
+	mq_envfile_free(&f);
 	if (status != 0)
 		mq_server_free(server);
 	return status;
@@ -221,8 +220,20 @@ mq_server_wake(struct mq_server *server, char *error, size_t error_size)
 	    sizeof(server->socket), error, error_size);
 }
 
+int
+mq_server_room(const struct mq_server *server, size_t bytes, char *error,
+    size_t error_size)
+{
+	if (server->url.kind != MQ_URL_PRIVATE)
+		return 0;
+	return mq_private_room(server->socket, bytes, error, error_size);
+}
+
 void
 mq_server_free(struct mq_server *server)
 {
 	mq_url_free(&server->url);
+	free(server->layout);
+	free(server->layout_from);
+	server->layout = server->layout_from = NULL;
 }

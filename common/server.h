@@ -6,20 +6,27 @@
 
 #include <stddef.h>
 
+#include "address.h"
 #include "url.h"
 
 struct mq_server {
 	struct mq_url url; /* with the password from wherever it was given */
 	char name[256];	   /* for people; never has a password */
 	char socket[108];  /* unix and private: the path; else empty */
+	char *layout;	   /* MQ_LAYOUT of the env file; NULL: none */
+	char *layout_from; /* which file that is; NULL without */
+	char note[512];	   /* what the user should know; empty: nothing */
+	/* redis: where a connection was made to last; else empty */
+	char address[MQ_ADDRESS_SIZE];
 };
 
 /*
  * Finds the server: the URL given (from -u; may be NULL), else MQ_URL, else
  * an MQ_URL= line in $XDG_CONFIG_HOME/mq/env (~/.config/mq/env), then in
  * /etc/mq/env, else the private server.  A password that the URL lacks comes
- * from the file MQ_PASSWORD_FILE names, else from REDISCLI_AUTH.  Contacts
- * nothing.  Returns 0, or an mq_exit status with one line in error.
+ * from the file MQ_PASSWORD_FILE names, else from REDISCLI_AUTH; a file that
+ * gives the URL can give these two and the layout as well, for that server.
+ * Contacts nothing.  Returns 0, or an mq_exit status with one line in error.
  */
 int mq_server_find(
     struct mq_server *, const char *url, char *error, size_t error_size);
@@ -34,6 +41,14 @@ int mq_server_at(
  * line in error.
  */
 int mq_server_wake(struct mq_server *, char *error, size_t error_size);
+
+/*
+ * Whether the disk of a private server, which ends when it is full, has room for a
+ * write of so many bytes: 0, or MQ_EXIT_IO with one line in error.  0 for all other
+ * servers, of which nothing is known.
+ */
+int mq_server_room(
+    const struct mq_server *, size_t bytes, char *error, size_t error_size);
 
 void mq_server_free(struct mq_server *);
 

@@ -1,12 +1,8 @@
 #include "verb.h"
 
-#include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 
-#include "exit.h"
 #include "url.h"
 #include "xalloc.h"
 
@@ -25,18 +21,6 @@ static const struct {
     {"resend", MQ_FINAL_RESEND},
     {"pause", MQ_FINAL_PAUSE},
     {"push", MQ_FINAL_PUSH},
-};
-
-/* What follows from one, when the run ends well, and its name. */
-static const struct {
-	enum mq_verdict_kind kind;
-	const char *name;
-} effects[] = {
-    [MQ_FINAL_DONE] = {MQ_VERDICT_DONE, "done"},
-    [MQ_FINAL_RESEND] = {MQ_VERDICT_RESEND, "resend"},
-    [MQ_FINAL_TICK] = {MQ_VERDICT_TICK, "resend"},
-    [MQ_FINAL_PAUSE] = {MQ_VERDICT_PAUSE, "pause"},
-    [MQ_FINAL_PUSH] = {MQ_VERDICT_PUSH, "push"},
 };
 
 static enum mq_verb_final
@@ -82,6 +66,17 @@ static bool
 is_tick(const char *s)
 {
 	return strcspn(s, "-" BLANKS) == 4 && strncmp(s, "tick", 4) == 0;
+}
+
+/* Whether it is a DUE and nothing else. */
+static bool
+is_bare_due(const char *s)
+{
+	if (!is_digit(s[*s == '+']) && !is_tick(s))
+		return false;
+	s += strcspn(s, "-" BLANKS);
+	s += strspn(s, BLANKS);
+	return *s == '\0' || strcmp(s, "-") == 0;
 }
 
 /* How many bytes at p, of n, are blanks (or, without blanks, are none). */
@@ -154,12 +149,21 @@ take_final(const char *text, enum mq_verb_final *final, int64_t *resend_s)
 		*resend_s = mq_verb_due(text);
 }
 
+/* The text of a verb, as it is shown. */
+static const char *
+said(enum mq_verb_final final, const char *text)
+{
+	bool due = final == MQ_FINAL_RESEND || final == MQ_FINAL_PAUSE;
+
+	return due && is_bare_due(text) ? "" : text;
+}
+
 /* A verb about one of several. */
 static void
 take_one(struct mq_verb_one *one, enum mq_verb_final final, const char *text)
 {
 	free(one->text);
-	one->text = mq_xstrdup(text);
+	one->text = mq_xstrdup(said(final, text));
 	if (one->final != MQ_FINAL_NONE)
 		return;
 	one->final = final;
@@ -170,7 +174,7 @@ take_one(struct mq_verb_one *one, enum mq_verb_final final, const char *text)
 static void
 take_plain(struct mq_verbs *v, enum mq_verb_final final, const char *text)
 {
-	strlcpy(v->text, text, sizeof(v->text));
+	strlcpy(v->text, said(final, text), sizeof(v->text));
 	v->spoke = true;
 	if (v->final != MQ_FINAL_NONE)
 		return;
@@ -251,7 +255,7 @@ mq_verbs_begin(struct mq_verbs *v)
 	v->final = MQ_FINAL_NONE;
 	v->spoke = v->stray = false;
 	v->ones = NULL;
-	v->count = 0;
+	v->count = v->about = 0;
 	v->resend_s = 0;
 	v->text[0] = '\0';
 	v->line_len = 0;
@@ -263,130 +267,4 @@ void
 mq_verbs_end(struct mq_verbs *v)
 {
 	take_line(v);
-}
-
-/* How the run ended, in words. */
-static void
-describe(int status, char *out, size_t size)
-{
-	const char *name;
-
-	if (!WIFSIGNALED(status)) {
-		snprintf(out, size, "exit status %d", WEXITSTATUS(status));
-		return;
-	}
-	name = sigabbrev_np(WTERMSIG(status));
-	if (name != NULL)
-		snprintf(out, size, "killed by SIG%s", name);
-	else
-		snprintf(out, size, "killed by signal %d", WTERMSIG(status));
-}
-
-static void __attribute__((format(printf, 3, 4)))
-judge(struct mq_verdict *out, enum mq_verdict_kind kind, const char *fmt, ...)
-{
-	va_list ap;
-
-	out->kind = kind;
-	out->resend_s = 0;
-	va_start(ap, fmt);
-	vsnprintf(out->reason, sizeof(out->reason), fmt, ap);
-	va_end(ap);
-}
-
-static void
-judge_err(const char *text, struct mq_verdict *out)
-{
-	judge(out, MQ_VERDICT_ERR, "%s", *text != '\0' ? text : "err");
-}
-
-/* A final verb but err was said; only an exit status of 0 confirms it. */
-static void
-judge_final(const struct mq_verbs *v, int status, struct mq_verdict *out)
-{
-	char how[64];
-
-	if (status != 0) {
-		describe(status, how, sizeof(how));
-		judge(out, MQ_VERDICT_ERR, "%s after %s", how,
-		    effects[v->final].name);
-		return;
-	}
-	judge(out, effects[v->final].kind, "%s", v->text);
-	out->resend_s = v->resend_s;
-}
-
-static void
-judge_unfinished(const struct mq_verbs *v, int status, struct mq_verdict *out)
-{
-	char how[64] = "no final verb";
-
-	if (status != 0)
-		describe(status, how, sizeof(how));
-	judge(out, MQ_VERDICT_ERR, "%s%s%s", how, *v->text != '\0' ? ": " : "",
-	    v->text);
-}
-
-static void
-judge_silent(int status, bool strict, struct mq_verdict *out)
-{
-	int code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-	char how[64];
-
-	if (code == 0) {
-		judge(out, strict ? MQ_VERDICT_ERR : MQ_VERDICT_DONE, "%s",
-		    strict ? "no final verb" : "");
-		return;
-	}
-	describe(status, how, sizeof(how));
-	if (code == MQ_EXIT_AGAIN)
-		judge(out, MQ_VERDICT_RETRY, "%s", how);
-	else if (code == 126 || code == 127)
-		judge(out, MQ_VERDICT_STOP, "%s: the command cannot run", how);
-	else
-		judge(out, MQ_VERDICT_ERR, "%s", how);
-}
-
-void
-mq_verdict(const struct mq_verbs *v, int status, bool timed_out, bool strict,
-    struct mq_verdict *out)
-{
-	bool confirmed = v->final != MQ_FINAL_NONE && status == 0;
-
-	out->status = status;
-	if (v->final == MQ_FINAL_ERR)
-		judge_err(v->text, out);
-	else if (timed_out && !confirmed)
-		judge(out, MQ_VERDICT_ERR, "timed out");
-	else if (v->final != MQ_FINAL_NONE)
-		judge_final(v, status, out);
-	else if (v->spoke)
-		judge_unfinished(v, status, out);
-	else
-		judge_silent(status, strict, out);
-}
-
-void
-mq_verdict_one(const struct mq_verbs *v, int which, int status, bool timed_out,
-    bool strict, struct mq_verdict *out)
-{
-	const struct mq_verb_one *one = &v->ones[which];
-	char how[64];
-
-	out->status = status;
-	if (one->final == MQ_FINAL_ERR) {
-		judge_err(one->text, out);
-	} else if (WIFSIGNALED(status) && !timed_out &&
-	    v->final != MQ_FINAL_ERR) {
-		describe(status, how, sizeof(how));
-		judge(out, MQ_VERDICT_RETRY, "%s", how);
-	} else if (one->final != MQ_FINAL_NONE) {
-		judge(out, effects[one->final].kind, "%s", one->text);
-		out->resend_s = one->resend_s;
-	} else {
-		mq_verdict(v, status, timed_out, strict, out);
-		if (v->stray && v->final != MQ_FINAL_ERR && status == 0)
-			judge(out, MQ_VERDICT_ERR,
-			    "a verb was about no message of the batch");
-	}
 }

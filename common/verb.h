@@ -11,7 +11,8 @@
  * line longer than MQ_VERB_LINE is cut.  The first final verb decides, the last
  * text is the one shown.  DUE and SECS are read as RQ does: "5-b" and "5" are
  * 5, "1_0" is 10, "1.9" is 1, and what does not start with a digit is 0; but
- * the word "tick" as DUE is the next tick.
+ * the word "tick" as DUE is the next tick.  One without a TEXT is no text, and
+ * shown as none.
  *
  * A script that has several messages at once may say of one of them what a
  * verb says of all, with its number as the first word of the text: "done #3",
@@ -86,54 +87,5 @@ void mq_verbs_next(struct mq_verbs *);
 
 /* The pipe has ended (or is given up): takes a last line without newline. */
 void mq_verbs_end(struct mq_verbs *);
-
-enum mq_verdict_kind {
-	MQ_VERDICT_DONE,
-	MQ_VERDICT_ERR,	   /* reject, with reason */
-	MQ_VERDICT_RESEND, /* again after resend_s */
-	MQ_VERDICT_TICK,   /* again, at the next tick */
-	MQ_VERDICT_PAUSE,  /* again after resend_s, and the whole queue, too */
-	MQ_VERDICT_PUSH,   /* on to the next queue */
-	MQ_VERDICT_RETRY,  /* again, after a backoff that the consumer picks */
-	MQ_VERDICT_STOP	   /* the command cannot run at all: give the
-			    * message back and stop the consumer */
-};
-
-struct mq_verdict {
-	enum mq_verdict_kind kind;
-	int64_t resend_s; /* RESEND and PAUSE only */
-	int status;	  /* as it was given: from waitpid(2) */
-	/* What to show or record; empty when nothing was said.  Control characters
-	 * of the script are still in it. */
-	char reason[MQ_VERB_LINE + 128];
-};
-
-/*
- * Judges one run.  status is from waitpid(2); timed_out says that we ended it
- * because its time was up; strict makes silence an error, as RQ does.
- *
- *  - err stands whatever the exit status.
- *  - any other final verb with a non-zero exit or a signal: ERR.
- *  - no final verb but some line: ERR (also for 75, 126 and 127).
- *  - silence: 0 = DONE (strict: ERR), 75 = RETRY, 126 and 127 = STOP,
- *    anything else or a signal = ERR.  (strict: 75, 126, 127 keep meaning
- *    what they mean.)
- *  - timed_out: a final verb with exit 0 stands, anything else is ERR
- *    "timed out" (err keeps its own text).
- */
-void mq_verdict(const struct mq_verbs *, int status, bool timed_out,
-    bool strict, struct mq_verdict *out);
-
-/*
- * The same for one of several messages, from 0.
- *
- *  - the script was killed by a signal, and not by us: nobody knows which of
- *    them did that, so it is RETRY for all; only an err stands.
- *  - a final verb about this one stands whatever the exit status.
- *  - otherwise it shares what mq_verdict() says; but ERR instead of any good
- *    end when the script spoke of a message that there is not.
- */
-void mq_verdict_one(const struct mq_verbs *, int which, int status,
-    bool timed_out, bool strict, struct mq_verdict *out);
 
 #endif

@@ -17,6 +17,12 @@ checked(void *p)
 }
 
 void *
+mq_xmalloc(size_t n)
+{
+	return checked(malloc(n));
+}
+
+void *
 mq_xcalloc(size_t n, size_t size)
 {
 	return checked(calloc(n, size));

@@ -9,6 +9,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 
+void *mq_xmalloc(size_t);
 void *mq_xcalloc(size_t n, size_t size);
 void *mq_xreallocarray(void *, size_t n, size_t size);
 char *mq_xstrdup(const char *);

@@ -46,17 +46,18 @@ _mq_takes_argument() {
 		mq-consume:--log-dir | mq-consume:--work-dir | \
 		mq-consume:--keep | mq-consume:--lease | mq-consume:--ack | \
 		mq-consume:--reject | mq-consume:--extend | \
-		mq-consume:--text) ;;
+		mq-consume:--return | mq-consume:--text) ;;
 	mq-clean:--attempts | mq-clean:--interval) ;;
 	mq-stats:-n | mq-stats:--limit | mq-stats:--list | mq-stats:--offset | \
-		mq-stats:--match | mq-stats:--reason | mq-stats:--since | \
+		mq-stats:--match | mq-stats:--reason | mq-stats:--stderr | \
+		mq-stats:--since | \
 		mq-stats:--id | mq-stats:--refresh | mq-stats:--check) ;;
 	mq-pause:--for) ;;
 	mq-return:-n | mq-return:--limit | mq-return:--from | mq-return:--to | \
 		mq-return:--rate | mq-return:--match | mq-return:--reason | \
-		mq-return:--since | mq-return:--id) ;;
+		mq-return:--stderr | mq-return:--since | mq-return:--id) ;;
 	mq-purge:-n | mq-purge:--limit | mq-purge:--match | \
-		mq-purge:--reason | mq-purge:--since | mq-purge:--id | \
+		mq-purge:--reason | mq-purge:--stderr | mq-purge:--since | mq-purge:--id | \
 		mq-purge:--older-than) ;;
 	*) return 1 ;;
 	esac
@@ -70,7 +71,7 @@ _mq_options() {
 			-d --delay --at -e --expires -p --priority -k --key \
 			--unique -g --group --from-tick --until-tick --tick \
 			--max-length --max-delayed -H --header -P --param --raw \
-			--durable --wait --realtime --vt --maxsize --set
+			--durable --wait --realtime --vt --maxsize --set --existing
 		;;
 	mq-consume)
 		echo -l --lines -0 --null --netstring --jsonl -j --slots \
@@ -79,23 +80,24 @@ _mq_options() {
 			--rate --rate-shared --rest --batch --batch-wait \
 			--stream --window \
 			--grace --tag --log-dir --work-dir --no-clean --keep \
-			--lease --ack --reject --extend --text --at-most-once
+			--lease --ack --reject --extend --return --text \
+			--at-most-once --existing
 		;;
 	mq-clean) echo --attempts --interval --dry-run --json ;;
 	mq-stats)
 		echo -l --lines -0 --null --netstring --jsonl -n --limit \
-			--list --offset --match --reason --since --id \
-			--running --html --refresh --connections --json \
+			--list --reasons --offset --match --reason --stderr \
+			--since --id --running --html --refresh --connections --json \
 			--prometheus --check --watch
 		;;
 	mq-pause) echo --for --resume ;;
 	mq-return)
-		echo --from --to --match --reason --since --id -n --limit \
+		echo --from --to --match --reason --stderr --since --id -n --limit \
 			--rate --dry-run --json
 		;;
 	mq-purge)
 		echo --ready --rejected --delayed --all --delete-queue \
-			--match --reason --since --older-than --id -n --limit \
+			--match --reason --stderr --since --older-than --id -n --limit \
 			-f --force --dry-run --json
 		;;
 	esac
@@ -182,9 +184,8 @@ _mq_server() {
 		[[ -z $where && -r $file ]] || continue
 		while IFS= read -r line || [[ -n $line ]]; do
 			line=${line#"${line%%[![:blank:]]*}"}
-			line=${line#export }
-			[[ $line == MQ_URL=* ]] || continue
-			where=${line#MQ_URL=}
+			[[ $line =~ ^(export[[:blank:]]+)?MQ_URL[[:blank:]]*=[[:blank:]]*(.*) ]] || continue
+			where=${BASH_REMATCH[2]%%[[:blank:]]#*}
 			where=${where%"${where##*[![:space:]]}"}
 			where=${where#[\'\"]}
 			where=${where%[\'\"]}

@@ -127,7 +127,11 @@ unacked_are() {
 }
 
 @test "acl: a publisher" {
-	may mq-publish q
+	if is rmq; then
+		may mq-publish q
+	else
+		may mq-publish --realtime q
+	fi
 	run_mq 0 mq-publish q 1 2 3
 	run_mq 0 mq-publish -d 1h q later
 	run_mq 0 mq-publish --at 'tomorrow 9:00' -e 2d q later
@@ -147,8 +151,29 @@ unacked_are() {
 		run_mq 0 mq-publish --realtime -H 'A: b' q 1
 	fi
 	nothing_refused
-	# When it has lost its connection and a reply.
-	all_needed '+client|kill' '+client|list' +hgetall
+	# When it has lost its connection and a reply; when it is a consumer, too.
+	all_needed '+client|kill' '+client|list' +hgetall \
+		"$(is rmq || echo '&__redis__:invalidate')"
+}
+
+@test "acl: users that begin with all channels, as those of Redis 6.2 do" {
+	redis config set acl-pubsub-default allchannels >/dev/null
+	for tool in publish consume stats clean return purge pause; do
+		redis acl deluser fresh >/dev/null
+		read -ra rules < <("$BUILD/mq-$tool" --print-acl)
+		run redis acl setuser fresh on '>pw' "${rules[@]}"
+		assert_output OK
+	done
+	# Those of several tools.
+	redis acl deluser fresh >/dev/null
+	read -ra rules < <(for tool in consume publish stats; do
+		"$BUILD/mq-$tool" --print-acl a
+	done | xargs -d '\n')
+	run redis acl setuser fresh on '>pw' "${rules[@]}"
+	assert_output OK
+	run redis --raw acl getuser fresh
+	assert_output --partial '&__redis__:invalidate'
+	redis config set acl-pubsub-default resetchannels >/dev/null
 }
 
 @test "acl: a pause" {
@@ -210,7 +235,7 @@ unacked_are() {
 	own mq_resume
 	own_mq mq-publish q 1
 	run_mq 0 mq-consume --lease 1m --jsonl q
-	id=$(sed -n 's/.*"id":"\([^"]*\)".*/\1/p' <<<"$output")
+	id=$(sed -n 's/.*"receipt":"\([^"]*\)".*/\1/p' <<<"$output")
 	run_mq 0 mq-consume --extend "$id" 1m q
 	run_mq 0 mq-consume --reject "$id" q
 	# Given back at its end.
@@ -221,11 +246,13 @@ unacked_are() {
 	run_mq 0 mq-consume -l --drain q push
 	nothing_refused
 	# A duplicate with a key, and a walk by what is too late; one that somebody
-	# else has received, and what the pushed ones need to be rejected.
+	# else has received, and what the pushed ones need to be rejected; messages
+	# that nobody lists, and a connection that was lost.  No dead one of a cluster consumed the other queue.
 	if is rmq; then
-		all_needed +hrandfield +lset
+		all_needed '+client|kill' '+client|list' +hrandfield +lset +type \
+			'~rmq::connection::*::queue::{push}::*'
 	else
-		all_needed +sismember +smismember \
+		all_needed '+client|kill' '+client|list' +sismember +smismember \
 			'~rsmq:push-rejected' '~rsmq:push-rejected:Q' '~rsmq:push-rejected:X*'
 	fi
 }
@@ -315,8 +342,9 @@ start_own() {
 	is rsmq || run_mq 0 mq-return --from "unacked:$(own connections | grep grave)" q
 	run_mq 1 mq-return q
 	nothing_refused
-	# Only its messages go there; and somebody else at the end of the list.
-	is rsmq || all_needed +lpos '~rmq::connection::*::queue::\[other]::*'
+	# Only its messages go there; somebody else at the end of the list; more
+	# than 10,000 that stay; and one whose end somebody waits for.
+	is rsmq || all_needed +lmove +lpos +set '~rmq::connection::*::queue::\[other]::*'
 }
 
 @test "acl: who purges" {
@@ -341,7 +369,13 @@ start_own() {
 	run_mq 0 mq-purge --force --match . -n 1 --delayed q
 	run_mq 0 mq-purge --force --rejected --older-than 0s q
 	run_mq 0 mq-purge --force --all q
+	if is rmq; then
+		own_mq mq-publish -g z q 7
+		own_mq mq-publish -g z --from-tick 20 q 8
+		run_mq 0 mq-purge --force --ready --match 7 q
+	fi
 	own_mq mq-publish q 1 2 3
+	run_mq 1 mq-purge --force --ready --match none q
 	run_mq 0 mq-purge --force --delete-queue --dry-run q
 	run_mq 0 mq-purge --force --delete-queue q
 	nothing_refused

@@ -296,14 +296,14 @@ S
 	start_mq mq-consume -v --batch 4 q -- "$T/hold"
 	eventually 10 batches_reach 1
 	# A cleaner of somebody else's who was wrong, say.
-	peer_deletes 3
+	peer_steals 3
 	eventually 10 gone "$(script_pid)"
 	eventually 10 batches_reach 2
 	assert_regex "$(tail -n 1 "$T/batches")" '^[0-9]+ 3 1 2 4$'
-	assert_equal "$(held q)" "0 0 3 0"
+	assert_equal "$(held q)" "0 0 $((3 + stolen)) 0"
 	echo 75 >"$T/status"
 	touch "$T/go"
-	eventually 10 held_is q "0 3 0 0"
+	eventually 10 held_is q "0 3 $stolen 0"
 	stop_mq
 	assert_equal "$(attempts delayed | tr ' ' '\n' | sort | xargs)" \
 		'1:1 2:1 4:1'

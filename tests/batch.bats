@@ -325,7 +325,7 @@ S
 	assert_equal "$(held q)" "0 1 0 0"
 	says 'run half\ndone #1\ndone #2\n' 0
 	assert_equal "$(rejected)" \
-		"$(printf '%d 1 no final verb: half\n' 3 4)"
+		"$(printf '%d 1 half (no final verb)\n' 3 4)"
 	# Strict: the rest was silent.
 	says 'done #1\ndone #2\n' 0 --strict
 	assert_equal "$(rejected)" "$(printf '%d 1 no final verb\n' 3 4)"
@@ -643,7 +643,7 @@ S
 	run_mq 0 mq-purge -q --all --force q
 	publish q 1 2
 	run_mq 0 mq-consume --batch 3 --drain q -- "$T/loud"
-	assert_equal "$(grep -c 'to stderr' <<<"$stderr")" 1
+	assert_equal "$(grep -c '^to stderr' <<<"$stderr")" 1
 	assert_regex "$(element q rejected)" 'to stderr'
 }
 

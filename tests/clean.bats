@@ -69,6 +69,17 @@ go_dead() {
 	go_dies "$1"
 }
 
+# go_cluster CONNECTION QUEUE MESSAGE...: a dead one that uses the keys for a
+# cluster on this server.
+go_cluster() {
+	go_connect "$1"
+	redis sadd rmq::queues "$2" >/dev/null
+	redis sadd "rmq::connection::$1::queues" "$2" >/dev/null
+	[ $# = 2 ] || redis lpush "rmq::connection::$1::queue::{$2}::unacked" \
+		"${@:3}" >/dev/null
+	go_dies "$1"
+}
+
 # ours CONNECTION SLOTS: it is a consumer of ours.
 ours() {
 	redis hset "rmq::connection::$1::info" host web1 pid 4711 slots "$2" \
@@ -180,10 +191,39 @@ rmq::queues"
 	# A heartbeat is there before anything else.
 	redis set rmq::connection::join-333333::heartbeat 1 EX 60 >/dev/null
 	ours join-333333 1
-	go_holds join-333333 q m4
 	digest >"$T/before"
 	clean_says 0 0 0 0 0 0
 	assert_equal "$(digest)" "$(cat "$T/before")"
+}
+
+@test "clean: connections of Go programs with the keys for a cluster are left alone" {
+	go_cluster cluster-111111 q m1 m2
+	go_cluster stops-222222 jobs
+	redis sadd 'rmq::connection::stops-222222::queue::{jobs}::consumers' c >/dev/null
+	go_cluster only-333333 q m3
+	go_consume only-333333 jobs
+	go_holds only-333333 jobs plain
+	go_dead gone-444444 q m4
+	digest >"$T/before"
+	run_mq 0 mq-clean --dry-run
+	assert_output "dry run: $(cleaned 1 2 0 0 0 0); 3 dead connections of rmq's cluster layout left alone"
+	assert_equal "$(digest)" "$(cat "$T/before")"
+	for i in 1 2; do
+		run_mq 0 mq-clean --json
+		assert_equal "$(jq -c .left_alone <<<"$output")" \
+			'["cluster-111111","only-333333","stops-222222"]'
+	done
+	# Automatic cleaning, too.
+	run_mq 0 mq-consume --drain -l q
+	assert_output m4
+	assert_equal "$(redis smembers rmq::connections | sort | xargs)" \
+		"cluster-111111 only-333333 stops-222222"
+	assert_equal "$(redis smembers rmq::connection::cluster-111111::queues)" q
+	assert_equal "$(line 'rmq::connection::cluster-111111::queue::{q}::unacked' | xargs)" "m1 m2"
+	assert_equal "$(redis smembers rmq::connection::stops-222222::queues)" jobs
+	assert_equal "$(line 'rmq::connection::only-333333::queue::{q}::unacked')" m3
+	# In the other direction the plain form is taken, as before.
+	assert_equal "$(line 'rmq::queue::[jobs]::ready')" plain
 }
 
 @test "clean: long lists go back in their old order" {
@@ -347,6 +387,32 @@ sys.stdout.buffer.write(b"\xff\0\xbe\xbe\x4a{\"Mq-Attempt\":[\"%s\"]}\nm%s"
 	assert_equal "$(element q rejected | header Mq-Attempt)" 3
 	assert_equal "$(element q rejected | tail -n 1)" m
 	assert_equal "$(held q)" "0 0 0 1"
+}
+
+@test "clean: a crash is charged by the limit of the consumer that died" {
+	local i
+	# attempts it allowed, and those that its message had had.
+	for i in '2 1' '30 20' 'x 13' '0 14'; do
+		go_dead "ours-${i% *}" q
+		printf '\xff\0\xbe\xbeJ{"Mq-Attempt":["%s"]}\n%s' "${i#* }" "$i" |
+			redis -x lpush "$(unacked "ours-${i% *}")" >/dev/null
+		ours "ours-${i% *}" 1
+		redis hset "rmq::connection::ours-${i% *}::info" attempts "${i% *}" >/dev/null
+	done
+	clean_says 4 2 2 0 0 0
+	run_mq 0 mq-stats --list ready -l q
+	assert_equal "$(sort <<<"$output")" $'30 20\nx 13'
+	# Whoever cleans, and whatever queue that one has.
+	start_mq mq-consume --attempts 3 jobs -- sleep 1h
+	run_mq 0 mq-publish jobs x
+	eventually 10 held_is jobs "0 0 1 0"
+	assert_equal "$(redis hget "rmq::connection::$(connections)::info" attempts)" 3
+	kill -KILL "$pid"
+	wait "$pid" || true
+	redis del "rmq::connection::$(connections)::heartbeat" >/dev/null
+	run_mq 0 mq-consume --attempts 1 --idle 1ms other -- true
+	held_is jobs "1 0 0 0"
+	assert_equal "$(element jobs ready | header Mq-Attempt)" 1
 }
 
 @test "clean: more that ran than fit into one reply" {
@@ -664,6 +730,55 @@ go_cleaner() {
 	clean_says 0 0 0 0 0 0
 }
 
+# A Go program that was stopped, cleaned, and goes on: it claims as before.
+go_goes_on() {
+	redis set "rmq::connection::$1::heartbeat" 1 EX 60 >/dev/null
+	redis sadd rmq::queues q >/dev/null
+	go_holds "$1" q "${@:2}"
+}
+
+@test "clean: a Go program that goes on after it was cleaned away is listed again" {
+	go_goes_on zombie-111111 m1 m2
+	go_connect half-222222
+	go_consume half-222222 jobs
+	go_holds half-222222 q m3
+	clean_says 0 0 0 0 2 0
+	assert_equal "$(redis smembers rmq::connections | sort | xargs)" \
+		"half-222222 zombie-111111"
+	assert_equal "$(redis smembers rmq::connection::half-222222::queues | sort | xargs)" \
+		"jobs q"
+	held_is q "0 0 3 0"
+	clean_says 0 0 0 0 0 0
+	# From now on all is as with any other.
+	go_dies zombie-111111
+	clean_says 1 2 0 0 0 0
+	assert_equal "$(line "$ready" | xargs)" "m1 m2"
+}
+
+@test "clean: --drain waits for a Go program that goes on, and consumers list it" {
+	go_goes_on zombie-111111 m1
+	start_mq mq-consume --no-clean --drain -l q
+	eventually 10 lists_again zombie-111111
+	# It says nothing while it waits, and nothing says that it has looked once
+	# more; but the list is what makes it wait.
+	kill -0 "$pid"
+	redis lrem "$(unacked zombie-111111)" 1 m1 >/dev/null
+	status=0
+	wait "$pid" || status=$?
+	assert_equal "$status" 0
+	redis flushall >/dev/null
+	go_goes_on zombie-222222 m1
+	start_mq mq-consume jobs -- true
+	eventually 10 lists_again zombie-222222
+	stop_mq
+	held_is q "0 0 1 0"
+}
+
+lists_again() {
+	[ "$(redis sismember rmq::connections "$1")" = 1 ] &&
+		[ "$(redis sismember "rmq::connection::$1::queues" q)" = 1 ]
+}
+
 @test "clean: keys of our own that nobody needs are removed" {
 	redis sadd rmq::queues q >/dev/null
 	redis hset "$counters" runs 1 >/dev/null
@@ -843,11 +958,11 @@ print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)' \
 @test "clean: --json, -q" {
 	graveyard 2
 	run_mq 0 mq-clean --json --dry-run
-	assert_output '{"connections":2,"returned":6,"rejected":0,"due":0,"expired":0,"adopted":0,"orphans":0,"locks":0,"dry_run":true}'
+	assert_output '{"connections":2,"returned":6,"rejected":0,"due":0,"expired":0,"adopted":0,"orphans":0,"locks":0,"left_alone":[],"dry_run":true}'
 	run_mq 0 mq-clean -q --dry-run
 	assert_output ""
 	run_mq 0 mq-clean --json -q
-	assert_output '{"connections":2,"returned":6,"rejected":0,"due":0,"expired":0,"adopted":0,"orphans":0,"locks":0,"dry_run":false}'
+	assert_output '{"connections":2,"returned":6,"rejected":0,"due":0,"expired":0,"adopted":0,"orphans":0,"locks":0,"left_alone":[],"dry_run":false}'
 }
 
 @test "clean: words for one" {

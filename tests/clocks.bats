@@ -1,5 +1,6 @@
 #!/usr/bin/env bats
 # Clocks that jump by a day while something waits: ours, not that of the server.
+# When that jumps, all leases end at once.
 
 # run_mq sets stderr; each test is a subshell of its own.
 # shellcheck disable=SC2030,SC2031,SC2154
@@ -75,6 +76,7 @@ echo "$what" >>"$T/began"
 until [ -e "$T/go.$what" ]; do perl -e 'select undef, undef, undef, 0.02'; done
 echo "$what" >>"$T/ended"
 .
+	redis sadd rmq::queues q >/dev/null
 	start_faked mq-consume -j 2 --timeout 1h --idle 1h --rate 1000/s q -- "$T/hold"
 	for day in +1d -1d +0d; do
 		touch "$T/go.late$day"
@@ -155,4 +157,75 @@ joined() {
 		"$(printf '%032d' 7)two" >/dev/null
 	eventually 10 held_is q "2 0 0 0"
 	stop_mq
+}
+
+# consume NAME OPTION...: one of several consumers, with its own errors.
+consume() {
+	"$BUILD/mq-consume" --prefetch 0 "${@:2}" q -- "$T/hold" \
+		>/dev/null 2>"$T/$1.err" 3>&- &
+	pids+=($!)
+}
+
+lines_are() {
+	[ "$(sort "$T/$1" 2>/dev/null)" = "$2" ]
+}
+
+# What is left when the server's clock has jumped, or it was stopped for so long.
+leases_end() {
+	redis eval 'for _, c in ipairs(redis.call("SMEMBERS", "rmq::connections")) do
+		redis.call("DEL", "rmq::connection::" .. c .. "::heartbeat") end' 0 >/dev/null
+}
+
+ran_again() {
+	local name
+	for name in "$@"; do
+		eventually 10 says 'lease lost' "$name.err"
+		: >"$T/$name.err"
+	done
+}
+
+@test "clocks: the server's jumps: only a consumer that really died is charged" {
+	local pids=() dead
+	script hold <<'.'
+read -r what
+echo "$what $MQ_ATTEMPT" >>"$T/ran"
+until [ -e "$T/go" ]; do perl -e 'select undef, undef, undef, 0.02'; done
+.
+	consume dead --no-clean
+	run_mq 0 mq-publish q dead
+	eventually 10 lines_are ran "dead 1"
+	dead=$(connections)
+	kill -KILL "${pids[0]}"
+	wait "${pids[0]}" || true
+	# Some time ago.
+	redis expire "rmq::connection::$dead::info" 3570 >/dev/null
+	consume a
+	consume b
+	run_mq 0 mq-publish q a b
+	eventually 10 lines_are ran $'a 1\nb 1\ndead 1'
+	: >"$T/ran"
+	leases_end
+	ran_again a b
+	eventually 10 held_is q "1 0 2 0"
+	touch "$T/go"
+	eventually 10 lines_are ran $'a 1\nb 1\ndead 2'
+	eventually 10 held_is q "0 0 0 0"
+	# One that is alone on the server.
+	rm "$T/go"
+	kill -TERM "${pids[1]}"
+	wait "${pids[1]}" || true
+	: >"$T/ran"
+	run_mq 0 mq-publish q alone
+	eventually 10 lines_are ran "alone 1"
+	leases_end
+	ran_again b
+	eventually 10 lines_are ran $'alone 1\nalone 1'
+	# And one that dies alone.
+	kill -KILL "${pids[2]}"
+	wait "${pids[2]}" || true
+	leases_end
+	touch "$T/go"
+	run_mq 0 mq-consume --drain q -- "$T/hold"
+	eventually 10 lines_are ran $'alone 1\nalone 1\nalone 2'
+	assert_equal "$(redis hget 'rmq::queue::[q]::counters' crashed)" 2
 }

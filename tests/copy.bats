@@ -173,7 +173,7 @@ due_now() {
 	diff "$T/here" "$T/there"
 	run_mq 0 mq-stats -u "unix://$OTHER/s" --list ready -n 1 --jsonl q
 	assert_output --partial '"attempts":1'
-	assert_output --partial '"reason":"exit status 3"'
+	assert_output --partial '"reason":"oops (exit status 3)"'
 	assert_output --partial '"stderr":"oops"'
 }
 

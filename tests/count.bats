@@ -92,6 +92,7 @@ no_counters() {
 		redis info commandstats | sed -n "s/^cmdstat_$1:calls=\([0-9]*\),.*/\1/p"
 	}
 	assert_equal "$(calls lpush) $(calls hincrby)" "3 3"
+	type -P strace
 	strace -f -e trace=write,sendto -o "$T/trace" "$BUILD/mq-publish" q x ||
 		skip "strace is not allowed"
 	# TIME; SADD; LPUSH with HINCRBY; in the end, UNLINK.
@@ -113,6 +114,7 @@ no_counters() {
 
 @test "count: something else under the counters key: publishing is as always" {
 	redis set "$counters" mine >/dev/null
+	redis sadd rmq::queues q >/dev/null
 	run_mq 0 mq-publish -v -l q < <(seq 2500)
 	assert_equal "$stderr" "mq-publish: 2500 messages accepted"
 	assert_equal "$(redis get "$counters")" mine
@@ -164,9 +166,10 @@ def until(word):
         data += c.recv(65536)
     data = data.split(word, 1)[1]
 until(b"TIME\r\n")
-c.sendall(b"+OK\r\n*2\r\n$1\r\n1\r\n$1\r\n1\r\n")
-until(b"SADD")
-c.sendall(b":1\r\n")
+until(b"ready\r\n")
+c.sendall(b"-ERR no HELLO\r\n+OK\r\n*2\r\n$1\r\n1\r\n$1\r\n1\r\n:0\r\n")
+until(b"\r\nSADD\r\n")
+c.sendall(b":0\r\n")
 until(b"EXEC\r\n")
 PY
 	printf '%s\n' "$1" >>"$T/server.py"
@@ -316,7 +319,7 @@ esac
 	eventually 10 counts_are "1 1 -" runs lease_lost done
 	stop_mq
 	assert_equal "$(outcomes)" "1 1 - - - 1"
-	assert_equal "$(tail -n 1 "$T/err")" "mq-consume: 0 done, 0 rejected, 0 to be tried again, 0 returned, 1 leases lost"
+	assert_equal "$(tail -n 1 "$T/err")" "mq-consume: 0 done, 0 rejected, 0 to be tried again, 0 returned, 1 lease lost"
 }
 
 @test "count: while the connection is lost nothing is forgotten" {

@@ -73,7 +73,7 @@ judged_after() {
 	stop_mq
 	assert peer_has 1
 	assert_equal "$(held q)" "0 0 1 0"
-	grep -q ' 0 done, 0 rejected, 0 to be tried again, 0 returned, 1 leases' "$T/err"
+	grep -q ' 0 done, 0 rejected, 0 to be tried again, 0 returned, 1 lease lost' "$T/err"
 }
 
 @test "crash rsmq: an ack of what another program has received changes nothing" {
@@ -101,5 +101,43 @@ judged_after() {
 	eventually 5 grep -q "$c: lease lost" "$T/err"
 	stop_mq
 	assert_equal "$(held q)" "0 0 0 0"
-	grep -q ' 0 done, .* 1 leases lost' "$T/err"
+	grep -q ' 0 done, .* 1 lease lost' "$T/err"
+}
+
+@test "crash rsmq: a lease that ends although nobody died is no attempt" {
+	local i
+	script count <<'S'
+read -r x
+echo "$x $MQ_ATTEMPT" >>"$T/ran"
+until [ -e "$T/go" ]; do sleep 0.02; done
+S
+	ran() {
+		[ "$(sort "$T/ran" 2>/dev/null | xargs)" = "$1" ]
+	}
+	start_mq mq-consume -j 1 --prefetch 1 q -- "$T/count"
+	run_mq 0 mq-publish q a b
+	eventually 10 ran "a 1"
+	for i in 2 3; do
+		# As after a step of the server's clock.
+		eventually 10 held_is q "0 0 2 0"
+		expire "$(connections | tail -n 1)"
+		redis zremrangebyrank rsmq::connections 0 -1 >/dev/null
+		eventually 10 lost "$i"
+		eventually 10 ran "$(yes 'a 1' | head -n "$i" | xargs)"
+	done
+	# Another one that has it by then keeps it, and is charged.
+	eventually 10 held_is q "0 0 2 0"
+	kill -STOP "$pid"
+	expire "$(connections)"
+	peer_takes >/dev/null
+	kill -CONT "$pid"
+	eventually 10 lost 4
+	touch "$T/go"
+	eventually 10 ran "a 1 a 1 a 1 b 1"
+	stop_mq
+	assert_equal "$(redis --raw hget rsmq:q:Q "$(redis --raw zrange rsmq:q 0 0):rc")" 2
+}
+
+lost() {
+	[ "$(grep -c "the heartbeat had expired" "$T/err")" = "$(($1 - 1))" ]
 }

@@ -282,7 +282,8 @@ class Run:
                 for k, v in locks.items()
                 if k[0] == "g" or k[0] == "k" and not v.split(" ")[1].isdigit()]
         known = {"rmq::queue::[%s]::%s" % (q, what) for q in QUEUES
-                 for what in ("rejected", "counters", "clock", "locks")}
+                 for what in ("rejected", "counters", "clock", "locks",
+                     "checked")}
         # Killed between the first two steps of joining, or with the server that
         # was told that it had ended: these go by themselves.
         self.wrong += [k + " is left" for k in self.look().keys

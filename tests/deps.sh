@@ -3,8 +3,9 @@
 #   deps.sh --check SET...     lists what is missing and fails if anything is
 #   deps.sh --install SET...   installs it with apt-get, when allowed to
 #   deps.sh --npm DIR          puts the rsmq of npm into DIR, unless it is there
-# Sets: build run test bench fuzz memcheck lint.
-# shellcheck disable=SC2086 # $want is a list of words
+# Sets: build run test browser node bench fuzz memcheck lint.  CC, CPPFLAGS and
+# CFLAGS say where the compiler looks, as for make.
+# shellcheck disable=SC2086 # $want and the flags are lists of words
 set -u
 
 packages() {
@@ -14,10 +15,12 @@ packages() {
 	run) echo redis-server redis-tools ;;
 	test) echo bats bats-assert bats-support libcmocka-dev python3 perl \
 		procps util-linux mandoc bash-completion prometheus faketime \
-		strace systemd chromium nodejs npm ;;
+		strace systemd ;;
+	browser) echo chromium ;;
+	node) echo nodejs npm ;;
 	fuzz) echo clang libclang-rt-dev ;;
 	memcheck) echo valgrind ;;
-	bench) echo python3 procps nodejs npm ;;
+	bench) echo python3 procps ;;
 	lint) echo clang-format clang-tidy cppcheck shellcheck mandoc ;;
 	*) echo "deps.sh: $1: no such set" >&2; exit 64 ;;
 	esac
@@ -32,7 +35,8 @@ library() {
 }
 
 header() {
-	printf '#include <%s>\n' "$1" | "${CC:-cc}" -E - >/dev/null 2>&1
+	printf '#include <%s>\n' "$1" |
+		${CC:-cc} ${CPPFLAGS-} ${CFLAGS-} -E - >/dev/null 2>&1
 }
 
 # Whether clang has libFuzzer.
@@ -45,12 +49,12 @@ fuzzer() {
 # Whether what a package is for is here, however it was installed.
 have() {
 	case $1 in
-	gcc) program "${CC:-cc}" ;;
+	gcc) program ${CC:-cc} ;;
 	libc6-dev) header stdio.h ;;
 	pkg-config) program "${PKG_CONFIG:-pkg-config}" ;;
 	libhiredis-dev) library hiredis ;;
 	libbsd-dev) library libbsd-overlay ;;
-	libev-dev) header ev.h ;;
+	libev-dev) library libev || header ev.h ;;
 	libjansson-dev) library jansson ;;
 	libcmocka-dev) library cmocka ;;
 	redis-tools) program redis-cli ;;

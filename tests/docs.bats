@@ -1,7 +1,6 @@
 # The manual, --help, the completion, NEWS and README say what is so.
 
 # Each test is a subshell of its own.
-# pid is for stop_mq.
 # shellcheck disable=SC2030,SC2031,SC2034,SC2154
 
 load helpers
@@ -251,7 +250,7 @@ of_message() {
 	assert_output "MQ_BATCH= MQ_QUEUE="
 	run of_message --stream
 	assert_output "MQ_QUEUE="
-	run of_message --stream other
+	run of_message -q --stream other
 	assert_output ""
 	run sed -n '/^\.Ss Batches/,/^\.Ss Streams/s/^\.It Ev //p' \
 		"$root/man/mq-consume.1"
@@ -271,130 +270,6 @@ of_message() {
 		run grep -E "Li $header(1 |\$)" "$root/man/mq-layout.7"
 		assert_success
 	done
-}
-
-# --- examples -----------------------------------------------------------------
-
-# Runs every line "$ ..." of a page's EXAMPLES, in the order of the page, and
-# each must succeed.  A script that the page shows is made first; its name is
-# the last one in .Pa before it.  A consumer that never ends by itself must
-# join the server, and end by SIGTERM.
-run_examples() {
-	local line command commands=() printed
-
-	PATH=$BUILD:$PATH
-	export NEW=$MQ_URL?db=1
-	printed=$(mandoc -Tutf8 "$root/man/$1" | sed 's/.\x08//g; s/^[[:blank:]]*//')
-	make_scripts "$1"
-	while IFS= read -r line; do
-		commands+=("${line//\\e/\\}")
-	done < <(sed -n '/^\.Sh EXAMPLES/,/^\.Sh SEE ALSO/p' "$root/man/$1" |
-		sed -n 's/^\.Dl \$ //p')
-	assert [ "${#commands[@]}" -ge 3 ]
-	for command in "${commands[@]}"; do
-		echo "\$ $command"
-		# On one line, so that it can be copied.
-		grep -qFx "\$ $command" <<<"$printed"
-		if [[ $command == mq-consume\ * &&
-			! $command =~ \ (-n|--drain|--idle)\  ]]; then
-			run_forever "$command"
-		else
-			run timeout -k 5 30 bash -c "trap 'pwd >\"\$T/pwd\"' EXIT
-				$command" </dev/null 3>&-
-			echo "$output"
-			assert_success
-			cd "$(cat "$T/pwd")" || return
-		fi
-	done
-}
-
-run_forever() {
-	bash -c "exec $1" >/dev/null 2>&1 3>&- &
-	pid=$!
-	eventually 10 joined
-	stop_mq TERM
-	assert_equal "$status" 143
-}
-
-joined() {
-	[ -n "$(connections)" ]
-}
-
-make_scripts() {
-	local line name='' inside='' script
-
-	while IFS= read -r line; do
-		case $line in
-		.Pa\ *)
-			name=${line#.Pa }
-			name=${name%% *}
-			;;
-		.Bd\ -literal*) inside=1 script= ;;
-		.Ed)
-			inside=
-			[[ $script == '#!'* ]] || continue
-			printf '%s' "$script" >"$name"
-			chmod +x "$name"
-			;;
-		*) [[ -z $inside ]] || script+=${line//\\e/\\}$'\n' ;;
-		esac
-	done < <(sed -n '/^\.Sh EXAMPLES/,/^\.Sh SEE ALSO/p' "$root/man/$1")
-}
-
-@test "docs: the examples of mq-publish(1) work" {
-	run_examples mq-publish.1
-	run_mq 0 mq-stats
-	assert_line --regexp '^greetings +2 +0 +0 +0 '
-	assert_line --regexp '^reminders +0 +1 +0 +0 '
-	assert_line --regexp '^backups +0 +1 +0 +0 '
-	assert_line --regexp '^orders +0 +0 +0 +0 '
-	assert_line --regexp '^archive +2 +0 +0 +0 '
-	run_mq 0 mq-consume --drain --jsonl archive
-	assert_line --partial '"X-Trace-Id":["4711"]'
-	assert_line --partial '"Mq-Param1":["fast"]'
-}
-
-@test "docs: the examples of mq-consume(1) work" {
-	run_examples mq-consume.1
-	# Of its three messages one is done, one waits, one is no URL.
-	assert_equal "$(state urls)" "0 1 0 1 0"
-	run cat log/urls.log
-	assert_line --partial 'attempt 1: '
-}
-
-@test "docs: the examples of mq-stats(1) work" {
-	run_examples mq-stats.1
-}
-
-@test "docs: the examples of mq-clean(1) work" {
-	run_examples mq-clean.1
-	assert_equal "$output" 0
-}
-
-@test "docs: the examples of mq-pause(1) work" {
-	run_examples mq-pause.1
-}
-
-@test "docs: the examples of mq-return(1) work" {
-	run_examples mq-return.1
-	assert_equal "$(state conversions)" "2 0 0 0 0"
-}
-
-@test "docs: the examples of mq-purge(1) work" {
-	run_examples mq-purge.1
-	assert_equal "$(redis dbsize)" 0
-}
-
-@test "docs: the examples of mq(7) work" {
-	unset MQ_URL
-	run_examples mq.7
-	assert [ -S "$HOME/.local/state/mq/redis.sock" ]
-	assert [ ! -S "$HOME/queues/redis.sock" ]
-}
-
-@test "docs: the examples of mq-layout(7) work" {
-	unset MQ_URL
-	run_examples mq-layout.7
 }
 
 # --- completion ---------------------------------------------------------------

@@ -38,7 +38,7 @@ far() {
 far_run() {
 	redis-server --port 0 --unixsocket "$FAR/far.sock" --dir "$FAR" \
 		--save '' --appendonly no --pidfile "$FAR/far.pid" \
-		--enable-debug-command yes \
+		$(debug_allowed) \
 		--daemonize yes --logfile "$FAR/far.log" >/dev/null
 	eventually 10 far_answers
 }
@@ -400,7 +400,7 @@ fail dup failed - port is not a number from 1 to 65535"
 		"fail dup failed - an http URL with a password cannot be passed on"
 	assert_equal "$(held q)" "0 0 0 1"
 	assert_equal "$(element q rejected | header Mq-Error)" \
-		"exit status 3: 0-X-http://me:***@host/q/other"
+		"0-X-http://me:***@host/q/other (exit status 3)"
 	run grep -r 'geheim\|falsch' "$T/answers" <(printf '%s\n' "$stderr") <(element q rejected)
 	assert_output ""
 }
@@ -531,7 +531,7 @@ echo done >&3
 @test "dup: a connection that breaks in the middle, and the truth about it" {
 	local i
 	far sadd rmq::queues other >/dev/null
-	# One that answers SISMEMBER and dies of the rest.
+	# One that answers HELLO and SISMEMBER and dies of the rest.
 	cat >"$T/half.py" <<'.'
 import os, socket
 s = socket.socket(socket.AF_UNIX)
@@ -539,7 +539,7 @@ s.bind(os.environ["T"] + "/half.sock")
 s.listen()
 c, _ = s.accept()
 c.recv(4096)
-c.send(b":1\r\n")
+c.send(b"-ERR no HELLO\r\n:1\r\n")
 c.recv(4096)
 c.close()
 .

@@ -1,6 +1,8 @@
 # The parsers on inputs that a fuzzer makes up from those in tests/fuzz/corpus, a
 # few seconds each and always the same ones; `make fuzz` does it for longer, and
 # at random.
+#
+# needs: fuzz
 
 load helpers
 

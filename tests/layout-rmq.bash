@@ -24,11 +24,12 @@
 #                        ours sends
 #   peer_takes           it receives the next message, keeps it, and prints it
 #   peer_has N           it still has so many
-#   peer_deletes BODY    it deletes one that we hold
+#   peer_steals BODY     it gets one that we hold, and still has $stolen of it
 #   claims_unseen C BODY a message of another program is claimed for C, and the
 #                        answer lost
 
 crash_costs_ahead=0
+stolen=0
 
 is_live() {
 	[ "$(redis exists "rmq::connection::$1::heartbeat")" = 1 ]
@@ -97,6 +98,7 @@ peer_sends() {
 }
 
 peer_takes() {
+	redis set rmq::connection::go-AAAAAA::heartbeat 1 EX 600 >/dev/null
 	redis --raw rpoplpush 'rmq::queue::[q]::ready' "$(unacked go-AAAAAA)" |
 		tail -n 1
 }
@@ -105,7 +107,7 @@ peer_has() {
 	[ "$(holds go-AAAAAA)" = "$1" ]
 }
 
-peer_deletes() {
+peer_steals() {
 	redis --raw eval 'for _, e in ipairs(redis.call("LRANGE", KEYS[1], 0, -1)) do
 			if e:match("[^\n]*$") == ARGV[1] then
 				redis.call("LREM", KEYS[1], 1, e)

@@ -4,6 +4,7 @@ load node
 
 export MQ_LAYOUT=rsmq
 crash_costs_ahead=1
+stolen=1
 
 held() {
 	redis --raw eval 'local n, q = redis.call, KEYS[1]
@@ -128,13 +129,14 @@ peer_has() {
 	[ "$n" = "$1" ]
 }
 
-peer_deletes() {
+peer_steals() {
 	local id
 
 	for id in $(redis --raw zrange rsmq:q 0 -1); do
 		[ "$(redis --raw hget rsmq:q:Q "$id")" != "$1" ] ||
-			node_delete q "$id"
+			redis zadd rsmq:q XX 1 "$id" >/dev/null
 	done
+	node_receive q 600000 >/dev/null
 }
 
 claims_unseen() {

@@ -1,15 +1,28 @@
 #!/usr/bin/env python3
-"""link.py PORT: passes on what comes to a free port of this host, which it
-prints, to that one and back.  What it has when it is killed is lost, as on a
-network."""
+"""link.py PORT [SECONDS]: passes on what comes to a free port of this host,
+which it prints, to that one, or the socket of that name, and back, all of it
+that much later.  What it has when it is killed is lost, as on a network."""
 import socket
 import sys
 import threading
+import time
+
+there_is = sys.argv[1]
+seconds = float(sys.argv[2]) if len(sys.argv) > 2 else 0
+
+
+def connect():
+    if "/" not in there_is:
+        return socket.create_connection(("127.0.0.1", int(there_is)))
+    there = socket.socket(socket.AF_UNIX)
+    there.connect(there_is)
+    return there
 
 
 def pump(one, other):
     try:
         while data := one.recv(65536):
+            time.sleep(seconds)
             other.sendall(data)
     except OSError:
         pass
@@ -21,6 +34,6 @@ listener = socket.create_server(('127.0.0.1', 0))
 print(listener.getsockname()[1], flush=True)
 while True:
     here = listener.accept()[0]
-    there = socket.create_connection(('127.0.0.1', int(sys.argv[1])))
+    there = connect()
     for ways in ((here, there), (there, here)):
         threading.Thread(target=pump, args=ways, daemon=True).start()

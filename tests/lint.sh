@@ -1,31 +1,48 @@
 #!/bin/sh
-# Static checks; each prints what it found, and any finding fails.
+# Static checks: TAP, each with what it found before its result.  Any finding
+# fails.  What takes long runs on all processors, behind the tests of CI.
 # shellcheck disable=SC2317 # functions are called by check()
 set -u
 
 cd "$(dirname "$0")/.." || exit 70
-failed=0
+n=0 failed=0
 
+# check NAME COMMAND...
 check() {
-	echo "# $1"
+	name=$1 not=
 	shift
-	"$@" || failed=1
+	n=$((n + 1))
+	"$@" || not="not " failed=1
+	echo "${not}ok $n lint: $name"
 }
 
 # (__FILE__ is some string, as a version is.)
 flags="-std=c11 -D_GNU_SOURCE -DLIBBSD_OPENBSD_VIS -DMQ_VERSION=__FILE__ -Icommon -Icmd -Icmd/page"
 flags="$flags $(pkg-config --cflags hiredis libbsd-overlay jansson)"
 
+# on_all N COMMAND...: with N of the files on stdin at a time.
+on_all() {
+	at_once=$1
+	shift
+	nice xargs -P "$(nproc)" -n "$at_once" -- "$@"
+}
+
+headers() {
+	make --no-print-directory -s hdr-check
+}
+
+# One file at a time prints in one piece.
 tidy() {
-	# shellcheck disable=SC2086
-	clang-tidy --quiet cmd/*.c common/*.c tests/fuzz/*.c -- $flags 2>/dev/null
+	# shellcheck disable=SC2086,SC2016
+	printf '%s\n' cmd/*.c common/*.c tests/fuzz/*.c |
+		on_all 1 sh -c 'out=$(clang-tidy --quiet "$0" -- '"$flags"' 2>/dev/null) ||
+			{ printf "%s\n" "$out"; exit 1; }'
 }
 
 analyze() {
-	for f in cmd/*.c common/*.c; do
-		# shellcheck disable=SC2086
-		gcc $flags -O1 -fanalyzer -Werror -c -o /dev/null "$f" || return 1
-	done
+	# shellcheck disable=SC2086
+	printf '%s\n' cmd/*.c common/*.c |
+		on_all 1 gcc $flags -O1 -fanalyzer -Werror -c -o /dev/null
 }
 
 format() {
@@ -52,9 +69,11 @@ layers() {
 		! grep -nE 'rmq::' cmd/*.[ch] common/redis.[ch] common/async.[ch]
 }
 
+echo 1..8
 check format format
 check layers layers
-check cppcheck cppcheck --quiet --error-exitcode=1 --inline-suppr \
+check headers headers
+check cppcheck nice cppcheck --quiet --error-exitcode=1 --inline-suppr \
 	--enable=warning,performance,portability --std=c11 \
 	--suppress=missingIncludeSystem -D_GNU_SOURCE -Icommon \
 	'-DTAILQ_FOREACH(v,h,f)=while((v=tailq_next(h)))' \

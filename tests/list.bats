@@ -126,10 +126,10 @@ ID                                 AGE  ATTEMPTS  PAYLOAD
 	go_fetch a-very-long-tag-Zz9Yy8 jobs 2
 	unchanged 0 mq-stats --list unacked jobs
 	assert_equal "$(sort <<<"$output")" "\
--                                    -         0  a-very-long-tag-Zz9Yy8  three
--                                    -         0  a-very-long-tag-Zz9Yy8  two
--                                    -         0  web-aB3dE6              one
-ID                                 AGE  ATTEMPTS  CONNECTION              PAYLOAD"
+-                                    -         0  web-aB3dE6          one
+-                                    -         0  …y-long-tag-Zz9Yy8  three
+-                                    -         0  …y-long-tag-Zz9Yy8  two
+ID                                 AGE  ATTEMPTS  CONNECTION          PAYLOAD"
 }
 
 @test "list: ids, ages and attempts" {
@@ -174,11 +174,18 @@ ID                                 AGE  ATTEMPTS  DUE  PAYLOAD
 	printf '\377\0\276\276Jno json\nx' | redis -x lpush "$rejected" >/dev/null
 	unchanged 0 mq-stats --list rejected jobs
 	assert_output "\
+ID                                 AGE  ATTEMPTS  REASON              PAYLOAD
+$a    3m         2  no such user        alice
+$b     -         0  a reason that is …  bob
+-                                    -         0  -                   as Go rej…
+-                                    -         0  bad header: heade…  \377\0\27…"
+	on_terminal 104 --list rejected jobs
+	assert_output "\
 ID                                 AGE  ATTEMPTS  REASON                                    PAYLOAD
 $a    3m         2  no such user                              alice
 $b     -         0  a reason that is longer than there is r…  bob
--                                    -         0  -                                         as Go rejects
--                                    -         0  bad header: header is no JSON             \377\0\276\276Jno json\nx"
+-                                    -         0  -                                         as Go rejec…
+-                                    -         0  bad header: header is no JSON             \377\0\276\…"
 }
 
 @test "list: nothing there, no such queue: 1 and one line" {
@@ -194,7 +201,7 @@ $b     -         0  a reason that is longer than there is r…  bob
 	run_mq 1 mq-stats --list rejected --json jobs
 	assert_equal "$output" "[]"
 	run_mq 1 mq-stats --list ready --match nothing jobs
-	assert_equal "$stderr" "mq-stats: jobs: none of 1 ready messages was chosen"
+	assert_equal "$stderr" "mq-stats: jobs: none of 1 ready message matched"
 	run_mq 1 mq-stats --list ready --offset 1 jobs
 	assert_equal "$output" ""
 }
@@ -290,7 +297,7 @@ assert [set(m) - {"queue", "state", "attempts"} for m in json.load(sys.stdin)] =
 		assert [ "${#lines[@]}" -ge 2 ]
 	done
 	on_terminal 100 --list rejected -l jobs
-	assert_equal "${lines[0]%x}" 'a\033[2J\0\233\177\a\377\n'$'\u202e'
+	assert_equal "${lines[0]%x}" 'a\033[2J\0\233\177\a\377\n\342\200\256'
 	assert_equal "${lines[1]}" ok
 	on_terminal 100 --list rejected --jsonl jobs
 	assert_equal "$(python3 -c 'import json, sys
@@ -317,7 +324,51 @@ print(ascii(json.loads(sys.argv[1])["reason"]))' "${lines[1]}")" \
 	assert_equal "${#lines[@]}" 51
 	run_mq 0 mq-stats --list ready jobs
 	assert_equal "${#lines[@]}" 52
-	assert_equal "${#lines[51]}" 250
+	assert_equal "${#lines[51]}" 80
+}
+
+# widths: how many columns the lines on stdin take at most.
+widths() {
+	python3 -c '
+import sys, unicodedata
+wide = lambda c: 0 if unicodedata.combining(c) else 1 + (unicodedata.east_asian_width(c) in "WF")
+print(max(sum(map(wide, line.rstrip("\n"))) for line in sys.stdin))'
+}
+
+@test "list: one line a message, of 80 columns, whatever is in it" {
+	local id state text
+
+	redis sadd rmq::queues jobs >/dev/null
+	id=$(stamp 1 60)
+	for text in "$(printf '漢%.0s' {1..100})" $'e\u0301\u0301\u0301a b' $'tab\tline\nend' \
+		"$(printf '\033[31m%.0s' {1..40})" "$(printf '\377%.0s' {1..60})" plain ''; do
+		for state in ready rejected; do
+			has jobs $state '{"Mq-Id":["'"$id"'"],"Mq-Error":["'"$(
+				tr -d '\377\033\n\t' <<<"$text")"'"]}' "$text"
+			redis lpush "rmq::queue::[jobs]::$state" "$text" >/dev/null
+		done
+	done
+	redis zadd 'rmq::queue::[jobs]::delayed' 99999999999999 \
+		"$(printf '%032d' 1)$(printf '漢%.0s' {1..100})" >/dev/null
+	redis set rmq::connection::漢漢漢漢漢漢漢漢漢漢漢漢-aB3dE6::heartbeat 1 EX 60 >/dev/null
+	redis rpush 'rmq::connection::漢漢漢漢漢漢漢漢漢漢漢漢-aB3dE6::queue::[jobs]::unacked' \
+		"$(printf '漢%.0s' {1..100})" >/dev/null
+	redis sadd rmq::connection::漢漢漢漢漢漢漢漢漢漢漢漢-aB3dE6::queues jobs >/dev/null
+	redis sadd rmq::connections 漢漢漢漢漢漢漢漢漢漢漢漢-aB3dE6 >/dev/null
+	for state in ready rejected delayed unacked; do
+		run_mq 0 mq-stats --list $state jobs
+		[ "${#lines[@]}" = "$((1 + $(redis --raw eval 'local n = 0
+			for _, k in ipairs(redis.call("KEYS", "*[[]jobs]::" .. ARGV[1])) do
+				n = n + (redis.call("TYPE", k).ok == "zset" and
+					redis.call("ZCARD", k) or redis.call("LLEN", k))
+			end
+			return n' 0 $state)))" ]
+		assert [ "$(widths <<<"$output")" -le 80 ]
+		for width in 40 80 120; do
+			on_terminal $width --list $state jobs
+			assert [ "$(widths <<<"$output")" -le $((width < 80 ? 80 : width)) ]
+		done
+	done
 }
 
 @test "list: 100,000 messages, and large ones, in bounded memory" {
@@ -381,12 +432,12 @@ print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)' \
 	--running --connections,--running and --connections cannot be used together
 	--html --prometheus,--html and --prometheus cannot be used together
 	--html --json,--html and --json cannot be used together
-	-n 3 a,--limit needs --list
+	-n 3 a,--limit needs --list or --reasons
 	--running --offset 0,--offset needs --list
 	--jsonl a,a framing needs --list
-	--running --match x,--match needs --list
-	--reason x a,--reason needs --list
-	--since 1h a,--since needs --list
+	--running --match x,--match needs --list or --reasons
+	--reason x a,--reason needs --list or --reasons
+	--since 1h a,--since needs --list or --reasons
 	--refresh 5,--refresh needs --html
 	--list ready -n 0 a,--limit: 0: not a number from 1 to 9223372036854775807
 	--id short,--id: short: not an id (32 letters and digits)

@@ -67,18 +67,18 @@ print(json.dumps(eval(sys.argv[1]), sort_keys=True))' "$1" <<<"$output"
 	go_system
 	run_mq 0 mq-stats --json
 	assert_equal "${#lines[@]}" 1
-	assert_equal "$(json 'list(v)')" '["time_ms", "queues", "totals"]'
+	assert_equal "$(json 'list(v)')" '["time_ms", "queues", "left_alone", "maxmemory_policy", "totals"]'
 	assert_equal "$(json 'abs(v["time_ms"] / 1000 - __import__("time").time()) < 60')" true
 	assert_equal "$(json 'v["queues"]')" "$(python3 -c '
 import json
 def queue(name, ready, unacked, rejected, consumers):
 	return dict(name=name, known=True, ready=ready, delayed=0, in_line=0,
-	    unacked=unacked, rejected=rejected, consumers=consumers,
+	    unacked=unacked, rejected=rejected, consumers=consumers, dead_consumers=0,
 	    oldest_age_s=None, next_due_ms=None, tick=None, paused=False,
 	    paused_until_ms=None, in_per_s=None, out_per_s=None, counters=None)
 print(json.dumps([queue("idle", 0, 0, 0, 0), queue("jobs", 3, 3, 2, 2)],
     sort_keys=True))')"
-	assert_equal "$(json 'v["totals"]')" '{"consumers": 2, "delayed": 0, "in_per_s": null, "oldest_age_s": null, "out_per_s": null, "ready": 3, "rejected": 2, "unacked": 3}'
+	assert_equal "$(json 'v["totals"]')" '{"consumers": 2, "dead_consumers": 0, "delayed": 0, "in_per_s": null, "oldest_age_s": null, "out_per_s": null, "ready": 3, "rejected": 2, "unacked": 3}'
 }
 
 @test "json: what only our tools know" {
@@ -118,7 +118,7 @@ print(json.dumps([queue("idle", 0, 0, 0, 0), queue("jobs", 3, 3, 2, 2)],
 	own_keys
 	run_mq 0 mq-stats --json --connections
 	assert_equal "$(json 'list(v)')" \
-		'["time_ms", "queues", "connections", "totals"]'
+		'["time_ms", "queues", "connections", "left_alone", "maxmemory_policy", "totals"]'
 	assert_equal "$(json '50000 < v["connections"][1].pop("lease_ms") <= 60000')" true
 	assert_equal "$(json '[v["connections"][0], (v["connections"][1].pop("lease_ms"), v["connections"][1])[1]]')" \
 		"$(python3 -c '
@@ -165,11 +165,12 @@ promtool_likes() {
 }
 
 # samples: what is no comment, of the output before promtool's.
+# Those of queues.
 samples() {
-	grep -v '^#' <<<"$output"
+	grep -v -e '^#' -e '^mq_evicts ' <<<"$output"
 }
 
-@test "prometheus: a Go system has rmqprom's five gauges and three more" {
+@test "prometheus: a Go system has rmqprom's five gauges and four more" {
 	go_system
 	run_mq 0 mq-stats --prometheus
 	assert_equal "$(samples)" 'rmq_ready{queue="idle"} 0
@@ -182,6 +183,8 @@ rmq_consumer{queue="idle"} 0
 rmq_consumer{queue="jobs"} 2
 rmq_unacked{queue="idle"} 0
 rmq_unacked{queue="jobs"} 3
+mq_dead_consumers{queue="idle"} 0
+mq_dead_consumers{queue="jobs"} 0
 mq_delayed{queue="idle"} 0
 mq_delayed{queue="jobs"} 0
 mq_oldest_age_seconds{queue="idle"} 0
@@ -200,7 +203,8 @@ mq_paused{queue="jobs"} 0'
 	assert [ "${age%.*}" -ge 500 ]
 	assert [ "${age%.*}" -le 560 ]
 	assert_equal "$(samples | grep -v age | tail -n +6)" \
-		'mq_delayed{queue="jobs"} 2
+		'mq_dead_consumers{queue="jobs"} 0
+mq_delayed{queue="jobs"} 2
 mq_paused{queue="jobs"} 1
 mq_published_total{queue="jobs"} 1000
 mq_attempts_total{queue="jobs"} 90
@@ -236,12 +240,13 @@ mq_run_duration_seconds_count{queue="jobs"} 20'
 	assert_equal "$(samples)" ""
 	assert_equal "$(sed -n 's/^# TYPE //p' <<<"$output")" \
 		"$(printf '%s gauge\n' rmq_ready rmq_rejected rmq_connection \
-			rmq_consumer rmq_unacked mq_delayed mq_oldest_age_seconds \
-			mq_paused
+			rmq_consumer rmq_unacked mq_dead_consumers mq_delayed \
+			mq_oldest_age_seconds mq_paused
 		printf '%s counter\n' mq_published_total mq_attempts_total \
 			mq_done_total mq_failed_total mq_expired_total \
 			mq_retried_total mq_crashed_total mq_lease_lost_total
-		echo mq_run_duration_seconds histogram)"
+		echo mq_run_duration_seconds histogram
+		echo mq_evicts gauge)"
 	assert_equal "$(sed -n 's/^# TYPE \([^ ]*\) .*/\1/p' <<<"$output")" \
 		"$(sed -n 's/^# HELP \([^ ]*\) [A-Z1].*\.$/\1/p' <<<"$output")"
 	promtool_likes
@@ -268,6 +273,31 @@ check() {
 	assert_equal "$stderr" ""
 }
 
+@test "check: consumers that have died do not count, and are shown apart" {
+	go_system
+	redis set rmq::connection::cron-222222::heartbeat 1 EX 60 >/dev/null
+	redis sadd rmq::connections cron-222222 >/dev/null
+	redis sadd rmq::connection::cron-222222::queues jobs >/dev/null
+	redis sadd "rmq::connection::cron-222222::queue::[jobs]::consumers" c-5 >/dev/null
+	check 0 consumers=3 jobs
+	redis del rmq::connection::web-111111::heartbeat >/dev/null
+	check 2 consumers=2 jobs
+	assert_output "MQ CRITICAL - jobs: consumers 1 (fewer than 2) | 'jobs_consumers'=1;;2:;0"
+	run_mq 0 mq-stats --json jobs
+	assert_equal "$(json '[v["queues"][0]["consumers"], v["queues"][0]["dead_consumers"], v["totals"]["dead_consumers"]]')" '[1, 2, 2]'
+	run_mq 0 mq-stats --prometheus jobs
+	assert_line 'rmq_consumer{queue="jobs"} 1'
+	assert_line 'mq_dead_consumers{queue="jobs"} 2'
+	run_mq 0 mq-stats --html jobs
+	assert_output --partial '<span class="badge dead">2 dead consumers</span>'
+	run_mq 0 mq-stats
+	assert_regex "${lines[2]}" '^jobs .* 1 .* 2 dead consumers$'
+	assert_regex "${lines[3]}" '^TOTAL .* 1 .* 2 dead consumers$'
+	redis set 'rmq::queue::[jobs]::paused' 1 >/dev/null
+	run_mq 0 mq-stats jobs
+	assert_regex "${lines[1]}" 'paused, 2 dead consumers$'
+}
+
 @test "check: each limit, at it and beyond it" {
 	go_system
 	check 0 ready=3 jobs
@@ -286,6 +316,13 @@ check() {
 	assert_output "MQ WARNING - jobs: consumers 2 (fewer than 3) | 'jobs_consumers'=2;3:;1:;0"
 	check 2 unacked=2,rejected=2,delayed=0 jobs
 	assert_output "MQ CRITICAL - jobs: delayed 0, unacked 3 (more than 2), rejected 2 | 'jobs_delayed'=0;;0;0 'jobs_unacked'=3;;2;0 'jobs_rejected'=2;;2;0"
+}
+
+@test "check: one that could never alarm is refused" {
+	for limits in consumers=0 consumers=2:0 consumers=0:1 age=5m,consumers=0; do
+		run_mq 64 mq-stats --check "$limits" jobs
+		assert_equal "$stderr" "mq-stats: --check: consumers=0: there are never fewer than 0; consumers=1 is for when there are none"
+	done
 }
 
 @test "check: the age of the oldest claimable message" {

@@ -283,7 +283,7 @@ connected() {
 
 @test "pause: without CLIENT TRACKING: with the next tick" {
 	redis acl setuser alice reset on '>pw' allkeys allchannels +@all \
-		'-client|tracking' >/dev/null
+		-client '+client|id' >/dev/null
 	seq 3 | run_mq 0 mq-publish --raw -l q
 	start_mq mq-consume -u "unix://alice:pw@$D/redis.sock" --prefetch 2 q -- \
 		"$T/work"

@@ -49,13 +49,17 @@ class Server:
         self.f.close()
         self.sock.close()
 
-    def reply(self):
-        line = self.f.readline()
-        if not line:
+    def whole(self, data):
+        """A server that goes may leave a part of its reply."""
+        if not data.endswith(b"\r\n"):
             raise OSError("the server has gone")
-        kind, n = line[:1], line[1:-2]
+        return data[:-2]
+
+    def reply(self):
+        line = self.whole(self.f.readline())
+        kind, n = line[:1], line[1:]
         if kind == b"$":
-            return None if n == b"-1" else self.f.read(int(n) + 2)[:-2]
+            return None if n == b"-1" else self.whole(self.f.read(int(n) + 2))
         if kind == b"*":
             return [self.reply() for _ in range(int(n))]
         if kind == b"-":

@@ -131,9 +131,12 @@ ended() {
 }
 
 @test "print: a bad header among them is rejected, the others are printed" {
-	printf 'a\n\377\0\276\276J{"Mq-Id":["x"]\nb\n\377\0\276\276Jno end\nc\n' >"$T/in"
-	"$BUILD/mq-publish" --raw -l q <"$T/in"
-	printf '\377\0\276\276J{"Mq-Id":["%031dx"]}' 0 | redis -x lpush 'rmq::queue::[q]::ready' >/dev/null
+	local element
+	for element in a '\377\0\276\276J{"Mq-Id":["x"]' b '\377\0\276\276Jno end' c \
+		'\377\0\276\276J{"Mq-Id":["0000000000000000000000000000000x"]}'; do
+		# shellcheck disable=SC2059 # bytes
+		printf "$element" | redis -x lpush 'rmq::queue::[q]::ready' >/dev/null
+	done
 	run --separate-stderr bash -c '"$0" --drain -l q | cat' "$BUILD/mq-consume"
 	assert_output $'a\nb\nc'
 	assert_equal "$(held q)" "0 0 0 3"

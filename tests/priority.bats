@@ -158,7 +158,7 @@ first_due() {
 		echo '{"payload":"odd","headers":{"Mq-Priority":"101"}}'
 	} >"$T/records"
 	run_mq 0 mq-publish -v --jsonl q <"$T/records"
-	assert_equal "$stderr" "mq-publish: 6 messages accepted"
+	assert_equal "${stderr_lines[-1]}" "mq-publish: 6 messages accepted"
 	assert_equal "$(redis hget 'rmq::queue::[q]::counters' published)" 6
 	run drained q
 	assert_output "high plain1 plain2 plain3 odd low"

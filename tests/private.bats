@@ -286,3 +286,70 @@ accepted() {
 	assert_equal "$output" hello
 	assert [ -S "$DIR/redis.sock" ]
 }
+
+# --- what it does not have of its starter ------------------------------------------
+
+# limit WORDS SOFT: the server has this soft limit.
+limit() {
+	assert_regex "$(grep "^$1" "/proc/$(server_pid)/limits")" "^$1 +$2 "
+}
+
+@test "private: no limit of its starter, no priority, no signal, no environment" {
+	local p mask
+	mkdir "$STATE/bin"
+	cat >"$STATE/bin/redis-server" <<-.
+		#!/bin/sh
+		/usr/bin/env >"$STATE/env"
+		PATH=\${PATH#*:} exec redis-server "\$@"
+	.
+	chmod +x "$STATE/bin/redis-server"
+	(
+		cd "$STATE"
+		umask 0
+		trap '' HUP USR1
+		ulimit -S -n 64 -f 100 -t 5 -c unlimited -s 512
+		# The sanitizer needs more than there is.
+		[[ $BUILD == *address* ]] || ulimit -S -v 5000000
+		PATH=$STATE/bin:$PATH LC_ALL=en_US.UTF-8 REDISCLI_AUTH=secret \
+			chrt -b 0 ionice -c 3 choom -n 300 -- \
+			taskset -c "$(first_cpu)" nice "$BUILD/mq-publish" jobs x
+	)
+	p=$(server_pid)
+	limit 'Max open files' '[0-9]{4,}'
+	limit 'Max file size' unlimited
+	limit 'Max cpu time' unlimited
+	limit 'Max address space' unlimited
+	limit 'Max core file size' 0
+	limit 'Max stack size' 8388608
+	assert_equal "$(config maxclients)" 10000
+	mask=$(sed -n 's/^Cpus_allowed_list:\s*//p' "/proc/$$/status")
+	assert_equal "$(sed -n 's/^Cpus_allowed_list:\s*//p' "/proc/$p/status")" "$mask"
+	# USR1 is 10, HUP Redis ignores itself.
+	((!(0x$(sed -n 's/^SigIgn:\s*//p' "/proc/$p/status") & 1 << 9)))
+	assert_equal "$(sed -n 's/^Umask:\s*//p' "/proc/$p/status")" 0077
+	assert_equal "$(cat "/proc/$p/oom_score_adj")" 0
+	assert_equal "$(ionice -p "$p")" "none: prio 0"
+	assert_regex "$(chrt -p "$p")" SCHED_OTHER
+	# Only who may set a priority can set it back.
+	nice -n -1 true 2>/dev/null && assert_equal "$(ps -o ni= -p "$p" | xargs)" 0
+	assert_equal "$(readlink "/proc/$p/cwd")" "$DIR"
+	assert_equal "$(ps -o sid= -p "$p" | xargs)" "$p"
+	assert_equal "$(sed 's/=.*//' "$STATE/env" | grep -vx 'PWD\|_\|SHLVL\|TZ' | sort | xargs)" \
+		"HOME PATH"
+}
+
+first_cpu() {
+	sed -n 's/^Cpus_allowed_list:\s*\([0-9]*\).*/\1/p' "/proc/$$/status"
+}
+
+@test "private: a limit of descriptors that cannot be lifted is not for everybody" {
+	local as=()
+	[ "$(id -u)" != 0 ] || as=(setpriv --bounding-set=-sys_resource --inh-caps=-sys_resource --)
+	run --separate-stderr "${as[@]}" sh -c 'ulimit -n 64; "$0" jobs x' "$BUILD/mq-publish"
+	assert_equal "$status" 78
+	assert_regex "$stderr" "^mq-publish: private server in $DIR: not started: .* \\(ulimit -n\\)\$"
+	assert [ ! -e "$DIR/redis.sock" ]
+	# With a server that is there, it is nobody's matter.
+	run_mq 0 mq-publish jobs x
+	run -0 "${as[@]}" sh -c 'ulimit -n 64; "$0" jobs x' "$BUILD/mq-publish"
+}

@@ -413,7 +413,8 @@ without_sanitizer() {
 
 @test "publish: -v tells how many" {
 	run_mq 0 mq-publish -v -l jobs < <(seq 1234)
-	assert_equal "$stderr" "mq-publish: 1234 messages accepted"
+	assert_equal "$stderr" "mq-publish: jobs: made a new queue
+mq-publish: 1234 messages accepted"
 }
 
 # --- headers and parameters ----------------------------------------------------

@@ -269,7 +269,7 @@ purged_some() {
 	run on_terminal $'n\n' "$BUILD/mq-purge" --delete-queue 'odd jobs'
 	assert_line --partial 'odd jobs: delete the queue, with 3 ready, '
 	run on_terminal $'n\n' "$BUILD/mq-purge" --ready --match b 'odd jobs'
-	assert_line --partial 'odd jobs: remove what matches of 3 ready? [y/N] '
+	assert_line --partial 'odd jobs: remove 1 ready? [y/N] '
 	run on_terminal $'\x03' "$BUILD/mq-purge" --all 'odd jobs'
 	assert_equal "$status" "$((256 - 2))"
 	assert_equal "$(digest)" "$(cat "$T/before")"
@@ -279,6 +279,39 @@ purged_some() {
 	run on_terminal $'YES\n' "$BUILD/mq-purge" --delete-queue 'odd jobs'
 	assert_equal "$status" 0
 	assert_equal "$(redis dbsize)" 0
+}
+
+# Not of how many, but how many; and what there is none of is not asked for.
+@test "purge: it asks with the number that goes: filters, limits, delayed ones" {
+	seq 20 | "$BUILD/mq-publish" -l jobs
+	seq 15 | "$BUILD/mq-publish" -l -d 1h jobs
+	"$BUILD/mq-publish" -g one jobs first second third
+	digest >"$T/before"
+	ask() {
+		run on_terminal $'n\n' "$BUILD/mq-purge" "${@:2}" jobs
+		assert_equal "$status" 1
+		assert_line --partial "jobs: remove $1? [y/N] "
+		assert_equal "$(digest)" "$(cat "$T/before")"
+	}
+	ask '21 ready, 17 delayed, 0 rejected' --all
+	ask '11 ready' --ready --match '^1'
+	ask '11 ready, 7 delayed, 0 rejected' --all --match '^1'
+	ask '5 ready, 0 delayed, 0 rejected' --all --match '^1' -n 5
+	ask '7 ready' --ready -n 7
+	ask '17 delayed' --delayed -n 70
+	for args in '--rejected' '--ready --match x' '--delayed --reason y'; do
+		# shellcheck disable=SC2086
+		run on_terminal $'y\n' "$BUILD/mq-purge" $args jobs
+		assert_equal "$status" 1
+		assert_equal "${output%$'\r'}" "0 messages purged"
+		assert_equal "$(digest)" "$(cat "$T/before")"
+	done
+	run on_terminal $'y\n' "$BUILD/mq-purge" --all --match '^1' jobs
+	assert_equal "$status" 0
+	assert_line --partial '18 messages purged'
+	run on_terminal $'y\n' "$BUILD/mq-purge" --all nonesuch
+	assert_equal "$status" 1
+	refute_line --partial '[y/N]'
 }
 
 @test "purge: --force and --dry-run do not ask, and hostile names do no harm" {
@@ -325,6 +358,23 @@ purged_some() {
 	run_mq 0 mq-purge --dry-run --delete-queue keep
 	run_mq 0 mq-purge -f --delete-queue keep
 	assert_output "0 messages purged"
+}
+
+@test "purge: --delete-queue refuses while Go programs have it in a cluster's form" {
+	local key
+	for key in 'rmq::queue::{jobs}::ready' 'rmq::queue::{jobs}::rejected' \
+	    'rmq::connection::web-aaaaaa::queue::{jobs}::unacked' \
+	    'rmq::connection::web-aaaaaa::queue::{jobs}::consumers'; do
+		redis flushall >/dev/null
+		go_queue jobs
+		go_consumer web-aaaaaa jobs
+		redis del rmq::connection::web-aaaaaa::heartbeat >/dev/null
+		redis lpush "$key" x >/dev/null
+		before=$(redis --raw debug digest)
+		run_mq 76 mq-purge -f --delete-queue jobs
+		assert_equal "$stderr" "mq-purge: jobs: Go programs of rmq's cluster layout have keys of it, too; destroy the queue with one of these first"
+		assert_equal "$(redis --raw debug digest)" "$before"
+	done
 }
 
 @test "purge: --delete-queue refuses while consumers live" {

@@ -18,13 +18,15 @@ teardown() {
 	common_teardown
 }
 
-# take N [ARGS...]: hands out; what was printed in $T/got, the ids in ids[].
+# take N [ARGS...]: hands out; what was printed in $T/got, the ids in ids[], the
+# receipts in receipts[].
 take() {
 	local n=$1
 	shift
 	run_mq 0 mq-consume --lease 1m --jsonl -n "$n" "$@" q
 	printf '%s\n' "$output" >"$T/got"
 	mapfile -t ids < <(sed 's/^{"id":"\([^"]*\)".*/\1/' "$T/got")
+	mapfile -t receipts < <(sed 's/.*"receipt":"\([^"]*\)".*/\1/' "$T/got")
 }
 
 # Nothing of any connection is left.
@@ -42,22 +44,36 @@ lapse() {
 	run_mq 0 mq-publish -H 'X-A: b' q one two three
 	take 2
 	[ "${#ids[@]}" = 2 ]
-	grep -q '^{"id":"[^"]*","queue":"q","attempt":1,"headers":{.*"X-A":\["b"\]},"payload":"one"}$' "$T/got"
+	grep -q '^{"id":"[^"]*","queue":"q","attempt":1,"receipt":"mq-consume-[A-Za-z0-9]*\.[12]","headers":{.*"X-A":\["b"\]},"payload":"one"}$' "$T/got"
 	held_is q '1 0 2 0'
-	run_mq 0 mq-consume --ack "${ids[0]}" q
+	run_mq 0 mq-consume --ack "${receipts[0]}" q
 	[ -z "$output$stderr" ]
 	held_is q '1 0 1 0'
 	[ -n "$(connections)" ]
-	run_mq 1 mq-consume --ack "${ids[0]}" q
-	[ "$stderr" = "mq-consume: q: ${ids[0]}: nobody holds it under a lease" ]
-	run_mq 1 mq-consume -q --ack "${ids[0]}" q
+	run_mq 1 mq-consume --ack "${receipts[0]}" q
+	[ "$stderr" = "mq-consume: q: ${receipts[0]}: its lease is over, or it is settled already" ]
+	run_mq 1 mq-consume -q --ack "${receipts[0]}" q
 	[ -z "$stderr" ]
-	run_mq 0 mq-consume --ack "${ids[1]}" q
+	run_mq 0 mq-consume --ack "${receipts[1]}" q
 	held_is q '1 0 0 0'
 	no_connection
 }
 
+@test "receipt: handed out although the server is full" {
+	run_mq 0 mq-publish q one two
+	redis config set maxmemory 1 >/dev/null
+	take 2
+	redis config set maxmemory 0 >/dev/null
+	run_mq 0 mq-consume --ack "${receipts[0]}" q
+	run_mq 0 mq-consume --ack "${receipts[1]}" q
+	no_connection
+}
+
 @test "receipt: nothing there" {
+	run_mq 1 mq-consume --lease 1m --jsonl q
+	assert_equal "$output$stderr" "mq-consume: q: no such queue"
+	run_mq 0 mq-publish q x
+	run_mq 0 mq-consume -n 1 q
 	run_mq 1 mq-consume --lease 1m --jsonl q
 	[ -z "$output$stderr" ]
 	no_connection
@@ -94,13 +110,13 @@ connections_are() {
 @test "receipt: what is not settled comes back, and counts as an attempt" {
 	run_mq 0 mq-publish q one two three
 	take 2
-	run_mq 0 mq-consume --ack "${ids[1]}" q
-	run_mq 0 mq-consume --extend "${ids[0]}" 1ms q
+	run_mq 0 mq-consume --ack "${receipts[1]}" q
+	run_mq 0 mq-consume --extend "${receipts[0]}" 1ms q
 	eventually 5 lapsed
 	run_mq 0 mq-clean
 	held_is q '2 0 0 0'
 	no_connection
-	run_mq 1 mq-consume --ack "${ids[0]}" q
+	run_mq 1 mq-consume --ack "${receipts[0]}" q
 	take 2
 	grep -q '"attempt":2,.*"payload":"one"' "$T/got"
 	grep -q '"attempt":1,.*"payload":"three"' "$T/got"
@@ -110,21 +126,12 @@ lapsed() {
 	[ "$(redis exists "rmq::connection::$(connections)::heartbeat")" = 0 ]
 }
 
-@test "receipt: late, but before anybody else has it" {
-	run_mq 0 mq-publish q it
-	take 1
-	redis del "rmq::connection::$(connections)::heartbeat" >/dev/null
-	run_mq 1 mq-consume --extend "${ids[0]}" 1m q
-	run_mq 0 mq-consume --ack "${ids[0]}" q
-	held_is q '0 0 0 0'
-	no_connection
-}
 
 @test "receipt: rejected, with a reason" {
 	run_mq 0 mq-publish q one two
 	take 2
-	run_mq 0 mq-consume --reject "${ids[0]}" --text 'no such user' q
-	run_mq 0 mq-consume --reject "${ids[1]}" q
+	run_mq 0 mq-consume --reject "${receipts[0]}" --text 'no such user' q
+	run_mq 0 mq-consume --reject "${receipts[1]}" q
 	held_is q '0 0 0 2'
 	no_connection
 	[ "$(element q rejected -1 | header Mq-Error)" = 'no such user' ]
@@ -138,27 +145,35 @@ lapsed() {
 @test "receipt: extended" {
 	run_mq 0 mq-publish q one two
 	take 2
-	run_mq 0 mq-consume --extend "${ids[1]}" 1h q
+	run_mq 0 mq-consume --extend "${receipts[1]}" 1h q
 	ttl=$(redis pttl "rmq::connection::$(connections)::heartbeat")
 	((ttl > 3500000 && ttl <= 3600000))
 	(($(redis pttl "rmq::connection::$(connections)::info") > ttl))
-	run_mq 1 mq-consume --extend "$(tr 0-9a-z 1-9a-z0 <<<"${ids[0]}")" 1h q
+	run_mq 1 mq-consume --extend "${receipts[1]%.*}.3" 1h q
+	run_mq 1 mq-consume --extend "x${receipts[1]}" 1h q
 }
 
 @test "receipt: raw messages, with NUL, twice the same" {
-	printf 'a\0b' | "$BUILD/mq-publish" --raw q
-	printf 'a\0b' | "$BUILD/mq-publish" --raw q
-	take 2
-	[ "${ids[0]}" = "${ids[1]}" ]
-	[ "${#ids[0]}" = 32 ]
+	for _ in 1 2 3; do
+		printf 'a\0b' | "$BUILD/mq-publish" --raw q
+	done
+	take 3
+	run ! grep '"id"' "$T/got"
 	grep -q '"payload":"a\\u0000b"' "$T/got"
-	run_mq 0 mq-consume --ack "${ids[0]}" q
-	held_is q '0 0 1 0'
-	run_mq 0 mq-consume --reject "${ids[1]}" q
-	held_is q '0 0 0 1'
+	[ "$(printf '%s\n' "${receipts[@]}" | sort -u | wc -l)" = 3 ]
+	run_mq 0 mq-consume --ack "${receipts[0]}" q
+	run_mq 1 mq-consume --ack "${receipts[0]}" q
+	held_is q '0 0 2 0'
+	run_mq 0 mq-consume --reject "${receipts[2]}" q
+	run_mq 1 mq-consume --reject "${receipts[2]}" q
+	held_is q '0 0 1 1'
 	id=$(element q rejected | header Mq-Id)
 	[ "${#id}" = 32 ]
-	[ "$id" != "${ids[1]}" ]
+	# As it was: nothing had to be recorded on it.
+	run_mq 0 mq-consume --return "${receipts[1]}" q
+	held_is q '1 0 0 1'
+	redis lindex 'rmq::queue::[q]::ready' 0 | cmp - <(printf 'a\0b\n')
+	no_connection
 }
 
 @test "receipt: a message that others run is not to be had" {
@@ -177,12 +192,12 @@ lapsed() {
 	waiter=$!
 	eventually 5 held_is q '1 0 0 0'
 	take 1
-	run_mq 0 mq-consume --ack "${ids[0]}" --text 'all of it' q
+	run_mq 0 mq-consume --ack "${receipts[0]}" --text 'all of it' q
 	wait "$waiter"
 	[ "$(cat "$T/wait.out")" = 'all of it' ]
 	run_mq 0 mq-publish q it
 	take 1
-	run_mq 0 mq-consume --keep 1m --reject "${ids[0]}" --text bad q
+	run_mq 0 mq-consume --keep 1m --reject "${receipts[0]}" --text bad q
 	run_mq 0 mq-stats --id "${ids[0]}"
 	[[ $output == *'state       rejected'* ]]
 	redis lindex "rmq::queue::[q]::result::${ids[0]}" 0 | grep -q '"state":"rejected","text":"bad","attempts":1'
@@ -194,12 +209,12 @@ lapsed() {
 	take 2
 	[ "${#ids[@]}" = 1 ]
 	run_mq 1 mq-publish -k K q three
-	run_mq 0 mq-consume --ack "${ids[0]}" q
+	run_mq 0 mq-consume --ack "${receipts[0]}" q
 	run_mq 0 mq-publish -k K q three
 	take 2
 	[ "${#ids[@]}" = 2 ]
 	grep -q '"payload":"two"' "$T/got"
-	for id in "${ids[@]}"; do
+	for id in "${receipts[@]}"; do
 		run_mq 0 mq-consume --ack "$id" q
 	done
 	[ "$(redis exists 'rmq::queue::[q]::locks')" = 0 ]
@@ -207,7 +222,9 @@ lapsed() {
 }
 
 @test "receipt: what is bad or too late is not handed out" {
-	printf '\377\0\276\276Jno end' | "$BUILD/mq-publish" --raw q
+	redis sadd rmq::queues q >/dev/null
+	printf '\377\0\276\276Jno end' |
+		redis -x lpush 'rmq::queue::[q]::ready' >/dev/null
 	run_mq 0 mq-publish -e 1ms q late
 	run_mq 0 mq-publish q good
 	read -rt 0.02 <> <(:) || true
@@ -243,7 +260,8 @@ lapsed() {
 	run_mq 64 mq-consume --lease 1m --jsonl -n 1001 q
 	run_mq 64 mq-consume --lease 1m --jsonl --drain q
 	run_mq 64 mq-consume --lease 1m q -- cat
-	run_mq 64 mq-consume --ack short q
+	run_mq 64 mq-consume --ack 'no receipt' q
+	run_mq 64 mq-consume --return "$id" --ack "$id" q
 	run_mq 64 mq-consume --ack "$id" --reject "$id" q
 	run_mq 64 mq-consume --ack "$id" --lease 1m q
 	run_mq 64 mq-consume --extend "$id" q
@@ -267,7 +285,7 @@ no_clients() {
 		read -rt "0.00$((RANDOM % 10))" <> <(:) || true
 		kill -KILL "$p" 2>/dev/null || true
 		wait "$p" || true
-		id=$(sed -n '1s/^{"id":"\([^"]*\)".*/\1/p' "$T/o")
+		id=$(sed -n '1s/.*"receipt":"\([^"]*\)".*/\1/p' "$T/o")
 		[ -n "$id" ] || continue
 		sed -n '1s/.*"payload":"\([0-9]*\)".*/\1/p' "$T/o" >>"$T/acked"
 		"$BUILD/mq-consume" -q --ack "$id" q 3>&- &
@@ -299,15 +317,15 @@ no_clients() {
 	server_kill
 	server_run --appendonly yes --appendfsync always
 	held_is q '0 0 2 0'
-	run_mq 0 mq-consume --ack "${ids[0]}" q
+	run_mq 0 mq-consume --ack "${receipts[0]}" q
 	server_kill
 	server_run --appendonly yes --appendfsync always
 	held_is q '0 0 1 0'
 	(($(redis pttl "rmq::connection::$(connections)::heartbeat") > 0))
-	run_mq 0 mq-consume --extend "${ids[1]}" 2m q
+	run_mq 0 mq-consume --extend "${receipts[1]}" 2m q
 	server_kill
 	server_run --appendonly yes --appendfsync always
-	run_mq 0 mq-consume --reject "${ids[1]}" q
+	run_mq 0 mq-consume --reject "${receipts[1]}" q
 	server_kill
 	server_run --appendonly yes --appendfsync always
 	held_is q '0 0 0 1'
@@ -332,7 +350,7 @@ no_clients() {
 		sed 's/\\e/\\/g; s/^\\&//' >"$T/loop"
 	[ "$(wc -l <"$T/loop")" -gt 5 ]
 	run_mq 0 mq-publish thumbnails good.jpg bad.jpg other.jpg
-	printf '#!/bin/sh\n[ "$1" != bad.jpg ]\n' >"$T/make-thumbnail"
+	printf '#!/bin/sh\n[ "$(cat)" != bad.jpg ]\n' >"$T/make-thumbnail"
 	chmod +x "$T/make-thumbnail"
 	cd "$T"
 	PATH=$BUILD:$PATH run sh "$T/loop"

@@ -110,6 +110,63 @@ reasons() {
 	assert_equal "$(locks)" ""
 }
 
+@test "repair: so it does beside mq-consume, without mq-clean, and a key is free" {
+	publish -g a -k key q a1
+	publish -g a q a2
+	publish -g b -k other q b1
+	publish -g b q b2
+	go_connect
+	go_claims
+	go_acks
+	go_claims
+	# It goes on after somebody has cleaned it away.
+	redis srem rmq::connections go-111111 >/dev/null
+	redis del $go::queues >/dev/null
+	start_mq mq-consume other -- true
+	eventually 10 freed
+	# Nobody looks again so soon.
+	((30000 >= $(redis pttl "$q::checked") && $(redis pttl "$q::checked") > 0))
+	stop_mq
+	redis del "$q::checked" >/dev/null
+	go_acks
+	start_mq mq-consume other -- true
+	eventually 10 test_locks 2
+	stop_mq
+	assert_equal "$(drained)" "a2 b2"
+	assert_equal "$(locks)" ""
+}
+
+@test "repair: where all keys may not be looked through, no lock is let go of" {
+	publish -g a q a1
+	publish -g a q a2
+	go_connect
+	go_claims
+	redis srem rmq::connections go-111111 >/dev/null
+	redis del $go::queues >/dev/null
+	redis acl setuser app reset on '>pw' '~*' '&*' +@all -scan >/dev/null
+	run env MQ_URL="unix://app:pw@$D/redis.sock" "$BUILD/mq-clean" --json
+	assert_regex "$output" '"locks":0,'
+	redis config resetstat >/dev/null
+	MQ_URL=unix://app:pw@$D/redis.sock start_mq mq-consume other -- true
+	eventually 10 looked_at_locks
+	heartbeat
+	stop_mq
+	assert_equal "$(held q)" "0 1 1 0"
+	redis acl deluser app >/dev/null
+}
+
+looked_at_locks() {
+	redis info commandstats | grep -q '^cmdstat_hscan:'
+}
+
+freed() {
+	[ "$(redis llen "$q::ready")" = 1 ] && [ "$(locks | wc -w)" = 3 ]
+}
+
+test_locks() {
+	[ "$(redis hlen "$q::locks")" = "$1" ] && [ "$(redis llen "$q::ready")" = 2 ]
+}
+
 @test "repair: a group whose message a Go program rejected, or purged, goes on" {
 	publish -g a q a1 a2 a3
 	go_connect
@@ -307,8 +364,8 @@ crash() {
 @test "repair: what crashed too often lets go, and the next has its turn" {
 	publish -g a -k x q one
 	publish -g a q two
-	crash
-	run_mq 0 mq-clean --attempts 1 --json
+	crash --attempts 1
+	run_mq 0 mq-clean --json
 	assert_regex "$output" '"rejected":1,'
 	assert_equal "$(held q)" "1 0 0 1"
 	publish -k x q three
@@ -331,6 +388,39 @@ crash() {
 	assert_equal "$(locks)" ""
 }
 
+# --- a slow link --------------------------------------------------------------------
+
+# clean_slowly RATE: mq-clean behind a link that takes 0.1 s for each answer, and
+# to which time goes so much faster.
+clean_slowly() {
+	local lib
+
+	lib=$(find /usr/lib -name libfaketime.so.1 | head -n 1)
+	[ -n "$lib" ]
+	run --separate-stderr env LD_PRELOAD="$lib" FAKETIME="+0 x$1" \
+		"$BUILD/mq-clean" --json -u "redis://127.0.0.1:$(cat "$T/port")"
+	assert_success
+}
+
+@test "repair: on a slow link a proof takes as long as it takes, or is said to fail" {
+	[[ $BUILD != *address* ]] || skip "not with this sanitizer"
+	publish -k gone q x
+	redis lpop "$q::ready" >/dev/null
+	seq 1000 | publish -p 5 -l q
+	"$BATS_TEST_DIRNAME/link.py" "$D/redis.sock" 0.05 >"$T/port" 3>&- &
+	eventually 10 [ -s "$T/port" ]
+	# 100 seconds for a step.
+	clean_slowly 1000
+	assert_regex "$output" '"locks":0,'
+	assert_regex "$stderr" "^mq-clean: redis://127.0.0.1:[0-9]+: keys and groups of 1 queue were not repaired, as a consumer died meanwhile or the connection was too slow; the next round tries again\$"
+	assert_equal "$(locks)" kgone
+	# 10 seconds for a step, and some 10 steps.
+	clean_slowly 100
+	assert_regex "$output" '"locks":1,'
+	assert_equal "$stderr" ""
+	assert_equal "$(locks)" ""
+}
+
 # --- what nobody lists --------------------------------------------------------------
 
 @test "repair: keys beside the messages of a queue that nobody knows" {
@@ -345,7 +435,7 @@ crash() {
 	redis del rmq::queues >/dev/null
 	run_mq 0 mq-clean --json --dry-run
 	run_mq 0 mq-clean --json
-	assert_equal "$(redis smembers rmq::queues | sort | xargs)" "p q"
+	assert_equal "$(redis smembers rmq::queues | sort | xargs)" "p q r"
 	assert_equal "$(redis keys 'rmq::queue::?gone*')" ""
 	# Its message holds it.
 	assert_equal "$(redis hkeys 'rmq::queue::[r]::locks')" kready

@@ -58,7 +58,7 @@ waits() {
 	waits 'kill -SEGV $$' "killed by SIGSEGV"
 	waits 'echo err no luck >&3' "no luck"
 	waits 'echo done >&3; exit 3' "exit status 3 after done"
-	waits 'echo run x >&3' "no final verb: x"
+	waits 'echo run x >&3' "x (no final verb)"
 	waits 'exit 75' "exit status 75"
 }
 

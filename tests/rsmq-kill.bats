@@ -4,6 +4,8 @@
 #
 # RSMQ_MESSAGES=N makes it shorter; SEED=N repeats the random moments as
 # far as that is possible.
+#
+# needs: node
 
 load helpers
 

@@ -454,6 +454,20 @@ print(t["ready"], t["rejected"])' <<<"$output")" "2 1"
 	state_is theirs "20 0 0 0 0"
 }
 
+@test "rsmq clean: a queue's messages have the runs that its consumers allow" {
+	local q
+	run_mq 0 mq-consume --attempts 30 --idle 1ms jobs -- true
+	run_mq 0 mq-consume --attempts 3 --idle 1ms jobs few -- true
+	for q in jobs few; do
+		run_mq 0 mq-publish -i "$q" x
+		redis hset "rsmq:$q:Q" "$output:rc" 20 >/dev/null
+	done
+	run_mq 0 mq-clean --attempts 1 --json
+	[ "$(json rejected)" = 1 ]
+	state_is jobs "1 0 0 0 0"
+	state_is few "0 0 0 1 0"
+}
+
 @test "rsmq clean: a poison message stops, without a cleaner" {
 	node_create jobs 3
 	node_send jobs poison >/dev/null
@@ -530,17 +544,19 @@ one_expires() {
 	redis hset rsmq:jobs:Q short-id c >/dev/null
 	run_mq 0 mq-consume --lease 60s --jsonl -n 3 jobs
 	[ "$(json payload | paste -sd' ')" = '"c" "a" "b"' ]
-	c=$(json id | head -n 1 | tr -d '"')
-	run_mq 0 mq-consume --extend "$a" 300s jobs
+	mapfile -t receipts < <(json receipt | tr -d '"')
+	# What is handed out is settled by its receipt, and by nobody else.
+	run_mq 1 mq-consume --extend "$a" 300s jobs
+	run_mq 0 mq-consume --extend "${receipts[1]}" 300s jobs
 	[ "$(redis pttl "rsmq::connection:$(redis --raw zrange rsmq::connections 0 -1)")" -gt 200000 ]
 	[ $(($(redis zscore rsmq:jobs "$a") - $(now_ms))) -gt 200000 ]
-	run_mq 0 mq-consume --ack "$c" jobs
+	run_mq 0 mq-consume --ack "${receipts[0]}" jobs
 	[ "$(redis hexists rsmq:jobs:Q short-id)" = 0 ]
-	run_mq 0 mq-consume --ack "$a" jobs
-	run_mq 0 mq-consume --reject "$b" --text 'no good' jobs
+	run_mq 0 mq-consume --ack "${receipts[1]}" jobs
+	run_mq 0 mq-consume --reject "${receipts[2]}" --text 'no good' jobs
 	state_is jobs "0 0 0 1 0"
 	[ "$(redis exists rsmq::connections)" = 0 ]
-	run_mq 1 mq-consume --ack "$b" jobs
+	run_mq 1 mq-consume --ack "${receipts[2]}" jobs
 }
 
 # --- all that happens at once ----------------------------------------------------------

@@ -1,7 +1,7 @@
 #!/bin/bash
-# Runs the unit tests named on the command line, then the .bats files in
-# tests/ (or those in $TESTS), $JOBS of them at a time, since much of a test is
-# waiting, and ends with the line "N passed, N failed".
+# Runs the programs named on the command line, which print TAP (unit tests, lint),
+# then the .bats files in tests/ (or those in $TESTS), $JOBS of them at a time,
+# since much of a test is waiting, and ends with the line "N passed, N failed".
 #
 # A file with the line "# layouts: A B" is run for each of them, as $LAYOUT.
 set -u
@@ -19,7 +19,8 @@ trap 'kill $(jobs -p) 2>/dev/null; exit 1' INT TERM
 run() {
 	local name=$1 own=$log.${1// /.} began=$SECONDS
 	shift
-	"$@" >"$own" 2>&1
+	# In the background they are ignored, or by nohup, and the tests send them.
+	env --default-signal=HUP,INT,QUIT "$@" >"$own" 2>&1
 	{
 		flock 9
 		{ echo "# $name, $((SECONDS - began)) s"; cat "$own"; } | tee -a "$log"

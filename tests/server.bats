@@ -247,7 +247,7 @@ while True:
 	local q
 
 	for q in '' '"' "'"; do
-		printf '# MQ_URL=redis://x\n\nOTHER=1\nMQ_URLS=2\nMQ_URL=%s\n' \
+		printf '# MQ_URL=redis://x\n\nOTHER=1 # MQ_URL=x\nXMQ_URLS=2\nMQ_URL=%s\n' \
 			"${q}unix://$sock?db=2$q" | env_file
 		run_mq 0 mq-publish jobs x
 		arrived 2
@@ -262,9 +262,161 @@ while True:
 }
 
 @test "server: an env file without MQ_URL is as none" {
-	printf '#MQ_URL=garbage\nXMQ_URL=garbage\nMQ_LAYOUT=rmq\n' | env_file
+	printf '#MQ_URL=garbage\nXMQ_URL=garbage\nMQ_LAYOUT= # none\n' | env_file
 	run_mq 0 mq-publish jobs x
 	private_arrived 1
+}
+
+# As sh(1) and systemd(1) have it; none of it is taken for a part of the URL.
+@test "server: an env file: blanks, quotes, comments, long lines" {
+	local line
+
+	while IFS= read -r line; do
+		printf '%b\n' "${line//HERE/unix:\/\/$sock?db=3}" | env_file
+		echo "\$ ${line//HERE/unix:\/\/$sock?db=3}"
+		run_mq 0 mq-publish jobs x
+		assert_equal "$stderr" ""
+		arrived 3
+	done <<-'END'
+		MQ_URL=HERE # here
+		MQ_URL=HERE\t#here
+		MQ_URL = HERE
+		MQ_URL\t=\t'HERE'\t # here
+		\texport \tMQ_URL="HERE"
+		MQ_URL="HERE" #MQ_
+		MQ_URL='HERE'\r
+		; MQ_URL=1\n#MQ_FOO\nMQ_URL=HERE\r\n
+		MQ_URL=garbage\nMQ_LAYOUT=rsmq\nMQ_LAYOUT= rmq # not the other one\nMQ_URL = HERE
+		MQ_URL=garbage\nMQ_URL=\nexport MQ_URL=HERE
+		if true; then\nFOO='x\nMQ_URL=HERE\nfi
+	END
+	# Longer than anything that a buffer may have been made for.
+	printf 'X=%05000dMQ_URL=garbage\nMQ_URL=unix://%s?db=3 # %05000d\n' 1 "$sock" 2 | env_file
+	run_mq 0 mq-publish jobs x
+	arrived 3
+	# A double quote keeps a backslash but before some.
+	redis acl setuser quoted on '>"\$`\x' '~*' '&*' +@all >/dev/null
+	printf 'MQ_URL="unix://quoted:\\"\\\\\\$\\`\\x@%s?db=3"\n' "$sock" | env_file
+	chmod 600 "$XDG_CONFIG_HOME/mq/env"
+	run_mq 0 mq-publish jobs x
+	arrived 3
+	redis acl deluser quoted >/dev/null
+}
+
+@test "server: an env file: what cannot be taken is an error, and where" {
+	local line why only='only MQ_URL=, MQ_LAYOUT=, MQ_PASSWORD_FILE= and REDISCLI_AUTH= can stand here'
+
+	while IFS=@ read -r line why; do
+		printf '\n%b\n' "$line" | env_file
+		echo "$line"
+		run_mq 78 mq-publish jobs x
+		assert_equal "$stderr" \
+			"mq-publish: $XDG_CONFIG_HOME/mq/env: line 2: ${why/ONLY/$only}"
+		assert_equal "$(find "$T/state" 2>/dev/null)" ""
+	done <<-'END'
+		MQ_URL redis://secret@not NAME=VALUE
+		MQ_URL: redis://secret@ONLY
+		MQ_URL@not NAME=VALUE
+		MQ_URL="redis://secret@the quote does not end
+		MQ_URL='redis://secret' x@something stands behind the quote
+		MQ_URL="redis://"secret@something stands behind the quote
+		MQ_URL=redis://secret\\@a value is in one line
+		MQ_PASSWORD=secret@ONLY
+		MQ_URI=secret@ONLY
+		mq_url=secret@ONLY
+		\0357\0273\0277MQ_URL=secret@ONLY
+		set MQ_URL secret@ONLY
+		MQ_URL=redis://x\0y@a NUL byte is in it
+	END
+	for line in MQ_LAYOUT=rsmq "MQ_PASSWORD_FILE=/x" "REDISCLI_AUTH=$secret"; do
+		env_file <<<"$line"
+		run_mq 78 mq-publish jobs x
+		assert_equal "$stderr" "mq-publish: $XDG_CONFIG_HOME/mq/env: no MQ_URL= for its other lines (MQ_URL=private: is the private server)"
+	done
+	printf 'MQ_URL=unix://%s\nMQ_LAYOUT=rsmx\n' "$sock" | env_file
+	run_mq 78 mq-publish jobs x
+	said "$XDG_CONFIG_HOME/mq/env: the layout rsmx is neither rmq nor rsmq"
+	printf 'MQ_URL=private:\nMQ_PASSWORD_FILE=x\n' | env_file
+	run_mq 78 mq-publish jobs x
+	said 'has a password for it, but it needs none'
+	printf 'MQ_URL=unix://%s\nMQ_PASSWORD_FILE=%s\n' "$sock" "$T/none" | env_file
+	run_mq 78 mq-publish jobs x
+	said "MQ_PASSWORD_FILE: $T/none: No such file or directory"
+}
+
+layout_of() {
+	redis --raw keys '*' | grep -q '^rsmq:' && echo rsmq || echo rmq
+	redis flushall >/dev/null
+}
+
+@test "server: an env file: the layout and the password of its server" {
+	printf 'MQ_URL=unix://%s\nMQ_LAYOUT=rsmq\n' "$sock" | env_file
+	run_mq 0 mq-publish jobs x
+	assert_equal "$(layout_of)" rsmq
+	# The variable, the option and the URL are nearer; another server is another.
+	MQ_LAYOUT=rmq run_mq 0 mq-publish jobs x
+	assert_equal "$(layout_of)" rmq
+	run_mq 0 mq-publish -L rmq jobs x
+	assert_equal "$(layout_of)" rmq
+	run_mq 0 mq-publish -u "unix://$sock" jobs x
+	assert_equal "$(layout_of)" rmq
+	MQ_URL=unix://$sock run_mq 0 mq-publish jobs x
+	assert_equal "$(layout_of)" rmq
+	printf 'MQ_URL=unix://%s?layout=rmq\nMQ_LAYOUT=rsmq\n' "$sock" | env_file
+	run_mq 0 mq-publish jobs x
+	assert_equal "$(layout_of)" rmq
+
+	redis config set requirepass "$secret" >/dev/null
+	(umask 077 && echo "$secret" >"$T/password")
+	printf 'MQ_URL=unix://%s\nMQ_PASSWORD_FILE=%s\n' "$sock" "$T/password" | env_file
+	run_mq 0 mq-publish jobs x
+	assert_equal "$stderr" ""
+	printf 'MQ_URL=unix://%s\nREDISCLI_AUTH="%s"\n' "$sock" "$secret" | env_file
+	chmod 600 "$XDG_CONFIG_HOME/mq/env"
+	run_mq 0 mq-publish jobs x
+	assert_equal "$stderr" ""
+	REDISCLI_AUTH=wrong run_mq 77 mq-publish jobs x
+	# It is not sent to others.
+	run_mq 77 mq-publish -u "unix://$sock" jobs x
+	assert_regex "$stderr" "NOAUTH.*\n*.*0 messages accepted"
+}
+
+@test "server: a file with a password that everybody can read is told of" {
+	local file=$XDG_CONFIG_HOME/mq/env line
+
+	told() {
+		assert_equal "$stderr" \
+			"mq-stats: $1: everybody can read the password in it; chmod o-r mends that"
+	}
+	redis config set requirepass "$secret" >/dev/null
+	for line in "MQ_URL=unix://:$secret@$sock" \
+		"MQ_URL=unix://$sock
+		REDISCLI_AUTH=$secret"; do
+		env_file <<<"$line"
+		chmod 604 "$file"
+		run_mq 0 mq-stats
+		told "$file"
+		run_mq 3 mq-stats --check ready=1
+		told "$file"
+		run_mq 0 mq-stats -q
+		assert_equal "$stderr" ""
+		chmod 640 "$file"
+		run_mq 0 mq-stats
+		assert_equal "$stderr" ""
+	done
+	echo "$secret" >"$T/password"
+	chmod 644 "$T/password"
+	printf 'MQ_URL=unix://%s\nMQ_PASSWORD_FILE=%s\n' "$sock" "$T/password" | env_file
+	chmod 644 "$file"
+	run_mq 0 mq-stats
+	told "$T/password"
+	MQ_URL=unix://$sock MQ_PASSWORD_FILE=$T/password run_mq 0 mq-stats
+	told "$T/password"
+	# One without a password may be read.
+	REDISCLI_AUTH=$secret redis config set requirepass '' >/dev/null
+	env_file <<<"MQ_URL=unix://$sock"
+	run_mq 0 mq-stats
+	assert_equal "$stderr" ""
 }
 
 @test "server: a bad URL in the env file: 78, not another server" {
@@ -287,7 +439,7 @@ while True:
 @test "server: a password in the URL" {
 	redis config set requirepass "$secret" >/dev/null
 	run_mq 77 mq-publish -u "unix://$sock" jobs x
-	said NOAUTH
+	assert_regex "$stderr" "NOAUTH.*\n*.*0 messages accepted"
 	run_mq 0 mq-publish -u "redis://:$secret@127.0.0.1:$port/1" jobs x
 	run_mq 0 mq-publish -u "unix://:$secret@$sock?db=1" jobs x
 	run_mq 0 mq-publish -u "redis://default:$secret@127.0.0.1:$port/1" \
@@ -324,7 +476,7 @@ while True:
 
 @test "server: a password from a file" {
 	redis config set requirepass "$secret" >/dev/null
-	printf '%s\r\nmore\n' "$secret" >"$T/password"
+	(umask 077 && printf '%s\r\nmore\n' "$secret" >"$T/password")
 	export MQ_PASSWORD_FILE=$T/password
 	run_mq 0 mq-publish -u "unix://$sock" jobs x
 	REDISCLI_AUTH=wrong run_mq 0 mq-stats -u "unix://$sock" jobs

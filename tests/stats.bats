@@ -191,12 +191,31 @@ mq-stats: nowhere: no such queue"
 	assert_regex "$output" $'\njobs +4 +0 +4 +1 +3 +[?] +- +-(\n|$)'
 }
 
-@test "stats: a connection that is not listed, or another queue's, is not counted" {
+@test "stats: a connection that is not listed holds messages nevertheless" {
 	go_services
-	redis srem rmq::connections cron-Zz9Yy8 >/dev/null
+	redis srem rmq::connections cron-Zz9Yy8 web-aB3dE6 >/dev/null
+	redis del rmq::connection::{cron-Zz9Yy8,web-aB3dE6}::queues >/dev/null
+	redis del 'rmq::connection::cron-Zz9Yy8::queue::[jobs]::consumers' >/dev/null
+	redis lpush 'rmq::connection::a::queue::[b::queue::[jobs]::unacked' x >/dev/null
+	before=$(redis --raw debug digest)
 	run_mq 0 mq-stats jobs
 	assert_equal "${lines[1]}" \
-		"jobs       4        0        2         1          2    ?     -      -"
+		"jobs       4        0        4         1          2    ?     -      -"
+	run_mq 0 mq-stats --connections
+	assert_output "\
+CONNECTION   STATE  HOST  PID  QUEUE  UNACKED  CONSUMERS
+cron-Zz9Yy8  live   -       -  jobs         2          0
+web-aB3dE6   live   -       -  jobs         2          2
+web-aB3dE6   live   -       -  mails        2          1"
+	run_mq 0 mq-stats
+	assert_regex "${lines[5]}" '^TOTAL +6 +2 +6 '
+	assert_equal "$(redis --raw debug digest)" "$before"
+	# A user who may not look through the keys sees the rest.
+	redis acl setuser some on nopass '~*' +@all -scan >/dev/null
+	run_mq 0 mq-stats -u "unix://some:x@$D/redis.sock" jobs
+	redis acl deluser some >/dev/null
+	assert_equal "${lines[1]}" \
+		"jobs       4        0        0         1          0    ?     -      -"
 }
 
 @test "stats: a connection whose heartbeat has gone still holds its messages" {
@@ -204,7 +223,23 @@ mq-stats: nowhere: no such queue"
 	redis del rmq::connection::web-aB3dE6::heartbeat >/dev/null
 	run_mq 0 mq-stats jobs
 	assert_equal "${lines[1]}" \
-		"jobs       4        0        4         1          3    ?     -      -"
+		"jobs       4        0        4         1          1    ?     -      -  2 dead consumers"
+}
+
+@test "stats: connections with the keys for a cluster are told of, not counted" {
+	go_services
+	redis sadd rmq::connection::cron-Zz9Yy8::queues audit >/dev/null
+	redis lpush 'rmq::connection::cron-Zz9Yy8::queue::{audit}::unacked' x >/dev/null
+	run_mq 0 mq-stats audit
+	assert_equal "$stderr" "mq-stats: 1 connection uses rmq's cluster layout; its messages are not counted"
+	assert_equal "$(state audit 2>/dev/null)" "1 0 0 0 0"
+	run_mq 0 mq-stats -q audit jobs
+	assert_equal "$stderr" ""
+	run_mq 0 mq-stats --json
+	assert_equal "$stderr" ""
+	assert_equal "$(jq -c .left_alone <<<"$output")" '["cron-Zz9Yy8"]'
+	run_mq 0 mq-stats --json jobs
+	assert_equal "$(jq -c .left_alone <<<"$output")" '[]'
 }
 
 @test "stats: sorted by the bytes of the name" {
@@ -265,6 +300,7 @@ TOTAL  123456        0        0         0          0    ?     -      -"
 		assert_equal "${#lines[@]}" 10
 		assert_equal "$(tr -d '\n' <<<"$output" | LC_ALL=C tr -cd \
 			'\001-\037\177\233' | wc -c)" 0
+		assert_line --partial 'r\342\200\256tl'
 		columns_are "${#lines[0]}"
 	done
 }
@@ -379,7 +415,7 @@ TOTAL  123456        0        0         0          0    ?     -      -"
 	assert_equal "$(awk '$7 == "1h"' <<<"$output" | wc -l)" 121
 }
 
-@test "stats: rates over the last minute or two, less and less afterwards" {
+@test "stats: rates are of the last minute" {
 	local now
 
 	go_open jobs
@@ -387,15 +423,27 @@ TOTAL  123456        0        0         0          0    ?     -      -"
 	counters jobs published 900 done 400 failed 50 now_s $((now - 30)) \
 		now_in 800 now_out 440 then_s $((now - 90)) then_in 450 then_out 0
 	run_mq 0 mq-stats jobs
-	# 450 each, in 90 or, by the time it is asked, some seconds more.
-	assert_regex "$(ages_and_rates)" '^- (5\.0|4\.[5-9]) (5\.0|4\.[5-9])$'
-	# Nothing was counted for an hour: 100 and 10 since then.
-	counters jobs now_s $((now - 3600)) then_s $((now - 3660))
+	# 100 and 10 in half a minute, 350 and 440 in the minute before; some
+	# seconds later when it is asked.
+	assert_regex "$(ages_and_rates)" '^- 4\.[0-6] 3\.[0-9]$'
+	# All of it was more than half a minute ago.
+	counters jobs now_s $((now - 95)) then_s $((now - 160))
+	run_mq 0 mq-stats jobs
+	assert_regex "$(ages_and_rates)" '^- 1\.[01] 0\.1$'
+	# 25 minutes ago, and whatever was published since: nobody knows when.
+	counters jobs done 400000 now_s $((now - 1500)) then_s $((now - 1560))
+	run_mq 0 mq-stats jobs
+	assert_equal "$(ages_and_rates)" "- - 0.0"
+	run_mq 0 mq-stats --json jobs
+	assert_regex "$output" '"in_per_s":null,"out_per_s":0\.0,'
+	# Nothing was.
+	counters jobs published 800
 	run_mq 0 mq-stats jobs
 	assert_equal "$(ages_and_rates)" "- 0.0 0.0"
-	counters jobs published 360800 now_s $((now - 3600))
+	# The minute before was long, as only publishers counted in it.
+	counters jobs published 900 done 400 now_s $((now - 20)) then_s $((now - 1500))
 	run_mq 0 mq-stats jobs
-	assert_equal "$(ages_and_rates)" "- 100 0.0"
+	assert_regex "$(ages_and_rates)" '^- (5\.0|4\.[0-9]|3\.[5-9]) 0\.[3-5]$'
 	# A burst of 300 and 30 after a day of silence, which was not slow.
 	counters jobs published 300 done 30 failed 0 now_s "$now" now_in 0 \
 		now_out 0 then_s $((now - 86400)) then_in 0 then_out 0
@@ -417,16 +465,33 @@ TOTAL  123456        0        0         0          0    ?     -      -"
 		then_in 0 then_out 0
 	run_mq 0 mq-stats jobs
 	assert_equal "$(ages_and_rates)" "- - -"
-	# Half a minute later.
+	# Half a minute later: the 900 may have come half a minute ago, too.
 	counters jobs now_s $((now - 30)) then_s $((now - 30)) done 45
 	run_mq 0 mq-stats jobs
+	assert_regex "$(ages_and_rates)" '^- - 1\.[1-5]$'
+	# So may those that came in an hour without a consumer.
+	counters jobs then_s $((now - 3600)) then_in 100
+	run_mq 0 mq-stats jobs
+	assert_regex "$(ages_and_rates)" '^- - 1\.[1-5]$'
+	counters jobs then_in 900
+	run_mq 0 mq-stats jobs
 	assert_regex "$(ages_and_rates)" '^- 0\.0 1\.[1-5]$'
+	# A minute after it, they do not count any more.
+	counters jobs now_s $((now - 61)) then_s $((now - 61))
+	run_mq 0 mq-stats jobs
+	assert_regex "$(ages_and_rates)" '^- 0\.0 '
+	counters jobs now_s $((now - 30)) then_s $((now - 30)) then_in 0
+	# Go programs publish, so it is not nothing.
+	redis hdel 'rmq::queue::[jobs]::counters' published >/dev/null
+	counters jobs now_in 0
+	run_mq 0 mq-stats jobs
+	assert_regex "$(ages_and_rates)" '^- - 1\.[1-5]$'
 	# Nonsense.
 	counters jobs published nine done -5 now_s later
 	run_mq 0 mq-stats jobs
 	assert_equal "$(ages_and_rates)" "- - -"
 	# Counted backwards: somebody has begun anew.
-	counters jobs published 1 now_s $((now - 30))
+	counters jobs published 1 now_in 900 now_s $((now - 30))
 	run_mq 0 mq-stats jobs
 	assert_equal "$(ages_and_rates)" "- - -"
 }
@@ -615,6 +680,8 @@ TOTAL                 0        0        0         0          0    -     -      -
 	# There is an end to cutting.
 	run on_terminal 20
 	assert_line --regexp '^a-name-…  +0'
+	run on_terminal 40 --connections
+	assert_output 'CONNECTION  STATE  HOST  PID  QUEUE  UNACKED  CONSUMERS'
 }
 
 # --- errors ---------------------------------------------------------------------

@@ -326,8 +326,8 @@ assert q["counters"]["attempts"] == 4, q'
 @test "stream: what a worker said before it ended badly is no verdict, and told" {
 	publish 'run halfway; exit 0' 'run almost; exit 4'
 	consume 0 -n 2
-	assert_equal "$(reason 1)" "no final verb: halfway"
-	assert_equal "$(reason 2)" "exit status 4: almost"
+	assert_equal "$(reason 1)" "halfway (no final verb)"
+	assert_equal "$(reason 2)" "almost (exit status 4)"
 }
 
 @test "stream: those behind are as they were, in order" {
@@ -466,7 +466,7 @@ while read -r x; do echo "$x" >>"$T/got"; done
 
 @test "stream: the window follows the pace" {
 	script slow <<'.'
-while read -r x; do sleep 0.03; echo "$x" >>"$T/got"; echo done >&3; done
+while read -r x; do sleep 0.1; echo "$x" >>"$T/got"; echo done >&3; done
 .
 	seq 60 | run_mq 0 mq-publish -l q
 	start_mq mq-consume --stream q -- "$T/slow"
@@ -595,7 +595,7 @@ for line in sys.stdin:
     got.append((h["text"], h.get("stderr")))
 got.sort()
 print(got)
-assert got == [("a", "one"), ("b", "three"), ("c", None), ("exit status 7", "five")]
+assert got == [("a", "one"), ("b", "three"), ("c", None), ("five (exit status 7)", "five")]
 ' <<<"$output"
 }
 
@@ -617,6 +617,52 @@ to the log$"
 	eventually 10 held_is q "0 0 0 0"
 	eventually 5 running_is_over
 	stop_mq
+}
+
+# --- silence -----------------------------------------------------------------
+
+# silent TEXT: that is what has been told, once, of the only worker that there is.
+silent() {
+	local worker
+
+	worker=$(pgrep -P "$pid" | head -n 1)
+	[ "$(sed -nE 's/ for [0-9]+ s; .*//; s/^mq-consume: //p' "$T/err" |
+		grep ': worker ')" = "$(command -v sh): worker $worker $1" ]
+}
+
+@test "stream: a silent worker is told of by name, once" {
+	local worker
+
+	# The second buffers its verbs.
+	publish 1 2
+	for worker in 'exec cat >/dev/null' 'exec sleep 99' \
+		"exec perl -ne 'BEGIN { open V, q(>&3) } print V qq(done\n)'"; do
+		start_mq mq-consume --stream --window 2 --grace 0s --timeout 4s q -- sh -c "$worker"
+		case $worker in
+		*sleep*) eventually 5 silent "has read nothing" ;;
+		*) eventually 5 silent "has read 2 messages and written no verb" ;;
+		esac
+		stop_mq
+	done
+	# Not each second, and with -q not at all.
+	publish 1 2
+	run_mq 0 mq-consume --stream -n 1 --timeout 6s q -- sh -c 'cat >/dev/null; sleep 99'
+	assert_regex "$stderr" 'rejected: timed out'
+	assert_equal "$(grep -c ': worker [0-9]' <<<"$stderr")" 1
+	run_mq 0 mq-consume -q --stream -n 1 --timeout 2s q -- sh -c 'cat >/dev/null; sleep 99'
+	refute_regex "$stderr" ': worker [0-9]'
+	# Without --timeout.
+	publish 3
+	start_mq mq-consume --stream q -- sh -c 'exec cat >/dev/null'
+	eventually 20 grep -qE 'verb for 1[01] s; each message needs a verb on descriptor 3, flushed at once$' "$T/err"
+	stop_mq
+}
+
+@test "stream: a worker that speaks, or is known to be slow, is not silent" {
+	publish 'sleep .6; run; sleep .6; run; sleep .6; run; done' 'sleep 1.5; done' 3
+	consume 0 -n 3 --timeout 2s
+	refute_regex "$stderr" ': worker'
+	assert_equal "$(held q)" "0 0 0 0"
 }
 
 # --- the end -----------------------------------------------------------------

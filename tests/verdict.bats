@@ -176,12 +176,12 @@ main_rows() {
 	row "$1" "rejected 1: a" "say err b" "say done a"
 	row "$1" "rejected 1: exit status 1 after done" "say done" "exit 1"
 	row "$1" "rejected 1: killed by SIGKILL after done" "say done" "kill KILL"
-	row "$1" "rejected 1: no final verb: halfway" "say run some" "say run halfway"
+	row "$1" "rejected 1: halfway (no final verb)" "say run some" "say run halfway"
 	row "$1" "rejected 1: killed by SIGTERM" "kill TERM"
 	row "$1" "rejected 1: exit status 1" "exit 1"
-	row "$1" "rejected 1: exit status 77 after resend" "say resend 0-x" "exit 77"
+	row "$1" "rejected 1: 0-x (exit status 77 after resend)" "say resend 0-x" "exit 77"
 	row "$1" "delayed 5 1: 5-b" "say resend 5-b"
-	row "$1" "ready 1: 0" "say resend 0"
+	row "$1" "ready 1: " "say resend 0"
 	row "$1" acked "exit 0"
 }
 
@@ -230,11 +230,11 @@ main_rows() {
 	does sh "say done"
 	judged acked --strict
 	does sh "say run x"
-	judged "rejected 1: no final verb: x" --strict
+	judged "rejected 1: x (no final verb)" --strict
 	does sh "exit 4"
 	judged "rejected 1: exit status 4" --strict
 	does sh "say resend 3"
-	judged "delayed 3 1: 3" --strict
+	judged "delayed 3 1: " --strict
 	does sh "exit 75"
 	judged "ready 1: exit status 75" --strict --backoff 0s..0s
 }
@@ -271,22 +271,22 @@ main_rows() {
 }
 
 @test "verdict: verbs are exact; what is no verb is progress" {
-	said "rejected 1: no final verb: x" "DONE x"
-	said "rejected 1: no final verb: x" "Done x"
-	said "rejected 1: no final verb: x" "donee x"
-	said "rejected 1: no final verb: x" "don x"
-	said "rejected 1: no final verb: x" "failed x"
-	said "rejected 1: no final verb: x" "ok x"
+	said "rejected 1: x (no final verb)" "DONE x"
+	said "rejected 1: x (no final verb)" "Done x"
+	said "rejected 1: x (no final verb)" "donee x"
+	said "rejected 1: x (no final verb)" "don x"
+	said "rejected 1: x (no final verb)" "failed x"
+	said "rejected 1: x (no final verb)" "ok x"
 	said "rejected 1: no final verb" "hm"
-	said "rejected 1: no final verb: is well" "done: it" "all is well"
+	said "rejected 1: is well (no final verb)" "done: it" "all is well"
 }
 
 @test "verdict: who speaks has to finish, whatever the exit status" {
-	row sh "rejected 1: exit status 3: x" "say run x" "exit 3"
-	row sh "rejected 1: exit status 75: x" "say run x" "exit 75"
-	row sh "rejected 1: exit status 126: x" "say run x" "exit 126"
-	row sh "rejected 1: exit status 127: x" "say run x" "exit 127"
-	row sh "rejected 1: killed by SIGKILL: x" "say run x" "kill KILL"
+	row sh "rejected 1: x (exit status 3)" "say run x" "exit 3"
+	row sh "rejected 1: x (exit status 75)" "say run x" "exit 75"
+	row sh "rejected 1: x (exit status 126)" "say run x" "exit 126"
+	row sh "rejected 1: x (exit status 127)" "say run x" "exit 127"
+	row sh "rejected 1: x (killed by SIGKILL)" "say run x" "kill KILL"
 }
 
 @test "verdict: 75, 126 and 127 after a final verb are plain failures" {
@@ -297,7 +297,7 @@ main_rows() {
 }
 
 @test "verdict: any exit status but 0 and any signal undo done, relayed and resend" {
-	row sh "rejected 1: exit status 1 after done" "say relayed x" "exit 1"
+	row sh "rejected 1: x (exit status 1 after done)" "say relayed x" "exit 1"
 	row sh "rejected 1: exit status 255 after done" "say done" "exit 255"
 	row sh "rejected 1: killed by SIGTERM after resend" "say resend 9" "kill TERM"
 	row sh "rejected 1: killed by SIGSEGV after done" "say done" "kill SEGV"
@@ -329,7 +329,7 @@ main_rows() {
 	echo 'printf "err nonewline" >&3' | script s
 	judged "rejected 1: nonewline"
 	echo 'printf "run x\nresend 4" >&3' | script s
-	judged "delayed 4 1: 4"
+	judged "delayed 4 1: "
 	echo 'printf "run x\nd" >&3' | script s
 	judged "rejected 1: no final verb"
 }
@@ -445,7 +445,7 @@ assert set(e[1:-1]) == {"\xe4"}, e'
 # --- resend ------------------------------------------------------------------------
 
 @test "verdict: resend reads DUE as RQ does" {
-	said "delayed 2 1: 2" "resend 2"
+	said "delayed 2 1: " "resend 2"
 	said "delayed 3 1: 3-because of-that" "resend 3-because of-that"
 	said "delayed 1 1: 1.9-x" "resend 1.9-x"
 	said "delayed 10 1: 1_0-x" "resend 1_0-x"
@@ -531,7 +531,7 @@ echo resend 0-nope >&3
 
 @test "verdict: --attempts 1 is one run" {
 	echo 'echo >>"$T/runs"; echo resend 0 >&3' | script s
-	judged "rejected 1: attempts exhausted: 0" --attempts 1
+	judged "rejected 1: attempts exhausted" --attempts 1
 	assert_equal "$(wc -l <"$T/runs")" 1
 }
 
@@ -557,9 +557,9 @@ echo resend 0-nope >&3
 	said "rejected 1: to a human" "push to a human"
 	said "rejected 1: push" "push"
 	said "rejected 1: later" "push" "run later"
-	row sh "rejected 1: exit status 1 after push" "say push x" "exit 1"
-	row sh "rejected 1: killed by SIGTERM after push" "say push x" "kill TERM"
-	said "rejected 1: no final verb: x" "pushed x"
+	row sh "rejected 1: x (exit status 1 after push)" "say push x" "exit 1"
+	row sh "rejected 1: x (killed by SIGTERM after push)" "say push x" "kill TERM"
+	said "rejected 1: x (no final verb)" "pushed x"
 }
 
 # --- resend tick --------------------------------------------------------------------------
@@ -640,7 +640,7 @@ settled_once() {
 	run_mq 0 mq-consume --attempts 2 -n 1 q -- "$T/s"
 	run_mq 0 mq-publish --tick 1 q
 	run_mq 0 mq-consume --attempts 2 -n 1 q -- "$T/s"
-	assert_equal "$(found)" "rejected 2: attempts exhausted: tick"
+	assert_equal "$(found)" "rejected 2: attempts exhausted"
 	assert_equal "$(element q rejected | header Mq-From-Tick)" 1
 }
 
@@ -669,7 +669,7 @@ paused_ms() {
 @test "verdict: only a good exit pauses" {
 	row sh "rejected 1: exit status 1 after pause" "say pause 60" "exit 1"
 	assert_equal "$(paused_ms)" -2
-	said "rejected 1: 60" "err x" "pause 60"
+	said "rejected 1: err" "err x" "pause 60"
 	assert_equal "$(paused_ms)" -2
 }
 
@@ -885,10 +885,10 @@ wait
 echo $! >"$T/grandchild"
 echo run x >&3
 .
-	judged "rejected 1: no final verb: x"
+	judged "rejected 1: x (no final verb)"
 	echo >"$T/hold"
 	eventually 10 test -e "$T/said"
-	assert_equal "$(found)" "rejected 1: no final verb: x"
+	assert_equal "$(found)" "rejected 1: x (no final verb)"
 }
 
 @test "verdict: fd 4 is a pipe that says nothing by itself" {
@@ -936,7 +936,7 @@ exit "$code"
 	eventually 10 test -e "$T/said"
 	echo 9 >"$T/go"
 	wait "$pid"
-	assert_equal "$(found)" "rejected 1: exit status 9 after done"
+	assert_equal "$(found)" "rejected 1: x (exit status 9 after done)"
 }
 
 @test "verdict: fd 3 closed early does not keep the consumer busy" {
@@ -1040,7 +1040,7 @@ echo done >&3
 chmod a-x "$0"
 .
 	run_mq 78 mq-consume q -- "$T/s"
-	run_mq 0 mq-consume --drain -l --jsonl q
+	run_mq 0 mq-consume --drain --jsonl q
 	assert_regex "$output" '"attempt":1.*"payload":"two"'
 }
 
@@ -1151,7 +1151,7 @@ write_status 'done' "done sleeping"
 	redis flushall >/dev/null
 	publish -P 1=sneaky
 	run_mq 0 mq-consume -n 1 q -- "$T/s"
-	assert_equal "$(found)" "rejected 1: exit status 1 after done"
+	assert_equal "$(found)" "rejected 1: sneaky (exit status 1 after done)"
 }
 
 @test "verdict: a worker written for RQ that asks to be run again" {
@@ -1159,7 +1159,7 @@ write_status 'done' "done sleeping"
 	publish -P 1=resend1
 	before=$(now_ms)
 	run_mq 0 mq-consume -n 1 q -- "$T/s"
-	assert_equal "$(found)" "delayed 2 1: 2"
+	assert_equal "$(found)" "delayed 2 1: "
 	redis flushall >/dev/null
 	publish -P 1=resend2
 	run_mq 0 mq-consume -v --drain q -- "$T/s"
@@ -1167,7 +1167,7 @@ write_status 'done' "done sleeping"
 	assert_equal "$(grep -c 'again in' <<<"$stderr")" 6
 	publish -P 1=resend2
 	run_mq 0 mq-consume --attempts 3 --drain q -- "$T/s"
-	assert_equal "$(found)" "rejected 3: attempts exhausted: 0"
+	assert_equal "$(found)" "rejected 3: attempts exhausted"
 }
 
 @test "verdict: a grandchild that floods the pipe keeps nobody waiting" {

@@ -320,12 +320,12 @@ consume_one() {
 @test "wait: a consumer that dies again and again" {
 	await --wait=60s q it
 	eventually 5 waiting
-	start_mq mq-consume --no-clean q -- sleep 60
+	start_mq mq-consume --no-clean --attempts 1 q -- sleep 60
 	eventually 5 held_is q '0 0 1 0'
 	kill -KILL "$pid"
 	wait "$pid" || true
 	redis del "rmq::connection::$(connections)::heartbeat" >/dev/null
-	run_mq 0 mq-clean --attempts 1
+	run_mq 0 mq-clean
 	held_is q '0 0 0 1'
 	ended 1 'attempts exhausted: its consumer died while it ran'
 }

@@ -227,7 +227,8 @@ ordered() {
 @test "wire: headers that Go accepts are accepted" {
 	local header
 
-	for header in '{}' 'null' '{"a":null,"b":[]}' '{"A":["1","2"]}'; do
+	for header in '{}' 'null' '{"a":null,"b":[]}' '{"A":["1","2"]}' \
+		'{"a":["\ud800"]}' '{"\u0000":[]}' $'{"a\377":["\377"]}'; do
 		printf '\xff\x00\xbe\xbe\x4a%s\nbody' "$header" | go_publish q
 		run_mq 0 mq-consume -n 1 q
 		assert_output body
@@ -365,7 +366,7 @@ END
 	eventually 10 grep -q 'lease lost' "$T/err"
 	stop_mq
 	assert_equal "$(redis llen "$(unacked go-AAAAAA)")" 1
-	assert_equal "$(state q)" "0 0 0 0 0"
+	assert_equal "$(state q)" "0 0 1 0 0"
 }
 
 # --- joining, living, leaving -------------------------------------------------
@@ -382,9 +383,9 @@ END
 	ordered \
 		"\"SET\" \"rmq::connection::$c::heartbeat\" \"1\" \"EX\" \"60\"" \
 		"\"SADD\" \"rmq::connections\" \"$c\"" \
-		"\"SADD\" \"rmq::queues\" \"q\"" \
 		"\"SADD\" \"rmq::connection::$c::queues\" \"q\"" \
 		"\"SADD\" \"rmq::connection::$c::queue::[q]::consumers\" \"$name\"" \
+		"\"SADD\" \"rmq::queues\" \"q\"" \
 		"\"$(unacked "$c")\" \"RIGHT\" \"LEFT\""
 }
 
@@ -537,7 +538,7 @@ kill_ours() {
 	die dead-CCCCC
 	before=$(keys 'rmq::connection::live*')
 	run clean_round
-	assert_output --partial '1 dead connection cleaned up: 1 messages returned'
+	assert_output --partial '1 dead connection cleaned up: 1 message returned'
 	assert_equal "$(keys 'rmq::connection::live*')" "$before"
 	assert_equal "$(payloads "$(unacked live-AAAAA)")" 1
 	assert_equal "$(payloads "$ready")" 2
@@ -645,13 +646,13 @@ one_consumer_of_ours() {
 	run_mq 0 mq-publish -i -H 'X-A: 1' q body
 	id=$output
 	for n in 1 2; do
-		kill_ours 1
-		run clean_round --attempts 3
-		assert_output --partial '1 messages returned, 0 rejected'
+		kill_ours 1 --attempts 3
+		run clean_round
+		assert_output --partial '1 message returned, 0 rejected'
 		assert_equal "$(headers "$ready" Mq-Attempt)" "$n"
 	done
-	kill_ours 1
-	run clean_round --attempts 3
+	kill_ours 1 --attempts 3
+	run clean_round
 	assert_output --partial '0 messages returned, 1 rejected'
 	assert_equal "$(state q)" "0 0 0 1 0"
 	assert_equal "$(headers "$rejected" Mq-Attempt)" 3

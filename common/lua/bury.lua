@@ -2,14 +2,16 @@
 --
 --   KEYS  home (see lib/place.lua), unacked, rejected, the connection's
 --         heartbeat, consumers, the connection's queues, rmq::queues,
---         rmq::connections; then, of one of ours, its info, and what runs there
+--         rmq::connections, its consumers and unacked in the form for a cluster;
+--         then, of one of ours, its info, and what runs there
 --   ARGV  queue, connection, how many of the oldest messages may have been
 --         running (keep), bytes of headers to show, where to begin showing (see
 --         below), then for each message to settle: its header, its new header,
 --         where it goes ('ready' or 'rejected')
 --   reply {moved, returned, rejected, left, 1 if the connection was unlisted,
---         header...}, or left -1 and nothing done when the heartbeat is there
---         again
+--         header...}, or nothing done and left -1 when the heartbeat is there
+--         again, -2 when the queue has keys in the form for a cluster: only a
+--         cleaner of that form finds the messages there, by what is listed here
 --
 -- First the messages behind the `keep` oldest go back to the front of ready, or
 -- of their priority or tick, newest first, so that the oldest ends up in front;
@@ -37,6 +39,9 @@ local keep, show = tonumber(ARGV[3]), tonumber(ARGV[4])
 if call('PTTL', KEYS[9]) > 0 then
   return { 0, 0, 0, -1, 0 }
 end
+if call('EXISTS', KEYS[14], KEYS[15]) > 0 then
+  return { 0, 0, 0, -2, 0 }
+end
 
 local function header(element)
   if element:sub(1, 5) ~= '\255\0\190\190J' then
@@ -51,21 +56,16 @@ end
 
 local dry = ARGV[5] ~= ''
 local left = call('LLEN', unacked)
--- These refuse what is of the wrong type before anything has moved.  (LMOVE does
--- so, too.)
-local probed = false
-local function probe()
-  if not probed then
-    call('LLEN', q.ready)
-    call('ZCARD', q.priority)
-    call('ZCARD', q.delayed)
-    call('HLEN', q.locks)
-    clock(q)
-    probed = true
+-- To be called before anything moves.  (LMOVE refuses the wrong type, too.)
+local checked = false
+local function check_once()
+  if not checked then
+    check_types(q)
+    checked = true
   end
 end
 if keep > 0 or dry and left > 0 then
-  probe()
+  check_once()
 end
 if keep > 0 then
   call('LLEN', rejected)
@@ -127,7 +127,7 @@ else
     local element = call('LMOVE', unacked, q.ready, 'LEFT', 'RIGHT')
     local w = wishes(element)
     if w then
-      probe()
+      check_once()
       call('RPOP', q.ready)
       give_back(element, w)
     end
@@ -160,8 +160,8 @@ else
     call('SREM', KEYS[11], ARGV[1])
     if call('SCARD', KEYS[11]) == 0 then
       unlisted = call('SREM', KEYS[13], ARGV[2])
-      if KEYS[14] then
-        call('DEL', KEYS[14], KEYS[15])
+      if KEYS[16] then
+        call('DEL', KEYS[16], KEYS[17])
       end
     end
   end

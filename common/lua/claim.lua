@@ -4,9 +4,10 @@
 -- TRACKING tells of that and of nothing else.
 --
 --   KEYS  home (see lib/place.lua), unacked, the connection's heartbeat,
---         paused, rate
+--         paused, rate, the connection's info
 --   ARGV  max, bytes, and for a rate that all consumers share: messages a
---         second, and how many may be claimed at once after a rest ('' none)
+--         second, and how many may be claimed at once after a rest ('' none);
+--         queue
 --   reply {milliseconds until the next delayed message is due, the pause is
 --         over, or the rate allows more; or -1; 1 if the queue is paused, else
 --         0; the server's clock in unix milliseconds; the tick; element...}, or
@@ -15,7 +16,8 @@
 --
 -- A crash before: nothing has happened.  After: each element is in unacked,
 -- where the connection's owner, or a cleaner once its heartbeat is gone,
--- finds it.  A promoted message is claimable.
+-- finds it.  A promoted message is claimable.  The info counts what was claimed:
+-- by that, an owner that gets no reply knows how many of its messages are new.
 
 -- include place
 -- include bucket
@@ -128,6 +130,10 @@ if #reply > 4 and call('EXISTS', q.locks) == 1 then
 end
 if bucket then
   wait = bucket_take(bucket, #reply - 4)
+end
+if #reply > 4 then
+  -- Claimed is claimed, whether that can be counted or not.
+  redis.pcall('HINCRBY', KEYS[11], 'claimed:' .. ARGV[5], #reply - 4)
 end
 
 -- These reads come last: under CLIENT TRACKING they are what the caller will

@@ -1,6 +1,7 @@
 -- Add to the counts of a queue.
 --
---   KEYS  counters
+--   KEYS  counters, and maybe a key of the queue, without which there is none and
+--         nothing is counted
 --   ARGV  field, number, field, number...
 --
 -- For rates, the hash also holds what published and done + failed were at the
@@ -8,6 +9,9 @@
 -- (then_s, then_in, then_out); a minute is one in which something was counted.
 -- A crash before: nothing was counted.  After: all of it was.
 
+if KEYS[2] and redis.call('EXISTS', KEYS[2]) == 0 then
+  return 0
+end
 -- Changes nothing and needs no memory; see claim.lua.
 redis.call('PERSIST', KEYS[1])
 

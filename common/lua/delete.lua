@@ -1,32 +1,37 @@
 -- Remove a queue that nobody uses, and all that is kept about it.
 --
 --   KEYS  rmq::queues, rmq::connections, the queue's home (see lib/place.lua),
---         rejected, rate, counters, paused; then four of each connection:
---         heartbeat, queues, the queue's consumers, the queue's unacked
+--         rejected, rate, counters, paused, ready and rejected in the form for
+--         a cluster; then six of each connection: heartbeat, queues, the queue's
+--         consumers, the queue's unacked, and these in the form for a cluster
 --   ARGV  the queue's name, 1 to only look, then the connections' names in the
 --         same order
 --   reply {consumers of it that live, unacked messages that dead connections
 --         hold, 1 if the queue was known, how many were ready, rejected,
---         delayed, 1 if somebody may wait for what becomes of those}, or
---         nothing when the connections are others now
+--         delayed, 1 if somebody may wait for what becomes of those, how many
+--         keys are there in the form for a cluster}, or nothing when the
+--         connections are others now
 --
 -- A crash before: nothing has happened.  After: it is gone.  Nothing is done
--- if one of the first two is not 0.
+-- if one of the first two, or the last, is not 0: programs of that form
+-- find their messages by the names that are listed here.
 
 -- include rights
 
 local call = redis.call
 local queue, consumers, unacked = ARGV[1], 0, 0
+local cluster = call('EXISTS', KEYS[13], KEYS[14])
 
 if call('SCARD', KEYS[2]) ~= #ARGV - 2 then
   return false
 end
 for i = 3, #ARGV do
-  local at = 13 + 4 * (i - 3)
+  local at = 15 + 6 * (i - 3)
   if call('SISMEMBER', KEYS[2], ARGV[i]) == 0 then
     return false
   end
   local held = call('LLEN', KEYS[at + 3])
+  cluster = cluster + call('EXISTS', KEYS[at + 4], KEYS[at + 5])
   if call('PTTL', KEYS[at]) <= 0 then
     unacked = unacked + held
   elseif held > 0 or call('SISMEMBER', KEYS[at + 1], queue) == 1 then
@@ -35,15 +40,15 @@ for i = 3, #ARGV do
 end
 local reply = { consumers, unacked, call('SISMEMBER', KEYS[1], queue),
   call('LLEN', KEYS[3]) + call('ZCARD', KEYS[4]), call('LLEN', KEYS[9]),
-  call('ZCARD', KEYS[5]), call('EXISTS', KEYS[8]) }
-if consumers > 0 or unacked > 0 or ARGV[2] == '1' then
+  call('ZCARD', KEYS[5]), call('EXISTS', KEYS[8]), cluster }
+if consumers > 0 or unacked > 0 or cluster > 0 or ARGV[2] == '1' then
   return reply
 end
 need(KEYS[1], 'SREM')
 for i = 3, 12 do
   call('UNLINK', KEYS[i])
 end
-for at = 13, #KEYS, 4 do
+for at = 15, #KEYS, 6 do
   call('UNLINK', KEYS[at + 2])
   call('SREM', KEYS[at + 1], queue)
 end

@@ -17,6 +17,7 @@ if #all ~= n or all[n] ~= ARGV[2] or all[1] ~= ARGV[3] then
   return 0
 end
 need_leave(q)
+check_types(q)
 -- A removal first: it needs no memory; see claim.lua.
 call('LTRIM', unacked, 0, -n - 1)
 for i = n, 1, -1 do

@@ -1,7 +1,8 @@
 -- One step of a walk through the messages of a sorted set, by score.
 --
 --   KEYS  set; then for 'take' the home of its queue, and the home of the
---         target (the same for what is dropped; see lib/place.lua)
+--         target (the same for what is dropped; see lib/place.lua),
+--         rmq::queues
 --   ARGV  'read', low, high, from, anchor, its score, max messages, about how
 --         many bytes, needle
 --         'skip', the same: begins behind the first messages, from of them
@@ -87,11 +88,14 @@ local function take(q, to, how)
     be_sure(q, to, how == 'move')
   end
   for i = 1, how == 'move' and #elements or 0 do
-    arrive(to, at_once(to, elements[i], w[i]), w[i])
+    arrive(to, at_once(to, elements[i], w[i]), w[i], same)
   end
   arrive_plain(to)
   if #members > 0 then
     call('ZREM', key, unpack(members))
+    if how == 'move' then
+      make_known(to, KEYS[14])
+    end
   end
   if how == 'drop' then
     drop(q, w, 'vanish')

@@ -1,14 +1,16 @@
 -- Mark and count messages that have just been put in, by a LPUSH before this one
--- in the same transaction.  It goes out as text each time, so it is short.
+-- in the same transaction, and see to it that their queue is known.  It goes out
+-- as text each time, so it is short.
 --
---   KEYS  ready, counters, marks (see lib/marks.lua)
---   ARGV  place, before; how many messages
+--   KEYS  ready, counters, marks (see lib/marks.lua), rmq::queues
+--   ARGV  place, before; how many messages; the queue's name
 --
 -- A crash before: they are not there.  After: they are, are marked, and, unless
 -- something else is under that key, counted.
 
 -- Where the LPUSH was refused, there is nothing to mark.
 redis.call('LLEN', KEYS[1])
+redis.pcall('SADD', KEYS[4], ARGV[4])
 redis.pcall('HINCRBY', KEYS[2], 'published', ARGV[3])
 redis.call('HSET', KEYS[3], ARGV[1], ARGV[2] .. ' ')
 redis.call('PEXPIRE', KEYS[3], 600000)

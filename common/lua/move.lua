@@ -2,8 +2,9 @@
 -- them, unseen.
 --
 --   KEYS  home of their queue, home of the target (the same for what is
---         dropped; see lib/place.lua); then of rejected ones that list, and of
---         unacked ones that list and the heartbeat of their connection
+--         dropped; see lib/place.lua), rmq::queues; then of rejected ones that
+--         list, and of unacked ones that list and the heartbeat of their
+--         connection
 --   ARGV  from, how, max messages, about how many bytes
 --   from  'ready', the next to be claimed first; 'delayed', the first to fall
 --         due first; 'rejected', the oldest first; or 'unacked', the newest
@@ -86,10 +87,10 @@ elseif from == 'delayed' then
   source = { set(q.delayed, '-inf',
     how == 'move' and same and string.format('(%.0f', IN_LINE) or '+inf') }
 else
-  source = { list(KEYS[13]) }
+  source = { list(KEYS[14]) }
 end
 
-if from == 'unacked' and call('PTTL', KEYS[14]) > 0 then
+if from == 'unacked' and call('PTTL', KEYS[15]) > 0 then
   return -1
 elseif max == 0 then
   local n = 0
@@ -125,7 +126,7 @@ local function move(s, part)
   end
   for i = 1, #new do
     local element = from == 'delayed' and at_once(to, new[i], w[i]) or new[i]
-    arrive(to, element, w[i], first)
+    arrive(to, element, w[i], same and from ~= 'rejected', first)
   end
   arrive_plain(to, first)
   s.cut(#part)
@@ -169,12 +170,13 @@ end
 if from == 'delayed' then
   call('ZREM', q.delayed, '')
 else
-  call('LTRIM', KEYS[13] or q.ready, 0, -1)
+  call('LTRIM', KEYS[14] or q.ready, 0, -1)
   call('ZREM', q.priority, '')
 end
 
-local when = from == 'rejected' and 'done' or 'vanish'
-local free = how ~= 'move' and is_free(q, when)
+-- A rejected message holds nothing, though another one with its id may.
+local holds = from ~= 'rejected'
+local free = how ~= 'move' and not (holds and depends(q))
 for i = 1, #source do
   if free then
     local n = math.min(max - moved, source[i].count())
@@ -186,11 +188,14 @@ for i = 1, #source do
     take(source[i])
   end
 end
-if how == 'move' then
+if moved > 0 and how == 'move' then
+  make_known(to, KEYS[13])
+end
+if holds and how == 'move' then
   for i = 1, #gone do
     leave(q, gone[i], from == 'delayed' and 'vanish' or 'done')
   end
-else
-  drop(q, gone, when)
+elseif holds then
+  drop(q, gone, 'vanish')
 end
 return moved

@@ -8,6 +8,8 @@
 --   reply 1 if the key was removed; 2 if it holds messages: then its
 --         queue is made known instead; else 0
 --
+-- 'messages' is a queue's list or sorted set, or an unacked list.
+--
 -- A crash before: nothing has happened.  After: all of it has.
 
 if redis.call('SISMEMBER', KEYS[2], ARGV[1]) == 1
@@ -16,12 +18,17 @@ if redis.call('SISMEMBER', KEYS[2], ARGV[1]) == 1
   return 0
 end
 if ARGV[2] == 'messages' then
-  if redis.call('TYPE', KEYS[1]).ok ~= 'zset' then
+  local kind = redis.call('TYPE', KEYS[1]).ok
+  if kind ~= 'zset' and kind ~= 'list' then
     return 0
   end
   if ARGV[3] ~= '1' then
     -- Changes nothing and needs no memory; see claim.lua.
-    redis.call('ZREM', KEYS[1], '')
+    if kind == 'zset' then
+      redis.call('ZREM', KEYS[1], '')
+    else
+      redis.call('LTRIM', KEYS[1], 0, -1)
+    end
     redis.call('SADD', KEYS[2], ARGV[1])
   end
   return 2

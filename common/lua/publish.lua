@@ -1,7 +1,7 @@
 -- Publish messages that ask for more than a place in ready.
 --
---   KEYS  home (see lib/place.lua), counters, marks of the publisher, if it has
---         any (see lib/marks.lua)
+--   KEYS  home (see lib/place.lua), counters, rmq::queues, marks of the
+--         publisher, if it has any (see lib/marks.lua)
 --   ARGV  'now', 'in' or 'at'; milliseconds from now, or unix milliseconds;
 --         how many messages may be claimable, or in line for their group's
 --         turn, and how many for one of a priority above 0; how many may be
@@ -21,7 +21,7 @@
 -- include marks
 
 local FIRST = 10
-local known = replied(KEYS[8], ARGV[8], ARGV[9])
+local known = replied(KEYS[9], ARGV[8], ARGV[9])
 if known then
   return known
 end
@@ -30,11 +30,7 @@ local due = ARGV[1] == 'now' and 0 or tonumber(ARGV[2])
 if ARGV[1] == 'in' then
   due = due + now
 end
--- What is of the wrong type is refused before anything is there.
-call('LLEN', q.ready)
-call('ZCARD', q.priority)
-call('ZCARD', q.delayed)
-call('HLEN', q.locks)
+check_types(q)
 local tick = clock(q)
 
 -- Those that are, or come, in line behind others of their group count as
@@ -74,8 +70,8 @@ local function add(key, member, score)
 end
 
 local alike = ARGV[7] ~= '' and wishes(ARGV[FIRST]:sub(33))
-if KEYS[8] then
-  need(KEYS[8], 'HSET', 'PEXPIRE')
+if KEYS[9] then
+  need(KEYS[9], 'HSET', 'PEXPIRE')
 end
 -- Else all are put into the same key by the same command.
 if ARGV[7] == '' or alike and (alike.line or alike.tick) then
@@ -117,6 +113,11 @@ local function publish(arg)
       return 'f'
     end
   end
+  if w and w.line and not alike and is_copy(q, w) then
+    local element
+    element, w = copied(arg:sub(33), w)
+    arg = arg:sub(1, 32) .. element
+  end
   if w and w.key and not lock(q, w, true) then
     return 'd'
   end
@@ -135,9 +136,10 @@ for i = FIRST, #ARGV do
 end
 flush()
 if accepted > 0 then
+  make_known(q, KEYS[8])
   -- Whatever is there: the messages are more important than their number.
   redis.pcall('HINCRBY', KEYS[7], 'published', accepted)
 end
 reply = table.concat(reply)
-mark(KEYS[8], ARGV[8], ARGV[9], reply)
+mark(KEYS[9], ARGV[8], ARGV[9], reply)
 return reply

@@ -17,8 +17,7 @@ elseif ARGV[1] == 'delayed' then
 else
   n, gone = call('LLEN', KEYS[7]), { KEYS[7] }
 end
-if n > 0 and (call('EXISTS', KEYS[4]) > 0
-    or ARGV[1] ~= 'rejected' and call('EXISTS', KEYS[6]) > 0) then
+if n > 0 and ARGV[1] ~= 'rejected' and call('EXISTS', KEYS[4], KEYS[6]) > 0 then
   return -1
 end
 call('UNLINK', unpack(gone))

@@ -1,36 +1,21 @@
--- Look among the messages that a connection has been handed out by receipt.
+-- Look for a message that a connection has handed out by receipt.
 --
---   KEYS  unacked, the connection's info
---   ARGV  id, or ''
---   reply the message with this id, or nil; without one, the ids of all, the
---         oldest first.  A connection of another kind has none
+--   KEYS  unacked, the connection's info and heartbeat
+--   ARGV  number of the receipt
+--   reply the message, or nil when it is settled or the lease is over
 --
--- A message that came without an id is known by the hash of what it is.
 -- Changes nothing.
 
-local call = redis.call
+-- include identity
 
-local function id_of(element)
-  if element:sub(1, 5) == '\255\0\190\190J' then
-    local head = element:sub(6, element:find('\n', 6, true) or 0)
-    local good, headers = pcall(cjson.decode, head)
-    local id = good and type(headers) == 'table' and headers['Mq-Id']
-    id = type(id) == 'table' and id[1]
-    if type(id) == 'string' and #id == 32 and id:find('^[%w:]+$') then
-      return id
-    end
-  end
-  return redis.sha1hex(element):sub(1, 32)
+local which = call('HGET', KEYS[2], 'receipt:' .. ARGV[1])
+if not which or call('EXISTS', KEYS[3]) == 0 then
+  return false
 end
-
-if call('HEXISTS', KEYS[2], 'lease') == 0 then
-  return ARGV[1] == '' and {} or false
-end
-local all, ids = call('LRANGE', KEYS[1], 0, -1), {}
-for i = #all, 1, -1 do
-  ids[#ids + 1] = id_of(all[i])
-  if ids[#ids] == ARGV[1] then
+local all = call('LRANGE', KEYS[1], 0, -1)
+for i = 1, #all do
+  if identity(all[i]) == which then
     return all[i]
   end
 end
-return ARGV[1] == '' and ids or false
+return false

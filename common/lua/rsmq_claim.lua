@@ -3,22 +3,24 @@
 -- whether the queue is paused.
 --
 --   KEYS  home (see lib/rsmq.lua), what the connection holds, its lease, paused,
---         rate
+--         rate, later, the set of all names
 --   ARGV  max, bytes, and for a rate that all consumers share: messages a
---         second, and how many may be claimed at once after a rest ('' none)
+--         second, and how many may be claimed at once after a rest ('' none);
+--         name of the queue
 --   reply as claim.lua's: {milliseconds until more can be received, or the
 --         pause is over, or the rate allows more; or -1; 1 if the queue is
---         paused, else 0; the server's clock in unix milliseconds; 0;
---         element...}, or 0 when the lease is gone
+--         paused, else 0; the server's clock in unix milliseconds; 0, or -1 if
+--         there is no such queue; element...}, or 0 when the lease is gone
 --
 -- A crash before: nothing has happened.  After: each of them is hidden for as
 -- long as the lease, and then anybody's again.  A member without a body is
--- hidden, too, as node would; it is for mq-clean.
+-- hidden, too, as node would, and forgotten when none will come.
 
 -- include rsmq
 -- include bucket
 
 local q, held, lease, paused, rate = home(1), KEYS[5], KEYS[6], KEYS[7], KEYS[8]
+local later, names = KEYS[9], KEYS[10]
 
 local lease_ms = tonumber(call('HGET', lease, 'lease'))
 if not lease_ms then
@@ -33,7 +35,8 @@ if ARGV[1] == '0' then
 end
 
 -- A write that needs no memory; see claim.lua.
-call('ZREM', q.z, '')
+call('ZREM', q.z, '\0')
+promote(q, later)
 
 local CHUNK = 100
 local max, room = tonumber(ARGV[1]), tonumber(ARGV[2])
@@ -61,6 +64,17 @@ local function read_all(ids, rc)
   return call('HMGET', q.h, unpack(fields))
 end
 
+-- One without a body; false: it is no more.
+local function keep_torn(id)
+  if is_torn(q, id) then
+    need_forget(q)
+    forget(q, { id })
+    return false
+  end
+  call('HSETNX', q.h, id .. ':fr', now_text)
+  return true
+end
+
 -- Receives those that there is room for; what has no body is hidden only.  This
 -- is where the time goes: so it makes no table for a message, and no text twice.
 local function receive(ids)
@@ -71,15 +85,16 @@ local function receive(ids)
   local scores, runs, ours, chosen, s, r, n = {}, {}, {}, {}, 0, 0, 0
   for i = 1, #ids do
     local id, body = ids[i], got[2 * i - 1]
-    local before = got[2 * i] and tonumber(got[2 * i]) or 0
-    if not body or room > 0 then
+    local before = got[2 * i] and whole(got[2 * i]) or 0
+    if body and room > 0 or not body and keep_torn(id) then
       scores[s + 1], scores[s + 2] = visible, id
       s = s + 2
     end
     if body and room > 0 then
       local times = before == 0 and '1' or int(before + 1)
       count = count + 1
-      reply[count] = element(id, body, before, extra[i], plain)
+      reply[count] = element(id, body, before, extra[i],
+        plain and id ~= '' and #id <= 128)
       room = room - #body
       runs[r + 1], runs[r + 2] = rc[i], times
       r = r + 2
@@ -96,9 +111,11 @@ local function receive(ids)
   if n > 0 then
     call('HSET', held, unpack(ours))
     call('PEXPIRE', held, int(lease_ms))
-    call('HINCRBY', q.h, 'totalrecv', n)
+    add_up(q.h, 'totalrecv', n)
   end
-  call('ZADD', q.z, unpack(scores))
+  if s > 0 then
+    call('ZADD', q.z, unpack(scores))
+  end
   if n == 0 then
     return
   end
@@ -118,6 +135,13 @@ while count < max + 4 and room > 0 do
 end
 if bucket then
   wait = bucket_take(bucket, count - 4)
+end
+
+-- The set is looked at first, as it seldom changes: a client is told of changes
+-- to the keys that it reads here, and the hash changes with each message sent.
+if count == 4 and call('SISMEMBER', names, ARGV[5]) == 0
+    and call('HEXISTS', q.h, 'vt') == 0 then
+  reply[4] = -1
 end
 
 -- These reads come last; see claim.lua.

@@ -2,7 +2,7 @@
 -- there.
 --
 --   KEYS  the set of names, the queue's home (see lib/rsmq.lua), paused,
---         counters, rate
+--         counters, rate, later
 --   ARGV  name, '1' to change nothing
 --   reply {1 if it is there now, but was not listed, or lacked attributes; how
 --         many names and keys were removed that nobody needs}
@@ -16,7 +16,8 @@ local OWN = { 'vt', 'delay', 'maxsize', 'created', 'modified', 'totalsent',
   'totalrecv' }
 
 -- Names of other namespaces may look like our keys.
-local TYPES = { 'set', 'zset', 'hash', 'hash', 'set', 'string', 'hash', 'hash' }
+local TYPES = { 'set', 'zset', 'hash', 'hash', 'set', 'string', 'hash', 'hash',
+  'zset' }
 for i = 1, #KEYS do
   local has = call('TYPE', KEYS[i]).ok
   if has ~= TYPES[i] and has ~= 'none' then

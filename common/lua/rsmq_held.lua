@@ -2,8 +2,8 @@
 --
 --   KEYS  home (see lib/rsmq.lua), what the connection holds
 --   ARGV  'give', to give all of it back, as if nobody had received it; or ''
---   reply the messages as they were claimed, the newest first; with 'give',
---         how many there were
+--   reply 0, as nobody counts how many there ever were; then the messages as
+--         they were claimed, the newest first.  With 'give', how many there were
 --
 -- A crash before: nothing has happened.  After: nothing is held.
 
@@ -29,7 +29,7 @@ if ARGV[1] == 'give' then
   return n
 end
 
-local reply = {}
+local reply = { 0 }
 for i = 1, #ids, 100 do
   local list = read(q, { unpack(ids, i, math.min(i + 99, #ids)) })
   for j = 1, #list do

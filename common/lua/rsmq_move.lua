@@ -3,10 +3,10 @@
 --
 --   KEYS  as rsmq_take.lua; then what connections hold whose messages are not
 --         meant
---   ARGV  'ready', 'delayed', 'unacked' or 'all'; how (see lib/rsmq_moves.lua); name of
---         the target; max messages; about how many bytes; how many messages to
---         look at; score and id of the message that was looked at last ('' at
---         the beginning)
+--   ARGV  'ready', 'delayed', 'unacked' or 'rejected'; how (see
+--         lib/rsmq_moves.lua); name of the target; max messages; about how many
+--         bytes; how many messages to look at; score and id of the message that
+--         was looked at last ('' at the beginning)
 --   reply {how many were moved, how many messages follow, score and id of the
 --         last}
 --

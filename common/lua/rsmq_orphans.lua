@@ -18,19 +18,15 @@
 local q = home(1)
 local which, cursor, dry = ARGV[1], ARGV[2], ARGV[3] == '1'
 local removed, adopted = 0, 0
-local A_MINUTE, FIRST = 60000, 1.2e12
+local A_MINUTE = 60000
 
 local function is_there(id)
   return call('ZSCORE', q.z, id) or call('HEXISTS', q.h, id) == 1
 end
 
 local function is_body(field)
-  local time = #field == 32 and field:find('^%w+$') and field:sub(1, 10)
-  if not time or not time:find('^[0-9a-z]+$') then
-    return false
-  end
-  local ms = tonumber(time, 36) / 1000
-  return ms > FIRST and ms < now - A_MINUTE
+  local ms = told_by(field)
+  return ms and ms < now - A_MINUTE
 end
 
 local function remove(command, key, field)

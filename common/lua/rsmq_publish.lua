@@ -1,7 +1,7 @@
 -- Publish messages.
 --
---   KEYS  home (see lib/rsmq.lua), the set of all names, counters, marks of the
---         publisher, if it has any (see lib/marks.lua)
+--   KEYS  home (see lib/rsmq.lua), the set of all names, counters, later, marks
+--         of the publisher, if it has any (see lib/marks.lua)
 --   ARGV  name of the queue; 'now', 'in' or 'at'; milliseconds from now, or
 --         unix milliseconds; how many messages may be claimable, and how many
 --         for one of a priority above 0; how many may be hidden, and how many
@@ -21,18 +21,18 @@
 -- include rsmq
 -- include marks
 
-local known = replied(KEYS[7], ARGV[10], ARGV[11])
+local marks, later = KEYS[8], KEYS[7]
+local known = replied(marks, ARGV[10], ARGV[11])
 if known then
   return known
 end
 local q = home(1)
-local PRIORITY = 1e12
 local FIRST, ARGS = 12, 5
 local CHUNK = 200
 
 need(q.h, 'HSET', 'HINCRBY')
-if KEYS[7] then
-  need(KEYS[7], 'PEXPIRE')
+if marks then
+  need(marks, 'PEXPIRE')
 end
 if ARGV[8] ~= '' then
   need(ARGV[8], 'PUBLISH')
@@ -44,17 +44,20 @@ if not (attributes[1] and attributes[2] and attributes[3]) then
   create(q.h, KEYS[5], ARGV[1], 30, 0, 65536)
   attributes = call('HMGET', q.h, 'vt', 'delay', 'maxsize')
 end
-local maxsize = tonumber(attributes[3]) or -1
-maxsize = maxsize == -1 and math.huge or maxsize
+local maxsize = whole(attributes[3]) or math.huge
 local due = now
 if ARGV[2] == 'now' then
-  due = now + (tonumber(attributes[2]) or 0) * 1000
+  due = now + (whole(attributes[2]) or 0) * 1000
 elseif ARGV[2] == 'in' then
   due = now + tonumber(ARGV[3])
 else
   due = math.max(now, tonumber(ARGV[3]))
 end
 local due_text, is_new = int(due), ARGV[9] ~= ''
+if due > now then
+  need(later, 'ZADD')
+  call('ZCARD', later)
+end
 
 local limited = ARGV[4] .. ARGV[5] .. ARGV[6] .. ARGV[7] ~= ''
 local there, seen, full = 0, {}, false
@@ -94,7 +97,7 @@ local reply, count, accepted = {}, 0, 0
 
 -- What is of the wrong type is refused before anything is there: the body's key
 -- has been read, and the set is written first.
-local function write(scores, bodies, extras)
+local function write(scores, bodies, extras, waiting)
   if extras[1] then
     call('HLEN', q.x)
   end
@@ -103,10 +106,13 @@ local function write(scores, bodies, extras)
   if extras[1] then
     call('HSET', q.x, unpack(extras))
   end
+  if waiting[1] then
+    call('ZADD', later, unpack(waiting))
+  end
 end
 
 local function publish(first, last)
-  local scores, bodies, extras, n = {}, {}, {}, 0
+  local scores, bodies, extras, waiting, n = {}, {}, {}, {}, 0
   for i = first, last, ARGS do
     local id = ARGV[i]
     local verdict = full and 'f' or verdict_of(i, id)
@@ -124,10 +130,14 @@ local function publish(first, last)
         extras[#extras + 1] = id
         extras[#extras + 1] = ARGV[i + 3]
       end
+      if due > now and ARGV[i + 2] ~= '0' then
+        waiting[#waiting + 1] = due_text
+        waiting[#waiting + 1] = id
+      end
     end
   end
   if n > 0 then
-    write(scores, bodies, extras)
+    write(scores, bodies, extras, waiting)
     accepted = accepted + n / 2
   end
 end
@@ -136,7 +146,7 @@ for first = FIRST, #ARGV, ARGS * CHUNK do
   publish(first, math.min(first + ARGS * CHUNK - 1, #ARGV))
 end
 if accepted > 0 then
-  call('HINCRBY', q.h, 'totalsent', accepted)
+  add_up(q.h, 'totalsent', accepted)
   -- Whatever is there: the messages are more important than their number.
   redis.pcall('HINCRBY', KEYS[6], 'published', accepted)
   if ARGV[8] ~= '' then
@@ -147,5 +157,5 @@ if accepted > 0 then
   end
 end
 reply = table.concat(reply)
-mark(KEYS[7], ARGV[10], ARGV[11], reply)
+mark(marks, ARGV[10], ARGV[11], reply)
 return reply

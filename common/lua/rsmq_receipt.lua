@@ -1,30 +1,33 @@
--- Look for a message that a connection has been handed out by receipt.
+-- Look for a message that a connection has been handed out.
 --
 --   KEYS  home (see lib/rsmq.lua), what the connection holds, its lease
---   ARGV  id, as rsmq_receipts.lua has it
---   reply the message as it was claimed, or nil.  A connection of another kind
---         has none
+--   ARGV  'number' and that of a receipt; or 'id' and an id, as it is or as it is
+--         shown
+--   reply the message as it was claimed, or nil.  By its id, a message is found
+--         only if it was taken by that; 0: it was handed out by receipt
 --
 -- Changes nothing.
 
 -- include rsmq
 
-local q, held, id = home(1), KEYS[5], ARGV[1]
+local q, held, lease = home(1), KEYS[5], KEYS[6]
+local id, by_id = ARGV[2], ARGV[1] == 'id'
 
-if call('HEXISTS', KEYS[6], 'receipts') == 0 then
-  return false
-end
-if call('HEXISTS', held, id) == 0 then
-  local ids, hash = call('HKEYS', held), id
+if by_id and call('HEXISTS', held, id) == 0 then
+  local ids = call('HKEYS', held)
   id = nil
   for i = 1, #ids do
-    if redis.sha1hex(ids[i]):sub(1, 32) == hash then
-      id = ids[i]
-    end
+    id = shown_as(ids[i]) == ARGV[2] and ids[i] or id
   end
+elseif not by_id then
+  id = call('HGET', lease, 'receipt:' .. id)
 end
-if not id or not holds(q, held, { id }) then
+if not id or call('HEXISTS', lease, 'receipts') == 0
+    or not holds(q, held, { id }) then
   return false
+end
+if by_id and call('HEXISTS', lease, 'receipt:1') == 1 then
+  return 0
 end
 local m = read(q, { id })[1]
 return m.body and element(id, m.body, m.runs - 1, m.extra)

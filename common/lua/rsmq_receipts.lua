@@ -1,18 +1,24 @@
--- Under which ids messages that were just handed out are found.
+-- Number the messages that a connection hands out by receipt.
 --
---   KEYS  what the connection holds
+--   KEYS  what the connection holds, its lease
 --   ARGV  their ids
---   reply the same, without those that it does not hold any more.  Instead of
---         an id that has not the form of one comes its hash
+--   reply how many there are, or 0 and nothing done when the lease is over, or
+--         the connection does not hold all of them any more
 --
--- Changes nothing.
+-- The lease gets a field receipt:N for each, from 1: its id.
+--
+-- A crash before or after: nobody knows of the receipts; the lease ends by
+-- itself.
 
-local reply = {}
+if redis.call('EXISTS', KEYS[2]) == 0 then
+  return 0
+end
 for i = 1, #ARGV do
-  local id = ARGV[i]
-  if redis.call('HEXISTS', KEYS[1], id) == 1 then
-    reply[#reply + 1] = #id == 32 and id:find('^[%w:]+$') and id
-      or redis.sha1hex(id):sub(1, 32)
+  if redis.call('HEXISTS', KEYS[1], ARGV[i]) == 0 then
+    return 0
   end
 end
-return reply
+for i = 1, #ARGV do
+  redis.call('HSET', KEYS[2], 'receipt:' .. i, ARGV[i])
+end
+return #ARGV

@@ -15,7 +15,6 @@
 -- include rsmq_walk
 
 local q = home(1)
-local PRIORITY = 1e12
 
 -- Of those that can be received.  A priority is taken from the score, so these
 -- come first; of the first of each, only the id tells.

@@ -2,9 +2,11 @@
 -- received first.
 --
 --   KEYS  home (see lib/rsmq.lua)
---   ARGV  'ready', 'delayed', 'unacked' or 'all'; the score and the id of the
---         message that the walk came to last ('' at its beginning); how many of
---         the place to step over; max messages; about how many bytes; needle
+--   ARGV  'ready', 'delayed', 'unacked' or 'rejected', which is all of those in
+--         a queue of rejected ones, where receives are no runs; the score and the
+--         id of the message that the walk came to last ('' at its beginning); how
+--         many of the place to step over; max messages; about how many bytes;
+--         needle
 --   reply {score and id of the last message, or what was given; how many it
 --         looked at; how many of those are at the place, and were not stepped
 --         over; how many of those that were to be stepped over are left; how
@@ -61,7 +63,8 @@ end
 
 local function show(m, at_score)
   room = room - #m.body - #(m.extra or '')
-  local text = element(m.id, m.body, m.runs - held, m.extra)
+  local text = element(m.id, m.body, place == 'rejected' and 0 or m.runs - held,
+    m.extra)
   if needle == '' or text:find(needle, 1, true) then
     reply[#reply + 1] = m.id
     reply[#reply + 1] = at_score

@@ -1,10 +1,11 @@
 -- End a message's stay in an unacked list.
 --
---   KEYS  home (see lib/place.lua), unacked, then for 'reject' and 'expire'
---         rejected, for 'push' the home of the other queue
+--   KEYS  home (see lib/place.lua), unacked, rmq::queues, then for 'reject' and
+--         'expire' rejected, for 'push' the home of the other queue; then by
+--         receipt the connection's heartbeat and info
 --   ARGV  how, element, header, offset, milliseconds, 32 bytes that make it
---         unique, then if its result is to be told: to which id, what, and for
---         how many milliseconds it is kept
+--         unique, number of the receipt or '', then if its result is to be
+--         told: to which id, what, and for how many milliseconds it is kept
 --   how   'ack': it is gone
 --         'reject': to the newest end of rejected
 --         'expire': there, too, without having run: no key outlives that
@@ -13,7 +14,8 @@
 --         'push': to the other queue
 --         What moves on is the header and the element from the offset on (0 is
 --         its beginning), so that a large payload is sent only once.
---   reply 1, or 0 when the element is not there: the lease was lost
+--   reply 1, or 0 when the element is not there: the lease was lost; or when
+--         the lease of a receipt is over, or the receipt was used
 --
 -- A crash before: it is still unacked.  After: it is in its new place only.
 -- The write that may be refused (wrong type) comes before the removal, so a
@@ -24,7 +26,14 @@
 local q, unacked = home(1), KEYS[7]
 local how, element, ms = ARGV[1], ARGV[2], tonumber(ARGV[5])
 
+local heartbeat, info = KEYS[#KEYS - 1], KEYS[#KEYS]
+local receipt = ARGV[7] ~= '' and 'receipt:' .. ARGV[7]
+
 if not call('LPOS', unacked, element, 'RANK', -1) then
+  return 0
+end
+if receipt and (call('EXISTS', heartbeat) == 0
+    or call('HEXISTS', info, receipt) == 0) then
   return 0
 end
 local w = wishes(element)
@@ -35,20 +44,32 @@ if how ~= 'ack' then
 end
 if w and (w.line or w.key) then
   need_leave(q)
+  call('HLEN', q.locks)
 end
-if ARGV[7] then
+-- The next of its group comes from there, and goes there.
+if w and w.line and how ~= 'front' then
+  check_types(q)
+end
+if receipt then
+  need(info, 'HDEL')
+end
+if ARGV[8] then
   need(q.results, 'PEXPIRE')
 end
 
 -- Changes nothing and needs no memory; see claim.lua.
 call('LTRIM', unacked, 0, -1)
 if how == 'reject' or how == 'expire' then
-  call('LPUSH', KEYS[8], moved)
+  call('LPUSH', KEYS[9], moved)
 elseif how == 'push' then
-  local to = home(8)
+  local to = home(9)
+  check_types(to)
   -- It may come round, and must not find what was told the last time.
   if v and v.reply_to then
     call('DEL', to.results .. v.reply_to)
+  end
+  if v then
+    moved, v = admit(to, moved, v)
   end
   enter(to, moved, v, 0, ARGV[6])
 elseif how == 'again' and ms > 0 then
@@ -60,12 +81,18 @@ elseif how ~= 'ack' then
   put_back(q, moved, v, how == 'front')
 end
 call('LREM', unacked, -1, element)
+if receipt then
+  call('HDEL', info, receipt)
+end
+if how ~= 'ack' then
+  make_known(how == 'push' and home(9) or q, KEYS[8])
+end
 if how ~= 'front' and how ~= 'again' then
   leave(q, w, how == 'expire' and 'vanish' or 'done')
 elseif v and v.key and v.unique == 'queued' then
   lock(q, v)
 end
-if ARGV[7] then
-  keep_result(q, ARGV[7], ARGV[8], ARGV[9])
+if ARGV[8] then
+  keep_result(q, ARGV[8], ARGV[9], ARGV[10])
 end
 return 1

@@ -1,7 +1,8 @@
 -- One step of a walk through a list, from its right end, where the oldest is.
 --
 --   KEYS  list; then for 'take' the home of its queue, and the home of the
---         target (the same for what is dropped; see lib/place.lua)
+--         target (the same for what is dropped; see lib/place.lua),
+--         rmq::queues
 --   ARGV  'read', from, anchor, max messages, about how many bytes, needle
 --         'skip', the same: begins behind the first messages, from of them
 --         'take', from, anchor, span, tombstone, how, element...
@@ -140,16 +141,20 @@ local function take_found(q, to, how, found, places)
   if refused and asking == 0 and moves then
     call('LTRIM', to.ready, #found, -1)
   end
+  if not refused and moves then
+    make_known(to, KEYS[14])
+  end
   if refused or asking == 0 then
     return took, refused
   end
   local start = stopwatch()
   for i = 1, moves and #new or 0 do
-    arrive(to, new[i], w[i])
+    arrive(to, new[i], w[i], q.ready == to.ready and how == 'move')
   end
   arrive_plain(to)
-  if not moves or q.ready ~= to.ready then
-    drop(q, w, moves and 'done' or how)
+  -- A rejected message holds nothing, though another one with its id may.
+  if how == 'vanish' or how == 'move' and q.ready ~= to.ready then
+    drop(q, w, how == 'vanish' and how or 'done')
   end
   return took + stopwatch() - start
 end

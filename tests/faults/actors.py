@@ -18,9 +18,14 @@ import tempfile
 import threading
 import time
 
+import model as models
+
 LIMIT = 60       # seconds, for what never takes so long
-CONSUMERS = ("one", "one", "batch", "stream")
+CONSUMERS = ("one", "one", "batch", "stream", "stream")
 PLANS = ("d", "d", "d", "D", "D", "rd", "RD", "rRd", "e", "E", "kd", "rkd")
+# Of messages that are published again and again: of each the same bytes.  Most
+# are short, and end together, but not in the order in which they began.
+ALIKE = ("d 0", "d 1", "D 1", "d 2", "rd 1", "kd 1", "e 1")
 # What a tool may end with while something is wrong with the server.
 TROUBLE = {"mq-publish": {0, 1, 69, 75}, "mq-consume": {69, 75},
            "mq-clean": {0, 69, 75}, "others": {0, 1, 69, 75}}
@@ -121,15 +126,16 @@ class Cast:
         args = ["-q", "--tag", tag, "--attempts", 6, "--backoff", "1ms..20ms"]
         r = self.r
         if how == "one":
-            args += ["-j", r.randint(1, 4)]
+            args += ["-j", r.choice((1, 2, 4, 8))]
             args += r.choice(([], ["--prefetch", r.randint(1, 6)], ["--no-clean"]))
         elif how == "batch":
             args += ["--batch", r.randint(2, 20), "--batch-wait", "5ms", "--jsonl"]
         else:
-            args += ["--stream", "--jsonl", "-j", r.randint(1, 2)]
+            args += ["--stream", "--jsonl", "-j", r.randint(1, 3)]
             args += r.choice(([], ["--window", r.randint(1, 50)]))
         self.consumers[tag] = self.start("consumer", r, "mq-consume", *args, *more,
-                                         "q", "r", "--", self.work, how)
+                                         *("aqr" if how == "stream" else "qra"),
+                                         "--", self.work, how)
         self.consumers[tag].how = how
         return self.consumers[tag]
 
@@ -199,7 +205,8 @@ class Cast:
     def begin(self):
         for how in CONSUMERS:
             self.consumer(how)
-        for f, n in ((self.publish, 3), (self.operate, 1), (self.clean, 1)):
+        for f, n in ((self.publish, 3), (self.publish_alike, 2), (self.operate, 1),
+                     (self.clean, 1)):
             for i in range(n):
                 r = random.Random("%s %d %d" % (f.__name__, i, self.seed))
                 self.threads.append(threading.Thread(
@@ -248,6 +255,24 @@ class Cast:
             self.hear(tool, status, out.read().decode(), err.read().decode(), len(lines))
         return count
 
+    def publish_alike(self, r, _, count):
+        """With no header that could tell them apart, side by side in a queue."""
+        some = r.sample(range(4) if r.random() < 0.7 else range(len(ALIKE)), 2)
+        chosen = [r.choice(some) for _ in range(r.choice((5, 30, 100, 300)))]
+        names = ["%s%d" % (models.ALIKE, i) for i in chosen]
+        lines = ["%s %s" % (name, ALIKE[i]) for name, i in zip(names, chosen)]
+        self.model.alike.tried.update(names)
+        with tempfile.NamedTemporaryFile() as err:
+            tool = self.start("publisher", r, "mq-publish", "--raw",
+                *r.choice(([], [], ["-d", "%dms" % r.randrange(1, 200)])),
+                "a", *lines, err=err)
+            status = self.end(tool)
+            err.seek(0)
+            said = re.search(r"(\d+) messages? accepted", err.read().decode())
+        accepted = len(names) if status == 0 else int(said.group(1)) if said else 0
+        self.model.alike.told.update(names[:accepted])
+        return count
+
     def options(self, r):
         both = [["-d", "%dms" % r.randrange(1, 200)], ["-p", r.randint(1, 9)],
                 ["-p", "3", "-d", "%dms" % r.randrange(1, 90)]]
@@ -292,7 +317,7 @@ class Cast:
         return count
 
     def operate(self, r, _, count):
-        queue, n = r.choice("qqqr"), r.randint(1, 9)
+        queue, n = r.choice("qqqra"), r.randint(1, 9)
         what = r.choice(("return", "return", "return to", "pause", "stats",
                          "list", "purge") + ("unacked",) * self.rmq)
         if what == "return":
@@ -318,7 +343,8 @@ class Cast:
     def purge(self, r, queue):
         """One that is chosen: nothing else may vanish."""
         listed = self.run("operator", r, "mq-stats", "--list", "rejected", "--jsonl", queue)
-        ids = re.findall(r'^\{"id":"(\w{32})"', listed, re.M)
+        ids = [m["id"] for m in map(json.loads, listed.splitlines())
+               if "id" in m and not m["payload"].startswith(models.ALIKE)]
         if ids:
             id = r.choice(ids)
             self.model.purge(id)

@@ -36,7 +36,7 @@ class Round:
         self.kind = inject.KINDS[seed % len(inject.KINDS)]
         self.seed, self.r = seed, random.Random("faults %d" % seed)
         self.D = tempfile.mkdtemp(prefix="mq.")
-        self.world = world.World(self.D, layout)
+        self.world = world.World(self.D, layout, ("q", "r", "a"))
         self.model = model.Model(layout, self.D + "/log")
         self.proxy = proxy.Proxy(self.world.far, self.world.sock)
         self.cast = actors.Cast(self.world, self.model, build, seed)

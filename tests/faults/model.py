@@ -3,6 +3,8 @@
 #   Model(layout, log)       log: what the scripts have recorded
 #   tried(names)             these are going to be published
 #   told(ids, who)           a publisher was told that these are accepted
+#   alike                    those that only their number tells, which have
+#                            neither an id nor a payload of their own
 #   purge(id)                this one may vanish from now on
 #   look(world)              one look at all: adds to wrong what is
 #   settle()                 in the end: numbers for the table
@@ -13,6 +15,9 @@ import threading
 import time
 
 import places
+
+# The names of messages that there are several of begin with it.
+ALIKE = "="
 
 VERDICTS = ("done", "err", "again", "killed")
 
@@ -65,12 +70,51 @@ class Rsmq:
                         if id not in self.by_id and id not in ended]
 
 
+class Alike:
+    """Messages that nobody can tell apart: bags, by their name."""
+
+    def __init__(self):
+        self.tried, self.told = collections.Counter(), collections.Counter()
+        self.done = collections.Counter()
+
+    @staticmethod
+    def there(view):
+        names = (m.payload.split(b" ")[0].decode() for m in view.messages)
+        return collections.Counter(n for n in names if n.startswith(ALIKE))
+
+    def laws(self, told, there):
+        """told: how many were accepted before that look."""
+        wrong = ["lost: %s: of %d accepted, %d are there and %d done" % (
+            n, told[n], there[n], self.done[n])
+            for n in told if told[n] > there[n] + self.done[n]]
+        return wrong + ["more than published: %s: of %d, %d are there" % (
+            n, self.tried[n], there[n])
+            for n in there if there[n] > self.tried[n]]
+
+    def repeated(self, there):
+        """Runs in vain, at least."""
+        return sum(max(0, there[n] + self.done[n] - self.tried[n])
+                   for n in self.tried)
+
+    def count(self, view):
+        """What has become of them, for the table."""
+        there = self.there(view)
+        gone = {n: self.told[n] - there[n] for n in self.told}
+        lost = {n: max(0, gone[n] - self.done[n]) for n in gone}
+        return collections.Counter(
+            attempted=sum(self.tried.values()), accepted=sum(self.told.values()),
+            rejected=sum(there.values()), lost=sum(lost.values()),
+            done=sum(max(0, gone[n] - lost[n]) for n in gone),
+            repeated=self.repeated(there))
+
+
 class Model:
     def __init__(self, layout, log):
         self.view = Rsmq if layout == "rsmq" else places.View
         self.log, self.read_to = log, 0
         self.begun, self.lock = time.monotonic(), threading.Lock()
         self.attempted, self.accepted, self.purged = set(), {}, set()
+        self.alike = Alike()
         self.runs = collections.defaultdict(list)    # id: verdicts, in order
         self.names = {}                              # of a payload: its id
         self.places = collections.defaultdict(list)  # id: (when, where)
@@ -100,6 +144,7 @@ class Model:
     def look(self, world):
         with self.lock:
             accepted = list(self.accepted)    # before the look
+            told = self.alike.told.copy()
             view = self.view(world.look())
             self.read_log()                   # and after it
             self.looks += 1
@@ -107,6 +152,8 @@ class Model:
             ended = self.done() | self.purged
             for text in view.laws(accepted, ended):
                 self.blame(text)
+            for text in self.alike.laws(told, self.alike.there(view)):
+                self.say(text)
             return view
 
     def blame(self, text):
@@ -120,6 +167,8 @@ class Model:
     def note(self, view):
         now = self.now()
         for id, where in view.by_id.items():
+            if id is None:
+                continue    # the rest of what is alike
             place = ", ".join("%s of %s" % (m.place, m.queue) for m in where)
             seen = self.places[id]
             if not seen or seen[-1][1] != place:
@@ -131,6 +180,8 @@ class Model:
 
     def same(self, name, id):
         """A payload was published once, by somebody."""
+        if name in self.alike.tried:
+            return
         if name not in self.attempted:
             self.say("nobody published %s: %s" % (name, id))
         if self.names.setdefault(name, id) != id:
@@ -146,6 +197,9 @@ class Model:
             id, attempt, verdict, name = line.split()
             if verdict not in VERDICTS:
                 self.say("what is " + line)
+            if name in self.alike.tried:
+                self.alike.done[name] += verdict == "done"
+                continue
             self.runs[id].append("attempt %s: %s" % (attempt, verdict))
             self.same(name, id)
 
@@ -177,6 +231,7 @@ class Model:
         count["lost"] = len(self.lost | {
             id for id in self.accepted
             if id not in there and id not in done and id not in self.purged})
+        count.update(self.alike.count(view))
         if count["repeated"] > in_flight:
             self.say("%d runs after done, but %d were in flight" % (
                 count["repeated"], in_flight))

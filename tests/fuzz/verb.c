@@ -3,7 +3,7 @@
  * and for several.  An input is one byte for how many messages there are, one
  * for the pieces, and the talk.
  */
-#include "verb.h"
+#include "verdict.h"
 
 #include "dup.h"
 #include "fuzz.h"
@@ -61,13 +61,16 @@ check_bounds(const struct talk *t)
 {
 	static const int status[] = {0, 75 << 8, 127 << 8, 1 << 8, 11};
 	struct mq_verdict v;
+	char reason[128];
 	size_t i;
 	int one;
 
 	assert(t->verbs.resend_s >= 0 && t->verbs.resend_s <= 315360000);
 	for (i = 0; i < sizeof(status) / sizeof(status[0]); i++) {
 		mq_verdict(&t->verbs, status[i], i % 2 == 0, false, &v);
-		assert(strlen(v.reason) < sizeof(v.reason));
+		mq_verdict_reason(&v, mq_buf_str((struct mq_buf *)&t->dups),
+		    reason, sizeof(reason));
+		assert(strlen(reason) < sizeof(reason));
 		for (one = 0; one < t->verbs.count; one++) {
 			mq_verdict_one(
 			    &t->verbs, one, status[i], false, true, &v);

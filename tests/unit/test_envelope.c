@@ -136,6 +136,60 @@ headers_as_others_may_write_them(void **state)
 	mq_envelope_free(&e);
 }
 
+/* What is not Unicode is replaced, character by character, and NUL is one like
+ * others. */
+static void
+headers_as_go_takes_them(void **state)
+{
+#define FFFD "\xef\xbf\xbd"
+#define FDD0 "\xef\xb7\x90"
+	static const struct {
+		const char *in, *out;
+	} table[] = {
+	    {"{\"a\":[\"x\xffy\"]}", "{\"a\":[\"x" FFFD "y\"]}"},
+	    {"{\"\xe2\x82\":[\"\xe2\x82\"]}",
+		"{\"" FFFD FFFD "\":[\"" FFFD FFFD "\"]}"},
+	    {"{\"a\":[\"\xed\xa0\x80\xc0\x80\"]}",
+		"{\"a\":[\"" FFFD FFFD FFFD FFFD FFFD "\"]}"},
+	    {"{\"a\":[\"\\ud800\",\"\\uDFFFx\",\"\\ud800\\ud800\"]}",
+		"{\"a\":[\"" FFFD "\",\"" FFFD "x\",\"" FFFD FFFD "\"]}"},
+	    {"{\"a\":[\"\\ud83d\\ude00\\ud83d\\u0041\\\\ud800\"]}",
+		"{\"a\":[\"\xf0\x9f\x98\x80" FFFD "A\\\\ud800\"]}"},
+	    {"{\"\\ud800\":[\"\"],\"\\udc00\":[\"last\"]}",
+		"{\"" FFFD "\":[\"last\"]}"},
+	    {"{\"a\\u0000b\":[\"\\u0000\"]}", "{\"a\\u0000b\":[\"\\u0000\"]}"},
+	    {"{ \"\\u0000\" : [],\"\\u00000\":null,\"0\":[\"\\uFDd0\"]}",
+		"{\"\\u0000\":[],\"\\u00000\":null,\"0\":[\"" FDD0 "\"]}"},
+	    {"{\"" FDD0 "0\":[],\"\\ufDD0\\u0000\":[],\"x\":[\"" FDD0 "0\"]}",
+		"{\"" FDD0 "0\":[],\"" FDD0 "\\u0000\":[],\"x\":[\"" FDD0
+		"0\"]}"},
+	    {"{\"Mq-Id\\u0000\":[\"no\"],\"Mq-Id\":[\"yes\xff\"]}",
+		"{\"Mq-Id\\u0000\":[\"no\"],\"Mq-Id\":[\"yes" FFFD "\"]}"},
+	};
+	struct mq_buf in = {0}, out = {0};
+	struct mq_envelope e;
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < COUNT(table); i++) {
+		mq_buf_clear(&in);
+		mq_buf_clear(&out);
+		mq_buf_add(&in, B(SIG));
+		mq_buf_printf(&in, "%s\nx", table[i].in);
+		mq_buf_add(&out, B(SIG));
+		mq_buf_printf(&out, "%s\nx", table[i].out);
+		if (parse(in.data, in.len, &e) != 0)
+			fail_msg("%zu: refused", i);
+		expect_written(&e, out.data, out.len);
+		mq_envelope_free(&e);
+		assert_int_equal(parse(out.data, out.len, &e), 0);
+		expect_written(&e, out.data, out.len);
+		mq_envelope_free(&e);
+	}
+	mq_buf_free(&in);
+	mq_buf_free(&out);
+}
+
 static void
 bad_headers(void **state)
 {
@@ -152,8 +206,11 @@ bad_headers(void **state)
 	    {B(SIG "{}{}\nx"), "header is no JSON"},
 	    {B(SIG "nul\nx"), "header is no JSON"},
 	    {B(SIG "{}\0\nx"), "header is no JSON"},
-	    {B(SIG "{\"a\":[\"\xff\"]}\nx"), "header is no JSON"},
-	    {B(SIG "{\"a\\u0000b\":[]}\nx"), "header is no JSON"},
+	    {B(SIG "{\"a\":[\"\\u12g4\"]}\nx"), "header is no JSON"},
+	    {B(SIG "{\"a\":[\"\\x\"]}\nx"), "header is no JSON"},
+	    {B(SIG "{\"a\":[\"\x1f\"]}\nx"), "header is no JSON"},
+	    {B(SIG "{\"a\xff\":[\"\\\n"), "header is no JSON"},
+	    {B(SIG "{\"a\":[\"b\"]\xff}\nx"), "header is no JSON"},
 	    {B(SIG "{'a':[]}\nx"), "header is no JSON"},
 	    {B(SIG "{\"a\":[\"x\n\"]}\nx"), "header is no JSON"},
 	    {B(SIG "[]\nx"), "header is no JSON object"},
@@ -438,6 +495,7 @@ main(void)
 	    cmocka_unit_test(raw_elements),
 	    cmocka_unit_test(good_headers_come_back_unchanged),
 	    cmocka_unit_test(headers_as_others_may_write_them),
+	    cmocka_unit_test(headers_as_go_takes_them),
 	    cmocka_unit_test(bad_headers),
 	    cmocka_unit_test(deep_nesting_does_not_crash),
 	    cmocka_unit_test(getting),

@@ -171,6 +171,28 @@ valid_ids(void **state)
 }
 
 static void
+safe_ids(void **state)
+{
+	static const char wrong[] = "\0 \n/.%+=@\"'\\$\x7f\x80";
+	char id[MQ_ID_MAX + 1];
+	size_t i;
+
+	(void)state;
+	assert_true(mq_id_safe("0192b7e4-8f3c-7a51-9d2e-3f6a1c0b5e77", 36));
+	assert_true(mq_id_safe("_a:b-C9", 7));
+	assert_true(mq_id_safe(":", 1));
+	assert_false(mq_id_safe("", 0));
+	assert_false(mq_id_safe("-n", 2));
+	memset(id, 'x', sizeof(id));
+	assert_true(mq_id_safe(id, MQ_ID_MAX));
+	assert_false(mq_id_safe(id, MQ_ID_MAX + 1));
+	for (i = 0; i < sizeof(wrong) - 1; i++) {
+		id[7] = wrong[i];
+		assert_false(mq_id_safe(id, MQ_ID_MAX));
+	}
+}
+
+static void
 time_of_other_ids(void **state)
 {
 	(void)state;
@@ -193,6 +215,7 @@ main(void)
 	    cmocka_unit_test(random_is_uniform),
 	    cmocka_unit_test(random_writes_n),
 	    cmocka_unit_test(valid_ids),
+	    cmocka_unit_test(safe_ids),
 	    cmocka_unit_test(time_of_other_ids),
 	};
 

@@ -1,4 +1,4 @@
-#include "verb.h"
+#include "verdict.h"
 
 #include <signal.h>
 #include <stdarg.h>
@@ -56,9 +56,12 @@ begin_is_as_zeroed(void **state)
 	struct mq_verbs v = {.ones = ones, .count = 2}, none = {0};
 
 	(void)state;
-	feed(&v, "done #9\nresend 5-why\nhal", 24);
+	feed(&v, "done #9\nresend 5-why\ndone #2 it\nhal", 35);
 	assert_true(v.stray);
+	assert_string_equal(mq_verbs_text(&v), "it");
 	mq_verbs_begin(&v);
+	assert_string_equal(mq_verbs_text(&v), "");
+	free(ones[1].text);
 	assert_null(v.ones);
 	assert_int_equal(v.count, 0);
 	assert_false(v.stray);
@@ -79,13 +82,15 @@ check(const char *said, int status, bool timed_out, bool strict,
 {
 	struct mq_verbs v = hear(said, strlen(said));
 	struct mq_verdict got;
+	char text[MQ_VERB_LINE + 128];
 
 	memset(&got, 0x55, sizeof(got));
 	mq_verdict(&v, status, timed_out, strict, &got);
-	if (got.kind != kind || strcmp(got.reason, reason) != 0)
+	mq_verdict_reason(&got, "", text, sizeof(text));
+	if (got.kind != kind || strcmp(text, reason) != 0)
 		fail_msg("\"%s\", status %#x%s%s: %s \"%s\", not %s \"%s\"",
 		    said, (unsigned)status, timed_out ? ", timed out" : "",
-		    strict ? ", strict" : "", kinds[got.kind], got.reason,
+		    strict ? ", strict" : "", kinds[got.kind], text,
 		    kinds[kind], reason);
 	if (kind != MQ_VERDICT_RESEND && kind != MQ_VERDICT_PAUSE)
 		assert_int_equal(got.resend_s, 0);
@@ -100,7 +105,7 @@ struct run {
 
 /* What RQ does, as observed, where being strict makes no difference. */
 static const struct run runs[] = {
-    {"run a\nrun b\n", EXIT(0), MQ_VERDICT_ERR, "no final verb: b"},
+    {"run a\nrun b\n", EXIT(0), MQ_VERDICT_ERR, "b (no final verb)"},
     {"run a\nrun\n", EXIT(0), MQ_VERDICT_ERR, "no final verb"},
     {"fail x\n", EXIT(0), MQ_VERDICT_ERR, "x"},
     {"fails x\n", EXIT(0), MQ_VERDICT_ERR, "x"},
@@ -108,9 +113,9 @@ static const struct run runs[] = {
     {"done all of it\n", EXIT(0), MQ_VERDICT_DONE, "all of it"},
     {"done\n", EXIT(1), MQ_VERDICT_ERR, "exit status 1 after done"},
     {"done x\n", KILLED(SIGKILL), MQ_VERDICT_ERR,
-	"killed by SIGKILL after done"},
+	"x (killed by SIGKILL after done)"},
     {"relayed x\n", EXIT(0), MQ_VERDICT_DONE, "x"},
-    {"relayed x\n", EXIT(9), MQ_VERDICT_ERR, "exit status 9 after done"},
+    {"relayed x\n", EXIT(9), MQ_VERDICT_ERR, "x (exit status 9 after done)"},
     {"", KILLED(SIGTERM), MQ_VERDICT_ERR, "killed by SIGTERM"},
     {"err x\n", EXIT(0), MQ_VERDICT_ERR, "x"},
     {"err x\n", EXIT(3), MQ_VERDICT_ERR, "x"},
@@ -118,9 +123,12 @@ static const struct run runs[] = {
     {"err x\n", EXIT(127), MQ_VERDICT_ERR, "x"},
     {"err x\n", KILLED(SIGKILL), MQ_VERDICT_ERR, "x"},
     {"err\n", EXIT(0), MQ_VERDICT_ERR, "err"},
-    {"resend 0-x\n", EXIT(1), MQ_VERDICT_ERR, "exit status 1 after resend"},
-    {"resend 0-x\n", EXIT(75), MQ_VERDICT_ERR, "exit status 75 after resend"},
-    {"resend 0-x\n", EXIT(77), MQ_VERDICT_ERR, "exit status 77 after resend"},
+    {"resend 0-x\n", EXIT(1), MQ_VERDICT_ERR,
+	"0-x (exit status 1 after resend)"},
+    {"resend 0-x\n", EXIT(75), MQ_VERDICT_ERR,
+	"0-x (exit status 75 after resend)"},
+    {"resend 0-x\n", EXIT(77), MQ_VERDICT_ERR,
+	"0-x (exit status 77 after resend)"},
     {"resend\n", KILLED(SIGSEGV), MQ_VERDICT_ERR,
 	"killed by SIGSEGV after resend"},
     {"done\nresend 5-b\n", EXIT(0), MQ_VERDICT_DONE, "5-b"},
@@ -130,11 +138,11 @@ static const struct run runs[] = {
     {"done\nerr b\n", EXIT(0), MQ_VERDICT_DONE, "b"},
     {"err\ndone a\n", EXIT(0), MQ_VERDICT_ERR, "a"},
     {"err a\ndone\n", EXIT(0), MQ_VERDICT_ERR, "err"},
-    {"resend tick\n", EXIT(0), MQ_VERDICT_TICK, "tick"},
+    {"resend tick\n", EXIT(0), MQ_VERDICT_TICK, ""},
     {"resend tick-for more\n", EXIT(0), MQ_VERDICT_TICK, "tick-for more"},
     {"resend tick\nrun x\n", EXIT(0), MQ_VERDICT_TICK, "x"},
-    {"resend tick\nresend 5\n", EXIT(0), MQ_VERDICT_TICK, "5"},
-    {"resend 5\nresend tick\n", EXIT(0), MQ_VERDICT_RESEND, "tick"},
+    {"resend tick\nresend 5\n", EXIT(0), MQ_VERDICT_TICK, ""},
+    {"resend 5\nresend tick\n", EXIT(0), MQ_VERDICT_RESEND, ""},
     {"resend tick\n", EXIT(3), MQ_VERDICT_ERR, "exit status 3 after resend"},
     {"pause 60-no disk\n", EXIT(0), MQ_VERDICT_PAUSE, "60-no disk"},
     {"pause 60\ndone a\n", EXIT(0), MQ_VERDICT_PAUSE, "a"},
@@ -145,22 +153,22 @@ static const struct run runs[] = {
     {"push to humans\n", EXIT(0), MQ_VERDICT_PUSH, "to humans"},
     {"push a\nerr b\n", EXIT(0), MQ_VERDICT_PUSH, "b"},
     {"err b\npush a\n", EXIT(0), MQ_VERDICT_ERR, "a"},
-    {"push a\n", EXIT(1), MQ_VERDICT_ERR, "exit status 1 after push"},
-    {"push a\n", EXIT(75), MQ_VERDICT_ERR, "exit status 75 after push"},
+    {"push a\n", EXIT(1), MQ_VERDICT_ERR, "a (exit status 1 after push)"},
+    {"push a\n", EXIT(75), MQ_VERDICT_ERR, "a (exit status 75 after push)"},
     {"push a\n", KILLED(SIGKILL), MQ_VERDICT_ERR,
-	"killed by SIGKILL after push"},
-    {"pushed a\n", EXIT(0), MQ_VERDICT_ERR, "no final verb: a"},
-    {"Push a\n", EXIT(0), MQ_VERDICT_ERR, "no final verb: a"},
+	"a (killed by SIGKILL after push)"},
+    {"pushed a\n", EXIT(0), MQ_VERDICT_ERR, "a (no final verb)"},
+    {"Push a\n", EXIT(0), MQ_VERDICT_ERR, "a (no final verb)"},
     {"done\nrun later\n", EXIT(0), MQ_VERDICT_DONE, "later"},
     {"done now\nrun\n", EXIT(0), MQ_VERDICT_DONE, ""},
     {"what is this\ndone ok\n", EXIT(0), MQ_VERDICT_DONE, "ok"},
-    {"DONE x\n", EXIT(0), MQ_VERDICT_ERR, "no final verb: x"},
+    {"DONE x\n", EXIT(0), MQ_VERDICT_ERR, "x (no final verb)"},
     {"donex\n", EXIT(0), MQ_VERDICT_ERR, "no final verb"},
-    {"don x\n", EXIT(0), MQ_VERDICT_ERR, "no final verb: x"},
-    {"do\nne x\n", EXIT(0), MQ_VERDICT_ERR, "no final verb: x"},
-    {"run a\n", EXIT(3), MQ_VERDICT_ERR, "exit status 3: a"},
-    {"run a\n", EXIT(75), MQ_VERDICT_ERR, "exit status 75: a"},
-    {"run a\n", EXIT(127), MQ_VERDICT_ERR, "exit status 127: a"},
+    {"don x\n", EXIT(0), MQ_VERDICT_ERR, "x (no final verb)"},
+    {"do\nne x\n", EXIT(0), MQ_VERDICT_ERR, "x (no final verb)"},
+    {"run a\n", EXIT(3), MQ_VERDICT_ERR, "a (exit status 3)"},
+    {"run a\n", EXIT(75), MQ_VERDICT_ERR, "a (exit status 75)"},
+    {"run a\n", EXIT(127), MQ_VERDICT_ERR, "a (exit status 127)"},
     {"run\n", KILLED(SIGABRT), MQ_VERDICT_ERR, "killed by SIGABRT"},
     {"", EXIT(3), MQ_VERDICT_ERR, "exit status 3"},
     {"", EXIT(255), MQ_VERDICT_ERR, "exit status 255"},
@@ -204,16 +212,17 @@ time_is_up(void **state)
 	    {"", EXIT(75), MQ_VERDICT_ERR, "timed out"},
 	    {"", EXIT(127), MQ_VERDICT_ERR, "timed out"},
 	    {"", KILLED(SIGKILL), MQ_VERDICT_ERR, "timed out"},
-	    {"run x\n", EXIT(0), MQ_VERDICT_ERR, "timed out"},
-	    {"run x\n", KILLED(SIGTERM), MQ_VERDICT_ERR, "timed out"},
+	    {"run x\n", EXIT(0), MQ_VERDICT_ERR, "x (timed out)"},
+	    {"run x\n", KILLED(SIGTERM), MQ_VERDICT_ERR, "x (timed out)"},
 	    {"done x\n", EXIT(0), MQ_VERDICT_DONE, "x"},
-	    {"done x\n", EXIT(1), MQ_VERDICT_ERR, "timed out"},
-	    {"done x\n", KILLED(SIGTERM), MQ_VERDICT_ERR, "timed out"},
+	    {"done x\n", EXIT(1), MQ_VERDICT_ERR, "x (timed out)"},
+	    {"done x\n", KILLED(SIGTERM), MQ_VERDICT_ERR, "x (timed out)"},
 	    {"resend 5-x\n", EXIT(0), MQ_VERDICT_RESEND, "5-x"},
-	    {"resend 5-x\n", KILLED(SIGKILL), MQ_VERDICT_ERR, "timed out"},
+	    {"resend 5-x\n", KILLED(SIGKILL), MQ_VERDICT_ERR,
+		"5-x (timed out)"},
 	    {"err x\n", EXIT(0), MQ_VERDICT_ERR, "x"},
 	    {"err x\n", KILLED(SIGKILL), MQ_VERDICT_ERR, "x"},
-	    {"err\n", KILLED(SIGKILL), MQ_VERDICT_ERR, "err"},
+	    {"err\n", KILLED(SIGKILL), MQ_VERDICT_ERR, "killed by SIGKILL"},
 	};
 	size_t i;
 
@@ -321,7 +330,6 @@ due(void **state)
 		mq_verdict(&v, 0, false, false, &got);
 		assert_int_equal(
 		    got.kind, pause ? MQ_VERDICT_PAUSE : MQ_VERDICT_RESEND);
-		assert_string_equal(got.reason, cases[i % COUNT(cases)].arg);
 		if (got.resend_s != cases[i % COUNT(cases)].s)
 			fail_msg("\"%s\": %lld", cases[i % COUNT(cases)].arg,
 			    (long long)got.resend_s);
@@ -491,6 +499,7 @@ static void
 long_last_line(void **state)
 {
 	static char said[6000];
+	char reason[100];
 	struct mq_verdict got;
 	struct mq_verbs v;
 
@@ -500,8 +509,10 @@ long_last_line(void **state)
 	v = hear(said, sizeof(said));
 	assert_int_equal(strlen(v.text), MQ_VERB_LINE - 4);
 	mq_verdict(&v, KILLED(SIGKILL), false, false, &got);
-	assert_memory_equal(got.reason, "killed by SIGKILL: xxx", 22);
-	assert_int_equal(strlen(got.reason), 19 + MQ_VERB_LINE - 4);
+	mq_verdict_reason(&got, "", reason, sizeof(reason));
+	assert_int_equal(strlen(reason), sizeof(reason) - 1);
+	assert_string_equal(
+	    reason + sizeof(reason) - 25, "xxxx (killed by SIGKILL)");
 	memset(said, ' ', sizeof(said));
 	v = hear(said, sizeof(said));
 	assert_false(v.spoke);
@@ -552,7 +563,86 @@ runs_are_apart(void **state)
 	mq_verdict(&v, 0, false, false, &got);
 	assert_int_equal(got.kind, MQ_VERDICT_ERR);
 	assert_int_equal(got.resend_s, 0);
-	assert_string_equal(got.reason, "x");
+	assert_string_equal(got.text, "x");
+}
+
+/* A DUE alone says nothing to people. */
+static void
+bare_dues(void **state)
+{
+	static const char *const cases[][2] = {{"5", ""}, {"5-b c", "5-b c"},
+	    {"+5", ""}, {"1_0", ""}, {"1.9", ""}, {"5 - x", "5 - x"},
+	    {"5 x", "5 x"}, {"5-", ""}, {"5 -", ""}, {"tick", ""},
+	    {"tick-", ""}, {"tick-x", "tick-x"}, {"-5", "-5"}, {"-x", "-x"},
+	    {"", ""}, {"soon", "soon"}, {"disk full", "disk full"}};
+	struct mq_verbs v;
+	char line[64];
+	size_t i;
+	int n;
+
+	(void)state;
+	for (i = 0; i < COUNT(cases); i++) {
+		n = snprintf(line, sizeof(line), "%s %s\n",
+		    i % 2 == 0 ? "resend" : "pause", cases[i][0]);
+		v = hear(line, (size_t)n);
+		assert_string_equal(v.text, cases[i][1]);
+	}
+}
+
+/* What a script said, what it wrote to stderr, how it ended: the reason. */
+static void
+reasons(void **state)
+{
+	static const struct {
+		const char *said, *errors;
+		int status;
+		const char *reason;
+	} t[] = {
+	    {"", "gzip: No space left on device\n", EXIT(1),
+		"gzip: No space left on device (exit status 1)"},
+	    {"", "first\nlast\n\n", EXIT(1), "last (exit status 1)"},
+	    {"", "10%\r20%\r", EXIT(2), "20% (exit status 2)"},
+	    {"", "  \x1b[1;31mbad\x1b[0m\tthing \n\x1b[0m\n", EXIT(1),
+		"bad thing (exit status 1)"},
+	    {"", "a\x07\x1b]b\x7f\x1b", EXIT(1), "a?]b? (exit status 1)"},
+	    {"", "\x1b[", EXIT(1), "exit status 1"},
+	    {"", "\xa9\xc3\xa9\n", EXIT(1), "\xc3\xa9 (exit status 1)"},
+	    {"", "oh\n", KILLED(SIGSEGV), "oh (killed by SIGSEGV)"},
+	    {"", "busy\n", EXIT(75), "busy (exit status 75)"},
+	    {"run half\n", "oh\n", EXIT(1), "half (exit status 1)"},
+	    {"run\n", "oh\n", EXIT(0), "oh (no final verb)"},
+	    {"err no user\n", "oh\n", EXIT(1), "no user"},
+	    {"err\n", "oh\n", EXIT(0), "oh"},
+	    {"err\n", "oh\n", EXIT(1), "oh (exit status 1)"},
+	    {"err\n", " \n", EXIT(0), "err"},
+	    {"resend 60\n", "gzip: No space\n", EXIT(0), "gzip: No space"},
+	    {"resend 60-full\n", "gzip: No space\n", EXIT(0), "60-full"},
+	    {"resend 60\n", "", EXIT(0), ""},
+	    {"done\n", "oh\n", EXIT(3), "oh (exit status 3 after done)"},
+	};
+	struct mq_verdict v;
+	struct mq_verbs said;
+	char reason[200], errors[600];
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < COUNT(t); i++) {
+		said = hear(t[i].said, strlen(t[i].said));
+		mq_verdict(&said, t[i].status, false, false, &v);
+		mq_verdict_reason(&v, t[i].errors, reason, sizeof(reason));
+		assert_string_equal(reason, t[i].reason);
+	}
+	/* A long line has its beginning, and there is room for the end. */
+	memset(errors, 'x', sizeof(errors) - 1);
+	errors[sizeof(errors) - 1] = '\0';
+	errors[0] = '<';
+	said = hear("", 0);
+	mq_verdict(&said, EXIT(1), false, false, &v);
+	mq_verdict_reason(&v, errors, reason, sizeof(reason));
+	assert_int_equal(strlen(reason), sizeof(reason) - 1);
+	assert_memory_equal(reason, "<xxx", 4);
+	assert_string_equal(
+	    reason + sizeof(reason) - 20, "xxx (exit status 1)");
 }
 
 /* What follows for each of three messages. */
@@ -563,15 +653,16 @@ check_ones(const char *said, int status, bool timed_out, bool strict,
 	struct mq_verb_one ones[3] = {0};
 	struct mq_verbs v = {.ones = ones, .count = 3};
 	struct mq_verdict got;
-	char text[8192];
+	char text[8192], reason[4096];
 	int i;
 
 	mq_verbs_feed(&v, said, strlen(said));
 	mq_verbs_end(&v);
 	for (i = 0; i < 3; i++) {
 		mq_verdict_one(&v, i, status, timed_out, strict, &got);
+		mq_verdict_reason(&got, "", reason, sizeof(reason));
 		snprintf(text, sizeof(text), "%s %jd %s", kinds[got.kind],
-		    (intmax_t)got.resend_s, got.reason);
+		    (intmax_t)got.resend_s, reason);
 		if (strcmp(text, expected[i]) != 0)
 			fail_msg("\"%s\", status %#x, #%d: %s, not %s", said,
 			    (unsigned)status, i + 1, text, expected[i]);
@@ -603,7 +694,7 @@ one_of_several(void **state)
 	    {"err\t#2\r\npush #3 x\n", 0, false, false,
 		{"done 0 ", "err 0 err", "push 0 x"}},
 	    {"resend #2 tick\npause #1 4\ndone", 0, false, false,
-		{"pause 4 4", "tick 0 tick", "done 0 "}},
+		{"pause 4 ", "tick 0 ", "done 0 "}},
 	    /* The first final verb decides, the last text is shown. */
 	    {"done #1 a\nerr #1 b\n", 0, false, false,
 		{"done 0 b", "done 0 ", "done 0 "}},
@@ -626,9 +717,12 @@ one_of_several(void **state)
 		{"err 0 all", "err 0 all", "err 0 all"}},
 	    /* Progress judges nothing. */
 	    {"run #2 x\n", 0, false, false, {"done 0 ", "done 0 ", "done 0 "}},
+	    {"run #2 x\n", EXIT(1), false, false,
+		{"err 0 exit status 1", "err 0 x (exit status 1)",
+		    "err 0 exit status 1"}},
 	    {"run half\ndone #2 x\n", 0, false, false,
-		{"err 0 no final verb: half", "done 0 x",
-		    "err 0 no final verb: half"}},
+		{"err 0 half (no final verb)", "done 0 x",
+		    "err 0 half (no final verb)"}},
 	    {"err rest\nerr #2 x\n", 0, false, false,
 		{"err 0 rest", "err 0 x", "err 0 rest"}},
 	    /* Numbers of no message. */
@@ -825,6 +919,8 @@ main(void)
 	    cmocka_unit_test(long_last_line),
 	    cmocka_unit_test(nul_bytes),
 	    cmocka_unit_test(runs_are_apart),
+	    cmocka_unit_test(bare_dues),
+	    cmocka_unit_test(reasons),
 	    cmocka_unit_test(one_of_several),
 	    cmocka_unit_test(numbers),
 	    cmocka_unit_test(nonsense),

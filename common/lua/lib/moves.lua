@@ -19,6 +19,7 @@ end
 -- Does to a queue what may be refused, without changing anything, so that no
 -- refusal can come in the middle.
 local function probe(q)
+  clock(q)
   call('LTRIM', q.ready, 0, -1)
   call('LPUSH', q.ready, '')
   call('LTRIM', q.ready, 1, -1)
@@ -79,16 +80,17 @@ local function arrive_plain(q, first)
   end
 end
 
--- A message comes back to be claimed.  It takes its key again if that is free,
--- and goes on without it if not; a key with a time ends with that.  Those that
--- ask for nothing wait for arrive_plain().
-local function arrive(q, element, w, first)
+-- A message comes back to be claimed.  own: it still has its group and its key in
+-- this queue.  Messages that ask for nothing wait for arrive_plain().
+local function arrive(q, element, w, own, first)
   if not w then
     plain[#plain + 1] = element
     return
   end
   arrive_plain(q, first)
-  if w.key and not tonumber(w.unique) then
+  if not own then
+    element, w = admit(q, element, w)
+  elseif w.key and not tonumber(w.unique) then
     lock(q, w)
   end
   enter(q, element, w, 0, '', first)
@@ -107,9 +109,7 @@ local function drop(q, w, when)
   end
 end
 
--- Whether nothing depends on the messages of a queue that nobody has run, or
--- ('done') somebody has.
-local function is_free(q, when)
-  return call('EXISTS', q.locks) == 0
-    and (when == 'done' or call('EXISTS', q.results) == 0)
+-- Whether anything may depend on messages of a queue that nobody has run.
+local function depends(q)
+  return call('EXISTS', q.locks, q.results) > 0
 end

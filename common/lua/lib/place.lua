@@ -38,6 +38,12 @@ local function home(i)
     locks = KEYS[i + 3], clock = KEYS[i + 4], results = KEYS[i + 5] }
 end
 
+-- A queue with messages is known, even if somebody has deleted it meanwhile.
+-- Errors are ignored: the messages are more important than the list of names.
+local function make_known(q, queues)
+  redis.pcall('SADD', queues, q.ready:match('%[(.*)%]'))
+end
+
 -- What put_back() and lock(), leave(), and keep_result() may come to.
 local function need_enter(q)
   need(q.locks, 'GET', 'HGET', 'HSET', 'HDEL', 'ZADD', 'LPUSH', 'RPUSH')
@@ -56,6 +62,40 @@ local function clock(q)
   return tonumber(call('GET', q.clock)) or 0
 end
 
+-- Go and our programs replace text that is not Unicode.  If scripts did not, a key
+-- or group would have another name once its header has been written anew.
+
+-- Replaces halves of surrogate pairs, which cjson would refuse.
+local function mended(head)
+  return (head:gsub('\\\\', '\1')
+    :gsub('\\u([dD][89abAB]%x%x)\\u([dD][c-fC-F]%x%x)', '\2%1\2%2')
+    :gsub('\\u[dD][89a-fA-F]%x%x', '\\ufffd')
+    :gsub('\2', '\\u'):gsub('\1', '\\\\'))
+end
+
+-- Replaces bytes that are not UTF-8.
+local function as_text(s)
+  if not s or not s:find('[\128-\255]') then
+    return s
+  end
+  local characters = { '^[%z\1-\127]', '^[\194-\223][\128-\191]',
+    '^\224[\160-\191][\128-\191]', '^\237[\128-\159][\128-\191]',
+    '^[\225-\236\238\239][\128-\191][\128-\191]',
+    '^\240[\144-\191][\128-\191][\128-\191]',
+    '^[\241-\243][\128-\191][\128-\191][\128-\191]',
+    '^\244[\128-\143][\128-\191][\128-\191]' }
+  local out, at = {}, 1
+  while at <= #s do
+    local c
+    for i = 1, #characters do
+      c = c or s:match(characters[i], at)
+    end
+    out[#out + 1] = c or '\239\191\189'
+    at = at + (c and #c or 1)
+  end
+  return table.concat(out)
+end
+
 -- The first value of each of our headers, by its name without "Mq-".
 local function ours(head)
   local found = {}
@@ -67,6 +107,9 @@ local function ours(head)
     return found
   end
   local good, headers = pcall(cjson.decode, head)
+  if not good then
+    good, headers = pcall(cjson.decode, mended(head))
+  end
   for name, v in pairs(good and type(headers) == 'table' and headers or {}) do
     v = type(v) == 'table' and v[1]
     if type(name) == 'string' and name:sub(1, 3) == 'Mq-'
@@ -82,6 +125,12 @@ local function number(text, min, max)
   return v and v >= min and v <= max and v or nil
 end
 
+-- How long a key is kept: 'queued', 'done', or milliseconds.  Any other text is
+-- as good as none.
+local function keeps(text)
+  return (text == 'queued' or number(text, 1, 2 ^ 48)) and text or 'done'
+end
+
 -- What a message's header asks for, or nil when that is nothing special.
 local function wishes(element)
   if element:sub(1, 5) ~= '\255\0\190\190J' then
@@ -94,7 +143,7 @@ local function wishes(element)
     return nil
   end
   local has = ours(head)
-  local id, group = has.Id, has.Group
+  local id, group = has.Id, as_text(has.Group)
   id = id and #id == 32 and id or nil
   return { id = id,
     priority = number(has.Priority, -100, 100) or 0,
@@ -104,7 +153,7 @@ local function wishes(element)
     attempts = number(has.Attempt, 0, 9999) or has.Attempt and 9999 or 0,
     due = number(has.Due, 0, 2 ^ 48) or 0,
     line = id and group and redis.sha1hex(group):sub(1, 13),
-    key = id and has.Key, unique = has.Unique or 'done',
+    key = id and as_text(has.Key), unique = keeps(has.Unique),
     -- Its own id and no other: a copy of it ends by itself.
     reply_to = id and id:find('^[%w:]+$') and has['Reply-To'] == id and id
       or nil }
@@ -122,10 +171,10 @@ local function in_front()
   return string.format('f%016.0f%06.0f000000000', 1e16 - now_us, 999999 - serial)
 end
 
--- Higher priorities first, then fewer attempts, then the age.
-local function in_tick(w)
+-- Higher priorities first, then fewer attempts, then the age; a copy comes last.
+local function in_tick(w, is_copy)
   return string.format('%03.0f%04.0f', 100 - w.priority, w.attempts or 0)
-    .. (w.id or in_order()):sub(1, 25)
+    .. (not is_copy and w.id or in_order()):sub(1, 25)
 end
 
 -- The message that holds a lock, and how long it keeps a key.
@@ -173,12 +222,52 @@ local function stir(q, w)
   end
 end
 
+-- A message whose id another one here has gets a new id, of the same age, and
+-- keeps the old one in another header.  A quote inside of a value has a backslash
+-- before it, so the name is found nowhere else.
+local function copied(element, w)
+  local head = element:sub(1, element:find('\n', 6, true) or 0)
+  local first, last = head:find('"Mq%-Id"%s*:%s*%[%s*"'
+    .. w.id:gsub('%W', '%%%0') .. '"')
+  if not first then
+    return element, w
+  end
+  serial = serial + 1
+  local id = w.id:sub(1, 10)
+    .. redis.sha1hex(w.id .. now_us .. ':' .. serial):sub(1, 22)
+  local old = head:find('"Mq-Copy-Of"', 1, true) and ''
+    or ',"Mq-Copy-Of":["' .. w.id .. '"]'
+  element = head:sub(1, first - 1) .. '"Mq-Id":["' .. id .. '"'
+    .. head:sub(last + 1):gsub('^%s*%]', '%0' .. old:gsub('%%', '%%%%'))
+    .. element:sub(#head + 1)
+  return element, wishes(element)
+end
+
+-- Whether a message with its id holds its group, or its key, here.
+local function is_copy(q, w)
+  local held = w.line and call('HGET', q.locks, 'g' .. w.line)
+  if held and holder(held) == w.id then
+    return true
+  end
+  held = w.key and call('HGET', q.locks, 'k' .. w.key)
+  -- The holder of a key that is kept for a time may be gone.
+  return held and holder(held) == w.id and not tonumber(mode(held))
+end
+
+-- Puts a message into a sorted set by its tick, beside one with the same id.
+local function put_tick(key, score, element, w)
+  if call('ZADD', key, 'NX', score, in_tick(w) .. element) == 0 then
+    element = copied(element, w)
+    call('ZADD', key, score, in_tick(w, true) .. element)
+  end
+end
+
 -- Whose time it is, to where it is claimed from.
 local function put(q, element, w, first)
   if w and w.tick and w.tick > clock(q) then
-    call('ZADD', q.delayed, AT_TICK + w.tick, in_tick(w) .. element)
+    put_tick(q.delayed, AT_TICK + w.tick, element, w)
   elseif w and w.tick then
-    call('ZADD', q.priority, TICKS + w.tick, in_tick(w) .. element)
+    put_tick(q.priority, TICKS + w.tick, element, w)
   elseif w and w.priority ~= 0 then
     call('ZADD', q.priority, -w.priority,
       (first and in_front() or in_order()) .. element)
@@ -283,6 +372,28 @@ local function join(q, element, w)
   end
   take_group(q, w.line, w.id)
   return true
+end
+
+-- Refuses keys of the wrong type, before anything is there.
+local function check_types(q)
+  call('LLEN', q.ready)
+  call('ZCARD', q.priority)
+  call('ZCARD', q.delayed)
+  call('HLEN', q.locks)
+  clock(q)
+end
+
+-- A message comes into a queue where it was not.  It takes its key if that is
+-- free, and goes on without it if not; a key with a time ends with that.  Returns
+-- the message as it is then, and what it asks for.
+local function admit(q, element, w)
+  if is_copy(q, w) then
+    element, w = copied(element, w)
+  end
+  if w.key and not tonumber(w.unique) then
+    lock(q, w)
+  end
+  return element, w
 end
 
 -- A message comes into a queue, with the right to its key.  unique is for the

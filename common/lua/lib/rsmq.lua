@@ -42,17 +42,72 @@ local function create(h, names, name, vt, delay, maxsize)
   call('SADD', names, name)
 end
 
--- Ids are whatever somebody has put there.
-local function quoted(id)
-  return id:find('^[%w:]+$') and '"' .. id .. '"' or cjson.encode(id)
+-- A count that anybody may have written; nil: it is none.
+local function whole(text)
+  return text and #text < 16 and text:find('^%d+$') and tonumber(text) or nil
 end
 
--- plain: the id needs no quoting.
+-- What is no number stays as it is: messages are more important than how many
+-- there were.
+local function add_up(h, total, n)
+  redis.pcall('HINCRBY', h, total, n)
+end
+
+-- Each is in front of all those of the ones below it.
+local PRIORITY = 1e12
+
+local function priority_of(extra)
+  local n = whole(extra and extra:match('"Mq%-Priority":%["(%d+)"%]'))
+  return n and n <= 100 and n or 0
+end
+
+-- The score of a message that can be received from that time on, which is over.
+local function score_since(ms, extra)
+  return int(ms - priority_of(extra) * PRIORITY)
+end
+
+-- The set "later" has the ids of delayed messages with a priority, and when they
+-- are due.  Those that are take their place, unless something has become of them
+-- since.
+local function promote(q, later)
+  local due = call('ZRANGEBYSCORE', later, '-inf', int(now), 'WITHSCORES',
+    'LIMIT', 0, 500)
+  if #due > 0 then
+    need(later, 'ZREM', 'ZADD', 'HGET')
+  end
+  for i = 1, #due, 2 do
+    local id, at = due[i], due[i + 1]
+    if call('ZSCORE', q.z, id) == at then
+      call('ZADD', q.z, score_since(at, call('HGET', q.x, id)), id)
+    end
+    call('ZREM', later, id)
+  end
+end
+
+-- Ids are whatever somebody has put there.  One that can be a word, a file's
+-- name and part of a URL is shown as it is, others by a hash.
+local function shown_as(id)
+  return #id <= 128 and id:find('^[%w:_][%w:_-]*$') and id
+    or redis.sha1hex(id):sub(1, 32)
+end
+
+-- As headers: each byte of the others is one of the characters up to U+00FF.
+local function names_of(id)
+  local name = shown_as(id)
+  if name == id then
+    return '"Mq-Id":["' .. id .. '"]'
+  end
+  return '"Mq-Id":["' .. id:gsub('[^%w]', function(c)
+    return string.format('\\u%04x', c:byte())
+  end) .. '"],"Mq-Name":["' .. name .. '"]'
+end
+
+-- plain: the id has the form of one.
 local function element(id, body, runs, extra, plain)
   if plain and runs == 0 and not extra then
     return '\255\0\190\190J{"Mq-Id":["' .. id .. '"]}\n' .. body
   end
-  local head = '\255\0\190\190J{"Mq-Id":[' .. quoted(id) .. ']'
+  local head = '\255\0\190\190J{' .. names_of(id)
   if runs > 0 then
     head = head .. ',"Mq-Attempt":["' .. runs .. '"]'
   end
@@ -74,9 +129,17 @@ local function read(q, ids)
   local list = {}
   for i = 1, #ids do
     list[i] = { id = ids[i], body = got[2 * i - 1],
-      runs = tonumber(got[2 * i]) or 0, extra = extra and extra[i] or nil }
+      runs = whole(got[2 * i]) or 0, extra = extra and extra[i] or nil }
   end
   return list
+end
+
+-- Refuses keys of the wrong type, before anything has changed.
+local function check_types(q)
+  call('ZCARD', q.z)
+  call('HLEN', q.h)
+  call('HLEN', q.x)
+  call('SCARD', q.d)
 end
 
 -- What forget(), put_back() and create() may come to.
@@ -131,13 +194,36 @@ local function sent(id)
   return math.min(us and math.floor(us / 1000) or now, now)
 end
 
--- It is the next one again, as if nobody had received it.
+-- When a message was sent, if its id has the form of one, and tells a time that
+-- there can have been.  Since July 2021 ids begin with a letter behind f: a UUID
+-- in 32 hexadecimal digits is none of them.
+local function told_by(id)
+  local time = #id == 32 and id:find('^%w+$') and id:sub(1, 10)
+  local us = time and time:find('^[g-z][0-9a-z]+$') and tonumber(time, 36)
+  return us and us <= now_us and us / 1000 or nil
+end
+
+-- Whether the body of a member that has none will not come any more: some
+-- programs write the one behind the other, and have a minute for it.  If its id
+-- does not tell since when it is there, it is since it can be received, or has
+-- been first.
+local function is_torn(q, id)
+  local since = told_by(id)
+    or math.min(tonumber(call('ZSCORE', q.z, id)),
+      whole(call('HGET', q.h, id .. ':fr')) or math.huge)
+  return since < now - 60000
+end
+
+-- It is the next one again, as if nobody had received it; of its priority, too,
+-- unless the key of the headers is of the wrong type.
 local function put_back(q, id)
-  local runs = tonumber(call('HGET', q.h, id .. ':rc')) or 0
+  local extra = redis.pcall('HGET', q.x, id)
+  local runs = whole(call('HGET', q.h, id .. ':rc')) or 0
   if runs > 1 then
     call('HSET', q.h, id .. ':rc', runs - 1)
   else
     call('HDEL', q.h, id .. ':rc', id .. ':fr')
   end
-  call('ZADD', q.z, 'XX', int(sent(id)), id)
+  call('ZADD', q.z, 'XX',
+    score_since(sent(id), type(extra) == 'string' and extra), id)
 end

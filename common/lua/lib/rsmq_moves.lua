@@ -3,10 +3,8 @@
 -- What is of the wrong type is refused here, before anything has changed; and
 -- the write needs no memory, and lets those that follow pass; see claim.lua.
 local function probe(q)
-  call('HLEN', q.h)
-  call('HLEN', q.x)
-  call('SCARD', q.d)
-  call('ZREM', q.z, '')
+  check_types(q)
+  call('ZREM', q.z, '\0')
 end
 
 -- Nor is a command refused in the middle: of those that are dropped, or move.
@@ -28,16 +26,10 @@ local function create_as(q, to, names, name)
   end
 end
 
--- To be received now, behind those of its priority.
-local function arrival(extra)
-  local priority = tonumber(extra
-    and extra:match('"Mq%-Priority":%["(%d+)"%]') or 0)
-  return int(now - (priority <= 100 and priority or 0) * 1e12)
-end
-
--- m, as of read(), becomes a message of another queue, with m.extra for its
--- headers and received so many times; false: one of that id is there.
-local function hand_over(q, to, m, runs)
+-- m, as of read(), becomes a message of another queue, to be received now behind
+-- those of its priority, with m.extra for its headers and received so many times;
+-- is_back: it was sent to that one before.  False: one of that id is there.
+local function hand_over(q, to, m, runs, is_back)
   if call('HEXISTS', to.h, m.id) == 1 or call('ZSCORE', to.z, m.id) then
     return false
   end
@@ -49,8 +41,10 @@ local function hand_over(q, to, m, runs)
   if m.extra and m.extra ~= '' then
     call('HSET', to.x, m.id, m.extra)
   end
-  call('ZADD', to.z, arrival(m.extra), m.id)
-  call('HINCRBY', to.h, 'totalsent', 1)
+  call('ZADD', to.z, score_since(now, m.extra), m.id)
+  if not is_back then
+    add_up(to.h, 'totalsent', 1)
+  end
   forget(q, { m.id })
   return true
 end
@@ -65,12 +59,13 @@ local function release(q, id, how)
   if how == 'fresh' then
     call('HDEL', q.h, id .. ':rc', id .. ':fr')
   end
-  call('ZADD', q.z, 'XX', arrival(call('HGET', q.x, id)), id)
+  call('ZADD', q.z, 'XX', score_since(now, call('HGET', q.x, id)), id)
 end
 
 -- Takes messages away: 'move', to be received at once; 'fresh', the same, as
--- if nobody had received them; 'back', as if nobody had received them the last
--- time; 'drop', nowhere.  How many.
+-- if nobody had received them; 'home', the same, to where they were sent to;
+-- 'back', as if nobody had received them the last time; 'drop', nowhere.  How
+-- many.
 local function take(q, to, ids, how)
   if how == 'drop' then
     forget(q, ids)
@@ -85,8 +80,9 @@ local function take(q, to, ids, how)
   local list, n = read(q, ids), 0
   for i = 1, #list do
     local m = list[i]
-    local runs = how == 'fresh' and 0 or m.runs - (how == 'back' and 1 or 0)
-    if m.body and hand_over(q, to, m, runs) then
+    local runs = (how == 'fresh' or how == 'home') and 0
+      or m.runs - (how == 'back' and 1 or 0)
+    if m.body and hand_over(q, to, m, runs, how == 'home') then
       n = n + 1
     end
   end

@@ -48,7 +48,7 @@ local function taken(q, ids)
   local waits = call('EXISTS', q.d) == 1
     and call('SMISMEMBER', q.d, unpack(ids)) or {}
   for i = 1, #ids do
-    list[i] = waits[i] ~= 1 and (tonumber(runs[i] or nil) or 0) > 0
+    list[i] = waits[i] ~= 1 and (whole(runs[i]) or 0) > 0
   end
   return list
 end

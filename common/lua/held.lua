@@ -1,0 +1,13 @@
+-- What a connection holds of a queue.
+--
+--   KEYS  unacked, the connection's info
+--   ARGV  queue
+--   reply how many messages the connection has ever claimed; then the unacked
+--         ones, the newest first
+--
+-- Changes nothing.
+
+local held = redis.call('LRANGE', KEYS[1], 0, -1)
+local claimed = redis.call('HGET', KEYS[2], 'claimed:' .. ARGV[1])
+table.insert(held, 1, tonumber(claimed or nil) or 0)
+return held

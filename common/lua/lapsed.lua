@@ -1,0 +1,23 @@
+-- Tell cleaners that a connection did not die: its maker is alive, and has taken
+-- another name.
+--
+--   KEYS  the connection's info, that of the new one
+--   reply 1, or 0 when nothing is known of it any more
+--
+-- Each heartbeat begins the time to live of an info anew.  So the end of the
+-- info tells when the last heartbeat was.  Other connections whose last heartbeat
+-- was at that time lapsed, too, and did not crash: see layout-rmq-lapsed.c.
+--
+-- A crash before: nothing has happened.  After: the info of the new connection
+-- says it for as long as that exists.
+
+local left = redis.call('PTTL', KEYS[1])
+if left <= 0 then
+  return 0
+end
+local time = redis.call('TIME')
+-- Needs no memory; see force.lua.
+redis.call('PERSIST', KEYS[2])
+redis.call('HSET', KEYS[2], 'lapsed',
+  string.format('%.0f', time[1] * 1000 + math.floor(time[2] / 1000) + left))
+return 1

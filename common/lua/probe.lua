@@ -1,0 +1,40 @@
+-- Look whether keys hold, or can hold, what they are for, and whether this user
+-- may use them so.
+--
+--   KEYS  keys
+--   ARGV  for each key, the command that reads it and those that change it, with
+--         blanks between; then for each key that is not looked at (it may be of
+--         another slot): the key, and commands in the same way
+--   reply how many of KEYS there are; an error about a type names the key
+--
+-- Changes nothing, so a user who is refused here leaves nothing behind.
+
+-- include rights
+
+-- A command that the server does not have is refused when it is sent.
+local function may_use(key, commands)
+  for command in commands:gmatch('%S+') do
+    if may and pcall(may, command, key) then
+      need(key, command)
+    end
+  end
+end
+
+local there = 0
+for i = 1, #KEYS do
+  may_use(KEYS[i], ARGV[i])
+  local reply = redis.pcall(ARGV[i]:match('%S+'), KEYS[i])
+  local why = type(reply) == 'table' and reply.err
+  if why and why:find('WRONGTYPE', 1, true) then
+    return redis.error_reply('WRONGTYPE the key ' .. KEYS[i]
+      .. ' holds something else')
+  elseif why then
+    return reply
+  elseif reply and reply ~= 0 then
+    there = there + 1
+  end
+end
+for i = #KEYS + 1, #ARGV, 2 do
+  may_use(ARGV[i], ARGV[i + 1])
+end
+return there

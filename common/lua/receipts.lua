@@ -1,0 +1,25 @@
+-- Number the messages that a connection hands out by receipt.
+--
+--   KEYS  unacked, the connection's info
+--   ARGV  how many there are
+--   reply the same number, or 0 and nothing done when there are not as many
+--
+-- For each message, from 1, the oldest first, a field receipt:N of the info says
+-- which one it is.  The field goes when the message is settled, so that a receipt
+-- is good once, even for one of several equal messages.
+--
+-- A crash before or after: nobody knows the receipts, and when the lease is over,
+-- a cleaner returns the messages.
+
+-- include identity
+
+if call('LLEN', KEYS[1]) ~= tonumber(ARGV[1]) then
+  return 0
+end
+-- Changes nothing and needs no memory; see claim.lua.
+call('LTRIM', KEYS[1], 0, -1)
+local all = call('LRANGE', KEYS[1], 0, -1)
+for i = 1, #all do
+  call('HSET', KEYS[2], 'receipt:' .. #all - i + 1, identity(all[i]))
+end
+return #all
