@@ -39,7 +39,7 @@ WARN	= -Wall -Wextra -Wpedantic -Wshadow -Wstrict-prototypes \
 	  -Wold-style-definition -Wformat=2 -Wno-format-nonliteral \
 	  -Wimplicit-fallthrough
 PKGS	= hiredis libbsd-overlay jansson
-MQ_CPPFLAGS = -D_GNU_SOURCE -DLIBBSD_OPENBSD_VIS -DMQ_VERSION='"$(VERSION)"' -Icommon -Icmd/page -I$(B)
+MQ_CPPFLAGS = -D_GNU_SOURCE -DLIBBSD_OPENBSD_VIS -DMQ_VERSION='"$(VERSION)"' -Icommon -Icmd
 MQ_CFLAGS = -std=c11 $(WARN) $(if $(WERROR),-Werror) \
 	  -fstack-protector-strong -fno-common $(PKG_CFLAGS)
 MQ_LDFLAGS = -Wl,-z,relro,-z,now -Wl,--as-needed
@@ -59,18 +59,14 @@ endif
 COMPILE	= $(CC) $(MQ_CPPFLAGS) $(CPPFLAGS) $(MQ_CFLAGS) $(CFLAGS) -MMD -MP
 LINK	= $(CC) $(MQ_CFLAGS) $(CFLAGS) $(MQ_LDFLAGS) $(LDFLAGS)
 
-LUA	= $(wildcard common/lua/*.lua)
-LUALIB	= $(wildcard common/lua/lib/*.lua)
-COMMON	= $(patsubst common/%.c,$(B)/common/%.o,$(wildcard common/*.c)) \
-	  $(B)/common/lua.o
-SHARED	= $(B)/cmd/options.o
-FILTER	= $(B)/cmd/filter.o
-SIFT	= $(B)/cmd/sift.o $(B)/cmd/progress.o $(FILTER)
-PUBLISH	= $(patsubst cmd/%.c,$(B)/cmd/%.o,$(wildcard cmd/publish*.c))
-CONSUME	= $(patsubst cmd/%.c,$(B)/cmd/%.o,$(wildcard cmd/consume*.c))
-STATS	= $(patsubst cmd/%.c,$(B)/cmd/%.o,$(wildcard cmd/stats*.c)) \
-	  $(B)/cmd/page.o
-PAGE	= cmd/page/page.css cmd/page/page.js
+LUA	= $(wildcard common/queue/lua/*.lua common/queue/*/lua/*.lua)
+LUALIB	= $(wildcard common/queue/lua/lib/*.lua common/queue/*/lua/lib/*.lua)
+objects	= $(patsubst %.c,$(B)/%.o,$(wildcard $1))
+COMMON	= $(call objects,common/*/*.c common/*/*/*.c) $(B)/common/lua.o
+SHARED	= $(call objects,cmd/shared/*.c)
+# A tool is one file, or a folder.
+tool	= $(call objects,cmd/$1.c cmd/$1/*.c)
+PAGE	= cmd/mq-stats/page/page.css cmd/mq-stats/page/page.js
 FUZZERS	= $(patsubst tests/fuzz/%.c,$(B)/fuzz/%,$(wildcard tests/fuzz/*.c))
 UNITS	= $(patsubst tests/unit/%.c,$(B)/tests/%,$(wildcard tests/unit/*.c))
 
@@ -82,23 +78,28 @@ all: $(TOOLS:%=$(B)/%)
 # (-Werror makes nothing else.)
 $(B)/flags: export MADE = $(filter-out -Werror,$(COMPILE) $(LINK) \
 	$(PKG_LIBS) $(EV_LIBS) $(LDLIBS))
-$(B)/sources: export MADE = $(COMMON) $(PUBLISH) $(CONSUME) $(STATS) $(LUA) $(LUALIB)
+$(B)/sources: export MADE = $(COMMON) $(SHARED) $(foreach t,$(TOOLS),$(call tool,$t)) $(LUA) $(LUALIB)
 $(B)/flags $(B)/sources: FORCE
 	@mkdir -p $(@D)
 	@printf '%s\n' "$$MADE" | cmp -s - $@ || printf '%s\n' "$$MADE" >$@
 
+# (q, since two layouts have files of the same name.)
 $(B)/common/libmq.a: $(COMMON) $(B)/sources
 	rm -f $@
-	$(AR) rcs $@ $(COMMON)
+	$(AR) qcs $@ $(COMMON)
+
+$(B)/cmd/shared.a: $(SHARED) $(B)/sources
+	rm -f $@
+	$(AR) qcs $@ $(SHARED)
 
 $(B)/%.o: %.c $(B)/flags | prerequisites
 	@mkdir -p $(@D)
 	$(COMPILE) -c -o $@ $<
 
 # The Lua scripts are files of their own; here they become C strings.
-$(B)/lua.c: common/lua/embed.sh $(LUA) $(LUALIB) $(B)/sources
+$(B)/lua.c: common/queue/embed.sh $(LUA) $(LUALIB) $(B)/sources
 	@mkdir -p $(@D)
-	sh common/lua/embed.sh $(LUA) >$@.new
+	sh common/queue/embed.sh $(LUA) >$@.new
 	mv $@.new $@
 
 $(B)/common/lua.o: $(B)/lua.c $(B)/flags
@@ -106,24 +107,23 @@ $(B)/common/lua.o: $(B)/lua.c $(B)/flags
 	$(COMPILE) -c -o $@ $<
 
 # So do the parts of the page of mq-stats --html.
-$(B)/page.c: cmd/page/embed.sh $(PAGE)
+$(B)/page.c: cmd/mq-stats/page/embed.sh $(PAGE)
 	@mkdir -p $(@D)
-	sh cmd/page/embed.sh $(PAGE) >$@.new
+	sh cmd/mq-stats/page/embed.sh $(PAGE) >$@.new
 	mv $@.new $@
 
 $(B)/cmd/page.o: $(B)/page.c $(B)/flags
 	@mkdir -p $(@D)
 	$(COMPILE) -c -o $@ $<
 
-$(B)/mq-%: $(B)/cmd/mq-%.o $(SHARED) $(B)/common/libmq.a $(B)/flags $(B)/sources
-	$(LINK) -o $@ $(filter %.o,$^) $(B)/common/libmq.a $(PKG_LIBS) $(EV) $(LDLIBS)
+define link_tool
+$(B)/$1: $(call tool,$1) $(B)/cmd/shared.a $(B)/common/libmq.a $(B)/flags $(B)/sources
+	$$(LINK) -o $$@ $$(filter %.o %.a,$$^) $$(PKG_LIBS) $$(EV) $$(LDLIBS)
+endef
+$(foreach t,$(TOOLS),$(eval $(call link_tool,$t)))
 
 $(B)/mq-consume: EV = $(EV_LIBS)
-$(B)/mq-consume: $(CONSUME)
-$(B)/mq-publish: $(PUBLISH)
-$(B)/mq-stats: $(STATS) $(FILTER)
-$(B)/mq-return: $(SIFT)
-$(B)/mq-purge: $(SIFT)
+$(B)/mq-stats: $(B)/cmd/page.o
 
 $(B)/tests/%: $(B)/tests/unit/%.o $(B)/common/libmq.a
 	@mkdir -p $(@D)
@@ -212,13 +212,13 @@ lint:
 
 # Every header compiles alone.
 hdr-check: $(B)/lua.c
-	@for h in common/*.h cmd/*.h cmd/page/*.h; do \
+	@for h in $$(find cmd common -name '*.h'); do \
 	    printf '#include "%s"\n' "$$h" | \
 	    $(CC) $(MQ_CPPFLAGS) -I. $(CPPFLAGS) $(MQ_CFLAGS) $(CFLAGS) \
 		-fsyntax-only -xc - || exit 1; done
 
 format:
-	clang-format -i cmd/*.[ch] common/*.[ch] tests/unit/*.[ch] tests/fuzz/*.[ch]
+	clang-format -i $$(find cmd common tests -name '*.[ch]')
 
 # --- installing -------------------------------------------------------------------
 

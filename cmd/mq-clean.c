@@ -10,12 +10,12 @@
 
 #include <jansson.h>
 
-#include "exit.h"
-#include "json.h"
-#include "layout.h"
-#include "names.h"
-#include "options.h"
-#include "say.h"
+#include "base/exit.h"
+#include "base/names.h"
+#include "base/say.h"
+#include "message/json.h"
+#include "queue/queue.h"
+#include "shared/options.h"
 
 static const char help[] =
     "usage: mq-clean [options]\n"

@@ -5,11 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "duration.h"
-#include "exit.h"
-#include "layout.h"
-#include "options.h"
-#include "say.h"
+#include "base/duration.h"
+#include "base/exit.h"
+#include "base/say.h"
+#include "queue/queue.h"
+#include "shared/options.h"
 
 static const char help[] =
     "usage: mq-pause [options] QUEUE...\n"

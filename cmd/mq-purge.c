@@ -8,13 +8,13 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "exit.h"
-#include "filter.h"
-#include "json.h"
-#include "layout.h"
-#include "options.h"
-#include "say.h"
-#include "sift.h"
+#include "base/exit.h"
+#include "base/say.h"
+#include "message/json.h"
+#include "queue/queue.h"
+#include "shared/filter.h"
+#include "shared/options.h"
+#include "shared/sift.h"
 
 static const char help[] =
     "usage: mq-purge [options] QUEUE\n"

@@ -6,13 +6,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "exit.h"
-#include "filter.h"
-#include "json.h"
-#include "layout.h"
-#include "options.h"
-#include "say.h"
-#include "sift.h"
+#include "base/exit.h"
+#include "base/say.h"
+#include "message/json.h"
+#include "queue/queue.h"
+#include "shared/filter.h"
+#include "shared/options.h"
+#include "shared/sift.h"
 
 static const char help[] =
     "usage: mq-return [options] QUEUE\n"

@@ -49,7 +49,7 @@ made() {
 	for flags in CPPFLAGS=-DX VERSION=9.9; do
 		make_pause "$flags"
 		made | grep -qx build/cmd/mq-pause.o
-		made | grep -qx build/common/url.o
+		made | grep -qx build/common/redis/url.o
 		made | grep -qx build/common/lua.o
 		made | grep -qx build/mq-pause
 	done
@@ -60,20 +60,20 @@ made() {
 	refute_output --partial " -o "
 
 	# A new file and its end.
-	echo 'int mq_one_more = 1;' >common/one-more.c
+	echo 'int mq_one_more = 1;' >common/base/one-more.c
 	make_pause VERSION=9.9 LDFLAGS=-Wl,-s
 	made | grep -qx build/mq-pause
 	ar t build/common/libmq.a | grep -qx one-more.o
-	rm common/one-more.c
+	rm common/base/one-more.c
 	make_pause VERSION=9.9 LDFLAGS=-Wl,-s
 	made | grep -qx build/mq-pause
 	refute grep -x one-more.o <(ar t build/common/libmq.a)
 
 	# So for scripts.
-	cp common/lua/ack.lua common/lua/one_more.lua
+	cp common/queue/rmq/lua/{ack,one_more}.lua
 	make_pause VERSION=9.9 LDFLAGS=-Wl,-s
 	grep -q one_more build/lua.c
-	rm common/lua/one_more.lua
+	rm common/queue/rmq/lua/one_more.lua
 	make_pause VERSION=9.9 LDFLAGS=-Wl,-s
 	refute grep -q one_more build/lua.c
 }

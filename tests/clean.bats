@@ -547,9 +547,9 @@ buried() {
 # step SCRIPT "KEY..." "ARG...": one step of a cleaner, from its source; keys and
 # arguments are quoted as in redis-cli.
 step() {
-	local sha lua=$root/common/lua
+	local sha queue=$root/common/queue
 
-	sha=$(redis script load "$(sh "$lua/embed.sh" -t "$lua/$1.lua")")
+	sha=$(redis script load "$(sh "$queue/embed.sh" -t "$queue/rmq/lua/$1.lua")")
 	redis <<<"evalsha $sha $(wc -w <<<"$2") $2 $3" |
 		tr '\0\n' '. ' | sed 's/ *$//'
 }

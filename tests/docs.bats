@@ -49,10 +49,10 @@ table() {
 		[[ $short == \'* ]] && short=-${short:1:1} || short=.
 		printf '%s\n' "--${BASH_REMATCH[1]} $short ${BASH_REMATCH[2]}"
 	done < <(
-		grep -oE 'MQ_[A-Z]+_LONG' "$root/cmd/$1.c" | while read -r macro; do
-			sed -n "/^#define $macro/,/[^\\\\]\$/p" "$root/cmd/options.h" "$root/cmd/filter.h"
+		grep -ohE 'MQ_[A-Z]+_LONG' "$root/cmd/$1".c "$root/cmd/$1"/main.c 2>/dev/null | while read -r macro; do
+			sed -n "/^#define $macro/,/[^\\\\]\$/p" "$root"/cmd/shared/{options,filter}.h
 		done
-		cat "$root/cmd/$1.c"
+		cat "$root/cmd/$1".c "$root/cmd/$1"/main.c 2>/dev/null
 	)
 }
 
@@ -192,10 +192,10 @@ from_completion() {
 		sed 's/^\.It /./')
 }
 
-@test "docs: mq(7) has the exit statuses of common/exit.h" {
+@test "docs: mq(7) has the exit statuses of common/base/exit.h" {
 	local wanted
 
-	wanted=$(grep -oE 'MQ_EXIT_[A-Z]+ = [0-9]+' "$root/common/exit.h" |
+	wanted=$(grep -oE 'MQ_EXIT_[A-Z]+ = [0-9]+' "$root/common/base/exit.h" |
 		awk '{print $3}' | sort -n)
 	assert [ -n "$wanted" ]
 	assert_equal "$(statuses mq.7)" "$wanted"
@@ -258,14 +258,15 @@ of_message() {
 }
 
 @test "docs: mq-layout(7) has every script and every header of ours" {
-	local script header
+	local script header own
 
-	for script in "$root"/common/lua/*.lua; do
-		script=${script##*/}
+	for script in "$root"/common/queue/{,rmq/,rsmq/}lua/*.lua; do
+		[[ $script == */rsmq/* ]] && own=rsmq_ || own=
+		script=$own${script##*/}
 		run grep -E "Li ${script%.lua}( ,)?\$" "$root/man/mq-layout.7"
 		assert_success
 	done
-	for header in $(grep -oE '"Mq-[A-Za-z-]+"' "$root/common/message.h" |
+	for header in $(grep -oE '"Mq-[A-Za-z-]+"' "$root/common/message/headers.h" |
 		tr -d '"'); do
 		run grep -E "Li $header(1 |\$)" "$root/man/mq-layout.7"
 		assert_success

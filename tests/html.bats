@@ -199,7 +199,7 @@ print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)' \
 	REDISCLI_AUTH=s3cret redis config set requirepass '' >/dev/null
 	run grep -c s3cret "$page"
 	assert_output 0
-	run python3 - "$page" "$root/cmd/page/page.js" <<'PYTHON'
+	run python3 - "$page" "$root/cmd/mq-stats/page/page.js" <<'PYTHON'
 import base64, hashlib, sys
 from html.parser import HTMLParser
 tags, seen = [], {}

@@ -17,7 +17,7 @@ check() {
 }
 
 # (__FILE__ is some string, as a version is.)
-flags="-std=c11 -D_GNU_SOURCE -DLIBBSD_OPENBSD_VIS -DMQ_VERSION=__FILE__ -Icommon -Icmd -Icmd/page"
+flags="-std=c11 -D_GNU_SOURCE -DLIBBSD_OPENBSD_VIS -DMQ_VERSION=__FILE__ -Icommon -Icmd"
 flags="$flags $(pkg-config --cflags hiredis libbsd-overlay jansson)"
 
 # on_all N COMMAND...: with N of the files on stdin at a time.
@@ -34,39 +34,44 @@ headers() {
 # One file at a time prints in one piece.
 tidy() {
 	# shellcheck disable=SC2086,SC2016
-	printf '%s\n' cmd/*.c common/*.c tests/fuzz/*.c |
+	find cmd common tests/fuzz -name '*.c' |
 		on_all 1 sh -c 'out=$(clang-tidy --quiet "$0" -- '"$flags"' 2>/dev/null) ||
 			{ printf "%s\n" "$out"; exit 1; }'
 }
 
 analyze() {
 	# shellcheck disable=SC2086
-	printf '%s\n' cmd/*.c common/*.c |
+	find cmd common -name '*.c' |
 		on_all 1 gcc $flags -O1 -fanalyzer -Werror -c -o /dev/null
 }
 
 format() {
-	clang-format --dry-run -Werror cmd/*.[ch] common/*.[ch] tests/unit/*.[ch] \
-		tests/fuzz/*.[ch] tests/bench/*.c
+	find cmd common tests -name '*.[ch]' -exec clang-format --dry-run -Werror {} +
 }
 
 scripts() {
 	shellcheck -s sh tests/deps.sh tests/lint.sh \
-		common/lua/embed.sh cmd/page/embed.sh tests/examples/*.sh &&
+		common/queue/embed.sh cmd/mq-stats/page/embed.sh tests/examples/*.sh &&
 		shellcheck tests/run.sh tests/demo.sh tests/valgrind.sh tests/bench/*.sh tests/fuzz/run.sh \
 			.ci/run completions/mq.bash &&
 		shellcheck -s bash -e SC2154,SC2034,SC2030,SC2031 tests/*.bash
 }
 
-# The layers: what may include what.
+# not FOLDER WORD...: the files of a folder hold none of these.
+not() {
+	folder=$1
+	shift
+	! grep -nrE --include='*.[ch]' "$(printf '%s|' "$@" | sed 's/|$//')" "$folder"
+}
+
+# The floors: each includes only itself and what is below it.
 layers() {
-	! grep -nE 'hiredis|"rmq-keys.h"' cmd/*.[ch] &&
-		! grep -lE 'hiredis|redis\.h|layout\.h' \
-			common/envelope.[ch] common/frame*.[ch] common/verb.[ch] \
-			common/url.[ch] common/duration.[ch] common/id.[ch] \
-			common/worker.[ch] common/buf.[ch] &&
-		! grep -nE '"layout\.h"' common/redis.[ch] common/async.[ch] &&
-		! grep -nE 'rmq::' cmd/*.[ch] common/redis.[ch] common/async.[ch]
+	not common/base '"(message|redis|queue|process|shared)/' hiredis &&
+		not common/message '"(queue|process|shared)/' hiredis &&
+		not common/redis '"(queue|process|shared)/' rmq:: &&
+		not common/queue '"(process|shared)/' &&
+		not common/process '"(message|redis|queue|shared)/' hiredis &&
+		not cmd '<hiredis' '"queue/(rmq|rsmq)/' rmq::
 }
 
 echo 1..8
@@ -75,7 +80,7 @@ check layers layers
 check headers headers
 check cppcheck nice cppcheck --quiet --error-exitcode=1 --inline-suppr \
 	--enable=warning,performance,portability --std=c11 \
-	--suppress=missingIncludeSystem -D_GNU_SOURCE -Icommon \
+	--suppress=missingIncludeSystem -D_GNU_SOURCE -Icommon -Icmd \
 	'-DTAILQ_FOREACH(v,h,f)=while((v=tailq_next(h)))' \
 	'-DTAILQ_FOREACH_SAFE(v,h,f,n)=while((v=tailq_next(h)))' \
 	'-DTAILQ_FOREACH_REVERSE_SAFE(v,h,t,f,n)=while((v=tailq_next(h)))' \

@@ -2,12 +2,12 @@
  * An element of a queue: what parses is written and parsed again as the same,
  * and what the input says as -H does comes back out of an envelope.
  */
-#include "envelope.h"
+#include "message/envelope.h"
 
 #include "fuzz.h"
-#include "history.h"
-#include "message.h"
-#include "result.h"
+#include "message/headers.h"
+#include "message/history.h"
+#include "message/result.h"
 
 static void
 same(const struct mq_envelope *a, const struct mq_envelope *b)

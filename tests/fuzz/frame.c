@@ -4,7 +4,7 @@
  * framing, one byte for the pieces and one for the longest record, in 16 bytes;
  * then the stream.
  */
-#include "frame.h"
+#include "message/frame.h"
 
 #include <unistd.h>
 

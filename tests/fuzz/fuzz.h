@@ -11,8 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "buf.h"
-#include "xalloc.h"
+#include "base/buf.h"
+#include "base/xalloc.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *, size_t);
 

@@ -14,12 +14,12 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "counts.h"
-#include "envelope.h"
 #include "fuzz.h"
-#include "layout.h"
-#include "result.h"
-#include "running.h"
+#include "message/envelope.h"
+#include "message/result.h"
+#include "queue/counts.h"
+#include "queue/queue.h"
+#include "queue/running.h"
 
 #define QUEUES 2
 static const char *const queues[QUEUES] = {"one", "two"};

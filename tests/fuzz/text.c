@@ -3,13 +3,13 @@
  * what went wrong before; and base64.  What is read is written and read again
  * as the same.
  */
-#include "base64.h"
+#include "base/base64.h"
+#include "base/id.h"
 #include "fuzz.h"
-#include "history.h"
-#include "id.h"
-#include "json.h"
-#include "result.h"
-#include "running.h"
+#include "message/history.h"
+#include "message/json.h"
+#include "message/result.h"
+#include "queue/running.h"
 
 static void
 ending(const char *p, size_t n)

@@ -6,9 +6,9 @@
 #include <stdio.h>
 #include <time.h>
 
-#include "duration.h"
+#include "base/duration.h"
+#include "base/rate.h"
 #include "fuzz.h"
-#include "rate.h"
 
 #define CENTURY_MS (36525LL * 24 * 60 * 60 * 1000)
 #define NOW_MS	   1795207725123LL

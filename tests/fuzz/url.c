@@ -3,10 +3,10 @@
  * password is shown or stays in the text that was hidden, and none in what a
  * dup is shown as.
  */
-#include "url.h"
+#include "redis/url.h"
 
-#include "dup.h"
 #include "fuzz.h"
+#include "queue/dup.h"
 
 /* No URL that the target makes has it in any other place. */
 #define SECRET "\x01s3cret\x02"

@@ -3,10 +3,10 @@
  * and for several.  An input is one byte for how many messages there are, one
  * for the pieces, and the talk.
  */
-#include "verdict.h"
+#include "message/verdict.h"
 
-#include "dup.h"
 #include "fuzz.h"
+#include "queue/dup.h"
 
 #define MESSAGES 4
 

@@ -1,4 +1,4 @@
-#include "dup.h"
+#include "queue/dup.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -10,8 +10,8 @@
 
 #include <cmocka.h>
 
-#include "url.h"
-#include "verb.h"
+#include "message/verb.h"
+#include "redis/url.h"
 
 #define COUNT(a)  (sizeof(a) / sizeof((a)[0]))
 #define TEN_YEARS 315360000

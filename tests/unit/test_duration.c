@@ -1,4 +1,4 @@
-#include "duration.h"
+#include "base/duration.h"
 
 #include <stdarg.h>
 #include <stddef.h>

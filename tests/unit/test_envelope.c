@@ -1,4 +1,4 @@
-/* The rmq envelope: common/envelope.c, and common/json.c below it. */
+/* The rmq envelope: common/message/envelope.c, and json.c below it. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>
@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "envelope.h"
-#include "json.h"
+#include "message/envelope.h"
+#include "message/json.h"
 
 #define SIG	 "\xff\0\xbe\xbe\x4a"
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))

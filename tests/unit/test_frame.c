@@ -1,4 +1,4 @@
-/* Framings: common/frame.c, common/frame_json.c and common/base64.c. */
+/* Framings: common/message/frame.c, frame-json.c and common/base/base64.c. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>
@@ -18,9 +18,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base64.h"
-#include "frame.h"
-#include "json.h"
+#include "base/base64.h"
+#include "message/frame.h"
+#include "message/json.h"
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 #define MIB	 ((size_t)1 << 20)

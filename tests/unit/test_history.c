@@ -1,4 +1,4 @@
-/* common/history.c */
+/* common/message/history.c */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -9,8 +9,8 @@
 
 #include <cmocka.h>
 
-#include "history.h"
-#include "json.h"
+#include "message/history.h"
+#include "message/json.h"
 
 #define COUNT(a) (sizeof(a) / sizeof(a[0]))
 

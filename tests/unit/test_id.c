@@ -1,4 +1,4 @@
-#include "id.h"
+#include "base/id.h"
 
 #include <stdarg.h>
 #include <stddef.h>

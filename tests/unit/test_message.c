@@ -1,4 +1,4 @@
-/* What we write on messages: common/message.c. */
+/* What we write on messages: common/message/headers.c. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>
@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "message.h"
+#include "message/headers.h"
 
 #define SIG   "\xff\0\xbe\xbe\x4a"
 #define ID    "hodmyf8sioWKpTZdTJhV6jk012ArGE5x"

@@ -1,4 +1,4 @@
-#include "rate.h"
+#include "base/rate.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

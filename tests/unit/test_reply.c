@@ -1,4 +1,4 @@
-#include "redis.h"
+#include "redis/connection.h"
 
 #include <fcntl.h>
 #include <setjmp.h>
@@ -9,9 +9,9 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "counts.h"
-#include "layout.h"
-#include "running.h"
+#include "queue/counts.h"
+#include "queue/queue.h"
+#include "queue/running.h"
 
 /* A server that says this to whatever it is sent, and then hangs up. */
 struct says {

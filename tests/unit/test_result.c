@@ -1,4 +1,4 @@
-/* common/result.c */
+/* common/message/result.c */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -7,8 +7,8 @@
 
 #include <cmocka.h>
 
-#include "message.h"
-#include "result.h"
+#include "message/headers.h"
+#include "message/result.h"
 
 #define ID    "0123456789ABCDEFGHIJKLMNOPQRSTab"
 #define OTHER "0123456789ABCDEFGHIJKLMNOPQRSTac"

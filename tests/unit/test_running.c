@@ -1,4 +1,4 @@
-/* common/running.c */
+/* common/queue/running.c */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "running.h"
+#include "queue/running.h"
 
 static char queue[] = "jobs", id[] = "0123456789abcdefghijklmnopqrstuv",
 	    script[] = "/bin/job", text[] = "half \"done\"";

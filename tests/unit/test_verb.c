@@ -1,4 +1,4 @@
-#include "verdict.h"
+#include "message/verdict.h"
 
 #include <signal.h>
 #include <stdarg.h>

@@ -1,0 +1,967 @@
+/*
+ * mq-consume inside.  One libev loop, which nothing here may block:
+ *
+ *	consume-link.c	  the connections, joining and leaving
+ *	consume-fence.c	  and the end of those before
+ *	consume-lease.c	  the heartbeat, and what follows when it failed
+ *	consume-claim.c	  getting messages
+ *	consume-changed.c waking up for them
+ *	consume-message.c the states of a message
+ *	consume-twins.c	  those with the same bytes
+ *	consume-open.c	  taking one apart, if it still may start
+ *	consume-slot.c	  where scripts run, and what they have in hand
+ *	consume-run.c	  one process per message, or per batch of them
+ *	consume-batch.c	  collecting one
+ *	consume-stream.c  workers that stay, and are fed
+ *	consume-feed.c	  how they are
+ *	consume-words.c	  what they say
+ *	consume-worker.c  their time, and their end
+ *	consume-start.c	  how it is started
+ *	consume-dup.c	  duplicates that it asks for
+ *	consume-copy.c	  what those look like
+ *	consume-answers.c the answers to that
+ *	consume-far.c	  other servers, for duplicates
+ *	consume-find.c	  where a server is
+ *	consume-errors.c  what it writes to stderr, or to the log
+ *	consume-sink.c	  where that goes, without ever waiting
+ *	consume-verdict.c what follows from how it ended
+ *	consume-env.c	  its environment
+ *	consume-command.c what else a command needs: its path, directories, logs
+ *	consume-print.c	  printing instead
+ *	consume-pipe.c	  what the reader of that has taken
+ *	consume-settle.c  telling the server what became of a message
+ *	consume-acks.c	  many that are done at once
+ *	consume-result.c  and those who wait for its end
+ *	consume-pause.c	  queues that are paused
+ *	consume-count.c	  counting what was done
+ *	consume-pace.c	  not too fast
+ *	consume-options.c what options say
+ *	consume-operands.c what the names of queues say
+ *	consume-running.c telling others what runs here
+ *	consume-stop.c	  knowing when to end, and ending well
+ *	consume-handout.c messages by receipt; see consume-receipt.h
+ *	consume-aside.c	  work that waits, done in a forked child
+ *	consume-child.c	  when such a child, or a script, has ended
+ *
+ * A message is in exactly one state from its claim until its settlement is
+ * confirmed, and the server keeps it in our unacked list all that time.
+ */
+#ifndef MQ_CONSUME_H
+#define MQ_CONSUME_H
+
+#include <sys/queue.h>
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <ev.h>
+
+#include "base/id.h"
+#include "base/rate.h"
+#include "errors.h"
+#include "message/envelope.h"
+#include "message/frame.h"
+#include "message/history.h"
+#include "message/result.h"
+#include "message/verdict.h"
+#include "process/worker.h"
+#include "queue/dup.h"
+#include "queue/queue.h"
+#include "redis/async.h"
+#include "redis/server.h"
+
+/* So much waits for a worker that does not read, and then one message more. */
+#define FEED_BYTES ((size_t)1 << 18)
+
+#define TWIN_BUCKETS	 1024
+#define MAIN_NAME_RANDOM 16
+
+#define TAG_MAX	  64
+#define NAME_SIZE (TAG_MAX + 8) /* tag, '-', 6 characters, NUL */
+
+/* What is to become of a message that was handed out. */
+enum receipt {
+	RECEIPT_NONE,
+	RECEIPT_ACK,
+	RECEIPT_REJECT,
+	RECEIPT_EXTEND,
+	RECEIPT_RETURN
+};
+
+struct options {
+	const struct mq_layout *layout;
+	const char *const *queues; /* as the layout knows them */
+	int queue_count;
+	char **typed;	/* as the user typed them */
+	char **words;	/* the command line as typed; NULL ends it */
+	bool existing;	/* there must be such queues */
+	char **command; /* NULL: print the payloads */
+	enum mq_framing framing;
+	int slots;
+	int prefetch; /* -1: as the pace of the runs suggests */
+	long limit;   /* runs; 0: no limit */
+	bool drain;
+	int64_t idle_ms;    /* -1: never */
+	int64_t timeout_ms; /* 0: none */
+	int64_t grace_ms;
+	int64_t keep_ms; /* of a result; 0: only if it is asked for */
+	int64_t backoff_min_ms, backoff_max_ms;
+	int attempts;
+	struct mq_rate rate, rate_shared;
+	int64_t rest_min_ms, rest_max_ms; /* 0: none */
+	bool retry_err;			  /* what failed is tried again, too */
+	const char *push; /* where `push` moves messages to; NULL: rejected */
+	bool strict;
+	int batch;	   /* messages for one script; 0: one, unframed */
+	bool stream;	   /* workers stay, and are fed */
+	bool at_most_once; /* acked first, and printed then */
+	int window; /* messages ahead of a worker; 0: as its pace suggests */
+	int64_t batch_wait_ms; /* how long they wait for company; -1: not */
+	bool clean;
+	int64_t lease_ms;  /* 0: nothing is handed out */
+	int64_t extend_ms; /* EXTEND only */
+	enum receipt receipt;
+	const char *receipt_id, *text;	/* NULL: none */
+	const char *log_dir, *work_dir; /* NULL: none */
+	const char *tag;
+	bool quiet, verbose;
+};
+
+enum state {
+	STATE_HELD,    /* claimed, and not started */
+	STATE_RUNNING, /* a script has it, or the output buffer */
+	STATE_SETTLING /* its outcome is known; the server may not know yet */
+};
+
+struct message {
+	TAILQ_ENTRY(message) link;
+	TAILQ_ENTRY(message)
+	hand; /* held: those of its queue; running: those
+				    * of its slot, or that are printed */
+	struct consumer *c;
+	struct slot *slot;    /* running a command: where; NULL: nowhere */
+	unsigned long number; /* of its claim */
+	double since;	      /* of a batch: steady time of that */
+	enum state state;
+	int queue;     /* index into the options' queues */
+	char *element; /* as claimed; free() */
+	size_t len;
+	struct mq_envelope envelope; /* from the start of its run on */
+	char id[MQ_ID_MAX + 1];
+	long attempts;	    /* runs before this one */
+	size_t start, end;  /* printing: its place in the output */
+	bool seen;	    /* reconciling: the server has it, too */
+	bool lost;	    /* the lease went: its outcome does not count */
+	bool gone;	    /* somebody has deleted it: nor does it then */
+	bool late;	    /* it may not start any more: it never did */
+	bool awaited;	    /* somebody waits for its end */
+	unsigned long sent; /* settling: number of its sending; 0: the server
+			     * cannot know */
+	bool in_flight;	    /* and has not answered yet */
+	bool waits;	    /* settling: among those that wait for company */
+	LIST_ENTRY(message) twins;
+	uint64_t hash;
+	bool twin; /* another one of its queue may have the same bytes */
+	TAILQ_ENTRY(message) waiting;
+	enum mq_outcome outcome;
+	int64_t delay_ms;
+	int64_t pause_ms;     /* settling: pause its queue for so long */
+	struct mq_buf header; /* its new one; empty: unchanged */
+	struct mq_buf result; /* as of result.h; empty: none yet */
+	struct mq_buf news;   /* settling: to be said when the server has
+			       * confirmed its outcome; empty: nothing */
+};
+
+TAILQ_HEAD(messages, message);
+LIST_HEAD(twins, message);
+
+/* A process that we have started. */
+struct child {
+	TAILQ_ENTRY(child) link;
+	pid_t pid;
+	int fd;	    /* tells of its end; -1: it is young */
+	int status; /* when it has ended */
+	void (*ended)(struct child *);
+	void *owner; /* of whoever waits for that */
+	ev_io io;
+};
+TAILQ_HEAD(children, child);
+
+/* The end of a script's descriptor 4. */
+struct answers {
+	struct ev_loop *loop;
+	int fd;		      /* -1: nobody reads */
+	bool used;	      /* there was an answer */
+	struct mq_buf unread; /* what the pipe did not take */
+	ev_io room;	      /* it takes more; while there is some */
+};
+
+/* What a worker that stays has still to read. */
+struct feed {
+	struct slot *s;
+	int fd; /* our end of the pipe; -1: nobody reads, or there is no more */
+	int other; /* its other end, once ours is closed; -1: not open */
+	bool last; /* nothing more is to be put */
+	bool deaf; /* nobody can read what is in the pipe */
+	struct mq_buf out;
+	size_t start;	/* bytes of out that have been written */
+	size_t written; /* in all */
+	size_t taken;	/* of these, the worker had read when we looked last */
+	ev_io room;	/* the pipe takes more; while there is some */
+};
+
+/* One place where a script can run. */
+struct slot {
+	struct consumer *c;
+	struct messages hand; /* what its script has, in order; empty: the slot
+			       * is free, or its worker waits for more */
+	int count;	      /* of them */
+	size_t bytes;	      /* and of their elements */
+	TAILQ_ENTRY(slot) free;
+	bool is_free; /* nothing in hand, and it does not rest: it is listed */
+	pid_t pid;    /* 0: none */
+	int verbs_fd;
+	struct errors *errors;
+	double started;
+	int64_t started_ms; /* unix time; 0: nobody has asked yet */
+	bool timed_out;
+	bool ended;    /* we killed it to stop: give its message back */
+	int failures;  /* in a row */
+	ev_timer rest; /* after them */
+	struct child child;
+	ev_io verbs_io;
+	ev_timer patience; /* until its pipes are watched */
+	ev_timer timer;	   /* --timeout, then the KILL after the TERM */
+	struct mq_verbs verbs;
+
+	/* consume-dup.c */
+	struct answers answers;
+	TAILQ_HEAD(dups, dup) dups; /* without an answer, in order */
+	int dup_count;
+	ev_timer dup_timer;
+	bool over; /* the script has ended, and they are waited for */
+	int status;
+
+	struct mq_verb_one *ones; /* a batch: what was said of each */
+
+	/* consume-worker.c: one that stays */
+	struct feed feed;
+	struct mq_buf said; /* verbs that are not taken apart yet */
+	double heard;	    /* when we listened last */
+	bool silence_told;  /* it has not said anything since */
+	bool urged;	    /* it has taken too long, and has had a TERM */
+	const struct message *late; /* for this one; NULL: for none */
+	bool mute;		    /* its descriptor 3 has ended */
+	const char *broken; /* how it broke the protocol; NULL: it did not */
+	long judged;	    /* messages in its life */
+	double pace_s;	    /* smoothed time for one; 0: unknown */
+	double wait_s;	    /* before the next is started; 0: none */
+	ev_timer restart;
+};
+
+enum link_state { LINK_DOWN, LINK_FINDING, LINK_OPENING, LINK_UP };
+
+enum stop_level {
+	STOP_NOT,
+	STOP_FETCHING, /* USR1: no more claims */
+	STOP_SOON,     /* TERM, INT: and end when the scripts have ended */
+	STOP_NOW       /* and do not wait for them */
+};
+
+/* What a forked child found out; see consume-aside.c. */
+struct aside_result {
+	int status; /* 0, or the mq_exit status that goes with error */
+	char error[512];
+	struct mq_cleaned cleaned;
+	bool drained;
+	char socket[108], address[MQ_ADDRESS_SIZE]; /* as of a server */
+};
+
+struct aside;
+typedef void aside_work(struct aside *, struct aside_result *);
+typedef void aside_done(struct aside *, const struct aside_result *);
+typedef void aside_found(struct aside *, const char *why);
+
+struct aside {
+	struct consumer *c;
+	void *arg; /* whoever starts it sets this before */
+	pid_t pid; /* 0: not running */
+	int fd;
+	struct child child;
+	aside_done *done;
+	struct mq_server *server; /* see find_start() */
+	aside_found *found;
+};
+
+/* One of the queues that are consumed. */
+struct queue {
+	bool more;  /* there may be more to claim than the last claim has got */
+	double due; /* loop time when there may be more to claim, or 0 */
+	bool seen;  /* a claim has been answered */
+	long long received;	 /* claimed under this name of the connection */
+	bool paused;		 /* when we looked last */
+	bool there;		 /* when we looked last */
+	int pausing;		 /* pauses of our own that are not confirmed */
+	int company;		 /* acks that wait */
+	struct messages waiting; /* claimed and not started, in order */
+	int held;		 /* so many */
+	int64_t tick;		 /* of its clock, when we looked last */
+	struct mq_counts counts; /* that the server has not been told */
+	double run_ms;		 /* what is missing in them: less than 1 */
+};
+
+struct consumer {
+	struct ev_loop *loop;
+	const struct options *opt;
+	const struct mq_layout *layout;
+	struct mq_server server;
+	struct mq_worker_setup setup;
+	struct mq_idgen ids;
+
+	/* consume-link.c */
+	enum link_state link;
+	struct mq_async main;		       /* commands */
+	struct mq_async wake;		       /* news of changed keys */
+	char main_name[16 + MAIN_NAME_RANDOM]; /* as the server knows main */
+	long long main_id; /* its number, or that of one before; 0: unknown */
+	void (*fenced)(struct consumer *);
+	struct mq_session session;
+	char connection[NAME_SIZE], name[NAME_SIZE];
+	char former[NAME_SIZE];	   /* connection, whose lease was lost */
+	struct mq_command *lapsed; /* to be sent with the next join */
+	int lapsed_count;
+	bool make;	    /* those queues that there are not */
+	bool joined;	    /* under this connection name */
+	bool ever_joined;   /* under any */
+	int replies_wanted; /* joining: until the link is up */
+	int64_t lease_ms;   /* as the server said last */
+	double lease_sent;  /* boot time when the last good renewal went out */
+	double opened_at;
+	double moved_at;     /* boot time when anything came last */
+	double renewal_sent; /* boot time of the one without answer; 0: none */
+	double retry_s;
+	char complaint[256]; /* what the server refused last; empty: nothing */
+	ev_timer tick, retry;
+
+	/* consume-claim.c */
+	struct queue *queues;
+	struct named *by_name; /* the queues, sorted; see consume-changed.c */
+	bool claiming;	       /* a claim is under way */
+	int claim_queue, claim_max;
+	bool claim_empty; /* all the queues that the pass came to had no more */
+	bool look_wanted; /* the next pass is to look for pauses, too */
+	bool looking;	  /* this one does */
+	int64_t server_ahead_ms; /* its unix time less our boot time */
+	ev_timer due_timer;
+	ev_timer look_timer; /* see consume-pause.c */
+	unsigned long moves; /* claims and settlements answered so far */
+
+	double careful_until;  /* loop time: no settlement waits before */
+	double alone_until;    /* loop time: nothing is claimed ahead before */
+	ev_timer settle_timer; /* for settlements that wait for company */
+
+	struct messages messages; /* in the order of their claims */
+	unsigned long claimed;	  /* so many so far */
+	unsigned long sendings;	  /* settlements sent so far */
+	struct twins twins[TWIN_BUCKETS];
+	struct messages company; /* acks that wait for each other */
+	int company_count;
+	/* Ours are in the order in which the server has them; not when an
+	 * answer was lost and then found out, or a settlement refused. */
+	bool in_order;
+	int held, running, settling, in_flight;
+	size_t held_bytes;
+	long started;
+
+	/* consume-run.c */
+	struct slot *slots;
+	TAILQ_HEAD(slots, slot) free_slots; /* the last that was busy first */
+	int busy; /* of them: have a script, or what it asked for is waited for */
+	ev_prepare pump; /* starts runs, once per turn of the loop */
+	bool reaped;	 /* a run has ended since its last turn */
+	double run_s;	 /* smoothed duration of a run; 0: unknown */
+	double last_end; /* loop time when a slot became free last */
+	bool starved;	 /* no process could be started: wait for a tick */
+	bool starving;	 /* nor has any since: this has been told */
+	char **env;	 /* see consume-env.c */
+	size_t env_base, env_cap;
+	struct mq_buf env_fixed, env_text;
+	char host[256];
+	char *here;		    /* the directory that we run in */
+	char *script, *script_path; /* as named, made absolute */
+
+	struct outputs outputs; /* see consume-errors.h */
+
+	TAILQ_HEAD(fars, far) fars; /* see consume-far.c */
+
+	ev_timer batch_timer; /* until some have waited long enough */
+
+	/* consume-pace.c */
+	struct mq_bucket bucket;
+	ev_timer rate_timer; /* until there is a token */
+	int resting;	     /* slots */
+
+	/* consume-print.c */
+	struct messages printed; /* those that are running, in order */
+	struct mq_buf out;
+	size_t out_start;   /* bytes of out already written */
+	size_t out_written; /* bytes written in all */
+	size_t out_read;    /* of these, those that have arrived */
+	long out_count;	    /* messages that have */
+	bool out_lost;	    /* nothing more can be written */
+	ev_io out_io;
+
+	/* consume-pipe.c */
+	int out_fd;
+	bool out_whole;	    /* writes to it do not block, however long */
+	bool out_terminal;  /* it must not be driven by what it shows */
+	bool out_piped;	    /* what its reader has taken can be told */
+	ev_io out_gone;	    /* there is no reader any more */
+	ev_timer out_timer; /* until it is looked what has been taken */
+	double out_look_s;  /* for so long */
+
+	/* consume-stop.c */
+	enum stop_level stop;
+	bool leaving;
+	bool killed;	   /* the scripts have had their KILL */
+	bool had_terminal; /* a controlling one, when we were started */
+	int exit_status, exit_signal;
+	ev_signal signals[4];
+	ev_timer grace_timer, idle_timer;
+
+	/* consume-child.c */
+	struct children young, grown;
+	ev_signal child_signal;
+
+	/* consume-aside.c */
+	struct aside finder, cleaner, drainer;
+	double next_clean, next_drained; /* loop times: not before */
+	unsigned long long scan_from;	 /* of the next round of cleaning */
+
+	/* consume-count.c */
+	struct mq_counts counts; /* of all queues, told */
+	long returned;
+	long pushed; /* that the server has not been told */
+	bool count_refused;
+
+	/* consume-running.c */
+	struct mq_buf told; /* what runs here, as the server was told */
+	bool told_well;	    /* and has confirmed, or will */
+};
+
+/* --- consume-link.c --- */
+void link_start(struct consumer *);
+/* The server has found our lease gone: joins under a new name. */
+void link_rejoin(struct consumer *);
+/* Goes on with what is in our hands, which may be others now. */
+void link_go_on(struct consumer *);
+/* Drops the connections, says why, and connects again later. */
+void link_reset(struct consumer *, const char *why);
+/* Says what the server refused, once until something works again. */
+void link_complain(struct consumer *, const char *error);
+void link_leave(struct consumer *);
+void link_end(struct consumer *);
+
+/* --- consume-fence.c --- */
+/* While the link opens: ends the main connection before this one, so that none
+ * of its commands is carried out any more.  Then calls then, also when the
+ * server refuses CLIENT LIST or CLIENT KILL. */
+void fence(struct consumer *, void (*then)(struct consumer *));
+
+/* --- consume-lease.c --- */
+/*
+ * False when the lease may have lapsed, after doing what follows from that:
+ * no message that was ours is, then.  To be asked before anything is settled
+ * that may have taken its time.
+ */
+bool lease_held(struct consumer *);
+/* Takes a name that nobody has had. */
+void lease_new_name(struct consumer *);
+/* Nothing that was ours is, any more; says why, and takes a new name. */
+void lease_lost(struct consumer *, const char *why);
+/* Before anything is claimed under a new name. */
+void lease_tell_lapsed(struct consumer *);
+/* Sends a renewal; fn gets the reply that layout->lease() understands. */
+void lease_renew(struct consumer *, mq_async_fn *fn, void *arg);
+/* Once a second: renews, and gives the link up when nothing is answered. */
+void lease_keep(struct consumer *);
+/* Compares how many messages the server holds for us with what we have. */
+void lease_audit(struct consumer *);
+
+/* --- consume-message.c --- */
+/* Takes the element, which is freed with it. */
+struct message *message_new(
+    struct consumer *, int queue, char *element, size_t len);
+/* Forgets a message; the server is not told. */
+void message_drop(struct message *);
+void message_state(struct message *, enum state);
+/* It is held again, as if it had not been started; or dropped, if lost. */
+void message_unstart(struct message *);
+/* What is to be said of it when its outcome stands. */
+void message_note(struct message *, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
+/* mq_say() with "QUEUE: ID: " in front. */
+void message_say(const struct message *, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
+/* Appends it, as the framing wants it. */
+void message_frame(const struct message *, struct mq_buf *);
+
+/* --- consume-twins.c --- */
+/* A message that has come, or goes. */
+void twins_add(struct message *);
+void twins_remove(struct message *);
+/* While reconciling, for a message that is not seen: an equal one that is seen,
+ * although its settlement was sent (earlier, if both were) and no answer can
+ * come any more.  Of several, the one that was sent first; NULL: none. */
+struct message *twins_settled(const struct message *);
+
+/* --- consume-claim.c --- */
+void claim_init(struct consumer *);
+/* Claims as much as there is room for. */
+void claim_more(struct consumer *);
+/* Some queues may have more now: look again. */
+void claim_wake(struct consumer *);
+/* The same, and look whether what we hold has been paused. */
+void claim_look(struct consumer *);
+/* Whether every queue had nothing when it was asked last, and none is being
+ * asked. */
+bool claim_nothing(const struct consumer *);
+/* Whether a queue is being asked, or is going to be at once. */
+bool claim_comes(const struct consumer *, int queue);
+
+/* --- consume-slot.c --- */
+/* The message that its script is on, of a batch the first; NULL: none. */
+static inline struct message *
+slot_on(const struct slot *s)
+{
+	return TAILQ_FIRST(&s->hand);
+}
+/* Puts a message into its hand, behind those it has. */
+void slot_take(struct slot *, struct message *);
+/* Takes one out, if it is in any. */
+void slot_release(struct message *);
+/* Moves all to another list. */
+void slot_empty(struct slot *, struct messages *);
+/* The one with this number, from 0; without one (-1), slot_on(). */
+struct message *slot_at(const struct slot *, int which);
+/* It rests now, or no more, or is new. */
+void slot_changed(struct slot *);
+/* One that has nothing to do; NULL: none. */
+struct slot *slot_free(struct consumer *);
+/* Whether anything could be started now. */
+bool slot_may_start(const struct consumer *);
+/* Whether any slot could take a message. */
+bool slot_takes(const struct consumer *);
+/* So many more messages of a queue are worth claiming; may be below 0. */
+long slot_room(const struct consumer *, int queue);
+/* One of them is to start with a message that may be the end of us: what no
+ * other can take at once goes back, and must not be claimed with it. */
+void slot_stand_alone(struct consumer *);
+/* Sends a signal to the process groups of all scripts, whose messages go back
+ * if they are not done. */
+void slot_kill(struct consumer *, int sig);
+/* Kills the script that has the message, and maybe others, which go back;
+ * false: none does. */
+bool slot_kill_one(const struct message *);
+
+/* --- consume-run.c --- */
+void run_init(struct consumer *);
+void run_end(struct consumer *);
+/* Starts held messages while there are free slots. */
+void run_held(struct consumer *);
+/* Once a second: what did not work is tried again. */
+void run_tick(struct consumer *);
+/* The run has ended, and its last dup has its answer. */
+void run_over(struct slot *);
+/* Reads its verbs as they come, if that was stopped. */
+void run_listen(struct slot *);
+/* The message that is the next to be started; NULL: none may be. */
+struct message *run_next(const struct consumer *);
+/* Gives a held message to a slot; false: it cannot run, and was settled. */
+bool run_take(struct slot *, struct message *);
+/* Starts a script for what is in a slot's hand, with n bytes as its input. */
+void run_begin(struct slot *, const char *input, size_t n);
+
+/* --- consume-changed.c --- */
+void changed_init(struct consumer *);
+/* Any of the queues may have more to claim. */
+void changed_all(struct consumer *);
+/* So may that of a key that has changed.  False: it is none of ours. */
+bool changed_key(struct consumer *, const char *key, size_t len);
+/* So may those that were to have more by now. */
+void changed_due(struct consumer *);
+void changed_end(struct consumer *);
+
+/* --- consume-batch.c --- */
+void batch_init(struct consumer *);
+/* How many messages a script may have at once. */
+int batch_size(const struct consumer *);
+/* Whether those of a queue could do with company, and a script could begin. */
+bool batch_gathers(const struct consumer *, int queue);
+/* Starts batches while there are free slots. */
+void batch_held(struct consumer *);
+/* What was said of each is not needed any more. */
+void batch_forget(struct slot *);
+
+/* --- consume-feed.c --- */
+/* Appends a message, framed, for a script that is to tell it from others.
+ * False: its payload cannot be, and it is rejected. */
+bool feed_frame(struct message *, struct mq_buf *);
+/* Opens a pipe, and returns the end of it that is the worker's; -1 with errno.
+ */
+int feed_open(struct slot *);
+void feed_free(struct feed *);
+/* Whether it can take more. */
+bool feed_wants(const struct feed *);
+/* Puts a message behind the others, to be written by feed_flush(), or later.
+ * False: its payload cannot be framed, and it is rejected. */
+bool feed_put(struct feed *, struct message *);
+void feed_flush(struct feed *);
+/* Nothing more comes: the worker is to find the end, behind what it has. */
+void feed_last(struct feed *);
+/* Nobody reads any more. */
+void feed_cut(struct feed *);
+/* Finds out whether that is so. */
+void feed_check(struct feed *);
+/* Finds out how much has been read. */
+void feed_look(struct feed *);
+/* Whether any of a message, or all of it, had been read when we looked. */
+bool feed_begun(const struct feed *, const struct message *);
+bool feed_whole(const struct feed *, const struct message *);
+/* Those of a hand that nobody can have read any of, or will, are held again. */
+void feed_take_back(struct feed *, struct messages *hand);
+
+/* --- consume-stream.c --- */
+/* Feeds the workers, and starts them. */
+void stream_held(struct consumer *);
+/* Once a second: does every worker read still, and speak? */
+void stream_tick(struct consumer *);
+/* Whether any worker could take a message. */
+bool stream_takes(const struct consumer *);
+/* So many more messages are worth claiming; may be below 0. */
+long stream_room(const struct consumer *);
+/* Their pace is not what it was: nothing ahead until it is known again. */
+void stream_forget_pace(struct consumer *);
+/* The workers get no more, and what they cannot have read is held again. */
+void stream_stop(struct consumer *);
+
+/* --- consume-words.c --- */
+/* Hears what a worker says from now on. */
+void words_watch(struct slot *);
+/* Once a second: says once of a silence that is long. */
+void words_tick(struct slot *);
+/* Goes on with that, if it was stopped. */
+void words_go_on(struct slot *);
+/* It is dead: reads what it has said. */
+void words_last(struct slot *);
+/* The message that it has judged has no dups left; or it is dead, and had
+ * some, or none. */
+void words_over(struct slot *);
+
+/* --- consume-worker.c --- */
+void worker_init(struct consumer *);
+/* It has been started. */
+void worker_watch(struct slot *);
+/* The time for the message that it is on begins now. */
+void worker_next(struct slot *);
+/* It is not waited for, but for its dups. */
+void worker_waits(struct slot *);
+/* It gets no more, and is to end when it has done what it has. */
+void worker_last(struct slot *);
+/* Whether it gets no more, and is to end soon. */
+bool worker_is_leaving(const struct slot *);
+/* It is killed for that. */
+void worker_broke(struct slot *, const char *how);
+/* Its descriptor 3 has ended. */
+void worker_is_mute(struct slot *);
+/* Nobody reads its standard input any more. */
+void worker_is_deaf(struct slot *);
+/* What follows from a verdict on a message that is not in its hand any more. */
+void worker_carry_out(
+    struct slot *, struct message *, const struct mq_verdict *);
+/* It is dead, and everything it has said has been heard. */
+void worker_bury(struct slot *);
+
+/* --- consume-open.c --- */
+/*
+ * Takes the envelope apart and sets id and attempts.  A message with a bad
+ * header, or one whose time or last tick is over, is rejected here, and false
+ * returned.
+ */
+bool message_open(struct message *);
+/* What a claim or a look said of the time and the tick. */
+void message_clock(struct consumer *, int queue, const struct mq_claimed *);
+
+/* --- consume-start.c --- */
+/* Starts a script in a slot for what it has in hand.  It gets the descriptor
+ * input, which is closed here; -1: none could be opened, and errno says why.
+ * False: it could not be started, and what follows from that for the messages
+ * has been done. */
+bool start_script(struct slot *, int input);
+
+/* --- consume-dup.c --- */
+/* A run begins; fd is our end of its descriptor 4, which is closed at the end.
+ */
+void dup_begin(struct slot *, int fd);
+/* A dup with this text, as of verb.h; arg is the slot. */
+void dup_ask(void *arg, int which, const char *text);
+/* There are so many requests that no more are to be read. */
+bool dup_busy(const struct slot *);
+/* The script has ended.  False: there are requests still; run_over() is called
+ * when there are none, and this is soon. */
+bool dup_over(struct slot *);
+/* The script has ended, and nothing is waited for any more. */
+void dup_hurry(struct slot *);
+/* A server has come, or gone. */
+void dup_go_on(struct consumer *);
+void dup_end(struct consumer *);
+
+/* --- consume-policy.c --- */
+/* Asks for the server's maxmemory-policy, once, and says what is wrong with it. */
+void policy_ask(struct consumer *);
+
+/* --- consume-copy.c --- */
+/* The command that publishes and counts a duplicate, and its id.  False: that
+ * layout cannot carry it, and why. */
+bool copy_command(const struct message *, const struct mq_layout *,
+    const struct mq_dup *, char id[MQ_ID_LEN + 1], struct mq_command *,
+    struct mq_buf *why);
+
+/* --- consume-answers.c --- */
+void answers_open(struct answers *, struct ev_loop *, int fd);
+void answers_close(struct answers *);
+/* Sends a line; control characters become '?'. */
+void answers_say(struct answers *, const char *text);
+
+/* --- consume-far.c --- */
+/* Another server, for one who will far_put() it; NULL: there are too many. */
+struct far *far_get(struct consumer *, const char *url);
+void far_put(struct far *);
+/* Whether commands can be sent; dup_go_on() is called when that, or the
+ * following, changes. */
+bool far_ready(const struct far *);
+/* NULL, or why it cannot be reached. */
+const char *far_error(const struct far *);
+/* Its connection; NULL: that to our own server. */
+struct mq_async *far_or_main(struct consumer *, struct far *);
+void far_end(struct consumer *);
+
+/* --- consume-verdict.c --- */
+/* errors is the end of what the run has written. */
+void verdict_carry_out(
+    struct message *, const struct mq_verdict *, const char *errors);
+/* Rejects a message whose script could not be started: records the attempt
+ * and the reason, and says so. */
+void verdict_reject(struct message *, const char *reason);
+/* It is too long for the queue that it was to be pushed to. */
+void verdict_too_long(struct message *);
+
+/* --- consume-command.c --- */
+/* Where a command is, as the shell would find it; allocated.  NULL: nowhere. */
+char *command_find(const char *name);
+/* An absolute path without resolving links; allocated. */
+char *command_absolute(const char *path);
+/* The directory of a message, made if need be; allocated.  NULL with errno. */
+char *command_work_dir(struct consumer *, const struct message *);
+/* Removes it when the script has left nothing there. */
+void command_remove_work_dir(struct consumer *, const struct message *);
+/* Opens the log files, again after a HUP. */
+void command_open_logs(struct consumer *);
+/* Writes the line with which the output of a run begins. */
+void command_log_start(const struct slot *);
+
+/* --- consume-env.c --- */
+void env_init(struct consumer *);
+void env_end(struct consumer *);
+/* Appends RQ's full id of a message. */
+void env_full_id(struct mq_buf *, const struct message *);
+/* The environment for the script of a slot; valid until called again. */
+char **env_for(const struct slot *, const char *real, const char *dir);
+
+/* --- consume-print.c --- */
+void print_init(struct consumer *);
+/* --at-most-once: it is acked, and now it is to be printed. */
+void print_acked(const struct message *);
+/* Whether there are such that are not yet. */
+bool print_owes(const struct consumer *);
+void print_held(struct consumer *);
+/* How many more messages can be claimed for it; may be below 0. */
+long print_room(const struct consumer *);
+/* We stop: what has not begun to be written goes back; when nothing more can be
+ * written, or waited for, what has not arrived does. */
+void print_give_up(struct consumer *);
+/* The reader may have taken something. */
+void print_go_on(struct consumer *);
+/* It takes no more. */
+void print_reader_gone(struct consumer *);
+/* What has not begun to be written of a queue is held again. */
+void print_take_back(struct consumer *, int queue);
+
+/* --- consume-pipe.c --- */
+void pipe_init(struct consumer *);
+/* Finds out how much of what was written has arrived. */
+void pipe_look(struct consumer *);
+/* Looks again later, if there is a need for it. */
+void pipe_watch(struct consumer *);
+/* Nothing is written or looked at any more. */
+void pipe_end(struct consumer *);
+
+/* --- consume-settle.c --- */
+void settle(struct message *, enum mq_outcome, int64_t delay_ms);
+/* Sends what the server has not been told, or has not confirmed. */
+void settle_unsent(struct consumer *);
+/* Sends one; its answer is taken by settle_answered(). */
+void settle_send(struct message *);
+/* Its settlement goes out now. */
+void settle_sent(struct message *);
+/* The answer to what was sent about it; NULL: it will not come. */
+void settle_answered(struct message *, redisReply *);
+/* Nothing has been done with it: sends it once more, alone. */
+void settle_again(struct message *);
+
+/* --- consume-acks.c --- */
+void acks_init(struct consumer *);
+/* Waits for others, or goes out with those that have. */
+void acks_wait(struct message *);
+/* Acks wait for no other one now. */
+void acks_send(struct consumer *);
+/* It waits for nothing any more, as it is sent or dropped. */
+void acks_forget(struct message *);
+
+/* Gives all messages that have not been started back. */
+void settle_held(struct consumer *);
+/* Those of one queue. */
+void settle_held_of(struct consumer *, int queue);
+/* Compares one queue's messages with what the server holds for us; takes
+ * elements out of the reply to held(). */
+void settle_reconcile(struct consumer *, int queue, redisReply *held);
+/* The server has given our messages away: nothing done with them counts. */
+void settle_lost(struct consumer *);
+
+/* --- consume-result.c --- */
+/* How a run that ends its message went; f may be NULL. */
+void result_note(struct message *, enum mq_end, const struct mq_failure *f);
+/* Whether its end is to be told. */
+bool result_wanted(const struct message *);
+/* What to tell with a settlement, in *out; NULL: nothing.  It is the
+ * message's. */
+const struct mq_result *result_of(
+    struct message *, const struct mq_settlement *, struct mq_result *out);
+
+/* --- consume-pause.c --- */
+void pause_init(struct consumer *);
+/* Something has changed, maybe a pause. */
+void pause_look_soon(struct consumer *);
+/* A look has found a queue paused, or not. */
+void pause_seen(struct consumer *, int queue, bool paused);
+/* Pauses the queue of a message that is being settled, if it asks for that. */
+void pause_send(const struct message *);
+/* Whether a look can find out something that matters. */
+bool pause_matters(const struct consumer *, int queue);
+
+/* --- consume-pace.c --- */
+void pace_init(struct consumer *);
+/* Whether the rate allows to start a message now, and that one was. */
+bool pace_allows(const struct consumer *);
+void pace_take(struct consumer *);
+/* So many of `room` more messages of a queue can be claimed, so that none waits
+ * here for the rate, unless --prefetch wants it; may be below 0. */
+long pace_room(const struct consumer *, int queue, long room);
+/* Whether nothing can be started, however much there is. */
+bool pace_holds_back(const struct consumer *);
+/* Whether a verdict is a success, or a failure; it may be neither. */
+bool pace_is_good(enum mq_verdict_kind);
+bool pace_is_bad(enum mq_verdict_kind);
+/* The run of a slot was either: it may have to rest now. */
+void pace_judged(struct slot *, bool good);
+
+/* --- consume-options.c --- */
+/* These end the program when they do not like what they get. */
+void option_range(
+    const char *name, const char *arg, int64_t *min_ms, int64_t *max_ms);
+void option_rate(const char *name, const char *arg, struct mq_rate *);
+/* An absolute path, allocated; or NULL for NULL. */
+const char *option_directory(const char *dir);
+void option_check_command(const struct options *);
+/* Printing; sets the framing for a terminal. */
+void option_check_print(struct options *);
+/* Those for scripts that have several messages; sets their framing. */
+void option_check_many(struct options *);
+
+/* --- consume-operands.c --- */
+/*
+ * Both end the program with 64 if a queue looks like a command, with no "--"
+ * before it.  This one needs no server, and finds those that can be no queue in
+ * the layout; ns is the namespace of the URL.
+ */
+void operands_check(const struct options *, const char *ns);
+/*
+ * To be called before anything is changed on the server.  Says which queues do
+ * not exist; ends the program with 1 if --existing forbids that, or with the
+ * status of the refusal if a queue cannot be used.  Returns whether missing
+ * queues are to be made: not with --drain and --lease, which only empty them.
+ */
+bool operands_look(const struct options *, struct mq_redis *);
+
+/* --- consume-count.c --- */
+void count_run(struct consumer *, int queue, double seconds);
+/* The server has confirmed its outcome. */
+void count_settled(const struct message *);
+void count_lost(const struct message *);
+/* Once a second, and before leaving: tells the server. */
+void count_tell(struct consumer *);
+/* Says what was done, when it is asked for or bad. */
+void count_summary(struct consumer *);
+
+/* --- consume-running.c --- */
+/* Once a second: tells of the runs that are long, when that has changed. */
+void running_tell(struct consumer *);
+/* The server may have forgotten what it was told. */
+void running_untold(struct consumer *);
+void running_end(struct consumer *);
+
+/* --- consume-stop.c --- */
+void stop_init(struct consumer *);
+/* Stops with this exit status, or by this signal (0: none). */
+void stop(struct consumer *, enum stop_level, int status, int sig);
+/* Stopping: gives back what has not been started, as soon as that can be. */
+void stop_give_back(struct consumer *);
+/* Leaves when there is nothing more to do; to be called when that may be. */
+void stop_check(struct consumer *);
+/* A message came or went. */
+void stop_active(struct consumer *);
+
+/* --- consume-child.c --- */
+void child_init(struct consumer *);
+/* Calls ended() when it has, and has been reaped. */
+void child_watch(struct consumer *, struct child *, pid_t,
+    void (*ended)(struct child *), void *owner);
+/* It has not ended soon. */
+void child_lasts(struct consumer *, struct child *);
+/* It does not matter when it ends. */
+void child_forget(struct consumer *, struct child *);
+/* Once a second: those that nobody watches, as an init has them. */
+void child_reap_others(struct consumer *);
+
+/* --- consume-find.c --- */
+/* Whether it is clear where the server is; then it can be connected to. */
+bool find_at_once(struct mq_server *);
+/* Finds that out, starting a private server, and calls found, with NULL or what went
+ * wrong.  False: that could not be begun, and errno says why. */
+bool find_start(
+    struct consumer *, struct aside *, struct mq_server *, aside_found *found);
+
+/* --- consume-aside.c --- */
+/* Work in a child, and done with its result here; nothing when one is at it
+ * already, or none could be made. */
+void aside_start(
+    struct consumer *, struct aside *, aside_work *work, aside_done *done);
+void aside_kill(struct aside *);
+/* Each does that. */
+void aside_clean(struct consumer *);
+/* Is a first round of cleaning over, if there is to be one?  Starts it. */
+bool aside_cleaned(struct consumer *);
+void aside_drained(struct consumer *);
+void aside_end(struct consumer *);
+
+#endif

@@ -1,0 +1,509 @@
+/*
+ * The link to the server: two connections, one for commands and one that
+ * hears which keys have changed; joining under a new name or, after a lost
+ * connection, again under the old one; the tick; leaving.
+ *
+ *	down -> finding (where is it?) -> opening -> (wake: CLIENT ID,
+ *	SUBSCRIBE; main: CLIENT TRACKING, renew or join, what does the server
+ *	hold for us?) -> up
+ */
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/exit.h"
+#include "base/say.h"
+#include "base/xalloc.h"
+#include "consume.h"
+
+#define TICK	     1.0
+#define OPEN_TIMEOUT 5.0
+#define RETRY_MIN    0.05
+#define RETRY_MAX    5.0
+
+/* Trying again would change nothing; and what runs here would outlive its lease. */
+static void
+link_give_up(struct consumer *c, const char *error)
+{
+	if (c->leaving)
+		return;
+	mq_say("%s: %s%s", c->server.name, error, mq_reply_hint(error));
+	c->exit_status = mq_reply_status(error);
+	c->leaving = true;
+	slot_kill(c, SIGKILL);
+	ev_break(c->loop, EVBREAK_ALL);
+}
+
+void
+link_complain(struct consumer *c, const char *error)
+{
+	if (mq_reply_status(error) == MQ_EXIT_CONFIG) {
+		link_give_up(c, error);
+		return;
+	}
+	if (c->opt->quiet ||
+	    strncmp(c->complaint, error, sizeof(c->complaint) - 1) == 0)
+		return;
+	mq_say("%s: %s%s; trying again", c->server.name, error,
+	    mq_reply_hint(error));
+	strlcpy(c->complaint, error, sizeof(c->complaint));
+}
+
+/* --- joining ---------------------------------------------------------------- */
+
+void
+link_go_on(struct consumer *c)
+{
+	if (c->stop >= STOP_SOON)
+		stop_give_back(c);
+	else if (!c->claiming)
+		run_held(c);
+	stop_check(c);
+}
+
+static void
+link_up(struct consumer *c)
+{
+	c->link = LINK_UP;
+	c->retry_s = RETRY_MIN;
+	if (c->ever_joined && c->opt->verbose)
+		mq_say("%s: connected as %s", c->server.name, c->connection);
+	c->joined = true;
+	c->ever_joined = true;
+	/* What somebody deletes from now on is not to come back. */
+	c->session.make = false;
+	settle_unsent(c);
+	running_untold(c);
+	dup_go_on(c);
+	changed_all(c);
+	claim_look(c);
+	link_go_on(c);
+}
+
+/* An error while joining: for good at the first time, else tried again. */
+static void
+join_refused(struct consumer *c, const redisReply *reply)
+{
+	if (c->ever_joined)
+		link_reset(c, reply->str);
+	else
+		link_give_up(c, reply->str);
+}
+
+/* One of the replies that the link waits for.  False: no more of this join. */
+static bool
+join_reply(struct consumer *c, const redisReply *reply)
+{
+	if (reply == NULL || c->link != LINK_OPENING || c->leaving)
+		return false;
+	if (reply->type == REDIS_REPLY_ERROR) {
+		join_refused(c, reply);
+		return false;
+	}
+	return true;
+}
+
+static void
+one_less(struct consumer *c)
+{
+	if (--c->replies_wanted == 0)
+		link_up(c);
+}
+
+static void
+on_join_step(void *arg, redisReply *reply)
+{
+	struct consumer *c = arg;
+
+	if (join_reply(c, reply))
+		one_less(c);
+}
+
+struct held_request {
+	struct consumer *c;
+	int queue;
+};
+
+static void
+on_held(void *arg, redisReply *reply)
+{
+	struct held_request *q = arg;
+	struct consumer *c = q->c;
+	int queue = q->queue;
+
+	free(q);
+	if (!join_reply(c, reply))
+		return;
+	if (reply->type == REDIS_REPLY_ARRAY)
+		settle_reconcile(c, queue, reply);
+	one_less(c);
+}
+
+static void
+ask_held(struct consumer *c, int queue)
+{
+	struct held_request *q = mq_xcalloc(1, sizeof(*q));
+	struct mq_command cmd = {0};
+
+	*q = (struct held_request){c, queue};
+	c->layout->held(&c->session, queue, &cmd);
+	mq_async_send(&c->main, &cmd, on_held, q);
+	mq_command_free(&cmd);
+}
+
+static void
+on_lease(void *arg, redisReply *reply)
+{
+	struct consumer *c = arg;
+	struct mq_command cmd = {0};
+	int step, i;
+
+	if (!join_reply(c, reply))
+		return;
+	c->lease_ms = c->layout->lease(reply);
+	lease_tell_lapsed(c);
+	c->replies_wanted = c->opt->queue_count;
+	for (step = 1; c->layout->join(&c->session, step, &cmd); step++) {
+		c->replies_wanted++;
+		mq_async_send(&c->main, &cmd, on_join_step, c);
+	}
+	mq_command_free(&cmd);
+	for (i = 0; i < c->opt->queue_count; i++)
+		ask_held(c, i);
+}
+
+/* The lease first, and when it is there, the rest. */
+static void
+join(struct consumer *c)
+{
+	struct mq_command cmd = {0};
+
+	policy_ask(c);
+	c->lease_sent = mq_clock_steady_s();
+	c->layout->join(&c->session, 0, &cmd);
+	mq_async_send(&c->main, &cmd, on_lease, c);
+	mq_command_free(&cmd);
+}
+
+void
+link_rejoin(struct consumer *c)
+{
+	if (c->link != LINK_UP)
+		return;
+	lease_lost(c, "the heartbeat had expired");
+	c->link = LINK_OPENING;
+	c->opened_at = mq_clock_steady_s();
+	join(c);
+}
+
+static void
+on_rejoin(void *arg, redisReply *reply)
+{
+	struct consumer *c = arg;
+
+	if (!join_reply(c, reply))
+		return;
+	if (c->layout->lease(reply) == 0)
+		lease_lost(c, "the heartbeat had expired");
+	join(c);
+}
+
+static void
+on_tracking(void *arg, redisReply *reply)
+{
+	struct consumer *c = arg;
+
+	if (reply == NULL || reply->type != REDIS_REPLY_ERROR)
+		return;
+	if (!c->opt->quiet)
+		mq_say("%s: CLIENT TRACKING: %s; looking for messages once a "
+		       "second instead",
+		    c->server.name, reply->str);
+}
+
+static void
+on_changed(void *arg, redisReply *reply)
+{
+	struct consumer *c = arg;
+	const redisReply *keys;
+	bool any = false;
+	size_t i;
+
+	if (reply == NULL || c->link != LINK_UP || reply->elements != 3 ||
+	    reply->element[0]->type != REDIS_REPLY_STRING ||
+	    strcmp(reply->element[0]->str, "message") != 0)
+		return;
+	keys = reply->element[2];
+	for (i = 0; i < keys->elements; i++)
+		any |= changed_key(
+		    c, keys->element[i]->str, keys->element[i]->len);
+	/* FLUSHALL names none. */
+	if (keys->type != REDIS_REPLY_ARRAY)
+		changed_all(c);
+	if (any || keys->type != REDIS_REPLY_ARRAY)
+		claim_wake(c);
+}
+
+static void
+renew_or_join(struct consumer *c)
+{
+	if (c->joined)
+		lease_renew(c, on_rejoin, c);
+	else
+		join(c);
+}
+
+/* The wake connection is there: main can ask for its news to be sent to it. */
+static void
+on_wake_id(void *arg, redisReply *reply)
+{
+	struct consumer *c = arg;
+	struct mq_command cmd = {0};
+
+	if (reply == NULL || c->link != LINK_OPENING)
+		return;
+	if (reply->type == REDIS_REPLY_INTEGER) {
+		mq_async_subscribe(
+		    &c->wake, "__redis__:invalidate", on_changed, c);
+		mq_command_plain(&cmd, "CLIENT");
+		mq_command_str(&cmd, "TRACKING");
+		mq_command_str(&cmd, "ON");
+		mq_command_str(&cmd, "REDIRECT");
+		mq_command_int(&cmd, reply->integer);
+		mq_async_send(&c->main, &cmd, on_tracking, c);
+		mq_command_free(&cmd);
+	} else {
+		on_tracking(c, reply);
+	}
+	fence(c, renew_or_join);
+}
+
+static void
+link_open(struct consumer *c)
+{
+	struct mq_command cmd = {0};
+	const char *why;
+
+	c->link = LINK_OPENING;
+	c->opened_at = mq_clock_steady_s();
+	c->renewal_sent = 0;
+	if (mq_async_open(&c->main, &c->server, &why) == -1 ||
+	    mq_async_open(&c->wake, &c->server, &why) == -1) {
+		link_reset(c, why);
+		return;
+	}
+	mq_command_plain(&cmd, "CLIENT");
+	mq_command_str(&cmd, "ID");
+	mq_async_send(&c->wake, &cmd, on_wake_id, c);
+	mq_command_free(&cmd);
+}
+
+static void
+on_found(struct aside *a, const char *why)
+{
+	struct consumer *c = a->arg;
+
+	if (why == NULL) {
+		link_open(c);
+		return;
+	}
+	if (!c->opt->verbose)
+		link_complain(c, why);
+	c->link = LINK_OPENING;
+	link_reset(c, why);
+}
+
+/* The server may have gone elsewhere, or be a private one that has died. */
+static void
+on_retry(struct ev_loop *loop, ev_timer *w, int events)
+{
+	struct consumer *c = w->data;
+
+	(void)loop;
+	(void)events;
+	if (find_at_once(&c->server)) {
+		link_open(c);
+		return;
+	}
+	c->link = LINK_FINDING;
+	c->finder.arg = c;
+	if (!find_start(c, &c->finder, &c->server, on_found))
+		on_found(&c->finder, strerror(errno));
+}
+
+void
+link_reset(struct consumer *c, const char *why)
+{
+	double wait = c->retry_s;
+
+	if (c->link <= LINK_FINDING)
+		return;
+	if (mq_reply_status(why) == MQ_EXIT_CONFIG) {
+		link_give_up(c, why);
+		return;
+	}
+	if (c->link == LINK_UP && !c->opt->quiet && !c->leaving)
+		mq_say("%s: %s; reconnecting", c->server.name, why);
+	else if (c->opt->verbose)
+		mq_say("%s: %s", c->server.name, why);
+	else if (!c->ever_joined)
+		link_complain(c, why);
+	c->link = LINK_DOWN;
+	c->claiming = false;
+	mq_async_close(&c->main);
+	mq_async_close(&c->wake);
+	if (c->leaving) {
+		ev_break(c->loop, EVBREAK_ALL);
+		return;
+	}
+	c->retry_s = wait * 2 < RETRY_MAX ? wait * 2 : RETRY_MAX;
+	ev_timer_stop(c->loop, &c->retry);
+	ev_timer_set(&c->retry, wait, 0);
+	ev_timer_start(c->loop, &c->retry);
+	stop_check(c);
+}
+
+static void
+on_down(void *arg, const char *why)
+{
+	link_reset(arg, why);
+}
+
+static void
+on_tick(struct ev_loop *loop, ev_timer *w, int events)
+{
+	struct consumer *c = w->data;
+
+	(void)loop;
+	(void)events;
+	child_reap_others(c);
+	if (c->leaving || !lease_held(c))
+		return;
+	if (c->link == LINK_OPENING &&
+	    mq_clock_steady_s() - c->opened_at > OPEN_TIMEOUT)
+		link_reset(c, "no answer while connecting");
+	if (c->link != LINK_UP)
+		return;
+	lease_keep(c);
+	if (c->link != LINK_UP)
+		return;
+	lease_audit(c);
+	settle_unsent(c);
+	run_tick(c);
+	changed_all(c);
+	claim_look(c);
+	running_tell(c);
+	count_tell(c);
+	if (c->opt->clean && mq_clock_steady_s() >= c->next_clean)
+		aside_clean(c);
+	stop_check(c);
+}
+
+/* --- leaving ---------------------------------------------------------------- */
+
+static void
+on_left(void *arg, redisReply *reply)
+{
+	struct consumer *c = arg;
+
+	(void)reply;
+	if (--c->replies_wanted == 0)
+		ev_break(c->loop, EVBREAK_ALL);
+}
+
+/*
+ * Everything is back in ready.  If it is not, the connection stays listed, and
+ * a cleaner does the rest.
+ */
+static void
+on_given_back(void *arg, redisReply *reply)
+{
+	struct consumer *c = arg;
+	struct mq_command cmd = {0};
+	int first = c->opt->queue_count, step;
+
+	if (reply == NULL || reply->type == REDIS_REPLY_ERROR) {
+		ev_break(c->loop, EVBREAK_ALL);
+		return;
+	}
+	if (--c->replies_wanted > 0)
+		return;
+	for (step = first; c->layout->leave(&c->session, step, &cmd); step++)
+		c->replies_wanted++;
+	for (step = first; c->layout->leave(&c->session, step, &cmd); step++)
+		mq_async_send(&c->main, &cmd, on_left, c);
+	mq_command_free(&cmd);
+}
+
+static void
+on_leave_timeout(struct ev_loop *loop, ev_timer *w, int events)
+{
+	(void)w;
+	(void)events;
+	ev_break(loop, EVBREAK_ALL);
+}
+
+void
+link_leave(struct consumer *c)
+{
+	struct mq_command cmd = {0};
+	int step;
+
+	ev_timer_stop(c->loop, &c->retry);
+	if (c->link != LINK_UP) {
+		ev_break(c->loop, EVBREAK_ALL);
+		return;
+	}
+	count_tell(c);
+	c->replies_wanted = c->opt->queue_count;
+	for (step = 0; step < c->opt->queue_count; step++) {
+		c->layout->leave(&c->session, step, &cmd);
+		mq_async_send(&c->main, &cmd, on_given_back, c);
+	}
+	mq_command_free(&cmd);
+	ev_set_cb(&c->retry, on_leave_timeout);
+	ev_timer_set(&c->retry, OPEN_TIMEOUT, 0);
+	ev_timer_start(c->loop, &c->retry);
+}
+
+void
+link_start(struct consumer *c)
+{
+	struct mq_async init = {.loop = c->loop, .down = on_down, .arg = c};
+
+	lease_new_name(c);
+	c->session = (struct mq_session){.connection = c->connection,
+	    .consumer = c->name,
+	    .queues = c->opt->queues,
+	    .queue_count = c->opt->queue_count,
+	    .push = c->opt->push,
+	    .make = c->make,
+	    .attempts = c->opt->attempts,
+	    .rate_s = c->opt->rate_shared.per_s,
+	    .burst = c->opt->rate_shared.burst,
+	    .slots =
+		c->opt->command != NULL ? c->opt->slots * batch_size(c) : 0};
+	c->main = init;
+	c->wake = init;
+	c->retry_s = RETRY_MIN;
+	ev_timer_init(&c->retry, on_retry, 0, 0);
+	ev_timer_init(&c->tick, on_tick, TICK, TICK);
+	c->retry.data = c;
+	c->tick.data = c;
+	ev_timer_start(c->loop, &c->tick);
+	link_open(c);
+}
+
+void
+link_end(struct consumer *c)
+{
+	while (c->lapsed_count > 0)
+		mq_command_free(&c->lapsed[--c->lapsed_count]);
+	free(c->lapsed);
+	c->link = LINK_DOWN;
+	mq_async_close(&c->main);
+	mq_async_close(&c->wake);
+}

@@ -1,0 +1,499 @@
+/*
+ * mq-consume: run a command for each message of one or more queues, or print
+ * the payloads.  This file takes the command line apart; consume.h says where
+ * the rest is.
+ */
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/duration.h"
+#include "base/exit.h"
+#include "base/say.h"
+#include "base/xalloc.h"
+#include "consume.h"
+#include "receipt.h"
+#include "shared/options.h"
+
+#define SLOTS_MAX    1000
+#define PREFETCH_MAX 100000
+#define BATCH_MAX    100000
+#define WINDOW_MAX   100000
+
+static const char help[] =
+    "usage: mq-consume [options] QUEUE... [-- COMMAND [ARG...]]\n"
+    "\n"
+    "Runs COMMAND once for each message, with the payload on its stdin.  Exit\n"
+    "status 0 means done, 75 try again later, anything else rejects the\n"
+    "message; verbs on descriptor 3 say more.  Without COMMAND, prints the\n"
+    "payloads.  Several queues: earlier ones come first.\n"
+    "\n"
+    "  mq-consume -j4 thumbnails -- ./make-thumbnail\n"
+    "  mq-consume --drain -l urls | sort -u\n"
+    "  mq-consume --batch 100 rows -- ./load      # err #3 is for the third\n"
+    "  mq-consume --stream files -- perl size.pl  # a line in, a verb out\n"
+    "\n"
+    "  -j, --slots N          run up to N messages at once (1)\n"
+    "      --prefetch N       hold N more messages ready (default: by pace)\n"
+    "  -n, --limit N          stop after N messages\n"
+    "      --drain            stop when nothing is ready, due or in flight\n"
+    "      --idle DUR         stop after nothing has happened for DUR\n"
+    "      --timeout DUR      end a run that takes longer (TERM, then KILL)\n"
+    "      --attempts N       reject a message after N runs (15)\n"
+    "      --backoff MIN..MAX delay of a retry, doubling (1s..10m)\n"
+    "      --retry-on err     try what failed again, too, after the backoff\n"
+    "      --push QUEUE       where the verb push moves messages to\n"
+    "      --rate N/s[:BURST] start at most N messages a second (/m, /h)\n"
+    "      --rate-shared N/s[:BURST]\n"
+    "                         the same for all consumers of a queue together\n"
+    "      --rest MIN..MAX    how long a slot rests after failures in a row\n"
+    "      --batch N          run COMMAND for up to N messages at once\n"
+    "      --batch-wait DUR   wait so long for a batch to become full (0)\n"
+    "      --stream           keep COMMAND running, and feed it messages\n"
+    "      --window N         up to N before the first is judged (by pace)\n"
+    "      --strict           a silent exit 0 is an error, as in RQ\n"
+    "      --grace DUR        on TERM, wait so long for running scripts (25s)\n"
+    "      --tag NAME         name of the connection (mq-consume)\n"
+    "      --log-dir DIR      output of the scripts to DIR/QUEUE.log\n"
+    "      --lease DUR        hand out -n messages for DUR, and end (--jsonl)\n"
+    "      --ack RECEIPT      one of these is done\n"
+    "      --reject RECEIPT   it has failed\n"
+    "      --extend RECEIPT   (DUR QUEUE) its lease is over in DUR from now\n"
+    "      --return RECEIPT   it goes back at once\n"
+    "      --text TEXT        the result of --ack, the reason of --reject\n"
+    "      --keep DUR         what became of a message can be read so long\n"
+    "      --work-dir DIR     run each message in its own DIR/ID\n"
+    "      --no-clean         leave dead consumers' messages to others\n"
+    "      --existing         exit 1 if there is no such queue, make none\n"
+    "      --at-most-once     ack before printing: what is lost is lost\n"
+    "  -l, --lines, -0, --null, --netstring, --jsonl\n"
+    "                         how to print (default: the payloads alone, or -l\n"
+    "                         on a terminal), and how to feed batches and\n"
+    "                         streams (default: -l)\n" MQ_SHARED_HELP;
+
+enum {
+	OPT_PREFETCH = MQ_OPT_OWN,
+	OPT_DRAIN,
+	OPT_IDLE,
+	OPT_TIMEOUT,
+	OPT_ATTEMPTS,
+	OPT_BACKOFF,
+	OPT_RETRY_ON,
+	OPT_PUSH,
+	OPT_RATE,
+	OPT_RATE_SHARED,
+	OPT_REST,
+	OPT_STRICT,
+	OPT_BATCH,
+	OPT_BATCH_WAIT,
+	OPT_STREAM,
+	OPT_AT_MOST_ONCE,
+	OPT_WINDOW,
+	OPT_GRACE,
+	OPT_TAG,
+	OPT_LEASE,
+	OPT_ACK,
+	OPT_REJECT,
+	OPT_RETURN,
+	OPT_EXTEND,
+	OPT_TEXT,
+	OPT_KEEP,
+	OPT_LOG_DIR,
+	OPT_WORK_DIR,
+	OPT_NO_CLEAN,
+	OPT_EXISTING
+};
+
+static const struct option long_options[] = {
+    MQ_SHARED_LONG,
+    {"slots", required_argument, NULL, 'j'},
+    {"prefetch", required_argument, NULL, OPT_PREFETCH},
+    {"limit", required_argument, NULL, 'n'},
+    {"drain", no_argument, NULL, OPT_DRAIN},
+    {"idle", required_argument, NULL, OPT_IDLE},
+    {"timeout", required_argument, NULL, OPT_TIMEOUT},
+    {"attempts", required_argument, NULL, OPT_ATTEMPTS},
+    {"backoff", required_argument, NULL, OPT_BACKOFF},
+    {"retry-on", required_argument, NULL, OPT_RETRY_ON},
+    {"push", required_argument, NULL, OPT_PUSH},
+    {"rate", required_argument, NULL, OPT_RATE},
+    {"rate-shared", required_argument, NULL, OPT_RATE_SHARED},
+    {"rest", required_argument, NULL, OPT_REST},
+    {"strict", no_argument, NULL, OPT_STRICT},
+    {"batch", required_argument, NULL, OPT_BATCH},
+    {"batch-wait", required_argument, NULL, OPT_BATCH_WAIT},
+    {"stream", no_argument, NULL, OPT_STREAM},
+    {"at-most-once", no_argument, NULL, OPT_AT_MOST_ONCE},
+    {"window", required_argument, NULL, OPT_WINDOW},
+    {"grace", required_argument, NULL, OPT_GRACE},
+    {"tag", required_argument, NULL, OPT_TAG},
+    {"lease", required_argument, NULL, OPT_LEASE},
+    {"ack", required_argument, NULL, OPT_ACK},
+    {"reject", required_argument, NULL, OPT_REJECT},
+    {"extend", required_argument, NULL, OPT_EXTEND},
+    {"return", required_argument, NULL, OPT_RETURN},
+    {"text", required_argument, NULL, OPT_TEXT},
+    {"keep", required_argument, NULL, OPT_KEEP},
+    {"log-dir", required_argument, NULL, OPT_LOG_DIR},
+    {"work-dir", required_argument, NULL, OPT_WORK_DIR},
+    {"no-clean", no_argument, NULL, OPT_NO_CLEAN},
+    {"existing", no_argument, NULL, OPT_EXISTING},
+    MQ_FRAMING_LONG,
+    {NULL, 0, NULL, 0},
+};
+
+static void
+set_tag(struct options *o, const char *arg)
+{
+	if (strlen(arg) > TAG_MAX)
+		mq_die(MQ_EXIT_USAGE, "--tag: longer than %d bytes", TAG_MAX);
+	o->tag = arg;
+}
+
+static void
+set_receipt(struct options *o, int ch)
+{
+	if (o->receipt != RECEIPT_NONE)
+		mq_die(MQ_EXIT_USAGE,
+		    "only one --ack, --reject, --extend or --return at a time");
+	o->receipt = ch == OPT_ACK ? RECEIPT_ACK :
+	    ch == OPT_REJECT	   ? RECEIPT_REJECT :
+	    ch == OPT_RETURN	   ? RECEIPT_RETURN :
+				     RECEIPT_EXTEND;
+	o->receipt_id = optarg;
+}
+
+static void
+set_option(struct options *o, int ch)
+{
+	switch (ch) {
+	case 'j':
+		o->slots =
+		    (int)mq_option_number("--slots", optarg, 1, SLOTS_MAX);
+		break;
+	case 'n':
+		o->limit = mq_option_number("--limit", optarg, 1, LONG_MAX);
+		break;
+
+	case OPT_PREFETCH:
+		o->prefetch = (int)mq_option_number(
+		    "--prefetch", optarg, 0, PREFETCH_MAX);
+		break;
+	case OPT_DRAIN:
+		o->drain = true;
+		break;
+	case OPT_IDLE:
+		o->idle_ms = mq_option_duration("--idle", optarg);
+		break;
+	case OPT_TIMEOUT:
+		o->timeout_ms = mq_option_duration("--timeout", optarg);
+		break;
+	case OPT_ATTEMPTS:
+		o->attempts = (int)mq_option_number(
+		    "--attempts", optarg, 1, MQ_ATTEMPTS_MAX);
+		break;
+	case OPT_BACKOFF:
+		option_range("--backoff", optarg, &o->backoff_min_ms,
+		    &o->backoff_max_ms);
+		break;
+	case OPT_RETRY_ON:
+		if (strcmp(optarg, "err") != 0)
+			mq_die(
+			    MQ_EXIT_USAGE, "--retry-on: %s: only err", optarg);
+		o->retry_err = true;
+		break;
+	case OPT_RATE:
+		option_rate("--rate", optarg, &o->rate);
+		break;
+	case OPT_RATE_SHARED:
+		option_rate("--rate-shared", optarg, &o->rate_shared);
+		break;
+	case OPT_REST:
+		option_range(
+		    "--rest", optarg, &o->rest_min_ms, &o->rest_max_ms);
+		break;
+	case OPT_PUSH:
+		o->push = optarg;
+		break;
+	case OPT_STRICT:
+		o->strict = true;
+		break;
+	case OPT_BATCH:
+		o->batch =
+		    (int)mq_option_number("--batch", optarg, 1, BATCH_MAX);
+		break;
+	case OPT_BATCH_WAIT:
+		o->batch_wait_ms = mq_option_duration("--batch-wait", optarg);
+		break;
+	case OPT_STREAM:
+		o->stream = true;
+		break;
+	case OPT_AT_MOST_ONCE:
+		o->at_most_once = true;
+		break;
+	case OPT_WINDOW:
+		o->window =
+		    (int)mq_option_number("--window", optarg, 1, WINDOW_MAX);
+		break;
+	case OPT_GRACE:
+		o->grace_ms = mq_option_duration("--grace", optarg);
+		break;
+	case OPT_TAG:
+		set_tag(o, optarg);
+		break;
+	case OPT_LEASE:
+		o->lease_ms = mq_option_duration("--lease", optarg);
+		if (o->lease_ms == 0)
+			mq_die(MQ_EXIT_USAGE, "--lease: 0 is no time");
+		break;
+	case OPT_ACK:
+	case OPT_REJECT:
+	case OPT_EXTEND:
+	case OPT_RETURN:
+		set_receipt(o, ch);
+		break;
+	case OPT_TEXT:
+		o->text = optarg;
+		break;
+	case OPT_KEEP:
+		o->keep_ms = mq_option_duration("--keep", optarg);
+		break;
+	case OPT_LOG_DIR:
+		o->log_dir = optarg;
+		break;
+	case OPT_WORK_DIR:
+		o->work_dir = optarg;
+		break;
+	case OPT_NO_CLEAN:
+		o->clean = false;
+		break;
+	case OPT_EXISTING:
+		o->existing = true;
+		break;
+	}
+}
+
+/* Splits off what is behind the first "--", and returns what is before it. */
+static int
+split_command(struct options *o, int argc, char *argv[])
+{
+	int i;
+
+	for (i = 1; i < argc; i++) {
+		if (strcmp(argv[i], "--") != 0)
+			continue;
+		if (argv[i + 1] == NULL)
+			mq_die(MQ_EXIT_USAGE, "--: no command behind it");
+		o->command = argv + i + 1;
+		return i;
+	}
+	return argc;
+}
+
+/* Now that the layout is known. */
+static void
+take_queues(struct options *o, struct mq_shared *shared,
+    const struct mq_server *server, char *operands[])
+{
+	const char *why = shared->layout->queue_error(o->tag);
+	int i, j;
+
+	o->layout = shared->layout;
+	/* A connection's name stands in keys as that of a queue does. */
+	if (why != NULL)
+		mq_die(MQ_EXIT_USAGE, "--tag: %s: %s", o->tag, why);
+	operands_check(o, server->url.ns);
+	mq_option_queues(shared, server, operands, o->queue_count);
+	o->queues = (const char *const *)operands;
+	if (o->push != NULL)
+		o->push = mq_option_queue(shared, server, o->push);
+	if (o->keep_ms > 0)
+		mq_option_needs(shared, "--keep", MQ_HAS_RESULTS);
+	for (i = 0; i < o->queue_count; i++) {
+		for (j = 0; j < i; j++)
+			if (strcmp(operands[i], operands[j]) == 0)
+				mq_die(MQ_EXIT_USAGE, "%s: named twice",
+				    operands[i]);
+		/* It would go round and round, with no end of attempts. */
+		if (o->push != NULL && strcmp(operands[i], o->push) == 0)
+			mq_die(MQ_EXIT_USAGE,
+			    "--push: %s: a queue that is consumed here",
+			    o->push);
+	}
+}
+
+/* The operand before the queue. */
+static void
+take_extension(struct options *o, const char *arg)
+{
+	if (arg == NULL)
+		mq_die(MQ_EXIT_USAGE, "--extend: no duration given");
+	o->extend_ms = mq_option_duration("--extend", arg);
+	if (o->extend_ms == 0)
+		o->receipt = RECEIPT_RETURN;
+	optind++;
+}
+
+/* getopt_long(3) sorts the words, and names of queues become longer. */
+static char **
+copy_words(char *const words[], int n)
+{
+	char **copy = mq_xcalloc((size_t)n + 1, sizeof(*copy));
+
+	memcpy(copy, words, (size_t)n * sizeof(*copy));
+	return copy;
+}
+
+/* Returns the queues among the arguments. */
+static char **
+parse(struct options *o, struct mq_shared *shared, int argc, char *argv[])
+{
+	int ch, count = split_command(o, argc, argv);
+	char *behind = argv[count];
+
+	o->words = copy_words(argv, argc);
+	/* getopt_long(3) would mix the command's arguments with ours. */
+	argv[count] = NULL;
+	opterr = 0;
+	while ((ch = getopt_long(count, argv,
+		    ":" MQ_SHARED_SHORT MQ_FRAMING_SHORT "j:n:", long_options,
+		    NULL)) != -1)
+		if (!mq_option_shared(shared, ch, argv) &&
+		    !mq_option_framing(&o->framing, ch))
+			set_option(o, ch);
+	mq_option_rights(shared, MQ_CONSUMES, argv + optind, count - optind);
+	option_check_command(o);
+	option_check_many(o);
+	option_check_print(o);
+	if (o->receipt == RECEIPT_EXTEND)
+		take_extension(o, argv[optind]);
+	if (optind == count)
+		mq_die(MQ_EXIT_USAGE, "no queue given (try --help)");
+	o->queue_count = count - optind;
+	o->typed = copy_words(argv + optind, o->queue_count);
+	argv[count] = behind;
+	receipt_check(o);
+	o->quiet = shared->quiet;
+	o->verbose = shared->verbose;
+	o->log_dir = option_directory(o->log_dir);
+	o->work_dir = option_directory(o->work_dir);
+	return argv + optind;
+}
+
+/* The first connection is made the plain way: its errors are for good. */
+static void
+try_server(struct consumer *c)
+{
+	struct mq_redis r;
+
+	if (mq_redis_open(&r, &c->server) == -1)
+		mq_die(r.status, "%s", r.error);
+	c->make = operands_look(c->opt, &r);
+	mq_redis_close(&r);
+}
+
+/* For libev, which would abort without memory. */
+static void *
+reallocate(void *p, long n)
+{
+	if (n > 0)
+		return mq_xreallocarray(p, (size_t)n, 1);
+	free(p);
+	return NULL;
+}
+
+/* Nor does it do without descriptors for signals. */
+static void
+no_event_loop(const char *what)
+{
+	mq_die(MQ_EXIT_AGAIN, "%s: %s", what, strerror(errno));
+}
+
+static void
+consume(struct consumer *c)
+{
+	try_server(c);
+	ev_set_allocator(reallocate);
+	ev_set_syserr_cb(no_event_loop);
+	/* Not the default one, which would reap our children; and a handler
+	 * for each SIGCHLD costs more than a descriptor. */
+	c->loop = ev_loop_new(EVFLAG_SIGNALFD);
+	if (c->loop == NULL)
+		mq_die(MQ_EXIT_AGAIN, "no event loop: %s", strerror(errno));
+	child_init(c);
+	errors_init(c);
+	claim_init(c);
+	pause_init(c);
+	pace_init(c);
+	acks_init(c);
+	run_init(c);
+	print_init(c);
+	stop_init(c);
+	link_start(c);
+	ev_run(c->loop, 0);
+	count_summary(c);
+	dup_end(c);
+	far_end(c);
+	aside_end(c);
+	link_end(c);
+	while (!TAILQ_EMPTY(&c->messages))
+		message_drop(TAILQ_FIRST(&c->messages));
+	run_end(c);
+	mq_buf_free(&c->out);
+	changed_end(c);
+	free(c->queues);
+	running_end(c);
+	errors_end(c);
+}
+
+static void
+clean_up(const struct options *o, struct mq_shared *shared, struct consumer *c)
+{
+	mq_server_free(&c->server);
+	free(o->words);
+	free(o->typed);
+	free((void *)(uintptr_t)o->log_dir);
+	free((void *)(uintptr_t)o->work_dir);
+	mq_option_free(shared);
+}
+
+int
+main(int argc, char *argv[])
+{
+	struct options options = {.framing = MQ_FRAME_WHOLE,
+	    .slots = 1,
+	    .prefetch = -1,
+	    .batch_wait_ms = -1,
+	    .idle_ms = -1,
+	    .grace_ms = 25000,
+	    .backoff_min_ms = 1000,
+	    .backoff_max_ms = 600000,
+	    .attempts = MQ_ATTEMPTS,
+	    .clean = true,
+	    .tag = "mq-consume"};
+	struct mq_shared shared = {.help = help, .options = long_options};
+	struct consumer c = {.opt = &options};
+	char **queues;
+
+	mq_option_begin();
+	if (mq_worker_prepare(&c.setup) == -1)
+		mq_die(MQ_EXIT_AGAIN, "descriptors: %s", strerror(errno));
+	queues = parse(&options, &shared, argc, argv);
+	mq_option_prints(
+	    options.command == NULL && options.receipt == RECEIPT_NONE);
+	c.layout = mq_option_server(&shared, &c.server);
+	take_queues(&options, &shared, &c.server, queues);
+	if (options.receipt != RECEIPT_NONE)
+		c.exit_status = receipt(&options, &c.server);
+	else if (options.lease_ms > 0)
+		c.exit_status = handout(&options, &c.server);
+	else
+		consume(&c);
+	clean_up(&options, &shared, &c);
+	if (c.exit_status == 0 && c.exit_signal != 0)
+		mq_end_by(c.exit_signal);
+	return c.exit_status;
+}

@@ -1,0 +1,218 @@
+/*
+ * The queues of the command line, before anything is done to them.  A name can
+ * be new, or mistyped; or it is the command, and the "--" before it was
+ * forgotten.
+ */
+#include <sys/stat.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/exit.h"
+#include "base/say.h"
+#include "base/xalloc.h"
+#include "consume.h"
+#include "queue/known.h"
+
+/* --- a forgotten "--" --------------------------------------------------------- */
+
+/*
+ * The path of the program that it names, or NULL.  The first word may stand for
+ * more: 'gzip -9' was meant for a shell.  A file of this directory, which no
+ * command finds without "./", is what was meant, too.
+ */
+static char *
+program_of(const char *operand)
+{
+	char *word = mq_xstrndup(operand, strcspn(operand, " \t"));
+	char *path = *word != '\0' ? command_find(word) : NULL;
+	struct stat st;
+
+	if (path == NULL && access(word, X_OK) == 0)
+		path = mq_xasprintf("./%s", word);
+	free(word);
+	if (path != NULL && stat(path, &st) == 0 && S_ISREG(st.st_mode))
+		return path;
+	free(path);
+	return NULL;
+}
+
+static bool
+is_program(const char *operand)
+{
+	char *path = program_of(operand);
+
+	free(path);
+	return path != NULL;
+}
+
+static bool
+is_path(const char *operand)
+{
+	return *operand == '/' || strncmp(operand, "./", 2) == 0 ||
+	    strncmp(operand, "../", 3) == 0;
+}
+
+/* As a command line has it after the "--". */
+static char *
+as_command(const char *operand)
+{
+	char *path = program_of(operand);
+	bool here = path != NULL && strncmp(path, "./", 2) == 0 &&
+	    strncmp(operand, "./", 2) != 0;
+
+	free(path);
+	return mq_xasprintf("%s%s", here ? "./" : "", operand);
+}
+
+/* As a shell takes it. */
+static void
+add_word(struct mq_buf *line, const char *word)
+{
+	static const char plain[] = "abcdefghijklmnopqrstuvwxyz"
+				    "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+				    "0123456789_-+=:,./@%^";
+	const char *quote;
+
+	if (line->len > 0)
+		mq_buf_add(line, " ", 1);
+	if (*word != '\0' && word[strspn(word, plain)] == '\0') {
+		mq_buf_addstr(line, word);
+		return;
+	}
+	mq_buf_addstr(line, "'");
+	for (; (quote = strchr(word, '\'')) != NULL; word = quote + 1) {
+		mq_buf_add(line, word, (size_t)(quote - word));
+		mq_buf_addstr(line, "'\\''");
+	}
+	mq_buf_addstr(line, word);
+	mq_buf_addstr(line, "'");
+}
+
+static void __attribute__((noreturn))
+refuse(const struct options *o, const char *operand)
+{
+	struct mq_buf line = {0};
+	char **word, *command;
+
+	if (operand == o->typed[0])
+		mq_die(MQ_EXIT_USAGE,
+		    "%s: a command, and no queue; name the queues first, then "
+		    "-- and the command",
+		    operand);
+
+	for (word = o->words; *word != NULL; word++) {
+		if (*word == operand) {
+			add_word(&line, "--");
+			command = as_command(operand);
+			add_word(&line, command);
+			free(command);
+		} else {
+			add_word(&line, *word);
+		}
+	}
+	mq_die(MQ_EXIT_USAGE,
+	    "%s: a command, and no queue; put -- in front of it: %s", operand,
+	    mq_buf_str(&line));
+}
+
+void
+operands_check(const struct options *o, const char *ns)
+{
+	const char *why;
+	bool good = true;
+	char *name;
+	int i;
+
+	for (i = 1; i < o->queue_count && o->command == NULL; i++) {
+		name = mq_layout_queue(o->layout, ns, o->typed[i], &why);
+		good &= name != NULL;
+		free(name);
+	}
+	/* A later operand that is no name may be an argument of the command. */
+	for (i = 1; i < o->queue_count && !good; i++)
+		if (is_path(o->typed[i]) || is_program(o->typed[i]))
+			refuse(o, o->typed[i]);
+}
+
+/*
+ * A queue can have the name of a program in PATH, the first one even before it
+ * exists.  A queue that has the path of a program was made by an earlier slip.
+ */
+static void
+check_commands(const struct options *o, const bool *known)
+{
+	const char *operand;
+	bool path, program;
+	int i;
+
+	for (i = 0; i < o->queue_count && o->command == NULL; i++) {
+		operand = o->typed[i];
+		path = is_path(operand);
+		program = is_program(operand);
+		if (i == 0 || known[i] ? path && program : path || program)
+			refuse(o, operand);
+	}
+}
+
+/* --- no such queue ------------------------------------------------------------- */
+
+static void
+say_unknown(const struct options *o, struct mq_redis *r, int i)
+{
+	const char *name = i < o->queue_count ? o->queues[i] : o->push;
+	const char *what = i == o->queue_count ? " yet; --push makes it" :
+	    o->drain || o->lease_ms > 0	       ? "" :
+						 " yet; waiting for it";
+
+	if (o->existing)
+		what = "";
+	mq_say("%s: no such queue%s%s", name, what,
+	    mq_known_elsewhere(r, o->layout, name));
+}
+
+/* Whether there are all of them. */
+static bool
+check_known(const struct options *o, struct mq_redis *r, const bool *known)
+{
+	int i, n = o->queue_count + (o->push != NULL);
+	bool all = true;
+
+	for (i = 0; i < n; i++) {
+		if (known[i])
+			continue;
+		all = false;
+		if (!o->quiet)
+			say_unknown(o, r, i);
+	}
+	if (o->existing && !all)
+		exit(MQ_EXIT_NO);
+	return all;
+}
+
+bool
+operands_look(const struct options *o, struct mq_redis *r)
+{
+	struct mq_idgen ids = {0};
+	char connection[NAME_SIZE], random[7];
+	const struct mq_session session = {.connection = connection,
+	    .queues = o->queues,
+	    .queue_count = o->queue_count,
+	    .push = o->push};
+	struct mq_known known = {0};
+	bool all = false;
+
+	mq_id_random(&ids, random, 6);
+	snprintf(connection, sizeof(connection), "%s-%s", o->tag, random);
+	if (mq_known_ask(r, o->layout, &session, &known) == -1)
+		mq_die(r->status, "%s", r->error);
+	check_commands(o, known.there);
+	if (known.status == 0 || o->existing)
+		all = check_known(o, r, known.there);
+	if (known.status != 0)
+		mq_die(known.status, "%s", known.error);
+	free(known.there);
+	return all || !(o->drain || o->lease_ms > 0);
+}

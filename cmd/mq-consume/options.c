@@ -1,0 +1,109 @@
+/*
+ * What the values of options mean, and what does not go together.
+ */
+#include <sys/stat.h>
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/exit.h"
+#include "base/say.h"
+#include "base/xalloc.h"
+#include "consume.h"
+#include "shared/options.h"
+
+void
+option_range(const char *name, const char *arg, int64_t *min, int64_t *max)
+{
+	const char *dots = strstr(arg, "..");
+	char *first;
+
+	if (dots == NULL)
+		mq_die(MQ_EXIT_USAGE, "%s: %s: not of the form MIN..MAX", name,
+		    arg);
+	first = mq_xstrndup(arg, (size_t)(dots - arg));
+	*min = mq_option_duration(name, first);
+	*max = mq_option_duration(name, dots + 2);
+	free(first);
+	if (*min > *max)
+		mq_die(MQ_EXIT_USAGE, "%s: %s: MIN is above MAX", name, arg);
+}
+
+void
+option_rate(const char *name, const char *arg, struct mq_rate *rate)
+{
+	if (mq_rate_parse(arg, rate) == -1)
+		mq_die(MQ_EXIT_USAGE,
+		    "%s: %s: not a rate such as 10/s, 90/m or 5/h:20", name,
+		    arg);
+}
+
+/* Directories are needed for the first message, so better now than then. */
+const char *
+option_directory(const char *dir)
+{
+	char *real;
+
+	if (dir == NULL)
+		return NULL;
+	if (mkdir(dir, 0700) == -1 && errno != EEXIST)
+		mq_die(MQ_EXIT_CONFIG, "%s: %s", dir, strerror(errno));
+	real = realpath(dir, NULL);
+	if (real == NULL || access(real, W_OK | X_OK) == -1)
+		mq_die(MQ_EXIT_CONFIG, "%s: %s", dir, strerror(errno));
+	return real;
+}
+
+void
+option_check_command(const struct options *o)
+{
+	if (o->command == NULL &&
+	    (o->log_dir != NULL || o->work_dir != NULL || o->strict ||
+		o->timeout_ms > 0 || o->retry_err || o->push != NULL ||
+		o->rest_max_ms > 0))
+		mq_die(MQ_EXIT_USAGE,
+		    "--log-dir, --work-dir, --strict, --timeout, --retry-on, "
+		    "--push and --rest need a COMMAND");
+}
+
+void
+option_check_print(struct options *o)
+{
+	if (o->at_most_once &&
+	    (o->command != NULL || o->lease_ms > 0 ||
+		o->receipt != RECEIPT_NONE))
+		mq_die(MQ_EXIT_USAGE,
+		    "--at-most-once is for printing, without a COMMAND and "
+		    "without a lease");
+	/* Messages would run into each other there. */
+	if (o->command == NULL && o->framing == MQ_FRAME_WHOLE &&
+	    isatty(STDOUT_FILENO))
+		o->framing = MQ_FRAME_LINES;
+}
+
+void
+option_check_many(struct options *o)
+{
+	bool many = o->batch > 0 || o->stream;
+
+	if (o->batch_wait_ms >= 0 && o->batch == 0)
+		mq_die(MQ_EXIT_USAGE, "--batch-wait is for --batch");
+	if (o->window > 0 && !o->stream)
+		mq_die(MQ_EXIT_USAGE, "--window is for --stream");
+	if (o->batch > 0 && o->stream)
+		mq_die(
+		    MQ_EXIT_USAGE, "--batch and --stream exclude each other");
+	if (many && o->command == NULL)
+		mq_die(MQ_EXIT_USAGE, "--batch and --stream need a COMMAND");
+	if (many && o->work_dir != NULL)
+		mq_die(
+		    MQ_EXIT_USAGE, "--work-dir is for one message at a time");
+	if (o->command != NULL && !many && o->framing != MQ_FRAME_WHOLE)
+		mq_die(MQ_EXIT_USAGE,
+		    "a framing is for printing, without a COMMAND, or for "
+		    "--batch and --stream");
+	if (many && o->framing == MQ_FRAME_WHOLE)
+		o->framing = MQ_FRAME_LINES;
+}

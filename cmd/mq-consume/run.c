@@ -1,0 +1,440 @@
+/*
+ * One process per message, or per batch: start it, listen to its verbs, judge
+ * it.
+ */
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/exit.h"
+#include "base/say.h"
+#include "base/xalloc.h"
+#include "consume.h"
+
+/* No pipe holds more than this. */
+#define VERBS_AT_ONCE (1 << 20)
+/* Between the TERM of a timeout, or of a stop, and the KILL. */
+#define KILL_AFTER 5.0
+/* The pipes of a run are read at its end; from then on, as they come. */
+#define LISTEN_AFTER 0.01
+/* A message claimed ahead that finds no slot for so long is given back. */
+#define STALE_S 1.0
+
+/*
+ * Reads what is there, without waiting; all of it, or until it is enough.
+ * False: there is nothing more to come.
+ */
+static bool
+read_verbs(struct slot *s, bool all)
+{
+	char buf[4096];
+	ssize_t n;
+	int i;
+
+	/* Somebody may write faster than we read; there are others. */
+	for (i = 0; i < VERBS_AT_ONCE; i += (int)sizeof(buf)) {
+		if (!all && dup_busy(s))
+			return true;
+		n = read(s->verbs_fd, buf, sizeof(buf));
+		if (n == 0 || (n == -1 && errno != EAGAIN && errno != EINTR))
+			return false;
+		if (n == -1 && errno == EAGAIN)
+			return true;
+		if (n > 0)
+			mq_verbs_feed(&s->verbs, buf, (size_t)n);
+	}
+	return true;
+}
+
+static void
+on_verbs(struct ev_loop *loop, ev_io *w, int events)
+{
+	struct slot *s = w->data;
+
+	(void)events;
+	if (!read_verbs(s, false) || dup_busy(s))
+		ev_io_stop(loop, w);
+}
+
+void
+run_listen(struct slot *s)
+{
+	if (s->c->opt->stream)
+		words_go_on(s);
+	else if (!ev_is_active(&s->patience))
+		ev_io_start(s->c->loop, &s->verbs_io);
+}
+
+/* A grandchild may keep the pipes open for ever: only what is there counts. */
+static void
+hear_the_end(struct slot *s)
+{
+	struct consumer *c = s->c;
+	double took = mq_clock_s(CLOCK_MONOTONIC) - s->started;
+
+	(void)read_verbs(s, true);
+	mq_verbs_end(&s->verbs);
+	ev_io_stop(c->loop, &s->verbs_io);
+	ev_timer_stop(c->loop, &s->timer);
+	ev_timer_stop(c->loop, &s->patience);
+	close(s->verbs_fd);
+	answers_close(&s->answers);
+	s->pid = 0;
+	count_run(c, slot_on(s)->queue, took);
+	c->run_s = c->run_s == 0 ? took : c->run_s * 0.8 + took * 0.2;
+}
+
+static void
+verdict_of(const struct slot *s, int which, struct mq_verdict *v)
+{
+	bool strict = s->c->opt->strict;
+
+	if (s->ones != NULL)
+		mq_verdict_one(&s->verbs, which, s->status,
+		    s->timed_out || s->ended, strict, v);
+	else
+		mq_verdict(&s->verbs, s->status, s->timed_out, strict, v);
+}
+
+/* Whether it goes back to where it was, as if it had not run. */
+static bool
+goes_back(const struct slot *s, int which, const struct mq_verdict *v)
+{
+	if (v->kind == MQ_VERDICT_STOP)
+		return true;
+	if (!s->ended)
+		return false;
+	/* What was said of it alone stands. */
+	if (s->ones != NULL && s->ones[which].final != MQ_FINAL_NONE)
+		return false;
+	return v->kind != MQ_VERDICT_DONE && v->kind != MQ_VERDICT_PUSH;
+}
+
+/* Carries out what there is to be for those of hand that do not go back. */
+static void
+judge(struct slot *s, struct messages *hand, const char *errors)
+{
+	struct message *m, *next;
+	struct mq_verdict v;
+	bool good = false, bad = false;
+	int which = -1;
+
+	TAILQ_FOREACH_SAFE(m, hand, hand, next) {
+		verdict_of(s, ++which, &v);
+		if (!m->lost && goes_back(s, which, &v))
+			continue;
+		TAILQ_REMOVE(hand, m, hand);
+		if (m->lost) {
+			message_drop(m);
+			continue;
+		}
+		good = good || pace_is_good(v.kind);
+		bad = bad || pace_is_bad(v.kind);
+		verdict_carry_out(m, &v, errors);
+	}
+	if (good || bad)
+		pace_judged(s, good);
+}
+
+/* They are held again, and go back with all that are. */
+static void
+give_back(struct consumer *c, struct messages *hand)
+{
+	struct message *m;
+
+	while ((m = TAILQ_LAST(hand, messages)) != NULL) {
+		TAILQ_REMOVE(hand, m, hand);
+		message_unstart(m);
+	}
+	if (c->stop >= STOP_SOON)
+		stop_give_back(c);
+}
+
+/* The command cannot run at all: all the messages go back. */
+static void
+stop_if_broken(struct slot *s)
+{
+	struct mq_verdict v;
+
+	mq_verdict(&s->verbs, s->status, s->timed_out, s->c->opt->strict, &v);
+	if (v.kind != MQ_VERDICT_STOP || s->ended)
+		return;
+	mq_say("%s: %s; stopping, %s returned", s->c->script, v.how,
+	    s->ones != NULL ? "the messages are" : "the message is");
+	stop(s->c, STOP_SOON, MQ_EXIT_CONFIG, 0);
+}
+
+void
+run_over(struct slot *s)
+{
+	struct consumer *c = s->c;
+	struct messages hand = TAILQ_HEAD_INITIALIZER(hand);
+	const char *errors;
+
+	if (c->opt->stream) {
+		words_over(s);
+		return;
+	}
+	s->over = false;
+	c->busy--;
+	c->last_end = mq_clock_steady_s();
+	c->reaped = true;
+	errors = errors_close(s->errors);
+	s->errors = NULL;
+	slot_empty(s, &hand);
+	/* Whoever asks for the lease first may find that they are lost. */
+	(void)lease_held(c);
+	judge(s, &hand, errors);
+	/* Those of a batch wait for each other, but then for none. */
+	if (mq_clock_steady_s() < c->careful_until)
+		acks_send(c);
+	if (!TAILQ_EMPTY(&hand))
+		stop_if_broken(s);
+	give_back(c, &hand);
+	batch_forget(s);
+}
+
+static void
+on_exit_of_script(struct child *child)
+{
+	struct slot *s = child->owner;
+
+	hear_the_end(s);
+	s->status = child->status;
+	s->over = true;
+	if (dup_over(s))
+		run_over(s);
+}
+
+/*
+ * What follows from an exit is done here and not in the callback above: so the
+ * next ones are started when everything else has had its turn.
+ */
+static void
+on_turn(struct ev_loop *loop, ev_prepare *w, int events)
+{
+	struct consumer *c = w->data;
+
+	(void)loop;
+	(void)events;
+	if (!c->reaped)
+		return;
+	c->reaped = false;
+	if (c->opt->stream) {
+		/* The server has its work while we feed the workers. */
+		claim_more(c);
+		mq_async_flush(&c->main);
+	}
+	run_held(c);
+	claim_more(c);
+	stop_check(c);
+}
+
+/* A run that is over by now is not worth the system calls. */
+static void
+on_patience(struct ev_loop *loop, ev_timer *w, int events)
+{
+	struct slot *s = w->data;
+
+	(void)events;
+	ev_io_start(loop, &s->verbs_io);
+	errors_listen(s->errors);
+	child_lasts(s->c, &s->child);
+}
+
+static void
+on_timeout(struct ev_loop *loop, ev_timer *w, int events)
+{
+	struct slot *s = w->data;
+
+	(void)events;
+	kill(-s->pid, s->timed_out ? SIGKILL : SIGTERM);
+	if (s->timed_out)
+		return;
+	s->timed_out = true;
+	ev_timer_set(w, KILL_AFTER, 0);
+	ev_timer_start(loop, w);
+}
+
+static void
+watch(struct slot *s)
+{
+	struct consumer *c = s->c;
+
+	ev_io_init(&s->verbs_io, on_verbs, s->verbs_fd, EV_READ);
+	ev_timer_init(
+	    &s->timer, on_timeout, (double)c->opt->timeout_ms / 1000, 0);
+	s->verbs_io.data = s;
+	s->timer.data = s;
+	ev_timer_init(&s->patience, on_patience, LISTEN_AFTER, 0);
+	s->patience.data = s;
+	child_watch(c, &s->child, s->pid, on_exit_of_script, s);
+	ev_timer_start(c->loop, &s->patience);
+	if (c->opt->timeout_ms > 0)
+		ev_timer_start(c->loop, &s->timer);
+}
+
+bool
+run_take(struct slot *s, struct message *m)
+{
+	struct consumer *c = s->c;
+
+	if (!message_open(m))
+		return false;
+	/* If this one kills us, those that have ended must not be charged. */
+	if (mq_clock_steady_s() < c->careful_until)
+		mq_async_flush(&c->main);
+	message_state(m, STATE_RUNNING);
+	slot_take(s, m);
+	pace_take(c);
+	c->started++;
+	return true;
+}
+
+void
+run_begin(struct slot *s, const char *input, size_t n)
+{
+	struct consumer *c = s->c;
+
+	if (mq_clock_steady_s() < c->alone_until)
+		slot_stand_alone(c);
+	s->started_ms = 0;
+	s->timed_out = false;
+	s->ended = false;
+	mq_verbs_begin(&s->verbs);
+	s->verbs.on_dup = dup_ask;
+	s->verbs.arg = s;
+	s->verbs.ones = s->ones;
+	s->verbs.count = s->count;
+	if (!start_script(s, mq_worker_payload(input, n))) {
+		batch_forget(s);
+		return;
+	}
+	c->busy++;
+	watch(s);
+}
+
+static void
+run(struct slot *s, struct message *m)
+{
+	if (run_take(s, m))
+		run_begin(s, m->envelope.payload, m->envelope.payload_len);
+}
+
+struct message *
+run_next(const struct consumer *c)
+{
+	int i;
+
+	for (i = 0; i < c->opt->queue_count; i++)
+		if (!TAILQ_EMPTY(&c->queues[i].waiting) &&
+		    !c->queues[i].paused && c->queues[i].pausing == 0)
+			return TAILQ_FIRST(&c->queues[i].waiting);
+	return NULL;
+}
+
+void
+run_held(struct consumer *c)
+{
+	struct message *m;
+	struct slot *s;
+
+	if (c->opt->command == NULL) {
+		print_held(c);
+		return;
+	}
+	if (c->opt->stream) {
+		stream_held(c);
+		return;
+	}
+	if (c->opt->batch > 0) {
+		batch_held(c);
+		return;
+	}
+	while (slot_may_start(c) && (s = slot_free(c)) != NULL &&
+	    (m = run_next(c)) != NULL)
+		run(s, m);
+}
+
+void
+run_tick(struct consumer *c)
+{
+	c->starved = false;
+	if (c->opt->stream)
+		stream_tick(c);
+	/*
+	 * The runs were short when these were claimed, and now every slot is
+	 * busy with a long one: somebody else may have time for them.  Those
+	 * that gather keep their turn.
+	 */
+	if (c->opt->prefetch < 0 && c->opt->command != NULL && c->held > 0 &&
+	    c->opt->batch_wait_ms <= 0 && !slot_takes(c) &&
+	    mq_clock_steady_s() - c->last_end > STALE_S) {
+		c->run_s = STALE_S;
+		if (c->opt->stream)
+			stream_forget_pace(c);
+		settle_held(c);
+	}
+	if (c->opt->command == NULL)
+		print_go_on(c);
+	else
+		run_held(c);
+}
+
+void
+run_init(struct consumer *c)
+{
+	const char *name;
+	char *path;
+	int i;
+
+	if (c->opt->command == NULL)
+		return;
+	name = c->opt->command[0];
+	path = command_find(name);
+	if (path == NULL)
+		mq_die(MQ_EXIT_CONFIG, "%s: %s", name,
+		    strchr(name, '/') != NULL ? strerror(errno) :
+						"command not found");
+	c->script_path = command_absolute(path);
+	c->script = mq_xstrdup(c->script_path);
+	c->here = getcwd(NULL, 0);
+	if (c->here == NULL)
+		mq_die(errno == ENOMEM ? MQ_EXIT_AGAIN : MQ_EXIT_CONFIG,
+		    "current directory: %s", strerror(errno));
+	free(path);
+	TAILQ_INIT(&c->fars);
+	c->slots = mq_xcalloc((size_t)c->opt->slots, sizeof(*c->slots));
+	TAILQ_INIT(&c->free_slots);
+	for (i = c->opt->slots - 1; i >= 0; i--) {
+		c->slots[i].c = c;
+		TAILQ_INIT(&c->slots[i].hand);
+		slot_changed(&c->slots[i]);
+	}
+	ev_prepare_init(&c->pump, on_turn);
+	c->pump.data = c;
+	ev_prepare_start(c->loop, &c->pump);
+	batch_init(c);
+	worker_init(c);
+	env_init(c);
+	command_open_logs(c);
+}
+
+void
+run_end(struct consumer *c)
+{
+	free(c->slots);
+	free(c->here);
+	free(c->script);
+	free(c->script_path);
+	env_end(c);
+}

@@ -1,0 +1,217 @@
+#include "sink.h"
+
+#include <sys/stat.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/exit.h"
+#include "base/say.h"
+#include "base/xalloc.h"
+
+#define KEPT_MAX  ((size_t)1 << 20)
+#define LAST_WAIT 5000 /* milliseconds */
+
+static void
+failed(struct sink *s, int error)
+{
+	bool new = error != s->error;
+
+	s->error = error;
+	if (s->path != NULL && new)
+		mq_say("%s: %s; what the scripts write is lost", s->path,
+		    strerror(error));
+}
+
+/*
+ * One write, which does not block: a pipe or terminal that is ready takes
+ * PIPE_BUF.  Returns how much was taken, 0 when it has to wait.  What fails
+ * counts as taken, since it would fail again.
+ */
+static size_t
+write_some(struct sink *s, const char *p, size_t n)
+{
+	struct pollfd pfd = {.fd = s->fd, .events = POLLOUT};
+	ssize_t wrote;
+
+	if (!s->whole) {
+		if (poll(&pfd, 1, 0) == 0)
+			return 0;
+		if (n > PIPE_BUF)
+			n = PIPE_BUF;
+	}
+	wrote = write(s->fd, p, n);
+	if (wrote == -1 && (errno == EAGAIN || errno == EINTR))
+		return 0;
+	if (wrote == -1) {
+		failed(s, errno);
+		return n;
+	}
+	s->error = 0;
+	return (size_t)wrote;
+}
+
+static void
+write_kept(struct sink *s)
+{
+	size_t n = write_some(s, s->kept.data, s->kept.len);
+
+	s->kept.len -= n;
+	memmove(s->kept.data, s->kept.data + n, s->kept.len);
+}
+
+static void
+tell_lost(struct sink *s)
+{
+	size_t lost = s->lost;
+
+	s->lost = 0;
+	if (lost > 0)
+		mq_say("%s took nothing for too long: %zu byte%s lost",
+		    s->path != NULL ? s->path : "standard error", lost,
+		    lost == 1 ? " is" : "s are");
+}
+
+static void
+on_writable(struct ev_loop *loop, ev_io *w, int events)
+{
+	struct sink *s = w->data;
+
+	(void)events;
+	write_kept(s);
+	if (s->kept.len == 0)
+		tell_lost(s);
+	if (s->kept.len > 0)
+		return;
+	ev_io_stop(loop, w);
+	if (s->ready != NULL)
+		s->ready(s);
+}
+
+static void
+take_descriptor(struct sink *s, int fd)
+{
+	struct stat st;
+
+	s->fd = fd;
+	s->whole = fstat(fd, &st) == 0 && S_ISREG(st.st_mode);
+	ev_io_init(&s->io, on_writable, fd, EV_WRITE);
+	s->io.data = s;
+}
+
+void
+sink_init(struct sink *s, struct ev_loop *loop, int fd, const char *path)
+{
+	*s = (struct sink){.loop = loop, .own = true};
+	s->path = path != NULL ? mq_xstrdup(path) : NULL;
+	TAILQ_INIT(&s->waiting);
+	take_descriptor(s, fd);
+}
+
+/*
+ * Others may write to the same pipe or terminal, so that it is full again when
+ * we write to it.  Opened anew, it can be told not to block us then, without
+ * telling the others the same.
+ */
+void
+sink_init_stderr(struct sink *s, struct ev_loop *loop)
+{
+	int fd = -1;
+
+	sink_init(s, loop, STDERR_FILENO, NULL);
+	if (!s->whole)
+		fd = open("/proc/self/fd/2",
+		    O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	if (fd != -1)
+		take_descriptor(s, fd);
+	s->own = fd != -1;
+}
+
+void
+sink_move(struct sink *s, int fd)
+{
+	bool kept = ev_is_active(&s->io);
+
+	ev_io_stop(s->loop, &s->io);
+	close(s->fd);
+	take_descriptor(s, fd);
+	if (kept)
+		ev_io_start(s->loop, &s->io);
+}
+
+bool
+sink_ready(const struct sink *s)
+{
+	return s->kept.len == 0;
+}
+
+/* Text behind a gap begins a line. */
+static void
+end_line(struct sink *s)
+{
+	char *last = &s->kept.data[s->kept.len - 1];
+
+	s->lost += *last != '\n';
+	*last = '\n';
+}
+
+void
+sink_put(struct sink *s, const void *bytes, size_t n)
+{
+	const char *p = bytes;
+	size_t taken, room;
+
+	while (n > 0 && sink_ready(s) && (taken = write_some(s, p, n)) > 0) {
+		p += taken;
+		n -= taken;
+	}
+	if (n == 0)
+		return;
+	room = KEPT_MAX - s->kept.len;
+	mq_buf_add(&s->kept, p, n < room ? n : room);
+	if (n > room) {
+		s->lost += n - room;
+		end_line(s);
+	}
+	ev_io_start(s->loop, &s->io);
+}
+
+static ssize_t
+put_line(void *sink, const char *p, size_t n)
+{
+	sink_put(sink, p, n);
+	return (ssize_t)n;
+}
+
+FILE *
+sink_stream(struct sink *s)
+{
+	const cookie_io_functions_t functions = {.write = put_line};
+	FILE *f = fopencookie(s, "w", functions);
+
+	if (f == NULL)
+		mq_die(MQ_EXIT_AGAIN, "out of memory");
+	setvbuf(f, NULL, _IOLBF, 0);
+	return f;
+}
+
+void
+sink_end(struct sink *s)
+{
+	struct pollfd pfd = {.fd = s->fd, .events = POLLOUT};
+
+	ev_io_stop(s->loop, &s->io);
+	while (s->kept.len > 0 && poll(&pfd, 1, LAST_WAIT) == 1)
+		write_kept(s);
+	if (s->kept.len == 0)
+		tell_lost(s);
+	if (s->own)
+		close(s->fd);
+	mq_buf_free(&s->kept);
+	free(s->path);
+}

@@ -1,0 +1,173 @@
+/*
+ * Where scripts run, and what they have in hand.
+ */
+#include <signal.h>
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "consume.h"
+
+/* Without --prefetch: what the slots were seen to finish in this time. */
+#define AHEAD_S	  0.1
+#define AHEAD_MAX 100
+/* Or one batch, if that is larger. */
+#define AHEAD_MESSAGES 1000
+
+void
+slot_changed(struct slot *s)
+{
+	bool is_free = TAILQ_EMPTY(&s->hand) && !ev_is_active(&s->rest);
+
+	if (is_free == s->is_free)
+		return;
+	s->is_free = is_free;
+	if (is_free)
+		TAILQ_INSERT_HEAD(&s->c->free_slots, s, free);
+	else
+		TAILQ_REMOVE(&s->c->free_slots, s, free);
+}
+
+void
+slot_take(struct slot *s, struct message *m)
+{
+	m->slot = s;
+	TAILQ_INSERT_TAIL(&s->hand, m, hand);
+	s->count++;
+	s->bytes += m->len;
+	slot_changed(s);
+}
+
+void
+slot_release(struct message *m)
+{
+	struct slot *s = m->slot;
+
+	if (s == NULL)
+		return;
+	TAILQ_REMOVE(&s->hand, m, hand);
+	s->count--;
+	s->bytes -= m->len;
+	m->slot = NULL;
+	slot_changed(s);
+}
+
+void
+slot_empty(struct slot *s, struct messages *hand)
+{
+	struct message *m;
+
+	TAILQ_CONCAT(hand, &s->hand, hand);
+	TAILQ_FOREACH(m, hand, hand)
+		m->slot = NULL;
+	s->count = 0;
+	s->bytes = 0;
+	slot_changed(s);
+}
+
+struct message *
+slot_at(const struct slot *s, int which)
+{
+	struct message *m = TAILQ_FIRST(&s->hand);
+
+	for (; which > 0 && m != NULL; which--)
+		m = TAILQ_NEXT(m, hand);
+	return m;
+}
+
+struct slot *
+slot_free(struct consumer *c)
+{
+	return TAILQ_FIRST(&c->free_slots);
+}
+
+bool
+slot_may_start(const struct consumer *c)
+{
+	return c->held > 0 && !c->starved && c->stop < STOP_SOON &&
+	    c->link != LINK_OPENING && pace_allows(c);
+}
+
+/* Slots that could start now. */
+static long
+idle(const struct consumer *c)
+{
+	return c->opt->slots - c->busy - c->resting;
+}
+
+bool
+slot_takes(const struct consumer *c)
+{
+	return c->opt->stream ? stream_takes(c) : idle(c) > 0;
+}
+
+static int
+ahead(const struct consumer *c)
+{
+	int batch = batch_size(c), most;
+	double runs;
+
+	if (mq_clock_steady_s() < c->alone_until)
+		return 0;
+	if (c->opt->prefetch >= 0)
+		return c->opt->prefetch;
+	/* Those that gather are held for long anyway. */
+	if (c->run_s == 0 || c->opt->rate_shared.per_s > 0 ||
+	    c->opt->batch_wait_ms > 0)
+		return 0;
+	runs = c->opt->slots * AHEAD_S / c->run_s;
+	most = batch > AHEAD_MESSAGES ? 1 : AHEAD_MESSAGES / batch;
+	if (most > AHEAD_MAX)
+		most = AHEAD_MAX;
+	return (runs < most ? (int)runs : most) * batch;
+}
+
+long
+slot_room(const struct consumer *c, int queue)
+{
+	long free = idle(c), held = c->held;
+
+	if (c->opt->stream)
+		return stream_room(c);
+	/* One queue can have a full batch while those of another gather. */
+	if (c->opt->batch > 0 && free > 0)
+		held = c->queues[queue].held;
+	return free * batch_size(c) - held + ahead(c);
+}
+
+void
+slot_stand_alone(struct consumer *c)
+{
+	if (c->held <= (idle(c) - 1) * batch_size(c))
+		return;
+	settle_held(c);
+	mq_async_flush(&c->main);
+}
+
+void
+slot_kill(struct consumer *c, int sig)
+{
+	struct slot *s;
+	int i;
+
+	for (i = 0; c->slots != NULL && i < c->opt->slots; i++) {
+		s = &c->slots[i];
+		if (s->over)
+			dup_hurry(s);
+		if (s->pid == 0)
+			continue;
+		s->ended = true;
+		kill(-s->pid, sig);
+	}
+}
+
+bool
+slot_kill_one(const struct message *m)
+{
+	if (m->slot == NULL)
+		return false;
+	if (m->slot->pid != 0) {
+		m->slot->ended = true;
+		kill(-m->slot->pid, SIGKILL);
+	}
+	return true;
+}

@@ -1,0 +1,160 @@
+#include "markup.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "look.h"
+
+/* What is shown of names and of texts, in bytes. */
+#define NAME_MAX_SHOWN 512
+#define TEXT_MAX_SHOWN 300
+
+/* What stands for a character of HTML; NULL: itself. */
+static const char *
+entity(uint32_t c)
+{
+	switch (c) {
+	case '&':
+		return "&amp;";
+	case '<':
+		return "&lt;";
+	case '>':
+		return "&gt;";
+	case '"':
+		return "&quot;";
+	case '\'':
+		return "&#39;";
+	default:
+		return NULL;
+	}
+}
+
+static void
+escaped(const char *p, uint32_t c, size_t len)
+{
+	const char *text = len > 0 ? entity(c) : NULL;
+
+	if (len == 0)
+		printf("<span class=\"esc\">\\x%02x</span>", (unsigned char)*p);
+	else if (c < 0x100 && show_odd(c))
+		printf("<span class=\"esc\">\\x%02x</span>", (unsigned)c);
+	else if (show_odd(c))
+		printf("<span class=\"esc\">\\u%04x</span>", (unsigned)c);
+	else if (text != NULL)
+		fputs(text, stdout);
+	else
+		fwrite(p, 1, len, stdout);
+}
+
+void
+html_shown(const char *p, size_t n, size_t max)
+{
+	size_t i, len;
+	uint32_t c = 0;
+
+	for (i = 0; i < n && i<max; i += len> 0 ? len : 1) {
+		len = show_char(p + i, n - i, &c);
+		escaped(p + i, c, len);
+	}
+	if (i < n)
+		fputs("\xe2\x80\xa6", stdout);
+}
+
+void
+html_text(const char *s)
+{
+	const char *text;
+
+	for (; *s != '\0'; s++) {
+		text = entity((unsigned char)*s);
+		if (text != NULL)
+			fputs(text, stdout);
+		else if ((unsigned char)*s >= ' ' && *s != 0x7f)
+			putchar(*s);
+		else
+			putchar('?');
+	}
+}
+
+void
+html_name(const char *s)
+{
+	html_shown(s, strlen(s), NAME_MAX_SHOWN);
+}
+
+void
+html_cell(const char *class, const char *label, const char *text)
+{
+	printf("<td class=\"%s\" data-l=\"%s\">", class, label);
+	if (text != NULL && *text != '\0')
+		html_shown(text, strlen(text), TEXT_MAX_SHOWN);
+	else
+		fputs(HTML_DASH, stdout);
+	fputs("</td>", stdout);
+}
+
+void
+html_grouped(long long n)
+{
+	char digits[24];
+	int i, len = snprintf(digits, sizeof(digits), "%lld", n);
+
+	for (i = 0; i < len; i++) {
+		putchar(digits[i]);
+		if (i + 1 < len && (len - 1 - i) % 3 == 0 && digits[i] != '-')
+			putchar(',');
+	}
+}
+
+void
+html_number(const char *label, long long n, const char *more_class)
+{
+	printf("<td class=\"n%s%s\" data-l=\"%s\" data-v=\"%lld\">",
+	    n == 0 ? " zero" : "", n == 0 ? "" : more_class, label, n);
+	html_grouped(n);
+	fputs("</td>", stdout);
+}
+
+void
+html_rate(const char *label, double per_s)
+{
+	if (per_s < 0)
+		printf(
+		    "<td class=\"n zero\" data-l=\"%s\" data-v=\"-1\">" HTML_DASH
+		    "</td>",
+		    label);
+	else
+		printf("<td class=\"n%s\" data-l=\"%s\" data-v=\"%.3f\">%.1f"
+		       "</td>",
+		    per_s < 0.05 ? " zero" : "", label, per_s, per_s);
+}
+
+void
+html_age(const char *label, int64_t now_ms, int64_t since_ms)
+{
+	char age[24];
+	long long ms = now_ms > since_ms ? now_ms - since_ms : 0;
+
+	if (since_ms > 0) {
+		show_age(age, now_ms, since_ms);
+		printf("<td class=\"n\" data-l=\"%s\" data-v=\"%lld\">%s</td>",
+		    label, ms, age);
+		return;
+	}
+	printf("<td class=\"n zero\" data-l=\"%s\" data-v=\"%d\">%s</td>",
+	    label, since_ms == 0 ? -1 : 0, since_ms == 0 ? HTML_DASH : "?");
+}
+
+void
+html_head(const char *const *p)
+{
+	bool number;
+
+	fputs("<thead><tr>", stdout);
+	for (; *p != NULL; p += 2) {
+		number = p[1][0] == '#';
+		printf("<th scope=\"col\" data-k=\"%s\"%s>%s</th>", p[0],
+		    number ? " class=\"n\"" : "", p[1] + number);
+	}
+	fputs("</tr></thead>\n<tbody>\n", stdout);
+}

@@ -1,0 +1,229 @@
+/*
+ * mq-stats --prometheus: the text exposition format, version 0.0.4.  The first
+ * five metrics have the names that rmqprom, the exporter of Go's library, uses.
+ */
+#include "stats.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/xalloc.h"
+#include "message/json.h"
+
+/* What is known of one queue. */
+struct known {
+	const struct mq_stats *stats;
+	const struct mq_queue_stats *q;
+	long long connections; /* live ones that consume it */
+	char *label;
+};
+
+/* The number; false: there is none of this queue. */
+typedef bool value_fn(const struct known *, double *);
+
+static void
+family(const char *name, const char *type, const char *help)
+{
+	printf("# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
+}
+
+/* {queue="NAME"} without its end.  A byte that is no text becomes \xNN: two
+ * names that differ must not become one. */
+static char *
+label(const char *name)
+{
+	struct mq_buf out = {0};
+	size_t n = strlen(name), i, len;
+
+	mq_buf_addstr(&out, "{queue=\"");
+	for (i = 0; i < n; i += len) {
+		len = mq_utf8_len(name + i, n - i);
+		if (name[i] == '\\' || name[i] == '"') {
+			mq_buf_printf(&out, "\\%c", name[i]);
+		} else if (name[i] == '\n') {
+			mq_buf_addstr(&out, "\\n");
+		} else if (len == 0) {
+			mq_buf_printf(
+			    &out, "\\\\x%02x", (unsigned char)name[i]);
+			len = 1;
+		} else {
+			mq_buf_add(&out, name + i, len);
+		}
+	}
+	mq_buf_addstr(&out, "\"");
+	(void)mq_buf_str(&out);
+	return out.data;
+}
+
+#define NUMBER(name, member)                                                   \
+	static bool name(const struct known *k, double *v)                     \
+	{                                                                      \
+		*v = (double)k->member;                                        \
+		return true;                                                   \
+	}
+
+/* Only what somebody has counted. */
+#define COUNTER(name, member)                                                  \
+	static bool name(const struct known *k, double *v)                     \
+	{                                                                      \
+		*v = (double)k->q->counts.member;                              \
+		return k->q->counted;                                          \
+	}
+
+NUMBER(ready, q->ready)
+NUMBER(rejected, q->rejected)
+NUMBER(connections, connections)
+NUMBER(consumers, q->consumers)
+NUMBER(dead_consumers, q->dead_consumers)
+NUMBER(unacked, q->unacked)
+NUMBER(delayed, q->delayed)
+NUMBER(paused, q->paused_ms != 0)
+COUNTER(published, published)
+COUNTER(attempts, runs)
+COUNTER(done, done)
+COUNTER(failed, failed)
+COUNTER(expired, expired)
+COUNTER(retried, retried)
+COUNTER(crashed, crashed)
+COUNTER(lease_lost, lease_lost)
+
+static bool
+age(const struct known *k, double *v)
+{
+	*v = k->q->oldest_ms > 0 ? stats_age_s(k->stats, k->q->oldest_ms) : 0;
+	return k->q->oldest_ms >= 0;
+}
+
+static const struct metric {
+	const char *name, *type, *help;
+	value_fn *value;
+} metrics[] = {
+    {"rmq_ready", "gauge", "Messages that a consumer can have now.", ready},
+    {"rmq_rejected", "gauge", "Messages that failed for good.", rejected},
+    {"rmq_connection", "gauge", "Live connections that consume the queue.",
+	connections},
+    {"rmq_consumer", "gauge", "Consumers whose lease holds.", consumers},
+    {"rmq_unacked", "gauge", "Messages claimed and not settled yet.", unacked},
+    {"mq_dead_consumers", "gauge",
+	"Consumers that have died and are not cleaned up yet.", dead_consumers},
+    {"mq_delayed", "gauge", "Messages that become ready later.", delayed},
+    {"mq_oldest_age_seconds", "gauge",
+	"How long the oldest claimable message has been claimable.", age},
+    {"mq_paused", "gauge", "1 while the queue is paused.", paused},
+    {"mq_published_total", "counter", "Messages published.", published},
+    {"mq_attempts_total", "counter", "Runs that ended, however they did.",
+	attempts},
+    {"mq_done_total", "counter", "Messages that are done.", done},
+    {"mq_failed_total", "counter", "Messages rejected.", failed},
+    {"mq_expired_total", "counter", "Messages rejected for being too late.",
+	expired},
+    {"mq_retried_total", "counter", "Messages put back for another attempt.",
+	retried},
+    {"mq_crashed_total", "counter", "Runs whose consumer died.", crashed},
+    {"mq_lease_lost_total", "counter", "Runs whose consumer lost its lease.",
+	lease_lost},
+};
+
+static void
+print_metric(const struct metric *m, const struct known *known, int count)
+{
+	double v;
+	int i;
+
+	family(m->name, m->type, m->help);
+	for (i = 0; i < count; i++)
+		if (m->value(&known[i], &v))
+			printf("%s%s} %.15g\n", m->name, known[i].label, v);
+}
+
+static void
+print_histogram(const struct known *known, int count)
+{
+	const char *name = "mq_run_duration_seconds";
+	const struct mq_counts *counts;
+	long long sum;
+	int i, b;
+
+	family(name, "histogram", "How long runs took.");
+	for (i = 0; i < count; i++) {
+		if (!known[i].q->counted)
+			continue;
+		counts = &known[i].q->counts;
+		for (sum = 0, b = 0; b < MQ_BUCKETS - 1; b++) {
+			sum += counts->bucket[b];
+			printf("%s_bucket%s,le=\"%g\"} %lld\n", name,
+			    known[i].label, mq_bucket_s[b], sum);
+		}
+		sum += counts->bucket[b];
+		printf("%s_bucket%s,le=\"+Inf\"} %lld\n", name, known[i].label,
+		    sum);
+		printf("%s_sum%s} %.15g\n", name, known[i].label,
+		    (double)counts->run_ms / 1000);
+		printf("%s_count%s} %lld\n", name, known[i].label, sum);
+	}
+}
+
+static int
+by_name(const void *a, const void *b)
+{
+	const struct known *x = a, *y = b;
+
+	return strcmp(x->q->name, y->q->name);
+}
+
+static void
+count_live(const struct mq_connection_stats *c, struct known *known, int count)
+{
+	struct mq_queue_stats q;
+	const struct known key = {.q = &q};
+	struct known *k;
+	int i;
+
+	for (i = 0; i < c->count && c->ttl_ms > 0; i++) {
+		q.name = c->consumed[i].queue;
+		k = bsearch(
+		    &key, known, (size_t)count, sizeof(*known), by_name);
+		if (k != NULL)
+			k->connections++;
+	}
+}
+
+static void
+print_evicts(const struct mq_info *info)
+{
+	if (*info->policy == '\0')
+		return;
+	printf("# HELP mq_evicts 1 while the server may drop queues.\n"
+	       "# TYPE mq_evicts gauge\n"
+	       "mq_evicts %d\n",
+	    mq_info_evicts(info));
+}
+
+void
+stats_prometheus(const struct mq_stats *stats, const struct mq_info *info)
+{
+	struct known *known =
+	    mq_xcalloc((size_t)stats->count + 1, sizeof(*known));
+	int i, count = 0;
+	size_t m;
+
+	for (i = 0; i < stats->count; i++)
+		known[i] = (struct known){stats, &stats->queues[i], 0, NULL};
+	qsort(known, (size_t)stats->count, sizeof(*known), by_name);
+	/* A series must not be there twice. */
+	for (i = 0; i < stats->count; i++)
+		if (count == 0 || by_name(&known[count - 1], &known[i]) != 0)
+			known[count++] = known[i];
+	for (i = 0; i < count; i++)
+		known[i].label = label(known[i].q->name);
+	for (i = 0; i < stats->connection_count; i++)
+		count_live(&stats->connections[i], known, count);
+	for (m = 0; m < sizeof(metrics) / sizeof(metrics[0]); m++)
+		print_metric(&metrics[m], known, count);
+	print_histogram(known, count);
+	print_evicts(info);
+	for (i = 0; i < count; i++)
+		free(known[i].label);
+	free(known);
+}

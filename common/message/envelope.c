@@ -1,0 +1,244 @@
+#include "envelope.h"
+
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/xalloc.h"
+#include "json.h"
+
+/* No string: a NUL is among it. */
+static const char signature[] = {'\xff', '\0', '\xbe', '\xbe', '\x4a'};
+
+/*
+ * Go decodes a null inside a list as "", without complaint.  It becomes one
+ * here, so that every reader of the headers can rely on strings.
+ */
+static bool
+list_is_good(json_t *list)
+{
+	json_t *item;
+	size_t i;
+
+	if (!json_is_array(list))
+		return json_is_null(list);
+	json_array_foreach(list, i, item) {
+		if (json_is_null(item))
+			mq_json_must(
+			    json_array_set_new(list, i, json_string("")) == 0);
+		else if (!json_is_string(item))
+			return false;
+	}
+	return true;
+}
+
+static const char *
+headers_fault(json_t *headers)
+{
+	const char *name;
+	json_t *list;
+
+	if (headers == NULL)
+		return "header is no JSON";
+	if (!json_is_object(headers) && !json_is_null(headers))
+		return "header is no JSON object";
+	json_object_foreach(headers, name, list)
+		if (!list_is_good(list))
+			return "header has a value that is no list of strings";
+	return NULL;
+}
+
+bool
+mq_envelope_signed(const char *p, size_t n)
+{
+	return n >= sizeof(signature) &&
+	    memcmp(p, signature, sizeof(signature)) == 0;
+}
+
+int
+mq_envelope_parse(
+    const char *element, size_t len, struct mq_envelope *e, const char **why)
+{
+	const char *json, *end;
+
+	*e = (struct mq_envelope){NULL, element, len};
+	if (!mq_envelope_signed(element, len))
+		return 0;
+	json = element + sizeof(signature);
+	end = memchr(json, '\n', len - sizeof(signature));
+	if (end == NULL) {
+		*why = "header without end";
+		return -1;
+	}
+	e->headers = mq_json_load_lenient(json, (size_t)(end - json));
+	*why = headers_fault(e->headers);
+	if (*why != NULL) {
+		mq_envelope_free(e);
+		return -1;
+	}
+	e->payload = end + 1;
+	e->payload_len = len - (size_t)(e->payload - element);
+	return 0;
+}
+
+void
+mq_envelope_free(struct mq_envelope *e)
+{
+	json_decref(e->headers);
+	e->headers = NULL;
+}
+
+static const json_t *
+first_value(const struct mq_envelope *e, const char *name)
+{
+	return json_array_get(json_object_get(e->headers, name), 0);
+}
+
+const char *
+mq_envelope_get(const struct mq_envelope *e, const char *name)
+{
+	return json_string_value(first_value(e, name));
+}
+
+long
+mq_envelope_get_long(
+    const struct mq_envelope *e, const char *name, long fallback)
+{
+	const json_t *v = first_value(e, name);
+	const char *s = json_string_value(v), *fault;
+	long n;
+
+	/* strtonum(3) alone takes blanks and signs, and stops at a NUL. */
+	if (s == NULL || strspn(s, "0123456789") != json_string_length(v))
+		return fallback;
+	n = (long)strtonum(s, 0, LONG_MAX, &fault);
+	return fault == NULL ? n : fallback;
+}
+
+static void
+need_object(struct mq_envelope *e)
+{
+	if (json_is_object(e->headers))
+		return;
+	json_decref(e->headers);
+	e->headers = json_object();
+	mq_json_must(e->headers != NULL);
+}
+
+void
+mq_envelope_set(struct mq_envelope *e, const char *name, const char *value)
+{
+	need_object(e);
+	mq_json_must(json_object_set_new(e->headers, name,
+			 json_pack("[o]", mq_json_text(value))) == 0);
+}
+
+void
+mq_envelope_remove(struct mq_envelope *e, const char *name)
+{
+	if (json_is_object(e->headers))
+		(void)json_object_del(e->headers, name);
+}
+
+void
+mq_envelope_add(struct mq_envelope *e, const char *name, const char *value)
+{
+	json_t *list = json_object_get(e->headers, name);
+
+	if (json_is_array(list))
+		mq_json_must(
+		    json_array_append_new(list, mq_json_text(value)) == 0);
+	else
+		mq_envelope_set(e, name, value);
+}
+
+void
+mq_envelope_write_header(const struct mq_envelope *e, struct mq_buf *out)
+{
+	mq_buf_add(out, signature, sizeof(signature));
+	mq_json_dump(e->headers, out);
+	mq_buf_add(out, "\n", 1);
+}
+
+void
+mq_envelope_write(const struct mq_envelope *e, struct mq_buf *out)
+{
+	if (e->headers != NULL)
+		mq_envelope_write_header(e, out);
+	mq_buf_add(out, e->payload, e->payload_len);
+}
+
+/* No <ctype.h> here: its answers depend on the locale. */
+static bool
+is_token(char c)
+{
+	return c != '\0' &&
+	    strchr("!#$%&'*+-.^_`|~0123456789"
+		   "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz",
+		c) != NULL;
+}
+
+static const char *
+value_fault(const char *s, size_t n)
+{
+	size_t i, len;
+
+	for (i = 0; i < n; i += len) {
+		len = mq_utf8_len(s + i, n - i);
+		if (len == 0)
+			return "the value is not UTF-8";
+		/* C1 controls are as good at driving a terminal as ESC. */
+		if ((unsigned char)s[i] < ' ' || s[i] == '\x7f' ||
+		    (s[i] == '\xc2' && (unsigned char)s[i + 1] < 0xa0))
+			return "the value holds a control character";
+	}
+	return NULL;
+}
+
+static char *
+canonical(const char *s, size_t n)
+{
+	char *name = mq_xstrndup(s, n);
+	bool first = true;
+	size_t i;
+
+	for (i = 0; i < n; i++) {
+		if (first && name[i] >= 'a' && name[i] <= 'z')
+			name[i] -= 'a' - 'A';
+		else if (!first && name[i] >= 'A' && name[i] <= 'Z')
+			name[i] += 'a' - 'A';
+		first = name[i] == '-';
+	}
+	return name;
+}
+
+int
+mq_header_split(const char *s, char **name, char **value, const char **why)
+{
+	size_t name_len = 0, n;
+	const char *v;
+
+	while (is_token(s[name_len]))
+		name_len++;
+	if (s[name_len] != ':') {
+		*why = strchr(s, ':') == NULL ?
+		    "there is no colon" :
+		    "the name has a character not allowed there";
+		return -1;
+	}
+	if (name_len == 0) {
+		*why = "the name is empty";
+		return -1;
+	}
+	v = s + name_len + 1;
+	v += strspn(v, " \t");
+	n = strlen(v);
+	while (n > 0 && (v[n - 1] == ' ' || v[n - 1] == '\t'))
+		n--;
+	*why = value_fault(v, n);
+	if (*why != NULL)
+		return -1;
+	*name = canonical(s, name_len);
+	*value = mq_xstrndup(v, n);
+	return 0;
+}

@@ -1,0 +1,158 @@
+/* The writer, and what jsonl has beyond the splitting of lines. */
+#include "frame.h"
+
+#include "base/base64.h"
+#include "json.h"
+
+static const char *
+decode_payload(const json_t *object, struct mq_buf *payload)
+{
+	const json_t *text = json_object_get(object, "payload");
+	const json_t *base64 = json_object_get(object, "payload_base64");
+
+	if (text != NULL && base64 != NULL)
+		return "both payload and payload_base64";
+	if (text == NULL && base64 == NULL)
+		return "neither payload nor payload_base64";
+	if (text != NULL && !json_is_string(text))
+		return "payload is no string";
+	if (text != NULL)
+		mq_buf_add(
+		    payload, json_string_value(text), json_string_length(text));
+	else if (!json_is_string(base64) ||
+	    mq_base64_decode(payload, json_string_value(base64),
+		json_string_length(base64)) == -1)
+		return "payload_base64 is no base64";
+	return NULL;
+}
+
+static bool
+is_list_of_strings(const json_t *list)
+{
+	const json_t *item;
+	size_t i;
+
+	if (!json_is_array(list))
+		return false;
+	json_array_foreach(list, i, item)
+		if (!json_is_string(item))
+			return false;
+	return true;
+}
+
+/* Makes every lone string a list of one. */
+static const char *
+normalize_headers(json_t *headers)
+{
+	const char *name;
+	json_t *v;
+
+	if (headers == NULL || json_is_null(headers))
+		return NULL;
+	if (!json_is_object(headers))
+		return "headers is no object";
+	json_object_foreach(headers, name, v) {
+		if (json_is_string(v))
+			mq_json_must(json_object_iter_set_new(headers,
+					 json_object_key_to_iter(name),
+					 json_pack("[O]", v)) == 0);
+		else if (!json_is_null(v) && !is_list_of_strings(v))
+			return "a header is neither a string nor a list "
+			       "of strings";
+	}
+	return NULL;
+}
+
+/* What else the line says of a message that it was copied from. */
+static void
+note_facts(const json_t *object, struct mq_frame_line *out)
+{
+	json_int_t due = json_integer_value(json_object_get(object, "due_ms"));
+
+	if (json_object_get(object, "queue") == NULL)
+		return;
+	out->raw = json_object_get(object, "headers") == NULL;
+	out->due_ms = due > 0 ? due : 0;
+}
+
+int
+mq_frame_decode_json(const char *line, size_t n, struct mq_buf *payload,
+    struct mq_frame_line *out, const char **why)
+{
+	json_t *object = mq_json_load(line, n);
+	json_t *found = json_object_get(object, "headers");
+
+	*out = (struct mq_frame_line){0};
+	if (!json_is_object(object))
+		*why = object == NULL ? "no JSON" : "no JSON object";
+	else
+		*why = normalize_headers(found);
+	/* Last, so that a bad line adds nothing to the payload. */
+	if (*why == NULL)
+		*why = decode_payload(object, payload);
+	if (*why == NULL) {
+		note_facts(object, out);
+		if (json_is_object(found))
+			out->headers = json_incref(found);
+	}
+	json_decref(object);
+	return *why == NULL ? 0 : -1;
+}
+
+static void
+set_payload(json_t *object, const char *p, size_t n)
+{
+	struct mq_buf base64 = {0};
+	json_t *text = json_stringn(n > 0 ? p : "", n);
+
+	if (text != NULL) {
+		mq_json_set(object, "payload", text);
+		return;
+	}
+	mq_base64_encode(&base64, p, n);
+	mq_json_set(
+	    object, "payload_base64", json_stringn(base64.data, base64.len));
+	mq_buf_free(&base64);
+}
+
+static void
+write_json(struct mq_buf *out, const struct mq_envelope *e,
+    const struct mq_frame_meta *meta)
+{
+	json_t *object = json_object();
+
+	mq_json_must(object != NULL);
+	if (meta->id != NULL)
+		mq_json_set(object, "id", mq_json_text(meta->id));
+	if (meta->queue != NULL)
+		mq_json_set(object, "queue", mq_json_text(meta->queue));
+	if (meta->attempt > 0)
+		mq_json_set(object, "attempt", json_integer(meta->attempt));
+	if (meta->more != NULL)
+		mq_json_must(json_object_update(object, meta->more) == 0);
+	if (e->headers != NULL)
+		mq_json_set(object, "headers", json_incref(e->headers));
+	set_payload(object, e->payload, e->payload_len);
+	mq_json_dump(object, out);
+	mq_buf_add(out, "\n", 1);
+	json_decref(object);
+}
+
+void
+mq_frame_write(struct mq_buf *out, enum mq_framing framing,
+    const struct mq_envelope *e, const struct mq_frame_meta *meta)
+{
+	if (framing == MQ_FRAME_JSONL) {
+		write_json(out, e, meta);
+		return;
+	}
+	if (framing == MQ_FRAME_NETSTRING)
+		mq_buf_printf(out, "%zu:", e->payload_len);
+	mq_buf_add(out, e->payload, e->payload_len);
+	if (framing == MQ_FRAME_LINES)
+		mq_buf_add(out, "\n", 1);
+	else if (framing == MQ_FRAME_NULL)
+		mq_buf_add(out, "", 1);
+	else if (framing == MQ_FRAME_NETSTRING)
+		mq_buf_add(out, ",", 1);
+}

@@ -1,0 +1,109 @@
+/*
+ * Framings: how several messages stand in one stream.  The same vocabulary
+ * reads in mq-publish and writes in mq-consume.
+ *
+ *	whole		the entire stream is one message
+ *	lines		one a line, without its newline; the last needs none
+ *	null		one before each NUL byte; the last needs none
+ *	netstring	LEN:BYTES,
+ *	jsonl		one JSON object a line: {"payload": "text"} or
+ *			{"payload_base64": "..."}, with "headers" optional
+ */
+#ifndef MQ_FRAME_H
+#define MQ_FRAME_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "envelope.h"
+
+enum mq_framing {
+	MQ_FRAME_WHOLE,
+	MQ_FRAME_LINES,
+	MQ_FRAME_NULL,
+	MQ_FRAME_NETSTRING,
+	MQ_FRAME_JSONL
+};
+
+/* Reads records from a descriptor that stays the caller's. */
+struct mq_frame_reader {
+	int fd;
+	enum mq_framing framing;
+	size_t max;	       /* longest record allowed, bytes */
+	unsigned long records; /* records delivered so far */
+	char error[160];       /* what was wrong, after MQ_FRAME_BAD */
+	struct mq_buf buf;
+	size_t start;	/* first unread byte of buf */
+	size_t scanned; /* bytes from start on known to hold no end */
+	size_t want;	/* bytes of the record in work, once known */
+	bool eof;
+};
+
+void mq_frame_reader_init(
+    struct mq_frame_reader *, int fd, enum mq_framing, size_t max);
+void mq_frame_reader_free(struct mq_frame_reader *);
+
+/* The outcome of mq_frame_read(). */
+enum mq_frame_result {
+	MQ_FRAME_RECORD, /* *p and *n are set */
+	MQ_FRAME_END,	 /* the stream ended after a whole record */
+	MQ_FRAME_WAIT,	 /* no whole record is here, and reading would block */
+	MQ_FRAME_BAD,	 /* the data is wrong; error says how */
+	MQ_FRAME_FAILED	 /* read(2) failed; errno says why */
+};
+
+/*
+ * The next record: *n bytes at *p, valid until the next call.  It never waits:
+ * after MQ_FRAME_WAIT the caller polls fd for input.  Framing whole yields exactly one record, even for an
+ * empty stream; jsonl yields the raw line, for mq_frame_decode_json().  A
+ * record over max bytes, a bad or cut-off netstring are MQ_FRAME_BAD.
+ * MQ_FRAME_BAD, END and FAILED with a lasting cause come again on every
+ * further call.  Memory: one buffer of the longest record, at least 256 KiB.
+ * A lone newline at the very end of a stream of netstrings is tolerated.
+ */
+enum mq_frame_result mq_frame_read(
+    struct mq_frame_reader *, const char **p, size_t *n);
+
+/* What a jsonl line says besides the payload. */
+struct mq_frame_line {
+	/* An object (owned) whose values are lists of strings or null; NULL
+	 * when the line has none, or null. */
+	json_t *headers;
+	/* A member queue says that this is a message of one, as what we
+	 * write does.  Without headers, it was raw then ... */
+	bool raw;
+	int64_t due_ms; /* ... and is due at this unix ms; 0: no delay */
+};
+
+/*
+ * Takes one jsonl line apart: the payload (bytes, appended to *payload, which
+ * the caller clears before) and the rest into *out.  A header may be given as a
+ * string or a list of strings; names are taken as they are; unknown members are
+ * ignored.  Returns 0, or -1 with a constant *why; *payload is then unchanged
+ * and nothing needs freeing.
+ */
+int mq_frame_decode_json(const char *line, size_t n, struct mq_buf *payload,
+    struct mq_frame_line *out, const char **why);
+
+/* What the jsonl framing tells about a message besides its payload. */
+struct mq_frame_meta {
+	const char *id;	   /* NULL: none, left out */
+	const char *queue; /* NULL: none, left out */
+	long attempt;	   /* which run this would be, from 1; 0: none */
+	json_t *more;	   /* an object with further members; NULL: none */
+};
+
+/*
+ * Appends one framed message to *out.  whole adds nothing to the payload.
+ * lines, null: the payload may itself hold the separator; it is not escaped.
+ * jsonl: {"id":…,"queue":…,"attempt":…,MORE,"headers":{…},"payload":…}, with
+ * payload_base64 instead of payload when it is not UTF-8; headers left out
+ * when the message is raw.  Bytes of id and queue that are not UTF-8 become
+ * '?'.  Only jsonl looks at the headers and at meta.
+ */
+void mq_frame_write(struct mq_buf *out, enum mq_framing,
+    const struct mq_envelope *, const struct mq_frame_meta *);
+
+#endif

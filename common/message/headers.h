@@ -1,0 +1,101 @@
+/*
+ * What we write on messages: our headers in the envelope.  All are plain rmq
+ * headers, so that they survive whatever a Go peer does with a message.
+ */
+#ifndef MQ_MESSAGE_H
+#define MQ_MESSAGE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/id.h"
+#include "envelope.h"
+
+#define MQ_HEADER_ID	  "Mq-Id"      /* see id.h; given when published */
+#define MQ_HEADER_NAME	  "Mq-Name"    /* of one whose id cannot be shown */
+#define MQ_HEADER_ATTEMPT "Mq-Attempt" /* runs so far; none: 0 */
+#define MQ_HEADER_ERROR	  "Mq-Error"   /* why the last run did not end well */
+#define MQ_HEADER_DUE	  "Mq-Due"     /* unix ms when it was delayed until */
+#define MQ_HEADER_PARAM	  "Mq-Param"   /* 1 to 4 follow: RQ's parameters */
+#define MQ_HEADER_ORIGIN                                                       \
+	"Mq-Orig-Id"		    /* of a duplicate: RQ's full id of the
+					* first of its ancestors */
+#define MQ_HEADER_COPY "Mq-Copy-Of" /* of a copy: the id that it came with */
+#define MQ_HEADER_DEST "Mq-Dest"    /* of one for the queue relay: its URL */
+
+/* What a message asks for; lua/lib/place.lua obeys those marked with a star. */
+#define MQ_HEADER_PRIORITY "Mq-Priority" /* * -100 to 100; none: 0 */
+#define MQ_HEADER_GROUP	   "Mq-Group"	 /* * its group */
+#define MQ_HEADER_KEY	   "Mq-Key"	 /* * its key ... */
+#define MQ_HEADER_UNIQUE                                                       \
+	"Mq-Unique"			     /* * ... and how long it is kept:
+					      * queued, done, or in ms */
+#define MQ_HEADER_FROM_TICK  "Mq-From-Tick"  /* * the first and the last tick */
+#define MQ_HEADER_UNTIL_TICK "Mq-Until-Tick" /* * at which it may run */
+#define MQ_HEADER_EXPIRES    "Mq-Expires"    /* unix ms: not to be run after */
+#define MQ_HEADER_REPLY_TO                                                     \
+	"Mq-Reply-To" /* * under which id its result is
+					      * to be told; its own */
+
+/* Why it may not run any more at unix time now_ms and this tick, into why.
+ * False: it may. */
+bool mq_message_over(const struct mq_envelope *, int64_t now_ms, int64_t tick,
+    char *why, size_t size);
+
+/* Whether it may hold a key or a group, to be let go of at its end. */
+bool mq_message_holds(const struct mq_envelope *);
+
+/* The longest reason that is kept; the rest of it is cut. */
+#define MQ_ERROR_MAX 1024
+
+/* The message's id when it has a valid one, else NULL. */
+const char *mq_message_id(const struct mq_envelope *);
+
+/* What it is called where ids are what other programs make up: its id, if
+ * mq_id_safe(), or its name; else NULL. */
+const char *mq_message_name(const struct mq_envelope *);
+
+/*
+ * Takes apart, without parsing, an element whose header holds a valid id and
+ * nothing else, or, id is empty then, that has none.  The envelope gets no
+ * headers in either case.  False: it may be any other.
+ */
+bool mq_message_plain(const char *element, size_t len, char id[MQ_ID_LEN + 1],
+    struct mq_envelope *);
+
+/*
+ * Records what became of a run: the id (so that a raw message keeps the one
+ * it ran under), how many runs there have been, and why the last one failed
+ * (NULL: leave what is there).
+ */
+void mq_message_record(
+    struct mq_envelope *, const char *id, long attempts, const char *error);
+
+/* Whether it says well how long its key is kept, if it does. */
+bool mq_message_unique_good(const struct mq_envelope *);
+
+/* Whether it asks for more than a place in line. */
+bool mq_message_special(const struct mq_envelope *);
+
+/* How a duplicate differs from its message. */
+struct mq_duplicate {
+	const char *id;
+	int64_t due_ms;	    /* unix ms; 0: at once */
+	const char *origin; /* for MQ_HEADER_ORIGIN, unless it has one */
+	const char *web;    /* for MQ_HEADER_DEST; NULL: none */
+};
+
+/*
+ * Makes a duplicate, to be freed, with the same payload: without what was
+ * recorded of runs, and without its key, which the message itself may have,
+ * and its reply address.  It has no headers if the message has none, unless it
+ * must have some.
+ */
+void mq_message_duplicate(const struct mq_envelope *,
+    const struct mq_duplicate *, struct mq_envelope *);
+
+/* Since when the message has been claimable, unix ms: when it was published, or
+ * until when it was delayed; 0: nothing on it says. */
+int64_t mq_message_since_ms(const struct mq_envelope *);
+
+#endif

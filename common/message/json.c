@@ -1,0 +1,326 @@
+#include "json.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/exit.h"
+#include "base/say.h"
+#include "base/xalloc.h"
+
+void
+mq_json_must(bool ok)
+{
+	if (!ok)
+		mq_die(MQ_EXIT_AGAIN, "out of memory");
+}
+
+/* --- what jansson does not take ----------------------------------------------- */
+
+/* U+FDD0, which is no character, and U+FFFD, which stands for one. */
+#define MARK	 "\xef\xb7\x90"
+#define REPLACED "\xef\xbf\xbd"
+
+/* Behind the string that begins here; end: it has no end. */
+static const char *
+string_end(const char *p, const char *end)
+{
+	for (p++; p < end && *p != '"'; p++)
+		if (*p == '\\' && p + 1 < end)
+			p++;
+	return p < end ? p + 1 : end;
+}
+
+static bool
+is_name(const char *behind, const char *end)
+{
+	while (behind < end && *behind != '\0' &&
+	    strchr(" \t\r\n", *behind) != NULL)
+		behind++;
+	return behind < end && *behind == ':';
+}
+
+/* The code of a \uXXXX; -1: there is none here. */
+static int
+escaped(const char *p, const char *end)
+{
+	int i, c, code = 0;
+
+	if (end - p < 6 || p[0] != '\\' || p[1] != 'u')
+		return -1;
+	for (i = 2; i < 6; i++) {
+		c = p[i] | 0x20;
+		if (p[i] >= '0' && p[i] <= '9')
+			c = p[i] - '0';
+		else if (c >= 'a' && c <= 'f')
+			c -= 'a' - 10;
+		else
+			return -1;
+		code = code << 4 | c;
+	}
+	return code;
+}
+
+/* One that is not escaped by its number; returns its bytes. */
+static size_t
+take_plain(
+    struct mq_buf *out, const char *p, const char *end, bool name, bool lenient)
+{
+	size_t n = mq_utf8_len(p, (size_t)(end - p));
+
+	if (n == 0 && lenient)
+		mq_buf_addstr(out, REPLACED);
+	else
+		mq_buf_add(out, p, n > 0 ? n : 1);
+	if (name && n == 3 && memcmp(p, MARK, n) == 0)
+		mq_buf_addstr(out, MARK);
+	return n > 0 ? n : 1;
+}
+
+/* One character of a string; returns its bytes. */
+static size_t
+take_char(
+    struct mq_buf *out, const char *p, const char *end, bool name, bool lenient)
+{
+	int code = escaped(p, end), low;
+	size_t n = code == -1 ? 2 : 6;
+
+	if (*p != '\\')
+		return take_plain(out, p, end, name, lenient);
+	if (name && (code == 0 || code == 0xfdd0)) {
+		mq_buf_addstr(out, code == 0 ? MARK "0" : MARK MARK);
+		return n;
+	}
+	if (code >= 0xd800 && code <= 0xdfff) {
+		low = code < 0xdc00 ? escaped(p + n, end) : -1;
+		if (low >= 0xdc00 && low <= 0xdfff) {
+			n += 6;
+		} else if (lenient) {
+			mq_buf_addstr(out, REPLACED);
+			return n;
+		}
+	}
+	if (n > (size_t)(end - p))
+		n = (size_t)(end - p);
+	mq_buf_add(out, p, n);
+	return n;
+}
+
+/* The text with its strings as jansson takes them. */
+static void
+prepare(const char *p, size_t n, bool lenient, struct mq_buf *out)
+{
+	const char *end = p + n, *behind;
+	bool name;
+
+	while (p < end) {
+		behind = *p == '"' ? string_end(p, end) : p + 1;
+		name = *p == '"' && is_name(behind, end);
+		mq_buf_add(out, p++, 1);
+		/* The quote at its end is as good as any character. */
+		while (p < behind)
+			p += take_char(out, p, behind, name, lenient);
+	}
+}
+
+/* The next character of a name as it was; returns its bytes. */
+static size_t
+put_char(struct mq_buf *out, const char *p, const char *end)
+{
+	size_t n = (size_t)(end - p);
+
+	if (n >= 4 && memcmp(p, MARK "0", 4) == 0) {
+		mq_buf_addstr(out, "\\u0000");
+		return 4;
+	}
+	mq_buf_add(out, p, 1);
+	if (n < 6 || memcmp(p, MARK MARK, 6) != 0)
+		return 1;
+	mq_buf_add(out, p + 1, 2);
+	return 6;
+}
+
+/* Names as they were. */
+static void
+restore(struct mq_buf *out, size_t from)
+{
+	struct mq_buf text = {0};
+	const char *p, *end, *behind;
+
+	mq_buf_add(&text, out->data + from, out->len - from);
+	out->len = from;
+	p = text.data;
+	for (end = p + text.len; p < end; p = behind) {
+		behind = *p == '"' ? string_end(p, end) : p + 1;
+		if (*p != '"' || !is_name(behind, end))
+			mq_buf_add(out, p, (size_t)(behind - p));
+		else
+			while (p < behind)
+				p += put_char(out, p, behind);
+	}
+	mq_buf_free(&text);
+}
+
+/* --- values ---------------------------------------------------------------------- */
+
+static json_t *
+load(const char *p, size_t n)
+{
+	json_error_t error;
+	json_t *v;
+
+	v = json_loadb(p, n, JSON_ALLOW_NUL | JSON_DECODE_ANY, &error);
+	/* jansson has a text for each mistake, but not for each malloc. */
+	if (v == NULL)
+		mq_json_must(error.text[0] != '\0' &&
+		    json_error_code(&error) != json_error_out_of_memory);
+	return v;
+}
+
+/* Whether there may be a MARK in a name. */
+static bool
+is_marked(const char *p, const char *end)
+{
+	if (memmem(p, (size_t)(end - p), MARK, 3) != NULL)
+		return true;
+	while ((p = memchr(p, '\\', (size_t)(end - p))) != NULL)
+		if (escaped(p++, end) == 0xfdd0)
+			return true;
+	return false;
+}
+
+/* Nearly all texts are taken as they are. */
+static json_t *
+load_prepared(const char *p, size_t n, bool lenient)
+{
+	struct mq_buf text = {0};
+	json_t *v = is_marked(p, p + n) ? NULL : load(p, n);
+
+	if (v != NULL)
+		return v;
+	prepare(p, n, lenient, &text);
+	v = load(mq_buf_str(&text), text.len);
+	mq_buf_free(&text);
+	return v;
+}
+
+json_t *
+mq_json_load(const char *p, size_t n)
+{
+	return load_prepared(p, n, false);
+}
+
+json_t *
+mq_json_load_lenient(const char *p, size_t n)
+{
+	return load_prepared(p, n, true);
+}
+
+static int
+dump(const char *p, size_t n, void *out)
+{
+	mq_buf_add(out, p, n);
+	return 0;
+}
+
+void
+mq_json_dump(const json_t *v, struct mq_buf *out)
+{
+	size_t from = out->len;
+
+	mq_json_must(json_dump_callback(
+			 v, dump, out, JSON_COMPACT | JSON_ENCODE_ANY) == 0);
+	if (memmem(out->data + from, out->len - from, MARK, 3) != NULL)
+		restore(out, from);
+}
+
+void
+mq_json_set(json_t *object, const char *name, json_t *value)
+{
+	mq_json_must(json_object_set_new(object, name, value) == 0);
+}
+
+json_t *
+mq_json_names(const struct mq_names *names)
+{
+	json_t *list = json_array();
+	size_t i;
+
+	for (i = 0; i < names->n; i++)
+		mq_json_must(json_array_append_new(
+				 list, mq_json_text(names->list[i].name)) == 0);
+	return list;
+}
+
+json_t *
+mq_json_text(const char *s)
+{
+	size_t i, len, n = strlen(s);
+	json_t *v = json_string(s);
+	char *copy;
+
+	if (v != NULL)
+		return v;
+	copy = mq_xstrdup(s);
+	for (i = 0; i < n; i += len) {
+		len = mq_utf8_len(copy + i, n - i);
+		if (len == 0) {
+			copy[i] = '?';
+			len = 1;
+		}
+	}
+	v = json_string(copy);
+	free(copy);
+	mq_json_must(v != NULL);
+	return v;
+}
+
+size_t
+mq_utf8_len(const char *s, size_t n)
+{
+	static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
+	const unsigned char *p = (const unsigned char *)s;
+	size_t len, i;
+	uint32_t c;
+
+	if (n == 0)
+		return 0;
+	if (p[0] < 0x80)
+		return 1;
+	len = p[0] >= 0xf0 ? 4 : p[0] >= 0xe0 ? 3 : 2;
+	if (p[0] < 0xc0 || p[0] >= 0xf8 || len > n)
+		return 0;
+	c = p[0] & (0xffu >> (len + 1));
+	for (i = 1; i < len; i++) {
+		if ((p[i] & 0xc0) != 0x80)
+			return 0;
+		c = c << 6 | (p[i] & 0x3f);
+	}
+	if (c < least[len] || c > 0x10ffff || (c >= 0xd800 && c <= 0xdfff))
+		return 0;
+	return len;
+}
+
+bool
+mq_utf8(const char *s, size_t n)
+{
+	size_t i, len = 1;
+
+	for (i = 0; i < n && len > 0; i += len)
+		len =
+		    (unsigned char)s[i] < 0x80 ? 1 : mq_utf8_len(s + i, n - i);
+	return len > 0;
+}
+
+long long
+mq_utf16_units(const char *p, size_t n)
+{
+	long long units = 0;
+	size_t i;
+
+	for (i = 0; i < n; i++) {
+		units += ((unsigned char)p[i] & 0xc0) != 0x80;
+		units += ((unsigned char)p[i] & 0xf8) == 0xf0;
+	}
+	return units;
+}

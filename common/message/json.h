@@ -1,0 +1,50 @@
+/*
+ * JSON text to a value and back.  Out of memory ends the program (see
+ * xalloc.h), so that it is never taken for bad data.
+ */
+#ifndef MQ_JSON_H
+#define MQ_JSON_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include <jansson.h>
+
+#include "base/buf.h"
+#include "base/names.h"
+
+/*
+ * Any JSON value, its strings with NULs if they have any; NULL when the text
+ * is no JSON.  jansson has no names with NUL: there, NUL is U+FDD0 and a 0, and
+ * a U+FDD0 is two of them.
+ */
+json_t *mq_json_load(const char *, size_t n);
+
+/* Takes what Go takes: in strings, each byte that is not UTF-8 and each half of a
+ * surrogate pair becomes U+FFFD. */
+json_t *mq_json_load_lenient(const char *, size_t n);
+
+/* Appends the value on one line, compact, members in their order; names as they
+ * were in the text. */
+void mq_json_dump(const json_t *, struct mq_buf *out);
+
+/* A JSON string; bytes that are not UTF-8 become '?'. */
+json_t *mq_json_text(const char *);
+
+/* The names of a list, without what is behind them. */
+json_t *mq_json_names(const struct mq_names *);
+
+/* Sets a member of an object, which takes the value. */
+void mq_json_set(json_t *object, const char *name, json_t *value);
+
+/* Ends the program unless ok: the jansson call had no memory. */
+void mq_json_must(bool ok);
+
+/* Bytes of the UTF-8 character that starts here; 0 when none does. */
+size_t mq_utf8_len(const char *, size_t n);
+/* Whether all of it is UTF-8. */
+bool mq_utf8(const char *, size_t n);
+/* How many units of UTF-16 it is, which is what node takes for its length. */
+long long mq_utf16_units(const char *, size_t n);
+
+#endif

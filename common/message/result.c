@@ -1,0 +1,125 @@
+#include "result.h"
+
+#include <limits.h>
+#include <string.h>
+
+#include "headers.h"
+#include "json.h"
+
+static const char *const names[] = {[MQ_END_DONE] = "done",
+    [MQ_END_REJECTED] = "rejected",
+    [MQ_END_PUSHED] = "pushed",
+    [MQ_END_PURGED] = "purged",
+    [MQ_END_EXPIRED] = "expired"};
+
+#define ENDS (sizeof(names) / sizeof(names[0]))
+
+const char *
+mq_end_name(enum mq_end end)
+{
+	return names[end];
+}
+
+static void
+set_text(json_t *object, const char *name, const char *text)
+{
+	if (text != NULL)
+		mq_json_set(object, name, mq_json_text(text));
+}
+
+void
+mq_ending_write(const struct mq_ending *e, struct mq_buf *out)
+{
+	json_t *v = json_object();
+
+	mq_json_must(v != NULL);
+	set_text(v, "id", e->id);
+	set_text(v, "state", names[e->state]);
+	set_text(v, "text", e->text);
+	if (e->signal != NULL)
+		set_text(v, "signal", e->signal);
+	else if (e->status >= 0)
+		mq_json_set(v, "status", json_integer(e->status));
+	mq_json_set(v, "attempts", json_integer(e->attempts));
+	set_text(v, "host", e->host);
+	set_text(v, "to", e->to);
+	if (e->finished_ms > 0)
+		mq_json_set(v, "finished_ms", json_integer(e->finished_ms));
+	mq_json_dump(v, out);
+	json_decref(v);
+}
+
+/* A string without NULs in it, or NULL. */
+static const char *
+text_of(const json_t *v, const char *name)
+{
+	const json_t *text = json_object_get(v, name);
+	const char *s = json_string_value(text);
+
+	return s != NULL && strlen(s) == json_string_length(text) ? s : NULL;
+}
+
+static json_int_t
+number_of(const json_t *v, const char *name, json_int_t max, json_int_t none)
+{
+	const json_t *n = json_object_get(v, name);
+
+	/* Lua has no other numbers. */
+	if (!json_is_number(n) || !(json_number_value(n) >= 0) ||
+	    json_number_value(n) > (double)max)
+		return none;
+	return (json_int_t)json_number_value(n);
+}
+
+static int
+read_state(const json_t *v, struct mq_ending *e)
+{
+	const char *id = text_of(v, "id"), *state = text_of(v, "state");
+	size_t i;
+
+	if (id == NULL || state == NULL || !mq_id_valid(id, strlen(id)))
+		return -1;
+	memcpy(e->id, id, sizeof(e->id));
+	for (i = 0; i < ENDS; i++)
+		if (strcmp(state, names[i]) == 0) {
+			e->state = (enum mq_end)i;
+			return 0;
+		}
+	return -1;
+}
+
+int
+mq_ending_read(const char *p, size_t n, struct mq_ending *e)
+{
+	json_t *v = mq_json_load(p, n);
+
+	*e = (struct mq_ending){.json = v};
+	if (read_state(v, e) == -1) {
+		mq_ending_free(e);
+		return -1;
+	}
+	e->text = text_of(v, "text");
+	e->status = (int)number_of(v, "status", INT_MAX, -1);
+	e->signal = text_of(v, "signal");
+	e->attempts = (long)number_of(v, "attempts", INT_MAX, 0);
+	e->host = text_of(v, "host");
+	e->to = text_of(v, "to");
+	e->finished_ms = number_of(v, "finished_ms", 1LL << 52, 0);
+	return 0;
+}
+
+void
+mq_ending_free(struct mq_ending *e)
+{
+	json_decref(e->json);
+	e->json = NULL;
+}
+
+bool
+mq_result_wanted(const struct mq_envelope *e)
+{
+	const char *id = mq_message_id(e);
+	const char *to = mq_envelope_get(e, MQ_HEADER_REPLY_TO);
+
+	return id != NULL && to != NULL && strcmp(id, to) == 0;
+}

@@ -1,0 +1,270 @@
+#include "verb.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/xalloc.h"
+#include "redis/url.h"
+
+#define RESEND_MAX (3650LL * 24 * 60 * 60)
+#define BLANKS	   " \t\r"
+
+static const struct {
+	const char *verb;
+	enum mq_verb_final final;
+} finals[] = {
+    {"done", MQ_FINAL_DONE},
+    {"relayed", MQ_FINAL_DONE},
+    {"err", MQ_FINAL_ERR},
+    {"fail", MQ_FINAL_ERR},
+    {"fails", MQ_FINAL_ERR},
+    {"resend", MQ_FINAL_RESEND},
+    {"pause", MQ_FINAL_PAUSE},
+    {"push", MQ_FINAL_PUSH},
+};
+
+static enum mq_verb_final
+final_of(const char *verb, size_t n)
+{
+	size_t i;
+
+	for (i = 0; i < sizeof(finals) / sizeof(finals[0]); i++)
+		if (strlen(finals[i].verb) == n &&
+		    memcmp(finals[i].verb, verb, n) == 0)
+			return finals[i].final;
+	return MQ_FINAL_NONE;
+}
+
+static bool
+is_digit(char c)
+{
+	return c >= '0' && c <= '9';
+}
+
+/*
+ * DUE as RQ reads it, with Ruby's String#to_i: as far as it looks like a
+ * number, 0 when it does not.
+ */
+int64_t
+mq_verb_due(const char *s)
+{
+	int64_t v = 0;
+
+	if (*s == '+')
+		s++;
+	for (; is_digit(*s); s++) {
+		v = v * 10 + (*s - '0');
+		if (v > RESEND_MAX)
+			return RESEND_MAX;
+		if (s[1] == '_')
+			s++;
+	}
+	return v;
+}
+
+static bool
+is_tick(const char *s)
+{
+	return strcspn(s, "-" BLANKS) == 4 && strncmp(s, "tick", 4) == 0;
+}
+
+/* Whether it is a DUE and nothing else. */
+static bool
+is_bare_due(const char *s)
+{
+	if (!is_digit(s[*s == '+']) && !is_tick(s))
+		return false;
+	s += strcspn(s, "-" BLANKS);
+	s += strspn(s, BLANKS);
+	return *s == '\0' || strcmp(s, "-") == 0;
+}
+
+/* How many bytes at p, of n, are blanks (or, without blanks, are none). */
+static size_t
+span(const char *p, size_t n, bool blanks)
+{
+	size_t i;
+
+	for (i = 0; i < n; i++)
+		if ((p[i] != '\0' && strchr(BLANKS, p[i]) != NULL) != blanks)
+			break;
+	return i;
+}
+
+static void
+copy_text(char *text, const char *p, size_t n)
+{
+	size_t i;
+
+	for (i = 0; i < n; i++)
+		text[i] = p[i] == '\0' ? '?' : p[i];
+	text[n] = '\0';
+}
+
+/*
+ * Which of several messages the text names, which is then cut off it; -1: none;
+ * as many as there are: one that there is not.
+ */
+static int
+take_number(struct mq_verbs *v, char *text)
+{
+	long n = 0;
+	char *p = text + 1, *end = p;
+
+	if (v->ones == NULL || text[0] != '#')
+		return -1;
+	if (is_digit(*p))
+		n = strtol(p, &end, 10);
+	if (n < 1 || n > v->count ||
+	    (*end != '\0' && strchr(BLANKS, *end) == NULL)) {
+		v->stray = true;
+		return v->count;
+	}
+	end += span(end, strlen(end), true);
+	memmove(text, end, strlen(end) + 1);
+	return (int)(n - 1);
+}
+
+/* Its text is shown like any other, but a URL in it may have a password. */
+static void
+take_dup(const struct mq_verbs *v, int which, char *text, bool whole)
+{
+	size_t n = strlen(text);
+
+	if (n > 0 && text[n - 1] == '\r')
+		text[n - 1] = '\0';
+	if (v->on_dup != NULL)
+		v->on_dup(v->arg, which, whole ? text : NULL);
+	mq_url_hide_password(text);
+	if (!whole)
+		text[0] = '\0';
+}
+
+static void
+take_final(const char *text, enum mq_verb_final *final, int64_t *resend_s)
+{
+	if (*final == MQ_FINAL_RESEND && is_tick(text))
+		*final = MQ_FINAL_TICK;
+	else if (*final == MQ_FINAL_RESEND || *final == MQ_FINAL_PAUSE)
+		*resend_s = mq_verb_due(text);
+}
+
+/* The text of a verb, as it is shown. */
+static const char *
+said(enum mq_verb_final final, const char *text)
+{
+	bool due = final == MQ_FINAL_RESEND || final == MQ_FINAL_PAUSE;
+
+	return due && is_bare_due(text) ? "" : text;
+}
+
+/* A verb about one of several. */
+static void
+take_one(struct mq_verb_one *one, enum mq_verb_final final, const char *text)
+{
+	free(one->text);
+	one->text = mq_xstrdup(said(final, text));
+	if (one->final != MQ_FINAL_NONE)
+		return;
+	one->final = final;
+	take_final(text, &one->final, &one->resend_s);
+}
+
+/* A verb about all, or all that are left. */
+static void
+take_plain(struct mq_verbs *v, enum mq_verb_final final, const char *text)
+{
+	strlcpy(v->text, said(final, text), sizeof(v->text));
+	v->spoke = true;
+	if (v->final != MQ_FINAL_NONE)
+		return;
+	v->final = final;
+	take_final(text, &v->final, &v->resend_s);
+}
+
+static void
+take_line(struct mq_verbs *v)
+{
+	size_t start = span(v->line, v->line_len, true);
+	const char *verb = v->line + start;
+	size_t left = v->line_len - start;
+	size_t n = span(verb, left, false);
+	size_t gap = span(verb + n, left - n, true);
+	bool whole = v->line_len < sizeof(v->line);
+	char text[MQ_VERB_LINE + 1];
+	int which;
+
+	v->line_len = 0;
+	if (n == 0)
+		return;
+	copy_text(text, verb + n + gap, left - n - gap);
+	which = take_number(v, text);
+	if (n == 3 && memcmp(verb, "dup", 3) == 0)
+		take_dup(v, which, text, whole);
+	v->about = which < v->count ? which + 1 : 0;
+	if (v->about > 0)
+		take_one(&v->ones[which], final_of(verb, n), text);
+	else
+		take_plain(v, final_of(verb, n), text);
+}
+
+const char *
+mq_verbs_text(const struct mq_verbs *v)
+{
+	return v->about > 0 ? v->ones[v->about - 1].text : v->text;
+}
+
+size_t
+mq_verbs_feed_line(struct mq_verbs *v, const char *p, size_t n)
+{
+	const char *nl = memchr(p, '\n', n);
+	size_t piece = nl != NULL ? (size_t)(nl - p) : n;
+	size_t room = sizeof(v->line) - v->line_len;
+
+	if (room > piece)
+		room = piece;
+	memcpy(v->line + v->line_len, p, room);
+	v->line_len += room;
+	if (nl == NULL)
+		return n;
+	take_line(v);
+	return piece + 1;
+}
+
+void
+mq_verbs_feed(struct mq_verbs *v, const char *p, size_t n)
+{
+	size_t took;
+
+	for (; n > 0; p += took, n -= took)
+		took = mq_verbs_feed_line(v, p, n);
+}
+
+void
+mq_verbs_next(struct mq_verbs *v)
+{
+	v->final = MQ_FINAL_NONE;
+	v->spoke = false;
+	v->resend_s = 0;
+	v->text[0] = '\0';
+}
+
+void
+mq_verbs_begin(struct mq_verbs *v)
+{
+	v->final = MQ_FINAL_NONE;
+	v->spoke = v->stray = false;
+	v->ones = NULL;
+	v->count = v->about = 0;
+	v->resend_s = 0;
+	v->text[0] = '\0';
+	v->line_len = 0;
+	v->on_dup = NULL;
+	v->arg = NULL;
+}
+
+void
+mq_verbs_end(struct mq_verbs *v)
+{
+	take_line(v);
+}

@@ -1,0 +1,249 @@
+#include "verdict.h"
+
+#include <sys/wait.h>
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/exit.h"
+
+/* Bytes of a line of stderr in a reason. */
+#define ERRORS_LINE 200
+
+/* What follows from one, when the run ends well, and its name. */
+static const struct {
+	enum mq_verdict_kind kind;
+	const char *name;
+} effects[] = {
+    [MQ_FINAL_DONE] = {MQ_VERDICT_DONE, "done"},
+    [MQ_FINAL_RESEND] = {MQ_VERDICT_RESEND, "resend"},
+    [MQ_FINAL_TICK] = {MQ_VERDICT_TICK, "resend"},
+    [MQ_FINAL_PAUSE] = {MQ_VERDICT_PAUSE, "pause"},
+    [MQ_FINAL_PUSH] = {MQ_VERDICT_PUSH, "push"},
+};
+
+/* How the run ended, in words. */
+static void
+describe(int status, char *out, size_t size)
+{
+	const char *name;
+
+	if (!WIFSIGNALED(status)) {
+		snprintf(out, size, "exit status %d", WEXITSTATUS(status));
+		return;
+	}
+	name = sigabbrev_np(WTERMSIG(status));
+	if (name != NULL)
+		snprintf(out, size, "killed by SIG%s", name);
+	else
+		snprintf(out, size, "killed by signal %d", WTERMSIG(status));
+}
+
+static void __attribute__((format(printf, 4, 5))) judge(struct mq_verdict *out,
+    enum mq_verdict_kind kind, const char *text, const char *fmt, ...)
+{
+	va_list ap;
+
+	out->kind = kind;
+	out->resend_s = 0;
+	strlcpy(out->text, text, sizeof(out->text));
+	va_start(ap, fmt);
+	vsnprintf(out->how, sizeof(out->how), fmt, ap);
+	va_end(ap);
+}
+
+/* A text is the whole reason, however the run ended. */
+static void
+judge_err(const char *text, int status, struct mq_verdict *out)
+{
+	char how[32] = "";
+
+	if (*text == '\0' && status != 0)
+		describe(status, how, sizeof(how));
+	judge(out, MQ_VERDICT_ERR, text, "%s", how);
+}
+
+/* A final verb but err was said; only an exit status of 0 confirms it. */
+static void
+judge_final(const struct mq_verbs *v, int status, struct mq_verdict *out)
+{
+	char how[32];
+
+	if (status != 0) {
+		describe(status, how, sizeof(how));
+		judge(out, MQ_VERDICT_ERR, v->text, "%s after %s", how,
+		    effects[v->final].name);
+		return;
+	}
+	judge(out, effects[v->final].kind, v->text, "%s", "");
+	out->resend_s = v->resend_s;
+}
+
+static void
+judge_unfinished(const struct mq_verbs *v, int status, struct mq_verdict *out)
+{
+	char how[32] = "no final verb";
+
+	if (status != 0)
+		describe(status, how, sizeof(how));
+	judge(out, MQ_VERDICT_ERR, v->text, "%s", how);
+}
+
+static void
+judge_silent(int status, bool strict, struct mq_verdict *out)
+{
+	int code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+	char how[32];
+
+	if (code == 0) {
+		judge(out, strict ? MQ_VERDICT_ERR : MQ_VERDICT_DONE, "", "%s",
+		    strict ? "no final verb" : "");
+		return;
+	}
+	describe(status, how, sizeof(how));
+	if (code == MQ_EXIT_AGAIN)
+		judge(out, MQ_VERDICT_RETRY, "", "%s", how);
+	else if (code == 126 || code == 127)
+		judge(out, MQ_VERDICT_STOP, "", "%s: the command cannot run",
+		    how);
+	else
+		judge(out, MQ_VERDICT_ERR, "", "%s", how);
+}
+
+void
+mq_verdict(const struct mq_verbs *v, int status, bool timed_out, bool strict,
+    struct mq_verdict *out)
+{
+	bool confirmed = v->final != MQ_FINAL_NONE && status == 0;
+
+	out->status = status;
+	if (v->final == MQ_FINAL_ERR)
+		judge_err(v->text, status, out);
+	else if (timed_out && !confirmed)
+		judge(out, MQ_VERDICT_ERR, v->text, "timed out");
+	else if (v->final != MQ_FINAL_NONE)
+		judge_final(v, status, out);
+	else if (v->spoke)
+		judge_unfinished(v, status, out);
+	else
+		judge_silent(status, strict, out);
+}
+
+void
+mq_verdict_one(const struct mq_verbs *v, int which, int status, bool timed_out,
+    bool strict, struct mq_verdict *out)
+{
+	const struct mq_verb_one *one = &v->ones[which];
+	const char *text = one->text != NULL ? one->text : "";
+	char how[32];
+
+	out->status = status;
+	if (one->final == MQ_FINAL_ERR) {
+		judge_err(text, status, out);
+	} else if (WIFSIGNALED(status) && !timed_out &&
+	    v->final != MQ_FINAL_ERR) {
+		describe(status, how, sizeof(how));
+		judge(out, MQ_VERDICT_RETRY, text, "%s", how);
+	} else if (one->final != MQ_FINAL_NONE) {
+		judge(out, effects[one->final].kind, text, "%s", "");
+		out->resend_s = one->resend_s;
+	} else {
+		mq_verdict(v, status, timed_out, strict, out);
+		if (out->kind != MQ_VERDICT_DONE && out->text[0] == '\0')
+			strlcpy(out->text, text, sizeof(out->text));
+		if (v->stray && v->final != MQ_FINAL_ERR && status == 0)
+			judge(out, MQ_VERDICT_ERR, "",
+			    "a verb was about no message of the batch");
+	}
+}
+
+/* --- the reason --------------------------------------------------------------- */
+
+/* Behind the escape sequence at p, such as one that sets a colour. */
+static const char *
+behind_escape(const char *p, const char *end)
+{
+	if (++p == end || *p != '[')
+		return p;
+	for (p++; p < end && (*p < '@' || *p > '~'); p++)
+		;
+	return p < end ? p + 1 : p;
+}
+
+/* Whether a byte of UTF-8 begins no character. */
+static bool
+is_inside(char c)
+{
+	return (c & 0xc0) == 0x80;
+}
+
+/* The text of a line from p to end, in whole characters, without what drives a
+ * terminal or is blank around it; returns its length. */
+static size_t
+plain_line(const char *p, const char *end, char *out, size_t size)
+{
+	size_t n = 0;
+	char c;
+
+	while (p < end && is_inside(*p))
+		p++;
+	while (p < end && n < size - 1) {
+		if (*p == '\033') {
+			p = behind_escape(p, end);
+			continue;
+		}
+		c = *p++;
+		if (c == '\t')
+			c = ' ';
+		if (c != ' ' || n > 0)
+			out[n++] = (c >= 0 && c < ' ') || c == 127 ? '?' : c;
+	}
+	if (p < end && is_inside(*p)) {
+		while (n > 0 && is_inside(out[n - 1]))
+			n--;
+		n -= n > 0;
+	}
+	while (n > 0 && out[n - 1] == ' ')
+		n--;
+	out[n] = '\0';
+	return n;
+}
+
+/* The last line that says something; progress that was drawn over ends in a
+ * carriage return. */
+static void
+last_line(const char *text, char *out, size_t size)
+{
+	const char *end = text + strlen(text), *start;
+
+	out[0] = '\0';
+	while (end > text) {
+		for (start = end;
+		     start > text && strchr("\r\n", start[-1]) == NULL; start--)
+			;
+		if (plain_line(start, end, out, size) > 0)
+			return;
+		end = start > text ? start - 1 : text;
+	}
+}
+
+void
+mq_verdict_reason(
+    const struct mq_verdict *v, const char *errors, char *out, size_t size)
+{
+	const char *how = v->how, *why = v->text;
+	char line[ERRORS_LINE + 1];
+	size_t room = size - strlen(how) - sizeof(" ()");
+
+	if (*why == '\0') {
+		last_line(errors, line, sizeof(line));
+		why = line;
+	}
+	if (*why == '\0')
+		why = *how == '\0' && v->kind == MQ_VERDICT_ERR ? "err" : how;
+	if (why == how || *how == '\0')
+		snprintf(out, size, "%s", why);
+	else
+		snprintf(out, size, "%.*s (%s)", (int)room, why, how);
+}

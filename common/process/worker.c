@@ -1,0 +1,191 @@
+#include "worker.h"
+
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/xalloc.h"
+
+static int
+take_descriptors(void)
+{
+	int fd;
+
+	do {
+		fd = open("/dev/null", O_RDWR);
+		if (fd == -1)
+			return -1;
+	} while (fd <= MQ_WORKER_READ);
+	close(fd);
+	return 0;
+}
+
+int
+mq_worker_prepare(struct mq_worker_setup *setup)
+{
+	struct sigaction sa;
+	int sig;
+
+	/* Whoever started us may have left 3 and 4 open: they are ours now. */
+	close(MQ_WORKER_WRITE);
+	close(MQ_WORKER_READ);
+	if (take_descriptors() == -1 ||
+	    close_range(3, ~0U, CLOSE_RANGE_CLOEXEC) == -1)
+		return -1;
+	/* Whoever started us may have left signals blocked, too. */
+	sigemptyset(&setup->reset);
+	sigprocmask(SIG_SETMASK, &setup->reset, NULL);
+	signal(SIGPIPE, SIG_IGN);
+	signal(SIGXFSZ, SIG_IGN);
+	/* Or ignored: then nobody would hear of a worker's end. */
+	signal(SIGCHLD, SIG_DFL);
+	/* execve(2) itself resets those that are caught. */
+	for (sig = 1; sig < NSIG; sig++)
+		if (sigaction(sig, NULL, &sa) == 0 && sa.sa_handler == SIG_IGN)
+			sigaddset(&setup->reset, sig);
+	setup->self = getpid();
+	return getrlimit(RLIMIT_CORE, &setup->core);
+}
+
+void
+mq_worker_limits(struct mq_worker_setup *setup, int n)
+{
+	struct rlimit more, core;
+
+	setup->no_core = getrlimit(RLIMIT_CORE, &core) == 0 &&
+	    core.rlim_cur != setup->core.rlim_cur;
+	if (getrlimit(RLIMIT_NOFILE, &setup->files) == -1 ||
+	    setup->files.rlim_cur >= (rlim_t)n)
+		return;
+	more = setup->files;
+	more.rlim_cur = (rlim_t)n < more.rlim_max ? (rlim_t)n : more.rlim_max;
+	setup->limited = setrlimit(RLIMIT_NOFILE, &more) == 0;
+}
+
+int
+mq_worker_payload(const void *p, size_t n)
+{
+	const char *from = p;
+	size_t done = 0;
+	ssize_t wrote;
+	int fd = memfd_create("payload", MFD_CLOEXEC);
+
+	/* pwrite(2) leaves the offset where the worker begins to read. */
+	while (fd != -1 && done < n) {
+		wrote = pwrite(fd, from + done, n - done, (off_t)done);
+		if (wrote == -1 && errno == EINTR)
+			continue;
+		if (wrote == -1) {
+			close(fd);
+			return -1;
+		}
+		done += (size_t)wrote;
+	}
+	return fd;
+}
+
+/*
+ * In the child of vfork(2), which shares our memory: only system calls.  The
+ * signals are blocked nearly to the end, and none is pending then that came
+ * before, so no handler of ours runs in here.
+ */
+static int
+become(const struct mq_worker_setup *setup, const struct mq_worker *w,
+    const sigset_t *mask)
+{
+	const struct sigaction dfl = {.sa_handler = SIG_DFL};
+	int sig;
+
+	for (sig = 1; sig < NSIG; sig++)
+		if (sigismember(&setup->reset, sig))
+			sigaction(sig, &dfl, NULL);
+	if (setpgid(0, 0) == -1 || prctl(PR_SET_PDEATHSIG, SIGKILL) == -1)
+		return errno;
+	/* Our parent may have died before it could be told to us. */
+	if (getppid() != setup->self)
+		_exit(127);
+	if (w->dir != NULL && chdir(w->dir) == -1)
+		return errno;
+	if (dup2(w->input, 0) == -1 ||
+	    (w->output != -1 && dup2(w->output, 1) == -1) ||
+	    (w->errors != -1 && dup2(w->errors, 2) == -1) ||
+	    dup2(w->verbs, MQ_WORKER_WRITE) == -1 ||
+	    dup2(w->answers, MQ_WORKER_READ) == -1)
+		return errno;
+	if (setup->limited)
+		setrlimit(RLIMIT_NOFILE, &setup->files);
+	if (setup->no_core)
+		setrlimit(RLIMIT_CORE, &setup->core);
+	sigprocmask(SIG_SETMASK, mask, NULL);
+	execve(w->path, w->argv, w->envp);
+	return errno;
+}
+
+static pid_t
+start(const struct mq_worker_setup *setup, const struct mq_worker *w)
+{
+	volatile int failure = 0;
+	sigset_t all, none, old;
+	pid_t pid;
+
+	sigfillset(&all);
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &all, &old);
+	pid = vfork();
+	if (pid == 0) {
+		failure = become(setup, w, &none);
+		_exit(127);
+	}
+	if (pid == -1)
+		failure = errno;
+	sigprocmask(SIG_SETMASK, &old, NULL);
+	if (failure == 0)
+		return pid;
+	while (pid != -1 && waitpid(pid, NULL, 0) == -1 && errno == EINTR)
+		;
+	errno = failure;
+	return -1;
+}
+
+static pid_t
+start_by_shell(const struct mq_worker_setup *setup, const struct mq_worker *w)
+{
+	struct mq_worker shell = *w;
+	char **argv;
+	size_t n;
+	pid_t pid;
+	int failure;
+
+	for (n = 0; w->argv[n] != NULL; n++)
+		;
+	argv = mq_xcalloc(n + 3, sizeof(*argv));
+	argv[0] = mq_xstrdup("/bin/sh");
+	argv[1] = mq_xstrdup(w->path);
+	if (n > 1)
+		memcpy(argv + 2, w->argv + 1, (n - 1) * sizeof(*argv));
+	shell.path = argv[0];
+	shell.argv = argv;
+	pid = start(setup, &shell);
+	failure = errno;
+	free(argv[0]);
+	free(argv[1]);
+	free(argv);
+	errno = failure;
+	return pid;
+}
+
+pid_t
+mq_worker_start(const struct mq_worker_setup *setup, const struct mq_worker *w)
+{
+	pid_t pid = start(setup, w);
+
+	if (pid == -1 && errno == ENOEXEC)
+		return start_by_shell(setup, w);
+	return pid;
+}

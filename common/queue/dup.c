@@ -1,0 +1,138 @@
+#include "dup.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/xalloc.h"
+#include "message/verb.h"
+
+/* What DEST begins with when it is no name of a queue. */
+static const char *const web[] = {"http://", "https://", NULL};
+static const char *const far[] = {"redis://", "rediss://", "unix://",
+    "redis-cluster://", "redis-sentinel://", "private:", NULL};
+
+static bool
+begins_with_any(const char *s, const char *const *prefixes)
+{
+	for (; *prefixes != NULL; prefixes++)
+		if (strncmp(s, *prefixes, strlen(*prefixes)) == 0)
+			return true;
+	return false;
+}
+
+/* The last ?queue= or &queue= in a text, or NULL. */
+static const char *
+find_queue(const char *s)
+{
+	static const char name[] = "queue=";
+	const char *p, *found = NULL;
+
+	for (p = s; (p = strpbrk(p, "?&")) != NULL; p++)
+		if (strncmp(p + 1, name, sizeof(name) - 1) == 0)
+			found = p;
+	return found;
+}
+
+/* A text without its password, if it has one. */
+static char *
+without_password(const char *s)
+{
+	char *out = mq_xstrdup(s);
+
+	mq_url_hide_password(out);
+	return out;
+}
+
+static int
+parse_far(const char *dest, struct mq_dup *d, const char **why)
+{
+	const char *at = find_queue(dest), *hidden = find_queue(d->shown);
+	struct mq_url u;
+	char name[256], *rest;
+
+	*why = "the URL of a server is followed by ?queue=NAME";
+	/* What is in a password only is no name. */
+	if (at == NULL || hidden == NULL)
+		return -1;
+	d->far = mq_xstrndup(dest, (size_t)(at - dest));
+	if (mq_url_parse(d->far, &u, why) == -1)
+		return -1;
+	mq_url_show(&u, name, sizeof(name));
+	d->layout = u.layout;
+	d->ns = u.ns;
+	u.layout = u.ns = NULL;
+	mq_url_free(&u);
+	/* A URL where a name belongs may have a password, too. */
+	rest = without_password(hidden + 1);
+	free(d->shown);
+	d->shown = mq_xasprintf(
+	    "%s%c%s", name, strchr(name, '?') != NULL ? '&' : '?', rest);
+	free(rest);
+	*why = mq_url_decode(at + strlen("?queue="), &d->queue);
+	if (*why != NULL)
+		return -1;
+	if (d->queue == NULL)
+		d->queue = mq_xstrdup("");
+	return 0;
+}
+
+static int
+parse_web(const char *dest, struct mq_dup *d, const char **why)
+{
+	if (strcmp(dest, d->shown) != 0) {
+		/* It would stand in the header for everybody to read. */
+		*why = "an http URL with a password cannot be passed on";
+		return -1;
+	}
+	d->web = mq_xstrdup(dest);
+	d->queue = mq_xstrdup(MQ_DUP_RELAY);
+	return 0;
+}
+
+static int
+parse(const char *text, struct mq_dup *d, const char **why)
+{
+	const char *dest = strchr(text, '-');
+
+	if (dest != NULL)
+		dest = strchr(dest + 1, '-');
+	if (dest == NULL) {
+		d->shown = mq_xstrdup("");
+		*why = "dup is followed by DUE-X-DEST";
+		return -1;
+	}
+	dest++;
+	d->shown = without_password(dest);
+	if (begins_with_any(dest, web))
+		return parse_web(dest, d, why);
+	if (begins_with_any(dest, far))
+		return parse_far(dest, d, why);
+	d->queue = mq_xstrdup(dest);
+	return 0;
+}
+
+int
+mq_dup_parse(const char *text, struct mq_dup *d, const char **why)
+{
+	*d = (struct mq_dup){.due_s = mq_verb_due(text)};
+	if (parse(text, d, why) == 0)
+		return 0;
+	free(d->queue);
+	d->queue = NULL;
+	return -1;
+}
+
+void
+mq_dup_free(struct mq_dup *d)
+{
+	if (d->far != NULL)
+		explicit_bzero(d->far, strlen(d->far));
+	free(d->far);
+	free(d->queue);
+	free(d->layout);
+	free(d->ns);
+	free(d->web);
+	free(d->shown);
+	*d = (struct mq_dup){0};
+}

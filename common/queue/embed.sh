@@ -1,0 +1,47 @@
+#!/bin/sh
+# Prints a C file with the text and the SHA-1 of each Lua script named.  A line
+# "-- include NAME" stands for lib/NAME.lua beside the script, or beside those of
+# both layouts; it may include others.  Those of rsmq/ are named rsmq_*.  The
+# comments stay here: the server has no use for them.  As numbers, since C
+# strings may be only so long.
+#
+# With -t, prints the text of one script as it is.
+set -eu
+shared=$(dirname "$0")/lua/lib
+
+library() {
+	if [ -e "$own/$1.lua" ]; then
+		text "$own/$1.lua"
+	else
+		text "$shared/$1.lua"
+	fi
+}
+
+text() {
+	while IFS= read -r line; do
+		case $line in
+		"-- include "*) library "${line##* }" ;;
+		*) printf '%s\n' "$line" ;;
+		esac
+	done <"$1"
+}
+
+if [ "$1" = -t ]; then
+	own=$(dirname "$2")/lib
+	text "$2"
+	exit
+fi
+printf '#include "redis/script.h"\n'
+for f; do
+	own=$(dirname "$f")/lib
+	name=$(basename "$f" .lua)
+	case $f in
+	*/rsmq/*) name=rsmq_$name ;;
+	esac
+	text=$(text "$f" | sed '/^ *--/d; /^ *$/d')
+	printf '\nstatic const char %s[] = {' "$name"
+	printf '%s\n' "$text" | od -An -v -tx1 | sed 's/ \(..\)/0x\1,/g'
+	printf '0};\n\nconst struct mq_script mq_script_%s = {\n' "$name"
+	printf '\t.sha = "%s",\n\t.text = %s,\n};\n' \
+		"$(printf '%s\n' "$text" | sha1sum | cut -c1-40)" "$name"
+done

@@ -1,0 +1,143 @@
+#include "known.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/xalloc.h"
+#include "redis/ask.h"
+
+/* Asks first whether each queue is known, then whether each can be used. */
+struct looking {
+	const struct mq_layout *layout;
+	const struct mq_session *session;
+	struct mq_known *out;
+	size_t queues; /* the one to push to is the last */
+	bool *answered;
+};
+
+/* The queue that question i is about. */
+static size_t
+queue_of(const struct looking *l, size_t i)
+{
+	return i < l->queues ? i : i - l->queues;
+}
+
+static const char *
+name(const struct looking *l, size_t i)
+{
+	i = queue_of(l, i);
+	return i < (size_t)l->session->queue_count ? l->session->queues[i] :
+						     l->session->push;
+}
+
+static void
+ask(void *arg, size_t i, struct mq_command *c)
+{
+	const struct looking *l = arg;
+	bool consumed = queue_of(l, i) < (size_t)l->session->queue_count;
+
+	if (i < l->queues)
+		l->layout->known(c, name(l, i));
+	else
+		l->layout->probe(
+		    c, consumed ? l->session : NULL, name(l, i), true);
+}
+
+static int
+take(void *arg, size_t i, const redisReply *reply)
+{
+	struct looking *l = arg;
+
+	if (reply->type != REDIS_REPLY_INTEGER)
+		return -1;
+	/* A queue that has keys exists, although the list lacks it. */
+	l->out->there[queue_of(l, i)] |= reply->integer != 0;
+	l->answered[i] = true;
+	return 0;
+}
+
+/* An error about the use of one queue is a result, and names it. */
+static int
+judge(const struct mq_redis *r, const struct looking *l)
+{
+	size_t i, first = 0;
+
+	if (mq_redis_lost(r))
+		return -1;
+	while (first + 1 < 2 * l->queues && l->answered[first])
+		first++;
+	/* The error is about the use of this queue: none behind it counts as missing. */
+	for (i = first; i < l->queues; i++)
+		l->out->there[i] = true;
+	l->out->status = r->status;
+	snprintf(l->out->error, sizeof(l->out->error), "%s: %s", name(l, first),
+	    r->error);
+	return 0;
+}
+
+/* A server that loads its data is waited for. */
+static int
+wait_for_server(struct mq_redis *r)
+{
+	struct mq_command ping = {0};
+	redisReply *reply;
+
+	mq_command_plain(&ping, "PING");
+	reply = mq_redis_call(r, &ping);
+	mq_command_free(&ping);
+	if (reply == NULL)
+		return -1;
+	freeReplyObject(reply);
+	return 0;
+}
+
+int
+mq_known_ask(struct mq_redis *r, const struct mq_layout *layout,
+    const struct mq_session *s, struct mq_known *out)
+{
+	size_t n = (size_t)s->queue_count + (s->push != NULL);
+	struct looking l = {layout, s, out, n, mq_xcalloc(2 * n, sizeof(bool))};
+	const struct mq_questions q = {ask, take, &l};
+	int rv;
+
+	*out = (struct mq_known){.there = mq_xcalloc(n, sizeof(bool))};
+	rv = wait_for_server(r);
+	if (rv == 0 && mq_ask_all(r, &q, 2 * n) == -1)
+		rv = judge(r, &l);
+	free(l.answered);
+	return rv;
+}
+
+static bool
+is_known(struct mq_redis *r, const struct mq_layout *layout, const char *queue)
+{
+	struct mq_command c = {0};
+	redisReply *reply;
+	bool known;
+
+	/* A namespace would be that of the URL, or none. */
+	if (strchr(queue, ':') != NULL || layout->queue_error(queue) != NULL)
+		return false;
+	layout->known(&c, queue);
+	reply = mq_redis_call(r, &c);
+	known = reply != NULL && reply->type == REDIS_REPLY_INTEGER &&
+	    reply->integer != 0;
+	if (reply != NULL)
+		freeReplyObject(reply);
+	mq_command_free(&c);
+	return known;
+}
+
+const char *
+mq_known_elsewhere(
+    struct mq_redis *r, const struct mq_layout *layout, const char *queue)
+{
+	if (layout == &mq_layout_rmq)
+		return is_known(r, &mq_layout_rsmq, queue) ?
+		    "; there is one in the layout rsmq (-L rsmq)" :
+		    "";
+	return is_known(r, &mq_layout_rmq, queue) ?
+	    "; there is one in the layout rmq (-L rmq)" :
+	    "";
+}

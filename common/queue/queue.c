@@ -1,0 +1,235 @@
+/* What is the same in every layout. */
+#include "queue.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/names.h"
+#include "base/xalloc.h"
+#include "message/headers.h"
+#include "message/json.h"
+
+const double mq_bucket_s[MQ_BUCKETS - 1] = {
+    0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 1800};
+
+static const char *const names[MQ_STATES] = {
+    [MQ_READY] = "ready",
+    [MQ_DELAYED] = "delayed",
+    [MQ_UNACKED] = "unacked",
+    [MQ_REJECTED] = "rejected",
+};
+
+const struct mq_layout *
+mq_layout_find(const char *name)
+{
+	static const struct mq_layout *const layouts[] = {
+	    &mq_layout_rmq, &mq_layout_rsmq};
+	size_t i;
+
+	for (i = 0; i < sizeof(layouts) / sizeof(layouts[0]); i++)
+		if (strcmp(layouts[i]->name, name) == 0)
+			return layouts[i];
+	return NULL;
+}
+
+char *
+mq_layout_queue(const struct mq_layout *layout, const char *ns,
+    const char *queue, const char **why)
+{
+	const char *colon = strrchr(queue, ':');
+
+	*why = layout->queue_error(queue);
+	if (*why != NULL)
+		return NULL;
+	if (layout->ns == NULL)
+		return mq_xstrdup(queue);
+	if (ns == NULL)
+		ns = layout->ns;
+	if (colon != NULL) {
+		if (strlen(ns) != (size_t)(colon - queue) ||
+		    memcmp(ns, queue, strlen(ns)) != 0) {
+			*why = "not of the namespace that the URL names (ns=)";
+			return NULL;
+		}
+		queue = colon + 1;
+	}
+	return strcmp(ns, layout->ns) == 0 ? mq_xstrdup(queue) :
+					     mq_xasprintf("%s:%s", ns, queue);
+}
+
+const char *
+mq_state_name(enum mq_state state)
+{
+	return names[state];
+}
+
+int
+mq_state_parse(const char *word, enum mq_state *state)
+{
+	int i;
+
+	for (i = 0; i < MQ_STATES; i++)
+		if (strcmp(word, names[i]) == 0) {
+			*state = (enum mq_state)i;
+			return 0;
+		}
+	return -1;
+}
+
+void
+mq_connection_stats_free(struct mq_connection_stats *c)
+{
+	int i;
+
+	for (i = 0; i < c->count; i++)
+		free(c->consumed[i].queue);
+	free(c->consumed);
+	free(c->name);
+	free(c->host);
+}
+
+void
+mq_stats_free(struct mq_stats *stats)
+{
+	int i;
+
+	for (i = 0; i < stats->count; i++)
+		free(stats->queues[i].name);
+	free(stats->queues);
+	for (i = 0; i < stats->connection_count; i++)
+		mq_connection_stats_free(&stats->connections[i]);
+	free(stats->connections);
+	mq_names_free(&stats->cluster);
+	*stats = (struct mq_stats){0};
+}
+
+void
+mq_scan_free(struct mq_scan *scan)
+{
+	if (scan->held != NULL)
+		mq_names_free(scan->held);
+	free(scan->held);
+	if (scan->connections != NULL)
+		freeReplyObject(scan->connections);
+	if (scan->reply != NULL)
+		freeReplyObject(scan->reply);
+	free(scan->items);
+	mq_buf_free(&scan->anchor);
+	mq_buf_free(&scan->turned);
+	*scan = (struct mq_scan){0};
+}
+
+void
+mq_receipt_free(struct mq_receipt *receipt)
+{
+	free(receipt->connection);
+	free(receipt->number);
+	receipt->connection = receipt->number = NULL;
+	mq_buf_free(&receipt->element);
+}
+
+int
+mq_receipt_ask(struct mq_redis *r, struct mq_command *c, struct mq_receipt *out)
+{
+	redisReply *reply = mq_redis_call(r, c);
+
+	if (reply == NULL)
+		return -1;
+	if (reply->type == REDIS_REPLY_STRING)
+		mq_buf_add(&out->element, reply->str, reply->len);
+	else
+		mq_receipt_free(out);
+	freeReplyObject(reply);
+	return 0;
+}
+
+bool
+mq_receipt_parse(const char *word, struct mq_receipt *out)
+{
+	const char *dot = strrchr(word, '.');
+
+	if (dot == NULL || dot == word || dot[1] == '\0' ||
+	    dot[1 + strspn(dot + 1, "0123456789")] != '\0')
+		return false;
+	out->connection = mq_xstrndup(word, (size_t)(dot - word));
+	out->number = mq_xstrdup(dot + 1);
+	return true;
+}
+
+/* So many numbers come before the elements. */
+#define FACTS 4
+
+int
+mq_layout_claimed(const redisReply *reply, struct mq_claimed *out)
+{
+	size_t i;
+
+	if (reply->type == REDIS_REPLY_INTEGER)
+		return MQ_CLAIM_LOST;
+	if (reply->type != REDIS_REPLY_ARRAY || reply->elements < FACTS)
+		return MQ_CLAIM_BAD;
+	for (i = 0; i < reply->elements; i++)
+		if (reply->element[i]->type !=
+		    (i < FACTS ? REDIS_REPLY_INTEGER : REDIS_REPLY_STRING))
+			return MQ_CLAIM_BAD;
+	*out = (struct mq_claimed){.first = FACTS,
+	    .due_ms = reply->element[0]->integer,
+	    .paused = reply->element[1]->integer != 0,
+	    .now_ms = reply->element[2]->integer,
+	    .tick = reply->element[3]->integer,
+	    .missing = reply->element[3]->integer < 0};
+	return (int)reply->elements - FACTS;
+}
+
+enum mq_settled
+mq_layout_settled(const redisReply *reply)
+{
+	if (reply->type != REDIS_REPLY_INTEGER)
+		return MQ_SETTLED_LOST;
+	switch (reply->integer) {
+	case 0:
+		return MQ_SETTLED_LOST;
+	case -1:
+		return MQ_SETTLED_GONE;
+	case -2:
+		return MQ_SETTLED_TOO_LONG;
+	default:
+		return MQ_SETTLED;
+	}
+}
+
+bool
+mq_layout_obeys(
+    const struct mq_layout *l, const struct mq_envelope *e, struct mq_buf *why)
+{
+	static const struct {
+		const char *header;
+		unsigned what;
+	} wishes[] = {{MQ_HEADER_KEY, MQ_HAS_KEYS},
+	    {MQ_HEADER_GROUP, MQ_HAS_GROUPS},
+	    {MQ_HEADER_FROM_TICK, MQ_HAS_TICKS},
+	    {MQ_HEADER_UNTIL_TICK, MQ_HAS_TICKS}};
+	const char *priority = mq_envelope_get(e, MQ_HEADER_PRIORITY);
+	size_t i;
+
+	for (i = 0; i < sizeof(wishes) / sizeof(wishes[0]); i++) {
+		if (l->has & wishes[i].what ||
+		    mq_envelope_get(e, wishes[i].header) == NULL)
+			continue;
+		mq_buf_printf(why, "the layout %s knows no %s", l->name,
+		    wishes[i].header);
+		return false;
+	}
+	if (!(l->has & MQ_HAS_LOW_PRIORITY) && priority != NULL &&
+	    *priority == '-') {
+		mq_buf_addstr(why, "its priority is below 0");
+		return false;
+	}
+	return true;
+}
+
+bool
+mq_layout_reads(const struct mq_layout *l, const char *payload, size_t n)
+{
+	return !(l->has & MQ_HAS_TEXT) || mq_utf8(payload, n);
+}

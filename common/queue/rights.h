@@ -1,0 +1,46 @@
+/*
+ * What a user of the server has to be allowed so that a tool can work, as rules
+ * of ACL SETUSER.
+ */
+#ifndef MQ_RIGHTS_H
+#define MQ_RIGHTS_H
+
+#include "base/buf.h"
+#include "queue.h"
+
+/* The tools, as a layout's table of rights names them. */
+enum {
+	MQ_PUBLISHES = 1 << 0,
+	MQ_CONSUMES = 1 << 1,
+	MQ_LOOKS = 1 << 2,
+	MQ_CLEANS = 1 << 3,
+	MQ_RETURNS = 1 << 4,
+	MQ_PURGES = 1 << 5,
+	MQ_PAUSES = 1 << 6,
+	MQ_WAITS = 1 << 7, /* until what it publishes is safe */
+	MQ_TELLS = 1 << 8  /* those who listen of what it publishes */
+};
+
+/*
+ * A pattern of keys or of channels, or a command.  Before a channel stands
+ * "resetchannels": users of Redis 6.2 begin with all of them, and then cannot be
+ * given one.  In a pattern %q stands for
+ * the name of a queue, %n for its namespace.  What follows a %q needs no
+ * quoting, and no blank.
+ */
+struct mq_right {
+	const char *rule; /* NULL: the table ends */
+	unsigned tools;
+};
+
+/*
+ * Appends those rules of a layout that a tool, or one of several, needs for a queue, with
+ * blanks between them, and each once however often this is called.  NULL: for
+ * any queue of this namespace (NULL: the usual one).
+ */
+void mq_rights_add(struct mq_buf *, const struct mq_layout *, unsigned tool,
+    const char *queue, const char *ns);
+/* Appends one rule in the same way. */
+void mq_rights_rule(struct mq_buf *, const char *rule);
+
+#endif

@@ -1,0 +1,117 @@
+/*
+ * The rmq layout: whether there is anything left to do.
+ */
+#include "layout.h"
+
+#include <string.h>
+
+#include "ask.h"
+#include "keys.h"
+#include "unlisted.h"
+
+/* Adds what could be claimed of one queue, and what these connections hold. */
+static int
+waiting_of(struct mq_redis *r, const char *queue, const redisReply *all,
+    long long *sum)
+{
+	struct mq_command c = {0};
+	redisReply *reply;
+	size_t i;
+	int rv = 0;
+
+	mq_command_script(
+	    &c, &mq_script_waiting, RMQ_HOME + (int)all->elements);
+	rmq_key_home(&c, queue);
+	for (i = 0; i < all->elements; i++)
+		rmq_key_both(&c, all->element[i]->str, queue, "unacked");
+	reply = mq_redis_call(r, &c);
+	mq_command_free(&c);
+	if (reply == NULL)
+		return -1;
+	*sum += reply->integer;
+	if (reply->type != REDIS_REPLY_INTEGER)
+		rv = mq_nonsense(r);
+	freeReplyObject(reply);
+	return rv;
+}
+
+static int
+waiting(
+    struct mq_redis *r, const char *const *queues, int count, long long *sum)
+{
+	redisReply *all = rmq_connections(r);
+	int i, rv = 0;
+
+	if (all == NULL)
+		return -1;
+	for (i = 0; i < count && rv == 0; i++)
+		rv = waiting_of(r, queues[i], all, sum);
+	freeReplyObject(all);
+	return rv;
+}
+
+static bool
+is_one_of(const char *const *queues, int count, const char *name)
+{
+	int i;
+
+	for (i = 0; i < count; i++)
+		if (strcmp(queues[i], name) == 0)
+			return true;
+	return false;
+}
+
+/* Lists a connection that holds some messages, if nobody does. */
+static int
+list_again(struct mq_redis *r, const struct mq_name *name, bool *found)
+{
+	struct mq_command c = {0};
+	redisReply *reply;
+
+	rmq_adopt(&c, name->name, name->queue, false);
+	reply = mq_redis_call(r, &c);
+	mq_command_free(&c);
+	if (reply == NULL)
+		return mq_redis_lost(r) ? -1 : 0;
+	*found |= reply->type == REDIS_REPLY_INTEGER && reply->integer > 0;
+	freeReplyObject(reply);
+	return 0;
+}
+
+/* Only when it seems that nothing is left: it looks through all keys. */
+static int
+find_unlisted(
+    struct mq_redis *r, const char *const *queues, int count, bool *found)
+{
+	struct mq_names lists = {0};
+	int rv = rmq_unacked_lists(r, 0, &lists);
+	size_t i;
+
+	for (i = 0; i < lists.n && rv == 0; i++)
+		if (is_one_of(queues, count, lists.list[i].queue))
+			rv = list_again(r, &lists.list[i], found);
+	mq_names_free(&lists);
+	return rv;
+}
+
+/*
+ * All of a queue is counted in one step: when one message ends, the next one of
+ * its group, which nobody could claim until then, takes its place.  Who joins
+ * and claims between the two commands of a look is seen by the second look.
+ */
+int
+rmq_drained(
+    struct mq_redis *r, const char *const *queues, int count, bool *drained)
+{
+	long long left = 0;
+	bool found = false;
+	int look;
+
+	for (look = 0; look < 2 && left == 0; look++)
+		if (waiting(r, queues, count, &left) == -1)
+			return -1;
+	if (left == 0 && find_unlisted(r, queues, count, &found) == -1)
+		return -1;
+	*drained = left == 0 && !found;
+	return 0;
+}

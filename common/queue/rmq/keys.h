@@ -1,0 +1,39 @@
+/*
+ * The keys of adjust/rmq v5 and our own beside them; for layout-rmq*.c only.
+ * Each function appends one argument to a command.
+ */
+#ifndef MQ_RMQ_KEYS_H
+#define MQ_RMQ_KEYS_H
+
+#include <stdint.h>
+
+#include "redis/command.h"
+
+#define RMQ_QUEUES	"rmq::queues"
+#define RMQ_CONNECTIONS "rmq::connections"
+
+/* Per queue: ready, rejected; ours: see layout-rmq.c. */
+void rmq_key_queue(struct mq_command *, const char *queue, const char *what);
+
+/* The keys among which a queue's messages move, as RMQ_HOME arguments; see
+ * lua/lib/place.lua. */
+#define RMQ_HOME 6
+/* The tick that a message waits for is added to this. */
+#define RMQ_AT_TICK (INT64_C(1) << 50)
+/* The lowest score of a message that waits for its turn. */
+#define RMQ_IN_LINE "4503599627370496"
+void rmq_key_home(struct mq_command *, const char *queue);
+
+/* Per connection: heartbeat, queues; ours: info. */
+void rmq_key_connection(
+    struct mq_command *, const char *connection, const char *what);
+
+/* Per connection and queue: consumers, unacked. */
+void rmq_key_both(struct mq_command *, const char *connection,
+    const char *queue, const char *what);
+/* Its consumers and unacked, both, as Go programs that use the keys for a
+ * cluster have them: two arguments. */
+void rmq_key_cluster(
+    struct mq_command *, const char *connection, const char *queue);
+
+#endif

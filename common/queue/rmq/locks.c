@@ -1,0 +1,224 @@
+/*
+ * The rmq layout: the locks of one queue.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/xalloc.h"
+#include "keys.h"
+#include "locks.h"
+
+#define SCAN_COUNT 1000
+/* So many are let go of in one step. */
+#define FREE_COUNT 100
+
+static char *
+copy(const redisReply *s)
+{
+	char *p = mq_xcalloc(1, s->len + 1);
+
+	memcpy(p, s->str, s->len);
+	return p;
+}
+
+static bool
+is_number(const char *p)
+{
+	return *p != '\0' && strspn(p, "0123456789") == strcspn(p, " ");
+}
+
+/*
+ * A group's is "ID STAMP", a key's "ID MODE STAMP"; a mode that is a time means
+ * that it is kept until then, whoever holds it.
+ */
+static void
+add(struct rmq_locks *l, const redisReply *field, const redisReply *value,
+    long long now)
+{
+	bool key = field->len > 0 && field->str[0] == 'k', timed = false;
+	struct rmq_lock *lock;
+
+	if (value->len < MQ_ID_LEN)
+		return;
+	if (key && value->len > MQ_ID_LEN)
+		timed = is_number(value->str + MQ_ID_LEN + 1);
+	if (timed && strtoll(value->str + MQ_ID_LEN + 1, NULL, 10) > now)
+		return;
+	if (l->n == l->cap) {
+		l->cap = l->cap == 0 ? 64 : l->cap * 2;
+		l->list = mq_xreallocarray(l->list, l->cap, sizeof(*l->list));
+	}
+	lock = &l->list[l->n++];
+	*lock = (struct rmq_lock){.field = copy(field),
+	    .value = copy(value),
+	    .field_len = field->len,
+	    .value_len = value->len,
+	    .over = timed};
+	memcpy(lock->id, value->str, MQ_ID_LEN);
+	l->held += !timed;
+}
+
+/* A field that is no lock tells when the first message is too late. */
+static void
+take(struct rmq_locks *l, const redisReply *field, const redisReply *value,
+    long long now, long long tick)
+{
+	long long bound;
+
+	if (field->type != REDIS_REPLY_STRING ||
+	    value->type != REDIS_REPLY_STRING || field->len == 0)
+		return;
+	if (field->str[0] == 'g' || field->str[0] == 'k') {
+		add(l, field, value, now);
+		return;
+	}
+	bound = strtoll(value->str, NULL, 10);
+	if (strchr("eE", field->str[0]) != NULL)
+		l->late |= bound < now;
+	else if (strchr("tT", field->str[0]) != NULL)
+		l->late |= bound < tick;
+}
+
+static int
+by_id(const void *a, const void *b)
+{
+	const struct rmq_lock *x = a, *y = b;
+
+	return memcmp(x->id, y->id, MQ_ID_LEN);
+}
+
+int
+rmq_locks_load(struct rmq_round *w, const char *queue, long long now,
+    long long tick, struct rmq_locks *l)
+{
+	char cursor[24] = "0";
+	struct mq_command *c;
+	redisReply *reply, *all;
+	size_t i;
+	int rv;
+
+	do {
+		c = mq_pipe_next(&w->pipe);
+		mq_command_plain(c, "HSCAN");
+		rmq_key_queue(c, queue, "locks");
+		mq_command_str(c, cursor);
+		mq_command_str(c, "COUNT");
+		mq_command_int(c, SCAN_COUNT);
+		rv = rmq_round_ask(w, REDIS_REPLY_ARRAY, &reply);
+		strlcpy(cursor, "0", sizeof(cursor));
+		if (reply == NULL)
+			break;
+		if (reply->elements == 2 &&
+		    reply->element[0]->type == REDIS_REPLY_STRING &&
+		    reply->element[1]->type == REDIS_REPLY_ARRAY) {
+			all = reply->element[1];
+			strlcpy(cursor, reply->element[0]->str, sizeof(cursor));
+			for (i = 0; i + 1 < all->elements; i += 2)
+				take(l, all->element[i], all->element[i + 1],
+				    now, tick);
+		}
+		freeReplyObject(reply);
+	} while (strcmp(cursor, "0") != 0);
+	if (l->n > 0)
+		qsort(l->list, l->n, sizeof(*l->list), by_id);
+	return rv;
+}
+
+void
+rmq_locks_seen(struct rmq_locks *l, const char *id)
+{
+	size_t low = 0, high = l->n, middle;
+
+	while (low < high) {
+		middle = low + (high - low) / 2;
+		if (memcmp(l->list[middle].id, id, MQ_ID_LEN) < 0)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	for (; low < l->n && memcmp(l->list[low].id, id, MQ_ID_LEN) == 0; low++)
+		l->list[low].seen = true;
+}
+
+bool
+rmq_locks_unseen(const struct rmq_locks *l)
+{
+	size_t i;
+
+	for (i = 0; i < l->n; i++)
+		if (!l->list[i].seen && !l->list[i].over)
+			return true;
+	return false;
+}
+
+/* Sends what has been gathered, and adds how many were let go of. */
+static int
+flush(struct rmq_round *w, long *n)
+{
+	redisReply *reply;
+	int rv;
+
+	if (w->pipe.n == 0)
+		return 0;
+	rv = rmq_round_ask(w, REDIS_REPLY_INTEGER, &reply);
+	if (reply == NULL)
+		return rv;
+	*n += (long)reply->integer;
+	freeReplyObject(reply);
+	return rv;
+}
+
+static int
+let_go(struct rmq_round *w, const char *queue, const struct rmq_locks *l,
+    bool over, long *n)
+{
+	const struct rmq_lock *lock;
+	struct mq_command *c = NULL;
+	int many = 0, rv = 0;
+	size_t i;
+
+	*n = 0;
+	for (i = 0; i < l->n && rv == 0; i++) {
+		lock = &l->list[i];
+		if (lock->seen || lock->over != over)
+			continue;
+		if (many++ % FREE_COUNT == 0) {
+			rv = flush(w, n);
+			c = mq_pipe_next(&w->pipe);
+			mq_command_script(c, &mq_script_repair, RMQ_HOME);
+			rmq_key_home(c, queue);
+			mq_command_str(c, "free");
+			mq_command_str(c, w->how->dry_run ? "1" : "0");
+		}
+		mq_command_arg(c, lock->field, lock->field_len);
+		mq_command_arg(c, lock->value, lock->value_len);
+	}
+	return rv == 0 ? flush(w, n) : rv;
+}
+
+int
+rmq_locks_free_over(
+    struct rmq_round *w, const char *queue, const struct rmq_locks *l, long *n)
+{
+	return let_go(w, queue, l, true, n);
+}
+
+int
+rmq_locks_free_unseen(
+    struct rmq_round *w, const char *queue, const struct rmq_locks *l, long *n)
+{
+	return let_go(w, queue, l, false, n);
+}
+
+void
+rmq_locks_clear(struct rmq_locks *l)
+{
+	size_t i;
+
+	for (i = 0; i < l->n; i++) {
+		free(l->list[i].field);
+		free(l->list[i].value);
+	}
+	free(l->list);
+	*l = (struct rmq_locks){0};
+}

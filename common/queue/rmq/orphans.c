@@ -1,0 +1,312 @@
+/*
+ * The rmq layout: what nobody lists.  All keys are looked through; a key is
+ * judged here only by its name, and again, by what the server knows at that
+ * moment, in the scripts.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "clean.h"
+#include "keys.h"
+#include "unlisted.h"
+
+#define SCAN_COUNT 1000
+/* Steps of one round that does not look through all keys: some 5 ms. */
+#define SCAN_STEPS 10
+
+/* What was found: keys of whom nobody knew when the search began. */
+struct found {
+	struct mq_names queues;	    /* those that are known; sorted */
+	struct mq_names unacked;    /* connection and queue */
+	struct mq_names messages;   /* queue, and which key of it has them */
+	struct mq_names held;	    /* queue, and connection that has them */
+	struct mq_names of_queue;   /* queue, and which key of it */
+	struct mq_names connection; /* connection, and which key of it */
+};
+
+/*
+ * The part of a key between a prefix and a suffix, cut out in place; NULL if
+ * it has no such form.
+ */
+static char *
+between(char *key, const char *prefix, const char *suffix)
+{
+	size_t n = strlen(key), p = strlen(prefix), s = strlen(suffix);
+
+	if (n <= p + s || strncmp(key, prefix, p) != 0 ||
+	    strcmp(key + n - s, suffix) != 0)
+		return NULL;
+	key[n - s] = '\0';
+	return key + p;
+}
+
+static bool
+is_queue_name(const char *name)
+{
+	return mq_layout_rmq.queue_error(name) == NULL;
+}
+
+static void
+note_unacked(struct found *f, const char *connection, const char *queue)
+{
+	if (is_queue_name(queue) && !mq_names_have(&f->queues, queue))
+		mq_names_add(&f->held, queue, connection);
+	mq_names_add(&f->unacked, connection, queue);
+}
+
+static bool
+has_messages(const char *what)
+{
+	static const char *const keys[] = {
+	    "ready", "rejected", "delayed", "priority"};
+	size_t i;
+
+	for (i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
+		if (strcmp(what, keys[i]) == 0)
+			return true;
+	return false;
+}
+
+/* A key that belongs to a queue. */
+static bool
+note_of_queue(struct found *f, char *key, const char *suffix)
+{
+	const char *queue = between(key, "rmq::queue::[", suffix);
+	const char *what = suffix + strlen("]::");
+
+	if (queue == NULL)
+		return false;
+	if (!is_queue_name(queue) || mq_names_have(&f->queues, queue))
+		return true;
+	if (has_messages(what))
+		mq_names_add(&f->messages, queue, what);
+	else
+		mq_names_add(&f->of_queue, queue, what);
+	return true;
+}
+
+/* A key of ours that belongs to a connection, whose names we make ourselves. */
+static bool
+note_of_connection(
+    const struct rmq_round *w, struct found *f, char *key, const char *suffix)
+{
+	const char *connection = between(key, "rmq::connection::", suffix);
+	const char *what = suffix + strlen("::");
+
+	if (connection == NULL)
+		return false;
+	if (strstr(connection, "::") == NULL &&
+	    !mq_names_have(&w->live, connection) &&
+	    !mq_names_have(&w->dead, connection))
+		mq_names_add(&f->connection, connection, what);
+	return true;
+}
+
+static void
+note(const struct rmq_round *w, struct found *f, redisReply *key)
+{
+	static const char *const of_queue[] = {"]::ready", "]::rejected",
+	    "]::delayed", "]::priority", "]::counters", "]::paused", "]::locks",
+	    "]::clock", "]::rate"};
+	char *connection, *queue;
+	size_t i;
+
+	if (key->type != REDIS_REPLY_STRING || strlen(key->str) != key->len)
+		return;
+	for (i = 0; i < sizeof(of_queue) / sizeof(of_queue[0]); i++)
+		if (note_of_queue(f, key->str, of_queue[i]))
+			return;
+	if (note_of_connection(w, f, key->str, "::info") ||
+	    note_of_connection(w, f, key->str, "::running"))
+		return;
+	if (rmq_unacked_key(key->str, key->len, &connection, &queue))
+		note_unacked(f, connection, queue);
+}
+
+/* One step of the walk through all keys; an empty cursor is its end. */
+static int
+scan(struct rmq_round *w, struct found *f, char *cursor, size_t size)
+{
+	struct mq_command *c = mq_pipe_next(&w->pipe);
+	redisReply *reply;
+	size_t i;
+	int rv;
+
+	mq_command_plain(c, "SCAN");
+	mq_command_str(c, cursor);
+	mq_command_str(c, "MATCH");
+	mq_command_str(c, "rmq::*");
+	mq_command_str(c, "COUNT");
+	mq_command_int(c, SCAN_COUNT);
+	rv = rmq_round_ask(w, REDIS_REPLY_ARRAY, &reply);
+	*cursor = '\0';
+	w->blind = reply == NULL;
+	if (reply == NULL)
+		return rv;
+	if (reply->elements == 2 &&
+	    reply->element[0]->type == REDIS_REPLY_STRING &&
+	    reply->element[1]->type == REDIS_REPLY_ARRAY) {
+		for (i = 0; i < reply->element[1]->elements; i++)
+			note(w, f, reply->element[1]->element[i]);
+		if (strcmp(reply->element[0]->str, "0") != 0)
+			strlcpy(cursor, reply->element[0]->str, size);
+	}
+	freeReplyObject(reply);
+	return rv;
+}
+
+static int
+find(struct rmq_round *w, struct found *f)
+{
+	char cursor[32];
+	int steps, rv = rmq_known_queues(w, &f->queues);
+
+	mq_names_sort(&f->queues);
+	snprintf(cursor, sizeof(cursor), "%llu",
+	    w->how->all ? 0 : w->how->scan_from);
+	for (steps = 0;
+	     rv == 0 && *cursor != '\0' && (w->how->all || steps < SCAN_STEPS);
+	     steps++)
+		rv = scan(w, f, cursor, sizeof(cursor));
+	w->out->scan_at = strtoull(cursor, NULL, 10);
+	/* A walk may come by a key twice. */
+	mq_names_sort(&f->unacked);
+	mq_names_sort(&f->messages);
+	mq_names_sort(&f->held);
+	mq_names_sort(&f->of_queue);
+	mq_names_sort(&f->connection);
+	return rv;
+}
+
+static const char *
+dry(const struct rmq_round *w)
+{
+	return w->how->dry_run ? "1" : "0";
+}
+
+static void
+build_orphan(
+    const struct rmq_round *w, const struct mq_name *name, struct mq_command *c)
+{
+	bool held = strcmp(name->queue, "locks") == 0 ||
+	    strcmp(name->queue, "clock") == 0;
+
+	mq_command_script(c, &mq_script_orphan, 3);
+	rmq_key_queue(c, name->name, name->queue);
+	mq_command_str(c, RMQ_QUEUES);
+	rmq_key_queue(c, name->name, "ready");
+	mq_command_str(c, name->name);
+	mq_command_str(c, held ? "held" : "queue");
+	mq_command_str(c, dry(w));
+}
+
+static void
+build_messages(
+    const struct rmq_round *w, const struct mq_name *name, struct mq_command *c)
+{
+	mq_command_script(c, &mq_script_orphan, 3);
+	rmq_key_queue(c, name->name, name->queue);
+	mq_command_str(c, RMQ_QUEUES);
+	rmq_key_queue(c, name->name, "ready");
+	mq_command_str(c, name->name);
+	mq_command_str(c, "messages");
+	mq_command_str(c, dry(w));
+}
+
+static void
+build_connection(
+    const struct rmq_round *w, const struct mq_name *name, struct mq_command *c)
+{
+	mq_command_script(c, &mq_script_orphan, 3);
+	rmq_key_connection(c, name->name, name->queue);
+	mq_command_str(c, RMQ_CONNECTIONS);
+	rmq_key_connection(c, name->name, "heartbeat");
+	mq_command_str(c, name->name);
+	mq_command_str(c, "connection");
+	mq_command_str(c, dry(w));
+}
+
+static void
+build_held(
+    const struct rmq_round *w, const struct mq_name *name, struct mq_command *c)
+{
+	mq_command_script(c, &mq_script_orphan, 3);
+	rmq_key_both(c, name->queue, name->name, "unacked");
+	mq_command_str(c, RMQ_QUEUES);
+	rmq_key_queue(c, name->name, "ready");
+	mq_command_str(c, name->name);
+	mq_command_str(c, "messages");
+	mq_command_str(c, dry(w));
+}
+
+/* Leaves out names that would be known by now. */
+static void
+leave_out(struct mq_names *names, const struct mq_names *known)
+{
+	struct mq_names kept = {0};
+	size_t i;
+
+	for (i = 0; i < names->n; i++)
+		if (!mq_names_have(known, names->list[i].name))
+			mq_names_add(
+			    &kept, names->list[i].name, names->list[i].queue);
+	mq_names_free(names);
+	*names = kept;
+}
+
+/* Behind those adopted, whose queues are known now, or would be. */
+static int
+recover_messages(struct rmq_round *w, struct found *f)
+{
+	struct mq_names recovered = {0};
+	size_t i;
+	int rv = rmq_ask_each(w, &f->messages, build_messages, &recovered);
+
+	if (rv == 0)
+		rv = rmq_ask_each(w, &f->held, build_held, &recovered);
+	for (i = 0; i < recovered.n && w->how->dry_run; i++)
+		mq_names_add(&w->known, recovered.list[i].name, NULL);
+	mq_names_sort(&w->known);
+	leave_out(&f->of_queue, &w->known);
+	mq_names_free(&recovered);
+	return rv;
+}
+
+static int
+remove_orphans(struct rmq_round *w, const struct found *f)
+{
+	struct mq_names removed = {0};
+	int rv = rmq_ask_each(w, &f->of_queue, build_orphan, &removed);
+
+	if (rv == 0)
+		rv =
+		    rmq_ask_each(w, &f->connection, build_connection, &removed);
+	w->out->orphans += (long)removed.n;
+	mq_names_free(&removed);
+	return rv;
+}
+
+int
+rmq_orphans(struct rmq_round *w)
+{
+	struct mq_names adopted = {0};
+	struct found f = {0};
+	int rv = find(w, &f);
+
+	if (rv == 0)
+		rv = rmq_adopt_some(w, &f.unacked, &adopted);
+	leave_out(&f.connection, &adopted);
+	mq_names_free(&adopted);
+	if (rv == 0)
+		rv = recover_messages(w, &f);
+	if (rv == 0 && w->how->all)
+		rv = remove_orphans(w, &f);
+	mq_names_free(&f.queues);
+	mq_names_free(&f.unacked);
+	mq_names_free(&f.messages);
+	mq_names_free(&f.held);
+	mq_names_free(&f.of_queue);
+	mq_names_free(&f.connection);
+	return rv;
+}

@@ -1,0 +1,135 @@
+/*
+ * The rmq layout: putting messages in.
+ */
+#include <stdio.h>
+
+#include "keys.h"
+#include "layout.h"
+#include "queue/mark.h"
+
+/* A limit as a script takes it. */
+static void
+add_max(struct mq_command *c, long max)
+{
+	if (max < 0)
+		mq_command_str(c, "");
+	else
+		mq_command_int(c, max);
+}
+
+static void
+key_marks(struct mq_command *c, const char *queue, const char *publisher)
+{
+	char what[sizeof("publisher::") + MQ_ID_LEN];
+
+	snprintf(what, sizeof(what), "publisher::%s", publisher);
+	rmq_key_queue(c, queue, what);
+}
+
+void
+rmq_marks(struct mq_command *c, const char *verb, const char *queue,
+    const char *publisher)
+{
+	mq_command_plain(c, verb);
+	key_marks(c, queue, publisher);
+}
+
+static bool
+is_plain(const struct mq_publishing *how)
+{
+	return how->when.kind == MQ_WHEN_NOW && !how->special;
+}
+
+void
+rmq_publish(
+    struct mq_command *c, const char *queue, const struct mq_publishing *how)
+{
+	static const char *const kinds[] = {
+	    [MQ_WHEN_NOW] = "now", [MQ_WHEN_IN] = "in", [MQ_WHEN_AT] = "at"};
+
+	if (is_plain(how)) {
+		mq_command_plain(c, "LPUSH");
+		rmq_key_queue(c, queue, "ready");
+		return;
+	}
+	mq_command_script(c, &mq_script_publish,
+	    RMQ_HOME + 2 + (how->mark.publisher != NULL));
+	rmq_key_home(c, queue);
+	rmq_key_queue(c, queue, "counters");
+	mq_command_str(c, RMQ_QUEUES);
+	if (how->mark.publisher != NULL)
+		key_marks(c, queue, how->mark.publisher);
+	mq_command_str(c, kinds[how->when.kind]);
+	mq_command_int(c, how->when.ms);
+	add_max(c, how->limits.ready);
+	add_max(c, how->limits.ready_high);
+	add_max(c, how->limits.delayed);
+	add_max(c, how->limits.delayed_high);
+	mq_command_str(c, how->alike ? "alike" : "");
+	mq_mark_add(c, &how->mark);
+}
+
+void
+rmq_publish_mark(
+    struct mq_command *c, const char *queue, const struct mq_mark *mark, int n)
+{
+	mq_command_plain(c, "EVAL");
+	mq_command_str(c, mq_script_mark.text);
+	mq_command_int(c, 4);
+	rmq_key_queue(c, queue, "ready");
+	rmq_key_queue(c, queue, "counters");
+	key_marks(c, queue, mark->publisher);
+	mq_command_str(c, RMQ_QUEUES);
+	mq_mark_add(c, mark);
+	mq_command_int(c, n);
+	mq_command_str(c, queue);
+}
+
+void
+rmq_publish_add(struct mq_command *c, const struct mq_publishing *how,
+    const char id[MQ_ID_LEN + 1], const struct mq_buf *header,
+    const char *payload, size_t len)
+{
+	const struct mq_part parts[] = {
+	    {id, MQ_ID_LEN}, {header->data, header->len}, {payload, len}};
+
+	if (is_plain(how))
+		mq_command_parts(c, parts + 1, 2);
+	else
+		mq_command_parts(c, parts, 3);
+}
+
+enum mq_published
+rmq_published(const redisReply *reply, int i)
+{
+	if (reply->type == REDIS_REPLY_INTEGER)
+		return MQ_PUBLISHED;
+	if (reply->type != REDIS_REPLY_STRING || (size_t)i >= reply->len)
+		return MQ_PUBLISHED_NONSENSE;
+	switch (reply->str[i]) {
+	case 'a':
+		return MQ_PUBLISHED;
+	case 'd':
+		return MQ_PUBLISHED_DUPLICATE;
+	case 'f':
+		return MQ_PUBLISHED_FULL;
+	case 's':
+		return MQ_PUBLISHED_STALE;
+	default:
+		return MQ_PUBLISHED_NONSENSE;
+	}
+}
+
+bool
+rmq_publish_counts(const struct mq_publishing *how)
+{
+	return !is_plain(how);
+}
+
+void
+rmq_tick(struct mq_command *c, const char *queue, int64_t tick)
+{
+	mq_command_script(c, &mq_script_tick, 1);
+	rmq_key_queue(c, queue, "clock");
+	mq_command_int(c, tick);
+}

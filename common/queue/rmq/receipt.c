@@ -1,0 +1,54 @@
+/*
+ * The rmq layout: messages that are handed out by receipt, under a lease that
+ * nobody renews.
+ */
+#include "layout.h"
+
+#include "keys.h"
+
+void
+rmq_receipts(const struct mq_session *s, const struct mq_part *elements, int n,
+    struct mq_command *c)
+{
+	/* The list has them in the same order. */
+	(void)elements;
+	mq_command_script(c, &mq_script_receipts, 2);
+	rmq_key_both(c, s->connection, s->queues[0], "unacked");
+	rmq_key_connection(c, s->connection, "info");
+	mq_command_int(c, n);
+}
+
+int
+rmq_receipt(struct mq_redis *r, const char *queue, const char *word,
+    struct mq_receipt *out)
+{
+	struct mq_command c = {0};
+	int rv;
+
+	if (!mq_receipt_parse(word, out))
+		return 0;
+	mq_command_script(&c, &mq_script_receipt, 3);
+	rmq_key_both(&c, out->connection, queue, "unacked");
+	rmq_key_connection(&c, out->connection, "info");
+	rmq_key_connection(&c, out->connection, "heartbeat");
+	mq_command_str(&c, out->number);
+	rv = mq_receipt_ask(r, &c, out);
+	mq_command_free(&c);
+	return rv;
+}
+
+void
+rmq_vacate(const struct mq_session *s, struct mq_command *c)
+{
+	const char *queue = s->queues[0];
+
+	mq_command_script(c, &mq_script_vacate, 6);
+	rmq_key_both(c, s->connection, queue, "unacked");
+	rmq_key_both(c, s->connection, queue, "consumers");
+	rmq_key_connection(c, s->connection, "queues");
+	mq_command_str(c, RMQ_CONNECTIONS);
+	rmq_key_connection(c, s->connection, "heartbeat");
+	rmq_key_connection(c, s->connection, "info");
+	mq_command_str(c, queue);
+	mq_command_str(c, s->connection);
+}

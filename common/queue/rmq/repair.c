@@ -1,0 +1,329 @@
+/*
+ * The rmq layout: locks that nobody holds any more, and messages that are too
+ * late to run.
+ *
+ * These tools let go of a lock in the step in which its message ends.  But a Go
+ * program that acks, rejects or purges a message knows of no locks, and neither
+ * does a plain DEL.  So all places of a queue are walked through, and a lock
+ * whose holder was seen nowhere is let go of.  It must never be that of a
+ * message that was only missed, and this is why it is not:
+ *
+ * - Messages go from delayed to ready to unacked, and the walk goes that way,
+ *   too.  One that is in a place when its walk begins is seen there, or has gone
+ *   on to one that is walked later, or has ended; see lua/survey.lua.
+ * - What our scripts move the other way (a retry, a return) gets its locks
+ *   written anew, and with a new stamp.  A lock is let go of only if it is, byte
+ *   for byte, what it was before the walk began; that is judged in the step
+ *   that lets go.
+ * - So is one that was taken meanwhile, or taken again.
+ * - A Go program moves a message the other way, unseen, only when it cleans: from
+ *   the unacked list of a dead connection to ready.  Those lists are walked
+ *   first, too.  What was claimed later, by a connection that lived then, can be
+ *   cleaned away only when that has died.  So the connections are looked at all
+ *   the time, and the walk proves nothing if one that was seen alive is not at
+ *   its end, or if there was no look for nearly as long as a lease, in which one
+ *   could have come and gone.
+ * - An unacked list that no connection has would be missed: before this, all
+ *   keys have been looked through, and such ones were adopted.  A consumer does
+ *   so only when it has found that some holder is missing.  Where the server
+ *   refuses to show its keys, no lock is let go of.
+ *
+ * Rejected messages hold nothing.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "keys.h"
+#include "survey.h"
+
+/* Consumers look for the holders of a queue's locks once in this time, whoever
+ * of them does it. */
+#define CHECK_MS 30000
+/* With more messages than that, a queue is only looked through by mq-clean. */
+#define CHEAP 1000
+
+/* Whether all connections that lived still do. */
+static int
+live_on(struct rmq_survey *p, bool *whole)
+{
+	struct mq_names now = {0};
+	size_t i;
+	int rv = rmq_survey_unacked(p, &now, whole);
+
+	mq_names_sort(&now);
+	for (i = 0; i < p->live.n; i++)
+		if (!mq_names_have(&now, p->live.list[i].name))
+			*whole = false;
+	mq_names_free(&now);
+	return rv;
+}
+
+static void
+build_repair(const struct rmq_survey *p, const char *verb, struct mq_command *c)
+{
+	mq_command_script(c, &mq_script_repair, RMQ_HOME);
+	rmq_key_home(c, p->queue);
+	mq_command_str(c, verb);
+}
+
+/* A bound of those that are too late is about to be found, or found. */
+static int
+mark(struct rmq_survey *p, const char *verb)
+{
+	struct mq_command *c;
+	redisReply *reply;
+	int rv;
+
+	if (p->w->how->dry_run || !p->locks.late)
+		return 0;
+	c = mq_pipe_next(&p->w->pipe);
+	build_repair(p, verb, c);
+	if (p->expires >= 0)
+		mq_command_int(c, p->expires);
+	else
+		mq_command_str(c, "");
+	if (p->last_tick >= 0)
+		mq_command_int(c, p->last_tick);
+	else
+		mq_command_str(c, "");
+	rv = rmq_round_ask(p->w, REDIS_REPLY_INTEGER, &reply);
+	if (reply != NULL)
+		freeReplyObject(reply);
+	return rv;
+}
+
+static int
+walk_all(struct rmq_survey *p, bool proof, bool *whole)
+{
+	static const char *const places[] = {"delayed", "priority", "ready"};
+	size_t i;
+	int rv = mark(p, "begin");
+
+	if (rv == 0 && proof)
+		rv = rmq_survey_unacked(p, &p->live, whole);
+	for (i = 0; i < sizeof(places) / sizeof(places[0]) && rv == 0; i++)
+		rv = rmq_survey_place(p, places[i], NULL, whole);
+	if (rv == 0 && proof)
+		rv = live_on(p, whole);
+	if (rv == 0 && *whole)
+		rv = mark(p, "end");
+	return rv;
+}
+
+/* Groups in which messages wait for a turn that nobody would give them. */
+static int
+give_turns(struct rmq_survey *p)
+{
+	long n = 0;
+	char from[32] = "";
+	struct mq_command *c;
+	redisReply *reply;
+	int rv;
+
+	do {
+		c = mq_pipe_next(&p->w->pipe);
+		build_repair(p, "lines", c);
+		mq_command_str(c, p->w->how->dry_run ? "1" : "0");
+		mq_command_str(c, from);
+		rv = rmq_round_ask(p->w, REDIS_REPLY_ARRAY, &reply);
+		*from = '\0';
+		if (reply == NULL)
+			return rv;
+		if (reply->elements == 2 &&
+		    reply->element[1]->type == REDIS_REPLY_STRING) {
+			n += (long)reply->element[0]->integer;
+			strlcpy(from, reply->element[1]->str, sizeof(from));
+		}
+		freeReplyObject(reply);
+	} while (*from != '\0');
+	/* In a dry run these are still missing, and most have a line, too. */
+	if (p->w->how->dry_run)
+		n = n > p->missing ? n - p->missing : 0;
+	p->w->out->locks += n;
+	return rv;
+}
+
+/* proof: finds out which locks have holders that are nowhere; frees: lets go of
+ * these locks, too. */
+static int
+repair_all(struct rmq_survey *p, bool proof, bool frees)
+{
+	bool whole = true;
+	long n = 0;
+	int rv = rmq_locks_free_over(p->w, p->queue, &p->locks, &n);
+
+	if (proof)
+		p->seen_s = mq_clock_s(CLOCK_MONOTONIC);
+	if (rv == 0)
+		rv = walk_all(p, proof, &whole);
+	p->proven = rv == 0 && proof && whole &&
+	    mq_clock_s(CLOCK_MONOTONIC) - p->seen_s < RMQ_UNSEEN_S;
+	if (rv == 0 && proof && !p->proven)
+		p->w->out->unproven++;
+	if (p->proven && frees) {
+		rv = rmq_locks_free_unseen(p->w, p->queue, &p->locks, &n);
+		p->w->out->locks += n;
+		if (rv == 0)
+			rv = give_turns(p);
+	}
+	p->w->out->locks += p->missing;
+	p->w->out->expired += p->late;
+	if (!p->w->how->dry_run)
+		rmq_tally(p->w, p->queue, 0, 0, p->late);
+	return rv;
+}
+
+/* Locks, messages in line, the tick, and messages that wait: of one queue. */
+struct look {
+	long long locks, in_line, tick, waiting;
+};
+#define QUESTIONS 6
+
+static void
+ask_about(struct mq_pipe *pipe, const char *queue)
+{
+	static const char *const asks[QUESTIONS][2] = {{"HLEN", "locks"},
+	    {"ZCOUNT", "delayed"}, {"GET", "clock"}, {"LLEN", "ready"},
+	    {"ZCARD", "priority"}, {"ZCARD", "delayed"}};
+	struct mq_command *c;
+	int i;
+
+	for (i = 0; i < QUESTIONS; i++) {
+		c = mq_pipe_next(pipe);
+		mq_command_plain(c, asks[i][0]);
+		rmq_key_queue(c, queue, asks[i][1]);
+		if (i == 1) {
+			mq_command_str(c, RMQ_IN_LINE);
+			mq_command_str(c, "+inf");
+		}
+	}
+}
+
+static bool
+take_look(struct rmq_round *w, redisReply *const replies[], struct look *l)
+{
+	int i;
+
+	for (i = 0; i < QUESTIONS; i++)
+		if (i != 2 &&
+		    !rmq_round_good(w, replies[i], REDIS_REPLY_INTEGER))
+			return false;
+	*l = (struct look){.locks = replies[0]->integer,
+	    .in_line = replies[1]->integer,
+	    .waiting = replies[3]->integer + replies[4]->integer +
+		replies[5]->integer};
+	if (replies[2]->type == REDIS_REPLY_STRING)
+		l->tick = strtoll(replies[2]->str, NULL, 10);
+	return true;
+}
+
+/* Whether it is for this consumer to look for holders; see CHECK_MS. */
+static int
+take_turn(struct rmq_round *w, const char *queue, bool *ours)
+{
+	struct mq_command *c = mq_pipe_next(&w->pipe);
+	int rv;
+
+	mq_command_plain(c, "SET");
+	rmq_key_queue(c, queue, "checked");
+	mq_command_str(c, "1");
+	mq_command_str(c, "NX");
+	mq_command_str(c, "PX");
+	mq_command_int(c, CHECK_MS);
+	rv = mq_pipe_run(w->r, &w->pipe);
+	/* A full server refuses it. */
+	*ours = rv == 0 && w->pipe.replies[0]->type == REDIS_REPLY_STATUS;
+	mq_pipe_clear(&w->pipe);
+	return rv;
+}
+
+/* *unseen: some holders were not seen, and nothing was let go of. */
+static int
+repair_once(struct rmq_round *w, const char *queue, const struct look *l,
+    long long now, bool frees, bool *unseen)
+{
+	struct rmq_survey p = {.w = w,
+	    .queue = queue,
+	    .expires = -1,
+	    .last_tick = -1,
+	    .tick = l->tick};
+	bool proof = frees;
+	int rv = rmq_locks_load(w, queue, now, l->tick, &p.locks);
+
+	if (rv == 0 && !proof && !w->blind && p.locks.held > 0)
+		rv = take_turn(w, queue, &proof);
+	if (rv == 0 &&
+	    (p.locks.late || (proof && (p.locks.n > 0 || l->in_line > 0))))
+		rv = repair_all(&p, proof, frees);
+	*unseen = p.proven && !frees && rmq_locks_unseen(&p.locks);
+	rmq_locks_clear(&p.locks);
+	mq_names_free(&p.live);
+	return rv;
+}
+
+/*
+ * A consumer does not look through all keys each time.  So it does that when it
+ * has missed a holder, and lets go of a lock only if it misses the holder again.
+ */
+static int
+repair_queue(
+    struct rmq_round *w, const char *queue, const struct look *l, long long now)
+{
+	bool all = w->how->all, unseen;
+	int rv;
+
+	if (l->locks == 0 && (l->in_line == 0 || !all))
+		return 0;
+	if (!all && (l->waiting > CHEAP || l->locks > CHEAP))
+		return 0;
+	rv = repair_once(w, queue, l, now, all && !w->blind, &unseen);
+	if (rv == 0 && unseen && !w->adopted_all) {
+		rv = rmq_adopt_all(w);
+		w->adopted_all = true;
+	}
+	if (rv == 0 && unseen)
+		rv = repair_once(w, queue, l, now, true, &unseen);
+	return rv;
+}
+
+static int
+look_at_queues(struct rmq_round *w, const struct mq_name *queues, size_t n,
+    struct look *looks)
+{
+	size_t i;
+	int rv;
+
+	for (i = 0; i < n; i++)
+		ask_about(&w->pipe, queues[i].name);
+	rv = mq_pipe_run(w->r, &w->pipe);
+	for (i = 0; i < n && rv == 0; i++)
+		if (!take_look(w, w->pipe.replies + QUESTIONS * i, &looks[i]))
+			looks[i] = (struct look){0};
+	mq_pipe_clear(&w->pipe);
+	return rv;
+}
+
+int
+rmq_repair(struct rmq_round *w)
+{
+	struct look looks[MQ_PIPE_MAX / QUESTIONS];
+	struct mq_names queues = {0};
+	size_t i, j, n;
+	long long now;
+	int rv = rmq_round_ms(w, &now);
+
+	if (rv == 0)
+		rv = rmq_known_queues(w, &queues);
+	for (i = 0; i < queues.n && rv == 0; i += n) {
+		n = queues.n - i;
+		if (n > sizeof(looks) / sizeof(looks[0]))
+			n = sizeof(looks) / sizeof(looks[0]);
+		rv = look_at_queues(w, queues.list + i, n, looks);
+		for (j = 0; j < n && rv == 0; j++)
+			rv = repair_queue(
+			    w, queues.list[i + j].name, &looks[j], now);
+	}
+	mq_names_free(&queues);
+	return rv;
+}

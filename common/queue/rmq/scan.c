@@ -1,0 +1,317 @@
+/*
+ * The rmq layout: walks through the messages at a place.
+ */
+#include "layout.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "ask.h"
+#include "base/xalloc.h"
+#include "keys.h"
+
+/* How much one slice has; the server is kept for a millisecond or two. */
+#define SLICE_COUNT 1000
+#define SLICE_BYTES (1 << 20)
+
+void
+rmq_key_place(
+    struct mq_command *c, const struct mq_place *place, const char *connection)
+{
+	if (place->state == MQ_UNACKED)
+		rmq_key_both(c, connection, place->queue, "unacked");
+	else
+		rmq_key_queue(c, place->queue, mq_state_name(place->state));
+}
+
+/*
+ * The keys of a place, in the order in which they are gone through; see
+ * lua/lib/place.lua.
+ */
+struct part {
+	const char *what;	/* NULL: the one list of the place */
+	const char *low, *high; /* of a sorted set; NULL: a list */
+};
+#define PARTS  3
+#define LINE   "4503599627370496" /* 2^52 */
+#define TICK_1 (INT64_C(1) << 50)
+#define LINE_1 (INT64_C(1) << 52)
+
+static const struct part listed[PARTS] = {{NULL, NULL, NULL}};
+static const struct part ready[PARTS] = {
+    {"priority", "-inf", "(0"}, {NULL, NULL, NULL}, {"priority", "(0", "+inf"}};
+static const struct part delayed[PARTS] = {{"delayed", "-inf", "+inf"}};
+static const struct part line_first[PARTS] = {
+    {"delayed", LINE, "+inf"}, {"delayed", "-inf", "(" LINE}};
+
+static const struct part *
+parts_of(const struct mq_place *place, int *count)
+{
+	switch (place->state) {
+	case MQ_READY:
+		*count = 3;
+		return ready;
+	case MQ_DELAYED:
+		*count = place->line_first ? 2 : 1;
+		return place->line_first ? line_first : delayed;
+	default:
+		*count = 1;
+		return listed;
+	}
+}
+
+static const struct part *
+part_of(const struct mq_scan *s)
+{
+	int count;
+
+	return &parts_of(&s->place, &count)[s->part];
+}
+
+bool
+rmq_walk_in_set(const struct mq_scan *s)
+{
+	return part_of(s)->low != NULL;
+}
+
+/* The connection whose list the walk is in. */
+static const char *
+connection_of(const struct mq_scan *s)
+{
+	if (s->connections == NULL)
+		return s->place.connection;
+	return s->connections->element[s->connection]->str;
+}
+
+void
+rmq_walk_start(struct mq_command *c, const struct mq_scan *s, const char *verb,
+    const char *to)
+{
+	const struct part *part = part_of(s);
+	bool take = strcmp(verb, "take") == 0;
+
+	mq_command_script(c,
+	    part->low != NULL ? &mq_script_later : &mq_script_walk,
+	    take ? 2 + 2 * RMQ_HOME : 1);
+	if (part->what != NULL)
+		rmq_key_queue(c, s->place.queue, part->what);
+	else
+		rmq_key_place(c, &s->place, connection_of(s));
+	if (take) {
+		rmq_key_home(c, s->place.queue);
+		rmq_key_home(c, to != NULL ? to : s->place.queue);
+		mq_command_str(c, RMQ_QUEUES);
+	}
+	mq_command_str(c, verb);
+	if (part->low != NULL) {
+		mq_command_str(c, part->low);
+		mq_command_str(c, part->high);
+	}
+	mq_command_int(c, s->from);
+	mq_command_arg(c, s->anchor.data, s->anchor.len);
+	if (part->low != NULL)
+		mq_command_int(c, s->anchor_score);
+}
+
+/* Others may have put anything there. */
+int64_t
+rmq_to_score(const redisReply *reply)
+{
+	double score = strtod(reply->str, NULL);
+
+	return score > 9e15 ? INT64_C(9000000000000000) :
+	    score < -9e15   ? INT64_C(-9000000000000000) :
+			      (int64_t)score;
+}
+
+void
+rmq_walk_anchor(struct mq_scan *s, const char *p, size_t n)
+{
+	mq_buf_clear(&s->anchor);
+	mq_buf_add(&s->anchor, p, n);
+}
+
+static struct mq_item *
+new_items(struct mq_scan *s, size_t n)
+{
+	if (n > s->cap) {
+		s->items = mq_xreallocarray(s->items, n, sizeof(*s->items));
+		s->cap = n;
+	}
+	s->count = (int)n;
+	return s->items;
+}
+
+static void
+set_items(struct mq_scan *s)
+{
+	redisReply **e = s->reply->element;
+	size_t i, n = s->reply->elements - 4;
+	struct mq_item *items = new_items(s, n);
+
+	for (i = 0; i < n; i++)
+		items[i] = (struct mq_item){.element = e[4 + i]->str,
+		    .len = e[4 + i]->len,
+		    .connection = connection_of(s)};
+	if (e[3]->type == REDIS_REPLY_STRING)
+		rmq_walk_anchor(s, e[3]->str, e[3]->len);
+	else if (n > 0)
+		rmq_walk_anchor(s, items[n - 1].element, items[n - 1].len);
+}
+
+static void
+set_wait(struct mq_item *item, int64_t score)
+{
+	if (score >= LINE_1)
+		item->in_line = true;
+	else if (score >= TICK_1)
+		item->tick = score - TICK_1;
+	else
+		item->due_ms = score;
+}
+
+static void
+set_set_items(struct mq_scan *s)
+{
+	redisReply **e = s->reply->element;
+	size_t i, skip, n = (s->reply->elements - 5) / 2;
+	struct mq_item *items = new_items(s, n);
+	const redisReply *member;
+
+	for (i = 0; i < n; i++) {
+		member = e[5 + 2 * i];
+		skip =
+		    member->len < RMQ_UNIQUE_LEN ? member->len : RMQ_UNIQUE_LEN;
+		items[i] = (struct mq_item){.element = member->str + skip,
+		    .len = member->len - skip,
+		    .prefix = skip};
+		if (s->place.state == MQ_DELAYED)
+			set_wait(&items[i], rmq_to_score(e[6 + 2 * i]));
+	}
+	rmq_walk_anchor(s, e[3]->str, e[3]->len);
+	s->anchor_score = rmq_to_score(e[4]);
+}
+
+bool
+rmq_walk_reply(const redisReply *reply, size_t count, bool in_set)
+{
+	size_t i;
+
+	if (reply->type != REDIS_REPLY_ARRAY ||
+	    reply->elements < count + (in_set ? 2 : 1))
+		return false;
+	for (i = 0; i < reply->elements; i++)
+		if (reply->element[i]->type !=
+			(i < count ? REDIS_REPLY_INTEGER :
+				     REDIS_REPLY_STRING) &&
+		    (in_set || i != count))
+			return false;
+	return !in_set || (reply->elements - count) % 2 == 0;
+}
+
+/* Reads the next slice of one list or set; *ended when it is the last. */
+static int
+read_slice(struct mq_redis *r, struct mq_scan *s, bool *ended)
+{
+	bool in_set = rmq_walk_in_set(s), skip = s->skip > 0;
+	struct mq_command c = {0};
+	long long behind;
+
+	if (skip)
+		s->from = s->skip;
+	rmq_walk_start(&c, s, skip ? "skip" : "read", NULL);
+	mq_command_int(&c,
+	    s->part_left > 0 && s->part_left < SLICE_COUNT ? s->part_left :
+							     SLICE_COUNT);
+	mq_command_int(&c, SLICE_BYTES);
+	mq_command_str(&c, s->needle != NULL ? s->needle : "");
+	s->reply = mq_redis_call(r, &c);
+	mq_command_free(&c);
+	if (s->reply == NULL)
+		return -1;
+	if (!rmq_walk_reply(s->reply, 3, in_set))
+		return mq_nonsense(r);
+	behind = s->reply->element[0]->integer;
+	/* Nothing of what we know is left: those behind us come again. */
+	if (skip) {
+		s->skip -= (long)behind;
+	} else if (behind == 0 && s->from > 0) {
+		s->seen -= (long)s->from;
+		s->part_left += s->from;
+	}
+	s->span = s->reply->element[1]->integer;
+	s->from = behind + s->span;
+	/* What comes while others are taken away is not meant, too. */
+	if (s->part_left == 0)
+		s->part_left = s->span + s->reply->element[2]->integer;
+	s->part_left -= s->span;
+	*ended = s->reply->element[2]->integer == 0 || s->part_left <= 0;
+	if (*ended)
+		s->part_left = -1;
+	if (s->span > 0)
+		s->skip = 0;
+	if (in_set)
+		set_set_items(s);
+	else
+		set_items(s);
+	return 0;
+}
+
+static int
+list_connections(struct mq_redis *r, struct mq_scan *s)
+{
+	if (s->place.state != MQ_UNACKED || s->place.connection != NULL ||
+	    s->connections != NULL)
+		return 0;
+	s->connections = rmq_connections(r);
+	if (s->connections == NULL)
+		return -1;
+	s->end = s->connections->elements == 0;
+	return 0;
+}
+
+/* Goes on to the next list or set; false: this is the last. */
+static bool
+next_key(struct mq_scan *s, bool go)
+{
+	int parts;
+
+	parts_of(&s->place, &parts);
+	if (s->part + 1 < parts)
+		s->part += go;
+	else if (s->connections != NULL &&
+	    s->connection + 1 < s->connections->elements)
+		s->connection += go;
+	else
+		return false;
+	if (go) {
+		s->from = s->part_left = 0;
+		mq_buf_clear(&s->anchor);
+	}
+	return true;
+}
+
+int
+rmq_scan(struct mq_redis *r, struct mq_scan *s)
+{
+	bool ended = false;
+
+	s->count = 0;
+	s->span = 0;
+	if (list_connections(r, s) == -1)
+		return -1;
+	/* The one before has been gone through. */
+	s->end |= s->part_left == -1 && !next_key(s, true);
+	while (!s->end && s->span == 0) {
+		if (s->reply != NULL)
+			freeReplyObject(s->reply);
+		s->reply = NULL;
+		if (read_slice(r, s, &ended) == -1)
+			return -1;
+		s->seen += (long)s->span;
+		if (!ended)
+			break;
+		s->end = !next_key(s, s->span == 0);
+	}
+	return 0;
+}

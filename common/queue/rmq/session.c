@@ -1,0 +1,277 @@
+/*
+ * The rmq layout: a connection's own keys, from joining to leaving.
+ *
+ * A heartbeat that has expired stays so: it is renewed with EXPIRE, which does
+ * nothing when it is gone, and a consumer that finds it gone takes a new name.
+ * So a cleaner that once found a connection of ours dead can never meet it
+ * alive again.  (Go renews with SET, which a full server refuses.)
+ */
+#include "layout.h"
+
+#include <unistd.h>
+
+#include "keys.h"
+
+/* Kept for a cleaner to read after the connection's death. */
+#define INFO_S 3600
+
+static void
+force_connection(const struct mq_session *s, struct mq_command *c,
+    const char *verb, const char *what)
+{
+	mq_command_script(c, &mq_script_force, 1);
+	rmq_key_connection(c, s->connection, what);
+	mq_command_str(c, verb);
+}
+
+static void
+set_info(const struct mq_session *s, struct mq_command *c)
+{
+	char host[256] = "";
+
+	gethostname(host, sizeof(host) - 1);
+	force_connection(s, c, "HSET", "info");
+	mq_command_str(c, "host");
+	mq_command_str(c, host);
+	mq_command_str(c, "pid");
+	mq_command_int(c, getpid());
+	mq_command_str(c, "slots");
+	mq_command_int(c, s->slots);
+	mq_command_str(c, "attempts");
+	mq_command_int(c, s->attempts);
+	if (s->lease_ms > 0) {
+		mq_command_str(c, "lease");
+		mq_command_int(c, s->lease_ms);
+	}
+}
+
+/* It goes by itself when only a Go cleaner, which knows nothing of it, came. */
+static void
+keep_info(const struct mq_session *s, struct mq_command *c)
+{
+	mq_command_plain(c, "EXPIRE");
+	rmq_key_connection(c, s->connection, "info");
+	mq_command_int(c, INFO_S + s->lease_ms / 1000);
+}
+
+/* What the first n keys of rmq_probe() are used for. */
+static void
+add_uses(struct mq_command *c, int n)
+{
+	static const char *const uses[] = {"LLEN LPUSH", "ZCARD ZADD",
+	    "ZCARD ZADD", "HLEN HSET", "GET", "GET", "LLEN LPUSH",
+	    "LLEN LPUSH LREM", "SCARD SADD"};
+	int i;
+
+	for (i = 0; i < n; i++)
+		mq_command_str(c, uses[i]);
+}
+
+/* The same of a connection's keys, which are not in the slot of its queue. */
+static void
+add_own_uses(struct mq_command *c, const char *connection)
+{
+	mq_command_str(c, RMQ_QUEUES);
+	mq_command_str(c, "SADD");
+	mq_command_str(c, RMQ_CONNECTIONS);
+	mq_command_str(c, "SADD");
+	rmq_key_connection(c, connection, "heartbeat");
+	mq_command_str(c, "SET");
+	rmq_key_connection(c, connection, "info");
+	mq_command_str(c, "HSET EXPIRE");
+	rmq_key_connection(c, connection, "queues");
+	mq_command_str(c, "SADD");
+}
+
+void
+rmq_probe(struct mq_command *c, const struct mq_session *s, const char *queue,
+    bool special)
+{
+	int keys = s != NULL ? RMQ_HOME + 3 : special ? RMQ_HOME : 1;
+
+	mq_command_script(c, &mq_script_probe, keys);
+	if (keys == 1)
+		rmq_key_queue(c, queue, "ready");
+	else
+		rmq_key_home(c, queue);
+	if (s != NULL) {
+		rmq_key_queue(c, queue, "rejected");
+		rmq_key_both(c, s->connection, queue, "unacked");
+		rmq_key_both(c, s->connection, queue, "consumers");
+	}
+	add_uses(c, keys);
+	if (s != NULL)
+		add_own_uses(c, s->connection);
+}
+
+/* Joining one queue, in two steps. */
+static void
+join_queue(const struct mq_session *s, const char *queue, int step,
+    struct mq_command *c)
+{
+	switch (step) {
+	case 0:
+		force_connection(s, c, "SADD", "queues");
+		mq_command_str(c, queue);
+		break;
+	case 1:
+		mq_command_script(c, &mq_script_force, 1);
+		rmq_key_both(c, s->connection, queue, "consumers");
+		mq_command_str(c, "SADD");
+		mq_command_str(c, s->consumer);
+		break;
+	}
+}
+
+/* The names of queues come last: a consumer that is refused makes no queue. */
+static bool
+make_queue(const struct mq_session *s, int step, struct mq_command *c)
+{
+	const char *queue = step < s->queue_count ? s->queues[step] : s->push;
+
+	if (!s->make || step > s->queue_count || queue == NULL)
+		return false;
+	rmq_force(c, "SADD", RMQ_QUEUES);
+	mq_command_str(c, queue);
+	return true;
+}
+
+bool
+rmq_join(const struct mq_session *s, int step, struct mq_command *c)
+{
+	switch (step) {
+	case 0:
+		force_connection(s, c, "SET", "heartbeat");
+		mq_command_str(c, "1");
+		mq_command_str(c, "EX");
+		mq_command_int(c, RMQ_LEASE_S);
+		return true;
+	case 1:
+		rmq_force(c, "SADD", RMQ_CONNECTIONS);
+		mq_command_str(c, s->connection);
+		return true;
+	case 2:
+		set_info(s, c);
+		return true;
+	case 3:
+		if (s->former == NULL)
+			break;
+		mq_command_script(c, &mq_script_lapsed, 2);
+		rmq_key_connection(c, s->former, "info");
+		rmq_key_connection(c, s->connection, "info");
+		return true;
+	}
+	step -= s->former == NULL ? 3 : 4;
+	if (step-- == 0) {
+		keep_info(s, c);
+		return true;
+	}
+	if (step >= 2 * s->queue_count)
+		return make_queue(s, step - 2 * s->queue_count, c);
+	join_queue(s, s->queues[step / 2], step % 2, c);
+	return true;
+}
+
+static void
+reclaim_all(const struct mq_session *s, struct mq_command *c, const char *queue)
+{
+	mq_command_script(c, &mq_script_reclaim, RMQ_HOME + 1);
+	rmq_key_home(c, queue);
+	rmq_key_both(c, s->connection, queue, "unacked");
+}
+
+static void
+delete_key(const struct mq_session *s, struct mq_command *c, const char *what)
+{
+	mq_command_plain(c, "DEL");
+	rmq_key_connection(c, s->connection, what);
+}
+
+/*
+ * A crash in the middle leaves a listed connection, which a cleaner takes
+ * apart from there, or, behind the SREM, keys that expire by themselves.
+ */
+bool
+rmq_leave(const struct mq_session *s, int step, struct mq_command *c)
+{
+	int n = s->queue_count;
+
+	if (step < n) {
+		reclaim_all(s, c, s->queues[step]);
+		return true;
+	}
+	if (step < 2 * n) {
+		mq_command_plain(c, "DEL");
+		rmq_key_both(
+		    c, s->connection, s->queues[step - n], "consumers");
+		return true;
+	}
+	switch (step - 2 * n) {
+	case 0:
+		delete_key(s, c, "queues");
+		return true;
+	case 1:
+		mq_command_plain(c, "SREM");
+		mq_command_str(c, RMQ_CONNECTIONS);
+		mq_command_str(c, s->connection);
+		return true;
+	case 2:
+		delete_key(s, c, "heartbeat");
+		return true;
+	case 3:
+		delete_key(s, c, "info");
+		return true;
+	case 4:
+		delete_key(s, c, "running");
+		return true;
+	default:
+		return false;
+	}
+}
+
+bool
+rmq_renew(const struct mq_session *s, int step, struct mq_command *c)
+{
+	switch (step) {
+	case 0:
+		mq_command_plain(c, "PEXPIRE");
+		rmq_key_connection(c, s->connection, "heartbeat");
+		mq_command_int(
+		    c, s->lease_ms > 0 ? s->lease_ms : RMQ_LEASE_S * 1000LL);
+		return true;
+	case 1:
+		keep_info(s, c);
+		return true;
+	case 2:
+		mq_command_plain(c, "EXPIRE");
+		rmq_key_connection(c, s->connection, "running");
+		mq_command_int(c, RMQ_LEASE_S);
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* Joining answers OK, renewing 1 or 0. */
+int64_t
+rmq_lease(const redisReply *reply)
+{
+	if (reply->type == REDIS_REPLY_INTEGER && reply->integer != 1)
+		return 0;
+	return RMQ_LEASE_S * INT64_C(1000);
+}
+
+void
+rmq_tell_running(const struct mq_session *s, const char *text, size_t n,
+    struct mq_command *c)
+{
+	if (n == 0) {
+		delete_key(s, c, "running");
+		return;
+	}
+	mq_command_plain(c, "SET");
+	rmq_key_connection(c, s->connection, "running");
+	mq_command_arg(c, text, n);
+	mq_command_str(c, "EX");
+	mq_command_int(c, RMQ_LEASE_S);
+}

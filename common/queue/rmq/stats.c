@@ -1,0 +1,258 @@
+/*
+ * The rmq layout: what is in the queues.
+ *
+ * There may be thousands of them, so only what the answers so far leave open
+ * is asked: first the lists that every queue has, and whether there is anything
+ * of ours; then that, and the ages of the messages there are.
+ */
+#include "layout.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "ask.h"
+#include "base/xalloc.h"
+#include "keys.h"
+#include "queue/counts.h"
+#include "queue/rows.h"
+
+struct gather {
+	struct mq_stats *out;
+	int wanted;
+	/* The rows with keys of ours, and how many each has. */
+	int *row, rows;
+	unsigned char *keys;
+	bool *sorted; /* rows with messages of a priority */
+};
+
+static void
+ask_known(void *arg, size_t i, struct mq_command *c)
+{
+	struct gather *g = arg;
+
+	mq_command_plain(c, "SISMEMBER");
+	mq_command_str(c, RMQ_QUEUES);
+	mq_command_str(c, g->out->queues[i].name);
+}
+
+static int
+take_known(void *arg, size_t i, const redisReply *reply)
+{
+	struct gather *g = arg;
+
+	g->out->queues[i].known = reply->integer != 0;
+	return reply->type == REDIS_REPLY_INTEGER ? 0 : -1;
+}
+
+static int
+list_named(
+    struct mq_redis *r, const char *const *queues, int count, struct gather *g)
+{
+	const struct mq_questions q = {ask_known, take_known, g};
+
+	mq_rows_make(g->out, queues, (size_t)count, false);
+	return mq_ask_all(r, &q, (size_t)count);
+}
+
+static int
+list_all(struct mq_redis *r, struct mq_stats *out)
+{
+	redisReply *names;
+
+	if (rmq_send_about_set(r, "SMEMBERS", RMQ_QUEUES, NULL) == -1)
+		return -1;
+	names = mq_expect_strings(r);
+	if (names == NULL)
+		return -1;
+	mq_rows_list(out, names);
+	freeReplyObject(names);
+	return 0;
+}
+
+/* --- what every queue has -------------------------------------------------- */
+
+enum { READY, REJECTED, OURS, LENGTHS };
+
+static void
+ask_lengths(void *arg, size_t i, struct mq_command *c)
+{
+	struct gather *g = arg;
+	const char *queue = g->out->queues[i / LENGTHS].name;
+
+	switch (i % LENGTHS) {
+	case READY:
+		mq_command_plain(c, "LLEN");
+		rmq_key_queue(c, queue, "ready");
+		break;
+	case REJECTED:
+		mq_command_plain(c, "LLEN");
+		rmq_key_queue(c, queue, "rejected");
+		break;
+	case OURS:
+		mq_command_plain(c, "EXISTS");
+		rmq_key_queue(c, queue, "priority");
+		rmq_key_queue(c, queue, "delayed");
+		rmq_key_queue(c, queue, "clock");
+		rmq_key_queue(c, queue, "paused");
+		rmq_key_queue(c, queue, "counters");
+		break;
+	}
+}
+
+static int
+take_lengths(void *arg, size_t i, const redisReply *reply)
+{
+	struct gather *g = arg;
+	struct mq_queue_stats *q = &g->out->queues[i / LENGTHS];
+
+	if (reply->type != REDIS_REPLY_INTEGER)
+		return -1;
+	switch (i % LENGTHS) {
+	case READY:
+		q->ready = reply->integer;
+		break;
+	case REJECTED:
+		q->rejected = reply->integer;
+		break;
+	case OURS:
+		if (reply->integer > 0)
+			g->row[g->rows++] = (int)(i / LENGTHS);
+		g->keys[i / LENGTHS] = (unsigned char)reply->integer;
+		break;
+	}
+	return 0;
+}
+
+/* --- what only some have ---------------------------------------------------- */
+
+static void
+ask_counts(void *arg, size_t i, struct mq_command *c)
+{
+	struct gather *g = arg;
+
+	mq_command_plain(c, "HMGET");
+	rmq_key_queue(c, g->out->queues[g->row[i]].name, "counters");
+	mq_counts_ask(c, g->wanted);
+}
+
+static int
+take_counts(void *arg, size_t i, const redisReply *reply)
+{
+	struct gather *g = arg;
+
+	return mq_counts_take(
+	    reply, g->out->now_ms, &g->out->queues[g->row[i]]);
+}
+
+enum { PRIORITY, DELAYED, CLOCK, PAUSED, EXTRAS };
+
+static void
+ask_extras(void *arg, size_t i, struct mq_command *c)
+{
+	static const struct {
+		const char *verb, *key;
+	} asked[EXTRAS] = {[PRIORITY] = {"ZCARD", "priority"},
+	    [DELAYED] = {"ZCARD", "delayed"},
+	    [CLOCK] = {"GET", "clock"},
+	    [PAUSED] = {"PTTL", "paused"}};
+	struct gather *g = arg;
+
+	mq_command_plain(c, asked[i % EXTRAS].verb);
+	rmq_key_queue(
+	    c, g->out->queues[g->row[i / EXTRAS]].name, asked[i % EXTRAS].key);
+}
+
+static int
+take_clock(struct mq_queue_stats *q, const redisReply *reply)
+{
+	if (reply->type == REDIS_REPLY_STRING)
+		q->tick = strtoll(reply->str, NULL, 10);
+	return reply->type == REDIS_REPLY_STRING ||
+		reply->type == REDIS_REPLY_NIL ?
+	    0 :
+	    -1;
+}
+
+static int
+take_extras(void *arg, size_t i, const redisReply *reply)
+{
+	struct gather *g = arg;
+	struct mq_queue_stats *q = &g->out->queues[g->row[i / EXTRAS]];
+
+	if (i % EXTRAS == CLOCK)
+		return take_clock(q, reply);
+	if (reply->type != REDIS_REPLY_INTEGER)
+		return -1;
+	if (i % EXTRAS == PRIORITY) {
+		q->ready += reply->integer;
+		g->sorted[g->row[i / EXTRAS]] = reply->integer > 0;
+	} else if (i % EXTRAS == DELAYED) {
+		q->delayed = reply->integer;
+	} else if (reply->integer >= 0) {
+		q->paused_ms = g->out->now_ms + reply->integer;
+	} else if (reply->integer == -1) {
+		q->paused_ms = -1;
+	}
+	return 0;
+}
+
+/* Most queues of ours have counts and nothing else. */
+static int
+ask_ours(struct mq_redis *r, struct gather *g)
+{
+	const struct mq_questions counts = {ask_counts, take_counts, g};
+	const struct mq_questions extras = {ask_extras, take_extras, g};
+	int i, rows = 0;
+
+	if (mq_ask_all(r, &counts, (size_t)g->rows) == -1)
+		return -1;
+	for (i = 0; i < g->rows; i++)
+		if (g->keys[g->row[i]] > g->out->queues[g->row[i]].counted)
+			g->row[rows++] = g->row[i];
+	g->rows = rows;
+	return mq_ask_all(r, &extras, EXTRAS * (size_t)g->rows);
+}
+
+static int
+ask_queues(struct mq_redis *r, struct gather *g)
+{
+	const struct mq_questions lengths = {ask_lengths, take_lengths, g};
+	struct mq_stats *out = g->out;
+	int rv;
+
+	g->row = mq_xcalloc((size_t)out->count + 1, sizeof(*g->row));
+	g->keys = mq_xcalloc((size_t)out->count + 1, sizeof(*g->keys));
+	g->sorted = mq_xcalloc((size_t)out->count + 1, sizeof(*g->sorted));
+	rv = mq_ask_all(r, &lengths, LENGTHS * (size_t)out->count);
+	if (rv == 0)
+		rv = ask_ours(r, g);
+	if (rv == 0)
+		rv = rmq_stats_ages(r, out, g->sorted);
+	free(g->row);
+	free(g->keys);
+	free(g->sorted);
+	return rv;
+}
+
+int
+rmq_stats(struct mq_redis *r, const char *const *queues, int count, int wanted,
+    struct mq_stats *out)
+{
+	struct gather g = {.out = out, .wanted = wanted};
+	int rv;
+
+	*out = (struct mq_stats){0};
+	rv = mq_server_time(r, &out->now_ms);
+	if (rv == 0)
+		rv = count == 0 ? list_all(r, out) :
+				  list_named(r, queues, count, &g);
+	if (rv == 0)
+		rv = ask_queues(r, &g);
+	if (rv == 0)
+		rv = rmq_stats_connections(r, wanted, count > 0, out);
+	if (rv == 0 && count > 0)
+		mq_rows_order(out, queues, count);
+	if (rv == -1)
+		mq_stats_free(out);
+	return rv;
+}

@@ -1,0 +1,133 @@
+#include "rows.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/xalloc.h"
+
+static int
+by_text(const void *a, const void *b)
+{
+	const char *const *x = a, *const *y = b;
+
+	return strcmp(*x, *y);
+}
+
+static int
+by_name(const void *a, const void *b)
+{
+	const struct mq_queue_stats *x = a, *y = b;
+
+	return strcmp(x->name, y->name);
+}
+
+/* Names are far cheaper to sort than rows. */
+static void
+make(struct mq_stats *out, const char **name, size_t n, bool known)
+{
+	size_t i;
+
+	qsort(name, n, sizeof(*name), by_text);
+	out->queues = mq_xcalloc(n + 1, sizeof(*out->queues));
+	out->count = (int)n;
+	for (i = 0; i < n; i++)
+		out->queues[i] =
+		    (struct mq_queue_stats){.name = mq_xstrdup(name[i]),
+			.known = known,
+			.in_s = -1,
+			.out_s = -1};
+}
+
+void
+mq_rows_make(
+    struct mq_stats *out, const char *const *names, size_t n, bool known)
+{
+	const char **copy = mq_xcalloc(n + 1, sizeof(*copy));
+
+	memcpy(copy, names, n * sizeof(*copy));
+	make(out, copy, n, known);
+	free(copy);
+}
+
+void
+mq_rows_list(struct mq_stats *out, const redisReply *names)
+{
+	const char **name = mq_xcalloc(names->elements + 1, sizeof(*name));
+	size_t i, n = 0;
+
+	for (i = 0; i < names->elements; i++)
+		if (strlen(names->element[i]->str) ==
+		    (size_t)names->element[i]->len)
+			name[n++] = names->element[i]->str;
+	make(out, name, n, true);
+	free(name);
+}
+
+struct mq_queue_stats *
+mq_rows_find(const struct mq_stats *stats, const char *name)
+{
+	struct mq_queue_stats key = {.name = (char *)(uintptr_t)name};
+
+	return bsearch(
+	    &key, stats->queues, (size_t)stats->count, sizeof(key), by_name);
+}
+
+void
+mq_rows_order(struct mq_stats *out, const char *const *names, int count)
+{
+	struct mq_queue_stats *rows = mq_xcalloc((size_t)count, sizeof(*rows));
+	const struct mq_queue_stats *row;
+	int i;
+
+	for (i = 0; i < count; i++) {
+		row = mq_rows_find(out, names[i]);
+		if (row != NULL)
+			rows[i] = *row;
+		rows[i].name = mq_xstrdup(names[i]);
+	}
+	for (i = 0; i < count; i++)
+		free(out->queues[i].name);
+	free(out->queues);
+	out->queues = rows;
+}
+
+/* --- connections ------------------------------------------------------------ */
+
+void
+mq_rows_connections(struct mq_stats *out, const redisReply *names,
+    const struct mq_names *others)
+{
+	struct mq_names all = {0};
+	const redisReply *name;
+	size_t i;
+
+	for (i = 0; i < names->elements; i++) {
+		name = names->element[i];
+		if (strlen(name->str) == (size_t)name->len)
+			mq_names_add(&all, name->str, NULL);
+	}
+	for (i = 0; others != NULL && i < others->n; i++)
+		mq_names_add(&all, others->list[i].name, NULL);
+	mq_names_sort(&all);
+	out->connections = mq_xcalloc(all.n + 1, sizeof(*out->connections));
+	for (i = 0; i < all.n; i++)
+		out->connections[out->connection_count++].name =
+		    mq_xstrdup(all.list[i].name);
+	mq_names_free(&all);
+}
+
+void
+mq_rows_forget(struct mq_stats *out, bool only_others)
+{
+	struct mq_connection_stats *c;
+	int i, kept = 0;
+
+	for (i = 0; i < out->connection_count; i++) {
+		c = &out->connections[i];
+		if (only_others && c->count > 0)
+			out->connections[kept++] = *c;
+		else
+			mq_connection_stats_free(c);
+	}
+	out->connection_count = kept;
+}

@@ -1,0 +1,154 @@
+#include "ask.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/xalloc.h"
+#include "keys.h"
+#include "queue/queue.h"
+
+char *
+rsmq_name(const struct mq_redis *r, const char *bare)
+{
+	const char *ns = r->server->url.ns;
+
+	if (ns == NULL || strcmp(ns, RSMQ_NAMESPACE) == 0)
+		return mq_xstrdup(bare);
+	return mq_xasprintf("%s:%s", ns, bare);
+}
+
+char *
+rsmq_anywhere(const struct mq_redis *r)
+{
+	return rsmq_name(r, "");
+}
+
+/* Sends a command that is complete, and frees it. */
+static redisReply *
+ask_for_array(struct mq_redis *r, struct mq_command *c)
+{
+	int rv = mq_redis_send(r, c);
+
+	mq_command_free(c);
+	return rv == 0 ? mq_expect_strings(r) : NULL;
+}
+
+redisReply *
+rsmq_connections(struct mq_redis *r, const char *queue)
+{
+	struct mq_command c = {0};
+
+	mq_command_plain(&c, "ZRANGE");
+	rsmq_key_common(&c, queue, "::connections");
+	mq_command_int(&c, 0);
+	mq_command_int(&c, -1);
+	return ask_for_array(r, &c);
+}
+
+redisReply *
+rsmq_listed(struct mq_redis *r)
+{
+	struct mq_command c = {0};
+	char *anywhere = rsmq_anywhere(r);
+
+	mq_command_plain(&c, "SMEMBERS");
+	rsmq_key_common(&c, anywhere, ":QUEUES");
+	free(anywhere);
+	return ask_for_array(r, &c);
+}
+
+bool
+rsmq_is_name(const redisReply *reply)
+{
+	return reply->type == REDIS_REPLY_STRING &&
+	    strlen(reply->str) == reply->len &&
+	    strchr(reply->str, ':') == NULL &&
+	    mq_layout_rsmq.queue_error(reply->str) == NULL;
+}
+
+bool
+rsmq_is(const redisReply *reply, const char *form)
+{
+	size_t i, n = strlen(form);
+	char kind;
+
+	if (reply->type != REDIS_REPLY_ARRAY || reply->elements < n)
+		return false;
+	for (i = 0; i < reply->elements; i++) {
+		kind = i < n ? form[i] : '$';
+		if (kind != '*' &&
+		    reply->element[i]->type !=
+			(kind == '#' ? REDIS_REPLY_INTEGER :
+				       REDIS_REPLY_STRING))
+			return false;
+	}
+	return true;
+}
+
+redisReply *
+rsmq_call(struct mq_redis *r, struct mq_command *c, const char *form)
+{
+	redisReply *reply = mq_redis_call(r, c);
+
+	if (reply == NULL || rsmq_is(reply, form))
+		return reply;
+	freeReplyObject(reply);
+	(void)mq_nonsense(r);
+	return NULL;
+}
+
+/* Anybody may have put anything there. */
+int64_t
+rsmq_ms(const redisReply *score)
+{
+	double ms = strtod(score->str, NULL);
+
+	return score->len == 0 ? 0 :
+	    ms >= 9e15	       ? INT64_C(9000000000000000) :
+	    ms >= 1	       ? (int64_t)ms :
+				 1;
+}
+
+static void
+count_on(struct rsmq_hidden *h, redisReply *const *e)
+{
+	h->waits += e[0]->integer;
+	h->held += e[1]->integer;
+	if (h->next_ms == 0)
+		h->next_ms = rsmq_ms(e[2]);
+	h->left = e[3]->integer;
+	mq_buf_clear(&h->score);
+	mq_buf_add(&h->score, e[4]->str, e[4]->len);
+	mq_buf_clear(&h->id);
+	mq_buf_add(&h->id, e[5]->str, e[5]->len);
+	h->ready = e[6]->integer;
+}
+
+int
+rsmq_count_hidden(struct mq_redis *r, const char *queue, struct rsmq_hidden *h)
+{
+	struct mq_command c = {0};
+	redisReply *reply = NULL;
+
+	do {
+		mq_command_script(&c, &mq_script_rsmq_hidden, RSMQ_HOME);
+		rsmq_key_home(&c, queue);
+		mq_command_arg(&c, h->score.data, h->score.len);
+		mq_command_arg(&c, h->id.data, h->id.len);
+		mq_command_int(&c, RSMQ_LOOKS);
+		reply = rsmq_call(r, &c, "##$#$$#");
+		if (reply == NULL)
+			break;
+		count_on(h, reply->element);
+		freeReplyObject(reply);
+	} while (h->left > 0);
+	mq_command_free(&c);
+	return reply == NULL ? -1 : 0;
+}
+
+void
+rsmq_hidden_free(struct rsmq_hidden *h)
+{
+	mq_buf_free(&h->score);
+	mq_buf_free(&h->id);
+}

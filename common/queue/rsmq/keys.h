@@ -1,0 +1,50 @@
+/*
+ * The keys of RSMQ and our own beside them; for layout-rsmq*.c only.  Each
+ * function appends one argument to a command.
+ *
+ * Queues are named QUEUE, in the namespace rsmq, or NAMESPACE:QUEUE; a
+ * namespace may have colons itself, a queue's name cannot.
+ */
+#ifndef MQ_RSMQ_KEYS_H
+#define MQ_RSMQ_KEYS_H
+
+#include "redis/command.h"
+
+#define RSMQ_NAMESPACE "rsmq"
+
+/* NAMESPACE:QUEUE and then what; see layout-rsmq.c. */
+void rsmq_key(struct mq_command *, const char *queue, const char *what);
+/* The same without the queue: NAMESPACE and then what. */
+void rsmq_key_common(struct mq_command *, const char *queue, const char *what);
+
+/* Those that have a queue's messages, as RSMQ_HOME arguments; see
+ * lua/lib/layout.lua. */
+#define RSMQ_HOME 4
+void rsmq_key_home(struct mq_command *, const char *queue);
+
+/* What a connection holds of a queue; its lease; what runs there. */
+void rsmq_key_held(
+    struct mq_command *, const char *connection, const char *queue);
+void rsmq_key_lease(
+    struct mq_command *, const char *connection, const char *queue);
+
+void rsmq_key_running(
+    struct mq_command *, const char *connection, const char *queue);
+
+/* What has become of a publisher's batches. */
+void rsmq_key_marks(
+    struct mq_command *, const char *queue, const char *publisher);
+
+/* No key: where it is told how many messages there are. */
+void rsmq_channel(struct mq_command *, const char *queue);
+
+/* Behind a queue's name: the queue of those that it has rejected. */
+#define RSMQ_REJECTED "-rejected"
+
+/* The connection that those have been received by who leave no name. */
+#define RSMQ_NOBODY "-"
+
+/* No key: the name without the namespace. */
+const char *rsmq_bare(const char *queue);
+
+#endif

@@ -1,0 +1,40 @@
+-- Take a message that a user knows the id of into the hands of a connection of
+-- its own, as if it had been handed out by receipt: whoever knows the id of a
+-- message may do with it what he likes, as everywhere in RSMQ.
+--
+--   KEYS  home (see lib/rsmq.lua), what that connection holds, its lease, the
+--         set of connections
+--   ARGV  id, name of the connection, host, pid, queue, milliseconds
+--   reply the message, or nil when there is none of this id
+--
+-- It is received by nobody, and hidden no longer than it was; somebody else who
+-- has it keeps it until it is settled here.
+--
+-- A crash before: nothing has happened.  After: the lease ends by itself.
+
+-- include layout
+
+local q, held, lease = home(1), KEYS[5], KEYS[6]
+local id, ms = ARGV[1], ARGV[6]
+
+local score = call('ZSCORE', q.z, id)
+local m = read(q, { id })[1]
+if not score or not m.body then
+  return false
+end
+need(held, 'HSET', 'PEXPIRE', 'ZADD', 'SISMEMBER')
+if m.runs == 0 then
+  call('HSET', q.h, id .. ':rc', 0)
+end
+call('HSET', held, id, m.runs)
+call('HSET', lease, 'host', ARGV[3], 'pid', ARGV[4], 'slots', 1, 'lease', ms,
+  'receipts', 1, 'queues', cjson.encode({ ARGV[5] }))
+call('PEXPIRE', held, ms)
+call('PEXPIRE', lease, ms)
+call('ZADD', KEYS[7], 0, ARGV[2])
+-- The run that it is in now is not over.
+if tonumber(score) > now and m.runs > 0
+    and call('SISMEMBER', q.d, id) == 0 then
+  m.runs = m.runs - 1
+end
+return element(id, m.body, m.runs, m.extra)

@@ -1,0 +1,155 @@
+-- Claim messages: receive up to ARGV[1] of those that come first, or about
+-- ARGV[2] bytes of them, for the caller's connection.  With 0 it only looks
+-- whether the queue is paused.
+--
+--   KEYS  home (see lib/rsmq.lua), what the connection holds, its lease, paused,
+--         rate, later, the set of all names
+--   ARGV  max, bytes, and for a rate that all consumers share: messages a
+--         second, and how many may be claimed at once after a rest ('' none);
+--         name of the queue
+--   reply as claim.lua's: {milliseconds until more can be received, or the
+--         pause is over, or the rate allows more; or -1; 1 if the queue is
+--         paused, else 0; the server's clock in unix milliseconds; 0, or -1 if
+--         there is no such queue; element...}, or 0 when the lease is gone
+--
+-- A crash before: nothing has happened.  After: each of them is hidden for as
+-- long as the lease, and then anybody's again.  A member without a body is
+-- hidden, too, as node would, and forgotten when none will come.
+
+-- include layout
+-- include bucket
+
+local q, held, lease, paused, rate = home(1), KEYS[5], KEYS[6], KEYS[7], KEYS[8]
+local later, names = KEYS[9], KEYS[10]
+
+local lease_ms = tonumber(call('HGET', lease, 'lease'))
+if not lease_ms then
+  return 0
+end
+local pause = call('PTTL', paused)
+if pause ~= -2 then
+  return { pause, 1, now, 0 }
+end
+if ARGV[1] == '0' then
+  return { -1, 0, now, 0 }
+end
+
+-- A write that needs no memory; see claim.lua.
+call('ZREM', q.z, '\0')
+promote(q, later)
+
+local CHUNK = 100
+local max, room = tonumber(ARGV[1]), tonumber(ARGV[2])
+local reply, wait = { -1, 0, now, 0 }, -1
+local visible = int(now + lease_ms)
+local bucket = bucket_of(rate, ARGV[3], ARGV[4])
+if bucket then
+  max = math.min(max, math.floor(bucket.tokens))
+end
+
+local now_text, count = int(now), 4
+local has_extra = call('EXISTS', q.x) == 1
+local has_again = call('EXISTS', q.d) == 1
+if has_again then
+  need(q.d, 'SREM')
+end
+
+-- Of each of the ids, its body, and how often it was received.
+local function read_all(ids, rc)
+  local fields = {}
+  for i = 1, #ids do
+    rc[i] = ids[i] .. ':rc'
+    fields[2 * i - 1], fields[2 * i] = ids[i], rc[i]
+  end
+  return call('HMGET', q.h, unpack(fields))
+end
+
+-- One without a body; false: it is no more.
+local function keep_torn(id)
+  if is_torn(q, id) then
+    need_forget(q)
+    forget(q, { id })
+    return false
+  end
+  call('HSETNX', q.h, id .. ':fr', now_text)
+  return true
+end
+
+-- Receives those that there is room for; what has no body is hidden only.  This
+-- is where the time goes: so it makes no table for a message, and no text twice.
+local function receive(ids)
+  local rc = {}
+  local got = read_all(ids, rc)
+  local extra = has_extra and call('HMGET', q.x, unpack(ids)) or {}
+  local plain = not table.concat(ids):find('[^%w:]')
+  local scores, runs, ours, chosen, s, r, n = {}, {}, {}, {}, 0, 0, 0
+  for i = 1, #ids do
+    local id, body = ids[i], got[2 * i - 1]
+    local before = got[2 * i] and whole(got[2 * i]) or 0
+    if body and room > 0 or not body and keep_torn(id) then
+      scores[s + 1], scores[s + 2] = visible, id
+      s = s + 2
+    end
+    if body and room > 0 then
+      local times = before == 0 and '1' or int(before + 1)
+      count = count + 1
+      reply[count] = element(id, body, before, extra[i],
+        plain and id ~= '' and #id <= 128)
+      room = room - #body
+      runs[r + 1], runs[r + 2] = rc[i], times
+      r = r + 2
+      if times == '1' then
+        runs[r + 1], runs[r + 2] = id .. ':fr', now_text
+        r = r + 2
+      end
+      ours[2 * n + 1], ours[2 * n + 2] = id, times
+      n = n + 1
+      chosen[n] = id
+    end
+  end
+  -- The count comes last: what is refused before it has been no run.
+  if n > 0 then
+    call('HSET', held, unpack(ours))
+    call('PEXPIRE', held, int(lease_ms))
+    add_up(q.h, 'totalrecv', n)
+  end
+  if s > 0 then
+    call('ZADD', q.z, unpack(scores))
+  end
+  if n == 0 then
+    return
+  end
+  call('HSET', q.h, unpack(runs))
+  if has_again then
+    call('SREM', q.d, unpack(chosen))
+  end
+end
+
+while count < max + 4 and room > 0 do
+  local ids = call('ZRANGEBYSCORE', q.z, '-inf', now_text, 'LIMIT', 0,
+    math.min(CHUNK, max + 4 - count))
+  if #ids == 0 then
+    break
+  end
+  receive(ids)
+end
+if bucket then
+  wait = bucket_take(bucket, count - 4)
+end
+
+-- The set is looked at first, as it seldom changes: a client is told of changes
+-- to the keys that it reads here, and the hash changes with each message sent.
+if count == 4 and call('SISMEMBER', names, ARGV[5]) == 0
+    and call('HEXISTS', q.h, 'vt') == 0 then
+  reply[4] = -1
+end
+
+-- These reads come last; see claim.lua.
+call('EXISTS', paused)
+local next = call('ZRANGEBYSCORE', q.z, '(' .. now_text, '+inf', 'WITHSCORES',
+  'LIMIT', 0, 1)[2]
+if next then
+  reply[1] = math.max(0, math.ceil(tonumber(next) - now))
+end
+reply[1] = math.max(reply[1], wait)
+return reply

@@ -1,0 +1,46 @@
+-- Remove a queue that nobody uses, and all that is kept about it and about the
+-- messages that it has rejected.
+--
+--   KEYS  the set of names, the set of connections; of the queue and of that of
+--         the rejected ones the home (see lib/rsmq.lua), counters, paused,
+--         rate, later; then the leases of the connections
+--   ARGV  the names of both queues, 1 to only look, then the connections' names
+--         in the same order
+--   reply {consumers of it that live, 1 if the queue is known, how many can be
+--         received, how many are hidden, how many rejected}, or nothing when
+--         the connections are others now
+--
+-- A crash before: nothing has happened.  After: it is gone.  Nothing is done
+-- if there are consumers.
+
+-- include layout
+
+local q, rejected, consumers = home(3), home(11), 0
+
+if call('ZCARD', KEYS[2]) ~= #ARGV - 3 then
+  return false
+end
+for i = 4, #ARGV do
+  if not call('ZSCORE', KEYS[2], ARGV[i]) then
+    return false
+  end
+  local queues = call('HGET', KEYS[19 + i - 4], 'queues')
+  for _, name in pairs(queues and cjson.decode(queues) or {}) do
+    if name == ARGV[1] or name == ARGV[2] then
+      consumers = consumers + 1
+    end
+  end
+end
+local there = call('ZCARD', q.z)
+local ready = call('ZCOUNT', q.z, '-inf', int(now))
+local reply = { consumers, call('HEXISTS', q.h, 'vt'), ready, there - ready,
+  call('ZCARD', rejected.z) }
+if consumers > 0 or ARGV[3] == '1' then
+  return reply
+end
+need(KEYS[1], 'SREM')
+for i = 3, 18 do
+  call('UNLINK', KEYS[i])
+end
+call('SREM', KEYS[1], ARGV[1], ARGV[2])
+return reply

@@ -1,0 +1,53 @@
+-- See to it that a queue is there if its name is listed, and listed if it is
+-- there.
+--
+--   KEYS  the set of names, the queue's home (see lib/rsmq.lua), paused,
+--         counters, rate, later
+--   ARGV  name, '1' to change nothing
+--   reply {1 if it is there now, but was not listed, or lacked attributes; how
+--         many names and keys were removed that nobody needs}
+--
+-- A crash before: nothing has happened.  After: all of it has.
+
+-- include layout
+
+local names, q, name, dry = KEYS[1], home(2), ARGV[1], ARGV[2] == '1'
+local OWN = { 'vt', 'delay', 'maxsize', 'created', 'modified', 'totalsent',
+  'totalrecv' }
+
+-- Names of other namespaces may look like our keys.
+local TYPES = { 'set', 'zset', 'hash', 'hash', 'set', 'string', 'hash', 'hash',
+  'zset' }
+for i = 1, #KEYS do
+  local has = call('TYPE', KEYS[i]).ok
+  if has ~= TYPES[i] and has ~= 'none' then
+    return { 0, 0 }
+  end
+end
+
+local fields, has = call('HLEN', q.h), call('HMGET', q.h, unpack(OWN))
+for i = 1, #OWN do
+  fields = fields - (has[i] and 1 or 0)
+end
+if has[1] or fields > 0 or call('ZCARD', q.z) > 0 then
+  if has[1] and has[2] and has[3]
+      and call('SISMEMBER', names, name) == 1 then
+    return { 0, 0 }
+  end
+  if not dry then
+    need_create(q.h)
+    create(q.h, names, name, 30, 0, 65536)
+  end
+  return { 1, 0 }
+end
+
+local removed = call('SISMEMBER', names, name)
+for i = 3, #KEYS do
+  removed = removed + call('EXISTS', KEYS[i])
+end
+if not dry then
+  need(q.h, 'DEL')
+  call('SREM', names, name)
+  call('DEL', unpack(KEYS, 3))
+end
+return { 0, removed }

@@ -1,0 +1,20 @@
+-- Go on counting hidden messages.
+--
+--   KEYS  home (see lib/rsmq.lua)
+--   ARGV  score and id of the message that the walk came to last ('' at its
+--         beginning), how many to look at
+--   reply {how many wait; how many are in somebody's hands; the score of the
+--         first that waits, or ''; how many follow; score and id of the last,
+--         or ''; how many can be received}
+--
+-- Changes nothing.
+
+-- include layout
+-- include walk
+
+local q = home(1)
+local ready = visible(q)
+local at = math.max(past(q, ARGV[1], ARGV[2]), ready)
+local waits, held, first, left, last = count_hidden(q, at, tonumber(ARGV[3]))
+return { waits, held, first and call('ZSCORE', q.z, first) or '', left,
+  last and call('ZSCORE', q.z, last) or '', last or '', ready }

@@ -1,0 +1,73 @@
+-- Move the next messages of one place to where they can be received, or drop
+-- them, unseen.
+--
+--   KEYS  as rsmq_take.lua; then what connections hold whose messages are not
+--         meant
+--   ARGV  'ready', 'delayed', 'unacked' or 'rejected'; how (see
+--         lib/rsmq_moves.lua); name of the target; max messages; about how many
+--         bytes; how many messages to look at; score and id of the message that
+--         was looked at last ('' at the beginning)
+--   reply {how many were moved, how many messages follow, score and id of the
+--         last}
+--
+-- A crash before: all are where they were.  After: each is in its new place
+-- only.
+
+-- include layout
+-- include walk
+-- include moves
+
+local q, to = home(1), home(5)
+local from, how = ARGV[1], ARGV[2]
+local max, room, looks = tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6])
+local score, id = ARGV[7], ARGV[8]
+local at, stop, moved, size = 0, 0, 0, 1
+-- Bodies are only read for another queue.
+local heavy = how ~= 'drop' and q.z ~= to.z
+local hidden = from == 'delayed' or from == 'unacked'
+local spared = {}
+
+-- Where the walk is, whatever has left, or has come before it.
+local function locate()
+  at, stop = past(q, score, id), call('ZCARD', q.z)
+  if from == 'ready' then
+    stop = visible(q)
+  elseif hidden then
+    at = math.max(at, visible(q))
+  end
+end
+
+local function choose(ids)
+  local list, chosen = hidden and taken(q, ids), {}
+  for i = 1, #ids do
+    if not (list and list[i] ~= (from == 'unacked') or spared[ids[i]]) then
+      chosen[#chosen + 1] = ids[i]
+      room = room - (heavy and call('HSTRLEN', q.h, ids[i]) or 0)
+    end
+  end
+  return chosen
+end
+
+for k = 10, #KEYS do
+  local ids = call('HKEYS', KEYS[k])
+  for i = 1, #ids do
+    spared[ids[i]] = true
+  end
+end
+need(q.z, 'ZRANGE', 'ZSCORE', 'ZCARD', 'ZCOUNT', 'ZRANK')
+be_sure(q, to, how ~= 'drop')
+locate()
+if how ~= 'drop' and at < stop then
+  create_as(q, to, KEYS[9], ARGV[3])
+end
+while at < stop and moved < max and looks > 0 and room > 0 do
+  local n = math.min(size, max - moved, looks, stop - at)
+  local ids = call('ZRANGE', q.z, at, at + n - 1)
+  id, score = ids[n], call('ZSCORE', q.z, ids[n])
+  ids = choose(ids)
+  moved = moved + (#ids > 0 and take(q, to, ids, how) or 0)
+  looks = looks - n
+  locate()
+  size = math.min(2 * size, heavy and 32 or 128)
+end
+return { moved, math.max(0, stop - at), score, id }

@@ -1,0 +1,14 @@
+-- Make a queue, unless it is there.
+--
+--   KEYS  its hash, the set of all names
+--   ARGV  name, vt, delay, maxsize
+--   reply 1: its attributes are these; 0: it was there, and nothing has changed
+--
+-- A crash before: nothing has happened.  After: it is there, and listed.
+
+-- include layout
+
+local new = call('HEXISTS', KEYS[1], 'vt') == 0 and 1 or 0
+need_create(KEYS[1])
+create(KEYS[1], KEYS[2], ARGV[1], ARGV[2], ARGV[3], ARGV[4])
+return new

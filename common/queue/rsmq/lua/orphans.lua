@@ -1,0 +1,77 @@
+-- One step of a cleaner's walk through what belongs to messages, for what has
+-- no message.
+--
+--   KEYS  home (see lib/rsmq.lua)
+--   ARGV  'h', 'x' or 'd', which of them; cursor; '1' to change nothing
+--   reply {cursor, '0' at the end; how many fields were removed; how many
+--         bodies that no member leads to became messages again}
+--
+-- Nothing that may be somebody's body is removed; and it is a message only if
+-- its name is an id, more than a minute old: some ports write the one behind
+-- the other.
+--
+-- A crash before: nothing has happened.  After: nothing is lost.
+
+-- include layout
+-- include moves
+
+local q = home(1)
+local which, cursor, dry = ARGV[1], ARGV[2], ARGV[3] == '1'
+local removed, adopted = 0, 0
+local A_MINUTE = 60000
+
+local function is_there(id)
+  return call('ZSCORE', q.z, id) or call('HEXISTS', q.h, id) == 1
+end
+
+local function is_body(field)
+  local ms = told_by(field)
+  return ms and ms < now - A_MINUTE
+end
+
+local function remove(command, key, field)
+  if not dry then
+    call(command, key, field)
+  end
+  removed = removed + 1
+end
+
+local function look_at_field(field)
+  local id = field:match('^(.*):rc$') or field:match('^(.*):fr$')
+  if call('ZSCORE', q.z, field) then
+    return
+  elseif is_body(field) then
+    if not dry then
+      call('ZADD', q.z, int(sent(field)), field)
+    end
+    adopted = adopted + 1
+  elseif id and not is_there(id) then
+    remove('HDEL', q.h, field)
+  end
+end
+
+local function look(names, step)
+  for i = 1, #names, step do
+    if which == 'h' then
+      look_at_field(names[i])
+    elseif not is_there(names[i]) then
+      remove(which == 'x' and 'HDEL' or 'SREM', q[which], names[i])
+    end
+  end
+end
+
+local room, left = 1048576, 1000
+if not dry then
+  probe(q)
+end
+repeat
+  local part = call(which == 'd' and 'SSCAN' or 'HSCAN', q[which], cursor,
+    'COUNT', 16)
+  cursor, part = part[1], part[2]
+  for i = 1, #part do
+    room = room - #part[i]
+  end
+  left = left - #part
+  look(part, which == 'd' and 1 or 2)
+until cursor == '0' or left <= 0 or room <= 0
+return { cursor, removed, adopted }

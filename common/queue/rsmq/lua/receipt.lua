@@ -1,0 +1,33 @@
+-- Look for a message that a connection has been handed out.
+--
+--   KEYS  home (see lib/rsmq.lua), what the connection holds, its lease
+--   ARGV  'number' and that of a receipt; or 'id' and an id, as it is or as it is
+--         shown
+--   reply the message as it was claimed, or nil.  By its id, a message is found
+--         only if it was taken by that; 0: it was handed out by receipt
+--
+-- Changes nothing.
+
+-- include layout
+
+local q, held, lease = home(1), KEYS[5], KEYS[6]
+local id, by_id = ARGV[2], ARGV[1] == 'id'
+
+if by_id and call('HEXISTS', held, id) == 0 then
+  local ids = call('HKEYS', held)
+  id = nil
+  for i = 1, #ids do
+    id = shown_as(ids[i]) == ARGV[2] and ids[i] or id
+  end
+elseif not by_id then
+  id = call('HGET', lease, 'receipt:' .. id)
+end
+if not id or call('HEXISTS', lease, 'receipts') == 0
+    or not holds(q, held, { id }) then
+  return false
+end
+if by_id and call('HEXISTS', lease, 'receipt:1') == 1 then
+  return 0
+end
+local m = read(q, { id })[1]
+return m.body and element(id, m.body, m.runs - 1, m.extra)

@@ -1,0 +1,51 @@
+-- Renew the lease of a connection, and with it the time for which nobody else
+-- can receive what it holds.
+--
+--   KEYS  the lease, and of each queue its home (see lib/rsmq.lua) and what the
+--         connection holds
+--   ARGV  milliseconds from now on ('': as before)
+--   reply for how many milliseconds it holds now, or 0 when it is gone: it
+--         cannot come back
+--
+-- What somebody else has received or deleted meanwhile is not held any more.
+--
+-- A crash before or after changes nothing but the times.
+
+-- include layout
+
+local lease = tonumber(call('HGET', KEYS[1], 'lease'))
+if not lease then
+  return 0
+end
+need(KEYS[1], 'HKEYS', 'HMGET', 'ZSCORE', 'ZADD', 'HDEL')
+if ARGV[1] ~= '' then
+  lease = tonumber(ARGV[1])
+  call('HSET', KEYS[1], 'lease', int(lease))
+end
+call('PEXPIRE', KEYS[1], int(lease))
+local visible = int(now + lease)
+
+local function renew(q, held, ids)
+  local scores = {}
+  for i = 1, #ids do
+    if call('ZSCORE', q.z, ids[i]) and holds(q, held, { ids[i] }) then
+      scores[#scores + 1] = visible
+      scores[#scores + 1] = ids[i]
+    else
+      call('HDEL', held, ids[i])
+    end
+  end
+  if #scores > 0 then
+    call('ZADD', q.z, 'XX', unpack(scores))
+  end
+end
+
+for k = 2, #KEYS, 5 do
+  local held = KEYS[k + 4]
+  local ids = call('HKEYS', held)
+  for i = 1, #ids, 500 do
+    renew(home(k), held, { unpack(ids, i, math.min(i + 499, #ids)) })
+  end
+  call('PEXPIRE', held, int(lease))
+end
+return lease

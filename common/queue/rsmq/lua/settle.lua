@@ -1,0 +1,104 @@
+-- End the stay of a message in the caller's hands.
+--
+--   KEYS  home (see lib/rsmq.lua), what the connection holds, later; reject and
+--         push: the home of the other queue, the set of all names
+--   ARGV  'ack', 'reject', 'front', 'again' or 'push'; id; '1' if the headers
+--         that follow replace those that it has, else '0'; further headers;
+--         again: milliseconds of delay; reject, push: name of the other queue;
+--         push: length of the body in units of UTF-16
+--   reply 1; or nothing has changed: 0, the connection does not hold it any
+--         more; -1, there is no such message; -2, the other queue takes none of
+--         that length
+--
+-- Where the other queue has a message with its id, it gets a new one.
+--
+-- A crash before: nothing has happened, and the message is everybody's again
+-- when its time is up.  After: it is where it was to go, and nowhere else.
+
+-- include layout
+
+local q, held = home(1), KEYS[5]
+local verb, id = ARGV[1], ARGV[2]
+
+if not holds(q, held, { id }) or not call('ZSCORE', q.z, id) then
+  if call('HEXISTS', q.h, id) == 1 then
+    return 0
+  end
+  call('HDEL', held, id)
+  return -1
+end
+if verb == 'push' and tonumber(ARGV[7])
+    > (whole(call('HGET', KEYS[8], 'maxsize')) or math.huge) then
+  return -2
+end
+if verb == 'ack' then
+  need(q.z, 'ZREM')
+elseif verb == 'reject' or verb == 'push' then
+  need(q.z, 'ZADD', 'HINCRBY', 'ZREM', 'HEXISTS')
+  check_types(home(7))
+elseif verb == 'again' then
+  need(q.z, 'HSET', 'ZADD', 'SADD')
+  call('ZCARD', KEYS[6])
+end
+if verb ~= 'front' then
+  check_types(q)
+end
+-- It needs no memory; see claim.lua.
+call('HDEL', held, id)
+
+-- The id of a copy, of the same age, and its headers.
+local function copied(extra)
+  local old = extra:find('"Mq-Copy-Of"', 1, true) and ''
+    or ',"Mq-Copy-Of":["' .. shown_as(id) .. '"]'
+  return id:sub(1, 10) .. redis.sha1hex(id .. now_us):sub(1, 22),
+    extra == '' and old:sub(2) or extra .. old
+end
+
+local function move(to)
+  local attributes = call('HMGET', q.h, 'vt', 'maxsize')
+  local extra, new = ARGV[3] == '1' and ARGV[4] or call('HGET', q.x, id) or '', id
+  if call('HEXISTS', to.h, id) == 1 or call('ZSCORE', to.z, id) then
+    new, extra = copied(extra)
+  end
+  create(to.h, KEYS[11], ARGV[6], attributes[1] or 30, 0,
+    attributes[2] or 65536)
+  call('HSET', to.h, new, call('HGET', q.h, id))
+  call('ZADD', to.z, score_since(now, extra), new)
+  add_up(to.h, 'totalsent', 1)
+  if extra ~= '' then
+    call('HSET', to.x, new, extra)
+  end
+  forget(q, { id })
+end
+
+local function again(delay)
+  local extra = ARGV[3] == '1' and ARGV[4] or call('HGET', q.x, id)
+  if delay == 0 then
+    call('ZADD', q.z, score_since(now, extra), id)
+    return
+  end
+  call('ZADD', q.z, int(now + delay), id)
+  call('SADD', q.d, id)
+  if priority_of(extra) > 0 then
+    call('ZADD', KEYS[6], int(now + delay), id)
+  end
+end
+
+if verb == 'ack' then
+  forget(q, { id })
+elseif verb == 'front' then
+  put_back(q, id)
+elseif verb == 'again' then
+  again(tonumber(ARGV[5]))
+else
+  move(home(7))
+end
+-- What goes to the front does so even if nothing can be noted of it.
+if ARGV[3] == '1' and (verb == 'front' or verb == 'again') then
+  if ARGV[4] == '' then
+    redis.pcall('HDEL', q.x, id)
+  else
+    redis.pcall('HSET', q.x, id, ARGV[4])
+  end
+end
+return 1

@@ -1,0 +1,82 @@
+-- One step of a cleaner's walk through the messages of a queue.
+--
+--   KEYS  home (see lib/rsmq.lua), counters, later
+--   ARGV  score and id of the message that the walk came to last ('' at its
+--         beginning); how many messages to look at; how often a message may be
+--         received unless the counters say it; '1' if a program of ours consumes
+--         the queue now; '1' to change nothing
+--   reply {score and id of the last; how many follow; how many members without
+--         a body were removed; then of each message that should be rejected,
+--         its id, how often it was received, its further headers}
+--
+-- How often a message is received is nothing to us where no program of ours has
+-- ever counted anything.
+--
+-- A member without a body goes if it has been there for a minute.  To be
+-- rejected is what can be received again after all its runs, none of which has
+-- said that there should be another; and what is too late to be run.
+--
+-- A crash before: nothing has happened.  After: nothing is lost.
+
+-- include layout
+-- include walk
+-- include moves
+
+local q = home(1)
+local score, id, dry = ARGV[1], ARGV[2], ARGV[6] == '1'
+local limit = (ARGV[5] == '1' or call('EXISTS', KEYS[5]) == 1)
+  and (tonumber(redis.pcall('HGET', KEYS[5], 'attempts')) or tonumber(ARGV[4]))
+local extras = call('EXISTS', q.x) == 1
+local orphans, found = {}, {}
+
+local function is_late(extra)
+  local at = extra and tonumber(extra:match('"Mq%-Expires":%["(%d+)"%]'))
+  return at and now > at
+end
+
+-- In nobody's hands, and due.
+local function is_through(at, runs, waits)
+  return limit and tonumber(at) <= now and runs >= limit and waits == 0
+end
+
+local function look(part)
+  local ids, fields = {}, {}
+  for i = 1, #part, 2 do
+    ids[#ids + 1] = part[i]
+    fields[#fields + 1] = part[i] .. ':rc'
+  end
+  local runs = call('HMGET', q.h, unpack(fields))
+  local extra = extras and call('HMGET', q.x, unpack(ids)) or {}
+  local waits = call('SMISMEMBER', q.d, unpack(ids))
+  for i = 1, #ids do
+    local at, n = part[2 * i], whole(runs[i]) or 0
+    local idle = tonumber(at) <= now or n == 0 or waits[i] == 1
+    if call('HEXISTS', q.h, ids[i]) == 0 then
+      if is_torn(q, ids[i]) then
+        orphans[#orphans + 1] = ids[i]
+      end
+    elseif is_through(at, n, waits[i]) or idle and is_late(extra[i]) then
+      found[#found + 1] = ids[i]
+      found[#found + 1] = n
+      found[#found + 1] = extra[i] or ''
+    end
+  end
+end
+
+if not dry then
+  promote(q, KEYS[6])
+end
+local at, stop = past(q, score, id), call('ZCARD', q.z)
+local last = math.min(stop, at + tonumber(ARGV[3]))
+while at < last do
+  local part = call('ZRANGE', q.z, at, math.min(at + 100, last) - 1,
+    'WITHSCORES')
+  look(part)
+  at, id, score = at + #part / 2, part[#part - 1], part[#part]
+end
+if #orphans > 0 and not dry then
+  need_forget(q)
+  probe(q)
+  forget(q, orphans)
+end
+return { score, id, math.max(0, stop - at), #orphans, unpack(found) }

@@ -1,0 +1,155 @@
+/*
+ * The rsmq layout: messages that are handed out by receipt, under a lease that
+ * nobody renews; and all others that somebody knows the id of.
+ */
+#include "layout.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "ask.h"
+#include "base/xalloc.h"
+#include "keys.h"
+#include "redis/ask.h"
+
+/* How long it may take to do something with a message that nobody was handed. */
+#define ADOPTED_MS 60000
+
+void
+rsmq_receipts(const struct mq_session *s, const struct mq_part *elements, int n,
+    struct mq_command *c)
+{
+	int i;
+
+	mq_command_script(c, &mq_script_rsmq_receipts, 2);
+	rsmq_key_held(c, s->connection, s->queues[0]);
+	rsmq_key_lease(c, s->connection, s->queues[0]);
+	for (i = 0; i < n; i++)
+		rsmq_add_id(c, elements[i].p, elements[i].n);
+}
+
+static void
+look(struct mq_command *c, const char *connection, const char *queue,
+    const char *what, const char *value)
+{
+	mq_command_script(c, &mq_script_rsmq_receipt, RSMQ_HOME + 2);
+	rsmq_key_home(c, queue);
+	rsmq_key_held(c, connection, queue);
+	rsmq_key_lease(c, connection, queue);
+	mq_command_str(c, what);
+	mq_command_str(c, value);
+}
+
+struct search {
+	const char *queue, *id;
+	const redisReply *connections;
+	bool handed_out; /* by receipt: not to be had by its id */
+	struct mq_receipt *out;
+};
+
+static void
+ask(void *arg, size_t i, struct mq_command *c)
+{
+	const struct search *s = arg;
+
+	look(c, s->connections->element[i]->str, s->queue, "id", s->id);
+}
+
+static int
+take(void *arg, size_t i, const redisReply *reply)
+{
+	struct search *s = arg;
+
+	if (reply->type == REDIS_REPLY_NIL)
+		return 0;
+	if (reply->type == REDIS_REPLY_INTEGER) {
+		s->handed_out = true;
+		return 0;
+	}
+	if (reply->type != REDIS_REPLY_STRING)
+		return -1;
+	if (s->out->connection != NULL)
+		return 0;
+	s->out->connection = mq_xstrdup(s->connections->element[i]->str);
+	mq_buf_add(&s->out->element, reply->str, reply->len);
+	return 0;
+}
+
+/* Nobody has been handed it: then it is handed out now. */
+static int
+adopt(struct mq_redis *r, const struct search *s)
+{
+	struct mq_command c = {0};
+	struct mq_idgen ids = {0};
+	redisReply *reply;
+	char name[] = "receipt-......", host[256] = "";
+
+	mq_id_random(&ids, name + strlen("receipt-"), 6);
+	gethostname(host, sizeof(host) - 1);
+	mq_command_script(&c, &mq_script_rsmq_adopt, RSMQ_HOME + 3);
+	rsmq_key_home(&c, s->queue);
+	rsmq_key_held(&c, name, s->queue);
+	rsmq_key_lease(&c, name, s->queue);
+	rsmq_key_common(&c, s->queue, "::connections");
+	mq_command_str(&c, s->id);
+	mq_command_str(&c, name);
+	mq_command_str(&c, host);
+	mq_command_int(&c, getpid());
+	mq_command_str(&c, rsmq_bare(s->queue));
+	mq_command_int(&c, ADOPTED_MS);
+	reply = mq_redis_call(r, &c);
+	mq_command_free(&c);
+	if (reply == NULL)
+		return -1;
+	if (reply->type == REDIS_REPLY_STRING) {
+		s->out->connection = mq_xstrdup(name);
+		mq_buf_add(&s->out->element, reply->str, reply->len);
+	}
+	freeReplyObject(reply);
+	return 0;
+}
+
+static int
+find_by_id(struct mq_redis *r, const char *queue, const char *id,
+    struct mq_receipt *out)
+{
+	struct search s = {.queue = queue, .id = id, .out = out};
+	const struct mq_questions q = {.ask = ask, .take = take, .arg = &s};
+	redisReply *connections = rsmq_connections(r, queue);
+	int rv;
+
+	if (connections == NULL)
+		return -1;
+	s.connections = connections;
+	rv = mq_ask_all(r, &q, connections->elements);
+	freeReplyObject(connections);
+	if (rv == 0 && out->connection == NULL && !s.handed_out)
+		rv = adopt(r, &s);
+	return rv;
+}
+
+int
+rsmq_receipt(struct mq_redis *r, const char *queue, const char *word,
+    struct mq_receipt *out)
+{
+	struct mq_command c = {0};
+	int rv;
+
+	if (!mq_receipt_parse(word, out))
+		return find_by_id(r, queue, word, out);
+	look(&c, out->connection, queue, "number", out->number);
+	rv = mq_receipt_ask(r, &c, out);
+	mq_command_free(&c);
+	return rv;
+}
+
+void
+rsmq_vacate(const struct mq_session *s, struct mq_command *c)
+{
+	mq_command_script(c, &mq_script_rsmq_vacate, 3);
+	rsmq_key_held(c, s->connection, s->queues[0]);
+	rsmq_key_lease(c, s->connection, s->queues[0]);
+	rsmq_key_common(c, s->queues[0], "::connections");
+	mq_command_str(c, s->connection);
+}

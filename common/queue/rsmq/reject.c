@@ -1,0 +1,135 @@
+/*
+ * The rsmq layout: messages that no consumer has survived, or that are too late
+ * to be run.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "ask.h"
+#include "base/xalloc.h"
+#include "clean.h"
+#include "keys.h"
+#include "layout.h"
+#include "message/headers.h"
+#include "message/history.h"
+
+/* So many go in one step. */
+#define MANY 50
+
+/* Why it is rejected becomes one of its headers; *late: it was too late. */
+static void
+judge(struct rsmq_round *w, redisReply *const *message, struct mq_buf *extra,
+    bool *late)
+{
+	static const char start[] = "\xff\x00\xbe\xbeJ{";
+	const redisReply *id = message[0], *more = message[2];
+	struct mq_buf header = {0};
+	struct mq_envelope e = {0};
+	char reason[64];
+	const char *why;
+
+	mq_buf_add(&header, start, sizeof(start) - 1);
+	mq_buf_add(&header, more->str, more->len);
+	mq_buf_addstr(&header, "}\n");
+	/* What cannot be read is not kept: it must stop all the same. */
+	if (mq_envelope_parse(header.data, header.len, &e, &why) == -1)
+		e = (struct mq_envelope){0};
+	mq_envelope_set(&e, MQ_HEADER_ID, id->str);
+	*late = mq_message_over(&e, w->now_ms, 0, reason, sizeof(reason));
+	if (*late)
+		mq_envelope_set(&e, MQ_HEADER_ERROR, reason);
+	else
+		mq_history_crash(&e, (long)message[1]->integer, true, NULL);
+	mq_buf_clear(&header);
+	mq_envelope_write_header(&e, &header);
+	rsmq_extra(header.data, header.len, extra);
+	mq_envelope_free(&e);
+	mq_buf_free(&header);
+}
+
+/* What was done is added up; in a dry run, what would be. */
+static void
+tally(struct rsmq_round *w, bool late, struct mq_counts *n)
+{
+	*(late ? &w->out->expired : &w->out->rejected) += 1;
+	n->failed++;
+	n->expired += late;
+	n->crashed += !late;
+	n->runs += !late;
+}
+
+static int
+count(struct rsmq_round *w, const char *queue, const struct mq_counts *n)
+{
+	int rv;
+
+	if (n->failed == 0 || w->how->dry_run)
+		return 0;
+	rsmq_count(mq_pipe_next(&w->pipe), queue, n);
+	rv = mq_pipe_run(w->r, &w->pipe);
+	mq_pipe_clear(&w->pipe);
+	return rv;
+}
+
+static void
+build(struct rsmq_round *w, const char *queue, redisReply *const *messages,
+    size_t n, bool *late)
+{
+	struct mq_command *c = mq_pipe_next(&w->pipe);
+	char *rejected = mq_xasprintf("%s" RSMQ_REJECTED, queue);
+	struct mq_buf extra = {0};
+	size_t i;
+
+	mq_command_script(c, &mq_script_rsmq_reject, 2 * RSMQ_HOME + 1);
+	rsmq_key_home(c, queue);
+	rsmq_key_home(c, rejected);
+	rsmq_key_common(c, queue, ":QUEUES");
+	mq_command_str(c, rsmq_bare(rejected));
+	for (i = 0; i < n; i++) {
+		judge(w, messages + 3 * i, &extra, &late[i]);
+		mq_command_arg(c, messages[3 * i]->str, messages[3 * i]->len);
+		mq_command_int(c, messages[3 * i + 1]->integer);
+		mq_command_arg(c, extra.data, extra.len);
+	}
+	mq_buf_free(&extra);
+	free(rejected);
+}
+
+static int
+reject_some(struct rsmq_round *w, const char *queue,
+    redisReply *const *messages, size_t n, struct mq_counts *sum)
+{
+	const redisReply *reply;
+	bool late[MANY];
+	size_t i;
+	int rv = 0;
+
+	build(w, queue, messages, n, late);
+	if (!w->how->dry_run)
+		rv = mq_pipe_run(w->r, &w->pipe);
+	reply = w->pipe.replies[0];
+	if (rv == 0 && !w->how->dry_run &&
+	    (!mq_reply_good(w->r, &w->trouble, reply, REDIS_REPLY_ARRAY) ||
+		reply->elements != n))
+		n = 0;
+	for (i = 0; i < n && rv == 0; i++)
+		if (w->how->dry_run || reply->element[i]->integer == 1)
+			tally(w, late[i], sum);
+	mq_pipe_clear(&w->pipe);
+	return rv;
+}
+
+int
+rsmq_reject(struct rsmq_round *w, const char *queue,
+    redisReply *const *messages, size_t total)
+{
+	struct mq_counts sum = {0};
+	size_t i, n;
+	int rv = 0;
+
+	for (i = 0; i < total && rv == 0; i += n) {
+		n = total - i < MANY ? total - i : MANY;
+		rv = reject_some(w, queue, messages + 3 * i, n, &sum);
+	}
+	return rv == 0 ? count(w, queue, &sum) : rv;
+}

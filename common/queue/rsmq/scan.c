@@ -1,0 +1,195 @@
+/*
+ * The rsmq layout: walks through the messages at a place.
+ *
+ * They are gone through in the order in which they can be received.  The walk
+ * goes on behind the last message that it came to, by its score and id, so it
+ * does not matter what has become of that one.
+ */
+#include "layout.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "ask.h"
+#include "base/names.h"
+#include "base/xalloc.h"
+#include "keys.h"
+
+/* How much one slice has; the server is kept for a millisecond or two. */
+#define SLICE_COUNT 500
+#define SLICE_BYTES (1 << 20)
+
+/* As lua/walk.lua has them; then three of each message. */
+enum { SCORE, ID, LOOKED, FOUND, SKIP, LEFT, ITEMS };
+#define FORM "$$####"
+#define EACH 3
+
+char *
+rsmq_place_queue(const struct mq_place *place)
+{
+	return mq_xasprintf("%s%s", place->queue,
+	    place->state == MQ_REJECTED ? RSMQ_REJECTED : "");
+}
+
+/* --- who has a message ------------------------------------------------------------ */
+
+static void
+ask_held(void *arg, size_t i, struct mq_command *c)
+{
+	const struct mq_scan *s = arg;
+
+	mq_command_plain(c, "HKEYS");
+	rsmq_key_held(c, s->connections->element[i]->str, s->place.queue);
+}
+
+static int
+take_held(void *arg, size_t i, const redisReply *reply)
+{
+	struct mq_scan *s = arg;
+	size_t k;
+
+	if (!rsmq_is(reply, ""))
+		return -1;
+	for (k = 0; k < reply->elements; k++)
+		mq_names_add(s->held, reply->element[k]->str,
+		    s->connections->element[i]->str);
+	return 0;
+}
+
+/* What our own connections hold; programs of RSMQ leave no name. */
+static int
+list_held(struct mq_redis *r, struct mq_scan *s)
+{
+	const struct mq_questions q = {ask_held, take_held, s};
+
+	if (s->place.state != MQ_UNACKED || s->held != NULL)
+		return 0;
+	s->held = mq_xcalloc(1, sizeof(*s->held));
+	s->connections = rsmq_connections(r, s->place.queue);
+	if (s->connections == NULL ||
+	    mq_ask_all(r, &q, s->connections->elements) == -1)
+		return -1;
+	mq_names_sort(s->held);
+	return 0;
+}
+
+/* Whether a message is of the connection that is meant; *whose it is. */
+static bool
+is_meant(const struct mq_scan *s, const redisReply *id, const char **whose)
+{
+	const char *meant = s->place.connection;
+
+	*whose = NULL;
+	if (s->place.state != MQ_UNACKED)
+		return true;
+	*whose = mq_names_of(s->held, id->str);
+	if (meant == NULL)
+		return true;
+	return *whose != NULL ? strcmp(*whose, meant) == 0 :
+				strcmp(meant, RSMQ_NOBODY) == 0;
+}
+
+/* --- a slice ------------------------------------------------------------------------ */
+
+static void
+build(struct mq_command *c, const struct mq_scan *s)
+{
+	char *queue = rsmq_place_queue(&s->place);
+	const char *id = s->anchor.len > 0 ? s->anchor.data : "";
+	size_t score = strlen(id), skip = score + (s->anchor.len > 0);
+
+	mq_command_script(c, &mq_script_rsmq_walk, RSMQ_HOME);
+	rsmq_key_home(c, queue);
+	mq_command_str(c, mq_state_name(s->place.state));
+	mq_command_arg(c, id, score);
+	mq_command_arg(c, id + skip, s->anchor.len - skip);
+	mq_command_int(c, s->skip);
+	mq_command_int(c,
+	    s->part_left > 0 && s->part_left < SLICE_COUNT ? s->part_left :
+							     SLICE_COUNT);
+	mq_command_int(c, SLICE_BYTES);
+	mq_command_str(c, s->needle != NULL ? s->needle : "");
+	free(queue);
+}
+
+/* Score and id, with a NUL between them. */
+static void
+set_anchor(struct mq_scan *s, redisReply *const *e)
+{
+	mq_buf_clear(&s->anchor);
+	mq_buf_add(&s->anchor, e[SCORE]->str, e[SCORE]->len + 1);
+	mq_buf_add(&s->anchor, e[ID]->str, e[ID]->len);
+}
+
+/* The id and score of each are in front of it in the reply, for taking it. */
+static void
+set_items(struct mq_scan *s)
+{
+	redisReply **e = s->reply->element + ITEMS;
+	size_t i, n = (s->reply->elements - ITEMS) / EACH;
+	const char *whose;
+
+	if (n > s->cap) {
+		s->items = mq_xreallocarray(s->items, n, sizeof(*s->items));
+		s->cap = n;
+	}
+	for (i = 0; i < n; i++, e += EACH) {
+		if (!is_meant(s, e[0], &whose))
+			continue;
+		s->items[s->count++] = (struct mq_item){.element = e[2]->str,
+		    .len = e[2]->len,
+		    .due_ms = s->place.state == MQ_DELAYED ? rsmq_ms(e[1]) : 0,
+		    .connection = whose,
+		    .prefix = i};
+	}
+}
+
+static int
+read_slice(struct mq_redis *r, struct mq_scan *s)
+{
+	struct mq_command c = {0};
+	redisReply **e;
+
+	build(&c, s);
+	s->reply = rsmq_call(r, &c, FORM);
+	mq_command_free(&c);
+	if (s->reply == NULL)
+		return -1;
+	if ((s->reply->elements - ITEMS) % EACH != 0)
+		return mq_nonsense(r);
+	e = s->reply->element;
+	set_anchor(s, e);
+	s->skip = (long)e[SKIP]->integer;
+	/* What comes while others are taken away is not meant, too. */
+	if (s->part_left == 0)
+		s->part_left = e[LOOKED]->integer + e[LEFT]->integer;
+	s->part_left -= e[LOOKED]->integer;
+	s->end = e[LEFT]->integer == 0 || s->part_left <= 0;
+	set_items(s);
+	s->span = s->place.connection != NULL ? s->count : e[FOUND]->integer;
+	s->seen += (long)s->span;
+	return 0;
+}
+
+int
+rsmq_scan(struct mq_redis *r, struct mq_scan *s)
+{
+	s->count = 0;
+	s->span = 0;
+	if (list_held(r, s) == -1)
+		return -1;
+	while (!s->end && s->span == 0) {
+		if (s->reply != NULL)
+			freeReplyObject(s->reply);
+		s->reply = NULL;
+		if (read_slice(r, s) == -1)
+			return -1;
+	}
+	return 0;
+}
+
+redisReply **
+rsmq_walked(const struct mq_scan *s, int i)
+{
+	return s->reply->element + ITEMS + EACH * s->items[i].prefix;
+}

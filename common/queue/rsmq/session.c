@@ -1,0 +1,312 @@
+/*
+ * The rsmq layout: a consumer's lease, and the messages in its hands.
+ *
+ * A crash needs no cleaning here: when nobody renews the lease, what it held
+ * can be received again by anybody, as after any consumer of RSMQ.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "keys.h"
+#include "layout.h"
+#include "message/json.h"
+
+/* As running.h's text is kept. */
+#define RUNNING_S 60
+
+void
+rsmq_probe(struct mq_command *c, const struct mq_session *s, const char *queue,
+    bool special)
+{
+	static const char *const uses[] = {"ZCARD ZADD", "HLEN HSET",
+	    "HLEN HSET", "SCARD SADD", "HLEN HSET", "ZCARD ZADD", "HLEN HSET"};
+	int keys = s != NULL ? RSMQ_HOME + 3 : 3, i;
+
+	(void)special;
+	mq_command_script(c, &mq_script_probe, keys);
+	rsmq_key(c, queue, "");
+	rsmq_key(c, queue, ":Q");
+	rsmq_key(c, queue, ":X");
+	if (s != NULL) {
+		rsmq_key(c, queue, ":Xd");
+		rsmq_key_held(c, s->connection, queue);
+		rsmq_key(c, queue, RSMQ_REJECTED);
+		rsmq_key(c, queue, RSMQ_REJECTED ":Q");
+	}
+	for (i = 0; i < keys; i++)
+		mq_command_str(c, uses[i]);
+}
+
+bool
+rsmq_join(const struct mq_session *s, int step, struct mq_command *c)
+{
+	int queues = s->queue_count + (s->push != NULL), i;
+	char host[256] = "";
+
+	if (step > 0)
+		return false;
+	gethostname(host, sizeof(host) - 1);
+	mq_command_script(c, &mq_script_rsmq_join, 3 + queues + s->queue_count);
+	rsmq_key_lease(c, s->connection, s->queues[0]);
+	rsmq_key_common(c, s->queues[0], "::connections");
+	rsmq_key_common(c, s->queues[0], ":QUEUES");
+	for (i = 0; i < s->queue_count; i++)
+		rsmq_key(c, s->queues[i], ":Q");
+	if (s->push != NULL)
+		rsmq_key(c, s->push, ":Q");
+	for (i = 0; i < s->queue_count; i++)
+		rsmq_key(c, s->queues[i], ":Xcounters");
+	mq_command_str(c, s->connection);
+	mq_command_str(c, host);
+	mq_command_int(c, getpid());
+	mq_command_int(c, s->slots);
+	if (s->lease_ms > 0)
+		mq_command_int(c, s->lease_ms);
+	else
+		mq_command_str(c, "");
+	mq_command_int(c, s->queue_count);
+	mq_command_int(c, s->attempts);
+	mq_command_str(c, s->make ? "1" : "");
+	for (i = 0; i < s->queue_count; i++)
+		mq_command_str(c, rsmq_bare(s->queues[i]));
+	if (s->push != NULL)
+		mq_command_str(c, rsmq_bare(s->push));
+	return true;
+}
+
+bool
+rsmq_leave(const struct mq_session *s, int step, struct mq_command *c)
+{
+	if (step < s->queue_count) {
+		mq_command_script(c, &mq_script_rsmq_held, RSMQ_HOME + 1);
+		rsmq_key_home(c, s->queues[step]);
+		rsmq_key_held(c, s->connection, s->queues[step]);
+		mq_command_str(c, "give");
+		return true;
+	}
+	switch (step - s->queue_count) {
+	case 0:
+		mq_command_plain(c, "DEL");
+		rsmq_key_lease(c, s->connection, s->queues[0]);
+		return true;
+	case 1:
+		mq_command_plain(c, "ZREM");
+		rsmq_key_common(c, s->queues[0], "::connections");
+		mq_command_str(c, s->connection);
+		return true;
+	case 2:
+		mq_command_plain(c, "DEL");
+		rsmq_key_running(c, s->connection, s->queues[0]);
+		return true;
+	default:
+		return false;
+	}
+}
+
+bool
+rsmq_renew(const struct mq_session *s, int step, struct mq_command *c)
+{
+	int i;
+
+	switch (step) {
+	case 0:
+		mq_command_script(c, &mq_script_rsmq_renew,
+		    1 + s->queue_count * (RSMQ_HOME + 1));
+		rsmq_key_lease(c, s->connection, s->queues[0]);
+		for (i = 0; i < s->queue_count; i++) {
+			rsmq_key_home(c, s->queues[i]);
+			rsmq_key_held(c, s->connection, s->queues[i]);
+		}
+		if (s->lease_ms > 0)
+			mq_command_int(c, s->lease_ms);
+		else
+			mq_command_str(c, "");
+		return true;
+	case 1:
+		mq_command_plain(c, "EXPIRE");
+		rsmq_key_running(c, s->connection, s->queues[0]);
+		mq_command_int(c, RUNNING_S);
+		return true;
+	default:
+		return false;
+	}
+}
+
+int64_t
+rsmq_lease(const redisReply *reply)
+{
+	if (reply->type != REDIS_REPLY_INTEGER || reply->integer < 0)
+		return 0;
+	return reply->integer;
+}
+
+void
+rsmq_tell_running(const struct mq_session *s, const char *text, size_t n,
+    struct mq_command *c)
+{
+	mq_command_plain(c, n == 0 ? "DEL" : "SET");
+	rsmq_key_running(c, s->connection, s->queues[0]);
+	if (n == 0)
+		return;
+	mq_command_arg(c, text, n);
+	mq_command_str(c, "EX");
+	mq_command_int(c, RUNNING_S);
+}
+
+void
+rsmq_held(const struct mq_session *s, int queue, struct mq_command *c)
+{
+	mq_command_script(c, &mq_script_rsmq_held, RSMQ_HOME + 1);
+	rsmq_key_home(c, s->queues[queue]);
+	rsmq_key_held(c, s->connection, s->queues[queue]);
+	mq_command_str(c, "");
+}
+
+void
+rsmq_held_count(const struct mq_session *s, int queue, struct mq_command *c)
+{
+	mq_command_plain(c, "HLEN");
+	rsmq_key_held(c, s->connection, s->queues[queue]);
+}
+
+void
+rsmq_claim(const struct mq_session *s, int queue, int max, size_t bytes,
+    struct mq_command *c)
+{
+	const char *name = s->queues[queue];
+
+	mq_command_script(c, &mq_script_rsmq_claim, RSMQ_HOME + 6);
+	rsmq_key_home(c, name);
+	rsmq_key_held(c, s->connection, name);
+	rsmq_key_lease(c, s->connection, s->queues[0]);
+	rsmq_key(c, name, ":Xpaused");
+	rsmq_key(c, name, ":Xrate");
+	rsmq_key(c, name, ":Xlater");
+	rsmq_key_common(c, name, ":QUEUES");
+	mq_command_int(c, max);
+	mq_command_int(c, (long long)bytes);
+	if (s->rate_s <= 0) {
+		mq_command_str(c, "");
+		mq_command_str(c, "");
+	} else {
+		mq_command_fmt(c, "%.6f", s->rate_s);
+		mq_command_int(c, s->burst);
+	}
+	mq_command_str(c, rsmq_bare(name));
+}
+
+/* NAMESPACE:QUEUE, or the same and :Xpaused. */
+bool
+rsmq_key_of(const char *key, size_t len, const char **queue, size_t *n)
+{
+	static const char before[] = RSMQ_NAMESPACE ":", paused[] = ":Xpaused";
+	size_t skip = sizeof(before) - 1, tail = sizeof(paused) - 1;
+
+	if (len > tail && memcmp(key + len - tail, paused, tail) == 0)
+		len -= tail;
+	*queue = key;
+	*n = len;
+	if (len <= skip || memcmp(key, before, skip) != 0)
+		return true;
+	/* The default namespace is not said. */
+	if (memchr(key + skip, ':', len - skip) == NULL) {
+		*queue += skip;
+		*n -= skip;
+	}
+	return true;
+}
+
+/* What the layout knows a message by; no element lacks it. */
+void
+rsmq_add_id(struct mq_command *c, const char *element, size_t len)
+{
+	char *own;
+	size_t n = 0;
+	const char *id = rsmq_id(element, &n, len, &own);
+
+	mq_command_arg(c, id, id != NULL ? n : 0);
+	free(own);
+}
+
+void
+rsmq_exists(const struct mq_session *s, int queue, const char *element,
+    size_t len, struct mq_command *c)
+{
+	mq_command_plain(c, "HEXISTS");
+	rsmq_key(c, s->queues[queue], ":Q");
+	rsmq_add_id(c, element, len);
+}
+
+/* The length of the body as node counts it; the header is one line. */
+static long long
+units_of(const struct mq_settlement *how)
+{
+	const char *end = memchr(how->element, '\n', how->len);
+	size_t skip = end != NULL ? (size_t)(end - how->element) + 1 : 0;
+
+	return mq_utf16_units(how->element + skip, how->len - skip);
+}
+
+void
+rsmq_settle(const struct mq_session *s, int queue,
+    const struct mq_settlement *how, struct mq_command *c)
+{
+	static const char *const verbs[] = {[MQ_OUTCOME_ACK] = "ack",
+	    [MQ_OUTCOME_REJECT] = "reject",
+	    [MQ_OUTCOME_FRONT] = "front",
+	    [MQ_OUTCOME_AGAIN] = "again",
+	    [MQ_OUTCOME_PUSH] = "push"};
+	bool reject = how->outcome == MQ_OUTCOME_REJECT;
+	bool moves = reject || how->outcome == MQ_OUTCOME_PUSH;
+	const char *name = s->queues[queue];
+	struct mq_buf to = {0}, extra = {0};
+
+	mq_buf_addstr(&to, reject ? name : how->push != NULL ? how->push : "");
+	if (reject)
+		mq_buf_addstr(&to, RSMQ_REJECTED);
+	mq_command_script(c, &mq_script_rsmq_settle,
+	    RSMQ_HOME + 2 + (moves ? RSMQ_HOME + 1 : 0));
+	rsmq_key_home(c, name);
+	rsmq_key_held(c, s->connection, name);
+	rsmq_key(c, name, ":Xlater");
+	if (moves) {
+		rsmq_key_home(c, mq_buf_str(&to));
+		rsmq_key_common(c, name, ":QUEUES");
+	}
+	mq_command_str(c, verbs[how->outcome]);
+	rsmq_add_id(c, how->element, how->len);
+	mq_command_str(c, how->header != NULL ? "1" : "0");
+	if (how->header != NULL)
+		rsmq_extra(how->header, how->header_len, &extra);
+	mq_command_arg(c, extra.data, extra.len);
+	mq_command_int(c, how->delay_ms);
+	mq_command_str(c, rsmq_bare(mq_buf_str(&to)));
+	if (how->outcome == MQ_OUTCOME_PUSH)
+		mq_command_int(c, units_of(how));
+	mq_buf_free(&to);
+	mq_buf_free(&extra);
+}
+
+void
+rsmq_ack_all(const struct mq_session *s, int queue, const struct mq_acks *acks,
+    struct mq_command *c)
+{
+	int i;
+
+	mq_command_script(c, &mq_script_rsmq_ack, RSMQ_HOME + 1);
+	rsmq_key_home(c, s->queues[queue]);
+	rsmq_key_held(c, s->connection, s->queues[queue]);
+	for (i = 0; i < acks->n; i++)
+		rsmq_add_id(c, acks->elements[i].p, acks->elements[i].n);
+}
+
+void
+rsmq_lapsed(const struct mq_session *s, int queue, const char *element,
+    size_t len, long attempts, struct mq_command *c)
+{
+	mq_command_script(c, &mq_script_rsmq_lapsed, RSMQ_HOME);
+	rsmq_key_home(c, s->queues[queue]);
+	rsmq_add_id(c, element, len);
+	mq_command_int(c, attempts + 1);
+}

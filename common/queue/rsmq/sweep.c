@@ -1,0 +1,174 @@
+/*
+ * The rsmq layout: a cleaner's way through the messages of all queues, and
+ * through what belongs to them, many queues at a time.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "ask.h"
+#include "base/xalloc.h"
+#include "clean.h"
+#include "keys.h"
+#include "layout.h"
+
+/* So many steps are sent at a time: the server takes them one by one, and each
+ * may take it a millisecond or two. */
+#define MANY 16
+
+/* One walk: through the messages, or one of the keys that belong to them. */
+struct walk {
+	const char *kind; /* of lua/orphans.lua; NULL: the messages */
+	char *queue;
+	struct mq_buf at, id; /* score and id, or a cursor and nothing */
+	bool over;
+};
+
+static void
+build(struct rsmq_round *w, struct walk *k, const char *bare,
+    struct mq_command *c)
+{
+	if (k->kind != NULL) {
+		mq_command_script(c, &mq_script_rsmq_orphans, RSMQ_HOME);
+		rsmq_key_home(c, k->queue);
+		mq_command_str(c, k->kind);
+		mq_command_str(c, k->at.len > 0 ? mq_buf_str(&k->at) : "0");
+		mq_command_int(c, w->how->dry_run);
+		return;
+	}
+	mq_command_script(c, &mq_script_rsmq_sweep, RSMQ_HOME + 2);
+	rsmq_key_home(c, k->queue);
+	rsmq_key(c, k->queue, ":Xcounters");
+	rsmq_key(c, k->queue, ":Xlater");
+	mq_command_arg(c, k->at.data, k->at.len);
+	mq_command_arg(c, k->id.data, k->id.len);
+	mq_command_int(c, RSMQ_LOOKS / 2);
+	mq_command_int(c, w->how->limit);
+	mq_command_int(c, mq_names_have(&w->consumed, bare));
+	mq_command_int(c, w->how->dry_run);
+}
+
+static void
+set(struct mq_buf *buf, const redisReply *text)
+{
+	mq_buf_clear(buf);
+	mq_buf_add(buf, text->str, text->len);
+}
+
+static int
+take_messages(struct rsmq_round *w, struct walk *k, redisReply *reply)
+{
+	redisReply **e = reply->element;
+	size_t i;
+
+	/* The numbers in it are integers. */
+	if (reply->elements < 4 || (reply->elements - 4) % 3 != 0)
+		return 0;
+	for (i = 0; i < reply->elements; i++)
+		if (e[i]->type !=
+		    (i == 2 || i == 3 || (i > 4 && (i - 4) % 3 == 1) ?
+			    REDIS_REPLY_INTEGER :
+			    REDIS_REPLY_STRING))
+			return 0;
+	set(&k->at, e[0]);
+	set(&k->id, e[1]);
+	k->over = e[2]->integer == 0;
+	w->out->orphans += (long)e[3]->integer;
+	return rsmq_reject(w, k->queue, e + 4, (reply->elements - 4) / 3);
+}
+
+static void
+take_orphans(struct rsmq_round *w, struct walk *k, redisReply *reply)
+{
+	redisReply **e = reply->element;
+
+	if (!rsmq_is(reply, "$##"))
+		return;
+	set(&k->at, e[0]);
+	k->over = strcmp(e[0]->str, "0") == 0;
+	w->out->orphans += (long)e[1]->integer;
+	w->out->adopted += (long)e[2]->integer;
+}
+
+/* A reply that makes no sense ends its walk. */
+static int
+take(struct rsmq_round *w, struct walk *k, redisReply *reply)
+{
+	k->over = true;
+	if (!mq_reply_good(w->r, &w->trouble, reply, REDIS_REPLY_ARRAY))
+		return 0;
+	if (k->kind == NULL)
+		return take_messages(w, k, reply);
+	take_orphans(w, k, reply);
+	return 0;
+}
+
+/* One more step for those of n walks that are not over; *more: whether any was
+ * not. */
+static int
+step(struct rsmq_round *w, struct walk *walks, const struct mq_name *names,
+    size_t n, bool *more)
+{
+	redisReply *replies[MANY];
+	size_t i, m = 0;
+	int rv;
+
+	for (i = 0; i < n; i++)
+		if (!walks[i].over)
+			build(w, &walks[i], names[i].name,
+			    mq_pipe_next(&w->pipe));
+	rv = mq_pipe_run(w->r, &w->pipe);
+	*more = w->pipe.n > 0;
+	for (i = 0; i < w->pipe.n; i++) {
+		replies[i] = w->pipe.replies[i];
+		w->pipe.replies[i] = NULL;
+	}
+	mq_pipe_clear(&w->pipe);
+	for (i = 0; i < n && *more; i++)
+		if (!walks[i].over) {
+			if (rv == 0)
+				rv = take(w, &walks[i], replies[m]);
+			if (replies[m] != NULL)
+				freeReplyObject(replies[m]);
+			m++;
+		}
+	return rv;
+}
+
+static int
+walk(struct rsmq_round *w, const struct mq_name *names, size_t n,
+    const char *kind)
+{
+	struct walk walks[MANY] = {0};
+	bool more = true;
+	size_t i;
+	int rv = 0;
+
+	for (i = 0; i < n; i++) {
+		walks[i].kind = kind;
+		walks[i].queue = rsmq_name(w->r, names[i].name);
+	}
+	while (rv == 0 && more)
+		rv = step(w, walks, names, n, &more);
+	for (i = 0; i < n; i++) {
+		free(walks[i].queue);
+		mq_buf_free(&walks[i].at);
+		mq_buf_free(&walks[i].id);
+	}
+	return rv;
+}
+
+/* The hash before the others: what becomes a message again keeps its own. */
+int
+rsmq_sweep(struct rsmq_round *w, const struct mq_name *queues, size_t total)
+{
+	static const char *const kinds[] = {"h", "x", "d", NULL};
+	size_t i, k, n;
+	int rv = 0;
+
+	for (i = 0; i < total && rv == 0; i += n) {
+		n = total - i < MANY ? total - i : MANY;
+		for (k = 0; k < 4 && rv == 0; k++)
+			rv = walk(w, queues + i, n, kinds[k]);
+	}
+	return rv;
+}

@@ -1,0 +1,113 @@
+#include "running.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/xalloc.h"
+#include "message/json.h"
+
+static json_t *
+to_json(const struct mq_run *run)
+{
+	json_t *v = json_pack("{so so sI sI so sI so}", "queue",
+	    mq_json_text(run->queue), "id", mq_json_text(run->id), "attempt",
+	    (json_int_t)run->attempt, "pid", (json_int_t)run->pid, "script",
+	    mq_json_text(run->script), "started_ms",
+	    (json_int_t)run->started_ms, "text", mq_json_text(run->text));
+
+	mq_json_must(v != NULL);
+	return v;
+}
+
+void
+mq_runs_write(const struct mq_run *runs, int n, struct mq_buf *out)
+{
+	json_t *list = json_array();
+	int i;
+
+	for (i = 0; i < n; i++)
+		mq_json_must(
+		    json_array_append_new(list, to_json(&runs[i])) == 0);
+	mq_json_dump(list, out);
+	json_decref(list);
+}
+
+/* Copies of what an object says; false when it says too little. */
+static bool
+from_json(json_t *v, struct mq_run *run)
+{
+	const char *queue, *id, *script = "", *text = "";
+	json_int_t attempt = 0, pid = 0, started = 0;
+
+	if (json_unpack(v, "{ss ss s?I s?I s?s s?I s?s}", "queue", &queue, "id",
+		&id, "attempt", &attempt, "pid", &pid, "script", &script,
+		"started_ms", &started, "text", &text) == -1)
+		return false;
+	*run = (struct mq_run){.queue = mq_xstrdup(queue),
+	    .id = mq_xstrdup(id),
+	    .script = mq_xstrdup(script),
+	    .text = mq_xstrdup(text),
+	    .attempt = (long)attempt,
+	    .pid = (long)pid,
+	    .started_ms = started};
+	return true;
+}
+
+void
+mq_runs_read(struct mq_runs *runs, const char *text, size_t n,
+    const char *connection, const char *host)
+{
+	json_t *list = mq_json_load(text, n), *v;
+	struct mq_run run;
+	size_t i;
+
+	json_array_foreach(list, i, v) {
+		if (!from_json(v, &run))
+			continue;
+		run.connection = mq_xstrdup(connection);
+		run.host = host != NULL ? mq_xstrdup(host) : NULL;
+		runs->runs = mq_xreallocarray(
+		    runs->runs, (size_t)runs->count + 1, sizeof(*runs->runs));
+		runs->runs[runs->count++] = run;
+	}
+	json_decref(list);
+}
+
+void
+mq_runs_free(struct mq_runs *runs)
+{
+	struct mq_run *run;
+	int i;
+
+	for (i = 0; i < runs->count; i++) {
+		run = &runs->runs[i];
+		free(run->connection);
+		free(run->host);
+		free(run->queue);
+		free(run->id);
+		free(run->script);
+		free(run->text);
+	}
+	free(runs->runs);
+	*runs = (struct mq_runs){0};
+}
+
+static int
+by_queue(const void *a, const void *b)
+{
+	const struct mq_run *x = a, *y = b;
+	int d = strcmp(x->queue, y->queue);
+
+	if (d == 0)
+		d = (x->started_ms > y->started_ms) -
+		    (x->started_ms < y->started_ms);
+	return d != 0 ? d : strcmp(x->id, y->id);
+}
+
+void
+mq_runs_sort(struct mq_runs *runs)
+{
+	if (runs->count > 0)
+		qsort(runs->runs, (size_t)runs->count, sizeof(*runs->runs),
+		    by_queue);
+}

@@ -1,0 +1,381 @@
+#include "async.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <hiredis/adapters/libev.h>
+#include <hiredis/sds.h>
+
+#include "base/exit.h"
+#include "base/say.h"
+#include "base/xalloc.h"
+#include "connection.h"
+
+/*
+ * hiredis moves all that is left of its output buffer after each write(2),
+ * which is quadratic for a large command.  So such a command is handed over
+ * in pieces, and whatever is sent after it waits in the backlog.
+ */
+#define PIECE ((size_t)128 * 1024)
+
+/* One command under way. */
+struct request {
+	TAILQ_ENTRY(request) link; /* in the backlog only */
+	struct mq_async *async;
+	mq_async_fn *fn;
+	void *arg;
+	struct mq_command command; /* until it is sent; a script until the
+				    * server is known to have it */
+	struct mq_buf text;	   /* a script with its text, instead */
+	size_t sent;
+};
+
+static void
+request_free(struct request *q)
+{
+	mq_command_free(&q->command);
+	mq_buf_free(&q->text);
+	free(q);
+}
+
+static void on_reply(redisAsyncContext *, void *, void *);
+static void on_greeting(void *, redisReply *);
+
+static const char *
+wire_of(struct request *q, size_t *n)
+{
+	if (q->text.len == 0)
+		return mq_command_wire(&q->command, n);
+	*n = q->text.len;
+	return q->text.data;
+}
+
+/* Nobody will call back for it. */
+static void
+request_lost(struct request *q)
+{
+	if (q->fn != NULL)
+		q->fn(q->arg, NULL);
+	request_free(q);
+}
+
+/* Hands over the next piece.  Returns 1 when it was the last, -1 on failure. */
+static int
+send_piece(struct request *q)
+{
+	redisAsyncContext *context = q->async->context;
+	const redisCallback *last = context->replies.tail;
+	const char *wire;
+	size_t n, piece;
+	int rv;
+
+	wire = wire_of(q, &n);
+	piece = n - q->sent < PIECE ? n - q->sent : PIECE;
+	/* The first piece brings the callback with it. */
+	if (q->sent == 0)
+		rv = redisAsyncFormattedCommand(
+		    context, on_reply, q, wire, piece);
+	else
+		rv = redisAppendFormattedCommand(
+		    &context->c, wire + q->sent, piece);
+	if (rv != REDIS_OK)
+		return -1;
+	/*
+	 * hiredis 0.14 does not tell that it had no memory for the command, or
+	 * for its callback, which then would get the answer of another one.
+	 */
+	if (context->c.err == REDIS_ERR_OOM ||
+	    (q->sent == 0 && context->replies.tail == last))
+		mq_die(MQ_EXIT_AGAIN, "out of memory");
+	q->sent += piece;
+	return q->sent == n;
+}
+
+static void
+sent_whole(struct request *q)
+{
+	mq_buf_free(&q->text);
+	if (q->command.script == NULL)
+		mq_command_free(&q->command);
+}
+
+/* The socket takes more: as many commands, or pieces of one, as fit. */
+static void
+on_room(struct ev_loop *loop, ev_io *w, int events)
+{
+	struct mq_async *a = w->data;
+	struct request *q;
+
+	(void)events;
+	a->moved++;
+	while (a->context != NULL && sdslen(a->context->c.obuf) < PIECE &&
+	    (q = TAILQ_FIRST(&a->backlog)) != NULL) {
+		switch (send_piece(q)) {
+		case 0:
+			break;
+		case 1:
+			TAILQ_REMOVE(&a->backlog, q, link);
+			sent_whole(q);
+			break;
+		default:
+			redisAsyncDisconnect(a->context);
+			return;
+		}
+	}
+	if (TAILQ_EMPTY(&a->backlog))
+		ev_io_stop(loop, w);
+	if (a->context != NULL)
+		redisAsyncHandleWrite(a->context);
+}
+
+static void
+send_request(struct mq_async *a, struct request *q)
+{
+	int rv = 0;
+
+	q->sent = 0;
+	if (a->context == NULL) {
+		request_lost(q);
+		return;
+	}
+	if (TAILQ_EMPTY(&a->backlog))
+		rv = send_piece(q);
+	if (rv == 1)
+		sent_whole(q);
+	else if (rv == -1)
+		request_lost(q);
+	else {
+		TAILQ_INSERT_TAIL(&a->backlog, q, link);
+		ev_io_start(a->loop, &a->room);
+	}
+}
+
+/* The whole call again with the text of the script. */
+static void
+send_text(struct request *q)
+{
+	const char *args;
+	size_t n;
+
+	mq_command_eval_head(&q->command, &q->text);
+	args = mq_command_args(&q->command, &n);
+	mq_buf_add(&q->text, args, n);
+	mq_command_free(&q->command);
+	q->command.script = NULL;
+	send_request(q->async, q);
+}
+
+static void
+on_reply(redisAsyncContext *context, void *reply, void *arg)
+{
+	struct request *q = arg;
+	struct mq_async *a = q->async;
+
+	(void)context;
+	a->moved++;
+	/* The connection ended in the middle of sending it. */
+	if (TAILQ_FIRST(&a->backlog) == q)
+		TAILQ_REMOVE(&a->backlog, q, link);
+	if (reply != NULL && q->command.script != NULL &&
+	    mq_reply_noscript(reply) && a->context != NULL) {
+		send_text(q);
+		return;
+	}
+	/* It does not know us: its answer is about that only. */
+	if (q->fn != on_greeting && a->refusal[0] != '\0')
+		reply = NULL;
+	if (q->fn != NULL)
+		q->fn(q->arg, reply);
+	request_free(q);
+}
+
+void
+mq_async_send(
+    struct mq_async *a, struct mq_command *c, mq_async_fn *fn, void *arg)
+{
+	struct request *q = mq_xcalloc(1, sizeof(*q));
+
+	*q = (struct request){.async = a, .fn = fn, .arg = arg, .command = *c};
+	*c = (struct mq_command){0};
+	send_request(a, q);
+}
+
+void
+mq_async_flush(struct mq_async *a)
+{
+	int done;
+
+	/* On an error the library's own next write fails in the same way. */
+	if (a->context != NULL &&
+	    (a->context->c.flags & REDIS_CONNECTED) != 0 &&
+	    sdslen(a->context->c.obuf) > 0)
+		(void)redisBufferWrite(&a->context->c, &done);
+}
+
+/* What has not been handed over at all has no callback in the library. */
+static void
+drop_backlog(struct mq_async *a)
+{
+	struct request *q;
+
+	ev_io_stop(a->loop, &a->room);
+	while ((q = TAILQ_FIRST(&a->backlog)) != NULL) {
+		TAILQ_REMOVE(&a->backlog, q, link);
+		if (q->sent == 0)
+			request_lost(q);
+	}
+}
+
+bool
+mq_async_moves(struct mq_async *a)
+{
+	size_t moved = a->moved;
+
+	if (a->context != NULL)
+		moved += a->context->c.reader->len;
+	if (moved == a->moved_before)
+		return false;
+	a->moved_before = moved;
+	return true;
+}
+
+static void
+on_message(redisAsyncContext *context, void *reply, void *arg)
+{
+	struct request *q = arg;
+
+	(void)context;
+	q->fn(q->arg, reply);
+	if (reply == NULL)
+		request_free(q);
+}
+
+void
+mq_async_subscribe(
+    struct mq_async *a, const char *channel, mq_async_fn *fn, void *arg)
+{
+	struct request *q = mq_xcalloc(1, sizeof(*q));
+
+	*q = (struct request){.async = a, .fn = fn, .arg = arg};
+	if (a->context == NULL ||
+	    redisAsyncCommand(a->context, on_message, q, "SUBSCRIBE %s",
+		channel) != REDIS_OK) {
+		fn(arg, NULL);
+		request_free(q);
+	}
+}
+
+static void
+report(struct mq_async *a, const redisAsyncContext *context)
+{
+	if (context->c.err == REDIS_ERR_OOM)
+		mq_die(MQ_EXIT_AGAIN, "out of memory");
+	/* The library frees the context after this. */
+	a->context = NULL;
+	drop_backlog(a);
+	if (a->down == NULL)
+		return;
+	if (a->refusal[0] != '\0')
+		a->down(a->arg, a->refusal);
+	else
+		a->down(a->arg,
+		    context->c.err != 0 ? context->c.errstr :
+					  "connection closed");
+}
+
+static void
+on_connect(const redisAsyncContext *context, int status)
+{
+	if (status != REDIS_OK && context->data != NULL)
+		report(context->data, context);
+}
+
+static void
+on_disconnect(const redisAsyncContext *context, int status)
+{
+	(void)status;
+	if (context->data != NULL)
+		report(context->data, context);
+}
+
+static void
+give_up(struct mq_async *a, const char *why)
+{
+	strlcpy(a->refusal, why, sizeof(a->refusal));
+	/* Whatever was sent behind it fails as well. */
+	if (a->context != NULL)
+		redisAsyncDisconnect(a->context);
+}
+
+static void
+on_greeting(void *arg, redisReply *reply)
+{
+	if (reply == NULL || reply->type != REDIS_REPLY_ERROR)
+		return;
+	mq_say("%s", reply->str);
+	/* The owner tries again. */
+	give_up(arg, reply->str);
+}
+
+static void
+on_hello(void *arg, redisReply *reply)
+{
+	if (reply != NULL && mq_reply_cluster(reply))
+		give_up(arg, MQ_REDIS_CLUSTER);
+}
+
+int
+mq_async_open(
+    struct mq_async *a, const struct mq_server *server, const char **why)
+{
+	struct mq_command c = {0};
+	redisAsyncContext *context;
+	int step;
+
+	if (server->socket[0] != '\0')
+		context = redisAsyncConnectUnix(server->socket);
+	else
+		context = redisAsyncConnect(server->address, server->url.port);
+	if (context == NULL || context->err != 0) {
+		strlcpy(a->refusal,
+		    context != NULL ? context->errstr : "out of memory",
+		    sizeof(a->refusal));
+		*why = a->refusal;
+		if (context != NULL)
+			redisAsyncFree(context);
+		return -1;
+	}
+	/* The library leaves it open for whatever this process executes. */
+	fcntl(context->c.fd, F_SETFD, FD_CLOEXEC);
+	if (server->socket[0] == '\0')
+		redisEnableKeepAlive(&context->c);
+	context->data = a;
+	a->context = context;
+	a->refusal[0] = '\0';
+	TAILQ_INIT(&a->backlog);
+	ev_io_init(&a->room, on_room, context->c.fd, EV_WRITE);
+	a->room.data = a;
+	redisLibevAttach(a->loop, context);
+	redisAsyncSetConnectCallback(context, on_connect);
+	redisAsyncSetDisconnectCallback(context, on_disconnect);
+	for (step = 0; mq_redis_greeting(server, step, &c); step++)
+		mq_async_send(a, &c, on_greeting, a);
+	mq_redis_hello(&c);
+	mq_async_send(a, &c, on_hello, a);
+	mq_command_free(&c);
+	return 0;
+}
+
+void
+mq_async_close(struct mq_async *a)
+{
+	redisAsyncContext *context = a->context;
+
+	if (context == NULL)
+		return;
+	a->context = NULL;
+	context->data = NULL;
+	drop_backlog(a);
+	redisAsyncFree(context);
+}

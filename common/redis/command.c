@@ -1,0 +1,160 @@
+#include "command.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/xalloc.h"
+
+/* Room for "*N $7 EVALSHA $40 sha $n keys" with its line ends. */
+#define HEAD 128
+
+void
+mq_command_plain(struct mq_command *c, const char *name)
+{
+	mq_command_script(c, NULL, 0);
+	mq_command_str(c, name);
+}
+
+void
+mq_command_script(
+    struct mq_command *c, const struct mq_script *script, int keys)
+{
+	c->script = script;
+	c->keys = keys;
+	c->args = 0;
+	mq_buf_clear(&c->wire);
+	mq_buf_reserve(&c->wire, HEAD);
+	c->wire.len = HEAD;
+}
+
+/* "$n\r\n"; returns what is behind it. */
+static char *
+put_length(char *to, size_t n)
+{
+	char digits[24], *p = digits + sizeof(digits);
+
+	*to++ = '$';
+	do
+		*--p = (char)('0' + n % 10);
+	while ((n /= 10) > 0);
+	to = mempcpy(to, p, (size_t)(digits + sizeof(digits) - p));
+	return mempcpy(to, "\r\n", 2);
+}
+
+void
+mq_command_parts(struct mq_command *c, const struct mq_part *part, int n)
+{
+	size_t total = 0;
+	char *to;
+	int i;
+
+	for (i = 0; i < n; i++)
+		total += part[i].n;
+	/* By hand: this is where publishing spends its time. */
+	to = put_length(mq_buf_reserve(&c->wire, total + 32), total);
+	for (i = 0; i < n; i++)
+		if (part[i].n > 0)
+			to = mempcpy(to, part[i].p, part[i].n);
+	to = mempcpy(to, "\r\n", 2);
+	c->wire.len = (size_t)(to - c->wire.data);
+	c->args++;
+}
+
+void
+mq_command_arg(struct mq_command *c, const void *p, size_t n)
+{
+	mq_command_parts(c, &(struct mq_part){p, n}, 1);
+}
+
+void
+mq_command_str(struct mq_command *c, const char *s)
+{
+	mq_command_arg(c, s, strlen(s));
+}
+
+void
+mq_command_fmt(struct mq_command *c, const char *fmt, ...)
+{
+	va_list ap;
+	char *s;
+
+	va_start(ap, fmt);
+	s = mq_xvasprintf(fmt, ap);
+	va_end(ap);
+	mq_command_str(c, s);
+	free(s);
+}
+
+void
+mq_command_int(struct mq_command *c, long long v)
+{
+	char s[32];
+
+	mq_command_arg(c, s, (size_t)snprintf(s, sizeof(s), "%lld", v));
+}
+
+/* "*n\r\n", by hand like put_length(). */
+static int
+put_count(char *to, int n)
+{
+	char digits[16], *p = digits + sizeof(digits);
+	int len;
+
+	*--p = '\n';
+	*--p = '\r';
+	do
+		*--p = (char)('0' + n % 10);
+	while ((n /= 10) > 0);
+	*--p = '*';
+	len = (int)(digits + sizeof(digits) - p);
+	memcpy(to, p, (size_t)len);
+	return len;
+}
+
+static int
+digits(int v)
+{
+	return snprintf(NULL, 0, "%d", v);
+}
+
+/* The head grows backwards from the arguments into the gap. */
+const char *
+mq_command_wire(struct mq_command *c, size_t *n)
+{
+	char head[HEAD];
+	int len;
+
+	if (c->script == NULL)
+		len = put_count(head, c->args);
+	else
+		len = snprintf(head, sizeof(head),
+		    "*%d\r\n$7\r\nEVALSHA\r\n$40\r\n%s\r\n$%d\r\n%d\r\n",
+		    c->args + 3, c->script->sha, digits(c->keys), c->keys);
+	memcpy(c->wire.data + HEAD - len, head, (size_t)len);
+	*n = c->wire.len - HEAD + (size_t)len;
+	return c->wire.data + HEAD - len;
+}
+
+void
+mq_command_eval_head(const struct mq_command *c, struct mq_buf *out)
+{
+	mq_buf_printf(out, "*%d\r\n$4\r\nEVAL\r\n$%zu\r\n%s\r\n$%d\r\n%d\r\n",
+	    c->args + 3, strlen(c->script->text), c->script->text,
+	    digits(c->keys), c->keys);
+}
+
+const char *
+mq_command_args(const struct mq_command *c, size_t *n)
+{
+	*n = c->wire.len - HEAD;
+	return c->wire.data + HEAD;
+}
+
+void
+mq_command_free(struct mq_command *c)
+{
+	mq_buf_free(&c->wire);
+	c->args = 0;
+}

@@ -1,0 +1,53 @@
+/*
+ * One Redis command, or one call of a script, in the form in which it goes
+ * over the wire.  Arguments are bytes.
+ */
+#ifndef MQ_COMMAND_H
+#define MQ_COMMAND_H
+
+#include <stddef.h>
+
+#include "base/buf.h"
+#include "script.h"
+
+struct mq_command {
+	const struct mq_script *script; /* NULL: a plain command */
+	int keys;			/* scripts: how many args are keys */
+	int args;			/* arguments so far */
+	struct mq_buf wire;		/* a gap for the head, then the args */
+};
+
+/* Start a command over; the buffer's memory is kept.  A zeroed struct will do. */
+void mq_command_plain(struct mq_command *, const char *name);
+void mq_command_script(struct mq_command *, const struct mq_script *, int keys);
+
+void mq_command_arg(struct mq_command *, const void *, size_t n);
+/* One argument made of n parts; parts may be empty. */
+struct mq_part {
+	const void *p;
+	size_t n;
+};
+void mq_command_parts(struct mq_command *, const struct mq_part *, int n);
+
+void mq_command_str(struct mq_command *, const char *);
+void mq_command_fmt(struct mq_command *, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
+void mq_command_int(struct mq_command *, long long);
+
+/*
+ * The whole command as bytes, *n of them; valid until the command changes.
+ * A script is called by its hash.
+ */
+const char *mq_command_wire(struct mq_command *, size_t *n);
+
+/*
+ * The head of the same call with the script's text instead of its hash, for
+ * a server that does not know the hash.  The arguments follow it: the
+ * mq_command_args() bytes.
+ */
+void mq_command_eval_head(const struct mq_command *, struct mq_buf *out);
+const char *mq_command_args(const struct mq_command *, size_t *n);
+
+void mq_command_free(struct mq_command *);
+
+#endif

@@ -1,0 +1,499 @@
+#include "connection.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "base/exit.h"
+#include "base/xalloc.h"
+
+/* How long one connect, and one read or write without any progress, may take. */
+#define CONNECT_S 5
+static const struct timeval io_timeout = {.tv_sec = 60};
+/* How long the search for all addresses of a host may take. */
+#define SEARCH_S 15
+
+/* A server that loads its data is asked again this often, this many times. */
+#define LOADING_PAUSE_MS 50
+#define LOADING_TRIES	 1200
+
+/* How much goes to the library in one piece; bounds its copy of a command. */
+#define PIECE 65536
+
+#if HIREDIS_MAJOR >= 1
+static void *
+get_more(void *p, size_t n)
+{
+	return mq_xreallocarray(p, n, 1);
+}
+#endif
+
+void
+mq_redis_memory(void)
+{
+#if HIREDIS_MAJOR >= 1
+	hiredisAllocFuncs all = {
+	    mq_xmalloc, mq_xcalloc, get_more, mq_xstrdup, free};
+
+	hiredisSetAllocators(&all);
+#endif
+}
+
+/* An error raised inside a script has the command's own somewhere in it. */
+static int
+status_in_script(const char *error)
+{
+	if (strstr(error, "WRONGTYPE") != NULL)
+		return MQ_EXIT_WRONGTYPE;
+	if (strstr(error, "OOM command not allowed") != NULL)
+		return MQ_EXIT_AGAIN;
+	if (strstr(error, "ACL failure in script") != NULL ||
+	    strstr(error, "can't run this command") != NULL ||
+	    strstr(error, "can't access at least one of the keys") != NULL)
+		return MQ_EXIT_NOPERM;
+	return MQ_EXIT_UNAVAILABLE;
+}
+
+int
+mq_reply_status(const char *error)
+{
+	static const struct {
+		const char *prefix;
+		int status;
+	} table[] = {
+	    {"ERR DB index is out of range", MQ_EXIT_CONFIG},
+	    {"ERR SELECT is not allowed in cluster mode", MQ_EXIT_CONFIG},
+	    {"NOAUTH", MQ_EXIT_NOPERM},
+	    {"NOPERM", MQ_EXIT_NOPERM},
+	    {"WRONGPASS", MQ_EXIT_NOPERM},
+	    {"ERR AUTH", MQ_EXIT_NOPERM},
+	    {"ERR invalid password", MQ_EXIT_NOPERM},
+	    {"WRONGTYPE", MQ_EXIT_WRONGTYPE},
+	    {"OOM", MQ_EXIT_AGAIN},
+	    {"BUSY", MQ_EXIT_AGAIN},
+	    {"LOADING", MQ_EXIT_AGAIN},
+	    {"MISCONF", MQ_EXIT_AGAIN},
+	    {"READONLY", MQ_EXIT_AGAIN},
+	    {"TRYAGAIN", MQ_EXIT_AGAIN},
+	    {"MASTERDOWN", MQ_EXIT_AGAIN},
+	    {"NOREPLICAS", MQ_EXIT_AGAIN},
+	    {"CLUSTERDOWN", MQ_EXIT_CONFIG},
+	    {"CROSSSLOT", MQ_EXIT_CONFIG},
+	    {"MOVED", MQ_EXIT_CONFIG},
+	    {MQ_REDIS_CLUSTER, MQ_EXIT_CONFIG},
+	};
+	size_t i;
+
+	for (i = 0; i < sizeof(table) / sizeof(table[0]); i++)
+		if (strncmp(error, table[i].prefix, strlen(table[i].prefix)) ==
+		    0)
+			return table[i].status;
+	return status_in_script(error);
+}
+
+/* Whether what is not permitted is a thing to do, and not to come in. */
+static bool
+is_noperm(const char *error)
+{
+	return mq_reply_status(error) == MQ_EXIT_NOPERM &&
+	    (strncmp(error, "NOPERM", 6) == 0 ||
+		status_in_script(error) == MQ_EXIT_NOPERM);
+}
+
+/* The servers word it in several ways; a command is "the 'NAME' command". */
+bool
+mq_reply_barred(const redisReply *reply)
+{
+	return reply->type == REDIS_REPLY_ERROR && is_noperm(reply->str) &&
+	    (strstr(reply->str, " key") != NULL ||
+		strstr(reply->str, "' key") != NULL);
+}
+
+const char *
+mq_reply_hint(const char *error)
+{
+	return is_noperm(error) ? "; --print-acl tells what is needed" : "";
+}
+
+static void
+fail(struct mq_redis *r, int status, const char *why)
+{
+	r->status = status;
+	snprintf(r->error, sizeof(r->error), "%s: %s", r->server->name, why);
+}
+
+static const char *
+cause(const redisContext *c)
+{
+	if (c == NULL)
+		return "out of memory";
+	if (c->err == REDIS_ERR_IO && errno == EAGAIN)
+		return "no answer for too long";
+	return c->errstr;
+}
+
+/* The connection is of no use any more. */
+static void
+lost(struct mq_redis *r)
+{
+	const redisContext *c = r->context;
+	/* Of memory, or of descriptors. */
+	bool short_of = c == NULL || c->err == REDIS_ERR_OOM ||
+	    (c->err == REDIS_ERR_IO && (errno == EMFILE || errno == ENFILE));
+
+	if (r->cluster)
+		fail(r, MQ_EXIT_CONFIG, MQ_REDIS_CLUSTER);
+	else
+		fail(r, short_of ? MQ_EXIT_AGAIN : MQ_EXIT_UNAVAILABLE,
+		    cause(c));
+}
+
+bool
+mq_redis_refused(struct mq_redis *r, const redisReply *reply)
+{
+	static const char aborted[] =
+	    "EXECABORT Transaction discarded because of: ";
+	const char *why = reply->str;
+
+	if (reply->type != REDIS_REPLY_ERROR)
+		return false;
+	if (strncmp(why, aborted, sizeof(aborted) - 1) == 0)
+		why += sizeof(aborted) - 1;
+	fail(r, mq_reply_status(why), why);
+	strlcat(r->error, mq_reply_hint(why), sizeof(r->error));
+	return true;
+}
+
+bool
+mq_reply_noscript(const redisReply *reply)
+{
+	return reply->type == REDIS_REPLY_ERROR &&
+	    strncmp(reply->str, "NOSCRIPT", 8) == 0;
+}
+
+int
+mq_redis_flush(struct mq_redis *r)
+{
+	int done;
+
+	r->unsent = 0;
+	do {
+		if (redisBufferWrite(r->context, &done) != REDIS_OK) {
+			lost(r);
+			return -1;
+		}
+	} while (!done);
+	return 0;
+}
+
+/* Collects bytes in the library, and hands them on whenever it has a good
+ * piece of them. */
+static int
+feed(struct mq_redis *r, const char *p, size_t n)
+{
+	size_t piece;
+
+	for (; n > 0; p += piece, n -= piece) {
+		if (r->unsent >= PIECE && mq_redis_flush(r) == -1)
+			return -1;
+		piece = n < PIECE ? n : PIECE;
+		if (redisAppendFormattedCommand(r->context, p, piece) !=
+		    REDIS_OK) {
+			lost(r);
+			return -1;
+		}
+		r->unsent += piece;
+	}
+	return 0;
+}
+
+int
+mq_redis_append(struct mq_redis *r, struct mq_command *c)
+{
+	size_t n;
+	const char *p = mq_command_wire(c, &n);
+
+	return feed(r, p, n);
+}
+
+int
+mq_redis_send(struct mq_redis *r, struct mq_command *c)
+{
+	return mq_redis_append(r, c) == -1 ? -1 : mq_redis_flush(r);
+}
+
+int
+mq_redis_send_eval(struct mq_redis *r, const struct mq_command *c)
+{
+	struct mq_buf head = {0};
+	const char *args;
+	size_t n;
+	int rv;
+
+	mq_command_eval_head(c, &head);
+	args = mq_command_args(c, &n);
+	rv = feed(r, head.data, head.len);
+	if (rv == 0)
+		rv = feed(r, args, n);
+	if (rv == 0)
+		rv = mq_redis_flush(r);
+	mq_buf_free(&head);
+	return rv;
+}
+
+void
+mq_redis_hello(struct mq_command *c)
+{
+	mq_command_plain(c, "HELLO");
+}
+
+bool
+mq_reply_cluster(const redisReply *reply)
+{
+	size_t i;
+
+	/* Names and values of any type. */
+	for (i = 0; reply->type == REDIS_REPLY_ARRAY && i + 1 < reply->elements;
+	     i += 2)
+		if (reply->element[i]->type == REDIS_REPLY_STRING &&
+		    reply->element[i + 1]->type == REDIS_REPLY_STRING &&
+		    strcmp(reply->element[i]->str, "mode") == 0)
+			return strcmp(reply->element[i + 1]->str, "cluster") ==
+			    0;
+	return false;
+}
+
+/* Drops the reply to HELLO, for which nobody waits.  False: *reply is another one,
+ * or NULL. */
+static bool
+is_hello(struct mq_redis *r, void **reply)
+{
+	if (!r->asked || *reply == NULL)
+		return false;
+	r->asked = false;
+	r->cluster = mq_reply_cluster(*reply);
+	freeReplyObject(*reply);
+	*reply = NULL;
+	/* No command that is under way gets an answer. */
+	if (r->cluster)
+		r->context->err = REDIS_ERR_OTHER;
+	return true;
+}
+
+redisReply *
+mq_redis_reply(struct mq_redis *r)
+{
+	void *reply;
+
+	do {
+		if (r->cluster ||
+		    redisGetReply(r->context, &reply) != REDIS_OK) {
+			lost(r);
+			return NULL;
+		}
+	} while (is_hello(r, &reply));
+	return reply;
+}
+
+int
+mq_redis_reply_so_far(struct mq_redis *r, bool readable, redisReply **reply)
+{
+	void *p = NULL;
+
+	if (readable && redisBufferRead(r->context) != REDIS_OK) {
+		lost(r);
+		return -1;
+	}
+	do {
+		if (r->cluster ||
+		    redisGetReplyFromReader(r->context, &p) != REDIS_OK) {
+			lost(r);
+			return -1;
+		}
+	} while (is_hello(r, &p));
+	*reply = p;
+	return 0;
+}
+
+static bool
+loading(const redisReply *reply)
+{
+	return reply->type == REDIS_REPLY_ERROR &&
+	    strncmp(reply->str, "LOADING", 7) == 0;
+}
+
+redisReply *
+mq_redis_call(struct mq_redis *r, struct mq_command *c)
+{
+	const struct timespec pause = {.tv_nsec = LOADING_PAUSE_MS * 1000000L};
+	redisReply *reply = NULL;
+	int tries = 0;
+
+	if (mq_redis_send(r, c) == 0)
+		reply = mq_redis_reply(r);
+	while (reply != NULL && loading(reply) && tries++ < LOADING_TRIES) {
+		freeReplyObject(reply);
+		nanosleep(&pause, NULL);
+		reply = mq_redis_send(r, c) == 0 ? mq_redis_reply(r) : NULL;
+	}
+	if (reply != NULL && c->script != NULL && mq_reply_noscript(reply)) {
+		freeReplyObject(reply);
+		reply = NULL;
+		if (mq_redis_send_eval(r, c) == 0)
+			reply = mq_redis_reply(r);
+	}
+	if (reply != NULL && mq_redis_refused(r, reply)) {
+		freeReplyObject(reply);
+		reply = NULL;
+	}
+	return reply;
+}
+
+bool
+mq_redis_greeting(
+    const struct mq_server *server, int step, struct mq_command *c)
+{
+	const struct mq_url *u = &server->url;
+
+	if (u->password != NULL && step-- == 0) {
+		mq_command_plain(c, "AUTH");
+		if (u->user != NULL)
+			mq_command_str(c, u->user);
+		mq_command_str(c, u->password);
+		return true;
+	}
+	if (u->db != 0 && step-- == 0) {
+		mq_command_plain(c, "SELECT");
+		mq_command_int(c, u->db);
+		return true;
+	}
+	return false;
+}
+
+static int
+greet(struct mq_redis *r)
+{
+	struct mq_command c = {0};
+	redisReply *reply;
+	int step, rv = 0;
+
+	for (step = 0; rv == 0 && mq_redis_greeting(r->server, step, &c);
+	     step++) {
+		reply = mq_redis_call(r, &c);
+		if (reply == NULL)
+			rv = -1;
+		else
+			freeReplyObject(reply);
+	}
+	if (rv == 0) {
+		mq_redis_hello(&c);
+		rv = mq_redis_append(r, &c);
+		r->asked = true;
+	}
+	mq_command_free(&c);
+	return rv;
+}
+
+static struct timeval
+connect_timeout(double until)
+{
+	double left = until - mq_clock_steady_s();
+
+	if (left >= CONNECT_S)
+		return (struct timeval){.tv_sec = CONNECT_S};
+	/* 0 would be for ever. */
+	if (left < 0.001)
+		left = 0.001;
+	return (struct timeval){
+	    (time_t)left, (suseconds_t)((left - (double)(time_t)left) * 1e6)};
+}
+
+/* Each address of the host, until one takes the connection. */
+static void
+connect_host(struct mq_redis *r, double until)
+{
+	struct mq_server *server = r->server;
+	double search = mq_clock_steady_s() + SEARCH_S;
+	struct mq_addresses all;
+
+	mq_addresses_begin(
+	    &all, server->url.host, search < until ? search : until);
+	while (mq_addresses_next(&all, server->address)) {
+		mq_redis_close(r);
+		r->context = redisConnectWithTimeout(
+		    server->address, server->url.port, connect_timeout(until));
+		if (r->context == NULL || r->context->err != 0)
+			lost(r);
+		if (r->context == NULL || r->context->err == 0)
+			break;
+	}
+	if (all.found == 0)
+		fail(r, all.pid == 0 ? MQ_EXIT_AGAIN : MQ_EXIT_UNAVAILABLE,
+		    all.why);
+	mq_addresses_end(&all);
+}
+
+int
+mq_redis_reach(struct mq_redis *r, struct mq_server *server, double until)
+{
+	*r = (struct mq_redis){.server = server};
+	r->status = mq_server_wake(server, r->error, sizeof(r->error));
+	if (r->status != 0)
+		return -1;
+	if (server->socket[0] == '\0') {
+		connect_host(r, until);
+	} else {
+		r->context = redisConnectUnixWithTimeout(
+		    server->socket, connect_timeout(until));
+		if (mq_redis_lost(r))
+			lost(r);
+	}
+	if (!mq_redis_lost(r))
+		return 0;
+	mq_redis_close(r);
+	return -1;
+}
+
+int
+mq_redis_open_until(struct mq_redis *r, struct mq_server *server, double until)
+{
+	redisContext *c;
+
+	if (mq_redis_reach(r, server, until) == -1)
+		return -1;
+	c = r->context;
+	fcntl(c->fd, F_SETFD, FD_CLOEXEC);
+	redisSetTimeout(c, io_timeout);
+	if (server->socket[0] == '\0')
+		redisEnableKeepAlive(c);
+	if (greet(r) == -1) {
+		mq_redis_close(r);
+		return -1;
+	}
+	return 0;
+}
+
+int
+mq_redis_open(struct mq_redis *r, struct mq_server *server)
+{
+	return mq_redis_open_until(r, server, INFINITY);
+}
+
+void
+mq_redis_close(struct mq_redis *r)
+{
+	if (r->context != NULL)
+		redisFree(r->context);
+	r->context = NULL;
+}
+
+bool
+mq_redis_lost(const struct mq_redis *r)
+{
+	return r->context == NULL || r->context->err != 0;
+}

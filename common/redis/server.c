@@ -1,0 +1,239 @@
+#include "server.h"
+
+#include <sys/stat.h>
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/exit.h"
+#include "base/xalloc.h"
+#include "envfile.h"
+#include "redis/private/private.h"
+
+static char *
+user_env_file(void)
+{
+	const char *dir = getenv("XDG_CONFIG_HOME"), *home = getenv("HOME");
+
+	if (dir != NULL && dir[0] == '/')
+		return mq_xasprintf("%s/mq/env", dir);
+	if (home != NULL && home[0] != '\0')
+		return mq_xasprintf("%s/.config/mq/env", home);
+	return NULL;
+}
+
+/* Only the first file that everybody can read is noted. */
+static void
+note_exposed(struct mq_server *server, const char *path)
+{
+	if (server->note[0] == '\0')
+		snprintf(server->note, sizeof(server->note),
+		    "%s: everybody can read the password in it; chmod o-r "
+		    "mends that",
+		    path);
+}
+
+/* Only the first file that names a server counts. */
+static int
+read_files(struct mq_server *server, struct mq_envfile *f, char *error,
+    size_t error_size)
+{
+	char *paths[] = {user_env_file(), mq_xstrdup("/etc/mq/env")};
+	int i, status = 0;
+
+	for (i = 0; i < 2 && status == 0 && f->url == NULL; i++) {
+		if (paths[i] == NULL)
+			continue;
+		status = mq_envfile_read(f, paths[i], error, error_size);
+		if (f->exposed)
+			note_exposed(server, paths[i]);
+		if (f->layout != NULL) {
+			server->layout = f->layout;
+			server->layout_from = mq_xstrdup(paths[i]);
+			f->layout = NULL;
+		}
+	}
+	free(paths[0]);
+	free(paths[1]);
+	return status;
+}
+
+/* f->url is set; the rest of it only if it comes from a file. */
+static int
+configure(struct mq_server *server, const char *given, struct mq_envfile *f,
+    char *error, size_t error_size)
+{
+	int status = 0;
+
+	if (given == NULL || *given == '\0')
+		given = getenv("MQ_URL");
+	if (given == NULL || *given == '\0')
+		status = read_files(server, f, error, error_size);
+	else
+		f->url = mq_xstrdup(given);
+	if (status == 0 && f->url == NULL)
+		f->url = mq_xstrdup("private:");
+	return status;
+}
+
+static int
+password_from_file(
+    struct mq_server *server, const char *path, char *error, size_t error_size)
+{
+	char *line = NULL;
+	struct stat st;
+	size_t cap = 0;
+	FILE *f = fopen(path, "re");
+	int status = 0;
+
+	if (f == NULL || getline(&line, &cap, f) == -1) {
+		snprintf(error, error_size, "MQ_PASSWORD_FILE: %s: %s", path,
+		    f == NULL || ferror(f) ? strerror(errno) : "empty");
+		status = MQ_EXIT_CONFIG;
+	} else {
+		line[strcspn(line, "\r\n")] = '\0';
+		server->url.password = mq_xstrdup(line);
+		explicit_bzero(line, cap);
+		if (fstat(fileno(f), &st) == 0 && S_ISREG(st.st_mode) &&
+		    st.st_mode & S_IROTH)
+			note_exposed(server, path);
+	}
+	free(line);
+	if (f != NULL)
+		fclose(f);
+	return status;
+}
+
+/* A variable that is set and not empty, else what the file says. */
+static const char *
+variable(const char *name, const char *otherwise)
+{
+	const char *value = getenv(name);
+
+	return value != NULL && *value != '\0' ? value : otherwise;
+}
+
+static int
+add_password(struct mq_server *server, const struct mq_envfile *f, char *error,
+    size_t error_size)
+{
+	const char *file = variable("MQ_PASSWORD_FILE", f->password_file);
+	const char *auth = variable("REDISCLI_AUTH", f->password);
+
+	if (server->url.kind == MQ_URL_PRIVATE &&
+	    (f->password_file != NULL || f->password != NULL)) {
+		snprintf(error, error_size,
+		    "%s: the env file has a password for it, but it needs none",
+		    server->name);
+		return MQ_EXIT_CONFIG;
+	}
+	if (server->url.password != NULL || server->url.kind == MQ_URL_PRIVATE)
+		return 0;
+	if (file != NULL)
+		return password_from_file(server, file, error, error_size);
+	if (auth != NULL)
+		server->url.password = mq_xstrdup(auth);
+	return 0;
+}
+
+/* What parses but cannot be reached yet. */
+static const char *
+not_yet(enum mq_url_kind kind)
+{
+	switch (kind) {
+	case MQ_URL_REDISS:
+		return "rediss:// (TLS) comes in a later version";
+	case MQ_URL_CLUSTER:
+		return "redis-cluster:// comes in a later version";
+	case MQ_URL_SENTINEL:
+		return "redis-sentinel:// comes in a later version";
+	default:
+		return NULL;
+	}
+}
+
+static int
+parse(struct mq_server *server, const char *url, char *error, size_t error_size)
+{
+	const char *why;
+
+	if (mq_url_parse(url, &server->url, &why) == -1) {
+		snprintf(error, error_size, "server URL: %s", why);
+		return MQ_EXIT_CONFIG;
+	}
+	mq_url_show(&server->url, server->name, sizeof(server->name));
+	why = not_yet(server->url.kind);
+	if (why != NULL) {
+		snprintf(error, error_size, "%s: %s", server->name, why);
+		return MQ_EXIT_CONFIG;
+	}
+	if (server->url.kind != MQ_URL_UNIX)
+		return 0;
+	if (strlcpy(server->socket, server->url.path, sizeof(server->socket)) <
+	    sizeof(server->socket))
+		return 0;
+	snprintf(error, error_size, "%s: longer than a socket's path may be",
+	    server->name);
+	return MQ_EXIT_CONFIG;
+}
+
+int
+mq_server_find(
+    struct mq_server *server, const char *given, char *error, size_t error_size)
+{
+	struct mq_envfile f = {0};
+	int status;
+
+	*server = (struct mq_server){0};
+	status = configure(server, given, &f, error, error_size);
+	if (status == 0)
+		status = parse(server, f.url, error, error_size);
+	if (status == 0)
+		status = add_password(server, &f, error, error_size);
+	mq_envfile_free(&f);
+	if (status != 0)
+		mq_server_free(server);
+	return status;
+}
+
+int
+mq_server_at(
+    struct mq_server *server, const char *url, char *error, size_t error_size)
+{
+	int status;
+
+	*server = (struct mq_server){0};
+	status = parse(server, url, error, error_size);
+	if (status != 0)
+		mq_server_free(server);
+	return status;
+}
+
+int
+mq_server_wake(struct mq_server *server, char *error, size_t error_size)
+{
+	if (server->url.kind != MQ_URL_PRIVATE)
+		return 0;
+	return mq_private_ensure(server->url.path, server->socket,
+	    sizeof(server->socket), error, error_size);
+}
+
+int
+mq_server_room(const struct mq_server *server, size_t bytes, char *error,
+    size_t error_size)
+{
+	if (server->url.kind != MQ_URL_PRIVATE)
+		return 0;
+	return mq_private_room(server->socket, bytes, error, error_size);
+}
+
+void
+mq_server_free(struct mq_server *server)
+{
+	mq_url_free(&server->url);
+	free(server->layout);
+	free(server->layout_from);
+	server->layout = server->layout_from = NULL;
+}
