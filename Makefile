@@ -151,7 +151,7 @@ deps:
 PARALLEL = $(if $(filter -j%,$(MAKEFLAGS)),,-j$(shell nproc))
 
 # Some tests need more than all do: "# needs: SET" in the file names it.
-NEEDS	= $(sort $(shell sed -n 's/^\# needs: //p' $(or $(TESTS),tests/*.bats)))
+NEEDS	= $(sort $(shell sed -n 's/^\# needs: //p' $(or $(TESTS),tests/*/*.bats)))
 
 # --- running --------------------------------------------------------------------
 

@@ -8,7 +8,7 @@ set -u
 
 build=$(cd "$1" && pwd)
 tree=${2:-/usr/share/doc}
-worker=$(cd "$(dirname "$0")" && pwd)/examples/digest.sh
+worker=$(cd "$(dirname "$0")" && pwd)/house/examples/digest.sh
 slots=$(nproc)
 
 dir=$(mktemp -d "${TMPDIR:-/tmp}/mq-demo.XXXXXX")

@@ -51,10 +51,10 @@ format() {
 
 scripts() {
 	shellcheck -s sh tests/deps.sh tests/lint.sh \
-		common/queue/embed.sh cmd/mq-stats/page/embed.sh tests/examples/*.sh &&
+		common/queue/embed.sh cmd/mq-stats/page/embed.sh tests/house/examples/*.sh &&
 		shellcheck tests/run.sh tests/demo.sh tests/valgrind.sh tests/bench/*.sh tests/fuzz/run.sh \
 			.ci/run completions/mq.bash &&
-		shellcheck -s bash -e SC2154,SC2034,SC2030,SC2031 tests/*.bash
+		shellcheck -s bash -e SC2154,SC2034,SC2030,SC2031 tests/helpers/*.bash
 }
 
 # not FOLDER WORD...: the files of a folder hold none of these.

@@ -1,14 +1,29 @@
 #!/bin/bash
 # Runs the programs named on the command line, which print TAP (unit tests, lint),
-# then the .bats files in tests/ (or those in $TESTS), $JOBS of them at a time,
-# since much of a test is waiting, and ends with the line "N passed, N failed".
+# then the .bats files of each folder here (or those in $TESTS), $JOBS of them at
+# a time, since much of a test is waiting, and ends with the line "N passed, N
+# failed".
 #
 # A file with the line "# layouts: A B" is run for each of them, as $LAYOUT.
+#
+# A tool's tests are in the folder of its name.  The others:
+#
+#	lease		messages by receipt
+#	queue		what the tools together make of a queue, and its keys
+#	server		the way to a server, its rights and its limits
+#	process		descriptors, signals, memory and clocks of any tool
+#	peers		programs of others on the same queues
+#	house		the command line, the pages, the build, the examples
+#	unit		pure C code, without a server
+#	fuzz		parsers on nonsense
+#	faults		everybody at work while everything breaks
+#	bench		how fast, beside other tools
+#	helpers		what several of these share
 set -u
 
 cd "$(dirname "$0")/.." || exit 70
 : "${MQ_BUILD:=build}"
-: "${TESTS:=tests/*.bats}"
+: "${TESTS:=tests/*/*.bats}"
 : "${JOBS:=$(($(nproc) + 1))}"
 export MQ_BUILD
 log=$(mktemp)
@@ -17,7 +32,7 @@ trap 'kill $(jobs -p) 2>/dev/null; exit 1' INT TERM
 
 # run NAME COMMAND...: what it prints comes in one piece, when it has ended.
 run() {
-	local name=$1 own=$log.${1// /.} began=$SECONDS
+	local name=$1 own=$log.${1//[ \/]/.} began=$SECONDS
 	shift
 	# In the background they are ignored, or by nohup, and the tests send them.
 	env --default-signal=HUP,INT,QUIT "$@" >"$own" 2>&1
@@ -40,10 +55,11 @@ for unit; do
 	CMOCKA_MESSAGE_OUTPUT=TAP start "${unit##*/}" "$unit"
 done
 for file in $TESTS; do
+	name=${file#tests/}
 	layouts=$(sed -n 's/^# layouts: //p' "$file")
-	[ -n "$layouts" ] || start "${file##*/}" bats --tap "$file"
+	[ -n "$layouts" ] || start "$name" bats --tap "$file"
 	for layout in $layouts; do
-		start "${file##*/} $layout" env LAYOUT="$layout" bats --tap "$file"
+		start "$name $layout" env LAYOUT="$layout" bats --tap "$file"
 	done
 done
 wait

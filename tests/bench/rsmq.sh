@@ -9,7 +9,7 @@
 # node_timed CASE WHAT COUNT IN-FLIGHT
 node_timed() {
 	RSMQ_SOCKET=$sock NODE_PATH=build/node/node_modules \
-		node tests/rsmq.js bench "$2" "$queue" "$3" "$4" >"$D/node" ||
+		node tests/peers/rsmq.js bench "$2" "$queue" "$3" "$4" >"$D/node" ||
 		die "$1: failed"
 	awk '{printf "%.0f 0\n", $1 * 1e9}' "$D/node" >>"$D/$1.times"
 }

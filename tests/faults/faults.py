@@ -17,7 +17,7 @@ import threading
 import time
 
 here = os.path.dirname(os.path.abspath(__file__))
-sys.path.insert(0, os.path.dirname(here))
+sys.path.insert(0, os.path.dirname(here) + "/helpers")
 
 import actors    # noqa: E402
 import inject    # noqa: E402

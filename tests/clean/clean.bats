@@ -1,0 +1,1072 @@
+#!/usr/bin/env bats
+# mq-clean: dead connections of Go programs and of ours, what is due, orphans.
+
+# run_mq sets output, lines and stderr; each test is a subshell of its own.
+# shellcheck disable=SC2030,SC2031,SC2154
+
+load ../helpers/common
+
+setup_file() {
+	server_start
+	FILE_D=$D
+	export FILE_D
+}
+
+teardown_file() {
+	server_stop
+}
+
+setup() {
+	common_setup
+	ready='rmq::queue::[q]::ready'
+	rejected='rmq::queue::[q]::rejected'
+	delayed='rmq::queue::[q]::delayed'
+	counters='rmq::queue::[q]::counters'
+	priority='rmq::queue::[q]::priority'
+	locks='rmq::queue::[q]::locks'
+	clock='rmq::queue::[q]::clock'
+}
+
+teardown() {
+	if [ "$D" != "$FILE_D" ]; then
+		server_stop
+	else
+		redis config set maxmemory 0 >/dev/null
+		redis acl deluser weak >/dev/null
+	fi
+	common_teardown
+}
+
+# --- what others write, command by command -------------------------------------
+
+# A connection of a Go program that lives.
+go_connect() {
+	redis set "rmq::connection::$1::heartbeat" 1 EX 60 >/dev/null
+	redis sadd rmq::connections "$1" >/dev/null
+}
+
+# go_consume CONNECTION QUEUE
+go_consume() {
+	redis sadd rmq::queues "$2" >/dev/null
+	redis sadd "rmq::connection::$1::queues" "$2" >/dev/null
+	redis sadd "rmq::connection::$1::queue::[$2]::consumers" "$1-c" >/dev/null
+}
+
+# go_holds CONNECTION QUEUE MESSAGE...: claimed in this order.
+go_holds() {
+	redis lpush "$(unacked "$1" "$2")" "${@:3}" >/dev/null
+}
+
+go_dies() {
+	redis del "rmq::connection::$1::heartbeat" >/dev/null
+}
+
+# go_dead CONNECTION QUEUE MESSAGE...
+go_dead() {
+	go_connect "$1"
+	go_consume "$1" "$2"
+	[ $# = 2 ] || go_holds "$@"
+	go_dies "$1"
+}
+
+# go_cluster CONNECTION QUEUE MESSAGE...: a dead one that uses the keys for a
+# cluster on this server.
+go_cluster() {
+	go_connect "$1"
+	redis sadd rmq::queues "$2" >/dev/null
+	redis sadd "rmq::connection::$1::queues" "$2" >/dev/null
+	[ $# = 2 ] || redis lpush "rmq::connection::$1::queue::{$2}::unacked" \
+		"${@:3}" >/dev/null
+	go_dies "$1"
+}
+
+# ours CONNECTION SLOTS: it is a consumer of ours.
+ours() {
+	redis hset "rmq::connection::$1::info" host web1 pid 4711 slots "$2" \
+		>/dev/null
+	redis expire "rmq::connection::$1::info" 3600 >/dev/null
+}
+
+# --- looking -------------------------------------------------------------------
+
+unacked() {
+	echo "rmq::connection::$1::queue::[${2-q}]::unacked"
+}
+
+# The elements of a list, as they would be claimed.
+line() {
+	redis lrange "$1" 0 -1 | tac
+}
+
+keys() {
+	redis keys '*' | sort
+}
+
+digest() {
+	redis --raw debug digest
+}
+
+# cleaned CONNECTIONS RETURNED REJECTED DUE ADOPTED ORPHANS [EXPIRED [LOCKS]]:
+# what one line says.
+cleaned() {
+	local c=connections m=messages k=keys l=locks
+
+	[ "$1" != 1 ] || c=connection
+	[ "$2" != 1 ] || m=message
+	[ "$6" != 1 ] || k=key
+	[ "${8-0}" != 1 ] || l=lock
+	echo "$1 dead $c, $2 $m returned, $3 rejected, $4 due," \
+		"${7-0} expired, $5 adopted, $6 orphaned $k removed," \
+		"${8-0} $l repaired"
+}
+
+# clean_says C R J D A O [E [L]]: first as a dry run, which must say the same and
+# change nothing.
+clean_says() {
+	local before
+
+	before=$(digest)
+	run_mq 0 mq-clean --dry-run
+	assert_output "dry run: $(cleaned "$@")"
+	assert_equal "$stderr" ""
+	assert_equal "$(digest)" "$before"
+	run_mq 0 mq-clean
+	assert_output "$(cleaned "$@")"
+	assert_equal "$stderr" ""
+}
+
+# lines_are FILE N
+lines_are() {
+	[ -e "$1" ] && [ "$(grep -c . "$1")" = "$2" ]
+}
+
+listed_below() {
+	[ "$(redis scard rmq::connections)" -lt "$1" ]
+}
+
+# --- dead connections -----------------------------------------------------------
+
+@test "clean: an empty server: nothing to do" {
+	clean_says 0 0 0 0 0 0
+	assert_equal "$(redis dbsize)" 0
+}
+
+@test "clean: dead connections of Go programs" {
+	redis sadd rmq::queues q jobs idle >/dev/null
+	redis lpush "$ready" r1 r2 >/dev/null
+	go_dead web-aB3dE6 q m1 m2 m3
+	go_consume web-aB3dE6 jobs
+	go_holds web-aB3dE6 jobs j1 j2
+	go_dead cron-Zz9Yy8 idle
+	go_dead none-000000 q
+	redis srem rmq::queues jobs >/dev/null
+	clean_says 3 5 0 0 0 0
+	# In front, and in their old order.
+	assert_equal "$(line "$ready" | xargs)" "m1 m2 m3 r1 r2"
+	assert_equal "$(line 'rmq::queue::[jobs]::ready' | xargs)" "j1 j2"
+	assert_equal "$(keys)" "\
+rmq::queue::[jobs]::ready
+rmq::queue::[q]::ready
+rmq::queues"
+	assert_equal "$(redis smembers rmq::queues | sort | xargs)" "idle jobs q"
+	clean_says 0 0 0 0 0 0
+}
+
+@test "clean: a dead connection that never consumed" {
+	go_connect idle-111111
+	go_dies idle-111111
+	clean_says 1 0 0 0 0 0
+	assert_equal "$(keys)" ""
+}
+
+@test "clean: the living, and those who just join, are left alone" {
+	go_connect live-111111
+	go_consume live-111111 q
+	go_holds live-111111 q m1 m2
+	go_connect ours-222222
+	ours ours-222222 2
+	go_consume ours-222222 q
+	go_holds ours-222222 q m3
+	redis set rmq::connection::ours-222222::running '[]' EX 60 >/dev/null
+	# A heartbeat is there before anything else.
+	redis set rmq::connection::join-333333::heartbeat 1 EX 60 >/dev/null
+	ours join-333333 1
+	digest >"$T/before"
+	clean_says 0 0 0 0 0 0
+	assert_equal "$(digest)" "$(cat "$T/before")"
+}
+
+@test "clean: connections of Go programs with the keys for a cluster are left alone" {
+	go_cluster cluster-111111 q m1 m2
+	go_cluster stops-222222 jobs
+	redis sadd 'rmq::connection::stops-222222::queue::{jobs}::consumers' c >/dev/null
+	go_cluster only-333333 q m3
+	go_consume only-333333 jobs
+	go_holds only-333333 jobs plain
+	go_dead gone-444444 q m4
+	digest >"$T/before"
+	run_mq 0 mq-clean --dry-run
+	assert_output "dry run: $(cleaned 1 2 0 0 0 0); 3 dead connections of rmq's cluster layout left alone"
+	assert_equal "$(digest)" "$(cat "$T/before")"
+	for i in 1 2; do
+		run_mq 0 mq-clean --json
+		assert_equal "$(jq -c .left_alone <<<"$output")" \
+			'["cluster-111111","only-333333","stops-222222"]'
+	done
+	# Automatic cleaning, too.
+	run_mq 0 mq-consume --drain -l q
+	assert_output m4
+	assert_equal "$(redis smembers rmq::connections | sort | xargs)" \
+		"cluster-111111 only-333333 stops-222222"
+	assert_equal "$(redis smembers rmq::connection::cluster-111111::queues)" q
+	assert_equal "$(line 'rmq::connection::cluster-111111::queue::{q}::unacked' | xargs)" "m1 m2"
+	assert_equal "$(redis smembers rmq::connection::stops-222222::queues)" jobs
+	assert_equal "$(line 'rmq::connection::only-333333::queue::{q}::unacked')" m3
+	# In the other direction the plain form is taken, as before.
+	assert_equal "$(line 'rmq::queue::[jobs]::ready')" plain
+}
+
+@test "clean: long lists go back in their old order" {
+	redis lpush "$ready" last >/dev/null
+	go_connect long-111111
+	go_consume long-111111 q
+	seq -f "LPUSH $(unacked long-111111) m%.0f" 3210 | redis --pipe >/dev/null
+	go_dies long-111111
+	clean_says 1 3210 0 0 0 0
+	assert_equal "$(line "$ready" | md5sum)" \
+		"$( (seq -f m%.0f 3210; echo last) | md5sum)"
+}
+
+@test "clean: many connections, each queue in its old order" {
+	local i
+
+	for ((i = 0; i < 450; i++)); do
+		echo "SADD rmq::connections go-$i"
+		echo "SADD rmq::connection::go-$i::queues q$((i % 7)) own$i"
+		echo "LPUSH $(unacked "go-$i" "q$((i % 7))") $i-1 $i-2 $i-3"
+		echo "LPUSH $(unacked "go-$i" "own$i") a b"
+	done | redis --pipe >/dev/null
+	clean_says 450 2250 0 0 0 0
+	assert_equal "$(redis keys 'rmq::connection*')" ""
+	assert_equal "$(line 'rmq::queue::[own449]::ready' | xargs)" "a b"
+	assert_equal "$(redis scard rmq::queues)" 457
+	for i in 0 1 2 3 4 5 6; do
+		line "rmq::queue::[q$i]::ready"
+	done >"$T/got"
+	# Those of one connection stay together.
+	assert_equal "$(grep -c . "$T/got")" 1350
+	assert_equal "$(awk -F- '$2 == 1 {c = $1; n = 0} $1 != c || $2 != ++n' \
+		"$T/got")" ""
+	assert_equal "$(sort -u "$T/got" | grep -c .)" 1350
+}
+
+@test "clean: payloads are bytes" {
+	go_connect web-111111
+	go_consume web-111111 q
+	printf 'a\0b\n\xff\x00' >"$T/raw"
+	printf '\xff\x00\xbe\xbe\x4a{"X-A":["1"]}\n\0payload\xfe' >"$T/headed"
+	: >"$T/empty"
+	for f in raw headed empty; do
+		redis -x lpush "$(unacked web-111111)" <"$T/$f" >/dev/null
+	done
+	go_dies web-111111
+	clean_says 1 3 0 0 0 0
+	for f in raw headed empty; do
+		redis --raw rpop "$ready" >"$T/got"
+		(cat "$T/$f"; echo) | cmp - "$T/got"
+	done
+}
+
+# --- crashes count -----------------------------------------------------------------
+
+@test "clean: the consumer was killed: what ran is charged, the rest is not" {
+	script hold <<-'END'
+		read -r x
+		echo "$x" >>"$T/taken"
+		exec sleep 100
+	END
+	seq 5 | run_mq 0 mq-publish -l q
+	start_mq mq-consume --no-clean -j 2 --prefetch 3 q -- "$T/hold"
+	eventually 10 held_is q "0 0 5 0"
+	eventually 10 lines_are "$T/taken" 2
+	c=$(connections)
+	heartbeat
+	stop_mq KILL
+	clean_says 0 0 0 0 0 0
+	redis set "rmq::connection::$c::running" '[]' >/dev/null
+	go_dies "$c"
+	clean_says 1 5 0 0 0 0
+	for i in 1 2 3 4 5; do
+		redis --raw rpop "$ready" >"$T/$i"
+		assert_equal "$(tail -n 1 "$T/$i")" "$i"
+	done
+	for i in 1 2; do
+		assert_equal "$(header Mq-Attempt <"$T/$i")" 1
+		assert_equal "$(header Mq-Error <"$T/$i")" \
+			"its consumer died while it ran"
+		assert_regex "$(header Mq-History <"$T/$i" | tr -d '\134')" \
+			'^\{"at_ms":[0-9]{13},"attempt":1,"host":"'"$(uname -n)"'","text":"its consumer died while it ran"\}$'
+	done
+	for i in 3 4 5; do
+		assert_equal "$(header Mq-Attempt <"$T/$i")" ""
+		assert_equal "$(header Mq-History <"$T/$i")" ""
+	done
+	assert_equal "$(redis keys "rmq::connection*")" ""
+	assert_equal "$(redis hmget "$counters" crashed runs failed | xargs)" "2 2"
+}
+
+in_front() {
+	redis --raw brpop "$ready" 30 >"$T/front"
+}
+
+somebody_waits() {
+	redis info clients | grep -q '^blocked_clients:1'
+}
+
+# A consumer that waits must know of the crash before it runs what was behind.
+@test "clean: what ran comes back in front of the rest, not after it" {
+	local waiter n
+
+	for n in 3 400; do
+		go_connect ours-111111
+		go_consume ours-111111 q
+		seq -f "LPUSH $(unacked ours-111111) m%.0f" "$n" |
+			redis --pipe >/dev/null
+		ours ours-111111 1
+		go_dies ours-111111
+		in_front 3>&- &
+		waiter=$!
+		eventually 10 somebody_waits
+		run_mq 0 mq-clean
+		assert_output "$(cleaned 1 "$n" 0 0 0 0)"
+		wait "$waiter"
+		assert_equal "$(tail -n 1 "$T/front")" m1
+		grep -aq '"Mq-Attempt":\["1"\]' "$T/front"
+		redis del "$ready" >/dev/null
+	done
+}
+
+@test "clean: poison is rejected, what was behind it is not" {
+	go_dead ours-111111 q
+	# Two that have run often, one that has not, and one that did not run.
+	for i in 14 15 3 14; do
+		python3 -c 'import sys
+sys.stdout.buffer.write(b"\xff\0\xbe\xbe\x4a{\"Mq-Attempt\":[\"%s\"]}\nm%s"
+    % (sys.argv[1].encode(), sys.argv[1].encode()))' $i |
+			redis -x lpush "$(unacked ours-111111)" >/dev/null
+	done
+	ours ours-111111 3
+	clean_says 1 2 2 0 0 0
+	assert_equal "$(redis llen "$ready") $(redis llen "$rejected")" "2 2"
+	element q rejected 0 >"$T/r"
+	assert_equal "$(header Mq-Attempt <"$T/r")" 15
+	assert_equal "$(header Mq-Error <"$T/r")" \
+		"attempts exhausted: its consumer died while it ran"
+	assert_regex "$(header Mq-History <"$T/r" | tr -d '\134')" \
+		'"host":"web1","text":"attempts exhausted: '
+	assert_equal "$(element q ready -1 | header Mq-Attempt)" 4
+	assert_equal "$(element q ready 0 | header Mq-Attempt)" 14
+	assert_equal "$(redis hmget "$counters" crashed runs failed | xargs)" \
+		"3 3 2"
+}
+
+@test "clean: --attempts" {
+	local round
+
+	for round in 1 2 3; do
+		go_dead "ours-$round" q m
+		ours "ours-$round" 1
+		if [ "$round" != 1 ]; then
+			redis lmove "$ready" "$(unacked "ours-$round")" right right \
+				>/dev/null
+			redis lpop "$(unacked "ours-$round")" >/dev/null
+		fi
+		run_mq 0 mq-clean --attempts 3
+		assert_output "$(cleaned 1 $((round < 3)) $((round == 3)) 0 0 0)"
+	done
+	assert_equal "$(element q rejected | header Mq-Attempt)" 3
+	assert_equal "$(element q rejected | tail -n 1)" m
+	assert_equal "$(held q)" "0 0 0 1"
+}
+
+@test "clean: a crash is charged by the limit of the consumer that died" {
+	local i
+	# attempts it allowed, and those that its message had had.
+	for i in '2 1' '30 20' 'x 13' '0 14'; do
+		go_dead "ours-${i% *}" q
+		printf '\xff\0\xbe\xbeJ{"Mq-Attempt":["%s"]}\n%s' "${i#* }" "$i" |
+			redis -x lpush "$(unacked "ours-${i% *}")" >/dev/null
+		ours "ours-${i% *}" 1
+		redis hset "rmq::connection::ours-${i% *}::info" attempts "${i% *}" >/dev/null
+	done
+	clean_says 4 2 2 0 0 0
+	run_mq 0 mq-stats --list ready -l q
+	assert_equal "$(sort <<<"$output")" $'30 20\nx 13'
+	# Whoever cleans, and whatever queue that one has.
+	start_mq mq-consume --attempts 3 jobs -- sleep 1h
+	run_mq 0 mq-publish jobs x
+	eventually 10 held_is jobs "0 0 1 0"
+	assert_equal "$(redis hget "rmq::connection::$(connections)::info" attempts)" 3
+	kill -KILL "$pid"
+	wait "$pid" || true
+	redis del "rmq::connection::$(connections)::heartbeat" >/dev/null
+	run_mq 0 mq-consume --attempts 1 --idle 1ms other -- true
+	held_is jobs "1 0 0 0"
+	assert_equal "$(element jobs ready | header Mq-Attempt)" 1
+}
+
+@test "clean: more that ran than fit into one reply" {
+	go_connect ours-111111
+	go_consume ours-111111 q
+	seq -f "LPUSH $(unacked ours-111111) m%.0f" 700 | redis --pipe >/dev/null
+	ours ours-111111 180
+	go_dies ours-111111
+	clean_says 1 700 0 0 0 0
+	redis lrange "$ready" 0 -1 | grep -a '^m[0-9]*$' | tac >"$T/got"
+	cmp "$T/got" <(seq -f m%.0f 700)
+	# The oldest 180 have a header now.
+	assert_equal "$(redis lrange "$ready" 0 -1 | grep -ac Mq-Attempt)" 180
+	element q ready -180 | grep -aq Mq-Attempt
+	run ! grep -aq Mq-Attempt <<<"$(redis lindex "$ready" -181 | tr -d '\0')"
+	assert_equal "$(redis hget "$counters" crashed)" 180
+}
+
+@test "clean: a message on which nothing can be written goes back as it is" {
+	go_connect ours-111111
+	go_consume ours-111111 q
+	ours ours-111111 9
+	printf '\xff\x00\xbe\xbe\x4anothing' >"$T/1"
+	printf '\xff\x00\xbe\xbe\x4a{nothing}\nx' >"$T/2"
+	python3 -c 'import sys
+sys.stdout.buffer.write(b"\xff\0\xbe\xbe\x4a{\"X-A\":[\"%s\"]}\ny" % (b"x" * 300000))' \
+		>"$T/3"
+	for i in 1 2 3; do
+		redis -x lpush "$(unacked ours-111111)" <"$T/$i" >/dev/null
+	done
+	go_dies ours-111111
+	clean_says 1 3 0 0 0 0
+	for i in 1 2 3; do
+		redis --raw rpop "$ready" >"$T/got"
+		(cat "$T/$i"; echo) | cmp - "$T/got"
+	done
+	assert_equal "$(keys)" rmq::queues
+}
+
+@test "clean: headers, long ones too, survive, and so do the payloads" {
+	local n
+
+	go_connect ours-111111
+	go_consume ours-111111 q
+	ours ours-111111 9
+	for n in 10 20000 200000; do
+		python3 -c 'import sys
+sys.stdout.buffer.write(b"\xff\0\xbe\xbe\x4a{\"X-A\":[\"%s\"]}\n\0%s\xff"
+    % (b"x" * int(sys.argv[1]), sys.argv[1].encode()))' $n |
+			redis -x lpush "$(unacked ours-111111)" >/dev/null
+	done
+	redis lpush "$(unacked ours-111111)" '' >/dev/null
+	go_dies ours-111111
+	clean_says 1 4 0 0 0 0
+	for n in 10 20000 200000; do
+		redis --raw rpop "$ready" >"$T/got"
+		assert_equal "$(header X-A <"$T/got" | tr -d '\n' | wc -c)" $n
+		assert_equal "$(header Mq-Attempt <"$T/got")" 1
+		assert_equal "$(tail -n 1 "$T/got" | xxd -p)" \
+			"$(printf '\0%s\xff\n' $n | xxd -p)"
+	done
+	redis --raw rpop "$ready" >"$T/got"
+	assert_equal "$(header Mq-Attempt <"$T/got")" 1
+	assert_equal "$(wc -l <"$T/got")" 2
+}
+
+# --- crashes of the cleaner ----------------------------------------------------------
+
+# graveyard N: N dead connections, each with three messages in q; every third is
+# ours and ran one of them.
+graveyard() {
+	local i
+
+	for ((i = 0; i < $1; i++)); do
+		echo "SADD rmq::connections go-$i"
+		echo "SADD rmq::connection::go-$i::queues q"
+		echo "SADD rmq::connection::go-$i::queue::[q]::consumers c"
+		echo "LPUSH $(unacked "go-$i") $i-1 $i-2 $i-3"
+		((i % 3)) || echo "HSET rmq::connection::go-$i::info slots 1"
+	done | redis --pipe >/dev/null
+}
+
+# buried N: all of them are there once, and nothing of the connections.
+buried() {
+	assert_equal "$(held q)" "$((3 * $1)) 0 0 0"
+	redis lrange "$ready" 0 -1 | grep -a '^[0-9]*-[0-9]$' | sort >"$T/got"
+	assert_equal "$(uniq "$T/got" | wc -l)" "$((3 * $1))"
+	assert_equal "$(redis keys 'rmq::connection*')" ""
+}
+
+@test "clean: a cleaner that is killed anywhere leaves the rest to the next" {
+	local i killed=0
+
+	graveyard 900
+	for i in 1 2 3 4 5 6 7 8 9; do
+		timeout -s KILL "0.00$i" "$BUILD/mq-clean" >/dev/null || killed=$((killed + 1))
+	done
+	echo "$killed killed"
+	run_mq 0 mq-clean
+	buried 900
+	# Charged once each.
+	assert_equal "$(redis lrange "$ready" 0 -1 | grep -ac '"Mq-Attempt":\["1"\]')" \
+		300
+}
+
+@test "clean: between any two steps a queue that has messages is listed" {
+	# A user that may do less and less: each step that fails is one at which
+	# a cleaner might have died.
+	local verb
+
+	for verb in lmove del srem ltrim sadd smembers hmget pttl llen; do
+		redis flushall >/dev/null
+		graveyard 6
+		redis acl setuser weak reset on '>pw' allkeys '&*' +@all "-$verb" \
+			>/dev/null
+		run_mq 77 mq-clean -u "unix://weak:pw@$D/redis.sock"
+		assert_regex "$stderr" "^mq-clean: .*(NOPERM|ACL failure|can't run this command)"
+		# What is not back is still found.
+		redis smembers rmq::connections >"$T/listed"
+		for i in 0 1 2 3 4 5; do
+			if [ "$(redis llen "$(unacked "go-$i")")" != 0 ]; then
+				grep -qx "go-$i" "$T/listed"
+				assert_equal "$(redis sismember \
+					"rmq::connection::go-$i::queues" q)" 1
+			fi
+		done
+		run_mq 0 mq-clean
+		buried 6
+	done
+}
+
+# step SCRIPT "KEY..." "ARG...": one step of a cleaner, from its source; keys and
+# arguments are quoted as in redis-cli.
+step() {
+	local sha queue=$root/common/queue
+
+	sha=$(redis script load "$(sh "$queue/embed.sh" -t "$queue/rmq/lua/$1.lua")")
+	redis <<<"evalsha $sha $(wc -w <<<"$2") $2 $3" |
+		tr '\0\n' '. ' | sed 's/ *$//'
+}
+
+# bury CONNECTION KEEP ARG...: of q.
+bury() {
+	local c=rmq::connection::$1
+
+	step bury "$ready $priority $delayed $locks $clock rmq::queue::[q]::result:: \
+		$(unacked "$1") $rejected $c::heartbeat \
+		$c::queue::[q]::consumers $c::queues rmq::queues \
+		rmq::connections $c::info $c::running" \
+		"q $1 $2 9999 '' ${*:3}"
+}
+
+@test "clean: a step that comes too late for its message does nothing" {
+	local a='"\xff\x00\xbe\xbe\x4a{\"A\":null}\n"'
+	local b='"\xff\x00\xbe\xbe\x4a{\"B\":null}\n"'
+
+	go_dead ours-111111 q
+	echo "lpush $(unacked ours-111111) ${a%\"}a\" ${b%\"}b\" plain" | redis
+	assert_equal "$(bury ours-111111 3 | wc -w)" 7
+	# Another cleaner is faster with the first, then with the second.
+	assert_regex "$(bury ours-111111 3 '""' "$a" ready)" '^0 1 0 2 0 '
+	assert_regex "$(bury ours-111111 3 '""' "$a" ready "$b" "$b" ready)" \
+		'^0 0 0 2 0 '
+	assert_regex "$(bury ours-111111 3 "$b" "$b" ready)" '^0 1 0 1 0 '
+	assert_regex "$(bury ours-111111 3 "$b" "$b" rejected)" '^0 0 0 1 0 '
+	assert_equal "$(redis llen "$(unacked ours-111111)")" 1
+	assert_equal "$(redis llen "$ready") $(redis llen "$rejected")" "2 0"
+	assert_equal "$(redis smembers rmq::connection::ours-111111::queues)" q
+	assert_equal "$(bury ours-111111 3 "$a" "$b" rejected)" "0 0 1 0 1"
+	assert_equal "$(redis lrange "$rejected" 0 -1 | tr -d '\0' | tail -n 1)" a
+	assert_equal "$(redis keys 'rmq::connection*')" ""
+}
+
+@test "clean: a step that comes too late for the dead does nothing" {
+	go_dead web-111111 q m1 m2
+	redis set rmq::connection::web-111111::heartbeat 1 EX 60 >/dev/null
+	digest >"$T/before"
+	assert_equal "$(bury web-111111 0)" "0 0 0 -1 0"
+	assert_equal "$(step unlist "rmq::connections rmq::none \
+		rmq::connection::web-111111::heartbeat rmq::a rmq::b" \
+		web-111111)" 0
+	assert_equal "$(digest)" "$(cat "$T/before")"
+	# It still has a queue.
+	go_dies web-111111
+	assert_equal "$(step unlist "rmq::connections \
+		rmq::connection::web-111111::queues \
+		rmq::connection::web-111111::heartbeat rmq::a rmq::b" \
+		web-111111)" 0
+	stays_listed web-111111 q 2
+}
+
+@test "clean: a hundred cleaners at once" {
+	local pids=() p
+
+	graveyard 1200
+	for ((i = 0; i < 100; i++)); do
+		"$BUILD/mq-clean" --json >"$T/out.$i" 2>"$T/err.$i" 3>&- &
+		pids+=($!)
+	done
+	for p in "${pids[@]}"; do
+		wait "$p"
+	done
+	assert_equal "$(cat "$T"/err.*)" ""
+	assert_equal "$(cat "$T"/out.* | grep -c .)" 100
+	# Nobody counts what another did.
+	assert_equal "$(python3 -c 'import json, sys
+rounds = [json.loads(l) for l in sys.stdin]
+print(*(sum(r[k] for r in rounds) for k in
+    ("connections", "returned", "rejected", "due", "adopted", "orphans")))' \
+		< <(cat "$T"/out.*))" "1200 3600 0 0 0 0"
+	buried 1200
+	assert_equal "$(redis lrange "$ready" 0 -1 | grep -ac '"Mq-Attempt":\["1"\]')" \
+		400
+	assert_equal "$(redis hget "$counters" crashed)" 400
+}
+
+# What adjust/rmq's cleaner does, for the connections named on stdin.
+go_cleaner() {
+	local c
+
+	while read -r c; do
+		redis smembers "rmq::connection::$c::queues" >/dev/null
+		redis sadd rmq::queues q >/dev/null
+		while [ -n "$(redis rpoplpush "$(unacked "$c")" "$ready")" ]; do
+			:
+		done
+		printf '%s\n' "del $(unacked "$c")" \
+			"del rmq::connection::$c::queue::[q]::consumers" \
+			"srem rmq::connection::$c::queues q" \
+			"srem rmq::connections $c" \
+			"del rmq::connection::$c::queues" | redis >/dev/null
+	done
+}
+
+@test "clean: beside Go's cleaner" {
+	local i go
+
+	graveyard 400
+	redis smembers rmq::connections | sort >"$T/names"
+	go_cleaner < <(head -n 30 "$T/names") 3>&- &
+	go=$!
+	eventually 10 listed_below 400
+	for i in 1 2 3 4; do
+		timeout -s KILL 0.004 "$BUILD/mq-clean" >/dev/null || true
+	done
+	run_mq 0 mq-clean
+	wait "$go"
+	run_mq 0 mq-clean
+	buried 400
+}
+
+@test "clean: the server knows no scripts" {
+	redis script flush >/dev/null
+	graveyard 250
+	redis zadd "$delayed" 1 "$(printf '%032d' 1)due" >/dev/null
+	run_mq 0 mq-clean
+	assert_output "$(cleaned 250 750 0 1 0 0)"
+}
+
+# --- what is due ---------------------------------------------------------------------
+
+@test "clean: what is due becomes ready, the oldest due first" {
+	redis sadd rmq::queues q other >/dev/null
+	redis lpush "$ready" r1 >/dev/null
+	redis zadd "$delayed" 3 "$(printf '%032d' 1)c" 1 "$(printf '%032d' 2)a" \
+		2 "$(printf '%032d' 3)b" 9999999999999 "$(printf '%032d' 4)z" \
+		>/dev/null
+	redis zadd 'rmq::queue::[other]::delayed' 9999999999999 \
+		"$(printf '%032d' 4)z" >/dev/null
+	clean_says 0 0 0 3 0 0
+	assert_equal "$(line "$ready" | xargs)" "r1 a b c"
+	assert_equal "$(held q) $(held other)" "4 1 0 0 0 1 0 0"
+}
+
+@test "clean: many are due" {
+	redis sadd rmq::queues q >/dev/null
+	awk -v "k=$delayed" 'BEGIN {for (i = 1; i <= 4321; i++)
+		printf "ZADD %s %d %032dm%d\n", k, i, i, i}' | redis --pipe >/dev/null
+	redis config resetstat >/dev/null
+	clean_says 0 0 0 4321 0 0
+	assert_equal "$(line "$ready" | md5sum)" "$(seq -f m%.0f 4321 | md5sum)"
+	assert_equal "$(redis exists "$delayed")" 0
+}
+
+@test "clean: delayed messages are bytes, as published" {
+	printf 'a\0b\n\xff' >"$T/p"
+	run_mq 0 mq-publish --raw --delay 1h q <"$T/p"
+	clean_says 0 0 0 0 0 0
+	redis eval 'local m = redis.call("ZRANGE", KEYS[1], 0, 0)[1]
+		return redis.call("ZADD", KEYS[1], 1, m)' 1 "$delayed" >/dev/null
+	clean_says 0 0 0 1 0 0
+	redis --raw rpop "$ready" >"$T/got"
+	(cat "$T/p"; echo) | cmp - "$T/got"
+}
+
+# --- orphans ----------------------------------------------------------------------------
+
+@test "clean: unacked lists that nobody lists are adopted and cleaned" {
+	redis lpush "$ready" r1 >/dev/null
+	go_holds lost-111111 q m1 m2
+	go_holds lost-111111 jobs j1
+	# It is listed, but not with this queue.
+	go_dead half-222222 q m3
+	go_holds half-222222 extra e1
+	# Ours, with its info.
+	go_holds ours-333333 mine o1 o2
+	ours ours-333333 1
+	clean_says 4 7 0 0 4 0
+	assert_equal "$(line "$ready" | xargs)" "m1 m2 m3 r1"
+	assert_equal "$(element mine ready -1 | header Mq-Attempt)" 1
+	assert_equal "$(redis lrange 'rmq::queue::[mine]::ready' 0 0)" o2
+	assert_equal "$(redis smembers rmq::queues | sort | xargs)" \
+		"extra jobs mine q"
+	assert_equal "$(redis keys 'rmq::connection*')" ""
+	clean_says 0 0 0 0 0 0
+}
+
+# A Go program that was stopped, cleaned, and goes on: it claims as before.
+go_goes_on() {
+	redis set "rmq::connection::$1::heartbeat" 1 EX 60 >/dev/null
+	redis sadd rmq::queues q >/dev/null
+	go_holds "$1" q "${@:2}"
+}
+
+@test "clean: a Go program that goes on after it was cleaned away is listed again" {
+	go_goes_on zombie-111111 m1 m2
+	go_connect half-222222
+	go_consume half-222222 jobs
+	go_holds half-222222 q m3
+	clean_says 0 0 0 0 2 0
+	assert_equal "$(redis smembers rmq::connections | sort | xargs)" \
+		"half-222222 zombie-111111"
+	assert_equal "$(redis smembers rmq::connection::half-222222::queues | sort | xargs)" \
+		"jobs q"
+	held_is q "0 0 3 0"
+	clean_says 0 0 0 0 0 0
+	# From now on all is as with any other.
+	go_dies zombie-111111
+	clean_says 1 2 0 0 0 0
+	assert_equal "$(line "$ready" | xargs)" "m1 m2"
+}
+
+@test "clean: --drain waits for a Go program that goes on, and consumers list it" {
+	go_goes_on zombie-111111 m1
+	start_mq mq-consume --no-clean --drain -l q
+	eventually 10 lists_again zombie-111111
+	# It says nothing while it waits, and nothing says that it has looked once
+	# more; but the list is what makes it wait.
+	kill -0 "$pid"
+	redis lrem "$(unacked zombie-111111)" 1 m1 >/dev/null
+	status=0
+	wait "$pid" || status=$?
+	assert_equal "$status" 0
+	redis flushall >/dev/null
+	go_goes_on zombie-222222 m1
+	start_mq mq-consume jobs -- true
+	eventually 10 lists_again zombie-222222
+	stop_mq
+	held_is q "0 0 1 0"
+}
+
+lists_again() {
+	[ "$(redis sismember rmq::connections "$1")" = 1 ] &&
+		[ "$(redis sismember "rmq::connection::$1::queues" q)" = 1 ]
+}
+
+@test "clean: keys of our own that nobody needs are removed" {
+	redis sadd rmq::queues q >/dev/null
+	redis hset "$counters" runs 1 >/dev/null
+	redis set 'rmq::queue::[q]::paused' 1 >/dev/null
+	redis hset 'rmq::queue::[gone]::counters' runs 1 >/dev/null
+	redis set 'rmq::queue::[gone]::paused' 1 >/dev/null
+	# Its messages are not given up, nor what belongs to it.
+	redis zadd 'rmq::queue::[back]::delayed' 1 "$(printf '%032d' 1)m" \
+		9999999999999 "$(printf '%032d' 2)later" >/dev/null
+	redis hset 'rmq::queue::[back]::counters' runs 1 >/dev/null
+	ours dead-111111 1
+	redis set rmq::connection::dead-111111::running '[]' >/dev/null
+	clean_says 0 0 0 1 0 4
+	assert_equal "$(keys)" "\
+rmq::queue::[back]::counters
+rmq::queue::[back]::delayed
+rmq::queue::[back]::ready
+rmq::queue::[q]::counters
+rmq::queue::[q]::paused
+rmq::queues"
+	assert_equal "$(redis smembers rmq::queues | sort | xargs)" "back q"
+}
+
+@test "clean: what a queue has that is only now known again is kept" {
+	go_holds lost-111111 jobs j1
+	redis hset 'rmq::queue::[jobs]::counters' runs 1 >/dev/null
+	go_dead web-222222 mails m1
+	redis srem rmq::queues mails >/dev/null
+	redis set 'rmq::queue::[mails]::paused' 1 >/dev/null
+	redis zadd 'rmq::queue::[mails]::delayed' 1 "$(printf '%032d' 1)m2" >/dev/null
+	clean_says 2 2 0 1 1 0
+	assert_equal "$(redis exists 'rmq::queue::[jobs]::counters' \
+		'rmq::queue::[mails]::paused')" 2
+}
+
+@test "clean: keys that only look like these are left alone" {
+	redis lpush 'rmq::connection::::queue::[q]::unacked' x >/dev/null
+	redis lpush 'rmq::connection::a::queue::[]::unacked' x >/dev/null
+	redis lpush 'rmq::connection::a::queue::[b::queue::[c]::unacked' x >/dev/null
+	redis lpush 'rmq::connection::a::queue::[q]::unacked2' x >/dev/null
+	redis lpush 'rmq::connection::a::queue::[q]::ready' x >/dev/null
+	redis lpush 'xrmq::connection::a::queue::[q]::unacked' x >/dev/null
+	redis set 'rmq::connection::b::queue::[q]::unacked' x >/dev/null
+	redis set rmq::connection::a::b::info x >/dev/null
+	redis set rmq::connection::::info x >/dev/null
+	redis set rmq::connection::a::information x >/dev/null
+	redis set 'rmq::queue::[a::b]::counters' x >/dev/null
+	redis set 'rmq::queue::[]::counters' x >/dev/null
+	redis set 'rmq::queue::[a]::paused2' x >/dev/null
+	redis set 'rmq::queue::{a}::paused' x >/dev/null
+	redis set 'rmq::queue::[z]::delayed' x >/dev/null
+	digest >"$T/before"
+	clean_says 0 0 0 0 0 0
+	assert_equal "$(digest)" "$(cat "$T/before")"
+}
+
+@test "clean: odd names of Go programs" {
+	go_dead 'we b::[x]-111111' 'a b::c]' m1
+	go_holds 'lo st::y-222222' 'd::e' m2
+	clean_says 2 2 0 0 1 0
+	assert_equal "$(keys)" "\
+rmq::queue::[a b::c]]::ready
+rmq::queue::[d::e]::ready
+rmq::queues"
+}
+
+# --- trouble ---------------------------------------------------------------------------------
+
+@test "clean: everything at once, and the dry run knows it" {
+	graveyard 130
+	go_connect live-111111
+	go_consume live-111111 q
+	go_holds live-111111 q l1
+	for ((i = 0; i < 70; i++)); do
+		go_holds "lost-$i" q "$i-7"
+		ours "gone-$i" 1
+	done
+	redis hset 'rmq::queue::[gone]::counters' runs 1 >/dev/null
+	redis zadd "$delayed" 1 "$(printf '%032d' 1)due" >/dev/null
+	redis zadd 'rmq::queue::[back]::delayed' 1 "$(printf '%032d' 1)due" >/dev/null
+	clean_says 200 460 0 2 70 71
+	assert_equal "$(held q)" "461 0 1 0"
+}
+
+@test "clean: a full server does not keep messages from their queues" {
+	graveyard 9
+	go_holds lost-111111 q 9-1 9-2 9-3
+	redis sadd rmq::queues q >/dev/null
+	redis zadd "$delayed" 1 "$(printf '%032d' 1)10-1" 1 "$(printf '%032d' 2)10-2" \
+		1 "$(printf '%032d' 3)10-3" >/dev/null
+	redis config set maxmemory 1 >/dev/null
+	clean_says 10 30 0 3 1 0
+	buried 11
+}
+
+# stays_listed CONNECTION QUEUE N
+stays_listed() {
+	assert_equal "$(redis sismember rmq::connections "$1")" 1
+	assert_equal "$(redis sismember "rmq::connection::$1::queues" "$2")" 1
+	assert_equal "$(redis llen "$(unacked "$1" "$2")")" "$3"
+}
+
+@test "clean: something else under a queue's key: 76, and the others are cleaned" {
+	local key before
+
+	for key in ready rejected; do
+		redis flushall >/dev/null
+		go_dead web-111111 q m1 m2
+		go_dead web-222222 jobs j1 j2
+		go_consume web-111111 jobs
+		go_holds web-111111 jobs j3
+		ours web-111111 1
+		redis set "rmq::queue::[q]::$key" mine >/dev/null
+		before=$(digest)
+		run_mq 76 mq-clean --dry-run
+		assert_output "dry run: $(cleaned 1 3 0 0 0 0)"
+		assert_equal "$(digest)" "$before"
+		run_mq 76 mq-clean
+		assert_output "$(cleaned 1 3 0 0 0 0)"
+		assert_regex "$stderr" '^mq-clean: .*WRONGTYPE'
+		assert_equal "$(wc -l <<<"$stderr")" 1
+		stays_listed web-111111 q 2
+		assert_equal "$(redis get "rmq::queue::[q]::$key")" mine
+		redis del "rmq::queue::[q]::$key" >/dev/null
+		clean_says 1 2 0 0 0 0
+	done
+}
+
+@test "clean: something else under other keys: 76" {
+	go_dead web-111111 q m1
+	redis set rmq::queues mine >/dev/null 2>&1
+	redis del rmq::queues >/dev/null
+	redis set rmq::queues mine >/dev/null
+	run_mq 76 mq-clean
+	stays_listed web-111111 q 1
+	redis del rmq::queues >/dev/null
+	redis del "$(unacked web-111111)" >/dev/null
+	redis set "$(unacked web-111111)" mine >/dev/null
+	run_mq 76 mq-clean
+	assert_equal "$(redis sismember rmq::connections web-111111)" 1
+	redis flushall >/dev/null
+	go_dead web-111111 q m1
+	redis del rmq::connection::web-111111::queues >/dev/null
+	redis set rmq::connection::web-111111::queues mine >/dev/null
+	run_mq 76 mq-clean
+	assert_equal "$(redis sismember rmq::connections web-111111)" 1
+	redis flushall >/dev/null
+	redis set rmq::connections mine >/dev/null
+	run_mq 76 mq-clean
+	assert_equal "$(keys)" rmq::connections
+}
+
+@test "clean: memory is bounded, whatever the lengths" {
+	[[ $BUILD != *address* ]] || skip "sanitizers need more"
+	go_connect ours-111111
+	go_consume ours-111111 q
+	ours ours-111111 60
+	head -c 1048576 /dev/zero | tr '\0' x >"$T/large"
+	for ((i = 0; i < 40; i++)); do
+		redis -x lpush "$(unacked ours-111111)" <"$T/large" >/dev/null
+		redis -x lpush "$(unacked ours-222222)" <"$T/large" >/dev/null
+	done
+	awk -v "k=$(unacked go-111111)" 'BEGIN {for (i = 0; i < 200000; i++)
+		printf "LPUSH %s m%d\n", k, i}' | redis --pipe >/dev/null
+	go_dies ours-111111
+	run python3 -c 'import resource, subprocess, sys
+subprocess.run(sys.argv[1:], check=True)
+print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)' \
+		"$BUILD/mq-clean"
+	assert_success
+	assert_line --index 0 "$(cleaned 3 200080 0 0 2 0)"
+	assert [ "${lines[1]}" -lt 16384 ]
+}
+
+# --- the tool ----------------------------------------------------------------------------------
+
+@test "clean: --json, -q" {
+	graveyard 2
+	run_mq 0 mq-clean --json --dry-run
+	assert_output '{"connections":2,"returned":6,"rejected":0,"due":0,"expired":0,"adopted":0,"orphans":0,"locks":0,"left_alone":[],"dry_run":true}'
+	run_mq 0 mq-clean -q --dry-run
+	assert_output ""
+	run_mq 0 mq-clean --json -q
+	assert_output '{"connections":2,"returned":6,"rejected":0,"due":0,"expired":0,"adopted":0,"orphans":0,"locks":0,"left_alone":[],"dry_run":false}'
+}
+
+@test "clean: words for one" {
+	go_dead web-111111 q m1
+	redis set 'rmq::queue::[gone]::paused' 1 >/dev/null
+	run_mq 0 mq-clean
+	assert_output "1 dead connection, 1 message returned, 0 rejected, 0 due, 0 expired, 0 adopted, 1 orphaned key removed, 0 locks repaired"
+}
+
+@test "clean: --interval goes on until TERM, and says only what it did" {
+	start_mq mq-clean --interval 50ms
+	graveyard 3
+	eventually 10 held_is q "9 0 0 0"
+	go_dead web-111111 q m1
+	eventually 10 held_is q "10 0 0 0"
+	eventually 5 grep -qx "$(cleaned 1 1 0 0 0 0)" "$T/out"
+	# An idle round says nothing.
+	redis config resetstat >/dev/null
+	eventually 5 rounds_reach 4
+	stop_mq TERM
+	assert_equal "$status" 143
+	assert_equal "$(awk '{n += $4} END {print n}' "$T/out")" 10
+	assert_equal "$(grep -c '^0 dead connections, 0 mess' "$T/out")" 0
+	assert_equal "$(cat "$T/err")" ""
+}
+
+rounds_reach() {
+	local n
+
+	n=$(redis info commandstats | sed -n 's/^cmdstat_scan:calls=\([0-9]*\),.*/\1/p')
+	[ "${n:-0}" -ge "$1" ]
+}
+
+@test "clean: --interval with -v and --json tells each round" {
+	start_mq mq-clean --interval 20ms -v
+	eventually 10 grep -qx "$(cleaned 0 0 0 0 0 0)" "$T/out"
+	stop_mq TERM
+	start_mq mq-clean --interval 20ms --json
+	eventually 10 grep -q '"dry_run":false}' "$T/out"
+	stop_mq TERM
+	assert_equal "$status" 143
+}
+
+@test "clean: --interval ends at once in a long pause" {
+	start_mq mq-clean --interval 1h -v
+	eventually 10 lines_are "$T/out" 1
+	stop_mq TERM
+	assert_equal "$status" 143
+}
+
+@test "clean: --interval outlives the server, and complains once" {
+	D=$(own_dir)
+	server_run
+	start_mq mq-clean --interval 20ms -v
+	eventually 10 grep -q . "$T/out"
+	server_kill
+	eventually 10 grep -q . "$T/err"
+	server_run
+	graveyard 2
+	eventually 10 held_is q "6 0 0 0"
+	eventually 10 grep -q 'working again' "$T/err"
+	stop_mq TERM
+	cat "$T/err"
+	assert_regex "$(cat "$T/err")" \
+		'^mq-clean: [^'$'\n'']*; trying again'$'\n''mq-clean: [^'$'\n'']*: working again$'
+}
+
+@test "clean: no server: 69" {
+	run_mq 69 mq-clean -u "unix://$T/nothing"
+	assert_equal "$output" ""
+	assert_regex "$stderr" '^mq-clean: '
+	assert_equal "$(wc -l <<<"$stderr")" 1
+}
+
+@test "clean: usage errors: 64, one line" {
+	local args
+
+	while read -r args; do
+		eval "run_mq 64 mq-clean $args"
+		assert_equal "$(wc -l <<<"$stderr")" 1
+		assert_regex "$stderr" '^mq-clean: '
+		assert_equal "$output" ""
+	done <<-'END'
+		-x
+		--nonesuch
+		q
+		''
+		--attempts 0
+		--attempts x
+		--attempts
+		--interval 0s
+		--interval soon
+		--interval
+		--dry-run=1
+	END
+}
+
+@test "clean: --help, --version, and a full stdout" {
+	run_mq 0 mq-clean --help
+	assert_regex "$output" '^usage: mq-clean '
+	assert_equal "$stderr" ""
+	run_mq 0 mq-clean -V
+	assert_regex "$output" '^mq-tools [0-9]'
+	run bash -c '"$1" 2>&1 >/dev/full' - "$BUILD/mq-clean"
+	assert_equal "$status" 74
+	assert_output "mq-clean: standard output: No space left on device"
+}

@@ -1,0 +1,435 @@
+#!/usr/bin/env bats
+# mq-consume --batch when something breaks: the script, the consumer, the
+# server, the lease, what the script says, its start.  Nothing is lost.
+#
+# layouts: rmq rsmq
+#
+# SEED=N repeats a run's random moments as far as that is possible.
+
+# run_mq sets output and stderr; T and D are of common.bash.
+# shellcheck disable=SC2030,SC2031,SC2154
+
+load ../helpers/common
+load "../helpers/layout-${LAYOUT:-rmq}"
+
+setup_file() {
+	server_start
+	FILE_D=$D
+	export FILE_D
+}
+
+teardown_file() {
+	server_stop
+}
+
+setup() {
+	common_setup
+	seed=${SEED:-$$}
+	echo "seed $seed"
+	RANDOM=$seed
+	touch "$T/results" "$T/batches"
+	script note <<'S'
+cat >>"$T/results"
+S
+	# Says which process has which batch, and ends as it is told.
+	script hold <<'S'
+echo "$$ $MQ_BATCH $(paste -s -d ' ' -)" >>"$T/batches"
+until [ -e "$T/go" ]; do sleep 0.02; done
+cat "$T/go" >&3
+exit "$(cat "$T/status" 2>/dev/null || echo 0)"
+S
+}
+
+teardown() {
+	exec 7>&-
+	[ "$D" = "$FILE_D" ] || server_stop
+	common_teardown
+}
+
+# publish FROM TO
+publish() {
+	seq "$1" "$2" | run_mq 0 mq-publish -q -l q
+}
+
+payloads() {
+	"$BUILD/mq-stats" --list "$1" -l q | paste -s -d ' ' -
+}
+
+# Payload and attempts of what is in a state, in its order.
+attempts() {
+	"$BUILD/mq-stats" --list "$1" --jsonl q | python3 -c '
+import json, sys
+for line in sys.stdin:
+    m = json.loads(line)
+    print(m["payload"] + ":" + m.get("headers", {}).get("Mq-Attempt", ["0"])[0])
+' | paste -s -d ' ' -
+}
+
+results_reach() {
+	[ "$(wc -l <"$T/results")" -ge "$1" ]
+}
+
+batches_reach() {
+	[ "$(wc -l <"$T/batches")" -ge "$1" ]
+}
+
+# The process that has the first batch.
+script_pid() {
+	sed -n '1s/ .*//p' "$T/batches"
+}
+
+# all_done N: each of 1 to N is in the results, and nothing is left.
+all_done() {
+	seq "$1" | sort >"$T/want"
+	sort -u "$T/results" | comm -23 "$T/want" - >"$T/lost"
+	echo "lost: $(wc -l <"$T/lost"), runs: $(wc -l <"$T/results")"
+	assert_equal "$(wc -l <"$T/lost")" 0
+	assert_equal "$(held q)" "0 0 0 0"
+}
+
+expire_all() {
+	local c
+
+	for c in $(connections); do
+		expire "$c"
+	done
+}
+
+no_clients() {
+	[ "$(redis client list | grep -c .)" = 1 ]
+}
+
+# --- killed -------------------------------------------------------------------
+
+# Kills itself at some moments, in the middle of what it does and says.
+suicidal() {
+	script suicidal /bin/bash <<'S'
+die() {
+	((RANDOM % 8)) || kill -KILL $$
+}
+RANDOM=$$
+mapfile -t all
+die
+for i in "${!all[@]}"; do
+	((RANDOM % 100)) || die
+	((i % 3)) || echo "done #$((i + 1))" >&3
+done
+printf '%s\n' "${all[@]}" >>"$T/results"
+die
+S
+}
+
+@test "batch: a script that is killed again and again loses nothing" {
+	suicidal
+	publish 1 3000
+	run_mq 0 mq-consume -j 3 --batch 40 --attempts 1000 --backoff 0..1ms \
+		--drain -q q -- "$T/suicidal"
+	run_mq 0 mq-consume --batch 40 --attempts 1000 --backoff 0..1ms \
+		--idle 300ms -q q -- "$T/suicidal"
+	all_done 3000
+}
+
+# killed_often SCRIPT: the consumer dies at some moments.
+killed_often() {
+	local goal
+
+	in_flight=0 total=12000
+	publish 1 $total
+	for _ in 1 2 3 4 5 6; do
+		goal=$(($(wc -l <"$T/results") + RANDOM % 1800 + 1))
+		start_mq mq-consume -j 3 --batch 37 --prefetch 20 -q \
+			--attempts 1000 --backoff 0..1ms q -- "$T/$1"
+		eventually 60 results_reach "$goal"
+		stop_mq KILL
+		eventually 10 no_clients
+		in_flight=$((in_flight + $(held q | cut -d ' ' -f 3)))
+		expire_all
+	done
+	run_mq 0 mq-consume -j 3 --batch 37 --attempts 1000 --backoff 0..1ms \
+		--idle 300ms -q q -- "$T/$1"
+	all_done $total
+}
+
+@test "batch: a consumer that is killed again and again loses nothing" {
+	killed_often note
+	# Twice at most what was in flight.
+	assert [ $(($(wc -l <"$T/results") - total)) -le $in_flight ]
+}
+
+@test "batch: both that are killed again and again lose nothing" {
+	suicidal
+	killed_often suicidal
+}
+
+@test "batch: the crash of a consumer is charged to all of a batch" {
+	publish 1 12
+	start_mq mq-consume --batch 4 --prefetch 3 q -- "$T/hold"
+	eventually 10 batches_reach 1
+	eventually 10 held_is q "5 0 7 0"
+	stop_mq KILL
+	expire_all
+	run_mq 0 mq-clean -q
+	a=$crash_costs_ahead
+	assert_equal "$(attempts ready | tr ' ' '\n' | sort -n | xargs)" \
+		"1:1 2:1 3:1 4:1 5:$a 6:$a 7:$a 8:0 9:0 10:0 11:0 12:0"
+	eventually 5 gone "$(script_pid)"
+}
+
+# --- the server ---------------------------------------------------------------
+
+@test "batch: a server that is killed in the middle, and comes back" {
+	D=$(own_dir)
+	server_run --appendonly yes --appendfsync always
+	publish 1 4000
+	script slow <<'S'
+sleep 0.02
+cat >>"$T/results"
+printf 'done #1\ndone #2\ndone\n' >&3
+S
+	start_mq mq-consume -j 2 --batch 50 q -- "$T/slow"
+	for goal in 300 1200 2500; do
+		eventually 30 results_reach $goal
+		server_kill
+		eventually 10 grep -q reconnecting "$T/err"
+		server_run --appendonly yes --appendfsync always
+	done
+	eventually 60 state_is q "0 0 0 0 1"
+	stop_mq
+	all_done 4000
+	# The consumer lived on, so nothing had to run twice.
+	assert_equal "$(wc -l <"$T/results")" 4000
+}
+
+@test "batch: what ended while the server was away is settled by its verbs" {
+	D=$(own_dir)
+	server_run --appendonly yes --appendfsync always
+	publish 1 5
+	start_mq mq-consume --batch 4 q -- "$T/hold"
+	eventually 10 batches_reach 1
+	server_kill
+	printf 'err #2 no\nresend #3 100\n' >"$T/go.new"
+	mv "$T/go.new" "$T/go"
+	eventually 5 gone "$(script_pid)"
+	server_run --appendonly yes --appendfsync always
+	eventually 20 state_is q "0 1 0 2 1"
+	stop_mq
+	assert_equal "$(attempts delayed)" 3:1
+	assert_regex "$(payloads rejected)" '2'
+}
+
+# --- stopping -----------------------------------------------------------------
+
+@test "batch: TERM lets it finish, and returns what waits" {
+	publish 1 10
+	start_mq mq-consume --batch 4 --prefetch 3 q -- "$T/hold"
+	eventually 10 batches_reach 1
+	eventually 10 held_is q "3 0 7 0"
+	kill -TERM "$pid"
+	eventually 5 held_is q "6 0 4 0"
+	echo 'err #2 bad' >"$T/go"
+	status=0
+	wait "$pid" || status=$?
+	assert_equal "$status" 143
+	assert_equal "$(payloads ready)" '5 6 7 8 9 10'
+	assert_equal "$(payloads rejected)" 2
+}
+
+@test "batch: the grace is over: what was judged stands, the rest goes back" {
+	script stubborn <<'S'
+trap '' TERM
+printf 'done #1\nerr #3 bad\nresend #4 100\n' >&3
+echo "$$ $MQ_BATCH" >>"$T/batches"
+while :; do sleep 1; done
+S
+	script obedient <<'S'
+printf 'done #1\nerr #3 bad\nresend #4 100\n' >&3
+echo "$$ $MQ_BATCH" >>"$T/batches"
+exec sleep 60
+S
+	for name in obedient stubborn; do
+		[ $name = obedient ] && grace=50ms || grace=60s
+		redis flushall >/dev/null
+		: >"$T/batches"
+		publish 1 9
+		start_mq mq-consume --batch 5 --prefetch 2 --grace $grace q -- \
+			"$T/$name"
+		eventually 10 batches_reach 1
+		eventually 10 held_is q "2 0 7 0"
+		kill -INT "$pid"
+		if [ $name = stubborn ]; then
+			eventually 5 state_is q "4 0 5 0 1"
+			kill -INT "$pid"
+		fi
+		status=0
+		wait "$pid" || status=$?
+		assert_equal "$status" 130
+		assert_equal "$(attempts ready)" '2:0 5:0 6:0 7:0 8:0 9:0'
+		assert_equal "$(payloads rejected)" 3
+		assert_equal "$(attempts delayed)" 4:1
+	done
+}
+
+# --- the lease ----------------------------------------------------------------
+
+@test "batch: nothing that it says counts when the lease is lost" {
+	publish 1 5
+	start_mq mq-consume -v --batch 4 --batch-wait 10ms q -- "$T/hold"
+	eventually 10 batches_reach 1
+	kill -STOP "$pid"
+	c=$(connections)
+	# A cleaner takes it for dead, and somebody else gets the messages.
+	expire "$c"
+	run_mq 0 mq-clean -q
+	assert_equal "$(held q)" "5 0 0 0"
+	echo 'err' >"$T/go"
+	"$BUILD/mq-consume" -q --batch 5 --drain q -- "$T/note" 3>&-
+	kill -CONT "$pid"
+	eventually 10 grep -q 'lease lost' "$T/err"
+	eventually 10 state_is q "0 0 0 0 1"
+	stop_mq
+	all_done 5
+	assert_equal "$(wc -l <"$T/results")" 5
+}
+
+@test "batch: one message that vanishes does not charge the others" {
+	publish 1 4
+	start_mq mq-consume -v --batch 4 q -- "$T/hold"
+	eventually 10 batches_reach 1
+	# A cleaner of somebody else's who was wrong, say.
+	peer_steals 3
+	eventually 10 gone "$(script_pid)"
+	eventually 10 batches_reach 2
+	assert_regex "$(tail -n 1 "$T/batches")" '^[0-9]+ 3 1 2 4$'
+	assert_equal "$(held q)" "0 0 $((3 + stolen)) 0"
+	echo 75 >"$T/status"
+	touch "$T/go"
+	eventually 10 held_is q "0 3 $stolen 0"
+	stop_mq
+	assert_equal "$(attempts delayed | tr ' ' '\n' | sort | xargs)" \
+		'1:1 2:1 4:1'
+	assert_regex "$(cat "$T/err")" 'lease lost: somebody else has'
+}
+
+# --- what it does with its descriptors ----------------------------------------
+
+@test "batch: a script that reads nothing, or closes what it has" {
+	script closes <<'S'
+exec 0<&- 3>&- 4<&- 1>&- 2>&-
+S
+	script half <<'S'
+read -r x
+exec 0<&-
+printf 'don' >&3
+sleep 0.05
+printf 'e #1\nerr #2' >&3
+exec 3>&-
+S
+	head -c 2000000 /dev/zero | tr '\0' 'x' | fold -w 1000 |
+		run_mq 0 mq-publish -q -l q
+	run_mq 0 mq-consume --batch 500 --drain q -- /bin/true
+	assert_equal "$(held q)" "0 0 0 0"
+	publish 1 6
+	run_mq 0 mq-consume --batch 3 --drain q -- "$T/closes"
+	assert_equal "$(held q)" "0 0 0 0"
+	publish 1 6
+	run_mq 0 mq-consume --batch 3 --drain q -- "$T/half"
+	assert_equal "$(payloads rejected)" '2 5'
+}
+
+@test "batch: garbage, half lines and endless text" {
+	publish 1 4
+	script garbage <<'S'
+head -c 300000 /dev/urandom >&3
+printf '\ndone #2\nerr #3 bad\n' >&3
+head -c 100 /dev/urandom | tr '\n' ' ' >&3
+S
+	run_mq 0 mq-consume --batch 4 --drain q -- "$T/garbage"
+	# Whatever it said about the others, it said it with no verb.
+	assert_equal "$(held q)" "0 0 0 3"
+	assert_regex " $(payloads rejected) " ' 1 '
+	assert_regex " $(payloads rejected) " ' 3 '
+	run_mq 0 mq-purge -q --all --force q
+	publish 1 3
+	script long <<'S'
+printf 'done #1 ' >&3
+head -c 3000000 /dev/zero | tr '\0' 'x' >&3
+printf '\nerr #2 ' >&3
+head -c 3000000 /dev/zero | tr '\0' 'y' >&3
+S
+	run_mq 0 mq-consume --batch 3 --drain q -- "$T/long"
+	assert_equal "$(payloads rejected)" 2
+	run_mq 0 mq-purge -q --all --force q
+	publish 1 3
+	script endless <<'S'
+echo 'done #2' >&3
+yes 'run #3 and so on' >&3
+S
+	run_mq 0 mq-consume --batch 3 --timeout 300ms --drain q -- "$T/endless"
+	assert_equal "$(payloads rejected)" '1 3'
+}
+
+@test "batch: a grandchild that keeps the pipe open does not keep the batch" {
+	publish 1 3
+	script parent <<'S'
+echo 'err #2 no' >&3
+sleep 30 >/dev/null 2>&1 &
+echo $! >"$T/child"
+S
+	run_mq 0 mq-consume --batch 3 --drain q -- "$T/parent"
+	assert_equal "$(payloads rejected)" 2
+	kill "$(cat "$T/child")"
+}
+
+# --- starting -----------------------------------------------------------------
+
+@test "batch: a start that fails for a while is tried again" {
+	publish 1 7
+	cp "$T/note" "$T/busy"
+	exec 7>>"$T/busy"
+	start_mq mq-consume --batch 3 --batch-wait 10ms q -- "$T/busy" 7>&-
+	eventually 5 grep -q 'Text file busy; trying again' "$T/err"
+	# Held, and none has an attempt more.
+	eventually 5 held_is q "4 0 3 0"
+	assert_equal "$(attempts ready)" '4:0 5:0 6:0 7:0'
+	exec 7>&-
+	eventually 10 results_reach 7
+	eventually 5 held_is q "0 0 0 0"
+	stop_mq
+	all_done 7
+	assert_equal "$(cat "$T/results")" "$(seq 7)"
+}
+
+# returned STDERR: the consumer ended with 78, all is back in its order.
+returned() {
+	status=0
+	wait "$pid" || status=$?
+	assert_equal "$status" 78
+	assert_regex "$(cat "$T/err")" "$1; stopping, the messages are returned"
+	assert_equal "$(attempts ready)" '1:0 2:0 3:0 4:0 5:0 6:0 7:0 8:0 9:0'
+	assert_equal "$(connections)" ''
+}
+
+@test "batch: a start that cannot work stops the consumer, all goes back" {
+	start_mq mq-consume --batch 4 --prefetch 3 --batch-wait 1h q -- "$T/note"
+	eventually 5 consuming
+	rm "$T/note"
+	publish 1 9
+	returned 'No such file or directory'
+}
+
+@test "batch: an environment that is too long is no fault of the messages" {
+	export MQ_TEST_LONG1 MQ_TEST_LONG2 MQ_TEST_LONG3
+	MQ_TEST_LONG1=$(head -c 120000 /dev/zero | tr '\0' x)
+	MQ_TEST_LONG2=$MQ_TEST_LONG1 MQ_TEST_LONG3=$MQ_TEST_LONG1
+	start_mq mq-consume --batch 4 --prefetch 3 --batch-wait 1h q -- "$T/note"
+	# Not before it runs.
+	eventually 5 consuming
+	prlimit --pid "$pid" --stack=1048576:8388608
+	unset MQ_TEST_LONG1 MQ_TEST_LONG2 MQ_TEST_LONG3
+	publish 1 9
+	returned 'Argument list too long'
+}
+
+consuming() {
+	[ -n "$(connections)" ]
+}

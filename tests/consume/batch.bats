@@ -1,0 +1,792 @@
+#!/usr/bin/env bats
+# mq-consume --batch: several messages for one script, and what it may say of
+# all of them or of one.  Faults are in batch-faults.bats.
+
+# run_mq sets output and stderr; each test is a subshell of its own.
+# shellcheck disable=SC2030,SC2031,SC2034,SC2154
+
+load ../helpers/common
+
+setup_file() {
+	server_start
+}
+
+teardown_file() {
+	server_stop
+}
+
+setup() {
+	common_setup
+	# One line a batch: its queue, how many, and what it has.
+	script note <<'S'
+echo "$MQ_QUEUE $MQ_BATCH: $(paste -s -d ' ' -)" >>"$T/batches"
+S
+	# The same, and says what stands in $T/say.
+	script says <<'S'
+echo "$MQ_QUEUE $MQ_BATCH: $(paste -s -d ' ' -)" >>"$T/batches"
+cat "$T/say" >&3
+exit "$(cat "$T/status" 2>/dev/null || echo 0)"
+S
+	# The same, and ends when there is $T/go.
+	script hold <<'S'
+echo "$MQ_QUEUE $MQ_BATCH: $(paste -s -d ' ' -)" >>"$T/batches"
+until [ -e "$T/go" ]; do sleep 0.02; done
+S
+	touch "$T/batches"
+}
+
+teardown() {
+	common_teardown
+}
+
+consuming() {
+	[ -n "$(connections)" ]
+}
+
+# publish QUEUE FROM TO
+publish() {
+	seq "$2" "$3" | run_mq 0 mq-publish -q -l "$1"
+}
+
+batches_are() {
+	diff <(printf '%s\n' "$@") "$T/batches"
+}
+
+batches_reach() {
+	[ "$(wc -l <"$T/batches")" -ge "$1" ]
+}
+
+# The payloads of a list, in their order.
+payloads() {
+	"$BUILD/mq-stats" --list "$2" -l "$1" | paste -s -d ' ' -
+}
+
+# Payload, attempts and reason of what is rejected, by payload.
+rejected() {
+	"$BUILD/mq-stats" --list rejected --jsonl "${1-q}" | python3 -c '
+import json, sys
+for line in sys.stdin:
+    m = json.loads(line)
+    h = m.get("headers", {})
+    print(m["payload"], h.get("Mq-Attempt", [""])[0], h["Mq-Error"][0])' |
+		sort -n
+}
+
+# says TEXT [STATUS [OPTION...]]: four messages in one batch, of which the
+# script says so.
+says() {
+	redis del 'rmq::queue::[q]::'{ready,rejected,delayed,paused,counters} \
+		'rmq::queue::[next]::ready' >/dev/null
+	: >"$T/batches"
+	publish q 1 4
+	printf '%b' "$1" >"$T/say"
+	echo "${2-0}" >"$T/status"
+	shift $(($# < 2 ? $# : 2))
+	run_mq 0 mq-consume --batch 4 -n 4 --backoff 1h..1h "$@" q -- "$T/says"
+	batches_are 'q 4: 1 2 3 4'
+}
+
+# The seconds that a delayed message has to wait, rounded, and its payload.
+delayed() {
+	redis zrange 'rmq::queue::[q]::delayed' 0 -1 WITHSCORES |
+		grep -a '^[0-9.]*$' | paste - - | sort -n |
+		awk -v now="$(date +%s)" '{d = $2 / 1000 - now
+			print $1 ":" int(d / 10 + 0.5) * 10}' | paste -s -d ' ' -
+}
+
+# --- what a script gets -------------------------------------------------------
+
+@test "batch: up to N messages of one queue, in their order" {
+	publish q 1 25
+	publish p 1 3
+	run_mq 0 mq-consume --batch 10 --drain q p -- "$T/note"
+	# p may have its turn while the answer to a claim of q is on its way.
+	sort -s -k 1,1r "$T/batches" >"$T/sorted"
+	mv "$T/sorted" "$T/batches"
+	batches_are 'q 10: 1 2 3 4 5 6 7 8 9 10' \
+		'q 10: 11 12 13 14 15 16 17 18 19 20' \
+		'q 5: 21 22 23 24 25' 'p 3: 1 2 3'
+	assert_equal "$(held q) $(held p)" "0 0 0 0 0 0 0 0"
+	assert_equal "$(redis hget 'rmq::queue::[q]::counters' done)" 25
+	assert_equal "$(redis hget 'rmq::queue::[q]::counters' runs)" 3
+}
+
+@test "batch: one message is a batch, too" {
+	publish q 1 2
+	run_mq 0 mq-consume --batch 1 --drain q -- "$T/note"
+	batches_are 'q 1: 1' 'q 1: 2'
+	publish q 3 3
+	printf 'done #1 fine\n' >"$T/say"
+	run_mq 0 mq-consume -v --batch 9 --drain q -- "$T/says"
+	assert_regex "$stderr" 'done: fine'
+}
+
+@test "batch: the environment is that of all, not of one" {
+	run_mq 0 mq-publish -H 'X-Test: 1' -H 'traceparent: t' -P 1=one q a b
+	script environment <<'S'
+env >"$T/env"
+S
+	export MQ_ID=outer MQ_BATCH=outer MQ_ATTEMPT=outer MQ_HEADER_X=outer
+	run_mq 0 mq-consume --batch 5 --drain --attempts 7 q -- "$T/environment"
+	grep -qx 'MQ_BATCH=2' "$T/env"
+	grep -qx 'MQ_QUEUE=q' "$T/env"
+	grep -qx 'MQ_ATTEMPTS=7' "$T/env"
+	grep -qx 'MQ_WRITE=3' "$T/env"
+	grep -qx 'MQ_READ=4' "$T/env"
+	grep -qx 'RQ_WRITE=3' "$T/env"
+	grep -qx 'RQ_READ=4' "$T/env"
+	grep -qx 'RQ_PIPE=3' "$T/env"
+	grep -qx "RQ_SCRIPT=$T/environment" "$T/env"
+	grep -q '^RQ_HOST=http:' "$T/env"
+	grep -q '^RQ_VER=' "$T/env"
+	! grep -E '^(MQ_ID|MQ_ATTEMPT|MQ_PARAM.|MQ_HEADER_[^=]*|TRACEPARENT)=' \
+		"$T/env"
+	! grep -E '^RQ_(MSG_ID|FULL_MSG_ID|ORIG_MSG_ID|COUNT|PARAM.|DEST.*)=' \
+		"$T/env"
+	# Without --batch, it is not there, whoever set it.
+	run_mq 0 mq-publish q a
+	run_mq 0 mq-consume --drain q -- "$T/environment"
+	! grep '^MQ_BATCH=' "$T/env"
+}
+
+@test "batch: standard input is a file, which can be read twice" {
+	publish q 1 3
+	script twice /usr/bin/perl <<'S'
+my @first = <STDIN>;
+seek(STDIN, 0, 0) or die "seek: $!";
+my @second = <STDIN>;
+open(my $out, ">", "$ENV{T}/out") or die;
+print $out @first, @second;
+S
+	run_mq 0 mq-consume --batch 3 --drain q -- "$T/twice"
+	assert_equal "$(paste -s -d ' ' "$T/out")" "1 2 3 1 2 3"
+}
+
+@test "batch: payloads are bit-exact, empty ones and all bytes" {
+	python3 - "$T" <<'P'
+import os, random, sys
+random.seed(1)
+payloads = [b"", bytes(range(256)), b"\n", b"\0", b"1:a,", b"\r\n", b""]
+payloads += [random.randbytes(random.randrange(3000)) for _ in range(50)]
+with open(sys.argv[1] + "/sent", "wb") as f:
+    for p in payloads:
+        f.write(b"%d:%s," % (len(p), p))
+P
+	run_mq 0 mq-publish -q --netstring q <"$T/sent"
+	script copy <<'S'
+cat >>"$T/got"
+S
+	run_mq 0 mq-consume --batch 20 --netstring --drain q -- "$T/copy"
+	cmp "$T/sent" "$T/got"
+	run_mq 0 mq-publish -q --netstring q <"$T/sent"
+	script json /usr/bin/python3 <<'S'
+import base64, json, os, sys
+with open(os.environ["T"] + "/decoded", "ab") as f:
+    for line in sys.stdin.buffer:
+        m = json.loads(line)
+        p = (base64.b64decode(m["payload_base64"])
+             if "payload_base64" in m else m["payload"].encode())
+        f.write(b"%d:%s," % (len(p), p))
+S
+	run_mq 0 mq-consume --batch 20 --jsonl --drain q -- "$T/json"
+	cmp "$T/sent" "$T/decoded"
+}
+
+@test "batch: lines and NULs carry empty payloads" {
+	run_mq 0 mq-publish -q q '' a '' '' b ''
+	script dump <<'S'
+od -An -c | tr -d ' \n' >>"$T/got"
+S
+	run_mq 0 mq-consume --batch 9 --drain q -- "$T/dump"
+	assert_equal "$(cat "$T/got")" '\na\n\n\nb\n\n'
+	run_mq 0 mq-publish -q q '' a $'x\ny' ''
+	: >"$T/got"
+	run_mq 0 mq-consume --batch 9 -0 --drain q -- "$T/dump"
+	assert_equal "$(cat "$T/got")" '\0a\0x\ny\0\0'
+}
+
+@test "batch: JSON tells the id, the attempt and the headers of each" {
+	run_mq 0 mq-publish -i -H 'X-Name: Möbius' q one
+	first=$output
+	run_mq 0 mq-publish --raw q raw
+	echo 75 >"$T/status"
+	: >"$T/say"
+	run_mq 0 mq-consume --batch 9 -n 2 --backoff 0..0 q -- "$T/says"
+	run_mq 0 mq-publish q three
+	script keep <<'S'
+cat >"$T/got"
+S
+	run_mq 0 mq-consume --batch 9 -n 3 --batch-wait 5s --jsonl q -- "$T/keep"
+	python3 - "$T/got" "$first" <<'P'
+import json, sys
+m = {x["payload"]: x for x in map(json.loads, open(sys.argv[1]))}
+assert len(m) == 3, m
+assert m["one"]["id"] == sys.argv[2]
+assert m["one"]["queue"] == "q"
+assert m["one"]["attempt"] == 2
+assert m["one"]["headers"]["X-Name"] == ["Möbius"]
+assert m["raw"]["attempt"] == 2 and len(m["raw"]["id"]) == 32
+assert m["three"]["attempt"] == 1
+P
+}
+
+@test "batch: what the framing cannot carry is rejected, the others run" {
+	run_mq 0 mq-publish -q q a $'two\nlines' b $'\n' c
+	run_mq 0 mq-consume --batch 5 --drain q -- "$T/note"
+	batches_are 'q 3: a b c'
+	assert_regex "$stderr" 'more than one line: --lines cannot carry it'
+	assert_equal "$(held q)" "0 0 0 2"
+	element q rejected | header Mq-Error | grep -q 'more than one line'
+	printf 'a\0b:c' >"$T/nul"
+	run_mq 0 mq-publish -q q <"$T/nul"
+	run_mq 0 mq-publish -q q d
+	: >"$T/batches"
+	script zeros <<'S'
+echo "$MQ_BATCH: $(tr '\0' ' ')" >>"$T/batches"
+S
+	run_mq 0 mq-consume --batch 4 -0 --drain q -- "$T/zeros"
+	batches_are '1: d '
+	assert_regex "$stderr" 'a NUL: --null cannot carry it'
+	# The numbers are those of what is there.
+	run_mq 0 mq-purge -q --all --force q
+	run_mq 0 mq-publish -q q $'x\ny' a b c
+	printf 'err #2 no\n' >"$T/say"
+	run_mq 0 mq-consume --batch 4 --drain q -- "$T/says"
+	assert_regex "$(payloads q rejected)" '(^| )b$'
+	# Nothing but such: no script runs.
+	run_mq 0 mq-publish -q q $'x\ny' $'x\nz'
+	: >"$T/batches"
+	run_mq 0 mq-consume --batch 4 --drain q -- "$T/note"
+	assert_equal "$(cat "$T/batches")" ''
+}
+
+@test "batch: bad headers and expired messages do not count" {
+	printf 'rmq:v1:{bad\nx' | redis -x lpush 'rmq::queue::[q]::ready'
+	run_mq 0 mq-publish -q q a
+	run_mq 0 mq-publish -q -e 1ms q late
+	run_mq 0 mq-publish -q q b
+	sleep 0.01
+	run_mq 0 mq-consume --batch 4 --drain q -- "$T/note"
+	batches_are 'q 2: a b'
+	assert_equal "$(held q)" "0 0 0 2"
+}
+
+@test "batch: which options go together" {
+	for args in '--batch 0' '--batch 100001' '--batch x' \
+		'--batch-wait 1s' '--batch 2 --stream' \
+		"--batch 2 --work-dir $T" '-l' '--jsonl'; do
+		# shellcheck disable=SC2086 # several words
+		run_mq 64 mq-consume $args q -- /bin/true
+	done
+	run_mq 64 mq-consume --batch 2 q
+	run_mq 0 mq-consume --batch 100000 --batch-wait 0 --drain q -- /bin/true
+}
+
+# --- what it says -------------------------------------------------------------
+
+@test "batch: a verb for all" {
+	says 'done\n'
+	assert_equal "$(held q)" "0 0 0 0"
+	says ''
+	assert_equal "$(held q)" "0 0 0 0"
+	says 'err no good\n'
+	assert_equal "$(rejected)" \
+		"$(printf '%d 1 no good\n' 1 2 3 4)"
+	says 'resend 100-later\n'
+	assert_equal "$(delayed)" '1:100 2:100 3:100 4:100'
+	says 'push on\n' 0 --push next
+	assert_equal "$(held q) $(payloads next ready)" '0 0 0 0 1 2 3 4'
+	says 'push on\n'
+	assert_equal "$(rejected)" "$(printf '%d 1 on\n' 1 2 3 4)"
+	says 'pause 100-tired\n'
+	assert_equal "$(delayed)" '1:100 2:100 3:100 4:100'
+	assert [ "$(redis pttl 'rmq::queue::[q]::paused')" -gt 90000 ]
+	redis del 'rmq::queue::[q]::paused'
+	says 'relayed\n'
+	assert_equal "$(held q)" "0 0 0 0"
+}
+
+@test "batch: a verb for one, and the rest follows" {
+	says 'err #2 bad\n'
+	assert_equal "$(held q)" "0 0 0 1"
+	assert_equal "$(rejected)" '2 1 bad'
+	says 'done #3 fine\nerr\n'
+	assert_equal "$(rejected)" "$(printf '%d 1 err\n' 1 2 4)"
+	# The other way round as well: the plain verb is for what is left.
+	says 'err\ndone #3 fine\n'
+	assert_equal "$(rejected | cut -c 1-3)" "$(printf '%d 1\n' 1 2 4)"
+	says 'push #1\nresend #2 100\nerr #3 no\npause #4 50\n' 0 --push next
+	assert_equal "$(payloads next ready)" 1
+	assert_equal "$(delayed)" '2:100 4:50'
+	assert_equal "$(rejected)" '3 1 no'
+	redis del 'rmq::queue::[q]::paused'
+	# Progress, and a last line without its newline.
+	says 'run #1 half\nrun #2 half\ndone #1\nresend #4 100' 0
+	assert_equal "$(held q)" "0 1 0 0"
+	says 'run half\ndone #1\ndone #2\n' 0
+	assert_equal "$(rejected)" \
+		"$(printf '%d 1 half (no final verb)\n' 3 4)"
+	# Strict: the rest was silent.
+	says 'done #1\ndone #2\n' 0 --strict
+	assert_equal "$(rejected)" "$(printf '%d 1 no final verb\n' 3 4)"
+}
+
+@test "batch: what was judged stands, whatever the exit status" {
+	says 'done #1\nerr #2 bad\n' 1
+	assert_equal "$(rejected)" $'2 1 bad\n3 1 exit status 1\n4 1 exit status 1'
+	says 'done #1\nresend #2 50\ndone\n' 3
+	assert_equal "$(rejected)" "$(printf '%d 1 exit status 3 after done\n' 3 4)"
+	assert_equal "$(delayed)" 2:50
+	says 'done #1\n' 75
+	assert_equal "$(delayed)" '2:3600 3:3600 4:3600'
+	says 'done #1\nerr #4 bad\n' 75 --retry-on err
+	assert_equal "$(delayed)" '2:3600 3:3600 4:3600'
+	assert_equal "$(held q)" "0 3 0 0"
+}
+
+@test "batch: a number that there is not makes the rest an error" {
+	local why='a verb was about no message of the batch'
+
+	for n in '#5' '#0' '#' '#-1' '#x' '#99999999999999999999999' '#1x'; do
+		says "done #2 fine\ndone $n\ndone\n"
+		assert_equal "$(rejected)" \
+			"$(printf "%d 1 $why\n" 1 3 4)"
+	done
+	says "done #1\ndone #2\ndone #3\ndone #4\ndone #5\n"
+	assert_equal "$(held q)" "0 0 0 0"
+}
+
+@test "batch: a command that cannot run stops the consumer, nothing is lost" {
+	publish q 1 30
+	printf 'done #2\n' >"$T/say"
+	echo 127 >"$T/status"
+	run_mq 78 mq-consume --batch 10 --prefetch 15 q -- "$T/says"
+	assert_regex "$stderr" '127: .*stopping, the messages are returned'
+	batches_are 'q 10: 1 2 3 4 5 6 7 8 9 10'
+	assert_equal "$(payloads q ready)" "1 $(seq 3 30 | paste -s -d ' ' -)"
+	assert_equal "$(connections)" ''
+}
+
+@test "batch: killed by a signal, all of it is tried again, but for an err" {
+	publish q 1 4
+	script die <<'S'
+echo "$MQ_BATCH: $(paste -s -d ' ' -)" >>"$T/batches"
+[ "$(wc -l <"$T/batches")" = 1 ] || exit 0
+printf 'done #1\nerr #2 bad\nresend #3 100\ndone\n' >&3
+kill -SEGV $$
+S
+	run_mq 0 mq-consume --batch 4 -n 7 -v --backoff 10ms..20ms \
+		--batch-wait 5s q -- "$T/die"
+	assert_equal "$(rejected)" '2 1 bad'
+	assert_regex "$(sed -n '2s/ [134]/ N/gp' "$T/batches")" '^3: N N N$'
+	assert_equal "$(grep -c 'again in .*: killed by SIGSEGV' <<<"$stderr")" 3
+	# Their attempts count.
+	publish q 5 6
+	script die2 <<'S'
+kill -KILL $$
+S
+	run_mq 0 mq-consume --batch 4 -n 4 --attempts 2 --backoff 0..0 q -- \
+		"$T/die2"
+	assert_equal "$(rejected | grep -v '^2 ')" \
+		$'5 2 attempts exhausted: killed by SIGKILL\n6 2 attempts exhausted: killed by SIGKILL'
+}
+
+@test "batch: a dup names its message" {
+	redis sadd rmq::queues other >/dev/null
+	run_mq 0 mq-publish -q q a b c
+	script asks /bin/bash <<'S'
+for d in '#2 0-x-other' '0-x-other' '#4 0-x-other' '#3 0-x-nowhere' '#1x 0-x-other'; do
+	echo "dup $d" >&3
+	read -r answer <&4
+	echo "$answer" >>"$T/answers"
+done
+echo 'err #3 no' >&3
+S
+	run_mq 0 mq-consume --batch 4 --drain q -- "$T/asks"
+	run cat "$T/answers"
+	assert_line -n 0 -e '^ok [0-9A-Za-z]{32}$'
+	assert_line -n 1 'fail dup failed - which message? say its number: dup #N ...'
+	assert_line -n 2 'fail dup failed - there is no message of that number'
+	assert_line -n 3 -e "^fail couldn't connect to queue - nowhere"
+	assert_line -n 4 'fail dup failed - there is no message of that number'
+	assert_equal "$(payloads other ready)" b
+	# In a batch of one there is only one.
+	run_mq 0 mq-publish -q q d
+	: >"$T/answers"
+	script one /bin/bash <<'S'
+for d in 0-x-other '#1 0-x-other' '#2 0-x-other'; do
+	echo "dup $d" >&3
+	read -r answer <&4
+	echo "$answer" >>"$T/answers"
+done
+echo 'done #1' >&3
+S
+	run_mq 0 mq-consume --batch 4 --drain q -- "$T/one"
+	assert_equal "$(cut -d ' ' -f 1 "$T/answers" | paste -s -d ' ' -)" 'ok ok fail'
+	assert_equal "$(payloads other ready)" 'b d d'
+}
+
+# --- waiting for company ------------------------------------------------------
+
+@test "batch-wait: the first message waits for others, until it is full" {
+	start_mq mq-consume --batch 3 --batch-wait 1h q -- "$T/note"
+	publish q 1 1
+	eventually 5 state_is q "0 0 1 0 1"
+	publish q 2 2
+	eventually 5 state_is q "0 0 2 0 1"
+	assert_equal "$(cat "$T/batches")" ''
+	publish q 3 7
+	eventually 5 batches_reach 2
+	eventually 5 state_is q "0 0 1 0 1"
+	batches_are 'q 3: 1 2 3' 'q 3: 4 5 6'
+	# What it holds goes back.
+	stop_mq
+	assert_equal "$(payloads q ready)" 7
+}
+
+@test "batch-wait: it is over so long after the first" {
+	local before
+
+	before=${EPOCHREALTIME/./}
+	start_mq mq-consume --batch 100 --batch-wait 1500ms q -- "$T/note"
+	publish q 1 1
+	eventually 5 state_is q "0 0 1 0 1"
+	publish q 2 2
+	eventually 5 batches_reach 1
+	assert [ $((${EPOCHREALTIME/./} - before)) -ge 1500000 ]
+	batches_are 'q 2: 1 2'
+	stop_mq
+}
+
+@test "batch-wait: not without the option" {
+	start_mq mq-consume --batch 100 q -- "$T/note"
+	eventually 5 consuming
+	publish q 1 1
+	eventually 5 batches_reach 1
+	batches_are 'q 1: 1'
+	stop_mq
+}
+
+@test "batch-wait: it ends when nothing more comes" {
+	publish q 1 5
+	run_mq 0 mq-consume --batch 3 --batch-wait 1h --drain q p -- "$T/note"
+	batches_are 'q 3: 1 2 3' 'q 2: 4 5'
+	publish q 1 5
+	: >"$T/batches"
+	run_mq 0 mq-consume --batch 3 --batch-wait 1h -n 4 q -- "$T/note"
+	batches_are 'q 3: 1 2 3' 'q 1: 4'
+	assert_equal "$(payloads q ready)" 5
+	# And what comes later is not waited for with --drain.
+	publish q 1 1
+	run_mq 0 mq-publish -q -d 1h q later
+	: >"$T/batches"
+	run_mq 0 mq-consume --batch 3 --batch-wait 1h --drain q -- "$T/note"
+	batches_are 'q 2: 5 1'
+}
+
+# Whether no tick came between USR1 and the start of what waited.
+usr1_ends_it() {
+	local beat
+
+	: >"$T/batches"
+	publish q 1 1
+	start_mq mq-consume --batch 3 --batch-wait 1h q -- "$T/note"
+	eventually 5 state_is q "0 0 1 0 1"
+	beat=rmq::connection::$(connections)::heartbeat
+	heartbeat
+	redis expire "$beat" 30 >/dev/null
+	kill -USR1 "$pid"
+	eventually 5 batches_reach 1
+	eventually 5 state_is q "0 0 0 0 1"
+	! ttl_above 30 "$beat"
+}
+
+@test "batch-wait: USR1 ends it at once" {
+	for _ in 1 2 3 4 5 6; do
+		if usr1_ends_it; then
+			stop_mq
+			return 0
+		fi
+		stop_mq
+	done
+	false
+}
+
+@test "batch-wait: a queue that waits does not keep another one" {
+	start_mq mq-consume --batch 3 --batch-wait 1h q p -- "$T/note"
+	publish q 1 2
+	eventually 5 state_is q "0 0 2 0 1"
+	publish p 1 10
+	eventually 5 batches_reach 3
+	publish q 3 3
+	eventually 5 batches_reach 4
+	batches_are 'p 3: 1 2 3' 'p 3: 4 5 6' 'p 3: 7 8 9' 'q 3: 1 2 3'
+	stop_mq
+	assert_equal "$(held p)" "1 0 0 0"
+}
+
+@test "batch-wait: whose time is over has its turn, though others are full" {
+	script slow <<'S'
+echo "$MQ_QUEUE $MQ_BATCH: $(paste -s -d ' ' -)" >>"$T/batches"
+sleep 2.3
+S
+	publish q 1 1
+	publish p 1 40
+	start_mq mq-consume --batch 4 --batch-wait 1s q p -- "$T/slow"
+	eventually 9 batches_reach 2
+	batches_are 'p 4: 1 2 3 4' 'q 1: 1'
+	stop_mq KILL
+}
+
+# --- with other options -------------------------------------------------------
+
+@test "batch: --rate counts messages, and a batch starts whole" {
+	local before
+
+	publish q 1 60
+	before=${EPOCHREALTIME/./}
+	run_mq 0 mq-consume --batch 20 --rate 40/s --drain q -- "$T/note"
+	assert_equal "$(wc -l <"$T/batches")" 3
+	# 60 at 40/s, the last 20 not waited for.
+	assert [ $((${EPOCHREALTIME/./} - before)) -ge 800000 ]
+	assert [ $((${EPOCHREALTIME/./} - before)) -le 10000000 ]
+}
+
+@test "batch: --rate with a wait fills it, and keeps to the rate" {
+	local before
+
+	publish q 1 45
+	before=${EPOCHREALTIME/./}
+	run_mq 0 mq-consume --batch 15 --batch-wait 3s --rate 30/s -n 45 q -- \
+		"$T/note"
+	assert_equal "$(cut -d : -f 1 "$T/batches" | uniq -c | xargs)" '3 q 15'
+	assert [ $((${EPOCHREALTIME/./} - before)) -ge 850000 ]
+	assert [ $((${EPOCHREALTIME/./} - before)) -le 10000000 ]
+}
+
+@test "batch: --rate-shared counts messages" {
+	local before
+
+	publish q 1 40
+	before=${EPOCHREALTIME/./}
+	run_mq 0 mq-consume --batch 10 --rate-shared 20/s:10 --drain q -- \
+		"$T/note"
+	assert [ $((${EPOCHREALTIME/./} - before)) -ge 1400000 ]
+	assert_equal "$(cut -d : -f 2 "$T/batches" | xargs)" "$(seq 40 | xargs)"
+}
+
+@test "batch: --rest counts a batch once" {
+	local before
+
+	publish q 1 6
+	echo 'err' >"$T/say"
+	before=${EPOCHREALTIME/./}
+	run_mq 0 mq-consume --batch 2 --rest 200ms..200ms --drain q -- "$T/says"
+	assert_equal "$(held q)" "0 0 0 6"
+	assert [ $((${EPOCHREALTIME/./} - before)) -ge 400000 ]
+	assert [ $((${EPOCHREALTIME/./} - before)) -le 10000000 ]
+	# One good message in it is enough.
+	publish q 7 12
+	printf 'done #1\nerr\n' >"$T/say"
+	before=${EPOCHREALTIME/./}
+	run_mq 0 mq-consume --batch 2 --rest 20s..20s --drain q -- "$T/says"
+	assert [ $((${EPOCHREALTIME/./} - before)) -le 10000000 ]
+}
+
+@test "batch: --attempts, --backoff and --retry-on err, for each message" {
+	publish q 1 3
+	printf 'err #2 bad\n' >"$T/say"
+	run_mq 0 mq-consume --batch 3 -n 5 --retry-on err \
+		--attempts 3 --backoff 10ms..20ms -v q -- "$T/says"
+	# It came back alone, as number 1.
+	batches_are 'q 3: 1 2 3' 'q 1: 2' 'q 1: 2'
+	assert_equal "$(rejected)" \
+		'2 3 attempts exhausted: #2 bad'
+	run_mq 0 mq-purge -q --all --force q
+	publish q 1 2
+	: >"$T/say"
+	echo 75 >"$T/status"
+	run_mq 0 mq-consume --batch 3 -n 4 --attempts 2 --backoff 10ms..20ms \
+		q -- "$T/says"
+	assert_equal "$(rejected)" \
+		"$(printf '%d 2 attempts exhausted: exit status 75\n' 1 2)"
+}
+
+@test "batch: --timeout ends it; what was judged stands" {
+	publish q 1 3
+	script slow <<'S'
+echo 'done #2' >&3
+sleep 60
+S
+	run_mq 0 mq-consume --batch 3 --timeout 100ms --drain q -- "$T/slow"
+	assert_equal "$(rejected)" $'1 1 timed out\n3 1 timed out'
+}
+
+@test "batch: --log-dir, and stderr in the history of each" {
+	publish q 1 3
+	script loud <<'S'
+echo to stdout
+echo to stderr >&2
+echo 'done #1' >&3
+exit 4
+S
+	run_mq 0 mq-consume --batch 3 --log-dir "$T" --drain q -- "$T/loud"
+	run cat "$T/q.log"
+	assert_line -n 0 -e "^--- .* batch of 3: $T/loud\$"
+	assert_line -n 1 'to stdout'
+	assert_line -n 2 'to stderr'
+	assert_equal "${#lines[@]}" 3
+	for n in 0 1; do
+		assert_regex "$(element q rejected $n)" 'to stderr'
+		assert_regex "$(element q rejected $n)" 'exit status 4'
+	done
+	run_mq 0 mq-purge -q --all --force q
+	publish q 1 2
+	run_mq 0 mq-consume --batch 3 --drain q -- "$T/loud"
+	assert_equal "$(grep -c '^to stderr' <<<"$stderr")" 1
+	assert_regex "$(element q rejected)" 'to stderr'
+}
+
+@test "batch: what became of each is told to who waits, and kept" {
+	for n in 1 2 3; do
+		"$BUILD/mq-publish" --wait=20s q $n >"$T/wait.$n" 2>"$T/why.$n" \
+			3>&- &
+		eventually 5 held_is q "$n 0 0 0"
+	done
+	printf 'done #1 fine\nerr #2 bad\ndone\n' >"$T/say"
+	run_mq 0 mq-consume --batch 3 --drain --keep 1h -v q -- "$T/says"
+	wait
+	assert_equal "$(cat "$T/wait.1")" fine
+	assert_equal "$(cat "$T/wait.2")" bad
+	grep -q 'rejected: bad' "$T/why.2"
+	run_mq 0 mq-publish -l -i q <<<$'4\n5'
+	echo "$output" >"$T/ids"
+	: >"$T/say"
+	run_mq 0 mq-consume --batch 3 --drain --keep 1h q -- "$T/says"
+	while read -r id; do
+		run_mq 0 mq-stats --id "$id"
+		assert_regex "$output" 'done'
+	done <"$T/ids"
+}
+
+@test "batch: one of a group at a time, in order" {
+	local g
+
+	for n in 1 2 3 4; do
+		for g in a b c; do
+			run_mq 0 mq-publish -q -g $g q $g$n
+		done
+	done
+	run_mq 0 mq-publish -q q x y z
+	run_mq 0 mq-consume --batch 10 -j 2 --drain q -- "$T/note"
+	for g in a b c; do
+		# Each once a batch at most, and in order.
+		assert_equal "$(grep -o "$g[0-9]" "$T/batches" | xargs)" \
+			"${g}1 ${g}2 ${g}3 ${g}4"
+		! grep "$g[0-9].*$g[0-9]" "$T/batches"
+	done
+	assert_equal "$(held q)" "0 0 0 0"
+	assert_equal "$(redis exists 'rmq::queue::[q]::locks')" 0
+}
+
+@test "batch: keys are held until their message is settled" {
+	run_mq 0 mq-publish -q -k a --unique done q a
+	run_mq 0 mq-publish -q -k b --unique done q b
+	printf 'err #1 no\nresend #2 0\n' >"$T/say"
+	run_mq 0 mq-consume --batch 2 -n 2 q -- "$T/says"
+	run_mq 1 mq-publish -k b --unique done q b
+	run_mq 0 mq-consume --batch 2 -n 1 q -- "$T/note"
+	run_mq 0 mq-publish -k b --unique done q b
+}
+
+@test "batch: the more important ones come first" {
+	publish q 1 3
+	run_mq 0 mq-publish -q -p 5 q high
+	run_mq 0 mq-publish -q -p -5 q low
+	run_mq 0 mq-consume --batch 3 --drain q -- "$T/note"
+	batches_are 'q 3: high 1 2' 'q 2: 3 low'
+}
+
+@test "batch: -n takes exactly so many, whatever else" {
+	for args in '' '-j 4' '--prefetch 50' '--batch-wait 1h' \
+		'-j 3 --prefetch 7 --batch-wait 10ms'; do
+		redis flushall >/dev/null
+		: >"$T/batches"
+		publish q 1 100
+		# shellcheck disable=SC2086 # several words
+		run_mq 0 mq-consume --batch 8 -n 27 $args q -- "$T/note"
+		assert_equal "$(cut -d : -f 2 "$T/batches" | tr ' ' '\n' |
+			sort -n | xargs)" "$(seq 27 | xargs)"
+		assert_equal "$(payloads q ready)" "$(seq 28 100 | xargs)"
+	done
+}
+
+@test "batch: several at once, each of its own" {
+	publish q 1 2000
+	run_mq 0 mq-consume --batch 30 -j 4 --drain q -- "$T/note"
+	assert_equal "$(cut -d : -f 2 "$T/batches" | tr ' ' '\n' | sort -n |
+		xargs)" "$(seq 2000 | xargs)"
+	publish q 1 40
+	start_mq mq-consume --batch 10 -j 3 --prefetch 5 q -- "$T/hold"
+	eventually 5 state_is q "5 0 35 0 1"
+	kill -INT "$pid"
+	eventually 5 state_is q "10 0 30 0 1"
+	stop_mq INT
+	assert_equal "$status" 130
+	eventually 5 held_is q "40 0 0 0"
+	assert_equal "$(payloads q ready | tr ' ' '\n' | sort -n | xargs)" \
+		"$(seq 40 | xargs)"
+}
+
+@test "batch: more than one claim takes at once" {
+	local n
+
+	for n in 1 2 3 4 5 6 7 8 9 10; do
+		head -c 300000 /dev/zero | tr '\0' "$((n % 10))" >"$T/big"
+		run_mq 0 mq-publish -q q <"$T/big"
+	done
+	script sizes <<'S'
+echo "$MQ_BATCH: $(awk '{print substr($0, 1, 1) length($0)}' | xargs)" \
+	>>"$T/batches"
+S
+	run_mq 0 mq-consume --batch 9 --drain q -- "$T/sizes"
+	batches_are "9: $(for n in 1 2 3 4 5 6 7 8 9; do
+		echo -n "${n}300000 "
+	done | xargs)" '1: 0300000'
+}
+
+@test "batch: 100,000 messages in one" {
+	seq 100000 | run_mq 0 mq-publish -q -l q
+	script many /usr/bin/perl <<'S'
+my ($n, $ok) = (0, 1);
+open(my $say, ">&=", 3) or die;
+while (<STDIN>) {
+	$n++;
+	print $say $n % 3 ? "done #$n\n" : "push #$n\n" if $n % 2;
+	$ok = 0 if $_ != $n;
+}
+open(my $out, ">>", "$ENV{T}/batches") or die;
+print $out "$ENV{MQ_BATCH} $n $ok\n";
+S
+	run_mq 0 mq-consume --batch 100000 --push next --drain q -- "$T/many"
+	batches_are '100000 100000 1'
+	assert_equal "$(held q)" "0 0 0 0"
+	assert_equal "$(redis llen 'rmq::queue::[next]::ready')" 16667
+	assert_equal "$(redis hget 'rmq::queue::[q]::counters' done)" 100000
+}
+
+@test "batch: mq-stats --running shows it" {
+	publish q 1 3
+	script long <<'S'
+echo 'run #2 on my way' >&3
+until [ -e "$T/go" ]; do sleep 0.02; done
+S
+	start_mq mq-consume --batch 3 q -- "$T/long"
+	running() {
+		"$BUILD/mq-stats" --running | grep -q 'on my way'
+	}
+	eventually 5 running
+	touch "$T/go"
+	eventually 5 state_is q "0 0 0 0 1"
+	stop_mq
+}

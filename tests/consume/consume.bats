@@ -1,0 +1,795 @@
+#!/usr/bin/env bats
+# mq-consume as a whole: printing, claiming, ending, signals, and the keys that
+# show that it is there.  See verdict.bats and worker.bats for its scripts.
+
+# run_mq sets stderr; each test is a subshell of its own.
+# shellcheck disable=SC2030,SC2031,SC2154
+
+load ../helpers/common
+
+setup_file() {
+	server_start
+}
+
+teardown_file() {
+	server_stop
+}
+
+setup() {
+	common_setup
+}
+
+teardown() {
+	redis acl setuser default '+@all' >/dev/null
+	common_teardown
+}
+
+# A script that says in $T/started.PAYLOAD that it runs, and ends when there is
+# a file $T/go.PAYLOAD, or $T/go.
+waiting_script() {
+	script wait <<'.'
+n=$(cat)
+echo $$ >"$T/pid.$n.new"
+mv "$T/pid.$n.new" "$T/started.$n"
+until [ -e "$T/go.$n" ] || [ -e "$T/go" ]; do
+	perl -e 'select undef, undef, undef, 0.01'
+done
+echo "$n" >>"$T/ended"
+.
+}
+
+started() {
+	[ -e "$T/started.$1" ]
+}
+
+joined() {
+	[ "$(connections | grep -c .)" = "${1:-1}" ]
+}
+
+says() {
+	grep -q "$1" "$T/err"
+}
+
+# ready QUEUE: the payloads, the next one first, in one line.
+ready() {
+	redis lrange "rmq::queue::[$1]::ready" 0 -1 | tac -s $'\377' | tr -d '\377' |
+		awk 'NR % 2 == 0' | tr '\n' ' '
+}
+
+# The payloads of raw messages, the next one first.
+ready_raw() {
+	redis lrange "rmq::queue::[$1]::ready" 0 -1 | tac | tr '\n' ' '
+}
+
+# --- printing --------------------------------------------------------------------
+
+@test "consume: prints payloads as they are" {
+	perl -e 'print map(chr, 0..255)' >"$T/bytes"
+	run_mq 0 mq-publish q <"$T/bytes"
+	run_mq 0 mq-publish q "" "no newline" $'two\nlines\n'
+	"$BUILD/mq-consume" -n 4 q >"$T/got"
+	{ cat "$T/bytes"; printf 'no newlinetwo\nlines\n'; } | cmp - "$T/got"
+	held_is q "0 0 0 0"
+}
+
+@test "consume: -l, -0 and --netstring" {
+	run_mq 0 mq-publish q one "" $'t\nwo'
+	"$BUILD/mq-consume" --drain -l q | cmp - <(printf 'one\n\nt\nwo\n')
+	run_mq 0 mq-publish q one "" $'t\nwo'
+	"$BUILD/mq-consume" --drain -0 q | cmp - <(printf 'one\0\0t\nwo\0')
+	run_mq 0 mq-publish q one "" $'t\nwo'
+	"$BUILD/mq-consume" --drain --netstring q | cmp - <(printf '3:one,0:,4:t\nwo,')
+	run_mq 0 mq-publish q one
+	"$BUILD/mq-consume" --drain --null q | cmp - <(printf 'one\0')
+	run_mq 0 mq-publish q one
+	"$BUILD/mq-consume" --drain --lines q | cmp - <(printf 'one\n')
+}
+
+@test "consume: --jsonl" {
+	run_mq 0 mq-publish -i -H 'X-A: ü' q $'a "b"\n'
+	id=$output
+	run_mq 0 mq-consume --drain --jsonl q
+	assert_output '{"id":"'"$id"'","queue":"q","attempt":1,"headers":{"Mq-Id":["'"$id"'"],"X-A":["ü"]},"payload":"a \"b\"\n"}'
+	# Bytes that are no text.
+	id=$(printf 'a\377\0b' | "$BUILD/mq-publish" -i q)
+	run_mq 0 mq-consume --drain --jsonl q
+	assert_output '{"id":"'"$id"'","queue":"q","attempt":1,"headers":{"Mq-Id":["'"$id"'"]},"payload_base64":"Yf8AYg=="}'
+	# No headers.
+	run_mq 0 mq-publish --raw q x
+	run_mq 0 mq-consume --drain --jsonl q
+	assert_regex "$output" '^\{"id":"[0-9a-zA-Z]{32}","queue":"q","attempt":1,"payload":"x"\}$'
+	# A later attempt.
+	run_mq 0 mq-publish q x
+	run_mq 0 mq-consume -n 1 q -- sh -c 'echo resend 0-x >&3'
+	run_mq 0 mq-consume --drain --jsonl q
+	assert_output --partial '"attempt":2,'
+	assert_output --partial '"Mq-Attempt":["1"]'
+}
+
+@test "consume: what --jsonl prints, mq-publish takes" {
+	perl -e 'print map(chr, 0..255)' | run_mq 0 mq-publish -H 'X-A: b' q
+	run_mq 0 mq-publish q text
+	"$BUILD/mq-consume" --drain --jsonl q | "$BUILD/mq-publish" --jsonl r
+	assert_equal "$(element r ready -1 | header X-A)" b
+	"$BUILD/mq-consume" --drain r | cmp - <(perl -e 'print map(chr, 0..255), "text"')
+}
+
+@test "consume: no more than was asked for is taken by | head and -n" {
+	seq 100 | run_mq 0 mq-publish -l q
+	run bash -c '"$0" -l -n 10 q | cat' "$BUILD/mq-consume"
+	assert_equal "$(tail -n 1 <<<"$output")" 10
+	assert_equal "$(held q)" "90 0 0 0"
+}
+
+@test "consume: output that cannot be written: 74, and nothing is lost" {
+	run_mq 0 mq-publish --raw q 1 2 3
+	run --separate-stderr timeout -k 1 20 bash -c '"$0" -l q >/dev/full' "$BUILD/mq-consume"
+	assert_equal "$status" 74
+	assert_equal "$stderr" "mq-consume: standard output: No space left on device"
+	assert_equal "$(ready_raw q)" "1 2 3 "
+	assert_equal "$(held q)" "3 0 0 0"
+}
+
+@test "consume: a slow reader does not stop the heartbeat" {
+	head -c 300000 /dev/zero | tr '\0' x | fold -w 1000 | run_mq 0 mq-publish -l q
+	mkfifo "$T/pipe"
+	exec 8<>"$T/pipe"
+	"$BUILD/mq-consume" -l q >"$T/pipe" 2>"$T/err" 3>&- 8>&- &
+	pid=$!
+	eventually 10 joined
+	heartbeat
+	heartbeat
+	# Nobody reads: claimed, and not acked.
+	[ "$(redis llen "$(redis keys '*unacked')")" -gt 10 ]
+	head -n 300 <&8 | uniq -c | awk '{print $1, length($2)}' >"$T/got"
+	assert_equal "$(cat "$T/got")" "300 1000"
+	eventually 10 held_is q "0 0 0 0"
+	stop_mq
+	assert_equal "$status" 143
+	exec 8>&-
+}
+
+# --- how much, and until when ------------------------------------------------------
+
+@test "consume: -n ends after so many messages" {
+	run_mq 0 mq-publish q 1 2 3 4 5
+	run_mq 0 mq-consume -n 2 -l q
+	assert_output $'1\n2'
+	run_mq 0 mq-consume -j 3 -n 2 q -- cat
+	assert_equal "$(held q)" "1 0 0 0"
+	assert_equal "$(ready q)" "5 "
+}
+
+@test "consume: --drain ends at once when there is nothing" {
+	run_mq 0 mq-consume --drain q
+	assert_output ""
+	run_mq 0 mq-consume --drain q -- cat
+}
+
+@test "consume: --drain leaves messages that are delayed until later" {
+	run_mq 0 mq-publish q now
+	run_mq 0 mq-publish -d 1h q later
+	run_mq 0 mq-consume --drain -l q
+	assert_output now
+	assert_equal "$(held q)" "0 1 0 0"
+}
+
+@test "consume: --drain takes what is due" {
+	run_mq 0 mq-publish -d 1ms q due
+	run_mq 0 mq-consume --drain -l q
+	assert_output due
+}
+
+@test "consume: --drain runs again what is resent at once" {
+	run_mq 0 mq-publish q x
+	run_mq 0 mq-consume --drain q -- sh -c '
+		echo "$MQ_ATTEMPT"; [ "$MQ_ATTEMPT" = 3 ] || echo resend >&3'
+	assert_output $'1\n2\n3'
+}
+
+@test "consume: --drain waits for messages in flight at others" {
+	waiting_script
+	run_mq 0 mq-publish q 1
+	start_mq mq-consume q -- "$T/wait"
+	eventually 10 started 1
+	(
+		"$BUILD/mq-consume" --drain q -- cat 3>&-
+		[ -e "$T/ended" ] && echo >"$T/in.order"
+		echo >"$T/drained"
+	) &
+	eventually 10 joined 2
+	# It has looked, more than once, and did not end.
+	looks=$(calls evalsha)
+	eventually 10 calls_above evalsha $((looks + 2))
+	[ ! -e "$T/drained" ]
+	echo >"$T/go"
+	eventually 10 test -e "$T/drained"
+	[ -e "$T/in.order" ]
+	stop_mq
+}
+
+# calls COMMAND: how often the server has been asked for it.
+calls() {
+	redis info commandstats | sed -n "s/^cmdstat_$1:calls=\([0-9]*\).*/\1/p"
+}
+
+calls_above() {
+	(($(calls "$1") > $2))
+}
+
+@test "consume: --idle" {
+	run_mq 0 mq-publish q 1 2
+	start=$(date +%s%3N)
+	run_mq 0 mq-consume --idle 300ms -l q
+	assert_output $'1\n2'
+	(($(date +%s%3N) - start >= 300))
+	waiting_script
+	run_mq 0 mq-publish q 3
+	start_mq mq-consume --idle 100ms q -- "$T/wait"
+	eventually 10 started 3
+	# A run is not idleness.
+	heartbeat
+	running "$pid"
+	echo >"$T/go"
+	wait "$pid"
+	held_is q "0 0 0 0"
+}
+
+running() {
+	! gone "$1"
+}
+
+@test "consume: several queues, the first one first" {
+	run_mq 0 mq-publish low l1 l2
+	run_mq 0 mq-publish high h1 h2
+	run_mq 0 mq-publish mid m1
+	run_mq 0 mq-consume -n 5 high mid low -- sh -c 'echo "$MQ_QUEUE $(cat)"'
+	assert_output $'high h1\nhigh h2\nmid m1\nlow l1\nlow l2'
+	# What comes meanwhile goes before what was there.
+	run_mq 0 mq-publish low l1 l2
+	run_mq 0 mq-consume -n 3 --prefetch 0 high low -- sh -c '
+		n=$(cat); echo "$n"; [ "$n" != l1 ] || "$0" high h1' "$BUILD/mq-publish"
+	assert_output $'l1\nh1\nl2'
+	run_mq 0 mq-publish b x
+	run_mq 0 mq-publish a y
+	run_mq 0 mq-consume --drain -l a b
+	assert_output $'y\nx'
+}
+
+@test "consume: of many queues, only those are asked that may have more" {
+	local queues
+	mapfile -t queues < <(seq -f q-%g 300)
+	seq 60 | run_mq 0 mq-publish -l q-300
+	redis config resetstat >/dev/null
+	run_mq 0 mq-consume --drain --prefetch 0 "${queues[@]}" -- sh -c '
+		[ "$(cat)" != 30 ] || echo x | "$0" q-7' "$BUILD/mq-publish"
+	assert_equal "$(held q-300) $(held q-7)" "0 0 0 0 0 0 0 0"
+	# Each of them for each message would be 18,000.
+	(($(calls evalsha) < 9000))
+}
+
+@test "consume: -j 3 is three at a time, and not four" {
+	waiting_script
+	run_mq 0 mq-publish q 1 2 3 4 5 6
+	start_mq mq-consume -j 3 -n 6 q -- "$T/wait"
+	eventually 10 started 3
+	eventually 10 started 2
+	eventually 10 started 1
+	# Those behind are left for others.
+	heartbeat
+	assert_equal "$(held q)" "3 0 3 0"
+	run ! started 4
+	echo >"$T/go.2"
+	eventually 10 started 4
+	run ! started 5
+	echo >"$T/go"
+	wait "$pid"
+	assert_equal "$(sort "$T/ended" | tr '\n' ' ')" "1 2 3 4 5 6 "
+	held_is q "0 0 0 0"
+}
+
+@test "consume: one at a time without -j, in order" {
+	run_mq 0 mq-publish q 1 2 3 4 5
+	run_mq 0 mq-consume -n 5 q -- cat
+	assert_output 12345
+}
+
+@test "consume: --prefetch holds so many more" {
+	waiting_script
+	run_mq 0 mq-publish q 1 2 3 4 5 6
+	start_mq mq-consume --prefetch 2 q -- "$T/wait"
+	eventually 10 started 1
+	eventually 5 held_is q "3 0 3 0"
+	heartbeat
+	heartbeat
+	held_is q "3 0 3 0"
+	echo >"$T/go"
+	eventually 10 held_is q "0 0 0 0"
+	assert_equal "$(tr '\n' ' ' <"$T/ended")" "1 2 3 4 5 6 "
+	stop_mq
+}
+
+@test "consume: what was claimed ahead goes back when the runs become long" {
+	script s <<'.'
+[ "$(cat)" != block ] || until [ -e "$T/go" ]; do
+	echo >"$T/blocked"
+	perl -e 'select undef, undef, undef, 0.01'
+done
+.
+	seq 100 | run_mq 0 mq-publish --raw -l q
+	run_mq 0 mq-publish --raw q block
+	seq 40 | run_mq 0 mq-publish --raw -l q
+	start_mq mq-consume q -- "$T/s"
+	eventually 20 test -e "$T/blocked"
+	eventually 10 held_is q "40 0 1 0"
+	assert_equal "$(ready_raw q)" "$(seq 40 | tr '\n' ' ')"
+	echo >"$T/go"
+	eventually 10 held_is q "0 0 0 0"
+	stop_mq
+}
+
+# --- waking up -----------------------------------------------------------------------
+
+@test "consume: an idle consumer wakes up when something is published" {
+	local n=0
+	start_mq mq-consume q -- sh -c 'echo "$(cat)" >>"$T/runs"'
+	eventually 10 joined
+	: >"$T/runs"
+	for _ in 1 2 3 4 5; do
+		promptly '"$BUILD/mq-publish" q "$((++n))"' 'lines_are $n'
+		eventually 5 held_is q "0 0 0 0"
+	done
+	assert_equal "$(cat "$T/runs")" "$(seq "$n")"
+	stop_mq
+}
+
+@test "consume: an idle consumer of several queues wakes up for each" {
+	local n=0 q
+	start_mq mq-consume a b c -- sh -c 'echo "$MQ_QUEUE" >>"$T/runs"'
+	eventually 10 joined
+	: >"$T/runs"
+	for q in c a b; do
+		promptly '"$BUILD/mq-publish" "$q" "$((++n))"' 'lines_are $n'
+	done
+	assert_equal "$(uniq "$T/runs")" $'c\na\nb'
+	stop_mq
+}
+
+lines_are() {
+	[ "$(wc -l <"$T/runs")" = "$1" ]
+}
+
+@test "consume: a Go peer's publish wakes it up, too" {
+	start_mq mq-consume q -- sh -c 'cat >>"$T/runs"'
+	eventually 10 joined
+	promptly 'redis -x lpush "rmq::queue::[q]::ready" <<<hello >/dev/null' \
+		'grep -q hello "$T/runs"' ': >"$T/runs"'
+	stop_mq
+}
+
+@test "consume: a delayed message is run when it is due, by one that was idle" {
+	local n=0
+	start_mq mq-consume q -- sh -c 'date +%s%3N >>"$T/runs"'
+	eventually 10 joined
+	: >"$T/runs"
+	promptly 'before=$(date +%s%3N); run_mq 0 mq-publish -d 300ms q "$((++n))"' \
+		'lines_are $n'
+	ran=$(tail -n 1 "$T/runs")
+	echo "published after $before, ran $ran"
+	((ran >= before + 300))
+	eventually 5 held_is q "0 0 0 0"
+	stop_mq
+}
+
+@test "consume: several delayed messages, each in its time" {
+	start_mq mq-consume -l -n 3 q
+	eventually 10 joined
+	run_mq 0 mq-publish -d 3s q third
+	run_mq 0 mq-publish -d 1s q second
+	run_mq 0 mq-publish q first
+	wait "$pid"
+	assert_equal "$(cat "$T/out")" $'first\nsecond\nthird'
+}
+
+# --- keys -----------------------------------------------------------------------------
+
+@test "consume: the keys of a connection are those of rmq" {
+	start_mq mq-consume --tag worker a b -- cat
+	eventually 10 joined
+	heartbeat
+	name=$(connections)
+	assert_regex "$name" '^worker-[A-Za-z0-9]{6}$'
+	assert_equal "$(redis get "rmq::connection::$name::heartbeat")" 1
+	ttl=$(redis ttl "rmq::connection::$name::heartbeat")
+	((ttl > 55 && ttl <= 60))
+	assert_equal "$(redis smembers "rmq::connection::$name::queues" | sort | tr '\n' ' ')" "a b "
+	for q in a b; do
+		assert_regex "$(redis smembers "rmq::connection::$name::queue::[$q]::consumers")" \
+			'^worker-[A-Za-z0-9]{6}$'
+	done
+	assert_equal "$(redis smembers rmq::queues | sort | tr '\n' ' ')" "a b "
+	stop_mq
+	assert_equal "$status" 143
+	# All of it is gone, and the queues are still known.
+	assert_equal "$(redis keys '*' | sort)" rmq::queues
+}
+
+@test "consume: without --tag the name says mq-consume; no two are the same" {
+	start_mq mq-consume q -- cat
+	first=$pid
+	start_mq mq-consume q -- cat
+	eventually 10 joined 2
+	assert_equal "$(connections | grep -c '^mq-consume-[A-Za-z0-9]\{6\}$')" 2
+	kill "$first"
+	wait "$first" || true
+	stop_mq
+	assert_equal "$(redis keys 'rmq::connection*')" ""
+}
+
+@test "consume: a claimed message is in unacked, byte for byte" {
+	waiting_script
+	run_mq 0 mq-publish -H 'X-A: b' q 1
+	redis lindex 'rmq::queue::[q]::ready' 0 >"$T/before"
+	start_mq mq-consume q -- "$T/wait"
+	eventually 10 started 1
+	redis lindex "rmq::connection::$(connections)::queue::[q]::unacked" 0 | cmp - "$T/before"
+	echo >"$T/go"
+	eventually 10 held_is q "0 0 0 0"
+	stop_mq
+}
+
+@test "consume: the keys go after -n, --drain and --idle, too" {
+	run_mq 0 mq-publish q x
+	run_mq 0 mq-consume -n 1 -l q
+	assert_equal "$(redis keys '*' | sort)" \
+		$'rmq::queue::[q]::counters\nrmq::queues'
+	run_mq 0 mq-consume --drain q
+	assert_equal "$(redis keys '*' | sort)" \
+		$'rmq::queue::[q]::counters\nrmq::queues'
+	redis del 'rmq::queue::[q]::counters'
+	run_mq 0 mq-consume --idle 10ms q -- cat
+	assert_equal "$(redis keys '*')" rmq::queues
+}
+
+# --- wrong usage -----------------------------------------------------------------------
+
+@test "consume: wrong usage is 64, and touches nothing" {
+	run_mq 0 mq-publish q x
+	run_mq 64 mq-consume
+	assert_regex "$stderr" '^mq-consume: no queue'
+	run_mq 64 mq-consume q q
+	assert_regex "$stderr" '^mq-consume: q: named twice'
+	run_mq 64 mq-consume q --
+	run_mq 64 mq-consume -- cat
+	run_mq 64 mq-consume -l q -- cat
+	run_mq 64 mq-consume --jsonl q -- cat
+	run_mq 64 mq-consume --no-such-option q
+	run_mq 64 mq-consume -Z q
+	run_mq 64 mq-consume q -j
+	run_mq 64 mq-consume ""
+	run_mq 64 mq-consume 'a[b'
+	run_mq 64 mq-consume 'a::b'
+	run_mq 64 mq-consume --tag 'a::b' q
+	run_mq 64 mq-consume --tag "$(printf '%065d' 0)" q
+	for option in --strict '--timeout 1s' "--log-dir $T/l" "--work-dir $T/w"; do
+		# shellcheck disable=SC2086 # two words
+		run_mq 64 mq-consume $option q
+	done
+	[ ! -e "$T/l" ] && [ ! -e "$T/w" ]
+	held_is q "1 0 0 0"
+}
+
+@test "consume: numbers and durations that are none" {
+	local bad
+	for bad in '-j 0' '-j -1' '-j 1001' '-j x' '-j 1x' '-n 0' '-n -1' '-n x' \
+		'--prefetch -1' '--prefetch x' '--attempts 0' '--attempts x' \
+		'--idle x' '--idle -1s' '--timeout x' '--grace 5y' \
+		'--backoff 1s' '--backoff 2s..1s' '--backoff x..1s' '--backoff 1s..' \
+		'-n 99999999999999999999'; do
+		# shellcheck disable=SC2086 # two words
+		run_mq 64 mq-consume $bad q -- cat
+		assert_regex "$stderr" '^mq-consume: .+: '
+	done
+}
+
+@test "consume: options after the queue, and words that look like options after --" {
+	run_mq 0 mq-publish q x
+	run_mq 0 mq-consume q -n 1 --attempts 3 -- echo -n -l --drain -- x
+	assert_output -- "-l --drain -- x"
+}
+
+# --- errors of the server ---------------------------------------------------------------
+
+@test "consume: a server that cannot be reached: 69" {
+	MQ_URL=unix://$T/none.sock run_mq 69 mq-consume q -- cat
+	assert_regex "$stderr" "^mq-consume: .*$T/none.sock"
+	run_mq 69 mq-consume -u redis://127.0.0.1:1 q
+}
+
+@test "consume: what is not permitted: 77" {
+	run_mq 0 mq-publish q x
+	redis acl setuser default -@scripting >/dev/null
+	run_mq 77 mq-consume q -- cat
+	assert_regex "$stderr" '^mq-consume: .*NOPERM'
+	redis acl setuser default +@all -sadd >/dev/null
+	run_mq 77 mq-consume q -- cat
+	redis acl setuser default +@all >/dev/null
+	held_is q "1 0 0 0"
+}
+
+@test "consume: it waits for a right that it had before" {
+	local lost
+	for lost in -evalsha -exists; do
+		run_mq 0 mq-publish q 1
+		start_mq mq-consume -l -n 2 q
+		eventually 10 grep -qx 1 "$T/out"
+		redis acl setuser default -eval "$lost" >/dev/null
+		redis lpush 'rmq::queue::[q]::ready' 2 >/dev/null
+		eventually 10 grep -q 'trying again' "$T/err"
+		kill -0 "$pid"
+		redis acl setuser default +@all >/dev/null
+		wait "$pid"
+		assert_equal "$(<"$T/out")" $'1\n2'
+		held_is q "0 0 0 0"
+	done
+}
+
+@test "consume: a key of another type: 76" {
+	redis set 'rmq::queue::[q]::ready' x >/dev/null
+	run_mq 76 mq-consume q -- cat
+	assert_regex "$stderr" '^mq-consume: .*WRONGTYPE'
+	assert_equal "$(redis keys 'rmq::connection*')" ""
+}
+
+# --- what it says ------------------------------------------------------------------------
+
+@test "consume: -v sums up" {
+	run_mq 0 mq-publish q 'done' err again
+	run_mq 0 mq-consume -v -n 3 q -- sh -c '
+		case $(cat) in
+		err) echo err because >&3 ;;
+		again) echo resend 60-later >&3 ;;
+		esac'
+	assert_equal "${stderr_lines[-1]}" \
+		"mq-consume: 1 done, 1 rejected, 1 to be tried again, 0 returned, 0 leases lost"
+	assert_regex "$stderr" 'mq-consume: q: [0-9a-zA-Z]{32}: done'
+	assert_regex "$stderr" 'mq-consume: q: [0-9a-zA-Z]{32}: rejected: because'
+	assert_regex "$stderr" 'mq-consume: q: [0-9a-zA-Z]{32}: again in 60.0 s: 60-later'
+}
+
+@test "consume: says nothing when all is well" {
+	run_mq 0 mq-publish q 1 2
+	run_mq 0 mq-consume -n 2 q -- true
+	assert_output ""
+	assert_equal "$stderr" ""
+}
+
+@test "consume: -q leaves out what passes, and tells of rejected messages" {
+	waiting_script
+	run_mq 0 mq-publish q 1
+	start_mq mq-consume -q q -- "$T/wait"
+	eventually 10 started 1
+	kill "$pid"
+	echo >"$T/go"
+	wait "$pid" || true
+	assert_equal "$(cat "$T/err")" ""
+	run_mq 0 mq-publish q x
+	run_mq 0 mq-consume -q -n 1 q -- false
+	assert_regex "$stderr" 'rejected: exit status 1'
+}
+
+# --- signals --------------------------------------------------------------------------------
+
+@test "consume: TERM: prefetched messages go back in front at once, the script ends well" {
+	waiting_script
+	run_mq 0 mq-publish q 1 2 3 4 5 6
+	start_mq mq-consume --prefetch 3 q -- "$T/wait"
+	eventually 10 started 1
+	eventually 5 held_is q "2 0 4 0"
+	kill "$pid"
+	eventually 5 held_is q "5 0 1 0"
+	assert_equal "$(ready q)" "2 3 4 5 6 "
+	# Only it has been told.
+	running "$(cat "$T/started.1")"
+	says 'stopping; waiting for 1 running message'
+	echo >"$T/go"
+	status=0
+	wait "$pid" || status=$?
+	assert_equal "$status" 143
+	assert_equal "$(cat "$T/ended")" 1
+	assert_equal "$(held q)" "5 0 0 0"
+	assert_equal "$(redis keys 'rmq::connection*')" ""
+}
+
+@test "consume: INT does the same, and it ends by the signal" {
+	waiting_script
+	run_mq 0 mq-publish q 1 2
+	start_mq mq-consume --prefetch 1 q -- "$T/wait"
+	eventually 10 started 1
+	eventually 5 held_is q "0 0 2 0"
+	kill -INT "$pid"
+	eventually 5 held_is q "1 0 1 0"
+	echo >"$T/go"
+	status=0
+	wait "$pid" || status=$?
+	assert_equal "$status" 130
+	assert_equal "$(ready q)" "2 "
+	# Not just that status: a shell script around it must stop, too.
+	perl -e '
+		my $pid = fork; exec @ARGV unless $pid;
+		until (`redis-cli -s "$ENV{D}/redis.sock" scard rmq::connections` == 1) {}
+		kill "INT", $pid; waitpid $pid, 0; exit(($? & 127) != 2)' \
+		"$BUILD/mq-consume" other -- cat 3>&-
+}
+
+@test "consume: an idle consumer ends on TERM at once" {
+	start_mq mq-consume q -- cat
+	eventually 10 joined
+	stop_mq
+	assert_equal "$status" 143
+	assert_equal "$(redis keys '*')" rmq::queues
+}
+
+@test "consume: a second INT: the script is killed, its message returned as it was" {
+	waiting_script
+	run_mq 0 mq-publish q 1 2
+	redis lrange 'rmq::queue::[q]::ready' 0 -1 >"$T/before"
+	start_mq mq-consume q -- "$T/wait"
+	eventually 10 started 1
+	kill -INT "$pid"
+	eventually 5 says stopping
+	kill -INT "$pid"
+	status=0
+	wait "$pid" || status=$?
+	assert_equal "$status" 130
+	eventually 5 gone "$(cat "$T/started.1")"
+	[ ! -e "$T/ended" ]
+	redis lrange 'rmq::queue::[q]::ready' 0 -1 | cmp - "$T/before"
+	assert_equal "$(held q)" "2 0 0 0"
+	assert_equal "$(redis keys 'rmq::connection*')" ""
+}
+
+@test "consume: --grace over: TERM, then KILL; what did not say done goes back" {
+	mkfifo "$T/hold"
+	script s <<'.'
+n=$(cat)
+case $n in
+done) trap 'echo done >&3; exit 0' TERM ;;
+resend) trap 'echo resend 100-x >&3; exit 0' TERM ;;
+deaf) trap 'echo "$n" >>"$T/termed"' TERM ;;
+esac
+echo $$ >"$T/pid.$n"
+echo >"$T/started.$n"
+hold() {
+	while :; do
+		read -r _ <>"$T/hold"
+	done
+}
+# Not of its group, so that it is the script that has to be killed.
+while :; do
+	hold &
+	wait
+done
+.
+	run_mq 0 mq-publish q 'done' deaf plain
+	start_mq mq-consume -j 3 --grace 100ms q -- "$T/s"
+	eventually 10 started 'done'
+	eventually 10 started deaf
+	eventually 10 started plain
+	kill "$pid"
+	status=0
+	wait "$pid" || status=$?
+	assert_equal "$status" 143
+	assert_equal "$(cat "$T/termed")" deaf
+	eventually 5 gone "$(cat "$T/pid.deaf")"
+	assert_equal "$(held q)" "2 0 0 0"
+	assert_equal "$(ready q | tr ' ' '\n' | sort | tr '\n' ' ' | xargs)" "deaf plain"
+	assert_equal "$(element q ready | header Mq-Attempt)" ""
+	assert_equal "$(redis keys 'rmq::connection*')" ""
+}
+
+@test "consume: USR1 stops the fetching only" {
+	waiting_script
+	run_mq 0 mq-publish q 1 2
+	start_mq mq-consume --prefetch 1 q -- "$T/wait"
+	eventually 10 started 1
+	eventually 5 held_is q "0 0 2 0"
+	kill -USR1 "$pid"
+	# It has been heard when a later signal has had an effect, or a heartbeat.
+	heartbeat
+	run_mq 0 mq-publish q 3
+	echo >"$T/go"
+	# What it had is run.
+	eventually 10 held_is q "1 0 0 0"
+	assert_equal "$(tr '\n' ' ' <"$T/ended")" "1 2 "
+	heartbeat
+	heartbeat
+	held_is q "1 0 0 0"
+	running "$pid"
+	stop_mq
+	assert_equal "$status" 143
+	assert_equal "$(ready q)" "3 "
+}
+
+@test "consume: PIPE does no harm" {
+	start_mq mq-consume -n 1 -l q
+	eventually 10 joined
+	kill -PIPE "$pid"
+	heartbeat
+	run_mq 0 mq-publish q x
+	wait "$pid"
+	assert_equal "$(cat "$T/out")" x
+}
+
+# --- many acks ----------------------------------------------------------------------
+
+calls() {
+	redis info commandstats | sed -n "s/^cmdstat_$1:calls=\([0-9]*\),.*/\1/p"
+}
+
+@test "consume: many short messages are acked together" {
+	seq 3000 | "$BUILD/mq-publish" -l q
+	redis config resetstat >/dev/null
+	run_mq 0 mq-consume --drain -l q
+	assert_equal "$(printf '%s\n' "${lines[@]}")" "$(seq 3000)"
+	assert_equal "$stderr" ""
+	assert_equal "$(held q)" "0 0 0 0"
+	# A few at the end may be too few for that.
+	[ "$(calls lrem || echo 0)0" -lt 1000 ]
+}
+
+@test "consume: many acks, of two queues, of which one has keys" {
+	local i
+	for i in 1 2 3; do
+		seq 100 | "$BUILD/mq-publish" -l q
+		seq 20 | sed 's/.*/{"payload":"k&","headers":{"Mq-Key":["'"$i"'-&"]}}/' |
+			"$BUILD/mq-publish" --jsonl q
+		seq 101 200 | "$BUILD/mq-publish" --raw -l other
+	done
+	run_mq 0 mq-consume --drain -l q other
+	assert_equal "${#lines[@]}" 660
+	assert_equal "$stderr" ""
+	assert_equal "$(held q) $(held other)" "0 0 0 0 0 0 0 0"
+	assert_equal "$(redis hlen 'rmq::queue::[q]::locks')" 0
+}
+
+@test "consume: many acks of keyed and grouped messages let go of both" {
+	seq 900 | sed 's/.*/{"payload":"&","headers":{"Mq-Key":["&"]}}/' |
+		"$BUILD/mq-publish" --jsonl q
+	"$BUILD/mq-publish" -g one q g1 g2 g3
+	seq 100 | sed 's/.*/{"payload":"h&","headers":{"Mq-Group":["&"]}}/' |
+		"$BUILD/mq-publish" --jsonl q
+	redis config resetstat >/dev/null
+	run_mq 0 mq-consume --drain -l q
+	assert_equal "$stderr" ""
+	assert_equal "${#lines[@]} ${lines[-1]}" "1003 g3"
+	assert_equal "$(held q)" "0 0 0 0"
+	assert_equal "$(redis hlen 'rmq::queue::[q]::locks')" 0
+	# They were acked together.
+	[ "$(calls lrem || echo 0)0" -lt 1000 ]
+}
+
+@test "consume: many acks of what somebody else took away are told as lost" {
+	# More than the pipe takes.
+	printf '%0999d\n' {1..600} | "$BUILD/mq-publish" -l q
+	mkfifo "$T/out"
+	exec {slow}<>"$T/out"
+	start_mq mq-consume -v -l q
+	timeout 20 head -c 300000 <&"$slow" >/dev/null
+	eventually 5 some_unacked
+	# As a cleaner would; but the lease still holds.
+	redis del "$(redis --raw keys '*::unacked')" >/dev/null
+	cat <&"$slow" >"$T/got" &
+	cat=$!
+	eventually 10 grep -q 'lease lost' "$T/err"
+	kill "$cat"
+	stop_mq TERM
+}
+
+some_unacked() {
+	[ "$(redis eval 'local n = 0
+		for _, k in ipairs(redis.call("KEYS", "*::unacked")) do
+			n = n + redis.call("LLEN", k)
+		end
+		return n' 0)" -ge 100 ]
+}

@@ -1,0 +1,660 @@
+#!/usr/bin/env bats
+# The verb dup, with RQ's replies: to queues of our own server and of others.
+
+# run_mq sets stderr; each test is a subshell of its own.
+# shellcheck disable=SC2030,SC2031,SC2154
+
+load ../helpers/common
+
+setup_file() {
+	server_start
+	FAR=$(own_dir)
+	export FAR
+	far_run
+}
+
+teardown_file() {
+	far shutdown nosave >/dev/null 2>&1 || true
+	rm -rf "$FAR"
+	server_stop
+}
+
+setup() {
+	common_setup
+	[ "$(far ping 2>/dev/null)" = PONG ] || far_run
+	far flushall >/dev/null
+	far_url=unix://$FAR/far.sock
+}
+
+teardown() {
+	common_teardown
+}
+
+# Another server.
+far() {
+	redis-cli -s "$FAR/far.sock" "$@"
+}
+
+far_run() {
+	redis-server --port 0 --unixsocket "$FAR/far.sock" --dir "$FAR" \
+		--save '' --appendonly no --pidfile "$FAR/far.pid" \
+		$(debug_allowed) \
+		--daemonize yes --logfile "$FAR/far.log" >/dev/null
+	eventually 10 far_answers
+}
+
+far_answers() {
+	[ "$(far ping 2>/dev/null)" = PONG ]
+}
+
+# known QUEUE...
+known() {
+	redis sadd rmq::queues "$@" >/dev/null
+}
+
+# A script that asks for these dups one by one, writes the answers to
+# $T/answers, and is done.
+asks() {
+	{
+		local d
+		for d; do
+			printf "printf '%%s\\\\n' 'dup %s' >&3\n" "$d"
+			# shellcheck disable=SC2016
+			echo 'IFS= read -r x <&4; echo "$x" >>"$T/answers"'
+		done
+		echo 'echo done >&3'
+	} | script s "$(command -v bash)"
+}
+
+# Runs one message through $T/s.
+run_one() {
+	run_mq 0 mq-publish -i q "${payload-the payload}"
+	id=$output
+	run_mq 0 mq-consume -n 1 "$@" q -- "$T/s"
+	assert_equal "$(held q)" "0 0 0 0"
+}
+
+# answered LINE...: the answers; ID stands for an id, which goes to ids[].
+answered() {
+	local got
+	ids=()
+	mapfile -t got <"$T/answers"
+	assert_equal "${#got[@]}" $#
+	for line in "${got[@]}"; do
+		if [[ $line =~ ^ok\ [0-9a-z]{10}[0-9A-Za-z]{22}$ ]]; then
+			ids+=("${line#ok }")
+			line="ok ID"
+		fi
+		assert_equal "$line" "$1"
+		shift
+	done
+}
+
+@test "dup: to another queue, and the script goes on" {
+	known other-queue
+	asks 0-X-other-queue
+	run_mq 0 mq-publish -i -H 'X-Trace: 17' -P 1=one -P 4=four q 'the payload'
+	id=$output
+	run_mq 0 mq-consume -n 1 q -- "$T/s"
+	answered "ok ID"
+	assert_equal "$(held q)" "0 0 0 0"
+	assert_equal "$(held other-queue)" "1 0 0 0"
+	assert_equal "$(element other-queue ready | tail -n +2)" 'the payload'
+	assert_equal "$(element other-queue ready | header Mq-Id)" "${ids[0]}"
+	assert_not_equal "${ids[0]}" "$id"
+	assert_equal "$(element other-queue ready | header X-Trace)" 17
+	assert_equal "$(element other-queue ready | header Mq-Param1)" one
+	assert_equal "$(element other-queue ready | header Mq-Param4)" four
+	assert_equal "$(redis hget 'rmq::queue::[other-queue]::counters' published)" 1
+}
+
+# in_ms SECONDS MS: this is the time so long after something between before and
+# after.
+in_ms() {
+	(($2 >= before + $1 * 1000 && $2 <= after + $1 * 1000))
+}
+
+@test "dup: DUE is when it is ready" {
+	known other
+	asks 30-X-other 1_0-X-other 1.9-X-other soon-X-other -5-X-other
+	local before after i s
+	before=$(date +%s%3N)
+	run_one
+	after=$(date +%s%3N)
+	# As Ruby splits it, the last one is for the queue X-other.
+	answered "ok ID" "ok ID" "ok ID" "ok ID" \
+		"fail couldn't connect to queue - X-other"
+	assert_equal "$(held other)" "1 3 0 0"
+	for i in 0:1 1:10 2:30; do
+		s=${i#*:}
+		i=${i%:*}
+		in_ms "$s" "$(element other delayed "$i" | header Mq-Due)"
+		in_ms "$s" "$(redis zrange 'rmq::queue::[other]::delayed' \
+			"$i" "$i" withscores | tail -n 1)"
+	done
+}
+
+@test "dup: no such queue, no name of a queue, and no dup at all" {
+	asks 0-X-nope_this_q_does_not_exist 0-X-a::b 0-X-[x] 0-X- 0-X nonsense '' \
+		"0-X-$(printf 'x%.0s' {1..4090})" "0-X-$(printf 'x%.0s' {1..600})"
+	run_one
+	answered "fail couldn't connect to queue - nope_this_q_does_not_exist" \
+		"fail couldn't connect to queue - a::b" \
+		"fail couldn't connect to queue - [x]" \
+		"fail couldn't connect to queue - " \
+		"fail dup failed - dup is followed by DUE-X-DEST" \
+		"fail dup failed - dup is followed by DUE-X-DEST" \
+		"fail dup failed - dup is followed by DUE-X-DEST" \
+		"fail dup failed - the line is too long" \
+		"fail couldn't connect to queue - $(printf 'x%.0s' {1..600})"
+}
+
+@test "dup: to its own queue" {
+	known q
+	# shellcheck disable=SC2016
+	script s "$(command -v bash)" <<'.'
+cat >>"$T/ran"
+[ "$RQ_COUNT$MQ_PARAM1" = 0first ] || { echo done >&3; exit; }
+echo "dup 0-X-q" >&3
+read -r x <&4
+echo "$x" >>"$T/answers"
+echo done >&3
+.
+	run_mq 0 mq-publish -P 1=first q one
+	run_mq 0 mq-consume -n 3 -j 2 --idle 5s q -- "$T/s"
+	answered "ok ID" "ok ID" "ok ID"
+}
+
+@test "dup: a paused queue takes it" {
+	known other
+	run_mq 0 mq-pause other
+	asks 0-X-other
+	run_one
+	answered "ok ID"
+	assert_equal "$(held other)" "1 0 0 0"
+}
+
+@test "dup: after done, and by a script that does not read" {
+	known other
+	printf '%s\n' 'done first' 'dup 0-X-other' 'dup 1-X-nope' 'dup 0-X-other' |
+		sed "s/.*/echo '&' >\&3/" | script s
+	run_one -v
+	assert_equal "$(held other)" "2 0 0 0"
+	assert_regex "$stderr" "dup to nope: fail couldn't connect to queue - nope"
+	# What was said last is shown.
+	assert_regex "$stderr" 'done: 0-X-other'
+	# With a closed descriptor 4, and without an end of the line.
+	redis flushall >/dev/null
+	known other
+	# shellcheck disable=SC2028
+	echo 'exec 4<&-; printf "dup 0-X-other\ndone\ndup 0-X-other" >&3' | script s
+	run_one
+	assert_equal "$(held other)" "2 0 0 0"
+}
+
+@test "dup: answers come in the order of the requests" {
+	known a b
+	# shellcheck disable=SC2016
+	script s "$(command -v bash)" <<'.'
+printf 'dup 0-X-%s\n' a nope1 b nope2 bad/../name a >&3
+for i in 1 2 3 4 5 6; do
+	read -r -u 4 x
+	echo "$x" >>"$T/answers"
+done
+echo done >&3
+.
+	run_one
+	answered "ok ID" "fail couldn't connect to queue - nope1" "ok ID" \
+		"fail couldn't connect to queue - nope2" \
+		"fail couldn't connect to queue - bad/../name" "ok ID"
+	assert_equal "$(element a ready -1 | header Mq-Id)" "${ids[0]}"
+	assert_equal "$(element b ready | header Mq-Id)" "${ids[1]}"
+	assert_equal "$(element a ready 0 | header Mq-Id)" "${ids[2]}"
+}
+
+@test "dup: one that never reads holds nothing up" {
+	known other
+	# More answers than the pipe and what is kept behind it.
+	script s "$(command -v perl)" <<'.'
+open(my $rq, ">&=", 3) or die;
+for (1 .. 10000) { print $rq "dup 0-X-nope\n" }
+print $rq "dup 0-X-other\n" for 1 .. 3;
+print $rq "done\n";
+.
+	run_one
+	assert_equal "$(held other)" "3 0 0 0"
+	# One that reads after all finds what the pipe held, then the end.
+	script s "$(command -v perl)" <<'.'
+open(my $rq, ">&=", 3) or die;
+$rq->autoflush(1);
+for (1 .. 10000) { print $rq "dup 0-X-nope\n" }
+open(my $answers, "<&=", 4) or die;
+my ($n, $bad) = (0, 0);
+while (<$answers>) { $n++; $bad++ if $_ ne "fail couldn't connect to queue - nope\n" && !eof }
+print $rq $n > 100 && $n < 5000 && !$bad ? "done\n" : "err $n $bad\n";
+.
+	run_one
+}
+
+@test "dup: what of a message is copied" {
+	known other
+	asks 0-X-other 0-X-other
+	head -c 100000 /dev/urandom >"$T/payload"
+	printf 'a\0b' >>"$T/payload"
+	run_mq 0 mq-publish -i -k key -g group -p 7 q <"$T/payload"
+	id=$output
+	redis eval 'local e = redis.call("ZRANGE", KEYS[1], 0, 0)[1]
+		redis.call("DEL", KEYS[1])
+		local head, rest = e:sub(33):match("^(.-)(\n.*)$")
+		head = head:gsub("}$", "," .. ARGV[1] .. "}")
+		redis.call("LPUSH", KEYS[2], head .. rest)' 2 \
+		'rmq::queue::[q]::priority' 'rmq::queue::[q]::ready' \
+		'"Mq-Attempt":["3"],"Mq-Error":["bad"],"Mq-History":["{}"],"Mq-Due":["5"],"Mq-Reply-To":["x"],"X":["a","b"]'
+	run_mq 0 mq-consume -n 1 q -- "$T/s"
+	answered "ok ID" "ok ID"
+	local i
+	# The second of the group stands in line.
+	redis zrange 'rmq::queue::[other]::priority' 0 0 | tail -c +33 >"$T/e0"
+	element other delayed >"$T/e1"
+	for i in 0 1; do
+		run python3 -c 'import json, sys
+h = json.loads(sys.stdin.buffer.readline()[5:])
+print(h.pop("Mq-Id")[0], h.pop("Mq-Orig-Id")[0], json.dumps(h, sort_keys=True))' <"$T/e$i"
+		assert_output "${ids[i]} http://$(hostname)/q/q/$id {\"Mq-Group\": [\"group\"], \"Mq-Priority\": [\"7\"], \"X\": [\"a\", \"b\"]}"
+		tail -n +2 "$T/e$i" | head -c 100003 | cmp - "$T/payload"
+	done
+}
+
+@test "dup: of a message without headers has none" {
+	known other
+	asks 0-X-other 20-X-other
+	run_mq 0 mq-publish --raw q 'bare'
+	run_mq 0 mq-consume -n 1 q -- "$T/s"
+	answered "ok ID" "ok ID"
+	assert_equal "$(element other ready)" bare
+	assert_equal "$(element other delayed)" bare
+}
+
+# --- other servers ------------------------------------------------------------
+
+@test "dup: to a queue of another server" {
+	far sadd rmq::queues 'far queue' more >/dev/null
+	far select 2 >/dev/null
+	far -n 2 sadd rmq::queues two >/dev/null
+	asks "0-X-$far_url?queue=far%20queue" "60-X-$far_url?queue=more" \
+		"0-X-$far_url?db=2&queue=two" "0-X-$far_url?queue=nope" \
+		"0-X-$far_url" "0-X-$far_url?queue=" "0-X-$far_url?queue=%zz"
+	run_one
+	answered "ok ID" "ok ID" "ok ID" \
+		"fail couldn't connect to queue - $far_url?queue=nope" \
+		"fail dup failed - the URL of a server is followed by ?queue=NAME" \
+		"fail couldn't connect to queue - $far_url?queue=" \
+		"fail dup failed - % must be followed by two hex digits"
+	assert_equal "$(far lrange 'rmq::queue::[far queue]::ready' 0 -1 | tail -n +2)" 'the payload'
+	assert_equal "$(far lindex 'rmq::queue::[far queue]::ready' 0 | header Mq-Id)" "${ids[0]}"
+	assert_equal "$(far hget 'rmq::queue::[far queue]::counters' published)" 1
+	assert_equal "$(far zcard 'rmq::queue::[more]::delayed')" 1
+	assert_equal "$(far -n 2 llen 'rmq::queue::[two]::ready')" 1
+	assert_equal "$(redis keys '*far queue*')" ""
+}
+
+@test "dup: to a queue of RSMQ, which must be able to carry it" {
+	far hset rsmq:other:Q vt 30 delay 0 maxsize 65536 >/dev/null
+	asks "0-X-$far_url?layout=rsmq&queue=other"
+	run_mq 0 mq-publish -H 'X-Trace: 17' -k key -p 7 q 'the päyload'
+	run_mq 0 mq-publish -g group q two
+	run_mq 0 mq-publish --from-tick 0 q three
+	run_mq 0 mq-publish --until-tick 9 q four
+	run_mq 0 mq-publish -p -1 q five
+	printf 'a\377b' | run_mq 0 mq-publish q
+	printf '\355\240\200' | run_mq 0 mq-publish --raw q
+	printf 'a\0b' | run_mq 0 mq-publish --raw q
+	run_mq 0 mq-consume --drain q -- "$T/s"
+	sort "$T/answers" >"$T/sorted"
+	mv "$T/sorted" "$T/answers"
+	answered "fail dup failed - its priority is below 0" \
+		"fail dup failed - not UTF-8, as node takes it" \
+		"fail dup failed - not UTF-8, as node takes it" \
+		"fail dup failed - the layout rsmq knows no Mq-From-Tick" \
+		"fail dup failed - the layout rsmq knows no Mq-Group" \
+		"fail dup failed - the layout rsmq knows no Mq-Until-Tick" \
+		"ok ID" "ok ID"
+	assert_equal "$(far --raw hmget rsmq:other:Q totalsent "${ids[0]}" "${ids[1]}" |
+		sort | tr '\0' 0 | xargs)" "2 a0b the päyload"
+	# As the key is not the duplicate's, neither is it in the way.
+	run ! grep -q Mq-Key <(far --raw hvals rsmq:other:X)
+	grep -q '"X-Trace":\["17"\]' <(far --raw hvals rsmq:other:X)
+	assert_equal "$(held q)" "0 0 0 0"
+	# What is in such a queue has somebody's word for it.
+	far del rsmq:other rsmq:other:Q rsmq:other:X >/dev/null
+	far hset rsmq:more:Q vt 30 delay 0 maxsize 65536 >/dev/null
+	rm "$T/answers"
+	asks "0-X-more"
+	printf 'a\377b' | run_mq 0 mq-publish -u "$far_url?layout=rsmq" --raw other
+	run_mq 0 mq-consume -u "$far_url?layout=rsmq" -n 1 other -- "$T/s"
+	answered "ok ID"
+	assert_equal "$(far --raw hget rsmq:more:Q "${ids[0]}" | od -An -tx1 | xargs)" "61 ff 62 0a"
+}
+
+@test "dup: to a server that is found by its name, and by its number" {
+	local port
+	port=$(python3 -c 'import socket
+s = socket.socket()
+s.bind(("127.0.0.1", 0))
+print(s.getsockname()[1])')
+	far config set port "$port" >/dev/null
+	far sadd rmq::queues other >/dev/null
+	asks "0-X-redis://localhost:$port?queue=other" \
+		"0-X-redis://127.0.0.1:$port/0?queue=other"
+	run_one
+	answered "ok ID" "ok ID"
+	assert_equal "$(far llen 'rmq::queue::[other]::ready')" 2
+	# Nobody is there any more.
+	far config set port 0 >/dev/null
+	rm "$T/answers"
+	run_one
+	assert_equal "$(cat "$T/answers")" \
+		"fail couldn't connect to queue - redis://localhost:$port?queue=other: Connection refused
+fail couldn't connect to queue - redis://127.0.0.1:$port?queue=other: Connection refused"
+}
+
+@test "dup: servers that are not there, or none that we know" {
+	asks "0-X-unix://$T/nope.sock?queue=q" "0-X-unix://$T/nope.sock?queue=q" \
+		"0-X-redis://no-such-host.invalid?queue=q" \
+		"0-X-rediss://h?queue=q" "0-X-redis://h:x?queue=q"
+	run_one
+	run sed -E '3s/: [^:]*$/: WHY/' "$T/answers"
+	assert_output "fail couldn't connect to queue - unix://$T/nope.sock?queue=q: No such file or directory
+fail couldn't connect to queue - unix://$T/nope.sock?queue=q: No such file or directory
+fail couldn't connect to queue - redis://no-such-host.invalid?queue=q: WHY
+fail couldn't connect to queue - rediss://h?queue=q: rediss://h: rediss:// (TLS) comes in a later version
+fail dup failed - port is not a number from 1 to 65535"
+}
+
+@test "dup: to a private server, which is started" {
+	mkdir "$T/private"
+	asks "0-X-private:$T/private?queue=other"
+	# It must know the queue first; then it may sleep.
+	run_mq 0 mq-publish -u "private:$T/private" other first
+	redis-cli -s "$T/private/redis.sock" shutdown >/dev/null 2>&1 || true
+	run_one
+	answered "ok ID"
+	assert_equal "$(redis-cli -s "$T/private/redis.sock" llen 'rmq::queue::[other]::ready')" 2
+	redis-cli -s "$T/private/redis.sock" shutdown nosave >/dev/null 2>&1 || true
+}
+
+@test "dup: a password is used and never shown" {
+	far sadd rmq::queues other >/dev/null
+	far config set requirepass 'geheim!' >/dev/null
+	asks "0-X-unix://:geheim%21@$FAR/far.sock?queue=other" \
+		"0-X-unix://:falsch@$FAR/far.sock?queue=other" \
+		"0-X-unix://$FAR/far.sock?queue=other" \
+		"0-X-http://me:geheim@host/q/other"
+	sed -i 's/echo done/exit 3 #/' "$T/s"
+	run_mq 0 mq-publish q 'the payload'
+	run_mq 0 mq-consume -v -n 1 q -- "$T/s"
+	far -a 'geheim!' --no-auth-warning config set requirepass '' >/dev/null
+	answered "ok ID" \
+		"fail couldn't connect to queue - $far_url?queue=other: WRONGPASS invalid username-password pair or user is disabled." \
+		"fail dup failed - NOAUTH Authentication required." \
+		"fail dup failed - an http URL with a password cannot be passed on"
+	assert_equal "$(held q)" "0 0 0 1"
+	assert_equal "$(element q rejected | header Mq-Error)" \
+		"0-X-http://me:***@host/q/other (exit status 3)"
+	run grep -r 'geheim\|falsch' "$T/answers" <(printf '%s\n' "$stderr") <(element q rejected)
+	assert_output ""
+}
+
+@test "dup: a server that says nothing is given up, and nothing waits for it" {
+	local start
+	far sadd rmq::queues other >/dev/null
+	known other
+	asks "0-X-$far_url?queue=other"
+	script quick "$(command -v bash)" <<'.'
+echo "dup 0-X-other" >&3
+read -r x <&4
+echo "$x" >>"$T/quick-answers"
+echo done >&3
+.
+	script s2 "$(command -v bash)" <<'.'
+[ "$(cat)" = slow ] && exec "$T/s"
+exec "$T/quick"
+.
+	kill -STOP "$(cat "$FAR/far.pid")"
+	run_mq 0 mq-publish q slow
+	run_mq 0 mq-publish -l q < <(yes fast | head -n 6)
+	start_mq mq-consume -j 2 -n 7 q -- "$T/s2"
+	eventually 5 lines_are 6 "$T/quick-answers"
+	[ ! -e "$T/answers" ]
+	start=$SECONDS
+	wait "$pid"
+	((SECONDS - start <= 40))
+	kill -CONT "$(cat "$FAR/far.pid")"
+	answered "fail couldn't connect to queue - $far_url?queue=other: no answer"
+	assert_equal "$(sort -u "$T/quick-answers" | grep -cv '^ok ')" 0
+	assert_equal "$(held q)" "0 0 0 0"
+}
+
+@test "dup: a message is settled when all that its script asked for is answered" {
+	far sadd rmq::queues other >/dev/null
+	# shellcheck disable=SC2016
+	echo 'echo "dup 0-X-$MQ_PARAM1" >&3; echo $$ >"$T/pid"; echo done >&3' | script s
+	kill -STOP "$(cat "$FAR/far.pid")"
+	run_mq 0 mq-publish -P "1=$far_url?queue=other" q x
+	start_mq mq-consume -v -n 1 q -- "$T/s"
+	eventually 5 test -s "$T/pid"
+	eventually 5 gone "$(cat "$T/pid")"
+	assert_equal "$(held q)" "0 0 1 0"
+	kill -CONT "$(cat "$FAR/far.pid")"
+	eventually 8 held_is q "0 0 0 0"
+	wait "$pid"
+	assert_equal "$(far llen 'rmq::queue::[other]::ready')" 1
+
+	# Nobody waits for it after a second ^C, and it is told.
+	rm "$T/pid"
+	kill -STOP "$(cat "$FAR/far.pid")"
+	run_mq 0 mq-publish -P "1=$far_url?queue=other" q x
+	start_mq mq-consume q -- "$T/s"
+	eventually 5 test -s "$T/pid"
+	eventually 5 gone "$(cat "$T/pid")"
+	kill -INT "$pid"
+	eventually 5 grep -q stopping "$T/err"
+	stop_mq INT
+	kill -CONT "$(cat "$FAR/far.pid")"
+	assert_equal "$status" 130
+	assert_equal "$(held q)" "0 0 0 0"
+	run cat "$T/err"
+	assert_output --partial "dup to $far_url?queue=other: fail couldn't connect to queue - $far_url?queue=other: no answer"
+}
+
+lines_are() {
+	[ -e "$2" ] && [ "$(wc -l <"$2")" = "$1" ]
+}
+
+# --- our server goes away -------------------------------------------------------
+
+@test "dup: a server that comes back in time is waited for" {
+	known other
+	# shellcheck disable=SC2016
+	script s "$(command -v bash)" <<'.'
+echo ready >"$T/ready"
+until [ -e "$T/go" ]; do sleep 0.02; done
+echo "dup 0-X-other" >&3
+echo asked >"$T/asked"
+read -r x <&4
+echo "$x" >>"$T/answers"
+echo done >&3
+.
+	run_mq 0 mq-publish q x
+	start_mq mq-consume -n 1 q -- "$T/s"
+	eventually 5 test -s "$T/ready"
+	redis config set appendonly yes appendfsync always >/dev/null
+	eventually 5 aof_written
+	server_kill
+	echo >"$T/go"
+	eventually 5 test -s "$T/asked"
+	server_run --appendonly yes --appendfsync always
+	wait "$pid"
+	answered "ok ID"
+	assert_equal "$(held other)" "1 0 0 0"
+	assert_equal "$(held q)" "0 0 0 0"
+	redis config set appendonly no >/dev/null
+}
+
+aof_written() {
+	redis info persistence | grep -q aof_rewrite_in_progress:0 &&
+		redis info persistence | grep -q aof_rewrite_scheduled:0
+}
+
+@test "dup: a server that stays away is not waited for, nor one that dies in the middle" {
+	known other
+	# shellcheck disable=SC2016
+	script s "$(command -v bash)" <<'.'
+echo ready >"$T/ready"
+until [ -e "$T/go" ]; do sleep 0.02; done
+echo "dup 0-X-other" >&3
+read -r x <&4
+echo "$x" >>"$T/answers"
+echo done >&3
+.
+	run_mq 0 mq-publish q x
+	start_mq mq-consume -n 1 --grace 1s q -- "$T/s"
+	eventually 5 test -s "$T/ready"
+	server_kill
+	echo >"$T/go"
+	eventually 15 test -s "$T/answers"
+	assert_equal "$(cat "$T/answers")" "fail couldn't connect to queue - other"
+	kill -KILL "$pid"
+	server_run
+}
+
+@test "dup: a connection that breaks in the middle, and the truth about it" {
+	local i
+	far sadd rmq::queues other >/dev/null
+	# One that answers HELLO and SISMEMBER and dies of the rest.
+	cat >"$T/half.py" <<'.'
+import os, socket
+s = socket.socket(socket.AF_UNIX)
+s.bind(os.environ["T"] + "/half.sock")
+s.listen()
+c, _ = s.accept()
+c.recv(4096)
+c.send(b"-ERR no HELLO\r\n:1\r\n")
+c.recv(4096)
+c.close()
+.
+	python3 "$T/half.py" 3>&- &
+	eventually 5 test -S "$T/half.sock"
+	asks "0-X-unix://$T/half.sock?queue=other"
+	run_one
+	answered "fail dup failed - the connection was lost, and nobody knows whether there is a duplicate"
+}
+
+# --- the scripts of RQ ----------------------------------------------------------
+
+@test "dup: dup_direct, dup_fail and dup_relay, as RQ's test script does them" {
+	known test_nop
+	# shellcheck disable=SC2016
+	script s "$(command -v bash)" <<'.'
+function write_status {
+	echo $1 $2 $3 $4 >&3
+}
+write_status run "just started"
+case $RQ_PARAM1 in
+dup_direct) write_status dup 0-X-test_nop ;;
+dup_relay) write_status dup "0-X-${RQ_HOST%/}/q/test_nop" ;;
+dup_fail) write_status dup 0-X-nope_this_q_does_not_exist ;;
+esac
+read -u 4 dup_result
+if [ "$RQ_PARAM1" = dup_fail ]; then
+	echo "$dup_result" >"$RQ_PARAM2"
+else
+	set -- $dup_result
+	echo "$2" >"$RQ_PARAM2"
+	[ "$1" = ok ] || echo "$dup_result" >"$RQ_PARAM2"
+fi
+write_status done "happy"
+.
+	local what
+	for what in dup_direct dup_fail dup_relay; do
+		run_mq 0 mq-publish -P "1=$what" -P "2=$T/$what" q x
+		run_mq 0 mq-consume -n 1 -v q -- "$T/s"
+		assert_regex "$stderr" "done: happy"
+	done
+	assert_equal "$(cat "$T/dup_direct")" "$(element test_nop ready | header Mq-Id)"
+	assert_equal "$(cat "$T/dup_fail")" \
+		"fail couldn't connect to queue - nope_this_q_does_not_exist"
+	assert_equal "$(cat "$T/dup_relay")" "fail couldn't connect to queue - relay"
+
+	# With a relay, whose script is told where to.
+	known relay
+	run_mq 0 mq-publish -i -P 1=dup_relay -P "2=$T/dup_relay" q x
+	id=$output
+	run_mq 0 mq-consume -n 1 q -- "$T/s"
+	assert_equal "$(cat "$T/dup_relay")" "$(element relay ready | header Mq-Id)"
+	# shellcheck disable=SC2016
+	echo 'echo "$RQ_DEST $RQ_DEST_QUEUE $RQ_ORIG_MSG_ID" >"$T/seen"
+		echo relayed http://there/1 >&3' | script r
+	run_mq 0 mq-consume -n 1 relay -- "$T/r"
+	assert_equal "$(cat "$T/seen")" \
+		"http://$(hostname)/q/test_nop test_nop http://$(hostname)/q/q/$id"
+}
+
+@test "dup: the example of RQ's manual" {
+	known test_nop
+	# shellcheck disable=SC2016
+	script s "$(command -v bash)" <<'.'
+write_status() {
+	echo "$1" "$2" >&"$RQ_WRITE"
+}
+read_status() {
+	read -r -u "$RQ_READ"
+}
+write_status run "just started"
+if [ "$RQ_PARAM1" = duplicate ]; then
+	write_status dup "0-X-test_nop"
+	read_status
+	if [ "$REPLY" = ok ]; then
+		write_status done "duplicated"
+	elif [ "${REPLY%% *}" = ok ] && [ "$RQ_PARAM2" = careful ]; then
+		write_status done "duplicated with care"
+	else
+		write_status err "duplication failed"
+	fi
+	exit 0
+fi
+write_status done "done"
+.
+	# As it stands there, it does not expect the id.
+	run_mq 0 mq-publish -P 1=duplicate q x
+	run_mq 0 mq-consume -n 1 q -- "$T/s"
+	assert_equal "$(element q rejected | header Mq-Error)" "duplication failed"
+	run_mq 0 mq-publish -P 1=duplicate -P 2=careful q x
+	run_mq 0 mq-consume -v -n 1 q -- "$T/s"
+	assert_regex "$stderr" "duplicated with care"
+	assert_equal "$(held test_nop)" "2 0 0 0"
+}
+
+@test "dup: many scripts at once" {
+	known a b
+	# shellcheck disable=SC2016
+	script s "$(command -v bash)" <<'.'
+x=$(cat)
+echo "dup 0-X-a
+dup 0-X-b" >&3
+read -r a <&4
+read -r b <&4
+echo "$x ${a#ok } ${b#ok }" >>"$T/answers"
+echo done >&3
+.
+	seq 200 >"$T/in"
+	run_mq 0 mq-publish -l q <"$T/in"
+	run_mq 0 mq-consume -j 8 --drain q -- "$T/s"
+	assert_equal "$(held a)$(held b)" "200 0 0 0200 0 0 0"
+	"$BUILD/mq-stats" --list ready --jsonl a |
+		python3 -c 'import json, sys
+for l in sys.stdin:
+    m = json.loads(l)
+    print(m["payload"], m["id"])' | sort >"$T/a"
+	cut -d ' ' -f 1,2 "$T/answers" | sort | cmp - "$T/a"
+}

@@ -1,0 +1,527 @@
+#!/usr/bin/env bats
+# What a message tells of the runs that failed, and the pipe that a script's
+# standard error is.
+
+# run_mq sets output and stderr; each test is a subshell of its own.
+# shellcheck disable=SC2030,SC2031,SC2154
+
+load ../helpers/common
+
+setup_file() {
+	server_start
+}
+
+teardown_file() {
+	server_stop
+}
+
+setup() {
+	common_setup
+}
+
+teardown() {
+	exec 8>&-
+	common_teardown
+}
+
+# The element on stdin: its history, one failure a line, without the host and
+# the time.  Fails when those are not what they should be.
+failures() {
+	HOST=$(hostname) python3 -c 'import json, os, sys, time
+line = sys.stdin.buffer.readline()
+for text in json.loads(line[5:])["Mq-History"]:
+	f = json.loads(text)
+	assert f.pop("host") == os.environ["HOST"], text
+	assert 0 <= time.time() * 1000 - f.pop("at_ms") < 60000, text
+	print(json.dumps(f, ensure_ascii=False))'
+}
+
+# failed_with WANT COMMAND...: the only message, rejected by the command, has
+# this one failure.
+failed_with() {
+	local want=$1
+	shift
+	redis flushall >/dev/null
+	run_mq 0 mq-publish q payload
+	run_mq 0 mq-consume -n 1 q -- "$@"
+	assert_equal "$(element q rejected | failures)" "$want"
+	assert_equal "$(element q rejected | tail -n +2)" payload
+}
+
+# put [QUEUE]: stdin becomes a ready message, byte for byte.
+put() {
+	redis -x lpush "rmq::queue::[${1:-q}]::ready" >/dev/null
+}
+
+# members NAME...: what else the header of the element on stdin has.
+member_names() {
+	head -n 1 | tail -c +6 | python3 -c 'import json, sys
+print(*sorted(json.loads(sys.stdin.buffer.readline())))'
+}
+
+with_sanitizer() {
+	nm -D "$BUILD/mq-consume" 2>/dev/null | grep -q __asan_init
+}
+
+# What is written to $T/pipe has to wait, until read_all puts it into $T/all.
+nobody_reads() {
+	mkfifo "$T/pipe"
+	exec 8<>"$T/pipe"
+}
+
+# And waits for mq-consume, $pid, to end.
+read_all() {
+	exec 7<"$T/pipe"
+	timeout 60 cat <&7 8>&- >"$T/all" &
+	exec 7<&- 8>&-
+	wait "$pid"
+	wait
+}
+
+said() {
+	grep -aq -- "$1" "$T/err"
+}
+
+# --- what is recorded ------------------------------------------------------------
+
+@test "history: err, with the text, the status and stderr" {
+	failed_with '{"attempt": 1, "status": 0, "text": "no good", "stderr": "one\ntwo"}' \
+		sh -c 'echo one >&2; echo out; echo err no good >&3; echo two >&2'
+	failed_with '{"attempt": 1, "status": 3, "text": "last"}' \
+		sh -c 'echo err first >&3; echo run last >&3; exit 3'
+	failed_with '{"attempt": 1, "status": 0, "text": "err"}' sh -c 'echo err >&3'
+	assert_equal "$output" ""
+}
+
+@test "history: an exit status" {
+	failed_with '{"attempt": 1, "status": 3, "text": "why (exit status 3)", "stderr": "why"}' \
+		sh -c 'echo why >&2; exit 3'
+	failed_with '{"attempt": 1, "status": 4, "text": "exit status 4 after done"}' \
+		sh -c 'echo done >&3; exit 4'
+	failed_with '{"attempt": 1, "status": 75, "text": "half (exit status 75)"}' \
+		sh -c 'echo run half >&3; exit 75'
+	failed_with '{"attempt": 1, "status": 0, "text": "half (no final verb)"}' \
+		sh -c 'echo run half >&3'
+}
+
+@test "history: a signal" {
+	failed_with '{"attempt": 1, "signal": "SEGV", "text": "oh (killed by SIGSEGV)", "stderr": "oh"}' \
+		sh -c 'echo oh >&2; kill -SEGV $$'
+	failed_with '{"attempt": 1, "signal": "40", "text": "killed by signal 40"}' \
+		sh -c 'kill -40 $$'
+}
+
+@test "history: a run that took too long" {
+	run_mq 0 mq-publish q x
+	run_mq 0 mq-consume -n 1 --timeout 3s q -- \
+		sh -c 'echo slow >&2; exec sleep 60'
+	assert_equal "$(element q rejected | failures)" \
+		'{"attempt": 1, "signal": "TERM", "text": "slow (timed out)", "stderr": "slow"}'
+}
+
+@test "history: resend and exit status 75 record, and say until when" {
+	local at due
+	run_mq 0 mq-publish q x
+	run_mq 0 mq-consume -n 1 q -- sh -c 'echo soon >&2; echo "resend 0-soon" >&3'
+	assert_equal "$(element q ready | failures)" \
+		'{"attempt": 1, "status": 0, "text": "0-soon", "stderr": "soon"}'
+	assert_equal "$(element q ready | member_names)" \
+		"Mq-Attempt Mq-Error Mq-History Mq-Id"
+	run_mq 0 mq-consume -n 1 --backoff 70s..70s q -- sh -c 'exit 75'
+	assert_equal "$(element q delayed | failures | tail -n 1)" \
+		'{"attempt": 2, "status": 75, "text": "exit status 75"}'
+	due=$(element q delayed | header Mq-Due)
+	at=$(element q delayed | python3 -c 'import json, sys
+print(json.loads(json.loads(sys.stdin.buffer.readline()[5:])["Mq-History"][1])["at_ms"])')
+	assert_equal "$due" $((at + 70000))
+	# The server's clock is this machine's.
+	score=$(redis zrange "rmq::queue::[q]::delayed" 0 0 withscores | tail -n 1)
+	assert [ "$((score - due))" -ge -1 ]
+	assert [ "$((score - due))" -lt 5000 ]
+}
+
+@test "history: the last attempt" {
+	run_mq 0 mq-publish q x
+	run_mq 0 mq-consume -n 2 --attempts 2 q -- sh -c 'echo "resend 0-later" >&3'
+	assert_equal "$(element q rejected | failures)" \
+		'{"attempt": 1, "status": 0, "text": "0-later"}
+{"attempt": 2, "status": 0, "text": "attempts exhausted: 0-later"}'
+}
+
+@test "history: nothing of a run that went well, or was ended to stop" {
+	run_mq 0 mq-publish q x
+	start_mq mq-consume -v --grace 0s q -- sh -c 'echo warning >&2; exec sleep 60'
+	eventually 10 said warning
+	stop_mq
+	assert_equal "$(held q)" "1 0 0 0"
+	assert_equal "$(element q ready | member_names)" "Mq-Id"
+	run_mq 0 mq-consume -n 1 q -- sh -c 'echo warning >&2'
+	assert_equal "$stderr" warning
+	assert_equal "$(held q)" "0 0 0 0"
+}
+
+@test "history: a script that cannot be started, and a bad header" {
+	local big
+	big=$(head -c 140000 /dev/zero | tr '\0' x)
+	printf '\377\0\276\276J{"Big":["%s"]}\nx' "$big" | put
+	run_mq 0 mq-consume -n 1 q -- true
+	assert_equal "$(element q rejected | failures)" \
+		'{"attempt": 1, "text": "its headers do not fit into an environment"}'
+	redis flushall >/dev/null
+	printf '\377\0\276\276J{"A":1}\nx' | tee "$T/bad" | put
+	start_mq mq-consume q -- true
+	eventually 10 held_is q "0 0 0 1"
+	stop_mq
+	element q rejected | head -c -1 | cmp - "$T/bad"
+}
+
+@test "history: fifteen are kept, the last ones" {
+	run_mq 0 mq-publish q x
+	run_mq 0 mq-consume -n 15 q -- sh -c '
+		echo "try $MQ_ATTEMPT" >&2; echo "resend 0-$MQ_ATTEMPT" >&3'
+	assert_equal "$(element q rejected | failures)" \
+		"$(for i in $(seq 14); do
+			echo "{\"attempt\": $i, \"status\": 0, \"text\": \"0-$i\", \"stderr\": \"try $i\"}"
+		done
+		echo '{"attempt": 15, "status": 0, "text": "attempts exhausted: 0-15", "stderr": "try 15"}')"
+	redis flushall >/dev/null
+	run_mq 0 mq-publish q x
+	run_mq 0 mq-consume -n 18 --attempts 18 q -- sh -c 'echo "resend 0" >&3'
+	assert_equal "$(element q rejected | failures | wc -l)" 15
+	assert_equal "$(element q rejected | failures | head -n 1)" \
+		'{"attempt": 4, "status": 0, "text": ""}'
+}
+
+@test "history: the scripts do not find it in their environment" {
+	run_mq 0 mq-publish q x
+	run_mq 0 mq-consume -n 2 q -- sh -c 'env >"$T/env"; echo resend 0-why >&3'
+	assert_equal "$(grep -c HISTORY "$T/env")" 0
+	assert_equal "$(grep '^MQ_HEADER_MQ_ERROR=' "$T/env")" MQ_HEADER_MQ_ERROR=0-why
+	# Not even when somebody has made it larger than a variable can be.
+	printf '\377\0\276\276J{"Mq-History":["%s"]}\nx' \
+		"$(head -c 140000 /dev/zero | tr '\0' x)" | put other
+	run_mq 0 mq-consume -n 1 other -- cat
+	assert_output x
+}
+
+# --- bytes -------------------------------------------------------------------------
+
+@test "history: the end of stderr, in whole characters" {
+	failed_with "$(printf '{"attempt": 1, "status": 1, "text": "%s (exit status 1)", "stderr": "%s"}' \
+		"$(printf 'é%.0s' {1..100})" "$(perl -e 'print "é" x 253, "12345"')")" \
+		perl -e 'print STDERR "lost" x 1000, "é" x 9000, "12345\n"; exit 1'
+	failed_with "$(printf '{"attempt": 1, "status": 1, "text": "%s (exit status 1)", "stderr": "%s"}' \
+		"$(printf 'x%.0s' {1..200})" "$(printf 'x%.0s' {1..512})")" \
+		perl -e '$| = 1; for (1..3000) { print STDERR "x" } exit 1'
+}
+
+@test "history: stderr that is no text" {
+	failed_with '{"attempt": 1, "status": 1, "text": "a?b??c? (exit status 1)", "stderr": "a?b??c\u001b[31m\u0007"}' \
+		sh -c 'printf "a\0b\377\376c\033[31m\007\r\n\n" >&2; exit 1'
+	# As bytes in the JSON, and in what goes on to our own.
+	run_mq 0 mq-publish q payload
+	"$BUILD/mq-consume" -q -n 1 q -- sh -c 'printf "a\0b\377\376c\033[31m\007" >&2' 2>"$T/err"
+	cmp "$T/err" <(printf 'a\0b\377\376c\033[31m\007')
+	element q rejected | head -n 1 | grep -aFq '"stderr\":\"a?b??c\\u001B[31m\\u0007\"}'
+	failed_with '{"attempt": 1, "status": 1, "text": "exit status 1"}' \
+		sh -c 'echo >&2; exit 1'
+}
+
+@test "history: a text that is long, or no text" {
+	failed_with "{\"attempt\": 1, \"status\": 0, \"text\": \"$(printf 'x%.0s' {1..256})\"}" \
+		perl -e 'open(my $f, ">&=", 3); print $f "err ", "x" x 5000'
+	failed_with '{"attempt": 1, "status": 0, "text": "a?b?\u001b[1m"}' \
+		sh -c 'printf "err a\0b\377\033[1m\n" >&3'
+}
+
+@test "history: the payload stays, byte for byte" {
+	local i
+	perl -e 'print map(chr, 0..255), "\n\0\xff\0\xbe\xbeJ{}\n" for 1..20' >"$T/bytes"
+	for i in stamped raw; do
+		redis flushall >/dev/null
+		if [ $i = raw ]; then
+			put <"$T/bytes"
+		else
+			run_mq 0 mq-publish q <"$T/bytes"
+		fi
+		run_mq 0 mq-consume -n 2 q -- sh -c 'cat >&2; echo resend 0 >&3'
+		run_mq 0 mq-consume -n 1 q -- sh -c 'cat >&2; exit 1'
+		assert_equal "$(element q rejected | failures | wc -l)" 3
+		assert_equal "$(redis rpoplpush "rmq::queue::[q]::rejected" \
+			"rmq::queue::[q]::ready" | wc -c)" \
+			"$(($(element q ready | head -n 1 | wc -c) + $(wc -c <"$T/bytes") + 1))"
+		run_mq 0 mq-consume -n 1 q -- sh -c 'cat >"$T/got"'
+		cmp "$T/bytes" "$T/got"
+	done
+}
+
+@test "history: a Go program's message keeps its headers, and a Go program the history" {
+	printf '\377\0\276\276J{"X-A":["1","2"],"X-Null":null}\npay' | put
+	run_mq 0 mq-consume -n 1 q -- sh -c 'exit 1'
+	assert_equal "$(element q rejected | member_names)" \
+		"Mq-Attempt Mq-Error Mq-History Mq-Id X-A X-Null"
+	element q rejected | head -n 1 | grep -aFq '"X-A":["1","2"],"X-Null":null'
+	element q rejected >"$T/before"
+	# Return it, take it, reject it, return it: as Go does.
+	redis rpoplpush "rmq::queue::[q]::rejected" "rmq::queue::[q]::ready" >/dev/null
+	redis rpoplpush "rmq::queue::[q]::ready" \
+		"rmq::connection::go-abcdef::queue::[q]::unacked" | head -c -1 >"$T/taken"
+	redis -x lpush "rmq::queue::[q]::rejected" <"$T/taken" >/dev/null
+	redis -x lrem "rmq::connection::go-abcdef::queue::[q]::unacked" 1 <"$T/taken" >/dev/null
+	redis rpoplpush "rmq::queue::[q]::rejected" "rmq::queue::[q]::ready" >/dev/null
+	element q ready | cmp - "$T/before"
+	run_mq 0 mq-consume -n 1 q -- sh -c 'echo again >&2; exit 2'
+	assert_equal "$(element q rejected | failures)" \
+		'{"attempt": 1, "status": 1, "text": "exit status 1"}
+{"attempt": 2, "status": 2, "text": "again (exit status 2)", "stderr": "again"}'
+}
+
+@test "history: what others have put there is no trouble" {
+	printf '\377\0\276\276J{"Mq-History":["x","{}",""]}\npay' | put
+	run_mq 0 mq-consume -n 1 q -- sh -c 'exit 1'
+	element q rejected | head -n 1 | grep -aFq '"Mq-History":["x","{}","","{\"at_ms\":'
+	redis flushall >/dev/null
+	printf '\377\0\276\276J{"Mq-History":null}\npay' | put
+	run_mq 0 mq-consume -n 1 q -- sh -c 'exit 1'
+	assert_equal "$(element q rejected | failures)" \
+		'{"attempt": 1, "status": 1, "text": "exit status 1"}'
+}
+
+# --- the pipe ------------------------------------------------------------------------
+
+@test "history: stderr is a pipe of each run, and blocks" {
+	run_mq 0 mq-publish q x y
+	run_mq 0 mq-consume -n 2 q -- perl -MFcntl -e '
+		print readlink("/proc/self/fd/2"), " ",
+			fcntl(STDERR, F_GETFL, 0) & O_NONBLOCK ? "no" : "ok", "\n"'
+	assert_regex "${lines[0]}" '^pipe:\[[0-9]+\] ok$'
+	assert_regex "${lines[1]}" '^pipe:\[[0-9]+\] ok$'
+	# Written by name, too.
+	run_mq 0 mq-publish q x
+	run_mq 0 mq-consume -n 1 q -- sh -c 'echo by name >/dev/stderr'
+	assert_equal "$stderr" "by name"
+}
+
+@test "history: what comes is copied at once, and in front of our own line" {
+	mkfifo "$T/go"
+	run_mq 0 mq-publish q x
+	start_mq mq-consume -n 1 q -- sh -c 'printf now >&2; read -r _ <"$T/go"
+		echo " later" >&2; exit 1'
+	eventually 5 said now
+	[ "$(cat "$T/err")" = now ]
+	echo >"$T/go"
+	wait "$pid"
+	assert_regex "$(cat "$T/err")" $'^now later\nmq-consume: q: .*: rejected: now later \\(exit status 1\\)$'
+	assert_equal "$(element q rejected | failures)" \
+		'{"attempt": 1, "status": 1, "text": "now later (exit status 1)", "stderr": "now later"}'
+}
+
+@test "history: a script that closes stderr, or writes nothing" {
+	failed_with '{"attempt": 1, "status": 1, "text": "bye (exit status 1)", "stderr": "bye"}' \
+		perl -e 'print STDERR "bye\n"; close STDERR; select undef, undef, undef, 0.1; exit 1'
+	failed_with '{"attempt": 1, "status": 1, "text": "exit status 1"}' false
+}
+
+@test "history: runs side by side keep their stderr apart" {
+	run_mq 0 mq-publish q 1 2 3 4
+	run_mq 0 mq-consume -j 4 -n 4 q -- perl -e '
+		my $i = <STDIN>;
+		open(my $here, ">", "$ENV{T}/here.$i");
+		select undef, undef, undef, 0.01
+			until 4 == grep { -e "$ENV{T}/here.$_" } 1..4;
+		print STDERR "$i $_\n" for 1..300;
+		exit $i'
+	for i in 0 1 2 3; do
+		element q rejected $i | failures
+	done | sort >"$T/got"
+	for i in 1 2 3 4; do
+		perl -e 'my $all = join "\n", map "$ARGV[0] $_", 1..300;
+			print substr($all, -512) =~ s/\n/\\n/gr, "\n"' $i >"$T/want"
+		grep "\"status\": $i," "$T/got" | sed 's/.*"stderr": "//; s/"}$//' |
+			cmp - "$T/want"
+		assert_equal "$(grep -c "^$i " <<<"$stderr")" 300
+	done
+}
+
+@test "history: --log-dir: stdout and stderr in their order, and stderr in the history" {
+	run_mq 0 mq-publish q x
+	run_mq 0 mq-consume -n 1 --log-dir "$T/log" q -- perl -e '
+		for (1..2000) { syswrite STDOUT, "out $_\n"; syswrite STDERR, "err $_\n" }
+		exit 1'
+	grep -v '^---' "$T/log/q.log" | cmp - <(for i in $(seq 2000); do
+		echo "out $i"
+		echo "err $i"
+	done)
+	refute_regex "$stderr" "err 1"
+	assert_regex "$(element q rejected | failures)" 'out 2000\\nerr 2000"}$'
+}
+
+@test "history: --log-dir: a full disk is told, and keeps nobody" {
+	[ -w /dev/full ] || skip "no /dev/full"
+	run_mq 0 mq-publish q x y
+	mkdir "$T/log"
+	mknod "$T/log/q.log" c 1 7 2>/dev/null || skip "not allowed to mknod"
+	run_mq 0 mq-consume -n 2 --log-dir "$T/log" q -- sh -c 'echo lost; exit 1'
+	assert_equal "$(grep -c 'log/q.log: No space left on device; what the scripts write is lost$' <<<"$stderr")" 1
+	assert_equal "$(held q)" "0 0 0 2"
+	assert_regex "$(element q rejected | failures)" '"stderr": "lost"'
+}
+
+@test "history: --log-dir: HUP while a script writes" {
+	mkfifo "$T/go"
+	run_mq 0 mq-publish q x
+	start_mq mq-consume -n 1 --log-dir "$T/log" q -- sh -c '
+		mv "$T/log/q.log" "$T/log/q.log.1"
+		for i in 1 2 3; do echo before $i >&2; done
+		kill -HUP $PPID; read -r _ <"$T/go"; echo after; exit 1'
+	eventually 10 test -e "$T/log/q.log"
+	echo >"$T/go"
+	wait "$pid"
+	assert_equal "$(grep -v '^---' "$T/log/q.log.1")" $'before 1\nbefore 2\nbefore 3'
+	assert_equal "$(cat "$T/log/q.log")" after
+	assert_regex "$(element q rejected | failures)" 'before 3\\nafter"}$'
+}
+
+# --- what is left behind ---------------------------------------------------------------
+
+@test "history: a process left behind goes on writing, and taints no other run" {
+	mkfifo "$T/go"
+	run_mq 0 mq-publish q 1 2 3
+	start_mq mq-consume q -- sh -c '
+		read -r n; echo "run $n" >&2
+		[ "$n" != 1 ] || (
+			read -r _ <"$T/go"
+			echo "left behind" >&2 && echo "still here" >&2 && echo >"$T/wrote"
+		) & exit 1'
+	eventually 10 held_is q "0 0 0 3"
+	run ! said "left behind"
+	echo >"$T/go"
+	eventually 5 test -e "$T/wrote"
+	eventually 5 said "still here"
+	run_mq 0 mq-publish q 4
+	eventually 10 held_is q "0 0 0 4"
+	stop_mq
+	for i in 0 1 2 3; do
+		element q rejected $i | failures
+	done | grep -o 'stderr.*' | cmp - <(printf 'stderr": "run %s"}\n' 4 3 2 1)
+	assert_equal "$(grep -v '^mq-consume' "$T/err" | sort)" \
+		$'left behind\nrun 1\nrun 2\nrun 3\nrun 4\nstill here'
+}
+
+@test "history: many left behind: only so many pipes are kept" {
+	mkfifo "$T/hold"
+	exec 8<>"$T/hold"
+	run_mq 0 mq-publish q $(seq 100)
+	start_mq mq-consume -j 2 q -- sh -c '
+		(trap "" PIPE; exec 3>&-; read -r _ <"$T/hold"; echo alive >&2) & exit 1'
+	eventually 20 held_is q "0 0 0 100"
+	assert_equal "$(redis ping)" PONG
+	assert [ "$(find "/proc/$pid/fd" -lname 'pipe:*' | wc -l)" -le 80 ]
+	# The youngest 64 can be heard still.
+	for _ in $(seq 100); do echo >&8; done
+	eventually 10 alive_is 64
+	stop_mq
+	assert_equal "$status" 143
+	exec 8>&-
+}
+
+alive_is() {
+	[ "$(grep -c alive "$T/err")" = "$1" ]
+}
+
+@test "history: what was written until the end of mq-consume is not lost" {
+	run_mq 0 mq-publish q x
+	run_mq 0 mq-consume -n 1 q -- sh -c '
+		(trap "" HUP; echo from behind >&2; echo >"$T/wrote"; exec sleep 5) &
+		until [ -e "$T/wrote" ]; do sleep 0.01; done'
+	assert_equal "$stderr" "from behind"
+}
+
+# --- nobody reads ------------------------------------------------------------------------
+
+@test "history: 100 MB to a reader that waits" {
+	nobody_reads
+	run_mq 0 mq-publish q flood
+	"$BUILD/mq-consume" -q -n 41 -j 2 q -- perl -e '
+		exit unless <STDIN> eq "flood";
+		print STDERR "0123456789abcde\n" x 4096 for 1..1600; exit 1' 2>"$T/pipe" 3>&- 8>&- &
+	pid=$!
+	eventually 10 held_is q "0 0 1 0"
+	# The heartbeat goes on, and so does the other slot.
+	heartbeat
+	run_mq 0 mq-publish q $(seq 40)
+	eventually 10 held_is q "0 0 1 0"
+	heartbeat
+	read_all
+	assert_equal "$(grep -v '^mq-consume' "$T/all" | wc -c)" 104857600
+	grep -v '^mq-consume' "$T/all" | sort -u | cmp - <(echo 0123456789abcde)
+	assert_regex "$(element q rejected | failures)" '"stderr": "(.n0123456789abcde){31}.n0123456789abcde"}$'
+}
+
+@test "history: our memory stays small while nobody reads" {
+	with_sanitizer && skip "a sanitizer needs memory of its own"
+	nobody_reads
+	run_mq 0 mq-publish q $(seq 300)
+	"$BUILD/mq-consume" -n 300 -j 4 q -- perl -e '
+		print STDERR "0123456789abcde\n" x 2048; exit 1' 2>"$T/pipe" 3>&- 8>&- &
+	pid=$!
+	# 300 times 32 KiB: all are judged, although nobody reads what they say.
+	eventually 30 held_is q "0 0 0 300"
+	kib=$(awk '/^VmHWM/ {print $2}' "/proc/$pid/status")
+	assert [ "$kib" -lt 12000 ]
+	read_all
+	grep -q '^mq-consume: standard error took nothing for too long: [0-9]* bytes are lost$' "$T/all"
+}
+
+@test "history: our own lines do not keep us when nobody reads" {
+	nobody_reads
+	perl -e 'print "x" x 65536' >&8
+	run_mq 0 mq-publish q $(seq 200)
+	"$BUILD/mq-consume" -n 200 q -- false 2>"$T/pipe" 3>&- 8>&- &
+	pid=$!
+	eventually 20 held_is q "0 0 0 200"
+	read_all
+	assert_equal "$(grep -c 'rejected: exit status 1$' "$T/all")" 200
+}
+
+@test "history: nobody reads, and it is told to end" {
+	nobody_reads
+	run_mq 0 mq-publish q x
+	"$BUILD/mq-consume" q -- perl -e 'print STDERR "x" x 65536 for 1..100' \
+		2>"$T/pipe" 3>&- 8>&- &
+	pid=$!
+	eventually 10 held_is q "0 0 1 0"
+	heartbeat
+	kill -TERM "$pid"
+	heartbeat
+	kill -INT "$pid"
+	eventually 10 held_is q "1 0 0 0"
+	eventually 10 gone "$pid"
+	exec 8>&-
+}
+
+@test "history: the reader of stderr has gone" {
+	run_mq 0 mq-publish q 1 2
+	nobody_reads
+	"$BUILD/mq-consume" -n 2 q -- sh -c 'echo why >&2 && exit 3' 2>"$T/pipe" 3>&- 8>&- &
+	pid=$!
+	exec 8>&-
+	status=0
+	wait "$pid" || status=$?
+	assert_equal "$status" 0
+	assert_equal "$(held q)" "0 0 0 2"
+	assert_equal "$(element q rejected | failures)" \
+		'{"attempt": 1, "status": 3, "text": "why (exit status 3)", "stderr": "why"}'
+}
+
+@test "history: stderr that others have set not to block" {
+	nobody_reads
+	run_mq 0 mq-publish q x
+	perl -MFcntl -e 'fcntl(STDERR, F_SETFL, O_WRONLY | O_NONBLOCK); exec @ARGV' \
+		"$BUILD/mq-consume" -n 1 q -- perl -e 'print STDERR "0123456789abcde\n" x 65536' \
+		2>"$T/pipe" 3>&- 8>&- &
+	pid=$!
+	eventually 10 held_is q "0 0 1 0"
+	read_all
+	assert_equal "$(wc -c <"$T/all")" 1048576
+}

@@ -1,0 +1,51 @@
+# layouts: rmq rsmq
+# Messages with the same bytes, which no server tells apart, are each done or
+# left: see identical.py.
+#
+# SEED=N repeats a test's random choices; RUNS=N makes it longer.
+
+# The helpers use and set these.
+# shellcheck disable=SC2030,SC2031,SC2154
+
+load ../helpers/common
+
+: "${LAYOUT:=rmq}"
+
+setup_file() {
+	server_start
+}
+
+teardown_file() {
+	server_stop
+}
+
+setup() {
+	common_setup
+	export BUILD MQ_LAYOUT=$LAYOUT
+	export PYTHONPATH=$root/tests/helpers PYTHONDONTWRITEBYTECODE=1
+	seed=${SEED:-$((RANDOM * 32768 + RANDOM))}
+}
+
+teardown() {
+	common_teardown
+}
+
+# left_as_it_was MODE...
+left_as_it_was() {
+	local mode
+	for mode; do
+		run timeout -k 5 300 python3 "$BATS_TEST_DIRNAME/identical.py" \
+			"$mode" "$seed" "${RUNS:-6}"
+		echo "$output"
+		grep -v ': rejected: err$' "$D/consume.err" || true
+		assert_success
+	done
+}
+
+@test "identical: a killed consumer leaves what was not done, and nothing else" {
+	left_as_it_was fork batch stream
+}
+
+@test "identical: so does one that loses its connection" {
+	left_as_it_was cut-fork cut-batch cut-stream
+}

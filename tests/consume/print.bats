@@ -1,0 +1,384 @@
+# mq-consume without a command: what is read of it is done, and nothing else.
+#
+# Lines of 1000 bytes fill a pipe with 65 of them, and 400 that have been read
+# make mq-consume write that far ahead.
+
+load ../helpers/common
+
+setup_file() {
+	server_start
+}
+
+teardown_file() {
+	server_stop
+}
+
+setup() {
+	common_setup
+}
+
+teardown() {
+	common_teardown
+}
+
+# lines N: published raw, each of 1000 bytes with its newline.
+lines() {
+	seq -f '%0999.0f' "$1" | "$BUILD/mq-publish" -q --raw -l q
+}
+
+# ready_from N TO: exactly these are ready, in their order, and nothing else is
+# anywhere.
+ready_from() {
+	redis lrange 'rmq::queue::[q]::ready' 0 -1 | tac | sed 's/^0*//' |
+		cmp - <(seq "$1" "$2")
+	assert_equal "$(held q)" "$(($2 - $1 + 1)) 0 0 0"
+	assert_equal "$(redis keys 'rmq::connection*')" ""
+}
+
+# into_pipe ARGS...: prints into a pipe, which is also our descriptor 8.
+into_pipe() {
+	mkfifo "$T/pipe"
+	exec 8<>"$T/pipe"
+	"$BUILD/mq-consume" "$@" >"$T/pipe" 2>"$T/err" 8>&- 3>&- &
+	pid=$!
+}
+
+# take FIRST LAST: what is read next is these lines.
+take() {
+	timeout 20 head -c $((($2 - $1 + 1) * 1000)) <&8 | sed 's/^0*//' |
+		cmp - <(seq "$1" "$2")
+}
+
+# The payload that comes next.
+next() {
+	redis lindex 'rmq::queue::[q]::ready' -1 | tail -n 1 | sed 's/^0*//'
+}
+
+in_hand() {
+	test "$(held q | cut -d ' ' -f 3)" "$1" "$2"
+}
+
+ended() {
+	! kill -0 "$pid" 2>/dev/null
+}
+
+# --- head -------------------------------------------------------------------------
+
+@test "print: | head takes what it prints, of few messages and of many" {
+	local n mode
+	for n in 5 6 200 100000; do
+		seq "$n" | "$BUILD/mq-publish" -q --raw -l q
+		for mode in '' --drain '-n 300'; do
+			((n > 200)) || redis del 'rmq::queue::[q]::ready' >/dev/null
+			((n > 200)) || seq "$n" | "$BUILD/mq-publish" -q --raw -l q
+			first=$(next)
+			# shellcheck disable=SC2086 # a mode is an option or two
+			run bash -c 'timeout 20 "$0" -l "$@" q | head -n 5; exit ${PIPESTATUS[0]}' \
+				"$BUILD/mq-consume" $mode
+			assert_success
+			assert_output "$(seq "$first" $((first + 4)))"
+			((n > 5)) && ready_from $((first + 5)) "$n"
+			assert_equal "$(held q | cut -d ' ' -f 2-)" "0 0 0"
+		done
+		redis flushall >/dev/null
+	done
+}
+
+@test "print: | head of messages without a frame, and of large ones" {
+	run_mq 0 mq-publish --raw q a b c d e
+	run bash -c 'timeout 20 "$0" q | head -c 3' "$BUILD/mq-consume"
+	assert_output abc
+	assert_equal "$(redis lrange 'rmq::queue::[q]::ready' 0 -1 | tr '\n' ' ')" "e d "
+	redis flushall >/dev/null
+	for i in 1 2 3 4; do
+		head -c 300000 /dev/zero | tr '\0' "$i" | "$BUILD/mq-publish" --raw q
+	done
+	# Of the third one, only a part.
+	run bash -c 'timeout 20 "$0" q | head -c 700000 | wc -c' "$BUILD/mq-consume"
+	assert_output 700000
+	assert_equal "$(held q)" "2 0 0 0"
+	assert_equal "$(redis lindex 'rmq::queue::[q]::ready' -1 | sort -u | head -c 3)" 333
+}
+
+@test "print: two readers, one after the other, share the messages" {
+	seq 20 | "$BUILD/mq-publish" -l q
+	run bash -c '"$0" -l q | head -n 7; "$0" -l q | (read -r x && echo "$x")
+		"$0" --drain -l q' "$BUILD/mq-consume"
+	assert_output "$(seq 20)"
+	assert_equal "$(held q)" "0 0 0 0"
+}
+
+@test "print: empty payloads" {
+	yes '' | head -n 3000 | "$BUILD/mq-publish" -q -l q
+	run bash -c 'timeout 20 "$0" --drain q | wc -c' "$BUILD/mq-consume"
+	assert_output 0
+	yes '' | head -n 3000 | "$BUILD/mq-publish" -q --raw -l q
+	run bash -c 'timeout 20 "$0" --drain -0 q | wc -c' "$BUILD/mq-consume"
+	assert_output 3000
+	assert_equal "$(held q)" "0 0 0 0"
+}
+
+@test "print: what is acked is read, whatever else the messages have" {
+	seq 300 | sed 's/.*/{"payload":"&","headers":{"X-A":"b","Mq-Key":"&"}}/' |
+		"$BUILD/mq-publish" -q --jsonl q
+	run bash -c '"$0" -l q | head -n 5' "$BUILD/mq-consume"
+	assert_output "$(seq 5)"
+	assert_equal "$(held q)" "295 0 0 0"
+	assert_equal "$(redis hlen 'rmq::queue::[q]::locks')" 295
+	run bash -c '"$0" --drain --jsonl q | sed "s/.*payload//" | tr -dc "0-9\n"' "$BUILD/mq-consume"
+	assert_output "$(seq 6 300)"
+	assert_equal "$(redis hlen 'rmq::queue::[q]::locks')" 0
+}
+
+@test "print: a bad header among them is rejected, the others are printed" {
+	local element
+	for element in a '\377\0\276\276J{"Mq-Id":["x"]' b '\377\0\276\276Jno end' c \
+		'\377\0\276\276J{"Mq-Id":["0000000000000000000000000000000x"]}'; do
+		# shellcheck disable=SC2059 # bytes
+		printf "$element" | redis -x lpush 'rmq::queue::[q]::ready' >/dev/null
+	done
+	run --separate-stderr bash -c '"$0" --drain -l q | cat' "$BUILD/mq-consume"
+	assert_output $'a\nb\nc'
+	assert_equal "$(held q)" "0 0 0 3"
+}
+
+# --- readers that fail ------------------------------------------------------------
+
+@test "print: a reader that closes at once: everything is there" {
+	lines 3000
+	run bash -c '"$0" -l q | true; exit ${PIPESTATUS[0]}' "$BUILD/mq-consume"
+	assert_success
+	assert_output ""
+	ready_from 1 3000
+}
+
+@test "print: a reader that goes away while there is nothing ends it" {
+	redis sadd rmq::queues q >/dev/null
+	run bash -c 'timeout 20 "$0" -l q | sleep 0.3; exit ${PIPESTATUS[0]}' "$BUILD/mq-consume"
+	assert_success
+	assert_equal "$(redis keys 'rmq::connection*')" ""
+}
+
+@test "print: a reader that is killed: what it has taken is done, all else is back" {
+	cat >"$T/reader" <<-'EOF'
+		import os, sys
+		out, left = open(sys.argv[1], "wb", 0), int(sys.argv[2])
+		while left > 0:
+		    data = os.read(0, min(left, 30011))
+		    out.write(data)
+		    left -= len(data)
+		os.kill(os.getpid(), 9)
+	EOF
+	lines 3000
+	# In a line, in the beginning and at full speed.
+	run bash -c '"$0" -l q | python3 "$1" "$2" 12345' "$BUILD/mq-consume" "$T/reader" "$T/got"
+	head -n 12 "$T/got" | sed 's/^0*//' | cmp - <(seq 12)
+	ready_from 13 3000
+	run bash -c '"$0" -l q | python3 "$1" "$2" 1500001' "$BUILD/mq-consume" "$T/reader" "$T/got"
+	head -n 1500 "$T/got" | sed 's/^0*//' | cmp - <(seq 13 1512)
+	ready_from 1513 3000
+}
+
+@test "print: a reader that never reads: --drain does not end, and nothing is lost" {
+	lines 500
+	into_pipe --drain -l q
+	eventually 10 in_hand -gt 10
+	heartbeat
+	run ! ended
+	exec 8>&-
+	wait "$pid"
+	ready_from 1 500
+}
+
+@test "print: waiting for a reader costs next to nothing, and its messages come" {
+	local before
+	seq 40 | "$BUILD/mq-publish" -l q
+	into_pipe --drain -l q
+	eventually 10 in_hand -gt 10
+	heartbeat
+	before=$(wakeups)
+	heartbeat
+	heartbeat
+	# Twenty looks a second, and the heartbeats.
+	(($(wakeups) - before < 120))
+	cat <&8 >"$T/got" &
+	cat=$!
+	wait "$pid"
+	eventually 5 cmp "$T/got" <(seq 40)
+	kill "$cat"
+	assert_equal "$(held q)" "0 0 0 0"
+}
+
+wakeups() {
+	awk '/^voluntary/ {print $2}' "/proc/$pid/status"
+}
+
+@test "print: nothing is looked at when everything has been read" {
+	local before
+	seq 40 | "$BUILD/mq-publish" -l q
+	into_pipe -l q
+	timeout 20 head -c 111 <&8 | cmp - <(seq 40)
+	eventually 5 held_is q "0 0 0 0"
+	heartbeat
+	before=$(wakeups)
+	heartbeat
+	heartbeat
+	(($(wakeups) - before < 40))
+	stop_mq
+}
+
+# --- the end ------------------------------------------------------------------------
+
+@test "print: TERM: what is in the pipe is waited for, the rest is back at once" {
+	lines 600
+	into_pipe -l q
+	take 1 400
+	eventually 10 in_hand -eq 200
+	kill -TERM "$pid"
+	# About 65 lines, with the one that has begun.
+	eventually 5 in_hand -le 67
+	run ! ended
+	first=$(next)
+	take 401 $((first - 1))
+	status=0
+	wait "$pid" || status=$?
+	assert_equal "$status" 143
+	((first > 450))
+	ready_from "$first" 600
+}
+
+@test "print: TERM, and nobody reads within --grace: it comes back, too" {
+	lines 600
+	into_pipe --grace 300ms -l q
+	take 1 400
+	eventually 10 in_hand -eq 200
+	kill -TERM "$pid"
+	status=0
+	wait "$pid" || status=$?
+	assert_equal "$status" 143
+	ready_from 401 600
+	assert_equal "$(cat "$T/err")" ""
+}
+
+@test "print: a second INT waits for nobody" {
+	lines 100
+	into_pipe -l q
+	eventually 10 in_hand -gt 10
+	kill -INT "$pid"
+	eventually 5 in_hand -eq 1
+	kill -INT "$pid"
+	eventually 3 ended
+	ready_from 1 100
+}
+
+@test "print: TERM in the middle, at full speed: nothing lost, nothing double" {
+	local n
+	for n in 100 3000 20000; do
+		lines 30000
+		"$BUILD/mq-consume" -l q > >(cat >"$T/got") 2>"$T/err" &
+		pid=$!
+		eventually 20 got_lines "$n"
+		kill -TERM "$pid"
+		wait "$pid" || true
+		n=$(($(stat -c %s "$T/got") / 1000))
+		sed 's/^0*//' "$T/got" | cmp - <(seq "$n")
+		ready_from $((n + 1)) 30000
+		redis flushall >/dev/null
+	done
+}
+
+got_lines() {
+	(($(stat -c %s "$T/got" 2>/dev/null || echo 0) >= $1 * 1000))
+}
+
+@test "print: SIGKILL in the middle: what was not read comes back" {
+	lines 20000
+	"$BUILD/mq-consume" -l q > >(cat >"$T/got") 2>"$T/err" &
+	pid=$!
+	eventually 20 got_lines 3000
+	kill -KILL "$pid"
+	wait "$pid" || true
+	redis del "$(redis keys '*heartbeat')" >/dev/null
+	run_mq 0 mq-clean
+	n=$(($(stat -c %s "$T/got") / 1000))
+	sed 's/^0*//' "$T/got" | cmp - <(seq "$n")
+	first=$(next)
+	# The next one at the latest; and not many a second time.
+	((first <= n + 1 && first > n - 3000))
+	redis lrange 'rmq::queue::[q]::ready' 0 -1 | grep -a '^0' | tac | sed 's/^0*//' |
+		cmp - <(seq "$first" 20000)
+}
+
+@test "print: the server is killed in the middle, and comes back" {
+	local i
+	redis config set appendonly yes appendfsync always >/dev/null
+	lines 20000
+	"$BUILD/mq-consume" --drain -l q > >(cat >"$T/got") 2>"$T/err" &
+	pid=$!
+	for i in 1 2 3; do
+		eventually 20 got_lines $((i * 4000))
+		server_kill
+		server_run --appendonly yes --appendfsync always
+	done
+	wait "$pid"
+	# None is missing; some may be there twice.
+	sort -u "$T/got" | sed 's/^0*//' | cmp - <(seq 20000)
+	(($(wc -l <"$T/got") < 20000 + 3 * 3000))
+	assert_equal "$(held q)" "0 0 0 0"
+	redis config set appendonly no >/dev/null
+}
+
+# --- what else is there ------------------------------------------------------------
+
+@test "print: a pipe that cannot be opened once more" {
+	local as=()
+	# Root without its capabilities.
+	[ "$(id -u)" != 0 ] || as=(setpriv --bounding-set=-all --inh-caps=-all --)
+	seq 5000 | "$BUILD/mq-publish" -q --raw -l q
+	mkfifo "$T/pipe"
+	exec 8<>"$T/pipe" 9>"$T/pipe"
+	chmod 0 "$T/pipe"
+	run ! "${as[@]}" sh -c ': >/proc/self/fd/9'
+	"${as[@]}" "$BUILD/mq-consume" --drain -l q >&9 2>"$T/err" 8>&- 9>&- 3>&- &
+	pid=$!
+	exec 9>&-
+	timeout 20 head -c 10 <&8 | cmp - <(seq 5)
+	eventually 5 in_hand -gt 0
+	timeout 20 head -c $(($(seq 5000 | wc -c) - 10)) <&8 | cmp - <(seq 6 5000)
+	wait "$pid"
+	exec 8>&-
+	assert_equal "$(held q)" "0 0 0 0"
+}
+
+@test "print: others who write to the same pipe" {
+	seq 100 | "$BUILD/mq-publish" --raw -l q
+	# Before it, and in between.
+	run bash -c '{ echo first; timeout 20 "$0" -l q; } | head -n 6' "$BUILD/mq-consume"
+	assert_output "first
+$(seq 5)"
+	assert_equal "$(next)" 6
+	# In writes so small that they are not torn.
+	run bash -c '{ while echo other; do :; done & timeout 20 "$0" --drain -l q; kill $!; } | grep -v other' "$BUILD/mq-consume"
+	assert_output "$(seq 6 100)"
+	assert_equal "$(held q)" "0 0 0 0"
+}
+
+@test "print: a file and /dev/null take everything" {
+	lines 3000
+	"$BUILD/mq-consume" -n 1000 -l q >"$T/got"
+	sed 's/^0*//' "$T/got" | cmp - <(seq 1000)
+	"$BUILD/mq-consume" -n 1000 -l q >/dev/null
+	ready_from 2001 3000
+}
+
+@test "print: tiny messages that nobody reads take little memory" {
+	seq 300000 | "$BUILD/mq-publish" -q -l q
+	into_pipe -l q
+	timeout 20 head -c 1000000 <&8 >/dev/null
+	eventually 10 in_hand -gt 5000
+	heartbeat
+	in_hand -lt 10000
+	[[ $BUILD == *address* ]] ||
+		(($(awk '/^VmHWM/ {print $2}' "/proc/$pid/status") < 8192))
+	kill -KILL "$pid"
+}

@@ -1,0 +1,256 @@
+#!/usr/bin/env bats
+# The verb push: from queue to queue, in one step, until somebody has done it.
+
+# run_mq sets stderr; each test is a subshell of its own.
+# shellcheck disable=SC1010,SC2030,SC2031,SC2154
+
+load ../helpers/common
+
+setup_file() {
+	server_start
+	FILE_D=$D
+	export FILE_D
+}
+
+teardown_file() {
+	server_stop
+}
+
+setup() {
+	common_setup
+	echo 'echo push "$(cat)" >&3' | script pushes
+}
+
+teardown() {
+	[ "$D" = "$FILE_D" ] || server_stop
+	common_teardown
+}
+
+headers() {
+	element "$1" "$2" "${3:-0}" | tail -c +6 | head -n 1
+}
+
+@test "push: a chain of queues" {
+	run_mq 0 mq-publish -i -H 'X-Trace: 7' incoming "the payload"
+	id=$output
+	run_mq 0 mq-consume -n 1 -v --push push1 incoming -- "$T/pushes"
+	assert_regex "$stderr" "incoming: $id: pushed to push1: the payload"
+	assert_equal "$(held incoming) $(held push1)" "0 0 0 0 1 0 0 0"
+	run_mq 0 mq-consume -n 1 --push push2 push1 -- "$T/pushes"
+	assert_equal "$(held push1) $(held push2)" "0 0 0 0 1 0 0 0"
+	# It is as it was published.
+	assert_equal "$(headers push2 ready)" "{\"Mq-Id\":[\"$id\"],\"X-Trace\":[\"7\"]}"
+	# The last one has none to push to.
+	run_mq 0 mq-consume -n 1 push2 -- "$T/pushes"
+	assert_equal "$(held push2)" "0 0 0 1"
+	assert_equal "$(element push2 rejected | header Mq-Error)" "the payload"
+	assert_equal "$(element push2 rejected | header Mq-Id)" "$id"
+	assert_equal "$(element push2 rejected | tail -n +2)" "the payload"
+}
+
+@test "push: a raw message stays raw, byte for byte" {
+	printf 'a\0b\n\377c' | run_mq 0 mq-publish --raw q
+	run_mq 0 mq-consume -n 1 --push p q -- sh -c 'echo push >&3'
+	assert_equal "$(held q) $(held p)" "0 0 0 0 1 0 0 0"
+	run_mq 0 mq-consume -n 1 --push p2 p -- sh -c 'echo push >&3'
+	redis lindex 'rmq::queue::[p2]::ready' 0 >"$T/got"
+	printf 'a\0b\n\377c\n' | cmp - "$T/got"
+}
+
+@test "push: attempts begin anew, and the rest is kept" {
+	run_mq 0 mq-publish -H 'X-Trace: 7' q x
+	run_mq 0 mq-consume -n 1 q -- sh -c 'echo resend 0-first >&3'
+	assert_equal "$(element q ready | header Mq-Attempt)" 1
+	run_mq 0 mq-consume -n 1 --push p q -- "$T/pushes"
+	assert_equal "$(element p ready | header Mq-Attempt)" ""
+	assert_equal "$(element p ready | header X-Trace)" 7
+	assert_equal "$(element p ready | header Mq-Error)" 0-first
+	assert_regex "$(headers p ready)" '"Mq-History":\["'
+	run_mq 0 mq-consume -n 1 p -- sh -c 'echo "$MQ_ATTEMPT $RQ_COUNT"'
+	assert_output "1 0"
+}
+
+@test "push: the target becomes a known queue at once" {
+	start_mq mq-consume --push later q -- true
+	eventually 10 knows later
+	stop_mq
+	assert_equal "$(redis smembers rmq::queues | sort | xargs)" "later q"
+}
+
+knows() {
+	[ "$(redis sismember rmq::queues "$1")" = 1 ]
+}
+
+@test "push: it is counted as done here, and as published there" {
+	run_mq 0 mq-publish q a b c
+	run_mq 0 mq-consume -n 3 --push p q -- "$T/pushes"
+	assert_equal "$(redis hmget 'rmq::queue::[q]::counters' runs done failed | xargs)" "3 3"
+	assert_equal "$(redis hget 'rmq::queue::[p]::counters' published)" 3
+}
+
+@test "push: only a good exit pushes" {
+	run_mq 0 mq-publish q x
+	run_mq 0 mq-consume -n 1 --push p q -- sh -c 'echo push x >&3; exit 3'
+	assert_equal "$(held q) $(held p)" "0 0 0 1 0 0 0 0"
+	assert_equal "$(element q rejected | header Mq-Error)" "x (exit status 3 after push)"
+	run_mq 0 mq-publish q x
+	run_mq 0 mq-consume -n 1 --push p --retry-on err q -- sh -c 'echo push x >&3; exit 3'
+	assert_equal "$(held q) $(held p)" "0 1 0 1 0 0 0 0"
+}
+
+@test "push: the first verb counts" {
+	run_mq 0 mq-publish q a b
+	run_mq 0 mq-consume -n 1 --push p q -- sh -c 'printf "push\ndone\n" >&3'
+	assert_equal "$(held p)" "1 0 0 0"
+	run_mq 0 mq-consume -n 1 --push p q -- sh -c 'printf "done\npush\n" >&3'
+	assert_equal "$(held q) $(held p)" "0 0 0 0 1 0 0 0"
+}
+
+@test "push: priority and order go along" {
+	run_mq 0 mq-publish q a
+	run_mq 0 mq-publish -p 5 q b
+	run_mq 0 mq-publish q c
+	run_mq 0 mq-consume -n 3 --push p q -- "$T/pushes"
+	run_mq 0 mq-consume --drain -l p
+	assert_output $'b\na\nc'
+}
+
+@test "push: it lets go of its key and its group here, and is in its group there" {
+	run_mq 0 mq-publish -k key -g group q a
+	run_mq 0 mq-publish -g group q b
+	run_mq 0 mq-consume -n 1 --push p q -- "$T/pushes"
+	run_mq 0 mq-publish -k key q again
+	run_mq 0 mq-consume -n 2 --push p q -- "$T/pushes"
+	assert_equal "$(redis exists 'rmq::queue::[q]::locks')" 0
+	# b waits there for a.
+	assert_equal "$(held p)" "2 1 0 0"
+	run_mq 0 mq-consume --drain -l p
+	assert_output $'a\nagain\nb'
+	assert_equal "$(redis exists 'rmq::queue::[p]::locks')" 0
+}
+
+@test "push: a Go program has it in its push queue" {
+	run_mq 0 mq-publish --raw q x
+	run_mq 0 mq-consume -n 1 --push p q -- "$T/pushes"
+	assert_equal "$(redis rpoplpush 'rmq::queue::[p]::ready' \
+		'rmq::connection::go-123456::queue::[p]::unacked')" x
+}
+
+@test "push: wrong uses" {
+	run_mq 64 mq-consume --push p q
+	run_mq 64 mq-consume --push 'a]::b' q -- true
+	run_mq 64 mq-consume --push '' q -- true
+	run_mq 64 mq-consume --push q a q b -- true
+	assert_equal "$stderr" "mq-consume: --push: q: a queue that is consumed here"
+	assert_equal "$(redis dbsize)" 0
+}
+
+@test "push: a full server" {
+	run_mq 0 mq-publish q x
+	redis config set maxmemory 1 >/dev/null
+	run_mq 0 mq-consume -n 1 --push p q -- "$T/pushes"
+	redis config set maxmemory 0 >/dev/null
+	assert_equal "$(held q) $(held p)" "0 0 0 0 1 0 0 0"
+}
+
+# --- crashes ------------------------------------------------------------------------
+
+# Every payload of $T/want is in exactly one place of all queues, or was
+# finished by somebody.
+each_in_one_place() {
+	redis eval 'local n, out = redis.call, {}
+		local function add(e)
+			out[#out + 1] = e:match("\n(.*)$") or e
+		end
+		for _, k in ipairs(n("KEYS", "*")) do
+			local t = n("TYPE", k).ok
+			if k:find("::ready$") or k:find("::rejected$") or k:find("::unacked$") then
+				for _, e in ipairs(n("LRANGE", k, 0, -1)) do add(e) end
+			elseif k:find("::delayed$") or k:find("::priority$") then
+				for _, e in ipairs(n("ZRANGE", k, 0, -1)) do add(e:sub(33)) end
+			end
+		end
+		return out' 0 | sort >"$T/got"
+	cmp "$T/want" "$T/got"
+}
+
+# chain NAME: consumers of three queues in a row, until they are killed.
+consume_chain() {
+	"$BUILD/mq-consume" -q -j 2 --push push1 incoming -- "$T/s" 2>>"$T/err" &
+	"$BUILD/mq-consume" -q -j 2 --push push2 push1 -- "$T/s" 2>>"$T/err" &
+	"$BUILD/mq-consume" -q -j 2 --attempts 100000 push2 -- "$T/last" 2>>"$T/err" &
+	pids=$(jobs -p)
+}
+
+kill_all() {
+	# shellcheck disable=SC2086
+	kill -KILL $pids
+	wait
+}
+
+some_pushed() {
+	[ "$(redis llen 'rmq::queue::[push1]::ready')" -gt "$1" ] ||
+		[ "$(redis llen 'rmq::queue::[push2]::ready')" -gt "$1" ] ||
+		[ "$(redis zcard 'rmq::queue::[push2]::delayed')" -gt "$1" ]
+}
+
+# What the dead have left is given back.
+clean_up() {
+	local c
+
+	for c in $(connections); do
+		redis del "rmq::connection::$c::heartbeat" >/dev/null
+	done
+	run_mq 0 mq-clean
+}
+
+write_chain_scripts() {
+	# Now and then a retry comes between.
+	cat <<'.' | script s
+read -r x
+case $x$MQ_ATTEMPT in
+*71 | *31) echo resend 0 >&3 ;;
+*) echo push >&3 ;;
+esac
+.
+	echo 'echo resend 1000 >&3' | script last
+}
+
+@test "push: consumers killed at any moment: each message is in one place" {
+	write_chain_scripts
+	seq 1000 1299 | tee "$T/want" | run_mq 0 mq-publish -l incoming
+	for i in {1..20}; do
+		consume_chain
+		eventually 10 some_pushed 0
+		read -rt "0.0$((RANDOM % 10))" <> <(:) || true
+		kill_all
+		each_in_one_place
+		clean_up
+		each_in_one_place
+	done
+	consume_chain
+	eventually 60 zcard_is 300
+	kill_all
+	each_in_one_place
+}
+
+zcard_is() {
+	[ "$(redis zcard 'rmq::queue::[push2]::delayed')" = "$1" ]
+}
+
+@test "push: a server killed at any moment: each message is in one place" {
+	D=$(own_dir)
+	server_run --appendonly yes --appendfsync always
+	write_chain_scripts
+	seq 1000 1199 | tee "$T/want" | run_mq 0 mq-publish -l incoming
+	consume_chain
+	for i in {1..20}; do
+		read -rt "0.$((RANDOM % 3))$((RANDOM % 10))" <> <(:) || true
+		server_kill
+		server_run --appendonly yes --appendfsync always
+		each_in_one_place
+	done
+	eventually 60 zcard_is 200
+	kill_all
+	each_in_one_place
+}

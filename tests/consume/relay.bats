@@ -1,0 +1,155 @@
+#!/usr/bin/env bats
+# The relay of mq-consume(1): each message arrives once at the other server,
+# whatever is killed in between: consumers, the script, either server.
+
+# run_mq sets stderr; each test is a subshell of its own.
+# shellcheck disable=SC2030,SC2031,SC2154
+
+load ../helpers/common
+
+setup_file() {
+	server_start --appendonly yes --appendfsync always
+	FAR=$(own_dir)
+	export FAR
+	far_run
+}
+
+teardown_file() {
+	far shutdown nosave >/dev/null 2>&1 || true
+	rm -rf "$FAR"
+	server_stop
+}
+
+setup() {
+	common_setup
+	far flushall >/dev/null
+	far_url=unix://$FAR/far.sock
+}
+
+teardown() {
+	common_teardown
+}
+
+far() {
+	redis-cli -s "$FAR/far.sock" "$@"
+}
+
+far_run() {
+	redis-server --port 0 --unixsocket "$FAR/far.sock" --dir "$FAR" \
+		--save '' --appendonly yes --appendfsync always \
+		--pidfile "$FAR/far.pid" --daemonize yes --logfile "$FAR/far.log" >/dev/null
+	eventually 10 far_answers
+}
+
+far_answers() {
+	[ "$(far ping 2>/dev/null)" = PONG ]
+}
+
+# The command of the relay, out of the manual.
+relay_script() {
+	sed -n "/^mq-consume .* outbox -- sh -c '\$/,/^\\.Ed/p" "$root/man/mq-consume.1" |
+		sed -e '1d' -e '/^\.Ed/d' -e "s/'\$//" -e "s,URL,$far_url," \
+			-e 's/QUEUE/inbox/' -e 's/\\e/\\/g'
+}
+
+# relay N: the Nth consumer, in the background; its pid in relays[N].
+relay() {
+	PATH=$BUILD:$PATH "$BUILD/mq-consume" --tag "relay$1" -j 4 --retry-on err \
+		--attempts 9999 --backoff 50ms..300ms -q outbox -- sh -c "$(relay_script)" \
+		>>"$T/out" 2>>"$T/err" 3>&- &
+	relays[$1]=$!
+}
+
+# A script of one of the consumers, or what it runs.
+a_script() {
+	local -a pids
+	mapfile -t pids < <(pgrep -P "$1")
+	[ ${#pids[@]} -gt 0 ] || return 1
+	set -- "${pids[RANDOM % ${#pids[@]}]}"
+	mapfile -t pids < <(pgrep -P "$1")
+	if [ ${#pids[@]} -gt 0 ] && ((RANDOM % 2)); then
+		echo "${pids[0]}"
+	else
+		echo "$1"
+	fi
+}
+
+# Kills one thing, and starts it again.
+kill_something() {
+	local n=$((RANDOM % 2)) p
+	case $((RANDOM % 5)) in
+	0)
+		kill -KILL "${relays[n]}" || true
+		wait "${relays[n]}" 2>/dev/null || true
+		relay "$n"
+		;;
+	1 | 2)
+		if p=$(a_script "${relays[n]}"); then
+			kill -KILL "$p" 2>/dev/null || true
+		fi
+		;;
+	3)
+		server_kill
+		server_run --appendonly yes --appendfsync always
+		;;
+	4)
+		p=$(cat "$FAR/far.pid")
+		kill -KILL "$p"
+		eventually 10 gone "$p"
+		far_run
+		;;
+	esac
+}
+
+# What the dead ones had is given back without waiting for a minute.
+bring_back() {
+	local name
+	for name in $(connections); do
+		redis hget "rmq::connection::$name::info" pid >"$T/pid"
+		gone "$(cat "$T/pid")" && redis del "rmq::connection::$name::heartbeat" >/dev/null
+	done
+	"$BUILD/mq-clean" -q --attempts 9999 || true
+}
+
+# As a service manager does: a consumer whose server dies before it has joined
+# ends.
+start_again() {
+	local n
+	for n in 0 1; do
+		if gone "${relays[n]}"; then
+			wait "${relays[n]}" || echo "relay $n: $?"
+			relay "$n"
+		fi
+	done
+}
+
+all_there() {
+	start_again
+	bring_back
+	held_is outbox "0 0 0 0"
+}
+
+@test "relay: each message arrives once, whatever is killed" {
+	local round _ count=120
+	declare -a relays
+	RANDOM=${SEED:-$$}
+	echo "SEED=$RANDOM"
+	[ -n "$(relay_script)" ]
+	for ((round = 1; round <= ${ROUNDS:-20}; round++)); do
+		echo "round $round"
+		seq -f "message $round.%g" "$count" >"$T/sent"
+		run_mq 0 mq-publish -l outbox <"$T/sent"
+		relay 0
+		relay 1
+		for _ in {1..8}; do
+			read -rt "0.0$((RANDOM % 9 + 1))" <> <(:) || true
+			kill_something
+		done
+		eventually 60 all_there
+		kill "${relays[@]}" || true
+		wait "${relays[@]}" || true
+		run_mq 0 mq-consume -u "$far_url" --drain -l inbox
+		diff <(sort -V <<<"$output") "$T/sent"
+		assert_equal "$(far llen 'rmq::queue::[inbox]::ready')" 0
+	done
+}

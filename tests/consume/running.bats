@@ -1,0 +1,263 @@
+#!/usr/bin/env bats
+# What runs: the record that a consumer keeps while it has long runs.
+
+# run_mq sets stderr; each test is a subshell of its own.
+# shellcheck disable=SC2030,SC2031,SC2034,SC2154
+
+load ../helpers/common
+
+setup_file() {
+	server_start
+}
+
+teardown_file() {
+	server_stop
+}
+
+setup() {
+	common_setup
+	redis config set maxmemory 0 >/dev/null
+	redis acl setuser default '+@all' >/dev/null
+	# Says what stands in $T/say, and again when that changes; ends when
+	# there is $T/go.PAYLOAD, or $T/go.
+	script work <<'.'
+n=$(cat)
+echo $$ >"$T/pid.$n"
+last=
+until [ -e "$T/go.$n" ] || [ -e "$T/go" ]; do
+	now=$(cat "$T/say" 2>/dev/null)
+	[ "$now" = "$last" ] || printf 'run %s\n' "$now" >&3
+	last=$now
+	perl -e 'select undef, undef, undef, 0.02'
+done
+echo done >&3
+.
+}
+
+teardown() {
+	common_teardown
+}
+
+record() {
+	redis get "rmq::connection::$(connections)::running"
+}
+
+there() {
+	[ "$(redis exists "rmq::connection::$(connections)::running")" = "${1:-1}" ]
+}
+
+# field N NAME: of the Nth run.
+field() {
+	record | python3 -c '
+import json, sys
+sys.stdout.write(str(json.load(sys.stdin)[int(sys.argv[1])][sys.argv[2]]))' "$@"
+}
+
+field_is() {
+	[ "$(field "$1" "$2" 2>/dev/null)" = "$3" ]
+}
+
+runs_are() {
+	[ "$(record | python3 -c 'import json, sys
+print(len(json.load(sys.stdin)))' 2>/dev/null)" = "$1" ]
+}
+
+@test "running: a long run is told, with all there is to know" {
+	local id before after started
+
+	run_mq 0 mq-publish -i jobs/1 x
+	id=$output
+	echo 'step 1 of 3' >"$T/say"
+	before=$(date +%s%3N)
+	start_mq mq-consume jobs/1 -- "$T/work"
+	eventually 10 test -s "$T/pid.x"
+	after=$(date +%s%3N)
+	eventually 5 there
+	assert_equal "$(field 0 id)" "$id"
+	assert_equal "$(field 0 queue)" jobs/1
+	assert_equal "$(field 0 attempt)" 1
+	assert_equal "$(field 0 pid)" "$(cat "$T/pid.x")"
+	assert_equal "$(field 0 script)" "$T/work"
+	assert_equal "$(field 0 text)" "step 1 of 3"
+	started=$(field 0 started_ms)
+	((started >= before - 5 && started <= after + 5))
+	ttl=$(redis ttl "rmq::connection::$(connections)::running")
+	((ttl > 50 && ttl <= 60))
+	# It follows what the script says, and stays otherwise the same.
+	echo 'step 2 of 3' >"$T/say"
+	eventually 3 field_is 0 text "step 2 of 3"
+	assert_equal "$(field 0 started_ms)" "$started"
+	# It ends with the run.
+	touch "$T/go"
+	eventually 5 there 0
+	stop_mq
+}
+
+connected() {
+	[ -n "$(connections)" ]
+}
+
+@test "running: nothing for short runs" {
+	start_mq mq-consume jobs -- true
+	eventually 5 connected
+	heartbeat
+	heartbeat
+	redis config resetstat >/dev/null
+	for _ in 1 2 3 4 5 6; do
+		run_mq 0 mq-publish jobs x
+		eventually 5 held_is jobs "0 0 0 0"
+		assert there 0
+	done
+	heartbeat
+	assert_equal "$(redis info commandstats | grep -cE 'cmdstat_(set|del):')" 0
+	stop_mq
+}
+
+@test "running: told again only when something has changed" {
+	run_mq 0 mq-publish jobs x
+	start_mq mq-consume jobs -- "$T/work"
+	eventually 10 there
+	heartbeat
+	redis config resetstat >/dev/null
+	heartbeat
+	heartbeat
+	assert_equal "$(redis info commandstats | grep -c 'cmdstat_set:')" 0
+	# But kept, as the lease is.
+	redis expire "rmq::connection::$(connections)::running" 20 >/dev/null
+	eventually 5 ttl_above 30 "rmq::connection::$(connections)::running"
+	touch "$T/go"
+	stop_mq
+}
+
+@test "running: several slots and queues, and a later attempt" {
+	run_mq 0 mq-publish a 1
+	run_mq 0 mq-publish b 2
+	run_mq 0 mq-consume -n 1 b -- sh -c 'echo resend 0-x >&3'
+	start_mq mq-consume -j 3 a b -- "$T/work"
+	eventually 10 runs_are 2
+	assert_equal "$(field 0 queue) $(field 0 attempt)" "a 1"
+	assert_equal "$(field 1 queue) $(field 1 attempt)" "b 2"
+	touch "$T/go.1"
+	eventually 5 runs_are 1
+	assert_equal "$(field 0 queue)" b
+	assert_equal "$(field 0 pid)" "$(cat "$T/pid.2")"
+	touch "$T/go"
+	eventually 5 there 0
+	stop_mq
+}
+
+@test "running: texts that are no text, and long ones" {
+	run_mq 0 mq-publish jobs x
+	printf 'a\377"\\\033[31m<b>\n' >"$T/say"
+	start_mq mq-consume jobs -- "$T/work"
+	eventually 10 field_is 0 text $'a?"\\\e[31m<b>'
+	# 1 + 511 * 2 bytes are 1023; the next character does not fit.
+	perl -e 'print "x", "\xc3\xbc" x 1000, "\n"' >"$T/say"
+	eventually 5 field_is 0 text "x$(perl -e 'print "\xc3\xbc" x 511')"
+	touch "$T/go"
+	stop_mq
+}
+
+@test "running: the record goes with the consumer" {
+	run_mq 0 mq-publish jobs x
+	start_mq mq-consume --grace 0s jobs -- "$T/work"
+	eventually 10 there
+	stop_mq
+	assert_equal "$(redis keys 'rmq::connection*')" ""
+	assert_equal "$(held jobs)" "1 0 0 0"
+}
+
+@test "running: told again after a reconnect, and to an empty server" {
+	run_mq 0 mq-publish jobs x
+	start_mq mq-consume jobs -- "$T/work"
+	eventually 10 there
+	c=$(connections)
+	before=$(record)
+	redis del "rmq::connection::$c::running" >/dev/null
+	redis client kill type normal skipme yes >/dev/null
+	eventually 10 there
+	assert_equal "$(connections)" "$c"
+	assert_equal "$(record)" "$before"
+	touch "$T/go"
+	eventually 5 there 0
+	stop_mq
+}
+
+@test "running: a run that ends while the connection is lost" {
+	run_mq 0 mq-publish jobs x
+	start_mq mq-consume jobs -- "$T/work"
+	eventually 10 there
+	key="rmq::connection::$(connections)::running"
+	redis client pause 300 >/dev/null
+	touch "$T/go"
+	redis client kill type normal skipme yes >/dev/null
+	eventually 10 there 0
+	# Nor does one that the server still has stay.
+	redis set "$key" '[]' EX 60 >/dev/null
+	redis client kill type normal skipme yes >/dev/null
+	eventually 10 there 0
+	stop_mq
+}
+
+@test "running: a new name has its own record, of its own runs" {
+	run_mq 0 mq-publish jobs x
+	start_mq mq-consume jobs -- "$T/work"
+	eventually 10 there
+	c=$(connections)
+	first=$(cat "$T/pid.x")
+	redis del "rmq::connection::$c::heartbeat" >/dev/null
+	eventually 10 other_name "$c"
+	# The message comes back, and its second run is told; nobody has crashed.
+	eventually 20 another_runs "$first"
+	assert_equal "$(field 0 pid)" "$(cat "$T/pid.x")"
+	assert_equal "$(field 0 attempt)" 1
+	touch "$T/go"
+	eventually 5 there 0
+	stop_mq
+}
+
+another_runs() {
+	there && [ "$(field 0 pid)" != "$1" ]
+}
+
+other_name() {
+	local now
+	now=$(connections)
+	[ -n "$now" ] && [[ $now != *"$1"* ]]
+}
+
+@test "running: a full memory, no permission: told when it can be" {
+	run_mq 0 mq-publish jobs x
+	start_mq mq-consume jobs -- "$T/work"
+	eventually 10 test -s "$T/pid.x"
+	redis config set maxmemory 1 >/dev/null
+	heartbeat
+	heartbeat
+	assert there 0
+	redis config set maxmemory 0 >/dev/null
+	eventually 5 there
+	redis acl setuser default -set >/dev/null
+	echo new >"$T/say"
+	heartbeat
+	heartbeat
+	assert field_is 0 text ""
+	redis acl setuser default +set >/dev/null
+	eventually 5 field_is 0 text new
+	touch "$T/go"
+	eventually 5 held_is jobs "0 0 0 0"
+	stop_mq
+	assert_equal "$(cat "$T/err")" ""
+}
+
+@test "running: printing tells nothing" {
+	mkfifo "$T/pipe"
+	exec 8<>"$T/pipe"
+	head -c 200000 /dev/zero | run_mq 0 mq-publish jobs
+	"$BUILD/mq-consume" jobs >"$T/pipe" 2>"$T/err" 8>&- 3>&- &
+	pid=$!
+	eventually 10 held_is jobs "0 0 1 0"
+	heartbeat
+	heartbeat
+	assert there 0
+	stop_mq
+}

@@ -1,0 +1,477 @@
+#!/usr/bin/env bats
+# --stream: workers, consumers and servers that die, and workers that do not
+# keep to the rules.  What was judged stands, and nothing is lost.
+#
+# layouts: rmq rsmq
+#
+# SEED=N repeats a run's random moments as far as that is possible.
+
+# run_mq sets output and stderr; T and D are of common.bash.
+# shellcheck disable=SC2016,SC2030,SC2031,SC2154
+
+load ../helpers/common
+load "../helpers/layout-${LAYOUT:-rmq}"
+
+setup_file() {
+	server_start
+	FILE_D=$D
+	export FILE_D
+}
+
+teardown_file() {
+	server_stop
+}
+
+setup() {
+	common_setup
+	seed=${SEED:-$$}
+	echo "seed $seed"
+	RANDOM=$seed
+	touch "$T/got" "$T/starts"
+	# note: one line for each message, in one write, and then the verb.
+	script note "$(command -v perl)" <<'.'
+open V, '>&=3'; select V; $| = 1;
+open my $f, '>>', "$ENV{T}/got";
+open my $s, '>>', "$ENV{T}/starts"; syswrite $s, "$$\n"; close $s;
+while (<STDIN>) {
+	select undef, undef, undef, $ENV{SLOW} if $ENV{SLOW};
+	syswrite $f, $_;
+	print "done\n";
+}
+.
+}
+
+teardown() {
+	if [ "$D" != "$FILE_D" ]; then
+		kill -CONT "$(server_pid)" 2>/dev/null || true
+		server_stop
+	fi
+	common_teardown
+}
+
+publish() {
+	printf '%s\n' "$@" | run_mq 0 mq-publish -l q
+}
+
+ready() {
+	"$BUILD/mq-stats" --list ready -l q
+}
+
+got() {
+	wc -l <"$T/got"
+}
+
+got_reaches() {
+	[ "$(got)" -ge "$1" ]
+}
+
+starts() {
+	wc -l <"$T/starts"
+}
+
+starts_reach() {
+	[ "$(starts)" -ge "$1" ]
+}
+
+no_clients() {
+	[ "$(redis client list | grep -c .)" = 1 ]
+}
+
+# all_of N TWICE: each of 1..N was got, and so many at most were so again.
+all_of() {
+	sort -un "$T/got" | cmp - <(seq "$1")
+	echo "$(got) of $1, at most $2 twice"
+	[ $(($(got) - $1)) -le "$2" ]
+}
+
+# What the consumer used of the processor, in ticks of 1/100 s.
+ticks() {
+	awk '{print $14 + $15}' "/proc/$pid/stat"
+}
+
+# at_rest: a second of the consumer's, which costs it hardly anything.
+at_rest() {
+	local from
+
+	from=$(ticks)
+	heartbeat
+	heartbeat
+	echo "$(($(ticks) - from)) ticks"
+	[ $(($(ticks) - from)) -le 20 ]
+}
+
+# The most memory that it ever had, in KiB.
+peak() {
+	awk '/^VmHWM/ {print $2}' "/proc/$pid/status"
+}
+
+# Sanitizers have memory of their own.
+if [[ $BUILD == *address* ]]; then plain=false; else plain=true; fi
+
+# --- death -------------------------------------------------------------------
+
+@test "stream fault: workers that are killed at any moment" {
+	local victim n
+
+	seq 15000 | run_mq 0 mq-publish -l q
+	start_mq mq-consume --stream -j 3 --retry-on err --backoff 0s..0s \
+		--attempts 999 q -- "$T/note"
+	for n in $(seq 25); do
+		eventually 20 got_reaches $((n * 500 + RANDOM % 200))
+		victim=$(shuf -n 1 --random-source=<(yes "$RANDOM") "$T/starts")
+		kill -KILL "$victim" 2>/dev/null || true
+	done
+	eventually 30 held_is q "0 0 0 0"
+	stop_mq
+	# The one that each was on may have been noted.
+	all_of 15000 25
+}
+
+@test "stream fault: a killed worker's message is rejected, and no other" {
+	export SLOW=0.05
+	seq 100 | run_mq 0 mq-publish -l q
+	start_mq mq-consume --stream --window 20 q -- "$T/note"
+	for n in 10 30 50; do
+		eventually 20 got_reaches "$n"
+		kill -KILL "$(tail -n 1 "$T/starts")"
+		eventually 5 starts_reach $((n / 20 + 2))
+	done
+	eventually 20 held_is q "0 0 0 3"
+	stop_mq
+	for n in 1 2 3; do assert_equal "$(reason "$n")" "killed by SIGKILL"; done
+	"$BUILD/mq-stats" --list rejected -l q | cat - "$T/got" | sort -un | cmp - <(seq 100)
+	assert [ "$(got)" -le 100 ]
+}
+
+# So much is done, or all: workers are quick.
+is_under_way() {
+	got_reaches "$1" || held_is q "0 0 0 0"
+}
+
+@test "stream fault: a consumer that is killed again and again" {
+	local goal in_flight=0 c
+
+	seq 30000 | run_mq 0 mq-publish -l q
+	for _ in 1 2 3 4 5 6; do
+		goal=$(($(got) + RANDOM % 3000 + 1))
+		start_mq mq-consume --stream -j 2 q -- "$T/note"
+		eventually 30 is_under_way "$goal"
+		stop_mq KILL
+		eventually 10 no_clients
+		for c in $(connections); do
+			is_live "$c" || continue
+			in_flight=$((in_flight + $(holds "$c")))
+			expire "$c"
+		done
+	done
+	timeout 60 "$BUILD/mq-consume" --stream -j 2 --drain q -- "$T/note" 3>&-
+	all_of 30000 "$in_flight"
+	assert_equal "$(held q)" "0 0 0 0"
+}
+
+@test "stream fault: the server dies and comes back, the worker goes on" {
+	local n
+
+	D=$(own_dir)
+	server_run --appendonly yes --appendfsync always
+	seq 10000 | run_mq 0 mq-publish -l q
+	start_mq mq-consume --stream -j 2 --window 50 q -- "$T/note"
+	for n in 1000 3500 6000; do
+		eventually 30 got_reaches $((n + RANDOM % 1000))
+		server_kill
+		server_run --appendonly yes --appendfsync always
+	done
+	eventually 60 held_is q "0 0 0 0"
+	stop_mq
+	# Those that were judged are not given to a worker again.
+	all_of 10000 0
+	assert_equal "$(starts)" 2
+}
+
+@test "stream fault: what is judged while there is no server stands" {
+	D=$(own_dir)
+	server_run --appendonly yes --appendfsync always
+	seq 30 | run_mq 0 mq-publish -l q
+	SLOW=0.05 start_mq mq-consume --stream --window 20 q -- "$T/note"
+	eventually 10 got_reaches 3
+	server_kill
+	eventually 10 got_reaches 20
+	assert_equal "$(got)" 20
+	server_run --appendonly yes --appendfsync always
+	eventually 20 held_is q "0 0 0 0"
+	stop_mq
+	all_of 30 0
+}
+
+@test "stream fault: TERM without a server ends in time, and loses nothing" {
+	D=$(own_dir)
+	server_run --appendonly yes --appendfsync always
+	seq 10 | run_mq 0 mq-publish -l q
+	SLOW=0.2 start_mq mq-consume --stream --grace 1s --window 9 q -- "$T/note"
+	eventually 10 got_reaches 1
+	server_kill
+	SECONDS=0
+	stop_mq
+	assert [ "$SECONDS" -le 15 ]
+	server_run --appendonly yes --appendfsync always
+	expire "$(connections)"
+	timeout 60 "$BUILD/mq-consume" --stream --drain q -- "$T/note" 3>&-
+	all_of 10 9
+}
+
+@test "stream fault: a lease that was lost: others have the messages" {
+	local c taken
+
+	script hold <<'.'
+echo $$ >>"$T/starts"
+while read -r x; do
+	until [ -e "$T/go" ]; do sleep 0.02; done
+	echo "$x" >>"$T/got"
+	echo done >&3
+done
+.
+	seq 8 | run_mq 0 mq-publish -l q
+	start_mq mq-consume --stream --window 5 q -- "$T/hold"
+	eventually 10 held_is q "3 0 5 0"
+	c=$(connections)
+	kill -STOP "$pid"
+	expire "$c"
+	run_mq 0 mq-clean
+	assert_equal "$(held q)" "8 0 0 0"
+	taken=$(peer_takes)
+	touch "$T/go"
+	kill -CONT "$pid"
+	eventually 10 grep -q 'lease lost' "$T/err"
+	eventually 10 held_is q "0 0 1 0"
+	stop_mq
+	# The worker may have noted some before it was killed.
+	{ cat "$T/got"; echo "$taken"; } | sort -un | cmp - <(seq 8)
+	assert peer_has 1
+	assert_equal "$(held q)" "0 0 1 0"
+}
+
+# --- descriptors -------------------------------------------------------------
+
+@test "stream fault: a worker that closes its standard input and lives on" {
+	publish 1 2 3
+	# The second one stands in the pipe by then.
+	start_mq mq-consume --stream --window 2 q -- sh -c \
+		'read -r x; echo done >&3; sleep 0.1; exec 0<&-; echo $$ >>"$T/starts"; exec sleep 100'
+	eventually 10 starts_reach 1
+	assert at_rest
+	eventually 15 starts_reach 2
+	stop_mq KILL || true
+	assert_regex "$(cat "$T/err")" "worker: it has closed its standard input; another one in 0.1 s"
+	assert_regex "$(held q)" ' 0$'
+}
+
+@test "stream fault: one that has read enough has its time for it" {
+	seq 9 | run_mq 0 mq-publish -l q
+	start_mq mq-consume --stream --window 3 q -- sh -c '
+		read -r a; read -r b; read -r c; exec 0<&-
+		for x in "$a" "$b" "$c"; do sleep 0.3; echo "$x" >>"$T/got"; echo done >&3; done'
+	eventually 20 held_is q "0 0 0 0"
+	stop_mq
+	seq 9 | cmp - "$T/got"
+	refute grep -q worker: "$T/err"
+}
+
+@test "stream fault: a worker that closes descriptor 3 and lives on" {
+	publish 1 2
+	start_mq mq-consume --stream --window 2 -n 2 q -- sh -c \
+		'echo $$ >>"$T/starts"; read -r x; [ "$x" = 1 ] && { exec 3>&-; sleep 100; }; echo done >&3'
+	eventually 5 starts_reach 1
+	assert at_rest
+	wait "$pid"
+	assert_equal "$(held q)" "0 0 0 1"
+	assert_equal "$(reason 1)" "it has closed its descriptor 3"
+}
+
+@test "stream fault: descriptor 4 closed, and dups all the same" {
+	known other
+	publish 1 2
+	run_mq 0 mq-consume --stream -n 2 q -- sh -c \
+		'exec 4<&-; while read -r x; do echo dup 0-x-other; echo done; done >&3'
+	assert_equal "$(held other)" "2 0 0 0"
+	assert_equal "$(held q)" "0 0 0 0"
+}
+
+@test "stream fault: a grandchild that keeps the pipes" {
+	publish 1 2 3
+	SECONDS=0
+	start_mq mq-consume --stream -n 3 q -- sh -c 'exec 5<&0
+		read -r x; echo "$x" >>"$T/got"; echo done >&3
+		sleep 30 <&5 & echo $! >>"$T/children"'
+	wait "$pid"
+	seq 3 | cmp - "$T/got"
+	assert [ "$SECONDS" -le 5 ]
+	xargs kill <"$T/children" || true
+	assert_equal "$(held q)" "0 0 0 0"
+}
+
+# --- words -------------------------------------------------------------------
+
+@test "stream fault: garbage is progress" {
+	script garbage "$(command -v perl)" <<'.'
+open V, '>&=3'; select V; $| = 1; srand $ENV{SEED} // 1;
+while (<STDIN>) {
+	for (1 .. 50) { print join('', map { chr rand 256 } 1 .. rand 300) =~ s/\b(done|err|push|pause|resend|fails?|relayed|dup)\b//gr, "\n" }
+	print "x" x 70000, "\n\0\0\n\n \n\r\n  done\t\n";
+}
+.
+	seq 200 | run_mq 0 mq-publish -l q
+	run_mq 0 mq-consume --stream --drain q -- "$T/garbage"
+	assert_equal "$(held q)" "0 0 0 0"
+}
+
+@test "stream fault: lines come in pieces, the last without a newline" {
+	script pieces "$(command -v perl)" <<'.'
+open V, '>&=3'; select V; $| = 1;
+while (<STDIN>) {
+	for (/3/ ? 'done' : split //, "run a\nerr not $_") { print; select undef, undef, undef, .005 }
+	exit if /3/;
+}
+.
+	publish 1 2 3 4
+	run_mq 0 mq-consume --stream --window 2 -n 4 q -- "$T/pieces"
+	assert_equal "$(held q)" "0 0 0 3"
+	assert_equal "$(reason 1),$(reason 2),$(reason 3)" "not 1,not 2,not 4"
+}
+
+@test "stream fault: garbage without an end costs no memory" {
+	publish 1
+	start_mq mq-consume --stream q -- sh -c 'echo $$ >>"$T/starts"; exec cat /dev/zero >&3'
+	eventually 5 starts_reach 1
+	heartbeat
+	heartbeat
+	echo "peak $(peak) KiB"
+	! $plain || assert [ "$(peak)" -le 12000 ]
+	# Others are not kept waiting.
+	run_mq 0 mq-stats q
+	stop_mq INT &
+	eventually 5 grep -q stopping "$T/err"
+	kill -INT "$pid"
+	wait "$pid" || true
+	assert_equal "$(held q)" "1 0 0 0"
+}
+
+@test "stream fault: answers without an end" {
+	publish 1 2 3 4 5
+	run_mq 0 mq-consume --stream --window 2 -n 5 --attempts 1 q -- sh -c \
+		'read -r x; echo $x >>"$T/got"; [ "$x" = 2 ] && exec yes done >&3; echo done >&3'
+	# What stood in the pipe was not read, and so not judged.
+	assert_equal "$(held q)" "0 0 0 0"
+	sort -n "$T/got" | cmp - <(seq 5)
+	assert_regex "$stderr" "worker: it answers (more than it was asked|before it has the message)"
+}
+
+@test "stream fault: two answers for one" {
+	publish 1 2 3
+	run_mq 0 mq-consume --stream --window 1 -n 3 q -- sh -c \
+		'while read -r x; do echo $x >>"$T/got"; printf "done\nerr too\n" >&3; done'
+	assert_equal "$(held q)" "0 0 0 0"
+	seq 3 | cmp - "$T/got"
+}
+
+@test "stream fault: an answer before anything was read" {
+	publish 1
+	run_mq 0 mq-consume --stream --window 1 -n 1 q -- sh -c 'echo done >&3; sleep 9'
+	assert_equal "$(held q)" "0 0 0 1"
+	assert_equal "$(reason 1)" "it answers before it has the message"
+	# It may end of itself.
+	publish 1
+	run_mq 0 mq-consume --stream --window 1 -n 1 q -- sh -c 'echo done >&3'
+	assert_equal "$(held q)" "0 0 0 2"
+	assert_equal "$(reason 2)" "it answers before it has the message"
+	# Nor in the middle of one.
+	redis flushall >/dev/null
+	any_length q
+	head -c 300000 /dev/zero | run_mq 0 mq-publish q
+	run_mq 0 mq-consume --stream --netstring -n 1 q -- sh -c 'head -c 100000 >/dev/null; echo done >&3; sleep 9'
+	assert_equal "$(held q)" "0 0 0 1"
+	assert_equal "$(reason 1)" "it answers before it has the message"
+}
+
+# --- silence -----------------------------------------------------------------
+
+@test "stream fault: a worker that reads and never answers" {
+	seq 1000 | run_mq 0 mq-publish -l q
+	start_mq mq-consume --stream -j 3 --window 10 q -- sh -c 'exec cat >/dev/null'
+	eventually 10 held_is q "970 0 30 0"
+	assert at_rest
+	SECONDS=0
+	stop_mq
+	assert [ "$SECONDS" -le 5 ]
+	assert_equal "$(held q)" "1000 0 0 0"
+	seq 3 | run_mq 0 mq-publish -l r
+	run_mq 0 mq-consume --stream -n 3 --window 3 --timeout 100ms r -- sh -c 'cat >/dev/null; sleep 9'
+	assert_equal "$(held r)" "0 0 0 3"
+}
+
+@test "stream fault: a worker that does not read" {
+	any_length q
+	for i in 1 2 3 4 5 6 7 8; do perl -e 'print shift, "x" x 200000, "\n"' "$i"; done |
+		run_mq 0 mq-publish -l q
+	start_mq mq-consume --stream --window 8 q -- sleep 100
+	eventually 10 unacked_is_some
+	assert at_rest
+	# The one that it was on, and what it cannot have read.
+	kill -INT "$pid"
+	eventually 5 held_is q "7 0 1 0"
+	stop_mq INT
+	assert_equal "$(ready | cut -c 1 | tr -d '\n')" 12345678
+}
+
+unacked_is_some() {
+	[ "$(held q | cut -d' ' -f3)" -gt 1 ]
+}
+
+@test "stream fault: a slow worker and a large queue cost little memory" {
+	$plain || skip "sanitizers have memory of their own"
+	any_length q
+	head -c 750000 /dev/urandom | base64 -w 0 >"$T/line"
+	echo >>"$T/line"
+	for _ in $(seq 40); do cat "$T/line"; done | run_mq 0 mq-publish -l q
+	seq 50000 | run_mq 0 mq-publish -l q
+	start_mq mq-consume --stream -j 4 --window 1000 q -- sh -c \
+		'while read -r x; do echo x >>"$T/got"; sleep 0.5; echo done >&3; done'
+	eventually 10 got_reaches 4
+	heartbeat
+	heartbeat
+	echo "peak $(peak) KiB, $(held q)"
+	assert [ "$(peak)" -le 40000 ]
+	stop_mq KILL || true
+}
+
+# --- many --------------------------------------------------------------------
+
+@test "stream fault: a thousand workers later, nothing is left open" {
+	local before
+
+	$plain || skip "the sanitizers look themselves"
+	seq 1200 | run_mq 0 mq-publish -l q
+	start_mq mq-consume --stream -j 2 q -- sh -c \
+		'read -r x; echo "$x" >>"$T/got"; echo done >&3'
+	eventually 30 got_reaches 100
+	before="$(find "/proc/$pid/fd" | wc -l) $(awk '/^VmRSS/ {print $2}' "/proc/$pid/status")"
+	eventually 60 held_is q "0 0 0 0"
+	echo "$before: $(find "/proc/$pid/fd" | wc -l) $(awk '/^VmRSS/ {print $2}' "/proc/$pid/status")"
+	assert [ "$(find "/proc/$pid/fd" | wc -l)" -le $((${before% *} + 8)) ]
+	assert [ "$(awk '/^VmRSS/ {print $2}' "/proc/$pid/status")" -le $((${before#* } + 600)) ]
+	all_of 1200 0
+	stop_mq
+}
+
+@test "stream fault: no processor for those that are idle, or wait to be restarted" {
+	publish 1
+	start_mq mq-consume --stream -j 4 q -- "$T/note"
+	eventually 5 held_is q "0 0 0 0"
+	assert at_rest
+	stop_mq
+	publish 2
+	start_mq mq-consume --stream -j 4 --backoff 0s..0s --attempts 99 q -- false
+	eventually 5 held_is q "0 0 0 1"
+	publish 3 4 5 6
+	assert at_rest
+	stop_mq
+}

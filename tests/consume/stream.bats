@@ -1,0 +1,799 @@
+#!/usr/bin/env bats
+# --stream: workers that stay, and are fed messages.
+
+# run_mq sets output and stderr; T and D are of common.bash.
+# shellcheck disable=SC1010,SC2016,SC2030,SC2031,SC2154
+
+load ../helpers/common
+
+setup_file() {
+	server_start
+}
+
+teardown_file() {
+	server_stop
+}
+
+setup() {
+	common_setup
+	touch "$T/got" "$T/starts"
+	# obey: does what the lines tell it to, one after the other; "a; b" is
+	# two things.  Whatever it does not know it says on descriptor 3.
+	script obey "$(command -v perl)" <<'.'
+use IO::Handle;
+sub note { open my $f, '>>', "$ENV{T}/$_[0]"; syswrite $f, "$_[1]\n"; }
+open V, '>&=3';
+open A, '<&=4';
+V->autoflush(1);
+STDERR->autoflush(1);
+note('starts', $$);
+$SIG{TERM} = sub { note('got', 'TERM'); exit 0 } if -e "$ENV{T}/trap";
+while (<STDIN>) {
+	chomp;
+	note('got', $_);
+	for (split /; /) {
+		if (/^exit (\d+)/) { exit $1 }
+		elsif (/^kill (\w+)/) { kill $1, $$; sleep 9 }
+		elsif (/^sleep (\S+)/) { select undef, undef, undef, $1 }
+		elsif (/^warn (.*)/) { print STDERR "$1\n" }
+		elsif (/^wait (\S+)/) { select undef, undef, undef, .02 until -e "$ENV{T}/$1" }
+		elsif (/^hear/) { $_ = <A>; chomp; note('heard', $_) }
+		elsif (/^\d+$/) { print V "done\n" }
+		else { print V "$_\n" }
+	}
+}
+note('got', 'end') if -e "$ENV{T}/ends";
+.
+}
+
+teardown() {
+	common_teardown
+}
+
+# publish LINE...: into q.
+publish() {
+	printf '%s\n' "$@" | run_mq 0 mq-publish -l q
+}
+
+# consume STATUS [OPTION...]: q, by $T/obey.
+consume() {
+	local want=$1
+
+	shift
+	run_mq "$want" mq-consume --stream "$@" q -- "$T/obey"
+}
+
+# The payloads there, the next one first.
+ready() {
+	"$BUILD/mq-stats" --list ready -l "${1-q}"
+}
+
+got_is() {
+	assert_equal "$(cat "$T/got")" "$(printf '%s\n' "$@")"
+}
+
+starts() {
+	wc -l <"$T/starts"
+}
+
+got_reaches() {
+	[ "$(wc -l <"$T/got")" -ge "$1" ]
+}
+
+window_above() {
+	[ "$(held q | cut -d' ' -f3)" -gt "$1" ]
+}
+
+window_below() {
+	[ "$(held q | cut -d' ' -f3)" -lt "$1" ]
+}
+
+running_shows() {
+	"$BUILD/mq-stats" --running --json | grep -q "$1"
+}
+
+running_is_over() {
+	! running_shows obey
+}
+
+# reason N: why the Nth rejected one was, the oldest first.
+reason() {
+	element q rejected "$((-$1))" | header Mq-Error
+}
+
+# --- what goes in ------------------------------------------------------------
+
+@test "stream: one worker has all messages, in order, and all are done" {
+	seq 3000 | run_mq 0 mq-publish -l q
+	consume 0 --drain
+	assert_equal "$(starts)" 1
+	seq 3000 | cmp - "$T/got"
+	assert_equal "$(held q)" "0 0 0 0"
+}
+
+@test "stream: the framings, with payloads of all kinds" {
+	local framing
+
+	head -c 100000 /dev/urandom >"$T/p1"
+	printf 'a\nb\0c\r\n' >"$T/p2"
+	: >"$T/p3"
+	printf 'short' >"$T/p4"
+	perl -e 'print map { chr } 0 .. 255' >"$T/p5"
+	script keep "$(command -v python3)" <<'.'
+import sys, os, json, base64
+n, src, out = 0, sys.stdin.buffer, os.fdopen(3, 'w', buffering=1)
+while True:
+    if sys.argv[1] == 'netstring':
+        size = b''
+        while (c := src.read(1)).isdigit():
+            size += c
+        if not c:
+            break
+        p = src.read(int(size))
+        assert src.read(1) == b','
+    else:
+        line = src.readline()
+        if not line:
+            break
+        m = json.loads(line)
+        p = m['payload'].encode() if 'payload' in m else base64.b64decode(m['payload_base64'])
+        assert m['queue'] == 'q' and m['attempt'] == 1 and len(m['id']) == 32
+        assert m['headers']['Mq-Id'] == [m['id']]
+    n += 1
+    open(os.environ['T'] + '/out%d' % n, 'wb').write(p)
+    out.write('done\n')
+.
+	for framing in netstring jsonl; do
+		for i in 1 2 3 4 5; do run_mq 0 mq-publish q <"$T/p$i"; done
+		run_mq 0 mq-consume -n 5 --stream --"$framing" q -- "$T/keep" "$framing"
+		for i in 1 2 3 4 5; do cmp "$T/p$i" "$T/out$i"; done
+		rm "$T"/out?
+	done
+	assert_equal "$(held q)" "0 0 0 0"
+}
+
+@test "stream: -0 has lines, and empty messages are messages" {
+	script keep "$(command -v perl)" <<'.'
+open V, '>&=3'; select V; $| = 1; $/ = "\0";
+while (<STDIN>) { open my $f, '>>', "$ENV{T}/got"; print $f $_; close $f; print "done\n" }
+.
+	printf 'a\nb\0\0c' | run_mq 0 mq-publish -0 q
+	run_mq 0 mq-consume -n 3 --stream -0 q -- "$T/keep"
+	printf 'a\nb\0\0c\0' | cmp - "$T/got"
+	publish '' 1 ''
+	: >"$T/got"
+	run_mq 0 mq-consume -n 3 --stream q -- /bin/sh -c \
+		'while read -r x; do echo "<$x>" >>"$T/got"; echo done >&3; done'
+	got_is '<>' '<1>' '<>'
+}
+
+@test "stream: what the framing cannot carry is rejected, and says why" {
+	publish 1
+	printf 'a\nb' | run_mq 0 mq-publish q
+	publish 2
+	consume 0 --drain
+	got_is 1 2
+	assert_equal "$(reason 1)" "its payload has more than one line: --lines cannot carry it"
+	redis flushall >/dev/null
+	printf 'a\0b' | run_mq 0 mq-publish q
+	run_mq 0 mq-consume -n 1 --stream -0 q -- "$T/obey"
+	assert_equal "$(reason 1)" "its payload has a NUL: --null cannot carry it"
+	assert_equal "$(held q)" "0 0 0 1"
+}
+
+@test "stream: messages of 1 and 64 MB, whole" {
+	local size
+
+	script count "$(command -v perl)" <<'.'
+use Digest::SHA; open V, '>&=3'; select V; $| = 1;
+while (read STDIN, my $c, 1) {
+	my $n = '';
+	while ($c ne ':') { $n .= $c; read STDIN, $c, 1 }
+	read STDIN, my $p, $n; read STDIN, $c, 1;
+	open my $f, '>>', "$ENV{T}/got"; print $f Digest::SHA::sha1_hex($p), "\n"; close $f;
+	print "done\n";
+}
+.
+	for size in 1000000 64000000 1; do
+		head -c "$size" /dev/urandom >"$T/p"
+		sha1sum <"$T/p" | cut -d' ' -f1 >>"$T/want"
+		run_mq 0 mq-publish q <"$T/p"
+	done
+	run_mq 0 mq-consume -n 3 --stream --netstring q -- "$T/count"
+	cmp "$T/want" "$T/got"
+	assert_equal "$(held q)" "0 0 0 0"
+}
+
+# --- what comes out ----------------------------------------------------------
+
+@test "stream: every final verb" {
+	publish done 'done a text' relayed 'err bad' 'fail worse' fails \
+		'resend 60-later' resend push 'push on' 'nothing; done'
+	consume 0 -n 11 --push other
+	assert_equal "$(starts)" 1
+	assert_equal "$(held q)" "1 1 0 3"
+	assert_equal "$(held other)" "2 0 0 0"
+	assert_equal "$(reason 1) $(reason 2) $(reason 3)" "bad worse err"
+	assert_equal "$(element q ready | header Mq-Attempt)" 1
+	assert_equal "$(element q delayed | header Mq-Error)" 60-later
+}
+
+@test "stream: pause" {
+	publish 1 'pause 60-not now' 2
+	start_mq mq-consume --stream q -- "$T/obey"
+	eventually 10 held_is q "1 1 0 0" || eventually 1 held_is q "0 1 0 0"
+	stop_mq
+	assert [ "$(redis exists 'rmq::queue::[q]::paused')" = 1 ]
+}
+
+@test "stream: --strict, --retry-on err, push without --push" {
+	publish 'err no' 1 'push up'
+	consume 0 -n 3 --strict --retry-on err --backoff 60s..60s
+	assert_equal "$(held q)" "0 1 0 1"
+	assert_equal "$(reason 1)" up
+	assert_equal "$(element q delayed | header Mq-Error)" no
+}
+
+@test "stream: a result can be waited for" {
+	start_mq mq-consume --stream q -- "$T/obey"
+	run_mq 0 mq-publish --wait=10s q 'done fine'
+	run_mq 1 mq-publish --wait=10s q 'warn oops; err broken'
+	assert_regex "$stderr" broken
+	stop_mq
+}
+
+@test "stream: mq-stats counts each message as a run" {
+	publish 1 2 3 'err x'
+	consume 0 -n 4
+	run_mq 0 mq-stats --json q
+	echo "$output" | python3 -c 'import json, sys
+q = json.load(sys.stdin)["queues"][0]
+print(q)
+assert q["counters"]["attempts"] == 4, q'
+}
+
+# --- dups --------------------------------------------------------------------
+
+@test "stream: dup is answered, several at once, too, and verbs follow" {
+	redis sadd rmq::queues other more >/dev/null
+	publish 'dup 0-x-other; dup 0-x-nowhere; dup 0-x-more; done' \
+		'dup 0-x-more; err no' 1 'hear; hear; hear; hear; done'
+	consume 0 -n 4 --window 10
+	assert_equal "$(cut -d' ' -f1 "$T/heard" | xargs)" "ok fail ok ok"
+	assert_equal "$(held other) $(held more)" "1 0 0 0 2 0 0 0"
+	assert_equal "$(ready other)" \
+		'dup 0-x-other; dup 0-x-nowhere; dup 0-x-more; done'
+	assert_equal "$(held q)" "0 0 0 1"
+	assert_equal "$(starts)" 1
+}
+
+@test "stream: a worker that waits for its dups is not waited for" {
+	local from=$SECONDS i
+
+	redis sadd rmq::queues other >/dev/null
+	for i in $(seq 40); do echo 'dup 0-x-other; hear; done'; done |
+		run_mq 0 mq-publish -l q
+	consume 0 -n 20 --window 1 --timeout 5s
+	for i in $(seq 20); do echo 'dup 0-x-other; done'; done |
+		run_mq 0 mq-publish -l q
+	consume 0 -n 40 --window 1
+	assert_equal "$(held other)" "60 0 0 0"
+	assert_equal "$(held q)" "0 0 0 0"
+	assert [ $((SECONDS - from)) -lt 15 ]
+}
+
+@test "stream: the verbs that follow many dups are heard, too" {
+	redis sadd rmq::queues other >/dev/null
+	publish "$(printf 'dup 0-x-other; %.0s' $(seq 200))done" 'err last'
+	consume 0 -n 2 --window 2
+	assert_equal "$(held other)" "200 0 0 0"
+	assert_equal "$(held q)" "0 0 0 1"
+}
+
+# --- how a worker ends -------------------------------------------------------
+
+@test "stream: what it was on follows from how it ended" {
+	local how
+
+	for how in 'exit 3' 'kill KILL' 'kill TERM'; do
+		publish 1 2 "$how" 4 5
+		consume 0 -n 5 --window 5
+		assert_equal "$(held q)" "0 0 0 1"
+		case $how in
+		exit*) assert_equal "$(reason 1)" "exit status 3" ;;
+		*) assert_equal "$(reason 1)" "killed by SIG${how#kill }" ;;
+		esac
+		redis flushall >/dev/null
+		got_is 1 2 "$how" 4 5
+		assert_equal "$(starts)" 2
+		: >"$T/got"
+		: >"$T/starts"
+	done
+}
+
+@test "stream: exit status 75 and --retry-on err try it again, later" {
+	publish 1 'exit 75' 3
+	consume 0 -n 3 --backoff 60s..60s
+	assert_equal "$(held q)" "0 1 0 0"
+	assert_equal "$(element q delayed | header Mq-Attempt)" 1
+	redis flushall >/dev/null
+	publish 1 'exit 9' 3
+	consume 0 -n 3 --backoff 60s..60s --retry-on err
+	assert_equal "$(held q)" "0 1 0 0"
+	assert_equal "$(element q delayed | header Mq-Error)" "exit status 9"
+}
+
+@test "stream: what a worker said before it ended badly is no verdict, and told" {
+	publish 'run halfway; exit 0' 'run almost; exit 4'
+	consume 0 -n 2
+	assert_equal "$(reason 1)" "halfway (no final verb)"
+	assert_equal "$(reason 2)" "almost (exit status 4)"
+}
+
+@test "stream: those behind are as they were, in order" {
+	publish 1 'exit 3' a b c d
+	cp "$T/obey" "$T/once"
+	# The second one does not answer: TERM finds the rest.
+	sed -i 's/^while/if (-s "$ENV{T}\/got") { sleep 1 while 1 }\n&/' "$T/once"
+	start_mq mq-consume --stream --window 9 --grace 0s q -- "$T/once"
+	eventually 10 held_is q "0 0 4 1"
+	stop_mq
+	assert_equal "$(held q)" "4 0 0 1"
+	assert_equal "$(ready | xargs)" "a b c d"
+	assert_equal "$(redis lrange 'rmq::queue::[q]::ready' 0 -1 | grep -c Mq-Attempt)" 0
+}
+
+@test "stream: exit 0 is no verdict, and no attempt" {
+	script three <<'.'
+for i in 1 2 3; do
+	read -r x || exit
+	echo "$x" >>"$T/got"
+	echo done >&3
+done
+read -r x
+.
+	seq 20 | run_mq 0 mq-publish -l q
+	start_mq mq-consume --stream --window 5 q -- "$T/three"
+	eventually 10 held_is q "0 0 0 0"
+	stop_mq
+	seq 20 | cmp - "$T/got"
+	refute grep -q 'worker:' "$T/err"
+	publish 'exit 0' 'exit 0'
+	: >"$T/got"
+	consume 0 -n 2 --backoff 60s..60s
+	assert_equal "$(held q)" "0 2 0 0"
+	assert_equal "$(element q delayed | header Mq-Error)" "the worker ended without a verb"
+}
+
+@test "stream: a worker that never answers does not have a message for ever" {
+	publish 1
+	run_mq 0 mq-consume --drain --stream --attempts 3 --backoff 0s..0s q -- true
+	assert_equal "$(held q)" "0 0 0 1"
+	assert_equal "$(reason 1)" "attempts exhausted: the worker ended without a verb"
+	publish 1
+	run_mq 0 mq-consume --drain --stream --window 9 --attempts 2 \
+		--backoff 0s..0s q -- sh -c 'cat >/dev/null'
+	assert_equal "$(held q)" "0 0 0 2"
+}
+
+@test "stream: a command that cannot run stops the consumer" {
+	local n
+
+	publish 1 2 3 4 5
+	for n in 126 127; do
+		run_mq 78 mq-consume --stream --window 4 q -- sh -c "exit $n"
+		assert_regex "$stderr" "exit status $n: the command cannot run; stopping"
+		assert_equal "$(ready | xargs)" "1 2 3 4 5"
+	done
+	echo '#!/nowhere' >"$T/bad"
+	chmod +x "$T/bad"
+	run_mq 78 mq-consume --stream -j 3 q -- "$T/bad"
+	assert_equal "$(ready | xargs)" "1 2 3 4 5"
+	run_mq 78 mq-consume --stream q -- "$T/none"
+	assert_equal "$(redis lrange 'rmq::queue::[q]::ready' 0 -1 | grep -c Mq-Attempt)" 0
+}
+
+@test "stream: a script without #! is one for sh" {
+	publish 1 2
+	# shellcheck disable=SC2016
+	echo 'while read -r x; do echo "$x" >>"$T/got"; echo done >&3; done' >"$T/plain"
+	chmod +x "$T/plain"
+	run_mq 0 mq-consume -n 2 --stream q -- "$T/plain"
+	got_is 1 2
+}
+
+@test "stream: the next one comes later and later" {
+	publish 1
+	start_mq mq-consume --stream --attempts 99 --backoff 0s..0s q -- true
+	eventually 10 grep -q '0.8 s' "$T/err"
+	stop_mq
+	assert_equal "$(sed -n 's/.*another one in //p' "$T/err" | head -n 4 | xargs)" \
+		"0.1 s 0.2 s 0.4 s 0.8 s"
+	assert_equal "$(held q)" "1 0 0 0"
+}
+
+@test "stream: one that did something is replaced soon" {
+	for i in $(seq 10); do echo "$i"; echo 'exit 1'; done |
+		run_mq 0 mq-publish -l q
+	consume 0 -n 20 --window 3
+	assert_equal "$(held q)" "0 0 0 10"
+	assert_equal "$(starts)" 10
+	assert_equal "$(grep -c 'another one in 0.1 s' <<<"$stderr")" 10
+}
+
+@test "stream: --timeout is for one message, and those behind go back" {
+	publish 'sleep 0.7; done' 'sleep 0.7; done' 'sleep 0.7; done' 'sleep 30; done' 5
+	consume 0 -n 5 --window 5 --timeout 2s
+	assert_equal "$(held q)" "0 0 0 1"
+	assert_equal "$(reason 1)" "timed out"
+	assert_equal "$(tail -n 1 "$T/got")" 5
+	assert_equal "$(starts)" 2
+	assert_regex "$stderr" "worker: timed out; another one"
+}
+
+@test "stream: a worker that ignores TERM is killed" {
+	local from=$SECONDS
+
+	publish 1
+	run_mq 0 mq-consume -n 1 --stream --timeout 100ms q -- \
+		sh -c 'trap "" TERM; read -r x; while :; do sleep 0.1; done'
+	assert_equal "$(reason 1)" "timed out"
+	assert [ $((SECONDS - from)) -le 8 ]
+}
+
+# --- how many ----------------------------------------------------------------
+
+@test "stream: --window, and one at first without" {
+	script hoard <<'.'
+while read -r x; do echo "$x" >>"$T/got"; done
+.
+	seq 20 | run_mq 0 mq-publish -l q
+	start_mq mq-consume --stream --window 7 -j 2 q -- "$T/hoard"
+	eventually 10 got_reaches 14
+	eventually 10 held_is q "6 0 14 0"
+	stop_mq
+	# They had an end of file, and said nothing.
+	assert_equal "$(wc -l <"$T/got")" 14
+	: >"$T/got"
+	redis flushall >/dev/null
+	seq 20 | run_mq 0 mq-publish -l q
+	start_mq mq-consume --stream q -- "$T/hoard"
+	eventually 10 held_is q "19 0 1 0"
+	heartbeat
+	assert_equal "$(wc -l <"$T/got")" 1
+	stop_mq KILL || true
+}
+
+@test "stream: the window follows the pace" {
+	script slow <<'.'
+while read -r x; do sleep 0.1; echo "$x" >>"$T/got"; echo done >&3; done
+.
+	seq 60 | run_mq 0 mq-publish -l q
+	start_mq mq-consume --stream q -- "$T/slow"
+	eventually 10 got_reaches 20
+	assert [ "$(held q | cut -d' ' -f3)" -le 5 ]
+	stop_mq
+	seq 200000 | run_mq 0 mq-publish -l q
+	start_mq mq-consume --stream --no-clean q -- perl -e \
+		'open V, ">&=3"; select V; $| = 1; while (<STDIN>) { print "done\n" }'
+	eventually 20 window_above 50
+	stop_mq
+}
+
+@test "stream: what waits for a worker that does not go on goes back" {
+	{ seq 5000; echo wait go; seq 15000; } | run_mq 0 mq-publish --raw -l q
+	start_mq mq-consume --stream q -- "$T/obey"
+	eventually 30 grep -q wait "$T/got"
+	eventually 10 window_below 1001
+	# The rest is for others, in its order.
+	first=$(ready | head -n 1)
+	ready | cmp - <(seq "$first" 15000)
+	assert_equal "$(held q)" "$((15001 - first)) 0 $first 0"
+	touch "$T/go"
+	eventually 30 got_reaches 20001
+	stop_mq
+	{ seq 5000; echo wait go; seq 15000; } | cmp - "$T/got"
+}
+
+@test "stream: -j spreads them over fast and slow workers" {
+	for i in $(seq 40); do echo 'sleep 0.05; done'; done | run_mq 0 mq-publish -l q
+	publish 'wait go; done' 'wait go; done'
+	seq 3000 | run_mq 0 mq-publish -l q
+	start_mq mq-consume --stream -j 8 q -- "$T/obey"
+	eventually 20 held_is q "0 0 2 0" || eventually 5 held_is q "0 0 2 0"
+	assert_equal "$(starts)" 8
+	touch "$T/go"
+	eventually 10 held_is q "0 0 0 0"
+	stop_mq
+	assert_equal "$(sort -un "$T/got" | grep -c '^[0-9]*$')" 3000
+	assert_equal "$(wc -l <"$T/got")" 3042
+}
+
+# --- queues, groups, rates ---------------------------------------------------
+
+@test "stream: an earlier queue comes first" {
+	seq 5 | run_mq 0 mq-publish -l low
+	seq 11 15 | run_mq 0 mq-publish -l high
+	run_mq 0 mq-consume -n 10 --stream high low -- "$T/obey"
+	assert_equal "$(xargs <"$T/got")" "11 12 13 14 15 1 2 3 4 5"
+	assert_equal "$(held high) $(held low)" "0 0 0 0 0 0 0 0"
+}
+
+@test "stream: --jsonl tells the queue and the attempt" {
+	run_mq 0 mq-publish a x
+	run_mq 0 mq-publish -H 'X-Y: z' b y
+	run_mq 0 mq-consume -n 3 --stream --jsonl --window 1 a b -- sh -c '
+		while read -r x; do
+			echo "$x" >>"$T/got"
+			case $x in *\"a\",\"attempt\":1,*) echo resend 0 ;; *) echo done ;; esac >&3
+		done'
+	assert_equal "$(python3 -c '
+import json, sys
+for line in sys.stdin:
+    m = json.loads(line)
+    print(m["queue"], m["attempt"], m["payload"], m["headers"].get("X-Y"))' <"$T/got" | sort)" \
+		$'a 1 x None\na 2 x None\nb 1 y [\'z\']'
+}
+
+@test "stream: a group is worked on one after the other, a key is free when done" {
+	seq 30 | run_mq 0 mq-publish -l -g g q
+	start_mq mq-consume --stream -j 4 --window 8 q -- "$T/obey"
+	eventually 10 held_is q "0 0 0 0"
+	stop_mq
+	seq 30 | cmp - "$T/got"
+	run_mq 0 mq-publish -k k --unique done q 1
+	run_mq 1 mq-publish -k k --unique done q 1
+	consume 0 -n 1
+	run_mq 0 mq-publish -k k --unique done q 1
+}
+
+@test "stream: --rate" {
+	local from now
+
+	seq 12 | run_mq 0 mq-publish -l q
+	from=$(date +%s%N)
+	consume 0 -n 12 --rate 10/s:2 --window 100
+	now=$(date +%s%N)
+	assert [ $(((now - from) / 1000000)) -ge 950 ]
+	seq 12 | cmp - "$T/got"
+}
+
+@test "stream: --rate-shared" {
+	local from now
+
+	seq 8 | run_mq 0 mq-publish -l q
+	from=$(date +%s%N)
+	consume 0 -n 8 --rate-shared 10/s:2
+	now=$(date +%s%N)
+	assert [ $(((now - from) / 1000000)) -ge 550 ]
+	assert_equal "$(held q)" "0 0 0 0"
+}
+
+@test "stream: --rest after a failure" {
+	local from now
+
+	publish 'err 1' 'err 2' 'err 3' 4
+	from=$(date +%s%N)
+	consume 0 -n 4 --rest 200ms..200ms
+	now=$(date +%s%N)
+	assert [ $(((now - from) / 1000000)) -ge 600 ]
+	assert_equal "$(held q)" "0 0 0 3"
+}
+
+# --- what it writes ----------------------------------------------------------
+
+@test "stream: each message has its own errors in its history" {
+	publish 'warn one; err a' 'warn two; done' 'warn three; err b' 'err c' 'warn five; exit 7'
+	consume 0 -n 5 --window 1
+	run_mq 0 mq-stats --list rejected --jsonl q
+	python3 -c '
+import json, sys
+got = []
+for line in sys.stdin:
+    m = json.loads(line)
+    h = json.loads(m["headers"]["Mq-History"][0])
+    got.append((h["text"], h.get("stderr")))
+got.sort()
+print(got)
+assert got == [("a", "one"), ("b", "three"), ("c", None), ("five (exit status 7)", "five")]
+' <<<"$output"
+}
+
+@test "stream: --log-dir" {
+	publish 'warn to the log; done' 'err x'
+	consume 0 -n 2 --log-dir "$T/logs"
+	assert_regex "$(cat "$T/logs/q.log")" "^--- [^ ]* worker: $T/obey
+to the log$"
+}
+
+@test "stream: mq-stats --running shows the message a worker is on" {
+	publish 1 'run step 2; wait go; done' 3
+	start_mq mq-consume --stream --window 3 q -- "$T/obey"
+	eventually 10 running_shows 'step 2'
+	run_mq 0 mq-stats --running --json
+	id=$(redis lindex "rmq::connection::$(connections)::queue::[q]::unacked" -1 | header Mq-Id)
+	assert_regex "$output" "$id"
+	touch "$T/go"
+	eventually 10 held_is q "0 0 0 0"
+	eventually 5 running_is_over
+	stop_mq
+}
+
+# --- silence -----------------------------------------------------------------
+
+# silent TEXT: that is what has been told, once, of the only worker that there is.
+silent() {
+	local worker
+
+	worker=$(pgrep -P "$pid" | head -n 1)
+	[ "$(sed -nE 's/ for [0-9]+ s; .*//; s/^mq-consume: //p' "$T/err" |
+		grep ': worker ')" = "$(command -v sh): worker $worker $1" ]
+}
+
+@test "stream: a silent worker is told of by name, once" {
+	local worker
+
+	# The second buffers its verbs.
+	publish 1 2
+	for worker in 'exec cat >/dev/null' 'exec sleep 99' \
+		"exec perl -ne 'BEGIN { open V, q(>&3) } print V qq(done\n)'"; do
+		start_mq mq-consume --stream --window 2 --grace 0s --timeout 4s q -- sh -c "$worker"
+		case $worker in
+		*sleep*) eventually 5 silent "has read nothing" ;;
+		*) eventually 5 silent "has read 2 messages and written no verb" ;;
+		esac
+		stop_mq
+	done
+	# Not each second, and with -q not at all.
+	publish 1 2
+	run_mq 0 mq-consume --stream -n 1 --timeout 6s q -- sh -c 'cat >/dev/null; sleep 99'
+	assert_regex "$stderr" 'rejected: timed out'
+	assert_equal "$(grep -c ': worker [0-9]' <<<"$stderr")" 1
+	run_mq 0 mq-consume -q --stream -n 1 --timeout 2s q -- sh -c 'cat >/dev/null; sleep 99'
+	refute_regex "$stderr" ': worker [0-9]'
+	# Without --timeout.
+	publish 3
+	start_mq mq-consume --stream q -- sh -c 'exec cat >/dev/null'
+	eventually 20 grep -qE 'verb for 1[01] s; each message needs a verb on descriptor 3, flushed at once$' "$T/err"
+	stop_mq
+}
+
+@test "stream: a worker that speaks, or is known to be slow, is not silent" {
+	publish 'sleep .6; run; sleep .6; run; sleep .6; run; done' 'sleep 1.5; done' 3
+	consume 0 -n 3 --timeout 2s
+	refute_regex "$stderr" ': worker'
+	assert_equal "$(held q)" "0 0 0 0"
+}
+
+# --- the end -----------------------------------------------------------------
+
+@test "stream: TERM returns what it cannot have read, and waits for the rest" {
+	script obey2 <<'.'
+while read -r x; do
+	echo "$x" | cut -c 1-9 >>"$T/got"
+	until [ -e "$T/go" ]; do sleep 0.02; done
+	echo done >&3
+done
+echo end >>"$T/got"
+.
+	# A pipe takes one of them, and a part of the next.
+	for i in 1 2 3 4 5; do perl -e 'print shift, "x" x 100000, "\n"' "$i"; done |
+		run_mq 0 mq-publish -l q
+	start_mq mq-consume --stream --window 5 q -- "$T/obey2"
+	eventually 10 got_reaches 1
+	eventually 10 held_is q "0 0 5 0"
+	kill -TERM "$pid"
+	eventually 5 held_is q "3 0 2 0"
+	assert_equal "$(ready | cut -c 1 | xargs)" "3 4 5"
+	touch "$T/go"
+	wait "$pid" || status=$?
+	assert_equal "$status" 143
+	got_is 1xxxxxxxx 2xxxxxxxx end
+	assert_equal "$(held q)" "3 0 0 0"
+}
+
+@test "stream: after --grace everything is back, in order" {
+	script hoard <<'.'
+while read -r x; do echo "$x" >>"$T/got"; done
+sleep 60
+.
+	seq 12 | run_mq 0 mq-publish -l q
+	start_mq mq-consume --stream --window 4 -j 3 --grace 200ms q -- "$T/hoard"
+	eventually 10 got_reaches 12
+	stop_mq
+	assert_equal "$status" 143
+	assert_equal "$(ready | xargs)" "1 2 3 4 5 6 7 8 9 10 11 12"
+	assert_equal "$(redis lrange 'rmq::queue::[q]::ready' 0 -1 | grep -c Mq-Attempt)" 0
+	assert_equal "$(connections)" ""
+}
+
+@test "stream: INT twice ends at once" {
+	publish 'wait go; done' 2 3
+	start_mq mq-consume --stream --window 3 q -- "$T/obey"
+	eventually 10 got_reaches 1
+	kill -INT "$pid"
+	eventually 5 grep -q stopping "$T/err"
+	stop_mq INT
+	assert_equal "$status" 130
+	assert_equal "$(ready | xargs)" "wait go; done 2 3"
+}
+
+@test "stream: a worker can say the rest at its end" {
+	script ends "$(command -v perl)" <<'.'
+open V, '>&=3'; select V; $| = 1;
+while (<STDIN>) { $n++ }
+print "done\n" x $n;
+open my $f, '>>', "$ENV{T}/got"; print $f "$n\n";
+.
+	seq 40 | run_mq 0 mq-publish -l q
+	run_mq 0 mq-consume -n 10 --stream --window 20 q -- "$T/ends"
+	assert_equal "$(held q)" "30 0 0 0"
+	run_mq 0 mq-consume --drain --stream --window 100 q -- "$T/ends"
+	assert_equal "$(held q)" "0 0 0 0"
+	got_is 10 30
+}
+
+@test "stream: -n, --drain and --idle wait for the end of the workers" {
+	touch "$T/ends"
+	seq 9 | run_mq 0 mq-publish -l q
+	consume 0 -n 3 -j 2
+	assert_equal "$(grep -c end "$T/got")" "$(starts)"
+	consume 0 --idle 200ms
+	assert_equal "$(grep -c end "$T/got")" "$(starts)"
+	seq 9 | run_mq 0 mq-publish -l q
+	consume 0 --drain -j 3
+	assert_equal "$(grep -c end "$T/got")" "$(starts)"
+	assert_equal "$(grep -c '^[0-9]' "$T/got")" 18
+	assert_equal "$(held q)" "0 0 0 0"
+}
+
+@test "stream: -n counts what was done, not what went back" {
+	publish 1 'exit 3' 3 4 5 6 7
+	consume 0 -n 5 --window 5
+	assert_equal "$(held q)" "2 0 0 1"
+	got_is 1 'exit 3' 3 4 5
+}
+
+@test "stream: --drain does not end a worker between two claims" {
+	seq 20000 | run_mq 0 mq-publish -l q
+	consume 0 --drain --window 10
+	assert_equal "$(starts)" 1
+	assert_equal "$(held q)" "0 0 0 0"
+}
+
+@test "stream: --drain waits for what comes back" {
+	publish 1 'resend 0' 3
+	sed -i 's/note(.got., \$_);/&\n\tif (\/resend\/ \&\& $seen++) { print V "done\\n"; next }/' "$T/obey"
+	sed -i 's/^note(.starts.*/&\n$seen = -e "$ENV{T}\/seen"; note("seen", 1);/' "$T/obey"
+	consume 0 --drain
+	assert_equal "$(held q)" "0 0 0 0"
+	assert_equal "$(sort "$T/got" | xargs)" "1 3 resend 0 resend 0"
+}
+
+@test "stream: a worker that does not end when it should is ended" {
+	publish 1
+	run_mq 0 mq-consume -n 1 --stream --grace 300ms q -- sh -c \
+		'read -r x; echo done >&3; sleep 100'
+	assert_equal "$(held q)" "0 0 0 0"
+}
+
+@test "stream: USR1 fetches no more, and ends the workers well" {
+	touch "$T/ends"
+	publish 1 2
+	start_mq mq-consume --stream q -- "$T/obey"
+	eventually 10 held_is q "0 0 0 0"
+	kill -USR1 "$pid"
+	eventually 5 grep -q end "$T/got"
+	publish 3
+	heartbeat
+	assert_equal "$(held q)" "1 0 0 0"
+	stop_mq
+}
+
+@test "stream: options that do not go together" {
+	run_mq 64 mq-consume --stream q
+	run_mq 64 mq-consume --window 3 q -- true
+	run_mq 64 mq-consume --stream --batch 3 q -- true
+	run_mq 64 mq-consume --stream --window 0 q -- true
+	run_mq 64 mq-consume --stream --work-dir "$T" q -- true
+}

@@ -1,0 +1,883 @@
+#!/usr/bin/env bats
+# What a script finds when it is started, and what is done with it: its input,
+# descriptors, signals, environment and directories.
+
+# run_mq sets stderr; each test is a subshell of its own.
+# shellcheck disable=SC2030,SC2031,SC2154
+
+load ../helpers/common
+
+setup_file() {
+	server_start
+}
+
+teardown_file() {
+	server_stop
+}
+
+setup() {
+	common_setup
+}
+
+teardown() {
+	local file
+	# What a broken --timeout leaves.
+	for file in "$T"/child*; do
+		[ ! -e "$file" ] || kill -KILL "$(cat "$file")" 2>/dev/null || true
+	done
+	common_teardown
+}
+
+# put [QUEUE]: stdin becomes a ready message, byte for byte.
+# shellcheck disable=SC2120 # mostly it is q
+put() {
+	redis -x lpush "rmq::queue::[${1:-q}]::ready" >/dev/null
+}
+
+# put_header JSON [PAYLOAD]
+put_header() {
+	printf '\377\0\276\276J%s\n%s' "$1" "${2-x}" | put
+}
+
+# Whether it has ended; somebody else may be about to reap it.
+ended() {
+	[[ $(sed 's/.*) //' "/proc/$1/stat" 2>/dev/null) =~ ^(Z|$) ]]
+}
+
+# --- the payload -----------------------------------------------------------------
+
+# delivered FILE: its bytes reach a script's stdin as they are.
+delivered() {
+	run_mq 0 mq-publish q <"$1"
+	rm -f "$T/got"
+	run_mq 0 mq-consume -n 1 q -- sh -c 'cat >"$T/got"'
+	cmp "$1" "$T/got"
+	held_is q "0 0 0 0"
+}
+
+@test "worker: the payload is on stdin, with all its bytes" {
+	perl -e 'print map(chr, 0..255), "\0\0\n\n\r\n\xff\0\xbe\xbeJ"' >"$T/bytes"
+	delivered "$T/bytes"
+}
+
+@test "worker: a payload of nothing" {
+	: >"$T/empty"
+	delivered "$T/empty"
+	[ -e "$T/got" ]
+}
+
+@test "worker: a payload of 1 MiB" {
+	head -c 1048576 /dev/urandom >"$T/large"
+	delivered "$T/large"
+}
+
+@test "worker: a raw payload of bytes" {
+	perl -e 'print map(chr, reverse 0..255)' >"$T/bytes"
+	put <"$T/bytes"
+	run_mq 0 mq-consume -n 1 q -- sh -c 'cat >"$T/got"'
+	cmp "$T/bytes" "$T/got"
+}
+
+@test "worker: stdin can be read twice" {
+	run_mq 0 mq-publish q "again and "
+	run_mq 0 mq-consume -n 1 q -- perl -e '
+		local $/; print scalar <STDIN>;
+		seek(STDIN, 0, 0) or die;
+		print scalar <STDIN>, -s STDIN'
+	assert_output "again and again and 10"
+}
+
+@test "worker: a script that does not read its payload" {
+	head -c 1048576 /dev/zero | run_mq 0 mq-publish q
+	run_mq 0 mq-publish q next
+	run_mq 0 mq-consume -n 2 q -- sh -c 'head -c 4 | tr "\0" z'
+	assert_output zzzznext
+	head -c 1048576 /dev/zero | run_mq 0 mq-publish q
+	run_mq 0 mq-consume -n 1 q -- true
+	held_is q "0 0 0 0"
+}
+
+@test "worker: what a script writes to its payload stays in that run" {
+	run_mq 0 mq-publish q payload
+	run_mq 0 mq-consume -n 2 q -- perl -e '
+		local $/; print scalar <STDIN>;
+		open(my $w, "+<&=", 0); seek($w, 0, 0); syswrite $w, "spoilt!";
+		exit if $ENV{RQ_COUNT};
+		open(my $rq, ">&=", 3); print $rq "resend 0\n"'
+	assert_output payloadpayload
+}
+
+# --- descriptors -------------------------------------------------------------------
+
+@test "worker: descriptors 0 to 4 are open, and no others" {
+	run_mq 0 mq-publish q x
+	run_mq 0 mq-consume -n 1 q -- sh -c 'ls /proc/$$/fd'
+	assert_output $'0\n1\n2\n3\n4'
+}
+
+@test "worker: descriptors that mq-consume inherited do not get through" {
+	echo secret >"$T/secret"
+	run_mq 0 mq-publish q x
+	run_mq 0 mq-consume -n 1 q -- \
+		sh -c 'ls /proc/$$/fd; readlink /proc/$$/fd/3 /proc/$$/fd/4' \
+		3<"$T/secret" 4<"$T/secret" 5<"$T/secret" 7<"$T/secret" \
+		50<"$T/secret" 200<"$T/secret"
+	assert_output --partial $'0\n1\n2\n3\n4\npipe:['
+	refute_output --partial secret
+	held_is q "0 0 0 0"
+}
+
+@test "worker: mq-consume without stdin" {
+	run_mq 0 mq-publish q x
+	run_mq 0 mq-consume -n 1 q -- sh -c 'ls /proc/$$/fd; cat' <&-
+	assert_output $'0\n1\n2\n3\n4\nx'
+}
+
+@test "worker: mq-consume without any descriptor" {
+	run_mq 0 mq-publish q x
+	"$BUILD/mq-consume" -n 1 q -- perl -e '
+		my @open = grep { -e "/proc/self/fd/$_" } 0..300;
+		open(my $f, ">", "$ENV{T}/fds"); print $f "@open ", <STDIN>' \
+		<&- >&- 2>&- 3>&- 4>&-
+	assert_equal "$(cat "$T/fds")" "0 1 2 3 4 x"
+	held_is q "0 0 0 0"
+}
+
+@test "worker: several scripts at a time do not get each other's pipes" {
+	run_mq 0 mq-publish q 1 2 3 4
+	run_mq 0 mq-consume -j 4 -n 4 q -- perl -e '
+		open(my $here, ">", "$ENV{T}/here." . <STDIN>);
+		close $here;
+		select undef, undef, undef, 0.01
+			until 4 == grep { -e "$ENV{T}/here.$_" } 1..4;
+		my @open = grep { -e "/proc/self/fd/$_" } 0..300;
+		print "@open ", readlink("/proc/self/fd/3"), "\n"'
+	assert_equal "$(sed 's/pipe.*//' <<<"$output" | sort | uniq -c | xargs)" "4 0 1 2 3 4"
+	assert_equal "$(sort -u <<<"$output" | wc -l)" 4
+}
+
+@test "worker: the script's ends block" {
+	run_mq 0 mq-publish q x
+	run_mq 0 mq-consume -n 1 q -- perl -MFcntl -e '
+		for (0, 3, 4) {
+			open(my $f, "<&=", $_);
+			print fcntl($f, F_GETFL, 0) & O_NONBLOCK ? "no" : "ok";
+		}'
+	assert_output okokok
+}
+
+@test "worker: stdout and stderr are those of mq-consume" {
+	run_mq 0 mq-publish q x
+	run_mq 0 mq-consume -n 1 q -- sh -c 'echo to stdout; echo to stderr >&2'
+	assert_output "to stdout"
+	assert_equal "$stderr" "to stderr"
+}
+
+# --- process and signals --------------------------------------------------------------
+
+@test "worker: a process group of its own" {
+	run_mq 0 mq-publish q x
+	run_mq 0 mq-consume -n 1 q -- sh -c 'echo $$; cut -d" " -f5 /proc/$$/stat'
+	assert_equal "${lines[0]}" "${lines[1]}"
+}
+
+# default_signals COMMAND...: the script of a consumer that is started by the
+# command finds no signal ignored, caught or blocked.
+default_signals() {
+	run_mq 0 mq-publish q x
+	run --separate-stderr timeout -k 1 60 "$@" \
+		"$BUILD/mq-consume" -n 1 q -- sed -n '/^Sig[IBC]/p' /proc/self/status
+	assert_equal "$status" 0
+	# 32 and 33 are the C library's own: it lets nobody set them, and old
+	# makes leave them ignored.
+	output=${output//0000000180000000/0000000000000000}
+	assert_output - <<'.'
+SigBlk:	0000000000000000
+SigIgn:	0000000000000000
+SigCgt:	0000000000000000
+.
+	held_is q "0 0 0 0"
+}
+
+@test "worker: all signals at their default" {
+	default_signals env
+}
+
+@test "worker: signals at their default under nohup" {
+	default_signals nohup
+}
+
+@test "worker: signals at their default when mq-consume ignores them" {
+	default_signals sh -c 'trap "" HUP INT QUIT TERM PIPE USR1 USR2 ALRM TSTP TTOU; exec "$@"' sh
+}
+
+@test "worker: signals at their default when SIGCHLD was ignored" {
+	default_signals perl -e '$SIG{CHLD} = "IGNORE"; exec @ARGV'
+}
+
+@test "worker: signals at their default when all were blocked" {
+	default_signals perl -MPOSIX -e '
+		my $all = POSIX::SigSet->new; $all->fillset;
+		sigprocmask(SIG_BLOCK, $all); exec @ARGV'
+}
+
+@test "worker: signals at their default for a script without #!" {
+	echo 'sed -n "/^Sig[IBC]/s/.*	//p" /proc/$$/status | sort -u >"$T/signals"; echo done >&3' >"$T/s"
+	chmod +x "$T/s"
+	run_mq 0 mq-publish q x
+	(
+		trap "" HUP INT QUIT
+		run_mq 0 mq-consume -n 1 q -- "$T/s"
+	)
+	# The shell itself catches SIGCHLD in some versions; nothing is ignored.
+	assert_equal "$(head -n 1 "$T/signals")" 0000000000000000
+}
+
+@test "worker: whoever else is its child is reaped, too, and no run is lost" {
+	script s <<'.'
+echo $$ >"$T/short"
+read -r _ <"$T/hold"
+.
+	mkfifo "$T/hold"
+	(
+		sleep 0.1 &
+		echo "$!" >"$T/other.new"
+		mv "$T/other.new" "$T/other"
+		exec "$BUILD/mq-consume" -n 1 q -- "$T/s" 2>"$T/err" 3>&-
+	) &
+	pid=$!
+	eventually 10 test -e "$T/other"
+	eventually 10 gone "$(cat "$T/other")"
+	# One that lasts, and ends between the ticks.
+	run_mq 0 mq-publish q x
+	eventually 10 test -e "$T/short"
+	heartbeat
+	echo >"$T/hold"
+	wait "$pid"
+	held_is q "0 0 0 0"
+}
+
+@test "worker: killed with mq-consume" {
+	mkfifo "$T/hold"
+	script s <<'.'
+trap '' TERM INT HUP
+echo $$ >"$T/pid.new"
+mv "$T/pid.new" "$T/pid"
+read -r _ <>"$T/hold"
+.
+	run_mq 0 mq-publish q x
+	start_mq mq-consume q -- "$T/s"
+	eventually 10 test -e "$T/pid"
+	kill -KILL "$pid"
+	wait "$pid" || true
+	eventually 5 ended "$(cat "$T/pid")"
+	# Nothing is lost: a cleaner finds it.
+	held_is q "0 0 1 0"
+}
+
+# --- environment ----------------------------------------------------------------------
+
+# env_of OPTION...: publishes one message with these, and leaves the
+# environment of its script, NUL-separated, in $T/env.
+env_of() {
+	run_mq 0 mq-publish -i "$@" q payload
+	id=$output
+	run_mq 0 mq-consume -n 1 q -- sh -c 'exec env -0 >"$T/env"'
+}
+
+# var NAME: its value in $T/env; fails when it is not set.
+var() {
+	NAME=$1 perl -0 -ne 'chomp; if (/^\Q$ENV{NAME}\E=(.*)$/s) { print $1; $found = 1 }
+		END { exit !$found }' "$T/env"
+}
+
+names() {
+	perl -0 -ne 'print "$1\n" if /^([^=]*)=/s' "$T/env" | sort
+}
+
+@test "worker: exactly these variables, besides those of mq-consume" {
+	run_mq 0 mq-publish q payload
+	env -i HOME=/h WORD=kept MQ_URL="$MQ_URL" "$BUILD/mq-consume" -n 1 q -- \
+		/usr/bin/env -0 >"$T/env"
+	assert_equal "$(var WORD)" kept
+	assert_equal "$(var HOME)" /h
+	run names
+	assert_output - <<'.'
+HOME
+MQ_ATTEMPT
+MQ_ATTEMPTS
+MQ_HEADER_MQ_ID
+MQ_ID
+MQ_PARAM1
+MQ_PARAM2
+MQ_PARAM3
+MQ_PARAM4
+MQ_QUEUE
+MQ_READ
+MQ_URL
+MQ_WRITE
+RQ_COUNT
+RQ_DEST
+RQ_DEST_QUEUE
+RQ_ENV
+RQ_FULL_MSG_ID
+RQ_HOST
+RQ_MSG_DIR
+RQ_MSG_ID
+RQ_ORIG_MSG_ID
+RQ_PARAM1
+RQ_PARAM2
+RQ_PARAM3
+RQ_PARAM4
+RQ_PIPE
+RQ_PORT
+RQ_READ
+RQ_REALSCRIPT
+RQ_SCRIPT
+RQ_VER
+RQ_WRITE
+WORD
+.
+}
+
+@test "worker: MQ_* say what the message is" {
+	env_of -H 'X-Trace-Id: a b' -H 'Lower: é' -P 1=one -P 4='four five'
+	assert_equal "$(var MQ_ID)" "$id"
+	assert_equal "$(var MQ_QUEUE)" q
+	assert_equal "$(var MQ_ATTEMPT)" 1
+	assert_equal "$(var MQ_ATTEMPTS)" 15
+	assert_equal "$(var MQ_WRITE)" 3
+	assert_equal "$(var MQ_READ)" 4
+	assert_equal "$(var MQ_HEADER_X_TRACE_ID)" "a b"
+	assert_equal "$(var MQ_HEADER_LOWER)" é
+	assert_equal "$(var MQ_HEADER_MQ_ID)" "$id"
+	assert_equal "$(var MQ_PARAM1)" one
+	assert_equal "$(var MQ_PARAM2)" ""
+	assert_equal "$(var MQ_PARAM4)" "four five"
+}
+
+@test "worker: RQ_* as RQ has them" {
+	local host
+	host=http://$(hostname)
+	script s <<'.'
+env -0 >"$T/env"
+.
+	ln -s s "$T/link"
+	run_mq 0 mq-publish -i -P 2=two q x
+	id=$output
+	cd "$T"
+	run_mq 0 mq-consume -n 1 q -- "$T/link"
+	assert_equal "$(var RQ_VER)" 3.0.0
+	assert_equal "$(var RQ_SCRIPT)" "$T/link"
+	assert_equal "$(var RQ_REALSCRIPT)" "$T/s"
+	assert_equal "$(var RQ_HOST)" "$host/"
+	assert_regex "$(var RQ_PORT)" '^[0-9]+$'
+	assert_equal "$(var RQ_DEST)" "$host/q/q/"
+	assert_equal "$(var RQ_DEST_QUEUE)" q
+	assert_equal "$(var RQ_MSG_ID)" "$id"
+	assert_equal "$(var RQ_FULL_MSG_ID)" "$host/q/q/$id"
+	assert_equal "$(var RQ_ORIG_MSG_ID)" "$host/q/q/$id"
+	assert_equal "$(var RQ_MSG_DIR)" "$T"
+	assert_equal "$(var RQ_PIPE)" 3
+	assert_equal "$(var RQ_WRITE)" 3
+	assert_equal "$(var RQ_READ)" 4
+	assert_equal "$(var RQ_COUNT)" 0
+	# Empty, not missing.
+	assert_equal "$(var RQ_PARAM1)" ""
+	assert_equal "$(var RQ_PARAM2)" two
+	assert_equal "$(var RQ_PARAM3)" ""
+	assert_equal "$(var RQ_PARAM4)" ""
+	assert_equal "$(var RQ_ENV)" production
+	run ! var RQ_FORCE_REMOTE
+}
+
+@test "worker: RQ_COUNT from 0, MQ_ATTEMPT from 1, the id stays" {
+	run_mq 0 mq-publish -i q x
+	id=$output
+	script s <<'.'
+echo "$RQ_COUNT $MQ_ATTEMPT $MQ_ID"
+[ "$RQ_COUNT" = 2 ] || echo resend 0 >&3
+.
+	run_mq 0 mq-consume -n 3 q -- "$T/s"
+	assert_output "0 1 $id
+1 2 $id
+2 3 $id"
+}
+
+@test "worker: a raw message has an id, the same in each run" {
+	run_mq 0 mq-publish --raw q x
+	script s <<'.'
+echo "$MQ_ID"
+[ "$RQ_COUNT" = 1 ] || echo resend 0 >&3
+.
+	run_mq 0 mq-consume -n 2 q -- "$T/s"
+	assert_regex "${lines[0]}" '^[0-9a-zA-Z]{32}$'
+	assert_equal "${lines[0]}" "${lines[1]}"
+}
+
+@test "worker: each queue's messages name their queue" {
+	run_mq 0 mq-publish a x
+	run_mq 0 mq-publish b y
+	run_mq 0 mq-consume -n 2 a b -- sh -c 'echo "$MQ_QUEUE $RQ_DEST_QUEUE $(cat)"'
+	assert_output $'a a x\nb b y'
+}
+
+@test "worker: what an outer consumer has set does not leak in" {
+	export MQ_ID=stale MQ_QUEUE=stale MQ_ATTEMPT=77 MQ_HEADER_X=stale \
+		MQ_HEADER_MQ_KEY=stale MQ_PARAM3=stale TRACEPARENT=stale \
+		RQ_PARAM1=stale RQ_COUNT=77 RQ_FORCE_REMOTE=1 RQ_OTHER=stale \
+		RQ_MSG_DIR=stale RQ_SCRIPT=stale RQ_ENV=staging
+	env_of
+	assert_equal "$(grep -cz stale "$T/env")" 0
+	assert_equal "$(var RQ_COUNT)" 0
+	assert_equal "$(var MQ_ATTEMPT)" 1
+	# Each variable is there once.
+	assert_equal "$(names | uniq -d)" ""
+	run ! var RQ_FORCE_REMOTE
+	run ! var TRACEPARENT
+	# The one that is the machine's, not the message's.
+	assert_equal "$(var RQ_ENV)" staging
+}
+
+@test "worker: a header of one message is not there for the next" {
+	run_mq 0 mq-publish -H 'X-A: one' -P 1=p q x
+	run_mq 0 mq-publish q y
+	run_mq 0 mq-consume -n 2 q -- sh -c 'echo "<${MQ_HEADER_X_A-none}$RQ_PARAM1>"'
+	assert_output $'<onep>\n<none>'
+}
+
+@test "worker: traceparent" {
+	env_of -H 'traceparent: 00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01'
+	assert_equal "$(var TRACEPARENT)" 00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01
+	put_header '{"traceparent":["lower"]}'
+	run_mq 0 mq-consume -n 1 q -- sh -c 'echo $TRACEPARENT'
+	assert_output lower
+}
+
+@test "worker: no name of a header becomes another variable" {
+	put_header '{"LD_PRELOAD":["/evil"],"Path":["/evil"],"PATH":["/evil"],"":["/evil"],"X\nLD_PRELOAD=/evil\nY":["/evil"],"A=B":["/evil"],"IFS":["/evil"],"Mq-Id":["/evil"],"BASH_FUNC_cat%%":["() { /evil; }"],"ä":["/evil"]}'
+	run_mq 0 mq-consume -n 1 q -- sh -c 'exec env -0 >"$T/env"'
+	held_is q "0 0 0 0"
+	run ! var LD_PRELOAD
+	assert_equal "$(var PATH)" "$PATH"
+	assert_equal "$(perl -0 -ne 'print "$1\n" if /^([^=]*)=.*\/evil/s' "$T/env" |
+		grep -cv '^MQ_HEADER_[A-Z0-9_]*$')" 0
+	assert_regex "$(var MQ_ID)" '^[0-9a-zA-Z]{32}$'
+	assert_equal "$(var MQ_HEADER_LD_PRELOAD)" /evil
+}
+
+@test "worker: values of headers stay in their variable, whatever is in them" {
+	put_header '{"Lines":["a\nLD_PRELOAD=/evil\n"],"Quote":["\"'"'"'$(x)\\"],"Esc":["\u001b[31m"],"Mq-Param1":["p\nq"],"Many":["a","b","c"],"None":[],"Null":null,"Nul":["a\u0000b"],"Empty":[""]}'
+	run_mq 0 mq-consume -n 1 q -- sh -c 'exec env -0 >"$T/env"'
+	assert_equal "$(var MQ_HEADER_LINES; echo .)" $'a\nLD_PRELOAD=/evil\n.'
+	assert_equal "$(var MQ_HEADER_QUOTE)" "\"'\$(x)\\"
+	assert_equal "$(var MQ_HEADER_ESC)" $'\033[31m'
+	assert_equal "$(var RQ_PARAM1)" $'p\nq'
+	assert_equal "$(var MQ_PARAM1)" $'p\nq'
+	assert_equal "$(var MQ_HEADER_MANY)" "a, b, c"
+	assert_equal "$(var MQ_HEADER_EMPTY)" ""
+	run ! var MQ_HEADER_NONE
+	run ! var MQ_HEADER_NULL
+	run ! var MQ_HEADER_NUL
+	run ! var LD_PRELOAD
+	assert_equal "$(var PATH)" "$PATH"
+}
+
+@test "worker: headers that fit into no environment: rejected, and on it goes" {
+	# Linux takes strings of up to 128 KiB.
+	perl -e 'print "\xff\0\xbe\xbeJ{\"Large\":[\"", "x" x 200000, "\"]}\npayload"' | put
+	run_mq 0 mq-publish q next
+	run_mq 0 mq-consume -n 2 q -- cat
+	assert_output next
+	assert_regex "$stderr" 'rejected: .*headers'
+	assert_equal "$(held q)" "0 0 0 1"
+	assert_regex "$(element q rejected | header Mq-Error)" 'headers.*environment'
+	assert_equal "$(element q rejected | header Large | wc -c)" 200000
+	assert_equal "$(element q rejected | tail -n +2)" payload
+}
+
+@test "worker: a large header that fits" {
+	perl -e 'print "\xff\0\xbe\xbeJ{\"Large\":[\"", "x" x 100000, "\"]}\npayload"' | put
+	run_mq 0 mq-consume -n 1 q -- sh -c 'echo ${#MQ_HEADER_LARGE}'
+	assert_output 100000
+}
+
+# --- --work-dir --------------------------------------------------------------------
+
+@test "worker: --work-dir: a directory of its own, removed when it is empty" {
+	run_mq 0 mq-publish -i q x
+	id=$output
+	run_mq 0 mq-consume -n 1 --work-dir "$T/work" q -- \
+		sh -c 'pwd; echo "$RQ_MSG_DIR"; stat -c %a .; ls -A'
+	assert_output "$T/work/$id
+$T/work/$id
+700"
+	assert_equal "$(ls -A "$T/work")" ""
+}
+
+@test "worker: --work-dir is kept over attempts" {
+	run_mq 0 mq-publish -i q x
+	id=$output
+	script s <<'.'
+case $RQ_COUNT in
+0) echo remembered >state; echo resend 0 >&3 ;;
+1) cat state; exit 75 ;;
+2) cat state; rm state ;;
+esac
+.
+	run_mq 0 mq-consume -n 1 --work-dir "$T/work" q -- "$T/s"
+	assert_equal "$(cat "$T/work/$id/state")" remembered
+	run_mq 0 mq-consume -n 2 --backoff 1ms..1ms --work-dir "$T/work" q -- "$T/s"
+	assert_output $'remembered\nremembered'
+	assert_equal "$(ls -A "$T/work")" ""
+	held_is q "0 0 0 0"
+}
+
+@test "worker: --work-dir: files that a script leaves stay" {
+	run_mq 0 mq-publish -i q x y
+	ids=$output
+	run_mq 0 mq-consume -n 2 --work-dir "$T/work" q -- sh -c 'cat >result'
+	assert_equal "$(cat "$T/work/$(head -n 1 <<<"$ids")/result")" x
+	assert_equal "$(cat "$T/work/$(tail -n 1 <<<"$ids")/result")" y
+}
+
+@test "worker: --work-dir: the directory of a rejected message stays" {
+	run_mq 0 mq-publish -i q x
+	id=$output
+	run_mq 0 mq-consume -n 1 --work-dir "$T/work" q -- sh -c 'echo core >core; exit 1'
+	assert_equal "$(cat "$T/work/$id/core")" core
+}
+
+@test "worker: --work-dir: an id cannot lead out of it" {
+	put_header '{"Mq-Id":["../../../../../../../../tmp/x/./."]}'
+	put_header '{"Mq-Id":["../out"]}'
+	run_mq 0 mq-consume -n 2 --work-dir "$T/work" q -- sh -c 'dirname "$PWD"; basename "$PWD"; echo >f'
+	assert_equal "${lines[0]}" "$T/work"
+	assert_regex "${lines[1]}" '^[0-9a-zA-Z]{32}$'
+	assert_equal "${lines[2]}" "$T/work"
+	assert_equal "$(find "$T/work" -name f | wc -l)" 2
+}
+
+@test "worker: --work-dir that cannot be one: 78" {
+	echo >"$T/file"
+	run_mq 0 mq-publish q x
+	run_mq 78 mq-consume --work-dir "$T/file" q -- cat
+	run_mq 78 mq-consume --work-dir "$T/no/where" q -- cat
+	held_is q "1 0 0 0"
+}
+
+@test "worker: without --work-dir it is mq-consume's directory" {
+	run_mq 0 mq-publish q x
+	cd "$T"
+	run_mq 0 mq-consume -n 1 q -- sh -c 'pwd; echo "$RQ_MSG_DIR"'
+	assert_output "$T
+$T"
+}
+
+@test "worker: a command that was named relatively is found in a --work-dir, too" {
+	echo pwd | script s
+	run_mq 0 mq-publish -i q x
+	id=$output
+	cd "$T"
+	run_mq 0 mq-consume -n 1 --work-dir work q -- ./s
+	assert_output "$T/work/$id"
+}
+
+# --- --log-dir -----------------------------------------------------------------------
+
+@test "worker: --log-dir: a line per run, and all that is written" {
+	run_mq 0 mq-publish -i q one two
+	ids=$output
+	run_mq 0 mq-consume -n 2 --log-dir "$T/log" q -- \
+		sh -c 'echo "out $(cat)"; echo "err" >&2; cat'
+	assert_output ""
+	assert_equal "$stderr" ""
+	assert_equal "$(sed 's/^\(--- \)[^ ]* /\1/' "$T/log/q.log")" \
+		"--- $(head -n 1 <<<"$ids") attempt 1: $(command -v sh)
+out one
+err
+--- $(tail -n 1 <<<"$ids") attempt 1: $(command -v sh)
+out two
+err"
+	assert_regex "$(head -n 1 "$T/log/q.log")" \
+		'^--- [0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:]{8}[+-][0-9]{4} '
+	# Only one ls: the file's mode lets no others read.
+	assert_equal "$(stat -c %a "$T/log/q.log")" 640
+}
+
+@test "worker: --log-dir appends" {
+	mkdir "$T/log"
+	echo before >"$T/log/q.log"
+	run_mq 0 mq-publish q x
+	run_mq 0 mq-consume -n 1 --log-dir "$T/log" q -- echo first
+	run_mq 0 mq-publish q x
+	run_mq 0 mq-consume -n 1 --log-dir "$T/log" q -- echo second
+	assert_equal "$(grep -v '^---' "$T/log/q.log")" $'before\nfirst\nsecond'
+	assert_equal "$(grep -c '^---' "$T/log/q.log")" 2
+}
+
+@test "worker: --log-dir: one file per queue, and no queue leads out of it" {
+	run_mq 0 mq-publish ../up x
+	run_mq 0 mq-publish .hidden x
+	run_mq 0 mq-publish a/b x
+	run_mq 0 mq-publish a%2Fb x
+	run_mq 0 mq-publish a.b x
+	run_mq 0 mq-consume --drain --log-dir "$T/log" ../up .hidden a/b a%2Fb a.b -- \
+		sh -c 'echo "this is $MQ_QUEUE"'
+	assert_equal "$(cd "$T/log" && ls -A)" "%2E.%2Fup.log
+%2Ehidden.log
+a%252Fb.log
+a%2Fb.log
+a.b.log"
+	assert_equal "$(tail -n 1 "$T/log/a%2Fb.log")" "this is a/b"
+	assert_equal "$(tail -n 1 "$T/log/%2E.%2Fup.log")" "this is ../up"
+	[ ! -e "$T/up.log" ]
+}
+
+@test "worker: --log-dir: HUP opens the files anew" {
+	mkfifo "$T/go"
+	script s <<'.'
+echo "started $(cat)"
+echo >"$T/started"
+read -r _ <"$T/go"
+echo ended
+.
+	run_mq 0 mq-publish q one two
+	start_mq mq-consume -n 2 --log-dir "$T/log" q -- "$T/s"
+	eventually 10 test -e "$T/started"
+	rm "$T/started"
+	mv "$T/log/q.log" "$T/log/q.log.1"
+	kill -HUP "$pid"
+	eventually 10 test -e "$T/log/q.log"
+	# What a running script writes from then on is in the new one.
+	echo >"$T/go"
+	eventually 10 test -e "$T/started"
+	echo >"$T/go"
+	wait "$pid"
+	assert_equal "$(grep -v '^---' "$T/log/q.log.1")" 'started one'
+	assert_equal "$(grep -v '^---' "$T/log/q.log")" $'ended\nstarted two\nended'
+	assert_equal "$(grep -c '^---' "$T/log/q.log")" 1
+}
+
+@test "worker: --log-dir: a link in the place of a log is refused" {
+	mkdir "$T/log"
+	ln -s "$T/elsewhere" "$T/log/q.log"
+	run_mq 0 mq-publish q x
+	run_mq 74 mq-consume -n 1 --log-dir "$T/log" q -- echo hello
+	assert_regex "$stderr" "^mq-consume: $T/log/q.log: "
+	[ ! -e "$T/elsewhere" ]
+	held_is q "1 0 0 0"
+}
+
+# --- --timeout -------------------------------------------------------------------------
+
+@test "worker: --timeout: TERM to the group, then KILL; a verdict given in time counts" {
+	mkfifo "$T/hold"
+	script s <<'.'
+exec >"$T/output" 2>&1 # so that no child of it keeps the test waiting
+what=$(cat)
+hold() {
+	read -r _ <>"$T/hold"
+}
+case $what in
+ignores)
+	trap '' TERM
+	sh -c 'echo $$ >"$T/child"; read -r _ <>"$T/hold"' &
+	echo $$ >"$T/parent"
+	hold
+	;;
+obeys)
+	sh -c 'echo $$ >"$T/child.obeys"; read -r _ <>"$T/hold"' &
+	hold
+	;;
+resends) trap 'echo resend 100-x >&3; exit 0' TERM ;;
+done) trap 'echo done >&3; exit 0' TERM ;;
+errs) trap 'echo err my own reason >&3; exit 0' TERM ;;
+fails) trap 'echo done >&3; exit 1' TERM ;;
+silent) trap 'exit 0' TERM ;;
+spoke) echo run halfway >&3 ;;
+esac
+hold &
+wait
+wait
+.
+	run_mq 0 mq-publish q ignores obeys resends 'done' errs fails silent spoke quick
+	run_mq 0 mq-consume -j 9 -n 9 --timeout 4s q -- sh -c '
+		case $(cat) in quick) exit ;; esac
+		perl -e "seek STDIN, 0, 0"; exec "$T/s"'
+	assert_equal "$(held q)" "0 1 0 6"
+	assert_equal "$(element q delayed | tail -n +2)" resends
+	for i in 0 1 2 3 4 5; do
+		echo "$(element q rejected $i | tail -n +2): $(element q rejected $i | header Mq-Error)"
+	done | sort >"$T/result"
+	assert_equal "$(cat "$T/result")" "errs: my own reason
+fails: timed out
+ignores: timed out
+obeys: timed out
+silent: timed out
+spoke: halfway (timed out)"
+	# The last one to end was the one that had to be killed.
+	assert_equal "$(element q rejected 0 | tail -n +2)" ignores
+	eventually 5 ended "$(cat "$T/parent")"
+	eventually 5 ended "$(cat "$T/child")"
+	eventually 5 ended "$(cat "$T/child.obeys")"
+}
+
+@test "worker: a run within --timeout is left alone" {
+	run_mq 0 mq-publish q x
+	run_mq 0 mq-consume -n 1 --timeout 1m q -- cat
+	assert_output x
+	held_is q "0 0 0 0"
+}
+
+# --- what is on a message stays there ---------------------------------------------------
+
+@test "worker: headers survive reject and resend" {
+	run_mq 0 mq-publish -i -H 'X-A: 1' -H 'X-A: 2' -H 'X-B: ü' -P 1=one q payload
+	id=$output
+	script s <<'.'
+case $RQ_COUNT in
+0) echo resend 0-first >&3 ;;
+1) echo resend 0-again >&3 ;;
+2) echo err no good >&3 ;;
+esac
+.
+	run_mq 0 mq-consume -n 3 q -- "$T/s"
+	assert_equal "$(held q)" "0 0 0 1"
+	assert_equal "$(element q rejected | tail -c +6 | head -n 1 | perl -MJSON::PP -e '
+		my $h = decode_json(<STDIN>);
+		@{delete $h->{"Mq-History"}} == 3 or die;
+		print JSON::PP->new->canonical->encode($h)')" \
+		'{"Mq-Attempt":["3"],"Mq-Error":["no good"],"Mq-Id":["'"$id"'"],"Mq-Param1":["one"],"X-A":["1","2"],"X-B":["'$'\374''"]}'
+	assert_equal "$(element q rejected | tail -n +2)" payload
+}
+
+@test "worker: binary payloads survive reject and delay" {
+	perl -e 'print map(chr, 0..255) for 1..20' >"$T/bytes"
+	run_mq 0 mq-publish q <"$T/bytes"
+	run_mq 0 mq-consume -n 1 q -- sh -c 'echo resend 0 >&3'
+	run_mq 0 mq-consume -n 1 --backoff 1ms..1ms q -- sh -c 'exit 75'
+	run_mq 0 mq-consume -n 1 q -- sh -c 'exit 1'
+	assert_equal "$(held q)" "0 0 0 1"
+	assert_equal "$(element q rejected | header Mq-Attempt)" 3
+	element q rejected | perl -0777 -pe 's/^.*?\n//s; chop' | cmp - "$T/bytes"
+}
+
+@test "worker: a message that is returned is not changed" {
+	printf 'raw \0 bytes \377' >"$T/raw"
+	put <"$T/raw"
+	run_mq 78 mq-consume q -- sh -c 'exit 127'
+	redis lindex 'rmq::queue::[q]::ready' -1 | perl -0777 -pe chop | cmp - "$T/raw"
+	# Odd but right JSON stays as odd as it was.
+	redis flushall >/dev/null
+	printf '\377\0\276\276J{ "b":["2"] ,"a" : [ "\\u0041" ],"n":null}\npayload' >"$T/odd"
+	put <"$T/odd"
+	run_mq 78 mq-consume q -- sh -c 'exit 126'
+	redis lindex 'rmq::queue::[q]::ready' -1 | perl -0777 -pe chop | cmp - "$T/odd"
+	assert_equal "$(held q)" "1 0 0 0"
+}
+
+@test "worker: a message with odd JSON is acked and rejected all the same" {
+	local i
+	for i in 1 2; do
+		printf '\377\0\276\276J{ "b":["2"] ,"a" : [ "\\u0041" ]}\npayload' | put
+	done
+	run_mq 0 mq-consume -n 1 q -- true
+	assert_equal "$(held q)" "1 0 0 0"
+	run_mq 0 mq-consume -n 1 q -- false
+	assert_equal "$(held q)" "0 0 0 1"
+	assert_equal "$(element q rejected | header a)" A
+}
+
+# --- bad headers ------------------------------------------------------------------------
+
+@test "worker: a bad header is rejected as it is, and on it goes" {
+	local bad n=0
+	for bad in 'no newline' '{\n' '{"a":["b"]\n' 'nonsense\n' '\n' '[]\n' \
+		'"x"\n' '7\n' 'true\n' '{"a":"b"}\n' '{"a":[1]}\n' '{"a":[["b"]]}\n' \
+		'{"a":{}}\n' '{"a":1}\n' '{"a":["b"],"c":false}\n' '{"a":["\1"]}\n' \
+		'{"a":["b"]} {}\n'; do
+		n=$((n + 1))
+		# shellcheck disable=SC2059 # it is a format
+		printf '\377\0\276\276J'"$bad"'payload \0 bytes' >"$T/bad.$n"
+		put <"$T/bad.$n"
+	done
+	n=$((n + 1))
+	printf '\377\0\276\276J' >"$T/bad.$n"
+	put <"$T/bad.$n"
+	run_mq 0 mq-publish q good
+	# None of these is a run.
+	run_mq 0 mq-consume -n 1 q -- cat
+	assert_output good
+	assert_equal "$(grep -c 'rejected: bad header: ' <<<"$stderr")" "$n"
+	assert_equal "$(held q)" "0 0 0 $n"
+	for i in $(seq "$n"); do
+		redis lindex 'rmq::queue::[q]::rejected' $((n - i)) |
+			perl -0777 -pe chop | cmp - "$T/bad.$i"
+	done
+}
+
+@test "worker: a bad header is rejected when printing, too" {
+	printf '\377\0\276\276Jnonsense\npayload' | put
+	run_mq 0 mq-publish q good
+	run_mq 0 mq-consume --drain -l q
+	assert_output good
+	assert_equal "$(held q)" "0 0 0 1"
+}
+
+@test "worker: headers that Go accepts are accepted" {
+	local json
+	for json in '{}' null '{"a":null,"b":[]}' '{"a":[null]}' ' { } ' '{"a":["b"],"a":["c"]}' \
+		'{"a":["\ud800"],"\udc00":[]}' '{"\u0000":["\u0000"]}' $'{"a\377":["\377"]}'; do
+		redis flushall >/dev/null
+		put_header "$json" "the payload"
+		run_mq 0 mq-consume -n 1 q -- sh -c 'cat; echo " $MQ_ATTEMPT"'
+		assert_output "the payload 1"
+		assert_equal "$(held q)" "0 0 0 0"
+		# And they can be written on.
+		put_header "$json" "the payload"
+		run_mq 0 mq-consume -n 1 q -- sh -c 'echo err why >&3'
+		assert_equal "$(element q rejected | header Mq-Error)" why
+		assert_equal "$(element q rejected | tail -n +2)" "the payload"
+	done
+}
+
+@test "worker: what only begins like the signature is a payload" {
+	printf '\377\0\276\276' | put
+	printf '\377\0\276\276K{}\nx' | put
+	run_mq 0 mq-consume -n 2 q -- sh -c 'wc -c'
+	assert_output $'4\n9'
+	held_is q "0 0 0 0"
+}
+
+@test "worker: a count of attempts that is none counts as no attempts" {
+	local n
+	for n in -1 x 99999999999999999999 '1 ' ''; do
+		put_header "{\"Mq-Attempt\":[\"$n\"]}"
+		run_mq 0 mq-consume -n 1 q -- sh -c 'echo "$MQ_ATTEMPT"'
+		assert_output 1
+	done
+}
+
+@test "worker: more slots than descriptors, by the soft limit" {
+	mkfifo "$T/hold"
+	exec 8<>"$T/hold"
+	run_mq 0 mq-publish q $(seq 100)
+	(
+		ulimit -Sn 64
+		exec "$BUILD/mq-consume" -j 100 -n 100 q -- sh -c '
+			ulimit -n; read -r _ <"$T/hold"' >"$T/out" 2>"$T/err" 3>&- 8>&-
+	) &
+	pid=$!
+	# All at once, each with the limit that we were started with.
+	eventually 10 limits_are "100 64"
+	for _ in $(seq 100); do echo >&8; done
+	exec 8>&-
+	wait "$pid"
+	assert_equal "$(cat "$T/err")" ""
+	held_is q "0 0 0 0"
+}
+
+limits_are() {
+	[ "$(sort "$T/out" | uniq -c | xargs)" = "$1" ]
+}

@@ -1,0 +1,66 @@
+#!/usr/bin/env bats
+# A short run of `make faults`: faults of every kind while everybody is at work,
+# and no accepted message is lost.  See faults.py.
+#
+# SEED=N repeats a run's random moments as far as that is possible; RUNS=N makes
+# it longer.
+
+load ../helpers/common
+
+setup() {
+	export BUILD PYTHONDONTWRITEBYTECODE=1
+	seed=${SEED:-$((RANDOM * 32768 + RANDOM))}
+	T=$(own_dir)
+}
+
+teardown() {
+	rm -rf "$T"
+}
+
+# faults LAYOUT RUNS
+faults() {
+	run timeout -k 10 900 python3 "$BATS_TEST_DIRNAME/faults.py" \
+		"$seed" "${RUNS:-$2}" "$1"
+	echo "$output"
+	assert_success
+	assert_line "nothing lost"
+}
+
+@test "faults: nothing is lost, whatever happens" {
+	faults rmq 8
+}
+
+@test "faults: nothing is lost in the layout of RSMQ" {
+	faults rsmq 4
+}
+
+# --- what looks for losses finds them -------------------------------------------
+
+# spoilt LUA: a round without any fault, but somebody does this all the time.
+spoilt() {
+	TMPDIR=$T timeout -k 10 300 python3 \
+		"$BATS_TEST_DIRNAME/faults.py" 0 1 rmq >"$T/said" 3>&- &
+	while kill -0 "$!" 2>/dev/null; do
+		redis-cli -s "$T"/mq.*/redis.sock eval "$1" 0 >/dev/null 2>&1 ||
+			true
+	done
+	run wait "$!"
+	cat "$T/said"
+	assert_failure 1
+	run cat "$T/said"
+	assert_line "WRONG; again: make faults SEED=0 RUNS=1 LAYOUT=rmq"
+}
+
+@test "faults: a message that vanishes is found" {
+	spoilt "redis.call('RPOP', 'rmq::queue::[q]::rejected')"
+	assert_line --regexp '^lost: ([0-9A-Za-z]{32}$|=)'
+}
+
+@test "faults: a message in two places is found" {
+	spoilt "local q = 'rmq::queue::[q]::'
+		local m = redis.call('LINDEX', q .. 'rejected', 0)
+		if m and redis.call('LLEN', q .. 'ready') == 0 then
+			redis.call('LPUSH', q .. 'ready', m)
+		end"
+	assert_line --regexp '^twice: '
+}

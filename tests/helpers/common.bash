@@ -1,0 +1,248 @@
+# What all .bats files share.  Load it first.
+#
+#   server_start          a private redis-server for this file (in setup_file)
+#   server_stop           and its end (in teardown_file)
+#   redis ARGS...         redis-cli on it
+#   run_mq STATUS TOOL…   a tool, which must end with STATUS; sets $output and
+#                         $stderr; what is on stdin reaches it
+#   start_mq TOOL…        a tool in the background; its pid in $pid, its output
+#                         in $T/out and $T/err
+#   stop_mq [SIGNAL]      end it, and set $status
+#   eventually S CMD…     until CMD succeeds, but at most S seconds, as long as
+#                         they are on a machine that has other things to do, too
+#   promptly DO UNTIL [UNDO]  without the help of a tick of the only consumer: DO,
+#                         until UNTIL; with UNDO before another try.  All are
+#                         given to eval
+#   script NAME [INTERP]  an executable script $T/NAME, its text on stdin
+#   held Q                what the raw keys hold: "ready delayed unacked rejected"
+#   element Q STATE [N]   the Nth raw message there, and a newline
+#   heartbeat             waits for the next heartbeat of the only connection,
+#                         about a second
+#   header NAME           the value of a header of the element on stdin, as JSON
+#                         has it between the quotes
+#
+# $BUILD has the tools, $T is this test's own directory, $D this file's.
+
+bats_require_minimum_version 1.5.0
+
+# The tests see only what they set themselves.
+unset MQ_URL MQ_PASSWORD_FILE REDISCLI_AUTH MQ_LAYOUT NO_COLOR
+export LC_ALL=C.UTF-8
+
+root=$(cd "$BATS_TEST_DIRNAME/../.." && pwd)
+BUILD=${MQ_BUILD:-build}
+[[ $BUILD == /* ]] || BUILD=$root/$BUILD
+
+for lib in bats-support bats-assert; do
+	if [ -e "/usr/lib/bats/$lib/load.bash" ]; then
+		load "/usr/lib/bats/$lib/load.bash"
+	else
+		load "/usr/lib/$lib/load.bash"
+	fi
+done
+
+# The sanitizers must speak where the test can see it, and nowhere else.
+export ASAN_OPTIONS=${ASAN_OPTIONS:-detect_leaks=1:abort_on_error=0:exitcode=99}
+export UBSAN_OPTIONS=${UBSAN_OPTIONS:-print_stacktrace=1:halt_on_error=1:exitcode=99}
+
+# A short path: the name of a socket has to fit into 107 bytes.
+own_dir() {
+	mktemp -d "${TMPDIR:-/tmp}/mq.XXXXXX"
+}
+
+# server_start [OPTION...]: more options for redis-server.
+server_start() {
+	D=$(own_dir)
+	export D
+	server_run "$@"
+}
+
+# What lets DEBUG be used, which Redis 6.2 does in any case.
+debug_allowed() {
+	case $(redis-server --version) in
+	*v=6.*) ;;
+	*) echo --enable-debug-command yes ;;
+	esac
+}
+
+# Starts the server on what is in $D, for the first time or again.
+server_run() {
+	# shellcheck disable=SC2046 # two words
+	redis-server --port 0 --unixsocket "$D/redis.sock" --dir "$D" \
+		--save '' --appendonly no $(debug_allowed) \
+		--pidfile "$D/redis.pid" --daemonize yes \
+		--logfile "$D/redis.log" "$@" >/dev/null
+	export MQ_URL=unix://$D/redis.sock
+	eventually 10 server_answers || {
+		cat "$D/redis.log" >&2
+		return 1
+	}
+}
+
+server_answers() {
+	[ "$(redis ping 2>/dev/null)" = PONG ]
+}
+
+server_pid() {
+	cat "$D/redis.pid"
+}
+
+# SIGKILL, and wait until it has gone.
+server_kill() {
+	local p
+	p=$(server_pid)
+	kill -KILL "$p"
+	eventually 10 gone "$p"
+}
+
+server_stop() {
+	redis shutdown nosave >/dev/null 2>&1 || true
+	[ -z "${D-}" ] || rm -rf "$D"
+}
+
+redis() {
+	redis-cli -s "$D/redis.sock" "$@"
+}
+
+gone() {
+	! kill -0 "$1" 2>/dev/null
+}
+
+# A limit is for what never comes true; what may not take long says so itself.
+eventually() {
+	local end=$((SECONDS + 4 * $1))
+	shift
+	until "$@"; do
+		if ((SECONDS >= end)); then
+			echo "never came true: $*" >&2
+			return 1
+		fi
+		read -rt 0.02 <> <(:) || true
+	done
+}
+
+run_mq() {
+	local want=$1 tool=$2
+	shift 2
+	echo "\$ $tool $*"
+	run --separate-stderr timeout -k 5 180 "$BUILD/$tool" "$@"
+	if [ "$status" != "$want" ]; then
+		echo "exit status $status, not $want"
+		echo "stdout: $output"
+		echo "stderr: $stderr"
+		return 1
+	fi
+}
+
+start_mq() {
+	local tool=$1
+	shift
+	"$BUILD/$tool" "$@" >"$T/out" 2>"$T/err" 3>&- &
+	pid=$!
+}
+
+stop_mq() {
+	kill -"${1:-TERM}" "$pid"
+	status=0
+	wait "$pid" || status=$?
+}
+
+# The state of a queue: "ready delayed unacked rejected consumers".
+state() {
+	"$BUILD/mq-stats" "$1" | awk 'NR == 2 {print $2, $3, $4, $5, $6}'
+}
+
+state_is() {
+	[ "$(state "$1")" = "$2" ]
+}
+
+# script NAME [INTERPRETER]
+script() {
+	{
+		printf '#!%s\n' "${2:-/bin/sh}"
+		cat
+	} >"$T/$1"
+	chmod +x "$T/$1"
+}
+
+held() {
+	redis eval 'local n = redis.call
+		local unacked = 0
+		for _, k in ipairs(n("KEYS", "*")) do
+			if k:find("::queue::[" .. ARGV[1] .. "]::unacked", 1, true) then
+				unacked = unacked + n("LLEN", k)
+			end
+		end
+		local q = "rmq::queue::[" .. ARGV[1] .. "]::"
+		return n("LLEN", q .. "ready") .. " " .. n("ZCARD", q .. "delayed") ..
+			" " .. unacked .. " " .. n("LLEN", q .. "rejected")' 0 "$1"
+}
+
+held_is() {
+	[ "$(held "$1")" = "$2" ]
+}
+
+heartbeat() {
+	local key
+	key=rmq::connection::$(connections)::heartbeat
+	redis expire "$key" 30 >/dev/null
+	eventually 5 ttl_above 30 "$key"
+}
+
+# A busy machine may need more than the second between two heartbeats, and so
+# tell nothing; but not every time.
+promptly() {
+	local beat try
+
+	beat=rmq::connection::$(connections)::heartbeat
+	for try in {1..20}; do
+		[ "$try" = 1 ] || eval "${3-}"
+		heartbeat
+		redis expire "$beat" 30 >/dev/null
+		eval "$1"
+		eventually 10 eval "$2" || return 1
+		ttl_above 30 "$beat" || return 0
+	done
+	echo "never before the next tick: $2" >&2
+	return 1
+}
+
+ttl_above() {
+	(($(redis ttl "$2") > $1))
+}
+
+# element QUEUE STATE [INDEX]: -1 is the next one of a list.
+element() {
+	case $2 in
+	delayed) redis zrange "rmq::queue::[$1]::delayed" "${3:-0}" "${3:-0}" |
+		tail -c +33 ;;
+	*) redis lindex "rmq::queue::[$1]::$2" "${3:-0}" ;;
+	esac
+}
+
+header() {
+	tail -c +6 | head -n 1 |
+		perl -ne '/"\Q'"$1"'\E":\["((?:[^"\\]++|\\.)*)"/ and print $1'
+}
+
+# The connections that are listed: one a line.
+connections() {
+	redis smembers rmq::connections
+}
+
+common_setup() {
+	# Loading this file again for each test has unset it.
+	[ -z "${D-}" ] || export MQ_URL=unix://$D/redis.sock
+	T=$(own_dir)
+	export T
+	redis flushall >/dev/null
+}
+
+common_teardown() {
+	local j
+	for j in $(jobs -p); do
+		kill -KILL "$j" 2>/dev/null || true
+	done
+	wait 2>/dev/null || true
+	rm -rf "$T"
+}

@@ -1,0 +1,149 @@
+#!/usr/bin/env bats
+# The Makefile builds again what has changed, and nothing else; and deps.sh asks
+# for what is missing, and for no more.
+
+# Each test is a subshell of its own.
+# shellcheck disable=SC2030,SC2031
+
+load ../helpers/common
+
+setup() {
+	T=$(own_dir)
+	cd "$T" || return
+	# Nothing of the make that runs the tests.
+	unset MAKEFLAGS MFLAGS MAKELEVEL MAKEOVERRIDES CC CFLAGS CPPFLAGS LDFLAGS \
+		LDLIBS VERSION SANITIZE WERROR TESTS STATIC
+}
+
+teardown() {
+	cd / || return
+	rm -rf "$T"
+}
+
+# --- make -----------------------------------------------------------------------
+
+own_tree() {
+	mkdir tests
+	cp -r "$root/Makefile" "$root/cmd" "$root/common" .
+	cp "$root/tests/deps.sh" tests
+}
+
+make_pause() {
+	run make -j"$(nproc)" build/mq-pause CFLAGS=-O0 "$@"
+	assert_success
+}
+
+# Prints what the last make compiled and linked.
+made() {
+	sed -n 's/.* -o \([^ ]*\).*/\1/p' <<<"$output"
+}
+
+# Only one tool is built: each takes a second or two.
+@test "make: other flags, another version, and other sources are built again" {
+	local flags=()
+
+	own_tree
+	make_pause
+	make_pause
+	refute_output --partial " -o "
+	for flags in CPPFLAGS=-DX VERSION=9.9; do
+		make_pause "$flags"
+		made | grep -qx build/cmd/mq-pause.o
+		made | grep -qx build/common/redis/url.o
+		made | grep -qx build/common/lua.o
+		made | grep -qx build/mq-pause
+	done
+	[ "$(build/mq-pause -V)" = "mq-tools 9.9" ]
+	make_pause VERSION=9.9 LDFLAGS=-Wl,-s
+	made | grep -qx build/mq-pause
+	make_pause VERSION=9.9 LDFLAGS=-Wl,-s
+	refute_output --partial " -o "
+
+	# A new file and its end.
+	echo 'int mq_one_more = 1;' >common/base/one-more.c
+	make_pause VERSION=9.9 LDFLAGS=-Wl,-s
+	made | grep -qx build/mq-pause
+	ar t build/common/libmq.a | grep -qx one-more.o
+	rm common/base/one-more.c
+	make_pause VERSION=9.9 LDFLAGS=-Wl,-s
+	made | grep -qx build/mq-pause
+	refute grep -x one-more.o <(ar t build/common/libmq.a)
+
+	# So for scripts.
+	cp common/queue/rmq/lua/{ack,one_more}.lua
+	make_pause VERSION=9.9 LDFLAGS=-Wl,-s
+	grep -q one_more build/lua.c
+	rm common/queue/rmq/lua/one_more.lua
+	make_pause VERSION=9.9 LDFLAGS=-Wl,-s
+	refute grep -q one_more build/lua.c
+}
+
+# What a make would do itself, and let others do.
+would() {
+	make -n "$@" 2>&1 | grep -E '^(make|(MQ_BUILD=.* )?tests/)'
+}
+
+@test "make: check and demo build on all processors, unless -j says otherwise" {
+	local n
+
+	own_tree
+	for n in check demo; do
+		would $n | grep "^make .*-j$(nproc) .*all"
+		refute grep "^make .*-j$(nproc) .*all" <(would -j7 $n)
+	done
+}
+
+# --- deps.sh ----------------------------------------------------------------------
+
+deps() {
+	run "$root/tests/deps.sh" --check "$@"
+	echo "$output"
+}
+
+@test "deps.sh: headers are where CPPFLAGS, CFLAGS or pkg-config say" {
+	local compiler
+	# A compiler to which nothing is installed but what it is told.
+	compiler=$(command -v "${CC:-cc}")
+	mkdir bin include
+	printf '#!/bin/sh\nexec "%s" -nostdinc "$@"\n' "$compiler" >bin/cc
+	chmod +x bin/cc
+	touch include/stdio.h include/ev.h
+	export CC=$T/bin/cc
+	deps build
+	[ "$status" = 78 ]
+	assert_output --partial libev-dev
+	for flags in CPPFLAGS CFLAGS; do
+		(
+			export $flags="-O2 -I$T/include"
+			deps build
+			[ "$status" = 0 ]
+		)
+	done
+	printf '#!/bin/sh\n[ "$2" != libc ]\n' >bin/pkg-config
+	chmod +x bin/pkg-config
+	PKG_CONFIG=$T/bin/pkg-config deps build
+	refute_output --partial libev-dev
+}
+
+@test "make check: a browser, node and clang are wanted by those tests alone that need them" {
+	local file wanted
+
+	for file in stats/html:browser peers/node:node peers/node-kill:node \
+		fuzz/fuzz:fuzz publish/publish:; do
+		wanted=${file#*:}
+		would -C "$root" check TESTS="tests/${file%:*}.bats" >plan
+		grep "deps.sh --install build run test *$" plan
+		grep "deps.sh --install $wanted *||" plan
+	done
+	# Whoever calls them says so.
+	for file in $(grep -lE 'chromium --|deps\.sh" --npm|make .* fuzzers' "$root"/tests/*/*.bats); do
+		[ "$file" = "$BATS_TEST_FILENAME" ] || grep -q '^# needs: ' "$file"
+	done
+}
+
+@test "make check: lint is one of the tests, and CI runs it" {
+	grep -q 'STATIC=1' "$root/.ci/run"
+	would -C "$root" check STATIC=1 >plan
+	grep "deps.sh --install build .*lint" plan
+	grep "tests/run.sh .*tests/lint.sh" plan
+}

@@ -1,0 +1,526 @@
+# The manual, --help, the completion, NEWS and README say what is so.
+
+# Each test is a subshell of its own.
+# shellcheck disable=SC2030,SC2031,SC2034,SC2154
+
+load ../helpers/common
+
+tools="mq-publish mq-consume mq-stats mq-return mq-purge mq-pause mq-clean"
+
+setup_file() {
+	server_start
+}
+
+teardown_file() {
+	server_stop
+}
+
+setup() {
+	common_setup
+	# No configuration of the person who runs the tests.
+	export HOME=$T
+	unset XDG_CONFIG_HOME XDG_STATE_HOME
+	cd "$T" || return
+}
+
+teardown() {
+	local sock
+
+	while IFS= read -r -d '' sock; do
+		redis-cli -s "$sock" shutdown nosave >/dev/null 2>&1 || true
+	done < <(find "$T" -name redis.sock -print0)
+	cd / || return
+	common_teardown
+}
+
+# --- options ------------------------------------------------------------------
+
+# The table of long options in the source: "--long short argument" a line;
+# short is "." if there is none, argument no_argument or required_argument, or
+# optional_argument: that is only given behind a '='.
+# Those that tools share are macros in options.h: the tool names the macro.
+table() {
+	local re='\{"([a-z-]+)", ((no|required|optional)_argument), NULL, ('\''.'\''|[A-Z_]+)\}'
+	local line short macro
+
+	while IFS= read -r line; do
+		[[ $line =~ $re ]] || continue
+		short=${BASH_REMATCH[4]}
+		[[ $short == \'* ]] && short=-${short:1:1} || short=.
+		printf '%s\n' "--${BASH_REMATCH[1]} $short ${BASH_REMATCH[2]}"
+	done < <(
+		grep -ohE 'MQ_[A-Z]+_LONG' "$root/cmd/$1".c "$root/cmd/$1"/main.c 2>/dev/null | while read -r macro; do
+			sed -n "/^#define $macro/,/[^\\\\]\$/p" "$root"/cmd/shared/{options,filter}.h
+		done
+		cat "$root/cmd/$1".c "$root/cmd/$1"/main.c 2>/dev/null
+	)
+}
+
+# The same as a sorted list of options.
+from_table() {
+	table "$1" | awk '{print $1; if ($2 != ".") print $2}' | sort
+}
+
+from_help() {
+	local line re='^[ ,]*(--[a-z][a-z-]+|-[A-Za-z0-9])([[ ,].*)?$'
+
+	"$BUILD/$1" --help | grep '^ \+-' | while IFS= read -r line; do
+		while [[ $line =~ $re ]]; do
+			printf '%s\n' "${BASH_REMATCH[1]}"
+			line=${BASH_REMATCH[2]}
+		done
+	done | sort
+}
+
+# What stands as an item, "Fl x" or "Fl Fl long", in the list of options.
+from_page() {
+	sed -n '/^\.Sh DESCRIPTION/,/^\.\(Ss\|Sh E\)/p' "$root/man/$1.1" |
+		grep '^\.It Fl ' | grep -oE 'Fl (Fl )?[A-Za-z0-9-]+' |
+		sed 's/Fl Fl /--/; s/Fl /-/' | sort
+}
+
+from_completion() {
+	complete_at "$1" - | sort
+}
+
+@test "docs: the source has a table of options" {
+	local tool
+
+	for tool in $tools; do
+		run from_table "$tool"
+		assert_line -- --help
+		assert_line -- -u
+	done
+	run from_table mq-consume
+	assert_line -- --work-dir
+}
+
+@test "docs: --help has the options that there are, and no others" {
+	local tool
+
+	for tool in $tools; do
+		assert_equal "$(from_help "$tool")" "$(from_table "$tool")"
+	done
+}
+
+@test "docs: the pages have the options that there are, and no others" {
+	local tool
+
+	for tool in $tools; do
+		assert_equal "$(from_page "$tool")" "$(from_table "$tool")"
+	done
+}
+
+@test "docs: the completion has the options that there are, and no others" {
+	local tool
+
+	for tool in $tools; do
+		assert_equal "$(from_completion "$tool")" "$(from_table "$tool")"
+	done
+}
+
+@test "docs: each synopsis has every option" {
+	local tool synopsis long short
+
+	for tool in $tools; do
+		synopsis=$(sed -n '/^\.Sh SYNOPSIS/,/^\.Sh DESCRIPTION/p' \
+			"$root/man/$tool.1")
+		while read -r long short _; do
+			if [[ $short == . ]]; then
+				assert_regex "$synopsis" "Fl Fl ${long#--}"
+			else
+				assert_regex "$synopsis" \
+					"Fl [A-Za-z0-9]*${short#-}"
+			fi
+		done < <(table "$tool")
+	done
+}
+
+@test "docs: the pages say which options take an argument" {
+	local tool long argument item
+
+	for tool in $tools; do
+		while read -r long _ argument; do
+			item=$(grep -E "^\.It .*Fl Fl ${long#--}( |\$)" \
+				"$root/man/$tool.1")
+			if [ "$argument" = required_argument ]; then
+				assert_regex "$item" "Fl Fl ${long#--} Ar"
+			elif [ "$argument" = optional_argument ]; then
+				assert_regex "$item" \
+					"Fl Fl ${long#--} Ns Op = Ns Ar"
+			else
+				refute_regex "$item" ' Ar'
+			fi
+		done < <(table "$tool")
+	done
+}
+
+@test "docs: --help fits into 80 columns" {
+	local tool
+
+	for tool in $tools; do
+		run_mq 0 "$tool" --help
+		assert_equal "$(awk 'length > 80' <<<"$output")" ""
+	done
+}
+
+# --- pages --------------------------------------------------------------------
+
+@test "docs: the pages are clean" {
+	run mandoc -Tlint -Wwarning "$root"/man/*.[17]
+	assert_output ""
+	assert_success
+}
+
+@test "docs: each tool has a page, each page is of a tool or a 7" {
+	local page pages=''
+
+	for page in "$root"/man/*.1; do
+		page=${page##*/}
+		pages+=" ${page%.1}"
+	done
+	assert_equal "$(xargs -n1 <<<"$pages" | sort)" \
+		"$(xargs -n1 <<<"$tools" | sort)"
+}
+
+@test "docs: the pages refer to pages of ours that exist" {
+	local name section
+
+	while read -r _ name section _; do
+		assert [ -e "$root/man/$name.$section" ]
+	done < <(grep -hoE '^\.(It )?Xr mq[a-z-]* [0-9]' "$root"/man/*.[17] |
+		sed 's/^\.It /./')
+}
+
+@test "docs: mq(7) has the exit statuses of common/base/exit.h" {
+	local wanted
+
+	wanted=$(grep -oE 'MQ_EXIT_[A-Z]+ = [0-9]+' "$root/common/base/exit.h" |
+		awk '{print $3}' | sort -n)
+	assert [ -n "$wanted" ]
+	assert_equal "$(statuses mq.7)" "$wanted"
+}
+
+@test "docs: the tools' pages name statuses of that table only" {
+	local tool
+
+	for tool in $tools; do
+		# 128 and the number of a signal are in it, too.
+		run comm -13 <(statuses mq.7 | sort) \
+			<(statuses "$tool.1" | awk '$1 < 128' | sort)
+		assert_output ""
+	done
+}
+
+statuses() {
+	sed -n '/^\.Sh EXIT STATUS/,/^\.Sh EXAMPLES/p' "$root/man/$1" |
+		sed -nE 's/^\.It ([0-9]+)$/\1/p' | sort -n
+}
+
+@test "docs: the environment of a script is documented, and nothing else" {
+	local name set documented
+
+	"$BUILD/mq-publish" -P 1=x -H 'X-Trace-Id: 7' \
+		-H 'Traceparent: 00-1-2-00' q ''
+	set=$(env -i HOME="$HOME" MQ_URL="$MQ_URL" PATH="$PATH" \
+		"$BUILD/mq-consume" --drain q -- env |
+		sed -nE 's/^((MQ|RQ)_[A-Z0-9_]+|TRACEPARENT)=.*/\1/p' |
+		grep -v '^MQ_URL$' |
+		sed 's/^MQ_HEADER_.*/MQ_HEADER_NAME/' | sort -u)
+	# The worker contract: up to the next subsection.
+	documented=$(sed -n '/^\.Ss The worker contract/,/^\.Ss Verbs/p' \
+		"$root/man/mq-consume.1" | grep '^\.It Ev' |
+		sed 's/PARAM1 No to Ev \([MR]Q\)_PARAM4/PARAM1 \1_PARAM2 \1_PARAM3 \1_PARAM4/' |
+		grep -oE '\b((MQ|RQ)_[A-Z0-9_]+|TRACEPARENT)' | sort)
+	assert_equal "$documented" "$set"
+}
+
+# of_message CONSUMER: what a script is told of a message, beyond what the
+# page says of all.
+of_message() {
+	"$BUILD/mq-publish" -H 'X-Trace-Id: 7' q ''
+	env -i PATH="$PATH" MQ_URL="$MQ_URL" "$BUILD/mq-consume" -n1 "$@" q -- \
+		sh -c 'env; read -r n; echo done >&3' |
+		grep -oE '^MQ_(ID|QUEUE|ATTEMPT|BATCH|HEADER_.*|PARAM.)=' |
+		sort | xargs
+}
+
+@test "docs: the environment of a batch, and of a worker of a stream" {
+	run of_message --batch 5
+	assert_output "MQ_BATCH= MQ_QUEUE="
+	run of_message --stream
+	assert_output "MQ_QUEUE="
+	run of_message -q --stream other
+	assert_output ""
+	run sed -n '/^\.Ss Batches/,/^\.Ss Streams/s/^\.It Ev //p' \
+		"$root/man/mq-consume.1"
+	assert_output MQ_BATCH
+}
+
+@test "docs: mq-layout(7) has every script and every header of ours" {
+	local script header own
+
+	for script in "$root"/common/queue/{,rmq/,rsmq/}lua/*.lua; do
+		[[ $script == */rsmq/* ]] && own=rsmq_ || own=
+		script=$own${script##*/}
+		run grep -E "Li ${script%.lua}( ,)?\$" "$root/man/mq-layout.7"
+		assert_success
+	done
+	for header in $(grep -oE '"Mq-[A-Za-z-]+"' "$root/common/message/headers.h" |
+		tr -d '"'); do
+		run grep -E "Li $header(1 |\$)" "$root/man/mq-layout.7"
+		assert_success
+	done
+}
+
+# --- completion ---------------------------------------------------------------
+
+# complete_at TOOL WORD...: what the last word can become, one a line.
+complete_at() {
+	local tool=$1
+
+	PATH=$BUILD:$PATH bash --norc -c '
+		source "$1/completions/mq.bash"
+		shift
+		COMP_WORDS=("$@") COMP_CWORD=$(($# - 1))
+		'"${breaks-}"'
+		_mq "$1" "${@: -1}" "${@: -2:1}"
+		[ "${#COMPREPLY[@]}" = 0 ] || printf "%s\n" "${COMPREPLY[@]}"
+	' bash "$root" "$tool" "${@:2}"
+}
+
+@test "completion: loads, and registers the tools, in a bare bash" {
+	local tool
+
+	for tool in $tools; do
+		run env -i PATH="$PATH" bash --norc --noprofile -uc \
+			"source '$root/completions/mq.bash' && complete -p $tool"
+		assert_success
+		assert_output "complete -F _mq $tool"
+	done
+}
+
+@test "completion: long options by their beginning" {
+	run complete_at mq-consume --log
+	assert_output -- --log-dir
+	run complete_at mq-publish --log
+	assert_output ""
+}
+
+@test "completion: names of queues, as many as the tool takes" {
+	"$BUILD/mq-publish" jobs x
+	"$BUILD/mq-publish" joy x
+	run complete_at mq-publish jo
+	assert_output $'jobs\njoy'
+	run complete_at mq-publish jobs jo
+	assert_output ""
+	run complete_at mq-consume jobs jo
+	assert_output joy
+	run complete_at mq-stats -v jobs ''
+	assert_output joy
+}
+
+@test "completion: options with an argument want that first, others do not" {
+	local tool long short argument option
+
+	"$BUILD/mq-publish" jobs x
+	for tool in $tools; do
+		while read -r long short argument; do
+			for option in "$long" "$short"; do
+				[ "$option" != . ] || continue
+				run complete_at "$tool" "$option" job
+				if [ "$argument" = required_argument ] ||
+					[ "$tool" = mq-clean ]; then
+					assert_output ""
+				else
+					assert_output jobs
+				fi
+			done
+		done < <(table "$tool")
+	done
+}
+
+@test "completion: an argument in the same word as its option" {
+	"$BUILD/mq-publish" jobs x
+	run complete_at mq-consume -j4 job
+	assert_output jobs
+	run complete_at mq-consume --slots=4 job
+	assert_output jobs
+	run complete_at mq-consume -vj 4 job
+	assert_output jobs
+	run complete_at mq-consume -vj job
+	assert_output ""
+}
+
+@test "completion: a colon and an equals sign, torn apart by bash" {
+	local server breaks
+
+	"$BUILD/mq-publish" jobs:fast:1 x
+	"$BUILD/mq-publish" jobs:fast:2 x
+	breaks='COMP_LINE="mq-stats jobs:fast:" COMP_POINT=19'
+	run complete_at mq-stats jobs : fast :
+	assert_output $'1\n2'
+	breaks='COMP_LINE="mq-stats jobs:fa" COMP_POINT=16'
+	run complete_at mq-stats jobs : fa
+	assert_output $'fast:1\nfast:2'
+	breaks='COMP_WORDBREAKS=" "'
+	run complete_at mq-stats jobs:fa
+	assert_output $'jobs:fast:1\njobs:fast:2'
+	breaks='COMP_LINE="mq-publish --url=pri" COMP_POINT=20'
+	run complete_at mq-publish --url = pri
+	assert_output private:
+	breaks="COMP_LINE='mq-stats -u $MQ_URL jobs:' COMP_POINT=99"
+	server=${MQ_URL#unix:}
+	unset MQ_URL
+	run complete_at mq-stats -u unix : "$server" jobs :
+	assert_output $'fast:1\nfast:2'
+}
+
+@test "completion: names with blanks are quoted, odd ones are left out" {
+	"$BUILD/mq-publish" 'odd jobs' x
+	"$BUILD/mq-publish" $'odd\xff' x
+	run complete_at mq-stats od
+	assert_output 'odd\ jobs'
+	run complete_at mq-stats '"odd j'
+	assert_output 'odd jobs'
+}
+
+@test "completion: all queues, but not the total; one named TOTAL" {
+	"$BUILD/mq-publish" TOTAL x
+	run complete_at mq-stats ''
+	assert_output TOTAL
+	"$BUILD/mq-publish" jobs x
+	"$BUILD/mq-publish" 'odd 1 2 3 4 5 6s 0.1 0.2' x
+	redis set 'rmq::queue::[jobs]::paused' 1 EX 100 >/dev/null
+	run complete_at mq-consume ''
+	assert_output $'TOTAL\njobs\nodd\\ 1\\ 2\\ 3\\ 4\\ 5\\ 6s\\ 0.1\\ 0.2'
+}
+
+@test "completion: what can be checked" {
+	run complete_at mq-stats --check re
+	assert_output $'ready=\nrejected='
+	run complete_at mq-stats --check ready=5,a
+	# What bash replaces is behind the '='.
+	assert_output '5,age='
+	run complete_at mq-stats --check ready=5
+	assert_output ""
+}
+
+@test "completion: commands behind --, then files" {
+	mkdir bin
+	touch file-one
+	run complete_at mq-consume jobs -- basena
+	assert_output basename
+	run complete_at mq-consume jobs -- /bin/basena
+	assert_output /bin/basename
+	run complete_at mq-consume jobs -- basename --drain file-
+	assert_output file-one
+	run complete_at mq-consume jobs -- basename --dra
+	assert_output ""
+}
+
+@test "completion: directories, parameters, units, URLs" {
+	mkdir logs
+	touch logfile
+	run complete_at mq-consume --log-dir lo
+	assert_output logs
+	run complete_at mq-publish -P ''
+	assert_output $'1=\n2=\n3=\n4='
+	run complete_at mq-publish -d 10
+	assert_output $'10ms\n10s\n10m\n10h\n10d'
+	run complete_at mq-consume --timeout ''
+	assert_output ""
+	run complete_at mq-pause --for 10
+	assert_output $'10ms\n10s\n10m\n10h\n10d'
+	run complete_at mq-pause --for 10m od
+	assert_output ""
+	run complete_at mq-stats -u red
+	assert_output redis://
+}
+
+@test "completion: the private server is asked if it runs, never started" {
+	unset MQ_URL
+	run complete_at mq-stats ''
+	assert_output ""
+	assert [ ! -e "$HOME/.local" ]
+	"$BUILD/mq-publish" jobs x
+	run complete_at mq-stats ''
+	assert_output jobs
+	redis-cli -s "$HOME/.local/state/mq/redis.sock" shutdown nosave
+	# A socket that a killed server left over.
+	python3 -c 'import socket, sys
+socket.socket(socket.AF_UNIX).bind(sys.argv[1])' \
+		"$HOME/.local/state/mq/redis.sock"
+	MQ_URL=private: run complete_at mq-stats ''
+	assert_output ""
+	run complete_at mq-stats -u "private:$T/other" ''
+	assert_output ""
+	assert [ ! -e "$T/other" ]
+	run redis-cli -s "$HOME/.local/state/mq/redis.sock" ping
+	assert_failure
+}
+
+@test "completion: the server of an env file" {
+	"$BUILD/mq-publish" jobs x
+	mkdir -p .config/mq
+	echo "export MQ_URL='$MQ_URL'" >.config/mq/env
+	unset MQ_URL
+	run complete_at mq-stats ''
+	assert_output jobs
+}
+
+@test "completion: a server that is not there is no error" {
+	run complete_at mq-stats -u "unix://$T/nothing" ''
+	assert_output ""
+	MQ_URL=nonsense run complete_at mq-stats ''
+	assert_output ""
+}
+
+# --- README and NEWS ----------------------------------------------------------
+
+@test "docs: what README tells to make exists in the Makefile" {
+	local target
+
+	[ -e "$root/README.md" ] || skip "there is no README.md"
+	run readme_targets
+	assert_success
+	assert_output
+	while read -r target; do
+		run grep -E "^$target( |:)" "$root/Makefile"
+		assert_success
+	done <<<"$output"
+}
+
+# Words behind "make" in a block of commands, or in backquotes; prose such as
+# "make sure" is not meant.
+readme_targets() {
+	grep -oE '(^( {4}|\$ )|&& |`)(sudo )?make [a-z][a-z-]*' \
+		"$root/README.md" | sed 's/.*make //' | sort -u
+}
+
+@test "docs: the worker of README works" {
+	sed -n '/^## A worker/,/^## /s/^    //p' "$root/README.md" >./compress
+	chmod +x compress
+	run head -n 1 compress
+	assert_output '#!/bin/sh'
+	echo hello >'a file'
+	mkdir there
+	printf '%s\0' 'a file' nowhere there |
+		"$BUILD/mq-publish" -0 readme
+	# gzip refuses a directory.
+	run_mq 0 mq-consume --drain readme -- ./compress
+	assert_regex "$stderr" 'rejected: no such file'
+	assert_equal "$(state readme)" "0 1 0 1 0"
+	assert_equal "$(gzip -dc 'a file.gz')" hello
+}
+
+@test "docs: NEWS has the version that is built" {
+	local version
+
+	version=$(sed -n 's/^VERSION[[:space:]]*= *//p' "$root/Makefile")
+	assert [ -n "$version" ]
+	run grep -x "$version" "$root/NEWS"
+	assert_success
+	run_mq 0 mq-stats --version
+	assert_output "mq-tools $version"
+}

@@ -1,0 +1,981 @@
+#!/usr/bin/env bats
+# Every command of README and of the EXAMPLES of each page is run as it stands
+# there, and does what is said of it.
+#
+# A branch below is for each of them; one without a branch fails.  It says how
+# the command ends, and looks at what it has done:
+#
+#   ends STATUS      it ends by itself; $output and $stderr are what it printed
+#   serves CMD...    it runs until CMD is true, and ends by SIGTERM
+#
+# Paths and servers that a test cannot have are replaced: see in_the_sandbox.
+
+# run_mq sets output and stderr; T and D are of common.bash; pid is for stop_mq.
+# shellcheck disable=SC2016,SC2030,SC2031,SC2034,SC2154
+
+load ../helpers/common
+
+setup_file() {
+	# --durable needs one that keeps what it has confirmed.
+	server_start --appendonly yes --appendfsync always
+}
+
+teardown_file() {
+	server_stop
+}
+
+setup() {
+	common_setup
+	# No configuration of the person who runs the tests.
+	export HOME=$T USER=${USER:-somebody} PATH=$T/bin:$BUILD:$PATH
+	export NEW="$MQ_URL?db=1" FAR="$MQ_URL?db=2"
+	unset XDG_CONFIG_HOME XDG_STATE_HOME
+	mkdir -p "$T/bin"
+	# A word that the shell tells apart from others must not be in one of them.
+	[[ $T != *[[:space:]]* ]]
+	cd "$T" || return
+}
+
+teardown() {
+	local sock
+
+	while IFS= read -r -d '' sock; do
+		redis-cli -s "$sock" shutdown nosave >/dev/null 2>&1 || true
+	done < <(find "$T" -name redis.sock -print0)
+	redis acl deluser app >/dev/null 2>&1 || true
+	cd / || return
+	common_teardown
+}
+
+# --- what there is --------------------------------------------------------------
+
+# The commands of README, a NUL behind each.  A line that ends in a backslash
+# goes on in the next.
+readme_commands() {
+	perl -0777 -ne 'while (/^    (?:\$ )((?:.*\\\n)*.*)\n/mg) {
+		(my $c = $1) =~ s/^    //mg; print "$c\0" }' "$root/README.md"
+	grep -E '^    make ' "$root/README.md" | sed 's/^    //' | tr '\n' '\0'
+}
+
+examples() {
+	sed -n '/^\.Sh EXAMPLES/,/^\.Sh SEE ALSO/p' "$root/man/$1"
+}
+
+# The commands of a page; a block of lines is one, unless it is a script that
+# has a name.
+page_commands() {
+	examples "$1" | perl -0777 -ne 'while (/^\.Dl \$ (.*)\n|^\.Bd -literal.*\n(?!#!)((?:.*\n)*?)\.Ed/mg) {
+		my $c = defined $1 ? $1 : $2; $c =~ s/\\e/\\/g; print "$c\0" }'
+}
+
+# The scripts of a page: the last name in .Pa before each is its own.
+make_scripts() {
+	examples "$1" | perl -0777 -ne 'while (/^\.Bd -literal.*\n(#!(?:.*\n)*?)\.Ed/mg) {
+		my ($text, $before) = ($1, $`);
+		my ($name) = $before =~ /.*^\.Pa (\S+)/ms;
+		$text =~ s/\\e/\\/g;
+		open my $f, ">", $name or die; print $f $text; chmod 0755, $name }'
+}
+
+# A page can be copied from: each command stands on one line of it.
+is_printed() {
+	[[ $command == *$'\n'* ]] || grep -qFx "\$ $command" <<<"$printed"
+}
+
+in_the_sandbox() {
+	local text=$1
+
+	text=${text//\/data/$T/data}
+	text=${text//redis:\/\/far/\$FAR}
+	text=${text//\/usr\/local\/bin/$BUILD}
+	text=${text//-s redis.sock/-s $HOME/.local/state/mq/redis.sock}
+	[[ -z ${ID-} ]] || text=${text// ID / $ID }
+	[[ -z ${RECEIPT-} ]] || text=${text// RECEIPT / $RECEIPT }
+	printf '%s' "$text"
+}
+
+# --- how they are run -----------------------------------------------------------
+
+ends() {
+	local want=$1
+
+	run --separate-stderr timeout -k 5 60 bash -c "$(in_the_sandbox "$command")" \
+		</dev/null 3>&-
+	[ "$status" = "$want" ] || {
+		echo "status $status: $output $stderr"
+		return 1
+	}
+}
+
+serves() {
+	bash -c "exec $(in_the_sandbox "${command%&}")" >"$T/out" 2>"$T/err" 3>&- &
+	pid=$!
+	eventually 10 "$@" || {
+		cat "$T/out" "$T/err"
+		return 1
+	}
+	stop_mq
+	assert_equal "$status" 143
+}
+
+# asks ANSWER: the command asks on a terminal.
+asks() {
+	run timeout 20 python3 -c 'import os, pty, sys
+answer = sys.argv[1].encode() + b"\n"
+def read(fd):
+    data = os.read(fd, 1024)
+    if b"? " in data:
+        os.write(fd, answer)
+    return data
+sys.exit(os.waitstatus_to_exitcode(pty.spawn(["bash", "-c", sys.argv[2]], read, lambda fd: b"")))' \
+		"$1" "$(in_the_sandbox "$command")" 3>&-
+	assert_success
+}
+
+# The lines of a crontab, as cron runs them.
+cron() {
+	local line text env=(HOME="$HOME" SHELL=/bin/sh PATH=/usr/bin:/bin)
+
+	mkdir -p "$HOME/.config/mq"
+	echo "MQ_URL=$MQ_URL" >"$HOME/.config/mq/env"
+	while IFS= read -r line; do
+		if [[ $line =~ ^[A-Z]+= ]]; then
+			env+=("$line")
+			continue
+		fi
+		[[ $line =~ ^([^ ]+ +){5}(.*)$ ]]
+		text=${BASH_REMATCH[2]//\\%/%}
+		# A bare percent sign would end the command.
+		[[ ${BASH_REMATCH[2]//\\%/} != *%* ]]
+		run env -i "${env[@]}" /bin/sh -c "$text" 3>&-
+		echo "$output"
+		assert_equal "$status" "${1:-0}"
+		assert_output ""
+	done < <(in_the_sandbox "$command")
+	rm -r "$HOME/.config"
+}
+
+# Starts the command of a unit, as systemd finds it.
+unit() {
+	local line
+
+	line=$(sed -n 's/^ExecStart=//p' <<<"$command")
+	[ -n "$line" ]
+	env -i HOME="$HOME" PATH="$BUILD:/usr/bin:/bin" MQ_URL="$MQ_URL" \
+		/bin/sh -c "exec $line" 3>&- &
+	pid=$!
+}
+
+# has QUEUE "ready delayed unacked rejected"
+has() {
+	[ "$("$BUILD/mq-stats" ${3+-u "$3"} "$1" | awk 'NR == 2 {print $2, $3, $4, $5}')" = "$2" ]
+}
+
+joined() {
+	[ -n "$(connections)" ]
+}
+
+says() {
+	grep -q -- "$1" "$T/out"
+}
+
+# Each command of a list: what a function says of it.
+each() {
+	local command
+
+	while IFS= read -r -d '' command; do
+		echo "\$ $command"
+		"$@"
+		count=$((count + 1))
+	done
+}
+
+unknown() {
+	echo "nothing says what this does; see the head of this file"
+	return 1
+}
+
+page() {
+	local count=0 printed
+
+	printed=$(mandoc -Tutf8 "$root/man/$1" | sed 's/.\x08//g; s/^[[:blank:]]*//')
+	make_scripts "$1"
+	page_commands "$1" >"$T/commands"
+	each is_printed <"$T/commands"
+	count=0
+	each "$2" <"$T/commands"
+	[ "$count" -ge "$3" ]
+}
+
+# --- README ---------------------------------------------------------------------
+
+# README's scripts, by the headings or words that they are behind.
+readme_scripts() {
+	sed -n '/^## A worker/,/^## /s/^    //p' "$root/README.md" >./compress
+	sed -n '/^This is `size`/,/^A worker/s/^    //p' "$root/README.md" >size
+	chmod +x compress size
+	# One disk is full.
+	script bin/gzip <<'.'
+case $2 in
+*/full*) echo "gzip: $2.gz: No space left on device" >&2; exit 1 ;;
+esac
+exec /bin/gzip "$@"
+.
+	script load <<'.'
+awk '/bad/ { print "err #" NR " bad row" >"/dev/fd/3" }'
+.
+	script call-api <<'.'
+cat >>"$T/called"
+.
+	script first-stage <<'.'
+echo push >&3
+.
+	script send <<'.'
+cat >>"$T/sent"
+.
+	# Whatever asks for the server of the commands.
+	printf '#!/bin/sh\nexec %s -s %s/redis.sock "$@"\n' "$(type -P redis-cli)" "$D" >bin/redis-cli
+	chmod +x bin/redis-cli
+	mkdir -p data/deep
+	echo hello | tee data/a.log >data/deep/b.log
+	echo hello >data/full.log
+	echo 'dear Ann' >letter
+}
+
+# Messages that have failed, as this tool and that script do it.
+fail_with() {
+	printf '%s\n' "${@:3}" | "$BUILD/mq-publish" -q -l "$1"
+	"$BUILD/mq-consume" -q --drain --attempts 1 "$1" -- "$2"
+}
+
+readme() {
+	local id
+
+	case $command in
+	'make demo '* | 'make check '* | 'make && make install PREFIX=/usr/local')
+		# CI does these, which take long; here, only that they can be made.
+		run bash -c "cd '$root' && ${command//make/make -n}"
+		assert_success
+		assert_output
+		;;
+	"find /data -name '*.log' -print0 | mq-publish -0 logs")
+		ends 0
+		has logs "3 0 0 0"
+		;;
+	'mq-consume -j4 logs -- ./compress &')
+		serves has logs "0 1 0 0"
+		assert_equal "$(gzip -dc data/a.log.gz data/deep/b.log.gz)" $'hello\nhello'
+		fail_with logs ./compress "$T/data/full.log"
+		;;
+	'mq-stats')
+		ends 0
+		assert_line --regexp '^logs +0 +1 +0 +1 +0 '
+		;;
+	'mq-stats --reasons logs')
+		ends 0
+		assert_line --index 0 --regexp '^COUNT  OLDEST  NEWEST  REASON$'
+		assert_line --index 1 --regexp "^ +1 +[0-9]s +[0-9]s  attempts exhausted: gzip: [^ ]*/data/full.log.gz: No space left on device\$"
+		;;
+	"mq-return --reason 'No space' logs")
+		ends 0
+		has logs "1 1 0 0"
+		;;
+	'mq-consume --batch 100 --batch-wait 1s rows -- ./load '*)
+		printf '%s\n' good good bad good | mq-publish -q -l rows
+		serves has rows "0 0 0 1"
+		assert_equal "$(element rows rejected | header Mq-Error)" "bad row"
+		;;
+	'mq-consume -j4 --stream files -- ./size '*)
+		mq-publish -q files letter nowhere letter
+		serves has files "0 0 0 1"
+		assert_equal "$(element files rejected | header Mq-Error)" "no file"
+		refute_regex "$(cat "$T/err")" 'worker'
+		;;
+	"mq-publish --at 'tomorrow 9:00' mails <letter "*)
+		ends 0
+		has mails "0 1 0 0"
+		;;
+	'mq-publish -p 10 jobs urgent '*)
+		ends 0
+		has jobs "1 0 0 0"
+		;;
+	'mq-publish -k "$USER" rebuild now '*)
+		ends 0
+		ends 1
+		has rebuild "1 0 0 0"
+		;;
+	'mq-publish -g account-17 ledger +5 '*)
+		ends 0
+		ends 0
+		has ledger "1 1 0 0"
+		;;
+	'mq-publish --max-length 1000 jobs more '*)
+		ends 0
+		has jobs "2 0 0 0"
+		seq 998 | mq-publish -q -l jobs
+		ends 75
+		mq-purge -q --force --ready jobs
+		;;
+	'mq-publish --durable jobs this '*)
+		ends 0
+		has jobs "1 0 0 0"
+		;;
+	'mq-publish --wait=1m jobs this '*)
+		"$BUILD/mq-consume" -n 2 jobs -- sh -c 'echo done well >&3' 2>"$T/err" 3>&- &
+		ends 0
+		assert_output well
+		wait $!
+		has jobs "0 0 0 0"
+		;;
+	'mq-consume -j4 --rate 10/s --retry-on err jobs -- ./call-api')
+		mq-publish -q jobs a
+		serves has jobs "0 0 0 0"
+		assert_equal "$(cat "$T/called")" a
+		;;
+	'mq-consume --push later jobs -- ./first-stage '*)
+		mq-publish -q jobs a
+		serves has later "1 0 0 0"
+		has jobs "0 0 0 0"
+		;;
+	'mq-consume --retry-on err --attempts 9999 outbox -- sh -c '*)
+		mq-publish -q outbox far away
+		serves has inbox "2 0 0 0" "$FAR"
+		has outbox "0 0 0 0"
+		;;
+	'mq-consume --lease 5m --jsonl -n 10 jobs '*)
+		mq-publish -q jobs a
+		ends 0
+		assert_output --regexp '^\{.*"payload":"a"\}$'
+		has jobs "0 0 1 0"
+		RECEIPT=$(sed -E 's/.*"receipt":"([^"]*)".*/\1/' <<<"$output")
+		;;
+	'mq-consume --ack RECEIPT jobs '*)
+		run_mq 0 mq-consume --extend "$RECEIPT" 5m jobs
+		ends 0
+		ends 1
+		has jobs "0 0 0 0"
+		fail_with jobs ./refused one two
+		;;
+	'mq-stats --watch '*)
+		serves says '^jobs '
+		;;
+	'mq-stats --reasons jobs '*)
+		ends 0
+		assert_line --regexp '^ +2 .*  connection refused \(exit status 1\)$'
+		;;
+	'mq-stats --list rejected jobs '*)
+		ends 0
+		assert_line --regexp 'connection refuse.* two$'
+		ID=$(mq-stats --list rejected --jsonl -n 1 jobs |
+			sed -E 's/^\{"id":"([^"]*)".*/\1/')
+		;;
+	'mq-stats --id ID '*)
+		ends 0
+		assert_line --regexp 'connection refused'
+		;;
+	'mq-stats --running '*)
+		mq-publish -q slow x
+		start_mq mq-consume slow -- sh -c 'echo run half of it >&3; exec sleep 99'
+		eventually 10 shows 'half of it'
+		stop_mq INT
+		;;
+	'mq-pause jobs '*)
+		mq-publish -q jobs x
+		ends 0
+		# The comment says how to go on.
+		run_mq 1 mq-consume -q --lease 1s --jsonl jobs
+		command=${command##*; }
+		ends 0
+		run_mq 0 mq-consume -q -n 1 jobs
+		;;
+	"mq-return --reason 'connection refused' --rate 50/s jobs")
+		ends 0
+		has jobs "2 0 0 0"
+		;;
+	'mq-purge --rejected --older-than 30d jobs '*)
+		old_message jobs
+		fail_with jobs ./refused new
+		has jobs "0 0 0 4"
+		asks y
+		assert_output --regexp '1 (rejected )?message'
+		has jobs "0 0 0 3"
+		;;
+	'mq-stats --check ready=1000:5000,age=10m,consumers=1 jobs '*)
+		ends 2
+		assert_output --regexp '^[A-Z ]*CRITICAL'
+		start_mq mq-consume jobs -- true
+		eventually 10 joined
+		ends 0
+		stop_mq
+		mq-purge -q --force --all jobs
+		seq 1001 | mq-publish -q -l jobs
+		"$BUILD/mq-pause" -q jobs
+		start_mq mq-consume jobs -- true
+		eventually 10 joined
+		ends 1
+		stop_mq
+		;;
+	"mq-publish -L rsmq --vt 5m mails '"*)
+		ends 0
+		# For a program of node.
+		assert_equal "$(redis hmget rsmq:mails:Q vt totalsent | xargs)" "300 1"
+		;;
+	'mq-consume -L rsmq mails -- ./send '*)
+		serves test -s "$T/sent"
+		assert_equal "$(cat "$T/sent")" '{"to":"bob"}'
+		;;
+	"redis-cli ACL SETUSER app on '>secret' "*)
+		ends 0
+		assert_output OK
+		mq-publish -q jobs x
+		MQ_URL=unix://$D/redis.sock run_mq 77 mq-stats -u "unix://app:wrong@$D/redis.sock" jobs
+		;;
+	*) unknown ;;
+	esac
+}
+
+shows() {
+	ends 0
+	[[ $output == *"$1"* ]]
+}
+
+# A message that was rejected 31 days ago.
+old_message() {
+	printf '\377\0\276\276J{"Mq-Error":["x"],"Mq-History":["{\\"at_ms\\":%s}"]}\nold' \
+		"$((($(date +%s) - 31 * 86400) * 1000))" |
+		redis -x rpush "rmq::queue::[$1]::rejected" >/dev/null
+}
+
+@test "examples: README" {
+	local count=0 ID='' RECEIPT=''
+
+	readme_scripts
+	script refused <<'.'
+echo connection refused >&2
+exit 1
+.
+	readme_commands >"$T/commands"
+	each readme <"$T/commands"
+	[ "$count" -ge 30 ]
+}
+
+# --- pages ----------------------------------------------------------------------
+
+mq_publish() {
+	case $command in
+	'mq-publish greetings hello world')
+		ends 0
+		has greetings "2 0 0 0"
+		;;
+	'mq-publish reports < /etc/os-release')
+		ends 0
+		has reports "1 0 0 0"
+		mq-consume --drain reports | cmp - /etc/os-release
+		;;
+	'mq-publish -l users < /etc/passwd')
+		ends 0
+		has users "$(wc -l </etc/passwd) 0 0 0"
+		;;
+	'find /etc -maxdepth 1 -type f -print0 | mq-publish -0 files')
+		ends 0
+		has files "$(find /etc -maxdepth 1 -type f | wc -l) 0 0 0"
+		;;
+	"id=\$(mq-publish -i orders '"*)
+		command+='; echo "$id"'
+		ends 0
+		assert_output --regexp '^[0-9A-Za-z]{32}$'
+		has orders "1 0 0 0"
+		;;
+	'mq-publish --durable orders '*' || echo not safe')
+		ends 0
+		assert_output ""
+		has orders "2 0 0 0"
+		;;
+	"mq-publish -d 1h reminders 'stretch your legs'")
+		ends 0
+		has reminders "0 1 0 0"
+		;;
+	'mq-publish --at 04:00 backups /home')
+		ends 0
+		has backups "0 1 0 0"
+		;;
+	"mq-publish -H 'X-Trace-Id: 4711' -P 1=fast orders '"*)
+		ends 0
+		has orders "3 0 0 0"
+		;;
+	'mq-consume --drain --jsonl orders | mq-publish --jsonl archive')
+		ends 0
+		has orders "0 0 0 0"
+		has archive "3 0 0 0"
+		run mq-stats --list ready --jsonl archive
+		assert_line --index 2 --regexp '"X-Trace-Id":\["4711"\]'
+		assert_line --index 2 --regexp '"Mq-Param1":\["fast"\]'
+		;;
+	'mq-consume --drain --jsonl q | mq-publish -u $NEW --jsonl q')
+		mq-publish -q q moved
+		ends 0
+		has q "0 0 0 0"
+		has q "1 0 0 0" "$NEW"
+		;;
+	"mq-publish -p 10 mails 'password reset for bob'")
+		mq-publish -q mails news
+		ends 0
+		assert_equal "$(mq-consume -n 1 mails)" 'password reset for bob'
+		;;
+	'mq-publish -g account-7 accounts deposit withdraw')
+		ends 0
+		has accounts "1 1 0 0"
+		;;
+	'mq-publish -k p1 --unique queued --max-length 9000 pages p1')
+		ends 0
+		ends 1
+		has pages "1 0 0 0"
+		;;
+	"mq-publish -L rsmq --vt 5m mails '"*)
+		ends 0
+		assert_equal "$(redis hget rsmq:mails:Q vt || true)" 300
+		;;
+	'mq-stats -L rsmq mails')
+		ends 0
+		assert_line --regexp '^mails +1 +0 '
+		assert_line --regexp '^vt 300 s'
+		;;
+	'mq-publish -L rsmq --set vt=1m mails')
+		ends 0
+		assert_equal "$(redis hget rsmq:mails:Q vt || true)" 60
+		;;
+	"mq-publish --from-tick 12 --until-tick 13 bids 'bid 4711'")
+		ends 0
+		has bids "0 1 0 0"
+		;;
+	'mq-publish --tick 12 bids')
+		ends 0
+		assert_equal "$(mq-consume -n 1 bids)" 'bid 4711'
+		;;
+	*$'\n7 * * * * '*)
+		cron
+		cron 1
+		has reports "1 0 0 0"
+		has backups "1 1 0 0"
+		;;
+	'[Service]'*nightly*)
+		unit
+		wait "$pid"
+		unit
+		status=0
+		wait "$pid" || status=$?
+		# A duplicate is no failure of the unit.
+		grep -qx "SuccessExitStatus=$status" <<<"$command"
+		has reports "2 0 0 0"
+		;;
+	'[Timer]'*)
+		! type -P systemd-analyze >/dev/null ||
+			systemd-analyze calendar "$(sed -n 's/^OnCalendar=//p' <<<"$command")"
+		;;
+	*) unknown ;;
+	esac
+}
+
+@test "examples: mq-publish(1)" {
+	page mq-publish.1 mq_publish 22
+}
+
+mq_consume() {
+	case $command in
+	'mq-consume -j4 thumbnails -- ./make-thumbnail')
+		echo picture >cat.jpg
+		mq-publish -q thumbnails cat.jpg nowhere.jpg
+		serves has thumbnails "0 1 0 0"
+		assert_equal "$(cat "$T/out")" "$(cksum cat.jpg)"
+		;;
+	"mq-publish texts one 'two words'")
+		ends 0
+		has texts "2 0 0 0"
+		;;
+	'mq-consume --drain texts -- wc -c')
+		ends 0
+		assert_equal "$output" $'3\n9'
+		has texts "0 0 0 0"
+		;;
+	'mq-publish urls http://b.example/ http://a.example/')
+		ends 0
+		;;
+	'mq-consume -l urls | head -n 1')
+		ends 0
+		assert_output http://b.example/
+		has urls "1 0 0 0"
+		;;
+	'mq-consume --drain -l urls | sort -u')
+		ends 0
+		assert_output http://a.example/
+		has urls "0 0 0 0"
+		;;
+	'mq-consume -n 1 --idle 1s urls')
+		ends 0
+		assert_output ""
+		mq-publish -q urls one two
+		ends 0
+		assert_output one
+		mq-consume --drain urls
+		;;
+	'mq-publish urls http://a.example/ http://busy.example/ nonsense')
+		ends 0
+		;;
+	'mq-consume --drain --work-dir work --log-dir log urls -- ./fetch')
+		mkdir -p work log
+		rmdir work log
+		ends 0
+		has urls "0 1 0 1"
+		assert_equal "$(element urls rejected | header Mq-Error)" "nonsense: no URL"
+		assert_equal "$(element urls delayed | header Mq-Error)" "60-busy"
+		grep -q 'attempt 1: ' log/urls.log
+		;;
+	'mq-stats urls')
+		ends 0
+		assert_line --regexp '^urls +0 +1 +0 +1 '
+		;;
+	'mq-consume urgent normal -- ./fetch')
+		mq-publish -q normal http://c.example/
+		mq-publish -q urgent http://d.example/
+		serves has normal "0 0 0 0"
+		;;
+	'while mq-consume --lease 5m '* | 'while mq-lease '*)
+		redis flushall >/dev/null
+		mq-publish -q thumbnails cat.jpg nowhere.jpg cat.jpg
+		ends 0
+		assert_equal "$output" "$(cksum cat.jpg cat.jpg)"
+		has thumbnails "0 0 0 1"
+		assert_equal "$(element thumbnails rejected | tail -n 1)" nowhere.jpg
+		;;
+	*) unknown ;;
+	esac
+}
+
+@test "examples: mq-consume(1)" {
+	page mq-consume.1 mq_consume 12
+}
+
+mq_stats() {
+	case $command in
+	'mq-publish thumbnails cat.jpg dog.jpg')
+		ends 0
+		;;
+	'mq-stats thumbnails')
+		ends 0
+		assert_line --regexp '^thumbnails +2 +0 +0 +0 '
+		;;
+	"mq-stats thumbnails | awk 'NR == 2 {print \$2}'")
+		ends 0
+		assert_output 2
+		;;
+	"mq-stats --prometheus | awk '/^rmq_rejected/ && \$NF > 0'")
+		ends 0
+		assert_output ""
+		mq-publish -q bad x
+		mq-consume -q --drain bad -- false
+		ends 0
+		assert_output 'rmq_rejected{queue="bad"} 1'
+		;;
+	'mq-stats --check age=5m:1h,'*' thumbnails')
+		ends 2
+		assert_output --regexp '^[A-Z ]*CRITICAL'
+		start_mq mq-consume thumbnails -- sleep 99
+		eventually 10 joined
+		ends 0
+		printf '\377\0\276\276J{"Mq-Id":["%s"]}\nold' "$(old_id 600)" |
+			redis -x rpush 'rmq::queue::[thumbnails]::ready' >/dev/null
+		ends 1
+		assert_output --regexp '^[A-Z ]*WARNING'
+		stop_mq INT
+		mq-purge -q --force --ready --match old thumbnails
+		;;
+	'mq-stats --prometheus >mq.prom.new && mv mq.prom.new mq.prom')
+		ends 0
+		grep -qx 'rmq_ready{queue="thumbnails"} 2' mq.prom
+		assert [ ! -e mq.prom.new ]
+		;;
+	'timeout 1 mq-stats --watch=0.5 || true')
+		ends 0
+		assert [ "$(grep -c '^QUEUE' <<<"$output")" -ge 2 ]
+		;;
+	"mq-stats | awk 'NR > 1 && \$(NF - 1) > 0'")
+		redis hset 'rmq::queue::[thumbnails]::counters' published 600 now_in 0 \
+			now_s "$(($(date +%s) - 20))" then_s 1 >/dev/null
+		ends 0
+		assert_output --regexp '^thumbnails .*'
+		;;
+	'mq-stats --list ready -n 1 thumbnails')
+		ends 0
+		assert_line --regexp 'cat\.jpg$'
+		has thumbnails "2 0 0 0"
+		;;
+	'mq-stats --list ready -0 thumbnails | mq-publish -0 copies')
+		ends 0
+		has copies "2 0 0 0"
+		has thumbnails "2 0 0 0"
+		;;
+	'mq-stats --list ready --jsonl q | mq-publish -u $NEW --jsonl q')
+		mq-publish -q q a b
+		mq-publish -q -d 1h q later
+		ends 0
+		has q "2 0 0 0" "$NEW"
+		assert_equal "$(mq-stats --list ready --jsonl q)" \
+			"$(mq-stats -u "$NEW" --list ready --jsonl q)"
+		;;
+	'mq-stats --list delayed --jsonl q | mq-publish -u $NEW --jsonl q')
+		ends 0
+		has q "2 1 0 0" "$NEW"
+		;;
+	'mq-stats --id $(mq-publish -i thumbnails owl.jpg)')
+		ends 0
+		assert_line --regexp '^payload +owl\.jpg$'
+		;;
+	'mq-stats --html --refresh 60 >page.new && mv page.new page.html')
+		ends 0
+		grep -q thumbnails page.html
+		grep -q '</html>' page.html
+		;;
+	'./queues.cgi')
+		ends 0
+		assert_line --index 0 $'Content-Type: text/html; charset=utf-8\r'
+		assert_line '<!DOCTYPE html>'
+		;;
+	*) unknown ;;
+	esac
+}
+
+# The id of a message that was published so many seconds ago.
+old_id() {
+	perl -e 'my ($n, $s) = ((time - shift) * 1000000, "");
+		while ($n > 0) { $s = (0 .. 9, "a" .. "z")[$n % 36] . $s; $n = int($n / 36) }
+		print $s, "0" x (32 - length $s)' "$1"
+}
+
+@test "examples: mq-stats(1)" {
+	page mq-stats.1 mq_stats 15
+}
+
+mq_clean() {
+	case $command in
+	'mq-clean --dry-run')
+		dead
+		ends 0
+		assert_output --regexp '1 message'
+		has q "0 0 1 0"
+		;;
+	'mq-clean -q')
+		ends 0
+		assert_output ""
+		assert_equal "$stderr" ""
+		has q "1 0 0 0"
+		;;
+	'[Service]'*)
+		unit
+		redis zadd 'rmq::queue::[go]::delayed' 1 "$(printf '%032d' 1)late" >/dev/null
+		redis sadd rmq::queues go >/dev/null
+		eventually 20 has go "1 0 0 0"
+		kill "$pid"
+		wait "$pid" || true
+		;;
+	'mq-clean --json | tr '*)
+		dead
+		ends 0
+		assert_output 1
+		;;
+	*) unknown ;;
+	esac
+}
+
+# One more message, and a consumer that died while it ran.
+dead() {
+	redis flushall >/dev/null
+	mq-publish -q q x
+	start_mq mq-consume q -- sleep 99
+	eventually 10 has q "0 0 1 0"
+	kill -KILL "$pid"
+	wait "$pid" || true
+	redis del "rmq::connection::$(connections)::heartbeat" >/dev/null
+}
+
+@test "examples: mq-clean(1)" {
+	page mq-clean.1 mq_clean 4
+}
+
+mq_pause() {
+	case $command in
+	"mq-publish mails 'to: bob'" | 'mq-publish thumbnails cat.jpg')
+		ends 0
+		;;
+	'mq-pause mails')
+		ends 0
+		run_mq 0 mq-consume -q --idle 100ms mails
+		assert_output ""
+		;;
+	'mq-pause --resume mails')
+		ends 0
+		run_mq 0 mq-consume -q --idle 1s mails
+		assert_output 'to: bob'
+		;;
+	'mq-pause -v --for 10m mails thumbnails')
+		ends 0
+		run mq-stats
+		assert_line --regexp '^mails .* paused for (9|10)m$'
+		assert_line --regexp '^thumbnails .* paused for (9|10)m$'
+		;;
+	*) unknown ;;
+	esac
+}
+
+@test "examples: mq-pause(1)" {
+	page mq-pause.1 mq_pause 5
+}
+
+mq_return() {
+	case $command in
+	'mq-publish conversions cat.gif dog.gif')
+		ends 0
+		;;
+	"mq-consume --drain --attempts 1 conversions -- sh -c 'exit 1'")
+		ends 0
+		has conversions "0 0 0 2"
+		;;
+	"mq-return --match '^cat' --since 1d --dry-run conversions")
+		ends 0
+		assert_regex "$output$stderr" '1 message'
+		has conversions "0 0 0 2"
+		;;
+	"mq-return --match '^cat' --since 1d conversions")
+		ends 0
+		has conversions "1 0 0 1"
+		;;
+	'mq-return --rate 10/s conversions')
+		ends 0
+		has conversions "2 0 0 0"
+		;;
+	*) unknown ;;
+	esac
+}
+
+@test "examples: mq-return(1)" {
+	page mq-return.1 mq_return 5
+}
+
+mq_purge() {
+	case $command in
+	"mq-publish letters 'dear Ann' 'dear Bob'")
+		ends 0
+		;;
+	'mq-purge --ready --match Bob --dry-run letters')
+		ends 0
+		assert_regex "$output$stderr" '1 message'
+		has letters "2 0 0 0"
+		;;
+	'mq-purge --force --ready --match Bob letters')
+		ends 0
+		has letters "1 0 0 0"
+		assert_equal "$(element letters ready | tail -n 1)" 'dear Ann'
+		;;
+	*$'\n0 3 * * * mq-purge -f '*)
+		old_message letters
+		has letters "1 0 0 1"
+		cron
+		has letters "1 0 0 0"
+		;;
+	'mq-purge -f --delete-queue letters')
+		ends 0
+		assert_equal "$(redis dbsize)" 0
+		;;
+	*) unknown ;;
+	esac
+}
+
+@test "examples: mq-purge(1)" {
+	page mq-purge.1 mq_purge 5
+}
+
+mq_7() {
+	case $command in
+	'mq-publish greetings hello world')
+		ends 0
+		assert [ -S "$HOME/.local/state/mq/redis.sock" ]
+		;;
+	'mq-stats')
+		ends 0
+		assert_line --regexp '^greetings +2 '
+		;;
+	'mq-consume --drain -l greetings')
+		ends 0
+		assert_output $'hello\nworld'
+		;;
+	'mq-publish -u private:$HOME/queues greetings hello')
+		ends 0
+		assert [ -S "$HOME/queues/redis.sock" ]
+		;;
+	'mq-stats -u private:$HOME/queues greetings')
+		ends 0
+		assert_line --regexp '^greetings +1 '
+		;;
+	'redis-cli -s $HOME/queues/redis.sock shutdown')
+		ends 0
+		assert [ ! -S "$HOME/queues/redis.sock" ]
+		;;
+	"mq-publish -u 'private:?layout=rsmq' mails hello")
+		ends 0
+		;;
+	"mq-stats -u 'private:?layout=rsmq'")
+		ends 0
+		assert_line --regexp '^mails +1 '
+		;;
+	'mkdir -p ~/.config/mq')
+		ends 0
+		;;
+	'echo MQ_URL=redis://localhost > ~/.config/mq/env')
+		ends 0
+		run mq-stats
+		# There may be one.
+		assert [ "$status" = 69 ] || assert [ "$status" = 0 ]
+		rm "$HOME/.config/mq/env"
+		;;
+	*) unknown ;;
+	esac
+}
+
+@test "examples: mq(7)" {
+	unset MQ_URL
+	page mq.7 mq_7 10
+}
+
+mq_layout() {
+	case $command in
+	"mq-publish jobs '"* | "mq-publish -d 1h jobs '"* | 'cd ~/.local/state/mq')
+		ends 0
+		;;
+	*' lindex '*)
+		ends 0
+		assert_output --partial '{"job":17}'
+		;;
+	*' zcard '*)
+		ends 0
+		assert_output 1
+		;;
+	*' smembers rmq::connections')
+		MQ_URL=private: start_mq mq-consume other -- true
+		eventually 10 shows mq-consume-
+		stop_mq
+		;;
+	*) unknown ;;
+	esac
+}
+
+@test "examples: mq-layout(7)" {
+	unset MQ_URL
+	page mq-layout.7 mq_layout 6
+}
+
+@test "examples: no page with some is left out" {
+	local name
+
+	while read -r name; do
+		grep -q "^	page $name " "$BATS_TEST_FILENAME"
+	done < <(cd "$root/man" && grep -l '^\.Sh EXAMPLES' ./*.[17] | sed 's/^\.\///')
+}

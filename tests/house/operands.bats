@@ -1,0 +1,430 @@
+# layouts: rmq rsmq
+# The names of queues on the command line: new ones, mistyped ones, those that a
+# user may not use, and a command with no "--" before it.
+
+# run_mq sets output and stderr; each test is a subshell of its own.
+# shellcheck disable=SC2030,SC2031,SC2034,SC2154
+
+load ../helpers/common
+
+: "${LAYOUT:=rmq}"
+
+setup_file() {
+	server_start
+}
+
+teardown_file() {
+	server_stop
+}
+
+setup() {
+	load "layout-$LAYOUT"
+	export MQ_LAYOUT=$LAYOUT
+	common_setup
+	cd "$T" || return
+}
+
+teardown() {
+	cd / || return
+	common_teardown
+}
+
+# The names of all queues, in a line.
+queues() {
+	if [ "$LAYOUT" = rmq ]; then
+		redis smembers rmq::queues | sort | xargs
+	else
+		redis smembers rsmq:QUEUES | sort | xargs
+	fi
+}
+
+other_layout() {
+	if [ "$LAYOUT" = rmq ]; then echo rsmq; else echo rmq; fi
+}
+
+# on_terminal COMMAND...: what it writes to a terminal, stderr included.
+on_terminal() {
+	python3 -c 'import os, pty, sys
+out = b""
+def read(fd):
+    global out
+    data = os.read(fd, 65536)
+    out += data
+    return data
+sys.exit(os.waitstatus_to_exitcode(pty.spawn(sys.argv[1:], read)))' "$@" </dev/null |
+		tr -d '\r'
+}
+
+# --- a forgotten "--" ------------------------------------------------------------
+
+@test "operands: a command among the queues is refused, and told how it was meant" {
+	local line
+	script worker.sh <<<cat
+	echo >text
+	run_mq 0 mq-publish jobs a b
+	while IFS='|' read -r given meant; do
+		eval "run_mq 64 mq-consume --drain $given"
+		assert_equal "$stderr" "mq-consume: $(eval "printf '%s\n' $given" | sed -n "${meant%% *}p"): a command, and no queue; put -- in front of it: $BUILD/mq-consume --drain ${meant#* }"
+	done <<-'END'
+		jobs ./worker.sh|2 jobs -- ./worker.sh
+		jobs gzip -l|2 jobs -- gzip -l
+		-l jobs gzip 'a b'|3 -l jobs -- gzip 'a b'
+		jobs 'gzip -9'|2 jobs -- 'gzip -9'
+		jobs worker.sh|2 jobs -- ./worker.sh
+		jobs 'worker.sh -9'|2 jobs -- './worker.sh -9'
+		jobs ./text|2 jobs -- ./text
+		jobs ../none|2 jobs -- ../none
+		jobs /no/such/file|2 jobs -- /no/such/file
+	END
+	# The queues come first.
+	for given in ./worker.sh './worker.sh jobs'; do
+		eval "run_mq 64 mq-consume --drain $given"
+		[ "$LAYOUT" = rsmq ] ||
+			assert_equal "$stderr" "mq-consume: ./worker.sh: a command, and no queue; name the queues first, then -- and the command"
+	done
+	# Text that would drive a terminal does not.
+	run_mq 64 mq-consume --drain jobs $'./\e[2J'
+	assert_equal "$stderr" "mq-consume: ./\\033[2J: a command, and no queue; put -- in front of it: $BUILD/mq-consume --drain jobs -- './\\033[2J'"
+	run_mq 0 mq-stats --list ready jobs
+	assert_equal "$(held jobs)" "2 0 0 0"
+	assert_equal "$(queues)" jobs
+	run_mq 0 mq-consume --drain jobs -- ./worker.sh
+	assert_equal "$(held jobs)" "0 0 0 0"
+}
+
+@test "operands: queues that have the names of commands" {
+	script worker <<<cat
+	run_mq 0 mq-publish jobs a
+	run_mq 0 mq-publish ls b
+	run_mq 0 mq-consume -l --drain jobs ls
+	assert_output $'a\nb'
+	# The first one is a queue, and what has no file of its name.
+	run_mq 0 mq-consume --drain sort
+	run_mq 0 mq-consume --drain jobs unheard-of
+	# With a command, no other can be meant.
+	run_mq 0 mq-consume --drain jobs gzip -- cat
+	[ "$LAYOUT" = rmq ] || return 0
+	# A queue that an earlier slip has left is no better than the next one.
+	redis sadd rmq::queues ./worker /jobs >/dev/null
+	run_mq 64 mq-consume --drain jobs ./worker
+	run_mq 0 mq-consume --drain jobs /jobs
+}
+
+@test "operands: on a terminal, lines, and a hint" {
+	run_mq 0 mq-publish jobs a b c d
+	run on_terminal "$BUILD/mq-consume" -n 2 jobs
+	assert_output "mq-consume: each message that is printed here is removed; mq-stats --list ready jobs only looks
+a
+b"
+	run on_terminal "$BUILD/mq-consume" -q -0 -n 2 jobs
+	assert_output 'c\0d\0'
+	run_mq 0 mq-publish jobs a b
+	run_mq 0 mq-consume -n 2 jobs
+	assert_output ab
+	refute [ -n "$stderr" ]
+	run_mq 0 mq-publish jobs a
+	run on_terminal "$BUILD/mq-consume" -n 1 jobs -- cat
+	assert_output a
+}
+
+# --- queues that there are not -------------------------------------------------------
+
+@test "operands: a queue that there is not yet is told of once" {
+	run_mq 0 mq-consume --drain typo
+	assert_equal "$stderr" "mq-consume: typo: no such queue"
+	run_mq 1 mq-consume --lease 1m --jsonl typo
+	assert_equal "$stderr" "mq-consume: typo: no such queue"
+	assert_equal "$(queues)" ""
+	run_mq 0 mq-consume -q --drain typo
+	refute [ -n "$stderr" ]
+	start_mq mq-consume -l -n 1 a b
+	eventually 10 grep -q "mq-consume: a: no such queue yet; waiting for it" "$T/err"
+	eventually 10 test -n "$(connections)"
+	run_mq 0 mq-publish b 1
+	wait "$pid"
+	assert_equal "$(<"$T/out")" 1
+	assert_equal "$(wc -l <"$T/err")" 2
+	assert_equal "$(queues)" "a b"
+	run_mq 0 mq-publish a 1
+	run_mq 0 mq-consume --drain --push later a -- sh -c 'echo push >&3'
+	assert_equal "$stderr" "mq-consume: later: no such queue yet; --push makes it"
+	assert_equal "$(queues)" "a b later"
+	assert_equal "$(held later)" "1 0 0 0"
+	run_mq 0 mq-consume --drain --push later a -- cat
+	refute [ -n "$stderr" ]
+}
+
+@test "operands: a queue with messages that is in no list is not unknown" {
+	run_mq 0 mq-publish -d 1h q x
+	redis srem rmq::queues q >/dev/null
+	redis srem rsmq:QUEUES q >/dev/null
+	run_mq 0 mq-consume --existing --drain q
+	refute [ -n "$stderr" ]
+	assert_equal "$(queues)" q
+}
+
+@test "operands: who makes a queue is told, if there is a person" {
+	run_mq 0 mq-publish a 1
+	refute [ -n "$stderr" ]
+	run_mq 0 mq-publish -v b 1
+	assert_equal "${stderr_lines[0]}" "mq-publish: b: made a new queue"
+	run on_terminal "$BUILD/mq-publish" c 1
+	assert_output "mq-publish: c: made a new queue"
+	run on_terminal "$BUILD/mq-publish" c 2
+	refute_output
+	run on_terminal "$BUILD/mq-publish" -q d 1
+	refute_output
+	run on_terminal "$BUILD/mq-publish" -d 1h e 1
+	assert_output "mq-publish: e: made a new queue"
+	run on_terminal "$BUILD/mq-return" --from delayed --to f e
+	assert_line "mq-return: f: made a new queue"
+	assert_equal "$(queues)" "a b c d e f"
+}
+
+@test "operands: --existing makes nothing, and takes nothing" {
+	local args
+	run_mq 0 mq-publish q 1 2
+	redis --raw keys '*' | sort >"$T/before"
+	while read -r args; do
+		eval "run_mq 1 $args </dev/null"
+		assert_regex "$stderr" '^mq-[a-z]*: typo: no such queue$'
+		refute [ -n "$output" ]
+	done <<-'END'
+		mq-publish --existing typo x
+		mq-publish --existing -d 1h typo x
+		mq-publish --existing -l typo
+		mq-consume --existing typo
+		mq-consume --existing -l --drain q typo
+		mq-consume --existing q typo -- cat
+		mq-consume --existing --push typo q -- cat
+		mq-consume --existing --lease 1m --jsonl typo
+	END
+	redis --raw keys '*' | sort | diff "$T/before" -
+	run_mq 0 mq-publish --existing q 3
+	run_mq 0 mq-consume --existing -l --drain q
+	assert_output $'1\n2\n3'
+}
+
+@test "operands: a queue of the other layout" {
+	local tool there="no such queue; there is one in the layout $(other_layout) (-L $(other_layout))"
+	MQ_LAYOUT=$(other_layout) run_mq 0 mq-publish q 1
+	for tool in mq-stats "mq-stats --json" "mq-stats --list ready" "mq-stats --reasons" "mq-stats --running" \
+		"mq-pause" "mq-return" "mq-purge --force --all" "mq-publish --existing" \
+		"mq-consume --existing"; do
+		# shellcheck disable=SC2086 # a tool and its options
+		run_mq 1 $tool q
+		assert_equal "$stderr" "${tool%% *}: q: $there"
+	done
+	run_mq 3 mq-stats --check ready=1 q
+	assert_output --partial "q: $there"
+	run_mq 0 mq-consume --drain q
+	assert_equal "$stderr" "mq-consume: q: $there"
+	run_mq 0 mq-publish -v q 1
+	assert_equal "${stderr_lines[0]}" \
+		"mq-publish: q: made a new queue; there is one in the layout $(other_layout) (-L $(other_layout))"
+}
+
+# --- who may not ---------------------------------------------------------------------
+
+@test "operands: what is not permitted leaves nothing" {
+	local args tool rules=()
+	for tool in mq-publish mq-consume mq-return; do
+		read -ra more < <("$BUILD/$tool" --print-acl q)
+		rules+=("${more[@]}")
+	done
+	redis acl setuser app reset on '>pw' "${rules[@]}" >/dev/null
+	run_mq 0 mq-publish q 1 2
+	run_mq 0 mq-publish -d 1h q 3
+	redis --raw keys '*' | sort >"$T/before"
+	export MQ_URL=unix://app:pw@$D/redis.sock
+	while read -r args; do
+		[[ $args != *--tick* || $LAYOUT = rmq ]] || continue
+		eval "run_mq 77 $args"
+		assert_regex "$stderr" '^mq-(return|[a-z]*: typo): .*NOPERM.*; --print-acl tells what is needed'
+	done <<-'END'
+		mq-publish typo x
+		mq-publish -d 1h typo x
+		mq-publish -p 5 typo x
+		mq-publish --existing typo x
+		mq-publish --tick 4 typo
+		mq-consume typo
+		mq-consume --drain typo q
+		mq-consume --drain q typo -- cat
+		mq-consume --push typo q -- cat
+		mq-consume --batch 2 typo -- cat
+		mq-consume --lease 1m --jsonl typo
+		mq-consume --at-most-once typo
+		mq-return --to typo --from delayed q
+	END
+	redis --raw keys '*' | sort | diff "$T/before" -
+	assert_equal "$(queues)" q
+	assert_equal "$(held q)" "2 1 0 0"
+	run_mq 0 mq-consume --drain q -- cat
+	redis acl deluser app >/dev/null
+	MQ_URL=unix://$D/redis.sock run_mq 0 mq-purge --force --delete-queue q
+}
+
+@test "operands: nor does a command that is not permitted" {
+	local lacks
+	run_mq 0 mq-publish q 1
+	redis --raw keys '*' | sort >"$T/before"
+	export MQ_URL=unix://app:pw@$D/redis.sock
+	for lacks in sadd hset zadd evalsha; do
+		redis acl setuser app reset on '>pw' '~*' '&*' +@all "-$lacks" >/dev/null
+		run_mq 77 mq-consume --drain q new -- cat
+		[ "$lacks" = hset ] || run_mq 77 mq-publish -p 3 new x
+		[ "$lacks" = hset ] || run_mq 77 mq-publish -d 1h new x
+		redis --raw keys '*' | sort | diff "$T/before" -
+	done
+	# Plain messages need no scripts.
+	redis acl setuser app reset on '>pw' '~*' '&*' +@all -@scripting >/dev/null
+	[ "$LAYOUT" = rsmq ] || run_mq 0 mq-publish new x
+}
+
+# --- what is no queue ------------------------------------------------------------------
+
+# The keys of queue p or q with which a message can have to do.
+keys_of() {
+	if [ "$LAYOUT" = rmq ]; then
+		printf "rmq::queue::[$1]::%s\n" ready priority delayed locks "${@:2}"
+	else
+		printf "rsmq:$1%s\n" '' :X "${@:2}"
+	fi
+}
+
+rejected_key() {
+	if [ "$LAYOUT" = rmq ]; then echo rejected; else echo -rejected; fi
+}
+
+@test "operands: a key that holds something else: 76 with its name, before all" {
+	local key
+	run_mq 0 mq-publish later x
+	run_mq 0 mq-consume -n 1 later
+	while read -r key; do
+		redis set "$key" x >/dev/null
+		for args in '--push later q -- cat' '--drain q later' '--drain later q -- cat' \
+			'--lease 1m --jsonl later'; do
+			# shellcheck disable=SC2086 # several words
+			run_mq 76 mq-consume $args
+			assert_equal "${stderr_lines[-1]}" "mq-consume: later: unix://$D/redis.sock: WRONGTYPE the key $key holds something else"
+		done
+		assert_equal "$(queues) $(connections)" "later "
+		redis del "$key" >/dev/null
+	done < <(keys_of later)
+	redis set "$(keys_of new | head -n 1)" x >/dev/null
+	run_mq 76 mq-publish new x
+	run_mq 76 mq-publish -d 1h new x
+	run_mq 76 mq-publish -p 3 new x
+	assert_equal "$(queues)" later
+	key=$(keys_of later "$(rejected_key)" | tail -n 1)
+	redis set "$key" x >/dev/null
+	run_mq 76 mq-consume --drain later
+	assert_output ""
+	assert_regex "$stderr" "WRONGTYPE the key .*$(rejected_key) holds something else"
+}
+
+# turns KEY VERDICT [OPTION...]: the key turns into something else while the
+# message, published with the options, runs; then it is not.
+turns() {
+	local key=$1 verdict=$2
+	run_mq 0 mq-publish "${@:3}" q x
+	start_mq mq-consume --backoff 1h..1h --push p q -- sh -c "touch '$T/runs'
+		until [ -e '$T/go' ]; do sleep 0.05; done; $verdict"
+	eventually 10 test -e "$T/runs"
+	redis set "$key" x >/dev/null
+	touch "$T/go"
+	status=0
+	wait "$pid" || status=$?
+	assert_equal "$status" 76
+	assert_equal "$(grep -c "^mq-consume: q: .*: back: a key of .* holds something else" "$T/err")" 1
+	refute grep -q 'trying again' "$T/err"
+	redis del "$key" >/dev/null
+	assert_equal "$(held q) $(connections)" "1 0 0 0 "
+	rm "$T/go" "$T/runs"
+	run_mq 0 mq-consume -n 1 q
+}
+
+@test "operands: a key that becomes something else: the message goes back, 76" {
+	local key
+	run_mq 0 mq-publish p x
+	run_mq 0 mq-consume -n 1 p
+	while read -r key; do
+		turns "$key" 'echo push >&3'
+		# There was nothing, and nothing is left.
+		assert_equal "$(held p)" "0 0 0 0"
+	done < <(keys_of p)
+	turns "$(keys_of q "$(rejected_key)" | tail -n 1)" 'exit 1'
+	if [ "$LAYOUT" = rmq ]; then
+		turns 'rmq::queue::[q]::delayed' 'exit 75'
+		turns 'rmq::queue::[q]::delayed' 'exit 75' -k k
+		turns 'rmq::queue::[q]::delayed' 'exit 75' -g g
+	else
+		turns rsmq:q:Xd 'exit 75'
+		turns rsmq:q:X 'exit 1'
+	fi
+}
+
+@test "operands: nor does a clock that becomes something else leave half a push" {
+	[ "$LAYOUT" = rmq ] || return 0
+	run_mq 0 mq-publish --tick 1 q
+	run_mq 0 mq-publish -g a --from-tick 1 q x
+	run_mq 76 mq-consume --push p q -- sh -c "redis-cli -s '$D/redis.sock' \
+		rpush 'rmq::queue::[p]::clock' x >/dev/null; echo push >&3"
+	assert_equal "$(redis keys 'rmq::queue::\[p]*')" 'rmq::queue::[p]::clock'
+	redis del 'rmq::queue::[p]::clock' >/dev/null
+	run_mq 0 mq-consume -n 1 q
+	assert_output x
+}
+
+six_run() {
+	[ "$(wc -l <"$T/runs")" = 6 ]
+}
+
+@test "operands: what holds keys becomes something else: no ack is half done" {
+	[ "$LAYOUT" = rmq ] || return 0
+	local i locks='rmq::queue::[q]::locks'
+	for i in {1..6}; do run_mq 0 mq-publish -k "k$i" -g "g$i" q x; done
+	start_mq mq-consume -v --no-clean -j 6 q -- sh -c "echo x >>'$T/runs'
+		until [ -e '$T/go' ]; do sleep 0.05; done"
+	touch "$T/runs"
+	eventually 10 six_run
+	redis rename "$locks" "$locks.kept" >/dev/null
+	redis set "$locks" x >/dev/null
+	touch "$T/go"
+	eventually 10 grep -q WRONGTYPE "$T/err"
+	assert_equal "$(held q)" "0 0 6 0"
+	redis rename "$locks.kept" "$locks" >/dev/null
+	eventually 10 held_is q "0 0 0 0"
+	stop_mq || true
+	grep -q ' 6 done, .* 0 leases lost' "$T/err"
+	run_mq 0 mq-publish -k k1 q x
+}
+
+@test "operands: a right that is lost for a while is told of once" {
+	local turn
+	script work <<-'END'
+		payload=$(cat)
+		[ "$payload" != push ] || echo push >&3
+		echo "$payload" >>"$T/runs"
+	END
+	run_mq 0 mq-publish p x
+	run_mq 0 mq-consume -n 1 p
+	redis acl setuser app reset on '>pw' '~*' '&*' +@all >/dev/null
+	MQ_URL=unix://app:pw@$D/redis.sock start_mq mq-consume --no-clean --push p q -- "$T/work"
+	run_mq 0 mq-publish q first
+	eventually 10 grep -q first "$T/runs"
+	redis acl setuser app resetkeys '~*\[q\]*' '~rmq::queues' '~rmq::connection*' \
+		'~rsmq:q*' '~rsmq:QUEUES' '~rsmq::*' >/dev/null
+	run_mq 0 mq-publish q push
+	eventually 10 grep -q 'trying again' "$T/err"
+	for turn in 1 2 3; do
+		run_mq 0 mq-publish q "more $turn"
+		eventually 10 grep -q "more $turn" "$T/runs"
+		heartbeat
+	done
+	assert_equal "$(grep -c 'trying again' "$T/err")" 1
+	assert_equal "$(held q)" "0 0 1 0"
+	redis acl setuser app '~*' >/dev/null
+	eventually 10 held_is p "1 0 0 0"
+	stop_mq
+}

@@ -1,0 +1,116 @@
+# layouts: rmq rsmq
+# A receipt is for one lease of one message: what comes late changes nothing.
+
+# The helpers use and set these.
+# shellcheck disable=SC2030,SC2031,SC2154
+
+load ../helpers/common
+
+: "${LAYOUT:=rmq}"
+
+setup_file() {
+	server_start
+}
+
+teardown_file() {
+	server_stop
+}
+
+setup() {
+	load "layout-$LAYOUT"
+	export MQ_LAYOUT=$LAYOUT
+	common_setup
+}
+
+teardown() {
+	common_teardown
+}
+
+# lease: sets $receipt
+lease() {
+	run_mq 0 mq-consume --no-clean --lease 1h --jsonl q
+	receipt=$(sed 's/.*"receipt":"\([^"]*\)".*/\1/' <<<"$output")
+}
+
+# What the leases are, to compare.
+now_is() {
+	redis debug digest
+}
+
+all_are_late() {
+	local before args
+	before=$(now_is)
+	for args in "--ack $1 q" "--reject $1 q" "--extend $1 1m q" \
+		"--extend $1 0 q" "--return $1 q" "-q --ack $1 q"; do
+		# shellcheck disable=SC2086
+		run_mq 1 mq-consume $args
+		assert_equal "$output" ""
+		[[ $args == -q* ]] || assert_equal "$stderr" \
+			"mq-consume: q: $1: its lease is over, or it is settled already"
+		assert_equal "$(now_is)" "$before"
+	done
+}
+
+# Of our own, of a uuid, and of a raw message.
+publish_some() {
+	run_mq 0 mq-publish q ours
+	if [ "$LAYOUT" = rmq ]; then
+		printf '\377\0\276\276J{"Mq-Id":["0192b7e4-8f3c-7a51"]}\nuuid' |
+			redis -x lpush 'rmq::queue::[q]::ready' >/dev/null
+		run_mq 0 mq-publish --raw q raw
+	else
+		redis zadd rsmq:q 7 0192b7e4-8f3c-7a51 >/dev/null
+		redis hset rsmq:q:Q 0192b7e4-8f3c-7a51 uuid >/dev/null
+	fi
+}
+
+@test "fence: a lease that has lapsed, before and after another one" {
+	local late
+	publish_some
+	until [ "$(held q)" = '0 0 0 0' ]; do
+		lease
+		late=$receipt
+		expire "$(connections)"
+		all_are_late "$late"
+		run_mq 0 mq-clean
+		lease
+		all_are_late "$late"
+		# The other one is good, and once.
+		run_mq 0 mq-consume --extend "$receipt" 2h q
+		run_mq 0 mq-consume --ack "$receipt" q
+		all_are_late "$receipt"
+	done
+}
+
+@test "fence: a lease of a second ends by itself" {
+	run_mq 0 mq-publish q it
+	run_mq 0 mq-consume --no-clean --lease 100ms --jsonl q
+	receipt=$(sed 's/.*"receipt":"\([^"]*\)".*/\1/' <<<"$output")
+	eventually 5 lapsed
+	run_mq 1 mq-consume --ack "$receipt" q
+	run_mq 0 mq-clean
+	assert_equal "$(held q)" '1 0 0 0'
+}
+
+lapsed() {
+	[ -z "$(redis keys 'rmq::connection::*::heartbeat')" ] &&
+		[ -z "$(redis keys 'rsmq::connection:*')" ]
+}
+
+@test "fence: given back at once, by --return and by --extend 0s, for each of several" {
+	run_mq 0 mq-publish -l q < <(seq 3)
+	run_mq 0 mq-consume --no-clean --lease 1h --jsonl -n 3 q
+	mapfile -t receipts < <(sed 's/.*"receipt":"\([^"]*\)".*/\1/' <<<"$output")
+	run_mq 0 mq-consume --extend "${receipts[1]}" 0s q
+	assert_equal "$(held q)" '1 0 2 0'
+	run_mq 0 mq-consume --return "${receipts[0]}" q
+	assert_equal "$(held q)" '2 0 1 0'
+	all_are_late "${receipts[0]}"
+	# As if nobody had had them; the third is held still.
+	run_mq 0 mq-consume --jsonl --idle 0 q
+	assert_equal "$(grep -c '"attempt":1,.*"payload":"[12]"' <<<"$output")" 2
+	all_are_late "${receipts[1]}"
+	run_mq 0 mq-consume --reject "${receipts[2]}" --text why q
+	assert_equal "$(held q)" '0 0 0 1'
+	assert_equal "$(connections)" ''
+}

@@ -1,0 +1,360 @@
+# mq-consume --lease, --ack, --reject, --extend: messages by receipt, for shell
+# loops.
+load ../helpers/common
+
+setup_file() {
+	server_start --appendonly yes --appendfsync always
+}
+
+teardown_file() {
+	server_stop
+}
+
+setup() {
+	common_setup
+}
+
+teardown() {
+	common_teardown
+}
+
+# take N [ARGS...]: hands out; what was printed in $T/got, the ids in ids[], the
+# receipts in receipts[].
+take() {
+	local n=$1
+	shift
+	run_mq 0 mq-consume --lease 1m --jsonl -n "$n" "$@" q
+	printf '%s\n' "$output" >"$T/got"
+	mapfile -t ids < <(sed 's/^{"id":"\([^"]*\)".*/\1/' "$T/got")
+	mapfile -t receipts < <(sed 's/.*"receipt":"\([^"]*\)".*/\1/' "$T/got")
+}
+
+# Nothing of any connection is left.
+no_connection() {
+	[ -z "$(redis keys 'rmq::connection*')" ]
+}
+
+# Its lease is over, and a cleaner comes.
+lapse() {
+	redis del "rmq::connection::$1::heartbeat" >/dev/null
+	run_mq 0 mq-clean
+}
+
+@test "receipt: handed out, and acked" {
+	run_mq 0 mq-publish -H 'X-A: b' q one two three
+	take 2
+	[ "${#ids[@]}" = 2 ]
+	grep -q '^{"id":"[^"]*","queue":"q","attempt":1,"receipt":"mq-consume-[A-Za-z0-9]*\.[12]","headers":{.*"X-A":\["b"\]},"payload":"one"}$' "$T/got"
+	held_is q '1 0 2 0'
+	run_mq 0 mq-consume --ack "${receipts[0]}" q
+	[ -z "$output$stderr" ]
+	held_is q '1 0 1 0'
+	[ -n "$(connections)" ]
+	run_mq 1 mq-consume --ack "${receipts[0]}" q
+	[ "$stderr" = "mq-consume: q: ${receipts[0]}: its lease is over, or it is settled already" ]
+	run_mq 1 mq-consume -q --ack "${receipts[0]}" q
+	[ -z "$stderr" ]
+	run_mq 0 mq-consume --ack "${receipts[1]}" q
+	held_is q '1 0 0 0'
+	no_connection
+}
+
+@test "receipt: handed out although the server is full" {
+	run_mq 0 mq-publish q one two
+	redis config set maxmemory 1 >/dev/null
+	take 2
+	redis config set maxmemory 0 >/dev/null
+	run_mq 0 mq-consume --ack "${receipts[0]}" q
+	run_mq 0 mq-consume --ack "${receipts[1]}" q
+	no_connection
+}
+
+@test "receipt: nothing there" {
+	run_mq 1 mq-consume --lease 1m --jsonl q
+	assert_equal "$output$stderr" "mq-consume: q: no such queue"
+	run_mq 0 mq-publish q x
+	run_mq 0 mq-consume -n 1 q
+	run_mq 1 mq-consume --lease 1m --jsonl q
+	[ -z "$output$stderr" ]
+	no_connection
+}
+
+@test "receipt: waits for --idle, and for what comes then" {
+	run_mq 1 mq-consume --lease 1m --jsonl --idle 300ms q
+	no_connection
+	start_mq mq-consume --lease 1m --jsonl --idle 60s q
+	eventually 5 connections_are 1
+	run_mq 0 mq-publish q late
+	wait "$pid"
+	grep -q '"payload":"late"' "$T/out"
+	held_is q '0 0 1 0'
+}
+
+connections_are() {
+	[ "$(connections | wc -l)" = "$1" ]
+}
+
+@test "receipt: nobody else has it while the lease lives" {
+	run_mq 0 mq-publish q it
+	take 1
+	for _ in 1 2 3; do
+		run_mq 0 mq-clean
+		run_mq 0 mq-consume --idle 10ms q
+		[ -z "$output" ]
+	done
+	held_is q '0 0 1 0'
+	ttl=$(redis pttl "rmq::connection::$(connections)::heartbeat")
+	((ttl > 50000 && ttl <= 60000))
+}
+
+@test "receipt: what is not settled comes back, and counts as an attempt" {
+	run_mq 0 mq-publish q one two three
+	take 2
+	run_mq 0 mq-consume --ack "${receipts[1]}" q
+	run_mq 0 mq-consume --extend "${receipts[0]}" 1ms q
+	eventually 5 lapsed
+	run_mq 0 mq-clean
+	held_is q '2 0 0 0'
+	no_connection
+	run_mq 1 mq-consume --ack "${receipts[0]}" q
+	take 2
+	grep -q '"attempt":2,.*"payload":"one"' "$T/got"
+	grep -q '"attempt":1,.*"payload":"three"' "$T/got"
+}
+
+lapsed() {
+	[ "$(redis exists "rmq::connection::$(connections)::heartbeat")" = 0 ]
+}
+
+
+@test "receipt: rejected, with a reason" {
+	run_mq 0 mq-publish q one two
+	take 2
+	run_mq 0 mq-consume --reject "${receipts[0]}" --text 'no such user' q
+	run_mq 0 mq-consume --reject "${receipts[1]}" q
+	held_is q '0 0 0 2'
+	no_connection
+	[ "$(element q rejected -1 | header Mq-Error)" = 'no such user' ]
+	[ "$(element q rejected -1 | header Mq-Attempt)" = 1 ]
+	[ "$(element q rejected -1 | header Mq-Id)" = "${ids[0]}" ]
+	element q rejected -1 | header Mq-History | grep -q 'no such user'
+	[ "$(element q rejected 0 | header Mq-Error)" = 'rejected by receipt' ]
+	[ "$(redis hget 'rmq::queue::[q]::counters' failed)" = 2 ]
+}
+
+@test "receipt: extended" {
+	run_mq 0 mq-publish q one two
+	take 2
+	run_mq 0 mq-consume --extend "${receipts[1]}" 1h q
+	ttl=$(redis pttl "rmq::connection::$(connections)::heartbeat")
+	((ttl > 3500000 && ttl <= 3600000))
+	(($(redis pttl "rmq::connection::$(connections)::info") > ttl))
+	run_mq 1 mq-consume --extend "${receipts[1]%.*}.3" 1h q
+	run_mq 1 mq-consume --extend "x${receipts[1]}" 1h q
+}
+
+@test "receipt: raw messages, with NUL, twice the same" {
+	for _ in 1 2 3; do
+		printf 'a\0b' | "$BUILD/mq-publish" --raw q
+	done
+	take 3
+	run ! grep '"id"' "$T/got"
+	grep -q '"payload":"a\\u0000b"' "$T/got"
+	[ "$(printf '%s\n' "${receipts[@]}" | sort -u | wc -l)" = 3 ]
+	run_mq 0 mq-consume --ack "${receipts[0]}" q
+	run_mq 1 mq-consume --ack "${receipts[0]}" q
+	held_is q '0 0 2 0'
+	run_mq 0 mq-consume --reject "${receipts[2]}" q
+	run_mq 1 mq-consume --reject "${receipts[2]}" q
+	held_is q '0 0 1 1'
+	id=$(element q rejected | header Mq-Id)
+	[ "${#id}" = 32 ]
+	# As it was: nothing had to be recorded on it.
+	run_mq 0 mq-consume --return "${receipts[1]}" q
+	held_is q '1 0 0 1'
+	redis lindex 'rmq::queue::[q]::ready' 0 | cmp - <(printf 'a\0b\n')
+	no_connection
+}
+
+@test "receipt: a message that others run is not to be had" {
+	id=$("$BUILD/mq-publish" -i q it)
+	start_mq mq-consume q -- sleep 60
+	eventually 5 held_is q '0 0 1 0'
+	run_mq 1 mq-consume --ack "$id" q
+	run_mq 1 mq-consume --reject "$id" q
+	run_mq 1 mq-consume --extend "$id" 1m q
+	held_is q '0 0 1 0'
+	stop_mq
+}
+
+@test "receipt: who waits is told, and --keep keeps it" {
+	"$BUILD/mq-publish" --wait=60s q it >"$T/wait.out" 3>&- &
+	waiter=$!
+	eventually 5 held_is q '1 0 0 0'
+	take 1
+	run_mq 0 mq-consume --ack "${receipts[0]}" --text 'all of it' q
+	wait "$waiter"
+	[ "$(cat "$T/wait.out")" = 'all of it' ]
+	run_mq 0 mq-publish q it
+	take 1
+	run_mq 0 mq-consume --keep 1m --reject "${receipts[0]}" --text bad q
+	run_mq 0 mq-stats --id "${ids[0]}"
+	[[ $output == *'state       rejected'* ]]
+	redis lindex "rmq::queue::[q]::result::${ids[0]}" 0 | grep -q '"state":"rejected","text":"bad","attempts":1'
+}
+
+@test "receipt: groups and keys are let go of" {
+	run_mq 0 mq-publish -g G -k K q one
+	run_mq 0 mq-publish -g G q two
+	take 2
+	[ "${#ids[@]}" = 1 ]
+	run_mq 1 mq-publish -k K q three
+	run_mq 0 mq-consume --ack "${receipts[0]}" q
+	run_mq 0 mq-publish -k K q three
+	take 2
+	[ "${#ids[@]}" = 2 ]
+	grep -q '"payload":"two"' "$T/got"
+	for id in "${receipts[@]}"; do
+		run_mq 0 mq-consume --ack "$id" q
+	done
+	[ "$(redis exists 'rmq::queue::[q]::locks')" = 0 ]
+	held_is q '0 0 0 0'
+}
+
+@test "receipt: what is bad or too late is not handed out" {
+	redis sadd rmq::queues q >/dev/null
+	printf '\377\0\276\276Jno end' |
+		redis -x lpush 'rmq::queue::[q]::ready' >/dev/null
+	run_mq 0 mq-publish -e 1ms q late
+	run_mq 0 mq-publish q good
+	read -rt 0.02 <> <(:) || true
+	take 3
+	[ "${#ids[@]}" = 1 ]
+	grep -q '"payload":"good"' "$T/got"
+	held_is q '0 0 1 2'
+	[[ $stderr == *'rejected: bad header'*'rejected: expired'* ]]
+}
+
+@test "receipt: a reader that has gone gets none" {
+	run_mq 0 mq-publish q one two
+	run bash -c "'$BUILD/mq-consume' --lease 1m --jsonl -n 2 q >/dev/full"
+	[ "$status" = 74 ]
+	held_is q '2 0 0 0'
+	no_connection
+	take 1
+	grep -q '"payload":"one"' "$T/got"
+}
+
+@test "receipt: a paused queue" {
+	run_mq 0 mq-publish q it
+	run_mq 0 mq-pause q
+	run_mq 1 mq-consume --lease 1m --jsonl q
+	held_is q '1 0 0 0'
+}
+
+@test "receipt: what cannot be meant" {
+	id=0123456789abcdefghijklmnopqrstuv
+	run_mq 64 mq-consume --lease 1m q
+	run_mq 64 mq-consume --lease 0 --jsonl q
+	run_mq 64 mq-consume --lease 1m --jsonl q r
+	run_mq 64 mq-consume --lease 1m --jsonl -n 1001 q
+	run_mq 64 mq-consume --lease 1m --jsonl --drain q
+	run_mq 64 mq-consume --lease 1m q -- cat
+	run_mq 64 mq-consume --ack 'no receipt' q
+	run_mq 64 mq-consume --return "$id" --ack "$id" q
+	run_mq 64 mq-consume --ack "$id" --reject "$id" q
+	run_mq 64 mq-consume --ack "$id" --lease 1m q
+	run_mq 64 mq-consume --extend "$id" q
+	run_mq 64 mq-consume --extend "$id" 1m --text t q
+	run_mq 64 mq-consume --text t q
+}
+
+no_clients() {
+	[ "$(redis client list | wc -l)" = 1 ]
+}
+
+# Each step of the clients, killed right behind it: the server holds them there.
+@test "receipt: SIGKILL at any moment, nothing is lost, nothing is twice" {
+	local i p id
+	: >"$T/acked"
+	seq 40 | "$BUILD/mq-publish" -l q
+	for ((i = 0; i < 20; i++)); do
+		: >"$T/o"
+		"$BUILD/mq-consume" --lease 1m --jsonl -n 2 q >"$T/o" 3>&- &
+		p=$!
+		read -rt "0.00$((RANDOM % 10))" <> <(:) || true
+		kill -KILL "$p" 2>/dev/null || true
+		wait "$p" || true
+		id=$(sed -n '1s/.*"receipt":"\([^"]*\)".*/\1/p' "$T/o")
+		[ -n "$id" ] || continue
+		sed -n '1s/.*"payload":"\([0-9]*\)".*/\1/p' "$T/o" >>"$T/acked"
+		"$BUILD/mq-consume" -q --ack "$id" q 3>&- &
+		p=$!
+		read -rt "0.00$((RANDOM % 10))" <> <(:) || true
+		kill -KILL "$p" 2>/dev/null || true
+		wait "$p" || true
+	done
+	# What the last of them sent may still be on its way.
+	eventually 5 no_clients
+	for k in $(connections); do
+		redis del "rmq::connection::$k::heartbeat" >/dev/null
+	done
+	run_mq 0 mq-clean
+	# One that had come no further than its heartbeat goes by itself.
+	[ -z "$(connections)" ]
+	[ -z "$(redis keys 'rmq::connection::*' | grep -v '::heartbeat$')" ]
+	run_mq 0 mq-consume -l --drain q
+	held_is q '0 0 0 0'
+	# Each is there, once, or was to be acked.
+	[ -z "$(printf '%s\n' "${lines[@]}" | sort | uniq -d)" ]
+	printf '%s\n' "${lines[@]}" >"$T/left"
+	assert_equal "$(sort -nu "$T/left" "$T/acked")" "$(seq 40)"
+}
+
+@test "receipt: the server is killed between any two steps" {
+	run_mq 0 mq-publish q one two
+	take 2
+	server_kill
+	server_run --appendonly yes --appendfsync always
+	held_is q '0 0 2 0'
+	run_mq 0 mq-consume --ack "${receipts[0]}" q
+	server_kill
+	server_run --appendonly yes --appendfsync always
+	held_is q '0 0 1 0'
+	(($(redis pttl "rmq::connection::$(connections)::heartbeat") > 0))
+	run_mq 0 mq-consume --extend "${receipts[1]}" 2m q
+	server_kill
+	server_run --appendonly yes --appendfsync always
+	run_mq 0 mq-consume --reject "${receipts[1]}" q
+	server_kill
+	server_run --appendonly yes --appendfsync always
+	held_is q '0 0 0 1'
+	no_connection
+}
+
+@test "receipt: what a crash behind the last ack leaves is cleaned up" {
+	run_mq 0 mq-publish q it
+	take 1
+	c=$(connections)
+	# As a client that is killed before the step that forgets the connection.
+	redis del "rmq::connection::$c::queue::[q]::unacked" >/dev/null
+	[ "$(connections)" = "$c" ]
+	lapse "$c"
+	no_connection
+	held_is q '0 0 0 0'
+}
+
+@test "receipt: the loop of the page" {
+	# As it stands there.
+	sed -n '/^while mq-consume --lease/,/^done$/p' "$root/man/mq-consume.1" |
+		sed 's/\\e/\\/g; s/^\\&//' >"$T/loop"
+	[ "$(wc -l <"$T/loop")" -gt 5 ]
+	run_mq 0 mq-publish thumbnails good.jpg bad.jpg other.jpg
+	printf '#!/bin/sh\n[ "$(cat)" != bad.jpg ]\n' >"$T/make-thumbnail"
+	chmod +x "$T/make-thumbnail"
+	cd "$T"
+	PATH=$BUILD:$PATH run sh "$T/loop"
+	held_is thumbnails '0 0 0 1'
+	[ "$(element thumbnails rejected | header Mq-Error)" = 'no thumbnail' ]
+	no_connection
+}

@@ -1,0 +1,554 @@
+#!/usr/bin/env bats
+# mq-pause, and what mq-consume makes of it.
+
+# run_mq sets stderr; each test is a subshell of its own.
+# shellcheck disable=SC2030,SC2031,SC2154
+
+load ../helpers/common
+
+setup_file() {
+	server_start
+}
+
+teardown_file() {
+	server_stop
+}
+
+setup() {
+	common_setup
+	redis config set maxmemory 0 >/dev/null
+	redis acl setuser default '+@all' >/dev/null
+	# Says in $T/started that it runs; ends when there is $T/go.PAYLOAD, or
+	# $T/go.
+	script work <<'.'
+n=$(cat)
+echo "$n" >>"$T/started"
+until [ -e "$T/go.$n" ] || [ -e "$T/go" ]; do
+	perl -e 'select undef, undef, undef, 0.01'
+done
+echo "$n" >>"$T/ended"
+.
+	: >"$T/started"
+	: >"$T/ended"
+}
+
+teardown() {
+	common_teardown
+}
+
+key='rmq::queue::[q]::paused'
+
+started_are() {
+	[ "$(xargs <"$T/started")" = "$*" ]
+}
+
+ended_are() {
+	[ "$(xargs <"$T/ended")" = "$*" ]
+}
+
+# The payloads of raw messages that are ready, the next one first.
+ready() {
+	redis lrange "rmq::queue::[${1:-q}]::ready" 0 -1 | tac | sed 's/^0*//' |
+		tr '\n' ' ' | sed 's/ $//'
+}
+
+ready_are() {
+	[ "$(ready)" = "$*" ]
+}
+
+says() {
+	grep -qx "mq-consume: $1" "$T/err"
+}
+
+in_out() {
+	[ "$(wc -l <"$T/out")" -ge "$1" ]
+}
+
+# Two more heartbeats: whatever was to be noticed has been.
+two_ticks() {
+	heartbeat
+	heartbeat
+}
+
+# --- the tool ------------------------------------------------------------------------
+
+@test "pause: until resumed" {
+	run_mq 0 mq-publish q x
+	run_mq 0 mq-pause q
+	assert_equal "$output$stderr" ""
+	assert_equal "$(redis get "$key") $(redis pttl "$key")" "1 -1"
+	run_mq 0 mq-pause --resume q
+	assert_equal "$output$stderr" ""
+	assert_equal "$(redis exists "$key")" 0
+	assert_equal "$(held q)" "1 0 0 0"
+}
+
+@test "pause: --for, which the last one decides" {
+	local ms
+
+	run_mq 0 mq-publish q x
+	run_mq 0 mq-pause --for 10m q
+	ms=$(redis pttl "$key")
+	((ms > 590000 && ms <= 600000))
+	run_mq 0 mq-pause --for=61500ms q
+	ms=$(redis pttl "$key")
+	((ms > 30000 && ms <= 61500))
+	run_mq 0 mq-pause q
+	assert_equal "$(redis pttl "$key")" -1
+	run_mq 0 mq-pause --for 100ms q
+	eventually 5 pause_over
+}
+
+pause_over() {
+	[ "$(redis exists "$key")" = 0 ]
+}
+
+@test "pause: -v says what was done" {
+	redis sadd rmq::queues q other >/dev/null
+	run_mq 0 mq-pause -v q other
+	assert_equal "$stderr" $'mq-pause: q: paused\nmq-pause: other: paused'
+	run_mq 0 mq-pause -v --for 1h q
+	assert_equal "$stderr" "mq-pause: q: paused for 1h"
+	run_mq 0 mq-pause --verbose --resume q other
+	assert_equal "$stderr" $'mq-pause: q: resumed\nmq-pause: other: resumed'
+}
+
+@test "pause: no such queue: 1, and the others are done" {
+	redis sadd rmq::queues q other >/dev/null
+	run_mq 1 mq-pause nothing q nowhere other
+	assert_equal "$stderr" "\
+mq-pause: nothing: no such queue
+mq-pause: nowhere: no such queue"
+	assert_equal "$(redis keys '*' | sort | xargs)" \
+		"rmq::queue::[other]::paused rmq::queue::[q]::paused rmq::queues"
+	run_mq 1 mq-pause --resume nothing q
+	assert_equal "$stderr" "mq-pause: nothing: no such queue"
+	assert_equal "$(redis exists "$key")" 0
+}
+
+@test "pause: --resume of what is not paused: 1, and the others are done" {
+	redis sadd rmq::queues q other >/dev/null
+	run_mq 0 mq-pause other
+	run_mq 1 mq-pause --resume q other
+	assert_equal "$stderr" "mq-pause: q: not paused"
+	assert_equal "$(redis keys '*')" rmq::queues
+}
+
+@test "pause: usage errors: 64, one line, nothing done" {
+	local args
+
+	redis sadd rmq::queues q >/dev/null
+	while read -r args; do
+		eval "run_mq 64 mq-pause $args"
+		assert_equal "$(wc -l <<<"$stderr")" 1
+		assert_regex "$stderr" '^mq-pause: '
+		assert_equal "$output" ""
+	done <<-'END'
+
+		--nonesuch q
+		-x q
+		q 'a[b'
+		q ''
+		$'a\nb'
+		--for q
+		--for 0 q
+		--for 0.0001s q
+		--for -1 q
+		--for 5x q
+		--for 1s --resume q
+		q --for
+		q -u
+	END
+	assert_equal "$(redis keys '*')" rmq::queues
+}
+
+@test "pause: troubles with the server" {
+	redis sadd rmq::queues q >/dev/null
+	run_mq 69 mq-pause -u "unix://$T/none" q
+	assert_regex "$stderr" '^mq-pause: '
+	redis acl setuser alice on '>pw' allkeys +@all -set >/dev/null
+	run_mq 77 mq-pause -u "unix://alice:pw@$D/redis.sock" q
+	assert_equal "$(redis exists "$key")" 0
+	redis set rmq::queues mine >/dev/null
+	run_mq 76 mq-pause q
+	run mq_pause_nowhere
+	assert_failure 74
+}
+
+mq_pause_nowhere() {
+	"$BUILD/mq-pause" --help >/dev/full
+}
+
+@test "pause: a full memory is no hindrance" {
+	redis sadd rmq::queues q >/dev/null
+	redis config set maxmemory 1 >/dev/null
+	run_mq 0 mq-pause q
+	run_mq 0 mq-pause --for 1m q
+	((0 < $(redis pttl "$key")))
+	run_mq 0 mq-pause --resume q
+}
+
+@test "pause: a hostile name is said in visible form" {
+	run_mq 1 mq-pause $'a\xc2\x9b31mb'
+	assert_equal "$stderr" 'mq-pause: a\23331mb: no such queue'
+}
+
+# --- consumers -----------------------------------------------------------------------
+
+@test "pause: nothing starts, what runs ends, and what was held is in front" {
+	seq 6 | run_mq 0 mq-publish --raw -l q
+	start_mq mq-consume --prefetch 3 q -- "$T/work"
+	eventually 10 started_are 1
+	eventually 10 held_is q "2 0 4 0"
+	seq 7 8 | run_mq 0 mq-publish --raw -l q
+	run_mq 0 mq-pause q
+	eventually 2 held_is q "7 0 1 0"
+	assert_equal "$(ready)" "2 3 4 5 6 7 8"
+	assert says "q: paused"
+	touch "$T/go"
+	eventually 10 ended_are 1
+	eventually 5 held_is q "7 0 0 0"
+	two_ticks
+	assert_equal "$(ready)" "2 3 4 5 6 7 8"
+	run_mq 0 mq-pause --resume q
+	eventually 10 ended_are 1 2 3 4 5 6 7 8
+	eventually 10 held_is q "0 0 0 0"
+	assert says "q: resumed"
+	stop_mq
+	assert_equal "$(xargs <"$T/started")" "1 2 3 4 5 6 7 8"
+	assert_equal "$(grep -c 'paused\|resumed' "$T/err")" 2
+}
+
+@test "pause: a paused queue is left alone from the beginning; -q" {
+	seq 3 | run_mq 0 mq-publish --raw -l q
+	run_mq 0 mq-pause q
+	start_mq mq-consume -q q -- "$T/work"
+	touch "$T/go"
+	eventually 10 connected
+	two_ticks
+	assert_equal "$(ready)" "1 2 3"
+	run_mq 0 mq-pause --resume q
+	eventually 5 ended_are 1 2 3
+	stop_mq
+	assert_equal "$(cat "$T/err")" ""
+}
+
+connected() {
+	[ -n "$(connections)" ]
+}
+
+@test "pause: the end of --for is noticed by itself" {
+	seq 3 | run_mq 0 mq-publish --raw -l q
+	start_mq mq-consume q -- "$T/work"
+	eventually 10 started_are 1
+	run_mq 0 mq-pause --for 5s q
+	touch "$T/go"
+	eventually 5 says "q: paused"
+	assert started_are 1
+	assert [ "$(redis exists "$key")" = 1 ]
+	eventually 5 ended_are 1 2 3
+	assert [ "$(redis exists "$key")" = 0 ]
+	stop_mq
+	assert says "q: resumed"
+}
+
+@test "pause: noticed and ended promptly, with or without room" {
+	# One runs, one is held: no room.
+	seq 2 | run_mq 0 mq-publish --raw -l q
+	start_mq mq-consume --prefetch 1 q -- "$T/work"
+	eventually 10 held_is q "0 0 2 0"
+	for _ in 1 2 3; do
+		promptly 'run_mq 0 mq-pause q' 'held_is q "1 0 1 0"' \
+			'run_mq 0 mq-pause --resume q; eventually 5 held_is q "0 0 2 0"'
+		promptly 'run_mq 0 mq-pause --resume q' 'held_is q "0 0 2 0"' \
+			'run_mq 0 mq-pause q; eventually 5 held_is q "1 0 1 0"'
+	done
+	touch "$T/go"
+	eventually 5 ended_are 1 2
+	stop_mq
+}
+
+@test "pause: looking costs little while there is other news all the time" {
+	seq 2 | run_mq 0 mq-publish --raw -l q
+	start_mq mq-consume --prefetch 1 q -- "$T/work"
+	eventually 10 held_is q "0 0 2 0"
+	heartbeat
+	redis config resetstat >/dev/null
+	yes "LPUSH rmq::queue::[q]::ready x" | head -n 2000 | redis >/dev/null
+	calls=$(redis info commandstats |
+		sed -n 's/^cmdstat_evalsha:calls=\([0-9]*\),.*/\1/p')
+	((${calls:-0} <= 30))
+	stop_mq KILL
+}
+
+@test "pause: without CLIENT TRACKING: with the next tick" {
+	redis acl setuser alice reset on '>pw' allkeys allchannels +@all \
+		-client '+client|id' >/dev/null
+	seq 3 | run_mq 0 mq-publish --raw -l q
+	start_mq mq-consume -u "unix://alice:pw@$D/redis.sock" --prefetch 2 q -- \
+		"$T/work"
+	eventually 10 held_is q "0 0 3 0"
+	run_mq 0 mq-pause q
+	eventually 2 held_is q "2 0 1 0"
+	touch "$T/go"
+	run_mq 0 mq-pause --resume q
+	eventually 5 ended_are 1 2 3
+	stop_mq
+}
+
+@test "pause: other queues of the same consumer go on" {
+	seq 3 | run_mq 0 mq-publish --raw -l q
+	seq 11 13 | run_mq 0 mq-publish --raw -l other
+	start_mq mq-consume --prefetch 5 q other -- "$T/work"
+	eventually 10 held_is q "0 0 3 0"
+	eventually 10 held_is other "0 0 3 0"
+	run_mq 0 mq-pause q
+	eventually 2 held_is q "2 0 1 0"
+	assert_equal "$(held other)" "0 0 3 0"
+	touch "$T/go"
+	eventually 10 ended_are 1 11 12 13
+	run_mq 0 mq-publish --raw other 14
+	eventually 10 ended_are 1 11 12 13 14
+	assert_equal "$(ready)" "2 3"
+	run_mq 0 mq-pause --resume q
+	eventually 10 ended_are 1 11 12 13 14 2 3
+	stop_mq
+	assert_equal "$(grep 'paused\|resumed' "$T/err")" \
+		$'mq-consume: q: paused\nmq-consume: q: resumed'
+}
+
+@test "pause: the later queue is paused while the earlier one keeps us busy" {
+	seq 11 13 | run_mq 0 mq-publish --raw -l other
+	start_mq mq-consume -j 2 --prefetch 1 q other -- "$T/work"
+	eventually 10 held_is other "0 0 3 0"
+	seq 3 | run_mq 0 mq-publish --raw -l q
+	run_mq 0 mq-pause other
+	eventually 2 held_is other "1 0 2 0"
+	eventually 2 held_is q "2 0 1 0"
+	touch "$T/go"
+	eventually 10 held_is q "0 0 0 0"
+	two_ticks
+	assert_equal "$(ready other)" 13
+	run_mq 0 mq-pause --resume other
+	eventually 5 held_is other "0 0 0 0"
+	stop_mq
+	assert_equal "$(sort -n "$T/ended" | xargs)" "1 2 3 11 12 13"
+}
+
+@test "pause: -n counts what was run, and waits for the rest" {
+	seq 5 | run_mq 0 mq-publish --raw -l q
+	start_mq mq-consume -n 3 --prefetch 5 q -- "$T/work"
+	eventually 10 held_is q "2 0 3 0"
+	run_mq 0 mq-pause q
+	eventually 2 held_is q "4 0 1 0"
+	touch "$T/go"
+	eventually 10 ended_are 1
+	two_ticks
+	run_mq 0 mq-pause --resume q
+	wait "$pid"
+	assert_equal "$(xargs <"$T/ended")" "1 2 3"
+	assert_equal "$(ready)" "4 5"
+}
+
+@test "pause: --drain waits for a paused queue's messages" {
+	seq 2 | run_mq 0 mq-publish --raw -l q
+	run_mq 0 mq-pause q
+	touch "$T/go"
+	start_mq mq-consume --drain q -- "$T/work"
+	eventually 10 says "q: paused"
+	two_ticks
+	two_ticks
+	assert kill -0 "$pid"
+	run_mq 0 mq-pause --resume q
+	wait "$pid"
+	assert_equal "$(xargs <"$T/ended")" "1 2"
+	# An empty one is drained, paused or not.
+	run_mq 0 mq-pause q
+	run_mq 0 mq-consume --drain q -- "$T/work"
+}
+
+@test "pause: --idle ends all the same" {
+	run_mq 0 mq-publish --raw q 1
+	run_mq 0 mq-pause q
+	run_mq 0 mq-consume -q --idle 1500ms q -- "$T/work"
+	assert_equal "$(ready)" 1
+}
+
+@test "pause: after USR1, what is held of a paused queue goes back, too" {
+	seq 4 | run_mq 0 mq-publish --raw -l q
+	start_mq mq-consume --prefetch 2 q -- "$T/work"
+	eventually 10 held_is q "1 0 3 0"
+	kill -USR1 "$pid"
+	run_mq 0 mq-pause q
+	eventually 3 held_is q "3 0 1 0"
+	touch "$T/go"
+	run_mq 0 mq-pause --resume q
+	eventually 5 ended_are 1
+	two_ticks
+	assert_equal "$(ready)" "2 3 4"
+	stop_mq
+}
+
+@test "pause: a lot that is held, many consumers, nothing lost or doubled" {
+	local i pids=()
+
+	script quick <<'.'
+echo "$(cat)" >>"$T/got"
+.
+	seq 3000 | run_mq 0 mq-publish -l q
+	for i in 1 2 3; do
+		start_mq mq-consume -q -j 2 --prefetch 300 q -- \
+			"$T/quick"
+		pids+=("$pid")
+	done
+	for i in 1 2 3 4 5; do
+		run_mq 0 mq-pause q
+		eventually 5 none_in_hand
+		i=$(wc -l <"$T/got")
+		two_beats
+		assert_equal "$(wc -l <"$T/got")" "$i"
+		run_mq 0 mq-pause --resume q
+		eventually 5 more_than "$i"
+	done
+	eventually 30 held_is q "0 0 0 0"
+	kill "${pids[@]}"
+	wait "${pids[@]}" || true
+	sort -n "$T/got" | cmp - <(seq 3000)
+}
+
+none_in_hand() {
+	[[ $(held q) == *" 0 0 0" ]]
+}
+
+more_than() {
+	(($(wc -l <"$T/got") > $1))
+}
+
+two_beats() {
+	local c
+	c=$(connections | head -n 1)
+	redis expire "rmq::connection::$c::heartbeat" 30 >/dev/null
+	eventually 5 ttl_above 30 "rmq::connection::$c::heartbeat"
+}
+
+@test "pause: a consumer that is killed while a queue is paused" {
+	seq 3 | run_mq 0 mq-publish --raw -l q
+	start_mq mq-consume --prefetch 2 q -- "$T/work"
+	eventually 10 held_is q "0 0 3 0"
+	c=$(connections)
+	run_mq 0 mq-pause q
+	stop_mq KILL
+	redis del "rmq::connection::$c::heartbeat" >/dev/null
+	touch "$T/go"
+	: >"$T/ended"
+	start_mq mq-consume q -- "$T/work"
+	eventually 10 held_is q "3 0 0 0"
+	two_ticks
+	run_mq 0 mq-pause --resume q
+	eventually 5 held_is q "0 0 0 0"
+	stop_mq
+	assert_equal "$(sort "$T/ended" | xargs)" "1 2 3"
+}
+
+@test "pause: a connection that is lost meanwhile" {
+	seq 4 | run_mq 0 mq-publish --raw -l q
+	start_mq mq-consume --prefetch 2 q -- "$T/work"
+	eventually 10 held_is q "1 0 3 0"
+	printf '%s\n' MULTI "SET $key 1" "CLIENT KILL TYPE normal SKIPME yes" \
+		EXEC | redis >/dev/null
+	eventually 5 held_is q "3 0 1 0"
+	assert_equal "$(ready)" "2 3 4"
+	touch "$T/go"
+	eventually 5 ended_are 1
+	redis client kill type normal skipme yes >/dev/null
+	redis del "$key" >/dev/null
+	eventually 10 ended_are 1 2 3 4
+	stop_mq
+}
+
+# --- printing ------------------------------------------------------------------------
+
+@test "pause: printing stops, and goes on" {
+	start_mq mq-consume -l q
+	seq 10 | run_mq 0 mq-publish --raw -l q
+	eventually 10 in_out 10
+	run_mq 0 mq-pause q
+	eventually 2 says "q: paused"
+	seq 11 20 | run_mq 0 mq-publish --raw -l q
+	two_ticks
+	assert_equal "$(held q)" "10 0 0 0"
+	run_mq 0 mq-pause --resume q
+	eventually 5 in_out 20
+	cmp "$T/out" <(seq 20)
+	stop_mq
+}
+
+# print_slowly N ARGS...: a consumer that prints into a pipe of which N lines of
+# 1000 bytes are read, so that it writes ahead, and no more; its pid in $pid.
+print_slowly() {
+	local n=$1
+	shift
+	mkfifo "$T/pipe"
+	exec 8<>"$T/pipe"
+	"$BUILD/mq-consume" "$@" >"$T/pipe" 2>"$T/err" 8>&- 3>&- &
+	pid=$!
+	timeout 20 head -c $((n * 1000)) <&8 | sed 's/^0*//' | cmp - <(seq "$n")
+}
+
+in_hand() {
+	test "$(held "$1" | cut -d ' ' -f 3)" "$2" "$3"
+}
+
+@test "pause: what waits to be printed goes back, what has begun is ended" {
+	seq -f '%0999.0f' 900 | run_mq 0 mq-publish --raw -l q
+	print_slowly 400 -l q
+	# 64 KiB are in the pipe; hundreds of messages wait.
+	eventually 10 in_hand q -gt 200
+	run_mq 0 mq-pause q
+	eventually 3 in_hand q -le 67
+	first=$(ready)
+	first=${first%% *}
+	assert_equal "$(ready)" "$(seq -s ' ' "$first" 900)"
+	# What is read now is what had begun, whole.
+	timeout 20 head -c $(((first - 401) * 1000)) <&8 | sed 's/^0*//' |
+		cmp - <(seq 401 $((first - 1)))
+	eventually 3 in_hand q -eq 0
+	run_mq 0 mq-pause --resume q
+	timeout 20 head -c $(((901 - first) * 1000)) <&8 | sed 's/^0*//' | cmp - <(seq "$first" 900)
+	eventually 5 held_is q "0 0 0 0"
+	stop_mq
+}
+
+@test "pause: what waits to be printed of other queues stays, whole" {
+	seq -f '%0999.0f' 500 | run_mq 0 mq-publish --raw -l q
+	seq -f '%0998.0fb' 200 | run_mq 0 mq-publish --raw -l other
+	print_slowly 400 -l q other
+	eventually 10 in_hand q -eq 100
+	eventually 10 in_hand other -eq 200
+	run_mq 0 mq-pause q
+	eventually 3 in_hand q -le 67
+	assert_equal "$(held other)" "0 0 200 0"
+	first=$(ready)
+	first=${first%% *}
+	timeout 20 head -c $(((first - 401) * 1000)) <&8 | sed 's/^0*//' |
+		cmp - <(seq 401 $((first - 1)))
+	timeout 20 head -c 200000 <&8 | sed 's/^0*//' | cmp - <(seq -f %.0fb 200)
+	eventually 5 held_is other "0 0 0 0"
+	run_mq 0 mq-pause --resume q
+	timeout 20 head -c $(((501 - first) * 1000)) <&8 | sed 's/^0*//' |
+		cmp - <(seq "$first" 500)
+	eventually 5 held_is q "0 0 0 0"
+	stop_mq
+}
+
+@test "pause: printing with -n" {
+	seq -f '%0999.0f' 600 | run_mq 0 mq-publish --raw -l q
+	print_slowly 400 -n 550 -l q
+	eventually 10 in_hand q -eq 150
+	run_mq 0 mq-pause q
+	eventually 3 in_hand q -le 67
+	run_mq 0 mq-pause --resume q
+	timeout 20 head -c 150000 <&8 | sed 's/^0*//' | cmp - <(seq 401 550)
+	wait "$pid"
+	assert_equal "$(held q)" "50 0 0 0"
+}

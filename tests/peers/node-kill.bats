@@ -1,0 +1,37 @@
+#!/usr/bin/env bats
+# Node programs and ours work off one queue of RSMQ while both kinds are killed
+# all the time: no message is lost.
+#
+# RSMQ_MESSAGES=N makes it shorter; SEED=N repeats the random moments as
+# far as that is possible.
+#
+# needs: node
+
+load ../helpers/common
+
+setup_file() {
+	"$root/tests/deps.sh" --npm "$root/build/node"
+	server_start
+}
+
+teardown_file() {
+	server_stop
+}
+
+setup() {
+	common_setup
+}
+
+teardown() {
+	common_teardown
+}
+
+@test "three node workers and three of ours, killed again and again, lose nothing" {
+	export BUILD NODE_PATH=$root/build/node/node_modules
+	export PYTHONDONTWRITEBYTECODE=1
+	run timeout -k 5 1500 python3 "$BATS_TEST_DIRNAME/node-kill.py" \
+		"${RSMQ_MESSAGES:-50000}" "${SEED:-$RANDOM}"
+	echo "$output"
+	cat "$T/errors" >&2 || true
+	assert_success
+}

@@ -1,0 +1,124 @@
+"""
+Workers of node and of ours on one queue of RSMQ, each killed again and again.
+
+    node-kill.py MESSAGES SEED
+
+Half of the messages are sent by node, half by mq-publish.  Each worker appends
+the messages it has to a file of its own, and only then deletes them.  In the
+end every message must be in some file, and nothing in the queue.  What was
+appended and not deleted when its worker was killed is there twice.
+
+The server is at $D/redis.sock; $BUILD has the tools, $NODE_PATH the module.
+"""
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+
+messages, seed = int(sys.argv[1]), int(sys.argv[2])
+chance = random.Random(seed)
+here = os.path.dirname(os.path.abspath(__file__))
+D, T, build = os.environ["D"], os.environ["T"], os.environ["BUILD"]
+env = dict(os.environ, MQ_URL="unix://%s/redis.sock?layout=rsmq" % D,
+    RSMQ_SOCKET=D + "/redis.sock")
+LIMIT = 60 + messages / 50	# seconds
+
+
+def node(*args):
+    return ["node", here + "/rsmq.js", *map(str, args)]
+
+
+def mq(tool, *args):
+    return [build + "/" + tool, *map(str, args)]
+
+
+def redis(*args):
+    return subprocess.check_output(["redis-cli", "-s", D + "/redis.sock",
+        *args], text=True).strip()
+
+
+class Worker:
+    def __init__(self, number):
+        self.file = "%s/got.%d" % (T, number)
+        self.kills = 0
+        script = "read -r x; echo \"$x\" >>%s" % self.file
+        self.command = [
+            node("work", "q", self.file),
+            node("work", "q", self.file),
+            node("work", "q", self.file),
+            mq("mq-consume", "-q", "-l", "q"),
+            mq("mq-consume", "-q", "-l", "--prefetch", "20", "q"),
+            mq("mq-consume", "-q", "-j4", "q", "--", "/bin/sh", "-c", script),
+        ][number]
+        self.start()
+
+    def start(self):
+        with open(self.file, "ab") as out, open(T + "/errors", "ab") as err:
+            self.process = subprocess.Popen(self.command, env=env, stdout=out,
+                stderr=err, stdin=subprocess.DEVNULL)
+
+    def kill(self, how=signal.SIGKILL):
+        self.process.send_signal(how)
+        self.process.wait()
+        self.kills += 1
+
+
+def got():
+    seen = {}
+    for number in range(6):
+        with open("%s/got.%d" % (T, number), "rb") as f:
+            for line in f:
+                seen[line] = seen.get(line, 0) + 1
+    return seen
+
+
+half = messages // 2
+subprocess.check_call(mq("mq-publish", "-l", "--vt", 2, "q"), env=env,
+    stdin=subprocess.DEVNULL)
+publishers = [
+    subprocess.Popen(node("send", "q", 1, half), env=env),
+    subprocess.Popen(["sh", "-c", "seq %d %d | %s -l q" %
+        (half + 1, messages, build + "/mq-publish")], env=env),
+]
+workers = [Worker(n) for n in range(6)]
+begun = time.monotonic()
+ended = False
+while not ended:
+    time.sleep(chance.uniform(0.05, 0.4))
+    for worker in workers:
+        if worker.process.poll() is not None:
+            sys.exit("%s ended by itself: %d" %
+                (worker.command, worker.process.returncode))
+    if time.monotonic() - begun > LIMIT:
+        sys.exit("%s messages are left after %d s (seed %d)" %
+            (redis("zcard", "rsmq:q"), LIMIT, seed))
+    if all(p.poll() is not None for p in publishers):
+        ended = redis("zcard", "rsmq:q") == "0"
+    if not ended:
+        worker = chance.choice(workers)
+        worker.kill()
+        worker.start()
+for p in publishers:
+    assert p.returncode == 0, p.args
+kills = [w.kills for w in workers]
+for worker in workers:
+    worker.kill(signal.SIGTERM)
+
+seen = got()
+wanted = {b"%d\n" % n for n in range(1, messages + 1)}
+lost = wanted - seen.keys()
+# A line of a script may have been begun when that was killed.
+odd = [line for line in seen if line not in wanted]
+print("%d messages, kills %s, %d seen twice or more, %d rejected, %d lost" %
+    (messages, kills, sum(n > 1 for n in seen.values()),
+    int(redis("zcard", "rsmq:q-rejected")), len(lost)))
+assert not lost, "lost (seed %d): %s" % (seed, sorted(lost)[:10])
+assert not odd, odd[:10]
+assert redis("zcard", "rsmq:q-rejected") == "0"
+left = [field for field in redis("hkeys", "rsmq:q:Q").split()
+    if len(field) >= 32]
+assert not left, "fields without a message: %s" % left[:5]
+assert redis("hget", "rsmq:q:Q", "totalsent") == str(messages)
+assert sum(kills[:3]) > 0 and sum(kills[3:]) > 0

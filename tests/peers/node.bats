@@ -1,0 +1,746 @@
+#!/usr/bin/env bats
+# The layout of RSMQ, with the rsmq of npm on the other side: whatever one side
+# puts in, the other one gets out, and each counts what the other one does.  The
+# cases are those of rsmq's own tests, and the traps of its code.
+#
+# needs: node
+
+# rsmq() and redis() set nothing; run_mq and run_node set output and stderr.
+# shellcheck disable=SC2154
+
+load ../helpers/common
+
+setup_file() {
+	"$root/tests/deps.sh" --npm "$root/build/node"
+	server_start
+}
+
+teardown_file() {
+	server_stop
+}
+
+setup() {
+	common_setup
+	export NODE_PATH=$root/build/node/node_modules RSMQ_SOCKET=$D/redis.sock
+	unset RSMQ_NS RSMQ_REALTIME
+	export MQ_LAYOUT=rsmq
+}
+
+teardown() {
+	common_teardown
+}
+
+node_rsmq() {
+	timeout -k 5 60 node "$BATS_TEST_DIRNAME/rsmq.js" "$@"
+}
+
+# run_node STATUS METHOD...
+run_node() {
+	local want=$1
+	shift
+	echo "\$ rsmq.js $*"
+	run --separate-stderr node_rsmq "$@"
+	if [ "$status" != "$want" ]; then
+		echo "exit status $status, not $want"
+		echo "stdout: $output"
+		echo "stderr: $stderr"
+		return 1
+	fi
+}
+
+# attributes QUEUE: what node says, but for the times.
+attributes() {
+	node_rsmq getQueueAttributes qname="$1" |
+		sed -E 's/"(created|modified)":[0-9]+,//g'
+}
+
+attributes_are() {
+	[ "$(attributes "$1")" = "$2" ]
+}
+
+# What is there of a queue, ids and times being alike.
+shape() {
+	{
+		redis zrange "rsmq:$1" 0 -1
+		redis hgetall "rsmq:$1:Q"
+	} | sed -E 's/[0-9a-z]{10}[A-Za-z0-9]{22}/ID/; s/^[0-9]{10}([0-9]{3})?$/TIME/'
+}
+
+# first_id QUEUE [INDEX]
+first_id() {
+	redis zrange "rsmq:$1" "${2:-0}" "${2:-0}"
+}
+
+# --- what node sends ----------------------------------------------------------
+
+@test "node sends, a script gets it, and nothing is left" {
+	run_node 0 createQueue qname=q
+	run_node 0 sendMessage qname=q message='hällo 世界'
+	id=${output//\"/}
+	script run <<'END'
+cat >"$T/payload"
+echo "$MQ_ID $MQ_ATTEMPT $MQ_QUEUE" >"$T/env"
+echo done >&3
+END
+	run_mq 0 mq-consume -n1 q -- "$T/run"
+	assert_equal "$(cat "$T/payload")" 'hällo 世界'
+	assert_equal "$(cat "$T/env")" "$id 1 q"
+	assert_equal "$(redis exists rsmq:q)" 0
+	assert_equal "$(redis hkeys rsmq:q:Q | sort | tr '\n' ' ')" \
+		"created delay maxsize modified totalrecv totalsent vt "
+	assert_equal "$(attributes q)" \
+		'{"vt":30,"delay":0,"maxsize":65536,"totalrecv":1,"totalsent":1,"msgs":0,"hiddenmsgs":0}'
+}
+
+@test "a message in our hands is hidden from node, and counted as it counts" {
+	run_node 0 createQueue qname=q vt=5
+	run_node 0 sendMessage qname=q message=a
+	script hold <<'END'
+: >"$T/started"
+cat "$T/go" >/dev/null
+END
+	mkfifo "$T/go"
+	start_mq mq-consume -n1 q -- "$T/hold"
+	eventually 10 test -e "$T/started"
+	run_node 0 receiveMessage qname=q
+	assert_output '{}'
+	assert_equal "$(redis hget rsmq:q:Q "$(first_id q):rc")" 1
+	fr=$(redis hget rsmq:q:Q "$(first_id q):fr")
+	((fr > 1700000000000))
+	: >"$T/go"
+	wait "$pid"
+	assert_equal "$(redis exists rsmq:q)" 0
+}
+
+@test "what lives longer than the visibility timeout stays ours" {
+	run_node 0 createQueue qname=q vt=1
+	run_node 0 sendMessage qname=q message=a
+	script long <<'END'
+sleep 6
+echo x >>"$T/runs"
+END
+	start_mq mq-consume -n1 q -- "$T/long"
+	while ! gone "$pid"; do
+		run_node 0 receiveMessage qname=q
+		assert_output '{}'
+	done
+	wait "$pid"
+	assert_equal "$(cat "$T/runs")" x
+	assert_equal "$(attributes q)" \
+		'{"vt":1,"delay":0,"maxsize":65536,"totalrecv":1,"totalsent":1,"msgs":0,"hiddenmsgs":0}'
+}
+
+@test "when we are killed, node gets the message after the visibility timeout" {
+	run_node 0 createQueue qname=q vt=1
+	run_node 0 sendMessage qname=q message=a
+	start_mq mq-consume q -- sleep 60
+	received() { [ "$(redis hget rsmq:q:Q totalrecv)" = 1 ]; }
+	eventually 10 received
+	kill -KILL "$pid"
+	again() { [ "$(node_rsmq receiveMessage.rc qname=q)" = 2 ]; }
+	eventually 10 again
+}
+
+@test "a delayed message of node is not ours before it is due" {
+	run_node 0 createQueue qname=q delay=60
+	run_node 0 sendMessage qname=q message=a
+	run_node 0 sendMessage qname=q message=b delay=0
+	run_mq 0 mq-consume -l -n1 q
+	assert_output b
+	run_mq 0 mq-consume -l --drain q
+	assert_output ''
+	# As if the time had passed.
+	redis zadd rsmq:q 1 "$(redis zrange rsmq:q 0 0)" >/dev/null
+	run_mq 0 mq-consume -l -n1 q
+	assert_output a
+	run_mq 0 mq-stats --json q
+}
+
+# --- what we send -------------------------------------------------------------
+
+@test "we send, node receives and deletes" {
+	run_mq 0 mq-publish -i q 'hällo'
+	id=$output
+	run_node 0 receiveMessage.message qname=q
+	assert_output 'hällo'
+	run_node 0 deleteMessage qname=q id="$id"
+	assert_output 1
+	assert_equal "$(redis exists rsmq:q)" 0
+	assert_equal "$(redis hkeys rsmq:q:Q | grep -c "$id" || true)" 0
+}
+
+@test "we send, node pops" {
+	run_mq 0 mq-publish q a b
+	run_node 0 popMessage.message qname=q
+	assert_output a
+	run_node 0 popMessage.message qname=q
+	assert_output b
+	run_node 0 popMessage qname=q
+	assert_output '{}'
+}
+
+@test "we send, node changes the visibility" {
+	run_mq 0 mq-publish -i q a
+	id=$output
+	run_node 0 changeMessageVisibility qname=q id="$id" vt=60
+	assert_output 1
+	run_mq 0 mq-consume --drain q
+	assert_output ''
+	run_node 0 changeMessageVisibility qname=q id="$id" vt=0
+	run_mq 0 mq-consume --drain q
+	assert_output a
+}
+
+@test "node's sent time is in our id, and its rc and fr go on with ours" {
+	before=$(date +%s%3N)
+	run_mq 0 mq-publish q a
+	run_node 0 receiveMessage.sent qname=q
+	((${output%.*} >= before - 1 && ${output%.*} <= $(date +%s%3N)))
+	fr=$(redis hget rsmq:q:Q "$(first_id q):fr")
+	run_node 0 changeMessageVisibility qname=q id="$(first_id q)" vt=0
+	script again <<'END'
+echo "$MQ_ATTEMPT" >"$T/attempt"
+echo resend 0 >&3
+END
+	run_mq 0 mq-consume -n1 q -- "$T/again"
+	assert_equal "$(cat "$T/attempt")" 2
+	run_node 0 receiveMessage qname=q
+	[[ $output == *'"rc":3,"fr":'"$fr"* ]]
+}
+
+@test "a rejected message is in a queue that node can read, without its reason" {
+	run_mq 0 mq-publish -i q a
+	id=$output
+	script bad <<<'echo err no such user >&3'
+	run_mq 0 mq-consume -q -n1 q -- "$T/bad"
+	run_node 0 listQueues
+	[[ $output == *'"q-rejected"'* ]]
+	run_node 0 receiveMessage qname=q-rejected
+	[[ $output == *"\"id\":\"$id\",\"message\":\"a\",\"rc\":1,"* ]]
+	run_mq 0 mq-stats --list rejected --jsonl q
+	[[ $output == *'no such user'* ]]
+}
+
+@test "headers are ours, and node sees the message alone" {
+	run_mq 0 mq-publish -H 'Colour: red' -P 1=x q a
+	run_node 0 receiveMessage.message qname=q
+	assert_output a
+	run_node 0 changeMessageVisibility qname=q id="$(first_id q)" vt=0
+	script show <<'END'
+echo "$MQ_HEADER_COLOUR $RQ_PARAM1" >"$T/headers"
+END
+	run_mq 0 mq-consume -n1 q -- "$T/show"
+	assert_equal "$(cat "$T/headers")" "red x"
+	assert_equal "$(redis exists rsmq:q:X)" 0
+}
+
+@test "a higher priority comes first, for node, too" {
+	run_mq 0 mq-publish q low
+	run_mq 0 mq-publish -p 5 q high
+	run_mq 0 mq-publish -p 100 q highest
+	for want in highest high low; do
+		run_node 0 popMessage.message qname=q
+		assert_output "$want"
+	done
+}
+
+# --- by id --------------------------------------------------------------------
+
+@test "a message that node holds can be deleted by its id" {
+	run_node 0 createQueue qname=q
+	run_node 0 sendMessage qname=q message=a
+	run_node 0 receiveMessage.id qname=q
+	id=$output
+	run_mq 0 mq-consume --ack "$id" q
+	assert_equal "$(redis exists rsmq:q)" 0
+	run_mq 1 mq-consume --ack "$id" q
+	run_node 0 deleteMessage qname=q id="$id"
+	assert_output 0
+}
+
+@test "the visibility of a message that node holds can be changed by its id" {
+	run_node 0 createQueue qname=q
+	run_node 0 sendMessage qname=q message=a
+	run_node 0 receiveMessage.id qname=q
+	id=$output
+	run_mq 0 mq-consume --extend "$id" 1h q
+	score=$(redis zscore rsmq:q "$id")
+	((score > $(date +%s%3N) + 3500000))
+	run_mq 0 mq-consume --extend "$id" 1ms q
+	received() { [ "$(node_rsmq receiveMessage.id qname=q)" = "$id" ]; }
+	eventually 5 received
+}
+
+@test "by its id, a message can be deleted that nobody has received, or delayed" {
+	run_node 0 createQueue qname=q
+	for delay in 0 60; do
+		run_node 0 sendMessage qname=q message=a delay=$delay
+		run_mq 0 mq-consume --ack "${output//\"/}" q
+		assert_equal "$(redis exists rsmq:q)" 0
+	done
+	assert_equal "$(redis hlen rsmq:q:Q)" 6
+	run_node 0 sendMessage qname=q message=a
+	id=${output//\"/}
+	run_mq 0 mq-consume --extend "$id" 1h q
+	run_mq 0 mq-stats --json q
+	[[ $output == *'"ready":0,"delayed":1,"unacked":0,'* ]]
+	run_node 0 receiveMessage qname=q
+	assert_output '{}'
+	run_mq 0 mq-consume --reject "$id" --text "not wanted" q
+	run_node 0 receiveMessage.id qname=q-rejected
+	assert_output "$id"
+	assert_equal "$(redis keys 'rsmq:q:X*held*')$(redis exists rsmq::connections)" 0
+}
+
+@test "what is handed out is node's to delete" {
+	run_mq 0 mq-publish q a
+	run_mq 0 mq-consume --lease 1m --jsonl q
+	id=$(first_id q)
+	[[ $output == *"$id"* ]]
+	run_node 0 deleteMessage qname=q id="$id"
+	assert_output 1
+	run_mq 1 mq-consume --ack "$id" q
+}
+
+# --- the same numbers ---------------------------------------------------------
+
+@test "node says the same of a queue after our steps as after its own" {
+	run_node 0 createQueue qname=node vt=60
+	run_mq 0 mq-publish -l --vt 60 ours </dev/null
+	for m in a b c d; do
+		run_node 0 sendMessage qname=node message=$m
+		run_mq 0 mq-publish ours $m
+	done
+	run_node 0 sendMessage qname=node message=late delay=60
+	run_mq 0 mq-publish -d 60 ours late
+	# Received and deleted; received and kept; popped.
+	run_node 0 receiveMessage.id qname=node
+	run_node 0 deleteMessage qname=node id="$output"
+	run_mq 0 mq-consume -n1 ours -- true
+	run_node 0 receiveMessage.id qname=node
+	run_mq 0 mq-consume -n1 --lease 60s --jsonl ours
+	run_node 0 popMessage qname=node
+	run_mq 0 mq-consume -n1 --at-most-once ours
+	run_node 0 setQueueAttributes qname=node delay=3 maxsize=2048
+	run_mq 0 mq-publish --set delay=3,maxsize=2048 ours
+	want='{"vt":60,"delay":3,"maxsize":2048,"totalrecv":3,"totalsent":5,"msgs":3,"hiddenmsgs":2}'
+	# A visible one counts as hidden in the second in which it came.
+	eventually 5 attributes_are node "$want"
+	assert_equal "$(attributes ours)" "$want"
+	assert_equal "$(shape ours)" "$(shape node)"
+}
+
+@test "our numbers are node's, but that what is visible is never hidden" {
+	run_node 0 createQueue qname=q vt=60
+	for m in a b c; do
+		run_node 0 sendMessage qname=q message=$m
+	done
+	run_node 0 sendMessage qname=q message=d delay=60
+	run_node 0 receiveMessage qname=q
+	run_mq 0 mq-stats --json q
+	run python3 -c 'import json, sys
+q = json.loads(sys.argv[1])["queues"][0]
+a = q["attributes"]
+print(q["ready"], q["delayed"], q["unacked"], q["rejected"],
+    a["vt"], a["delay"], a["maxsize"], a["totalsent"], a["totalrecv"],
+    a["created"] == a["modified"] > 1700000000)' "$output"
+	assert_output "2 1 1 0 60 0 65536 4 1 True"
+	run_mq 0 mq-stats q
+	[[ $output == *"vt 60 s, delay 0 s, maxsize 65536; 4 sent, 1 received"* ]]
+}
+
+# --- queues and their attributes ----------------------------------------------
+
+@test "a queue that we make is one for node, with its defaults or ours" {
+	run_mq 0 mq-publish usual a
+	run_node 1 createQueue qname=usual
+	assert_output '{"error":"queueExists"}'
+	run_mq 0 mq-publish --vt 10m --maxsize -1 other a
+	run_node 0 getQueueAttributes.vt qname=other
+	assert_output 600
+	run_node 0 getQueueAttributes.maxsize qname=other
+	assert_output -1
+	run_node 0 listQueues
+	[[ $output == '["usual","other"]' || $output == '["other","usual"]' ]]
+	# Made already: they do not change any more.
+	run_mq 0 mq-publish --vt 5 usual a
+	run_node 0 getQueueAttributes.vt qname=usual
+	assert_output 30
+}
+
+@test "attributes are changed as node changes them" {
+	run_node 0 createQueue qname=q
+	redis hset rsmq:q:Q modified 1 >/dev/null
+	run_mq 0 mq-publish --set vt=1234,delay=7,maxsize=2000 q
+	assert_equal "$(attributes q)" \
+		'{"vt":1234,"delay":7,"maxsize":2000,"totalrecv":0,"totalsent":0,"msgs":0,"hiddenmsgs":0}'
+	(($(redis hget rsmq:q:Q modified) > 1700000000))
+	run_mq 0 mq-publish --set maxsize=-1 q
+	run_node 0 getQueueAttributes.maxsize qname=q
+	assert_output -1
+	run_mq 1 mq-publish --set vt=1 none
+	assert_equal "$stderr" "mq-publish: none: no such queue"
+	assert_equal "$(redis exists rsmq:none:Q)" 0
+}
+
+@test "attributes that node would refuse are refused" {
+	for wrong in vt=-1 vt=10000000 vt=x vt= vt=1.5 delay=-1 delay=10000000 \
+		maxsize=1023 maxsize=65537 maxsize=0 maxsize=-2 maxsize=x \
+		colour=red '' vt; do
+		run_mq 64 mq-publish --set "$wrong" q
+	done
+	run_mq 64 mq-publish --vt 10000000 q a
+	run_mq 64 mq-publish --maxsize 1023 q a
+	run_mq 64 mq-publish --set vt=1 q a
+	assert_equal "$(redis dbsize)" 0
+	run_mq 1 mq-publish --set vt=9999999,delay=0,maxsize=1024 q
+}
+
+@test "names that node would refuse are refused, and QUEUES" {
+	for wrong in '' 'a b' a.b a: 'a/b' ä "$(printf '%0152d' 0)" QUEUES; do
+		run_mq 64 mq-publish "$wrong" a
+		run_mq 64 mq-stats "$wrong"
+	done
+	run_mq 0 mq-publish "$(printf '%0151d' 0)" a
+	run_mq 0 mq-publish a_B-1 a
+	assert_equal "$(redis type rsmq:QUEUES)" set
+}
+
+@test "a message that says when goes before the delay of its queue" {
+	run_node 0 createQueue qname=q delay=60
+	run_mq 0 mq-publish q later
+	run_mq 0 mq-publish -d 0 q now
+	run_node 0 popMessage.message qname=q
+	assert_output now
+	run_node 0 popMessage qname=q
+	assert_output '{}'
+}
+
+# --- how long, and what -------------------------------------------------------
+
+@test "maxsize counts units of UTF-16" {
+	run_mq 0 mq-publish --maxsize 1024 q "$(printf 'é%.0s' {1..1024})"
+	run_mq 0 mq-publish q "$(printf '汉%.0s' {1..1024})"
+	run_mq 0 mq-publish q "$(printf '😀%.0s' {1..512})"
+	run_mq 65 mq-publish q "$(printf '😀%.0s' {1..513})"
+	assert_equal "$stderr" \
+		"mq-publish: q: not published: it is longer than the queue's maxsize"
+	run_mq 65 mq-publish q "$(printf '%01025d' 0)"
+	run_mq 0 mq-publish q ''
+	run_mq 65 mq-publish q a "$(printf '%01025d' 0)" b
+	assert_equal "$stderr" "mq-publish: 2 messages accepted, 1 too long"
+	run_node 0 getQueueAttributes.totalsent qname=q
+	assert_output 6
+}
+
+@test "without a maxsize, messages of more than 64k go both ways" {
+	head -c 200000 /dev/zero | tr '\0' x >"$T/big"
+	run_mq 65 mq-publish q <"$T/big"
+	run_mq 0 mq-publish --maxsize -1 any <"$T/big"
+	run_node 0 popMessage.message qname=any
+	assert_equal "${#output}" 200000
+	run_node 0 sendMessage qname=any message=- <"$T/big"
+	"$BUILD/mq-consume" -n1 any >"$T/got"
+	cmp "$T/big" "$T/got"
+}
+
+@test "what is not UTF-8 is refused without --raw, and NUL is not" {
+	printf 'a\377b' >"$T/bytes"
+	run_mq 65 mq-publish q <"$T/bytes"
+	[[ $stderr == *"not UTF-8"* ]]
+	printf 'good\nba\355\240\200d\n' >"$T/lines"
+	run_mq 65 mq-publish -l q <"$T/lines"
+	[[ $stderr == *"record 2: not UTF-8"*"1 message accepted" ]]
+	run_node 0 popMessage.message qname=q
+	assert_output good
+	run_mq 0 mq-publish -i --raw q <"$T/bytes"
+	assert_equal "${#output}" 32
+	"$BUILD/mq-consume" -n1 q >"$T/got"
+	cmp "$T/bytes" "$T/got"
+	printf 'a\0b' >"$T/nul"
+	run_mq 0 mq-publish q <"$T/nul"
+	node_rsmq popMessage.message qname=q >"$T/got"
+	printf 'a\0b\n' | cmp - "$T/got"
+}
+
+@test "1000 ids are 32 characters, and all different" {
+	seq 1000 | "$BUILD/mq-publish" -l -i q >"$T/ids"
+	assert_equal "$(grep -cE '^[0-9a-z]{10}[A-Za-z0-9]{22}$' "$T/ids")" 1000
+	assert_equal "$(sort -u "$T/ids" | wc -l)" 1000
+	# They sort as they were sent, in the set as well.
+	sort -c "$T/ids"
+	redis zrange rsmq:q 0 -1 | cmp - "$T/ids"
+}
+
+@test "a message of an id that is there already is a duplicate" {
+	run_mq 0 mq-publish -i q a
+	line="{\"payload\":\"b\",\"headers\":{\"Mq-Id\":[\"$output\"]}}"
+	run_mq 1 mq-publish --jsonl q <<<"$line"
+	run_node 0 popMessage.message qname=q
+	assert_output a
+	run_mq 1 mq-publish --jsonl q <<<"$line"$'\n'"$line"
+	assert_equal "$stderr" "mq-publish: 1 message accepted, 1 duplicate"
+	run_node 0 popMessage.message qname=q
+	assert_output b
+}
+
+@test "a queue is kept from growing, by those who look" {
+	run_node 0 createQueue qname=q
+	run_node 0 sendMessage qname=q message=a
+	run_mq 75 mq-publish --max-length 3 -l q <<<$'b\nc\nd\ne'
+	[[ $stderr == *"2 messages accepted" ]]
+	run_mq 0 mq-publish -p 1 --max-length 3:4 q f
+	run_mq 75 mq-publish -p 1 --max-length 3:4 q g
+	run_mq 0 mq-publish -d 1h --max-length 1 --max-delayed 1 q h
+	run_mq 75 mq-publish -d 1h --max-delayed 1 q i
+	run_node 0 getQueueAttributes.msgs qname=q
+	assert_output 5
+}
+
+@test "1000 messages received half by node, half by us, and counted" {
+	run_node 0 createQueue qname=q vt=0
+	run_node 0 send q 1 1000
+	run_mq 0 mq-consume -n500 -l q
+	assert_equal "$(wc -l <<<"$output")" 500
+	for _ in 1 2 3; do
+		run_node 0 receiveMessage qname=q
+	done
+	eventually 5 attributes_are q \
+		'{"vt":0,"delay":0,"maxsize":65536,"totalrecv":503,"totalsent":1000,"msgs":500,"hiddenmsgs":0}'
+}
+
+# --- real time ----------------------------------------------------------------
+
+@test "--realtime tells how many there are, as node does" {
+	run_mq 0 mq-publish -l q </dev/null
+	node_rsmq listen q 4 >"$T/told" 2>"$T/listening" &
+	eventually 10 grep -q listening "$T/listening"
+	run_mq 0 mq-publish q silent
+	run_mq 0 mq-publish --realtime q a
+	run_mq 0 mq-publish --realtime -d 60 q late
+	run_mq 0 mq-publish --realtime -l q <<<$'b\nc'
+	wait
+	assert_equal "$(tr '\n' ' ' <"$T/told")" "2 3 4 5 "
+}
+
+@test "node's own real time news do us no harm" {
+	export RSMQ_REALTIME=1
+	run_node 0 createQueue qname=q
+	start_mq mq-consume -l -n2 q
+	run_node 0 sendMessage qname=q message=a
+	run_node 0 sendMessage qname=q message=b
+	wait "$pid"
+	assert_equal "$(cat "$T/out")" $'a\nb'
+}
+
+# --- namespaces ---------------------------------------------------------------
+
+@test "a namespace in the URL is node's ns" {
+	export MQ_URL="unix://$D/redis.sock?layout=rsmq&ns=a:b" RSMQ_NS=a:b
+	unset MQ_LAYOUT
+	run_mq 0 mq-publish q a
+	run_node 0 listQueues
+	assert_output '["q"]'
+	run_node 0 popMessage.message qname=q
+	assert_output a
+	run_node 0 sendMessage qname=q message=b
+	run_mq 0 mq-consume -n1 q
+	assert_output b
+	assert_equal "$(redis keys 'rsmq:*')" ""
+	# As outputs name it, it can be given back.
+	run_mq 0 mq-stats a:b:q
+	run_mq 64 mq-stats c:q
+	run_mq 0 mq-stats
+	[[ $output == *a:b:q* ]]
+}
+
+@test "namespaces are apart" {
+	run_mq 0 mq-publish q ours
+	RSMQ_NS=other run_node 0 createQueue qname=q
+	RSMQ_NS=other run_node 0 sendMessage qname=q message=theirs
+	run_mq 0 mq-stats
+	[[ $output != *other* ]]
+	run_mq 0 mq-consume --drain q
+	assert_output ours
+	run_mq 0 mq-consume -u "unix://$D/redis.sock?ns=other" --drain q
+	assert_output theirs
+}
+
+# --- what others leave behind -------------------------------------------------
+
+@test "ids that node cannot delete are no trouble for us" {
+	run_node 0 createQueue qname=q
+	redis zadd rsmq:q 1 short-id 2 $'odd "id"\\\n' >/dev/null
+	redis hset rsmq:q:Q short-id one $'odd "id"\\\n' two >/dev/null
+	run_mq 0 mq-consume -l --drain q
+	assert_output $'one\ntwo'
+	assert_equal "$(redis exists rsmq:q)" 0
+	assert_equal "$(redis hlen rsmq:q:Q)" 6
+}
+
+@test "a member without a body goes, a body without a member comes back" {
+	id=$(python3 -c 'import time
+us, s = int(time.time() - 300) * 1000000, ""
+while us:
+    us, d = divmod(us, 36)
+    s = "0123456789abcdefghijklmnopqrstuvwxyz"[d] + s
+print(s + "A" * 22)')
+	run_node 0 createQueue qname=q vt=1
+	redis zadd rsmq:q 1 "$(printf '%032d' 1)" >/dev/null
+	redis hset rsmq:q:Q "$id" orphan >/dev/null
+	run_mq 0 mq-publish q a
+	run_mq 0 mq-consume -n1 q
+	assert_output a
+	run_mq 0 mq-clean
+	assert_equal "$(redis zrange rsmq:q 0 -1)" "$id"
+	run_node 0 popMessage.message qname=q
+	assert_output orphan
+	assert_equal "$(redis exists rsmq:q)" 0
+}
+
+@test "the times of a Go port, in milliseconds, are understood" {
+	redis hset rsmq:q:Q vt 30 delay 0 maxsize 65536 created 1795207725596 \
+		modified 1795207725596 createdby go >/dev/null
+	redis sadd rsmq:QUEUES q >/dev/null
+	run_mq 0 mq-publish q a
+	run_mq 0 mq-stats --json q
+	[[ $output == *'"created":1795207725,"modified":1795207725,'* ]]
+	run_node 0 popMessage.message qname=q
+	assert_output a
+}
+
+@test "a queue made by others that is in no list is still a queue" {
+	redis hset rsmq:q:Q vt 30 delay 0 maxsize 65536 >/dev/null
+	run_mq 0 mq-publish q a
+	run_node 0 listQueues
+	assert_output '["q"]'
+	run_mq 0 mq-consume -n1 q
+	assert_output a
+}
+
+@test "scripts that the server has forgotten are loaded again" {
+	run_mq 0 mq-publish q a
+	start_mq mq-consume -l -n2 q
+	eventually 10 grep -q a "$T/out"
+	redis script flush >/dev/null
+	run_mq 0 mq-publish q b
+	wait "$pid"
+	assert_equal "$(cat "$T/out")" $'a\nb'
+}
+
+@test "a queue's keys of the wrong type lose no message" {
+	redis set rsmq:q x >/dev/null
+	run_mq 76 mq-publish q a
+	assert_equal "$(redis get rsmq:q)" x
+	assert_equal "$(redis hget rsmq:q:Q totalsent)" ""
+}
+
+@test "queues are deleted for node, too, with all that is ours" {
+	run_mq 0 mq-publish -H 'A: b' q a b
+	run_mq 0 mq-consume -n1 q -- true
+	run_mq 0 mq-purge --delete-queue --force q
+	run_node 1 getQueueAttributes qname=q
+	assert_output '{"error":"queueNotFound"}'
+	run_node 0 listQueues
+	assert_output '[]'
+	assert_equal "$(redis keys 'rsmq:q*')" ""
+}
+
+@test "a ghost in the list of queues is cleaned up" {
+	redis sadd rsmq:QUEUES ghost >/dev/null
+	run_mq 0 mq-clean
+	run_node 0 listQueues
+	assert_output '[]'
+}
+
+# --- what it cannot carry -----------------------------------------------------
+
+@test "what RSMQ cannot carry is refused in one line" {
+	for option in '-k x' '--unique done -k x' '-g x' '--from-tick 1' \
+		'--until-tick 1' '--tick 1' '-p -1' '--wait'; do
+		# shellcheck disable=SC2086 # several words
+		run_mq 64 mq-publish $option q
+		assert_equal "$(wc -l <<<"$stderr")" 1
+		[[ $stderr == *": the layout rsmq has no "* ]]
+	done
+	run_mq 64 mq-consume --keep 1m q -- true
+	assert_equal "$stderr" "mq-consume: --keep: the layout rsmq has no results"
+	run_mq 65 mq-publish --jsonl q <<<'{"payload":"a","headers":{"Mq-Key":["x"]}}'
+	[[ $stderr == *"record 1: the layout rsmq knows no Mq-Key"* ]]
+	run_mq 65 mq-publish --jsonl q <<<'{"payload":"a","headers":{"Mq-Priority":["-1"]}}'
+	for option in '--vt 1' '--maxsize 1024' '--set vt=1' --realtime; do
+		# shellcheck disable=SC2086 # several words
+		run_mq 64 mq-publish -L rmq $option q
+		[[ $stderr == *": the layout rmq has no "* ]]
+	done
+	run_mq 64 mq-publish -L rmq --raw -i q a
+}
+
+@test "the verb resend tick is a retry, as there are no ticks" {
+	run_mq 0 mq-publish q a
+	script tick <<<'echo resend tick >&3'
+	run_mq 0 mq-consume --backoff 1m..1m -n1 q -- "$T/tick"
+	score=$(redis zscore rsmq:q "$(first_id q)")
+	((score > $(date +%s%3N) + 10000))
+}
+
+# --- which layout -------------------------------------------------------------
+
+@test "-L comes before the URL, and that before MQ_LAYOUT" {
+	url=unix://$D/redis.sock
+	MQ_LAYOUT=rsmq run_mq 0 mq-publish -L rmq -u "$url?layout=rsmq" q a
+	assert_equal "$(redis llen 'rmq::queue::[q]::ready')" 1
+	MQ_LAYOUT=rsmq run_mq 0 mq-publish -u "$url?layout=rmq" q a
+	assert_equal "$(redis llen 'rmq::queue::[q]::ready')" 2
+	MQ_LAYOUT=rsmq run_mq 0 mq-publish -u "$url" q a
+	assert_equal "$(redis zcard rsmq:q)" 1
+	MQ_LAYOUT='' run_mq 0 mq-publish q a
+	assert_equal "$(redis llen 'rmq::queue::[q]::ready')" 3
+	MQ_LAYOUT=x run_mq 0 mq-publish --layout=rsmq q a
+	assert_equal "$(redis zcard rsmq:q)" 2
+	mkdir "$T/mq"
+	echo "MQ_URL=$url?layout=rsmq" >"$T/mq/env"
+	MQ_LAYOUT='' MQ_URL='' XDG_CONFIG_HOME=$T run_mq 0 mq-publish q a
+	assert_equal "$(redis zcard rsmq:q)" 3
+}
+
+@test "a layout that there is not is an error of whoever has named it" {
+	run_mq 64 mq-publish -L rabbit q a
+	assert_equal "$stderr" "mq-publish: --layout: rabbit: neither rmq nor rsmq"
+	MQ_LAYOUT=rabbit run_mq 78 mq-stats
+	assert_equal "$stderr" \
+		"mq-stats: MQ_LAYOUT: the layout rabbit is neither rmq nor rsmq"
+	run_mq 78 mq-stats -u "unix://$D/redis.sock?layout=rabbit"
+	[[ $stderr == *"?layout=rabbit: the layout rabbit is neither rmq nor rsmq" ]]
+	run_mq 78 mq-stats -L rmq -u "unix://$D/redis.sock?ns=x"
+	[[ $stderr == *"?ns=x: the layout rmq has no namespaces" ]]
+	run_mq 78 mq-stats -u "unix://$D/redis.sock?nam=x"
+	[[ $stderr == *"unknown parameter"* ]]
+	run_mq 3 mq-stats -u "unix://$D/redis.sock?layout=rabbit" --check ready=1
+	[[ $output == *rabbit* ]]
+}
+
+@test "duplicates go to queues of the same namespace, and of another layout" {
+	run_mq 0 mq-publish there x
+	run_mq 0 mq-publish -L rmq far x
+	run_mq 0 mq-publish q a
+	redis del rsmq:there >/dev/null
+	script dup <<END
+echo "dup 0-x-there" >&3
+read -r one <&4
+echo "dup 0-x-unix://$D/redis.sock?layout=rmq&queue=far" >&3
+read -r two <&4
+echo "dup 0-x-unix://$D/redis.sock?layout=rabbit&queue=far" >&3
+read -r three <&4
+printf '%s\n' "\$one" "\$two" "\$three" >"$T/answers"
+END
+	run_mq 0 mq-consume -q -n1 q -- "$T/dup"
+	run cat "$T/answers"
+	assert_line -n 0 --regexp '^ok [0-9a-zA-Z]{32}$'
+	assert_line -n 1 --regexp '^ok [0-9a-zA-Z]{32}$'
+	assert_line -n 2 --partial "its layout is neither rmq nor rsmq"
+	run_node 0 popMessage.message qname=there
+	assert_output a
+	run_mq 0 mq-consume -L rmq -n2 -l far
+	assert_output $'x\na'
+}

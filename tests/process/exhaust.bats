@@ -1,0 +1,220 @@
+#!/usr/bin/env bats
+# What runs out for real: descriptors, processes, memory, the size of files; and
+# scripts that write, or leave behind, more than anybody wants.
+
+# run_mq sets stderr; each test is a subshell of its own.
+# shellcheck disable=SC2016,SC2030,SC2031,SC2154
+
+load ../helpers/common
+
+setup_file() {
+	server_start --unixsocketperm 777
+	"${CC:-cc}" -O1 -D_GNU_SOURCE -Wall -Wextra -o "$D/brood" "$BATS_TEST_DIRNAME/brood.c"
+}
+
+teardown_file() {
+	server_stop
+}
+
+setup() {
+	common_setup
+}
+
+teardown() {
+	common_teardown
+}
+
+says() {
+	grep -q "$1" "$T/err"
+}
+
+lines_are() {
+	[ "$(wc -l <"$2")" = "$1" ]
+}
+
+# The most memory that it has ever had, in kB, by a script of its own.
+most='grep -h VmHWM "/proc/$PPID/status" >"$T/most"'
+
+is_small() {
+	[[ $BUILD == *address* ]] || (($(awk '{print $2}' "$T/most") < 16384))
+}
+
+# --- descriptors -----------------------------------------------------------------
+
+@test "exhaust: fewer descriptors than slots: fewer at a time, and nothing lost" {
+	run_mq 0 mq-publish q {1..12}
+	(
+		ulimit -n 24
+		exec "$BUILD/mq-consume" -j 12 -n 12 --attempts 1 q -- sh -c '
+			perl -e "select undef, undef, undef, 0.1"
+			echo "$(cat)" >>"$T/ran"' >"$T/out" 2>"$T/err" 3>&-
+	)
+	assert_equal "$(sort -n "$T/ran" | xargs)" "$(echo {1..12})"
+	says 'Too many open files; trying again'
+	held_is q "0 0 0 0"
+}
+
+@test "exhaust: too few descriptors to begin: one line, and nothing touched" {
+	local n
+	run_mq 0 mq-publish q one
+	for n in 5 6; do
+		status=0
+		(
+			ulimit -n "$n"
+			# The search for leaks needs descriptors itself.
+			export ASAN_OPTIONS=$ASAN_OPTIONS:detect_leaks=0
+			exec timeout 20 "$BUILD/mq-consume" -n 1 q -- true
+		) >"$T/out" 2>"$T/err" 3>&- 4>&- || status=$?
+		echo "# $n: $status, $(cat "$T/err")"
+		[ "$status" = 75 ]
+		lines_are 1 "$T/err"
+	done
+	held_is q "1 0 0 0"
+	assert_equal "$(connections)" ""
+}
+
+# --- processes ---------------------------------------------------------------------
+
+@test "exhaust: no process more for this user: waits, says so once, then runs it" {
+	local as=() can=2 other
+	# root has no such limit; whoever has this number has nothing yet.
+	[ "$(id -u)" != 0 ] ||
+		as=(setpriv --reuid $((61000 + RANDOM % 4000)) --clear-groups)
+	chmod 755 "$D" "$T"
+	cp "$BUILD/mq-consume" "$T/"
+	run_mq 0 mq-publish q one
+	cd /
+	"${as[@]}" sleep 1000 3>&- &
+	other=$!
+	[ "$(id -u)" = 0 ] || can=$(($(ps -Lu "$(id -u)" -o lwp= | wc -l) - 3))
+	"${as[@]}" prlimit --nproc="$can:" "$T/mq-consume" -n 1 \
+		--attempts 1 q -- true >"$T/out" 2>"$T/err" 3>&- &
+	pid=$!
+	eventually 10 says 'Resource temporarily unavailable; trying again'
+	heartbeat
+	heartbeat
+	held_is q "0 0 1 0"
+	lines_are 1 "$T/err"
+	if [ "$(id -u)" = 0 ]; then
+		kill "$other"
+	else
+		prlimit --pid "$pid" --nproc="$((can + 1000)):"
+	fi
+	wait "$pid"
+	lines_are 1 "$T/err"
+	held_is q "0 0 0 0"
+}
+
+# --- memory, and files ----------------------------------------------------------------
+
+@test "exhaust: no memory for a huge message: 75, and it stays what it was" {
+	[[ $BUILD != *address* ]] || skip "the sanitizer needs memory"
+	head -c 48000000 /dev/zero >"$T/huge"
+	status=0
+	(ulimit -v 40000; exec "$BUILD/mq-publish" q <"$T/huge") \
+		2>"$T/err" || status=$?
+	[ "$status" = 75 ]
+	assert_equal "$(cat "$T/err")" "mq-publish: out of memory"
+	held_is q "0 0 0 0"
+	run_mq 0 mq-publish q <"$T/huge"
+	status=0
+	(ulimit -v 50000; exec timeout 20 "$BUILD/mq-consume" q -- true) \
+		2>"$T/err" || status=$?
+	[ "$status" = 75 ]
+	assert_equal "$(cat "$T/err")" "mq-consume: out of memory"
+	held_is q "0 0 1 0"
+	redis del "rmq::connection::$(connections)::heartbeat" >/dev/null
+	run_mq 0 mq-clean
+	held_is q "1 0 0 0"
+	run_mq 0 mq-consume -n 1 q -- wc -c
+	assert_output 48000000
+}
+
+@test "exhaust: a payload beyond the limit of file sizes: 78, and it is returned" {
+	run_mq 0 mq-publish q <"$(head -c 3000000 /dev/zero >"$T/large"; echo "$T/large")"
+	status=0
+	(ulimit -f 1000; exec "$BUILD/mq-consume" q -- true) 2>"$T/err" || status=$?
+	[ "$status" = 78 ]
+	lines_are 1 "$T/err"
+	says ': File too large; stopping, the message is returned$'
+	held_is q "1 0 0 0"
+	run_mq 0 mq-consume -n 1 q -- sh -c 'ulimit -c; wc -c'
+	assert_line 3000000
+}
+
+@test "exhaust: a log that cannot grow: told once, and the script's 1 GiB goes nowhere" {
+	run_mq 0 mq-publish q 'head -c 1073741824 /dev/zero; echo >"$T/ended"' "$most" \
+		'trap "" XFSZ; trap >"$T/traps"'
+	(
+		ulimit -f 1000
+		exec "$BUILD/mq-consume" -n 3 --log-dir "$T/log" q -- sh
+	) >"$T/out" 2>"$T/err" 3>&-
+	assert_equal "$(cat "$T/err")" \
+		"mq-consume: $T/log/q.log: File too large; what the scripts write is lost"
+	[ -e "$T/ended" ]
+	is_small
+	held_is q "0 0 0 0"
+}
+
+# --- too much of it ---------------------------------------------------------------------
+
+@test "exhaust: 1 GiB of standard error" {
+	run_mq 0 mq-publish q 'head -c 1073741824 /dev/zero >&2; echo >"$T/ended"' "$most"
+	"$BUILD/mq-consume" -n 2 q -- sh >"$T/out" 2>/dev/null 3>&-
+	[ -e "$T/ended" ]
+	is_small
+	held_is q "0 0 0 0"
+}
+
+@test "exhaust: 100 MB of verbs, and of one that never ends" {
+	run_mq 0 mq-publish q 'yes "run and run" | head -n 8000000 >&3; echo done >&3' \
+		'{ printf "run "; head -c 100000000 /dev/zero; } >&3' "$most"
+	run_mq 0 mq-consume -n 3 q -- sh
+	is_small
+	# The first is done; the second has spoken, and never finished.
+	held_is q "0 0 0 1"
+	run_mq 0 mq-publish q '{ printf "run "; head -c 10000000 /dev/zero; } >&3' "$most"
+	run_mq 0 mq-consume -n 2 --stream q -- \
+		sh -c 'while read -r l; do eval "$l"; { echo; echo done; } >&3; done'
+	is_small
+}
+
+# --- too many of them -----------------------------------------------------------------------
+
+@test "exhaust: 10,000 grandchildren in its group: not waited for, none of ours" {
+	local fds
+	run_mq 0 mq-publish q 'echo $$ >"$T/group"; "$D/brood" 10000' \
+		'perl -e "select undef, undef, undef, 0.1"' \
+		'ls "/proc/$PPID/fd" | wc -l >"$T/fds"
+		ps -o stat= --ppid "$PPID" | grep -c Z >"$T/zombies"; :'
+	"$BUILD/mq-consume" -n 3 q -- sh >"$T/out" 2>"$T/err" 3>&-
+	(($(pgrep -c -g "$(cat "$T/group")") >= 10000))
+	kill -KILL -- "-$(cat "$T/group")"
+	assert_equal "$(cat "$T/zombies")" 0
+	# The pipe of the first is still kept, since they hold it.
+	fds=$(cat "$T/fds")
+	((fds < 24))
+	assert_equal "$(cat "$T/err")" ""
+	held_is q "0 0 0 0"
+}
+
+@test "exhaust: 10,000 grandchildren, and --timeout ends them all" {
+	run_mq 0 mq-publish q x
+	run_mq 0 mq-consume -n 1 --timeout 5s q -- sh -c 'echo $$ >"$T/group"
+		"$D/brood" 10000; sleep 100'
+	assert_regex "$stderr" 'rejected: timed out'
+	eventually 10 none_of "$(cat "$T/group")"
+}
+
+none_of() {
+	! pgrep -g "$1" -r S,R,D >/dev/null
+}
+
+@test "exhaust: a hundred grandchildren in sessions of their own" {
+	run_mq 0 mq-publish q '"$D/brood" 100 alone' \
+		'ls "/proc/$PPID/fd" | wc -l >"$T/fds"'
+	"$BUILD/mq-consume" -n 2 q -- sh >"$T/out" 2>"$T/err" 3>&-
+	(($(cat "$T/fds") < 24))
+	held_is q "0 0 0 0"
+	pkill -KILL -f "^$D/brood 100 alone\$"
+}

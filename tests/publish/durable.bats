@@ -1,0 +1,484 @@
+#!/usr/bin/env bats
+# mq-publish --durable: what it promises outlives the server, and where that
+# cannot be promised it says so.  What a version of Redis does not have (WAITAOF,
+# before 7.2) is asked of the server that is there.
+
+# run_mq sets output, lines and stderr; each test is a subshell of its own.
+# shellcheck disable=SC2030,SC2031,SC2154
+
+load ../helpers/common
+
+setup() {
+	T=$(own_dir)
+	export T
+	R=
+}
+
+teardown() {
+	exec 5>&-
+	[ -z "$R" ] || {
+		kill -CONT "$(cat "$R/redis.pid")" 2>/dev/null || true
+		at_replica shutdown nosave >/dev/null 2>&1 || true
+		rm -rf "$R"
+	}
+	server_stop
+	common_teardown
+}
+
+# --- servers -------------------------------------------------------------------
+
+free_port() {
+	python3 -c 'import socket
+s = socket.socket()
+s.bind(("127.0.0.1", 0))
+print(s.getsockname()[1])'
+}
+
+# with_replica [OPTION...]: a server, with more options, and one replica.
+with_replica() {
+	port=$(free_port)
+	server_start --port "$port" --bind 127.0.0.1 \
+		--repl-diskless-sync-delay 0 "$@"
+	replica_of "$port"
+}
+
+replica_of() {
+	R=$(own_dir)
+	redis-server --port 0 --unixsocket "$R/redis.sock" --dir "$R" --save '' \
+		--replicaof 127.0.0.1 "$1" --pidfile "$R/redis.pid" \
+		--daemonize yes --logfile "$R/redis.log" >/dev/null
+	eventually 20 has_replica
+}
+
+has_replica() {
+	redis info replication | grep -q 'state=online'
+}
+
+at_replica() {
+	redis-cli -s "$R/redis.sock" "$@"
+}
+
+stop_replica() {
+	kill -STOP "$(cat "$R/redis.pid")"
+}
+
+continue_replica() {
+	kill -CONT "$(cat "$R/redis.pid")"
+}
+
+# The replica takes the place of its primary, which is dead: MQ_URL is that.
+promote() {
+	at_replica replicaof no one >/dev/null
+	export MQ_URL=unix://$R/redis.sock
+}
+
+has_waitaof() {
+	redis waitaof 0 0 0 | grep -q '^[0-9]'
+}
+
+# Which client waits for the disk or for replicas.
+waiting_client() {
+	redis client list | sed -n 's/^id=\([0-9]*\) .* cmd=wait.*/\1/p'
+}
+
+is_waiting() {
+	[ -n "$(waiting_client)" ]
+}
+
+# The server answers it at once, as if its time were over.
+end_wait() {
+	eventually 20 is_waiting
+	redis client unblock "$(waiting_client)" >/dev/null
+}
+
+# --- messages ------------------------------------------------------------------
+
+# The payloads that are ready, in their order: ready LAYOUT Q.
+ready() {
+	"$BUILD/mq-stats" -L "$1" --list ready -l -n 100000 "$2"
+}
+
+ended() {
+	status=0
+	wait "$pid" || status=$?
+	stderr=$(cat "$T/err")
+}
+
+# feed ARGS...: mq-publish in the background, its input is what goes to fd 5.
+feed() {
+	mkfifo "$T/in"
+	"$BUILD/mq-publish" "$@" <"$T/in" >"$T/out" 2>"$T/err" 3>&- &
+	pid=$!
+	exec 5>"$T/in"
+}
+
+has_lines() {
+	[ "$(wc -l <"$T/out")" = "$1" ]
+}
+
+# refuses REGEX [ARGS...]: nothing is published, for this reason.
+refuses() {
+	local why=$1
+	shift
+	run_mq 78 mq-publish "$@" --durable q x
+	assert_regex "$stderr" "^mq-publish: [^ ]*: $why\$"
+	assert_equal "$(redis dbsize)" 0
+}
+
+# --- the disk ------------------------------------------------------------------
+
+@test "durable: neither a file nor a replica: 78, and nothing is published" {
+	server_start
+	refuses 'cannot be durable: it has no append-only file and no replica: set appendonly to yes.*'
+	refuses 'cannot be durable: .*' -L rsmq
+	run_mq 78 mq-publish -l --durable q </dev/null
+}
+
+@test "durable: appendfsync always: the messages outlive the server" {
+	local layout
+
+	server_start --appendonly yes --appendfsync always
+	for layout in rmq rsmq; do
+		run_mq 0 mq-publish -v -L "$layout" -l --durable q < <(seq 3000)
+		assert_equal "${stderr_lines[-1]}" "mq-publish: 3000 messages accepted, on disk"
+		server_kill
+		server_run --appendonly yes --appendfsync always
+		ready "$layout" q | cmp - <(seq 3000)
+	done
+}
+
+@test "durable: appendfsync everysec: WAITAOF, or 78 where there is none" {
+	server_start --appendonly yes --appendfsync everysec
+	if ! has_waitaof; then
+		refuses 'cannot be durable: appendfsync is everysec: set it to always, .*'
+		return
+	fi
+	run_mq 0 mq-publish -v -l --durable q < <(seq 3000)
+	assert_equal "${stderr_lines[-1]}" "mq-publish: 3000 messages accepted, on disk"
+	# One was to see whether there is one.
+	redis info commandstats | grep -q 'cmdstat_waitaof:calls=[2-9]'
+	server_kill
+	server_run --appendonly yes --appendfsync everysec
+	ready rmq q | cmp - <(seq 3000)
+}
+
+@test "durable: appendfsync no is no promise, whatever the version" {
+	server_start --appendonly yes --appendfsync no
+	refuses 'cannot be durable: appendfsync is no: set it to always, or connect a replica'
+}
+
+@test "durable: a file that is not always written while another one is made" {
+	server_start --appendonly yes --appendfsync always \
+		--no-appendfsync-on-rewrite yes
+	if has_waitaof; then
+		run_mq 0 mq-publish --durable q x
+	else
+		refuses 'cannot be durable: no-appendfsync-on-rewrite is yes: .*'
+	fi
+}
+
+@test "durable: the first append-only file counts when it is whole" {
+	server_start --appendfsync always
+	run_mq 0 mq-publish q 1 2 3
+	# A child that writes it takes a while.
+	redis config set rdb-key-save-delay 200000 >/dev/null
+	redis config set appendonly yes >/dev/null
+	run_mq 0 mq-publish --durable q 4
+	server_kill
+	server_run --appendonly yes --appendfsync always
+	assert_equal "$(ready rmq q)" "$(seq 4)"
+}
+
+@test "durable: a server that is set up in another way meanwhile" {
+	server_start --appendonly yes --appendfsync always
+	feed -i -l --durable q
+	echo 1 >&5
+	eventually 20 has_lines 1
+	redis config set appendfsync no >/dev/null
+	echo 2 >&5
+	# WAITAOF is not answered then.
+	has_waitaof && end_wait
+	ended
+	assert_equal "$status" 75
+	assert_regex "$stderr" 'not durable yet: .*
+mq-publish: 2 messages accepted, 1 of them in the queue but not known to be on disk; published again without -k they come twice$'
+	has_lines 1
+	assert_equal "$(ready rmq q)" "$(seq 2)"
+}
+
+@test "durable: the private server always will do" {
+	export XDG_STATE_HOME=$T
+	run_mq 0 mq-publish -u private: --durable q x
+	redis-cli -s "$T/mq/redis.sock" shutdown nosave || true
+}
+
+# --- replicas ------------------------------------------------------------------
+
+@test "durable: a replica that takes over has the messages" {
+	local layout
+
+	for layout in rmq rsmq; do
+		with_replica
+		run_mq 0 mq-publish -v -L "$layout" -l --durable q < <(seq 3000)
+		assert_equal "${stderr_lines[-1]}" \
+			"mq-publish: 3000 messages accepted, on 1 replica"
+		server_kill
+		promote
+		ready "$layout" q | cmp - <(seq 3000)
+		at_replica shutdown nosave || true
+		rm -rf "$R" "$D"
+	done
+}
+
+@test "durable: on disk and on the replica" {
+	with_replica --appendonly yes --appendfsync always
+	run_mq 0 mq-publish -v --durable q x
+	assert_equal "${stderr_lines[-1]}" "mq-publish: 1 message accepted, on disk and 1 replica"
+}
+
+@test "durable: it waits for a replica that is behind, ids and all" {
+	with_replica
+	stop_replica
+	feed -i -l --durable q
+	echo 1 >&5
+	# The input only pauses.
+	eventually 20 is_waiting
+	has_lines 0
+	continue_replica
+	eventually 20 has_lines 1
+	exec 5>&-
+	ended
+	assert_equal "$status" 0
+	assert_equal "$(wc -l <"$T/out")" 1
+}
+
+@test "durable: a replica that does not follow: 75, and what is in the queue" {
+	with_replica
+	stop_replica
+	start_mq mq-publish -i --durable q 1 2 3
+	end_wait
+	ended
+	assert_equal "$status" 75
+	assert_regex "$stderr" '^mq-publish: [^ ]*: not durable yet: only on 0 of 1 replica
+mq-publish: 3 messages accepted, 3 of them in the queue but not known to be on 1 replica; published again without -k they come twice$'
+	has_lines 0
+	assert_equal "$(ready rmq q)" "$(seq 3)"
+	# One that is no more will not, either.
+	start_mq mq-publish --durable q 4
+	eventually 20 is_waiting
+	kill -KILL "$(cat "$R/redis.pid")"
+	end_wait
+	ended
+	assert_equal "$status" 75
+}
+
+@test "durable: a primary that is none any more" {
+	with_replica
+	stop_replica
+	start_mq mq-publish --durable q 1
+	eventually 20 is_waiting
+	redis replicaof 127.0.0.1 "$(free_port)" >/dev/null
+	ended
+	assert_equal "$status" 75
+	assert_regex "$stderr" ': UNBLOCKED .*
+mq-publish: 1 message accepted, 1 of them in the queue but not known .*$'
+}
+
+@test "durable: a signal while it waits" {
+	with_replica
+	stop_replica
+	start_mq mq-publish --durable q 1 2
+	eventually 20 is_waiting
+	stop_mq TERM
+	assert_equal "$status" 143
+	assert_regex "$(cat "$T/err")" '^mq-publish: interrupted
+mq-publish: 2 messages accepted, 2 of them in the queue but not known to be on 1 replica; .*$'
+}
+
+@test "durable: the server is lost while it waits: 75" {
+	with_replica
+	stop_replica
+	start_mq mq-publish --durable q 1
+	eventually 20 is_waiting
+	server_kill
+	ended
+	assert_equal "$status" 75
+	assert_regex "$stderr" 'mq-publish: 1 message accepted, 1 of them in the queue but not known .*$'
+}
+
+@test "durable: a connection that breaks, and the wait goes on on another one" {
+	with_replica
+	feed -i -l --durable q
+	echo 1 >&5
+	eventually 20 has_lines 1
+	redis client kill type normal skipme yes >/dev/null
+	stop_replica
+	echo 2 >&5
+	eventually 20 is_waiting
+	has_lines 1
+	continue_replica
+	exec 5>&-
+	ended
+	assert_equal "$status" 0
+	has_lines 2
+	assert_equal "$(ready rmq q)" "$(seq 2)"
+}
+
+@test "durable: a duplicate is one of a message that is safe" {
+	with_replica
+	stop_replica
+	run_mq 0 mq-publish -k key q x
+	start_mq mq-publish -k key --durable q x
+	eventually 20 is_waiting
+	continue_replica
+	ended
+	assert_equal "$status" 1
+	run_mq 1 mq-publish -v -k key --durable q x
+}
+
+# --- what a user may not ask ---------------------------------------------------
+
+# user RIGHT...: MQ_URL is that of somebody who has not all rights.
+user() {
+	export MQ_URL=unix://$D/redis.sock
+	redis acl setuser u reset on '>p' '~*' '&*' +@all "$@" >/dev/null
+	export MQ_URL=unix://u:p@$D/redis.sock
+}
+
+@test "durable: what nobody may know is no promise" {
+	server_start --appendonly yes --appendfsync always
+	user -info
+	run_mq 77 mq-publish --durable q x
+	assert_regex "$stderr" 'NOPERM .*; --durable needs \+info$'
+	assert_equal "$(redis dbsize)" 0
+	user -config
+	if has_waitaof; then
+		run_mq 0 mq-publish --durable q x
+	else
+		refuses 'cannot be durable: it has no replica, and what its appendfsync is nobody may know: NOPERM .*'
+	fi
+}
+
+@test "durable: a replica makes up for it" {
+	with_replica --appendonly yes --appendfsync always
+	user -wait
+	refuses 'cannot be durable: it has replicas, and does not let WAIT be used'
+	user -config
+	run_mq 0 mq-publish -v --durable q x
+	if has_waitaof; then
+		assert_regex "$stderr" ', on disk and 1 replica$'
+	else
+		assert_regex "$stderr" ', on 1 replica$'
+	fi
+}
+
+# --- a server that takes no more -----------------------------------------------
+
+@test "durable: what was accepted before the server took no more is safe" {
+	with_replica
+	run_mq 75 mq-publish -l --durable --max-length 2 q < <(seq 4)
+	assert_regex "$stderr" 'mq-publish: 2 messages accepted, on 1 replica$'
+	redis flushall >/dev/null
+	feed -i -l --durable q
+	echo 1 >&5
+	eventually 20 has_lines 1
+	redis config set maxmemory-policy noeviction maxmemory 1 >/dev/null
+	echo 2 >&5
+	ended
+	assert_equal "$status" 75
+	assert_regex "$stderr" ': OOM .*
+mq-publish: 1 message accepted, on 1 replica$'
+	# And one that cannot write.
+	redis config set maxmemory 0 >/dev/null
+	redis config set min-replicas-to-write 2 >/dev/null
+	run_mq 75 mq-publish --durable q x
+	assert_regex "$stderr" ': NOREPLICAS '
+}
+
+@test "durable: not where nothing is published" {
+	server_start --appendonly yes --appendfsync always
+	run_mq 64 mq-publish --durable --tick 3 q
+	run_mq 64 mq-publish -L rsmq --durable --set vt=5s q
+}
+
+@test "durable: with --wait, the end of a message that is safe" {
+	server_start --appendonly yes --appendfsync always
+	start_mq mq-consume q -- true
+	run_mq 0 mq-publish --durable --wait=60s q x
+	stop_mq
+}
+
+# --- all of it at once ---------------------------------------------------------
+
+# publisher N: messages of one publisher, and in $T/safe.N those it was told to
+# be safe.
+publisher() {
+	local n=0 list
+	while [ ! -e "$T/over" ]; do
+		list=$(seq -f "$1-%g" $((n + 1)) $((n + n % 7 + 1)))
+		"$BUILD/mq-publish" -L "$layout" -l --durable q <<<"$list" \
+			2>/dev/null && echo "$list" >>"$T/safe.$1"
+		n=$((n + n % 7 + 1))
+	done
+}
+
+safe() {
+	cat "$T"/safe.* 2>/dev/null | wc -l
+}
+
+has_safe() {
+	[ "$(safe)" -ge "$1" ]
+}
+
+# all_wait_or N: all publishers wait, or N messages are safe.
+all_wait_or() {
+	[ "$(waiting_client | wc -l)" = 3 ] || has_safe "$1"
+}
+
+# Behind a link that can be lost.
+with_link() {
+	port=$(free_port)
+	server_start --port "$port" --bind 127.0.0.1 \
+		--repl-diskless-sync-delay 0
+	rm -f "$T/port"
+	"$root/tests/helpers/link.py" "$port" >"$T/port" 3>&- &
+	link=$!
+	eventually 20 test -s "$T/port"
+	replica_of "$(cat "$T/port")"
+}
+
+# round LAYOUT: a primary is lost at some moment with what was on its way to the
+# replica, which takes its place.
+round() {
+	local layout=$1 publishers=() i
+
+	with_link
+	rm -f "$T"/safe.* "$T/over"
+	for i in 1 2 3; do
+		publisher "$i" 3>&- &
+		publishers+=($!)
+	done
+	eventually 20 has_safe $((1 + RANDOM % 100))
+	kill -STOP "$link"
+	eventually 20 all_wait_or $(($(safe) + 30))
+	server_kill
+	kill -KILL "$link"
+	touch "$T/over"
+	wait "${publishers[@]}"
+	promote
+	ready "$layout" q | sort >"$T/there"
+	sort "$T"/safe.* | comm -23 - "$T/there" >"$T/lost"
+	[ -s "$T/there" ]
+	assert_equal "$(cat "$T/lost")" ""
+	at_replica shutdown nosave || true
+	rm -rf "$R" "$D"
+}
+
+@test "durable: a primary is killed again and again, and nothing is lost" {
+	local i
+
+	for ((i = 0; i < ${RUNS:-1}; i++)); do
+		round rmq
+		round rsmq
+	done
+}

@@ -1,0 +1,1162 @@
+#!/usr/bin/env bats
+# mq-publish: what arrives in the queue, byte for byte, and what is said when
+# it does not.
+
+# run_mq sets output, lines and stderr; each test is a subshell of its own.
+# shellcheck disable=SC2030,SC2031,SC2154
+
+load ../helpers/common
+
+setup_file() {
+	server_start
+}
+
+teardown_file() {
+	server_stop
+}
+
+setup() {
+	file_dir=$D
+	common_setup
+}
+
+teardown() {
+	exec 5>&-
+	[ "$D" = "$file_dir" ] || server_stop
+	common_teardown
+}
+
+# --- looking into the queue ----------------------------------------------------
+
+key() {
+	echo "rmq::queue::[$1]::${2:-ready}"
+}
+
+count() {
+	redis llen "$(key "$1")"
+}
+
+count_is() {
+	[ "$(count "$1")" = "$2" ]
+}
+
+count_above() {
+	[ "$(count "$1")" -gt "$2" ]
+}
+
+delayed() {
+	redis zcard "$(key "$1" delayed)"
+}
+
+delayed_is() {
+	[ "$(delayed "$1")" = "$2" ]
+}
+
+# raw_element Q [INDEX]: its bytes; by default those of the oldest.
+raw_element() {
+	redis --raw lindex "$(key "$1")" "${2:--1}" | head -c -1
+}
+
+payload() {
+	raw_element "$@" | tail -n +2
+}
+
+# The JSON of its header.
+header_json() {
+	raw_element "$@" | head -n 1 | tail -c +6
+}
+
+# The user's headers in a form that does not depend on their order.
+headers() {
+	header_json "$@" | python3 -c 'import json, sys
+h = json.load(sys.stdin)
+del h["Mq-Id"]
+print(json.dumps(h, sort_keys=True, ensure_ascii=False))'
+}
+
+# All payloads of one line each, oldest first.
+payloads() {
+	redis --raw lrange "$(key "$1")" 0 -1 | sed -n '2~2p' | tac
+}
+
+payloads_are() {
+	[ "$(payloads "$1")" = "$2" ]
+}
+
+# The member of the delayed messages that falls due first: its bytes.
+member() {
+	redis --raw zrange "$(key "$1" delayed)" 0 0 | head -c -1
+}
+
+# scores Q: those of all delayed messages.
+scores() {
+	redis --raw zrange "$(key "$1" delayed)" 0 -1 withscores |
+		tail -n 1
+}
+
+now_ms() {
+	redis time | {
+		read -r s
+		read -r us
+		echo $((s * 1000 + us / 1000))
+	}
+}
+
+later_than() {
+	[ "$(now_ms)" -gt "$1" ]
+}
+
+# --- running the tool ----------------------------------------------------------
+
+# feed ARGS...: mq-publish in the background; what is written to fd 5 is its
+# input, until close_feed.
+feed() {
+	mkfifo "$T/in"
+	"$BUILD/mq-publish" "$@" <"$T/in" >"$T/out" 2>"$T/err" 3>&- &
+	pid=$!
+	exec 5>"$T/in"
+}
+
+# What the tool in the background said, and its status.
+ended() {
+	eventually 30 gone "$pid"
+	status=0
+	wait "$pid" || status=$?
+	exec 5>&-
+	stderr=$(cat "$T/err")
+}
+
+close_feed() {
+	exec 5>&-
+	ended
+}
+
+# The numbers of the last line on stderr.
+accepted() {
+	sed -nE '$s/^mq-publish: ([0-9]+) messages? accepted.*/\1/p' \
+		"$T/err"
+}
+
+# And how many more it may have been.
+unsure() {
+	sed -nE '$s/.* up to ([0-9]+) more$/\1/p;$s/.* accepted$/0/p' "$T/err"
+}
+
+one_line() {
+	assert_equal "$(wc -l <<<"$stderr")" 1
+	assert_regex "$stderr" "^mq-publish: "
+	assert_equal "$output" ""
+}
+
+without_sanitizer() {
+	if nm -D "$BUILD/mq-publish" 2>/dev/null | grep -q __asan_init; then
+		skip "a sanitizer needs memory of its own"
+	fi
+}
+
+# --- messages ------------------------------------------------------------------
+
+@test "publish: each operand is a message, the right end the oldest" {
+	run_mq 0 mq-publish jobs one 'two words' three
+	assert_equal "$output$stderr" ""
+	assert_equal "$(payloads jobs)" $'one\ntwo words\nthree'
+	assert_equal "$(payload jobs -1)" one
+	assert_equal "$(payload jobs 0)" three
+}
+
+@test "publish: an operand can be empty" {
+	run_mq 0 mq-publish jobs ''
+	assert_equal "$(count jobs)" 1
+	assert_equal "$(payload jobs | wc -c)" 0
+}
+
+@test "publish: operands leave stdin alone" {
+	run_mq 0 mq-publish jobs one <<<two
+	assert_equal "$(payloads jobs)" one
+}
+
+@test "publish: all of stdin is one message, with its last newline" {
+	printf 'one\ntwo\n\n' >"$T/want"
+	run_mq 0 mq-publish jobs <"$T/want"
+	assert_equal "$(count jobs)" 1
+	payload jobs | cmp - "$T/want"
+}
+
+@test "publish: an empty stdin is an empty message" {
+	run_mq 0 mq-publish jobs </dev/null
+	assert_equal "$(count jobs)" 1
+	assert_equal "$(payload jobs | wc -c)" 0
+}
+
+@test "publish: a closed stdin is an error, not an empty message" {
+	# shellcheck disable=SC2016
+	run --separate-stderr sh -c 'timeout 30 "$1" jobs <&-' - \
+		"$BUILD/mq-publish"
+	assert_equal "$status" 74
+	assert_regex "$stderr" 'standard input: '
+	assert_equal "$(count jobs)" 0
+}
+
+@test "publish: the element, byte for byte" {
+	run_mq 0 mq-publish -i jobs 'some payload'
+	assert_regex "$output" '^[0-9a-z]{10}[A-Za-z0-9]{22}$'
+	printf '\377\000\276\276\112{"Mq-Id":["%s"]}\nsome payload' \
+		"$output" >"$T/want"
+	raw_element jobs | cmp - "$T/want"
+}
+
+@test "publish: --raw is the payload alone" {
+	printf 'some\000payload\n' >"$T/want"
+	run_mq 0 mq-publish --raw jobs <"$T/want"
+	raw_element jobs | cmp - "$T/want"
+	run_mq 0 mq-publish --raw empty </dev/null
+	assert_equal "$(redis strlen "$(key empty)" 2>&1 | head -c 9)" WRONGTYPE
+	assert_equal "$(count empty)" 1
+	assert_equal "$(raw_element empty | wc -c)" 0
+}
+
+@test "publish: nothing but ready, the counters and rmq::queues is written" {
+	run_mq 0 mq-publish jobs one
+	run_mq 0 mq-publish other two
+	assert_equal "$(redis keys '*' | sort)" \
+		"$(printf '%s\n' "$(key jobs)" "$(key other)" rmq::queues \
+			'rmq::queue::[jobs]::counters' \
+			'rmq::queue::[other]::counters' | sort)"
+	assert_equal "$(redis smembers rmq::queues | sort)" $'jobs\nother'
+}
+
+@test "publish: no message at all still makes the queue known" {
+	run_mq 0 mq-publish -l jobs </dev/null
+	assert_equal "$(redis smembers rmq::queues)" jobs
+	assert_equal "$(count jobs)" 0
+}
+
+@test "publish: every byte value survives, whichever way it comes" {
+	local all
+
+	all=$(printf '\\%03o' {0..255})
+	# shellcheck disable=SC2059
+	printf "$all" >"$T/all"
+	assert_equal "$(wc -c <"$T/all")" 256
+	run_mq 0 mq-publish whole <"$T/all"
+	payload whole | cmp - "$T/all"
+	run_mq 0 mq-publish --raw raw <"$T/all"
+	raw_element raw | cmp - "$T/all"
+	run_mq 0 mq-publish --netstring net \
+		< <(printf '256:' && cat "$T/all" && printf ,)
+	payload net | cmp - "$T/all"
+	run_mq 0 mq-publish --jsonl json \
+		< <(printf '{"payload_base64":"%s"}' "$(base64 -w0 "$T/all")")
+	payload json | cmp - "$T/all"
+	run_mq 0 mq-publish operand "$(tail -c +2 "$T/all")"
+	payload operand | cmp - <(tail -c +2 "$T/all")
+	tr -d '\n' <"$T/all" >"$T/lines"
+	run_mq 0 mq-publish -l lines <"$T/lines"
+	payload lines | cmp - "$T/lines"
+}
+
+@test "publish: every size from 0 to 64 MiB" {
+	local size
+
+	for size in 0 1 2 65535 65536 65537 262144 1000003 67108864; do
+		head -c "$size" /dev/urandom >"$T/want"
+		run_mq 0 mq-publish "q$size" <"$T/want"
+		payload "q$size" | cmp - "$T/want"
+	done
+	# From a pipe its length is not known before.
+	run_mq 0 mq-publish pipe < <(cat "$T/want")
+	payload pipe | cmp - "$T/want"
+}
+
+@test "publish: a huge message between small ones keeps its place" {
+	{
+		printf '1:a,1:b,3000000:'
+		head -c 3000000 /dev/zero
+		printf ',1:c,1:d,'
+	} >"$T/in"
+	run_mq 0 mq-publish --netstring jobs <"$T/in"
+	assert_equal "$(count jobs)" 5
+	assert_equal "$(payload jobs -1)$(payload jobs -2)" ab
+	assert_equal "$(payload jobs -3 | wc -c)" 3000000
+	assert_equal "$(payload jobs -4)$(payload jobs -5)" cd
+}
+
+# --- framings ------------------------------------------------------------------
+
+@test "publish: -l: a message a line, without its newline" {
+	local option
+
+	for option in -l --lines; do
+		redis flushall >/dev/null
+		run_mq 0 mq-publish "$option" jobs \
+			< <(printf 'one\n\n two\r\nthree')
+		assert_equal "$(payloads jobs)" $'one\n\n two\r\nthree'
+	done
+}
+
+@test "publish: -0: messages end with NUL" {
+	local option
+
+	for option in -0 --null; do
+		redis flushall >/dev/null
+		run_mq 0 mq-publish "$option" jobs \
+			< <(printf 'one\ntwo\n\000\000three')
+		assert_equal "$(count jobs)" 3
+		payload jobs -1 | cmp - <(printf 'one\ntwo\n')
+		payload jobs -2 | cmp - /dev/null
+		payload jobs -3 | cmp - <(printf three)
+	done
+}
+
+@test "publish: --netstring: any bytes; a last newline does no harm" {
+	run_mq 0 mq-publish --netstring jobs \
+		< <(printf '3:a\000b,0:,12:3:abc,\n4:xx,,\n')
+	assert_equal "$(count jobs)" 3
+	payload jobs -1 | cmp - <(printf 'a\000b')
+	payload jobs -2 | cmp - /dev/null
+	payload jobs -3 | cmp - <(printf '3:abc,\n4:xx,')
+}
+
+@test "publish: --jsonl: payload as text and as base64" {
+	run_mq 0 mq-publish --jsonl jobs <<-'END'
+		{"payload": "one\ntwo\u0000 \u00e9\ud83d\ude00"}
+		{"payload_base64": "/wD+", "unknown": {"a": [1, null]}, "id": 7}
+		{"payload": "", "headers": null}
+	END
+	assert_equal "$(count jobs)" 3
+	payload jobs -1 | cmp - <(printf 'one\ntwo\000 é😀')
+	payload jobs -2 | cmp - <(printf '\377\000\376')
+	payload jobs -3 | cmp - /dev/null
+}
+
+@test "publish: --jsonl: a header is a string or a list" {
+	run_mq 0 mq-publish --jsonl jobs <<-'END'
+		{"payload": "x", "headers": {"X-One": "1", "X-Two": ["a", "b"]}}
+		{"payload": "y", "headers": {}}
+	END
+	assert_equal "$(headers jobs -1)" \
+		'{"X-One": ["1"], "X-Two": ["a", "b"]}'
+	assert_equal "$(headers jobs -2)" '{}'
+	assert_equal "$(payloads jobs)" $'x\ny'
+}
+
+@test "publish: --jsonl: the id of a message that has one stays" {
+	local id=0123456789ABCDEFGHIJKLMNOPQRSTUV
+
+	run_mq 0 mq-publish -i --jsonl jobs <<-END
+		{"payload": "x", "headers": {"Mq-Id": ["$id"], "A": "b"}}
+		{"payload": "y", "headers": {"Mq-Id": "no id", "A": "b"}}
+	END
+	assert_equal "${lines[0]}" "$id"
+	assert_regex "${lines[1]}" '^[0-9a-z]{10}[A-Za-z0-9]{22}$'
+	assert_regex "$(header_json jobs -1)" "\"Mq-Id\":\\[\"$id\"\\]"
+	assert_regex "$(header_json jobs -2)" "\"Mq-Id\":\\[\"${lines[1]}\"\\]"
+}
+
+@test "publish: --jsonl: headers of the command line join the others" {
+	run_mq 0 mq-publish --jsonl -H 'A: 2' -H 'B: 3' jobs \
+		<<<'{"payload": "x", "headers": {"A": "1"}}'
+	assert_equal "$(headers jobs)" '{"A": ["1", "2"], "B": ["3"]}'
+}
+
+@test "publish: --jsonl --raw refuses headers" {
+	run_mq 65 mq-publish --raw --jsonl jobs <<-'END'
+		{"payload": "x"}
+		{"payload": "y", "headers": {"A": "1"}}
+	END
+	assert_regex "$stderr" 'record 2: .*--raw'
+	assert_equal "$(raw_element jobs)" x
+	assert_equal "$(count jobs)" 1
+}
+
+@test "publish: thousands of messages keep their order" {
+	seq 12345 >"$T/want"
+	run_mq 0 mq-publish -l jobs <"$T/want"
+	payloads jobs | cmp - "$T/want"
+	run_mq 0 mq-publish operands $(seq 1500)
+	payloads operands | cmp - <(seq 1500)
+}
+
+# --- ids -----------------------------------------------------------------------
+
+@test "publish: -i prints the id of each message, in their order" {
+	local option
+
+	for option in -i --ids; do
+		redis flushall >/dev/null
+		run_mq 0 mq-publish "$option" -l jobs < <(seq 1000)
+		assert_equal "${#lines[@]}" 1000
+		assert_equal "$(grep -cvxE '[0-9a-z]{10}[A-Za-z0-9]{22}' \
+			<<<"$output")" 0
+		assert_equal "$(sort -u <<<"$output" | wc -l)" 1000
+		redis --raw lrange "$(key jobs)" 0 -1 | sed -n '1~2p' | tac |
+			LC_ALL=C sed -E 's/.*\["(.*)"\].*/\1/' >"$T/want"
+		assert_equal "$output" "$(cat "$T/want")"
+	done
+}
+
+@test "publish: an id begins with the server's time of publishing" {
+	local before after id
+
+	before=$(now_ms)
+	run_mq 0 mq-publish -i jobs x
+	after=$(now_ms)
+	id=$((36#${output:0:10} / 1000))
+	assert [ "$id" -ge $((before - 1000)) ]
+	assert [ "$id" -le $((after + 1000)) ]
+}
+
+@test "publish: without -i nothing is printed" {
+	run_mq 0 mq-publish -l jobs < <(seq 10)
+	assert_equal "$output$stderr" ""
+}
+
+@test "publish: -v tells how many" {
+	run_mq 0 mq-publish -v -l jobs < <(seq 1234)
+	assert_equal "$stderr" "mq-publish: jobs: made a new queue
+mq-publish: 1234 messages accepted"
+}
+
+# --- headers and parameters ----------------------------------------------------
+
+@test "publish: -H: names become canonical, values are trimmed" {
+	run_mq 0 mq-publish -H 'x-trace-ID:  a b ' --header=CONTENT-type:é \
+		-H 'Empty:' jobs x
+	assert_equal "$(headers jobs)" \
+		'{"Content-Type": ["é"], "Empty": [""], "X-Trace-Id": ["a b"]}'
+	assert_equal "$(payload jobs)" x
+}
+
+@test "publish: -H: a header that is repeated is a list" {
+	run_mq 0 mq-publish -H 'tag: b' -H 'Tag: a' -H 'TAG: b' jobs x y
+	assert_equal "$(headers jobs -1)" '{"Tag": ["b", "a", "b"]}'
+	assert_equal "$(headers jobs -2)" '{"Tag": ["b", "a", "b"]}'
+}
+
+@test "publish: -H: quotes and backslashes reach the other side" {
+	run_mq 0 mq-publish -H 'A: "\"' jobs x
+	assert_equal "$(headers jobs)" '{"A": ["\"\\\""]}'
+}
+
+@test "publish: -H: what is no header is refused" {
+	local h
+
+	for h in 'no colon' ': no name' 'a b: c' 'ä: c' $'a: b\nc' \
+		$'a: b\ec' $'a: \xff' $'a: \xc2\x9b' 'mq-id: 1' 'Mq-Attempt: 9' \
+		''; do
+		run_mq 64 mq-publish -H "$h" jobs x
+		one_line
+		assert_regex "$stderr" '^mq-publish: --header: '
+	done
+	assert_equal "$(redis dbsize)" 0
+}
+
+@test "publish: -P sets the parameters" {
+	run_mq 0 mq-publish -P 1=a -P 2= -P '3= b=c ' --param 4=d -P 1=e jobs x
+	assert_equal "$(headers jobs)" '{"Mq-Param1": ["e"], "Mq-Param2": [""], "Mq-Param3": [" b=c "], "Mq-Param4": ["d"]}'
+}
+
+@test "publish: -P: what is no parameter is refused" {
+	local p
+
+	for p in 0=a 5=a 11=a a=b 1 = '' ' 1=a'; do
+		run_mq 64 mq-publish -P "$p" jobs x
+		one_line
+		assert_regex "$stderr" '^mq-publish: --param: '
+	done
+}
+
+# --- later ---------------------------------------------------------------------
+
+# due_of QUEUE [INDEX]: what a delayed message says about it.
+due_of() {
+	element "$1" delayed "${2:-0}" | header Mq-Due
+}
+
+@test "publish: -d: 32 bytes and the element, due by the server's clock" {
+	local before after score due
+
+	before=$(now_ms)
+	run_mq 0 mq-publish -i -d 90s jobs 'some payload'
+	after=$(now_ms)
+	due=$(due_of jobs)
+	assert [ "$due" -ge $((before + 90000)) ]
+	assert [ "$due" -le $((after + 90000)) ]
+	assert_equal "$(count jobs)" 0
+	assert_equal "$(delayed jobs)" 1
+	assert_equal "$(redis smembers rmq::queues)" jobs
+	printf '\377\000\276\276\112{"Mq-Id":["%s"],"Mq-Due":["%s"]}\nsome payload' \
+		"$output" "$due" >"$T/want"
+	member jobs | tail -c +33 | cmp - "$T/want"
+	score=$(scores jobs)
+	assert [ "$score" -ge $((before + 90000)) ]
+	assert [ "$score" -le $((after + 90000)) ]
+}
+
+@test "publish: Mq-Due: the time of the score, whatever the form" {
+	local line
+	run_mq 0 mq-publish --at 4102444800 jobs x
+	assert_equal "$(due_of jobs)" 4102444800000
+	run_mq 0 mq-publish --at 9999-01-01T00:00:00Z far x
+	assert_equal "$(due_of far)" "$(scores far)"
+	for line in '{"payload":"x","headers":{"A":"b"}}' '{"payload":"x"}' \
+		'{"payload":"x","headers":{"Mq-Due":"1","Mq-Id":"'"$(printf '%032d' 0)"'"}}'; do
+		redis flushall >/dev/null
+		run_mq 0 mq-publish --at 4102444800.5 --jsonl jobs <<<"$line"
+		assert_equal "$(scores jobs)" 4102444800500
+		assert_equal "$(due_of jobs)" 4102444800500
+	done
+	redis flushall >/dev/null
+	before=$(now_ms)
+	run_mq 0 mq-publish -d 1d -P 1=1234567890123 -H 'A: 1' --jsonl jobs <<<"$line"
+	assert [ "$(due_of jobs)" -ge $((before + 86400000)) ]
+	assert [ "$(scores jobs)" -ge "$(due_of jobs)" ]
+	assert [ "$(scores jobs)" -le $(($(now_ms) + 86400000)) ]
+	assert_equal "$(element jobs delayed | header Mq-Param1)" 1234567890123
+}
+
+@test "publish: Mq-Due: not when it is ready at once, and never --raw" {
+	run_mq 0 mq-publish -d 0s jobs x
+	run_mq 0 mq-publish --at 1 jobs x
+	run_mq 0 mq-publish jobs x
+	run_mq 0 mq-publish --jsonl jobs <<<'{"payload":"x","headers":{"A":"b"}}'
+	assert_equal "$(redis lrange "$(key jobs)" 0 -1 | grep -ac Mq-Due)" 0
+	run_mq 0 mq-publish --raw -d 1h bare x
+	member bare | tail -c +33 | cmp - <(printf x)
+}
+
+@test "publish: Mq-Due and ids of a slow stream have the time of each message" {
+	local first
+	feed -l -d 1h jobs
+	echo one >&5
+	eventually 10 delayed_is jobs 1
+	first=$(now_ms)
+	eventually 5 later_than $((first + 50))
+	echo two >&5
+	eventually 10 delayed_is jobs 2
+	close_feed
+	assert [ "$(due_of jobs 0)" -le $((first + 3600000)) ]
+	assert [ "$(due_of jobs 1)" -gt $((first + 3600000)) ]
+	assert [ "$(scores jobs | tail -n 1)" -ge "$(due_of jobs 1)" ]
+	assert [ "$(scores jobs | tail -n 1)" -le $(($(now_ms) + 3600000)) ]
+}
+
+@test "publish: -d: each unit" {
+	local d before after score
+
+	for d in 1500ms:1500 10:10000 10s:10000 5m:300000 2h:7200000 \
+		1d:86400000 1.5s:1500; do
+		redis flushall >/dev/null
+		before=$(now_ms)
+		run_mq 0 mq-publish --delay "${d%:*}" jobs x
+		after=$(now_ms)
+		score=$(scores jobs)
+		assert [ "$score" -ge $((before + ${d#*:})) ]
+		assert [ "$score" -le $((after + ${d#*:})) ]
+	done
+}
+
+@test "publish: -d: equal payloads stay apart, raw ones, too" {
+	run_mq 0 mq-publish -d 1h jobs same same
+	run_mq 0 mq-publish -d 1h jobs same
+	assert_equal "$(delayed jobs)" 3
+	run_mq 0 mq-publish --raw -d 1h bare same same same
+	assert_equal "$(delayed bare)" 3
+	member bare | tail -c +33 | cmp - <(printf same)
+}
+
+@test "publish: -d with thousands of messages" {
+	run_mq 0 mq-publish --raw -d 1h -l jobs < <(seq 5000)
+	assert_equal "$(delayed jobs)" 5000
+	redis --raw zrange "$(key jobs delayed)" 0 -1 | cut -c 33- |
+		sort -n | cmp - <(seq 5000)
+}
+
+@test "publish: --at: the exact millisecond" {
+	local at
+
+	for at in 4102444800.25 @4102444800.25 2100-01-01T00:00:00.25Z \
+		'2100-01-01 01:30:00.25+01:30'; do
+		redis flushall >/dev/null
+		run_mq 0 mq-publish --at "$at" jobs x
+		assert_equal "$(scores jobs)" 4102444800250
+	done
+}
+
+@test "publish: --at: local time, and a clock time is the next one" {
+	local now score
+
+	TZ=XYZ-3 run_mq 0 mq-publish --at '2100-01-01T00:00:00' jobs x
+	assert_equal "$(scores jobs)" $(((4102444800 - 3 * 3600) * 1000))
+	now=$(now_ms)
+	TZ=UTC run_mq 0 mq-publish --at 12:34 other x
+	score=$(scores other)
+	assert [ "$score" -gt "$now" ]
+	assert [ "$score" -le $((now + 86401000)) ]
+	assert_equal $((score % 86400000)) $(((12 * 60 + 34) * 60000))
+}
+
+@test "publish: what is due already is ready at once" {
+	run_mq 0 mq-publish --at 2001-01-01T00:00:00Z jobs one
+	run_mq 0 mq-publish --at 0 jobs two
+	run_mq 0 mq-publish -d 0 jobs three
+	run_mq 0 mq-publish -d 0ms jobs four
+	assert_equal "$(payloads jobs)" $'one\ntwo\nthree\nfour'
+	assert_equal "$(delayed jobs)" 0
+}
+
+@test "publish: what is no time is refused, and nothing is published" {
+	local t
+
+	for t in soon -1 1x '' 10ss 1e3 99999999999d; do
+		run_mq 64 mq-publish -d "$t" jobs x
+		one_line
+	done
+	for t in soon -1 25:00 2100-02-30 2100-01-01T00:00:00+25:00 ''; do
+		run_mq 64 mq-publish --at "$t" jobs x
+		one_line
+	done
+	run_mq 64 mq-publish -d 1s --at 12:00 jobs x
+	one_line
+	assert_equal "$(count jobs)$(delayed jobs)" 00
+}
+
+@test "publish: a script cache that is emptied loses nothing" {
+	feed --raw -l -d 1h jobs
+	echo 1 >&5
+	eventually 10 delayed_is jobs 1
+	redis script flush >/dev/null
+	seq 2 1000 >&5
+	eventually 10 delayed_is jobs 1000
+	redis script flush >/dev/null
+	close_feed
+	assert_equal "$status$stderr" 0
+	redis --raw zrange "$(key jobs delayed)" 0 -1 | cut -c 33- |
+		sort -n | cmp - <(seq 1000)
+}
+
+@test "publish: emptied again and again while batches are under way" {
+	local i=0
+
+	feed -v --raw -l -d 1h jobs
+	seq 200000 >&5 &
+	exec 5>&-
+	until gone "$pid"; do
+		redis script flush >/dev/null
+		i=$((i + 1))
+	done
+	ended
+	assert [ "$i" -gt 2 ]
+	assert_equal "$status" 0
+	assert_equal "$(accepted)" 200000
+	redis --raw zrange "$(key jobs delayed)" 0 -1 | cut -c 33- |
+		sort -n | cmp - <(seq 200000)
+}
+
+# --- streams -------------------------------------------------------------------
+
+@test "publish: from a slow pipe messages appear while the writer pauses" {
+	feed -i -l jobs
+	echo one >&5
+	eventually 10 payloads_are jobs one
+	printf 'two\nthree\nfo' >&5
+	eventually 10 payloads_are jobs $'one\ntwo\nthree'
+	eventually 10 test "$(wc -l <"$T/out")" -eq 3
+	echo ur >&5
+	eventually 10 payloads_are jobs $'one\ntwo\nthree\nfour'
+	close_feed
+	assert_equal "$status$stderr" 0
+}
+
+@test "publish: each framing of a slow pipe" {
+	feed -0 null
+	printf 'a\000b' >&5
+	eventually 10 payloads_are null a
+	close_feed
+	assert_equal "$(payloads null)" $'a\nb'
+	rm "$T/in"
+	feed --netstring net
+	printf '1:a,2:b' >&5
+	eventually 10 payloads_are net a
+	printf 'c,' >&5
+	eventually 10 payloads_are net $'a\nbc'
+	close_feed
+	rm "$T/in"
+	feed --jsonl json
+	printf '{"payload": "a"}\n{"payl' >&5
+	eventually 10 payloads_are json a
+	close_feed
+	assert_equal "$status" 65
+	assert_regex "$stderr" 'record 2: '
+}
+
+@test "publish: an endless stream needs little memory" {
+	local peak
+
+	without_sanitizer
+	feed -l jobs
+	seq 1000000 >&5
+	eventually 60 count_is jobs 1000000
+	peak=$(awk '$1 == "VmHWM:" {print $2}' "/proc/$pid/status")
+	close_feed
+	assert_equal "$status$stderr" 0
+	assert [ "$peak" -gt 500 ]
+	assert [ "$peak" -lt $((16 * 1024)) ]
+	assert_equal "$(payload jobs -1) $(payload jobs 0)" "1 1000000"
+}
+
+# peak_of COMMAND...: the most memory it had, in KiB.
+peak_of() {
+	python3 -c 'import resource, subprocess, sys
+subprocess.check_call(sys.argv[1:])
+print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)' "$@"
+}
+
+@test "publish: a huge message is in memory twice at most" {
+	local size=$((256 * 1024 * 1024)) peak
+
+	without_sanitizer
+	truncate -s "$size" "$T/huge"
+	peak=$(peak_of "$BUILD/mq-publish" jobs <"$T/huge")
+	assert_equal "$(redis memory usage "$(key jobs)" samples 0 |
+		awk -v n="$size" '{print ($1 > n)}')" 1
+	assert [ "$peak" -gt $((size / 1024)) ]
+	assert [ "$peak" -lt $((2 * size / 1024 + 16 * 1024)) ]
+	# From a pipe, its length is not known before.
+	redis flushall >/dev/null
+	size=$((64 * 1024 * 1024))
+	truncate -s "$size" "$T/huge"
+	peak=$(peak_of "$BUILD/mq-publish" jobs < <(cat "$T/huge"))
+	assert [ "$peak" -lt $((2 * size / 1024 + 16 * 1024)) ]
+}
+
+# --- bad records ---------------------------------------------------------------
+
+# bad_record N COUNT FRAMING: with what is on stdin it is record N that is
+# bad, and COUNT messages, a number each from 1, were accepted before.
+bad_record() {
+	redis flushall >/dev/null
+	run_mq 65 mq-publish "$3" jobs
+	assert_equal "$(wc -l <<<"$stderr")" 2
+	assert_regex "$stderr" "^mq-publish: record $1: .*
+mq-publish: $2 messages accepted\$"
+	payloads jobs | cmp - <(seq "$2")
+}
+
+netstrings() {
+	local i
+
+	for ((i = 1; i <= $1; i++)); do
+		printf '%d:%d,' "${#i}" "$i"
+	done
+}
+
+json_lines() {
+	seq -f '{"payload": "%g"}' "$1"
+}
+
+@test "publish: a bad netstring ends it; those before are accepted" {
+	local bad
+
+	for bad in x ':a,' '1a,' '-1:a,' '01:a,' ' 1:a,' 1:a '2:a,' '1:ab,' 5 \
+		9:abc '12345678901:a,' '9999999999:a,' $'\n1:a,'; do
+		bad_record 3 2 --netstring < <(netstrings 2 && printf %s "$bad")
+	done
+	bad_record 1 0 --netstring <<<garbage
+	bad_record 1501 1500 --netstring < <(netstrings 1500 && echo xx)
+}
+
+@test "publish: a bad line of JSON ends it; those before are accepted" {
+	local bad
+
+	for bad in x '' '[]' '"a"' null 1 '{' '{"payload": "a"} x' '{}' \
+		'{"payload": 1}' '{"payload": null}' \
+		'{"payload": "a", "payload_base64": "YQ=="}' \
+		'{"payload_base64": "Y"}' '{"payload_base64": "Y Q="}' \
+		'{"payload_base64": 1}' '{"payload": "a", "headers": []}' \
+		'{"payload": "a", "headers": {"A": 1}}' \
+		'{"payload": "a", "headers": {"A": ["b", 1]}}' \
+		$'{"payload": "\xff"}' '{"payload": "\ud800"}'; do
+		bad_record 3 2 --jsonl \
+			< <(json_lines 2 && printf '%s\n{"payload": "4"}\n' "$bad")
+	done
+	bad_record 1 0 --jsonl <<<garbage
+	bad_record 1501 1500 --jsonl < <(json_lines 1500 && echo xx)
+}
+
+@test "publish: a bad record after a pause" {
+	feed --jsonl jobs
+	json_lines 3 >&5
+	eventually 10 count_is jobs 3
+	# It may have ended before the last line: SIGPIPE is not for us.
+	(printf '{"payload": "4"}\nbad\n{"payload": "6"}\n' >&5) || true
+	ended
+	assert_equal "$status" 65
+	assert_regex "$stderr" 'record 5: '
+	assert_equal "$(accepted)" 4
+	assert_equal "$(payloads jobs)" $'1\n2\n3\n4'
+}
+
+@test "publish: ids of the accepted messages only" {
+	run_mq 65 mq-publish -i --jsonl jobs < <(json_lines 300 && echo x)
+	assert_equal "${#lines[@]}" 300
+	assert_equal "$(count jobs)" 300
+}
+
+# --- a server that does not take it --------------------------------------------
+
+@test "publish: a server killed in the middle, and it is told to end: the count holds" {
+	local low high found
+
+	server_start --appendonly yes --appendfsync always
+	feed -l jobs
+	seq 100000000 >&5 2>/dev/null &
+	exec 5>&-
+	eventually 30 count_above jobs 50000
+	server_kill
+	kill "$pid"
+	ended
+	assert_equal "$status" 143
+	low=$(accepted)
+	high=$((low + $(unsure)))
+	server_run --appendonly yes --appendfsync always
+	found=$(count jobs)
+	assert [ "$low" -gt 0 ]
+	assert [ "$found" -ge "$low" ]
+	assert [ "$found" -le "$high" ]
+	payloads jobs | cmp - <(seq "$found")
+}
+
+@test "publish: memory at its limit: 75, and the count is exact" {
+	local used
+
+	server_start
+	used=$(redis info memory | tr -d '\r' | sed -n 's/^used_memory://p')
+	redis config set maxmemory-policy noeviction >/dev/null
+	redis config set maxmemory $((used + 8000000)) >/dev/null
+	feed -i -l jobs
+	seq 100000000 >&5 2>/dev/null &
+	exec 5>&-
+	ended
+	assert_equal "$status" 75
+	assert_regex "$stderr" 'OOM '
+	assert [ "$(count jobs)" -gt 1000 ]
+	assert_equal "$(accepted)" "$(count jobs)"
+	assert_equal "$(wc -l <"$T/out")" "$(count jobs)"
+	redis config set maxmemory 0 >/dev/null
+	payloads jobs >"$T/found"
+	assert_equal "$(sort -u "$T/found" | wc -l)" "$(count jobs)"
+}
+
+@test "publish: memory at its limit: delayed messages, too" {
+	local used
+
+	server_start
+	used=$(redis info memory | tr -d '\r' | sed -n 's/^used_memory://p')
+	redis config set maxmemory $((used + 8000000)) >/dev/null
+	feed -l -d 1h jobs
+	seq 100000000 >&5 2>/dev/null &
+	exec 5>&-
+	ended
+	assert_equal "$status" 75
+	assert [ "$(delayed jobs)" -gt 1000 ]
+	assert_equal "$(accepted)" "$(delayed jobs)"
+}
+
+@test "publish: something else under the key: 76" {
+	redis set "$(key jobs)" mine >/dev/null
+	run_mq 76 mq-publish jobs one two
+	assert_regex "$stderr" 'WRONGTYPE.*
+mq-publish: 0 messages accepted$'
+	assert_equal "$(redis get "$(key jobs)")" mine
+	redis set "$(key later delayed)" mine >/dev/null
+	run_mq 76 mq-publish -d 1h later one
+	assert_equal "$(redis get "$(key later delayed)")" mine
+	redis set rmq::queues mine >/dev/null
+	run_mq 76 mq-publish other one
+	assert_equal "$(redis exists "$(key other)")" 0
+}
+
+@test "publish: the key turns into something else in the middle: 76" {
+	feed -l jobs
+	seq 10 >&5
+	eventually 10 count_is jobs 10
+	redis rename "$(key jobs)" kept >/dev/null
+	redis set "$(key jobs)" mine >/dev/null
+	echo 11 >&5
+	ended
+	assert_equal "$status" 76
+	assert_equal "$(accepted)" 10
+}
+
+@test "publish: no permission: 77" {
+	redis acl setuser reader on '>pw' allkeys +@all -lpush >/dev/null
+	run_mq 77 mq-publish -u "unix://reader:pw@$D/redis.sock" jobs one
+	assert_regex "$stderr" 'NOPERM.*
+mq-publish: 0 messages accepted$'
+	assert_equal "$(count jobs)" 0
+	redis acl setuser reader reset on '>pw' '~other*' +@all >/dev/null
+	run_mq 77 mq-publish -u "unix://reader:pw@$D/redis.sock" jobs one
+	redis acl setuser reader reset on '>pw' allkeys +@all -zadd >/dev/null
+	run_mq 77 mq-publish -u "unix://reader:pw@$D/redis.sock" -d 1h jobs one
+	assert_equal "$(redis exists "$(key jobs)" "$(key jobs delayed)")" 0
+}
+
+# --- signals -------------------------------------------------------------------
+
+# Like feed, but notes the signal that the tool died of, not only 128 + n.
+feed_watched() {
+	mkfifo "$T/in"
+	perl -e '
+		my $out = shift;
+		my $pid = fork // die;
+		if (!$pid) { exec @ARGV; die }
+		open(my $f, ">", "$out/pid"); print $f "$pid\n"; close $f;
+		waitpid($pid, 0);
+		open($f, ">", "$out/signal"); print $f $? & 127, "\n"; close $f;
+	' "$T" "$BUILD/mq-publish" "$@" <"$T/in" >"$T/out" 2>"$T/err" 3>&- &
+	pid=$!
+	exec 5>"$T/in"
+	eventually 10 test -s "$T/pid"
+}
+
+@test "publish: a signal while waiting for input: dies of it, count right" {
+	local sig
+
+	for sig in INT TERM; do
+		redis flushall >/dev/null
+		rm -f "$T"/*
+		feed_watched -l jobs
+		seq 10 >&5
+		printf unfinished >&5
+		eventually 10 count_is jobs 10
+		kill -"$sig" "$(cat "$T/pid")"
+		ended
+		assert_equal "$(cat "$T/signal")" "$(kill -l "$sig")"
+		assert_equal "$stderr" 'mq-publish: interrupted
+mq-publish: 10 messages accepted'
+		assert_equal "$(payloads jobs)" "$(seq 10)"
+	done
+}
+
+@test "publish: a signal in the middle of a stream: the count holds" {
+	local sig low found
+
+	for sig in INT TERM; do
+		redis flushall >/dev/null
+		rm -f "$T"/*
+		feed_watched -i -l jobs
+		seq 100000000 >&5 2>/dev/null &
+		exec 5>&-
+		eventually 30 count_above jobs 3000
+		kill -"$sig" "$(cat "$T/pid")"
+		ended
+		assert_equal "$(cat "$T/signal")" "$(kill -l "$sig")"
+		low=$(accepted)
+		found=$(count jobs)
+		assert [ "$found" -ge "$low" ]
+		assert [ "$found" -le $((low + $(unsure))) ]
+		assert_equal "$(wc -l <"$T/out")" "$low"
+		payloads jobs | cmp - <(seq "$found")
+	done
+}
+
+@test "publish: a signal in the middle of one message: nothing of it" {
+	feed_watched jobs
+	head -c 300000 /dev/zero >&5
+	kill -TERM "$(cat "$T/pid")"
+	ended
+	assert_equal "$(cat "$T/signal")" 15
+	assert_equal "$(accepted)" 0
+	assert_equal "$(count jobs)" 0
+}
+
+asleep_with_socket() {
+	grep -q '^State:.*S' "/proc/$1/status" &&
+		find "/proc/$1/fd" -lname 'socket:*' 2>/dev/null | grep -q .
+}
+
+# signal_ends SIGNAL PID: sent again, as long as it is there.
+signal_ends() {
+	kill -"$1" "$2" 2>/dev/null || true
+	gone "$2"
+}
+
+@test "publish: a signal while the server hangs ends it soon" {
+	local hung
+
+	server_start
+	hung=$(server_pid)
+	kill -STOP "$hung"
+	"$BUILD/mq-publish" jobs x >"$T/out" 2>"$T/err" 3>&- &
+	pid=$!
+	eventually 10 asleep_with_socket "$pid"
+	# Whatever comes of the test, the server must be able to end.
+	if eventually 5 signal_ends TERM "$pid"; then
+		kill -CONT "$hung"
+	else
+		kill -CONT "$hung"
+		return 1
+	fi
+	ended
+	assert_equal "$status" 143
+}
+
+@test "publish: a signal while it waits for the server's answer is not lost" {
+	local low found
+
+	feed_watched -l jobs
+	echo 1 >&5
+	eventually 10 count_is jobs 1
+	redis client pause 1000 write >/dev/null
+	echo 2 >&5
+	eventually 10 asleep_with_socket "$(cat "$T/pid")"
+	eventually 10 blocked_client
+	kill -TERM "$(cat "$T/pid")"
+	eventually 10 test -s "$T/signal"
+	ended
+	assert_equal "$(cat "$T/signal")" 15
+	low=$(accepted)
+	assert [ "$low" -ge 1 ]
+	assert [ $((low + $(unsure))) -eq 2 ]
+	redis client unpause >/dev/null
+}
+
+# A client waits for the end of the pause.
+blocked_client() {
+	redis info clients | grep -q '^blocked_clients:[1-9]'
+}
+
+# --- output --------------------------------------------------------------------
+
+@test "publish: a full stdout with -i: 74, and the count is told" {
+	run bash -c '"$1" -i jobs one two 2>"$2" >/dev/full' - \
+		"$BUILD/mq-publish" "$T/err"
+	assert_equal "$status" 74
+	assert_regex "$(cat "$T/err")" \
+		'standard output: No space left on device'
+	assert_equal "$(accepted)" 2
+	assert_equal "$(count jobs)" 2
+}
+
+@test "publish: a full stdout and --help" {
+	run bash -c '"$1" --help 2>"$2" >/dev/full' - \
+		"$BUILD/mq-publish" "$T/err"
+	assert_equal "$status" 74
+	assert_regex "$(cat "$T/err")" \
+		'standard output: No space left on device'
+}
+
+@test "publish: --help and --version" {
+	local option
+
+	for option in -h --help; do
+		run_mq 0 mq-publish "$option"
+		assert_regex "$output" '^usage: mq-publish '
+		assert_equal "$stderr" ""
+	done
+	for option in -V --version; do
+		run_mq 0 mq-publish "$option"
+		assert_regex "$output" '^mq-tools [0-9]+\.[0-9]+\.[0-9]+$'
+		assert_equal "$stderr" ""
+	done
+	assert_equal "$(redis dbsize)" 0
+}
+
+# --- the command line ----------------------------------------------------------
+
+@test "publish: options and operands in any order; -- ends the options" {
+	run_mq 0 mq-publish jobs one -H 'A: b' two
+	assert_equal "$(payloads jobs)" $'one\ntwo'
+	assert_equal "$(headers jobs)" '{"A": ["b"]}'
+	run_mq 0 mq-publish -- other -x --help
+	assert_equal "$(payloads other)" $'-x\n--help'
+	run_mq 0 mq-publish third -- -l
+	assert_equal "$(payloads third)" -l
+	run_mq 0 mq-publish -- -q x
+	assert_equal "$(payloads -q)" x
+	run_mq 0 mq-publish fourth -
+	assert_equal "$(payloads fourth)" -
+}
+
+@test "publish: usage errors: 64, one line, nothing published" {
+	local args
+
+	while read -r args; do
+		eval "run_mq 64 mq-publish $args" </dev/null
+		one_line
+	done <<-'END'
+
+		-l
+		--
+		''
+		-x jobs
+		--nonesuch jobs
+		--nonesuch=1 jobs
+		-l jobs operand
+		-0 jobs operand
+		--netstring jobs operand
+		--jsonl jobs operand
+		jobs x -d
+		jobs x --delay
+		jobs x -H
+		jobs x --param
+		jobs x -u
+		--raw -i jobs x
+		--raw -H 'A: b' jobs x
+		--raw -P 1=a jobs x
+		--ids=yes jobs x
+	END
+	assert_equal "$(redis dbsize)" 0
+}
+
+@test "publish: what cannot be a queue's name is refused" {
+	local name
+
+	for name in '' 'a[b' 'a]b' 'a{b' 'a}b' 'a::b' :: $'a\nb' $'a\tb' \
+		$'\001' $'a\e[31m' $'a\177' "$(printf '%0513d' 0)"; do
+		run_mq 64 mq-publish "$name" x
+		one_line
+	done
+	assert_equal "$(redis dbsize)" 0
+}
+
+@test "publish: what can be a queue's name is one" {
+	local name
+
+	for name in 'a:b' ':' ' ' 'a b' 'é' $'\xff' '*' '%s%n' \
+		"$(printf '%0512d' 0)"; do
+		run_mq 0 mq-publish "$name" x
+		assert_equal "$(count "$name")" 1
+	done
+	assert_equal "$(redis scard rmq::queues)" 9
+}
+
+@test "publish: hostile text is told in visible form" {
+	local bad=$'\e[2J\a\n\xc2\x9b\xff' args
+
+	redis set "$(key $'x\xc2\x9b')" mine >/dev/null
+	while read -r args; do
+		for LC_ALL in C C.UTF-8; do
+			eval "run --separate-stderr \"\$BUILD/mq-publish\" $args"
+			assert_failure
+			assert [ -n "$stderr" ]
+			assert_equal "$(LC_ALL=C tr -cd '\001-\011\013-\037\177\233' \
+				<<<"$stderr" | wc -c)" 0
+			assert_equal "$(grep -vc '^mq-publish: ' <<<"$stderr")" 0
+		done
+	done <<-'END'
+		"$bad" x
+		-u "$bad" jobs x
+		-u "unix:///$bad" jobs x
+		-u $'unix:///no/such\xc2\x9b' jobs x
+		--at "$bad" jobs x
+		-d "$bad" jobs x
+		-H "$bad" jobs x
+		-P "$bad" jobs x
+		"--$bad" jobs x
+		"-$bad" jobs x
+		-l jobs "$bad"
+		$'x\xc2\x9b' x
+	END
+}

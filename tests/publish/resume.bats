@@ -1,0 +1,368 @@
+#!/usr/bin/env bats
+# The connection of a publisher breaks, at any moment: it goes on, and whatever
+# the server has done already, each message is there once.
+#
+# layouts: rmq rsmq
+
+# run_mq sets output and stderr; T and D are of common.bash.
+# shellcheck disable=SC2030,SC2031,SC2154
+
+load ../helpers/common
+load "../helpers/layout-${LAYOUT:-rmq}"
+
+# Each kind of batch; KEY stands for a key of its own.
+few=("" "-p 3" "--max-length 1000000")
+ways=("${few[@]}" "--raw" "-d 5ms")
+[ "${LAYOUT:-rmq}" = rsmq ] || ways+=("-k KEY" "-g group" "-e 1h")
+
+setup_file() {
+	server_start
+	FILE_D=$D
+	export FILE_D PYTHONDONTWRITEBYTECODE=1
+	# The server knows the script: no answer is only that it does not.
+	"$BUILD/mq-publish" -p 3 q first
+}
+
+teardown_file() {
+	server_stop
+}
+
+setup() {
+	common_setup
+	far=0
+}
+
+teardown() {
+	[ "$D" = "$FILE_D" ] || server_stop
+	common_teardown
+}
+
+# network FAULT...: a network with these faults, at $url; see resume.py.
+network() {
+	far=$((far + 1))
+	python3 "$BATS_TEST_DIRNAME/resume.py" "$T/s$far" "$D/redis.sock" "$@" \
+		3>&- &
+	network=$!
+	url=unix://$T/s$far
+	eventually 10 test -S "$T/s$far"
+}
+
+# What is late comes.
+let_go() {
+	kill -USR1 "$network"
+	eventually 10 test -e "$T/s$far.gone"
+}
+
+# No message waits for its time any more.
+all_due() {
+	[ "$(redis eval 'local t, n = redis.call("TIME"), 0
+		for _, key in ipairs({"rmq::queue::[q]::delayed", "rsmq:q"}) do
+			n = n + redis.call("ZCOUNT", key,
+				"(" .. t[1] * 1000 + math.floor(t[2] / 1000), "+inf")
+		end
+		return n' 0)" = 0 ]
+}
+
+# All payloads, each on a line, in the order of their claims.
+taken() {
+	eventually 5 all_due
+	"$BUILD/mq-consume" -q -l --drain q
+}
+
+marks() {
+	redis keys '*publisher*'
+}
+
+# way OPTIONS WORD: its options, with a key of its own, and with -i where that
+# can be.
+way() {
+	echo "$([[ $1 == *--raw* ]] || echo -i) ${1/KEY/$2}"
+}
+
+# cut HOW WAY...: one message, whose connection is cut so, in each way.
+cut() {
+	local n=0 how=$1 way
+
+	shift
+	for way; do
+		n=$((n + 1))
+		network "$how:needle$n"
+		# shellcheck disable=SC2046 # several options
+		run_mq 0 mq-publish -u "$url" $(way "$way" "$n") q "needle$n"
+		assert_regex "$stderr" '^mq-publish: .*; reconnecting$'
+		[[ $way == *--raw* ]] || assert_equal "${#lines[@]}" 1
+		assert_equal "$(taken)" "needle$n"
+		assert_equal "$(marks)" ""
+	done
+	assert_equal "$(published)" "$n"
+}
+
+@test "resume: cut before the server has it" {
+	cut before "${few[@]}"
+}
+
+@test "resume: cut in the middle of it" {
+	cut half "${few[@]}"
+}
+
+@test "resume: cut before the reply" {
+	cut reply "${ways[@]}"
+}
+
+@test "resume: cut in the middle of the reply" {
+	cut "half reply" "${few[@]}"
+}
+
+@test "resume: what arrives late changes nothing" {
+	local n=0 way
+
+	for way in "${ways[@]}"; do
+		n=$((n + 1))
+		network "late:needle$n"
+		# shellcheck disable=SC2046 # several options
+		run_mq 0 mq-publish -q -u "$url" $(way "$way" "$n") q "needle$n"
+		let_go
+		assert_equal "$(taken)" "needle$n"
+	done
+}
+
+# --- many ------------------------------------------------------------------------
+
+# many N DO OPTION...: N messages, slowly, while DO is done again and again, and
+# each is there once, with an id.
+many() {
+	local n=$1 do=$2 ids=-i
+
+	shift 2
+	[[ $* != *--raw* ]] || ids=
+	seq "$n" | perl -ne '$| = 1; print; if ($. % 200 == 0) {
+		select undef, undef, undef, 0.03 }' |
+		"$BUILD/mq-publish" -q $ids -l "$@" q >"$T/out" 2>"$T/err" 3>&- &
+	pid=$!
+	eventually 10 is_at_work "$pid"
+	until gone "$pid"; do
+		"$do" >/dev/null 2>&1
+	done
+	wait "$pid" || { cat "$T/err"; return 1; }
+	[ -z "$ids" ] || assert_equal "$(sort -u "$T/out" | wc -l)" "$n"
+	[ -z "$ids" ] || assert_equal "$(wc -l <"$T/out")" "$n"
+	# The last connection may have ended when nobody needed it any more.
+	[ -z "$(marks)" ] || assert [ "$(redis ttl "$(marks)")" -gt 0 ]
+	redis del "$(marks)" >/dev/null
+	taken >"$T/taken"
+	# Plain ones come in the order of publishing.
+	[ -n "$*" ] || cmp "$T/taken" <(seq "$n")
+	sort -n "$T/taken" | cmp - <(seq "$n")
+}
+
+is_at_work() {
+	[ -n "$(marks)" ] || gone "$1"
+}
+
+for_a_while() {
+	read -rt "0.0$1" <> <(:) || true
+}
+
+set_free() {
+	redis client kill type normal
+	for_a_while 3
+}
+
+@test "resume: CLIENT KILL again and again" {
+	local way
+
+	for way in "${few[@]}"; do
+		# shellcheck disable=SC2086 # several options
+		many 3000 set_free $way
+	done
+}
+
+@test "resume: a network that breaks again and again" {
+	local way
+
+	for way in "${few[@]}"; do
+		network often:publisher
+		# shellcheck disable=SC2086 # several options
+		many 3000 for_a_while -u "$url" $way
+		kill "$network"
+	done
+}
+
+published() {
+	redis --raw hget "$(keys_at_rest | grep counters)" published
+}
+
+# It stays until the publisher has got on.
+crash() {
+	local before
+
+	server_kill
+	server_run --appendonly yes --appendfsync always
+	before=$(published)
+	until gone "$pid" || [ "$(published)" != "$before" ]; do
+		for_a_while 2
+	done
+	for_a_while 9
+}
+
+@test "resume: a server that is killed and comes back with everything" {
+	local way
+
+	server_start --appendonly yes --appendfsync always
+	for way in "${few[@]}"; do
+		# shellcheck disable=SC2086 # several options
+		many 6000 crash $way
+	done
+}
+
+# --- verdicts ----------------------------------------------------------------------
+
+@test "resume: the verdicts are those of the first time" {
+	[ "${LAYOUT:-rmq}" = rmq ] || skip "RSMQ has no keys"
+	network "reply:needle"
+	run_mq 1 mq-publish -u "$url" -i --jsonl q <<-'END'
+		{"payload": "needle", "headers": {"Mq-Key": ["k"]}}
+		{"payload": "b", "headers": {"Mq-Key": ["k"]}}
+		{"payload": "c", "headers": {"Mq-Key": ["l"]}}
+	END
+	assert_equal "${stderr_lines[1]}" \
+		"mq-publish: 2 messages accepted, 1 duplicate"
+	assert_equal "${#lines[@]}" 2
+	assert_equal "$(taken)" $'needle\nc'
+}
+
+@test "resume: a queue that became full with the lost answer" {
+	network "reply:needle"
+	run_mq 75 mq-publish -u "$url" --max-length 2 q needle b c
+	assert_regex "$stderr" 'mq-publish: q: the queue is full
+mq-publish: 2 messages accepted$'
+	assert_equal "$(taken)" $'needle\nb'
+}
+
+# feed OPTION...: a publisher of the lines that are written to fd 5.
+feed() {
+	rm -f "$T/in"
+	mkfifo "$T/in"
+	"$BUILD/mq-publish" -l "$@" q <"$T/in" >"$T/out" 2>"$T/err" 3>&- &
+	pid=$!
+	exec 5>"$T/in"
+}
+
+# ended STATUS: its input ends, and it with that.
+ended() {
+	exec 5>&-
+	status=0
+	wait "$pid" || status=$?
+	assert_equal "$status" "$1"
+}
+
+# --- where it cannot ----------------------------------------------------------------
+
+# user RULE...: one who may all but that; their URL on the network is $as.  A
+# part of a command cannot be taken away in Redis 6.2, only be given.
+user() {
+	redis acl setuser some reset on '>pw' '~*' '&*' +@all "$@" >/dev/null
+	as=unix://some:pw@${url#unix://}
+}
+
+@test "resume: who may not end connections cannot know of plain messages" {
+	local rule
+
+	[ "${LAYOUT:-rmq}" = rmq ] || skip "RSMQ has no plain messages"
+	for rule in '+client|list +client|setname' '+client|kill +client|setname' \
+		'+client|kill +client|list' ''; do
+		redis flushall >/dev/null
+		network "late:needle"
+		# shellcheck disable=SC2086 # several rules
+		user -client $rule
+		run_mq 69 mq-publish -u "$as" q needle
+		assert_regex "$stderr" \
+			'mq-publish: 0 messages accepted, and up to 1 more$'
+		let_go
+		assert_equal "$(taken)" needle
+	done
+}
+
+@test "resume: who may not end connections: what scripts publish is safe" {
+	local rule
+
+	for rule in '+client|list +client|setname' '+client|kill +client|list'; do
+		redis flushall >/dev/null
+		network "late:needle"
+		# shellcheck disable=SC2086 # several rules
+		user -client $rule
+		run_mq 0 mq-publish -u "$as" -p 3 q needle
+		let_go
+		assert_equal "$(taken)" needle
+		# What comes even later finds the mark.
+		assert [ "$(redis ttl "$(marks)")" -gt 500 ]
+		assert [ "$(redis ttl "$(marks)")" -le 600 ]
+	done
+}
+
+@test "resume: without a right to the marks, plain messages are as ever" {
+	local rule
+
+	[ "${LAYOUT:-rmq}" = rmq ] || skip "RSMQ has no plain messages"
+	for rule in -eval -multi -hset -pexpire \
+		"resetkeys ~*ready ~rmq::queues"; do
+		redis flushall >/dev/null
+		network "reply:needle"
+		# shellcheck disable=SC2086 # several rules
+		user $rule
+		run_mq 0 mq-publish -i -u "$as" -l q < <(seq 30000)
+		assert_equal "${#lines[@]} $stderr" "30000 "
+		taken | cmp - <(seq 30000)
+		feed -u "$as"
+		echo first >&5
+		eventually 10 held_is q "1 0 0 0"
+		echo needle >&5
+		ended 69
+		assert_equal "$(tail -n 1 "$T/err")" \
+			"mq-publish: 1 message accepted, and up to 1 more"
+		assert_equal "$(taken)" $'first\nneedle'
+	done
+}
+
+@test "resume: a mark that was refused, and the answer lost" {
+	[ "${LAYOUT:-rmq}" = rmq ] || skip "RSMQ has no plain messages"
+	network "reply:needle"
+	user -hset
+	run_mq 69 mq-publish -u "$as" q needle
+	assert_regex "$stderr" \
+		'mq-publish: 0 messages accepted, and up to 1 more$'
+	assert_equal "$(taken)" needle
+}
+
+@test "resume: a server that comes back without its data: 75, and told" {
+	server_start
+	feed -i
+	seq 10 >&5
+	eventually 10 held_is q "10 0 0 0"
+	server_kill
+	server_run
+	# It may have ended before: SIGPIPE is not for us.
+	(echo 11 >&5) || true
+	ended 75
+	assert_equal "$(tail -n 2 "$T/err")" \
+"mq-publish: q: the server has come back without what it had accepted: up to 10 messages are lost
+mq-publish: 0 messages accepted"
+	assert_equal "$(wc -l <"$T/out")" 10
+	assert_equal "$(held q)" "0 0 0 0"
+}
+
+@test "resume: a signal while it connects again" {
+	server_start
+	network
+	feed
+	seq 10 >&5
+	eventually 10 held_is q "10 0 0 0"
+	server_kill
+	seq 11 12 >&5
+	eventually 10 grep -q reconnecting "$T/err"
+	kill "$pid"
+	ended 143
+	assert_equal "$(tail -n 2 "$T/err")" "mq-publish: interrupted
+mq-publish: 10 messages accepted, and up to 2 more"
+	server_run
+}

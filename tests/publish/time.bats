@@ -1,0 +1,239 @@
+#!/usr/bin/env bats
+# mq-publish: when messages are ready, and until when they may be started.
+
+# run_mq sets output and stderr; each test is a subshell of its own.
+# shellcheck disable=SC2016,SC2030,SC2031,SC2154
+
+load ../helpers/common
+
+setup_file() {
+	server_start
+}
+
+teardown_file() {
+	server_stop
+}
+
+setup() {
+	common_setup
+}
+
+teardown() {
+	common_teardown
+}
+
+now_ms() {
+	redis eval 'local t = redis.call("TIME")
+		return t[1] * 1000 + math.floor(t[2] / 1000)' 0
+}
+
+now_ms_above() {
+	(($(now_ms) > $1))
+}
+
+# The score of the last delayed message of q, unix ms.
+due_ms() {
+	redis zrange 'rmq::queue::[q]::delayed' -1 -1 withscores | tail -n 1
+}
+
+# at TIME: when that is, in seconds, as mq-publish has it.
+at() {
+	redis del 'rmq::queue::[q]::delayed' >/dev/null
+	"$BUILD/mq-publish" --at "$1" q x || return
+	due_ms | sed 's/\(...\)$/.\1/; s/\.000$//'
+}
+
+# as_date TIME: it is what date(1) says.  At midnight that may change.
+as_date() {
+	local before after got
+
+	before=$(date -d "$1" +%s)
+	got=$(at "$1")
+	after=$(date -d "$1" +%s)
+	echo "$1: $before, $got, $after"
+	[ "$got" = "$before" ] || [ "$got" = "$after" ]
+}
+
+# in_ms MS TIME: it is so long after the server's clock.
+in_ms() {
+	local before after
+
+	redis del 'rmq::queue::[q]::delayed' >/dev/null
+	before=$(now_ms)
+	run_mq 0 mq-publish --at "$2" q x
+	after=$(now_ms)
+	echo "$before + $1 <= $(due_ms) <= $after + $1"
+	(($(due_ms) >= before + $1 && $(due_ms) <= after + $1))
+}
+
+@test "time: --at: days and dates in words, as date(1) has them" {
+	local form zone
+
+	for zone in UTC Europe/Berlin America/New_York; do
+		export TZ=$zone
+		for form in 'tomorrow 9:00' '9:00 tomorrow' 'next friday' \
+			'friday 23:59:59 + 1 week' '2036-12-01 10:00' \
+			'Dec 24 2036 18:00' '24 Dec 2036' '12/31/2036 6pm' \
+			'Wed, 24 Dec 2036 18:00:00 +0100' \
+			'2036-12-01T10:00+0100' '2036-12-01 10:00 EST' \
+			'TZ="Asia/Tokyo" 2036-12-01 10:00' @4102444800; do
+			as_date "$form"
+		done
+	done
+}
+
+@test "time: --at: from now on in words, by the server's clock" {
+	local hour=3600000
+
+	TZ=UTC
+	export TZ
+	in_ms $((2 * hour)) '2 hours'
+	in_ms $((2 * hour)) '+2 hours'
+	in_ms $((2 * hour)) 'now + 2 hours'
+	in_ms $((24 * hour)) tomorrow
+	in_ms $((7 * 24 * hour)) 'next week'
+	in_ms $((70 * 60000)) '1 hour 10 minutes'
+}
+
+@test "time: --at: the clock of this machine does not matter" {
+	local day hour=3600000 skewed
+
+	[[ $BUILD != *-address-* ]] || skip "not with this sanitizer"
+	# It must not change the times of files that touch(1) is asked for.
+	export NO_FAKE_STAT=1 TZ=UTC
+	for skewed in '2019-05-05 10:00:00' '2041-05-05 10:00:00'; do
+		[ "$(faketime "$skewed" date +%Y)" = "${skewed%%-*}" ]
+		mkdir -p "$T/bin"
+		printf '#!/bin/sh\nexec faketime "%s" "%s/mq-publish" "$@"\n' \
+			"$skewed" "$BUILD" >"$T/bin/mq-publish"
+		chmod +x "$T/bin/mq-publish"
+		BUILD=$T/bin in_ms $((2 * hour)) '2 hours'
+		BUILD=$T/bin in_ms $((24 * hour)) tomorrow
+		BUILD=$T/bin as_date 'next friday'
+		BUILD=$T/bin as_date 'tomorrow 9:00'
+		day=$(BUILD=$T/bin at 0:00)
+		assert_equal "$day" "$(date -d 'tomorrow 0:00' +%s)"
+	done
+}
+
+@test "time: --at: a time of the day is the next one, however it is written" {
+	local form day=86400 got
+
+	export TZ=UTC
+	for form in '9:05' 09:05 '9:05am' '9:05 AM' 09:05:00; do
+		got=$(at "$form")
+		assert_equal $((got % day)) $((9 * 3600 + 5 * 60))
+		((got * 1000 > $(now_ms) && got * 1000 <= $(now_ms) + day * 1000))
+	done
+	assert_equal $(($(at 9pm) % day)) $((21 * 3600))
+	assert_equal $(($(at 12am) % day)) 0
+	assert_equal $(($(at 12pm) % day)) $((12 * 3600))
+}
+
+@test "time: --at: what is over means now" {
+	local form
+
+	for form in 'yesterday' '2 hours ago' 'last monday' '2001-02-03 04:05 EST'; do
+		run_mq 0 mq-publish --at "$form" q x
+	done
+	assert_equal "$(held q)" "4 0 0 0"
+}
+
+@test "time: --at: what is no time is said so, before anything happens" {
+	local form long
+
+	printf -v long '%0400d' 0
+	for form in '' ' ' '   ' x noonish 'soon enough' 25:00 13pm 0am \
+		2026-02-30 'Feb 30' --help -- \
+		"2036-12-01 $long" '$(date)' 'tomorrow; date' \
+		'300000 years' '-3000 years'; do
+		run_mq 64 mq-publish "--at=$form" q x </dev/null
+		assert_equal "$(wc -l <<<"$stderr")" 1
+		assert_regex "$stderr" '^mq-publish: --at: .*: not a time '
+	done
+	# Nor does it need a server to say so.
+	MQ_URL=unix://$T/nothing run_mq 64 mq-publish --at nonsense q x
+	assert_equal "$(redis dbsize)" 0
+}
+
+@test "time: --at: a machine without touch(1) still knows the plain forms" {
+	mkdir "$T/empty"
+	PATH=$T/empty run "$BUILD/mq-publish" --at 4102444800 q x
+	assert_success
+	PATH=$T/empty run "$BUILD/mq-publish" --at tomorrow q x
+	assert_equal "$status" 64
+	assert_equal "$(held q)" "0 1 0 0"
+}
+
+@test "time: words leave nothing behind, and take nothing from stdin" {
+	run_mq 0 mq-publish --at 'tomorrow 9:00' -l q < <(printf 'a\nb\nc\n')
+	assert_equal "$(held q)" "0 3 0 0"
+	cd "$T"
+	run_mq 0 mq-publish --at 'tomorrow 9:00' q x
+	run ls -A "$T"
+	assert_output ""
+}
+
+@test "time: a delayed message runs when it is due, not before" {
+	local due
+
+	run_mq 0 mq-publish -d 700ms q x
+	due=$(due_ms)
+	run_mq 0 mq-consume --drain -l q
+	assert_output ""
+	now_ms_above "$due" || {
+		run_mq 0 mq-consume -n 1 -l q
+		assert_output x
+		now_ms_above $((due - 1))
+	}
+}
+
+@test "time: -e: so long after publishing" {
+	local before after got
+
+	before=$(now_ms)
+	run_mq 0 mq-publish -e 10m q x
+	after=$(now_ms)
+	got=$(element q ready | header Mq-Expires)
+	((got >= before + 600000 && got <= after + 600000))
+	# It is one plain push all the same.
+	assert_equal "$(redis llen 'rmq::queue::[q]::ready')" 1
+}
+
+@test "time: -e: so long after it is ready" {
+	run_mq 0 mq-publish --at 4102444800 -e 90s q x
+	assert_equal "$(element q delayed | header Mq-Expires)" 4102444890000
+	run_mq 0 mq-publish --at 4102444800 --expires 1.5s --jsonl q \
+		<<<'{"payload":"y","headers":{"A":"b"}}'
+	assert_equal "$(element q delayed 1 | header Mq-Expires)" 4102444801500
+}
+
+@test "time: -e: takes the place of what a record has; without it, that stays" {
+	local line='{"payload":"y","headers":{"Mq-Expires":"4102444800000"}}'
+
+	run_mq 0 mq-publish --jsonl q <<<"$line"
+	assert_equal "$(element q ready | header Mq-Expires)" 4102444800000
+	run_mq 0 mq-publish -e 10s --at 4102444800 --jsonl q <<<"$line"
+	assert_equal "$(element q delayed | header Mq-Expires)" 4102444810000
+}
+
+@test "time: -e: what has expired is not started, and is there with a reason" {
+	run_mq 0 mq-publish -e 1ms q late
+	run_mq 0 mq-publish -e 1h q fresh
+	now_ms_above "$(element q ready 1 | header Mq-Expires)" ||
+		eventually 5 now_ms_above "$(element q ready 1 | header Mq-Expires)"
+	run_mq 0 mq-consume --drain q -- cat
+	assert_output fresh
+	assert_equal "$(held q)" "0 0 0 1"
+	assert_regex "$(element q rejected | header Mq-Error)" '^expired'
+}
+
+@test "time: -e: no time at all, or no duration" {
+	local arg
+
+	for arg in 0 0s 0ms -1s x ''; do
+		run_mq 64 mq-publish "--expires=$arg" q x
+	done
+	run_mq 64 mq-publish --raw -e 1s q x
+	assert_equal "$(redis dbsize)" 0
+}

@@ -1,0 +1,477 @@
+#!/usr/bin/env bats
+# mq-purge: on queues as a Go program leaves them, and on our own.
+
+# run_mq sets output, lines and stderr; each test is a subshell of its own.
+# pid is for stop_mq.
+# shellcheck disable=SC2030,SC2031,SC2034,SC2154
+
+load ../helpers/common
+
+setup_file() {
+	server_start
+	export FILE_D=$D
+}
+
+teardown_file() {
+	server_stop
+}
+
+setup() {
+	common_setup
+}
+
+teardown() {
+	# A test may have a server of its own.
+	[ "$D" = "$FILE_D" ] || server_stop
+	common_teardown
+}
+
+# py TEXT: Python with the functions of wire.py.
+py() {
+	PYTHONPATH=$root/tests/helpers PYTHONDONTWRITEBYTECODE=1 python3 -c "from wire import *
+$1"
+}
+
+# on_terminal INPUT COMMAND...
+on_terminal() {
+	PYTHONPATH=$root/tests/helpers PYTHONDONTWRITEBYTECODE=1 python3 -c '
+from wire import *
+on_terminal(sys.argv[1], sys.argv[2:])' "$@"
+}
+
+# A queue that Go programs used: 3 ready, 2 rejected.
+go_queue() {
+	redis sadd rmq::queues "$1" >/dev/null
+	redis lpush "rmq::queue::[$1]::ready" a b c >/dev/null
+	redis lpush "rmq::queue::[$1]::rejected" d e >/dev/null
+}
+
+# go_consumer CONNECTION QUEUE [UNACKED...]
+go_consumer() {
+	redis set "rmq::connection::$1::heartbeat" 1 EX 60 >/dev/null
+	redis sadd rmq::connections "$1" >/dev/null
+	redis sadd "rmq::connection::$1::queues" "$2" >/dev/null
+	redis sadd "rmq::connection::$1::queue::[$2]::consumers" c-111111 >/dev/null
+	[ $# = 2 ] || redis lpush "rmq::connection::$1::queue::[$2]::unacked" \
+		"${@:3}" >/dev/null
+}
+
+# list QUEUE STATE: one a line, the oldest first.
+list() {
+	redis lrange "rmq::queue::[$1]::$2" 0 -1 | tac
+}
+
+digest() {
+	redis --raw debug digest
+}
+
+# --- what is removed ------------------------------------------------------------
+
+@test "purge: each state alone, and all, of a queue as Go leaves it" {
+	go_queue jobs
+	run_mq 0 mq-purge -f --ready jobs
+	assert_output "3 messages purged"
+	assert_equal "$stderr" ""
+	assert_equal "$(held jobs)" "0 0 0 2"
+	run_mq 0 mq-purge --force --rejected --json jobs
+	assert_output '{"queue":"jobs","purged":2,"ready":0,"delayed":0,"rejected":2,"deleted":false,"dry_run":false}'
+	assert_equal "$(redis keys '*')" rmq::queues
+	go_queue jobs
+	"$BUILD/mq-publish" -d 1h jobs later
+	run_mq 0 mq-purge -f --delayed jobs
+	assert_output "1 message purged"
+	"$BUILD/mq-publish" -d 1h jobs later
+	go_consumer web-aaaaaa jobs held
+	run_mq 0 mq-purge -f --all --json jobs
+	assert_output '{"queue":"jobs","purged":6,"ready":3,"delayed":1,"rejected":2,"deleted":false,"dry_run":false}'
+	assert_equal "$(held jobs)" "0 0 1 0"
+}
+
+@test "purge: nothing there: 1" {
+	redis sadd rmq::queues jobs >/dev/null
+	digest >"$T/before"
+	run_mq 1 mq-purge -f --all jobs
+	assert_output "0 messages purged"
+	run_mq 1 mq-purge -f --ready --match x jobs
+	run_mq 1 mq-purge -f --rejected -n 3 jobs
+	assert_equal "$stderr" ""
+	run_mq 1 mq-purge -f --all --json nonesuch
+	assert_equal "$stderr" "mq-purge: nonesuch: no such queue"
+	assert_output '{"queue":"nonesuch","purged":0,"ready":0,"delayed":0,"rejected":0,"deleted":false,"dry_run":false}'
+	assert_equal "$(digest)" "$(cat "$T/before")"
+}
+
+@test "purge: --limit goes over all states, the oldest of each first" {
+	go_queue jobs
+	"$BUILD/mq-publish" --raw -d 1h jobs later
+	run_mq 0 mq-purge -f --all -n 2 jobs
+	assert_output "2 messages purged"
+	assert_equal "$(list jobs ready)" c
+	run_mq 0 mq-purge -f --all -n 3 --json jobs
+	assert_output '{"queue":"jobs","purged":3,"ready":1,"delayed":1,"rejected":1,"deleted":false,"dry_run":false}'
+	assert_equal "$(list jobs rejected)" e
+}
+
+@test "purge: --dry-run is exact, asks nobody, and changes nothing" {
+	go_queue jobs
+	"$BUILD/mq-publish" --raw -d 1h jobs beta
+	digest >"$T/before"
+	run_mq 0 mq-purge --dry-run --all jobs
+	assert_output "6 messages would be purged"
+	run_mq 0 mq-purge --dry-run --all --match '[be]' --json jobs
+	assert_output '{"queue":"jobs","purged":3,"ready":1,"delayed":1,"rejected":1,"deleted":false,"dry_run":true}'
+	run_mq 0 mq-purge --dry-run --all -n 4 jobs
+	assert_output "4 messages would be purged"
+	run_mq 0 mq-purge --dry-run --delete-queue --json jobs
+	assert_output '{"queue":"jobs","purged":6,"ready":3,"delayed":1,"rejected":2,"deleted":false,"dry_run":true}'
+	assert_equal "$(digest)" "$(cat "$T/before")"
+}
+
+@test "purge: filters on all states; --older-than and --since are opposites" {
+	local now day
+	now=$(date +%s%3N)
+	day=$((now - 86400000))
+	py "
+head = b'\xff\0\xbe\xbe\x4a'
+for state in 'ready', 'rejected':
+    fill('jobs', state, [
+      head + b'{\"Mq-Due\":[\"$now\"]}\nyoung', head + b'{\"Mq-Due\":[\"$day\"]}\nold',
+      b'undated', head + b'{\"Mq-Due\":[\"$day\"],\"Mq-Error\":[\"bad\"]}\nold bad'])"
+	run_mq 0 mq-purge -f --all --older-than 1h --dry-run jobs
+	assert_output "4 messages would be purged"
+	run_mq 0 mq-purge -f --all --since 1h --dry-run jobs
+	assert_output "2 messages would be purged"
+	run_mq 1 mq-purge -f --all --since 1h --older-than 1h jobs
+	run_mq 0 mq-purge -f --all --since 2d --older-than 1h --reason '^bad$' jobs
+	assert_output "2 messages purged"
+	run_mq 0 mq-purge -f --rejected --older-than 1h jobs
+	assert_output "1 message purged"
+	py "want([e.split(b'\n')[-1] for e in read('jobs', 'ready')], [b'young', b'old', b'undated'])
+want([e.split(b'\n')[-1] for e in read('jobs', 'rejected')], [b'young', b'undated'])"
+}
+
+@test "purge: --id, once, wherever it is" {
+	local id
+	id=$("$BUILD/mq-publish" -i -d 1h jobs one)
+	"$BUILD/mq-publish" jobs "$id"
+	run_mq 0 mq-purge -f --all --id "$id" --json jobs
+	assert_output '{"queue":"jobs","purged":1,"ready":0,"delayed":1,"rejected":0,"deleted":false,"dry_run":false}'
+	run_mq 1 mq-purge -f --all --id "$id" jobs
+	assert_equal "$(held jobs)" "1 0 0 0"
+}
+
+@test "purge: 100,000 hostile messages, byte for byte, order kept" {
+	py 'fill("jobs", "rejected", hostile(100000))'
+	run_mq 0 mq-purge -f --rejected --match '[]]|\\.*\[' jobs
+	py '
+import re
+hit = re.compile(rb"]|\\[^\0]*\[", re.S)
+all = hostile(100000)
+rest = [e for e in all if not hit.search(e)]
+want(read("jobs", "rejected"), rest)
+print(len(all) - len(rest))' >"$T/n"
+	assert_output "$(cat "$T/n") messages purged"
+}
+
+@test "purge: a message of 20 MB among small ones" {
+	py '
+small = [b"s%d" % i for i in range(3000)]
+fill("jobs", "ready", small + [b"big" * 7000000] + small)'
+	run_mq 0 mq-purge -f --ready --match '^bigb' jobs
+	assert_output "1 message purged"
+	py 'want(read("jobs", "ready"), [b"s%d" % i for i in range(3000)] * 2)'
+}
+
+# --- others at work -------------------------------------------------------------
+
+@test "purge: consumers take and publishers push meanwhile: the count is kept" {
+	py 'fill("jobs", "ready", [b"x%d" % i for i in range(60000)])'
+	py '
+got = [call("RPOP", key("jobs", "ready")) for i in range(8000)]
+open(os.environ["T"] + "/got", "wb").write(b"\n".join(g for g in got if g))' 3>&- &
+	py '
+for i in range(60000, 70000):
+    call("LPUSH", key("jobs", "ready"), b"x%d" % i)' 3>&- &
+	run_mq 0 mq-purge -f --ready --match '[37]$' jobs
+	wait
+	PURGED=${output%% *} py '
+got = open(os.environ["T"] + "/got", "rb").read().split(b"\n")
+rest = read("jobs", "ready")
+want(len(got) + len(rest) + int(os.environ["PURGED"]), 70000)
+want(sorted(rest, key=lambda e: int(e[1:])), rest)
+want(len(set(got + rest)), len(got + rest))
+# All that were there and nobody else took are gone.
+want([e for e in rest if e[-1:] in b"37" and int(e[1:]) < 60000], [])
+want([e for e in got + rest if e[-1:] not in b"37"].__len__(), 56000)'
+}
+
+@test "purge: many equal messages, and consumers that take: it ends" {
+	py 'fill("jobs", "ready", [b"a", b"b", b"c"] * 20000)'
+	py 'for i in range(20000): call("RPOP", key("jobs", "ready"))' 3>&- &
+	run_mq 0 mq-purge -f --ready --match b jobs
+	wait
+	py '
+rest = read("jobs", "ready")
+print(len(rest))
+want(rest.count(b"a") >= rest.count(b"c") - 1, True)'
+}
+
+# --- interrupted ----------------------------------------------------------------
+
+@test "purge: INT: the exact count, and a new run goes on" {
+	local n
+
+	# Much to look at, so that the signal meets it half-way.
+	py 'fill("jobs", "ready", [b"%d" % i + b"x" * 500 for i in range(100000)])'
+	start_mq mq-purge -f --ready --match '^[0-9]*[05]x*$' jobs
+	eventually 10 purged_some
+	stop_mq INT
+	n=$((100000 - $(redis llen 'rmq::queue::[jobs]::ready')))
+	assert_equal "$status" 130
+	assert_equal "$(cat "$T/err")" "mq-purge: interrupted
+mq-purge: $n messages purged"
+	run_mq 0 mq-purge -f --ready --match '^[0-9]*[05]x*$' jobs
+	assert_output "$((20000 - n)) messages purged"
+	py 'want(read("jobs", "ready"), [b"%d" % i + b"x" * 500 for i in range(100000) if i % 5])'
+}
+
+purged_some() {
+	(($(redis llen 'rmq::queue::[jobs]::ready') < 100000))
+}
+
+# --- asking ---------------------------------------------------------------------
+
+@test "purge: without a terminal it needs --force" {
+	go_queue jobs
+	digest >"$T/before"
+	for args in --all --delete-queue '--ready --match a'; do
+		# shellcheck disable=SC2086 # several words
+		run_mq 64 mq-purge $args jobs </dev/null
+		assert_equal "$stderr" \
+			"mq-purge: needs --force when nobody can be asked"
+	done
+	assert_equal "$(digest)" "$(cat "$T/before")"
+}
+
+@test "purge: on a terminal it asks, with the name and the counts" {
+	local answer
+
+	go_queue 'odd jobs'
+	digest >"$T/before"
+	for answer in $'n\n' $'\n' $'\x04' $'yesss\n' $'y y\n'; do
+		run on_terminal "$answer" "$BUILD/mq-purge" --all 'odd jobs'
+		assert_equal "$status" 1
+		assert_line --partial \
+			'odd jobs: remove 3 ready, 0 delayed, 2 rejected? [y/N] '
+		assert_line --partial 'mq-purge: nothing was removed'
+	done
+	assert_equal "$(digest)" "$(cat "$T/before")"
+	run on_terminal $'n\n' "$BUILD/mq-purge" --delete-queue 'odd jobs'
+	assert_line --partial 'odd jobs: delete the queue, with 3 ready, '
+	run on_terminal $'n\n' "$BUILD/mq-purge" --ready --match b 'odd jobs'
+	assert_line --partial 'odd jobs: remove 1 ready? [y/N] '
+	run on_terminal $'\x03' "$BUILD/mq-purge" --all 'odd jobs'
+	assert_equal "$status" "$((256 - 2))"
+	assert_equal "$(digest)" "$(cat "$T/before")"
+	run on_terminal $'y\n' "$BUILD/mq-purge" --rejected 'odd jobs'
+	assert_equal "$status" 0
+	assert_line --partial '2 messages purged'
+	run on_terminal $'YES\n' "$BUILD/mq-purge" --delete-queue 'odd jobs'
+	assert_equal "$status" 0
+	assert_equal "$(redis dbsize)" 0
+}
+
+# Not of how many, but how many; and what there is none of is not asked for.
+@test "purge: it asks with the number that goes: filters, limits, delayed ones" {
+	seq 20 | "$BUILD/mq-publish" -l jobs
+	seq 15 | "$BUILD/mq-publish" -l -d 1h jobs
+	"$BUILD/mq-publish" -g one jobs first second third
+	digest >"$T/before"
+	ask() {
+		run on_terminal $'n\n' "$BUILD/mq-purge" "${@:2}" jobs
+		assert_equal "$status" 1
+		assert_line --partial "jobs: remove $1? [y/N] "
+		assert_equal "$(digest)" "$(cat "$T/before")"
+	}
+	ask '21 ready, 17 delayed, 0 rejected' --all
+	ask '11 ready' --ready --match '^1'
+	ask '11 ready, 7 delayed, 0 rejected' --all --match '^1'
+	ask '5 ready, 0 delayed, 0 rejected' --all --match '^1' -n 5
+	ask '7 ready' --ready -n 7
+	ask '17 delayed' --delayed -n 70
+	for args in '--rejected' '--ready --match x' '--delayed --reason y'; do
+		# shellcheck disable=SC2086
+		run on_terminal $'y\n' "$BUILD/mq-purge" $args jobs
+		assert_equal "$status" 1
+		assert_equal "${output%$'\r'}" "0 messages purged"
+		assert_equal "$(digest)" "$(cat "$T/before")"
+	done
+	run on_terminal $'y\n' "$BUILD/mq-purge" --all --match '^1' jobs
+	assert_equal "$status" 0
+	assert_line --partial '18 messages purged'
+	run on_terminal $'y\n' "$BUILD/mq-purge" --all nonesuch
+	assert_equal "$status" 1
+	refute_line --partial '[y/N]'
+}
+
+@test "purge: --force and --dry-run do not ask, and hostile names do no harm" {
+	go_queue $'j\u009bobs'
+	run on_terminal '' "$BUILD/mq-purge" --dry-run --all $'j\u009bobs'
+	assert_equal "${output%$'\r'}" '5 messages would be purged'
+	run on_terminal $'n\n' "$BUILD/mq-purge" --all $'j\u009bobs'
+	refute_line --partial $'\u009b'
+	run on_terminal '' "$BUILD/mq-purge" -f --all $'j\u009bobs'
+	assert_equal "${output%$'\r'}" '5 messages purged'
+}
+
+# --- deleting a queue -----------------------------------------------------------
+
+@test "purge: --delete-queue: the queue and all of its keys, nothing else's" {
+	go_queue jobs
+	go_queue keep
+	"$BUILD/mq-publish" -d 1h jobs later
+	redis set 'rmq::queue::[jobs]::paused' 1 >/dev/null
+	redis hset 'rmq::queue::[jobs]::counters' failed 5 >/dev/null
+	# A dead consumer of both, with nothing in its hands.
+	go_consumer web-aaaaaa jobs
+	go_consumer web-aaaaaa keep
+	redis del rmq::connection::web-aaaaaa::heartbeat >/dev/null
+	run_mq 0 mq-purge -f --delete-queue --json jobs
+	assert_output '{"queue":"jobs","purged":6,"ready":3,"delayed":1,"rejected":2,"deleted":true,"dry_run":false}'
+	assert_equal "$(redis keys '*' | sort)" "$(sort <<-'END'
+		rmq::queues
+		rmq::queue::[keep]::ready
+		rmq::queue::[keep]::rejected
+		rmq::connections
+		rmq::connection::web-aaaaaa::queues
+		rmq::connection::web-aaaaaa::queue::[keep]::consumers
+	END
+	)"
+	assert_equal "$(redis smembers rmq::queues)" keep
+	assert_equal "$(redis smembers rmq::connection::web-aaaaaa::queues)" keep
+	run_mq 1 mq-purge -f --delete-queue jobs
+	assert_output "0 messages purged"
+	run_mq 1 mq-purge -f --delete-queue --json jobs
+	assert_output '{"queue":"jobs","purged":0,"ready":0,"delayed":0,"rejected":0,"deleted":false,"dry_run":false}'
+	run_mq 0 mq-purge -f --rejected --ready keep
+	# An empty queue is something to delete, too.
+	run_mq 0 mq-purge --dry-run --delete-queue keep
+	run_mq 0 mq-purge -f --delete-queue keep
+	assert_output "0 messages purged"
+}
+
+@test "purge: --delete-queue refuses while Go programs have it in a cluster's form" {
+	local key
+	for key in 'rmq::queue::{jobs}::ready' 'rmq::queue::{jobs}::rejected' \
+	    'rmq::connection::web-aaaaaa::queue::{jobs}::unacked' \
+	    'rmq::connection::web-aaaaaa::queue::{jobs}::consumers'; do
+		redis flushall >/dev/null
+		go_queue jobs
+		go_consumer web-aaaaaa jobs
+		redis del rmq::connection::web-aaaaaa::heartbeat >/dev/null
+		redis lpush "$key" x >/dev/null
+		before=$(redis --raw debug digest)
+		run_mq 76 mq-purge -f --delete-queue jobs
+		assert_equal "$stderr" "mq-purge: jobs: Go programs of rmq's cluster layout have keys of it, too; destroy the queue with one of these first"
+		assert_equal "$(redis --raw debug digest)" "$before"
+	done
+}
+
+@test "purge: --delete-queue refuses while consumers live" {
+	go_queue jobs
+	go_consumer web-aaaaaa jobs held
+	go_consumer cron-bbbbbb jobs
+	redis sadd 'rmq::connection::cron-bbbbbb::queue::[jobs]::consumers' c-2 >/dev/null
+	go_consumer other-cccccc keep
+	digest >"$T/before"
+	for arg in --dry-run -f; do
+		run_mq 75 mq-purge "$arg" --delete-queue jobs
+		assert_equal "$stderr" "mq-purge: jobs: it has 3 consumers; stop them first"
+		assert_equal "$output" ""
+	done
+	assert_equal "$(digest)" "$(cat "$T/before")"
+	redis del rmq::connection::{cron-bbbbbb,web-aaaaaa}::heartbeat >/dev/null
+	run_mq 75 mq-purge -f --delete-queue jobs
+	assert_equal "$stderr" \
+		"mq-purge: jobs: dead consumers hold 1 message; run mq-clean first"
+	redis del 'rmq::connection::web-aaaaaa::queue::[jobs]::unacked' >/dev/null
+	run_mq 0 mq-purge -f --delete-queue jobs
+	assert_equal "$(redis smembers rmq::queues)" ""
+	assert_equal "$(redis smembers rmq::connection::other-cccccc::queues)" keep
+}
+
+@test "purge: --delete-queue while mq-consume runs, and after it" {
+	start_mq mq-consume jobs
+	eventually 10 consumes
+	run_mq 75 mq-purge -f --delete-queue jobs
+	assert_equal "$stderr" "mq-purge: jobs: it has 1 consumer; stop it first"
+	stop_mq TERM
+	run_mq 0 mq-purge -f --delete-queue jobs
+	assert_equal "$(redis dbsize)" 0
+}
+
+consumes() {
+	[ "$(state jobs 2>/dev/null)" = "0 0 0 0 1" ]
+}
+
+# --- bounds and errors ----------------------------------------------------------
+
+@test "purge: a million messages in 16 MB, and the rest in one step" {
+	case $BUILD in *address*) skip "the sanitizer needs memory" ;; esac
+	redis eval 'local t = {} for i = 1, 1000 do t[i] = ("x"):rep(20) .. i end
+		for i = 1, 1000 do redis.call("LPUSH", KEYS[1], unpack(t)) end
+		return 1' 1 'rmq::queue::[jobs]::ready' >/dev/null
+	run python3 -c '
+import subprocess, resource, sys
+subprocess.run(sys.argv[1:], check=True, stdin=subprocess.DEVNULL)
+print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)' \
+		"$BUILD/mq-purge" -f --ready --match x7 jobs
+	assert_success
+	assert_line "111000 messages purged"
+	((lines[-1] < 16384))
+	run_mq 0 mq-purge -f --ready jobs
+	assert_output "889000 messages purged"
+}
+
+@test "purge: something else under a key: 76; forbidden: 77; nobody: 69" {
+	go_queue jobs
+	redis set 'rmq::queue::[jobs]::delayed' mine >/dev/null
+	digest >"$T/before"
+	run_mq 76 mq-purge -f --delayed jobs
+	run_mq 76 mq-purge -f --delayed --match x jobs
+	run_mq 76 mq-purge -f --delete-queue jobs
+	redis acl setuser some on '>pw' allkeys +@all -eval >/dev/null
+	redis script flush >/dev/null
+	run_mq 77 mq-purge -f --ready -u "unix://some:pw@$D/redis.sock" jobs
+	assert_equal "$(digest)" "$(cat "$T/before")"
+	# What was done before is told.
+	redis rename 'rmq::queue::[jobs]::delayed' 'rmq::queue::[jobs]::rejected' >/dev/null
+	run_mq 76 mq-purge -f --ready --rejected jobs
+	assert_equal "${stderr_lines[1]}" "mq-purge: 3 messages purged"
+	run_mq 69 mq-purge -f --all -u "unix://$T/none" jobs
+}
+
+@test "purge: usage errors: 64, one line" {
+	local args
+
+	while read -r args; do
+		eval "run_mq 64 mq-purge $args"
+		assert_equal "$(wc -l <<<"$stderr")" 1
+		assert_regex "$stderr" '^mq-purge: '
+		assert_equal "$output" ""
+	done <<-'END'
+
+		-f jobs
+		-f --all
+		-f --all a b
+		-f --all 'a[b'
+		-f --delete-queue --match x jobs
+		-f --delete-queue -n 1 jobs
+		-f --all --match '(' jobs
+		-f --all --older-than x jobs
+		-f --all --id x jobs
+		-f --all --rate 5 jobs
+		-f --all -n 0 jobs
+		--all jobs
+	END
+}

@@ -1,0 +1,238 @@
+#!/usr/bin/env bats
+# Messages that are too late: they are rejected with a reason instead of being
+# run, they are counted, and it is no attempt.
+
+# run_mq sets stderr; each test is a subshell of its own.
+# shellcheck disable=SC1010,SC2030,SC2031,SC2154
+
+load ../helpers/common
+
+setup_file() {
+	server_start
+}
+
+teardown_file() {
+	server_stop
+}
+
+setup() {
+	common_setup
+	ready='rmq::queue::[q]::ready'
+}
+
+teardown() {
+	common_teardown
+}
+
+now_ms() {
+	redis eval 'local t = redis.call("TIME")
+		return t[1] * 1000 + math.floor(t[2] / 1000)' 0
+}
+
+# put HEADERS PAYLOAD: a message as anybody may have left it.
+put() {
+	printf '\377\0\276\276J{%s}\n%s' "$1" "$2" | redis -x lpush "$ready" >/dev/null
+}
+
+# put_expiring MS PAYLOAD: MS from now; below 0 before.
+put_expiring() {
+	put "\"Mq-Expires\":[\"$(($(now_ms) + $1))\"]" "$2"
+}
+
+reason() {
+	element q rejected "${1:-0}" | header Mq-Error
+}
+
+counts() {
+	redis hmget 'rmq::queue::[q]::counters' "$@" | sed 's/^$/-/' | xargs
+}
+
+lines_reach() {
+	[ -e "$1" ] && [ "$(wc -l <"$1")" -ge "$2" ]
+}
+
+@test "expire: a message whose time is over is rejected, and never run" {
+	put_expiring -1000 late
+	put_expiring 60000 early
+	put '' none
+	run_mq 0 mq-consume --drain q -- sh -c 'cat; echo'
+	assert_output $'early\nnone'
+	assert_equal "$(held q)" "0 0 0 1"
+	assert_equal "$(reason)" expired
+	assert_equal "$(element q rejected | tail -n 1)" late
+	assert_equal "$(element q rejected | header Mq-Attempt)" ""
+	assert_equal "$(element q rejected | header Mq-History)" ""
+	assert_regex "$stderr" '^mq-consume: q: [0-9A-Za-z]{32}: rejected: expired$'
+	assert_equal "$(counts runs done failed expired)" "2 2 1 1"
+}
+
+@test "expire: the attempts that it has had stay" {
+	put "\"Mq-Attempt\":[\"3\"],\"Mq-Error\":[\"x\"],\"Mq-Expires\":[\"1\"]" a
+	run_mq 0 mq-consume --drain q -- cat
+	assert_equal "$(element q rejected | header Mq-Attempt)" 3
+	assert_equal "$(reason)" expired
+	assert_equal "$(counts runs failed expired)" "- 1 1"
+}
+
+@test "expire: printed neither" {
+	put_expiring -1000 late
+	put_expiring 60000 early
+	run_mq 0 mq-consume --drain -l q
+	assert_output early
+	assert_equal "$(held q)" "0 0 0 1"
+	assert_equal "$(reason)" expired
+}
+
+@test "expire: -n counts what has run, not what was late" {
+	for i in 1 2 3; do
+		put_expiring -1 "late $i"
+	done
+	put '' one
+	put '' two
+	run_mq 0 mq-consume -n 1 q -- cat
+	assert_output one
+	assert_equal "$(held q)" "1 0 0 3"
+}
+
+@test "expire: what is no time is no reason" {
+	put '"Mq-Expires":["0"]' a
+	put '"Mq-Expires":["-5"]' b
+	put '"Mq-Expires":["soon"]' c
+	put '"Mq-Expires":["99999999999999999999"]' d
+	put '"Mq-Expires":[]' e
+	run_mq 0 mq-consume --drain q -- cat
+	assert_output abcde
+	assert_equal "$(held q)" "0 0 0 0"
+}
+
+@test "expire: mq-publish -e, and a message that waits behind another" {
+	mkfifo "$T/go"
+	script s <<'.'
+read -r x
+echo "$x" >>"$T/started"
+[ "$x" != first ] || read -r _ <"$T/go"
+.
+	run_mq 0 mq-publish q first
+	run_mq 0 mq-publish -e 300ms q second
+	run_mq 0 mq-publish q third
+	start_mq mq-consume --drain --prefetch 5 q -- "$T/s"
+	eventually 10 lines_reach "$T/started" 1
+	assert_equal "$(held q)" "0 0 3 0"
+	eventually 10 is_past "$(redis lindex "$(redis keys '*unacked')" 1 |
+		header Mq-Expires)"
+	echo >"$T/go"
+	wait "$pid"
+	assert_equal "$(cat "$T/started")" $'first\nthird'
+	assert_equal "$(held q)" "0 0 0 1"
+	assert_equal "$(reason)" expired
+	assert_equal "$(counts runs done failed expired)" "2 2 1 1"
+}
+
+is_past() {
+	[ "$(now_ms)" -gt "$1" ]
+}
+
+@test "expire: a retry that comes too late" {
+	run_mq 0 mq-publish -e 3s q x
+	run_mq 0 mq-consume -n 1 q -- sh -c 'echo resend 1 >&3'
+	assert_equal "$(held q)" "0 1 0 0"
+	eventually 10 is_past "$(element q delayed | header Mq-Expires)"
+	eventually 10 is_past "$(redis zrange 'rmq::queue::[q]::delayed' 0 0 withscores |
+		tail -n 1)"
+	run_mq 0 mq-consume --drain q -- sh -c 'echo >"$T/ran"'
+	assert_equal "$(held q)" "0 0 0 1"
+	assert_equal "$(reason)" expired
+	assert_equal "$(element q rejected | header Mq-Attempt)" 1
+	[ ! -e "$T/ran" ]
+}
+
+# --- ticks ------------------------------------------------------------------------
+
+@test "stale: a message whose last tick is over is rejected, and never run" {
+	run_mq 0 mq-publish --until-tick 3 q one
+	run_mq 0 mq-publish --until-tick 4 q two
+	run_mq 0 mq-publish --tick 4 q
+	run_mq 0 mq-consume --drain q -- cat
+	assert_output two
+	assert_equal "$(held q)" "0 0 0 1"
+	assert_equal "$(reason)" "stale: tick 3 is over"
+	assert_equal "$(element q rejected | header Mq-Attempt)" ""
+	assert_equal "$(counts runs done failed expired)" "1 1 1 1"
+}
+
+@test "stale: printed neither" {
+	run_mq 0 mq-publish --until-tick 3 q one
+	run_mq 0 mq-publish q two
+	run_mq 0 mq-publish --tick 4 q
+	run_mq 0 mq-consume --drain -l q
+	assert_output two
+	assert_equal "$(reason)" "stale: tick 3 is over"
+}
+
+@test "stale: the tick comes while the message waits behind another" {
+	mkfifo "$T/go"
+	script s <<'.'
+read -r x
+echo "$x" >>"$T/started"
+[ "$x" != first ] || read -r _ <"$T/go"
+.
+	run_mq 0 mq-publish q first
+	run_mq 0 mq-publish --until-tick 7 q second
+	run_mq 0 mq-publish --until-tick 8 q third
+	start_mq mq-consume --drain --prefetch 5 q -- "$T/s"
+	eventually 10 lines_reach "$T/started" 1
+	assert_equal "$(held q)" "0 0 3 0"
+	run_mq 0 mq-publish --tick 8 q
+	# It is told: more than two of the looks that are made anyhow.
+	looks=$(looks)
+	eventually 10 looks_reach $((looks + 3))
+	echo >"$T/go"
+	wait "$pid"
+	assert_equal "$(cat "$T/started")" $'first\nthird'
+	assert_equal "$(held q)" "0 0 0 1"
+	assert_equal "$(reason)" "stale: tick 7 is over"
+}
+
+looks() {
+	redis info commandstats | sed -n 's/^cmdstat_evalsha:calls=\([0-9]*\).*/\1/p'
+}
+
+looks_reach() {
+	[ "$(looks)" -ge "$1" ]
+}
+
+@test "stale: each queue has a clock of its own" {
+	run_mq 0 mq-publish --until-tick 3 q one
+	run_mq 0 mq-publish --until-tick 3 other two
+	run_mq 0 mq-publish --tick 4 q
+	run_mq 0 mq-consume --drain q other -- cat
+	assert_output two
+	assert_equal "$(held q)" "0 0 0 1"
+	assert_equal "$(held other)" "0 0 0 0"
+}
+
+@test "expire: a late message lets go of its key and its group" {
+	run_mq 0 mq-publish -e 1ms -k key -g group q one
+	run_mq 0 mq-publish -g group q two
+	run_mq 0 mq-publish --until-tick 1 -g group q three
+	run_mq 0 mq-publish -g group q four
+	run_mq 0 mq-publish --tick 2 q
+	run_mq 0 mq-consume --drain q -- cat
+	assert_output twofour
+	assert_equal "$(held q)" "0 0 0 2"
+	# What is left is when to look.
+	assert_equal "$(redis hkeys 'rmq::queue::[q]::locks' | grep '^[gk]')" ""
+	run_mq 0 mq-publish -k key q again
+}
+
+@test "expire: many late ones at once, and four slots" {
+	for i in {1..50}; do
+		put '"Mq-Expires":["1"]' "late $i"
+		put '' "good $i"
+	done
+	run_mq 0 mq-consume --drain -j 4 q -- sh -c 'echo "$(cat)" >>"$T/ran"'
+	assert_equal "$(held q)" "0 0 0 50"
+	assert_equal "$(grep -c good "$T/ran")" 50
+	run ! grep late "$T/ran"
+	assert_equal "$(counts runs done failed expired)" "50 50 50 50"
+}

@@ -1,0 +1,191 @@
+#!/usr/bin/env bats
+# mq-publish -g: one message of a group at a time, in the order of publishing.
+
+# run_mq sets output and stderr; each test is a subshell of its own.
+# shellcheck disable=SC2030,SC2031,SC2154
+
+load ../helpers/common
+
+setup_file() {
+	server_start
+}
+
+teardown_file() {
+	server_stop
+}
+
+setup() {
+	common_setup
+	# It tells when each message begins and ends: one line a step.
+	script work /bin/bash <<-'S'
+		read -r p
+		echo "$p begins" >>"$T/log"
+		while [ -e "$T/hold.$p" ]; do read -rt 0.02 x <"$T/never"; done
+		echo "$p ends" >>"$T/log"
+	S
+	mkfifo "$T/never"
+	exec 6<>"$T/never"
+}
+
+teardown() {
+	exec 6>&-
+	common_teardown
+}
+
+drained() {
+	"$BUILD/mq-consume" --drain -l "$@" 2>/dev/null | xargs
+}
+
+log_has() {
+	grep -qx "$1" "$T/log" 2>/dev/null
+}
+
+# How many keys and groups somebody has.
+locks() {
+	redis hkeys 'rmq::queue::[q]::locks' | grep -c '^[kg]' || true
+}
+
+# Nothing of a group began before the one before it had ended.  Payloads are
+# GROUP:N, and N rises.
+in_turn() {
+	awk '{split($1, p, ":"); g = p[1]; n = p[2] + 0}
+		$2 == "begins" {
+			if (running[g] || n <= last[g]) {
+				print "out of turn: " $0; bad = 1
+			}
+			running[g] = 1; last[g] = n
+		}
+		$2 == "ends" {running[g] = 0}
+		END {exit bad}' "$1"
+}
+
+@test "groups: one at a time, whoever has it; others overtake" {
+	touch "$T/hold.a:1"
+	run_mq 0 mq-publish -g a q a:1 a:2 a:3
+	run_mq 0 mq-publish -g b q b:1 b:2
+	run_mq 0 mq-publish q none:1
+	"$BUILD/mq-consume" -j 2 -n 3 q -- "$T/work" 3>&- &
+	start_mq mq-consume -j 2 q -- "$T/work"
+	eventually 10 log_has "b:2 ends"
+	eventually 10 log_has "none:1 ends"
+	assert_equal "$(grep -c '^a:' "$T/log")" 1
+	assert_equal "$(held q)" "0 2 1 0"
+	rm "$T/hold.a:1"
+	eventually 10 log_has "a:3 ends"
+	eventually 10 held_is q "0 0 0 0"
+	in_turn "$T/log"
+	assert_equal "$(locks)" 0
+	stop_mq
+}
+
+@test "groups: 20 groups of 15, two consumers with 4 slots, and all in turn" {
+	local g n
+
+	for n in {1..15}; do
+		for g in {1..20}; do
+			echo "{\"payload\":\"g$g:$n\",\"headers\":{\"Mq-Group\":\"g$g\"}}"
+		done
+	done >"$T/records"
+	run_mq 0 mq-publish --jsonl q <"$T/records"
+	"$BUILD/mq-consume" -j 4 --drain q -- "$T/work" 3>&- &
+	run_mq 0 mq-consume -j 4 --drain q -- "$T/work"
+	wait
+	in_turn "$T/log"
+	assert_equal "$(grep -c ends "$T/log")" 300
+	assert_equal "$(locks)" 0
+	assert_equal "$(held q)" "0 0 0 0"
+	assert_equal "$(redis hget 'rmq::queue::[q]::counters' published)" 300
+}
+
+@test "groups: the order holds when the server does not know the script yet" {
+	for _ in 1 2 3; do
+		redis script flush >/dev/null
+		seq 1 5000 | "$BUILD/mq-publish" -g a -l q
+		"$BUILD/mq-consume" --drain -l q >"$T/out"
+		seq 1 5000 | cmp - "$T/out"
+	done
+}
+
+@test "groups: a message that waits makes those behind it wait" {
+	run_mq 0 mq-publish -g a -d 1h q a:1
+	run_mq 0 mq-publish -g a q a:2
+	run_mq 0 mq-publish q other
+	run drained q
+	assert_output other
+	assert_equal "$(held q)" "0 2 0 0"
+}
+
+@test "groups: one behind waits for its own time, too" {
+	run_mq 0 mq-publish -g a q a:1
+	run_mq 0 mq-publish -g a -d 1h q a:2
+	run_mq 0 mq-publish -g a q a:3
+	run drained q
+	assert_output a:1
+	assert_equal "$(held q)" "0 2 0 0"
+}
+
+@test "groups: a retry keeps its place in front of its group" {
+	script work2 <<-'S'
+		read -r p
+		echo "$p" >>"$T/log"
+		[ "$p" != a:1 ] || [ "${MQ_ATTEMPT:-1}" != 1 ] || exit 75
+	S
+	run_mq 0 mq-publish -g a q a:1 a:2 a:3
+	run_mq 0 mq-consume --backoff 50ms..50ms -n 4 q -- "$T/work2"
+	assert_equal "$(xargs <"$T/log")" "a:1 a:1 a:2 a:3"
+	assert_equal "$(locks)" 0
+}
+
+@test "groups: a rejected message makes room for the next" {
+	run_mq 0 mq-publish -g a q a:1 a:2
+	run_mq 0 mq-consume -n 2 q -- sh -c 'grep -q a:2'
+	assert_equal "$(held q)" "0 0 0 1"
+	assert_equal "$(locks)" 0
+}
+
+@test "groups: the crash of a consumer keeps the order" {
+	script slow <<-'S'
+		exec sleep 60
+	S
+	run_mq 0 mq-publish -g a q a:1 a:2
+	start_mq mq-consume -j 4 q -- "$T/slow"
+	eventually 10 held_is q "0 1 1 0"
+	kill -KILL "$pid"
+	wait "$pid" 2>/dev/null || true
+	redis del "rmq::connection::$(connections)::heartbeat" >/dev/null
+	run_mq 0 mq-clean
+	run drained q
+	assert_output "a:1 a:2"
+	assert_equal "$(locks)" 0
+}
+
+@test "groups: of a pipe that goes on, each is there at once" {
+	mkfifo "$T/in"
+	"$BUILD/mq-publish" --jsonl q <"$T/in" 3>&- &
+	exec 5>"$T/in"
+	echo '{"payload":"plain"}' >&5
+	eventually 5 held_is q "1 0 0 0"
+	echo '{"payload":"a:1","headers":{"Mq-Group":"a"}}' >&5
+	eventually 5 held_is q "2 0 0 0"
+	echo '{"payload":"a:2","headers":{"Mq-Group":"a"}}' >&5
+	eventually 5 held_is q "2 1 0 0"
+	echo '{"payload":"plain"}' >&5
+	eventually 5 held_is q "3 1 0 0"
+	exec 5>&-
+	wait
+	run drained q
+	assert_output "plain a:1 plain a:2"
+}
+
+@test "groups: any text; a group is one queue's own" {
+	local group
+
+	for group in ' ' $'a\nb' '*' 'ä'; do
+		run_mq 0 mq-publish -g "$group" q 1 2
+	done
+	assert_equal "$(held q)" "4 4 0 0"
+	run_mq 0 mq-publish -g '*' other 1
+	assert_equal "$(held other)" "1 0 0 0"
+	run drained q
+	assert_output "1 1 1 1 2 2 2 2"
+}

@@ -1,0 +1,298 @@
+#!/usr/bin/env bats
+# mq-publish -k: a message with a key that is taken is a duplicate.
+
+# run_mq sets output and stderr; each test is a subshell of its own.
+# shellcheck disable=SC1003,SC1010,SC2030,SC2031,SC2154
+
+load ../helpers/common
+
+setup_file() {
+	server_start
+}
+
+teardown_file() {
+	server_stop
+}
+
+setup() {
+	common_setup
+}
+
+teardown() {
+	common_teardown
+}
+
+drained() {
+	"$BUILD/mq-consume" --drain -l "$@" | xargs
+}
+
+published() {
+	redis hget 'rmq::queue::[q]::counters' published
+}
+
+# How many keys and groups somebody has.
+locks() {
+	redis hkeys 'rmq::queue::[q]::locks' | grep -c '^[kg]' || true
+}
+
+# All that the server holds of the queue, as text.
+everything() {
+	redis eval 'local all = {}
+		for _, k in ipairs({"ready", "priority", "delayed", "locks",
+				"counters"}) do
+			k = "rmq::queue::[q]::" .. k
+			local dump = redis.call("DUMP", k)
+			all[#all + 1] = k .. redis.sha1hex(dump or "")
+		end
+		return all' 0
+}
+
+duplicate() {
+	run_mq 1 mq-publish "$@"
+	assert_equal "$stderr" \
+		"mq-publish: q: not published: another message has its key"
+	assert_equal "$output" ""
+}
+
+@test "keys: a duplicate changes nothing, and exits 1" {
+	local before
+
+	run_mq 0 mq-publish -k a q one
+	before=$(everything)
+	duplicate -k a q two
+	duplicate -k a q <<<two
+	duplicate -k a -d 10s q two
+	duplicate -k a --unique queued -p 5 -g x q two
+	assert_equal "$(everything)" "$before"
+	assert_equal "$(published)" 1
+	run_mq 0 mq-publish -k b q three
+	run_mq 0 mq-publish -k a other four
+	assert_equal "$(held q)" "2 0 0 0"
+	assert_equal "$(held other)" "1 0 0 0"
+}
+
+@test "keys: -q: the status only" {
+	run_mq 0 mq-publish -q -k a q one
+	run_mq 1 mq-publish -q -k a q two
+	assert_equal "$output$stderr" ""
+	run_mq 1 mq-publish -q -k a -l q <<<two
+	assert_equal "$output$stderr" ""
+}
+
+@test "keys: under a framing they are counted, and the rest is published" {
+	{
+		echo '{"payload":"1","headers":{"Mq-Key":"a"}}'
+		echo '{"payload":"2"}'
+		echo '{"payload":"3","headers":{"Mq-Key":"a"}}'
+		echo '{"payload":"4","headers":{"Mq-Key":"b"}}'
+		echo '{"payload":"5","headers":{"Mq-Key":"b"}}'
+		echo '{"payload":"6"}'
+	} >"$T/records"
+	run_mq 1 mq-publish --jsonl q <"$T/records"
+	assert_equal "$stderr" "mq-publish: 4 messages accepted, 2 duplicates"
+	assert_equal "$(published)" 4
+	run drained q
+	assert_output "1 2 4 6"
+	assert_equal "$(locks)" 0
+	run_mq 1 mq-publish -k a q x y
+	assert_equal "$stderr" "mq-publish: 1 message accepted, 1 duplicate"
+	run_mq 1 mq-publish -v -k a q x y z
+	assert_equal "$stderr" "mq-publish: 0 messages accepted, 3 duplicates"
+}
+
+@test "keys: -i prints the ids of those that were accepted" {
+	seq 1 2500 | awk '{printf "{\"payload\":\"%d\",\"headers\":{\"Mq-Key\":\"%d\"}}\n", $1, $1 % 2000}' \
+		>"$T/records"
+	run_mq 1 mq-publish -i --jsonl q <"$T/records"
+	assert_equal "$stderr" "mq-publish: 2000 messages accepted, 500 duplicates"
+	assert_equal "$(published)" 2000
+	"$BUILD/mq-consume" --drain --jsonl q >"$T/out"
+	assert_equal "$output" \
+		"$(sed 's/.*"Mq-Id":\["\([^"]*\).*/\1/' "$T/out")"
+	assert_equal "$(locks)" 0
+	run_mq 0 mq-publish -k a q x
+	run_mq 1 mq-publish -i -k a q x
+	assert_equal "$output" ""
+}
+
+@test "keys: of many at once exactly one is accepted" {
+	local i round
+
+	for round in 1 2 3 4 5; do
+		for i in 1 2 3 4 5 6 7 8; do
+			{
+				status=0
+				"$BUILD/mq-publish" -q -k "r$round" q "$i" || status=$?
+				echo "$status" >"$T/status.$i"
+			} 3>&- &
+		done
+		wait
+		assert_equal "$(cat "$T"/status.* | sort | xargs)" "0 1 1 1 1 1 1 1"
+	done
+	assert_equal "$(held q)" "5 0 0 0"
+	assert_equal "$(published)" 5
+}
+
+@test "keys: --unique queued: free when it is started" {
+	script again <<-S
+		"$BUILD/mq-publish" -k a --unique queued q second
+	S
+	run_mq 0 mq-publish -k a --unique queued q first
+	duplicate -k a --unique queued q x
+	run_mq 0 mq-consume -n 1 q -- "$T/again"
+	assert_equal "$(held q)" "1 0 0 0"
+	duplicate -k a q x
+	run drained q
+	assert_output second
+	assert_equal "$(locks)" 0
+}
+
+@test "keys: --unique done, the default: free when it has ended" {
+	local unique
+
+	script again <<-S
+		echo "run \$("$BUILD/mq-publish" -k a q second 2>&1)" >&3
+		read -r payload
+		case \$payload in
+		good) echo done >&3 ;;
+		*) echo err >&3 ;;
+		esac
+	S
+	for unique in '' '--unique done'; do
+		# shellcheck disable=SC2086
+		run_mq 0 mq-publish -k a $unique q good
+		run_mq 0 mq-consume -n 1 q -- "$T/again"
+		assert_equal "$(held q)" "0 0 0 0"
+		assert_equal "$(locks)" 0
+		run_mq 0 mq-publish -k a q bad
+		run_mq 0 mq-consume -n 1 q -- "$T/again"
+		assert_equal "$(held q)" "0 0 0 1"
+		assert_equal "$(locks)" 0
+		redis del 'rmq::queue::[q]::rejected' >/dev/null
+	done
+}
+
+@test "keys: --unique DUR: free after that time, whatever has become of it" {
+	run_mq 0 mq-publish -k a --unique 1h q one
+	run drained q
+	assert_output one
+	duplicate -k a q two
+	duplicate -k a --unique 1ms q two
+	run_mq 0 mq-publish -k b --unique 200ms q one
+	eventually 5 accepted -k b --unique 200ms q two
+	run drained q
+	assert_output "one two"
+}
+
+accepted() {
+	"$BUILD/mq-publish" -q "$@"
+}
+
+@test "keys: a retry keeps the key of 'done', and takes that of 'queued' again" {
+	script later <<-'S'
+		echo resend 1000 >&3
+	S
+	run_mq 0 mq-publish -k a q one
+	run_mq 0 mq-consume -n 1 q -- "$T/later"
+	assert_equal "$(held q)" "0 1 0 0"
+	duplicate -k a q two
+	run_mq 0 mq-publish -k b --unique queued q one
+	run_mq 0 mq-consume -n 1 q -- "$T/later"
+	duplicate -k b q two
+	assert_equal "$(held q)" "0 2 0 0"
+}
+
+@test "keys: a retry goes on without a key that another one has now" {
+	script race <<-S
+		"$BUILD/mq-publish" -k a --unique queued q second
+		echo resend 0 >&3
+	S
+	run_mq 0 mq-publish -k a --unique queued q first
+	run_mq 0 mq-consume -n 1 q -- "$T/race"
+	run drained q
+	assert_output "second first" || assert_output "first second"
+	assert_equal "$(locks)" 0
+}
+
+@test "keys: purged or expired, it has its key no more" {
+	local unique id
+
+	for unique in queued 'done' 1h; do
+		run_mq 0 mq-publish -k a --unique "$unique" q one
+		run_mq 0 mq-purge --force --ready q
+		assert_equal "$(locks)" 0
+		id=$("$BUILD/mq-publish" -i -k a --unique "$unique" -d 1h q two)
+		run_mq 0 mq-purge --force --all --id "$id" q
+		assert_equal "$(locks)" 0
+		run_mq 0 mq-publish -e 1ms -k a --unique "$unique" q three
+		eventually 5 late
+		run_mq 0 mq-consume --drain q -- cat
+		assert_equal "$output" ""
+		assert_equal "$(locks)" 0
+	done
+}
+
+late() {
+	(($(element q ready | header Mq-Expires) < \
+		$(redis time | head -n 1) * 1000))
+}
+
+@test "keys: the crash of a consumer does not free it, its end does" {
+	script slow <<-'S'
+		exec sleep 60
+	S
+	run_mq 0 mq-publish -k a q one
+	start_mq mq-consume q -- "$T/slow"
+	eventually 10 held_is q "0 0 1 0"
+	kill -KILL "$pid"
+	wait "$pid" 2>/dev/null || true
+	duplicate -k a q two
+	redis del "rmq::connection::$(connections)::heartbeat" >/dev/null
+	run_mq 0 mq-clean
+	assert_equal "$(held q)" "1 0 0 0"
+	duplicate -k a q two
+	run drained q
+	assert_output one
+	assert_equal "$(locks)" 0
+}
+
+@test "keys: any text, and never two for one" {
+	local key
+
+	for key in ' ' '*' $'a\nb' $'a\tb' '"a\' 'ä' "$(printf '%01000d' 7)" \
+		a 'a ' ' a' A; do
+		run_mq 0 mq-publish -k "$key" q x
+		duplicate -k "$key" q x
+	done
+	run_mq 64 mq-publish -k $'a\xff' q x
+	assert_equal "$stderr" 'mq-publish: --key: a\M^?: not UTF-8' ||
+		assert_regex "$stderr" 'not UTF-8$'
+	run_mq 64 mq-publish -k '' q x
+	run_mq 64 mq-publish -g $'a\xff' q x
+	run_mq 64 mq-publish -g '' q x
+	assert_equal "$(held q)" "11 0 0 0"
+}
+
+@test "keys: what goes together, and what does not" {
+	local unique
+
+	run_mq 64 mq-publish --unique queued q x
+	assert_equal "$stderr" "mq-publish: --unique needs a --key"
+	for unique in '' never -1s 0 0s Done 'done '; do
+		run_mq 64 mq-publish -k a "--unique=$unique" q x
+	done
+	run_mq 64 mq-publish --raw -k a q x
+	run_mq 64 mq-publish --raw -g a q x
+	assert_equal "$(redis dbsize)" 0
+}
+
+@test "keys: what is wrong in the server is refused, with nothing published" {
+	redis set 'rmq::queue::[q]::locks' x >/dev/null
+	run_mq 76 mq-publish -k a q x
+	assert_equal "$(held q)" "0 0 0 0"
+	redis del 'rmq::queue::[q]::locks' >/dev/null
+	# The count is not worth a message.
+	redis set 'rmq::queue::[q]::counters' x >/dev/null
+	run_mq 0 mq-publish -k a q x
+	assert_equal "$(held q)" "1 0 0 0"
+}

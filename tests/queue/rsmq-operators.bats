@@ -1,0 +1,584 @@
+#!/usr/bin/env bats
+# Stats, return, purge, clean, pause and receipts in the layout of RSMQ.  What
+# programs of RSMQ do is done here by node.bash.
+
+# run_mq sets output, lines and stderr; each test is a subshell of its own.
+# shellcheck disable=SC2016,SC2030,SC2031,SC2154
+
+load ../helpers/common
+load ../helpers/node
+
+setup_file() {
+	server_start
+}
+
+teardown_file() {
+	server_stop
+}
+
+setup() {
+	common_setup
+	export MQ_LAYOUT=rsmq
+}
+
+teardown() {
+	common_teardown
+}
+
+# json EXPRESSION: of JavaScript, about each object that the output has, one a
+# line; o is the object, and its members are there by their names.
+json() {
+	node -e 'const text = require("fs").readFileSync(0, "utf8");
+	for (const line of text.split("\n").filter((l) => l)) {
+		const get = new Function("o", "with (o) return " + process.argv[1]);
+		console.log(JSON.stringify(get(JSON.parse(line))));
+	}' "$1" <<<"$output"
+}
+
+ids() {
+	redis --raw zrange "rsmq:$1" 0 -1
+}
+
+# --- stats -----------------------------------------------------------------------
+
+@test "rsmq stats: what waits is told from what node has in hand" {
+	node_create jobs
+	node_send jobs one 5000
+	node_send jobs two 4000
+	node_send jobs later 0 60000
+	[[ $(node_receive jobs) == *"one 1" ]]
+	run_mq 0 mq-stats jobs
+	assert_line --regexp '^jobs +1 +1 +1 +0 +0 +[4-9]s'
+	run_mq 0 mq-stats --json jobs
+	[ "$(json '[queues[0].known, queues[0].ready, queues[0].delayed, queues[0].unacked, queues[0].rejected]')" = '[true,1,1,1,0]' ]
+	[ "$(json 'queues[0].oldest_age_s >= 4 && queues[0].oldest_age_s < 10')" = true ]
+	[ "$(json 'queues[0].next_due_ms - time_ms > 50000 && queues[0].next_due_ms - time_ms <= 60000')" = true ]
+}
+
+@test "rsmq stats: the attributes, also of a port with milliseconds" {
+	node_create jobs 7
+	redis hset rsmq:jobs:Q created 1795207725596 >/dev/null
+	node_send jobs one
+	node_receive jobs
+	run_mq 0 mq-stats --json jobs
+	[ "$(json '[queues[0].attributes.vt, queues[0].attributes.delay, queues[0].attributes.maxsize, queues[0].attributes.totalsent, queues[0].attributes.totalrecv]')" = '[7,0,65536,1,1]' ]
+	[ "$(json 'queues[0].attributes.created')" = 1795207725 ]
+}
+
+@test "rsmq stats: all queues of the namespace, and no names that cannot be" {
+	node_create a
+	node_create b
+	redis sadd rsmq:QUEUES ghost 'no queue' x:y >/dev/null
+	redis hset other:c:Q vt 30 delay 0 maxsize 65536 >/dev/null
+	redis sadd other:QUEUES c >/dev/null
+	run_mq 0 mq-stats --json
+	[ "$(json 'queues.map((q) => q.name)')" = '["a","b","ghost"]' ]
+	MQ_URL="$MQ_URL?ns=other" run_mq 0 mq-stats --json
+	[ "$(json 'queues.map((q) => [q.name, q.known])')" = '[["other:c",true]]' ]
+}
+
+@test "rsmq stats: what was rejected is counted once in the total" {
+	node_create q
+	node_send q one
+	node_send q two
+	run_mq 0 mq-consume -n 1 -q q -- false
+	node_create orphan-rejected
+	node_send orphan-rejected three
+	run_mq 0 mq-stats
+	assert_equal "$(awk '{print $1, $2, $3, $4, $5}' <<<"$output")" \
+		$'QUEUE READY DELAYED UNACKED REJECTED\norphan-rejected 1 0 0 0\nq 1 0 0 1\nq-rejected 1 0 0 0\nTOTAL 2 0 0 1'
+	run_mq 0 mq-stats --json
+	assert_equal "$(python3 -c 'import json, sys
+t = json.load(sys.stdin)["totals"]
+print(t["ready"], t["rejected"])' <<<"$output")" "2 1"
+}
+
+@test "rsmq stats: thousands that wait or are in somebody's hands are counted to the end" {
+	node_create jobs
+	redis eval "local now = redis.call('TIME')[1] * 1000
+		for i = 1, 7000 do
+			local id = 'hocj1kxhku' .. string.format('%022d', i)
+			redis.call('ZADD', 'rsmq:jobs', now + 600000 + i, id)
+			redis.call('HSET', 'rsmq:jobs:Q', id, i)
+			if i % 7 ~= 0 then
+				redis.call('HSET', 'rsmq:jobs:Q', id .. ':rc', 1)
+			end
+		end" 0
+	run_mq 0 mq-stats --json jobs
+	[ "$(json '[queues[0].ready, queues[0].delayed, queues[0].unacked]')" = '[0,1000,6000]' ]
+	[ "$(json '(queues[0].next_due_ms % 1000)')" = 7 ]
+	run_mq 0 mq-stats --list delayed --jsonl jobs
+	[ "${#lines[@]}" = 1000 ]
+	run_mq 0 mq-stats --list unacked --jsonl jobs
+	[ "${#lines[@]}" = 6000 ]
+	[ "$(json id | sort -u | wc -l)" = 6000 ]
+}
+
+@test "rsmq stats: a priority does not make a message old" {
+	"$BUILD/mq-publish" -p 50 jobs high
+	"$BUILD/mq-publish" jobs plain
+	run_mq 0 mq-stats --json jobs
+	[ "$(json 'queues[0].oldest_age_s >= 0 && queues[0].oldest_age_s < 30')" = true ]
+	run_mq 0 mq-stats --list ready --jsonl jobs
+	[ "$(json payload | head -n 1)" = '"high"' ]
+}
+
+@test "rsmq stats: --id finds what node has in hand, and what is rejected" {
+	node_create jobs
+	id=$(node_send jobs one)
+	run_mq 0 mq-stats --id "$id" --json
+	[ "$(json '[state, payload]')" = '["ready","one"]' ]
+	node_receive jobs
+	run_mq 0 mq-stats --id "$id" --json
+	[ "$(json '[state, payload, o.connection]')" = '["unacked","one",null]' ]
+	redis zadd rsmq:jobs 1 "$id"
+	run_mq 0 mq-consume -q -n 1 jobs -- false
+	run_mq 0 mq-stats --id "$id" --json jobs
+	[ "$(json '[state, queue, reason]')" = '["rejected","jobs","exit status 1"]' ]
+}
+
+@test "rsmq stats: foreign ids, and messages with equal scores, are each seen once" {
+	node_create jobs
+	redis eval "for i = 1, 3000 do
+			local id = i % 3 == 0 and 'short-' .. i or i % 3 == 1 and 'ÄÖ' .. i or 'z:' .. i
+			redis.call('ZADD', 'rsmq:jobs', 5, id)
+			redis.call('HSET', 'rsmq:jobs:Q', id, i)
+		end" 0
+	run_mq 0 mq-stats --list ready --jsonl jobs
+	[ "${#lines[@]}" = 3000 ]
+	[ "$(json payload | sort -u | wc -l)" = 3000 ]
+}
+
+@test "rsmq stats: our consumer, its connection and what runs there" {
+	node_create jobs
+	id=$(node_send jobs one)
+	script slow <<-'E'
+		echo "run half way" >&3
+		echo started >"$0.started"
+		read -r _ <"$0.go"
+		echo done >&3
+	E
+	mkfifo "$T/slow.go"
+	start_mq mq-consume --tag me jobs -- "$T/slow"
+	eventually 10 test -s "$T/slow.started"
+	run_mq 0 mq-stats --connections --json jobs
+	[ "$(json connections.length)" = 1 ]
+	[ "$(json '[connections[0].queues[0].queue, connections[0].queues[0].unacked, connections[0].queues[0].consumers]')" = '["jobs",1,1]' ]
+	run_mq 0 mq-stats --list unacked --jsonl jobs
+	connection=$(json connection | tr -d '"')
+	[[ $connection == me-* ]]
+	eventually 10 eval '"$BUILD/mq-stats" --running --json | grep -q "half way"'
+	run_mq 75 mq-return --from "unacked:$connection" jobs
+	echo >"$T/slow.go"
+	eventually 10 state_is jobs "0 0 0 0 1"
+	stop_mq
+}
+
+# --- return ------------------------------------------------------------------------
+
+@test "rsmq return: rejected messages come back with their headers and begin anew" {
+	run_mq 0 mq-publish -i -H 'X-Color: red' jobs one
+	id=$output
+	run_mq 0 mq-consume -q -n 1 jobs -- false
+	[ "$(redis sismember rsmq:QUEUES jobs-rejected)" = 1 ]
+	[ "$(redis hget rsmq:jobs-rejected:Q "$id")" = one ]
+	run_mq 0 mq-return --dry-run jobs
+	assert_output '1 message would be returned'
+	run_mq 0 mq-return jobs
+	assert_output '1 message returned'
+	[ "$(redis hget rsmq:jobs:Q "$id")" = one ]
+	[ "$(redis hexists rsmq:jobs:Q "$id:rc")" = 0 ]
+	[ "$(redis hlen rsmq:jobs-rejected:X)" = 0 ]
+	[ "$(redis hexists rsmq:jobs-rejected:Q "$id")" = 0 ]
+	run_mq 0 mq-consume -n 1 --jsonl jobs
+	[ "$(json '[attempt, headers["X-Color"][0], headers["Mq-Error"][0]]')" = '[1,"red","exit status 1"]' ]
+	run_mq 1 mq-return jobs
+}
+
+@test "rsmq return: what node has put into NAME-rejected, into another queue" {
+	node_create jobs-rejected
+	node_send jobs-rejected a 3000 >/dev/null
+	b=$(node_send jobs-rejected b 2000)
+	node_receive jobs-rejected
+	redis zadd rsmq:jobs-rejected 1 "$(ids jobs-rejected | tail -n 1)" >/dev/null
+	run_mq 0 mq-return --id "$b" --to other jobs
+	assert_output '1 message returned'
+	[ "$(redis hget rsmq:other:Q "$b")" = b ]
+	[ "$(redis hget rsmq:other:Q totalsent)" = 1 ]
+	run_mq 0 mq-return jobs
+	assert_output '1 message returned'
+	[ "$(redis hget rsmq:jobs:Q vt)" = 30 ]
+	[ "$(redis sismember rsmq:QUEUES jobs)" = 1 ]
+	[[ $(node_receive jobs) == *" a 1" ]]
+}
+
+@test "rsmq return: one whose id is there already stays where it is" {
+	node_create jobs
+	node_create jobs-rejected
+	id=$(node_send jobs first)
+	redis hset rsmq:jobs-rejected:Q "$id" second >/dev/null
+	redis zadd rsmq:jobs-rejected 5 "$id" >/dev/null
+	run_mq 1 mq-return jobs
+	[ "$(redis hget rsmq:jobs:Q "$id")" = first ]
+	[ "$(redis hget rsmq:jobs-rejected:Q "$id")" = second ]
+}
+
+@test "rsmq return: delayed ones at once, but not what is in somebody's hands" {
+	node_create jobs
+	node_send jobs held 1000
+	node_receive jobs 40000
+	node_send jobs later 0 60000
+	node_send jobs never 0 6000000
+	run_mq 0 mq-return --from delayed --match later jobs
+	assert_output '1 message returned'
+	state_is jobs "1 1 1 0 0"
+	run_mq 0 mq-return --from delayed jobs
+	assert_output '1 message returned'
+	state_is jobs "2 0 1 0 0"
+}
+
+@test "rsmq return: what is with no consumer of ours, as if it had not been received" {
+	node_create jobs
+	node_send jobs a 3000
+	node_send jobs b 2000
+	first=$(node_receive jobs 9000000)
+	node_receive jobs 9000000
+	run_mq 0 mq-return --from unacked:- -n 1 jobs
+	assert_output '1 message returned'
+	state_is jobs "1 0 1 0 0"
+	run_mq 0 mq-return --from unacked:- jobs
+	state_is jobs "2 0 0 0 0"
+	[ "$(node_receive jobs)" = "$first" ]
+	[ "$(redis hexists rsmq:jobs:Q "$(ids jobs | tail -n 1):fr")" = 1 ]
+}
+
+@test "rsmq return: what our consumer holds is not among them" {
+	node_create jobs
+	node_send jobs ours 1000
+	run_mq 0 mq-consume --lease 60s --jsonl jobs
+	node_send jobs theirs
+	node_receive jobs
+	run_mq 0 mq-return --dry-run --from unacked:- jobs
+	assert_output '1 message would be returned'
+	run_mq 0 mq-return --from unacked:- jobs
+	assert_output '1 message returned'
+	[[ $(node_receive jobs) == *" theirs 1" ]]
+}
+
+@test "rsmq return: a priority is honoured again" {
+	run_mq 0 mq-publish -p 9 jobs high
+	run_mq 0 mq-consume -q -n 1 jobs -- false
+	run_mq 0 mq-publish jobs plain
+	run_mq 0 mq-return jobs
+	[[ $(node_receive jobs) == *" high 1" ]]
+}
+
+# --- purge -------------------------------------------------------------------------
+
+@test "rsmq purge: messages go with all that is known of them, the queue stays" {
+	node_create jobs
+	redis hset rsmq:jobs:Q createdby somebody >/dev/null
+	node_send jobs a
+	node_send jobs b 0 60000
+	node_send jobs c 9000
+	node_receive jobs
+	run_mq 0 mq-publish -H 'X-A: b' jobs d
+	run_mq 0 mq-purge --force --ready jobs
+	assert_output '2 messages purged'
+	state_is jobs "0 1 1 0 0"
+	run_mq 0 mq-purge --force --all jobs
+	assert_output '1 message purged'
+	[ "$(redis hlen rsmq:jobs:X)" = 0 ]
+	[ "$(redis --raw hkeys rsmq:jobs:Q | sort | paste -sd' ')" = \
+		"$(printf '%s\n' created createdby delay maxsize modified totalrecv totalsent vt "$(ids jobs){,:fr,:rc}" | while read -r k; do eval "printf '%s\n' $k"; done | sort | paste -sd' ')" ]
+}
+
+@test "rsmq purge: thousands, some of them by what they are" {
+	node_create jobs
+	redis eval "for i = 1, 5000 do
+			local id = 'hocj1kxhku' .. string.format('%022d', i)
+			redis.call('ZADD', 'rsmq:jobs', i, id)
+			redis.call('HSET', 'rsmq:jobs:Q', id, i % 2 == 0 and 'even' or 'odd')
+		end" 0
+	run_mq 0 mq-purge --force --ready --match even jobs
+	assert_output '2500 messages purged'
+	run_mq 0 mq-purge --force --ready jobs
+	assert_output '2500 messages purged'
+	[ "$(redis exists rsmq:jobs)" = 0 ]
+	[ "$(redis hlen rsmq:jobs:Q)" = 5 ]
+}
+
+@test "rsmq purge: the whole queue, but not under a consumer" {
+	node_create jobs
+	node_send jobs a
+	run_mq 0 mq-publish -H 'X-A: b' jobs b
+	run_mq 0 mq-consume -q -n 1 jobs -- false
+	start_mq mq-consume --tag me jobs -- sleep 60
+	eventually 10 state_is jobs "0 0 1 1 1"
+	run_mq 75 mq-purge --force --delete-queue jobs
+	stop_mq INT
+	stop_mq INT || true
+	eventually 10 state_is jobs "1 0 0 1 0"
+	run_mq 0 mq-purge --force --delete-queue --dry-run jobs
+	assert_output '2 messages would be purged'
+	node_receive jobs
+	run_mq 75 mq-purge --force --delete-queue jobs
+	run_mq 0 mq-return --from unacked:- jobs
+	run_mq 0 mq-purge --force --delete-queue jobs
+	assert_output '2 messages purged'
+	[ "$(redis --raw keys '*' | grep -v '^rsmq::')" = '' ]
+	run_mq 1 mq-purge --force --delete-queue jobs
+}
+
+# --- clean -------------------------------------------------------------------------
+
+@test "rsmq clean: nothing to do for what is whole, and nothing is changed" {
+	node_create jobs
+	node_send jobs a 900000
+	node_send jobs b 900000 1800000
+	node_send jobs c 900000
+	node_receive jobs
+	redis hset rsmq:jobs:Q createdby somebody >/dev/null
+	before=$(redis debug digest)
+	run_mq 0 mq-clean --json
+	[ "$(json '[connections, rejected, adopted, orphans, expired]')" = '[0,0,0,0,0]' ]
+	[ "$(redis debug digest)" = "$before" ]
+}
+
+@test "rsmq clean: members without a body go when they are old, the young stay" {
+	node_create jobs
+	old=$(node_send jobs a 120000)
+	young=$(node_send jobs b)
+	redis hdel rsmq:jobs:Q "$old" "$young" >/dev/null
+	node_receive jobs >/dev/null
+	run_mq 0 mq-clean --dry-run --json
+	[ "$(json orphans)" = 1 ]
+	[ "$(ids jobs | wc -l)" = 2 ]
+	run_mq 0 mq-clean --json
+	[ "$(json orphans)" = 1 ]
+	[ "$(ids jobs)" = "$young" ]
+	[ "$(redis hexists rsmq:jobs:Q "$old:rc")" = 0 ]
+}
+
+@test "rsmq clean: a body that no member leads to is a message again" {
+	node_create jobs
+	id=$(node_send jobs lost 120000)
+	young=$(node_send jobs young)
+	redis del rsmq:jobs >/dev/null
+	run_mq 0 mq-clean --dry-run --json
+	[ "$(json adopted)" = 1 ]
+	[ "$(redis exists rsmq:jobs)" = 0 ]
+	run_mq 0 mq-clean --json
+	[ "$(json adopted)" = 1 ]
+	[ "$(ids jobs)" = "$id" ]
+	[ "$(redis hget rsmq:jobs:Q "$young")" = young ]
+	[ "$(node_receive jobs)" = "$id lost 1" ]
+}
+
+@test "rsmq clean: what node leaves behind of ours, and counts of what is gone" {
+	run_mq 0 mq-publish -i -H 'X-A: b' jobs one
+	id=$output
+	run_mq 0 mq-publish -i -H 'X-A: b' jobs stays
+	node_receive jobs >/dev/null
+	redis sadd rsmq:jobs:Xd "$id" >/dev/null
+	node_delete jobs "$id"
+	redis hset rsmq:jobs:Q "$id:rc" 3 >/dev/null
+	redis hset rsmq:jobs:Q "$id:fr" 3 >/dev/null
+	run_mq 0 mq-clean --json
+	[ "$(json orphans)" = 4 ]
+	[ "$(redis hlen rsmq:jobs:X)" = 1 ]
+	[ "$(redis exists rsmq:jobs:Xd)" = 0 ]
+	state_is jobs "1 0 0 0 0"
+}
+
+@test "rsmq clean: names and keys of queues that are not there, and queues that nobody lists" {
+	node_create jobs
+	node_send jobs a
+	redis srem rsmq:QUEUES jobs >/dev/null
+	redis sadd rsmq:QUEUES ghost >/dev/null
+	redis hset rsmq:gone:X id '"A":["b"]' >/dev/null
+	redis hset rsmq:gone:Xcounters runs 1 >/dev/null
+	# Sent while node deleted the queue.
+	node_send torn b >/dev/null
+	# Of another namespace.
+	redis zadd rsmq:ns:X 1 id >/dev/null
+	redis zadd rsmq:ns:Q 1 id >/dev/null
+	redis set rsmq:ns:Xrate text >/dev/null
+	run_mq 0 mq-clean --dry-run --json
+	[ "$(json '[adopted, orphans]')" = '[2,3]' ]
+	run_mq 0 mq-clean --json
+	[ "$(json '[adopted, orphans]')" = '[2,3]' ]
+	[ "$(redis --raw smembers rsmq:QUEUES | sort | paste -sd' ')" = 'jobs torn' ]
+	[ "$(redis --raw keys 'rsmq:gone*')" = '' ]
+	[ "$(redis --raw keys 'rsmq:ns:*' | wc -l)" = 3 ]
+	[[ $(node_receive torn) == *" b 1" ]]
+	run_mq 0 mq-clean --json
+	[ "$(json '[adopted, orphans]')" = '[0,0]' ]
+}
+
+@test "rsmq clean: what no consumer survives is rejected, with the reason" {
+	run_mq 0 mq-publish -i -H 'X-A: b' jobs poison
+	id=$output
+	run_mq 0 mq-publish jobs good
+	redis hset rsmq:jobs:Q "$id:rc" 3 "$id:fr" 1 >/dev/null
+	run_mq 0 mq-clean --attempts 4 --json
+	[ "$(json rejected)" = 0 ]
+	run_mq 0 mq-clean --attempts 3 --dry-run --json
+	[ "$(json rejected)" = 1 ]
+	run_mq 0 mq-clean --attempts 3 --json
+	[ "$(json rejected)" = 1 ]
+	state_is jobs "1 0 0 1 0"
+	[ "$(redis hget rsmq:jobs-rejected:Q "$id")" = poison ]
+	run_mq 0 mq-stats --list rejected --jsonl jobs
+	[ "$(json reason)" = '"attempts exhausted: its consumer died while it ran"' ]
+	[ "$(json 'headers["X-A"][0]')" = '"b"' ]
+	[ "$(redis hget rsmq:jobs:Xcounters crashed)" = 1 ]
+	[ "$(redis hget rsmq:jobs:Xcounters failed)" = 1 ]
+}
+
+@test "rsmq clean: what is in hand, or waits on purpose, or is none of ours, is not rejected" {
+	node_create theirs
+	for ((i = 0; i < 20; i++)); do
+		node_send theirs x >/dev/null
+		node_receive theirs 0 >/dev/null
+	done
+	redis hset rsmq:theirs:Q "$(ids theirs | head -n 1):rc" 20 >/dev/null
+	run_mq 0 mq-publish -i jobs held
+	redis hset rsmq:jobs:Q "$output:rc" 20 >/dev/null
+	node_receive jobs >/dev/null
+	run_mq 0 mq-publish -i jobs waits
+	redis hset rsmq:jobs:Q "$output:rc" 20 >/dev/null
+	redis sadd rsmq:jobs:Xd "$output" >/dev/null
+	run_mq 0 mq-clean --json
+	[ "$(json rejected)" = 0 ]
+	state_is theirs "20 0 0 0 0"
+}
+
+@test "rsmq clean: a queue's messages have the runs that its consumers allow" {
+	local q
+	run_mq 0 mq-consume --attempts 30 --idle 1ms jobs -- true
+	run_mq 0 mq-consume --attempts 3 --idle 1ms jobs few -- true
+	for q in jobs few; do
+		run_mq 0 mq-publish -i "$q" x
+		redis hset "rsmq:$q:Q" "$output:rc" 20 >/dev/null
+	done
+	run_mq 0 mq-clean --attempts 1 --json
+	[ "$(json rejected)" = 1 ]
+	state_is jobs "1 0 0 0 0"
+	state_is few "0 0 0 1 0"
+}
+
+@test "rsmq clean: a poison message stops, without a cleaner" {
+	node_create jobs 3
+	node_send jobs poison >/dev/null
+	script killer <<-'E'
+		kill -KILL $PPID
+	E
+	for ((i = 0; i < 2; i++)); do
+		run timeout 30 "$BUILD/mq-consume" -q --attempts 2 jobs -- "$T/killer"
+		eventually 10 state_is jobs "1 0 0 0 0"
+	done
+	run_mq 0 mq-consume --no-clean --attempts 2 --idle 100ms jobs -- touch "$T/ran"
+	[[ $stderr == *"rejected: attempts exhausted: its consumer died while it ran"* ]]
+	[ ! -e "$T/ran" ]
+	state_is jobs "0 0 0 1 0"
+	[ "$(redis hget rsmq:jobs:Xcounters crashed)" = 1 ]
+}
+
+one_expires() {
+	run_mq 0 mq-clean --json
+	[ "$(json expired)" = 1 ]
+}
+
+@test "rsmq clean: what is too late is rejected" {
+	run_mq 0 mq-publish -e 1s jobs late
+	run_mq 0 mq-publish -e 1h jobs early
+	eventually 10 one_expires
+	run_mq 0 mq-stats --list rejected --jsonl jobs
+	[ "$(json '[payload, reason]')" = '["late","expired"]' ]
+}
+
+@test "rsmq clean: dead connections are forgotten" {
+	node_create jobs
+	redis zadd rsmq::connections 0 dead >/dev/null
+	start_mq mq-consume --tag me jobs -- true
+	eventually 10 state_is jobs "0 0 0 0 1"
+	run_mq 0 mq-clean --json
+	[ "$(json connections)" = 1 ]
+	[[ $(redis --raw zrange rsmq::connections 0 -1) == me-* ]]
+	stop_mq
+	[ "$(redis exists rsmq::connections)" = 0 ]
+}
+
+@test "rsmq clean: one queue of the wrong type does not keep it from the others" {
+	node_create aaa
+	redis del rsmq:aaa:X >/dev/null
+	redis set rsmq:aaa text >/dev/null
+	node_create jobs
+	old=$(node_send jobs a 120000)
+	redis hdel rsmq:jobs:Q "$old" >/dev/null
+	run_mq 76 mq-clean --json
+	[ "$(json orphans)" = 1 ]
+}
+
+# --- pause, receipts -------------------------------------------------------------------
+
+@test "rsmq pause: our consumers stop, node goes on" {
+	node_create jobs
+	node_send jobs one
+	run_mq 0 mq-pause jobs
+	run_mq 0 mq-stats --json jobs
+	[ "$(json 'queues[0].paused')" = true ]
+	run_mq 1 mq-consume --idle 0s -n 1 jobs || [ "$status" = 0 ]
+	[ -z "$output" ]
+	[[ $(node_receive jobs) == *" one 1" ]]
+	run_mq 0 mq-pause --resume jobs
+	[ "$(redis exists rsmq:jobs:Xpaused)" = 0 ]
+}
+
+@test "rsmq receipts: handed out, extended, settled by id" {
+	node_create jobs
+	a=$(node_send jobs a 3000)
+	b=$(node_send jobs b 2000)
+	redis zadd rsmq:jobs 7 short-id >/dev/null
+	redis hset rsmq:jobs:Q short-id c >/dev/null
+	run_mq 0 mq-consume --lease 60s --jsonl -n 3 jobs
+	[ "$(json payload | paste -sd' ')" = '"c" "a" "b"' ]
+	mapfile -t receipts < <(json receipt | tr -d '"')
+	# What is handed out is settled by its receipt, and by nobody else.
+	run_mq 1 mq-consume --extend "$a" 300s jobs
+	run_mq 0 mq-consume --extend "${receipts[1]}" 300s jobs
+	[ "$(redis pttl "rsmq::connection:$(redis --raw zrange rsmq::connections 0 -1)")" -gt 200000 ]
+	[ $(($(redis zscore rsmq:jobs "$a") - $(now_ms))) -gt 200000 ]
+	run_mq 0 mq-consume --ack "${receipts[0]}" jobs
+	[ "$(redis hexists rsmq:jobs:Q short-id)" = 0 ]
+	run_mq 0 mq-consume --ack "${receipts[1]}" jobs
+	run_mq 0 mq-consume --reject "${receipts[2]}" --text 'no good' jobs
+	state_is jobs "0 0 0 1 0"
+	[ "$(redis exists rsmq::connections)" = 0 ]
+	run_mq 1 mq-consume --ack "${receipts[2]}" jobs
+}
+
+# --- all that happens at once ----------------------------------------------------------
+
+@test "rsmq move: nothing is lost or doubled while node receives and deletes" {
+	node_create jobs
+	redis eval "for i = 1, 4000 do
+			local id = 'hocj1kxhku' .. string.format('%022d', i)
+			redis.call('ZADD', 'rsmq:jobs-rejected', i, id)
+			redis.call('HSET', 'rsmq:jobs-rejected:Q', id, i)
+		end
+		redis.call('HSET', 'rsmq:jobs-rejected:Q', 'vt', 30, 'delay', 0, 'maxsize', 65536)" 0
+	(while :; do node_receive jobs-rejected 100; done >/dev/null 2>&1) 3>&- &
+	peer=$!
+	run_mq 0 mq-return --match '[02468]$' jobs
+	run_mq 0 mq-return jobs
+	kill "$peer"
+	wait "$peer" || true
+	[ "$(($(redis zcard rsmq:jobs) + $(redis zcard rsmq:jobs-rejected)))" = 4000 ]
+	[ "$({
+		redis --raw hvals rsmq:jobs:Q
+		# shellcheck disable=SC2046 # ids are words
+		redis --raw hmget rsmq:jobs-rejected:Q $(ids jobs-rejected) none
+	} | grep -E '^[0-9]+$' | sort -u | wc -l)" -ge 4000 ]
+}

@@ -1,0 +1,195 @@
+#!/usr/bin/env bats
+# The logical clock of a queue: --tick, --from-tick and --until-tick.
+
+# run_mq sets output and stderr; each test is a subshell of its own.
+# shellcheck disable=SC2030,SC2031,SC2154
+
+load ../helpers/common
+
+setup_file() {
+	server_start
+}
+
+teardown_file() {
+	server_stop
+}
+
+setup() {
+	common_setup
+}
+
+teardown() {
+	common_teardown
+}
+
+drained() {
+	"$BUILD/mq-consume" --drain -l "$@" 2>/dev/null | xargs
+}
+
+clock() {
+	redis get 'rmq::queue::[q]::clock'
+}
+
+out_is() {
+	[ "$(xargs <"$T/out")" = "$1" ]
+}
+
+@test "ticks: --tick sets the clock, which never goes back" {
+	run_mq 0 mq-publish --tick 7 q
+	assert_equal "$output$stderr" ""
+	assert_equal "$(clock)" 7
+	run_mq 0 mq-publish --tick 7 q
+	assert_equal "$output$stderr" ""
+	run_mq 1 mq-publish --tick 6 q
+	assert_equal "$stderr" "mq-publish: q: --tick 6: it is at 7 already"
+	assert_equal "$(clock)" 7
+	run_mq 1 mq-publish --tick 0 q
+	run_mq 0 mq-publish --tick 281474976710656 q
+	assert_equal "$(clock)" 281474976710656
+	run_mq 1 mq-publish --tick 8 q
+	assert_regex "$stderr" 'it is at 281474976710656 already$'
+}
+
+@test "ticks: of many at once the highest wins" {
+	local i
+
+	for i in {1..40}; do
+		"$BUILD/mq-publish" --tick "$i" q 2>/dev/null 3>&- &
+	done
+	wait
+	assert_equal "$(clock)" 40
+}
+
+@test "ticks: --tick needs no input, and the queue exists from then on" {
+	mkfifo "$T/in"
+	exec 5<>"$T/in"
+	run_mq 0 mq-publish --tick 1 q <&5
+	exec 5>&-
+	assert_equal "$(redis smembers rmq::queues)" q
+	assert_equal "$(redis exists 'rmq::queue::[q]::counters')" 0
+}
+
+@test "ticks: what does not go together" {
+	local options
+
+	for options in '--tick -1' '--tick 1.5' '--tick x' \
+		'--tick 281474976710657' '--from-tick -1' '--until-tick x' \
+		'--from-tick 3 --until-tick 2' '--raw --from-tick 1' \
+		'--raw --until-tick 1' '--tick 1 -l' '--tick 1 -k a' \
+		'--tick 1 -d 1s' '--tick 1 --at 12:00' '--tick 1 -e 1s' \
+		'--tick 1 -i' '--tick 1 --raw' '--tick 1 --max-length 1' \
+		'--tick 1 --max-delayed 1' '--tick 1 -H A:b' '--tick 1 -P 1=x'; do
+		# shellcheck disable=SC2086
+		run_mq 64 mq-publish $options q </dev/null
+		assert_equal "$(wc -l <<<"$stderr")" 1
+	done
+	run_mq 64 mq-publish --tick 1 q payload
+	assert_equal "$(redis dbsize)" 0
+}
+
+@test "ticks: a message does not run before its first tick" {
+	run_mq 0 mq-publish --from-tick 2 q two
+	run_mq 0 mq-publish --from-tick 1 q one
+	run_mq 0 mq-publish q plain
+	run drained q
+	assert_output plain
+	assert_equal "$(held q)" "0 2 0 0"
+	run_mq 0 mq-publish --tick 1 q
+	run drained q
+	assert_output one
+	run_mq 0 mq-publish --tick 9 q
+	run drained q
+	assert_output two
+}
+
+@test "ticks: a consumer that waits is told at once" {
+	local tick=5
+
+	start_mq mq-consume -l q
+	eventually 10 consumed
+	run_mq 0 mq-publish --from-tick 5 q m5
+	run_mq 0 mq-publish --tick 4 q
+	run_mq 0 mq-publish q plain
+	eventually 5 out_is plain
+	promptly 'run_mq 0 mq-publish --tick "$tick" q' 'grep -qx "m$tick" "$T/out"' \
+		'run_mq 0 mq-publish --from-tick $((++tick)) q "m$tick"'
+	assert_equal "$(xargs <"$T/out")" "plain $(seq -s ' ' -f 'm%g' 5 "$tick")"
+	stop_mq
+}
+
+consumed() {
+	[ -n "$(redis smembers "rmq::connection::$(connections)::queues")" ]
+}
+
+@test "ticks: a tick that the clock has passed already counts, the next is later" {
+	run_mq 0 mq-publish --tick 5 q
+	run_mq 0 mq-publish --from-tick 5 q now
+	run_mq 0 mq-publish --from-tick 3 q earlier
+	run_mq 0 mq-publish --from-tick 6 q next
+	run drained q
+	assert_output "earlier now"
+	assert_equal "$(held q)" "0 1 0 0"
+}
+
+@test "ticks: the order is tick, priority, fewer attempts, age" {
+	script retry <<-'S'
+		echo resend 0 >&3
+	S
+	run_mq 0 mq-publish --from-tick 2 -p 5 q tried
+	run_mq 0 mq-publish --tick 2 q
+	run_mq 0 mq-consume -n 1 q -- "$T/retry"
+	run_mq 0 mq-publish -p 100 q plain-high
+	run_mq 0 mq-publish q plain
+	run_mq 0 mq-publish --from-tick 3 -p 100 q three-high
+	run_mq 0 mq-publish --from-tick 2 -p -1 q two-low
+	run_mq 0 mq-publish --from-tick 2 -p 5 q two-a
+	run_mq 0 mq-publish --from-tick 2 -p 5 q two-b
+	run_mq 0 mq-publish --from-tick 2 q two-zero
+	run_mq 0 mq-publish --from-tick 1 -p -100 q one-low
+	run_mq 0 mq-publish --tick 3 q
+	eventually 5 tried_is_due
+	run drained q
+	assert_output "one-low two-a two-b tried two-zero two-low three-high plain-high plain"
+}
+
+tried_is_due() {
+	[ "$(redis eval 'local t = redis.call("TIME")
+		return redis.call("ZCOUNT", KEYS[1], t[1] * 1000 + t[2] / 1000,
+			"(" .. 2 ^ 50)' 1 'rmq::queue::[q]::delayed')" = 0 ]
+}
+
+@test "ticks: what is over already is not accepted" {
+	run_mq 0 mq-publish --tick 5 q
+	run_mq 1 mq-publish --until-tick 4 q late
+	assert_equal "$stderr" "mq-publish: q: not published: its last tick is over"
+	run_mq 1 mq-publish -q -i --until-tick 4 q late
+	assert_equal "$output$stderr" ""
+	run_mq 0 mq-publish --until-tick 5 q now
+	run_mq 0 mq-publish --from-tick 6 --until-tick 6 q next
+	assert_equal "$(redis hget 'rmq::queue::[q]::counters' published)" 2
+	run drained q
+	assert_output now
+	run_mq 0 mq-publish --tick 7 q
+	assert_equal "$(held q)" "0 1 0 0"
+	run drained q
+	assert_output ""
+	assert_equal "$(held q)" "0 0 0 1"
+}
+
+@test "ticks: under a framing, the late ones are counted" {
+	run_mq 0 mq-publish --tick 5 q
+	run_mq 1 mq-publish --jsonl q <<-'E'
+		{"payload":"1"}
+		{"payload":"2","headers":{"Mq-Until-Tick":"4"}}
+		{"payload":"3","headers":{"Mq-Until-Tick":"5"}}
+		{"payload":"4","headers":{"Mq-Key":"a","Mq-Until-Tick":"5"}}
+		{"payload":"5","headers":{"Mq-Key":"a","Mq-Until-Tick":"5"}}
+		{"payload":"6","headers":{"Mq-Key":"b","Mq-Until-Tick":"4"}}
+	E
+	assert_equal "$stderr" \
+		"mq-publish: 3 messages accepted, 1 duplicate, 2 too late"
+	# What was not accepted has taken no key.
+	run_mq 0 mq-publish -k b q 7
+	run drained q
+	assert_output "1 3 4 7"
+}

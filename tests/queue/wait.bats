@@ -1,0 +1,394 @@
+# mq-publish --wait and mq-consume --keep: how a message ended, for those who
+# wait and those who ask later.
+load ../helpers/common
+
+setup_file() {
+	server_start --appendonly yes --appendfsync always
+}
+
+teardown_file() {
+	server_stop
+}
+
+setup() {
+	common_setup
+	script works <<-'E'
+		echo "done $(cat) is fine" >&3
+	E
+	script fails <<-'E'
+		echo "err $(cat) is bad" >&3
+	E
+}
+
+teardown() {
+	common_teardown
+}
+
+# await ARGS...: mq-publish in the background; its pid in $waiter.
+await() {
+	"$BUILD/mq-publish" "$@" >"$T/wait.out" 2>"$T/wait.err" 3>&- &
+	waiter=$!
+}
+
+# ended STATUS OUTPUT: it ends so.
+ended() {
+	local status=0
+	wait "$waiter" || status=$?
+	[ "$status" = "$1" ] && [ "$(cat "$T/wait.out")" = "$2" ] || {
+		echo "status $status"
+		cat "$T/wait.out" "$T/wait.err"
+		return 1
+	}
+}
+
+waiting() {
+	redis client list | grep -q 'cmd=blmove'
+}
+
+# The id of the only message there.
+only_id() {
+	element "$1" "${2:-ready}" | header Mq-Id
+}
+
+consume_one() {
+	run_mq 0 mq-consume -n1 "$@"
+}
+
+@test "wait: done, with the last text" {
+	await --wait q it
+	eventually 5 waiting
+	consume_one q -- "$T/works"
+	ended 0 'it is fine'
+	[ ! -s "$T/wait.err" ]
+}
+
+@test "wait: rejected, with the reason" {
+	await --wait q it
+	eventually 5 waiting
+	consume_one q -- "$T/fails"
+	ended 1 'it is bad'
+	grep -q ': rejected: it is bad$' "$T/wait.err"
+}
+
+@test "wait: a message that ends before anybody waits for it" {
+	start_mq mq-consume q -- "$T/works"
+	for n in 1 2 3 4 5 6 7 8 9 10; do
+		run_mq 0 mq-publish --wait=10s q "$n"
+		[ "$output" = "$n is fine" ]
+	done
+	stop_mq
+}
+
+@test "wait: only so long, and the message stays" {
+	run_mq 75 mq-publish --wait=100ms q it
+	[ "$stderr" = 'mq-publish: q: 1 of 1 message not ended in time' ]
+	held_is q '1 0 0 0'
+	run_mq 75 mq-publish -q --wait=0 q it
+	[ -z "$stderr" ]
+	held_is q '2 0 0 0'
+}
+
+@test "wait: many, and the worst of them" {
+	start_mq mq-consume -j4 q -- "$T/works"
+	run_mq 0 mq-publish --wait=30s -l q < <(seq 50)
+	[ "$output" = "$(seq -f '%g is fine' 50)" ]
+	stop_mq
+	script some <<-'E'
+		p=$(cat)
+		[ "$p" = 2 ] && echo "err no 2" >&3 || echo "done $p" >&3
+	E
+	start_mq mq-consume q -- "$T/some"
+	run_mq 1 mq-publish --wait=30s q 1 2 3
+	[ "$output" = $'1\nno 2\n3' ]
+	stop_mq
+}
+
+@test "wait: -i tells which is which" {
+	start_mq mq-consume q -- "$T/works"
+	run_mq 0 mq-publish -i --wait=30s q one two
+	stop_mq
+	[ "${#lines[@]}" = 4 ]
+	[ "${lines[2]}" = "${lines[0]} done one is fine" ]
+	[ "${lines[3]}" = "${lines[1]} done two is fine" ]
+}
+
+@test "wait: a retry is no end" {
+	script second <<-'E'
+		[ "$MQ_ATTEMPT" = 2 ] && echo "done at last" >&3 || exit 75
+	E
+	start_mq mq-consume --backoff 50ms..50ms q -- "$T/second"
+	run_mq 0 mq-publish --wait=30s q it
+	[ "$output" = 'at last' ]
+	stop_mq
+	run_mq 0 mq-publish q x
+	redis flushall >/dev/null
+	start_mq mq-consume --attempts 2 --backoff 1ms..1ms q -- sh -c 'exit 75'
+	run_mq 1 mq-publish --wait=30s q it
+	[[ $output == 'attempts exhausted'* ]]
+	stop_mq
+}
+
+@test "wait: what is printed, and what no text has" {
+	start_mq mq-consume q
+	run_mq 0 mq-publish --wait=30s q payload
+	[ -z "$output" ]
+	stop_mq
+	[ "$(cat "$T/out")" = payload ]
+}
+
+@test "wait: a message that expires" {
+	run_mq 75 mq-publish -e 1ms --wait=10ms q late
+	id=$(only_id q)
+	run_mq 0 mq-consume --drain q
+	redis lrange "rmq::queue::[q]::result::$id" 0 -1 | grep -q '"state":"expired","text":"expired","attempts":0'
+}
+
+@test "wait: delayed, with headers of its own, and from JSON" {
+	start_mq mq-consume q -- "$T/works"
+	run_mq 0 mq-publish --wait=30s -d 50ms -H 'X-A: b' q it
+	[ "$output" = 'it is fine' ]
+	run_mq 0 mq-publish --wait=30s --jsonl q <<<'{"payload":"p","headers":{"X-B":"Mq-Reply-To"}}'
+	[ "$output" = 'p is fine' ]
+	stop_mq
+}
+
+@test "wait: not for messages that have no headers" {
+	run_mq 64 mq-publish --wait --raw q it
+	run_mq 64 mq-publish --wait=soon q it
+	[[ $stderr == *'--wait: soon: not a duration'* ]]
+}
+
+@test "wait: a header that names another message is not obeyed" {
+	id=0123456789abcdefghijklmnopqrstuv
+	run_mq 0 mq-publish --jsonl q <<<'{"payload":"p","headers":{"Mq-Reply-To":"'$id'"}}'
+	consume_one q -- "$T/works"
+	[ -z "$(redis keys '*result*')" ]
+}
+
+@test "wait: on a terminal, nothing drives it" {
+	script evil <<-'E'
+		printf 'done \033[31mred\n' >&3
+	E
+	start_mq mq-consume q -- "$T/evil"
+	run command script -qec "$BUILD/mq-publish --wait=30s q it" /dev/null
+	[[ $output == *'\033[31mred'* ]]
+	run_mq 0 mq-publish --wait=30s q it
+	[ "$output" = $'\033[31mred' ]
+	stop_mq
+}
+
+@test "wait: a signal ends it" {
+	await --wait q it
+	eventually 5 waiting
+	kill -TERM "$waiter"
+	ended 143 ''
+	held_is q '1 0 0 0'
+}
+
+@test "wait: the server goes away and comes back" {
+	await --wait=60s q it
+	eventually 5 waiting
+	for _ in 1 2 3; do
+		server_kill
+		server_run --appendonly yes --appendfsync always
+		eventually 10 waiting
+	done
+	consume_one q -- "$T/works"
+	ended 0 'it is fine'
+	[ "$(grep -c reconnecting "$T/wait.err")" = 1 ]
+}
+
+@test "wait: it ends while the connection is lost" {
+	await --wait=60s q it
+	eventually 5 waiting
+	kill -STOP "$waiter"
+	redis client kill type normal skipme yes >/dev/null
+	consume_one q -- "$T/works"
+	kill -CONT "$waiter"
+	ended 0 'it is fine'
+}
+
+@test "wait: the server stays away" {
+	await --wait=5s q it
+	eventually 5 waiting
+	server_kill
+	ended 75 ''
+	server_run --appendonly yes --appendfsync always
+}
+
+@test "wait: a full server lets nobody wait, but tells" {
+	redis config set maxmemory 1 >/dev/null
+	redis config set maxmemory 0 >/dev/null
+	await --wait=60s q it
+	eventually 5 waiting
+	redis config set maxmemory 1 >/dev/null
+	redis client kill type normal skipme yes >/dev/null
+	consume_one q -- "$T/works"
+	redis config set maxmemory 0 >/dev/null
+	ended 0 'it is fine'
+}
+
+@test "wait: its consumer is killed, and another one has it" {
+	await --wait=60s q it
+	eventually 5 waiting
+	start_mq mq-consume --no-clean q -- sleep 60
+	eventually 5 held_is q '0 0 1 0'
+	kill -KILL "$pid"
+	wait "$pid" || true
+	redis del "rmq::connection::$(connections)::heartbeat" >/dev/null
+	run_mq 0 mq-clean
+	consume_one q -- "$T/works"
+	ended 0 'it is fine'
+}
+
+@test "keep: a result can be read for so long" {
+	id=$("$BUILD/mq-publish" -i q it)
+	consume_one --keep 10m q -- "$T/works"
+	key="rmq::queue::[q]::result::$id"
+	[ "$(redis llen "$key")" = 1 ]
+	ttl=$(redis pttl "$key")
+	((ttl > 500000 && ttl <= 600000))
+	redis lindex "$key" 0 | grep -q "^{\"id\":\"$id\",\"state\":\"done\",\"text\":\"it is fine\",\"status\":0,\"attempts\":1,\"host\":\"[^\"]*\",\"finished_ms\":[0-9]*}$"
+}
+
+@test "keep: nothing is told of what nobody asked for" {
+	run_mq 0 mq-publish q it
+	consume_one q -- "$T/works"
+	[ -z "$(redis keys '*result*')" ]
+}
+
+@test "keep: the longer time of what is kept and what is waited for" {
+	run_mq 75 mq-publish --wait=1ms q it
+	id=$(only_id q)
+	consume_one --keep 1m q -- "$T/works"
+	(($(redis pttl "rmq::queue::[q]::result::$id") > 3500000))
+}
+
+@test "keep: a signal, and a rejection" {
+	id=$("$BUILD/mq-publish" -i q it)
+	consume_one --keep 10m q -- sh -c 'kill -SEGV $$'
+	redis lindex "rmq::queue::[q]::result::$id" 0 | grep -q '"state":"rejected",.*"signal":"SEGV","attempts":1,'
+	redis lindex "rmq::queue::[q]::result::$id" 0 | grep -vq '"status"'
+}
+
+@test "keep: mq-stats --id tells what became of it" {
+	id=$("$BUILD/mq-publish" -i q it)
+	consume_one --keep 10m q -- "$T/works"
+	run_mq 0 mq-stats --id "$id"
+	[ "${lines[0]}" = "id          $id" ]
+	[ "${lines[1]}" = 'queue       q' ]
+	[ "${lines[2]}" = 'state       done' ]
+	[[ $output == *$'\nattempts    1\n'* ]]
+	[ "${lines[-2]}" = 'status      0' ]
+	[ "${lines[-1]}" = 'text        it is fine' ]
+	run_mq 0 mq-stats --json --id "$id" q
+	[[ $output == "{\"id\":\"$id\",\"queue\":\"q\",\"state\":\"done\",\"text\":\"it is fine\","* ]]
+	run_mq 1 mq-stats --id "$(tr 0-9a-zA-Z 1-9a-zA-Z0 <<<"$id")"
+	redis del "rmq::queue::[q]::result::$id" >/dev/null
+	run_mq 1 mq-stats --id "$id"
+}
+
+@test "wait: purged, alone, by what it is, or with all others" {
+	await --wait=60s q it
+	eventually 5 waiting
+	run_mq 0 mq-purge --force --ready --id "$(only_id q)" q
+	ended 1 ''
+	grep -q ': purged$' "$T/wait.err"
+	await -i --wait=60s -d 1h q it
+	eventually 5 waiting
+	run_mq 0 mq-purge --force --delayed --id "$(only_id q delayed)" q
+	[[ "$(cat "$T/wait.out")" != *$'\n'*$'\n'* ]]
+	status=0
+	wait "$waiter" || status=$?
+	[ "$status" = 1 ]
+	grep -q ' purged$' "$T/wait.out"
+	run_mq 0 mq-publish q other
+	await --wait=60s q it
+	eventually 5 waiting
+	run_mq 0 mq-purge --force --all q
+	ended 1 ''
+	await --wait=60s -p 5 -g G q it
+	eventually 5 waiting
+	run_mq 0 mq-purge --force --match it --all q
+	ended 1 ''
+	await --wait=60s q it
+	eventually 5 waiting
+	run_mq 0 mq-purge --force --delete-queue q
+	ended 1 ''
+}
+
+@test "wait: a consumer that dies again and again" {
+	await --wait=60s q it
+	eventually 5 waiting
+	start_mq mq-consume --no-clean --attempts 1 q -- sleep 60
+	eventually 5 held_is q '0 0 1 0'
+	kill -KILL "$pid"
+	wait "$pid" || true
+	redis del "rmq::connection::$(connections)::heartbeat" >/dev/null
+	run_mq 0 mq-clean
+	held_is q '0 0 0 1'
+	ended 1 'attempts exhausted: its consumer died while it ran'
+}
+
+@test "wait: mq-clean rejects what has expired" {
+	await --wait=60s -e 1ms q it
+	eventually 5 waiting
+	run_mq 0 mq-clean
+	held_is q '0 0 0 1'
+	status=0
+	wait "$waiter" || status=$?
+	[ "$status" = 1 ]
+	grep -q ': expired' "$T/wait.err"
+}
+
+@test "wait: pushed, and done in the queue where it went" {
+	await --wait=60s q it
+	eventually 5 waiting
+	consume_one --push next q -- sh -c 'echo push >&3'
+	eventually 5 waiting
+	consume_one next -- "$T/works"
+	ended 0 'it is fine'
+}
+
+@test "wait: pushed there and back again" {
+	await --wait=60s q it
+	eventually 5 waiting
+	kill -STOP "$waiter"
+	for _ in 1 2; do
+		consume_one --push next q -- sh -c 'echo push >&3'
+		consume_one --push q next -- sh -c 'echo push >&3'
+	done
+	kill -CONT "$waiter"
+	consume_one --push next q -- sh -c 'echo push >&3'
+	consume_one next -- "$T/fails"
+	ended 1 'it is bad'
+}
+
+# Consumers die at any moment, cleaners do what they left, and each of those
+# who wait is told once, what became of its own message.
+@test "wait: consumers are killed all the time" {
+	local i round n
+	for ((i = 0; i < 5; i++)); do
+		"$BUILD/mq-publish" --wait=60s q "$i-"{1..10} \
+			>"$T/wait.$i" 2>&1 3>&- &
+		waiters[i]=$!
+	done
+	eventually 5 held_is q '50 0 0 0'
+	for ((round = 0; round < 20; round++)); do
+		start_mq mq-consume -j3 --no-clean q -- "$T/works"
+		n=$((RANDOM % 30 + 10))
+		read -rt "0.0$n" <> <(:) || true
+		kill -KILL "$pid"
+		wait "$pid" 2>/dev/null || true
+		for c in $(connections); do
+			redis del "rmq::connection::$c::heartbeat" >/dev/null
+		done
+		run_mq 0 mq-clean --attempts 1000
+	done
+	run_mq 0 mq-consume -j3 --drain --attempts 1000 q -- "$T/works"
+	for ((i = 0; i < 5; i++)); do
+		wait "${waiters[i]}"
+		[ "$(cat "$T/wait.$i")" = "$(printf "$i-%d is fine\n" {1..10})" ]
+	done
+	held_is q '0 0 0 0'
+}

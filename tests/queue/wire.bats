@@ -1,0 +1,843 @@
+#!/usr/bin/env bats
+# On the wire: what a Go program built on rmq v5 does to the keys, done here
+# step by step with redis-cli, on the same queues as our tools, both ways.
+
+# run_mq sets output and stderr; T and D are of common.bash; some functions
+# are called by name, and the scripts expand what they are given themselves.
+# shellcheck disable=SC2016,SC2030,SC2031,SC2119,SC2120,SC2154,SC2317
+
+load ../helpers/common
+
+setup_file() {
+	server_start
+}
+
+teardown_file() {
+	server_stop
+}
+
+setup() {
+	common_setup
+	ready='rmq::queue::[q]::ready'
+	rejected='rmq::queue::[q]::rejected'
+	write_scripts
+}
+
+teardown() {
+	common_teardown
+}
+
+write_scripts() {
+	# hold: takes a message, says so, and goes on only when told to.
+	cat >"$T/hold" <<'END'
+#!/bin/sh
+cat >/dev/null
+echo "$MQ_ID" >>"$T/taken"
+until [ -e "$T/go" ]; do sleep 0.02; done
+END
+	chmod +x "$T/hold"
+	touch "$T/taken"
+}
+
+# --- what a Go peer does -----------------------------------------------------
+
+unacked() {
+	echo "rmq::connection::$1::queue::[${2:-q}]::unacked"
+}
+
+# go_open C: open a connection.
+go_open() {
+	redis set "rmq::connection::$1::heartbeat" 1 EX 60
+	redis sadd rmq::connections "$1"
+}
+
+# go_consume C Q: open a queue, and start to consume it.
+go_consume() {
+	redis sadd rmq::queues "$2"
+	redis sadd "rmq::connection::$1::queues" "$2"
+	redis sadd "rmq::connection::$1::queue::[$2]::consumers" "tag-${1: -6}"
+}
+
+# go_publish Q: what is on stdin.
+go_publish() {
+	redis sadd rmq::queues "$1"
+	redis -x lpush "rmq::queue::[$1]::ready"
+}
+
+# go_take C Q [FILE]: prefetch one message.
+go_take() {
+	redis --raw rpoplpush "rmq::queue::[$2]::ready" "$(unacked "$1" "$2")" |
+		head -c -1 >"${3:-$T/element}"
+}
+
+# go_ack C Q FILE: how many were removed.
+go_ack() {
+	redis -x lrem "$(unacked "$1" "$2")" 1 <"$3"
+}
+
+go_reject() {
+	redis -x lpush "rmq::queue::[$2]::rejected" <"$3"
+	redis -x lrem "$(unacked "$1" "$2")" 1 <"$3"
+}
+
+# What expiry does to the heartbeat of a consumer that has died.
+die() {
+	redis del "rmq::connection::$1::heartbeat"
+}
+
+# Go's cleaner, one round.
+go_clean() {
+	local c q
+
+	for c in $(connections); do
+		[ "$(redis ttl "rmq::connection::$c::heartbeat")" -le 0 ] || continue
+		for q in $(redis smembers "rmq::connection::$c::queues"); do
+			redis sadd rmq::queues "$q"
+			while [ -n "$(redis --raw rpoplpush "$(unacked "$c" "$q")" \
+				"rmq::queue::[$q]::ready")" ]; do
+				:
+			done
+			redis del "$(unacked "$c" "$q")"
+			redis del "rmq::connection::$c::queue::[$q]::consumers"
+			redis srem "rmq::connection::$c::queues" "$q"
+		done
+		redis srem rmq::connections "$c"
+		redis del "rmq::connection::$c::queues"
+	done
+}
+
+# --- looking -----------------------------------------------------------------
+
+# item KEY INDEX: the whole of it; -1 is the oldest.
+item() {
+	redis --raw lindex "$1" "$2" | head -c -1
+}
+
+# The JSON of a file's header; fails when it is none.
+header_of() {
+	perl -0777 -ne 'print $1 if /\A\xff\x00\xbe\xbe\x4a([^\n]*)\n/s or exit 1' \
+		"$1"
+}
+
+# What is behind the header.
+payload_of() {
+	perl -0777 -pe 's/\A\xff\x00\xbe\xbe\x4a[^\n]*\n//s or exit 1' "$1"
+}
+
+# The payloads of a list, the oldest first, on one line.
+payloads() {
+	local i n
+
+	n=$(redis llen "$1")
+	for ((i = 1; i <= n; i++)); do
+		item "$1" "-$i" >"$T/look"
+		payload_of "$T/look" || cat "$T/look"
+		echo
+	done | paste -sd ' '
+}
+
+# The values of one header in a list, the oldest message first.
+headers() {
+	local i n
+
+	n=$(redis llen "$1")
+	for ((i = 1; i <= n; i++)); do
+		item "$1" "-$i" >"$T/look"
+		{ header_of "$T/look" || echo '{}'; } | perl -ne \
+			'BEGIN { $n = shift } print /"\Q$n\E":\["(.*?)"\]/ ? $1 : "-"' "$2"
+		echo
+	done | paste -sd ' '
+}
+
+keys() {
+	redis keys "${1:-*}" | sort
+}
+
+llen_is() {
+	[ "$(redis llen "$1")" = "$2" ]
+}
+
+taken_are() {
+	[ "$(wc -l <"$T/taken")" = "$1" ]
+}
+
+listed() {
+	[ "$(redis sismember rmq::connections "$1")" = 1 ]
+}
+
+not_listed() {
+	! listed "$1"
+}
+
+no_consumer() {
+	[ -z "$(connections)" ]
+}
+
+one_consumer() {
+	[ "$(connections | grep -c .)" = 1 ]
+}
+
+# Our round of cleaning, by a consumer of another queue.
+clean_round() {
+	start_mq mq-consume -v "$@" elsewhere -- true
+	eventually 20 grep -q 'cleaned up' "$T/err"
+	stop_mq
+	sed 's/^mq-consume: //' "$T/err"
+}
+
+monitor() {
+	# Not by way of the function redis: its shell is what would be killed.
+	redis-cli -s "$D/redis.sock" monitor >"$T/monitor" 3>&- &
+	eventually 10 grep -q OK "$T/monitor"
+}
+
+# ordered TEXT...: the first lines with these texts come in this order.
+ordered() {
+	local text n last=0
+
+	for text; do
+		n=$(grep -nF -- "$text" "$T/monitor" | head -n 1 | cut -d : -f 1)
+		if [ -z "$n" ] || [ "$n" -le "$last" ]; then
+			echo "not there, or too early: $text"
+			cat "$T/monitor"
+			return 1
+		fi
+		last=$n
+	done
+}
+
+# --- Go publishes, we consume -------------------------------------------------
+
+@test "wire: a bare payload from Go" {
+	printf 'hello\n\xff\n' | go_publish q
+	run_mq 0 mq-consume -n 1 q -- sh -c 'cat >"$T/got"'
+	printf 'hello\n\xff\n' | cmp - "$T/got"
+	assert_equal "$(state q)" "0 0 0 0 0"
+}
+
+@test "wire: a message with Go's header" {
+	printf '\xff\x00\xbe\xbe\x4a{"X-Trace-Id":["a7"]}\nbo\ndy' | go_publish q
+	run_mq 0 mq-consume -n 1 q -- \
+		sh -c 'cat >"$T/got"; echo "$MQ_HEADER_X_TRACE_ID"'
+	assert_output a7
+	printf 'bo\ndy' | cmp - "$T/got"
+	assert_equal "$(state q)" "0 0 0 0 0"
+}
+
+@test "wire: headers that Go accepts are accepted" {
+	local header
+
+	for header in '{}' 'null' '{"a":null,"b":[]}' '{"A":["1","2"]}' \
+		'{"a":["\ud800"]}' '{"\u0000":[]}' $'{"a\377":["\377"]}'; do
+		printf '\xff\x00\xbe\xbe\x4a%s\nbody' "$header" | go_publish q
+		run_mq 0 mq-consume -n 1 q
+		assert_output body
+		assert_equal "$(state q)" "0 0 0 0 0"
+	done
+}
+
+@test "wire: headers that Go refuses are rejected unseen and unchanged" {
+	local bad
+
+	for bad in '{"a":"x"}\nbody' '{"a":[1]}\nbody' '{"a"\nbody' '[]\nbody' \
+		'{"A":["1"]}' ''; do
+		redis flushall
+		# shellcheck disable=SC2059
+		printf '\xff\x00\xbe\xbe\x4a'"$bad" >"$T/sent"
+		go_publish q <"$T/sent"
+		run_mq 0 mq-consume --drain q -- sh -c 'echo ran'
+		assert_output ""
+		assert_equal "$(state q)" "0 0 0 1 0"
+		item "$rejected" 0 | cmp - "$T/sent"
+	done
+}
+
+@test "wire: what Go published first is consumed first, beside ours" {
+	printf 1 | go_publish q
+	run_mq 0 mq-publish q 2
+	printf 3 | go_publish q
+	run_mq 0 mq-publish --raw q 4
+	run_mq 0 mq-consume --drain -l q
+	assert_output $'1\n2\n3\n4'
+}
+
+@test "wire: an ack removes the whole raw element, by LREM" {
+	# Not as we would write it: spaces, an unusual name, no Mq-Id.
+	printf '\xff\x00\xbe\xbe\x4a{ "x-y" : [ "\\u0041" ] }\nbody' | go_publish q
+	monitor
+	run_mq 0 mq-consume -n 1 q
+	assert_output body
+	eventually 5 grep -q '"LREM"' "$T/monitor"
+	run grep -F '"LREM"' "$T/monitor"
+	assert_output --partial \
+		'::queue::[q]::unacked" "-1" "\xff\x00\xbe\xbeJ{ \"x-y\" : [ \"\\u0041\" ] }\nbody"'
+	refute_output --partial lua
+	assert_equal "$(state q)" "0 0 0 0 0"
+}
+
+@test "wire: a raw message that is given back goes back raw" {
+	printf 'x\x00y' | go_publish q
+	printf 'second' | go_publish q
+	start_mq mq-consume --prefetch 1 --grace 0s q -- "$T/hold"
+	eventually 10 taken_are 1
+	eventually 10 llen_is "$ready" 0
+	stop_mq
+	assert_equal "$(redis llen "$ready")" 2
+	printf 'x\x00y' >"$T/want"
+	item "$ready" -1 | cmp - "$T/want"
+	printf 'second' >"$T/want"
+	item "$ready" -2 | cmp - "$T/want"
+}
+
+# --- we publish, Go consumes --------------------------------------------------
+
+@test "wire: Go consumes ours" {
+	run_mq 0 mq-publish -i q $'pay\nload'
+	id=$output
+	assert_equal "$(redis smembers rmq::queues)" q
+	go_open go-AAAAAA
+	go_consume go-AAAAAA q
+	go_take go-AAAAAA q
+	assert_equal "$(header_of "$T/element")" "{\"Mq-Id\":[\"$id\"]}"
+	payload_of "$T/element" >"$T/got"
+	printf 'pay\nload' | cmp - "$T/got"
+	assert_equal "$(state q)" "0 0 1 0 1"
+	assert_equal "$(go_ack go-AAAAAA q "$T/element")" 1
+	assert_equal "$(state q)" "0 0 0 0 1"
+}
+
+@test "wire: the header is what Go's http.Header reads" {
+	run_mq 0 mq-publish -H 'x-trace-id: a "b" \ é' -H 'X-Trace-Id: 2' q body
+	go_take go-AAAAAA q
+	header_of "$T/element" >"$T/json"
+	python3 - "$T/json" <<'END'
+import json, re, sys
+h = json.load(open(sys.argv[1], encoding='utf-8'))
+assert h['X-Trace-Id'] == ['a "b" \\ é', '2'], h
+assert re.fullmatch('[0-9a-z]{10}[0-9A-Za-z]{22}', h['Mq-Id'][0]), h
+assert sorted(h) == ['Mq-Id', 'X-Trace-Id'], h
+END
+	assert_equal "$(payload_of "$T/element")" body
+}
+
+@test "wire: --raw publishes the bare bytes" {
+	printf 'a\x00b' | run_mq 0 mq-publish --raw q
+	go_take go-AAAAAA q
+	printf 'a\x00b' | cmp - "$T/element"
+}
+
+@test "wire: Go takes the oldest of ours first" {
+	seq 3 | run_mq 0 mq-publish --raw -l q
+	go_take go-AAAAAA q "$T/1"
+	go_take go-AAAAAA q "$T/2"
+	assert_equal "$(cat "$T/1" "$T/2")" 12
+}
+
+@test "wire: what Go rejects is ours again, id and all" {
+	run_mq 0 mq-publish -i q body
+	id=$output
+	go_take go-AAAAAA q
+	go_reject go-AAAAAA q "$T/element"
+	assert_equal "$(state q)" "0 0 0 1 0"
+	redis rpoplpush "$rejected" "$ready"
+	run_mq 0 mq-consume -n 1 q -- sh -c 'echo "$MQ_ID $(cat)"'
+	assert_output "$id body"
+}
+
+@test "wire: Go reads what we have rejected" {
+	run_mq 0 mq-publish -i -H 'X-A: 1' q body
+	id=$output
+	run_mq 0 mq-consume -n 1 q -- sh -c 'exit 3'
+	item "$rejected" 0 >"$T/element"
+	assert_equal "$(payload_of "$T/element")" body
+	assert_equal "$(headers "$rejected" Mq-Id)" "$id"
+	assert_equal "$(headers "$rejected" X-A)" 1
+	assert_equal "$(headers "$rejected" Mq-Attempt)" 1
+	assert_equal "$(headers "$rejected" Mq-Error)" "exit status 3"
+}
+
+@test "wire: a message that Go's cleaner took away is not acked twice" {
+	printf body | go_publish q
+	start_mq mq-consume -v q -- "$T/hold"
+	eventually 10 taken_are 1
+	c=$(connections)
+	redis rpoplpush "$(unacked "$c")" "$(unacked go-AAAAAA)"
+	touch "$T/go"
+	eventually 10 grep -q 'lease lost' "$T/err"
+	stop_mq
+	assert_equal "$(redis llen "$(unacked go-AAAAAA)")" 1
+	assert_equal "$(state q)" "0 0 1 0 0"
+}
+
+# --- joining, living, leaving -------------------------------------------------
+
+@test "wire: joining, in the order that a cleaner needs" {
+	printf x | go_publish q
+	monitor
+	start_mq mq-consume q -- "$T/hold"
+	eventually 10 taken_are 1
+	c=$(connections)
+	assert_regex "$c" '^mq-consume-[A-Za-z0-9]{6}$'
+	name=$(redis smembers "rmq::connection::$c::queue::[q]::consumers")
+	assert_regex "$name" '^mq-consume-[A-Za-z0-9]{6}$'
+	ordered \
+		"\"SET\" \"rmq::connection::$c::heartbeat\" \"1\" \"EX\" \"60\"" \
+		"\"SADD\" \"rmq::connections\" \"$c\"" \
+		"\"SADD\" \"rmq::connection::$c::queues\" \"q\"" \
+		"\"SADD\" \"rmq::connection::$c::queue::[q]::consumers\" \"$name\"" \
+		"\"SADD\" \"rmq::queues\" \"q\"" \
+		"\"$(unacked "$c")\" \"RIGHT\" \"LEFT\""
+}
+
+@test "wire: the keys of a consumer at work" {
+	seq 2 | run_mq 0 mq-publish -l q
+	start_mq mq-consume -j 2 --tag go.er q other -- "$T/hold"
+	eventually 10 taken_are 2
+	c=$(connections)
+	assert_regex "$c" '^go\.er-[A-Za-z0-9]{6}$'
+	# That of long runs may be there or not.
+	assert_equal "$(keys | grep -v '::running$')" "$(sort <<-END
+		rmq::connection::$c::heartbeat
+		rmq::connection::$c::info
+		rmq::connection::$c::queue::[other]::consumers
+		rmq::connection::$c::queue::[q]::consumers
+		rmq::connection::$c::queue::[q]::unacked
+		rmq::connection::$c::queues
+		rmq::connections
+		rmq::queue::[q]::counters
+		rmq::queues
+	END
+	)"
+	assert_equal "$(redis type rmq::connections)" set
+	assert_equal "$(redis smembers rmq::queues | sort | xargs)" "other q"
+	assert_equal "$(redis type "rmq::connection::$c::heartbeat")" string
+	assert_equal "$(redis get "rmq::connection::$c::heartbeat")" 1
+	assert_equal \
+		"$(redis smembers "rmq::connection::$c::queues" | sort | xargs)" \
+		"other q"
+	assert_equal "$(redis type "$(unacked "$c")")" list
+	assert_equal "$(redis scard "rmq::connection::$c::queue::[q]::consumers")" 1
+	assert_equal "$(redis hget "rmq::connection::$c::info" slots)" 2
+	assert_equal "$(redis hget "rmq::connection::$c::info" pid)" "$pid"
+	# What is in flight is there with the newest first, as with RPOPLPUSH.
+	assert_equal "$(payloads "$(unacked "$c")")" "1 2"
+	assert [ "$(redis ttl "rmq::connection::$c::heartbeat")" -gt 55 ]
+	assert [ "$(redis ttl "rmq::connection::$c::heartbeat")" -le 60 ]
+	assert [ "$(redis ttl "rmq::connection::$c::info")" -gt 60 ]
+	for key in rmq::connections rmq::queues "rmq::connection::$c::queues" \
+		"$(unacked "$c")" "rmq::connection::$c::queue::[q]::consumers"; do
+		assert_equal "$key $(redis ttl "$key")" "$key -1"
+	done
+}
+
+@test "wire: the heartbeat is renewed every second" {
+	start_mq mq-consume q -- true
+	eventually 10 one_consumer
+	c=$(connections)
+	redis expire "rmq::connection::$c::heartbeat" 20
+	renewed() {
+		[ "$(redis ttl "rmq::connection::$c::heartbeat")" -gt 55 ]
+	}
+	eventually 3 renewed
+	# As a value that Go writes, and no other.
+	assert_equal "$(redis get "rmq::connection::$c::heartbeat")" 1
+}
+
+@test "wire: after a graceful end nothing of the consumer is left" {
+	seq 5 | run_mq 0 mq-publish --raw -l q
+	start_mq mq-consume -j 1 --prefetch 3 q other -- "$T/hold"
+	eventually 10 taken_are 1
+	eventually 10 llen_is "$ready" 1
+	c=$(connections)
+	monitor
+	kill -TERM "$pid"
+	# What was not started is back in front at once.
+	eventually 5 llen_is "$ready" 4
+	touch "$T/go"
+	status=0
+	wait "$pid" || status=$?
+	assert_equal "$status" 143
+	assert_equal "$(keys)" "$(printf '%s\n' "$ready" rmq::queues \
+		'rmq::queue::[q]::counters' | sort)"
+	assert_equal "$(payloads "$ready")" "2 3 4 5"
+	# Never listed without a heartbeat.
+	heartbeat="\"DEL\" \"rmq::connection::$c::heartbeat\""
+	eventually 5 grep -qF "$heartbeat" "$T/monitor"
+	ordered "\"SREM\" \"rmq::connections\" \"$c\"" "$heartbeat"
+}
+
+@test "wire: a live consumer of ours is left alone by Go's cleaner" {
+	seq 2 | run_mq 0 mq-publish --raw -l q
+	start_mq mq-consume -j 2 q -- "$T/hold"
+	eventually 10 taken_are 2
+	before=$(keys | grep -v '::running$')
+	go_clean
+	assert_equal "$(keys | grep -v '::running$')" "$before"
+	assert_equal "$(payloads "$(unacked "$(connections)")")" "1 2"
+}
+
+# --- dead consumers -----------------------------------------------------------
+
+# kill_ours N OPTION...: a consumer of q dies with N messages in its hands.
+kill_ours() {
+	local n=$1
+
+	shift
+	start_mq mq-consume "$@" q -- "$T/hold"
+	eventually 10 one_consumer
+	c=$(connections)
+	eventually 10 llen_is "$(unacked "$c")" "$n"
+	stop_mq KILL
+	die "$c"
+}
+
+@test "wire: Go's cleaner finds our dead consumer's messages" {
+	seq 5 | run_mq 0 mq-publish --raw -l q
+	kill_ours 3 -j 1 --prefetch 2
+	go_clean
+	assert_equal "$(payloads "$ready" | xargs -n 1 | sort | xargs)" "1 2 3 4 5"
+	assert_equal "$(keys 'rmq::connection*')" "rmq::connection::$c::info"
+	# Go does not know that one: it goes by itself.
+	assert [ "$(redis ttl "rmq::connection::$c::info")" -gt 0 ]
+	run_mq 0 mq-consume --drain -l q
+	assert_equal "$(sort <<<"$output")" "$(seq 5)"
+}
+
+@test "wire: a dead Go consumer's messages go back in front, unchanged" {
+	printf '\xff\x00\xbe\xbe\x4a{ "X-A" : ["1"] }\n1' | go_publish q
+	printf '2\x00\xff' | go_publish q
+	run_mq 0 mq-publish q 3
+	printf 4 | go_publish q
+	go_open go-AAAAAA
+	go_consume go-AAAAAA q
+	for i in 1 2 3; do
+		go_take go-AAAAAA q "$T/$i"
+	done
+	die go-AAAAAA
+	run clean_round
+	assert_output --partial '1 dead connection cleaned up: 3 messages returned'
+	assert_equal "$(redis llen "$ready")" 4
+	for i in 1 2 3; do
+		item "$ready" "-$i" | cmp - "$T/$i"
+	done
+	assert_equal "$(item "$ready" -4)" 4
+	assert_equal "$(keys)" "$(printf '%s\n' "$ready" rmq::queues \
+		'rmq::queue::[q]::counters' | sort)"
+	assert_equal "$(redis smembers rmq::queues | sort | xargs)" "elsewhere q"
+}
+
+@test "wire: a live Go consumer is left alone" {
+	seq 2 | run_mq 0 mq-publish --raw -l q
+	go_open live-AAAAA
+	go_consume live-AAAAA q
+	go_take live-AAAAA q
+	go_open idle-BBBBB
+	go_open dead-CCCCC
+	go_consume dead-CCCCC q
+	go_take dead-CCCCC q
+	die dead-CCCCC
+	before=$(keys 'rmq::connection::live*')
+	run clean_round
+	assert_output --partial '1 dead connection cleaned up: 1 message returned'
+	assert_equal "$(keys 'rmq::connection::live*')" "$before"
+	assert_equal "$(payloads "$(unacked live-AAAAA)")" 1
+	assert_equal "$(payloads "$ready")" 2
+	assert_equal "$(connections | sort | xargs)" "idle-BBBBB live-AAAAA"
+	assert [ "$(redis exists rmq::connection::idle-BBBBB::heartbeat)" = 1 ]
+}
+
+@test "wire: a dead Go consumer of several queues" {
+	go_open go-AAAAAA
+	for q in q r 's t'; do
+		seq 2 | run_mq 0 mq-publish --raw -l "$q"
+		go_consume go-AAAAAA "$q"
+	done
+	# One queue it has, and has nothing of; one that nobody else has heard of.
+	redis rpoplpush 'rmq::queue::[s t]::ready' "$(unacked go-AAAAAA 's t')"
+	redis rpoplpush 'rmq::queue::[q]::ready' "$(unacked go-AAAAAA q)"
+	redis rpoplpush 'rmq::queue::[q]::ready' "$(unacked go-AAAAAA q)"
+	redis srem rmq::queues q
+	die go-AAAAAA
+	run clean_round
+	assert_output --partial '1 dead connection cleaned up: 3 messages returned'
+	assert_equal "$(payloads "$ready")" "1 2"
+	assert_equal "$(payloads 'rmq::queue::[r]::ready')" "1 2"
+	assert_equal "$(payloads 'rmq::queue::[s t]::ready')" "1 2"
+	assert_equal "$(redis sismember rmq::queues q)" 1
+	assert_equal "$(keys 'rmq::connection*')" ""
+}
+
+@test "wire: a connection that died while it joined" {
+	# The crash came before the queues: there is nothing but the name.
+	redis sadd rmq::connections go-AAAAAA
+	start_mq mq-consume elsewhere -- true
+	eventually 10 one_consumer_of_ours
+	eventually 10 not_listed go-AAAAAA
+}
+
+one_consumer_of_ours() {
+	connections | grep -q ^mq-consume-
+}
+
+@test "wire: a cleaner that died half-way is continued" {
+	seq 3 | run_mq 0 mq-publish --raw -l q
+	go_open go-AAAAAA
+	go_consume go-AAAAAA q
+	go_consume go-AAAAAA r
+	for i in 1 2 3; do
+		go_take go-AAAAAA q
+	done
+	die go-AAAAAA
+	# Go's cleaner moved one, and was done with the other queue.
+	redis rpoplpush "$(unacked go-AAAAAA)" "$ready"
+	redis del 'rmq::connection::go-AAAAAA::queue::[r]::consumers'
+	redis srem rmq::connection::go-AAAAAA::queues r
+	run clean_round
+	assert_output --partial '1 dead connection cleaned up: 2 messages returned'
+	assert_equal "$(payloads "$ready")" "2 3 1"
+	assert_equal "$(keys 'rmq::connection*')" ""
+}
+
+@test "wire: more messages than one slice go back in their old order" {
+	seq 1700 | run_mq 0 mq-publish --raw -l q
+	go_open go-AAAAAA
+	go_consume go-AAAAAA q
+	printf "rpoplpush $ready $(unacked go-AAAAAA)\n%.0s" $(seq 1300) |
+		redis >/dev/null
+	assert_equal "$(redis llen "$(unacked go-AAAAAA)")" 1300
+	die go-AAAAAA
+	clean_round
+	run_mq 0 mq-consume --drain -l q
+	assert_equal "$output" "$(seq 1700)"
+}
+
+@test "wire: our dead consumer: what may have run has its crash counted" {
+	seq 6 | run_mq 0 mq-publish -l q
+	kill_ours 5 -j 2 --prefetch 3
+	for i in 1 2 3 4 5; do
+		item "$(unacked "$c")" "-$i" >"$T/$i"
+	done
+	run clean_round
+	assert_output --partial \
+		'1 dead connection cleaned up: 5 messages returned, 0 rejected'
+	assert_equal "$(payloads "$ready")" "1 2 3 4 5 6"
+	assert_equal "$(headers "$ready" Mq-Attempt)" "1 1 - - - -"
+	assert_equal "$(headers "$ready" Mq-Error | cut -c 1-65)" \
+		"its consumer died while it ran its consumer died while it ran - -"
+	for i in 3 4 5; do
+		item "$ready" "-$i" | cmp - "$T/$i"
+	done
+	assert_equal "$(keys)" "$(printf '%s\n' "$ready" rmq::queues \
+		'rmq::queue::[q]::counters' | sort)"
+}
+
+@test "wire: our dead consumer's bare message gets a header for the crash" {
+	printf 'a\x00b' | go_publish q
+	kill_ours 1
+	clean_round
+	assert_equal "$(headers "$ready" Mq-Attempt)" 1
+	item "$ready" 0 >"$T/element"
+	payload_of "$T/element" >"$T/got"
+	printf 'a\x00b' | cmp - "$T/got"
+	assert_regex "$(headers "$ready" Mq-Id)" '^[0-9a-z]{10}[0-9A-Za-z]{22}$'
+}
+
+@test "wire: a message that kills its consumers is rejected past --attempts" {
+	run_mq 0 mq-publish -i -H 'X-A: 1' q body
+	id=$output
+	for n in 1 2; do
+		kill_ours 1 --attempts 3
+		run clean_round
+		assert_output --partial '1 message returned, 0 rejected'
+		assert_equal "$(headers "$ready" Mq-Attempt)" "$n"
+	done
+	kill_ours 1 --attempts 3
+	run clean_round
+	assert_output --partial '0 messages returned, 1 rejected'
+	assert_equal "$(state q)" "0 0 0 1 0"
+	assert_equal "$(headers "$rejected" Mq-Attempt)" 3
+	assert_equal "$(headers "$rejected" Mq-Id)" "$id"
+	assert_equal "$(headers "$rejected" X-A)" 1
+	assert_equal "$(headers "$rejected" Mq-Error)" \
+		"attempts exhausted: its consumer died while it ran"
+	assert_equal "$(payloads "$rejected")" body
+}
+
+@test "wire: a consumer that only printed has no crash to be counted" {
+	seq 3 | run_mq 0 mq-publish -l q
+	mkfifo "$T/pipe"
+	exec 7<>"$T/pipe"
+	perl -e 'print "x" x 70000' | run_mq 0 mq-publish q
+	"$BUILD/mq-consume" q >"$T/pipe" 2>"$T/err" 3>&- 7>&- &
+	pid=$!
+	timeout 10 head -c 3 <&7 | cmp - <(printf 123)
+	# The pipe is full, and nobody reads on.
+	eventually 10 state_is q "0 0 1 0 1"
+	c=$(connections)
+	item "$(unacked "$c")" 0 >"$T/want"
+	stop_mq KILL
+	exec 7>&-
+	die "$c"
+	clean_round
+	item "$ready" 0 | cmp - "$T/want"
+}
+
+@test "wire: --no-clean leaves dead consumers to others" {
+	printf 1 | go_publish q
+	go_open go-AAAAAA
+	go_consume go-AAAAAA q
+	go_take go-AAAAAA q
+	die go-AAAAAA
+	start_mq mq-consume --no-clean elsewhere -- true
+	eventually 10 one_consumer_of_ours
+	c=$(connections | grep ^mq-consume-)
+	# Three ticks later it would have.
+	for _ in 1 2 3; do
+		redis expire "rmq::connection::$c::heartbeat" 40
+		eventually 5 renewed "$c"
+	done
+	assert_equal "$(redis llen "$(unacked go-AAAAAA)")" 1
+	assert listed go-AAAAAA
+}
+
+renewed() {
+	[ "$(redis ttl "rmq::connection::$1::heartbeat")" -gt 50 ]
+}
+
+@test "wire: a heartbeat that expires later is looked at then" {
+	printf 1 | go_publish q
+	go_open go-AAAAAA
+	go_consume go-AAAAAA q
+	go_take go-AAAAAA q
+	redis pexpire rmq::connection::go-AAAAAA::heartbeat 2500
+	start_mq mq-consume -v elsewhere -- true
+	eventually 15 grep -q 'cleaned up' "$T/err"
+	assert_equal "$(payloads "$ready")" 1
+}
+
+@test "wire: cleaners of both kinds at once return each message once" {
+	local i
+
+	seq 300 | run_mq 0 mq-publish --raw -l q
+	go_open go-AAAAAA
+	go_consume go-AAAAAA q
+	printf "rpoplpush $ready $(unacked go-AAAAAA)\n%.0s" $(seq 200) |
+		redis >/dev/null
+	die go-AAAAAA
+	for i in 1 2 3; do
+		"$BUILD/mq-consume" "elsewhere$i" -- true 2>"$T/err$i" 3>&- &
+	done
+	while listed go-AAAAAA; do
+		go_clean
+	done
+	eventually 10 llen_is "$ready" 300
+	redis lrange "$ready" 0 -1 | sort -n >"$T/got"
+	seq 300 | cmp - "$T/got"
+}
+
+# --- bytes --------------------------------------------------------------------
+
+# there_and_back FILE OPTION...: published, consumed and rejected, returned by
+# hand, consumed: always the same bytes.
+there_and_back() {
+	local file=$1
+
+	shift
+	run_mq 0 mq-publish "$@" q <"$file"
+	rm -f "$T/got"
+	run_mq 0 mq-consume -n 1 q -- sh -c 'cat >"$T/got"; exit 1'
+	cmp "$file" "$T/got"
+	rm "$T/got"
+	assert_equal "$(state q)" "0 0 0 1 0"
+	redis rpoplpush "$rejected" "$ready" >/dev/null
+	run_mq 0 mq-consume -n 1 q -- sh -c 'cat >"$T/got"'
+	cmp "$file" "$T/got"
+	assert_equal "$(state q)" "0 0 0 0 0"
+}
+
+@test "wire: every byte value, there and back" {
+	perl -e 'print map { chr } 0 .. 255, reverse 0 .. 255' >"$T/in"
+	there_and_back "$T/in"
+	there_and_back "$T/in" --raw
+	there_and_back "$T/in" -H 'X-A: 1'
+}
+
+@test "wire: no bytes, one byte, 64 KiB, there and back" {
+	: >"$T/in"
+	there_and_back "$T/in"
+	there_and_back "$T/in" --raw
+	for byte in '\x00' '\n' '\xff' 'x'; do
+		# shellcheck disable=SC2059
+		printf "$byte" >"$T/in"
+		there_and_back "$T/in"
+		there_and_back "$T/in" --raw
+	done
+	head -c 65536 /dev/urandom >"$T/in"
+	there_and_back "$T/in"
+	there_and_back "$T/in" --raw
+}
+
+@test "wire: a payload that looks like a header, there and back" {
+	printf '\xff\x00\xbe\xbe\x4a{"X-A":["1"]}\nbody' >"$T/in"
+	there_and_back "$T/in"
+	printf '\xff\x00\xbe\xbe\x4a' >"$T/in"
+	there_and_back "$T/in"
+}
+
+@test "wire: 64 MiB, there and back, in seconds" {
+	head -c 67108864 /dev/urandom >"$T/in"
+	SECONDS=0
+	there_and_back "$T/in"
+	assert [ "$SECONDS" -le 60 ]
+	there_and_back "$T/in" --raw
+}
+
+@test "wire: 64 MiB that Go published, printed" {
+	head -c 67108864 /dev/urandom >"$T/in"
+	go_publish q <"$T/in"
+	"$BUILD/mq-consume" -n 1 q 3>&- >"$T/got"
+	cmp "$T/in" "$T/got"
+	assert_equal "$(state q)" "0 0 0 0 0"
+}
+
+# --- twins --------------------------------------------------------------------
+
+@test "wire: two identical bare messages are settled one by one" {
+	printf twin | go_publish q
+	printf twin | go_publish q
+	cat >"$T/one" <<'END'
+#!/bin/sh
+# The first to come waits, the second does not.
+if mkdir "$T/first" 2>/dev/null; then
+	until [ -e "$T/go" ]; do sleep 0.02; done
+fi
+END
+	chmod +x "$T/one"
+	start_mq mq-consume -v -j 2 q -- "$T/one"
+	eventually 10 state_is q "0 0 1 0 1"
+	touch "$T/go"
+	eventually 10 state_is q "0 0 0 0 1"
+	stop_mq
+	grep -q '2 done, 0 rejected, .* 0 leases lost' "$T/err"
+}
+
+@test "wire: of two identical bare messages one is acked and one rejected" {
+	printf twin | go_publish q
+	printf twin | go_publish q
+	run_mq 0 mq-consume -n 2 -j 2 q -- \
+		sh -c 'if mkdir "$T/first"; then exit 3; else exit 0; fi'
+	assert_equal "$(state q)" "0 0 0 1 0"
+	assert_equal "$(payloads "$rejected")" twin
+}
+
+@test "wire: of two identical bare messages Go has one and we the other" {
+	printf twin | go_publish q
+	printf twin | go_publish q
+	go_open go-AAAAAA
+	go_consume go-AAAAAA q
+	go_take go-AAAAAA q
+	run_mq 0 mq-consume -n 1 q
+	assert_output twin
+	assert_equal "$(redis llen "$(unacked go-AAAAAA)")" 1
+	assert_equal "$(go_ack go-AAAAAA q "$T/element")" 1
+}

@@ -1,0 +1,551 @@
+#!/usr/bin/env bats
+# mq-return: on queues as a Go program leaves them, and on our own.
+
+# run_mq sets output, lines and stderr; each test is a subshell of its own.
+# pid is for stop_mq.
+# shellcheck disable=SC1003,SC2016,SC2030,SC2031,SC2034,SC2154
+
+load ../helpers/common
+
+setup_file() {
+	server_start
+	export FILE_D=$D
+}
+
+teardown_file() {
+	server_stop
+}
+
+setup() {
+	common_setup
+}
+
+teardown() {
+	# A test may have a server of its own.
+	[ "$D" = "$FILE_D" ] || server_stop
+	common_teardown
+}
+
+# What Go leaves behind: raw elements in a list, and a known queue.
+go_rejected() {
+	redis sadd rmq::queues "$1" >/dev/null
+	redis lpush "rmq::queue::[$1]::rejected" "${@:2}" >/dev/null
+}
+
+# list QUEUE STATE: one a line, the oldest first.
+list() {
+	redis lrange "rmq::queue::[$1]::$2" 0 -1 | tac
+}
+
+digest() {
+	redis --raw debug digest
+}
+
+# py TEXT: Python with the functions of wire.py.
+py() {
+	PYTHONPATH=$root/tests/helpers PYTHONDONTWRITEBYTECODE=1 python3 -c "from wire import *
+$1"
+}
+
+# on_terminal INPUT COMMAND...
+on_terminal() {
+	PYTHONPATH=$root/tests/helpers PYTHONDONTWRITEBYTECODE=1 python3 -c '
+from wire import *
+on_terminal(sys.argv[1], sys.argv[2:])' "$@"
+}
+
+# --- the rejected ones --------------------------------------------------------
+
+@test "return: what Go rejected is ready again, in order, behind what waits" {
+	go_rejected jobs a b c
+	redis lpush "rmq::queue::[jobs]::ready" x y >/dev/null
+	run_mq 0 mq-return jobs
+	assert_output "3 messages returned"
+	assert_equal "$stderr" ""
+	assert_equal "$(list jobs ready)" $'x\ny\na\nb\nc'
+	assert_equal "$(redis keys '*' | sort)" $'rmq::queue::[jobs]::ready\nrmq::queues'
+}
+
+@test "return: nothing there: 1, and nothing changes" {
+	redis sadd rmq::queues jobs >/dev/null
+	digest >"$T/before"
+	run_mq 1 mq-return jobs
+	assert_output "0 messages returned"
+	run_mq 1 mq-return --json jobs
+	assert_output '{"queue":"jobs","returned":0,"dry_run":false}'
+	run_mq 1 mq-return --to other jobs
+	assert_equal "$stderr" ""
+	run_mq 1 mq-return nonesuch
+	assert_equal "$stderr" "mq-return: nonesuch: no such queue"
+	assert_equal "$(digest)" "$(cat "$T/before")"
+}
+
+@test "return: --limit takes the oldest, --to goes elsewhere and makes it known" {
+	go_rejected jobs a b c d
+	run_mq 0 mq-return -n 1 jobs
+	assert_output "1 message returned"
+	run_mq 0 mq-return --limit 2 --to other --json jobs
+	assert_output '{"queue":"jobs","returned":2,"dry_run":false}'
+	assert_equal "$(list jobs ready)" a
+	assert_equal "$(list other ready)" $'b\nc'
+	assert_equal "$(list jobs rejected)" d
+	assert_equal "$(redis smembers rmq::queues | sort)" $'jobs\nother'
+}
+
+@test "return: attempts begin anew, all else stays" {
+	py '
+head = b"\xff\0\xbe\xbe\x4a"
+a = head + b"{\"Mq-Id\":[\"%s\"],\"Mq-Attempt\":[\"15\"],\"Mq-Error\":[\"no \\\"Mq-Attempt\\\":[\\\"7\\\"]\"]}\npay\"Mq-Attempt\":[\"9\"]" % (b"x" * 32)
+b = head + b"{\"X\":[\"y\"]}\n\"Mq-Attempt\":[\"3\"]"
+c = head + b"{\"Mq-Attempt\":[\"3\"]} no end"
+d = b"\"Mq-Attempt\":[\"3\"]\n"
+e = head + b"{ \"Mq-Attempt\" : [ \"2\" ] }\n"
+fill("jobs", "rejected", [a, b, c, d, e])
+'
+	run_mq 0 mq-return jobs
+	py '
+got = read("jobs", "ready")
+head = b"\xff\0\xbe\xbe\x4a"
+a = head + b"{\"Mq-Id\":[\"%s\"],\"Mq-Attempt\":[\"0\"],\"Mq-Error\":[\"no \\\"Mq-Attempt\\\":[\\\"7\\\"]\"]}\npay\"Mq-Attempt\":[\"9\"]" % (b"x" * 32)
+b = head + b"{\"X\":[\"y\"]}\n\"Mq-Attempt\":[\"3\"]"
+c = head + b"{\"Mq-Attempt\":[\"3\"]} no end"
+d = b"\"Mq-Attempt\":[\"3\"]\n"
+e = head + b"{ \"Mq-Attempt\":[\"0\" ] }\n"
+want(got, [a, b, c, d, e])
+fill("jobs", "rejected", [a.replace(b"\"0\"", b"\"4\""), e, d])
+'
+	# With a filter it is another way.
+	redis del "rmq::queue::[jobs]::ready" >/dev/null
+	run_mq 0 mq-return --match . jobs
+	assert_output "2 messages returned"
+	py '
+got = read("jobs", "ready")
+want([b"\"Mq-Attempt\":[\"0\"]" in got[0], got[1]], [True, b"\"Mq-Attempt\":[\"3\"]\n"])'
+}
+
+@test "return: a message that failed for good runs again from its first attempt" {
+	"$BUILD/mq-publish" jobs hello
+	run_mq 0 mq-consume --drain --attempts 1 jobs -- sh -c 'echo "resend 0" >&3'
+	assert_equal "$(held jobs)" "0 0 0 1"
+	run_mq 0 mq-return --reason exhausted jobs
+	assert_output "1 message returned"
+	run_mq 0 mq-consume --drain jobs -- sh -c 'echo "$RQ_COUNT $MQ_ATTEMPT"; cat'
+	assert_equal "$output" "0 1
+hello"
+}
+
+# --- filters ------------------------------------------------------------------
+
+@test "return: --match, --reason, --since and --id, all of which must match" {
+	local now old id
+	now=$(date +%s%3N)
+	old=$((now - 7200000))
+	id=$(printf '%032d' 7)
+	py "
+head = b'\xff\0\xbe\xbe\x4a'
+def m(headers, payload):
+    return head + headers + b'\n' + payload
+fill('jobs', 'rejected', [
+  b'apple',
+  m(b'{\"Mq-Error\":[\"timed out\"],\"Mq-History\":[\"{\\\\\"at_ms\\\\\":$now}\"]}', b'apple 1'),
+  m(b'{\"Mq-Error\":[\"timed out\"],\"Mq-History\":[\"{\\\\\"at_ms\\\\\":$old}\"]}', b'apple 2'),
+  m(b'{\"Mq-Error\":[\"no route\"],\"Mq-Due\":[\"$now\"]}', b'apple 3'),
+  m(b'{\"Mq-Id\":[\"$id\"]}', b'timed out'),
+  m(b'{\"X\":[\"$id\"]}', b'plum'),
+  m(b'no json', b'$id')])"
+	digest >"$T/before"
+	run_mq 0 mq-return --dry-run --match '^apple( [0-9])?$' jobs
+	assert_output "4 messages would be returned"
+	run_mq 0 mq-return --dry-run --reason 'tim.d' jobs
+	assert_output "2 messages would be returned"
+	run_mq 0 mq-return --dry-run --since 1h jobs
+	assert_output "2 messages would be returned"
+	run_mq 0 mq-return --dry-run --since 3h --reason . jobs
+	assert_output "3 messages would be returned"
+	run_mq 0 mq-return --dry-run --since 1h --reason tim jobs
+	assert_output "1 message would be returned"
+	run_mq 0 mq-return --dry-run --match 'no json' jobs
+	assert_output "1 message would be returned"
+	run_mq 0 mq-return --dry-run --json --id "$id" jobs
+	assert_output '{"queue":"jobs","returned":1,"dry_run":true}'
+	run_mq 1 mq-return --dry-run --id "$id" --match plum jobs
+	run_mq 0 mq-return --dry-run jobs
+	assert_output "7 messages would be returned"
+	run_mq 0 mq-return --dry-run -n 3 jobs
+	assert_output "3 messages would be returned"
+	assert_equal "$(digest)" "$(cat "$T/before")"
+	run_mq 0 mq-return --id "$id" jobs
+	assert_output "1 message returned"
+	py "want([e[-9:] for e in read('jobs', 'ready')], [b'timed out'])
+"
+	assert_equal "$(held jobs)" "1 0 0 6"
+}
+
+@test "return: 100,000 hostile messages, byte for byte, order kept" {
+	py 'fill("jobs", "rejected", hostile(100000))'
+	digest >"$T/before"
+	run_mq 0 mq-return --dry-run --match '\\' jobs
+	py 'print(sum(b"\\" in e for e in hostile(100000)))' >"$T/n"
+	assert_output "$(cat "$T/n") messages would be returned"
+	assert_equal "$(digest)" "$(cat "$T/before")"
+	run_mq 0 mq-return --match '\\' jobs
+	assert_output "$(cat "$T/n") messages returned"
+	py '
+all = hostile(100000)
+want(read("jobs", "ready"), [e for e in all if b"\\" in e])
+want(read("jobs", "rejected"), [e for e in all if b"\\" not in e])'
+	# Bytes that are no text, over a NUL and a newline, in the rest.
+	run_mq 0 mq-return --to bin --match $'(\xff|\xc3)[^a]*\\$' jobs
+	py '
+import re
+rest = [e for e in hostile(100000) if b"\\" not in e]
+hit = [e for e in rest if re.search(rb"(\xff|\xc3)[^a]*\$", e)]
+want(read("bin", "ready"), hit)
+keep = set(hit)
+want(read("jobs", "rejected"), [e for e in rest if e not in keep])
+print(len(hit))' >"$T/n"
+	assert_output "$(cat "$T/n") messages returned"
+	run_mq 0 mq-return --to rest jobs
+	py '
+import re
+want(read("rest", "ready"), [e for e in hostile(100000) if b"\\" not in e
+    and not re.search(rb"(\xff|\xc3)[^a]*\$", e)])'
+	assert_equal "$(held jobs)" "$(py 'print(len([e for e in hostile(100000) if b"\\" in e]))') 0 0 0"
+}
+
+@test "return: equal messages, only as many as there are" {
+	py 'fill("jobs", "rejected", [b"a", b"b", b"a", b"a", b"b"] * 1000)'
+	run_mq 0 mq-return --match a -n 1500 jobs
+	assert_output "1500 messages returned"
+	py '
+want(read("jobs", "ready"), [b"a"] * 1500)
+want(read("jobs", "rejected"), [b"b", b"b"] * 500 + [b"a", b"b", b"a", b"a", b"b"] * 500)'
+}
+
+@test "return: a message of 20 MB among small ones" {
+	py '
+small = [b"s%d" % i for i in range(2000)]
+fill("jobs", "rejected", small)
+fill("jobs", "rejected", [b"big" + b"\0\xff" * 10000000])
+fill("jobs", "rejected", small)'
+	run_mq 0 mq-return --match '^big' jobs
+	assert_output "1 message returned"
+	run_mq 0 mq-return --match '^s19' jobs
+	assert_output "222 messages returned"
+	run_mq 0 mq-return jobs
+	assert_output "3778 messages returned"
+	py '
+small = [b"s%d" % i for i in range(2000)]
+hit = [e for e in small if e[:3] == b"s19"]
+rest = [e for e in small if e[:3] != b"s19"]
+want(read("jobs", "ready"), [b"big" + b"\0\xff" * 10000000] + hit + hit + rest + rest)'
+}
+
+ready_above() {
+	(($(redis llen 'rmq::queue::[jobs]::ready') > $1))
+}
+
+@test "return: long lists keep their order, with --limit and interrupted" {
+	py 'fill("jobs", "rejected", [b"x%d" % i for i in range(60000)])'
+	run_mq 0 mq-return --match '[05]$' -n 9000 jobs
+	assert_output "9000 messages returned"
+	py '
+all = [b"x%d" % i for i in range(60000)]
+hit = [e for e in all if e[-1:] in b"05"]
+want(read("jobs", "ready"), hit[:9000])
+want(read("jobs", "rejected"), [e for e in all if e not in set(hit[:9000])])'
+	start_mq mq-return --match '[27]$' --rate 20000/s jobs
+	eventually 10 ready_above 13500
+	# Somebody rejects one more.
+	redis lpush 'rmq::queue::[jobs]::rejected' new >/dev/null
+	stop_mq INT
+	assert_equal "$status" 130
+	N=$(sed -n 's/^mq-return: \([0-9]*\) messages returned$/\1/p' "$T/err") py '
+left = [e for e in read("jobs", "rejected") if e != b"new"]
+want(left, sorted(left, key=lambda e: int(e[1:])))
+want(len(left) + int(os.environ["N"]), 51000)'
+}
+
+# --- other places -------------------------------------------------------------
+
+@test "return: --from delayed, those that fall due first" {
+	"$BUILD/mq-publish" --raw -d 2h jobs second
+	"$BUILD/mq-publish" --raw -d 1h jobs first
+	"$BUILD/mq-publish" --raw -d 3h jobs third
+	run_mq 0 mq-return --from delayed --dry-run jobs
+	assert_output "3 messages would be returned"
+	run_mq 0 mq-return --from delayed --match i jobs
+	assert_output "2 messages returned"
+	run_mq 0 mq-return --from delayed jobs
+	assert_output "1 message returned"
+	assert_equal "$(list jobs ready)" $'first\nthird\nsecond'
+	assert_equal "$(held jobs)" "3 0 0 0"
+}
+
+@test "return: many delayed ones, most of them due at once" {
+	seq 5000 | "$BUILD/mq-publish" --raw -l -d 1h jobs
+	run_mq 0 mq-return --from delayed --match '7$' jobs
+	assert_output "500 messages returned"
+	assert_equal "$(list jobs ready | sort -n)" "$(seq 7 10 5000)"
+	assert_equal "$(held jobs)" "500 4500 0 0"
+	run_mq 0 mq-return --from delayed --to rest jobs
+	assert_output "4500 messages returned"
+	assert_equal "$(list rest ready | sort -n)" "$(seq 5000 | grep -v '7$')"
+}
+
+@test "return: --from unacked: to the front, in order; with filters to the end" {
+	local unacked='rmq::connection::web-aaaaaa::queue::[jobs]::unacked'
+
+	redis sadd rmq::connections web-aaaaaa >/dev/null
+	redis sadd rmq::connection::web-aaaaaa::queues jobs >/dev/null
+	redis lpush "rmq::queue::[jobs]::ready" x >/dev/null
+	redis lpush "$unacked" a b c d e >/dev/null
+	redis set rmq::connection::web-aaaaaa::heartbeat 1 EX 60 >/dev/null
+	digest >"$T/before"
+	for opt in --dry-run --match=a --quiet; do
+		run_mq 75 mq-return --from unacked:web-aaaaaa "$opt" jobs
+		assert_equal "$stderr" \
+			"mq-return: web-aaaaaa: it is alive; stop it first"
+	done
+	assert_equal "$(digest)" "$(cat "$T/before")"
+	redis del rmq::connection::web-aaaaaa::heartbeat >/dev/null
+	run_mq 0 mq-return --from unacked:web-aaaaaa --match b jobs
+	assert_output "1 message returned"
+	run_mq 0 mq-return --from unacked:web-aaaaaa jobs
+	assert_output "4 messages returned"
+	assert_equal "$(list jobs ready)" $'a\nc\nd\ne\nx\nb'
+	run_mq 1 mq-return --from unacked:web-aaaaaa jobs
+	run_mq 1 mq-return --from unacked:nonesuch jobs
+}
+
+# --- interrupted --------------------------------------------------------------
+
+# The count on stderr, and how many more there may be.
+told() {
+	sed -nE 's/^mq-return: ([0-9]+) messages? returned(, and up to ([0-9]+) more)?$/\1 \3/p' "$T/err"
+}
+
+rejected_above() {
+	(($(redis llen 'rmq::queue::[jobs]::rejected') > $1))
+}
+
+@test "return: INT and TERM: the exact count, and a new run goes on" {
+	local signal filter n
+
+	for signal in INT TERM; do
+		for filter in --match=. -q; do
+			redis flushall >/dev/null
+			py 'fill("jobs", "rejected", [b"%d" % i for i in range(20000)])'
+			start_mq mq-return "$filter" --rate 5000 jobs
+			eventually 10 ready_above 100
+			stop_mq "$signal"
+			assert_equal "$status" $((128 + $(kill -l $signal)))
+			n=$(redis llen 'rmq::queue::[jobs]::ready')
+			assert_equal "$(cat "$T/err")" "mq-return: interrupted
+mq-return: $n messages returned"
+			assert_equal "$(cat "$T/out")" ""
+			run_mq 0 mq-return "$filter" jobs
+			assert_output "$((20000 - n)) messages returned"
+			py 'want(read("jobs", "ready"), [b"%d" % i for i in range(20000)])'
+		done
+	done
+}
+
+@test "return: the server dies: what is certain, and how many more it may be" {
+	local told n filter
+
+	for filter in --match=. -q; do
+		[ "$D" = "$FILE_D" ] || server_stop
+		server_start --appendonly yes --appendfsync always
+		py 'fill("jobs", "rejected", [b"%d" % i for i in range(20000)])'
+		start_mq mq-return "$filter" --rate 5000 jobs
+		eventually 10 ready_above 100
+		server_kill
+		status=0
+		wait "$pid" || status=$?
+		assert_equal "$status" 69
+		told=$(told)
+		assert [ -n "$told" ]
+		server_run --appendonly yes --appendfsync always
+		n=$(redis llen 'rmq::queue::[jobs]::ready')
+		echo "told $told, $n are"
+		((n >= ${told% *} && n <= ${told% *} + ${told#* } + 0))
+		assert_equal "$(redis llen 'rmq::queue::[jobs]::rejected')" $((20000 - n))
+		run_mq 0 mq-return "$filter" jobs
+		py 'want(read("jobs", "ready"), [b"%d" % i for i in range(20000)])'
+	done
+}
+
+@test "return: --rate, evenly" {
+	local start
+
+	py 'fill("jobs", "rejected", [b"%d" % i for i in range(11)])'
+	start=$(date +%s%3N)
+	run_mq 0 mq-return --rate 20/s jobs
+	((start = $(date +%s%3N) - start))
+	echo "$start ms"
+	((start >= 500))
+	assert_output "11 messages returned"
+}
+
+# --- others at work -----------------------------------------------------------
+
+@test "return: two at once, and others that reject and take: nothing lost" {
+	py 'fill("jobs", "rejected", [b"%d" % i for i in range(50000)])'
+	"$BUILD/mq-return" --match '[0-4]$' jobs >"$T/one" 3>&- &
+	"$BUILD/mq-return" --match '[3-9]$' jobs >"$T/two" 3>&- &
+	# Go rejects more, and returns some by itself.
+	py '
+for i in range(50000, 51000):
+    call("LPUSH", key("jobs", "rejected"), b"%d" % i)
+    if i % 2:
+        call("RPOPLPUSH", key("jobs", "rejected"), key("jobs", "ready"))'
+	wait
+	run_mq 0 mq-return --match . jobs || true
+	py 'want(sorted(read("jobs", "ready") + read("jobs", "rejected")), sorted(b"%d" % i for i in range(51000)))'
+	assert_equal "$(redis llen 'rmq::queue::[jobs]::rejected')" 0
+}
+
+@test "return: it ends although all that it returns is rejected again" {
+	seq 3000 | "$BUILD/mq-publish" --raw -l jobs
+	redis rename 'rmq::queue::[jobs]::ready' 'rmq::queue::[jobs]::rejected' >/dev/null
+	PYTHONPATH=$root/tests/helpers PYTHONDONTWRITEBYTECODE=1 python3 -c '
+from wire import *
+while True:
+    call("RPOPLPUSH", key("jobs", "ready"), key("jobs", "rejected"))' 3>&- &
+	pid=$!
+	# Slowly, so that each is rejected before the next one moves.
+	run_mq 0 mq-return --match . --rate 5000 jobs
+	assert_output "3000 messages returned"
+	eventually 10 rejected_above 2999
+	run_mq 0 mq-return --rate 5000 jobs
+	assert_output "3000 messages returned"
+	kill "$pid"
+	wait "$pid" || true
+	assert_equal "$(held jobs | awk '{print $1 + $4}')" 3000
+}
+
+# --- bounds -------------------------------------------------------------------
+
+@test "return: a million messages in 16 MB" {
+	local n
+
+	redis eval 'local t = {} for i = 1, 1000 do t[i] = ("x"):rep(20) .. i end
+		for i = 1, 1000 do redis.call("LPUSH", KEYS[1], unpack(t)) end
+		return redis.call("LLEN", KEYS[1])' 1 'rmq::queue::[jobs]::rejected' >/dev/null
+	case $BUILD in *address*) skip "the sanitizer needs memory" ;; esac
+	for filter in --match=x7 -q; do
+		run python3 -c '
+import subprocess, resource, sys
+subprocess.run(sys.argv[1:], check=True, stdin=subprocess.DEVNULL)
+print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)' \
+			"$BUILD/mq-return" "$filter" jobs
+		assert_success
+		echo "$output"
+		((lines[-1] < 16384))
+	done
+	assert_equal "$(redis llen 'rmq::queue::[jobs]::ready')" 1000000
+}
+
+# --- errors -------------------------------------------------------------------
+
+@test "return: something else under a key: 76, and nothing changes" {
+	local filter
+
+	for filter in --match=. -q; do
+		redis flushall >/dev/null
+		go_rejected jobs a b c
+		redis set 'rmq::queue::[jobs]::ready' mine >/dev/null
+		digest >"$T/before"
+		run_mq 76 mq-return "$filter" jobs
+		assert_regex "$stderr" 'WRONGTYPE'
+		assert_equal "$output" ""
+		assert_equal "$(digest)" "$(cat "$T/before")"
+		redis flushall >/dev/null
+		redis set 'rmq::queue::[jobs]::rejected' mine >/dev/null
+		run_mq 76 mq-return "$filter" jobs
+	done
+}
+
+@test "return: forbidden commands: 77, and nothing changes" {
+	local command filter
+
+	for command in lpush lset lrem ltrim lrange eval; do
+		redis flushall >/dev/null
+		go_rejected jobs a b c
+		digest >"$T/before"
+		redis acl setuser some on '>pw' allkeys +@all "-$command" >/dev/null
+		for filter in --match=b -q; do
+			[[ $command$filter != l[sr]e[tm]-q ]] || continue
+			run_mq 77 mq-return "$filter" -u "unix://some:pw@$D/redis.sock" jobs
+			assert_equal "$output" ""
+			assert_equal "$(digest)" "$(cat "$T/before")"
+		done
+		redis acl deluser some >/dev/null
+		redis script flush >/dev/null
+	done
+}
+
+@test "return: a full server does not refuse it" {
+	local used
+
+	go_rejected jobs a b c
+	used=$(redis info memory | tr -d '\r' | sed -n 's/^used_memory://p')
+	redis config set maxmemory "$((used / 2))" >/dev/null
+	run_mq 0 mq-return -n 1 jobs
+	run_mq 0 mq-return --match b jobs
+	redis config set maxmemory 0 >/dev/null
+	assert_equal "$(held jobs)" "2 0 0 1"
+}
+
+@test "return: nobody there: 69" {
+	run_mq 69 mq-return -u "unix://$T/none" jobs
+	assert_equal "$output" ""
+}
+
+@test "return: usage errors: 64, one line" {
+	local args
+
+	while read -r args; do
+		eval "run_mq 64 mq-return $args"
+		assert_equal "$(wc -l <<<"$stderr")" 1
+		assert_regex "$stderr" '^mq-return: '
+		assert_equal "$output" ""
+	done <<-'END'
+
+		a b
+		'a[b'
+		-x jobs
+		--from ready jobs
+		--from unacked: jobs
+		--from unacked jobs
+		--to '' jobs
+		--to a::b jobs
+		-n 0 jobs
+		-n x jobs
+		--rate 0 jobs
+		--rate 5/m jobs
+		--rate 1.2.3 jobs
+		--rate -5 jobs
+		--rate . jobs
+		--match '(' jobs
+		--reason '[' jobs
+		--since yesterday jobs
+		--id short jobs
+		--id "$(printf '%033d' 1)" jobs
+		--older-than 1d jobs
+	END
+}
+
+@test "return: a bar on a terminal for long work, and it goes away" {
+	py 'fill("jobs", "rejected", [b"%d" % i for i in range(300)])'
+	on_terminal '' "$BUILD/mq-return" --rate 200 jobs >"$T/out"
+	grep -q '[0-9]%.*\[#*\.*\]' "$T/out"
+	# Blanks over it, then the result.
+	assert_equal "$(tr '\r' '\n' <"$T/out" | grep -v '^$' | tail -n 1)" \
+		"300 messages returned"
+	assert_equal "$(tr '\r' '\n' <"$T/out" | awk 'length > 39')" ""
+	py 'fill("jobs", "rejected", [b"%d" % i for i in range(300)])'
+	on_terminal '' "$BUILD/mq-return" -q --rate 200 jobs >"$T/out"
+	assert_equal "$(tr -d '\r' <"$T/out")" "300 messages returned"
+}

@@ -1,0 +1,415 @@
+# layouts: rmq rsmq
+# What --print-acl prints is enough for all that a tool does, and none of it is
+# too much: a tour through the tool by a user who has these rights only, while
+# MONITOR writes down what it comes to.
+#
+# What the tests do themselves stands between the marks "own" and "tool" there.
+
+# Each test is a subshell of its own.
+# shellcheck disable=SC2030,SC2031,SC2034,SC2154
+
+load ../helpers/common
+
+: "${LAYOUT:=rmq}"
+
+setup_file() {
+	server_start
+}
+
+teardown_file() {
+	server_stop
+}
+
+setup() {
+	load "layout-$LAYOUT"
+	export MQ_LAYOUT=$LAYOUT
+	common_setup
+	redis acl log reset >/dev/null
+	redis script flush >/dev/null
+	redis acl deluser app >/dev/null
+	redis monitor >"$T/monitor" 3>&- &
+	eventually 10 grep -q OK "$T/monitor"
+}
+
+teardown() {
+	[ -n "${BATS_TEST_COMPLETED-}" ] || redis acl log
+	common_teardown
+}
+
+# rules TOOL [QUEUE...]
+rules() {
+	"$BUILD/$1" --print-acl "${@:2}"
+}
+
+# may TOOL QUEUE...: the user app may do that only.
+may() {
+	set -f
+	# shellcheck disable=SC2046
+	redis acl setuser app reset on '>pw' $(rules "$@") >/dev/null
+	set +f
+	rules "$@" >"$T/rules"
+	export MQ_URL=unix://app:pw@$D/redis.sock
+	redis echo tool >/dev/null
+}
+
+# own COMMAND...: not by the user.
+own() {
+	redis echo own >/dev/null
+	MQ_URL=unix://$D/redis.sock "$@"
+	redis echo tool >/dev/null
+}
+
+own_mq() {
+	own "$BUILD/$@" >/dev/null
+}
+
+nothing_refused() {
+	run redis acl log
+	assert_output ""
+}
+
+# all_needed [RULE...]: each rule lets something pass that no other one does; but
+# for those that are needed only when others are at work at the same time, which
+# may be the case.
+all_needed() {
+	redis echo end >/dev/null
+	eventually 10 grep -q '"echo" "end"' "$T/monitor"
+	run python3 - "$T/rules" "$T/monitor" <<-'PY'
+	import fnmatch, re, sys
+	rules = open(sys.argv[1]).read().split()
+	commands, args, told = set(), set(), True
+	for line in open(sys.argv[2], errors="replace"):
+	    words = re.findall(r'"((?:[^"\\]|\\.)*)"', line)
+	    if len(words) == 2 and words[0] == "echo":
+	        told = words[1] == "tool"
+	    elif told and words:
+	        name = words[0].lower()
+	        commands.add(name)
+	        commands.add(name + "|" + (words[1:] or [""])[0].lower())
+	        args.update(words[1:])
+	def glob(rule):
+	    # A part in brackets stands for itself here, and so does a backslash.
+	    return re.compile(fnmatch.translate(rule[1:].replace("\\[", "[[]")))
+	globs = {r: glob(r) for r in rules if r[0] in "~&"}
+	for r in rules:
+	    if r[0] == "+" and r[1:] not in commands:
+	        print(r)
+	    elif r in globs and not any(
+	            g.match(a) and not any(h.match(a) for s, h in globs.items() if s != r)
+	            for a in args for g in [globs[r]]):
+	        print(r)
+	PY
+	run comm -23 <(sort <<<"$output") <(printf '%s\n' "$@" '' | sort)
+	assert_output ""
+}
+
+is() {
+	[ "$LAYOUT" = "$1" ]
+}
+
+# A consumer that has died with N messages.
+grave() {
+	local c
+
+	local held=(--prefetch "$(($1 - 1))")
+	# Nothing is claimed ahead of a last attempt there.
+	is rmq || held=(-j "$1")
+	start_mq mq-consume --tag grave "${held[@]}" --attempts 1 q -- sleep 100
+	eventually 10 unacked_are "$1"
+	c=$(connections | grep grave)
+	kill -KILL "$pid"
+	wait "$pid" || true
+	own expire "$c"
+}
+
+unacked_are() {
+	[ "$(own held q | cut -d' ' -f3)" = "$1" ]
+}
+
+@test "acl: a publisher" {
+	if is rmq; then
+		may mq-publish q
+	else
+		may mq-publish --realtime q
+	fi
+	run_mq 0 mq-publish q 1 2 3
+	run_mq 0 mq-publish -d 1h q later
+	run_mq 0 mq-publish --at 'tomorrow 9:00' -e 2d q later
+	run_mq 0 mq-publish --at now -p 5 -i q now
+	run_mq 75 mq-publish -p 5 --max-length 1:1 --max-delayed 1 q full
+	if is rmq; then
+		run_mq 0 mq-publish -k a --unique 1h q key
+		run_mq 1 mq-publish -k a --unique 1h q key
+		own redis hset 'rmq::queue::[q]::locks' kold "$(printf %032d 1) 1 1" >/dev/null
+		run_mq 0 mq-publish -k b --unique 1h q key
+		run_mq 0 mq-publish -g a --max-length 100 q 1 2
+		run_mq 0 mq-publish --from-tick 5 --until-tick 9 q tick
+		run_mq 0 mq-publish --tick 6 q
+		run_mq 75 mq-publish --wait=1s q answer
+	else
+		run_mq 0 mq-publish --set vt=40 q
+		run_mq 0 mq-publish --realtime -H 'A: b' q 1
+	fi
+	nothing_refused
+	# When it has lost its connection and a reply; when it is a consumer, too.
+	all_needed '+client|kill' '+client|list' +hgetall \
+		"$(is rmq || echo '&__redis__:invalidate')"
+}
+
+@test "acl: users that begin with all channels, as those of Redis 6.2 do" {
+	redis config set acl-pubsub-default allchannels >/dev/null
+	for tool in publish consume stats clean return purge pause; do
+		redis acl deluser fresh >/dev/null
+		read -ra rules < <("$BUILD/mq-$tool" --print-acl)
+		run redis acl setuser fresh on '>pw' "${rules[@]}"
+		assert_output OK
+	done
+	# Those of several tools.
+	redis acl deluser fresh >/dev/null
+	read -ra rules < <(for tool in consume publish stats; do
+		"$BUILD/mq-$tool" --print-acl a
+	done | xargs -d '\n')
+	run redis acl setuser fresh on '>pw' "${rules[@]}"
+	assert_output OK
+	run redis --raw acl getuser fresh
+	assert_output --partial '&__redis__:invalidate'
+	redis config set acl-pubsub-default resetchannels >/dev/null
+}
+
+@test "acl: a pause" {
+	own_mq mq-publish q 1
+	may mq-pause q
+	run_mq 0 mq-pause q
+	run_mq 0 mq-pause --for 1m q
+	run_mq 0 mq-pause --resume q
+	nothing_refused
+	all_needed
+}
+
+@test "acl: a publisher that waits until all is safe" {
+	redis config set appendonly yes appendfsync always >/dev/null
+	may mq-publish --durable q
+	# Servers before 7.2 would refuse a rule with that.
+	[ -z "$(redis command docs waitaof 2>/dev/null)" ] ||
+		redis acl setuser app +waitaof >/dev/null
+	run_mq 0 mq-publish --durable q 1
+	nothing_refused
+	for rule in +info +wait '+config|get'; do
+		grep -qF -- " $rule" "$T/rules"
+	done
+	redis config set appendonly no >/dev/null
+}
+
+@test "acl: a consumer" {
+	own_mq mq-publish push x
+	if is rmq; then
+		own_mq mq-publish -p 5 q 1 2
+		own_mq mq-publish -g a -k key q 3
+		own_mq mq-publish -k other --unique queued q 4
+		own_mq mq-publish -g a q 5
+		own_mq mq-publish -e 1s q late
+	else
+		own_mq mq-publish q 1 2 3 4 5
+		seq 1500 | own_mq mq-publish -l -d 1h q
+	fi
+	own_mq mq-publish -d 1s q due
+	grave 2
+	may mq-consume q push
+	# It cleans, retries, pushes, rejects, makes duplicates, and looks on.
+	script judge <<-'END'
+		case $MQ_PAYLOAD$(cat) in
+		1) echo push >&3 ;;
+		2) echo dup 0-x-push >&3; echo done >&3 ;;
+		3) echo resend 0 >&3 ;;
+		*) sleep 1.2; echo run here >&3; exit 0 ;;
+		esac
+	END
+	run_mq 0 mq-consume -j 3 --drain --attempts 2 --rate-shared 100/s --push push \
+		q -- "$T/judge"
+	nothing_refused
+	# Woken by a message, and paused by one.
+	start_mq mq-consume -n 2 --prefetch 5 q -- sh -c 'echo pause 1 >&3; cat'
+	eventually 10 own has_consumers
+	own_mq mq-publish q 1 2 3
+	wait "$pid"
+	own mq_resume
+	own_mq mq-publish q 1
+	run_mq 0 mq-consume --lease 1m --jsonl q
+	id=$(sed -n 's/.*"receipt":"\([^"]*\)".*/\1/p' <<<"$output")
+	run_mq 0 mq-consume --extend "$id" 1m q
+	run_mq 0 mq-consume --reject "$id" q
+	# Given back at its end.
+	own_mq mq-publish q 1 2 3
+	start_mq mq-consume --no-clean --prefetch 3 --grace 0 q -- sleep 100
+	eventually 10 unacked_are 4
+	stop_mq TERM
+	run_mq 0 mq-consume -l --drain q push
+	nothing_refused
+	# A duplicate with a key, and a walk by what is too late; one that somebody
+	# else has received, and what the pushed ones need to be rejected; messages
+	# that nobody lists, and a connection that was lost.  No dead one of a cluster consumed the other queue.
+	if is rmq; then
+		all_needed '+client|kill' '+client|list' +hrandfield +lset +type \
+			'~rmq::connection::*::queue::{push}::*'
+	else
+		all_needed '+client|kill' '+client|list' +sismember +smismember \
+			'~rsmq:push-rejected' '~rsmq:push-rejected:Q' '~rsmq:push-rejected:X*'
+	fi
+}
+
+mq_resume() {
+	"$BUILD/mq-pause" --resume q 2>/dev/null || true
+}
+
+has_consumers() {
+	[ -n "$(connections)" ]
+}
+
+@test "acl: who looks" {
+	own_mq mq-publish -H 'A: b' q 1 2
+	own_mq mq-publish -d 1h q later
+	is rsmq || own_mq mq-publish -p 5 q high high high high high
+	seq 1500 | own_mq mq-publish -l -d 1h q
+	grave 1
+	own_mq mq-consume -n 1 --attempts 1 q -- sh -c 'exit 1'
+	own_mq mq-consume -n 1 q -- sh -c 'exit 75'
+	may mq-stats q
+	run_mq 0 mq-stats q
+	run_mq 0 mq-stats --json --connections q
+	run_mq 0 mq-stats --prometheus q
+	run_mq 0 mq-stats --html q
+	run_mq 0 mq-stats --check ready=100 q
+	for state in ready delayed unacked rejected; do
+		"$BUILD/mq-stats" --list "$state" -n 1 --offset 0 --match . q >/dev/null || [ $? = 1 ]
+	done
+	id=$("$BUILD/mq-stats" --list rejected --jsonl q | sed -n 's/.*"id":"\([^"]*\)".*/\1/p')
+	run_mq 0 mq-stats --id "$id" q
+	run_mq 1 mq-stats --id "${id//[1-9]/0}" q
+	own start_own mq-consume q -- sleep 5
+	eventually 10 "$BUILD/mq-stats" --running q 2>/dev/null
+	nothing_refused
+	# The names of all queues are for looking at all.
+	if is rmq; then
+		all_needed
+	else
+		all_needed +smembers
+	fi
+}
+
+start_own() {
+	"$BUILD/$@" 3>&- >/dev/null 2>&1 &
+}
+
+@test "acl: a cleaner" {
+	if is rmq; then
+		own_mq mq-publish -p 5 q 1 2 3
+		own_mq mq-publish -g a -k key q 3
+		own_mq mq-publish -g a q 5
+		own "$BUILD/mq-publish" --wait=1ms -e 1ms q late || true
+		own_mq mq-publish -e 1ms -p 7 q late
+	else
+		own_mq mq-publish -e 1ms q 1 2
+	fi
+	own_mq mq-publish q 4 4 4
+	grave 3
+	own_mq mq-publish -d 1ms q due
+	may mq-clean q
+	run_mq 0 mq-clean --dry-run
+	run_mq 0 mq-clean --attempts 1
+	run_mq 0 mq-clean --json
+	# The rejected ones of RSMQ are a queue of their own, and none of it.
+	if is rmq; then
+		nothing_refused
+		all_needed
+	fi
+}
+
+@test "acl: who returns messages" {
+	own_mq mq-publish q 1 2 3
+	is rsmq || own_mq mq-publish -g a -k b -p 3 q 4
+	is rsmq || own_mq mq-publish -g a --from-tick 9 q 5
+	own_mq mq-publish -d 1h q later
+	own_mq mq-consume -n 3 --attempts 1 q -- sh -c 'exit 1'
+	own_mq mq-publish q 6
+	grave 1
+	may mq-return q other
+	run_mq 0 mq-return --dry-run q
+	run_mq 0 mq-return --match 2 q
+	run_mq 0 mq-return -n 1 --to other q
+	run_mq 0 mq-return q
+	run_mq 0 mq-return --match . --from delayed q
+	# There they are anybody's again.
+	is rsmq || run_mq 0 mq-return --from "unacked:$(own connections | grep grave)" q
+	run_mq 1 mq-return q
+	nothing_refused
+	# Only its messages go there; somebody else at the end of the list; more
+	# than 10,000 that stay; and one whose end somebody waits for.
+	is rsmq || all_needed +lmove +lpos +set '~rmq::connection::*::queue::\[other]::*'
+}
+
+@test "acl: who purges" {
+	own_mq mq-publish q 1 2 3 3
+	own_mq mq-publish -d 1h q later later later
+	may mq-purge q
+	run_mq 0 mq-purge --force -n 1 --delayed q
+	redis echo own >/dev/null
+	if is rmq; then
+		own_mq mq-publish -g a -k b -p 3 q 4
+		own_mq mq-publish -g a --from-tick 9 q 5
+		own "$BUILD/mq-publish" --wait=1ms q answer || true
+		own redis sadd rmq::connections c >/dev/null
+		own redis sadd rmq::connection::c::queues q >/dev/null
+	fi
+	own_mq mq-consume -n 2 --attempts 1 q -- sh -c 'exit 1'
+	may mq-purge q
+	python3 -c 'import pty, sys; pty.spawn(sys.argv[1:])' \
+		"$BUILD/mq-purge" --ready q <<<n >/dev/null
+	run_mq 0 mq-purge --force -n 1 --ready q
+	run_mq 0 mq-purge --force --match 3 --ready q
+	run_mq 0 mq-purge --force --match . -n 1 --delayed q
+	run_mq 0 mq-purge --force --rejected --older-than 0s q
+	run_mq 0 mq-purge --force --all q
+	if is rmq; then
+		own_mq mq-publish -g z q 7
+		own_mq mq-publish -g z --from-tick 20 q 8
+		run_mq 0 mq-purge --force --ready --match 7 q
+	fi
+	own_mq mq-publish q 1 2 3
+	run_mq 1 mq-purge --force --ready --match none q
+	run_mq 0 mq-purge --force --delete-queue --dry-run q
+	run_mq 0 mq-purge --force --delete-queue q
+	nothing_refused
+	if is rmq; then
+		# A long list, and somebody else at its end.
+		all_needed +lmove +lpos
+	else
+		# Of those that are in somebody's hands, and in a long walk.
+		all_needed +hget +hkeys +smismember +zrank '~rsmq::connection:*'
+	fi
+}
+
+@test "acl: a name is quoted, and tools name what is missing" {
+	is rmq || return 0
+	run_mq 0 mq-pause --print-acl 'a*b?c\d e'
+	assert_output --partial '~rmq::queue::\[a\*b\?c\\d?e]::* '
+	run_mq 0 mq-pause -u "unix://$D/none.sock?db=3" --print-acl q
+	assert_output --partial ' +select'
+	may mq-publish 'a*b?c\d e' >/dev/null
+	run_mq 0 mq-publish 'a*b?c\d e' 1
+	run_mq 77 mq-publish 'axb?c\d e' 1
+	grep -q 'NOPERM.*; --print-acl tells what is needed$' <<<"$stderr"
+}
+
+@test "acl: what other queues have is left alone by a cleaner" {
+	is rmq || return 0
+	own_mq mq-publish other 1
+	redis sadd rmq::connections c >/dev/null
+	redis sadd rmq::connection::c::queues other q >/dev/null
+	redis lpush 'rmq::connection::c::queue::[other]::unacked' x >/dev/null
+	redis lpush 'rmq::connection::c::queue::[q]::unacked' y >/dev/null
+	may mq-clean q
+	run_mq 0 mq-clean
+	assert_regex "$stderr" '^mq-clean: .* refused, as keys are not permitted'
+	own held_is q "1 0 0 0"
+	own held_is other "1 0 1 0"
+}

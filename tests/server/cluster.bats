@@ -1,0 +1,132 @@
+#!/usr/bin/env bats
+# layouts: rmq rsmq
+# A node of a cluster, as one server with all slots: every tool says so and
+# ends.
+
+# run_mq sets output and stderr; each test is a subshell of its own.
+# shellcheck disable=SC2030,SC2031,SC2154
+
+load ../helpers/common
+
+: "${LAYOUT:=rmq}"
+
+setup_file() {
+	start_node
+	FILE_D=$D
+	export FILE_D
+}
+
+# Two ports that nobody has: nodes talk to each other on the second, 10000
+# above the first.
+free_ports() {
+	python3 -c 'import random, socket
+while True:
+    port = random.randrange(20000, 30000)
+    try:
+        for p in port, port + 10000:
+            s = socket.socket()
+            s.bind(("127.0.0.1", p))
+            s.close()
+    except OSError:
+        continue
+    print(port)
+    break'
+}
+
+# start_node [OPTION...]
+start_node() {
+	server_start --cluster-enabled yes --port "$(free_ports)" \
+		--bind 127.0.0.1 "$@"
+	seq 0 16383 | xargs redis-cli -s "$D/redis.sock" cluster addslots >/dev/null
+	eventually 20 cluster_is_up
+}
+
+cluster_is_up() {
+	redis cluster info | grep -q cluster_state:ok
+}
+
+teardown_file() {
+	server_stop
+}
+
+setup() {
+	export MQ_LAYOUT=$LAYOUT
+	common_setup
+	said="unix://$D/redis.sock: this server is a node of a cluster; use one without cluster mode"
+}
+
+teardown() {
+	[ "$D" = "$FILE_D" ] || server_stop
+	common_teardown
+}
+
+@test "cluster: every tool ends with 78 and one line, and changes nothing" {
+	while read -r tool args; do
+		# shellcheck disable=SC2086 # several words
+		run_mq 78 "$tool" $args
+		assert_equal "$output" ""
+		assert_equal "$stderr" "$tool: $said"
+	done <<-END
+		mq-publish q x
+		mq-publish -l -d 1h q
+		mq-publish --durable q x
+		mq-consume q
+		mq-consume q r -- true
+		mq-consume --drain q
+		mq-consume --lease 1m --jsonl q
+		mq-consume --no-clean --drain q -- true
+		mq-stats
+		mq-stats q
+		mq-stats --json q
+		mq-stats --list ready q
+		mq-stats --running
+		mq-stats --watch q
+		mq-clean
+		mq-clean --interval 1s
+		mq-return q
+		mq-purge --force --all q
+		mq-purge --force --delete-queue q
+		mq-pause q
+		mq-pause --resume q
+	END
+	assert_equal "$(redis keys '*')" ""
+	run_mq 3 mq-stats --check ready=1 q
+	assert_output --partial "$said"
+}
+
+@test "cluster: a database that a node does not have is no trouble that passes" {
+	for tool in "mq-publish q x" "mq-consume q" mq-stats mq-clean; do
+		# shellcheck disable=SC2086 # several words
+		run_mq 78 $tool -u "unix://$D/redis.sock?db=3"
+		assert_equal "$stderr" "${tool%% *}: unix://$D/redis.sock?db=3: ERR SELECT is not allowed in cluster mode"
+	done
+}
+
+@test "cluster: so it is where nobody may ask, by the first refusal" {
+	start_node --rename-command HELLO ""
+	run_mq 78 mq-publish q x
+	assert_regex "$stderr" "^mq-publish: .*unix://$D/redis.sock: CROSSSLOT"
+	run_mq 78 mq-consume --no-clean q -- true
+	assert_equal "${#stderr_lines[@]}" 1
+	assert_regex "$stderr" "^mq-consume: .*unix://$D/redis.sock: CROSSSLOT"
+}
+
+@test "cluster: a consumer whose server has become a node ends, with all that runs" {
+	server_start
+	script work <<-'END'
+		sleep 600 &
+		echo $! >"$T/pid"
+		wait
+	END
+	run_mq 0 mq-publish q x
+	start_mq mq-consume --no-clean q -- "$T/work"
+	eventually 10 [ -s "$T/pid" ]
+	server_kill
+	rm -f "$D/redis.sock"
+	server_run --cluster-enabled yes --port "$(free_ports)" --bind 127.0.0.1
+	status=0
+	wait "$pid" || status=$?
+	assert_equal "$status" 78
+	grep -q ": unix://$D/redis.sock: this server is a node of a cluster" "$T/err"
+	eventually 5 gone "$(cat "$T/pid")"
+}

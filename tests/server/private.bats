@@ -1,0 +1,355 @@
+#!/usr/bin/env bats
+# The private server: one per user, started by whichever tool comes first.
+
+# run_mq sets stderr; each test is a subshell with a DIR of its own.
+# shellcheck disable=SC2030,SC2031,SC2154
+
+load ../helpers/common
+
+setup() {
+	unset MQ_URL
+	# Short: the path of a unix socket has 107 bytes.
+	STATE=$(mktemp -d -t mq.XXXXXX)
+	export XDG_STATE_HOME=$STATE
+	# No configuration of the person who runs the tests.
+	export XDG_CONFIG_HOME=$STATE/config
+	DIR=$STATE/mq
+}
+
+teardown() {
+	local sock
+
+	while IFS= read -r -d '' sock; do
+		redis-cli -s "$sock" shutdown nosave >/dev/null 2>&1 || true
+	done < <(find "$STATE" -name redis.sock -print0)
+	rm -rf "$STATE"
+}
+
+cli() {
+	redis-cli -s "$DIR/redis.sock" "$@"
+}
+
+config() {
+	cli config get "$1" | sed -n 2p
+}
+
+server_pid() {
+	cli info server | tr -d '\r' | sed -n 's/^process_id://p'
+}
+
+# How often a server was started: says Redis and Valkey alike.
+starts() {
+	grep -c ' is starting ' "$DIR/redis.log"
+}
+
+kill_server() {
+	kill -KILL "$(server_pid)"
+	eventually 10 server_is_gone
+}
+
+server_is_gone() {
+	! cli ping >/dev/null 2>&1
+}
+
+# publish_at_once N: N publishers together; each must succeed.
+publish_at_once() {
+	local i pid pids=()
+
+	for i in $(seq "$1"); do
+		timeout 60 "$BUILD/mq-publish" jobs "m$i"$'\n' 3>&- &
+		pids+=($!)
+	done
+	for pid in "${pids[@]}"; do
+		wait "$pid"
+	done
+}
+
+# consumes N: the queue holds m1 to mN, each once, in whatever order.
+consumes() {
+	run_mq 0 mq-consume --drain jobs
+	assert_equal "$(sort <<<"$output")" "$(seq -f 'm%g' "$1" | sort)"
+}
+
+@test "private: the first tool starts the server, the others find it" {
+	run_mq 0 mq-publish jobs $'m1\n'
+	run_mq 0 mq-publish jobs $'m2\n'
+	run_mq 0 mq-stats jobs
+	consumes 2
+	assert_equal "$(starts)" 1
+}
+
+@test "private: the server is this user's alone" {
+	run_mq 0 mq-publish jobs x
+	assert_equal "$(stat -c %a "$DIR")" 700
+	assert_equal "$(stat -c %a "$DIR/redis.sock")" 600
+	assert_equal "$(config port)" 0
+	assert_equal "$(find "$DIR" -type f -perm /077)" ""
+}
+
+@test "private: the server loses and evicts nothing" {
+	run_mq 0 mq-publish jobs x
+	assert_equal "$(config appendonly)" yes
+	assert_equal "$(config appendfsync)" always
+	assert_equal "$(config maxmemory-policy)" noeviction
+	assert_equal "$(config save)" ""
+	assert_equal "$(config dir)" "$DIR"
+}
+
+@test "private: the parents of the directory are made" {
+	XDG_STATE_HOME=$STATE/a/b run_mq 0 mq-publish jobs x
+	assert [ -S "$STATE/a/b/mq/redis.sock" ]
+}
+
+@test "private: without XDG_STATE_HOME it is in the home directory" {
+	unset XDG_STATE_HOME
+	HOME=$STATE run_mq 0 mq-publish jobs x
+	assert [ -S "$STATE/.local/state/mq/redis.sock" ]
+}
+
+@test "private: twenty publishers at once get one server" {
+	publish_at_once 20
+	assert_equal "$(starts)" 1
+	consumes 20
+}
+
+@test "private: a killed server comes back with every accepted message" {
+	publish_at_once 20
+	kill_server
+	consumes 20
+	assert_equal "$(starts)" 2
+}
+
+@test "private: a killed server comes back once for twenty publishers" {
+	run_mq 0 mq-publish other x
+	kill_server
+	publish_at_once 20
+	assert_equal "$(starts)" 2
+	consumes 20
+}
+
+# accepted N: the publisher in the background got so far, or has ended.
+accepted() {
+	[ "$(wc -l <"$STATE/accepted")" -ge "$1" ] || gone "$publisher"
+}
+
+@test "private: no accepted message is lost however often the server dies" {
+	local publisher i
+
+	touch "$STATE/accepted"
+	for i in $(seq 60); do
+		if timeout 60 "$BUILD/mq-publish" jobs "m$i"$'\n'; then
+			echo "m$i" >>"$STATE/accepted"
+		fi
+	done 2>/dev/null 3>&- &
+	publisher=$!
+	for i in $(seq 10); do
+		eventually 30 accepted $((i * 4))
+		kill -KILL "$(server_pid 2>/dev/null)" 2>/dev/null || true
+	done
+	wait "$publisher"
+	assert [ "$(starts)" -gt 5 ]
+	assert [ "$(wc -l <"$STATE/accepted")" -ge 40 ]
+	run_mq 0 mq-consume --drain jobs
+	sort <<<"$output" >"$STATE/consumed"
+	run comm -23 <(sort "$STATE/accepted") "$STATE/consumed"
+	assert_output ""
+}
+
+@test "private: the socket of a dead server is no obstacle" {
+	run_mq 0 mq-publish jobs $'m1\n'
+	kill_server
+	assert [ -S "$DIR/redis.sock" ]
+	run_mq 0 mq-publish jobs $'m2\n'
+	consumes 2
+}
+
+@test "private: the end of the file torn off in a crash is no obstacle" {
+	run_mq 0 mq-publish jobs $'m1\n'
+	run_mq 0 mq-publish other x
+	kill_server
+	truncate -s -3 "$(find "$DIR" -name '*.incr.aof' -o -name appendonly.aof)"
+	consumes 1
+}
+
+@test "private: a starter killed half-way is no obstacle" {
+	local seconds
+
+	for seconds in 0.001 0.002 0.003 0.005 0.008 0.012 0.02 0.03; do
+		timeout -s KILL "$seconds" "$BUILD/mq-publish" other x 3>&- || true
+		run_mq 0 mq-publish jobs $'m\n'
+		kill_server
+	done
+	run_mq 0 mq-consume --drain jobs
+	assert_equal "$(wc -l <<<"$output")" 8
+}
+
+@test "private: the server holds none of the caller's files open" {
+	# With the pipe's end in the server, cat would never see its end.
+	# shellcheck disable=SC2016
+	run timeout 30 sh -c '"$1" jobs x 8>&1 | cat' sh "$BUILD/mq-publish"
+	assert_success
+	assert_equal "$(readlink "/proc/$(server_pid)/fd/0")" /dev/null
+	assert_equal "$(readlink "/proc/$(server_pid)/fd/1")" /dev/null
+	assert_equal "$(readlink "/proc/$(server_pid)/fd/2")" /dev/null
+}
+
+@test "private: a server that cannot be found is a matter of setup" {
+	local tool
+
+	mkdir "$STATE/bin"
+	for tool in bash cat date env head mkdir mktemp rm sh sleep tail timeout tr
+	do
+		ln -s "$(command -v "$tool")" "$STATE/bin/$tool"
+	done
+	PATH=$STATE/bin run_mq 78 mq-publish jobs x
+	assert_regex "$stderr" 'redis-server: not found; install it '
+	assert_regex "$stderr" 'say where a server is with -u or MQ_URL'
+}
+
+@test "private: a directory of somebody else is refused" {
+	local foreign=/usr
+
+	if [ "$(id -u)" -eq 0 ]; then
+		foreign=$STATE/foreign
+		mkdir -m 755 "$foreign"
+		chown 65534 "$foreign"
+	fi
+	run_mq 78 mq-publish -u "private:$foreign" jobs x
+	assert_regex "$stderr" 'belongs to user [0-9]+, not to you'
+	assert [ ! -e "$foreign/lock" ]
+}
+
+@test "private: a directory that others can write to is refused" {
+	local mode
+
+	mkdir "$DIR"
+	for mode in 770 707 777; do
+		chmod "$mode" "$DIR"
+		run_mq 78 mq-publish jobs x
+		assert_regex "$stderr" 'others can write to it \(chmod 700 '
+		assert_equal "$(stat -c %a "$DIR")" "$mode"
+	done
+}
+
+@test "private: a file in place of the directory is refused" {
+	touch "$DIR"
+	run_mq 78 mq-publish jobs x
+	assert_regex "$stderr" 'is not a directory'
+}
+
+@test "private: an over-long path is refused before anything is made" {
+	local long
+
+	long=$STATE/$(printf '%0100d' 0)
+	XDG_STATE_HOME=$long run_mq 78 mq-publish jobs x
+	assert_regex "$stderr" 'choose a shorter directory'
+	assert [ ! -e "$long" ]
+}
+
+@test "private: blanks and quotes in the path" {
+	XDG_STATE_HOME="$STATE/a b's \"c\"" run_mq 0 mq-publish jobs x
+	DIR="$STATE/a b's \"c\"/mq"
+	assert_equal "$(config dir)" "$DIR"
+	assert_equal "$(starts)" 1
+}
+
+@test "private: when the start fails, the reason in the log is told" {
+	run_mq 0 mq-publish jobs x
+	kill_server
+	printf 'this is no such file\n' | dd conv=notrunc status=none \
+	    of="$(find "$DIR" -name '*.incr.aof' -o -name appendonly.aof)"
+	run_mq 78 mq-publish jobs x
+	assert_regex "$stderr" "private server in $DIR: did not start: "
+	assert_regex "$stderr" 'Bad file format reading the append only file'
+	assert_regex "$stderr" "; see $DIR/redis.log"
+}
+
+@test "private: -u private:DIR says where" {
+	run_mq 0 mq-publish -u "private:$STATE/here" jobs hello
+	assert [ -S "$STATE/here/redis.sock" ]
+	assert [ ! -e "$DIR" ]
+	run_mq 0 mq-consume -u "private:$STATE/here" --drain jobs
+	assert_equal "$output" hello
+}
+
+@test "private: a relative DIR is taken from here" {
+	cd "$STATE"
+	run_mq 0 mq-publish -u private:sub/here jobs hello
+	cd /
+	run_mq 0 mq-consume -u "private:$STATE/sub/here" --drain jobs
+	assert_equal "$output" hello
+}
+
+@test "private: MQ_URL=private: is the default place" {
+	MQ_URL=private: run_mq 0 mq-publish jobs hello
+	run_mq 0 mq-consume --drain jobs
+	assert_equal "$output" hello
+	assert [ -S "$DIR/redis.sock" ]
+}
+
+# --- what it does not have of its starter ------------------------------------------
+
+# limit WORDS SOFT: the server has this soft limit.
+limit() {
+	assert_regex "$(grep "^$1" "/proc/$(server_pid)/limits")" "^$1 +$2 "
+}
+
+@test "private: no limit of its starter, no priority, no signal, no environment" {
+	local p mask
+	mkdir "$STATE/bin"
+	cat >"$STATE/bin/redis-server" <<-.
+		#!/bin/sh
+		/usr/bin/env >"$STATE/env"
+		PATH=\${PATH#*:} exec redis-server "\$@"
+	.
+	chmod +x "$STATE/bin/redis-server"
+	(
+		cd "$STATE"
+		umask 0
+		trap '' HUP USR1
+		ulimit -S -n 64 -f 100 -t 5 -c unlimited -s 512
+		# The sanitizer needs more than there is.
+		[[ $BUILD == *address* ]] || ulimit -S -v 5000000
+		PATH=$STATE/bin:$PATH LC_ALL=en_US.UTF-8 REDISCLI_AUTH=secret \
+			chrt -b 0 ionice -c 3 choom -n 300 -- \
+			taskset -c "$(first_cpu)" nice "$BUILD/mq-publish" jobs x
+	)
+	p=$(server_pid)
+	limit 'Max open files' '[0-9]{4,}'
+	limit 'Max file size' unlimited
+	limit 'Max cpu time' unlimited
+	limit 'Max address space' unlimited
+	limit 'Max core file size' 0
+	limit 'Max stack size' 8388608
+	assert_equal "$(config maxclients)" 10000
+	mask=$(sed -n 's/^Cpus_allowed_list:\s*//p' "/proc/$$/status")
+	assert_equal "$(sed -n 's/^Cpus_allowed_list:\s*//p' "/proc/$p/status")" "$mask"
+	# USR1 is 10, HUP Redis ignores itself.
+	((!(0x$(sed -n 's/^SigIgn:\s*//p' "/proc/$p/status") & 1 << 9)))
+	assert_equal "$(sed -n 's/^Umask:\s*//p' "/proc/$p/status")" 0077
+	assert_equal "$(cat "/proc/$p/oom_score_adj")" 0
+	assert_equal "$(ionice -p "$p")" "none: prio 0"
+	assert_regex "$(chrt -p "$p")" SCHED_OTHER
+	# Only who may set a priority can set it back.
+	nice -n -1 true 2>/dev/null && assert_equal "$(ps -o ni= -p "$p" | xargs)" 0
+	assert_equal "$(readlink "/proc/$p/cwd")" "$DIR"
+	assert_equal "$(ps -o sid= -p "$p" | xargs)" "$p"
+	assert_equal "$(sed 's/=.*//' "$STATE/env" | grep -vx 'PWD\|_\|SHLVL\|TZ' | sort | xargs)" \
+		"HOME PATH"
+}
+
+first_cpu() {
+	sed -n 's/^Cpus_allowed_list:\s*\([0-9]*\).*/\1/p' "/proc/$$/status"
+}
+
+@test "private: a limit of descriptors that cannot be lifted is not for everybody" {
+	local as=()
+	[ "$(id -u)" != 0 ] || as=(setpriv --bounding-set=-sys_resource --inh-caps=-sys_resource --)
+	run --separate-stderr "${as[@]}" sh -c 'ulimit -n 64; "$0" jobs x' "$BUILD/mq-publish"
+	assert_equal "$status" 78
+	assert_regex "$stderr" "^mq-publish: private server in $DIR: not started: .* \\(ulimit -n\\)\$"
+	assert [ ! -e "$DIR/redis.sock" ]
+	# With a server that is there, it is nobody's matter.
+	run_mq 0 mq-publish jobs x
+	run -0 "${as[@]}" sh -c 'ulimit -n 64; "$0" jobs x' "$BUILD/mq-publish"
+}

@@ -1,0 +1,610 @@
+#!/usr/bin/env bats
+# Where the server is, and how a tool gets in.
+
+# run_mq sets output, lines and stderr; each test is a subshell of its own.
+# shellcheck disable=SC2030,SC2031,SC2154
+
+load ../helpers/common
+
+secret=s3cr3t-Horse
+
+free_port() {
+	python3 -c 'import socket
+s = socket.socket()
+s.bind(("127.0.0.1", 0))
+print(s.getsockname()[1])'
+}
+
+setup_file() {
+	port=$(free_port)
+	export port
+	server_start --port "$port" --bind 127.0.0.1
+	redis acl setuser alice on ">$secret" allkeys +@all >/dev/null
+	redis acl setuser 'b@b:b' on '>p@:%/?#é' allkeys +@all >/dev/null
+}
+
+teardown_file() {
+	server_stop
+}
+
+setup() {
+	common_setup
+	unset MQ_URL
+	export HOME=$T/home XDG_CONFIG_HOME=$T/config XDG_STATE_HOME=$T/state
+	mkdir -p "$HOME" "$XDG_CONFIG_HOME/mq"
+	sock=$D/redis.sock
+}
+
+teardown() {
+	exec 5>&-
+	redis-cli -s "$T/state/mq/redis.sock" shutdown nosave \
+		>/dev/null 2>&1 || true
+	REDISCLI_AUTH=$secret redis config set requirepass '' >/dev/null 2>&1
+	common_teardown
+}
+
+# arrived DB: a message did, in that database alone; then they are emptied.
+arrived() {
+	assert_equal "$(redis info keyspace | tr -d '\r' | grep -o '^db[0-9]*')" \
+		"db$1"
+	assert_equal "$(redis -n "$1" llen 'rmq::queue::[jobs]::ready')" 1
+	redis flushall >/dev/null
+}
+
+private_arrived() {
+	assert_equal "$(redis-cli -s "$T/state/mq/redis.sock" llen \
+		'rmq::queue::[jobs]::ready')" "$1"
+	assert_equal "$(redis dbsize)" 0
+}
+
+env_file() {
+	cat >"$XDG_CONFIG_HOME/mq/env"
+}
+
+said() {
+	assert_equal "$(wc -l <<<"$stderr")" 1
+	assert_regex "$stderr" "^mq-publish: .*$1"
+	assert_equal "$output" ""
+}
+
+silent_about() {
+	if [[ $output$stderr == *"$1"* ]]; then
+		echo "the secret was told: $output$stderr"
+		return 1
+	fi
+}
+
+# --- forms of the URL ----------------------------------------------------------
+
+@test "server: a unix socket, and a database" {
+	run_mq 0 mq-publish -u "unix://$sock" jobs x
+	arrived 0
+	run_mq 0 mq-publish -u "unix://$sock?db=3" jobs x
+	arrived 3
+	run_mq 0 mq-publish --url="unix://$sock?db=0" jobs x
+	arrived 0
+}
+
+@test "server: an escaped path" {
+	ln -s "$sock" "$T/a b%?"
+	run_mq 0 mq-publish -u "unix://$T/a%20b%25%3f" jobs x
+	arrived 0
+}
+
+host_name() {
+	if getent hosts localhost >/dev/null; then
+		echo localhost
+	else
+		echo 127.0.0.1
+	fi
+}
+
+@test "server: a host and a port, and a database" {
+	run_mq 0 mq-publish -u "redis://127.0.0.1:$port" jobs x
+	arrived 0
+	# By name, where the machine has one for it.
+	run_mq 0 mq-publish -u "redis://$(host_name):$port/" jobs x
+	arrived 0
+	run_mq 0 mq-publish -u "redis://127.0.0.1:$port/7" jobs x
+	arrived 7
+}
+
+@test "server: an IPv6 address" {
+	redis config set bind '127.0.0.1 ::1' >/dev/null 2>&1 ||
+		skip "no IPv6 here, or none that Redis can be told of"
+	run_mq 0 mq-publish -u "redis://[::1]:$port/2" jobs x
+	arrived 2
+}
+
+@test "server: a database that the server does not have" {
+	run --separate-stderr "$BUILD/mq-publish" -u "unix://$sock?db=99" jobs x
+	assert_failure
+	said 'out of range'
+	assert_equal "$(redis dbsize)" 0
+}
+
+@test "server: each tool finds it the same way" {
+	MQ_URL="unix://$sock?db=4" run_mq 0 mq-publish jobs x
+	run_mq 0 mq-stats -u "redis://127.0.0.1:$port/4" jobs
+	assert_regex "${lines[1]}" '^jobs +1 '
+	env_file <<<"MQ_URL=unix://$sock?db=4"
+	run_mq 0 mq-consume --drain jobs
+	assert_output x
+	run_mq 0 mq-stats jobs
+	assert_regex "${lines[1]}" '^jobs +0 '
+}
+
+@test "server: what is no URL: 78" {
+	local url
+
+	for url in garbage localhost "$sock" http://localhost redis:// \
+		redis:localhost redis://:6379 "redis://localhost:0" \
+		redis://localhost:65536 redis://localhost:x redis://a:b:c \
+		redis://::1 'redis://[::1' 'redis://[zz]' redis://h/x \
+		redis://h/-1 redis://h/1/2 'redis://a b' 'redis://u:%zz@h' \
+		'redis://u:%00@h' unix:// unix://host unix:/path unix:///p?x=1 \
+		unix:///p?db= unix:///p?db=x $'redis://h\n' \
+		"unix:///$(printf '%0108d' 0)" REDISS:x; do
+		run_mq 78 mq-publish -u "$url" jobs x
+		said 'server URL: '
+	done
+	assert_equal "$(find "$T/state" 2>/dev/null)" ""
+}
+
+@test "server: what comes later says so: 78" {
+	local url
+
+	for url in rediss://localhost rediss://u:$secret@localhost:6380/1 \
+		redis-cluster://a,b:7001 redis-cluster://:$secret@a \
+		redis-sentinel://a:26379,b/main \
+		redis-sentinel://u:$secret@a/main/2; do
+		run_mq 78 mq-publish -u "$url" jobs x
+		said later
+		silent_about "$secret"
+	done
+}
+
+@test "server: not there: 69" {
+	run_mq 69 mq-publish -u "redis://127.0.0.1:$(free_port)" jobs x
+	said 'redis://127.0.0.1:[0-9]+: Connection refused'
+	run_mq 69 mq-publish -u "unix://$T/none" jobs x
+	said "unix://$T/none: No such file or directory"
+	# A socket whose server has died.
+	python3 -c 'import socket, sys
+socket.socket(socket.AF_UNIX).bind(sys.argv[1])' "$T/dead"
+	run_mq 69 mq-publish -u "unix://$T/dead" jobs x
+	said "unix://$T/dead: Connection refused"
+	run_mq 69 mq-stats -u "unix://$T/dead"
+	run_mq 69 mq-publish -u "redis://:$secret@127.0.0.1:$(free_port)" jobs x
+	silent_about "$secret"
+}
+
+@test "server: one that hangs up: 69" {
+	python3 -c 'import socket, sys
+s = socket.socket(socket.AF_UNIX)
+s.bind(sys.argv[1])
+s.listen()
+while True:
+	s.accept()[0].close()' "$T/rude" 3>&- &
+	eventually 10 test -S "$T/rude"
+	run_mq 69 mq-publish -u "unix://$T/rude" jobs x
+	said "unix://$T/rude: "
+}
+
+@test "server: one that is no Redis: 69" {
+	python3 -c 'import socket, sys
+s = socket.socket(socket.AF_UNIX)
+s.bind(sys.argv[1])
+s.listen()
+while True:
+	c = s.accept()[0]
+	c.sendall(b"HTTP/1.1 400 Bad \033[31m\r\n\r\n")
+	c.recv(99)
+	c.close()' "$T/web" 3>&- &
+	eventually 10 test -S "$T/web"
+	run_mq 69 mq-publish -u "unix://$T/web" jobs x
+	said "unix://$T/web: "
+}
+
+# --- who has the say -----------------------------------------------------------
+
+@test "server: -u before MQ_URL before the env file before the private one" {
+	env_file <<<"MQ_URL=unix://$sock?db=3"
+	MQ_URL="unix://$sock?db=2" run_mq 0 mq-publish -u "unix://$sock?db=1" \
+		jobs x
+	arrived 1
+	MQ_URL="unix://$sock?db=2" run_mq 0 mq-publish jobs x
+	arrived 2
+	run_mq 0 mq-publish jobs x
+	arrived 3
+	MQ_URL='' run_mq 0 mq-publish jobs x
+	arrived 3
+	assert [ ! -e "$T/state" ]
+	rm "$XDG_CONFIG_HOME/mq/env"
+	run_mq 0 mq-publish jobs x
+	private_arrived 1
+}
+
+@test "server: the last -u counts" {
+	run_mq 0 mq-publish -u "unix://$T/none" jobs --url "unix://$sock?db=5" x
+	arrived 5
+}
+
+@test "server: without XDG_CONFIG_HOME the env file is below HOME" {
+	mkdir -p "$HOME/.config/mq"
+	echo "MQ_URL=unix://$sock?db=6" >"$HOME/.config/mq/env"
+	run_mq 0 mq-publish jobs x
+	private_arrived 1
+	unset XDG_CONFIG_HOME
+	run_mq 0 mq-publish jobs x
+	arrived 6
+	# A relative one is void.
+	XDG_CONFIG_HOME=config run_mq 0 mq-publish jobs x
+	arrived 6
+}
+
+@test "server: what an env file may look like" {
+	local q
+
+	for q in '' '"' "'"; do
+		printf '# MQ_URL=redis://x\n\nOTHER=1 # MQ_URL=x\nXMQ_URLS=2\nMQ_URL=%s\n' \
+			"${q}unix://$sock?db=2$q" | env_file
+		run_mq 0 mq-publish jobs x
+		arrived 2
+	done
+	printf '  export MQ_URL=unix://%s?db=3  \r\n' "$sock" | env_file
+	run_mq 0 mq-publish jobs x
+	arrived 3
+	# The last one counts; the last line may be without its end.
+	printf 'MQ_URL=garbage\nMQ_URL=unix://%s?db=4' "$sock" | env_file
+	run_mq 0 mq-publish jobs x
+	arrived 4
+}
+
+@test "server: an env file without MQ_URL is as none" {
+	printf '#MQ_URL=garbage\nXMQ_URL=garbage\nMQ_LAYOUT= # none\n' | env_file
+	run_mq 0 mq-publish jobs x
+	private_arrived 1
+}
+
+# As sh(1) and systemd(1) have it; none of it is taken for a part of the URL.
+@test "server: an env file: blanks, quotes, comments, long lines" {
+	local line
+
+	while IFS= read -r line; do
+		printf '%b\n' "${line//HERE/unix:\/\/$sock?db=3}" | env_file
+		echo "\$ ${line//HERE/unix:\/\/$sock?db=3}"
+		run_mq 0 mq-publish jobs x
+		assert_equal "$stderr" ""
+		arrived 3
+	done <<-'END'
+		MQ_URL=HERE # here
+		MQ_URL=HERE\t#here
+		MQ_URL = HERE
+		MQ_URL\t=\t'HERE'\t # here
+		\texport \tMQ_URL="HERE"
+		MQ_URL="HERE" #MQ_
+		MQ_URL='HERE'\r
+		; MQ_URL=1\n#MQ_FOO\nMQ_URL=HERE\r\n
+		MQ_URL=garbage\nMQ_LAYOUT=rsmq\nMQ_LAYOUT= rmq # not the other one\nMQ_URL = HERE
+		MQ_URL=garbage\nMQ_URL=\nexport MQ_URL=HERE
+		if true; then\nFOO='x\nMQ_URL=HERE\nfi
+	END
+	# Longer than anything that a buffer may have been made for.
+	printf 'X=%05000dMQ_URL=garbage\nMQ_URL=unix://%s?db=3 # %05000d\n' 1 "$sock" 2 | env_file
+	run_mq 0 mq-publish jobs x
+	arrived 3
+	# A double quote keeps a backslash but before some.
+	redis acl setuser quoted on '>"\$`\x' '~*' '&*' +@all >/dev/null
+	printf 'MQ_URL="unix://quoted:\\"\\\\\\$\\`\\x@%s?db=3"\n' "$sock" | env_file
+	chmod 600 "$XDG_CONFIG_HOME/mq/env"
+	run_mq 0 mq-publish jobs x
+	arrived 3
+	redis acl deluser quoted >/dev/null
+}
+
+@test "server: an env file: what cannot be taken is an error, and where" {
+	local line why only='only MQ_URL=, MQ_LAYOUT=, MQ_PASSWORD_FILE= and REDISCLI_AUTH= can stand here'
+
+	while IFS=@ read -r line why; do
+		printf '\n%b\n' "$line" | env_file
+		echo "$line"
+		run_mq 78 mq-publish jobs x
+		assert_equal "$stderr" \
+			"mq-publish: $XDG_CONFIG_HOME/mq/env: line 2: ${why/ONLY/$only}"
+		assert_equal "$(find "$T/state" 2>/dev/null)" ""
+	done <<-'END'
+		MQ_URL redis://secret@not NAME=VALUE
+		MQ_URL: redis://secret@ONLY
+		MQ_URL@not NAME=VALUE
+		MQ_URL="redis://secret@the quote does not end
+		MQ_URL='redis://secret' x@something stands behind the quote
+		MQ_URL="redis://"secret@something stands behind the quote
+		MQ_URL=redis://secret\\@a value is in one line
+		MQ_PASSWORD=secret@ONLY
+		MQ_URI=secret@ONLY
+		mq_url=secret@ONLY
+		\0357\0273\0277MQ_URL=secret@ONLY
+		set MQ_URL secret@ONLY
+		MQ_URL=redis://x\0y@a NUL byte is in it
+	END
+	for line in MQ_LAYOUT=rsmq "MQ_PASSWORD_FILE=/x" "REDISCLI_AUTH=$secret"; do
+		env_file <<<"$line"
+		run_mq 78 mq-publish jobs x
+		assert_equal "$stderr" "mq-publish: $XDG_CONFIG_HOME/mq/env: no MQ_URL= for its other lines (MQ_URL=private: is the private server)"
+	done
+	printf 'MQ_URL=unix://%s\nMQ_LAYOUT=rsmx\n' "$sock" | env_file
+	run_mq 78 mq-publish jobs x
+	said "$XDG_CONFIG_HOME/mq/env: the layout rsmx is neither rmq nor rsmq"
+	printf 'MQ_URL=private:\nMQ_PASSWORD_FILE=x\n' | env_file
+	run_mq 78 mq-publish jobs x
+	said 'has a password for it, but it needs none'
+	printf 'MQ_URL=unix://%s\nMQ_PASSWORD_FILE=%s\n' "$sock" "$T/none" | env_file
+	run_mq 78 mq-publish jobs x
+	said "MQ_PASSWORD_FILE: $T/none: No such file or directory"
+}
+
+layout_of() {
+	redis --raw keys '*' | grep -q '^rsmq:' && echo rsmq || echo rmq
+	redis flushall >/dev/null
+}
+
+@test "server: an env file: the layout and the password of its server" {
+	printf 'MQ_URL=unix://%s\nMQ_LAYOUT=rsmq\n' "$sock" | env_file
+	run_mq 0 mq-publish jobs x
+	assert_equal "$(layout_of)" rsmq
+	# The variable, the option and the URL are nearer; another server is another.
+	MQ_LAYOUT=rmq run_mq 0 mq-publish jobs x
+	assert_equal "$(layout_of)" rmq
+	run_mq 0 mq-publish -L rmq jobs x
+	assert_equal "$(layout_of)" rmq
+	run_mq 0 mq-publish -u "unix://$sock" jobs x
+	assert_equal "$(layout_of)" rmq
+	MQ_URL=unix://$sock run_mq 0 mq-publish jobs x
+	assert_equal "$(layout_of)" rmq
+	printf 'MQ_URL=unix://%s?layout=rmq\nMQ_LAYOUT=rsmq\n' "$sock" | env_file
+	run_mq 0 mq-publish jobs x
+	assert_equal "$(layout_of)" rmq
+
+	redis config set requirepass "$secret" >/dev/null
+	(umask 077 && echo "$secret" >"$T/password")
+	printf 'MQ_URL=unix://%s\nMQ_PASSWORD_FILE=%s\n' "$sock" "$T/password" | env_file
+	run_mq 0 mq-publish jobs x
+	assert_equal "$stderr" ""
+	printf 'MQ_URL=unix://%s\nREDISCLI_AUTH="%s"\n' "$sock" "$secret" | env_file
+	chmod 600 "$XDG_CONFIG_HOME/mq/env"
+	run_mq 0 mq-publish jobs x
+	assert_equal "$stderr" ""
+	REDISCLI_AUTH=wrong run_mq 77 mq-publish jobs x
+	# It is not sent to others.
+	run_mq 77 mq-publish -u "unix://$sock" jobs x
+	assert_regex "$stderr" "NOAUTH.*\n*.*0 messages accepted"
+}
+
+@test "server: a file with a password that everybody can read is told of" {
+	local file=$XDG_CONFIG_HOME/mq/env line
+
+	told() {
+		assert_equal "$stderr" \
+			"mq-stats: $1: everybody can read the password in it; chmod o-r mends that"
+	}
+	redis config set requirepass "$secret" >/dev/null
+	for line in "MQ_URL=unix://:$secret@$sock" \
+		"MQ_URL=unix://$sock
+		REDISCLI_AUTH=$secret"; do
+		env_file <<<"$line"
+		chmod 604 "$file"
+		run_mq 0 mq-stats
+		told "$file"
+		run_mq 3 mq-stats --check ready=1
+		told "$file"
+		run_mq 0 mq-stats -q
+		assert_equal "$stderr" ""
+		chmod 640 "$file"
+		run_mq 0 mq-stats
+		assert_equal "$stderr" ""
+	done
+	echo "$secret" >"$T/password"
+	chmod 644 "$T/password"
+	printf 'MQ_URL=unix://%s\nMQ_PASSWORD_FILE=%s\n' "$sock" "$T/password" | env_file
+	chmod 644 "$file"
+	run_mq 0 mq-stats
+	told "$T/password"
+	MQ_URL=unix://$sock MQ_PASSWORD_FILE=$T/password run_mq 0 mq-stats
+	told "$T/password"
+	# One without a password may be read.
+	REDISCLI_AUTH=$secret redis config set requirepass '' >/dev/null
+	env_file <<<"MQ_URL=unix://$sock"
+	run_mq 0 mq-stats
+	assert_equal "$stderr" ""
+}
+
+@test "server: a bad URL in the env file: 78, not another server" {
+	env_file <<<"MQ_URL=garbage://u:$secret@h"
+	run_mq 78 mq-publish jobs x
+	said 'server URL: '
+	silent_about "$secret"
+	assert [ ! -e "$T/state" ]
+}
+
+@test "server: an env file that cannot be read: 78, not another server" {
+	mkdir "$XDG_CONFIG_HOME/mq/env"
+	run_mq 78 mq-publish jobs x
+	said "$XDG_CONFIG_HOME/mq/env: "
+	assert [ ! -e "$T/state" ]
+}
+
+# --- passwords -----------------------------------------------------------------
+
+@test "server: a password in the URL" {
+	redis config set requirepass "$secret" >/dev/null
+	run_mq 77 mq-publish -u "unix://$sock" jobs x
+	assert_regex "$stderr" "NOAUTH.*\n*.*0 messages accepted"
+	run_mq 0 mq-publish -u "redis://:$secret@127.0.0.1:$port/1" jobs x
+	run_mq 0 mq-publish -u "unix://:$secret@$sock?db=1" jobs x
+	run_mq 0 mq-publish -u "redis://default:$secret@127.0.0.1:$port/1" \
+		jobs x
+	MQ_URL="unix://:$secret@$sock?db=1" run_mq 0 mq-stats jobs
+	assert_regex "${lines[1]}" '^jobs +3 '
+}
+
+@test "server: a user and a password in the URL" {
+	run_mq 0 mq-publish -u "redis://alice:$secret@127.0.0.1:$port" jobs x
+	arrived 0
+	run_mq 0 mq-publish -u "unix://alice:$secret@$sock?db=2" jobs x
+	arrived 2
+}
+
+@test "server: a user and a password with every special character" {
+	run_mq 0 mq-publish \
+		-u "redis://b%40b%3ab:p%40:%25%2F%3f%23é@127.0.0.1:$port" jobs x
+	arrived 0
+	run_mq 77 mq-publish -u "redis://b%40b%3ab:p@127.0.0.1:$port" jobs x
+}
+
+@test "server: a password from the environment" {
+	redis config set requirepass "$secret" >/dev/null
+	export REDISCLI_AUTH=$secret
+	run_mq 0 mq-publish -u "unix://$sock" jobs x
+	REDISCLI_AUTH='' run_mq 77 mq-publish -u "unix://$sock" jobs x
+	run_mq 0 mq-stats -u "unix://alice@$sock" jobs
+	assert_regex "${lines[1]}" '^jobs +1 '
+	# What the URL says comes first.
+	run_mq 77 mq-stats -u "unix://:wrong@$sock" jobs
+	REDISCLI_AUTH=wrong run_mq 0 mq-stats -u "unix://:$secret@$sock" jobs
+}
+
+@test "server: a password from a file" {
+	redis config set requirepass "$secret" >/dev/null
+	(umask 077 && printf '%s\r\nmore\n' "$secret" >"$T/password")
+	export MQ_PASSWORD_FILE=$T/password
+	run_mq 0 mq-publish -u "unix://$sock" jobs x
+	REDISCLI_AUTH=wrong run_mq 0 mq-stats -u "unix://$sock" jobs
+	assert_regex "${lines[1]}" '^jobs +1 '
+	run_mq 0 mq-stats -u "unix://alice@$sock" jobs
+	run_mq 77 mq-stats -u "unix://:wrong@$sock" jobs
+	printf %s "$secret" >"$T/password"
+	run_mq 0 mq-stats -u "unix://$sock" jobs
+	echo wrong-Horse >"$T/password"
+	run_mq 77 mq-publish -u "unix://$sock" jobs x
+	said WRONGPASS
+	silent_about wrong-Horse
+}
+
+@test "server: a password file that gives none: 78" {
+	MQ_PASSWORD_FILE=$T/none run_mq 78 mq-publish -u "unix://$sock" jobs x
+	said "MQ_PASSWORD_FILE: $T/none: No such file or directory"
+	touch "$T/empty"
+	MQ_PASSWORD_FILE=$T/empty run_mq 78 mq-publish -u "unix://$sock" jobs x
+	said "MQ_PASSWORD_FILE: $T/empty: empty"
+}
+
+@test "server: a password is nothing to the private server" {
+	REDISCLI_AUTH=$secret MQ_PASSWORD_FILE=$T/none run_mq 0 mq-publish jobs x
+	private_arrived 1
+}
+
+@test "server: a wrong password: 77, and it is told nowhere" {
+	local tool
+
+	redis config set requirepass right >/dev/null
+	for tool in mq-publish mq-stats; do
+		run_mq 77 "$tool" -v -u "unix://:$secret@$sock" jobs
+		assert_regex "$stderr" "^$tool: unix://$sock: WRONGPASS"
+		silent_about "$secret"
+		run_mq 77 "$tool" -v -u "redis://alice:$secret-@127.0.0.1:$port" \
+			jobs
+		silent_about "$secret"
+	done </dev/null
+	REDISCLI_AUTH=right redis config set requirepass '' >/dev/null
+}
+
+@test "server: a password in a bad URL is told nowhere" {
+	local args
+
+	while read -r args; do
+		eval "run_mq 78 mq-publish $args jobs x"
+		silent_about "$secret"
+	done <<-'END'
+		-u "redis://u:$secret@"
+		-u "redis://u:$secret@h:x"
+		-u "redis://u:$secret@h/x"
+		-u "redis://u:$secret@a b"
+		-u "redis://u:$secret%zz@h"
+		-u "redis://u:$secret@@h:0"
+		-u "redis://u:a/$secret@h"
+		-u "redis://u:a@$secret@h:0"
+		-u "http://u:$secret@h"
+		-u "u:$secret@h"
+	END
+}
+
+@test "server: a password in a mistyped option is told nowhere" {
+	run_mq 64 mq-publish "--uri=redis://u:$secret@h" jobs x
+	silent_about "$secret"
+	run_mq 64 mq-publish "-Uredis://u:$secret@h" jobs x
+	silent_about "$secret"
+}
+
+command_line() {
+	tr '\0' ' ' <"/proc/$pid/cmdline"
+}
+
+connected() {
+	[ "$(redis client list | grep -c 'user=alice')" -gt 0 ]
+}
+
+@test "server: a password on the command line is wiped at once" {
+	local form
+
+	mkfifo "$T/in"
+	for form in -u --url -u= --url= --ur=; do
+		case $form in
+		-u=) set -- "-uunix://alice:$secret@$sock" ;;
+		*=) set -- "${form}unix://alice:$secret@$sock" ;;
+		*) set -- "$form" "unix://alice:$secret@$sock" ;;
+		esac
+		"$BUILD/mq-publish" jobs "$@" <"$T/in" >"$T/out" 2>&1 3>&- &
+		pid=$!
+		exec 5>"$T/in"
+		eventually 10 connected
+		run command_line
+		assert_regex "$output" "unix://alice:\\*+@$sock"
+		silent_about "$secret"
+		exec 5>&-
+		wait "$pid"
+	done
+	assert_equal "$(cat "$T/out")" ""
+	assert_equal "$(redis llen 'rmq::queue::[jobs]::ready')" 5
+}
+
+# A socket that takes connections and never says a word.
+mute_server() {
+	python3 -c 'import signal, socket, sys
+s = socket.socket(socket.AF_UNIX)
+s.bind(sys.argv[1])
+s.listen()
+signal.pause()' "$1" 3>&- &
+	mute=$!
+	eventually 10 test -S "$1"
+}
+
+wiped() {
+	[[ $(command_line) == *'alice:*'* ]]
+}
+
+@test "server: it is wiped before the server has answered" {
+	local tool
+
+	mute_server "$T/mute"
+	for tool in mq-publish mq-stats mq-consume; do
+		"$BUILD/$tool" -u "unix://alice:$secret@$T/mute" jobs \
+			</dev/null >"$T/out" 2>&1 3>&- &
+		pid=$!
+		eventually 10 wiped
+		[[ $(command_line) != *"$secret"* ]]
+		kill -KILL "$pid"
+		wait "$pid" || true
+	done
+	kill "$mute"
+}

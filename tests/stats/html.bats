@@ -1,0 +1,380 @@
+#!/usr/bin/env bats
+# mq-stats --html: the page, in a browser.
+#
+# needs: browser
+
+# run_mq sets output, lines and stderr; each test is a subshell of its own.
+# shellcheck disable=SC2030,SC2031,SC2154
+
+load ../helpers/common
+
+setup_file() {
+	server_start
+	# For a person to look at.
+	export SHOTS=${TMPDIR:-/tmp}/mq-screenshots
+	mkdir -p "$SHOTS"
+}
+
+teardown_file() {
+	server_stop
+}
+
+setup() {
+	common_setup
+	page=$T/page.html
+	chromium=(chromium --headless --no-sandbox --disable-gpu
+		--hide-scrollbars --no-first-run --disable-dev-shm-usage
+		"--user-data-dir=$T/chrome")
+}
+
+teardown() {
+	common_teardown
+}
+
+# Its own home, so that nothing of the user's has a say.
+browser() {
+	HOME=$T timeout -k 5 50 "${chromium[@]}" "$@" 2>"$T/browser.err"
+}
+
+# dom FILE[#FRAGMENT] [OPTION...]: the document once its scripts have run.
+dom() {
+	browser --virtual-time-budget=1000 "${@:2}" --dump-dom "file://$1"
+}
+
+# Adds a script to the page, which then has to allow it.
+with_script() {
+	sed "/Content-Security-Policy/d; s|</body>|<script>$1</script>&|" \
+		"$page" >"$T/scripted.html"
+}
+
+# in_order TABLE: the first cells of its rows, one a line.
+in_order() {
+	python3 -c '
+import sys
+from html.parser import HTMLParser
+class Page(HTMLParser):
+	table = cell = False
+	def handle_starttag(self, tag, attrs):
+		if tag == "table":
+			self.table = ("id", sys.argv[1]) in attrs
+		if tag == "tbody" and self.table:
+			self.body = True
+		if self.table and tag == "th" and ("scope", "row") in attrs:
+			self.cell, self.text = True, ""
+	def handle_endtag(self, tag):
+		if tag == "th" and self.cell:
+			self.cell = False
+			print(self.text)
+	def handle_data(self, data):
+		if self.cell:
+			self.text += data
+Page().feed(sys.stdin.read())' "$1"
+}
+
+hostile=(
+	'<script>document.title="pwned"</script>'
+	'"><img src=x onerror=document.title=1>'
+	"'</td></table><svg/onload=document.title=2>"
+	'--></style></script><h1>x</h1>'
+	'&lt;b&gt; &amp;'
+	$'a\u202ecod\e[2J\x01\xff\u200b'
+	'javascript:alert(1)'
+)
+
+# Everything that there can be on a page, with names of the worst kind.
+fill() {
+	local q
+
+	for q in "${hostile[@]}"; do
+		redis sadd rmq::queues "$q" >/dev/null
+		redis lpush "rmq::queue::[$q]::rejected" "of Go" >/dev/null
+		printf '\377\0\276\276J{"Mq-Error":["%s"],"Mq-Id":["0123456789012345678901234567890%d"]}\nx' \
+			"${q//[\"$'\x01\e']/}" "$((n++ % 10))" |
+			redis -x lpush "rmq::queue::[$q]::rejected" >/dev/null
+		redis set "rmq::connection::$q::heartbeat" 1 EX 60 >/dev/null
+		redis sadd rmq::connections "$q" >/dev/null
+		redis sadd "rmq::connection::$q::queues" "$q" >/dev/null
+		python3 -c 'import json, sys
+q = sys.argv[1].encode(errors="surrogateescape").decode(errors="replace")
+print(json.dumps([{"queue": q, "id": q, "attempt": 1, "pid": 7,
+    "script": q, "started_ms": 1, "text": q}]), end="")' "$q" |
+			redis -x set "rmq::connection::$q::running" >/dev/null
+		redis hset "rmq::connection::$q::info" host "$q" pid 7 >/dev/null
+	done
+}
+
+@test "html: an empty server, a queue that there is not" {
+	run_mq 0 mq-stats --html
+	assert_line '<!DOCTYPE html>'
+	assert_line '<h2>Queues <small>0</small></h2>'
+	assert_line '<p class="note">No script is known to run.</p>'
+	assert_line '</html>'
+	run_mq 1 mq-stats --html nonesuch
+	assert_line --partial '<tr><th scope="row">nonesuch <span class="badge dead">no such queue</span></th>'
+	assert_equal "$stderr" "mq-stats: nonesuch: no such queue"
+}
+
+@test "html: what Go wrote, number by number" {
+	redis sadd rmq::queues jobs mails >/dev/null
+	redis lpush 'rmq::queue::[jobs]::ready' {1..1234} >/dev/null
+	redis lpush 'rmq::queue::[jobs]::rejected' a b >/dev/null
+	redis set rmq::connection::web-aB3dE6::heartbeat 1 EX 60 >/dev/null
+	redis sadd rmq::connections web-aB3dE6 old-Zz9Yy8 >/dev/null
+	redis sadd rmq::connection::web-aB3dE6::queues jobs mails >/dev/null
+	redis sadd rmq::connection::old-Zz9Yy8::queues jobs >/dev/null
+	redis sadd 'rmq::connection::web-aB3dE6::queue::[jobs]::consumers' \
+		x y >/dev/null
+	redis lpush 'rmq::connection::old-Zz9Yy8::queue::[jobs]::unacked' \
+		1 2 3 >/dev/null
+	"$BUILD/mq-pause" mails
+	local before
+	before=$(redis --raw debug digest)
+	run_mq 0 mq-stats --html
+	assert_equal "$(redis --raw debug digest)" "$before"
+	assert_line '<tr><th scope="row">jobs</th><td class="n" data-l="ready" data-v="1234">1,234</td><td class="n zero" data-l="delayed" data-v="0">0</td><td class="n" data-l="unacked" data-v="3">3</td><td class="n bad" data-l="rejected" data-v="2">2</td><td class="n" data-l="consumers" data-v="2">2</td><td class="n zero" data-l="oldest" data-v="0">?</td><td class="n zero" data-l="in/s" data-v="-1">–</td><td class="n zero" data-l="out/s" data-v="-1">–</td></tr>'
+	assert_line --partial '<tr><th scope="row">mails <span class="badge paused">paused</span></th>'
+	assert_line '<div><dt>ready</dt><dd class="">1,234</dd></div>'
+	assert_line '<div><dt>rejected</dt><dd class="bad">2</dd></div>'
+	assert_line --partial '<tr><th scope="row">web-aB3dE6</th><td data-l="state"><span class="badge live">live</span></td><td class="" data-l="host">–</td><td class="n zero" data-l="pid" data-v="0">–</td><td class="wrap" data-l="queues"><ul><li>jobs</li><li>mails</li></ul></td><td class="n" data-l="consumers" data-v="2">2</td><td class="n zero" data-l="unacked" data-v="0">0</td></tr>'
+	assert_line --partial '<tr><th scope="row">old-Zz9Yy8</th><td data-l="state"><span class="badge dead">dead</span></td>'
+	assert_line --partial '<td class="n bad" data-l="unacked" data-v="3">3</td></tr>'
+	assert_line '<tr><th scope="row">jobs</th><td class="wrap zero" data-l="reason">none was recorded</td><td class="n" data-l="messages" data-v="2">2</td><td class="n zero" data-l="latest" data-v="-1">–</td></tr>'
+	run_mq 0 mq-stats --html mails
+	refute_line --partial jobs
+}
+
+@test "html: reasons in groups, of the newest messages" {
+	local i
+
+	redis sadd rmq::queues jobs few >/dev/null
+	redis eval '
+		local function add(n, header)
+			for i = 1, n do
+				redis.call("LPUSH", KEYS[1], "\255\0\190\190J" .. header .. "\nx")
+			end
+		end
+		add(700, "{\"Mq-Error\":[\"old\"]}")
+		add(990, "{\"Mq-Error\":[\"no such user\"]}")
+		add(10, "{\"Mq-Error\":[\"timeout\"],\"Mq-History\":[\"{\\\"at_ms\\\":1795207725000}\"]}")' \
+		1 'rmq::queue::[jobs]::rejected' >/dev/null
+	for i in {a..m}; do
+		printf '\377\0\276\276J{"Mq-Error":["reason %s 7"]}\nx' "$i" |
+			redis -x lpush 'rmq::queue::[few]::rejected' >/dev/null
+	done
+	run_mq 0 mq-stats --html jobs
+	assert_line --partial 'data-l="reason">no such user</td><td class="n" data-l="messages" data-v="990">990</td>'
+	assert_line --regexp 'data-l="reason">timeout</td><td class="n" data-l="messages" data-v="10">10</td><td class="n" data-l="latest" data-v="[0-9]+">[0-9]+[smhd]</td>'
+	refute_line --partial 'data-l="reason">old'
+	assert_line '<p class="note">jobs: only the newest 1,000 of 1,700 rejected messages were looked at.</p>'
+	run_mq 0 mq-stats --html few
+	assert_line '<p class="note">few: 3 rarer reasons, of 3 messages, are not shown.</p>'
+	assert_equal "$(grep -c 'data-l="reason">reason [a-m] N</td><td class="n" data-l="messages"' <<<"$output")" 10
+	assert_line --partial '<td class="id wrap" data-l="message">without an id</td><td class="wrap" data-l="reason">reason m 7</td>'
+}
+
+@test "html: large rejected messages are read in bounds" {
+	local peak
+
+	redis sadd rmq::queues jobs >/dev/null
+	redis eval 'local big = string.rep("x", 1024 * 1024)
+		for i = 1, 100 do
+			redis.call("LPUSH", KEYS[1], big)
+		end' 1 'rmq::queue::[jobs]::rejected' >/dev/null
+	peak=$(python3 -c '
+import resource, subprocess, sys
+subprocess.run(sys.argv[1:], stdout=subprocess.DEVNULL, check=True)
+print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)' \
+		"$BUILD/mq-stats" --html)
+	echo "$peak KiB"
+	[[ $BUILD == *address* ]] || ((peak < 16384))
+	run_mq 0 mq-stats --html
+	assert_line --regexp '^<p class="note">jobs: only the newest 6[0-9] of 100 rejected messages were looked at.</p>$'
+}
+
+@test "html: it needs nothing else, and shows no password" {
+	fill
+	redis config set requirepass s3cret >/dev/null
+	REDISCLI_AUTH=s3cret "$BUILD/mq-stats" --html \
+		-u "unix://:s3cret@${MQ_URL#unix://}" --refresh 7 >"$page"
+	REDISCLI_AUTH=s3cret redis config set requirepass '' >/dev/null
+	run grep -c s3cret "$page"
+	assert_output 0
+	run python3 - "$page" "$root/cmd/mq-stats/page/page.js" <<'PYTHON'
+import base64, hashlib, sys
+from html.parser import HTMLParser
+tags, seen = [], {}
+class Page(HTMLParser):
+	def handle_starttag(self, tag, attrs):
+		tags.append(tag)
+		for name, value in attrs:
+			assert name in ("lang", "charset", "http-equiv", "content",
+			    "name", "class", "id", "scope", "data-k", "data-l",
+			    "data-v", "datetime"), name
+			if name == "http-equiv":
+				seen[value] = dict(attrs)["content"]
+	def handle_data(self, data):
+		if tags[-1:] in (["script"], ["style"]) and data.strip():
+			seen[tags[-1]] = data
+page = open(sys.argv[1], "rb").read()
+assert not any(c < 32 and c != 10 and c != 9 or c == 127 for c in page)
+Page().feed(page.decode("utf-8"))
+assert tags.count("script") == tags.count("style") == 1
+assert set(tags) <= set("html head meta title style body header h1 p time main dl div dt dd section h2 small table thead tr th tbody td span ul li details summary b footer script".split()), tags
+assert seen["refresh"] == "7"
+assert seen["script"] == open(sys.argv[2]).read()
+for word in ("url(", "@import", "//"):
+	assert word not in seen["style"], word
+policy = dict(p.strip().split(" ", 1) for p in seen["Content-Security-Policy"].split(";"))
+for part in ("script", "style"):
+	digest = hashlib.sha256(seen[part].encode()).digest()
+	assert policy[part + "-src"] == "'sha256-%s'" % base64.b64encode(digest).decode()
+assert policy["default-src"] == "'none'"
+PYTHON
+	assert_output ""
+	assert_success
+}
+
+@test "html: in a browser no script of a name runs" {
+	local i
+
+	fill
+	"$BUILD/mq-stats" --html >"$page"
+	dom "$page" >"$T/dom"
+	assert_equal "$(grep -o '<title>.*</title>' "$T/dom")" \
+		"<title>Queues of ${MQ_URL}</title>"
+	assert_equal "$(grep -c '<script' "$T/dom")" 1
+	run grep -ciE '<(img|svg|iframe|object)' "$T/dom"
+	assert_output 0
+	# The page's own did.
+	run grep -c '<html lang="en" class="js">' "$T/dom"
+	assert_output 1
+	run in_order queues <"$T/dom"
+	for i in 0 1 2 3 4 6; do
+		assert_line -- "${hostile[i]}"
+	done
+	# shellcheck disable=SC1003
+	assert_line 'a\u202ecod\x1b[2J\x01\xff\u200b'
+}
+
+@test "html: even if one got onto the page, it would not run" {
+	"$BUILD/mq-stats" --html >"$page"
+	sed -i 's|</main>|<script>document.title="pwned"</script><img src="x" onerror="document.title=1"><style>body{color:red}</style>&|' \
+		"$page"
+	dom "$page" >"$T/dom"
+	assert_equal "$(grep -o '<title>.*</title>' "$T/dom")" \
+		"<title>Queues of ${MQ_URL}</title>"
+	run grep -c 'class="js"' "$T/dom"
+	assert_output 1
+}
+
+# some_queues: ready and rejected are 9 and 10, 1200 and 0, 20 and 3.
+some_queues() {
+	redis sadd rmq::queues job-10 job-9 mails >/dev/null
+	redis lpush 'rmq::queue::[job-10]::ready' {1..9} >/dev/null
+	redis lpush 'rmq::queue::[job-9]::ready' {1..1200} >/dev/null
+	redis lpush 'rmq::queue::[mails]::ready' {1..20} >/dev/null
+	redis lpush 'rmq::queue::[job-10]::rejected' {1..10} >/dev/null
+	redis lpush 'rmq::queue::[mails]::rejected' {1..3} >/dev/null
+	"$BUILD/mq-stats" --html "$@" >"$page"
+}
+
+@test "html: sorted as the fragment says, numbers as numbers" {
+	some_queues
+	run in_order queues <"$page"
+	assert_output $'job-10\njob-9\nmails'
+	dom "$page#sort=ready:desc,c-name:asc,nonesuch:asc" >"$T/dom"
+	run in_order queues <"$T/dom"
+	assert_output $'job-9\nmails\njob-10'
+	run grep -oE '<th [^>]*aria-sort[^>]*>' "$T/dom"
+	assert_output '<th scope="col" data-k="ready" class="n" aria-sort="descending">'
+	run in_order queues < <(dom "$page#sort=rejected:asc")
+	assert_output $'job-9\nmails\njob-10'
+	run in_order queues < <(dom "$page#sort=queue:asc")
+	assert_output $'job-9\njob-10\nmails'
+}
+
+@test "html: sorted by clicks, and kept" {
+	some_queues
+	with_script 'const heads = (k) => document.querySelector("th[data-k=" + k + "] button"); heads("ready").click(); document.title = location.hash; heads("ready").focus(); heads("ready").click(); document.title += " " + location.hash + " " + sessionStorage.getItem("mq-stats") + " " + document.activeElement.textContent;'
+	dom "$T/scripted.html" >"$T/dom"
+	assert_equal "$(grep -o '<title>.*</title>' "$T/dom")" \
+		"<title>#sort=ready:desc #sort=ready:asc sort=ready:asc ready</title>"
+	run in_order queues <"$T/dom"
+	assert_output $'job-10\nmails\njob-9'
+	# As after a refresh: what was chosen is still there, without a fragment.
+	with_script 'if (location.search) { fetch("/order?" + Array.from(document.querySelectorAll("#queues th[scope=row]"), (e) => e.textContent)); } else { document.querySelector("th[data-k=rejected] button").click(); location.href = location.pathname + "?again"; }'
+	serve
+	start_browser "$site/scripted.html"
+	eventually 40 asked_for 1 'order?'
+	kill "$pid"
+	wait "$pid" || true
+	assert_equal "$(sed -n 's/.*GET .order.\([^ ]*\) .*/\1/p' "$T/log")" \
+		"job-10,mails,job-9"
+}
+
+# serve: $T by HTTP, at the address $site; requests are in $T/log.
+serve() {
+	cat >"$T/serve.py" <<-'END'
+	import http.server, os, sys
+	os.chdir(sys.argv[1])
+	s = http.server.HTTPServer(("127.0.0.1", 0), http.server.SimpleHTTPRequestHandler)
+	print(s.server_port, flush=True)
+	s.serve_forever()
+	END
+	python3 "$T/serve.py" "$T" >"$T/port" 2>"$T/log" 3>&- &
+	eventually 10 test -s "$T/port"
+	site=http://127.0.0.1:$(cat "$T/port")
+}
+
+# A browser that stays, as one with a debugger does; its pid in $pid.
+start_browser() {
+	HOME=$T timeout -k 5 50 "${chromium[@]}" --remote-debugging-port=0 "$1" \
+		>/dev/null 2>&1 3>&- &
+	pid=$!
+}
+
+# asked_for N PATH: so often, or more often.
+asked_for() {
+	(($(grep -cF "GET /$2" "$T/log") >= $1))
+}
+
+@test "html: it is read again, with its fragment" {
+	some_queues --refresh 1
+	serve
+	# The browser itself does not do it then.
+	start_browser "$site/page.html#sort=ready:desc"
+	eventually 40 asked_for 3 page.html
+	kill "$pid"
+	wait "$pid" || true
+}
+
+@test "html: nothing is wider than a phone, light and dark" {
+	local mode width shot sum sums=()
+
+	some_queues
+	fill
+	redis sadd rmq::queues "$(printf 'w%.0s' {1..512})" >/dev/null
+	"$BUILD/mq-publish" jobs hello
+	"$BUILD/mq-stats" --html >"$page"
+	with_script 'document.title = innerWidth >= document.documentElement.scrollWidth ? "fits" : innerWidth + " " + document.documentElement.scrollWidth'
+	for width in 360 768 1280; do
+		dom "$T/scripted.html" --window-size=$width,800 >"$T/dom"
+		assert_equal "$(grep -o '<title>.*</title>' "$T/dom")" \
+			"<title>fits</title>"
+	done
+	for mode in light dark; do
+		for width in 360 1280; do
+			shot=$SHOTS/$mode-$width.png
+			rm -f "$shot"
+			# shellcheck disable=SC2046
+			browser $([ $mode = light ] || echo --force-dark-mode \
+				--blink-settings=preferredColorScheme=0) \
+				--window-size=$width,1800 \
+				--screenshot="$shot" "file://$page" >/dev/null
+			sum=$(sha256sum <"$shot")
+			[[ " ${sums[*]} " != *" $sum "* ]]
+			sums+=("$sum")
+			(($(stat -c %s "$shot") > 20000))
+		done
+	done
+}

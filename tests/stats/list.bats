@@ -1,0 +1,621 @@
+#!/usr/bin/env bats
+# mq-stats --list, --running and --id: single messages, looked at without a
+# trace.
+
+# run_mq sets output, lines and stderr; each test is a subshell of its own.
+# shellcheck disable=SC2030,SC2031,SC2154
+
+load ../helpers/common
+
+setup_file() {
+	server_start
+}
+
+teardown_file() {
+	server_stop
+}
+
+setup() {
+	common_setup
+	export TZ=UTC
+	rejected='rmq::queue::[jobs]::rejected'
+}
+
+teardown() {
+	common_teardown
+}
+
+# --- what adjust/rmq writes ------------------------------------------------------
+
+# go_queue QUEUE PAYLOAD...: ready ones, the first is the oldest.
+go_queue() {
+	redis sadd rmq::queues "$1" >/dev/null
+	redis lpush "rmq::queue::[$1]::ready" "${@:2}" >/dev/null
+}
+
+# go_fetch CONNECTION QUEUE COUNT
+go_fetch() {
+	local i
+
+	redis set "rmq::connection::$1::heartbeat" 1 EX 60 >/dev/null
+	redis sadd rmq::connections "$1" >/dev/null
+	redis sadd "rmq::connection::$1::queues" "$2" >/dev/null
+	for ((i = 0; i < $3; i++)); do
+		redis rpoplpush "rmq::queue::[$2]::ready" \
+			"rmq::connection::$1::queue::[$2]::unacked" >/dev/null
+	done
+}
+
+# --- what our tools write, by hand ------------------------------------------------
+
+# stamp NUMBER [SECONDS]: an id of a time so many seconds ago.
+stamp() {
+	python3 -c '
+import sys, time
+n, digits = int((time.time() - float(sys.argv[2])) * 1e6), ""
+while n:
+	n, d = divmod(n, 36)
+	digits = "0123456789abcdefghijklmnopqrstuvwxyz"[d] + digits
+print(digits.rjust(10, "0") + "x%021d" % int(sys.argv[1]))' "$1" "${2:-0}"
+}
+
+# message HEADERS PAYLOAD: an element, on stdout.
+message() {
+	printf '\377\0\276\276J%s\n%s' "$1" "$2"
+}
+
+# has QUEUE STATE HEADERS PAYLOAD: one more message there.
+has() {
+	redis sadd rmq::queues "$1" >/dev/null
+	message "$3" "$4" | redis -x lpush "rmq::queue::[$1]::$2" >/dev/null
+}
+
+# unchanged TOOL...: it must leave the data as they are.
+unchanged() {
+	local before
+
+	before=$(redis --raw debug digest)
+	run_mq "$@"
+	assert_equal "$(redis --raw debug digest)" "$before"
+}
+
+# on_terminal COLUMNS ARGS...: mq-stats with a terminal of that width.
+on_terminal() {
+	run python3 - "$BUILD/mq-stats" "$@" <<'PYTHON'
+import fcntl, os, pty, struct, sys, termios
+pid, fd = pty.fork()
+if pid == 0:
+	fcntl.ioctl(1, termios.TIOCSWINSZ,
+	    struct.pack("HHHH", 24, int(sys.argv[2]), 0, 0))
+	os.execv(sys.argv[1], sys.argv[1:2] + sys.argv[3:])
+out = b""
+while True:
+	try:
+		part = os.read(fd, 65536)
+	except OSError:
+		break
+	if not part:
+		break
+	out += part
+out = out.replace(b"\r\n", b"\n")
+text = out.decode("utf-8")  # fails when it is not
+bad = [c for c in text if ord(c) < 32 and c != "\n" or 0x7f <= ord(c) <= 0x9f]
+sys.stdout.write(text)
+if bad:
+	sys.exit("control characters: %r" % bad)
+sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
+PYTHON
+}
+
+# --- the list -------------------------------------------------------------------
+
+@test "list: the queue of a Go program, the next message first" {
+	go_queue jobs one two three
+	unchanged 0 mq-stats --list ready jobs
+	assert_output "\
+ID                                 AGE  ATTEMPTS  PAYLOAD
+-                                    -         0  one
+-                                    -         0  two
+-                                    -         0  three"
+	assert_equal "$stderr" ""
+}
+
+@test "list: unacked messages of a Go program, and whose they are" {
+	go_queue jobs one two three
+	go_fetch web-aB3dE6 jobs 1
+	go_fetch a-very-long-tag-Zz9Yy8 jobs 2
+	unchanged 0 mq-stats --list unacked jobs
+	assert_equal "$(sort <<<"$output")" "\
+-                                    -         0  web-aB3dE6          one
+-                                    -         0  …y-long-tag-Zz9Yy8  three
+-                                    -         0  …y-long-tag-Zz9Yy8  two
+ID                                 AGE  ATTEMPTS  CONNECTION          PAYLOAD"
+}
+
+@test "list: ids, ages and attempts" {
+	local old new
+
+	old=$(stamp 1 7205)
+	new=$(stamp 2 130)
+	has jobs ready '{"Mq-Id":["'"$old"'"],"Mq-Attempt":["3"]}' first
+	has jobs ready '{"Mq-Id":["'"$new"'"]}' second
+	unchanged 0 mq-stats --list ready jobs
+	assert_output "\
+ID                                 AGE  ATTEMPTS  PAYLOAD
+$old    2h         3  first
+$new    2m         0  second"
+}
+
+@test "list: delayed messages, the first to fall due first" {
+	local now
+
+	now=$(redis --raw time | head -n 1)
+	redis sadd rmq::queues jobs >/dev/null
+	redis zadd 'rmq::queue::[jobs]::delayed' "$((now + 7230))000" \
+		"$(printf '%032d' 1)later" "$((now + 150))000" \
+		"$(printf '%032d' 2)soon" 1000 "$(printf '%032d' 3)past" >/dev/null
+	unchanged 0 mq-stats --list delayed jobs
+	assert_output "\
+ID                                 AGE  ATTEMPTS  DUE  PAYLOAD
+-                                    -         0  now  past
+-                                    -         0  2m   soon
+-                                    -         0  2h   later"
+}
+
+@test "list: rejected messages, and why" {
+	local a b now
+
+	a=$(stamp 1 9000)
+	b=$(stamp 2 9000)
+	now=$(date +%s)
+	has jobs rejected '{"Mq-Id":["'"$a"'"],"Mq-Attempt":["2"],"Mq-Error":["no such user"],"Mq-History":["{\"at_ms\":'$((now - 7300))'000,\"attempt\":1}","{\"at_ms\":'$((now - 190))'000,\"attempt\":2}"]}' alice
+	has jobs rejected '{"Mq-Id":["'"$b"'"],"Mq-Error":["a reason that is longer than there is room for it"]}' bob
+	redis lpush "$rejected" 'as Go rejects' >/dev/null
+	printf '\377\0\276\276Jno json\nx' | redis -x lpush "$rejected" >/dev/null
+	unchanged 0 mq-stats --list rejected jobs
+	assert_output "\
+ID                                 AGE  ATTEMPTS  REASON              PAYLOAD
+$a    3m         2  no such user        alice
+$b     -         0  a reason that is …  bob
+-                                    -         0  -                   as Go rej…
+-                                    -         0  bad header: heade…  \377\0\27…"
+	on_terminal 104 --list rejected jobs
+	assert_output "\
+ID                                 AGE  ATTEMPTS  REASON                                    PAYLOAD
+$a    3m         2  no such user                              alice
+$b     -         0  a reason that is longer than there is r…  bob
+-                                    -         0  -                                         as Go rejec…
+-                                    -         0  bad header: header is no JSON             \377\0\276\…"
+}
+
+@test "list: nothing there, no such queue: 1 and one line" {
+	go_queue jobs one
+	unchanged 1 mq-stats --list rejected jobs
+	assert_equal "$output" ""
+	assert_equal "$stderr" "mq-stats: jobs: no message is rejected"
+	run_mq 1 mq-stats -q --list rejected jobs
+	assert_equal "$output$stderr" ""
+	run_mq 1 mq-stats --list ready nonesuch
+	assert_equal "$output" ""
+	assert_equal "$stderr" "mq-stats: nonesuch: no such queue"
+	run_mq 1 mq-stats --list rejected --json jobs
+	assert_equal "$output" "[]"
+	run_mq 1 mq-stats --list ready --match nothing jobs
+	assert_equal "$stderr" "mq-stats: jobs: none of 1 ready message matched"
+	run_mq 1 mq-stats --list ready --offset 1 jobs
+	assert_equal "$output" ""
+}
+
+@test "list: --limit and --offset, with and without a filter" {
+	local state
+
+	go_queue jobs a{1..9} b{1..9}
+	run_mq 0 mq-stats --list ready -n 3 -l jobs
+	assert_output $'a1\na2\na3'
+	run_mq 0 mq-stats --list ready --offset 8 --limit=2 -l jobs
+	assert_output $'a9\nb1'
+	run_mq 0 mq-stats --list ready --offset 16 -l jobs
+	assert_output $'b8\nb9'
+	run_mq 0 mq-stats --list ready --match '^b' --offset 2 -n 2 -l jobs
+	assert_output $'b3\nb4'
+	run_mq 1 mq-stats --list ready --offset 18 -l jobs
+	run_mq 1 mq-stats --list ready --offset 9223372036854775807 -l jobs
+	go_fetch web-aB3dE6 jobs 4
+	go_fetch web-Zz9Yy8 jobs 3
+	for state in 2 5; do
+		run_mq 0 mq-stats --list unacked --offset $state -l jobs
+		assert_equal "${#lines[@]}" "$((7 - state))"
+	done
+	redis zadd 'rmq::queue::[jobs]::delayed' 1 "$(printf '%032d' 1)x" \
+		2 "$(printf '%032d' 2)y" 3 "$(printf '%032d' 3)z" >/dev/null
+	run_mq 0 mq-stats --list delayed --offset 1 -l jobs
+	assert_output $'y\nz'
+}
+
+@test "list: --match, --reason, --since" {
+	local now
+
+	now=$(date +%s)
+	has jobs rejected '{"Mq-Error":["timeout after 3 s"],"Mq-History":["{\"at_ms\":'$((now - 7000))'000}"]}' alice
+	has jobs rejected '{"Mq-Error":["no such user"],"Mq-History":["{\"at_ms\":'$((now - 60))'000}"]}' bob
+	has jobs rejected '{"Mq-Error":["no such user"]}' carol
+	unchanged 0 mq-stats --list rejected --match 'a.*[el]$' -l jobs
+	assert_output $'alice\ncarol'
+	run_mq 0 mq-stats --list rejected --reason '^no such' -l jobs
+	assert_output $'bob\ncarol'
+	run_mq 0 mq-stats --list rejected --since 1h -l jobs
+	assert_output bob
+	run_mq 0 mq-stats --list rejected --since 2h --reason timeout -l jobs
+	assert_output alice
+	run_mq 64 mq-stats --list rejected --match '(' jobs
+	assert_equal "$output" ""
+}
+
+@test "list: framings, with bytes of any kind" {
+	redis sadd rmq::queues jobs >/dev/null
+	printf 'a\0b' | redis -x lpush 'rmq::queue::[jobs]::ready' >/dev/null
+	printf '\377\n' | redis -x lpush 'rmq::queue::[jobs]::ready' >/dev/null
+	redis lpush 'rmq::queue::[jobs]::ready' '' >/dev/null
+	"$BUILD/mq-stats" --list ready -l jobs >"$T/lines"
+	printf 'a\0b\n\377\n\n\n' | cmp - "$T/lines"
+	"$BUILD/mq-stats" --list ready -0 jobs >"$T/null"
+	printf 'a\0b\0\377\n\0\0' | cmp - "$T/null"
+	"$BUILD/mq-stats" --list ready --netstring jobs >"$T/netstring"
+	printf '3:a\0b,2:\377\n,0:,' | cmp - "$T/netstring"
+	run_mq 0 mq-stats --list ready --jsonl jobs
+	assert_output '{"queue":"jobs","state":"ready","attempts":0,"payload":"a\u0000b"}
+{"queue":"jobs","state":"ready","attempts":0,"payload_base64":"/wo="}
+{"queue":"jobs","state":"ready","attempts":0,"payload":""}'
+	"$BUILD/mq-stats" --list ready --json jobs | python3 -c '
+import json, sys
+assert [set(m) - {"queue", "state", "attempts"} for m in json.load(sys.stdin)] == [
+	{"payload"}, {"payload_base64"}, {"payload"}]'
+}
+
+@test "list: --jsonl has all that is known, and can be published again" {
+	local id
+
+	id=$(stamp 1 60)
+	has jobs rejected '{"Mq-Id":["'"$id"'"],"Mq-Attempt":["1"],"Mq-Error":["gone"],"Mq-History":["{\"at_ms\":1795207725000,\"attempt\":1,\"host\":\"web1\",\"status\":1,\"text\":\"gone\",\"stderr\":\"last words\"}"],"X-User":["7"]}' alice
+	run_mq 0 mq-stats --list rejected --jsonl jobs
+	assert_output '{"id":"'"$id"'","queue":"jobs","state":"rejected","attempts":1,"since_ms":1795207725000,"reason":"gone","history":[{"at_ms":1795207725000,"attempt":1,"host":"web1","status":1,"text":"gone","stderr":"last words"}],"headers":{"Mq-Id":["'"$id"'"],"Mq-Attempt":["1"],"Mq-Error":["gone"],"Mq-History":["{\"at_ms\":1795207725000,\"attempt\":1,\"host\":\"web1\",\"status\":1,\"text\":\"gone\",\"stderr\":\"last words\"}"],"X-User":["7"]},"payload":"alice"}'
+	"$BUILD/mq-publish" --jsonl other <<<"$output"
+	run_mq 0 mq-stats --list ready -l other
+	assert_output alice
+}
+
+@test "list: on a terminal nothing can drive it, whatever the framing" {
+	local framing
+
+	redis sadd rmq::queues jobs >/dev/null
+	printf 'a\33[2J\0\302\233\177\7\xff\n\xe2\x80\xaex' |
+		redis -x lpush "$rejected" >/dev/null
+	has jobs rejected '{"Mq-Error":["\u001b]0;x\u0007\u009b"],"X":["\u007f\u009b"]}' "ok"
+	for framing in '' -l -0 --netstring --jsonl --json; do
+		on_terminal 100 --list rejected $framing jobs
+		assert_success
+		assert [ "${#lines[@]}" -ge 2 ]
+	done
+	on_terminal 100 --list rejected -l jobs
+	assert_equal "${lines[0]%x}" 'a\033[2J\0\233\177\a\377\n\342\200\256'
+	assert_equal "${lines[1]}" ok
+	on_terminal 100 --list rejected --jsonl jobs
+	assert_equal "$(python3 -c 'import json, sys
+print(ascii(json.loads(sys.argv[1])["reason"]))' "${lines[1]}")" \
+		"'\\x1b]0;x\\x07\\x9b'"
+}
+
+@test "list: on a terminal a screenful, cut to its width" {
+	go_queue jobs {1..50}
+	redis lpush 'rmq::queue::[jobs]::ready' "$(printf '%0300d' 0)" >/dev/null
+	on_terminal 80 --list ready jobs
+	assert_success
+	assert_equal "${#lines[@]}" 22
+	assert_equal "${lines[20]}" \
+		"-                                    -         0  20"
+	assert_equal "${lines[21]}" \
+		"mq-stats: jobs: more than these 20 are ready (--limit, --offset)"
+	on_terminal 80 --list ready --offset 40 -n 20 jobs
+	assert_equal "${#lines[@]}" 12
+	assert_equal "${lines[11]}" \
+		"-                                    -         0  00000000000000000000000000000…"
+	assert_equal "${#lines[11]}" 80
+	on_terminal 80 --list ready -l jobs
+	assert_equal "${#lines[@]}" 51
+	run_mq 0 mq-stats --list ready jobs
+	assert_equal "${#lines[@]}" 52
+	assert_equal "${#lines[51]}" 80
+}
+
+# widths: how many columns the lines on stdin take at most.
+widths() {
+	python3 -c '
+import sys, unicodedata
+wide = lambda c: 0 if unicodedata.combining(c) else 1 + (unicodedata.east_asian_width(c) in "WF")
+print(max(sum(map(wide, line.rstrip("\n"))) for line in sys.stdin))'
+}
+
+@test "list: one line a message, of 80 columns, whatever is in it" {
+	local id state text
+
+	redis sadd rmq::queues jobs >/dev/null
+	id=$(stamp 1 60)
+	for text in "$(printf '漢%.0s' {1..100})" $'e\u0301\u0301\u0301a b' $'tab\tline\nend' \
+		"$(printf '\033[31m%.0s' {1..40})" "$(printf '\377%.0s' {1..60})" plain ''; do
+		for state in ready rejected; do
+			has jobs $state '{"Mq-Id":["'"$id"'"],"Mq-Error":["'"$(
+				tr -d '\377\033\n\t' <<<"$text")"'"]}' "$text"
+			redis lpush "rmq::queue::[jobs]::$state" "$text" >/dev/null
+		done
+	done
+	redis zadd 'rmq::queue::[jobs]::delayed' 99999999999999 \
+		"$(printf '%032d' 1)$(printf '漢%.0s' {1..100})" >/dev/null
+	redis set rmq::connection::漢漢漢漢漢漢漢漢漢漢漢漢-aB3dE6::heartbeat 1 EX 60 >/dev/null
+	redis rpush 'rmq::connection::漢漢漢漢漢漢漢漢漢漢漢漢-aB3dE6::queue::[jobs]::unacked' \
+		"$(printf '漢%.0s' {1..100})" >/dev/null
+	redis sadd rmq::connection::漢漢漢漢漢漢漢漢漢漢漢漢-aB3dE6::queues jobs >/dev/null
+	redis sadd rmq::connections 漢漢漢漢漢漢漢漢漢漢漢漢-aB3dE6 >/dev/null
+	for state in ready rejected delayed unacked; do
+		run_mq 0 mq-stats --list $state jobs
+		[ "${#lines[@]}" = "$((1 + $(redis --raw eval 'local n = 0
+			for _, k in ipairs(redis.call("KEYS", "*[[]jobs]::" .. ARGV[1])) do
+				n = n + (redis.call("TYPE", k).ok == "zset" and
+					redis.call("ZCARD", k) or redis.call("LLEN", k))
+			end
+			return n' 0 $state)))" ]
+		assert [ "$(widths <<<"$output")" -le 80 ]
+		for width in 40 80 120; do
+			on_terminal $width --list $state jobs
+			assert [ "$(widths <<<"$output")" -le $((width < 80 ? 80 : width)) ]
+		done
+	done
+}
+
+@test "list: 100,000 messages, and large ones, in bounded memory" {
+	local peak
+
+	seq 100000 | "$BUILD/mq-publish" -l jobs
+	"$BUILD/mq-stats" --list ready -l jobs | cmp - <(seq 100000)
+	"$BUILD/mq-stats" --list ready -l --match '^9999.$' jobs |
+		cmp - <(seq 99990 99999)
+	run_mq 0 mq-stats --list ready -l --offset 99998 jobs
+	assert_output $'99999\n100000'
+	redis config set proto-max-bulk-len 512mb >/dev/null
+	for _ in 1 2 3 4 5 6; do
+		head -c 4000000 /dev/zero | "$BUILD/mq-publish" large
+	done
+	peak=$(peak_of --list ready jobs)
+	echo "small ones: $peak KiB"
+	[[ $BUILD == *address* ]] || ((peak < 16384))
+	peak=$(peak_of --list ready large)
+	echo "large ones: $peak KiB"
+	# Two copies of one of them, and the reader's buffer.
+	[[ $BUILD == *address* ]] || ((peak < 24576))
+}
+
+# In KiB.
+peak_of() {
+	python3 -c '
+import resource, subprocess, sys
+subprocess.run(sys.argv[1:], stdout=subprocess.DEVNULL, check=True)
+print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)' \
+		"$BUILD/mq-stats" "$@"
+}
+
+@test "list: a reader that goes away ends it: 74, and not a word" {
+	seq 200000 | run_mq 0 mq-publish --raw -l jobs
+	# shellcheck disable=SC2016
+	run --separate-stderr bash -c '
+		"$0" --list ready --jsonl jobs | head -n 1
+		exit "${PIPESTATUS[0]}"' "$BUILD/mq-stats"
+	assert_equal "$status" 74
+	assert_equal "${#lines[@]}" 1
+	assert_equal "$stderr" ""
+}
+
+@test "list: usage" {
+	local line
+
+	while IFS=, read -r args line; do
+		# shellcheck disable=SC2086
+		run_mq 64 mq-stats $args
+		assert_equal "$stderr" "mq-stats: $line"
+		assert_equal "$output" ""
+	done <<-'END'
+	--list ready,--list needs one queue (try --help)
+	--list ready a b,--list needs one queue (try --help)
+	--list done a,--list: done: neither ready, delayed, unacked nor rejected
+	--list ready --json -l a,--json and a framing cannot be used together
+	--list ready --running a,--list and --running cannot be used together
+	--running --html,--running and --html cannot be used together
+	--running --watch,--running and --watch cannot be used together
+	--running --connections,--running and --connections cannot be used together
+	--html --prometheus,--html and --prometheus cannot be used together
+	--html --json,--html and --json cannot be used together
+	-n 3 a,--limit needs --list or --reasons
+	--running --offset 0,--offset needs --list
+	--jsonl a,a framing needs --list
+	--running --match x,--match needs --list or --reasons
+	--reason x a,--reason needs --list or --reasons
+	--since 1h a,--since needs --list or --reasons
+	--refresh 5,--refresh needs --html
+	--list ready -n 0 a,--limit: 0: not a number from 1 to 9223372036854775807
+	--id short,--id: short: not an id (32 letters and digits)
+	END
+}
+
+# --- what runs ------------------------------------------------------------------
+
+# runs CONNECTION HOST JSON: as a consumer tells it.
+runs() {
+	redis set "rmq::connection::$1::heartbeat" 1 EX 60 >/dev/null
+	redis sadd rmq::connections "$1" >/dev/null
+	redis hset "rmq::connection::$1::info" host "$2" >/dev/null
+	redis set "rmq::connection::$1::running" "$3" EX 60 >/dev/null
+}
+
+# run_json QUEUE ID ATTEMPT PID SECONDS SCRIPT TEXT
+run_json() {
+	printf '{"queue":"%s","id":"%s","attempt":%d,"pid":%d,"started_ms":%d,"script":"%s","text":"%s"}' \
+		"$1" "$2" "$3" "$4" "$((($(date +%s) - $5) * 1000))" "$6" "$7"
+}
+
+@test "running: scripts of all connections, or of some queues" {
+	local a b
+
+	a=$(stamp 1)
+	b=$(stamp 2)
+	redis sadd rmq::queues jobs mails idle >/dev/null
+	runs c-111111 web1 "[$(run_json mails "$a" 2 4711 300 /srv/mail 'sending 3 of 9')]"
+	runs c-222222 db2 "[$(run_json jobs "$b" 1 22 4000 ./job '\u001b[2J')]"
+	unchanged 0 mq-stats --running
+	assert_regex "${lines[0]}" '^QUEUE  ID {32}ATTEMPT  HOST   PID  SECONDS  SCRIPT     TEXT$'
+	assert_regex "${lines[1]}" "^jobs   $b        1  db2     22     400[0-9]  ./job      \\\\033\[2J\$"
+	assert_regex "${lines[2]}" "^mails  $a        2  web1  4711      30[0-9]  /srv/mail  sending 3 of 9\$"
+	assert_equal "${#lines[@]}" 3
+	run_mq 0 mq-stats --running mails
+	assert_equal "${#lines[@]}" 2
+	assert_regex "${lines[1]}" "^mails "
+	run_mq 1 mq-stats --running idle
+	assert_equal "$output" ""
+	assert_equal "$stderr" "mq-stats: no script is known to run"
+	run_mq 1 mq-stats --running mails nonesuch
+	assert_equal "$stderr" "mq-stats: nonesuch: no such queue"
+	run_mq 0 mq-stats --running --json jobs
+	assert_regex "$output" '^\[\{"queue":"jobs","id":"'"$b"'","attempt":1,"host":"db2","pid":22,"connection":"c-222222","started_ms":[0-9]+,"script":"./job","seconds":400[0-9],"text":"\\u001[bB]\[2J"\}\]$'
+}
+
+@test "running: a script that mq-consume runs, with what it said last" {
+	local p
+
+	script worker <<-'END'
+	echo "run page 3 of 200" >&3
+	read -r _ <"$T/go"
+	END
+	mkfifo "$T/go"
+	p=$("$BUILD/mq-publish" -i jobs payload)
+	start_mq mq-consume -n 1 jobs -- "$T/worker"
+	eventually 10 told
+	run_mq 0 mq-stats --running jobs
+	assert_regex "${lines[1]}" "^jobs   $p        1  [^ ]+ +[0-9]+ +[0-9]+  $T/worker  page 3 of 200\$"
+	run_mq 0 mq-stats --id "$p"
+	assert_line --regexp "^running     attempt 1 for [0-9]+ s, pid [0-9]+ on [^ ]+: $T/worker: page 3 of 200\$"
+	assert_line "state       unacked"
+	stop_mq KILL
+}
+
+told() {
+	"$BUILD/mq-stats" --running 2>/dev/null | grep -q 'page 3 of 200'
+}
+
+# --- one message ----------------------------------------------------------------
+
+@test "id: the whole of a rejected message" {
+	local id
+
+	id=$(stamp 1 3605)
+	# In front of it, one whose payload mentions it.
+	has other ready '{"Mq-Id":["'"$(stamp 2)"'"]}' "about $id"
+	has jobs rejected '{"Mq-Id":["'"$id"'"],"Mq-Attempt":["2"],"Mq-Error":["no such user"],"Mq-History":["{\"at_ms\":1795207725000,\"attempt\":1,\"host\":\"web1\",\"signal\":\"SEGV\",\"stderr\":\"one\\ntwo\\u001b[2J\"}","{\"at_ms\":1795207785000,\"attempt\":2,\"host\":\"web2\",\"status\":3,\"text\":\"no such user\"}"],"X-User":["7","8"]}' $'alice\e[2J'
+	unchanged 0 mq-stats --id "$id"
+	assert_output --regexp "^id          $id
+queue       jobs
+state       rejected
+published   20[0-9T:-]*\+00:00 \(1h ago\)
+since       2026-11-20T20:49:45\+00:00 \([0-9]+[smhd] ago\)
+attempts    2
+reason      no such user
+header      X-User: 7
+header      X-User: 8
+size        9
+payload     alice\\\\033\[2J
+attempt 1   2026-11-20T20:48:45\+00:00  web1  signal SEGV
+  stderr    one
+  stderr    two\\\\033\[2J
+attempt 2   2026-11-20T20:49:45\+00:00  web2  exit 3: no such user\$"
+	run_mq 0 mq-stats --id "$id" --json jobs
+	assert_output --regexp '^\{"id":"'"$id"'","queue":"jobs","state":"rejected","attempts":2,"since_ms":1795207785000,"reason":"no such user","history":\[\{"at_ms":1795207725000.*\],"published_ms":[0-9]{13},"headers":\{"X-User":\["7","8"\]\},"size":9,"payload":"alice\\u001[bB]\[2J"\}$'
+	run_mq 1 mq-stats --id "$id" other
+	assert_equal "$stderr" "mq-stats: $id: no such message"
+	run_mq 1 mq-stats --id "$id" nonesuch
+	assert_equal "$stderr" "mq-stats: nonesuch: no such queue"
+}
+
+@test "id: why each run of mq-consume failed, and what it printed" {
+	local id host
+
+	script worker <<-'END'
+	echo "attempt $MQ_ATTEMPT: the last words" >&2
+	[ "$MQ_ATTEMPT" = 1 ] && { echo "resend 0-try again" >&3; exit 0; }
+	echo "err no such user" >&3
+	exit 3
+	END
+	id=$("$BUILD/mq-publish" -i jobs alice)
+	host=$(uname -n)
+	run_mq 0 mq-consume --drain -q jobs -- "$T/worker"
+	unchanged 0 mq-stats --id "$id"
+	assert_line "state       rejected"
+	assert_line "attempts    2"
+	assert_line "reason      no such user"
+	assert_line --regexp "^attempt 1   20[0-9T:+-]+  $host  exit 0: .*try again\$"
+	assert_line "  stderr    attempt 1: the last words"
+	assert_line --regexp "^attempt 2   20[0-9T:+-]+  $host  exit 3: .*no such user\$"
+	assert_line "  stderr    attempt 2: the last words"
+	run_mq 0 mq-stats --list rejected --jsonl jobs
+	assert_output --regexp '"since_ms":[0-9]{13},"reason":"no such user","history":\[\{"at_ms":[0-9]{13},"attempt":1,"host":"'"$host"'","status":0,"text":"[^"]*try again","stderr":"attempt 1: the last words[^"]*"\},\{"at_ms":[0-9]{13},"attempt":2,"host":"'"$host"'","status":3,'
+	run_mq 0 mq-stats --html jobs
+	assert_line --regexp 'data-l="reason">no such user</td><td class="n" data-l="messages" data-v="1">1</td><td class="n" data-l="latest" data-v="[0-9]+">[0-9]+s</td></tr>$'
+}
+
+@test "id: in each state" {
+	local id c
+
+	redis sadd rmq::queues aaa zzz >/dev/null
+	id=$("$BUILD/mq-publish" -i -d 90m jobs hello)
+	seq 3000 | "$BUILD/mq-publish" -l jobs
+	unchanged 0 mq-stats --id "$id"
+	assert_line "state       delayed"
+	assert_line --regexp '^due         20.* \(in 1h\)$'
+	id=$("$BUILD/mq-publish" -i jobs hello)
+	unchanged 0 mq-stats --id "$id"
+	assert_line "state       ready"
+	assert_line "payload     hello"
+	seq 10 | "$BUILD/mq-publish" -l jobs
+	go_fetch web-aB3dE6 jobs 3001
+	unchanged 0 mq-stats --id "$id"
+	assert_line "state       unacked"
+	assert_line "connection  web-aB3dE6"
+	refute_line --regexp '^running'
+	run_mq 0 mq-stats --id "$id" --json
+	assert_output --partial '"state":"unacked","attempts":0,'
+	assert_output --partial '"connection":"web-aB3dE6"'
+}
+
+@test "id: one that came without an id, and runs" {
+	local id
+
+	id=$(stamp 7)
+	go_queue jobs bare
+	go_fetch c-111111 jobs 1
+	runs c-111111 web1 "[$(run_json jobs "$id" 1 4711 5 ./job halfway)]"
+	run_mq 0 mq-stats --id "$id"
+	assert_output --regexp "^id          $id
+queue       jobs
+state       unacked
+connection  c-111111
+running     attempt 1 for [0-9]+ s, pid 4711 on web1: ./job: halfway\$"
+	run_mq 0 mq-stats --id "$id" --json
+	assert_output --partial '"state":"unacked","connection":"c-111111","running":{"queue":"jobs"'
+}
+
+@test "id: nowhere: 1 and one line" {
+	local id
+
+	id=$(stamp 1)
+	go_queue jobs "$id"
+	unchanged 1 mq-stats --id "$id"
+	assert_equal "$output" ""
+	assert_equal "$stderr" "mq-stats: $id: no such message"
+	run_mq 1 mq-stats -q --id "$id"
+	assert_equal "$stderr" ""
+}

@@ -1,0 +1,759 @@
+#!/usr/bin/env bats
+# mq-stats: the table, for queues that a Go program made.
+
+# run_mq sets output, lines and stderr; each test is a subshell of its own.
+# shellcheck disable=SC2030,SC2031,SC2154
+
+load ../helpers/common
+
+setup_file() {
+	server_start
+}
+
+teardown_file() {
+	server_stop
+}
+
+setup() {
+	common_setup
+}
+
+teardown() {
+	common_teardown
+}
+
+# What adjust/rmq writes, command by command.
+
+go_open() {
+	redis sadd rmq::queues "$1" >/dev/null
+}
+
+go_publish() {
+	redis lpush "rmq::queue::[$1]::ready" "${@:2}" >/dev/null
+}
+
+go_connect() {
+	redis set "rmq::connection::$1::heartbeat" 1 EX 60 >/dev/null
+	redis sadd rmq::connections "$1" >/dev/null
+}
+
+# go_consume CONNECTION QUEUE CONSUMER...
+go_consume() {
+	redis sadd "rmq::connection::$1::queues" "$2" >/dev/null
+	redis sadd "rmq::connection::$1::queue::[$2]::consumers" "${@:3}" \
+		>/dev/null
+}
+
+# go_fetch CONNECTION QUEUE COUNT
+go_fetch() {
+	local i
+
+	for ((i = 0; i < $3; i++)); do
+		redis rpoplpush "rmq::queue::[$2]::ready" \
+			"rmq::connection::$1::queue::[$2]::unacked" >/dev/null
+	done
+}
+
+# go_reject CONNECTION QUEUE: the newest that it holds.
+go_reject() {
+	local p unacked="rmq::connection::$1::queue::[$2]::unacked"
+
+	p=$(redis lindex "$unacked" 0)
+	redis lpush "rmq::queue::[$2]::rejected" "$p" >/dev/null
+	redis lrem "$unacked" 1 "$p" >/dev/null
+}
+
+# Two services with three queues between them; one queue more is unused.
+go_services() {
+	local q
+
+	for q in mails jobs idle audit; do
+		go_open "$q"
+	done
+	go_publish jobs j{1..9}
+	go_publish mails m{1..3}
+	go_publish audit a1
+	go_connect web-aB3dE6
+	go_connect cron-Zz9Yy8
+	go_consume web-aB3dE6 jobs c-111111 c-222222
+	go_consume web-aB3dE6 mails m-333333
+	go_consume cron-Zz9Yy8 jobs c-444444
+	go_fetch web-aB3dE6 jobs 3
+	go_fetch cron-Zz9Yy8 jobs 2
+	go_fetch web-aB3dE6 mails 2
+	go_reject web-aB3dE6 jobs
+	redis zadd "rmq::queue::[mails]::delayed" 4102444800000 later \
+		$(($(date +%s) * 1000 - 330000)) due >/dev/null
+}
+
+# stamp SECONDS: an id of a message published so long ago.
+stamp() {
+	local us=$((($(date +%s) - $1) * 1000000)) id='' i
+	local digits=0123456789abcdefghijklmnopqrstuvwxyz
+
+	for ((i = 0; i < 10; i++)); do
+		id=${digits:us % 36:1}$id
+		us=$((us / 36))
+	done
+	printf '%sABCDEFGHIJKLMNOPQRSTUV' "$id"
+}
+
+# stamped QUEUE JSON [PAYLOAD]: a message with this header, as the newest one.
+stamped() {
+	printf '\xff\0\xbe\xbeJ%s\n%s' "$2" "${3-payload}" |
+		redis -x lpush "rmq::queue::[$1]::ready" >/dev/null
+}
+
+# counters QUEUE FIELD VALUE...
+counters() {
+	redis hset "rmq::queue::[$1]::counters" "${@:2}" >/dev/null
+}
+
+# The cells behind CONSUMERS of the first row.
+ages_and_rates() {
+	awk 'NR == 2 {print $7, $8, $9}' <<<"$output"
+}
+
+# Every line of the table must be as wide as its head; %s is the width.
+columns_are() {
+	python3 -c '
+import sys, unicodedata
+def width(s):
+	return sum(0 if unicodedata.category(c) in ("Mn", "Cf") else
+	    2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in s)
+widths = {width(l) for l in sys.stdin.read().splitlines()}
+sys.exit(str(widths) if widths != {int(sys.argv[1])} else 0)' \
+		"$1" <<<"$output"
+}
+
+@test "stats: an empty server: only the head of the table" {
+	run_mq 0 mq-stats
+	assert_output \
+		"QUEUE  READY  DELAYED  UNACKED  REJECTED  CONSUMERS  AGE  IN/S  OUT/S"
+	assert_equal "$stderr" ""
+	assert_equal "$(redis dbsize)" 0
+}
+
+@test "stats: the queues of Go programs" {
+	go_services
+	run_mq 0 mq-stats
+	assert_output "\
+QUEUE  READY  DELAYED  UNACKED  REJECTED  CONSUMERS  AGE  IN/S  OUT/S
+audit      1        0        0         0          0    ?     -      -
+idle       0        0        0         0          0    -     -      -
+jobs       4        0        4         1          3    ?     -      -
+mails      1        2        2         0          1   5m     -      -
+TOTAL      6        2        6         1          4   5m     -      -"
+	assert_equal "$stderr" ""
+}
+
+@test "stats: looking changes nothing" {
+	go_services
+	redis --raw debug digest >"$T/before"
+	run_mq 0 mq-stats
+	run_mq 0 mq-stats jobs mails
+	run_mq 1 mq-stats nonesuch
+	assert_equal "$(redis --raw debug digest)" "$(cat "$T/before")"
+}
+
+@test "stats: named queues, in the order given" {
+	go_services
+	run_mq 0 mq-stats mails audit jobs
+	assert_output "\
+QUEUE  READY  DELAYED  UNACKED  REJECTED  CONSUMERS  AGE  IN/S  OUT/S
+mails      1        2        2         0          1   5m     -      -
+audit      1        0        0         0          0    ?     -      -
+jobs       4        0        4         1          3    ?     -      -
+TOTAL      6        2        6         1          4   5m     -      -"
+	assert_equal "$stderr" ""
+}
+
+@test "stats: a queue that is named twice has two equal rows" {
+	go_services
+	run_mq 0 mq-stats jobs jobs
+	assert_equal "${lines[1]}" "${lines[2]}"
+	assert_equal "${lines[1]}" \
+		"jobs       4        0        4         1          3    ?     -      -"
+	# And counts once in the total, wherever it stands.
+	run_mq 0 mq-stats jobs audit jobs audit
+	assert_equal "${lines[5]}" \
+		"TOTAL      5        0        4         1          3    ?     -      -"
+}
+
+@test "stats: a queue that does not exist: 1, and which one" {
+	go_services
+	run_mq 1 mq-stats nonesuch
+	assert_equal "$stderr" "mq-stats: nonesuch: no such queue"
+	run_mq 1 mq-stats nothing jobs nowhere
+	assert_equal "$stderr" "\
+mq-stats: nothing: no such queue
+mq-stats: nowhere: no such queue"
+	assert_regex "$output" $'\njobs +4 +0 +4 +1 +3 +[?] +- +-(\n|$)'
+}
+
+@test "stats: a connection that is not listed holds messages nevertheless" {
+	go_services
+	redis srem rmq::connections cron-Zz9Yy8 web-aB3dE6 >/dev/null
+	redis del rmq::connection::{cron-Zz9Yy8,web-aB3dE6}::queues >/dev/null
+	redis del 'rmq::connection::cron-Zz9Yy8::queue::[jobs]::consumers' >/dev/null
+	redis lpush 'rmq::connection::a::queue::[b::queue::[jobs]::unacked' x >/dev/null
+	before=$(redis --raw debug digest)
+	run_mq 0 mq-stats jobs
+	assert_equal "${lines[1]}" \
+		"jobs       4        0        4         1          2    ?     -      -"
+	run_mq 0 mq-stats --connections
+	assert_output "\
+CONNECTION   STATE  HOST  PID  QUEUE  UNACKED  CONSUMERS
+cron-Zz9Yy8  live   -       -  jobs         2          0
+web-aB3dE6   live   -       -  jobs         2          2
+web-aB3dE6   live   -       -  mails        2          1"
+	run_mq 0 mq-stats
+	assert_regex "${lines[5]}" '^TOTAL +6 +2 +6 '
+	assert_equal "$(redis --raw debug digest)" "$before"
+	# A user who may not look through the keys sees the rest.
+	redis acl setuser some on nopass '~*' +@all -scan >/dev/null
+	run_mq 0 mq-stats -u "unix://some:x@$D/redis.sock" jobs
+	redis acl deluser some >/dev/null
+	assert_equal "${lines[1]}" \
+		"jobs       4        0        0         1          0    ?     -      -"
+}
+
+@test "stats: a connection whose heartbeat has gone still holds its messages" {
+	go_services
+	redis del rmq::connection::web-aB3dE6::heartbeat >/dev/null
+	run_mq 0 mq-stats jobs
+	assert_equal "${lines[1]}" \
+		"jobs       4        0        4         1          1    ?     -      -  2 dead consumers"
+}
+
+@test "stats: connections with the keys for a cluster are told of, not counted" {
+	go_services
+	redis sadd rmq::connection::cron-Zz9Yy8::queues audit >/dev/null
+	redis lpush 'rmq::connection::cron-Zz9Yy8::queue::{audit}::unacked' x >/dev/null
+	run_mq 0 mq-stats audit
+	assert_equal "$stderr" "mq-stats: 1 connection uses rmq's cluster layout; its messages are not counted"
+	assert_equal "$(state audit 2>/dev/null)" "1 0 0 0 0"
+	run_mq 0 mq-stats -q audit jobs
+	assert_equal "$stderr" ""
+	run_mq 0 mq-stats --json
+	assert_equal "$stderr" ""
+	assert_equal "$(jq -c .left_alone <<<"$output")" '["cron-Zz9Yy8"]'
+	run_mq 0 mq-stats --json jobs
+	assert_equal "$(jq -c .left_alone <<<"$output")" '[]'
+}
+
+@test "stats: sorted by the bytes of the name" {
+	local q
+
+	for q in b a B é a.1 a-1 10 9 ab z; do
+		go_open "$q"
+	done
+	run_mq 0 mq-stats
+	assert_equal "$(awk 'NR > 1 {print $1}' <<<"$output")" \
+		"$(printf '%s\n' 10 9 B a a-1 a.1 ab b z é TOTAL)"
+}
+
+@test "stats: the columns are as wide as their numbers" {
+	local i
+
+	go_open jobs
+	go_open x
+	seq -f "LPUSH rmq::queue::[jobs]::ready %.0f" 123456 |
+		redis --pipe >/dev/null
+	run_mq 0 mq-stats
+	assert_output "\
+QUEUE   READY  DELAYED  UNACKED  REJECTED  CONSUMERS  AGE  IN/S  OUT/S
+jobs   123456        0        0         0          0    ?     -      -
+x           0        0        0         0          0    -     -      -
+TOTAL  123456        0        0         0          0    ?     -      -"
+}
+
+@test "stats: the columns stand below each other whatever the names" {
+	local q
+
+	for q in short '北京' naïve $'na\u0069\u0308ve' "$(printf '%0200d' 0)"; do
+		go_open "$q"
+	done
+	run_mq 0 mq-stats
+	assert_equal "${#lines[@]}" 7
+	columns_are $((200 + 64))
+}
+
+@test "stats: names of more than a thousand columns" {
+	go_open "$(printf '%01500d' 0)"
+	go_open jobs
+	run_mq 0 mq-stats
+	columns_are $((1500 + 64))
+}
+
+@test "stats: hostile names are shown in visible form, aligned" {
+	go_open $'a\e[31mred'
+	go_open $'b\nc'
+	go_open $'d\te'
+	go_open $'f\xff'
+	go_open $'g\xc2\x9bh'
+	go_open 'back\slash'
+	go_open $'r\u202etl'
+	go_open plain
+	for LC_ALL in C.UTF-8 C; do
+		run_mq 0 mq-stats
+		assert_equal "${#lines[@]}" 10
+		assert_equal "$(tr -d '\n' <<<"$output" | LC_ALL=C tr -cd \
+			'\001-\037\177\233' | wc -c)" 0
+		assert_line --partial 'r\342\200\256tl'
+		columns_are "${#lines[0]}"
+	done
+}
+
+# --- ages and rates -----------------------------------------------------------
+
+@test "stats: AGE is how long the oldest ready message has been claimable" {
+	local age shown
+
+	go_open jobs
+	while read -r age shown; do
+		redis del "rmq::queue::[jobs]::ready" >/dev/null
+		stamped jobs "{\"Mq-Id\":[\"$(stamp "$age")\"]}"
+		stamped jobs "{\"Mq-Id\":[\"$(stamp 1)\"]}"
+		run_mq 0 mq-stats
+		assert_equal "$(ages_and_rates)" "$shown - -"
+	done <<-'END'
+		-100 0s
+		90 1m
+		3550 59m
+		3700 1h
+		86300 23h
+		90000 1d
+		9000000 104d
+	END
+}
+
+@test "stats: a message that was delayed is as old as its due time" {
+	go_open jobs
+	stamped jobs "{\"Mq-Id\":[\"$(stamp 90000)\"],\"Mq-Due\":[\"$(($(date +%s) - 130))000\"]}"
+	run_mq 0 mq-stats jobs
+	assert_equal "$(ages_and_rates)" "2m - -"
+}
+
+@test "stats: what is due already is claimable, what is not is not" {
+	local now
+
+	go_open jobs
+	now=$(date +%s)
+	redis zadd "rmq::queue::[jobs]::delayed" $((now + 500))000 x >/dev/null
+	run_mq 0 mq-stats jobs
+	assert_equal "$(ages_and_rates)" "- - -"
+	# The one that is claimable longer.
+	redis zadd "rmq::queue::[jobs]::delayed" $((now - 200))000 y >/dev/null
+	stamped jobs "{\"Mq-Id\":[\"$(stamp 100)\"]}"
+	run_mq 0 mq-stats jobs
+	assert_equal "$(ages_and_rates)" "3m - -"
+	redis rpop "rmq::queue::[jobs]::ready" >/dev/null
+	stamped jobs "{\"Mq-Id\":[\"$(stamp 4000)\"]}"
+	run_mq 0 mq-stats jobs
+	assert_equal "$(ages_and_rates)" "1h - -"
+	# Scores that are no times.
+	redis zadd "rmq::queue::[jobs]::delayed" -inf z >/dev/null
+	run_mq 0 mq-stats jobs
+	assert_regex "$(ages_and_rates)" '^[0-9]{5}d - -$'
+	redis zrem "rmq::queue::[jobs]::delayed" z y x >/dev/null
+	redis zadd "rmq::queue::[jobs]::delayed" inf z >/dev/null
+	run_mq 0 mq-stats jobs
+	assert_equal "$(ages_and_rates)" "1h - -"
+}
+
+@test "stats: headers that do not tell the age, or are none" {
+	local header
+
+	go_open jobs
+	for header in '{}' null '{"Mq-Id":["short"]}' '{"X-Trace":["1"]}' '{' \
+		"$(printf '{"A":["%070000d"],"Mq-Id":["%s"]}' 0 "$(stamp 90)")"; do
+		redis del "rmq::queue::[jobs]::ready" >/dev/null
+		stamped jobs "$header"
+		run_mq 0 mq-stats jobs
+		assert_equal "$(ages_and_rates)" "? - -"
+	done
+	redis del "rmq::queue::[jobs]::ready" >/dev/null
+	printf '\xff\0\xbe\xbeJ{"no end":[]}' |
+		redis -x lpush "rmq::queue::[jobs]::ready" >/dev/null
+	run_mq 0 mq-stats jobs
+	assert_equal "$(ages_and_rates)" "? - -"
+	go_publish jobs ''
+	redis rpop "rmq::queue::[jobs]::ready" >/dev/null
+	run_mq 0 mq-stats jobs
+	assert_equal "$(ages_and_rates)" "? - -"
+}
+
+@test "stats: the payload of the oldest message stays where it is" {
+	go_open jobs
+	stamped jobs "{\"Mq-Id\":[\"$(stamp 90)\"]}" \
+		"$(head -c 3000000 /dev/zero | tr '\0' x)"
+	redis config resetstat >/dev/null
+	run_mq 0 mq-stats jobs
+	assert_equal "$(ages_and_rates)" "1m - -"
+	assert [ "$(redis info stats | tr -d '\r' |
+		sed -n 's/^total_net_output_bytes://p')" -lt 5000 ]
+}
+
+@test "stats: messages of ours have an age and are counted as they move" {
+	run_mq 0 mq-publish jobs one two
+	run_mq 0 mq-publish -d 1h jobs three
+	run_mq 0 mq-stats jobs
+	assert_regex "$(awk 'NR == 2 {print $2, $3, $7}' <<<"$output")" \
+		'^2 1 [0-9]s$'
+}
+
+@test "stats: a server that knows none of our scripts" {
+	local i
+
+	for i in {1..120}; do
+		go_open "q$i"
+		stamped "q$i" "{\"Mq-Id\":[\"$(stamp 5400)\"]}"
+	done
+	redis script flush >/dev/null
+	run_mq 0 mq-stats
+	assert_equal "$(awk '$7 == "1h"' <<<"$output" | wc -l)" 121
+}
+
+@test "stats: rates are of the last minute" {
+	local now
+
+	go_open jobs
+	now=$(date +%s)
+	counters jobs published 900 done 400 failed 50 now_s $((now - 30)) \
+		now_in 800 now_out 440 then_s $((now - 90)) then_in 450 then_out 0
+	run_mq 0 mq-stats jobs
+	# 100 and 10 in half a minute, 350 and 440 in the minute before; some
+	# seconds later when it is asked.
+	assert_regex "$(ages_and_rates)" '^- 4\.[0-6] 3\.[0-9]$'
+	# All of it was more than half a minute ago.
+	counters jobs now_s $((now - 95)) then_s $((now - 160))
+	run_mq 0 mq-stats jobs
+	assert_regex "$(ages_and_rates)" '^- 1\.[01] 0\.1$'
+	# 25 minutes ago, and whatever was published since: nobody knows when.
+	counters jobs done 400000 now_s $((now - 1500)) then_s $((now - 1560))
+	run_mq 0 mq-stats jobs
+	assert_equal "$(ages_and_rates)" "- - 0.0"
+	run_mq 0 mq-stats --json jobs
+	assert_regex "$output" '"in_per_s":null,"out_per_s":0\.0,'
+	# Nothing was.
+	counters jobs published 800
+	run_mq 0 mq-stats jobs
+	assert_equal "$(ages_and_rates)" "- 0.0 0.0"
+	# The minute before was long, as only publishers counted in it.
+	counters jobs published 900 done 400 now_s $((now - 20)) then_s $((now - 1500))
+	run_mq 0 mq-stats jobs
+	assert_regex "$(ages_and_rates)" '^- (5\.0|4\.[0-9]|3\.[5-9]) 0\.[3-5]$'
+	# A burst of 300 and 30 after a day of silence, which was not slow.
+	counters jobs published 300 done 30 failed 0 now_s "$now" now_in 0 \
+		now_out 0 then_s $((now - 86400)) then_in 0 then_out 0
+	run_mq 0 mq-stats jobs
+	assert_equal "$(ages_and_rates)" "- 30 3.0"
+}
+
+@test "stats: rates that are not known" {
+	local now
+
+	go_open jobs
+	now=$(date +%s)
+	# Only a publisher has counted.
+	counters jobs published 900
+	run_mq 0 mq-stats jobs
+	assert_equal "$(ages_and_rates)" "- - -"
+	# The first counts of all, just now.
+	counters jobs now_s "$now" now_in 900 now_out 0 then_s "$now" \
+		then_in 0 then_out 0
+	run_mq 0 mq-stats jobs
+	assert_equal "$(ages_and_rates)" "- - -"
+	# Half a minute later: the 900 may have come half a minute ago, too.
+	counters jobs now_s $((now - 30)) then_s $((now - 30)) done 45
+	run_mq 0 mq-stats jobs
+	assert_regex "$(ages_and_rates)" '^- - 1\.[1-5]$'
+	# So may those that came in an hour without a consumer.
+	counters jobs then_s $((now - 3600)) then_in 100
+	run_mq 0 mq-stats jobs
+	assert_regex "$(ages_and_rates)" '^- - 1\.[1-5]$'
+	counters jobs then_in 900
+	run_mq 0 mq-stats jobs
+	assert_regex "$(ages_and_rates)" '^- 0\.0 1\.[1-5]$'
+	# A minute after it, they do not count any more.
+	counters jobs now_s $((now - 61)) then_s $((now - 61))
+	run_mq 0 mq-stats jobs
+	assert_regex "$(ages_and_rates)" '^- 0\.0 '
+	counters jobs now_s $((now - 30)) then_s $((now - 30)) then_in 0
+	# Go programs publish, so it is not nothing.
+	redis hdel 'rmq::queue::[jobs]::counters' published >/dev/null
+	counters jobs now_in 0
+	run_mq 0 mq-stats jobs
+	assert_regex "$(ages_and_rates)" '^- - 1\.[1-5]$'
+	# Nonsense.
+	counters jobs published nine done -5 now_s later
+	run_mq 0 mq-stats jobs
+	assert_equal "$(ages_and_rates)" "- - -"
+	# Counted backwards: somebody has begun anew.
+	counters jobs published 1 now_in 900 now_s $((now - 30))
+	run_mq 0 mq-stats jobs
+	assert_equal "$(ages_and_rates)" "- - -"
+}
+
+@test "stats: the total has the oldest age and the sum of the rates" {
+	local now
+
+	now=$(date +%s)
+	go_open a
+	go_open b
+	go_open c
+	stamped a "{\"Mq-Id\":[\"$(stamp 90)\"]}"
+	stamped b "{\"Mq-Id\":[\"$(stamp 190)\"]}"
+	go_publish c raw
+	counters a published 40 done 0 now_s "$now" now_in 0 now_out 0 \
+		then_s 1 then_in 0 then_out 0
+	counters c published 20 done 10 now_s "$now" now_in 0 now_out 0 \
+		then_s 1 then_in 0 then_out 0
+	run_mq 0 mq-stats
+	assert_output "\
+QUEUE  READY  DELAYED  UNACKED  REJECTED  CONSUMERS  AGE  IN/S  OUT/S
+a          1        0        0         0          0   1m   4.0    0.0
+b          1        0        0         0          0   3m     -      -
+c          1        0        0         0          0    ?   2.0    1.0
+TOTAL      3        0        0         0          0   3m   6.0    1.0"
+}
+
+@test "stats: a paused queue has a note" {
+	go_open jobs
+	go_open mails
+	go_open rest
+	redis set "rmq::queue::[jobs]::paused" 1 >/dev/null
+	redis set "rmq::queue::[mails]::paused" 1 EX 3601 >/dev/null
+	run_mq 0 mq-stats
+	assert_output "\
+QUEUE  READY  DELAYED  UNACKED  REJECTED  CONSUMERS  AGE  IN/S  OUT/S  NOTE
+jobs       0        0        0         0          0    -     -      -  paused
+mails      0        0        0         0          0    -     -      -  paused for 1h
+rest       0        0        0         0          0    -     -      -
+TOTAL      0        0        0         0          0    -     -      -"
+	# Beside other keys of ours, too.
+	counters jobs published 1
+	redis zadd "rmq::queue::[jobs]::delayed" 4102444800000 x >/dev/null
+	run_mq 0 mq-stats jobs
+	assert_equal "${lines[1]}" \
+		"jobs       0        1        0         0          0    -     -      -  paused"
+	redis del "rmq::queue::[jobs]::counters" >/dev/null
+	run_mq 0 mq-stats jobs
+	assert_equal "${lines[1]}" \
+		"jobs       0        1        0         0          0    -     -      -  paused"
+}
+
+# --- connections --------------------------------------------------------------
+
+@test "stats --connections: live and dead ones, and those that consume nothing" {
+	go_services
+	redis sadd rmq::connections old-000000 >/dev/null
+	redis hset rmq::connection::web-aB3dE6::info host web1 pid 4711 >/dev/null
+	redis del rmq::connection::cron-Zz9Yy8::heartbeat >/dev/null
+	run_mq 0 mq-stats --connections
+	assert_output "\
+CONNECTION   STATE  HOST   PID  QUEUE  UNACKED  CONSUMERS
+cron-Zz9Yy8  dead   -        -  jobs         2          1
+old-000000   dead   -        -  -            -          -
+web-aB3dE6   live   web1  4711  jobs         2          2
+web-aB3dE6   live   web1  4711  mails        2          1"
+	assert_equal "$stderr" ""
+}
+
+@test "stats --connections: of the named queues only" {
+	go_services
+	run_mq 0 mq-stats --connections mails idle
+	assert_output "\
+CONNECTION  STATE  HOST  PID  QUEUE  UNACKED  CONSUMERS
+web-aB3dE6  live   -       -  mails        2          1"
+	run_mq 1 mq-stats --connections nonesuch
+	assert_output \
+		"CONNECTION  STATE  HOST  PID  QUEUE  UNACKED  CONSUMERS"
+	assert_equal "$stderr" "mq-stats: nonesuch: no such queue"
+}
+
+@test "stats --connections: a queue that is not listed any more" {
+	go_services
+	redis srem rmq::queues jobs >/dev/null
+	run_mq 0 mq-stats --connections
+	assert_line "web-aB3dE6   live   -       -  jobs         2          2"
+}
+
+@test "stats --connections: host and pid of a consumer of ours" {
+	local c
+
+	start_mq mq-consume --tag mine jobs -- true
+	eventually 10 test "$(connections | wc -l)" -ge 0
+	eventually 10 joined jobs
+	c=$(connections)
+	run_mq 0 mq-stats --connections
+	stop_mq
+	assert_equal "$(awk 'NR == 2 {print $1, $2, $3, $4, $5, $6, $7}' <<<"$output")" \
+		"$c live $(uname -n) $pid jobs 0 1"
+}
+
+joined() {
+	[ "$(redis --raw keys "rmq::connection::*::queue::\[$1\]::consumers" | wc -l)" = 1 ]
+}
+
+@test "stats --connections: hostile names are shown in visible form" {
+	go_open jobs
+	go_connect $'c\e[31m\n\xff'
+	go_consume $'c\e[31m\n\xff' $'q\a\x80' x
+	redis hset $'rmq::connection::c\e[31m\n\xff::info' host $'h\r\e]0;x' \
+		pid 'x' >/dev/null
+	run_mq 0 mq-stats --connections
+	assert_equal "${#lines[@]}" 2
+	assert_equal "$(tr -d '\n' <<<"$output" | LC_ALL=C tr -cd \
+		'\001-\037\177-\237' | wc -c)" 0
+}
+
+# --- on a terminal --------------------------------------------------------------
+
+# on_terminal COLUMNS ARG...: what mq-stats writes to such a terminal.
+on_terminal() {
+	python3 - "$BUILD/mq-stats" "$@" <<-'END'
+		import fcntl, os, pty, struct, sys, termios
+		pid, fd = pty.fork()
+		if pid == 0:
+		    fcntl.ioctl(1, termios.TIOCSWINSZ,
+		        struct.pack("HHHH", 24, int(sys.argv[2]), 0, 0))
+		    os.execv(sys.argv[1], [sys.argv[1]] + sys.argv[3:])
+		out = b""
+		while True:
+		    try:
+		        data = os.read(fd, 65536)
+		    except OSError:
+		        break
+		    if not data:
+		        break
+		    out += data
+		os.waitpid(pid, 0)
+		sys.stdout.buffer.write(out.replace(b"\r\n", b"\n"))
+	END
+}
+
+@test "stats: colours on a terminal, unless they are not wanted" {
+	local plain
+
+	go_open bad
+	go_open jobs
+	redis lpush "rmq::queue::[bad]::rejected" x >/dev/null
+	redis set "rmq::queue::[jobs]::paused" 1 >/dev/null
+	plain="\
+QUEUE  READY  DELAYED  UNACKED  REJECTED  CONSUMERS  AGE  IN/S  OUT/S  NOTE
+bad        0        0        0         1          0    -     -      -
+jobs       0        0        0         0          0    -     -      -  paused
+TOTAL      0        0        0         1          0    -     -      -"
+	run_mq 0 mq-stats
+	assert_output "$plain"
+	TERM=xterm run on_terminal 100
+	assert_equal "$(sed 's/\x1b\[[0-9]*m//g' <<<"$output")" "$plain"
+	assert_equal "${lines[0]}" $'\e[1m'"${plain%%$'\n'*}"$'\e[0m'
+	assert_equal "${lines[1]}" \
+		$'bad        0        0        0         \e[31m1\e[0m          0    -     -      -'
+	assert_equal "${lines[2]}" \
+		$'\e[33mjobs\e[0m       0        0        0         0          0    -     -      -  \e[33mpaused\e[0m'
+	NO_COLOR=1 TERM=xterm run on_terminal 100
+	assert_output "$plain"
+	NO_COLOR='' TERM=dumb run on_terminal 100
+	assert_output "$plain"
+}
+
+@test "stats: long names are cut to a terminal's width, and only there" {
+	export TERM=dumb
+	go_open a-name-that-is-far-too-long-for-a-terminal
+	go_open 北京北京北京北京北京北京北京北京
+	run on_terminal 80
+	assert_output "\
+QUEUE             READY  DELAYED  UNACKED  REJECTED  CONSUMERS  AGE  IN/S  OUT/S
+a-name-that-is-…      0        0        0         0          0    -     -      -
+北京北京北京北…       0        0        0         0          0    -     -      -
+TOTAL                 0        0        0         0          0    -     -      -"
+	run on_terminal 200
+	assert_line --regexp '^a-name-that-is-far-too-long-for-a-terminal +0'
+	LC_ALL=C run on_terminal 80
+	assert_line --regexp '^a-name-that-is-~ +0'
+	run_mq 0 mq-stats
+	assert_line --regexp '^a-name-that-is-far-too-long-for-a-terminal +0'
+	# There is an end to cutting.
+	run on_terminal 20
+	assert_line --regexp '^a-name-…  +0'
+	run on_terminal 40 --connections
+	assert_output 'CONNECTION  STATE  HOST  PID  QUEUE  UNACKED  CONSUMERS'
+}
+
+# --- errors ---------------------------------------------------------------------
+
+@test "stats: something else under a queue's key: 76" {
+	go_open jobs
+	redis set "rmq::queue::[jobs]::ready" mine >/dev/null
+	run_mq 76 mq-stats
+	assert_equal "$output" ""
+	assert_regex "$stderr" '^mq-stats: .*WRONGTYPE'
+	redis flushall >/dev/null
+	redis set rmq::queues mine >/dev/null
+	run_mq 76 mq-stats
+	run_mq 76 mq-stats jobs
+}
+
+@test "stats: no permission: 77" {
+	redis acl setuser blind on '>pw' allkeys +@all -llen >/dev/null
+	go_open jobs
+	run_mq 77 mq-stats -u "unix://blind:pw@$D/redis.sock"
+	assert_equal "$output" ""
+	assert_regex "$stderr" '^mq-stats: .*NOPERM'
+}
+
+@test "stats: usage errors: 64, one line" {
+	local args
+
+	while read -r args; do
+		eval "run_mq 64 mq-stats $args"
+		assert_equal "$(wc -l <<<"$stderr")" 1
+		assert_regex "$stderr" '^mq-stats: '
+		assert_equal "$output" ""
+	done <<-'END'
+		-x
+		--nonesuch
+		''
+		'a[b'
+		jobs 'a::b'
+		$'a\nb'
+		jobs -u
+		--json --prometheus
+		--check ready=1 --json
+		--prometheus --check=ready=1
+		--watch --json
+		--watch=1 --check ready=1
+		--watch --prometheus
+		--connections --prometheus
+		--connections --check ready=1
+		--watch=0
+		--watch=soon
+		--check
+		--check ''
+		--check ready
+		--check ready=
+		--check ready=-1
+		--check ready=1:
+		--check ready=1:2:3
+		--check ready=1,
+		--check ready=1,ready=2
+		--check age=old
+		--check colour=1
+		--check $'ready=1\n'
+	END
+}
+
+@test "stats: --help, --version, and a full stdout" {
+	run_mq 0 mq-stats --help
+	assert_regex "$output" '^usage: mq-stats '
+	assert_equal "$stderr" ""
+	run_mq 0 mq-stats -V
+	assert_regex "$output" '^mq-tools [0-9]'
+	run bash -c '"$1" 2>&1 >/dev/full' - "$BUILD/mq-stats"
+	assert_equal "$status" 74
+	assert_output "mq-stats: standard output: No space left on device"
+}

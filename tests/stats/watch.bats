@@ -1,0 +1,279 @@
+#!/usr/bin/env bats
+# mq-stats --watch, on a terminal and off one.
+
+# run_mq sets output, lines and stderr; each test is a subshell of its own.
+# shellcheck disable=SC2030,SC2031,SC2154
+
+load ../helpers/common
+
+setup_file() {
+	server_start
+}
+
+teardown_file() {
+	server_stop
+}
+
+setup() {
+	common_setup
+}
+
+teardown() {
+	common_teardown
+}
+
+# on_terminal ARG... <SCRIPT: mq-stats on a terminal of 12 lines and 80 columns.
+# The script is Python, with
+#   see(TEXT)      waits until the screen shows it, and returns the screen's lines
+#   press(KEYS), resize(LINES, COLUMNS), kill(SIGNAL), redis(WORDS)
+#   end()          waits for the end; the status, as a shell has it
+#   sane()         whether the terminal is as it was
+on_terminal() {
+	cat >"$T/script.py"
+	TERM=xterm timeout -k 5 180 python3 "$BATS_TEST_DIRNAME/watch.py" \
+		"$T/script.py" "$BUILD/mq-stats" "$@"
+}
+
+@test "watch: draws the table again, in place, and q ends it cleanly" {
+	redis sadd rmq::queues jobs >/dev/null
+	run on_terminal --watch=0.2 jobs <<-'END'
+		lines = see("jobs       0 ")
+		assert lines[0].startswith("20") and " every 0.2s " in lines[0], lines
+		assert lines[0].endswith("(q: quit)"), lines
+		assert lines[1] == "" and lines[2].startswith("QUEUE  READY"), lines
+		assert lines[4:] == [""] * 8, lines
+		redis("lpush rmq::queue::[jobs]::ready a b c")
+		lines = see("jobs       3 ")
+		assert sum("jobs" in l for l in lines) == 1, lines
+		assert terminal.alternate and not terminal.cursor and not terminal.wrap
+		assert not sane()
+		press("x")
+		press("q")
+		assert end() == 0
+		assert sane() and not terminal.alternate
+		assert terminal.cursor and terminal.wrap
+		assert terminal.main() == [""] * 12, terminal.main()
+	END
+	assert_output ""
+	assert_success
+}
+
+@test "watch: a terminal that is resized is filled anew at once" {
+	local i
+
+	for i in {1..30}; do
+		redis sadd rmq::queues "$(printf 'a-queue-with-a-long-name-%02d' "$i")" \
+			>/dev/null
+	done
+	run on_terminal --watch=1h <<-'END'
+		lines = see("TOTAL")
+		# Heading, blank, head, rows, what is hidden, total: twelve lines.
+		assert lines[3].startswith("a-queue-with-a-"), lines
+		assert lines[10] == "(23 more)" and lines[11].startswith("TOTAL "), lines
+		assert "…" in lines[3] and len(lines[3]) == 80, lines
+		resize(40, 120)
+		lines = see("long-name-30")
+		assert lines[32].startswith("a-queue-with-a-long-name-30  "), lines
+		assert lines[33].startswith("TOTAL "), lines
+		assert lines[34:] == [""] * 6, lines
+		resize(6, 30)
+		lines = see("(29 more)")
+		assert lines[2].startswith("QUEUE"), lines
+		assert lines[5].startswith("TOTAL"), lines
+		resize(1, 5)
+		see("20")
+		resize(12, 80)
+		lines = see("TOTAL")
+		assert lines[10] == "(23 more)", lines
+		press("q")
+		assert end() == 0
+	END
+	assert_output ""
+	assert_success
+}
+
+@test "watch: signals end it, and the terminal is as it was" {
+	local signal
+
+	for signal in INT TERM HUP QUIT; do
+		run on_terminal --watch=1h <<-END
+			see("QUEUE")
+			assert not sane()
+			kill(signal.SIG$signal)
+			assert end() == 128 + signal.SIG$signal
+			assert sane() and not terminal.alternate
+			assert terminal.cursor and terminal.wrap
+		END
+		assert_output ""
+		assert_success
+	done
+	# The key, too.
+	run on_terminal --watch=1h <<-'END'
+		see("QUEUE")
+		press("\x03")
+		assert end() == 130 and sane() and not terminal.alternate
+	END
+	assert_output ""
+	assert_success
+}
+
+@test "watch: stopped, the terminal is the shell's; continued, it is ours" {
+	redis sadd rmq::queues jobs >/dev/null
+	run on_terminal --watch=1h <<-'END'
+		see("jobs")
+		for again in 1, 2:
+		    press("\x1a")
+		    stopped()
+		    eventually(lambda: not terminal.alternate)
+		    assert sane() and terminal.cursor
+		    kill(signal.SIGCONT)
+		    eventually(lambda: terminal.alternate and not sane())
+		    see("jobs")
+		press("q")
+		assert end() == 0 and sane() and not terminal.alternate
+	END
+	assert_output ""
+	assert_success
+}
+
+@test "watch: rates are those of the interval" {
+	redis sadd rmq::queues jobs >/dev/null
+	redis hset "rmq::queue::[jobs]::counters" published 5 done 1 >/dev/null
+	run on_terminal --watch=0.5 jobs <<-'END'
+		began = time.time()
+		see("-      -")
+		redis("hset rmq::queue::[jobs]::counters published 1000005 done 500001")
+		def rates():
+		    return [float(x.replace("-", "0")) for x in
+		        terminal.text()[3].split()[7:9]]
+		eventually(lambda: terminal.whole and rates()[0] > 0)
+		into, out = rates()
+		# Not of more time than has passed.
+		assert into > 1000000 / (time.time() - began), terminal.text()
+		assert abs(into / out - 2) < 0.01, terminal.text()
+		see("0.0    0.0")
+		press("q")
+		assert end() == 0
+	END
+	assert_output ""
+	assert_success
+}
+
+@test "watch: a server that goes away and comes back" {
+	redis sadd rmq::queues jobs >/dev/null
+	(
+		server_start
+		redis sadd rmq::queues jobs >/dev/null
+		run on_terminal --watch=0.2 <<-'END'
+			see("jobs       0 ")
+			redis("shutdown nosave")
+			lines = see("(trying again)")
+			assert lines[1].startswith("unix://"), lines
+			assert lines[3].startswith("jobs       0 "), lines
+			server = subprocess.Popen(["redis-server", "--port", "0",
+			    "--unixsocket", os.environ["D"] + "/redis.sock",
+			    "--dir", os.environ["D"], "--save", ""],
+			    stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+			    stderr=subprocess.DEVNULL)
+			to_kill.append(server.pid)
+			eventually(lambda: redis("sadd rmq::queues jobs mails"))
+			lines = see("mails")
+			assert lines[1] == "", lines
+			press("q")
+			assert end() == 0
+			server.terminate()
+			server.wait()
+		END
+		status_of_it=$status
+		server_stop
+		assert_output ""
+		assert_equal "$status_of_it" 0
+	)
+}
+
+@test "watch: connections, colours, and hostile names" {
+	redis sadd rmq::queues $'q\e[2J\n' >/dev/null
+	redis sadd rmq::connections $'c\e]0;x\a' >/dev/null
+	run on_terminal --watch=0.2 --connections <<-'END'
+		lines = see("dead")
+		assert lines[3].startswith(r"c\033]0;x\a  dead   -"), lines
+		press("q")
+		assert end() == 0
+	END
+	assert_output ""
+	run on_terminal --watch 0.2 <<-'END'
+		see(r"q\033[2J\n")
+		assert b"\x1b[1mQUEUE" in terminal.seen
+		press("q")
+		assert end() == 0
+	END
+	assert_output ""
+	NO_COLOR=1 run on_terminal --watch 0.2 <<-'END'
+		see("QUEUE")
+		assert b"\x1b[1m" not in terminal.seen
+		press("q")
+		assert end() == 0
+	END
+	assert_output ""
+	assert_success
+}
+
+@test "watch: off a terminal, one table after the other" {
+	redis sadd rmq::queues jobs >/dev/null
+	start_mq mq-stats --watch=0.1 jobs
+	eventually 10 tables_are 2
+	redis lpush "rmq::queue::[jobs]::ready" a >/dev/null
+	eventually 10 grep -q '^jobs       1 ' "$T/out"
+	stop_mq TERM
+	assert_equal "$status" 143
+	run head -n 4 "$T/out"
+	assert_output "\
+QUEUE  READY  DELAYED  UNACKED  REJECTED  CONSUMERS  AGE  IN/S  OUT/S
+jobs       0        0        0         0          0    -     -      -
+
+QUEUE  READY  DELAYED  UNACKED  REJECTED  CONSUMERS  AGE  IN/S  OUT/S"
+	assert_equal "$(cat "$T/err")" ""
+	assert_equal "$(LC_ALL=C tr -cd '\033\r' <"$T/out" | wc -c)" 0
+}
+
+tables_are() {
+	[ "$(grep -c '^QUEUE' "$T/out")" -ge "$1" ]
+}
+
+@test "watch: a terminal that cannot be drawn on has one table after the other" {
+	redis sadd rmq::queues jobs >/dev/null
+	run env TERM=dumb timeout -k 5 60 python3 -c '
+import os, pty, sys
+pid, fd = pty.fork()
+if pid == 0:
+	os.execv(sys.argv[1], sys.argv[1:])
+out = b""
+while out.count(b"jobs ") < 3:
+	out += os.read(fd, 65536)
+os.kill(pid, 15)
+assert b"\x1b" not in out, out' "$BUILD/mq-stats" --watch=0.1
+	assert_output ""
+	assert_success
+}
+
+@test "watch: a number behind --watch is the interval, other words are queues" {
+	redis sadd rmq::queues 5 >/dev/null
+	start_mq mq-stats jobs --watch 0.1 mails
+	eventually 10 tables_are 2
+	stop_mq TERM
+	assert_equal "$(sed -n '2,4p' "$T/out" | awk '{print $1}' | xargs)" \
+		"jobs mails TOTAL"
+	start_mq mq-stats --watch -- 5
+	eventually 10 tables_are 1
+	stop_mq TERM
+	assert_equal "$(sed -n 2p "$T/out" | awk '{print $1}')" 5
+}
+
+@test "watch: no server at the beginning: 69; a reader that is gone: 74" {
+	run_mq 69 mq-stats --watch -u "unix://$T/nothing"
+	assert_equal "$stderr" \
+		"mq-stats: unix://$T/nothing: No such file or directory"
+	run bash -c 'set -o pipefail; timeout 20 "$1" --watch=0.1 | head -n 1' \
+		- "$BUILD/mq-stats"
+	assert_equal "$status" 74
+}
