@@ -19,7 +19,7 @@ teardown_file() {
 }
 
 setup() {
-	load "layout-$LAYOUT"
+	load "../helpers/layout-$LAYOUT"
 	export MQ_LAYOUT=$LAYOUT
 	common_setup
 }
