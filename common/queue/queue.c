@@ -104,22 +104,6 @@ mq_stats_free(struct mq_stats *stats)
 }
 
 void
-mq_scan_free(struct mq_scan *scan)
-{
-	if (scan->held != NULL)
-		mq_names_free(scan->held);
-	free(scan->held);
-	if (scan->connections != NULL)
-		freeReplyObject(scan->connections);
-	if (scan->reply != NULL)
-		freeReplyObject(scan->reply);
-	free(scan->items);
-	mq_buf_free(&scan->anchor);
-	mq_buf_free(&scan->turned);
-	*scan = (struct mq_scan){0};
-}
-
-void
 mq_receipt_free(struct mq_receipt *receipt)
 {
 	free(receipt->connection);

@@ -280,6 +280,7 @@ struct mq_item {
  * but for place, needle and skip.  Messages that come or go meanwhile may be seen or
  * not; those that stay are seen once.
  */
+struct mq_walk;
 struct mq_scan {
 	struct mq_place place;
 	const char *needle;    /* an element must contain it; NULL: any */
@@ -289,21 +290,7 @@ struct mq_scan {
 	int count;	       /* may be 0 with a needle, and more to come */
 	long seen;	       /* messages looked at so far, needle or not */
 	bool end;	       /* no slice follows */
-	/* The layout's own. */
-	int part;	     /* which of the place's keys is at work */
-	long long part_left; /* so many of it were there when it began, and have
-			      * not been looked at; 0: not begun; -1: none */
-	redisReply *connections, *reply;
-	size_t connection;     /* index of the one at work */
-	struct mq_names *held; /* ids, and whose they are */
-	long long from;	       /* messages behind us that are still there */
-	struct mq_buf anchor;  /* the last of them */
-	int64_t anchor_score;  /* in a sorted set */
-	long long span;	       /* how many of them this slice had, and has */
-	size_t cap;	       /* of items */
-	long batch;	       /* so many are taken at once */
-	struct mq_buf turned;  /* the first of those that were brought to the
-			       * other end; empty: none was */
+	struct mq_walk *walk;  /* the layout's own */
 };
 void mq_scan_free(struct mq_scan *);
 

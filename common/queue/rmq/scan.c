@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "ask.h"
-#include "base/xalloc.h"
 #include "keys.h"
+#include "queue/walk.h"
 
 /* How much one slice has; the server is kept for a millisecond or two. */
 #define SLICE_COUNT 1000
@@ -65,7 +65,7 @@ part_of(const struct mq_scan *s)
 {
 	int count;
 
-	return &parts_of(&s->place, &count)[s->part];
+	return &parts_of(&s->place, &count)[s->walk->part];
 }
 
 bool
@@ -78,9 +78,11 @@ rmq_walk_in_set(const struct mq_scan *s)
 static const char *
 connection_of(const struct mq_scan *s)
 {
-	if (s->connections == NULL)
-		return s->place.connection;
-	return s->connections->element[s->connection]->str;
+	const struct mq_walk *w = s->walk;
+
+	return w->connections == NULL ?
+	    s->place.connection :
+	    w->connections->element[w->connection]->str;
 }
 
 void
@@ -107,10 +109,10 @@ rmq_walk_start(struct mq_command *c, const struct mq_scan *s, const char *verb,
 		mq_command_str(c, part->low);
 		mq_command_str(c, part->high);
 	}
-	mq_command_int(c, s->from);
-	mq_command_arg(c, s->anchor.data, s->anchor.len);
+	mq_command_int(c, s->walk->from);
+	mq_command_arg(c, s->walk->anchor.data, s->walk->anchor.len);
 	if (part->low != NULL)
-		mq_command_int(c, s->anchor_score);
+		mq_command_int(c, s->walk->anchor_score);
 }
 
 /* Others may have put anything there. */
@@ -127,17 +129,14 @@ rmq_to_score(const redisReply *reply)
 void
 rmq_walk_anchor(struct mq_scan *s, const char *p, size_t n)
 {
-	mq_buf_clear(&s->anchor);
-	mq_buf_add(&s->anchor, p, n);
+	mq_buf_clear(&s->walk->anchor);
+	mq_buf_add(&s->walk->anchor, p, n);
 }
 
 static struct mq_item *
 new_items(struct mq_scan *s, size_t n)
 {
-	if (n > s->cap) {
-		s->items = mq_xreallocarray(s->items, n, sizeof(*s->items));
-		s->cap = n;
-	}
+	mq_walk_reserve(s, n);
 	s->count = (int)n;
 	return s->items;
 }
@@ -145,8 +144,8 @@ new_items(struct mq_scan *s, size_t n)
 static void
 set_items(struct mq_scan *s)
 {
-	redisReply **e = s->reply->element;
-	size_t i, n = s->reply->elements - 4;
+	redisReply **e = s->walk->reply->element;
+	size_t i, n = s->walk->reply->elements - 4;
 	struct mq_item *items = new_items(s, n);
 
 	for (i = 0; i < n; i++)
@@ -173,8 +172,8 @@ set_wait(struct mq_item *item, int64_t score)
 static void
 set_set_items(struct mq_scan *s)
 {
-	redisReply **e = s->reply->element;
-	size_t i, skip, n = (s->reply->elements - 5) / 2;
+	redisReply **e = s->walk->reply->element;
+	size_t i, skip, n = (s->walk->reply->elements - 5) / 2;
 	struct mq_item *items = new_items(s, n);
 	const redisReply *member;
 
@@ -189,7 +188,7 @@ set_set_items(struct mq_scan *s)
 			set_wait(&items[i], rmq_to_score(e[6 + 2 * i]));
 	}
 	rmq_walk_anchor(s, e[3]->str, e[3]->len);
-	s->anchor_score = rmq_to_score(e[4]);
+	s->walk->anchor_score = rmq_to_score(e[4]);
 }
 
 bool
@@ -213,42 +212,43 @@ rmq_walk_reply(const redisReply *reply, size_t count, bool in_set)
 static int
 read_slice(struct mq_redis *r, struct mq_scan *s, bool *ended)
 {
+	struct mq_walk *w = s->walk;
 	bool in_set = rmq_walk_in_set(s), skip = s->skip > 0;
 	struct mq_command c = {0};
 	long long behind;
 
 	if (skip)
-		s->from = s->skip;
+		w->from = s->skip;
 	rmq_walk_start(&c, s, skip ? "skip" : "read", NULL);
 	mq_command_int(&c,
-	    s->part_left > 0 && s->part_left < SLICE_COUNT ? s->part_left :
+	    w->part_left > 0 && w->part_left < SLICE_COUNT ? w->part_left :
 							     SLICE_COUNT);
 	mq_command_int(&c, SLICE_BYTES);
 	mq_command_str(&c, s->needle != NULL ? s->needle : "");
-	s->reply = mq_redis_call(r, &c);
+	w->reply = mq_redis_call(r, &c);
 	mq_command_free(&c);
-	if (s->reply == NULL)
+	if (w->reply == NULL)
 		return -1;
-	if (!rmq_walk_reply(s->reply, 3, in_set))
+	if (!rmq_walk_reply(w->reply, 3, in_set))
 		return mq_nonsense(r);
-	behind = s->reply->element[0]->integer;
+	behind = w->reply->element[0]->integer;
 	/* Nothing of what we know is left: those behind us come again. */
 	if (skip) {
 		s->skip -= (long)behind;
-	} else if (behind == 0 && s->from > 0) {
-		s->seen -= (long)s->from;
-		s->part_left += s->from;
+	} else if (behind == 0 && w->from > 0) {
+		s->seen -= (long)w->from;
+		w->part_left += w->from;
 	}
-	s->span = s->reply->element[1]->integer;
-	s->from = behind + s->span;
+	w->span = w->reply->element[1]->integer;
+	w->from = behind + w->span;
 	/* What comes while others are taken away is not meant, too. */
-	if (s->part_left == 0)
-		s->part_left = s->span + s->reply->element[2]->integer;
-	s->part_left -= s->span;
-	*ended = s->reply->element[2]->integer == 0 || s->part_left <= 0;
+	if (w->part_left == 0)
+		w->part_left = w->span + w->reply->element[2]->integer;
+	w->part_left -= w->span;
+	*ended = w->reply->element[2]->integer == 0 || w->part_left <= 0;
 	if (*ended)
-		s->part_left = -1;
-	if (s->span > 0)
+		w->part_left = -1;
+	if (w->span > 0)
 		s->skip = 0;
 	if (in_set)
 		set_set_items(s);
@@ -260,13 +260,15 @@ read_slice(struct mq_redis *r, struct mq_scan *s, bool *ended)
 static int
 list_connections(struct mq_redis *r, struct mq_scan *s)
 {
+	struct mq_walk *w = s->walk;
+
 	if (s->place.state != MQ_UNACKED || s->place.connection != NULL ||
-	    s->connections != NULL)
+	    w->connections != NULL)
 		return 0;
-	s->connections = rmq_connections(r);
-	if (s->connections == NULL)
+	w->connections = rmq_connections(r);
+	if (w->connections == NULL)
 		return -1;
-	s->end = s->connections->elements == 0;
+	s->end = w->connections->elements == 0;
 	return 0;
 }
 
@@ -274,19 +276,20 @@ list_connections(struct mq_redis *r, struct mq_scan *s)
 static bool
 next_key(struct mq_scan *s, bool go)
 {
+	struct mq_walk *w = s->walk;
 	int parts;
 
 	parts_of(&s->place, &parts);
-	if (s->part + 1 < parts)
-		s->part += go;
-	else if (s->connections != NULL &&
-	    s->connection + 1 < s->connections->elements)
-		s->connection += go;
+	if (w->part + 1 < parts)
+		w->part += go;
+	else if (w->connections != NULL &&
+	    w->connection + 1 < w->connections->elements)
+		w->connection += go;
 	else
 		return false;
 	if (go) {
-		s->from = s->part_left = 0;
-		mq_buf_clear(&s->anchor);
+		w->from = w->part_left = 0;
+		mq_buf_clear(&w->anchor);
 	}
 	return true;
 }
@@ -294,24 +297,23 @@ next_key(struct mq_scan *s, bool go)
 int
 rmq_scan(struct mq_redis *r, struct mq_scan *s)
 {
+	struct mq_walk *w = mq_walk_of(s);
 	bool ended = false;
 
 	s->count = 0;
-	s->span = 0;
+	w->span = 0;
 	if (list_connections(r, s) == -1)
 		return -1;
 	/* The one before has been gone through. */
-	s->end |= s->part_left == -1 && !next_key(s, true);
-	while (!s->end && s->span == 0) {
-		if (s->reply != NULL)
-			freeReplyObject(s->reply);
-		s->reply = NULL;
+	s->end |= w->part_left == -1 && !next_key(s, true);
+	while (!s->end && w->span == 0) {
+		mq_walk_drop_slice(s);
 		if (read_slice(r, s, &ended) == -1)
 			return -1;
-		s->seen += (long)s->span;
+		s->seen += (long)w->span;
 		if (!ended)
 			break;
-		s->end = !next_key(s, s->span == 0);
+		s->end = !next_key(s, w->span == 0);
 	}
 	return 0;
 }

@@ -8,6 +8,7 @@
 #include "ask.h"
 #include "base/clock.h"
 #include "keys.h"
+#include "queue/walk.h"
 
 /*
  * To mark one message takes the longer the deeper it is in a list, and to
@@ -35,6 +36,7 @@ static int
 taken_list(struct mq_redis *r, struct mq_scan *s, const redisReply *reply,
     long *n, long long *us)
 {
+	struct mq_walk *w = s->walk;
 	redisReply **e = reply->element;
 
 	if (reply->type != REDIS_REPLY_ARRAY || reply->elements != 4 ||
@@ -43,8 +45,8 @@ taken_list(struct mq_redis *r, struct mq_scan *s, const redisReply *reply,
 	    e[3]->type != REDIS_REPLY_INTEGER)
 		return mq_nonsense(r);
 	*n = (long)e[0]->integer;
-	s->from = e[1]->integer;
-	s->span -= e[0]->integer;
+	w->from = e[1]->integer;
+	w->span -= e[0]->integer;
 	if (e[2]->type == REDIS_REPLY_STRING)
 		rmq_walk_anchor(s, e[2]->str, e[2]->len);
 	*us = e[3]->integer;
@@ -55,14 +57,16 @@ static int
 taken_later(struct mq_redis *r, struct mq_scan *s, const redisReply *reply,
     long *n, long long *us)
 {
+	struct mq_walk *w = s->walk;
+
 	if (!rmq_walk_reply(reply, 3, true))
 		return mq_nonsense(r);
 	*n = (long)reply->element[0]->integer;
-	s->from = reply->element[1]->integer;
-	s->span -= *n;
+	w->from = reply->element[1]->integer;
+	w->span -= *n;
 	*us = reply->element[2]->integer;
 	rmq_walk_anchor(s, reply->element[3]->str, reply->element[3]->len);
-	s->anchor_score = rmq_to_score(reply->element[4]);
+	w->anchor_score = rmq_to_score(reply->element[4]);
 	return 0;
 }
 
@@ -89,6 +93,7 @@ static int
 take_some(
     struct mq_redis *r, struct mq_scan *s, struct mq_command *c, long *taken)
 {
+	struct mq_walk *w = s->walk;
 	redisReply *reply = mq_redis_call(r, c);
 	long long us = 0;
 	long n = 0;
@@ -102,10 +107,10 @@ take_some(
 		rv = taken_list(r, s, reply, &n, &us);
 	freeReplyObject(reply);
 	*taken += n;
-	if (us > TAKE_US && s->batch > 1)
-		s->batch /= 2;
-	else if (us < TAKE_US / 3 && s->batch < TAKE_MAX)
-		s->batch *= 2;
+	if (us > TAKE_US && w->batch > 1)
+		w->batch /= 2;
+	else if (us < TAKE_US / 3 && w->batch < TAKE_MAX)
+		w->batch *= 2;
 	return rv;
 }
 
@@ -145,20 +150,21 @@ static int
 turn_some(struct mq_redis *r, struct mq_scan *s, struct mq_command *c,
     long long *moved)
 {
+	struct mq_walk *w = s->walk;
 	redisReply *reply;
 
 	start_turn(c, s, "turn");
-	mq_command_int(c, s->from);
-	mq_command_arg(c, s->anchor.data, s->anchor.len);
-	mq_command_int(c, s->span);
+	mq_command_int(c, w->from);
+	mq_command_arg(c, w->anchor.data, w->anchor.len);
+	mq_command_int(c, w->span);
 	reply = bring(r, c, 3);
 	if (reply == NULL)
 		return -1;
 	*moved = reply->element[0]->integer;
-	s->from = reply->element[1]->integer;
-	if (*moved > 0 && s->turned.len == 0)
+	w->from = reply->element[1]->integer;
+	if (*moved > 0 && w->turned.len == 0)
 		mq_buf_add(
-		    &s->turned, reply->element[2]->str, reply->element[2]->len);
+		    &w->turned, reply->element[2]->str, reply->element[2]->len);
 	freeReplyObject(reply);
 	return 0;
 }
@@ -167,15 +173,16 @@ turn_some(struct mq_redis *r, struct mq_scan *s, struct mq_command *c,
 static int
 turn(struct mq_redis *r, struct mq_scan *s)
 {
+	struct mq_walk *w = s->walk;
 	struct mq_command c = {0};
 	long long moved = 1;
 	int rv = 0;
 
 	if (rmq_walk_in_set(s) || s->place.state == MQ_UNACKED ||
-	    s->from - s->span <
+	    w->from - w->span <
 		(s->place.state == MQ_READY ? BEHIND_MAX_READY : BEHIND_MAX))
 		return 0;
-	while (rv == 0 && moved > 0 && s->from > s->span)
+	while (rv == 0 && moved > 0 && w->from > w->span)
 		rv = turn_some(r, s, &c, &moved);
 	mq_command_free(&c);
 	return rv;
@@ -189,7 +196,7 @@ home_some(struct mq_redis *r, const struct mq_scan *s, struct mq_command *c,
 	redisReply *reply;
 
 	start_turn(c, s, "home");
-	mq_command_arg(c, s->turned.data, s->turned.len);
+	mq_command_arg(c, s->walk->turned.data, s->walk->turned.len);
 	reply = bring(r, c, 2);
 	if (reply == NULL)
 		return -1;
@@ -203,16 +210,17 @@ home_some(struct mq_redis *r, const struct mq_scan *s, struct mq_command *c,
 int
 rmq_scan_end(struct mq_redis *r, struct mq_scan *s)
 {
+	struct mq_walk *w = mq_walk_of(s);
 	struct mq_command c = {0};
 	long long moved = 1, sum = 0, there = 1;
 	int rv = 0;
 
-	while (rv == 0 && s->turned.len > 0 && moved > 0 && sum < there) {
+	while (rv == 0 && w->turned.len > 0 && moved > 0 && sum < there) {
 		rv = home_some(r, s, &c, &moved, &there);
 		sum += moved;
 	}
 	mq_command_free(&c);
-	mq_buf_clear(&s->turned);
+	mq_buf_clear(&w->turned);
 	return rv;
 }
 
@@ -228,7 +236,7 @@ start_take(struct mq_command *c, const struct mq_scan *s, const char *to,
 		mq_command_str(c, to != NULL ? "move" : "drop");
 		return;
 	}
-	mq_command_int(c, s->span);
+	mq_command_int(c, s->walk->span);
 	mq_command_str(c, tombstone);
 	if (to != NULL)
 		mq_command_str(c, rejected ? "fresh" : "move");
@@ -246,14 +254,14 @@ rmq_take(struct mq_redis *r, struct mq_scan *s, const bool *chosen,
 	int at = 0, rv = 0;
 
 	*taken = 0;
-	if (s->batch == 0)
-		s->batch = TAKE_FIRST;
+	if (s->walk->batch == 0)
+		s->walk->batch = TAKE_FIRST;
 	if (turn(r, s) == -1)
 		return -1;
 	mq_id_make(&ids, (uint64_t)mq_clock_unix_us(), tombstone);
 	while (rv == 0 && at < s->count) {
 		start_take(&c, s, to, tombstone);
-		if (add_chosen(&c, s, chosen, s->batch, &at) > 0)
+		if (add_chosen(&c, s, chosen, s->walk->batch, &at) > 0)
 			rv = take_some(r, s, &c, taken);
 	}
 	mq_command_free(&c);

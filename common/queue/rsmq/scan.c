@@ -14,6 +14,7 @@
 #include "base/names.h"
 #include "base/xalloc.h"
 #include "keys.h"
+#include "queue/walk.h"
 
 /* How much one slice has; the server is kept for a millisecond or two. */
 #define SLICE_COUNT 500
@@ -39,7 +40,7 @@ ask_held(void *arg, size_t i, struct mq_command *c)
 	const struct mq_scan *s = arg;
 
 	mq_command_plain(c, "HKEYS");
-	rsmq_key_held(c, s->connections->element[i]->str, s->place.queue);
+	rsmq_key_held(c, s->walk->connections->element[i]->str, s->place.queue);
 }
 
 static int
@@ -51,8 +52,8 @@ take_held(void *arg, size_t i, const redisReply *reply)
 	if (!rsmq_is(reply, ""))
 		return -1;
 	for (k = 0; k < reply->elements; k++)
-		mq_names_add(s->held, reply->element[k]->str,
-		    s->connections->element[i]->str);
+		mq_names_add(s->walk->held, reply->element[k]->str,
+		    s->walk->connections->element[i]->str);
 	return 0;
 }
 
@@ -60,16 +61,17 @@ take_held(void *arg, size_t i, const redisReply *reply)
 static int
 list_held(struct mq_redis *r, struct mq_scan *s)
 {
+	struct mq_walk *w = s->walk;
 	const struct mq_questions q = {ask_held, take_held, s};
 
-	if (s->place.state != MQ_UNACKED || s->held != NULL)
+	if (s->place.state != MQ_UNACKED || w->held != NULL)
 		return 0;
-	s->held = mq_xcalloc(1, sizeof(*s->held));
-	s->connections = rsmq_connections(r, s->place.queue);
-	if (s->connections == NULL ||
-	    mq_ask_all(r, &q, s->connections->elements) == -1)
+	w->held = mq_xcalloc(1, sizeof(*w->held));
+	w->connections = rsmq_connections(r, s->place.queue);
+	if (w->connections == NULL ||
+	    mq_ask_all(r, &q, w->connections->elements) == -1)
 		return -1;
-	mq_names_sort(s->held);
+	mq_names_sort(w->held);
 	return 0;
 }
 
@@ -82,7 +84,7 @@ is_meant(const struct mq_scan *s, const redisReply *id, const char **whose)
 	*whose = NULL;
 	if (s->place.state != MQ_UNACKED)
 		return true;
-	*whose = mq_names_of(s->held, id->str);
+	*whose = mq_names_of(s->walk->held, id->str);
 	if (meant == NULL)
 		return true;
 	return *whose != NULL ? strcmp(*whose, meant) == 0 :
@@ -94,18 +96,19 @@ is_meant(const struct mq_scan *s, const redisReply *id, const char **whose)
 static void
 build(struct mq_command *c, const struct mq_scan *s)
 {
+	const struct mq_walk *w = s->walk;
 	char *queue = rsmq_place_queue(&s->place);
-	const char *id = s->anchor.len > 0 ? s->anchor.data : "";
-	size_t score = strlen(id), skip = score + (s->anchor.len > 0);
+	const char *id = w->anchor.len > 0 ? w->anchor.data : "";
+	size_t score = strlen(id), skip = score + (w->anchor.len > 0);
 
 	mq_command_script(c, &mq_script_rsmq_walk, RSMQ_HOME);
 	rsmq_key_home(c, queue);
 	mq_command_str(c, mq_state_name(s->place.state));
 	mq_command_arg(c, id, score);
-	mq_command_arg(c, id + skip, s->anchor.len - skip);
+	mq_command_arg(c, id + skip, w->anchor.len - skip);
 	mq_command_int(c, s->skip);
 	mq_command_int(c,
-	    s->part_left > 0 && s->part_left < SLICE_COUNT ? s->part_left :
+	    w->part_left > 0 && w->part_left < SLICE_COUNT ? w->part_left :
 							     SLICE_COUNT);
 	mq_command_int(c, SLICE_BYTES);
 	mq_command_str(c, s->needle != NULL ? s->needle : "");
@@ -116,23 +119,20 @@ build(struct mq_command *c, const struct mq_scan *s)
 static void
 set_anchor(struct mq_scan *s, redisReply *const *e)
 {
-	mq_buf_clear(&s->anchor);
-	mq_buf_add(&s->anchor, e[SCORE]->str, e[SCORE]->len + 1);
-	mq_buf_add(&s->anchor, e[ID]->str, e[ID]->len);
+	mq_buf_clear(&s->walk->anchor);
+	mq_buf_add(&s->walk->anchor, e[SCORE]->str, e[SCORE]->len + 1);
+	mq_buf_add(&s->walk->anchor, e[ID]->str, e[ID]->len);
 }
 
 /* The id and score of each are in front of it in the reply, for taking it. */
 static void
 set_items(struct mq_scan *s)
 {
-	redisReply **e = s->reply->element + ITEMS;
-	size_t i, n = (s->reply->elements - ITEMS) / EACH;
+	redisReply **e = s->walk->reply->element + ITEMS;
+	size_t i, n = (s->walk->reply->elements - ITEMS) / EACH;
 	const char *whose;
 
-	if (n > s->cap) {
-		s->items = mq_xreallocarray(s->items, n, sizeof(*s->items));
-		s->cap = n;
-	}
+	mq_walk_reserve(s, n);
 	for (i = 0; i < n; i++, e += EACH) {
 		if (!is_meant(s, e[0], &whose))
 			continue;
@@ -147,41 +147,42 @@ set_items(struct mq_scan *s)
 static int
 read_slice(struct mq_redis *r, struct mq_scan *s)
 {
+	struct mq_walk *w = s->walk;
 	struct mq_command c = {0};
 	redisReply **e;
 
 	build(&c, s);
-	s->reply = rsmq_call(r, &c, FORM);
+	w->reply = rsmq_call(r, &c, FORM);
 	mq_command_free(&c);
-	if (s->reply == NULL)
+	if (w->reply == NULL)
 		return -1;
-	if ((s->reply->elements - ITEMS) % EACH != 0)
+	if ((w->reply->elements - ITEMS) % EACH != 0)
 		return mq_nonsense(r);
-	e = s->reply->element;
+	e = w->reply->element;
 	set_anchor(s, e);
 	s->skip = (long)e[SKIP]->integer;
 	/* What comes while others are taken away is not meant, too. */
-	if (s->part_left == 0)
-		s->part_left = e[LOOKED]->integer + e[LEFT]->integer;
-	s->part_left -= e[LOOKED]->integer;
-	s->end = e[LEFT]->integer == 0 || s->part_left <= 0;
+	if (w->part_left == 0)
+		w->part_left = e[LOOKED]->integer + e[LEFT]->integer;
+	w->part_left -= e[LOOKED]->integer;
+	s->end = e[LEFT]->integer == 0 || w->part_left <= 0;
 	set_items(s);
-	s->span = s->place.connection != NULL ? s->count : e[FOUND]->integer;
-	s->seen += (long)s->span;
+	w->span = s->place.connection != NULL ? s->count : e[FOUND]->integer;
+	s->seen += (long)w->span;
 	return 0;
 }
 
 int
 rsmq_scan(struct mq_redis *r, struct mq_scan *s)
 {
+	struct mq_walk *w = mq_walk_of(s);
+
 	s->count = 0;
-	s->span = 0;
+	w->span = 0;
 	if (list_held(r, s) == -1)
 		return -1;
-	while (!s->end && s->span == 0) {
-		if (s->reply != NULL)
-			freeReplyObject(s->reply);
-		s->reply = NULL;
+	while (!s->end && w->span == 0) {
+		mq_walk_drop_slice(s);
 		if (read_slice(r, s) == -1)
 			return -1;
 	}
@@ -191,5 +192,5 @@ rsmq_scan(struct mq_redis *r, struct mq_scan *s)
 redisReply **
 rsmq_walked(const struct mq_scan *s, int i)
 {
-	return s->reply->element + ITEMS + EACH * s->items[i].prefix;
+	return s->walk->reply->element + ITEMS + EACH * s->items[i].prefix;
 }
