@@ -2,7 +2,6 @@
  * mq-consume inside.  One libev loop, which nothing here may block:
  *
  *	consume-link.c	  the connections, joining and leaving
- *	consume-fence.c	  and the end of those before
  *	consume-lease.c	  the heartbeat, and what follows when it failed
  *	consume-claim.c	  getting messages
  *	consume-changed.c waking up for them
@@ -68,13 +67,14 @@
 #include "queue/dup.h"
 #include "queue/queue.h"
 #include "redis/async.h"
+#include "redis/fence.h"
 #include "redis/server.h"
+#include "redis/tracking.h"
 
 /* So much waits for a worker that does not read, and then one message more. */
 #define FEED_BYTES ((size_t)1 << 18)
 
-#define TWIN_BUCKETS	 1024
-#define MAIN_NAME_RANDOM 16
+#define TWIN_BUCKETS 1024
 
 #define TAG_MAX	  64
 #define NAME_SIZE (TAG_MAX + 8) /* tag, '-', 6 characters, NUL */
@@ -320,11 +320,10 @@ struct consumer {
 
 	/* consume-link.c */
 	enum link_state link;
-	struct mq_async main;		       /* commands */
-	struct mq_async wake;		       /* news of changed keys */
-	char main_name[16 + MAIN_NAME_RANDOM]; /* as the server knows main */
-	long long main_id; /* its number, or that of one before; 0: unknown */
-	void (*fenced)(struct consumer *);
+	struct mq_async main; /* commands */
+	struct mq_async wake; /* news of changed keys */
+	struct mq_tracking tracking;
+	struct mq_fence fence;
 	struct mq_session session;
 	char connection[NAME_SIZE], name[NAME_SIZE];
 	char former[NAME_SIZE];	   /* connection, whose lease was lost */
@@ -461,12 +460,6 @@ void link_reset(struct consumer *, const char *why);
 void link_complain(struct consumer *, const char *error);
 void link_leave(struct consumer *);
 void link_end(struct consumer *);
-
-/* --- consume-fence.c --- */
-/* While the link opens: ends the main connection before this one, so that none
- * of its commands is carried out any more.  Then calls then, also when the
- * server refuses CLIENT LIST or CLIENT KILL. */
-void fence(struct consumer *, void (*then)(struct consumer *));
 
 /* --- consume-lease.c --- */
 /*

@@ -212,79 +212,52 @@ on_rejoin(void *arg, redisReply *reply)
 }
 
 static void
-on_tracking(void *arg, redisReply *reply)
+on_tracking_refused(void *arg, const char *error)
 {
-	struct consumer *c = arg;
+	const struct consumer *c = arg;
 
-	if (reply == NULL || reply->type != REDIS_REPLY_ERROR)
-		return;
 	if (!c->opt->quiet)
 		mq_say("%s: CLIENT TRACKING: %s; looking for messages once a "
 		       "second instead",
-		    c->server.name, reply->str);
+		    c->server.name, error);
 }
 
 static void
-on_changed(void *arg, redisReply *reply)
+on_changed(void *arg, const char *key, size_t n)
 {
 	struct consumer *c = arg;
-	const redisReply *keys;
-	bool any = false;
-	size_t i;
 
-	if (reply == NULL || c->link != LINK_UP || reply->elements != 3 ||
-	    reply->element[0]->type != REDIS_REPLY_STRING ||
-	    strcmp(reply->element[0]->str, "message") != 0)
+	if (c->link != LINK_UP)
 		return;
-	keys = reply->element[2];
-	for (i = 0; i < keys->elements; i++)
-		any |= changed_key(
-		    c, keys->element[i]->str, keys->element[i]->len);
-	/* FLUSHALL names none. */
-	if (keys->type != REDIS_REPLY_ARRAY)
+	if (key == NULL)
 		changed_all(c);
-	if (any || keys->type != REDIS_REPLY_ARRAY)
-		claim_wake(c);
+	else if (!changed_key(c, key, n))
+		return;
+	claim_wake(c);
 }
 
 static void
-renew_or_join(struct consumer *c)
+renew_or_join(void *arg)
 {
+	struct consumer *c = arg;
+
 	if (c->joined)
 		lease_renew(c, on_rejoin, c);
 	else
 		join(c);
 }
 
-/* The wake connection is there: main can ask for its news to be sent to it. */
 static void
-on_wake_id(void *arg, redisReply *reply)
+on_tracking_started(void *arg)
 {
 	struct consumer *c = arg;
-	struct mq_command cmd = {0};
 
-	if (reply == NULL || c->link != LINK_OPENING)
-		return;
-	if (reply->type == REDIS_REPLY_INTEGER) {
-		mq_async_subscribe(
-		    &c->wake, "__redis__:invalidate", on_changed, c);
-		mq_command_plain(&cmd, "CLIENT");
-		mq_command_str(&cmd, "TRACKING");
-		mq_command_str(&cmd, "ON");
-		mq_command_str(&cmd, "REDIRECT");
-		mq_command_int(&cmd, reply->integer);
-		mq_async_send(&c->main, &cmd, on_tracking, c);
-		mq_command_free(&cmd);
-	} else {
-		on_tracking(c, reply);
-	}
-	fence(c, renew_or_join);
+	mq_fence(&c->fence);
 }
 
 static void
 link_open(struct consumer *c)
 {
-	struct mq_command cmd = {0};
 	const char *why;
 
 	c->link = LINK_OPENING;
@@ -295,10 +268,7 @@ link_open(struct consumer *c)
 		link_reset(c, why);
 		return;
 	}
-	mq_command_plain(&cmd, "CLIENT");
-	mq_command_str(&cmd, "ID");
-	mq_async_send(&c->wake, &cmd, on_wake_id, c);
-	mq_command_free(&cmd);
+	mq_tracking_start(&c->tracking);
 }
 
 static void
@@ -473,6 +443,7 @@ void
 link_start(struct consumer *c)
 {
 	struct mq_async init = {.loop = c->loop, .down = on_down, .arg = c};
+	char random[17];
 
 	lease_new_name(c);
 	c->session = (struct mq_session){.connection = c->connection,
@@ -488,6 +459,16 @@ link_start(struct consumer *c)
 		c->opt->command != NULL ? c->opt->slots * batch_size(c) : 0};
 	c->main = init;
 	c->wake = init;
+	c->tracking = (struct mq_tracking){.reader = &c->main,
+	    .listener = &c->wake,
+	    .started = on_tracking_started,
+	    .refused = on_tracking_refused,
+	    .changed = on_changed,
+	    .arg = c};
+	c->fence = (struct mq_fence){
+	    .async = &c->main, .then = renew_or_join, .arg = c};
+	mq_id_random(&c->ids, random, sizeof(random) - 1);
+	snprintf(c->fence.name, sizeof(c->fence.name), "mq-consume:%s", random);
 	c->retry_s = RETRY_MIN;
 	ev_timer_init(&c->retry, on_retry, 0, 0);
 	ev_timer_init(&c->tick, on_tick, TICK, TICK);

@@ -23,8 +23,8 @@
 struct request {
 	TAILQ_ENTRY(request) link; /* in the backlog only */
 	struct mq_async *async;
-	mq_async_fn *fn;
-	void *arg;
+	mq_async_take *take;
+	struct mq_asker asker;
 	struct mq_command command; /* until it is sent; a script until the
 				    * server is known to have it */
 	struct mq_buf text;	   /* a script with its text, instead */
@@ -55,8 +55,7 @@ wire_of(struct request *q, size_t *n)
 static void
 request_lost(struct request *q)
 {
-	if (q->fn != NULL)
-		q->fn(q->arg, NULL);
+	q->take(&q->asker, NULL);
 	request_free(q);
 }
 
@@ -183,22 +182,38 @@ on_reply(redisAsyncContext *context, void *reply, void *arg)
 		return;
 	}
 	/* It does not know us: its answer is about that only. */
-	if (q->fn != on_greeting && a->refusal[0] != '\0')
+	if (q->asker.fn != (mq_callback *)on_greeting && a->refusal[0] != '\0')
 		reply = NULL;
-	if (q->fn != NULL)
-		q->fn(q->arg, reply);
+	q->take(&q->asker, reply);
 	request_free(q);
+}
+
+void
+mq_async_ask(struct mq_async *a, struct mq_command *c, mq_async_take *take,
+    const struct mq_asker *asker)
+{
+	struct request *q = mq_xcalloc(1, sizeof(*q));
+
+	*q = (struct request){
+	    .async = a, .take = take, .asker = *asker, .command = *c};
+	*c = (struct mq_command){0};
+	send_request(a, q);
+}
+
+static void
+take_reply(const struct mq_asker *asker, redisReply *reply)
+{
+	if (asker->fn != NULL)
+		((mq_async_fn *)asker->fn)(asker->arg, reply);
 }
 
 void
 mq_async_send(
     struct mq_async *a, struct mq_command *c, mq_async_fn *fn, void *arg)
 {
-	struct request *q = mq_xcalloc(1, sizeof(*q));
+	struct mq_asker asker = {(mq_callback *)fn, arg, NULL};
 
-	*q = (struct request){.async = a, .fn = fn, .arg = arg, .command = *c};
-	*c = (struct mq_command){0};
-	send_request(a, q);
+	mq_async_ask(a, c, take_reply, &asker);
 }
 
 void
@@ -246,7 +261,7 @@ on_message(redisAsyncContext *context, void *reply, void *arg)
 	struct request *q = arg;
 
 	(void)context;
-	q->fn(q->arg, reply);
+	take_reply(&q->asker, reply);
 	if (reply == NULL)
 		request_free(q);
 }
@@ -257,7 +272,8 @@ mq_async_subscribe(
 {
 	struct request *q = mq_xcalloc(1, sizeof(*q));
 
-	*q = (struct request){.async = a, .fn = fn, .arg = arg};
+	*q = (struct request){
+	    .async = a, .asker = {(mq_callback *)fn, arg, NULL}};
 	if (a->context == NULL ||
 	    redisAsyncCommand(a->context, on_message, q, "SUBSCRIBE %s",
 		channel) != REDIS_OK) {

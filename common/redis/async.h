@@ -59,6 +59,20 @@ void mq_async_send(
     struct mq_async *, struct mq_command *, mq_async_fn *fn, void *arg);
 
 /*
+ * The same for calls that take the reply apart before their caller hears of
+ * it: take() gets the reply, or NULL, with a copy of *asker.
+ */
+typedef void mq_callback(void); /* any function, cast */
+struct mq_asker {
+	mq_callback *fn; /* of a type that take() knows */
+	void *arg;
+	const void *of; /* the call's own */
+};
+typedef void mq_async_take(const struct mq_asker *, redisReply *);
+void mq_async_ask(struct mq_async *, struct mq_command *, mq_async_take *take,
+    const struct mq_asker *);
+
+/*
  * Writes now what would be written in the next turn of the loop, as far as the
  * socket takes it.  What goes wrong is told by down(), later.
  */

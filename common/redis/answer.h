@@ -1,0 +1,30 @@
+/*
+ * What a server says of a command, for callers that do not take replies apart.
+ */
+#ifndef MQ_ANSWER_H
+#define MQ_ANSWER_H
+
+#include <hiredis/hiredis.h>
+
+/*
+ * A callback gets NULL instead when the connection was lost before the answer
+ * came: nothing is known of the command then.
+ */
+struct mq_answer {
+	const char *error; /* why the server refused; NULL: it did not.  Valid
+			    * until the callback returns */
+	int status;	   /* mq_exit that fits it; 0: no error */
+};
+
+/* Whatever else a callback gets is set only when there is an answer, and no
+ * error. */
+typedef void mq_answer_fn(void *arg, const struct mq_answer *);
+typedef void mq_number_fn(void *arg, const struct mq_answer *, long long n);
+
+/* For those that take replies apart.  Fills *a and returns it, or NULL for no
+ * reply.  Another type than REDIS_REPLY_* type is an error, too; -1: any will
+ * do. */
+const struct mq_answer *mq_answer_to(
+    const redisReply *, int type, struct mq_answer *a);
+
+#endif
