@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/xalloc.h"
 #include "consume.h"
+#include "executor.h"
 #include "message/headers.h"
 
 /*
@@ -60,7 +61,7 @@ on_acked(void *arg, redisReply *reply)
 	if (!done)
 		c->in_order = false;
 	free(t);
-	stop_check(c);
+	engine_mark(c);
 }
 
 /*
@@ -135,12 +136,6 @@ acks_send(struct consumer *c)
 		settle_send(TAILQ_FIRST(&c->company));
 }
 
-static bool
-many_at_once(const struct options *opt)
-{
-	return opt->command == NULL || opt->stream || opt->batch > 0;
-}
-
 /* The next of its group is all that there may be to do. */
 static bool
 keeps_others_waiting(const struct message *m)
@@ -153,17 +148,16 @@ void
 acks_wait(struct message *m)
 {
 	struct consumer *c = m->c;
-	bool many = many_at_once(c->opt);
+	bool many = c->executor->many;
 	int enough = many ? COMPANY_MANY : COMPANY;
 
 	m->waits = true;
 	TAILQ_INSERT_TAIL(&c->company, m, waiting);
 	c->queues[m->queue].company++;
 	if (++c->company_count >= enough ||
-	    (c->held == 0 && c->opt->command != NULL &&
-		(!many || c->running == 0)) ||
+	    (c->held == 0 && c->executor->runs && (!many || c->running == 0)) ||
 	    keeps_others_waiting(m) || m->awaited ||
-	    (c->careful_until > 0 && c->opt->batch == 0 &&
+	    (c->careful_until > 0 && !c->executor->bulk &&
 		mq_clock_steady_s() < c->careful_until))
 		acks_send(c);
 	else if (!ev_is_active(&c->settle_timer))
@@ -184,6 +178,6 @@ acks_init(struct consumer *c)
 	c->in_order = true;
 	TAILQ_INIT(&c->company);
 	ev_timer_init(&c->settle_timer, on_timer, 0,
-	    many_at_once(c->opt) ? MANY_S : COMPANY_S);
+	    c->executor->many ? MANY_S : COMPANY_S);
 	c->settle_timer.data = c;
 }

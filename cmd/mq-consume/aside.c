@@ -171,7 +171,6 @@ drained(struct aside *a, const struct aside_result *result)
 		return;
 	}
 	stop(c, STOP_SOON, MQ_EXIT_OK, 0);
-	stop_check(c);
 }
 
 void

@@ -8,18 +8,25 @@
 #include "base/clock.h"
 #include "base/xalloc.h"
 #include "consume.h"
+#include "executor.h"
 
-int
-batch_size(const struct consumer *c)
+/* One queue can have a full batch while those of another gather. */
+static long
+batch_room(const struct consumer *c, int queue)
 {
-	return c->opt->batch > 0 ? c->opt->batch : 1;
+	long free = slot_idle(c);
+	int held = free > 0 ? c->queues[queue].held : c->held;
+	/* Those that gather are held for long anyway. */
+	bool gathers = c->opt->batch_wait_ms > 0 && c->opt->prefetch < 0;
+
+	return free * c->batch_size - held + (gathers ? 0 : slot_ahead(c));
 }
 
-bool
-batch_gathers(const struct consumer *c, int queue)
+/* Whether those of a queue could do with company, and a script could begin. */
+static bool
+batch_wants_few(const struct consumer *c, int queue)
 {
-	return c->opt->batch > c->queues[queue].held &&
-	    c->busy + c->resting < c->opt->slots;
+	return c->opt->batch > c->queues[queue].held && slot_idle(c) > 0;
 }
 
 /* Nothing that could keep it company comes any more. */
@@ -90,8 +97,8 @@ start(struct slot *s, struct queue *q)
 	mq_buf_free(&input);
 }
 
-void
-batch_held(struct consumer *c)
+static void
+batch_start(struct consumer *c)
 {
 	struct slot *s;
 	int queue;
@@ -117,8 +124,7 @@ on_timer(struct ev_loop *loop, ev_timer *w, int events)
 {
 	(void)loop;
 	(void)events;
-	batch_held(w->data);
-	claim_more(w->data);
+	engine_mark(w->data);
 }
 
 void
@@ -127,3 +133,25 @@ batch_init(struct consumer *c)
 	ev_timer_init(&c->batch_timer, on_timer, 0, 0);
 	c->batch_timer.data = c;
 }
+
+/* Those that gather keep their turn. */
+static void
+batch_tick(struct consumer *c)
+{
+	if (c->opt->batch_wait_ms <= 0)
+		(void)slot_return_stale(c, slot_idle(c) > 0);
+}
+
+const struct executor executor_batch = {
+    .runs = true,
+    .many = true,
+    .bulk = true,
+    .room = batch_room,
+    .wants_few = batch_wants_few,
+    .start = batch_start,
+    .take_back = slot_take_back,
+    .owes = slot_owes,
+    .tick = batch_tick,
+    .stop = slot_stop,
+    .give_back = settle_held,
+};

@@ -13,12 +13,11 @@
 #include "base/say.h"
 #include "base/xalloc.h"
 #include "consume.h"
+#include "executor.h"
 #include "message/headers.h"
 
 /* One claim takes about so much; a single message may be longer. */
 #define CLAIM_BYTES (1 << 20)
-
-static bool claim_next(struct consumer *, int from);
 
 static int
 claim_room(const struct consumer *c, int queue)
@@ -28,14 +27,9 @@ claim_room(const struct consumer *c, int queue)
 
 	if (c->stop != STOP_NOT)
 		return 0;
-	if (opt->command == NULL)
-		room = print_room(c);
-	else
-		room = slot_room(c, queue);
-	room = pace_room(c, queue, room);
+	room = pace_room(c, queue, c->executor->room(c, queue));
 	/* With some in hand, wait until it is worth a round. */
-	if (c->held > 0 && room < c->held && !opt->stream &&
-	    !batch_gathers(c, queue))
+	if (c->held > 0 && room < c->held && !c->executor->wants_few(c, queue))
 		return 0;
 	if (opt->limit > 0 && room > opt->limit - c->started - c->held)
 		room = opt->limit - c->started - c->held;
@@ -137,15 +131,6 @@ claim_comes(const struct consumer *c, int queue)
 	return c->queues[queue].more && claim_room(c, queue) > 0;
 }
 
-/* Every queue has been asked, or there is no more room. */
-static void
-pass_ended(struct consumer *c)
-{
-	set_due_timer(c);
-	claim_more(c);
-	stop_check(c);
-}
-
 /* It is not made again by those who wait for its messages. */
 static void
 note_missing(struct consumer *c, bool missing)
@@ -189,11 +174,10 @@ static void
 on_claimed(void *arg, redisReply *reply)
 {
 	struct consumer *c = arg;
-	bool flows = c->opt->command == NULL || c->opt->stream;
 	struct mq_claimed claimed;
 	int n;
 
-	c->claiming = false;
+	c->claiming = c->in_pass = false;
 	c->moves++;
 	if (reply == NULL)
 		return;
@@ -215,18 +199,8 @@ on_claimed(void *arg, redisReply *reply)
 		return;
 	}
 	take_claimed(c, reply, &claimed, n);
-	if (c->stop >= STOP_SOON)
-		stop_give_back(c);
-	else if (!flows)
-		run_held(c);
-	if (c->stop >= STOP_SOON || c->link != LINK_UP ||
-	    !claim_next(c, c->claim_queue + 1))
-		pass_ended(c);
-	if (!flows)
-		return;
-	/* The server gets the next ones ready while these are written. */
-	mq_async_flush(&c->main);
-	run_held(c);
+	c->in_pass = true;
+	engine_mark(c);
 }
 
 static void
@@ -275,24 +249,29 @@ claim_more(struct consumer *c)
 {
 	if (c->link != LINK_UP || c->claiming || c->stop >= STOP_SOON)
 		return;
+	if (c->in_pass && claim_next(c, c->claim_queue + 1))
+		return;
+	/* Every queue has been asked, or there is no more room. */
+	if (c->in_pass)
+		set_due_timer(c);
 	c->looking = c->look_wanted;
 	c->look_wanted = false;
 	c->claim_empty = true;
-	(void)claim_next(c, 0);
+	c->in_pass = claim_next(c, 0);
 }
 
 void
 claim_wake(struct consumer *c)
 {
 	pause_look_soon(c);
-	claim_more(c);
+	engine_mark(c);
 }
 
 void
 claim_look(struct consumer *c)
 {
 	c->look_wanted = true;
-	claim_more(c);
+	engine_mark(c);
 }
 
 static void

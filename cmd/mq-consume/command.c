@@ -129,7 +129,7 @@ command_open_logs(struct consumer *c)
 	char *path;
 	int i, fd;
 
-	if (c->opt->log_dir == NULL || c->opt->command == NULL)
+	if (c->opt->log_dir == NULL)
 		return;
 	for (i = 0; i < c->opt->queue_count; i++) {
 		path = log_name(c->opt->log_dir, c->opt->queues[i]);

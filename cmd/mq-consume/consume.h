@@ -312,6 +312,10 @@ struct queue {
 
 struct consumer {
 	struct ev_loop *loop;
+	const struct executor *executor;
+	int batch_size; /* messages for one script */
+	ev_prepare turn;
+	bool marked; /* something has happened since the last turn */
 	const struct options *opt;
 	const struct mq_layout *layout;
 	struct mq_server server;
@@ -346,6 +350,7 @@ struct consumer {
 	struct queue *queues;
 	struct named *by_name; /* the queues, sorted; see consume-changed.c */
 	bool claiming;	       /* a claim is under way */
+	bool in_pass;	       /* from the first queue to the last */
 	int claim_queue, claim_max;
 	bool claim_empty; /* all the queues that the pass came to had no more */
 	bool look_wanted; /* the next pass is to look for pauses, too */
@@ -376,8 +381,6 @@ struct consumer {
 	struct slot *slots;
 	TAILQ_HEAD(slots, slot) free_slots; /* the last that was busy first */
 	int busy; /* of them: have a script, or what it asked for is waited for */
-	ev_prepare pump; /* starts runs, once per turn of the loop */
-	bool reaped;	 /* a run has ended since its last turn */
 	double run_s;	 /* smoothed duration of a run; 0: unknown */
 	double last_end; /* loop time when a slot became free last */
 	bool starved;	 /* no process could be started: wait for a tick */
@@ -448,12 +451,17 @@ struct consumer {
 	bool told_well;	    /* and has confirmed, or will */
 };
 
+/* --- engine.c --- */
+void engine_init(struct consumer *);
+/* Something has happened: the engine decides before the loop sleeps again. */
+void engine_mark(struct consumer *);
+/* Once a second, while the link is up. */
+void engine_tick(struct consumer *);
+
 /* --- consume-link.c --- */
 void link_start(struct consumer *);
 /* The server has found our lease gone: joins under a new name. */
 void link_rejoin(struct consumer *);
-/* Goes on with what is in our hands, which may be others now. */
-void link_go_on(struct consumer *);
 /* Drops the connections, says why, and connects again later. */
 void link_reset(struct consumer *, const char *why);
 /* Says what the server refused, once until something works again. */
@@ -543,10 +551,20 @@ void slot_changed(struct slot *);
 struct slot *slot_free(struct consumer *);
 /* Whether anything could be started now. */
 bool slot_may_start(const struct consumer *);
-/* Whether any slot could take a message. */
-bool slot_takes(const struct consumer *);
-/* So many more messages of a queue are worth claiming; may be below 0. */
-long slot_room(const struct consumer *, int queue);
+/* Slots that could start now; may be below 0. */
+long slot_idle(const struct consumer *);
+/* How many messages are worth having ahead of them. */
+int slot_ahead(const struct consumer *);
+/*
+ * The runs were short when those held were claimed, and now no slot is idle:
+ * somebody else may have time for them.  True: they go back, since none has
+ * been for too long.
+ */
+bool slot_return_stale(struct consumer *, bool idle);
+/* For executors that have nothing to do then. */
+void slot_take_back(struct consumer *, int queue);
+bool slot_owes(const struct consumer *);
+void slot_stop(struct consumer *);
 /* One of them is to start with a message that may be the end of us: what no
  * other can take at once goes back, and must not be claimed with it. */
 void slot_stand_alone(struct consumer *);
@@ -560,10 +578,6 @@ bool slot_kill_one(const struct message *);
 /* --- consume-run.c --- */
 void run_init(struct consumer *);
 void run_end(struct consumer *);
-/* Starts held messages while there are free slots. */
-void run_held(struct consumer *);
-/* Once a second: what did not work is tried again. */
-void run_tick(struct consumer *);
 /* The run has ended, and its last dup has its answer. */
 void run_over(struct slot *);
 /* Reads its verbs as they come, if that was stopped. */
@@ -587,12 +601,6 @@ void changed_end(struct consumer *);
 
 /* --- consume-batch.c --- */
 void batch_init(struct consumer *);
-/* How many messages a script may have at once. */
-int batch_size(const struct consumer *);
-/* Whether those of a queue could do with company, and a script could begin. */
-bool batch_gathers(const struct consumer *, int queue);
-/* Starts batches while there are free slots. */
-void batch_held(struct consumer *);
 /* What was said of each is not needed any more. */
 void batch_forget(struct slot *);
 
@@ -623,20 +631,6 @@ bool feed_begun(const struct feed *, const struct message *);
 bool feed_whole(const struct feed *, const struct message *);
 /* Those of a hand that nobody can have read any of, or will, are held again. */
 void feed_take_back(struct feed *, struct messages *hand);
-
-/* --- consume-stream.c --- */
-/* Feeds the workers, and starts them. */
-void stream_held(struct consumer *);
-/* Once a second: does every worker read still, and speak? */
-void stream_tick(struct consumer *);
-/* Whether any worker could take a message. */
-bool stream_takes(const struct consumer *);
-/* So many more messages are worth claiming; may be below 0. */
-long stream_room(const struct consumer *);
-/* Their pace is not what it was: nothing ahead until it is known again. */
-void stream_forget_pace(struct consumer *);
-/* The workers get no more, and what they cannot have read is held again. */
-void stream_stop(struct consumer *);
 
 /* --- consume-words.c --- */
 /* Hears what a worker says from now on. */
@@ -773,22 +767,10 @@ char **env_for(const struct slot *, const char *real, const char *dir);
 
 /* --- consume-print.c --- */
 void print_init(struct consumer *);
-/* --at-most-once: it is acked, and now it is to be printed. */
-void print_acked(const struct message *);
-/* Whether there are such that are not yet. */
-bool print_owes(const struct consumer *);
-void print_held(struct consumer *);
-/* How many more messages can be claimed for it; may be below 0. */
-long print_room(const struct consumer *);
-/* We stop: what has not begun to be written goes back; when nothing more can be
- * written, or waited for, what has not arrived does. */
-void print_give_up(struct consumer *);
 /* The reader may have taken something. */
 void print_go_on(struct consumer *);
 /* It takes no more. */
 void print_reader_gone(struct consumer *);
-/* What has not begun to be written of a queue is held again. */
-void print_take_back(struct consumer *, int queue);
 
 /* --- consume-pipe.c --- */
 void pipe_init(struct consumer *);

@@ -146,7 +146,7 @@ on_held(void *arg, redisReply *reply)
 		return;
 	/* All that was sent before has been answered by now. */
 	settle_reconcile(c, queue, reply);
-	link_go_on(c);
+	engine_mark(c);
 }
 
 static void

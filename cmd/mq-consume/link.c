@@ -18,6 +18,7 @@
 #include "base/say.h"
 #include "base/xalloc.h"
 #include "consume.h"
+#include "executor.h"
 
 #define TICK	     1.0
 #define OPEN_TIMEOUT 5.0
@@ -54,16 +55,6 @@ link_complain(struct consumer *c, const char *error)
 
 /* --- joining ---------------------------------------------------------------- */
 
-void
-link_go_on(struct consumer *c)
-{
-	if (c->stop >= STOP_SOON)
-		stop_give_back(c);
-	else if (!c->claiming)
-		run_held(c);
-	stop_check(c);
-}
-
 static void
 link_up(struct consumer *c)
 {
@@ -80,7 +71,6 @@ link_up(struct consumer *c)
 	dup_go_on(c);
 	changed_all(c);
 	claim_look(c);
-	link_go_on(c);
 }
 
 /* An error while joining: for good at the first time, else tried again. */
@@ -322,7 +312,7 @@ link_reset(struct consumer *c, const char *why)
 	else if (!c->ever_joined)
 		link_complain(c, why);
 	c->link = LINK_DOWN;
-	c->claiming = false;
+	c->claiming = c->in_pass = false;
 	mq_async_close(&c->main);
 	mq_async_close(&c->wake);
 	if (c->leaving) {
@@ -333,7 +323,7 @@ link_reset(struct consumer *c, const char *why)
 	ev_timer_stop(c->loop, &c->retry);
 	ev_timer_set(&c->retry, wait, 0);
 	ev_timer_start(c->loop, &c->retry);
-	stop_check(c);
+	engine_mark(c);
 }
 
 static void
@@ -362,14 +352,13 @@ on_tick(struct ev_loop *loop, ev_timer *w, int events)
 		return;
 	lease_audit(c);
 	settle_unsent(c);
-	run_tick(c);
+	engine_tick(c);
 	changed_all(c);
 	claim_look(c);
 	running_tell(c);
 	count_tell(c);
 	if (c->opt->clean && mq_clock_steady_s() >= c->next_clean)
 		aside_clean(c);
-	stop_check(c);
 }
 
 /* --- leaving ---------------------------------------------------------------- */
@@ -455,8 +444,7 @@ link_start(struct consumer *c)
 	    .attempts = c->opt->attempts,
 	    .rate_s = c->opt->rate_shared.per_s,
 	    .burst = c->opt->rate_shared.burst,
-	    .slots =
-		c->opt->command != NULL ? c->opt->slots * batch_size(c) : 0};
+	    .slots = c->executor->runs ? c->opt->slots * c->batch_size : 0};
 	c->main = init;
 	c->wake = init;
 	c->tracking = (struct mq_tracking){.reader = &c->main,

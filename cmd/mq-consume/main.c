@@ -423,6 +423,7 @@ consume(struct consumer *c)
 	c->loop = ev_loop_new(EVFLAG_SIGNALFD);
 	if (c->loop == NULL)
 		mq_die(MQ_EXIT_AGAIN, "no event loop: %s", strerror(errno));
+	engine_init(c);
 	child_init(c);
 	errors_init(c);
 	claim_init(c);

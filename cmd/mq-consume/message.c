@@ -8,6 +8,7 @@
 #include "base/say.h"
 #include "base/xalloc.h"
 #include "consume.h"
+#include "executor.h"
 
 /* Among those of its queue that wait; it may be older than some of them. */
 static void
@@ -40,7 +41,7 @@ enter(struct message *m, enum state state)
 		put_in_line(m);
 		break;
 	case STATE_RUNNING:
-		if (c->opt->command == NULL)
+		if (!c->executor->runs)
 			TAILQ_INSERT_TAIL(&c->printed, m, hand);
 		c->running++;
 		break;
@@ -63,7 +64,7 @@ leave(struct message *m)
 		TAILQ_REMOVE(&c->queues[m->queue].waiting, m, hand);
 		break;
 	case STATE_RUNNING:
-		if (c->opt->command == NULL)
+		if (!c->executor->runs)
 			TAILQ_REMOVE(&c->printed, m, hand);
 		else
 			slot_release(m);
@@ -82,7 +83,7 @@ message_new(struct consumer *c, int queue, char *element, size_t len)
 
 	m->c = c;
 	m->number = ++c->claimed;
-	if (c->opt->batch > 0)
+	if (c->executor->bulk)
 		m->since = mq_clock_steady_s();
 	m->queue = queue;
 	m->element = element;

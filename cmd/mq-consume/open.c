@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "consume.h"
+#include "executor.h"
 #include "message/headers.h"
 #include "message/history.h"
 
@@ -62,7 +63,7 @@ reject_crashed(struct message *m)
 static bool
 claims_count(const struct consumer *c)
 {
-	return c->layout->has & MQ_HAS_CLAIMS && c->opt->command != NULL;
+	return c->layout->has & MQ_HAS_CLAIMS && c->executor->runs;
 }
 
 /* What had its last run was rejected then, unless its consumer has died. */
@@ -87,7 +88,7 @@ open_plain(struct message *m)
 {
 	const struct options *opt = m->c->opt;
 
-	return opt->command == NULL && opt->framing != MQ_FRAME_JSONL &&
+	return !m->c->executor->runs && opt->framing != MQ_FRAME_JSONL &&
 	    mq_message_plain(m->element, m->len, m->id, &m->envelope);
 }
 

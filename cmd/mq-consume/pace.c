@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "consume.h"
+#include "executor.h"
 
 /* Each failure in a row makes the rest so much longer. */
 #define LONGER 1.5
@@ -15,14 +16,6 @@ static double
 now_s(void)
 {
 	return mq_clock_s(CLOCK_MONOTONIC);
-}
-
-static void
-go_on(struct consumer *c)
-{
-	run_held(c);
-	claim_more(c);
-	stop_check(c);
 }
 
 /* --- the rate --------------------------------------------------------------- */
@@ -48,7 +41,7 @@ on_token(struct ev_loop *loop, ev_timer *w, int events)
 	(void)events;
 	await_token(c);
 	if (!ev_is_active(w))
-		go_on(c);
+		engine_mark(c);
 }
 
 bool
@@ -73,12 +66,12 @@ pace_room(const struct consumer *c, int queue, long room)
 	long allowed;
 
 	if (c->opt->rate.per_s == 0 ||
-	    (c->opt->command != NULL && c->opt->prefetch > 0))
+	    (c->executor->runs && c->opt->prefetch > 0))
 		return room;
 	/* A batch starts whole, and the next waits until it is paid for. */
-	if (c->opt->batch > 0)
+	if (c->executor->bulk)
 		allowed =
-		    pace_allows(c) ? c->opt->batch - c->queues[queue].held : 0;
+		    pace_allows(c) ? c->batch_size - c->queues[queue].held : 0;
 	else
 		allowed =
 		    (long)mq_bucket_tokens(&c->bucket, &c->opt->rate, now_s()) -
@@ -90,7 +83,7 @@ bool
 pace_holds_back(const struct consumer *c)
 {
 	return !pace_allows(c) ||
-	    (c->opt->command != NULL && c->resting == c->opt->slots);
+	    (c->executor->runs && c->resting == c->opt->slots);
 }
 
 /* --- rests ------------------------------------------------------------------ */
@@ -104,7 +97,7 @@ on_rested(struct ev_loop *loop, ev_timer *w, int events)
 	(void)events;
 	s->c->resting--;
 	slot_changed(s);
-	go_on(s->c);
+	engine_mark(s->c);
 }
 
 /* At random between half of it and all of it, and never outside MIN..MAX. */

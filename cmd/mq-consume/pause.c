@@ -8,6 +8,7 @@
 #include "base/say.h"
 #include "base/xalloc.h"
 #include "consume.h"
+#include "executor.h"
 
 /*
  * A pause is noticed as anything else is.  But with no room for more messages
@@ -45,7 +46,7 @@ pause_matters(const struct consumer *c, int queue)
 	const struct queue *q = &c->queues[queue];
 
 	return q->held > 0 || q->paused ||
-	    (c->opt->command == NULL && c->running > 0);
+	    (!c->executor->runs && c->running > 0);
 }
 
 void
@@ -60,8 +61,7 @@ pause_seen(struct consumer *c, int queue, bool paused)
 	/* Who is stopping gives everything back, in its own order. */
 	if (!paused || c->stop >= STOP_SOON)
 		return;
-	if (c->opt->command == NULL)
-		print_take_back(c, queue);
+	c->executor->take_back(c, queue);
 	settle_held_of(c, queue);
 }
 

@@ -12,6 +12,7 @@
 #include "base/exit.h"
 #include "base/say.h"
 #include "consume.h"
+#include "executor.h"
 
 /* What a pipe or terminal that is ready takes without blocking: PIPE_BUF. */
 #define SURE 4096
@@ -47,11 +48,12 @@ may_be_under_way(const struct consumer *c)
 	return more > 0 ? 1 + (int)more : 1;
 }
 
-long
-print_room(const struct consumer *c)
+static long
+print_room(const struct consumer *c, int queue)
 {
 	long ahead = AHEAD;
 
+	(void)queue;
 	if (c->held_bytes + waiting(c) > AHEAD_BYTES)
 		return 0;
 	if (c->out_piped && ahead > c->out_count + ONE_BY_ONE)
@@ -93,13 +95,13 @@ cut(struct consumer *c, bool all)
 		ev_io_stop(c->loop, &c->out_io);
 }
 
-void
-print_give_up(struct consumer *c)
+static void
+print_give_back(struct consumer *c)
 {
 	bool all = c->out_lost || c->stop == STOP_NOW;
 	struct message *m, *next;
 
-	if (all || !c->opt->at_most_once)
+	if (all || c->executor->acked == NULL)
 		cut(c, all);
 	TAILQ_FOREACH_REVERSE_SAFE(m, &c->messages, messages, link, next)
 		if (m->state == STATE_HELD ||
@@ -122,15 +124,12 @@ move(struct consumer *c, struct message *m, struct mq_buf *to)
 	m->end -= shift;
 }
 
-void
+static void
 print_take_back(struct consumer *c, int queue)
 {
 	struct message *m, *next;
 	struct mq_buf kept = {0};
 
-	/* What has been acked is to be printed. */
-	if (c->opt->at_most_once)
-		return;
 	TAILQ_FOREACH_SAFE(m, &c->printed, hand, next) {
 		if (m->end <= c->out_written)
 			continue;
@@ -156,8 +155,6 @@ failed(struct consumer *c, int status)
 	pipe_look(c);
 	ack_read(c);
 	stop(c, STOP_SOON, status, 0);
-	stop_give_back(c);
-	stop_check(c);
 }
 
 void
@@ -172,10 +169,8 @@ print_go_on(struct consumer *c)
 {
 	pipe_look(c);
 	ack_read(c);
-	print_held(c);
-	claim_more(c);
-	stop_check(c);
 	pipe_watch(c);
+	engine_mark(c);
 }
 
 static void
@@ -275,13 +270,14 @@ fill(struct consumer *c)
 
 /* The next ones, when the last ones have been acked and written. */
 static void
-ack_first(struct consumer *c)
+print_once_start(struct consumer *c)
 {
 	/* If it cannot be written, that shows with the first ones. */
 	long n = 1 + c->out_count / 4;
 	struct message *m;
 
-	if (c->settling > 0 || waiting(c) > 0)
+	if (c->held == 0 || c->stop >= STOP_SOON || c->settling > 0 ||
+	    waiting(c) > 0)
 		return;
 	if (n > ONCE)
 		n = ONCE;
@@ -295,7 +291,7 @@ ack_first(struct consumer *c)
 	acks_send(c);
 }
 
-void
+static void
 print_acked(const struct message *m)
 {
 	struct consumer *c = m->c;
@@ -307,21 +303,17 @@ print_acked(const struct message *m)
 		ev_io_start(c->loop, &c->out_io);
 }
 
-bool
+static bool
 print_owes(const struct consumer *c)
 {
-	return c->opt->at_most_once && waiting(c) > 0 && !c->out_lost;
+	return c->executor->acked != NULL && waiting(c) > 0 && !c->out_lost;
 }
 
-void
-print_held(struct consumer *c)
+static void
+print_start(struct consumer *c)
 {
 	if (c->held == 0 || c->stop >= STOP_SOON)
 		return;
-	if (c->opt->at_most_once) {
-		ack_first(c);
-		return;
-	}
 	/* What was written already makes room for what comes. */
 	if (c->out_start > 0 && waiting(c) <= OUT_BYTES) {
 		memmove(c->out.data, c->out.data + c->out_start, waiting(c));
@@ -341,10 +333,59 @@ print_init(struct consumer *c)
 	TAILQ_INIT(&c->printed);
 	pipe_init(c);
 	c->out_terminal = isatty(c->out_fd);
-	if (c->opt->command == NULL && c->out_terminal && !c->opt->quiet)
+	if (!c->executor->runs && c->out_terminal && !c->opt->quiet)
 		mq_say("each message that is printed here is removed; "
 		       "mq-stats --list ready %s only looks",
 		    c->opt->queues[0]);
 	ev_io_init(&c->out_io, on_writable, c->out_fd, EV_WRITE);
 	c->out_io.data = c;
 }
+
+static bool
+print_wants_few(const struct consumer *c, int queue)
+{
+	(void)c;
+	(void)queue;
+	return false;
+}
+
+static void
+print_stop(struct consumer *c)
+{
+	(void)c;
+}
+
+/* What has been acked is to be printed. */
+static void
+print_once_take_back(struct consumer *c, int queue)
+{
+	(void)c;
+	(void)queue;
+}
+
+const struct executor executor_print = {
+    .flows = true,
+    .many = true,
+    .room = print_room,
+    .wants_few = print_wants_few,
+    .start = print_start,
+    .take_back = print_take_back,
+    .owes = print_owes,
+    .tick = print_go_on,
+    .stop = print_stop,
+    .give_back = print_give_back,
+};
+
+const struct executor executor_print_once = {
+    .flows = true,
+    .many = true,
+    .room = print_room,
+    .wants_few = print_wants_few,
+    .start = print_once_start,
+    .take_back = print_once_take_back,
+    .acked = print_acked,
+    .owes = print_owes,
+    .tick = print_go_on,
+    .stop = print_stop,
+    .give_back = print_give_back,
+};

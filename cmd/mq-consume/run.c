@@ -19,6 +19,7 @@
 #include "base/say.h"
 #include "base/xalloc.h"
 #include "consume.h"
+#include "executor.h"
 
 /* No pipe holds more than this. */
 #define VERBS_AT_ONCE (1 << 20)
@@ -26,8 +27,6 @@
 #define KILL_AFTER 5.0
 /* The pipes of a run are read at its end; from then on, as they come. */
 #define LISTEN_AFTER 0.01
-/* A message claimed ahead that finds no slot for so long is given back. */
-#define STALE_S 1.0
 
 /*
  * Reads what is there, without waiting; all of it, or until it is enough.
@@ -145,9 +144,9 @@ judge(struct slot *s, struct messages *hand, const char *errors)
 		pace_judged(s, good);
 }
 
-/* They are held again, and go back with all that are. */
+/* They are held again. */
 static void
-give_back(struct consumer *c, struct messages *hand)
+give_back(struct messages *hand)
 {
 	struct message *m;
 
@@ -155,8 +154,6 @@ give_back(struct consumer *c, struct messages *hand)
 		TAILQ_REMOVE(hand, m, hand);
 		message_unstart(m);
 	}
-	if (c->stop >= STOP_SOON)
-		stop_give_back(c);
 }
 
 /* The command cannot run at all: all the messages go back. */
@@ -187,7 +184,7 @@ run_over(struct slot *s)
 	s->over = false;
 	c->busy--;
 	c->last_end = mq_clock_steady_s();
-	c->reaped = true;
+	engine_mark(c);
 	errors = errors_close(s->errors);
 	s->errors = NULL;
 	slot_empty(s, &hand);
@@ -199,7 +196,7 @@ run_over(struct slot *s)
 		acks_send(c);
 	if (!TAILQ_EMPTY(&hand))
 		stop_if_broken(s);
-	give_back(c, &hand);
+	give_back(&hand);
 	batch_forget(s);
 }
 
@@ -213,30 +210,6 @@ on_exit_of_script(struct child *child)
 	s->over = true;
 	if (dup_over(s))
 		run_over(s);
-}
-
-/*
- * What follows from an exit is done here and not in the callback above: so the
- * next ones are started when everything else has had its turn.
- */
-static void
-on_turn(struct ev_loop *loop, ev_prepare *w, int events)
-{
-	struct consumer *c = w->data;
-
-	(void)loop;
-	(void)events;
-	if (!c->reaped)
-		return;
-	c->reaped = false;
-	if (c->opt->stream) {
-		/* The server has its work while we feed the workers. */
-		claim_more(c);
-		mq_async_flush(&c->main);
-	}
-	run_held(c);
-	claim_more(c);
-	stop_check(c);
 }
 
 /* A run that is over by now is not worth the system calls. */
@@ -323,13 +296,6 @@ run_begin(struct slot *s, const char *input, size_t n)
 	watch(s);
 }
 
-static void
-run(struct slot *s, struct message *m)
-{
-	if (run_take(s, m))
-		run_begin(s, m->envelope.payload, m->envelope.payload_len);
-}
-
 struct message *
 run_next(const struct consumer *c)
 {
@@ -343,61 +309,13 @@ run_next(const struct consumer *c)
 }
 
 void
-run_held(struct consumer *c)
-{
-	struct message *m;
-	struct slot *s;
-
-	if (c->opt->command == NULL) {
-		print_held(c);
-		return;
-	}
-	if (c->opt->stream) {
-		stream_held(c);
-		return;
-	}
-	if (c->opt->batch > 0) {
-		batch_held(c);
-		return;
-	}
-	while (slot_may_start(c) && (s = slot_free(c)) != NULL &&
-	    (m = run_next(c)) != NULL)
-		run(s, m);
-}
-
-void
-run_tick(struct consumer *c)
-{
-	c->starved = false;
-	if (c->opt->stream)
-		stream_tick(c);
-	/*
-	 * The runs were short when these were claimed, and now every slot is
-	 * busy with a long one: somebody else may have time for them.  Those
-	 * that gather keep their turn.
-	 */
-	if (c->opt->prefetch < 0 && c->opt->command != NULL && c->held > 0 &&
-	    c->opt->batch_wait_ms <= 0 && !slot_takes(c) &&
-	    mq_clock_steady_s() - c->last_end > STALE_S) {
-		c->run_s = STALE_S;
-		if (c->opt->stream)
-			stream_forget_pace(c);
-		settle_held(c);
-	}
-	if (c->opt->command == NULL)
-		print_go_on(c);
-	else
-		run_held(c);
-}
-
-void
 run_init(struct consumer *c)
 {
 	const char *name;
 	char *path;
 	int i;
 
-	if (c->opt->command == NULL)
+	if (!c->executor->runs)
 		return;
 	name = c->opt->command[0];
 	path = command_find(name);
@@ -420,9 +338,6 @@ run_init(struct consumer *c)
 		TAILQ_INIT(&c->slots[i].hand);
 		slot_changed(&c->slots[i]);
 	}
-	ev_prepare_init(&c->pump, on_turn);
-	c->pump.data = c;
-	ev_prepare_start(c->loop, &c->pump);
 	batch_init(c);
 	worker_init(c);
 	env_init(c);

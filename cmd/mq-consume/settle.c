@@ -10,6 +10,7 @@
 #include "base/say.h"
 #include "base/xalloc.h"
 #include "consume.h"
+#include "executor.h"
 #include "message/headers.h"
 
 /* It was not for us to end; what it had come to here does not count. */
@@ -49,8 +50,8 @@ settled(const struct message *m)
 	count_settled(m);
 	if (m->news.len > 0)
 		message_say(m, "%.*s", (int)m->news.len, m->news.data);
-	if (m->c->opt->at_most_once && m->outcome == MQ_OUTCOME_ACK)
-		print_acked(m);
+	if (m->c->executor->acked != NULL && m->outcome == MQ_OUTCOME_ACK)
+		m->c->executor->acked(m);
 }
 
 void
@@ -130,8 +131,6 @@ settle_answered(struct message *m, redisReply *reply)
 		return;
 	}
 	message_drop(m);
-	if (c->opt->at_most_once)
-		print_held(c);
 }
 
 static void
@@ -143,7 +142,7 @@ on_settled(void *arg, redisReply *reply)
 
 	settle_answered(m, reply);
 	if (ended)
-		stop_check(c);
+		engine_mark(c);
 }
 
 void
@@ -254,7 +253,7 @@ settle_lost(struct consumer *c)
 		m->lost = true;
 		if (m->state == STATE_HELD ||
 		    (m->state == STATE_SETTLING && !m->in_flight) ||
-		    (m->state == STATE_RUNNING && c->opt->command == NULL))
+		    (m->state == STATE_RUNNING && !c->executor->runs))
 			message_drop(m);
 	}
 	slot_kill(c, SIGKILL);

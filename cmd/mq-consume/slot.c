@@ -12,6 +12,8 @@
 #define AHEAD_MAX 100
 /* Or one batch, if that is larger. */
 #define AHEAD_MESSAGES 1000
+/* A message claimed ahead that finds no slot for so long is given back. */
+#define STALE_S 1.0
 
 void
 slot_changed(struct slot *s)
@@ -87,32 +89,23 @@ slot_may_start(const struct consumer *c)
 	    c->link != LINK_OPENING && pace_allows(c);
 }
 
-/* Slots that could start now. */
-static long
-idle(const struct consumer *c)
+long
+slot_idle(const struct consumer *c)
 {
 	return c->opt->slots - c->busy - c->resting;
 }
 
-bool
-slot_takes(const struct consumer *c)
+int
+slot_ahead(const struct consumer *c)
 {
-	return c->opt->stream ? stream_takes(c) : idle(c) > 0;
-}
-
-static int
-ahead(const struct consumer *c)
-{
-	int batch = batch_size(c), most;
+	int batch = c->batch_size, most;
 	double runs;
 
 	if (mq_clock_steady_s() < c->alone_until)
 		return 0;
 	if (c->opt->prefetch >= 0)
 		return c->opt->prefetch;
-	/* Those that gather are held for long anyway. */
-	if (c->run_s == 0 || c->opt->rate_shared.per_s > 0 ||
-	    c->opt->batch_wait_ms > 0)
+	if (c->run_s == 0 || c->opt->rate_shared.per_s > 0)
 		return 0;
 	runs = c->opt->slots * AHEAD_S / c->run_s;
 	most = batch > AHEAD_MESSAGES ? 1 : AHEAD_MESSAGES / batch;
@@ -121,23 +114,21 @@ ahead(const struct consumer *c)
 	return (runs < most ? (int)runs : most) * batch;
 }
 
-long
-slot_room(const struct consumer *c, int queue)
+bool
+slot_return_stale(struct consumer *c, bool idle)
 {
-	long free = idle(c), held = c->held;
-
-	if (c->opt->stream)
-		return stream_room(c);
-	/* One queue can have a full batch while those of another gather. */
-	if (c->opt->batch > 0 && free > 0)
-		held = c->queues[queue].held;
-	return free * batch_size(c) - held + ahead(c);
+	if (c->opt->prefetch >= 0 || c->held == 0 || idle ||
+	    mq_clock_steady_s() - c->last_end <= STALE_S)
+		return false;
+	c->run_s = STALE_S;
+	settle_held(c);
+	return true;
 }
 
 void
 slot_stand_alone(struct consumer *c)
 {
-	if (c->held <= (idle(c) - 1) * batch_size(c))
+	if (c->held <= (slot_idle(c) - 1) * c->batch_size)
 		return;
 	settle_held(c);
 	mq_async_flush(&c->main);
@@ -170,4 +161,24 @@ slot_kill_one(const struct message *m)
 		kill(-m->slot->pid, SIGKILL);
 	}
 	return true;
+}
+
+void
+slot_take_back(struct consumer *c, int queue)
+{
+	(void)c;
+	(void)queue;
+}
+
+bool
+slot_owes(const struct consumer *c)
+{
+	(void)c;
+	return false;
+}
+
+void
+slot_stop(struct consumer *c)
+{
+	(void)c;
 }

@@ -16,6 +16,7 @@
 #include "base/exit.h"
 #include "base/say.h"
 #include "consume.h"
+#include "executor.h"
 
 /* Between the TERM and the KILL of the scripts, and for the last settlements. */
 #define KILL_AFTER 5.0
@@ -23,14 +24,15 @@
 static bool
 nothing_in_hand(const struct consumer *c)
 {
-	return TAILQ_EMPTY(&c->messages) && !c->claiming && !print_owes(c);
+	return TAILQ_EMPTY(&c->messages) && !c->claiming &&
+	    !c->executor->owes(c);
 }
 
 /* First the workers that stay are to end, as well as they can. */
 static void
 leave(struct consumer *c)
 {
-	if (c->opt->stream && c->busy > 0) {
+	if (c->executor->stays && c->busy > 0) {
 		stop(c, STOP_SOON, 0, 0);
 		return;
 	}
@@ -92,8 +94,8 @@ on_grace(struct ev_loop *loop, ev_timer *w, int events)
 	if (c->stop == STOP_SOON) {
 		c->stop = STOP_NOW;
 		slot_kill(c, SIGTERM);
-		stop_give_back(c);
 		set_grace_timer(c, KILL_AFTER);
+		engine_mark(c);
 	} else if (c->busy > 0 && !c->killed) {
 		c->killed = true;
 		slot_kill(c, SIGKILL);
@@ -108,13 +110,12 @@ on_grace(struct ev_loop *loop, ev_timer *w, int events)
 void
 stop_give_back(struct consumer *c)
 {
-	/* A claim under way brings younger ones, which must go back first. */
-	if (c->claiming || c->link != LINK_UP || !lease_held(c))
+	/* A claim under way brings younger ones, which must go back first;
+	 * those of scripts that are killed go back together, in order. */
+	if (c->claiming || (c->stop == STOP_NOW && c->busy > 0) ||
+	    c->link != LINK_UP || !lease_held(c))
 		return;
-	if (c->opt->command != NULL)
-		settle_held(c);
-	else
-		print_give_up(c);
+	c->executor->give_back(c);
 }
 
 void
@@ -128,16 +129,14 @@ stop(struct consumer *c, enum stop_level level, int status, int sig)
 		c->exit_signal = sig;
 	}
 	if (level == STOP_SOON) {
-		if (c->opt->stream)
-			stream_stop(c);
-		stop_give_back(c);
+		c->executor->stop(c);
 		set_grace_timer(c, (double)c->opt->grace_ms / 1000);
 	} else if (level == STOP_NOW) {
 		c->killed = true;
 		slot_kill(c, SIGKILL);
-		stop_give_back(c);
 		set_grace_timer(c, KILL_AFTER);
 	}
+	engine_mark(c);
 }
 
 static void
@@ -150,13 +149,12 @@ on_end_signal(struct ev_loop *loop, ev_signal *w, int events)
 	if (c->stop >= STOP_SOON && w->signum == SIGINT) {
 		stop(c, STOP_NOW, 0, w->signum);
 	} else if (c->stop < STOP_SOON) {
-		if (c->running > 0 && c->opt->command != NULL && !c->opt->quiet)
+		if (c->running > 0 && c->executor->runs && !c->opt->quiet)
 			mq_say("stopping; waiting for %d running %s",
 			    c->running,
 			    c->running == 1 ? "message" : "messages");
 		stop(c, STOP_SOON, 0, w->signum);
 	}
-	stop_check(c);
 }
 
 static void
@@ -165,8 +163,6 @@ on_quiet_signal(struct ev_loop *loop, ev_signal *w, int events)
 	(void)loop;
 	(void)events;
 	stop(w->data, STOP_FETCHING, 0, 0);
-	/* Those that wait for company need not, any more. */
-	run_held(w->data);
 }
 
 /* Whether there is a controlling one. */
@@ -210,7 +206,6 @@ on_idle(struct ev_loop *loop, ev_timer *w, int events)
 	}
 	ev_timer_stop(loop, w);
 	stop(c, STOP_SOON, 0, 0);
-	stop_check(c);
 }
 
 void

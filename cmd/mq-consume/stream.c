@@ -4,6 +4,7 @@
  * one final one for each.  See consume-words.c for those.
  */
 #include "consume.h"
+#include "executor.h"
 
 /* Without --window: what a worker was seen to do in this time, and about so
  * many bytes, since it may read all of them at once. */
@@ -84,12 +85,6 @@ idlest(const struct consumer *c)
 	return best;
 }
 
-bool
-stream_takes(const struct consumer *c)
-{
-	return idlest(c) != NULL;
-}
-
 static bool
 feed_one(struct consumer *c)
 {
@@ -117,8 +112,8 @@ is_last(const struct consumer *c)
 		(opt->limit > 0 && c->started >= opt->limit));
 }
 
-void
-stream_held(struct consumer *c)
+static void
+stream_start(struct consumer *c)
 {
 	struct slot *s;
 	bool last;
@@ -137,19 +132,6 @@ stream_held(struct consumer *c)
 	}
 }
 
-void
-stream_tick(struct consumer *c)
-{
-	int i;
-
-	for (i = 0; i < c->opt->slots; i++) {
-		if (c->slots[i].pid == 0)
-			continue;
-		feed_check(&c->slots[i].feed);
-		words_tick(&c->slots[i]);
-	}
-}
-
 /*
  * While windows follow the pace, as many as they hold wait here, so that the
  * server gets the next ones ready while the workers have theirs.
@@ -161,14 +143,15 @@ ahead(const struct slot *s)
 }
 
 /* A good part of what they can have, while none of them waits. */
-long
-stream_room(const struct consumer *c)
+static long
+stream_room(const struct consumer *c, int queue)
 {
 	const struct slot *s;
 	long all = 0, free = 0;
 	bool waits = false;
 	int i, n;
 
+	(void)queue;
 	for (i = 0; i < c->opt->slots; i++) {
 		s = &c->slots[i];
 		n = room(s);
@@ -180,16 +163,7 @@ stream_room(const struct consumer *c)
 	return waits || free >= all / 2 ? free : 0;
 }
 
-void
-stream_forget_pace(struct consumer *c)
-{
-	int i;
-
-	for (i = 0; i < c->opt->slots; i++)
-		c->slots[i].pace_s = 0;
-}
-
-void
+static void
 stream_stop(struct consumer *c)
 {
 	struct slot *s;
@@ -203,3 +177,47 @@ stream_stop(struct consumer *c)
 		worker_last(s);
 	}
 }
+
+/* Does every worker read still, and speak? */
+static void
+stream_tick(struct consumer *c)
+{
+	struct slot *s;
+	int i;
+
+	for (i = 0; i < c->opt->slots; i++) {
+		s = &c->slots[i];
+		if (s->pid == 0)
+			continue;
+		feed_check(&s->feed);
+		words_tick(s);
+	}
+	if (!slot_return_stale(c, idlest(c) != NULL))
+		return;
+	/* Nothing ahead until their pace is known again. */
+	for (i = 0; i < c->opt->slots; i++)
+		c->slots[i].pace_s = 0;
+}
+
+static bool
+stream_wants_few(const struct consumer *c, int queue)
+{
+	(void)c;
+	(void)queue;
+	return true;
+}
+
+const struct executor executor_stream = {
+    .runs = true,
+    .stays = true,
+    .flows = true,
+    .many = true,
+    .room = stream_room,
+    .wants_few = stream_wants_few,
+    .start = stream_start,
+    .take_back = slot_take_back,
+    .owes = slot_owes,
+    .tick = stream_tick,
+    .stop = stream_stop,
+    .give_back = settle_held,
+};

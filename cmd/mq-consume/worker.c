@@ -96,7 +96,7 @@ cut_off(struct slot *s)
 {
 	feed_take_back(&s->feed, &s->hand);
 	feed_last(&s->feed);
-	s->c->reaped = true;
+	engine_mark(s->c);
 }
 
 void
@@ -233,9 +233,7 @@ on_restart(struct ev_loop *loop, ev_timer *w, int events)
 
 	(void)loop;
 	(void)events;
-	run_held(s->c);
-	claim_more(s->c);
-	stop_check(s->c);
+	engine_mark(s->c);
 }
 
 /* One that got something done was not that bad. */
@@ -295,7 +293,7 @@ worker_bury(struct slot *s)
 	bool works;
 
 	c->busy--;
-	c->reaped = true;
+	engine_mark(c);
 	c->last_end = mq_clock_steady_s();
 	(void)lease_held(c);
 	works = judge_last(s, &v);
@@ -309,9 +307,6 @@ worker_bury(struct slot *s)
 		replace(s);
 	else
 		stop_all(c, v.how);
-	/* Those that were killed give back together, in order. */
-	if (c->stop == STOP_SOON || (c->stop == STOP_NOW && c->busy == 0))
-		stop_give_back(c);
 }
 
 static void
