@@ -8,7 +8,7 @@
 #include "base/duration.h"
 #include "base/exit.h"
 #include "base/say.h"
-#include "queue/queue.h"
+#include "queue/calls.h"
 #include "shared/options.h"
 
 static const char help[] =
@@ -56,7 +56,8 @@ refuse_duration(const char *queue)
 }
 
 static void
-parse(struct options *o, struct mq_shared *shared, int argc, char *argv[])
+parse_options(
+    struct options *o, struct mq_shared *shared, int argc, char *argv[])
 {
 	int ch, i;
 
@@ -87,43 +88,25 @@ parse(struct options *o, struct mq_shared *shared, int argc, char *argv[])
 	o->verbose = shared->verbose;
 }
 
-/* The integer that answers; 0 for anything else. */
-static long long
-call(struct mq_redis *redis, struct mq_command *c)
-{
-	redisReply *reply = mq_redis_call(redis, c);
-	long long n;
-
-	if (reply == NULL)
-		mq_die(redis->status, "%s", redis->error);
-	n = reply->integer;
-	freeReplyObject(reply);
-	mq_command_free(c);
-	return n;
-}
-
+/* Whether there was anything to change; says why not. */
 static bool
-is_known(
-    const struct mq_layout *layout, struct mq_redis *redis, const char *queue)
-{
-	struct mq_command c = {0};
-
-	layout->known(&c, queue);
-	return call(redis, &c) != 0;
-}
-
-/* Whether it was paused before, for a --resume; else true. */
-static bool
-change(const struct options *o, const struct mq_layout *layout,
+change_queue(const struct options *o, const struct mq_layout *layout,
     struct mq_redis *redis, const char *queue)
 {
-	struct mq_command c = {0};
+	bool known, paused = true;
+	int rv = mq_queue_known(redis, layout, queue, &known);
 
-	if (o->resume)
-		layout->resume(&c, queue);
-	else
-		layout->pause(&c, queue, o->ms);
-	return call(redis, &c) == 1 || !o->resume;
+	if (rv == 0 && known && o->resume)
+		rv = mq_queue_resume(redis, layout, queue, &paused);
+	else if (rv == 0 && known)
+		rv = mq_queue_pause(redis, layout, queue, o->ms);
+	if (rv == -1)
+		mq_die(redis->status, "%s", redis->error);
+	if (!known)
+		mq_option_unknown(redis, layout, queue);
+	else if (!paused)
+		mq_say("%s: not paused", queue);
+	return known && paused;
 }
 
 static int
@@ -131,23 +114,15 @@ change_all(const struct options *o, const struct mq_layout *layout,
     struct mq_redis *redis)
 {
 	int i, status = MQ_EXIT_OK;
-	const char *queue;
 
-	for (i = 0; i < o->count; i++) {
-		queue = o->queues[i];
-		if (!is_known(layout, redis, queue)) {
-			mq_option_unknown(redis, layout, queue);
+	for (i = 0; i < o->count; i++)
+		if (!change_queue(o, layout, redis, o->queues[i]))
 			status = MQ_EXIT_NO;
-		} else if (!change(o, layout, redis, queue)) {
-			mq_say("%s: not paused", queue);
-			status = MQ_EXIT_NO;
-		} else if (o->verbose) {
-			mq_say("%s: %s%s%s", queue,
+		else if (o->verbose)
+			mq_say("%s: %s%s%s", o->queues[i],
 			    o->resume ? "resumed" : "paused",
 			    o->until != NULL ? " for " : "",
 			    o->until != NULL ? o->until : "");
-		}
-	}
 	return status;
 }
 
@@ -162,7 +137,7 @@ main(int argc, char *argv[])
 	int status;
 
 	mq_option_begin();
-	parse(&options, &shared, argc, argv);
+	parse_options(&options, &shared, argc, argv);
 	layout = mq_option_server(&shared, &server);
 	mq_option_queues(&shared, &server, argv + optind, options.count);
 	if (mq_redis_open(&redis, &server) == -1)

@@ -10,6 +10,7 @@
 #include "message/json.h"
 #include "message/result.h"
 #include "one.h"
+#include "queue/calls.h"
 
 static void
 check(struct look *look, bool ok)
@@ -56,54 +57,10 @@ print_json(const char *queue, const struct mq_ending *e)
 	mq_buf_free(&out);
 }
 
-/* Replaces what is in *best if it says more: a push is no end. */
-static void
-take(const redisReply *reply, const char *queue, struct mq_ending *best,
-    const char **where)
-{
-	struct mq_ending e;
-
-	if (reply->type != REDIS_REPLY_STRING ||
-	    mq_ending_read(reply->str, reply->len, &e) == -1)
-		return;
-	if (*where != NULL && best->state != MQ_END_PUSHED) {
-		mq_ending_free(&e);
-		return;
-	}
-	mq_ending_free(best);
-	*best = e;
-	*where = queue;
-}
-
-/* All queues are asked at once. */
-static const char *
-find(struct look *look, const struct mq_stats *stats, const char *id,
-    struct mq_ending *best)
-{
-	struct mq_command c = {0};
-	const char *where = NULL;
-	redisReply *reply;
-	int i;
-
-	for (i = 0; i < stats->count; i++) {
-		look->layout->result(&c, stats->queues[i].name, id, 0);
-		check(look, mq_redis_append(look->redis, &c) == 0);
-	}
-	check(look, mq_redis_flush(look->redis) == 0);
-	for (i = 0; i < stats->count; i++) {
-		reply = mq_redis_reply(look->redis);
-		check(look, reply != NULL);
-		take(reply, stats->queues[i].name, best, &where);
-		freeReplyObject(reply);
-	}
-	mq_command_free(&c);
-	return where;
-}
-
 bool
 look_result(struct look *look, const char *id)
 {
-	struct mq_ending e = {0};
+	struct mq_ending e;
 	struct mq_stats stats;
 	const char *where;
 
@@ -112,7 +69,9 @@ look_result(struct look *look, const char *id)
 	check(look,
 	    look->layout->stats(
 		look->redis, look->queues, look->count, 0, &stats) == 0);
-	where = find(look, &stats, id, &e);
+	check(look,
+	    mq_queue_ending(
+		look->redis, look->layout, &stats, id, &e, &where) == 0);
 	if (where != NULL && look->json)
 		print_json(where, &e);
 	else if (where != NULL)

@@ -13,6 +13,7 @@
 #include "base/xalloc.h"
 #include "message/json.h"
 #include "options.h"
+#include "queue/calls.h"
 
 /* With a rate, so many seconds' worth of messages go at once. */
 #define TICK_S 0.05
@@ -166,25 +167,11 @@ next_piece(struct sift *s, long max)
 static void
 open_target(struct sift *s)
 {
-	struct mq_command c = {0};
-	redisReply *reply;
-
 	if (!s->open || s->opened)
 		return;
-	/* A refusal must come before the queue is made. */
-	s->layout->probe(&c, NULL, s->to, true);
-	reply = mq_redis_call(s->redis, &c);
-	if (reply != NULL) {
-		freeReplyObject(reply);
-		s->layout->open(&c, s->to, &s->like);
-		reply = mq_redis_call(s->redis, &c);
-	}
-	mq_command_free(&c);
-	if (reply == NULL)
+	if (mq_queue_open(s->redis, s->layout, s->to, &s->like, &s->made) == -1)
 		sift_fail(s, 0);
 	s->opened = true;
-	s->made = reply->integer != 0;
-	freeReplyObject(reply);
 }
 
 /* One in line stays there, unless it goes elsewhere. */

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/xalloc.h"
+#include "calls.h"
 #include "redis/ask.h"
 
 /* Asks first whether each queue is known, then whether each can be used. */
@@ -112,21 +113,12 @@ mq_known_ask(struct mq_redis *r, const struct mq_layout *layout,
 static bool
 is_known(struct mq_redis *r, const struct mq_layout *layout, const char *queue)
 {
-	struct mq_command c = {0};
-	redisReply *reply;
 	bool known;
 
 	/* A namespace would be that of the URL, or none. */
-	if (strchr(queue, ':') != NULL || layout->queue_error(queue) != NULL)
-		return false;
-	layout->known(&c, queue);
-	reply = mq_redis_call(r, &c);
-	known = reply != NULL && reply->type == REDIS_REPLY_INTEGER &&
-	    reply->integer != 0;
-	if (reply != NULL)
-		freeReplyObject(reply);
-	mq_command_free(&c);
-	return known;
+	return strchr(queue, ':') == NULL &&
+	    layout->queue_error(queue) == NULL &&
+	    mq_queue_known(r, layout, queue, &known) == 0 && known;
 }
 
 const char *

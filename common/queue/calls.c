@@ -1,0 +1,106 @@
+#include "calls.h"
+
+/* Sends a command, and frees it; whether its reply is an integer, and not 0. */
+static int
+call_for_answer(struct mq_redis *r, struct mq_command *c, bool *answer)
+{
+	redisReply *reply = mq_redis_call(r, c);
+
+	mq_command_free(c);
+	if (reply == NULL)
+		return -1;
+	*answer = reply->type == REDIS_REPLY_INTEGER && reply->integer != 0;
+	freeReplyObject(reply);
+	return 0;
+}
+
+int
+mq_queue_known(struct mq_redis *r, const struct mq_layout *layout,
+    const char *queue, bool *known)
+{
+	struct mq_command c = {0};
+
+	layout->known(&c, queue);
+	return call_for_answer(r, &c, known);
+}
+
+int
+mq_queue_open(struct mq_redis *r, const struct mq_layout *layout,
+    const char *queue, const struct mq_attributes *attributes, bool *made)
+{
+	struct mq_command c = {0};
+
+	layout->probe(&c, NULL, queue, true);
+	if (call_for_answer(r, &c, made) == -1)
+		return -1;
+	layout->open(&c, queue, attributes);
+	return call_for_answer(r, &c, made);
+}
+
+int
+mq_queue_pause(struct mq_redis *r, const struct mq_layout *layout,
+    const char *queue, int64_t ms)
+{
+	struct mq_command c = {0};
+	bool done;
+
+	layout->pause(&c, queue, ms);
+	return call_for_answer(r, &c, &done);
+}
+
+int
+mq_queue_resume(struct mq_redis *r, const struct mq_layout *layout,
+    const char *queue, bool *was)
+{
+	struct mq_command c = {0};
+
+	layout->resume(&c, queue);
+	return call_for_answer(r, &c, was);
+}
+
+/* Replaces what is in *best if the reply says more. */
+static void
+take_ending(const redisReply *reply, const char *name, struct mq_ending *best,
+    const char **queue)
+{
+	struct mq_ending e;
+
+	if (reply->type != REDIS_REPLY_STRING ||
+	    mq_ending_read(reply->str, reply->len, &e) == -1)
+		return;
+	if (*queue != NULL && best->state != MQ_END_PUSHED) {
+		mq_ending_free(&e);
+		return;
+	}
+	mq_ending_free(best);
+	*best = e;
+	*queue = name;
+}
+
+int
+mq_queue_ending(struct mq_redis *r, const struct mq_layout *layout,
+    const struct mq_stats *stats, const char *id, struct mq_ending *out,
+    const char **queue)
+{
+	struct mq_command c = {0};
+	redisReply *reply;
+	int i, rv = 0;
+
+	*out = (struct mq_ending){0};
+	*queue = NULL;
+	for (i = 0; i < stats->count && rv == 0; i++) {
+		layout->result(&c, stats->queues[i].name, id, 0);
+		rv = mq_redis_append(r, &c);
+	}
+	mq_command_free(&c);
+	if (rv == -1 || mq_redis_flush(r) == -1)
+		return -1;
+	for (i = 0; i < stats->count; i++) {
+		reply = mq_redis_reply(r);
+		if (reply == NULL)
+			return -1;
+		take_ending(reply, stats->queues[i].name, out, queue);
+		freeReplyObject(reply);
+	}
+	return 0;
+}

@@ -1,0 +1,36 @@
+/*
+ * Steps of a queue for tools that wait.  All return 0, or -1 with the error in
+ * struct mq_redis.
+ */
+#ifndef MQ_CALLS_H
+#define MQ_CALLS_H
+
+#include "message/result.h"
+#include "queue.h"
+
+/* Whether anybody ever opened a queue of this name. */
+int mq_queue_known(struct mq_redis *, const struct mq_layout *,
+    const char *queue, bool *known);
+
+/* Makes a queue known, with these attributes if it was not (*made).  A refusal to
+ * put any message in comes before the queue is made. */
+int mq_queue_open(struct mq_redis *, const struct mq_layout *,
+    const char *queue, const struct mq_attributes *, bool *made);
+
+/* Pauses a queue for ms milliseconds, or until it is resumed (-1). */
+int mq_queue_pause(
+    struct mq_redis *, const struct mq_layout *, const char *queue, int64_t ms);
+/* *was: whether the queue was paused. */
+int mq_queue_resume(
+    struct mq_redis *, const struct mq_layout *, const char *queue, bool *was);
+
+/*
+ * Looks for the end of a message in these queues, which all are asked at once: it
+ * ended in *queue, NULL: nothing is kept of it.  An end counts more than a push,
+ * after which the message goes on.  mq_ending_free() frees.
+ */
+int mq_queue_ending(struct mq_redis *, const struct mq_layout *,
+    const struct mq_stats *, const char *id, struct mq_ending *,
+    const char **queue);
+
+#endif
