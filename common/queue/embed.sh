@@ -1,9 +1,9 @@
 #!/bin/sh
 # Prints a C file with the text and the SHA-1 of each Lua script named.  A line
 # "-- include NAME" stands for lib/NAME.lua beside the script, or beside those of
-# both layouts; it may include others.  Those of rsmq/ are named rsmq_*.  The
-# comments stay here: the server has no use for them.  As numbers, since C
-# strings may be only so long.
+# both layouts; it may include others.  LAYOUT/lua/NAME.lua becomes
+# LAYOUT_script_NAME, lua/NAME.lua mq_script_NAME.  The comments stay here: the
+# server has no use for them.  As numbers, since C strings may be only so long.
 #
 # With -t, prints the text of one script as it is.
 set -eu
@@ -31,17 +31,19 @@ if [ "$1" = -t ]; then
 	text "$2"
 	exit
 fi
-printf '#include "redis/script.h"\n'
+printf '#include "%s"\n' queue/scripts.h queue/rmq/scripts.h queue/rsmq/scripts.h
 for f; do
 	own=$(dirname "$f")/lib
 	name=$(basename "$f" .lua)
+	symbol=mq_script_$name
 	case $f in
-	*/rsmq/*) name=rsmq_$name ;;
+	*/rmq/*) symbol=rmq_script_$name ;;
+	*/rsmq/*) symbol=rsmq_script_$name name=rsmq_$name ;;
 	esac
 	text=$(text "$f" | sed '/^ *--/d; /^ *$/d')
 	printf '\nstatic const char %s[] = {' "$name"
 	printf '%s\n' "$text" | od -An -v -tx1 | sed 's/ \(..\)/0x\1,/g'
-	printf '0};\n\nconst struct mq_script mq_script_%s = {\n' "$name"
+	printf '0};\n\nconst struct mq_script %s = {\n' "$symbol"
 	printf '\t.sha = "%s",\n\t.text = %s,\n};\n' \
 		"$(printf '%s\n' "$text" | sha1sum | cut -c1-40)" "$name"
 done

@@ -19,19 +19,6 @@ static const char *const names[MQ_STATES] = {
     [MQ_REJECTED] = "rejected",
 };
 
-const struct mq_layout *
-mq_layout_find(const char *name)
-{
-	static const struct mq_layout *const layouts[] = {
-	    &mq_layout_rmq, &mq_layout_rsmq};
-	size_t i;
-
-	for (i = 0; i < sizeof(layouts) / sizeof(layouts[0]); i++)
-		if (strcmp(layouts[i]->name, name) == 0)
-			return layouts[i];
-	return NULL;
-}
-
 char *
 mq_layout_queue(const struct mq_layout *layout, const char *ns,
     const char *queue, const char **why)

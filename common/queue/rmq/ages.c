@@ -10,6 +10,7 @@
 #include "keys.h"
 #include "message/envelope.h"
 #include "message/headers.h"
+#include "scripts.h"
 
 /* How many keys one call of a script looks at. */
 #define BATCH 50
@@ -35,21 +36,21 @@ ask_batch(struct gather *g, size_t i, const struct mq_script *script,
 static void
 ask_since(void *arg, size_t i, struct mq_command *c)
 {
-	ask_batch(arg, i, &mq_script_since, "ready", c);
+	ask_batch(arg, i, &rmq_script_since, "ready", c);
 	mq_command_str(c, "ready");
 }
 
 static void
 ask_sorted(void *arg, size_t i, struct mq_command *c)
 {
-	ask_batch(arg, i, &mq_script_since, "priority", c);
+	ask_batch(arg, i, &rmq_script_since, "priority", c);
 	mq_command_str(c, "priority");
 }
 
 static void
 ask_due(void *arg, size_t i, struct mq_command *c)
 {
-	ask_batch(arg, i, &mq_script_due, "delayed", c);
+	ask_batch(arg, i, &rmq_script_due, "delayed", c);
 }
 
 /* Whether there are so many elements for each key of the batch. */

@@ -1,6 +1,5 @@
 /*
- * What is asked about connections of rmq, as ask.h has it.  For layout-rmq-*.c
- * only.
+ * What is asked about connections of rmq, as ask.h has it.  For this folder only.
  */
 #ifndef MQ_RMQ_ASK_H
 #define MQ_RMQ_ASK_H

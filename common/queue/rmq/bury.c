@@ -11,6 +11,7 @@
 #include "base/xalloc.h"
 #include "keys.h"
 #include "plot.h"
+#include "scripts.h"
 
 /* So many connections, or queues of them, are dealt with at a time; fewer when
  * headers, which may be long, are on their way. */
@@ -208,7 +209,7 @@ unlist(struct mq_pipe *pipe, const char *connection)
 {
 	struct mq_command *c = mq_pipe_next(pipe);
 
-	mq_command_script(c, &mq_script_unlist, 5);
+	mq_command_script(c, &rmq_script_unlist, 5);
 	mq_command_str(c, RMQ_CONNECTIONS);
 	rmq_key_connection(c, connection, "queues");
 	rmq_key_connection(c, connection, "heartbeat");

@@ -1,6 +1,5 @@
 /*
- * One round of cleaning in the rmq layout: what its parts share.  For
- * layout-rmq-*.c only.
+ * One round of cleaning in the rmq layout: what its parts share.  For this folder only.
  *
  * An error reply about one key must not keep a round from the others: the
  * first is noted, and told when the round is over.  All functions return -1
@@ -52,16 +51,16 @@ int rmq_round_ask(struct rmq_round *, int type, redisReply **reply);
 /* The same for an array of strings. */
 int rmq_round_ask_strings(struct rmq_round *, redisReply **reply);
 
-/* layout-rmq-lapsed.c: finds the dead connections whose programs live. */
+/* lapsed.c: finds the dead connections whose programs live. */
 int rmq_lapsed(struct rmq_round *);
 
 /*
- * layout-rmq-bury.c: takes dead connections apart, n of them; or n queues of
+ * bury.c: takes dead connections apart, n of them; or n queues of
  * fewer, sorted, which are now said to be theirs (in a dry run, would be).
  */
 int rmq_bury(struct rmq_round *, const struct mq_name *dead, size_t n);
 
-/* layout-rmq-crashed.c */
+/* crashed.c */
 enum rmq_charge {
 	RMQ_CHARGE_NONE, /* goes back as it is: there is nowhere to write */
 	RMQ_CHARGE_BACK,
@@ -79,11 +78,11 @@ void rmq_tally(struct rmq_round *, const char *queue, long crashed,
 /* Adds what was tallied to the counts of the queues. */
 int rmq_tally_send(struct rmq_round *);
 
-/* layout-rmq-orphans.c: finds what nobody lists, and takes care of it.  Unless
+/* orphans.c: finds what nobody lists, and takes care of it.  Unless
  * how->all, that is messages only, and only among some of the keys. */
 int rmq_orphans(struct rmq_round *);
 
-/* layout-rmq-adopt.c */
+/* adopt.c */
 /* Calls a script for each name, and adds those that it was true of to *yes. */
 int rmq_ask_each(struct rmq_round *, const struct mq_names *,
     void (*build)(
@@ -96,7 +95,7 @@ int rmq_adopt_some(
 /* The same of all unacked lists that there are. */
 int rmq_adopt_all(struct rmq_round *);
 
-/* layout-rmq-due.c */
+/* due.c */
 /* Adds the names of the queues that are known. */
 int rmq_known_queues(struct rmq_round *, struct mq_names *);
 /* The server's clock in unix milliseconds. */
@@ -104,7 +103,7 @@ int rmq_round_ms(struct rmq_round *, long long *ms);
 /* Makes ready what is due. */
 int rmq_due(struct rmq_round *);
 
-/* layout-rmq-repair.c: puts locks right, and rejects what is too late. */
+/* repair.c: puts locks right, and rejects what is too late. */
 int rmq_repair(struct rmq_round *);
 
 #endif

@@ -8,6 +8,7 @@
 #include "ask.h"
 #include "keys.h"
 #include "unlisted.h"
+#include "scripts.h"
 
 /* Adds what could be claimed of one queue, and what these connections hold. */
 static int
@@ -20,7 +21,7 @@ waiting_of(struct mq_redis *r, const char *queue, const redisReply *all,
 	int rv = 0;
 
 	mq_command_script(
-	    &c, &mq_script_waiting, RMQ_HOME + (int)all->elements);
+	    &c, &rmq_script_waiting, RMQ_HOME + (int)all->elements);
 	rmq_key_home(&c, queue);
 	for (i = 0; i < all->elements; i++)
 		rmq_key_both(&c, all->element[i]->str, queue, "unacked");

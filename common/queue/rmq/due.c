@@ -6,6 +6,7 @@
 
 #include "clean.h"
 #include "keys.h"
+#include "scripts.h"
 
 int
 rmq_round_ms(struct rmq_round *w, long long *ms)
@@ -57,7 +58,7 @@ promote(struct rmq_round *w, const char *queue)
 
 	while (more && rv == 0) {
 		c = mq_pipe_next(&w->pipe);
-		mq_command_script(c, &mq_script_promote, RMQ_HOME);
+		mq_command_script(c, &rmq_script_promote, RMQ_HOME);
 		rmq_key_home(c, queue);
 		rv = rmq_round_ask(w, REDIS_REPLY_ARRAY, &reply);
 		more = false;

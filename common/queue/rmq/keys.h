@@ -1,6 +1,6 @@
 /*
- * The keys of adjust/rmq v5 and our own beside them; for layout-rmq*.c only.
- * Each function appends one argument to a command.
+ * The keys of adjust/rmq v5 and our own beside them, which keys.c lists; for this
+ * folder only.  Each function appends one argument to a command.
  */
 #ifndef MQ_RMQ_KEYS_H
 #define MQ_RMQ_KEYS_H
@@ -12,7 +12,7 @@
 #define RMQ_QUEUES	"rmq::queues"
 #define RMQ_CONNECTIONS "rmq::connections"
 
-/* Per queue: ready, rejected; ours: see layout-rmq.c. */
+/* Per queue: ready, rejected, and ours. */
 void rmq_key_queue(struct mq_command *, const char *queue, const char *what);
 
 /* The keys among which a queue's messages move, as RMQ_HOME arguments; see
@@ -24,7 +24,7 @@ void rmq_key_queue(struct mq_command *, const char *queue, const char *what);
 #define RMQ_IN_LINE "4503599627370496"
 void rmq_key_home(struct mq_command *, const char *queue);
 
-/* Per connection: heartbeat, queues; ours: info. */
+/* Per connection: heartbeat, queues, and ours. */
 void rmq_key_connection(
     struct mq_command *, const char *connection, const char *what);
 
@@ -35,5 +35,9 @@ void rmq_key_both(struct mq_command *, const char *connection,
  * cluster have them: two arguments. */
 void rmq_key_cluster(
     struct mq_command *, const char *connection, const char *queue);
+
+/* What is wrong with the name of a queue, constant text; NULL: nothing.  Names are
+ * not escaped anywhere, so one that could be mistaken is refused. */
+const char *rmq_queue_error(const char *queue);
 
 #endif

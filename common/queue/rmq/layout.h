@@ -10,12 +10,6 @@
 
 extern const struct mq_right rmq_rights[];
 
-/*
- * A command on one key that goes through even when memory is full; the caller
- * adds the arguments behind the key.
- */
-void rmq_force(struct mq_command *, const char *verb, const char *key);
-
 /* How long a heartbeat lives, in seconds. */
 #define RMQ_LEASE_S 60
 
@@ -38,6 +32,17 @@ bool rmq_join(const struct mq_session *, int step, struct mq_command *);
 bool rmq_leave(const struct mq_session *, int step, struct mq_command *);
 bool rmq_renew(const struct mq_session *, int step, struct mq_command *);
 int64_t rmq_lease(const redisReply *);
+
+void rmq_claim(const struct mq_session *, int queue, int max, size_t bytes,
+    struct mq_command *);
+bool rmq_key_of(const char *key, size_t len, const char **queue, size_t *n);
+void rmq_settle(const struct mq_session *, int queue,
+    const struct mq_settlement *, struct mq_command *);
+void rmq_ack_oldest(const struct mq_session *, int queue,
+    const struct mq_acks *, struct mq_command *);
+void rmq_held(const struct mq_session *, int queue, struct mq_command *);
+void rmq_held_count(const struct mq_session *, int queue, struct mq_command *);
+
 void rmq_receipts(const struct mq_session *, const struct mq_part *elements,
     int n, struct mq_command *);
 int rmq_receipt(struct mq_redis *, const char *queue, const char *word,

@@ -7,6 +7,7 @@
 #include "base/xalloc.h"
 #include "keys.h"
 #include "locks.h"
+#include "scripts.h"
 
 #define SCAN_COUNT 1000
 /* So many are let go of in one step. */
@@ -185,7 +186,7 @@ let_go(struct rmq_round *w, const char *queue, const struct rmq_locks *l,
 		if (many++ % FREE_COUNT == 0) {
 			rv = flush(w, n);
 			c = mq_pipe_next(&w->pipe);
-			mq_command_script(c, &mq_script_repair, RMQ_HOME);
+			mq_command_script(c, &rmq_script_repair, RMQ_HOME);
 			rmq_key_home(c, queue);
 			mq_command_str(c, "free");
 			mq_command_str(c, w->how->dry_run ? "1" : "0");

@@ -1,6 +1,6 @@
 /*
  * The locks of one queue as they were when a repair began; see
- * layout-rmq-repair.c.  For this folder only.
+ * repair.c.  For this folder only.
  */
 #ifndef MQ_RMQ_LOCKS_H
 #define MQ_RMQ_LOCKS_H

@@ -8,6 +8,7 @@
 #include "ask.h"
 #include "base/exit.h"
 #include "keys.h"
+#include "scripts.h"
 
 /* How much one call moves; the server is kept for a millisecond or two. */
 #define MOVE_COUNT 1000
@@ -45,7 +46,7 @@ rmq_move(struct mq_redis *r, const struct mq_place *place, long max,
 
 	*moved = 0;
 	mq_command_script(
-	    &c, &mq_script_move, 2 * RMQ_HOME + 1 + listed + held);
+	    &c, &rmq_script_move, 2 * RMQ_HOME + 1 + listed + held);
 	rmq_key_home(&c, place->queue);
 	rmq_key_home(&c, to != NULL ? to : place->queue);
 	mq_command_str(&c, RMQ_QUEUES);
@@ -78,7 +79,7 @@ rmq_purge(struct mq_redis *r, const struct mq_place *place, long *removed)
 	struct mq_command c = {0};
 
 	*removed = 0;
-	mq_command_script(&c, &mq_script_purge, RMQ_HOME + 1);
+	mq_command_script(&c, &rmq_script_purge, RMQ_HOME + 1);
 	rmq_key_home(&c, place->queue);
 	rmq_key_queue(&c, place->queue, "rejected");
 	mq_command_str(&c, mq_state_name(place->state));
@@ -94,7 +95,7 @@ add_delete(struct mq_command *c, const char *queue, bool dry_run,
 	const char *name;
 	size_t i, n = connections->elements;
 
-	mq_command_script(c, &mq_script_delete, (int)(14 + 6 * n));
+	mq_command_script(c, &rmq_script_delete, (int)(14 + 6 * n));
 	mq_command_str(c, RMQ_QUEUES);
 	mq_command_str(c, RMQ_CONNECTIONS);
 	rmq_key_home(c, queue);

@@ -10,6 +10,7 @@
 #include "clean.h"
 #include "keys.h"
 #include "unlisted.h"
+#include "scripts.h"
 
 #define SCAN_COUNT 1000
 /* Steps of one round that does not look through all keys: some 5 ms. */
@@ -44,7 +45,7 @@ between(char *key, const char *prefix, const char *suffix)
 static bool
 is_queue_name(const char *name)
 {
-	return mq_layout_rmq.queue_error(name) == NULL;
+	return rmq_queue_error(name) == NULL;
 }
 
 static void
@@ -192,7 +193,7 @@ build_orphan(
 	bool held = strcmp(name->queue, "locks") == 0 ||
 	    strcmp(name->queue, "clock") == 0;
 
-	mq_command_script(c, &mq_script_orphan, 3);
+	mq_command_script(c, &rmq_script_orphan, 3);
 	rmq_key_queue(c, name->name, name->queue);
 	mq_command_str(c, RMQ_QUEUES);
 	rmq_key_queue(c, name->name, "ready");
@@ -205,7 +206,7 @@ static void
 build_messages(
     const struct rmq_round *w, const struct mq_name *name, struct mq_command *c)
 {
-	mq_command_script(c, &mq_script_orphan, 3);
+	mq_command_script(c, &rmq_script_orphan, 3);
 	rmq_key_queue(c, name->name, name->queue);
 	mq_command_str(c, RMQ_QUEUES);
 	rmq_key_queue(c, name->name, "ready");
@@ -218,7 +219,7 @@ static void
 build_connection(
     const struct rmq_round *w, const struct mq_name *name, struct mq_command *c)
 {
-	mq_command_script(c, &mq_script_orphan, 3);
+	mq_command_script(c, &rmq_script_orphan, 3);
 	rmq_key_connection(c, name->name, name->queue);
 	mq_command_str(c, RMQ_CONNECTIONS);
 	rmq_key_connection(c, name->name, "heartbeat");
@@ -231,7 +232,7 @@ static void
 build_held(
     const struct rmq_round *w, const struct mq_name *name, struct mq_command *c)
 {
-	mq_command_script(c, &mq_script_orphan, 3);
+	mq_command_script(c, &rmq_script_orphan, 3);
 	rmq_key_both(c, name->queue, name->name, "unacked");
 	mq_command_str(c, RMQ_QUEUES);
 	rmq_key_queue(c, name->name, "ready");

@@ -3,6 +3,7 @@
  */
 #include "keys.h"
 #include "plot.h"
+#include "scripts.h"
 
 /* Bytes of headers in one reply; it has one in any case. */
 #define SHOW_BYTES 16384
@@ -65,7 +66,7 @@ rmq_plot_step(
 	p->looks = show && !p->looked && !w->how->dry_run;
 	p->looked |= p->looks;
 	mq_command_script(
-	    c, &mq_script_bury, RMQ_HOME + (p->grave->ours ? 11 : 9));
+	    c, &rmq_script_bury, RMQ_HOME + (p->grave->ours ? 11 : 9));
 	rmq_key_home(c, p->queue);
 	rmq_key_both(c, connection, p->queue, "unacked");
 	rmq_key_queue(c, p->queue, "rejected");

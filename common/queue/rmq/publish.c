@@ -6,6 +6,7 @@
 #include "keys.h"
 #include "layout.h"
 #include "queue/mark.h"
+#include "scripts.h"
 
 /* A limit as a script takes it. */
 static void
@@ -52,7 +53,7 @@ rmq_publish(
 		rmq_key_queue(c, queue, "ready");
 		return;
 	}
-	mq_command_script(c, &mq_script_publish,
+	mq_command_script(c, &rmq_script_publish,
 	    RMQ_HOME + 2 + (how->mark.publisher != NULL));
 	rmq_key_home(c, queue);
 	rmq_key_queue(c, queue, "counters");
@@ -74,7 +75,7 @@ rmq_publish_mark(
     struct mq_command *c, const char *queue, const struct mq_mark *mark, int n)
 {
 	mq_command_plain(c, "EVAL");
-	mq_command_str(c, mq_script_mark.text);
+	mq_command_str(c, rmq_script_mark.text);
 	mq_command_int(c, 4);
 	rmq_key_queue(c, queue, "ready");
 	rmq_key_queue(c, queue, "counters");
@@ -129,7 +130,7 @@ rmq_publish_counts(const struct mq_publishing *how)
 void
 rmq_tick(struct mq_command *c, const char *queue, int64_t tick)
 {
-	mq_command_script(c, &mq_script_tick, 1);
+	mq_command_script(c, &rmq_script_tick, 1);
 	rmq_key_queue(c, queue, "clock");
 	mq_command_int(c, tick);
 }

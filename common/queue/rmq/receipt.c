@@ -5,6 +5,7 @@
 #include "layout.h"
 
 #include "keys.h"
+#include "scripts.h"
 
 void
 rmq_receipts(const struct mq_session *s, const struct mq_part *elements, int n,
@@ -12,7 +13,7 @@ rmq_receipts(const struct mq_session *s, const struct mq_part *elements, int n,
 {
 	/* The list has them in the same order. */
 	(void)elements;
-	mq_command_script(c, &mq_script_receipts, 2);
+	mq_command_script(c, &rmq_script_receipts, 2);
 	rmq_key_both(c, s->connection, s->queues[0], "unacked");
 	rmq_key_connection(c, s->connection, "info");
 	mq_command_int(c, n);
@@ -27,7 +28,7 @@ rmq_receipt(struct mq_redis *r, const char *queue, const char *word,
 
 	if (!mq_receipt_parse(word, out))
 		return 0;
-	mq_command_script(&c, &mq_script_receipt, 3);
+	mq_command_script(&c, &rmq_script_receipt, 3);
 	rmq_key_both(&c, out->connection, queue, "unacked");
 	rmq_key_connection(&c, out->connection, "info");
 	rmq_key_connection(&c, out->connection, "heartbeat");
@@ -42,7 +43,7 @@ rmq_vacate(const struct mq_session *s, struct mq_command *c)
 {
 	const char *queue = s->queues[0];
 
-	mq_command_script(c, &mq_script_vacate, 6);
+	mq_command_script(c, &rmq_script_vacate, 6);
 	rmq_key_both(c, s->connection, queue, "unacked");
 	rmq_key_both(c, s->connection, queue, "consumers");
 	rmq_key_connection(c, s->connection, "queues");

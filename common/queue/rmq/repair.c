@@ -36,6 +36,7 @@
 #include "base/clock.h"
 #include "keys.h"
 #include "survey.h"
+#include "scripts.h"
 
 /* Consumers look for the holders of a queue's locks once in this time, whoever
  * of them does it. */
@@ -62,7 +63,7 @@ live_on(struct rmq_survey *p, bool *whole)
 static void
 build_repair(const struct rmq_survey *p, const char *verb, struct mq_command *c)
 {
-	mq_command_script(c, &mq_script_repair, RMQ_HOME);
+	mq_command_script(c, &rmq_script_repair, RMQ_HOME);
 	rmq_key_home(c, p->queue);
 	mq_command_str(c, verb);
 }

@@ -9,6 +9,7 @@
 #include "ask.h"
 #include "keys.h"
 #include "queue/walk.h"
+#include "scripts.h"
 
 /* How much one slice has; the server is kept for a millisecond or two. */
 #define SLICE_COUNT 1000
@@ -93,7 +94,7 @@ rmq_walk_start(struct mq_command *c, const struct mq_scan *s, const char *verb,
 	bool take = strcmp(verb, "take") == 0;
 
 	mq_command_script(c,
-	    part->low != NULL ? &mq_script_later : &mq_script_walk,
+	    part->low != NULL ? &rmq_script_later : &rmq_script_walk,
 	    take ? 2 + 2 * RMQ_HOME : 1);
 	if (part->what != NULL)
 		rmq_key_queue(c, s->place.queue, part->what);

@@ -11,9 +11,21 @@
 #include <unistd.h>
 
 #include "keys.h"
+#include "queue/scripts.h"
+#include "scripts.h"
 
 /* Kept for a cleaner to read after the connection's death. */
 #define INFO_S 3600
+
+/* A command on one key that goes through even when memory is full; the caller adds
+ * the arguments behind the key. */
+static void
+force_set(struct mq_command *c, const char *verb, const char *key)
+{
+	mq_command_script(c, &mq_script_force, 1);
+	mq_command_str(c, key);
+	mq_command_str(c, verb);
+}
 
 static void
 force_connection(const struct mq_session *s, struct mq_command *c,
@@ -131,7 +143,7 @@ make_queue(const struct mq_session *s, int step, struct mq_command *c)
 
 	if (!s->make || step > s->queue_count || queue == NULL)
 		return false;
-	rmq_force(c, "SADD", RMQ_QUEUES);
+	force_set(c, "SADD", RMQ_QUEUES);
 	mq_command_str(c, queue);
 	return true;
 }
@@ -147,7 +159,7 @@ rmq_join(const struct mq_session *s, int step, struct mq_command *c)
 		mq_command_int(c, RMQ_LEASE_S);
 		return true;
 	case 1:
-		rmq_force(c, "SADD", RMQ_CONNECTIONS);
+		force_set(c, "SADD", RMQ_CONNECTIONS);
 		mq_command_str(c, s->connection);
 		return true;
 	case 2:
@@ -156,7 +168,7 @@ rmq_join(const struct mq_session *s, int step, struct mq_command *c)
 	case 3:
 		if (s->former == NULL)
 			break;
-		mq_command_script(c, &mq_script_lapsed, 2);
+		mq_command_script(c, &rmq_script_lapsed, 2);
 		rmq_key_connection(c, s->former, "info");
 		rmq_key_connection(c, s->connection, "info");
 		return true;
@@ -175,7 +187,7 @@ rmq_join(const struct mq_session *s, int step, struct mq_command *c)
 static void
 reclaim_all(const struct mq_session *s, struct mq_command *c, const char *queue)
 {
-	mq_command_script(c, &mq_script_reclaim, RMQ_HOME + 1);
+	mq_command_script(c, &rmq_script_reclaim, RMQ_HOME + 1);
 	rmq_key_home(c, queue);
 	rmq_key_both(c, s->connection, queue, "unacked");
 }

@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "keys.h"
 #include "survey.h"
+#include "scripts.h"
 
 /* How often connections are looked at meanwhile, in seconds. */
 #define WATCH_S 15.0
@@ -25,7 +26,7 @@ build_step(struct rmq_survey *p, const struct walk *at, struct mq_command *c)
 
 	mq_id_make(&p->ids, (uint64_t)mq_clock_unix_us(), tombstone);
 	mq_command_script(
-	    c, &mq_script_survey, RMQ_HOME + (at->connection != NULL ? 2 : 1));
+	    c, &rmq_script_survey, RMQ_HOME + (at->connection != NULL ? 2 : 1));
 	rmq_key_home(c, p->queue);
 	rmq_key_queue(c, p->queue, "rejected");
 	if (at->connection != NULL)

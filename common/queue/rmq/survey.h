@@ -1,6 +1,5 @@
 /*
- * A walk through all places of a queue; see layout-rmq-repair.c.  For
- * layout-rmq-*.c only.
+ * A walk through all places of a queue; see repair.c.  For this folder only.
  */
 #ifndef MQ_RMQ_SURVEY_H
 #define MQ_RMQ_SURVEY_H

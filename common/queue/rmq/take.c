@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "keys.h"
 #include "queue/walk.h"
+#include "scripts.h"
 
 /*
  * To mark one message takes the longer the deeper it is in a list, and to
@@ -139,7 +140,7 @@ bring(struct mq_redis *r, struct mq_command *c, size_t elements)
 static void
 start_turn(struct mq_command *c, const struct mq_scan *s, const char *verb)
 {
-	mq_command_script(c, &mq_script_turn, 1);
+	mq_command_script(c, &rmq_script_turn, 1);
 	rmq_key_place(c, &s->place, NULL);
 	mq_command_str(c, verb);
 	mq_command_int(c, TURN_BYTES);

@@ -10,6 +10,7 @@
 #include "ask.h"
 #include "keys.h"
 #include "unlisted.h"
+#include "scripts.h"
 
 #define SCAN_COUNT 1000
 
@@ -135,7 +136,7 @@ void
 rmq_adopt(struct mq_command *c, const char *connection, const char *queue,
     bool dry_run)
 {
-	mq_command_script(c, &mq_script_adopt, 3);
+	mq_command_script(c, &rmq_script_adopt, 3);
 	rmq_key_both(c, connection, queue, "unacked");
 	mq_command_str(c, RMQ_CONNECTIONS);
 	rmq_key_connection(c, connection, "queues");

@@ -1,6 +1,6 @@
 /*
  * Unacked messages of connections that nobody lists; see
- * layout-rmq-unlisted.c.  For this folder only.
+ * unlisted.c.  For this folder only.
  */
 #ifndef MQ_RMQ_UNLISTED_H
 #define MQ_RMQ_UNLISTED_H

@@ -6,6 +6,7 @@
 #include "base/xalloc.h"
 #include "keys.h"
 #include "queue/queue.h"
+#include "scripts.h"
 
 char *
 rsmq_name(const struct mq_redis *r, const char *bare)
@@ -63,7 +64,7 @@ rsmq_is_name(const redisReply *reply)
 	return reply->type == REDIS_REPLY_STRING &&
 	    strlen(reply->str) == reply->len &&
 	    strchr(reply->str, ':') == NULL &&
-	    mq_layout_rsmq.queue_error(reply->str) == NULL;
+	    rsmq_queue_error(reply->str) == NULL;
 }
 
 bool
@@ -131,7 +132,7 @@ rsmq_count_hidden(struct mq_redis *r, const char *queue, struct rsmq_hidden *h)
 	redisReply *reply = NULL;
 
 	do {
-		mq_command_script(&c, &mq_script_rsmq_hidden, RSMQ_HOME);
+		mq_command_script(&c, &rsmq_script_hidden, RSMQ_HOME);
 		rsmq_key_home(&c, queue);
 		mq_command_arg(&c, h->score.data, h->score.len);
 		mq_command_arg(&c, h->id.data, h->id.len);

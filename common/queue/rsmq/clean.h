@@ -1,6 +1,5 @@
 /*
- * One round of cleaning in the rsmq layout: what its parts share.  For
- * layout-rsmq-*.c only.
+ * One round of cleaning in the rsmq layout: what its parts share.  For this folder only.
  *
  * An error reply about one key must not keep a round from the others.  All
  * functions return -1 only when the connection is lost.
@@ -25,14 +24,14 @@ struct rsmq_round {
 	int64_t now_ms;
 };
 
-/* layout-rsmq-enlist.c: lists the queues that there are, and no others. */
+/* enlist.c: lists the queues that there are, and no others. */
 int rsmq_enlist(struct rsmq_round *);
 
-/* layout-rsmq-sweep.c: looks at the messages of n queues, and what belongs to
+/* sweep.c: looks at the messages of n queues, and what belongs to
  * them.  Names without a namespace. */
 int rsmq_sweep(struct rsmq_round *, const struct mq_name *queues, size_t n);
 
-/* layout-rsmq-reject.c: rejects messages of a queue: of each its id, how often
+/* reject.c: rejects messages of a queue: of each its id, how often
  * it was received, and its further headers, as lua/sweep.lua has them. */
 int rsmq_reject(struct rsmq_round *, const char *queue,
     redisReply *const *messages, size_t n);

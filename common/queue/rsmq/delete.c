@@ -10,6 +10,7 @@
 #include "base/exit.h"
 #include "base/xalloc.h"
 #include "keys.h"
+#include "scripts.h"
 
 /* How often to try again when connections come and go. */
 #define DELETE_TRIES 100
@@ -31,7 +32,7 @@ add_delete(struct mq_command *c, const char *queue, bool look,
 	char *rejected = mq_xasprintf("%s" RSMQ_REJECTED, queue);
 	size_t i, n = connections->elements;
 
-	mq_command_script(c, &mq_script_rsmq_delete, (int)(18 + n));
+	mq_command_script(c, &rsmq_script_delete, (int)(18 + n));
 	rsmq_key_common(c, queue, ":QUEUES");
 	rsmq_key_common(c, queue, "::connections");
 	add_all_keys(c, queue);

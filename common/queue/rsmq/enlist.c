@@ -10,6 +10,7 @@
 #include "base/xalloc.h"
 #include "clean.h"
 #include "keys.h"
+#include "scripts.h"
 
 #define SCAN_COUNT 1000
 
@@ -28,7 +29,7 @@ is_of_queue(char *key)
 	*colon = '\0';
 	for (i = 0; i < sizeof(what) / sizeof(what[0]); i++)
 		if (strcmp(colon + 1, what[i]) == 0)
-			return mq_layout_rsmq.queue_error(key) == NULL;
+			return rsmq_queue_error(key) == NULL;
 	return false;
 }
 
@@ -112,7 +113,7 @@ build(struct rsmq_round *w, const char *name, struct mq_command *c)
 {
 	char *queue = rsmq_name(w->r, name);
 
-	mq_command_script(c, &mq_script_rsmq_enlist, 1 + RSMQ_HOME + 4);
+	mq_command_script(c, &rsmq_script_enlist, 1 + RSMQ_HOME + 4);
 	rsmq_key_common(c, queue, ":QUEUES");
 	rsmq_key_home(c, queue);
 	rsmq_key(c, queue, ":Xpaused");

@@ -1,5 +1,5 @@
 /*
- * The keys of RSMQ and our own beside them; for layout-rsmq*.c only.  Each
+ * The keys of RSMQ and our own beside them; which keys.c lists; for this folder only.  Each
  * function appends one argument to a command.
  *
  * Queues are named QUEUE, in the namespace rsmq, or NAMESPACE:QUEUE; a
@@ -12,7 +12,7 @@
 
 #define RSMQ_NAMESPACE "rsmq"
 
-/* NAMESPACE:QUEUE and then what; see layout-rsmq.c. */
+/* NAMESPACE:QUEUE and then what; see keys.c. */
 void rsmq_key(struct mq_command *, const char *queue, const char *what);
 /* The same without the queue: NAMESPACE and then what. */
 void rsmq_key_common(struct mq_command *, const char *queue, const char *what);
@@ -46,5 +46,8 @@ void rsmq_channel(struct mq_command *, const char *queue);
 
 /* No key: the name without the namespace. */
 const char *rsmq_bare(const char *queue);
+
+/* What is wrong with the name of a queue, constant text; NULL: nothing. */
+const char *rsmq_queue_error(const char *queue);
 
 #endif

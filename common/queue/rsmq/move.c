@@ -10,6 +10,7 @@
 #include "ask.h"
 #include "base/exit.h"
 #include "keys.h"
+#include "scripts.h"
 
 /* How much is moved in all, and in one step, which keeps the server for a few
  * milliseconds. */
@@ -91,7 +92,7 @@ rsmq_take(struct mq_redis *r, struct mq_scan *s, const bool *chosen,
 
 	*taken = 0;
 	while (rv == 0 && at < s->count) {
-		start(&c, &mq_script_rsmq_take, 0, &s->place, to);
+		start(&c, &rsmq_script_take, 0, &s->place, to);
 		add_how(&c, &s->place, to);
 		if (add_chosen(&c, s, chosen, &at) > 0)
 			rv = take_some(r, &c, taken);
@@ -147,7 +148,7 @@ move_next(struct mq_redis *r, const struct mq_place *place,
 	int rv;
 
 	do {
-		start(&c, &mq_script_rsmq_move, n, place, to);
+		start(&c, &rsmq_script_move, n, place, to);
 		for (i = 0; i < n; i++)
 			rsmq_key_held(&c, spared[i]->str, place->queue);
 		mq_command_str(&c, mq_state_name(place->state));

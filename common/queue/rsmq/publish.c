@@ -11,6 +11,7 @@
 #include "message/headers.h"
 #include "message/json.h"
 #include "queue/mark.h"
+#include "scripts.h"
 
 /* How each element begins: the id is what the message is known by. */
 static const char start[] = "\xff\x00\xbe\xbe\x4a{\"Mq-Id\":[\"";
@@ -110,7 +111,7 @@ rsmq_publish(
 	static const char *const kinds[] = {
 	    [MQ_WHEN_NOW] = "now", [MQ_WHEN_IN] = "in", [MQ_WHEN_AT] = "at"};
 
-	mq_command_script(c, &mq_script_rsmq_publish,
+	mq_command_script(c, &rsmq_script_publish,
 	    RSMQ_HOME + 3 + (how->mark.publisher != NULL));
 	rsmq_key_home(c, queue);
 	rsmq_key_common(c, queue, ":QUEUES");

@@ -12,6 +12,7 @@
 #include "base/xalloc.h"
 #include "keys.h"
 #include "redis/ask.h"
+#include "scripts.h"
 
 /* How long it may take to do something with a message that nobody was handed. */
 #define ADOPTED_MS 60000
@@ -22,7 +23,7 @@ rsmq_receipts(const struct mq_session *s, const struct mq_part *elements, int n,
 {
 	int i;
 
-	mq_command_script(c, &mq_script_rsmq_receipts, 2);
+	mq_command_script(c, &rsmq_script_receipts, 2);
 	rsmq_key_held(c, s->connection, s->queues[0]);
 	rsmq_key_lease(c, s->connection, s->queues[0]);
 	for (i = 0; i < n; i++)
@@ -33,7 +34,7 @@ static void
 look(struct mq_command *c, const char *connection, const char *queue,
     const char *what, const char *value)
 {
-	mq_command_script(c, &mq_script_rsmq_receipt, RSMQ_HOME + 2);
+	mq_command_script(c, &rsmq_script_receipt, RSMQ_HOME + 2);
 	rsmq_key_home(c, queue);
 	rsmq_key_held(c, connection, queue);
 	rsmq_key_lease(c, connection, queue);
@@ -87,7 +88,7 @@ adopt(struct mq_redis *r, const struct search *s)
 
 	mq_id_random(&ids, name + strlen("receipt-"), 6);
 	gethostname(host, sizeof(host) - 1);
-	mq_command_script(&c, &mq_script_rsmq_adopt, RSMQ_HOME + 3);
+	mq_command_script(&c, &rsmq_script_adopt, RSMQ_HOME + 3);
 	rsmq_key_home(&c, s->queue);
 	rsmq_key_held(&c, name, s->queue);
 	rsmq_key_lease(&c, name, s->queue);
@@ -147,7 +148,7 @@ rsmq_receipt(struct mq_redis *r, const char *queue, const char *word,
 void
 rsmq_vacate(const struct mq_session *s, struct mq_command *c)
 {
-	mq_command_script(c, &mq_script_rsmq_vacate, 3);
+	mq_command_script(c, &rsmq_script_vacate, 3);
 	rsmq_key_held(c, s->connection, s->queues[0]);
 	rsmq_key_lease(c, s->connection, s->queues[0]);
 	rsmq_key_common(c, s->queues[0], "::connections");

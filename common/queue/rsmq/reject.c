@@ -12,6 +12,7 @@
 #include "layout.h"
 #include "message/headers.h"
 #include "message/history.h"
+#include "scripts.h"
 
 /* So many go in one step. */
 #define MANY 50
@@ -80,7 +81,7 @@ build(struct rsmq_round *w, const char *queue, redisReply *const *messages,
 	struct mq_buf extra = {0};
 	size_t i;
 
-	mq_command_script(c, &mq_script_rsmq_reject, 2 * RSMQ_HOME + 1);
+	mq_command_script(c, &rsmq_script_reject, 2 * RSMQ_HOME + 1);
 	rsmq_key_home(c, queue);
 	rsmq_key_home(c, rejected);
 	rsmq_key_common(c, queue, ":QUEUES");

@@ -15,6 +15,7 @@
 #include "base/xalloc.h"
 #include "keys.h"
 #include "queue/walk.h"
+#include "scripts.h"
 
 /* How much one slice has; the server is kept for a millisecond or two. */
 #define SLICE_COUNT 500
@@ -101,7 +102,7 @@ build(struct mq_command *c, const struct mq_scan *s)
 	const char *id = w->anchor.len > 0 ? w->anchor.data : "";
 	size_t score = strlen(id), skip = score + (w->anchor.len > 0);
 
-	mq_command_script(c, &mq_script_rsmq_walk, RSMQ_HOME);
+	mq_command_script(c, &rsmq_script_walk, RSMQ_HOME);
 	rsmq_key_home(c, queue);
 	mq_command_str(c, mq_state_name(s->place.state));
 	mq_command_arg(c, id, score);

@@ -11,6 +11,8 @@
 #include "keys.h"
 #include "layout.h"
 #include "message/json.h"
+#include "queue/scripts.h"
+#include "scripts.h"
 
 /* As running.h's text is kept. */
 #define RUNNING_S 60
@@ -47,7 +49,7 @@ rsmq_join(const struct mq_session *s, int step, struct mq_command *c)
 	if (step > 0)
 		return false;
 	gethostname(host, sizeof(host) - 1);
-	mq_command_script(c, &mq_script_rsmq_join, 3 + queues + s->queue_count);
+	mq_command_script(c, &rsmq_script_join, 3 + queues + s->queue_count);
 	rsmq_key_lease(c, s->connection, s->queues[0]);
 	rsmq_key_common(c, s->queues[0], "::connections");
 	rsmq_key_common(c, s->queues[0], ":QUEUES");
@@ -79,7 +81,7 @@ bool
 rsmq_leave(const struct mq_session *s, int step, struct mq_command *c)
 {
 	if (step < s->queue_count) {
-		mq_command_script(c, &mq_script_rsmq_held, RSMQ_HOME + 1);
+		mq_command_script(c, &rsmq_script_held, RSMQ_HOME + 1);
 		rsmq_key_home(c, s->queues[step]);
 		rsmq_key_held(c, s->connection, s->queues[step]);
 		mq_command_str(c, "give");
@@ -111,7 +113,7 @@ rsmq_renew(const struct mq_session *s, int step, struct mq_command *c)
 
 	switch (step) {
 	case 0:
-		mq_command_script(c, &mq_script_rsmq_renew,
+		mq_command_script(c, &rsmq_script_renew,
 		    1 + s->queue_count * (RSMQ_HOME + 1));
 		rsmq_key_lease(c, s->connection, s->queues[0]);
 		for (i = 0; i < s->queue_count; i++) {
@@ -157,7 +159,7 @@ rsmq_tell_running(const struct mq_session *s, const char *text, size_t n,
 void
 rsmq_held(const struct mq_session *s, int queue, struct mq_command *c)
 {
-	mq_command_script(c, &mq_script_rsmq_held, RSMQ_HOME + 1);
+	mq_command_script(c, &rsmq_script_held, RSMQ_HOME + 1);
 	rsmq_key_home(c, s->queues[queue]);
 	rsmq_key_held(c, s->connection, s->queues[queue]);
 	mq_command_str(c, "");
@@ -176,7 +178,7 @@ rsmq_claim(const struct mq_session *s, int queue, int max, size_t bytes,
 {
 	const char *name = s->queues[queue];
 
-	mq_command_script(c, &mq_script_rsmq_claim, RSMQ_HOME + 6);
+	mq_command_script(c, &rsmq_script_claim, RSMQ_HOME + 6);
 	rsmq_key_home(c, name);
 	rsmq_key_held(c, s->connection, name);
 	rsmq_key_lease(c, s->connection, s->queues[0]);
@@ -265,7 +267,7 @@ rsmq_settle(const struct mq_session *s, int queue,
 	mq_buf_addstr(&to, reject ? name : how->push != NULL ? how->push : "");
 	if (reject)
 		mq_buf_addstr(&to, RSMQ_REJECTED);
-	mq_command_script(c, &mq_script_rsmq_settle,
+	mq_command_script(c, &rsmq_script_settle,
 	    RSMQ_HOME + 2 + (moves ? RSMQ_HOME + 1 : 0));
 	rsmq_key_home(c, name);
 	rsmq_key_held(c, s->connection, name);
@@ -294,7 +296,7 @@ rsmq_ack_all(const struct mq_session *s, int queue, const struct mq_acks *acks,
 {
 	int i;
 
-	mq_command_script(c, &mq_script_rsmq_ack, RSMQ_HOME + 1);
+	mq_command_script(c, &rsmq_script_ack, RSMQ_HOME + 1);
 	rsmq_key_home(c, s->queues[queue]);
 	rsmq_key_held(c, s->connection, s->queues[queue]);
 	for (i = 0; i < acks->n; i++)
@@ -305,7 +307,7 @@ void
 rsmq_lapsed(const struct mq_session *s, int queue, const char *element,
     size_t len, long attempts, struct mq_command *c)
 {
-	mq_command_script(c, &mq_script_rsmq_lapsed, RSMQ_HOME);
+	mq_command_script(c, &rsmq_script_lapsed, RSMQ_HOME);
 	rsmq_key_home(c, s->queues[queue]);
 	rsmq_add_id(c, element, len);
 	mq_command_int(c, attempts + 1);

@@ -5,6 +5,7 @@
 
 #include "keys.h"
 #include "queue/counts.h"
+#include "queue/scripts.h"
 
 void
 rsmq_count(struct mq_command *c, const char *queue, const struct mq_counts *n)

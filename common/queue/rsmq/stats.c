@@ -12,6 +12,7 @@
 #include "keys.h"
 #include "queue/counts.h"
 #include "queue/rows.h"
+#include "scripts.h"
 
 /* The names that RSMQ lists, in a namespace; others, which cannot be queues,
  * are left out. */
@@ -85,7 +86,7 @@ ask_state(const char *queue, struct mq_command *c)
 {
 	char *rejected = mq_xasprintf("%s" RSMQ_REJECTED, queue);
 
-	mq_command_script(c, &mq_script_rsmq_stats, RSMQ_HOME + 2);
+	mq_command_script(c, &rsmq_script_stats, RSMQ_HOME + 2);
 	rsmq_key_home(c, queue);
 	rsmq_key(c, rejected, "");
 	rsmq_key(c, queue, ":Xpaused");

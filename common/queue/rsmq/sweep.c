@@ -10,6 +10,7 @@
 #include "clean.h"
 #include "keys.h"
 #include "layout.h"
+#include "scripts.h"
 
 /* So many steps are sent at a time: the server takes them one by one, and each
  * may take it a millisecond or two. */
@@ -28,14 +29,14 @@ build(struct rsmq_round *w, struct walk *k, const char *bare,
     struct mq_command *c)
 {
 	if (k->kind != NULL) {
-		mq_command_script(c, &mq_script_rsmq_orphans, RSMQ_HOME);
+		mq_command_script(c, &rsmq_script_orphans, RSMQ_HOME);
 		rsmq_key_home(c, k->queue);
 		mq_command_str(c, k->kind);
 		mq_command_str(c, k->at.len > 0 ? mq_buf_str(&k->at) : "0");
 		mq_command_int(c, w->how->dry_run);
 		return;
 	}
-	mq_command_script(c, &mq_script_rsmq_sweep, RSMQ_HOME + 2);
+	mq_command_script(c, &rsmq_script_sweep, RSMQ_HOME + 2);
 	rsmq_key_home(c, k->queue);
 	rsmq_key(c, k->queue, ":Xcounters");
 	rsmq_key(c, k->queue, ":Xlater");

@@ -1,0 +1,155 @@
+/*
+ * The rmq layout: messages in the hands of a consumer, from the claim to the end.
+ */
+#include "layout.h"
+
+#include <string.h>
+
+#include "keys.h"
+#include "scripts.h"
+
+void
+rmq_claim(const struct mq_session *s, int queue, int max, size_t bytes,
+    struct mq_command *c)
+{
+	const char *name = s->queues[queue];
+
+	mq_command_script(c, &rmq_script_claim, RMQ_HOME + 5);
+	rmq_key_home(c, name);
+	rmq_key_both(c, s->connection, name, "unacked");
+	rmq_key_connection(c, s->connection, "heartbeat");
+	rmq_key_queue(c, name, "paused");
+	rmq_key_queue(c, name, "rate");
+	rmq_key_connection(c, s->connection, "info");
+	mq_command_int(c, max);
+	mq_command_int(c, (long long)bytes);
+	if (s->rate_s <= 0) {
+		mq_command_str(c, "");
+		mq_command_str(c, "");
+	} else {
+		mq_command_fmt(c, "%.6f", s->rate_s);
+		mq_command_int(c, s->burst);
+	}
+	mq_command_str(c, name);
+}
+
+/* Messages come into keys of their queue; those of a connection, and the rate,
+ * are changed by consumers. */
+bool
+rmq_key_of(const char *key, size_t len, const char **queue, size_t *n)
+{
+	static const char before[] = "rmq::queue::[", behind[] = "]::rate";
+	const char *end = memrchr(key, ']', len);
+	size_t start = sizeof(before) - 1, tail = sizeof(behind) - 1;
+
+	if (end == NULL || len < start || memcmp(key, before, start) != 0)
+		return false;
+	*queue = key + start;
+	*n = (size_t)(end - *queue);
+	return (size_t)(key + len - end) != tail ||
+	    memcmp(end, behind, tail) != 0;
+}
+
+/* An ack is one plain LREM, searched from the tail, where the oldest is. */
+static void
+ack(const struct mq_session *s, const char *queue,
+    const struct mq_settlement *how, struct mq_command *c)
+{
+	mq_command_plain(c, "LREM");
+	rmq_key_both(c, s->connection, queue, "unacked");
+	mq_command_int(c, -1);
+	mq_command_arg(c, how->element, how->len);
+}
+
+static void
+add_result(struct mq_command *c, const struct mq_result *result)
+{
+	mq_command_str(c, result->id);
+	mq_command_arg(c, result->text, result->len);
+	mq_command_int(c, result->keep_ms);
+}
+
+void
+rmq_settle(const struct mq_session *s, int queue,
+    const struct mq_settlement *how, struct mq_command *c)
+{
+	static const char *const verbs[] = {[MQ_OUTCOME_ACK] = "ack",
+	    [MQ_OUTCOME_REJECT] = "reject",
+	    [MQ_OUTCOME_FRONT] = "front",
+	    [MQ_OUTCOME_AGAIN] = "again",
+	    [MQ_OUTCOME_PUSH] = "push"};
+	const char *name = s->queues[queue];
+	bool reject = how->outcome == MQ_OUTCOME_REJECT;
+	bool push = how->outcome == MQ_OUTCOME_PUSH;
+
+	if (how->outcome == MQ_OUTCOME_ACK && !how->holds &&
+	    how->receipt == NULL && how->result == NULL) {
+		ack(s, name, how, c);
+		return;
+	}
+	mq_command_script(c, &rmq_script_settle,
+	    RMQ_HOME + 2 + (push ? RMQ_HOME : reject) +
+		(how->receipt != NULL ? 2 : 0));
+	rmq_key_home(c, name);
+	rmq_key_both(c, s->connection, name, "unacked");
+	mq_command_str(c, RMQ_QUEUES);
+	if (reject)
+		rmq_key_queue(c, name, "rejected");
+	else if (push)
+		rmq_key_home(c, how->push);
+	if (how->receipt != NULL) {
+		rmq_key_connection(c, s->connection, "heartbeat");
+		rmq_key_connection(c, s->connection, "info");
+	}
+	mq_command_str(
+	    c, reject && how->unrun ? "expire" : verbs[how->outcome]);
+	mq_command_arg(c, how->element, how->len);
+	mq_command_arg(c, how->header, how->header_len);
+	mq_command_int(c, how->header == NULL ? 0 : (long long)how->payload_at);
+	mq_command_int(c, how->delay_ms);
+	mq_command_str(c, how->unique);
+	mq_command_str(c, how->receipt != NULL ? how->receipt : "");
+	if (how->result != NULL)
+		add_result(c, how->result);
+}
+
+void
+rmq_ack_oldest(const struct mq_session *s, int queue,
+    const struct mq_acks *acks, struct mq_command *c)
+{
+	const struct mq_part *e = acks->elements, *last = &e[acks->n - 1];
+
+	if (acks->twins) {
+		mq_command_script(c, &rmq_script_ack_equal, 1);
+		rmq_key_both(c, s->connection, s->queues[queue], "unacked");
+		for (; e <= last; e++)
+			mq_command_arg(c, e->p, e->n);
+		return;
+	}
+	if (acks->holds) {
+		mq_command_script(c, &rmq_script_finish, RMQ_HOME + 1);
+		rmq_key_home(c, s->queues[queue]);
+	} else {
+		mq_command_script(c, &rmq_script_ack, 1);
+	}
+	rmq_key_both(c, s->connection, s->queues[queue], "unacked");
+	mq_command_int(c, acks->n);
+	mq_command_arg(c, e->p, e->n);
+	mq_command_arg(c, last->p, last->n);
+}
+
+void
+rmq_held(const struct mq_session *s, int queue, struct mq_command *c)
+{
+	mq_command_script(c, &rmq_script_held, 2);
+	rmq_key_both(c, s->connection, s->queues[queue], "unacked");
+	rmq_key_connection(c, s->connection, "info");
+	mq_command_str(c, s->queues[queue]);
+}
+
+void
+rmq_held_count(const struct mq_session *s, int queue, struct mq_command *c)
+{
+	mq_command_plain(c, "LLEN");
+	rmq_key_both(c, s->connection, s->queues[queue], "unacked");
+}

@@ -1,0 +1,107 @@
+/*
+ * The layout of adjust/rmq v5 (Go), outside a cluster.  Its keys:
+ *
+ *	rmq::queues				set of queue names
+ *	rmq::queue::[Q]::ready, ::rejected	lists, pushed left, taken right
+ *	rmq::connections			set of connection names
+ *	rmq::connection::C::heartbeat		"1", with a TTL of 60 s
+ *	rmq::connection::C::queues		set of queues that C consumes
+ *	rmq::connection::C::queue::[Q]::consumers	set of consumer names
+ *	rmq::connection::C::queue::[Q]::unacked	list, pushed left
+ *
+ * and ours, which a Go peer does not know and does not need:
+ *
+ *	rmq::queue::[Q]::priority	sorted set, claimable: as delayed
+ *	rmq::queue::[Q]::delayed	sorted set, not yet claimable; see
+ *					lua/lib/place.lua
+ *	rmq::queue::[Q]::locks		hash: who holds a key, or a group
+ *	rmq::queue::[Q]::clock		the tick
+ *	rmq::queue::[Q]::rate		hash: a rate that consumers share
+ *	rmq::queue::[Q]::result::ID	list of one: what became of a message
+ *	rmq::queue::[Q]::paused		"1", maybe with a TTL
+ *	rmq::queue::[Q]::counters	hash: what has been counted
+ *	rmq::queue::[Q]::publisher::ID	hash: what has become of its batches;
+ *					see mark.h
+ *	rmq::connection::C::info	hash: host, pid, slots
+ *	rmq::connection::C::running	what runs there: see running.h
+ */
+#include "keys.h"
+
+#include <string.h>
+
+#define QUEUE_NAME_MAX 512
+
+/* By hand: looking at many queues spends much of its time here. */
+static void
+key(struct mq_command *c, const char *const *part, int n)
+{
+	struct mq_part parts[6];
+	int i;
+
+	for (i = 0; i < n; i++)
+		parts[i] = (struct mq_part){part[i], strlen(part[i])};
+	mq_command_parts(c, parts, n);
+}
+
+void
+rmq_key_queue(struct mq_command *c, const char *queue, const char *what)
+{
+	key(c, (const char *const[]){"rmq::queue::[", queue, "]::", what}, 4);
+}
+
+void
+rmq_key_home(struct mq_command *c, const char *queue)
+{
+	rmq_key_queue(c, queue, "ready");
+	rmq_key_queue(c, queue, "priority");
+	rmq_key_queue(c, queue, "delayed");
+	rmq_key_queue(c, queue, "locks");
+	rmq_key_queue(c, queue, "clock");
+	rmq_key_queue(c, queue, "result::");
+}
+
+void
+rmq_key_connection(
+    struct mq_command *c, const char *connection, const char *what)
+{
+	key(c,
+	    (const char *const[]){"rmq::connection::", connection, "::", what},
+	    4);
+}
+
+void
+rmq_key_both(struct mq_command *c, const char *connection, const char *queue,
+    const char *what)
+{
+	key(c,
+	    (const char *const[]){"rmq::connection::", connection, "::queue::[",
+		queue, "]::", what},
+	    6);
+}
+
+void
+rmq_key_cluster(struct mq_command *c, const char *connection, const char *queue)
+{
+	static const char form[] = "rmq::connection::%s::queue::{%s}::%s";
+
+	mq_command_fmt(c, form, connection, queue, "consumers");
+	mq_command_fmt(c, form, connection, queue, "unacked");
+}
+
+const char *
+rmq_queue_error(const char *queue)
+{
+	const unsigned char *p;
+
+	if (*queue == '\0')
+		return "a queue's name cannot be empty";
+	if (strlen(queue) > QUEUE_NAME_MAX)
+		return "a queue's name cannot be longer than 512 bytes";
+	if (strpbrk(queue, "[]{}") != NULL || strstr(queue, "::") != NULL)
+		return "a queue's name cannot have [ ] { } or :: in it";
+	for (p = (const unsigned char *)queue; *p != '\0'; p++)
+		if (*p < ' ' || *p == 0x7f)
+			return "a queue's name cannot have control characters "
+			       "in it";
+	return NULL;
+}

@@ -1,0 +1,12 @@
+/* The scripts that serve both layouts; see redis/script.h. */
+#ifndef MQ_SCRIPTS_H
+#define MQ_SCRIPTS_H
+
+#include "redis/script.h"
+
+extern const struct mq_script mq_script_count;
+extern const struct mq_script mq_script_force;
+extern const struct mq_script mq_script_pause;
+extern const struct mq_script mq_script_probe;
+
+#endif
