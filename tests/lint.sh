@@ -67,7 +67,7 @@ not() {
 # The floors: each includes only itself and what is below it.
 layers() {
 	not common/base '"(message|redis|queue|process|shared)/' hiredis &&
-		not common/message '"(queue|process|shared)/' hiredis &&
+		not common/message '"(redis|queue|process|shared)/' hiredis &&
 		not common/redis '"(queue|process|shared)/' rmq:: &&
 		not common/queue '"(process|shared)/' &&
 		not common/process '"(message|redis|queue|shared)/' hiredis &&

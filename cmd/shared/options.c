@@ -14,11 +14,11 @@
 
 #include "base/duration.h"
 #include "base/exit.h"
+#include "base/password.h"
 #include "base/say.h"
 #include "base/xalloc.h"
 #include "queue/known.h"
 #include "queue/rights.h"
-#include "redis/url.h"
 
 static void
 end(int sig)
@@ -107,7 +107,7 @@ take_url(struct mq_shared *o, char *arg)
 
 	free(o->url);
 	o->url = mq_xstrdup(arg);
-	mq_url_find_password(arg, &start, &len);
+	mq_password_find(arg, &start, &len);
 	memset(arg + start, '*', len);
 }
 

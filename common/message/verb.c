@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/password.h"
 #include "base/xalloc.h"
-#include "redis/url.h"
 
 #define RESEND_MAX (3650LL * 24 * 60 * 60)
 #define BLANKS	   " \t\r"
@@ -135,7 +135,7 @@ take_dup(const struct mq_verbs *v, int which, char *text, bool whole)
 		text[n - 1] = '\0';
 	if (v->on_dup != NULL)
 		v->on_dup(v->arg, which, whole ? text : NULL);
-	mq_url_hide_password(text);
+	mq_password_hide(text);
 	if (!whole)
 		text[0] = '\0';
 }

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/password.h"
+#include "base/percent.h"
 #include "base/xalloc.h"
 #include "message/verb.h"
 
@@ -40,7 +42,7 @@ without_password(const char *s)
 {
 	char *out = mq_xstrdup(s);
 
-	mq_url_hide_password(out);
+	mq_password_hide(out);
 	return out;
 }
 
@@ -69,7 +71,8 @@ parse_far(const char *dest, struct mq_dup *d, const char **why)
 	d->shown = mq_xasprintf(
 	    "%s%c%s", name, strchr(name, '?') != NULL ? '&' : '?', rest);
 	free(rest);
-	*why = mq_url_decode(at + strlen("?queue="), &d->queue);
+	at += strlen("?queue=");
+	*why = mq_percent_decode(at, strlen(at), &d->queue);
 	if (*why != NULL)
 		return -1;
 	if (d->queue == NULL)

@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "base/exit.h"
+#include "base/password.h"
 #include "base/xalloc.h"
-#include "url.h"
 
 #define BLANK " \t"
 
@@ -178,7 +178,7 @@ check(struct mq_envfile *f, int fd)
 		return "no MQ_URL= for its other lines (MQ_URL=private: is "
 		       "the private server)";
 	if (f->url != NULL)
-		mq_url_find_password(f->url, &start, &password);
+		mq_password_find(f->url, &start, &password);
 	f->exposed = (password > 0 || f->password != NULL) &&
 	    fstat(fd, &st) == 0 && st.st_mode & S_IROTH;
 	return NULL;

@@ -1,6 +1,5 @@
 #include "url.h"
 
-#include <arpa/inet.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,10 +7,11 @@
 #include <sys/un.h>
 
 #include "base/buf.h"
+#include "base/percent.h"
 #include "base/xalloc.h"
+#include "host.h"
 
 #define DEFAULT_PORT 6379
-#define HOST_MAX     255
 
 static const struct {
 	const char *prefix;
@@ -25,150 +25,18 @@ static const struct {
     {"private:", MQ_URL_PRIVATE},
 };
 
-static const char host_chars[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-				 "abcdefghijklmnopqrstuvwxyz0123456789._-";
-
 /*
  * Below, a function that returns a text returns what is wrong, or NULL when
  * nothing is.
  */
 
-/* The n bytes at s, 1 to digits of them, all digits, are a number: *v. */
-static bool
-parse_number(const char *s, size_t n, size_t digits, int *v)
-{
-	size_t i;
-
-	if (n == 0 || n > digits)
-		return false;
-	*v = 0;
-	for (i = 0; i < n; i++) {
-		if (s[i] < '0' || s[i] > '9')
-			return false;
-		*v = *v * 10 + (s[i] - '0');
-	}
-	return true;
-}
-
-static int
-hex_value(char c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	if (c >= 'a' && c <= 'f')
-		return c - 'a' + 10;
-	if (c >= 'A' && c <= 'F')
-		return c - 'A' + 10;
-	return -1;
-}
-
-/* Decodes %XX in the n bytes at s; *out stays NULL when they are none. */
-static const char *
-decode(const char *s, size_t n, char **out)
-{
-	size_t i, len = 0;
-	int hi, lo;
-
-	if (n == 0)
-		return NULL;
-	*out = mq_xcalloc(n + 1, 1);
-	for (i = 0; i < n; i++) {
-		if (s[i] != '%') {
-			(*out)[len++] = s[i];
-			continue;
-		}
-		hi = n - i > 2 ? hex_value(s[i + 1]) : -1;
-		lo = hi != -1 ? hex_value(s[i + 2]) : -1;
-		if (lo == -1)
-			return "% must be followed by two hex digits";
-		if (hi == 0 && lo == 0)
-			return "%00 is not allowed";
-		(*out)[len++] = (char)(hi * 16 + lo);
-		i += 2;
-	}
-	return NULL;
-}
-
 static const char *
 parse_db(const char *s, size_t n, int *db)
 {
-	if (!parse_number(s, n, 5, db))
+	if (n == 0 || n > 5 || strspn(s, "0123456789") != n)
 		return "database is not a number from 0 to 99999";
+	*db = atoi(s);
 	return NULL;
-}
-
-static const char *
-parse_port(const char *s, size_t n, int *port)
-{
-	if (!parse_number(s, n, 5, port) || *port < 1 || *port > 65535)
-		return "port is not a number from 1 to 65535";
-	return NULL;
-}
-
-/* [IPv6], without the brackets */
-static const char *
-check_ipv6(const char *s, size_t n)
-{
-	char text[INET6_ADDRSTRLEN];
-	struct in6_addr addr;
-
-	if (n >= sizeof(text))
-		return "no IPv6 address in []";
-	memcpy(text, s, n);
-	text[n] = '\0';
-	if (inet_pton(AF_INET6, text, &addr) != 1)
-		return "no IPv6 address in []";
-	return NULL;
-}
-
-static const char *
-check_name(const char *s, size_t n)
-{
-	size_t i;
-
-	if (n == 0)
-		return "no host";
-	if (n > HOST_MAX)
-		return "host name too long";
-	for (i = 0; i < n; i++)
-		if (strchr(host_chars, s[i]) == NULL)
-			return "host holds a character that no host name has";
-	return NULL;
-}
-
-/*
- * Splits the n bytes at s, host[:port]; the host (without []) is *len bytes
- * at *host.
- */
-static const char *
-parse_host(const char *s, size_t n, const char **host, size_t *len, int *port)
-{
-	const char *end = s + n, *rest, *why;
-
-	*host = s;
-	if (n > 0 && *s == '[') {
-		rest = memchr(s, ']', n);
-		if (rest == NULL)
-			return "host has [ without ]";
-		*host = s + 1;
-		*len = (size_t)(rest++ - *host);
-		why = check_ipv6(*host, *len);
-	} else {
-		rest = memchr(s, ':', n);
-		if (rest == NULL)
-			rest = end;
-		if (memchr(rest, ':', (size_t)(end - rest)) !=
-		    memrchr(rest, ':', (size_t)(end - rest)))
-			return "more than one : in a host; an IPv6 address "
-			       "goes in []";
-		*len = (size_t)(rest - s);
-		why = check_name(s, *len);
-	}
-	if (why != NULL || rest == end)
-		return why;
-	if (*rest != ':')
-		return "something between ] and the port";
-	return parse_port(rest + 1, (size_t)(end - rest - 1), port);
 }
 
 static const char *
@@ -178,7 +46,7 @@ parse_one_host(const char *s, size_t n, struct mq_url *u)
 	size_t len;
 
 	u->port = DEFAULT_PORT;
-	why = parse_host(s, n, &host, &len, &u->port);
+	why = mq_host_parse(s, n, &host, &len, &u->port);
 	if (why == NULL)
 		u->host = mq_xstrndup(host, len);
 	return why;
@@ -195,7 +63,7 @@ parse_host_list(const char *s, size_t n, struct mq_url *u)
 		comma = memchr(p, ',', (size_t)(end - p));
 		if (comma == NULL)
 			comma = end;
-		why = parse_host(p, (size_t)(comma - p), &host, &len, &port);
+		why = mq_host_parse(p, (size_t)(comma - p), &host, &len, &port);
 		if (why != NULL)
 			return why;
 		if (comma == end)
@@ -216,9 +84,10 @@ parse_user(const char **s, size_t *n, struct mq_url *u)
 		return NULL;
 	colon = memchr(*s, ':', (size_t)(at - *s));
 	end = colon != NULL ? colon : at;
-	why = decode(*s, (size_t)(end - *s), &u->user);
+	why = mq_percent_decode(*s, (size_t)(end - *s), &u->user);
 	if (why == NULL && colon != NULL)
-		why = decode(colon + 1, (size_t)(at - colon - 1), &u->password);
+		why = mq_percent_decode(
+		    colon + 1, (size_t)(at - colon - 1), &u->password);
 	*n -= (size_t)(at + 1 - *s);
 	*s = at + 1;
 	return why;
@@ -232,7 +101,7 @@ parse_text(const char *s, size_t n, char **value)
 		return "a parameter is given twice";
 	if (n == 0)
 		return "a parameter without a value";
-	return decode(s, n, value);
+	return mq_percent_decode(s, n, value);
 }
 
 /* One parameter, which may be any of these. */
@@ -278,7 +147,7 @@ parse_socket(const char *s, size_t n, struct mq_url *u)
 
 	if (n < 2)
 		return "no path of a socket";
-	why = decode(s, n, &u->path);
+	why = mq_percent_decode(s, n, &u->path);
 	if (why != NULL)
 		return why;
 	if (strlen(u->path) >= sizeof(((struct sockaddr_un *)0)->sun_path))
@@ -300,7 +169,7 @@ parse_master(const char *s, size_t n, struct mq_url *u)
 	name = strcspn(s, "/?");
 	if (name == 0)
 		return "no master name";
-	why = decode(s, name, &u->path);
+	why = mq_percent_decode(s, name, &u->path);
 	if (why != NULL || n - name <= 1)
 		return why;
 	return parse_db(s + name + 1, n - name - 1, &u->db);
@@ -352,13 +221,13 @@ static const char *
 parse_private(const char *s, struct mq_url *u)
 {
 	size_t n = strcspn(s, "?");
-	const char *why = decode(s, n, &u->path);
+	const char *why = mq_percent_decode(s, n, &u->path);
 
 	return why != NULL ? why : parse_parameters(s + n, u);
 }
 
 static const char *
-parse(const char *s, struct mq_url *u)
+parse_url(const char *s, struct mq_url *u)
 {
 	size_t i, n;
 	const char *p;
@@ -382,7 +251,7 @@ int
 mq_url_parse(const char *s, struct mq_url *u, const char **why)
 {
 	*u = (struct mq_url){0};
-	*why = parse(s, u);
+	*why = parse_url(s, u);
 	if (*why == NULL)
 		return 0;
 	mq_url_free(u);
@@ -401,28 +270,6 @@ mq_url_free(struct mq_url *u)
 	free(u->layout);
 	free(u->ns);
 	*u = (struct mq_url){0};
-}
-
-/* What of a path would not survive mq_url_parse(), as %XX; caller frees. */
-static char *
-encode(const char *s, const char *special)
-{
-	static const char hex[] = "0123456789ABCDEF";
-	char *out = mq_xcalloc(strlen(s) + 1, 3);
-	size_t n = 0;
-	unsigned char c;
-
-	for (; *s != '\0'; s++) {
-		c = (unsigned char)*s;
-		if (c > ' ' && c != 127 && strchr(special, c) == NULL) {
-			out[n++] = *s;
-			continue;
-		}
-		out[n++] = '%';
-		out[n++] = hex[c / 16];
-		out[n++] = hex[c % 16];
-	}
-	return out;
 }
 
 /* The part of a URL behind the scheme; the caller frees. */
@@ -470,7 +317,7 @@ show_parameter(struct mq_buf *out, const char *name, const char *value)
 	if (value == NULL)
 		return;
 	/* What ends a host must not, should it come right behind one. */
-	text = encode(value, "%&/@");
+	text = mq_percent_encode(value, "%&/@");
 	mq_buf_printf(out, "%c%s=%s",
 	    memchr(out->data, '?', out->len) != NULL ? '&' : '?', name, text);
 	free(text);
@@ -480,7 +327,7 @@ void
 mq_url_show(const struct mq_url *u, char *out, size_t size)
 {
 	const char *special = u->kind == MQ_URL_SENTINEL ? "%/?" : "%?";
-	char *path = encode(u->path != NULL ? u->path : "", special);
+	char *path = mq_percent_encode(u->path != NULL ? u->path : "", special);
 	char *rest = show_rest(u, path);
 	struct mq_buf text = {0};
 	char db[16];
@@ -497,45 +344,4 @@ mq_url_show(const struct mq_url *u, char *out, size_t size)
 	mq_buf_free(&text);
 	free(rest);
 	free(path);
-}
-
-void
-mq_url_find_password(const char *s, size_t *start, size_t *len)
-{
-	const char *p = s, *at, *colon;
-	size_t n;
-
-	*start = *len = 0;
-	while ((p = strstr(p, "://")) != NULL) {
-		p += 3;
-		n = strcspn(p, "/");
-		at = memrchr(p, '@', n);
-		if (at == NULL)
-			continue;
-		colon = memchr(p, ':', (size_t)(at - p));
-		if (colon == NULL)
-			continue;
-		*start = (size_t)(colon + 1 - s);
-		*len = (size_t)(at - colon - 1);
-		return;
-	}
-}
-
-void
-mq_url_hide_password(char *s)
-{
-	size_t start, len, shown;
-
-	mq_url_find_password(s, &start, &len);
-	shown = len < 3 ? len : 3;
-	memset(s + start, '*', shown);
-	memmove(
-	    s + start + shown, s + start + len, strlen(s + start + len) + 1);
-}
-
-const char *
-mq_url_decode(const char *s, char **out)
-{
-	*out = NULL;
-	return decode(s, strlen(s), out);
 }

@@ -57,17 +57,4 @@ void mq_url_free(struct mq_url *u);
  */
 void mq_url_show(const struct mq_url *u, char *out, size_t size);
 
-/*
- * Finds the password inside the text of a URL, to wipe it from argv: sets
- * *start and *len (0 when there is none).  Works on any text, valid or not.
- */
-void mq_url_find_password(const char *s, size_t *start, size_t *len);
-
-/* Replaces that password in the text, if there is one, by at most "***". */
-void mq_url_hide_password(char *s);
-
-/* Decodes %XX: *out is allocated, or NULL when s is empty.  NULL, or a constant
- * text that says what is wrong; free *out anyway. */
-const char *mq_url_decode(const char *s, char **out);
-
 #endif

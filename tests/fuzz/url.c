@@ -5,6 +5,7 @@
  */
 #include "redis/url.h"
 
+#include "base/password.h"
 #include "fuzz.h"
 #include "queue/dup.h"
 
@@ -17,7 +18,7 @@ with_secret(const char *s)
 {
 	size_t start, len;
 
-	mq_url_find_password(s, &start, &len);
+	mq_password_find(s, &start, &len);
 	assert(start + len <= strlen(s));
 	if (len == 0)
 		return NULL;
@@ -27,7 +28,7 @@ with_secret(const char *s)
 static void
 hide(char *s)
 {
-	mq_url_hide_password(s);
+	mq_password_hide(s);
 	assert(strstr(s, SECRET) == NULL);
 }
 

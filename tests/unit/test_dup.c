@@ -11,7 +11,6 @@
 #include <cmocka.h>
 
 #include "message/verb.h"
-#include "redis/url.h"
 
 #define COUNT(a)  (sizeof(a) / sizeof((a)[0]))
 #define TEN_YEARS 315360000
@@ -160,27 +159,6 @@ verb(void **state)
 	assert_string_equal(v.text, "");
 }
 
-static void
-hides(void **state)
-{
-	static const char *const cases[][2] = {
-	    {"redis://u:geheim@h", "redis://u:***@h"},
-	    {"redis://u:g@h", "redis://u:*@h"},
-	    {"redis://u:@h", "redis://u:@h"},
-	    {"redis://h", "redis://h"},
-	    {"", ""},
-	};
-	char text[64];
-	size_t i;
-
-	(void)state;
-	for (i = 0; i < COUNT(cases); i++) {
-		strcpy(text, cases[i][0]);
-		mq_url_hide_password(text);
-		assert_string_equal(text, cases[i][1]);
-	}
-}
-
 int
 main(void)
 {
@@ -188,7 +166,6 @@ main(void)
 	    cmocka_unit_test(parses),
 	    cmocka_unit_test(refuses),
 	    cmocka_unit_test(verb),
-	    cmocka_unit_test(hides),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -491,7 +491,7 @@ cut_anywhere(void **state)
 	};
 	struct mq_url u;
 	const char *why;
-	size_t i, n, start, len;
+	size_t i, n;
 	char *s;
 
 	(void)state;
@@ -503,8 +503,6 @@ cut_anywhere(void **state)
 				mq_url_free(&u);
 			else
 				assert_true(n < strlen(urls[i]));
-			mq_url_find_password(s, &start, &len);
-			assert_true(start + len <= n);
 			free(s);
 		}
 }
@@ -535,52 +533,6 @@ show_truncates(void **state)
 	mq_url_free(&u);
 }
 
-static void
-find_password(void **state)
-{
-	static const struct {
-		const char *s, *password;
-	} cases[] = {
-	    {"redis://:secret@h", "secret"},
-	    {"redis://u:secret@h:6379/0", "secret"},
-	    {"redis://u:s:e@c@h", "s:e@c"},
-	    {"redis://u:s%2Fe@h/x:y@z", "s%2Fe"},
-	    {"redis-cluster://u:secret@a:1,b:2", "secret"},
-	    {"unix://:secret@/run/s", "secret"},
-	    {"foo://:secret@", "secret"},
-	    {"://:s@", "s"},
-	    {"-uredis://:secret@h", "secret"},
-	    {"--url=redis://:secret@h", "secret"},
-	    {"redis://h/0 redis://:secret@i", "secret"},
-	    {"redis://u@h/ redis://:secret@i", "secret"},
-	    {"redis://redis://u:secret@h", "secret"},
-	    {"redis://u:\xff\001@h", "\xff\001"},
-	    {"redis://u:@h", ""},
-	    {"redis://:@h", ""},
-	    {"redis://u@h", ""},
-	    {"redis://u@h:6379", ""},
-	    {"redis://h:6379/x@y", ""},
-	    {"redis://h", ""},
-	    {"redis:/u:p@h", ""},
-	    {"u:p@h", ""},
-	    {"unix:///a:b@c", ""},
-	    {"private:", ""},
-	    {"://", ""},
-	    {"", ""},
-	};
-	size_t i, start, len;
-
-	(void)state;
-	for (i = 0; i < COUNT(cases); i++) {
-		start = len = 1000;
-		mq_url_find_password(cases[i].s, &start, &len);
-		if (len != strlen(cases[i].password) ||
-		    memcmp(cases[i].s + start, cases[i].password, len) != 0)
-			fail_msg(
-			    "\"%s\": %zu bytes at %zu", cases[i].s, len, start);
-	}
-}
-
 int
 main(void)
 {
@@ -595,7 +547,6 @@ main(void)
 	    cmocka_unit_test(lengths),
 	    cmocka_unit_test(cut_anywhere),
 	    cmocka_unit_test(show_truncates),
-	    cmocka_unit_test(find_password),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,108 @@
+#include "base/password.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define COUNT(a) (sizeof(a) / sizeof((a)[0]))
+
+static void
+finds_password(void **state)
+{
+	static const struct {
+		const char *s, *password;
+	} cases[] = {
+	    {"redis://:secret@h", "secret"},
+	    {"redis://u:secret@h:6379/0", "secret"},
+	    {"redis://u:s:e@c@h", "s:e@c"},
+	    {"redis://u:s%2Fe@h/x:y@z", "s%2Fe"},
+	    {"redis-cluster://u:secret@a:1,b:2", "secret"},
+	    {"unix://:secret@/run/s", "secret"},
+	    {"foo://:secret@", "secret"},
+	    {"://:s@", "s"},
+	    {"-uredis://:secret@h", "secret"},
+	    {"--url=redis://:secret@h", "secret"},
+	    {"redis://h/0 redis://:secret@i", "secret"},
+	    {"redis://u@h/ redis://:secret@i", "secret"},
+	    {"redis://redis://u:secret@h", "secret"},
+	    {"redis://u:\xff\001@h", "\xff\001"},
+	    {"redis://u:@h", ""},
+	    {"redis://:@h", ""},
+	    {"redis://u@h", ""},
+	    {"redis://u@h:6379", ""},
+	    {"redis://h:6379/x@y", ""},
+	    {"redis://h", ""},
+	    {"redis:/u:p@h", ""},
+	    {"u:p@h", ""},
+	    {"unix:///a:b@c", ""},
+	    {"private:", ""},
+	    {"://", ""},
+	    {"", ""},
+	};
+	size_t i, start, len;
+
+	(void)state;
+	for (i = 0; i < COUNT(cases); i++) {
+		start = len = 1000;
+		mq_password_find(cases[i].s, &start, &len);
+		if (len != strlen(cases[i].password) ||
+		    memcmp(cases[i].s + start, cases[i].password, len) != 0)
+			fail_msg(
+			    "\"%s\": %zu bytes at %zu", cases[i].s, len, start);
+	}
+}
+
+static void
+hides_password(void **state)
+{
+	static const char *const cases[][2] = {
+	    {"redis://u:geheim@h", "redis://u:***@h"},
+	    {"redis://u:g@h", "redis://u:*@h"},
+	    {"redis://u:@h", "redis://u:@h"},
+	    {"redis://h", "redis://h"},
+	    {"", ""},
+	};
+	char text[64];
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < COUNT(cases); i++) {
+		strcpy(text, cases[i][0]);
+		mq_password_hide(text);
+		assert_string_equal(text, cases[i][1]);
+	}
+}
+
+static void
+cut_anywhere(void **state)
+{
+	static const char url[] = "redis-cluster://u:pa%2Fss@a:1,[::1]:2,c:3/";
+	size_t n, start, len;
+	char *s;
+
+	(void)state;
+	for (n = 0; n < sizeof(url); n++) {
+		s = strndup(url, n);
+		assert_non_null(s);
+		mq_password_find(s, &start, &len);
+		assert_true(start + len <= n);
+		free(s);
+	}
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(finds_password),
+	    cmocka_unit_test(hides_password),
+	    cmocka_unit_test(cut_anywhere),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
