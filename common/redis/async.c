@@ -10,7 +10,8 @@
 #include "base/exit.h"
 #include "base/say.h"
 #include "base/xalloc.h"
-#include "connection.h"
+#include "greeting.h"
+#include "reply.h"
 
 /*
  * hiredis moves all that is left of its output buffer after each write(2),

@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/exit.h"
 #include "base/xalloc.h"
+#include "greeting.h"
 
 /* How long one connect, and one read or write without any progress, may take. */
 #define CONNECT_S 5
@@ -42,82 +43,6 @@ mq_redis_memory(void)
 
 	hiredisSetAllocators(&all);
 #endif
-}
-
-/* An error raised inside a script has the command's own somewhere in it. */
-static int
-status_in_script(const char *error)
-{
-	if (strstr(error, "WRONGTYPE") != NULL)
-		return MQ_EXIT_WRONGTYPE;
-	if (strstr(error, "OOM command not allowed") != NULL)
-		return MQ_EXIT_AGAIN;
-	if (strstr(error, "ACL failure in script") != NULL ||
-	    strstr(error, "can't run this command") != NULL ||
-	    strstr(error, "can't access at least one of the keys") != NULL)
-		return MQ_EXIT_NOPERM;
-	return MQ_EXIT_UNAVAILABLE;
-}
-
-int
-mq_reply_status(const char *error)
-{
-	static const struct {
-		const char *prefix;
-		int status;
-	} table[] = {
-	    {"ERR DB index is out of range", MQ_EXIT_CONFIG},
-	    {"ERR SELECT is not allowed in cluster mode", MQ_EXIT_CONFIG},
-	    {"NOAUTH", MQ_EXIT_NOPERM},
-	    {"NOPERM", MQ_EXIT_NOPERM},
-	    {"WRONGPASS", MQ_EXIT_NOPERM},
-	    {"ERR AUTH", MQ_EXIT_NOPERM},
-	    {"ERR invalid password", MQ_EXIT_NOPERM},
-	    {"WRONGTYPE", MQ_EXIT_WRONGTYPE},
-	    {"OOM", MQ_EXIT_AGAIN},
-	    {"BUSY", MQ_EXIT_AGAIN},
-	    {"LOADING", MQ_EXIT_AGAIN},
-	    {"MISCONF", MQ_EXIT_AGAIN},
-	    {"READONLY", MQ_EXIT_AGAIN},
-	    {"TRYAGAIN", MQ_EXIT_AGAIN},
-	    {"MASTERDOWN", MQ_EXIT_AGAIN},
-	    {"NOREPLICAS", MQ_EXIT_AGAIN},
-	    {"CLUSTERDOWN", MQ_EXIT_CONFIG},
-	    {"CROSSSLOT", MQ_EXIT_CONFIG},
-	    {"MOVED", MQ_EXIT_CONFIG},
-	    {MQ_REDIS_CLUSTER, MQ_EXIT_CONFIG},
-	};
-	size_t i;
-
-	for (i = 0; i < sizeof(table) / sizeof(table[0]); i++)
-		if (strncmp(error, table[i].prefix, strlen(table[i].prefix)) ==
-		    0)
-			return table[i].status;
-	return status_in_script(error);
-}
-
-/* Whether what is not permitted is a thing to do, and not to come in. */
-static bool
-is_noperm(const char *error)
-{
-	return mq_reply_status(error) == MQ_EXIT_NOPERM &&
-	    (strncmp(error, "NOPERM", 6) == 0 ||
-		status_in_script(error) == MQ_EXIT_NOPERM);
-}
-
-/* The servers word it in several ways; a command is "the 'NAME' command". */
-bool
-mq_reply_barred(const redisReply *reply)
-{
-	return reply->type == REDIS_REPLY_ERROR && is_noperm(reply->str) &&
-	    (strstr(reply->str, " key") != NULL ||
-		strstr(reply->str, "' key") != NULL);
-}
-
-const char *
-mq_reply_hint(const char *error)
-{
-	return is_noperm(error) ? "; --print-acl tells what is needed" : "";
 }
 
 static void
@@ -167,13 +92,6 @@ mq_redis_refused(struct mq_redis *r, const redisReply *reply)
 	fail(r, mq_reply_status(why), why);
 	strlcat(r->error, mq_reply_hint(why), sizeof(r->error));
 	return true;
-}
-
-bool
-mq_reply_noscript(const redisReply *reply)
-{
-	return reply->type == REDIS_REPLY_ERROR &&
-	    strncmp(reply->str, "NOSCRIPT", 8) == 0;
 }
 
 int
@@ -244,28 +162,6 @@ mq_redis_send_eval(struct mq_redis *r, const struct mq_command *c)
 		rv = mq_redis_flush(r);
 	mq_buf_free(&head);
 	return rv;
-}
-
-void
-mq_redis_hello(struct mq_command *c)
-{
-	mq_command_plain(c, "HELLO");
-}
-
-bool
-mq_reply_cluster(const redisReply *reply)
-{
-	size_t i;
-
-	/* Names and values of any type. */
-	for (i = 0; reply->type == REDIS_REPLY_ARRAY && i + 1 < reply->elements;
-	     i += 2)
-		if (reply->element[i]->type == REDIS_REPLY_STRING &&
-		    reply->element[i + 1]->type == REDIS_REPLY_STRING &&
-		    strcmp(reply->element[i]->str, "mode") == 0)
-			return strcmp(reply->element[i + 1]->str, "cluster") ==
-			    0;
-	return false;
 }
 
 /* Drops the reply to HELLO, for which nobody waits.  False: *reply is another one,
@@ -352,27 +248,6 @@ mq_redis_call(struct mq_redis *r, struct mq_command *c)
 		reply = NULL;
 	}
 	return reply;
-}
-
-bool
-mq_redis_greeting(
-    const struct mq_server *server, int step, struct mq_command *c)
-{
-	const struct mq_url *u = &server->url;
-
-	if (u->password != NULL && step-- == 0) {
-		mq_command_plain(c, "AUTH");
-		if (u->user != NULL)
-			mq_command_str(c, u->user);
-		mq_command_str(c, u->password);
-		return true;
-	}
-	if (u->db != 0 && step-- == 0) {
-		mq_command_plain(c, "SELECT");
-		mq_command_int(c, u->db);
-		return true;
-	}
-	return false;
 }
 
 static int

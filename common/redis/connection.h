@@ -11,6 +11,7 @@
 #include <hiredis/hiredis.h>
 
 #include "command.h"
+#include "reply.h"
 #include "server.h"
 
 struct mq_redis {
@@ -85,37 +86,7 @@ int mq_redis_reply_so_far(struct mq_redis *, bool readable, redisReply **reply);
  */
 redisReply *mq_redis_call(struct mq_redis *, struct mq_command *);
 
-/*
- * The commands that open a conversation (AUTH, SELECT), where they are needed:
- * builds number step, or returns false when there is none.
- */
-bool mq_redis_greeting(const struct mq_server *, int step, struct mq_command *);
-
-/*
- * HELLO goes with the first command; from Redis 7 on it needs no right.
- * mq_reply_cluster() takes its reply, which may be an error, and returns whether the
- * server is a node of a cluster.  There queues lie on several nodes, and the
- * connection is given up with this text.
- */
-#define MQ_REDIS_CLUSTER                                                       \
-	"this server is a node of a cluster; use one without cluster mode"
-void mq_redis_hello(struct mq_command *);
-bool mq_reply_cluster(const redisReply *);
-
 /* Whether a reply is an error; if so it sets status and error from it. */
 bool mq_redis_refused(struct mq_redis *, const redisReply *);
-
-/* Whether an error reply says that the server does not know a script. */
-bool mq_reply_noscript(const redisReply *);
-
-/* Whether it says that a key is not permitted to the user. */
-bool mq_reply_barred(const redisReply *);
-
-/* What to add for people when an error reply says that something is not
- * permitted; "" otherwise.  Constant text. */
-const char *mq_reply_hint(const char *error);
-
-/* The exit status that fits the text of an error reply. */
-int mq_reply_status(const char *error);
 
 #endif
