@@ -10,7 +10,8 @@
 #include "base/exit.h"
 #include "base/xalloc.h"
 #include "envfile.h"
-#include "redis/private/private.h"
+#include "private/disk.h"
+#include "private/private.h"
 
 static char *
 user_env_file(void)

@@ -1,7 +1,5 @@
-/*
- * The private server and a full disk: the server fsyncs always, so it ends when it
- * cannot write.
- */
+#include "disk.h"
+
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 
@@ -16,8 +14,7 @@
 
 #include "base/exit.h"
 #include "base/xalloc.h"
-#include "place.h"
-#include "private.h"
+#include "log.h"
 
 /* Bytes that a server needs for small steps: to join, to reject, to leave. */
 #define ROOM 1048576

@@ -3,13 +3,10 @@
 #include <sys/file.h>
 #include <sys/param.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/un.h>
 
 #include <errno.h>
 #include <fcntl.h>
-#include <pwd.h>
-#include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,7 +17,10 @@
 #include "base/clock.h"
 #include "base/exit.h"
 #include "base/xalloc.h"
+#include "disk.h"
+#include "log.h"
 #include "place.h"
+#include "start.h"
 
 /*
  * How two servers on one directory are kept impossible: whoever starts one
@@ -42,142 +42,6 @@ enum answer {
 	UP
 };
 
-int
-private_fail(struct place *p, int status, const char *fmt, ...)
-{
-	va_list ap;
-
-	va_start(ap, fmt);
-	vsnprintf(p->error, p->error_size, fmt, ap);
-	va_end(ap);
-	return status;
-}
-
-/* --- the directory ------------------------------------------------------- */
-
-/* The XDG rules say that a relative value is to be ignored. */
-static char *
-default_dir(void)
-{
-	const char *s;
-	struct passwd *pw;
-
-	s = getenv("XDG_STATE_HOME");
-	if (s != NULL && *s == '/')
-		return mq_xasprintf("%s/mq", s);
-	s = getenv("HOME");
-	if (s == NULL || *s == '\0') {
-		pw = getpwuid(geteuid());
-		s = pw != NULL ? pw->pw_dir : NULL;
-	}
-	if (s == NULL || *s == '\0')
-		return NULL;
-	return mq_xasprintf("%s/.local/state/mq", s);
-}
-
-static char *
-wanted_dir(const char *dir)
-{
-	char *d;
-	size_t n;
-
-	if (dir == NULL || *dir == '\0')
-		return default_dir();
-	d = mq_xstrdup(dir);
-	for (n = strlen(d); n > 1 && d[n - 1] == '/'; n--)
-		d[n - 1] = '\0';
-	return d;
-}
-
-static int
-make_dir(char *path, mode_t mode)
-{
-	char *slash;
-	int r;
-
-	if (mkdir(path, mode) == 0 || errno == EEXIST)
-		return 0;
-	slash = strrchr(path, '/');
-	if (errno != ENOENT || slash == NULL || slash == path)
-		return -1;
-	*slash = '\0';
-	r = make_dir(path, 0755);
-	*slash = '/';
-	if (r == -1)
-		return -1;
-	return mkdir(path, mode) == 0 || errno == EEXIST ? 0 : -1;
-}
-
-/*
- * A directory that others can write to is refused, not repaired: they may
- * have put a socket of their own there already.
- */
-static int
-check_dir(struct place *p)
-{
-	struct stat st;
-
-	if (stat(p->dir, &st) == -1 &&
-	    (errno != ENOENT || make_dir(p->dir, 0700) == -1 ||
-		stat(p->dir, &st) == -1))
-		return private_fail(
-		    p, MQ_EXIT_IO, "%s: %s", p->dir, strerror(errno));
-	if (!S_ISDIR(st.st_mode))
-		return private_fail(
-		    p, MQ_EXIT_CONFIG, "%s: is not a directory", p->dir);
-	if (st.st_uid != geteuid())
-		return private_fail(p, MQ_EXIT_CONFIG,
-		    "%s: belongs to user %lu, not to you", p->dir,
-		    (unsigned long)st.st_uid);
-	if ((st.st_mode & (S_IWGRP | S_IWOTH)) != 0)
-		return private_fail(p, MQ_EXIT_CONFIG,
-		    "%s: others can write to it (chmod 700 %s)", p->dir,
-		    p->dir);
-	return 0;
-}
-
-static int
-name_socket(struct place *p, char *path, size_t size)
-{
-	const size_t most = sizeof(((struct sockaddr_un *)0)->sun_path) - 1;
-	int n;
-
-	n = snprintf(path, size, "%s/redis.sock", p->dir);
-	if (n < 0 || (size_t)n >= size || (size_t)n > most)
-		return private_fail(p, MQ_EXIT_CONFIG,
-		    "%s: too long for a unix socket (at most %zu bytes); "
-		    "choose a shorter directory",
-		    p->dir, most - strlen("/redis.sock"));
-	p->socket = path;
-	return 0;
-}
-
-static int
-find_place(struct place *p, const char *dir, char *path, size_t size)
-{
-	char *absolute;
-	int status;
-
-	p->dir = wanted_dir(dir);
-	if (p->dir == NULL)
-		return private_fail(p, MQ_EXIT_CONFIG,
-		    "no home directory: set HOME or XDG_STATE_HOME");
-	/* Before anything is made, too. */
-	status = name_socket(p, path, size);
-	if (status == 0)
-		status = check_dir(p);
-	if (status != 0 || *p->dir == '/')
-		return status;
-
-	absolute = realpath(p->dir, NULL);
-	if (absolute == NULL)
-		return private_fail(
-		    p, MQ_EXIT_IO, "%s: %s", p->dir, strerror(errno));
-	free(p->dir);
-	p->dir = absolute;
-	return name_socket(p, path, size);
-}
-
 /* --- is it there? -------------------------------------------------------- */
 
 /*
@@ -185,7 +49,7 @@ find_place(struct place *p, const char *dir, char *path, size_t size)
  * (a password, too many clients) the real connection will hear and tell.
  */
 static enum answer
-ask(int fd)
+ask_ping(int fd)
 {
 	static const char question[] = "PING\r\n", loading[] = "-LOADING";
 	char reply[128];
@@ -218,7 +82,7 @@ ping(const char *path)
 	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit));
 	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
 	if (connect(fd, (struct sockaddr *)&to, sizeof(to)) == 0)
-		answer = ask(fd);
+		answer = ask_ping(fd);
 	else if (errno == EAGAIN || errno == EINTR)
 		answer = SILENT;
 	close(fd);
@@ -310,7 +174,7 @@ mq_private_ensure(const char *dir, char *socket_path, size_t path_size,
 	struct place p = {.error = error, .error_size = error_size};
 	int status;
 
-	status = find_place(&p, dir, socket_path, path_size);
+	status = private_find_place(&p, dir, socket_path, path_size);
 	if (status == 0 && ping(p.socket) != UP)
 		status = bring_up(&p);
 	free(p.dir);

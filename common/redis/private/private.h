@@ -22,12 +22,4 @@
 int mq_private_ensure(const char *dir, char *socket_path, size_t path_size,
     char *error, size_t error_size);
 
-/*
- * Whether the disk of the private server with this socket has room for a write
- * of so many bytes, and for some small ones after it: 0, or MQ_EXIT_IO with one
- * line in error.
- */
-int mq_private_room(
-    const char *socket_path, size_t bytes, char *error, size_t error_size);
-
 #endif
