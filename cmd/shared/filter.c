@@ -94,9 +94,18 @@ mq_filter_given(const struct mq_filter *f)
 static bool
 matches(const regex_t *re, const char *p, size_t n)
 {
+#ifdef REG_STARTEND
 	regmatch_t range = {.rm_so = 0, .rm_eo = (regoff_t)n};
 
 	return regexec(re, p, 1, &range, REG_STARTEND) == 0;
+#else
+	/* musl: what is behind a NUL is not searched. */
+	char *text = mq_xstrndup(p, n);
+	bool found = regexec(re, text, 0, NULL, 0) == 0;
+
+	free(text);
+	return found;
+#endif
 }
 
 /* When something last happened to it, as far as it says so. */

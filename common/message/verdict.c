@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/exit.h"
+#include "base/signame.h"
 
 /* Bytes of a line of stderr in a reason. */
 #define ERRORS_LINE 200
@@ -33,7 +34,7 @@ describe(int status, char *out, size_t size)
 		snprintf(out, size, "exit status %d", WEXITSTATUS(status));
 		return;
 	}
-	name = sigabbrev_np(WTERMSIG(status));
+	name = mq_signal_name(WTERMSIG(status));
 	if (name != NULL)
 		snprintf(out, size, "killed by SIG%s", name);
 	else

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/syscall.h"
 #include "base/xalloc.h"
 
 static int
@@ -36,7 +37,7 @@ mq_worker_prepare(struct mq_worker_setup *setup)
 	close(MQ_WORKER_WRITE);
 	close(MQ_WORKER_READ);
 	if (take_descriptors() == -1 ||
-	    close_range(3, ~0U, CLOSE_RANGE_CLOEXEC) == -1)
+	    mq_close_from(3, CLOSE_RANGE_CLOEXEC) == -1)
 		return -1;
 	/* Whoever started us may have left signals blocked, too. */
 	sigemptyset(&setup->reset);

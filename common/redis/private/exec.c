@@ -11,13 +11,13 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/ioprio.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "base/syscall.h"
 #include "base/xalloc.h"
 
 #define LOCK_FD 3 /* in the server */
@@ -71,8 +71,9 @@ set_priorities(void)
 	(void)sched_setaffinity(0, sizeof(all), &all);
 	(void)sched_setscheduler(0, SCHED_OTHER, &none);
 	(void)setpriority(PRIO_PROCESS, 0, 0);
-	(void)syscall(SYS_ioprio_set, IOPRIO_WHO_PROCESS, 0,
-	    IOPRIO_PRIO_VALUE(IOPRIO_CLASS_NONE, 0));
+	/* IOPRIO_WHO_PROCESS, this one, IOPRIO_CLASS_NONE: no header has them before
+	 * Linux 5.15. */
+	(void)syscall(SYS_ioprio_set, 1, 0, 0);
 	n = write(fd, "0", 1);
 	(void)n;
 	close(fd);
@@ -111,7 +112,7 @@ set_files(int lock, const char *log)
 	if (null == -1 || errors == -1 || dup2(null, 0) == -1 ||
 	    dup2(null, 1) == -1 || dup2(errors, 2) == -1)
 		return -1;
-	return close_range(LOCK_FD + 1, ~0U, 0);
+	return mq_close_from(LOCK_FD + 1, 0);
 }
 
 /* Returns an errno value, if at all. */
