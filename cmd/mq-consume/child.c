@@ -7,13 +7,13 @@
  * simpler, but the kernel then looks through all there are, and with hundreds
  * of long runs that takes longer than to start a short one.
  */
-#include <sys/pidfd.h>
 #include <sys/wait.h>
 
 #include <errno.h>
 #include <signal.h>
 #include <unistd.h>
 
+#include "base/syscall.h"
 #include "consume.h"
 
 /* True: it has ended, and what follows from that has been done. */
@@ -68,7 +68,7 @@ child_watch(struct consumer *c, struct child *child, pid_t pid,
 void
 child_lasts(struct consumer *c, struct child *child)
 {
-	child->fd = pidfd_open(child->pid, 0);
+	child->fd = mq_pidfd_open(child->pid);
 	/* Without one it stays young. */
 	if (child->fd == -1)
 		return;

@@ -15,6 +15,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/say.h"
 #include "base/xalloc.h"
 #include "consume.h"
 
@@ -248,9 +249,9 @@ errors_init(struct consumer *c)
 	TAILQ_INIT(&c->outputs.lingering);
 	sink_init_stderr(&c->outputs.stderr_sink, c->loop);
 	c->outputs.stderr_sink.ready = on_sink_ready;
-	c->outputs.stderr_stream = stderr;
+	c->outputs.stderr_stream = sink_stream(&c->outputs.stderr_sink);
 	/* Ours, too: a line about a message must not keep the others. */
-	stderr = sink_stream(&c->outputs.stderr_sink);
+	mq_say_to(c->outputs.stderr_stream);
 }
 
 /* What was written before the log is moved belongs into the old file. */
@@ -299,7 +300,7 @@ errors_end(struct consumer *c)
 	for (i = 0; c->outputs.logs != NULL && i < c->opt->queue_count; i++)
 		sink_end(&c->outputs.logs[i]);
 	free(c->outputs.logs);
-	fclose(stderr);
-	stderr = c->outputs.stderr_stream;
+	mq_say_to(NULL);
+	fclose(c->outputs.stderr_stream);
 	sink_end(&c->outputs.stderr_sink);
 }

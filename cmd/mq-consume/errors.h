@@ -16,7 +16,7 @@ struct errors; /* those of one run */
 struct outputs {
 	struct sink stderr_sink;
 	struct sink *logs;	      /* per queue; NULL without --log-dir */
-	FILE *stderr_stream;	      /* the one that we started with */
+	FILE *stderr_stream;	      /* what mq_say() writes to */
 	struct errors_list lingering; /* whose runs are over */
 	int lingering_count;
 	char text[ERRORS_TAIL + 1]; /* what errors_close() returned last */

@@ -11,6 +11,7 @@
 
 #include "base/clock.h"
 #include "base/say.h"
+#include "base/signame.h"
 #include "consume.h"
 #include "message/headers.h"
 
@@ -40,7 +41,7 @@ backoff_ms(const struct consumer *c, long attempts)
 static const char *
 signal_name(int sig, char number[static 16])
 {
-	const char *name = sigabbrev_np(sig);
+	const char *name = mq_signal_name(sig);
 
 	if (name != NULL)
 		return name;

@@ -1,10 +1,12 @@
 #include "filter.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
 #include "base/exit.h"
 #include "base/say.h"
+#include "base/xalloc.h"
 #include "message/headers.h"
 #include "message/history.h"
 

@@ -84,6 +84,14 @@ mq_visible(const char *p, size_t n)
 	return out;
 }
 
+static FILE *stream; /* NULL: stderr */
+
+void
+mq_say_to(FILE *f)
+{
+	stream = f;
+}
+
 static void
 vsay(const char *fmt, va_list ap)
 {
@@ -95,7 +103,8 @@ vsay(const char *fmt, va_list ap)
 		shown = mq_visible(text, (size_t)n);
 	else
 		text = NULL;
-	fprintf(stderr, "%s: %s\n", program_invocation_short_name,
+	fprintf(stream != NULL ? stream : stderr, "%s: %s\n",
+	    program_invocation_short_name,
 	    shown != NULL ? shown : "out of memory");
 	free(shown);
 	free(text);

@@ -9,9 +9,13 @@
 #define MQ_SAY_H
 
 #include <stddef.h>
+#include <stdio.h>
 
 /* One line; the newline is added. */
 void mq_say(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+
+/* Where the lines go from now on; NULL: stderr.  The caller closes the stream. */
+void mq_say_to(FILE *);
 
 /* mq_say(), then exit with status. */
 void mq_die(int status, const char *fmt, ...)
