@@ -13,8 +13,9 @@
 #include "message/json.h"
 #include "queue/queue.h"
 #include "shared/filter.h"
+#include "shared/interrupt.h"
 #include "shared/options.h"
-#include "shared/sift.h"
+#include "shared/selection.h"
 
 static const char help[] =
     "usage: mq-purge [options] QUEUE\n"
@@ -85,7 +86,7 @@ choose_all(struct options *o)
 }
 
 static void
-set_option(struct options *o, struct sift *s, int ch)
+set_option(struct options *o, struct selection *s, int ch)
 {
 	switch (ch) {
 	case OPT_READY:
@@ -120,7 +121,7 @@ set_option(struct options *o, struct sift *s, int ch)
 }
 
 static void
-check(const struct options *o, const struct sift *s)
+check_options(const struct options *o, const struct selection *s)
 {
 	size_t i;
 	bool any = false;
@@ -142,8 +143,8 @@ check(const struct options *o, const struct sift *s)
 }
 
 static void
-parse(struct options *o, struct sift *s, struct mq_shared *shared, int argc,
-    char *argv[])
+parse_options(struct options *o, struct selection *s, struct mq_shared *shared,
+    int argc, char *argv[])
 {
 	int ch;
 
@@ -160,7 +161,7 @@ parse(struct options *o, struct sift *s, struct mq_shared *shared, int argc,
 		mq_die(MQ_EXIT_USAGE, "%s: only one queue at a time",
 		    argv[optind + 1]);
 	o->queue = argv[optind];
-	check(o, s);
+	check_options(o, s);
 	if (o->filter.id != NULL)
 		s->limit = 1;
 }
@@ -198,19 +199,19 @@ answer_is_yes(void)
 }
 
 static void
-purge_state(
-    const struct options *o, struct sift *s, enum mq_state state, long *count)
+purge_state(const struct options *o, struct selection *s, enum mq_state state,
+    long *count)
 {
 	struct mq_place place = {.queue = o->queue, .state = state};
 
 	if (o->state[state] && s->done < s->limit)
-		count[state] = sift_place(s, &place);
+		count[state] = selection_place(s, &place);
 }
 
 /* Without a limit, none is to become ready because another one goes, and be
  * overlooked then. */
 static void
-purge(const struct options *o, struct sift *s, long *count)
+purge_states(const struct options *o, struct selection *s, long *count)
 {
 	bool all = s->limit == LONG_MAX;
 	size_t i;
@@ -223,7 +224,7 @@ purge(const struct options *o, struct sift *s, long *count)
 }
 
 static void
-ask_to_delete(const struct options *o, struct sift *s, struct mq_deletion *d)
+call_delete(const struct options *o, struct selection *s, struct mq_deletion *d)
 {
 	if (s->layout->delete_queue(s->redis, o->queue, d) == -1)
 		mq_die(s->redis->status, "%s", s->redis->error);
@@ -248,18 +249,17 @@ ask_to_delete(const struct options *o, struct sift *s, struct mq_deletion *d)
 
 /* How many of each state would go. */
 static void
-count_all(const struct options *o, struct sift *s, long *n)
+count_states(const struct options *o, struct selection *s, long *n)
 {
 	struct mq_deletion d = {.dry_run = true};
 
 	if (!o->queue_too) {
 		s->dry_run = true;
-		purge(o, s, n);
+		purge_states(o, s, n);
 		s->dry_run = false;
-		s->done = s->seen = 0;
 		return;
 	}
-	ask_to_delete(o, s, &d);
+	call_delete(o, s, &d);
 	n[MQ_READY] = d.ready;
 	n[MQ_DELAYED] = d.delayed;
 	n[MQ_REJECTED] = d.rejected;
@@ -268,13 +268,13 @@ count_all(const struct options *o, struct sift *s, long *n)
 /* Ends the program unless the user agrees.  If nothing was counted there is no
  * question, and nothing is removed, even if messages have come since. */
 static void
-ask(const struct options *o, struct sift *s)
+ask_user(const struct options *o, struct selection *s)
 {
 	long n[MQ_STATES] = {0};
 
 	if (o->force || s->dry_run)
 		return;
-	count_all(o, s, n);
+	count_states(o, s, n);
 	if (!o->queue_too &&
 	    n[MQ_READY] + n[MQ_DELAYED] + n[MQ_REJECTED] == 0) {
 		s->limit = 0;
@@ -289,16 +289,16 @@ ask(const struct options *o, struct sift *s)
 
 /* Those who wait for a message are told before. */
 static void
-delete_queue(struct options *o, struct sift *s, long *count)
+delete_queue(struct options *o, struct selection *s, long *count)
 {
 	struct mq_deletion d = {.dry_run = true};
 
-	ask_to_delete(o, s, &d);
+	call_delete(o, s, &d);
 	if (!s->dry_run && d.awaited)
-		purge(o, s, count);
+		purge_states(o, s, count);
 	d.dry_run = s->dry_run;
 	if (!s->dry_run)
-		ask_to_delete(o, s, &d);
+		call_delete(o, s, &d);
 	count[MQ_READY] += d.ready;
 	count[MQ_DELAYED] += d.delayed;
 	count[MQ_REJECTED] += d.rejected;
@@ -307,7 +307,8 @@ delete_queue(struct options *o, struct sift *s, long *count)
 }
 
 static void
-print_json(const struct options *o, const struct sift *s, const long *count)
+print_json(
+    const struct options *o, const struct selection *s, const long *count)
 {
 	struct mq_buf text = {0};
 	json_t *v = json_pack("{s:o, s:I, s:I, s:I, s:I, s:b, s:b}", "queue",
@@ -325,7 +326,8 @@ print_json(const struct options *o, const struct sift *s, const long *count)
 }
 
 static void
-print_result(const struct options *o, const struct sift *s, const long *count)
+print_result(
+    const struct options *o, const struct selection *s, const long *count)
 {
 	char *line;
 
@@ -333,7 +335,7 @@ print_result(const struct options *o, const struct sift *s, const long *count)
 		print_json(o, s, count);
 		return;
 	}
-	line = sift_result(s);
+	line = selection_result(s);
 	puts(line);
 	free(line);
 }
@@ -345,35 +347,35 @@ main(int argc, char *argv[])
 	struct options options = {0};
 	struct mq_server server;
 	struct mq_redis redis;
-	struct sift sift = {.redis = &redis,
+	struct selection selection = {.redis = &redis,
 	    .filter = &options.filter,
 	    .word = "purged",
 	    .limit = LONG_MAX};
 	long count[MQ_STATES] = {0};
 
 	mq_option_begin();
-	parse(&options, &sift, &shared, argc, argv);
+	parse_options(&options, &selection, &shared, argc, argv);
 	mq_option_prints(true);
-	sift.layout = mq_option_server(&shared, &server);
-	mq_filter_check(&options.filter, sift.layout);
+	selection.layout = mq_option_server(&shared, &server);
+	mq_filter_check(&options.filter, selection.layout);
 	options.queue = mq_option_queue(&shared, &server, options.queue);
 	if (mq_redis_open(&redis, &server) == -1)
 		mq_die(redis.status, "%s", redis.error);
-	progress_start(&sift.progress, shared.quiet);
-	ask(&options, &sift);
-	sift_catch_signals();
-	progress_start(&sift.progress, shared.quiet);
+	selection_begin(&selection, shared.quiet);
+	ask_user(&options, &selection);
+	interrupt_catch();
+	selection_begin(&selection, shared.quiet);
 	if (options.queue_too)
-		delete_queue(&options, &sift, count);
+		delete_queue(&options, &selection, count);
 	else
-		purge(&options, &sift, count);
+		purge_states(&options, &selection, count);
 	if (!options.found)
-		sift_unknown(&sift, options.queue);
+		selection_unknown(&selection, options.queue);
 	mq_redis_close(&redis);
-	print_result(&options, &sift, count);
+	print_result(&options, &selection, count);
 	mq_filter_free(&options.filter);
 	mq_server_free(&server);
 	mq_option_free(&shared);
 	mq_close_stdout();
-	return sift.done > 0 || options.found ? MQ_EXIT_OK : MQ_EXIT_NO;
+	return selection.done > 0 || options.found ? MQ_EXIT_OK : MQ_EXIT_NO;
 }

@@ -11,8 +11,9 @@
 #include "message/json.h"
 #include "queue/queue.h"
 #include "shared/filter.h"
+#include "shared/interrupt.h"
 #include "shared/options.h"
-#include "shared/sift.h"
+#include "shared/selection.h"
 
 static const char help[] =
     "usage: mq-return [options] QUEUE\n"
@@ -73,8 +74,28 @@ set_from(struct mq_place *from, const char *arg)
 	}
 }
 
+/* "10/s" or "10". */
+static double
+parse_rate(const char *option, const char *arg)
+{
+	size_t n = strspn(arg, "0123456789.");
+	double rate = 0;
+	char *end;
+
+	if (n > 0 && (arg[n] == '\0' || strcmp(arg + n, "/s") == 0)) {
+		rate = strtod(arg, &end);
+		if (end != arg + n)
+			rate = 0;
+	}
+	if (rate < 0.001 || rate > 1e6)
+		mq_die(MQ_EXIT_USAGE,
+		    "%s: %s: not a rate from 0.001/s to 1000000/s", option,
+		    arg);
+	return rate;
+}
+
 static void
-set_option(struct options *o, struct sift *s, int ch)
+set_option(struct options *o, struct selection *s, int ch)
 {
 	switch (ch) {
 	case OPT_FROM:
@@ -87,7 +108,7 @@ set_option(struct options *o, struct sift *s, int ch)
 		s->limit = mq_option_number("--limit", optarg, 1, LONG_MAX);
 		break;
 	case OPT_RATE:
-		s->rate = sift_rate("--rate", optarg);
+		s->rate = parse_rate("--rate", optarg);
 		break;
 	case OPT_DRY_RUN:
 		s->dry_run = true;
@@ -99,8 +120,8 @@ set_option(struct options *o, struct sift *s, int ch)
 }
 
 static void
-parse(struct options *o, struct sift *s, struct mq_shared *shared, int argc,
-    char *argv[])
+parse_options(struct options *o, struct selection *s, struct mq_shared *shared,
+    int argc, char *argv[])
 {
 	int ch;
 
@@ -124,24 +145,23 @@ parse(struct options *o, struct sift *s, struct mq_shared *shared, int argc,
 
 /* Now that the layout is known. */
 static void
-name_queues(struct options *o, struct sift *s, struct mq_shared *shared,
+name_queues(struct options *o, struct selection *s, struct mq_shared *shared,
     const struct mq_server *server)
 {
 	o->from.queue = mq_option_queue(shared, server, o->from.queue);
 	s->to = s->to == NULL ? o->from.queue :
 				mq_option_queue(shared, server, s->to);
-	s->open = strcmp(s->to, o->from.queue) != 0;
 }
 
 static void
-print_result(const struct options *o, const struct sift *s)
+print_result(const struct options *o, const struct selection *s)
 {
 	struct mq_buf text = {0};
 	json_t *v;
 	char *line;
 
 	if (!o->json) {
-		line = sift_result(s);
+		line = selection_result(s);
 		puts(line);
 		free(line);
 		return;
@@ -167,39 +187,40 @@ main(int argc, char *argv[])
 	struct options options = {.from = {.state = MQ_REJECTED}};
 	struct mq_server server;
 	struct mq_redis redis;
-	struct sift sift = {.redis = &redis,
+	struct selection selection = {.redis = &redis,
 	    .filter = &options.filter,
 	    .word = "returned",
 	    .limit = LONG_MAX};
 
 	mq_option_begin();
-	parse(&options, &sift, &shared, argc, argv);
+	parse_options(&options, &selection, &shared, argc, argv);
 	mq_option_prints(true);
-	sift.layout = mq_option_server(&shared, &server);
-	mq_filter_check(&options.filter, sift.layout);
-	name_queues(&options, &sift, &shared, &server);
+	selection.layout = mq_option_server(&shared, &server);
+	mq_filter_check(&options.filter, selection.layout);
+	name_queues(&options, &selection, &shared, &server);
 	if (mq_redis_open(&redis, &server) == -1)
 		mq_die(redis.status, "%s", redis.error);
-	sift_catch_signals();
-	progress_start(&sift.progress, shared.quiet);
-	sift_place(&sift, &options.from);
-	sift_unknown(&sift, options.from.queue);
-	if (sift.made)
-		mq_option_made(&shared, &redis, sift.to);
+	interrupt_catch();
+	selection_begin(&selection, shared.quiet);
+	selection_place(&selection, &options.from);
+	selection_unknown(&selection, options.from.queue);
+	if (selection.made)
+		mq_option_made(&shared, &redis, selection.to);
 	mq_redis_close(&redis);
-	print_result(&options, &sift);
-	if (sift.in_line > 0 && !shared.quiet)
+	print_result(&options, &selection);
+	if (selection.in_line > 0 && !shared.quiet)
 		mq_say("%s: %ld stay%s in line for %s group",
-		    options.from.queue, sift.in_line,
-		    sift.in_line == 1 ? "s" : "",
-		    sift.in_line == 1 ? "its" : "their");
-	if (sift.too_long > 0 && !shared.quiet)
+		    options.from.queue, selection.in_line,
+		    selection.in_line == 1 ? "s" : "",
+		    selection.in_line == 1 ? "its" : "their");
+	if (selection.too_long > 0 && !shared.quiet)
 		mq_say("%s: %ld message%s: longer than its maxsize of %ld",
-		    sift.to, sift.too_long,
-		    sift.too_long == 1 ? " stays" : "s stay", sift.maxsize);
+		    selection.to, selection.too_long,
+		    selection.too_long == 1 ? " stays" : "s stay",
+		    selection.maxsize);
 	mq_filter_free(&options.filter);
 	mq_server_free(&server);
 	mq_option_free(&shared);
 	mq_close_stdout();
-	return sift.done > 0 ? MQ_EXIT_OK : MQ_EXIT_NO;
+	return selection.done > 0 ? MQ_EXIT_OK : MQ_EXIT_NO;
 }

@@ -11,7 +11,7 @@
 #include "message/history.h"
 
 static void
-compile(regex_t *re, int flags, const char *option, const char *arg)
+compile_regex(regex_t *re, int flags, const char *option, const char *arg)
 {
 	char why[256];
 	int fault = regcomp(re, arg, REG_EXTENDED | REG_NOSUB | flags);
@@ -30,12 +30,12 @@ set_regex(
 	/* The last one counts, as with all options. */
 	if (*given)
 		regfree(re);
-	compile(re, flags, option, arg);
+	compile_regex(re, flags, option, arg);
 	*given = true;
 }
 
 static int64_t
-ago(const char *option, const char *arg)
+time_ago(const char *option, const char *arg)
 {
 	int64_t ms =
 	    mq_clock_unix_us() / 1000 - mq_option_duration(option, arg);
@@ -59,10 +59,10 @@ mq_filter_option(struct mq_filter *f, int ch, const char *arg)
 		    &f->errors, &f->errors_re, REG_NEWLINE, "--stderr", arg);
 		return true;
 	case MQ_OPT_SINCE:
-		f->since_ms = ago("--since", arg);
+		f->since_ms = time_ago("--since", arg);
 		return true;
 	case MQ_OPT_OLDER:
-		f->older_ms = ago("--older-than", arg);
+		f->older_ms = time_ago("--older-than", arg);
 		return true;
 	case MQ_OPT_ID:
 		f->id = arg;
@@ -94,7 +94,7 @@ mq_filter_given(const struct mq_filter *f)
 
 /* n bytes at p, which may be NUL or no text at all. */
 static bool
-matches(const regex_t *re, const char *p, size_t n)
+matches_regex(const regex_t *re, const char *p, size_t n)
 {
 #ifdef REG_STARTEND
 	regmatch_t range = {.rm_so = 0, .rm_eo = (regoff_t)n};
@@ -131,7 +131,8 @@ has_reason(const struct mq_filter *f, const struct mq_envelope *e)
 	const char *reason = mq_envelope_get(e, MQ_HEADER_ERROR);
 
 	return !f->reason ||
-	    (reason != NULL && matches(&f->reason_re, reason, strlen(reason)));
+	    (reason != NULL &&
+		matches_regex(&f->reason_re, reason, strlen(reason)));
 }
 
 /* Whether its last run wrote such a line to stderr, as far as that is kept. */
@@ -146,7 +147,8 @@ has_errors(const struct mq_filter *f, const struct mq_envelope *e)
 	last = mq_history_last(e);
 	v = json_object_get(last, "stderr");
 	rv = v != NULL &&
-	    matches(&f->errors_re, json_string_value(v), json_string_length(v));
+	    matches_regex(
+		&f->errors_re, json_string_value(v), json_string_length(v));
 	json_decref(last);
 	return rv;
 }
@@ -170,7 +172,8 @@ mq_filter_match(const struct mq_filter *f, const char *element, size_t len)
 		e = (struct mq_envelope){NULL, element, len};
 	rv = has_id(f, &e) && has_reason(f, &e) && has_errors(f, &e) &&
 	    in_time(f, &e) &&
-	    (!f->match || matches(&f->match_re, e.payload, e.payload_len));
+	    (!f->match ||
+		matches_regex(&f->match_re, e.payload, e.payload_len));
 	mq_envelope_free(&e);
 	return rv;
 }

@@ -19,7 +19,7 @@ progress_start(struct progress *p, bool quiet)
 }
 
 static int
-columns(void)
+terminal_columns(void)
 {
 	struct winsize size;
 
@@ -30,10 +30,10 @@ columns(void)
 
 /* One column stays free: some terminals begin a new line after the last. */
 static void
-draw(const struct progress *p, long at, long count)
+draw_bar(const struct progress *p, long at, long count)
 {
 	char text[64], bar[200];
-	int room, full, n, width = columns() - 1;
+	int room, full, n, width = terminal_columns() - 1;
 	double part = p->total > 0 ? (double)at / (double)p->total : 0;
 
 	if (part > 1)
@@ -55,6 +55,12 @@ draw(const struct progress *p, long at, long count)
 }
 
 void
+progress_expect(struct progress *p, long more)
+{
+	p->total += more;
+}
+
+void
 progress_show(struct progress *p, long at, long count)
 {
 	double now;
@@ -64,7 +70,7 @@ progress_show(struct progress *p, long at, long count)
 	now = mq_clock_s(CLOCK_MONOTONIC);
 	if (now - p->start < FIRST_S || now - p->last < AGAIN_S)
 		return;
-	draw(p, at, count);
+	draw_bar(p, at, count);
 	p->last = now;
 	p->shown = true;
 }
@@ -73,6 +79,6 @@ void
 progress_end(struct progress *p)
 {
 	if (p->shown)
-		fprintf(stderr, "\r%*s\r", columns() - 1, "");
+		fprintf(stderr, "\r%*s\r", terminal_columns() - 1, "");
 	p->shown = false;
 }

@@ -9,15 +9,17 @@
 #include <stdbool.h>
 
 struct progress {
-	bool on;      /* whether there can be one */
-	bool shown;   /* whether there is one now */
-	double start; /* by the monotonic clock, seconds */
+	bool on;      /* there can be a bar */
+	bool shown;   /* there is one now */
+	double start; /* monotonic seconds */
 	double last;  /* when it was drawn */
-	long total;   /* what all of it is; 0: not known */
+	long total;   /* what all of the work is; 0: not known */
 };
 
 /* Starts anew; quiet: there will be none. */
 void progress_start(struct progress *, bool quiet);
+/* Adds to what all of it is. */
+void progress_expect(struct progress *, long more);
 /* at of total are behind us, and count messages have been done. */
 void progress_show(struct progress *, long at, long count);
 /* To be called before anything else is printed. */

@@ -1,9 +1,6 @@
-#include "sift.h"
+#include "selection.h"
 
 #include <limits.h>
-#include <poll.h>
-#include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,46 +8,36 @@
 #include "base/exit.h"
 #include "base/say.h"
 #include "base/xalloc.h"
+#include "interrupt.h"
 #include "message/json.h"
-#include "options.h"
+#include "operands.h"
 #include "queue/calls.h"
 
-/* With a rate, so many seconds' worth of messages go at once. */
+/* With a rate, the messages of this time go at once. */
 #define TICK_S 0.05
 /* Enough for one call of the layout. */
 #define PIECE 1000
 
-static volatile sig_atomic_t interrupted;
-
-static void
-on_signal(int sig)
-{
-	/* The second one ends us in any case. */
-	if (interrupted)
-		mq_end_by(sig);
-	interrupted = sig;
-}
-
 void
-sift_catch_signals(void)
+selection_begin(struct selection *s, bool quiet)
 {
-	struct sigaction sa = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
-
-	sigaction(SIGINT, &sa, NULL);
-	sigaction(SIGTERM, &sa, NULL);
+	s->done = s->seen = s->in_line = s->too_long = 0;
+	progress_start(&s->progress, quiet);
 }
 
 char *
-sift_result(const struct sift *s)
+selection_result(const struct selection *s)
 {
 	return mq_xasprintf("%ld message%s %s%s", s->done,
 	    s->done == 1 ? "" : "s", s->dry_run ? "would be " : "", s->word);
 }
 
-void
-sift_fail(struct sift *s, long under_way)
+/* The server has failed or refused; under_way: for that many messages the outcome
+ * is unknown, -1: for all that are left. */
+static void __attribute__((noreturn))
+fail_selection(struct selection *s, long under_way)
 {
-	char *result = sift_result(s);
+	char *result = selection_result(s);
 
 	progress_end(&s->progress);
 	mq_say("%s", s->redis->error);
@@ -64,69 +51,32 @@ sift_fail(struct sift *s, long under_way)
 	exit(s->redis->status);
 }
 
-/* What was interrupted leaves the others in their order, too. */
+/* An interrupted walk leaves the others in their order, too. */
 static void
-end_walk(struct sift *s)
+end_walk(struct selection *s)
 {
 	if (s->layout->scan_end(s->redis, &s->scan) == -1)
-		sift_fail(s, 0);
+		fail_selection(s, 0);
 }
 
 static void
-check_signal(struct sift *s)
+check_signal(struct selection *s)
 {
 	char *result;
 
-	if (!interrupted)
+	if (interrupt_signal() == 0)
 		return;
 	end_walk(s);
 	progress_end(&s->progress);
-	result = sift_result(s);
+	result = selection_result(s);
 	mq_say("interrupted");
 	mq_say("%s", result);
 	free(result);
-	mq_end_by(interrupted);
-}
-
-double
-sift_rate(const char *option, const char *arg)
-{
-	size_t n = strspn(arg, "0123456789.");
-	double rate = 0;
-	char *end;
-
-	if (n > 0 && (arg[n] == '\0' || strcmp(arg + n, "/s") == 0)) {
-		rate = strtod(arg, &end);
-		if (end != arg + n)
-			rate = 0;
-	}
-	if (rate < 0.001 || rate > 1e6)
-		mq_die(MQ_EXIT_USAGE,
-		    "%s: %s: not a rate from 0.001/s to 1000000/s", option,
-		    arg);
-	return rate;
-}
-
-/* Sleeps unless a signal has come, or comes. */
-static void
-doze(double seconds)
-{
-	struct timespec ts = {.tv_sec = (time_t)seconds};
-	sigset_t ours, before;
-
-	ts.tv_nsec = (long)((seconds - (double)ts.tv_sec) * 1e9);
-	/* Blocked, so that none can come between the look and the wait. */
-	sigemptyset(&ours);
-	sigaddset(&ours, SIGINT);
-	sigaddset(&ours, SIGTERM);
-	sigprocmask(SIG_BLOCK, &ours, &before);
-	if (!interrupted)
-		ppoll(NULL, 0, &ts, &before);
-	sigprocmask(SIG_SETMASK, &before, NULL);
+	mq_end_by(interrupt_signal());
 }
 
 void
-sift_unknown(const struct sift *s, const char *queue)
+selection_unknown(const struct selection *s, const char *queue)
 {
 	struct mq_stats stats;
 
@@ -141,7 +91,7 @@ sift_unknown(const struct sift *s, const char *queue)
 
 /* Waits until the next messages may go; how many of up to max. */
 static long
-next_piece(struct sift *s, long max)
+next_piece(struct selection *s, long max)
 {
 	long piece = max < PIECE ? max : PIECE;
 	double now;
@@ -154,7 +104,7 @@ next_piece(struct sift *s, long max)
 		s->start = now;
 	while ((now = s->start + (double)s->done / s->rate -
 		       mq_clock_s(CLOCK_MONOTONIC)) > 0) {
-		doze(now < 0.5 ? now : 0.5);
+		interrupt_sleep(now < 0.5 ? now : 0.5);
 		check_signal(s);
 		progress_show(&s->progress, s->seen, s->done);
 	}
@@ -163,28 +113,33 @@ next_piece(struct sift *s, long max)
 	return piece > 0 ? piece : 1;
 }
 
-/* The target has to be known before there is a message in it. */
-static void
-open_target(struct sift *s)
+/* To another queue than the one at work. */
+static bool
+goes_elsewhere(const struct selection *s)
 {
-	if (!s->open || s->opened)
+	return s->to != NULL && strcmp(s->to, s->place.queue) != 0;
+}
+
+/* The target has to exist before there is a message in it. */
+static void
+open_target(struct selection *s)
+{
+	if (s->opened || !goes_elsewhere(s))
 		return;
 	if (mq_queue_open(s->redis, s->layout, s->to, &s->like, &s->made) == -1)
-		sift_fail(s, 0);
+		fail_selection(s, 0);
 	s->opened = true;
 }
 
-/* One in line stays there, unless it goes elsewhere. */
 static bool
-stays(const struct sift *s, const struct mq_item *item)
+stays_in_line(const struct selection *s, const struct mq_item *item)
 {
-	return item->in_line && s->to != NULL &&
-	    strcmp(s->to, s->scan.place.queue) == 0;
+	return item->in_line && s->to != NULL && !goes_elsewhere(s);
 }
 
 /* A message stays where it is if the target does not take its length. */
 static bool
-is_too_long(const struct sift *s, const struct mq_item *item)
+is_too_long(const struct selection *s, const struct mq_item *item)
 {
 	struct mq_envelope e;
 	const char *why;
@@ -199,7 +154,7 @@ is_too_long(const struct sift *s, const struct mq_item *item)
 }
 
 static bool
-meant(struct sift *s, const struct mq_item *item)
+is_meant(struct selection *s, const struct mq_item *item)
 {
 	if (!mq_filter_match(s->filter, item->element, item->len))
 		return false;
@@ -207,14 +162,15 @@ meant(struct sift *s, const struct mq_item *item)
 		s->too_long++;
 		return false;
 	}
-	s->in_line += stays(s, item);
-	return !stays(s, item);
+	s->in_line += stays_in_line(s, item);
+	return !stays_in_line(s, item);
 }
 
 /* Chooses those of a slice that are meant; how many. */
 static long
-choose(struct sift *s, const struct mq_scan *scan)
+choose_items(struct selection *s)
 {
+	const struct mq_scan *scan = &s->scan;
 	long n = 0, max = s->limit - s->done;
 	int i;
 
@@ -226,7 +182,7 @@ choose(struct sift *s, const struct mq_scan *scan)
 		    mq_xreallocarray(s->some, (size_t)s->cap, sizeof(*s->some));
 	}
 	for (i = 0; i < scan->count; i++) {
-		s->chosen[i] = n < max && meant(s, &scan->items[i]);
+		s->chosen[i] = n < max && is_meant(s, &scan->items[i]);
 		n += s->chosen[i];
 	}
 	return n;
@@ -234,10 +190,10 @@ choose(struct sift *s, const struct mq_scan *scan)
 
 /* The first n of the chosen ones from *at on, alone. */
 static void
-pick(struct sift *s, int count, long n, int *at)
+pick_items(struct selection *s, long n, int *at)
 {
-	memset(s->some, 0, (size_t)count * sizeof(*s->some));
-	for (; *at < count && n > 0; (*at)++)
+	memset(s->some, 0, (size_t)s->scan.count * sizeof(*s->some));
+	for (; *at < s->scan.count && n > 0; (*at)++)
 		if (s->chosen[*at]) {
 			s->some[*at] = true;
 			n--;
@@ -245,7 +201,7 @@ pick(struct sift *s, int count, long n, int *at)
 }
 
 static void
-take_chosen(struct sift *s, struct mq_scan *scan, long n)
+take_chosen(struct selection *s, long n)
 {
 	long piece, taken;
 	int at = 0, rv;
@@ -254,34 +210,35 @@ take_chosen(struct sift *s, struct mq_scan *scan, long n)
 		open_target(s);
 	for (; n > 0; n -= piece) {
 		piece = next_piece(s, n);
-		pick(s, scan->count, piece, &at);
-		rv = s->layout->take(s->redis, scan, s->some, s->to, &taken);
+		pick_items(s, piece, &at);
+		rv =
+		    s->layout->take(s->redis, &s->scan, s->some, s->to, &taken);
 		s->done += taken;
 		if (rv == -1)
-			sift_fail(s, piece - taken);
+			fail_selection(s, piece - taken);
 	}
 }
 
 /*
- * Looks at each message, but no further than those that are there now: what is
- * returned may come back as quickly as we go on.
+ * Looks at each of the total messages that are there now, and at no others: returned
+ * messages may come back as quickly as the walk goes on.
  */
 static void
-look(struct sift *s, const struct mq_place *place, long total)
+walk_place(struct selection *s, long total)
 {
 	struct mq_scan *scan = &s->scan;
 	long n, before = s->seen;
 
-	*scan = (struct mq_scan){.place = *place, .needle = s->filter->id};
+	*scan = (struct mq_scan){.place = s->place, .needle = s->filter->id};
 	while (!scan->end && scan->seen < total && s->done < s->limit) {
 		check_signal(s);
 		if (s->layout->scan(s->redis, scan) == -1)
-			sift_fail(s, 0);
-		n = choose(s, scan);
+			fail_selection(s, 0);
+		n = choose_items(s);
 		if (s->dry_run)
 			s->done += n;
 		else
-			take_chosen(s, scan, n);
+			take_chosen(s, n);
 		s->seen = before + scan->seen;
 		progress_show(&s->progress, s->seen, s->done);
 	}
@@ -295,64 +252,64 @@ look(struct sift *s, const struct mq_place *place, long total)
 
 /* Without a look at them; no more than max, for the same reason. */
 static void
-move_all(struct sift *s, const struct mq_place *place, long max)
+move_place(struct selection *s, long max)
 {
 	long piece, moved = 1;
 
 	open_target(s);
 	for (; moved > 0 && max > 0; max -= moved) {
 		piece = next_piece(s, max);
-		if (s->layout->move(s->redis, place, piece, s->to, &moved) ==
-		    -1)
-			sift_fail(s, piece);
+		if (s->layout->move(
+			s->redis, &s->place, piece, s->to, &moved) == -1)
+			fail_selection(s, piece);
 		s->done += moved;
 		s->seen += moved;
 		progress_show(&s->progress, s->seen, s->done);
 	}
 }
 
-/* At once, unless others depend on them. */
+/* At once, unless others depend on the messages. */
 static void
-purge(struct sift *s, const struct mq_place *place, long total)
+purge_place(struct selection *s, long total)
 {
 	long removed;
 
 	check_signal(s);
-	if (s->layout->purge(s->redis, place, &removed) == -1)
-		sift_fail(s, -1);
+	if (s->layout->purge(s->redis, &s->place, &removed) == -1)
+		fail_selection(s, -1);
 	if (removed == -1) {
-		move_all(s, place, total);
+		move_place(s, total);
 		return;
 	}
 	s->done += removed;
 	s->seen += removed;
 }
 
-/* How many there are; of a connection that is alive they are none of ours. */
+/* How many there are; a connection that is alive is refused. */
 static long
-count(struct sift *s, const struct mq_place *place)
+count_place(struct selection *s)
 {
 	long n;
 
-	if (s->layout->move(s->redis, place, 0, s->to, &n) == 0)
+	if (s->layout->move(s->redis, &s->place, 0, s->to, &n) == 0)
 		return n;
 	if (s->done == 0)
 		mq_die(s->redis->status, "%s", s->redis->error);
-	sift_fail(s, 0);
+	fail_selection(s, 0);
 }
 
-/* How many there are to look at, those that stay in line, too. */
+/* How many there are to look at, with those that stay in line. */
 static long
-length(struct sift *s, const struct mq_place *place, long movable)
+count_in_line(struct selection *s, long movable)
 {
 	struct mq_stats stats;
 	long n = movable;
 
-	if (place->state != MQ_DELAYED || s->to == NULL)
+	if (s->place.state != MQ_DELAYED || s->to == NULL)
 		return n;
-	if (s->layout->stats(s->redis, &place->queue, 1, 0, &stats) == -1)
-		sift_fail(s, 0);
-	if (strcmp(s->to, place->queue) == 0) {
+	if (s->layout->stats(s->redis, &s->place.queue, 1, 0, &stats) == -1)
+		fail_selection(s, 0);
+	if (!goes_elsewhere(s)) {
 		n += (long)stats.queues[0].in_line;
 		if (!mq_filter_given(s->filter))
 			s->in_line += (long)stats.queues[0].in_line;
@@ -364,18 +321,18 @@ length(struct sift *s, const struct mq_place *place, long movable)
 /* Reads the maxsize of the target, if that is another queue, and that of the source,
  * which the target gets if it has to be made. */
 static void
-ask_attributes(struct sift *s, const char *from)
+ask_attributes(struct selection *s)
 {
 	static const struct mq_attributes usual = MQ_ATTRIBUTES_NONE;
-	const char *const names[] = {s->to, from};
+	const char *const names[] = {s->to, s->place.queue};
 	struct mq_stats stats;
 
 	s->maxsize = -1;
 	s->like = usual;
-	if (!s->open || !(s->layout->has & MQ_HAS_ATTRIBUTES))
+	if (!goes_elsewhere(s) || !(s->layout->has & MQ_HAS_ATTRIBUTES))
 		return;
 	if (s->layout->stats(s->redis, names, 2, 0, &stats) == -1)
-		sift_fail(s, 0);
+		fail_selection(s, 0);
 	if (stats.queues[0].attributed)
 		s->maxsize = stats.queues[0].attributes.maxsize;
 	if (stats.queues[1].attributed)
@@ -384,24 +341,27 @@ ask_attributes(struct sift *s, const char *from)
 }
 
 long
-sift_place(struct sift *s, const struct mq_place *where)
+selection_place(struct selection *s, const struct mq_place *where)
 {
 	long before = s->done, left = s->limit - before;
-	struct mq_place place = *where;
-	long total = count(s, &place), most = total < left ? total : left;
-	long all = length(s, &place, total);
+	bool all = s->to == NULL && s->limit == LONG_MAX;
+	long total, most, seen;
 
-	place.line_first = s->to == NULL && s->limit == LONG_MAX;
-	s->progress.total += total;
-	ask_attributes(s, place.queue);
+	s->place = *where;
+	total = count_place(s);
+	most = total < left ? total : left;
+	seen = count_in_line(s, total);
+	s->place.line_first = all;
+	progress_expect(&s->progress, total);
+	ask_attributes(s);
 	if (mq_filter_given(s->filter) || s->maxsize != -1)
-		look(s, &place, all);
+		walk_place(s, seen);
 	else if (s->dry_run)
 		s->done += most;
-	else if (s->to == NULL && s->limit == LONG_MAX)
-		purge(s, &place, total);
+	else if (all)
+		purge_place(s, total);
 	else if (most > 0)
-		move_all(s, &place, most);
+		move_place(s, most);
 	progress_end(&s->progress);
 	return s->done - before;
 }

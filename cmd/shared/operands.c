@@ -1,0 +1,187 @@
+#include "operands.h"
+
+#include <sys/resource.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/exit.h"
+#include "base/say.h"
+#include "base/xalloc.h"
+#include "options.h"
+#include "queue/known.h"
+#include "queue/rights.h"
+#include "startup.h"
+
+/* The layout that was given last in this order; rmq if none was. */
+static int
+find_layout(struct mq_shared *o, const struct mq_server *server, char *error,
+    size_t error_size)
+{
+	const char *name = server->url.layout, *where = server->name;
+
+	if (o->layout != NULL)
+		return 0;
+	if (name == NULL) {
+		where = "MQ_LAYOUT";
+		name = getenv(where);
+	}
+	if ((name == NULL || *name == '\0') && server->layout != NULL) {
+		where = server->layout_from;
+		name = server->layout;
+	}
+	if (name == NULL || *name == '\0')
+		name = "rmq";
+	o->layout = mq_layout_find(name);
+	if (o->layout != NULL)
+		return 0;
+	snprintf(error, error_size, "%s: the layout %s is neither rmq nor rsmq",
+	    where, name);
+	return MQ_EXIT_CONFIG;
+}
+
+/* A core dump would have the password in it. */
+static void
+no_core(void)
+{
+	struct rlimit core;
+
+	if (getrlimit(RLIMIT_CORE, &core) == -1)
+		return;
+	core.rlim_cur = 0;
+	setrlimit(RLIMIT_CORE, &core);
+}
+
+int
+mq_option_find(struct mq_shared *o, struct mq_server *server, char *error,
+    size_t error_size)
+{
+	int status = mq_server_find(server, o->url, error, error_size);
+
+	if (status == 0 && server->url.password != NULL)
+		no_core();
+	if (status == 0 && server->note[0] != '\0' && !o->quiet)
+		mq_say("%s", server->note);
+	if (status == 0)
+		status = find_layout(o, server, error, error_size);
+	if (status == 0 && server->url.ns != NULL && o->layout->ns == NULL) {
+		snprintf(error, error_size,
+		    "%s: the layout %s has no namespaces", server->name,
+		    o->layout->name);
+		status = MQ_EXIT_CONFIG;
+	}
+	return status;
+}
+
+const struct mq_layout *
+mq_option_server(struct mq_shared *o, struct mq_server *server)
+{
+	char error[512];
+	int status = mq_option_find(o, server, error, sizeof(error));
+
+	if (status != 0)
+		mq_die(status, "%s", error);
+	return o->layout;
+}
+
+const char *
+mq_option_queue(
+    struct mq_shared *o, const struct mq_server *server, const char *queue)
+{
+	const char *why;
+	char *name = mq_layout_queue(o->layout, server->url.ns, queue, &why);
+
+	if (name == NULL)
+		mq_die(MQ_EXIT_USAGE, "%s: %s", queue, why);
+	o->names =
+	    mq_xreallocarray(o->names, o->name_count + 1, sizeof(*o->names));
+	o->names[o->name_count++] = name;
+	return name;
+}
+
+void
+mq_option_queues(struct mq_shared *o, const struct mq_server *server,
+    char *operands[], int count)
+{
+	int i;
+
+	for (i = 0; i < count; i++) {
+		(void)mq_option_queue(o, server, operands[i]);
+		operands[i] = o->names[o->name_count - 1];
+	}
+}
+
+void
+mq_option_rights(
+    struct mq_shared *o, unsigned tool, char *operands[], int count)
+{
+	struct mq_buf rules = {0};
+	struct mq_server server;
+	int i;
+
+	if (!o->print_acl)
+		return;
+	(void)mq_option_server(o, &server);
+	if (count == 0)
+		mq_rights_add(&rules, o->layout, tool, NULL, server.url.ns);
+	for (i = 0; i < count; i++)
+		mq_rights_add(&rules, o->layout, tool,
+		    mq_option_queue(o, &server, operands[i]), NULL);
+	if (server.url.db != 0)
+		mq_rights_rule(&rules, "+select");
+	mq_buf_addstr(&rules, "\n");
+	mq_option_print(mq_buf_str(&rules));
+}
+
+void
+mq_option_unknown(
+    struct mq_redis *r, const struct mq_layout *layout, const char *queue)
+{
+	mq_say(
+	    "%s: no such queue%s", queue, mq_known_elsewhere(r, layout, queue));
+}
+
+void
+mq_option_made(const struct mq_shared *o, struct mq_redis *r, const char *queue)
+{
+	if (!o->quiet && (o->verbose || isatty(STDERR_FILENO)))
+		mq_say("%s: made a new queue%s", queue,
+		    mq_known_elsewhere(r, o->layout, queue));
+}
+
+void
+mq_option_needs(const struct mq_shared *o, const char *option, unsigned what)
+{
+	static const char *const names[] = {"keys", "groups", "ticks",
+	    "priorities below 0", "results", "attributes of queues",
+	    "news of messages", "ids without headers"};
+	size_t i = 0;
+
+	if (o->layout->has & what)
+		return;
+	while (!(what & 1U << i))
+		i++;
+	mq_die(MQ_EXIT_USAGE, "%s: the layout %s has no %s", option,
+	    o->layout->name, names[i]);
+}
+
+void
+mq_option_note(struct mq_shared *o, const struct mq_need *needs, int ch)
+{
+	unsigned i;
+
+	for (i = 0; needs[i].option != NULL; i++)
+		if (needs[i].ch == ch)
+			o->noted |= 1U << i;
+}
+
+void
+mq_option_check(const struct mq_shared *o, const struct mq_need *needs)
+{
+	unsigned i;
+
+	for (i = 0; needs[i].option != NULL; i++)
+		if (o->noted & 1U << i)
+			mq_option_needs(o, needs[i].option, needs[i].what);
+}

@@ -1,0 +1,58 @@
+/*
+ * Walks through the messages at a place, chooses those that are meant, and moves
+ * or removes them, in slices that do not keep the server.  What has been done is
+ * known exactly at any time, and printed whenever the program ends early.
+ */
+#ifndef MQ_SELECTION_H
+#define MQ_SELECTION_H
+
+#include <stdbool.h>
+
+#include "filter.h"
+#include "progress.h"
+#include "queue/queue.h"
+
+struct selection {
+	const struct mq_layout *layout;
+	struct mq_redis *redis;
+	const struct mq_filter *filter;
+	const char *word; /* what becomes of the messages: "returned" */
+	const char *to;	  /* to the ready ones of this queue; NULL: nowhere */
+	long limit;	  /* messages at most, over all places */
+	double rate;	  /* messages a second; 0: as fast as it goes */
+	bool dry_run;	  /* only count them */
+	/* What has been done, over all places. */
+	long done;
+	long in_line;  /* meant, but they stay in line for their group */
+	long too_long; /* meant, but longer than the target takes: */
+	long maxsize;  /* in units of UTF-16; -1: any */
+	bool made;     /* the target did not exist before */
+	/* Its own. */
+	struct progress progress;
+	struct mq_place place;	   /* at work */
+	struct mq_scan scan;	   /* the walk through it */
+	double start;		   /* of the first move, monotonic seconds */
+	long seen;		   /* messages looked at or moved */
+	struct mq_attributes like; /* of the target, if it has to be made */
+	bool opened;		   /* the target exists */
+	bool *chosen, *some;	   /* of one slice */
+	int cap;		   /* of both */
+};
+
+/* Begins, or begins anew: nothing has been done.  quiet: no progress is shown. */
+void selection_begin(struct selection *, bool quiet);
+
+/*
+ * Does one place; returns how many messages.  If the server refuses something or is
+ * lost, or after INT or TERM (see interrupt.h), the program ends, after printing how
+ * many messages were done in all.
+ */
+long selection_place(struct selection *, const struct mq_place *);
+
+/* When nothing was done: says so if there is no such queue at all. */
+void selection_unknown(const struct selection *, const char *queue);
+
+/* "12 messages returned", allocated; with dry_run "would be returned". */
+char *selection_result(const struct selection *);
+
+#endif
