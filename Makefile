@@ -208,7 +208,8 @@ valgrind:
 
 lint:
 	@tests/deps.sh --install build lint
-	@tests/lint.sh
+	@$(MAKE) --no-print-directory $(PARALLEL) -s all
+	@MQ_BUILD=$(B) tests/lint.sh
 
 # Every header compiles alone.
 hdr-check: $(B)/lua.c

@@ -21,7 +21,7 @@ packages() {
 	fuzz) echo clang libclang-rt-dev ;;
 	memcheck) echo valgrind ;;
 	bench) echo python3 procps ;;
-	lint) echo clang-format clang-tidy cppcheck shellcheck mandoc ;;
+	lint) echo python3 clang-format clang-tidy cppcheck shellcheck mandoc ;;
 	*) echo "deps.sh: $1: no such set" >&2; exit 64 ;;
 	esac
 }

@@ -57,6 +57,29 @@ scripts() {
 		shellcheck -s bash -e SC2154,SC2034,SC2030,SC2031 tests/helpers/*.bash
 }
 
+# What does not keep to the rules of the house yet; a line that is not needed goes.
+arrows_yet='^cmd/mq-(consume|publish)/.* common/redis/(command|reply)\.c:
+^(cmd/mq-(consume|publish|stats)|common/queue/rmq)/.*: a ring'
+replies_yet='^cmd/mq-(consume|publish)/'
+long_yet='^cmd/(shared/(options|sift)\.c|mq-(publish/(batch|resume)|stats/main)\.c)
+^cmd/mq-consume/(consume\.h|(link|main|settle)\.c)
+^common/queue/(queue\.h|rmq/lua/lib/place\.lua)'
+
+# none EXCEPTIONS: nothing comes in but that.
+none() {
+	! grep -vE "$1"
+}
+
+code() {
+	find cmd common -name '*.[ch]' -o -name '*.lua'
+}
+
+# The floors, and no two files in a ring.  The objects tell who calls whom.
+arrows() {
+	found=$(python3 tests/house/arrows.py "${MQ_BUILD:-build}") &&
+		printf '%s\n' "$found" | none "^\$|$arrows_yet"
+}
+
 # not FOLDER WORD...: the files of a folder hold none of these.
 not() {
 	folder=$1
@@ -64,19 +87,39 @@ not() {
 	! grep -nrE --include='*.[ch]' "$(printf '%s|' "$@" | sed 's/|$//')" "$folder"
 }
 
-# The floors: each includes only itself and what is below it.
-layers() {
-	not common/base '"(message|redis|queue|process|shared)/' hiredis &&
-		not common/message '"(redis|queue|process|shared)/' hiredis &&
-		not common/redis '"(queue|process|shared)/' rmq:: &&
-		not common/queue '"(process|shared)/' &&
-		not common/process '"(message|redis|queue|shared)/' hiredis &&
-		not cmd '<hiredis' '"queue/(rmq|rsmq)/' rmq::
+# What belongs on one floor: replies on the redis floor, keys in a layout.
+floors() {
+	not common/base hiredis redisReply && not common/message hiredis redisReply &&
+		not common/process hiredis redisReply && not common/redis rmq:: &&
+		not cmd '<hiredis' rmq:: &&
+		grep -nrE --include='*.[ch]' 'redisReply|struct mq_command' cmd | none "$replies_yet"
 }
 
-echo 1..8
+lengths() {
+	code | xargs wc -l | awk '$1 > 400 && $2 != "total" { print $2 ": " $1 " lines" }' |
+		none "$long_yet"
+}
+
+# A function of more than 60 lines is the option switch of a tool.
+functions() {
+	# shellcheck disable=SC2046
+	awk '/^[a-z]/ { name = $0 } /^\{/ { start = FNR }
+		/^\}/ && FNR - start > 60 && name !~ /option/ { print FILENAME ": " name; bad = 1 }
+		END { exit bad }' $(find cmd common -name '*.c')
+}
+
+# The folder says already what begins a name.
+names() {
+	! code | sed -nE 's|.*/(mq-)?([a-z]+)/(.*/)?\2-[^/]*$|&|p' | grep .
+}
+
+echo 1..12
 check format format
-check layers layers
+check arrows arrows
+check floors floors
+check lengths lengths
+check functions functions
+check names names
 check headers headers
 check cppcheck nice cppcheck --quiet --error-exitcode=1 --inline-suppr \
 	--enable=warning,performance,portability --std=c11 \
