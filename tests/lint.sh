@@ -61,7 +61,7 @@ scripts() {
 arrows_yet='^cmd/mq-(consume|publish)/.* common/redis/(command|reply)\.c:
 ^(cmd/mq-(consume|publish|stats)|common/queue/rmq)/.*: a ring'
 replies_yet='^cmd/mq-(consume|publish)/'
-long_yet='^cmd/(shared/(options|sift)\.c|mq-(publish/(batch|resume)|stats/main)\.c)
+long_yet='^cmd/mq-(publish/(batch|resume)|stats/main)\.c
 ^cmd/mq-consume/(consume\.h|(link|main|settle)\.c)
 ^common/queue/(queue\.h|rmq/lua/lib/place\.lua)'
 
