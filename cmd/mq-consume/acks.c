@@ -157,8 +157,7 @@ acks_wait(struct message *m)
 	if (++c->company_count >= enough ||
 	    (c->held == 0 && c->executor->runs && (!many || c->running == 0)) ||
 	    keeps_others_waiting(m) || m->awaited ||
-	    (c->careful_until > 0 && !c->executor->bulk &&
-		mq_clock_steady_s() < c->careful_until))
+	    (!c->executor->bulk && policy_is_careful(&c->policy)))
 		acks_send(c);
 	else if (!ev_is_active(&c->settle_timer))
 		ev_timer_again(c->loop, &c->settle_timer);

@@ -170,7 +170,7 @@ drained(struct aside *a, const struct aside_result *result)
 		c->next_drained = mq_clock_steady_s() + DRAIN_S;
 		return;
 	}
-	stop(c, STOP_SOON, MQ_EXIT_OK, 0);
+	policy_stop(&c->policy, STOP_SOON, MQ_EXIT_OK, 0);
 }
 
 void

@@ -33,8 +33,9 @@ batch_wants_few(const struct consumer *c, int queue)
 static bool
 is_last(const struct consumer *c)
 {
-	return c->stop != STOP_NOT || (c->opt->drain && claim_nothing(c)) ||
-	    (c->opt->limit > 0 && c->started + c->held >= c->opt->limit);
+	return policy_level(&c->policy) != STOP_NOT ||
+	    policy_limit_reached(&c->policy, c->held) ||
+	    (c->opt->drain && claim_nothing(c));
 }
 
 /* Seconds until the messages of a queue can start; below 0: there are none, or

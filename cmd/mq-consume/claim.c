@@ -22,17 +22,16 @@
 static int
 claim_room(const struct consumer *c, int queue)
 {
-	const struct options *opt = c->opt;
+	int batch = c->executor->bulk ? c->batch_size : 0;
 	long room;
 
-	if (c->stop != STOP_NOT)
+	if (policy_level(&c->policy) != STOP_NOT)
 		return 0;
-	room = pace_room(c, queue, c->executor->room(c, queue));
+	room = policy_room(&c->policy, c->executor->room(c, queue), c->held,
+	    c->queues[queue].held, batch);
 	/* With some in hand, wait until it is worth a round. */
 	if (c->held > 0 && room < c->held && !c->executor->wants_few(c, queue))
 		return 0;
-	if (opt->limit > 0 && room > opt->limit - c->started - c->held)
-		room = opt->limit - c->started - c->held;
 	return room > 0 ? (int)room : 0;
 }
 
@@ -51,7 +50,7 @@ take(struct consumer *c, redisReply **elements, int n)
 		element->str = NULL;
 	}
 	if (n > 0)
-		stop_active(c);
+		engine_active(c);
 }
 
 static void
@@ -85,7 +84,7 @@ refused(struct consumer *c, const redisReply *reply)
 	    status == MQ_EXIT_WRONGTYPE) {
 		mq_say("%s: claim: %s%s", c->server.name, reply->str,
 		    mq_reply_hint(reply->str));
-		stop(c, STOP_SOON, status, 0);
+		policy_stop(&c->policy, STOP_SOON, status, 0);
 		return;
 	}
 	/* The tick tries again. */
@@ -247,7 +246,8 @@ claim_next(struct consumer *c, int from)
 void
 claim_more(struct consumer *c)
 {
-	if (c->link != LINK_UP || c->claiming || c->stop >= STOP_SOON)
+	if (c->link != LINK_UP || c->claiming ||
+	    policy_level(&c->policy) >= STOP_SOON)
 		return;
 	if (c->in_pass && claim_next(c, c->claim_queue + 1))
 		return;

@@ -56,8 +56,9 @@
 #include <ev.h>
 
 #include "base/id.h"
-#include "base/rate.h"
 #include "errors.h"
+#include "options.h"
+#include "policy.h"
 #include "message/envelope.h"
 #include "message/frame.h"
 #include "message/history.h"
@@ -76,56 +77,7 @@
 
 #define TWIN_BUCKETS 1024
 
-#define TAG_MAX	  64
 #define NAME_SIZE (TAG_MAX + 8) /* tag, '-', 6 characters, NUL */
-
-/* What is to become of a message that was handed out. */
-enum receipt {
-	RECEIPT_NONE,
-	RECEIPT_ACK,
-	RECEIPT_REJECT,
-	RECEIPT_EXTEND,
-	RECEIPT_RETURN
-};
-
-struct options {
-	const struct mq_layout *layout;
-	const char *const *queues; /* as the layout knows them */
-	int queue_count;
-	char **typed;	/* as the user typed them */
-	char **words;	/* the command line as typed; NULL ends it */
-	bool existing;	/* there must be such queues */
-	char **command; /* NULL: print the payloads */
-	enum mq_framing framing;
-	int slots;
-	int prefetch; /* -1: as the pace of the runs suggests */
-	long limit;   /* runs; 0: no limit */
-	bool drain;
-	int64_t idle_ms;    /* -1: never */
-	int64_t timeout_ms; /* 0: none */
-	int64_t grace_ms;
-	int64_t keep_ms; /* of a result; 0: only if it is asked for */
-	int64_t backoff_min_ms, backoff_max_ms;
-	int attempts;
-	struct mq_rate rate, rate_shared;
-	int64_t rest_min_ms, rest_max_ms; /* 0: none */
-	bool retry_err;			  /* what failed is tried again, too */
-	const char *push; /* where `push` moves messages to; NULL: rejected */
-	bool strict;
-	int batch;	   /* messages for one script; 0: one, unframed */
-	bool stream;	   /* workers stay, and are fed */
-	bool at_most_once; /* acked first, and printed then */
-	int window; /* messages ahead of a worker; 0: as its pace suggests */
-	int64_t batch_wait_ms; /* how long they wait for company; -1: not */
-	bool clean;
-	int64_t lease_ms;  /* 0: nothing is handed out */
-	int64_t extend_ms; /* EXTEND only */
-	enum receipt receipt;
-	const char *receipt_id, *text;	/* NULL: none */
-	const char *log_dir, *work_dir; /* NULL: none */
-	const char *tag;
-	bool quiet, verbose;
-};
 
 enum state {
 	STATE_HELD,    /* claimed, and not started */
@@ -261,13 +213,6 @@ struct slot {
 
 enum link_state { LINK_DOWN, LINK_FINDING, LINK_OPENING, LINK_UP };
 
-enum stop_level {
-	STOP_NOT,
-	STOP_FETCHING, /* USR1: no more claims */
-	STOP_SOON,     /* TERM, INT: and end when the scripts have ended */
-	STOP_NOW       /* and do not wait for them */
-};
-
 /* What a forked child found out; see consume-aside.c. */
 struct aside_result {
 	int status; /* 0, or the mq_exit status that goes with error */
@@ -321,6 +266,7 @@ struct consumer {
 	struct mq_server server;
 	struct mq_worker_setup setup;
 	struct mq_idgen ids;
+	struct policy policy;
 
 	/* consume-link.c */
 	enum link_state link;
@@ -360,8 +306,6 @@ struct consumer {
 	ev_timer look_timer; /* see consume-pause.c */
 	unsigned long moves; /* claims and settlements answered so far */
 
-	double careful_until;  /* loop time: no settlement waits before */
-	double alone_until;    /* loop time: nothing is claimed ahead before */
 	ev_timer settle_timer; /* for settlements that wait for company */
 
 	struct messages messages; /* in the order of their claims */
@@ -375,7 +319,6 @@ struct consumer {
 	bool in_order;
 	int held, running, settling, in_flight;
 	size_t held_bytes;
-	long started;
 
 	/* consume-run.c */
 	struct slot *slots;
@@ -398,10 +341,7 @@ struct consumer {
 
 	ev_timer batch_timer; /* until some have waited long enough */
 
-	/* consume-pace.c */
-	struct mq_bucket bucket;
-	ev_timer rate_timer; /* until there is a token */
-	int resting;	     /* slots */
+	int resting; /* slots */
 
 	/* consume-print.c */
 	struct messages printed; /* those that are running, in order */
@@ -422,14 +362,7 @@ struct consumer {
 	ev_timer out_timer; /* until it is looked what has been taken */
 	double out_look_s;  /* for so long */
 
-	/* consume-stop.c */
-	enum stop_level stop;
 	bool leaving;
-	bool killed;	   /* the scripts have had their KILL */
-	bool had_terminal; /* a controlling one, when we were started */
-	int exit_status, exit_signal;
-	ev_signal signals[4];
-	ev_timer grace_timer, idle_timer;
 
 	/* consume-child.c */
 	struct children young, grown;
@@ -455,6 +388,10 @@ struct consumer {
 void engine_init(struct consumer *);
 /* Something has happened: the engine decides before the loop sleeps again. */
 void engine_mark(struct consumer *);
+/* A message came or went. */
+void engine_active(struct consumer *);
+/* Nothing more is done; the program ends. */
+void engine_end(struct consumer *);
 /* Once a second, while the link is up. */
 void engine_tick(struct consumer *);
 
@@ -545,6 +482,11 @@ void slot_release(struct message *);
 void slot_empty(struct slot *, struct messages *);
 /* The one with this number, from 0; without one (-1), slot_on(). */
 struct message *slot_at(const struct slot *, int which);
+/* Whether a verdict is a success, or a failure; it may be neither. */
+bool slot_is_good(enum mq_verdict_kind);
+bool slot_is_bad(enum mq_verdict_kind);
+/* The run of a slot was either: it may have to rest now. */
+void slot_judged(struct slot *, bool good);
 /* It rests now, or no more, or is new. */
 void slot_changed(struct slot *);
 /* One that has nothing to do; NULL: none. */
@@ -705,7 +647,7 @@ void dup_end(struct consumer *);
 
 /* --- consume-policy.c --- */
 /* Asks for the server's maxmemory-policy, once, and says what is wrong with it. */
-void policy_ask(struct consumer *);
+void eviction_ask(struct consumer *);
 
 /* --- consume-copy.c --- */
 /* The command that publishes and counts a duplicate, and its id.  False: that
@@ -834,50 +776,6 @@ void pause_send(const struct message *);
 /* Whether a look can find out something that matters. */
 bool pause_matters(const struct consumer *, int queue);
 
-/* --- consume-pace.c --- */
-void pace_init(struct consumer *);
-/* Whether the rate allows to start a message now, and that one was. */
-bool pace_allows(const struct consumer *);
-void pace_take(struct consumer *);
-/* So many of `room` more messages of a queue can be claimed, so that none waits
- * here for the rate, unless --prefetch wants it; may be below 0. */
-long pace_room(const struct consumer *, int queue, long room);
-/* Whether nothing can be started, however much there is. */
-bool pace_holds_back(const struct consumer *);
-/* Whether a verdict is a success, or a failure; it may be neither. */
-bool pace_is_good(enum mq_verdict_kind);
-bool pace_is_bad(enum mq_verdict_kind);
-/* The run of a slot was either: it may have to rest now. */
-void pace_judged(struct slot *, bool good);
-
-/* --- consume-options.c --- */
-/* These end the program when they do not like what they get. */
-void option_range(
-    const char *name, const char *arg, int64_t *min_ms, int64_t *max_ms);
-void option_rate(const char *name, const char *arg, struct mq_rate *);
-/* An absolute path, allocated; or NULL for NULL. */
-const char *option_directory(const char *dir);
-void option_check_command(const struct options *);
-/* Printing; sets the framing for a terminal. */
-void option_check_print(struct options *);
-/* Those for scripts that have several messages; sets their framing. */
-void option_check_many(struct options *);
-
-/* --- consume-operands.c --- */
-/*
- * Both end the program with 64 if a queue looks like a command, with no "--"
- * before it.  This one needs no server, and finds those that can be no queue in
- * the layout; ns is the namespace of the URL.
- */
-void operands_check(const struct options *, const char *ns);
-/*
- * To be called before anything is changed on the server.  Says which queues do
- * not exist; ends the program with 1 if --existing forbids that, or with the
- * status of the refusal if a queue cannot be used.  Returns whether missing
- * queues are to be made: not with --drain and --lease, which only empty them.
- */
-bool operands_look(const struct options *, struct mq_redis *);
-
 /* --- consume-count.c --- */
 void count_run(struct consumer *, int queue, double seconds);
 /* The server has confirmed its outcome. */
@@ -894,17 +792,6 @@ void running_tell(struct consumer *);
 /* The server may have forgotten what it was told. */
 void running_untold(struct consumer *);
 void running_end(struct consumer *);
-
-/* --- consume-stop.c --- */
-void stop_init(struct consumer *);
-/* Stops with this exit status, or by this signal (0: none). */
-void stop(struct consumer *, enum stop_level, int status, int sig);
-/* Stopping: gives back what has not been started, as soon as that can be. */
-void stop_give_back(struct consumer *);
-/* Leaves when there is nothing more to do; to be called when that may be. */
-void stop_check(struct consumer *);
-/* A message came or went. */
-void stop_active(struct consumer *);
 
 /* --- consume-child.c --- */
 void child_init(struct consumer *);

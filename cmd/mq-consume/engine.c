@@ -2,14 +2,176 @@
  * What everything leads to.  Callbacks only note what happened, and mark the
  * engine; once per turn of the loop, after all of them, it decides.
  */
+#include <signal.h>
+
+#include "base/clock.h"
+#include "base/say.h"
 #include "consume.h"
 #include "executor.h"
+
+/* --- ending ----------------------------------------------------------------- */
+
+static bool
+nothing_in_hand(const struct consumer *c)
+{
+	return TAILQ_EMPTY(&c->messages) && !c->claiming &&
+	    !c->executor->owes(c);
+}
+
+/* Whether nothing can be started, however much there is. */
+static bool
+is_held_back(const struct consumer *c)
+{
+	return !policy_may_start(&c->policy) ||
+	    (c->executor->runs && c->resting == c->opt->slots);
+}
+
+void
+engine_end(struct consumer *c)
+{
+	c->leaving = true;
+	ev_break(c->loop, EVBREAK_ALL);
+}
+
+/* First the workers that stay are to end, as well as they can. */
+static void
+leave(struct consumer *c)
+{
+	if (c->executor->stays && c->busy > 0) {
+		policy_stop(&c->policy, STOP_SOON, 0, 0);
+		return;
+	}
+	c->leaving = true;
+	link_leave(c);
+}
+
+static void
+check_end(struct consumer *c)
+{
+	if (c->leaving || !nothing_in_hand(c))
+		return;
+	/* Nobody takes our name off the server but we, once we are there. */
+	if (c->link == LINK_OPENING && c->lease_sent > 0 &&
+	    !policy_killed(&c->policy))
+		return;
+	if (policy_level(&c->policy) >= STOP_SOON ||
+	    policy_limit_reached(&c->policy, 0))
+		leave(c);
+	else if (c->opt->drain && (claim_nothing(c) || is_held_back(c)) &&
+	    c->link == LINK_UP && mq_clock_steady_s() >= c->next_drained)
+		aside_drained(c);
+}
+
+static void
+give_back(struct consumer *c)
+{
+	/* A claim under way brings younger ones, which must go back first;
+	 * those of scripts that are killed go back together, in order. */
+	if (c->claiming ||
+	    (policy_level(&c->policy) == STOP_NOW && c->busy > 0) ||
+	    c->link != LINK_UP || !lease_held(c))
+		return;
+	c->executor->give_back(c);
+}
+
+static void
+say_left(const struct consumer *c)
+{
+	int left = c->held + c->running + c->settling;
+
+	if (left == 0)
+		mq_say("%s could not be removed; it stays listed until it is "
+		       "cleaned up",
+		    c->connection);
+	else
+		mq_say("%d message%s could not be settled; %s unacked at %s "
+		       "until it is cleaned up",
+		    left, left == 1 ? "" : "s",
+		    left == 1 ? "it stays" : "they stay", c->connection);
+}
+
+/* --- what policy reports ---------------------------------------------------- */
+
+static void
+on_asked(void *arg)
+{
+	const struct consumer *c = arg;
+
+	if (c->running > 0 && c->executor->runs && !c->opt->quiet)
+		mq_say("stopping; waiting for %d running %s", c->running,
+		    c->running == 1 ? "message" : "messages");
+}
+
+static void
+on_stop(void *arg, enum stop_level level)
+{
+	struct consumer *c = arg;
+
+	if (level == STOP_SOON)
+		c->executor->stop(c);
+	engine_mark(c);
+}
+
+static bool
+on_kill(void *arg, int sig)
+{
+	struct consumer *c = arg;
+
+	slot_kill(c, sig);
+	return c->busy > 0;
+}
+
+static void
+on_give_up(void *arg)
+{
+	struct consumer *c = arg;
+
+	if (c->leaving)
+		return;
+	say_left(c);
+	engine_end(c);
+}
+
+/* Only when the last look found nothing is there nothing to do, not even with
+ * the dead: a cron job may be over before the first tick. */
+static bool
+on_idle(void *arg)
+{
+	struct consumer *c = arg;
+
+	return nothing_in_hand(c) && claim_nothing(c) && c->link == LINK_UP &&
+	    aside_cleaned(c);
+}
+
+static void
+on_wake(void *arg)
+{
+	engine_mark(arg);
+}
+
+static void
+on_reopen_logs(void *arg)
+{
+	command_open_logs(arg);
+}
+
+static const struct policy_events policy_events = {
+    .wake = on_wake,
+    .asked = on_asked,
+    .stop = on_stop,
+    .kill = on_kill,
+    .give_up = on_give_up,
+    .idle = on_idle,
+    .reopen_logs = on_reopen_logs,
+};
+
+/* --- the turn --------------------------------------------------------------- */
 
 static void
 turn(struct consumer *c)
 {
-	if (c->stop >= STOP_SOON)
-		stop_give_back(c);
+	if (policy_level(&c->policy) >= STOP_SOON)
+		give_back(c);
 	/* The server has its work while ours is begun. */
 	if (c->executor->flows) {
 		claim_more(c);
@@ -17,7 +179,7 @@ turn(struct consumer *c)
 	}
 	c->executor->start(c);
 	claim_more(c);
-	stop_check(c);
+	check_end(c);
 }
 
 static void
@@ -37,6 +199,13 @@ void
 engine_mark(struct consumer *c)
 {
 	c->marked = true;
+}
+
+void
+engine_active(struct consumer *c)
+{
+	c->next_drained = 0;
+	policy_active(&c->policy);
 }
 
 void
@@ -63,6 +232,8 @@ engine_init(struct consumer *c)
 {
 	c->executor = executor_for(c->opt);
 	c->batch_size = c->opt->batch > 0 ? c->opt->batch : 1;
+	policy_init(
+	    &c->policy, c->loop, c->opt, &c->setup.reset, &policy_events, c);
 	ev_prepare_init(&c->turn, on_turn);
 	c->turn.data = c;
 	ev_prepare_start(c->loop, &c->turn);

@@ -32,10 +32,9 @@ link_give_up(struct consumer *c, const char *error)
 	if (c->leaving)
 		return;
 	mq_say("%s: %s%s", c->server.name, error, mq_reply_hint(error));
-	c->exit_status = mq_reply_status(error);
-	c->leaving = true;
+	policy_fail(&c->policy, mq_reply_status(error));
 	slot_kill(c, SIGKILL);
-	ev_break(c->loop, EVBREAK_ALL);
+	engine_end(c);
 }
 
 void
@@ -171,7 +170,7 @@ join(struct consumer *c)
 {
 	struct mq_command cmd = {0};
 
-	policy_ask(c);
+	eviction_ask(c);
 	c->lease_sent = mq_clock_steady_s();
 	c->layout->join(&c->session, 0, &cmd);
 	mq_async_send(&c->main, &cmd, on_lease, c);

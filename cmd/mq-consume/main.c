@@ -412,7 +412,7 @@ no_event_loop(const char *what)
 	mq_die(MQ_EXIT_AGAIN, "%s: %s", what, strerror(errno));
 }
 
-static void
+static int
 consume(struct consumer *c)
 {
 	try_server(c);
@@ -428,11 +428,9 @@ consume(struct consumer *c)
 	errors_init(c);
 	claim_init(c);
 	pause_init(c);
-	pace_init(c);
 	acks_init(c);
 	run_init(c);
 	print_init(c);
-	stop_init(c);
 	link_start(c);
 	ev_run(c->loop, 0);
 	count_summary(c);
@@ -448,6 +446,7 @@ consume(struct consumer *c)
 	free(c->queues);
 	running_end(c);
 	errors_end(c);
+	return policy_exit(&c->policy);
 }
 
 static void
@@ -478,6 +477,7 @@ main(int argc, char *argv[])
 	struct mq_shared shared = {.help = help, .options = long_options};
 	struct consumer c = {.opt = &options};
 	char **queues;
+	int status;
 
 	mq_option_begin();
 	if (mq_worker_prepare(&c.setup) == -1)
@@ -488,13 +488,11 @@ main(int argc, char *argv[])
 	c.layout = mq_option_server(&shared, &c.server);
 	take_queues(&options, &shared, &c.server, queues);
 	if (options.receipt != RECEIPT_NONE)
-		c.exit_status = receipt(&options, &c.server);
+		status = receipt(&options, &c.server);
 	else if (options.lease_ms > 0)
-		c.exit_status = handout(&options, &c.server);
+		status = handout(&options, &c.server);
 	else
-		consume(&c);
+		status = consume(&c);
 	clean_up(&options, &shared, &c);
-	if (c.exit_status == 0 && c.exit_signal != 0)
-		mq_end_by(c.exit_signal);
-	return c.exit_status;
+	return status;
 }

@@ -104,7 +104,7 @@ message_state(struct message *m, enum state state)
 void
 message_unstart(struct message *m)
 {
-	m->c->started--;
+	policy_unstarted(&m->c->policy);
 	if (m->lost || m->gone) {
 		message_drop(m);
 		return;

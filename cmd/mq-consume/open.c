@@ -12,9 +12,6 @@
 #include "message/headers.h"
 #include "message/history.h"
 
-/* After a message that has failed before, be careful for so long. */
-#define CAREFUL_S 60.0
-
 /* The boot time clock goes on while the machine sleeps, as the server does. */
 static int64_t
 boot_ms(void)
@@ -108,11 +105,11 @@ message_open(struct message *m)
 	}
 	m->attempts = mq_envelope_get_long(&m->envelope, MQ_HEADER_ATTEMPT, 0);
 	if (m->attempts > 0) {
-		m->c->careful_until = mq_clock_steady_s() + CAREFUL_S;
+		policy_be_careful(&m->c->policy, false);
 		acks_send(m->c);
 	}
 	if (runs_alone(m))
-		m->c->alone_until = mq_clock_steady_s() + CAREFUL_S;
+		policy_be_careful(&m->c->policy, true);
 	m->awaited = mq_result_wanted(&m->envelope);
 	id = m->c->layout->has & MQ_HAS_IDS ? mq_message_name(&m->envelope) :
 					      mq_message_id(&m->envelope);

@@ -59,7 +59,7 @@ pause_seen(struct consumer *c, int queue, bool paused)
 		    paused ? "paused" : "resumed");
 	q->paused = paused;
 	/* Who is stopping gives everything back, in its own order. */
-	if (!paused || c->stop >= STOP_SOON)
+	if (!paused || policy_level(&c->policy) >= STOP_SOON)
 		return;
 	c->executor->take_back(c, queue);
 	settle_held_of(c, queue);

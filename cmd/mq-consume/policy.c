@@ -1,32 +1,346 @@
 /*
- * Whether the server drops what is in it.
+ * Signals:
+ *
+ *	USR1		stop fetching; run what has been claimed
+ *	TERM, INT	also give back what has not been started, let the scripts
+ *			finish within the grace time, then end
+ *	INT again	do not wait for them
+ *	HUP		open the log files anew; without any, or if our terminal
+ *			has been closed, the same as TERM
  */
+#include "policy.h"
+
+#include <fcntl.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/clock.h"
 #include "base/say.h"
-#include "consume.h"
-#include "redis/policy.h"
+
+/* Between the TERM and the KILL of the scripts, and for the last settlements. */
+#define KILL_AFTER 5.0
+/* Each failure in a row makes the rest so much longer. */
+#define LONGER 1.5
+/* After a message that has failed before, be careful for so long. */
+#define CAREFUL_S 60.0
+
+/* --- the rate --------------------------------------------------------------- */
+
+static double
+now_s(void)
+{
+	return mq_clock_s(CLOCK_MONOTONIC);
+}
+
+/* Timers count from the beginning of the loop's turn, and may so be early. */
+static void
+await_token(struct policy *p)
+{
+	double wait = mq_bucket_wait(&p->bucket, &p->opt->rate, now_s());
+
+	if (wait == 0 || ev_is_active(&p->rate_timer))
+		return;
+	ev_timer_set(&p->rate_timer, wait, 0);
+	ev_timer_start(p->loop, &p->rate_timer);
+}
 
 static void
-on_policy(void *arg, const struct mq_answer *answer, const struct mq_info *info)
+on_token(struct ev_loop *loop, ev_timer *w, int events)
 {
-	const struct consumer *c = arg;
+	struct policy *p = w->data;
 
-	if (answer == NULL)
-		return;
-	if (answer->error != NULL) {
-		if (c->opt->verbose)
-			mq_say("%s: INFO: %s", c->server.name, answer->error);
-		return;
-	}
-	if (mq_info_evicts(info) && !c->opt->quiet)
-		mq_say("%s: maxmemory-policy is %s: when its memory is full, "
-		       "the server drops queues or leases; set it to "
-		       "noeviction",
-		    c->server.name, info->policy);
+	(void)loop;
+	(void)events;
+	await_token(p);
+	if (!ev_is_active(w))
+		p->events->wake(p->arg);
+}
+
+bool
+policy_may_start(const struct policy *p)
+{
+	return p->opt->rate.per_s == 0 ||
+	    mq_bucket_wait(&p->bucket, &p->opt->rate, now_s()) == 0;
 }
 
 void
-policy_ask(struct consumer *c)
+policy_started(struct policy *p)
 {
-	if (!c->ever_joined)
-		mq_policy_ask(&c->main, on_policy, c);
+	p->started++;
+	if (p->opt->rate.per_s == 0)
+		return;
+	mq_bucket_take(&p->bucket, &p->opt->rate, now_s());
+	await_token(p);
+}
+
+void
+policy_unstarted(struct policy *p)
+{
+	p->started--;
+}
+
+bool
+policy_limit_reached(const struct policy *p, long held)
+{
+	return p->opt->limit > 0 && p->started + held >= p->opt->limit;
+}
+
+/* How many may be claimed for the rate. */
+static long
+allowed_by_rate(const struct policy *p, long held, int gathered, int batch)
+{
+	/* A batch starts whole, and the next waits until it is paid for. */
+	if (batch > 0)
+		return policy_may_start(p) ? batch - gathered : 0;
+	return (long)mq_bucket_tokens(&p->bucket, &p->opt->rate, now_s()) -
+	    held;
+}
+
+long
+policy_room(
+    const struct policy *p, long room, long held, int gathered, int batch)
+{
+	const struct options *opt = p->opt;
+	long allowed;
+
+	if (opt->rate.per_s > 0 &&
+	    (opt->command == NULL || opt->prefetch <= 0)) {
+		allowed = allowed_by_rate(p, held, gathered, batch);
+		room = room < allowed ? room : allowed;
+	}
+	if (opt->limit > 0 && room > opt->limit - p->started - held)
+		room = opt->limit - p->started - held;
+	return room;
+}
+
+/* --- caution ---------------------------------------------------------------- */
+
+void
+policy_be_careful(struct policy *p, bool alone)
+{
+	double until = mq_clock_steady_s() + CAREFUL_S;
+
+	if (alone)
+		p->alone_until = until;
+	else
+		p->careful_until = until;
+}
+
+bool
+policy_is_careful(const struct policy *p)
+{
+	return p->careful_until > 0 && mq_clock_steady_s() < p->careful_until;
+}
+
+bool
+policy_is_alone(const struct policy *p)
+{
+	return p->alone_until > 0 && mq_clock_steady_s() < p->alone_until;
+}
+
+/* At random between half of it and all of it, and never outside MIN..MAX. */
+double
+policy_rest_s(const struct policy *p, int failures)
+{
+	double min = (double)p->opt->rest_min_ms / 1000;
+	double max = (double)p->opt->rest_max_ms / 1000;
+	double top = min, low;
+	int i;
+
+	for (i = 0; i < failures && top < max; i++)
+		top *= LONGER;
+	top = top < max ? top : max;
+	low = top / 2 > min ? top / 2 : min;
+	return low +
+	    (top - low) * ((double)arc4random() / ((double)UINT32_MAX + 1));
+}
+
+/* --- ending ----------------------------------------------------------------- */
+
+enum stop_level
+policy_level(const struct policy *p)
+{
+	return p->stop;
+}
+
+bool
+policy_killed(const struct policy *p)
+{
+	return p->killed;
+}
+
+static void
+set_grace_timer(struct policy *p, double after)
+{
+	ev_timer_stop(p->loop, &p->grace_timer);
+	ev_timer_set(&p->grace_timer, after, 0);
+	ev_timer_start(p->loop, &p->grace_timer);
+}
+
+static void
+kill_all(struct policy *p)
+{
+	p->killed = true;
+	(void)p->events->kill(p->arg, SIGKILL);
+	set_grace_timer(p, KILL_AFTER);
+}
+
+void
+policy_stop(struct policy *p, enum stop_level level, int status, int sig)
+{
+	if (level <= p->stop)
+		return;
+	p->stop = level;
+	if (p->exit_status == 0 && p->exit_signal == 0) {
+		p->exit_status = status;
+		p->exit_signal = sig;
+	}
+	if (level == STOP_SOON)
+		set_grace_timer(p, (double)p->opt->grace_ms / 1000);
+	else if (level == STOP_NOW)
+		kill_all(p);
+	p->events->stop(p->arg, level);
+}
+
+void
+policy_fail(struct policy *p, int status)
+{
+	p->exit_status = status;
+}
+
+int
+policy_exit(const struct policy *p)
+{
+	if (p->exit_status == 0 && p->exit_signal != 0)
+		mq_end_by(p->exit_signal);
+	return p->exit_status;
+}
+
+/* The grace time is over: TERM, then KILL, then whatever is left is left. */
+static void
+on_grace(struct ev_loop *loop, ev_timer *w, int events)
+{
+	struct policy *p = w->data;
+
+	(void)loop;
+	(void)events;
+	if (p->stop == STOP_SOON) {
+		p->stop = STOP_NOW;
+		(void)p->events->kill(p->arg, SIGTERM);
+		set_grace_timer(p, KILL_AFTER);
+		p->events->stop(p->arg, STOP_NOW);
+	} else if (p->killed || !p->events->kill(p->arg, SIGKILL)) {
+		p->events->give_up(p->arg);
+	} else {
+		p->killed = true;
+		set_grace_timer(p, KILL_AFTER);
+	}
+}
+
+static void
+on_end_signal(struct ev_loop *loop, ev_signal *w, int events)
+{
+	struct policy *p = w->data;
+
+	(void)loop;
+	(void)events;
+	if (p->stop >= STOP_SOON && w->signum == SIGINT) {
+		policy_stop(p, STOP_NOW, 0, w->signum);
+	} else if (p->stop < STOP_SOON) {
+		p->events->asked(p->arg);
+		policy_stop(p, STOP_SOON, 0, w->signum);
+	}
+}
+
+static void
+on_quiet_signal(struct ev_loop *loop, ev_signal *w, int events)
+{
+	(void)loop;
+	(void)events;
+	policy_stop(w->data, STOP_FETCHING, 0, 0);
+}
+
+/* Whether there is a controlling one. */
+static bool
+has_terminal(void)
+{
+	int fd = open("/dev/tty", O_RDONLY | O_NOCTTY | O_CLOEXEC);
+
+	if (fd == -1)
+		return false;
+	close(fd);
+	return true;
+}
+
+static void
+on_hangup(struct ev_loop *loop, ev_signal *w, int events)
+{
+	struct policy *p = w->data;
+
+	if (p->hup_ends &&
+	    (p->opt->log_dir == NULL || (p->had_terminal && !has_terminal())))
+		on_end_signal(loop, w, events);
+	else
+		p->events->reopen_logs(p->arg);
+}
+
+static void
+on_idle(struct ev_loop *loop, ev_timer *w, int events)
+{
+	struct policy *p = w->data;
+
+	(void)events;
+	if (!p->events->idle(p->arg)) {
+		ev_timer_again(loop, w);
+		return;
+	}
+	ev_timer_stop(loop, w);
+	policy_stop(p, STOP_SOON, 0, 0);
+}
+
+void
+policy_active(struct policy *p)
+{
+	if (p->opt->idle_ms >= 0)
+		ev_timer_again(p->loop, &p->idle_timer);
+}
+
+static void
+watch_signals(struct policy *p)
+{
+	static const struct {
+		int sig;
+		void (*fn)(struct ev_loop *, ev_signal *, int);
+	} table[] = {
+	    {SIGTERM, on_end_signal},
+	    {SIGINT, on_end_signal},
+	    {SIGUSR1, on_quiet_signal},
+	    {SIGHUP, on_hangup},
+	};
+	size_t i;
+
+	for (i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
+		ev_signal_init(&p->signals[i], table[i].fn, table[i].sig);
+		p->signals[i].data = p;
+		ev_signal_start(p->loop, &p->signals[i]);
+	}
+}
+
+void
+policy_init(struct policy *p, struct ev_loop *loop, const struct options *opt,
+    const sigset_t *ignored, const struct policy_events *events, void *arg)
+{
+	*p = (struct policy){
+	    .loop = loop, .opt = opt, .events = events, .arg = arg};
+	/* By nohup(1), say: HUP is no reason to end. */
+	p->hup_ends = sigismember(ignored, SIGHUP) == 0;
+	p->had_terminal = has_terminal();
+	watch_signals(p);
+	ev_timer_init(&p->rate_timer, on_token, 0, 0);
+	ev_timer_init(&p->grace_timer, on_grace, 0, 0);
+	ev_timer_init(&p->idle_timer, on_idle, 0,
+	    opt->idle_ms > 0 ? (double)opt->idle_ms / 1000 : 0.001);
+	p->rate_timer.data = p->grace_timer.data = p->idle_timer.data = p;
+	policy_active(p);
 }

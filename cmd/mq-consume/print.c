@@ -98,7 +98,7 @@ cut(struct consumer *c, bool all)
 static void
 print_give_back(struct consumer *c)
 {
-	bool all = c->out_lost || c->stop == STOP_NOW;
+	bool all = c->out_lost || policy_level(&c->policy) == STOP_NOW;
 	struct message *m, *next;
 
 	if (all || c->executor->acked == NULL)
@@ -154,14 +154,14 @@ failed(struct consumer *c, int status)
 	pipe_end(c);
 	pipe_look(c);
 	ack_read(c);
-	stop(c, STOP_SOON, status, 0);
+	policy_stop(&c->policy, STOP_SOON, status, 0);
 }
 
 void
 print_reader_gone(struct consumer *c)
 {
 	/* It has had enough. */
-	failed(c, c->exit_status);
+	failed(c, MQ_EXIT_OK);
 }
 
 void
@@ -246,8 +246,7 @@ print(struct consumer *c, struct message *m)
 	if (!message_open(m))
 		return;
 	message_state(m, STATE_RUNNING);
-	pace_take(c);
-	c->started++;
+	policy_started(&c->policy);
 	m->start = c->out_written + waiting(c);
 	frame(m);
 	m->end = c->out_written + waiting(c);
@@ -261,7 +260,7 @@ fill(struct consumer *c)
 	bool any = false;
 
 	while (c->running < may_be_under_way(c) && waiting(c) <= OUT_BYTES &&
-	    pace_allows(c) && (m = run_next(c)) != NULL) {
+	    policy_may_start(&c->policy) && (m = run_next(c)) != NULL) {
 		print(c, m);
 		any = true;
 	}
@@ -276,16 +275,17 @@ print_once_start(struct consumer *c)
 	long n = 1 + c->out_count / 4;
 	struct message *m;
 
-	if (c->held == 0 || c->stop >= STOP_SOON || c->settling > 0 ||
-	    waiting(c) > 0)
+	if (c->held == 0 || policy_level(&c->policy) >= STOP_SOON ||
+	    c->settling > 0 || waiting(c) > 0)
 		return;
 	if (n > ONCE)
 		n = ONCE;
-	for (; n > 0 && pace_allows(c) && (m = run_next(c)) != NULL; n--) {
+	for (;
+	     n > 0 && policy_may_start(&c->policy) && (m = run_next(c)) != NULL;
+	     n--) {
 		if (!message_open(m))
 			continue;
-		pace_take(c);
-		c->started++;
+		policy_started(&c->policy);
 		settle(m, MQ_OUTCOME_ACK, 0);
 	}
 	acks_send(c);
@@ -312,7 +312,7 @@ print_owes(const struct consumer *c)
 static void
 print_start(struct consumer *c)
 {
-	if (c->held == 0 || c->stop >= STOP_SOON)
+	if (c->held == 0 || policy_level(&c->policy) >= STOP_SOON)
 		return;
 	/* What was written already makes room for what comes. */
 	if (c->out_start > 0 && waiting(c) <= OUT_BYTES) {

@@ -136,12 +136,12 @@ judge(struct slot *s, struct messages *hand, const char *errors)
 			message_drop(m);
 			continue;
 		}
-		good = good || pace_is_good(v.kind);
-		bad = bad || pace_is_bad(v.kind);
+		good = good || slot_is_good(v.kind);
+		bad = bad || slot_is_bad(v.kind);
 		verdict_carry_out(m, &v, errors);
 	}
 	if (good || bad)
-		pace_judged(s, good);
+		slot_judged(s, good);
 }
 
 /* They are held again. */
@@ -167,7 +167,7 @@ stop_if_broken(struct slot *s)
 		return;
 	mq_say("%s: %s; stopping, %s returned", s->c->script, v.how,
 	    s->ones != NULL ? "the messages are" : "the message is");
-	stop(s->c, STOP_SOON, MQ_EXIT_CONFIG, 0);
+	policy_stop(&s->c->policy, STOP_SOON, MQ_EXIT_CONFIG, 0);
 }
 
 void
@@ -192,7 +192,7 @@ run_over(struct slot *s)
 	(void)lease_held(c);
 	judge(s, &hand, errors);
 	/* Those of a batch wait for each other, but then for none. */
-	if (mq_clock_steady_s() < c->careful_until)
+	if (policy_is_careful(&c->policy))
 		acks_send(c);
 	if (!TAILQ_EMPTY(&hand))
 		stop_if_broken(s);
@@ -264,12 +264,11 @@ run_take(struct slot *s, struct message *m)
 	if (!message_open(m))
 		return false;
 	/* If this one kills us, those that have ended must not be charged. */
-	if (mq_clock_steady_s() < c->careful_until)
+	if (policy_is_careful(&c->policy))
 		mq_async_flush(&c->main);
 	message_state(m, STATE_RUNNING);
 	slot_take(s, m);
-	pace_take(c);
-	c->started++;
+	policy_started(&c->policy);
 	return true;
 }
 
@@ -278,7 +277,7 @@ run_begin(struct slot *s, const char *input, size_t n)
 {
 	struct consumer *c = s->c;
 
-	if (mq_clock_steady_s() < c->alone_until)
+	if (policy_is_alone(&c->policy))
 		slot_stand_alone(c);
 	s->started_ms = 0;
 	s->timed_out = false;

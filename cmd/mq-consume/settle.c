@@ -92,7 +92,7 @@ turn_back(struct message *m)
 	    push ? c->opt->push : "the queue");
 	m->outcome = MQ_OUTCOME_FRONT;
 	settle_send(m);
-	stop(c, STOP_SOON, MQ_EXIT_WRONGTYPE, 0);
+	policy_stop(&c->policy, STOP_SOON, MQ_EXIT_WRONGTYPE, 0);
 }
 
 void
@@ -192,7 +192,7 @@ settle(struct message *m, enum mq_outcome outcome, int64_t delay_ms)
 	m->outcome = outcome;
 	m->delay_ms = delay_ms;
 	message_state(m, STATE_SETTLING);
-	stop_active(c);
+	engine_active(c);
 	if (c->link != LINK_UP)
 		return;
 	if (outcome == MQ_OUTCOME_ACK)

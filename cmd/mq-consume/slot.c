@@ -85,8 +85,9 @@ slot_free(struct consumer *c)
 bool
 slot_may_start(const struct consumer *c)
 {
-	return c->held > 0 && !c->starved && c->stop < STOP_SOON &&
-	    c->link != LINK_OPENING && pace_allows(c);
+	return c->held > 0 && !c->starved &&
+	    policy_level(&c->policy) < STOP_SOON && c->link != LINK_OPENING &&
+	    policy_may_start(&c->policy);
 }
 
 long
@@ -101,7 +102,7 @@ slot_ahead(const struct consumer *c)
 	int batch = c->batch_size, most;
 	double runs;
 
-	if (mq_clock_steady_s() < c->alone_until)
+	if (policy_is_alone(&c->policy))
 		return 0;
 	if (c->opt->prefetch >= 0)
 		return c->opt->prefetch;
@@ -181,4 +182,48 @@ void
 slot_stop(struct consumer *c)
 {
 	(void)c;
+}
+
+/* --- rests ------------------------------------------------------------------ */
+
+static void
+on_rested(struct ev_loop *loop, ev_timer *w, int events)
+{
+	struct slot *s = w->data;
+
+	(void)loop;
+	(void)events;
+	s->c->resting--;
+	slot_changed(s);
+	engine_mark(s->c);
+}
+
+bool
+slot_is_good(enum mq_verdict_kind kind)
+{
+	return kind == MQ_VERDICT_DONE || kind == MQ_VERDICT_PUSH;
+}
+
+bool
+slot_is_bad(enum mq_verdict_kind kind)
+{
+	return kind == MQ_VERDICT_ERR || kind == MQ_VERDICT_RETRY;
+}
+
+void
+slot_judged(struct slot *s, bool good)
+{
+	struct consumer *c = s->c;
+
+	if (good)
+		s->failures = 0;
+	if (good || c->opt->rest_max_ms == 0 || ev_is_active(&s->rest))
+		return;
+	s->failures++;
+	c->resting++;
+	ev_timer_init(
+	    &s->rest, on_rested, policy_rest_s(&c->policy, s->failures), 0);
+	s->rest.data = s;
+	ev_timer_start(c->loop, &s->rest);
+	slot_changed(s);
 }

@@ -47,7 +47,7 @@ cannot_start(struct slot *s, int error)
 	while ((m = TAILQ_LAST(&s->hand, messages)) != NULL)
 		message_unstart(m);
 	if (!later)
-		stop(c, STOP_SOON, MQ_EXIT_CONFIG, 0);
+		policy_stop(&c->policy, STOP_SOON, MQ_EXIT_CONFIG, 0);
 }
 
 /* The ends of its descriptors that the script gets. */

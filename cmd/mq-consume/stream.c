@@ -105,11 +105,10 @@ feed_one(struct consumer *c)
 static bool
 is_last(const struct consumer *c)
 {
-	const struct options *opt = c->opt;
-
 	return c->held == 0 && !c->claiming &&
-	    (c->stop != STOP_NOT || (opt->drain && claim_nothing(c)) ||
-		(opt->limit > 0 && c->started >= opt->limit));
+	    (policy_level(&c->policy) != STOP_NOT ||
+		policy_limit_reached(&c->policy, 0) ||
+		(c->opt->drain && claim_nothing(c)));
 }
 
 static void

@@ -48,7 +48,7 @@ time_for_it(const struct slot *s)
 	double grace = (double)c->opt->grace_ms / 1000;
 
 	/* Who stops has a grace time for all. */
-	if (has_finished(s) && c->stop >= STOP_SOON)
+	if (has_finished(s) && policy_level(&c->policy) >= STOP_SOON)
 		return 0;
 	if (has_finished(s))
 		return s->feed.deaf || grace < KILL_AFTER ? KILL_AFTER : grace;
@@ -173,8 +173,8 @@ worker_carry_out(struct slot *s, struct message *m, const struct mq_verdict *v)
 		message_drop(m);
 		return;
 	}
-	if (pace_is_good(v->kind) || pace_is_bad(v->kind))
-		pace_judged(s, pace_is_good(v->kind));
+	if (slot_is_good(v->kind) || slot_is_bad(v->kind))
+		slot_judged(s, slot_is_good(v->kind));
 	if (v->kind != MQ_VERDICT_DONE || result_wanted(m))
 		errors = errors_so_far(s->errors);
 	verdict_carry_out(m, v, errors);
@@ -198,7 +198,7 @@ last_verdict(
 		strlcpy(v->how, s->broken, sizeof(v->how));
 	} else if (v->kind == MQ_VERDICT_DONE) {
 		/* Silence is no word about a message. */
-		if (s->judged > 0 || s->c->stop >= STOP_SOON)
+		if (s->judged > 0 || policy_level(&s->c->policy) >= STOP_SOON)
 			return false;
 		v->kind = MQ_VERDICT_RETRY;
 		strlcpy(
@@ -251,7 +251,7 @@ replace(struct slot *s)
 		s->wait_s = WAIT_MIN;
 	else
 		s->wait_s = s->wait_s * 2 < WAIT_MAX ? s->wait_s * 2 : WAIT_MAX;
-	if (c->stop >= STOP_SOON)
+	if (policy_level(&c->policy) >= STOP_SOON)
 		return;
 	if (!c->opt->quiet)
 		mq_say("%s: worker: %s; another one in %.1f s", c->script,
@@ -265,7 +265,7 @@ static void
 stop_all(struct consumer *c, const char *why)
 {
 	mq_say("%s: %s; stopping, the message is returned", c->script, why);
-	stop(c, STOP_SOON, MQ_EXIT_CONFIG, 0);
+	policy_stop(&c->policy, STOP_SOON, MQ_EXIT_CONFIG, 0);
 }
 
 /* Carries out what there is for the message that it was on.  False: the

@@ -1,0 +1,90 @@
+/*
+ * What the command line of mq-consume says.
+ */
+#ifndef MQ_CONSUME_OPTIONS_H
+#define MQ_CONSUME_OPTIONS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/rate.h"
+#include "message/frame.h"
+#include "queue/queue.h"
+
+#define TAG_MAX 64
+
+/* What is to become of a message that was handed out. */
+enum receipt {
+	RECEIPT_NONE,
+	RECEIPT_ACK,
+	RECEIPT_REJECT,
+	RECEIPT_EXTEND,
+	RECEIPT_RETURN
+};
+
+struct options {
+	const struct mq_layout *layout;
+	const char *const *queues; /* as the layout knows them */
+	int queue_count;
+	char **typed;	/* as the user typed them */
+	char **words;	/* the command line as typed; NULL ends it */
+	bool existing;	/* there must be such queues */
+	char **command; /* NULL: print the payloads */
+	enum mq_framing framing;
+	int slots;
+	int prefetch; /* -1: as the pace of the runs suggests */
+	long limit;   /* runs; 0: no limit */
+	bool drain;
+	int64_t idle_ms;    /* -1: never */
+	int64_t timeout_ms; /* 0: none */
+	int64_t grace_ms;
+	int64_t keep_ms; /* of a result; 0: only if it is asked for */
+	int64_t backoff_min_ms, backoff_max_ms;
+	int attempts;
+	struct mq_rate rate, rate_shared;
+	int64_t rest_min_ms, rest_max_ms; /* 0: none */
+	bool retry_err;			  /* what failed is tried again, too */
+	const char *push; /* where `push` moves messages to; NULL: rejected */
+	bool strict;
+	int batch;	   /* messages for one script; 0: one, unframed */
+	bool stream;	   /* workers stay, and are fed */
+	bool at_most_once; /* acked first, and printed then */
+	int window; /* messages ahead of a worker; 0: as its pace suggests */
+	int64_t batch_wait_ms; /* how long they wait for company; -1: not */
+	bool clean;
+	int64_t lease_ms;  /* 0: nothing is handed out */
+	int64_t extend_ms; /* EXTEND only */
+	enum receipt receipt;
+	const char *receipt_id, *text;	/* NULL: none */
+	const char *log_dir, *work_dir; /* NULL: none */
+	const char *tag;
+	bool quiet, verbose;
+};
+
+/* These end the program when they do not like what they get. */
+void option_range(
+    const char *name, const char *arg, int64_t *min_ms, int64_t *max_ms);
+void option_rate(const char *name, const char *arg, struct mq_rate *);
+/* An absolute path, allocated; or NULL for NULL. */
+const char *option_directory(const char *dir);
+void option_check_command(const struct options *);
+/* Printing; sets the framing for a terminal. */
+void option_check_print(struct options *);
+/* Those for scripts that have several messages; sets their framing. */
+void option_check_many(struct options *);
+
+/*
+ * Both end the program with 64 if a queue looks like a command, with no "--"
+ * before it.  This one needs no server, and finds those that can be no queue in
+ * the layout; ns is the namespace of the URL.
+ */
+void operands_check(const struct options *, const char *ns);
+/*
+ * To be called before anything is changed on the server.  Says which queues do
+ * not exist; ends the program with 1 if --existing forbids that, or with the
+ * status of the refusal if a queue cannot be used.  Returns whether missing
+ * queues are to be made: not with --drain and --lease, which only empty them.
+ */
+bool operands_look(const struct options *, struct mq_redis *);
+
+#endif
