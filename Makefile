@@ -9,6 +9,8 @@
 #   make fuzz       feed the parsers nonsense: FUZZ_S=60 seconds, FUZZ=target
 #   make valgrind   run every tool under memcheck
 #   make lint       static checks of code, scripts and pages
+#   make compdb     write compile_commands.json, for editors and analysers
+#   make format     format all C
 #   make install    PREFIX, DESTDIR, BINDIR, MANDIR and COMPDIR as usual
 #
 # CC, CFLAGS, CPPFLAGS, LDFLAGS and LDLIBS are the user's; ours come first, so
@@ -139,7 +141,7 @@ $(B)/fuzz/%: $(B)/tests/fuzz/%.o $(B)/common/libmq.a
 
 .SECONDARY:
 .PHONY: FORCE all prerequisites deps demo check faults soak bench fuzz fuzzers valgrind lint \
-	install uninstall dist clean hdr-check
+	install uninstall dist clean hdr-check compdb format
 
 prerequisites:
 	@tests/deps.sh --check build
@@ -217,6 +219,14 @@ hdr-check: $(B)/lua.c
 	    printf '#include "%s"\n' "$$h" | \
 	    $(CC) $(MQ_CPPFLAGS) -I. $(CPPFLAGS) $(MQ_CFLAGS) $(CFLAGS) \
 		-fsyntax-only -xc - || exit 1; done
+
+# What editors and analysers ask: how each file is compiled.
+compdb: export COMMAND = $(subst ",\",$(filter-out -MMD -MP,$(COMPILE)))
+compdb:
+	@for f in $$(find cmd common tests/unit tests/fuzz -name '*.c'); do \
+	    printf '%s\n{"directory": "%s", "file": "%s", "command": "%s -c %s"}' \
+		"$${between-[}" "$(CURDIR)" "$$f" "$$COMMAND" "$$f"; between=,; \
+	done >compile_commands.json; echo ']' >>compile_commands.json
 
 format:
 	clang-format -i $$(find cmd common tests -name '*.[ch]')

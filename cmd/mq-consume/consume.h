@@ -87,8 +87,7 @@ enum state {
 
 struct message {
 	TAILQ_ENTRY(message) link;
-	TAILQ_ENTRY(message)
-	hand; /* held: those of its queue; running: those
+	TAILQ_ENTRY(message) hand; /* held: those of its queue; running: those
 				    * of its slot, or that are printed */
 	struct consumer *c;
 	struct slot *slot;    /* running a command: where; NULL: nowhere */

@@ -41,8 +41,9 @@ describe(int status, char *out, size_t size)
 		snprintf(out, size, "killed by signal %d", WTERMSIG(status));
 }
 
-static void __attribute__((format(printf, 4, 5))) judge(struct mq_verdict *out,
-    enum mq_verdict_kind kind, const char *text, const char *fmt, ...)
+__attribute__((format(printf, 4, 5))) static void
+judge(struct mq_verdict *out, enum mq_verdict_kind kind, const char *text,
+    const char *fmt, ...)
 {
 	va_list ap;
 
