@@ -46,7 +46,7 @@ count_digits(const char *s)
  * last digit to the first no step loses anything, however many there are.
  */
 static int64_t
-fraction(const char *s, size_t n, int64_t unit)
+parse_fraction(const char *s, size_t n, int64_t unit)
 {
 	int64_t r = 0;
 
@@ -69,7 +69,7 @@ decimal_length(const char *s)
 
 /* The decimal of n bytes at s times unit; -1 when that is more than max. */
 static int64_t
-decimal(const char *s, size_t n, int64_t unit, int64_t max)
+parse_decimal(const char *s, size_t n, int64_t unit, int64_t max)
 {
 	int64_t v = 0;
 	size_t i;
@@ -81,7 +81,7 @@ decimal(const char *s, size_t n, int64_t unit, int64_t max)
 	}
 	v *= unit;
 	if (i < n)
-		v += fraction(s + i + 1, n - i - 1, unit);
+		v += parse_fraction(s + i + 1, n - i - 1, unit);
 	return v > max ? -1 : v;
 }
 
@@ -96,7 +96,7 @@ mq_duration_parse(const char *s, int64_t *ms)
 	for (i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
 		if (strcmp(s + n, units[i].name) != 0)
 			continue;
-		v = decimal(s, n, units[i].ms, DURATION_MAX);
+		v = parse_decimal(s, n, units[i].ms, DURATION_MAX);
 		if (v == -1)
 			return -1;
 		*ms = v;
@@ -164,7 +164,7 @@ take_fraction(const char **s, int64_t *ms)
 	if (!take_char(s, "."))
 		return true;
 	n = count_digits(*s);
-	*ms = fraction(*s, n, SECOND);
+	*ms = parse_fraction(*s, n, SECOND);
 	*s += n;
 	return n > 0;
 }
@@ -190,7 +190,7 @@ take_zone(const char **s, int64_t *ahead)
  * hour that does not exist to one that does; such a time is refused.
  */
 static bool
-resolve(const struct tm *want, bool utc, int64_t *ms)
+resolve_time(const struct tm *want, bool utc, int64_t *ms)
 {
 	struct tm tm = *want;
 	time_t t;
@@ -220,7 +220,7 @@ parse_calendar(const char *s, int64_t *ms)
 		if (utc && !take_zone(&s, &ahead))
 			return -1;
 	}
-	if (*s != '\0' || !resolve(&tm, utc, &v))
+	if (*s != '\0' || !resolve_time(&tm, utc, &v))
 		return -1;
 	v += frac - ahead;
 	if (v < 0 || v > MQ_TIME_MAX)
@@ -315,7 +315,7 @@ parse_epoch(const char *s, int64_t *ms)
 
 	if (n == 0 || s[n] != '\0')
 		return -1;
-	v = decimal(s, n, SECOND, MQ_TIME_MAX);
+	v = parse_decimal(s, n, SECOND, MQ_TIME_MAX);
 	if (v == -1)
 		return -1;
 	*ms = v;

@@ -60,7 +60,7 @@ mq_names_sort(struct mq_names *l)
 
 /* Index of the first one that is not before this name. */
 static size_t
-find(const struct mq_names *l, const char *name)
+find_name(const struct mq_names *l, const char *name)
 {
 	size_t low = 0, high = l->n, middle;
 
@@ -77,7 +77,7 @@ find(const struct mq_names *l, const char *name)
 bool
 mq_names_have(const struct mq_names *l, const char *name)
 {
-	size_t i = find(l, name);
+	size_t i = find_name(l, name);
 
 	return i < l->n && strcmp(l->list[i].name, name) == 0;
 }
@@ -85,13 +85,13 @@ mq_names_have(const struct mq_names *l, const char *name)
 const struct mq_name *
 mq_names_first(const struct mq_names *l, const char *name)
 {
-	return mq_names_have(l, name) ? &l->list[find(l, name)] : NULL;
+	return mq_names_have(l, name) ? &l->list[find_name(l, name)] : NULL;
 }
 
 size_t
 mq_names_count(const struct mq_names *l, const char *name)
 {
-	size_t first = find(l, name), n = 0;
+	size_t first = find_name(l, name), n = 0;
 
 	while (first + n < l->n && strcmp(l->list[first + n].name, name) == 0)
 		n++;
@@ -101,7 +101,8 @@ mq_names_count(const struct mq_names *l, const char *name)
 const char *
 mq_names_of(const struct mq_names *l, const char *name)
 {
-	return mq_names_have(l, name) ? l->list[find(l, name)].queue : NULL;
+	return mq_names_have(l, name) ? l->list[find_name(l, name)].queue :
+					NULL;
 }
 
 void

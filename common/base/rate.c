@@ -63,7 +63,8 @@ mq_rate_parse(const char *s, struct mq_rate *rate)
 }
 
 static double
-missing(const struct mq_bucket *b, const struct mq_rate *rate, double now)
+missing_tokens(
+    const struct mq_bucket *b, const struct mq_rate *rate, double now)
 {
 	double left = b->missing - (now - b->at) * rate->per_s;
 
@@ -74,13 +75,13 @@ double
 mq_bucket_tokens(
     const struct mq_bucket *b, const struct mq_rate *rate, double now)
 {
-	return (double)rate->burst - missing(b, rate, now);
+	return (double)rate->burst - missing_tokens(b, rate, now);
 }
 
 void
 mq_bucket_take(struct mq_bucket *b, const struct mq_rate *rate, double now)
 {
-	b->missing = missing(b, rate, now) + 1;
+	b->missing = missing_tokens(b, rate, now) + 1;
 	b->at = now;
 }
 

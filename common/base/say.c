@@ -31,7 +31,7 @@ is_plain(const char *p, size_t n)
  * and text of ours included: U+202A to U+202E, and U+2066 to U+2069.
  */
 static bool
-turns(const char *p, size_t n)
+turns_direction(const char *p, size_t n)
 {
 	return n == 3 &&
 	    ((memcmp(p, "\xe2\x80\xaa", 3) >= 0 &&
@@ -50,7 +50,7 @@ valid_run(const char *p, size_t n)
 	while (at < n) {
 		len = mbrlen(p + at, n - at, &state);
 		if (len == (size_t)-1 || len == (size_t)-2 ||
-		    turns(p + at, len))
+		    turns_direction(p + at, len))
 			break;
 		at += len > 0 ? len : 1;
 	}

@@ -9,7 +9,7 @@
 #include "say.h"
 
 static void *
-checked(void *p)
+checked_memory(void *p)
 {
 	if (p == NULL)
 		mq_die(MQ_EXIT_AGAIN, "out of memory");
@@ -19,31 +19,31 @@ checked(void *p)
 void *
 mq_xmalloc(size_t n)
 {
-	return checked(malloc(n));
+	return checked_memory(malloc(n));
 }
 
 void *
 mq_xcalloc(size_t n, size_t size)
 {
-	return checked(calloc(n, size));
+	return checked_memory(calloc(n, size));
 }
 
 void *
 mq_xreallocarray(void *p, size_t n, size_t size)
 {
-	return checked(reallocarray(p, n, size));
+	return checked_memory(reallocarray(p, n, size));
 }
 
 char *
 mq_xstrdup(const char *s)
 {
-	return checked(strdup(s));
+	return checked_memory(strdup(s));
 }
 
 char *
 mq_xstrndup(const char *s, size_t n)
 {
-	return checked(strndup(s, n));
+	return checked_memory(strndup(s, n));
 }
 
 char *
@@ -52,7 +52,7 @@ mq_xvasprintf(const char *fmt, va_list ap)
 	char *s;
 	int n = vasprintf(&s, fmt, ap);
 
-	return checked(n == -1 ? NULL : s);
+	return checked_memory(n == -1 ? NULL : s);
 }
 
 char *

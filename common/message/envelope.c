@@ -196,7 +196,7 @@ value_fault(const char *s, size_t n)
 }
 
 static char *
-canonical(const char *s, size_t n)
+canonical_name(const char *s, size_t n)
 {
 	char *name = mq_xstrndup(s, n);
 	bool first = true;
@@ -238,7 +238,7 @@ mq_header_split(const char *s, char **name, char **value, const char **why)
 	*why = value_fault(v, n);
 	if (*why != NULL)
 		return -1;
-	*name = canonical(s, name_len);
+	*name = canonical_name(s, name_len);
 	*value = mq_xstrndup(v, n);
 	return 0;
 }

@@ -78,7 +78,7 @@ make_room(struct mq_frame_reader *r)
 
 /* MQ_FRAME_RECORD stands for "there is more to look at" here. */
 static enum mq_frame_result
-fill(struct mq_frame_reader *r)
+fill_buffer(struct mq_frame_reader *r)
 {
 	struct pollfd input = {.fd = r->fd, .events = POLLIN};
 	struct mq_buf *b = &r->buf;
@@ -100,7 +100,7 @@ fill(struct mq_frame_reader *r)
 }
 
 static enum mq_frame_result
-too_long(struct mq_frame_reader *r)
+fail_too_long(struct mq_frame_reader *r)
 {
 	snprintf(r->error, sizeof(r->error), "longer than %zu bytes", r->max);
 	return MQ_FRAME_BAD;
@@ -110,8 +110,8 @@ too_long(struct mq_frame_reader *r)
 
 /* Hands out n bytes, and steps over what frames them on both sides. */
 static enum mq_frame_result
-deliver(struct mq_frame_reader *r, size_t before, size_t n, size_t behind,
-    const char **p)
+deliver_record(struct mq_frame_reader *r, size_t before, size_t n,
+    size_t behind, const char **p)
 {
 	*p = r->buf.data + r->start + before;
 	r->start += before + n + behind;
@@ -126,12 +126,12 @@ take_whole(struct mq_frame_reader *r, const char **p, size_t *n)
 {
 	*n = r->buf.len - r->start;
 	if (*n > r->max)
-		return too_long(r);
+		return fail_too_long(r);
 	if (!r->eof)
 		return MQ_FRAME_WAIT;
 	if (r->records > 0)
 		return MQ_FRAME_END;
-	return deliver(r, 0, *n, 0, p);
+	return deliver_record(r, 0, *n, 0, p);
 }
 
 static enum mq_frame_result
@@ -143,17 +143,17 @@ take_until(struct mq_frame_reader *r, int separator, const char **p, size_t *n)
 	end = memchr(from + r->scanned, separator, have - r->scanned);
 	*n = end != NULL ? (size_t)(end - from) : have;
 	if (*n > r->max)
-		return too_long(r);
+		return fail_too_long(r);
 	if (end != NULL)
-		return deliver(r, 0, *n, 1, p);
+		return deliver_record(r, 0, *n, 1, p);
 	r->scanned = have;
 	if (!r->eof)
 		return MQ_FRAME_WAIT;
-	return have == 0 ? MQ_FRAME_END : deliver(r, 0, have, 0, p);
+	return have == 0 ? MQ_FRAME_END : deliver_record(r, 0, have, 0, p);
 }
 
 static enum mq_frame_result
-bad_length(struct mq_frame_reader *r, const char *what)
+fail_length(struct mq_frame_reader *r, const char *what)
 {
 	snprintf(r->error, sizeof(r->error), "netstring: length %s", what);
 	return MQ_FRAME_BAD;
@@ -169,17 +169,17 @@ take_length(struct mq_frame_reader *r, size_t *digits, size_t *n)
 
 	for (i = 0; i < have && p[i] >= '0' && p[i] <= '9'; i++) {
 		if (i == LENGTH_DIGITS)
-			return bad_length(r, "has more than 10 digits");
+			return fail_length(r, "has more than 10 digits");
 		length = length * 10 + (uint64_t)(p[i] - '0');
 	}
 	if (i > 1 && p[0] == '0')
-		return bad_length(r, "has a leading zero");
+		return fail_length(r, "has a leading zero");
 	if (i == have)
-		return r->eof ? bad_length(r, "is cut off") : MQ_FRAME_WAIT;
+		return r->eof ? fail_length(r, "is cut off") : MQ_FRAME_WAIT;
 	if (i == 0 || p[i] != ':')
-		return bad_length(r, "is no number");
+		return fail_length(r, "is no number");
 	if (length > r->max)
-		return too_long(r);
+		return fail_too_long(r);
 	*digits = i;
 	*n = (size_t)length;
 	return MQ_FRAME_RECORD;
@@ -192,7 +192,7 @@ take_content(struct mq_frame_reader *r, size_t digits, size_t n, const char **p)
 
 	if (have > n) {
 		if (r->buf.data[r->start + digits + 1 + n] == ',')
-			return deliver(r, digits + 1, n, 1, p);
+			return deliver_record(r, digits + 1, n, 1, p);
 		snprintf(r->error, sizeof(r->error),
 		    "netstring: no comma after its %zu bytes", n);
 		return MQ_FRAME_BAD;
@@ -223,7 +223,7 @@ take_netstring(struct mq_frame_reader *r, const char **p, size_t *n)
 }
 
 static enum mq_frame_result
-take(struct mq_frame_reader *r, const char **p, size_t *n)
+take_record(struct mq_frame_reader *r, const char **p, size_t *n)
 {
 	switch (r->framing) {
 	case MQ_FRAME_WHOLE:
@@ -245,10 +245,10 @@ mq_frame_read(struct mq_frame_reader *r, const char **p, size_t *n)
 	enum mq_frame_result result;
 
 	do {
-		result = take(r, p, n);
+		result = take_record(r, p, n);
 		if (result != MQ_FRAME_WAIT)
 			return result;
-		result = fill(r);
+		result = fill_buffer(r);
 	} while (result == MQ_FRAME_RECORD);
 	return result;
 }

@@ -18,7 +18,7 @@ is_inside(char byte)
 /* A text of at most max bytes, from its beginning or its end, in whole
  * characters; what is no UTF-8 becomes '?'. */
 static json_t *
-cut(const char *text, size_t max, bool from_end)
+cut_text(const char *text, size_t max, bool from_end)
 {
 	size_t n = strlen(text), cut_off = 0;
 	char *copy;
@@ -40,7 +40,7 @@ cut(const char *text, size_t max, bool from_end)
 }
 
 static json_t *
-to_json(const struct mq_failure *f)
+failure_to_json(const struct mq_failure *f)
 {
 	json_t *v = json_object();
 
@@ -50,23 +50,25 @@ to_json(const struct mq_failure *f)
 	if (f->attempt > 0)
 		mq_json_set(v, "attempt", json_integer(f->attempt));
 	if (f->host != NULL)
-		mq_json_set(v, "host", cut(f->host, MQ_HISTORY_TEXT, false));
+		mq_json_set(
+		    v, "host", cut_text(f->host, MQ_HISTORY_TEXT, false));
 	if (f->signal != NULL)
 		mq_json_set(v, "signal", mq_json_text(f->signal));
 	else if (f->status >= 0)
 		mq_json_set(v, "status", json_integer(f->status));
 	if (f->text != NULL)
-		mq_json_set(v, "text", cut(f->text, MQ_HISTORY_TEXT, false));
+		mq_json_set(
+		    v, "text", cut_text(f->text, MQ_HISTORY_TEXT, false));
 	if (f->errors != NULL && *f->errors != '\0')
 		mq_json_set(
-		    v, "stderr", cut(f->errors, MQ_HISTORY_STDERR, true));
+		    v, "stderr", cut_text(f->errors, MQ_HISTORY_STDERR, true));
 	return v;
 }
 
 void
 mq_history_add(struct mq_envelope *e, const struct mq_failure *f)
 {
-	json_t *v = to_json(f), *list;
+	json_t *v = failure_to_json(f), *list;
 	struct mq_buf text = {0};
 
 	mq_json_dump(v, &text);
@@ -80,7 +82,7 @@ mq_history_add(struct mq_envelope *e, const struct mq_failure *f)
 
 /* Moves what is of the right type over; others may have written it. */
 static json_t *
-checked(const json_t *from)
+checked_failure(const json_t *from)
 {
 	static const struct {
 		const char *name;
@@ -114,8 +116,8 @@ mq_history_list(const struct mq_envelope *e)
 		v = mq_json_load(
 		    json_string_value(value), json_string_length(value));
 		if (json_is_object(v))
-			mq_json_must(
-			    json_array_append_new(out, checked(v)) == 0);
+			mq_json_must(json_array_append_new(
+					 out, checked_failure(v)) == 0);
 		json_decref(v);
 	}
 	return out;
@@ -138,7 +140,7 @@ mq_history_last(const struct mq_envelope *e)
 		json_decref(v);
 		v = NULL;
 	}
-	out = v != NULL ? checked(v) : NULL;
+	out = v != NULL ? checked_failure(v) : NULL;
 	json_decref(v);
 	return out;
 }

@@ -42,7 +42,7 @@ is_name(const char *behind, const char *end)
 
 /* The code of a \uXXXX; -1: there is none here. */
 static int
-escaped(const char *p, const char *end)
+escaped_code(const char *p, const char *end)
 {
 	int i, c, code = 0;
 
@@ -63,7 +63,7 @@ escaped(const char *p, const char *end)
 
 /* One that is not escaped by its number; returns its bytes. */
 static size_t
-take_plain(
+take_plain_char(
     struct mq_buf *out, const char *p, const char *end, bool name, bool lenient)
 {
 	size_t n = mq_utf8_len(p, (size_t)(end - p));
@@ -82,17 +82,17 @@ static size_t
 take_char(
     struct mq_buf *out, const char *p, const char *end, bool name, bool lenient)
 {
-	int code = escaped(p, end), low;
+	int code = escaped_code(p, end), low;
 	size_t n = code == -1 ? 2 : 6;
 
 	if (*p != '\\')
-		return take_plain(out, p, end, name, lenient);
+		return take_plain_char(out, p, end, name, lenient);
 	if (name && (code == 0 || code == 0xfdd0)) {
 		mq_buf_addstr(out, code == 0 ? MARK "0" : MARK MARK);
 		return n;
 	}
 	if (code >= 0xd800 && code <= 0xdfff) {
-		low = code < 0xdc00 ? escaped(p + n, end) : -1;
+		low = code < 0xdc00 ? escaped_code(p + n, end) : -1;
 		if (low >= 0xdc00 && low <= 0xdfff) {
 			n += 6;
 		} else if (lenient) {
@@ -108,7 +108,7 @@ take_char(
 
 /* The text with its strings as jansson takes them. */
 static void
-prepare(const char *p, size_t n, bool lenient, struct mq_buf *out)
+prepare_text(const char *p, size_t n, bool lenient, struct mq_buf *out)
 {
 	const char *end = p + n, *behind;
 	bool name;
@@ -142,7 +142,7 @@ put_char(struct mq_buf *out, const char *p, const char *end)
 
 /* Names as they were. */
 static void
-restore(struct mq_buf *out, size_t from)
+restore_names(struct mq_buf *out, size_t from)
 {
 	struct mq_buf text = {0};
 	const char *p, *end, *behind;
@@ -164,7 +164,7 @@ restore(struct mq_buf *out, size_t from)
 /* --- values ---------------------------------------------------------------------- */
 
 static json_t *
-load(const char *p, size_t n)
+load_text(const char *p, size_t n)
 {
 	json_error_t error;
 	json_t *v;
@@ -184,7 +184,7 @@ is_marked(const char *p, const char *end)
 	if (memmem(p, (size_t)(end - p), MARK, 3) != NULL)
 		return true;
 	while ((p = memchr(p, '\\', (size_t)(end - p))) != NULL)
-		if (escaped(p++, end) == 0xfdd0)
+		if (escaped_code(p++, end) == 0xfdd0)
 			return true;
 	return false;
 }
@@ -194,12 +194,12 @@ static json_t *
 load_prepared(const char *p, size_t n, bool lenient)
 {
 	struct mq_buf text = {0};
-	json_t *v = is_marked(p, p + n) ? NULL : load(p, n);
+	json_t *v = is_marked(p, p + n) ? NULL : load_text(p, n);
 
 	if (v != NULL)
 		return v;
-	prepare(p, n, lenient, &text);
-	v = load(mq_buf_str(&text), text.len);
+	prepare_text(p, n, lenient, &text);
+	v = load_text(mq_buf_str(&text), text.len);
 	mq_buf_free(&text);
 	return v;
 }
@@ -217,7 +217,7 @@ mq_json_load_lenient(const char *p, size_t n)
 }
 
 static int
-dump(const char *p, size_t n, void *out)
+dump_value(const char *p, size_t n, void *out)
 {
 	mq_buf_add(out, p, n);
 	return 0;
@@ -228,10 +228,10 @@ mq_json_dump(const json_t *v, struct mq_buf *out)
 {
 	size_t from = out->len;
 
-	mq_json_must(json_dump_callback(
-			 v, dump, out, JSON_COMPACT | JSON_ENCODE_ANY) == 0);
+	mq_json_must(json_dump_callback(v, dump_value, out,
+			 JSON_COMPACT | JSON_ENCODE_ANY) == 0);
 	if (memmem(out->data + from, out->len - from, MARK, 3) != NULL)
-		restore(out, from);
+		restore_names(out, from);
 }
 
 void

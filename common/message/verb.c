@@ -81,7 +81,7 @@ is_bare_due(const char *s)
 
 /* How many bytes at p, of n, are blanks (or, without blanks, are none). */
 static size_t
-span(const char *p, size_t n, bool blanks)
+span_blanks(const char *p, size_t n, bool blanks)
 {
 	size_t i;
 
@@ -120,7 +120,7 @@ take_number(struct mq_verbs *v, char *text)
 		v->stray = true;
 		return v->count;
 	}
-	end += span(end, strlen(end), true);
+	end += span_blanks(end, strlen(end), true);
 	memmove(text, end, strlen(end) + 1);
 	return (int)(n - 1);
 }
@@ -151,7 +151,7 @@ take_final(const char *text, enum mq_verb_final *final, int64_t *resend_s)
 
 /* The text of a verb, as it is shown. */
 static const char *
-said(enum mq_verb_final final, const char *text)
+text_to_show(enum mq_verb_final final, const char *text)
 {
 	bool due = final == MQ_FINAL_RESEND || final == MQ_FINAL_PAUSE;
 
@@ -160,10 +160,11 @@ said(enum mq_verb_final final, const char *text)
 
 /* A verb about one of several. */
 static void
-take_one(struct mq_verb_one *one, enum mq_verb_final final, const char *text)
+take_about_one(
+    struct mq_verb_one *one, enum mq_verb_final final, const char *text)
 {
 	free(one->text);
-	one->text = mq_xstrdup(said(final, text));
+	one->text = mq_xstrdup(text_to_show(final, text));
 	if (one->final != MQ_FINAL_NONE)
 		return;
 	one->final = final;
@@ -172,9 +173,9 @@ take_one(struct mq_verb_one *one, enum mq_verb_final final, const char *text)
 
 /* A verb about all, or all that are left. */
 static void
-take_plain(struct mq_verbs *v, enum mq_verb_final final, const char *text)
+take_about_all(struct mq_verbs *v, enum mq_verb_final final, const char *text)
 {
-	strlcpy(v->text, said(final, text), sizeof(v->text));
+	strlcpy(v->text, text_to_show(final, text), sizeof(v->text));
 	v->spoke = true;
 	if (v->final != MQ_FINAL_NONE)
 		return;
@@ -185,11 +186,11 @@ take_plain(struct mq_verbs *v, enum mq_verb_final final, const char *text)
 static void
 take_line(struct mq_verbs *v)
 {
-	size_t start = span(v->line, v->line_len, true);
+	size_t start = span_blanks(v->line, v->line_len, true);
 	const char *verb = v->line + start;
 	size_t left = v->line_len - start;
-	size_t n = span(verb, left, false);
-	size_t gap = span(verb + n, left - n, true);
+	size_t n = span_blanks(verb, left, false);
+	size_t gap = span_blanks(verb + n, left - n, true);
 	bool whole = v->line_len < sizeof(v->line);
 	char text[MQ_VERB_LINE + 1];
 	int which;
@@ -203,9 +204,9 @@ take_line(struct mq_verbs *v)
 		take_dup(v, which, text, whole);
 	v->about = which < v->count ? which + 1 : 0;
 	if (v->about > 0)
-		take_one(&v->ones[which], final_of(verb, n), text);
+		take_about_one(&v->ones[which], final_of(verb, n), text);
 	else
-		take_plain(v, final_of(verb, n), text);
+		take_about_all(v, final_of(verb, n), text);
 }
 
 const char *

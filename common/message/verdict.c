@@ -26,7 +26,7 @@ static const struct {
 
 /* How the run ended, in words. */
 static void
-describe(int status, char *out, size_t size)
+describe_end(int status, char *out, size_t size)
 {
 	const char *name;
 
@@ -42,7 +42,7 @@ describe(int status, char *out, size_t size)
 }
 
 __attribute__((format(printf, 4, 5))) static void
-judge(struct mq_verdict *out, enum mq_verdict_kind kind, const char *text,
+set_verdict(struct mq_verdict *out, enum mq_verdict_kind kind, const char *text,
     const char *fmt, ...)
 {
 	va_list ap;
@@ -62,8 +62,8 @@ judge_err(const char *text, int status, struct mq_verdict *out)
 	char how[32] = "";
 
 	if (*text == '\0' && status != 0)
-		describe(status, how, sizeof(how));
-	judge(out, MQ_VERDICT_ERR, text, "%s", how);
+		describe_end(status, how, sizeof(how));
+	set_verdict(out, MQ_VERDICT_ERR, text, "%s", how);
 }
 
 /* A final verb but err was said; only an exit status of 0 confirms it. */
@@ -73,12 +73,12 @@ judge_final(const struct mq_verbs *v, int status, struct mq_verdict *out)
 	char how[32];
 
 	if (status != 0) {
-		describe(status, how, sizeof(how));
-		judge(out, MQ_VERDICT_ERR, v->text, "%s after %s", how,
+		describe_end(status, how, sizeof(how));
+		set_verdict(out, MQ_VERDICT_ERR, v->text, "%s after %s", how,
 		    effects[v->final].name);
 		return;
 	}
-	judge(out, effects[v->final].kind, v->text, "%s", "");
+	set_verdict(out, effects[v->final].kind, v->text, "%s", "");
 	out->resend_s = v->resend_s;
 }
 
@@ -88,8 +88,8 @@ judge_unfinished(const struct mq_verbs *v, int status, struct mq_verdict *out)
 	char how[32] = "no final verb";
 
 	if (status != 0)
-		describe(status, how, sizeof(how));
-	judge(out, MQ_VERDICT_ERR, v->text, "%s", how);
+		describe_end(status, how, sizeof(how));
+	set_verdict(out, MQ_VERDICT_ERR, v->text, "%s", how);
 }
 
 static void
@@ -99,18 +99,18 @@ judge_silent(int status, bool strict, struct mq_verdict *out)
 	char how[32];
 
 	if (code == 0) {
-		judge(out, strict ? MQ_VERDICT_ERR : MQ_VERDICT_DONE, "", "%s",
-		    strict ? "no final verb" : "");
+		set_verdict(out, strict ? MQ_VERDICT_ERR : MQ_VERDICT_DONE, "",
+		    "%s", strict ? "no final verb" : "");
 		return;
 	}
-	describe(status, how, sizeof(how));
+	describe_end(status, how, sizeof(how));
 	if (code == MQ_EXIT_AGAIN)
-		judge(out, MQ_VERDICT_RETRY, "", "%s", how);
+		set_verdict(out, MQ_VERDICT_RETRY, "", "%s", how);
 	else if (code == 126 || code == 127)
-		judge(out, MQ_VERDICT_STOP, "", "%s: the command cannot run",
-		    how);
+		set_verdict(out, MQ_VERDICT_STOP, "",
+		    "%s: the command cannot run", how);
 	else
-		judge(out, MQ_VERDICT_ERR, "", "%s", how);
+		set_verdict(out, MQ_VERDICT_ERR, "", "%s", how);
 }
 
 void
@@ -123,7 +123,7 @@ mq_verdict(const struct mq_verbs *v, int status, bool timed_out, bool strict,
 	if (v->final == MQ_FINAL_ERR)
 		judge_err(v->text, status, out);
 	else if (timed_out && !confirmed)
-		judge(out, MQ_VERDICT_ERR, v->text, "timed out");
+		set_verdict(out, MQ_VERDICT_ERR, v->text, "timed out");
 	else if (v->final != MQ_FINAL_NONE)
 		judge_final(v, status, out);
 	else if (v->spoke)
@@ -145,17 +145,17 @@ mq_verdict_one(const struct mq_verbs *v, int which, int status, bool timed_out,
 		judge_err(text, status, out);
 	} else if (WIFSIGNALED(status) && !timed_out &&
 	    v->final != MQ_FINAL_ERR) {
-		describe(status, how, sizeof(how));
-		judge(out, MQ_VERDICT_RETRY, text, "%s", how);
+		describe_end(status, how, sizeof(how));
+		set_verdict(out, MQ_VERDICT_RETRY, text, "%s", how);
 	} else if (one->final != MQ_FINAL_NONE) {
-		judge(out, effects[one->final].kind, text, "%s", "");
+		set_verdict(out, effects[one->final].kind, text, "%s", "");
 		out->resend_s = one->resend_s;
 	} else {
 		mq_verdict(v, status, timed_out, strict, out);
 		if (out->kind != MQ_VERDICT_DONE && out->text[0] == '\0')
 			strlcpy(out->text, text, sizeof(out->text));
 		if (v->stray && v->final != MQ_FINAL_ERR && status == 0)
-			judge(out, MQ_VERDICT_ERR, "",
+			set_verdict(out, MQ_VERDICT_ERR, "",
 			    "a verb was about no message of the batch");
 	}
 }

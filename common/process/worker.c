@@ -97,7 +97,7 @@ mq_worker_payload(const void *p, size_t n)
  * before, so no handler of ours runs in here.
  */
 static int
-become(const struct mq_worker_setup *setup, const struct mq_worker *w,
+become_worker(const struct mq_worker_setup *setup, const struct mq_worker *w,
     const sigset_t *mask)
 {
 	const struct sigaction dfl = {.sa_handler = SIG_DFL};
@@ -129,7 +129,7 @@ become(const struct mq_worker_setup *setup, const struct mq_worker *w,
 }
 
 static pid_t
-start(const struct mq_worker_setup *setup, const struct mq_worker *w)
+spawn_worker(const struct mq_worker_setup *setup, const struct mq_worker *w)
 {
 	volatile int failure = 0;
 	sigset_t all, none, old;
@@ -140,7 +140,7 @@ start(const struct mq_worker_setup *setup, const struct mq_worker *w)
 	sigprocmask(SIG_SETMASK, &all, &old);
 	pid = vfork();
 	if (pid == 0) {
-		failure = become(setup, w, &none);
+		failure = become_worker(setup, w, &none);
 		_exit(127);
 	}
 	if (pid == -1)
@@ -155,7 +155,7 @@ start(const struct mq_worker_setup *setup, const struct mq_worker *w)
 }
 
 static pid_t
-start_by_shell(const struct mq_worker_setup *setup, const struct mq_worker *w)
+spawn_by_shell(const struct mq_worker_setup *setup, const struct mq_worker *w)
 {
 	struct mq_worker shell = *w;
 	char **argv;
@@ -172,7 +172,7 @@ start_by_shell(const struct mq_worker_setup *setup, const struct mq_worker *w)
 		memcpy(argv + 2, w->argv + 1, (n - 1) * sizeof(*argv));
 	shell.path = argv[0];
 	shell.argv = argv;
-	pid = start(setup, &shell);
+	pid = spawn_worker(setup, &shell);
 	failure = errno;
 	free(argv[0]);
 	free(argv[1]);
@@ -184,9 +184,9 @@ start_by_shell(const struct mq_worker_setup *setup, const struct mq_worker *w)
 pid_t
 mq_worker_start(const struct mq_worker_setup *setup, const struct mq_worker *w)
 {
-	pid_t pid = start(setup, w);
+	pid_t pid = spawn_worker(setup, w);
 
 	if (pid == -1 && errno == ENOEXEC)
-		return start_by_shell(setup, w);
+		return spawn_by_shell(setup, w);
 	return pid;
 }

@@ -42,7 +42,7 @@ is_local(const struct mq_addresses *a)
 /* --- the child --------------------------------------------------------------- */
 
 static void
-put(int fd, const struct piece *piece)
+send_address(int fd, const struct piece *piece)
 {
 	if (write(fd, piece, sizeof(*piece)) != (ssize_t)sizeof(*piece))
 		_exit(1);
@@ -50,7 +50,7 @@ put(int fd, const struct piece *piece)
 
 /* Returns how many addresses of this family there are. */
 static int
-find(const char *host, int family, int fd, struct piece *failure)
+find_addresses(const char *host, int family, int fd, struct piece *failure)
 {
 	const struct addrinfo hints = {
 	    .ai_family = family, .ai_socktype = SOCK_STREAM};
@@ -67,7 +67,7 @@ find(const char *host, int family, int fd, struct piece *failure)
 	for (one = list; one != NULL; one = one->ai_next)
 		if (getnameinfo(one->ai_addr, one->ai_addrlen, piece.address,
 			sizeof(piece.address), NULL, 0, NI_NUMERICHOST) == 0) {
-			put(fd, &piece);
+			send_address(fd, &piece);
 			n++;
 		}
 	freeaddrinfo(list);
@@ -76,7 +76,7 @@ find(const char *host, int family, int fd, struct piece *failure)
 
 /* Sends each address as soon as it is known: a second one may not be needed. */
 static void
-be_a_child(const char *host, int fd, pid_t parent)
+run_child(const char *host, int fd, pid_t parent)
 {
 	struct piece failure = {.error = EAI_NONAME};
 	int n;
@@ -84,10 +84,10 @@ be_a_child(const char *host, int fd, pid_t parent)
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (getppid() != parent)
 		_exit(1);
-	n = find(host, AF_INET, fd, &failure);
-	n += find(host, AF_INET6, fd, &failure);
+	n = find_addresses(host, AF_INET, fd, &failure);
+	n += find_addresses(host, AF_INET6, fd, &failure);
 	if (n == 0)
-		put(fd, &failure);
+		send_address(fd, &failure);
 	_exit(0);
 }
 
@@ -103,7 +103,7 @@ start_child(struct mq_addresses *a)
 	}
 	a->pid = fork();
 	if (a->pid == 0)
-		be_a_child(a->host, fds[1], parent);
+		run_child(a->host, fds[1], parent);
 	if (a->pid == -1) {
 		strlcpy(a->why, strerror(errno), sizeof(a->why));
 		a->pid = 0;
@@ -126,7 +126,7 @@ mq_addresses_begin(struct mq_addresses *a, const char *host, double until)
 }
 
 static bool
-known(struct mq_addresses *a, char *address)
+next_known(struct mq_addresses *a, char *address)
 {
 	static const char *const local[] = {"127.0.0.1", "::1"};
 	const char *next = NULL;
@@ -143,7 +143,7 @@ known(struct mq_addresses *a, char *address)
 
 /* False: nothing came, or nothing more will. */
 static bool
-hear(struct mq_addresses *a, struct piece *piece)
+receive_piece(struct mq_addresses *a, struct piece *piece)
 {
 	struct pollfd pfd = {.fd = a->fd, .events = POLLIN};
 	double left = a->until - mq_clock_steady_s();
@@ -165,8 +165,8 @@ mq_addresses_next(struct mq_addresses *a, char *address)
 	struct piece piece;
 
 	if (a->pid == 0)
-		return known(a, address);
-	if (!hear(a, &piece))
+		return next_known(a, address);
+	if (!receive_piece(a, &piece))
 		return false;
 	if (piece.address[0] == '\0') {
 		strlcpy(a->why,

@@ -284,7 +284,7 @@ mq_async_subscribe(
 }
 
 static void
-report(struct mq_async *a, const redisAsyncContext *context)
+report_down(struct mq_async *a, const redisAsyncContext *context)
 {
 	if (context->c.err == REDIS_ERR_OOM)
 		mq_die(MQ_EXIT_AGAIN, "out of memory");
@@ -305,7 +305,7 @@ static void
 on_connect(const redisAsyncContext *context, int status)
 {
 	if (status != REDIS_OK && context->data != NULL)
-		report(context->data, context);
+		report_down(context->data, context);
 }
 
 static void
@@ -313,11 +313,11 @@ on_disconnect(const redisAsyncContext *context, int status)
 {
 	(void)status;
 	if (context->data != NULL)
-		report(context->data, context);
+		report_down(context->data, context);
 }
 
 static void
-give_up(struct mq_async *a, const char *why)
+give_up_connection(struct mq_async *a, const char *why)
 {
 	strlcpy(a->refusal, why, sizeof(a->refusal));
 	/* Whatever was sent behind it fails as well. */
@@ -332,14 +332,14 @@ on_greeting(void *arg, redisReply *reply)
 		return;
 	mq_say("%s", reply->str);
 	/* The owner tries again. */
-	give_up(arg, reply->str);
+	give_up_connection(arg, reply->str);
 }
 
 static void
 on_hello(void *arg, redisReply *reply)
 {
 	if (reply != NULL && mq_reply_cluster(reply))
-		give_up(arg, MQ_REDIS_CLUSTER);
+		give_up_connection(arg, MQ_REDIS_CLUSTER);
 }
 
 int

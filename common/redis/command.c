@@ -114,7 +114,7 @@ put_count(char *to, int n)
 }
 
 static int
-digits(int v)
+count_digits(int v)
 {
 	return snprintf(NULL, 0, "%d", v);
 }
@@ -131,7 +131,8 @@ mq_command_wire(struct mq_command *c, size_t *n)
 	else
 		len = snprintf(head, sizeof(head),
 		    "*%d\r\n$7\r\nEVALSHA\r\n$40\r\n%s\r\n$%d\r\n%d\r\n",
-		    c->args + 3, c->script->sha, digits(c->keys), c->keys);
+		    c->args + 3, c->script->sha, count_digits(c->keys),
+		    c->keys);
 	memcpy(c->wire.data + HEAD - len, head, (size_t)len);
 	*n = c->wire.len - HEAD + (size_t)len;
 	return c->wire.data + HEAD - len;
@@ -142,7 +143,7 @@ mq_command_eval_head(const struct mq_command *c, struct mq_buf *out)
 {
 	mq_buf_printf(out, "*%d\r\n$4\r\nEVAL\r\n$%zu\r\n%s\r\n$%d\r\n%d\r\n",
 	    c->args + 3, strlen(c->script->text), c->script->text,
-	    digits(c->keys), c->keys);
+	    count_digits(c->keys), c->keys);
 }
 
 const char *

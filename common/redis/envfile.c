@@ -33,7 +33,7 @@ value_of(struct mq_envfile *f, const struct name *name)
 }
 
 static void
-forget(char **value)
+free_secret(char **value)
 {
 	if (*value != NULL)
 		explicit_bzero(*value, strlen(*value));
@@ -68,7 +68,7 @@ unquote(char *s)
 
 /* The same for a value without quotes: the comment and the blanks go. */
 static const char *
-cut(char *s)
+cut_comment(char *s)
 {
 	size_t n;
 
@@ -83,7 +83,7 @@ cut(char *s)
 
 /* The value of a line "NAME=VALUE", in place, and where its name ends. */
 static const char *
-split(char *line, size_t *name_len, char **value)
+split_line(char *line, size_t *name_len, char **value)
 {
 	char *end;
 
@@ -97,7 +97,7 @@ split(char *line, size_t *name_len, char **value)
 	/* A comment needs a blank before it. */
 	*value = *end == '#' && end > *value ? end + strlen(end) : end;
 	return **value == '"' || **value == '\'' ? unquote(*value) :
-						   cut(*value);
+						   cut_comment(*value);
 }
 
 /* Whether a line with none of our names was to have one. */
@@ -125,7 +125,7 @@ take_line(struct mq_envfile *f, char *line)
 		return NULL;
 	if (strncmp(line, "export", 6) == 0 && strspn(line + 6, BLANK) > 0)
 		line += 6 + strspn(line + 6, BLANK);
-	why = split(line, &n, &value);
+	why = split_line(line, &n, &value);
 	for (i = 0; i < NAMES; i++)
 		if (strlen(names[i].name) == n &&
 		    strncmp(line, names[i].name, n) == 0)
@@ -137,7 +137,7 @@ take_line(struct mq_envfile *f, char *line)
 		    NULL;
 	if (why != NULL)
 		return why;
-	forget(value_of(f, &names[i]));
+	free_secret(value_of(f, &names[i]));
 	if (*value != '\0')
 		*value_of(f, &names[i]) = mq_xstrdup(value);
 	return NULL;
@@ -167,7 +167,7 @@ read_lines(struct mq_envfile *f, FILE *in, unsigned long *number)
 
 /* Checks all that has been read. */
 static const char *
-check(struct mq_envfile *f, int fd)
+check_values(struct mq_envfile *f, int fd)
 {
 	size_t start, password = 0;
 	struct stat st;
@@ -203,8 +203,8 @@ mq_envfile_read(
 		snprintf(
 		    error, error_size, "%s: line %lu: %s", path, number, why);
 	/* A directory opens like a file. */
-	else if ((why = ferror(in) ? strerror(errno) : check(f, fileno(in))) !=
-	    NULL)
+	else if ((why = ferror(in) ? strerror(errno) :
+				     check_values(f, fileno(in))) != NULL)
 		snprintf(error, error_size, "%s: %s", path, why);
 	fclose(in);
 	if (why == NULL)
@@ -219,5 +219,5 @@ mq_envfile_free(struct mq_envfile *f)
 	size_t i;
 
 	for (i = 0; i < NAMES; i++)
-		forget(value_of(f, &names[i]));
+		free_secret(value_of(f, &names[i]));
 }

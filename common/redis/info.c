@@ -7,7 +7,7 @@
 
 /* The value of a field, to the end of its line; or NULL. */
 static const char *
-field(const char *text, const char *name)
+find_field(const char *text, const char *name)
 {
 	size_t n = strlen(name);
 
@@ -23,7 +23,7 @@ field(const char *text, const char *name)
 static bool
 field_is(const char *text, const char *name, const char *value)
 {
-	const char *is = field(text, name);
+	const char *is = find_field(text, name);
 
 	return is != NULL && strcspn(is, "\r\n") == strlen(value) &&
 	    strncmp(is, value, strlen(value)) == 0;
@@ -40,7 +40,7 @@ count_replicas(const char *text)
 
 	for (i = 0;; i++) {
 		snprintf(name, sizeof(name), "slave%d", i);
-		one = field(text, name);
+		one = find_field(text, name);
 		if (one == NULL)
 			return n;
 		state = strstr(one, online);
@@ -50,7 +50,7 @@ count_replicas(const char *text)
 
 /* To the end of its line. */
 static void
-copy(char *to, size_t size, const char *value)
+copy_line(char *to, size_t size, const char *value)
 {
 	if (value != NULL)
 		snprintf(to, size, "%.*s", (int)strcspn(value, "\r\n"), value);
@@ -59,8 +59,9 @@ copy(char *to, size_t size, const char *value)
 void
 mq_info_take(struct mq_info *i, const char *text)
 {
-	copy(i->run_id, sizeof(i->run_id), field(text, "run_id"));
-	copy(i->policy, sizeof(i->policy), field(text, "maxmemory_policy"));
+	copy_line(i->run_id, sizeof(i->run_id), find_field(text, "run_id"));
+	copy_line(
+	    i->policy, sizeof(i->policy), find_field(text, "maxmemory_policy"));
 	i->is_replica = field_is(text, "role", "slave");
 	i->replicas = count_replicas(text);
 	i->aof = field_is(text, "aof_enabled", "1");
@@ -71,7 +72,7 @@ mq_info_take(struct mq_info *i, const char *text)
 
 /* The value that follows a name; or "". */
 static const char *
-setting(const redisReply *reply, const char *name)
+find_setting(const redisReply *reply, const char *name)
 {
 	size_t i;
 
@@ -86,10 +87,10 @@ setting(const redisReply *reply, const char *name)
 void
 mq_info_take_config(struct mq_info *i, const redisReply *reply)
 {
-	snprintf(
-	    i->fsync, sizeof(i->fsync), "%s", setting(reply, "appendfsync"));
-	i->lax =
-	    strcmp(setting(reply, "no-appendfsync-on-rewrite"), "yes") == 0;
+	snprintf(i->fsync, sizeof(i->fsync), "%s",
+	    find_setting(reply, "appendfsync"));
+	i->lax = strcmp(find_setting(reply, "no-appendfsync-on-rewrite"),
+		     "yes") == 0;
 }
 
 bool

@@ -63,7 +63,7 @@ read_files(struct mq_server *server, struct mq_envfile *f, char *error,
 
 /* f->url is set; the rest of it only if it comes from a file. */
 static int
-configure(struct mq_server *server, const char *given, struct mq_envfile *f,
+find_url(struct mq_server *server, const char *given, struct mq_envfile *f,
     char *error, size_t error_size)
 {
 	int status = 0;
@@ -109,7 +109,7 @@ password_from_file(
 
 /* A variable that is set and not empty, else what the file says. */
 static const char *
-variable(const char *name, const char *otherwise)
+variable_or(const char *name, const char *otherwise)
 {
 	const char *value = getenv(name);
 
@@ -120,8 +120,8 @@ static int
 add_password(struct mq_server *server, const struct mq_envfile *f, char *error,
     size_t error_size)
 {
-	const char *file = variable("MQ_PASSWORD_FILE", f->password_file);
-	const char *auth = variable("REDISCLI_AUTH", f->password);
+	const char *file = variable_or("MQ_PASSWORD_FILE", f->password_file);
+	const char *auth = variable_or("REDISCLI_AUTH", f->password);
 
 	if (server->url.kind == MQ_URL_PRIVATE &&
 	    (f->password_file != NULL || f->password != NULL)) {
@@ -156,7 +156,8 @@ not_yet(enum mq_url_kind kind)
 }
 
 static int
-parse(struct mq_server *server, const char *url, char *error, size_t error_size)
+parse_server(
+    struct mq_server *server, const char *url, char *error, size_t error_size)
 {
 	const char *why;
 
@@ -188,9 +189,9 @@ mq_server_find(
 	int status;
 
 	*server = (struct mq_server){0};
-	status = configure(server, given, &f, error, error_size);
+	status = find_url(server, given, &f, error, error_size);
 	if (status == 0)
-		status = parse(server, f.url, error, error_size);
+		status = parse_server(server, f.url, error, error_size);
 	if (status == 0)
 		status = add_password(server, &f, error, error_size);
 	mq_envfile_free(&f);
@@ -206,7 +207,7 @@ mq_server_at(
 	int status;
 
 	*server = (struct mq_server){0};
-	status = parse(server, url, error, error_size);
+	status = parse_server(server, url, error, error_size);
 	if (status != 0)
 		mq_server_free(server);
 	return status;

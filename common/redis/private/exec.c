@@ -117,7 +117,7 @@ set_files(int lock, const char *log)
 
 /* Returns an errno value, if at all. */
 static int
-become(const char **argv, char *const *env, int lock, const char *log)
+become_server(const char **argv, char *const *env, int lock, const char *log)
 {
 	static const char *const names[] = {"redis-server", "valkey-server"};
 	struct rlimit files;
@@ -170,7 +170,7 @@ private_exec(const char **argv, int lock, const char *log, pid_t *pid)
 	sigprocmask(SIG_SETMASK, &all, &old);
 	*pid = vfork();
 	if (*pid == 0) {
-		failure = become(argv, env, lock, log);
+		failure = become_server(argv, env, lock, log);
 		_exit(127);
 	}
 	if (*pid == -1)
