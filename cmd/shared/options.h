@@ -1,6 +1,11 @@
 /*
- * What the command lines of all tools have in common.  These functions end
- * the program with exit 64 and one line when the user got it wrong.
+ * The folder cmd/shared: what several tools have in common: startup, options,
+ * operands, filters, selections, progress.  Files here may call everything in common/
+ * but the files of a layout, and never a tool.  Unlike common/, they may print and
+ * exit.
+ *
+ * The options that all tools share.  A wrong command line ends the program with exit
+ * 64 and one line.
  */
 #ifndef MQ_OPTIONS_H
 #define MQ_OPTIONS_H

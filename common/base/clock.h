@@ -17,8 +17,8 @@ mq_clock_s(clockid_t clock)
 }
 
 /*
- * Seconds, for how long something takes: nobody can set this clock, and it
- * goes on while the machine sleeps.
+ * Seconds, to measure how long something takes: nobody can set this clock, and the
+ * clock goes on while the machine sleeps.
  */
 static inline double
 mq_clock_steady_s(void)

@@ -6,9 +6,8 @@
 
 /*
  * "500ms", "10s", "5m", "2h", "1d"; a bare number is seconds, and a decimal
- * fraction is allowed ("0.5s").  Stores milliseconds, 0 to 100 years; what is
- * less than a millisecond is dropped.  Returns 0, or -1 when s is anything
- * else; *ms is then unchanged.
+ * fraction is allowed ("0.5s").  Stores milliseconds, 0 to 100 years, rounded down.
+ * Returns 0, or -1 when s is anything else; *ms is then unchanged.
  */
 int mq_duration_parse(const char *s, int64_t *ms);
 

@@ -1,7 +1,7 @@
 /*
  * Message ids, in the format of RSMQ: 10 base-36 digits (0-9a-z, lower case)
  * of the unix time in microseconds and 22 random characters of [A-Za-z0-9].
- * They sort by the time of publishing.
+ * Ids sort by the time of publishing.
  */
 #ifndef MQ_ID_H
 #define MQ_ID_H
@@ -31,9 +31,9 @@ void mq_id_random(struct mq_idgen *, char *out, size_t n);
 /* Whether the n bytes at p have the form of an id: [A-Za-z0-9:]{32}. */
 bool mq_id_valid(const char *p, size_t n);
 
-/* The longest id of another form that is taken as it is, and whether the n bytes
- * at p are one: [A-Za-z0-9:_-], not with - in front, so that it can be a word, a
- * file's name and part of a URL. */
+/* The longest id of another form that we accept, and whether the n bytes at p are
+ * one: [A-Za-z0-9:_-], not with - in front.  Such an id can be a word, the name of a
+ * file and part of a URL. */
 #define MQ_ID_MAX 128
 bool mq_id_safe(const char *p, size_t n);
 

@@ -58,7 +58,7 @@ mq_names_sort(struct mq_names *l)
 	l->n = kept + 1;
 }
 
-/* Index of the first one that is not before this name. */
+/* The index of the first entry that does not sort before this name. */
 static size_t
 find_name(const struct mq_names *l, const char *name)
 {

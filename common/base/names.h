@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* One name, or a connection and a queue, or a message and a connection. */
+/* A name alone, or a connection and a queue, or a message and a connection. */
 struct mq_name {
 	char *name;
 	char *queue; /* or NULL */
@@ -18,15 +18,15 @@ struct mq_names {
 
 /* Adds copies; queue may be NULL. */
 void mq_names_add(struct mq_names *, const char *name, const char *queue);
-/* Sorts by name, then queue, and drops what is there twice. */
+/* Sorts by name, then queue, and drops duplicate entries. */
 void mq_names_sort(struct mq_names *);
 /* Whether a sorted list has an entry with this name. */
 bool mq_names_have(const struct mq_names *, const char *name);
-/* The first one of this name in a sorted list (NULL: none), and how many there
- * are. */
+/* The first entry with this name in a sorted list (NULL: none), and how many entries
+ * have the name. */
 const struct mq_name *mq_names_first(const struct mq_names *, const char *name);
 size_t mq_names_count(const struct mq_names *, const char *name);
-/* What is behind the first one of this name in a sorted list; NULL: none. */
+/* The queue of the first entry with this name in a sorted list; NULL: none. */
 const char *mq_names_of(const struct mq_names *, const char *name);
 void mq_names_free(struct mq_names *);
 

@@ -7,10 +7,10 @@
 #define PER_S_MAX 1e6
 #define BURST_MAX 1000000
 #define BURST_S	  0.1
-/* What is lost in a sum of many small numbers. */
+/* The rounding error of a sum of many small numbers. */
 #define ROUNDING 1e-9
 
-/* What is behind the slash, or 0. */
+/* Seconds in the unit behind the slash; 0: no such unit. */
 static double
 unit_s(char unit)
 {

@@ -4,7 +4,7 @@
 
 struct mq_rate {
 	double per_s; /* 0: no limit */
-	long burst;   /* so many at once after a rest, at least 1 */
+	long burst;   /* how many at once after a rest, at least 1 */
 };
 
 /*
@@ -15,8 +15,7 @@ struct mq_rate {
  */
 int mq_rate_parse(const char *s, struct mq_rate *rate);
 
-/* Starts zeroed, which is full.  now is in seconds of a clock that never goes
- * back. */
+/* A zeroed bucket is full.  now is in seconds of a clock that never goes back. */
 struct mq_bucket {
 	double missing; /* tokens, at the time `at` */
 	double at;
@@ -25,9 +24,9 @@ struct mq_bucket {
 /* How many tokens there are. */
 double mq_bucket_tokens(
     const struct mq_bucket *, const struct mq_rate *, double now);
-/* Takes one, whether it is there or not. */
+/* Takes one token, even if none is there. */
 void mq_bucket_take(struct mq_bucket *, const struct mq_rate *, double now);
-/* Seconds until there is one; 0: there is. */
+/* Seconds until there is a token; 0: there is one now. */
 double mq_bucket_wait(
     const struct mq_bucket *, const struct mq_rate *, double now);
 

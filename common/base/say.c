@@ -14,7 +14,7 @@
 
 #include "exit.h"
 
-/* Whether vis(3) would leave it as it is in every locale. */
+/* Whether vis(3) leaves the n bytes as they are in every locale. */
 static bool
 is_plain(const char *p, size_t n)
 {
@@ -65,7 +65,7 @@ mq_visible(const char *p, size_t n)
 
 	if (is_plain(p, n))
 		return strndup(p, n);
-	/* Here, not in each main: a run that says nothing need not load it. */
+	/* Here, not in each main: a run without messages need not load the locale. */
 	setlocale(LC_CTYPE, "");
 	/* An encoded byte takes at most four characters. */
 	out = to = calloc(n + 1, 4);
@@ -75,7 +75,7 @@ mq_visible(const char *p, size_t n)
 		    to, p, run, VIS_CSTYLE | VIS_OCTAL | VIS_NL | VIS_TAB);
 		p += run;
 		n -= run;
-		/* vis(3) would leave some of these as they are. */
+		/* vis(3) leaves some of these as they are. */
 		if (n > 0) {
 			to += sprintf(to, "\\%03o", (unsigned char)*p++);
 			n--;

@@ -1,9 +1,8 @@
 /*
- * What a tool says to a person.  Every line goes to stderr as
- * "mq-x: subject: what went wrong: cause" and has control characters, those
- * that turn the direction of text, and bytes that are no text escaped as
- * vis(3) does, so a hostile queue name or server reply can never drive the
- * terminal.
+ * Messages to a person.  Every line goes to stderr as
+ * "mq-x: subject: what went wrong: cause".  Control characters, characters that turn
+ * the direction of text, and bytes that are no text are escaped as vis(3) does, so
+ * that a hostile queue name or server reply never drives the terminal.
  */
 #ifndef MQ_SAY_H
 #define MQ_SAY_H
@@ -11,7 +10,7 @@
 #include <stddef.h>
 #include <stdio.h>
 
-/* One line; the newline is added. */
+/* Writes a line; the newline is added. */
 void mq_say(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
 /* Where the lines go from now on; NULL: stderr.  The caller closes the stream. */
@@ -22,9 +21,9 @@ void mq_die(int status, const char *fmt, ...)
     __attribute__((format(printf, 2, 3), noreturn));
 
 /*
- * Ends the program by a signal, so that the caller sees that.  Where the kernel does
- * not let it, as in the first process of a container, the exit status is 128 + sig.
- * Can be called in a signal handler.
+ * Ends the program by a signal, so that the parent sees that.  Where the kernel does
+ * not allow that, as in the first process of a container, the exit status is
+ * 128 + sig.  Can be called in a signal handler.
  */
 void mq_end_by(int sig) __attribute__((noreturn));
 

@@ -1,7 +1,7 @@
 /*
  * Allocation that ends the program (exit 75, one line on stderr) when there
  * is no memory: a queue tool that cannot allocate has nothing useful left to
- * do, and whatever it had claimed is still safe in the server.
+ * do, and its claimed messages are still safe in the server.
  */
 #ifndef MQ_XALLOC_H
 #define MQ_XALLOC_H

@@ -1,4 +1,9 @@
 /*
+ * The floor common/message: what a message is, as bytes and as a value: envelope,
+ * headers, framing, history, result, the verbs of a script and the verdict.  Pure:
+ * the only system call is the read(2) of frame.c.  Files here may call common/base
+ * and jansson.  Nothing here knows where a message is kept, or sends anything.
+ *
  * The message envelope of adjust/rmq: an element of a queue list is either
  * the bare payload, or
  *
@@ -6,9 +11,9 @@
  *
  * where the object is Go's http.Header: name -> list of strings, names in
  * canonical form (X-Trace-Id).  The library accepts {}, null, and values that
- * are null or [], and takes a null inside a list for ""; it rejects a message
- * whose header has no newline, does not parse, or has any other value.  What is
- * not Unicode in its strings becomes U+FFFD there, and here.
+ * are null or [], and takes a null inside a list for "".  It rejects a message
+ * whose header has no newline, does not parse, or has any other value.  Bytes of
+ * strings that are not Unicode become U+FFFD, there and here.
  * Elements and payloads are bytes and may hold NUL, and so may header names (see
  * json.h) and values.
  */
@@ -30,7 +35,7 @@ struct mq_envelope {
 	size_t payload_len;
 };
 
-/* Whether bytes begin as a header does, so that every reader takes them for one. */
+/* Whether the bytes begin as a header does; every reader takes them for one. */
 bool mq_envelope_signed(const char *, size_t n);
 
 /*

@@ -1,4 +1,4 @@
-/* The writer, and what jsonl has beyond the splitting of lines. */
+/* The writer, and the members of jsonl. */
 #include "frame.h"
 
 #include "base/base64.h"
@@ -63,7 +63,7 @@ normalize_headers(json_t *headers)
 	return NULL;
 }
 
-/* What else the line says of a message that it was copied from. */
+/* Reads the members that mq-consume writes and nobody else. */
 static void
 note_facts(const json_t *object, struct mq_frame_line *out)
 {

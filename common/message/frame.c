@@ -23,7 +23,7 @@ enum {
 	LENGTH_DIGITS = 10
 };
 
-/* What the buffer is made with; of a file that is one record, all of it. */
+/* The size of the first buffer; for a file that is one record, all of it. */
 static size_t
 first_size(int fd, enum mq_framing framing, size_t max)
 {

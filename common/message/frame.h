@@ -66,13 +66,13 @@ enum mq_frame_result {
 enum mq_frame_result mq_frame_read(
     struct mq_frame_reader *, const char **p, size_t *n);
 
-/* What a jsonl line says besides the payload. */
+/* A jsonl line without its payload, as read. */
 struct mq_frame_line {
 	/* An object (owned) whose values are lists of strings or null; NULL
 	 * when the line has none, or null. */
 	json_t *headers;
-	/* A member queue says that this is a message of one, as what we
-	 * write does.  Without headers, it was raw then ... */
+	/* The line has a member queue, as ours have, and no headers: the message was
+	 * raw ... */
 	bool raw;
 	int64_t due_ms; /* ... and is due at this unix ms; 0: no delay */
 };
@@ -87,7 +87,7 @@ struct mq_frame_line {
 int mq_frame_decode_json(const char *line, size_t n, struct mq_buf *payload,
     struct mq_frame_line *out, const char **why);
 
-/* What the jsonl framing tells about a message besides its payload. */
+/* A jsonl line without its headers and payload, as written. */
 struct mq_frame_meta {
 	const char *id;	   /* NULL: none, left out */
 	const char *queue; /* NULL: none, left out */

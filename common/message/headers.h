@@ -1,6 +1,6 @@
 /*
- * What we write on messages: our headers in the envelope.  All are plain rmq
- * headers, so that they survive whatever a Go peer does with a message.
+ * Our headers in the envelope.  All are plain rmq headers, so that they survive
+ * whatever a Go peer does with a message.
  */
 #ifndef MQ_MESSAGE_H
 #define MQ_MESSAGE_H
@@ -23,7 +23,7 @@
 #define MQ_HEADER_COPY "Mq-Copy-Of" /* of a copy: the id that it came with */
 #define MQ_HEADER_DEST "Mq-Dest"    /* of one for the queue relay: its URL */
 
-/* What a message asks for; lua/lib/place.lua obeys those marked with a star. */
+/* The wishes of a message; the scripts of the queues obey those with a star. */
 #define MQ_HEADER_PRIORITY "Mq-Priority" /* * -100 to 100; none: 0 */
 #define MQ_HEADER_GROUP	   "Mq-Group"	 /* * its group */
 #define MQ_HEADER_KEY	   "Mq-Key"	 /* * its key ... */
@@ -37,12 +37,12 @@
 	"Mq-Reply-To" /* * under which id its result is
 					      * to be told; its own */
 
-/* Why it may not run any more at unix time now_ms and this tick, into why.
- * False: it may. */
+/* Whether a message may not run any more at unix time now_ms and this tick; the
+ * reason goes into why. */
 bool mq_message_over(const struct mq_envelope *, int64_t now_ms, int64_t tick,
     char *why, size_t size);
 
-/* Whether it may hold a key or a group, to be let go of at its end. */
+/* Whether a message may hold a key or a group, which is released at its end. */
 bool mq_message_holds(const struct mq_envelope *);
 
 /* The longest reason that is kept; the rest of it is cut. */
@@ -51,8 +51,8 @@ bool mq_message_holds(const struct mq_envelope *);
 /* The message's id when it has a valid one, else NULL. */
 const char *mq_message_id(const struct mq_envelope *);
 
-/* What it is called where ids are what other programs make up: its id, if
- * mq_id_safe(), or its name; else NULL. */
+/* The name of a message where other programs make up the ids: its id, if
+ * mq_id_safe(), or MQ_HEADER_NAME; else NULL. */
 const char *mq_message_name(const struct mq_envelope *);
 
 /*
@@ -64,17 +64,16 @@ bool mq_message_plain(const char *element, size_t len, char id[MQ_ID_LEN + 1],
     struct mq_envelope *);
 
 /*
- * Records what became of a run: the id (so that a raw message keeps the one
- * it ran under), how many runs there have been, and why the last one failed
- * (NULL: leave what is there).
+ * Records a run: the id (so that a raw message keeps the one it ran under), how many
+ * runs there have been, and why the last one failed (NULL: that header stays).
  */
 void mq_message_record(
     struct mq_envelope *, const char *id, long attempts, const char *error);
 
-/* Whether it says well how long its key is kept, if it does. */
+/* Whether the header that says how long the key is kept is valid, or missing. */
 bool mq_message_unique_good(const struct mq_envelope *);
 
-/* Whether it asks for more than a place in line. */
+/* Whether a message asks for more than a place in line. */
 bool mq_message_special(const struct mq_envelope *);
 
 /* How a duplicate differs from its message. */
@@ -86,16 +85,15 @@ struct mq_duplicate {
 };
 
 /*
- * Makes a duplicate, to be freed, with the same payload: without what was
- * recorded of runs, and without its key, which the message itself may have,
- * and its reply address.  It has no headers if the message has none, unless it
- * must have some.
+ * Makes a duplicate with the same payload; the caller frees.  The duplicate has no
+ * record of runs, no key, which the message itself may hold, and no reply address.
+ * If the message has no headers, the duplicate gets only those that it needs.
  */
 void mq_message_duplicate(const struct mq_envelope *,
     const struct mq_duplicate *, struct mq_envelope *);
 
-/* Since when the message has been claimable, unix ms: when it was published, or
- * until when it was delayed; 0: nothing on it says. */
+/* Since when the message has been claimable, unix ms: the time of publishing, or the
+ * end of the delay; 0: unknown. */
 int64_t mq_message_since_ms(const struct mq_envelope *);
 
 #endif

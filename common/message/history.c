@@ -80,7 +80,7 @@ mq_history_add(struct mq_envelope *e, const struct mq_failure *f)
 		json_array_remove(list, 0);
 }
 
-/* Moves what is of the right type over; others may have written it. */
+/* Copies the members of the right type; others may have written the header. */
 static json_t *
 checked_failure(const json_t *from)
 {
@@ -145,7 +145,7 @@ mq_history_last(const struct mq_envelope *e)
 	return out;
 }
 
-/* A number of the last one. */
+/* A number of the last failure. */
 static json_int_t
 last_number(const struct mq_envelope *e, const char *name)
 {

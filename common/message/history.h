@@ -1,14 +1,14 @@
 /*
- * What went wrong with a message: a header Mq-History with one value for each
- * failed attempt, the oldest first.  A value is a JSON object,
+ * The failed attempts of a message: a header Mq-History with one value for each, the
+ * oldest first.  A value is a JSON object,
  *
  *	{"at_ms": 1795207725000, "attempt": 1, "host": "web1",
  *	 "status": 1, "text": "no such user", "stderr": "the last lines"}
  *
  * with "signal": "SEGV" in place of status for a run that was killed, and
  * neither for one whose consumer died.  Only the last MQ_HISTORY_MAX are kept,
- * and of text and stderr so many bytes.  Since it is a header, it goes with
- * the message wherever that goes, and the payload stays as it is.
+ * and the first MQ_HISTORY_TEXT bytes of text, the last MQ_HISTORY_STDERR of stderr.
+ * As a header, the history goes wherever the message goes.
  */
 #ifndef MQ_HISTORY_H
 #define MQ_HISTORY_H
@@ -33,13 +33,13 @@ struct mq_failure {
 	const char *errors; /* the end of its stderr; NULL: none */
 };
 
-/* Adds one.  Strings are cut to their limits, errors from the front, and
+/* Adds a failure.  Strings are cut to their limits, errors from the front, and
  * bytes that are not UTF-8 become '?'. */
 void mq_history_add(struct mq_envelope *, const struct mq_failure *);
 
 /*
- * Records on a message that the consumer that ran it died; host: where, NULL
- * if that is not known.  last: it may not run again.
+ * Records on a message that its consumer died; host: where, NULL: unknown.  last: the
+ * message may not run again.
  */
 void mq_history_crash(
     struct mq_envelope *, long attempt, bool last, const char *host);
@@ -54,7 +54,7 @@ json_t *mq_history_list(const struct mq_envelope *);
 /* The last one of them; a new reference, NULL when there is none. */
 json_t *mq_history_last(const struct mq_envelope *);
 
-/* When the last one was, unix ms, and which attempt; 0: there is none. */
+/* When the last failure was, unix ms, and which attempt; 0: there is none. */
 int64_t mq_history_last_ms(const struct mq_envelope *);
 long mq_history_last_attempt(const struct mq_envelope *);
 

@@ -21,7 +21,7 @@ mq_json_must(bool ok)
 #define MARK	 "\xef\xb7\x90"
 #define REPLACED "\xef\xbf\xbd"
 
-/* Behind the string that begins here; end: it has no end. */
+/* The end of the string that begins at p; end: there is none. */
 static const char *
 string_end(const char *p, const char *end)
 {
@@ -61,7 +61,7 @@ escaped_code(const char *p, const char *end)
 	return code;
 }
 
-/* One that is not escaped by its number; returns its bytes. */
+/* Takes a character that is not written as \uXXXX; returns its length in bytes. */
 static size_t
 take_plain_char(
     struct mq_buf *out, const char *p, const char *end, bool name, bool lenient)
@@ -77,7 +77,7 @@ take_plain_char(
 	return n > 0 ? n : 1;
 }
 
-/* One character of a string; returns its bytes. */
+/* Takes a character of a string; returns its length in bytes. */
 static size_t
 take_char(
     struct mq_buf *out, const char *p, const char *end, bool name, bool lenient)
@@ -106,7 +106,7 @@ take_char(
 	return n;
 }
 
-/* The text with its strings as jansson takes them. */
+/* Appends the text with its strings as jansson takes them. */
 static void
 prepare_text(const char *p, size_t n, bool lenient, struct mq_buf *out)
 {
@@ -123,7 +123,7 @@ prepare_text(const char *p, size_t n, bool lenient, struct mq_buf *out)
 	}
 }
 
-/* The next character of a name as it was; returns its bytes. */
+/* Appends the next character of a name as it was; returns its length in bytes. */
 static size_t
 put_char(struct mq_buf *out, const char *p, const char *end)
 {
@@ -140,7 +140,7 @@ put_char(struct mq_buf *out, const char *p, const char *end)
 	return 6;
 }
 
-/* Names as they were. */
+/* Restores the names of what was appended after from. */
 static void
 restore_names(struct mq_buf *out, size_t from)
 {

@@ -20,8 +20,8 @@
  */
 json_t *mq_json_load(const char *, size_t n);
 
-/* Takes what Go takes: in strings, each byte that is not UTF-8 and each half of a
- * surrogate pair becomes U+FFFD. */
+/* The same, as Go reads JSON: in strings, each byte that is not UTF-8 and each half
+ * of a surrogate pair becomes U+FFFD. */
 json_t *mq_json_load_lenient(const char *, size_t n);
 
 /* Appends the value on one line, compact, members in their order; names as they
@@ -31,7 +31,7 @@ void mq_json_dump(const json_t *, struct mq_buf *out);
 /* A JSON string; bytes that are not UTF-8 become '?'. */
 json_t *mq_json_text(const char *);
 
-/* The names of a list, without what is behind them. */
+/* The names of a list, without their queues. */
 json_t *mq_json_names(const struct mq_names *);
 
 /* Sets a member of an object, which takes the value. */
@@ -42,9 +42,9 @@ void mq_json_must(bool ok);
 
 /* Bytes of the UTF-8 character that starts here; 0 when none does. */
 size_t mq_utf8_len(const char *, size_t n);
-/* Whether all of it is UTF-8. */
+/* Whether all n bytes are UTF-8. */
 bool mq_utf8(const char *, size_t n);
-/* How many units of UTF-16 it is, which is what node takes for its length. */
+/* The length in units of UTF-16, as node counts it. */
 long long mq_utf16_units(const char *, size_t n);
 
 #endif

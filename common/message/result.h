@@ -1,14 +1,14 @@
 /*
- * What became of a message, as those who wait for its end, and those who ask
- * later, are told: one JSON object on one line,
+ * The result of a message, for a publisher that waits and for whoever asks later: one
+ * JSON object on one line,
  *
  *	{"id": "...", "state": "done", "text": "what the script said last",
  *	 "status": 0, "attempts": 1, "host": "web1",
  *	 "finished_ms": 1795207725000}
  *
  * with "signal": "SEGV" in place of status for a run that was killed, neither
- * where nothing ran, and "to": QUEUE where it goes on in another queue.  What
- * is not known is left out.  lua/lib/place.lua writes it, too.
+ * where nothing ran, and "to": QUEUE where the message goes on in another queue.
+ * Unknown members are left out.  The scripts of the queues write results, too.
  */
 #ifndef MQ_RESULT_H
 #define MQ_RESULT_H
@@ -20,18 +20,18 @@
 #include "base/id.h"
 #include "envelope.h"
 
-/* How long a result is kept that the message asks for, in milliseconds. */
+/* How long the server keeps the result of a message that asks for one, in ms. */
 #define MQ_RESULT_KEEP_MS 3600000
 
 enum mq_end {
 	MQ_END_DONE,
 	MQ_END_REJECTED,
-	MQ_END_PUSHED, /* it goes on in another queue */
+	MQ_END_PUSHED, /* the message goes on in another queue */
 	MQ_END_PURGED,
 	MQ_END_EXPIRED
 };
 
-/* Its word, as it stands in the text and in outputs. */
+/* The word for an end, as the text and outputs have it. */
 const char *mq_end_name(enum mq_end);
 
 struct mq_ending {
@@ -50,8 +50,8 @@ struct mq_ending {
 /* Appends the text.  Bytes of strings that are not UTF-8 become '?'. */
 void mq_ending_write(const struct mq_ending *, struct mq_buf *out);
 
-/* Takes the text apart; mq_ending_free() frees.  Returns 0, or -1 when it is
- * none, and nothing needs freeing. */
+/* Takes the text apart; mq_ending_free() frees.  Returns 0, or -1 if the text is no
+ * result; then nothing needs freeing. */
 int mq_ending_read(const char *, size_t n, struct mq_ending *);
 void mq_ending_free(struct mq_ending *);
 

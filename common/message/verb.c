@@ -68,7 +68,7 @@ is_tick(const char *s)
 	return strcspn(s, "-" BLANKS) == 4 && strncmp(s, "tick", 4) == 0;
 }
 
-/* Whether it is a DUE and nothing else. */
+/* Whether the text is a DUE and nothing else. */
 static bool
 is_bare_due(const char *s)
 {
@@ -102,8 +102,8 @@ copy_text(char *text, const char *p, size_t n)
 }
 
 /*
- * Which of several messages the text names, which is then cut off it; -1: none;
- * as many as there are: one that there is not.
+ * Which of several messages the text names; the number is cut off.  -1: none; count:
+ * one that does not exist.
  */
 static int
 take_number(struct mq_verbs *v, char *text)
@@ -125,7 +125,7 @@ take_number(struct mq_verbs *v, char *text)
 	return (int)(n - 1);
 }
 
-/* Its text is shown like any other, but a URL in it may have a password. */
+/* The text of a dup is shown like any other, but a URL in it may have a password. */
 static void
 take_dup(const struct mq_verbs *v, int which, char *text, bool whole)
 {
@@ -149,7 +149,7 @@ take_final(const char *text, enum mq_verb_final *final, int64_t *resend_s)
 		*resend_s = mq_verb_due(text);
 }
 
-/* The text of a verb, as it is shown. */
+/* The text of a verb, as people see it. */
 static const char *
 text_to_show(enum mq_verb_final final, const char *text)
 {

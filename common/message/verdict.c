@@ -12,7 +12,7 @@
 /* Bytes of a line of stderr in a reason. */
 #define ERRORS_LINE 200
 
-/* What follows from one, when the run ends well, and its name. */
+/* The verdict of each final verb if the run ends well, and the name of the verb. */
 static const struct {
 	enum mq_verdict_kind kind;
 	const char *name;
@@ -66,7 +66,7 @@ judge_err(const char *text, int status, struct mq_verdict *out)
 	set_verdict(out, MQ_VERDICT_ERR, text, "%s", how);
 }
 
-/* A final verb but err was said; only an exit status of 0 confirms it. */
+/* A final verb but err stands only with an exit status of 0. */
 static void
 judge_final(const struct mq_verbs *v, int status, struct mq_verdict *out)
 {
@@ -162,7 +162,7 @@ mq_verdict_one(const struct mq_verbs *v, int which, int status, bool timed_out,
 
 /* --- the reason --------------------------------------------------------------- */
 
-/* Behind the escape sequence at p, such as one that sets a colour. */
+/* The end of the escape sequence at p, such as one that sets a colour. */
 static const char *
 behind_escape(const char *p, const char *end)
 {
@@ -212,8 +212,8 @@ plain_line(const char *p, const char *end, char *out, size_t size)
 	return n;
 }
 
-/* The last line that says something; progress that was drawn over ends in a
- * carriage return. */
+/* The last line that is not blank; progress that was drawn over ends in a carriage
+ * return. */
 static void
 last_line(const char *text, char *out, size_t size)
 {

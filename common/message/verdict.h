@@ -20,24 +20,22 @@ enum mq_verdict_kind {
 
 struct mq_verdict {
 	enum mq_verdict_kind kind;
-	int64_t resend_s;	     /* RESEND and PAUSE only */
-	int status;		     /* as it was given: from waitpid(2) */
-	char text[MQ_VERB_LINE + 1]; /* the last one that was said; control
-				      * characters are still in it */
-	char how[64]; /* how the run ended, in words; empty: nothing that needs
-		       * telling */
+	int64_t resend_s; /* RESEND and PAUSE only */
+	int status;	  /* from waitpid(2) */
+	char text[MQ_VERB_LINE +
+	    1];	      /* the last text, control characters included */
+	char how[64]; /* how the run ended, in words; empty: as usual */
 };
 
 /*
- * Judges one run.  status is from waitpid(2); timed_out says that we ended it
- * because its time was up; strict makes silence an error, as RQ does.
+ * Judges one run.  status is from waitpid(2); timed_out: we ended the run because its
+ * time was up; strict makes silence an error, as RQ does.
  *
  *  - err stands whatever the exit status.
  *  - any other final verb with a non-zero exit or a signal: ERR.
  *  - no final verb but some line: ERR (also for 75, 126 and 127).
  *  - silence: 0 = DONE (strict: ERR), 75 = RETRY, 126 and 127 = STOP,
- *    anything else or a signal = ERR.  (strict: 75, 126, 127 keep meaning
- *    what they mean.)
+ *    anything else or a signal = ERR.  (strict changes 0 only.)
  *  - timed_out: a final verb with exit 0 stands, anything else is ERR
  *    "timed out" (err keeps its own text).
  */
@@ -47,19 +45,19 @@ void mq_verdict(const struct mq_verbs *, int status, bool timed_out,
 /*
  * The same for one of several messages, from 0.
  *
- *  - the script was killed by a signal, and not by us: nobody knows which of
- *    them did that, so it is RETRY for all; only an err stands.
- *  - a final verb about this one stands whatever the exit status.
- *  - otherwise it shares what mq_verdict() says; but ERR instead of any good
- *    end when the script spoke of a message that there is not.
+ *  - the script was killed by a signal, and not by us: RETRY for all, as nobody knows
+ *    which message caused that; only an err stands.
+ *  - a final verb about this message stands whatever the exit status.
+ *  - otherwise the verdict is that of mq_verdict(), but ERR instead of any good end
+ *    if a verb was about a message that does not exist.
  */
 void mq_verdict_one(const struct mq_verbs *, int which, int status,
     bool timed_out, bool strict, struct mq_verdict *out);
 
 /*
  * The reason of a verdict, for people, in at most size bytes: the last text,
- * else the last line of stderr, errors, made fit to print; and how the run ended
- * in parentheses, which is never cut off.  Empty if nothing is known.
+ * else the last line of stderr, errors, made fit to print; then how the run ended, in
+ * parentheses, which are never cut off.  Empty if nothing is known.
  */
 void mq_verdict_reason(
     const struct mq_verdict *, const char *errors, char *out, size_t size);

@@ -33,18 +33,18 @@ mq_worker_prepare(struct mq_worker_setup *setup)
 	struct sigaction sa;
 	int sig;
 
-	/* Whoever started us may have left 3 and 4 open: they are ours now. */
+	/* Our parent may have left 3 and 4 open. */
 	close(MQ_WORKER_WRITE);
 	close(MQ_WORKER_READ);
 	if (take_descriptors() == -1 ||
 	    mq_close_from(3, CLOSE_RANGE_CLOEXEC) == -1)
 		return -1;
-	/* Whoever started us may have left signals blocked, too. */
+	/* Our parent may have left signals blocked, too. */
 	sigemptyset(&setup->reset);
 	sigprocmask(SIG_SETMASK, &setup->reset, NULL);
 	signal(SIGPIPE, SIG_IGN);
 	signal(SIGXFSZ, SIG_IGN);
-	/* Or ignored: then nobody would hear of a worker's end. */
+	/* If SIGCHLD were ignored, the end of a worker would go unnoticed. */
 	signal(SIGCHLD, SIG_DFL);
 	/* execve(2) itself resets those that are caught. */
 	for (sig = 1; sig < NSIG; sig++)
@@ -108,7 +108,7 @@ become_worker(const struct mq_worker_setup *setup, const struct mq_worker *w,
 			sigaction(sig, &dfl, NULL);
 	if (setpgid(0, 0) == -1 || prctl(PR_SET_PDEATHSIG, SIGKILL) == -1)
 		return errno;
-	/* Our parent may have died before it could be told to us. */
+	/* Our parent may have died before prctl(2). */
 	if (getppid() != setup->self)
 		_exit(127);
 	if (w->dir != NULL && chdir(w->dir) == -1)

@@ -1,5 +1,9 @@
 /*
- * Starting a script for one message.  Knows nothing of queues or servers.
+ * The floor common/process: child processes, and their descriptors.  Files here may
+ * call common/base and nothing else of ours: no queue, no server, no message.
+ * Nothing here prints or decides what becomes of a message.
+ *
+ * Starting a worker.
  */
 #ifndef MQ_WORKER_H
 #define MQ_WORKER_H
@@ -15,28 +19,28 @@
 #define MQ_WORKER_WRITE 3 /* the script writes its verbs here */
 #define MQ_WORKER_READ	4 /* and reads the answers here */
 
-/* What a process must know before it starts workers. */
+/* The state of this process that workers do not inherit. */
 struct mq_worker_setup {
 	sigset_t reset; /* signals a worker gets back at their default */
-	pid_t self;	/* whoever starts workers: the process that called */
+	pid_t self;	/* the process that starts workers */
 	bool limited;	/* a worker gets back this limit of descriptors */
 	struct rlimit files;
-	bool no_core; /* and this one of core dumps */
+	bool no_core; /* a worker gets back this limit of core dumps */
 	struct rlimit core;
 };
 
 /*
- * To be called first of all: makes sure that descriptors 0 to 4 are taken, so
+ * Must be called first of all.  Makes sure that descriptors 0 to 4 are taken, so
  * that nothing opened later needs moving out of the way, and that no
- * inherited one beyond them reaches a worker.  Unblocks all signals, ignores
+ * inherited descriptor beyond them reaches a worker.  Unblocks all signals, ignores
  * SIGPIPE and SIGXFSZ, and does not ignore SIGCHLD.  Returns 0, or -1 with errno.
  */
 int mq_worker_prepare(struct mq_worker_setup *);
 
 /*
- * Makes room for n descriptors in this process, as far as that is allowed.  The
- * workers get the room that there was before, and the limit of core dumps, which
- * may have been lowered until now.
+ * Raises the limit of descriptors of this process to n, as far as that is allowed.
+ * Workers get the limit from before, and the limit of core dumps that was in force in
+ * mq_worker_prepare().
  */
 void mq_worker_limits(struct mq_worker_setup *, int n);
 

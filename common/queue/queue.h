@@ -1,4 +1,9 @@
 /*
+ * The floor common/queue: what can be done with a queue, and the side features that
+ * both layouts have.  rmq/ and rsmq/ hold a layout each: its keys, commands, replies
+ * and Lua; no other file spells a key, and neither layout calls the other.  Files here
+ * may call common/redis, common/message and common/base.  Nothing here prints or exits.
+ *
  * A layout: which keys hold a queue, and which commands are the steps of a
  * message's life.  Operations only build commands or take replies apart, so
  * that tools which wait and tools which must not can both use them; the few

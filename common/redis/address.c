@@ -15,7 +15,7 @@
 
 #include "base/clock.h"
 
-/* One piece of what the child finds: an address, or in the end an error. */
+/* The child writes these: an address each, or in the end an error. */
 struct piece {
 	char address[MQ_ADDRESS_SIZE]; /* empty: none was found */
 	int error;		       /* as of getaddrinfo(3), */

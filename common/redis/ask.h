@@ -12,7 +12,7 @@
 
 /* The next reply, which must be of this type; freeReplyObject() frees it. */
 redisReply *mq_expect(struct mq_redis *, int type);
-/* The same for an array of strings. */
+/* The next reply, which must be an array of strings. */
 redisReply *mq_expect_strings(struct mq_redis *);
 bool mq_reply_strings(const redisReply *);
 int mq_expect_number(struct mq_redis *, long long *n);

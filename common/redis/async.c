@@ -20,7 +20,7 @@
  */
 #define PIECE ((size_t)128 * 1024)
 
-/* One command under way. */
+/* A command under way. */
 struct request {
 	TAILQ_ENTRY(request) link; /* in the backlog only */
 	struct mq_async *async;
@@ -52,7 +52,7 @@ wire_of(struct request *q, size_t *n)
 	return q->text.data;
 }
 
-/* Nobody will call back for it. */
+/* The library will not call back for this request. */
 static void
 request_lost(struct request *q)
 {
@@ -182,7 +182,7 @@ on_reply(redisAsyncContext *context, void *reply, void *arg)
 		send_text(q);
 		return;
 	}
-	/* It does not know us: its answer is about that only. */
+	/* The server refused our greeting: its answers say only that. */
 	if (q->asker.fn != (mq_callback *)on_greeting && a->refusal[0] != '\0')
 		reply = NULL;
 	q->take(&q->asker, reply);
@@ -229,7 +229,7 @@ mq_async_flush(struct mq_async *a)
 		(void)redisBufferWrite(&a->context->c, &done);
 }
 
-/* What has not been handed over at all has no callback in the library. */
+/* A request that was not handed over at all has no callback in the library. */
 static void
 drop_backlog(struct mq_async *a)
 {
@@ -320,7 +320,7 @@ static void
 give_up_connection(struct mq_async *a, const char *why)
 {
 	strlcpy(a->refusal, why, sizeof(a->refusal));
-	/* Whatever was sent behind it fails as well. */
+	/* All commands behind the greeting fail as well. */
 	if (a->context != NULL)
 		redisAsyncDisconnect(a->context);
 }

@@ -28,7 +28,7 @@ struct mq_async {
 	size_t moved_before; /* see mq_async_moves() */
 	char refusal[128];   /* what the server said against our greeting */
 	/* The connection is gone; why is a text for people.  Called once,
-	 * after the callbacks of all that was sent; before them when there was
+	 * after the callbacks of all commands; before them when there was
 	 * no connection at all. */
 	void (*down)(void *arg, const char *why);
 	void *arg;
@@ -43,9 +43,8 @@ typedef void mq_async_fn(void *arg, redisReply *reply);
 /*
  * Starts to connect to the socket or address of the server, and to greet it;
  * commands can be sent at once.
- * loop, down and arg are set by the caller before.  Failure is told by
- * down(), never from within this call, except by returning -1 with why
- * (then down() is not called).
+ * The caller sets loop, down and arg before.  Failure is reported by down(), never
+ * from within this call, or by returning -1 with why; then down() is not called.
  */
 int mq_async_open(
     struct mq_async *, const struct mq_server *, const char **why);
@@ -72,12 +71,12 @@ void mq_async_ask(struct mq_async *, struct mq_command *, mq_async_take *take,
     const struct mq_asker *);
 
 /*
- * Writes now what would be written in the next turn of the loop, as far as the
- * socket takes it.  What goes wrong is told by down(), later.
+ * Writes now, as far as the socket takes it, and not in the next turn of the loop.
+ * down() reports a failure, later.
  */
 void mq_async_flush(struct mq_async *);
 
-/* Whether anything has come or gone since this was asked last. */
+/* Whether anything has come or gone since the last call. */
 bool mq_async_moves(struct mq_async *);
 
 /* Subscribes to a channel; fn is called for each message (and the reply). */

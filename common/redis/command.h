@@ -22,7 +22,7 @@ void mq_command_plain(struct mq_command *, const char *name);
 void mq_command_script(struct mq_command *, const struct mq_script *, int keys);
 
 void mq_command_arg(struct mq_command *, const void *, size_t n);
-/* One argument made of n parts; parts may be empty. */
+/* Adds one argument made of n parts; parts may be empty. */
 struct mq_part {
 	const void *p;
 	size_t n;

@@ -37,8 +37,8 @@ void mq_redis_memory(void);
  * Returns 0, or -1 with status and error set.
  */
 int mq_redis_open(struct mq_redis *, struct mq_server *);
-/* The same, at most until then (steady seconds).  Waking the private server and
- * authentication are not bounded by it. */
+/* The same, at most until then (steady seconds).  The bound does not hold for waking
+ * the private server and for authentication. */
 int mq_redis_open_until(struct mq_redis *, struct mq_server *, double until);
 /* Connects only, so that server->address is known; with the same bound. */
 int mq_redis_reach(struct mq_redis *, struct mq_server *, double until);

@@ -66,7 +66,7 @@ unquote(char *s)
 	    "something stands behind the quote";
 }
 
-/* The same for a value without quotes: the comment and the blanks go. */
+/* A value without quotes loses its comment and the blanks around it. */
 static const char *
 cut_comment(char *s)
 {

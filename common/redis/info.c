@@ -29,7 +29,7 @@ field_is(const char *text, const char *name, const char *value)
 	    strncmp(is, value, strlen(value)) == 0;
 }
 
-/* Those to which it sends whatever is written. */
+/* Counts the replicas that are online. */
 static int
 count_replicas(const char *text)
 {
@@ -48,7 +48,7 @@ count_replicas(const char *text)
 	}
 }
 
-/* To the end of its line. */
+/* Copies a value to the end of its line; NULL: nothing. */
 static void
 copy_line(char *to, size_t size, const char *value)
 {

@@ -1,6 +1,6 @@
 /*
- * What a server says of itself: where it keeps what is written to it, and
- * whether it keeps it.
+ * What a server reports with INFO and CONFIG: where it keeps data, and whether it may
+ * drop some.
  */
 #ifndef MQ_INFO_H
 #define MQ_INFO_H
@@ -12,23 +12,23 @@
 #include "connection.h"
 
 struct mq_info {
-	char run_id[48]; /* another one each time it is started */
-	bool is_replica; /* it is one itself */
-	int replicas;	 /* that it has, and that are online */
-	bool aof;	 /* it keeps an append-only file... */
-	bool aof_later;	 /* ...which does not count before it is written once */
-	char fsync[16];	 /* appendfsync; "": it does not say */
-	bool lax;	 /* that does not hold while the file is rewritten */
-	char policy[32]; /* maxmemory-policy; "": it does not say */
+	char run_id[48]; /* changes with each start of the server */
+	bool is_replica;
+	int replicas;	 /* of its own, online */
+	bool aof;	 /* the server has an append-only file... */
+	bool aof_later;	 /* ...which counts only after its first rewrite */
+	char fsync[16];	 /* appendfsync; "": unknown */
+	bool lax;	 /* no fsync while the file is rewritten */
+	char policy[32]; /* maxmemory-policy; "": unknown */
 };
 
-/* Takes the text of a reply to INFO; what it does not say stays zero. */
+/* Takes the text of a reply to INFO; missing fields stay zero. */
 void mq_info_take(struct mq_info *, const char *text);
-/* The same for the reply to CONFIG GET *appendfsync*, whatever it is. */
+/* Takes the reply to CONFIG GET *appendfsync*, which may be an error. */
 void mq_info_take_config(struct mq_info *, const redisReply *);
 
-/* Whether the server drops keys of its own accord when its memory is full; that
- * it has no limit now is no promise. */
+/* Whether the server drops keys when its memory is full.  Having no limit now is no
+ * promise. */
 bool mq_info_evicts(const struct mq_info *);
 
 /*

@@ -139,7 +139,7 @@ add_password(struct mq_server *server, const struct mq_envfile *f, char *error,
 	return 0;
 }
 
-/* What parses but cannot be reached yet. */
+/* Why a URL of this kind cannot be used yet; NULL: it can. */
 static const char *
 not_yet(enum mq_url_kind kind)
 {

@@ -1,4 +1,9 @@
 /*
+ * The floor common/redis: URLs, servers, the private one included, connections that
+ * wait or do not, commands, replies and scripts.  Files here may call common/message,
+ * common/base and hiredis.  Nothing here knows of queues or spells one of their keys.
+ * Callers in cmd/ may use servers, URLs and connections, but no commands or replies.
+ *
  * Which server the tools talk to, and how to reach it.
  */
 #ifndef MQ_SERVER_H

@@ -74,7 +74,7 @@ parse_host_list(const char *s, size_t n, struct mq_url *u)
 	return NULL;
 }
 
-/* What precedes the @ of the n bytes at *s; steps *s and *n behind it. */
+/* Takes user and password before the @ of the n bytes at *s; steps behind it. */
 static const char *
 parse_user(const char **s, size_t *n, struct mq_url *u)
 {
@@ -104,7 +104,7 @@ parse_text(const char *s, size_t n, char **value)
 	return mq_percent_decode(s, n, value);
 }
 
-/* One parameter, which may be any of these. */
+/* Takes NAME=VALUE, n bytes at s. */
 static const char *
 parse_parameter(const char *s, size_t n, struct mq_url *u)
 {
@@ -316,7 +316,7 @@ show_parameter(struct mq_buf *out, const char *name, const char *value)
 
 	if (value == NULL)
 		return;
-	/* What ends a host must not, should it come right behind one. */
+	/* Right behind a host, one of these would change its meaning. */
 	text = mq_percent_encode(value, "%&/@");
 	mq_buf_printf(out, "%c%s=%s",
 	    memchr(out->data, '?', out->len) != NULL ? '&' : '?', name, text);

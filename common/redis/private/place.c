@@ -132,7 +132,7 @@ private_find_place(struct place *p, const char *dir, char *path, size_t size)
 	if (p->dir == NULL)
 		return private_fail(p, MQ_EXIT_CONFIG,
 		    "no home directory: set HOME or XDG_STATE_HOME");
-	/* Before anything is made, too. */
+	/* A path that is too long fails before anything is made. */
 	status = name_socket(p, path, size);
 	if (status == 0)
 		status = check_dir(p);

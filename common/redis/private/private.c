@@ -45,8 +45,8 @@ enum answer {
 /* --- is it there? -------------------------------------------------------- */
 
 /*
- * Any answer but one means that the server is up; what a refusal is about
- * (a password, too many clients) the real connection will hear and tell.
+ * Any answer but -LOADING means that the server is up.  The real connection will
+ * report a refusal (a password, too many clients).
  */
 static enum answer
 ask_ping(int fd)
@@ -55,7 +55,7 @@ ask_ping(int fd)
 	char reply[128];
 	ssize_t n;
 
-	/* Whether we got it out does not matter: a refusal may have come. */
+	/* A failure to send does not matter: a refusal may have come. */
 	(void)send(fd, question, sizeof(question) - 1, MSG_NOSIGNAL);
 	n = recv(fd, reply, sizeof(reply), 0);
 	if (n <= 0)
@@ -69,7 +69,7 @@ ask_ping(int fd)
 static enum answer
 ping(const char *path)
 {
-	/* It bounds connect(2), too, which waits while the backlog is full. */
+	/* The limit holds for connect(2), too, which waits while the backlog is full. */
 	const struct timeval limit = {.tv_sec = 1};
 	struct sockaddr_un to = {.sun_family = AF_UNIX};
 	enum answer answer = GONE;

@@ -15,7 +15,7 @@
 #include "exec.h"
 #include "log.h"
 
-/* Also finds out early, with errno, that nothing can be written. */
+/* Creates the log, which fails early, with errno, if nothing can be written. */
 static int
 open_log(struct place *p, const char *path)
 {
