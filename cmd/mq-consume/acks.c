@@ -46,16 +46,17 @@ acks_forget(struct message *m)
 }
 
 static void
-on_acked(void *arg, redisReply *reply)
+on_acked(void *arg, const struct mq_answer *answer, enum mq_settled how)
 {
 	struct together *t = arg;
 	struct consumer *c = t->c;
-	bool done = reply != NULL && c->layout->settled(reply) == MQ_SETTLED;
+	bool good = answer != NULL && answer->error == NULL;
+	bool done = good && how == MQ_SETTLED;
 	int i;
 
 	for (i = 0; i < t->n; i++)
-		if (done || reply == NULL || reply->type == REDIS_REPLY_ERROR)
-			settle_answered(t->m[i], reply);
+		if (done || !good)
+			settle_answered(t->m[i], answer, how);
 		else
 			settle_again(t->m[i]);
 	if (!done)
@@ -101,7 +102,6 @@ static void
 send_together(struct consumer *c, int queue)
 {
 	struct together *t = oldest(c, queue);
-	struct mq_command cmd = {0};
 	struct mq_part *elements;
 	int i;
 
@@ -114,11 +114,9 @@ send_together(struct consumer *c, int queue)
 		elements[i] = (struct mq_part){t->m[i]->element, t->m[i]->len};
 		settle_sent(t->m[i]);
 	}
-	c->layout->ack_oldest(&c->session, queue,
-	    &(struct mq_acks){elements, t->n, t->holds, t->twins}, &cmd);
+	mq_consumer_ack_oldest(&c->self, queue,
+	    &(struct mq_acks){elements, t->n, t->holds, t->twins}, on_acked, t);
 	free(elements);
-	mq_async_send(&c->main, &cmd, on_acked, t);
-	mq_command_free(&cmd);
 }
 
 void

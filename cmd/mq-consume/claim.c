@@ -36,20 +36,18 @@ claim_room(const struct consumer *c, int queue)
 }
 
 static void
-take(struct consumer *c, redisReply **elements, int n)
+take_elements(struct consumer *c, struct mq_claimed *claimed)
 {
-	redisReply *element;
+	struct mq_element *element;
 	int i;
 
-	c->queues[c->claim_queue].received += n;
-	for (i = 0; i < n; i++) {
-		element = elements[i];
-		/* The bytes become ours instead of being copied: a message
-		 * may be large. */
-		message_new(c, c->claim_queue, element->str, element->len);
-		element->str = NULL;
+	c->queues[c->claim_queue].received += claimed->n;
+	for (i = 0; i < claimed->n; i++) {
+		element = &claimed->elements[i];
+		message_new(c, c->claim_queue, element->data, element->len);
+		element->data = NULL;
 	}
-	if (n > 0)
+	if (claimed->n > 0)
 		engine_active(c);
 }
 
@@ -75,33 +73,33 @@ set_due_timer(struct consumer *c)
 }
 
 static void
-refused(struct consumer *c, const redisReply *reply)
+claim_refused(struct consumer *c, const struct mq_answer *answer)
 {
-	int status = mq_reply_status(reply->str);
+	int status = answer->status;
 
 	/* Who might once may do so again, as soon as somebody mends it. */
 	if ((status == MQ_EXIT_NOPERM && !c->queues[c->claim_queue].seen) ||
 	    status == MQ_EXIT_WRONGTYPE) {
-		mq_say("%s: claim: %s%s", c->server.name, reply->str,
-		    mq_reply_hint(reply->str));
+		mq_say("%s: claim: %s%s", c->server.name, answer->error,
+		    mq_reply_hint(answer->error));
 		policy_stop(&c->policy, STOP_SOON, status, 0);
 		return;
 	}
 	/* The tick tries again. */
-	link_complain(c, reply->str);
-	if (strncmp(reply->str, "READONLY", 8) == 0)
-		link_reset(c, reply->str);
+	link_complain(c, answer->error);
+	if (strncmp(answer->error, "READONLY", 8) == 0)
+		link_reset(c, answer->error);
 }
 
 static bool
-exhausted(const struct consumer *c, redisReply *const *elements, int n)
+exhausted(const struct consumer *c, const struct mq_claimed *claimed)
 {
 	size_t bytes = 0;
 	int i;
 
-	for (i = 0; i < n; i++)
-		bytes += elements[i]->len;
-	return n < c->claim_max && bytes < CLAIM_BYTES;
+	for (i = 0; i < claimed->n; i++)
+		bytes += claimed->elements[i].len;
+	return claimed->n < c->claim_max && bytes < CLAIM_BYTES;
 }
 
 bool
@@ -146,11 +144,9 @@ note_missing(struct consumer *c, bool missing)
 
 /* What one queue had for us. */
 static void
-take_claimed(struct consumer *c, const redisReply *reply,
-    struct mq_claimed *claimed, int n)
+take_claimed(struct consumer *c, struct mq_claimed *claimed)
 {
 	struct queue *q = &c->queues[c->claim_queue];
-	redisReply **elements = reply->element + claimed->first;
 
 	q->seen = true;
 	message_clock(c, c->claim_queue, claimed);
@@ -161,43 +157,41 @@ take_claimed(struct consumer *c, const redisReply *reply,
 		q->due = claimed->due_ms < 0 ?
 		    0 :
 		    mq_clock_steady_s() + (double)claimed->due_ms / 1000;
-	if (!claimed->paused && !exhausted(c, elements, n)) {
+	if (!claimed->paused && !exhausted(c, claimed)) {
 		q->more = true;
 		c->claim_empty = false;
 	}
-	take(c, elements, n);
+	take_elements(c, claimed);
 	pause_seen(c, c->claim_queue, claimed->paused);
 }
 
 static void
-on_claimed(void *arg, redisReply *reply)
+on_claimed(
+    void *arg, const struct mq_answer *answer, struct mq_claimed *claimed)
 {
 	struct consumer *c = arg;
-	struct mq_claimed claimed;
-	int n;
 
 	c->claiming = c->in_pass = false;
 	c->moves++;
-	if (reply == NULL)
+	if (answer == NULL)
 		return;
-	if (reply->type == REDIS_REPLY_ERROR) {
+	if (answer->error != NULL) {
 		c->queues[c->claim_queue].more = true;
-		refused(c, reply);
+		claim_refused(c, answer);
 		return;
 	}
 	/* A refused settlement that waits keeps its complaint. */
 	if (c->settling == c->in_flight + c->company_count)
 		c->complaint[0] = '\0';
-	n = c->layout->claimed(reply, &claimed);
-	if (n == MQ_CLAIM_LOST) {
+	if (claimed->n == MQ_CLAIM_LOST) {
 		link_rejoin(c);
 		return;
 	}
-	if (n == MQ_CLAIM_BAD) {
+	if (claimed->n == MQ_CLAIM_BAD) {
 		link_reset(c, "claim: a reply that makes no sense");
 		return;
 	}
-	take_claimed(c, reply, &claimed, n);
+	take_claimed(c, claimed);
 	c->in_pass = true;
 	engine_mark(c);
 }
@@ -205,16 +199,12 @@ on_claimed(void *arg, redisReply *reply)
 static void
 send_claim(struct consumer *c)
 {
-	struct mq_command cmd = {0};
-
 	c->claiming = true;
 	/* What changes from now on is told, and maybe before the answer. */
 	if (c->claim_max > 0)
 		c->queues[c->claim_queue].more = false;
-	c->layout->claim(
-	    &c->session, c->claim_queue, c->claim_max, CLAIM_BYTES, &cmd);
-	mq_async_send(&c->main, &cmd, on_claimed, c);
-	mq_command_free(&cmd);
+	mq_consumer_claim(
+	    &c->self, c->claim_queue, c->claim_max, CLAIM_BYTES, on_claimed, c);
 }
 
 /*

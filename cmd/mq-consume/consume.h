@@ -65,6 +65,7 @@
 #include "message/result.h"
 #include "message/verdict.h"
 #include "process/worker.h"
+#include "queue/consumer.h"
 #include "queue/dup.h"
 #include "queue/queue.h"
 #include "redis/async.h"
@@ -273,17 +274,15 @@ struct consumer {
 	struct mq_async wake; /* news of changed keys */
 	struct mq_tracking tracking;
 	struct mq_fence fence;
-	struct mq_session session;
+	struct mq_consumer self;
 	char connection[NAME_SIZE], name[NAME_SIZE];
-	char former[NAME_SIZE];	   /* connection, whose lease was lost */
-	struct mq_command *lapsed; /* to be sent with the next join */
-	int lapsed_count;
-	bool make;	    /* those queues that there are not */
-	bool joined;	    /* under this connection name */
-	bool ever_joined;   /* under any */
-	int replies_wanted; /* joining: until the link is up */
-	int64_t lease_ms;   /* as the server said last */
-	double lease_sent;  /* boot time when the last good renewal went out */
+	char former[NAME_SIZE]; /* connection, whose lease was lost */
+	bool make;		/* those queues that there are not */
+	bool joined;		/* under this connection name */
+	bool ever_joined;	/* under any */
+	int answers_wanted;	/* joining: until the link is up */
+	int64_t lease_ms;	/* as the server said last */
+	double lease_sent; /* boot time when the last good renewal went out */
 	double opened_at;
 	double moved_at;     /* boot time when anything came last */
 	double renewal_sent; /* boot time of the one without answer; 0: none */
@@ -416,10 +415,6 @@ bool lease_held(struct consumer *);
 void lease_new_name(struct consumer *);
 /* Nothing that was ours is, any more; says why, and takes a new name. */
 void lease_lost(struct consumer *, const char *why);
-/* Before anything is claimed under a new name. */
-void lease_tell_lapsed(struct consumer *);
-/* Sends a renewal; fn gets the reply that layout->lease() understands. */
-void lease_renew(struct consumer *, mq_async_fn *fn, void *arg);
 /* Once a second: renews, and gives the link up when nothing is answered. */
 void lease_keep(struct consumer *);
 /* Compares how many messages the server holds for us with what we have. */
@@ -649,11 +644,11 @@ void dup_end(struct consumer *);
 void eviction_ask(struct consumer *);
 
 /* --- consume-copy.c --- */
-/* The command that publishes and counts a duplicate, and its id.  False: that
- * layout cannot carry it, and why. */
-bool copy_command(const struct message *, const struct mq_layout *,
-    const struct mq_dup *, char id[MQ_ID_LEN + 1], struct mq_command *,
-    struct mq_buf *why);
+/* A duplicate as it is to be published and counted, and its id;
+ * mq_envelope_free() frees.  False: that layout cannot carry it, and why. */
+bool copy_make(const struct message *, const struct mq_layout *,
+    const struct mq_dup *, char id[MQ_ID_LEN + 1], struct mq_publishing *how,
+    struct mq_envelope *copy, struct mq_buf *why);
 
 /* --- consume-answers.c --- */
 void answers_open(struct answers *, struct ev_loop *, int fd);
@@ -731,7 +726,8 @@ void settle_send(struct message *);
 /* Its settlement goes out now. */
 void settle_sent(struct message *);
 /* The answer to what was sent about it; NULL: it will not come. */
-void settle_answered(struct message *, redisReply *);
+void settle_answered(
+    struct message *, const struct mq_answer *, enum mq_settled);
 /* Nothing has been done with it: sends it once more, alone. */
 void settle_again(struct message *);
 
@@ -748,9 +744,9 @@ void acks_forget(struct message *);
 void settle_held(struct consumer *);
 /* Those of one queue. */
 void settle_held_of(struct consumer *, int queue);
-/* Compares one queue's messages with what the server holds for us; takes
- * elements out of the reply to held(). */
-void settle_reconcile(struct consumer *, int queue, redisReply *held);
+/* Compares one queue's messages with what the server holds for us, of which it
+ * keeps those that are new. */
+void settle_reconcile(struct consumer *, int queue, struct mq_held *);
 /* The server has given our messages away: nothing done with them counts. */
 void settle_lost(struct consumer *);
 

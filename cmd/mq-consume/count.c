@@ -68,26 +68,15 @@ put_away(struct consumer *c, struct mq_counts *n)
 }
 
 static void
-on_told(void *arg, redisReply *reply)
+on_counted(void *arg, const struct mq_answer *answer)
 {
 	struct consumer *c = arg;
 
-	if (reply == NULL || reply->type != REDIS_REPLY_ERROR ||
-	    c->count_refused)
+	if (answer == NULL || answer->error == NULL || c->count_refused)
 		return;
 	c->count_refused = true;
 	if (c->opt->verbose)
-		mq_say("%s: counters: %s", c->server.name, reply->str);
-}
-
-static void
-tell(struct consumer *c, const char *queue, const struct mq_counts *n)
-{
-	struct mq_command cmd = {0};
-
-	c->layout->count(&cmd, queue, n);
-	mq_async_send(&c->main, &cmd, on_told, c);
-	mq_command_free(&cmd);
+		mq_say("%s: counters: %s", c->server.name, answer->error);
 }
 
 void
@@ -102,11 +91,13 @@ count_tell(struct consumer *c)
 		n = &c->queues[i].counts;
 		if (memcmp(n, &none, sizeof(none)) == 0)
 			continue;
-		tell(c, c->opt->queues[i], n);
+		mq_consumer_count(
+		    &c->self, c->opt->queues[i], n, on_counted, c);
 		put_away(c, n);
 	}
 	if (c->pushed > 0)
-		tell(c, c->opt->push, &pushed);
+		mq_consumer_count(
+		    &c->self, c->opt->push, &pushed, on_counted, c);
 	c->pushed = 0;
 }
 

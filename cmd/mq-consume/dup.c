@@ -51,7 +51,7 @@ drop(struct dup *d)
 
 /* The answer is in words for the script, and for others if it has gone. */
 static void
-answer(struct dup *d, const char *text)
+dup_answer(struct dup *d, const char *text)
 {
 	struct slot *s = d->s;
 	const struct options *opt = s->c->opt;
@@ -78,7 +78,7 @@ fail(struct dup *d, const char *fmt, ...)
 	words = mq_xvasprintf(fmt, ap);
 	va_end(ap);
 	mq_buf_printf(&text, "fail %s", words);
-	answer(d, mq_buf_str(&text));
+	dup_answer(d, mq_buf_str(&text));
 	mq_buf_free(&text);
 	free(words);
 }
@@ -103,11 +103,10 @@ refused(enum mq_published how)
 }
 
 static void
-on_published(void *arg, redisReply *reply)
+on_published(void *arg, const struct mq_answer *answer, enum mq_published how)
 {
 	struct dup *d = arg;
 	struct slot *s = d->s;
-	enum mq_published how;
 	char ok[MQ_ID_LEN + 4];
 
 	d->in_flight = false;
@@ -115,17 +114,17 @@ on_published(void *arg, redisReply *reply)
 		drop(d);
 		return;
 	}
-	if (reply == NULL) {
+	if (answer == NULL) {
 		fail(d,
 		    "dup failed - the connection was lost, and nobody "
 		    "knows whether there is a duplicate");
-	} else if (reply->type == REDIS_REPLY_ERROR) {
-		fail(d, "dup failed - %s", reply->str);
-	} else if ((how = d->layout->published(reply, 0)) != MQ_PUBLISHED) {
+	} else if (answer->error != NULL) {
+		fail(d, "dup failed - %s", answer->error);
+	} else if (how != MQ_PUBLISHED) {
 		fail(d, "dup failed - %s", refused(how));
 	} else {
 		snprintf(ok, sizeof(ok), "ok %s", d->id);
-		answer(d, ok);
+		dup_answer(d, ok);
 	}
 	next(s);
 }
@@ -135,24 +134,27 @@ static bool
 publish(struct dup *d)
 {
 	struct consumer *c = d->s->c;
-	struct mq_command cmd = {0};
+	struct mq_publishing how;
+	struct mq_envelope copy;
 	struct mq_buf why = {0};
-	bool can = copy_command(d->m, d->layout, &d->what, d->id, &cmd, &why);
+	bool can =
+	    copy_make(d->m, d->layout, &d->what, d->id, &how, &copy, &why);
 
 	if (can) {
 		d->step = DUP_SENT;
 		d->in_flight = true;
-		mq_async_send(far_or_main(c, d->far), &cmd, on_published, d);
+		mq_ask_publish(far_or_main(c, d->far), d->layout, d->what.queue,
+		    &how, d->id, &copy, on_published, d);
 	} else {
 		fail(d, "dup failed - %s", mq_buf_str(&why));
 	}
-	mq_command_free(&cmd);
+	mq_envelope_free(&copy);
 	mq_buf_free(&why);
 	return can;
 }
 
 static void
-on_known(void *arg, redisReply *reply)
+on_known(void *arg, const struct mq_answer *answer, long long known)
 {
 	struct dup *d = arg;
 	struct slot *s = d->s;
@@ -165,14 +167,14 @@ on_known(void *arg, redisReply *reply)
 	d->step = DUP_WAITING;
 	/* The connection is lost: whoever sees to it calls dup_go_on(), if that
 	 * has not been done already. */
-	if (reply == NULL) {
+	if (answer == NULL) {
 		if (d->far != NULL && far_error(d->far) != NULL)
 			next(s);
 		return;
 	}
-	if (reply->type == REDIS_REPLY_ERROR)
-		fail(d, "dup failed - %s", reply->str);
-	else if (reply->type != REDIS_REPLY_INTEGER || reply->integer == 0)
+	if (answer->error != NULL)
+		fail(d, "dup failed - %s", answer->error);
+	else if (known == 0)
 		fail_to_connect(d, NULL);
 	else if (d->m->lost)
 		fail(d, "dup failed - the lease of the message was lost");
@@ -219,7 +221,6 @@ static bool
 advance(struct dup *d)
 {
 	struct consumer *c = d->s->c;
-	struct mq_command cmd = {0};
 	const char *why;
 
 	if (d->step != DUP_WAITING || d->in_flight)
@@ -245,9 +246,8 @@ advance(struct dup *d)
 		return true;
 	d->step = DUP_ASKED;
 	d->in_flight = true;
-	d->layout->known(&cmd, d->what.queue);
-	mq_async_send(far_or_main(c, d->far), &cmd, on_known, d);
-	mq_command_free(&cmd);
+	mq_ask_known(
+	    far_or_main(c, d->far), d->layout, d->what.queue, on_known, d);
 	return true;
 }
 

@@ -37,34 +37,12 @@ lease_new_name(struct consumer *c)
 static void
 forgive(struct consumer *c)
 {
-	struct mq_command *cmd;
 	struct message *m;
 
-	if (c->layout->lapsed == NULL)
-		return;
 	TAILQ_FOREACH(m, &c->messages, link)
-		if (!m->lost) {
-			c->lapsed = mq_xreallocarray(c->lapsed,
-			    (size_t)c->lapsed_count + 1, sizeof(*c->lapsed));
-			cmd = &c->lapsed[c->lapsed_count++];
-			*cmd = (struct mq_command){0};
-			c->layout->lapsed(&c->session, m->queue, m->element,
-			    m->len, m->attempts, cmd);
-		}
-}
-
-void
-lease_tell_lapsed(struct consumer *c)
-{
-	int i;
-
-	for (i = 0; i < c->lapsed_count; i++) {
-		mq_async_send(&c->main, &c->lapsed[i], NULL, NULL);
-		mq_command_free(&c->lapsed[i]);
-	}
-	free(c->lapsed);
-	c->lapsed = NULL;
-	c->lapsed_count = 0;
+		if (!m->lost)
+			mq_consumer_lapsed(&c->self, m->queue, m->element,
+			    m->len, m->attempts);
 }
 
 void
@@ -74,7 +52,7 @@ lease_lost(struct consumer *c, const char *why)
 	forgive(c);
 	settle_lost(c);
 	strlcpy(c->former, c->connection, sizeof(c->former));
-	c->session.former = c->former;
+	c->self.session.former = c->former;
 	lease_new_name(c);
 	c->next_clean = 0;
 }
@@ -95,35 +73,24 @@ lease_held(struct consumer *c)
 	return false;
 }
 
-void
-lease_renew(struct consumer *c, mq_async_fn *fn, void *arg)
-{
-	struct mq_command cmd = {0};
-	int step;
-
-	for (step = 0; c->layout->renew(&c->session, step, &cmd); step++)
-		mq_async_send(&c->main, &cmd, step == 0 ? fn : NULL, arg);
-	mq_command_free(&cmd);
-}
-
 static void
-on_renewed(void *arg, redisReply *reply)
+on_renewed(void *arg, const struct mq_answer *answer, long long lease_ms)
 {
 	struct consumer *c = arg;
 	double sent = c->renewal_sent;
 
 	c->renewal_sent = 0;
-	if (reply == NULL || c->link != LINK_UP)
+	if (answer == NULL || c->link != LINK_UP)
 		return;
-	if (reply->type == REDIS_REPLY_ERROR) {
-		link_complain(c, reply->str);
+	if (answer->error != NULL) {
+		link_complain(c, answer->error);
 		return;
 	}
-	if (c->layout->lease(reply) == 0) {
+	if (lease_ms == 0) {
 		link_rejoin(c);
 		return;
 	}
-	c->lease_ms = c->layout->lease(reply);
+	c->lease_ms = lease_ms;
 	c->lease_sent = sent;
 }
 
@@ -134,43 +101,39 @@ struct audit {
 };
 
 static void
-on_held(void *arg, redisReply *reply)
+on_held(void *arg, const struct mq_answer *answer, struct mq_held *held)
 {
 	struct audit *a = arg;
 	struct consumer *c = a->c;
 	int queue = a->queue;
 
 	free(a);
-	if (reply == NULL || reply->type != REDIS_REPLY_ARRAY ||
-	    c->link != LINK_UP)
+	if (answer == NULL || answer->error != NULL || c->link != LINK_UP)
 		return;
 	/* All that was sent before has been answered by now. */
-	settle_reconcile(c, queue, reply);
+	settle_reconcile(c, queue, held);
 	engine_mark(c);
 }
 
 static void
-on_count(void *arg, redisReply *reply)
+on_count(void *arg, const struct mq_answer *answer, long long count)
 {
 	struct audit *a = arg;
 	struct consumer *c = a->c;
-	struct mq_command cmd = {0};
 	struct message *m;
 	long long ours = 0;
 
 	TAILQ_FOREACH(m, &c->messages, link)
 		ours += m->queue == a->queue && !m->lost && !m->gone;
-	if (a->moves != c->moves || c->link != LINK_UP || reply == NULL ||
-	    reply->type != REDIS_REPLY_INTEGER || ours == reply->integer) {
+	if (a->moves != c->moves || c->link != LINK_UP || answer == NULL ||
+	    answer->error != NULL || ours == count) {
 		free(a);
 		return;
 	}
-	if (ours < reply->integer && !c->opt->quiet)
+	if (ours < count && !c->opt->quiet)
 		mq_say("%s: it holds other messages for us than we have",
 		    c->server.name);
-	c->layout->held(&c->session, a->queue, &cmd);
-	mq_async_send(&c->main, &cmd, on_held, a);
-	mq_command_free(&cmd);
+	mq_consumer_held(&c->self, a->queue, on_held, a);
 }
 
 /*
@@ -181,7 +144,6 @@ on_count(void *arg, redisReply *reply)
 void
 lease_audit(struct consumer *c)
 {
-	struct mq_command cmd = {0};
 	struct audit *a;
 	int i;
 
@@ -192,10 +154,8 @@ lease_audit(struct consumer *c)
 	for (i = 0; i < c->opt->queue_count; i++) {
 		a = mq_xcalloc(1, sizeof(*a));
 		*a = (struct audit){c, i, c->moves};
-		c->layout->held_count(&c->session, i, &cmd);
-		mq_async_send(&c->main, &cmd, on_count, a);
+		mq_consumer_held_count(&c->self, i, on_count, a);
 	}
-	mq_command_free(&cmd);
 }
 
 void
@@ -208,7 +168,7 @@ lease_keep(struct consumer *c)
 		c->moved_at = now;
 	if (c->renewal_sent == 0) {
 		c->renewal_sent = now;
-		lease_renew(c, on_renewed, c);
+		mq_consumer_renew(&c->self, on_renewed, c);
 	} else if (now - c->renewal_sent > REPLY_TIMEOUT &&
 	    now - c->moved_at > REPLY_TIMEOUT) {
 		link_reset(c, "no answer for 20 seconds");

@@ -64,7 +64,7 @@ link_up(struct consumer *c)
 	c->joined = true;
 	c->ever_joined = true;
 	/* What somebody deletes from now on is not to come back. */
-	c->session.make = false;
+	c->self.session.make = false;
 	settle_unsent(c);
 	running_untold(c);
 	dup_go_on(c);
@@ -74,22 +74,22 @@ link_up(struct consumer *c)
 
 /* An error while joining: for good at the first time, else tried again. */
 static void
-join_refused(struct consumer *c, const redisReply *reply)
+join_refused(struct consumer *c, const char *error)
 {
 	if (c->ever_joined)
-		link_reset(c, reply->str);
+		link_reset(c, error);
 	else
-		link_give_up(c, reply->str);
+		link_give_up(c, error);
 }
 
-/* One of the replies that the link waits for.  False: no more of this join. */
+/* One of the answers that the link waits for.  False: no more of this join. */
 static bool
-join_reply(struct consumer *c, const redisReply *reply)
+join_answer(struct consumer *c, const struct mq_answer *answer)
 {
-	if (reply == NULL || c->link != LINK_OPENING || c->leaving)
+	if (answer == NULL || c->link != LINK_OPENING || c->leaving)
 		return false;
-	if (reply->type == REDIS_REPLY_ERROR) {
-		join_refused(c, reply);
+	if (answer->error != NULL) {
+		join_refused(c, answer->error);
 		return false;
 	}
 	return true;
@@ -98,16 +98,16 @@ join_reply(struct consumer *c, const redisReply *reply)
 static void
 one_less(struct consumer *c)
 {
-	if (--c->replies_wanted == 0)
+	if (--c->answers_wanted == 0)
 		link_up(c);
 }
 
 static void
-on_join_step(void *arg, redisReply *reply)
+on_entered(void *arg, const struct mq_answer *answer)
 {
 	struct consumer *c = arg;
 
-	if (join_reply(c, reply))
+	if (join_answer(c, answer))
 		one_less(c);
 }
 
@@ -117,17 +117,16 @@ struct held_request {
 };
 
 static void
-on_held(void *arg, redisReply *reply)
+on_held(void *arg, const struct mq_answer *answer, struct mq_held *held)
 {
 	struct held_request *q = arg;
 	struct consumer *c = q->c;
 	int queue = q->queue;
 
 	free(q);
-	if (!join_reply(c, reply))
+	if (!join_answer(c, answer))
 		return;
-	if (reply->type == REDIS_REPLY_ARRAY)
-		settle_reconcile(c, queue, reply);
+	settle_reconcile(c, queue, held);
 	one_less(c);
 }
 
@@ -135,31 +134,22 @@ static void
 ask_held(struct consumer *c, int queue)
 {
 	struct held_request *q = mq_xcalloc(1, sizeof(*q));
-	struct mq_command cmd = {0};
 
 	*q = (struct held_request){c, queue};
-	c->layout->held(&c->session, queue, &cmd);
-	mq_async_send(&c->main, &cmd, on_held, q);
-	mq_command_free(&cmd);
+	mq_consumer_held(&c->self, queue, on_held, q);
 }
 
 static void
-on_lease(void *arg, redisReply *reply)
+on_lease(void *arg, const struct mq_answer *answer, long long lease_ms)
 {
 	struct consumer *c = arg;
-	struct mq_command cmd = {0};
-	int step, i;
+	int i;
 
-	if (!join_reply(c, reply))
+	if (!join_answer(c, answer))
 		return;
-	c->lease_ms = c->layout->lease(reply);
-	lease_tell_lapsed(c);
-	c->replies_wanted = c->opt->queue_count;
-	for (step = 1; c->layout->join(&c->session, step, &cmd); step++) {
-		c->replies_wanted++;
-		mq_async_send(&c->main, &cmd, on_join_step, c);
-	}
-	mq_command_free(&cmd);
+	c->lease_ms = lease_ms;
+	c->answers_wanted =
+	    c->opt->queue_count + mq_consumer_enter(&c->self, on_entered, c);
 	for (i = 0; i < c->opt->queue_count; i++)
 		ask_held(c, i);
 }
@@ -168,13 +158,9 @@ on_lease(void *arg, redisReply *reply)
 static void
 join(struct consumer *c)
 {
-	struct mq_command cmd = {0};
-
 	eviction_ask(c);
 	c->lease_sent = mq_clock_steady_s();
-	c->layout->join(&c->session, 0, &cmd);
-	mq_async_send(&c->main, &cmd, on_lease, c);
-	mq_command_free(&cmd);
+	mq_consumer_join(&c->self, on_lease, c);
 }
 
 void
@@ -189,13 +175,13 @@ link_rejoin(struct consumer *c)
 }
 
 static void
-on_rejoin(void *arg, redisReply *reply)
+on_rejoin(void *arg, const struct mq_answer *answer, long long lease_ms)
 {
 	struct consumer *c = arg;
 
-	if (!join_reply(c, reply))
+	if (!join_answer(c, answer))
 		return;
-	if (c->layout->lease(reply) == 0)
+	if (lease_ms == 0)
 		lease_lost(c, "the heartbeat had expired");
 	join(c);
 }
@@ -231,7 +217,7 @@ renew_or_join(void *arg)
 	struct consumer *c = arg;
 
 	if (c->joined)
-		lease_renew(c, on_rejoin, c);
+		mq_consumer_renew(&c->self, on_rejoin, c);
 	else
 		join(c);
 }
@@ -363,37 +349,11 @@ on_tick(struct ev_loop *loop, ev_timer *w, int events)
 /* --- leaving ---------------------------------------------------------------- */
 
 static void
-on_left(void *arg, redisReply *reply)
+on_left(void *arg)
 {
 	struct consumer *c = arg;
 
-	(void)reply;
-	if (--c->replies_wanted == 0)
-		ev_break(c->loop, EVBREAK_ALL);
-}
-
-/*
- * Everything is back in ready.  If it is not, the connection stays listed, and
- * a cleaner does the rest.
- */
-static void
-on_given_back(void *arg, redisReply *reply)
-{
-	struct consumer *c = arg;
-	struct mq_command cmd = {0};
-	int first = c->opt->queue_count, step;
-
-	if (reply == NULL || reply->type == REDIS_REPLY_ERROR) {
-		ev_break(c->loop, EVBREAK_ALL);
-		return;
-	}
-	if (--c->replies_wanted > 0)
-		return;
-	for (step = first; c->layout->leave(&c->session, step, &cmd); step++)
-		c->replies_wanted++;
-	for (step = first; c->layout->leave(&c->session, step, &cmd); step++)
-		mq_async_send(&c->main, &cmd, on_left, c);
-	mq_command_free(&cmd);
+	ev_break(c->loop, EVBREAK_ALL);
 }
 
 static void
@@ -407,21 +367,13 @@ on_leave_timeout(struct ev_loop *loop, ev_timer *w, int events)
 void
 link_leave(struct consumer *c)
 {
-	struct mq_command cmd = {0};
-	int step;
-
 	ev_timer_stop(c->loop, &c->retry);
 	if (c->link != LINK_UP) {
 		ev_break(c->loop, EVBREAK_ALL);
 		return;
 	}
 	count_tell(c);
-	c->replies_wanted = c->opt->queue_count;
-	for (step = 0; step < c->opt->queue_count; step++) {
-		c->layout->leave(&c->session, step, &cmd);
-		mq_async_send(&c->main, &cmd, on_given_back, c);
-	}
-	mq_command_free(&cmd);
+	mq_consumer_leave(&c->self, on_left, c);
 	ev_set_cb(&c->retry, on_leave_timeout);
 	ev_timer_set(&c->retry, OPEN_TIMEOUT, 0);
 	ev_timer_start(c->loop, &c->retry);
@@ -434,7 +386,9 @@ link_start(struct consumer *c)
 	char random[17];
 
 	lease_new_name(c);
-	c->session = (struct mq_session){.connection = c->connection,
+	c->self.async = &c->main;
+	c->self.layout = c->layout;
+	c->self.session = (struct mq_session){.connection = c->connection,
 	    .consumer = c->name,
 	    .queues = c->opt->queues,
 	    .queue_count = c->opt->queue_count,
@@ -468,10 +422,8 @@ link_start(struct consumer *c)
 void
 link_end(struct consumer *c)
 {
-	while (c->lapsed_count > 0)
-		mq_command_free(&c->lapsed[--c->lapsed_count]);
-	free(c->lapsed);
 	c->link = LINK_DOWN;
 	mq_async_close(&c->main);
 	mq_async_close(&c->wake);
+	mq_consumer_free(&c->self);
 }

@@ -72,7 +72,7 @@ struct pause_request {
 
 /* Refused or not, the message that asked for it is settled. */
 static void
-on_pause(void *arg, redisReply *reply)
+on_pause(void *arg, const struct mq_answer *answer)
 {
 	struct pause_request *p = arg;
 	struct consumer *c = p->c;
@@ -80,10 +80,10 @@ on_pause(void *arg, redisReply *reply)
 
 	free(p);
 	c->queues[queue].pausing--;
-	if (reply == NULL)
+	if (answer == NULL)
 		return;
-	if (reply->type == REDIS_REPLY_ERROR) {
-		link_complain(c, reply->str);
+	if (answer->error != NULL) {
+		link_complain(c, answer->error);
 		return;
 	}
 	pause_seen(c, queue, true);
@@ -95,7 +95,6 @@ void
 pause_send(const struct message *m)
 {
 	struct consumer *c = m->c;
-	struct mq_command cmd = {0};
 	struct pause_request *p;
 
 	if (m->pause_ms <= 0)
@@ -103,7 +102,6 @@ pause_send(const struct message *m)
 	p = mq_xcalloc(1, sizeof(*p));
 	*p = (struct pause_request){c, m->queue};
 	c->queues[m->queue].pausing++;
-	c->layout->pause_at_least(&cmd, c->opt->queues[m->queue], m->pause_ms);
-	mq_async_send(&c->main, &cmd, on_pause, p);
-	mq_command_free(&cmd);
+	mq_consumer_pause(
+	    &c->self, c->opt->queues[m->queue], m->pause_ms, on_pause, p);
 }

@@ -85,19 +85,18 @@ list(struct consumer *c, struct mq_buf *out)
 }
 
 static void
-on_told(void *arg, redisReply *reply)
+on_told(void *arg, const struct mq_answer *answer)
 {
 	struct consumer *c = arg;
 
 	/* The server's memory may be full: the next tick tries again. */
-	if (reply == NULL || reply->type == REDIS_REPLY_ERROR)
+	if (answer == NULL || answer->error != NULL)
 		c->told_well = false;
 }
 
 void
 running_tell(struct consumer *c)
 {
-	struct mq_command cmd = {0};
 	struct mq_buf text = {0};
 
 	list(c, &text);
@@ -106,9 +105,7 @@ running_tell(struct consumer *c)
 		mq_buf_free(&text);
 		return;
 	}
-	c->layout->tell_running(&c->session, text.data, text.len, &cmd);
-	mq_async_send(&c->main, &cmd, on_told, c);
-	mq_command_free(&cmd);
+	mq_consumer_tell_running(&c->self, &text, on_told, c);
 	mq_buf_free(&c->told);
 	c->told = text;
 	c->told_well = true;

@@ -74,10 +74,10 @@ landed(struct message *m)
 
 /* Whether a key of the place that it was to go to holds something else. */
 static bool
-is_barred(const struct message *m, const redisReply *reply)
+is_barred(const struct message *m, const struct mq_answer *answer)
 {
 	return m->outcome != MQ_OUTCOME_ACK && m->outcome != MQ_OUTCOME_FRONT &&
-	    mq_reply_status(reply->str) == MQ_EXIT_WRONGTYPE;
+	    answer->status == MQ_EXIT_WRONGTYPE;
 }
 
 /* The message goes back instead, and we end: the next start finds the key, and
@@ -96,7 +96,8 @@ turn_back(struct message *m)
 }
 
 void
-settle_answered(struct message *m, redisReply *reply)
+settle_answered(
+    struct message *m, const struct mq_answer *answer, enum mq_settled how)
 {
 	struct consumer *c = m->c;
 
@@ -105,18 +106,18 @@ settle_answered(struct message *m, redisReply *reply)
 		message_drop(m);
 		return;
 	}
-	if (reply == NULL)
+	if (answer == NULL)
 		return;
-	if (reply->type == REDIS_REPLY_ERROR) {
+	if (answer->error != NULL) {
 		c->in_order = false;
 		m->sent = 0;
-		if (is_barred(m, reply))
+		if (is_barred(m, answer))
 			turn_back(m);
 		else
-			link_complain(c, reply->str);
+			link_complain(c, answer->error);
 		return;
 	}
-	switch (c->layout->settled(reply)) {
+	switch (how) {
 	case MQ_SETTLED:
 		settled(m);
 		break;
@@ -134,13 +135,13 @@ settle_answered(struct message *m, redisReply *reply)
 }
 
 static void
-on_settled(void *arg, redisReply *reply)
+on_settled(void *arg, const struct mq_answer *answer, enum mq_settled how)
 {
 	struct message *m = arg;
 	struct consumer *c = m->c;
-	bool ended = reply != NULL || m->lost;
+	bool ended = answer != NULL || m->lost;
 
-	settle_answered(m, reply);
+	settle_answered(m, answer, how);
 	if (ended)
 		engine_mark(c);
 }
@@ -160,7 +161,6 @@ void
 settle_send(struct message *m)
 {
 	struct consumer *c = m->c;
-	struct mq_command cmd = {0};
 	struct mq_result result;
 	struct mq_settlement how = {.outcome = m->outcome,
 	    .element = m->element,
@@ -179,9 +179,7 @@ settle_send(struct message *m)
 	mq_id_make(&c->ids, 0, how.unique);
 	pause_send(m);
 	settle_sent(m);
-	c->layout->settle(&c->session, m->queue, &how, &cmd);
-	mq_async_send(&c->main, &cmd, on_settled, m);
-	mq_command_free(&cmd);
+	mq_consumer_settle(&c->self, m->queue, &how, on_settled, m);
 }
 
 void
@@ -260,7 +258,7 @@ settle_lost(struct consumer *c)
 }
 
 static struct message *
-find(struct consumer *c, int queue, const redisReply *element,
+find(struct consumer *c, int queue, const struct mq_element *element,
     struct message *from)
 {
 	struct message *m;
@@ -268,7 +266,7 @@ find(struct consumer *c, int queue, const redisReply *element,
 	for (m = from; m != NULL; m = TAILQ_NEXT(m, link))
 		if (!m->seen && !m->lost && m->queue == queue &&
 		    m->len == element->len &&
-		    memcmp(m->element, element->str, m->len) == 0)
+		    memcmp(m->element, element->data, m->len) == 0)
 			return m;
 	return from == TAILQ_FIRST(&c->messages) ?
 	    NULL :
@@ -290,7 +288,7 @@ struct question {
 };
 
 static void
-on_exists(void *arg, redisReply *reply)
+on_exists(void *arg, const struct mq_answer *answer, long long exists)
 {
 	struct question *q = arg;
 	struct message *m;
@@ -300,9 +298,10 @@ on_exists(void *arg, redisReply *reply)
 			break;
 	free(q);
 	/* One that is settling is told by its own answer. */
-	if (reply == NULL || m == NULL || m->lost || m->state == STATE_SETTLING)
+	if (answer == NULL || m == NULL || m->lost ||
+	    m->state == STATE_SETTLING)
 		return;
-	if (reply->type != REDIS_REPLY_INTEGER || reply->integer != 0)
+	if (answer->error != NULL || exists != 0)
 		taken_away(m);
 	else if (m->state == STATE_HELD)
 		message_drop(m);
@@ -310,18 +309,20 @@ on_exists(void *arg, redisReply *reply)
 		m->gone = true;
 }
 
-/* Somebody else has it now, who runs it, too; or it was deleted. */
-static void
+/* Somebody else has it now, who runs it, too; or it was deleted.  False: it
+ * cannot have been. */
+static bool
 ask_exists(struct message *m)
 {
 	struct consumer *c = m->c;
 	struct question *q = mq_xcalloc(1, sizeof(*q));
-	struct mq_command cmd = {0};
 
 	*q = (struct question){c, m->number};
-	c->layout->exists(&c->session, m->queue, m->element, m->len, &cmd);
-	mq_async_send(&c->main, &cmd, on_exists, q);
-	mq_command_free(&cmd);
+	if (mq_consumer_exists(
+		&c->self, m->queue, m->element, m->len, on_exists, q))
+		return true;
+	free(q);
+	return false;
 }
 
 /* The server does not hold it for us any more. */
@@ -332,35 +333,32 @@ gone(struct message *m)
 		/* The settlement arrived; only its answer was lost. */
 		settled(m);
 		message_drop(m);
-	} else if (m->state != STATE_SETTLING) {
-		if (m->c->layout->exists != NULL)
-			ask_exists(m);
-		else
-			taken_away(m);
+	} else if (m->state != STATE_SETTLING && !ask_exists(m)) {
+		taken_away(m);
 	}
 }
 
 /*
- * Claimed for us, and the answer was lost: these are the newest in the reply,
+ * Claimed for us, and the answer was lost: these are the newest of those held,
  * whatever else is equal to them.  How many there were.
  */
-static size_t
-count_unanswered(struct consumer *c, int queue, const redisReply *held)
+static int
+count_unanswered(struct consumer *c, int queue, const struct mq_held *held)
 {
-	long long n = held->element[0]->integer - c->queues[queue].received;
+	long long n = held->received - c->queues[queue].received;
 
 	c->queues[queue].received += n;
 	if (n < 0)
 		return 0;
-	return (size_t)n < held->elements - 1 ? (size_t)n : held->elements - 1;
+	return n < held->n ? (int)n : held->n;
 }
 
 static void
-take_unanswered(struct consumer *c, int queue, redisReply *element)
+take_unanswered(struct consumer *c, int queue, struct mq_element *element)
 {
-	struct message *m = message_new(c, queue, element->str, element->len);
+	struct message *m = message_new(c, queue, element->data, element->len);
 
-	element->str = NULL;
+	element->data = NULL;
 	m->seen = true;
 }
 
@@ -369,15 +367,15 @@ take_unanswered(struct consumer *c, int queue, redisReply *element)
  * about the same order, each search begins where the last one ended.
  */
 static void
-see(struct consumer *c, int queue, redisReply *held, size_t newer)
+see(struct consumer *c, int queue, struct mq_held *held, int newer)
 {
 	struct message *m, *at = TAILQ_FIRST(&c->messages);
-	size_t i;
+	int i;
 
-	for (i = held->elements; i-- > 1 + newer;) {
-		m = at == NULL ? NULL : find(c, queue, held->element[i], at);
+	for (i = held->n; i-- > newer;) {
+		m = at == NULL ? NULL : find(c, queue, &held->elements[i], at);
 		if (m == NULL) {
-			take_unanswered(c, queue, held->element[i]);
+			take_unanswered(c, queue, &held->elements[i]);
 			c->in_order = false;
 			continue;
 		}
@@ -387,7 +385,7 @@ see(struct consumer *c, int queue, redisReply *held, size_t newer)
 			at = TAILQ_FIRST(&c->messages);
 	}
 	while (newer > 0)
-		take_unanswered(c, queue, held->element[newer--]);
+		take_unanswered(c, queue, &held->elements[--newer]);
 }
 
 /* One whose end is under way is told by its own answer. */
@@ -399,7 +397,7 @@ is_missing(const struct message *m, int queue)
 }
 
 void
-settle_reconcile(struct consumer *c, int queue, redisReply *held)
+settle_reconcile(struct consumer *c, int queue, struct mq_held *held)
 {
 	struct message *m, *next, *other;
 

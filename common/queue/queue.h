@@ -374,8 +374,17 @@ int mq_receipt_ask(struct mq_redis *, struct mq_command *, struct mq_receipt *);
 
 enum { MQ_CLAIM_BAD = -1, MQ_CLAIM_LOST = -2 };
 
+/* A message as it is kept: bytes. */
+struct mq_element {
+	char *data;
+	size_t len;
+};
+
 struct mq_claimed {
-	size_t first;	/* index of the first element in the reply */
+	size_t first; /* index of the first element in the reply */
+	/* Only for callbacks: see consumer.h. */
+	struct mq_element *elements;
+	int n;
 	int64_t due_ms; /* until there may be more to claim without anything
 			 * having changed: the next delayed message is due, or
 			 * the pause is over, or the shared rate allows it;

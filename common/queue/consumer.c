@@ -1,0 +1,391 @@
+#include "consumer.h"
+
+#include <stdlib.h>
+
+#include "base/xalloc.h"
+
+/* Takes the memory of the command. */
+static void
+send_command(struct mq_async *async, const struct mq_layout *layout,
+    struct mq_command *cmd, mq_async_take *take, mq_callback *fn, void *arg)
+{
+	struct mq_asker asker = {fn, arg, layout};
+
+	mq_async_ask(async, cmd, take, &asker);
+}
+
+static void
+send_own(struct mq_consumer *k, struct mq_command *cmd, mq_async_take *take,
+    mq_callback *fn, void *arg)
+{
+	send_command(k->async, k->layout, cmd, take, fn, arg);
+}
+
+static bool
+is_good(const struct mq_answer *a)
+{
+	return a != NULL && a->error == NULL;
+}
+
+static void
+take_answer(const struct mq_asker *asker, redisReply *reply)
+{
+	mq_answer_fn *fn = (mq_answer_fn *)asker->fn;
+	struct mq_answer a;
+
+	fn(asker->arg, mq_answer_to(reply, -1, &a));
+}
+
+static void
+take_number(const struct mq_asker *asker, redisReply *reply)
+{
+	mq_number_fn *fn = (mq_number_fn *)asker->fn;
+	struct mq_answer buf;
+	const struct mq_answer *a =
+	    mq_answer_to(reply, REDIS_REPLY_INTEGER, &buf);
+
+	fn(asker->arg, a, is_good(a) ? reply->integer : 0);
+}
+
+/* --- its lease ---------------------------------------------------------------- */
+
+void
+mq_consumer_free(struct mq_consumer *k)
+{
+	while (k->lapsed_count > 0)
+		mq_command_free(&k->lapsed[--k->lapsed_count]);
+	free(k->lapsed);
+	k->lapsed = NULL;
+}
+
+static void
+take_lease(const struct mq_asker *asker, redisReply *reply)
+{
+	const struct mq_layout *layout = asker->of;
+	mq_number_fn *fn = (mq_number_fn *)asker->fn;
+	struct mq_answer buf;
+	const struct mq_answer *a = mq_answer_to(reply, -1, &buf);
+
+	fn(asker->arg, a, is_good(a) ? layout->lease(reply) : 0);
+}
+
+void
+mq_consumer_join(struct mq_consumer *k, mq_number_fn *fn, void *arg)
+{
+	struct mq_command cmd = {0};
+
+	k->layout->join(&k->session, 0, &cmd);
+	send_own(k, &cmd, take_lease, (mq_callback *)fn, arg);
+}
+
+static void
+send_lapsed(struct mq_consumer *k)
+{
+	int i;
+
+	for (i = 0; i < k->lapsed_count; i++)
+		mq_async_send(k->async, &k->lapsed[i], NULL, NULL);
+	k->lapsed_count = 0;
+}
+
+int
+mq_consumer_enter(struct mq_consumer *k, mq_answer_fn *fn, void *arg)
+{
+	struct mq_command cmd = {0};
+	int step;
+
+	send_lapsed(k);
+	for (step = 1; k->layout->join(&k->session, step, &cmd); step++)
+		send_own(k, &cmd, take_answer, (mq_callback *)fn, arg);
+	mq_command_free(&cmd);
+	return step - 1;
+}
+
+void
+mq_consumer_renew(struct mq_consumer *k, mq_number_fn *fn, void *arg)
+{
+	struct mq_command cmd = {0};
+	int step;
+
+	for (step = 0; k->layout->renew(&k->session, step, &cmd); step++)
+		if (step == 0)
+			send_own(k, &cmd, take_lease, (mq_callback *)fn, arg);
+		else
+			mq_async_send(k->async, &cmd, NULL, NULL);
+	mq_command_free(&cmd);
+}
+
+static void
+on_left(void *arg, redisReply *reply)
+{
+	struct mq_consumer *k = arg;
+
+	(void)reply;
+	if (--k->leaving == 0)
+		k->left(k->left_arg);
+}
+
+/* If not everything is back, the connection stays listed, and a cleaner does
+ * the rest. */
+static void
+on_given_back(void *arg, redisReply *reply)
+{
+	struct mq_consumer *k = arg;
+	struct mq_command cmd = {0};
+	int first = k->session.queue_count, step;
+
+	if (reply == NULL || reply->type == REDIS_REPLY_ERROR) {
+		k->left(k->left_arg);
+		return;
+	}
+	if (--k->leaving > 0)
+		return;
+	for (step = first; k->layout->leave(&k->session, step, &cmd); step++)
+		k->leaving++;
+	for (step = first; k->layout->leave(&k->session, step, &cmd); step++)
+		mq_async_send(k->async, &cmd, on_left, k);
+	mq_command_free(&cmd);
+}
+
+void
+mq_consumer_leave(struct mq_consumer *k, void (*left)(void *arg), void *arg)
+{
+	struct mq_command cmd = {0};
+	int step;
+
+	k->left = left;
+	k->left_arg = arg;
+	k->leaving = k->session.queue_count;
+	for (step = 0; step < k->session.queue_count; step++) {
+		k->layout->leave(&k->session, step, &cmd);
+		mq_async_send(k->async, &cmd, on_given_back, k);
+	}
+}
+
+void
+mq_consumer_lapsed(struct mq_consumer *k, int queue, const char *element,
+    size_t len, long attempts)
+{
+	struct mq_command *cmd;
+
+	if (k->layout->lapsed == NULL)
+		return;
+	k->lapsed = mq_xreallocarray(
+	    k->lapsed, (size_t)k->lapsed_count + 1, sizeof(*k->lapsed));
+	cmd = &k->lapsed[k->lapsed_count++];
+	*cmd = (struct mq_command){0};
+	k->layout->lapsed(&k->session, queue, element, len, attempts, cmd);
+}
+
+/* --- its messages ------------------------------------------------------------- */
+
+/* The bytes are taken out of the replies instead of being copied: a message may
+ * be large. */
+static struct mq_element *
+elements_new(redisReply *const *replies, int n)
+{
+	struct mq_element *elements =
+	    mq_xcalloc((size_t)n + 1, sizeof(*elements));
+	int i;
+
+	for (i = 0; i < n; i++) {
+		elements[i] =
+		    (struct mq_element){replies[i]->str, replies[i]->len};
+		replies[i]->str = NULL;
+	}
+	return elements;
+}
+
+static void
+elements_free(struct mq_element *elements, int n)
+{
+	while (n > 0)
+		free(elements[--n].data);
+	free(elements);
+}
+
+static void
+take_claimed(const struct mq_asker *asker, redisReply *reply)
+{
+	const struct mq_layout *layout = asker->of;
+	mq_claimed_fn *fn = (mq_claimed_fn *)asker->fn;
+	struct mq_claimed claimed = {0};
+	struct mq_answer buf;
+	const struct mq_answer *a = mq_answer_to(reply, -1, &buf);
+	int n = is_good(a) ? layout->claimed(reply, &claimed) : 0;
+
+	claimed.n = n;
+	if (n > 0)
+		claimed.elements =
+		    elements_new(reply->element + claimed.first, n);
+	fn(asker->arg, a, &claimed);
+	elements_free(claimed.elements, n);
+}
+
+void
+mq_consumer_claim(struct mq_consumer *k, int queue, int max, size_t bytes,
+    mq_claimed_fn *fn, void *arg)
+{
+	struct mq_command cmd = {0};
+
+	k->layout->claim(&k->session, queue, max, bytes, &cmd);
+	send_own(k, &cmd, take_claimed, (mq_callback *)fn, arg);
+}
+
+static void
+take_held(const struct mq_asker *asker, redisReply *reply)
+{
+	mq_held_fn *fn = (mq_held_fn *)asker->fn;
+	struct mq_held held = {0};
+	struct mq_answer buf;
+	const struct mq_answer *a =
+	    mq_answer_to(reply, REDIS_REPLY_ARRAY, &buf);
+	int n = 0;
+
+	if (is_good(a)) {
+		n = (int)reply->elements - 1;
+		held = (struct mq_held){reply->element[0]->integer,
+		    elements_new(reply->element + 1, n), n};
+	}
+	fn(asker->arg, a, &held);
+	elements_free(held.elements, n);
+}
+
+void
+mq_consumer_held(struct mq_consumer *k, int queue, mq_held_fn *fn, void *arg)
+{
+	struct mq_command cmd = {0};
+
+	k->layout->held(&k->session, queue, &cmd);
+	send_own(k, &cmd, take_held, (mq_callback *)fn, arg);
+}
+
+void
+mq_consumer_held_count(
+    struct mq_consumer *k, int queue, mq_number_fn *fn, void *arg)
+{
+	struct mq_command cmd = {0};
+
+	k->layout->held_count(&k->session, queue, &cmd);
+	send_own(k, &cmd, take_number, (mq_callback *)fn, arg);
+}
+
+bool
+mq_consumer_exists(struct mq_consumer *k, int queue, const char *element,
+    size_t len, mq_number_fn *fn, void *arg)
+{
+	struct mq_command cmd = {0};
+
+	if (k->layout->exists == NULL)
+		return false;
+	k->layout->exists(&k->session, queue, element, len, &cmd);
+	send_own(k, &cmd, take_number, (mq_callback *)fn, arg);
+	return true;
+}
+
+static void
+take_settled(const struct mq_asker *asker, redisReply *reply)
+{
+	const struct mq_layout *layout = asker->of;
+	mq_settled_fn *fn = (mq_settled_fn *)asker->fn;
+	struct mq_answer buf;
+	const struct mq_answer *a = mq_answer_to(reply, -1, &buf);
+
+	fn(asker->arg, a,
+	    is_good(a) ? layout->settled(reply) : MQ_SETTLED_LOST);
+}
+
+void
+mq_consumer_settle(struct mq_consumer *k, int queue,
+    const struct mq_settlement *how, mq_settled_fn *fn, void *arg)
+{
+	struct mq_command cmd = {0};
+
+	k->layout->settle(&k->session, queue, how, &cmd);
+	send_own(k, &cmd, take_settled, (mq_callback *)fn, arg);
+}
+
+void
+mq_consumer_ack_oldest(struct mq_consumer *k, int queue,
+    const struct mq_acks *acks, mq_settled_fn *fn, void *arg)
+{
+	struct mq_command cmd = {0};
+
+	k->layout->ack_oldest(&k->session, queue, acks, &cmd);
+	send_own(k, &cmd, take_settled, (mq_callback *)fn, arg);
+}
+
+/* --- what else it says -------------------------------------------------------- */
+
+void
+mq_consumer_pause(struct mq_consumer *k, const char *queue, int64_t ms,
+    mq_answer_fn *fn, void *arg)
+{
+	struct mq_command cmd = {0};
+
+	k->layout->pause_at_least(&cmd, queue, ms);
+	send_own(k, &cmd, take_answer, (mq_callback *)fn, arg);
+}
+
+void
+mq_consumer_count(struct mq_consumer *k, const char *queue,
+    const struct mq_counts *counts, mq_answer_fn *fn, void *arg)
+{
+	struct mq_command cmd = {0};
+
+	k->layout->count(&cmd, queue, counts);
+	send_own(k, &cmd, take_answer, (mq_callback *)fn, arg);
+}
+
+void
+mq_consumer_tell_running(struct mq_consumer *k, const struct mq_buf *text,
+    mq_answer_fn *fn, void *arg)
+{
+	struct mq_command cmd = {0};
+
+	k->layout->tell_running(&k->session, text->data, text->len, &cmd);
+	send_own(k, &cmd, take_answer, (mq_callback *)fn, arg);
+}
+
+/* --- duplicates, at any server ------------------------------------------------- */
+
+void
+mq_ask_known(struct mq_async *async, const struct mq_layout *layout,
+    const char *queue, mq_number_fn *fn, void *arg)
+{
+	struct mq_command cmd = {0};
+
+	layout->known(&cmd, queue);
+	send_command(async, layout, &cmd, take_number, (mq_callback *)fn, arg);
+}
+
+static void
+take_published(const struct mq_asker *asker, redisReply *reply)
+{
+	const struct mq_layout *layout = asker->of;
+	mq_published_fn *fn = (mq_published_fn *)asker->fn;
+	struct mq_answer buf;
+	const struct mq_answer *a = mq_answer_to(reply, -1, &buf);
+
+	fn(asker->arg, a,
+	    is_good(a) ? layout->published(reply, 0) : MQ_PUBLISHED_NONSENSE);
+}
+
+void
+mq_ask_publish(struct mq_async *async, const struct mq_layout *layout,
+    const char *queue, const struct mq_publishing *how,
+    const char id[MQ_ID_LEN + 1], const struct mq_envelope *message,
+    mq_published_fn *fn, void *arg)
+{
+	struct mq_command cmd = {0};
+	struct mq_buf header = {0};
+
+	if (message->headers != NULL)
+		mq_envelope_write_header(message, &header);
+	layout->publish(&cmd, queue, how);
+	layout->publish_add(
+	    &cmd, how, id, &header, message->payload, message->payload_len);
+	mq_buf_free(&header);
+	send_command(
+	    async, layout, &cmd, take_published, (mq_callback *)fn, arg);
+}

@@ -1,0 +1,111 @@
+/*
+ * What a consumer asks of its server over a connection that never waits, and
+ * the answers in C.  A tool that waits calls the layout itself.
+ *
+ * Each function sends its commands at once, and calls fn(arg, ...) when they
+ * are answered: see redis/answer.h.  If there is no connection, fn is called
+ * before the function returns.  Queues are indices into session.queues, unless
+ * they are names.  What is passed by pointer is not needed any more when a
+ * function, or callback, has returned.
+ */
+#ifndef MQ_CONSUMER_H
+#define MQ_CONSUMER_H
+
+#include "queue.h"
+#include "redis/answer.h"
+#include "redis/async.h"
+
+struct mq_consumer {
+	/* The caller's. */
+	struct mq_async *async;
+	const struct mq_layout *layout;
+	struct mq_session session;
+	/* The module's. */
+	struct mq_command *lapsed; /* to be sent when entering */
+	int lapsed_count;
+	int leaving; /* steps without answer */
+	void (*left)(void *arg);
+	void *left_arg;
+};
+void mq_consumer_free(struct mq_consumer *);
+
+/* --- its lease ---------------------------------------------------------------- */
+
+/* Takes a lease for the session, which holds for n ms from the sending on. */
+void mq_consumer_join(struct mq_consumer *, mq_number_fn *fn, void *arg);
+/* The rest of joining, when the lease is confirmed.  fn is called as often as the
+ * returned number says; that may be 0. */
+int mq_consumer_enter(struct mq_consumer *, mq_answer_fn *fn, void *arg);
+/* The lease holds for n ms; 0: it was gone before, and is so for good. */
+void mq_consumer_renew(struct mq_consumer *, mq_number_fn *fn, void *arg);
+/* Gives back what is left in its hands, and ends its lease when that is
+ * confirmed.  left() is called when all is answered, or giving back has
+ * failed. */
+void mq_consumer_leave(
+    struct mq_consumer *, void (*left)(void *arg), void *arg);
+/* Of a message that was ours when the lease of this session ended, the last of
+ * its attempts does not count.  Kept, and sent by mq_consumer_enter(). */
+void mq_consumer_lapsed(struct mq_consumer *, int queue, const char *element,
+    size_t len, long attempts);
+
+/* --- its messages ------------------------------------------------------------- */
+
+/* claimed->n may be MQ_CLAIM_LOST or MQ_CLAIM_BAD.  A callback that keeps the data
+ * of an element sets it to NULL, and frees it later. */
+typedef void mq_claimed_fn(
+    void *arg, const struct mq_answer *, struct mq_claimed *claimed);
+void mq_consumer_claim(struct mq_consumer *, int queue, int max, size_t bytes,
+    mq_claimed_fn *fn, void *arg);
+
+/* What the server holds for us of a queue; data can be kept as above. */
+struct mq_held {
+	long long received; /* elements ever claimed for us; 0: unknown */
+	struct mq_element *elements; /* those that it holds, the newest first */
+	int n;
+};
+typedef void mq_held_fn(
+    void *arg, const struct mq_answer *, struct mq_held *held);
+void mq_consumer_held(
+    struct mq_consumer *, int queue, mq_held_fn *fn, void *arg);
+void mq_consumer_held_count(
+    struct mq_consumer *, int queue, mq_number_fn *fn, void *arg);
+
+/* Whether a message that it does not hold for us any more is there still,
+ * whoever has it: n is not 0.  False: it is, as nobody can delete it; fn is not
+ * called then. */
+bool mq_consumer_exists(struct mq_consumer *, int queue, const char *element,
+    size_t len, mq_number_fn *fn, void *arg);
+
+typedef void mq_settled_fn(
+    void *arg, const struct mq_answer *, enum mq_settled how);
+void mq_consumer_settle(struct mq_consumer *, int queue,
+    const struct mq_settlement *, mq_settled_fn *fn, void *arg);
+/* Not MQ_SETTLED: they are not the oldest, and nothing has changed. */
+void mq_consumer_ack_oldest(struct mq_consumer *, int queue,
+    const struct mq_acks *, mq_settled_fn *fn, void *arg);
+
+/* --- what else it says -------------------------------------------------------- */
+
+/* Never ends a pause earlier. */
+void mq_consumer_pause(struct mq_consumer *, const char *queue, int64_t ms,
+    mq_answer_fn *fn, void *arg);
+void mq_consumer_count(struct mq_consumer *, const char *queue,
+    const struct mq_counts *, mq_answer_fn *fn, void *arg);
+/* text as of running.h; empty: nothing runs. */
+void mq_consumer_tell_running(
+    struct mq_consumer *, const struct mq_buf *text, mq_answer_fn *, void *arg);
+
+/* --- duplicates, at any server ------------------------------------------------- */
+
+/* Whether there is such a queue: n is not 0. */
+void mq_ask_known(struct mq_async *, const struct mq_layout *,
+    const char *queue, mq_number_fn *fn, void *arg);
+
+typedef void mq_published_fn(
+    void *arg, const struct mq_answer *, enum mq_published how);
+void mq_ask_publish(struct mq_async *, const struct mq_layout *,
+    const char *queue, const struct mq_publishing *,
+    const char id[MQ_ID_LEN + 1], const struct mq_envelope *,
+    mq_published_fn *fn, void *arg);
+
+#endif
