@@ -113,13 +113,22 @@ names() {
 	! code | sed -nE 's|.*/(mq-)?([a-z]+)/(.*/)?\2-[^/]*$|&|p' | grep .
 }
 
-echo 1..12
+# The files that CONTRIBUTING.md names are there.
+links() {
+	! grep -oE '(^|[ `])(cmd|common|completions|man|tests)/[a-z0-9_/.-]+' CONTRIBUTING.md |
+		while read -r path; do
+			[ -e "${path#\`}" ] || echo "CONTRIBUTING.md: $path"
+		done | grep .
+}
+
+echo 1..13
 check format format
 check arrows arrows
 check floors floors
 check lengths lengths
 check functions functions
 check names names
+check links links
 check headers headers
 check cppcheck nice cppcheck --quiet --error-exitcode=1 --inline-suppr \
 	--enable=warning,performance,portability --std=c11 \

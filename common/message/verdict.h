@@ -20,10 +20,9 @@ enum mq_verdict_kind {
 
 struct mq_verdict {
 	enum mq_verdict_kind kind;
-	int64_t resend_s; /* RESEND and PAUSE only */
-	int status;	  /* from waitpid(2) */
-	char text[MQ_VERB_LINE +
-	    1];	      /* the last text, control characters included */
+	int64_t resend_s;	     /* RESEND and PAUSE only */
+	int status;		     /* from waitpid(2) */
+	char text[MQ_VERB_LINE + 1]; /* the last text, unfiltered */
 	char how[64]; /* how the run ended, in words; empty: as usual */
 };
 
