@@ -18,9 +18,7 @@
  *	consume-start.c	  how it is started
  *	consume-dup.c	  duplicates that it asks for
  *	consume-copy.c	  what those look like
- *	consume-answers.c the answers to that
  *	consume-far.c	  other servers, for duplicates
- *	consume-find.c	  where a server is
  *	consume-errors.c  what it writes to stderr, or to the log
  *	consume-sink.c	  where that goes, without ever waiting
  *	consume-verdict.c what follows from how it ended
@@ -39,8 +37,6 @@
  *	consume-running.c telling others what runs here
  *	consume-stop.c	  knowing when to end, and ending well
  *	consume-handout.c messages by receipt; see consume-receipt.h
- *	consume-aside.c	  work that waits, done in a forked child
- *	consume-child.c	  when such a child, or a script, has ended
  *
  * A message is in exactly one state from its claim until its settlement is
  * confirmed, and the server keeps it in our unacked list all that time.
@@ -56,7 +52,10 @@
 #include <ev.h>
 
 #include "base/id.h"
+#include "cleaning.h"
+#include "drain.h"
 #include "errors.h"
+#include "find.h"
 #include "options.h"
 #include "policy.h"
 #include "message/envelope.h"
@@ -64,6 +63,8 @@
 #include "message/history.h"
 #include "message/result.h"
 #include "message/verdict.h"
+#include "process/answers.h"
+#include "process/children.h"
 #include "process/worker.h"
 #include "queue/consumer.h"
 #include "queue/dup.h"
@@ -127,27 +128,6 @@ struct message {
 TAILQ_HEAD(messages, message);
 LIST_HEAD(twins, message);
 
-/* A process that we have started. */
-struct child {
-	TAILQ_ENTRY(child) link;
-	pid_t pid;
-	int fd;	    /* tells of its end; -1: it is young */
-	int status; /* when it has ended */
-	void (*ended)(struct child *);
-	void *owner; /* of whoever waits for that */
-	ev_io io;
-};
-TAILQ_HEAD(children, child);
-
-/* The end of a script's descriptor 4. */
-struct answers {
-	struct ev_loop *loop;
-	int fd;		      /* -1: nobody reads */
-	bool used;	      /* there was an answer */
-	struct mq_buf unread; /* what the pipe did not take */
-	ev_io room;	      /* it takes more; while there is some */
-};
-
 /* What a worker that stays has still to read. */
 struct feed {
 	struct slot *s;
@@ -180,14 +160,14 @@ struct slot {
 	bool ended;    /* we killed it to stop: give its message back */
 	int failures;  /* in a row */
 	ev_timer rest; /* after them */
-	struct child child;
+	struct mq_child child;
 	ev_io verbs_io;
 	ev_timer patience; /* until its pipes are watched */
 	ev_timer timer;	   /* --timeout, then the KILL after the TERM */
 	struct mq_verbs verbs;
 
 	/* consume-dup.c */
-	struct answers answers;
+	struct mq_answers answers;
 	TAILQ_HEAD(dups, dup) dups; /* without an answer, in order */
 	int dup_count;
 	ev_timer dup_timer;
@@ -212,31 +192,6 @@ struct slot {
 };
 
 enum link_state { LINK_DOWN, LINK_FINDING, LINK_OPENING, LINK_UP };
-
-/* What a forked child found out; see consume-aside.c. */
-struct aside_result {
-	int status; /* 0, or the mq_exit status that goes with error */
-	char error[512];
-	struct mq_cleaned cleaned;
-	bool drained;
-	char socket[108], address[MQ_ADDRESS_SIZE]; /* as of a server */
-};
-
-struct aside;
-typedef void aside_work(struct aside *, struct aside_result *);
-typedef void aside_done(struct aside *, const struct aside_result *);
-typedef void aside_found(struct aside *, const char *why);
-
-struct aside {
-	struct consumer *c;
-	void *arg; /* whoever starts it sets this before */
-	pid_t pid; /* 0: not running */
-	int fd;
-	struct child child;
-	aside_done *done;
-	struct mq_server *server; /* see find_start() */
-	aside_found *found;
-};
 
 /* One of the queues that are consumed. */
 struct queue {
@@ -362,14 +317,10 @@ struct consumer {
 
 	bool leaving;
 
-	/* consume-child.c */
-	struct children young, grown;
-	ev_signal child_signal;
-
-	/* consume-aside.c */
-	struct aside finder, cleaner, drainer;
-	double next_clean, next_drained; /* loop times: not before */
-	unsigned long long scan_from;	 /* of the next round of cleaning */
+	struct mq_children children;
+	struct finder finder;
+	struct cleaning cleaning;
+	struct drain drain;
 
 	/* consume-count.c */
 	struct mq_counts counts; /* of all queues, told */
@@ -650,12 +601,6 @@ bool copy_make(const struct message *, const struct mq_layout *,
     const struct mq_dup *, char id[MQ_ID_LEN + 1], struct mq_publishing *how,
     struct mq_envelope *copy, struct mq_buf *why);
 
-/* --- consume-answers.c --- */
-void answers_open(struct answers *, struct ev_loop *, int fd);
-void answers_close(struct answers *);
-/* Sends a line; control characters become '?'. */
-void answers_say(struct answers *, const char *text);
-
 /* --- consume-far.c --- */
 /* Another server, for one who will far_put() it; NULL: there are too many. */
 struct far *far_get(struct consumer *, const char *url);
@@ -787,38 +732,5 @@ void running_tell(struct consumer *);
 /* The server may have forgotten what it was told. */
 void running_untold(struct consumer *);
 void running_end(struct consumer *);
-
-/* --- consume-child.c --- */
-void child_init(struct consumer *);
-/* Calls ended() when it has, and has been reaped. */
-void child_watch(struct consumer *, struct child *, pid_t,
-    void (*ended)(struct child *), void *owner);
-/* It has not ended soon. */
-void child_lasts(struct consumer *, struct child *);
-/* It does not matter when it ends. */
-void child_forget(struct consumer *, struct child *);
-/* Once a second: those that nobody watches, as an init has them. */
-void child_reap_others(struct consumer *);
-
-/* --- consume-find.c --- */
-/* Whether it is clear where the server is; then it can be connected to. */
-bool find_at_once(struct mq_server *);
-/* Finds that out, starting a private server, and calls found, with NULL or what went
- * wrong.  False: that could not be begun, and errno says why. */
-bool find_start(
-    struct consumer *, struct aside *, struct mq_server *, aside_found *found);
-
-/* --- consume-aside.c --- */
-/* Work in a child, and done with its result here; nothing when one is at it
- * already, or none could be made. */
-void aside_start(
-    struct consumer *, struct aside *, aside_work *work, aside_done *done);
-void aside_kill(struct aside *);
-/* Each does that. */
-void aside_clean(struct consumer *);
-/* Is a first round of cleaning over, if there is to be one?  Starts it. */
-bool aside_cleaned(struct consumer *);
-void aside_drained(struct consumer *);
-void aside_end(struct consumer *);
 
 #endif

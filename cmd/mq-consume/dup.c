@@ -57,7 +57,7 @@ dup_answer(struct dup *d, const char *text)
 	const struct options *opt = s->c->opt;
 	bool failed = strncmp(text, "ok ", 3) != 0;
 
-	answers_say(&s->answers, text);
+	mq_answers_say(&s->answers, text);
 	if (opt->verbose || (failed && s->over && !opt->quiet))
 		message_say(d->m, "dup to %s: %s", d->what.shown, text);
 	TAILQ_REMOVE(&s->dups, d, link);
@@ -333,7 +333,7 @@ dup_begin(struct slot *s, int fd)
 {
 	TAILQ_INIT(&s->dups);
 	s->dup_count = 0;
-	answers_open(&s->answers, s->c->loop, fd);
+	mq_answers_open(&s->answers, s->c->loop, fd);
 	ev_timer_init(&s->dup_timer, on_patience, PATIENCE, 0);
 	s->dup_timer.data = s;
 }
@@ -383,7 +383,7 @@ dup_end(struct consumer *c)
 	for (i = 0; c->slots != NULL && i < c->opt->slots; i++) {
 		s = &c->slots[i];
 		if (s->pid != 0)
-			answers_close(&s->answers);
+			mq_answers_close(&s->answers);
 		if (s->dup_count == 0)
 			continue;
 		ev_timer_stop(c->loop, &s->dup_timer);

@@ -4,7 +4,7 @@
  */
 #include <signal.h>
 
-#include "base/clock.h"
+#include "base/exit.h"
 #include "base/say.h"
 #include "consume.h"
 #include "executor.h"
@@ -58,8 +58,8 @@ check_end(struct consumer *c)
 	    policy_limit_reached(&c->policy, 0))
 		leave(c);
 	else if (c->opt->drain && (claim_nothing(c) || is_held_back(c)) &&
-	    c->link == LINK_UP && mq_clock_steady_s() >= c->next_drained)
-		aside_drained(c);
+	    c->link == LINK_UP)
+		drain_look(&c->drain);
 }
 
 static void
@@ -140,7 +140,7 @@ on_idle(void *arg)
 	struct consumer *c = arg;
 
 	return nothing_in_hand(c) && claim_nothing(c) && c->link == LINK_UP &&
-	    aside_cleaned(c);
+	    cleaning_is_over(&c->cleaning);
 }
 
 static void
@@ -164,6 +164,17 @@ static const struct policy_events policy_events = {
     .idle = on_idle,
     .reopen_logs = on_reopen_logs,
 };
+
+/* --- what a look for --drain reports ----------------------------------------- */
+
+static void
+on_drained(void *arg)
+{
+	struct consumer *c = arg;
+
+	if (TAILQ_EMPTY(&c->messages))
+		policy_stop(&c->policy, STOP_SOON, MQ_EXIT_OK, 0);
+}
 
 /* --- the turn --------------------------------------------------------------- */
 
@@ -204,7 +215,7 @@ engine_mark(struct consumer *c)
 void
 engine_active(struct consumer *c)
 {
-	c->next_drained = 0;
+	drain_soon(&c->drain);
 	policy_active(&c->policy);
 }
 
@@ -234,6 +245,18 @@ engine_init(struct consumer *c)
 	c->batch_size = c->opt->batch > 0 ? c->opt->batch : 1;
 	policy_init(
 	    &c->policy, c->loop, c->opt, &c->setup.reset, &policy_events, c);
+	c->cleaning = (struct cleaning){.children = &c->children,
+	    .server = &c->server,
+	    .layout = c->layout,
+	    .connection = c->connection,
+	    .wanted = c->opt->clean,
+	    .quiet = c->opt->quiet,
+	    .verbose = c->opt->verbose};
+	c->drain = (struct drain){.children = &c->children,
+	    .server = &c->server,
+	    .opt = c->opt,
+	    .drained = on_drained,
+	    .arg = c};
 	ev_prepare_init(&c->turn, on_turn);
 	c->turn.data = c;
 	ev_prepare_start(c->loop, &c->turn);

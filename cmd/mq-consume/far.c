@@ -30,7 +30,7 @@ struct far {
 	double since;  /* DOWN: it is; else somebody has begun to use it */
 	struct mq_server server;
 	struct mq_async async;
-	struct aside aside;
+	struct finder finder;
 	ev_timer tick;
 };
 
@@ -40,8 +40,7 @@ down(struct far *f, const char *why)
 	strlcpy(f->why, why, sizeof(f->why));
 	f->state = FAR_DOWN;
 	f->since = mq_clock_steady_s();
-	if (f->aside.pid != 0)
-		kill(f->aside.pid, SIGKILL);
+	mq_helper_kill(&f->finder.helper);
 }
 
 static void
@@ -67,12 +66,10 @@ connect_far(struct far *f)
 }
 
 static void
-found(struct aside *a, const char *why)
+on_found(void *arg, const char *why)
 {
-	struct far *f = a->arg;
+	struct far *f = arg;
 
-	if (f->state != FAR_PREPARING)
-		return;
 	if (why != NULL)
 		down(f, why);
 	else
@@ -87,7 +84,8 @@ start(struct far *f)
 	f->state = FAR_PREPARING;
 	if (find_at_once(&f->server))
 		connect_far(f);
-	else if (!find_start(f->c, &f->aside, &f->server, found))
+	else if (find_start(&f->finder, &f->c->children, &f->server, on_found,
+		     f) == -1)
 		down(f, strerror(errno));
 }
 
@@ -119,7 +117,7 @@ on_tick(struct ev_loop *loop, ev_timer *w, int events)
 		down(f, "no answer");
 		mq_async_close(&f->async);
 		dup_go_on(f->c);
-	} else if (f->users == 0 && f->aside.pid == 0) {
+	} else if (f->users == 0 && !mq_helper_runs(&f->finder.helper)) {
 		far_free(f);
 	}
 }
@@ -131,7 +129,6 @@ far_new(struct consumer *c, const char *url)
 
 	f->c = c;
 	f->url = mq_xstrdup(url);
-	f->aside.arg = f;
 	ev_timer_init(&f->tick, on_tick, SILENCE, SILENCE);
 	f->tick.data = f;
 	ev_timer_start(c->loop, &f->tick);
@@ -153,7 +150,7 @@ spare(struct consumer *c)
 	struct far *f;
 
 	TAILQ_FOREACH(f, &c->fars, link)
-		if (f->users == 0 && f->aside.pid == 0)
+		if (f->users == 0 && !mq_helper_runs(&f->finder.helper))
 			return f;
 	return NULL;
 }
@@ -180,7 +177,7 @@ far_get(struct consumer *c, const char *url)
 	else if (f->state != FAR_DOWN)
 		f->since = mq_clock_steady_s();
 	else if (mq_clock_steady_s() - f->since >= RETRY && !f->hopeless &&
-	    f->aside.pid == 0)
+	    !mq_helper_runs(&f->finder.helper))
 		start(f);
 	f->users++;
 	return f;
@@ -217,7 +214,7 @@ far_end(struct consumer *c)
 	struct far *f, *more;
 
 	TAILQ_FOREACH_SAFE(f, &c->fars, link, more) {
-		aside_kill(&f->aside);
+		mq_helper_kill(&f->finder.helper);
 		far_free(f);
 	}
 }

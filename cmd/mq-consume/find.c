@@ -1,15 +1,17 @@
-/*
- * Finding out where a server is, by a child: to look for the addresses of a host,
- * or to start a private server, takes its time.
- */
-#include <errno.h>
+#include "find.h"
+
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
-#include "consume.h"
 #include "redis/address.h"
 #include "redis/connection.h"
+
+/* What the child found out. */
+struct place {
+	char error[512]; /* empty: none */
+	char socket[sizeof(((struct mq_server *)NULL)->socket)];
+	char address[MQ_ADDRESS_SIZE];
+};
 
 bool
 find_at_once(struct mq_server *server)
@@ -25,7 +27,7 @@ find_at_once(struct mq_server *server)
 
 /* What a connection that waits would say, without the name of the server. */
 static void
-tell_why(struct aside_result *result, const struct mq_redis *r)
+note_error(struct place *place, const struct mq_redis *r)
 {
 	size_t n = strlen(r->server->name);
 	const char *why = r->error;
@@ -33,46 +35,49 @@ tell_why(struct aside_result *result, const struct mq_redis *r)
 	if (strncmp(why, r->server->name, n) == 0 &&
 	    strncmp(why + n, ": ", 2) == 0)
 		why += n + 2;
-	result->status = r->status;
-	strlcpy(result->error, why, sizeof(result->error));
+	strlcpy(place->error, why, sizeof(place->error));
 }
 
 static void
-do_find(struct aside *a, struct aside_result *result)
+find_server(void *arg, void *result)
 {
-	struct mq_server *server = a->server;
+	const struct finder *f = arg;
+	struct place *place = result;
 	struct mq_redis r;
 
-	if (mq_redis_reach(&r, server, INFINITY) == -1)
-		tell_why(result, &r);
+	if (mq_redis_reach(&r, f->server, INFINITY) == -1)
+		note_error(place, &r);
 	mq_redis_close(&r);
-	strlcpy(result->socket, server->socket, sizeof(result->socket));
-	strlcpy(result->address, server->address, sizeof(result->address));
+	strlcpy(place->socket, f->server->socket, sizeof(place->socket));
+	strlcpy(place->address, f->server->address, sizeof(place->address));
 }
 
 static void
-found(struct aside *a, const struct aside_result *result)
+on_found(void *arg, const void *result)
 {
-	struct mq_server *server = a->server;
+	struct finder *f = arg;
+	const struct place *place = result;
 
-	if (result->status != 0) {
-		a->found(a,
-		    result->error[0] != '\0' ?
-			result->error :
-			"the search for its address ended early");
+	if (place == NULL) {
+		f->found(f->arg, "the search for its address ended early");
 		return;
 	}
-	strlcpy(server->socket, result->socket, sizeof(server->socket));
-	strlcpy(server->address, result->address, sizeof(server->address));
-	a->found(a, NULL);
+	if (place->error[0] != '\0') {
+		f->found(f->arg, place->error);
+		return;
+	}
+	strlcpy(f->server->socket, place->socket, sizeof(f->server->socket));
+	strlcpy(f->server->address, place->address, sizeof(f->server->address));
+	f->found(f->arg, NULL);
 }
 
-bool
-find_start(struct consumer *c, struct aside *a, struct mq_server *server,
-    aside_found *fn)
+int
+find_start(struct finder *f, struct mq_children *children,
+    struct mq_server *server, find_found *found, void *arg)
 {
-	a->server = server;
-	a->found = fn;
-	aside_start(c, a, do_find, found);
-	return a->pid != 0;
+	f->server = server;
+	f->found = found;
+	f->arg = arg;
+	return mq_helper_start(&f->helper, children, sizeof(struct place),
+	    find_server, on_found, f);
 }

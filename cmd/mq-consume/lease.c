@@ -54,7 +54,7 @@ lease_lost(struct consumer *c, const char *why)
 	strlcpy(c->former, c->connection, sizeof(c->former));
 	c->self.session.former = c->former;
 	lease_new_name(c);
-	c->next_clean = 0;
+	cleaning_soon(&c->cleaning);
 }
 
 bool

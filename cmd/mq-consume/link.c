@@ -247,9 +247,9 @@ link_open(struct consumer *c)
 }
 
 static void
-on_found(struct aside *a, const char *why)
+on_found(void *arg, const char *why)
 {
-	struct consumer *c = a->arg;
+	struct consumer *c = arg;
 
 	if (why == NULL) {
 		link_open(c);
@@ -274,9 +274,8 @@ on_retry(struct ev_loop *loop, ev_timer *w, int events)
 		return;
 	}
 	c->link = LINK_FINDING;
-	c->finder.arg = c;
-	if (!find_start(c, &c->finder, &c->server, on_found))
-		on_found(&c->finder, strerror(errno));
+	if (find_start(&c->finder, &c->children, &c->server, on_found, c) == -1)
+		on_found(c, strerror(errno));
 }
 
 void
@@ -324,7 +323,7 @@ on_tick(struct ev_loop *loop, ev_timer *w, int events)
 
 	(void)loop;
 	(void)events;
-	child_reap_others(c);
+	mq_children_reap_others(&c->children);
 	if (c->leaving || !lease_held(c))
 		return;
 	if (c->link == LINK_OPENING &&
@@ -342,8 +341,7 @@ on_tick(struct ev_loop *loop, ev_timer *w, int events)
 	claim_look(c);
 	running_tell(c);
 	count_tell(c);
-	if (c->opt->clean && mq_clock_steady_s() >= c->next_clean)
-		aside_clean(c);
+	cleaning_tick(&c->cleaning);
 }
 
 /* --- leaving ---------------------------------------------------------------- */

@@ -424,7 +424,7 @@ consume(struct consumer *c)
 	if (c->loop == NULL)
 		mq_die(MQ_EXIT_AGAIN, "no event loop: %s", strerror(errno));
 	engine_init(c);
-	child_init(c);
+	mq_children_init(&c->children, c->loop);
 	errors_init(c);
 	claim_init(c);
 	pause_init(c);
@@ -436,7 +436,9 @@ consume(struct consumer *c)
 	count_summary(c);
 	dup_end(c);
 	far_end(c);
-	aside_end(c);
+	mq_helper_kill(&c->finder.helper);
+	cleaning_end(&c->cleaning);
+	drain_end(&c->drain);
 	link_end(c);
 	while (!TAILQ_EMPTY(&c->messages))
 		message_drop(TAILQ_FIRST(&c->messages));

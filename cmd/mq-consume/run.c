@@ -86,7 +86,7 @@ hear_the_end(struct slot *s)
 	ev_timer_stop(c->loop, &s->timer);
 	ev_timer_stop(c->loop, &s->patience);
 	close(s->verbs_fd);
-	answers_close(&s->answers);
+	mq_answers_close(&s->answers);
 	s->pid = 0;
 	count_run(c, slot_on(s)->queue, took);
 	c->run_s = c->run_s == 0 ? took : c->run_s * 0.8 + took * 0.2;
@@ -201,12 +201,12 @@ run_over(struct slot *s)
 }
 
 static void
-on_exit_of_script(struct child *child)
+on_exit_of_script(void *arg, int status)
 {
-	struct slot *s = child->owner;
+	struct slot *s = arg;
 
 	hear_the_end(s);
-	s->status = child->status;
+	s->status = status;
 	s->over = true;
 	if (dup_over(s))
 		run_over(s);
@@ -221,7 +221,7 @@ on_patience(struct ev_loop *loop, ev_timer *w, int events)
 	(void)events;
 	ev_io_start(loop, &s->verbs_io);
 	errors_listen(s->errors);
-	child_lasts(s->c, &s->child);
+	mq_child_poll(&s->child);
 }
 
 static void
@@ -250,7 +250,7 @@ watch(struct slot *s)
 	s->timer.data = s;
 	ev_timer_init(&s->patience, on_patience, LISTEN_AFTER, 0);
 	s->patience.data = s;
-	child_watch(c, &s->child, s->pid, on_exit_of_script, s);
+	mq_child_watch(&c->children, &s->child, s->pid, on_exit_of_script, s);
 	ev_timer_start(c->loop, &s->patience);
 	if (c->opt->timeout_ms > 0)
 		ev_timer_start(c->loop, &s->timer);

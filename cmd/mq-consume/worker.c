@@ -310,17 +310,17 @@ worker_bury(struct slot *s)
 }
 
 static void
-on_exit_of_worker(struct child *child)
+on_exit_of_worker(void *arg, int status)
 {
-	struct slot *s = child->owner;
+	struct slot *s = arg;
 
 	ev_timer_stop(s->c->loop, &s->timer);
 	/* What nobody has written, or read, until now does not matter. */
 	words_last(s);
 	feed_cut(&s->feed);
 	s->pid = 0;
-	s->status = child->status;
-	answers_close(&s->answers);
+	s->status = status;
+	mq_answers_close(&s->answers);
 	if (!s->over)
 		words_over(s);
 }
@@ -332,8 +332,8 @@ worker_watch(struct slot *s)
 
 	ev_timer_init(&s->timer, on_timeout, 0, 0);
 	s->timer.data = s;
-	child_watch(c, &s->child, s->pid, on_exit_of_worker, s);
-	child_lasts(c, &s->child);
+	mq_child_watch(&c->children, &s->child, s->pid, on_exit_of_worker, s);
+	mq_child_poll(&s->child);
 	words_watch(s);
 	errors_listen(s->errors);
 }

@@ -1,19 +1,15 @@
-/*
- * What a script reads on its descriptor 4.  It may never read, or have closed
- * it: nothing here waits for it, and nothing grows without an end.
- */
+#include "answers.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "consume.h"
-
-/* So much is kept of what the pipe does not take. */
+/* Bytes that are kept of what the pipe does not take. */
 #define UNREAD_MAX 65536
 
 void
-answers_close(struct answers *a)
+mq_answers_close(struct mq_answers *a)
 {
 	if (a->fd == -1)
 		return;
@@ -24,7 +20,7 @@ answers_close(struct answers *a)
 }
 
 static void
-write_out(struct answers *a)
+write_unread(struct mq_answers *a)
 {
 	ssize_t n;
 
@@ -35,16 +31,16 @@ write_out(struct answers *a)
 		if (n == -1 && errno == EAGAIN)
 			break;
 		if (n == -1) {
-			answers_close(a);
+			mq_answers_close(a);
 			return;
 		}
 		a->unread.len -= (size_t)n;
 		memmove(a->unread.data, a->unread.data + n, a->unread.len);
 	}
-	/* One that reads after all finds the end behind what the pipe held, and
-	 * no answers that belong to other questions. */
+	/* A worker that reads after all finds the end behind what the pipe held,
+	 * and no answers that belong to other questions. */
 	if (a->unread.len > UNREAD_MAX)
-		answers_close(a);
+		mq_answers_close(a);
 	else if (a->unread.len > 0)
 		ev_io_start(a->loop, &a->room);
 	else
@@ -56,17 +52,17 @@ on_room(struct ev_loop *loop, ev_io *w, int events)
 {
 	(void)loop;
 	(void)events;
-	write_out(w->data);
+	write_unread(w->data);
 }
 
 void
-answers_say(struct answers *a, const char *text)
+mq_answers_say(struct mq_answers *a, const char *text)
 {
 	size_t start = a->unread.len, i;
 
 	if (a->fd == -1)
 		return;
-	/* Only our end: the script's must block. */
+	/* Only our end: the worker's must block. */
 	if (!a->used)
 		fcntl(a->fd, F_SETFL, O_NONBLOCK);
 	a->used = true;
@@ -76,13 +72,13 @@ answers_say(struct answers *a, const char *text)
 		    a->unread.data[i] == '\x7f')
 			a->unread.data[i] = '?';
 	mq_buf_add(&a->unread, "\n", 1);
-	write_out(a);
+	write_unread(a);
 }
 
 void
-answers_open(struct answers *a, struct ev_loop *loop, int fd)
+mq_answers_open(struct mq_answers *a, struct ev_loop *loop, int fd)
 {
-	*a = (struct answers){.loop = loop, .fd = fd};
+	*a = (struct mq_answers){.loop = loop, .fd = fd};
 	ev_io_init(&a->room, on_room, fd, EV_WRITE);
 	a->room.data = a;
 }
