@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "base/xalloc.h"
+#include "redis/reply.h"
 
 /* Takes the memory of the command. */
 static void

@@ -4,8 +4,6 @@
 #ifndef MQ_ANSWER_H
 #define MQ_ANSWER_H
 
-#include <hiredis/hiredis.h>
-
 /*
  * A callback gets NULL instead when the connection was lost before the answer
  * came: nothing is known of the command then.
@@ -20,11 +18,5 @@ struct mq_answer {
  * error. */
 typedef void mq_answer_fn(void *arg, const struct mq_answer *);
 typedef void mq_number_fn(void *arg, const struct mq_answer *, long long n);
-
-/* For those that take replies apart.  Fills *a and returns it, or NULL for no
- * reply.  Another type than REDIS_REPLY_* type is an error, too; -1: any will
- * do. */
-const struct mq_answer *mq_answer_to(
-    const redisReply *, int type, struct mq_answer *a);
 
 #endif

@@ -1,5 +1,7 @@
 #include "policy.h"
 
+#include "reply.h"
+
 static void
 take_policy(const struct mq_asker *asker, redisReply *reply)
 {

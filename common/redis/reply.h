@@ -9,6 +9,8 @@
 
 #include <hiredis/hiredis.h>
 
+#include "answer.h"
+
 /* Whether the server does not know a script. */
 bool mq_reply_noscript(const redisReply *);
 
@@ -21,5 +23,10 @@ int mq_reply_status(const char *error);
 /* The words to add for people if something is not permitted; else "".  Constant
  * text. */
 const char *mq_reply_hint(const char *error);
+
+/* Fills *a and returns it, or NULL for no reply.  A reply of another type than
+ * REDIS_REPLY_* type is an error, too; with -1, any type will do. */
+const struct mq_answer *mq_answer_to(
+    const redisReply *, int type, struct mq_answer *a);
 
 #endif
