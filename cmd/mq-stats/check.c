@@ -2,7 +2,7 @@
  * mq-stats --check: a monitoring plugin.  One line on stdout says how things
  * are, the exit status says it, too; perfdata follows a '|'.
  */
-#include "stats.h"
+#include "check.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,7 +11,8 @@
 #include "base/exit.h"
 #include "base/say.h"
 #include "base/xalloc.h"
-#include "queue/known.h"
+#include "shared/options.h"
+#include "text.h"
 
 enum { OK, WARNING, CRITICAL, UNKNOWN };
 static const char *const words[] = {"OK", "WARNING", "CRITICAL", "UNKNOWN"};
@@ -26,7 +27,7 @@ struct limit {
 	int64_t warning, critical;
 };
 
-struct stats_checks {
+struct checks {
 	struct limit limit[KEYS];
 };
 
@@ -63,7 +64,7 @@ parse_limit(struct limit *limit, int key, char *value)
 }
 
 static void
-parse_one(struct stats_checks *checks, char *text)
+parse_check(struct checks *checks, char *text)
 {
 	char *value = strchr(text, '=');
 	int key;
@@ -85,20 +86,20 @@ parse_one(struct stats_checks *checks, char *text)
 	parse_limit(&checks->limit[key], key, value);
 }
 
-struct stats_checks *
-stats_checks_parse(const char *text)
+struct checks *
+checks_parse(const char *text)
 {
-	struct stats_checks *checks = mq_xcalloc(1, sizeof(*checks));
+	struct checks *checks = mq_xcalloc(1, sizeof(*checks));
 	char *copy = mq_xstrdup(text), *rest = copy, *one;
 
 	while ((one = strsep(&rest, ",")) != NULL)
-		parse_one(checks, one);
+		parse_check(checks, one);
 	free(copy);
 	return checks;
 }
 
 void
-stats_checks_free(struct stats_checks *checks)
+checks_free(struct checks *checks)
 {
 	free(checks);
 }
@@ -116,7 +117,7 @@ worse(int a, int b)
 
 /* The number for a key, an age in milliseconds; -1: not known. */
 static int64_t
-value_of(const struct mq_stats *stats, const struct mq_queue_stats *q, int key)
+value_of(const struct model *m, const struct mq_queue_stats *q, int key)
 {
 	switch (key) {
 	case READY:
@@ -132,14 +133,14 @@ value_of(const struct mq_stats *stats, const struct mq_queue_stats *q, int key)
 	default:
 		if (q->oldest_ms <= 0)
 			return q->oldest_ms;
-		return q->oldest_ms < stats->now_ms ?
-		    stats->now_ms - q->oldest_ms :
+		return q->oldest_ms < m->stats.now_ms ?
+		    m->stats.now_ms - q->oldest_ms :
 		    0;
 	}
 }
 
 static bool
-beyond(int key, int64_t value, int64_t limit)
+is_beyond(int key, int64_t value, int64_t limit)
 {
 	if (limit < 0)
 		return false;
@@ -147,13 +148,13 @@ beyond(int key, int64_t value, int64_t limit)
 }
 
 static int
-judge(const struct limit *limit, int key, int64_t value)
+judge_value(const struct limit *limit, int key, int64_t value)
 {
 	if (value < 0)
 		return UNKNOWN;
-	if (beyond(key, value, limit->critical))
+	if (is_beyond(key, value, limit->critical))
 		return CRITICAL;
-	return beyond(key, value, limit->warning) ? WARNING : OK;
+	return is_beyond(key, value, limit->warning) ? WARNING : OK;
 }
 
 static void
@@ -169,7 +170,7 @@ add_number(struct mq_buf *out, int key, int64_t value)
 static void
 add_value(struct mq_buf *out, const struct limit *limit, int key, int64_t value)
 {
-	int status = judge(limit, key, value);
+	int status = judge_value(limit, key, value);
 	const char *unit = key == AGE ? "s" : "";
 
 	mq_buf_printf(out, "%s ", keys[key]);
@@ -191,10 +192,8 @@ add_value(struct mq_buf *out, const struct limit *limit, int key, int64_t value)
 static void
 add_name(struct mq_buf *out, const char *name)
 {
-	char *visible = mq_visible(name, strlen(name)), *p;
+	char *visible = text_visible(name, strlen(name)), *p;
 
-	if (visible == NULL)
-		mq_die(MQ_EXIT_AGAIN, "out of memory");
 	for (p = visible; (p = strchr(p, '|')) != NULL; p++)
 		*p = '!';
 	mq_buf_addstr(out, visible);
@@ -244,14 +243,13 @@ add_perfdata(struct mq_buf *out, const char *name, const struct limit *limit,
 
 /* --- the line ------------------------------------------------------------------ */
 
-struct verdict {
-	struct stats_source *source;
+struct report {
 	int status;
 	struct mq_buf text, perfdata;
 };
 
 static int
-judge_queue(const struct stats_checks *checks, const struct mq_stats *stats,
+judge_queue(const struct checks *checks, const struct model *m,
     const struct mq_queue_stats *q)
 {
 	int key, status = OK;
@@ -259,95 +257,87 @@ judge_queue(const struct stats_checks *checks, const struct mq_stats *stats,
 	for (key = 0; key < KEYS; key++)
 		if (checks->limit[key].wanted)
 			status = worse(status,
-			    judge(&checks->limit[key], key,
-				value_of(stats, q, key)));
+			    judge_value(
+				&checks->limit[key], key, value_of(m, q, key)));
 	return q->known ? status : UNKNOWN;
 }
 
 static void
-tell_queue(struct verdict *v, const struct stats_checks *checks,
-    const struct mq_stats *stats, const struct mq_queue_stats *q)
+report_queue(
+    struct report *r, const struct checks *checks, const struct model *m, int i)
 {
+	const struct mq_queue_stats *q = &m->stats.queues[i];
 	const char *separator = ": ";
 	int key;
 
-	if (v->text.len > 0)
-		mq_buf_addstr(&v->text, "; ");
-	add_name(&v->text, q->name);
+	if (r->text.len > 0)
+		mq_buf_addstr(&r->text, "; ");
+	add_name(&r->text, q->name);
 	if (!q->known) {
-		mq_buf_printf(&v->text, ": no such queue%s",
-		    mq_known_elsewhere(
-			&v->source->redis, v->source->layout, q->name));
+		mq_buf_printf(&r->text, ": no such queue%s", m->elsewhere[i]);
 		return;
 	}
 	for (key = 0; key < KEYS; key++) {
 		if (!checks->limit[key].wanted)
 			continue;
-		mq_buf_addstr(&v->text, separator);
-		add_value(&v->text, &checks->limit[key], key,
-		    value_of(stats, q, key));
+		mq_buf_addstr(&r->text, separator);
+		add_value(
+		    &r->text, &checks->limit[key], key, value_of(m, q, key));
 		separator = ", ";
 	}
 }
 
-/* Of several queues, only those where something is wrong are told of. */
+/* Of several queues, the text has only those where something is wrong. */
 static void
-judge_all(struct verdict *v, const struct stats_checks *checks,
-    const struct mq_stats *stats)
+report_queues(
+    struct report *r, const struct checks *checks, const struct model *m)
 {
+	const struct mq_stats *stats = &m->stats;
 	const struct mq_queue_stats *q;
 	int i, key, status;
 
 	for (i = 0; i < stats->count; i++) {
 		q = &stats->queues[i];
-		status = judge_queue(checks, stats, q);
-		v->status = worse(v->status, status);
+		status = judge_queue(checks, m, q);
+		r->status = worse(r->status, status);
 		if (status != OK || stats->count == 1)
-			tell_queue(v, checks, stats, q);
+			report_queue(r, checks, m, i);
 		for (key = 0; key < KEYS && q->known; key++)
 			if (checks->limit[key].wanted)
-				add_perfdata(&v->perfdata, q->name,
+				add_perfdata(&r->perfdata, q->name,
 				    &checks->limit[key], key,
-				    value_of(stats, q, key));
+				    value_of(m, q, key));
 	}
 	if (stats->count == 0) {
-		v->status = UNKNOWN;
-		mq_buf_addstr(&v->text, "there is no queue");
-	} else if (v->text.len == 0) {
-		mq_buf_printf(&v->text, "%d queues", stats->count);
+		r->status = UNKNOWN;
+		mq_buf_addstr(&r->text, "there is no queue");
+	} else if (r->text.len == 0) {
+		mq_buf_printf(&r->text, "%d queues", stats->count);
 	}
 }
 
 static int
-print(struct verdict *v)
+print_report(struct report *r)
 {
-	printf("MQ %s - %s", words[v->status], mq_buf_str(&v->text));
-	if (v->perfdata.len > 0)
-		printf(" |%s", mq_buf_str(&v->perfdata));
+	printf("MQ %s - %s", words[r->status], mq_buf_str(&r->text));
+	if (r->perfdata.len > 0)
+		printf(" |%s", mq_buf_str(&r->perfdata));
 	putchar('\n');
-	mq_buf_free(&v->text);
-	mq_buf_free(&v->perfdata);
-	return v->status;
+	mq_buf_free(&r->text);
+	mq_buf_free(&r->perfdata);
+	return r->status;
 }
 
 int
-stats_check_failed(const char *why)
+checks_print(const struct checks *checks, const struct model *m)
 {
-	struct verdict v = {.status = UNKNOWN};
+	struct report r = {.status = OK};
 
-	add_name(&v.text, why);
-	return print(&v);
-}
-
-int
-stats_check(struct stats_source *source, const struct stats_checks *checks)
-{
-	struct verdict v = {.source = source, .status = OK};
-	struct mq_stats stats;
-
-	if (stats_fetch(source, 0, &stats) == -1)
-		return stats_check_failed(source->redis.error);
-	judge_all(&v, checks, &stats);
-	mq_stats_free(&stats);
-	return print(&v);
+	if (m->error[0] != '\0') {
+		r.status = UNKNOWN;
+		add_name(&r.text, m->error);
+	} else {
+		report_queues(&r, checks, m);
+	}
+	return print_report(&r);
 }

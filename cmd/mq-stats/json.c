@@ -2,7 +2,7 @@
  * mq-stats --json: everything as one JSON object on one line.  Its form is
  * documented in mq-stats(1) and stays; members may be added.
  */
-#include "stats.h"
+#include "json.h"
 
 #include <stdio.h>
 
@@ -14,7 +14,7 @@
 #define DIGITS 12
 
 static void
-append(json_t *list, json_t *value)
+append_value(json_t *list, json_t *value)
 {
 	mq_json_must(json_array_append_new(list, value) == 0);
 }
@@ -39,7 +39,7 @@ real_if(bool known, double n)
 }
 
 static json_t *
-buckets(const struct mq_counts *counts)
+buckets_json(const struct mq_counts *counts)
 {
 	json_t *list = json_array(), *bucket;
 	int i;
@@ -50,13 +50,13 @@ buckets(const struct mq_counts *counts)
 		    real_if(i < MQ_BUCKETS - 1,
 			i < MQ_BUCKETS - 1 ? mq_bucket_s[i] : 0));
 		mq_json_set(bucket, "runs", number(counts->bucket[i]));
-		append(list, bucket);
+		append_value(list, bucket);
 	}
 	return list;
 }
 
 static json_t *
-counters(const struct mq_counts *counts)
+counters_json(const struct mq_counts *counts)
 {
 	json_t *v = json_object();
 
@@ -69,14 +69,13 @@ counters(const struct mq_counts *counts)
 	mq_json_set(v, "crashed", number(counts->crashed));
 	mq_json_set(v, "lease_lost", number(counts->lease_lost));
 	mq_json_set(v, "run_s", json_real((double)counts->run_ms / 1000));
-	mq_json_set(v, "run_buckets", buckets(counts));
+	mq_json_set(v, "run_buckets", buckets_json(counts));
 	return v;
 }
 
 /* What a queue and all of them together have. */
 static void
-set_numbers(
-    json_t *v, const struct mq_stats *stats, const struct mq_queue_stats *q)
+set_numbers(json_t *v, const struct model *m, const struct mq_queue_stats *q)
 {
 	mq_json_set(v, "ready", number(q->ready));
 	mq_json_set(v, "delayed", number(q->delayed));
@@ -85,7 +84,7 @@ set_numbers(
 	mq_json_set(v, "consumers", number(q->consumers));
 	mq_json_set(v, "dead_consumers", number(q->dead_consumers));
 	mq_json_set(v, "oldest_age_s",
-	    real_if(q->oldest_ms > 0, stats_age_s(stats, q->oldest_ms)));
+	    real_if(q->oldest_ms > 0, model_age_s(m, q->oldest_ms)));
 }
 
 static void
@@ -97,7 +96,7 @@ set_rates(json_t *v, const struct mq_queue_stats *q)
 
 /* By the names that node has for them. */
 static json_t *
-attributes(const struct mq_queue_stats *q)
+attributes_json(const struct mq_queue_stats *q)
 {
 	json_t *v = json_object();
 
@@ -112,13 +111,13 @@ attributes(const struct mq_queue_stats *q)
 }
 
 static json_t *
-queue(const struct mq_stats *stats, const struct mq_queue_stats *q)
+queue_json(const struct model *m, const struct mq_queue_stats *q)
 {
 	json_t *v = json_object();
 
 	mq_json_set(v, "name", mq_json_text(q->name));
 	mq_json_set(v, "known", json_boolean(q->known));
-	set_numbers(v, stats, q);
+	set_numbers(v, m, q);
 	mq_json_set(
 	    v, "next_due_ms", number_if(q->next_due_ms > 0, q->next_due_ms));
 	mq_json_set(v, "in_line", number(q->in_line));
@@ -127,15 +126,15 @@ queue(const struct mq_stats *stats, const struct mq_queue_stats *q)
 	mq_json_set(
 	    v, "paused_until_ms", number_if(q->paused_ms > 0, q->paused_ms));
 	set_rates(v, q);
-	mq_json_set(
-	    v, "counters", q->counted ? counters(&q->counts) : json_null());
+	mq_json_set(v, "counters",
+	    q->counted ? counters_json(&q->counts) : json_null());
 	if (q->attributed)
-		mq_json_set(v, "attributes", attributes(q));
+		mq_json_set(v, "attributes", attributes_json(q));
 	return v;
 }
 
 static json_t *
-consumed(const struct mq_connection_stats *c)
+consumed_json(const struct mq_connection_stats *c)
 {
 	json_t *list = json_array(), *v;
 	int i;
@@ -145,13 +144,13 @@ consumed(const struct mq_connection_stats *c)
 		mq_json_set(v, "queue", mq_json_text(c->consumed[i].queue));
 		mq_json_set(v, "unacked", number(c->consumed[i].unacked));
 		mq_json_set(v, "consumers", number(c->consumed[i].consumers));
-		append(list, v);
+		append_value(list, v);
 	}
 	return list;
 }
 
 static json_t *
-connection(const struct mq_connection_stats *c)
+connection_json(const struct mq_connection_stats *c)
 {
 	json_t *v = json_object();
 
@@ -161,42 +160,44 @@ connection(const struct mq_connection_stats *c)
 	mq_json_set(
 	    v, "host", c->host != NULL ? mq_json_text(c->host) : json_null());
 	mq_json_set(v, "pid", number_if(c->pid > 0, c->pid));
-	mq_json_set(v, "queues", consumed(c));
+	mq_json_set(v, "queues", consumed_json(c));
 	return v;
 }
 
 static json_t *
-totals(const struct mq_stats *stats)
+totals_json(const struct model *m)
 {
-	struct mq_queue_stats total = stats_total(stats);
+	struct mq_queue_stats total = model_total(m);
 	json_t *v = json_object();
 
-	set_numbers(v, stats, &total);
+	set_numbers(v, m, &total);
 	set_rates(v, &total);
 	return v;
 }
 
 void
-stats_json(
-    const struct mq_stats *stats, const struct mq_info *info, bool connections)
+json_print(const struct model *m, bool connections)
 {
+	const struct mq_stats *stats = &m->stats;
+	const char *policy = m->info.policy;
 	json_t *v = json_object(), *list = json_array();
 	int i;
 
 	mq_json_set(v, "time_ms", number(stats->now_ms));
 	mq_json_set(v, "queues", list);
 	for (i = 0; i < stats->count; i++)
-		append(list, queue(stats, &stats->queues[i]));
+		append_value(list, queue_json(m, &stats->queues[i]));
 	if (connections) {
 		list = json_array();
 		mq_json_set(v, "connections", list);
 		for (i = 0; i < stats->connection_count; i++)
-			append(list, connection(&stats->connections[i]));
+			append_value(
+			    list, connection_json(&stats->connections[i]));
 	}
 	mq_json_set(v, "left_alone", mq_json_names(&stats->cluster));
 	mq_json_set(v, "maxmemory_policy",
-	    *info->policy != '\0' ? mq_json_text(info->policy) : json_null());
-	mq_json_set(v, "totals", totals(stats));
+	    *policy != '\0' ? mq_json_text(policy) : json_null());
+	mq_json_set(v, "totals", totals_json(m));
 	/* What does not get out is seen when stdout is closed. */
 	if (json_dumpf(v, stdout, JSON_COMPACT | JSON_REAL_PRECISION(DIGITS)) ==
 	    0)

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "look.h"
+#include "text.h"
 
 /* What is shown of names and of texts, in bytes. */
 #define NAME_MAX_SHOWN 512
@@ -11,7 +11,7 @@
 
 /* What stands for a character of HTML; NULL: itself. */
 static const char *
-entity(uint32_t c)
+entity_of(uint32_t c)
 {
 	switch (c) {
 	case '&':
@@ -30,15 +30,15 @@ entity(uint32_t c)
 }
 
 static void
-escaped(const char *p, uint32_t c, size_t len)
+print_char(const char *p, uint32_t c, size_t len)
 {
-	const char *text = len > 0 ? entity(c) : NULL;
+	const char *text = len > 0 ? entity_of(c) : NULL;
 
 	if (len == 0)
 		printf("<span class=\"esc\">\\x%02x</span>", (unsigned char)*p);
-	else if (c < 0x100 && show_odd(c))
+	else if (c < 0x100 && text_odd(c))
 		printf("<span class=\"esc\">\\x%02x</span>", (unsigned)c);
-	else if (show_odd(c))
+	else if (text_odd(c))
 		printf("<span class=\"esc\">\\u%04x</span>", (unsigned)c);
 	else if (text != NULL)
 		fputs(text, stdout);
@@ -46,15 +46,16 @@ escaped(const char *p, uint32_t c, size_t len)
 		fwrite(p, 1, len, stdout);
 }
 
-void
-html_shown(const char *p, size_t n, size_t max)
+/* A text that is cut ends with an ellipsis. */
+static void
+print_text(const char *p, size_t n, size_t max)
 {
 	size_t i, len;
 	uint32_t c = 0;
 
 	for (i = 0; i < n && i<max; i += len> 0 ? len : 1) {
-		len = show_char(p + i, n - i, &c);
-		escaped(p + i, c, len);
+		len = text_char(p + i, n - i, &c);
+		print_char(p + i, c, len);
 	}
 	if (i < n)
 		fputs("\xe2\x80\xa6", stdout);
@@ -66,7 +67,7 @@ html_text(const char *s)
 	const char *text;
 
 	for (; *s != '\0'; s++) {
-		text = entity((unsigned char)*s);
+		text = entity_of((unsigned char)*s);
 		if (text != NULL)
 			fputs(text, stdout);
 		else if ((unsigned char)*s >= ' ' && *s != 0x7f)
@@ -79,7 +80,7 @@ html_text(const char *s)
 void
 html_name(const char *s)
 {
-	html_shown(s, strlen(s), NAME_MAX_SHOWN);
+	print_text(s, strlen(s), NAME_MAX_SHOWN);
 }
 
 void
@@ -87,7 +88,7 @@ html_cell(const char *class, const char *label, const char *text)
 {
 	printf("<td class=\"%s\" data-l=\"%s\">", class, label);
 	if (text != NULL && *text != '\0')
-		html_shown(text, strlen(text), TEXT_MAX_SHOWN);
+		print_text(text, strlen(text), TEXT_MAX_SHOWN);
 	else
 		fputs(HTML_DASH, stdout);
 	fputs("</td>", stdout);
@@ -132,11 +133,11 @@ html_rate(const char *label, double per_s)
 void
 html_age(const char *label, int64_t now_ms, int64_t since_ms)
 {
-	char age[24];
+	char age[TEXT_AGE];
 	long long ms = now_ms > since_ms ? now_ms - since_ms : 0;
 
 	if (since_ms > 0) {
-		show_age(age, now_ms, since_ms);
+		text_age_since(age, now_ms, since_ms);
 		printf("<td class=\"n\" data-l=\"%s\" data-v=\"%lld\">%s</td>",
 		    label, ms, age);
 		return;
@@ -145,8 +146,8 @@ html_age(const char *label, int64_t now_ms, int64_t since_ms)
 	    label, since_ms == 0 ? -1 : 0, since_ms == 0 ? HTML_DASH : "?");
 }
 
-void
-html_head(const char *const *p)
+static void
+print_head(const char *const *p)
 {
 	bool number;
 
@@ -157,4 +158,19 @@ html_head(const char *const *p)
 		    number ? " class=\"n\"" : "", p[1] + number);
 	}
 	fputs("</tr></thead>\n<tbody>\n", stdout);
+}
+
+void
+html_table(const char *id, const char *const *head)
+{
+	printf("<div class=\"card\"><table id=\"%s\">\n", id);
+	print_head(head);
+}
+
+void
+html_section(const char *title, long long n)
+{
+	printf("<section>\n<h2>%s <small>", title);
+	html_grouped(n);
+	fputs("</small></h2>\n", stdout);
 }

@@ -10,12 +10,8 @@
  * something to HTML is escaped. */
 void html_text(const char *);
 
-/* The same for content only, of at most max bytes: characters that cannot be
- * seen, or turn others around, and bytes that are no UTF-8 are shown as vis(3)
- * would.  What is cut ends with an ellipsis. */
-void html_shown(const char *, size_t n, size_t max);
-
-/* A name, whole or nearly so. */
+/* A name, for content only, whole or nearly so: characters that cannot be seen, or
+ * turn others around, and bytes that are no UTF-8 are shown as vis(3) would. */
 void html_name(const char *);
 
 #define HTML_DASH "\xe2\x80\x93"
@@ -30,8 +26,11 @@ void html_age(const char *label, int64_t now_ms, int64_t since_ms);
 /* "12,345" */
 void html_grouped(long long n);
 
-/* The head of a table that can be sorted: pairs of key and title, up to NULL;
+/* Begins a table that can be sorted, with pairs of key and title, up to NULL;
  * a title that begins with '#' is of a column of numbers. */
-void html_head(const char *const *keys_and_titles);
+void html_table(const char *id, const char *const *keys_and_titles);
+
+/* Opens a section, which the caller closes. */
+void html_section(const char *title, long long n);
 
 #endif

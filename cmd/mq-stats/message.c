@@ -1,62 +1,63 @@
-/* What is to be said of one message. */
+#include "message.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "look.h"
 #include "message/headers.h"
 #include "message/history.h"
 #include "message/json.h"
 
 static int64_t
-published_ms(const struct shown *s)
+published_ms(const struct message *m)
 {
-	return s->id != NULL && mq_id_valid(s->id, strlen(s->id)) ?
-	    (int64_t)mq_id_time(s->id) / 1000 :
+	return m->id != NULL && mq_id_valid(m->id, strlen(m->id)) ?
+	    (int64_t)mq_id_time(m->id) / 1000 :
 	    0;
 }
 
 static int64_t
-since(const struct shown *s, enum mq_state state)
+since_when(const struct message *m, enum mq_state state)
 {
 	switch (state) {
 	case MQ_DELAYED:
-		return published_ms(s);
+		return published_ms(m);
 	case MQ_REJECTED:
-		return mq_history_last_ms(&s->envelope);
+		return mq_history_last_ms(&m->envelope);
 	default:
-		return mq_message_since_ms(&s->envelope);
+		return mq_message_since_ms(&m->envelope);
 	}
 }
 
 void
-show_open(struct shown *s, const struct mq_item *item, enum mq_state state)
+message_unpack(
+    struct message *m, const struct mq_item *item, enum mq_state state)
 {
 	const char *why;
 
-	*s = (struct shown){0};
-	if (mq_envelope_parse(item->element, item->len, &s->envelope, &why) ==
+	*m = (struct message){0};
+	if (mq_envelope_parse(item->element, item->len, &m->envelope, &why) ==
 	    -1) {
-		s->envelope = (struct mq_envelope){
+		m->envelope = (struct mq_envelope){
 		    .payload = item->element, .payload_len = item->len};
-		snprintf(s->bad, sizeof(s->bad), "bad header: %s", why);
-		s->reason = s->bad;
+		snprintf(m->bad, sizeof(m->bad), "bad header: %s", why);
+		m->reason = m->bad;
 		return;
 	}
-	s->id = mq_message_name(&s->envelope);
-	s->reason = mq_envelope_get(&s->envelope, MQ_HEADER_ERROR);
-	s->attempts = mq_envelope_get_long(&s->envelope, MQ_HEADER_ATTEMPT, 0);
+	m->id = mq_message_name(&m->envelope);
+	m->reason = mq_envelope_get(&m->envelope, MQ_HEADER_ERROR);
+	m->attempts = mq_envelope_get_long(&m->envelope, MQ_HEADER_ATTEMPT, 0);
 	/* Of one that is in a queue of its own, its history tells. */
 	if (state == MQ_REJECTED &&
-	    mq_envelope_get(&s->envelope, MQ_HEADER_ATTEMPT) == NULL)
-		s->attempts = mq_history_last_attempt(&s->envelope);
-	s->since_ms = since(s, state);
+	    mq_envelope_get(&m->envelope, MQ_HEADER_ATTEMPT) == NULL)
+		m->attempts = mq_history_last_attempt(&m->envelope);
+	m->since_ms = since_when(m, state);
 }
 
 void
-show_close(struct shown *s)
+message_free(struct message *m)
 {
-	mq_envelope_free(&s->envelope);
+	mq_envelope_free(&m->envelope);
 }
 
 static void
@@ -77,7 +78,7 @@ set_number(json_t *v, const char *name, const struct mq_envelope *e,
 }
 
 static void
-set_wishes(json_t *v, const struct mq_envelope *e)
+set_options(json_t *v, const struct mq_envelope *e)
 {
 	const char *key = mq_envelope_get(e, MQ_HEADER_KEY);
 
@@ -85,14 +86,14 @@ set_wishes(json_t *v, const struct mq_envelope *e)
 	set_text(v, "group", mq_envelope_get(e, MQ_HEADER_GROUP));
 	set_text(v, "key", key);
 	if (key != NULL)
-		set_text(v, "unique", show_unique(e));
+		set_text(v, "unique", message_unique(e));
 	set_number(v, "from_tick", e, MQ_HEADER_FROM_TICK);
 	set_number(v, "until_tick", e, MQ_HEADER_UNTIL_TICK);
 	set_number(v, "expires_ms", e, MQ_HEADER_EXPIRES);
 }
 
 const char *
-show_unique(const struct mq_envelope *e)
+message_unique(const struct mq_envelope *e)
 {
 	const char *unique = mq_envelope_get(e, MQ_HEADER_UNIQUE);
 
@@ -113,24 +114,24 @@ set_wait(json_t *v, const struct mq_item *item)
 }
 
 json_t *
-show_facts(
-    const struct shown *s, const struct mq_item *item, enum mq_state state)
+message_facts(
+    const struct message *m, const struct mq_item *item, enum mq_state state)
 {
 	json_t *v = json_object(), *history;
 
 	mq_json_must(v != NULL);
 	mq_json_set(v, "state", json_string(mq_state_name(state)));
-	mq_json_set(v, "attempts", json_integer(s->attempts));
-	if (s->since_ms > 0)
-		mq_json_set(v, "since_ms", json_integer(s->since_ms));
+	mq_json_set(v, "attempts", json_integer(m->attempts));
+	if (m->since_ms > 0)
+		mq_json_set(v, "since_ms", json_integer(m->since_ms));
 	if (state == MQ_DELAYED)
 		set_wait(v, item);
 	if (state == MQ_UNACKED && item->connection != NULL)
 		mq_json_set(v, "connection", mq_json_text(item->connection));
-	if (s->reason != NULL)
-		mq_json_set(v, "reason", mq_json_text(s->reason));
-	set_wishes(v, &s->envelope);
-	history = mq_history_list(&s->envelope);
+	if (m->reason != NULL)
+		mq_json_set(v, "reason", mq_json_text(m->reason));
+	set_options(v, &m->envelope);
+	history = mq_history_list(&m->envelope);
 	if (json_array_size(history) > 0)
 		mq_json_set(v, "history", history);
 	else
@@ -139,28 +140,42 @@ show_facts(
 }
 
 json_t *
-show_headers(const struct shown *s)
+message_headers(const struct message *m)
 {
 	const char *name;
 	json_t *own, *v;
 
-	if (s->envelope.headers == NULL)
+	if (m->envelope.headers == NULL)
 		return NULL;
 	own = json_object();
 	mq_json_must(own != NULL);
-	json_object_foreach(s->envelope.headers, name, v)
+	json_object_foreach(m->envelope.headers, name, v)
 		if (strncmp(name, "Mq-", 3) != 0)
 			mq_json_must(json_object_set(own, name, v) == 0);
 	return own;
 }
 
-const struct mq_run *
-show_run(const struct mq_runs *runs, const char *id)
+long long
+run_seconds(const struct mq_run *run, int64_t now_ms)
 {
-	int i;
+	int64_t ms = now_ms - run->started_ms;
 
-	for (i = 0; i < runs->count; i++)
-		if (strcmp(runs->runs[i].id, id) == 0)
-			return &runs->runs[i];
-	return NULL;
+	return run->started_ms == 0 || ms < 0 ? 0 : ms / 1000;
+}
+
+json_t *
+run_json(const struct mq_run *run, int64_t now_ms)
+{
+	json_t *v = json_pack("{so so sI so* sI so sI so sI so}", "queue",
+	    mq_json_text(run->queue), "id", mq_json_text(run->id), "attempt",
+	    (json_int_t)run->attempt, "host",
+	    run->host != NULL ? mq_json_text(run->host) : NULL, "pid",
+	    (json_int_t)run->pid, "connection", mq_json_text(run->connection),
+	    "started_ms", (json_int_t)run->started_ms, "script",
+	    mq_json_text(run->script), "seconds",
+	    (json_int_t)run_seconds(run, now_ms), "text",
+	    mq_json_text(run->text));
+
+	mq_json_must(v != NULL);
+	return v;
 }

@@ -1,31 +1,33 @@
-/* What --id prints. */
+#include "one.h"
+
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/base64.h"
 #include "base/xalloc.h"
+#include "message.h"
 #include "message/headers.h"
 #include "message/history.h"
 #include "message/json.h"
-#include "one.h"
-#include "stats.h"
+#include "text.h"
 
 #define PAYLOAD_COLUMNS 1000
 
 /* --- for people ------------------------------------------------------------ */
 
 static void
-line_time(const char *name, int64_t ms, int64_t now_ms)
+print_time(const char *name, int64_t ms, int64_t now_ms)
 {
-	char at[40], age[24];
+	char at[TEXT_TIME], age[TEXT_AGE];
 
 	if (ms <= 0)
 		return;
-	show_time(at, ms);
+	text_time(at, ms);
 	if (ms > now_ms)
-		show_age(age, ms, now_ms);
+		text_age_since(age, ms, now_ms);
 	else
-		show_age(age, now_ms, ms);
+		text_age_since(age, now_ms, ms);
 	printf("%-12s%s (%s%s%s)\n", name, at, ms > now_ms ? "in " : "", age,
 	    ms > now_ms ? "" : " ago");
 }
@@ -34,27 +36,27 @@ static void
 print_run(const struct mq_run *run, int64_t now_ms)
 {
 	char *text = mq_xasprintf("attempt %ld for %lld s, pid %ld%s%s: %s%s%s",
-	    run->attempt, show_run_s(run, now_ms), run->pid,
+	    run->attempt, run_seconds(run, now_ms), run->pid,
 	    run->host != NULL ? " on " : "", run->host != NULL ? run->host : "",
 	    run->script, *run->text != '\0' ? ": " : "", run->text);
 
-	show_line("running", text);
+	text_line("running", text);
 	free(text);
 }
 
 static void
-print_headers(const struct shown *s)
+print_headers(const struct message *s)
 {
-	json_t *own = show_headers(s), *values, *value;
+	json_t *own = message_headers(s), *values, *value;
 	const char *name;
 	size_t i;
 	char *text, *shown;
 
 	json_object_foreach(own, name, values)
 		json_array_foreach(values, i, value) {
-			text = show_visible(json_string_value(value),
+			text = text_visible(json_string_value(value),
 			    json_string_length(value));
-			shown = show_visible(name, strlen(name));
+			shown = text_visible(name, strlen(name));
 			printf("%-12s%s: %s\n", "header", shown, text);
 			free(shown);
 			free(text);
@@ -69,41 +71,41 @@ print_wait(const struct mq_item *item, int64_t now_ms)
 
 	snprintf(tick, sizeof(tick), "tick %lld", (long long)item->tick);
 	if (item->in_line)
-		show_line("waits for", "its group's turn");
+		text_line("waits for", "its group's turn");
 	else if (item->tick > 0)
-		show_line("waits for", tick);
+		text_line("waits for", tick);
 	else
-		line_time("due", item->due_ms, now_ms);
+		print_time("due", item->due_ms, now_ms);
 }
 
 static void
-print_wishes(const struct mq_envelope *e, int64_t now_ms)
+print_options(const struct mq_envelope *e, int64_t now_ms)
 {
 	const char *key = mq_envelope_get(e, MQ_HEADER_KEY);
 	char *text;
 
-	show_line("priority", mq_envelope_get(e, MQ_HEADER_PRIORITY));
-	show_line("group", mq_envelope_get(e, MQ_HEADER_GROUP));
+	text_line("priority", mq_envelope_get(e, MQ_HEADER_PRIORITY));
+	text_line("group", mq_envelope_get(e, MQ_HEADER_GROUP));
 	if (key != NULL) {
-		text = mq_xasprintf("%s (%s%s)", key, show_unique(e),
-		    show_unique(e)[strspn(show_unique(e), "0123456789")] ==
-			    '\0' ?
+		text = mq_xasprintf("%s (%s%s)", key, message_unique(e),
+		    message_unique(
+			e)[strspn(message_unique(e), "0123456789")] == '\0' ?
 			" ms" :
 			"");
-		show_line("key", text);
+		text_line("key", text);
 		free(text);
 	}
-	show_line("from tick", mq_envelope_get(e, MQ_HEADER_FROM_TICK));
-	show_line("until tick", mq_envelope_get(e, MQ_HEADER_UNTIL_TICK));
-	line_time(
+	text_line("from tick", mq_envelope_get(e, MQ_HEADER_FROM_TICK));
+	text_line("until tick", mq_envelope_get(e, MQ_HEADER_UNTIL_TICK));
+	print_time(
 	    "expires", mq_envelope_get_long(e, MQ_HEADER_EXPIRES, 0), now_ms);
 }
 
 static void
-print_payload(const struct shown *s)
+print_payload(const struct message *s)
 {
-	int columns = stats_view_stdout().width;
-	char *text = show_clipped(s->envelope.payload, s->envelope.payload_len,
+	int columns = text_view().width;
+	char *text = text_clipped(s->envelope.payload, s->envelope.payload_len,
 	    columns > 40 ? columns - 12 : PAYLOAD_COLUMNS);
 
 	printf("%-12s%zu\n", "size", s->envelope.payload_len);
@@ -122,7 +124,7 @@ print_errors(const char *p, size_t n)
 	for (; n > 0; p += len, n -= len) {
 		end = memchr(p, '\n', n);
 		len = end != NULL ? (size_t)(end - p) : n;
-		shown = show_visible(p, len);
+		shown = text_visible(p, len);
 		printf("%-12s%s\n", "  stderr", shown);
 		free(shown);
 		len += end != NULL;
@@ -130,17 +132,17 @@ print_errors(const char *p, size_t n)
 }
 
 static const char *
-member(const json_t *v, const char *name)
+get_member(const json_t *v, const char *name)
 {
 	return json_string_value(json_object_get(v, name));
 }
 
 /* "exit 1", "signal SEGV" or "consumer died". */
 static char *
-how_it_ended(const json_t *v)
+ending_text(const json_t *v)
 {
 	const json_t *status = json_object_get(v, "status");
-	const char *signal = member(v, "signal");
+	const char *signal = get_member(v, "signal");
 
 	if (signal != NULL)
 		return mq_xasprintf("signal %s", signal);
@@ -153,25 +155,25 @@ how_it_ended(const json_t *v)
 static void
 print_failure(const json_t *v)
 {
-	const char *host = member(v, "host"), *said = member(v, "text");
+	const char *host = get_member(v, "host"), *said = get_member(v, "text");
 	int64_t ms = json_integer_value(json_object_get(v, "at_ms"));
 	long long attempt = json_integer_value(json_object_get(v, "attempt"));
 	const json_t *errors = json_object_get(v, "stderr");
-	char at[40] = "-", *how = how_it_ended(v), *text, name[32];
+	char at[TEXT_TIME] = "-", *how = ending_text(v), *text, name[32];
 
 	if (ms > 0)
-		show_time(at, ms);
+		text_time(at, ms);
 	snprintf(name, sizeof(name), "attempt %lld ", attempt);
 	text = mq_xasprintf("%s  %s  %s%s%s", at, host != NULL ? host : "-",
 	    how, said != NULL ? ": " : "", said != NULL ? said : "");
-	show_line(name, text);
+	text_line(name, text);
 	print_errors(json_string_value(errors), json_string_length(errors));
 	free(text);
 	free(how);
 }
 
 static void
-print_history(const struct shown *s)
+print_history(const struct message *s)
 {
 	json_t *list = mq_history_list(&s->envelope), *v;
 	size_t i;
@@ -182,41 +184,68 @@ print_history(const struct shown *s)
 }
 
 static void
-print_message(const struct one *one)
+print_message(const struct found *f)
 {
-	struct shown s;
+	struct message s;
 
-	show_open(&s, &one->item, one->state);
-	line_time(
-	    "published", (int64_t)mq_id_time(one->id) / 1000, one->now_ms);
-	if (one->state == MQ_READY || one->state == MQ_REJECTED)
-		line_time("since", s.since_ms, one->now_ms);
-	if (one->state == MQ_DELAYED)
-		print_wait(&one->item, one->now_ms);
-	show_line("connection", one->connection);
-	if (one->run != NULL)
-		print_run(one->run, one->now_ms);
+	message_unpack(&s, &f->item, f->state);
+	print_time("published", (int64_t)mq_id_time(f->id) / 1000,
+	    f->model.stats.now_ms);
+	if (f->state == MQ_READY || f->state == MQ_REJECTED)
+		print_time("since", s.since_ms, f->model.stats.now_ms);
+	if (f->state == MQ_DELAYED)
+		print_wait(&f->item, f->model.stats.now_ms);
+	text_line("connection", f->connection);
+	if (f->run != NULL)
+		print_run(f->run, f->model.stats.now_ms);
 	printf("%-12s%ld\n", "attempts", s.attempts);
-	show_line("reason", s.reason);
-	print_wishes(&s.envelope, one->now_ms);
+	text_line("reason", s.reason);
+	print_options(&s.envelope, f->model.stats.now_ms);
 	print_headers(&s);
 	print_payload(&s);
 	print_history(&s);
-	show_close(&s);
+	message_free(&s);
 }
 
-void
-one_print(const struct one *one)
+/* Of a message that does not exist any more. */
+static void
+print_ending(const struct found *f)
 {
-	show_line("id", one->id);
-	show_line("queue", one->queue);
-	show_line("state", mq_state_name(one->state));
-	if (one->item.element != NULL) {
-		print_message(one);
+	const struct mq_ending *e = &f->ending;
+	char at[TEXT_TIME];
+
+	text_line("id", e->id);
+	text_line("queue", f->ended_in);
+	text_line("state", mq_end_name(e->state));
+	text_line("to", e->to);
+	if (e->finished_ms > 0) {
+		text_time(at, e->finished_ms);
+		text_line("finished", at);
+	}
+	printf("%-12s%ld\n", "attempts", e->attempts);
+	text_line("host", e->host);
+	text_line("signal", e->signal);
+	if (e->signal == NULL && e->status >= 0)
+		printf("%-12s%d\n", "status", e->status);
+	text_line("text", e->text);
+}
+
+static void
+print_human(const struct found *f)
+{
+	if (!f->exists) {
+		print_ending(f);
 		return;
 	}
-	show_line("connection", one->connection);
-	print_run(one->run, one->now_ms);
+	text_line("id", f->id);
+	text_line("queue", f->queue);
+	text_line("state", mq_state_name(f->state));
+	if (f->item.element != NULL) {
+		print_message(f);
+		return;
+	}
+	text_line("connection", f->connection);
+	print_run(f->run, f->model.stats.now_ms);
 }
 
 /* --- for programs ------------------------------------------------------------ */
@@ -239,42 +268,59 @@ set_payload(json_t *v, const struct mq_envelope *e)
 }
 
 static void
-set_message(json_t *v, const struct one *one)
+set_message(json_t *v, const struct found *f)
 {
-	int64_t published_ms = (int64_t)mq_id_time(one->id) / 1000;
-	struct shown s;
+	int64_t published_ms = (int64_t)mq_id_time(f->id) / 1000;
+	struct message s;
 	json_t *more;
 
-	show_open(&s, &one->item, one->state);
-	more = show_facts(&s, &one->item, one->state);
+	message_unpack(&s, &f->item, f->state);
+	more = message_facts(&s, &f->item, f->state);
 	mq_json_must(json_object_update(v, more) == 0);
 	json_decref(more);
 	if (published_ms > 0)
 		mq_json_set(v, "published_ms", json_integer(published_ms));
-	more = show_headers(&s);
+	more = message_headers(&s);
 	if (more != NULL)
 		mq_json_set(v, "headers", more);
 	set_payload(v, &s.envelope);
-	show_close(&s);
+	message_free(&s);
+}
+
+static json_t *
+ending_json(const struct found *f)
+{
+	json_t *v = json_object();
+
+	mq_json_must(v != NULL &&
+	    json_object_set_new(v, "id", mq_json_text(f->ending.id)) == 0 &&
+	    json_object_set_new(v, "queue", mq_json_text(f->ended_in)) == 0 &&
+	    json_object_update(v, f->ending.json) == 0);
+	return v;
+}
+
+static json_t *
+found_json(const struct found *f)
+{
+	json_t *v = json_pack("{ss so ss}", "id", f->id, "queue",
+	    mq_json_text(f->queue), "state", mq_state_name(f->state));
+
+	mq_json_must(v != NULL);
+	if (f->item.element != NULL)
+		set_message(v, f);
+	else
+		mq_json_set(v, "connection", mq_json_text(f->connection));
+	if (f->run != NULL)
+		mq_json_set(
+		    v, "running", run_json(f->run, f->model.stats.now_ms));
+	return v;
 }
 
 void
-one_print_json(const struct one *one)
+one_print(const struct found *f, bool json)
 {
-	json_t *v = json_pack("{ss so ss}", "id", one->id, "queue",
-	    mq_json_text(one->queue), "state", mq_state_name(one->state));
-	struct mq_buf out = {0};
-
-	mq_json_must(v != NULL);
-	if (one->item.element != NULL)
-		set_message(v, one);
+	if (!json)
+		print_human(f);
 	else
-		mq_json_set(v, "connection", mq_json_text(one->connection));
-	if (one->run != NULL)
-		mq_json_set(v, "running", show_run_json(one->run, one->now_ms));
-	mq_json_dump(v, &out);
-	json_decref(v);
-	show_json(out.data, out.len);
-	putchar('\n');
-	mq_buf_free(&out);
+		text_json_line(f->exists ? found_json(f) : ending_json(f));
 }

@@ -1,85 +1,217 @@
-/* The options of mq-stats that look at single messages, runs, and the page. */
-#include <limits.h>
-#include <locale.h>
-#include <string.h>
+#include "options.h"
 
+#include <limits.h>
+
+#include "base/duration.h"
 #include "base/exit.h"
 #include "base/say.h"
-#include "look.h"
 
-static const char *const names[] = {
-    [LOOK_LIST] = "--list",
-    [LOOK_REASONS] = "--reasons",
-    [LOOK_RUNNING] = "--running",
-    [LOOK_ID] = "--id",
-    [LOOK_HTML] = "--html",
+static const char help[] =
+    "usage: mq-stats [options] [QUEUE...]\n"
+    "\n"
+    "Prints a table of the named queues, or of all: how many messages are\n"
+    "ready, delayed, unacked and rejected, how many consumers there are, how\n"
+    "long the oldest claimable message has been so, and how many messages came\n"
+    "and went a second.  Exit status 1: a queue that was named does not exist.\n"
+    "\n"
+    "      --connections      who has the queues: a table of connections\n"
+    "      --json             everything, as one JSON object\n"
+    "      --prometheus       metrics, as text for Prometheus\n"
+    "      --check LIMITS     be a monitoring plugin (exit status 0 to 3):\n"
+    "                         KEY=CRITICAL or KEY=WARNING:CRITICAL, KEY one of\n"
+    "                         ready, delayed, unacked, rejected, age, consumers\n"
+    "      --watch[=DUR]      show the table again every 2 s, or DUR\n"
+    "      --html             everything, as one page for a browser\n"
+    "      --refresh N        the page reads itself again every N seconds\n"
+    "      --running          scripts that run, and what they said last\n"
+    "      --id ID            one message, wherever it is, and its history\n"
+    "      --list STATE       the ready, delayed, unacked or rejected messages\n"
+    "                         of a queue, the next one first\n"
+    "      --reasons          why messages of a queue were rejected, in groups\n"
+    "                         with --list or --reasons, only:\n"
+    "  -n, --limit N          N messages or reasons at most\n"
+    "      --match RE         whose payload matches the regular expression\n"
+    "      --reason RE        whose last reason (Mq-Error) matches\n"
+    "      --stderr RE        whose last run wrote a line that matches\n"
+    "      --since DUR        that failed, or became ready, in the last DUR\n"
+    "                         with --list:\n"
+    "      --offset N         skip the first N\n"
+    "                         with --list, whole payloads:\n"
+    "  -l, --lines            one a line\n"
+    "  -0, --null             a NUL byte behind each\n"
+    "      --netstring        as netstrings\n"
+    "      --jsonl            a JSON object a line, with all that is known\n"
+    "\n" MQ_SHARED_HELP;
+
+enum {
+	OPT_CONNECTIONS = MQ_OPT_OWN,
+	OPT_JSON,
+	OPT_PROMETHEUS,
+	OPT_CHECK,
+	OPT_WATCH,
+	OPT_LIST,
+	OPT_OFFSET,
+	OPT_REASONS,
+	OPT_RUNNING,
+	OPT_HTML,
+	OPT_REFRESH
 };
 
-const char *
-look_name(const struct look_options *o)
+static const struct option long_options[] = {
+    {"connections", no_argument, NULL, OPT_CONNECTIONS},
+    {"json", no_argument, NULL, OPT_JSON},
+    {"prometheus", no_argument, NULL, OPT_PROMETHEUS},
+    {"check", required_argument, NULL, OPT_CHECK},
+    {"watch", optional_argument, NULL, OPT_WATCH},
+    {"html", no_argument, NULL, OPT_HTML},
+    {"refresh", required_argument, NULL, OPT_REFRESH},
+    {"running", no_argument, NULL, OPT_RUNNING},
+    {"list", required_argument, NULL, OPT_LIST},
+    {"reasons", no_argument, NULL, OPT_REASONS},
+    {"limit", required_argument, NULL, 'n'},
+    {"offset", required_argument, NULL, OPT_OFFSET},
+    {"match", required_argument, NULL, MQ_OPT_MATCH},
+    {"reason", required_argument, NULL, MQ_OPT_REASON},
+    {"stderr", required_argument, NULL, MQ_OPT_STDERR},
+    {"since", required_argument, NULL, MQ_OPT_SINCE},
+    {"id", required_argument, NULL, MQ_OPT_ID},
+    MQ_FRAMING_LONG,
+    MQ_SHARED_LONG,
+    {NULL, 0, NULL, 0},
+};
+
+#define WATCH_MS     2000
+#define WATCH_MIN_MS 100
+
+static const char *const format_names[FORMATS] = {
+    [FORMAT_JSON] = "--json",
+    [FORMAT_PROMETHEUS] = "--prometheus",
+    [FORMAT_CHECK] = "--check",
+};
+
+static const char *const subject_names[SUBJECTS] = {
+    [SUBJECT_LIST] = "--list",
+    [SUBJECT_REASONS] = "--reasons",
+    [SUBJECT_RUNNING] = "--running",
+    [SUBJECT_ONE] = "--id",
+    [SUBJECT_HTML] = "--html",
+};
+
+static void
+exclusive(const char *one, const char *other)
 {
-	return names[o->kind];
+	mq_die(MQ_EXIT_USAGE, "%s and %s cannot be used together", one, other);
 }
 
 static void
-want(struct look_options *o, enum look_kind kind)
+set_format(struct stats_options *o, enum format format)
 {
-	if (o->kind != LOOK_NONE && o->kind != kind)
-		mq_die(MQ_EXIT_USAGE, "%s and %s cannot be used together",
-		    names[o->kind], names[kind]);
-	o->kind = kind;
+	if (o->format != FORMAT_TABLE && o->format != format)
+		exclusive(format_names[o->format], format_names[format]);
+	o->format = format;
 }
 
 static void
-set_state(struct look_options *o, const char *arg)
+set_subject(struct stats_options *o, enum subject subject)
 {
-	want(o, LOOK_LIST);
+	if (o->subject != SUBJECT_QUEUES && o->subject != subject)
+		exclusive(subject_names[o->subject], subject_names[subject]);
+	o->subject = subject;
+}
+
+static void
+set_state(struct stats_options *o, const char *arg)
+{
+	set_subject(o, SUBJECT_LIST);
 	if (mq_state_parse(arg, &o->list.state) == -1)
 		mq_die(MQ_EXIT_USAGE,
 		    "--list: %s: neither ready, delayed, unacked nor rejected",
 		    arg);
 }
 
-bool
-look_option(struct look_options *o, int ch, const char *arg)
+/* "--watch=5", or "--watch 5": the word behind it, if it is a time. */
+static void
+set_watch(struct stats_options *o, int argc, char *argv[])
+{
+	const char *arg = optarg;
+	int64_t ms;
+
+	o->watch.interval_ms = WATCH_MS;
+	if (arg == NULL && optind < argc &&
+	    mq_duration_parse(argv[optind], &ms) == 0)
+		arg = argv[optind++];
+	if (arg == NULL)
+		return;
+	o->watch.interval_ms = mq_option_duration("--watch", arg);
+	if (o->watch.interval_ms < WATCH_MIN_MS)
+		mq_die(MQ_EXIT_USAGE, "--watch: %s: less than %d ms", arg,
+		    WATCH_MIN_MS);
+}
+
+/* A framing, a filter, or an option of all tools. */
+static void
+set_common(struct stats_options *o, int ch, char *argv[])
+{
+	if (mq_option_framing(&o->list.framing, ch))
+		o->list.framed = true;
+	else if (!mq_filter_option(&o->list.filter, ch, optarg))
+		(void)mq_option_shared(&o->shared, ch, argv);
+	if (ch == MQ_OPT_ID)
+		set_subject(o, SUBJECT_ONE);
+}
+
+static void
+set_option(struct stats_options *o, int ch, int argc, char *argv[])
 {
 	switch (ch) {
-	case 'n':
-		o->list.limit = mq_option_number("--limit", arg, 1, LONG_MAX);
+	case OPT_CONNECTIONS:
+		o->watch.connections = true;
 		break;
-	case LOOK_OPT_OFFSET:
-		o->list.offset = mq_option_number("--offset", arg, 0, LONG_MAX);
+	case OPT_JSON:
+		set_format(o, FORMAT_JSON);
+		break;
+	case OPT_PROMETHEUS:
+		set_format(o, FORMAT_PROMETHEUS);
+		break;
+	case OPT_CHECK:
+		set_format(o, FORMAT_CHECK);
+		o->checks = optarg;
+		break;
+	case OPT_WATCH:
+		set_watch(o, argc, argv);
+		break;
+	case 'n':
+		o->list.limit =
+		    mq_option_number("--limit", optarg, 1, LONG_MAX);
+		break;
+	case OPT_OFFSET:
+		o->list.offset =
+		    mq_option_number("--offset", optarg, 0, LONG_MAX);
 		o->offset = true;
 		break;
-	case LOOK_OPT_LIST:
-		set_state(o, arg);
+	case OPT_LIST:
+		set_state(o, optarg);
 		break;
-	case LOOK_OPT_REASONS:
-		want(o, LOOK_REASONS);
+	case OPT_REASONS:
+		set_subject(o, SUBJECT_REASONS);
 		break;
-	case LOOK_OPT_RUNNING:
-		want(o, LOOK_RUNNING);
+	case OPT_RUNNING:
+		set_subject(o, SUBJECT_RUNNING);
 		break;
-	case LOOK_OPT_HTML:
-		want(o, LOOK_HTML);
+	case OPT_HTML:
+		set_subject(o, SUBJECT_HTML);
 		break;
-	case LOOK_OPT_REFRESH:
-		o->refresh = mq_option_number("--refresh", arg, 1, 86400);
+	case OPT_REFRESH:
+		o->refresh = mq_option_number("--refresh", optarg, 1, 86400);
 		break;
 	default:
-		if (mq_option_framing(&o->list.framing, ch))
-			o->list.framed = true;
-		else if (!mq_filter_option(&o->list.filter, ch, arg))
-			return false;
-		if (ch == MQ_OPT_ID)
-			want(o, LOOK_ID);
+		set_common(o, ch, argv);
 	}
-	return true;
 }
 
 /* What belongs to --list only. */
 static const char *
-list_only(const struct look_options *o)
+list_option(const struct stats_options *o)
 {
 	if (o->offset)
 		return "--offset";
@@ -88,7 +220,7 @@ list_only(const struct look_options *o)
 
 /* The option that says which messages, or how many; NULL: none. */
 static const char *
-choice(const struct look_options *o)
+choice_option(const struct stats_options *o)
 {
 	const struct mq_filter *f = &o->list.filter;
 
@@ -103,54 +235,73 @@ choice(const struct look_options *o)
 	return f->since_ms != 0 ? "--since" : NULL;
 }
 
-void
-look_check(const struct look_options *o, bool json, int operands)
+static void
+check_messages(const struct stats_options *o, bool json)
 {
-	bool of_one = o->kind == LOOK_LIST || o->kind == LOOK_REASONS;
+	bool of_one =
+	    o->subject == SUBJECT_LIST || o->subject == SUBJECT_REASONS;
 
-	if (o->kind != LOOK_LIST && list_only(o) != NULL)
-		mq_die(MQ_EXIT_USAGE, "%s needs --list", list_only(o));
-	if (!of_one && choice(o) != NULL)
-		mq_die(
-		    MQ_EXIT_USAGE, "%s needs --list or --reasons", choice(o));
-	if (o->refresh > 0 && o->kind != LOOK_HTML)
+	if (o->subject != SUBJECT_LIST && list_option(o) != NULL)
+		mq_die(MQ_EXIT_USAGE, "%s needs --list", list_option(o));
+	if (!of_one && choice_option(o) != NULL)
+		mq_die(MQ_EXIT_USAGE, "%s needs --list or --reasons",
+		    choice_option(o));
+	if (o->refresh > 0 && o->subject != SUBJECT_HTML)
 		mq_die(MQ_EXIT_USAGE, "--refresh needs --html");
-	if (o->kind == LOOK_HTML && json)
-		mq_die(
-		    MQ_EXIT_USAGE, "--html and --json cannot be used together");
-	if (of_one && operands != 1)
+	if (o->subject == SUBJECT_HTML && json)
+		exclusive("--html", "--json");
+	if (of_one && o->count != 1)
 		mq_die(MQ_EXIT_USAGE, "%s needs one queue (try --help)",
-		    names[o->kind]);
+		    subject_names[o->subject]);
 	if (json && o->list.framed)
-		mq_die(MQ_EXIT_USAGE,
-		    "--json and a framing cannot be used together");
+		exclusive("--json", "a framing");
 }
 
-int
-look_run(struct look *look, const struct look_options *o)
+static void
+check_options(const struct stats_options *o)
 {
-	int status = MQ_EXIT_OK;
+	const char *subject = subject_names[o->subject];
+	const char *format = format_names[o->format];
+	bool json = o->format == FORMAT_JSON;
+	bool of_machine = o->format != FORMAT_TABLE;
 
-	/* For the ellipsis of what is cut; regular expressions are compiled. */
-	setlocale(LC_CTYPE, "");
-	switch (o->kind) {
-	case LOOK_LIST:
-		status = look_list(look, &o->list);
-		break;
-	case LOOK_REASONS:
-		status = look_reasons(look, &o->list);
-		break;
-	case LOOK_RUNNING:
-		status = look_running(look);
-		break;
-	case LOOK_ID:
-		status = look_id(look, o->list.filter.id);
-		break;
-	case LOOK_HTML:
-		status = look_html(look, o->refresh);
-		break;
-	case LOOK_NONE:
-		break;
-	}
-	return status;
+	if (o->watch.interval_ms > 0 && of_machine)
+		exclusive("--watch", format);
+	if (o->watch.connections && of_machine && !json)
+		exclusive("--connections", format);
+	check_messages(o, json);
+	if (subject == NULL)
+		return;
+	if (of_machine && !json)
+		exclusive(subject, format);
+	if (o->watch.interval_ms > 0)
+		exclusive(subject, "--watch");
+	if (o->watch.connections)
+		exclusive(subject, "--connections");
+}
+
+void
+options_parse(struct stats_options *o, int argc, char *argv[])
+{
+	int ch;
+
+	*o = (struct stats_options){
+	    .shared = {.help = help, .options = long_options},
+	    .list.limit = -1};
+	opterr = 0;
+	while ((ch = getopt_long(argc, argv,
+		    ":n:" MQ_SHARED_SHORT MQ_FRAMING_SHORT, long_options,
+		    NULL)) != -1)
+		set_option(o, ch, argc, argv);
+	mq_option_rights(&o->shared, MQ_LOOKS, argv + optind, argc - optind);
+	o->queues = argv + optind;
+	o->count = argc - optind;
+	check_options(o);
+}
+
+void
+options_free(struct stats_options *o)
+{
+	mq_filter_free(&o->list.filter);
+	mq_option_free(&o->shared);
 }

@@ -2,7 +2,7 @@
  * mq-stats --prometheus: the text exposition format, version 0.0.4.  The first
  * five metrics have the names that rmqprom, the exporter of Go's library, uses.
  */
-#include "stats.h"
+#include "prometheus.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,18 +12,18 @@
 #include "message/json.h"
 
 /* What is known of one queue. */
-struct known {
-	const struct mq_stats *stats;
+struct series {
+	const struct model *model;
 	const struct mq_queue_stats *q;
 	long long connections; /* live ones that consume it */
 	char *label;
 };
 
 /* The number; false: there is none of this queue. */
-typedef bool value_fn(const struct known *, double *);
+typedef bool value_fn(const struct series *, double *);
 
 static void
-family(const char *name, const char *type, const char *help)
+print_family(const char *name, const char *type, const char *help)
 {
 	printf("# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
 }
@@ -31,7 +31,7 @@ family(const char *name, const char *type, const char *help)
 /* {queue="NAME"} without its end.  A byte that is no text becomes \xNN: two
  * names that differ must not become one. */
 static char *
-label(const char *name)
+make_label(const char *name)
 {
 	struct mq_buf out = {0};
 	size_t n = strlen(name), i, len;
@@ -57,7 +57,7 @@ label(const char *name)
 }
 
 #define NUMBER(name, member)                                                   \
-	static bool name(const struct known *k, double *v)                     \
+	static bool name(const struct series *k, double *v)                    \
 	{                                                                      \
 		*v = (double)k->member;                                        \
 		return true;                                                   \
@@ -65,7 +65,7 @@ label(const char *name)
 
 /* Only what somebody has counted. */
 #define COUNTER(name, member)                                                  \
-	static bool name(const struct known *k, double *v)                     \
+	static bool name(const struct series *k, double *v)                    \
 	{                                                                      \
 		*v = (double)k->q->counts.member;                              \
 		return k->q->counted;                                          \
@@ -89,9 +89,9 @@ COUNTER(crashed, crashed)
 COUNTER(lease_lost, lease_lost)
 
 static bool
-age(const struct known *k, double *v)
+age(const struct series *k, double *v)
 {
-	*v = k->q->oldest_ms > 0 ? stats_age_s(k->stats, k->q->oldest_ms) : 0;
+	*v = k->q->oldest_ms > 0 ? model_age_s(k->model, k->q->oldest_ms) : 0;
 	return k->q->oldest_ms >= 0;
 }
 
@@ -126,64 +126,65 @@ static const struct metric {
 };
 
 static void
-print_metric(const struct metric *m, const struct known *known, int count)
+print_metric(const struct metric *m, const struct series *series, int count)
 {
 	double v;
 	int i;
 
-	family(m->name, m->type, m->help);
+	print_family(m->name, m->type, m->help);
 	for (i = 0; i < count; i++)
-		if (m->value(&known[i], &v))
-			printf("%s%s} %.15g\n", m->name, known[i].label, v);
+		if (m->value(&series[i], &v))
+			printf("%s%s} %.15g\n", m->name, series[i].label, v);
 }
 
 static void
-print_histogram(const struct known *known, int count)
+print_histogram(const struct series *series, int count)
 {
 	const char *name = "mq_run_duration_seconds";
 	const struct mq_counts *counts;
 	long long sum;
 	int i, b;
 
-	family(name, "histogram", "How long runs took.");
+	print_family(name, "histogram", "How long runs took.");
 	for (i = 0; i < count; i++) {
-		if (!known[i].q->counted)
+		if (!series[i].q->counted)
 			continue;
-		counts = &known[i].q->counts;
+		counts = &series[i].q->counts;
 		for (sum = 0, b = 0; b < MQ_BUCKETS - 1; b++) {
 			sum += counts->bucket[b];
 			printf("%s_bucket%s,le=\"%g\"} %lld\n", name,
-			    known[i].label, mq_bucket_s[b], sum);
+			    series[i].label, mq_bucket_s[b], sum);
 		}
 		sum += counts->bucket[b];
-		printf("%s_bucket%s,le=\"+Inf\"} %lld\n", name, known[i].label,
+		printf("%s_bucket%s,le=\"+Inf\"} %lld\n", name, series[i].label,
 		    sum);
-		printf("%s_sum%s} %.15g\n", name, known[i].label,
+		printf("%s_sum%s} %.15g\n", name, series[i].label,
 		    (double)counts->run_ms / 1000);
-		printf("%s_count%s} %lld\n", name, known[i].label, sum);
+		printf("%s_count%s} %lld\n", name, series[i].label, sum);
 	}
 }
 
 static int
 by_name(const void *a, const void *b)
 {
-	const struct known *x = a, *y = b;
+	const struct series *x = a, *y = b;
 
 	return strcmp(x->q->name, y->q->name);
 }
 
 static void
-count_live(const struct mq_connection_stats *c, struct known *known, int count)
+count_live(
+    const struct mq_connection_stats *c, struct series *series, int count)
 {
 	struct mq_queue_stats q;
-	const struct known key = {.q = &q};
-	struct known *k;
+	const struct series key = {.q = &q};
+	struct series *k;
 	int i;
 
 	for (i = 0; i < c->count && c->ttl_ms > 0; i++) {
 		q.name = c->consumed[i].queue;
 		k = bsearch(
-		    &key, known, (size_t)count, sizeof(*known), by_name);
+		    &key, series, (size_t)count, sizeof(*series), by_name);
 		if (k != NULL)
 			k->connections++;
 	}
@@ -201,29 +202,30 @@ print_evicts(const struct mq_info *info)
 }
 
 void
-stats_prometheus(const struct mq_stats *stats, const struct mq_info *info)
+prometheus_print(const struct model *m)
 {
-	struct known *known =
-	    mq_xcalloc((size_t)stats->count + 1, sizeof(*known));
+	const struct mq_stats *stats = &m->stats;
+	struct series *series =
+	    mq_xcalloc((size_t)stats->count + 1, sizeof(*series));
 	int i, count = 0;
-	size_t m;
+	size_t k;
 
 	for (i = 0; i < stats->count; i++)
-		known[i] = (struct known){stats, &stats->queues[i], 0, NULL};
-	qsort(known, (size_t)stats->count, sizeof(*known), by_name);
+		series[i] = (struct series){m, &stats->queues[i], 0, NULL};
+	qsort(series, (size_t)stats->count, sizeof(*series), by_name);
 	/* A series must not be there twice. */
 	for (i = 0; i < stats->count; i++)
-		if (count == 0 || by_name(&known[count - 1], &known[i]) != 0)
-			known[count++] = known[i];
+		if (count == 0 || by_name(&series[count - 1], &series[i]) != 0)
+			series[count++] = series[i];
 	for (i = 0; i < count; i++)
-		known[i].label = label(known[i].q->name);
+		series[i].label = make_label(series[i].q->name);
 	for (i = 0; i < stats->connection_count; i++)
-		count_live(&stats->connections[i], known, count);
-	for (m = 0; m < sizeof(metrics) / sizeof(metrics[0]); m++)
-		print_metric(&metrics[m], known, count);
-	print_histogram(known, count);
-	print_evicts(info);
+		count_live(&stats->connections[i], series, count);
+	for (k = 0; k < sizeof(metrics) / sizeof(metrics[0]); k++)
+		print_metric(&metrics[k], series, count);
+	print_histogram(series, count);
+	print_evicts(&m->info);
 	for (i = 0; i < count; i++)
-		free(known[i].label);
-	free(known);
+		free(series[i].label);
+	free(series);
 }

@@ -1,194 +1,91 @@
 #include "reasons.h"
 
-#include <stdbool.h>
-#include <stdlib.h>
-#include <string.h>
+#include "message/json.h"
+#include "table.h"
 
-#include "base/xalloc.h"
+static const struct column columns[] = {
+    {.title = "COUNT"},
+    {.title = "OLDEST"},
+    {.title = "NEWEST"},
+    {.title = "REASON", .text = true},
+};
 
-/* A word of at least so many hexadecimal digits, with a number, is an id; */
-#define HEX_MIN 8
-/* so is one of so many letters and numbers. */
-#define ID_MIN	   20
-#define UUID_BYTES 36
-
-static const char digits[] = "0123456789";
-static const char hex[] = "0123456789abcdefABCDEF";
-static const char letters[] =
-    "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
-
-static bool
-is_uuid(const char *p)
+static void
+add_age(struct table *t, int64_t now_ms, int64_t at_ms)
 {
-	static const size_t parts[] = {8, 4, 4, 4, 12};
-	size_t i;
+	char age[TEXT_AGE];
 
-	for (i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
-		if (strspn(p, hex) != parts[i])
-			return false;
-		p += parts[i];
-		if (i < 4 && *p++ != '-')
-			return false;
-	}
-	return true;
+	text_age_since(age, now_ms, at_ms);
+	table_text(t, age, STYLE_PLAIN);
 }
 
-/* How many bytes at p, where a word begins, are an id; 0: none. */
-static size_t
-id_length(const char *p)
+static void
+add_reason(struct table *t, int64_t now_ms, const struct reason *r)
 {
-	size_t n = strspn(p, letters);
-	bool numbered = strcspn(p, digits) < n;
-
-	if (is_uuid(p))
-		return UUID_BYTES;
-	if (!numbered || strspn(p, digits) == n)
-		return 0;
-	if (n > 2 && p[0] == '0' && p[1] == 'x' && strspn(p + 2, hex) == n - 2)
-		return n;
-	return (n >= HEX_MIN && strspn(p, hex) == n) || n >= ID_MIN ? n : 0;
+	table_number(t, r->count, STYLE_PLAIN);
+	add_age(t, now_ms, r->oldest_ms);
+	add_age(t, now_ms, r->newest_ms);
+	table_name(t, r->text[0] != '\0' ? r->text : "-", STYLE_PLAIN);
 }
 
-/* Whether the number at p stays: an exit status, or that of a signal. */
-static bool
-tells(const char *reason, const char *p)
+static void
+print_table(const struct reasons *r, int shown, int64_t now_ms)
 {
-	static const char *const words[] = {"status ", "signal "};
-	size_t i, n;
-
-	for (i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
-		n = strlen(words[i]);
-		if ((size_t)(p - reason) >= n &&
-		    memcmp(p - n, words[i], n) == 0)
-			return true;
-	}
-	return false;
-}
-
-/* Appends n bytes, if there is room; returns p, for the loop. */
-static const char *
-add(char *out, size_t *len, const char *with, size_t n, const char *p)
-{
-	if (*len + n <= REASON_BYTES) {
-		memcpy(out + *len, with, n);
-		*len += n;
-	}
-	return p;
-}
-
-void
-reason_fold(const char *reason, char out[REASON_BYTES + 1])
-{
-	const char *p = reason;
-	size_t len = 0, n;
-	bool begins = true;
-
-	while (*p != '\0' && len < REASON_BYTES) {
-		if (begins && (n = id_length(p)) > 0)
-			p = add(out, &len, "ID", 2, p + n);
-		else if ((n = strspn(p, digits)) > 0 && !tells(reason, p))
-			p = add(out, &len, "N", 1, p + n);
-		else
-			p = add(
-			    out, &len, p, n > 0 ? n : 1, p + (n > 0 ? n : 1));
-		begins = strchr(letters, p[-1]) == NULL;
-	}
-	out[len] = '\0';
-}
-
-/* Where the text is in the list, or belongs. */
-static int
-place_of(const struct reasons *r, const char *text, bool *there)
-{
-	int low = 0, high = r->count, middle, order;
-
-	*there = false;
-	while (low < high) {
-		middle = low + (high - low) / 2;
-		order = strcmp(text, r->list[middle].text);
-		if (order == 0) {
-			*there = true;
-			return middle;
-		}
-		if (order < 0)
-			high = middle;
-		else
-			low = middle + 1;
-	}
-	return low;
-}
-
-static struct reason *
-insert(struct reasons *r, int at, const char *text)
-{
-	struct reason *one;
-
-	if (r->list == NULL)
-		r->list = mq_xcalloc(REASONS_MAX, sizeof(*r->list));
-	one = &r->list[at];
-	memmove(one + 1, one, (size_t)(r->count - at) * sizeof(*one));
-	*one = (struct reason){.text = mq_xstrdup(text)};
-	r->count++;
-	return one;
-}
-
-void
-reasons_add(
-    struct reasons *r, const char *reason, int64_t at_ms, const char *id)
-{
-	char text[REASON_BYTES + 1];
-	struct reason *one;
-	bool there;
-	int at;
-
-	reason_fold(reason != NULL ? reason : "", text);
-	at = place_of(r, text, &there);
-	if (!there && r->count == REASONS_MAX) {
-		r->others++;
-		return;
-	}
-	one = there ? &r->list[at] : insert(r, at, text);
-	one->count++;
-	if (at_ms > 0 && (one->oldest_ms == 0 || at_ms < one->oldest_ms))
-		one->oldest_ms = at_ms;
-	if (one->newest != NULL && at_ms < one->newest_ms)
-		return;
-	one->newest_ms = at_ms;
-	free(one->newest);
-	free(one->id);
-	one->newest = mq_xstrndup(reason != NULL ? reason : "", REASON_BYTES);
-	one->id = id != NULL ? mq_xstrdup(id) : NULL;
-}
-
-static int
-by_count(const void *a, const void *b)
-{
-	const struct reason *x = a, *y = b;
-
-	if (x->count != y->count)
-		return x->count < y->count ? 1 : -1;
-	if (x->newest_ms != y->newest_ms)
-		return x->newest_ms < y->newest_ms ? 1 : -1;
-	return strcmp(x->text, y->text);
-}
-
-void
-reasons_sort(struct reasons *r)
-{
-	if (r->count > 0)
-		qsort(r->list, (size_t)r->count, sizeof(*r->list), by_count);
-}
-
-void
-reasons_free(struct reasons *r)
-{
+	struct table t = {
+	    .columns = columns, .count = sizeof(columns) / sizeof(columns[0])};
+	char name[] = "(other reasons)";
+	struct reason others = {.text = name, .count = r->others};
 	int i;
 
-	for (i = 0; i < r->count; i++) {
-		free(r->list[i].text);
-		free(r->list[i].newest);
-		free(r->list[i].id);
+	for (i = 0; i < shown; i++)
+		add_reason(&t, now_ms, &r->list[i]);
+	if (r->others > 0 && shown == r->count)
+		add_reason(&t, now_ms, &others);
+	table_print(&t);
+}
+
+static json_t *
+text_if(const char *text)
+{
+	return text != NULL && *text != '\0' ? mq_json_text(text) : json_null();
+}
+
+static json_t *
+time_if(int64_t ms)
+{
+	return ms > 0 ? json_integer(ms) : json_null();
+}
+
+static void
+print_json(const char *queue, const struct reasons *r, int shown)
+{
+	json_t *all = json_object(), *list = json_array(), *v;
+	int i;
+
+	mq_json_set(all, "queue", mq_json_text(queue));
+	mq_json_set(all, "reasons", list);
+	for (i = 0; i < shown; i++) {
+		v = json_object();
+		mq_json_set(v, "reason", text_if(r->list[i].text));
+		mq_json_set(v, "count", json_integer(r->list[i].count));
+		mq_json_set(v, "oldest_ms", time_if(r->list[i].oldest_ms));
+		mq_json_set(v, "newest_ms", time_if(r->list[i].newest_ms));
+		mq_json_set(v, "newest_reason", text_if(r->list[i].newest));
+		mq_json_set(v, "newest_id", text_if(r->list[i].id));
+		mq_json_must(json_array_append_new(list, v) == 0);
 	}
-	free(r->list);
-	*r = (struct reasons){0};
+	mq_json_set(all, "others", json_integer(r->others));
+	text_json_line(all);
+}
+
+void
+reasons_print(const struct reasons *r, const char *queue, long limit,
+    int64_t now_ms, bool json)
+{
+	int shown = limit != -1 && limit < r->count ? (int)limit : r->count;
+
+	if (json)
+		print_json(queue, r, shown);
+	else if (r->count > 0)
+		print_table(r, shown, now_ms);
 }

@@ -1,11 +1,9 @@
-/*
- * mq-stats --watch: the terminal, which must be as it was however we end.
- */
-#include "stats.h"
+#include "screen.h"
 
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <termios.h>
@@ -17,14 +15,14 @@
 #define ENTER "\033[?1049h\033[?25l\033[?7l"
 #define LEAVE "\033[?7h\033[?25h\033[?1049l"
 
-/* What the handlers need: they give the terminal back by themselves, as the
- * program may be waiting for a silent server. */
+/* For the handlers, which give the terminal back by themselves: the program may be
+ * waiting for a silent server. */
 static volatile sig_atomic_t on, taken, redraw;
 static struct termios before;
 static bool keys; /* standard input is the terminal, and before is set */
 
 static void
-say(const char *s)
+write_text(const char *s)
 {
 	size_t n = strlen(s);
 	ssize_t done;
@@ -38,9 +36,9 @@ say(const char *s)
 	}
 }
 
-/* This and the next one are called in handlers, too. */
+/* Handlers call this and the next function, too. */
 static void
-take(void)
+take_terminal(void)
 {
 	struct termios raw = before;
 
@@ -50,14 +48,14 @@ take(void)
 	if (keys)
 		tcsetattr(STDIN_FILENO, TCSANOW, &raw);
 	if (!taken)
-		say(ENTER);
+		write_text(ENTER);
 	taken = 1;
 }
 
 static void
-give_back(void)
+give_terminal_back(void)
 {
-	say(LEAVE);
+	write_text(LEAVE);
 	taken = 0;
 	if (keys)
 		tcsetattr(STDIN_FILENO, TCSANOW, &before);
@@ -75,7 +73,7 @@ set_handler(int signo, void (*handler)(int))
 
 /* What the signal does without us, right now. */
 static void
-as_usual(int signo)
+raise_default(int signo)
 {
 	sigset_t set;
 
@@ -89,7 +87,7 @@ as_usual(int signo)
 static void
 on_end(int signo)
 {
-	give_back();
+	give_terminal_back();
 	mq_end_by(signo);
 }
 
@@ -99,14 +97,14 @@ on_stop(int signo)
 	int saved = errno;
 	sigset_t set;
 
-	give_back();
-	as_usual(signo);
+	give_terminal_back();
+	raise_default(signo);
 	/* Here we go on; at once, if there is no shell that could wake us. */
 	sigemptyset(&set);
 	sigaddset(&set, signo);
 	sigprocmask(SIG_BLOCK, &set, NULL);
 	set_handler(signo, on_stop);
-	take();
+	take_terminal();
 	redraw = 1;
 	errno = saved;
 }
@@ -117,7 +115,7 @@ on_redraw(int signo)
 	int saved = errno;
 
 	if (signo == SIGCONT && on)
-		take();
+		take_terminal();
 	redraw = 1;
 	errno = saved;
 }
@@ -125,7 +123,7 @@ on_redraw(int signo)
 static const int ends[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
 
 void
-stats_screen_enter(void)
+screen_enter(void)
 {
 	struct sigaction old;
 	size_t i;
@@ -139,18 +137,18 @@ stats_screen_enter(void)
 	set_handler(SIGTSTP, on_stop);
 	set_handler(SIGCONT, on_redraw);
 	set_handler(SIGWINCH, on_redraw);
-	atexit(stats_screen_leave);
+	atexit(screen_leave);
 	on = 1;
-	take();
+	take_terminal();
 }
 
 void
-stats_screen_leave(void)
+screen_leave(void)
 {
 	if (!on)
 		return;
 	on = 0;
-	give_back();
+	give_terminal_back();
 }
 
 /* A key, or -1 when none will ever come. */
@@ -165,7 +163,7 @@ read_key(void)
 }
 
 int
-stats_screen_wait(int64_t ms)
+screen_wait(int64_t ms)
 {
 	struct pollfd input = {
 	    .fd = keys ? STDIN_FILENO : -1, .events = POLLIN};

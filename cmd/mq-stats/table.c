@@ -1,156 +1,53 @@
-/*
- * mq-stats: tables.
- */
-#include "stats.h"
+#include "table.h"
 
-#include <sys/ioctl.h>
-
-#include <langinfo.h>
-#include <locale.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
-#include <wchar.h>
 
-#include "base/exit.h"
-#include "base/say.h"
 #include "base/xalloc.h"
 
 #define GAP	  2
 #define NARROWEST 8 /* no text is cut to less, nor to less than its title */
 
 static const char *const codes[] = {
-    [STATS_RED] = "\033[31m", [STATS_YELLOW] = "\033[33m"};
+    [STYLE_RED] = "\033[31m", [STYLE_YELLOW] = "\033[33m"};
 
-struct stats_view
-stats_view_stdout(void)
-{
-	const char *term = getenv("TERM"), *no = getenv("NO_COLOR");
-	struct stats_view view = {0};
-	struct winsize size;
-
-	if (!isatty(STDOUT_FILENO))
-		return view;
-	setlocale(LC_CTYPE, "");
-	if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0)
-		view.width = size.ws_col;
-	view.colour = term != NULL && term[0] != '\0' &&
-	    strcmp(term, "dumb") != 0 && (no == NULL || no[0] == '\0');
-	return view;
-}
-
-static const char *
-ellipsis(void)
-{
-	return strcmp(nl_langinfo(CODESET), "UTF-8") == 0 ? "\xe2\x80\xa6" :
-							    "~";
-}
-
-/* The character at s, its bytes and columns. */
-static size_t
-character(const char *s, mbstate_t *state, int *columns)
-{
-	wchar_t c;
-	size_t n = mbrtowc(&c, s, MB_CUR_MAX, state);
-
-	if (n == (size_t)-1 || n == (size_t)-2) {
-		*state = (mbstate_t){0};
-		*columns = 1;
-		return 1;
-	}
-	*columns = wcwidth(c);
-	if (*columns < 0)
-		*columns = 1;
-	return n > 0 ? n : 1;
-}
-
-int
-stats_width(const char *s)
-{
-	mbstate_t state = {0};
-	int width = 0, columns;
-
-	for (; *s != '\0'; width += columns)
-		if (*s >= ' ' && *s <= '~') {
-			s++;
-			columns = 1;
-		} else {
-			s += character(s, &state, &columns);
-		}
-	return width;
-}
-
-int
-stats_cut(struct mq_buf *out, const char *s, int room)
-{
-	mbstate_t state = {0};
-	int width = 0, columns;
-	size_t n, len = 0;
-
-	if (stats_width(s) <= room) {
-		mq_buf_addstr(out, s);
-		return stats_width(s);
-	}
-	while (s[len] != '\0') {
-		n = character(s + len, &state, &columns);
-		if (width + columns > room - 1)
-			break;
-		width += columns;
-		len += n;
-	}
-	mq_buf_add(out, s, len);
-	mq_buf_addstr(out, ellipsis());
-	return width + 1;
-}
-
-char *
-stats_cut_front(const char *s, int room)
-{
-	mbstate_t state = {0};
-	int width = stats_width(s), columns;
-
-	if (width <= room)
-		return mq_xstrdup(s);
-	for (; width > room - 1; width -= columns)
-		s += character(s, &state, &columns);
-	return mq_xasprintf("%s%s", ellipsis(), s);
-}
+struct cell {
+	size_t at; /* where its text begins */
+	int width; /* columns of a terminal */
+	enum style style;
+};
 
 static void
-add_cell(struct stats_table *t, const char *text, int width, enum stats_style s)
+add_cell(struct table *t, const char *text, int width, enum style s)
 {
 	if (t->used == t->cap) {
 		t->cap = t->cap * 2 + 64;
 		t->cells =
 		    mq_xreallocarray(t->cells, t->cap, sizeof(*t->cells));
 	}
-	t->cells[t->used++] = (struct stats_cell){t->text.len, width, s};
+	t->cells[t->used++] = (struct cell){t->text.len, width, s};
 	mq_buf_add(&t->text, text, strlen(text) + 1);
 }
 
 void
-stats_table_name(
-    struct stats_table *t, const char *name, enum stats_style style)
+table_name(struct table *t, const char *name, enum style style)
 {
-	char *visible = mq_visible(name, strlen(name));
+	char *visible = text_visible(name, strlen(name));
 
-	if (visible == NULL)
-		mq_die(MQ_EXIT_AGAIN, "out of memory");
-	add_cell(t, visible, stats_width(visible), style);
+	add_cell(t, visible, text_width(visible), style);
 	free(visible);
 }
 
 void
-stats_table_text(
-    struct stats_table *t, const char *text, enum stats_style style)
+table_text(struct table *t, const char *text, enum style style)
 {
 	add_cell(t, text, (int)strlen(text), style);
 }
 
 /* By hand: most of what there is to print are numbers. */
 void
-stats_table_number(struct stats_table *t, long long n, enum stats_style style)
+table_number(struct table *t, long long n, enum style style)
 {
 	char text[24], *p = text + sizeof(text) - 1;
 	unsigned long long rest =
@@ -166,7 +63,7 @@ stats_table_number(struct stats_table *t, long long n, enum stats_style style)
 }
 
 void
-stats_table_free(struct stats_table *t)
+table_free(struct table *t)
 {
 	mq_buf_free(&t->text);
 	free(t->cells);
@@ -176,7 +73,7 @@ stats_table_free(struct stats_table *t)
 
 /* How wide each column is; 0: it is left out. */
 static void
-measure(const struct stats_table *t, int *width)
+measure_columns(const struct table *t, int *width)
 {
 	size_t i;
 	int j;
@@ -197,7 +94,7 @@ measure(const struct stats_table *t, int *width)
 
 /* Takes from the widest texts until everything fits. */
 static void
-narrow(const struct stats_table *t, int room, int *width)
+narrow_columns(const struct table *t, int room, int *width)
 {
 	int total, widest, least, j;
 
@@ -220,7 +117,7 @@ narrow(const struct stats_table *t, int room, int *width)
 }
 
 static void
-pad(struct mq_buf *out, int n)
+pad_cell(struct mq_buf *out, int n)
 {
 	if (n <= 0)
 		return;
@@ -230,17 +127,17 @@ pad(struct mq_buf *out, int n)
 
 /* Returns how many columns it takes. */
 static int
-write_cell(const struct stats_table *t, const struct stats_view *view,
-    const struct stats_cell *cell, int width, struct mq_buf *out)
+write_cell(const struct table *t, const struct view *view,
+    const struct cell *cell, int width, struct mq_buf *out)
 {
 	const char *text = t->text.data + cell->at;
-	bool coloured = view->colour && cell->style != STATS_PLAIN;
+	bool coloured = view->colour && cell->style != STYLE_PLAIN;
 	int used = cell->width;
 
 	if (coloured)
 		mq_buf_addstr(out, codes[cell->style]);
 	if (used > width)
-		used = stats_cut(out, text, width);
+		used = text_cut(out, text, width);
 	else
 		mq_buf_addstr(out, text);
 	if (coloured)
@@ -250,8 +147,8 @@ write_cell(const struct stats_table *t, const struct stats_view *view,
 
 /* One line.  Blanks are only written when something follows them. */
 static void
-write_row(const struct stats_table *t, const struct stats_view *view,
-    const int *width, const struct stats_cell *row, struct mq_buf *out)
+write_row(const struct table *t, const struct view *view, const int *width,
+    const struct cell *row, struct mq_buf *out)
 {
 	int j, used, owed = 0;
 
@@ -262,7 +159,7 @@ write_row(const struct stats_table *t, const struct stats_view *view,
 			owed += width[j] + GAP;
 			continue;
 		}
-		pad(out,
+		pad_cell(out,
 		    owed + (t->columns[j].text ? 0 : width[j] - row[j].width));
 		used = write_cell(t, view, &row[j], width[j], out);
 		owed = GAP + (t->columns[j].text ? width[j] - used : 0);
@@ -271,8 +168,8 @@ write_row(const struct stats_table *t, const struct stats_view *view,
 }
 
 static void
-write_head(const struct stats_table *t, const struct stats_view *view,
-    const int *width, struct mq_buf *out)
+write_head(const struct table *t, const struct view *view, const int *width,
+    struct mq_buf *out)
 {
 	int j, len, owed = 0;
 
@@ -282,7 +179,7 @@ write_head(const struct stats_table *t, const struct stats_view *view,
 		if (width[j] == 0)
 			continue;
 		len = (int)strlen(t->columns[j].title);
-		pad(out, owed + (t->columns[j].text ? 0 : width[j] - len));
+		pad_cell(out, owed + (t->columns[j].text ? 0 : width[j] - len));
 		mq_buf_addstr(out, t->columns[j].title);
 		owed = GAP + (t->columns[j].text ? width[j] - len : 0);
 	}
@@ -291,7 +188,7 @@ write_head(const struct stats_table *t, const struct stats_view *view,
 
 /* How many rows before the total there is room for. */
 static size_t
-room_for(const struct stats_table *t, const struct stats_view *view)
+room_for_rows(const struct table *t, const struct view *view)
 {
 	size_t rows = t->used / (size_t)t->count - t->total;
 	int room = view->height - 1 - t->total;
@@ -302,16 +199,15 @@ room_for(const struct stats_table *t, const struct stats_view *view)
 }
 
 void
-stats_table_write(const struct stats_table *t, const struct stats_view *view,
-    struct mq_buf *out)
+table_write(const struct table *t, const struct view *view, struct mq_buf *out)
 {
 	size_t rows = t->used / (size_t)t->count - t->total;
-	size_t shown = room_for(t, view), i;
+	size_t shown = room_for_rows(t, view), i;
 	int *width = mq_xcalloc((size_t)t->count, sizeof(*width));
 
-	measure(t, width);
+	measure_columns(t, width);
 	if (view->width > 0)
-		narrow(t, view->width, width);
+		narrow_columns(t, view->width, width);
 	write_head(t, view, width, out);
 	for (i = 0; i < shown; i++)
 		write_row(t, view, width, t->cells + i * (size_t)t->count, out);
@@ -321,4 +217,16 @@ stats_table_write(const struct stats_table *t, const struct stats_view *view,
 		write_row(
 		    t, view, width, t->cells + rows * (size_t)t->count, out);
 	free(width);
+}
+
+void
+table_print(struct table *t)
+{
+	struct view view = text_view();
+	struct mq_buf out = {0};
+
+	table_write(t, &view, &out);
+	fwrite(out.data, 1, out.len, stdout);
+	mq_buf_free(&out);
+	table_free(t);
 }

@@ -1,101 +1,42 @@
-/* Texts that a terminal, or a person, can stand. */
+#include "text.h"
+
+#include <sys/ioctl.h>
+
+#include <langinfo.h>
+#include <locale.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
+#include <wchar.h>
 
 #include "base/exit.h"
 #include "base/say.h"
+#include "base/xalloc.h"
 #include "message/json.h"
-#include "stats.h"
 
-char *
-show_visible(const char *p, size_t n)
+struct view
+text_view(void)
 {
-	char *text = mq_visible(p, n);
+	const char *term = getenv("TERM"), *no = getenv("NO_COLOR");
+	struct view view = {0};
+	struct winsize size;
 
-	if (text == NULL)
-		mq_die(MQ_EXIT_AGAIN, "out of memory");
-	return text;
+	if (!isatty(STDOUT_FILENO))
+		return view;
+	setlocale(LC_CTYPE, "");
+	if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0)
+		view.width = size.ws_col;
+	view.colour = term != NULL && term[0] != '\0' &&
+	    strcmp(term, "dumb") != 0 && (no == NULL || no[0] == '\0');
+	return view;
 }
 
-void
-show_line(const char *name, const char *text)
-{
-	char *shown;
-
-	if (text == NULL)
-		return;
-	shown = show_visible(text, strlen(text));
-	printf("%-12s%s\n", name, shown);
-	free(shown);
-}
-
-char *
-show_clipped(const char *p, size_t n, int columns)
-{
-	/* A column takes at least one byte, and at most four of them make up a
-	 * character: what is behind those cannot be seen. */
-	size_t most = (size_t)columns * 4 + 4;
-	struct mq_buf out = {0};
-	char *text = show_visible(p, n < most ? n : most);
-
-	stats_cut(&out, text, columns);
-	free(text);
-	(void)mq_buf_str(&out);
-	return out.data;
-}
-
-void
-show_age(char out[24], int64_t now_ms, int64_t since_ms)
-{
-	if (since_ms == 0)
-		strlcpy(out, "-", 24);
-	else
-		stats_age_text(out, 24,
-		    now_ms > since_ms ? (double)(now_ms - since_ms) / 1000 : 0);
-}
-
-void
-show_time(char out[40], int64_t unix_ms)
-{
-	time_t t = (time_t)(unix_ms / 1000);
-	struct tm tm;
-	size_t n;
-
-	out[0] = '\0';
-	if (localtime_r(&t, &tm) == NULL)
-		return;
-	n = strftime(out, 39, "%Y-%m-%dT%H:%M:%S%z", &tm);
-	/* +0100 becomes +01:00. */
-	if (n >= 5) {
-		memmove(out + n - 1, out + n - 2, 3);
-		out[n - 2] = ':';
-	}
-}
-
-void
-show_json(const char *p, size_t n)
-{
-	size_t i, len;
-	uint32_t c;
-
-	for (i = 0; i < n; i += len) {
-		len = show_char(p + i, n - i, &c);
-		if (len == 0 || c < 0x7f || !show_odd(c)) {
-			len = len == 0 ? 1 : len;
-			fwrite(p + i, 1, len, stdout);
-		} else if (c < 0x10000) {
-			printf("\\u%04x", (unsigned)c);
-		} else {
-			c -= 0x10000;
-			printf("\\u%04x\\u%04x", (unsigned)(0xd800 + (c >> 10)),
-			    (unsigned)(0xdc00 + (c & 0x3ff)));
-		}
-	}
-}
+/* --- characters --------------------------------------------------------------- */
 
 size_t
-show_char(const char *p, size_t n, uint32_t *c)
+text_char(const char *p, size_t n, uint32_t *c)
 {
 	size_t len = mq_utf8_len(p, n), i;
 
@@ -110,7 +51,7 @@ show_char(const char *p, size_t n, uint32_t *c)
 }
 
 bool
-show_odd(uint32_t c)
+text_odd(uint32_t c)
 {
 	static const struct {
 		uint32_t first, last;
@@ -125,4 +66,200 @@ show_odd(uint32_t c)
 		if (c >= odd[i].first && c <= odd[i].last)
 			return true;
 	return (c & 0xfffe) == 0xfffe;
+}
+
+/* --- columns ------------------------------------------------------------------ */
+
+static const char *
+ellipsis(void)
+{
+	return strcmp(nl_langinfo(CODESET), "UTF-8") == 0 ? "\xe2\x80\xa6" :
+							    "~";
+}
+
+/* The character at s, its bytes and columns. */
+static size_t
+read_character(const char *s, mbstate_t *state, int *columns)
+{
+	wchar_t c;
+	size_t n = mbrtowc(&c, s, MB_CUR_MAX, state);
+
+	if (n == (size_t)-1 || n == (size_t)-2) {
+		*state = (mbstate_t){0};
+		*columns = 1;
+		return 1;
+	}
+	*columns = wcwidth(c);
+	if (*columns < 0)
+		*columns = 1;
+	return n > 0 ? n : 1;
+}
+
+int
+text_width(const char *s)
+{
+	mbstate_t state = {0};
+	int width = 0, columns;
+
+	for (; *s != '\0'; width += columns)
+		if (*s >= ' ' && *s <= '~') {
+			s++;
+			columns = 1;
+		} else {
+			s += read_character(s, &state, &columns);
+		}
+	return width;
+}
+
+int
+text_cut(struct mq_buf *out, const char *s, int room)
+{
+	mbstate_t state = {0};
+	int width = 0, columns;
+	size_t n, len = 0;
+
+	if (text_width(s) <= room) {
+		mq_buf_addstr(out, s);
+		return text_width(s);
+	}
+	while (s[len] != '\0') {
+		n = read_character(s + len, &state, &columns);
+		if (width + columns > room - 1)
+			break;
+		width += columns;
+		len += n;
+	}
+	mq_buf_add(out, s, len);
+	mq_buf_addstr(out, ellipsis());
+	return width + 1;
+}
+
+char *
+text_cut_front(const char *s, int room)
+{
+	mbstate_t state = {0};
+	int width = text_width(s), columns;
+
+	if (width <= room)
+		return mq_xstrdup(s);
+	for (; width > room - 1; width -= columns)
+		s += read_character(s, &state, &columns);
+	return mq_xasprintf("%s%s", ellipsis(), s);
+}
+
+char *
+text_visible(const char *p, size_t n)
+{
+	char *text = mq_visible(p, n);
+
+	if (text == NULL)
+		mq_die(MQ_EXIT_AGAIN, "out of memory");
+	return text;
+}
+
+void
+text_line(const char *name, const char *text)
+{
+	char *shown;
+
+	if (text == NULL)
+		return;
+	shown = text_visible(text, strlen(text));
+	printf("%-12s%s\n", name, shown);
+	free(shown);
+}
+
+char *
+text_clipped(const char *p, size_t n, int columns)
+{
+	/* A column takes at least one byte, and at most four of them make up a
+	 * character: what is behind those cannot be seen. */
+	size_t most = (size_t)columns * 4 + 4;
+	struct mq_buf out = {0};
+	char *text = text_visible(p, n < most ? n : most);
+
+	text_cut(&out, text, columns);
+	free(text);
+	(void)mq_buf_str(&out);
+	return out.data;
+}
+
+/* --- times -------------------------------------------------------------------- */
+
+void
+text_age(char out[TEXT_AGE], double seconds)
+{
+	long long s = (long long)seconds;
+
+	if (s < 60)
+		snprintf(out, TEXT_AGE, "%llds", s);
+	else if (s < 3600)
+		snprintf(out, TEXT_AGE, "%lldm", s / 60);
+	else if (s < 86400)
+		snprintf(out, TEXT_AGE, "%lldh", s / 3600);
+	else
+		snprintf(out, TEXT_AGE, "%lldd", s / 86400);
+}
+
+void
+text_age_since(char out[TEXT_AGE], int64_t now_ms, int64_t since_ms)
+{
+	if (since_ms == 0)
+		strlcpy(out, "-", TEXT_AGE);
+	else
+		text_age(out,
+		    now_ms > since_ms ? (double)(now_ms - since_ms) / 1000 : 0);
+}
+
+void
+text_time(char out[TEXT_TIME], int64_t unix_ms)
+{
+	time_t t = (time_t)(unix_ms / 1000);
+	struct tm tm;
+	size_t n;
+
+	out[0] = '\0';
+	if (localtime_r(&t, &tm) == NULL)
+		return;
+	n = strftime(out, TEXT_TIME - 1, "%Y-%m-%dT%H:%M:%S%z", &tm);
+	/* +0100 becomes +01:00. */
+	if (n >= 5) {
+		memmove(out + n - 1, out + n - 2, 3);
+		out[n - 2] = ':';
+	}
+}
+
+/* --- JSON --------------------------------------------------------------------- */
+
+void
+text_json(const char *p, size_t n)
+{
+	size_t i, len;
+	uint32_t c;
+
+	for (i = 0; i < n; i += len) {
+		len = text_char(p + i, n - i, &c);
+		if (len == 0 || c < 0x7f || !text_odd(c)) {
+			len = len == 0 ? 1 : len;
+			fwrite(p + i, 1, len, stdout);
+		} else if (c < 0x10000) {
+			printf("\\u%04x", (unsigned)c);
+		} else {
+			c -= 0x10000;
+			printf("\\u%04x\\u%04x", (unsigned)(0xd800 + (c >> 10)),
+			    (unsigned)(0xdc00 + (c & 0x3ff)));
+		}
+	}
+}
+
+void
+text_json_line(json_t *v)
+{
+	struct mq_buf out = {0};
+
+	mq_json_dump(v, &out);
+	json_decref(v);
+	text_json(out.data, out.len);
+	putchar('\n');
+	mq_buf_free(&out);
 }

@@ -1,7 +1,4 @@
-/*
- * mq-stats --watch: the table again and again.
- */
-#include "stats.h"
+#include "watch.h"
 
 #include <sys/ioctl.h>
 
@@ -15,126 +12,58 @@
 #include "base/clock.h"
 #include "base/exit.h"
 #include "base/say.h"
-#include "base/xalloc.h"
+#include "screen.h"
+#include "tables.h"
 
 struct watch {
-	struct stats_source *source;
-	struct mq_stats stats; /* the last that there were */
-	bool failed;	       /* there are none since */
+	const struct watch_options *options;
+	struct model model;
 	bool screen;
 	double next; /* when to ask again, monotonic seconds */
 };
 
-/* --- asking -------------------------------------------------------------------- */
-
-static const struct mq_queue_stats *
-find(const struct mq_stats *stats, const char *name, int hint)
-{
-	int i;
-
-	if (hint < stats->count && strcmp(stats->queues[hint].name, name) == 0)
-		return &stats->queues[hint];
-	for (i = 0; i < stats->count; i++)
-		if (strcmp(stats->queues[i].name, name) == 0)
-			return &stats->queues[i];
-	return NULL;
-}
-
-static double
-rate(long long from, long long to, double seconds)
-{
-	return to < from ? -1 : (double)(to - from) / seconds;
-}
-
-/* Rates of just this interval. */
-static void
-set_rates(const struct mq_stats *old, struct mq_stats *new)
-{
-	double seconds = (double)(new->now_ms - old->now_ms) / 1000;
-	const struct mq_queue_stats *o;
-	struct mq_queue_stats *q;
-	int i;
-
-	for (i = 0; i < new->count &&seconds > 0; i++) {
-		q = &new->queues[i];
-		if (!q->counted)
-			continue;
-		o = find(old, q->name, i);
-		if (o == NULL || !o->counted)
-			continue;
-		if (q->counts.published > 0)
-			q->in_s = rate(
-			    o->counts.published, q->counts.published, seconds);
-		q->out_s = rate(o->counts.done + o->counts.failed,
-		    q->counts.done + q->counts.failed, seconds);
-	}
-}
-
-static int
-ask(struct watch *w)
-{
-	const struct stats_options *o = w->source->options;
-	struct mq_stats stats;
-
-	w->next = mq_clock_s(CLOCK_MONOTONIC) + (double)o->watch_ms / 1000;
-	w->failed =
-	    stats_fetch(w->source, o->connections ? MQ_STATS_CONNECTIONS : 0,
-		&stats) == -1;
-	if (w->failed)
-		return -1;
-	set_rates(&w->stats, &stats);
-	mq_stats_free(&w->stats);
-	w->stats = stats;
-	return 0;
-}
-
 /* --- drawing -------------------------------------------------------------------- */
 
 static void
-write_table(
-    const struct watch *w, const struct stats_view *view, struct mq_buf *out)
+write_table(const struct watch *w, const struct view *view, struct mq_buf *out)
 {
-	struct stats_table table;
+	struct table table;
 
-	if (w->source->options->connections)
-		stats_connections_table(&w->stats, &table);
+	if (w->options->connections)
+		connections_table(&w->model, &table);
 	else
-		stats_queues_table(&w->stats, &table);
-	stats_table_write(&table, view, out);
-	stats_table_free(&table);
+		queues_table(&w->model, &table);
+	table_write(&table, view, out);
+	table_free(&table);
 }
 
 /* A line that may be too long; it is text from elsewhere. */
 static void
-write_line(const char *text, const struct stats_view *view, struct mq_buf *out)
+write_line(const char *text, const struct view *view, struct mq_buf *out)
 {
-	char *visible = mq_visible(text, strlen(text));
+	char *visible = text_visible(text, strlen(text));
 
-	if (visible == NULL)
-		mq_die(MQ_EXIT_AGAIN, "out of memory");
-	stats_cut(out, visible, view->width > 0 ? view->width : 80);
+	text_cut(out, visible, view->width > 0 ? view->width : 80);
 	free(visible);
 	mq_buf_add(out, "\n", 1);
 }
 
 static void
 write_heading(
-    const struct watch *w, const struct stats_view *view, struct mq_buf *out)
+    const struct watch *w, const struct view *view, struct mq_buf *out)
 {
 	char text[640], now[64];
 	time_t t = time(NULL);
 
 	strftime(now, sizeof(now), "%Y-%m-%d %H:%M:%S", localtime(&t));
 	snprintf(text, sizeof(text), "%s  every %gs  %s  (q: quit)", now,
-	    (double)w->source->options->watch_ms / 1000,
-	    w->source->server.name);
+	    (double)w->options->interval_ms / 1000, w->model.server);
 	write_line(text, view, out);
-	if (!w->failed) {
+	if (w->model.error[0] == '\0') {
 		mq_buf_add(out, "\n", 1);
 		return;
 	}
-	snprintf(
-	    text, sizeof(text), "%s (trying again)", w->source->redis.error);
+	snprintf(text, sizeof(text), "%s (trying again)", w->model.error);
 	if (view->colour)
 		mq_buf_addstr(out, "\033[31m");
 	write_line(text, view, out);
@@ -144,7 +73,7 @@ write_heading(
 
 /* Over what was there, line by line, so that nothing flickers. */
 static void
-put_frame(struct mq_buf *lines, int height)
+write_frame(struct mq_buf *lines, int height)
 {
 	struct mq_buf out = {0};
 	const char *p = mq_buf_str(lines), *end;
@@ -165,7 +94,7 @@ put_frame(struct mq_buf *lines, int height)
 	while (done < out.len) {
 		n = write(STDOUT_FILENO, out.data + done, out.len - done);
 		if (n == -1 && errno != EINTR) {
-			stats_screen_leave();
+			screen_leave();
 			mq_die(
 			    MQ_EXIT_IO, "standard output: %s", strerror(errno));
 		}
@@ -175,9 +104,9 @@ put_frame(struct mq_buf *lines, int height)
 }
 
 static void
-draw(const struct watch *w)
+draw_screen(const struct watch *w)
 {
-	struct stats_view view = stats_view_stdout();
+	struct view view = text_view();
 	struct winsize size = {0};
 	struct mq_buf lines = {0};
 
@@ -187,19 +116,19 @@ draw(const struct watch *w)
 	/* Two lines are the heading. */
 	view.height = size.ws_row > 4 ? size.ws_row - 2 : 2;
 	write_table(w, &view, &lines);
-	put_frame(&lines, size.ws_row);
+	write_frame(&lines, size.ws_row);
 	mq_buf_free(&lines);
 }
 
 /* Where nothing can be drawn: one table after the other. */
 static void
-print(const struct watch *w, bool first)
+print_table(const struct watch *w, bool first)
 {
-	struct stats_view view = stats_view_stdout();
+	struct view view = text_view();
 	struct mq_buf out = {0};
 
-	if (w->failed) {
-		mq_say("%s", w->source->redis.error);
+	if (w->model.error[0] != '\0') {
+		mq_say("%s", w->model.error);
 		return;
 	}
 	if (!first)
@@ -223,11 +152,11 @@ wait_for_next(const struct watch *w)
 	int key;
 
 	while ((left = w->next - mq_clock_s(CLOCK_MONOTONIC)) > 0) {
-		key = stats_screen_wait((int64_t)(left * 1000) + 1);
+		key = screen_wait((int64_t)(left * 1000) + 1);
 		if (key == 'q' || key == 'Q')
 			return false;
 		if (key == 0)
-			draw(w);
+			draw_screen(w);
 	}
 	return true;
 }
@@ -254,26 +183,37 @@ can_draw(void)
 	    strcmp(term, "dumb") != 0;
 }
 
-void
-stats_watch(struct stats_source *source)
+static void
+set_next(struct watch *w)
 {
-	struct watch w = {.source = source, .screen = can_draw()};
+	w->next = mq_clock_s(CLOCK_MONOTONIC) +
+	    (double)w->options->interval_ms / 1000;
+}
+
+void
+watch(struct collector *c, const struct watch_options *o)
+{
+	struct watch w = {.options = o, .screen = can_draw()};
+	int wanted =
+	    MQ_STATS_UNLISTED | (o->connections ? MQ_STATS_CONNECTIONS : 0);
 	bool first = true;
 
-	if (ask(&w) == -1)
-		mq_die(source->redis.status, "%s", source->redis.error);
+	set_next(&w);
+	collect_stats(c, wanted, &w.model);
 	if (w.screen)
-		stats_screen_enter();
-	for (;; ask(&w), first = false) {
+		screen_enter();
+	for (;; first = false) {
 		if (!w.screen) {
-			print(&w, first);
+			print_table(&w, first);
 			sleep_until(w.next);
-			continue;
+		} else {
+			draw_screen(&w);
+			if (!wait_for_next(&w))
+				break;
 		}
-		draw(&w);
-		if (!wait_for_next(&w))
-			break;
+		set_next(&w);
+		(void)collect_again(c, wanted, &w.model);
 	}
-	stats_screen_leave();
-	mq_stats_free(&w.stats);
+	screen_leave();
+	model_free(&w.model);
 }

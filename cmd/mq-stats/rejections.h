@@ -1,11 +1,13 @@
 /* Why the newest rejected messages of a queue were rejected. */
-#ifndef MQ_STATS_REJECTED_H
-#define MQ_STATS_REJECTED_H
+#ifndef MQ_STATS_REJECTIONS_H
+#define MQ_STATS_REJECTIONS_H
 
-#include "look.h"
-#include "reasons.h"
+#include <stdbool.h>
 
-/* So many of a queue are looked at. */
+#include "grouping.h"
+#include "queue/queue.h"
+
+/* Messages of a queue that are looked at. */
 #define REJECTED_MAX 1000
 
 struct rejected {
@@ -16,6 +18,7 @@ struct rejected {
 	long place; /* 0: the oldest there */
 };
 
+/* Starts zeroed. */
 struct rejections {
 	struct rejected *all; /* the newest first */
 	int count;
@@ -23,10 +26,10 @@ struct rejections {
 	bool cut;		/* there are more than were looked at */
 };
 
-/* Looks at a queue that has so many, until about *bytes have been read, and
- * takes those off; rejections_free() frees. */
-void rejections_read(struct look *, const char *queue, long long total,
-    size_t *bytes, struct rejections *);
+/* Adds a message, of up to REJECTED_MAX, in any order. */
+void rejections_add(struct rejections *, const struct mq_item *, long place);
+/* When all are added: sorts and groups them.  total: of the queue. */
+void rejections_group(struct rejections *, long long total);
 void rejections_free(struct rejections *);
 
 #endif

@@ -1,0 +1,294 @@
+#include "collect.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/exit.h"
+#include "base/say.h"
+#include "base/xalloc.h"
+#include "message.h"
+#include "queue/calls.h"
+#include "queue/known.h"
+
+/* The newest rejected messages are at the far end of a walk, which is reached in
+ * strides from there: the newest are seen even when they are too large for more. */
+#define STRIDE 100
+/* The bytes of rejected messages that one page may cost. */
+#define PAGE_BYTES ((size_t)64 * 1024 * 1024)
+
+static void
+must(struct collector *c, int rv)
+{
+	if (rv == -1)
+		mq_die(c->redis.status, "%s", c->redis.error);
+}
+
+void
+collect_close(struct collector *c)
+{
+	if (c->open)
+		mq_redis_close(&c->redis);
+	c->open = false;
+}
+
+static int
+ensure_open(struct collector *c)
+{
+	c->open = c->open || mq_redis_open(&c->redis, &c->server) == 0;
+	return c->open ? 0 : -1;
+}
+
+int
+collect_try(struct collector *c, int wanted, struct model *m)
+{
+	struct mq_stats stats;
+
+	m->server = c->server.name;
+	m->error[0] = '\0';
+	if (ensure_open(c) == -1 ||
+	    c->layout->stats(&c->redis, c->queues, c->count, wanted, &stats) ==
+		-1) {
+		strlcpy(m->error, c->redis.error, sizeof(m->error));
+		collect_close(c);
+		return -1;
+	}
+	mq_stats_free(&m->stats);
+	m->stats = stats;
+	return 0;
+}
+
+void
+collect_stats(struct collector *c, int wanted, struct model *m)
+{
+	must(c, collect_try(c, wanted, m));
+}
+
+/* --- rates ---------------------------------------------------------------------- */
+
+static const struct mq_queue_stats *
+find_queue(const struct mq_stats *stats, const char *name, int hint)
+{
+	int i;
+
+	if (hint < stats->count && strcmp(stats->queues[hint].name, name) == 0)
+		return &stats->queues[hint];
+	for (i = 0; i < stats->count; i++)
+		if (strcmp(stats->queues[i].name, name) == 0)
+			return &stats->queues[i];
+	return NULL;
+}
+
+static double
+rate_of(long long from, long long to, double seconds)
+{
+	return to < from ? -1 : (double)(to - from) / seconds;
+}
+
+/* Rates of just this interval. */
+static void
+set_rates(const struct mq_stats *old, struct mq_stats *new)
+{
+	double seconds = (double)(new->now_ms - old->now_ms) / 1000;
+	const struct mq_queue_stats *o;
+	struct mq_queue_stats *q;
+	int i;
+
+	for (i = 0; i < new->count &&seconds > 0; i++) {
+		q = &new->queues[i];
+		if (!q->counted)
+			continue;
+		o = find_queue(old, q->name, i);
+		if (o == NULL || !o->counted)
+			continue;
+		if (q->counts.published > 0)
+			q->in_s = rate_of(
+			    o->counts.published, q->counts.published, seconds);
+		q->out_s = rate_of(o->counts.done + o->counts.failed,
+		    q->counts.done + q->counts.failed, seconds);
+	}
+}
+
+int
+collect_again(struct collector *c, int wanted, struct model *m)
+{
+	struct mq_stats old = m->stats;
+	int rv;
+
+	m->stats = (struct mq_stats){0};
+	rv = collect_try(c, wanted, m);
+	if (rv == -1) {
+		m->stats = old;
+		return -1;
+	}
+	set_rates(&old, &m->stats);
+	mq_stats_free(&old);
+	return 0;
+}
+
+/* --- what else there is ----------------------------------------------------------- */
+
+void
+collect_policy(struct collector *c, struct model *m)
+{
+	must(c, mq_info_ask_policy(&c->redis, &m->info));
+}
+
+void
+collect_elsewhere(struct collector *c, struct model *m)
+{
+	const struct mq_stats *s = &m->stats;
+	int i;
+
+	free(m->elsewhere);
+	m->elsewhere = mq_xcalloc((size_t)s->count + 1, sizeof(*m->elsewhere));
+	for (i = 0; i < s->count; i++)
+		if (!s->queues[i].known)
+			m->elsewhere[i] = mq_known_elsewhere(
+			    &c->redis, c->layout, s->queues[i].name);
+}
+
+static bool
+is_named(const struct collector *c, const char *queue)
+{
+	int i;
+
+	for (i = 0; i < c->count; i++)
+		if (strcmp(c->queues[i], queue) == 0)
+			return true;
+	return c->count == 0;
+}
+
+void
+collect_runs(struct collector *c, struct model *m)
+{
+	struct mq_runs all, *named = &m->runs, others = {0};
+	int i;
+
+	must(c, ensure_open(c));
+	must(c, c->layout->running(&c->redis, &all));
+	named->runs = mq_xcalloc((size_t)all.count + 1, sizeof(*named->runs));
+	others.runs = mq_xcalloc((size_t)all.count + 1, sizeof(*others.runs));
+	for (i = 0; i < all.count; i++)
+		if (is_named(c, all.runs[i].queue))
+			named->runs[named->count++] = all.runs[i];
+		else
+			others.runs[others.count++] = all.runs[i];
+	mq_runs_free(&others);
+	free(all.runs);
+}
+
+const char *
+collect_ending(struct collector *c, struct model *m, const char *id,
+    struct mq_ending *ending)
+{
+	const char *queue;
+
+	if (!(c->layout->has & MQ_HAS_RESULTS))
+		return NULL;
+	collect_stats(c, 0, m);
+	must(c,
+	    mq_queue_ending(
+		&c->redis, c->layout, &m->stats, id, ending, &queue));
+	return queue;
+}
+
+/* --- messages --------------------------------------------------------------------- */
+
+long
+collect_messages(struct collector *c, const struct mq_place *place, long skip,
+    const char *needle, slice_fn *slice, void *arg)
+{
+	struct mq_scan scan = {.place = *place, .needle = needle, .skip = skip};
+	bool more = true;
+	long seen;
+
+	while (more && !scan.end) {
+		must(c, c->layout->scan(&c->redis, &scan));
+		more = slice(arg, scan.items, scan.count);
+	}
+	seen = scan.seen;
+	mq_scan_free(&scan);
+	return seen;
+}
+
+struct reasons_walk {
+	const struct mq_filter *filter;
+	struct reasons *reasons;
+};
+
+static bool
+add_reasons(void *arg, const struct mq_item *item, int count)
+{
+	struct reasons_walk *w = arg;
+	struct message m;
+
+	for (; count > 0; count--, item++) {
+		if (!mq_filter_match(w->filter, item->element, item->len))
+			continue;
+		message_unpack(&m, item, MQ_REJECTED);
+		reasons_add(w->reasons, m.reason, m.since_ms, m.id);
+		message_free(&m);
+	}
+	return true;
+}
+
+long
+collect_reasons(struct collector *c, const char *queue,
+    const struct mq_filter *filter, struct reasons *reasons)
+{
+	const struct mq_place place = {.queue = queue, .state = MQ_REJECTED};
+	struct reasons_walk w = {filter, reasons};
+
+	return collect_messages(c, &place, 0, NULL, add_reasons, &w);
+}
+
+/* One stride through the rejected messages of a queue. */
+struct stride {
+	struct rejections *out;
+	long place,
+	    end;       /* the next message, and the first that is not wanted */
+	size_t *bytes; /* that may still be read */
+};
+
+static bool
+add_stride(void *arg, const struct mq_item *item, int count)
+{
+	struct stride *s = arg;
+
+	for (; count > 0 && s->place < s->end; count--, item++) {
+		rejections_add(s->out, item, s->place++);
+		*s->bytes -= item->len < *s->bytes ? item->len : *s->bytes;
+	}
+	return s->place<s->end && * s->bytes> 0;
+}
+
+static void
+collect_rejections(struct collector *c, const struct mq_queue_stats *q,
+    size_t *bytes, struct rejections *out)
+{
+	const struct mq_place place = {.queue = q->name, .state = MQ_REJECTED};
+	struct stride s = {.out = out, .bytes = bytes};
+	long from = (long)q->rejected;
+
+	while (from > 0 && out->count + STRIDE <= REJECTED_MAX && *bytes > 0) {
+		s.end = from;
+		from -= from < STRIDE ? from : STRIDE;
+		s.place = from;
+		collect_messages(c, &place, from, NULL, add_stride, &s);
+	}
+	rejections_group(out, q->rejected);
+}
+
+void
+collect_rejected(struct collector *c, struct model *m)
+{
+	size_t bytes = PAGE_BYTES;
+	int i;
+
+	m->rejected =
+	    mq_xcalloc((size_t)m->stats.count + 1, sizeof(*m->rejected));
+	for (i = 0; i < m->stats.count; i++)
+		if (m->stats.queues[i].rejected != 0)
+			collect_rejections(
+			    c, &m->stats.queues[i], &bytes, &m->rejected[i]);
+}

@@ -1,0 +1,33 @@
+/*
+ * What is known of the server and its queues when an output is made.  collect.h
+ * fills it, outputs only read it.
+ */
+#ifndef MQ_STATS_MODEL_H
+#define MQ_STATS_MODEL_H
+
+#include "queue/queue.h"
+#include "queue/running.h"
+#include "redis/info.h"
+#include "rejections.h"
+
+struct model {
+	const char *server; /* its name */
+	char error[512];    /* why nothing is known; empty: it is */
+	struct mq_stats stats;
+	struct mq_info info; /* the policy */
+	struct mq_runs runs;
+	/* Of each queue that does not exist, what is to be said of the other
+	 * layout; of each that does, NULL. */
+	const char **elsewhere;
+	struct rejections *rejected; /* of each queue */
+};
+
+/* How long ago that was, in seconds, not below 0. */
+double model_age_s(const struct model *, int64_t since_ms);
+
+/* All queues together, each once; oldest_ms and rates where any is known. */
+struct mq_queue_stats model_total(const struct model *);
+
+void model_free(struct model *);
+
+#endif

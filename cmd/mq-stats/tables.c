@@ -1,0 +1,153 @@
+#include "tables.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const struct column queue_columns[] = {
+    {.title = "QUEUE", .text = true},
+    {.title = "READY"},
+    {.title = "DELAYED"},
+    {.title = "UNACKED"},
+    {.title = "REJECTED"},
+    {.title = "CONSUMERS"},
+    {.title = "AGE"},
+    {.title = "IN/S"},
+    {.title = "OUT/S"},
+    {.title = "NOTE", .text = true, .optional = true},
+};
+
+static const struct column connection_columns[] = {
+    {.title = "CONNECTION", .text = true},
+    {.title = "STATE", .text = true},
+    {.title = "HOST", .text = true},
+    {.title = "PID"},
+    {.title = "QUEUE", .text = true},
+    {.title = "UNACKED"},
+    {.title = "CONSUMERS"},
+};
+
+/* "-": nothing waits; "?": something does, and nobody knows for how long. */
+static void
+add_age(struct table *t, const struct model *m, int64_t since_ms)
+{
+	char text[TEXT_AGE] = "-";
+
+	if (since_ms < 0)
+		strcpy(text, "?");
+	else if (since_ms > 0)
+		text_age(text, model_age_s(m, since_ms));
+	table_text(t, text, STYLE_PLAIN);
+}
+
+/* One digit behind the point, but for 10 and more. */
+static void
+add_rate_cell(struct table *t, double rate)
+{
+	char text[32];
+
+	if (rate < 0)
+		table_text(t, "-", STYLE_PLAIN);
+	else if (rate < 0.05)
+		table_text(t, "0.0", STYLE_PLAIN);
+	else {
+		snprintf(
+		    text, sizeof(text), rate < 9.95 ? "%.1f" : "%.0f", rate);
+		table_text(t, text, STYLE_PLAIN);
+	}
+}
+
+static void
+add_note(struct table *t, const struct model *m, const struct mq_queue_stats *q)
+{
+	struct mq_buf text = {0};
+	char left[TEXT_AGE];
+
+	if (q->paused_ms != 0)
+		mq_buf_addstr(&text, "paused");
+	if (q->paused_ms > 0) {
+		text_age(left, (double)(q->paused_ms - m->stats.now_ms) / 1000);
+		mq_buf_printf(&text, " for %s", left);
+	}
+	if (q->dead_consumers > 0)
+		mq_buf_printf(&text, "%s%lld dead consumer%s",
+		    text.len > 0 ? ", " : "", q->dead_consumers,
+		    q->dead_consumers == 1 ? "" : "s");
+	table_text(t, mq_buf_str(&text), STYLE_YELLOW);
+	mq_buf_free(&text);
+}
+
+static void
+add_queue(struct table *t, const struct model *m, const char *name,
+    const struct mq_queue_stats *q)
+{
+	table_name(t, name, q->paused_ms != 0 ? STYLE_YELLOW : STYLE_PLAIN);
+	table_number(t, q->ready, STYLE_PLAIN);
+	table_number(t, q->delayed, STYLE_PLAIN);
+	table_number(t, q->unacked, STYLE_PLAIN);
+	table_number(t, q->rejected, q->rejected > 0 ? STYLE_RED : STYLE_PLAIN);
+	table_number(t, q->consumers, STYLE_PLAIN);
+	add_age(t, m, q->oldest_ms);
+	add_rate_cell(t, q->in_s);
+	add_rate_cell(t, q->out_s);
+	add_note(t, m, q);
+}
+
+void
+queues_table(const struct model *m, struct table *t)
+{
+	struct mq_queue_stats total;
+	int i;
+
+	*t = (struct table){.columns = queue_columns,
+	    .count = sizeof(queue_columns) / sizeof(queue_columns[0]),
+	    .total = m->stats.count > 1};
+	for (i = 0; i < m->stats.count; i++)
+		add_queue(t, m, m->stats.queues[i].name, &m->stats.queues[i]);
+	if (!t->total)
+		return;
+	total = model_total(m);
+	add_queue(t, m, "TOTAL", &total);
+}
+
+/* One line; consumed may be NULL: it consumes nothing. */
+static void
+add_connection(struct table *t, const struct mq_connection_stats *c,
+    const struct mq_consumed *consumed)
+{
+	bool live = c->ttl_ms > 0;
+
+	table_name(t, c->name, STYLE_PLAIN);
+	table_text(t, live ? "live" : "dead", live ? STYLE_PLAIN : STYLE_RED);
+	table_name(t, c->host != NULL ? c->host : "-", STYLE_PLAIN);
+	if (c->pid > 0)
+		table_number(t, c->pid, STYLE_PLAIN);
+	else
+		table_text(t, "-", STYLE_PLAIN);
+	if (consumed == NULL) {
+		table_text(t, "-", STYLE_PLAIN);
+		table_text(t, "-", STYLE_PLAIN);
+		table_text(t, "-", STYLE_PLAIN);
+		return;
+	}
+	table_name(t, consumed->queue, STYLE_PLAIN);
+	table_number(t, consumed->unacked, STYLE_PLAIN);
+	table_number(t, consumed->consumers, STYLE_PLAIN);
+}
+
+void
+connections_table(const struct model *m, struct table *t)
+{
+	const struct mq_connection_stats *c;
+	int i, k;
+
+	*t = (struct table){.columns = connection_columns,
+	    .count =
+		sizeof(connection_columns) / sizeof(connection_columns[0])};
+	for (i = 0; i < m->stats.connection_count; i++) {
+		c = &m->stats.connections[i];
+		if (c->count == 0)
+			add_connection(t, c, NULL);
+		for (k = 0; k < c->count; k++)
+			add_connection(t, c, &c->consumed[k]);
+	}
+}
