@@ -58,7 +58,7 @@ struct cleaner {
 };
 
 static void
-take_options(struct cleaner *c, int argc, char *argv[])
+parse_options(struct cleaner *c, int argc, char *argv[])
 {
 	int ch;
 
@@ -138,7 +138,7 @@ print_line(const struct cleaner *c, const struct mq_cleaned *n)
 	putchar('\n');
 }
 
-/* Not what did nothing, again and again. */
+/* A round that did nothing is not printed again and again. */
 static void
 print_round(const struct cleaner *c, const struct mq_cleaned *n)
 {
@@ -159,9 +159,9 @@ print_round(const struct cleaner *c, const struct mq_cleaned *n)
 	}
 }
 
-/* What is not permitted belongs to others, as a rule; told once. */
+/* Keys that are not permitted belong to others, as a rule; reported once. */
 static void
-tell_barred(struct cleaner *c, const struct mq_cleaned *done)
+report_refused(struct cleaner *c, const struct mq_cleaned *done)
 {
 	if (done->barred > 0 && c->barred == 0 && !c->shared.quiet)
 		mq_say("%s: %ld %s refused, as keys are not permitted; "
@@ -173,7 +173,7 @@ tell_barred(struct cleaner *c, const struct mq_cleaned *done)
 
 /* Reported once as well: the next round tries again. */
 static void
-tell_unproven(struct cleaner *c, const struct mq_cleaned *done)
+report_unproven(struct cleaner *c, const struct mq_cleaned *done)
 {
 	if (done->unproven > 0 && c->unproven == 0 && !c->shared.quiet)
 		mq_say("%s: keys and groups of %ld %s were not repaired, as a "
@@ -186,7 +186,7 @@ tell_unproven(struct cleaner *c, const struct mq_cleaned *done)
 
 /* One round; returns an exit status.  An error has been told. */
 static int
-clean(struct cleaner *c)
+clean_round(struct cleaner *c)
 {
 	struct mq_redis *r = &c->redis;
 	struct mq_cleaned done = {0};
@@ -199,16 +199,16 @@ clean(struct cleaner *c)
 		status = r->status;
 	if (status != MQ_EXIT_CONFIG)
 		print_round(c, &done);
-	tell_barred(c, &done);
-	tell_unproven(c, &done);
+	report_refused(c, &done);
+	report_unproven(c, &done);
 	if (mq_redis_lost(r))
 		mq_redis_close(r);
 	return status;
 }
 
-/* The same trouble, round after round, is told once. */
+/* The same trouble, round after round, is reported once. */
 static void
-tell(struct cleaner *c, int status)
+report_status(struct cleaner *c, int status)
 {
 	if (status == MQ_EXIT_OK) {
 		if (c->failing && !c->shared.quiet)
@@ -249,14 +249,14 @@ wait_until(struct timespec *next)
  * then is whole steps, and the next cleaner goes on from there.
  */
 static void
-go_on(struct cleaner *c)
+clean_forever(struct cleaner *c)
 {
 	struct timespec next;
 	int status;
 
 	clock_gettime(CLOCK_MONOTONIC, &next);
 	for (;;) {
-		tell(c, status = clean(c));
+		report_status(c, status = clean_round(c));
 		/* Another round would not change that. */
 		if (status == MQ_EXIT_CONFIG)
 			exit(status);
@@ -279,13 +279,13 @@ main(int argc, char *argv[])
 
 	mq_option_begin();
 	opterr = 0;
-	take_options(&c, argc, argv);
+	parse_options(&c, argc, argv);
 	mq_option_prints(c.json || !c.shared.quiet);
 	(void)mq_option_server(&c.shared, &c.server);
 	if (c.interval_ms > 0)
-		go_on(&c);
-	status = clean(&c);
-	tell(&c, status);
+		clean_forever(&c);
+	status = clean_round(&c);
+	report_status(&c, status);
 	mq_redis_close(&c.redis);
 	mq_names_free(&c.cluster);
 	mq_server_free(&c.server);

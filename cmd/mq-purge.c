@@ -287,7 +287,7 @@ ask_user(const struct options *o, struct selection *s)
 	exit(MQ_EXIT_NO);
 }
 
-/* Those who wait for a message are told before. */
+/* Messages are removed one by one before if somebody waits for their end. */
 static void
 delete_queue(struct options *o, struct selection *s, long *count)
 {

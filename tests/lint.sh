@@ -59,9 +59,9 @@ scripts() {
 
 # What does not keep to the rules of the house yet; a line that is not needed goes.
 arrows_yet='^cmd/mq-(consume|publish)/.* common/redis/(command|reply)\.c:
-^(cmd/mq-(consume|publish|stats)|common/queue/rmq)/.*: a ring'
+^(cmd/mq-(consume|publish)|common/queue/rmq)/.*: a ring'
 replies_yet='^cmd/mq-(consume|publish)/'
-long_yet='^cmd/mq-(publish/(batch|resume)|stats/main)\.c
+long_yet='^cmd/mq-publish/(batch|resume)\.c
 ^cmd/mq-consume/(consume\.h|(link|main|settle)\.c)
 ^common/queue/(queue\.h|rmq/lua/lib/place\.lua)'
 

@@ -188,7 +188,7 @@ add_value(struct mq_buf *out, const struct limit *limit, int key, int64_t value)
 	mq_buf_printf(out, "%s)", unit);
 }
 
-/* What stands before the '|' may not hold one, and no control characters. */
+/* The text before the '|' may hold neither that nor control characters. */
 static void
 add_name(struct mq_buf *out, const char *name)
 {

@@ -27,7 +27,7 @@ int collect_try(struct collector *, int wanted, struct model *);
  * model keeps its queues. */
 int collect_again(struct collector *, int wanted, struct model *);
 
-/* These add to a model. */
+/* More for the model. */
 void collect_stats(struct collector *, int wanted, struct model *);
 void collect_policy(struct collector *, struct model *);
 void collect_runs(struct collector *, struct model *);
@@ -47,7 +47,7 @@ long collect_messages(struct collector *, const struct mq_place *, long skip,
 long collect_reasons(struct collector *, const char *queue,
     const struct mq_filter *, struct reasons *);
 
-/* What is kept of the end of a message, of any queue of the model: that queue, or
+/* The end of a message, if that is kept: its queue, one of the model; else
  * NULL.  mq_ending_free() frees. */
 const char *collect_ending(
     struct collector *, struct model *, const char *id, struct mq_ending *);

@@ -147,7 +147,7 @@ static void
 find_run(struct found *f)
 {
 	const struct mq_runs *runs = &f->model.runs;
-	/* What is known of a run may be a second old. */
+	/* The news of a run may be a second old. */
 	bool may_run = !f->exists || f->state == MQ_UNACKED;
 	int i;
 

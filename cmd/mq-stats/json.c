@@ -73,7 +73,7 @@ counters_json(const struct mq_counts *counts)
 	return v;
 }
 
-/* What a queue and all of them together have. */
+/* Numbers of a queue, and of all queues together. */
 static void
 set_numbers(json_t *v, const struct model *m, const struct mq_queue_stats *q)
 {
@@ -198,7 +198,7 @@ json_print(const struct model *m, bool connections)
 	mq_json_set(v, "maxmemory_policy",
 	    *policy != '\0' ? mq_json_text(policy) : json_null());
 	mq_json_set(v, "totals", totals_json(m));
-	/* What does not get out is seen when stdout is closed. */
+	/* A failed write is noticed when stdout is closed. */
 	if (json_dumpf(v, stdout, JSON_COMPACT | JSON_REAL_PRECISION(DIGITS)) ==
 	    0)
 		putchar('\n');

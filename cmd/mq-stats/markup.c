@@ -5,11 +5,11 @@
 
 #include "text.h"
 
-/* What is shown of names and of texts, in bytes. */
+/* Bytes of names and of texts that are shown. */
 #define NAME_MAX_SHOWN 512
 #define TEXT_MAX_SHOWN 300
 
-/* What stands for a character of HTML; NULL: itself. */
+/* The entity of a character; NULL: it stands for itself. */
 static const char *
 entity_of(uint32_t c)
 {
@@ -161,16 +161,23 @@ print_head(const char *const *p)
 }
 
 void
-html_table(const char *id, const char *const *head)
+html_section(const char *title, long long n, const char *note, const char *id,
+    const char *const *head)
 {
+	printf("<section>\n<h2>%s <small>", title);
+	html_grouped(n);
+	fputs("</small></h2>\n", stdout);
+	if (n == 0) {
+		printf("<p class=\"note\">%s</p>\n", note);
+		return;
+	}
 	printf("<div class=\"card\"><table id=\"%s\">\n", id);
 	print_head(head);
 }
 
 void
-html_section(const char *title, long long n)
+html_table_end(long long n)
 {
-	printf("<section>\n<h2>%s <small>", title);
-	html_grouped(n);
-	fputs("</small></h2>\n", stdout);
+	if (n > 0)
+		fputs("</tbody></table></div>\n", stdout);
 }

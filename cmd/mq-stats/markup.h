@@ -26,11 +26,12 @@ void html_age(const char *label, int64_t now_ms, int64_t since_ms);
 /* "12,345" */
 void html_grouped(long long n);
 
-/* Begins a table that can be sorted, with pairs of key and title, up to NULL;
- * a title that begins with '#' is of a column of numbers. */
-void html_table(const char *id, const char *const *keys_and_titles);
-
-/* Opens a section, which the caller closes. */
-void html_section(const char *title, long long n);
+/* Opens a section, which the caller closes: with a table of n rows that can be
+ * sorted, or with a note when n is 0.  The head has pairs of key and title, up to
+ * NULL; a title that begins with '#' is of a column of numbers. */
+void html_section(const char *title, long long n, const char *note,
+    const char *id, const char *const *head);
+/* Closes the table of n rows, if there is one. */
+void html_table_end(long long n);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * What is known of the server and its queues when an output is made.  collect.h
- * fills it, outputs only read it.
+ * The server and its queues as outputs show them.  collect.h fills a model, outputs
+ * only read it.
  */
 #ifndef MQ_STATS_MODEL_H
 #define MQ_STATS_MODEL_H

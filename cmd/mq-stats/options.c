@@ -209,7 +209,7 @@ set_option(struct stats_options *o, int ch, int argc, char *argv[])
 	}
 }
 
-/* What belongs to --list only. */
+/* An option that belongs to --list only; NULL: none. */
 static const char *
 list_option(const struct stats_options *o)
 {

@@ -6,7 +6,7 @@
 #include "shared/options.h"
 #include "watch.h"
 
-/* What is shown... */
+/* The subject of the output... */
 enum subject {
 	SUBJECT_QUEUES, /* or connections */
 	SUBJECT_LIST,
@@ -17,7 +17,7 @@ enum subject {
 	SUBJECTS
 };
 
-/* ...and how. */
+/* ...and its form. */
 enum format {
 	FORMAT_TABLE, /* or as the subject is shown to people */
 	FORMAT_JSON,

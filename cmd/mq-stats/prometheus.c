@@ -11,7 +11,7 @@
 #include "base/xalloc.h"
 #include "message/json.h"
 
-/* What is known of one queue. */
+/* One queue. */
 struct series {
 	const struct model *model;
 	const struct mq_queue_stats *q;

@@ -6,7 +6,7 @@
 
 #include "grouping.h"
 
-/* They are sorted; limit: reasons that are shown, -1: all. */
+/* The reasons are sorted; limit: how many are shown, -1: all. */
 void reasons_print(const struct reasons *, const char *queue, long limit,
     int64_t now_ms, bool json);
 

@@ -71,7 +71,7 @@ set_handler(int signo, void (*handler)(int))
 	sigaction(signo, &action, NULL);
 }
 
-/* What the signal does without us, right now. */
+/* Carries out the default action of a signal at once. */
 static void
 raise_default(int signo)
 {

@@ -66,16 +66,11 @@ section_queues(const struct model *m)
 	    "#in/s", "out", "#out/s", NULL};
 	int i;
 
-	html_section("Queues", stats->count);
-	if (stats->count == 0) {
-		fputs("<p class=\"note\">There are none.</p>\n</section>\n",
-		    stdout);
-		return;
-	}
-	html_table("queues", head);
+	html_section("Queues", stats->count, "There are none.", "queues", head);
 	for (i = 0; i < stats->count; i++)
 		print_queue(&stats->queues[i], stats->now_ms);
-	fputs("</tbody></table></div>\n</section>\n", stdout);
+	html_table_end(stats->count);
+	fputs("</section>\n", stdout);
 }
 
 /* --- connections --------------------------------------------------------------- */
@@ -134,16 +129,12 @@ section_connections(const struct model *m)
 	    "c-consumers", "#consumers", "c-unacked", "#unacked", NULL};
 	int i;
 
-	html_section("Connections", stats->connection_count);
-	if (stats->connection_count == 0) {
-		fputs("<p class=\"note\">There are none.</p>\n</section>\n",
-		    stdout);
-		return;
-	}
-	html_table("connections", head);
+	html_section("Connections", stats->connection_count, "There are none.",
+	    "connections", head);
 	for (i = 0; i < stats->connection_count; i++)
 		print_connection(&stats->connections[i]);
-	fputs("</tbody></table></div>\n</section>\n", stdout);
+	html_table_end(stats->connection_count);
+	fputs("</section>\n", stdout);
 }
 
 /* --- scripts ------------------------------------------------------------------ */
@@ -175,17 +166,12 @@ section_runs(const struct model *m)
 	    NULL};
 	int i;
 
-	html_section("Running", runs->count);
-	if (runs->count == 0) {
-		fputs("<p class=\"note\">No script is known to run.</p>\n"
-		      "</section>\n",
-		    stdout);
-		return;
-	}
-	html_table("running", head);
+	html_section("Running", runs->count, "No script is known to run.",
+	    "running", head);
 	for (i = 0; i < runs->count; i++)
 		print_run(&runs->runs[i], m->stats.now_ms);
-	fputs("</tbody></table></div>\n</section>\n", stdout);
+	html_table_end(runs->count);
+	fputs("</section>\n", stdout);
 }
 
 /* --- rejected messages --------------------------------------------------------- */
@@ -246,7 +232,15 @@ print_newest(const struct model *m, int queue)
 	fputs("</tbody></table></div></details>\n", stdout);
 }
 
-/* What the tables do not show. */
+static void
+print_note(const char *queue)
+{
+	fputs("<p class=\"note\">", stdout);
+	html_name(queue);
+	fputs(": ", stdout);
+}
+
+/* Messages and reasons that the tables do not show. */
 static void
 print_limits(const struct model *m, int queue)
 {
@@ -256,9 +250,8 @@ print_limits(const struct model *m, int queue)
 	int i;
 
 	if (r->cut) {
-		fputs("<p class=\"note\">", stdout);
-		html_name(q->name);
-		fputs(": only the newest ", stdout);
+		print_note(q->name);
+		fputs("only the newest ", stdout);
 		html_grouped(r->count);
 		fputs(" of ", stdout);
 		html_grouped(q->rejected);
@@ -268,41 +261,27 @@ print_limits(const struct model *m, int queue)
 		rest += r->reasons.list[i].count;
 	if (rest == 0)
 		return;
-	fputs("<p class=\"note\">", stdout);
-	html_name(q->name);
-	fputs(": ", stdout);
+	print_note(q->name);
 	html_grouped(r->reasons.count - REASONS_PER_QUEUE);
 	fputs(" rarer reasons, of ", stdout);
 	html_grouped(rest);
 	fputs(" messages, are not shown.</p>\n", stdout);
 }
 
-static void
-print_rejected_table(const struct model *m)
-{
-	static const char *const head[] = {"j-queue", "queue", "j-reason",
-	    "reason", "j-count", "#messages", "j-latest", "#latest", NULL};
-	int i;
-
-	html_table("rejected", head);
-	for (i = 0; i < m->stats.count; i++)
-		print_reasons(m, i);
-	fputs("</tbody></table></div>\n", stdout);
-}
-
 void
 section_rejected(const struct model *m)
 {
+	static const char *const head[] = {"j-queue", "queue", "j-reason",
+	    "reason", "j-count", "#messages", "j-latest", "#latest", NULL};
 	long long sum = 0;
 	int i;
 
 	for (i = 0; i < m->stats.count; i++)
 		sum += m->stats.queues[i].rejected;
-	html_section("Rejected", sum);
-	if (sum == 0)
-		fputs("<p class=\"note\">No message is.</p>\n", stdout);
-	else
-		print_rejected_table(m);
+	html_section("Rejected", sum, "No message is.", "rejected", head);
+	for (i = 0; i < m->stats.count; i++)
+		print_reasons(m, i);
+	html_table_end(sum);
 	for (i = 0; i < m->stats.count; i++)
 		print_limits(m, i);
 	for (i = 0; i < m->stats.count; i++)

@@ -1,7 +1,6 @@
 /*
  * The server and the queues that a command line means, and what their layout has.
- * These functions end the program with exit 64 and one line when the user got it
- * wrong.
+ * If the user got it wrong, the functions end the program with exit 64 and one line.
  */
 #ifndef MQ_OPERANDS_H
 #define MQ_OPERANDS_H

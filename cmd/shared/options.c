@@ -45,7 +45,7 @@ next_candidate(const struct option *o, const char *name, size_t len)
 static void
 bad_long_option(const struct mq_shared *o, int ch, const char *arg)
 {
-	/* What is behind a '=' may be a password. */
+	/* A password may follow a '='. */
 	const size_t len = strcspn(arg, "=");
 	const char *name = arg + 2;
 	const struct option *first = next_candidate(o->options, name, len - 2);

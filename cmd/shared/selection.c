@@ -41,7 +41,7 @@ fail_selection(struct selection *s, long under_way)
 
 	progress_end(&s->progress);
 	mq_say("%s", s->redis->error);
-	/* What was refused has not happened. */
+	/* A refused step has not happened. */
 	if (s->redis->status != MQ_EXIT_UNAVAILABLE || under_way == 0)
 		mq_say("%s", result);
 	else if (under_way == -1)

@@ -21,7 +21,7 @@ struct selection {
 	long limit;	  /* messages at most, over all places */
 	double rate;	  /* messages a second; 0: as fast as it goes */
 	bool dry_run;	  /* only count them */
-	/* What has been done, over all places. */
+	/* The result, over all places. */
 	long done;
 	long in_line;  /* meant, but they stay in line for their group */
 	long too_long; /* meant, but longer than the target takes: */

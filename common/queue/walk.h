@@ -1,6 +1,5 @@
 /*
- * What the layouts remember of a walk (struct mq_scan) from slice to slice.  Only
- * they include this.
+ * The memory of a walk (struct mq_scan) from slice to slice, for the layouts only.
  */
 #ifndef MQ_WALK_H
 #define MQ_WALK_H
