@@ -46,7 +46,7 @@ ask(void *arg, size_t i, struct mq_command *c)
 }
 
 static int
-take(void *arg, size_t i, const redisReply *reply)
+take(void *arg, size_t i, redisReply *reply)
 {
 	struct looking *l = arg;
 
@@ -99,12 +99,11 @@ mq_known_ask(struct mq_redis *r, const struct mq_layout *layout,
 {
 	size_t n = (size_t)s->queue_count + (s->push != NULL);
 	struct looking l = {layout, s, out, n, mq_xcalloc(2 * n, sizeof(bool))};
-	const struct mq_questions q = {ask, take, &l};
 	int rv;
 
 	*out = (struct mq_known){.there = mq_xcalloc(n, sizeof(bool))};
 	rv = wait_for_server(r);
-	if (rv == 0 && mq_ask_all(r, &q, 2 * n) == -1)
+	if (rv == 0 && mq_ask_all(r, 2 * n, ask, take, &l) == -1)
 		rv = judge(r, &l);
 	free(l.answered);
 	return rv;

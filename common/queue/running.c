@@ -111,3 +111,87 @@ mq_runs_sort(struct mq_runs *runs)
 		qsort(runs->runs, (size_t)runs->count, sizeof(*runs->runs),
 		    by_queue);
 }
+
+struct asked {
+	const struct mq_run_source *source;
+	const redisReply *connections;
+	const char *anywhere;
+	struct mq_runs *out;
+	/* Of the connection at work. */
+	bool alive;
+	char *host;
+	struct mq_buf text;
+};
+
+static void
+ask_fact(void *arg, size_t i, struct mq_command *c)
+{
+	const struct asked *a = arg;
+	size_t n = a->source->n;
+
+	a->source->ask(c, a->source->order[i % n],
+	    a->connections->element[i / n]->str, a->anywhere);
+}
+
+static void
+add_runs(struct asked *a, const char *connection)
+{
+	if (a->alive && a->text.len > 0)
+		mq_runs_read(
+		    a->out, a->text.data, a->text.len, connection, a->host);
+	a->alive = false;
+	mq_buf_clear(&a->text);
+	free(a->host);
+	a->host = NULL;
+}
+
+static int
+take_fact(void *arg, size_t i, redisReply *reply)
+{
+	struct asked *a = arg;
+	size_t n = a->source->n;
+	enum mq_run_fact fact = a->source->order[i % n];
+	bool there = reply->type == REDIS_REPLY_STRING;
+
+	if (fact == MQ_RUN_LEASE) {
+		if (reply->type != REDIS_REPLY_INTEGER)
+			return -1;
+		a->alive = reply->integer > 0;
+	} else if (!there && reply->type != REDIS_REPLY_NIL) {
+		return -1;
+	} else if (there && fact == MQ_RUN_HOST) {
+		a->host = mq_xstrdup(reply->str);
+		a->alive |= n < MQ_RUN_FACTS;
+	} else if (there) {
+		mq_buf_add(&a->text, reply->str, reply->len);
+	}
+	if (i % n == n - 1)
+		add_runs(a, a->connections->element[i / n]->str);
+	return 0;
+}
+
+int
+mq_runs_ask(struct mq_redis *r, redisReply *connections,
+    const struct mq_run_source *source, const char *anywhere,
+    struct mq_runs *out)
+{
+	struct asked a = {.source = source,
+	    .connections = connections,
+	    .anywhere = anywhere,
+	    .out = out};
+	int rv = -1;
+
+	*out = (struct mq_runs){0};
+	if (connections != NULL) {
+		rv = mq_ask_all(r, source->n * connections->elements, ask_fact,
+		    take_fact, &a);
+		freeReplyObject(connections);
+	}
+	free(a.host);
+	mq_buf_free(&a.text);
+	if (rv == -1)
+		mq_runs_free(out);
+	else
+		mq_runs_sort(out);
+	return rv;
+}

@@ -15,6 +15,7 @@
 #include <stdint.h>
 
 #include "base/buf.h"
+#include "redis/ask.h"
 
 struct mq_run {
 	char *connection, *host; /* host may be NULL; not in the text */
@@ -40,5 +41,20 @@ void mq_runs_read(struct mq_runs *, const char *text, size_t n,
 void mq_runs_sort(struct mq_runs *);
 
 void mq_runs_free(struct mq_runs *);
+
+/* What a layout asks about each connection, in this order.  Nothing runs at one whose
+ * lease is over; where that is not asked, such a one has no host. */
+enum mq_run_fact { MQ_RUN_LEASE, MQ_RUN_HOST, MQ_RUN_TEXT, MQ_RUN_FACTS };
+struct mq_run_source {
+	/* anywhere: the namespace. */
+	void (*ask)(struct mq_command *, enum mq_run_fact,
+	    const char *connection, const char *anywhere);
+	enum mq_run_fact order[MQ_RUN_FACTS];
+	size_t n;
+};
+/* All that runs at these connections, which are freed (NULL: it is an error), sorted.
+ * Returns 0, or -1 with the error in struct mq_redis. */
+int mq_runs_ask(struct mq_redis *, redisReply *connections,
+    const struct mq_run_source *, const char *anywhere, struct mq_runs *);
 
 #endif

@@ -2,6 +2,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/duration.h"
 #include "base/exit.h"
@@ -21,20 +22,31 @@ mq_nonsense(struct mq_redis *r)
 	return -1;
 }
 
-/* The next reply, which must be of this type; NULL with the error set. */
-redisReply *
-mq_expect(struct mq_redis *r, int type)
+/* Frees the command. */
+static redisReply *
+call_and_free(struct mq_redis *r, struct mq_command *c)
 {
-	redisReply *reply = mq_redis_reply(r);
+	redisReply *reply = mq_redis_call(r, c);
 
-	if (reply == NULL)
-		return NULL;
-	if (!mq_redis_refused(r, reply) && reply->type == type)
-		return reply;
-	if (reply->type != REDIS_REPLY_ERROR)
-		mq_nonsense(r);
+	mq_command_free(c);
+	return reply;
+}
+
+static redisReply *
+refuse_nonsense(struct mq_redis *r, redisReply *reply)
+{
+	(void)mq_nonsense(r);
 	freeReplyObject(reply);
 	return NULL;
+}
+
+redisReply *
+mq_call(struct mq_redis *r, struct mq_command *c, int type)
+{
+	redisReply *reply = call_and_free(r, c);
+
+	return reply == NULL || reply->type == type ? reply :
+						      refuse_nonsense(r, reply);
 }
 
 bool
@@ -51,21 +63,19 @@ mq_reply_strings(const redisReply *reply)
 }
 
 redisReply *
-mq_expect_strings(struct mq_redis *r)
+mq_call_strings(struct mq_redis *r, struct mq_command *c)
 {
-	redisReply *reply = mq_expect(r, REDIS_REPLY_ARRAY);
+	redisReply *reply = call_and_free(r, c);
 
-	if (reply == NULL || mq_reply_strings(reply))
-		return reply;
-	freeReplyObject(reply);
-	(void)mq_nonsense(r);
-	return NULL;
+	return reply == NULL || mq_reply_strings(reply) ?
+	    reply :
+	    refuse_nonsense(r, reply);
 }
 
 int
-mq_expect_number(struct mq_redis *r, long long *n)
+mq_call_number(struct mq_redis *r, struct mq_command *c, long long *n)
 {
-	redisReply *reply = mq_expect(r, REDIS_REPLY_INTEGER);
+	redisReply *reply = mq_call(r, c, REDIS_REPLY_INTEGER);
 
 	if (reply == NULL)
 		return -1;
@@ -74,13 +84,21 @@ mq_expect_number(struct mq_redis *r, long long *n)
 	return 0;
 }
 
+struct questions {
+	void (*ask)(void *arg, size_t i, struct mq_command *);
+	int (*take)(void *arg, size_t i, redisReply *);
+	void *arg;
+	size_t n;
+	bool errors; /* take() gets error replies, too */
+};
+
 /* Questions whose script the server did not know: rare, but many at once. */
 struct unknown {
 	size_t *i, n, cap;
 };
 
 static void
-remember(struct unknown *u, size_t i)
+remember_unknown(struct unknown *u, size_t i)
 {
 	if (u->n == u->cap) {
 		u->cap = u->cap * 2 + 16;
@@ -89,51 +107,78 @@ remember(struct unknown *u, size_t i)
 	u->i[u->n++] = i;
 }
 
-/* Takes one reply and frees it; unknown may be NULL. */
+/* Takes one reply, and frees it unless it is kept. */
 static int
-take(struct mq_redis *r, const struct mq_questions *q, size_t i,
-    redisReply *reply, struct unknown *u)
+take_reply(
+    struct mq_redis *r, const struct questions *q, size_t i, redisReply *reply)
 {
-	int rv = 0;
+	int rv = -1;
 
 	if (reply == NULL)
 		return -1;
-	if (u != NULL && mq_reply_noscript(reply)) {
-		remember(u, i);
-	} else if (mq_redis_refused(r, reply)) {
-		rv = -1;
-	} else if (q->take(q->arg, i, reply) == -1) {
-		mq_nonsense(r);
-		rv = -1;
+	if (q->errors || !mq_redis_refused(r, reply)) {
+		rv = q->take(q->arg, i, reply);
+		if (rv == -1)
+			(void)mq_nonsense(r);
 	}
+	if (rv != MQ_KEEP)
+		freeReplyObject(reply);
+	return rv == -1 ? -1 : 0;
+}
+
+/* The same the first time, when its script may be unknown. */
+static int
+take_first(
+    struct mq_redis *r, const struct questions *q, size_t i, struct unknown *u)
+{
+	redisReply *reply = mq_redis_reply(r);
+
+	if (reply == NULL || !mq_reply_noscript(reply))
+		return take_reply(r, q, i, reply);
 	freeReplyObject(reply);
-	return rv;
+	remember_unknown(u, i);
+	return 0;
+}
+
+/* The text of a script makes it known to the calls behind it. */
+static redisReply *
+call_again(struct mq_redis *r, struct mq_command *c, bool known)
+{
+	if ((known ? mq_redis_send(r, c) : mq_redis_send_eval(r, c)) == -1)
+		return NULL;
+	return mq_redis_reply(r);
 }
 
 static int
-ask_again(struct mq_redis *r, const struct mq_questions *q,
+ask_again(struct mq_redis *r, const struct questions *q,
     const struct unknown *u, struct mq_command *c)
 {
+	const struct mq_script *known = NULL;
+	redisReply *reply;
 	size_t i;
 
 	for (i = 0; i < u->n; i++) {
 		q->ask(q->arg, u->i[i], c);
-		if (take(r, q, u->i[i], mq_redis_call(r, c), NULL) == -1)
+		reply = q->errors ? call_again(r, c, c->script == known) :
+				    mq_redis_call(r, c);
+		known = c->script;
+		if (take_reply(r, q, u->i[i], reply) == -1)
 			return -1;
 	}
 	return 0;
 }
 
-int
-mq_ask_all(struct mq_redis *r, const struct mq_questions *q, size_t n)
+static int
+ask_questions(struct mq_redis *r, const struct questions *q)
 {
 	struct mq_command c = {0};
 	struct unknown u = {0};
 	size_t sent = 0, taken = 0, stop;
 	int rv = 0;
 
-	while (rv == 0 && taken < n) {
-		for (; rv == 0 && sent < n && sent - taken < WINDOW; sent++) {
+	while (rv == 0 && taken < q->n) {
+		for (; rv == 0 && sent < q->n && sent - taken < WINDOW;
+		     sent++) {
 			q->ask(q->arg, sent, &c);
 			rv = mq_redis_append(r, &c);
 			if (rv == 0 && sent % TOGETHER == TOGETHER - 1)
@@ -141,15 +186,31 @@ mq_ask_all(struct mq_redis *r, const struct mq_questions *q, size_t n)
 		}
 		if (rv == 0)
 			rv = mq_redis_flush(r);
-		stop = sent == n ? n : taken + TOGETHER;
+		stop = sent == q->n ? q->n : taken + TOGETHER;
 		for (; rv == 0 && taken < stop; taken++)
-			rv = take(r, q, taken, mq_redis_reply(r), &u);
+			rv = take_first(r, q, taken, &u);
 	}
 	if (rv == 0)
 		rv = ask_again(r, q, &u, &c);
 	mq_command_free(&c);
 	free(u.i);
 	return rv;
+}
+
+int
+mq_ask_all(struct mq_redis *r, size_t n,
+    void (*ask)(void *arg, size_t i, struct mq_command *),
+    int (*take)(void *arg, size_t i, redisReply *), void *arg)
+{
+	return ask_questions(r, &(struct questions){ask, take, arg, n, false});
+}
+
+int
+mq_ask_each(struct mq_redis *r, size_t n,
+    void (*ask)(void *arg, size_t i, struct mq_command *),
+    int (*take)(void *arg, size_t i, redisReply *), void *arg)
+{
+	return ask_questions(r, &(struct questions){ask, take, arg, n, true});
 }
 
 int
@@ -175,8 +236,7 @@ mq_server_time(struct mq_redis *r, int64_t *ms)
 	int rv = 0;
 
 	mq_command_plain(&c, "TIME");
-	time = mq_redis_call(r, &c);
-	mq_command_free(&c);
+	time = call_and_free(r, &c);
 	if (time == NULL)
 		return -1;
 	if (mq_reply_time(time, ms) == -1)
@@ -185,31 +245,26 @@ mq_server_time(struct mq_redis *r, int64_t *ms)
 	return rv;
 }
 
-bool
-mq_reply_good(struct mq_redis *r, struct mq_trouble *first,
-    const redisReply *reply, int type)
+void
+mq_keys_ask(struct mq_command *c, const char *cursor, const char *pattern)
 {
-	if (reply->type == type)
-		return true;
-	if (mq_reply_barred(reply)) {
-		first->barred++;
-		return false;
-	}
-	if (!mq_redis_refused(r, reply))
-		(void)mq_nonsense(r);
-	if (first->status == 0) {
-		first->status = r->status;
-		snprintf(first->error, sizeof(first->error), "%s", r->error);
-	}
-	return false;
+	mq_command_plain(c, "SCAN");
+	mq_command_str(c, cursor);
+	mq_command_str(c, "MATCH");
+	mq_command_str(c, pattern);
+	mq_command_str(c, "COUNT");
+	mq_command_int(c, MQ_CURSOR_STEP);
 }
 
-int
-mq_trouble_tell(struct mq_redis *r, const struct mq_trouble *first)
+redisReply *
+mq_cursor_take(char cursor[MQ_CURSOR_SIZE], const redisReply *reply)
 {
-	if (first->status == 0)
-		return 0;
-	r->status = first->status;
-	snprintf(r->error, sizeof(r->error), "%s", first->error);
-	return -1;
+	*cursor = '\0';
+	if (reply->type != REDIS_REPLY_ARRAY || reply->elements != 2 ||
+	    reply->element[0]->type != REDIS_REPLY_STRING ||
+	    !mq_reply_strings(reply->element[1]))
+		return NULL;
+	if (strcmp(reply->element[0]->str, "0") != 0)
+		strlcpy(cursor, reply->element[0]->str, MQ_CURSOR_SIZE);
+	return reply->element[1];
 }

@@ -1,104 +1,67 @@
 /*
- * The rmq layout: connections that nobody lists are listed again, and those of
+ * The rmq layout: connections that no set lists are listed again, and those of
  * them that are dead are cleaned.
  */
-#include "clean.h"
 #include "keys.h"
+#include "steps.h"
 #include "unlisted.h"
 
-int
-rmq_ask_each(struct rmq_round *w, const struct mq_names *names,
-    void (*build)(
-	const struct rmq_round *, const struct mq_name *, struct mq_command *),
-    struct mq_names *yes)
-{
-	const struct mq_name *name = names->list;
-	size_t i, left, n;
-	int rv = 0;
-
-	for (left = names->n; left > 0 && rv == 0; left -= n, name += n) {
-		n = left < MQ_PIPE_MAX ? left : MQ_PIPE_MAX;
-		for (i = 0; i < n; i++)
-			build(w, &name[i], mq_pipe_next(&w->pipe));
-		rv = mq_pipe_run(w->r, &w->pipe);
-		for (i = 0; i < n && rv == 0; i++)
-			if (rmq_round_good(
-				w, w->pipe.replies[i], REDIS_REPLY_INTEGER) &&
-			    w->pipe.replies[i]->integer > 0)
-				mq_names_add(yes, name[i].name, name[i].queue);
-		mq_pipe_clear(&w->pipe);
-	}
-	mq_names_sort(yes);
-	return rv;
-}
-
 static void
-build_adopt(
-    const struct rmq_round *w, const struct mq_name *name, struct mq_command *c)
+build_adopt(const struct rmq_cleaner *w, const struct mq_name *name,
+    struct mq_command *c)
 {
 	rmq_adopt(c, name->name, name->queue, w->how->dry_run);
 }
 
-/* Adds those of n names that may not be listed: few, as a rule. */
-static int
-ask_listed(struct rmq_round *w, const struct mq_name *names, size_t n,
-    struct mq_names *others)
-{
-	struct mq_command *c;
-	size_t i;
-	int rv;
+/* Lists of live connections that have the queue are left out, which are most. */
+struct unlisted {
+	const struct rmq_cleaner *w;
+	const struct mq_name *all;
+	struct mq_names others;
+};
 
-	for (i = 0; i < n; i++) {
-		c = mq_pipe_next(&w->pipe);
-		mq_command_plain(c, "SISMEMBER");
-		rmq_key_connection(c, names[i].name, "queues");
-		mq_command_str(c, names[i].queue);
-	}
-	rv = mq_pipe_run(w->r, &w->pipe);
-	for (i = 0; i < n && rv == 0; i++)
-		if (!mq_names_have(&w->live, names[i].name) ||
-		    (w->pipe.replies[i]->type == REDIS_REPLY_INTEGER &&
-			w->pipe.replies[i]->integer == 0))
-			mq_names_add(others, names[i].name, names[i].queue);
-	mq_pipe_clear(&w->pipe);
-	return rv;
+static void
+ask_listed(void *arg, size_t i, struct mq_command *c)
+{
+	const struct unlisted *u = arg;
+
+	mq_command_plain(c, "SISMEMBER");
+	rmq_key_connection(c, u->all[i].name, "queues");
+	mq_command_str(c, u->all[i].queue);
 }
 
 static int
-find_unlisted(
-    struct rmq_round *w, const struct mq_names *all, struct mq_names *others)
+take_listed(void *arg, size_t i, redisReply *reply)
 {
-	size_t i, n;
-	int rv = 0;
+	struct unlisted *u = arg;
 
-	for (i = 0; i < all->n && rv == 0; i += n) {
-		n = all->n - i < MQ_PIPE_MAX ? all->n - i : MQ_PIPE_MAX;
-		rv = ask_listed(w, all->list + i, n, others);
-	}
-	return rv;
+	if (!mq_names_have(&u->w->live, u->all[i].name) ||
+	    (reply->type == REDIS_REPLY_INTEGER && reply->integer == 0))
+		mq_names_add(&u->others, u->all[i].name, u->all[i].queue);
+	return 0;
 }
 
 int
-rmq_adopt_some(
-    struct rmq_round *w, const struct mq_names *lists, struct mq_names *adopted)
+rmq_adopt_some(struct rmq_cleaner *w, const struct mq_names *lists,
+    struct mq_names *adopted)
 {
-	struct mq_names others = {0};
-	int rv = find_unlisted(w, lists, &others);
+	struct unlisted u = {.w = w, .all = lists->list};
+	int rv = mq_round_ask(&w->round, lists->n, ask_listed, take_listed, &u);
 
 	if (rv == 0)
-		rv = rmq_ask_each(w, &others, build_adopt, adopted);
+		rv = rmq_cleaner_select(w, &u.others, build_adopt, adopted);
 	w->out->adopted += (long)adopted->n;
 	if (rv == 0)
-		rv = rmq_bury(w, adopted->list, adopted->n);
-	mq_names_free(&others);
+		rv = rmq_reclaim(w, adopted->list, adopted->n);
+	mq_names_free(&u.others);
 	return rv;
 }
 
 int
-rmq_adopt_all(struct rmq_round *w)
+rmq_adopt_all(struct rmq_cleaner *w)
 {
 	struct mq_names lists = {0}, adopted = {0};
-	int rv = rmq_unacked_lists(w->r, 0, &lists);
+	int rv = rmq_unacked_lists(w->round.r, 0, &lists);
 
 	if (rv == 0)
 		rv = rmq_adopt_some(w, &lists, &adopted);

@@ -5,11 +5,11 @@
 
 #include <stdlib.h>
 
-#include "ask.h"
 #include "base/xalloc.h"
 #include "keys.h"
 #include "message/envelope.h"
 #include "message/headers.h"
+#include "redis/ask.h"
 #include "scripts.h"
 
 /* How many keys one call of a script looks at. */
@@ -88,7 +88,7 @@ since_ms(const redisReply *header)
 }
 
 static int
-take_since(void *arg, size_t i, const redisReply *reply)
+take_since(void *arg, size_t i, redisReply *reply)
 {
 	struct gather *g = arg;
 	struct mq_queue_stats *q;
@@ -125,7 +125,7 @@ older(struct mq_queue_stats *q, int64_t ms)
 }
 
 static int
-take_sorted(void *arg, size_t i, const redisReply *reply)
+take_sorted(void *arg, size_t i, redisReply *reply)
 {
 	struct gather *g = arg;
 	struct mq_queue_stats *q;
@@ -144,7 +144,7 @@ take_sorted(void *arg, size_t i, const redisReply *reply)
 }
 
 static int
-take_due(void *arg, size_t i, const redisReply *reply)
+take_due(void *arg, size_t i, redisReply *reply)
 {
 	struct gather *g = arg;
 	redisReply **e = reply->element;
@@ -177,10 +177,9 @@ batches(int n)
 static int
 ask(struct mq_redis *r, struct gather *g,
     void (*build)(void *, size_t, struct mq_command *),
-    int (*take)(void *, size_t, const redisReply *))
+    int (*take)(void *, size_t, redisReply *))
 {
-	const struct mq_questions q = {build, take, g};
-	int rv = mq_ask_all(r, &q, batches(g->rows));
+	int rv = mq_ask_all(r, batches(g->rows), build, take, g);
 
 	g->rows = 0;
 	return rv;

@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ask.h"
 #include "base/xalloc.h"
 #include "keys.h"
+#include "listed.h"
 #include "queue/rows.h"
 #include "unlisted.h"
 
@@ -41,7 +41,7 @@ by_queue(const void *a, const void *b)
 static int
 list(struct mq_redis *r, struct gather *g)
 {
-	redisReply *all = rmq_connections(r);
+	redisReply *all = rmq_listed(r, RMQ_CONNECTIONS);
 	int rv;
 
 	if (all == NULL)
@@ -163,7 +163,7 @@ take_info(struct mq_connection_stats *c, const redisReply *reply)
 }
 
 static int
-take_about(void *arg, size_t i, const redisReply *reply)
+take_about(void *arg, size_t i, redisReply *reply)
 {
 	struct gather *g = arg;
 	size_t n = (size_t)questions(g);
@@ -214,7 +214,7 @@ ask_link(void *arg, size_t i, struct mq_command *c)
 }
 
 static int
-take_link(void *arg, size_t i, const redisReply *reply)
+take_link(void *arg, size_t i, redisReply *reply)
 {
 	struct gather *g = arg;
 	const struct link *link = &g->link[i / 2];
@@ -272,7 +272,7 @@ ask_cluster(void *arg, size_t i, struct mq_command *c)
 }
 
 static int
-take_cluster(void *arg, size_t i, const redisReply *reply)
+take_cluster(void *arg, size_t i, redisReply *reply)
 {
 	struct gather *g = arg;
 
@@ -292,20 +292,19 @@ rmq_stats_connections(
 	    .wanted = wanted & MQ_STATS_CONNECTIONS,
 	    .named = named,
 	    .unlisted = wanted & MQ_STATS_UNLISTED};
-	const struct mq_questions about = {ask_about, take_about, &g};
-	const struct mq_questions links = {ask_link, take_link, &g};
-	const struct mq_questions cluster = {ask_cluster, take_cluster, &g};
 	int rv = list(r, &g);
 
 	if (rv == 0)
-		rv = mq_ask_all(r, &about,
-		    (size_t)questions(&g) * (size_t)out->connection_count);
+		rv = mq_ask_all(r,
+		    (size_t)questions(&g) * (size_t)out->connection_count,
+		    ask_about, take_about, &g);
 	if (rv == 0) {
 		make_links(&g);
-		rv = mq_ask_all(r, &links, 2 * g.links);
+		rv = mq_ask_all(r, 2 * g.links, ask_link, take_link, &g);
 		keep_bare(&g);
 		if (rv == 0)
-			rv = mq_ask_all(r, &cluster, g.links);
+			rv = mq_ask_all(
+			    r, g.links, ask_cluster, take_cluster, &g);
 		mq_names_sort(&out->cluster);
 		free(g.link);
 	}

@@ -5,10 +5,10 @@
 
 #include <string.h>
 
-#include "ask.h"
 #include "keys.h"
-#include "unlisted.h"
+#include "listed.h"
 #include "scripts.h"
+#include "unlisted.h"
 
 /* Adds what could be claimed of one queue, and what these connections hold. */
 static int
@@ -16,31 +16,25 @@ waiting_of(struct mq_redis *r, const char *queue, const redisReply *all,
     long long *sum)
 {
 	struct mq_command c = {0};
-	redisReply *reply;
+	long long n;
 	size_t i;
-	int rv = 0;
 
 	mq_command_script(
 	    &c, &rmq_script_waiting, RMQ_HOME + (int)all->elements);
 	rmq_key_home(&c, queue);
 	for (i = 0; i < all->elements; i++)
 		rmq_key_both(&c, all->element[i]->str, queue, "unacked");
-	reply = mq_redis_call(r, &c);
-	mq_command_free(&c);
-	if (reply == NULL)
+	if (mq_call_number(r, &c, &n) == -1)
 		return -1;
-	*sum += reply->integer;
-	if (reply->type != REDIS_REPLY_INTEGER)
-		rv = mq_nonsense(r);
-	freeReplyObject(reply);
-	return rv;
+	*sum += n;
+	return 0;
 }
 
 static int
 waiting(
     struct mq_redis *r, const char *const *queues, int count, long long *sum)
 {
-	redisReply *all = rmq_connections(r);
+	redisReply *all = rmq_listed(r, RMQ_CONNECTIONS);
 	int i, rv = 0;
 
 	if (all == NULL)

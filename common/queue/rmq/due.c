@@ -2,65 +2,106 @@
  * The rmq layout: making ready what is due.
  */
 #include <stdlib.h>
-#include <string.h>
 
-#include "clean.h"
+#include "base/xalloc.h"
 #include "keys.h"
 #include "scripts.h"
+#include "steps.h"
 
-int
-rmq_round_ms(struct rmq_round *w, long long *ms)
+/* What is known of each queue: its tick, and how many are due. */
+struct due {
+	struct rmq_cleaner *w;
+	struct mq_names queues;
+	int64_t now;
+	long long *tick, *count;
+};
+
+static void
+ask_clock(void *arg, size_t i, struct mq_command *c)
 {
-	redisReply *time;
-	int64_t now = 0;
-	int rv;
+	const struct due *d = arg;
 
-	mq_command_plain(mq_pipe_next(&w->pipe), "TIME");
-	rv = rmq_round_ask(w, REDIS_REPLY_ARRAY, &time);
-	*ms = 0;
-	if (time == NULL)
-		return rv;
-	if (mq_reply_time(time, &now) == 0)
-		*ms = now;
-	freeReplyObject(time);
-	return rv;
+	mq_command_plain(c, "GET");
+	rmq_key_queue(c, d->queues.list[i].name, "clock");
 }
 
-int
-rmq_known_queues(struct rmq_round *w, struct mq_names *queues)
+/* A clock that another program has set may say anything. */
+static int
+take_clock(void *arg, size_t i, redisReply *reply)
 {
-	struct mq_command *c = mq_pipe_next(&w->pipe);
-	redisReply *all;
-	size_t i;
-	int rv;
+	struct due *d = arg;
+	long long tick = reply->type == REDIS_REPLY_STRING ?
+	    strtoll(reply->str, NULL, 10) :
+	    0;
 
-	mq_command_plain(c, "SMEMBERS");
-	mq_command_str(c, RMQ_QUEUES);
-	rv = rmq_round_ask_strings(w, &all);
-	if (all == NULL)
-		return rv;
-	for (i = 0; i < all->elements; i++)
-		/* No key can be made of a name with a NUL in it here. */
-		if (strlen(all->element[i]->str) == all->element[i]->len)
-			mq_names_add(queues, all->element[i]->str, NULL);
-	freeReplyObject(all);
+	d->tick[i] = tick < MQ_TICK_MAX ? tick : MQ_TICK_MAX;
+	return 0;
+}
+
+static void
+ask_count(const struct due *d, size_t i, long long from, long long to,
+    struct mq_command *c)
+{
+	mq_command_plain(c, "ZCOUNT");
+	rmq_key_queue(c, d->queues.list[i].name, "delayed");
+	mq_command_int(c, from);
+	mq_command_int(c, to);
+}
+
+static void
+ask_count_by_time(void *arg, size_t i, struct mq_command *c)
+{
+	const struct due *d = arg;
+
+	ask_count(d, i, -RMQ_AT_TICK, d->now, c);
+}
+
+static void
+ask_count_by_tick(void *arg, size_t i, struct mq_command *c)
+{
+	const struct due *d = arg;
+
+	ask_count(d, i, RMQ_AT_TICK,
+	    RMQ_AT_TICK + (d->tick[i] > 0 ? d->tick[i] : -1), c);
+}
+
+static int
+take_count(void *arg, size_t i, redisReply *reply)
+{
+	struct due *d = arg;
+
+	if (mq_round_good(&d->w->round, reply, REDIS_REPLY_INTEGER))
+		d->count[i] += reply->integer;
+	return 0;
+}
+
+static int
+count_due(struct due *d)
+{
+	struct mq_round *round = &d->w->round;
+	size_t n = d->queues.n;
+	int rv = mq_round_ask(round, n, ask_clock, take_clock, d);
+
+	if (rv == 0)
+		rv = mq_round_ask(round, n, ask_count_by_time, take_count, d);
+	if (rv == 0)
+		rv = mq_round_ask(round, n, ask_count_by_tick, take_count, d);
 	return rv;
 }
 
 /* Moves one queue's due messages, slice by slice. */
 static int
-promote(struct rmq_round *w, const char *queue)
+promote(struct rmq_cleaner *w, const char *queue)
 {
-	struct mq_command *c;
+	struct mq_command c = {0};
 	redisReply *reply;
 	bool more = true;
 	int rv = 0;
 
 	while (more && rv == 0) {
-		c = mq_pipe_next(&w->pipe);
-		mq_command_script(c, &rmq_script_promote, RMQ_HOME);
-		rmq_key_home(c, queue);
-		rv = rmq_round_ask(w, REDIS_REPLY_ARRAY, &reply);
+		mq_command_script(&c, &rmq_script_promote, RMQ_HOME);
+		rmq_key_home(&c, queue);
+		rv = mq_round_call(&w->round, &c, REDIS_REPLY_ARRAY, &reply);
 		more = false;
 		if (reply == NULL)
 			continue;
@@ -73,124 +114,42 @@ promote(struct rmq_round *w, const char *queue)
 	return rv;
 }
 
-static void
-ask_count(struct rmq_round *w, const char *queue, long long from, long long to)
-{
-	struct mq_command *c = mq_pipe_next(&w->pipe);
-
-	mq_command_plain(c, "ZCOUNT");
-	rmq_key_queue(c, queue, "delayed");
-	mq_command_int(c, from);
-	mq_command_int(c, to);
-}
-
-/* Sends what was asked of n queues, and adds the integers to counts. */
 static int
-take_counts(struct rmq_round *w, size_t n, long long *counts)
+make_ready(struct due *d)
 {
-	const redisReply *reply;
+	struct rmq_cleaner *w = d->w;
 	size_t i;
-	int rv = mq_pipe_run(w->r, &w->pipe);
+	int rv = 0;
 
-	for (i = 0; i < n && rv == 0; i++) {
-		reply = w->pipe.replies[i];
-		if (rmq_round_good(w, reply, REDIS_REPLY_INTEGER))
-			counts[i] += reply->integer;
-	}
-	mq_pipe_clear(&w->pipe);
-	return rv;
-}
-
-/* A clock that somebody else has set may say anything. */
-static long long
-tick_of(const redisReply *reply)
-{
-	long long tick = reply->type == REDIS_REPLY_STRING ?
-	    strtoll(reply->str, NULL, 10) :
-	    0;
-
-	return tick < MQ_TICK_MAX ? tick : MQ_TICK_MAX;
-}
-
-static int
-read_clocks(struct rmq_round *w, const struct mq_name *queues, size_t n,
-    long long *ticks)
-{
-	struct mq_command *c;
-	size_t i;
-	int rv;
-
-	for (i = 0; i < n; i++) {
-		c = mq_pipe_next(&w->pipe);
-		mq_command_plain(c, "GET");
-		rmq_key_queue(c, queues[i].name, "clock");
-	}
-	rv = mq_pipe_run(w->r, &w->pipe);
-	for (i = 0; i < n && rv == 0; i++)
-		ticks[i] = tick_of(w->pipe.replies[i]);
-	mq_pipe_clear(&w->pipe);
-	return rv;
-}
-
-/*
- * Asks how many are due in each of n queues, by their time or their tick;
- * due[i] becomes that.
- */
-static int
-count_due(struct rmq_round *w, const struct mq_name *queues, size_t n,
-    long long now, long long *due)
-{
-	long long ticks[MQ_PIPE_MAX] = {0};
-	size_t i;
-	int rv = read_clocks(w, queues, n, ticks);
-
-	memset(due, 0, n * sizeof(*due));
-	for (i = 0; i < n && rv == 0; i++)
-		ask_count(w, queues[i].name, -RMQ_AT_TICK, now);
-	if (rv == 0)
-		rv = take_counts(w, n, due);
-	for (i = 0; i < n && rv == 0; i++)
-		ask_count(w, queues[i].name, RMQ_AT_TICK,
-		    RMQ_AT_TICK + (ticks[i] > 0 ? ticks[i] : -1));
-	return rv == 0 ? take_counts(w, n, due) : rv;
-}
-
-static int
-make_ready(
-    struct rmq_round *w, const struct mq_name *queues, size_t n, long long now)
-{
-	long long due[MQ_PIPE_MAX];
-	size_t i;
-	int rv = count_due(w, queues, n, now, due);
-
-	for (i = 0; i < n && rv == 0; i++)
+	for (i = 0; i < d->queues.n && rv == 0; i++)
 		if (w->how->dry_run)
-			w->out->due += (long)due[i];
-		else if (due[i] > 0)
-			rv = promote(w, queues[i].name);
+			w->out->due += (long)d->count[i];
+		else if (d->count[i] > 0)
+			rv = promote(w, d->queues.list[i].name);
 	return rv;
 }
 
 int
-rmq_due(struct rmq_round *w)
+rmq_due(struct rmq_cleaner *w)
 {
-	struct mq_names queues = {0};
-	size_t i, n;
-	long long now;
-	int rv = rmq_round_ms(w, &now);
+	struct due d = {.w = w};
+	size_t i;
+	int rv = rmq_cleaner_now(w, &d.now);
 
 	if (rv == 0)
-		rv = rmq_known_queues(w, &queues);
+		rv = rmq_cleaner_queues(w, &d.queues);
 	/* In a dry run, those that would be known by now. */
 	for (i = 0; i < w->known.n; i++)
-		mq_names_add(&queues, w->known.list[i].name, NULL);
-	mq_names_sort(&queues);
-	for (i = 0; i < queues.n && rv == 0; i += n) {
-		n = queues.n - i;
-		if (n > MQ_PIPE_MAX)
-			n = MQ_PIPE_MAX;
-		rv = make_ready(w, queues.list + i, n, now);
-	}
-	mq_names_free(&queues);
+		mq_names_add(&d.queues, w->known.list[i].name, NULL);
+	mq_names_sort(&d.queues);
+	d.tick = mq_xcalloc(d.queues.n + 1, sizeof(*d.tick));
+	d.count = mq_xcalloc(d.queues.n + 1, sizeof(*d.count));
+	if (rv == 0)
+		rv = count_due(&d);
+	if (rv == 0)
+		rv = make_ready(&d);
+	free(d.tick);
+	free(d.count);
+	mq_names_free(&d.queues);
 	return rv;
 }

@@ -53,52 +53,6 @@ rmq_result(
 	mq_command_fmt(c, "%.3f", (double)block_ms / 1000);
 }
 
-static void
-rmq_count(struct mq_command *c, const char *queue, const struct mq_counts *n)
-{
-	mq_command_script(c, &mq_script_count, 1);
-	rmq_key_queue(c, queue, "counters");
-	mq_counts_add(c, n);
-}
-
-static void
-rmq_count_published(struct mq_command *c, const char *queue, long long n)
-{
-	mq_command_plain(c, "HINCRBY");
-	rmq_key_queue(c, queue, "counters");
-	mq_command_str(c, "published");
-	mq_command_int(c, n);
-}
-
-static void
-rmq_pause(struct mq_command *c, const char *queue, int64_t ms)
-{
-	/* Maybe just because it has filled the memory. */
-	mq_command_script(c, &mq_script_force, 1);
-	rmq_key_queue(c, queue, "paused");
-	mq_command_str(c, "SET");
-	mq_command_str(c, "1");
-	if (ms < 0)
-		return;
-	mq_command_str(c, "PX");
-	mq_command_int(c, ms);
-}
-
-static void
-rmq_resume(struct mq_command *c, const char *queue)
-{
-	mq_command_plain(c, "DEL");
-	rmq_key_queue(c, queue, "paused");
-}
-
-static void
-rmq_pause_at_least(struct mq_command *c, const char *queue, int64_t ms)
-{
-	mq_command_script(c, &mq_script_pause, 1);
-	rmq_key_queue(c, queue, "paused");
-	mq_command_int(c, ms);
-}
-
 const struct mq_layout mq_layout_rmq = {
     .name = "rmq",
     .has = MQ_HAS_KEYS | MQ_HAS_GROUPS | MQ_HAS_TICKS | MQ_HAS_LOW_PRIORITY |

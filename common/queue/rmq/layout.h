@@ -43,6 +43,13 @@ void rmq_ack_oldest(const struct mq_session *, int queue,
 void rmq_held(const struct mq_session *, int queue, struct mq_command *);
 void rmq_held_count(const struct mq_session *, int queue, struct mq_command *);
 
+void rmq_count(
+    struct mq_command *, const char *queue, const struct mq_counts *);
+void rmq_count_published(struct mq_command *, const char *queue, long long n);
+void rmq_pause(struct mq_command *, const char *queue, int64_t ms);
+void rmq_resume(struct mq_command *, const char *queue);
+void rmq_pause_at_least(struct mq_command *, const char *queue, int64_t ms);
+
 void rmq_receipts(const struct mq_session *, const struct mq_part *elements,
     int n, struct mq_command *);
 int rmq_receipt(struct mq_redis *, const char *queue, const char *word,

@@ -9,8 +9,7 @@
 #include "locks.h"
 #include "scripts.h"
 
-#define SCAN_COUNT 1000
-/* So many are let go of in one step. */
+/* How many are let go of in one step. */
 #define FREE_COUNT 100
 
 static char *
@@ -33,7 +32,7 @@ is_number(const char *p)
  * that it is kept until then, whoever holds it.
  */
 static void
-add(struct rmq_locks *l, const redisReply *field, const redisReply *value,
+add_lock(struct rmq_locks *l, const redisReply *field, const redisReply *value,
     long long now)
 {
 	bool key = field->len > 0 && field->str[0] == 'k', timed = false;
@@ -61,16 +60,15 @@ add(struct rmq_locks *l, const redisReply *field, const redisReply *value,
 
 /* A field that is no lock tells when the first message is too late. */
 static void
-take(struct rmq_locks *l, const redisReply *field, const redisReply *value,
-    long long now, long long tick)
+take_field(struct rmq_locks *l, const redisReply *field,
+    const redisReply *value, long long now, long long tick)
 {
 	long long bound;
 
-	if (field->type != REDIS_REPLY_STRING ||
-	    value->type != REDIS_REPLY_STRING || field->len == 0)
+	if (field->len == 0)
 		return;
 	if (field->str[0] == 'g' || field->str[0] == 'k') {
-		add(l, field, value, now);
+		add_lock(l, field, value, now);
 		return;
 	}
 	bound = strtoll(value->str, NULL, 10);
@@ -88,38 +86,41 @@ by_id(const void *a, const void *b)
 	return memcmp(x->id, y->id, MQ_ID_LEN);
 }
 
-int
-rmq_locks_load(struct rmq_round *w, const char *queue, long long now,
-    long long tick, struct rmq_locks *l)
+/* One step of the walk through all. */
+static int
+scan_locks(struct rmq_cleaner *w, const char *queue, long long now,
+    long long tick, char cursor[MQ_CURSOR_SIZE], struct rmq_locks *l)
 {
-	char cursor[24] = "0";
-	struct mq_command *c;
+	struct mq_command c = {0};
 	redisReply *reply, *all;
 	size_t i;
 	int rv;
 
-	do {
-		c = mq_pipe_next(&w->pipe);
-		mq_command_plain(c, "HSCAN");
-		rmq_key_queue(c, queue, "locks");
-		mq_command_str(c, cursor);
-		mq_command_str(c, "COUNT");
-		mq_command_int(c, SCAN_COUNT);
-		rv = rmq_round_ask(w, REDIS_REPLY_ARRAY, &reply);
-		strlcpy(cursor, "0", sizeof(cursor));
-		if (reply == NULL)
-			break;
-		if (reply->elements == 2 &&
-		    reply->element[0]->type == REDIS_REPLY_STRING &&
-		    reply->element[1]->type == REDIS_REPLY_ARRAY) {
-			all = reply->element[1];
-			strlcpy(cursor, reply->element[0]->str, sizeof(cursor));
-			for (i = 0; i + 1 < all->elements; i += 2)
-				take(l, all->element[i], all->element[i + 1],
-				    now, tick);
-		}
-		freeReplyObject(reply);
-	} while (strcmp(cursor, "0") != 0);
+	mq_command_plain(&c, "HSCAN");
+	rmq_key_queue(&c, queue, "locks");
+	mq_command_str(&c, cursor);
+	mq_command_str(&c, "COUNT");
+	mq_command_int(&c, MQ_CURSOR_STEP);
+	rv = mq_round_call(&w->round, &c, REDIS_REPLY_ARRAY, &reply);
+	*cursor = '\0';
+	if (reply == NULL)
+		return rv;
+	all = mq_cursor_take(cursor, reply);
+	for (i = 0; all != NULL && i + 1 < all->elements; i += 2)
+		take_field(l, all->element[i], all->element[i + 1], now, tick);
+	freeReplyObject(reply);
+	return rv;
+}
+
+int
+rmq_locks_load(struct rmq_cleaner *w, const char *queue, long long now,
+    long long tick, struct rmq_locks *l)
+{
+	char cursor[MQ_CURSOR_SIZE] = "0";
+	int rv = 0;
+
+	while (rv == 0 && *cursor != '\0')
+		rv = scan_locks(w, queue, now, tick, cursor, l);
 	if (l->n > 0)
 		qsort(l->list, l->n, sizeof(*l->list), by_id);
 	return rv;
@@ -154,14 +155,12 @@ rmq_locks_unseen(const struct rmq_locks *l)
 
 /* Sends what has been gathered, and adds how many were let go of. */
 static int
-flush(struct rmq_round *w, long *n)
+send_free(struct rmq_cleaner *w, struct mq_command *c, long *n)
 {
 	redisReply *reply;
 	int rv;
 
-	if (w->pipe.n == 0)
-		return 0;
-	rv = rmq_round_ask(w, REDIS_REPLY_INTEGER, &reply);
+	rv = mq_round_call(&w->round, c, REDIS_REPLY_INTEGER, &reply);
 	if (reply == NULL)
 		return rv;
 	*n += (long)reply->integer;
@@ -170,11 +169,11 @@ flush(struct rmq_round *w, long *n)
 }
 
 static int
-let_go(struct rmq_round *w, const char *queue, const struct rmq_locks *l,
+free_locks(struct rmq_cleaner *w, const char *queue, const struct rmq_locks *l,
     bool over, long *n)
 {
 	const struct rmq_lock *lock;
-	struct mq_command *c = NULL;
+	struct mq_command c = {0};
 	int many = 0, rv = 0;
 	size_t i;
 
@@ -183,32 +182,34 @@ let_go(struct rmq_round *w, const char *queue, const struct rmq_locks *l,
 		lock = &l->list[i];
 		if (lock->seen || lock->over != over)
 			continue;
-		if (many++ % FREE_COUNT == 0) {
-			rv = flush(w, n);
-			c = mq_pipe_next(&w->pipe);
-			mq_command_script(c, &rmq_script_repair, RMQ_HOME);
-			rmq_key_home(c, queue);
-			mq_command_str(c, "free");
-			mq_command_str(c, w->how->dry_run ? "1" : "0");
+		if (many++ == 0) {
+			mq_command_script(&c, &rmq_script_repair, RMQ_HOME);
+			rmq_key_home(&c, queue);
+			mq_command_str(&c, "free");
+			mq_command_str(&c, w->how->dry_run ? "1" : "0");
 		}
-		mq_command_arg(c, lock->field, lock->field_len);
-		mq_command_arg(c, lock->value, lock->value_len);
+		mq_command_arg(&c, lock->field, lock->field_len);
+		mq_command_arg(&c, lock->value, lock->value_len);
+		if (many == FREE_COUNT) {
+			rv = send_free(w, &c, n);
+			many = 0;
+		}
 	}
-	return rv == 0 ? flush(w, n) : rv;
+	return rv == 0 && many > 0 ? send_free(w, &c, n) : rv;
 }
 
 int
-rmq_locks_free_over(
-    struct rmq_round *w, const char *queue, const struct rmq_locks *l, long *n)
+rmq_locks_free_over(struct rmq_cleaner *w, const char *queue,
+    const struct rmq_locks *l, long *n)
 {
-	return let_go(w, queue, l, true, n);
+	return free_locks(w, queue, l, true, n);
 }
 
 int
-rmq_locks_free_unseen(
-    struct rmq_round *w, const char *queue, const struct rmq_locks *l, long *n)
+rmq_locks_free_unseen(struct rmq_cleaner *w, const char *queue,
+    const struct rmq_locks *l, long *n)
 {
-	return let_go(w, queue, l, false, n);
+	return free_locks(w, queue, l, false, n);
 }
 
 void

@@ -5,7 +5,7 @@
 #ifndef MQ_RMQ_LOCKS_H
 #define MQ_RMQ_LOCKS_H
 
-#include "clean.h"
+#include "cleaner.h"
 
 struct rmq_lock {
 	char id[MQ_ID_LEN + 1]; /* of its holder */
@@ -23,7 +23,7 @@ struct rmq_locks {
 };
 
 /* Reads all.  now: unix ms; tick: the queue's. */
-int rmq_locks_load(struct rmq_round *, const char *queue, long long now,
+int rmq_locks_load(struct rmq_cleaner *, const char *queue, long long now,
     long long tick, struct rmq_locks *);
 /* Whether some holder was not seen. */
 bool rmq_locks_unseen(const struct rmq_locks *);
@@ -34,9 +34,9 @@ void rmq_locks_seen(struct rmq_locks *, const char *id);
  * *n: how many.
  */
 int rmq_locks_free_over(
-    struct rmq_round *, const char *queue, const struct rmq_locks *, long *n);
+    struct rmq_cleaner *, const char *queue, const struct rmq_locks *, long *n);
 int rmq_locks_free_unseen(
-    struct rmq_round *, const char *queue, const struct rmq_locks *, long *n);
+    struct rmq_cleaner *, const char *queue, const struct rmq_locks *, long *n);
 void rmq_locks_clear(struct rmq_locks *);
 
 #endif

@@ -5,9 +5,9 @@
 
 #include <stdio.h>
 
-#include "ask.h"
 #include "base/exit.h"
 #include "keys.h"
+#include "listed.h"
 #include "scripts.h"
 
 /* How much one call moves; the server is kept for a millisecond or two. */
@@ -17,24 +17,6 @@
 /* How often to try again when connections come and go. */
 #define DELETE_TRIES 100
 
-/* An integer from a script. */
-static int
-call_for_number(struct mq_redis *r, struct mq_command *c, long *n)
-{
-	redisReply *reply = mq_redis_call(r, c);
-
-	mq_command_free(c);
-	if (reply == NULL)
-		return -1;
-	*n = (long)reply->integer;
-	if (reply->type != REDIS_REPLY_INTEGER) {
-		freeReplyObject(reply);
-		return mq_nonsense(r);
-	}
-	freeReplyObject(reply);
-	return 0;
-}
-
 int
 rmq_move(struct mq_redis *r, const struct mq_place *place, long max,
     const char *to, long *moved)
@@ -42,7 +24,7 @@ rmq_move(struct mq_redis *r, const struct mq_place *place, long max,
 	bool held = place->state == MQ_UNACKED;
 	bool listed = held || place->state == MQ_REJECTED;
 	struct mq_command c = {0};
-	long n;
+	long long n;
 
 	*moved = 0;
 	mq_command_script(
@@ -61,10 +43,10 @@ rmq_move(struct mq_redis *r, const struct mq_place *place, long max,
 				    "drop");
 	mq_command_int(&c, max < MOVE_COUNT ? max : MOVE_COUNT);
 	mq_command_int(&c, MOVE_BYTES);
-	if (call_for_number(r, &c, &n) == -1)
+	if (mq_call_number(r, &c, &n) == -1)
 		return -1;
 	if (n >= 0) {
-		*moved = n;
+		*moved = (long)n;
 		return 0;
 	}
 	r->status = MQ_EXIT_AGAIN;
@@ -77,13 +59,17 @@ int
 rmq_purge(struct mq_redis *r, const struct mq_place *place, long *removed)
 {
 	struct mq_command c = {0};
+	long long n;
 
 	*removed = 0;
 	mq_command_script(&c, &rmq_script_purge, RMQ_HOME + 1);
 	rmq_key_home(&c, place->queue);
 	rmq_key_queue(&c, place->queue, "rejected");
 	mq_command_str(&c, mq_state_name(place->state));
-	return call_for_number(r, &c, removed);
+	if (mq_call_number(r, &c, &n) == -1)
+		return -1;
+	*removed = (long)n;
+	return 0;
 }
 
 static void
@@ -149,7 +135,7 @@ static int
 try_delete(
     struct mq_redis *r, const char *queue, struct mq_deletion *out, bool *done)
 {
-	redisReply *reply, *connections = rmq_connections(r);
+	redisReply *reply, *connections = rmq_listed(r, RMQ_CONNECTIONS);
 	struct mq_command c = {0};
 	int rv = 0;
 

@@ -7,16 +7,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "clean.h"
 #include "keys.h"
-#include "unlisted.h"
 #include "scripts.h"
+#include "steps.h"
+#include "unlisted.h"
 
-#define SCAN_COUNT 1000
 /* Steps of one round that does not look through all keys: some 5 ms. */
 #define SCAN_STEPS 10
 
-/* What was found: keys of whom nobody knew when the search began. */
+/* What was found: keys whose owners were not known when the search began. */
 struct found {
 	struct mq_names queues;	    /* those that are known; sorted */
 	struct mq_names unacked;    /* connection and queue */
@@ -90,7 +89,7 @@ note_of_queue(struct found *f, char *key, const char *suffix)
 /* A key of ours that belongs to a connection, whose names we make ourselves. */
 static bool
 note_of_connection(
-    const struct rmq_round *w, struct found *f, char *key, const char *suffix)
+    const struct rmq_cleaner *w, struct found *f, char *key, const char *suffix)
 {
 	const char *connection = between(key, "rmq::connection::", suffix);
 	const char *what = suffix + strlen("::");
@@ -105,7 +104,7 @@ note_of_connection(
 }
 
 static void
-note(const struct rmq_round *w, struct found *f, redisReply *key)
+note_key(const struct rmq_cleaner *w, struct found *f, redisReply *key)
 {
 	static const char *const of_queue[] = {"]::ready", "]::rejected",
 	    "]::delayed", "]::priority", "]::counters", "]::paused", "]::locks",
@@ -113,7 +112,7 @@ note(const struct rmq_round *w, struct found *f, redisReply *key)
 	char *connection, *queue;
 	size_t i;
 
-	if (key->type != REDIS_REPLY_STRING || strlen(key->str) != key->len)
+	if (strlen(key->str) != key->len)
 		return;
 	for (i = 0; i < sizeof(of_queue) / sizeof(of_queue[0]); i++)
 		if (note_of_queue(f, key->str, of_queue[i]))
@@ -125,51 +124,40 @@ note(const struct rmq_round *w, struct found *f, redisReply *key)
 		note_unacked(f, connection, queue);
 }
 
-/* One step of the walk through all keys; an empty cursor is its end. */
+/* One step of the walk through all keys. */
 static int
-scan(struct rmq_round *w, struct found *f, char *cursor, size_t size)
+scan_keys(struct rmq_cleaner *w, struct found *f, char cursor[MQ_CURSOR_SIZE])
 {
-	struct mq_command *c = mq_pipe_next(&w->pipe);
-	redisReply *reply;
+	struct mq_command c = {0};
+	redisReply *reply, *keys;
 	size_t i;
 	int rv;
 
-	mq_command_plain(c, "SCAN");
-	mq_command_str(c, cursor);
-	mq_command_str(c, "MATCH");
-	mq_command_str(c, "rmq::*");
-	mq_command_str(c, "COUNT");
-	mq_command_int(c, SCAN_COUNT);
-	rv = rmq_round_ask(w, REDIS_REPLY_ARRAY, &reply);
-	*cursor = '\0';
+	mq_keys_ask(&c, cursor, "rmq::*");
+	rv = mq_round_call(&w->round, &c, REDIS_REPLY_ARRAY, &reply);
 	w->blind = reply == NULL;
+	*cursor = '\0';
 	if (reply == NULL)
 		return rv;
-	if (reply->elements == 2 &&
-	    reply->element[0]->type == REDIS_REPLY_STRING &&
-	    reply->element[1]->type == REDIS_REPLY_ARRAY) {
-		for (i = 0; i < reply->element[1]->elements; i++)
-			note(w, f, reply->element[1]->element[i]);
-		if (strcmp(reply->element[0]->str, "0") != 0)
-			strlcpy(cursor, reply->element[0]->str, size);
-	}
+	keys = mq_cursor_take(cursor, reply);
+	for (i = 0; keys != NULL && i < keys->elements; i++)
+		note_key(w, f, keys->element[i]);
 	freeReplyObject(reply);
 	return rv;
 }
 
 static int
-find(struct rmq_round *w, struct found *f)
+find_orphans(struct rmq_cleaner *w, struct found *f)
 {
-	char cursor[32];
-	int steps, rv = rmq_known_queues(w, &f->queues);
+	char cursor[MQ_CURSOR_SIZE];
+	bool all = w->how->all;
+	int steps, rv = rmq_cleaner_queues(w, &f->queues);
 
 	mq_names_sort(&f->queues);
-	snprintf(cursor, sizeof(cursor), "%llu",
-	    w->how->all ? 0 : w->how->scan_from);
+	snprintf(cursor, sizeof(cursor), "%llu", all ? 0 : w->how->scan_from);
 	for (steps = 0;
-	     rv == 0 && *cursor != '\0' && (w->how->all || steps < SCAN_STEPS);
-	     steps++)
-		rv = scan(w, f, cursor, sizeof(cursor));
+	     rv == 0 && *cursor != '\0' && (all || steps < SCAN_STEPS); steps++)
+		rv = scan_keys(w, f, cursor);
 	w->out->scan_at = strtoull(cursor, NULL, 10);
 	/* A walk may come by a key twice. */
 	mq_names_sort(&f->unacked);
@@ -180,15 +168,20 @@ find(struct rmq_round *w, struct found *f)
 	return rv;
 }
 
-static const char *
-dry(const struct rmq_round *w)
+/* --- what becomes of it -------------------------------------------------------- */
+
+static void
+add_owner(const struct rmq_cleaner *w, const char *owner, const char *kind,
+    struct mq_command *c)
 {
-	return w->how->dry_run ? "1" : "0";
+	mq_command_str(c, owner);
+	mq_command_str(c, kind);
+	mq_command_str(c, w->how->dry_run ? "1" : "0");
 }
 
 static void
-build_orphan(
-    const struct rmq_round *w, const struct mq_name *name, struct mq_command *c)
+build_of_queue(const struct rmq_cleaner *w, const struct mq_name *name,
+    struct mq_command *c)
 {
 	bool held = strcmp(name->queue, "locks") == 0 ||
 	    strcmp(name->queue, "clock") == 0;
@@ -197,48 +190,33 @@ build_orphan(
 	rmq_key_queue(c, name->name, name->queue);
 	mq_command_str(c, RMQ_QUEUES);
 	rmq_key_queue(c, name->name, "ready");
-	mq_command_str(c, name->name);
-	mq_command_str(c, held ? "held" : "queue");
-	mq_command_str(c, dry(w));
+	add_owner(w, name->name,
+	    has_messages(name->queue) ? "messages" :
+		held		      ? "held" :
+					"queue",
+	    c);
 }
 
 static void
-build_messages(
-    const struct rmq_round *w, const struct mq_name *name, struct mq_command *c)
-{
-	mq_command_script(c, &rmq_script_orphan, 3);
-	rmq_key_queue(c, name->name, name->queue);
-	mq_command_str(c, RMQ_QUEUES);
-	rmq_key_queue(c, name->name, "ready");
-	mq_command_str(c, name->name);
-	mq_command_str(c, "messages");
-	mq_command_str(c, dry(w));
-}
-
-static void
-build_connection(
-    const struct rmq_round *w, const struct mq_name *name, struct mq_command *c)
+build_connection(const struct rmq_cleaner *w, const struct mq_name *name,
+    struct mq_command *c)
 {
 	mq_command_script(c, &rmq_script_orphan, 3);
 	rmq_key_connection(c, name->name, name->queue);
 	mq_command_str(c, RMQ_CONNECTIONS);
 	rmq_key_connection(c, name->name, "heartbeat");
-	mq_command_str(c, name->name);
-	mq_command_str(c, "connection");
-	mq_command_str(c, dry(w));
+	add_owner(w, name->name, "connection", c);
 }
 
 static void
-build_held(
-    const struct rmq_round *w, const struct mq_name *name, struct mq_command *c)
+build_held(const struct rmq_cleaner *w, const struct mq_name *name,
+    struct mq_command *c)
 {
 	mq_command_script(c, &rmq_script_orphan, 3);
 	rmq_key_both(c, name->queue, name->name, "unacked");
 	mq_command_str(c, RMQ_QUEUES);
 	rmq_key_queue(c, name->name, "ready");
-	mq_command_str(c, name->name);
-	mq_command_str(c, "messages");
-	mq_command_str(c, dry(w));
+	add_owner(w, name->name, "messages", c);
 }
 
 /* Leaves out names that would be known by now. */
@@ -258,14 +236,15 @@ leave_out(struct mq_names *names, const struct mq_names *known)
 
 /* Behind those adopted, whose queues are known now, or would be. */
 static int
-recover_messages(struct rmq_round *w, struct found *f)
+recover_messages(struct rmq_cleaner *w, struct found *f)
 {
 	struct mq_names recovered = {0};
 	size_t i;
-	int rv = rmq_ask_each(w, &f->messages, build_messages, &recovered);
+	int rv =
+	    rmq_cleaner_select(w, &f->messages, build_of_queue, &recovered);
 
 	if (rv == 0)
-		rv = rmq_ask_each(w, &f->held, build_held, &recovered);
+		rv = rmq_cleaner_select(w, &f->held, build_held, &recovered);
 	for (i = 0; i < recovered.n && w->how->dry_run; i++)
 		mq_names_add(&w->known, recovered.list[i].name, NULL);
 	mq_names_sort(&w->known);
@@ -275,25 +254,25 @@ recover_messages(struct rmq_round *w, struct found *f)
 }
 
 static int
-remove_orphans(struct rmq_round *w, const struct found *f)
+remove_orphans(struct rmq_cleaner *w, const struct found *f)
 {
 	struct mq_names removed = {0};
-	int rv = rmq_ask_each(w, &f->of_queue, build_orphan, &removed);
+	int rv = rmq_cleaner_select(w, &f->of_queue, build_of_queue, &removed);
 
 	if (rv == 0)
-		rv =
-		    rmq_ask_each(w, &f->connection, build_connection, &removed);
+		rv = rmq_cleaner_select(
+		    w, &f->connection, build_connection, &removed);
 	w->out->orphans += (long)removed.n;
 	mq_names_free(&removed);
 	return rv;
 }
 
 int
-rmq_orphans(struct rmq_round *w)
+rmq_orphans(struct rmq_cleaner *w)
 {
 	struct mq_names adopted = {0};
 	struct found f = {0};
-	int rv = find(w, &f);
+	int rv = find_orphans(w, &f);
 
 	if (rv == 0)
 		rv = rmq_adopt_some(w, &f.unacked, &adopted);

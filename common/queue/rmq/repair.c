@@ -10,7 +10,7 @@
  *
  * - Messages go from delayed to ready to unacked, and the walk goes that way,
  *   too.  One that is in a place when its walk begins is seen there, or has gone
- *   on to one that is walked later, or has ended; see lua/survey.lua.
+ *   on to one that is walked later, or has ended; see lua/check_locks.lua.
  * - What our scripts move the other way (a retry, a return) gets its locks
  *   written anew, and with a new stamp.  A lock is let go of only if it is, byte
  *   for byte, what it was before the walk began; that is judged in the step
@@ -34,9 +34,11 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/xalloc.h"
+#include "check.h"
 #include "keys.h"
-#include "survey.h"
 #include "scripts.h"
+#include "steps.h"
 
 /* Consumers look for the holders of a queue's locks once in this time, whoever
  * of them does it. */
@@ -46,11 +48,11 @@
 
 /* Whether all connections that lived still do. */
 static int
-live_on(struct rmq_survey *p, bool *whole)
+live_on(struct rmq_check *p, bool *whole)
 {
 	struct mq_names now = {0};
 	size_t i;
-	int rv = rmq_survey_unacked(p, &now, whole);
+	int rv = rmq_check_unacked(p, &now, whole);
 
 	mq_names_sort(&now);
 	for (i = 0; i < p->live.n; i++)
@@ -61,73 +63,74 @@ live_on(struct rmq_survey *p, bool *whole)
 }
 
 static void
-build_repair(const struct rmq_survey *p, const char *verb, struct mq_command *c)
+build_repair(const struct rmq_check *p, const char *verb, struct mq_command *c)
 {
 	mq_command_script(c, &rmq_script_repair, RMQ_HOME);
 	rmq_key_home(c, p->queue);
 	mq_command_str(c, verb);
 }
 
-/* A bound of those that are too late is about to be found, or found. */
-static int
-mark(struct rmq_survey *p, const char *verb)
+static void
+add_bound(struct mq_command *c, long long bound)
 {
-	struct mq_command *c;
+	if (bound >= 0)
+		mq_command_int(c, bound);
+	else
+		mq_command_str(c, "");
+}
+
+/* The bounds of those that have not expired are about to be found, or found. */
+static int
+mark_bounds(struct rmq_check *p, const char *verb)
+{
+	struct mq_command c = {0};
 	redisReply *reply;
 	int rv;
 
 	if (p->w->how->dry_run || !p->locks.late)
 		return 0;
-	c = mq_pipe_next(&p->w->pipe);
-	build_repair(p, verb, c);
-	if (p->expires >= 0)
-		mq_command_int(c, p->expires);
-	else
-		mq_command_str(c, "");
-	if (p->last_tick >= 0)
-		mq_command_int(c, p->last_tick);
-	else
-		mq_command_str(c, "");
-	rv = rmq_round_ask(p->w, REDIS_REPLY_INTEGER, &reply);
+	build_repair(p, verb, &c);
+	add_bound(&c, p->expires);
+	add_bound(&c, p->last_tick);
+	rv = mq_round_call(&p->w->round, &c, REDIS_REPLY_INTEGER, &reply);
 	if (reply != NULL)
 		freeReplyObject(reply);
 	return rv;
 }
 
 static int
-walk_all(struct rmq_survey *p, bool proof, bool *whole)
+walk_all(struct rmq_check *p, bool proof, bool *whole)
 {
 	static const char *const places[] = {"delayed", "priority", "ready"};
 	size_t i;
-	int rv = mark(p, "begin");
+	int rv = mark_bounds(p, "begin");
 
 	if (rv == 0 && proof)
-		rv = rmq_survey_unacked(p, &p->live, whole);
+		rv = rmq_check_unacked(p, &p->live, whole);
 	for (i = 0; i < sizeof(places) / sizeof(places[0]) && rv == 0; i++)
-		rv = rmq_survey_place(p, places[i], NULL, whole);
+		rv = rmq_check_place(p, places[i], NULL, whole);
 	if (rv == 0 && proof)
 		rv = live_on(p, whole);
 	if (rv == 0 && *whole)
-		rv = mark(p, "end");
+		rv = mark_bounds(p, "end");
 	return rv;
 }
 
 /* Groups in which messages wait for a turn that nobody would give them. */
 static int
-give_turns(struct rmq_survey *p)
+give_turns(struct rmq_check *p)
 {
 	long n = 0;
 	char from[32] = "";
-	struct mq_command *c;
+	struct mq_command c = {0};
 	redisReply *reply;
 	int rv;
 
 	do {
-		c = mq_pipe_next(&p->w->pipe);
-		build_repair(p, "lines", c);
-		mq_command_str(c, p->w->how->dry_run ? "1" : "0");
-		mq_command_str(c, from);
-		rv = rmq_round_ask(p->w, REDIS_REPLY_ARRAY, &reply);
+		build_repair(p, "lines", &c);
+		mq_command_str(&c, p->w->how->dry_run ? "1" : "0");
+		mq_command_str(&c, from);
+		rv = mq_round_call(&p->w->round, &c, REDIS_REPLY_ARRAY, &reply);
 		*from = '\0';
 		if (reply == NULL)
 			return rv;
@@ -148,7 +151,7 @@ give_turns(struct rmq_survey *p)
 /* proof: finds out which locks have holders that are nowhere; frees: lets go of
  * these locks, too. */
 static int
-repair_all(struct rmq_survey *p, bool proof, bool frees)
+repair_all(struct rmq_check *p, bool proof, bool frees)
 {
 	bool whole = true;
 	long n = 0;
@@ -171,80 +174,91 @@ repair_all(struct rmq_survey *p, bool proof, bool frees)
 	p->w->out->locks += p->missing;
 	p->w->out->expired += p->late;
 	if (!p->w->how->dry_run)
-		rmq_tally(p->w, p->queue, 0, 0, p->late);
+		rmq_cleaner_count(p->w, p->queue, 0, 0, p->late);
 	return rv;
 }
 
 /* Locks, messages in line, the tick, and messages that wait: of one queue. */
 struct look {
 	long long locks, in_line, tick, waiting;
+	bool failed; /* it could not be looked at */
 };
-#define QUESTIONS 6
+
+struct looks {
+	struct rmq_cleaner *w;
+	struct mq_names queues;
+	struct look *list;
+};
+
+enum { LOCKS, IN_LINE, TICK, READY, PRIORITY, DELAYED, QUESTIONS };
 
 static void
-ask_about(struct mq_pipe *pipe, const char *queue)
+ask_look(void *arg, size_t i, struct mq_command *c)
 {
 	static const char *const asks[QUESTIONS][2] = {{"HLEN", "locks"},
 	    {"ZCOUNT", "delayed"}, {"GET", "clock"}, {"LLEN", "ready"},
 	    {"ZCARD", "priority"}, {"ZCARD", "delayed"}};
-	struct mq_command *c;
-	int i;
+	const struct looks *l = arg;
 
-	for (i = 0; i < QUESTIONS; i++) {
-		c = mq_pipe_next(pipe);
-		mq_command_plain(c, asks[i][0]);
-		rmq_key_queue(c, queue, asks[i][1]);
-		if (i == 1) {
-			mq_command_str(c, RMQ_IN_LINE);
-			mq_command_str(c, "+inf");
-		}
+	mq_command_plain(c, asks[i % QUESTIONS][0]);
+	rmq_key_queue(
+	    c, l->queues.list[i / QUESTIONS].name, asks[i % QUESTIONS][1]);
+	if (i % QUESTIONS == IN_LINE) {
+		mq_command_str(c, RMQ_IN_LINE);
+		mq_command_str(c, "+inf");
 	}
 }
 
-static bool
-take_look(struct rmq_round *w, redisReply *const replies[], struct look *l)
+static int
+take_look(void *arg, size_t i, redisReply *reply)
 {
-	int i;
+	struct looks *all = arg;
+	struct look *l = &all->list[i / QUESTIONS];
 
-	for (i = 0; i < QUESTIONS; i++)
-		if (i != 2 &&
-		    !rmq_round_good(w, replies[i], REDIS_REPLY_INTEGER))
-			return false;
-	*l = (struct look){.locks = replies[0]->integer,
-	    .in_line = replies[1]->integer,
-	    .waiting = replies[3]->integer + replies[4]->integer +
-		replies[5]->integer};
-	if (replies[2]->type == REDIS_REPLY_STRING)
-		l->tick = strtoll(replies[2]->str, NULL, 10);
-	return true;
+	if (i % QUESTIONS == TICK) {
+		if (reply->type == REDIS_REPLY_STRING)
+			l->tick = strtoll(reply->str, NULL, 10);
+		return 0;
+	}
+	if (!mq_round_good(&all->w->round, reply, REDIS_REPLY_INTEGER))
+		l->failed = true;
+	else if (i % QUESTIONS == LOCKS)
+		l->locks = reply->integer;
+	else if (i % QUESTIONS == IN_LINE)
+		l->in_line = reply->integer;
+	else
+		l->waiting += reply->integer;
+	return 0;
 }
 
 /* Whether it is for this consumer to look for holders; see CHECK_MS. */
 static int
-take_turn(struct rmq_round *w, const char *queue, bool *ours)
+take_check(struct rmq_cleaner *w, const char *queue, bool *ours)
 {
-	struct mq_command *c = mq_pipe_next(&w->pipe);
-	int rv;
+	struct mq_command c = {0};
+	redisReply *reply;
 
-	mq_command_plain(c, "SET");
-	rmq_key_queue(c, queue, "checked");
-	mq_command_str(c, "1");
-	mq_command_str(c, "NX");
-	mq_command_str(c, "PX");
-	mq_command_int(c, CHECK_MS);
-	rv = mq_pipe_run(w->r, &w->pipe);
+	mq_command_plain(&c, "SET");
+	rmq_key_queue(&c, queue, "checked");
+	mq_command_str(&c, "1");
+	mq_command_str(&c, "NX");
+	mq_command_str(&c, "PX");
+	mq_command_int(&c, CHECK_MS);
+	reply = mq_redis_call(w->round.r, &c);
+	mq_command_free(&c);
 	/* A full server refuses it. */
-	*ours = rv == 0 && w->pipe.replies[0]->type == REDIS_REPLY_STATUS;
-	mq_pipe_clear(&w->pipe);
-	return rv;
+	*ours = reply != NULL && reply->type == REDIS_REPLY_STATUS;
+	if (reply != NULL)
+		freeReplyObject(reply);
+	return mq_redis_lost(w->round.r) ? -1 : 0;
 }
 
 /* *unseen: some holders were not seen, and nothing was let go of. */
 static int
-repair_once(struct rmq_round *w, const char *queue, const struct look *l,
+repair_once(struct rmq_cleaner *w, const char *queue, const struct look *l,
     long long now, bool frees, bool *unseen)
 {
-	struct rmq_survey p = {.w = w,
+	struct rmq_check p = {.w = w,
 	    .queue = queue,
 	    .expires = -1,
 	    .last_tick = -1,
@@ -253,7 +267,7 @@ repair_once(struct rmq_round *w, const char *queue, const struct look *l,
 	int rv = rmq_locks_load(w, queue, now, l->tick, &p.locks);
 
 	if (rv == 0 && !proof && !w->blind && p.locks.held > 0)
-		rv = take_turn(w, queue, &proof);
+		rv = take_check(w, queue, &proof);
 	if (rv == 0 &&
 	    (p.locks.late || (proof && (p.locks.n > 0 || l->in_line > 0))))
 		rv = repair_all(&p, proof, frees);
@@ -268,13 +282,13 @@ repair_once(struct rmq_round *w, const char *queue, const struct look *l,
  * has missed a holder, and lets go of a lock only if it misses the holder again.
  */
 static int
-repair_queue(
-    struct rmq_round *w, const char *queue, const struct look *l, long long now)
+repair_queue(struct rmq_cleaner *w, const char *queue, const struct look *l,
+    long long now)
 {
 	bool all = w->how->all, unseen;
 	int rv;
 
-	if (l->locks == 0 && (l->in_line == 0 || !all))
+	if (l->failed || (l->locks == 0 && (l->in_line == 0 || !all)))
 		return 0;
 	if (!all && (l->waiting > CHEAP || l->locks > CHEAP))
 		return 0;
@@ -288,43 +302,24 @@ repair_queue(
 	return rv;
 }
 
-static int
-look_at_queues(struct rmq_round *w, const struct mq_name *queues, size_t n,
-    struct look *looks)
-{
-	size_t i;
-	int rv;
-
-	for (i = 0; i < n; i++)
-		ask_about(&w->pipe, queues[i].name);
-	rv = mq_pipe_run(w->r, &w->pipe);
-	for (i = 0; i < n && rv == 0; i++)
-		if (!take_look(w, w->pipe.replies + QUESTIONS * i, &looks[i]))
-			looks[i] = (struct look){0};
-	mq_pipe_clear(&w->pipe);
-	return rv;
-}
-
 int
-rmq_repair(struct rmq_round *w)
+rmq_repair(struct rmq_cleaner *w)
 {
-	struct look looks[MQ_PIPE_MAX / QUESTIONS];
-	struct mq_names queues = {0};
-	size_t i, j, n;
-	long long now;
-	int rv = rmq_round_ms(w, &now);
+	struct looks all = {.w = w};
+	int64_t now;
+	size_t i;
+	int rv = rmq_cleaner_now(w, &now);
 
 	if (rv == 0)
-		rv = rmq_known_queues(w, &queues);
-	for (i = 0; i < queues.n && rv == 0; i += n) {
-		n = queues.n - i;
-		if (n > sizeof(looks) / sizeof(looks[0]))
-			n = sizeof(looks) / sizeof(looks[0]);
-		rv = look_at_queues(w, queues.list + i, n, looks);
-		for (j = 0; j < n && rv == 0; j++)
-			rv = repair_queue(
-			    w, queues.list[i + j].name, &looks[j], now);
-	}
-	mq_names_free(&queues);
+		rv = rmq_cleaner_queues(w, &all.queues);
+	all.list = mq_xcalloc(all.queues.n + 1, sizeof(*all.list));
+	if (rv == 0)
+		rv = mq_round_ask(&w->round, QUESTIONS * all.queues.n, ask_look,
+		    take_look, &all);
+	for (i = 0; i < all.queues.n && rv == 0; i++)
+		rv =
+		    repair_queue(w, all.queues.list[i].name, &all.list[i], now);
+	free(all.list);
+	mq_names_free(&all.queues);
 	return rv;
 }

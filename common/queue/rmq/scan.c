@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ask.h"
 #include "keys.h"
+#include "listed.h"
 #include "queue/walk.h"
 #include "scripts.h"
 
@@ -266,7 +266,7 @@ list_connections(struct mq_redis *r, struct mq_scan *s)
 	if (s->place.state != MQ_UNACKED || s->place.connection != NULL ||
 	    w->connections != NULL)
 		return 0;
-	w->connections = rmq_connections(r);
+	w->connections = rmq_listed(r, RMQ_CONNECTIONS);
 	if (w->connections == NULL)
 		return -1;
 	s->end = w->connections->elements == 0;

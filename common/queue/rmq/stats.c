@@ -10,9 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ask.h"
 #include "base/xalloc.h"
 #include "keys.h"
+#include "listed.h"
 #include "queue/counts.h"
 #include "queue/rows.h"
 
@@ -36,7 +36,7 @@ ask_known(void *arg, size_t i, struct mq_command *c)
 }
 
 static int
-take_known(void *arg, size_t i, const redisReply *reply)
+take_known(void *arg, size_t i, redisReply *reply)
 {
 	struct gather *g = arg;
 
@@ -48,20 +48,15 @@ static int
 list_named(
     struct mq_redis *r, const char *const *queues, int count, struct gather *g)
 {
-	const struct mq_questions q = {ask_known, take_known, g};
-
 	mq_rows_make(g->out, queues, (size_t)count, false);
-	return mq_ask_all(r, &q, (size_t)count);
+	return mq_ask_all(r, (size_t)count, ask_known, take_known, g);
 }
 
 static int
 list_all(struct mq_redis *r, struct mq_stats *out)
 {
-	redisReply *names;
+	redisReply *names = rmq_listed(r, RMQ_QUEUES);
 
-	if (rmq_send_about_set(r, "SMEMBERS", RMQ_QUEUES, NULL) == -1)
-		return -1;
-	names = mq_expect_strings(r);
 	if (names == NULL)
 		return -1;
 	mq_rows_list(out, names);
@@ -100,7 +95,7 @@ ask_lengths(void *arg, size_t i, struct mq_command *c)
 }
 
 static int
-take_lengths(void *arg, size_t i, const redisReply *reply)
+take_lengths(void *arg, size_t i, redisReply *reply)
 {
 	struct gather *g = arg;
 	struct mq_queue_stats *q = &g->out->queues[i / LENGTHS];
@@ -136,7 +131,7 @@ ask_counts(void *arg, size_t i, struct mq_command *c)
 }
 
 static int
-take_counts(void *arg, size_t i, const redisReply *reply)
+take_counts(void *arg, size_t i, redisReply *reply)
 {
 	struct gather *g = arg;
 
@@ -174,7 +169,7 @@ take_clock(struct mq_queue_stats *q, const redisReply *reply)
 }
 
 static int
-take_extras(void *arg, size_t i, const redisReply *reply)
+take_extras(void *arg, size_t i, redisReply *reply)
 {
 	struct gather *g = arg;
 	struct mq_queue_stats *q = &g->out->queues[g->row[i / EXTRAS]];
@@ -200,30 +195,29 @@ take_extras(void *arg, size_t i, const redisReply *reply)
 static int
 ask_ours(struct mq_redis *r, struct gather *g)
 {
-	const struct mq_questions counts = {ask_counts, take_counts, g};
-	const struct mq_questions extras = {ask_extras, take_extras, g};
 	int i, rows = 0;
 
-	if (mq_ask_all(r, &counts, (size_t)g->rows) == -1)
+	if (mq_ask_all(r, (size_t)g->rows, ask_counts, take_counts, g) == -1)
 		return -1;
 	for (i = 0; i < g->rows; i++)
 		if (g->keys[g->row[i]] > g->out->queues[g->row[i]].counted)
 			g->row[rows++] = g->row[i];
 	g->rows = rows;
-	return mq_ask_all(r, &extras, EXTRAS * (size_t)g->rows);
+	return mq_ask_all(
+	    r, EXTRAS * (size_t)g->rows, ask_extras, take_extras, g);
 }
 
 static int
 ask_queues(struct mq_redis *r, struct gather *g)
 {
-	const struct mq_questions lengths = {ask_lengths, take_lengths, g};
 	struct mq_stats *out = g->out;
 	int rv;
 
 	g->row = mq_xcalloc((size_t)out->count + 1, sizeof(*g->row));
 	g->keys = mq_xcalloc((size_t)out->count + 1, sizeof(*g->keys));
 	g->sorted = mq_xcalloc((size_t)out->count + 1, sizeof(*g->sorted));
-	rv = mq_ask_all(r, &lengths, LENGTHS * (size_t)out->count);
+	rv = mq_ask_all(
+	    r, LENGTHS * (size_t)out->count, ask_lengths, take_lengths, g);
 	if (rv == 0)
 		rv = ask_ours(r, g);
 	if (rv == 0)

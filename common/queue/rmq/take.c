@@ -5,10 +5,10 @@
 
 #include <string.h>
 
-#include "ask.h"
 #include "base/clock.h"
 #include "keys.h"
 #include "queue/walk.h"
+#include "redis/ask.h"
 #include "scripts.h"
 
 /*

@@ -5,14 +5,13 @@
  * that is in no set.  Only a look through all keys finds what it holds.  That
  * costs the server some 0.6 s for a million keys, in steps of 0.6 ms.
  */
+#include "unlisted.h"
+
 #include <string.h>
 
-#include "ask.h"
 #include "keys.h"
-#include "unlisted.h"
+#include "redis/round.h"
 #include "scripts.h"
-
-#define SCAN_COUNT 1000
 
 /* Such a key has two names in it.  Go programs take any names, so a key that
  * can be read in two ways is left alone. */
@@ -38,45 +37,26 @@ rmq_unacked_key(char *key, size_t n, char **connection, char **queue)
 	return true;
 }
 
-/* A reply of this type; NULL without an error: the user may not ask. */
+/* -1: unknown. */
 static int
-ask(struct mq_redis *r, struct mq_command *c, int type, redisReply **out)
-{
-	redisReply *reply = NULL;
-	int rv = mq_redis_send(r, c);
-
-	mq_command_free(c);
-	*out = NULL;
-	if (rv == 0)
-		reply = mq_redis_reply(r);
-	if (reply == NULL)
-		return -1;
-	if (reply->type == type)
-		*out = reply;
-	else
-		freeReplyObject(reply);
-	return 0;
-}
-
-static int
-count_keys(struct mq_redis *r, long long *n)
+count_keys(struct mq_round *round, long long *n)
 {
 	struct mq_command c = {0};
 	redisReply *reply;
+	int rv;
 
 	*n = -1;
 	mq_command_plain(&c, "DBSIZE");
-	if (ask(r, &c, REDIS_REPLY_INTEGER, &reply) == -1)
-		return -1;
-	if (reply != NULL) {
-		*n = reply->integer;
-		freeReplyObject(reply);
-	}
-	return 0;
+	rv = mq_round_call(round, &c, REDIS_REPLY_INTEGER, &reply);
+	if (reply == NULL)
+		return rv;
+	*n = reply->integer;
+	freeReplyObject(reply);
+	return rv;
 }
 
 static void
-note(const redisReply *keys, struct mq_names *lists)
+note_lists(const redisReply *keys, struct mq_names *lists)
 {
 	char *connection, *queue;
 	size_t i;
@@ -87,46 +67,40 @@ note(const redisReply *keys, struct mq_names *lists)
 			mq_names_add(lists, connection, queue);
 }
 
-/* One step; an empty cursor is the end. */
+/* One step of the walk through all keys. */
 static int
-step(struct mq_redis *r, char *cursor, size_t size, struct mq_names *lists)
+scan_lists(
+    struct mq_round *round, char cursor[MQ_CURSOR_SIZE], struct mq_names *lists)
 {
 	struct mq_command c = {0};
-	redisReply *reply, **e;
+	redisReply *reply, *keys;
+	int rv;
 
-	mq_command_plain(&c, "SCAN");
-	mq_command_str(&c, cursor);
-	mq_command_str(&c, "MATCH");
-	mq_command_str(&c, "rmq::connection::*]::unacked");
-	mq_command_str(&c, "COUNT");
-	mq_command_int(&c, SCAN_COUNT);
+	mq_keys_ask(&c, cursor, "rmq::connection::*]::unacked");
+	rv = mq_round_call(round, &c, REDIS_REPLY_ARRAY, &reply);
 	*cursor = '\0';
-	if (ask(r, &c, REDIS_REPLY_ARRAY, &reply) == -1)
-		return -1;
 	if (reply == NULL)
-		return 0;
-	e = reply->element;
-	if (reply->elements == 2 && e[0]->type == REDIS_REPLY_STRING &&
-	    mq_reply_strings(e[1])) {
-		note(e[1], lists);
-		if (strcmp(e[0]->str, "0") != 0)
-			strlcpy(cursor, e[0]->str, size);
-	}
+		return rv;
+	keys = mq_cursor_take(cursor, reply);
+	if (keys != NULL)
+		note_lists(keys, lists);
 	freeReplyObject(reply);
-	return 0;
+	return rv;
 }
 
 int
 rmq_unacked_lists(struct mq_redis *r, long long most, struct mq_names *lists)
 {
-	char cursor[32] = "0";
+	/* A user who may not look is told nothing. */
+	struct mq_round round = {.r = r};
+	char cursor[MQ_CURSOR_SIZE] = "0";
 	long long n = 0;
-	int rv = most > 0 ? count_keys(r, &n) : 0;
+	int rv = most > 0 ? count_keys(&round, &n) : 0;
 
 	if (rv == -1 || n < 0 || (most > 0 && n > most))
 		return rv;
 	while (rv == 0 && *cursor != '\0')
-		rv = step(r, cursor, sizeof(cursor), lists);
+		rv = scan_lists(&round, cursor, lists);
 	/* A walk may come by a key twice. */
 	mq_names_sort(lists);
 	return rv;

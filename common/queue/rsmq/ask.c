@@ -24,16 +24,6 @@ rsmq_anywhere(const struct mq_redis *r)
 	return rsmq_name(r, "");
 }
 
-/* Sends a command that is complete, and frees it. */
-static redisReply *
-ask_for_array(struct mq_redis *r, struct mq_command *c)
-{
-	int rv = mq_redis_send(r, c);
-
-	mq_command_free(c);
-	return rv == 0 ? mq_expect_strings(r) : NULL;
-}
-
 redisReply *
 rsmq_connections(struct mq_redis *r, const char *queue)
 {
@@ -43,7 +33,7 @@ rsmq_connections(struct mq_redis *r, const char *queue)
 	rsmq_key_common(&c, queue, "::connections");
 	mq_command_int(&c, 0);
 	mq_command_int(&c, -1);
-	return ask_for_array(r, &c);
+	return mq_call_strings(r, &c);
 }
 
 redisReply *
@@ -55,7 +45,7 @@ rsmq_listed(struct mq_redis *r)
 	mq_command_plain(&c, "SMEMBERS");
 	rsmq_key_common(&c, anywhere, ":QUEUES");
 	free(anywhere);
-	return ask_for_array(r, &c);
+	return mq_call_strings(r, &c);
 }
 
 bool
@@ -65,6 +55,21 @@ rsmq_is_name(const redisReply *reply)
 	    strlen(reply->str) == reply->len &&
 	    strchr(reply->str, ':') == NULL &&
 	    rsmq_queue_error(reply->str) == NULL;
+}
+
+int
+rsmq_add_listed(struct mq_redis *r, struct mq_names *names)
+{
+	redisReply *all = rsmq_listed(r);
+	size_t i;
+
+	for (i = 0; all != NULL && i < all->elements; i++)
+		if (rsmq_is_name(all->element[i]))
+			mq_names_add(names, all->element[i]->str, NULL);
+	if (all == NULL)
+		return -1;
+	freeReplyObject(all);
+	return 0;
 }
 
 bool

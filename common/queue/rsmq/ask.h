@@ -4,6 +4,7 @@
 #ifndef MQ_RSMQ_ASK_H
 #define MQ_RSMQ_ASK_H
 
+#include "base/names.h"
 #include "redis/ask.h"
 
 /*
@@ -22,6 +23,8 @@ redisReply *rsmq_connections(struct mq_redis *, const char *queue);
  * an array; and whether one of them is a name that a queue can have. */
 redisReply *rsmq_listed(struct mq_redis *);
 bool rsmq_is_name(const redisReply *);
+/* Adds those that are. */
+int rsmq_add_listed(struct mq_redis *, struct mq_names *);
 
 /*
  * Calls a script whose reply is an array of at least so many: the first ones

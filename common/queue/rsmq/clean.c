@@ -14,13 +14,17 @@
 #include <jansson.h>
 
 #include "ask.h"
+#include "base/xalloc.h"
 #include "clean.h"
 #include "keys.h"
+
+/* How many connections are forgotten in one step. */
+#define FORGET 1000
 
 /* --- connections -------------------------------------------------------------- */
 
 static void
-add_consumed(struct rsmq_round *w, const char *text)
+add_consumed(struct rsmq_cleaner *w, const char *text)
 {
 	json_t *list = json_loads(text, 0, NULL);
 	size_t i, n = json_array_size(list);
@@ -32,79 +36,88 @@ add_consumed(struct rsmq_round *w, const char *text)
 	json_decref(list);
 }
 
+struct leases {
+	struct rsmq_cleaner *w;
+	redisReply **names;
+	size_t *gone, n; /* the indices of those that have none */
+};
+
+static void
+ask_lease(void *arg, size_t i, struct mq_command *c)
+{
+	const struct leases *l = arg;
+
+	mq_command_plain(c, "HGET");
+	rsmq_key_lease(c, l->names[i]->str, l->w->anywhere);
+	mq_command_str(c, "queues");
+}
+
+static int
+take_lease(void *arg, size_t i, redisReply *reply)
+{
+	struct leases *l = arg;
+
+	if (reply->type == REDIS_REPLY_STRING)
+		add_consumed(l->w, reply->str);
+	else if (mq_round_good(&l->w->round, reply, REDIS_REPLY_NIL))
+		l->gone[l->n++] = i;
+	return 0;
+}
+
 /* Names are never used again, so one that is dead stays so. */
 static int
-forget(struct rsmq_round *w, redisReply *const *dead, size_t n)
+forget_some(struct leases *l, size_t from, size_t n)
 {
-	struct mq_command *c = mq_pipe_next(&w->pipe);
+	struct mq_command c = {0};
+	redisReply *reply, *name;
 	size_t i;
 	int rv;
 
-	mq_command_plain(c, "ZREM");
-	rsmq_key_common(c, w->anywhere, "::connections");
-	for (i = 0; i < n; i++)
-		mq_command_arg(c, dead[i]->str, dead[i]->len);
-	rv = mq_pipe_run(w->r, &w->pipe);
-	if (rv == 0 &&
-	    mq_reply_good(
-		w->r, &w->trouble, w->pipe.replies[0], REDIS_REPLY_INTEGER))
-		w->out->connections += (long)w->pipe.replies[0]->integer;
-	mq_pipe_clear(&w->pipe);
-	return rv;
-}
-
-/* Asks for the leases of up to MQ_PIPE_MAX connections; those that have none
- * come to the front of the array. */
-static int
-look_at(struct rsmq_round *w, redisReply **names, size_t n, size_t *dead)
-{
-	struct mq_command *c;
-	redisReply *name, *reply;
-	size_t i;
-	int rv;
-
-	for (i = 0; i < n; i++) {
-		c = mq_pipe_next(&w->pipe);
-		mq_command_plain(c, "HGET");
-		rsmq_key_lease(c, names[i]->str, w->anywhere);
-		mq_command_str(c, "queues");
+	mq_command_plain(&c, "ZREM");
+	rsmq_key_common(&c, l->w->anywhere, "::connections");
+	for (i = from; i < from + n; i++) {
+		name = l->names[l->gone[i]];
+		mq_command_arg(&c, name->str, name->len);
 	}
-	rv = mq_pipe_run(w->r, &w->pipe);
-	*dead = 0;
-	for (i = 0; i < n && rv == 0; i++) {
-		reply = w->pipe.replies[i];
-		if (reply->type == REDIS_REPLY_STRING) {
-			add_consumed(w, reply->str);
-		} else if (mq_reply_good(
-			       w->r, &w->trouble, reply, REDIS_REPLY_NIL)) {
-			name = names[*dead];
-			names[(*dead)++] = names[i];
-			names[i] = name;
-		}
-	}
-	mq_pipe_clear(&w->pipe);
+	rv = mq_round_call(&l->w->round, &c, REDIS_REPLY_INTEGER, &reply);
+	if (reply == NULL)
+		return rv;
+	l->w->out->connections += (long)reply->integer;
+	freeReplyObject(reply);
 	return rv;
 }
 
 static int
-clean_connections(struct rsmq_round *w)
+forget_dead(struct leases *l)
 {
-	redisReply *all = rsmq_connections(w->r, w->anywhere);
-	size_t i, n, dead;
+	size_t i, n;
 	int rv = 0;
+
+	if (l->w->how->dry_run)
+		l->w->out->connections += (long)l->n;
+	else
+		for (i = 0; i < l->n && rv == 0; i += n) {
+			n = l->n - i < FORGET ? l->n - i : FORGET;
+			rv = forget_some(l, i, n);
+		}
+	return rv;
+}
+
+static int
+clean_connections(struct rsmq_cleaner *w)
+{
+	redisReply *all = rsmq_connections(w->round.r, w->anywhere);
+	struct leases l = {.w = w};
+	int rv;
 
 	if (all == NULL)
 		return -1;
-	for (i = 0; i < all->elements && rv == 0; i += n) {
-		n = all->elements - i;
-		if (n > MQ_PIPE_MAX)
-			n = MQ_PIPE_MAX;
-		rv = look_at(w, all->element + i, n, &dead);
-		if (w->how->dry_run)
-			w->out->connections += (long)dead;
-		else if (rv == 0 && dead > 0)
-			rv = forget(w, all->element + i, dead);
-	}
+	l.names = all->element;
+	l.gone = mq_xcalloc(all->elements + 1, sizeof(*l.gone));
+	rv = mq_round_ask(&w->round, all->elements, ask_lease, take_lease, &l);
+	if (rv == 0)
+		rv = forget_dead(&l);
+	free(l.gone);
 	freeReplyObject(all);
 	mq_names_sort(&w->consumed);
 	return rv;
@@ -113,21 +126,14 @@ clean_connections(struct rsmq_round *w)
 /* --- queues ---------------------------------------------------------------------- */
 
 static int
-clean_listed(struct rsmq_round *w)
+clean_listed(struct rsmq_cleaner *w)
 {
-	redisReply *all = rsmq_listed(w->r);
 	struct mq_names names = {0};
-	size_t i;
-	int rv;
+	int rv = rsmq_add_listed(w->round.r, &names);
 
-	if (all == NULL)
-		return -1;
-	for (i = 0; i < all->elements; i++)
-		if (rsmq_is_name(all->element[i]))
-			mq_names_add(&names, all->element[i]->str, NULL);
-	freeReplyObject(all);
 	mq_names_sort(&names);
-	rv = rsmq_sweep(w, names.list, names.n);
+	if (rv == 0)
+		rv = rsmq_sweep(w, names.list, names.n);
 	mq_names_free(&names);
 	return rv;
 }
@@ -137,8 +143,8 @@ rsmq_clean(
     struct mq_redis *r, const struct mq_clean *how, struct mq_cleaned *out)
 {
 	char *anywhere = rsmq_anywhere(r);
-	struct rsmq_round w = {
-	    .r = r, .how = how, .out = out, .anywhere = anywhere};
+	struct rsmq_cleaner w = {
+	    .round.r = r, .how = how, .out = out, .anywhere = anywhere};
 	int rv;
 
 	*out = (struct mq_cleaned){.next_ms = -1};
@@ -150,9 +156,8 @@ rsmq_clean(
 	if (rv == 0 && how->all)
 		rv = clean_listed(&w);
 	if (rv == 0)
-		rv = mq_trouble_tell(r, &w.trouble);
-	out->barred = w.trouble.barred;
-	mq_pipe_free(&w.pipe);
+		rv = mq_round_end(&w.round);
+	out->barred = w.round.refused;
 	mq_names_free(&w.consumed);
 	free(anywhere);
 	return rv;

@@ -9,15 +9,12 @@
 
 #include "base/names.h"
 #include "queue/queue.h"
-#include "redis/ask.h"
-#include "redis/pipe.h"
+#include "redis/round.h"
 
-struct rsmq_round {
-	struct mq_redis *r;
+struct rsmq_cleaner {
+	struct mq_round round;
 	const struct mq_clean *how;
 	struct mq_cleaned *out;
-	struct mq_pipe pipe;
-	struct mq_trouble trouble;
 	const char *anywhere; /* see rsmq_anywhere() */
 	struct mq_names
 	    consumed; /* queues that consumers of ours have; sorted */
@@ -25,15 +22,15 @@ struct rsmq_round {
 };
 
 /* enlist.c: lists the queues that there are, and no others. */
-int rsmq_enlist(struct rsmq_round *);
+int rsmq_enlist(struct rsmq_cleaner *);
 
 /* sweep.c: looks at the messages of n queues, and what belongs to
  * them.  Names without a namespace. */
-int rsmq_sweep(struct rsmq_round *, const struct mq_name *queues, size_t n);
+int rsmq_sweep(struct rsmq_cleaner *, const struct mq_name *queues, size_t n);
 
 /* reject.c: rejects messages of a queue: of each its id, how often
  * it was received, and its further headers, as lua/sweep.lua has them. */
-int rsmq_reject(struct rsmq_round *, const char *queue,
+int rsmq_reject(struct rsmq_cleaner *, const char *queue,
     redisReply *const *messages, size_t n);
 
 #endif

@@ -86,7 +86,7 @@ take_queues(struct gather *g, struct mq_connection_stats *c, const char *text)
 }
 
 static int
-take_about(void *arg, size_t i, const redisReply *reply)
+take_about(void *arg, size_t i, redisReply *reply)
 {
 	struct gather *g = arg;
 	struct mq_connection_stats *c = &g->out->connections[i / ABOUT];
@@ -139,7 +139,7 @@ ask_link(void *arg, size_t i, struct mq_command *c)
 
 /* The messages of a row have been counted already, whoever has them. */
 static int
-take_link(void *arg, size_t i, const redisReply *reply)
+take_link(void *arg, size_t i, redisReply *reply)
 {
 	struct gather *g = arg;
 
@@ -173,16 +173,14 @@ rsmq_stats_connections(
 	    .wanted = wanted & MQ_STATS_CONNECTIONS,
 	    .named = named,
 	    .anywhere = anywhere};
-	const struct mq_questions about = {ask_about, take_about, &g};
-	const struct mq_questions links = {ask_link, take_link, &g};
 	int rv = list(&g);
 
 	if (rv == 0)
-		rv = mq_ask_all(
-		    r, &about, ABOUT * (size_t)out->connection_count);
+		rv = mq_ask_all(r, ABOUT * (size_t)out->connection_count,
+		    ask_about, take_about, &g);
 	if (rv == 0) {
 		make_links(&g);
-		rv = mq_ask_all(r, &links, g.links);
+		rv = mq_ask_all(r, g.links, ask_link, take_link, &g);
 		free(g.link);
 	}
 	if (rv == 0 && (named || !g.wanted))

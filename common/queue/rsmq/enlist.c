@@ -12,8 +12,6 @@
 #include "keys.h"
 #include "scripts.h"
 
-#define SCAN_COUNT 1000
-
 /* Whether a key behind the namespace and a colon is of a queue; cuts off what
  * is behind its name. */
 static bool
@@ -35,83 +33,77 @@ is_of_queue(char *key)
 
 /* NAMESPACE:, and any key that begins so. */
 static void
-add_pattern(struct mq_command *c, const char *prefix)
+add_pattern(struct mq_buf *pattern, const char *prefix)
 {
-	struct mq_buf pattern = {0};
-
 	for (; *prefix != '\0'; prefix++) {
 		if (strchr("*?[]\\^", *prefix) != NULL)
-			mq_buf_add(&pattern, "\\", 1);
-		mq_buf_add(&pattern, prefix, 1);
+			mq_buf_add(pattern, "\\", 1);
+		mq_buf_add(pattern, prefix, 1);
 	}
-	mq_buf_add(&pattern, "*", 1);
-	mq_command_arg(c, pattern.data, pattern.len);
-	mq_buf_free(&pattern);
+	mq_buf_add(pattern, "*", 1);
 }
 
-/* One step of the walk through all keys; an empty cursor is its end. */
-static int
-scan(struct rsmq_round *w, const char *prefix, struct mq_names *found,
-    char *cursor, size_t size)
+static void
+note_queues(const redisReply *keys, const char *prefix, struct mq_names *found)
 {
+	size_t i, n = strlen(prefix);
+
+	for (i = 0; i < keys->elements; i++)
+		if (keys->element[i]->len >= n &&
+		    is_of_queue(keys->element[i]->str + n))
+			mq_names_add(found, keys->element[i]->str + n, NULL);
+}
+
+/* Walks through all keys. */
+static int
+scan_keys(struct mq_redis *r, const char *prefix, struct mq_names *found)
+{
+	char cursor[MQ_CURSOR_SIZE] = "0";
+	struct mq_buf pattern = {0};
 	struct mq_command c = {0};
-	redisReply *reply, *keys;
-	size_t i;
+	redisReply *reply = NULL, *keys;
 
-	mq_command_plain(&c, "SCAN");
-	mq_command_str(&c, cursor);
-	mq_command_str(&c, "MATCH");
-	add_pattern(&c, prefix);
-	mq_command_str(&c, "COUNT");
-	mq_command_int(&c, SCAN_COUNT);
-	reply = mq_redis_call(w->r, &c);
-	mq_command_free(&c);
-	if (reply == NULL)
-		return -1;
-	*cursor = '\0';
-	if (reply->type == REDIS_REPLY_ARRAY && reply->elements == 2 &&
-	    reply->element[0]->type == REDIS_REPLY_STRING &&
-	    mq_reply_strings(reply->element[1])) {
-		keys = reply->element[1];
-		for (i = 0; i < keys->elements; i++)
-			if (keys->element[i]->len >= strlen(prefix) &&
-			    is_of_queue(keys->element[i]->str + strlen(prefix)))
-				mq_names_add(found,
-				    keys->element[i]->str + strlen(prefix),
-				    NULL);
-		if (strcmp(reply->element[0]->str, "0") != 0)
-			strlcpy(cursor, reply->element[0]->str, size);
+	add_pattern(&pattern, prefix);
+	while (*cursor != '\0') {
+		mq_keys_ask(&c, cursor, mq_buf_str(&pattern));
+		reply = mq_redis_call(r, &c);
+		if (reply == NULL)
+			break;
+		keys = mq_cursor_take(cursor, reply);
+		if (keys != NULL)
+			note_queues(keys, prefix, found);
+		freeReplyObject(reply);
 	}
-	freeReplyObject(reply);
-	return 0;
+	mq_command_free(&c);
+	mq_buf_free(&pattern);
+	return reply == NULL ? -1 : 0;
 }
 
 static int
-find(struct rsmq_round *w, struct mq_names *found)
+find_queues(struct mq_redis *r, struct mq_names *found)
 {
-	const char *ns = w->r->server->url.ns;
+	const char *ns = r->server->url.ns;
 	char *prefix = mq_xasprintf("%s:", ns != NULL ? ns : RSMQ_NAMESPACE);
-	redisReply *listed = rsmq_listed(w->r);
-	char cursor[32] = "0";
-	size_t i;
-	int rv = listed == NULL ? -1 : 0;
+	int rv = rsmq_add_listed(r, found);
 
-	for (i = 0; listed != NULL && i < listed->elements; i++)
-		if (rsmq_is_name(listed->element[i]))
-			mq_names_add(found, listed->element[i]->str, NULL);
-	if (listed != NULL)
-		freeReplyObject(listed);
-	while (rv == 0 && *cursor != '\0')
-		rv = scan(w, prefix, found, cursor, sizeof(cursor));
+	if (rv == 0)
+		rv = scan_keys(r, prefix, found);
 	mq_names_sort(found);
 	free(prefix);
 	return rv;
 }
 
+struct enlist {
+	struct rsmq_cleaner *w;
+	struct mq_names found;
+};
+
 static void
-build(struct rsmq_round *w, const char *name, struct mq_command *c)
+ask_enlist(void *arg, size_t i, struct mq_command *c)
 {
-	char *queue = rsmq_name(w->r, name);
+	const struct enlist *l = arg;
+	const char *name = l->found.list[i].name;
+	char *queue = rsmq_name(l->w->round.r, name);
 
 	mq_command_script(c, &rsmq_script_enlist, 1 + RSMQ_HOME + 4);
 	rsmq_key_common(c, queue, ":QUEUES");
@@ -121,37 +113,33 @@ build(struct rsmq_round *w, const char *name, struct mq_command *c)
 	rsmq_key(c, queue, ":Xrate");
 	rsmq_key(c, queue, ":Xlater");
 	mq_command_str(c, name);
-	mq_command_int(c, w->how->dry_run);
+	mq_command_int(c, l->w->how->dry_run);
 	free(queue);
 }
 
-static void
-take(struct rsmq_round *w, const redisReply *reply)
+static int
+take_enlisted(void *arg, size_t i, redisReply *reply)
 {
-	if (!mq_reply_good(w->r, &w->trouble, reply, REDIS_REPLY_ARRAY) ||
+	struct rsmq_cleaner *w = ((struct enlist *)arg)->w;
+
+	(void)i;
+	if (!mq_round_good(&w->round, reply, REDIS_REPLY_ARRAY) ||
 	    !rsmq_is(reply, "##"))
-		return;
+		return 0;
 	w->out->adopted += (long)reply->element[0]->integer;
 	w->out->orphans += (long)reply->element[1]->integer;
+	return 0;
 }
 
 int
-rsmq_enlist(struct rsmq_round *w)
+rsmq_enlist(struct rsmq_cleaner *w)
 {
-	struct mq_names found = {0};
-	size_t i, k, n;
-	int rv = find(w, &found);
+	struct enlist l = {.w = w};
+	int rv = find_queues(w->round.r, &l.found);
 
-	for (i = 0; i < found.n && rv == 0; i += n) {
-		n = found.n - i < MQ_PIPE_MAX ? found.n - i : MQ_PIPE_MAX;
-		for (k = 0; k < n; k++)
-			build(
-			    w, found.list[i + k].name, mq_pipe_next(&w->pipe));
-		rv = mq_pipe_run(w->r, &w->pipe);
-		for (k = 0; k < n && rv == 0; k++)
-			take(w, w->pipe.replies[k]);
-		mq_pipe_clear(&w->pipe);
-	}
-	mq_names_free(&found);
+	if (rv == 0)
+		rv = mq_round_ask(
+		    &w->round, l.found.n, ask_enlist, take_enlisted, &l);
+	mq_names_free(&l.found);
 	return rv;
 }

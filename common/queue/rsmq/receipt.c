@@ -58,7 +58,7 @@ ask(void *arg, size_t i, struct mq_command *c)
 }
 
 static int
-take(void *arg, size_t i, const redisReply *reply)
+take(void *arg, size_t i, redisReply *reply)
 {
 	struct search *s = arg;
 
@@ -116,14 +116,13 @@ find_by_id(struct mq_redis *r, const char *queue, const char *id,
     struct mq_receipt *out)
 {
 	struct search s = {.queue = queue, .id = id, .out = out};
-	const struct mq_questions q = {.ask = ask, .take = take, .arg = &s};
 	redisReply *connections = rsmq_connections(r, queue);
 	int rv;
 
 	if (connections == NULL)
 		return -1;
 	s.connections = connections;
-	rv = mq_ask_all(r, &q, connections->elements);
+	rv = mq_ask_all(r, connections->elements, ask, take, &s);
 	freeReplyObject(connections);
 	if (rv == 0 && out->connection == NULL && !s.handed_out)
 		rv = adopt(r, &s);

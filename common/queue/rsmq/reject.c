@@ -19,8 +19,8 @@
 
 /* Why it is rejected becomes one of its headers; *late: it was too late. */
 static void
-judge(struct rsmq_round *w, redisReply *const *message, struct mq_buf *extra,
-    bool *late)
+reject_header(struct rsmq_cleaner *w, redisReply *const *message,
+    struct mq_buf *extra, bool *late)
 {
 	static const char start[] = "\xff\x00\xbe\xbeJ{";
 	const redisReply *id = message[0], *more = message[2];
@@ -50,7 +50,7 @@ judge(struct rsmq_round *w, redisReply *const *message, struct mq_buf *extra,
 
 /* What was done is added up; in a dry run, what would be. */
 static void
-tally(struct rsmq_round *w, bool late, struct mq_counts *n)
+add_counts(struct rsmq_cleaner *w, bool late, struct mq_counts *n)
 {
 	*(late ? &w->out->expired : &w->out->rejected) += 1;
 	n->failed++;
@@ -59,24 +59,28 @@ tally(struct rsmq_round *w, bool late, struct mq_counts *n)
 	n->runs += !late;
 }
 
+/* What is not counted is no reason to fail. */
 static int
-count(struct rsmq_round *w, const char *queue, const struct mq_counts *n)
+send_counts(
+    struct rsmq_cleaner *w, const char *queue, const struct mq_counts *n)
 {
-	int rv;
+	struct mq_command c = {0};
+	redisReply *reply;
 
 	if (n->failed == 0 || w->how->dry_run)
 		return 0;
-	rsmq_count(mq_pipe_next(&w->pipe), queue, n);
-	rv = mq_pipe_run(w->r, &w->pipe);
-	mq_pipe_clear(&w->pipe);
-	return rv;
+	rsmq_count(&c, queue, n);
+	reply = mq_redis_call(w->round.r, &c);
+	mq_command_free(&c);
+	if (reply != NULL)
+		freeReplyObject(reply);
+	return mq_redis_lost(w->round.r) ? -1 : 0;
 }
 
 static void
-build(struct rsmq_round *w, const char *queue, redisReply *const *messages,
-    size_t n, bool *late)
+build_reject(struct rsmq_cleaner *w, const char *queue,
+    redisReply *const *messages, size_t n, bool *late, struct mq_command *c)
 {
-	struct mq_command *c = mq_pipe_next(&w->pipe);
 	char *rejected = mq_xasprintf("%s" RSMQ_REJECTED, queue);
 	struct mq_buf extra = {0};
 	size_t i;
@@ -87,7 +91,7 @@ build(struct rsmq_round *w, const char *queue, redisReply *const *messages,
 	rsmq_key_common(c, queue, ":QUEUES");
 	mq_command_str(c, rsmq_bare(rejected));
 	for (i = 0; i < n; i++) {
-		judge(w, messages + 3 * i, &extra, &late[i]);
+		reject_header(w, messages + 3 * i, &extra, &late[i]);
 		mq_command_arg(c, messages[3 * i]->str, messages[3 * i]->len);
 		mq_command_int(c, messages[3 * i + 1]->integer);
 		mq_command_arg(c, extra.data, extra.len);
@@ -97,31 +101,32 @@ build(struct rsmq_round *w, const char *queue, redisReply *const *messages,
 }
 
 static int
-reject_some(struct rsmq_round *w, const char *queue,
+reject_some(struct rsmq_cleaner *w, const char *queue,
     redisReply *const *messages, size_t n, struct mq_counts *sum)
 {
-	const redisReply *reply;
+	struct mq_command c = {0};
+	redisReply *reply = NULL;
 	bool late[MANY];
 	size_t i;
 	int rv = 0;
 
-	build(w, queue, messages, n, late);
-	if (!w->how->dry_run)
-		rv = mq_pipe_run(w->r, &w->pipe);
-	reply = w->pipe.replies[0];
-	if (rv == 0 && !w->how->dry_run &&
-	    (!mq_reply_good(w->r, &w->trouble, reply, REDIS_REPLY_ARRAY) ||
-		reply->elements != n))
+	build_reject(w, queue, messages, n, late, &c);
+	if (w->how->dry_run)
+		mq_command_free(&c);
+	else
+		rv = mq_round_call(&w->round, &c, REDIS_REPLY_ARRAY, &reply);
+	if (!w->how->dry_run && (reply == NULL || reply->elements != n))
 		n = 0;
-	for (i = 0; i < n && rv == 0; i++)
-		if (w->how->dry_run || reply->element[i]->integer == 1)
-			tally(w, late[i], sum);
-	mq_pipe_clear(&w->pipe);
+	for (i = 0; i < n; i++)
+		if (reply == NULL || reply->element[i]->integer == 1)
+			add_counts(w, late[i], sum);
+	if (reply != NULL)
+		freeReplyObject(reply);
 	return rv;
 }
 
 int
-rsmq_reject(struct rsmq_round *w, const char *queue,
+rsmq_reject(struct rsmq_cleaner *w, const char *queue,
     redisReply *const *messages, size_t total)
 {
 	struct mq_counts sum = {0};
@@ -132,5 +137,5 @@ rsmq_reject(struct rsmq_round *w, const char *queue,
 		n = total - i < MANY ? total - i : MANY;
 		rv = reject_some(w, queue, messages + 3 * i, n, &sum);
 	}
-	return rv == 0 ? count(w, queue, &sum) : rv;
+	return rv == 0 ? send_counts(w, queue, &sum) : rv;
 }

@@ -7,77 +7,35 @@
 #include <stdlib.h>
 
 #include "ask.h"
-#include "base/xalloc.h"
 #include "keys.h"
 #include "queue/running.h"
 
 /* --- what runs ------------------------------------------------------------------ */
 
-struct gather {
-	const redisReply *connections;
-	const char *anywhere;
-	struct mq_runs *out;
-	char *host; /* of the connection that was asked about last */
-};
-
-enum { HOST, RUNS, ABOUT };
-
 static void
-ask(void *arg, size_t i, struct mq_command *c)
+ask_run(struct mq_command *c, enum mq_run_fact fact, const char *connection,
+    const char *anywhere)
 {
-	const struct gather *g = arg;
-	const char *connection = g->connections->element[i / ABOUT]->str;
-
-	if (i % ABOUT == HOST) {
+	if (fact == MQ_RUN_HOST) {
 		mq_command_plain(c, "HGET");
-		rsmq_key_lease(c, connection, g->anywhere);
+		rsmq_key_lease(c, connection, anywhere);
 		mq_command_str(c, "host");
 	} else {
 		mq_command_plain(c, "GET");
-		rsmq_key_running(c, connection, g->anywhere);
+		rsmq_key_running(c, connection, anywhere);
 	}
-}
-
-static int
-take(void *arg, size_t i, const redisReply *reply)
-{
-	struct gather *g = arg;
-	bool there = reply->type == REDIS_REPLY_STRING;
-
-	if (!there && reply->type != REDIS_REPLY_NIL)
-		return -1;
-	if (i % ABOUT == HOST) {
-		free(g->host);
-		g->host = there ? mq_xstrdup(reply->str) : NULL;
-	} else if (there && g->host != NULL) {
-		/* Nothing runs where the lease is over. */
-		mq_runs_read(g->out, reply->str, reply->len,
-		    g->connections->element[i / ABOUT]->str, g->host);
-	}
-	return 0;
 }
 
 int
 rsmq_running(struct mq_redis *r, struct mq_runs *out)
 {
+	static const struct mq_run_source source = {
+	    ask_run, {MQ_RUN_HOST, MQ_RUN_TEXT}, 2};
 	char *anywhere = rsmq_anywhere(r);
-	redisReply *all = rsmq_connections(r, anywhere);
-	struct gather g = {
-	    .connections = all, .anywhere = anywhere, .out = out};
-	const struct mq_questions q = {ask, take, &g};
-	int rv = -1;
+	int rv = mq_runs_ask(
+	    r, rsmq_connections(r, anywhere), &source, anywhere, out);
 
-	*out = (struct mq_runs){0};
-	if (all != NULL) {
-		rv = mq_ask_all(r, &q, ABOUT * all->elements);
-		freeReplyObject(all);
-	}
-	free(g.host);
 	free(anywhere);
-	if (rv == -1)
-		mq_runs_free(out);
-	else
-		mq_runs_sort(out);
 	return rv;
 }
 

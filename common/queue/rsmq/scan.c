@@ -45,7 +45,7 @@ ask_held(void *arg, size_t i, struct mq_command *c)
 }
 
 static int
-take_held(void *arg, size_t i, const redisReply *reply)
+take_held(void *arg, size_t i, redisReply *reply)
 {
 	struct mq_scan *s = arg;
 	size_t k;
@@ -63,14 +63,14 @@ static int
 list_held(struct mq_redis *r, struct mq_scan *s)
 {
 	struct mq_walk *w = s->walk;
-	const struct mq_questions q = {ask_held, take_held, s};
 
 	if (s->place.state != MQ_UNACKED || w->held != NULL)
 		return 0;
 	w->held = mq_xcalloc(1, sizeof(*w->held));
 	w->connections = rsmq_connections(r, s->place.queue);
 	if (w->connections == NULL ||
-	    mq_ask_all(r, &q, w->connections->elements) == -1)
+	    mq_ask_all(r, w->connections->elements, ask_held, take_held, s) ==
+		-1)
 		return -1;
 	mq_names_sort(w->held);
 	return 0;

@@ -169,7 +169,7 @@ take_state(struct gather *g, size_t row, const redisReply *reply)
 }
 
 static int
-take_about(void *arg, size_t i, const redisReply *reply)
+take_about(void *arg, size_t i, redisReply *reply)
 {
 	struct gather *g = arg;
 
@@ -197,8 +197,9 @@ ask_queues(struct mq_redis *r, int wanted, struct mq_stats *out)
 {
 	struct gather g = {out, wanted,
 	    mq_xcalloc((size_t)out->count + 1, sizeof(struct rsmq_hidden))};
-	const struct mq_questions q = {ask_about, take_about, &g};
-	int rv = mq_ask_all(r, &q, ABOUT * (size_t)out->count), i;
+	int rv = mq_ask_all(
+		r, ABOUT * (size_t)out->count, ask_about, take_about, &g),
+	    i;
 
 	for (i = 0; i < out->count; i++) {
 		if (rv == 0)

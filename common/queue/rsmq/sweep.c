@@ -12,7 +12,7 @@
 #include "layout.h"
 #include "scripts.h"
 
-/* So many steps are sent at a time: the server takes them one by one, and each
+/* How many steps are sent at a time: the server takes them one by one, and each
  * may take it a millisecond or two. */
 #define MANY 16
 
@@ -25,7 +25,7 @@ struct walk {
 };
 
 static void
-build(struct rsmq_round *w, struct walk *k, const char *bare,
+build_step(struct rsmq_cleaner *w, struct walk *k, const char *bare,
     struct mq_command *c)
 {
 	if (k->kind != NULL) {
@@ -49,14 +49,14 @@ build(struct rsmq_round *w, struct walk *k, const char *bare,
 }
 
 static void
-set(struct mq_buf *buf, const redisReply *text)
+set_text(struct mq_buf *buf, const redisReply *text)
 {
 	mq_buf_clear(buf);
 	mq_buf_add(buf, text->str, text->len);
 }
 
 static int
-take_messages(struct rsmq_round *w, struct walk *k, redisReply *reply)
+take_messages(struct rsmq_cleaner *w, struct walk *k, redisReply *reply)
 {
 	redisReply **e = reply->element;
 	size_t i;
@@ -70,21 +70,21 @@ take_messages(struct rsmq_round *w, struct walk *k, redisReply *reply)
 			    REDIS_REPLY_INTEGER :
 			    REDIS_REPLY_STRING))
 			return 0;
-	set(&k->at, e[0]);
-	set(&k->id, e[1]);
+	set_text(&k->at, e[0]);
+	set_text(&k->id, e[1]);
 	k->over = e[2]->integer == 0;
 	w->out->orphans += (long)e[3]->integer;
 	return rsmq_reject(w, k->queue, e + 4, (reply->elements - 4) / 3);
 }
 
 static void
-take_orphans(struct rsmq_round *w, struct walk *k, redisReply *reply)
+take_orphans(struct rsmq_cleaner *w, struct walk *k, redisReply *reply)
 {
 	redisReply **e = reply->element;
 
 	if (!rsmq_is(reply, "$##"))
 		return;
-	set(&k->at, e[0]);
+	set_text(&k->at, e[0]);
 	k->over = strcmp(e[0]->str, "0") == 0;
 	w->out->orphans += (long)e[1]->integer;
 	w->out->adopted += (long)e[2]->integer;
@@ -92,10 +92,10 @@ take_orphans(struct rsmq_round *w, struct walk *k, redisReply *reply)
 
 /* A reply that makes no sense ends its walk. */
 static int
-take(struct rsmq_round *w, struct walk *k, redisReply *reply)
+take_reply(struct rsmq_cleaner *w, struct walk *k, redisReply *reply)
 {
 	k->over = true;
-	if (!mq_reply_good(w->r, &w->trouble, reply, REDIS_REPLY_ARRAY))
+	if (!mq_round_good(&w->round, reply, REDIS_REPLY_ARRAY))
 		return 0;
 	if (k->kind == NULL)
 		return take_messages(w, k, reply);
@@ -103,40 +103,58 @@ take(struct rsmq_round *w, struct walk *k, redisReply *reply)
 	return 0;
 }
 
+struct step {
+	struct rsmq_cleaner *w;
+	struct walk *walks[MANY]; /* those that are not over */
+	const char *names[MANY];
+	redisReply *replies[MANY];
+	size_t n;
+};
+
+static void
+ask_step(void *arg, size_t i, struct mq_command *c)
+{
+	const struct step *s = arg;
+
+	build_step(s->w, s->walks[i], s->names[i], c);
+}
+
+/* What a reply asks for is sent when all are there. */
+static int
+keep_reply(void *arg, size_t i, redisReply *reply)
+{
+	((struct step *)arg)->replies[i] = reply;
+	return MQ_KEEP;
+}
+
 /* One more step for those of n walks that are not over; *more: whether any was
  * not. */
 static int
-step(struct rsmq_round *w, struct walk *walks, const struct mq_name *names,
-    size_t n, bool *more)
+step_walks(struct rsmq_cleaner *w, struct walk *walks,
+    const struct mq_name *names, size_t n, bool *more)
 {
-	redisReply *replies[MANY];
-	size_t i, m = 0;
+	struct step s = {.w = w};
+	size_t i;
 	int rv;
 
 	for (i = 0; i < n; i++)
-		if (!walks[i].over)
-			build(w, &walks[i], names[i].name,
-			    mq_pipe_next(&w->pipe));
-	rv = mq_pipe_run(w->r, &w->pipe);
-	*more = w->pipe.n > 0;
-	for (i = 0; i < w->pipe.n; i++) {
-		replies[i] = w->pipe.replies[i];
-		w->pipe.replies[i] = NULL;
-	}
-	mq_pipe_clear(&w->pipe);
-	for (i = 0; i < n && *more; i++)
 		if (!walks[i].over) {
-			if (rv == 0)
-				rv = take(w, &walks[i], replies[m]);
-			if (replies[m] != NULL)
-				freeReplyObject(replies[m]);
-			m++;
+			s.walks[s.n] = &walks[i];
+			s.names[s.n++] = names[i].name;
 		}
+	*more = s.n > 0;
+	rv = mq_round_ask(&w->round, s.n, ask_step, keep_reply, &s);
+	for (i = 0; i < s.n; i++) {
+		if (rv == 0)
+			rv = take_reply(w, s.walks[i], s.replies[i]);
+		if (s.replies[i] != NULL)
+			freeReplyObject(s.replies[i]);
+	}
 	return rv;
 }
 
 static int
-walk(struct rsmq_round *w, const struct mq_name *names, size_t n,
+walk_queues(struct rsmq_cleaner *w, const struct mq_name *names, size_t n,
     const char *kind)
 {
 	struct walk walks[MANY] = {0};
@@ -146,10 +164,10 @@ walk(struct rsmq_round *w, const struct mq_name *names, size_t n,
 
 	for (i = 0; i < n; i++) {
 		walks[i].kind = kind;
-		walks[i].queue = rsmq_name(w->r, names[i].name);
+		walks[i].queue = rsmq_name(w->round.r, names[i].name);
 	}
 	while (rv == 0 && more)
-		rv = step(w, walks, names, n, &more);
+		rv = step_walks(w, walks, names, n, &more);
 	for (i = 0; i < n; i++) {
 		free(walks[i].queue);
 		mq_buf_free(&walks[i].at);
@@ -160,7 +178,7 @@ walk(struct rsmq_round *w, const struct mq_name *names, size_t n,
 
 /* The hash before the others: what becomes a message again keeps its own. */
 int
-rsmq_sweep(struct rsmq_round *w, const struct mq_name *queues, size_t total)
+rsmq_sweep(struct rsmq_cleaner *w, const struct mq_name *queues, size_t total)
 {
 	static const char *const kinds[] = {"h", "x", "d", NULL};
 	size_t i, k, n;
@@ -169,7 +187,7 @@ rsmq_sweep(struct rsmq_round *w, const struct mq_name *queues, size_t total)
 	for (i = 0; i < total && rv == 0; i += n) {
 		n = total - i < MANY ? total - i : MANY;
 		for (k = 0; k < 4 && rv == 0; k++)
-			rv = walk(w, queues + i, n, kinds[k]);
+			rv = walk_queues(w, queues + i, n, kinds[k]);
 	}
 	return rv;
 }

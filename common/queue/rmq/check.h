@@ -1,13 +1,13 @@
 /*
  * A walk through all places of a queue; see repair.c.  For this folder only.
  */
-#ifndef MQ_RMQ_SURVEY_H
-#define MQ_RMQ_SURVEY_H
+#ifndef MQ_RMQ_CHECK_H
+#define MQ_RMQ_CHECK_H
 
 #include "locks.h"
 
-struct rmq_survey {
-	struct rmq_round *w;
+struct rmq_check {
+	struct rmq_cleaner *w;
 	const char *queue;
 	long long tick;
 	struct rmq_locks locks;
@@ -28,9 +28,9 @@ struct rmq_survey {
  * Goes through one place; connection is for unacked.  *whole becomes false if
  * that did not work.
  */
-int rmq_survey_place(struct rmq_survey *, const char *place,
-    const char *connection, bool *whole);
+int rmq_check_place(
+    struct rmq_check *, const char *place, const char *connection, bool *whole);
 /* Through the unacked lists of all connections; adds those that live. */
-int rmq_survey_unacked(struct rmq_survey *, struct mq_names *live, bool *whole);
+int rmq_check_unacked(struct rmq_check *, struct mq_names *live, bool *whole);
 
 #endif

@@ -1,0 +1,178 @@
+/*
+ * The rmq layout: what the steps of a round of cleaning share.
+ */
+#include "cleaner.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/xalloc.h"
+#include "keys.h"
+#include "layout.h"
+#include "listed.h"
+
+void
+rmq_cleaner_free(struct rmq_cleaner *w)
+{
+	size_t i;
+
+	mq_names_free(&w->live);
+	mq_names_free(&w->dead);
+	mq_names_free(&w->lapsed);
+	mq_names_free(&w->known);
+	for (i = 0; i < w->count_n; i++)
+		free(w->counts[i].queue);
+	free(w->counts);
+}
+
+int
+rmq_cleaner_queues(struct rmq_cleaner *w, struct mq_names *queues)
+{
+	struct mq_command c = {0};
+	redisReply *all;
+	int rv;
+
+	rmq_ask_listed(&c, RMQ_QUEUES);
+	rv = mq_round_call_strings(&w->round, &c, &all);
+	if (all == NULL)
+		return rv;
+	rmq_add_names(queues, all);
+	freeReplyObject(all);
+	return rv;
+}
+
+int
+rmq_cleaner_now(struct rmq_cleaner *w, int64_t *ms)
+{
+	struct mq_command c = {0};
+	redisReply *time;
+	int rv;
+
+	*ms = 0;
+	mq_command_plain(&c, "TIME");
+	rv = mq_round_call(&w->round, &c, REDIS_REPLY_ARRAY, &time);
+	if (time == NULL)
+		return rv;
+	if (mq_reply_time(time, ms) == -1)
+		*ms = 0;
+	freeReplyObject(time);
+	return rv;
+}
+
+struct selection {
+	struct rmq_cleaner *w;
+	const struct mq_name *list;
+	void (*build)(const struct rmq_cleaner *, const struct mq_name *,
+	    struct mq_command *);
+	struct mq_names *yes;
+};
+
+static void
+ask_name(void *arg, size_t i, struct mq_command *c)
+{
+	const struct selection *s = arg;
+
+	s->build(s->w, &s->list[i], c);
+}
+
+static int
+take_answer(void *arg, size_t i, redisReply *reply)
+{
+	struct selection *s = arg;
+
+	if (mq_round_good(&s->w->round, reply, REDIS_REPLY_INTEGER) &&
+	    reply->integer > 0)
+		mq_names_add(s->yes, s->list[i].name, s->list[i].queue);
+	return 0;
+}
+
+int
+rmq_cleaner_select(struct rmq_cleaner *w, const struct mq_names *names,
+    void (*build)(const struct rmq_cleaner *, const struct mq_name *,
+	struct mq_command *),
+    struct mq_names *yes)
+{
+	struct selection s = {w, names->list, build, yes};
+	int rv = mq_round_ask(&w->round, names->n, ask_name, take_answer, &s);
+
+	mq_names_sort(yes);
+	return rv;
+}
+
+/* --- counts ------------------------------------------------------------------- */
+
+void
+rmq_cleaner_count(struct rmq_cleaner *w, const char *queue, long crashed,
+    long rejected, long expired)
+{
+	if (crashed == 0 && expired == 0)
+		return;
+	if (w->count_n == w->count_cap) {
+		w->count_cap = w->count_cap * 2 + 16;
+		w->counts = mq_xreallocarray(
+		    w->counts, w->count_cap, sizeof(*w->counts));
+	}
+	w->counts[w->count_n++] =
+	    (struct rmq_count){mq_xstrdup(queue), crashed, rejected, expired};
+}
+
+static int
+by_queue(const void *a, const void *b)
+{
+	const struct rmq_count *x = a, *y = b;
+
+	return strcmp(x->queue, y->queue);
+}
+
+/* One of each queue. */
+static void
+sum_counts(struct rmq_cleaner *w)
+{
+	struct rmq_count *sum = w->counts, *c;
+	size_t i, n = w->count_n;
+
+	if (n == 0)
+		return;
+	qsort(w->counts, n, sizeof(*w->counts), by_queue);
+	for (i = 1; i < n; i++) {
+		c = &w->counts[i];
+		if (by_queue(sum, c) != 0) {
+			*++sum = *c;
+			continue;
+		}
+		sum->crashed += c->crashed;
+		sum->rejected += c->rejected;
+		sum->expired += c->expired;
+		free(c->queue);
+	}
+	w->count_n = (size_t)(sum - w->counts) + 1;
+}
+
+static void
+ask_to_count(void *arg, size_t i, struct mq_command *c)
+{
+	const struct rmq_cleaner *w = arg;
+	const struct rmq_count *n = &w->counts[i];
+
+	rmq_count(c, n->queue,
+	    &(struct mq_counts){.runs = n->crashed,
+		.crashed = n->crashed,
+		.failed = n->rejected + n->expired,
+		.expired = n->expired});
+}
+
+/* What is not counted is no reason to fail. */
+static int
+ignore_reply(void *arg, size_t i, redisReply *reply)
+{
+	(void)arg, (void)i, (void)reply;
+	return 0;
+}
+
+int
+rmq_cleaner_send_counts(struct rmq_cleaner *w)
+{
+	sum_counts(w);
+	return mq_round_ask(
+	    &w->round, w->count_n, ask_to_count, ignore_reply, w);
+}

@@ -1,0 +1,52 @@
+/*
+ * One round of cleaning in the rmq layout: what its steps share, which is the
+ * bottom of it.  The steps are above, in steps.h, and clean.c calls them.  For this
+ * folder only.
+ *
+ * All functions that return an int return -1 only when the connection is lost;
+ * redis/round.h says what becomes of other errors.
+ */
+#ifndef MQ_RMQ_CLEANER_H
+#define MQ_RMQ_CLEANER_H
+
+#include "base/names.h"
+#include "queue/queue.h"
+#include "redis/round.h"
+
+/* Messages of one queue that had crashed or had expired. */
+struct rmq_count {
+	char *queue;
+	long crashed, rejected, expired;
+};
+
+struct rmq_cleaner {
+	struct mq_round round;
+	const struct mq_clean *how;
+	struct mq_cleaned *out;
+	struct mq_names live;	/* connections with a heartbeat; sorted */
+	struct mq_names dead;	/* those without; sorted */
+	struct mq_names lapsed; /* those dead whose programs live; sorted */
+	struct mq_names known;	/* dry run: queues that would be known by now */
+	struct rmq_count *counts;
+	size_t count_n, count_cap;
+	bool adopted_all; /* rmq_adopt_all() was called */
+	bool blind;	  /* a look through all keys is refused */
+};
+void rmq_cleaner_free(struct rmq_cleaner *);
+
+/* Adds the names of the queues that are known. */
+int rmq_cleaner_queues(struct rmq_cleaner *, struct mq_names *);
+/* The server's clock in unix milliseconds; 0: it makes no sense. */
+int rmq_cleaner_now(struct rmq_cleaner *, int64_t *ms);
+/* Calls a script for each name, and adds those that it was true of to *yes. */
+int rmq_cleaner_select(struct rmq_cleaner *, const struct mq_names *,
+    void (*build)(const struct rmq_cleaner *, const struct mq_name *,
+	struct mq_command *),
+    struct mq_names *yes);
+
+void rmq_cleaner_count(struct rmq_cleaner *, const char *queue, long crashed,
+    long rejected, long expired);
+/* Adds what was counted to the counters of the queues. */
+int rmq_cleaner_send_counts(struct rmq_cleaner *);
+
+#endif

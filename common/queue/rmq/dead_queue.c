@@ -1,0 +1,222 @@
+/*
+ * The rmq layout: one queue of a dead connection.
+ */
+#include "dead_queue.h"
+
+#include "keys.h"
+#include "message/headers.h"
+#include "message/history.h"
+#include "scripts.h"
+
+/* Bytes of headers in one reply; it has one in any case. */
+#define SHOW_BYTES 16384
+/* What one step returns at most, as in reclaim.lua.  That many go back in one step
+ * with those that may have been running: a consumer that waits finds the
+ * latter in front, and knows that another one has died. */
+#define STEP 500
+/* What is before the headers in a reply. */
+enum { MOVED, BACK, OUT, LEFT, UNLISTED, FIRST };
+/* What is left when the queue has keys in the form for a cluster. */
+#define CLUSTER (-2)
+
+static long
+at_most(long n, long max)
+{
+	return n < max ? n : max;
+}
+
+static long
+shown(const struct rmq_dead_queue *q)
+{
+	if (q->shown == NULL)
+		return 0;
+	return at_most((long)q->shown->elements - FIRST, RMQ_HEADERS);
+}
+
+/*
+ * A message that may have been running when its consumer died has had one run more:
+ * appends its new header.  One with a bad header goes back as it is, and the consumer
+ * that claims it next rejects it.
+ */
+static enum rmq_crash
+count_crash(
+    const redisReply *header, const struct rmq_dead *d, struct mq_buf *out)
+{
+	struct mq_envelope e;
+	const char *why;
+	long attempt;
+	bool last;
+
+	if (header->len == 1 ||
+	    mq_envelope_parse(header->str, header->len, &e, &why) == -1) {
+		mq_buf_add(out, header->str, header->len);
+		return RMQ_CRASH_NONE;
+	}
+	attempt = mq_envelope_get_long(&e, MQ_HEADER_ATTEMPT, 0) + 1;
+	last = attempt >= d->attempts;
+	mq_history_crash(&e, attempt, last, d->host);
+	mq_envelope_write_header(&e, out);
+	mq_envelope_free(&e);
+	return last ? RMQ_CRASH_REJECT : RMQ_CRASH_BACK;
+}
+
+/* What is to become of the messages that were shown. */
+static void
+add_crashes(struct rmq_dead_queue *q, struct mq_command *c)
+{
+	struct mq_buf header = {0};
+	const redisReply *old;
+	long i, n = shown(q);
+
+	for (i = 0; i < n; i++) {
+		old = q->shown->element[FIRST + i];
+		mq_buf_clear(&header);
+		q->crashes[i] = count_crash(old, q->owner, &header);
+		mq_command_arg(c, old->str, old->len);
+		mq_command_arg(c, header.data, header.len);
+		mq_command_str(c,
+		    q->crashes[i] == RMQ_CRASH_REJECT ? "rejected" : "ready");
+	}
+	mq_buf_free(&header);
+}
+
+long
+rmq_dead_queue_kept(const struct rmq_dead_queue *q)
+{
+	return q->owner->slots > 0 ? q->owner->slots + STEP : 0;
+}
+
+void
+rmq_dead_queue_begin(
+    const struct rmq_cleaner *w, struct rmq_dead_queue *q, bool show)
+{
+	q->show = show;
+	q->looks = show && !q->looked && !w->how->dry_run;
+	q->looked |= q->looks;
+	q->at += shown(q);
+}
+
+void
+rmq_dead_queue_step(
+    const struct rmq_cleaner *w, struct rmq_dead_queue *q, struct mq_command *c)
+{
+	const char *connection = q->owner->connection;
+
+	mq_command_script(
+	    c, &rmq_script_bury, RMQ_HOME + (q->owner->ours ? 11 : 9));
+	rmq_key_home(c, q->queue);
+	rmq_key_both(c, connection, q->queue, "unacked");
+	rmq_key_queue(c, q->queue, "rejected");
+	rmq_key_connection(c, connection, "heartbeat");
+	rmq_key_both(c, connection, q->queue, "consumers");
+	rmq_key_connection(c, connection, "queues");
+	mq_command_str(c, RMQ_QUEUES);
+	mq_command_str(c, RMQ_CONNECTIONS);
+	rmq_key_cluster(c, connection, q->queue);
+	if (q->owner->ours) {
+		rmq_key_connection(c, connection, "info");
+		rmq_key_connection(c, connection, "running");
+	}
+	mq_command_str(c, q->queue);
+	mq_command_str(c, connection);
+	mq_command_int(c, q->show ? q->owner->slots : rmq_dead_queue_kept(q));
+	mq_command_int(c, q->show ? SHOW_BYTES : 0);
+	if (w->how->dry_run || q->looks)
+		mq_command_int(c, q->at);
+	else
+		mq_command_str(c, "");
+	add_crashes(q, c);
+}
+
+static bool
+is_sound(struct rmq_cleaner *w, const redisReply *reply)
+{
+	size_t i;
+
+	if (!mq_round_good(&w->round, reply, REDIS_REPLY_ARRAY))
+		return false;
+	for (i = 0; i < reply->elements; i++)
+		if (reply->element[i]->type !=
+		    (i < FIRST ? REDIS_REPLY_INTEGER : REDIS_REPLY_STRING))
+			return mq_round_nonsense(&w->round);
+	return i >= FIRST || mq_round_nonsense(&w->round);
+}
+
+/* Counts the first n of the messages that were shown. */
+static void
+count_crashes(struct rmq_cleaner *w, const struct rmq_dead_queue *q, long n)
+{
+	long i, crashed = 0, rejected = 0;
+
+	for (i = 0; i < n; i++) {
+		crashed += q->crashes[i] != RMQ_CRASH_NONE;
+		rejected += q->crashes[i] == RMQ_CRASH_REJECT;
+	}
+	w->out->rejected += rejected;
+	w->out->returned += n - rejected;
+	rmq_cleaner_count(w, q->queue, crashed, rejected, 0);
+}
+
+static void
+count_reply(
+    struct rmq_cleaner *w, struct rmq_dead_queue *q, const redisReply *reply)
+{
+	long moved = (long)reply->element[MOVED]->integer;
+	long settled = (long)(reply->element[BACK]->integer +
+	    reply->element[OUT]->integer);
+	long left = (long)reply->element[LEFT]->integer;
+
+	if (w->how->dry_run) {
+		if (q->shown == NULL && left > q->owner->slots)
+			moved = left - q->owner->slots;
+		settled = shown(q);
+		left = at_most(left, q->owner->slots) - q->at;
+	}
+	if (reply->element[UNLISTED]->integer > 0) {
+		w->out->connections++;
+		q->owner->closed = true;
+	}
+	w->out->returned += moved;
+	count_crashes(w, q, at_most(settled, shown(q)));
+	q->left = left;
+}
+
+static void
+leave_alone(struct rmq_cleaner *w, struct rmq_dead *d)
+{
+	if (!d->cluster && w->how->cluster != NULL)
+		mq_names_add(w->how->cluster, d->connection, NULL);
+	d->cluster = true;
+}
+
+/* The fate of the messages is known only if the reply is sound. */
+void
+rmq_dead_queue_reply(
+    struct rmq_cleaner *w, struct rmq_dead_queue *q, redisReply *reply)
+{
+	if (!is_sound(w, reply)) {
+		q->owner->failed = true;
+		q->left = 0;
+		freeReplyObject(reply);
+		return;
+	}
+	if (reply->element[LEFT]->integer < 0) {
+		/* Its heart beats again, or it is none of ours to clean. */
+		q->owner->failed = true;
+		q->left = 0;
+		if (reply->element[LEFT]->integer == CLUSTER)
+			leave_alone(w, q->owner);
+	} else if (!q->looks) {
+		count_reply(w, q, reply);
+	}
+	if (q->shown != NULL)
+		freeReplyObject(q->shown);
+	q->shown = reply;
+}
+
+void
+rmq_dead_queue_free(struct rmq_dead_queue *q)
+{
+	if (q->shown != NULL)
+		freeReplyObject(q->shown);
+}

@@ -1,0 +1,325 @@
+/*
+ * The rmq layout: taking dead connections apart, many at a time.
+ *
+ * A crash, or an error, anywhere in here leaves a connection listed as long as
+ * it has a queue, and a queue as long as it has a message there.
+ */
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/xalloc.h"
+#include "dead_queue.h"
+#include "keys.h"
+#include "scripts.h"
+#include "steps.h"
+
+/* How many connections, or queues of them, are dealt with at a time; fewer when
+ * headers, which may be long, are on their way. */
+#define MANY 500
+#define FEW  16
+
+/* Dead connections and their queues. */
+struct reclaim {
+	struct rmq_cleaner *w;
+	struct rmq_dead *dead;
+	struct rmq_dead_queue *queues;
+	size_t dead_n, queue_n, queue_cap;
+	/* What this step is about. */
+	struct rmq_dead_queue *asked[MANY];
+	struct rmq_dead *empty[MANY];
+	size_t n;
+};
+
+static void
+add_queue(struct reclaim *all, struct rmq_dead *d, const char *queue)
+{
+	struct rmq_cleaner *w = all->w;
+
+	if (all->queue_n == all->queue_cap) {
+		all->queue_cap =
+		    all->queue_cap == 0 ? MANY : all->queue_cap * 2;
+		all->queues = mq_xreallocarray(
+		    all->queues, all->queue_cap, sizeof(*all->queues));
+	}
+	all->queues[all->queue_n++] = (struct rmq_dead_queue){
+	    .owner = d, .queue = queue, .left = LONG_MAX};
+	if (w->how->all && w->how->dry_run)
+		mq_names_add(&w->known, queue, NULL);
+}
+
+static void
+add_queues(struct reclaim *all, struct rmq_dead *d)
+{
+	const redisReply *queue;
+	size_t i;
+
+	for (i = 0; i < d->queues->elements; i++) {
+		queue = d->queues->element[i];
+		/* No key can be made of a name with a NUL in it here. */
+		if (queue->type == REDIS_REPLY_STRING &&
+		    strlen(queue->str) == queue->len)
+			add_queue(all, d, queue->str);
+		else
+			d->failed = true;
+	}
+}
+
+static long
+number_of(const redisReply *text)
+{
+	return text->type == REDIS_REPLY_STRING ? strtol(text->str, NULL, 10) :
+						  0;
+}
+
+static bool
+read_info(struct rmq_cleaner *w, struct rmq_dead *d)
+{
+	const redisReply *slots, *host;
+	long limit;
+
+	if (d->info->elements != 3)
+		return mq_round_nonsense(&w->round);
+	slots = d->info->element[0];
+	host = d->info->element[1];
+	limit = number_of(d->info->element[2]);
+	d->slots = number_of(slots);
+	/* The second half of LONG_MAX is for sums. */
+	if (d->slots < 0 || d->slots > INT_MAX)
+		d->slots = 0;
+	if (host->type == REDIS_REPLY_STRING)
+		d->host = host->str;
+	d->attempts =
+	    limit > 0 && limit <= MQ_ATTEMPTS_MAX ? (int)limit : w->how->limit;
+	/* Messages of a lapsed connection may have run, but none crashed. */
+	if (mq_names_have(&w->lapsed, d->connection))
+		d->slots = 0;
+	d->ours = slots->type == REDIS_REPLY_STRING || d->host != NULL;
+	return true;
+}
+
+static void
+ask_about(void *arg, size_t i, struct mq_command *c)
+{
+	const struct reclaim *all = arg;
+	const char *connection = all->dead[i / 2].connection;
+
+	if (i % 2 == 1) {
+		mq_command_plain(c, "SMEMBERS");
+		rmq_key_connection(c, connection, "queues");
+		return;
+	}
+	mq_command_plain(c, "HMGET");
+	rmq_key_connection(c, connection, "info");
+	mq_command_str(c, "slots");
+	mq_command_str(c, "host");
+	mq_command_str(c, "attempts");
+}
+
+static int
+take_about(void *arg, size_t i, redisReply *reply)
+{
+	struct reclaim *all = arg;
+	struct rmq_dead *d = &all->dead[i / 2];
+
+	*(i % 2 == 1 ? &d->queues : &d->info) = reply;
+	return MQ_KEEP;
+}
+
+/* Whether the i-th name is of another connection than the one before. */
+static bool
+is_another(const struct mq_name *dead, size_t i)
+{
+	return i == 0 || strcmp(dead[i].name, dead[i - 1].name) != 0;
+}
+
+static int
+ask_dead(struct reclaim *all, const struct mq_name *dead, size_t n)
+{
+	size_t i;
+
+	all->dead = mq_xcalloc(n, sizeof(*all->dead));
+	for (i = 0; i < n; i++)
+		if (is_another(dead, i))
+			all->dead[all->dead_n++].connection = dead[i].name;
+	return mq_round_ask(
+	    &all->w->round, 2 * all->dead_n, ask_about, take_about, all);
+}
+
+static bool
+is_readable(struct rmq_cleaner *w, struct rmq_dead *d)
+{
+	return mq_round_good(&w->round, d->info, REDIS_REPLY_ARRAY) &&
+	    mq_round_good(&w->round, d->queues, REDIS_REPLY_ARRAY) &&
+	    read_info(w, d);
+}
+
+static void
+find_queues(struct reclaim *all, const struct mq_name *dead, size_t n)
+{
+	struct rmq_dead *d = all->dead;
+	size_t i;
+
+	for (i = 0; i < n; i++) {
+		if (is_another(dead, i)) {
+			d += i > 0;
+			d->failed = !is_readable(all->w, d);
+		}
+		if (d->failed)
+			continue;
+		if (dead[i].queue != NULL && all->w->how->dry_run)
+			add_queue(all, d, dead[i].queue);
+		else if (is_another(dead, i))
+			add_queues(all, d);
+	}
+}
+
+static void
+ask_step(void *arg, size_t i, struct mq_command *c)
+{
+	struct reclaim *all = arg;
+
+	rmq_dead_queue_step(all->w, all->asked[i], c);
+}
+
+static int
+take_step(void *arg, size_t i, redisReply *reply)
+{
+	struct reclaim *all = arg;
+
+	rmq_dead_queue_reply(all->w, all->asked[i], reply);
+	return MQ_KEEP;
+}
+
+/* Takes one more step with those of n queues that need one; all->n of them did. */
+static int
+step_queues(
+    struct reclaim *all, struct rmq_dead_queue *queues, size_t n, bool show)
+{
+	size_t i;
+
+	all->n = 0;
+	for (i = 0; i < n; i++)
+		if (queues[i].left >
+		    (show ? 0 : rmq_dead_queue_kept(&queues[i]))) {
+			rmq_dead_queue_begin(all->w, &queues[i], show);
+			all->asked[all->n++] = &queues[i];
+		}
+	return mq_round_ask(&all->w->round, all->n, ask_step, take_step, all);
+}
+
+static int
+walk_queues(struct reclaim *all, size_t size, bool show)
+{
+	size_t i, n;
+
+	for (i = 0; i < all->queue_n; i += n) {
+		n = all->queue_n - i < size ? all->queue_n - i : size;
+		do {
+			if (step_queues(all, all->queues + i, n, show) == -1)
+				return -1;
+		} while (all->n > 0);
+	}
+	return 0;
+}
+
+static void
+ask_to_unlist(void *arg, size_t i, struct mq_command *c)
+{
+	const struct reclaim *all = arg;
+	const char *connection = all->empty[i]->connection;
+
+	mq_command_script(c, &rmq_script_unlist, 5);
+	mq_command_str(c, RMQ_CONNECTIONS);
+	rmq_key_connection(c, connection, "queues");
+	rmq_key_connection(c, connection, "heartbeat");
+	rmq_key_connection(c, connection, "info");
+	rmq_key_connection(c, connection, "running");
+	mq_command_str(c, connection);
+}
+
+static int
+take_unlisted(void *arg, size_t i, redisReply *reply)
+{
+	struct reclaim *all = arg;
+
+	(void)i;
+	if (mq_round_good(&all->w->round, reply, REDIS_REPLY_INTEGER))
+		all->w->out->connections += reply->integer;
+	return 0;
+}
+
+/* Those that had no queue, or whose last one another cleaner took. */
+static int
+unlist_empty(struct reclaim *all)
+{
+	struct rmq_dead *d = all->dead;
+
+	all->n = 0;
+	for (; d < all->dead + all->dead_n; d++)
+		if (!d->failed && !d->closed)
+			all->empty[all->n++] = d;
+	if (all->w->how->dry_run) {
+		all->w->out->connections += (long)all->n;
+		return 0;
+	}
+	return mq_round_ask(
+	    &all->w->round, all->n, ask_to_unlist, take_unlisted, all);
+}
+
+static void
+free_reply(redisReply *reply)
+{
+	if (reply != NULL)
+		freeReplyObject(reply);
+}
+
+static void
+free_all(struct reclaim *all)
+{
+	size_t i;
+
+	for (i = 0; i < all->queue_n; i++)
+		rmq_dead_queue_free(&all->queues[i]);
+	for (i = 0; i < all->dead_n; i++) {
+		free_reply(all->dead[i].info);
+		free_reply(all->dead[i].queues);
+	}
+	free(all->queues);
+	free(all->dead);
+}
+
+static int
+reclaim_some(struct rmq_cleaner *w, const struct mq_name *dead, size_t n)
+{
+	struct reclaim all = {.w = w};
+	int rv = ask_dead(&all, dead, n);
+
+	if (rv == 0) {
+		find_queues(&all, dead, n);
+		rv = walk_queues(&all, MANY, false);
+	}
+	if (rv == 0)
+		rv = walk_queues(&all, FEW, true);
+	if (rv == 0)
+		rv = unlist_empty(&all);
+	free_all(&all);
+	return rv;
+}
+
+int
+rmq_reclaim(struct rmq_cleaner *w, const struct mq_name *dead, size_t total)
+{
+	size_t i, n;
+
+	for (i = 0; i < total; i += n) {
+		/* One alone first: that makes the scripts known. */
+		n = i == 0 ? 1 : total - i < MANY ? total - i : MANY;
+		/* All queues that one is named with together. */
+		while (i + n < total && !is_another(dead, i + n))
+			n++;
+		if (reclaim_some(w, dead + i, n) == -1)
+			return -1;
+	}
+	return 0;
+}
