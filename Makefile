@@ -28,7 +28,7 @@ COMPDIR	?= $(PREFIX)/share/bash-completion/completions
 CFLAGS	?= -O2 -g
 PKG_CONFIG ?= pkg-config
 
-TOOLS	= mq-publish mq-consume mq-stats mq-return mq-purge mq-pause mq-clean
+TOOLS	= mq-publish mq-consume mq-lease mq-stats mq-return mq-purge mq-pause mq-clean
 PAGES	= $(wildcard man/*.1 man/*.7)
 
 # A flavour of build per sanitizer and compiler, so that none spoils another.

@@ -44,9 +44,11 @@ _mq_takes_argument() {
 		mq-consume:--batch-wait | mq-consume:--window | \
 		mq-consume:--grace | mq-consume:--tag | \
 		mq-consume:--log-dir | mq-consume:--work-dir | \
-		mq-consume:--keep | mq-consume:--lease | mq-consume:--ack | \
-		mq-consume:--reject | mq-consume:--extend | \
-		mq-consume:--return | mq-consume:--text) ;;
+		mq-consume:--keep) ;;
+	mq-lease:-n | mq-lease:--for | mq-lease:--limit | mq-lease:--idle | \
+		mq-lease:--attempts | mq-lease:--tag | mq-lease:--ack | \
+		mq-lease:--reject | mq-lease:--extend | mq-lease:--return | \
+		mq-lease:--text | mq-lease:--keep) ;;
 	mq-clean:--attempts | mq-clean:--interval) ;;
 	mq-stats:-n | mq-stats:--limit | mq-stats:--list | mq-stats:--offset | \
 		mq-stats:--match | mq-stats:--reason | mq-stats:--stderr | \
@@ -80,8 +82,11 @@ _mq_options() {
 			--rate --rate-shared --rest --batch --batch-wait \
 			--stream --window \
 			--grace --tag --log-dir --work-dir --no-clean --keep \
-			--lease --ack --reject --extend --return --text \
 			--at-most-once --existing
+		;;
+	mq-lease)
+		echo --for -n --limit --idle --attempts --tag --existing --jsonl \
+			--ack --reject --extend --return --text --keep
 		;;
 	mq-clean) echo --attempts --interval --dry-run --json ;;
 	mq-stats)
@@ -312,7 +317,7 @@ _mq_add_queues() {
 	case $tool in
 	mq-clean) return ;;
 	# Behind its queue, mq-publish takes payloads; these take only one.
-	mq-publish | mq-return | mq-purge) ((${#operands[@]} == 0)) || return ;;
+	mq-publish | mq-lease | mq-return | mq-purge) ((${#operands[@]} == 0)) || return ;;
 	esac
 	while IFS= read -r name; do
 		for taken in "${operands[@]}"; do
@@ -373,5 +378,5 @@ _mq() {
 	_mq_cut_replies "$whole"
 }
 
-complete -F _mq mq-publish mq-consume mq-stats mq-return mq-purge mq-pause \
-	mq-clean
+complete -F _mq mq-publish mq-consume mq-lease mq-stats mq-return mq-purge \
+	mq-pause mq-clean

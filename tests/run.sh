@@ -8,7 +8,6 @@
 #
 # A tool's tests are in the folder of its name.  The others:
 #
-#	lease		messages by receipt
 #	queue		what the tools together make of a queue, and its keys
 #	server		the way to a server, its rights and its limits
 #	process		descriptors, signals, memory and clocks of any tool

@@ -71,6 +71,22 @@ consume() {
 	run 0 mq-consume -n 3 --jsonl q
 }
 
+# settle STATUS LINE ARGS...: by the receipt in that line of $T/leased.
+settle() {
+	run "$1" mq-lease "$3" "$(sed -n "$2s/.*\"receipt\":\"\([^\"]*\)\".*/\1/p" "$T/leased")" \
+		"${@:4}" q
+}
+
+lease() {
+	run 0 mq-lease --for 1m -n 3 q
+	cp "$T/out" "$T/leased"
+	settle 0 1 --extend --for 2m
+	settle 0 1 --ack --text well
+	settle 1 1 --ack
+	settle 0 2 --reject --text bad
+	settle 0 3 --return
+}
+
 look() {
 	local how
 
@@ -94,6 +110,7 @@ for MQ_LAYOUT in rmq rsmq; do
 	export MQ_LAYOUT
 	publish
 	consume
+	lease
 	look
 done
 echo "valgrind: $runs runs, $failed with findings"

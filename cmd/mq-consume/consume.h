@@ -36,7 +36,6 @@
  *	consume-operands.c what the names of queues say
  *	consume-running.c telling others what runs here
  *	consume-stop.c	  knowing when to end, and ending well
- *	consume-handout.c messages by receipt; see consume-receipt.h
  *
  * A message is in exactly one state from its claim until its settlement is
  * confirmed, and the server keeps it in our unacked list all that time.

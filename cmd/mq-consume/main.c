@@ -15,7 +15,6 @@
 #include "base/say.h"
 #include "base/xalloc.h"
 #include "consume.h"
-#include "receipt.h"
 #include "shared/options.h"
 
 #define SLOTS_MAX    1000
@@ -58,12 +57,6 @@ static const char help[] =
     "      --grace DUR        on TERM, wait so long for running scripts (25s)\n"
     "      --tag NAME         name of the connection (mq-consume)\n"
     "      --log-dir DIR      output of the scripts to DIR/QUEUE.log\n"
-    "      --lease DUR        hand out -n messages for DUR, and end (--jsonl)\n"
-    "      --ack RECEIPT      one of these is done\n"
-    "      --reject RECEIPT   it has failed\n"
-    "      --extend RECEIPT   (DUR QUEUE) its lease is over in DUR from now\n"
-    "      --return RECEIPT   it goes back at once\n"
-    "      --text TEXT        the result of --ack, the reason of --reject\n"
     "      --keep DUR         what became of a message can be read so long\n"
     "      --work-dir DIR     run each message in its own DIR/ID\n"
     "      --no-clean         leave dead consumers' messages to others\n"
@@ -94,12 +87,6 @@ enum {
 	OPT_WINDOW,
 	OPT_GRACE,
 	OPT_TAG,
-	OPT_LEASE,
-	OPT_ACK,
-	OPT_REJECT,
-	OPT_RETURN,
-	OPT_EXTEND,
-	OPT_TEXT,
 	OPT_KEEP,
 	OPT_LOG_DIR,
 	OPT_WORK_DIR,
@@ -130,12 +117,6 @@ static const struct option long_options[] = {
     {"window", required_argument, NULL, OPT_WINDOW},
     {"grace", required_argument, NULL, OPT_GRACE},
     {"tag", required_argument, NULL, OPT_TAG},
-    {"lease", required_argument, NULL, OPT_LEASE},
-    {"ack", required_argument, NULL, OPT_ACK},
-    {"reject", required_argument, NULL, OPT_REJECT},
-    {"extend", required_argument, NULL, OPT_EXTEND},
-    {"return", required_argument, NULL, OPT_RETURN},
-    {"text", required_argument, NULL, OPT_TEXT},
     {"keep", required_argument, NULL, OPT_KEEP},
     {"log-dir", required_argument, NULL, OPT_LOG_DIR},
     {"work-dir", required_argument, NULL, OPT_WORK_DIR},
@@ -151,19 +132,6 @@ set_tag(struct options *o, const char *arg)
 	if (strlen(arg) > TAG_MAX)
 		mq_die(MQ_EXIT_USAGE, "--tag: longer than %d bytes", TAG_MAX);
 	o->tag = arg;
-}
-
-static void
-set_receipt(struct options *o, int ch)
-{
-	if (o->receipt != RECEIPT_NONE)
-		mq_die(MQ_EXIT_USAGE,
-		    "only one --ack, --reject, --extend or --return at a time");
-	o->receipt = ch == OPT_ACK ? RECEIPT_ACK :
-	    ch == OPT_REJECT	   ? RECEIPT_REJECT :
-	    ch == OPT_RETURN	   ? RECEIPT_RETURN :
-				     RECEIPT_EXTEND;
-	o->receipt_id = optarg;
 }
 
 static void
@@ -244,20 +212,6 @@ set_option(struct options *o, int ch)
 	case OPT_TAG:
 		set_tag(o, optarg);
 		break;
-	case OPT_LEASE:
-		o->lease_ms = mq_option_duration("--lease", optarg);
-		if (o->lease_ms == 0)
-			mq_die(MQ_EXIT_USAGE, "--lease: 0 is no time");
-		break;
-	case OPT_ACK:
-	case OPT_REJECT:
-	case OPT_EXTEND:
-	case OPT_RETURN:
-		set_receipt(o, ch);
-		break;
-	case OPT_TEXT:
-		o->text = optarg;
-		break;
 	case OPT_KEEP:
 		o->keep_ms = mq_option_duration("--keep", optarg);
 		break;
@@ -325,18 +279,6 @@ take_queues(struct options *o, struct mq_shared *shared,
 	}
 }
 
-/* The operand before the queue. */
-static void
-take_extension(struct options *o, const char *arg)
-{
-	if (arg == NULL)
-		mq_die(MQ_EXIT_USAGE, "--extend: no duration given");
-	o->extend_ms = mq_option_duration("--extend", arg);
-	if (o->extend_ms == 0)
-		o->receipt = RECEIPT_RETURN;
-	optind++;
-}
-
 /* getopt_long(3) sorts the words, and names of queues become longer. */
 static char **
 copy_words(char *const words[], int n)
@@ -368,14 +310,11 @@ parse(struct options *o, struct mq_shared *shared, int argc, char *argv[])
 	option_check_command(o);
 	option_check_many(o);
 	option_check_print(o);
-	if (o->receipt == RECEIPT_EXTEND)
-		take_extension(o, argv[optind]);
 	if (optind == count)
 		mq_die(MQ_EXIT_USAGE, "no queue given (try --help)");
 	o->queue_count = count - optind;
 	o->typed = copy_words(argv + optind, o->queue_count);
 	argv[count] = behind;
-	receipt_check(o);
 	o->quiet = shared->quiet;
 	o->verbose = shared->verbose;
 	o->log_dir = option_directory(o->log_dir);
@@ -485,16 +424,10 @@ main(int argc, char *argv[])
 	if (mq_worker_prepare(&c.setup) == -1)
 		mq_die(MQ_EXIT_AGAIN, "descriptors: %s", strerror(errno));
 	queues = parse(&options, &shared, argc, argv);
-	mq_option_prints(
-	    options.command == NULL && options.receipt == RECEIPT_NONE);
+	mq_option_prints(options.command == NULL);
 	c.layout = mq_option_server(&shared, &c.server);
 	take_queues(&options, &shared, &c.server, queues);
-	if (options.receipt != RECEIPT_NONE)
-		status = receipt(&options, &c.server);
-	else if (options.lease_ms > 0)
-		status = handout(&options, &c.server);
-	else
-		status = consume(&c);
+	status = consume(&c);
 	clean_up(&options, &shared, &c);
 	return status;
 }

@@ -164,7 +164,7 @@ say_unknown(const struct options *o, struct mq_redis *r, int i)
 {
 	const char *name = i < o->queue_count ? o->queues[i] : o->push;
 	const char *what = i == o->queue_count ? " yet; --push makes it" :
-	    o->drain || o->lease_ms > 0	       ? "" :
+	    o->drain			       ? "" :
 						 " yet; waiting for it";
 
 	if (o->existing)
@@ -214,5 +214,5 @@ operands_look(const struct options *o, struct mq_redis *r)
 	if (known.status != 0)
 		mq_die(known.status, "%s", known.error);
 	free(known.there);
-	return all || !(o->drain || o->lease_ms > 0);
+	return all || !o->drain;
 }

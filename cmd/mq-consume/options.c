@@ -71,12 +71,9 @@ option_check_command(const struct options *o)
 void
 option_check_print(struct options *o)
 {
-	if (o->at_most_once &&
-	    (o->command != NULL || o->lease_ms > 0 ||
-		o->receipt != RECEIPT_NONE))
+	if (o->at_most_once && o->command != NULL)
 		mq_die(MQ_EXIT_USAGE,
-		    "--at-most-once is for printing, without a COMMAND and "
-		    "without a lease");
+		    "--at-most-once is for printing, without a COMMAND");
 	/* Messages would run into each other there. */
 	if (o->command == NULL && o->framing == MQ_FRAME_WHOLE &&
 	    isatty(STDOUT_FILENO))

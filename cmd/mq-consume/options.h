@@ -13,15 +13,6 @@
 
 #define TAG_MAX 64
 
-/* What is to become of a message that was handed out. */
-enum receipt {
-	RECEIPT_NONE,
-	RECEIPT_ACK,
-	RECEIPT_REJECT,
-	RECEIPT_EXTEND,
-	RECEIPT_RETURN
-};
-
 struct options {
 	const struct mq_layout *layout;
 	const char *const *queues; /* as the layout knows them */
@@ -52,10 +43,6 @@ struct options {
 	int window; /* messages ahead of a worker; 0: as its pace suggests */
 	int64_t batch_wait_ms; /* how long they wait for company; -1: not */
 	bool clean;
-	int64_t lease_ms;  /* 0: nothing is handed out */
-	int64_t extend_ms; /* EXTEND only */
-	enum receipt receipt;
-	const char *receipt_id, *text;	/* NULL: none */
 	const char *log_dir, *work_dir; /* NULL: none */
 	const char *tag;
 	bool quiet, verbose;

@@ -90,43 +90,6 @@ mq_stats_free(struct mq_stats *stats)
 	*stats = (struct mq_stats){0};
 }
 
-void
-mq_receipt_free(struct mq_receipt *receipt)
-{
-	free(receipt->connection);
-	free(receipt->number);
-	receipt->connection = receipt->number = NULL;
-	mq_buf_free(&receipt->element);
-}
-
-int
-mq_receipt_ask(struct mq_redis *r, struct mq_command *c, struct mq_receipt *out)
-{
-	redisReply *reply = mq_redis_call(r, c);
-
-	if (reply == NULL)
-		return -1;
-	if (reply->type == REDIS_REPLY_STRING)
-		mq_buf_add(&out->element, reply->str, reply->len);
-	else
-		mq_receipt_free(out);
-	freeReplyObject(reply);
-	return 0;
-}
-
-bool
-mq_receipt_parse(const char *word, struct mq_receipt *out)
-{
-	const char *dot = strrchr(word, '.');
-
-	if (dot == NULL || dot == word || dot[1] == '\0' ||
-	    dot[1 + strspn(dot + 1, "0123456789")] != '\0')
-		return false;
-	out->connection = mq_xstrndup(word, (size_t)(dot - word));
-	out->number = mq_xstrdup(dot + 1);
-	return true;
-}
-
 /* So many numbers come before the elements. */
 #define FACTS 4
 

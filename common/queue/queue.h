@@ -359,18 +359,8 @@ struct mq_cleaned {
 struct mq_run;
 struct mq_runs;
 
-/* A message that was handed out, and to whom.  Starts zeroed. */
-struct mq_receipt {
-	char *connection; /* NULL: nobody holds it */
-	char *number;	  /* of its receipt; NULL: found by its id */
-	struct mq_buf element;
-};
-void mq_receipt_free(struct mq_receipt *);
-/* Takes a receipt apart; false: it has not the form of one. */
-bool mq_receipt_parse(const char *word, struct mq_receipt *);
-/* Asks for the element of a receipt that was taken apart; nil in reply: the
- * receipt is freed, as nobody holds the message any more.  -1: see redis.h. */
-int mq_receipt_ask(struct mq_redis *, struct mq_command *, struct mq_receipt *);
+/* A message that was handed out; see receipt-session.h. */
+struct mq_receipt;
 
 enum { MQ_CLAIM_BAD = -1, MQ_CLAIM_LOST = -2 };
 
@@ -580,15 +570,15 @@ struct mq_layout {
 	 */
 	void (*receipts)(const struct mq_session *,
 	    const struct mq_part *elements, int n, struct mq_command *);
-	/*
-	 * Waits.  word is a receipt: the connection, a dot, and the number.  No
-	 * connection in *out: the message is settled, or the lease is over.
-	 * With MQ_HAS_IDS, it may be an id, and then the message is anybody's,
-	 * unless it is handed out by receipt.  mq_receipt_free() frees, also
-	 * after an error.
-	 */
-	int (*receipt)(struct mq_redis *, const char *queue, const char *word,
-	    struct mq_receipt *);
+	/* The message of a receipt: its element, or nil when it is settled or
+	 * the lease is over. */
+	void (*receipt)(struct mq_command *, const char *connection,
+	    const char *queue, const char *number);
+	/* Waits.  Any message but those that are handed out by receipt, whoever
+	 * has it; no connection in *out: there is none with this id.  NULL
+	 * unless MQ_HAS_IDS. */
+	int (*receipt_by_id)(struct mq_redis *, const char *queue,
+	    const char *id, struct mq_receipt *);
 	/* Removes such a connection if it holds nothing more. */
 	void (*vacate)(const struct mq_session *, struct mq_command *);
 

@@ -18,7 +18,8 @@ enum {
 	MQ_PURGES = 1 << 5,
 	MQ_PAUSES = 1 << 6,
 	MQ_WAITS = 1 << 7, /* until what it publishes is safe */
-	MQ_TELLS = 1 << 8  /* those who listen of what it publishes */
+	MQ_TELLS = 1 << 8, /* those who listen of what it publishes */
+	MQ_LEASES = 1 << 9
 };
 
 /*

@@ -76,7 +76,6 @@ untouched() {
 		{
 			refused "$names" mq-publish $both q
 			refused "$names" mq-consume $both q
-			refused "$names" mq-consume --lease 5m $both q
 			refused "$names" mq-consume --batch 3 $both q -- true
 			refused "$names" mq-stats --list ready $both q
 		}

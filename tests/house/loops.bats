@@ -288,17 +288,16 @@ refused() {
 	refused '--batch-wait is for --batch' --batch-wait 0 --stream q -- cat
 	refused '--batch and --stream need a COMMAND' --batch 2 q
 	refused '--batch and --stream need a COMMAND' --stream -l q
-	refused '--batch and --stream need a COMMAND' \
-		--stream --lease 1m --jsonl q
-	refused '--batch and --stream need a COMMAND' --batch 2 --ack x q
-	refused '--batch and --stream need a COMMAND' --stream --reject x q
-	refused '--batch and --stream need a COMMAND' --stream --extend x 1m q
+	refused '--batch and --stream need a COMMAND' --stream --jsonl q
 	refused '--work-dir is for one message at a time' \
 		--batch 2 --work-dir "$T/w" q -- cat
 	refused '--work-dir is for one message at a time' \
 		--stream --work-dir "$T/w" q -- cat
-	refused 'a lease is for one QUEUE, without COMMAND and --drain' \
-		--stream --lease 1m --jsonl q -- cat
+	# Receipts are for mq-lease.
+	for option in --lease --ack --reject --extend --return --text; do
+		refused "$option: not an option of this tool (try --help)" \
+			"$option" 1m --jsonl q
+	done
 	assert [ ! -e "$T/w" ]
 	held_is q "1 0 0 0"
 }

@@ -132,8 +132,8 @@ b"
 @test "operands: a queue that there is not yet is told of once" {
 	run_mq 0 mq-consume --drain typo
 	assert_equal "$stderr" "mq-consume: typo: no such queue"
-	run_mq 1 mq-consume --lease 1m --jsonl typo
-	assert_equal "$stderr" "mq-consume: typo: no such queue"
+	run_mq 1 mq-lease --for 1m --jsonl typo
+	assert_equal "$stderr" "mq-lease: typo: no such queue"
 	assert_equal "$(queues)" ""
 	run_mq 0 mq-consume -q --drain typo
 	refute [ -n "$stderr" ]
@@ -197,7 +197,7 @@ b"
 		mq-consume --existing -l --drain q typo
 		mq-consume --existing q typo -- cat
 		mq-consume --existing --push typo q -- cat
-		mq-consume --existing --lease 1m --jsonl typo
+		mq-lease --existing --for 1m --jsonl typo
 	END
 	redis --raw keys '*' | sort | diff "$T/before" -
 	run_mq 0 mq-publish --existing q 3
@@ -210,7 +210,7 @@ b"
 	MQ_LAYOUT=$(other_layout) run_mq 0 mq-publish q 1
 	for tool in mq-stats "mq-stats --json" "mq-stats --list ready" "mq-stats --reasons" "mq-stats --running" \
 		"mq-pause" "mq-return" "mq-purge --force --all" "mq-publish --existing" \
-		"mq-consume --existing"; do
+		"mq-consume --existing" "mq-lease --for 1m"; do
 		# shellcheck disable=SC2086 # a tool and its options
 		run_mq 1 $tool q
 		assert_equal "$stderr" "${tool%% *}: q: $there"
@@ -252,7 +252,7 @@ b"
 		mq-consume --drain q typo -- cat
 		mq-consume --push typo q -- cat
 		mq-consume --batch 2 typo -- cat
-		mq-consume --lease 1m --jsonl typo
+		mq-lease --for 1m --jsonl typo
 		mq-consume --at-most-once typo
 		mq-return --to typo --from delayed q
 	END
@@ -302,11 +302,11 @@ rejected_key() {
 	run_mq 0 mq-consume -n 1 later
 	while read -r key; do
 		redis set "$key" x >/dev/null
-		for args in '--push later q -- cat' '--drain q later' '--drain later q -- cat' \
-			'--lease 1m --jsonl later'; do
+		for args in 'consume --push later q -- cat' 'consume --drain q later' \
+			'consume --drain later q -- cat' 'lease --for 1m --jsonl later'; do
 			# shellcheck disable=SC2086 # several words
-			run_mq 76 mq-consume $args
-			assert_equal "${stderr_lines[-1]}" "mq-consume: later: unix://$D/redis.sock: WRONGTYPE the key $key holds something else"
+			run_mq 76 mq-$args
+			assert_equal "${stderr_lines[-1]}" "mq-${args%% *}: later: unix://$D/redis.sock: WRONGTYPE the key $key holds something else"
 		done
 		assert_equal "$(queues) $(connections)" "later "
 		redis del "$key" >/dev/null

@@ -28,7 +28,7 @@ teardown() {
 
 # lease: sets $receipt
 lease() {
-	run_mq 0 mq-consume --no-clean --lease 1h --jsonl q
+	run_mq 0 mq-lease --for 1h --jsonl q
 	receipt=$(sed 's/.*"receipt":"\([^"]*\)".*/\1/' <<<"$output")
 }
 
@@ -40,13 +40,13 @@ now_is() {
 all_are_late() {
 	local before args
 	before=$(now_is)
-	for args in "--ack $1 q" "--reject $1 q" "--extend $1 1m q" \
-		"--extend $1 0 q" "--return $1 q" "-q --ack $1 q"; do
+	for args in "--ack $1 q" "--reject $1 q" "--extend $1 --for 1m q" \
+		"--extend $1 --for 0 q" "--return $1 q" "-q --ack $1 q"; do
 		# shellcheck disable=SC2086
-		run_mq 1 mq-consume $args
+		run_mq 1 mq-lease $args
 		assert_equal "$output" ""
 		[[ $args == -q* ]] || assert_equal "$stderr" \
-			"mq-consume: q: $1: its lease is over, or it is settled already"
+			"mq-lease: q: $1: its lease is over, or it is settled already"
 		assert_equal "$(now_is)" "$before"
 	done
 }
@@ -76,18 +76,18 @@ publish_some() {
 		lease
 		all_are_late "$late"
 		# The other one is good, and once.
-		run_mq 0 mq-consume --extend "$receipt" 2h q
-		run_mq 0 mq-consume --ack "$receipt" q
+		run_mq 0 mq-lease --extend "$receipt" --for 2h q
+		run_mq 0 mq-lease --ack "$receipt" q
 		all_are_late "$receipt"
 	done
 }
 
 @test "fence: a lease of a second ends by itself" {
 	run_mq 0 mq-publish q it
-	run_mq 0 mq-consume --no-clean --lease 100ms --jsonl q
+	run_mq 0 mq-lease --for 100ms --jsonl q
 	receipt=$(sed 's/.*"receipt":"\([^"]*\)".*/\1/' <<<"$output")
 	eventually 5 lapsed
-	run_mq 1 mq-consume --ack "$receipt" q
+	run_mq 1 mq-lease --ack "$receipt" q
 	run_mq 0 mq-clean
 	assert_equal "$(held q)" '1 0 0 0'
 }
@@ -99,18 +99,18 @@ lapsed() {
 
 @test "fence: given back at once, by --return and by --extend 0s, for each of several" {
 	run_mq 0 mq-publish -l q < <(seq 3)
-	run_mq 0 mq-consume --no-clean --lease 1h --jsonl -n 3 q
+	run_mq 0 mq-lease --for 1h --jsonl -n 3 q
 	mapfile -t receipts < <(sed 's/.*"receipt":"\([^"]*\)".*/\1/' <<<"$output")
-	run_mq 0 mq-consume --extend "${receipts[1]}" 0s q
+	run_mq 0 mq-lease --extend "${receipts[1]}" --for 0s q
 	assert_equal "$(held q)" '1 0 2 0'
-	run_mq 0 mq-consume --return "${receipts[0]}" q
+	run_mq 0 mq-lease --return "${receipts[0]}" q
 	assert_equal "$(held q)" '2 0 1 0'
 	all_are_late "${receipts[0]}"
 	# As if nobody had had them; the third is held still.
 	run_mq 0 mq-consume --jsonl --idle 0 q
 	assert_equal "$(grep -c '"attempt":1,.*"payload":"[12]"' <<<"$output")" 2
 	all_are_late "${receipts[1]}"
-	run_mq 0 mq-consume --reject "${receipts[2]}" --text why q
+	run_mq 0 mq-lease --reject "${receipts[2]}" --text why q
 	assert_equal "$(held q)" '0 0 0 1'
 	assert_equal "$(connections)" ''
 }

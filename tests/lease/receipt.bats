@@ -1,5 +1,4 @@
-# mq-consume --lease, --ack, --reject, --extend: messages by receipt, for shell
-# loops.
+# mq-lease: messages by receipt, for shell loops.
 load ../helpers/common
 
 setup_file() {
@@ -23,7 +22,7 @@ teardown() {
 take() {
 	local n=$1
 	shift
-	run_mq 0 mq-consume --lease 1m --jsonl -n "$n" "$@" q
+	run_mq 0 mq-lease --for 1m --jsonl -n "$n" "$@" q
 	printf '%s\n' "$output" >"$T/got"
 	mapfile -t ids < <(sed 's/^{"id":"\([^"]*\)".*/\1/' "$T/got")
 	mapfile -t receipts < <(sed 's/.*"receipt":"\([^"]*\)".*/\1/' "$T/got")
@@ -44,17 +43,17 @@ lapse() {
 	run_mq 0 mq-publish -H 'X-A: b' q one two three
 	take 2
 	[ "${#ids[@]}" = 2 ]
-	grep -q '^{"id":"[^"]*","queue":"q","attempt":1,"receipt":"mq-consume-[A-Za-z0-9]*\.[12]","headers":{.*"X-A":\["b"\]},"payload":"one"}$' "$T/got"
+	grep -q '^{"id":"[^"]*","queue":"q","attempt":1,"receipt":"mq-lease-[A-Za-z0-9]*\.[12]","headers":{.*"X-A":\["b"\]},"payload":"one"}$' "$T/got"
 	held_is q '1 0 2 0'
-	run_mq 0 mq-consume --ack "${receipts[0]}" q
+	run_mq 0 mq-lease --ack "${receipts[0]}" q
 	[ -z "$output$stderr" ]
 	held_is q '1 0 1 0'
 	[ -n "$(connections)" ]
-	run_mq 1 mq-consume --ack "${receipts[0]}" q
-	[ "$stderr" = "mq-consume: q: ${receipts[0]}: its lease is over, or it is settled already" ]
-	run_mq 1 mq-consume -q --ack "${receipts[0]}" q
+	run_mq 1 mq-lease --ack "${receipts[0]}" q
+	[ "$stderr" = "mq-lease: q: ${receipts[0]}: its lease is over, or it is settled already" ]
+	run_mq 1 mq-lease -q --ack "${receipts[0]}" q
 	[ -z "$stderr" ]
-	run_mq 0 mq-consume --ack "${receipts[1]}" q
+	run_mq 0 mq-lease --ack "${receipts[1]}" q
 	held_is q '1 0 0 0'
 	no_connection
 }
@@ -64,25 +63,25 @@ lapse() {
 	redis config set maxmemory 1 >/dev/null
 	take 2
 	redis config set maxmemory 0 >/dev/null
-	run_mq 0 mq-consume --ack "${receipts[0]}" q
-	run_mq 0 mq-consume --ack "${receipts[1]}" q
+	run_mq 0 mq-lease --ack "${receipts[0]}" q
+	run_mq 0 mq-lease --ack "${receipts[1]}" q
 	no_connection
 }
 
 @test "receipt: nothing there" {
-	run_mq 1 mq-consume --lease 1m --jsonl q
-	assert_equal "$output$stderr" "mq-consume: q: no such queue"
+	run_mq 1 mq-lease --for 1m --jsonl q
+	assert_equal "$output$stderr" "mq-lease: q: no such queue"
 	run_mq 0 mq-publish q x
 	run_mq 0 mq-consume -n 1 q
-	run_mq 1 mq-consume --lease 1m --jsonl q
+	run_mq 1 mq-lease --for 1m --jsonl q
 	[ -z "$output$stderr" ]
 	no_connection
 }
 
 @test "receipt: waits for --idle, and for what comes then" {
-	run_mq 1 mq-consume --lease 1m --jsonl --idle 300ms q
+	run_mq 1 mq-lease --for 1m --jsonl --idle 300ms q
 	no_connection
-	start_mq mq-consume --lease 1m --jsonl --idle 60s q
+	start_mq mq-lease --for 1m --jsonl --idle 60s q
 	eventually 5 connections_are 1
 	run_mq 0 mq-publish q late
 	wait "$pid"
@@ -110,13 +109,13 @@ connections_are() {
 @test "receipt: what is not settled comes back, and counts as an attempt" {
 	run_mq 0 mq-publish q one two three
 	take 2
-	run_mq 0 mq-consume --ack "${receipts[1]}" q
-	run_mq 0 mq-consume --extend "${receipts[0]}" 1ms q
+	run_mq 0 mq-lease --ack "${receipts[1]}" q
+	run_mq 0 mq-lease --extend "${receipts[0]}" --for 1ms q
 	eventually 5 lapsed
 	run_mq 0 mq-clean
 	held_is q '2 0 0 0'
 	no_connection
-	run_mq 1 mq-consume --ack "${receipts[0]}" q
+	run_mq 1 mq-lease --ack "${receipts[0]}" q
 	take 2
 	grep -q '"attempt":2,.*"payload":"one"' "$T/got"
 	grep -q '"attempt":1,.*"payload":"three"' "$T/got"
@@ -130,8 +129,8 @@ lapsed() {
 @test "receipt: rejected, with a reason" {
 	run_mq 0 mq-publish q one two
 	take 2
-	run_mq 0 mq-consume --reject "${receipts[0]}" --text 'no such user' q
-	run_mq 0 mq-consume --reject "${receipts[1]}" q
+	run_mq 0 mq-lease --reject "${receipts[0]}" --text 'no such user' q
+	run_mq 0 mq-lease --reject "${receipts[1]}" q
 	held_is q '0 0 0 2'
 	no_connection
 	[ "$(element q rejected -1 | header Mq-Error)" = 'no such user' ]
@@ -145,12 +144,12 @@ lapsed() {
 @test "receipt: extended" {
 	run_mq 0 mq-publish q one two
 	take 2
-	run_mq 0 mq-consume --extend "${receipts[1]}" 1h q
+	run_mq 0 mq-lease --extend "${receipts[1]}" --for 1h q
 	ttl=$(redis pttl "rmq::connection::$(connections)::heartbeat")
 	((ttl > 3500000 && ttl <= 3600000))
 	(($(redis pttl "rmq::connection::$(connections)::info") > ttl))
-	run_mq 1 mq-consume --extend "${receipts[1]%.*}.3" 1h q
-	run_mq 1 mq-consume --extend "x${receipts[1]}" 1h q
+	run_mq 1 mq-lease --extend "${receipts[1]%.*}.3" --for 1h q
+	run_mq 1 mq-lease --extend "x${receipts[1]}" --for 1h q
 }
 
 @test "receipt: raw messages, with NUL, twice the same" {
@@ -161,16 +160,16 @@ lapsed() {
 	run ! grep '"id"' "$T/got"
 	grep -q '"payload":"a\\u0000b"' "$T/got"
 	[ "$(printf '%s\n' "${receipts[@]}" | sort -u | wc -l)" = 3 ]
-	run_mq 0 mq-consume --ack "${receipts[0]}" q
-	run_mq 1 mq-consume --ack "${receipts[0]}" q
+	run_mq 0 mq-lease --ack "${receipts[0]}" q
+	run_mq 1 mq-lease --ack "${receipts[0]}" q
 	held_is q '0 0 2 0'
-	run_mq 0 mq-consume --reject "${receipts[2]}" q
-	run_mq 1 mq-consume --reject "${receipts[2]}" q
+	run_mq 0 mq-lease --reject "${receipts[2]}" q
+	run_mq 1 mq-lease --reject "${receipts[2]}" q
 	held_is q '0 0 1 1'
 	id=$(element q rejected | header Mq-Id)
 	[ "${#id}" = 32 ]
 	# As it was: nothing had to be recorded on it.
-	run_mq 0 mq-consume --return "${receipts[1]}" q
+	run_mq 0 mq-lease --return "${receipts[1]}" q
 	held_is q '1 0 0 1'
 	redis lindex 'rmq::queue::[q]::ready' 0 | cmp - <(printf 'a\0b\n')
 	no_connection
@@ -180,9 +179,9 @@ lapsed() {
 	id=$("$BUILD/mq-publish" -i q it)
 	start_mq mq-consume q -- sleep 60
 	eventually 5 held_is q '0 0 1 0'
-	run_mq 1 mq-consume --ack "$id" q
-	run_mq 1 mq-consume --reject "$id" q
-	run_mq 1 mq-consume --extend "$id" 1m q
+	run_mq 1 mq-lease --ack "$id" q
+	run_mq 1 mq-lease --reject "$id" q
+	run_mq 1 mq-lease --extend "$id" --for 1m q
 	held_is q '0 0 1 0'
 	stop_mq
 }
@@ -192,12 +191,12 @@ lapsed() {
 	waiter=$!
 	eventually 5 held_is q '1 0 0 0'
 	take 1
-	run_mq 0 mq-consume --ack "${receipts[0]}" --text 'all of it' q
+	run_mq 0 mq-lease --ack "${receipts[0]}" --text 'all of it' q
 	wait "$waiter"
 	[ "$(cat "$T/wait.out")" = 'all of it' ]
 	run_mq 0 mq-publish q it
 	take 1
-	run_mq 0 mq-consume --keep 1m --reject "${receipts[0]}" --text bad q
+	run_mq 0 mq-lease --keep 1m --reject "${receipts[0]}" --text bad q
 	run_mq 0 mq-stats --id "${ids[0]}"
 	[[ $output == *'state       rejected'* ]]
 	redis lindex "rmq::queue::[q]::result::${ids[0]}" 0 | grep -q '"state":"rejected","text":"bad","attempts":1'
@@ -209,13 +208,13 @@ lapsed() {
 	take 2
 	[ "${#ids[@]}" = 1 ]
 	run_mq 1 mq-publish -k K q three
-	run_mq 0 mq-consume --ack "${receipts[0]}" q
+	run_mq 0 mq-lease --ack "${receipts[0]}" q
 	run_mq 0 mq-publish -k K q three
 	take 2
 	[ "${#ids[@]}" = 2 ]
 	grep -q '"payload":"two"' "$T/got"
 	for id in "${receipts[@]}"; do
-		run_mq 0 mq-consume --ack "$id" q
+		run_mq 0 mq-lease --ack "$id" q
 	done
 	[ "$(redis exists 'rmq::queue::[q]::locks')" = 0 ]
 	held_is q '0 0 0 0'
@@ -237,7 +236,7 @@ lapsed() {
 
 @test "receipt: a reader that has gone gets none" {
 	run_mq 0 mq-publish q one two
-	run bash -c "'$BUILD/mq-consume' --lease 1m --jsonl -n 2 q >/dev/full"
+	run bash -c "'$BUILD/mq-lease' --for 1m --jsonl -n 2 q >/dev/full"
 	[ "$status" = 74 ]
 	held_is q '2 0 0 0'
 	no_connection
@@ -248,25 +247,27 @@ lapsed() {
 @test "receipt: a paused queue" {
 	run_mq 0 mq-publish q it
 	run_mq 0 mq-pause q
-	run_mq 1 mq-consume --lease 1m --jsonl q
+	run_mq 1 mq-lease --for 1m --jsonl q
 	held_is q '1 0 0 0'
 }
 
 @test "receipt: what cannot be meant" {
 	id=0123456789abcdefghijklmnopqrstuv
-	run_mq 64 mq-consume --lease 1m q
-	run_mq 64 mq-consume --lease 0 --jsonl q
-	run_mq 64 mq-consume --lease 1m --jsonl q r
-	run_mq 64 mq-consume --lease 1m --jsonl -n 1001 q
-	run_mq 64 mq-consume --lease 1m --jsonl --drain q
-	run_mq 64 mq-consume --lease 1m q -- cat
-	run_mq 64 mq-consume --ack 'no receipt' q
-	run_mq 64 mq-consume --return "$id" --ack "$id" q
-	run_mq 64 mq-consume --ack "$id" --reject "$id" q
-	run_mq 64 mq-consume --ack "$id" --lease 1m q
-	run_mq 64 mq-consume --extend "$id" q
-	run_mq 64 mq-consume --extend "$id" 1m --text t q
-	run_mq 64 mq-consume --text t q
+	run_mq 64 mq-lease q
+	run_mq 64 mq-lease --for 1m
+	run_mq 64 mq-lease --for 1m -l q
+	run_mq 64 mq-lease --for 0 --jsonl q
+	run_mq 64 mq-lease --for 1m --jsonl q r
+	run_mq 64 mq-lease --for 1m --jsonl -n 1001 q
+	run_mq 64 mq-lease --for 1m --jsonl --drain q
+	run_mq 64 mq-lease --for 1m q -- cat
+	run_mq 64 mq-lease --ack 'no receipt' q
+	run_mq 64 mq-lease --return "$id" --ack "$id" q
+	run_mq 64 mq-lease --ack "$id" --reject "$id" q
+	run_mq 64 mq-lease --ack "$id" --for 1m q
+	run_mq 64 mq-lease --extend "$id" q
+	run_mq 64 mq-lease --extend "$id" --for 1m --text t q
+	run_mq 64 mq-lease --for 1m --text t q
 }
 
 no_clients() {
@@ -280,7 +281,7 @@ no_clients() {
 	seq 40 | "$BUILD/mq-publish" -l q
 	for ((i = 0; i < 20; i++)); do
 		: >"$T/o"
-		"$BUILD/mq-consume" --lease 1m --jsonl -n 2 q >"$T/o" 3>&- &
+		"$BUILD/mq-lease" --for 1m --jsonl -n 2 q >"$T/o" 3>&- &
 		p=$!
 		read -rt "0.00$((RANDOM % 10))" <> <(:) || true
 		kill -KILL "$p" 2>/dev/null || true
@@ -288,7 +289,7 @@ no_clients() {
 		id=$(sed -n '1s/.*"receipt":"\([^"]*\)".*/\1/p' "$T/o")
 		[ -n "$id" ] || continue
 		sed -n '1s/.*"payload":"\([0-9]*\)".*/\1/p' "$T/o" >>"$T/acked"
-		"$BUILD/mq-consume" -q --ack "$id" q 3>&- &
+		"$BUILD/mq-lease" -q --ack "$id" q 3>&- &
 		p=$!
 		read -rt "0.00$((RANDOM % 10))" <> <(:) || true
 		kill -KILL "$p" 2>/dev/null || true
@@ -317,15 +318,15 @@ no_clients() {
 	server_kill
 	server_run --appendonly yes --appendfsync always
 	held_is q '0 0 2 0'
-	run_mq 0 mq-consume --ack "${receipts[0]}" q
+	run_mq 0 mq-lease --ack "${receipts[0]}" q
 	server_kill
 	server_run --appendonly yes --appendfsync always
 	held_is q '0 0 1 0'
 	(($(redis pttl "rmq::connection::$(connections)::heartbeat") > 0))
-	run_mq 0 mq-consume --extend "${receipts[1]}" 2m q
+	run_mq 0 mq-lease --extend "${receipts[1]}" --for 2m q
 	server_kill
 	server_run --appendonly yes --appendfsync always
-	run_mq 0 mq-consume --reject "${receipts[1]}" q
+	run_mq 0 mq-lease --reject "${receipts[1]}" q
 	server_kill
 	server_run --appendonly yes --appendfsync always
 	held_is q '0 0 0 1'
@@ -346,7 +347,7 @@ no_clients() {
 
 @test "receipt: the loop of the page" {
 	# As it stands there.
-	sed -n '/^while mq-consume --lease/,/^done$/p' "$root/man/mq-consume.1" |
+	sed -n '/^while mq-lease --for/,/^done$/p' "$root/man/mq-lease.1" |
 		sed 's/\\e/\\/g; s/^\\&//' >"$T/loop"
 	[ "$(wc -l <"$T/loop")" -gt 5 ]
 	run_mq 0 mq-publish thumbnails good.jpg bad.jpg other.jpg

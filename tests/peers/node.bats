@@ -251,9 +251,9 @@ END
 	run_node 0 sendMessage qname=q message=a
 	run_node 0 receiveMessage.id qname=q
 	id=$output
-	run_mq 0 mq-consume --ack "$id" q
+	run_mq 0 mq-lease --ack "$id" q
 	assert_equal "$(redis exists rsmq:q)" 0
-	run_mq 1 mq-consume --ack "$id" q
+	run_mq 1 mq-lease --ack "$id" q
 	run_node 0 deleteMessage qname=q id="$id"
 	assert_output 0
 }
@@ -263,10 +263,10 @@ END
 	run_node 0 sendMessage qname=q message=a
 	run_node 0 receiveMessage.id qname=q
 	id=$output
-	run_mq 0 mq-consume --extend "$id" 1h q
+	run_mq 0 mq-lease --extend "$id" --for 1h q
 	score=$(redis zscore rsmq:q "$id")
 	((score > $(date +%s%3N) + 3500000))
-	run_mq 0 mq-consume --extend "$id" 1ms q
+	run_mq 0 mq-lease --extend "$id" --for 1ms q
 	received() { [ "$(node_rsmq receiveMessage.id qname=q)" = "$id" ]; }
 	eventually 5 received
 }
@@ -275,18 +275,18 @@ END
 	run_node 0 createQueue qname=q
 	for delay in 0 60; do
 		run_node 0 sendMessage qname=q message=a delay=$delay
-		run_mq 0 mq-consume --ack "${output//\"/}" q
+		run_mq 0 mq-lease --ack "${output//\"/}" q
 		assert_equal "$(redis exists rsmq:q)" 0
 	done
 	assert_equal "$(redis hlen rsmq:q:Q)" 6
 	run_node 0 sendMessage qname=q message=a
 	id=${output//\"/}
-	run_mq 0 mq-consume --extend "$id" 1h q
+	run_mq 0 mq-lease --extend "$id" --for 1h q
 	run_mq 0 mq-stats --json q
 	[[ $output == *'"ready":0,"delayed":1,"unacked":0,'* ]]
 	run_node 0 receiveMessage qname=q
 	assert_output '{}'
-	run_mq 0 mq-consume --reject "$id" --text "not wanted" q
+	run_mq 0 mq-lease --reject "$id" --text "not wanted" q
 	run_node 0 receiveMessage.id qname=q-rejected
 	assert_output "$id"
 	assert_equal "$(redis keys 'rsmq:q:X*held*')$(redis exists rsmq::connections)" 0
@@ -294,12 +294,12 @@ END
 
 @test "what is handed out is node's to delete" {
 	run_mq 0 mq-publish q a
-	run_mq 0 mq-consume --lease 1m --jsonl q
+	run_mq 0 mq-lease --for 1m --jsonl q
 	id=$(first_id q)
 	[[ $output == *"$id"* ]]
 	run_node 0 deleteMessage qname=q id="$id"
 	assert_output 1
-	run_mq 1 mq-consume --ack "$id" q
+	run_mq 1 mq-lease --ack "$id" q
 }
 
 # --- the same numbers ---------------------------------------------------------
@@ -318,7 +318,7 @@ END
 	run_node 0 deleteMessage qname=node id="$output"
 	run_mq 0 mq-consume -n1 ours -- true
 	run_node 0 receiveMessage.id qname=node
-	run_mq 0 mq-consume -n1 --lease 60s --jsonl ours
+	run_mq 0 mq-lease -n1 --for 60s --jsonl ours
 	run_node 0 popMessage qname=node
 	run_mq 0 mq-consume -n1 --at-most-once ours
 	run_node 0 setQueueAttributes qname=node delay=3 maxsize=2048

@@ -221,7 +221,7 @@ counted() {
 	done
 	id=$(node_send q a)
 	redis hset rsmq:q:Q "$id:rc" 1e3 >/dev/null
-	run_mq 0 mq-consume --ack "$id" q
+	run_mq 0 mq-lease --ack "$id" q
 	assert_equal "$(redis hlen rsmq:q:Q)" 7
 }
 
@@ -257,7 +257,7 @@ sha() {
 		assert_line --partial "$shown"
 		run_mq 0 mq-return --id "$shown" q
 		assert_equal "$(redis --raw hget rsmq:q:Q "$id")" body
-		run_mq 0 mq-consume --jsonl --lease 1m q
+		run_mq 0 mq-lease --jsonl --for 1m q
 		[[ $output == *"$shown"* ]]
 		assert_equal "$(redis zcard rsmq:q) $(redis zcard rsmq:q-rejected)" '1 0'
 		redis del rsmq:q rsmq:q:Q >/dev/null
@@ -278,8 +278,8 @@ sha() {
 	done
 	assert_equal "$(redis llen 'rmq::queue::[inbox]::ready')" 1
 	send_as $uuid body
-	run_mq 0 mq-consume --extend $uuid 1h q
-	run_mq 0 mq-consume --reject $uuid --text 'not wanted' q
+	run_mq 0 mq-lease --extend $uuid --for 1h q
+	run_mq 0 mq-lease --reject $uuid --text 'not wanted' q
 	run_mq 0 mq-stats --list rejected q
 	assert_line --partial 'not wanted'
 	run_mq 0 mq-purge --rejected --force --id $uuid q

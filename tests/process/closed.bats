@@ -31,7 +31,7 @@ teardown() {
 # delayed, and two that are ready; it can be had again.
 some_of_each() {
 	run_mq 0 mq-publish q leased
-	run_mq 0 mq-consume --no-clean --lease 1h --jsonl q
+	run_mq 0 mq-lease --for 1h --jsonl q
 	id=$(sed 's/.*{"id":"\([^"]*\)".*/\1/' <<<"$output")
 	receipt=$(sed 's/.*"receipt":"\([^"]*\)".*/\1/' <<<"$output")
 	run_mq 0 mq-publish q rejected
@@ -122,14 +122,22 @@ mode() {
 	mode o 0 "0 1 1 1" mq-consume --no-clean --idle 0 -l q
 	mode o 0 "1 1 1 1" mq-consume --no-clean -n 1 q
 	mode o 0 "1 1 1 1" mq-consume --no-clean -n 1 --at-most-once q
-	mode o 0 "1 1 2 1" mq-consume --no-clean --lease 1m --jsonl q
-	mode - 0 "2 1 0 1" mq-consume --ack "$receipt" q
-	mode - 0 "2 1 0 2" mq-consume --reject "$receipt" q
-	mode - 0 "3 1 0 1" mq-consume --return "$receipt" q
-	mode - 0 "2 1 1 1" mq-consume --extend "$receipt" 1h q
 	mode o 0 "2 1 1 1" mq-consume --help
 	mode o 0 "2 1 1 1" mq-consume --version
 	mode o 0 "2 1 1 1" mq-consume --print-acl q
+}
+
+@test "closed: mq-lease" {
+	some_of_each
+	digest=$(redis debug digest)
+	mode o 0 "1 1 2 1" mq-lease --for 1m --jsonl q
+	mode - 0 "2 1 0 1" mq-lease --ack "$receipt" q
+	mode - 0 "2 1 0 2" mq-lease --reject "$receipt" q
+	mode - 0 "3 1 0 1" mq-lease --return "$receipt" q
+	mode - 0 "2 1 1 1" mq-lease --extend "$receipt" --for 1h q
+	mode o 0 "2 1 1 1" mq-lease --help
+	mode o 0 "2 1 1 1" mq-lease --version
+	mode o 0 "2 1 1 1" mq-lease --print-acl q
 }
 
 @test "closed: mq-consume with a command, which can write" {
@@ -272,9 +280,10 @@ full() {
 @test "closed: a full disk as standard output: 74, and no message is lost" {
 	some_of_each
 	echo x >"$T/in"
-	for args in "--idle 0 -l" "--drain -0" "-n 1 --jsonl" "--lease 1m --jsonl"; do
+	for args in "consume --no-clean --idle 0 -l" "consume --no-clean --drain -0" \
+		"consume --no-clean -n 1 --jsonl" "lease --for 1m --jsonl"; do
 		# shellcheck disable=SC2086 # words
-		full mq-consume --no-clean $args q
+		full mq-$args q
 		held_is q "2 1 1 1"
 	done
 	# The first one only, as the page says.

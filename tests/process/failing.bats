@@ -152,6 +152,10 @@ has_run() {
 		ends 0 75
 		failing "memory:$n" mq-stats --json
 		ends 0 75
+		queue "$ready"
+		failing "memory:$n" mq-lease --for 1m -n 4 q
+		all_there
+		ends 0 75
 		failing "memory:$n" mq-pause q
 		ends 0 75
 		failing "memory:$n" mq-purge --force --ready \

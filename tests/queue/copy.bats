@@ -181,8 +181,8 @@ due_now() {
 	local key
 	publish_kinds
 	publish_kinds --raw
-	"$BUILD/mq-consume" --lease 1h --jsonl -n 16 q >"$T/leased"
-	"$BUILD/mq-consume" --lease 1h --jsonl -n 16 q >>"$T/leased"
+	"$BUILD/mq-lease" --for 1h --jsonl -n 16 q >"$T/leased"
+	"$BUILD/mq-lease" --for 1h --jsonl -n 16 q >>"$T/leased"
 	assert_equal "$(wc -l <"$T/leased")" 14
 	run copy unacked
 	assert_success

@@ -255,7 +255,7 @@ print(t["ready"], t["rejected"])' <<<"$output")" "2 1"
 @test "rsmq return: what our consumer holds is not among them" {
 	node_create jobs
 	node_send jobs ours 1000
-	run_mq 0 mq-consume --lease 60s --jsonl jobs
+	run_mq 0 mq-lease --for 60s --jsonl jobs
 	node_send jobs theirs
 	node_receive jobs
 	run_mq 0 mq-return --dry-run --from unacked:- jobs
@@ -542,21 +542,21 @@ one_expires() {
 	b=$(node_send jobs b 2000)
 	redis zadd rsmq:jobs 7 short-id >/dev/null
 	redis hset rsmq:jobs:Q short-id c >/dev/null
-	run_mq 0 mq-consume --lease 60s --jsonl -n 3 jobs
+	run_mq 0 mq-lease --for 60s --jsonl -n 3 jobs
 	[ "$(json payload | paste -sd' ')" = '"c" "a" "b"' ]
 	mapfile -t receipts < <(json receipt | tr -d '"')
 	# What is handed out is settled by its receipt, and by nobody else.
-	run_mq 1 mq-consume --extend "$a" 300s jobs
-	run_mq 0 mq-consume --extend "${receipts[1]}" 300s jobs
+	run_mq 1 mq-lease --extend "$a" --for 300s jobs
+	run_mq 0 mq-lease --extend "${receipts[1]}" --for 300s jobs
 	[ "$(redis pttl "rsmq::connection:$(redis --raw zrange rsmq::connections 0 -1)")" -gt 200000 ]
 	[ $(($(redis zscore rsmq:jobs "$a") - $(now_ms))) -gt 200000 ]
-	run_mq 0 mq-consume --ack "${receipts[0]}" jobs
+	run_mq 0 mq-lease --ack "${receipts[0]}" jobs
 	[ "$(redis hexists rsmq:jobs:Q short-id)" = 0 ]
-	run_mq 0 mq-consume --ack "${receipts[1]}" jobs
-	run_mq 0 mq-consume --reject "${receipts[2]}" --text 'no good' jobs
+	run_mq 0 mq-lease --ack "${receipts[1]}" jobs
+	run_mq 0 mq-lease --reject "${receipts[2]}" --text 'no good' jobs
 	state_is jobs "0 0 0 1 0"
 	[ "$(redis exists rsmq::connections)" = 0 ]
-	run_mq 1 mq-consume --ack "${receipts[2]}" jobs
+	run_mq 1 mq-lease --ack "${receipts[2]}" jobs
 }
 
 # --- all that happens at once ----------------------------------------------------------

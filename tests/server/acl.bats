@@ -158,7 +158,7 @@ unacked_are() {
 
 @test "acl: users that begin with all channels, as those of Redis 6.2 do" {
 	redis config set acl-pubsub-default allchannels >/dev/null
-	for tool in publish consume stats clean return purge pause; do
+	for tool in publish consume lease stats clean return purge pause; do
 		redis acl deluser fresh >/dev/null
 		read -ra rules < <("$BUILD/mq-$tool" --print-acl)
 		run redis acl setuser fresh on '>pw' "${rules[@]}"
@@ -234,10 +234,7 @@ unacked_are() {
 	wait "$pid"
 	own mq_resume
 	own_mq mq-publish q 1
-	run_mq 0 mq-consume --lease 1m --jsonl q
-	id=$(sed -n 's/.*"receipt":"\([^"]*\)".*/\1/p' <<<"$output")
-	run_mq 0 mq-consume --extend "$id" 1m q
-	run_mq 0 mq-consume --reject "$id" q
+	run_mq 0 mq-consume -n 1 --attempts 1 q -- false
 	# Given back at its end.
 	own_mq mq-publish q 1 2 3
 	start_mq mq-consume --no-clean --prefetch 3 --grace 0 q -- sleep 100
@@ -263,6 +260,51 @@ mq_resume() {
 
 has_consumers() {
 	[ -n "$(connections)" ]
+}
+
+# settle LINE ARGS...: by the receipt in that line of $T/leased.
+settle() {
+	run_mq 0 mq-lease "$2" \
+		"$(sed -n "$1s/.*\"receipt\":\"\([^\"]*\)\".*/\1/p" "$T/leased")" "${@:3}" q
+}
+
+@test "acl: messages by receipt" {
+	own_mq mq-publish q 1 2 3 4
+	own_mq mq-publish -e 1ms q late
+	own_mq mq-publish -d 1ms -p 5 q due
+	if is rmq; then
+		own_mq mq-publish -p 5 q 6
+		own_mq mq-publish -g a -k key q 7
+		own_mq mq-publish -g b -k other --unique queued q 8
+		own_mq mq-publish -g a q 9
+	fi
+	may mq-lease q
+	run_mq 0 mq-lease --for 1m -n 20 q
+	printf '%s\n' "$output" >"$T/leased"
+	settle 1 --extend --for 2m
+	settle 1 --ack --text well
+	settle 2 --reject --text bad
+	settle 3 --extend --for 0
+	for ((n = 4; n <= $(wc -l <"$T/leased"); n++)); do
+		settle "$n" "$(if ((n % 3 == 0)); then echo --return; elif ((n % 3 == 1)); then echo --ack; else echo --reject; fi)"
+	done
+	assert_equal "$(own connections)" ""
+	# Its reader is gone.
+	status=0
+	"$BUILD/mq-lease" --for 1m -n 9 q >/dev/full 2>"$T/err" || status=$?
+	assert_equal "$status" 74
+	is rmq || settle_by_id
+	own redis flushdb >/dev/null
+	own_mq mq-publish q x
+	own_mq mq-consume -n 1 q
+	run_mq 1 mq-lease --for 1m --idle 300ms q
+	nothing_refused
+	all_needed
+}
+
+settle_by_id() {
+	run_mq 0 mq-lease --ack "$(own "$BUILD/mq-stats" --list ready --jsonl -n 1 q |
+		sed 's/^{"id":"\([^"]*\)".*/\1/')" q
 }
 
 @test "acl: who looks" {

@@ -73,7 +73,7 @@ teardown() {
 		mq-consume q
 		mq-consume q r -- true
 		mq-consume --drain q
-		mq-consume --lease 1m --jsonl q
+		mq-lease --for 1m --jsonl q
 		mq-consume --no-clean --drain q -- true
 		mq-stats
 		mq-stats q

@@ -213,7 +213,7 @@ blocked() {
 	resolver hang
 	cut_off
 	eventually 10 says 'reconnecting'
-	for tool in "publish q x" "consume -n 1 q" "consume --lease 1m --jsonl q" \
+	for tool in "publish q x" "consume -n 1 q" "lease --for 1m --jsonl q" \
 		"stats q" "return q" "purge --force --all q" "pause q" "clean"; do
 		# shellcheck disable=SC2086 # words
 		LD_PRELOAD=$D/resolver.so MQ_URL=$named timeout 100 "$BUILD"/mq-$tool \

@@ -92,7 +92,7 @@ print(json.dumps(os.fsencode(sys.argv[1]).decode("latin-1")))' "$1"
 	harmless 1 mq-purge --rejected q
 	harmless 1 mq-return --dry-run -v q
 	redis lpush 'rmq::queue::[q]::ready' "payload$evil" >/dev/null
-	harmless payload mq-consume --lease 1m --jsonl q
+	harmless payload mq-lease --for 1m --jsonl q
 	redis lpush 'rmq::queue::[q]::ready' "payload$evil" >/dev/null
 	harmless payload mq-consume -n 1 q
 	redis lpush 'rmq::queue::[q]::ready' "payload$evil" >/dev/null

@@ -52,8 +52,8 @@ void rmq_pause_at_least(struct mq_command *, const char *queue, int64_t ms);
 
 void rmq_receipts(const struct mq_session *, const struct mq_part *elements,
     int n, struct mq_command *);
-int rmq_receipt(struct mq_redis *, const char *queue, const char *word,
-    struct mq_receipt *);
+void rmq_receipt(struct mq_command *, const char *connection, const char *queue,
+    const char *number);
 void rmq_vacate(const struct mq_session *, struct mq_command *);
 void rmq_tell_running(
     const struct mq_session *, const char *text, size_t n, struct mq_command *);

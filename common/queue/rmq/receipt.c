@@ -19,23 +19,15 @@ rmq_receipts(const struct mq_session *s, const struct mq_part *elements, int n,
 	mq_command_int(c, n);
 }
 
-int
-rmq_receipt(struct mq_redis *r, const char *queue, const char *word,
-    struct mq_receipt *out)
+void
+rmq_receipt(struct mq_command *c, const char *connection, const char *queue,
+    const char *number)
 {
-	struct mq_command c = {0};
-	int rv;
-
-	if (!mq_receipt_parse(word, out))
-		return 0;
-	mq_command_script(&c, &rmq_script_receipt, 3);
-	rmq_key_both(&c, out->connection, queue, "unacked");
-	rmq_key_connection(&c, out->connection, "info");
-	rmq_key_connection(&c, out->connection, "heartbeat");
-	mq_command_str(&c, out->number);
-	rv = mq_receipt_ask(r, &c, out);
-	mq_command_free(&c);
-	return rv;
+	mq_command_script(c, &rmq_script_receipt, 3);
+	rmq_key_both(c, connection, queue, "unacked");
+	rmq_key_connection(c, connection, "info");
+	rmq_key_connection(c, connection, "heartbeat");
+	mq_command_str(c, number);
 }
 
 void

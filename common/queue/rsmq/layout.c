@@ -90,6 +90,7 @@ const struct mq_layout mq_layout_rsmq = {
     .count_published = rsmq_count_published,
     .receipts = rsmq_receipts,
     .receipt = rsmq_receipt,
+    .receipt_by_id = rsmq_receipt_by_id,
     .vacate = rsmq_vacate,
     .tell_running = rsmq_tell_running,
     .pause = rsmq_pause,

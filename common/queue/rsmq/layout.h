@@ -67,8 +67,10 @@ void rsmq_pause_at_least(struct mq_command *, const char *queue, int64_t ms);
 
 void rsmq_receipts(const struct mq_session *, const struct mq_part *elements,
     int n, struct mq_command *);
-int rsmq_receipt(struct mq_redis *, const char *queue, const char *word,
-    struct mq_receipt *);
+void rsmq_receipt(struct mq_command *, const char *connection,
+    const char *queue, const char *number);
+int rsmq_receipt_by_id(
+    struct mq_redis *, const char *queue, const char *id, struct mq_receipt *);
 void rsmq_vacate(const struct mq_session *, struct mq_command *);
 
 int rsmq_clean(struct mq_redis *, const struct mq_clean *, struct mq_cleaned *);

@@ -11,6 +11,7 @@
 #include "ask.h"
 #include "base/xalloc.h"
 #include "keys.h"
+#include "queue/receipt-session.h"
 #include "redis/ask.h"
 #include "scripts.h"
 
@@ -31,8 +32,8 @@ rsmq_receipts(const struct mq_session *s, const struct mq_part *elements, int n,
 }
 
 static void
-look(struct mq_command *c, const char *connection, const char *queue,
-    const char *what, const char *value)
+look_for_message(struct mq_command *c, const char *connection,
+    const char *queue, const char *what, const char *value)
 {
 	mq_command_script(c, &rsmq_script_receipt, RSMQ_HOME + 2);
 	rsmq_key_home(c, queue);
@@ -40,6 +41,13 @@ look(struct mq_command *c, const char *connection, const char *queue,
 	rsmq_key_lease(c, connection, queue);
 	mq_command_str(c, what);
 	mq_command_str(c, value);
+}
+
+void
+rsmq_receipt(struct mq_command *c, const char *connection, const char *queue,
+    const char *number)
+{
+	look_for_message(c, connection, queue, "number", number);
 }
 
 struct search {
@@ -50,15 +58,16 @@ struct search {
 };
 
 static void
-ask(void *arg, size_t i, struct mq_command *c)
+ask_connection(void *arg, size_t i, struct mq_command *c)
 {
 	const struct search *s = arg;
 
-	look(c, s->connections->element[i]->str, s->queue, "id", s->id);
+	look_for_message(
+	    c, s->connections->element[i]->str, s->queue, "id", s->id);
 }
 
 static int
-take(void *arg, size_t i, redisReply *reply)
+note_answer(void *arg, size_t i, redisReply *reply)
 {
 	struct search *s = arg;
 
@@ -79,7 +88,7 @@ take(void *arg, size_t i, redisReply *reply)
 
 /* Nobody has been handed it: then it is handed out now. */
 static int
-adopt(struct mq_redis *r, const struct search *s)
+adopt_message(struct mq_redis *r, const struct search *s)
 {
 	struct mq_command c = {0};
 	struct mq_idgen ids = {0};
@@ -111,8 +120,8 @@ adopt(struct mq_redis *r, const struct search *s)
 	return 0;
 }
 
-static int
-find_by_id(struct mq_redis *r, const char *queue, const char *id,
+int
+rsmq_receipt_by_id(struct mq_redis *r, const char *queue, const char *id,
     struct mq_receipt *out)
 {
 	struct search s = {.queue = queue, .id = id, .out = out};
@@ -122,25 +131,11 @@ find_by_id(struct mq_redis *r, const char *queue, const char *id,
 	if (connections == NULL)
 		return -1;
 	s.connections = connections;
-	rv = mq_ask_all(r, connections->elements, ask, take, &s);
+	rv = mq_ask_all(
+	    r, connections->elements, ask_connection, note_answer, &s);
 	freeReplyObject(connections);
 	if (rv == 0 && out->connection == NULL && !s.handed_out)
-		rv = adopt(r, &s);
-	return rv;
-}
-
-int
-rsmq_receipt(struct mq_redis *r, const char *queue, const char *word,
-    struct mq_receipt *out)
-{
-	struct mq_command c = {0};
-	int rv;
-
-	if (!mq_receipt_parse(word, out))
-		return find_by_id(r, queue, word, out);
-	look(&c, out->connection, queue, "number", out->number);
-	rv = mq_receipt_ask(r, &c, out);
-	mq_command_free(&c);
+		rv = adopt_message(r, &s);
 	return rv;
 }
 

@@ -1,0 +1,223 @@
+/*
+ * mq-lease: hand out messages by receipt, and settle them later.  This file
+ * takes the command line apart.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/exit.h"
+#include "base/say.h"
+#include "lease.h"
+#include "shared/options.h"
+
+static const char help[] =
+    "usage: mq-lease --for DUR [options] QUEUE\n"
+    "       mq-lease --ack | --reject | --extend | --return RECEIPT [options] QUEUE\n"
+    "\n"
+    "Takes messages, prints each with a receipt as a line of JSON, and ends.\n"
+    "Nobody else gets them until they are settled by their receipts, or DUR is\n"
+    "over.  Exit status 1: there is no message, or it is settled already, or\n"
+    "its lease is over.\n"
+    "\n"
+    "  mq-lease --for 5m -n 10 jobs\n"
+    "  mq-lease --ack RECEIPT jobs\n"
+    "  mq-lease --reject RECEIPT --text 'no such user' jobs\n"
+    "  mq-lease --extend RECEIPT --for 10m jobs\n"
+    "\n"
+    "      --for DUR          how long the lease holds, from now on\n"
+    "  -n, --limit N          take up to N messages, at most 1000 (1)\n"
+    "      --idle DUR         wait so long for a message (0)\n"
+    "      --attempts N       reject a message after N runs (15)\n"
+    "      --tag NAME         name of the connection (mq-lease)\n"
+    "      --existing         exit 1 at once if there is no such queue\n"
+    "      --jsonl            print JSON lines, as is done anyway\n"
+    "      --ack RECEIPT      the message is done\n"
+    "      --reject RECEIPT   it has failed\n"
+    "      --extend RECEIPT   its lease is over after --for DUR from now\n"
+    "      --return RECEIPT   it goes back at once\n"
+    "      --text TEXT        the result of --ack, the reason of --reject\n"
+    "      --keep DUR         what became of a message can be read so long\n" MQ_SHARED_HELP;
+
+enum {
+	OPT_FOR = MQ_OPT_OWN,
+	OPT_IDLE,
+	OPT_ATTEMPTS,
+	OPT_TAG,
+	OPT_EXISTING,
+	OPT_ACK,
+	OPT_REJECT,
+	OPT_EXTEND,
+	OPT_RETURN,
+	OPT_TEXT,
+	OPT_KEEP
+};
+
+static const struct option long_options[] = {
+    MQ_SHARED_LONG,
+    {"for", required_argument, NULL, OPT_FOR},
+    {"limit", required_argument, NULL, 'n'},
+    {"idle", required_argument, NULL, OPT_IDLE},
+    {"attempts", required_argument, NULL, OPT_ATTEMPTS},
+    {"tag", required_argument, NULL, OPT_TAG},
+    {"existing", no_argument, NULL, OPT_EXISTING},
+    {"jsonl", no_argument, NULL, MQ_OPT_JSONL},
+    {"ack", required_argument, NULL, OPT_ACK},
+    {"reject", required_argument, NULL, OPT_REJECT},
+    {"extend", required_argument, NULL, OPT_EXTEND},
+    {"return", required_argument, NULL, OPT_RETURN},
+    {"text", required_argument, NULL, OPT_TEXT},
+    {"keep", required_argument, NULL, OPT_KEEP},
+    {NULL, 0, NULL, 0},
+};
+
+static void
+set_receipt(struct options *o, enum mq_receipt_act act)
+{
+	if (o->receipt != NULL)
+		mq_die(MQ_EXIT_USAGE,
+		    "only one --ack, --reject, --extend or --return at a time");
+	o->receipt = optarg;
+	o->act = act;
+}
+
+static void
+set_option(struct options *o, int ch)
+{
+	switch (ch) {
+	case OPT_FOR:
+		o->for_ms = mq_option_duration("--for", optarg);
+		break;
+	case 'n':
+		o->limit =
+		    (int)mq_option_number("--limit", optarg, 1, MQ_LEASE_MAX);
+		break;
+	case OPT_IDLE:
+		o->idle_ms = mq_option_duration("--idle", optarg);
+		break;
+	case OPT_ATTEMPTS:
+		o->attempts = (int)mq_option_number(
+		    "--attempts", optarg, 1, MQ_ATTEMPTS_MAX);
+		break;
+	case OPT_TAG:
+		if (strlen(optarg) > MQ_LEASE_TAG)
+			mq_die(MQ_EXIT_USAGE, "--tag: longer than %d bytes",
+			    MQ_LEASE_TAG);
+		o->tag = optarg;
+		break;
+	case OPT_EXISTING:
+		o->existing = true;
+		break;
+	case OPT_ACK:
+		set_receipt(o, MQ_RECEIPT_ACK);
+		break;
+	case OPT_REJECT:
+		set_receipt(o, MQ_RECEIPT_REJECT);
+		break;
+	case OPT_EXTEND:
+		set_receipt(o, MQ_RECEIPT_EXTEND);
+		break;
+	case OPT_RETURN:
+		set_receipt(o, MQ_RECEIPT_RETURN);
+		break;
+	case OPT_TEXT:
+		o->text = optarg;
+		break;
+	case OPT_KEEP:
+		o->keep_ms = mq_option_duration("--keep", optarg);
+		break;
+	}
+}
+
+/* A lease that is extended by no time is over, so the message is returned. */
+static void
+check_options(struct options *o)
+{
+	bool extend = o->receipt != NULL && o->act == MQ_RECEIPT_EXTEND;
+
+	if (o->text != NULL &&
+	    (o->receipt == NULL || extend || o->act == MQ_RECEIPT_RETURN))
+		mq_die(MQ_EXIT_USAGE, "--text is for --ack and --reject");
+	if (o->receipt == NULL && o->for_ms == -1)
+		mq_die(MQ_EXIT_USAGE,
+		    "--for is missing, or what to do with a receipt "
+		    "(try --help)");
+	if (o->receipt == NULL && o->for_ms == 0)
+		mq_die(MQ_EXIT_USAGE, "--for: 0 is no time");
+	if (extend && o->for_ms == -1)
+		mq_die(MQ_EXIT_USAGE, "--extend: --for is missing");
+	if (o->receipt != NULL && !extend && o->for_ms != -1)
+		mq_die(MQ_EXIT_USAGE,
+		    "--for is for taking messages and for --extend");
+	if (o->receipt != NULL && !mq_receipt_valid(o->receipt))
+		mq_die(MQ_EXIT_USAGE, "%s: not a receipt", o->receipt);
+	if (extend && o->for_ms == 0)
+		o->act = MQ_RECEIPT_RETURN;
+}
+
+static void
+parse(struct options *o, struct mq_shared *shared, int argc, char *argv[])
+{
+	int ch;
+
+	opterr = 0;
+	while ((ch = getopt_long(argc, argv,
+		    ":" MQ_SHARED_SHORT "n:", long_options, NULL)) != -1)
+		if (!mq_option_shared(shared, ch, argv))
+			set_option(o, ch);
+	mq_option_rights(shared, MQ_LEASES, argv + optind, argc - optind);
+	check_options(o);
+	if (optind == argc)
+		mq_die(MQ_EXIT_USAGE, "no queue given (try --help)");
+	if (optind + 1 < argc)
+		mq_die(MQ_EXIT_USAGE, "%s: only one queue at a time",
+		    argv[optind + 1]);
+	o->queue = argv[optind];
+	o->quiet = shared->quiet;
+}
+
+/* Now that the layout is known. */
+static void
+name_queue(
+    struct options *o, struct mq_shared *shared, const struct mq_server *server)
+{
+	const char *why = shared->layout->queue_error(o->tag);
+
+	/* A connection's name stands in keys as that of a queue does. */
+	if (why != NULL)
+		mq_die(MQ_EXIT_USAGE, "--tag: %s: %s", o->tag, why);
+	o->queue = mq_option_queue(shared, server, o->queue);
+	if (o->keep_ms > 0)
+		mq_option_needs(shared, "--keep", MQ_HAS_RESULTS);
+}
+
+int
+main(int argc, char *argv[])
+{
+	struct options options = {.for_ms = -1,
+	    .limit = 1,
+	    .attempts = MQ_ATTEMPTS,
+	    .tag = "mq-lease"};
+	struct mq_shared shared = {.help = help, .options = long_options};
+	struct mq_lease_queue queue;
+	struct mq_server server;
+	struct mq_redis redis;
+	int status;
+
+	mq_option_begin();
+	parse(&options, &shared, argc, argv);
+	mq_option_prints(options.receipt == NULL);
+	mq_option_server(&shared, &server);
+	name_queue(&options, &shared, &server);
+	if (mq_redis_open(&redis, &server) == -1)
+		mq_die(redis.status, "%s", redis.error);
+	queue = (struct mq_lease_queue){.redis = &redis,
+	    .layout = shared.layout,
+	    .name = options.queue,
+	    .keep_ms = options.keep_ms};
+	status = options.receipt == NULL ? lease_messages(&options, &queue) :
+					   use_receipt(&options, &queue);
+	mq_redis_close(&redis);
+	mq_server_free(&server);
+	mq_option_free(&shared);
+	return status;
+}

@@ -1,0 +1,87 @@
+/*
+ * Messages by receipt: taken under a lease that goes on without its taker, and
+ * settled later by whoever has the receipt.  A receipt is one word: the name of
+ * the connection that holds the message, a dot, and a number.
+ *
+ * All functions wait for the server.  An int is -1 after an error, which struct
+ * mq_redis has.
+ */
+#ifndef MQ_LEASE_H
+#define MQ_LEASE_H
+
+#include "queue.h"
+
+/* The most messages that are taken at once. */
+#define MQ_LEASE_MAX 1000
+/* The longest tag, and the size of a connection's name: the tag, '-', six
+ * characters, NUL. */
+#define MQ_LEASE_TAG  64
+#define MQ_LEASE_NAME (MQ_LEASE_TAG + 8)
+
+/* A queue; the pointers stay the caller's. */
+struct mq_lease_queue {
+	struct mq_redis *redis;
+	const struct mq_layout *layout;
+	const char *name; /* as the layout knows it */
+	int64_t keep_ms;  /* results are kept for so long; 0: only those that
+			  * somebody waits for */
+};
+
+/* --- taking ------------------------------------------------------------------- */
+
+struct mq_lease_terms {
+	const char *tag; /* first part of the connection's name */
+	int attempts;	 /* runs that a message may have */
+	int max;	 /* messages, 1 to MQ_LEASE_MAX; about 1 MB of them */
+	int64_t ms;	 /* how long the lease holds, above 0 */
+	bool make;	 /* make the queue if it does not exist */
+};
+
+/* A message that was taken. */
+struct mq_leased {
+	char *receipt;		/* NULL: it is bad or late, and was rejected */
+	char why[64];		/* the reason of that */
+	char id[MQ_ID_MAX + 1]; /* empty: it has none */
+	struct mq_envelope envelope;
+	const char *element; /* as the server has it */
+	size_t len;
+};
+
+/* The queue and the terms are copied, not their strings. */
+struct mq_lease *mq_lease_new(
+    const struct mq_lease_queue *, const struct mq_lease_terms *);
+void mq_lease_free(struct mq_lease *);
+/*
+ * Takes the messages that are there, up to max, without waiting for any.  Returns
+ * their number; *messages has them in their order, which is the lease's and valid
+ * until its next call.  May be called again only if no message had a receipt.
+ */
+int mq_lease_take(struct mq_lease *, const struct mq_leased **messages);
+/* Returns all that have a receipt to the front of the queue, as if they had
+ * never been taken, and ends the lease. */
+int mq_lease_undo(struct mq_lease *);
+/* Ends a lease that has no messages. */
+int mq_lease_end(struct mq_lease *);
+
+/* --- settling ------------------------------------------------------------------ */
+
+/* The uses of a receipt. */
+enum mq_receipt_act {
+	MQ_RECEIPT_ACK,
+	MQ_RECEIPT_REJECT,
+	MQ_RECEIPT_RETURN, /* to the front of the queue; no attempt is counted */
+	MQ_RECEIPT_EXTEND  /* the lease of all messages taken with this one */
+};
+
+/* Whether a word has the form of a receipt, or of an id. */
+bool mq_receipt_valid(const char *word);
+/*
+ * Uses a receipt: 1; or changes nothing: 0, the message is settled or its lease
+ * is over.  With MQ_HAS_IDS, the word may be the id of a message that
+ * is not handed out by receipt.  text is the result of an ack, the reason of a
+ * rejection; NULL: none.  lease_ms, EXTEND only: from now on, above 0.
+ */
+int mq_receipt_use(const struct mq_lease_queue *, const char *word,
+    enum mq_receipt_act, const char *text, int64_t lease_ms);
+
+#endif
