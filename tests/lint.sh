@@ -61,6 +61,7 @@ scripts() {
 arrows_yet='^cmd/mq-(consume|publish)/.* common/redis/(command|reply)\.c:
 ^(cmd/mq-(consume|publish)|common/queue/rmq)/.*: a ring'
 replies_yet='^cmd/mq-(consume|publish)/'
+says_yet='^common/redis/async\.c'
 long_yet='^cmd/mq-publish/(batch|resume)\.c
 ^cmd/mq-consume/(consume\.h|(link|main|settle)\.c)
 ^common/queue/(queue\.h|rmq/lua/lib/place\.lua)'
@@ -87,12 +88,14 @@ not() {
 	! grep -nrE --include='*.[ch]' "$(printf '%s|' "$@" | sed 's/|$//')" "$folder"
 }
 
-# What belongs on one floor: replies on the redis floor, keys in a layout.
+# What belongs on one floor: replies on the redis floor, keys in a layout, messages to
+# people in cmd/.
 floors() {
 	not common/base hiredis redisReply && not common/message hiredis redisReply &&
 		not common/process hiredis redisReply && not common/redis rmq:: &&
 		not cmd '<hiredis' rmq:: &&
-		grep -nrE --include='*.[ch]' 'redisReply|struct mq_command' cmd | none "$replies_yet"
+		grep -nrE --include='*.[ch]' 'redisReply|struct mq_command' cmd | none "$replies_yet" &&
+		grep -nr --include='*.c' 'mq_say(' common | none "^common/base/say|$says_yet"
 }
 
 lengths() {
@@ -104,7 +107,7 @@ lengths() {
 functions() {
 	# shellcheck disable=SC2046
 	awk '/^[a-z]/ { name = $0 } /^\{/ { start = FNR }
-		/^\}/ && FNR - start > 60 && name !~ /option/ { print FILENAME ": " name; bad = 1 }
+		/^\}$/ && FNR - start > 60 && name !~ /option/ { print FILENAME ": " name; bad = 1 }
 		END { exit bad }' $(find cmd common -name '*.c')
 }
 

@@ -43,7 +43,7 @@ count_digits(const char *s)
 
 /*
  * The n digits behind a decimal point, times unit, rounded down.  From the
- * last digit to the first no step loses anything, however many there are.
+ * last digit to the first no step loses anything, whatever the number of digits.
  */
 static int64_t
 parse_fraction(const char *s, size_t n, int64_t unit)
@@ -143,7 +143,7 @@ take_date(const char **s, struct tm *tm)
 	return true;
 }
 
-/* HH:MM[:SS]; whether there is such a time is seen later. */
+/* HH:MM[:SS]; resolve_time() checks that the time exists. */
 static bool
 take_clock(const char **s, struct tm *tm)
 {

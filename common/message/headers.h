@@ -34,8 +34,8 @@
 #define MQ_HEADER_UNTIL_TICK "Mq-Until-Tick" /* * at which it may run */
 #define MQ_HEADER_EXPIRES    "Mq-Expires"    /* unix ms: not to be run after */
 #define MQ_HEADER_REPLY_TO                                                     \
-	"Mq-Reply-To" /* * under which id its result is
-					      * to be told; its own */
+	"Mq-Reply-To" /* * the id under which its
+					      * result is kept: its own */
 
 /* Whether a message may not run any more at unix time now_ms and this tick; the
  * reason goes into why. */

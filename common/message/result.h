@@ -1,5 +1,5 @@
 /*
- * The result of a message, for a publisher that waits and for whoever asks later: one
+ * The result of a message, for a publisher that waits and for later questions: one
  * JSON object on one line,
  *
  *	{"id": "...", "state": "done", "text": "what the script said last",
@@ -55,7 +55,7 @@ void mq_ending_write(const struct mq_ending *, struct mq_buf *out);
 int mq_ending_read(const char *, size_t n, struct mq_ending *);
 void mq_ending_free(struct mq_ending *);
 
-/* Whether somebody waits for the end of this message. */
+/* Whether the message asks for its result. */
 bool mq_result_wanted(const struct mq_envelope *);
 
 #endif

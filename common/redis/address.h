@@ -9,7 +9,7 @@
 
 #include <stdbool.h>
 
-/* Bytes of an address as text, with the zone of an IPv6 one and the NUL. */
+/* Bytes of an address as text, with the zone of an IPv6 address and the NUL. */
 #define MQ_ADDRESS_SIZE 64
 
 struct mq_addresses {

@@ -363,7 +363,7 @@ mq_async_open(
 			redisAsyncFree(context);
 		return -1;
 	}
-	/* The library leaves it open for whatever this process executes. */
+	/* The library sets no close-on-exec flag. */
 	fcntl(context->c.fd, F_SETFD, FD_CLOEXEC);
 	if (server->socket[0] == '\0')
 		redisEnableKeepAlive(&context->c);

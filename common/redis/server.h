@@ -49,8 +49,8 @@ int mq_server_wake(struct mq_server *, char *error, size_t error_size);
 
 /*
  * Whether the disk of a private server, which ends when it is full, has room for a
- * write of so many bytes: 0, or MQ_EXIT_IO with one line in error.  0 for all other
- * servers, of which nothing is known.
+ * write of this many bytes: 0, or MQ_EXIT_IO with one line in error.  For all other
+ * servers, whose disks are unknown, 0.
  */
 int mq_server_room(
     const struct mq_server *, size_t bytes, char *error, size_t error_size);

@@ -1,6 +1,6 @@
 /*
- * News of keys that others have changed: of those that one connection has
- * read, the server tells another one (CLIENT TRACKING).
+ * Invalidation of keys (CLIENT TRACKING): if a key changes that one connection has
+ * read, the server reports that to another connection.
  */
 #ifndef MQ_TRACKING_H
 #define MQ_TRACKING_H
@@ -11,11 +11,11 @@ struct mq_tracking {
 	/* Set by the caller before. */
 	struct mq_async *reader;
 	struct mq_async *listener; /* for nothing else */
-	/* What is sent to the reader from now on is behind the request. */
+	/* Commands to the reader from now on go out behind the request. */
 	void (*started)(void *arg);
-	/* There will be no news. */
+	/* The server refused, and reports nothing. */
 	void (*refused)(void *arg, const char *error);
-	/* A key that the reader has read; NULL: it may be any. */
+	/* A key that the reader has read; NULL: any key may have changed. */
 	void (*changed)(void *arg, const char *key, size_t n);
 	void *arg;
 };

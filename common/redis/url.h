@@ -9,7 +9,7 @@
  *   private:[DIR]
  *
  * Behind each there may be parameters, ?layout=NAME&ns=NAME: the layout of its
- * keys, and their namespace if that has such.  They are not checked here.
+ * keys, and their namespace if the layout has namespaces.  Both are not checked here.
  *
  * %XX is decoded in user, password, path and parameters; an empty user or
  * password counts as not given.  The authority ends at the first slash and the

@@ -15,7 +15,7 @@ int private_may_start(struct place *, int lock);
 
 /*
  * Whether the disk of the private server with this socket has room for a write
- * of so many bytes, and for some small ones after it: 0, or MQ_EXIT_IO with one
+ * of this many bytes, and for some small ones after it: 0, or MQ_EXIT_IO with one
  * line in error.
  */
 int mq_private_room(

@@ -94,9 +94,9 @@ set_signals(void)
 
 /*
  * Descriptors 0 to 2 are open, as in all tools.  Standard error goes to the log, for
- * what the server says before it has opened that itself.  A descriptor that leaked
- * into the server, say the end of somebody's pipe, would stay open for ever: hence
- * the last line.
+ * what the server writes before it has opened the log itself.  A descriptor that
+ * leaked into the server, say the end of a pipe, would stay open for ever: hence the
+ * last line.
  */
 static int
 set_files(int lock, const char *log)

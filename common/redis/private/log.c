@@ -80,11 +80,10 @@ private_did_not_start(struct place *p)
 	const char *reason = private_last_words(p, text, sizeof(text));
 	int status = MQ_EXIT_CONFIG;
 
-	if (is_about_the_disk(reason)) {
+	if (is_about_the_disk(reason))
 		status = MQ_EXIT_IO;
-	} else if (*reason == '\0') {
+	else if (*reason == '\0')
 		reason = "it ended without a word";
-	}
 	return private_fail(p, status,
 	    "private server in %s: did not start: %s; see %s/redis.log", p->dir,
 	    reason, p->dir);

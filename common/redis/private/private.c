@@ -23,10 +23,9 @@
 #include "start.h"
 
 /*
- * How two servers on one directory are kept impossible: whoever starts one
- * holds an flock(2) on DIR/lock and passes that very descriptor on, so the
- * kernel keeps the lock until the last process of the server is gone, however
- * it ended.  Nothing depends on the pid file, on the socket file or on the
+ * Two servers on one directory are impossible: a tool that starts one holds an
+ * flock(2) on DIR/lock and passes that very descriptor on, so the kernel keeps the
+ * lock until the last process of the server is gone, however that ended.  Nothing depends on the pid file, on the socket file or on the
  * starter staying alive.  A free lock together with a refused connection is
  * the only state in which a server is started.
  */
@@ -114,8 +113,8 @@ take_lock(struct place *p, int *fd)
 /* --- starting it --------------------------------------------------------- */
 
 /*
- * Nobody listens: start a server if there is none.  A lock that is free again
- * after our own start means that the server has ended.
+ * Starts a server if none runs.  A lock that is free again after our own start means
+ * that the server has ended.
  */
 static int
 start_if_free(struct place *p, bool *started)
