@@ -47,9 +47,9 @@ mq_counts_ask(struct mq_command *c, int wanted)
 		mq_command_fmt(c, "run_%d", i);
 }
 
-/* Anybody may have put anything there; sums of these do not overflow. */
+/* Other programs may have written any number; sums of these do not overflow. */
 static long long
-number(const char *text)
+parse_number(const char *text)
 {
 	const long long max = 1LL << 53;
 	long long n = strtoll(text, NULL, 10);
@@ -65,7 +65,7 @@ struct span {
 
 /* How much of it was in the last minute. */
 static double
-recent(const struct span *s, double now)
+recent_count(const struct span *s, double now)
 {
 	double from = s->from > now - MINUTE_S ? s->from : now - MINUTE_S;
 
@@ -79,7 +79,7 @@ recent(const struct span *s, double now)
 /* Over the last minute.  When nothing was counted in the minute before this one,
  * over the time since, but at least WINDOW_S. */
 static double
-rate(const struct span *then, const struct span *this, double now)
+rate_per_s(const struct span *then, const struct span *this, double now)
 {
 	double s = now - this->from;
 
@@ -89,7 +89,7 @@ rate(const struct span *then, const struct span *this, double now)
 		s = MINUTE_S;
 	else if (s < WINDOW_S)
 		s = WINDOW_S;
-	return (recent(then, now) + recent(this, now)) / s;
+	return (recent_count(then, now) + recent_count(this, now)) / s;
 }
 
 /*
@@ -117,7 +117,7 @@ set_rates(const long long *v, int64_t now_ms, struct mq_queue_stats *q)
 		then = (struct span){0};
 	if (this.to > now)
 		this.to = now;
-	q->out_s = rate(&then, &this, now);
+	q->out_s = rate_per_s(&then, &this, now);
 	then.n = first ? 0 : v[NOW_IN] - v[THEN_IN];
 	then.to = gap ? 0 : now_s;
 	this.n = v[PUBLISHED] - v[NOW_IN];
@@ -126,7 +126,7 @@ set_rates(const long long *v, int64_t now_ms, struct mq_queue_stats *q)
 	if (v[PUBLISHED] > 0 &&
 	    (this.n == 0 ? !undated || now - now_s >= MINUTE_S :
 			   now - now_s < 2 * MINUTE_S))
-		q->in_s = rate(&then, &this, now);
+		q->in_s = rate_per_s(&then, &this, now);
 }
 
 static void
@@ -158,7 +158,7 @@ mq_counts_take(
 		return -1;
 	for (i = 0; i < reply->elements; i++)
 		if (reply->element[i]->type == REDIS_REPLY_STRING) {
-			v[i] = number(reply->element[i]->str);
+			v[i] = parse_number(reply->element[i]->str);
 			q->counted = true;
 		}
 	set_counts(v, &q->counts);

@@ -94,7 +94,7 @@ parse_web(const char *dest, struct mq_dup *d, const char **why)
 }
 
 static int
-parse(const char *text, struct mq_dup *d, const char **why)
+parse_dup(const char *text, struct mq_dup *d, const char **why)
 {
 	const char *dest = strchr(text, '-');
 
@@ -119,7 +119,7 @@ int
 mq_dup_parse(const char *text, struct mq_dup *d, const char **why)
 {
 	*d = (struct mq_dup){.due_s = mq_verb_due(text)};
-	if (parse(text, d, why) == 0)
+	if (parse_dup(text, d, why) == 0)
 		return 0;
 	free(d->queue);
 	d->queue = NULL;

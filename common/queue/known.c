@@ -8,7 +8,7 @@
 #include "calls.h"
 #include "redis/ask.h"
 
-/* Asks first whether each queue is known, then whether each can be used. */
+/* Questions: first whether each queue is known, then whether each can be used. */
 struct looking {
 	const struct mq_layout *layout;
 	const struct mq_session *session;
@@ -25,7 +25,7 @@ queue_of(const struct looking *l, size_t i)
 }
 
 static const char *
-name(const struct looking *l, size_t i)
+name_of_queue(const struct looking *l, size_t i)
 {
 	i = queue_of(l, i);
 	return i < (size_t)l->session->queue_count ? l->session->queues[i] :
@@ -33,20 +33,20 @@ name(const struct looking *l, size_t i)
 }
 
 static void
-ask(void *arg, size_t i, struct mq_command *c)
+ask_queue(void *arg, size_t i, struct mq_command *c)
 {
 	const struct looking *l = arg;
 	bool consumed = queue_of(l, i) < (size_t)l->session->queue_count;
 
 	if (i < l->queues)
-		l->layout->known(c, name(l, i));
+		l->layout->known(c, name_of_queue(l, i));
 	else
 		l->layout->probe(
-		    c, consumed ? l->session : NULL, name(l, i), true);
+		    c, consumed ? l->session : NULL, name_of_queue(l, i), true);
 }
 
 static int
-take(void *arg, size_t i, redisReply *reply)
+take_existence(void *arg, size_t i, redisReply *reply)
 {
 	struct looking *l = arg;
 
@@ -60,7 +60,7 @@ take(void *arg, size_t i, redisReply *reply)
 
 /* An error about the use of one queue is a result, and names it. */
 static int
-judge(const struct mq_redis *r, const struct looking *l)
+judge_use(const struct mq_redis *r, const struct looking *l)
 {
 	size_t i, first = 0;
 
@@ -72,12 +72,12 @@ judge(const struct mq_redis *r, const struct looking *l)
 	for (i = first; i < l->queues; i++)
 		l->out->there[i] = true;
 	l->out->status = r->status;
-	snprintf(l->out->error, sizeof(l->out->error), "%s: %s", name(l, first),
-	    r->error);
+	snprintf(l->out->error, sizeof(l->out->error), "%s: %s",
+	    name_of_queue(l, first), r->error);
 	return 0;
 }
 
-/* A server that loads its data is waited for. */
+/* Waits while the server loads its data. */
 static int
 wait_for_server(struct mq_redis *r)
 {
@@ -103,8 +103,9 @@ mq_known_ask(struct mq_redis *r, const struct mq_layout *layout,
 
 	*out = (struct mq_known){.there = mq_xcalloc(n, sizeof(bool))};
 	rv = wait_for_server(r);
-	if (rv == 0 && mq_ask_all(r, 2 * n, ask, take, &l) == -1)
-		rv = judge(r, &l);
+	if (rv == 0 &&
+	    mq_ask_all(r, 2 * n, ask_queue, take_existence, &l) == -1)
+		rv = judge_use(r, &l);
 	free(l.answered);
 	return rv;
 }

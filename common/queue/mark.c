@@ -29,7 +29,7 @@ take_apart(const redisReply *value, long long *before)
 }
 
 static size_t
-pairs(const redisReply *reply)
+pair_count(const redisReply *reply)
 {
 	return reply->type == REDIS_REPLY_ARRAY ? reply->elements / 2 : 0;
 }
@@ -43,7 +43,7 @@ mq_mark_find(const redisReply *reply, const struct mq_mark *m, size_t *n)
 	size_t i;
 
 	/* None of those known can be of another one that is under way. */
-	for (i = 0; i < pairs(reply); i++) {
+	for (i = 0; i < pair_count(reply); i++) {
 		value = reply->element[2 * i + 1];
 		text = take_apart(value, &before);
 		if (text != NULL && before == m->before) {
@@ -60,7 +60,7 @@ mq_marks_last(const redisReply *reply)
 	long long last = -1, before;
 	size_t i;
 
-	for (i = 0; i < pairs(reply); i++)
+	for (i = 0; i < pair_count(reply); i++)
 		if (take_apart(reply->element[2 * i + 1], &before) != NULL &&
 		    before > last)
 			last = before;

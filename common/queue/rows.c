@@ -23,7 +23,7 @@ by_name(const void *a, const void *b)
 
 /* Names are far cheaper to sort than rows. */
 static void
-make(struct mq_stats *out, const char **name, size_t n, bool known)
+make_rows(struct mq_stats *out, const char **name, size_t n, bool known)
 {
 	size_t i;
 
@@ -45,7 +45,7 @@ mq_rows_make(
 	const char **copy = mq_xcalloc(n + 1, sizeof(*copy));
 
 	memcpy(copy, names, n * sizeof(*copy));
-	make(out, copy, n, known);
+	make_rows(out, copy, n, known);
 	free(copy);
 }
 
@@ -59,7 +59,7 @@ mq_rows_list(struct mq_stats *out, const redisReply *names)
 		if (strlen(names->element[i]->str) ==
 		    (size_t)names->element[i]->len)
 			name[n++] = names->element[i]->str;
-	make(out, name, n, true);
+	make_rows(out, name, n, true);
 	free(name);
 }
 
