@@ -325,21 +325,6 @@ print_json(
 	mq_buf_free(&text);
 }
 
-static void
-print_result(
-    const struct options *o, const struct selection *s, const long *count)
-{
-	char *line;
-
-	if (o->json) {
-		print_json(o, s, count);
-		return;
-	}
-	line = selection_result(s);
-	puts(line);
-	free(line);
-}
-
 int
 main(int argc, char *argv[])
 {
@@ -372,7 +357,10 @@ main(int argc, char *argv[])
 	if (!options.found)
 		selection_unknown(&selection, options.queue);
 	mq_redis_close(&redis);
-	print_result(&options, &selection, count);
+	if (options.json)
+		print_json(&options, &selection, count);
+	else
+		selection_print(&selection);
 	mq_filter_free(&options.filter);
 	mq_server_free(&server);
 	mq_option_free(&shared);

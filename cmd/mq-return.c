@@ -158,12 +158,9 @@ print_result(const struct options *o, const struct selection *s)
 {
 	struct mq_buf text = {0};
 	json_t *v;
-	char *line;
 
 	if (!o->json) {
-		line = selection_result(s);
-		puts(line);
-		free(line);
+		selection_print(s);
 		return;
 	}
 	v = json_pack("{s:o, s:I, s:b}", "queue", mq_json_text(o->from.queue),

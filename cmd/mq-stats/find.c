@@ -14,13 +14,12 @@
 
 /* Keeps a message beyond its slice. */
 static void
-keep_message(
-    struct found *f, const struct mq_item *item, const struct mq_place *place)
+keep_message(struct found *f, const struct mq_item *item)
 {
 	mq_buf_clear(&f->element);
 	mq_buf_add(&f->element, item->element, item->len);
-	f->queue = mq_xstrdup(place->queue);
-	f->state = place->state;
+	f->queue = mq_xstrdup(f->place.queue);
+	f->state = f->place.state;
 	f->connection =
 	    item->connection != NULL ? mq_xstrdup(item->connection) : NULL;
 	f->item = (struct mq_item){.element = f->element.data,
@@ -49,34 +48,25 @@ is_message(const struct mq_item *item, const char *id)
 	return rv;
 }
 
-/* One place, as collect_messages() walks through it. */
-struct look {
-	struct found *found;
-	const struct mq_place *place;
-};
-
 static bool
 look_at_slice(void *arg, const struct mq_item *item, int count)
 {
-	struct look *l = arg;
+	struct found *f = arg;
 
-	for (; count > 0; count--, item++)
-		if (is_message(item, l->found->id)) {
-			keep_message(l->found, item, l->place);
-			return false;
-		}
-	return true;
+	for (; count > 0 && !f->exists; count--, item++)
+		if (is_message(item, f->id))
+			keep_message(f, item);
+	return !f->exists;
 }
 
-/* Nothing to do once the message is found. */
+/* Once the message is found, there is nothing to do. */
 static void
-look_at_place(
-    struct collector *c, const struct mq_place *place, struct found *f)
+look_at_place(struct collector *c, struct found *f, const char *queue,
+    enum mq_state state, const char *connection)
 {
-	struct look l = {f, place};
-
+	f->place = (struct mq_place){queue, state, connection, false};
 	if (!f->exists)
-		collect_messages(c, place, 0, f->id, look_at_slice, &l);
+		collect_messages(c, &f->place, 0, f->id, look_at_slice, f);
 }
 
 /* Only the connections that hold anything of the queue: to ask each of a
@@ -86,10 +76,9 @@ static void
 look_at_unacked(
     struct collector *c, const struct mq_queue_stats *q, struct found *f)
 {
-	struct mq_place place = {.queue = q->name, .state = MQ_UNACKED};
-	const struct mq_connection_stats *con = f->model.stats.connections;
+	const struct mq_connection_stats *con = f->model->stats.connections;
 	const struct mq_connection_stats *end =
-	    con + f->model.stats.connection_count;
+	    con + f->model->stats.connection_count;
 	long long rest = q->unacked;
 	int i;
 
@@ -97,13 +86,12 @@ look_at_unacked(
 		for (i = 0; i < con->count; i++)
 			if (con->consumed[i].unacked > 0 &&
 			    strcmp(con->consumed[i].queue, q->name) == 0) {
-				place.connection = con->name;
-				look_at_place(c, &place, f);
+				look_at_place(
+				    c, f, q->name, MQ_UNACKED, con->name);
 				rest -= con->consumed[i].unacked;
 			}
-	place.connection = NULL;
 	if (rest > 0)
-		look_at_place(c, &place, f);
+		look_at_place(c, f, q->name, MQ_UNACKED, NULL);
 }
 
 /* The way that most messages go. */
@@ -111,17 +99,13 @@ static void
 look_at_queue(
     struct collector *c, const struct mq_queue_stats *q, struct found *f)
 {
-	const struct mq_place delayed = {q->name, MQ_DELAYED, NULL, false};
-	const struct mq_place ready = {q->name, MQ_READY, NULL, false};
-	const struct mq_place rejected = {q->name, MQ_REJECTED, NULL, false};
-
 	if (q->delayed > 0)
-		look_at_place(c, &delayed, f);
+		look_at_place(c, f, q->name, MQ_DELAYED, NULL);
 	if (q->ready > 0)
-		look_at_place(c, &ready, f);
+		look_at_place(c, f, q->name, MQ_READY, NULL);
 	look_at_unacked(c, q, f);
 	if (q->rejected > 0)
-		look_at_place(c, &rejected, f);
+		look_at_place(c, f, q->name, MQ_REJECTED, NULL);
 }
 
 static bool
@@ -130,9 +114,9 @@ look_everywhere(struct collector *c, struct found *f)
 	const struct mq_queue_stats *q, *end;
 	bool known = true;
 
-	collect_stats(c, MQ_STATS_CONNECTIONS, &f->model);
-	q = f->model.stats.queues;
-	end = q + f->model.stats.count;
+	collect_stats(c, MQ_STATS_CONNECTIONS, f->model);
+	q = f->model->stats.queues;
+	end = q + f->model->stats.count;
 	for (; q < end && !f->exists; q++) {
 		known &= q->known;
 		if (q->known)
@@ -146,7 +130,7 @@ look_everywhere(struct collector *c, struct found *f)
 static void
 find_run(struct found *f)
 {
-	const struct mq_runs *runs = &f->model.runs;
+	const struct mq_runs *runs = &f->model->runs;
 	/* The news of a run may be a second old. */
 	bool may_run = !f->exists || f->state == MQ_UNACKED;
 	int i;
@@ -163,20 +147,21 @@ find_run(struct found *f)
 }
 
 bool
-find_message(struct collector *c, const char *id, struct found *f)
+find_message(
+    struct collector *c, const char *id, struct model *m, struct found *f)
 {
 	bool known = true;
 	int i;
 
-	*f = (struct found){.id = id};
+	*f = (struct found){.id = id, .model = m};
 	for (i = 0; i < LOOKS && known && !f->exists; i++)
 		known = look_everywhere(c, f);
 	if (!known)
-		collect_elsewhere(c, &f->model);
-	collect_runs(c, &f->model);
+		collect_elsewhere(c, f->model);
+	collect_runs(c, f->model);
 	find_run(f);
 	if (!f->exists && known)
-		f->ended_in = collect_ending(c, &f->model, id, &f->ending);
+		f->ended_in = collect_ending(c, f->model, id, &f->ending);
 	return known;
 }
 
@@ -187,5 +172,4 @@ found_free(struct found *f)
 	free(f->connection);
 	mq_buf_free(&f->element);
 	mq_ending_free(&f->ending);
-	model_free(&f->model);
 }

@@ -5,7 +5,11 @@
 #include <string.h>
 
 #include "base/xalloc.h"
+#include "message.h"
+#include "message/history.h"
 
+/* Groups at most; the messages of all others are only counted. */
+#define REASONS_MAX 1000
 /* A word of at least so many hexadecimal digits, with a number, is an id; */
 #define HEX_MIN 8
 /* so is one of so many letters and numbers. */
@@ -76,8 +80,9 @@ add_text(char *out, size_t *len, const char *with, size_t n, const char *p)
 	return p;
 }
 
-void
-reason_fold(const char *reason, char out[REASON_BYTES + 1])
+/* Writes a reason with N and ID for its numbers and ids. */
+static void
+fold_reason(const char *reason, char out[REASON_BYTES + 1])
 {
 	const char *p = reason;
 	size_t len = 0, n;
@@ -142,7 +147,7 @@ reasons_add(
 	bool there;
 	int at;
 
-	reason_fold(reason != NULL ? reason : "", text);
+	fold_reason(reason != NULL ? reason : "", text);
 	at = place_of(r, text, &there);
 	if (!there && r->count == REASONS_MAX) {
 		r->others++;
@@ -192,4 +197,62 @@ reasons_free(struct reasons *r)
 	}
 	free(r->list);
 	*r = (struct reasons){0};
+}
+
+void
+rejections_add(struct rejections *r, const struct mq_item *item, long place)
+{
+	struct message s;
+	struct rejected *one;
+
+	if (r->all == NULL)
+		r->all = mq_xcalloc(REJECTED_MAX, sizeof(*r->all));
+	one = &r->all[r->count++];
+	message_unpack(&s, item, MQ_REJECTED);
+	*one = (struct rejected){
+	    .id = s.id != NULL ? mq_xstrdup(s.id) : NULL,
+	    .reason =
+		s.reason != NULL ? mq_xstrndup(s.reason, REASON_BYTES) : NULL,
+	    .at_ms = mq_history_last_ms(&s.envelope),
+	    .attempts = s.attempts,
+	    .place = place,
+	};
+	message_free(&s);
+}
+
+static int
+by_place(const void *a, const void *b)
+{
+	const struct rejected *x = a, *y = b;
+
+	return x->place < y->place ? 1 : x->place > y->place ? -1 : 0;
+}
+
+void
+rejections_group(struct rejections *r, long long total)
+{
+	int i;
+
+	r->cut = r->count < total;
+	if (r->count > 0)
+		qsort(r->all, (size_t)r->count, sizeof(*r->all), by_place);
+	/* The newest goes last: among messages without a time, that one counts. */
+	for (i = r->count - 1; i >= 0; i--)
+		reasons_add(&r->reasons, r->all[i].reason, r->all[i].at_ms,
+		    r->all[i].id);
+	reasons_sort(&r->reasons);
+}
+
+void
+rejections_free(struct rejections *r)
+{
+	int i;
+
+	for (i = 0; i < r->count; i++) {
+		free(r->all[i].id);
+		free(r->all[i].reason);
+	}
+	free(r->all);
+	reasons_free(&r->reasons);
+	*r = (struct rejections){0};
 }

@@ -5,11 +5,11 @@
 #ifndef MQ_STATS_GROUPING_H
 #define MQ_STATS_GROUPING_H
 
-#include <stddef.h>
+#include <stdbool.h>
 #include <stdint.h>
 
-/* Groups at most; the messages of all others are only counted. */
-#define REASONS_MAX 1000
+#include "queue/queue.h"
+
 /* Bytes of a reason that are compared and kept. */
 #define REASON_BYTES 300
 
@@ -37,7 +37,29 @@ void reasons_add(
 void reasons_sort(struct reasons *);
 void reasons_free(struct reasons *);
 
-/* Writes a reason with N and ID for its numbers and ids. */
-void reason_fold(const char *reason, char out[REASON_BYTES + 1]);
+/* Messages of a queue that are looked at. */
+#define REJECTED_MAX 1000
+
+struct rejected {
+	char *id;      /* NULL: none */
+	char *reason;  /* NULL: none was recorded */
+	int64_t at_ms; /* when; 0: not known */
+	long attempts;
+	long place; /* 0: the oldest there */
+};
+
+/* The newest rejected messages of a queue.  Starts zeroed. */
+struct rejections {
+	struct rejected *all; /* the newest first */
+	int count;
+	struct reasons reasons; /* the most frequent first */
+	bool cut;		/* there are more than were looked at */
+};
+
+/* Adds a message, of up to REJECTED_MAX, in any order. */
+void rejections_add(struct rejections *, const struct mq_item *, long place);
+/* When all are added: sorts and groups them.  total: of the queue. */
+void rejections_group(struct rejections *, long long total);
+void rejections_free(struct rejections *);
 
 #endif

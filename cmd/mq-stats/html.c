@@ -11,8 +11,6 @@
 #include "page/page.h"
 #include "sections.h"
 
-/* --- the head ----------------------------------------------------------------- */
-
 static void
 print_time(int64_t ms)
 {
@@ -61,8 +59,6 @@ print_title(const struct model *m)
 	fputs("\n</header>\n<main>\n", stdout);
 }
 
-/* --- totals ------------------------------------------------------------------- */
-
 static void
 print_total(const char *title, long long n, const char *class)
 {
@@ -99,8 +95,6 @@ print_totals(const struct model *m)
 	print_total_rate("out per second", sum.out_s);
 	fputs("</dl>\n", stdout);
 }
-
-/* --- all of it ----------------------------------------------------------------- */
 
 void
 html_print(const struct model *m, long refresh)

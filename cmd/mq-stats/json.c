@@ -19,12 +19,6 @@ append_value(json_t *list, json_t *value)
 	mq_json_must(json_array_append_new(list, value) == 0);
 }
 
-static json_t *
-number(long long n)
-{
-	return json_integer(n);
-}
-
 /* A number that may not be known. */
 static json_t *
 number_if(bool known, long long n)
@@ -49,7 +43,7 @@ buckets_json(const struct mq_counts *counts)
 		mq_json_set(bucket, "up_to_s",
 		    real_if(i < MQ_BUCKETS - 1,
 			i < MQ_BUCKETS - 1 ? mq_bucket_s[i] : 0));
-		mq_json_set(bucket, "runs", number(counts->bucket[i]));
+		mq_json_set(bucket, "runs", json_integer(counts->bucket[i]));
 		append_value(list, bucket);
 	}
 	return list;
@@ -60,14 +54,14 @@ counters_json(const struct mq_counts *counts)
 {
 	json_t *v = json_object();
 
-	mq_json_set(v, "published", number(counts->published));
-	mq_json_set(v, "attempts", number(counts->runs));
-	mq_json_set(v, "done", number(counts->done));
-	mq_json_set(v, "failed", number(counts->failed));
-	mq_json_set(v, "expired", number(counts->expired));
-	mq_json_set(v, "retried", number(counts->retried));
-	mq_json_set(v, "crashed", number(counts->crashed));
-	mq_json_set(v, "lease_lost", number(counts->lease_lost));
+	mq_json_set(v, "published", json_integer(counts->published));
+	mq_json_set(v, "attempts", json_integer(counts->runs));
+	mq_json_set(v, "done", json_integer(counts->done));
+	mq_json_set(v, "failed", json_integer(counts->failed));
+	mq_json_set(v, "expired", json_integer(counts->expired));
+	mq_json_set(v, "retried", json_integer(counts->retried));
+	mq_json_set(v, "crashed", json_integer(counts->crashed));
+	mq_json_set(v, "lease_lost", json_integer(counts->lease_lost));
 	mq_json_set(v, "run_s", json_real((double)counts->run_ms / 1000));
 	mq_json_set(v, "run_buckets", buckets_json(counts));
 	return v;
@@ -77,12 +71,12 @@ counters_json(const struct mq_counts *counts)
 static void
 set_numbers(json_t *v, const struct model *m, const struct mq_queue_stats *q)
 {
-	mq_json_set(v, "ready", number(q->ready));
-	mq_json_set(v, "delayed", number(q->delayed));
-	mq_json_set(v, "unacked", number(q->unacked));
-	mq_json_set(v, "rejected", number(q->rejected));
-	mq_json_set(v, "consumers", number(q->consumers));
-	mq_json_set(v, "dead_consumers", number(q->dead_consumers));
+	mq_json_set(v, "ready", json_integer(q->ready));
+	mq_json_set(v, "delayed", json_integer(q->delayed));
+	mq_json_set(v, "unacked", json_integer(q->unacked));
+	mq_json_set(v, "rejected", json_integer(q->rejected));
+	mq_json_set(v, "consumers", json_integer(q->consumers));
+	mq_json_set(v, "dead_consumers", json_integer(q->dead_consumers));
 	mq_json_set(v, "oldest_age_s",
 	    real_if(q->oldest_ms > 0, model_age_s(m, q->oldest_ms)));
 }
@@ -100,13 +94,13 @@ attributes_json(const struct mq_queue_stats *q)
 {
 	json_t *v = json_object();
 
-	mq_json_set(v, "vt", number(q->attributes.vt_s));
-	mq_json_set(v, "delay", number(q->attributes.delay_s));
-	mq_json_set(v, "maxsize", number(q->attributes.maxsize));
-	mq_json_set(v, "created", number(q->created_s));
-	mq_json_set(v, "modified", number(q->modified_s));
-	mq_json_set(v, "totalsent", number(q->sent));
-	mq_json_set(v, "totalrecv", number(q->received));
+	mq_json_set(v, "vt", json_integer(q->attributes.vt_s));
+	mq_json_set(v, "delay", json_integer(q->attributes.delay_s));
+	mq_json_set(v, "maxsize", json_integer(q->attributes.maxsize));
+	mq_json_set(v, "created", json_integer(q->created_s));
+	mq_json_set(v, "modified", json_integer(q->modified_s));
+	mq_json_set(v, "totalsent", json_integer(q->sent));
+	mq_json_set(v, "totalrecv", json_integer(q->received));
 	return v;
 }
 
@@ -120,7 +114,7 @@ queue_json(const struct model *m, const struct mq_queue_stats *q)
 	set_numbers(v, m, q);
 	mq_json_set(
 	    v, "next_due_ms", number_if(q->next_due_ms > 0, q->next_due_ms));
-	mq_json_set(v, "in_line", number(q->in_line));
+	mq_json_set(v, "in_line", json_integer(q->in_line));
 	mq_json_set(v, "tick", number_if(q->tick > 0, q->tick));
 	mq_json_set(v, "paused", json_boolean(q->paused_ms != 0));
 	mq_json_set(
@@ -142,8 +136,9 @@ consumed_json(const struct mq_connection_stats *c)
 	for (i = 0; i < c->count; i++) {
 		v = json_object();
 		mq_json_set(v, "queue", mq_json_text(c->consumed[i].queue));
-		mq_json_set(v, "unacked", number(c->consumed[i].unacked));
-		mq_json_set(v, "consumers", number(c->consumed[i].consumers));
+		mq_json_set(v, "unacked", json_integer(c->consumed[i].unacked));
+		mq_json_set(
+		    v, "consumers", json_integer(c->consumed[i].consumers));
 		append_value(list, v);
 	}
 	return list;
@@ -183,7 +178,7 @@ json_print(const struct model *m, bool connections)
 	json_t *v = json_object(), *list = json_array();
 	int i;
 
-	mq_json_set(v, "time_ms", number(stats->now_ms));
+	mq_json_set(v, "time_ms", json_integer(stats->now_ms));
 	mq_json_set(v, "queues", list);
 	for (i = 0; i < stats->count; i++)
 		append_value(list, queue_json(m, &stats->queues[i]));

@@ -174,7 +174,7 @@ print_framed(
 static bool
 is_for_people(const struct list *l)
 {
-	return !l->json && !l->options->framed;
+	return !l->json && l->options->framing == MQ_FRAME_WHOLE;
 }
 
 static void
@@ -265,23 +265,14 @@ list_begin(struct list *l)
 }
 
 bool
-list_end(struct list *l, long seen)
+list_end(struct list *l)
 {
-	const char *state = mq_state_name(l->options->state);
-
 	mq_buf_free(&l->out);
 	if (l->more && is_for_people(l) && l->options->limit == -1 &&
 	    !l->quiet && !ferror(stdout))
 		mq_say("%s: more than these %ld are %s (--limit, --offset)",
-		    l->queue, l->shown, state);
+		    l->queue, l->shown, mq_state_name(l->options->state));
 	if (l->json)
 		fputs(l->shown == 0 ? "[]\n" : "]\n", stdout);
-	if (l->shown > 0 || l->quiet || seen < 0)
-		return l->shown > 0;
-	if (seen == 0)
-		mq_say("%s: no message is %s", l->queue, state);
-	else
-		mq_say("%s: none of %ld %s message%s matched", l->queue, seen,
-		    state, seen == 1 ? "" : "s");
-	return false;
+	return l->shown > 0;
 }

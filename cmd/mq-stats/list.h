@@ -12,10 +12,9 @@
 struct list_options {
 	enum mq_state state;
 	struct mq_filter filter;
-	long offset; /* messages that are left out first */
-	long limit;  /* -1: all, or a screenful */
-	bool framed;
-	enum mq_framing framing;
+	long offset;		 /* messages that are left out first */
+	long limit;		 /* -1: all, or a screenful */
+	enum mq_framing framing; /* WHOLE: a table for people */
 };
 
 struct list {
@@ -38,8 +37,7 @@ struct list {
 long list_begin(struct list *);
 /* Prints a slice; false: no more are wanted.  arg is the list. */
 bool list_slice(void *arg, const struct mq_item *, int count);
-/* seen: messages that were looked at, -1: there is no such queue.  Returns whether
- * any was shown; if not, says why. */
-bool list_end(struct list *, long seen);
+/* Returns whether any message was shown. */
+bool list_end(struct list *);
 
 #endif

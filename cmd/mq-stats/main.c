@@ -43,8 +43,6 @@ report_missing(const struct model *m)
 	return known;
 }
 
-/* --- queues ---------------------------------------------------------------------- */
-
 /* Below the table of one queue. */
 static void
 print_attributes(const struct mq_queue_stats *q)
@@ -91,10 +89,7 @@ print_table(const struct stats_options *o, const struct model *m)
 	bool connections = o->watch.connections;
 	struct table table;
 
-	if (connections)
-		connections_table(m, &table);
-	else
-		queues_table(m, &table);
+	tables_fill(m, connections, &table);
 	table_print(&table);
 	if (!connections && o->count == 1 && m->stats.queues[0].attributed)
 		print_attributes(&m->stats.queues[0]);
@@ -102,142 +97,139 @@ print_table(const struct stats_options *o, const struct model *m)
 	print_policy(&m->info);
 }
 
-static int
-show_queues(struct collector *c, const struct stats_options *o)
+static bool
+show_queues(struct collector *c, const struct stats_options *o, struct model *m)
 {
 	static const int wanted[FORMATS] = {[FORMAT_JSON] = MQ_STATS_COUNTS,
 	    [FORMAT_PROMETHEUS] = MQ_STATS_COUNTS | MQ_STATS_CONNECTIONS};
-	struct model m = {0};
-	bool known;
 
 	collect_stats(c,
 	    MQ_STATS_UNLISTED | wanted[o->format] |
 		(o->watch.connections ? MQ_STATS_CONNECTIONS : 0),
-	    &m);
-	collect_policy(c, &m);
-	collect_elsewhere(c, &m);
+	    m);
+	collect_policy(c, m);
+	collect_elsewhere(c, m);
 	if (o->format == FORMAT_JSON)
-		json_print(&m, o->watch.connections);
+		json_print(m, o->watch.connections);
 	else if (o->format == FORMAT_PROMETHEUS)
-		prometheus_print(&m);
+		prometheus_print(m);
 	else
-		print_table(o, &m);
-	known = report_missing(&m);
-	model_free(&m);
-	return known ? MQ_EXIT_OK : MQ_EXIT_NO;
+		print_table(o, m);
+	return report_missing(m);
 }
 
-static int
-show_html(struct collector *c, const struct stats_options *o)
+static bool
+show_html(struct collector *c, const struct stats_options *o, struct model *m)
 {
-	struct model m = {0};
-	bool known;
-
-	collect_stats(c, MQ_STATS_CONNECTIONS | MQ_STATS_UNLISTED, &m);
-	collect_runs(c, &m);
-	collect_rejected(c, &m);
-	collect_elsewhere(c, &m);
-	html_print(&m, o->refresh);
-	known = report_missing(&m);
-	model_free(&m);
-	return known ? MQ_EXIT_OK : MQ_EXIT_NO;
+	collect_stats(c, MQ_STATS_CONNECTIONS | MQ_STATS_UNLISTED, m);
+	collect_runs(c, m);
+	collect_rejected(c, m);
+	collect_elsewhere(c, m);
+	html_print(m, o->refresh);
+	return report_missing(m);
 }
 
-/* --- messages -------------------------------------------------------------------- */
-
-static int
-show_list(struct collector *c, const struct stats_options *o)
+/* seen: messages that were looked at. */
+static void
+report_none(const struct stats_options *o, enum mq_state state, long seen)
 {
-	struct model m = {0};
-	struct list list = {.options = &o->list,
-	    .model = &m,
-	    .queue = o->queues[0],
-	    .json = o->format == FORMAT_JSON,
-	    .quiet = o->shared.quiet};
+	const char *queue = o->queues[0], *name = mq_state_name(state);
+
+	if (o->shared.quiet)
+		return;
+	if (seen == 0)
+		mq_say("%s: no message is %s", queue, name);
+	else
+		mq_say("%s: none of %ld %s message%s matched", queue, seen,
+		    name, seen == 1 ? "" : "s");
+}
+
+static bool
+show_list(struct collector *c, const struct stats_options *o, struct model *m)
+{
 	const struct mq_place place = {
 	    .queue = o->queues[0], .state = o->list.state};
-	long skip, seen = -1;
-	bool any;
+	struct list list = {.options = &o->list,
+	    .model = m,
+	    .queue = place.queue,
+	    .json = o->format == FORMAT_JSON,
+	    .quiet = o->shared.quiet};
+	long skip, seen = 0;
+	bool any, known;
 
 	collect_stats(
-	    c, place.state == MQ_UNACKED ? MQ_STATS_CONNECTIONS : 0, &m);
-	collect_elsewhere(c, &m);
+	    c, place.state == MQ_UNACKED ? MQ_STATS_CONNECTIONS : 0, m);
+	collect_elsewhere(c, m);
+	known = report_missing(m);
 	skip = list_begin(&list);
-	if (report_missing(&m))
+	if (known)
 		seen =
 		    collect_messages(c, &place, skip, NULL, list_slice, &list);
-	any = list_end(&list, seen);
-	model_free(&m);
-	return any ? MQ_EXIT_OK : MQ_EXIT_NO;
+	any = list_end(&list);
+	if (known && !any)
+		report_none(o, place.state, seen);
+	return any;
 }
 
-static int
-show_reasons(struct collector *c, const struct stats_options *o)
+static bool
+show_reasons(
+    struct collector *c, const struct stats_options *o, struct model *m)
 {
 	const char *queue = o->queues[0];
 	struct reasons reasons = {0};
-	struct model m = {0};
 	bool any;
-	long seen = -1;
+	long seen;
 
-	collect_stats(c, 0, &m);
-	collect_elsewhere(c, &m);
-	if (report_missing(&m)) {
-		seen = collect_reasons(c, queue, &o->list.filter, &reasons);
-		reasons_sort(&reasons);
-		reasons_print(&reasons, queue, o->list.limit, m.stats.now_ms,
-		    o->format == FORMAT_JSON);
-	}
+	collect_stats(c, 0, m);
+	collect_elsewhere(c, m);
+	if (!report_missing(m))
+		return false;
+	seen = collect_reasons(c, queue, &o->list.filter, &reasons);
+	reasons_sort(&reasons);
+	reasons_print(&reasons, queue, o->list.limit, m->stats.now_ms,
+	    o->format == FORMAT_JSON);
 	any = reasons.count > 0;
-	if (!any && seen > 0 && !o->shared.quiet)
-		mq_say("%s: none of %ld rejected message%s matched", queue,
-		    seen, seen == 1 ? "" : "s");
-	else if (!any && seen == 0 && !o->shared.quiet)
-		mq_say("%s: no message is rejected", queue);
+	if (!any)
+		report_none(o, MQ_REJECTED, seen);
 	reasons_free(&reasons);
-	model_free(&m);
-	return any ? MQ_EXIT_OK : MQ_EXIT_NO;
+	return any;
 }
 
-static int
-show_running(struct collector *c, const struct stats_options *o)
+static bool
+show_running(
+    struct collector *c, const struct stats_options *o, struct model *m)
 {
-	struct model m = {0};
-	bool known = true, any;
+	bool known = true;
 
 	if (o->count > 0) {
-		collect_stats(c, 0, &m);
-		collect_elsewhere(c, &m);
-		known = report_missing(&m);
+		collect_stats(c, 0, m);
+		collect_elsewhere(c, m);
+		known = report_missing(m);
 	}
-	collect_runs(c, &m);
-	running_print(&m, o->format == FORMAT_JSON);
-	any = m.runs.count > 0;
-	if (!any && known && !o->shared.quiet)
+	collect_runs(c, m);
+	running_print(m, o->format == FORMAT_JSON);
+	if (m->runs.count == 0 && known && !o->shared.quiet)
 		mq_say("no script is known to run");
-	model_free(&m);
-	return any && known ? MQ_EXIT_OK : MQ_EXIT_NO;
+	return m->runs.count > 0 && known;
 }
 
-static int
-show_one(struct collector *c, const struct stats_options *o)
+static bool
+show_one(struct collector *c, const struct stats_options *o, struct model *m)
 {
 	const char *id = o->list.filter.id;
 	struct found f;
-	bool known = find_message(c, id, &f);
+	bool known = find_message(c, id, m, &f);
 	bool found = f.exists || f.ended_in != NULL;
 
 	if (!known)
-		(void)report_missing(&f.model);
+		(void)report_missing(m);
 	if (found)
 		one_print(&f, o->format == FORMAT_JSON);
 	else if (known && !o->shared.quiet)
 		mq_say("%s: no such message", id);
 	found_free(&f);
-	return found ? MQ_EXIT_OK : MQ_EXIT_NO;
+	return found;
 }
-
-/* --- all ------------------------------------------------------------------------- */
 
 static void
 name_queues(struct collector *c, struct stats_options *o)
@@ -250,29 +242,27 @@ name_queues(struct collector *c, struct stats_options *o)
 
 /* For a plugin, everything that goes wrong is a line on stdout. */
 static int
-check(struct collector *c, struct stats_options *o)
+check(struct collector *c, struct stats_options *o, struct model *m)
 {
 	struct checks *checks = checks_parse(o->checks);
-	struct model m = {0};
 	int status;
 
-	if (mq_option_find(&o->shared, &c->server, m.error, sizeof(m.error)) ==
-	    0) {
+	if (mq_option_find(
+		&o->shared, &c->server, m->error, sizeof(m->error)) == 0) {
 		name_queues(c, o);
-		if (collect_try(c, MQ_STATS_UNLISTED, &m) == 0)
-			collect_elsewhere(c, &m);
+		if (collect_try(c, MQ_STATS_UNLISTED, m) == 0)
+			collect_elsewhere(c, m);
 	}
-	status = checks_print(checks, &m);
+	status = checks_print(checks, m);
 	checks_free(checks);
-	model_free(&m);
 	return status;
 }
 
 static int
-show(struct collector *c, struct stats_options *o)
+show(struct collector *c, struct stats_options *o, struct model *m)
 {
-	static int (*const shows[SUBJECTS])(
-	    struct collector *, const struct stats_options *) = {
+	static bool (*const shows[SUBJECTS])(struct collector *,
+	    const struct stats_options *, struct model *) = {
 	    [SUBJECT_QUEUES] = show_queues,
 	    [SUBJECT_LIST] = show_list,
 	    [SUBJECT_REASONS] = show_reasons,
@@ -285,13 +275,13 @@ show(struct collector *c, struct stats_options *o)
 	name_queues(c, o);
 	mq_filter_check(&o->list.filter, c->layout);
 	if (o->watch.interval_ms > 0) {
-		watch(c, &o->watch);
+		watch(c, &o->watch, m);
 		return MQ_EXIT_OK;
 	}
 	/* For the ellipsis of what is cut; regular expressions are compiled. */
 	if (o->subject != SUBJECT_QUEUES)
 		setlocale(LC_CTYPE, "");
-	return shows[o->subject](c, o);
+	return shows[o->subject](c, o, m) ? MQ_EXIT_OK : MQ_EXIT_NO;
 }
 
 int
@@ -299,13 +289,17 @@ main(int argc, char *argv[])
 {
 	struct stats_options options;
 	struct collector collector = {0};
+	struct model model = {0};
 	int status;
 
 	mq_option_begin();
 	options_parse(&options, argc, argv);
 	mq_option_prints(true);
-	status = options.format == FORMAT_CHECK ? check(&collector, &options) :
-						  show(&collector, &options);
+	if (options.format == FORMAT_CHECK)
+		status = check(&collector, &options, &model);
+	else
+		status = show(&collector, &options, &model);
+	model_free(&model);
 	collect_close(&collector);
 	mq_server_free(&collector.server);
 	options_free(&options);

@@ -5,10 +5,10 @@
 #ifndef MQ_STATS_MODEL_H
 #define MQ_STATS_MODEL_H
 
+#include "grouping.h"
 #include "queue/queue.h"
 #include "queue/running.h"
 #include "redis/info.h"
-#include "rejections.h"
 
 struct model {
 	const char *server; /* its name */

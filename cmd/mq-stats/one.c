@@ -14,8 +14,6 @@
 
 #define PAYLOAD_COLUMNS 1000
 
-/* --- for people ------------------------------------------------------------ */
-
 static void
 print_time(const char *name, int64_t ms, int64_t now_ms)
 {
@@ -190,17 +188,17 @@ print_message(const struct found *f)
 
 	message_unpack(&s, &f->item, f->state);
 	print_time("published", (int64_t)mq_id_time(f->id) / 1000,
-	    f->model.stats.now_ms);
+	    f->model->stats.now_ms);
 	if (f->state == MQ_READY || f->state == MQ_REJECTED)
-		print_time("since", s.since_ms, f->model.stats.now_ms);
+		print_time("since", s.since_ms, f->model->stats.now_ms);
 	if (f->state == MQ_DELAYED)
-		print_wait(&f->item, f->model.stats.now_ms);
+		print_wait(&f->item, f->model->stats.now_ms);
 	text_line("connection", f->connection);
 	if (f->run != NULL)
-		print_run(f->run, f->model.stats.now_ms);
+		print_run(f->run, f->model->stats.now_ms);
 	printf("%-12s%ld\n", "attempts", s.attempts);
 	text_line("reason", s.reason);
-	print_options(&s.envelope, f->model.stats.now_ms);
+	print_options(&s.envelope, f->model->stats.now_ms);
 	print_headers(&s);
 	print_payload(&s);
 	print_history(&s);
@@ -245,10 +243,8 @@ print_human(const struct found *f)
 		return;
 	}
 	text_line("connection", f->connection);
-	print_run(f->run, f->model.stats.now_ms);
+	print_run(f->run, f->model->stats.now_ms);
 }
-
-/* --- for programs ------------------------------------------------------------ */
 
 static void
 set_payload(json_t *v, const struct mq_envelope *e)
@@ -312,7 +308,7 @@ found_json(const struct found *f)
 		mq_json_set(v, "connection", mq_json_text(f->connection));
 	if (f->run != NULL)
 		mq_json_set(
-		    v, "running", run_json(f->run, f->model.stats.now_ms));
+		    v, "running", run_json(f->run, f->model->stats.now_ms));
 	return v;
 }
 

@@ -70,11 +70,7 @@ static const struct option long_options[] = {
     {"reasons", no_argument, NULL, OPT_REASONS},
     {"limit", required_argument, NULL, 'n'},
     {"offset", required_argument, NULL, OPT_OFFSET},
-    {"match", required_argument, NULL, MQ_OPT_MATCH},
-    {"reason", required_argument, NULL, MQ_OPT_REASON},
-    {"stderr", required_argument, NULL, MQ_OPT_STDERR},
-    {"since", required_argument, NULL, MQ_OPT_SINCE},
-    {"id", required_argument, NULL, MQ_OPT_ID},
+    MQ_FILTER_LONG,
     MQ_FRAMING_LONG,
     MQ_SHARED_LONG,
     {NULL, 0, NULL, 0},
@@ -152,9 +148,8 @@ set_watch(struct stats_options *o, int argc, char *argv[])
 static void
 set_common(struct stats_options *o, int ch, char *argv[])
 {
-	if (mq_option_framing(&o->list.framing, ch))
-		o->list.framed = true;
-	else if (!mq_filter_option(&o->list.filter, ch, optarg))
+	if (!mq_option_framing(&o->list.framing, ch) &&
+	    !mq_filter_option(&o->list.filter, ch, optarg))
 		(void)mq_option_shared(&o->shared, ch, argv);
 	if (ch == MQ_OPT_ID)
 		set_subject(o, SUBJECT_ONE);
@@ -215,7 +210,7 @@ list_option(const struct stats_options *o)
 {
 	if (o->offset)
 		return "--offset";
-	return o->list.framed ? "a framing" : NULL;
+	return o->list.framing != MQ_FRAME_WHOLE ? "a framing" : NULL;
 }
 
 /* The option that says which messages, or how many; NULL: none. */
@@ -253,7 +248,7 @@ check_messages(const struct stats_options *o, bool json)
 	if (of_one && o->count != 1)
 		mq_die(MQ_EXIT_USAGE, "%s needs one queue (try --help)",
 		    subject_names[o->subject]);
-	if (json && o->list.framed)
+	if (json && o->list.framing != MQ_FRAME_WHOLE)
 		exclusive("--json", "a framing");
 }
 

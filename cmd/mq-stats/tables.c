@@ -92,8 +92,8 @@ add_queue(struct table *t, const struct model *m, const char *name,
 	add_note(t, m, q);
 }
 
-void
-queues_table(const struct model *m, struct table *t)
+static void
+fill_queues(const struct model *m, struct table *t)
 {
 	struct mq_queue_stats total;
 	int i;
@@ -134,8 +134,8 @@ add_connection(struct table *t, const struct mq_connection_stats *c,
 	table_number(t, consumed->consumers, STYLE_PLAIN);
 }
 
-void
-connections_table(const struct model *m, struct table *t)
+static void
+fill_connections(const struct model *m, struct table *t)
 {
 	const struct mq_connection_stats *c;
 	int i, k;
@@ -150,4 +150,13 @@ connections_table(const struct model *m, struct table *t)
 		for (k = 0; k < c->count; k++)
 			add_connection(t, c, &c->consumed[k]);
 	}
+}
+
+void
+tables_fill(const struct model *m, bool connections, struct table *t)
+{
+	if (connections)
+		fill_connections(m, t);
+	else
+		fill_queues(m, t);
 }

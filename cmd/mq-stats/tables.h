@@ -5,8 +5,7 @@
 #include "model.h"
 #include "table.h"
 
-/* Both fill a table, which table_free() frees. */
-void queues_table(const struct model *, struct table *);
-void connections_table(const struct model *, struct table *);
+/* table_free() frees. */
+void tables_fill(const struct model *, bool connections, struct table *);
 
 #endif

@@ -17,25 +17,10 @@
 
 struct watch {
 	const struct watch_options *options;
-	struct model model;
+	struct model *model;
 	bool screen;
 	double next; /* when to ask again, monotonic seconds */
 };
-
-/* --- drawing -------------------------------------------------------------------- */
-
-static void
-write_table(const struct watch *w, const struct view *view, struct mq_buf *out)
-{
-	struct table table;
-
-	if (w->options->connections)
-		connections_table(&w->model, &table);
-	else
-		queues_table(&w->model, &table);
-	table_write(&table, view, out);
-	table_free(&table);
-}
 
 /* A line that may be too long; it is text from elsewhere. */
 static void
@@ -57,13 +42,13 @@ write_heading(
 
 	strftime(now, sizeof(now), "%Y-%m-%d %H:%M:%S", localtime(&t));
 	snprintf(text, sizeof(text), "%s  every %gs  %s  (q: quit)", now,
-	    (double)w->options->interval_ms / 1000, w->model.server);
+	    (double)w->options->interval_ms / 1000, w->model->server);
 	write_line(text, view, out);
-	if (w->model.error[0] == '\0') {
+	if (w->model->error[0] == '\0') {
 		mq_buf_add(out, "\n", 1);
 		return;
 	}
-	snprintf(text, sizeof(text), "%s (trying again)", w->model.error);
+	snprintf(text, sizeof(text), "%s (trying again)", w->model->error);
 	if (view->colour)
 		mq_buf_addstr(out, "\033[31m");
 	write_line(text, view, out);
@@ -109,13 +94,16 @@ draw_screen(const struct watch *w)
 	struct view view = text_view();
 	struct winsize size = {0};
 	struct mq_buf lines = {0};
+	struct table table;
 
 	if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == -1 || size.ws_row == 0)
 		size.ws_row = 24;
 	write_heading(w, &view, &lines);
 	/* Two lines are the heading. */
 	view.height = size.ws_row > 4 ? size.ws_row - 2 : 2;
-	write_table(w, &view, &lines);
+	tables_fill(w->model, w->options->connections, &table);
+	table_write(&table, &view, &lines);
+	table_free(&table);
 	write_frame(&lines, size.ws_row);
 	mq_buf_free(&lines);
 }
@@ -124,25 +112,21 @@ draw_screen(const struct watch *w)
 static void
 print_table(const struct watch *w, bool first)
 {
-	struct view view = text_view();
-	struct mq_buf out = {0};
+	struct table table;
 
-	if (w->model.error[0] != '\0') {
-		mq_say("%s", w->model.error);
+	if (w->model->error[0] != '\0') {
+		mq_say("%s", w->model->error);
 		return;
 	}
 	if (!first)
-		mq_buf_add(&out, "\n", 1);
-	write_table(w, &view, &out);
-	fwrite(out.data, 1, out.len, stdout);
-	mq_buf_free(&out);
+		putchar('\n');
+	tables_fill(w->model, w->options->connections, &table);
+	table_print(&table);
 	if (fflush(stdout) == EOF) {
 		mq_close_stdout();
 		exit(MQ_EXIT_IO);
 	}
 }
-
-/* --- waiting -------------------------------------------------------------------- */
 
 /* Until it is time to ask again; false: the user wants no more. */
 static bool
@@ -191,15 +175,15 @@ set_next(struct watch *w)
 }
 
 void
-watch(struct collector *c, const struct watch_options *o)
+watch(struct collector *c, const struct watch_options *o, struct model *m)
 {
-	struct watch w = {.options = o, .screen = can_draw()};
+	struct watch w = {.options = o, .model = m, .screen = can_draw()};
 	int wanted =
 	    MQ_STATS_UNLISTED | (o->connections ? MQ_STATS_CONNECTIONS : 0);
 	bool first = true;
 
 	set_next(&w);
-	collect_stats(c, wanted, &w.model);
+	collect_stats(c, wanted, m);
 	if (w.screen)
 		screen_enter();
 	for (;; first = false) {
@@ -212,8 +196,7 @@ watch(struct collector *c, const struct watch_options *o)
 				break;
 		}
 		set_next(&w);
-		(void)collect_again(c, wanted, &w.model);
+		(void)collect_again(c, wanted, m);
 	}
 	screen_leave();
-	model_free(&w.model);
 }

@@ -10,6 +10,6 @@ struct watch_options {
 };
 
 /* Returns when the user has had enough. */
-void watch(struct collector *, const struct watch_options *);
+void watch(struct collector *, const struct watch_options *, struct model *);
 
 #endif

@@ -1,6 +1,7 @@
 #include "selection.h"
 
 #include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -25,8 +26,8 @@ selection_begin(struct selection *s, bool quiet)
 	progress_start(&s->progress, quiet);
 }
 
-char *
-selection_result(const struct selection *s)
+static char *
+result_text(const struct selection *s)
 {
 	return mq_xasprintf("%ld message%s %s%s", s->done,
 	    s->done == 1 ? "" : "s", s->dry_run ? "would be " : "", s->word);
@@ -37,7 +38,7 @@ selection_result(const struct selection *s)
 static void __attribute__((noreturn))
 fail_selection(struct selection *s, long under_way)
 {
-	char *result = selection_result(s);
+	char *result = result_text(s);
 
 	progress_end(&s->progress);
 	mq_say("%s", s->redis->error);
@@ -68,7 +69,7 @@ check_signal(struct selection *s)
 		return;
 	end_walk(s);
 	progress_end(&s->progress);
-	result = selection_result(s);
+	result = result_text(s);
 	mq_say("interrupted");
 	mq_say("%s", result);
 	free(result);
@@ -364,4 +365,13 @@ selection_place(struct selection *s, const struct mq_place *where)
 		move_place(s, most);
 	progress_end(&s->progress);
 	return s->done - before;
+}
+
+void
+selection_print(const struct selection *s)
+{
+	char *result = result_text(s);
+
+	puts(result);
+	free(result);
 }

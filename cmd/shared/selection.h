@@ -52,7 +52,7 @@ long selection_place(struct selection *, const struct mq_place *);
 /* When nothing was done: says so if there is no such queue at all. */
 void selection_unknown(const struct selection *, const char *queue);
 
-/* "12 messages returned", allocated; with dry_run "would be returned". */
-char *selection_result(const struct selection *);
+/* Prints "12 messages returned"; with dry_run "would be returned". */
+void selection_print(const struct selection *);
 
 #endif
