@@ -139,19 +139,19 @@ mq_layout_obeys(
 	static const struct {
 		const char *header;
 		unsigned what;
-	} wishes[] = {{MQ_HEADER_KEY, MQ_HAS_KEYS},
+	} asked[] = {{MQ_HEADER_KEY, MQ_HAS_KEYS},
 	    {MQ_HEADER_GROUP, MQ_HAS_GROUPS},
 	    {MQ_HEADER_FROM_TICK, MQ_HAS_TICKS},
 	    {MQ_HEADER_UNTIL_TICK, MQ_HAS_TICKS}};
 	const char *priority = mq_envelope_get(e, MQ_HEADER_PRIORITY);
 	size_t i;
 
-	for (i = 0; i < sizeof(wishes) / sizeof(wishes[0]); i++) {
-		if (l->has & wishes[i].what ||
-		    mq_envelope_get(e, wishes[i].header) == NULL)
+	for (i = 0; i < sizeof(asked) / sizeof(asked[0]); i++) {
+		if (l->has & asked[i].what ||
+		    mq_envelope_get(e, asked[i].header) == NULL)
 			continue;
-		mq_buf_printf(why, "the layout %s knows no %s", l->name,
-		    wishes[i].header);
+		mq_buf_printf(
+		    why, "the layout %s knows no %s", l->name, asked[i].header);
 		return false;
 	}
 	if (!(l->has & MQ_HAS_LOW_PRIORITY) && priority != NULL &&

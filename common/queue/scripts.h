@@ -5,8 +5,8 @@
 #include "redis/script.h"
 
 extern const struct mq_script mq_script_count;
-extern const struct mq_script mq_script_force;
 extern const struct mq_script mq_script_pause;
 extern const struct mq_script mq_script_probe;
+extern const struct mq_script mq_script_write_when_full;
 
 #endif

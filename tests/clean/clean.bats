@@ -558,7 +558,7 @@ step() {
 bury() {
 	local c=rmq::connection::$1
 
-	step bury "$ready $priority $delayed $locks $clock rmq::queue::[q]::result:: \
+	step reclaim_dead "$ready $priority $delayed $locks $clock rmq::queue::[q]::result:: \
 		$(unacked "$1") $rejected $c::heartbeat \
 		$c::queue::[q]::consumers $c::queues rmq::queues \
 		rmq::connections $c::info $c::running" \

@@ -36,7 +36,10 @@ from transcript_run import Run, Scripts, shown  # noqa: E402
 from transcript_scenarios import SCENARIOS  # noqa: E402
 
 # Scripts that are called otherwise since, new name to old: see --names.
-RENAMED = {}
+RENAMED = {"check_locks": "survey", "count_claimable": "waiting", "leave": "vacate",
+           "oldest": "since", "reclaim_dead": "bury", "return_unacked": "reclaim",
+           "rotate": "turn", "rsmq_leave": "rsmq_vacate", "walk_sorted": "later",
+           "write_when_full": "force"}
 
 
 # ---- From what was said to what can be compared

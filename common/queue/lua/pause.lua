@@ -12,7 +12,7 @@ local left = redis.call('PTTL', KEYS[1])
 if left == -1 or left >= tonumber(ARGV[1]) then
   return 0
 end
--- A write that needs no memory; see force.lua.
+-- A write that needs no memory; see write_when_full.lua.
 need(KEYS[1], 'SET')
 redis.call('PERSIST', KEYS[1])
 redis.call('SET', KEYS[1], '1', 'PX', ARGV[1])

@@ -36,14 +36,14 @@ ask_batch(struct gather *g, size_t i, const struct mq_script *script,
 static void
 ask_since(void *arg, size_t i, struct mq_command *c)
 {
-	ask_batch(arg, i, &rmq_script_since, "ready", c);
+	ask_batch(arg, i, &rmq_script_oldest, "ready", c);
 	mq_command_str(c, "ready");
 }
 
 static void
 ask_sorted(void *arg, size_t i, struct mq_command *c)
 {
-	ask_batch(arg, i, &rmq_script_since, "priority", c);
+	ask_batch(arg, i, &rmq_script_oldest, "priority", c);
 	mq_command_str(c, "priority");
 }
 

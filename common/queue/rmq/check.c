@@ -26,9 +26,9 @@ build_step(struct rmq_check *p, const struct walk *at, struct mq_command *c)
 	char tombstone[MQ_ID_LEN + 1];
 
 	mq_id_make(&p->ids, (uint64_t)mq_clock_unix_us(), tombstone);
-	mq_command_script(
-	    c, &rmq_script_survey, RMQ_HOME + (at->connection != NULL ? 2 : 1));
-	rmq_key_home(c, p->queue);
+	mq_command_script(c, &rmq_script_check_locks,
+	    RMQ_QUEUE_KEYS + (at->connection != NULL ? 2 : 1));
+	rmq_queue_keys(c, p->queue);
 	rmq_key_queue(c, p->queue, "rejected");
 	if (at->connection != NULL)
 		rmq_key_both(c, at->connection, p->queue, "unacked");

@@ -14,8 +14,8 @@ rmq_claim(const struct mq_session *s, int queue, int max, size_t bytes,
 {
 	const char *name = s->queues[queue];
 
-	mq_command_script(c, &rmq_script_claim, RMQ_HOME + 5);
-	rmq_key_home(c, name);
+	mq_command_script(c, &rmq_script_claim, RMQ_QUEUE_KEYS + 5);
+	rmq_queue_keys(c, name);
 	rmq_key_both(c, s->connection, name, "unacked");
 	rmq_key_connection(c, s->connection, "heartbeat");
 	rmq_key_queue(c, name, "paused");
@@ -88,15 +88,15 @@ rmq_settle(const struct mq_session *s, int queue,
 		return;
 	}
 	mq_command_script(c, &rmq_script_settle,
-	    RMQ_HOME + 2 + (push ? RMQ_HOME : reject) +
+	    RMQ_QUEUE_KEYS + 2 + (push ? RMQ_QUEUE_KEYS : reject) +
 		(how->receipt != NULL ? 2 : 0));
-	rmq_key_home(c, name);
+	rmq_queue_keys(c, name);
 	rmq_key_both(c, s->connection, name, "unacked");
 	mq_command_str(c, RMQ_QUEUES);
 	if (reject)
 		rmq_key_queue(c, name, "rejected");
 	else if (push)
-		rmq_key_home(c, how->push);
+		rmq_queue_keys(c, how->push);
 	if (how->receipt != NULL) {
 		rmq_key_connection(c, s->connection, "heartbeat");
 		rmq_key_connection(c, s->connection, "info");
@@ -127,8 +127,8 @@ rmq_ack_oldest(const struct mq_session *s, int queue,
 		return;
 	}
 	if (acks->holds) {
-		mq_command_script(c, &rmq_script_finish, RMQ_HOME + 1);
-		rmq_key_home(c, s->queues[queue]);
+		mq_command_script(c, &rmq_script_finish, RMQ_QUEUE_KEYS + 1);
+		rmq_queue_keys(c, s->queues[queue]);
 	} else {
 		mq_command_script(c, &rmq_script_ack, 1);
 	}

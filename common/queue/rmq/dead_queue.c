@@ -10,7 +10,7 @@
 
 /* Bytes of headers in one reply; it has one in any case. */
 #define SHOW_BYTES 16384
-/* What one step returns at most, as in reclaim.lua.  That many go back in one step
+/* What one step returns at most, as in reclaim_dead.lua.  That many go back in one step
  * with those that may have been running: a consumer that waits finds the
  * latter in front, and knows that another one has died. */
 #define STEP 500
@@ -102,9 +102,9 @@ rmq_dead_queue_step(
 {
 	const char *connection = q->owner->connection;
 
-	mq_command_script(
-	    c, &rmq_script_bury, RMQ_HOME + (q->owner->ours ? 11 : 9));
-	rmq_key_home(c, q->queue);
+	mq_command_script(c, &rmq_script_reclaim_dead,
+	    RMQ_QUEUE_KEYS + (q->owner->ours ? 11 : 9));
+	rmq_queue_keys(c, q->queue);
 	rmq_key_both(c, connection, q->queue, "unacked");
 	rmq_key_queue(c, q->queue, "rejected");
 	rmq_key_connection(c, connection, "heartbeat");

@@ -1,13 +1,13 @@
 /*
  * One queue of a dead connection, whose messages go back to where they belong, or
- * to the rejected ones; see lua/reclaim.lua.  For this folder only.
+ * to the rejected ones; see lua/reclaim_dead.lua.  For this folder only.
  */
 #ifndef MQ_RMQ_DEAD_QUEUE_H
 #define MQ_RMQ_DEAD_QUEUE_H
 
 #include "cleaner.h"
 
-/* Most headers in one reply, as in reclaim.lua. */
+/* Most headers in one reply, as in reclaim_dead.lua. */
 #define RMQ_HEADERS 64
 
 struct rmq_dead {

@@ -50,7 +50,7 @@ rmq_key_queue(struct mq_command *c, const char *queue, const char *what)
 }
 
 void
-rmq_key_home(struct mq_command *c, const char *queue)
+rmq_queue_keys(struct mq_command *c, const char *queue)
 {
 	rmq_key_queue(c, queue, "ready");
 	rmq_key_queue(c, queue, "priority");

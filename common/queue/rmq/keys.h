@@ -15,14 +15,14 @@
 /* Per queue: ready, rejected, and ours. */
 void rmq_key_queue(struct mq_command *, const char *queue, const char *what);
 
-/* The keys among which a queue's messages move, as RMQ_HOME arguments; see
+/* The keys among which a queue's messages move, as RMQ_QUEUE_KEYS arguments; see
  * lua/lib/place.lua. */
-#define RMQ_HOME 6
+#define RMQ_QUEUE_KEYS 6
 /* The tick that a message waits for is added to this. */
 #define RMQ_AT_TICK (INT64_C(1) << 50)
 /* The lowest score of a message that waits for its turn. */
 #define RMQ_IN_LINE "4503599627370496"
-void rmq_key_home(struct mq_command *, const char *queue);
+void rmq_queue_keys(struct mq_command *, const char *queue);
 
 /* Per connection: heartbeat, queues, and ours. */
 void rmq_key_connection(

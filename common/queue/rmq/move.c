@@ -28,9 +28,9 @@ rmq_move(struct mq_redis *r, const struct mq_place *place, long max,
 
 	*moved = 0;
 	mq_command_script(
-	    &c, &rmq_script_move, 2 * RMQ_HOME + 1 + listed + held);
-	rmq_key_home(&c, place->queue);
-	rmq_key_home(&c, to != NULL ? to : place->queue);
+	    &c, &rmq_script_move, 2 * RMQ_QUEUE_KEYS + 1 + listed + held);
+	rmq_queue_keys(&c, place->queue);
+	rmq_queue_keys(&c, to != NULL ? to : place->queue);
 	mq_command_str(&c, RMQ_QUEUES);
 	if (listed)
 		rmq_key_place(&c, place, place->connection);
@@ -62,8 +62,8 @@ rmq_purge(struct mq_redis *r, const struct mq_place *place, long *removed)
 	long long n;
 
 	*removed = 0;
-	mq_command_script(&c, &rmq_script_purge, RMQ_HOME + 1);
-	rmq_key_home(&c, place->queue);
+	mq_command_script(&c, &rmq_script_purge, RMQ_QUEUE_KEYS + 1);
+	rmq_queue_keys(&c, place->queue);
 	rmq_key_queue(&c, place->queue, "rejected");
 	mq_command_str(&c, mq_state_name(place->state));
 	if (mq_call_number(r, &c, &n) == -1)
@@ -84,7 +84,7 @@ add_delete(struct mq_command *c, const char *queue, bool dry_run,
 	mq_command_script(c, &rmq_script_delete, (int)(14 + 6 * n));
 	mq_command_str(c, RMQ_QUEUES);
 	mq_command_str(c, RMQ_CONNECTIONS);
-	rmq_key_home(c, queue);
+	rmq_queue_keys(c, queue);
 	for (i = 0; i < sizeof(kept) / sizeof(kept[0]); i++)
 		rmq_key_queue(c, queue, kept[i]);
 	mq_command_fmt(c, "rmq::queue::{%s}::ready", queue);

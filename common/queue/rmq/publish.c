@@ -54,8 +54,8 @@ rmq_publish(
 		return;
 	}
 	mq_command_script(c, &rmq_script_publish,
-	    RMQ_HOME + 2 + (how->mark.publisher != NULL));
-	rmq_key_home(c, queue);
+	    RMQ_QUEUE_KEYS + 2 + (how->mark.publisher != NULL));
+	rmq_queue_keys(c, queue);
 	rmq_key_queue(c, queue, "counters");
 	mq_command_str(c, RMQ_QUEUES);
 	if (how->mark.publisher != NULL)

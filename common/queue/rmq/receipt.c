@@ -35,7 +35,7 @@ rmq_vacate(const struct mq_session *s, struct mq_command *c)
 {
 	const char *queue = s->queues[0];
 
-	mq_command_script(c, &rmq_script_vacate, 6);
+	mq_command_script(c, &rmq_script_leave, 6);
 	rmq_key_both(c, s->connection, queue, "unacked");
 	rmq_key_both(c, s->connection, queue, "consumers");
 	rmq_key_connection(c, s->connection, "queues");

@@ -65,8 +65,8 @@ live_on(struct rmq_check *p, bool *whole)
 static void
 build_repair(const struct rmq_check *p, const char *verb, struct mq_command *c)
 {
-	mq_command_script(c, &rmq_script_repair, RMQ_HOME);
-	rmq_key_home(c, p->queue);
+	mq_command_script(c, &rmq_script_repair, RMQ_QUEUE_KEYS);
+	rmq_queue_keys(c, p->queue);
 	mq_command_str(c, verb);
 }
 

@@ -94,15 +94,15 @@ rmq_walk_start(struct mq_command *c, const struct mq_scan *s, const char *verb,
 	bool take = strcmp(verb, "take") == 0;
 
 	mq_command_script(c,
-	    part->low != NULL ? &rmq_script_later : &rmq_script_walk,
-	    take ? 2 + 2 * RMQ_HOME : 1);
+	    part->low != NULL ? &rmq_script_walk_sorted : &rmq_script_walk,
+	    take ? 2 + 2 * RMQ_QUEUE_KEYS : 1);
 	if (part->what != NULL)
 		rmq_key_queue(c, s->place.queue, part->what);
 	else
 		rmq_key_place(c, &s->place, connection_of(s));
 	if (take) {
-		rmq_key_home(c, s->place.queue);
-		rmq_key_home(c, to != NULL ? to : s->place.queue);
+		rmq_queue_keys(c, s->place.queue);
+		rmq_queue_keys(c, to != NULL ? to : s->place.queue);
 		mq_command_str(c, RMQ_QUEUES);
 	}
 	mq_command_str(c, verb);

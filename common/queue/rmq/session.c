@@ -22,7 +22,7 @@
 static void
 force_set(struct mq_command *c, const char *verb, const char *key)
 {
-	mq_command_script(c, &mq_script_force, 1);
+	mq_command_script(c, &mq_script_write_when_full, 1);
 	mq_command_str(c, key);
 	mq_command_str(c, verb);
 }
@@ -31,7 +31,7 @@ static void
 force_connection(const struct mq_session *s, struct mq_command *c,
     const char *verb, const char *what)
 {
-	mq_command_script(c, &mq_script_force, 1);
+	mq_command_script(c, &mq_script_write_when_full, 1);
 	rmq_key_connection(c, s->connection, what);
 	mq_command_str(c, verb);
 }
@@ -99,13 +99,15 @@ void
 rmq_probe(struct mq_command *c, const struct mq_session *s, const char *queue,
     bool special)
 {
-	int keys = s != NULL ? RMQ_HOME + 3 : special ? RMQ_HOME : 1;
+	int keys = s != NULL ? RMQ_QUEUE_KEYS + 3 :
+	    special	     ? RMQ_QUEUE_KEYS :
+			       1;
 
 	mq_command_script(c, &mq_script_probe, keys);
 	if (keys == 1)
 		rmq_key_queue(c, queue, "ready");
 	else
-		rmq_key_home(c, queue);
+		rmq_queue_keys(c, queue);
 	if (s != NULL) {
 		rmq_key_queue(c, queue, "rejected");
 		rmq_key_both(c, s->connection, queue, "unacked");
@@ -127,7 +129,7 @@ join_queue(const struct mq_session *s, const char *queue, int step,
 		mq_command_str(c, queue);
 		break;
 	case 1:
-		mq_command_script(c, &mq_script_force, 1);
+		mq_command_script(c, &mq_script_write_when_full, 1);
 		rmq_key_both(c, s->connection, queue, "consumers");
 		mq_command_str(c, "SADD");
 		mq_command_str(c, s->consumer);
@@ -187,8 +189,8 @@ rmq_join(const struct mq_session *s, int step, struct mq_command *c)
 static void
 reclaim_all(const struct mq_session *s, struct mq_command *c, const char *queue)
 {
-	mq_command_script(c, &rmq_script_reclaim, RMQ_HOME + 1);
-	rmq_key_home(c, queue);
+	mq_command_script(c, &rmq_script_return_unacked, RMQ_QUEUE_KEYS + 1);
+	rmq_queue_keys(c, queue);
 	rmq_key_both(c, s->connection, queue, "unacked");
 }
 

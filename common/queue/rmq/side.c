@@ -28,7 +28,7 @@ void
 rmq_pause(struct mq_command *c, const char *queue, int64_t ms)
 {
 	/* Maybe just because it has filled the memory. */
-	mq_command_script(c, &mq_script_force, 1);
+	mq_command_script(c, &mq_script_write_when_full, 1);
 	rmq_key_queue(c, queue, "paused");
 	mq_command_str(c, "SET");
 	mq_command_str(c, "1");

@@ -140,7 +140,7 @@ bring(struct mq_redis *r, struct mq_command *c, size_t elements)
 static void
 start_turn(struct mq_command *c, const struct mq_scan *s, const char *verb)
 {
-	mq_command_script(c, &rmq_script_turn, 1);
+	mq_command_script(c, &rmq_script_rotate, 1);
 	rmq_key_place(c, &s->place, NULL);
 	mq_command_str(c, verb);
 	mq_command_int(c, TURN_BYTES);

@@ -137,8 +137,8 @@ rsmq_count_hidden(struct mq_redis *r, const char *queue, struct rsmq_hidden *h)
 	redisReply *reply = NULL;
 
 	do {
-		mq_command_script(&c, &rsmq_script_hidden, RSMQ_HOME);
-		rsmq_key_home(&c, queue);
+		mq_command_script(&c, &rsmq_script_hidden, RSMQ_QUEUE_KEYS);
+		rsmq_queue_keys(&c, queue);
 		mq_command_arg(&c, h->score.data, h->score.len);
 		mq_command_arg(&c, h->id.data, h->id.len);
 		mq_command_int(&c, RSMQ_LOOKS);

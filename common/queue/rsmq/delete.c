@@ -18,7 +18,7 @@
 static void
 add_all_keys(struct mq_command *c, const char *queue)
 {
-	rsmq_key_home(c, queue);
+	rsmq_queue_keys(c, queue);
 	rsmq_key(c, queue, ":Xcounters");
 	rsmq_key(c, queue, ":Xpaused");
 	rsmq_key(c, queue, ":Xrate");

@@ -86,7 +86,7 @@ rsmq_key_common(struct mq_command *c, const char *queue, const char *what)
 }
 
 void
-rsmq_key_home(struct mq_command *c, const char *queue)
+rsmq_queue_keys(struct mq_command *c, const char *queue)
 {
 	rsmq_key(c, queue, "");
 	rsmq_key(c, queue, ":Q");

@@ -17,10 +17,10 @@ void rsmq_key(struct mq_command *, const char *queue, const char *what);
 /* The same without the queue: NAMESPACE and then what. */
 void rsmq_key_common(struct mq_command *, const char *queue, const char *what);
 
-/* Those that have a queue's messages, as RSMQ_HOME arguments; see
+/* Those that have a queue's messages, as RSMQ_QUEUE_KEYS arguments; see
  * lua/lib/layout.lua. */
-#define RSMQ_HOME 4
-void rsmq_key_home(struct mq_command *, const char *queue);
+#define RSMQ_QUEUE_KEYS 4
+void rsmq_queue_keys(struct mq_command *, const char *queue);
 
 /* What a connection holds of a queue; its lease; what runs there. */
 void rsmq_key_held(

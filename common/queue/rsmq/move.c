@@ -26,9 +26,9 @@ start(struct mq_command *c, const struct mq_script *script, size_t more,
 {
 	char *from = rsmq_place_queue(place);
 
-	mq_command_script(c, script, 2 * RSMQ_HOME + 1 + (int)more);
-	rsmq_key_home(c, from);
-	rsmq_key_home(c, to != NULL ? to : from);
+	mq_command_script(c, script, 2 * RSMQ_QUEUE_KEYS + 1 + (int)more);
+	rsmq_queue_keys(c, from);
+	rsmq_queue_keys(c, to != NULL ? to : from);
 	rsmq_key_common(c, to != NULL ? to : from, ":QUEUES");
 	free(from);
 }

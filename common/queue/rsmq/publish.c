@@ -112,8 +112,8 @@ rsmq_publish(
 	    [MQ_WHEN_NOW] = "now", [MQ_WHEN_IN] = "in", [MQ_WHEN_AT] = "at"};
 
 	mq_command_script(c, &rsmq_script_publish,
-	    RSMQ_HOME + 3 + (how->mark.publisher != NULL));
-	rsmq_key_home(c, queue);
+	    RSMQ_QUEUE_KEYS + 3 + (how->mark.publisher != NULL));
+	rsmq_queue_keys(c, queue);
 	rsmq_key_common(c, queue, ":QUEUES");
 	rsmq_key(c, queue, ":Xcounters");
 	rsmq_key(c, queue, ":Xlater");

@@ -35,8 +35,8 @@ static void
 look_for_message(struct mq_command *c, const char *connection,
     const char *queue, const char *what, const char *value)
 {
-	mq_command_script(c, &rsmq_script_receipt, RSMQ_HOME + 2);
-	rsmq_key_home(c, queue);
+	mq_command_script(c, &rsmq_script_receipt, RSMQ_QUEUE_KEYS + 2);
+	rsmq_queue_keys(c, queue);
 	rsmq_key_held(c, connection, queue);
 	rsmq_key_lease(c, connection, queue);
 	mq_command_str(c, what);
@@ -97,8 +97,8 @@ adopt_message(struct mq_redis *r, const struct search *s)
 
 	mq_id_random(&ids, name + strlen("receipt-"), 6);
 	gethostname(host, sizeof(host) - 1);
-	mq_command_script(&c, &rsmq_script_adopt, RSMQ_HOME + 3);
-	rsmq_key_home(&c, s->queue);
+	mq_command_script(&c, &rsmq_script_adopt, RSMQ_QUEUE_KEYS + 3);
+	rsmq_queue_keys(&c, s->queue);
 	rsmq_key_held(&c, name, s->queue);
 	rsmq_key_lease(&c, name, s->queue);
 	rsmq_key_common(&c, s->queue, "::connections");
@@ -142,7 +142,7 @@ rsmq_receipt_by_id(struct mq_redis *r, const char *queue, const char *id,
 void
 rsmq_vacate(const struct mq_session *s, struct mq_command *c)
 {
-	mq_command_script(c, &rsmq_script_vacate, 3);
+	mq_command_script(c, &rsmq_script_leave, 3);
 	rsmq_key_held(c, s->connection, s->queues[0]);
 	rsmq_key_lease(c, s->connection, s->queues[0]);
 	rsmq_key_common(c, s->queues[0], "::connections");

@@ -85,9 +85,9 @@ build_reject(struct rsmq_cleaner *w, const char *queue,
 	struct mq_buf extra = {0};
 	size_t i;
 
-	mq_command_script(c, &rsmq_script_reject, 2 * RSMQ_HOME + 1);
-	rsmq_key_home(c, queue);
-	rsmq_key_home(c, rejected);
+	mq_command_script(c, &rsmq_script_reject, 2 * RSMQ_QUEUE_KEYS + 1);
+	rsmq_queue_keys(c, queue);
+	rsmq_queue_keys(c, rejected);
 	rsmq_key_common(c, queue, ":QUEUES");
 	mq_command_str(c, rsmq_bare(rejected));
 	for (i = 0; i < n; i++) {

@@ -13,6 +13,7 @@ extern const struct mq_script rsmq_script_held;
 extern const struct mq_script rsmq_script_hidden;
 extern const struct mq_script rsmq_script_join;
 extern const struct mq_script rsmq_script_lapsed;
+extern const struct mq_script rsmq_script_leave;
 extern const struct mq_script rsmq_script_move;
 extern const struct mq_script rsmq_script_open;
 extern const struct mq_script rsmq_script_orphans;
@@ -26,7 +27,6 @@ extern const struct mq_script rsmq_script_settle;
 extern const struct mq_script rsmq_script_stats;
 extern const struct mq_script rsmq_script_sweep;
 extern const struct mq_script rsmq_script_take;
-extern const struct mq_script rsmq_script_vacate;
 extern const struct mq_script rsmq_script_walk;
 
 #endif

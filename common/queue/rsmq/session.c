@@ -23,7 +23,7 @@ rsmq_probe(struct mq_command *c, const struct mq_session *s, const char *queue,
 {
 	static const char *const uses[] = {"ZCARD ZADD", "HLEN HSET",
 	    "HLEN HSET", "SCARD SADD", "HLEN HSET", "ZCARD ZADD", "HLEN HSET"};
-	int keys = s != NULL ? RSMQ_HOME + 3 : 3, i;
+	int keys = s != NULL ? RSMQ_QUEUE_KEYS + 3 : 3, i;
 
 	(void)special;
 	mq_command_script(c, &mq_script_probe, keys);
@@ -81,8 +81,8 @@ bool
 rsmq_leave(const struct mq_session *s, int step, struct mq_command *c)
 {
 	if (step < s->queue_count) {
-		mq_command_script(c, &rsmq_script_held, RSMQ_HOME + 1);
-		rsmq_key_home(c, s->queues[step]);
+		mq_command_script(c, &rsmq_script_held, RSMQ_QUEUE_KEYS + 1);
+		rsmq_queue_keys(c, s->queues[step]);
 		rsmq_key_held(c, s->connection, s->queues[step]);
 		mq_command_str(c, "give");
 		return true;
@@ -114,10 +114,10 @@ rsmq_renew(const struct mq_session *s, int step, struct mq_command *c)
 	switch (step) {
 	case 0:
 		mq_command_script(c, &rsmq_script_renew,
-		    1 + s->queue_count * (RSMQ_HOME + 1));
+		    1 + s->queue_count * (RSMQ_QUEUE_KEYS + 1));
 		rsmq_key_lease(c, s->connection, s->queues[0]);
 		for (i = 0; i < s->queue_count; i++) {
-			rsmq_key_home(c, s->queues[i]);
+			rsmq_queue_keys(c, s->queues[i]);
 			rsmq_key_held(c, s->connection, s->queues[i]);
 		}
 		if (s->lease_ms > 0)
@@ -159,8 +159,8 @@ rsmq_tell_running(const struct mq_session *s, const char *text, size_t n,
 void
 rsmq_held(const struct mq_session *s, int queue, struct mq_command *c)
 {
-	mq_command_script(c, &rsmq_script_held, RSMQ_HOME + 1);
-	rsmq_key_home(c, s->queues[queue]);
+	mq_command_script(c, &rsmq_script_held, RSMQ_QUEUE_KEYS + 1);
+	rsmq_queue_keys(c, s->queues[queue]);
 	rsmq_key_held(c, s->connection, s->queues[queue]);
 	mq_command_str(c, "");
 }
@@ -178,8 +178,8 @@ rsmq_claim(const struct mq_session *s, int queue, int max, size_t bytes,
 {
 	const char *name = s->queues[queue];
 
-	mq_command_script(c, &rsmq_script_claim, RSMQ_HOME + 6);
-	rsmq_key_home(c, name);
+	mq_command_script(c, &rsmq_script_claim, RSMQ_QUEUE_KEYS + 6);
+	rsmq_queue_keys(c, name);
 	rsmq_key_held(c, s->connection, name);
 	rsmq_key_lease(c, s->connection, s->queues[0]);
 	rsmq_key(c, name, ":Xpaused");
@@ -268,12 +268,12 @@ rsmq_settle(const struct mq_session *s, int queue,
 	if (reject)
 		mq_buf_addstr(&to, RSMQ_REJECTED);
 	mq_command_script(c, &rsmq_script_settle,
-	    RSMQ_HOME + 2 + (moves ? RSMQ_HOME + 1 : 0));
-	rsmq_key_home(c, name);
+	    RSMQ_QUEUE_KEYS + 2 + (moves ? RSMQ_QUEUE_KEYS + 1 : 0));
+	rsmq_queue_keys(c, name);
 	rsmq_key_held(c, s->connection, name);
 	rsmq_key(c, name, ":Xlater");
 	if (moves) {
-		rsmq_key_home(c, mq_buf_str(&to));
+		rsmq_queue_keys(c, mq_buf_str(&to));
 		rsmq_key_common(c, name, ":QUEUES");
 	}
 	mq_command_str(c, verbs[how->outcome]);
@@ -296,8 +296,8 @@ rsmq_ack_all(const struct mq_session *s, int queue, const struct mq_acks *acks,
 {
 	int i;
 
-	mq_command_script(c, &rsmq_script_ack, RSMQ_HOME + 1);
-	rsmq_key_home(c, s->queues[queue]);
+	mq_command_script(c, &rsmq_script_ack, RSMQ_QUEUE_KEYS + 1);
+	rsmq_queue_keys(c, s->queues[queue]);
 	rsmq_key_held(c, s->connection, s->queues[queue]);
 	for (i = 0; i < acks->n; i++)
 		rsmq_add_id(c, acks->elements[i].p, acks->elements[i].n);
@@ -307,8 +307,8 @@ void
 rsmq_lapsed(const struct mq_session *s, int queue, const char *element,
     size_t len, long attempts, struct mq_command *c)
 {
-	mq_command_script(c, &rsmq_script_lapsed, RSMQ_HOME);
-	rsmq_key_home(c, s->queues[queue]);
+	mq_command_script(c, &rsmq_script_lapsed, RSMQ_QUEUE_KEYS);
+	rsmq_queue_keys(c, s->queues[queue]);
 	rsmq_add_id(c, element, len);
 	mq_command_int(c, attempts + 1);
 }

@@ -29,7 +29,7 @@ void
 rsmq_pause(struct mq_command *c, const char *queue, int64_t ms)
 {
 	/* Maybe just because it has filled the memory. */
-	mq_command_script(c, &mq_script_force, 1);
+	mq_command_script(c, &mq_script_write_when_full, 1);
 	rsmq_key(c, queue, ":Xpaused");
 	mq_command_str(c, "SET");
 	mq_command_str(c, "1");

@@ -4,18 +4,18 @@
 -- there, and a batch that comes twice changes nothing.
 --
 --   marks   the key; nil: nobody will ask
---   place   of the batch, 0 to 15
+--   slot    of the batch, 0 to 15
 --   before  how many messages were in the batches before it
 
-local function replied(marks, place, before)
-  local had, reply = (marks and call('HGET', marks, place) or '')
+local function replied(marks, slot, before)
+  local had, reply = (marks and call('HGET', marks, slot) or '')
     :match('^(%d+) (.*)$')
   return had and tonumber(had) >= tonumber(before) and reply or nil
 end
 
-local function mark(marks, place, before, reply)
+local function mark(marks, slot, before, reply)
   if marks then
-    call('HSET', marks, place, before .. ' ' .. reply)
+    call('HSET', marks, slot, before .. ' ' .. reply)
     call('PEXPIRE', marks, 600000)
   end
 end

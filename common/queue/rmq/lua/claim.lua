@@ -3,7 +3,7 @@
 -- list.  With 0 it only looks whether the queue is paused, and so CLIENT
 -- TRACKING tells of that and of nothing else.
 --
---   KEYS  home (see lib/place.lua), unacked, the connection's heartbeat,
+--   KEYS  the queue's (see lib/place.lua), unacked, the connection's heartbeat,
 --         paused, rate, the connection's info
 --   ARGV  max, bytes, and for a rate that all consumers share: messages a
 --         second, and how many may be claimed at once after a rest ('' none);
@@ -22,7 +22,7 @@
 -- include place
 -- include bucket
 
-local q, unacked, paused, rate = home(1), KEYS[7], KEYS[9], KEYS[10]
+local q, unacked, paused, rate = queue_keys(1), KEYS[7], KEYS[9], KEYS[10]
 
 if call('EXISTS', KEYS[8]) == 0 then
   return 0
@@ -121,7 +121,7 @@ end
 
 if #reply > 4 and call('EXISTS', q.locks) == 1 then
   for i = 5, #reply do
-    local w = wishes(reply[i])
+    local w = options(reply[i])
     if w and w.key then
       -- Claimed is claimed, whatever becomes of the key.
       pcall(unlock, q, w, 'start')

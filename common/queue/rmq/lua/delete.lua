@@ -1,6 +1,6 @@
 -- Remove a queue that nobody uses, and all that is kept about it.
 --
---   KEYS  rmq::queues, rmq::connections, the queue's home (see lib/place.lua),
+--   KEYS  rmq::queues, rmq::connections, the queue's (see lib/place.lua),
 --         rejected, rate, counters, paused, ready and rejected in the form for
 --         a cluster; then six of each connection: heartbeat, queues, the queue's
 --         consumers, the queue's unacked, and these in the form for a cluster

@@ -16,7 +16,7 @@ if left <= 0 then
   return 0
 end
 local time = redis.call('TIME')
--- Needs no memory; see force.lua.
+-- Needs no memory; see write_when_full.lua.
 redis.call('PERSIST', KEYS[2])
 redis.call('HSET', KEYS[2], 'lapsed',
   string.format('%.0f', time[1] * 1000 + math.floor(time[2] / 1000) + left))

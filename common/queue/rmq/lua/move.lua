@@ -1,7 +1,7 @@
 -- Move the next messages of one place to where they are claimed from, or drop
 -- them, unseen.
 --
---   KEYS  home of their queue, home of the target (the same for what is
+--   KEYS  the keys of their queue, those of the target (the same for what is
 --         dropped; see lib/place.lua), rmq::queues; then of rejected ones that
 --         list, and of unacked ones that list and the heartbeat of their
 --         connection
@@ -23,7 +23,7 @@
 -- include place
 -- include moves
 
-local q, to = home(1), home(7)
+local q, to = queue_keys(1), queue_keys(7)
 local from, how = ARGV[1], ARGV[2]
 local max, room, work = tonumber(ARGV[3]), tonumber(ARGV[4]), 1000
 local same, first = q.ready == to.ready, from == 'unacked'
@@ -120,7 +120,7 @@ local function move(s, part)
       new[i] = anew(part[i], 'Mq-Attempt')
     end
   end
-  local w, asking = all_wishes(new)
+  local w, asking = all_options(new)
   if asking > 0 then
     prepare()
   end
@@ -137,7 +137,7 @@ local function move(s, part)
 end
 
 local function remove(s, part)
-  local w, asking = all_wishes(part)
+  local w, asking = all_options(part)
   if asking > 0 then
     prepare()
   end

@@ -1,7 +1,7 @@
 -- Make delayed messages claimable whose time or tick has come, the oldest due
 -- first.
 --
---   KEYS  home (see lib/place.lua)
+--   KEYS  the queue's (see lib/place.lua)
 --   reply {how many, 1 if there may be more, else 0}
 --
 -- At most 250, or about 256 KiB of them, in one call: some 1 ms.
@@ -9,7 +9,7 @@
 
 -- include place
 
-local q = home(1)
+local q = queue_keys(1)
 -- A write that needs no memory, and refuses what is no sorted set; see
 -- claim.lua.
 call('ZREM', q.delayed, '')

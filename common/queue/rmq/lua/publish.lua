@@ -1,6 +1,6 @@
 -- Publish messages that ask for more than a place in ready.
 --
---   KEYS  home (see lib/place.lua), counters, rmq::queues, marks of the
+--   KEYS  the queue's (see lib/place.lua), counters, rmq::queues, marks of the
 --         publisher, if it has any (see lib/marks.lua)
 --   ARGV  'now', 'in' or 'at'; milliseconds from now, or unix milliseconds;
 --         how many messages may be claimable, or in line for their group's
@@ -25,7 +25,7 @@ local known = replied(KEYS[9], ARGV[8], ARGV[9])
 if known then
   return known
 end
-local q = home(1)
+local q = queue_keys(1)
 local due = ARGV[1] == 'now' and 0 or tonumber(ARGV[2])
 if ARGV[1] == 'in' then
   due = due + now
@@ -69,7 +69,7 @@ local function add(key, member, score)
   batch[#batch + 1] = member
 end
 
-local alike = ARGV[7] ~= '' and wishes(ARGV[FIRST]:sub(33))
+local alike = ARGV[7] ~= '' and options(ARGV[FIRST]:sub(33))
 if KEYS[9] then
   need(KEYS[9], 'HSET', 'PEXPIRE')
 end
@@ -82,17 +82,17 @@ if alike then
   note_late(q, alike)
 end
 
-local function wishes_of(arg)
+local function options_of(arg)
   if ARGV[7] == '' then
-    return wishes(arg:sub(33))
+    return options(arg:sub(33))
   end
   return alike and setmetatable({ id = arg:sub(1, 32) }, { __index = alike })
 end
 
-local function place(arg, w)
+local function publish_one(arg, w)
   if w and (not alike or w.line or w.tick) then
     flush()
-    enter(q, arg:sub(33), w, due, arg:sub(1, 32))
+    admit(q, arg:sub(33), w, due, arg:sub(1, 32))
   elseif due > now then
     add(q.delayed, arg, due)
   elseif w and w.priority ~= 0 then
@@ -103,7 +103,7 @@ local function place(arg, w)
 end
 
 local function publish(arg)
-  local w = wishes_of(arg)
+  local w = options_of(arg)
   if w and w.last_tick and w.last_tick < tick then
     return 's'
   end
@@ -121,7 +121,7 @@ local function publish(arg)
   if w and w.key and not lock(q, w, true) then
     return 'd'
   end
-  place(arg, w)
+  publish_one(arg, w)
   return 'a'
 end
 

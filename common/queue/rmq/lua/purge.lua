@@ -1,6 +1,6 @@
 -- Remove all messages at one place, if nothing depends on them.
 --
---   KEYS  home (see lib/place.lua), rejected
+--   KEYS  the queue's (see lib/place.lua), rejected
 --   ARGV  'ready', 'delayed' or 'rejected'
 --   reply how many there were; or -1, and nothing is done, when there are keys
 --         or groups to be let go of, or somebody to be told

@@ -1,6 +1,6 @@
 -- Put right what a queue's locks say.
 --
---   KEYS  home (see lib/place.lua)
+--   KEYS  the queue's (see lib/place.lua)
 --   ARGV  'free', '1' to change nothing, then for each lock whose holder is
 --           nowhere: its field, its value.  One that has another value now is
 --           left alone; see layout-rmq-repair.c
@@ -18,7 +18,7 @@
 
 -- include place
 
-local q, dry = home(1), ARGV[2] == '1'
+local q, dry = queue_keys(1), ARGV[2] == '1'
 
 local function free()
   local n = 0

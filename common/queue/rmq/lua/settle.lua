@@ -1,7 +1,7 @@
 -- End a message's stay in an unacked list.
 --
---   KEYS  home (see lib/place.lua), unacked, rmq::queues, then for 'reject' and
---         'expire' rejected, for 'push' the home of the other queue; then by
+--   KEYS  the queue's (see lib/place.lua), unacked, rmq::queues, then for 'reject'
+--         and 'expire' rejected, for 'push' the keys of the other queue; then by
 --         receipt the connection's heartbeat and info
 --   ARGV  how, element, header, offset, milliseconds, 32 bytes that make it
 --         unique, number of the receipt or '', then if its result is to be
@@ -23,7 +23,7 @@
 
 -- include place
 
-local q, unacked = home(1), KEYS[7]
+local q, unacked = queue_keys(1), KEYS[7]
 local how, element, ms = ARGV[1], ARGV[2], tonumber(ARGV[5])
 
 local heartbeat, info = KEYS[#KEYS - 1], KEYS[#KEYS]
@@ -36,9 +36,9 @@ if receipt and (call('EXISTS', heartbeat) == 0
     or call('HEXISTS', info, receipt) == 0) then
   return 0
 end
-local w = wishes(element)
+local w = options(element)
 local moved = ARGV[3] .. element:sub(ARGV[4] + 1)
-local v = ARGV[3] == '' and w or wishes(moved)
+local v = ARGV[3] == '' and w or options(moved)
 if how ~= 'ack' then
   need(unacked, 'LREM')
 end
@@ -62,19 +62,19 @@ call('LTRIM', unacked, 0, -1)
 if how == 'reject' or how == 'expire' then
   call('LPUSH', KEYS[9], moved)
 elseif how == 'push' then
-  local to = home(9)
+  local to = queue_keys(9)
   check_types(to)
   -- It may come round, and must not find what was told the last time.
   if v and v.reply_to then
     call('DEL', to.results .. v.reply_to)
   end
   if v then
-    moved, v = admit(to, moved, v)
+    moved, v = prepare(to, moved, v)
   end
-  enter(to, moved, v, 0, ARGV[6])
+  admit(to, moved, v, 0, ARGV[6])
 elseif how == 'again' and ms > 0 then
   if v then
-    stir(q, v)
+    refresh_locks(q, v)
   end
   call('ZADD', q.delayed, now + ms, ARGV[6] .. moved)
 elseif how ~= 'ack' then
@@ -85,7 +85,7 @@ if receipt then
   call('HDEL', info, receipt)
 end
 if how ~= 'ack' then
-  make_known(how == 'push' and home(9) or q, KEYS[8])
+  make_known(how == 'push' and queue_keys(9) or q, KEYS[8])
 end
 if how ~= 'front' and how ~= 'again' then
   leave(q, w, how == 'expire' and 'vanish' or 'done')

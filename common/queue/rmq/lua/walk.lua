@@ -1,6 +1,6 @@
 -- One step of a walk through a list, from its right end, where the oldest is.
 --
---   KEYS  list; then for 'take' the home of its queue, and the home of the
+--   KEYS  list; then for 'take' the keys of its queue, and those of the
 --         target (the same for what is dropped; see lib/place.lua),
 --         rmq::queues
 --   ARGV  'read', from, anchor, max messages, about how many bytes, needle
@@ -129,7 +129,7 @@ local function take_found(q, to, how, found, places)
   for i = 1, #found do
     new[i] = how == 'fresh' and anew(found[i], 'Mq-Attempt') or found[i]
   end
-  local w, asking = all_wishes(new)
+  local w, asking = all_options(new)
   if asking > 0 then
     be_sure(q, to, moves)
   elseif moves then
@@ -167,7 +167,8 @@ local function take(span, how)
   need(key, 'LLEN', 'LREM')
   call('LTRIM', key, 0, -1)
   call('LSET', key, places[1], found[1])
-  local took, refused = take_found(home(2), home(8), how, found, places)
+  local took, refused =
+    take_found(queue_keys(2), queue_keys(8), how, found, places)
   if refused then
     return refused
   end

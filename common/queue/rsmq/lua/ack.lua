@@ -1,6 +1,6 @@
 -- Ack many messages.
 --
---   KEYS  home (see lib/rsmq.lua), what the connection holds
+--   KEYS  the queue's (see lib/layout.lua), what the connection holds
 --   ARGV  ids
 --   reply 1, or 0 when it does not hold all of them any more; nothing has
 --         changed then
@@ -9,7 +9,7 @@
 
 -- include layout
 
-local q, held = home(1), KEYS[5]
+local q, held = queue_keys(1), KEYS[5]
 local CHUNK = 500
 
 for i = 1, #ARGV, CHUNK do

@@ -2,8 +2,8 @@
 -- its own, as if it had been handed out by receipt: whoever knows the id of a
 -- message may do with it what he likes, as everywhere in RSMQ.
 --
---   KEYS  home (see lib/rsmq.lua), what that connection holds, its lease, the
---         set of connections
+--   KEYS  the queue's (see lib/layout.lua), what that connection holds, its lease,
+--         the set of connections
 --   ARGV  id, name of the connection, host, pid, queue, milliseconds
 --   reply the message, or nil when there is none of this id
 --
@@ -14,7 +14,7 @@
 
 -- include layout
 
-local q, held, lease = home(1), KEYS[5], KEYS[6]
+local q, held, lease = queue_keys(1), KEYS[5], KEYS[6]
 local id, ms = ARGV[1], ARGV[6]
 
 local score = call('ZSCORE', q.z, id)

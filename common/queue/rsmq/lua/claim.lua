@@ -2,8 +2,8 @@
 -- ARGV[2] bytes of them, for the caller's connection.  With 0 it only looks
 -- whether the queue is paused.
 --
---   KEYS  home (see lib/rsmq.lua), what the connection holds, its lease, paused,
---         rate, later, the set of all names
+--   KEYS  the queue's (see lib/layout.lua), what the connection holds, its lease,
+--         paused, rate, later, the set of all names
 --   ARGV  max, bytes, and for a rate that all consumers share: messages a
 --         second, and how many may be claimed at once after a rest ('' none);
 --         name of the queue
@@ -19,7 +19,8 @@
 -- include layout
 -- include bucket
 
-local q, held, lease, paused, rate = home(1), KEYS[5], KEYS[6], KEYS[7], KEYS[8]
+local q, held, lease = queue_keys(1), KEYS[5], KEYS[6]
+local paused, rate = KEYS[7], KEYS[8]
 local later, names = KEYS[9], KEYS[10]
 
 local lease_ms = tonumber(call('HGET', lease, 'lease'))

@@ -2,7 +2,7 @@
 -- messages that it has rejected.
 --
 --   KEYS  the set of names, the set of connections; of the queue and of that of
---         the rejected ones the home (see lib/rsmq.lua), counters, paused,
+--         the rejected ones those (see lib/layout.lua), counters, paused,
 --         rate, later; then the leases of the connections
 --   ARGV  the names of both queues, 1 to only look, then the connections' names
 --         in the same order
@@ -15,7 +15,7 @@
 
 -- include layout
 
-local q, rejected, consumers = home(3), home(11), 0
+local q, rejected, consumers = queue_keys(3), queue_keys(11), 0
 
 if call('ZCARD', KEYS[2]) ~= #ARGV - 3 then
   return false

@@ -1,7 +1,7 @@
 -- See to it that a queue is there if its name is listed, and listed if it is
 -- there.
 --
---   KEYS  the set of names, the queue's home (see lib/rsmq.lua), paused,
+--   KEYS  the set of names, the queue's (see lib/layout.lua), paused,
 --         counters, rate, later
 --   ARGV  name, '1' to change nothing
 --   reply {1 if it is there now, but was not listed, or lacked attributes; how
@@ -11,7 +11,7 @@
 
 -- include layout
 
-local names, q, name, dry = KEYS[1], home(2), ARGV[1], ARGV[2] == '1'
+local names, q, name, dry = KEYS[1], queue_keys(2), ARGV[1], ARGV[2] == '1'
 local OWN = { 'vt', 'delay', 'maxsize', 'created', 'modified', 'totalsent',
   'totalrecv' }
 

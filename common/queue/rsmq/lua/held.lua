@@ -1,6 +1,6 @@
 -- What a connection holds of a queue.
 --
---   KEYS  home (see lib/rsmq.lua), what the connection holds
+--   KEYS  the queue's (see lib/layout.lua), what the connection holds
 --   ARGV  'give', to give all of it back, as if nobody had received it; or ''
 --   reply 0, as nobody counts how many there ever were; then the messages as
 --         they were claimed, the newest first.  With 'give', how many there were
@@ -9,7 +9,7 @@
 
 -- include layout
 
-local q, held = home(1), KEYS[5]
+local q, held = queue_keys(1), KEYS[5]
 local ids = call('HKEYS', held)
 table.sort(ids, function(a, b)
   return a > b

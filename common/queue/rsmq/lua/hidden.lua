@@ -1,6 +1,6 @@
 -- Go on counting hidden messages.
 --
---   KEYS  home (see lib/rsmq.lua)
+--   KEYS  the queue's (see lib/layout.lua)
 --   ARGV  score and id of the message that the walk came to last ('' at its
 --         beginning), how many to look at
 --   reply {how many wait; how many are in somebody's hands; the score of the
@@ -12,7 +12,7 @@
 -- include layout
 -- include walk
 
-local q = home(1)
+local q = queue_keys(1)
 local ready = visible(q)
 local at = math.max(past(q, ARGV[1], ARGV[2]), ready)
 local waits, held, first, left, last = count_hidden(q, at, tonumber(ARGV[3]))

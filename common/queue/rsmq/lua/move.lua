@@ -17,7 +17,7 @@
 -- include walk
 -- include moves
 
-local q, to = home(1), home(5)
+local q, to = queue_keys(1), queue_keys(5)
 local from, how = ARGV[1], ARGV[2]
 local max, room, looks = tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6])
 local score, id = ARGV[7], ARGV[8]

@@ -1,7 +1,7 @@
 -- One step of a cleaner's walk through what belongs to messages, for what has
 -- no message.
 --
---   KEYS  home (see lib/rsmq.lua)
+--   KEYS  the queue's (see lib/layout.lua)
 --   ARGV  'h', 'x' or 'd', which of them; cursor; '1' to change nothing
 --   reply {cursor, '0' at the end; how many fields were removed; how many
 --         bodies that no member leads to became messages again}
@@ -15,7 +15,7 @@
 -- include layout
 -- include moves
 
-local q = home(1)
+local q = queue_keys(1)
 local which, cursor, dry = ARGV[1], ARGV[2], ARGV[3] == '1'
 local removed, adopted = 0, 0
 local A_MINUTE = 60000

@@ -1,14 +1,14 @@
 -- Publish messages.
 --
---   KEYS  home (see lib/rsmq.lua), the set of all names, counters, later, marks
---         of the publisher, if it has any (see lib/marks.lua)
+--   KEYS  the queue's (see lib/layout.lua), the set of all names, counters, later,
+--         marks of the publisher, if it has any (see lib/marks.lua)
 --   ARGV  name of the queue; 'now', 'in' or 'at'; milliseconds from now, or
 --         unix milliseconds; how many messages may be claimable, and how many
 --         for one of a priority above 0; how many may be hidden, and how many
 --         for one of a priority above 0 ('': any number); channel to tell how
 --         many there are, or ''; '1' if all ids are new; place and before, as
 --         marked; then for each message its id, its length in units of UTF-16,
---         its priority, its further headers (see lib/rsmq.lua; '': none) and its
+--         its priority, its further headers (see lib/layout.lua; '': none) and its
 --         body
 --   reply a letter for each: 'a', accepted; 'd', one of this id is there; 't',
 --         it is longer than the queue's maxsize; 'f', the queue is full (as it
@@ -26,7 +26,7 @@ local known = replied(marks, ARGV[10], ARGV[11])
 if known then
   return known
 end
-local q = home(1)
+local q = queue_keys(1)
 local FIRST, ARGS = 12, 5
 local CHUNK = 200
 

@@ -1,6 +1,6 @@
 -- Look for a message that a connection has been handed out.
 --
---   KEYS  home (see lib/rsmq.lua), what the connection holds, its lease
+--   KEYS  the queue's (see lib/layout.lua), what the connection holds, its lease
 --   ARGV  'number' and that of a receipt; or 'id' and an id, as it is or as it is
 --         shown
 --   reply the message as it was claimed, or nil.  By its id, a message is found
@@ -10,7 +10,7 @@
 
 -- include layout
 
-local q, held, lease = home(1), KEYS[5], KEYS[6]
+local q, held, lease = queue_keys(1), KEYS[5], KEYS[6]
 local id, by_id = ARGV[2], ARGV[1] == 'id'
 
 if by_id and call('HEXISTS', held, id) == 0 then

@@ -1,6 +1,6 @@
 -- Reject messages in nobody's hands.
 --
---   KEYS  home (see lib/rsmq.lua) of their queue, and of that of the rejected
+--   KEYS  those of their queue (see lib/layout.lua), and of that of the rejected
 --         ones, the set of names
 --   ARGV  name of the latter, then of each message its id, how often it was
 --         received, and its new further headers
@@ -12,7 +12,7 @@
 -- include walk
 -- include moves
 
-local q, to, reply = home(1), home(5), {}
+local q, to, reply = queue_keys(1), queue_keys(5), {}
 
 need(q.z, 'SMISMEMBER')
 be_sure(q, to, true)

@@ -1,7 +1,7 @@
 -- Renew the lease of a connection, and with it the time for which nobody else
 -- can receive what it holds.
 --
---   KEYS  the lease, and of each queue its home (see lib/rsmq.lua) and what the
+--   KEYS  the lease, and of each queue its keys (see lib/layout.lua) and what the
 --         connection holds
 --   ARGV  milliseconds from now on ('': as before)
 --   reply for how many milliseconds it holds now, or 0 when it is gone: it
@@ -44,7 +44,7 @@ for k = 2, #KEYS, 5 do
   local held = KEYS[k + 4]
   local ids = call('HKEYS', held)
   for i = 1, #ids, 500 do
-    renew(home(k), held, { unpack(ids, i, math.min(i + 499, #ids)) })
+    renew(queue_keys(k), held, { unpack(ids, i, math.min(i + 499, #ids)) })
   end
   call('PEXPIRE', held, int(lease))
 end

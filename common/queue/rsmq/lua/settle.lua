@@ -1,7 +1,7 @@
 -- End the stay of a message in the caller's hands.
 --
---   KEYS  home (see lib/rsmq.lua), what the connection holds, later; reject and
---         push: the home of the other queue, the set of all names
+--   KEYS  the queue's (see lib/layout.lua), what the connection holds, later; reject
+--         and push: the keys of the other queue, the set of all names
 --   ARGV  'ack', 'reject', 'front', 'again' or 'push'; id; '1' if the headers
 --         that follow replace those that it has, else '0'; further headers;
 --         again: milliseconds of delay; reject, push: name of the other queue;
@@ -17,7 +17,7 @@
 
 -- include layout
 
-local q, held = home(1), KEYS[5]
+local q, held = queue_keys(1), KEYS[5]
 local verb, id = ARGV[1], ARGV[2]
 
 if not holds(q, held, { id }) or not call('ZSCORE', q.z, id) then
@@ -35,7 +35,7 @@ if verb == 'ack' then
   need(q.z, 'ZREM')
 elseif verb == 'reject' or verb == 'push' then
   need(q.z, 'ZADD', 'HINCRBY', 'ZREM', 'HEXISTS')
-  check_types(home(7))
+  check_types(queue_keys(7))
 elseif verb == 'again' then
   need(q.z, 'HSET', 'ZADD', 'SADD')
   call('ZCARD', KEYS[6])
@@ -91,7 +91,7 @@ elseif verb == 'front' then
 elseif verb == 'again' then
   again(tonumber(ARGV[5]))
 else
-  move(home(7))
+  move(queue_keys(7))
 end
 -- What goes to the front does so even if nothing can be noted of it.
 if ARGV[3] == '1' and (verb == 'front' or verb == 'again') then

@@ -1,6 +1,6 @@
 -- What is in a queue.
 --
---   KEYS  home (see lib/rsmq.lua), the messages that it has rejected, paused
+--   KEYS  the queue's (see lib/layout.lua), the messages that it has rejected, paused
 --   ARGV  how many hidden ones to look at
 --   reply {vt, delay, maxsize, totalsent, totalrecv, created, modified; how
 --         many can be received; how many wait; how many are in somebody's
@@ -14,7 +14,7 @@
 -- include layout
 -- include walk
 
-local q = home(1)
+local q = queue_keys(1)
 
 -- Of those that can be received.  A priority is taken from the score, so these
 -- come first; of the first of each, only the id tells.

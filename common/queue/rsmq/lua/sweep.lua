@@ -1,6 +1,6 @@
 -- One step of a cleaner's walk through the messages of a queue.
 --
---   KEYS  home (see lib/rsmq.lua), counters, later
+--   KEYS  the queue's (see lib/layout.lua), counters, later
 --   ARGV  score and id of the message that the walk came to last ('' at its
 --         beginning); how many messages to look at; how often a message may be
 --         received unless the counters say it; '1' if a program of ours consumes
@@ -22,7 +22,7 @@
 -- include walk
 -- include moves
 
-local q = home(1)
+local q = queue_keys(1)
 local score, id, dry = ARGV[1], ARGV[2], ARGV[6] == '1'
 local limit = (ARGV[5] == '1' or call('EXISTS', KEYS[5]) == 1)
   and (tonumber(redis.pcall('HGET', KEYS[5], 'attempts')) or tonumber(ARGV[4]))

@@ -1,6 +1,6 @@
 -- Take messages that a walk has found away from where they are.
 --
---   KEYS  home (see lib/rsmq.lua) of their queue, and of the target (the same
+--   KEYS  those of their queue (see lib/layout.lua), and of the target (the same
 --         for what is dropped), the set of names of the target's namespace
 --   ARGV  how (see lib/rsmq_moves.lua), name of the target, then of each
 --         message its id and score
@@ -14,7 +14,7 @@
 -- include layout
 -- include moves
 
-local q, to = home(1), home(5)
+local q, to = queue_keys(1), queue_keys(5)
 local ids, n = {}, 0
 
 for i = 3, #ARGV, 2 do

@@ -1,7 +1,7 @@
 -- One step of a walk through the messages at one place, the first to be
 -- received first.
 --
---   KEYS  home (see lib/rsmq.lua)
+--   KEYS  the queue's (see lib/layout.lua)
 --   ARGV  'ready', 'delayed', 'unacked' or 'rejected', which is all of those in
 --         a queue of rejected ones, where receives are no runs; the score and the
 --         id of the message that the walk came to last ('' at its beginning); how
@@ -18,21 +18,21 @@
 -- include layout
 -- include walk
 
-local q = home(1)
+local q = queue_keys(1)
 local place, score, id = ARGV[1], ARGV[2], ARGV[3]
 local skip, max, room = tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6])
 local needle = ARGV[7]
-local sifted = place == 'delayed' or place == 'unacked'
+local filtered = place == 'delayed' or place == 'unacked'
 local held = place == 'unacked' and 1 or 0
 local at, stop = past(q, score, id), call('ZCARD', q.z)
 local looked, found, reply = 0, 0, {}
 
 if place == 'ready' then
   stop = visible(q)
-elseif sifted then
+elseif filtered then
   at = math.max(at, visible(q))
 end
-if not sifted then
+if not filtered then
   local over = math.max(0, math.min(skip, stop - at))
   at, skip = at + over, skip - over
 end
@@ -44,7 +44,7 @@ local function choose(part)
     ids[#ids + 1] = part[i]
     scores[part[i]] = part[i + 1]
   end
-  if not sifted then
+  if not filtered then
     return ids, scores
   end
   list = taken(q, ids)
@@ -91,7 +91,7 @@ local function show_all(ids, scores)
 end
 
 while at < stop and looked < max and room > 0 do
-  local n = math.min(sifted and 250 or size, max - looked, stop - at)
+  local n = math.min(filtered and 250 or size, max - looked, stop - at)
   local part = call('ZRANGE', q.z, at, at + n - 1, 'WITHSCORES')
   local ids, scores = choose(part)
   local shown = show_all(ids, scores)

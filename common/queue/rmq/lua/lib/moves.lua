@@ -35,7 +35,7 @@ end
 local function be_sure(q, to, arrive)
   need_leave(q)
   if arrive then
-    need_enter(to)
+    need_admit(to)
     need(to.results, 'SET')
   else
     need_tell(q)
@@ -50,10 +50,10 @@ local function stopwatch()
 end
 
 -- What each of them asks for, and how many ask for something.
-local function all_wishes(elements)
+local function all_options(elements)
   local w, asking = {}, 0
   for i = 1, #elements do
-    w[i] = wishes(elements[i]) or false
+    w[i] = options(elements[i]) or false
     asking = asking + (w[i] and 1 or 0)
   end
   return w, asking
@@ -89,12 +89,12 @@ local function arrive(q, element, w, own, first)
   end
   arrive_plain(q, first)
   if not own then
-    element, w = admit(q, element, w)
+    element, w = prepare(q, element, w)
   elseif w.key and not tonumber(w.unique) then
     lock(q, w)
   end
-  enter(q, element, w, 0, '', first)
-  stir(q, w)
+  admit(q, element, w, 0, '', first)
+  refresh_locks(q, w)
 end
 
 -- Messages were dropped: nobody has run them, or ('done') somebody has.

@@ -1,6 +1,6 @@
 -- Where a message waits, and what it holds meanwhile.
 --
--- A queue's home is six keys, in this order:
+-- A queue's keys are six, in this order:
 --
 --   ready     list: claimable, in the order of publishing
 --   priority  sorted set: claimable, too.  Score: minus the priority, so those
@@ -13,7 +13,7 @@
 --             message that is not in line; 'k' + a key: the id of the message
 --             that has it, a blank, and 'queued', 'done', or the unix
 --             milliseconds until which it is kept.  Behind either come a blank
---             and when it was taken, or stirred, in unix microseconds.
+--             and when it was taken, or refreshed, in unix microseconds.
 --             'e' and 't': no message that waits expires before this time, or
 --             has a last tick below this; 'E' and 'T': the same of those that
 --             were there when a cleaner began to look
@@ -33,7 +33,7 @@ local now = math.floor(now_us / 1000)
 local AT_TICK, TICKS, IN_LINE = 2 ^ 50, -2 ^ 52, 2 ^ 52
 local serial = 0
 
-local function home(i)
+local function queue_keys(i)
   return { ready = KEYS[i], priority = KEYS[i + 1], delayed = KEYS[i + 2],
     locks = KEYS[i + 3], clock = KEYS[i + 4], results = KEYS[i + 5] }
 end
@@ -45,7 +45,7 @@ local function make_known(q, queues)
 end
 
 -- What put_back() and lock(), leave(), and keep_result() may come to.
-local function need_enter(q)
+local function need_admit(q)
   need(q.locks, 'GET', 'HGET', 'HSET', 'HDEL', 'ZADD', 'LPUSH', 'RPUSH')
 end
 
@@ -62,102 +62,7 @@ local function clock(q)
   return tonumber(call('GET', q.clock)) or 0
 end
 
--- Go and our programs replace text that is not Unicode.  If scripts did not, a key
--- or group would have another name once its header has been written anew.
-
--- Replaces halves of surrogate pairs, which cjson would refuse.
-local function mended(head)
-  return (head:gsub('\\\\', '\1')
-    :gsub('\\u([dD][89abAB]%x%x)\\u([dD][c-fC-F]%x%x)', '\2%1\2%2')
-    :gsub('\\u[dD][89a-fA-F]%x%x', '\\ufffd')
-    :gsub('\2', '\\u'):gsub('\1', '\\\\'))
-end
-
--- Replaces bytes that are not UTF-8.
-local function as_text(s)
-  if not s or not s:find('[\128-\255]') then
-    return s
-  end
-  local characters = { '^[%z\1-\127]', '^[\194-\223][\128-\191]',
-    '^\224[\160-\191][\128-\191]', '^\237[\128-\159][\128-\191]',
-    '^[\225-\236\238\239][\128-\191][\128-\191]',
-    '^\240[\144-\191][\128-\191][\128-\191]',
-    '^[\241-\243][\128-\191][\128-\191][\128-\191]',
-    '^\244[\128-\143][\128-\191][\128-\191]' }
-  local out, at = {}, 1
-  while at <= #s do
-    local c
-    for i = 1, #characters do
-      c = c or s:match(characters[i], at)
-    end
-    out[#out + 1] = c or '\239\191\189'
-    at = at + (c and #c or 1)
-  end
-  return table.concat(out)
-end
-
--- The first value of each of our headers, by its name without "Mq-".
-local function ours(head)
-  local found = {}
-  -- Without a backslash, every quote is where a string begins or ends.
-  if not head:find('\\', 1, true) then
-    for name, v in head:gmatch('"Mq%-([%w-]+)"%s*:%s*%[%s*"([^"]*)"') do
-      found[name] = v
-    end
-    return found
-  end
-  local good, headers = pcall(cjson.decode, head)
-  if not good then
-    good, headers = pcall(cjson.decode, mended(head))
-  end
-  for name, v in pairs(good and type(headers) == 'table' and headers or {}) do
-    v = type(v) == 'table' and v[1]
-    if type(name) == 'string' and name:sub(1, 3) == 'Mq-'
-        and type(v) == 'string' then
-      found[name:sub(4)] = v
-    end
-  end
-  return found
-end
-
-local function number(text, min, max)
-  local v = text and text:find('^%-?%d+$') and tonumber(text)
-  return v and v >= min and v <= max and v or nil
-end
-
--- How long a key is kept: 'queued', 'done', or milliseconds.  Any other text is
--- as good as none.
-local function keeps(text)
-  return (text == 'queued' or number(text, 1, 2 ^ 48)) and text or 'done'
-end
-
--- What a message's header asks for, or nil when that is nothing special.
-local function wishes(element)
-  if element:sub(1, 5) ~= '\255\0\190\190J' then
-    return nil
-  end
-  local head = element:sub(6, element:find('\n', 6, true) or 0)
-  -- Expires, From, Group, Key, Until, Unique, Priority, Reply; but not Error and
-  -- Param.
-  if not head:find('"Mq%-[EFGKUPR][xrne][oytip]') then
-    return nil
-  end
-  local has = ours(head)
-  local id, group = has.Id, as_text(has.Group)
-  id = id and #id == 32 and id or nil
-  return { id = id,
-    priority = number(has.Priority, -100, 100) or 0,
-    tick = number(has['From-Tick'], 0, 2 ^ 48),
-    last_tick = number(has['Until-Tick'], 0, 2 ^ 48),
-    expires = number(has.Expires, 0, 2 ^ 48),
-    attempts = number(has.Attempt, 0, 9999) or has.Attempt and 9999 or 0,
-    due = number(has.Due, 0, 2 ^ 48) or 0,
-    line = id and group and redis.sha1hex(group):sub(1, 13),
-    key = id and as_text(has.Key), unique = keeps(has.Unique),
-    -- Its own id and no other: a copy of it ends by itself.
-    reply_to = id and id:find('^[%w:]+$') and has['Reply-To'] == id and id
-      or nil }
-end
+-- include options
 
 local stamp = string.format('n%016.0f', now_us)
 local function in_order()
@@ -209,8 +114,8 @@ end
 
 -- Messages go from delayed to ready to unacked.  The locks of one that goes the
 -- other way are written anew: a repair, whose walk may have missed it, sees by
--- that that it must not let go of them; see survey.lua.
-local function stir(q, w)
+-- that that it must not let go of them; see check_locks.lua.
+local function refresh_locks(q, w)
   note_late(q, w)
   local held = w.line and call('HGET', q.locks, 'g' .. w.line)
   if held and holder(held) == w.id then
@@ -240,7 +145,7 @@ local function copied(element, w)
   element = head:sub(1, first - 1) .. '"Mq-Id":["' .. id .. '"'
     .. head:sub(last + 1):gsub('^%s*%]', '%0' .. old:gsub('%%', '%%%%'))
     .. element:sub(#head + 1)
-  return element, wishes(element)
+  return element, options(element)
 end
 
 -- Whether a message with its id holds its group, or its key, here.
@@ -255,7 +160,7 @@ local function is_copy(q, w)
 end
 
 -- Puts a message into a sorted set by its tick, beside one with the same id.
-local function put_tick(key, score, element, w)
+local function place_by_tick(key, score, element, w)
   if call('ZADD', key, 'NX', score, in_tick(w) .. element) == 0 then
     element = copied(element, w)
     call('ZADD', key, score, in_tick(w, true) .. element)
@@ -263,11 +168,11 @@ local function put_tick(key, score, element, w)
 end
 
 -- Whose time it is, to where it is claimed from.
-local function put(q, element, w, first)
+local function place(q, element, w, first)
   if w and w.tick and w.tick > clock(q) then
-    put_tick(q.delayed, AT_TICK + w.tick, element, w)
+    place_by_tick(q.delayed, AT_TICK + w.tick, element, w)
   elseif w and w.tick then
-    put_tick(q.priority, TICKS + w.tick, element, w)
+    place_by_tick(q.priority, TICKS + w.tick, element, w)
   elseif w and w.priority ~= 0 then
     call('ZADD', q.priority, -w.priority,
       (first and in_front() or in_order()) .. element)
@@ -280,9 +185,9 @@ end
 -- before it has moved nothing.
 local function put_back(q, element, w, first)
   if w then
-    stir(q, w)
+    refresh_locks(q, w)
   end
-  put(q, element, w, first)
+  place(q, element, w, first)
 end
 
 -- Up to max messages, or about room bytes, whose time or tick has come.
@@ -306,9 +211,9 @@ local function promote(q, max, room)
       end
       for i = 1, n do
         local element = due[i]:sub(33)
-        local w = wishes(element)
+        local w = options(element)
         if w and (w.tick or w.priority ~= 0) then
-          put(q, element, w)
+          place(q, element, w)
         else
           plain[#plain + 1] = element
         end
@@ -386,7 +291,7 @@ end
 -- A message comes into a queue where it was not.  It takes its key if that is
 -- free, and goes on without it if not; a key with a time ends with that.  Returns
 -- the message as it is then, and what it asks for.
-local function admit(q, element, w)
+local function prepare(q, element, w)
   if is_copy(q, w) then
     element, w = copied(element, w)
   end
@@ -399,7 +304,7 @@ end
 -- A message comes into a queue, with the right to its key.  unique is for the
 -- time that it has to wait until it is due, if it has; first: before all others
 -- of its kind.
-local function enter(q, element, w, due, unique, first)
+local function admit(q, element, w, due, unique, first)
   if w and w.reply_to then
     -- Who drops messages without a look at them must not drop this one so.
     call('SET', q.results, '1')
@@ -413,7 +318,7 @@ local function enter(q, element, w, due, unique, first)
   if due > now then
     call('ZADD', q.delayed, due, unique .. element)
   else
-    put(q, element, w, first)
+    place(q, element, w, first)
   end
 end
 
@@ -437,13 +342,13 @@ local function next_turn(q, line)
     return
   end
   local element = member:sub(33)
-  local v = wishes(element) or { priority = 0, due = 0 }
+  local v = options(element) or { priority = 0, due = 0 }
   need(q.delayed, 'ZREM')
   take_group(q, line, v.id or '')
   if v.due > now then
     call('ZADD', q.delayed, v.due, member)
   else
-    put(q, element, v)
+    place(q, element, v)
     call('ZREM', q.delayed, member)
   end
 end

@@ -1,6 +1,6 @@
 -- Messages in the layout of RSMQ.
 --
--- A queue's home is four keys, in this order:
+-- A queue's keys are four, in this order:
 --
 --   z  sorted set: its messages' ids; score: when it can be received, unix
 --      milliseconds
@@ -22,7 +22,7 @@ local time = call('TIME')
 local now_us = time[1] * 1000000 + time[2]
 local now = math.floor(now_us / 1000)
 
-local function home(i)
+local function queue_keys(i)
   return { z = KEYS[i], h = KEYS[i + 1], x = KEYS[i + 2], d = KEYS[i + 3] }
 end
 

@@ -1,6 +1,6 @@
 -- One step of taking one queue from a dead connection.
 --
---   KEYS  home (see lib/place.lua), unacked, rejected, the connection's
+--   KEYS  the queue's (see lib/place.lua), unacked, rejected, the connection's
 --         heartbeat, consumers, the connection's queues, rmq::queues,
 --         rmq::connections, its consumers and unacked in the form for a cluster;
 --         then, of one of ours, its info, and what runs there
@@ -33,7 +33,7 @@
 
 -- include place
 
-local q, unacked, rejected = home(1), KEYS[7], KEYS[8]
+local q, unacked, rejected = queue_keys(1), KEYS[7], KEYS[8]
 local keep, show = tonumber(ARGV[3]), tonumber(ARGV[4])
 
 if call('PTTL', KEYS[9]) > 0 then
@@ -84,7 +84,7 @@ end
 local function give_back_few()
   local elements = call('LRANGE', unacked, 0, -1)
   for i = 1, #elements do
-    if wishes(elements[i]) then
+    if options(elements[i]) then
       return false
     end
   end
@@ -97,10 +97,10 @@ local function settle(element, old, new, where)
   local moved = new .. element:sub(#old + 1)
   if where == 'rejected' then
     call('LPUSH', rejected, moved)
-    leave(q, wishes(element), 'done')
-    tell(q, wishes(moved), 'rejected', new:match('"Mq%-Error":%["([^"]*)'))
+    leave(q, options(element), 'done')
+    tell(q, options(moved), 'rejected', new:match('"Mq%-Error":%["([^"]*)'))
   else
-    give_back(moved, wishes(moved))
+    give_back(moved, options(moved))
   end
   call('LTRIM', unacked, 1, -1)
 end
@@ -111,7 +111,7 @@ if dry then
   from = math.max(0, left - keep) + ARGV[5]
 else
   need(unacked, 'LRANGE', 'LMOVE', 'RPOP', 'LINDEX', 'DEL', 'SREM', 'SCARD')
-  need_enter(q)
+  need_admit(q)
   need_leave(q)
   need_tell(q)
   -- Changes nothing and needs no memory; see claim.lua.
@@ -125,7 +125,7 @@ else
   local room = 1048576
   while left > keep and moved < 500 and room > 0 do
     local element = call('LMOVE', unacked, q.ready, 'LEFT', 'RIGHT')
-    local w = wishes(element)
+    local w = options(element)
     if w then
       check_once()
       call('RPOP', q.ready)

@@ -1,7 +1,7 @@
 -- One step of a walk through the messages at one place, for locks that nobody
 -- holds and messages that are too late to run.
 --
---   KEYS  home (see lib/place.lua), rejected, and for 'unacked' that list
+--   KEYS  the queue's (see lib/place.lua), rejected, and for 'unacked' that list
 --   ARGV  'ready', 'priority', 'delayed' or 'unacked'; where the walk is: in a
 --         list, how many are behind it, in a set, the score of the last one; a
 --         sign by which the last one is known ('' at the beginning); '1' to
@@ -26,10 +26,10 @@
 
 -- include place
 
-local q, rejected = home(1), KEYS[7]
-local place, at, sign = ARGV[1], ARGV[2], ARGV[3]
+local q, rejected = queue_keys(1), KEYS[7]
+local where, at, sign = ARGV[1], ARGV[2], ARGV[3]
 local dry, tombstone = ARGV[4] == '1', ARGV[5]
-local key = KEYS[8] or q[place]
+local key = KEYS[8] or q[where]
 local tick = clock(q)
 local work, late, missing, expires, last_tick = 1000, 0, 0, nil, nil
 local ids = {}
@@ -63,7 +63,7 @@ end
 
 -- Why a message is too late; false if it may stay.
 local function look_at(element, in_line)
-  local w = wishes(element)
+  local w = options(element)
   work = work - (w and 6 or 1) - #element / 512
   if not w then
     return false
@@ -72,10 +72,10 @@ local function look_at(element, in_line)
     or w.last_tick and w.last_tick < tick
       and string.format('stale: tick %.0f is over', w.last_tick)
   -- One that has begun to run in time holds on to the end.
-  if (w.line or w.key) and (dry or not why or place == 'unacked') then
+  if (w.line or w.key) and (dry or not why or where == 'unacked') then
     ids[#ids + 1] = w.id
   end
-  if place ~= 'unacked' then
+  if where ~= 'unacked' then
     if why then
       return why, w
     end
@@ -209,7 +209,7 @@ local function walk_set()
       looked, at, sign = looked + 1, part[i + 1], part[i]:sub(1, 32)
       local element = part[i]:sub(33)
       local why, w = look_at(element,
-        place == 'delayed' and tonumber(at) >= IN_LINE)
+        where == 'delayed' and tonumber(at) >= IN_LINE)
       if why then
         found[#found + 1] =
           { member = part[i], element = element, w = w, why = why }
@@ -238,7 +238,7 @@ if not dry then
   call('ZREM', q.priority, '')
   call('LTRIM', q.ready, 0, -1)
 end
-local is_list = place == 'ready' or place == 'unacked'
+local is_list = where == 'ready' or where == 'unacked'
 local more = (is_list and walk_list or walk_set)()
 
 local function text(n)

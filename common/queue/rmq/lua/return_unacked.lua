@@ -1,6 +1,6 @@
 -- Give all unacked messages back to the front of ready, in their old order.
 --
---   KEYS  home (see lib/place.lua), unacked
+--   KEYS  the queue's (see lib/place.lua), unacked
 --   reply how many were moved
 --
 -- The newest goes first, so that the oldest ends up in front, of its priority
@@ -9,7 +9,7 @@
 
 -- include place
 
-local q, unacked = home(1), KEYS[7]
+local q, unacked = queue_keys(1), KEYS[7]
 
 need(q.ready, 'RPOP')
 -- Changes nothing and needs no memory; see claim.lua.
@@ -21,19 +21,19 @@ while true do
   if not element then
     return moved
   end
-  local w = wishes(element)
+  local w = options(element)
   if w and (w.tick or w.priority ~= 0) then
-    put(q, element, w, true)
+    place(q, element, w, true)
     call('RPOP', q.ready)
   end
   if w then
-    stir(q, w)
+    refresh_locks(q, w)
   end
   if w and w.key and w.unique == 'queued' then
     lock(q, w)
   end
   if w then
-    stir(q, w)
+    refresh_locks(q, w)
   end
   moved = moved + 1
 end

@@ -1,6 +1,6 @@
 -- How many messages of a queue could be claimed now, or have been.
 --
---   KEYS  home (see lib/place.lua), unacked...
+--   KEYS  the queue's (see lib/place.lua), unacked...
 --   reply how many
 --
 -- Those in line for their group follow when another one ends.
@@ -8,7 +8,7 @@
 
 -- include place
 
-local q = home(1)
+local q = queue_keys(1)
 local held = 0
 for i = 7, #KEYS do
   held = held + call('LLEN', KEYS[i])

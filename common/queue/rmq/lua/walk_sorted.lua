@@ -1,6 +1,6 @@
 -- One step of a walk through the messages of a sorted set, by score.
 --
---   KEYS  set; then for 'take' the home of its queue, and the home of the
+--   KEYS  set; then for 'take' the keys of its queue, and those of the
 --         target (the same for what is dropped; see lib/place.lua),
 --         rmq::queues
 --   ARGV  'read', low, high, from, anchor, its score, max messages, about how
@@ -80,7 +80,7 @@ end
 local function take(q, to, how)
   local same = q.ready == to.ready
   local members, elements = find(how, same)
-  local w, asking = all_wishes(elements)
+  local w, asking = all_options(elements)
   need(key, 'ZRANGE')
   -- Changes nothing and needs no memory; see claim.lua.
   call('ZREM', key, '')
@@ -114,6 +114,6 @@ end
 from = ARGV[1] == 'skip' and math.min(from, call('ZCOUNT', key, low, high))
   or locate()
 if ARGV[1] == 'take' then
-  return take(home(2), home(8), ARGV[7])
+  return take(queue_keys(2), queue_keys(8), ARGV[7])
 end
 return read(tonumber(ARGV[7]), tonumber(ARGV[8]), ARGV[9])

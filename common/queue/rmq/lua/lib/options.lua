@@ -1,0 +1,98 @@
+-- What the header of a message asks for.
+
+-- Go and our programs replace text that is not Unicode.  If scripts did not, a key
+-- or group would have another name once its header has been written anew.
+
+-- Replaces halves of surrogate pairs, which cjson would refuse.
+local function mended(head)
+  return (head:gsub('\\\\', '\1')
+    :gsub('\\u([dD][89abAB]%x%x)\\u([dD][c-fC-F]%x%x)', '\2%1\2%2')
+    :gsub('\\u[dD][89a-fA-F]%x%x', '\\ufffd')
+    :gsub('\2', '\\u'):gsub('\1', '\\\\'))
+end
+
+-- Replaces bytes that are not UTF-8.
+local function as_text(s)
+  if not s or not s:find('[\128-\255]') then
+    return s
+  end
+  local characters = { '^[%z\1-\127]', '^[\194-\223][\128-\191]',
+    '^\224[\160-\191][\128-\191]', '^\237[\128-\159][\128-\191]',
+    '^[\225-\236\238\239][\128-\191][\128-\191]',
+    '^\240[\144-\191][\128-\191][\128-\191]',
+    '^[\241-\243][\128-\191][\128-\191][\128-\191]',
+    '^\244[\128-\143][\128-\191][\128-\191]' }
+  local out, at = {}, 1
+  while at <= #s do
+    local c
+    for i = 1, #characters do
+      c = c or s:match(characters[i], at)
+    end
+    out[#out + 1] = c or '\239\191\189'
+    at = at + (c and #c or 1)
+  end
+  return table.concat(out)
+end
+
+-- The first value of each of our headers, by its name without "Mq-".
+local function ours(head)
+  local found = {}
+  -- Without a backslash, every quote is where a string begins or ends.
+  if not head:find('\\', 1, true) then
+    for name, v in head:gmatch('"Mq%-([%w-]+)"%s*:%s*%[%s*"([^"]*)"') do
+      found[name] = v
+    end
+    return found
+  end
+  local good, headers = pcall(cjson.decode, head)
+  if not good then
+    good, headers = pcall(cjson.decode, mended(head))
+  end
+  for name, v in pairs(good and type(headers) == 'table' and headers or {}) do
+    v = type(v) == 'table' and v[1]
+    if type(name) == 'string' and name:sub(1, 3) == 'Mq-'
+        and type(v) == 'string' then
+      found[name:sub(4)] = v
+    end
+  end
+  return found
+end
+
+local function number(text, min, max)
+  local v = text and text:find('^%-?%d+$') and tonumber(text)
+  return v and v >= min and v <= max and v or nil
+end
+
+-- How long a key is kept: 'queued', 'done', or milliseconds.  Any other text is
+-- as good as none.
+local function keeps(text)
+  return (text == 'queued' or number(text, 1, 2 ^ 48)) and text or 'done'
+end
+
+-- What a message's header asks for, or nil when that is nothing special.
+local function options(element)
+  if element:sub(1, 5) ~= '\255\0\190\190J' then
+    return nil
+  end
+  local head = element:sub(6, element:find('\n', 6, true) or 0)
+  -- Expires, From, Group, Key, Until, Unique, Priority, Reply; but not Error and
+  -- Param.
+  if not head:find('"Mq%-[EFGKUPR][xrne][oytip]') then
+    return nil
+  end
+  local has = ours(head)
+  local id, group = has.Id, as_text(has.Group)
+  id = id and #id == 32 and id or nil
+  return { id = id,
+    priority = number(has.Priority, -100, 100) or 0,
+    tick = number(has['From-Tick'], 0, 2 ^ 48),
+    last_tick = number(has['Until-Tick'], 0, 2 ^ 48),
+    expires = number(has.Expires, 0, 2 ^ 48),
+    attempts = number(has.Attempt, 0, 9999) or has.Attempt and 9999 or 0,
+    due = number(has.Due, 0, 2 ^ 48) or 0,
+    line = id and group and redis.sha1hex(group):sub(1, 13),
+    key = id and as_text(has.Key), unique = keeps(has.Unique),
+    -- Its own id and no other: a copy of it ends by itself.
+    reply_to = id and id:find('^[%w:]+$') and has['Reply-To'] == id and id
+      or nil }
+end
