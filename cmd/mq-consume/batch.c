@@ -147,6 +147,7 @@ const struct executor executor_batch = {
     .runs = true,
     .many = true,
     .bulk = true,
+    .requests = &run_requests,
     .room = batch_room,
     .wants_few = batch_wants_few,
     .start = batch_start,

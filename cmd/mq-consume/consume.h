@@ -16,9 +16,6 @@
  *	consume-words.c	  what they say
  *	consume-worker.c  their time, and their end
  *	consume-start.c	  how it is started
- *	consume-dup.c	  duplicates that it asks for
- *	consume-copy.c	  what those look like
- *	consume-far.c	  other servers, for duplicates
  *	consume-errors.c  what it writes to stderr, or to the log
  *	consume-sink.c	  where that goes, without ever waiting
  *	consume-verdict.c what follows from how it ended
@@ -57,12 +54,12 @@
 #include "find.h"
 #include "options.h"
 #include "policy.h"
+#include "requests.h"
 #include "message/envelope.h"
 #include "message/frame.h"
 #include "message/history.h"
 #include "message/result.h"
 #include "message/verdict.h"
-#include "process/answers.h"
 #include "process/children.h"
 #include "process/worker.h"
 #include "queue/consumer.h"
@@ -95,7 +92,8 @@ struct message {
 	unsigned long number; /* of its claim */
 	double since;	      /* of a batch: steady time of that */
 	enum state state;
-	int queue;     /* index into the options' queues */
+	int queue; /* index into the options' queues */
+	const char *queue_name;
 	char *element; /* as claimed; free() */
 	size_t len;
 	struct mq_envelope envelope; /* from the start of its run on */
@@ -165,12 +163,7 @@ struct slot {
 	ev_timer timer;	   /* --timeout, then the KILL after the TERM */
 	struct mq_verbs verbs;
 
-	/* consume-dup.c */
-	struct mq_answers answers;
-	TAILQ_HEAD(dups, dup) dups; /* without an answer, in order */
-	int dup_count;
-	ev_timer dup_timer;
-	bool over; /* the script has ended, and they are waited for */
+	struct requests requests;
 	int status;
 
 	struct mq_verb_one *ones; /* a batch: what was said of each */
@@ -289,7 +282,7 @@ struct consumer {
 
 	struct outputs outputs; /* see consume-errors.h */
 
-	TAILQ_HEAD(fars, far) fars; /* see consume-far.c */
+	struct duplicates duplicates;
 
 	ev_timer batch_timer; /* until some have waited long enough */
 
@@ -424,8 +417,8 @@ void slot_take(struct slot *, struct message *);
 void slot_release(struct message *);
 /* Moves all to another list. */
 void slot_empty(struct slot *, struct messages *);
-/* The one with this number, from 0; without one (-1), slot_on(). */
-struct message *slot_at(const struct slot *, int which);
+/* A dup with this text, as of verb.h; arg is the slot. */
+void slot_dup(void *arg, int which, const char *text);
 /* Whether a verdict is a success, or a failure; it may be neither. */
 bool slot_is_good(enum mq_verdict_kind);
 bool slot_is_bad(enum mq_verdict_kind);
@@ -464,10 +457,8 @@ bool slot_kill_one(const struct message *);
 /* --- consume-run.c --- */
 void run_init(struct consumer *);
 void run_end(struct consumer *);
-/* The run has ended, and its last dup has its answer. */
-void run_over(struct slot *);
-/* Reads its verbs as they come, if that was stopped. */
-void run_listen(struct slot *);
+/* What the requests of a run that ends report; their arg is the slot. */
+extern const struct request_events run_requests;
 /* The message that is the next to be started; NULL: none may be. */
 struct message *run_next(const struct consumer *);
 /* Gives a held message to a slot; false: it cannot run, and was settled. */
@@ -523,13 +514,13 @@ void feed_take_back(struct feed *, struct messages *hand);
 void words_watch(struct slot *);
 /* Once a second: says once of a silence that is long. */
 void words_tick(struct slot *);
-/* Goes on with that, if it was stopped. */
-void words_go_on(struct slot *);
 /* It is dead: reads what it has said. */
 void words_last(struct slot *);
 /* The message that it has judged has no dups left; or it is dead, and had
  * some, or none. */
 void words_over(struct slot *);
+/* What the requests of a worker that stays report; their arg is the slot. */
+extern const struct request_events words_requests;
 
 /* --- consume-worker.c --- */
 void worker_init(struct consumer *);
@@ -572,46 +563,9 @@ void message_clock(struct consumer *, int queue, const struct mq_claimed *);
  * has been done. */
 bool start_script(struct slot *, int input);
 
-/* --- consume-dup.c --- */
-/* A run begins; fd is our end of its descriptor 4, which is closed at the end.
- */
-void dup_begin(struct slot *, int fd);
-/* A dup with this text, as of verb.h; arg is the slot. */
-void dup_ask(void *arg, int which, const char *text);
-/* There are so many requests that no more are to be read. */
-bool dup_busy(const struct slot *);
-/* The script has ended.  False: there are requests still; run_over() is called
- * when there are none, and this is soon. */
-bool dup_over(struct slot *);
-/* The script has ended, and nothing is waited for any more. */
-void dup_hurry(struct slot *);
-/* A server has come, or gone. */
-void dup_go_on(struct consumer *);
-void dup_end(struct consumer *);
-
 /* --- consume-policy.c --- */
 /* Asks for the server's maxmemory-policy, once, and says what is wrong with it. */
 void eviction_ask(struct consumer *);
-
-/* --- consume-copy.c --- */
-/* A duplicate as it is to be published and counted, and its id;
- * mq_envelope_free() frees.  False: that layout cannot carry it, and why. */
-bool copy_make(const struct message *, const struct mq_layout *,
-    const struct mq_dup *, char id[MQ_ID_LEN + 1], struct mq_publishing *how,
-    struct mq_envelope *copy, struct mq_buf *why);
-
-/* --- consume-far.c --- */
-/* Another server, for one who will far_put() it; NULL: there are too many. */
-struct far *far_get(struct consumer *, const char *url);
-void far_put(struct far *);
-/* Whether commands can be sent; dup_go_on() is called when that, or the
- * following, changes. */
-bool far_ready(const struct far *);
-/* NULL, or why it cannot be reached. */
-const char *far_error(const struct far *);
-/* Its connection; NULL: that to our own server. */
-struct mq_async *far_or_main(struct consumer *, struct far *);
-void far_end(struct consumer *);
 
 /* --- consume-verdict.c --- */
 /* errors is the end of what the run has written. */
@@ -640,8 +594,6 @@ void command_log_start(const struct slot *);
 /* --- consume-env.c --- */
 void env_init(struct consumer *);
 void env_end(struct consumer *);
-/* Appends RQ's full id of a message. */
-void env_full_id(struct mq_buf *, const struct message *);
 /* The environment for the script of a slot; valid until called again. */
 char **env_for(const struct slot *, const char *real, const char *dir);
 

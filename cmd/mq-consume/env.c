@@ -290,14 +290,3 @@ env_end(struct consumer *c)
 	mq_buf_free(&c->env_fixed);
 	mq_buf_free(&c->env_text);
 }
-
-void
-env_full_id(struct mq_buf *text, const struct message *m)
-{
-	mq_buf_addstr(text, "http://");
-	mq_buf_addstr(text, m->c->host);
-	mq_buf_addstr(text, "/q/");
-	mq_buf_addstr(text, m->c->opt->queues[m->queue]);
-	mq_buf_addstr(text, "/");
-	mq_buf_addstr(text, m->id);
-}

@@ -10,6 +10,7 @@
 
 struct consumer;
 struct message;
+struct request_events;
 
 struct executor {
 	bool runs;  /* a command; without, messages are printed */
@@ -17,6 +18,9 @@ struct executor {
 	bool flows; /* the next claim goes out before the last is started */
 	bool many;  /* messages end many at a time */
 	bool bulk;  /* those that end together are acked together at any time */
+
+	/* What the requests of its runs report; NULL: it has none. */
+	const struct request_events *requests;
 
 	/* How many more messages of a queue are worth claiming; may be below
 	 * 0. */

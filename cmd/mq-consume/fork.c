@@ -40,6 +40,7 @@ fork_tick(struct consumer *c)
 
 const struct executor executor_fork = {
     .runs = true,
+    .requests = &run_requests,
     .room = fork_room,
     .wants_few = fork_wants_few,
     .start = fork_start,

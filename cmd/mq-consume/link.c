@@ -67,7 +67,7 @@ link_up(struct consumer *c)
 	c->self.session.make = false;
 	settle_unsent(c);
 	running_untold(c);
-	dup_go_on(c);
+	duplicates_resume(&c->duplicates);
 	changed_all(c);
 	claim_look(c);
 }

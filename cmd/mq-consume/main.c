@@ -373,8 +373,7 @@ consume(struct consumer *c)
 	link_start(c);
 	ev_run(c->loop, 0);
 	count_summary(c);
-	dup_end(c);
-	far_end(c);
+	duplicates_free(&c->duplicates);
 	mq_helper_kill(&c->finder.helper);
 	cleaning_end(&c->cleaning);
 	drain_end(&c->drain);

@@ -86,6 +86,7 @@ message_new(struct consumer *c, int queue, char *element, size_t len)
 	if (c->executor->bulk)
 		m->since = mq_clock_steady_s();
 	m->queue = queue;
+	m->queue_name = c->opt->queues[queue];
 	m->element = element;
 	m->len = len;
 	TAILQ_INSERT_TAIL(&c->messages, m, link);

@@ -41,7 +41,7 @@ read_verbs(struct slot *s, bool all)
 
 	/* Somebody may write faster than we read; there are others. */
 	for (i = 0; i < VERBS_AT_ONCE; i += (int)sizeof(buf)) {
-		if (!all && dup_busy(s))
+		if (!all && requests_full(&s->requests))
 			return true;
 		n = read(s->verbs_fd, buf, sizeof(buf));
 		if (n == 0 || (n == -1 && errno != EAGAIN && errno != EINTR))
@@ -60,16 +60,16 @@ on_verbs(struct ev_loop *loop, ev_io *w, int events)
 	struct slot *s = w->data;
 
 	(void)events;
-	if (!read_verbs(s, false) || dup_busy(s))
+	if (!read_verbs(s, false) || requests_full(&s->requests))
 		ev_io_stop(loop, w);
 }
 
-void
-run_listen(struct slot *s)
+static void
+on_requests_room(void *arg)
 {
-	if (s->c->opt->stream)
-		words_go_on(s);
-	else if (!ev_is_active(&s->patience))
+	struct slot *s = arg;
+
+	if (!ev_is_active(&s->patience))
 		ev_io_start(s->c->loop, &s->verbs_io);
 }
 
@@ -86,7 +86,7 @@ hear_the_end(struct slot *s)
 	ev_timer_stop(c->loop, &s->timer);
 	ev_timer_stop(c->loop, &s->patience);
 	close(s->verbs_fd);
-	mq_answers_close(&s->answers);
+	requests_close(&s->requests);
 	s->pid = 0;
 	count_run(c, slot_on(s)->queue, took);
 	c->run_s = c->run_s == 0 ? took : c->run_s * 0.8 + took * 0.2;
@@ -170,18 +170,15 @@ stop_if_broken(struct slot *s)
 	policy_stop(&s->c->policy, STOP_SOON, MQ_EXIT_CONFIG, 0);
 }
 
-void
-run_over(struct slot *s)
+/* The run has ended, and its last request has its answer. */
+static void
+finish_run(void *arg)
 {
+	struct slot *s = arg;
 	struct consumer *c = s->c;
 	struct messages hand = TAILQ_HEAD_INITIALIZER(hand);
 	const char *errors;
 
-	if (c->opt->stream) {
-		words_over(s);
-		return;
-	}
-	s->over = false;
 	c->busy--;
 	c->last_end = mq_clock_steady_s();
 	engine_mark(c);
@@ -207,10 +204,14 @@ on_exit_of_script(void *arg, int status)
 
 	hear_the_end(s);
 	s->status = status;
-	s->over = true;
-	if (dup_over(s))
-		run_over(s);
+	if (!requests_finish(&s->requests))
+		finish_run(s);
 }
+
+const struct request_events run_requests = {
+    .answered = finish_run,
+    .room = on_requests_room,
+};
 
 /* A run that is over by now is not worth the system calls. */
 static void
@@ -283,7 +284,7 @@ run_begin(struct slot *s, const char *input, size_t n)
 	s->timed_out = false;
 	s->ended = false;
 	mq_verbs_begin(&s->verbs);
-	s->verbs.on_dup = dup_ask;
+	s->verbs.on_dup = slot_dup;
 	s->verbs.arg = s;
 	s->verbs.ones = s->ones;
 	s->verbs.count = s->count;
@@ -305,6 +306,29 @@ run_next(const struct consumer *c)
 		    !c->queues[i].paused && c->queues[i].pausing == 0)
 			return TAILQ_FIRST(&c->queues[i].waiting);
 	return NULL;
+}
+
+static bool
+is_link_up(void *arg)
+{
+	const struct consumer *c = arg;
+
+	return c->link == LINK_UP;
+}
+
+static void
+init_duplicates(struct consumer *c)
+{
+	c->duplicates = (struct duplicates){.loop = c->loop,
+	    .children = &c->children,
+	    .verbose = c->opt->verbose,
+	    .quiet = c->opt->quiet,
+	    .context = {.origin = {c->layout, c->host, &c->ids},
+		.ns = c->server.url.ns,
+		.async = &c->main,
+		.is_up = is_link_up,
+		.arg = c}};
+	duplicates_init(&c->duplicates);
 }
 
 void
@@ -329,12 +353,14 @@ run_init(struct consumer *c)
 		mq_die(errno == ENOMEM ? MQ_EXIT_AGAIN : MQ_EXIT_CONFIG,
 		    "current directory: %s", strerror(errno));
 	free(path);
-	TAILQ_INIT(&c->fars);
+	init_duplicates(c);
 	c->slots = mq_xcalloc((size_t)c->opt->slots, sizeof(*c->slots));
 	TAILQ_INIT(&c->free_slots);
 	for (i = c->opt->slots - 1; i >= 0; i--) {
 		c->slots[i].c = c;
 		TAILQ_INIT(&c->slots[i].hand);
+		requests_init(&c->slots[i].requests, &c->duplicates,
+		    c->executor->requests, &c->slots[i]);
 		slot_changed(&c->slots[i]);
 	}
 	batch_init(c);

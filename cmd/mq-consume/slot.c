@@ -66,14 +66,21 @@ slot_empty(struct slot *s, struct messages *hand)
 	slot_changed(s);
 }
 
-struct message *
-slot_at(const struct slot *s, int which)
+void
+slot_dup(void *arg, int which, const char *text)
 {
-	struct message *m = TAILQ_FIRST(&s->hand);
+	struct slot *s = arg;
+	const struct message *m = slot_on(s);
+	const char *wrong = NULL;
+	int i;
 
-	for (; which > 0 && m != NULL; which--)
+	for (i = 0; i < which && m != NULL; i++)
 		m = TAILQ_NEXT(m, hand);
-	return m;
+	if (which == -1 && s->ones != NULL && s->count > 1)
+		wrong = "which message? say its number: dup #N ...";
+	else if (m == NULL)
+		wrong = "there is no message of that number";
+	requests_ask(&s->requests, m != NULL ? m : slot_on(s), wrong, text);
 }
 
 struct slot *
@@ -143,8 +150,7 @@ slot_kill(struct consumer *c, int sig)
 
 	for (i = 0; c->slots != NULL && i < c->opt->slots; i++) {
 		s = &c->slots[i];
-		if (s->over)
-			dup_hurry(s);
+		requests_hurry(&s->requests);
 		if (s->pid == 0)
 			continue;
 		s->ended = true;

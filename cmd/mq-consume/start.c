@@ -168,7 +168,7 @@ start(struct slot *s, int input)
 		s->errors = NULL;
 		return error;
 	}
-	dup_begin(s, answers);
+	requests_begin(&s->requests, answers);
 	return 0;
 }
 

@@ -25,7 +25,7 @@ start(struct slot *s)
 	s->silence_told = false;
 	s->judged = 0;
 	mq_verbs_begin(&s->verbs);
-	s->verbs.on_dup = dup_ask;
+	s->verbs.on_dup = slot_dup;
 	s->verbs.arg = s;
 	if (!start_script(s, feed_open(s))) {
 		feed_free(&s->feed);
@@ -58,7 +58,7 @@ room(const struct slot *s)
 	if (ev_is_active(&s->rest) || ev_is_active(&s->restart))
 		return 0;
 	/* One that is dead waits for dups, maybe. */
-	if (s->pid == 0 ? s->over :
+	if (s->pid == 0 ? requests_awaited(&s->requests) :
 			  worker_is_leaving(s) || !feed_wants(&s->feed))
 		return 0;
 	return window(s) - s->count;
@@ -211,6 +211,7 @@ const struct executor executor_stream = {
     .stays = true,
     .flows = true,
     .many = true,
+    .requests = &words_requests,
     .room = stream_room,
     .wants_few = stream_wants_few,
     .start = stream_start,

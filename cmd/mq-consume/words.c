@@ -60,14 +60,13 @@ take_apart(struct slot *s)
 {
 	size_t at = 0;
 
-	while (
-	    at < s->said.len && !s->over && !dup_busy(s) && s->broken == NULL) {
+	while (at < s->said.len && !requests_awaited(&s->requests) &&
+	    !requests_full(&s->requests) && s->broken == NULL) {
 		at += mq_verbs_feed_line(
 		    &s->verbs, s->said.data + at, s->said.len - at);
 		if (s->verbs.final == MQ_FINAL_NONE)
 			continue;
-		s->over = s->dup_count > 0;
-		if (!s->over)
+		if (!requests_await(&s->requests))
 			judge(s);
 	}
 	if (at == 0)
@@ -102,10 +101,10 @@ hear(struct slot *s)
 	(void)lease_held(s->c);
 	feed_look(&s->feed);
 	/* One that has waited for its dups. */
-	if (s->verbs.final != MQ_FINAL_NONE && !s->over)
+	if (s->verbs.final != MQ_FINAL_NONE && !requests_awaited(&s->requests))
 		judge(s);
 	take_apart(s);
-	if (s->over)
+	if (requests_awaited(&s->requests))
 		worker_waits(s);
 	if (s->judged > before)
 		went_on(s, s->judged - before, s->heard - began);
@@ -154,9 +153,12 @@ words_watch(struct slot *s)
 	ev_io_start(s->c->loop, &s->verbs_io);
 }
 
-void
-words_go_on(struct slot *s)
+/* Goes on to hear it, if that was stopped. */
+static void
+hear_on(void *arg)
 {
+	struct slot *s = arg;
+
 	if (s->pid == 0)
 		return;
 	if (!s->mute)
@@ -177,15 +179,24 @@ words_last(struct slot *s)
 void
 words_over(struct slot *s)
 {
-	s->over = false;
 	hear(s);
 	if (s->pid != 0)
-		words_go_on(s);
-	else if (!s->over)
-		s->over = !dup_over(s);
-	if (s->pid == 0 && !s->over)
+		hear_on(s);
+	else if (!requests_awaited(&s->requests) &&
+	    !requests_finish(&s->requests))
 		worker_bury(s);
 }
+
+static void
+on_answered(void *arg)
+{
+	words_over(arg);
+}
+
+const struct request_events words_requests = {
+    .answered = on_answered,
+    .room = hear_on,
+};
 
 /* While the pace is not known, a silence is told before --timeout ends it. */
 static double
@@ -236,8 +247,8 @@ words_tick(struct slot *s)
 	double lasts, last = s->heard > s->started ? s->heard : s->started;
 	int unread;
 
-	if (s->silence_told || slot_on(s) == NULL || s->dup_count > 0 ||
-	    worker_is_leaving(s))
+	if (s->silence_told || slot_on(s) == NULL ||
+	    requests_pending(&s->requests) || worker_is_leaving(s))
 		return;
 	lasts = mq_clock_s(CLOCK_MONOTONIC) - last;
 	if (lasts < silence_allowed(s))

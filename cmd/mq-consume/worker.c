@@ -320,8 +320,8 @@ on_exit_of_worker(void *arg, int status)
 	feed_cut(&s->feed);
 	s->pid = 0;
 	s->status = status;
-	mq_answers_close(&s->answers);
-	if (!s->over)
+	requests_close(&s->requests);
+	if (!requests_awaited(&s->requests))
 		words_over(s);
 }
 

@@ -11,7 +11,7 @@
 
 /* What DEST begins with when it is no name of a queue. */
 static const char *const web[] = {"http://", "https://", NULL};
-static const char *const far[] = {"redis://", "rediss://", "unix://",
+static const char *const remotes[] = {"redis://", "rediss://", "unix://",
     "redis-cluster://", "redis-sentinel://", "private:", NULL};
 
 static bool
@@ -47,7 +47,7 @@ without_password(const char *s)
 }
 
 static int
-parse_far(const char *dest, struct mq_dup *d, const char **why)
+parse_remote(const char *dest, struct mq_dup *d, const char **why)
 {
 	const char *at = find_queue(dest), *hidden = find_queue(d->shown);
 	struct mq_url u;
@@ -57,8 +57,8 @@ parse_far(const char *dest, struct mq_dup *d, const char **why)
 	/* What is in a password only is no name. */
 	if (at == NULL || hidden == NULL)
 		return -1;
-	d->far = mq_xstrndup(dest, (size_t)(at - dest));
-	if (mq_url_parse(d->far, &u, why) == -1)
+	d->remote = mq_xstrndup(dest, (size_t)(at - dest));
+	if (mq_url_parse(d->remote, &u, why) == -1)
 		return -1;
 	mq_url_show(&u, name, sizeof(name));
 	d->layout = u.layout;
@@ -109,8 +109,8 @@ parse_dup(const char *text, struct mq_dup *d, const char **why)
 	d->shown = without_password(dest);
 	if (begins_with_any(dest, web))
 		return parse_web(dest, d, why);
-	if (begins_with_any(dest, far))
-		return parse_far(dest, d, why);
+	if (begins_with_any(dest, remotes))
+		return parse_remote(dest, d, why);
 	d->queue = mq_xstrdup(dest);
 	return 0;
 }
@@ -129,9 +129,9 @@ mq_dup_parse(const char *text, struct mq_dup *d, const char **why)
 void
 mq_dup_free(struct mq_dup *d)
 {
-	if (d->far != NULL)
-		explicit_bzero(d->far, strlen(d->far));
-	free(d->far);
+	if (d->remote != NULL)
+		explicit_bzero(d->remote, strlen(d->remote));
+	free(d->remote);
 	free(d->queue);
 	free(d->layout);
 	free(d->ns);

@@ -25,9 +25,9 @@ struct mq_dup {
 	/* Its name; maybe of no queue, and no valid one.  NULL: it makes no
 	 * sense. */
 	char *queue;
-	char *web; /* the http URL, as given; NULL: it is none */
-	char
-	    *far; /* the URL of the server, maybe with a password; NULL: ours */
+	char *web;    /* the http URL, as given; NULL: it is none */
+	char *remote; /* the URL of the server, maybe with a password; NULL:
+		       * ours */
 	char *layout, *ns; /* of that URL; NULL: it names none */
 	char *shown;	   /* DEST for people: without passwords */
 };

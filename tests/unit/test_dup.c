@@ -27,7 +27,7 @@ parses(void **state)
 	static const struct {
 		const char *text;
 		int64_t due_s;
-		const char *queue, *web, *far, *shown;
+		const char *queue, *web, *remote, *shown;
 	} cases[] = {
 	    {"0-X-q", 0, "q", NULL, NULL, "q"},
 	    {"5-X-a-b-c", 5, "a-b-c", NULL, NULL, "a-b-c"},
@@ -72,7 +72,8 @@ parses(void **state)
 		assert_int_equal(d.due_s, cases[i].due_s);
 		assert_string_equal(d.queue, cases[i].queue);
 		assert_string_equal(or_none(d.web), or_none(cases[i].web));
-		assert_string_equal(or_none(d.far), or_none(cases[i].far));
+		assert_string_equal(
+		    or_none(d.remote), or_none(cases[i].remote));
 		assert_string_equal(d.shown, cases[i].shown);
 		mq_dup_free(&d);
 	}

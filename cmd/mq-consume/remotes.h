@@ -1,0 +1,43 @@
+/*
+ * Remotes: the other servers that duplicates go to.  Each URL has one connection,
+ * for as long as it is in use and a while after.
+ */
+#ifndef MQ_CONSUME_REMOTES_H
+#define MQ_CONSUME_REMOTES_H
+
+#include <sys/queue.h>
+
+#include <stdbool.h>
+
+#include "process/children.h"
+#include "redis/async.h"
+
+struct remote;
+TAILQ_HEAD(remote_list, remote);
+
+struct remotes {
+	struct ev_loop *loop;
+	struct mq_children *children;
+	/* remote_ready() or remote_error() says something else now. */
+	void (*changed)(void *arg);
+	void *arg;
+	struct remote_list list;
+};
+
+void remotes_init(struct remotes *, struct ev_loop *, struct mq_children *,
+    void (*changed)(void *arg), void *arg);
+/* Closes all connections.  Zeroed, there are none. */
+void remotes_free(struct remotes *);
+
+/* The server of this URL, as of url.h, until remote_put(); NULL: too many others
+ * are in use. */
+struct remote *remote_get(struct remotes *, const char *url);
+void remote_put(struct remote *);
+
+/* Whether commands can be sent. */
+bool remote_ready(const struct remote *);
+/* Why the server cannot be reached; NULL: it can, or this is not known yet. */
+const char *remote_error(const struct remote *);
+struct mq_async *remote_async(struct remote *);
+
+#endif

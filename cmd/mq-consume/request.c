@@ -1,0 +1,243 @@
+#include "request.h"
+
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/xalloc.h"
+#include "consume.h"
+#include "queue/consumer.h"
+
+static void __attribute__((format(printf, 2, 3)))
+fail_request(struct request *q, const char *fmt, ...)
+{
+	va_list ap;
+	char *words;
+
+	va_start(ap, fmt);
+	words = mq_xvasprintf(fmt, ap);
+	va_end(ap);
+	mq_buf_printf(&q->answer, "fail %s", words);
+	free(words);
+}
+
+static void
+fail_to_connect(struct request *q, const char *why)
+{
+	const char *name = q->what.web != NULL ? q->what.queue : q->what.shown;
+
+	fail_request(q, "couldn't connect to queue - %s%s%s", name,
+	    why != NULL ? ": " : "", why != NULL ? why : "");
+}
+
+struct request *
+request_new(const struct request_context *context, const struct message *m,
+    const char *wrong, const char *text, void (*moved)(void *arg), void *arg)
+{
+	struct request *q = mq_xcalloc(1, sizeof(*q));
+
+	q->context = context;
+	q->moved = moved;
+	q->arg = arg;
+	q->m = m;
+	if (wrong == NULL && text == NULL)
+		wrong = "the line is too long";
+	if (wrong == NULL && mq_dup_parse(text, &q->what, &wrong) == 0)
+		wrong = NULL;
+	if (wrong != NULL)
+		fail_request(q, "dup failed - %s", wrong);
+	if (q->what.shown == NULL)
+		q->what.shown = mq_xstrdup("");
+	return q;
+}
+
+void
+request_free(struct request *q)
+{
+	q->moved = NULL;
+	if (q->in_flight)
+		return;
+	if (q->remote != NULL)
+		remote_put(q->remote);
+	mq_dup_free(&q->what);
+	mq_buf_free(&q->answer);
+	free(q);
+}
+
+/* --- two commands ------------------------------------------------------------- */
+
+/* False: nobody waits for what was sent. */
+static bool
+take_reply(struct request *q)
+{
+	q->in_flight = false;
+	if (q->moved == NULL) {
+		request_free(q);
+		return false;
+	}
+	return true;
+}
+
+static struct mq_async *
+request_async(const struct request *q)
+{
+	return q->remote != NULL ? remote_async(q->remote) : q->context->async;
+}
+
+static const char *
+describe_refusal(enum mq_published how)
+{
+	return how == MQ_PUBLISHED_TOO_LONG ?
+	    "the message is longer than the maxsize of that queue" :
+	    "the last tick of the message is over";
+}
+
+static void
+on_published(void *arg, const struct mq_answer *answer, enum mq_published how)
+{
+	struct request *q = arg;
+
+	if (!take_reply(q))
+		return;
+	if (answer == NULL)
+		fail_request(q,
+		    "dup failed - the connection was lost, and nobody "
+		    "knows whether there is a duplicate");
+	else if (answer->error != NULL)
+		fail_request(q, "dup failed - %s", answer->error);
+	else if (how != MQ_PUBLISHED)
+		fail_request(q, "dup failed - %s", describe_refusal(how));
+	else
+		mq_buf_printf(&q->answer, "ok %s", q->id);
+	q->moved(q->arg);
+}
+
+/* False: the layout cannot carry it. */
+static bool
+publish_copy(struct request *q)
+{
+	struct copy copy;
+	struct mq_buf why = {0};
+	bool can = copy_make(
+	    &copy, &q->context->origin, q->m, &q->what, q->layout, &why);
+
+	if (can) {
+		q->step = REQUEST_SENT;
+		q->in_flight = true;
+		memcpy(q->id, copy.id, sizeof(q->id));
+		mq_ask_publish(request_async(q), q->layout, q->what.queue,
+		    &copy.how, copy.id, &copy.envelope, on_published, q);
+	} else {
+		fail_request(q, "dup failed - %s", mq_buf_str(&why));
+	}
+	copy_free(&copy);
+	mq_buf_free(&why);
+	return can;
+}
+
+static void
+on_known(void *arg, const struct mq_answer *answer, long long known)
+{
+	struct request *q = arg;
+
+	if (!take_reply(q))
+		return;
+	q->step = REQUEST_WAITING;
+	/* The connection is lost.  Unless this is known already, what it
+	 * changes is still to be heard of. */
+	if (answer == NULL &&
+	    (q->remote == NULL || remote_error(q->remote) == NULL))
+		return;
+	if (answer != NULL && answer->error != NULL)
+		fail_request(q, "dup failed - %s", answer->error);
+	else if (answer != NULL && known == 0)
+		fail_to_connect(q, NULL);
+	else if (answer != NULL && q->m->lost)
+		fail_request(
+		    q, "dup failed - the lease of the message was lost");
+	else if (answer != NULL && publish_copy(q))
+		return;
+	q->moved(q->arg);
+}
+
+/* --- where to ----------------------------------------------------------------- */
+
+/* Finds out what the queue is called there.  What the URL of another server
+ * does not name, the layout and the namespace, is as it is here.  False: there can
+ * be no such queue; *why may say so. */
+static bool
+resolve_queue(struct request *q, const char **why)
+{
+	const struct request_context *here = q->context;
+	const struct mq_layout *layout = here->origin.layout;
+	const char *ns = q->what.ns, *wrong;
+	char *name;
+
+	*why = NULL;
+	if (q->layout != NULL)
+		return true;
+	if (q->what.layout != NULL)
+		layout = mq_layout_find(q->what.layout);
+	else if (ns == NULL)
+		ns = here->ns;
+	if (layout == NULL)
+		*why = "its layout is neither rmq nor rsmq";
+	else if (ns != NULL && layout->ns == NULL)
+		*why = "its layout has no namespaces";
+	if (*why != NULL)
+		return false;
+	name = mq_layout_queue(layout, ns, q->what.queue, &wrong);
+	if (name == NULL)
+		return false;
+	free(q->what.queue);
+	q->what.queue = name;
+	q->layout = layout;
+	return true;
+}
+
+/* False: the server cannot be reached, and *why says so. */
+static bool
+find_remote(struct request *q, const char **why)
+{
+	if (q->what.remote == NULL)
+		return true;
+	if (q->remote == NULL)
+		q->remote = remote_get(q->context->remotes, q->what.remote);
+	*why = q->remote == NULL ? "too many other servers at once" :
+				   remote_error(q->remote);
+	return *why == NULL;
+}
+
+const char *
+request_advance(struct request *q)
+{
+	const struct request_context *here = q->context;
+	const char *why;
+
+	if (q->answer.len > 0)
+		return mq_buf_str(&q->answer);
+	if (q->step != REQUEST_WAITING || q->in_flight)
+		return NULL;
+	if (!resolve_queue(q, &why) || !find_remote(q, &why)) {
+		fail_to_connect(q, why);
+		return mq_buf_str(&q->answer);
+	}
+	if (q->remote != NULL ? !remote_ready(q->remote) :
+				!here->is_up(here->arg))
+		return NULL;
+	q->step = REQUEST_ASKED;
+	q->in_flight = true;
+	mq_ask_known(request_async(q), q->layout, q->what.queue, on_known, q);
+	return NULL;
+}
+
+void
+request_give_up(struct request *q)
+{
+	if (q->step == REQUEST_SENT)
+		fail_request(q,
+		    "dup failed - no answer came, and nobody knows whether "
+		    "there is a duplicate");
+	else
+		fail_to_connect(q, q->what.remote != NULL ? "no answer" : NULL);
+}
