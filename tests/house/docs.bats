@@ -49,10 +49,10 @@ table() {
 		[[ $short == \'* ]] && short=-${short:1:1} || short=.
 		printf '%s\n' "--${BASH_REMATCH[1]} $short ${BASH_REMATCH[2]}"
 	done < <(
-		grep -ohE 'MQ_[A-Z]+_LONG' "$root/cmd/$1".c "$root/cmd/$1"/main.c 2>/dev/null | while read -r macro; do
+		grep -ohE 'MQ_[A-Z]+_LONG' "$root/cmd/$1".c "$root/cmd/$1"/{main,options}.c 2>/dev/null | while read -r macro; do
 			sed -n "/^#define $macro/,/[^\\\\]\$/p" "$root"/cmd/shared/{options,filter}.h
 		done
-		cat "$root/cmd/$1".c "$root/cmd/$1"/main.c 2>/dev/null
+		cat "$root/cmd/$1".c "$root/cmd/$1"/{main,options}.c 2>/dev/null
 	)
 }
 
