@@ -1,356 +1,217 @@
 /*
  * mq-publish: put messages into a queue.
+ *
+ * read.c takes records from stdin, message.c makes messages of them, batch.c batches,
+ * and transport.c brings those to the server, whatever happens to the connection; what
+ * the server says goes to outcome.c.  Calls go that way only.  Commands and replies
+ * are the business of queue/publisher.h, and of redis/durable.h.
  */
-#include <errno.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/duration.h"
 #include "base/exit.h"
 #include "base/say.h"
-#include "base/xalloc.h"
-#include "message/frame.h"
-#include "message/headers.h"
-#include "publish.h"
-#include "queue/queue.h"
-#include "shared/options.h"
+#include "interrupt.h"
+#include "options.h"
+#include "read.h"
+#include "wait.h"
+#include "when.h"
 
-static const char help[] =
-    "usage: mq-publish [options] QUEUE [PAYLOAD...]\n"
-    "\n"
-    "Publishes each PAYLOAD as a message, or stdin: all of it as one message,\n"
-    "or as many as a framing says.  Exit status 0 means that the server has\n"
-    "accepted all of them, 1 that some were duplicates, 75 that the queue is\n"
-    "full; unless it is 0, it says how many were accepted.\n"
-    "\n"
-    "  mq-publish greetings hello world\n"
-    "  find /data -print0 | mq-publish -0 files\n"
-    "\n"
-    "  -l, --lines            one message a line\n"
-    "  -0, --null             messages end with NUL bytes\n"
-    "      --netstring        messages are LEN:BYTES,\n"
-    "      --jsonl            messages are JSON objects, one a line\n"
-    "  -i, --ids              print the id of each accepted message\n"
-    "  -d, --delay DUR        ready after DUR (500ms, 10s, 5m, 2h, 1d)\n"
-    "      --at TIME          ready at TIME (RFC 3339, HH:MM, unix seconds, or\n"
-    "                         words of date(1): tomorrow 9:00)\n"
-    "  -e, --expires DUR      to be rejected when it has not run after DUR\n"
-    "  -p, --priority N       -100 to 100, higher first (0)\n"
-    "  -k, --key KEY          accepted only if no other message has that key...\n"
-    "      --unique HOW       ...until it is started (queued), has ended (done,\n"
-    "                         the default), or for so long (DUR)\n"
-    "  -g, --group GROUP      one message of a group at a time, in order\n"
-    "      --from-tick N      not before the queue's clock is at N\n"
-    "      --until-tick N     to be rejected when the clock is beyond N\n"
-    "      --tick N           publish nothing, set the queue's clock to N\n"
-    "      --max-length N[:HIGH]\n"
-    "                         only while fewer than N messages are ready; for a\n"
-    "                         priority above 0, fewer than HIGH\n"
-    "      --max-delayed N[:HIGH]\n"
-    "                         the same for those that have to wait\n"
-    "      --realtime         tell listeners how many are there, as node does\n"
-    "      --vt DUR           if the queue is made: received ones come again\n"
-    "                         after DUR (30s),\n"
-    "      --maxsize N        and N units of UTF-16 are the most (65536; -1: any)\n"
-    "      --set NAME=VALUE[,...]\n"
-    "                         publish nothing, set vt, delay or maxsize\n"
-    "  -H, --header 'N: V'    add a header; can be repeated\n"
-    "  -P, --param N=VALUE    set parameter N (1 to 4), RQ_PARAMn for scripts\n"
-    "      --durable          exit 0 only once they are on disk and on replicas\n"
-    "      --wait[=DUR]       wait until they are done or rejected, print the\n"
-    "                         last text of each\n"
-    "      --raw              bare payloads, for consumers that know no headers\n"
-    "      --existing         exit 1 if there is no such queue, make none\n" MQ_SHARED_HELP;
-
-enum {
-	OPT_AT = MQ_OPT_OWN,
-	OPT_RAW,
-	OPT_WAIT,
-	OPT_UNIQUE,
-	OPT_FROM_TICK,
-	OPT_UNTIL_TICK,
-	OPT_TICK,
-	OPT_MAX_LENGTH,
-	OPT_MAX_DELAYED,
-	OPT_VT,
-	OPT_MAXSIZE,
-	OPT_SET,
-	OPT_REALTIME,
-	OPT_DURABLE,
-	OPT_EXISTING
+struct modules {
+	struct options opt;
+	struct mq_server server;
+	const struct mq_layout *layout;
+	struct mq_redis redis;
+	struct mq_publisher publisher;
+	struct outcome outcome;
+	struct transport transport;
+	struct batcher batches;
+	struct messages messages;
 };
 
-static const struct option long_options[] = {
-    MQ_SHARED_LONG,
-    MQ_FRAMING_LONG,
-    {"ids", no_argument, NULL, 'i'},
-    {"delay", required_argument, NULL, 'd'},
-    {"at", required_argument, NULL, OPT_AT},
-    {"expires", required_argument, NULL, 'e'},
-    {"priority", required_argument, NULL, 'p'},
-    {"key", required_argument, NULL, 'k'},
-    {"unique", required_argument, NULL, OPT_UNIQUE},
-    {"group", required_argument, NULL, 'g'},
-    {"from-tick", required_argument, NULL, OPT_FROM_TICK},
-    {"until-tick", required_argument, NULL, OPT_UNTIL_TICK},
-    {"tick", required_argument, NULL, OPT_TICK},
-    {"max-length", required_argument, NULL, OPT_MAX_LENGTH},
-    {"max-delayed", required_argument, NULL, OPT_MAX_DELAYED},
-    {"vt", required_argument, NULL, OPT_VT},
-    {"maxsize", required_argument, NULL, OPT_MAXSIZE},
-    {"set", required_argument, NULL, OPT_SET},
-    {"realtime", no_argument, NULL, OPT_REALTIME},
-    {"durable", no_argument, NULL, OPT_DURABLE},
-    {"header", required_argument, NULL, 'H'},
-    {"param", required_argument, NULL, 'P'},
-    {"wait", optional_argument, NULL, OPT_WAIT},
-    {"raw", no_argument, NULL, OPT_RAW},
-    {"existing", no_argument, NULL, OPT_EXISTING},
-    {NULL, 0, NULL, 0},
-};
-
-/* What not every layout has. */
-static const struct mq_need needs[] = {
-    {'k', "--key", MQ_HAS_KEYS},
-    {OPT_UNIQUE, "--unique", MQ_HAS_KEYS},
-    {'g', "--group", MQ_HAS_GROUPS},
-    {OPT_FROM_TICK, "--from-tick", MQ_HAS_TICKS},
-    {OPT_UNTIL_TICK, "--until-tick", MQ_HAS_TICKS},
-    {OPT_TICK, "--tick", MQ_HAS_TICKS},
-    {OPT_WAIT, "--wait", MQ_HAS_RESULTS},
-    {OPT_VT, "--vt", MQ_HAS_ATTRIBUTES},
-    {OPT_MAXSIZE, "--maxsize", MQ_HAS_ATTRIBUTES},
-    {OPT_SET, "--set", MQ_HAS_ATTRIBUTES},
-    {OPT_REALTIME, "--realtime", MQ_HAS_NEWS},
-    {0, NULL, 0},
-};
-
-/* What is asked for the messages. */
-static bool
-set_ask(struct options *o, int ch)
+static void __attribute__((noreturn)) end_without_queue(struct modules *m)
 {
-	switch (ch) {
-	case 'e':
-		publish_option_expires(o, optarg);
-		return true;
-	case 'p':
-		publish_option_priority(o, optarg);
-		return true;
-	case 'k':
-		publish_option_key(o, optarg);
-		return true;
-	case OPT_UNIQUE:
-		publish_option_unique(o, optarg);
-		return true;
-	case 'g':
-		publish_option_group(o, optarg);
-		return true;
-	case OPT_FROM_TICK:
-		publish_option_ticks(o, "--from-tick", optarg, false);
-		return true;
-	case OPT_UNTIL_TICK:
-		publish_option_ticks(o, "--until-tick", optarg, true);
-		return true;
-	case OPT_MAX_LENGTH:
-		publish_option_max("--max-length", optarg, &o->limits.ready,
-		    &o->limits.ready_high);
-		return true;
-	case OPT_MAX_DELAYED:
-		publish_option_max("--max-delayed", optarg, &o->limits.delayed,
-		    &o->limits.delayed_high);
-		return true;
-	default:
-		return false;
-	}
+	mq_option_unknown(&m->redis, m->layout, m->opt.queue);
+	exit(MQ_EXIT_NO);
 }
 
 static void
-set_option(struct options *o, int ch)
+set_attributes(struct modules *m)
 {
-	switch (ch) {
-	case 'i':
-		o->ids = true;
-		break;
-	case 'd':
-		o->when.kind = MQ_WHEN_IN;
-		o->when.ms = mq_option_duration("--delay", optarg);
-		break;
-	case OPT_AT:
-		o->when.kind = MQ_WHEN_AT;
-		o->at = optarg;
-		break;
-	case 'H':
-		publish_option_header(o, optarg);
-		break;
-	case 'P':
-		publish_option_param(o, optarg);
-		break;
-	case OPT_TICK:
-		o->tick = publish_option_tick("--tick", optarg);
-		break;
-	case OPT_WAIT:
-		o->wait = true;
-		o->special = true;
-		o->wait_ms =
-		    optarg == NULL ? -1 : mq_option_duration("--wait", optarg);
-		break;
-	case OPT_RAW:
-		o->raw = true;
-		break;
-	case OPT_VT:
-		publish_option_vt(o, optarg);
-		break;
-	case OPT_MAXSIZE:
-		publish_option_maxsize(o, optarg);
-		break;
-	case OPT_SET:
-		publish_option_set(o, optarg);
-		break;
-	case OPT_REALTIME:
-		o->realtime = true;
-		break;
-	case OPT_DURABLE:
-		o->durable = true;
-		break;
-	case OPT_EXISTING:
-		o->existing = true;
-		break;
-	}
+	bool exists;
+
+	if (mq_publisher_set(&m->publisher, &exists) != MQ_CALL_DONE)
+		mq_die(m->redis.status, "%s", m->redis.error);
+	if (!exists)
+		end_without_queue(m);
 }
 
 static void
-parse(struct options *o, struct mq_shared *shared, int argc, char *argv[])
+set_tick(struct modules *m)
 {
-	bool delay = false;
-	int ch;
+	long long now;
 
-	opterr = 0;
-	while ((ch = getopt_long(argc, argv,
-		    ":" MQ_SHARED_SHORT MQ_FRAMING_SHORT "id:e:p:k:g:H:P:",
-		    long_options, NULL)) != -1) {
-		delay |= ch == 'd';
-		mq_option_note(shared, needs, ch);
-		if (ch == OPT_WAIT)
-			mq_option_no_duration("--wait", argv);
-		if (!mq_option_shared(shared, ch, argv) &&
-		    !mq_option_framing(&o->framing, ch) && !set_ask(o, ch))
-			set_option(o, ch);
-	}
-	mq_option_rights(shared,
-	    MQ_PUBLISHES | (o->durable ? MQ_WAITS : 0) |
-		(o->realtime ? MQ_TELLS : 0),
-	    argv + optind, argc - optind);
-	if (optind == argc)
-		mq_die(MQ_EXIT_USAGE, "no queue given (try --help)");
-	o->queue = argv[optind];
-	o->shared = shared;
-	o->quiet = shared->quiet;
-	if (delay && o->at != NULL)
-		mq_die(MQ_EXIT_USAGE, "--delay and --at exclude each other");
-	publish_options_check(o, argv + optind + 1, argc - optind - 1);
-}
-
-/* Now that the layout is known. */
-static void
-use_layout(
-    struct options *o, struct mq_shared *shared, const struct mq_server *server)
-{
-	o->queue = mq_option_queue(shared, server, o->queue);
-	mq_option_check(shared, needs);
-	publish_options_suit(o, shared);
-}
-
-/* Instead of publishing. */
-static void
-change_queue(struct publisher *p)
-{
-	if (p->opt->tick >= 0)
-		publish_tick(p);
-	else
-		publish_set(p);
-	exit(MQ_EXIT_OK);
+	if (mq_publisher_tick(&m->publisher, m->opt.tick, &now) != MQ_CALL_DONE)
+		mq_die(m->redis.status, "%s", m->redis.error);
+	if (now > m->opt.tick)
+		mq_die(MQ_EXIT_NO, "%s: --tick %jd: it is at %lld already",
+		    m->opt.queue, (intmax_t)m->opt.tick, now);
 }
 
 static void
-clean_up(struct publisher *p)
+end_if_refused(struct modules *m, enum mq_call result)
 {
-	size_t i;
+	if (result == MQ_CALL_DONE)
+		return;
+	mq_say("%s: %s", m->opt.queue, m->redis.error);
+	outcome_end(&m->outcome, 0, m->redis.status);
+}
 
-	publish_forget(p);
-	mq_redis_close(&p->redis);
-	mq_buf_free(&p->header);
-	mq_buf_free(&p->awaited);
-	mq_buf_free(&p->durable.held);
-	mq_command_free(&p->mark);
-	for (i = 0; i < UNDER_WAY; i++) {
-		mq_command_free(&p->ring[i].command);
-		mq_buf_free(&p->ring[i].ids);
-	}
+/* The queue is known from now on, which also tells whether we may write at all.
+ * Returns the server's clock, minus the steady one. */
+static int64_t
+open_queue(struct modules *m)
+{
+	const struct options *o = &m->opt;
+	bool special = o->how.special || o->tick >= 0 ||
+	    o->message.when.kind != MQ_WHEN_NOW,
+	     yes;
+	int64_t clock_us = mq_clock_unix_us() - mq_clock_steady_us();
+	enum mq_call result =
+	    mq_publisher_probe(&m->publisher, special, &clock_us);
+
+	if (result == MQ_CALL_LOST)
+		mq_die(m->redis.status, "%s", m->redis.error);
+	end_if_refused(m, result);
+	end_if_refused(m, mq_publisher_open(&m->publisher, !o->existing, &yes));
+	if (o->existing && !yes)
+		end_without_queue(m);
+	if (!o->existing && yes)
+		mq_option_made(&o->shared, &m->redis, o->queue);
+	return clock_us;
+}
+
+static void
+connect_modules(struct modules *m)
+{
+	const struct options *o = &m->opt;
+
+	if (mq_redis_open(&m->redis, &m->server) == -1)
+		mq_die(m->redis.status, "%s", m->redis.error);
+	interrupt_catch();
+	mq_publisher_init(
+	    &m->publisher, &m->redis, m->layout, o->queue, &o->attributes);
+	m->outcome = (struct outcome){.queue = o->queue,
+	    .print_ids = o->message.ids,
+	    .collect_ids = o->message.wait};
+	transport_init(&m->transport, &m->redis, &m->publisher, &m->outcome,
+	    o->shared.quiet);
+}
+
+/* When it is known who we are, how to publish, and what time it is. */
+static void
+prepare_messages(struct modules *m, int64_t clock_us)
+{
+	struct options *o = &m->opt;
+
+	o->message.when = when_decide(
+	    o->message.when, o->at, (mq_clock_steady_us() + clock_us) / 1000);
+	o->how.when = o->message.when;
+	m->batches = (struct batcher){.queue = o->queue,
+	    .transport = &m->transport,
+	    .publisher = &m->publisher,
+	    .outcome = &m->outcome,
+	    .redis = &m->redis,
+	    .ids = o->message.ids || o->message.wait,
+	    .how = o->how};
+	message_init(
+	    &m->messages, &o->message, m->layout, &m->batches, clock_us);
+}
+
+static void
+publish_stdin(struct modules *m)
+{
+	struct reader r = {.messages = &m->messages,
+	    .batches = &m->batches,
+	    .outcome = &m->outcome,
+	    .framing = m->opt.framing,
+	    .raw = m->opt.message.raw,
+	    .settles = m->opt.durable};
+
+	if (isatty(STDIN_FILENO) && !m->opt.shared.quiet)
+		mq_say("reading from the terminal; end with ^D");
+	read_messages(&r, STDIN_FILENO);
+}
+
+static int
+wait_until_ended(struct modules *m)
+{
+	const struct wait_options w = {.queue = m->opt.queue,
+	    .layout = m->layout,
+	    .redis = &m->redis,
+	    .transport = &m->transport,
+	    .outcome = &m->outcome,
+	    .wait_ms = m->opt.wait_ms,
+	    .ids = m->opt.message.ids,
+	    .quiet = m->opt.shared.quiet};
+
+	return wait_for_endings(&w);
+}
+
+static void
+clean_up(struct modules *m)
+{
+	mq_publisher_forget(&m->publisher);
+	mq_redis_close(&m->redis);
+	message_free(&m->messages);
+	outcome_free(&m->outcome);
+	transport_free(&m->transport);
+	mq_publisher_free(&m->publisher);
+	mq_server_free(&m->server);
+	options_free(&m->opt);
 }
 
 int
 main(int argc, char *argv[])
 {
-	struct options options = {.framing = MQ_FRAME_WHOLE,
-	    .tick = -1,
-	    .from_tick = -1,
-	    .until_tick = -1,
-	    .limits = {-1, -1, -1, -1},
-	    .attributes = MQ_ATTRIBUTES_NONE};
-	struct mq_shared shared = {.help = help, .options = long_options};
-	struct mq_server server;
-	struct publisher p = {
-	    .opt = &options, .marks = true, .confirmed_last = -1};
-	int i, status = MQ_EXIT_OK, waited;
+	struct modules m = {.layout = NULL};
+	const struct options *o = &m.opt;
+	int i, count, status, waited;
+	int64_t clock_us;
+	char **payloads;
 
 	mq_option_begin();
-	parse(&options, &shared, argc, argv);
-	mq_option_prints(options.ids || options.wait);
-	if (optind + 1 == argc && options.tick < 0 && !options.set)
+	options_parse(&m.opt, argc, argv, &payloads, &count);
+	mq_option_prints(o->message.ids || o->message.wait);
+	if (count == 0 && o->tick < 0 && !o->set)
 		mq_option_reads();
-	p.layout = mq_option_server(&shared, &server);
-	use_layout(&options, &shared, &server);
-	if (mq_redis_open(&p.redis, &server) == -1)
-		mq_die(p.redis.status, "%s", p.redis.error);
-	publish_catch_signals();
-	if (options.set)
-		change_queue(&p);
-	if (options.durable)
-		publish_durable_open(&p);
-	publish_open(&p);
-	publish_prepare_when(&p);
-	p.how.special = options.special;
-	p.how.alike = !options.wait && options.framing != MQ_FRAME_JSONL;
-	p.how.limits = options.limits;
-	p.how.realtime = options.realtime;
-	if (options.tick >= 0)
-		change_queue(&p);
-	publish_prepare(&p);
-	if (optind + 1 < argc) {
-		for (i = optind + 1; i < argc; i++)
-			publish_message(&p, argv[i], strlen(argv[i]));
-	} else {
-		if (isatty(STDIN_FILENO) && !shared.quiet)
-			mq_say("reading from the terminal; end with ^D");
-		publish_stream(&p, STDIN_FILENO);
+	m.layout = mq_option_server(&m.opt.shared, &m.server);
+	options_use_layout(&m.opt, &m.server);
+	connect_modules(&m);
+	if (o->set) {
+		set_attributes(&m);
+		return MQ_EXIT_OK;
 	}
-	publish_settle(&p);
-	publish_verdict(&p, &shared);
-	if (p.duplicates + p.stale > 0)
-		status = MQ_EXIT_NO;
-	if (p.too_long > 0)
-		status = MQ_EXIT_DATA;
-	if (options.wait && (waited = publish_await(&p)) > status)
+	if (o->durable)
+		outcome_be_durable(&m.outcome, &m.publisher);
+	clock_us = open_queue(&m);
+	if (o->tick >= 0) {
+		set_tick(&m);
+		return MQ_EXIT_OK;
+	}
+	prepare_messages(&m, clock_us);
+	for (i = 0; i < count; i++)
+		message_add(&m.messages, payloads[i], strlen(payloads[i]));
+	if (count == 0)
+		publish_stdin(&m);
+	batch_settle(&m.batches);
+	status = outcome_finish(&m.outcome, o->shared.quiet, o->shared.verbose);
+	if (o->message.wait && (waited = wait_until_ended(&m)) > status)
 		status = waited;
-	clean_up(&p);
-	mq_envelope_free(&options.headers);
-	mq_server_free(&server);
-	mq_option_free(&shared);
+	clean_up(&m);
 	mq_close_stdout();
 	return status;
 }

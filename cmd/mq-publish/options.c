@@ -1,159 +1,248 @@
-/*
- * Options that say what is to become of the messages.
- */
-#include <limits.h>
-#include <stdio.h>
-#include <stdlib.h>
+#include "options.h"
+
 #include <string.h>
 
+#include "attributes.h"
 #include "base/clock.h"
 #include "base/exit.h"
 #include "base/say.h"
 #include "message/headers.h"
-#include "publish.h"
-#include "shared/options.h"
+#include "when.h"
 
-void
-publish_option_header(struct options *o, const char *arg)
+static const char help[] =
+    "usage: mq-publish [options] QUEUE [PAYLOAD...]\n"
+    "\n"
+    "Publishes each PAYLOAD as a message, or stdin: all of it as one message,\n"
+    "or as many as a framing says.  Exit status 0 means that the server has\n"
+    "accepted all of them, 1 that some were duplicates, 75 that the queue is\n"
+    "full; unless it is 0, it says how many were accepted.\n"
+    "\n"
+    "  mq-publish greetings hello world\n"
+    "  find /data -print0 | mq-publish -0 files\n"
+    "\n"
+    "  -l, --lines            one message a line\n"
+    "  -0, --null             messages end with NUL bytes\n"
+    "      --netstring        messages are LEN:BYTES,\n"
+    "      --jsonl            messages are JSON objects, one a line\n"
+    "  -i, --ids              print the id of each accepted message\n"
+    "  -d, --delay DUR        ready after DUR (500ms, 10s, 5m, 2h, 1d)\n"
+    "      --at TIME          ready at TIME (RFC 3339, HH:MM, unix seconds, or\n"
+    "                         words of date(1): tomorrow 9:00)\n"
+    "  -e, --expires DUR      to be rejected when it has not run after DUR\n"
+    "  -p, --priority N       -100 to 100, higher first (0)\n"
+    "  -k, --key KEY          accepted only if no other message has that key...\n"
+    "      --unique HOW       ...until it is started (queued), has ended (done,\n"
+    "                         the default), or for so long (DUR)\n"
+    "  -g, --group GROUP      one message of a group at a time, in order\n"
+    "      --from-tick N      not before the queue's clock is at N\n"
+    "      --until-tick N     to be rejected when the clock is beyond N\n"
+    "      --tick N           publish nothing, set the queue's clock to N\n"
+    "      --max-length N[:HIGH]\n"
+    "                         only while fewer than N messages are ready; for a\n"
+    "                         priority above 0, fewer than HIGH\n"
+    "      --max-delayed N[:HIGH]\n"
+    "                         the same for those that have to wait\n"
+    "      --realtime         tell listeners how many are there, as node does\n"
+    "      --vt DUR           if the queue is made: received ones come again\n"
+    "                         after DUR (30s),\n"
+    "      --maxsize N        and N units of UTF-16 are the most (65536; -1: any)\n"
+    "      --set NAME=VALUE[,...]\n"
+    "                         publish nothing, set vt, delay or maxsize\n"
+    "  -H, --header 'N: V'    add a header; can be repeated\n"
+    "  -P, --param N=VALUE    set parameter N (1 to 4), RQ_PARAMn for scripts\n"
+    "      --durable          exit 0 only once they are on disk and on replicas\n"
+    "      --wait[=DUR]       wait until they are done or rejected, print the\n"
+    "                         last text of each\n"
+    "      --raw              bare payloads, for consumers that know no headers\n"
+    "      --existing         exit 1 if there is no such queue, make none\n" MQ_SHARED_HELP;
+
+enum {
+	OPT_AT = MQ_OPT_OWN,
+	OPT_RAW,
+	OPT_WAIT,
+	OPT_UNIQUE,
+	OPT_FROM_TICK,
+	OPT_UNTIL_TICK,
+	OPT_TICK,
+	OPT_MAX_LENGTH,
+	OPT_MAX_DELAYED,
+	OPT_VT,
+	OPT_MAXSIZE,
+	OPT_SET,
+	OPT_REALTIME,
+	OPT_DURABLE,
+	OPT_EXISTING
+};
+
+static const struct option long_options[] = {
+    MQ_SHARED_LONG,
+    MQ_FRAMING_LONG,
+    {"ids", no_argument, NULL, 'i'},
+    {"delay", required_argument, NULL, 'd'},
+    {"at", required_argument, NULL, OPT_AT},
+    {"expires", required_argument, NULL, 'e'},
+    {"priority", required_argument, NULL, 'p'},
+    {"key", required_argument, NULL, 'k'},
+    {"unique", required_argument, NULL, OPT_UNIQUE},
+    {"group", required_argument, NULL, 'g'},
+    {"from-tick", required_argument, NULL, OPT_FROM_TICK},
+    {"until-tick", required_argument, NULL, OPT_UNTIL_TICK},
+    {"tick", required_argument, NULL, OPT_TICK},
+    {"max-length", required_argument, NULL, OPT_MAX_LENGTH},
+    {"max-delayed", required_argument, NULL, OPT_MAX_DELAYED},
+    {"vt", required_argument, NULL, OPT_VT},
+    {"maxsize", required_argument, NULL, OPT_MAXSIZE},
+    {"set", required_argument, NULL, OPT_SET},
+    {"realtime", no_argument, NULL, OPT_REALTIME},
+    {"durable", no_argument, NULL, OPT_DURABLE},
+    {"header", required_argument, NULL, 'H'},
+    {"param", required_argument, NULL, 'P'},
+    {"wait", optional_argument, NULL, OPT_WAIT},
+    {"raw", no_argument, NULL, OPT_RAW},
+    {"existing", no_argument, NULL, OPT_EXISTING},
+    {NULL, 0, NULL, 0},
+};
+
+/* What not every layout has. */
+static const struct mq_need needs[] = {
+    {'k', "--key", MQ_HAS_KEYS},
+    {OPT_UNIQUE, "--unique", MQ_HAS_KEYS},
+    {'g', "--group", MQ_HAS_GROUPS},
+    {OPT_FROM_TICK, "--from-tick", MQ_HAS_TICKS},
+    {OPT_UNTIL_TICK, "--until-tick", MQ_HAS_TICKS},
+    {OPT_TICK, "--tick", MQ_HAS_TICKS},
+    {OPT_WAIT, "--wait", MQ_HAS_RESULTS},
+    {OPT_VT, "--vt", MQ_HAS_ATTRIBUTES},
+    {OPT_MAXSIZE, "--maxsize", MQ_HAS_ATTRIBUTES},
+    {OPT_SET, "--set", MQ_HAS_ATTRIBUTES},
+    {OPT_REALTIME, "--realtime", MQ_HAS_NEWS},
+    {0, NULL, 0},
+};
+
+/* What is known while the options are read only. */
+struct given {
+	bool delay, key, unique;
+	int64_t from_tick, until_tick; /* -1: not given */
+};
+
+/* What is asked for the messages. */
+static bool
+set_attribute(struct options *o, struct given *given, int ch)
 {
-	char *name, *value;
-	const char *why;
+	struct mq_envelope *headers = &o->message.headers;
+	struct mq_limits *limits = &o->how.limits;
+	long n;
 
-	if (mq_header_split(arg, &name, &value, &why) == -1)
-		mq_die(MQ_EXIT_USAGE, "--header: %s: %s", arg, why);
-	if (strncmp(name, "Mq-", 3) == 0)
-		mq_die(MQ_EXIT_USAGE,
-		    "--header: %s: names that begin with Mq- are ours", name);
-	mq_envelope_add(&o->headers, name, value);
-	free(name);
-	free(value);
+	switch (ch) {
+	case 'e':
+		o->message.expires_ms = attribute_duration("--expires", optarg);
+		break;
+	case 'p':
+		n = mq_option_number("--priority", optarg, -100, 100);
+		attribute_number(headers, MQ_HEADER_PRIORITY, n);
+		o->low = n < 0;
+		break;
+	case 'k':
+		attribute_name(headers, "--key", MQ_HEADER_KEY, optarg);
+		given->key = true;
+		break;
+	case OPT_UNIQUE:
+		attribute_unique(headers, optarg);
+		given->unique = true;
+		break;
+	case 'g':
+		attribute_name(headers, "--group", MQ_HEADER_GROUP, optarg);
+		break;
+	case OPT_FROM_TICK:
+		given->from_tick = attribute_tick("--from-tick", optarg);
+		attribute_number(
+		    headers, MQ_HEADER_FROM_TICK, given->from_tick);
+		break;
+	case OPT_UNTIL_TICK:
+		given->until_tick = attribute_tick("--until-tick", optarg);
+		attribute_number(
+		    headers, MQ_HEADER_UNTIL_TICK, given->until_tick);
+		break;
+	case OPT_MAX_LENGTH:
+		attribute_max("--max-length", optarg, &limits->ready,
+		    &limits->ready_high);
+		break;
+	case OPT_MAX_DELAYED:
+		attribute_max("--max-delayed", optarg, &limits->delayed,
+		    &limits->delayed_high);
+		break;
+	case OPT_WAIT:
+		o->message.wait = true;
+		o->wait_ms =
+		    optarg == NULL ? -1 : mq_option_duration("--wait", optarg);
+		break;
+	default:
+		return false;
+	}
+	o->how.special = true;
+	return true;
 }
 
-void
-publish_option_param(struct options *o, const char *arg)
-{
-	char name[sizeof(MQ_HEADER_PARAM) + 1];
-
-	if (arg[0] < '1' || arg[0] > '4' || arg[1] != '=')
-		mq_die(MQ_EXIT_USAGE,
-		    "--param: %s: not of the form N=VALUE, N from 1 to 4", arg);
-	snprintf(name, sizeof(name), "%s%c", MQ_HEADER_PARAM, arg[0]);
-	mq_envelope_set(&o->headers, name, arg + 2);
-}
-
-/* What all messages ask for, as a header. */
 static void
-ask_number(struct options *o, const char *header, int64_t n)
+set_option(struct options *o, struct given *given, int ch)
 {
-	char number[24];
-
-	snprintf(number, sizeof(number), "%jd", (intmax_t)n);
-	mq_envelope_set(&o->headers, header, number);
-	o->special = true;
+	switch (ch) {
+	case 'i':
+		o->message.ids = true;
+		break;
+	case 'd':
+		o->message.when.kind = MQ_WHEN_IN;
+		o->message.when.ms = mq_option_duration("--delay", optarg);
+		given->delay = true;
+		break;
+	case OPT_AT:
+		o->message.when.kind = MQ_WHEN_AT;
+		o->at = optarg;
+		break;
+	case 'H':
+		attribute_header(&o->message.headers, optarg);
+		break;
+	case 'P':
+		attribute_param(&o->message.headers, optarg);
+		break;
+	case OPT_TICK:
+		o->tick = attribute_tick("--tick", optarg);
+		break;
+	case OPT_RAW:
+		o->message.raw = true;
+		break;
+	case OPT_VT:
+		attribute_vt(&o->attributes, "--vt", optarg);
+		break;
+	case OPT_MAXSIZE:
+		attribute_maxsize(&o->attributes, "--maxsize", optarg);
+		break;
+	case OPT_SET:
+		attribute_set(&o->attributes, optarg);
+		o->set = true;
+		break;
+	case OPT_REALTIME:
+		o->how.realtime = true;
+		break;
+	case OPT_DURABLE:
+		o->durable = true;
+		break;
+	case OPT_EXISTING:
+		o->existing = true;
+		break;
+	}
 }
 
-/* Two different names must never become the same one. */
+/* --set and --tick publish nothing. */
 static void
-ask_name(
-    struct options *o, const char *option, const char *header, const char *name)
+check_alone(const struct options *o, int payloads)
 {
-	json_t *text = json_string(name);
+	const struct message_options *m = &o->message;
 
-	if (text == NULL)
-		mq_die(MQ_EXIT_USAGE, "%s: %s: not UTF-8", option, name);
-	json_decref(text);
-	if (*name == '\0')
-		mq_die(MQ_EXIT_USAGE, "%s: it is empty", option);
-	mq_envelope_set(&o->headers, header, name);
-	o->special = true;
-}
-
-static int64_t
-positive_duration(const char *option, const char *arg)
-{
-	int64_t ms = mq_option_duration(option, arg);
-
-	if (ms == 0)
-		mq_die(MQ_EXIT_USAGE, "%s: %s: no time at all", option, arg);
-	return ms;
-}
-
-void
-publish_option_key(struct options *o, const char *arg)
-{
-	ask_name(o, "--key", MQ_HEADER_KEY, arg);
-	o->key = true;
-}
-
-void
-publish_option_unique(struct options *o, const char *arg)
-{
-	if (strcmp(arg, "queued") == 0 || strcmp(arg, "done") == 0)
-		mq_envelope_set(&o->headers, MQ_HEADER_UNIQUE, arg);
-	else
-		ask_number(
-		    o, MQ_HEADER_UNIQUE, positive_duration("--unique", arg));
-	o->unique = true;
-}
-
-void
-publish_option_group(struct options *o, const char *arg)
-{
-	ask_name(o, "--group", MQ_HEADER_GROUP, arg);
-}
-
-void
-publish_option_priority(struct options *o, const char *arg)
-{
-	long n = mq_option_number("--priority", arg, -100, 100);
-
-	ask_number(o, MQ_HEADER_PRIORITY, n);
-	o->low = n < 0;
-}
-
-void
-publish_option_expires(struct options *o, const char *arg)
-{
-	o->expires_ms = positive_duration("--expires", arg);
-	o->special = true;
-}
-
-int64_t
-publish_option_tick(const char *option, const char *arg)
-{
-	return mq_option_number(option, arg, 0, MQ_TICK_MAX);
-}
-
-void
-publish_option_ticks(
-    struct options *o, const char *option, const char *arg, bool until)
-{
-	int64_t tick = publish_option_tick(option, arg);
-
-	ask_number(o, until ? MQ_HEADER_UNTIL_TICK : MQ_HEADER_FROM_TICK, tick);
-	*(until ? &o->until_tick : &o->from_tick) = tick;
-}
-
-void
-publish_option_max(const char *option, char *arg, long *max, long *high)
-{
-	char *colon = strchr(arg, ':');
-
-	if (colon != NULL)
-		*colon = '\0';
-	*max = mq_option_number(option, arg, 0, LONG_MAX);
-	*high = colon == NULL ?
-	    *max :
-	    mq_option_number(option, colon + 1, *max, LONG_MAX);
-}
-
-static void
-check_nothing(const struct options *o, int operands)
-{
-	if (operands > 0 || o->framing != MQ_FRAME_WHOLE || o->raw || o->ids ||
-	    o->wait || o->headers.headers != NULL || o->expires_ms > 0 ||
-	    o->when.kind != MQ_WHEN_NOW || o->limits.ready >= 0 ||
-	    o->limits.delayed >= 0 || o->realtime || o->durable ||
+	if (payloads > 0 || o->framing != MQ_FRAME_WHOLE || m->raw || m->ids ||
+	    m->wait || m->headers.headers != NULL || m->expires_ms > 0 ||
+	    m->when.kind != MQ_WHEN_NOW || o->how.limits.ready >= 0 ||
+	    o->how.limits.delayed >= 0 || o->how.realtime || o->durable ||
 	    (o->set && o->tick >= 0))
 		mq_die(MQ_EXIT_USAGE,
 		    "%s publishes nothing: it goes with no messages and "
@@ -161,35 +250,84 @@ check_nothing(const struct options *o, int operands)
 		    o->set ? "--set" : "--tick");
 }
 
-void
-publish_options_check(struct options *o, char *const operands[], int count)
+static void
+check_together(const struct options *o, const struct given *given,
+    char *const payloads[], int count)
 {
-	if (o->raw &&
-	    (o->headers.headers != NULL || o->wait || o->expires_ms > 0))
+	const struct message_options *m = &o->message;
+
+	if (given->delay && o->at != NULL)
+		mq_die(MQ_EXIT_USAGE, "--delay and --at exclude each other");
+	if (m->raw &&
+	    (m->headers.headers != NULL || m->wait || m->expires_ms > 0))
 		mq_die(MQ_EXIT_USAGE, "--raw messages have no headers");
-	if (o->unique && !o->key)
+	if (given->unique && !given->key)
 		mq_die(MQ_EXIT_USAGE, "--unique needs a --key");
-	if (o->from_tick >= 0 && o->until_tick >= 0 &&
-	    o->from_tick > o->until_tick)
+	if (given->from_tick >= 0 && given->until_tick >= 0 &&
+	    given->from_tick > given->until_tick)
 		mq_die(MQ_EXIT_USAGE,
 		    "--from-tick %jd is behind --until-tick %jd",
-		    (intmax_t)o->from_tick, (intmax_t)o->until_tick);
+		    (intmax_t)given->from_tick, (intmax_t)given->until_tick);
 	if (o->tick >= 0 || o->set)
-		check_nothing(o, count);
+		check_alone(o, count);
 	if (count > 0 && o->framing != MQ_FRAME_WHOLE)
 		mq_die(MQ_EXIT_USAGE,
-		    "a framing is for stdin; %s is an operand", operands[0]);
+		    "a framing is for stdin; %s is an operand", payloads[0]);
 	if (o->at != NULL)
-		(void)publish_time(o->at, mq_clock_unix_us() / 1000);
-	o->limited = o->limits.ready >= 0 || o->limits.delayed >= 0;
-	o->special |= o->limited;
+		(void)when_parse(o->at, mq_clock_unix_us() / 1000);
 }
 
 void
-publish_options_suit(const struct options *o, const struct mq_shared *shared)
+options_parse(
+    struct options *o, int argc, char *argv[], char ***payloads, int *count)
 {
+	struct given given = {.from_tick = -1, .until_tick = -1};
+	int ch;
+
+	*o = (struct options){.shared = {.help = help, .options = long_options},
+	    .framing = MQ_FRAME_WHOLE,
+	    .tick = -1,
+	    .attributes = MQ_ATTRIBUTES_NONE,
+	    .how.limits = {-1, -1, -1, -1}};
+	opterr = 0;
+	while ((ch = getopt_long(argc, argv,
+		    ":" MQ_SHARED_SHORT MQ_FRAMING_SHORT "id:e:p:k:g:H:P:",
+		    long_options, NULL)) != -1) {
+		mq_option_note(&o->shared, needs, ch);
+		if (ch == OPT_WAIT)
+			mq_option_no_duration("--wait", argv);
+		if (!mq_option_shared(&o->shared, ch, argv) &&
+		    !mq_option_framing(&o->framing, ch) &&
+		    !set_attribute(o, &given, ch))
+			set_option(o, &given, ch);
+	}
+	mq_option_rights(&o->shared,
+	    MQ_PUBLISHES | (o->durable ? MQ_WAITS : 0) |
+		(o->how.realtime ? MQ_TELLS : 0),
+	    argv + optind, argc - optind);
+	if (optind == argc)
+		mq_die(MQ_EXIT_USAGE, "no queue given (try --help)");
+	o->queue = argv[optind];
+	*payloads = argv + optind + 1;
+	*count = argc - optind - 1;
+	check_together(o, &given, *payloads, *count);
+	o->how.alike = !o->message.wait && o->framing != MQ_FRAME_JSONL;
+}
+
+void
+options_use_layout(struct options *o, const struct mq_server *server)
+{
+	o->queue = mq_option_queue(&o->shared, server, o->queue);
+	mq_option_check(&o->shared, needs);
 	if (o->low)
-		mq_option_needs(shared, "--priority", MQ_HAS_LOW_PRIORITY);
-	if (o->raw && o->ids)
-		mq_option_needs(shared, "--raw --ids", MQ_HAS_IDS);
+		mq_option_needs(&o->shared, "--priority", MQ_HAS_LOW_PRIORITY);
+	if (o->message.raw && o->message.ids)
+		mq_option_needs(&o->shared, "--raw --ids", MQ_HAS_IDS);
+}
+
+void
+options_free(struct options *o)
+{
+	mq_envelope_free(&o->message.headers);
+	mq_option_free(&o->shared);
 }

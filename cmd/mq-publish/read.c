@@ -1,21 +1,21 @@
-/*
- * Messages from standard input, as a framing says.
- */
+#include "read.h"
+
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/exit.h"
-#include "base/say.h"
-#include "publish.h"
+#include "interrupt.h"
 
 /* Redis takes 512 MiB as one value, headers included (proto-max-bulk-len). */
 #define MESSAGE_MAX ((size_t)511 * 1024 * 1024)
 
+/* A shorter wait for input is none. */
+#define MOMENT_MS 20
+
 /* Returns 0, or -1 with *why. */
 static int
-publish_json(struct publisher *p, const char *line, size_t n,
-    struct mq_buf *payload, const char **why)
+add_json(struct reader *r, const char *line, size_t n, struct mq_buf *payload,
+    const char **why)
 {
 	struct mq_frame_line fields;
 
@@ -25,74 +25,84 @@ publish_json(struct publisher *p, const char *line, size_t n,
 	*why = NULL;
 	if (payload->len > MESSAGE_MAX)
 		*why = "its payload is longer than 511 MiB";
-	else if (p->opt->raw && fields.headers != NULL)
+	else if (r->raw && fields.headers != NULL)
 		*why = "it has headers, which --raw cannot carry";
 	else
-		publish_line(p, &fields, payload->data, payload->len);
+		message_add_line(
+		    r->messages, &fields, payload->data, payload->len);
 	json_decref(fields.headers);
 	return *why == NULL ? 0 : -1;
 }
 
-void
-publish_bad(struct publisher *p, unsigned long record, const char *why)
+/* Waits for input; a signal that comes before it ends the program. */
+static bool
+wait_for_input(struct reader *r, int fd, int64_t ms)
 {
-	publish_settle(p);
-	mq_say("record %lu: %s", record, why);
-	publish_report(p, 0);
-	exit(MQ_EXIT_DATA);
+	int n = interrupt_wait(fd, ms);
+
+	if (n == -1)
+		outcome_interrupt(r->outcome, 0);
+	return n != 0;
 }
 
 /* The next record, after sending what is there if it has to be waited for. */
 static enum mq_frame_result
-next_record(struct publisher *p, struct mq_frame_reader *reader,
+next_record(struct reader *r, struct mq_frame_reader *frames,
     const char **record, size_t *n)
 {
-	const struct timespec moment = {.tv_nsec = 20000000};
 	enum mq_frame_result result;
 
 	for (;;) {
-		result = mq_frame_read(reader, record, n);
+		result = mq_frame_read(frames, record, n);
 		if (result != MQ_FRAME_WAIT)
 			return result;
-		publish_flush(p);
+		batch_flush(r->batches);
 		/* Making them safe at once would make long waits of short ones. */
-		if (p->opt->durable && !publish_wait(p, reader->fd, &moment))
-			publish_settle(p);
-		(void)publish_wait(p, reader->fd, NULL);
-		/* That may have taken long. */
-		p->made = 0;
+		if (r->settles && !wait_for_input(r, frames->fd, MOMENT_MS))
+			batch_settle(r->batches);
+		(void)wait_for_input(r, frames->fd, -1);
+		message_rested(r->messages);
 	}
 }
 
-void
-publish_stream(struct publisher *p, int fd)
+/* A signal ends the program when all that was read is published. */
+static void
+end_if_interrupted(struct reader *r)
 {
-	struct mq_frame_reader reader;
+	if (interrupt_signal() == 0)
+		return;
+	batch_flush(r->batches);
+	outcome_interrupt(r->outcome, 0);
+}
+
+void
+read_messages(struct reader *r, int fd)
+{
+	bool json = r->framing == MQ_FRAME_JSONL;
+	struct mq_frame_reader frames;
 	struct mq_buf payload = {0};
 	enum mq_frame_result result;
 	const char *record, *why;
 	size_t n;
 
 	/* A line of JSON may be longer than what it stands for. */
-	mq_frame_reader_init(&reader, fd, p->opt->framing,
-	    p->opt->framing == MQ_FRAME_JSONL ? 2 * MESSAGE_MAX : MESSAGE_MAX);
-	while ((result = next_record(p, &reader, &record, &n)) ==
+	mq_frame_reader_init(
+	    &frames, fd, r->framing, json ? 2 * MESSAGE_MAX : MESSAGE_MAX);
+	while ((result = next_record(r, &frames, &record, &n)) ==
 	    MQ_FRAME_RECORD) {
-		publish_check(p);
-		if (p->opt->framing != MQ_FRAME_JSONL)
-			publish_message(p, record, n);
-		else if (publish_json(p, record, n, &payload, &why) == -1)
-			publish_bad(p, reader.records, why);
+		end_if_interrupted(r);
+		if (!json)
+			message_add(r->messages, record, n);
+		else if (add_json(r, record, n, &payload, &why) == -1)
+			batch_end(r->batches, MQ_EXIT_DATA, "record %lu: %s",
+			    frames.records, why);
 	}
 	if (result == MQ_FRAME_BAD)
-		publish_bad(p, reader.records + 1, reader.error);
-	if (result == MQ_FRAME_FAILED) {
-		why = strerror(errno);
-		publish_settle(p);
-		mq_say("standard input: %s", why);
-		publish_report(p, 0);
-		exit(MQ_EXIT_IO);
-	}
-	mq_frame_reader_free(&reader);
+		batch_end(r->batches, MQ_EXIT_DATA, "record %lu: %s",
+		    frames.records + 1, frames.error);
+	if (result == MQ_FRAME_FAILED)
+		batch_end(r->batches, MQ_EXIT_IO, "standard input: %s",
+		    strerror(errno));
+	mq_frame_reader_free(&frames);
 	mq_buf_free(&payload);
 }

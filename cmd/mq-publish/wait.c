@@ -1,24 +1,20 @@
-/*
- * --wait: until the messages that were accepted have come to their end.  What
- * is told of an end stays at the server for a while, so none is missed that
- * came before we asked, or while the connection was lost.
- */
-#include <errno.h>
+#include "wait.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/exit.h"
 #include "base/say.h"
 #include "base/xalloc.h"
-#include "message/result.h"
-#include "publish.h"
+#include "interrupt.h"
+#include "queue/ending.h"
 
 /* The server waits for so long at a time, and then answers. */
-#define BLOCK_MS  5000
-#define ANSWER_MS 10000
-#define PAUSE_MS  1000
+#define BLOCK_MS 5000
+#define PAUSE_MS 1000
 /* While one is waited for, the results of the others must not get lost. */
 #define SWEEP_MS (MQ_RESULT_KEEP_MS / 6)
 
@@ -30,7 +26,7 @@ struct awaited {
 };
 
 struct waiting {
-	struct publisher *p;
+	const struct wait_options *opt;
 	struct awaited *all;
 	size_t count, next; /* those before next are done with */
 	int64_t until_ms;   /* CLOCK_BOOTTIME; -1: never */
@@ -43,7 +39,7 @@ static int64_t
 left_ms(const struct waiting *w, int64_t most)
 {
 	int64_t left =
-	    w->until_ms == -1 ? most : w->until_ms - publish_now_ms();
+	    w->until_ms == -1 ? most : w->until_ms - mq_clock_steady_ms();
 
 	return left < most ? left : most;
 }
@@ -51,20 +47,16 @@ left_ms(const struct waiting *w, int64_t most)
 static const char *
 queue_of(const struct waiting *w, const struct awaited *a)
 {
-	return a->queue != NULL ? a->queue : w->p->opt->queue;
+	return a->queue != NULL ? a->queue : w->opt->queue;
 }
 
 /* For so long, or until it is over. */
 static void
-rest(struct waiting *w, int64_t ms)
+rest_for(struct waiting *w, int64_t ms)
 {
-	struct timespec ts;
-
 	ms = left_ms(w, ms);
-	if (ms <= 0)
-		return;
-	ts = (struct timespec){ms / 1000, ms % 1000 * 1000000};
-	(void)publish_wait(w->p, -1, &ts);
+	if (ms > 0 && interrupt_wait(-1, ms) == -1)
+		outcome_interrupt(w->opt->outcome, 0);
 }
 
 /* False: the time is over. */
@@ -73,19 +65,19 @@ reconnect(struct waiting *w)
 {
 	int64_t pause = 0;
 
-	if (!w->told_lost && !w->p->opt->quiet)
-		mq_say("%s; reconnecting", w->p->redis.error);
+	if (!w->told_lost && !w->opt->quiet)
+		mq_say("%s; reconnecting", w->opt->redis->error);
 	w->told_lost = true;
-	return publish_reconnect(w->p, w->until_ms, &pause);
+	return transport_reconnect(w->opt->transport, w->until_ms, &pause);
 }
 
 /* It goes on in another queue, if there can be one of that name. */
 static void
-follow(struct waiting *w, struct awaited *a)
+follow_push(struct waiting *w, struct awaited *a)
 {
 	const char *to = a->ending.to;
 
-	if (to == NULL || w->p->layout->queue_error(to) != NULL)
+	if (to == NULL || w->opt->layout->queue_error(to) != NULL)
 		return;
 	a->ended = false;
 	free(a->queue);
@@ -93,113 +85,93 @@ follow(struct waiting *w, struct awaited *a)
 	mq_ending_free(&a->ending);
 }
 
-/* False: the server cannot say now. */
+/*
+ * Asks about one, for up to so long.  False: the server cannot say now, or
+ * not in this way.
+ */
 static bool
-take(struct waiting *w, struct awaited *a, const redisReply *reply)
+ask_ending(struct waiting *w, struct awaited *a, int64_t block_ms)
 {
-	struct mq_redis *r = &w->p->redis;
+	struct mq_redis *r = w->opt->redis;
 
-	if (mq_redis_refused(r, reply)) {
-		if (r->status != MQ_EXIT_UNAVAILABLE &&
-		    r->status != MQ_EXIT_AGAIN)
-			mq_die(r->status, "%s", r->error);
-		return false;
-	}
-	if (reply->type != REDIS_REPLY_STRING)
+	if (mq_redis_lost(r) && !reconnect(w))
 		return true;
-	if (mq_ending_read(reply->str, reply->len, &a->ending) == -1)
+	switch (mq_ending_ask(r, w->opt->layout, queue_of(w, a), a->id,
+	    block_ms, &a->ended, &a->ending)) {
+	case MQ_CALL_LOST:
+		(void)reconnect(w);
+		return true;
+	case MQ_CALL_AGAIN:
+		return false;
+	case MQ_CALL_REFUSED:
+		mq_die(r->status, "%s", r->error);
+	case MQ_CALL_NONSENSE:
 		mq_die(MQ_EXIT_DATA, "%s: %s: a result that makes no sense",
 		    queue_of(w, a), a->id);
-	a->ended = true;
-	if (a->ending.state == MQ_END_PUSHED)
-		follow(w, a);
+	case MQ_CALL_DONE:
+		if (a->ended && a->ending.state == MQ_END_PUSHED)
+			follow_push(w, a);
+	}
 	return true;
 }
 
-/*
- * Asks about one, for up to so long.  False: the server cannot say now, or
- * not in this way: full, it lets nobody wait.
- */
-static bool
-ask(struct waiting *w, struct awaited *a, int64_t block_ms)
-{
-	struct publisher *p = w->p;
-	struct mq_command c = {0};
-	redisReply *reply = NULL;
-	bool good;
-
-	if (mq_redis_lost(&p->redis) && !reconnect(w))
-		return true;
-	p->layout->result(&c, queue_of(w, a), a->id, block_ms);
-	if (mq_redis_send(&p->redis, &c) == 0)
-		reply = publish_answer(p, block_ms + ANSWER_MS);
-	mq_command_free(&c);
-	if (reply == NULL) {
-		(void)reconnect(w);
-		return true;
-	}
-	good = take(w, a, reply);
-	freeReplyObject(reply);
-	return good;
-}
-
 static void
-sweep(struct waiting *w)
+ask_others(struct waiting *w)
 {
 	size_t i;
 
-	if (publish_now_ms() < w->sweep_ms)
+	if (mq_clock_steady_ms() < w->sweep_ms)
 		return;
 	for (i = w->next; i < w->count; i++)
 		if (!w->all[i].ended)
-			(void)ask(w, &w->all[i], 0);
-	w->sweep_ms = publish_now_ms() + SWEEP_MS;
+			(void)ask_ending(w, &w->all[i], 0);
+	w->sweep_ms = mq_clock_steady_ms() + SWEEP_MS;
 }
 
 static void
-await(struct waiting *w, struct awaited *a)
+await_ending(struct waiting *w, struct awaited *a)
 {
 	int64_t block = left_ms(w, BLOCK_MS);
 
 	while (!a->ended) {
-		if (!ask(w, a, block > 0 ? block : 0) && block > 0) {
-			rest(w, PAUSE_MS);
-			(void)ask(w, a, 0);
+		if (!ask_ending(w, a, block > 0 ? block : 0) && block > 0) {
+			rest_for(w, PAUSE_MS);
+			(void)ask_ending(w, a, 0);
 		}
 		if (block <= 0)
 			return;
-		sweep(w);
+		ask_others(w);
 		block = left_ms(w, BLOCK_MS);
 	}
 }
 
 static void
-print(const struct waiting *w, const struct awaited *a)
+print_ending(const struct waiting *w, const struct awaited *a)
 {
 	const char *text = a->ending.text;
 	char *shown = NULL;
 
-	if (w->p->opt->ids)
+	if (w->opt->ids)
 		printf("%s %s", a->id, mq_end_name(a->ending.state));
 	if (text != NULL && w->terminal)
 		text = shown = mq_visible(text, strlen(text));
 	if (text != NULL)
-		printf("%s%s", w->p->opt->ids ? " " : "", text);
-	if (text != NULL || w->p->opt->ids)
+		printf("%s%s", w->opt->ids ? " " : "", text);
+	if (text != NULL || w->opt->ids)
 		putchar('\n');
 	fflush(stdout);
 	free(shown);
 }
 
 static int
-judge(const struct waiting *w, const struct awaited *a)
+report_ending(const struct waiting *w, const struct awaited *a)
 {
 	const struct mq_ending *e = &a->ending;
 
-	print(w, a);
+	print_ending(w, a);
 	if (e->state == MQ_END_DONE)
 		return MQ_EXIT_OK;
-	if (!w->p->opt->quiet)
+	if (!w->opt->quiet)
 		mq_say("%s: %s: %s%s%s", queue_of(w, a), a->id,
 		    mq_end_name(e->state), e->text != NULL ? ": " : "",
 		    e->text != NULL ? e->text : "");
@@ -209,41 +181,39 @@ judge(const struct waiting *w, const struct awaited *a)
 static void
 add_all(struct waiting *w)
 {
-	struct publisher *p = w->p;
+	const char *ids = outcome_ids(w->opt->outcome, &w->count);
 	size_t i;
 
-	w->count = p->awaited.len / MQ_ID_LEN;
 	w->all = mq_xcalloc(w->count + 1, sizeof(*w->all));
 	for (i = 0; i < w->count; i++)
-		memcpy(
-		    w->all[i].id, p->awaited.data + i * MQ_ID_LEN, MQ_ID_LEN);
+		memcpy(w->all[i].id, ids + i * MQ_ID_LEN, MQ_ID_LEN);
 }
 
 int
-publish_await(struct publisher *p)
+wait_for_endings(const struct wait_options *opt)
 {
-	struct waiting w = {.p = p, .until_ms = -1};
+	struct waiting w = {.opt = opt, .until_ms = -1};
 	size_t late = 0;
 	int status = MQ_EXIT_OK, one;
 	struct awaited *a;
 
 	add_all(&w);
 	w.terminal = isatty(STDOUT_FILENO);
-	w.sweep_ms = publish_now_ms() + SWEEP_MS;
-	if (p->opt->wait_ms >= 0)
-		w.until_ms = publish_now_ms() + p->opt->wait_ms;
+	w.sweep_ms = mq_clock_steady_ms() + SWEEP_MS;
+	if (opt->wait_ms >= 0)
+		w.until_ms = mq_clock_steady_ms() + opt->wait_ms;
 	for (; w.next < w.count; w.next++) {
 		a = &w.all[w.next];
-		await(&w, a);
-		one = a->ended ? judge(&w, a) : MQ_EXIT_AGAIN;
+		await_ending(&w, a);
+		one = a->ended ? report_ending(&w, a) : MQ_EXIT_AGAIN;
 		late += !a->ended;
 		status = one > status ? one : status;
 		mq_ending_free(&a->ending);
 		free(a->queue);
 	}
-	if (late > 0 && !p->opt->quiet)
-		mq_say("%s: %zu of %zu message%s not ended in time",
-		    p->opt->queue, late, w.count, w.count == 1 ? "" : "s");
+	if (late > 0 && !opt->quiet)
+		mq_say("%s: %zu of %zu message%s not ended in time", opt->queue,
+		    late, w.count, w.count == 1 ? "" : "s");
 	free(w.all);
 	return status;
 }

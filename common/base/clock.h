@@ -32,6 +32,12 @@ mq_clock_steady_us(void)
 	return (int64_t)(mq_clock_steady_s() * 1e6);
 }
 
+static inline int64_t
+mq_clock_steady_ms(void)
+{
+	return mq_clock_steady_us() / 1000;
+}
+
 /* Unix time in microseconds, by this machine. */
 static inline int64_t
 mq_clock_unix_us(void)

@@ -35,8 +35,9 @@ pair_count(const redisReply *reply)
 }
 
 const char *
-mq_mark_find(const redisReply *reply, const struct mq_mark *m, size_t *n)
+mq_mark_find(const struct mq_marks *marks, const struct mq_mark *m, size_t *n)
 {
+	const redisReply *reply = marks->reply;
 	const redisReply *value;
 	const char *text;
 	long long before;
@@ -55,8 +56,9 @@ mq_mark_find(const redisReply *reply, const struct mq_mark *m, size_t *n)
 }
 
 long long
-mq_marks_last(const redisReply *reply)
+mq_marks_last(const struct mq_marks *marks)
 {
+	const redisReply *reply = marks->reply;
 	long long last = -1, before;
 	size_t i;
 
@@ -65,4 +67,10 @@ mq_marks_last(const redisReply *reply)
 		    before > last)
 			last = before;
 	return last;
+}
+
+void
+mq_marks_free(struct mq_marks *marks)
+{
+	freeReplyObject(marks->reply);
 }

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <math.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,8 +15,9 @@
 #include "greeting.h"
 
 /* How long one connect, and one read or write without any progress, may take. */
-#define CONNECT_S 5
-static const struct timeval io_timeout = {.tv_sec = 60};
+#define CONNECT_S   5
+#define PATIENCE_MS 60000
+static const struct timeval io_timeout = {.tv_sec = PATIENCE_MS / 1000};
 /* How long the search for all addresses of a host may take. */
 #define SEARCH_S 15
 
@@ -45,11 +47,18 @@ mq_redis_memory(void)
 #endif
 }
 
-static void
-fail(struct mq_redis *r, int status, const char *why)
+int
+mq_redis_fail(struct mq_redis *r, int status, const char *fmt, ...)
 {
+	size_t n = (size_t)snprintf(
+	    r->error, sizeof(r->error), "%s: ", r->server->name);
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(r->error + n, sizeof(r->error) - n, fmt, ap);
+	va_end(ap);
 	r->status = status;
-	snprintf(r->error, sizeof(r->error), "%s: %s", r->server->name, why);
+	return -1;
 }
 
 static const char *
@@ -70,12 +79,10 @@ lost(struct mq_redis *r)
 	/* Of memory, or of descriptors. */
 	bool short_of = c == NULL || c->err == REDIS_ERR_OOM ||
 	    (c->err == REDIS_ERR_IO && (errno == EMFILE || errno == ENFILE));
+	int status = short_of ? MQ_EXIT_AGAIN : MQ_EXIT_UNAVAILABLE;
 
-	if (r->cluster)
-		fail(r, MQ_EXIT_CONFIG, MQ_REDIS_CLUSTER);
-	else
-		fail(r, short_of ? MQ_EXIT_AGAIN : MQ_EXIT_UNAVAILABLE,
-		    cause(c));
+	mq_redis_fail(r, r->cluster ? MQ_EXIT_CONFIG : status, "%s",
+	    r->cluster ? MQ_REDIS_CLUSTER : cause(c));
 }
 
 bool
@@ -89,7 +96,7 @@ mq_redis_refused(struct mq_redis *r, const redisReply *reply)
 		return false;
 	if (strncmp(why, aborted, sizeof(aborted) - 1) == 0)
 		why += sizeof(aborted) - 1;
-	fail(r, mq_reply_status(why), why);
+	mq_redis_fail(r, mq_reply_status(why), "%s", why);
 	strlcat(r->error, mq_reply_hint(why), sizeof(r->error));
 	return true;
 }
@@ -181,14 +188,47 @@ is_hello(struct mq_redis *r, void **reply)
 	return true;
 }
 
-redisReply *
-mq_redis_reply(struct mq_redis *r)
+void
+mq_redis_wait_with(
+    struct mq_redis *r, bool (*wait)(void *arg, int fd, int64_t ms), void *arg)
 {
-	void *reply;
+	r->wait = wait;
+	r->wait_arg = arg;
+	r->patience_ms = PATIENCE_MS;
+}
+
+/* Reads until there is a whole reply, waiting with the caller's function. */
+static int
+read_reply(struct mq_redis *r, void **reply)
+{
+	redisContext *c = r->context;
+	int rv;
+
+	if (r->unsent > 0 && mq_redis_flush(r) == -1)
+		return REDIS_ERR;
+	while ((rv = redisGetReplyFromReader(c, reply)) == REDIS_OK &&
+	    *reply == NULL) {
+		if (!r->wait(r->wait_arg, c->fd, r->patience_ms)) {
+			/* A late answer must not be taken for the next one. */
+			c->err = REDIS_ERR_OTHER;
+			strlcpy(c->errstr, "no answer for too long",
+			    sizeof(c->errstr));
+		}
+		if (c->err != 0 || redisBufferRead(c) != REDIS_OK)
+			return REDIS_ERR;
+	}
+	return rv;
+}
+
+static redisReply *
+next_reply(struct mq_redis *r, bool waits)
+{
+	void *reply = NULL;
 
 	do {
 		if (r->cluster ||
-		    redisGetReply(r->context, &reply) != REDIS_OK) {
+		    (waits ? read_reply(r, &reply) :
+			     redisGetReply(r->context, &reply)) != REDIS_OK) {
 			lost(r);
 			return NULL;
 		}
@@ -196,24 +236,10 @@ mq_redis_reply(struct mq_redis *r)
 	return reply;
 }
 
-int
-mq_redis_reply_so_far(struct mq_redis *r, bool readable, redisReply **reply)
+redisReply *
+mq_redis_reply(struct mq_redis *r)
 {
-	void *p = NULL;
-
-	if (readable && redisBufferRead(r->context) != REDIS_OK) {
-		lost(r);
-		return -1;
-	}
-	do {
-		if (r->cluster ||
-		    redisGetReplyFromReader(r->context, &p) != REDIS_OK) {
-			lost(r);
-			return -1;
-		}
-	} while (is_hello(r, &p));
-	*reply = p;
-	return 0;
+	return next_reply(r, r->wait != NULL);
 }
 
 static bool
@@ -231,17 +257,17 @@ mq_redis_call(struct mq_redis *r, struct mq_command *c)
 	int tries = 0;
 
 	if (mq_redis_send(r, c) == 0)
-		reply = mq_redis_reply(r);
+		reply = next_reply(r, false);
 	while (reply != NULL && loading(reply) && tries++ < LOADING_TRIES) {
 		freeReplyObject(reply);
 		nanosleep(&pause, NULL);
-		reply = mq_redis_send(r, c) == 0 ? mq_redis_reply(r) : NULL;
+		reply = mq_redis_send(r, c) == 0 ? next_reply(r, false) : NULL;
 	}
 	if (reply != NULL && c->script != NULL && mq_reply_noscript(reply)) {
 		freeReplyObject(reply);
 		reply = NULL;
 		if (mq_redis_send_eval(r, c) == 0)
-			reply = mq_redis_reply(r);
+			reply = next_reply(r, false);
 	}
 	if (reply != NULL && mq_redis_refused(r, reply)) {
 		freeReplyObject(reply);
@@ -308,7 +334,8 @@ connect_host(struct mq_redis *r, double until)
 			break;
 	}
 	if (all.found == 0)
-		fail(r, all.pid == 0 ? MQ_EXIT_AGAIN : MQ_EXIT_UNAVAILABLE,
+		mq_redis_fail(r,
+		    all.pid == 0 ? MQ_EXIT_AGAIN : MQ_EXIT_UNAVAILABLE, "%s",
 		    all.why);
 	mq_addresses_end(&all);
 }
@@ -362,8 +389,7 @@ mq_redis_open(struct mq_redis *r, struct mq_server *server)
 void
 mq_redis_close(struct mq_redis *r)
 {
-	if (r->context != NULL)
-		redisFree(r->context);
+	redisFree(r->context);
 	r->context = NULL;
 }
 

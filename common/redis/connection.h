@@ -7,6 +7,7 @@
 #define MQ_REDIS_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include <hiredis/hiredis.h>
 
@@ -23,6 +24,10 @@ struct mq_redis {
 				   * anything that the server said */
 	bool asked;		  /* the reply to HELLO is the next one */
 	bool cluster;		  /* the server is a node of a cluster */
+	/* See mq_redis_wait_with(). */
+	bool (*wait)(void *arg, int fd, int64_t ms);
+	void *wait_arg;
+	int64_t patience_ms;
 };
 
 /*
@@ -71,12 +76,13 @@ int mq_redis_send_eval(struct mq_redis *, const struct mq_command *);
 redisReply *mq_redis_reply(struct mq_redis *);
 
 /*
- * For a caller that must not be held up by a silent server: waits for nothing
- * but the socket, context->fd, which must be readable or have a reply in hand
- * already.  *reply is the next reply, or NULL when it has not come whole yet.
- * Returns 0, or -1 when the connection is lost.
+ * From now on, and until the connection is closed, mq_redis_reply() waits with a
+ * function of the caller, which may look for something else meanwhile: it waits until
+ * fd (-1: none) can be read, and returns false if that takes longer than ms.  A reply
+ * may take patience_ms, which is a minute unless the caller sets it.
  */
-int mq_redis_reply_so_far(struct mq_redis *, bool readable, redisReply **reply);
+void mq_redis_wait_with(
+    struct mq_redis *, bool (*wait)(void *arg, int fd, int64_t ms), void *arg);
 
 /*
  * Sends one command and waits for its reply.  Loads a script that the server
@@ -85,6 +91,10 @@ int mq_redis_reply_so_far(struct mq_redis *, bool readable, redisReply **reply);
  * status and error set.
  */
 redisReply *mq_redis_call(struct mq_redis *, struct mq_command *);
+
+/* Sets status and error, which begins with the server's name.  Returns -1. */
+int mq_redis_fail(struct mq_redis *, int status, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
 
 /* Whether a reply is an error; if so it sets status and error from it. */
 bool mq_redis_refused(struct mq_redis *, const redisReply *);

@@ -1,6 +1,5 @@
-/*
- * When messages are to be ready.
- */
+#include "when.h"
+
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -12,11 +11,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/clock.h"
 #include "base/duration.h"
 #include "base/exit.h"
 #include "base/say.h"
-#include "publish.h"
 
 /* Runs touch(1) on a descriptor that it inherits.  0 when it succeeded. */
 static int
@@ -47,10 +44,8 @@ run_touch(const char *words, int fd)
 	return status;
 }
 
-/*
- * Nothing at all would be a time, too, and so would one letter, a time zone of
- * armies: slips rather.
- */
+/* touch(1) takes an empty text and a single letter (a military time zone) for times;
+ * both are rather slips. */
 static bool
 has_words(const char *s)
 {
@@ -92,7 +87,7 @@ time_in_words(const char *words, int64_t now_ms, int64_t *ms)
 }
 
 int64_t
-publish_time(const char *at, int64_t now_ms)
+when_parse(const char *at, int64_t now_ms)
 {
 	int64_t ms;
 
@@ -105,18 +100,14 @@ publish_time(const char *at, int64_t now_ms)
 	return ms;
 }
 
-/* What is due already is published as such: any consumer then sees it. */
-void
-publish_prepare_when(struct publisher *p)
+struct mq_when
+when_decide(struct mq_when when, const char *at, int64_t now_ms)
 {
-	int64_t now_ms = (mq_clock_steady_us() + p->clock_us) / 1000;
-
-	p->when = p->opt->when;
-	p->when.said = p->opt->when.kind != MQ_WHEN_NOW;
-	if (p->opt->at != NULL)
-		p->when.ms = publish_time(p->opt->at, now_ms);
-	if ((p->when.kind == MQ_WHEN_IN && p->when.ms == 0) ||
-	    (p->when.kind == MQ_WHEN_AT && p->when.ms <= now_ms))
-		p->when.kind = MQ_WHEN_NOW;
-	p->how.when = p->when;
+	when.said = when.kind != MQ_WHEN_NOW;
+	if (at != NULL)
+		when.ms = when_parse(at, now_ms);
+	if ((when.kind == MQ_WHEN_IN && when.ms == 0) ||
+	    (when.kind == MQ_WHEN_AT && when.ms <= now_ms))
+		when.kind = MQ_WHEN_NOW;
+	return when;
 }

@@ -1,0 +1,159 @@
+#include "attributes.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/exit.h"
+#include "base/say.h"
+#include "base/xalloc.h"
+#include "message/headers.h"
+#include "shared/options.h"
+
+/* As node has them. */
+#define SECONDS_MAX 9999999
+#define MAXSIZE_MIN 1024
+#define MAXSIZE_MAX 65536
+
+void
+attribute_header(struct mq_envelope *e, const char *arg)
+{
+	char *name, *value;
+	const char *why;
+
+	if (mq_header_split(arg, &name, &value, &why) == -1)
+		mq_die(MQ_EXIT_USAGE, "--header: %s: %s", arg, why);
+	if (strncmp(name, "Mq-", 3) == 0)
+		mq_die(MQ_EXIT_USAGE,
+		    "--header: %s: names that begin with Mq- are ours", name);
+	mq_envelope_add(e, name, value);
+	free(name);
+	free(value);
+}
+
+void
+attribute_param(struct mq_envelope *e, const char *arg)
+{
+	char name[sizeof(MQ_HEADER_PARAM) + 1];
+
+	if (arg[0] < '1' || arg[0] > '4' || arg[1] != '=')
+		mq_die(MQ_EXIT_USAGE,
+		    "--param: %s: not of the form N=VALUE, N from 1 to 4", arg);
+	snprintf(name, sizeof(name), "%s%c", MQ_HEADER_PARAM, arg[0]);
+	mq_envelope_set(e, name, arg + 2);
+}
+
+/* What all messages ask for, as a header. */
+void
+attribute_number(struct mq_envelope *e, const char *header, int64_t n)
+{
+	char number[24];
+
+	snprintf(number, sizeof(number), "%jd", (intmax_t)n);
+	mq_envelope_set(e, header, number);
+}
+
+/* Two different names must never become the same one. */
+void
+attribute_name(struct mq_envelope *e, const char *option, const char *header,
+    const char *name)
+{
+	json_t *text = json_string(name);
+
+	if (text == NULL)
+		mq_die(MQ_EXIT_USAGE, "%s: %s: not UTF-8", option, name);
+	json_decref(text);
+	if (*name == '\0')
+		mq_die(MQ_EXIT_USAGE, "%s: it is empty", option);
+	mq_envelope_set(e, header, name);
+}
+
+int64_t
+attribute_duration(const char *option, const char *arg)
+{
+	int64_t ms = mq_option_duration(option, arg);
+
+	if (ms == 0)
+		mq_die(MQ_EXIT_USAGE, "%s: %s: no time at all", option, arg);
+	return ms;
+}
+
+void
+attribute_unique(struct mq_envelope *e, const char *arg)
+{
+	if (strcmp(arg, "queued") == 0 || strcmp(arg, "done") == 0)
+		mq_envelope_set(e, MQ_HEADER_UNIQUE, arg);
+	else
+		attribute_number(
+		    e, MQ_HEADER_UNIQUE, attribute_duration("--unique", arg));
+}
+
+int64_t
+attribute_tick(const char *option, const char *arg)
+{
+	return mq_option_number(option, arg, 0, MQ_TICK_MAX);
+}
+
+void
+attribute_max(const char *option, char *arg, long *max, long *high)
+{
+	char *colon = strchr(arg, ':');
+
+	if (colon != NULL)
+		*colon = '\0';
+	*max = mq_option_number(option, arg, 0, LONG_MAX);
+	*high = colon == NULL ?
+	    *max :
+	    mq_option_number(option, colon + 1, *max, LONG_MAX);
+}
+
+static long
+parse_seconds(const char *option, const char *arg)
+{
+	int64_t ms = mq_option_duration(option, arg);
+
+	if (ms % 1000 != 0 || ms / 1000 > SECONDS_MAX)
+		mq_die(MQ_EXIT_USAGE,
+		    "%s: %s: not whole seconds, %d of them at most", option,
+		    arg, SECONDS_MAX);
+	return (long)(ms / 1000);
+}
+
+void
+attribute_vt(struct mq_attributes *a, const char *option, const char *arg)
+{
+	a->vt_s = parse_seconds(option, arg);
+}
+
+void
+attribute_maxsize(struct mq_attributes *a, const char *option, const char *arg)
+{
+	a->maxsize = strcmp(arg, "-1") == 0 ?
+	    -1 :
+	    mq_option_number(option, arg, MAXSIZE_MIN, MAXSIZE_MAX);
+}
+
+static void
+set_attribute(struct mq_attributes *a, const char *arg)
+{
+	if (strncmp(arg, "vt=", 3) == 0)
+		attribute_vt(a, "--set vt", arg + 3);
+	else if (strncmp(arg, "delay=", 6) == 0)
+		a->delay_s = parse_seconds("--set delay", arg + 6);
+	else if (strncmp(arg, "maxsize=", 8) == 0)
+		attribute_maxsize(a, "--set maxsize", arg + 8);
+	else
+		mq_die(MQ_EXIT_USAGE,
+		    "--set: %s: neither vt=, delay= nor maxsize=", arg);
+}
+
+void
+attribute_set(struct mq_attributes *a, const char *arg)
+{
+	char *copy = mq_xstrdup(arg), *rest = copy, *one;
+
+	while ((one = strsep(&rest, ",")) != NULL)
+		set_attribute(a, one);
+	free(copy);
+}

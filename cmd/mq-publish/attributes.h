@@ -1,0 +1,32 @@
+/*
+ * Options that say what is to become of the messages, or of the queue.  Each takes an
+ * argument as it was given, and ends with exit 64 when it is wrong.
+ */
+#ifndef ATTRIBUTES_H
+#define ATTRIBUTES_H
+
+#include "message/envelope.h"
+#include "queue/queue.h"
+
+/* Headers of all messages. */
+void attribute_header(struct mq_envelope *, const char *arg);
+void attribute_param(struct mq_envelope *, const char *arg);
+void attribute_unique(struct mq_envelope *, const char *arg);
+void attribute_number(struct mq_envelope *, const char *header, int64_t);
+/* One that is UTF-8, as two different names must never become the same one. */
+void attribute_name(struct mq_envelope *, const char *option,
+    const char *header, const char *name);
+
+/* A duration above 0, in ms. */
+int64_t attribute_duration(const char *option, const char *arg);
+int64_t attribute_tick(const char *option, const char *arg);
+/* N or N:HIGH, which is taken apart. */
+void attribute_max(const char *option, char *arg, long *max, long *high);
+
+/* Of the queue. */
+void attribute_vt(struct mq_attributes *, const char *option, const char *arg);
+void attribute_maxsize(
+    struct mq_attributes *, const char *option, const char *arg);
+void attribute_set(struct mq_attributes *, const char *arg);
+
+#endif

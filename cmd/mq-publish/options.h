@@ -1,0 +1,35 @@
+/*
+ * The command line of mq-publish.  Only main() knows all options; each module has those
+ * that concern it.
+ */
+#ifndef PUBLISH_OPTIONS_H
+#define PUBLISH_OPTIONS_H
+
+#include "message.h"
+#include "shared/options.h"
+
+struct options {
+	struct mq_shared shared;
+	const char *queue;
+	bool existing; /* the queue is not made */
+	bool low;      /* messages have a priority below 0 */
+	enum mq_framing framing;
+	const char *at;	 /* --at as it was given */
+	int64_t wait_ms; /* for so long at most; -1: for ever */
+	int64_t tick;	 /* to set the queue's clock to; -1: no */
+	bool set;	 /* the queue's attributes are changed */
+	struct mq_attributes attributes; /* of the queue, if it is made */
+	bool durable;
+	struct message_options message;
+	struct mq_publishing how; /* messages go out, but for when */
+};
+
+/* Reads the options; ends with exit 64 when they are wrong.  What is left are
+ * payloads, *count of them at *payloads. */
+void options_parse(
+    struct options *, int argc, char *argv[], char ***payloads, int *count);
+/* Checks what is not clear before the layout is known. */
+void options_use_layout(struct options *, const struct mq_server *);
+void options_free(struct options *);
+
+#endif

@@ -1,0 +1,212 @@
+#include "outcome.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/exit.h"
+#include "base/say.h"
+#include "interrupt.h"
+
+/* So many bytes of ids wait until their messages are safe. */
+#define HELD_BYTES ((size_t)1024 * 1024)
+
+void
+outcome_be_durable(struct outcome *o, const struct mq_publisher *publisher)
+{
+	const struct mq_redis *r = publisher->redis;
+	char replicas[24] = "";
+	int n;
+
+	o->publisher = publisher;
+	if (mq_durable_find(publisher->redis, &o->promise) == -1)
+		mq_die(r->status, "%s", r->error);
+	n = o->promise.replicas;
+	if (n > 0)
+		snprintf(replicas, sizeof(replicas), "%d replica%s", n,
+		    n == 1 ? "" : "s");
+	snprintf(o->where, sizeof(o->where), " on %s%s%s",
+	    o->promise.disk ? "disk" : "",
+	    o->promise.disk && n > 0 ? " and " : "", replicas);
+}
+
+bool
+outcome_settle(struct outcome *o)
+{
+	if (o->publisher == NULL || !o->unsure)
+		return true;
+	if (mq_publisher_wait_durable(o->publisher, &o->promise, o->ours) == -1)
+		return false;
+	o->safe = o->accepted;
+	o->unsure = false;
+	if (o->held.len > 0)
+		(void)fwrite(o->held.data, 1, o->held.len, stdout);
+	mq_buf_clear(&o->held);
+	return true;
+}
+
+bool
+outcome_holds_many(const struct outcome *o)
+{
+	return o->held.len > HELD_BYTES;
+}
+
+static void
+take_accepted(struct outcome *o, const char *id)
+{
+	o->accepted++;
+	o->unsure = o->ours = true;
+	if (o->print_ids && o->publisher == NULL) {
+		printf("%.*s\n", MQ_ID_LEN, id);
+	} else if (o->print_ids) {
+		mq_buf_add(&o->held, id, MQ_ID_LEN);
+		mq_buf_add(&o->held, "\n", 1);
+	}
+	if (o->collect_ids)
+		mq_buf_add(&o->ids, id, MQ_ID_LEN);
+}
+
+void
+outcome_take(struct outcome *o, const char *id, enum mq_published verdict)
+{
+	switch (verdict) {
+	case MQ_PUBLISHED:
+		take_accepted(o, id);
+		break;
+	case MQ_PUBLISHED_DUPLICATE:
+		/* The other one may not be safe yet, and somebody else's. */
+		o->duplicates++;
+		o->unsure = true;
+		o->ours = false;
+		break;
+	case MQ_PUBLISHED_STALE:
+		o->stale++;
+		break;
+	case MQ_PUBLISHED_TOO_LONG:
+		o->too_long++;
+		break;
+	default:
+		o->full = true;
+		break;
+	}
+}
+
+void
+outcome_reconnected(struct outcome *o)
+{
+	o->ours = false;
+}
+
+bool
+outcome_full(const struct outcome *o)
+{
+	return o->full;
+}
+
+const char *
+outcome_ids(const struct outcome *o, size_t *count)
+{
+	*count = o->ids.len / MQ_ID_LEN;
+	return o->ids.data;
+}
+
+/* ", N duplicates", when there are any; appended to a line. */
+static void
+add_count(
+    char *line, size_t size, unsigned long n, const char *one, const char *many)
+{
+	size_t len = strlen(line);
+
+	if (n > 0)
+		snprintf(
+		    line + len, size - len, ", %lu %s", n, n == 1 ? one : many);
+}
+
+/* How many of the accepted ones are safe. */
+static void
+add_safe(const struct outcome *o, char *line, size_t size)
+{
+	unsigned long unsure = o->accepted - o->safe;
+	size_t len = strlen(line);
+
+	if (unsure > 0)
+		snprintf(line + len, size - len,
+		    ", %lu of them in the queue but not known to be%s; "
+		    "published again without -k they come twice",
+		    unsure, o->where);
+	else if (o->accepted > 0)
+		snprintf(line + len, size - len, ",%s", o->where);
+}
+
+static void
+report(const struct outcome *o, unsigned long unknown)
+{
+	char more[256] = "";
+	size_t len;
+
+	add_count(more, sizeof(more), o->duplicates, "duplicate", "duplicates");
+	add_count(more, sizeof(more), o->stale, "too late", "too late");
+	add_count(more, sizeof(more), o->too_long, "too long", "too long");
+	len = strlen(more);
+	if (unknown > 0)
+		snprintf(more + len, sizeof(more) - len, ", and up to %lu more",
+		    unknown);
+	if (o->publisher != NULL)
+		add_safe(o, more, sizeof(more));
+	mq_say("%lu message%s accepted%s", o->accepted,
+	    o->accepted == 1 ? "" : "s", more);
+}
+
+void
+outcome_end(const struct outcome *o, unsigned long unknown, int status)
+{
+	report(o, unknown);
+	exit(status);
+}
+
+void
+outcome_interrupt(const struct outcome *o, unsigned long unknown)
+{
+	fflush(stdout);
+	mq_say("interrupted");
+	report(o, unknown);
+	mq_end_by(interrupt_signal());
+}
+
+void
+outcome_lose(struct outcome *o, long long messages)
+{
+	unsigned long n = (unsigned long)messages;
+
+	mq_say("%s: the server has come back without what it had accepted: "
+	       "up to %lu message%s lost",
+	    o->queue, n, n == 1 ? " is" : "s are");
+	o->accepted -= n < o->accepted ? n : o->accepted;
+	outcome_end(o, 0, MQ_EXIT_AGAIN);
+}
+
+int
+outcome_finish(const struct outcome *o, bool quiet, bool verbose)
+{
+	unsigned long refused = o->duplicates + o->stale + o->too_long;
+	const char *why = "another message has its key";
+
+	if (o->too_long > 0)
+		why = "it is longer than the queue's maxsize";
+	else if (o->stale > 0)
+		why = "its last tick is over";
+	if (refused == 1 && o->accepted == 0 && !quiet)
+		mq_say("%s: not published: %s", o->queue, why);
+	else if (verbose || (refused > 0 && !quiet))
+		report(o, 0);
+	if (o->too_long > 0)
+		return MQ_EXIT_DATA;
+	return refused > 0 ? MQ_EXIT_NO : MQ_EXIT_OK;
+}
+
+void
+outcome_free(struct outcome *o)
+{
+	mq_buf_free(&o->ids);
+	mq_buf_free(&o->held);
+}

@@ -1,0 +1,365 @@
+#include "transport.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/exit.h"
+#include "base/say.h"
+#include "interrupt.h"
+
+/* About so many bytes are under way at most. */
+#define UNDER_WAY_BYTES ((size_t)2 * 1024 * 1024)
+/* How long a server may be away. */
+#define PATIENCE_MS 60000
+/* Between two connections. */
+#define PAUSE_MIN_MS 50
+#define PAUSE_MAX_MS 1000
+
+static struct batch *
+batch_at(struct transport *t, unsigned i)
+{
+	return &t->ring[(t->first + i) % MQ_MARKS];
+}
+
+/* How many messages are under way, so that nobody knows about them. */
+static unsigned long
+count_unknown(struct transport *t)
+{
+	unsigned long n = 0;
+	unsigned i;
+
+	for (i = 0; i < t->used; i++)
+		n += (unsigned long)batch_at(t, i)->post.count;
+	return n;
+}
+
+static bool
+wait_for_server(void *arg, int fd, int64_t ms)
+{
+	struct transport *t = arg;
+	int n = interrupt_wait(fd, ms);
+
+	if (n == -1)
+		outcome_interrupt(t->outcome, count_unknown(t));
+	return n != 0;
+}
+
+static void __attribute__((noreturn)) give_up(struct transport *t, int status)
+{
+	mq_say("%s", t->redis->error);
+	outcome_end(t->outcome, count_unknown(t), status);
+}
+
+void
+transport_init(struct transport *t, struct mq_redis *r,
+    struct mq_publisher *publisher, struct outcome *outcome, bool quiet)
+{
+	*t = (struct transport){.redis = r,
+	    .publisher = publisher,
+	    .outcome = outcome,
+	    .quiet = quiet};
+	mq_redis_wait_with(r, wait_for_server, t);
+}
+
+void
+transport_free(struct transport *t)
+{
+	size_t i;
+
+	for (i = 0; i < MQ_MARKS; i++) {
+		mq_post_free(&t->ring[i].post);
+		mq_buf_free(&t->ring[i].ids);
+	}
+}
+
+struct batch *
+transport_next(struct transport *t)
+{
+	return batch_at(t, t->used);
+}
+
+bool
+transport_busy(const struct transport *t)
+{
+	return t->used > 0;
+}
+
+bool
+transport_full(const struct transport *t, const struct mq_publishing *how)
+{
+	unsigned most =
+	    mq_publisher_alone(t->publisher, how) ? 0 : MQ_MARKS - 1;
+
+	return t->used > most || (t->used > 0 && t->bytes > UNDER_WAY_BYTES);
+}
+
+static bool
+has_room(struct transport *t, size_t bytes)
+{
+	struct mq_redis *r = t->redis;
+
+	r->status =
+	    mq_server_room(r->server, bytes, r->error, sizeof(r->error));
+	return r->status == 0;
+}
+
+bool
+transport_has_room(struct transport *t)
+{
+	return has_room(t, t->bytes + mq_post_bytes(&transport_next(t)->post));
+}
+
+static int64_t
+next_pause(int64_t ms)
+{
+	if (ms == 0)
+		return PAUSE_MIN_MS;
+	return 2 * ms < PAUSE_MAX_MS ? 2 * ms : PAUSE_MAX_MS;
+}
+
+bool
+transport_reconnect(struct transport *t, int64_t until_ms, int64_t *pause_ms)
+{
+	struct mq_redis *r = t->redis;
+	struct mq_server *server = r->server;
+	double until = until_ms == -1 ? INFINITY : (double)until_ms / 1000;
+	int64_t left;
+
+	mq_redis_close(r);
+	for (;;) {
+		left = until_ms == -1 ? PAUSE_MAX_MS :
+					until_ms - mq_clock_steady_ms();
+		if (left <= 0)
+			return false;
+		(void)wait_for_server(
+		    t, -1, *pause_ms < left ? *pause_ms : left);
+		*pause_ms = next_pause(*pause_ms);
+		if (mq_redis_open_until(r, server, until) == 0) {
+			mq_redis_wait_with(r, wait_for_server, t);
+			return true;
+		}
+		if (r->status != MQ_EXIT_UNAVAILABLE &&
+		    r->status != MQ_EXIT_AGAIN)
+			give_up(t, r->status);
+	}
+}
+
+struct verdicts {
+	struct outcome *outcome;
+	const struct mq_buf *ids;
+};
+
+static void
+take_verdict(void *arg, int i, enum mq_published verdict)
+{
+	const struct verdicts *v = arg;
+
+	outcome_take(v->outcome,
+	    v->ids->len == 0 ? NULL : v->ids->data + (size_t)i * MQ_ID_LEN,
+	    verdict);
+}
+
+/* The server has answered for it. */
+static void
+empty_batch(struct transport *t, struct batch *b)
+{
+	t->bytes -= mq_post_bytes(&b->post);
+	t->lost_ms = t->pause_ms = 0;
+	mq_post_clear(&b->post);
+	mq_buf_clear(&b->ids);
+}
+
+static int
+by_number(const void *a, const void *b)
+{
+	const struct batch *one = a, *other = b;
+
+	return one->post.how.mark.before < other->post.how.mark.before ? -1 : 1;
+}
+
+/* Those that are not done are the ones under way, in their order. */
+static void
+settle_ring(struct transport *t, const struct mq_marks *marks)
+{
+	struct batch all[MQ_MARKS] = {0};
+	unsigned i, n = t->used, left = 0, done = 0;
+	bool forgotten = false;
+	enum mq_call result;
+
+	for (i = 0; i < n; i++)
+		all[i] = *batch_at(t, i);
+	/* One whose script was not known has gone to the end. */
+	qsort(all, n, sizeof(*all), by_number);
+	for (i = 0; i < n; i++) {
+		result = mq_post_settle(t->publisher, &all[i].post, marks,
+		    take_verdict, &(struct verdicts){t->outcome, &all[i].ids});
+		forgotten |= result == MQ_CALL_REFUSED;
+		if (result == MQ_CALL_DONE) {
+			empty_batch(t, &all[i]);
+			*batch_at(t, n - ++done) = all[i];
+		} else {
+			*batch_at(t, left++) = all[i];
+		}
+	}
+	t->used = left;
+	if (forgotten)
+		give_up(t, MQ_EXIT_UNAVAILABLE);
+}
+
+/* Another server may not know the script: its text goes with the first. */
+static enum mq_call
+send_rest(struct transport *t)
+{
+	bool eval = true;
+	unsigned i;
+
+	if (!has_room(t, t->bytes)) {
+		mq_say("%s", t->redis->error);
+		/* The server has nothing of the rest. */
+		outcome_end(t->outcome, 0, t->redis->status);
+	}
+	for (i = 0; i < t->used; i++) {
+		struct mq_post *post = &batch_at(t, i)->post;
+
+		if (mq_post_send(t->publisher, post, eval) == -1)
+			return MQ_CALL_LOST;
+		eval &= !post->whole;
+	}
+	return MQ_CALL_DONE;
+}
+
+/* Whether all batches under way find their marks themselves. */
+static bool
+all_whole(struct transport *t)
+{
+	unsigned i;
+
+	for (i = 0; i < t->used; i++)
+		if (!batch_at(t, i)->post.whole)
+			return false;
+	return true;
+}
+
+/* Whether the marks will say all that there is to know about them. */
+static bool
+can_resume(struct transport *t)
+{
+	unsigned i;
+
+	for (i = 0; i < t->used; i++)
+		if (batch_at(t, i)->post.how.mark.publisher == NULL)
+			return false;
+	return !t->ending &&
+	    mq_publisher_can_resume(t->publisher, all_whole(t));
+}
+
+/* On a new connection: finds out what was done meanwhile. */
+static enum mq_call
+try_resume(struct transport *t)
+{
+	struct mq_marks marks;
+	long long missing;
+	enum mq_call result =
+	    mq_publisher_resume(t->publisher, all_whole(t), &marks);
+
+	if (result != MQ_CALL_DONE)
+		return result;
+	missing = mq_publisher_missing(t->publisher, &marks);
+	if (missing > 0)
+		outcome_lose(t->outcome, missing);
+	settle_ring(t, &marks);
+	mq_marks_free(&marks);
+	outcome_reconnected(t->outcome);
+	return send_rest(t);
+}
+
+/*
+ * The connection is lost, and the answers for what was under way with it.  The server
+ * has marked what it has done, and only the rest is sent again.
+ */
+static void
+resume(struct transport *t)
+{
+	enum mq_call result = MQ_CALL_LOST;
+
+	if (!can_resume(t))
+		give_up(t, t->redis->status);
+	if (!t->quiet)
+		mq_say("%s; reconnecting", t->redis->error);
+	while (result == MQ_CALL_LOST || result == MQ_CALL_AGAIN) {
+		/* Again, when something was found to be done. */
+		if (t->lost_ms == 0)
+			t->lost_ms = mq_clock_steady_ms();
+		if (!transport_reconnect(
+			t, t->lost_ms + PATIENCE_MS, &t->pause_ms))
+			give_up(t, t->redis->status);
+		result = try_resume(t);
+	}
+	if (result == MQ_CALL_REFUSED)
+		give_up(t, MQ_EXIT_UNAVAILABLE);
+}
+
+static void
+send_or_resume(struct transport *t, struct batch *b, bool eval)
+{
+	t->used++;
+	if (mq_post_send(t->publisher, &b->post, eval) == -1)
+		resume(t);
+}
+
+void
+transport_send(struct transport *t)
+{
+	struct batch *b = transport_next(t);
+
+	t->bytes += mq_post_bytes(&b->post);
+	send_or_resume(t, b, false);
+}
+
+/* The oldest one under way goes out again, last: the server does not know the
+ * script any more, or must not mark it. */
+static void
+send_again(struct transport *t)
+{
+	struct batch *b = batch_at(t, 0), copy = *b;
+
+	*b = (struct batch){.ids = {0}};
+	t->first = (t->first + 1) % MQ_MARKS;
+	t->used--;
+	b = transport_next(t);
+	mq_post_free(&b->post);
+	mq_buf_free(&b->ids);
+	*b = copy;
+	send_or_resume(t, b, true);
+}
+
+bool
+transport_collect(struct transport *t)
+{
+	struct batch *b = batch_at(t, 0);
+	enum mq_call result = mq_post_answer(t->publisher, &b->post,
+	    take_verdict, &(struct verdicts){t->outcome, &b->ids});
+
+	if (result == MQ_CALL_LOST) {
+		resume(t);
+		return true;
+	}
+	if (result == MQ_CALL_AGAIN) {
+		send_again(t);
+		return true;
+	}
+	t->first = (t->first + 1) % MQ_MARKS;
+	t->used--;
+	empty_batch(t, b);
+	return result == MQ_CALL_DONE;
+}
+
+void
+transport_drain(struct transport *t)
+{
+	t->ending = true;
+	while (t->used > 0)
+		(void)transport_collect(t);
+}

@@ -1,0 +1,67 @@
+/*
+ * A batch of messages that one command publishes.  Where that command does not mark
+ * the batch, a second one does, in one transaction with it.
+ */
+#ifndef MQ_POST_H
+#define MQ_POST_H
+
+#include "mark.h"
+#include "queue.h"
+
+/* What came of a command. */
+enum mq_call {
+	MQ_CALL_DONE,
+	MQ_CALL_LOST,	 /* the connection is lost; with the error */
+	MQ_CALL_AGAIN,	 /* not now, or not so: to be sent once more */
+	MQ_CALL_REFUSED, /* with the error */
+	MQ_CALL_NONSENSE /* a reply of the wrong form */
+};
+
+struct mq_publisher;
+
+/* Starts zeroed; mq_post_free() frees. */
+struct mq_post {
+	struct mq_command command;
+	struct mq_publishing how;
+	bool whole; /* the command marks and counts them, if anything does */
+	int count;  /* messages */
+	int64_t sent_ms; /* CLOCK_BOOTTIME; 0: not sent */
+};
+
+/* Message i (from 0) of the batch became this. */
+typedef void mq_verdict_fn(void *arg, int i, enum mq_published);
+
+void mq_post_begin(
+    struct mq_publisher *, struct mq_post *, const struct mq_publishing *);
+/* As layout->publish_add(). */
+void mq_post_add(const struct mq_publisher *, struct mq_post *,
+    const char unique[MQ_ID_LEN + 1], const struct mq_buf *header,
+    const char *payload, size_t n);
+static inline size_t
+mq_post_bytes(const struct mq_post *b)
+{
+	return b->command.wire.len;
+}
+
+/* Sends it, with the text of its script if so wanted.  -1: the connection is
+ * lost, with the error. */
+int mq_post_send(struct mq_publisher *, struct mq_post *, bool eval);
+/*
+ * Waits for what the server says of the oldest batch that was sent.  AGAIN: nothing
+ * was done, as the server does not know the script, or must not mark the batch; it
+ * is to be sent again, with eval.
+ */
+enum mq_call mq_post_answer(
+    struct mq_publisher *, struct mq_post *, mq_verdict_fn *, void *arg);
+/*
+ * The same by the marks.  AGAIN: it was not done.  REFUSED: nobody knows any more,
+ * with the error.
+ */
+enum mq_call mq_post_settle(struct mq_publisher *, struct mq_post *,
+    const struct mq_marks *, mq_verdict_fn *, void *arg);
+
+/* Empties it; one huge message does not keep its memory. */
+void mq_post_clear(struct mq_post *);
+void mq_post_free(struct mq_post *);
+
+#endif

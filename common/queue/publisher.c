@@ -1,0 +1,224 @@
+#include "publisher.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/exit.h"
+
+void
+mq_publisher_init(struct mq_publisher *p, struct mq_redis *r,
+    const struct mq_layout *layout, const char *queue,
+    const struct mq_attributes *attributes)
+{
+	struct mq_idgen random = {0};
+
+	*p = (struct mq_publisher){.redis = r,
+	    .layout = layout,
+	    .queue = queue,
+	    .attributes = attributes,
+	    .marks = true,
+	    .confirmed_last = -1};
+	mq_id_random(&random, p->id, MQ_ID_LEN);
+}
+
+void
+mq_publisher_free(struct mq_publisher *p)
+{
+	mq_command_free(&p->behind);
+}
+
+void
+mq_publisher_name(const struct mq_publisher *p, struct mq_command *c)
+{
+	mq_command_plain(c, "CLIENT");
+	mq_command_str(c, "SETNAME");
+	mq_command_fmt(c, MQ_PUBLISHER_NAME "%s", p->id);
+}
+
+/* The reply is an integer. */
+static enum mq_call
+call_number(struct mq_publisher *p, struct mq_command *c, long long *n)
+{
+	redisReply *reply = mq_redis_call(p->redis, c);
+
+	mq_command_free(c);
+	if (reply == NULL)
+		return MQ_CALL_REFUSED;
+	*n = reply->integer;
+	freeReplyObject(reply);
+	return MQ_CALL_DONE;
+}
+
+static enum mq_call
+call_bool(struct mq_publisher *p, struct mq_command *c, bool *yes)
+{
+	long long n = 0;
+	enum mq_call result = call_number(p, c, &n);
+
+	*yes = n != 0;
+	return result;
+}
+
+static void
+read_clock(const redisReply *reply, int64_t *clock_us)
+{
+	if (reply->type == REDIS_REPLY_ARRAY && reply->elements == 2)
+		*clock_us =
+		    strtoll(reply->element[0]->str, NULL, 10) * 1000000 +
+		    strtoll(reply->element[1]->str, NULL, 10) -
+		    mq_clock_steady_us();
+}
+
+/* Scripts are not permitted; plain messages need none. */
+static bool
+without_scripts(const struct mq_redis *r)
+{
+	return !mq_redis_lost(r) &&
+	    (strcasestr(r->error, "'eval") != NULL ||
+		strcasestr(r->error, "`eval") != NULL);
+}
+
+/* An error may go away when the probe is repeated.  Frees the reply. */
+static enum mq_call
+check_probe(struct mq_publisher *p, struct mq_command *probe, bool special,
+    redisReply *reply)
+{
+	if (reply->type == REDIS_REPLY_ERROR) {
+		freeReplyObject(reply);
+		reply = mq_redis_call(p->redis, probe);
+	}
+	if (reply != NULL)
+		freeReplyObject(reply);
+	else if (special || !without_scripts(p->redis))
+		return MQ_CALL_REFUSED;
+	return MQ_CALL_DONE;
+}
+
+/* One round: the connection's name, the time, and whether the queue can be used. */
+static int
+send_questions(struct mq_publisher *p, bool special, struct mq_command *probe)
+{
+	struct mq_command c = {0};
+	int rv;
+
+	mq_publisher_name(p, &c);
+	rv = mq_redis_append(p->redis, &c);
+	mq_command_plain(&c, "TIME");
+	if (rv == 0)
+		rv = mq_redis_append(p->redis, &c);
+	mq_command_free(&c);
+	p->layout->probe(probe, NULL, p->queue, special);
+	return rv == 0 ? mq_redis_send(p->redis, probe) : -1;
+}
+
+enum mq_call
+mq_publisher_probe(struct mq_publisher *p, bool special, int64_t *clock_us)
+{
+	struct mq_command probe = {0};
+	redisReply *name = NULL, *time = NULL, *queue = NULL;
+	enum mq_call result = MQ_CALL_LOST;
+
+	if (send_questions(p, special, &probe) == 0 &&
+	    (name = mq_redis_reply(p->redis)) != NULL &&
+	    (time = mq_redis_reply(p->redis)) != NULL &&
+	    (queue = mq_redis_reply(p->redis)) != NULL) {
+		p->named = name->type != REDIS_REPLY_ERROR;
+		read_clock(time, clock_us);
+		result = check_probe(p, &probe, special, queue);
+	}
+	freeReplyObject(name);
+	freeReplyObject(time);
+	mq_command_free(&probe);
+	return result;
+}
+
+enum mq_call
+mq_publisher_open(struct mq_publisher *p, bool make, bool *yes)
+{
+	struct mq_command c = {0};
+
+	if (make)
+		p->layout->open(&c, p->queue, p->attributes);
+	else
+		p->layout->known(&c, p->queue);
+	return call_bool(p, &c, yes);
+}
+
+enum mq_call
+mq_publisher_tick(struct mq_publisher *p, int64_t tick, long long *now)
+{
+	struct mq_command c = {0};
+
+	p->layout->tick(&c, p->queue, tick);
+	return call_number(p, &c, now);
+}
+
+enum mq_call
+mq_publisher_set(struct mq_publisher *p, bool *exists)
+{
+	struct mq_command c = {0};
+
+	p->layout->set_attributes(&c, p->queue, p->attributes);
+	return call_bool(p, &c, exists);
+}
+
+/*
+ * With limits, so that the accepted messages are the first ones.  The first batch
+ * of a script, or with a mark, goes out again if the server does not know the script,
+ * or must not mark it: those behind it, maybe of the same group, must not overtake it.
+ */
+bool
+mq_publisher_alone(
+    const struct mq_publisher *p, const struct mq_publishing *how)
+{
+	bool limited = how->limits.ready >= 0 || how->limits.delayed >= 0;
+
+	if (p->layout->publish_counts(how))
+		return limited || !p->known;
+	return p->marks && !p->marked;
+}
+
+void
+mq_publisher_count(struct mq_publisher *p)
+{
+	struct mq_command c = {0};
+	redisReply *reply = NULL;
+
+	if (p->uncounted == 0)
+		return;
+	p->layout->count_published(&c, p->queue, p->uncounted);
+	p->uncounted = 0;
+	if (mq_redis_send(p->redis, &c) == 0)
+		reply = mq_redis_reply(p->redis);
+	freeReplyObject(reply);
+	mq_command_free(&c);
+}
+
+int
+mq_publisher_wait_durable(
+    const struct mq_publisher *p, const struct mq_durable *durable, bool ours)
+{
+	struct mq_command write = {0};
+	int rv;
+
+	/* An older write would be the last one of this connection. */
+	if (!ours)
+		p->layout->count_published(&write, p->queue, 0);
+	rv = mq_durable_wait(p->redis, durable, ours ? NULL : &write);
+	mq_command_free(&write);
+	return rv;
+}
+
+void
+mq_publisher_forget(struct mq_publisher *p)
+{
+	struct mq_command c = {0};
+
+	if (!p->marked || p->loose || mq_redis_lost(p->redis))
+		return;
+	p->layout->marks(&c, "UNLINK", p->queue, p->id);
+	(void)mq_redis_send(p->redis, &c);
+	mq_command_free(&c);
+}

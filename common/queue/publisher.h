@@ -1,0 +1,95 @@
+/*
+ * A publisher's side of a queue.  Batches go out as posts (post.h) and are marked
+ * in the step that publishes them, where the server lets it.  After a lost connection
+ * the marks tell which batches were done, and the publisher sends the others again.
+ */
+#ifndef MQ_PUBLISHER_H
+#define MQ_PUBLISHER_H
+
+#include "mark.h"
+#include "post.h"
+#include "queue.h"
+#include "redis/durable.h"
+
+/* The name of its connection, before the id. */
+#define MQ_PUBLISHER_NAME "mq-publish:"
+
+/* To be filled by mq_publisher_init(); all fields are the module's own. */
+struct mq_publisher {
+	struct mq_redis *redis;
+	const struct mq_layout *layout;
+	const char *queue;
+	const struct mq_attributes
+	    *attributes;	/* of the queue, if it is made */
+	char id[MQ_ID_LEN + 1]; /* of the marks */
+	bool named;		/* the connection has a name to find it by */
+	bool marks;		/* batches are marked, */
+	bool marked;		/* and one was */
+	bool known;		/* the server knows the script that publishes */
+	bool loose; /* a former connection may be alive, and deliver */
+	struct mq_command behind; /* the command that goes behind a batch */
+	unsigned long batches;	  /* begun so far */
+	long long sent;		  /* messages in those that were sent, */
+	long long confirmed; /* in those that the server has answered for, */
+	long long confirmed_last; /* and before the last batch of them; -1 */
+	int64_t confirmed_ms;	  /* when it did, CLOCK_BOOTTIME */
+	long long uncounted;	  /* accepted without being counted */
+};
+
+/* The arguments stay the caller's.  The connection may be opened later. */
+void mq_publisher_init(struct mq_publisher *, struct mq_redis *,
+    const struct mq_layout *, const char *queue, const struct mq_attributes *);
+void mq_publisher_free(struct mq_publisher *);
+
+/*
+ * Changes nothing but the connection's name, and finds out whether the queue can be
+ * used: for special messages, or such as want no more than a place in line.
+ * *clock_us is the server's unix time minus mq_clock_steady_us(), if it says that.
+ */
+enum mq_call mq_publisher_probe(
+    struct mq_publisher *, bool special, int64_t *clock_us);
+/* Makes the queue known: *yes says whether it was not.  Or, unless `make`, only looks:
+ * *yes says whether it is. */
+enum mq_call mq_publisher_open(struct mq_publisher *, bool make, bool *yes);
+
+/* As layout->tick() and set_attributes(): *now is the tick after it; *exists is
+ * false if there is no such queue. */
+enum mq_call mq_publisher_tick(
+    struct mq_publisher *, int64_t tick, long long *now);
+enum mq_call mq_publisher_set(struct mq_publisher *, bool *exists);
+
+/* Whether such a batch must be answered before any other one goes out. */
+bool mq_publisher_alone(
+    const struct mq_publisher *, const struct mq_publishing *);
+
+/*
+ * Counts what was accepted without being counted in the same step.  If that fails
+ * the connection is lost, and whoever uses it next finds out.
+ */
+void mq_publisher_count(struct mq_publisher *);
+/* As mq_durable_wait().  ours: all that has to be safe was written by this connection,
+ * or before its last write. */
+int mq_publisher_wait_durable(
+    const struct mq_publisher *, const struct mq_durable *, bool ours);
+
+/* Whether batches that are under way, and marked, could be asked for on another
+ * connection.  whole: all of them are so, see post.h. */
+bool mq_publisher_can_resume(struct mq_publisher *, bool whole);
+/*
+ * On a new connection: ends the former ones, so that nothing arrives any more that
+ * was sent before, and reads the marks; mq_marks_free() frees them if the answer is
+ * MQ_CALL_DONE.
+ */
+enum mq_call mq_publisher_resume(
+    struct mq_publisher *, bool whole, struct mq_marks *);
+/* At most so many messages are gone although the server had confirmed them. */
+long long mq_publisher_missing(
+    const struct mq_publisher *, const struct mq_marks *);
+
+/* Builds the command that gives the connection a name to find it by. */
+void mq_publisher_name(const struct mq_publisher *, struct mq_command *);
+
+/* Nobody will ask any more: removes the marks. */
+void mq_publisher_forget(struct mq_publisher *);
+
+#endif

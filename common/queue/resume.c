@@ -1,0 +1,159 @@
+/*
+ * A publisher on a new connection.  What was sent before may still be on its way.  A
+ * script finds its mark and does nothing; a transaction does not, so the old
+ * connection has to be gone before the marks are read.  It is known by its name, as
+ * the numbers of connections begin anew with the server.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/exit.h"
+#include "publisher.h"
+
+/* One command and its reply, which the caller frees if the answer is DONE. */
+static enum mq_call
+ask_reply(struct mq_publisher *p, struct mq_command *c, redisReply **reply)
+{
+	*reply = NULL;
+	if (mq_redis_send(p->redis, c) == 0)
+		*reply = mq_redis_reply(p->redis);
+	mq_command_free(c);
+	if (*reply == NULL)
+		return MQ_CALL_LOST;
+	if (!mq_redis_refused(p->redis, *reply))
+		return MQ_CALL_DONE;
+	freeReplyObject(*reply);
+	return p->redis->status == MQ_EXIT_AGAIN ? MQ_CALL_AGAIN :
+						   MQ_CALL_REFUSED;
+}
+
+static enum mq_call
+tell_server(struct mq_publisher *p, struct mq_command *c)
+{
+	redisReply *reply;
+	enum mq_call result = ask_reply(p, c, &reply);
+
+	if (result == MQ_CALL_DONE)
+		freeReplyObject(reply);
+	return result;
+}
+
+/* The number of a client in a line of CLIENT LIST, if it has this name. */
+static bool
+is_ours(const char *line, const char *name, unsigned long long *id)
+{
+	return strstr(line, name) != NULL && sscanf(line, "id=%llu ", id) == 1;
+}
+
+static enum mq_call
+kill_client(struct mq_publisher *p, unsigned long long id)
+{
+	struct mq_command c = {0};
+
+	mq_command_plain(&c, "CLIENT");
+	mq_command_str(&c, "KILL");
+	mq_command_str(&c, "ID");
+	mq_command_fmt(&c, "%llu", id);
+	return tell_server(p, &c);
+}
+
+/* This connection has no name yet. */
+static enum mq_call
+kill_former(struct mq_publisher *p)
+{
+	char name[sizeof(" name=" MQ_PUBLISHER_NAME " ") + MQ_ID_LEN];
+	struct mq_command c = {0};
+	enum mq_call result;
+	redisReply *reply;
+	unsigned long long id;
+	char *rest, *line;
+
+	snprintf(name, sizeof(name), " name=" MQ_PUBLISHER_NAME "%s ", p->id);
+	mq_command_plain(&c, "CLIENT");
+	mq_command_str(&c, "LIST");
+	result = ask_reply(p, &c, &reply);
+	if (result != MQ_CALL_DONE)
+		return result;
+	rest = reply->type == REDIS_REPLY_STRING ? reply->str : NULL;
+	while (result == MQ_CALL_DONE && (line = strsep(&rest, "\n")) != NULL)
+		if (is_ours(line, name, &id))
+			result = kill_client(p, id);
+	freeReplyObject(reply);
+	return result;
+}
+
+/* From now on nothing arrives any more that was sent before. */
+static enum mq_call
+fence_off(struct mq_publisher *p)
+{
+	struct mq_command c = {0};
+	enum mq_call result = kill_former(p);
+
+	if (result != MQ_CALL_DONE)
+		return result;
+	mq_publisher_name(p, &c);
+	return tell_server(p, &c);
+}
+
+bool
+mq_publisher_can_resume(struct mq_publisher *p, bool whole)
+{
+	/* Batches sent before may arrive at any time, and find their marks. */
+	p->loose |= !p->named && whole;
+	return p->marks && (p->named || whole);
+}
+
+/*
+ * The marks are written to before they are read: a user who must not do that has
+ * left none, whatever was done.  And whoever waits on this connection until all is
+ * safe then waits for what was done on the others, too.
+ */
+static enum mq_call
+ask_marks(struct mq_publisher *p, struct mq_marks *marks)
+{
+	struct mq_command c = {0};
+	enum mq_call result;
+
+	p->layout->marks(&c, "HSET", p->queue, p->id);
+	mq_command_str(&c, "resumed");
+	mq_command_int(&c, p->sent);
+	result = tell_server(p, &c);
+	if (result == MQ_CALL_DONE || result == MQ_CALL_AGAIN) {
+		p->layout->marks(&c, "PEXPIRE", p->queue, p->id);
+		mq_command_int(&c, MQ_MARKS_KEEP_MS);
+		result = tell_server(p, &c);
+	}
+	/* In a full memory the marks can be read, and that they could be written
+	 * to has been seen before. */
+	if (result == MQ_CALL_LOST || result == MQ_CALL_REFUSED)
+		return result;
+	p->layout->marks(&c, "HGETALL", p->queue, p->id);
+	return ask_reply(p, &c, &marks->reply);
+}
+
+enum mq_call
+mq_publisher_resume(struct mq_publisher *p, bool whole, struct mq_marks *marks)
+{
+	enum mq_call result = fence_off(p);
+
+	if (result == MQ_CALL_REFUSED && whole) {
+		p->loose = true;
+		result = MQ_CALL_DONE;
+	}
+	return result == MQ_CALL_DONE ? ask_marks(p, marks) : result;
+}
+
+long long
+mq_publisher_missing(const struct mq_publisher *p, const struct mq_marks *marks)
+{
+	long long last = mq_marks_last(marks);
+	int64_t age_ms = mq_clock_steady_ms() - p->confirmed_ms;
+
+	if (last >= p->confirmed_last ||
+	    (last == -1 && age_ms > MQ_MARKS_SURE_MS))
+		return 0;
+	/* The one that is last had a message at least. */
+	return p->confirmed - (last + 1);
+}

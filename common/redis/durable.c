@@ -1,0 +1,293 @@
+#include "durable.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/exit.h"
+#include "base/xalloc.h"
+#include "info.h"
+
+/* How long the disk may take, and the replicas once more. */
+#define SAFE_S 30
+/* While the server writes its first append-only file, we look this often. */
+#define LOOK_MS 100
+
+/* A command none of whose words is empty. */
+static void
+build_line(struct mq_command *c, const char *line)
+{
+	char words[64], *rest = words, *word;
+
+	snprintf(words, sizeof(words), "%s", line);
+	mq_command_plain(c, strsep(&rest, " "));
+	while ((word = strsep(&rest, " ")) != NULL)
+		mq_command_str(c, word);
+}
+
+/* The command goes with the next flush. */
+static int
+append_line(struct mq_redis *r, const char *line)
+{
+	struct mq_command c = {0};
+	int rv;
+
+	build_line(&c, line);
+	rv = mq_redis_append(r, &c);
+	mq_command_free(&c);
+	return rv;
+}
+
+/* The next reply; NULL when there is none, or it is an error. */
+static redisReply *
+good_reply(struct mq_redis *r)
+{
+	redisReply *reply = mq_redis_reply(r);
+
+	if (reply == NULL || !mq_redis_refused(r, reply))
+		return reply;
+	freeReplyObject(reply);
+	return NULL;
+}
+
+/* The questions that take_info() has the answers to. */
+static int
+append_questions(struct mq_redis *r)
+{
+	return append_line(r, "INFO") == -1 ?
+	    -1 :
+	    append_line(r, "CONFIG GET *appendfsync*");
+}
+
+/*
+ * Returns 0, or -1 when INFO is refused or the connection lost.  Rented servers
+ * often refuse CONFIG; *why is the error then, for the caller to free.
+ */
+static int
+take_info(struct mq_redis *r, struct mq_info *info, char **why)
+{
+	redisReply *text = good_reply(r), *config;
+
+	*info = (struct mq_info){.replicas = 0};
+	*why = NULL;
+	if (text == NULL)
+		return -1;
+	if (text->type == REDIS_REPLY_STRING)
+		mq_info_take(info, text->str);
+	freeReplyObject(text);
+	config = mq_redis_reply(r);
+	if (config == NULL)
+		return -1;
+	mq_info_take_config(info, config);
+	if (config->type == REDIS_REPLY_ERROR)
+		*why = mq_xstrdup(config->str);
+	freeReplyObject(config);
+	return 0;
+}
+
+/* Whether the server knows this command, and we may use it. */
+static bool
+knows(struct mq_redis *r, const char *line)
+{
+	struct mq_command c = {0};
+	redisReply *reply;
+
+	build_line(&c, line);
+	reply = mq_redis_call(r, &c);
+	mq_command_free(&c);
+	if (reply == NULL)
+		return false;
+	freeReplyObject(reply);
+	return true;
+}
+
+/* The server can promise nothing; the error says what to change. */
+static int
+refuse(struct mq_redis *r, const struct mq_info *info, const char *why)
+{
+	if (mq_info_evicts(info))
+		return mq_redis_fail(r, MQ_EXIT_CONFIG,
+		    "cannot be durable: maxmemory-policy is %s, so the "
+		    "server may drop what it has accepted: set it to noeviction",
+		    info->policy);
+	if (!info->aof)
+		return mq_redis_fail(r, MQ_EXIT_CONFIG,
+		    "cannot be durable: it has no append-only file and no "
+		    "replica: set appendonly to yes and appendfsync to always, "
+		    "or connect a replica");
+	if (why != NULL)
+		return mq_redis_fail(r, MQ_EXIT_CONFIG,
+		    "cannot be durable: it has no replica, and what its "
+		    "appendfsync is nobody may know: %s",
+		    why);
+	if (info->lax && strcmp(info->fsync, "always") == 0)
+		return mq_redis_fail(r, MQ_EXIT_CONFIG,
+		    "cannot be durable: no-appendfsync-on-rewrite is yes: "
+		    "set it to no, or connect a replica");
+	return mq_redis_fail(r, MQ_EXIT_CONFIG,
+	    "cannot be durable: appendfsync is %s: set it to always, or "
+	    "connect a replica%s",
+	    info->fsync,
+	    strcmp(info->fsync, "everysec") == 0 ?
+		", or let WAITAOF be used (Redis 7.2)" :
+		"");
+}
+
+static int
+fail_without_info(struct mq_redis *r)
+{
+	if (mq_redis_lost(r))
+		return -1;
+	if (r->status != MQ_EXIT_NOPERM)
+		r->status = MQ_EXIT_CONFIG;
+	strlcat(r->error, "; --durable needs +info", sizeof(r->error));
+	return -1;
+}
+
+/*
+ * An append-only file that is only just being written does not count before that is
+ * done.  WAITAOF waits for it by itself.
+ */
+static int
+ask_info(struct mq_redis *r, bool waitaof, struct mq_info *info, char **why)
+{
+	int i;
+
+	for (i = 0; i <= SAFE_S * 1000 / LOOK_MS; i++) {
+		if (append_questions(r) == -1 || mq_redis_flush(r) == -1 ||
+		    take_info(r, info, why) == -1)
+			return fail_without_info(r);
+		if (!info->is_replica && (!info->aof_later || waitaof))
+			return 0;
+		free(*why);
+		*why = NULL;
+		if (info->is_replica)
+			return mq_redis_fail(
+			    r, MQ_EXIT_AGAIN, "it is a replica");
+		(void)r->wait(r->wait_arg, -1, LOOK_MS);
+	}
+	return mq_redis_fail(r, MQ_EXIT_AGAIN,
+	    "not durable yet: it still writes its first append-only file");
+}
+
+static bool
+is_on_disk(const struct mq_durable *d, const struct mq_info *info)
+{
+	/* WAITAOF would wait for ever. */
+	if (d->waitaof)
+		return strcmp(info->fsync, "no") != 0;
+	return info->aof && strcmp(info->fsync, "always") == 0 && !info->lax;
+}
+
+int
+mq_durable_find(struct mq_redis *r, struct mq_durable *d)
+{
+	struct mq_info info;
+	bool wait = knows(r, "WAIT 0 1");
+	char *why = NULL;
+	int rv = 0;
+
+	if (mq_redis_lost(r))
+		return -1;
+	*d = (struct mq_durable){.waitaof = knows(r, "WAITAOF 1 0 1")};
+	if (mq_redis_lost(r) || ask_info(r, d->waitaof, &info, &why) == -1)
+		return -1;
+	d->disk = is_on_disk(d, &info);
+	d->waitaof &= d->disk;
+	d->replicas = info.replicas;
+	strlcpy(d->run_id, info.run_id, sizeof(d->run_id));
+	if ((!d->disk && d->replicas == 0) || mq_info_evicts(&info))
+		rv = refuse(r, &info, why);
+	else if (d->replicas > 0 && !wait)
+		rv = mq_redis_fail(r, MQ_EXIT_CONFIG,
+		    "cannot be durable: it has replicas, and does not let "
+		    "WAIT be used");
+	free(why);
+	return rv;
+}
+
+static int
+send_waits(
+    struct mq_redis *r, const struct mq_durable *d, struct mq_command *write)
+{
+	char line[64];
+
+	if (write != NULL && mq_redis_append(r, write) == -1)
+		return -1;
+	snprintf(line, sizeof(line), "WAITAOF 1 0 %d000", SAFE_S);
+	if (d->waitaof && append_line(r, line) == -1)
+		return -1;
+	snprintf(line, sizeof(line), "WAIT %d %d000", d->replicas, SAFE_S);
+	if (d->replicas > 0 && append_line(r, line) == -1)
+		return -1;
+	return append_questions(r) == -1 ? -1 : mq_redis_flush(r);
+}
+
+/* An integer, or the first one of several; -1: there is none. */
+static long long
+take_number(struct mq_redis *r)
+{
+	redisReply *reply = good_reply(r), *one = reply;
+	long long n = -1;
+
+	if (reply == NULL)
+		return -1;
+	if (reply->type == REDIS_REPLY_ARRAY && reply->elements > 0)
+		one = reply->element[0];
+	if (one->type == REDIS_REPLY_INTEGER)
+		n = one->integer;
+	freeReplyObject(reply);
+	return n;
+}
+
+/* The server answers, but not that all is safe. */
+static int
+fail_yet(struct mq_redis *r, const char *why)
+{
+	return mq_redis_fail(r, MQ_EXIT_AGAIN, "not durable yet: %s", why);
+}
+
+/* A server that is another one now, or is set up in another way, may have
+ * forgotten what it did not have on its disk. */
+static int
+check_same(struct mq_redis *r, const struct mq_durable *d)
+{
+	struct mq_info info;
+	char *why;
+
+	if (take_info(r, &info, &why) == -1)
+		return -1;
+	free(why);
+	if (info.is_replica)
+		return fail_yet(r, "it has become a replica");
+	if (d->disk && !is_on_disk(d, &info))
+		return fail_yet(r, "its appendfsync was changed");
+	/* Else each write was safe when it was accepted. */
+	if ((d->waitaof || d->replicas > 0) &&
+	    strcmp(info.run_id, d->run_id) != 0)
+		return fail_yet(r, "it is not the same as before");
+	return 0;
+}
+
+int
+mq_durable_wait(
+    struct mq_redis *r, const struct mq_durable *d, struct mq_command *write)
+{
+	char why[64];
+	long long n;
+
+	if (send_waits(r, d, write) == -1 ||
+	    (write != NULL && take_number(r) == -1))
+		return -1;
+	if (d->waitaof && (n = take_number(r)) <= 0) {
+		snprintf(
+		    why, sizeof(why), "not on disk after %d seconds", SAFE_S);
+		return n == 0 ? fail_yet(r, why) : -1;
+	}
+	if (d->replicas > 0 && (n = take_number(r)) < d->replicas) {
+		snprintf(why, sizeof(why), "only on %lld of %d replica%s", n,
+		    d->replicas, d->replicas == 1 ? "" : "s");
+		return n >= 0 ? fail_yet(r, why) : -1;
+	}
+	return check_same(r, d);
+}
