@@ -108,7 +108,7 @@ checks_free(struct checks *checks)
 
 /* CRITICAL is worst, then WARNING, then UNKNOWN. */
 static int
-worse(int a, int b)
+worse_status(int a, int b)
 {
 	static const int rank[] = {0, 2, 3, 1};
 
@@ -256,7 +256,7 @@ judge_queue(const struct checks *checks, const struct model *m,
 
 	for (key = 0; key < KEYS; key++)
 		if (checks->limit[key].wanted)
-			status = worse(status,
+			status = worse_status(status,
 			    judge_value(
 				&checks->limit[key], key, value_of(m, q, key)));
 	return q->known ? status : UNKNOWN;
@@ -299,7 +299,7 @@ report_queues(
 	for (i = 0; i < stats->count; i++) {
 		q = &stats->queues[i];
 		status = judge_queue(checks, m, q);
-		r->status = worse(r->status, status);
+		r->status = worse_status(r->status, status);
 		if (status != OK || stats->count == 1)
 			report_queue(r, checks, m, i);
 		for (key = 0; key < KEYS && q->known; key++)

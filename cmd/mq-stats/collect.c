@@ -17,7 +17,7 @@
 #define PAGE_BYTES ((size_t)64 * 1024 * 1024)
 
 static void
-must(struct collector *c, int rv)
+check_call(struct collector *c, int rv)
 {
 	if (rv == -1)
 		mq_die(c->redis.status, "%s", c->redis.error);
@@ -60,7 +60,7 @@ collect_try(struct collector *c, int wanted, struct model *m)
 void
 collect_stats(struct collector *c, int wanted, struct model *m)
 {
-	must(c, collect_try(c, wanted, m));
+	check_call(c, collect_try(c, wanted, m));
 }
 
 /* --- rates ---------------------------------------------------------------------- */
@@ -86,7 +86,7 @@ rate_of(long long from, long long to, double seconds)
 
 /* Rates of just this interval. */
 static void
-set_rates(const struct mq_stats *old, struct mq_stats *new)
+set_interval_rates(const struct mq_stats *old, struct mq_stats *new)
 {
 	double seconds = (double)(new->now_ms - old->now_ms) / 1000;
 	const struct mq_queue_stats *o;
@@ -120,7 +120,7 @@ collect_again(struct collector *c, int wanted, struct model *m)
 		m->stats = old;
 		return -1;
 	}
-	set_rates(&old, &m->stats);
+	set_interval_rates(&old, &m->stats);
 	mq_stats_free(&old);
 	return 0;
 }
@@ -130,7 +130,7 @@ collect_again(struct collector *c, int wanted, struct model *m)
 void
 collect_policy(struct collector *c, struct model *m)
 {
-	must(c, mq_info_ask_policy(&c->redis, &m->info));
+	check_call(c, mq_info_ask_policy(&c->redis, &m->info));
 }
 
 void
@@ -164,8 +164,8 @@ collect_runs(struct collector *c, struct model *m)
 	struct mq_runs all, *named = &m->runs, others = {0};
 	int i;
 
-	must(c, ensure_open(c));
-	must(c, c->layout->running(&c->redis, &all));
+	check_call(c, ensure_open(c));
+	check_call(c, c->layout->running(&c->redis, &all));
 	named->runs = mq_xcalloc((size_t)all.count + 1, sizeof(*named->runs));
 	others.runs = mq_xcalloc((size_t)all.count + 1, sizeof(*others.runs));
 	for (i = 0; i < all.count; i++)
@@ -186,7 +186,7 @@ collect_ending(struct collector *c, struct model *m, const char *id,
 	if (!(c->layout->has & MQ_HAS_RESULTS))
 		return NULL;
 	collect_stats(c, 0, m);
-	must(c,
+	check_call(c,
 	    mq_queue_ending(
 		&c->redis, c->layout, &m->stats, id, ending, &queue));
 	return queue;
@@ -203,7 +203,7 @@ collect_messages(struct collector *c, const struct mq_place *place, long skip,
 	long seen;
 
 	while (more && !scan.end) {
-		must(c, c->layout->scan(&c->redis, &scan));
+		check_call(c, c->layout->scan(&c->redis, &scan));
 		more = slice(arg, scan.items, scan.count);
 	}
 	seen = scan.seen;

@@ -12,7 +12,7 @@
 #include "sections.h"
 
 static void
-print_time(int64_t ms)
+print_page_time(int64_t ms)
 {
 	char machine[32], person[32];
 	time_t t = (time_t)(ms / 1000);
@@ -55,7 +55,7 @@ print_title(const struct model *m)
 	fputs("<header>\n<h1>Queues</h1>\n<p>", stdout);
 	html_name(m->server);
 	fputs("</p>\n", stdout);
-	print_time(m->stats.now_ms);
+	print_page_time(m->stats.now_ms);
 	fputs("\n</header>\n<main>\n", stdout);
 }
 

@@ -83,7 +83,7 @@ print_line(const struct list *l, const char *id, const char *age,
 }
 
 static void
-print_human(
+print_row(
     const struct list *l, const struct mq_item *item, const struct message *s)
 {
 	int room = l->columns - FIXED_COLUMNS, width;
@@ -110,7 +110,7 @@ print_human(
 
 /* The head, and how wide the extra column is to be, by the first slice. */
 static void
-print_head(struct list *l, const struct mq_item *item, int count)
+print_list_head(struct list *l, const struct mq_item *item, int count)
 {
 	const char *title = extra_title(l->options->state);
 	struct message s;
@@ -178,13 +178,13 @@ is_for_people(const struct list *l)
 }
 
 static void
-print_message(struct list *l, const struct mq_item *item, enum mq_state state)
+print_item(struct list *l, const struct mq_item *item, enum mq_state state)
 {
 	struct message s;
 
 	message_unpack(&s, item, state);
 	if (is_for_people(l))
-		print_human(l, item, &s);
+		print_row(l, item, &s);
 	else
 		print_framed(l, item, &s);
 	message_free(&s);
@@ -210,8 +210,8 @@ list_slice(void *arg, const struct mq_item *items, int count)
 			return false;
 		}
 		if (l->shown == 0 && is_for_people(l))
-			print_head(l, items, count);
-		print_message(l, item, l->options->state);
+			print_list_head(l, items, count);
+		print_item(l, item, l->options->state);
 	}
 	return !ferror(stdout);
 }

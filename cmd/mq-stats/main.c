@@ -84,7 +84,7 @@ print_policy(const struct mq_info *info)
 }
 
 static void
-print_table(const struct stats_options *o, const struct model *m)
+print_queues(const struct stats_options *o, const struct model *m)
 {
 	bool connections = o->watch.connections;
 	struct table table;
@@ -114,7 +114,7 @@ show_queues(struct collector *c, const struct stats_options *o, struct model *m)
 	else if (o->format == FORMAT_PROMETHEUS)
 		prometheus_print(m);
 	else
-		print_table(o, m);
+		print_queues(o, m);
 	return report_missing(m);
 }
 
@@ -242,7 +242,7 @@ name_queues(struct collector *c, struct stats_options *o)
 
 /* For a plugin, everything that goes wrong is a line on stdout. */
 static int
-check(struct collector *c, struct stats_options *o, struct model *m)
+show_check(struct collector *c, struct stats_options *o, struct model *m)
 {
 	struct checks *checks = checks_parse(o->checks);
 	int status;
@@ -259,7 +259,7 @@ check(struct collector *c, struct stats_options *o, struct model *m)
 }
 
 static int
-show(struct collector *c, struct stats_options *o, struct model *m)
+show_subject(struct collector *c, struct stats_options *o, struct model *m)
 {
 	static bool (*const shows[SUBJECTS])(struct collector *,
 	    const struct stats_options *, struct model *) = {
@@ -296,9 +296,9 @@ main(int argc, char *argv[])
 	options_parse(&options, argc, argv);
 	mq_option_prints(true);
 	if (options.format == FORMAT_CHECK)
-		status = check(&collector, &options, &model);
+		status = show_check(&collector, &options, &model);
 	else
-		status = show(&collector, &options, &model);
+		status = show_subject(&collector, &options, &model);
 	model_free(&model);
 	collect_close(&collector);
 	mq_server_free(&collector.server);

@@ -147,7 +147,7 @@ html_age(const char *label, int64_t now_ms, int64_t since_ms)
 }
 
 static void
-print_head(const char *const *p)
+print_table_head(const char *const *p)
 {
 	bool number;
 
@@ -172,7 +172,7 @@ html_section(const char *title, long long n, const char *note, const char *id,
 		return;
 	}
 	printf("<div class=\"card\"><table id=\"%s\">\n", id);
-	print_head(head);
+	print_table_head(head);
 }
 
 void

@@ -43,7 +43,7 @@ add_waiting(struct mq_queue_stats *sum, const struct mq_queue_stats *q)
 }
 
 static void
-add_queue(struct mq_queue_stats *sum, const struct mq_queue_stats *q)
+sum_queue(struct mq_queue_stats *sum, const struct mq_queue_stats *q)
 {
 	if (!q->refuse)
 		add_waiting(sum, q);
@@ -77,7 +77,7 @@ model_total(const struct model *m)
 
 	for (i = 0; i < stats->count; i++)
 		if (unique || !is_repeated(stats, i))
-			add_queue(&sum, &stats->queues[i]);
+			sum_queue(&sum, &stats->queues[i]);
 	return sum;
 }
 

@@ -31,7 +31,7 @@ print_time(const char *name, int64_t ms, int64_t now_ms)
 }
 
 static void
-print_run(const struct mq_run *run, int64_t now_ms)
+print_found_run(const struct mq_run *run, int64_t now_ms)
 {
 	char *text = mq_xasprintf("attempt %ld for %lld s, pid %ld%s%s: %s%s%s",
 	    run->attempt, run_seconds(run, now_ms), run->pid,
@@ -195,7 +195,7 @@ print_message(const struct found *f)
 		print_wait(&f->item, f->model->stats.now_ms);
 	text_line("connection", f->connection);
 	if (f->run != NULL)
-		print_run(f->run, f->model->stats.now_ms);
+		print_found_run(f->run, f->model->stats.now_ms);
 	printf("%-12s%ld\n", "attempts", s.attempts);
 	text_line("reason", s.reason);
 	print_options(&s.envelope, f->model->stats.now_ms);
@@ -229,7 +229,7 @@ print_ending(const struct found *f)
 }
 
 static void
-print_human(const struct found *f)
+print_found(const struct found *f)
 {
 	if (!f->exists) {
 		print_ending(f);
@@ -243,7 +243,7 @@ print_human(const struct found *f)
 		return;
 	}
 	text_line("connection", f->connection);
-	print_run(f->run, f->model->stats.now_ms);
+	print_found_run(f->run, f->model->stats.now_ms);
 }
 
 static void
@@ -316,7 +316,7 @@ void
 one_print(const struct found *f, bool json)
 {
 	if (!json)
-		print_human(f);
+		print_found(f);
 	else
 		text_json_line(f->exists ? found_json(f) : ending_json(f));
 }

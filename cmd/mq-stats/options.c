@@ -94,7 +94,7 @@ static const char *const subject_names[SUBJECTS] = {
 };
 
 static void
-exclusive(const char *one, const char *other)
+refuse_both(const char *one, const char *other)
 {
 	mq_die(MQ_EXIT_USAGE, "%s and %s cannot be used together", one, other);
 }
@@ -103,7 +103,7 @@ static void
 set_format(struct stats_options *o, enum format format)
 {
 	if (o->format != FORMAT_TABLE && o->format != format)
-		exclusive(format_names[o->format], format_names[format]);
+		refuse_both(format_names[o->format], format_names[format]);
 	o->format = format;
 }
 
@@ -111,7 +111,7 @@ static void
 set_subject(struct stats_options *o, enum subject subject)
 {
 	if (o->subject != SUBJECT_QUEUES && o->subject != subject)
-		exclusive(subject_names[o->subject], subject_names[subject]);
+		refuse_both(subject_names[o->subject], subject_names[subject]);
 	o->subject = subject;
 }
 
@@ -244,12 +244,12 @@ check_messages(const struct stats_options *o, bool json)
 	if (o->refresh > 0 && o->subject != SUBJECT_HTML)
 		mq_die(MQ_EXIT_USAGE, "--refresh needs --html");
 	if (o->subject == SUBJECT_HTML && json)
-		exclusive("--html", "--json");
+		refuse_both("--html", "--json");
 	if (of_one && o->count != 1)
 		mq_die(MQ_EXIT_USAGE, "%s needs one queue (try --help)",
 		    subject_names[o->subject]);
 	if (json && o->list.framing != MQ_FRAME_WHOLE)
-		exclusive("--json", "a framing");
+		refuse_both("--json", "a framing");
 }
 
 static void
@@ -261,18 +261,18 @@ check_options(const struct stats_options *o)
 	bool of_machine = o->format != FORMAT_TABLE;
 
 	if (o->watch.interval_ms > 0 && of_machine)
-		exclusive("--watch", format);
+		refuse_both("--watch", format);
 	if (o->watch.connections && of_machine && !json)
-		exclusive("--connections", format);
+		refuse_both("--connections", format);
 	check_messages(o, json);
 	if (subject == NULL)
 		return;
 	if (of_machine && !json)
-		exclusive(subject, format);
+		refuse_both(subject, format);
 	if (o->watch.interval_ms > 0)
-		exclusive(subject, "--watch");
+		refuse_both(subject, "--watch");
 	if (o->watch.connections)
-		exclusive(subject, "--connections");
+		refuse_both(subject, "--connections");
 }
 
 void

@@ -89,7 +89,7 @@ COUNTER(crashed, crashed)
 COUNTER(lease_lost, lease_lost)
 
 static bool
-age(const struct series *k, double *v)
+age_value(const struct series *k, double *v)
 {
 	*v = k->q->oldest_ms > 0 ? model_age_s(k->model, k->q->oldest_ms) : 0;
 	return k->q->oldest_ms >= 0;
@@ -109,7 +109,7 @@ static const struct metric {
 	"Consumers that have died and are not cleaned up yet.", dead_consumers},
     {"mq_delayed", "gauge", "Messages that become ready later.", delayed},
     {"mq_oldest_age_seconds", "gauge",
-	"How long the oldest claimable message has been claimable.", age},
+	"How long the oldest claimable message has been claimable.", age_value},
     {"mq_paused", "gauge", "1 while the queue is paused.", paused},
     {"mq_published_total", "counter", "Messages published.", published},
     {"mq_attempts_total", "counter", "Runs that ended, however they did.",

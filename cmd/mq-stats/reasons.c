@@ -11,7 +11,7 @@ static const struct column columns[] = {
 };
 
 static void
-add_age(struct table *t, int64_t now_ms, int64_t at_ms)
+add_reason_age(struct table *t, int64_t now_ms, int64_t at_ms)
 {
 	char age[TEXT_AGE];
 
@@ -23,13 +23,13 @@ static void
 add_reason(struct table *t, int64_t now_ms, const struct reason *r)
 {
 	table_number(t, r->count, STYLE_PLAIN);
-	add_age(t, now_ms, r->oldest_ms);
-	add_age(t, now_ms, r->newest_ms);
+	add_reason_age(t, now_ms, r->oldest_ms);
+	add_reason_age(t, now_ms, r->newest_ms);
 	table_name(t, r->text[0] != '\0' ? r->text : "-", STYLE_PLAIN);
 }
 
 static void
-print_table(const struct reasons *r, int shown, int64_t now_ms)
+print_reason_table(const struct reasons *r, int shown, int64_t now_ms)
 {
 	struct table t = {
 	    .columns = columns, .count = sizeof(columns) / sizeof(columns[0])};
@@ -57,7 +57,7 @@ time_if(int64_t ms)
 }
 
 static void
-print_json(const char *queue, const struct reasons *r, int shown)
+print_reason_json(const char *queue, const struct reasons *r, int shown)
 {
 	json_t *all = json_object(), *list = json_array(), *v;
 	int i;
@@ -85,7 +85,7 @@ reasons_print(const struct reasons *r, const char *queue, long limit,
 	int shown = limit != -1 && limit < r->count ? (int)limit : r->count;
 
 	if (json)
-		print_json(queue, r, shown);
+		print_reason_json(queue, r, shown);
 	else if (r->count > 0)
-		print_table(r, shown, now_ms);
+		print_reason_table(r, shown, now_ms);
 }

@@ -19,7 +19,7 @@ add_run(struct table *t, const struct mq_run *run, int64_t now_ms)
 }
 
 static void
-print_human(const struct mq_runs *runs, int64_t now_ms)
+print_run_table(const struct mq_runs *runs, int64_t now_ms)
 {
 	static const struct column columns[] = {
 	    {.title = "QUEUE", .text = true},
@@ -41,7 +41,7 @@ print_human(const struct mq_runs *runs, int64_t now_ms)
 }
 
 static void
-print_json(const struct mq_runs *runs, int64_t now_ms)
+print_run_json(const struct mq_runs *runs, int64_t now_ms)
 {
 	json_t *list = json_array();
 	int i;
@@ -59,7 +59,7 @@ running_print(const struct model *m, bool json)
 	int64_t now_ms = mq_clock_unix_us() / 1000;
 
 	if (json)
-		print_json(&m->runs, now_ms);
+		print_run_json(&m->runs, now_ms);
 	else if (m->runs.count > 0)
-		print_human(&m->runs, now_ms);
+		print_run_table(&m->runs, now_ms);
 }

@@ -71,7 +71,7 @@ text_odd(uint32_t c)
 /* --- columns ------------------------------------------------------------------ */
 
 static const char *
-ellipsis(void)
+ellipsis_text(void)
 {
 	return strcmp(nl_langinfo(CODESET), "UTF-8") == 0 ? "\xe2\x80\xa6" :
 							    "~";
@@ -130,7 +130,7 @@ text_cut(struct mq_buf *out, const char *s, int room)
 		len += n;
 	}
 	mq_buf_add(out, s, len);
-	mq_buf_addstr(out, ellipsis());
+	mq_buf_addstr(out, ellipsis_text());
 	return width + 1;
 }
 
@@ -144,7 +144,7 @@ text_cut_front(const char *s, int room)
 		return mq_xstrdup(s);
 	for (; width > room - 1; width -= columns)
 		s += read_character(s, &state, &columns);
-	return mq_xasprintf("%s%s", ellipsis(), s);
+	return mq_xasprintf("%s%s", ellipsis_text(), s);
 }
 
 char *

@@ -110,7 +110,7 @@ draw_screen(const struct watch *w)
 
 /* Where nothing can be drawn: one table after the other. */
 static void
-print_table(const struct watch *w, bool first)
+print_next_table(const struct watch *w, bool first)
 {
 	struct table table;
 
@@ -188,7 +188,7 @@ watch(struct collector *c, const struct watch_options *o, struct model *m)
 		screen_enter();
 	for (;; first = false) {
 		if (!w.screen) {
-			print_table(&w, first);
+			print_next_table(&w, first);
 			sleep_until(w.next);
 		} else {
 			draw_screen(&w);
