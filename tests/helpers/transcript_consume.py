@@ -76,6 +76,22 @@ case $x in exit) exit 1;; esac; echo "$x" >&3; done""")
 
 
 @scenario()
+def consume_dups(r):
+    ask = """while IFS= read -r x; do
+for to in other none a:b "$URL?queue=other" "$URL?queue=none"
+do echo "dup 0-X-$to" >&3; head -n 1 <&4 >&2; done
+echo "dup 9-X-other" >&3; echo done >&3; done"""
+    script = r.script("URL=unix://%s/mq.sock\n%s" % (r.dir, ask))
+    r.mq("publish", "-q", "other", "x")
+    for how in ("--stream",), ("--batch", "2"):
+        r.mq("publish", "-H", "X-A: b", "q", "a")
+        r.mq("consume", *ONE_BY_ONE, "-v", *how, "-n", "1", "q", "--", script)
+    r.mq("publish", "-q", "q", "b")
+    r.mq("consume", *ONE_BY_ONE, "-n", "1", "q", "--",
+         r.script("echo 'dup 0-X-none' >&3; echo 'dup 0-X-unix:///nowhere?queue=x' >&3"))
+
+
+@scenario()
 def print_file(r):
     r.mq("publish", "-H", "X-A: b", "-p", "1", "q", "a", "b")
     r.mq("publish", "-l", "q", input="c\nd\n")
