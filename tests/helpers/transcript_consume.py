@@ -79,7 +79,7 @@ case $x in exit) exit 1;; esac; echo "$x" >&3; done""")
 def consume_dups(r):
     ask = """while IFS= read -r x; do
 for to in other none a:b "$URL?queue=other" "$URL?queue=none"
-do echo "dup 0-X-$to" >&3; head -n 1 <&4 >&2; done
+do echo "dup 0-X-$to" >&3; head -n 1 <&4 >/dev/null; done
 echo "dup 9-X-other" >&3; echo done >&3; done"""
     script = r.script("URL=unix://%s/mq.sock\n%s" % (r.dir, ask))
     r.mq("publish", "-q", "other", "x")
