@@ -1,0 +1,79 @@
+/*
+ * How messages are published, and what a queue accepts.
+ */
+#ifndef MQ_PUBLISHING_H
+#define MQ_PUBLISHING_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* No clock of a queue goes further: the scores of ticks have to be exact. */
+#define MQ_TICK_MAX (1LL << 48)
+
+/* When a published message is to be ready. */
+struct mq_when {
+	enum {
+		MQ_WHEN_NOW,
+		MQ_WHEN_IN, /* ms milliseconds from now */
+		MQ_WHEN_AT  /* at unix time ms, milliseconds */
+	} kind;
+	int64_t ms;
+	bool said; /* NOW: even if the queue has a delay of its own */
+};
+
+/*
+ * How many messages may be there for another one to be accepted, -1 any number:
+ * claimable ones, and those that are delayed for whatever reason; and the same
+ * for a message with a priority above 0.
+ */
+struct mq_limits {
+	long ready, ready_high, delayed, delayed_high;
+};
+
+/* One of the batches of a publisher that may have to ask whether the server has
+ * done it; see mark.h. */
+struct mq_mark {
+	const char *publisher; /* an id; NULL: nobody will ask */
+	int place;	       /* 0 to MQ_MARKS - 1, in turn */
+	long long before; /* messages in the batches before it; none is empty */
+};
+
+/* How messages are published. */
+struct mq_publishing {
+	struct mq_mark mark;
+	struct mq_when when;
+	/* They may have headers that ask for something (a priority, a group, a
+	 * key, a tick, an answer), or there are limits. */
+	bool special;
+	bool alike; /* all ask for the same, none for an answer, and their id is
+		     * what makes them unique */
+	struct mq_limits limits;
+	bool realtime; /* each is told to those who listen, as node's do */
+};
+
+/*
+ * What a queue does with all its messages, where queues have attributes.
+ * MQ_ATTRIBUTE_NONE: not said.
+ */
+enum { MQ_ATTRIBUTE_NONE = -2 };
+#define MQ_ATTRIBUTES_NONE                                                     \
+	{                                                                      \
+		MQ_ATTRIBUTE_NONE, MQ_ATTRIBUTE_NONE, MQ_ATTRIBUTE_NONE        \
+	}
+struct mq_attributes {
+	long vt_s;    /* hidden so long once received */
+	long delay_s; /* of a message that says nothing of its own */
+	long maxsize; /* of a body, in units of UTF-16; -1: any */
+};
+
+/* What became of one that was. */
+enum mq_published {
+	MQ_PUBLISHED_NONSENSE = -1, /* a reply of the wrong form */
+	MQ_PUBLISHED,		    /* it is there */
+	MQ_PUBLISHED_DUPLICATE,	    /* another one has its key */
+	MQ_PUBLISHED_FULL,	    /* there are too many */
+	MQ_PUBLISHED_STALE,	    /* its last tick is over */
+	MQ_PUBLISHED_TOO_LONG	    /* for the queue's maxsize */
+};
+
+#endif

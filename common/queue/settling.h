@@ -1,0 +1,60 @@
+/*
+ * How the stay of a message in our hands ends.
+ */
+#ifndef MQ_SETTLING_H
+#define MQ_SETTLING_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/id.h"
+
+/* What to tell those who wait for the end of a message. */
+struct mq_result {
+	const char *id;	  /* of the message, or what its Mq-Reply-To says */
+	const char *text; /* as of result.h */
+	size_t len;
+	int64_t keep_ms; /* how long it can be read, above 0 */
+};
+
+/* What becomes of a claimed message. */
+enum mq_outcome {
+	MQ_OUTCOME_ACK,	   /* done: it is gone */
+	MQ_OUTCOME_REJECT, /* to the rejected ones */
+	MQ_OUTCOME_FRONT,  /* back, to be the next one */
+	MQ_OUTCOME_AGAIN,  /* back, at the end of the line, after a delay */
+	MQ_OUTCOME_PUSH	   /* to the queue `push` */
+};
+
+/* How to settle one message. */
+struct mq_settlement {
+	enum mq_outcome outcome;
+	const char *element; /* as it was claimed, byte for byte */
+	size_t len;
+	/* Its new header, which takes the place of the element's first
+	 * payload_at bytes; NULL: it stays as it is. */
+	const char *header;
+	size_t header_len, payload_at;
+	int64_t delay_ms;	    /* AGAIN only */
+	char unique[MQ_ID_LEN + 1]; /* AGAIN, PUSH: a new id */
+	bool unrun;		    /* REJECT: it was too late to run it */
+	const char *push;	    /* PUSH only */
+	/* ACK: its header asks for more than a place in line, so that there may
+	 * be something to let go of.  (The others find out for themselves.) */
+	bool holds;
+	const char *receipt; /* its number, of a session that handed out by
+			      * receipt: LOST when its lease is over; or NULL */
+	const struct mq_result *result; /* NULL: nobody is told */
+};
+
+/* What a settlement came to. */
+enum mq_settled {
+	MQ_SETTLED,
+	MQ_SETTLED_LOST,    /* nothing: somebody else has the message by now */
+	MQ_SETTLED_GONE,    /* nothing: there is no such message any more */
+	MQ_SETTLED_TOO_LONG /* PUSH: nothing, it is longer than the maxsize of
+			     * the other queue; it is still ours */
+};
+
+#endif

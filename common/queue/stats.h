@@ -1,0 +1,102 @@
+/*
+ * The numbers of queues and of connections.
+ */
+#ifndef MQ_STATS_H
+#define MQ_STATS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/names.h"
+#include "publishing.h"
+
+/* Upper bounds of the run time histogram, in seconds; what is longer than the
+ * last one has a bucket of its own behind. */
+#define MQ_BUCKETS 16
+extern const double mq_bucket_s[MQ_BUCKETS - 1];
+
+/* What these tools have counted of a queue, or what is to be added to it. */
+struct mq_counts {
+	long long published;
+	long long runs;	      /* attempts that ended, however they did */
+	long long done;	      /* acked */
+	long long failed;     /* rejected */
+	long long expired;    /* of those: never run, as it was too late */
+	long long retried;    /* put back for another attempt */
+	long long crashed;    /* runs whose consumer was found dead */
+	long long lease_lost; /* runs whose consumer found its lease gone */
+	long long run_ms;     /* how long all runs took together */
+	long long bucket[MQ_BUCKETS]; /* runs by time; not cumulative */
+};
+
+struct mq_queue_stats {
+	char *name;
+	bool known;  /* whether anybody ever opened a queue of this name */
+	bool refuse; /* what is in it was rejected by another of these queues,
+		      * and is counted there already */
+	long long ready, delayed, unacked, rejected;
+	long long consumers;	  /* whose lease holds */
+	long long dead_consumers; /* the others, until they are cleaned up */
+	int64_t oldest_ms;	  /* since when its oldest claimable message has
+			      * been claimable, unix ms; 0: there is none; -1:
+			      * there is one, and nobody knows since when.  Of
+			      * two, one may tell: it is at least so old */
+	int64_t next_due_ms; /* when the next delayed message is due, unix ms;
+			      * 0: none waits for a time */
+	long long in_line;   /* delayed ones that wait for their group's turn */
+	int64_t tick;	     /* of its clock; 0: it never had one */
+	int64_t paused_ms;   /* 0: not paused; -1: until resumed; else the unix
+			      * ms of its end */
+	bool counted;	     /* whether there are any counts */
+	struct mq_counts counts;
+	double in_s, out_s; /* published, and done or rejected, a second, in
+			     * the last minute; -1: not known */
+	/* With MQ_HAS_ATTRIBUTES, and only of a queue that there is. */
+	bool attributed;
+	struct mq_attributes attributes;
+	int64_t created_s, modified_s; /* unix time */
+	long long sent, received;      /* messages, by whatever program */
+};
+
+/* What one connection has of one queue that it consumes. */
+struct mq_consumed {
+	char *queue;
+	long long unacked, consumers;
+};
+
+struct mq_connection_stats {
+	char *name;
+	int64_t ttl_ms; /* of its lease; not above 0: it is dead */
+	char *host;	/* NULL: not known, as of a Go program */
+	long pid;	/* 0: not known */
+	struct mq_consumed *consumed; /* by queue name */
+	int count;
+};
+
+/* What is wanted of the server besides the numbers of messages. */
+enum {
+	MQ_STATS_CONNECTIONS = 1,
+	MQ_STATS_COUNTS = 2,  /* all of mq_counts; else only published, done and
+			      * failed are set */
+	MQ_STATS_UNLISTED = 4 /* what connections hold that nobody lists,
+			       * too, unless there are very many keys */
+};
+
+struct mq_stats {
+	struct mq_queue_stats *queues; /* in the order asked for, or sorted */
+	int count;
+	/* By name; only when they were asked for.  With queues named, those
+	 * that consume one of them, and only what they have of those. */
+	struct mq_connection_stats *connections;
+	int connection_count;
+	/* Connections with keys of these queues in rmq's form for a cluster,
+	 * whose messages are not counted; always, sorted. */
+	struct mq_names cluster;
+	int64_t now_ms; /* the server's clock, unix ms */
+};
+
+/* Frees all it has, not itself. */
+void mq_connection_stats_free(struct mq_connection_stats *);
+void mq_stats_free(struct mq_stats *);
+
+#endif
