@@ -1,5 +1,7 @@
 #include "calls.h"
 
+#include "side.h"
+
 /* Sends a command, and frees it; whether its reply is an integer, and not 0. */
 static int
 call_for_answer(struct mq_redis *r, struct mq_command *c, bool *answer)
@@ -44,7 +46,7 @@ mq_queue_pause(struct mq_redis *r, const struct mq_layout *layout,
 	struct mq_command c = {0};
 	bool done;
 
-	layout->pause(&c, queue, ms);
+	mq_side_pause(layout->side, &c, queue, ms);
 	return call_for_answer(r, &c, &done);
 }
 
@@ -54,7 +56,7 @@ mq_queue_resume(struct mq_redis *r, const struct mq_layout *layout,
 {
 	struct mq_command c = {0};
 
-	layout->resume(&c, queue);
+	mq_side_resume(layout->side, &c, queue);
 	return call_for_answer(r, &c, was);
 }
 

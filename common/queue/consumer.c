@@ -4,6 +4,7 @@
 
 #include "base/xalloc.h"
 #include "redis/reply.h"
+#include "side.h"
 
 /* Takes the memory of the command. */
 static void
@@ -324,7 +325,7 @@ mq_consumer_pause(struct mq_consumer *k, const char *queue, int64_t ms,
 {
 	struct mq_command cmd = {0};
 
-	k->layout->pause_at_least(&cmd, queue, ms);
+	mq_side_pause_at_least(k->layout->side, &cmd, queue, ms);
 	send_own(k, &cmd, take_answer, (mq_callback *)fn, arg);
 }
 
@@ -334,7 +335,7 @@ mq_consumer_count(struct mq_consumer *k, const char *queue,
 {
 	struct mq_command cmd = {0};
 
-	k->layout->count(&cmd, queue, counts);
+	mq_side_count(k->layout->side, &cmd, queue, counts);
 	send_own(k, &cmd, take_answer, (mq_callback *)fn, arg);
 }
 
@@ -344,7 +345,8 @@ mq_consumer_tell_running(struct mq_consumer *k, const struct mq_buf *text,
 {
 	struct mq_command cmd = {0};
 
-	k->layout->tell_running(&k->session, text->data, text->len, &cmd);
+	mq_side_tell_running(
+	    k->layout->side, &k->session, text->data, text->len, &cmd);
 	send_own(k, &cmd, take_answer, (mq_callback *)fn, arg);
 }
 

@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "base/exit.h"
+#include "side.h"
 
 void
 mq_publisher_init(struct mq_publisher *p, struct mq_redis *r,
@@ -188,7 +189,7 @@ mq_publisher_count(struct mq_publisher *p)
 
 	if (p->uncounted == 0)
 		return;
-	p->layout->count_published(&c, p->queue, p->uncounted);
+	mq_side_count_published(p->layout->side, &c, p->queue, p->uncounted);
 	p->uncounted = 0;
 	if (mq_redis_send(p->redis, &c) == 0)
 		reply = mq_redis_reply(p->redis);
@@ -205,7 +206,7 @@ mq_publisher_wait_durable(
 
 	/* An older write would be the last one of this connection. */
 	if (!ours)
-		p->layout->count_published(&write, p->queue, 0);
+		mq_side_count_published(p->layout->side, &write, p->queue, 0);
 	rv = mq_durable_wait(p->redis, durable, ours ? NULL : &write);
 	mq_command_free(&write);
 	return rv;
@@ -218,7 +219,7 @@ mq_publisher_forget(struct mq_publisher *p)
 
 	if (!p->marked || p->loose || mq_redis_lost(p->redis))
 		return;
-	p->layout->marks(&c, "UNLINK", p->queue, p->id);
+	mq_side_marks(p->layout->side, &c, "UNLINK", p->queue, p->id);
 	(void)mq_redis_send(p->redis, &c);
 	mq_command_free(&c);
 }

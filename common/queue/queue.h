@@ -110,6 +110,7 @@ struct mq_layout {
 			 * is a queue of NS; NULL: it has no namespaces */
 
 	const struct mq_right *rights; /* see rights.h */
+	const struct mq_side *side;    /* see side.h */
 
 	/* NULL, or why this cannot be the name of a queue (constant text). */
 	const char *(*queue_error)(const char *queue);
@@ -153,15 +154,11 @@ struct mq_layout {
 	 * not, there is publish_mark() for a batch with a mark: a plain command
 	 * to go behind it, in one transaction, for its n messages; refused, it
 	 * has no part in what became of them.  Without a mark there is
-	 * count_published().
+	 * mq_side_count_published().
 	 */
 	bool (*publish_counts)(const struct mq_publishing *);
 	void (*publish_mark)(struct mq_command *, const char *queue,
 	    const struct mq_mark *, int n);
-	/* Starts a plain command on the key with a publisher's marks. */
-	void (*marks)(struct mq_command *, const char *verb, const char *queue,
-	    const char *publisher);
-
 	/*
 	 * Sets a queue's clock, which starts at 0 and never goes back.  The
 	 * reply is an integer: the tick it is at now, which is above the one
@@ -246,16 +243,6 @@ struct mq_layout {
 	    int64_t block_ms);
 
 	/*
-	 * Adds to the counts of a queue.  count_published() is a plain command
-	 * for the one count that publishers have, n below 0 takes off again;
-	 * it has one reply, an integer when it was carried out.
-	 */
-	void (*count)(
-	    struct mq_command *, const char *queue, const struct mq_counts *);
-	void (*count_published)(
-	    struct mq_command *, const char *queue, long long n);
-
-	/*
 	 * Messages handed out by receipt are in the hands of a connection
 	 * with one queue, which joined with a lease_ms, and that its maker
 	 * leaves alone.  receipts() numbers all those that it holds, which are
@@ -275,20 +262,6 @@ struct mq_layout {
 	    const char *id, struct mq_receipt *);
 	/* Removes such a connection if it holds nothing more. */
 	void (*vacate)(const struct mq_session *, struct mq_command *);
-
-	/* Tells others what runs here: text as of running.h, kept as long as
-	 * the lease; renew() keeps it, too.  n 0: nothing runs. */
-	void (*tell_running)(const struct mq_session *, const char *text,
-	    size_t n, struct mq_command *);
-
-	/* Consumers of these tools claim nothing from a paused queue.  For ms
-	 * milliseconds, or until resumed (-1).  resume()'s reply is the integer
-	 * 1, or 0 when it was not paused. */
-	void (*pause)(struct mq_command *, const char *queue, int64_t ms);
-	void (*resume)(struct mq_command *, const char *queue);
-	/* As pause(), but it never ends a pause earlier. */
-	void (*pause_at_least)(
-	    struct mq_command *, const char *queue, int64_t ms);
 
 	/*
 	 * These wait.  They return 0, or -1 with the error in struct mq_redis.

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "message/headers.h"
+#include "side.h"
 
 /* --- asking the server --------------------------------------------------------- */
 
@@ -73,7 +74,7 @@ receipt_session_count(
 	struct mq_command c = {0};
 	redisReply *reply;
 
-	s->queue.layout->count(&c, s->queue.name, n);
+	mq_side_count(s->queue.layout->side, &c, s->queue.name, n);
 	reply = receipt_session_call(s, &c);
 	if (reply != NULL)
 		freeReplyObject(reply);

@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/exit.h"
 #include "publisher.h"
+#include "side.h"
 
 /* One command and its reply, which the caller frees if the answer is DONE. */
 static enum mq_call
@@ -116,12 +117,12 @@ ask_marks(struct mq_publisher *p, struct mq_marks *marks)
 	struct mq_command c = {0};
 	enum mq_call result;
 
-	p->layout->marks(&c, "HSET", p->queue, p->id);
+	mq_side_marks(p->layout->side, &c, "HSET", p->queue, p->id);
 	mq_command_str(&c, "resumed");
 	mq_command_int(&c, p->sent);
 	result = tell_server(p, &c);
 	if (result == MQ_CALL_DONE || result == MQ_CALL_AGAIN) {
-		p->layout->marks(&c, "PEXPIRE", p->queue, p->id);
+		mq_side_marks(p->layout->side, &c, "PEXPIRE", p->queue, p->id);
 		mq_command_int(&c, MQ_MARKS_KEEP_MS);
 		result = tell_server(p, &c);
 	}
@@ -129,7 +130,7 @@ ask_marks(struct mq_publisher *p, struct mq_marks *marks)
 	 * to has been seen before. */
 	if (result == MQ_CALL_LOST || result == MQ_CALL_REFUSED)
 		return result;
-	p->layout->marks(&c, "HGETALL", p->queue, p->id);
+	mq_side_marks(p->layout->side, &c, "HGETALL", p->queue, p->id);
 	return ask_reply(p, &c, &marks->reply);
 }
 

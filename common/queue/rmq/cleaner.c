@@ -154,7 +154,7 @@ ask_to_count(void *arg, size_t i, struct mq_command *c)
 	const struct rmq_cleaner *w = arg;
 	const struct rmq_count *n = &w->counts[i];
 
-	rmq_count(c, n->queue,
+	mq_side_count(&rmq_side, c, n->queue,
 	    &(struct mq_counts){.runs = n->crashed,
 		.crashed = n->crashed,
 		.failed = n->rejected + n->expired,

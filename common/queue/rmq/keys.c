@@ -27,6 +27,7 @@
  */
 #include "keys.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #define QUEUE_NAME_MAX 512
@@ -105,3 +106,36 @@ rmq_queue_error(const char *queue)
 			       "in it";
 	return NULL;
 }
+
+static void
+add_paused(struct mq_command *c, const char *queue)
+{
+	rmq_key_queue(c, queue, "paused");
+}
+
+static void
+add_counters(struct mq_command *c, const char *queue)
+{
+	rmq_key_queue(c, queue, "counters");
+}
+
+void
+rmq_key_marks(struct mq_command *c, const char *queue, const char *publisher)
+{
+	char what[sizeof("publisher::") + MQ_ID_LEN];
+
+	snprintf(what, sizeof(what), "publisher::%s", publisher);
+	rmq_key_queue(c, queue, what);
+}
+
+static void
+add_running(struct mq_command *c, const char *connection, const char *queue)
+{
+	(void)queue;
+	rmq_key_connection(c, connection, "running");
+}
+
+const struct mq_side rmq_side = {.paused = add_paused,
+    .counters = add_counters,
+    .marks = rmq_key_marks,
+    .running = add_running};

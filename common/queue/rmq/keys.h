@@ -5,9 +5,7 @@
 #ifndef MQ_RMQ_KEYS_H
 #define MQ_RMQ_KEYS_H
 
-#include <stdint.h>
-
-#include "redis/command.h"
+#include "queue/side.h"
 
 #define RMQ_QUEUES	"rmq::queues"
 #define RMQ_CONNECTIONS "rmq::connections"
@@ -35,6 +33,11 @@ void rmq_key_both(struct mq_command *, const char *connection,
  * cluster have them: two arguments. */
 void rmq_key_cluster(
     struct mq_command *, const char *connection, const char *queue);
+
+/* The batches of a publisher. */
+void rmq_key_marks(
+    struct mq_command *, const char *queue, const char *publisher);
+extern const struct mq_side rmq_side;
 
 /* What is wrong with the name of a queue, constant text; NULL: nothing.  Names are
  * not escaped anywhere, so one that could be mistaken is refused. */

@@ -22,8 +22,6 @@ enum mq_published rmq_published(const redisReply *, int i);
 bool rmq_publish_counts(const struct mq_publishing *);
 void rmq_publish_mark(
     struct mq_command *, const char *queue, const struct mq_mark *, int n);
-void rmq_marks(struct mq_command *, const char *verb, const char *queue,
-    const char *publisher);
 void rmq_tick(struct mq_command *, const char *queue, int64_t tick);
 
 void rmq_probe(struct mq_command *, const struct mq_session *,
@@ -43,20 +41,11 @@ void rmq_ack_oldest(const struct mq_session *, int queue,
 void rmq_held(const struct mq_session *, int queue, struct mq_command *);
 void rmq_held_count(const struct mq_session *, int queue, struct mq_command *);
 
-void rmq_count(
-    struct mq_command *, const char *queue, const struct mq_counts *);
-void rmq_count_published(struct mq_command *, const char *queue, long long n);
-void rmq_pause(struct mq_command *, const char *queue, int64_t ms);
-void rmq_resume(struct mq_command *, const char *queue);
-void rmq_pause_at_least(struct mq_command *, const char *queue, int64_t ms);
-
 void rmq_receipts(const struct mq_session *, const struct mq_part *elements,
     int n, struct mq_command *);
 void rmq_receipt(struct mq_command *, const char *connection, const char *queue,
     const char *number);
 void rmq_vacate(const struct mq_session *, struct mq_command *);
-void rmq_tell_running(
-    const struct mq_session *, const char *text, size_t n, struct mq_command *);
 
 int rmq_clean(struct mq_redis *, const struct mq_clean *, struct mq_cleaned *);
 int rmq_drained(

@@ -1,8 +1,6 @@
 /*
  * The rmq layout: putting messages in.
  */
-#include <stdio.h>
-
 #include "keys.h"
 #include "layout.h"
 #include "queue/mark.h"
@@ -16,23 +14,6 @@ add_max(struct mq_command *c, long max)
 		mq_command_str(c, "");
 	else
 		mq_command_int(c, max);
-}
-
-static void
-key_marks(struct mq_command *c, const char *queue, const char *publisher)
-{
-	char what[sizeof("publisher::") + MQ_ID_LEN];
-
-	snprintf(what, sizeof(what), "publisher::%s", publisher);
-	rmq_key_queue(c, queue, what);
-}
-
-void
-rmq_marks(struct mq_command *c, const char *verb, const char *queue,
-    const char *publisher)
-{
-	mq_command_plain(c, verb);
-	key_marks(c, queue, publisher);
 }
 
 static bool
@@ -59,7 +40,7 @@ rmq_publish(
 	rmq_key_queue(c, queue, "counters");
 	mq_command_str(c, RMQ_QUEUES);
 	if (how->mark.publisher != NULL)
-		key_marks(c, queue, how->mark.publisher);
+		rmq_key_marks(c, queue, how->mark.publisher);
 	mq_command_str(c, kinds[how->when.kind]);
 	mq_command_int(c, how->when.ms);
 	add_max(c, how->limits.ready);
@@ -79,7 +60,7 @@ rmq_publish_mark(
 	mq_command_int(c, 4);
 	rmq_key_queue(c, queue, "ready");
 	rmq_key_queue(c, queue, "counters");
-	key_marks(c, queue, mark->publisher);
+	rmq_key_marks(c, queue, mark->publisher);
 	mq_command_str(c, RMQ_QUEUES);
 	mq_mark_add(c, mark);
 	mq_command_int(c, n);

@@ -274,18 +274,3 @@ rmq_lease(const redisReply *reply)
 		return 0;
 	return RMQ_LEASE_S * INT64_C(1000);
 }
-
-void
-rmq_tell_running(const struct mq_session *s, const char *text, size_t n,
-    struct mq_command *c)
-{
-	if (n == 0) {
-		delete_key(s, c, "running");
-		return;
-	}
-	mq_command_plain(c, "SET");
-	rmq_key_connection(c, s->connection, "running");
-	mq_command_arg(c, text, n);
-	mq_command_str(c, "EX");
-	mq_command_int(c, RMQ_LEASE_S);
-}

@@ -168,3 +168,27 @@ rsmq_queue_error(const char *queue)
 		return "RSMQ itself uses this name";
 	return NULL;
 }
+
+static void
+add_paused(struct mq_command *c, const char *queue)
+{
+	rsmq_key(c, queue, ":Xpaused");
+}
+
+static void
+add_counters(struct mq_command *c, const char *queue)
+{
+	rsmq_key(c, queue, ":Xcounters");
+}
+
+static void
+add_attributes(struct mq_command *c, const char *queue)
+{
+	rsmq_key(c, queue, ":Q");
+}
+
+const struct mq_side rsmq_side = {.paused = add_paused,
+    .counters = add_counters,
+    .exists = add_attributes,
+    .marks = rsmq_key_marks,
+    .running = rsmq_key_running};

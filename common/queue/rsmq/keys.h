@@ -8,7 +8,7 @@
 #ifndef MQ_RSMQ_KEYS_H
 #define MQ_RSMQ_KEYS_H
 
-#include "redis/command.h"
+#include "queue/side.h"
 
 #define RSMQ_NAMESPACE "rsmq"
 
@@ -46,6 +46,8 @@ void rsmq_channel(struct mq_command *, const char *queue);
 
 /* No key: the name without the namespace. */
 const char *rsmq_bare(const char *queue);
+
+extern const struct mq_side rsmq_side;
 
 /* What is wrong with the name of a queue, constant text; NULL: nothing. */
 const char *rsmq_queue_error(const char *queue);

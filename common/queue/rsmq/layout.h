@@ -32,8 +32,6 @@ void rsmq_publish_add(struct mq_command *, const struct mq_publishing *,
     const char *payload, size_t len);
 enum mq_published rsmq_published(const redisReply *, int i);
 bool rsmq_publish_counts(const struct mq_publishing *);
-void rsmq_marks(struct mq_command *, const char *verb, const char *queue,
-    const char *publisher);
 
 void rsmq_probe(struct mq_command *, const struct mq_session *,
     const char *queue, bool special);
@@ -43,8 +41,6 @@ bool rsmq_renew(const struct mq_session *, int step, struct mq_command *);
 int64_t rsmq_lease(const redisReply *);
 void rsmq_lapsed(const struct mq_session *, int queue, const char *element,
     size_t len, long attempts, struct mq_command *);
-void rsmq_tell_running(
-    const struct mq_session *, const char *text, size_t n, struct mq_command *);
 
 void rsmq_claim(const struct mq_session *, int queue, int max, size_t bytes,
     struct mq_command *);
@@ -57,13 +53,6 @@ void rsmq_ack_all(const struct mq_session *, int queue, const struct mq_acks *,
     struct mq_command *);
 void rsmq_held(const struct mq_session *, int queue, struct mq_command *);
 void rsmq_held_count(const struct mq_session *, int queue, struct mq_command *);
-
-void rsmq_count(
-    struct mq_command *, const char *queue, const struct mq_counts *);
-void rsmq_count_published(struct mq_command *, const char *queue, long long n);
-void rsmq_pause(struct mq_command *, const char *queue, int64_t ms);
-void rsmq_resume(struct mq_command *, const char *queue);
-void rsmq_pause_at_least(struct mq_command *, const char *queue, int64_t ms);
 
 void rsmq_receipts(const struct mq_session *, const struct mq_part *elements,
     int n, struct mq_command *);

@@ -202,14 +202,6 @@ rsmq_published(const redisReply *reply, int i)
 	}
 }
 
-void
-rsmq_marks(struct mq_command *c, const char *verb, const char *queue,
-    const char *publisher)
-{
-	mq_command_plain(c, verb);
-	rsmq_key_marks(c, queue, publisher);
-}
-
 bool
 rsmq_publish_counts(const struct mq_publishing *how)
 {

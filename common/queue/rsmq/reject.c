@@ -69,7 +69,7 @@ send_counts(
 
 	if (n->failed == 0 || w->how->dry_run)
 		return 0;
-	rsmq_count(&c, queue, n);
+	mq_side_count(&rsmq_side, &c, queue, n);
 	reply = mq_redis_call(w->round.r, &c);
 	mq_command_free(&c);
 	if (reply != NULL)

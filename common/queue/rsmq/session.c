@@ -14,9 +14,6 @@
 #include "queue/scripts.h"
 #include "scripts.h"
 
-/* As running.h's text is kept. */
-#define RUNNING_S 60
-
 void
 rsmq_probe(struct mq_command *c, const struct mq_session *s, const char *queue,
     bool special)
@@ -128,7 +125,7 @@ rsmq_renew(const struct mq_session *s, int step, struct mq_command *c)
 	case 1:
 		mq_command_plain(c, "EXPIRE");
 		rsmq_key_running(c, s->connection, s->queues[0]);
-		mq_command_int(c, RUNNING_S);
+		mq_command_int(c, MQ_SIDE_RUNNING_S);
 		return true;
 	default:
 		return false;
@@ -141,19 +138,6 @@ rsmq_lease(const redisReply *reply)
 	if (reply->type != REDIS_REPLY_INTEGER || reply->integer < 0)
 		return 0;
 	return reply->integer;
-}
-
-void
-rsmq_tell_running(const struct mq_session *s, const char *text, size_t n,
-    struct mq_command *c)
-{
-	mq_command_plain(c, n == 0 ? "DEL" : "SET");
-	rsmq_key_running(c, s->connection, s->queues[0]);
-	if (n == 0)
-		return;
-	mq_command_arg(c, text, n);
-	mq_command_str(c, "EX");
-	mq_command_int(c, RUNNING_S);
 }
 
 void

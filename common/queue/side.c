@@ -1,0 +1,78 @@
+#include "side.h"
+
+#include "counts.h"
+#include "scripts.h"
+
+/* It may be paused because it has filled the memory. */
+void
+mq_side_pause(const struct mq_side *side, struct mq_command *c,
+    const char *queue, int64_t ms)
+{
+	mq_command_script(c, &mq_script_write_when_full, 1);
+	side->paused(c, queue);
+	mq_command_str(c, "SET");
+	mq_command_str(c, "1");
+	if (ms < 0)
+		return;
+	mq_command_str(c, "PX");
+	mq_command_int(c, ms);
+}
+
+void
+mq_side_resume(
+    const struct mq_side *side, struct mq_command *c, const char *queue)
+{
+	mq_command_plain(c, "DEL");
+	side->paused(c, queue);
+}
+
+void
+mq_side_pause_at_least(const struct mq_side *side, struct mq_command *c,
+    const char *queue, int64_t ms)
+{
+	mq_command_script(c, &mq_script_pause, 1);
+	side->paused(c, queue);
+	mq_command_int(c, ms);
+}
+
+void
+mq_side_count(const struct mq_side *side, struct mq_command *c,
+    const char *queue, const struct mq_counts *n)
+{
+	mq_command_script(c, &mq_script_count, side->exists != NULL ? 2 : 1);
+	side->counters(c, queue);
+	if (side->exists != NULL)
+		side->exists(c, queue);
+	mq_counts_add(c, n);
+}
+
+void
+mq_side_count_published(const struct mq_side *side, struct mq_command *c,
+    const char *queue, long long n)
+{
+	mq_command_plain(c, "HINCRBY");
+	side->counters(c, queue);
+	mq_command_str(c, "published");
+	mq_command_int(c, n);
+}
+
+void
+mq_side_marks(const struct mq_side *side, struct mq_command *c,
+    const char *verb, const char *queue, const char *publisher)
+{
+	mq_command_plain(c, verb);
+	side->marks(c, queue, publisher);
+}
+
+void
+mq_side_tell_running(const struct mq_side *side, const struct mq_session *s,
+    const char *text, size_t n, struct mq_command *c)
+{
+	mq_command_plain(c, n == 0 ? "DEL" : "SET");
+	side->running(c, s->connection, s->queues[0]);
+	if (n == 0)
+		return;
+	mq_command_arg(c, text, n);
+	mq_command_str(c, "EX");
+	mq_command_int(c, MQ_SIDE_RUNNING_S);
+}
