@@ -85,79 +85,12 @@ command_remove_work_dir(struct consumer *c, const struct message *m)
 	free(dir);
 }
 
-/* A queue's name as that of a file: no '/', and no leading dot. */
-static char *
-log_name(const char *dir, const char *queue)
-{
-	struct mq_buf name = {0};
-	char *path;
-
-	for (; *queue != '\0'; queue++)
-		if (*queue == '/' || *queue == '%' ||
-		    (*queue == '.' && name.len == 0))
-			mq_buf_printf(&name, "%%%02X", (unsigned char)*queue);
-		else
-			mq_buf_add(&name, queue, 1);
-	path = mq_xasprintf("%s/%s.log", dir, mq_buf_str(&name));
-	mq_buf_free(&name);
-	return path;
-}
-
-/* Not a pipe: without a reader, that would hold us up, here or later. */
-static int
-open_log(const char *path)
-{
-	int fd = open(path,
-	    O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC,
-	    0640);
-	struct stat st;
-
-	if (fd == -1)
-		return -1;
-	if (fstat(fd, &st) == 0 && !S_ISFIFO(st.st_mode) &&
-	    fcntl(fd, F_SETFL, O_APPEND) == 0)
-		return fd;
-	close(fd);
-	errno = ENOTSUP;
-	return -1;
-}
-
-void
-command_open_logs(struct consumer *c)
-{
-	bool first = c->outputs.logs == NULL;
-	char *path;
-	int i, fd;
-
-	if (c->opt->log_dir == NULL)
-		return;
-	for (i = 0; i < c->opt->queue_count; i++) {
-		path = log_name(c->opt->log_dir, c->opt->queues[i]);
-		fd = open_log(path);
-		if (fd == -1 && first)
-			mq_die(MQ_EXIT_IO, "%s: %s", path, strerror(errno));
-		if (fd == -1)
-			mq_say("%s: %s; going on with the old file", path,
-			    strerror(errno));
-		if (fd != -1)
-			errors_log(c, i, fd, path);
-		free(path);
-	}
-}
-
 void
 command_log_start(const struct slot *s)
 {
-	struct consumer *c = s->c;
 	const struct message *m = slot_on(s);
-	char stamp[32], what[MQ_ID_MAX + 32], *line;
-	time_t now = time(NULL);
-	struct tm tm;
+	char what[MQ_ID_MAX + 32];
 
-	if (c->outputs.logs == NULL)
-		return;
-	strftime(stamp, sizeof(stamp), "%Y-%m-%dT%H:%M:%S%z",
-	    localtime_r(&now, &tm));
 	if (m == NULL)
 		snprintf(what, sizeof(what), "worker");
 	else if (s->ones != NULL)
@@ -165,8 +98,6 @@ command_log_start(const struct slot *s)
 	else
 		snprintf(what, sizeof(what), "%s attempt %ld", m->id,
 		    m->attempts + 1);
-	line = mq_xasprintf("--- %s %s: %s\n", stamp, what, c->script);
-	sink_put(
-	    &c->outputs.logs[m != NULL ? m->queue : 0], line, strlen(line));
-	free(line);
+	logs_begin(
+	    &s->c->outputs, m != NULL ? m->queue : 0, what, s->c->script);
 }

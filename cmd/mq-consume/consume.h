@@ -16,8 +16,6 @@
  *	consume-words.c	  what they say
  *	consume-worker.c  their time, and their end
  *	consume-start.c	  how it is started
- *	consume-errors.c  what it writes to stderr, or to the log
- *	consume-sink.c	  where that goes, without ever waiting
  *	consume-verdict.c what follows from how it ended
  *	consume-env.c	  its environment
  *	consume-command.c what else a command needs: its path, directories, logs
@@ -50,8 +48,8 @@
 #include "base/id.h"
 #include "cleaning.h"
 #include "drain.h"
-#include "errors.h"
 #include "find.h"
+#include "logs.h"
 #include "options.h"
 #include "policy.h"
 #include "requests.h"
@@ -150,7 +148,7 @@ struct slot {
 	bool is_free; /* nothing in hand, and it does not rest: it is listed */
 	pid_t pid;    /* 0: none */
 	int verbs_fd;
-	struct errors *errors;
+	struct run_output *output;
 	double started;
 	int64_t started_ms; /* unix time; 0: nobody has asked yet */
 	bool timed_out;
@@ -280,7 +278,7 @@ struct consumer {
 	char *here;		    /* the directory that we run in */
 	char *script, *script_path; /* as named, made absolute */
 
-	struct outputs outputs; /* see consume-errors.h */
+	struct outputs outputs;
 
 	struct duplicates duplicates;
 
@@ -586,8 +584,6 @@ char *command_absolute(const char *path);
 char *command_work_dir(struct consumer *, const struct message *);
 /* Removes it when the script has left nothing there. */
 void command_remove_work_dir(struct consumer *, const struct message *);
-/* Opens the log files, again after a HUP. */
-void command_open_logs(struct consumer *);
 /* Writes the line with which the output of a run begins. */
 void command_log_start(const struct slot *);
 

@@ -152,7 +152,9 @@ on_wake(void *arg)
 static void
 on_reopen_logs(void *arg)
 {
-	command_open_logs(arg);
+	struct consumer *c = arg;
+
+	logs_open(&c->outputs, c->opt);
 }
 
 static const struct policy_events policy_events = {

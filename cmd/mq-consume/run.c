@@ -182,8 +182,8 @@ finish_run(void *arg)
 	c->busy--;
 	c->last_end = mq_clock_steady_s();
 	engine_mark(c);
-	errors = errors_close(s->errors);
-	s->errors = NULL;
+	errors = run_output_close(s->output);
+	s->output = NULL;
 	slot_empty(s, &hand);
 	/* Whoever asks for the lease first may find that they are lost. */
 	(void)lease_held(c);
@@ -221,7 +221,7 @@ on_patience(struct ev_loop *loop, ev_timer *w, int events)
 
 	(void)events;
 	ev_io_start(loop, &s->verbs_io);
-	errors_listen(s->errors);
+	run_output_listen(s->output);
 	mq_child_poll(&s->child);
 }
 
@@ -366,7 +366,7 @@ run_init(struct consumer *c)
 	batch_init(c);
 	worker_init(c);
 	env_init(c);
-	command_open_logs(c);
+	logs_open(&c->outputs, c->opt);
 }
 
 void

@@ -18,7 +18,7 @@
 #define LAST_WAIT 5000 /* milliseconds */
 
 static void
-failed(struct sink *s, int error)
+note_failure(struct sink *s, int error)
 {
 	bool new = error != s->error;
 
@@ -49,7 +49,7 @@ write_some(struct sink *s, const char *p, size_t n)
 	if (wrote == -1 && (errno == EAGAIN || errno == EINTR))
 		return 0;
 	if (wrote == -1) {
-		failed(s, errno);
+		note_failure(s, errno);
 		return n;
 	}
 	s->error = 0;
@@ -89,8 +89,7 @@ on_writable(struct ev_loop *loop, ev_io *w, int events)
 	if (s->kept.len > 0)
 		return;
 	ev_io_stop(loop, w);
-	if (s->ready != NULL)
-		s->ready(s);
+	s->ready(s->arg);
 }
 
 static void
@@ -109,7 +108,6 @@ sink_init(struct sink *s, struct ev_loop *loop, int fd, const char *path)
 {
 	*s = (struct sink){.loop = loop, .own = true};
 	s->path = path != NULL ? mq_xstrdup(path) : NULL;
-	TAILQ_INIT(&s->waiting);
 	take_descriptor(s, fd);
 }
 

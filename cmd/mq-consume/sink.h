@@ -1,12 +1,10 @@
 /*
  * Where output goes that must not keep the loop waiting: our standard error,
  * or a log file.  What it does not take at once is kept, and written when it
- * does.
+ * does.  A sink stays where it was made.
  */
 #ifndef MQ_CONSUME_SINK_H
 #define MQ_CONSUME_SINK_H
-
-#include <sys/queue.h>
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -15,9 +13,6 @@
 #include <ev.h>
 
 #include "base/buf.h"
-
-struct errors;
-TAILQ_HEAD(errors_list, errors);
 
 struct sink {
 	struct ev_loop *loop;
@@ -29,9 +24,9 @@ struct sink {
 	struct mq_buf kept; /* not written yet */
 	size_t lost;	    /* bytes that were too much to be kept */
 	ev_io io;
-	void (*ready)(struct sink *); /* called when nothing is kept any more;
-				       * may be NULL */
-	struct errors_list waiting;   /* for that; consume-errors.c's */
+	void (*ready)(void *arg); /* nothing is kept any more; set by its
+				  * maker */
+	void *arg;
 };
 
 /* For standard error. */

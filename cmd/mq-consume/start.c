@@ -64,7 +64,7 @@ spawn(struct slot *s, const char *dir, const struct ends *end)
 	    .path = real,
 	    .dir = dir,
 	    .input = end->input,
-	    .output = c->outputs.logs != NULL ? end->errors : -1,
+	    .output = outputs_has_logs(&c->outputs) ? end->errors : -1,
 	    .errors = end->errors,
 	    .verbs = end->verbs,
 	    .answers = end->answers};
@@ -120,14 +120,15 @@ open_ends(struct slot *s, struct ends *end, int *answers)
 	const struct message *m = slot_on(s);
 	int error;
 
-	s->errors = errors_open(s->c, m != NULL ? m->queue : 0, &end->errors);
-	if (s->errors == NULL)
+	s->output = run_output_open(
+	    &s->c->outputs, m != NULL ? m->queue : 0, &end->errors);
+	if (s->output == NULL)
 		return -1;
 	if (open_talk(s, end, answers) == 0)
 		return 0;
 	error = errno;
-	(void)errors_close(s->errors);
-	s->errors = NULL;
+	(void)run_output_close(s->output);
+	s->output = NULL;
 	errno = error;
 	return -1;
 }
@@ -164,8 +165,8 @@ start(struct slot *s, int input)
 		s->pid = 0;
 		close(s->verbs_fd);
 		close(answers);
-		(void)errors_close(s->errors);
-		s->errors = NULL;
+		(void)run_output_close(s->output);
+		s->output = NULL;
 		return error;
 	}
 	requests_begin(&s->requests, answers);

@@ -84,7 +84,7 @@ went_on(struct slot *s, long n, double took)
 	s->pace_s = s->pace_s == 0 ? each : s->pace_s * 0.8 + each * 0.2;
 	s->c->last_end = mq_clock_steady_s();
 	engine_mark(s->c);
-	errors_forget(s->errors);
+	run_output_forget(s->output);
 	worker_next(s);
 }
 

@@ -176,7 +176,7 @@ worker_carry_out(struct slot *s, struct message *m, const struct mq_verdict *v)
 	if (slot_is_good(v->kind) || slot_is_bad(v->kind))
 		slot_judged(s, slot_is_good(v->kind));
 	if (v->kind != MQ_VERDICT_DONE || result_wanted(m))
-		errors = errors_so_far(s->errors);
+		errors = run_output_so_far(s->output);
 	verdict_carry_out(m, v, errors);
 }
 
@@ -299,8 +299,8 @@ worker_bury(struct slot *s)
 	works = judge_last(s, &v);
 	while ((m = TAILQ_LAST(&s->hand, messages)) != NULL)
 		message_unstart(m);
-	(void)errors_close(s->errors);
-	s->errors = NULL;
+	(void)run_output_close(s->output);
+	s->output = NULL;
 	feed_free(&s->feed);
 	mq_buf_free(&s->said);
 	if (works)
@@ -335,7 +335,7 @@ worker_watch(struct slot *s)
 	mq_child_watch(&c->children, &s->child, s->pid, on_exit_of_worker, s);
 	mq_child_poll(&s->child);
 	words_watch(s);
-	errors_listen(s->errors);
+	run_output_listen(s->output);
 }
 
 void

@@ -1,0 +1,17 @@
+/*
+ * --log-dir: a log file for each queue.
+ */
+#ifndef MQ_CONSUME_LOGS_H
+#define MQ_CONSUME_LOGS_H
+
+#include "options.h"
+#include "outputs.h"
+
+/* Opens the files, again after a HUP; nothing without --log-dir.  Ends the
+ * program if one cannot be opened the first time. */
+void logs_open(struct outputs *, const struct options *);
+
+/* The line with which the output of a run begins in log i. */
+void logs_begin(struct outputs *, int i, const char *what, const char *script);
+
+#endif

@@ -1,0 +1,89 @@
+/*
+ * What the scripts write to standard error, and with --log-dir to standard
+ * output as well.  Each run has a pipe of its own for it.  What comes is
+ * copied to ours, or to the log, as it comes, and the end of it is kept, for
+ * the message's history.  While the sink takes nothing, nothing is read, and
+ * the scripts have to wait in their writes, as they would without us.
+ *
+ * A process that a script has left behind may keep the pipe.  What it writes
+ * is copied, too, but belongs to no run any more.
+ */
+#ifndef MQ_CONSUME_OUTPUTS_H
+#define MQ_CONSUME_OUTPUTS_H
+
+#include <sys/queue.h>
+
+#include <stdbool.h>
+#include <stdio.h>
+
+#include <ev.h>
+
+#include "message/history.h"
+#include "sink.h"
+
+/* What is kept of a run's output: room for the character that is cut, too. */
+#define OUTPUT_TAIL (MQ_HISTORY_STDERR + 4)
+
+/* Pipes that outlive their runs. */
+#define OUTPUTS_LINGERING_MAX 64
+
+struct run_output; /* the pipe of one run */
+TAILQ_HEAD(run_output_list, run_output);
+
+struct output_target {
+	struct sink sink;
+	struct run_output_list waiting; /* until the sink is ready */
+};
+
+struct outputs {
+	struct ev_loop *loop;
+	struct output_target errors; /* our standard error */
+	struct output_target *logs;  /* NULL without --log-dir */
+	int log_count;
+	FILE *stream;			  /* what mq_say() writes to */
+	struct run_output_list running;	  /* whose runs go on */
+	struct run_output_list lingering; /* whose runs are over */
+	int lingering_count;
+	char text[OUTPUT_TAIL + 1]; /* what run_output_close() returned last */
+};
+
+/* To be called first: from now on our own standard error is a sink, too. */
+void outputs_init(struct outputs *, struct ev_loop *);
+
+/*
+ * To be called last: what processes that scripts have left behind have written
+ * until now is copied, and what they write later is lost to them.
+ */
+void outputs_end(struct outputs *);
+
+/* Log i of n goes to this descriptor, which is taken. */
+void outputs_log(struct outputs *, int i, int n, int fd, const char *path);
+
+/* Writes a line into log i, if there are logs. */
+void outputs_log_line(struct outputs *, int i, const char *line);
+
+bool outputs_has_logs(const struct outputs *);
+
+/* --- one run ---------------------------------------------------------------- */
+
+/* A pipe for one run, which goes to log i, if there are logs; its other end,
+ * *end, is the caller's.  NULL with errno. */
+struct run_output *run_output_open(struct outputs *, int i, int *end);
+
+/* From now on it is copied as it comes. */
+void run_output_listen(struct run_output *);
+
+/* What was written since it was forgotten last; as run_output_close(). */
+const char *run_output_so_far(struct run_output *);
+
+/* What was written until now belongs to nothing that comes. */
+void run_output_forget(struct run_output *);
+
+/*
+ * The run is over.  Copies what is there, without waiting, and returns the end
+ * of all that the run has written: its last newline is cut off, a NUL became
+ * '?'.  The text is valid until the next call.
+ */
+const char *run_output_close(struct run_output *);
+
+#endif
