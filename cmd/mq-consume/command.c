@@ -1,22 +1,16 @@
-/*
- * What a command needs around it: where it is, where it runs, where its output
- * goes.
- */
+#include "command.h"
+
 #include <sys/stat.h>
 
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/exit.h"
 #include "base/say.h"
 #include "base/xalloc.h"
-#include "consume.h"
 
 char *
 command_find(const char *name)
@@ -41,8 +35,8 @@ command_find(const char *name)
 }
 
 /* RQ_SCRIPT: absolute, since scripts go to its directory, but not resolved. */
-char *
-command_absolute(const char *path)
+static char *
+absolute_path(const char *path)
 {
 	char here[PATH_MAX];
 
@@ -51,53 +45,50 @@ command_absolute(const char *path)
 	return mq_xasprintf("%s/%s", here, path);
 }
 
-/*
- * The script's own directory, made when it is not there.  It is kept over
- * attempts, and removed after the last when the script left nothing in it.
- */
-char *
-command_work_dir(struct consumer *c, const struct message *m)
+void
+command_init(struct command *c, char **argv, const char *work_dir)
 {
-	char *dir = mq_xasprintf("%s/%s", c->opt->work_dir, m->id);
+	char *path = command_find(argv[0]);
 
-	int error;
-
-	if (mkdir(dir, 0700) == -1 && errno != EEXIST) {
-		error = errno;
-		if (!c->starving)
-			mq_say("%s: %s", dir, strerror(error));
-		free(dir);
-		errno = error;
-		return NULL;
-	}
-	return dir;
+	if (path == NULL)
+		mq_die(MQ_EXIT_CONFIG, "%s: %s", argv[0],
+		    strchr(argv[0], '/') != NULL ? strerror(errno) :
+						   "command not found");
+	c->argv = argv;
+	c->work_dir = work_dir;
+	c->path = absolute_path(path);
+	free(path);
+	c->here = getcwd(NULL, 0);
+	if (c->here == NULL)
+		mq_die(errno == ENOMEM ? MQ_EXIT_AGAIN : MQ_EXIT_CONFIG,
+		    "current directory: %s", strerror(errno));
 }
 
 void
-command_remove_work_dir(struct consumer *c, const struct message *m)
+command_end(struct command *c)
+{
+	free(c->path);
+	free(c->here);
+}
+
+int
+command_make_dir(const struct command *c, const char *id, char **dir)
+{
+	*dir = NULL;
+	if (c->work_dir == NULL)
+		return 0;
+	*dir = mq_xasprintf("%s/%s", c->work_dir, id);
+	return mkdir(*dir, 0700) == -1 && errno != EEXIST ? -1 : 0;
+}
+
+void
+command_remove_dir(const struct command *c, const char *id)
 {
 	char *dir;
 
-	if (c->opt->work_dir == NULL)
+	if (c->work_dir == NULL)
 		return;
-	dir = mq_xasprintf("%s/%s", c->opt->work_dir, m->id);
+	dir = mq_xasprintf("%s/%s", c->work_dir, id);
 	(void)rmdir(dir);
 	free(dir);
-}
-
-void
-command_log_start(const struct slot *s)
-{
-	const struct message *m = slot_on(s);
-	char what[MQ_ID_MAX + 32];
-
-	if (m == NULL)
-		snprintf(what, sizeof(what), "worker");
-	else if (s->ones != NULL)
-		snprintf(what, sizeof(what), "batch of %d", s->count);
-	else
-		snprintf(what, sizeof(what), "%s attempt %ld", m->id,
-		    m->attempts + 1);
-	logs_begin(
-	    &s->c->outputs, m != NULL ? m->queue : 0, what, s->c->script);
 }

@@ -17,8 +17,6 @@
  *	consume-worker.c  their time, and their end
  *	consume-start.c	  how it is started
  *	consume-verdict.c what follows from how it ended
- *	consume-env.c	  its environment
- *	consume-command.c what else a command needs: its path, directories, logs
  *	consume-print.c	  printing instead
  *	consume-pipe.c	  what the reader of that has taken
  *	consume-settle.c  telling the server what became of a message
@@ -49,9 +47,9 @@
 #include "cleaning.h"
 #include "drain.h"
 #include "find.h"
-#include "logs.h"
 #include "options.h"
 #include "policy.h"
+#include "process.h"
 #include "requests.h"
 #include "message/envelope.h"
 #include "message/frame.h"
@@ -212,6 +210,7 @@ struct consumer {
 	struct mq_worker_setup setup;
 	struct mq_idgen ids;
 	struct policy policy;
+	struct process process;
 
 	/* consume-link.c */
 	enum link_state link;
@@ -271,14 +270,6 @@ struct consumer {
 	double last_end; /* loop time when a slot became free last */
 	bool starved;	 /* no process could be started: wait for a tick */
 	bool starving;	 /* nor has any since: this has been told */
-	char **env;	 /* see consume-env.c */
-	size_t env_base, env_cap;
-	struct mq_buf env_fixed, env_text;
-	char host[256];
-	char *here;		    /* the directory that we run in */
-	char *script, *script_path; /* as named, made absolute */
-
-	struct outputs outputs;
 
 	struct duplicates duplicates;
 
@@ -574,24 +565,6 @@ void verdict_carry_out(
 void verdict_reject(struct message *, const char *reason);
 /* It is too long for the queue that it was to be pushed to. */
 void verdict_too_long(struct message *);
-
-/* --- consume-command.c --- */
-/* Where a command is, as the shell would find it; allocated.  NULL: nowhere. */
-char *command_find(const char *name);
-/* An absolute path without resolving links; allocated. */
-char *command_absolute(const char *path);
-/* The directory of a message, made if need be; allocated.  NULL with errno. */
-char *command_work_dir(struct consumer *, const struct message *);
-/* Removes it when the script has left nothing there. */
-void command_remove_work_dir(struct consumer *, const struct message *);
-/* Writes the line with which the output of a run begins. */
-void command_log_start(const struct slot *);
-
-/* --- consume-env.c --- */
-void env_init(struct consumer *);
-void env_end(struct consumer *);
-/* The environment for the script of a slot; valid until called again. */
-char **env_for(const struct slot *, const char *real, const char *dir);
 
 /* --- consume-print.c --- */
 void print_init(struct consumer *);

@@ -154,7 +154,7 @@ on_reopen_logs(void *arg)
 {
 	struct consumer *c = arg;
 
-	logs_open(&c->outputs, c->opt);
+	process_reopen_logs(&c->process);
 }
 
 static const struct policy_events policy_events = {

@@ -21,8 +21,6 @@
 #define PREFETCH_MAX 100000
 #define BATCH_MAX    100000
 #define WINDOW_MAX   100000
-/* That do not depend on the options, or nearly not. */
-#define DESCRIPTORS 128
 
 static const char help[] =
     "usage: mq-consume [options] QUEUE... [-- COMMAND [ARG...]]\n"
@@ -364,13 +362,9 @@ consume(struct consumer *c)
 	c->loop = ev_loop_new(EVFLAG_SIGNALFD);
 	if (c->loop == NULL)
 		mq_die(MQ_EXIT_AGAIN, "no event loop: %s", strerror(errno));
-	engine_init(c);
 	mq_children_init(&c->children, c->loop);
-	/* Each slot has its process, and pipes for input, verbs, answers, output. */
-	mq_worker_limits(&c->setup,
-	    5 * c->opt->slots + c->opt->queue_count + OUTPUTS_LINGERING_MAX +
-		DESCRIPTORS);
-	outputs_init(&c->outputs, c->loop);
+	engine_init(c);
+	process_init(&c->process, &c->setup, c->loop, c->opt);
 	claim_init(c);
 	pause_init(c);
 	acks_init(c);
@@ -391,7 +385,7 @@ consume(struct consumer *c)
 	changed_end(c);
 	free(c->queues);
 	running_end(c);
-	outputs_end(&c->outputs);
+	process_end(&c->process);
 	return policy_exit(&c->policy);
 }
 

@@ -20,12 +20,13 @@ static void
 write_result(struct message *m, enum mq_end state, const struct mq_failure *f,
     const char *to)
 {
+	const char *host = process_host(&m->c->process);
 	struct mq_ending e = {.state = state,
 	    .text = f != NULL && f->text[0] != '\0' ? f->text : NULL,
 	    .status = f != NULL ? f->status : -1,
 	    .signal = f != NULL ? f->signal : NULL,
 	    .attempts = m->attempts + !m->late,
-	    .host = m->c->host[0] != '\0' ? m->c->host : NULL,
+	    .host = host[0] != '\0' ? host : NULL,
 	    .to = to,
 	    .finished_ms = mq_clock_unix_us() / 1000};
 

@@ -165,8 +165,8 @@ stop_if_broken(struct slot *s)
 	mq_verdict(&s->verbs, s->status, s->timed_out, s->c->opt->strict, &v);
 	if (v.kind != MQ_VERDICT_STOP || s->ended)
 		return;
-	mq_say("%s: %s; stopping, %s returned", s->c->script, v.how,
-	    s->ones != NULL ? "the messages are" : "the message is");
+	mq_say("%s: %s; stopping, %s returned", process_script(&s->c->process),
+	    v.how, s->ones != NULL ? "the messages are" : "the message is");
 	policy_stop(&s->c->policy, STOP_SOON, MQ_EXIT_CONFIG, 0);
 }
 
@@ -323,7 +323,8 @@ init_duplicates(struct consumer *c)
 	    .children = &c->children,
 	    .verbose = c->opt->verbose,
 	    .quiet = c->opt->quiet,
-	    .context = {.origin = {c->layout, c->host, &c->ids},
+	    .context = {
+		.origin = {c->layout, process_host(&c->process), &c->ids},
 		.ns = c->server.url.ns,
 		.async = &c->main,
 		.is_up = is_link_up,
@@ -334,25 +335,10 @@ init_duplicates(struct consumer *c)
 void
 run_init(struct consumer *c)
 {
-	const char *name;
-	char *path;
 	int i;
 
 	if (!c->executor->runs)
 		return;
-	name = c->opt->command[0];
-	path = command_find(name);
-	if (path == NULL)
-		mq_die(MQ_EXIT_CONFIG, "%s: %s", name,
-		    strchr(name, '/') != NULL ? strerror(errno) :
-						"command not found");
-	c->script_path = command_absolute(path);
-	c->script = mq_xstrdup(c->script_path);
-	c->here = getcwd(NULL, 0);
-	if (c->here == NULL)
-		mq_die(errno == ENOMEM ? MQ_EXIT_AGAIN : MQ_EXIT_CONFIG,
-		    "current directory: %s", strerror(errno));
-	free(path);
 	init_duplicates(c);
 	c->slots = mq_xcalloc((size_t)c->opt->slots, sizeof(*c->slots));
 	TAILQ_INIT(&c->free_slots);
@@ -365,16 +351,10 @@ run_init(struct consumer *c)
 	}
 	batch_init(c);
 	worker_init(c);
-	env_init(c);
-	logs_open(&c->outputs, c->opt);
 }
 
 void
 run_end(struct consumer *c)
 {
 	free(c->slots);
-	free(c->here);
-	free(c->script);
-	free(c->script_path);
-	env_end(c);
 }

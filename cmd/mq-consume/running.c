@@ -55,7 +55,7 @@ describe(struct consumer *c, struct slot *s, double now)
 	return (struct mq_run){
 	    .queue = (char *)(uintptr_t)c->opt->queues[m->queue],
 	    .id = m->id,
-	    .script = c->script,
+	    .script = (char *)(uintptr_t)process_script(&c->process),
 	    .text = start_of(mq_verbs_text(&s->verbs)),
 	    .attempt = m->attempts + 1,
 	    .pid = s->pid,

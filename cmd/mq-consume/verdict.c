@@ -58,7 +58,7 @@ record(struct message *m, const struct mq_failure *f, int64_t delay_ms)
 
 	full.at_ms = mq_clock_unix_us() / 1000;
 	full.attempt = m->attempts + 1;
-	full.host = m->c->host;
+	full.host = process_host(&m->c->process);
 	mq_message_record(&m->envelope, m->id, full.attempt, full.text);
 	mq_history_add(&m->envelope, &full);
 	if (delay_ms > 0) {
@@ -183,7 +183,7 @@ push(struct message *m, const struct mq_verdict *v, const struct mq_failure *f)
 		mq_envelope_remove(&m->envelope, MQ_HEADER_ATTEMPT);
 		mq_envelope_write_header(&m->envelope, &m->header);
 	}
-	command_remove_work_dir(c, m);
+	process_remove_dir(&c->process, m->id);
 	settle(m, MQ_OUTCOME_PUSH, 0);
 }
 
@@ -204,7 +204,7 @@ done(struct message *m, const struct mq_verdict *v, const struct mq_failure *f)
 	if (m->c->opt->verbose)
 		message_note(
 		    m, "done%s%s", v->text[0] != '\0' ? ": " : "", v->text);
-	command_remove_work_dir(m->c, m);
+	process_remove_dir(&m->c->process, m->id);
 	result_note(m, MQ_END_DONE, f);
 	settle(m, MQ_OUTCOME_ACK, 0);
 }

@@ -233,12 +233,13 @@ tell_silence(struct slot *s, double lasts)
 		mq_say("%s: worker %ld has read %d message%s and written no "
 		       "verb for %.0f s; each message needs a verb on "
 		       "descriptor 3, flushed at once",
-		    s->c->script, (long)s->pid, n, n == 1 ? "" : "s", lasts);
+		    process_script(&s->c->process), (long)s->pid, n,
+		    n == 1 ? "" : "s", lasts);
 	else
 		mq_say("%s: worker %ld has read nothing for %.0f s; %d "
 		       "message%s on its standard input",
-		    s->c->script, (long)s->pid, lasts, s->count,
-		    s->count == 1 ? " waits" : "s wait");
+		    process_script(&s->c->process), (long)s->pid, lasts,
+		    s->count, s->count == 1 ? " waits" : "s wait");
 }
 
 void

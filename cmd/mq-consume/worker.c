@@ -254,8 +254,8 @@ replace(struct slot *s)
 	if (policy_level(&c->policy) >= STOP_SOON)
 		return;
 	if (!c->opt->quiet)
-		mq_say("%s: worker: %s; another one in %.1f s", c->script,
-		    v.how, s->wait_s);
+		mq_say("%s: worker: %s; another one in %.1f s",
+		    process_script(&c->process), v.how, s->wait_s);
 	ev_timer_set(&s->restart, s->wait_s, 0);
 	ev_timer_start(c->loop, &s->restart);
 }
@@ -264,7 +264,8 @@ replace(struct slot *s)
 static void
 stop_all(struct consumer *c, const char *why)
 {
-	mq_say("%s: %s; stopping, the message is returned", c->script, why);
+	mq_say("%s: %s; stopping, the message is returned",
+	    process_script(&c->process), why);
 	policy_stop(&c->policy, STOP_SOON, MQ_EXIT_CONFIG, 0);
 }
 

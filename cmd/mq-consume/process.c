@@ -1,0 +1,173 @@
+#include "process.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/id.h"
+#include "logs.h"
+
+/* Descriptors that do not depend on the options, or nearly not. */
+#define OTHERS 128
+
+static void
+close_if_open(int fd)
+{
+	if (fd != -1)
+		close(fd);
+}
+
+/* Makes the pipes of verbs and answers.  0, or -1 with errno. */
+static int
+open_talk(struct run *run, struct mq_worker *w)
+{
+	int verbs[2], answers[2];
+
+	if (pipe2(verbs, O_CLOEXEC) == -1)
+		return -1;
+	run->verbs = verbs[0];
+	w->verbs = verbs[1];
+	/* Only our end: the script's must block. */
+	fcntl(run->verbs, F_SETFL, O_NONBLOCK);
+	if (pipe2(answers, O_CLOEXEC) == -1)
+		return -1;
+	w->answers = answers[0];
+	run->answers = answers[1];
+	return 0;
+}
+
+/* The line in the log before the output of a run. */
+static void
+begin_log(struct process *p, const struct run_info *info)
+{
+	char what[MQ_ID_MAX + 32];
+
+	if (info->id != NULL)
+		snprintf(what, sizeof(what), "%s attempt %ld", info->id,
+		    info->attempts + 1);
+	else if (info->batch > 0)
+		snprintf(what, sizeof(what), "batch of %d", info->batch);
+	else
+		snprintf(what, sizeof(what), "worker");
+	logs_begin(&p->outputs, info->log, what, p->command.path);
+}
+
+/* 0, or -1 with errno. */
+static int
+start_worker(struct process *p, const struct run_info *info, struct run *run,
+    struct mq_worker *w)
+{
+	char real[PATH_MAX];
+
+	run->output = run_output_open(&p->outputs, info->log, &w->errors);
+	if (run->output == NULL || open_talk(run, w) == -1)
+		return -1;
+	if (outputs_has_logs(&p->outputs))
+		w->output = w->errors;
+	begin_log(p, info);
+	/* Anew for each run, so that a link to the script can be moved. */
+	if (realpath(p->command.path, real) == NULL)
+		return -1;
+	w->path = real;
+	w->envp = environment_of(&p->environment, info, real,
+	    w->dir != NULL ? w->dir : p->command.here);
+	run->pid = mq_worker_start(p->setup, w);
+	return run->pid == -1 ? -1 : 0;
+}
+
+static void
+close_run(struct run *run)
+{
+	close_if_open(run->verbs);
+	close_if_open(run->answers);
+	if (run->output != NULL)
+		(void)run_output_close(run->output);
+}
+
+int
+process_start(struct process *p, const struct run_info *info, int input,
+    struct run *run, char **dir)
+{
+	struct mq_worker w = {.argv = p->command.argv,
+	    .input = input,
+	    .output = -1,
+	    .errors = -1,
+	    .verbs = -1,
+	    .answers = -1};
+	int error = 0;
+
+	*run = (struct run){.verbs = -1, .answers = -1};
+	*dir = NULL;
+	if (input == -1)
+		return errno;
+	if (command_make_dir(&p->command, info->id, dir) == -1) {
+		error = errno;
+		close(input);
+		return error;
+	}
+	w.dir = *dir;
+	if (start_worker(p, info, run, &w) == -1)
+		error = errno;
+	close_if_open(w.input);
+	close_if_open(w.verbs);
+	close_if_open(w.answers);
+	close_if_open(w.errors);
+	if (error != 0)
+		close_run(run);
+	free(*dir);
+	*dir = NULL;
+	return error;
+}
+
+void
+process_remove_dir(const struct process *p, const char *id)
+{
+	command_remove_dir(&p->command, id);
+}
+
+void
+process_reopen_logs(struct process *p)
+{
+	logs_open(&p->outputs, p->opt);
+}
+
+const char *
+process_script(const struct process *p)
+{
+	return p->command.path;
+}
+
+const char *
+process_host(const struct process *p)
+{
+	return p->environment.host;
+}
+
+void
+process_init(struct process *p, struct mq_worker_setup *setup,
+    struct ev_loop *loop, const struct options *opt)
+{
+	p->opt = opt;
+	p->setup = setup;
+	/* Each slot has its process, and pipes for input, verbs, answers and
+	 * output. */
+	mq_worker_limits(setup,
+	    5 * opt->slots + opt->queue_count + OUTPUTS_LINGERING_MAX + OTHERS);
+	outputs_init(&p->outputs, loop);
+	if (opt->command == NULL)
+		return;
+	command_init(&p->command, opt->command, opt->work_dir);
+	environment_init(&p->environment, p->command.path, opt->attempts);
+	logs_open(&p->outputs, opt);
+}
+
+void
+process_end(struct process *p)
+{
+	command_end(&p->command);
+	environment_end(&p->environment);
+	outputs_end(&p->outputs);
+}
