@@ -184,7 +184,7 @@ report_unproven(struct cleaner *c, const struct mq_cleaned *done)
 	c->unproven = done->unproven;
 }
 
-/* One round; returns an exit status.  An error has been told. */
+/* One round; returns an exit status. */
 static int
 clean_round(struct cleaner *c)
 {

@@ -10,9 +10,9 @@
 
 /* Groups at most; the messages of all others are only counted. */
 #define REASONS_MAX 1000
-/* A word of at least so many hexadecimal digits, with a number, is an id; */
-#define HEX_MIN 8
-/* so is one of so many letters and numbers. */
+/* Characters that make a word with a number an id: hexadecimal digits, or any letters
+ * and digits. */
+#define HEX_MIN	   8
 #define ID_MIN	   20
 #define UUID_BYTES 36
 

@@ -47,7 +47,7 @@ message_unpack(
 	m->id = mq_message_name(&m->envelope);
 	m->reason = mq_envelope_get(&m->envelope, MQ_HEADER_ERROR);
 	m->attempts = mq_envelope_get_long(&m->envelope, MQ_HEADER_ATTEMPT, 0);
-	/* Of one that is in a queue of its own, its history tells. */
+	/* If the rejected ones are in a queue of their own, the history says it. */
 	if (state == MQ_REJECTED &&
 	    mq_envelope_get(&m->envelope, MQ_HEADER_ATTEMPT) == NULL)
 		m->attempts = mq_history_last_attempt(&m->envelope);

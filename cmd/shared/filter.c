@@ -110,7 +110,7 @@ matches_regex(const regex_t *re, const char *p, size_t n)
 #endif
 }
 
-/* When something last happened to it, as far as it says so. */
+/* Whether it last failed, or became ready, in the time that is meant. */
 static bool
 in_time(const struct mq_filter *f, const struct mq_envelope *e)
 {
@@ -135,7 +135,7 @@ has_reason(const struct mq_filter *f, const struct mq_envelope *e)
 		matches_regex(&f->reason_re, reason, strlen(reason)));
 }
 
-/* Whether its last run wrote such a line to stderr, as far as that is kept. */
+/* Whether the stderr of its last run, of which the end is kept, matches. */
 static bool
 has_errors(const struct mq_filter *f, const struct mq_envelope *e)
 {

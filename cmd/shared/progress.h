@@ -1,7 +1,7 @@
 /*
- * A bar on stderr that tells how far a long piece of work has come.  It is
- * there only if stderr is a terminal and the work takes longer than a second,
- * and goes away at the end.
+ * A bar on stderr that shows the progress of long work.  The bar is there only if
+ * stderr is a terminal and the work takes longer than a second; at the end it goes
+ * away.
  */
 #ifndef MQ_PROGRESS_H
 #define MQ_PROGRESS_H

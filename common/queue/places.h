@@ -39,6 +39,8 @@ struct mq_item {
 	size_t prefix;		/* the layout's own */
 };
 
+struct mq_walk;
+
 /*
  * A walk through a place, the next to be claimed first, slice by slice: no
  * slice keeps the server, or our memory, longer or fuller than about 1000
@@ -46,7 +48,6 @@ struct mq_item {
  * but for place, needle and skip.  Messages that come or go meanwhile may be seen or
  * not; those that stay are seen once.
  */
-struct mq_walk;
 struct mq_scan {
 	struct mq_place place;
 	const char *needle;    /* an element must contain it; NULL: any */
