@@ -140,6 +140,7 @@ settle_message(struct receipt_session *s, const struct mq_leased *m,
 		how->result = &result;
 	}
 	settled = send_settlement(s, how);
+	how->result = NULL;
 	mq_buf_free(&text);
 	return settled;
 }
