@@ -44,7 +44,6 @@ attribute_param(struct mq_envelope *e, const char *arg)
 	mq_envelope_set(e, name, arg + 2);
 }
 
-/* What all messages ask for, as a header. */
 void
 attribute_number(struct mq_envelope *e, const char *header, int64_t n)
 {
@@ -54,7 +53,6 @@ attribute_number(struct mq_envelope *e, const char *header, int64_t n)
 	mq_envelope_set(e, header, number);
 }
 
-/* Two different names must never become the same one. */
 void
 attribute_name(struct mq_envelope *e, const char *option, const char *header,
     const char *name)

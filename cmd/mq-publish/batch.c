@@ -122,7 +122,7 @@ batch_set_special(struct batcher *b)
 {
 	if (b->how.special)
 		return;
-	/* Those before it come first. */
+	/* Messages before it come first. */
 	batch_flush(b);
 	b->how.special = true;
 }

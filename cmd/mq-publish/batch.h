@@ -1,6 +1,6 @@
 /*
- * Messages become batches, which are sent when they are full, or on demand.  What the
- * server refuses ends the program, once all that is under way is answered.
+ * Messages become batches, which are sent when they are full, or on demand.  A refusal
+ * of the server ends the program, once all that is under way is answered.
  */
 #ifndef BATCH_H
 #define BATCH_H

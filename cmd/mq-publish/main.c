@@ -61,17 +61,7 @@ set_tick(struct modules *m)
 		    m->opt.queue, (intmax_t)m->opt.tick, now);
 }
 
-static void
-end_if_refused(struct modules *m, enum mq_call result)
-{
-	if (result == MQ_CALL_DONE)
-		return;
-	mq_say("%s: %s", m->opt.queue, m->redis.error);
-	outcome_end(&m->outcome, 0, m->redis.status);
-}
-
-/* The queue is known from now on, which also tells whether we may write at all.
- * Returns the server's clock, minus the steady one. */
+/* Returns the server's clock, minus the steady one. */
 static int64_t
 open_queue(struct modules *m)
 {
@@ -80,13 +70,15 @@ open_queue(struct modules *m)
 	    o->message.when.kind != MQ_WHEN_NOW,
 	     yes;
 	int64_t clock_us = mq_clock_unix_us() - mq_clock_steady_us();
-	enum mq_call result =
-	    mq_publisher_probe(&m->publisher, special, &clock_us);
+	enum mq_call result = mq_publisher_open(
+	    &m->publisher, special, !o->existing, &clock_us, &yes);
 
 	if (result == MQ_CALL_LOST)
 		mq_die(m->redis.status, "%s", m->redis.error);
-	end_if_refused(m, result);
-	end_if_refused(m, mq_publisher_open(&m->publisher, !o->existing, &yes));
+	if (result != MQ_CALL_DONE) {
+		mq_say("%s: %s", o->queue, m->redis.error);
+		outcome_end(&m->outcome, 0, m->redis.status);
+	}
 	if (o->existing && !yes)
 		end_without_queue(m);
 	if (!o->existing && yes)

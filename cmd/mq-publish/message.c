@@ -57,7 +57,7 @@ print_due(const struct messages *m, int64_t after_ms, char due[static DUE_SIZE])
 	snprintf(due, DUE_SIZE, "%0*jd", DUE_DIGITS, (intmax_t)(ms + after_ms));
 }
 
-/* The same into the gap at `at` of the header, if there is one. */
+/* Writes that time into the gap at `at` of the header, if there is one. */
 static void
 fill_time(struct messages *m, size_t at, int64_t after_ms)
 {
@@ -78,7 +78,7 @@ check_text(struct messages *m, const char *payload, size_t n)
 		end_bad(m, "not UTF-8, as node takes it (--raw publishes it)");
 }
 
-/* What a message asks for must not be forgotten silently. */
+/* A message must not lose silently what it asks for. */
 static void
 check_headers(struct messages *m, const struct mq_envelope *e)
 {
@@ -98,7 +98,7 @@ takes_for_header(const struct messages *m, const char *payload, size_t n)
 	return !(m->layout->has & MQ_HAS_IDS) && mq_envelope_signed(payload, n);
 }
 
-/* Without a header.  It needs something to be one of its own when delayed. */
+/* Without a header.  A delayed one needs an id to be different from its equals. */
 static void
 add_bare(struct messages *m, const char *payload, size_t n)
 {

@@ -1,5 +1,5 @@
 /*
- * What a message looks like: its id, its headers, when it is due.
+ * Makes messages: ids, headers, and when they are due.
  */
 #ifndef MESSAGE_H
 #define MESSAGE_H
@@ -8,7 +8,7 @@
 #include "batch.h"
 #include "message/frame.h"
 
-/* What all messages get. */
+/* All messages are made like this. */
 struct message_options {
 	bool raw;	/* no header */
 	bool ids, wait; /* somebody asks for their ids, or for their ends */
@@ -43,8 +43,8 @@ void message_init(struct messages *, const struct message_options *,
     const struct mq_layout *, struct batcher *, int64_t clock_us);
 void message_free(struct messages *);
 
-/* Adds a message to the batch: a payload with the headers of all, or what a line of
- * JSON has, whose headers are changed.  Ends with exit 65 if it cannot be published. */
+/* Adds a message to the batch: a payload with the headers of all, or a line of JSON,
+ * whose headers are changed.  Ends with exit 65 if it cannot be published. */
 void message_add(struct messages *, const char *payload, size_t n);
 void message_add_line(struct messages *, const struct mq_frame_line *,
     const char *payload, size_t n);

@@ -103,7 +103,7 @@ static const struct option long_options[] = {
     {NULL, 0, NULL, 0},
 };
 
-/* What not every layout has. */
+/* Not every layout has all of these. */
 static const struct mq_need needs[] = {
     {'k', "--key", MQ_HAS_KEYS},
     {OPT_UNIQUE, "--unique", MQ_HAS_KEYS},
@@ -119,13 +119,13 @@ static const struct mq_need needs[] = {
     {0, NULL, 0},
 };
 
-/* What is known while the options are read only. */
+/* Needed only while the options are read. */
 struct given {
 	bool delay, key, unique;
 	int64_t from_tick, until_tick; /* -1: not given */
 };
 
-/* What is asked for the messages. */
+/* Options that make messages special: they need more than a place in line. */
 static bool
 set_attribute(struct options *o, struct given *given, int ch)
 {

@@ -24,8 +24,8 @@ struct options {
 	struct mq_publishing how; /* messages go out, but for when */
 };
 
-/* Reads the options; ends with exit 64 when they are wrong.  What is left are
- * payloads, *count of them at *payloads. */
+/* Reads the options; ends with exit 64 when they are wrong.  The operands
+ * behind the queue are *count payloads at *payloads. */
 void options_parse(
     struct options *, int argc, char *argv[], char ***payloads, int *count);
 /* Checks what is not clear before the layout is known. */

@@ -8,7 +8,7 @@
 #include "base/say.h"
 #include "interrupt.h"
 
-/* So many bytes of ids wait until their messages are safe. */
+/* At most 1 MiB of ids waits until their messages are safe. */
 #define HELD_BYTES ((size_t)1024 * 1024)
 
 void

@@ -1,5 +1,5 @@
 /*
- * What became of the messages: counts them, prints the ids of the accepted ones (with
+ * The fate of the messages: counts them, prints the ids of the accepted ones (with
  * --durable once their messages are safe), and says how many there are when the
  * program ends.
  */
@@ -40,7 +40,7 @@ bool outcome_holds_many(const struct outcome *);
 /* Nothing was written on this connection yet. */
 void outcome_reconnected(struct outcome *);
 
-/* What the server has said of a message; its id may be NULL if nobody wants ids. */
+/* Takes what the server said of a message; its id may be NULL if nobody wants ids. */
 void outcome_take(struct outcome *, const char *id, enum mq_published);
 bool outcome_full(const struct outcome *);
 /* The ids that were collected, MQ_ID_LEN each. */
@@ -49,7 +49,7 @@ const char *outcome_ids(const struct outcome *, size_t *count);
 /* Says how many messages were accepted, and of how many nobody knows. */
 void outcome_end(const struct outcome *, unsigned long unknown, int status)
     __attribute__((noreturn));
-/* The same, by the signal that has come. */
+/* Ends likewise, by the signal that has come. */
 void outcome_interrupt(const struct outcome *, unsigned long unknown)
     __attribute__((noreturn));
 /* The server has come back without up to so many that it had confirmed. */

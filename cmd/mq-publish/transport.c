@@ -179,9 +179,9 @@ by_number(const void *a, const void *b)
 	return one->post.how.mark.before < other->post.how.mark.before ? -1 : 1;
 }
 
-/* Those that are not done are the ones under way, in their order. */
+/* Batches that are not done stay under way, in their order. */
 static void
-settle_ring(struct transport *t, const struct mq_marks *marks)
+settle_ring(struct transport *t)
 {
 	struct batch all[MQ_MARKS] = {0};
 	unsigned i, n = t->used, left = 0, done = 0;
@@ -193,7 +193,7 @@ settle_ring(struct transport *t, const struct mq_marks *marks)
 	/* One whose script was not known has gone to the end. */
 	qsort(all, n, sizeof(*all), by_number);
 	for (i = 0; i < n; i++) {
-		result = mq_post_settle(t->publisher, &all[i].post, marks,
+		result = mq_post_settle(t->publisher, &all[i].post,
 		    take_verdict, &(struct verdicts){t->outcome, &all[i].ids});
 		forgotten |= result == MQ_CALL_REFUSED;
 		if (result == MQ_CALL_DONE) {
@@ -259,18 +259,15 @@ can_resume(struct transport *t)
 static enum mq_call
 try_resume(struct transport *t)
 {
-	struct mq_marks marks;
 	long long missing;
 	enum mq_call result =
-	    mq_publisher_resume(t->publisher, all_whole(t), &marks);
+	    mq_publisher_resume(t->publisher, all_whole(t), &missing);
 
 	if (result != MQ_CALL_DONE)
 		return result;
-	missing = mq_publisher_missing(t->publisher, &marks);
 	if (missing > 0)
 		outcome_lose(t->outcome, missing);
-	settle_ring(t, &marks);
-	mq_marks_free(&marks);
+	settle_ring(t);
 	outcome_reconnected(t->outcome);
 	return send_rest(t);
 }

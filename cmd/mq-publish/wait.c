@@ -71,7 +71,7 @@ reconnect(struct waiting *w)
 	return transport_reconnect(w->opt->transport, w->until_ms, &pause);
 }
 
-/* It goes on in another queue, if there can be one of that name. */
+/* The message goes on in another queue, if there can be one of that name. */
 static void
 follow_push(struct waiting *w, struct awaited *a)
 {

@@ -29,22 +29,21 @@ take_apart(const redisReply *value, long long *before)
 }
 
 static size_t
-pair_count(const redisReply *reply)
+pairs(const redisReply *reply)
 {
 	return reply->type == REDIS_REPLY_ARRAY ? reply->elements / 2 : 0;
 }
 
 const char *
-mq_mark_find(const struct mq_marks *marks, const struct mq_mark *m, size_t *n)
+mq_mark_find(const redisReply *reply, const struct mq_mark *m, size_t *n)
 {
-	const redisReply *reply = marks->reply;
 	const redisReply *value;
 	const char *text;
 	long long before;
 	size_t i;
 
 	/* None of those known can be of another one that is under way. */
-	for (i = 0; i < pair_count(reply); i++) {
+	for (i = 0; i < pairs(reply); i++) {
 		value = reply->element[2 * i + 1];
 		text = take_apart(value, &before);
 		if (text != NULL && before == m->before) {
@@ -56,21 +55,14 @@ mq_mark_find(const struct mq_marks *marks, const struct mq_mark *m, size_t *n)
 }
 
 long long
-mq_marks_last(const struct mq_marks *marks)
+mq_marks_last(const redisReply *reply)
 {
-	const redisReply *reply = marks->reply;
 	long long last = -1, before;
 	size_t i;
 
-	for (i = 0; i < pair_count(reply); i++)
+	for (i = 0; i < pairs(reply); i++)
 		if (take_apart(reply->element[2 * i + 1], &before) != NULL &&
 		    before > last)
 			last = before;
 	return last;
-}
-
-void
-mq_marks_free(struct mq_marks *marks)
-{
-	freeReplyObject(marks->reply);
 }

@@ -102,7 +102,7 @@ not_allowed(const redisReply *reply)
 
 /*
  * All or nothing was done, unless MULTI itself was refused: then each for
- * itself.  What was wrong with the mark is not wrong with the batch.
+ * itself.  An error of the mark is none of the batch.
  */
 static redisReply *
 judge_transaction(
@@ -207,11 +207,12 @@ mq_post_answer(
 }
 
 enum mq_call
-mq_post_settle(struct mq_publisher *p, struct mq_post *b,
-    const struct mq_marks *marks, mq_verdict_fn *take, void *arg)
+mq_post_settle(
+    struct mq_publisher *p, struct mq_post *b, mq_verdict_fn *take, void *arg)
 {
 	redisReply reply = {.type = REDIS_REPLY_INTEGER};
-	const char *letters = mq_mark_find(marks, &b->how.mark, &reply.len);
+	const char *letters =
+	    mq_mark_find(p->last_marks, &b->how.mark, &reply.len);
 
 	/* A mark that is missing may have been there, too long ago. */
 	if (letters == NULL &&

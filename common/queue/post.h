@@ -8,7 +8,7 @@
 #include "mark.h"
 #include "queue.h"
 
-/* What came of a command. */
+/* How a command went. */
 enum mq_call {
 	MQ_CALL_DONE,
 	MQ_CALL_LOST,	 /* the connection is lost; with the error */
@@ -54,11 +54,11 @@ int mq_post_send(struct mq_publisher *, struct mq_post *, bool eval);
 enum mq_call mq_post_answer(
     struct mq_publisher *, struct mq_post *, mq_verdict_fn *, void *arg);
 /*
- * The same by the marks.  AGAIN: it was not done.  REFUSED: nobody knows any more,
- * with the error.
+ * After mq_publisher_resume(), looks in the marks instead.  AGAIN: it was not done.
+ * REFUSED: nobody knows any more, with the error.
  */
-enum mq_call mq_post_settle(struct mq_publisher *, struct mq_post *,
-    const struct mq_marks *, mq_verdict_fn *, void *arg);
+enum mq_call mq_post_settle(
+    struct mq_publisher *, struct mq_post *, mq_verdict_fn *, void *arg);
 
 /* Empties it; one huge message does not keep its memory. */
 void mq_post_clear(struct mq_post *);

@@ -28,6 +28,7 @@ void
 mq_publisher_free(struct mq_publisher *p)
 {
 	mq_command_free(&p->behind);
+	freeReplyObject(p->last_marks);
 }
 
 void
@@ -114,8 +115,8 @@ send_questions(struct mq_publisher *p, bool special, struct mq_command *probe)
 	return rv == 0 ? mq_redis_send(p->redis, probe) : -1;
 }
 
-enum mq_call
-mq_publisher_probe(struct mq_publisher *p, bool special, int64_t *clock_us)
+static enum mq_call
+probe_queue(struct mq_publisher *p, bool special, int64_t *clock_us)
 {
 	struct mq_command probe = {0};
 	redisReply *name = NULL, *time = NULL, *queue = NULL;
@@ -136,10 +137,14 @@ mq_publisher_probe(struct mq_publisher *p, bool special, int64_t *clock_us)
 }
 
 enum mq_call
-mq_publisher_open(struct mq_publisher *p, bool make, bool *yes)
+mq_publisher_open(struct mq_publisher *p, bool special, bool make,
+    int64_t *clock_us, bool *yes)
 {
 	struct mq_command c = {0};
+	enum mq_call result = probe_queue(p, special, clock_us);
 
+	if (result != MQ_CALL_DONE)
+		return result;
 	if (make)
 		p->layout->open(&c, p->queue, p->attributes);
 	else

@@ -34,6 +34,7 @@ struct mq_publisher {
 	long long confirmed_last; /* and before the last batch of them; -1 */
 	int64_t confirmed_ms;	  /* when it did, CLOCK_BOOTTIME */
 	long long uncounted;	  /* accepted without being counted */
+	redisReply *last_marks;	  /* read on a new connection; or NULL */
 };
 
 /* The arguments stay the caller's.  The connection may be opened later. */
@@ -42,15 +43,13 @@ void mq_publisher_init(struct mq_publisher *, struct mq_redis *,
 void mq_publisher_free(struct mq_publisher *);
 
 /*
- * Changes nothing but the connection's name, and finds out whether the queue can be
- * used: for special messages, or such as want no more than a place in line.
- * *clock_us is the server's unix time minus mq_clock_steady_us(), if it says that.
+ * Names the connection, finds out whether the queue can be used (for special messages,
+ * or such as want no more than a place in line), and makes it known: *yes says whether
+ * it was not.  Unless `make`, *yes says whether it is known.  *clock_us is the server's
+ * unix time minus mq_clock_steady_us(), if the server says that.
  */
-enum mq_call mq_publisher_probe(
-    struct mq_publisher *, bool special, int64_t *clock_us);
-/* Makes the queue known: *yes says whether it was not.  Or, unless `make`, only looks:
- * *yes says whether it is. */
-enum mq_call mq_publisher_open(struct mq_publisher *, bool make, bool *yes);
+enum mq_call mq_publisher_open(struct mq_publisher *, bool special, bool make,
+    int64_t *clock_us, bool *yes);
 
 /* As layout->tick() and set_attributes(): *now is the tick after it; *exists is
  * false if there is no such queue. */
@@ -77,14 +76,11 @@ int mq_publisher_wait_durable(
 bool mq_publisher_can_resume(struct mq_publisher *, bool whole);
 /*
  * On a new connection: ends the former ones, so that nothing arrives any more that
- * was sent before, and reads the marks; mq_marks_free() frees them if the answer is
- * MQ_CALL_DONE.
+ * was sent before, and reads the marks.  At most *missing messages are gone although
+ * the server had confirmed them.
  */
 enum mq_call mq_publisher_resume(
-    struct mq_publisher *, bool whole, struct mq_marks *);
-/* At most so many messages are gone although the server had confirmed them. */
-long long mq_publisher_missing(
-    const struct mq_publisher *, const struct mq_marks *);
+    struct mq_publisher *, bool whole, long long *missing);
 
 /* Builds the command that gives the connection a name to find it by. */
 void mq_publisher_name(const struct mq_publisher *, struct mq_command *);

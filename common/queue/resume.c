@@ -1,8 +1,8 @@
 /*
- * A publisher on a new connection.  What was sent before may still be on its way.  A
- * script finds its mark and does nothing; a transaction does not, so the old
- * connection has to be gone before the marks are read.  It is known by its name, as
- * the numbers of connections begin anew with the server.
+ * A publisher on a new connection.  Batches that were sent before may still be on their
+ * way.  A script finds its mark and does nothing; a transaction does not, so the old
+ * connection has to be gone before the marks are read.  A name identifies that
+ * connection, as the numbers of connections begin anew with the server.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,6 +26,7 @@ ask_reply(struct mq_publisher *p, struct mq_command *c, redisReply **reply)
 	if (!mq_redis_refused(p->redis, *reply))
 		return MQ_CALL_DONE;
 	freeReplyObject(*reply);
+	*reply = NULL;
 	return p->redis->status == MQ_EXIT_AGAIN ? MQ_CALL_AGAIN :
 						   MQ_CALL_REFUSED;
 }
@@ -60,7 +61,7 @@ kill_client(struct mq_publisher *p, unsigned long long id)
 	return tell_server(p, &c);
 }
 
-/* This connection has no name yet. */
+/* The new connection has no name yet. */
 static enum mq_call
 kill_former(struct mq_publisher *p)
 {
@@ -112,7 +113,7 @@ mq_publisher_can_resume(struct mq_publisher *p, bool whole)
  * safe then waits for what was done on the others, too.
  */
 static enum mq_call
-ask_marks(struct mq_publisher *p, struct mq_marks *marks)
+ask_marks(struct mq_publisher *p)
 {
 	struct mq_command c = {0};
 	enum mq_call result;
@@ -131,25 +132,15 @@ ask_marks(struct mq_publisher *p, struct mq_marks *marks)
 	if (result == MQ_CALL_LOST || result == MQ_CALL_REFUSED)
 		return result;
 	mq_side_marks(p->layout->side, &c, "HGETALL", p->queue, p->id);
-	return ask_reply(p, &c, &marks->reply);
+	freeReplyObject(p->last_marks);
+	return ask_reply(p, &c, &p->last_marks);
 }
 
-enum mq_call
-mq_publisher_resume(struct mq_publisher *p, bool whole, struct mq_marks *marks)
+/* Messages that the server had confirmed, and does not know of any more. */
+static long long
+count_missing(const struct mq_publisher *p)
 {
-	enum mq_call result = fence_off(p);
-
-	if (result == MQ_CALL_REFUSED && whole) {
-		p->loose = true;
-		result = MQ_CALL_DONE;
-	}
-	return result == MQ_CALL_DONE ? ask_marks(p, marks) : result;
-}
-
-long long
-mq_publisher_missing(const struct mq_publisher *p, const struct mq_marks *marks)
-{
-	long long last = mq_marks_last(marks);
+	long long last = mq_marks_last(p->last_marks);
 	int64_t age_ms = mq_clock_steady_ms() - p->confirmed_ms;
 
 	if (last >= p->confirmed_last ||
@@ -157,4 +148,20 @@ mq_publisher_missing(const struct mq_publisher *p, const struct mq_marks *marks)
 		return 0;
 	/* The one that is last had a message at least. */
 	return p->confirmed - (last + 1);
+}
+
+enum mq_call
+mq_publisher_resume(struct mq_publisher *p, bool whole, long long *missing)
+{
+	enum mq_call result = fence_off(p);
+
+	if (result == MQ_CALL_REFUSED && whole) {
+		p->loose = true;
+		result = MQ_CALL_DONE;
+	}
+	if (result == MQ_CALL_DONE)
+		result = ask_marks(p);
+	if (result == MQ_CALL_DONE)
+		*missing = count_missing(p);
+	return result;
 }

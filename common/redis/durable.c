@@ -262,7 +262,7 @@ check_same(struct mq_redis *r, const struct mq_durable *d)
 		return fail_yet(r, "it has become a replica");
 	if (d->disk && !is_on_disk(d, &info))
 		return fail_yet(r, "its appendfsync was changed");
-	/* Else each write was safe when it was accepted. */
+	/* Without these, each write was safe when it was accepted. */
 	if ((d->waitaof || d->replicas > 0) &&
 	    strcmp(info.run_id, d->run_id) != 0)
 		return fail_yet(r, "it is not the same as before");
