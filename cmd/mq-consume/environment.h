@@ -12,7 +12,7 @@
 #include "base/buf.h"
 #include "message/envelope.h"
 
-/* What a run is for: a message, a batch of them, or whatever a worker that
+/* The purpose of a run: a message, a batch of them, or all that a worker that
  * stays will be fed. */
 struct run_info {
 	int log;	   /* index of the queue whose log it writes to */

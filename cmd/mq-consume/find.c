@@ -6,7 +6,7 @@
 #include "redis/address.h"
 #include "redis/connection.h"
 
-/* What the child found out. */
+/* The result of the helper. */
 struct place {
 	char error[512]; /* empty: none */
 	char socket[sizeof(((struct mq_server *)NULL)->socket)];
@@ -25,7 +25,7 @@ find_at_once(struct mq_server *server)
 	return true;
 }
 
-/* What a connection that waits would say, without the name of the server. */
+/* The error of a connection that waits, without the name of the server. */
 static void
 note_error(struct place *place, const struct mq_redis *r)
 {

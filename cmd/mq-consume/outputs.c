@@ -20,7 +20,7 @@ struct run_output {
 	TAILQ_ENTRY(run_output) waiting; /* of its target */
 	struct outputs *outputs;
 	struct output_target *target;
-	int fd; /* -1: nobody can write to it any more */
+	int fd; /* -1: the pipe has no writer any more */
 	bool lingers, waits;
 	ev_io io;
 	size_t len;
@@ -96,7 +96,7 @@ take_output(struct run_output *r)
 	return TOOK_SOME;
 }
 
-/* Nobody can write to it any more; a run that goes on keeps its tail. */
+/* The pipe has no writer any more; a run that goes on keeps its tail. */
 static void
 on_end(struct run_output *r)
 {
@@ -106,7 +106,7 @@ on_end(struct run_output *r)
 		close_pipe(r);
 }
 
-/* Takes what is there, or a good part of it. */
+/* Copies all that has come, or a good part of it. */
 static void
 copy_output(struct run_output *r)
 {
@@ -272,7 +272,7 @@ outputs_log(struct outputs *o, int i, int n, int fd, const char *path)
 		t->sink.arg = t;
 		return;
 	}
-	/* What was written before belongs into the old file. */
+	/* Output until now belongs into the old file. */
 	copy_list(&o->running, t);
 	copy_list(&o->lingering, t);
 	sink_move(&t->sink, fd);

@@ -1,12 +1,12 @@
 /*
- * What the scripts write to standard error, and with --log-dir to standard
- * output as well.  Each run has a pipe of its own for it.  What comes is
- * copied to ours, or to the log, as it comes, and the end of it is kept, for
- * the message's history.  While the sink takes nothing, nothing is read, and
- * the scripts have to wait in their writes, as they would without us.
+ * The scripts' standard error, and with --log-dir their standard output as well.
+ * Each run has a pipe of its own.  Its bytes are copied to our standard error, or
+ * to the log, as they come, and the last are kept for the message's history.
+ * While the sink takes nothing, nothing is read, and the scripts wait in their
+ * writes, as they would without us.
  *
- * A process that a script has left behind may keep the pipe.  What it writes
- * is copied, too, but belongs to no run any more.
+ * A process that a script has left behind may keep the pipe.  Its output is
+ * copied, too, but belongs to no run any more.
  */
 #ifndef MQ_CONSUME_OUTPUTS_H
 #define MQ_CONSUME_OUTPUTS_H
@@ -21,7 +21,7 @@
 #include "message/history.h"
 #include "sink.h"
 
-/* What is kept of a run's output: room for the character that is cut, too. */
+/* Bytes of a run's output that are kept; room for a character that is cut, too. */
 #define OUTPUT_TAIL (MQ_HISTORY_STDERR + 4)
 
 /* Pipes that outlive their runs. */
@@ -44,15 +44,15 @@ struct outputs {
 	struct run_output_list running;	  /* whose runs go on */
 	struct run_output_list lingering; /* whose runs are over */
 	int lingering_count;
-	char text[OUTPUT_TAIL + 1]; /* what run_output_close() returned last */
+	char text[OUTPUT_TAIL + 1]; /* returned last by run_output_close() */
 };
 
 /* To be called first: from now on our own standard error is a sink, too. */
 void outputs_init(struct outputs *, struct ev_loop *);
 
 /*
- * To be called last: what processes that scripts have left behind have written
- * until now is copied, and what they write later is lost to them.
+ * To be called last.  Copies the output so far of processes that scripts have
+ * left behind; later output is lost.
  */
 void outputs_end(struct outputs *);
 
@@ -70,19 +70,18 @@ bool outputs_has_logs(const struct outputs *);
  * *end, is the caller's.  NULL with errno. */
 struct run_output *run_output_open(struct outputs *, int i, int *end);
 
-/* From now on it is copied as it comes. */
+/* From now on the output is copied as it comes. */
 void run_output_listen(struct run_output *);
 
-/* What was written since it was forgotten last; as run_output_close(). */
+/* The output since it was forgotten last; as run_output_close(). */
 const char *run_output_so_far(struct run_output *);
 
-/* What was written until now belongs to nothing that comes. */
+/* The output until now belongs to nothing that comes. */
 void run_output_forget(struct run_output *);
 
 /*
- * The run is over.  Copies what is there, without waiting, and returns the end
- * of all that the run has written: its last newline is cut off, a NUL became
- * '?'.  The text is valid until the next call.
+ * The run is over.  Copies the rest, without waiting, and returns the end of all
+ * output of the run: its last newline is cut off, a NUL became '?'.  The text is valid until the next call.
  */
 const char *run_output_close(struct run_output *);
 

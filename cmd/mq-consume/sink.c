@@ -30,8 +30,8 @@ note_failure(struct sink *s, int error)
 
 /*
  * One write, which does not block: a pipe or terminal that is ready takes
- * PIPE_BUF.  Returns how much was taken, 0 when it has to wait.  What fails
- * counts as taken, since it would fail again.
+ * PIPE_BUF.  Returns how many bytes were taken, 0 if the sink has to wait.  Bytes
+ * that fail count as taken, since they would fail again.
  */
 static size_t
 write_some(struct sink *s, const char *p, size_t n)
@@ -66,7 +66,7 @@ write_kept(struct sink *s)
 }
 
 static void
-tell_lost(struct sink *s)
+say_lost(struct sink *s)
 {
 	size_t lost = s->lost;
 
@@ -85,7 +85,7 @@ on_writable(struct ev_loop *loop, ev_io *w, int events)
 	(void)events;
 	write_kept(s);
 	if (s->kept.len == 0)
-		tell_lost(s);
+		say_lost(s);
 	if (s->kept.len > 0)
 		return;
 	ev_io_stop(loop, w);
@@ -207,7 +207,7 @@ sink_end(struct sink *s)
 	while (s->kept.len > 0 && poll(&pfd, 1, LAST_WAIT) == 1)
 		write_kept(s);
 	if (s->kept.len == 0)
-		tell_lost(s);
+		say_lost(s);
 	if (s->own)
 		close(s->fd);
 	mq_buf_free(&s->kept);

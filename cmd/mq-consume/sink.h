@@ -1,7 +1,7 @@
 /*
- * Where output goes that must not keep the loop waiting: our standard error,
- * or a log file.  What it does not take at once is kept, and written when it
- * does.  A sink stays where it was made.
+ * A sink: output that must not keep the loop waiting, to our standard error or a
+ * log file.  Bytes that the file does not take at once are kept, and written when
+ * it does.  A sink stays where it was made.
  */
 #ifndef MQ_CONSUME_SINK_H
 #define MQ_CONSUME_SINK_H
@@ -38,13 +38,13 @@ void sink_init(struct sink *, struct ev_loop *, int fd, const char *path);
 /* Goes on with another file of the same path. */
 void sink_move(struct sink *, int fd);
 
-/* False: what is put now has to be kept, so it is better not to. */
+/* False: bytes put now would have to be kept, so it is better not to. */
 bool sink_ready(const struct sink *);
 
 /*
- * Writes or keeps n bytes; no more than a megabyte is kept, the rest is lost,
- * and that is told later.  What cannot be written, as there is no room on the
- * disk or nobody reads it, is lost, too; for a file that is told at once.
+ * Writes or keeps n bytes.  At most 1 MiB is kept; the rest is lost, which is
+ * said later.  Bytes that cannot be written, as the disk is full or nobody reads
+ * them, are lost, too; for a file that is said at once.
  */
 void sink_put(struct sink *, const void *, size_t n);
 
@@ -53,8 +53,8 @@ void sink_put(struct sink *, const void *, size_t n);
 FILE *sink_stream(struct sink *);
 
 /*
- * Writes what is kept, as long as any of it is taken within five seconds and
- * no signal comes, and frees what the sink has.
+ * Writes the bytes that are kept, as long as some are taken within 5 s and no
+ * signal comes, and frees what the sink has.
  */
 void sink_end(struct sink *);
 

@@ -1,5 +1,5 @@
 /*
- * Starting the script of a message.
+ * Starting the script of a slot, and what follows when that fails.
  */
 #include <errno.h>
 #include <stdlib.h>

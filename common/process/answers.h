@@ -1,6 +1,6 @@
 /*
- * What a worker reads on its descriptor 4.  It may never read, or have closed
- * it: nothing here waits for it, and nothing grows without an end.
+ * Answers to a worker, on its descriptor 4.  The worker may never read, or have
+ * closed it: nothing here waits for that, and nothing grows without an end.
  */
 #ifndef MQ_ANSWERS_H
 #define MQ_ANSWERS_H

@@ -49,7 +49,7 @@ on_signal(struct ev_loop *loop, ev_signal *w, int events)
 
 	(void)loop;
 	(void)events;
-	/* What follows from an end may change the list. */
+	/* The consequences of an end may change the list. */
 	while (child != NULL)
 		child = reap_child(child) ? TAILQ_FIRST(&c->new) :
 					    TAILQ_NEXT(child, link);
