@@ -9,37 +9,21 @@
 #include "base/xalloc.h"
 #include "keys.h"
 #include "listed.h"
-#include "queue/rows.h"
+#include "queue/links.h"
 #include "unlisted.h"
 
 /* To scan this many keys takes 3 ms of the server's time.  With more keys, only
  * the cleaners scan, and list again what is not listed. */
 #define MANY_KEYS 20000
 
-/* A queue that a connection consumes, and its row, if it has one. */
-struct link {
-	int connection, consumed;
-	struct mq_queue_stats *row;
-};
-
 struct gather {
-	struct mq_stats *out;
-	bool wanted, named, unlisted;
-	struct link *link;
-	size_t links;
+	struct mq_links links;
+	bool unlisted;
 	struct mq_names lists; /* unacked lists, as far as they were found */
 };
 
 static int
-by_queue(const void *a, const void *b)
-{
-	const struct mq_consumed *x = a, *y = b;
-
-	return strcmp(x->queue, y->queue);
-}
-
-static int
-list(struct mq_redis *r, struct gather *g)
+list_connections(struct mq_redis *r, struct gather *g)
 {
 	redisReply *all = rmq_listed(r, RMQ_CONNECTIONS);
 	int rv;
@@ -47,7 +31,7 @@ list(struct mq_redis *r, struct gather *g)
 	if (all == NULL)
 		return -1;
 	rv = g->unlisted ? rmq_unacked_lists(r, MANY_KEYS, &g->lists) : 0;
-	mq_rows_connections(g->out, all, &g->lists);
+	mq_rows_connections(g->links.out, all, &g->lists);
 	freeReplyObject(all);
 	return rv;
 }
@@ -60,7 +44,7 @@ enum { QUEUES, LEASE, INFO, ABOUT };
 static int
 questions(const struct gather *g)
 {
-	return g->wanted ? ABOUT : INFO;
+	return g->links.wanted ? ABOUT : INFO;
 }
 
 static void
@@ -68,7 +52,7 @@ ask_about(void *arg, size_t i, struct mq_command *c)
 {
 	struct gather *g = arg;
 	size_t n = (size_t)questions(g);
-	const char *name = g->out->connections[i / n].name;
+	const char *name = g->links.out->connections[i / n].name;
 
 	switch (i % n) {
 	case QUEUES:
@@ -86,16 +70,6 @@ ask_about(void *arg, size_t i, struct mq_command *c)
 		mq_command_str(c, "pid");
 		break;
 	}
-}
-
-static void
-add_consumed(struct gather *g, struct mq_connection_stats *c, const char *queue)
-{
-	struct mq_queue_stats *row = mq_rows_find(g->out, queue);
-
-	if (row == NULL && (g->named || !g->wanted))
-		return;
-	c->consumed[c->count++].queue = mq_xstrdup(queue);
 }
 
 static bool
@@ -120,7 +94,7 @@ add_unlisted(
 
 	for (i = 0; i < n; i++)
 		if (!has_string(listed, name[i].queue))
-			add_consumed(g, c, name[i].queue);
+			mq_links_add(&g->links, c, name[i].queue, 0);
 }
 
 static int
@@ -137,28 +111,17 @@ take_queues(
 	for (i = 0; i < reply->elements; i++)
 		if (strlen(reply->element[i]->str) ==
 		    (size_t)reply->element[i]->len)
-			add_consumed(g, c, reply->element[i]->str);
+			mq_links_add(&g->links, c, reply->element[i]->str, 0);
 	add_unlisted(g, c, reply);
-	qsort(c->consumed, (size_t)c->count, sizeof(*c->consumed), by_queue);
-	g->links += (size_t)c->count;
 	return 0;
 }
 
 static int
 take_info(struct mq_connection_stats *c, const redisReply *reply)
 {
-	const redisReply *host, *pid;
-
 	if (reply->type != REDIS_REPLY_ARRAY || reply->elements != 2)
 		return -1;
-	host = reply->element[0];
-	pid = reply->element[1];
-	if (host->type == REDIS_REPLY_STRING && host->str[0] != '\0')
-		c->host = mq_xstrdup(host->str);
-	if (pid->type == REDIS_REPLY_STRING)
-		c->pid = strtol(pid->str, NULL, 10);
-	if (c->pid < 0)
-		c->pid = 0;
+	mq_links_about(c, reply->element[0], reply->element[1]);
 	return 0;
 }
 
@@ -167,7 +130,7 @@ take_about(void *arg, size_t i, redisReply *reply)
 {
 	struct gather *g = arg;
 	size_t n = (size_t)questions(g);
-	struct mq_connection_stats *c = &g->out->connections[i / n];
+	struct mq_connection_stats *c = &g->links.out->connections[i / n];
 
 	switch (i % n) {
 	case QUEUES:
@@ -183,133 +146,110 @@ take_about(void *arg, size_t i, redisReply *reply)
 /* --- about each queue that one consumes ---------------------------------------- */
 
 static void
-make_links(struct gather *g)
-{
-	const struct mq_connection_stats *c;
-	int i, k;
-
-	g->link = mq_xcalloc(g->links + 1, sizeof(*g->link));
-	g->links = 0;
-	for (i = 0; i < g->out->connection_count; i++) {
-		c = &g->out->connections[i];
-		for (k = 0; k < c->count; k++)
-			g->link[g->links++] = (struct link){
-			    i, k, mq_rows_find(g->out, c->consumed[k].queue)};
-	}
-}
-
-static void
 ask_link(void *arg, size_t i, struct mq_command *c)
 {
-	struct gather *g = arg;
-	const struct link *link = &g->link[i / 2];
-	const struct mq_connection_stats *connection =
-	    &g->out->connections[link->connection];
+	const struct mq_links *l = arg;
+	const struct mq_link *link = &l->list[i / 2];
 	bool unacked = i % 2 == 0;
 
 	mq_command_plain(c, unacked ? "LLEN" : "SCARD");
-	rmq_key_both(c, connection->name,
-	    connection->consumed[link->consumed].queue,
+	rmq_key_both(c, link->connection->name, link->consumed->queue,
 	    unacked ? "unacked" : "consumers");
 }
 
 static int
 take_link(void *arg, size_t i, redisReply *reply)
 {
-	struct gather *g = arg;
-	const struct link *link = &g->link[i / 2];
-	struct mq_connection_stats *c = &g->out->connections[link->connection];
-	struct mq_consumed *consumed = &c->consumed[link->consumed];
+	const struct mq_links *l = arg;
+	const struct mq_link *link = &l->list[i / 2];
 	struct mq_queue_stats *row = link->row;
 
 	if (reply->type != REDIS_REPLY_INTEGER)
 		return -1;
 	if (i % 2 == 0)
-		consumed->unacked = reply->integer;
+		link->consumed->unacked = reply->integer;
 	else
-		consumed->consumers = reply->integer;
+		link->consumed->consumers = reply->integer;
 	if (row == NULL)
 		return 0;
-	*(i % 2 == 0	      ? &row->unacked :
-		c->ttl_ms > 0 ? &row->consumers :
-				&row->dead_consumers) += reply->integer;
+	*(i % 2 == 0			     ? &row->unacked :
+		link->connection->ttl_ms > 0 ? &row->consumers :
+					       &row->dead_consumers) +=
+	    reply->integer;
 	return 0;
 }
 
 /* --- about connections that seem to hold nothing ------------------------------ */
 
-static const struct mq_consumed *
-consumed_of(const struct gather *g, const struct link *link)
-{
-	return &g->out->connections[link->connection].consumed[link->consumed];
-}
-
 /* Keeps the links without consumers and messages: a program that uses the keys
  * for a cluster has them there. */
 static void
-keep_bare(struct gather *g)
+keep_bare(struct mq_links *l)
 {
 	const struct mq_consumed *consumed;
 	size_t i, n = 0;
 
-	for (i = 0; i < g->links; i++) {
-		consumed = consumed_of(g, &g->link[i]);
+	for (i = 0; i < l->n; i++) {
+		consumed = l->list[i].consumed;
 		if (consumed->unacked == 0 && consumed->consumers == 0)
-			g->link[n++] = g->link[i];
+			l->list[n++] = l->list[i];
 	}
-	g->links = n;
+	l->n = n;
 }
 
 static void
 ask_cluster(void *arg, size_t i, struct mq_command *c)
 {
-	struct gather *g = arg;
-	const struct link *link = &g->link[i];
+	const struct mq_links *l = arg;
+	const struct mq_link *link = &l->list[i];
 
 	mq_command_plain(c, "EXISTS");
-	rmq_key_cluster(c, g->out->connections[link->connection].name,
-	    consumed_of(g, link)->queue);
+	rmq_key_cluster(c, link->connection->name, link->consumed->queue);
 }
 
 static int
 take_cluster(void *arg, size_t i, redisReply *reply)
 {
-	struct gather *g = arg;
+	const struct mq_links *l = arg;
 
 	if (reply->type != REDIS_REPLY_INTEGER)
 		return -1;
 	if (reply->integer > 0)
-		mq_names_add(&g->out->cluster,
-		    g->out->connections[g->link[i].connection].name, NULL);
+		mq_names_add(
+		    &l->out->cluster, l->list[i].connection->name, NULL);
 	return 0;
+}
+
+static int
+ask_links(struct mq_redis *r, struct mq_links *l)
+{
+	int rv;
+
+	mq_links_list(l);
+	rv = mq_ask_all(r, 2 * l->n, ask_link, take_link, l);
+	keep_bare(l);
+	if (rv == 0)
+		rv = mq_ask_all(r, l->n, ask_cluster, take_cluster, l);
+	mq_names_sort(&l->out->cluster);
+	return rv;
 }
 
 int
 rmq_stats_connections(
     struct mq_redis *r, int wanted, bool named, struct mq_stats *out)
 {
-	struct gather g = {.out = out,
-	    .wanted = wanted & MQ_STATS_CONNECTIONS,
-	    .named = named,
+	struct gather g = {
+	    .links = {out, wanted & MQ_STATS_CONNECTIONS, named, NULL, 0},
 	    .unlisted = wanted & MQ_STATS_UNLISTED};
-	int rv = list(r, &g);
+	int rv = list_connections(r, &g);
 
 	if (rv == 0)
 		rv = mq_ask_all(r,
 		    (size_t)questions(&g) * (size_t)out->connection_count,
 		    ask_about, take_about, &g);
-	if (rv == 0) {
-		make_links(&g);
-		rv = mq_ask_all(r, 2 * g.links, ask_link, take_link, &g);
-		keep_bare(&g);
-		if (rv == 0)
-			rv = mq_ask_all(
-			    r, g.links, ask_cluster, take_cluster, &g);
-		mq_names_sort(&out->cluster);
-		free(g.link);
-	}
-	if (rv == 0 && (named || !g.wanted))
-		mq_rows_forget(out, g.wanted);
+	if (rv == 0)
+		rv = ask_links(r, &g.links);
+	mq_links_end(&g.links);
 	mq_names_free(&g.lists);
 	return rv;
 }
