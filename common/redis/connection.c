@@ -30,7 +30,7 @@ static const struct timeval io_timeout = {.tv_sec = PATIENCE_MS / 1000};
 
 #if HIREDIS_MAJOR >= 1
 static void *
-get_more(void *p, size_t n)
+reallocate(void *p, size_t n)
 {
 	return mq_xreallocarray(p, n, 1);
 }
@@ -41,7 +41,7 @@ mq_redis_memory(void)
 {
 #if HIREDIS_MAJOR >= 1
 	hiredisAllocFuncs all = {
-	    mq_xmalloc, mq_xcalloc, get_more, mq_xstrdup, free};
+	    mq_xmalloc, mq_xcalloc, reallocate, mq_xstrdup, free};
 
 	hiredisSetAllocators(&all);
 #endif
@@ -62,7 +62,7 @@ mq_redis_fail(struct mq_redis *r, int status, const char *fmt, ...)
 }
 
 static const char *
-cause(const redisContext *c)
+lost_cause(const redisContext *c)
 {
 	if (c == NULL)
 		return "out of memory";
@@ -71,9 +71,9 @@ cause(const redisContext *c)
 	return c->errstr;
 }
 
-/* The connection is of no use any more. */
+/* Notes that the connection is lost, and why. */
 static void
-lost(struct mq_redis *r)
+set_lost(struct mq_redis *r)
 {
 	const redisContext *c = r->context;
 	/* Of memory, or of descriptors. */
@@ -82,7 +82,7 @@ lost(struct mq_redis *r)
 	int status = short_of ? MQ_EXIT_AGAIN : MQ_EXIT_UNAVAILABLE;
 
 	mq_redis_fail(r, r->cluster ? MQ_EXIT_CONFIG : status, "%s",
-	    r->cluster ? MQ_REDIS_CLUSTER : cause(c));
+	    r->cluster ? MQ_REDIS_CLUSTER : lost_cause(c));
 }
 
 bool
@@ -109,7 +109,7 @@ mq_redis_flush(struct mq_redis *r)
 	r->unsent = 0;
 	do {
 		if (redisBufferWrite(r->context, &done) != REDIS_OK) {
-			lost(r);
+			set_lost(r);
 			return -1;
 		}
 	} while (!done);
@@ -119,7 +119,7 @@ mq_redis_flush(struct mq_redis *r)
 /* Collects bytes in the library, and hands them on whenever it has a good
  * piece of them. */
 static int
-feed(struct mq_redis *r, const char *p, size_t n)
+append_bytes(struct mq_redis *r, const char *p, size_t n)
 {
 	size_t piece;
 
@@ -129,7 +129,7 @@ feed(struct mq_redis *r, const char *p, size_t n)
 		piece = n < PIECE ? n : PIECE;
 		if (redisAppendFormattedCommand(r->context, p, piece) !=
 		    REDIS_OK) {
-			lost(r);
+			set_lost(r);
 			return -1;
 		}
 		r->unsent += piece;
@@ -143,7 +143,7 @@ mq_redis_append(struct mq_redis *r, struct mq_command *c)
 	size_t n;
 	const char *p = mq_command_wire(c, &n);
 
-	return feed(r, p, n);
+	return append_bytes(r, p, n);
 }
 
 int
@@ -162,17 +162,16 @@ mq_redis_send_eval(struct mq_redis *r, const struct mq_command *c)
 
 	mq_command_eval_head(c, &head);
 	args = mq_command_args(c, &n);
-	rv = feed(r, head.data, head.len);
+	rv = append_bytes(r, head.data, head.len);
 	if (rv == 0)
-		rv = feed(r, args, n);
+		rv = append_bytes(r, args, n);
 	if (rv == 0)
 		rv = mq_redis_flush(r);
 	mq_buf_free(&head);
 	return rv;
 }
 
-/* Drops the reply to HELLO, for which nobody waits.  False: *reply is another one,
- * or NULL. */
+/* Drops the reply to HELLO.  False: *reply is another reply, or NULL. */
 static bool
 is_hello(struct mq_redis *r, void **reply)
 {
@@ -229,7 +228,7 @@ next_reply(struct mq_redis *r, bool waits)
 		if (r->cluster ||
 		    (waits ? read_reply(r, &reply) :
 			     redisGetReply(r->context, &reply)) != REDIS_OK) {
-			lost(r);
+			set_lost(r);
 			return NULL;
 		}
 	} while (is_hello(r, &reply));
@@ -243,7 +242,7 @@ mq_redis_reply(struct mq_redis *r)
 }
 
 static bool
-loading(const redisReply *reply)
+is_loading(const redisReply *reply)
 {
 	return reply->type == REDIS_REPLY_ERROR &&
 	    strncmp(reply->str, "LOADING", 7) == 0;
@@ -258,7 +257,7 @@ mq_redis_call(struct mq_redis *r, struct mq_command *c)
 
 	if (mq_redis_send(r, c) == 0)
 		reply = next_reply(r, false);
-	while (reply != NULL && loading(reply) && tries++ < LOADING_TRIES) {
+	while (reply != NULL && is_loading(reply) && tries++ < LOADING_TRIES) {
 		freeReplyObject(reply);
 		nanosleep(&pause, NULL);
 		reply = mq_redis_send(r, c) == 0 ? next_reply(r, false) : NULL;
@@ -277,7 +276,7 @@ mq_redis_call(struct mq_redis *r, struct mq_command *c)
 }
 
 static int
-greet(struct mq_redis *r)
+greet_server(struct mq_redis *r)
 {
 	struct mq_command c = {0};
 	redisReply *reply;
@@ -329,7 +328,7 @@ connect_host(struct mq_redis *r, double until)
 		r->context = redisConnectWithTimeout(
 		    server->address, server->url.port, connect_timeout(until));
 		if (r->context == NULL || r->context->err != 0)
-			lost(r);
+			set_lost(r);
 		if (r->context == NULL || r->context->err == 0)
 			break;
 	}
@@ -353,7 +352,7 @@ mq_redis_reach(struct mq_redis *r, struct mq_server *server, double until)
 		r->context = redisConnectUnixWithTimeout(
 		    server->socket, connect_timeout(until));
 		if (mq_redis_lost(r))
-			lost(r);
+			set_lost(r);
 	}
 	if (!mq_redis_lost(r))
 		return 0;
@@ -373,7 +372,7 @@ mq_redis_open_until(struct mq_redis *r, struct mq_server *server, double until)
 	redisSetTimeout(c, io_timeout);
 	if (server->socket[0] == '\0')
 		redisEnableKeepAlive(c);
-	if (greet(r) == -1) {
+	if (greet_server(r) == -1) {
 		mq_redis_close(r);
 		return -1;
 	}

@@ -48,7 +48,7 @@ int mq_redis_open_until(struct mq_redis *, struct mq_server *, double until);
 /* Connects only, so that server->address is known; with the same bound. */
 int mq_redis_reach(struct mq_redis *, struct mq_server *, double until);
 void mq_redis_close(struct mq_redis *);
-/* Whether the connection is of no use any more, and only to be closed. */
+/* Whether the connection is lost, and can only be closed. */
 bool mq_redis_lost(const struct mq_redis *);
 
 /*
