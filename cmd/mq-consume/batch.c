@@ -1,96 +1,116 @@
 /*
- * --batch: up to so many messages of one queue for one script, framed on its
- * standard input.  Those that have been claimed wait for company; the wait
- * begins with the first.
+ * --batch: up to so many messages of one queue for one run, framed on its
+ * standard input.  Those that have been claimed wait for more of their queue;
+ * the wait begins with the first.
  */
 #include <stdlib.h>
 
 #include "base/clock.h"
 #include "base/xalloc.h"
-#include "consume.h"
 #include "executor.h"
+#include "run.h"
 
 /* One queue can have a full batch while those of another gather. */
 static long
-batch_room(const struct consumer *c, int queue)
+batch_room(const void *work, int queue)
 {
-	long free = slot_idle(c);
-	int held = free > 0 ? c->queues[queue].held : c->held;
+	const struct slots *ss = work;
+	long free = slots_idle(ss);
+	int held =
+	    free > 0 ? inbox_held_of(ss->inbox, queue) : inbox_held(ss->inbox);
 	/* Those that gather are held for long anyway. */
-	bool gathers = c->opt->batch_wait_ms > 0 && c->opt->prefetch < 0;
+	bool gathers = ss->opt->batch_wait_ms > 0 && ss->opt->prefetch < 0;
 
-	return free * c->batch_size - held + (gathers ? 0 : slot_ahead(c));
+	return free * ss->batch - held + (gathers ? 0 : slots_ahead(ss));
 }
 
-/* Whether those of a queue could do with company, and a script could begin. */
+/* Whether those of a queue could do with more, and a run could begin. */
 static bool
-batch_wants_few(const struct consumer *c, int queue)
+batch_wants_few(const void *work, int queue)
 {
-	return c->opt->batch > c->queues[queue].held && slot_idle(c) > 0;
+	const struct slots *ss = work;
+
+	return ss->batch > inbox_held_of(ss->inbox, queue) &&
+	    slots_idle(ss) > 0;
 }
 
-/* Nothing that could keep it company comes any more. */
+/* Nothing that could fill a batch comes any more. */
 static bool
-is_last(const struct consumer *c)
+is_last(const struct slots *ss)
 {
-	return policy_level(&c->policy) != STOP_NOT ||
-	    policy_limit_reached(&c->policy, c->held) ||
-	    (c->opt->drain && claim_nothing(c));
+	return policy_level(ss->policy) != STOP_NOT ||
+	    policy_limit_reached(ss->policy, inbox_held(ss->inbox)) ||
+	    (ss->opt->drain && ss->events->drained(ss->arg));
 }
 
 /* Seconds until the messages of a queue can start; below 0: there are none, or
  * others come at once. */
 static double
-wait_of(const struct consumer *c, int queue)
+wait_of(const struct slots *ss, int queue)
 {
-	const struct queue *q = &c->queues[queue];
-	const struct message *first = TAILQ_FIRST(&q->waiting);
+	const struct message *first = inbox_oldest_of(ss->inbox, queue);
 	double wait;
 
-	if (first == NULL || q->paused || q->pausing > 0)
+	if (first == NULL)
 		return -1;
-	if (q->held >= c->opt->batch || is_last(c))
+	if (inbox_held_of(ss->inbox, queue) >= ss->batch || is_last(ss))
 		return 0;
-	if (claim_comes(c, queue))
+	if (ss->events->expects(ss->arg, queue))
 		return -1;
-	wait = first->since + (double)c->opt->batch_wait_ms / 1000 -
+	wait = first->since + (double)ss->opt->batch_wait_ms / 1000 -
 	    mq_clock_steady_s();
 	return wait > 0 ? wait : 0;
 }
 
 /* The first queue that has a batch; or -1, and the timer tells when. */
 static int
-next_queue(struct consumer *c)
+next_queue(struct slots *ss)
 {
 	double first = -1, wait;
 	int i;
 
-	for (i = 0; i < c->opt->queue_count; i++) {
-		wait = wait_of(c, i);
+	for (i = 0; i < ss->opt->queue_count; i++) {
+		wait = wait_of(ss, i);
 		if (wait == 0)
 			return i;
 		if (wait > 0 && (first < 0 || wait < first))
 			first = wait;
 	}
-	ev_timer_stop(c->loop, &c->batch_timer);
+	ev_timer_stop(ss->loop, &ss->batch_timer);
 	if (first > 0) {
-		ev_timer_set(&c->batch_timer, first, 0);
-		ev_timer_start(c->loop, &c->batch_timer);
+		ev_timer_set(&ss->batch_timer, first, 0);
+		ev_timer_start(ss->loop, &ss->batch_timer);
 	}
 	return -1;
 }
 
-static void
-start(struct slot *s, struct queue *q)
+/* False: its payload cannot be framed, and it is not started. */
+static bool
+add_to_run(struct slot *s, struct message *m, struct mq_buf *input)
 {
-	struct consumer *c = s->c;
+	struct slots *ss = s->slots;
+	const char *why = message_unframable(m, ss->opt->framing);
+
+	policy_started(ss->policy);
+	if (why != NULL) {
+		ss->events->rejected(ss->arg, m, why);
+		return false;
+	}
+	slot_take(s, m);
+	message_frame(m, ss->opt->framing, input);
+	return true;
+}
+
+static void
+start_batch(struct slot *s, int queue)
+{
+	struct slots *ss = s->slots;
 	struct mq_buf input = {0};
 	struct message *m;
 
 	while (
-	    s->count < c->opt->batch && (m = TAILQ_FIRST(&q->waiting)) != NULL)
-		if (run_take(s, m))
-			(void)feed_frame(m, &input);
+	    s->count < ss->batch && (m = inbox_next(ss->inbox, queue)) != NULL)
+		(void)add_to_run(s, m, &input);
 	if (s->count > 0) {
 		s->ones = mq_xcalloc((size_t)s->count, sizeof(*s->ones));
 		run_begin(s, input.data, input.len);
@@ -99,61 +119,61 @@ start(struct slot *s, struct queue *q)
 }
 
 static void
-batch_start(struct consumer *c)
+batch_start(void *work)
 {
+	struct slots *ss = work;
 	struct slot *s;
 	int queue;
 
-	while (slot_may_start(c) && (s = slot_free(c)) != NULL &&
-	    (queue = next_queue(c)) != -1)
-		start(s, &c->queues[queue]);
-}
-
-void
-batch_forget(struct slot *s)
-{
-	int i;
-
-	for (i = 0; s->ones != NULL && i < s->verbs.count; i++)
-		free(s->ones[i].text);
-	free(s->ones);
-	s->ones = NULL;
-}
-
-static void
-on_timer(struct ev_loop *loop, ev_timer *w, int events)
-{
-	(void)loop;
-	(void)events;
-	engine_mark(w->data);
-}
-
-void
-batch_init(struct consumer *c)
-{
-	ev_timer_init(&c->batch_timer, on_timer, 0, 0);
-	c->batch_timer.data = c;
+	while (slots_may_start(ss) && (s = slots_free_one(ss)) != NULL &&
+	    (queue = next_queue(ss)) != -1)
+		start_batch(s, queue);
 }
 
 /* Those that gather keep their turn. */
 static void
-batch_tick(struct consumer *c)
+batch_tick(void *work)
 {
-	if (c->opt->batch_wait_ms <= 0)
-		(void)slot_return_stale(c, slot_idle(c) > 0);
+	struct slots *ss = work;
+
+	ss->starved = false;
+	if (ss->opt->batch_wait_ms <= 0)
+		(void)slots_return_stale(ss, slots_idle(ss) > 0);
 }
 
-const struct executor executor_batch = {
+static void
+on_batch_time(struct ev_loop *loop, ev_timer *w, int events)
+{
+	struct slots *ss = w->data;
+
+	(void)loop;
+	(void)events;
+	ss->events->wake(ss->arg);
+}
+
+static void
+batch_init(void *work)
+{
+	struct slots *ss = work;
+
+	run_init(ss);
+	ev_timer_init(&ss->batch_timer, on_batch_time, 0, 0);
+	ss->batch_timer.data = ss;
+}
+
+const struct executor_table executor_batch = {
     .runs = true,
     .many = true,
     .bulk = true,
-    .requests = &run_requests,
+    .init = batch_init,
     .room = batch_room,
     .wants_few = batch_wants_few,
     .start = batch_start,
-    .take_back = slot_take_back,
-    .owes = slot_owes,
+    .take_away = slots_take_away,
+    .running = slots_running,
+    .busy = slots_busy,
+    .rests = slots_all_rest,
+    .describe = slots_describe,
+    .kill = slots_kill,
     .tick = batch_tick,
-    .stop = slot_stop,
-    .give_back = settle_held,
 };

@@ -1,7 +1,7 @@
 #include "copy.h"
 
 #include "base/clock.h"
-#include "consume.h"
+#include "message.h"
 #include "message/headers.h"
 
 /* What a message has in a queue of one layout, it can have in another one of that

@@ -1,265 +1,198 @@
-/*
- * What everything leads to.  Callbacks only note what happened, and mark the
- * engine; once per turn of the loop, after all of them, it decides.
- */
-#include <signal.h>
+#include "engine.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "base/exit.h"
 #include "base/say.h"
-#include "consume.h"
-#include "executor.h"
-
-/* --- ending ----------------------------------------------------------------- */
-
-static bool
-nothing_in_hand(const struct consumer *c)
-{
-	return TAILQ_EMPTY(&c->messages) && !c->claiming &&
-	    !c->executor->owes(c);
-}
-
-/* Whether nothing can be started, however much there is. */
-static bool
-is_held_back(const struct consumer *c)
-{
-	return !policy_may_start(&c->policy) ||
-	    (c->executor->runs && c->resting == c->opt->slots);
-}
-
-void
-engine_end(struct consumer *c)
-{
-	c->leaving = true;
-	ev_break(c->loop, EVBREAK_ALL);
-}
-
-/* First the workers that stay are to end, as well as they can. */
-static void
-leave(struct consumer *c)
-{
-	if (c->executor->stays && c->busy > 0) {
-		policy_stop(&c->policy, STOP_SOON, 0, 0);
-		return;
-	}
-	c->leaving = true;
-	link_leave(c);
-}
-
-static void
-check_end(struct consumer *c)
-{
-	if (c->leaving || !nothing_in_hand(c))
-		return;
-	/* Nobody takes our name off the server but we, once we are there. */
-	if (c->link == LINK_OPENING && c->lease_sent > 0 &&
-	    !policy_killed(&c->policy))
-		return;
-	if (policy_level(&c->policy) >= STOP_SOON ||
-	    policy_limit_reached(&c->policy, 0))
-		leave(c);
-	else if (c->opt->drain && (claim_nothing(c) || is_held_back(c)) &&
-	    c->link == LINK_UP)
-		drain_look(&c->drain);
-}
-
-static void
-give_back(struct consumer *c)
-{
-	/* A claim under way brings younger ones, which must go back first;
-	 * those of scripts that are killed go back together, in order. */
-	if (c->claiming ||
-	    (policy_level(&c->policy) == STOP_NOW && c->busy > 0) ||
-	    c->link != LINK_UP || !lease_held(c))
-		return;
-	c->executor->give_back(c);
-}
-
-static void
-say_left(const struct consumer *c)
-{
-	int left = c->held + c->running + c->settling;
-
-	if (left == 0)
-		mq_say("%s could not be removed; it stays listed until it is "
-		       "cleaned up",
-		    c->connection);
-	else
-		mq_say("%d message%s could not be settled; %s unacked at %s "
-		       "until it is cleaned up",
-		    left, left == 1 ? "" : "s",
-		    left == 1 ? "it stays" : "they stay", c->connection);
-}
-
-/* --- what policy reports ---------------------------------------------------- */
-
-static void
-on_asked(void *arg)
-{
-	const struct consumer *c = arg;
-
-	if (c->running > 0 && c->executor->runs && !c->opt->quiet)
-		mq_say("stopping; waiting for %d running %s", c->running,
-		    c->running == 1 ? "message" : "messages");
-}
-
-static void
-on_stop(void *arg, enum stop_level level)
-{
-	struct consumer *c = arg;
-
-	if (level == STOP_SOON)
-		c->executor->stop(c);
-	engine_mark(c);
-}
-
-static bool
-on_kill(void *arg, int sig)
-{
-	struct consumer *c = arg;
-
-	slot_kill(c, sig);
-	return c->busy > 0;
-}
-
-static void
-on_give_up(void *arg)
-{
-	struct consumer *c = arg;
-
-	if (c->leaving)
-		return;
-	say_left(c);
-	engine_end(c);
-}
-
-/* Only when the last look found nothing is there nothing to do, not even with
- * the dead: a cron job may be over before the first tick. */
-static bool
-on_idle(void *arg)
-{
-	struct consumer *c = arg;
-
-	return nothing_in_hand(c) && claim_nothing(c) && c->link == LINK_UP &&
-	    cleaning_is_over(&c->cleaning);
-}
-
-static void
-on_wake(void *arg)
-{
-	engine_mark(arg);
-}
-
-static void
-on_reopen_logs(void *arg)
-{
-	struct consumer *c = arg;
-
-	process_reopen_logs(&c->process);
-}
-
-static const struct policy_events policy_events = {
-    .wake = on_wake,
-    .asked = on_asked,
-    .stop = on_stop,
-    .kill = on_kill,
-    .give_up = on_give_up,
-    .idle = on_idle,
-    .reopen_logs = on_reopen_logs,
-};
-
-/* --- what a look for --drain reports ----------------------------------------- */
-
-static void
-on_drained(void *arg)
-{
-	struct consumer *c = arg;
-
-	if (TAILQ_EMPTY(&c->messages))
-		policy_stop(&c->policy, STOP_SOON, MQ_EXIT_OK, 0);
-}
-
-/* --- the turn --------------------------------------------------------------- */
-
-static void
-turn(struct consumer *c)
-{
-	if (policy_level(&c->policy) >= STOP_SOON)
-		give_back(c);
-	/* The server has its work while ours is begun. */
-	if (c->executor->flows) {
-		claim_more(c);
-		mq_async_flush(&c->main);
-	}
-	c->executor->start(c);
-	claim_more(c);
-	check_end(c);
-}
+#include "base/xalloc.h"
+#include "engine-parts.h"
 
 static void
 on_turn(struct ev_loop *loop, ev_prepare *w, int events)
 {
-	struct consumer *c = w->data;
+	struct engine *e = w->data;
 
 	(void)loop;
 	(void)events;
-	while (c->marked && !c->leaving) {
-		c->marked = false;
-		turn(c);
+	while (e->marked && !e->ending) {
+		e->marked = false;
+		engine_take_turn(e);
 	}
 }
 
-void
-engine_mark(struct consumer *c)
+/* For libev, which would abort without memory. */
+static void *
+reallocate(void *p, long n)
 {
-	c->marked = true;
+	if (n > 0)
+		return mq_xreallocarray(p, (size_t)n, 1);
+	free(p);
+	return NULL;
 }
 
-void
-engine_active(struct consumer *c)
+/* Nor does it do without descriptors for signals. */
+static void
+no_event_loop(const char *what)
 {
-	drain_soon(&c->drain);
-	policy_active(&c->policy);
+	mq_die(MQ_EXIT_AGAIN, "%s: %s", what, strerror(errno));
 }
 
-void
-engine_tick(struct consumer *c)
+static struct ev_loop *
+make_loop(void)
 {
-	c->starved = false;
-	c->executor->tick(c);
-	engine_mark(c);
+	struct ev_loop *loop;
+
+	ev_set_allocator(reallocate);
+	ev_set_syserr_cb(no_event_loop);
+	/* Not the default one, which would reap our children; and a handler
+	 * for each SIGCHLD costs more than a descriptor. */
+	loop = ev_loop_new(EVFLAG_SIGNALFD);
+	if (loop == NULL)
+		mq_die(MQ_EXIT_AGAIN, "no event loop: %s", strerror(errno));
+	return loop;
 }
 
-static const struct executor *
-executor_for(const struct options *opt)
+static void
+init_executor(struct engine *e)
 {
-	if (opt->command == NULL)
-		return opt->at_most_once ? &executor_print_once :
-					   &executor_print;
-	if (opt->stream)
-		return &executor_stream;
-	return opt->batch > 0 ? &executor_batch : &executor_fork;
+	e->executor.table = executor_for(e->opt);
+	e->executor.work = &e->printer;
+	if (e->executor.table->runs)
+		e->executor.work = &e->slots;
+	e->slots = (struct slots){.loop = e->loop,
+	    .opt = e->opt,
+	    .inbox = &e->inbox,
+	    .policy = &e->policy,
+	    .children = &e->children,
+	    .process = &e->process,
+	    .duplicates = &e->duplicates,
+	    .events = &engine_slots_events,
+	    .arg = e,
+	    .batch = e->opt->batch > 0 ? e->opt->batch : 1};
+	e->printer = (struct printer){.loop = e->loop,
+	    .opt = e->opt,
+	    .inbox = &e->inbox,
+	    .policy = &e->policy,
+	    .events = &engine_printer_events,
+	    .arg = e};
 }
 
-void
-engine_init(struct consumer *c)
+static void
+init_outbox(struct engine *e)
 {
-	c->executor = executor_for(c->opt);
-	c->batch_size = c->opt->batch > 0 ? c->opt->batch : 1;
+	struct mq_consumer *server = session_server(&e->session);
+	const char *host = process_host(&e->process);
+
+	e->results = (struct result_rules){
+	    .keep_ms = e->opt->keep_ms, .host = host[0] != '\0' ? host : NULL};
+	e->verdicts = (struct verdict_rules){.opt = e->opt,
+	    .results = &e->results,
+	    .host = host,
+	    .ticks = e->opt->layout->has & MQ_HAS_TICKS};
+	counters_init(&e->counters, e->opt, server, e->server->name);
+	outbox_init(&e->outbox, e->loop, e->opt, server, &e->ids, &e->inbox,
+	    &e->counters, &e->results, e->executor.table->many,
+	    &engine_outbox_events, e);
+	e->running.server = server;
+	e->comparison = (struct comparison){.inbox = &e->inbox,
+	    .outbox = &e->outbox,
+	    .server = server,
+	    .server_name = e->server->name,
+	    .quiet = e->opt->quiet,
+	    .online = engine_is_online,
+	    .taken = engine_on_taken,
+	    .wake = engine_mark,
+	    .arg = e};
+}
+
+static void
+init_duplicates(struct engine *e)
+{
+	e->duplicates = (struct duplicates){.loop = e->loop,
+	    .children = &e->children,
+	    .verbose = e->opt->verbose,
+	    .quiet = e->opt->quiet,
+	    .context = {
+		.origin = {e->opt->layout, process_host(&e->process), &e->ids},
+		.ns = e->server->url.ns,
+		.async = session_connection(&e->session),
+		.is_up = engine_is_online,
+		.arg = e}};
+	duplicates_init(&e->duplicates);
+}
+
+static void
+init_helpers(struct engine *e)
+{
+	e->cleaning = (struct cleaning){.children = &e->children,
+	    .server = e->server,
+	    .layout = e->opt->layout,
+	    .connection = session_name(&e->session),
+	    .wanted = e->opt->clean,
+	    .quiet = e->opt->quiet,
+	    .verbose = e->opt->verbose};
+	e->drain = (struct drain){.children = &e->children,
+	    .server = e->server,
+	    .opt = e->opt,
+	    .drained = engine_on_drained,
+	    .arg = e};
+}
+
+static void
+init_engine(struct engine *e, struct mq_worker_setup *setup, bool make)
+{
+	const struct options *opt = e->opt;
+	int messages;
+
+	e->loop = make_loop();
+	mq_children_init(&e->children, e->loop);
+	process_init(&e->process, setup, e->loop, opt);
+	init_executor(e);
+	messages = e->executor.table->runs ? opt->slots * e->slots.batch : 0;
 	policy_init(
-	    &c->policy, c->loop, c->opt, &c->setup.reset, &policy_events, c);
-	c->cleaning = (struct cleaning){.children = &c->children,
-	    .server = &c->server,
-	    .layout = c->layout,
-	    .connection = c->connection,
-	    .wanted = c->opt->clean,
-	    .quiet = c->opt->quiet,
-	    .verbose = c->opt->verbose};
-	c->drain = (struct drain){.children = &c->children,
-	    .server = &c->server,
-	    .opt = c->opt,
-	    .drained = on_drained,
-	    .arg = c};
-	ev_prepare_init(&c->turn, on_turn);
-	c->turn.data = c;
-	ev_prepare_start(c->loop, &c->turn);
+	    &e->policy, e->loop, opt, &setup->reset, &engine_policy_events, e);
+	session_init(&e->session, e->loop, opt, e->server, &e->children,
+	    &e->ids, messages, make, &engine_session_events, e);
+	inbox_init(&e->inbox, e->loop, opt, session_server(&e->session),
+	    &e->ids, e->executor.table->runs, &engine_inbox_events, e);
+	init_outbox(e);
+	init_duplicates(e);
+	init_helpers(e);
+	e->executor.table->init(e->executor.work);
+	ev_prepare_init(&e->turn, on_turn);
+	e->turn.data = e;
+	ev_prepare_start(e->loop, &e->turn);
+}
+
+static void
+free_engine(struct engine *e)
+{
+	duplicates_free(&e->duplicates);
+	cleaning_end(&e->cleaning);
+	drain_end(&e->drain);
+	session_free(&e->session);
+	inbox_free(&e->inbox);
+	outbox_free(&e->outbox);
+	counters_free(&e->counters);
+	running_report_free(&e->running);
+	if (e->executor.table->runs)
+		slots_free(&e->slots);
+	printer_free(&e->printer);
+	process_end(&e->process);
+}
+
+int
+engine_run(const struct options *opt, struct mq_server *server,
+    struct mq_worker_setup *setup, bool make)
+{
+	struct engine e = {.opt = opt, .server = server};
+
+	init_engine(&e, setup, make);
+	session_start(&e.session);
+	ev_run(e.loop, 0);
+	counters_say(&e.counters);
+	free_engine(&e);
+	return policy_exit(&e.policy);
 }

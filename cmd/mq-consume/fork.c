@@ -1,52 +1,58 @@
 /*
  * One process a message.
  */
-#include "consume.h"
 #include "executor.h"
+#include "run.h"
 
-static long
-fork_room(const struct consumer *c, int queue)
+static void
+fork_init(void *work)
 {
-	(void)queue;
-	return slot_idle(c) - c->held + slot_ahead(c);
+	run_init(work);
 }
 
-static bool
-fork_wants_few(const struct consumer *c, int queue)
+static long
+fork_room(const void *work, int queue)
 {
-	(void)c;
+	const struct slots *ss = work;
+
 	(void)queue;
-	return false;
+	return slots_idle(ss) - inbox_held(ss->inbox) + slots_ahead(ss);
 }
 
 static void
-fork_start(struct consumer *c)
+fork_start(void *work)
 {
+	struct slots *ss = work;
 	struct message *m;
 	struct slot *s;
 
-	while (slot_may_start(c) && (s = slot_free(c)) != NULL &&
-	    (m = run_next(c)) != NULL)
-		if (run_take(s, m))
-			run_begin(
-			    s, m->envelope.payload, m->envelope.payload_len);
+	while (slots_may_start(ss) && (s = slots_free_one(ss)) != NULL &&
+	    (m = inbox_next(ss->inbox, -1)) != NULL) {
+		policy_started(ss->policy);
+		slot_take(s, m);
+		run_begin(s, m->envelope.payload, m->envelope.payload_len);
+	}
 }
 
 static void
-fork_tick(struct consumer *c)
+fork_tick(void *work)
 {
-	(void)slot_return_stale(c, slot_idle(c) > 0);
+	struct slots *ss = work;
+
+	ss->starved = false;
+	(void)slots_return_stale(ss, slots_idle(ss) > 0);
 }
 
-const struct executor executor_fork = {
+const struct executor_table executor_fork = {
     .runs = true,
-    .requests = &run_requests,
+    .init = fork_init,
     .room = fork_room,
-    .wants_few = fork_wants_few,
     .start = fork_start,
-    .take_back = slot_take_back,
-    .owes = slot_owes,
+    .take_away = slots_take_away,
+    .running = slots_running,
+    .busy = slots_busy,
+    .rests = slots_all_rest,
+    .describe = slots_describe,
+    .kill = slots_kill,
     .tick = fork_tick,
-    .stop = slot_stop,
-    .give_back = settle_held,
 };

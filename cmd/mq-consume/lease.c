@@ -1,176 +1,110 @@
-/*
- * The lease, which a heartbeat keeps.  The server keeps it for a time of its
- * own; we use it for three quarters of that after the last good renewal was sent, by
- * the boot time clock, which goes on while this process is stopped or the
- * machine sleeps.  So the scripts are killed before anybody else can get their
- * messages.
- */
+#include "lease.h"
+
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
-#include "base/say.h"
-#include "base/xalloc.h"
-#include "consume.h"
 
 #define LEASE_USE     0.75
 #define REPLY_TIMEOUT 20.0
-/* A name that nobody has had; one that lost its lease is never used again. */
-void
-lease_new_name(struct consumer *c)
+
+static void
+make_name(char name[NAME_SIZE], const char *tag, struct mq_idgen *ids)
 {
 	char random[7];
-	int i;
 
-	mq_id_random(&c->ids, random, 6);
-	snprintf(
-	    c->connection, sizeof(c->connection), "%s-%s", c->opt->tag, random);
-	mq_id_random(&c->ids, random, 6);
-	snprintf(c->name, sizeof(c->name), "%s-%s", c->opt->tag, random);
-	c->joined = false;
-	for (i = 0; i < c->opt->queue_count; i++)
-		c->queues[i].received = 0;
-}
-
-/* We are alive: what we had is not to be charged with that. */
-static void
-forgive(struct consumer *c)
-{
-	struct message *m;
-
-	TAILQ_FOREACH(m, &c->messages, link)
-		if (!m->lost)
-			mq_consumer_lapsed(&c->self, m->queue, m->element,
-			    m->len, m->attempts);
+	mq_id_random(ids, random, sizeof(random) - 1);
+	snprintf(name, NAME_SIZE, "%s-%s", tag, random);
 }
 
 void
-lease_lost(struct consumer *c, const char *why)
+lease_new_name(struct lease *l, const char *tag, struct mq_idgen *ids)
 {
-	mq_say("%s: lease lost: %s", c->connection, why);
-	forgive(c);
-	settle_lost(c);
-	strlcpy(c->former, c->connection, sizeof(c->former));
-	c->self.session.former = c->former;
-	lease_new_name(c);
-	cleaning_soon(&c->cleaning);
+	if (l->connection[0] != '\0') {
+		memcpy(l->former, l->connection, sizeof(l->former));
+		l->server->session.former = l->former;
+	}
+	make_name(l->connection, tag, ids);
+	make_name(l->name, tag, ids);
+	l->joined = false;
+}
+
+void
+lease_begin_connection(struct lease *l)
+{
+	l->renewal_sent = 0;
+}
+
+void
+lease_begin_join(struct lease *l)
+{
+	l->sent = mq_clock_steady_s();
+}
+
+void
+lease_confirm(struct lease *l, int64_t ms)
+{
+	l->ms = ms;
+}
+
+void
+lease_joined(struct lease *l)
+{
+	l->joined = true;
 }
 
 bool
-lease_held(struct consumer *c)
+lease_was_asked(const struct lease *l)
 {
-	double use = LEASE_USE * (double)c->lease_ms / 1000;
-	char why[64];
+	return l->sent > 0;
+}
 
-	if (!c->joined || mq_clock_steady_s() - c->lease_sent < use)
-		return true;
-	snprintf(
-	    why, sizeof(why), "no heartbeat got through for %.3g seconds", use);
-	lease_lost(c, why);
-	/* Up or not, it has to join under its new name. */
-	link_reset(c, "rejoining");
-	return false;
+bool
+lease_is_joined(const struct lease *l)
+{
+	return l->joined;
+}
+
+double
+lease_lapsed_s(const struct lease *l)
+{
+	double use = LEASE_USE * (double)l->ms / 1000;
+
+	return l->joined && mq_clock_steady_s() - l->sent >= use ? use : 0;
 }
 
 static void
-on_renewed(void *arg, const struct mq_answer *answer, long long lease_ms)
+on_renewed(void *arg, const struct mq_answer *answer, long long ms)
 {
-	struct consumer *c = arg;
-	double sent = c->renewal_sent;
+	struct lease *l = arg;
+	double sent = l->renewal_sent;
 
-	c->renewal_sent = 0;
-	if (answer == NULL || c->link != LINK_UP)
+	l->renewal_sent = 0;
+	/* It may be about the name before this one. */
+	if (answer == NULL || !l->joined)
 		return;
 	if (answer->error != NULL) {
-		link_complain(c, answer->error);
-		return;
-	}
-	if (lease_ms == 0) {
-		link_rejoin(c);
-		return;
-	}
-	c->lease_ms = lease_ms;
-	c->lease_sent = sent;
-}
-
-struct audit {
-	struct consumer *c;
-	int queue;
-	unsigned long moves;
-};
-
-static void
-on_held(void *arg, const struct mq_answer *answer, struct mq_held *held)
-{
-	struct audit *a = arg;
-	struct consumer *c = a->c;
-	int queue = a->queue;
-
-	free(a);
-	if (answer == NULL || answer->error != NULL || c->link != LINK_UP)
-		return;
-	/* All that was sent before has been answered by now. */
-	settle_reconcile(c, queue, held);
-	engine_mark(c);
-}
-
-static void
-on_count(void *arg, const struct mq_answer *answer, long long count)
-{
-	struct audit *a = arg;
-	struct consumer *c = a->c;
-	struct message *m;
-	long long ours = 0;
-
-	TAILQ_FOREACH(m, &c->messages, link)
-		ours += m->queue == a->queue && !m->lost && !m->gone;
-	if (a->moves != c->moves || c->link != LINK_UP || answer == NULL ||
-	    answer->error != NULL || ours == count) {
-		free(a);
-		return;
-	}
-	if (ours < count && !c->opt->quiet)
-		mq_say("%s: it holds other messages for us than we have",
-		    c->server.name);
-	mq_consumer_held(&c->self, a->queue, on_held, a);
-}
-
-/*
- * A command of a connection that we gave up may be carried out after we have
- * compared, when the server was stalled.  So we count now and then, while
- * nothing is moving.
- */
-void
-lease_audit(struct consumer *c)
-{
-	struct audit *a;
-	int i;
-
-	/* Only what is answered between the sending of these and their own
-	 * answers can spoil the comparison, and that changes moves. */
-	if (c->claiming || c->settling > 0)
-		return;
-	for (i = 0; i < c->opt->queue_count; i++) {
-		a = mq_xcalloc(1, sizeof(*a));
-		*a = (struct audit){c, i, c->moves};
-		mq_consumer_held_count(&c->self, i, on_count, a);
+		l->events->refused(l->arg, answer->error);
+	} else if (ms == 0) {
+		l->events->lost(l->arg);
+	} else {
+		l->ms = ms;
+		l->sent = sent;
 	}
 }
 
-void
-lease_keep(struct consumer *c)
+bool
+lease_keep(struct lease *l)
 {
 	double now = mq_clock_steady_s();
 
 	/* The answer may be behind a large message: that is no silence. */
-	if (mq_async_moves(&c->main))
-		c->moved_at = now;
-	if (c->renewal_sent == 0) {
-		c->renewal_sent = now;
-		mq_consumer_renew(&c->self, on_renewed, c);
-	} else if (now - c->renewal_sent > REPLY_TIMEOUT &&
-	    now - c->moved_at > REPLY_TIMEOUT) {
-		link_reset(c, "no answer for 20 seconds");
-	}
+	if (mq_async_moves(l->server->async))
+		l->moved_at = now;
+	if (l->renewal_sent > 0)
+		return now - l->renewal_sent <= REPLY_TIMEOUT ||
+		    now - l->moved_at <= REPLY_TIMEOUT;
+	l->renewal_sent = now;
+	mq_consumer_renew(l->server, on_renewed, l);
+	return true;
 }

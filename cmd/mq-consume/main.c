@@ -1,6 +1,6 @@
 /*
  * mq-consume: run a command for each message of one or more queues, or print
- * the payloads.  This file takes the command line apart; consume.h says where
+ * the payloads.  This file takes the command line apart; engine.h says where
  * the rest is.
  */
 #include <errno.h>
@@ -14,7 +14,8 @@
 #include "base/exit.h"
 #include "base/say.h"
 #include "base/xalloc.h"
-#include "consume.h"
+#include "engine.h"
+#include "redis/connection.h"
 #include "shared/options.h"
 
 #define SLOTS_MAX    1000
@@ -255,7 +256,6 @@ take_queues(struct options *o, struct mq_shared *shared,
 	const char *why = shared->layout->queue_error(o->tag);
 	int i, j;
 
-	o->layout = shared->layout;
 	/* A connection's name stands in keys as that of a queue does. */
 	if (why != NULL)
 		mq_die(MQ_EXIT_USAGE, "--tag: %s: %s", o->tag, why);
@@ -322,82 +322,28 @@ parse(struct options *o, struct mq_shared *shared, int argc, char *argv[])
 	return argv + optind;
 }
 
-/* The first connection is made the plain way: its errors are for good. */
-static void
-try_server(struct consumer *c)
+/* The first connection is made the plain way: its errors are for good.  Returns
+ * whether queues that do not exist are to be made. */
+static bool
+try_server(const struct options *o, struct mq_server *server)
 {
 	struct mq_redis r;
+	bool make;
 
-	if (mq_redis_open(&r, &c->server) == -1)
+	if (mq_redis_open(&r, server) == -1)
 		mq_die(r.status, "%s", r.error);
-	c->make = operands_look(c->opt, &r);
+	make = operands_look(o, &r);
 	mq_redis_close(&r);
-}
-
-/* For libev, which would abort without memory. */
-static void *
-reallocate(void *p, long n)
-{
-	if (n > 0)
-		return mq_xreallocarray(p, (size_t)n, 1);
-	free(p);
-	return NULL;
-}
-
-/* Nor does it do without descriptors for signals. */
-static void
-no_event_loop(const char *what)
-{
-	mq_die(MQ_EXIT_AGAIN, "%s: %s", what, strerror(errno));
-}
-
-static int
-consume(struct consumer *c)
-{
-	try_server(c);
-	ev_set_allocator(reallocate);
-	ev_set_syserr_cb(no_event_loop);
-	/* Not the default one, which would reap our children; and a handler
-	 * for each SIGCHLD costs more than a descriptor. */
-	c->loop = ev_loop_new(EVFLAG_SIGNALFD);
-	if (c->loop == NULL)
-		mq_die(MQ_EXIT_AGAIN, "no event loop: %s", strerror(errno));
-	mq_children_init(&c->children, c->loop);
-	engine_init(c);
-	process_init(&c->process, &c->setup, c->loop, c->opt);
-	claim_init(c);
-	pause_init(c);
-	acks_init(c);
-	run_init(c);
-	print_init(c);
-	link_start(c);
-	ev_run(c->loop, 0);
-	count_summary(c);
-	duplicates_free(&c->duplicates);
-	mq_helper_kill(&c->finder.helper);
-	cleaning_end(&c->cleaning);
-	drain_end(&c->drain);
-	link_end(c);
-	while (!TAILQ_EMPTY(&c->messages))
-		message_drop(TAILQ_FIRST(&c->messages));
-	run_end(c);
-	mq_buf_free(&c->out);
-	changed_end(c);
-	free(c->queues);
-	running_end(c);
-	process_end(&c->process);
-	return policy_exit(&c->policy);
+	return make;
 }
 
 static void
-clean_up(const struct options *o, struct mq_shared *shared, struct consumer *c)
+free_options(const struct options *o)
 {
-	mq_server_free(&c->server);
 	free(o->words);
 	free(o->typed);
 	free((void *)(uintptr_t)o->log_dir);
 	free((void *)(uintptr_t)o->work_dir);
-	mq_option_free(shared);
 }
 
 int
@@ -415,18 +361,22 @@ main(int argc, char *argv[])
 	    .clean = true,
 	    .tag = "mq-consume"};
 	struct mq_shared shared = {.help = help, .options = long_options};
-	struct consumer c = {.opt = &options};
+	struct mq_worker_setup setup = {0};
+	struct mq_server server = {0};
 	char **queues;
 	int status;
 
 	mq_option_begin();
-	if (mq_worker_prepare(&c.setup) == -1)
+	if (mq_worker_prepare(&setup) == -1)
 		mq_die(MQ_EXIT_AGAIN, "descriptors: %s", strerror(errno));
 	queues = parse(&options, &shared, argc, argv);
 	mq_option_prints(options.command == NULL);
-	c.layout = mq_option_server(&shared, &c.server);
-	take_queues(&options, &shared, &c.server, queues);
-	status = consume(&c);
-	clean_up(&options, &shared, &c);
+	options.layout = mq_option_server(&shared, &server);
+	take_queues(&options, &shared, &server, queues);
+	status = engine_run(
+	    &options, &server, &setup, try_server(&options, &server));
+	mq_server_free(&server);
+	free_options(&options);
+	mq_option_free(&shared);
 	return status;
 }

@@ -13,7 +13,8 @@
 #include "base/exit.h"
 #include "base/say.h"
 #include "base/xalloc.h"
-#include "consume.h"
+#include "command.h"
+#include "options.h"
 #include "queue/known.h"
 
 /* --- a forgotten "--" --------------------------------------------------------- */

@@ -11,7 +11,7 @@
 #include "base/exit.h"
 #include "base/say.h"
 #include "base/xalloc.h"
-#include "consume.h"
+#include "options.h"
 #include "shared/options.h"
 
 void

@@ -11,7 +11,8 @@
 #include "message/frame.h"
 #include "queue/queue.h"
 
-#define TAG_MAX 64
+#define TAG_MAX	  64
+#define NAME_SIZE (TAG_MAX + 8) /* tag, '-', 6 characters, NUL */
 
 struct options {
 	const struct mq_layout *layout;

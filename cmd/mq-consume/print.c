@@ -1,9 +1,3 @@
-/*
- * Without a command: payloads are written to stdout, and a message is acked
- * when the last byte of it has been; if that is a pipe, when its reader has
- * taken that byte.  With --at-most-once it is the other way round: a message
- * is acked, and when that is confirmed its payload is written.
- */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,11 +5,9 @@
 
 #include "base/exit.h"
 #include "base/say.h"
-#include "consume.h"
 #include "executor.h"
+#include "printer.h"
 
-/* What a pipe or terminal that is ready takes without blocking: PIPE_BUF. */
-#define SURE 4096
 /* What waits to be written is about so much at most, or one message. */
 #define OUT_BYTES ((size_t)256 * 1024)
 /* How many messages may be on their way to the reader. */
@@ -24,7 +16,7 @@
 #define AHEAD	    2000
 #define AHEAD_BYTES ((size_t)1024 * 1024)
 /*
- * Whoever reads a pipe may go after a few messages, and what it has taken by
+ * The reader of a pipe may go after a few messages, and what it has taken by
  * then is gone with it.  So the first ones are written one by one, each when
  * the one before has been taken, and then more and more.
  */
@@ -33,176 +25,236 @@
 #define ONCE 250
 
 static size_t
-waiting(const struct consumer *c)
+unwritten(const struct printer *p)
 {
-	return c->out.len - c->out_start;
+	return p->out.len - p->start;
 }
 
 static int
-may_be_under_way(const struct consumer *c)
+may_be_under_way(const struct printer *p)
 {
-	long more = (c->out_count - ONE_BY_ONE) / 4;
+	long more = (p->arrived - ONE_BY_ONE) / 4;
 
-	if (!c->out_piped || more >= UNDER_WAY)
+	if (!out_pipe_tells(&p->pipe) || more >= UNDER_WAY)
 		return UNDER_WAY;
 	return more > 0 ? 1 + (int)more : 1;
 }
 
 static long
-print_room(const struct consumer *c, int queue)
+print_room(const void *work, int queue)
 {
+	const struct printer *p = work;
 	long ahead = AHEAD;
 
 	(void)queue;
-	if (c->held_bytes + waiting(c) > AHEAD_BYTES)
+	if (inbox_held_bytes(p->inbox) + unwritten(p) > AHEAD_BYTES)
 		return 0;
-	if (c->out_piped && ahead > c->out_count + ONE_BY_ONE)
-		ahead = c->out_count + ONE_BY_ONE;
+	if (out_pipe_tells(&p->pipe) && ahead > p->arrived + ONE_BY_ONE)
+		ahead = p->arrived + ONE_BY_ONE;
 	/* Half of them come while the other half is printed. */
-	ahead -= c->held;
+	ahead -= inbox_held(p->inbox);
 	return ahead < AHEAD / 2 ? ahead : AHEAD / 2;
+}
+
+/* --- what it has ------------------------------------------------------------ */
+
+static void
+add_printed(struct printer *p, struct message *m)
+{
+	TAILQ_INSERT_TAIL(&p->printed, m, line);
+	p->running++;
+}
+
+static void
+remove_printed(struct printer *p, struct message *m)
+{
+	TAILQ_REMOVE(&p->printed, m, line);
+	p->running--;
+}
+
+static void
+return_message(struct printer *p, struct message *m)
+{
+	remove_printed(p, m);
+	policy_unstarted(p->policy);
+	p->events->returned(p->arg, m);
+}
+
+/* As long as the pipe is full, or about to be written to, that tells. */
+static void
+watch_pipe(struct printer *p)
+{
+	out_pipe_watch(
+	    &p->pipe, !p->lost && p->running > 0 && !ev_is_active(&p->room));
 }
 
 /* Acks what has arrived completely. */
 static void
-ack_read(struct consumer *c)
+ack_arrived(struct printer *p)
 {
-	struct message *m, *next;
+	struct message *m;
 
-	if (!lease_held(c))
-		return;
-	TAILQ_FOREACH_SAFE(m, &c->printed, hand, next) {
-		if (m->end > c->out_read)
-			break;
-		c->out_count++;
-		settle(m, MQ_OUTCOME_ACK, 0);
+	p->events->judging(p->arg);
+	while ((m = TAILQ_FIRST(&p->printed)) != NULL &&
+	    m->end <= out_pipe_arrived(&p->pipe)) {
+		p->arrived++;
+		remove_printed(p, m);
+		p->events->done(p->arg, m);
 	}
 }
 
+/* --- taking back ------------------------------------------------------------ */
+
 /* Forgets what is to be written, but for the rest of what has begun. */
 static void
-cut(struct consumer *c, bool all)
+cut_output(struct printer *p, bool all)
 {
-	struct message *m;
-	size_t rest = 0;
+	size_t written = out_pipe_written(&p->pipe), rest = 0;
+	const struct message *m;
 
-	TAILQ_FOREACH(m, &c->printed, hand)
-		if (!all && m->start < c->out_written &&
-		    m->end > c->out_written)
-			rest = m->end - c->out_written;
-	c->out.len = c->out_start + rest;
+	TAILQ_FOREACH(m, &p->printed, line)
+		if (!all && m->start < written && m->end > written)
+			rest = m->end - written;
+	p->out.len = p->start + rest;
 	if (rest == 0)
-		ev_io_stop(c->loop, &c->out_io);
+		ev_io_stop(p->loop, &p->room);
 }
 
 static void
-print_give_back(struct consumer *c)
+return_unwritten(struct printer *p, bool all)
 {
-	bool all = c->out_lost || policy_level(&c->policy) == STOP_NOW;
-	struct message *m, *next;
+	struct message *m;
 
-	if (all || c->executor->acked == NULL)
-		cut(c, all);
-	TAILQ_FOREACH_REVERSE_SAFE(m, &c->messages, messages, link, next)
-		if (m->state == STATE_HELD ||
-		    (m->state == STATE_RUNNING &&
-			(all || m->start >= c->out_written)))
-			settle(m, MQ_OUTCOME_FRONT, 0);
-	pipe_watch(c);
+	while ((m = TAILQ_LAST(&p->printed, messages)) != NULL &&
+	    (all || m->start >= out_pipe_written(&p->pipe)))
+		return_message(p, m);
+	watch_pipe(p);
+}
+
+static void
+print_take_back_all(void *work, bool now)
+{
+	struct printer *p = work;
+	bool all = p->lost || now;
+
+	cut_output(p, all);
+	return_unwritten(p, all);
+}
+
+/* What has been acked is to be printed. */
+static void
+print_once_take_back_all(void *work, bool now)
+{
+	struct printer *p = work;
+
+	if (p->lost || now)
+		cut_output(p, true);
 }
 
 /* Moves to another buffer what is left to write of a message. */
 static void
-move(struct consumer *c, struct message *m, struct mq_buf *to)
+move_rest(struct printer *p, struct message *m, struct mq_buf *to)
 {
-	const char *out = c->out.data + c->out_start;
-	size_t from = m->start > c->out_written ? m->start : c->out_written;
-	size_t shift = from - c->out_written - to->len;
+	const char *out = p->out.data + p->start;
+	size_t written = out_pipe_written(&p->pipe);
+	size_t from = m->start > written ? m->start : written;
+	size_t shift = from - written - to->len;
 
-	mq_buf_add(to, out + (from - c->out_written), m->end - from);
+	mq_buf_add(to, out + (from - written), m->end - from);
 	m->start -= shift;
 	m->end -= shift;
 }
 
 static void
-print_take_back(struct consumer *c, int queue)
+print_take_back(void *work, int queue)
 {
+	struct printer *p = work;
+	size_t written = out_pipe_written(&p->pipe);
 	struct message *m, *next;
 	struct mq_buf kept = {0};
 
-	TAILQ_FOREACH_SAFE(m, &c->printed, hand, next) {
-		if (m->end <= c->out_written)
+	TAILQ_FOREACH_SAFE(m, &p->printed, line, next) {
+		if (m->end <= written)
 			continue;
-		if (m->queue == queue && m->start >= c->out_written)
-			message_unstart(m);
+		if (m->queue == queue && m->start >= written)
+			return_message(p, m);
 		else
-			move(c, m, &kept);
+			move_rest(p, m, &kept);
 	}
-	mq_buf_free(&c->out);
-	c->out = kept;
-	c->out_start = 0;
+	mq_buf_free(&p->out);
+	p->out = kept;
+	p->start = 0;
 	if (kept.len == 0)
-		ev_io_stop(c->loop, &c->out_io);
-	pipe_watch(c);
+		ev_io_stop(p->loop, &p->room);
+	watch_pipe(p);
 }
+
+static bool
+print_take_away(void *work, struct message *m)
+{
+	remove_printed(work, m);
+	return false;
+}
+
+/* --- writing ---------------------------------------------------------------- */
 
 /* What has not arrived is not done, and goes back. */
 static void
-failed(struct consumer *c, int status)
+fail(struct printer *p, int status)
 {
-	c->out_lost = true;
-	pipe_end(c);
-	pipe_look(c);
-	ack_read(c);
-	policy_stop(&c->policy, STOP_SOON, status, 0);
+	p->lost = true;
+	ev_io_stop(p->loop, &p->room);
+	out_pipe_end(&p->pipe);
+	out_pipe_look(&p->pipe);
+	ack_arrived(p);
+	policy_stop(p->policy, STOP_SOON, status, 0);
 }
 
-void
-print_reader_gone(struct consumer *c)
+/* It has had enough. */
+static void
+on_reader_gone(void *arg)
 {
-	/* It has had enough. */
-	failed(c, MQ_EXIT_OK);
+	fail(arg, MQ_EXIT_OK);
 }
 
-void
-print_go_on(struct consumer *c)
+/* The reader may have taken something. */
+static void
+go_on(void *work)
 {
-	pipe_look(c);
-	ack_read(c);
-	pipe_watch(c);
-	engine_mark(c);
+	struct printer *p = work;
+
+	out_pipe_look(&p->pipe);
+	ack_arrived(p);
+	watch_pipe(p);
+	p->events->wake(p->arg);
 }
 
 static void
 on_writable(struct ev_loop *loop, ev_io *w, int events)
 {
-	struct consumer *c = w->data;
-	size_t n = waiting(c);
-	ssize_t wrote;
+	struct printer *p = w->data;
+	ssize_t wrote =
+	    out_pipe_write(&p->pipe, p->out.data + p->start, unwritten(p));
 
 	(void)events;
-	if (!c->out_whole && n > SURE)
-		n = SURE;
-	wrote = write(c->out_fd, c->out.data + c->out_start, n);
 	if (wrote == -1 && (errno == EAGAIN || errno == EINTR))
 		return;
 	if (wrote == -1 && errno == EPIPE) {
-		print_reader_gone(c);
+		on_reader_gone(p);
 		return;
 	}
 	if (wrote == -1) {
 		mq_say("standard output: %s", strerror(errno));
-		failed(c, MQ_EXIT_IO);
+		fail(p, MQ_EXIT_IO);
 		return;
 	}
-	c->out_start += (size_t)wrote;
-	c->out_written += (size_t)wrote;
-	if (waiting(c) == 0) {
-		mq_buf_clear(&c->out);
-		c->out_start = 0;
+	p->start += (size_t)wrote;
+	if (unwritten(p) == 0) {
+		mq_buf_clear(&p->out);
+		p->start = 0;
 		ev_io_stop(loop, w);
 	}
-	print_go_on(c);
+	go_on(p);
 }
 
 /* On a terminal, of which lines and tabs may be had, and nothing else. */
@@ -226,166 +278,167 @@ add_visible(struct mq_buf *out, const struct mq_buf *frame)
 }
 
 static void
-frame(const struct message *m)
+add_frame(struct printer *p, const struct message *m)
 {
-	struct consumer *c = m->c;
 	struct mq_buf one = {0};
 
-	if (!c->out_terminal) {
-		message_frame(m, &c->out);
+	if (!p->terminal) {
+		message_frame(m, p->opt->framing, &p->out);
 		return;
 	}
-	message_frame(m, &one);
-	add_visible(&c->out, &one);
+	message_frame(m, p->opt->framing, &one);
+	add_visible(&p->out, &one);
 	mq_buf_free(&one);
 }
 
 static void
-print(struct consumer *c, struct message *m)
+print_message(struct printer *p, struct message *m)
 {
-	if (!message_open(m))
-		return;
-	message_state(m, STATE_RUNNING);
-	policy_started(&c->policy);
-	m->start = c->out_written + waiting(c);
-	frame(m);
-	m->end = c->out_written + waiting(c);
+	size_t written = out_pipe_written(&p->pipe);
+
+	policy_started(p->policy);
+	m->start = written + unwritten(p);
+	add_frame(p, m);
+	m->end = written + unwritten(p);
+	add_printed(p, m);
 }
 
 /* Puts as much as may be into the output; whether there was any. */
 static bool
-fill(struct consumer *c)
+fill(struct printer *p)
 {
 	struct message *m;
 	bool any = false;
 
-	while (c->running < may_be_under_way(c) && waiting(c) <= OUT_BYTES &&
-	    policy_may_start(&c->policy) && (m = run_next(c)) != NULL) {
-		print(c, m);
+	while (p->running < may_be_under_way(p) && unwritten(p) <= OUT_BYTES &&
+	    policy_may_start(p->policy) &&
+	    (m = inbox_next(p->inbox, -1)) != NULL) {
+		print_message(p, m);
 		any = true;
 	}
 	return any;
 }
 
+static bool
+may_print(const struct printer *p)
+{
+	return inbox_held(p->inbox) > 0 && policy_level(p->policy) < STOP_SOON;
+}
+
+static void
+print_start(void *work)
+{
+	struct printer *p = work;
+
+	if (!may_print(p))
+		return;
+	/* What was written already makes room for what comes. */
+	if (p->start > 0 && unwritten(p) <= OUT_BYTES) {
+		memmove(p->out.data, p->out.data + p->start, unwritten(p));
+		p->out.len -= p->start;
+		p->start = 0;
+	}
+	/* What is empty has arrived as soon as that before it. */
+	while (fill(p) && unwritten(p) == 0)
+		ack_arrived(p);
+	if (unwritten(p) > 0)
+		ev_io_start(p->loop, &p->room);
+}
+
 /* The next ones, when the last ones have been acked and written. */
 static void
-print_once_start(struct consumer *c)
+print_once_start(void *work)
 {
+	struct printer *p = work;
 	/* If it cannot be written, that shows with the first ones. */
-	long n = 1 + c->out_count / 4;
+	long n = 1 + p->arrived / 4;
 	struct message *m;
 
-	if (c->held == 0 || policy_level(&c->policy) >= STOP_SOON ||
-	    c->settling > 0 || waiting(c) > 0)
+	if (!may_print(p) || unwritten(p) > 0 || p->events->settling(p->arg))
 		return;
 	if (n > ONCE)
 		n = ONCE;
-	for (;
-	     n > 0 && policy_may_start(&c->policy) && (m = run_next(c)) != NULL;
+	for (; n > 0 && policy_may_start(p->policy) &&
+	     (m = inbox_next(p->inbox, -1)) != NULL;
 	     n--) {
-		if (!message_open(m))
-			continue;
-		policy_started(&c->policy);
-		settle(m, MQ_OUTCOME_ACK, 0);
+		policy_started(p->policy);
+		p->events->done(p->arg, m);
 	}
-	acks_send(c);
+	p->events->flush(p->arg);
 }
 
 static void
-print_acked(const struct message *m)
+print_acked(void *work, const struct message *m)
 {
-	struct consumer *c = m->c;
+	struct printer *p = work;
 
-	frame(m);
-	c->out_count++;
+	add_frame(p, m);
+	p->arrived++;
 	/* Even if it is empty: then the next one can come. */
-	if (!c->out_lost)
-		ev_io_start(c->loop, &c->out_io);
+	if (!p->lost)
+		ev_io_start(p->loop, &p->room);
 }
+
+/* --- the tables ------------------------------------------------------------- */
 
 static bool
-print_owes(const struct consumer *c)
+print_once_owes(const void *work)
 {
-	return c->executor->acked != NULL && waiting(c) > 0 && !c->out_lost;
+	const struct printer *p = work;
+
+	return unwritten(p) > 0 && !p->lost;
+}
+
+static int
+print_running(const void *work)
+{
+	return ((const struct printer *)work)->running;
 }
 
 static void
-print_start(struct consumer *c)
+print_init(void *work)
 {
-	if (c->held == 0 || policy_level(&c->policy) >= STOP_SOON)
-		return;
-	/* What was written already makes room for what comes. */
-	if (c->out_start > 0 && waiting(c) <= OUT_BYTES) {
-		memmove(c->out.data, c->out.data + c->out_start, waiting(c));
-		c->out.len -= c->out_start;
-		c->out_start = 0;
-	}
-	/* What is empty has arrived as soon as that before it. */
-	while (fill(c) && waiting(c) == 0)
-		ack_read(c);
-	if (waiting(c) > 0)
-		ev_io_start(c->loop, &c->out_io);
+	struct printer *p = work;
+
+	TAILQ_INIT(&p->printed);
+	out_pipe_init(&p->pipe, p->loop, go_on, on_reader_gone, p);
+	p->terminal = isatty(out_pipe_fd(&p->pipe));
+	if (p->terminal && !p->opt->quiet)
+		mq_say("each message that is printed here is removed; "
+		       "mq-stats --list ready %s only looks",
+		    p->opt->queues[0]);
+	ev_io_init(&p->room, on_writable, out_pipe_fd(&p->pipe), EV_WRITE);
+	p->room.data = p;
 }
 
 void
-print_init(struct consumer *c)
+printer_free(struct printer *p)
 {
-	TAILQ_INIT(&c->printed);
-	pipe_init(c);
-	c->out_terminal = isatty(c->out_fd);
-	if (!c->executor->runs && c->out_terminal && !c->opt->quiet)
-		mq_say("each message that is printed here is removed; "
-		       "mq-stats --list ready %s only looks",
-		    c->opt->queues[0]);
-	ev_io_init(&c->out_io, on_writable, c->out_fd, EV_WRITE);
-	c->out_io.data = c;
+	mq_buf_free(&p->out);
 }
 
-static bool
-print_wants_few(const struct consumer *c, int queue)
-{
-	(void)c;
-	(void)queue;
-	return false;
-}
-
-static void
-print_stop(struct consumer *c)
-{
-	(void)c;
-}
-
-/* What has been acked is to be printed. */
-static void
-print_once_take_back(struct consumer *c, int queue)
-{
-	(void)c;
-	(void)queue;
-}
-
-const struct executor executor_print = {
+const struct executor_table executor_print = {
     .flows = true,
     .many = true,
+    .init = print_init,
     .room = print_room,
-    .wants_few = print_wants_few,
     .start = print_start,
     .take_back = print_take_back,
-    .owes = print_owes,
-    .tick = print_go_on,
-    .stop = print_stop,
-    .give_back = print_give_back,
+    .take_back_all = print_take_back_all,
+    .take_away = print_take_away,
+    .running = print_running,
+    .tick = go_on,
 };
 
-const struct executor executor_print_once = {
+const struct executor_table executor_print_once = {
     .flows = true,
     .many = true,
+    .init = print_init,
     .room = print_room,
-    .wants_few = print_wants_few,
     .start = print_once_start,
-    .take_back = print_once_take_back,
+    .take_back_all = print_once_take_back_all,
     .acked = print_acked,
-    .owes = print_owes,
-    .tick = print_go_on,
-    .stop = print_stop,
-    .give_back = print_give_back,
+    .owes = print_once_owes,
+    .running = print_running,
+    .tick = go_on,
 };

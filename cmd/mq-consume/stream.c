@@ -1,10 +1,12 @@
 /*
  * --stream: workers that stay.  Each is fed messages, framed, on its standard
  * input, a window of them ahead of its verbs; the verbs come in their order,
- * one final one for each.  See consume-words.c for those.
+ * one final one for each.
  */
-#include "consume.h"
 #include "executor.h"
+#include "stream-verbs.h"
+#include "worker-time.h"
+#include "worker.h"
 
 /* Without --window: what a worker was seen to do in this time, and about so
  * many bytes, since it may read all of them at once. */
@@ -12,69 +14,46 @@
 #define WINDOW_MAX  1000
 #define AHEAD_BYTES ((size_t)1 << 20)
 
-static bool
-start(struct slot *s)
-{
-	struct consumer *c = s->c;
-
-	s->ended = false;
-	s->mute = false;
-	s->urged = false;
-	s->late = NULL;
-	s->broken = NULL;
-	s->silence_told = false;
-	s->judged = 0;
-	mq_verbs_begin(&s->verbs);
-	s->verbs.on_dup = slot_dup;
-	s->verbs.arg = s;
-	if (!start_script(s, feed_open(s))) {
-		feed_free(&s->feed);
-		return false;
-	}
-	c->busy++;
-	worker_watch(s);
-	return true;
-}
-
 static int
-window(const struct slot *s)
+window_of(const struct slot *s)
 {
-	const struct options *opt = s->c->opt;
+	const struct options *opt = s->slots->opt;
 	double ahead;
 
 	if (opt->window > 0)
 		return opt->window;
-	if (s->pace_s == 0 || opt->rate_shared.per_s > 0 ||
+	if (s->worker.pace_s == 0 || opt->rate_shared.per_s > 0 ||
 	    opt->rest_max_ms > 0 || s->bytes >= AHEAD_BYTES)
 		return 1;
-	ahead = AHEAD_S / s->pace_s;
+	ahead = AHEAD_S / s->worker.pace_s;
 	return ahead > WINDOW_MAX ? WINDOW_MAX : ahead > 1 ? (int)ahead : 1;
 }
 
 /* How many more it can have. */
 static int
-room(const struct slot *s)
+room_of(const struct slot *s)
 {
-	if (ev_is_active(&s->rest) || ev_is_active(&s->restart))
+	if (ev_is_active(&s->rest) || ev_is_active(&s->worker.restart))
 		return 0;
 	/* One that is dead waits for dups, maybe. */
-	if (s->pid == 0 ? requests_awaited(&s->requests) :
-			  worker_is_leaving(s) || !feed_wants(&s->feed))
+	if (s->pid == 0 ?
+		requests_awaited(&s->requests) :
+		worker_is_leaving(s) || !worker_input_wants(&s->worker.input))
 		return 0;
-	return window(s) - s->count;
+	return window_of(s) - s->count;
 }
 
 /* The one that has the fewest messages; one that lives rather than a new one.
  */
 static struct slot *
-idlest(const struct consumer *c)
+idlest(const struct slots *ss)
 {
 	struct slot *best = NULL, *s;
 	int i;
 
-	for (i = 0; i < c->opt->slots; i++) {
-		s = &c->slots[i];
-		if (room(s) <= 0)
+	for (i = 0; i < ss->opt->slots; i++) {
+		s = &ss->all[i];
+		if (room_of(s) <= 0)
 			continue;
 		if (best == NULL || s->count < best->count ||
 		    (s->count == best->count && best->pid == 0 && s->pid != 0))
@@ -86,46 +65,59 @@ idlest(const struct consumer *c)
 }
 
 static bool
-feed_one(struct consumer *c)
+feed_one(struct slots *ss)
 {
 	struct message *m;
 	struct slot *s;
+	const char *why;
 
-	if (!slot_may_start(c) || (m = run_next(c)) == NULL ||
-	    (s = idlest(c)) == NULL)
+	if (!slots_may_start(ss) || !inbox_has_next(ss->inbox) ||
+	    (s = idlest(ss)) == NULL)
 		return false;
-	if (s->pid == 0 && !start(s))
+	if (s->pid == 0 && !worker_start(s))
 		return false;
-	if (run_take(s, m) && feed_put(&s->feed, m) && s->count == 1)
+	if ((m = inbox_next(ss->inbox, -1)) == NULL)
+		return false;
+	policy_started(ss->policy);
+	why = message_unframable(m, ss->opt->framing);
+	if (why != NULL) {
+		ss->events->rejected(ss->arg, m, why);
+		return true;
+	}
+	slot_take(s, m);
+	worker_input_put(&s->worker.input, m, ss->opt->framing);
+	if (s->count == 1)
 		worker_next(s);
 	return true;
 }
 
 /* A worker that keeps what it has to say until the end can say it then. */
 static bool
-is_last(const struct consumer *c)
+is_last(const struct slots *ss)
 {
-	return c->held == 0 && !c->claiming &&
-	    (policy_level(&c->policy) != STOP_NOT ||
-		policy_limit_reached(&c->policy, 0) ||
-		(c->opt->drain && claim_nothing(c)));
+	if (inbox_held(ss->inbox) > 0 || inbox_is_claiming(ss->inbox))
+		return false;
+	return policy_level(ss->policy) != STOP_NOT ||
+	    policy_limit_reached(ss->policy, 0) ||
+	    (ss->opt->drain && ss->events->drained(ss->arg));
 }
 
 static void
-stream_start(struct consumer *c)
+stream_start(void *work)
 {
+	struct slots *ss = work;
 	struct slot *s;
 	bool last;
 	int i;
 
-	while (feed_one(c))
+	while (feed_one(ss))
 		;
-	last = is_last(c);
-	for (i = 0; i < c->opt->slots; i++) {
-		s = &c->slots[i];
+	last = is_last(ss);
+	for (i = 0; i < ss->opt->slots; i++) {
+		s = &ss->all[i];
 		if (s->pid == 0)
 			continue;
-		feed_flush(&s->feed);
+		worker_input_flush(&s->worker.input);
 		if (last)
 			worker_last(s);
 	}
@@ -138,86 +130,99 @@ stream_start(struct consumer *c)
 static long
 ahead(const struct slot *s)
 {
-	return s->pid != 0 && s->c->opt->window == 0 ? window(s) - 1 : 0;
+	return s->pid != 0 && s->slots->opt->window == 0 ? window_of(s) - 1 : 0;
 }
 
 /* A good part of what they can have, while none of them waits. */
 static long
-stream_room(const struct consumer *c, int queue)
+stream_room(const void *work, int queue)
 {
+	const struct slots *ss = work;
 	const struct slot *s;
 	long all = 0, free = 0;
 	bool waits = false;
 	int i, n;
 
 	(void)queue;
-	for (i = 0; i < c->opt->slots; i++) {
-		s = &c->slots[i];
-		n = room(s);
-		all += window(s);
+	for (i = 0; i < ss->opt->slots; i++) {
+		s = &ss->all[i];
+		n = room_of(s);
+		all += window_of(s);
 		free += ahead(s) + (n > 0 ? n : 0);
 		waits = waits || (n > 0 && s->count == 0);
 	}
-	free -= c->held;
+	free -= inbox_held(ss->inbox);
 	return waits || free >= all / 2 ? free : 0;
 }
 
 static void
-stream_stop(struct consumer *c)
+stream_stop(void *work)
 {
+	struct slots *ss = work;
 	struct slot *s;
 	int i;
 
-	for (i = 0; i < c->opt->slots; i++) {
-		s = &c->slots[i];
+	for (i = 0; i < ss->opt->slots; i++) {
+		s = &ss->all[i];
 		if (s->pid == 0)
 			continue;
-		feed_take_back(&s->feed, &s->hand);
+		worker_return_unread(s);
 		worker_last(s);
 	}
 }
 
 /* Does every worker read still, and speak? */
 static void
-stream_tick(struct consumer *c)
+stream_tick(void *work)
 {
+	struct slots *ss = work;
 	struct slot *s;
 	int i;
 
-	for (i = 0; i < c->opt->slots; i++) {
-		s = &c->slots[i];
+	ss->starved = false;
+	for (i = 0; i < ss->opt->slots; i++) {
+		s = &ss->all[i];
 		if (s->pid == 0)
 			continue;
-		feed_check(&s->feed);
-		words_tick(s);
+		worker_input_check(&s->worker.input);
+		stream_verbs_tick(s);
 	}
-	if (!slot_return_stale(c, idlest(c) != NULL))
+	if (!slots_return_stale(ss, idlest(ss) != NULL))
 		return;
 	/* Nothing ahead until their pace is known again. */
-	for (i = 0; i < c->opt->slots; i++)
-		c->slots[i].pace_s = 0;
+	for (i = 0; i < ss->opt->slots; i++)
+		ss->all[i].worker.pace_s = 0;
 }
 
 static bool
-stream_wants_few(const struct consumer *c, int queue)
+stream_wants_few(const void *work, int queue)
 {
-	(void)c;
+	(void)work;
 	(void)queue;
 	return true;
 }
 
-const struct executor executor_stream = {
+static void
+stream_init(void *work)
+{
+	worker_init(work);
+}
+
+const struct executor_table executor_stream = {
     .runs = true,
     .stays = true,
     .flows = true,
     .many = true,
-    .requests = &words_requests,
+    .init = stream_init,
     .room = stream_room,
     .wants_few = stream_wants_few,
     .start = stream_start,
-    .take_back = slot_take_back,
-    .owes = slot_owes,
+    .take_away = slots_take_away,
+    .running = slots_running,
+    .busy = slots_busy,
+    .rests = slots_all_rest,
+    .describe = slots_describe,
+    .kill = slots_kill,
     .tick = stream_tick,
     .stop = stream_stop,
-    .give_back = settle_held,
 };

@@ -1,6 +1,5 @@
-/*
- * What follows from a verdict on a run.
- */
+#include "verdict.h"
+
 #include <sys/wait.h>
 
 #include <limits.h>
@@ -12,7 +11,6 @@
 #include "base/clock.h"
 #include "base/say.h"
 #include "base/signame.h"
-#include "consume.h"
 #include "message/headers.h"
 
 #define EXHAUSTED "attempts exhausted"
@@ -22,9 +20,9 @@
  * never outside MIN..MAX.
  */
 static int64_t
-backoff_ms(const struct consumer *c, long attempts)
+backoff_ms(const struct options *opt, long attempts)
 {
-	int64_t min = c->opt->backoff_min_ms, max = c->opt->backoff_max_ms;
+	int64_t min = opt->backoff_min_ms, max = opt->backoff_max_ms;
 	int64_t top = min > 0 ? min * 2 : 1, low;
 
 	for (; attempts > 0 && top < max; attempts--)
@@ -51,14 +49,15 @@ signal_name(int sig, char number[static 16])
 
 /* The attempt, why it failed, and for how long it has to wait now. */
 static void
-record(struct message *m, const struct mq_failure *f, int64_t delay_ms)
+record_failure(const struct verdict_rules *r, struct message *m,
+    const struct mq_failure *f, int64_t delay_ms)
 {
 	struct mq_failure full = *f;
 	char due[24];
 
 	full.at_ms = mq_clock_unix_us() / 1000;
 	full.attempt = m->attempts + 1;
-	full.host = process_host(&m->c->process);
+	full.host = r->host;
 	mq_message_record(&m->envelope, m->id, full.attempt, full.text);
 	mq_history_add(&m->envelope, &full);
 	if (delay_ms > 0) {
@@ -71,7 +70,7 @@ record(struct message *m, const struct mq_failure *f, int64_t delay_ms)
 
 /* A run that failed, its reason still to be filled in. */
 static struct mq_failure
-failure(int status, const char *errors, char number[static 16])
+failure_of(int status, const char *errors, char number[static 16])
 {
 	struct mq_failure f = {.status = -1, .errors = errors};
 
@@ -85,63 +84,73 @@ failure(int status, const char *errors, char number[static 16])
 	return f;
 }
 
-static void
-reject(struct message *m, const struct mq_failure *f)
+static enum mq_outcome
+reject(const struct verdict_rules *r, struct message *m,
+    const struct mq_failure *f)
 {
 	message_note(m, "rejected: %s", f->text);
-	record(m, f, 0);
-	result_note(m, MQ_END_REJECTED, f);
-	settle(m, MQ_OUTCOME_REJECT, 0);
+	record_failure(r, m, f, 0);
+	result_note(r->results, m, MQ_END_REJECTED, f);
+	return MQ_OUTCOME_REJECT;
 }
 
-void
-verdict_reject(struct message *m, const char *reason)
+enum mq_outcome
+verdict_reject(
+    const struct verdict_rules *r, struct message *m, const char *reason)
 {
 	const struct mq_failure f = {.status = -1, .text = reason};
 
-	reject(m, &f);
+	return reject(r, m, &f);
 }
 
+/* --- trying again ----------------------------------------------------------- */
+
 static bool
-is_last_run(const struct message *m)
+is_last_run(const struct verdict_rules *r, const struct message *m)
 {
-	return m->attempts + 1 >= m->c->opt->attempts;
+	return m->attempts + 1 >= r->opt->attempts;
 }
 
-/* Whether that was its last run; it is rejected then. */
-static bool
-exhausted(struct message *m, const struct mq_failure *f)
+static enum mq_outcome
+exhaust(const struct verdict_rules *r, struct message *m,
+    const struct mq_failure *f)
 {
 	char reason[MQ_ERROR_MAX + 1];
 	struct mq_failure last = *f;
 
-	if (!is_last_run(m))
-		return false;
 	snprintf(reason, sizeof(reason), EXHAUSTED "%s%s",
 	    f->text[0] != '\0' ? ": " : "", f->text);
 	last.text = reason;
-	reject(m, &last);
-	return true;
+	return reject(r, m, &last);
 }
 
-static void
-again(struct message *m, const struct mq_failure *f, int64_t ms)
+static enum mq_outcome
+try_again(const struct verdict_rules *r, struct message *m,
+    const struct mq_failure *f, int64_t ms)
 {
-	if (exhausted(m, f))
-		return;
-	if (m->c->opt->verbose)
+	if (is_last_run(r, m))
+		return exhaust(r, m, f);
+	if (r->opt->verbose)
 		message_note(m, "again in %.1f s%s%s", (double)ms / 1000,
 		    f->text[0] != '\0' ? ": " : "", f->text);
-	record(m, f, ms);
-	settle(m, MQ_OUTCOME_AGAIN, ms);
+	record_failure(r, m, f, ms);
+	m->delay_ms = ms;
+	return MQ_OUTCOME_AGAIN;
 }
 
-/* The next tick is the one behind the last that we were told of: if that has
- * come by now, it is ready. */
-static void
-at_next_tick(struct message *m, const struct mq_failure *f)
+static enum mq_outcome
+retry(const struct verdict_rules *r, struct message *m,
+    const struct mq_failure *f)
 {
-	int64_t tick = m->c->queues[m->queue].tick + 1;
+	return try_again(r, m, f, backoff_ms(r->opt, m->attempts));
+}
+
+/* The next tick is the one behind the last that was seen: if that has come by
+ * now, the message is ready. */
+static enum mq_outcome
+try_at_next_tick(const struct verdict_rules *r, struct message *m,
+    const struct mq_failure *f, int64_t tick)
+{
 	long last =
 	    mq_envelope_get_long(&m->envelope, MQ_HEADER_UNTIL_TICK, LONG_MAX);
 	struct mq_failure late = *f;
@@ -149,114 +158,147 @@ at_next_tick(struct message *m, const struct mq_failure *f)
 
 	if (last < tick) {
 		late.text = "no next tick";
-		reject(m, &late);
-		return;
+		return reject(r, m, &late);
 	}
-	if (exhausted(m, f))
-		return;
-	if (m->c->opt->verbose)
+	if (is_last_run(r, m))
+		return exhaust(r, m, f);
+	if (r->opt->verbose)
 		message_note(m, "again at tick %jd%s%s", (intmax_t)tick,
 		    f->text[0] != '\0' ? ": " : "", f->text);
 	snprintf(number, sizeof(number), "%jd", (intmax_t)tick);
 	mq_envelope_set(&m->envelope, MQ_HEADER_FROM_TICK, number);
-	record(m, f, 0);
-	settle(m, MQ_OUTCOME_AGAIN, 0);
+	record_failure(r, m, f, 0);
+	m->delay_ms = 0;
+	return MQ_OUTCOME_AGAIN;
 }
+
+/* --- ends ------------------------------------------------------------------- */
 
 /* Its attempts begin anew there.  A message that has nothing to forget stays
  * as it is, byte for byte. */
-static void
-push(struct message *m, const struct mq_verdict *v, const struct mq_failure *f)
+static enum mq_outcome
+push(const struct verdict_rules *r, struct message *m,
+    const struct mq_verdict *v, const struct mq_failure *f)
 {
-	struct consumer *c = m->c;
+	const char *to = r->opt->push;
 	struct mq_failure nowhere = *f;
 
-	if (c->opt->push == NULL) {
+	if (to == NULL) {
 		nowhere.text = v->text[0] != '\0' ? v->text : "push";
-		reject(m, &nowhere);
-		return;
+		return reject(r, m, &nowhere);
 	}
-	if (c->opt->verbose)
-		message_note(m, "pushed to %s%s%s", c->opt->push,
+	if (r->opt->verbose)
+		message_note(m, "pushed to %s%s%s", to,
 		    v->text[0] != '\0' ? ": " : "", v->text);
 	if (mq_envelope_get(&m->envelope, MQ_HEADER_ATTEMPT) != NULL) {
 		mq_envelope_remove(&m->envelope, MQ_HEADER_ATTEMPT);
 		mq_envelope_write_header(&m->envelope, &m->header);
 	}
-	process_remove_dir(&c->process, m->id);
-	settle(m, MQ_OUTCOME_PUSH, 0);
+	return MQ_OUTCOME_PUSH;
 }
 
-void
-verdict_too_long(struct message *m)
+static enum mq_outcome
+finish(const struct verdict_rules *r, struct message *m,
+    const struct mq_verdict *v, const struct mq_failure *f)
 {
-	struct mq_buf why = {0};
-
-	mq_buf_printf(&why, "push: too long for the queue %s", m->c->opt->push);
-	mq_buf_clear(&m->header);
-	verdict_reject(m, mq_buf_str(&why));
-	mq_buf_free(&why);
-}
-
-static void
-done(struct message *m, const struct mq_verdict *v, const struct mq_failure *f)
-{
-	if (m->c->opt->verbose)
+	if (r->opt->verbose)
 		message_note(
 		    m, "done%s%s", v->text[0] != '\0' ? ": " : "", v->text);
-	process_remove_dir(&m->c->process, m->id);
-	result_note(m, MQ_END_DONE, f);
-	settle(m, MQ_OUTCOME_ACK, 0);
+	result_note(r->results, m, MQ_END_DONE, f);
+	return MQ_OUTCOME_ACK;
 }
 
-void
-verdict_carry_out(
-    struct message *m, const struct mq_verdict *v, const char *errors)
+enum mq_outcome
+verdict_too_long(const struct verdict_rules *r, struct message *m)
 {
-	struct consumer *c = m->c;
+	struct mq_buf why = {0};
+	enum mq_outcome outcome;
+
+	mq_buf_printf(&why, "push: too long for the queue %s", r->opt->push);
+	mq_buf_clear(&m->header);
+	outcome = verdict_reject(r, m, mq_buf_str(&why));
+	mq_buf_free(&why);
+	return outcome;
+}
+
+/* It has not run, so it has no attempt more than before. */
+static enum mq_outcome
+expire(const struct verdict_rules *r, struct message *m, const char *why)
+{
+	const struct mq_failure f = {.status = -1, .text = why};
+
+	message_note(m, "rejected: %s", why);
+	mq_envelope_set(&m->envelope, MQ_HEADER_ERROR, why);
+	mq_envelope_write_header(&m->envelope, &m->header);
+	m->expired = true;
+	result_note(r->results, m, MQ_END_EXPIRED, &f);
+	return MQ_OUTCOME_REJECT;
+}
+
+enum mq_outcome
+verdict_unfit(
+    const struct verdict_rules *r, struct message *m, const struct unfit *unfit)
+{
+	switch (unfit->kind) {
+	case UNFIT_EXPIRED:
+		return expire(r, m, unfit->why);
+	case UNFIT_HEADER:
+		message_note(m, "rejected: bad header: %s", unfit->why);
+		break;
+	case UNFIT_CRASHED:
+		/* How its last run has ended, nobody was left to say. */
+		mq_history_crash(&m->envelope, m->attempts, true, NULL);
+		message_note(m, "rejected: %s",
+		    mq_envelope_get(&m->envelope, MQ_HEADER_ERROR));
+		mq_envelope_write_header(&m->envelope, &m->header);
+		break;
+	}
+	return MQ_OUTCOME_REJECT;
+}
+
+static enum mq_outcome
+outcome_of(const struct verdict_rules *r, struct message *m,
+    const struct mq_verdict *v, const struct mq_failure *f, int64_t tick)
+{
+	switch (v->kind) {
+	case MQ_VERDICT_DONE:
+		return finish(r, m, v, f);
+	case MQ_VERDICT_ERR:
+		return r->opt->retry_err ? retry(r, m, f) : reject(r, m, f);
+	case MQ_VERDICT_PAUSE:
+		m->pause_ms = v->resend_s * 1000;
+		return try_again(r, m, f, v->resend_s * 1000);
+	case MQ_VERDICT_RESEND:
+		return try_again(r, m, f, v->resend_s * 1000);
+	case MQ_VERDICT_TICK:
+		return r->ticks ? try_at_next_tick(r, m, f, tick + 1) :
+				  retry(r, m, f);
+	case MQ_VERDICT_PUSH:
+		return push(r, m, v, f);
+	case MQ_VERDICT_RETRY:
+		return retry(r, m, f);
+	case MQ_VERDICT_STOP: /* nothing is carried out then */
+		break;
+	}
+	return MQ_OUTCOME_FRONT;
+}
+
+enum mq_outcome
+verdict_outcome(const struct verdict_rules *r, struct message *m,
+    const struct mq_verdict *v, const char *errors, int64_t tick)
+{
 	struct mq_failure f;
 	char number[16], reason[MQ_ERROR_MAX + 1];
 	size_t size = sizeof(reason);
 
-	f = failure(v->status, errors, number);
+	f = failure_of(v->status, errors, number);
 	f.text = v->text;
 	if (v->kind != MQ_VERDICT_DONE) {
 		/* Its end must be seen with that in front, too. */
-		if (is_last_run(m))
+		if (is_last_run(r, m))
 			size -= strlen(EXHAUSTED ": ");
 		mq_verdict_reason(v, errors, reason, size);
 		f.text = reason;
 	}
-	switch (v->kind) {
-	case MQ_VERDICT_DONE:
-		done(m, v, &f);
-		break;
-	case MQ_VERDICT_ERR:
-		if (c->opt->retry_err)
-			again(m, &f, backoff_ms(c, m->attempts));
-		else
-			reject(m, &f);
-		break;
-	case MQ_VERDICT_RETRY:
-		again(m, &f, backoff_ms(c, m->attempts));
-		break;
-	case MQ_VERDICT_PAUSE:
-		m->pause_ms = v->resend_s * 1000;
-		again(m, &f, v->resend_s * 1000);
-		break;
-	case MQ_VERDICT_RESEND:
-		again(m, &f, v->resend_s * 1000);
-		break;
-	case MQ_VERDICT_TICK:
-		if (c->layout->has & MQ_HAS_TICKS)
-			at_next_tick(m, &f);
-		else
-			again(m, &f, backoff_ms(c, m->attempts));
-		break;
-	case MQ_VERDICT_PUSH:
-		push(m, v, &f);
-		break;
-	case MQ_VERDICT_STOP: /* nothing is carried out then */
-		break;
-	}
+	return outcome_of(r, m, v, &f, tick);
 }

@@ -1,11 +1,6 @@
-/*
- * Twins: messages that may have the same bytes.  The server cannot tell equal
- * elements of a list apart, and removes the oldest of them, whichever of them
- * has ended.
- */
-#include <string.h>
+#include "equals.h"
 
-#include "consume.h"
+#include <string.h>
 
 /* This much of an element's beginning and end tells it from others. */
 #define SAMPLE ((size_t)256)
@@ -29,56 +24,52 @@ mix(uint64_t hash, const char *p, size_t n)
 	return hash;
 }
 
-static struct twins *
-bucket(const struct message *m)
-{
-	return &m->c->twins[m->hash % TWIN_BUCKETS];
-}
-
 void
-twins_add(struct message *m)
+equals_add(struct equals *e, struct message *m)
 {
+	struct equals_bucket *bucket;
 	size_t head = m->len < SAMPLE ? m->len : SAMPLE;
 	size_t tail = m->len - head < SAMPLE ? m->len - head : SAMPLE;
 	struct message *other;
 
 	m->hash = mix((uint64_t)m->queue + m->len, m->element, head);
 	m->hash = mix(m->hash, m->element + m->len - tail, tail);
-	LIST_FOREACH(other, bucket(m), twins)
+	bucket = &e->buckets[m->hash % EQUALS_BUCKETS];
+	LIST_FOREACH(other, bucket, equals)
 		if (other->hash == m->hash) {
 			/* The others have one another. */
-			other->twin = m->twin = true;
+			other->equal = m->equal = true;
 			break;
 		}
-	LIST_INSERT_HEAD(bucket(m), m, twins);
+	LIST_INSERT_HEAD(bucket, m, equals);
 }
 
 void
-twins_remove(struct message *m)
+equals_remove(struct message *m)
 {
-	LIST_REMOVE(m, twins);
+	LIST_REMOVE(m, equals);
 }
 
 static bool
-equal(const struct message *a, const struct message *b)
+is_equal(const struct message *a, const struct message *b)
 {
 	return a->hash == b->hash && a->queue == b->queue && a->len == b->len &&
 	    memcmp(a->element, b->element, a->len) == 0;
 }
 
 struct message *
-twins_settled(const struct message *m)
+equals_settled(const struct equals *e, const struct message *m)
 {
 	struct message *other, *first = NULL;
 
-	if (!m->twin)
+	if (!m->equal)
 		return NULL;
-	LIST_FOREACH(other, bucket(m), twins)
+	LIST_FOREACH(other, &e->buckets[m->hash % EQUALS_BUCKETS], equals)
 		if (other->seen && !other->lost && other->sent > 0 &&
 		    !other->in_flight &&
 		    (m->sent == 0 || other->sent < m->sent) &&
 		    (first == NULL || other->sent < first->sent) &&
-		    equal(m, other))
+		    is_equal(m, other))
 			first = other;
 	return first;
 }

@@ -1,7 +1,5 @@
-/*
- * What a script that has several messages reads on its standard input: a batch
- * is there as a whole, a worker that stays is fed by a pipe.
- */
+#include "worker-input.h"
+
 #include <sys/ioctl.h>
 
 #include <errno.h>
@@ -11,46 +9,18 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "consume.h"
-
-/* NULL, or why the payload cannot be told from what is behind it. */
-static const char *
-unframable(const struct message *m)
-{
-	const struct mq_envelope *e = &m->envelope;
-
-	if (m->c->opt->framing == MQ_FRAME_LINES && e->payload_len > 0 &&
-	    memchr(e->payload, '\n', e->payload_len) != NULL)
-		return "its payload has more than one line: --lines cannot "
-		       "carry it";
-	if (m->c->opt->framing == MQ_FRAME_NULL && e->payload_len > 0 &&
-	    memchr(e->payload, '\0', e->payload_len) != NULL)
-		return "its payload has a NUL: --null cannot carry it";
-	return NULL;
-}
-
-bool
-feed_frame(struct message *m, struct mq_buf *out)
-{
-	const char *why = unframable(m);
-
-	if (why != NULL) {
-		verdict_reject(m, why);
-		return false;
-	}
-	message_frame(m, out);
-	return true;
-}
+/* So much waits for a worker that does not read, and then one message more. */
+#define INPUT_BYTES ((size_t)1 << 18)
 
 static size_t
-unwritten(const struct feed *f)
+unwritten(const struct worker_input *f)
 {
 	return f->out.len - f->start;
 }
 
 /* What is left in the pipe, nobody has read. */
 void
-feed_look(struct feed *f)
+worker_input_look(struct worker_input *f)
 {
 	int left, fd = f->fd != -1 ? f->fd : f->other;
 
@@ -59,14 +29,14 @@ feed_look(struct feed *f)
 }
 
 static void
-feed_close(struct feed *f)
+close_pipe(struct worker_input *f)
 {
 	if (f->other != -1)
 		close(f->other);
 	f->other = -1;
 	if (f->fd == -1)
 		return;
-	ev_io_stop(f->s->c->loop, &f->room);
+	ev_io_stop(f->loop, &f->room);
 	close(f->fd);
 	f->fd = -1;
 }
@@ -74,7 +44,7 @@ feed_close(struct feed *f)
 /* The worker finds the end when there is no such end as ours any more; one like
  * its own still tells what it has not read. */
 static void
-feed_end(struct feed *f)
+end_input(struct worker_input *f)
 {
 	char path[32];
 	int fd;
@@ -83,45 +53,44 @@ feed_end(struct feed *f)
 	fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
 	if (fd == -1)
 		f->taken = f->written;
-	feed_close(f);
+	close_pipe(f);
 	f->other = fd;
 }
 
 void
-feed_cut(struct feed *f)
+worker_input_cut(struct worker_input *f)
 {
-	feed_look(f);
-	feed_close(f);
-	f->deaf = true;
+	worker_input_look(f);
+	close_pipe(f);
+	f->cut = true;
 }
 
 /* With nothing to write, nothing else tells. */
 void
-feed_check(struct feed *f)
+worker_input_check(struct worker_input *f)
 {
 	struct pollfd pipe = {.fd = f->fd};
 
 	if (f->fd == -1 || poll(&pipe, 1, 0) != 1 ||
 	    (pipe.revents & POLLERR) == 0)
 		return;
-	feed_cut(f);
-	worker_is_deaf(f->s);
+	worker_input_cut(f);
+	f->closed(f->arg);
 }
 
 /* One message may have been large. */
 static void
-clear(struct feed *f)
+clear_out(struct worker_input *f)
 {
-	if (f->out.cap > 2 * FEED_BYTES)
+	if (f->out.cap > 2 * INPUT_BYTES)
 		mq_buf_free(&f->out);
 	mq_buf_clear(&f->out);
 	f->start = 0;
 }
 
 static void
-write_out(struct feed *f)
+write_out(struct worker_input *f)
 {
-	struct ev_loop *loop = f->s->c->loop;
 	ssize_t n;
 
 	while (f->fd != -1 && unwritten(f) > 0) {
@@ -129,12 +98,12 @@ write_out(struct feed *f)
 		if (n == -1 && errno == EINTR)
 			continue;
 		if (n == -1 && errno == EAGAIN) {
-			ev_io_start(loop, &f->room);
+			ev_io_start(f->loop, &f->room);
 			return;
 		}
 		if (n == -1) {
-			feed_cut(f);
-			worker_is_deaf(f->s);
+			worker_input_cut(f);
+			f->closed(f->arg);
 			return;
 		}
 		f->start += (size_t)n;
@@ -142,10 +111,10 @@ write_out(struct feed *f)
 	}
 	if (f->fd == -1)
 		return;
-	clear(f);
-	ev_io_stop(loop, &f->room);
+	clear_out(f);
+	ev_io_stop(f->loop, &f->room);
 	if (f->last)
-		feed_end(f);
+		end_input(f);
 }
 
 static void
@@ -157,12 +126,13 @@ on_room(struct ev_loop *loop, ev_io *w, int events)
 }
 
 int
-feed_open(struct slot *s)
+worker_input_open(struct worker_input *f, struct ev_loop *loop,
+    void (*closed)(void *arg), void *arg)
 {
-	struct feed *f = &s->feed;
 	int fds[2];
 
-	*f = (struct feed){.s = s, .fd = -1, .other = -1};
+	*f = (struct worker_input){
+	    .loop = loop, .closed = closed, .arg = arg, .fd = -1, .other = -1};
 	if (pipe2(fds, O_CLOEXEC) == -1)
 		return -1;
 	/* Only our end: the worker's must block. */
@@ -174,70 +144,84 @@ feed_open(struct slot *s)
 }
 
 void
-feed_free(struct feed *f)
+worker_input_free(struct worker_input *f)
 {
-	feed_close(f);
+	close_pipe(f);
 	mq_buf_free(&f->out);
 }
 
 bool
-feed_wants(const struct feed *f)
+worker_input_wants(const struct worker_input *f)
 {
-	return f->fd != -1 && !f->last && unwritten(f) < FEED_BYTES;
+	return f->fd != -1 && !f->last && unwritten(f) < INPUT_BYTES;
 }
 
-bool
-feed_put(struct feed *f, struct message *m)
+void
+worker_input_put(
+    struct worker_input *f, struct message *m, enum mq_framing framing)
 {
 	/* What was written already makes room for what comes. */
-	if (f->start > FEED_BYTES) {
+	if (f->start > INPUT_BYTES) {
 		f->out.len -= f->start;
 		memmove(f->out.data, f->out.data + f->start, f->out.len);
 		f->start = 0;
 	}
 	m->start = f->written + unwritten(f);
-	if (!feed_frame(m, &f->out))
-		return false;
+	message_frame(m, framing, &f->out);
 	m->end = f->written + unwritten(f);
-	return true;
 }
 
 void
-feed_flush(struct feed *f)
+worker_input_flush(struct worker_input *f)
 {
 	if (f->fd != -1 && !ev_is_active(&f->room))
 		write_out(f);
 }
 
 void
-feed_last(struct feed *f)
+worker_input_last(struct worker_input *f)
 {
 	f->last = true;
-	feed_flush(f);
+	worker_input_flush(f);
 }
 
 bool
-feed_begun(const struct feed *f, const struct message *m)
+worker_input_begun(const struct worker_input *f, const struct message *m)
 {
 	return m->start < f->taken;
 }
 
 bool
-feed_whole(const struct feed *f, const struct message *m)
+worker_input_whole(const struct worker_input *f, const struct message *m)
 {
 	return m->end <= f->taken;
 }
 
-/* What is in the pipe can still be read, as long as there is somebody. */
-void
-feed_take_back(struct feed *f, struct messages *hand)
+bool
+worker_input_ended(const struct worker_input *f)
 {
-	size_t from = f->deaf ? f->taken : f->written;
-	struct message *m;
+	return f->fd == -1;
+}
 
-	while ((m = TAILQ_LAST(hand, messages)) != NULL && m->start >= from) {
-		if (!f->deaf)
-			f->out.len -= m->end - m->start;
-		message_unstart(m);
-	}
+bool
+worker_input_is_last(const struct worker_input *f)
+{
+	return f->last;
+}
+
+bool
+worker_input_is_cut(const struct worker_input *f)
+{
+	return f->cut;
+}
+
+/* What is in the pipe can still be read, as long as there is somebody. */
+bool
+worker_input_take_back(struct worker_input *f, const struct message *m)
+{
+	if (m->start < (f->cut ? f->taken : f->written))
+		return false;
+	if (!f->cut)
+		f->out.len -= m->end - m->start;
+	return true;
 }

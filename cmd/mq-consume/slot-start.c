@@ -1,15 +1,14 @@
 /*
- * Starting the script of a slot, and what follows when that fails.
+ * Starting the command of a slot.
  */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/clock.h"
 #include "base/exit.h"
 #include "base/say.h"
-#include "consume.h"
+#include "slots.h"
 
 /* Errors that may pass by themselves. */
 static bool
@@ -24,38 +23,37 @@ is_passing(int error)
 static void
 cannot_start(struct slot *s, int error)
 {
-	struct consumer *c = s->c;
-	struct message *m = slot_on(s);
-	bool later = is_passing(error);
+	struct slots *ss = s->slots;
+	struct message *m = slot_message(s);
+	const char *script = process_script(ss->process);
 
 	if (error == E2BIG && m != NULL && s->ones == NULL) {
-		verdict_reject(m, "its headers do not fit into an environment");
+		slot_release(s, m);
+		ss->events->rejected(
+		    ss->arg, m, "its headers do not fit into an environment");
 		return;
 	}
-	if (!later)
-		mq_say("%s: %s; stopping, %s returned",
-		    process_script(&c->process), strerror(error),
+	if (!is_passing(error))
+		mq_say("%s: %s; stopping, %s returned", script, strerror(error),
 		    s->ones != NULL ? "the messages are" : "the message is");
-	else if (!c->starving && !c->opt->quiet)
-		mq_say("%s: %s; trying again", process_script(&c->process),
-		    strerror(error));
-	c->starved = c->starving = true;
-	while ((m = TAILQ_LAST(&s->hand, messages)) != NULL)
-		message_unstart(m);
-	if (!later)
-		policy_stop(&c->policy, STOP_SOON, MQ_EXIT_CONFIG, 0);
+	else if (!ss->starving && !ss->opt->quiet)
+		mq_say("%s: %s; trying again", script, strerror(error));
+	ss->starved = ss->starving = true;
+	slot_return_all(s);
+	if (!is_passing(error))
+		policy_stop(ss->policy, STOP_SOON, MQ_EXIT_CONFIG, 0);
 }
 
 static struct run_info
 info_of(const struct slot *s)
 {
-	const struct options *opt = s->c->opt;
-	const struct message *m = slot_on(s);
+	const struct options *opt = s->slots->opt;
+	const struct message *m = slot_message(s);
 	struct run_info info = {0};
 
 	if (m != NULL) {
 		info.log = m->queue;
-		info.queue = opt->queues[m->queue];
+		info.queue = m->queue_name;
 	} else if (opt->queue_count == 1) {
 		info.queue = opt->queues[0];
 	}
@@ -69,17 +67,18 @@ info_of(const struct slot *s)
 	return info;
 }
 
+/* Returns 0, or what kept the command from being started. */
 static int
-start_run(struct slot *s, int input)
+start_command(struct slot *s, int input)
 {
-	struct consumer *c = s->c;
+	struct slots *ss = s->slots;
 	const struct run_info info = info_of(s);
 	struct run run;
 	char *dir;
-	int error = process_start(&c->process, &info, input, &run, &dir);
+	int error = process_start(ss->process, &info, input, &run, &dir);
 
 	if (dir != NULL) {
-		if (!c->starving)
+		if (!ss->starving)
 			mq_say("%s: %s", dir, strerror(error));
 		free(dir);
 		return is_passing(error) ? error : ENOTDIR;
@@ -94,15 +93,15 @@ start_run(struct slot *s, int input)
 }
 
 bool
-start_script(struct slot *s, int input)
+slot_start(struct slot *s, int input)
 {
 	int error;
 
 	s->started = mq_clock_s(CLOCK_MONOTONIC);
-	error = start_run(s, input);
+	error = start_command(s, input);
 	if (error != 0)
 		cannot_start(s, error);
 	else
-		s->c->starving = false;
+		s->slots->starving = false;
 	return error == 0;
 }

@@ -1,0 +1,139 @@
+#include "comparison.h"
+
+#include <stdlib.h>
+
+#include "base/say.h"
+#include "base/xalloc.h"
+
+/* --- a message that the server does not hold for us any more ---------------- */
+
+struct exists_request {
+	struct comparison *comparison;
+	unsigned long number; /* of a message, which may be gone meanwhile */
+};
+
+static struct message *
+find_message(const struct inbox *in, unsigned long number)
+{
+	struct message *m = inbox_first(in);
+
+	while (m != NULL && m->number != number)
+		m = TAILQ_NEXT(m, link);
+	return m;
+}
+
+static void
+on_exists(void *arg, const struct mq_answer *answer, long long n)
+{
+	struct exists_request *q = arg;
+	struct comparison *c = q->comparison;
+	struct message *m = find_message(c->inbox, q->number);
+
+	free(q);
+	/* The end of one that is settling is told by its own answer. */
+	if (answer == NULL || m == NULL || m->lost ||
+	    m->state == MESSAGE_SETTLING)
+		return;
+	if (answer->error != NULL || n != 0)
+		c->taken(c->arg, m);
+	else if (m->state == MESSAGE_HELD)
+		inbox_forget(c->inbox, m);
+	else
+		m->gone = true;
+}
+
+/* Somebody else has it now, and runs it, too; or it was deleted. */
+static void
+ask_exists(struct comparison *c, struct message *m)
+{
+	struct exists_request *q = mq_xcalloc(1, sizeof(*q));
+
+	*q = (struct exists_request){c, m->number};
+	if (mq_consumer_exists(
+		c->server, m->queue, m->element, m->len, on_exists, q))
+		return;
+	free(q);
+	c->taken(c->arg, m);
+}
+
+static void
+on_missing(void *arg, struct message *m)
+{
+	struct comparison *c = arg;
+
+	if (m->state != MESSAGE_SETTLING)
+		ask_exists(c, m);
+	else if (m->sent > 0)
+		/* The settlement arrived; only its answer was lost. */
+		outbox_confirm(c->outbox, m);
+}
+
+void
+comparison_held(struct comparison *c, int queue, struct mq_held *held)
+{
+	inbox_reconcile(c->inbox, queue, held, on_missing, c);
+}
+
+/* --- counting --------------------------------------------------------------- */
+
+struct count_request {
+	struct comparison *comparison;
+	int queue;
+	unsigned long moves;
+};
+
+static unsigned long
+moves_of(const struct comparison *c)
+{
+	return inbox_moves(c->inbox) + outbox_moves(c->outbox);
+}
+
+static void
+on_held(void *arg, const struct mq_answer *answer, struct mq_held *held)
+{
+	struct count_request *q = arg;
+	struct comparison *c = q->comparison;
+	int queue = q->queue;
+
+	free(q);
+	if (answer == NULL || answer->error != NULL || !c->online(c->arg))
+		return;
+	/* All that was sent before has been answered by now. */
+	comparison_held(c, queue, held);
+	c->wake(c->arg);
+}
+
+static void
+on_count(void *arg, const struct mq_answer *answer, long long count)
+{
+	struct count_request *q = arg;
+	struct comparison *c = q->comparison;
+	long long ours = inbox_count(c->inbox, q->queue);
+
+	if (q->moves != moves_of(c) || answer == NULL ||
+	    answer->error != NULL || ours == count || !c->online(c->arg)) {
+		free(q);
+		return;
+	}
+	if (ours < count && !c->quiet)
+		mq_say("%s: it holds other messages for us than we have",
+		    c->server_name);
+	mq_consumer_held(c->server, q->queue, on_held, q);
+}
+
+void
+comparison_tick(struct comparison *c, int queue_count)
+{
+	struct count_request *q;
+	int i;
+
+	/* Only what is answered between the sending of these and their own
+	 * answers can spoil the comparison, and that changes the moves. */
+	if (inbox_is_claiming(c->inbox) || outbox_settling(c->outbox) > 0)
+		return;
+	for (i = 0; i < queue_count; i++) {
+		q = mq_xcalloc(1, sizeof(*q));
+		*q = (struct count_request){c, i, moves_of(c)};
+		mq_consumer_held_count(c->server, i, on_count, q);
+	}
+}

@@ -1,0 +1,142 @@
+#include "counters.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/say.h"
+#include "base/xalloc.h"
+
+struct queue_counters {
+	struct mq_counts counts; /* not sent yet */
+	double run_ms;		 /* what is missing in them: less than 1 */
+};
+
+void
+counters_init(struct counters *c, const struct options *opt,
+    struct mq_consumer *server, const char *server_name)
+{
+	*c = (struct counters){
+	    .opt = opt, .server = server, .server_name = server_name};
+	c->queues = mq_xcalloc((size_t)opt->queue_count, sizeof(*c->queues));
+}
+
+void
+counters_free(struct counters *c)
+{
+	free(c->queues);
+}
+
+void
+counters_ran(struct counters *c, int queue, double seconds)
+{
+	struct queue_counters *q = &c->queues[queue];
+	int i = 0;
+
+	while (i < MQ_BUCKETS - 1 && seconds > mq_bucket_s[i])
+		i++;
+	q->counts.runs++;
+	q->counts.bucket[i]++;
+	/* Most runs may be shorter than a millisecond. */
+	q->run_ms += seconds * 1000;
+	q->counts.run_ms += (long long)q->run_ms;
+	q->run_ms -= (double)(long long)q->run_ms;
+}
+
+void
+counters_crashed(struct counters *c, int queue)
+{
+	c->queues[queue].counts.runs++;
+	c->queues[queue].counts.crashed++;
+}
+
+void
+counters_settled(struct counters *c, const struct message *m)
+{
+	struct mq_counts *n = &c->queues[m->queue].counts;
+
+	switch (m->outcome) {
+	case MQ_OUTCOME_PUSH:
+		c->pushed++;
+		n->done++;
+		break;
+	case MQ_OUTCOME_ACK:
+		n->done++;
+		break;
+	case MQ_OUTCOME_REJECT:
+		n->failed++;
+		n->expired += m->expired;
+		break;
+	case MQ_OUTCOME_AGAIN:
+		n->retried++;
+		break;
+	case MQ_OUTCOME_FRONT:
+		c->returned++;
+		break;
+	}
+}
+
+void
+counters_lost(struct counters *c, const struct message *m)
+{
+	c->queues[m->queue].counts.lease_lost++;
+}
+
+/* The counts of one queue begin anew; what the summary says is kept. */
+static void
+put_away(struct counters *c, struct mq_counts *n)
+{
+	c->sent.done += n->done;
+	c->sent.failed += n->failed;
+	c->sent.retried += n->retried;
+	c->sent.lease_lost += n->lease_lost;
+	*n = (struct mq_counts){0};
+}
+
+static void
+on_counted(void *arg, const struct mq_answer *answer)
+{
+	struct counters *c = arg;
+
+	if (answer == NULL || answer->error == NULL || c->refused)
+		return;
+	c->refused = true;
+	if (c->opt->verbose)
+		mq_say("%s: counters: %s", c->server_name, answer->error);
+}
+
+void
+counters_send(struct counters *c)
+{
+	static const struct mq_counts none;
+	const struct mq_counts pushed = {.published = c->pushed};
+	struct mq_counts *n;
+	int i;
+
+	for (i = 0; i < c->opt->queue_count; i++) {
+		n = &c->queues[i].counts;
+		if (memcmp(n, &none, sizeof(none)) == 0)
+			continue;
+		mq_consumer_count(
+		    c->server, c->opt->queues[i], n, on_counted, c);
+		put_away(c, n);
+	}
+	if (c->pushed > 0)
+		mq_consumer_count(
+		    c->server, c->opt->push, &pushed, on_counted, c);
+	c->pushed = 0;
+}
+
+void
+counters_say(struct counters *c)
+{
+	const struct mq_counts *n = &c->sent;
+	int i;
+
+	for (i = 0; i < c->opt->queue_count; i++)
+		put_away(c, &c->queues[i].counts);
+	if (c->opt->verbose || n->lease_lost > 0)
+		mq_say("%lld done, %lld rejected, %lld to be tried again, "
+		       "%ld returned, %lld lease%s lost",
+		    n->done, n->failed, n->retried, c->returned, n->lease_lost,
+		    n->lease_lost == 1 ? "" : "s");
+}

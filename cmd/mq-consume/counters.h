@@ -1,0 +1,39 @@
+/*
+ * Counters: what was done, by queue.  They are kept here and sent to the server
+ * once a second.  If the connection is lost before it has answered, they may be
+ * lost, too: better that than counted twice.
+ */
+#ifndef MQ_CONSUME_COUNTERS_H
+#define MQ_CONSUME_COUNTERS_H
+
+#include "message.h"
+#include "options.h"
+#include "queue/consumer.h"
+
+struct counters {
+	const struct options *opt;
+	struct mq_consumer *server;
+	const char *server_name;
+	struct queue_counters *queues;
+	struct mq_counts sent; /* of all queues */
+	long returned;
+	long pushed; /* not sent yet */
+	bool refused;
+};
+
+void counters_init(struct counters *, const struct options *,
+    struct mq_consumer *, const char *server_name);
+void counters_free(struct counters *);
+
+void counters_ran(struct counters *, int queue, double seconds);
+/* A run whose consumer died was found when its message was to start again. */
+void counters_crashed(struct counters *, int queue);
+/* The server has confirmed its outcome; or the lease went before. */
+void counters_settled(struct counters *, const struct message *);
+void counters_lost(struct counters *, const struct message *);
+/* Sends what has been counted. */
+void counters_send(struct counters *);
+/* Says what was done, if that was asked for or is bad. */
+void counters_say(struct counters *);
+
+#endif

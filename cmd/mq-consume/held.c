@@ -1,0 +1,246 @@
+/*
+ * The messages that this consumer has, and among them those that it has not
+ * started.
+ */
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/xalloc.h"
+#include "inbox.h"
+
+/* Among those of its queue that wait; it may be older than some of them. */
+static void
+put_in_line(struct inbox *in, struct message *m)
+{
+	struct messages *waiting = &in->queues[m->queue].waiting;
+	struct message *last = TAILQ_LAST(waiting, messages), *other;
+
+	if (last == NULL || last->number < m->number) {
+		TAILQ_INSERT_TAIL(waiting, m, line);
+		return;
+	}
+	TAILQ_FOREACH(other, waiting, line)
+		if (other->number > m->number)
+			break;
+	TAILQ_INSERT_BEFORE(other, m, line);
+}
+
+static void
+hold(struct inbox *in, struct message *m)
+{
+	m->state = MESSAGE_HELD;
+	in->held++;
+	in->held_bytes += m->len;
+	in->queues[m->queue].held++;
+	put_in_line(in, m);
+}
+
+static void
+let_go(struct inbox *in, struct message *m)
+{
+	in->held--;
+	in->held_bytes -= m->len;
+	in->queues[m->queue].held--;
+	TAILQ_REMOVE(&in->queues[m->queue].waiting, m, line);
+	m->state = MESSAGE_RUNNING;
+}
+
+struct message *
+inbox_add(struct inbox *in, int queue, char *element, size_t len)
+{
+	struct message *m = mq_xcalloc(1, sizeof(*m));
+
+	m->number = ++in->claimed;
+	m->queue = queue;
+	m->queue_name = in->queues[queue].name;
+	m->element = element;
+	m->len = len;
+	if (in->opt->batch_wait_ms >= 0)
+		m->since = mq_clock_steady_s();
+	TAILQ_INSERT_TAIL(&in->all, m, link);
+	equals_add(&in->equals, m);
+	hold(in, m);
+	return m;
+}
+
+void
+inbox_return(struct inbox *in, struct message *m)
+{
+	mq_envelope_free(&m->envelope);
+	hold(in, m);
+}
+
+void
+inbox_forget(struct inbox *in, struct message *m)
+{
+	if (m->state == MESSAGE_HELD)
+		let_go(in, m);
+	TAILQ_REMOVE(&in->all, m, link);
+	equals_remove(m);
+	if (TAILQ_EMPTY(&in->all))
+		in->in_order = true;
+	mq_envelope_free(&m->envelope);
+	mq_buf_free(&m->header);
+	mq_buf_free(&m->result);
+	mq_buf_free(&m->news);
+	free(m->element);
+	free(m);
+}
+
+/* --- what may start --------------------------------------------------------- */
+
+/* The boot time clock goes on while the machine sleeps, as the server does. */
+static int64_t
+server_ms(const struct inbox *in)
+{
+	return (int64_t)(mq_clock_steady_s() * 1000) + in->server_ahead_ms;
+}
+
+static void
+note_attempts(struct inbox *in, const struct message *m, bool charged)
+{
+	/* If this one kills its consumers, those behind it must not come to
+	 * the end of their attempts with it. */
+	bool alone = charged && (m->attempts + 1) * 2 > in->opt->attempts;
+
+	if (m->attempts > 0)
+		in->events->careful(in->arg, false);
+	if (alone)
+		in->events->careful(in->arg, true);
+}
+
+static bool
+may_start(struct inbox *in, struct message *m)
+{
+	unsigned has = in->server->layout->has;
+	/* All that a dead consumer had claimed is charged with a run then, not
+	 * only what ran. */
+	bool charged = has & MQ_HAS_CLAIMS && in->runs;
+	const struct unpack_limits limits = {
+	    .plain = !in->runs && in->opt->framing != MQ_FRAME_JSONL,
+	    .ids = has & MQ_HAS_IDS,
+	    .attempts = charged ? in->opt->attempts : 0,
+	    .now_ms = server_ms(in),
+	    .tick = in->queues[m->queue].tick};
+	struct unfit unfit;
+	bool fit = unpack(m, &limits, in->ids, &unfit);
+
+	if (fit || unfit.kind != UNFIT_HEADER)
+		note_attempts(in, m, charged);
+	if (!fit)
+		in->events->unfit(in->arg, m, &unfit);
+	return fit;
+}
+
+const struct message *
+inbox_oldest_of(const struct inbox *in, int queue)
+{
+	const struct inbox_queue *q = &in->queues[queue];
+
+	return q->paused || q->pausing > 0 ? NULL : TAILQ_FIRST(&q->waiting);
+}
+
+static struct message *
+find_oldest(const struct inbox *in, int queue)
+{
+	int i;
+
+	for (i = 0; i < in->opt->queue_count; i++)
+		if ((queue == -1 || i == queue) &&
+		    inbox_oldest_of(in, i) != NULL)
+			return TAILQ_FIRST(&in->queues[i].waiting);
+	return NULL;
+}
+
+bool
+inbox_has_next(const struct inbox *in)
+{
+	return find_oldest(in, -1) != NULL;
+}
+
+struct message *
+inbox_next(struct inbox *in, int queue)
+{
+	struct message *m;
+
+	while ((m = find_oldest(in, queue)) != NULL) {
+		let_go(in, m);
+		if (may_start(in, m))
+			break;
+	}
+	return m;
+}
+
+struct message *
+inbox_take_newest(struct inbox *in, int queue)
+{
+	struct message *newest = NULL, *m;
+	int i;
+
+	for (i = 0; i < in->opt->queue_count; i++) {
+		m = queue == -1 || i == queue ?
+		    TAILQ_LAST(&in->queues[i].waiting, messages) :
+		    NULL;
+		if (m != NULL && (newest == NULL || m->number > newest->number))
+			newest = m;
+	}
+	if (newest != NULL)
+		let_go(in, newest);
+	return newest;
+}
+
+/* --- what there is ---------------------------------------------------------- */
+
+int
+inbox_held(const struct inbox *in)
+{
+	return in->held;
+}
+
+size_t
+inbox_held_bytes(const struct inbox *in)
+{
+	return in->held_bytes;
+}
+
+int
+inbox_held_of(const struct inbox *in, int queue)
+{
+	return in->queues[queue].held;
+}
+
+bool
+inbox_empty(const struct inbox *in)
+{
+	return TAILQ_EMPTY(&in->all);
+}
+
+struct message *
+inbox_first(const struct inbox *in)
+{
+	return TAILQ_FIRST(&in->all);
+}
+
+struct message *
+inbox_last(const struct inbox *in)
+{
+	return TAILQ_LAST(&in->all, messages);
+}
+
+bool
+inbox_in_order(const struct inbox *in)
+{
+	return in->in_order;
+}
+
+void
+inbox_disorder(struct inbox *in)
+{
+	in->in_order = false;
+}
+
+int64_t
+inbox_tick(const struct inbox *in, int queue)
+{
+	return in->queues[queue].tick;
+}

@@ -1,0 +1,268 @@
+/*
+ * Getting messages.  A claim is one script call per queue, in the order in
+ * which the queues were named; it takes what there is room for and never
+ * waits.  A queue that had no more is asked again when it may have: see
+ * wakeup.c.
+ */
+#include "inbox.h"
+
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/say.h"
+#include "base/xalloc.h"
+
+/* One claim takes about so much; a single message may be longer. */
+#define CLAIM_BYTES (1 << 20)
+
+static void
+take_elements(struct inbox *in, struct mq_claimed *claimed)
+{
+	struct mq_element *element;
+	int i;
+
+	in->queues[in->claim_queue].received += claimed->n;
+	for (i = 0; i < claimed->n; i++) {
+		element = &claimed->elements[i];
+		inbox_add(in, in->claim_queue, element->data, element->len);
+		element->data = NULL;
+	}
+	if (claimed->n > 0)
+		in->events->arrived(in->arg);
+}
+
+static bool
+had_no_more(const struct inbox *in, const struct mq_claimed *claimed)
+{
+	size_t bytes = 0;
+	int i;
+
+	for (i = 0; i < claimed->n; i++)
+		bytes += claimed->elements[i].len;
+	return claimed->n < in->claim_max && bytes < CLAIM_BYTES;
+}
+
+/* A queue that somebody has deleted is not made again by a consumer that waits
+ * for its messages. */
+static void
+note_missing(struct inbox *in, bool missing)
+{
+	struct inbox_queue *q = &in->queues[in->claim_queue];
+
+	if (missing && q->there && !in->opt->quiet)
+		mq_say("%s: somebody has deleted the queue; waiting until it "
+		       "is there again",
+		    q->name);
+	q->there = !missing;
+}
+
+/* What one queue had for us. */
+static void
+take_claimed(struct inbox *in, struct mq_claimed *claimed)
+{
+	struct inbox_queue *q = &in->queues[in->claim_queue];
+	double now = mq_clock_steady_s();
+	/* A look only does not find out what else there is. */
+	bool claimed_some = in->claim_max > 0;
+
+	q->seen = true;
+	q->tick = claimed->missing ? 0 : claimed->tick;
+	in->server_ahead_ms = claimed->now_ms - (int64_t)(now * 1000);
+	if (claimed_some && !claimed->paused)
+		note_missing(in, claimed->missing);
+	if (claimed_some || claimed->paused)
+		q->due = claimed->due_ms < 0 ?
+		    0 :
+		    now + (double)claimed->due_ms / 1000;
+	if (!claimed->paused && !had_no_more(in, claimed)) {
+		q->more = true;
+		in->none_left = false;
+	}
+	take_elements(in, claimed);
+	inbox_pause_seen(in, in->claim_queue, claimed->paused);
+}
+
+static void
+on_claimed(
+    void *arg, const struct mq_answer *answer, struct mq_claimed *claimed)
+{
+	struct inbox *in = arg;
+	struct inbox_queue *q = &in->queues[in->claim_queue];
+
+	in->claiming = in->in_pass = false;
+	in->moves++;
+	if (answer == NULL)
+		return;
+	if (answer->error != NULL) {
+		q->more = true;
+		in->events->refused(in->arg, answer, !q->seen);
+		return;
+	}
+	in->events->answered(in->arg);
+	if (claimed->n == MQ_CLAIM_LOST) {
+		in->events->lost(in->arg);
+	} else if (claimed->n == MQ_CLAIM_BAD) {
+		in->events->nonsense(in->arg);
+	} else {
+		take_claimed(in, claimed);
+		in->in_pass = true;
+		in->events->wake(in->arg);
+	}
+}
+
+static void
+send_claim(struct inbox *in)
+{
+	in->claiming = true;
+	/* What changes from now on is told, and maybe before the answer. */
+	if (in->claim_max > 0)
+		in->queues[in->claim_queue].more = false;
+	mq_consumer_claim(in->server, in->claim_queue, in->claim_max,
+	    CLAIM_BYTES, on_claimed, in);
+}
+
+/* Whether a look can find out something that matters. */
+static bool
+pause_matters(const struct inbox *in, int queue)
+{
+	const struct inbox_queue *q = &in->queues[queue];
+	const struct message *m;
+
+	if (q->held > 0 || q->paused)
+		return true;
+	if (in->runs)
+		return false;
+	/* What is printed can be taken back until it is written. */
+	TAILQ_FOREACH(m, &in->all, link)
+		if (m->state == MESSAGE_RUNNING)
+			return true;
+	return false;
+}
+
+/*
+ * Asks the next queue that is to be asked.  A later queue comes in for more
+ * messages only when the earlier ones have no more.
+ */
+static bool
+claim_next(struct inbox *in, int from)
+{
+	bool more;
+	int i;
+
+	for (i = from; i < in->opt->queue_count; i++) {
+		more = in->queues[i].more;
+		in->claim_max =
+		    more && in->none_left ? in->events->room(in->arg, i) : 0;
+		if (in->claim_max > 0 ||
+		    (in->looking && pause_matters(in, i))) {
+			in->claim_queue = i;
+			send_claim(in);
+			return true;
+		}
+		if (more)
+			in->none_left = false;
+		if (!in->none_left && !in->looking)
+			break;
+	}
+	return false;
+}
+
+void
+inbox_claim(struct inbox *in)
+{
+	if (in->claiming || !in->events->may_claim(in->arg))
+		return;
+	if (in->in_pass && claim_next(in, in->claim_queue + 1))
+		return;
+	/* Every queue has been asked, or there is no more room. */
+	if (in->in_pass)
+		wakeup_await_due(in);
+	in->looking = in->look_wanted;
+	in->look_wanted = false;
+	in->none_left = true;
+	in->in_pass = claim_next(in, 0);
+}
+
+void
+inbox_down(struct inbox *in)
+{
+	in->claiming = in->in_pass = false;
+}
+
+void
+inbox_renamed(struct inbox *in)
+{
+	int i;
+
+	for (i = 0; i < in->opt->queue_count; i++)
+		in->queues[i].received = 0;
+}
+
+bool
+inbox_is_claiming(const struct inbox *in)
+{
+	return in->claiming;
+}
+
+bool
+inbox_drained(const struct inbox *in)
+{
+	int i;
+
+	for (i = 0; i < in->opt->queue_count; i++)
+		if (in->queues[i].more)
+			return false;
+	return !in->claiming;
+}
+
+bool
+inbox_expects(const struct inbox *in, int queue)
+{
+	int i;
+
+	if (in->claiming && in->claim_queue == queue && in->claim_max > 0)
+		return true;
+	for (i = 0; i < queue; i++)
+		if (in->queues[i].more)
+			return false;
+	return in->queues[queue].more && in->events->room(in->arg, queue) > 0;
+}
+
+unsigned long
+inbox_moves(const struct inbox *in)
+{
+	return in->moves;
+}
+
+void
+inbox_init(struct inbox *in, struct ev_loop *loop, const struct options *opt,
+    struct mq_consumer *server, struct mq_idgen *ids, bool runs,
+    const struct inbox_events *events, void *arg)
+{
+	int i;
+
+	*in = (struct inbox){.loop = loop,
+	    .opt = opt,
+	    .server = server,
+	    .ids = ids,
+	    .runs = runs,
+	    .events = events,
+	    .arg = arg,
+	    .in_order = true};
+	TAILQ_INIT(&in->all);
+	in->queues = mq_xcalloc((size_t)opt->queue_count, sizeof(*in->queues));
+	for (i = 0; i < opt->queue_count; i++) {
+		in->queues[i].name = opt->queues[i];
+		TAILQ_INIT(&in->queues[i].waiting);
+	}
+	wakeup_init(in);
+}
+
+void
+inbox_free(struct inbox *in)
+{
+	while (!TAILQ_EMPTY(&in->all))
+		inbox_forget(in, TAILQ_FIRST(&in->all));
+	wakeup_free(in);
+	free(in->queues);
+}

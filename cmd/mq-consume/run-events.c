@@ -1,0 +1,231 @@
+/*
+ * What the executor and policy report.
+ */
+#include "base/exit.h"
+#include "base/say.h"
+#include "engine-parts.h"
+
+/* --- what the executor reports ---------------------------------------------- */
+
+static void
+on_ended(void *arg, struct message *m, const struct mq_verdict *v,
+    const char *errors)
+{
+	struct engine *e = arg;
+	enum mq_outcome outcome;
+
+	if (m->lost) {
+		inbox_forget(&e->inbox, m);
+		return;
+	}
+	outcome = verdict_outcome(
+	    &e->verdicts, m, v, errors, inbox_tick(&e->inbox, m->queue));
+	if (outcome == MQ_OUTCOME_ACK || outcome == MQ_OUTCOME_PUSH)
+		process_remove_dir(&e->process, m->id);
+	engine_settle(e, m, outcome);
+}
+
+static void
+on_done(void *arg, struct message *m)
+{
+	engine_settle(arg, m, MQ_OUTCOME_ACK);
+}
+
+static void
+on_returned(void *arg, struct message *m)
+{
+	struct engine *e = arg;
+
+	if (m->lost || m->gone)
+		inbox_forget(&e->inbox, m);
+	else
+		inbox_return(&e->inbox, m);
+}
+
+static void
+on_rejected(void *arg, struct message *m, const char *reason)
+{
+	struct engine *e = arg;
+
+	engine_settle(e, m, verdict_reject(&e->verdicts, m, reason));
+}
+
+static void
+on_judging(void *arg)
+{
+	struct engine *e = arg;
+
+	(void)session_holds_lease(&e->session);
+}
+
+static void
+on_ran(void *arg, int queue, double seconds)
+{
+	struct engine *e = arg;
+
+	counters_ran(&e->counters, queue, seconds);
+}
+
+static void
+on_give_back(void *arg)
+{
+	struct engine *e = arg;
+
+	engine_give_back(e, -1);
+	session_flush(&e->session);
+}
+
+static bool
+is_awaited(void *arg, const struct message *m)
+{
+	struct engine *e = arg;
+
+	return result_wanted(&e->results, m);
+}
+
+static bool
+expects(void *arg, int queue)
+{
+	struct engine *e = arg;
+
+	return session_is_up(&e->session) && !session_complains(&e->session) &&
+	    inbox_expects(&e->inbox, queue);
+}
+
+static bool
+is_drained(void *arg)
+{
+	struct engine *e = arg;
+
+	return inbox_drained(&e->inbox);
+}
+
+static bool
+is_ready(void *arg)
+{
+	struct engine *e = arg;
+
+	return !session_is_opening(&e->session);
+}
+
+const struct slots_events engine_slots_events = {
+    .ended = on_ended,
+    .returned = on_returned,
+    .rejected = on_rejected,
+    .judging = on_judging,
+    .ran = on_ran,
+    .give_back = on_give_back,
+    .awaited = is_awaited,
+    .expects = expects,
+    .drained = is_drained,
+    .ready = is_ready,
+    .wake = engine_mark,
+};
+
+static bool
+is_settling(void *arg)
+{
+	struct engine *e = arg;
+
+	return outbox_settling(&e->outbox) > 0;
+}
+
+static void
+on_flush(void *arg)
+{
+	struct engine *e = arg;
+
+	outbox_flush(&e->outbox);
+}
+
+const struct printer_events engine_printer_events = {
+    .done = on_done,
+    .returned = on_returned,
+    .judging = on_judging,
+    .settling = is_settling,
+    .flush = on_flush,
+    .wake = engine_mark,
+};
+
+/* --- what policy reports ---------------------------------------------------- */
+
+static void
+on_asked(void *arg)
+{
+	const struct engine *e = arg;
+	int running = executor_running(&e->executor);
+
+	if (running > 0 && e->executor.table->runs && !e->opt->quiet)
+		mq_say("stopping; waiting for %d running %s", running,
+		    running == 1 ? "message" : "messages");
+}
+
+static void
+on_stop(void *arg, enum stop_level level)
+{
+	struct engine *e = arg;
+
+	if (level == STOP_SOON)
+		executor_stop(&e->executor);
+	engine_mark(e);
+}
+
+static bool
+on_kill(void *arg, int sig)
+{
+	struct engine *e = arg;
+
+	executor_kill(&e->executor, sig);
+	return executor_busy(&e->executor) > 0;
+}
+
+static void
+on_give_up(void *arg)
+{
+	struct engine *e = arg;
+	int left = inbox_held(&e->inbox) + executor_running(&e->executor) +
+	    outbox_settling(&e->outbox);
+
+	if (e->ending)
+		return;
+	if (left == 0)
+		mq_say("%s could not be removed; it stays listed until it is "
+		       "cleaned up",
+		    session_name(&e->session));
+	else
+		mq_say("%d message%s could not be settled; %s unacked at %s "
+		       "until it is cleaned up",
+		    left, left == 1 ? "" : "s",
+		    left == 1 ? "it stays" : "they stay",
+		    session_name(&e->session));
+	engine_end(e);
+}
+
+/* Only when the last look found nothing is there nothing to do, not even with
+ * the dead: a cron job may be over before the first tick. */
+static bool
+is_idle(void *arg)
+{
+	struct engine *e = arg;
+
+	return engine_has_nothing(e) && inbox_drained(&e->inbox) &&
+	    session_is_up(&e->session) && cleaning_is_over(&e->cleaning);
+}
+
+static void
+on_reopen_logs(void *arg)
+{
+	struct engine *e = arg;
+
+	process_reopen_logs(&e->process);
+}
+
+const struct policy_events engine_policy_events = {
+    .wake = engine_mark,
+    .asked = on_asked,
+    .stop = on_stop,
+    .kill = on_kill,
+    .give_up = on_give_up,
+    .idle = is_idle,
+    .reopen_logs = on_reopen_logs,
+};

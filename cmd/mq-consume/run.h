@@ -1,0 +1,13 @@
+/*
+ * One process for the messages in a slot's hand: started, listened to, judged.
+ */
+#ifndef MQ_CONSUME_RUN_H
+#define MQ_CONSUME_RUN_H
+
+#include "slots.h"
+
+void run_init(struct slots *);
+/* Starts a run with n bytes as its input. */
+void run_begin(struct slot *, const char *input, size_t n);
+
+#endif

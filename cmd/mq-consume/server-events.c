@@ -1,0 +1,351 @@
+/*
+ * What the session, the inbox, the outbox and the comparison report.
+ */
+#include <signal.h>
+#include <string.h>
+
+#include "base/exit.h"
+#include "base/say.h"
+#include "engine-parts.h"
+#include "redis/reply.h"
+
+/* --- what the session reports ----------------------------------------------- */
+
+static void
+on_up(void *arg)
+{
+	struct engine *e = arg;
+
+	outbox_send_again(&e->outbox);
+	running_report_forgotten(&e->running);
+	duplicates_resume(&e->duplicates);
+	inbox_look(&e->inbox, true);
+}
+
+static void
+on_down(void *arg)
+{
+	struct engine *e = arg;
+
+	inbox_down(&e->inbox);
+	engine_mark(e);
+}
+
+/* Nothing done with a message counts any more. */
+static void
+lose(struct engine *e, struct message *m)
+{
+	mq_consumer_lapsed(session_server(&e->session), m->queue, m->element,
+	    m->len, m->attempts);
+	if (m->state != MESSAGE_HELD)
+		outbox_lose(
+		    &e->outbox, m, "lease lost: others may get the message");
+	m->lost = true;
+	if (m->state == MESSAGE_RUNNING && executor_take_away(&e->executor, m))
+		return;
+	if (m->state == MESSAGE_SETTLING && m->in_flight)
+		return;
+	if (m->state == MESSAGE_SETTLING)
+		outbox_forget(&e->outbox, m);
+	inbox_forget(&e->inbox, m);
+}
+
+static void
+on_lost(void *arg)
+{
+	struct engine *e = arg;
+	struct message *m, *next;
+
+	for (m = inbox_first(&e->inbox); m != NULL; m = next) {
+		next = TAILQ_NEXT(m, link);
+		if (!m->lost)
+			lose(e, m);
+	}
+	executor_kill(&e->executor, SIGKILL);
+	inbox_renamed(&e->inbox);
+	cleaning_soon(&e->cleaning);
+}
+
+static void
+on_held(void *arg, int queue, struct mq_held *held)
+{
+	struct engine *e = arg;
+
+	comparison_held(&e->comparison, queue, held);
+}
+
+static void
+on_changed(void *arg, const char *key, size_t n)
+{
+	struct engine *e = arg;
+
+	inbox_changed(&e->inbox, key, n);
+}
+
+static void
+on_tick(void *arg, bool up)
+{
+	struct engine *e = arg;
+	struct mq_buf runs = {0};
+
+	mq_children_reap_others(&e->children);
+	if (!up || e->ending)
+		return;
+	comparison_tick(&e->comparison, e->opt->queue_count);
+	outbox_send_again(&e->outbox);
+	executor_tick(&e->executor);
+	inbox_look(&e->inbox, true);
+	executor_describe(&e->executor, &runs);
+	running_report_send(&e->running, &runs);
+	counters_send(&e->counters);
+	cleaning_tick(&e->cleaning);
+}
+
+static void
+on_left(void *arg)
+{
+	engine_end(arg);
+}
+
+static void
+on_failed(void *arg, int status)
+{
+	struct engine *e = arg;
+
+	policy_fail(&e->policy, status);
+	executor_kill(&e->executor, SIGKILL);
+	engine_end(e);
+}
+
+const struct session_events engine_session_events = {
+    .up = on_up,
+    .down = on_down,
+    .lost = on_lost,
+    .held = on_held,
+    .changed = on_changed,
+    .tick = on_tick,
+    .left = on_left,
+    .failed = on_failed,
+};
+
+/* --- what the inbox reports ------------------------------------------------- */
+
+static bool
+may_claim(void *arg)
+{
+	struct engine *e = arg;
+
+	return session_is_up(&e->session) &&
+	    policy_level(&e->policy) < STOP_SOON;
+}
+
+static int
+room(void *arg, int queue)
+{
+	struct engine *e = arg;
+	int held = inbox_held(&e->inbox);
+	int batch = e->executor.table->bulk ? e->slots.batch : 0;
+	long room;
+
+	if (policy_level(&e->policy) != STOP_NOT)
+		return 0;
+	room = policy_room(&e->policy, executor_room(&e->executor, queue), held,
+	    inbox_held_of(&e->inbox, queue), batch);
+	/* With some in hand, wait until it is worth a round. */
+	if (held > 0 && room < held && !executor_wants_few(&e->executor, queue))
+		return 0;
+	return room > 0 ? (int)room : 0;
+}
+
+static void
+on_claim_answered(void *arg)
+{
+	struct engine *e = arg;
+
+	/* A refused settlement that waits keeps its complaint. */
+	if (!outbox_refused(&e->outbox))
+		session_works(&e->session);
+}
+
+static void
+on_arrived(void *arg)
+{
+	engine_note_activity(arg);
+}
+
+static void
+on_claim_refused(void *arg, const struct mq_answer *answer, bool first)
+{
+	struct engine *e = arg;
+	int status = answer->status;
+
+	/* A right that was there before may come back. */
+	if ((status == MQ_EXIT_NOPERM && first) ||
+	    status == MQ_EXIT_WRONGTYPE) {
+		mq_say("%s: claim: %s%s", e->server->name, answer->error,
+		    mq_reply_hint(answer->error));
+		policy_stop(&e->policy, STOP_SOON, status, 0);
+		return;
+	}
+	/* The tick tries again. */
+	session_complain(&e->session, answer->error);
+	if (strncmp(answer->error, "READONLY", 8) == 0)
+		session_reset(&e->session, answer->error);
+}
+
+static void
+on_claim_lost(void *arg)
+{
+	struct engine *e = arg;
+
+	session_rejoin(&e->session);
+}
+
+static void
+on_nonsense(void *arg)
+{
+	struct engine *e = arg;
+
+	session_reset(&e->session, "claim: a reply that makes no sense");
+}
+
+/* A consumer that stops gives everything back, in its own order. */
+static void
+on_queue_paused(void *arg, int queue)
+{
+	struct engine *e = arg;
+
+	if (policy_level(&e->policy) >= STOP_SOON)
+		return;
+	executor_take_back(&e->executor, queue);
+	engine_give_back(e, queue);
+}
+
+static void
+on_careful(void *arg, bool alone)
+{
+	struct engine *e = arg;
+
+	policy_be_careful(&e->policy, alone);
+	outbox_flush(&e->outbox);
+	session_flush(&e->session);
+}
+
+static void
+on_unfit(void *arg, struct message *m, const struct unfit *unfit)
+{
+	struct engine *e = arg;
+
+	if (unfit->kind == UNFIT_CRASHED)
+		counters_crashed(&e->counters, m->queue);
+	engine_settle(e, m, verdict_unfit(&e->verdicts, m, unfit));
+}
+
+const struct inbox_events engine_inbox_events = {
+    .may_claim = may_claim,
+    .room = room,
+    .wake = engine_mark,
+    .answered = on_claim_answered,
+    .arrived = on_arrived,
+    .refused = on_claim_refused,
+    .lost = on_claim_lost,
+    .nonsense = on_nonsense,
+    .paused = on_queue_paused,
+    .careful = on_careful,
+    .unfit = on_unfit,
+};
+
+/* --- what the outbox reports ------------------------------------------------ */
+
+bool
+engine_is_online(void *arg)
+{
+	struct engine *e = arg;
+
+	return session_is_up(&e->session);
+}
+
+static void
+on_settled(void *arg, struct message *m, bool confirmed)
+{
+	struct engine *e = arg;
+
+	if (confirmed && m->outcome == MQ_OUTCOME_ACK)
+		executor_acked(&e->executor, m);
+	inbox_forget(&e->inbox, m);
+}
+
+static void
+on_too_long(void *arg, struct message *m)
+{
+	struct engine *e = arg;
+
+	engine_settle(e, m, verdict_too_long(&e->verdicts, m));
+}
+
+static void
+on_wrong_key(void *arg)
+{
+	struct engine *e = arg;
+
+	policy_stop(&e->policy, STOP_SOON, MQ_EXIT_WRONGTYPE, 0);
+}
+
+static void
+on_settle_refused(void *arg, const char *error)
+{
+	struct engine *e = arg;
+
+	session_complain(&e->session, error);
+}
+
+static void
+on_pausing(void *arg, int queue, bool begins)
+{
+	struct engine *e = arg;
+
+	inbox_pausing(&e->inbox, queue, begins);
+}
+
+static void
+on_pause_confirmed(void *arg, int queue)
+{
+	struct engine *e = arg;
+
+	inbox_pause_seen(&e->inbox, queue, true);
+	inbox_look(&e->inbox, false);
+}
+
+const struct outbox_events engine_outbox_events = {
+    .online = engine_is_online,
+    .settled = on_settled,
+    .too_long = on_too_long,
+    .wrong_key = on_wrong_key,
+    .refused = on_settle_refused,
+    .pausing = on_pausing,
+    .paused = on_pause_confirmed,
+    .wake = engine_mark,
+};
+
+/* --- what the comparison, and a look for --drain, report -------------------- */
+
+void
+engine_on_taken(void *arg, struct message *m)
+{
+	struct engine *e = arg;
+
+	outbox_lose(
+	    &e->outbox, m, "lease lost: somebody else has the message now");
+	m->lost = true;
+	if (m->state != MESSAGE_RUNNING || !executor_take_away(&e->executor, m))
+		inbox_forget(&e->inbox, m);
+}
+
+void
+engine_on_drained(void *arg)
+{
+	struct engine *e = arg;
+
+	if (inbox_empty(&e->inbox))
+		policy_stop(&e->policy, STOP_SOON, MQ_EXIT_OK, 0);
+}

@@ -1,0 +1,252 @@
+/*
+ * The settlement of one message: sending it, and its answer.
+ */
+#include <stdlib.h>
+
+#include "base/exit.h"
+#include "base/xalloc.h"
+#include "outbox.h"
+
+/* --- answers ---------------------------------------------------------------- */
+
+/* It was not for us to end; what it had come to here does not count. */
+static void
+say_overtaken(const struct message *m, const char *by)
+{
+	if (m->news.len > 0)
+		message_say(m, "%s (%.*s)", by, (int)m->news.len, m->news.data);
+	else
+		message_say(m, "%s", by);
+}
+
+void
+outbox_lose(struct outbox *o, struct message *m, const char *why)
+{
+	counters_lost(o->counters, m);
+	say_overtaken(m, why);
+}
+
+static void
+stop_waiting(struct outbox *o, struct message *m)
+{
+	if (!m->waits)
+		return;
+	TAILQ_REMOVE(&o->waiting, m, waiting);
+	o->waiting_count--;
+	o->waiting_of[m->queue]--;
+	m->waits = false;
+}
+
+void
+outbox_forget(struct outbox *o, struct message *m)
+{
+	stop_waiting(o, m);
+	o->settling--;
+}
+
+static void
+end_settlement(struct outbox *o, struct message *m, bool confirmed)
+{
+	outbox_forget(o, m);
+	o->events->settled(o->arg, m, confirmed);
+}
+
+void
+outbox_confirm(struct outbox *o, struct message *m)
+{
+	counters_settled(o->counters, m);
+	if (m->news.len > 0)
+		message_say(m, "%.*s", (int)m->news.len, m->news.data);
+	end_settlement(o, m, true);
+}
+
+/* Nothing is under way about it any more. */
+static void
+note_answer(struct outbox *o, struct message *m)
+{
+	m->in_flight = false;
+	o->in_flight--;
+	o->moves++;
+}
+
+/* Whether a key of the place that it was to go to holds something else. */
+static bool
+is_wrong_key(const struct message *m, const struct mq_answer *answer)
+{
+	return m->outcome != MQ_OUTCOME_ACK && m->outcome != MQ_OUTCOME_FRONT &&
+	    answer->status == MQ_EXIT_WRONGTYPE;
+}
+
+static void
+take_refusal(
+    struct outbox *o, struct message *m, const struct mq_answer *answer)
+{
+	inbox_disorder(o->inbox);
+	m->sent = 0;
+	if (!is_wrong_key(m, answer)) {
+		o->events->refused(o->arg, answer->error);
+		return;
+	}
+	/* The message goes back instead, and we end: the next start finds the
+	 * key, and names it. */
+	message_note(m, "back: a key of %s holds something else than messages",
+	    m->outcome == MQ_OUTCOME_PUSH ? o->opt->push : "the queue");
+	m->outcome = MQ_OUTCOME_FRONT;
+	settlement_send(o, m);
+	o->events->wrong_key(o->arg);
+}
+
+static void
+take_settled(struct outbox *o, struct message *m, enum mq_settled how)
+{
+	switch (how) {
+	case MQ_SETTLED:
+		outbox_confirm(o, m);
+		break;
+	case MQ_SETTLED_LOST:
+		outbox_lose(
+		    o, m, "lease lost: somebody else has the message now");
+		end_settlement(o, m, false);
+		break;
+	case MQ_SETTLED_GONE:
+		/* One that was not even started is no news. */
+		if (m->outcome != MQ_OUTCOME_FRONT || o->opt->verbose)
+			say_overtaken(
+			    m, "gone: somebody has deleted the message");
+		end_settlement(o, m, false);
+		break;
+	case MQ_SETTLED_TOO_LONG:
+		outbox_forget(o, m);
+		o->events->too_long(o->arg, m);
+		break;
+	}
+}
+
+void
+settlement_answered(struct outbox *o, struct message *m,
+    const struct mq_answer *answer, enum mq_settled how)
+{
+	note_answer(o, m);
+	if (m->lost)
+		end_settlement(o, m, false);
+	else if (answer != NULL && answer->error != NULL)
+		take_refusal(o, m, answer);
+	else if (answer != NULL)
+		take_settled(o, m, how);
+}
+
+/* --- pauses ----------------------------------------------------------------- */
+
+struct pause_request {
+	struct outbox *outbox;
+	int queue;
+};
+
+/* Refused or not, the message that asked for it is settled. */
+static void
+on_paused(void *arg, const struct mq_answer *answer)
+{
+	struct pause_request *p = arg;
+	struct outbox *o = p->outbox;
+	int queue = p->queue;
+
+	free(p);
+	o->events->pausing(o->arg, queue, false);
+	if (answer == NULL)
+		return;
+	if (answer->error != NULL)
+		o->events->refused(o->arg, answer->error);
+	else
+		o->events->paused(o->arg, queue);
+}
+
+/* Until the server has answered, nothing of the queue is started. */
+static void
+send_pause(struct outbox *o, const struct message *m)
+{
+	struct pause_request *p = mq_xcalloc(1, sizeof(*p));
+
+	*p = (struct pause_request){o, m->queue};
+	o->events->pausing(o->arg, m->queue, true);
+	mq_consumer_pause(o->server, m->queue_name, m->pause_ms, on_paused, p);
+}
+
+/* --- sending ---------------------------------------------------------------- */
+
+void
+settlement_sent(struct outbox *o, struct message *m)
+{
+	stop_waiting(o, m);
+	m->sent = ++o->sendings;
+	m->in_flight = true;
+	o->in_flight++;
+}
+
+static void
+on_settled(void *arg, const struct mq_answer *answer, enum mq_settled how)
+{
+	struct message *m = arg;
+	struct outbox *o = m->outbox;
+	bool ended = answer != NULL || m->lost;
+
+	settlement_answered(o, m, answer, how);
+	if (ended)
+		o->events->wake(o->arg);
+}
+
+void
+settlement_send(struct outbox *o, struct message *m)
+{
+	struct mq_result result;
+	struct mq_settlement how = {.outcome = m->outcome,
+	    .element = m->element,
+	    .len = m->len,
+	    .delay_ms = m->delay_ms,
+	    .push = o->opt->push,
+	    .unrun = m->expired,
+	    .holds = mq_message_holds(&m->envelope)};
+
+	if (m->header.len > 0) {
+		how.header = m->header.data;
+		how.header_len = m->header.len;
+		how.payload_at = (size_t)(m->envelope.payload - m->element);
+	}
+	how.result = result_of(o->results, m, &how, &result);
+	mq_id_make(o->ids, 0, how.unique);
+	if (m->pause_ms > 0)
+		send_pause(o, m);
+	settlement_sent(o, m);
+	m->outbox = o;
+	mq_consumer_settle(o->server, m->queue, &how, on_settled, m);
+}
+
+void
+settlement_again(struct outbox *o, struct message *m)
+{
+	note_answer(o, m);
+	m->sent = 0;
+	if (m->lost)
+		end_settlement(o, m, false);
+	else
+		settlement_send(o, m);
+}
+
+/* --- what there is ---------------------------------------------------------- */
+
+int
+outbox_settling(const struct outbox *o)
+{
+	return o->settling;
+}
+
+bool
+outbox_refused(const struct outbox *o)
+{
+	return o->settling != o->in_flight + o->waiting_count;
+}
+
+unsigned long
+outbox_moves(const struct outbox *o)
+{
+	return o->moves;
+}

@@ -1,0 +1,47 @@
+#include "unpack.h"
+
+#include <string.h>
+
+#include "base/clock.h"
+#include "message/result.h"
+
+static void
+take_id(struct message *m, bool ids, struct mq_idgen *idgen)
+{
+	const char *id =
+	    ids ? mq_message_name(&m->envelope) : mq_message_id(&m->envelope);
+
+	if (id != NULL)
+		strlcpy(m->id, id, sizeof(m->id));
+	else
+		mq_id_make(idgen, (uint64_t)mq_clock_unix_us(), m->id);
+}
+
+bool
+unpack(struct message *m, const struct unpack_limits *limits,
+    struct mq_idgen *ids, struct unfit *unfit)
+{
+	const char *bad;
+
+	/* Most have nothing but an id, of which printing the payload needs no
+	 * more. */
+	if (limits->plain &&
+	    mq_message_plain(m->element, m->len, m->id, &m->envelope))
+		return true;
+	if (mq_envelope_parse(m->element, m->len, &m->envelope, &bad) == -1) {
+		m->envelope = (struct mq_envelope){0};
+		unfit->kind = UNFIT_HEADER;
+		strlcpy(unfit->why, bad, sizeof(unfit->why));
+		return false;
+	}
+	m->attempts = mq_envelope_get_long(&m->envelope, MQ_HEADER_ATTEMPT, 0);
+	m->awaited = mq_result_wanted(&m->envelope);
+	take_id(m, limits->ids, ids);
+	if (mq_message_over(&m->envelope, limits->now_ms, limits->tick,
+		unfit->why, sizeof(unfit->why))) {
+		unfit->kind = UNFIT_EXPIRED;
+		return false;
+	}
+	unfit->kind = UNFIT_CRASHED;
+	return limits->attempts == 0 || m->attempts < limits->attempts;
+}

@@ -1,0 +1,182 @@
+/*
+ * Which queues may have more to claim.  The server says (CLIENT TRACKING) as
+ * soon as anything that a claim has looked at has changed, and a timer tells
+ * when a delayed message falls due.  Once a second all are looked at, for
+ * servers that do not allow the tracking.
+ *
+ * A pause is noticed in the same way.  But with no room for more messages
+ * nothing is claimed, and nothing would show that those held have been paused.
+ * Then a claim of none looks: once a second and, since there may be other
+ * changes all the time, at most every LOOK_S after one.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/say.h"
+#include "base/xalloc.h"
+#include "inbox.h"
+
+#define LOOK_S 0.1
+/* Timers may be so much early. */
+#define EARLY_S 0.001
+
+/* The queues, sorted by their names. */
+struct wakeup {
+	const char *name;
+	size_t len;
+	struct inbox_queue *q;
+};
+
+static int
+compare_names(const void *a, const void *b)
+{
+	const struct wakeup *x = a, *y = b;
+	size_t n = x->len < y->len ? x->len : y->len;
+	int order = memcmp(x->name, y->name, n);
+
+	return order != 0 ? order : (x->len > y->len) - (x->len < y->len);
+}
+
+/* --- news ------------------------------------------------------------------- */
+
+static void
+any_may_have_more(struct inbox *in)
+{
+	int i;
+
+	for (i = 0; i < in->opt->queue_count; i++)
+		in->queues[i].more = true;
+}
+
+/* What we hold may have been paused as well. */
+static void
+wake(struct inbox *in)
+{
+	if (!TAILQ_EMPTY(&in->all) && !ev_is_active(&in->look_timer))
+		ev_timer_again(in->loop, &in->look_timer);
+	in->events->wake(in->arg);
+}
+
+void
+inbox_look(struct inbox *in, bool all)
+{
+	if (all)
+		any_may_have_more(in);
+	in->look_wanted = true;
+	in->events->wake(in->arg);
+}
+
+void
+inbox_changed(struct inbox *in, const char *key, size_t len)
+{
+	struct wakeup wanted = {0}, *found;
+
+	if (key == NULL) {
+		any_may_have_more(in);
+		wake(in);
+		return;
+	}
+	if (!in->server->layout->key_queue(key, len, &wanted.name, &wanted.len))
+		return;
+	found = bsearch(&wanted, in->wakeup, (size_t)in->opt->queue_count,
+	    sizeof(*in->wakeup), compare_names);
+	if (found == NULL)
+		return;
+	found->q->more = true;
+	wake(in);
+}
+
+static void
+on_look(struct ev_loop *loop, ev_timer *w, int events)
+{
+	struct inbox *in = w->data;
+
+	(void)events;
+	ev_timer_stop(loop, w);
+	inbox_look(in, false);
+}
+
+/* --- what falls due --------------------------------------------------------- */
+
+static void
+on_due(struct ev_loop *loop, ev_timer *w, int events)
+{
+	struct inbox *in = w->data;
+	double now = mq_clock_steady_s() + EARLY_S;
+	struct inbox_queue *q;
+	int i;
+
+	(void)loop;
+	(void)events;
+	for (i = 0; i < in->opt->queue_count; i++) {
+		q = &in->queues[i];
+		if (q->due != 0 && q->due <= now)
+			q->more = true;
+	}
+	wake(in);
+}
+
+void
+wakeup_await_due(struct inbox *in)
+{
+	double first = 0, due;
+	int i;
+
+	for (i = 0; i < in->opt->queue_count; i++) {
+		due = in->queues[i].due;
+		if (due != 0 && (first == 0 || due < first))
+			first = due;
+	}
+	ev_timer_stop(in->loop, &in->due_timer);
+	if (first == 0)
+		return;
+	/* From now on, and not since this turn of the loop has begun. */
+	ev_now_update(in->loop);
+	first -= mq_clock_steady_s();
+	ev_timer_set(&in->due_timer, first > 0 ? first : 0, 0);
+	ev_timer_start(in->loop, &in->due_timer);
+}
+
+/* --- pauses ----------------------------------------------------------------- */
+
+void
+inbox_pausing(struct inbox *in, int queue, bool begins)
+{
+	in->queues[queue].pausing += begins ? 1 : -1;
+}
+
+void
+inbox_pause_seen(struct inbox *in, int queue, bool paused)
+{
+	struct inbox_queue *q = &in->queues[queue];
+
+	if (q->paused != paused && !in->opt->quiet)
+		mq_say("%s: %s", q->name, paused ? "paused" : "resumed");
+	q->paused = paused;
+	if (paused)
+		in->events->paused(in->arg, queue);
+}
+
+void
+wakeup_init(struct inbox *in)
+{
+	size_t i, n = (size_t)in->opt->queue_count;
+
+	in->wakeup = mq_xcalloc(n, sizeof(*in->wakeup));
+	for (i = 0; i < n; i++)
+		in->wakeup[i] = (struct wakeup){.name = in->queues[i].name,
+		    .len = strlen(in->queues[i].name),
+		    .q = &in->queues[i]};
+	qsort(in->wakeup, n, sizeof(*in->wakeup), compare_names);
+	any_may_have_more(in);
+	ev_timer_init(&in->due_timer, on_due, 0, 0);
+	ev_timer_init(&in->look_timer, on_look, 0, LOOK_S);
+	in->due_timer.data = in->look_timer.data = in;
+}
+
+void
+wakeup_free(struct inbox *in)
+{
+	free(in->wakeup);
+}
