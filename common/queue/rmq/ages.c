@@ -175,7 +175,7 @@ batches(int n)
 
 /* Asks about the rows that are chosen. */
 static int
-ask(struct mq_redis *r, struct gather *g,
+ask_rows(struct mq_redis *r, struct gather *g,
     void (*build)(void *, size_t, struct mq_command *),
     int (*take)(void *, size_t, redisReply *))
 {
@@ -195,17 +195,17 @@ rmq_stats_ages(struct mq_redis *r, struct mq_stats *out, const bool *sorted)
 	for (i = 0; i < out->count; i++)
 		if (out->queues[i].ready > 0)
 			g.row[g.rows++] = i;
-	rv = ask(r, &g, ask_since, take_since);
+	rv = ask_rows(r, &g, ask_since, take_since);
 	for (i = 0; i < out->count && rv == 0; i++)
 		if (sorted[i])
 			g.row[g.rows++] = i;
 	if (rv == 0)
-		rv = ask(r, &g, ask_sorted, take_sorted);
+		rv = ask_rows(r, &g, ask_sorted, take_sorted);
 	for (i = 0; i < out->count && rv == 0; i++)
 		if (out->queues[i].delayed > 0)
 			g.row[g.rows++] = i;
 	if (rv == 0)
-		rv = ask(r, &g, ask_due, take_due);
+		rv = ask_rows(r, &g, ask_due, take_due);
 	free(g.row);
 	return rv;
 }

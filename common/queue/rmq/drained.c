@@ -12,7 +12,7 @@
 
 /* Adds what could be claimed of one queue, and what these connections hold. */
 static int
-waiting_of(struct mq_redis *r, const char *queue, const redisReply *all,
+count_waiting_of(struct mq_redis *r, const char *queue, const redisReply *all,
     long long *sum)
 {
 	struct mq_command c = {0};
@@ -31,7 +31,7 @@ waiting_of(struct mq_redis *r, const char *queue, const redisReply *all,
 }
 
 static int
-waiting(
+count_waiting(
     struct mq_redis *r, const char *const *queues, int count, long long *sum)
 {
 	redisReply *all = rmq_listed(r, RMQ_CONNECTIONS);
@@ -40,7 +40,7 @@ waiting(
 	if (all == NULL)
 		return -1;
 	for (i = 0; i < count && rv == 0; i++)
-		rv = waiting_of(r, queues[i], all, sum);
+		rv = count_waiting_of(r, queues[i], all, sum);
 	freeReplyObject(all);
 	return rv;
 }
@@ -103,7 +103,7 @@ rmq_drained(
 	int look;
 
 	for (look = 0; look < 2 && left == 0; look++)
-		if (waiting(r, queues, count, &left) == -1)
+		if (count_waiting(r, queues, count, &left) == -1)
 			return -1;
 	if (left == 0 && find_unlisted(r, queues, count, &found) == -1)
 		return -1;

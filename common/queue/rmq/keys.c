@@ -34,7 +34,7 @@
 
 /* By hand: looking at many queues spends much of its time here. */
 static void
-key(struct mq_command *c, const char *const *part, int n)
+add_key(struct mq_command *c, const char *const *part, int n)
 {
 	struct mq_part parts[6];
 	int i;
@@ -47,7 +47,8 @@ key(struct mq_command *c, const char *const *part, int n)
 void
 rmq_key_queue(struct mq_command *c, const char *queue, const char *what)
 {
-	key(c, (const char *const[]){"rmq::queue::[", queue, "]::", what}, 4);
+	add_key(
+	    c, (const char *const[]){"rmq::queue::[", queue, "]::", what}, 4);
 }
 
 void
@@ -65,7 +66,7 @@ void
 rmq_key_connection(
     struct mq_command *c, const char *connection, const char *what)
 {
-	key(c,
+	add_key(c,
 	    (const char *const[]){"rmq::connection::", connection, "::", what},
 	    4);
 }
@@ -74,7 +75,7 @@ void
 rmq_key_both(struct mq_command *c, const char *connection, const char *queue,
     const char *what)
 {
-	key(c,
+	add_key(c,
 	    (const char *const[]){"rmq::connection::", connection, "::queue::[",
 		queue, "]::", what},
 	    6);

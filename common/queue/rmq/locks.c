@@ -13,7 +13,7 @@
 #define FREE_COUNT 100
 
 static char *
-copy(const redisReply *s)
+copy_text(const redisReply *s)
 {
 	char *p = mq_xcalloc(1, s->len + 1);
 
@@ -49,8 +49,8 @@ add_lock(struct rmq_locks *l, const redisReply *field, const redisReply *value,
 		l->list = mq_xreallocarray(l->list, l->cap, sizeof(*l->list));
 	}
 	lock = &l->list[l->n++];
-	*lock = (struct rmq_lock){.field = copy(field),
-	    .value = copy(value),
+	*lock = (struct rmq_lock){.field = copy_text(field),
+	    .value = copy_text(value),
 	    .field_len = field->len,
 	    .value_len = value->len,
 	    .over = timed};

@@ -275,7 +275,7 @@ free_reply(redisReply *reply)
 }
 
 static void
-free_all(struct reclaim *all)
+free_dead(struct reclaim *all)
 {
 	size_t i;
 
@@ -303,7 +303,7 @@ reclaim_some(struct rmq_cleaner *w, const struct mq_name *dead, size_t n)
 		rv = walk_queues(&all, FEW, true);
 	if (rv == 0)
 		rv = unlist_empty(&all);
-	free_all(&all);
+	free_dead(&all);
 	return rv;
 }
 

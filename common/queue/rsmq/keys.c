@@ -46,7 +46,7 @@ namespace_len(const char *queue)
 }
 
 static struct mq_part
-part(const char *s)
+part_of(const char *s)
 {
 	return (struct mq_part){s, strlen(s)};
 }
@@ -57,7 +57,7 @@ namespace_of(const char *queue)
 {
 	size_t n = namespace_len(queue);
 
-	return n > 0 ? (struct mq_part){queue, n} : part(RSMQ_NAMESPACE);
+	return n > 0 ? (struct mq_part){queue, n} : part_of(RSMQ_NAMESPACE);
 }
 
 const char *
@@ -71,8 +71,8 @@ rsmq_bare(const char *queue)
 void
 rsmq_key(struct mq_command *c, const char *queue, const char *what)
 {
-	const struct mq_part parts[] = {
-	    namespace_of(queue), part(":"), part(rsmq_bare(queue)), part(what)};
+	const struct mq_part parts[] = {namespace_of(queue), part_of(":"),
+	    part_of(rsmq_bare(queue)), part_of(what)};
 
 	mq_command_parts(c, parts, 4);
 }
@@ -80,7 +80,7 @@ rsmq_key(struct mq_command *c, const char *queue, const char *what)
 void
 rsmq_key_common(struct mq_command *c, const char *queue, const char *what)
 {
-	const struct mq_part parts[] = {namespace_of(queue), part(what)};
+	const struct mq_part parts[] = {namespace_of(queue), part_of(what)};
 
 	mq_command_parts(c, parts, 2);
 }
@@ -97,8 +97,8 @@ rsmq_queue_keys(struct mq_command *c, const char *queue)
 void
 rsmq_key_held(struct mq_command *c, const char *connection, const char *queue)
 {
-	const struct mq_part parts[] = {namespace_of(queue), part(":"),
-	    part(rsmq_bare(queue)), part(":Xheld:"), part(connection)};
+	const struct mq_part parts[] = {namespace_of(queue), part_of(":"),
+	    part_of(rsmq_bare(queue)), part_of(":Xheld:"), part_of(connection)};
 
 	mq_command_parts(c, parts, 5);
 }
@@ -106,8 +106,9 @@ rsmq_key_held(struct mq_command *c, const char *connection, const char *queue)
 void
 rsmq_key_marks(struct mq_command *c, const char *queue, const char *publisher)
 {
-	const struct mq_part parts[] = {namespace_of(queue), part(":"),
-	    part(rsmq_bare(queue)), part(":Xpublisher:"), part(publisher)};
+	const struct mq_part parts[] = {namespace_of(queue), part_of(":"),
+	    part_of(rsmq_bare(queue)), part_of(":Xpublisher:"),
+	    part_of(publisher)};
 
 	mq_command_parts(c, parts, 5);
 }
@@ -116,7 +117,7 @@ void
 rsmq_key_lease(struct mq_command *c, const char *connection, const char *queue)
 {
 	const struct mq_part parts[] = {
-	    namespace_of(queue), part("::connection:"), part(connection)};
+	    namespace_of(queue), part_of("::connection:"), part_of(connection)};
 
 	mq_command_parts(c, parts, 3);
 }
@@ -126,7 +127,7 @@ rsmq_key_running(
     struct mq_command *c, const char *connection, const char *queue)
 {
 	const struct mq_part parts[] = {
-	    namespace_of(queue), part("::running:"), part(connection)};
+	    namespace_of(queue), part_of("::running:"), part_of(connection)};
 
 	mq_command_parts(c, parts, 3);
 }
@@ -135,7 +136,7 @@ void
 rsmq_channel(struct mq_command *c, const char *queue)
 {
 	const struct mq_part parts[] = {
-	    namespace_of(queue), part(":rt:"), part(rsmq_bare(queue))};
+	    namespace_of(queue), part_of(":rt:"), part_of(rsmq_bare(queue))};
 
 	mq_command_parts(c, parts, 3);
 }

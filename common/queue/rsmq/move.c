@@ -21,7 +21,7 @@
 
 /* Begins a call: where from and where to; more keys follow. */
 static void
-start(struct mq_command *c, const struct mq_script *script, size_t more,
+start_move(struct mq_command *c, const struct mq_script *script, size_t more,
     const struct mq_place *place, const char *to)
 {
 	char *from = rsmq_place_queue(place);
@@ -92,7 +92,7 @@ rsmq_take(struct mq_redis *r, struct mq_scan *s, const bool *chosen,
 
 	*taken = 0;
 	while (rv == 0 && at < s->count) {
-		start(&c, &rsmq_script_take, 0, &s->place, to);
+		start_move(&c, &rsmq_script_take, 0, &s->place, to);
 		add_how(&c, &s->place, to);
 		if (add_chosen(&c, s, chosen, &at) > 0)
 			rv = take_some(r, &c, taken);
@@ -148,7 +148,7 @@ move_next(struct mq_redis *r, const struct mq_place *place,
 	int rv;
 
 	do {
-		start(&c, &rsmq_script_move, n, place, to);
+		start_move(&c, &rsmq_script_move, n, place, to);
 		for (i = 0; i < n; i++)
 			rsmq_key_held(&c, spared[i]->str, place->queue);
 		mq_command_str(&c, mq_state_name(place->state));

@@ -95,7 +95,7 @@ is_meant(const struct mq_scan *s, const redisReply *id, const char **whose)
 /* --- a slice ------------------------------------------------------------------------ */
 
 static void
-build(struct mq_command *c, const struct mq_scan *s)
+build_walk(struct mq_command *c, const struct mq_scan *s)
 {
 	const struct mq_walk *w = s->walk;
 	char *queue = rsmq_place_queue(&s->place);
@@ -152,7 +152,7 @@ read_slice(struct mq_redis *r, struct mq_scan *s)
 	struct mq_command c = {0};
 	redisReply **e;
 
-	build(&c, s);
+	build_walk(&c, s);
 	w->reply = rsmq_call(r, &c, FORM);
 	mq_command_free(&c);
 	if (w->reply == NULL)
