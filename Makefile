@@ -66,8 +66,8 @@ LUALIB	= $(wildcard common/queue/lua/lib/*.lua common/queue/*/lua/lib/*.lua)
 objects	= $(patsubst %.c,$(B)/%.o,$(wildcard $1))
 COMMON	= $(call objects,common/*/*.c common/*/*/*.c) $(B)/common/lua.o
 SHARED	= $(call objects,cmd/shared/*.c)
-# A tool is one file, or a folder.
-tool	= $(call objects,cmd/$1.c cmd/$1/*.c)
+# A tool is one file, or a folder with rooms of its own.
+tool	= $(call objects,cmd/$1.c cmd/$1/*.c cmd/$1/*/*.c)
 PAGE	= cmd/mq-stats/page/page.css cmd/mq-stats/page/page.js
 FUZZERS	= $(patsubst tests/fuzz/%.c,$(B)/fuzz/%,$(wildcard tests/fuzz/*.c))
 UNITS	= $(patsubst tests/unit/%.c,$(B)/tests/%,$(wildcard tests/unit/*.c))

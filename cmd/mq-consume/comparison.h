@@ -7,8 +7,8 @@
 #ifndef MQ_CONSUME_COMPARISON_H
 #define MQ_CONSUME_COMPARISON_H
 
-#include "inbox.h"
-#include "outbox.h"
+#include "inbox/inbox.h"
+#include "outbox/outbox.h"
 
 struct comparison {
 	struct inbox *inbox;

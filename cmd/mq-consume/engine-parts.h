@@ -5,16 +5,16 @@
 #ifndef MQ_CONSUME_ENGINE_PARTS_H
 #define MQ_CONSUME_ENGINE_PARTS_H
 
-#include "cleaning.h"
 #include "comparison.h"
-#include "drain.h"
-#include "executor.h"
-#include "outbox.h"
+#include "executor/executor.h"
+#include "executor/printer.h"
+#include "executor/slots.h"
+#include "outbox/outbox.h"
+#include "outbox/running.h"
 #include "policy.h"
-#include "printer.h"
-#include "running.h"
-#include "session.h"
-#include "slots.h"
+#include "session/cleaning.h"
+#include "session/drain.h"
+#include "session/session.h"
 #include "verdict.h"
 
 struct engine {

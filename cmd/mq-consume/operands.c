@@ -13,8 +13,8 @@
 #include "base/exit.h"
 #include "base/say.h"
 #include "base/xalloc.h"
-#include "command.h"
 #include "options.h"
+#include "process/command.h"
 #include "queue/known.h"
 
 /* --- a forgotten "--" --------------------------------------------------------- */

@@ -6,10 +6,10 @@
 #ifndef MQ_CONSUME_VERDICT_H
 #define MQ_CONSUME_VERDICT_H
 
+#include "inbox/unpack.h"
 #include "message/verdict.h"
 #include "options.h"
-#include "result.h"
-#include "unpack.h"
+#include "outbox/result.h"
 
 struct verdict_rules {
 	const struct options *opt;

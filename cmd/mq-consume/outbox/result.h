@@ -5,9 +5,9 @@
 #ifndef MQ_CONSUME_RESULT_H
 #define MQ_CONSUME_RESULT_H
 
-#include "message.h"
 #include "message/history.h"
 #include "message/result.h"
+#include "mq-consume/message.h"
 
 struct result_rules {
 	int64_t keep_ms;  /* of every result; 0: only if it is asked for */

@@ -5,7 +5,7 @@
 #ifndef MQ_CONSUME_EQUALS_H
 #define MQ_CONSUME_EQUALS_H
 
-#include "message.h"
+#include "mq-consume/message.h"
 
 #define EQUALS_BUCKETS 1024
 

@@ -5,7 +5,7 @@
 #ifndef MQ_CONSUME_DRAIN_H
 #define MQ_CONSUME_DRAIN_H
 
-#include "options.h"
+#include "mq-consume/options.h"
 #include "process/helper.h"
 #include "redis/server.h"
 

@@ -8,7 +8,7 @@
 
 #include "command.h"
 #include "environment.h"
-#include "options.h"
+#include "mq-consume/options.h"
 #include "outputs.h"
 #include "process/worker.h"
 

@@ -6,8 +6,8 @@
 #ifndef MQ_CONSUME_COUNTERS_H
 #define MQ_CONSUME_COUNTERS_H
 
-#include "message.h"
-#include "options.h"
+#include "mq-consume/message.h"
+#include "mq-consume/options.h"
 #include "queue/consumer.h"
 
 struct counters {

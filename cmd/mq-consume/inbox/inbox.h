@@ -10,8 +10,8 @@
 
 #include "base/id.h"
 #include "equals.h"
-#include "message.h"
-#include "options.h"
+#include "mq-consume/message.h"
+#include "mq-consume/options.h"
 #include "queue/consumer.h"
 #include "unpack.h"
 

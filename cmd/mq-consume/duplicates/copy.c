@@ -1,8 +1,8 @@
 #include "copy.h"
 
 #include "base/clock.h"
-#include "message.h"
 #include "message/headers.h"
+#include "mq-consume/message.h"
 
 /* What a message has in a queue of one layout, it can have in another one of that
  * layout. */

@@ -6,7 +6,7 @@
 #define MQ_CONSUME_UNPACK_H
 
 #include "base/id.h"
-#include "message.h"
+#include "mq-consume/message.h"
 
 struct unpack_limits {
 	bool plain;   /* nothing but the id and the payload is needed */

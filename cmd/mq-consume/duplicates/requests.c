@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "message.h"
+#include "mq-consume/message.h"
 
 /* Seconds that a queue's server may take to be there, and that all requests of a
  * run may take that has ended. */

@@ -4,7 +4,7 @@
 #ifndef MQ_CONSUME_LOGS_H
 #define MQ_CONSUME_LOGS_H
 
-#include "options.h"
+#include "mq-consume/options.h"
 #include "outputs.h"
 
 /* Opens the files, again after a HUP; nothing without --log-dir.  Ends the

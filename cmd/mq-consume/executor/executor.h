@@ -9,8 +9,8 @@
 #include <stdbool.h>
 
 #include "base/buf.h"
-#include "message.h"
-#include "options.h"
+#include "mq-consume/message.h"
+#include "mq-consume/options.h"
 
 /* work: struct slots, or struct printer.  What may be NULL is marked. */
 struct executor_table {

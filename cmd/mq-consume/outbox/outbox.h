@@ -10,7 +10,7 @@
 
 #include "base/id.h"
 #include "counters.h"
-#include "inbox.h"
+#include "mq-consume/inbox/inbox.h"
 #include "result.h"
 
 struct outbox_events {

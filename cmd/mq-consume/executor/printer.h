@@ -9,9 +9,9 @@
 
 #include <ev.h>
 
-#include "inbox.h"
+#include "mq-consume/inbox/inbox.h"
+#include "mq-consume/policy.h"
 #include "out-pipe.h"
-#include "policy.h"
 
 struct printer_events {
 	/* A message is done. */

@@ -9,7 +9,7 @@
 #define MQ_CONSUME_LEASE_H
 
 #include "base/id.h"
-#include "options.h"
+#include "mq-consume/options.h"
 #include "queue/consumer.h"
 
 struct lease_events {

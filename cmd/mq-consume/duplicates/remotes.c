@@ -6,7 +6,7 @@
 
 #include "base/clock.h"
 #include "base/xalloc.h"
-#include "find.h"
+#include "mq-consume/session/find.h"
 
 #define REMOTES_MAX 16
 /* After so many seconds without a sign of life, a server that owes an answer is

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/xalloc.h"
-#include "message.h"
+#include "mq-consume/message.h"
 #include "queue/consumer.h"
 
 static void __attribute__((format(printf, 2, 3)))

@@ -8,7 +8,7 @@
 
 #include <ev.h>
 
-#include "message.h"
+#include "mq-consume/message.h"
 
 struct worker_input {
 	struct ev_loop *loop;

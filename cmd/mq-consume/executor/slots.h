@@ -9,12 +9,12 @@
 
 #include <ev.h>
 
-#include "inbox.h"
 #include "message/verdict.h"
-#include "policy.h"
-#include "process.h"
+#include "mq-consume/duplicates/requests.h"
+#include "mq-consume/inbox/inbox.h"
+#include "mq-consume/policy.h"
+#include "mq-consume/process/process.h"
 #include "process/children.h"
-#include "requests.h"
 #include "worker-input.h"
 
 struct slots_events {
