@@ -3,7 +3,7 @@
 #include "counts.h"
 #include "scripts.h"
 
-/* It may be paused because it has filled the memory. */
+/* A queue may be paused because it has filled the memory. */
 void
 mq_side_pause(const struct mq_side *side, struct mq_command *c,
     const char *queue, int64_t ms)

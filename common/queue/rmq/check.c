@@ -108,7 +108,7 @@ list_connections(struct rmq_check *p, struct mq_names *all, bool *whole)
 	return rv;
 }
 
-/* What is asked about each of these connections. */
+/* A look at each of these connections. */
 struct look {
 	struct rmq_check *p;
 	struct mq_names all, holding;
@@ -189,7 +189,7 @@ rmq_check_place(
 	return rv;
 }
 
-/* What a connection holds, then its heartbeat. */
+/* Asks how much a connection holds, then for its heartbeat. */
 static void
 ask_holder(void *arg, size_t i, struct mq_command *c)
 {

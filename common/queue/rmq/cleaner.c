@@ -161,7 +161,7 @@ ask_to_count(void *arg, size_t i, struct mq_command *c)
 		.expired = n->expired});
 }
 
-/* What is not counted is no reason to fail. */
+/* A count that is missing is no reason to fail. */
 static int
 ignore_reply(void *arg, size_t i, redisReply *reply)
 {

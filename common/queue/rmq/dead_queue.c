@@ -10,13 +10,13 @@
 
 /* Bytes of headers in one reply; it has one in any case. */
 #define SHOW_BYTES 16384
-/* What one step returns at most, as in reclaim_dead.lua.  That many go back in one step
+/* The most that one step returns, as in reclaim_dead.lua.  That many go back in one step
  * with those that may have been running: a consumer that waits finds the
  * latter in front, and knows that another one has died. */
 #define STEP 500
-/* What is before the headers in a reply. */
+/* The numbers before the headers in a reply. */
 enum { MOVED, BACK, OUT, LEFT, UNLISTED, FIRST };
-/* What is left when the queue has keys in the form for a cluster. */
+/* How many are left when the queue has keys in the form for a cluster. */
 #define CLUSTER (-2)
 
 static long
@@ -60,7 +60,7 @@ count_crash(
 	return last ? RMQ_CRASH_REJECT : RMQ_CRASH_BACK;
 }
 
-/* What is to become of the messages that were shown. */
+/* Adds the fate of the messages that were shown. */
 static void
 add_crashes(struct rmq_dead_queue *q, struct mq_command *c)
 {

@@ -21,7 +21,7 @@ struct rmq_dead {
 	bool closed;  /* it is not listed any more */
 };
 
-/* What counting a crash comes to. */
+/* The fate of a message whose crash was counted. */
 enum rmq_crash {
 	RMQ_CRASH_NONE, /* goes back as it is: there is nowhere to write */
 	RMQ_CRASH_BACK,

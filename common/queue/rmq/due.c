@@ -8,7 +8,7 @@
 #include "scripts.h"
 #include "steps.h"
 
-/* What is known of each queue: its tick, and how many are due. */
+/* Each queue has a tick, and a number of messages that are due. */
 struct due {
 	struct rmq_cleaner *w;
 	struct mq_names queues;

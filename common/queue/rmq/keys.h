@@ -39,7 +39,7 @@ void rmq_key_marks(
     struct mq_command *, const char *queue, const char *publisher);
 extern const struct mq_side rmq_side;
 
-/* What is wrong with the name of a queue, constant text; NULL: nothing.  Names are
+/* Why this cannot be the name of a queue, constant text; NULL: it can.  Names are
  * not escaped anywhere, so one that could be mistaken is refused. */
 const char *rmq_queue_error(const char *queue);
 

@@ -15,7 +15,7 @@
 /* Steps of one round that does not look through all keys: some 5 ms. */
 #define SCAN_STEPS 10
 
-/* What was found: keys whose owners were not known when the search began. */
+/* The keys that were found, whose owners were not known when the search began. */
 struct found {
 	struct mq_names queues;	    /* those that are known; sorted */
 	struct mq_names unacked;    /* connection and queue */

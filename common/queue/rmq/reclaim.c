@@ -25,7 +25,7 @@ struct reclaim {
 	struct rmq_dead *dead;
 	struct rmq_dead_queue *queues;
 	size_t dead_n, queue_n, queue_cap;
-	/* What this step is about. */
+	/* The subjects of this step. */
 	struct rmq_dead_queue *asked[MANY];
 	struct rmq_dead *empty[MANY];
 	size_t n;
@@ -249,7 +249,7 @@ take_unlisted(void *arg, size_t i, redisReply *reply)
 	return 0;
 }
 
-/* Those that had no queue, or whose last one another cleaner took. */
+/* Unlists those that had no queue, or whose last one another cleaner took. */
 static int
 unlist_empty(struct reclaim *all)
 {

@@ -1,4 +1,4 @@
-/* What each tool does in the layout of rmq; see rights.h. */
+/* The commands of each tool in the layout of rmq; see rights.h. */
 #include "layout.h"
 
 enum {
@@ -25,7 +25,7 @@ const struct mq_right rmq_rights[] = {
     {"~rmq::queue::{%q}::*", D},
     {"~rmq::connection::*::info", C | E | L | K},
     {"~rmq::connection::*::running", C | E | L | K},
-    /* What CLIENT TRACKING tells. */
+    /* CLIENT TRACKING tells of these. */
     {"resetchannels", C},
     {"&__redis__:invalidate", C},
 

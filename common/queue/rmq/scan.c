@@ -242,7 +242,7 @@ read_slice(struct mq_redis *r, struct mq_scan *s, bool *ended)
 	}
 	w->span = w->reply->element[1]->integer;
 	w->from = behind + w->span;
-	/* What comes while others are taken away is not meant, too. */
+	/* A message that comes while others are taken away is not meant. */
 	if (w->part_left == 0)
 		w->part_left = w->span + w->reply->element[2]->integer;
 	w->part_left -= w->span;

@@ -57,7 +57,7 @@ set_info(const struct mq_session *s, struct mq_command *c)
 	}
 }
 
-/* It goes by itself when only a Go cleaner, which knows nothing of it, came. */
+/* The info goes by itself when only a Go cleaner, which knows nothing of it, came. */
 static void
 keep_info(const struct mq_session *s, struct mq_command *c)
 {
@@ -66,7 +66,7 @@ keep_info(const struct mq_session *s, struct mq_command *c)
 	mq_command_int(c, INFO_S + s->lease_ms / 1000);
 }
 
-/* What the first n keys of rmq_probe() are used for. */
+/* The uses of the first n keys of rmq_probe(). */
 static void
 add_uses(struct mq_command *c, int n)
 {

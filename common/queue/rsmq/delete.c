@@ -84,7 +84,7 @@ try_delete(
 	return rv;
 }
 
-/* What programs of RSMQ have in hand, nobody knows in the step that deletes. */
+/* The step that deletes cannot know what programs of RSMQ have in hand. */
 int
 rsmq_delete_queue(
     struct mq_redis *r, const char *queue, struct mq_deletion *out)

@@ -31,7 +31,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-/* What other programs take; the name of a queue of rejected ones has to fit, too. */
+/* The longest that other programs take; the name of a queue of rejected ones has to fit, too. */
 #define QUEUE_NAME_MAX 160
 
 #define REJECTED (sizeof(RSMQ_REJECTED) - 1)

@@ -17,12 +17,12 @@ void rsmq_key(struct mq_command *, const char *queue, const char *what);
 /* The same without the queue: NAMESPACE and then what. */
 void rsmq_key_common(struct mq_command *, const char *queue, const char *what);
 
-/* Those that have a queue's messages, as RSMQ_QUEUE_KEYS arguments; see
+/* The keys that have a queue's messages, as RSMQ_QUEUE_KEYS arguments; see
  * lua/lib/layout.lua. */
 #define RSMQ_QUEUE_KEYS 4
 void rsmq_queue_keys(struct mq_command *, const char *queue);
 
-/* What a connection holds of a queue; its lease; what runs there. */
+/* The messages of a queue that a connection holds; its lease; what runs there. */
 void rsmq_key_held(
     struct mq_command *, const char *connection, const char *queue);
 void rsmq_key_lease(
@@ -31,7 +31,7 @@ void rsmq_key_lease(
 void rsmq_key_running(
     struct mq_command *, const char *connection, const char *queue);
 
-/* What has become of a publisher's batches. */
+/* The batches of a publisher. */
 void rsmq_key_marks(
     struct mq_command *, const char *queue, const char *publisher);
 
@@ -49,7 +49,7 @@ const char *rsmq_bare(const char *queue);
 
 extern const struct mq_side rsmq_side;
 
-/* What is wrong with the name of a queue, constant text; NULL: nothing. */
+/* Why this cannot be the name of a queue, constant text; NULL: it can. */
 const char *rsmq_queue_error(const char *queue);
 
 #endif

@@ -192,7 +192,7 @@ rsmq_place_count(struct mq_redis *r, const struct mq_place *place, long *n)
 
 /* --- in somebody's hands -------------------------------------------------------------- */
 
-/* Those that live are left alone. */
+/* Connections that live are left alone. */
 static int
 check_dead(struct mq_redis *r, const struct mq_place *place)
 {
@@ -239,8 +239,7 @@ count_ours(struct mq_redis *r, const char *queue, const redisReply *connections,
 	return 0;
 }
 
-/* What a dead connection of ours had is nobody's by now; but what nobody knows
- * of may be held for long. */
+/* Messages of a dead connection of ours are free by now; but others may be held for long. */
 static int
 move_held(struct mq_redis *r, const struct mq_place *place, long max,
     const char *to, long *moved)

@@ -68,7 +68,7 @@ add_members(const json_t *headers, struct mq_buf *out)
 	mq_buf_free(&text);
 }
 
-/* What of an envelope is kept by itself is taken out. */
+/* Takes out the headers that are kept by themselves. */
 static void
 extra_of(struct mq_envelope *e, struct mq_buf *extra)
 {

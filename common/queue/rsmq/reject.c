@@ -14,7 +14,7 @@
 #include "message/history.h"
 #include "scripts.h"
 
-/* So many go in one step. */
+/* How many go in one step. */
 #define MANY 50
 
 /* Why it is rejected becomes one of its headers; *late: it was too late. */
@@ -32,7 +32,7 @@ reject_header(struct rsmq_cleaner *w, redisReply *const *message,
 	mq_buf_add(&header, start, sizeof(start) - 1);
 	mq_buf_add(&header, more->str, more->len);
 	mq_buf_addstr(&header, "}\n");
-	/* What cannot be read is not kept: it must stop all the same. */
+	/* Bad headers are not kept: the message must stop all the same. */
 	if (mq_envelope_parse(header.data, header.len, &e, &why) == -1)
 		e = (struct mq_envelope){0};
 	mq_envelope_set(&e, MQ_HEADER_ID, id->str);
@@ -48,7 +48,7 @@ reject_header(struct rsmq_cleaner *w, redisReply *const *message,
 	mq_buf_free(&header);
 }
 
-/* What was done is added up; in a dry run, what would be. */
+/* Adds up the rejections; in a dry run, those that there would be. */
 static void
 add_counts(struct rsmq_cleaner *w, bool late, struct mq_counts *n)
 {
@@ -59,7 +59,7 @@ add_counts(struct rsmq_cleaner *w, bool late, struct mq_counts *n)
 	n->runs += !late;
 }
 
-/* What is not counted is no reason to fail. */
+/* A count that is missing is no reason to fail. */
 static int
 send_counts(
     struct rsmq_cleaner *w, const char *queue, const struct mq_counts *n)

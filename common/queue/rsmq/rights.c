@@ -1,4 +1,4 @@
-/* What each tool does in the layout of RSMQ; see rights.h. */
+/* The commands of each tool in the layout of RSMQ; see rights.h. */
 #include "layout.h"
 
 enum {
@@ -27,7 +27,7 @@ const struct mq_right rsmq_rights[] = {
     {"~%n::running:*", C | E | L | K},
     {"resetchannels", C | T},
     {"&%n:rt:%q", T},
-    /* What CLIENT TRACKING tells; a consumer may be the same user. */
+    /* CLIENT TRACKING tells of these; a consumer may be the same user. */
     {"&__redis__:invalidate", C | T},
 
     {"+client|id", C},

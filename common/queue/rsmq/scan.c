@@ -1,7 +1,7 @@
 /*
  * The rsmq layout: walks through the messages at a place.
  *
- * They are gone through in the order in which they can be received.  The walk
+ * Messages are gone through in the order in which they can be received.  The walk
  * goes on behind the last message that it came to, by its score and id, so it
  * does not matter what has become of that one.
  */
@@ -58,7 +58,7 @@ take_held(void *arg, size_t i, redisReply *reply)
 	return 0;
 }
 
-/* What our own connections hold; programs of RSMQ leave no name. */
+/* Messages that our own connections hold; programs of RSMQ leave no name. */
 static int
 list_held(struct mq_redis *r, struct mq_scan *s)
 {
@@ -162,7 +162,7 @@ read_slice(struct mq_redis *r, struct mq_scan *s)
 	e = w->reply->element;
 	set_anchor(s, e);
 	s->skip = (long)e[SKIP]->integer;
-	/* What comes while others are taken away is not meant, too. */
+	/* A message that comes while others are taken away is not meant. */
 	if (w->part_left == 0)
 		w->part_left = e[LOOKED]->integer + e[LEFT]->integer;
 	w->part_left -= e[LOOKED]->integer;

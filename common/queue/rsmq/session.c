@@ -203,7 +203,7 @@ rsmq_key_of(const char *key, size_t len, const char **queue, size_t *n)
 	return true;
 }
 
-/* What the layout knows a message by; no element lacks it. */
+/* The id, by which the layout knows a message; no element lacks it. */
 void
 rsmq_add_id(struct mq_command *c, const char *element, size_t len)
 {

@@ -119,7 +119,7 @@ ask_step(void *arg, size_t i, struct mq_command *c)
 	build_step(s->w, s->walks[i], s->names[i], c);
 }
 
-/* What a reply asks for is sent when all are there. */
+/* Replies wait until all are there: some ask for more commands. */
 static int
 keep_reply(void *arg, size_t i, redisReply *reply)
 {
