@@ -7,7 +7,7 @@
 #include "base/exit.h"
 #include "base/say.h"
 #include "engine-parts.h"
-#include "redis/reply.h"
+#include "redis/error.h"
 
 /* --- what the session reports ----------------------------------------------- */
 
@@ -183,7 +183,7 @@ on_claim_refused(void *arg, const struct mq_answer *answer, bool first)
 	if ((status == MQ_EXIT_NOPERM && first) ||
 	    status == MQ_EXIT_WRONGTYPE) {
 		mq_say("%s: claim: %s%s", e->server->name, answer->error,
-		    mq_reply_hint(answer->error));
+		    mq_error_hint(answer->error));
 		policy_stop(&e->policy, STOP_SOON, status, 0);
 		return;
 	}

@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/exit.h"
 #include "publisher.h"
+#include "redis/error.h"
 
 /* The memory that an empty batch may keep. */
 #define KEEP_BYTES 262144
@@ -96,7 +97,7 @@ static bool
 not_allowed(const redisReply *reply)
 {
 	return reply->type == REDIS_REPLY_ERROR &&
-	    (mq_reply_status(reply->str) == MQ_EXIT_NOPERM ||
+	    (mq_error_status(reply->str) == MQ_EXIT_NOPERM ||
 		strncmp(reply->str, "ERR unknown command", 19) == 0);
 }
 

@@ -328,11 +328,13 @@ give_up_connection(struct mq_async *a, const char *why)
 static void
 on_greeting(void *arg, redisReply *reply)
 {
+	struct mq_async *a = arg;
+
 	if (reply == NULL || reply->type != REDIS_REPLY_ERROR)
 		return;
-	mq_say("%s", reply->str);
 	/* The owner tries again. */
-	give_up_connection(arg, reply->str);
+	a->refused(a->arg, reply->str);
+	give_up_connection(a, reply->str);
 }
 
 static void

@@ -31,6 +31,8 @@ struct mq_async {
 	 * after the callbacks of all commands; before them when there was
 	 * no connection at all. */
 	void (*down)(void *arg, const char *why);
+	/* The server has refused our greeting; down() follows. */
+	void (*refused)(void *arg, const char *error);
 	void *arg;
 };
 
@@ -43,7 +45,7 @@ typedef void mq_async_fn(void *arg, redisReply *reply);
 /*
  * Starts to connect to the socket or address of the server, and to greet it;
  * commands can be sent at once.
- * The caller sets loop, down and arg before.  Failure is reported by down(), never
+ * The caller sets loop, down, refused and arg before.  Failure is reported by down(), never
  * from within this call, or by returning -1 with why; then down() is not called.
  */
 int mq_async_open(

@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/exit.h"
 #include "base/xalloc.h"
+#include "error.h"
 #include "greeting.h"
 
 /* How long one connect, and one read or write without any progress, may take. */
@@ -96,8 +97,8 @@ mq_redis_refused(struct mq_redis *r, const redisReply *reply)
 		return false;
 	if (strncmp(why, aborted, sizeof(aborted) - 1) == 0)
 		why += sizeof(aborted) - 1;
-	mq_redis_fail(r, mq_reply_status(why), "%s", why);
-	strlcat(r->error, mq_reply_hint(why), sizeof(r->error));
+	mq_redis_fail(r, mq_error_status(why), "%s", why);
+	strlcat(r->error, mq_error_hint(why), sizeof(r->error));
 	return true;
 }
 

@@ -3,82 +3,16 @@
 #include <string.h>
 
 #include "base/exit.h"
-#include "greeting.h"
-
-/* An error raised inside a script has the command's own somewhere in it. */
-static int
-status_in_script(const char *error)
-{
-	if (strstr(error, "WRONGTYPE") != NULL)
-		return MQ_EXIT_WRONGTYPE;
-	if (strstr(error, "OOM command not allowed") != NULL)
-		return MQ_EXIT_AGAIN;
-	if (strstr(error, "ACL failure in script") != NULL ||
-	    strstr(error, "can't run this command") != NULL ||
-	    strstr(error, "can't access at least one of the keys") != NULL)
-		return MQ_EXIT_NOPERM;
-	return MQ_EXIT_UNAVAILABLE;
-}
-
-int
-mq_reply_status(const char *error)
-{
-	static const struct {
-		const char *prefix;
-		int status;
-	} table[] = {
-	    {"ERR DB index is out of range", MQ_EXIT_CONFIG},
-	    {"ERR SELECT is not allowed in cluster mode", MQ_EXIT_CONFIG},
-	    {"NOAUTH", MQ_EXIT_NOPERM},
-	    {"NOPERM", MQ_EXIT_NOPERM},
-	    {"WRONGPASS", MQ_EXIT_NOPERM},
-	    {"ERR AUTH", MQ_EXIT_NOPERM},
-	    {"ERR invalid password", MQ_EXIT_NOPERM},
-	    {"WRONGTYPE", MQ_EXIT_WRONGTYPE},
-	    {"OOM", MQ_EXIT_AGAIN},
-	    {"BUSY", MQ_EXIT_AGAIN},
-	    {"LOADING", MQ_EXIT_AGAIN},
-	    {"MISCONF", MQ_EXIT_AGAIN},
-	    {"READONLY", MQ_EXIT_AGAIN},
-	    {"TRYAGAIN", MQ_EXIT_AGAIN},
-	    {"MASTERDOWN", MQ_EXIT_AGAIN},
-	    {"NOREPLICAS", MQ_EXIT_AGAIN},
-	    {"CLUSTERDOWN", MQ_EXIT_CONFIG},
-	    {"CROSSSLOT", MQ_EXIT_CONFIG},
-	    {"MOVED", MQ_EXIT_CONFIG},
-	    {MQ_REDIS_CLUSTER, MQ_EXIT_CONFIG},
-	};
-	size_t i;
-
-	for (i = 0; i < sizeof(table) / sizeof(table[0]); i++)
-		if (strncmp(error, table[i].prefix, strlen(table[i].prefix)) ==
-		    0)
-			return table[i].status;
-	return status_in_script(error);
-}
-
-/* Whether what is not permitted is a thing to do, and not to come in. */
-static bool
-is_noperm(const char *error)
-{
-	return mq_reply_status(error) == MQ_EXIT_NOPERM &&
-	    (strncmp(error, "NOPERM", 6) == 0 ||
-		status_in_script(error) == MQ_EXIT_NOPERM);
-}
+#include "error.h"
 
 /* The servers word it in several ways; a command is "the 'NAME' command". */
 bool
 mq_reply_barred(const redisReply *reply)
 {
-	return reply->type == REDIS_REPLY_ERROR && is_noperm(reply->str) &&
+	return reply->type == REDIS_REPLY_ERROR &&
+	    mq_error_noperm(reply->str) &&
 	    (strstr(reply->str, " key") != NULL ||
 		strstr(reply->str, "' key") != NULL);
-}
-
-const char *
-mq_reply_hint(const char *error)
-{
-	return is_noperm(error) ? "; --print-acl tells what is needed" : "";
 }
 
 bool
@@ -96,7 +30,7 @@ mq_answer_to(const redisReply *reply, int type, struct mq_answer *a)
 	*a = (struct mq_answer){0};
 	if (reply->type == REDIS_REPLY_ERROR) {
 		a->error = reply->str;
-		a->status = mq_reply_status(reply->str);
+		a->status = mq_error_status(reply->str);
 	} else if (type != -1 && reply->type != type) {
 		a->error = "a reply that makes no sense";
 		a->status = MQ_EXIT_UNAVAILABLE;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/say.h"
 #include "base/xalloc.h"
 #include "mq-consume/session/find.h"
 
@@ -53,12 +54,21 @@ on_down(void *arg, const char *why)
 }
 
 static void
+on_refused(void *arg, const char *error)
+{
+	(void)arg;
+	mq_say("%s", error);
+}
+
+static void
 connect_remote(struct remote *r)
 {
 	const char *why;
 
-	r->async =
-	    (struct mq_async){.loop = r->of->loop, .down = on_down, .arg = r};
+	r->async = (struct mq_async){.loop = r->of->loop,
+	    .down = on_down,
+	    .refused = on_refused,
+	    .arg = r};
 	if (mq_async_open(&r->async, &r->server, &why) == -1)
 		set_down(r, why);
 	else

@@ -24,12 +24,6 @@
 /* With --at-most-once, so many are lost if we are killed. */
 #define ONCE 250
 
-static size_t
-unwritten(const struct printer *p)
-{
-	return p->out.len - p->start;
-}
-
 static int
 may_be_under_way(const struct printer *p)
 {
@@ -47,7 +41,7 @@ print_room(const void *work, int queue)
 	long ahead = AHEAD;
 
 	(void)queue;
-	if (inbox_held_bytes(p->inbox) + unwritten(p) > AHEAD_BYTES)
+	if (inbox_held_bytes(p->inbox) + printer_unwritten(p) > AHEAD_BYTES)
 		return 0;
 	if (out_pipe_tells(&p->pipe) && ahead > p->arrived + ONE_BY_ONE)
 		ahead = p->arrived + ONE_BY_ONE;
@@ -56,80 +50,7 @@ print_room(const void *work, int queue)
 	return ahead < AHEAD / 2 ? ahead : AHEAD / 2;
 }
 
-/* --- what it has ------------------------------------------------------------ */
-
-static void
-add_printed(struct printer *p, struct message *m)
-{
-	TAILQ_INSERT_TAIL(&p->printed, m, line);
-	p->running++;
-}
-
-static void
-remove_printed(struct printer *p, struct message *m)
-{
-	TAILQ_REMOVE(&p->printed, m, line);
-	p->running--;
-}
-
-static void
-return_message(struct printer *p, struct message *m)
-{
-	remove_printed(p, m);
-	policy_unstarted(p->policy);
-	p->events->returned(p->arg, m);
-}
-
-/* As long as the pipe is full, or about to be written to, that tells. */
-static void
-watch_pipe(struct printer *p)
-{
-	out_pipe_watch(
-	    &p->pipe, !p->lost && p->running > 0 && !ev_is_active(&p->room));
-}
-
-/* Acks what has arrived completely. */
-static void
-ack_arrived(struct printer *p)
-{
-	struct message *m;
-
-	p->events->judging(p->arg);
-	while ((m = TAILQ_FIRST(&p->printed)) != NULL &&
-	    m->end <= out_pipe_arrived(&p->pipe)) {
-		p->arrived++;
-		remove_printed(p, m);
-		p->events->done(p->arg, m);
-	}
-}
-
 /* --- taking back ------------------------------------------------------------ */
-
-/* Forgets what is to be written, but for the rest of what has begun. */
-static void
-cut_output(struct printer *p, bool all)
-{
-	size_t written = out_pipe_written(&p->pipe), rest = 0;
-	const struct message *m;
-
-	TAILQ_FOREACH(m, &p->printed, line)
-		if (!all && m->start < written && m->end > written)
-			rest = m->end - written;
-	p->out.len = p->start + rest;
-	if (rest == 0)
-		ev_io_stop(p->loop, &p->room);
-}
-
-static void
-return_unwritten(struct printer *p, bool all)
-{
-	struct message *m;
-
-	while ((m = TAILQ_LAST(&p->printed, messages)) != NULL &&
-	    (all || m->start >= out_pipe_written(&p->pipe)))
-		return_message(p, m);
-	watch_pipe(p);
-}
 
 static void
 print_take_back_all(void *work, bool now)
@@ -137,8 +58,8 @@ print_take_back_all(void *work, bool now)
 	struct printer *p = work;
 	bool all = p->lost || now;
 
-	cut_output(p, all);
-	return_unwritten(p, all);
+	printer_cut(p, all);
+	printer_return_unwritten(p, all);
 }
 
 /* What has been acked is to be printed. */
@@ -148,21 +69,7 @@ print_once_take_back_all(void *work, bool now)
 	struct printer *p = work;
 
 	if (p->lost || now)
-		cut_output(p, true);
-}
-
-/* Moves to another buffer what is left to write of a message. */
-static void
-move_rest(struct printer *p, struct message *m, struct mq_buf *to)
-{
-	const char *out = p->out.data + p->start;
-	size_t written = out_pipe_written(&p->pipe);
-	size_t from = m->start > written ? m->start : written;
-	size_t shift = from - written - to->len;
-
-	mq_buf_add(to, out + (from - written), m->end - from);
-	m->start -= shift;
-	m->end -= shift;
+		printer_cut(p, true);
 }
 
 static void
@@ -177,22 +84,22 @@ print_take_back(void *work, int queue)
 		if (m->end <= written)
 			continue;
 		if (m->queue == queue && m->start >= written)
-			return_message(p, m);
+			printer_return(p, m);
 		else
-			move_rest(p, m, &kept);
+			printer_move_rest(p, m, &kept);
 	}
 	mq_buf_free(&p->out);
 	p->out = kept;
 	p->start = 0;
 	if (kept.len == 0)
 		ev_io_stop(p->loop, &p->room);
-	watch_pipe(p);
+	printer_watch(p);
 }
 
 static bool
 print_take_away(void *work, struct message *m)
 {
-	remove_printed(work, m);
+	printer_remove(work, m);
 	return false;
 }
 
@@ -206,7 +113,7 @@ fail(struct printer *p, int status)
 	ev_io_stop(p->loop, &p->room);
 	out_pipe_end(&p->pipe);
 	out_pipe_look(&p->pipe);
-	ack_arrived(p);
+	printer_ack_arrived(p);
 	policy_stop(p->policy, STOP_SOON, status, 0);
 }
 
@@ -224,8 +131,8 @@ go_on(void *work)
 	struct printer *p = work;
 
 	out_pipe_look(&p->pipe);
-	ack_arrived(p);
-	watch_pipe(p);
+	printer_ack_arrived(p);
+	printer_watch(p);
 	p->events->wake(p->arg);
 }
 
@@ -233,8 +140,8 @@ static void
 on_writable(struct ev_loop *loop, ev_io *w, int events)
 {
 	struct printer *p = w->data;
-	ssize_t wrote =
-	    out_pipe_write(&p->pipe, p->out.data + p->start, unwritten(p));
+	ssize_t wrote = out_pipe_write(
+	    &p->pipe, p->out.data + p->start, printer_unwritten(p));
 
 	(void)events;
 	if (wrote == -1 && (errno == EAGAIN || errno == EINTR))
@@ -249,46 +156,12 @@ on_writable(struct ev_loop *loop, ev_io *w, int events)
 		return;
 	}
 	p->start += (size_t)wrote;
-	if (unwritten(p) == 0) {
+	if (printer_unwritten(p) == 0) {
 		mq_buf_clear(&p->out);
 		p->start = 0;
 		ev_io_stop(loop, w);
 	}
 	go_on(p);
-}
-
-/* On a terminal, of which lines and tabs may be had, and nothing else. */
-static void
-add_visible(struct mq_buf *out, const struct mq_buf *frame)
-{
-	const char *p = frame->data, *end = p + frame->len, *stop;
-	char *text;
-
-	for (; p < end; p = stop) {
-		for (stop = p; stop < end && *stop != '\n' && *stop != '\t';)
-			stop++;
-		text = mq_visible(p, (size_t)(stop - p));
-		if (text == NULL)
-			mq_die(MQ_EXIT_AGAIN, "out of memory");
-		mq_buf_addstr(out, text);
-		free(text);
-		if (stop < end)
-			mq_buf_add(out, stop++, 1);
-	}
-}
-
-static void
-add_frame(struct printer *p, const struct message *m)
-{
-	struct mq_buf one = {0};
-
-	if (!p->terminal) {
-		message_frame(m, p->opt->framing, &p->out);
-		return;
-	}
-	message_frame(m, p->opt->framing, &one);
-	add_visible(&p->out, &one);
-	mq_buf_free(&one);
 }
 
 static void
@@ -297,10 +170,10 @@ print_message(struct printer *p, struct message *m)
 	size_t written = out_pipe_written(&p->pipe);
 
 	policy_started(p->policy);
-	m->start = written + unwritten(p);
-	add_frame(p, m);
-	m->end = written + unwritten(p);
-	add_printed(p, m);
+	m->start = written + printer_unwritten(p);
+	printer_frame(p, m);
+	m->end = written + printer_unwritten(p);
+	printer_add(p, m);
 }
 
 /* Puts as much as may be into the output; whether there was any. */
@@ -310,8 +183,8 @@ fill(struct printer *p)
 	struct message *m;
 	bool any = false;
 
-	while (p->running < may_be_under_way(p) && unwritten(p) <= OUT_BYTES &&
-	    policy_may_start(p->policy) &&
+	while (p->running < may_be_under_way(p) &&
+	    printer_unwritten(p) <= OUT_BYTES && policy_may_start(p->policy) &&
 	    (m = inbox_next(p->inbox, -1)) != NULL) {
 		print_message(p, m);
 		any = true;
@@ -333,15 +206,16 @@ print_start(void *work)
 	if (!may_print(p))
 		return;
 	/* What was written already makes room for what comes. */
-	if (p->start > 0 && unwritten(p) <= OUT_BYTES) {
-		memmove(p->out.data, p->out.data + p->start, unwritten(p));
+	if (p->start > 0 && printer_unwritten(p) <= OUT_BYTES) {
+		memmove(
+		    p->out.data, p->out.data + p->start, printer_unwritten(p));
 		p->out.len -= p->start;
 		p->start = 0;
 	}
 	/* What is empty has arrived as soon as that before it. */
-	while (fill(p) && unwritten(p) == 0)
-		ack_arrived(p);
-	if (unwritten(p) > 0)
+	while (fill(p) && printer_unwritten(p) == 0)
+		printer_ack_arrived(p);
+	if (printer_unwritten(p) > 0)
 		ev_io_start(p->loop, &p->room);
 }
 
@@ -354,7 +228,8 @@ print_once_start(void *work)
 	long n = 1 + p->arrived / 4;
 	struct message *m;
 
-	if (!may_print(p) || unwritten(p) > 0 || p->events->settling(p->arg))
+	if (!may_print(p) || printer_unwritten(p) > 0 ||
+	    p->events->settling(p->arg))
 		return;
 	if (n > ONCE)
 		n = ONCE;
@@ -372,7 +247,7 @@ print_acked(void *work, const struct message *m)
 {
 	struct printer *p = work;
 
-	add_frame(p, m);
+	printer_frame(p, m);
 	p->arrived++;
 	/* Even if it is empty: then the next one can come. */
 	if (!p->lost)
@@ -386,7 +261,7 @@ print_once_owes(const void *work)
 {
 	const struct printer *p = work;
 
-	return unwritten(p) > 0 && !p->lost;
+	return printer_unwritten(p) > 0 && !p->lost;
 }
 
 static int
@@ -409,12 +284,6 @@ print_init(void *work)
 		    p->opt->queues[0]);
 	ev_io_init(&p->room, on_writable, out_pipe_fd(&p->pipe), EV_WRITE);
 	p->room.data = p;
-}
-
-void
-printer_free(struct printer *p)
-{
-	mq_buf_free(&p->out);
 }
 
 const struct executor_table executor_print = {

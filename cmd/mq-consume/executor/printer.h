@@ -48,4 +48,25 @@ struct printer {
 
 void printer_free(struct printer *);
 
+/* Bytes that are not written yet. */
+size_t printer_unwritten(const struct printer *);
+/* Appends a message to the output, as the framing wants it. */
+void printer_frame(struct printer *, const struct message *);
+/* Has a message, behind the others; or no more. */
+void printer_add(struct printer *, struct message *);
+void printer_remove(struct printer *, struct message *);
+/* A message goes back. */
+void printer_return(struct printer *, struct message *);
+/* Messages that have arrived completely are done. */
+void printer_ack_arrived(struct printer *);
+/* Looks later whether any have, if nothing else tells. */
+void printer_watch(struct printer *);
+/* Forgets what is to be written, but for the rest of a message that has begun;
+ * all: and even that. */
+void printer_cut(struct printer *, bool all);
+/* The messages that have not begun go back; all: and the others. */
+void printer_return_unwritten(struct printer *, bool all);
+/* Moves to another buffer what is left to write of a message. */
+void printer_move_rest(struct printer *, struct message *, struct mq_buf *to);
+
 #endif

@@ -1,0 +1,137 @@
+#include "printer.h"
+
+#include <stdlib.h>
+
+#include "base/exit.h"
+#include "base/say.h"
+
+size_t
+printer_unwritten(const struct printer *p)
+{
+	return p->out.len - p->start;
+}
+
+void
+printer_add(struct printer *p, struct message *m)
+{
+	TAILQ_INSERT_TAIL(&p->printed, m, line);
+	p->running++;
+}
+
+void
+printer_remove(struct printer *p, struct message *m)
+{
+	TAILQ_REMOVE(&p->printed, m, line);
+	p->running--;
+}
+
+void
+printer_return(struct printer *p, struct message *m)
+{
+	printer_remove(p, m);
+	policy_unstarted(p->policy);
+	p->events->returned(p->arg, m);
+}
+
+/* As long as the pipe is full, or about to be written to, that tells. */
+void
+printer_watch(struct printer *p)
+{
+	out_pipe_watch(
+	    &p->pipe, !p->lost && p->running > 0 && !ev_is_active(&p->room));
+}
+
+/* Acks what has arrived completely. */
+void
+printer_ack_arrived(struct printer *p)
+{
+	struct message *m;
+
+	p->events->judging(p->arg);
+	while ((m = TAILQ_FIRST(&p->printed)) != NULL &&
+	    m->end <= out_pipe_arrived(&p->pipe)) {
+		p->arrived++;
+		printer_remove(p, m);
+		p->events->done(p->arg, m);
+	}
+}
+
+/* Forgets what is to be written, but for the rest of what has begun. */
+void
+printer_cut(struct printer *p, bool all)
+{
+	size_t written = out_pipe_written(&p->pipe), rest = 0;
+	const struct message *m;
+
+	TAILQ_FOREACH(m, &p->printed, line)
+		if (!all && m->start < written && m->end > written)
+			rest = m->end - written;
+	p->out.len = p->start + rest;
+	if (rest == 0)
+		ev_io_stop(p->loop, &p->room);
+}
+
+void
+printer_return_unwritten(struct printer *p, bool all)
+{
+	struct message *m;
+
+	while ((m = TAILQ_LAST(&p->printed, messages)) != NULL &&
+	    (all || m->start >= out_pipe_written(&p->pipe)))
+		printer_return(p, m);
+	printer_watch(p);
+}
+
+/* Moves to another buffer what is left to write of a message. */
+void
+printer_move_rest(struct printer *p, struct message *m, struct mq_buf *to)
+{
+	const char *out = p->out.data + p->start;
+	size_t written = out_pipe_written(&p->pipe);
+	size_t from = m->start > written ? m->start : written;
+	size_t shift = from - written - to->len;
+
+	mq_buf_add(to, out + (from - written), m->end - from);
+	m->start -= shift;
+	m->end -= shift;
+}
+
+/* On a terminal, of which lines and tabs may be had, and nothing else. */
+static void
+add_visible(struct mq_buf *out, const struct mq_buf *frame)
+{
+	const char *p = frame->data, *end = p + frame->len, *stop;
+	char *text;
+
+	for (; p < end; p = stop) {
+		for (stop = p; stop < end && *stop != '\n' && *stop != '\t';)
+			stop++;
+		text = mq_visible(p, (size_t)(stop - p));
+		if (text == NULL)
+			mq_die(MQ_EXIT_AGAIN, "out of memory");
+		mq_buf_addstr(out, text);
+		free(text);
+		if (stop < end)
+			mq_buf_add(out, stop++, 1);
+	}
+}
+
+void
+printer_frame(struct printer *p, const struct message *m)
+{
+	struct mq_buf one = {0};
+
+	if (!p->terminal) {
+		message_frame(m, p->opt->framing, &p->out);
+		return;
+	}
+	message_frame(m, p->opt->framing, &one);
+	add_visible(&p->out, &one);
+	mq_buf_free(&one);
+}
+
+void
+printer_free(struct printer *p)
+{
+	mq_buf_free(&p->out);
+}

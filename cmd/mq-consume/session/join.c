@@ -1,0 +1,163 @@
+/*
+ * Joining: the lease first and, when it is there, the rest.
+ */
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/say.h"
+#include "base/xalloc.h"
+#include "parts.h"
+#include "redis/policy.h"
+
+static void
+come_up(struct session *s)
+{
+	s->state = SESSION_UP;
+	s->retry_s = SESSION_RETRY_MIN;
+	if (s->ever_joined && s->opt->verbose)
+		mq_say("%s: connected as %s", s->server->name,
+		    s->lease.connection);
+	lease_joined(&s->lease);
+	s->ever_joined = true;
+	/* What somebody deletes from now on is not to come back. */
+	s->self.session.make = false;
+	s->events->up(s->arg);
+}
+
+/* One of the answers that joining waits for.  False: no more of this join. */
+static bool
+is_good(struct session *s, const struct mq_answer *answer)
+{
+	if (answer == NULL || s->state != SESSION_OPENING || s->leaving)
+		return false;
+	if (answer->error == NULL)
+		return true;
+	/* For good at the first time, else tried again. */
+	if (s->ever_joined)
+		session_reset(s, answer->error);
+	else
+		session_give_up(s, answer->error);
+	return false;
+}
+
+static void
+one_less(struct session *s)
+{
+	if (--s->answers_wanted == 0)
+		come_up(s);
+}
+
+static void
+on_entered(void *arg, const struct mq_answer *answer)
+{
+	struct session *s = arg;
+
+	if (is_good(s, answer))
+		one_less(s);
+}
+
+struct held_request {
+	struct session *session;
+	int queue;
+};
+
+static void
+on_held(void *arg, const struct mq_answer *answer, struct mq_held *held)
+{
+	struct held_request *q = arg;
+	struct session *s = q->session;
+	int queue = q->queue;
+
+	free(q);
+	if (!is_good(s, answer))
+		return;
+	s->events->held(s->arg, queue, held);
+	one_less(s);
+}
+
+static void
+ask_held(struct session *s, int queue)
+{
+	struct held_request *q = mq_xcalloc(1, sizeof(*q));
+
+	*q = (struct held_request){s, queue};
+	mq_consumer_held(&s->self, queue, on_held, q);
+}
+
+static void
+on_lease(void *arg, const struct mq_answer *answer, long long ms)
+{
+	struct session *s = arg;
+	int i;
+
+	if (!is_good(s, answer))
+		return;
+	lease_confirm(&s->lease, ms);
+	s->answers_wanted =
+	    s->opt->queue_count + mq_consumer_enter(&s->self, on_entered, s);
+	for (i = 0; i < s->opt->queue_count; i++)
+		ask_held(s, i);
+}
+
+/* Whether the server drops what is in it. */
+static void
+on_memory(void *arg, const struct mq_answer *answer, const struct mq_info *info)
+{
+	const struct session *s = arg;
+
+	if (answer == NULL)
+		return;
+	if (answer->error != NULL) {
+		if (s->opt->verbose)
+			mq_say("%s: INFO: %s", s->server->name, answer->error);
+		return;
+	}
+	if (mq_info_evicts(info) && !s->opt->quiet)
+		mq_say("%s: maxmemory-policy is %s: when its memory is full, "
+		       "the server drops queues or leases; set it to "
+		       "noeviction",
+		    s->server->name, info->policy);
+}
+
+static void
+join(struct session *s)
+{
+	if (!s->ever_joined)
+		mq_policy_ask(&s->main, on_memory, s);
+	lease_begin_join(&s->lease);
+	mq_consumer_join(&s->self, on_lease, s);
+}
+
+void
+session_rejoin(struct session *s)
+{
+	if (s->state != SESSION_UP)
+		return;
+	session_lose_lease(s, "the heartbeat had expired");
+	s->state = SESSION_OPENING;
+	s->opened_at = mq_clock_steady_s();
+	join(s);
+}
+
+static void
+on_rejoin(void *arg, const struct mq_answer *answer, long long ms)
+{
+	struct session *s = arg;
+
+	if (!is_good(s, answer))
+		return;
+	if (ms == 0)
+		session_lose_lease(s, "the heartbeat had expired");
+	join(s);
+}
+
+void
+session_renew_or_join(void *arg)
+{
+	struct session *s = arg;
+
+	if (lease_is_joined(&s->lease))
+		mq_consumer_renew(&s->self, on_rejoin, s);
+	else
+		join(s);
+}

@@ -1,0 +1,105 @@
+/*
+ * What goes wrong with a session: what the server refuses, lost connections, and
+ * a lost lease.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/exit.h"
+#include "base/say.h"
+#include "parts.h"
+#include "redis/error.h"
+
+#define RETRY_MAX 5.0
+
+void
+session_give_up(struct session *s, const char *error)
+{
+	if (s->leaving)
+		return;
+	mq_say("%s: %s%s", s->server->name, error, mq_error_hint(error));
+	s->leaving = true;
+	s->events->failed(s->arg, mq_error_status(error));
+}
+
+void
+session_complain(struct session *s, const char *error)
+{
+	if (mq_error_status(error) == MQ_EXIT_CONFIG) {
+		session_give_up(s, error);
+		return;
+	}
+	if (s->opt->quiet ||
+	    strncmp(s->complaint, error, sizeof(s->complaint) - 1) == 0)
+		return;
+	mq_say("%s: %s%s; trying again", s->server->name, error,
+	    mq_error_hint(error));
+	strlcpy(s->complaint, error, sizeof(s->complaint));
+}
+
+void
+session_works(struct session *s)
+{
+	s->complaint[0] = '\0';
+}
+
+bool
+session_complains(const struct session *s)
+{
+	return s->complaint[0] != '\0';
+}
+
+void
+session_reset(struct session *s, const char *why)
+{
+	double wait = s->retry_s;
+
+	if (s->state <= SESSION_FINDING)
+		return;
+	if (mq_error_status(why) == MQ_EXIT_CONFIG) {
+		session_give_up(s, why);
+		return;
+	}
+	if (s->state == SESSION_UP && !s->opt->quiet && !s->leaving)
+		mq_say("%s: %s; reconnecting", s->server->name, why);
+	else if (s->opt->verbose)
+		mq_say("%s: %s", s->server->name, why);
+	else if (!s->ever_joined)
+		session_complain(s, why);
+	s->state = SESSION_DOWN;
+	mq_async_close(&s->main);
+	mq_async_close(&s->wake);
+	if (s->leaving) {
+		s->events->left(s->arg);
+		return;
+	}
+	s->retry_s = wait * 2 < RETRY_MAX ? wait * 2 : RETRY_MAX;
+	ev_timer_stop(s->loop, &s->retry);
+	ev_timer_set(&s->retry, wait, 0);
+	ev_timer_start(s->loop, &s->retry);
+	s->events->down(s->arg);
+}
+
+void
+session_lose_lease(struct session *s, const char *why)
+{
+	mq_say("%s: lease lost: %s", s->lease.connection, why);
+	s->events->lost(s->arg);
+	lease_new_name(&s->lease, s->opt->tag, s->ids);
+}
+
+bool
+session_holds_lease(struct session *s)
+{
+	double lapsed = lease_lapsed_s(&s->lease);
+	char why[64];
+
+	if (lapsed == 0)
+		return true;
+	snprintf(why, sizeof(why), "no heartbeat got through for %.3g seconds",
+	    lapsed);
+	session_lose_lease(s, why);
+	/* Up or not, it has to join under its new name. */
+	session_reset(s, "rejoining");
+	return false;
+}

@@ -1,0 +1,20 @@
+/*
+ * What the text of an error reply means; it differs between servers and their
+ * versions.
+ */
+#ifndef MQ_ERROR_H
+#define MQ_ERROR_H
+
+#include <stdbool.h>
+
+/* The mq_exit status that fits it. */
+int mq_error_status(const char *error);
+
+/* Whether the user may come in, but may not do this. */
+bool mq_error_noperm(const char *error);
+
+/* The words to add for people if something is not permitted; else "".  Constant
+ * text. */
+const char *mq_error_hint(const char *error);
+
+#endif
