@@ -18,6 +18,7 @@
 #include "message/envelope.h"
 #include "message/result.h"
 #include "queue/counts.h"
+#include "queue/lease.h"
 #include "queue/queue.h"
 #include "queue/running.h"
 
@@ -197,10 +198,13 @@ walk(const struct mq_layout *l, struct mq_redis *r,
 static void
 receipt(const struct mq_layout *l, struct mq_redis *r)
 {
-	struct mq_receipt found = {0};
+	const struct mq_lease_queue q = {
+	    .redis = r, .layout = l, .name = "one"};
 
-	(void)l->receipt(r, "one", "0123456789abcdefghijklmnopqrstuv", &found);
-	mq_receipt_free(&found);
+	(void)mq_receipt_use(
+	    &q, "a-B3xK9q.1", MQ_RECEIPT_REJECT, "no such user", 0);
+	(void)mq_receipt_use(
+	    &q, "0123456789abcdefghijklmnopqrstuv", MQ_RECEIPT_ACK, NULL, 0);
 }
 
 static void
