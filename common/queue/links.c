@@ -39,14 +39,17 @@ by_queue(const void *a, const void *b)
 static void
 list_connection(struct mq_links *l, struct mq_connection_stats *c)
 {
-	struct mq_consumed *queue = c->consumed, *end = queue + c->count;
+	struct mq_consumed *queue;
+	int i;
 
 	if (c->count == 0)
 		return;
-	qsort(queue, (size_t)c->count, sizeof(*queue), by_queue);
-	for (; queue < end; queue++)
+	qsort(c->consumed, (size_t)c->count, sizeof(*c->consumed), by_queue);
+	for (i = 0; i < c->count; i++) {
+		queue = &c->consumed[i];
 		l->list[l->n++] = (struct mq_link){
 		    c, queue, mq_rows_find(l->out, queue->queue)};
+	}
 }
 
 void
