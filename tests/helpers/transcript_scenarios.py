@@ -33,13 +33,14 @@ ONE_BY_ONE = ("--prefetch", "0", "--no-clean")
 
 def lease(r, verb, *args):
     """Receipts: take N, ack, reject, extend DUR, return.  The only place that
-    knows which tool has them."""
-    tool = "lease" if os.path.exists(r.build + "/mq-lease") else "consume"
+    knows which tool has them: once mq-consume had."""
+    own = os.path.exists(r.build + "/mq-lease")
+    options = ["--" + verb, *args]
     if verb == "take":
-        options = ["--lease", "1m", "--jsonl", "-n"]
-    else:
-        options = ["--" + verb]
-    return r.mq(tool, *options, *args, "q", words=["receipts:", verb, *args])
+        options = [*(["--for", "1m"] if own else ["--lease", "1m", "--jsonl"]), "-n", *args]
+    elif verb == "extend" and own:
+        options.insert(2, "--for")
+    return r.mq("lease" if own else "consume", *options, "q", words=["receipts:", verb, *args])
 
 
 @scenario()
