@@ -127,9 +127,14 @@ $(foreach t,$(TOOLS),$(eval $(call link_tool,$t)))
 $(B)/mq-consume: EV = $(EV_LIBS)
 $(B)/mq-stats: $(B)/cmd/page.o
 
-$(B)/tests/%: $(B)/tests/unit/%.o $(B)/common/libmq.a
+# A unit test gets those modules that it calls, unless it defines what they would.
+$(B)/cmd/mq-consume.a: $(call tool,mq-consume) $(B)/sources
+	rm -f $@
+	$(AR) qcs $@ $(filter %.o,$^)
+
+$(B)/tests/%: $(B)/tests/unit/%.o $(B)/cmd/mq-consume.a $(B)/common/libmq.a
 	@mkdir -p $(@D)
-	$(LINK) -o $@ $< $(B)/common/libmq.a $(PKG_LIBS) -lcmocka $(LDLIBS)
+	$(LINK) -o $@ $^ $(PKG_LIBS) $(EV_LIBS) -lcmocka $(LDLIBS)
 
 $(B)/fuzz/%: $(B)/tests/fuzz/%.o $(B)/common/libmq.a
 	@mkdir -p $(@D)

@@ -13,7 +13,7 @@
 #	process		descriptors, signals, memory and clocks of any tool
 #	peers		programs of others on the same queues
 #	house		the command line, the pages, the build, the examples
-#	unit		pure C code, without a server
+#	unit		modules in C, without a server: the test plays their neighbours
 #	fuzz		parsers on nonsense
 #	faults		everybody at work while everything breaks
 #	bench		how fast, beside other tools

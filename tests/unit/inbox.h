@@ -1,0 +1,307 @@
+/*
+ * An inbox of three queues, a, b and c, whose neighbours record what they see.  A
+ * raw message is the name of its queue and a number: a1, a2, b1.
+ */
+#ifndef TEST_INBOX_H
+#define TEST_INBOX_H
+
+#include "base/say.h"
+#include "mq-consume/inbox/inbox.h"
+#include "record.h"
+
+struct fixture {
+	struct ev_loop *loop;
+	struct options opt;
+	struct mq_layout layout;
+	struct mq_consumer server;
+	struct mq_idgen ids;
+	struct inbox inbox;
+	int room; /* for this many messages */
+	char *said;
+	size_t said_len;
+	FILE *say;
+};
+
+static const char *const queue_names[] = {"a", "b", "c"};
+
+/* The payload of an element that is text, with a header or without. */
+static inline const char *
+payload_of(const char *element, size_t len)
+{
+	static char payload[64];
+	const char *end = mq_envelope_signed(element, len) ?
+	    memchr(element, '\n', len) :
+	    NULL;
+	size_t header = end != NULL ? (size_t)(end + 1 - element) : 0;
+
+	snprintf(payload, sizeof(payload), "%.*s", (int)(len - header),
+	    element + header);
+	return payload;
+}
+
+static inline const char *
+name_of(const struct message *m)
+{
+	return payload_of(m->element, m->len);
+}
+
+static inline int
+queue_of(const char *name)
+{
+	return name[0] - 'a';
+}
+
+/* --- the neighbours --- */
+
+static inline bool
+on_may_claim(void *arg)
+{
+	(void)arg;
+	return true;
+}
+
+static inline int
+on_room(void *arg, int queue)
+{
+	struct fixture *f = arg;
+	int room = f->room - inbox_held(&f->inbox);
+
+	(void)queue;
+	return room > 0 ? room : 0;
+}
+
+static inline void
+on_nothing(void *arg)
+{
+	(void)arg;
+}
+
+static inline void
+on_arrived(void *arg)
+{
+	(void)arg;
+	record("arrived");
+}
+
+static inline void
+on_claim_refused(void *arg, const struct mq_answer *answer, bool first)
+{
+	(void)arg;
+	record("%s:%s", first ? "first-refused" : "refused", answer->error);
+}
+
+static inline void
+on_lost(void *arg)
+{
+	(void)arg;
+	record("lost");
+}
+
+static inline void
+on_nonsense(void *arg)
+{
+	(void)arg;
+	record("nonsense");
+}
+
+static inline void
+on_queue_paused(void *arg, int queue)
+{
+	(void)arg;
+	record("paused:%s", queue_names[queue]);
+}
+
+static inline void
+on_careful(void *arg, bool alone)
+{
+	(void)arg;
+	record(alone ? "alone" : "careful");
+}
+
+static inline void
+on_unfit(void *arg, struct message *m, const struct unfit *unfit)
+{
+	static const char *const kinds[] = {"header", "expired", "crashed"};
+
+	(void)arg;
+	record("%s:%s", kinds[unfit->kind], name_of(m));
+}
+
+static const struct inbox_events inbox_events = {
+    .may_claim = on_may_claim,
+    .room = on_room,
+    .wake = on_nothing,
+    .answered = on_nothing,
+    .arrived = on_arrived,
+    .refused = on_claim_refused,
+    .lost = on_lost,
+    .nonsense = on_nonsense,
+    .paused = on_queue_paused,
+    .careful = on_careful,
+    .unfit = on_unfit,
+};
+
+static inline bool
+key_queue(const char *key, size_t len, const char **queue, size_t *n)
+{
+	*queue = key + strlen("key:");
+	*n = len - strlen("key:");
+	return strncmp(key, "key:", strlen("key:")) == 0;
+}
+
+/* --- the server --- */
+
+static mq_claimed_fn *claimed_fn;
+
+void
+mq_consumer_claim(struct mq_consumer *k, int queue, int max, size_t bytes,
+    mq_claimed_fn *fn, void *arg)
+{
+	(void)k;
+	(void)bytes;
+	(void)arg;
+	claimed_fn = fn;
+	record("claim:%s:%d", queue_names[queue], max);
+}
+
+struct elements {
+	struct mq_element list[16];
+	int n;
+};
+
+static inline void
+add_element(void *arg, const char *name)
+{
+	struct elements *e = arg;
+
+	assert_in_range(e->n, 0, COUNT(e->list) - 1);
+	e->list[e->n++] = (struct mq_element){mq_xstrdup(name), strlen(name)};
+}
+
+static inline struct elements
+make_elements(const char *names)
+{
+	struct elements e = {0};
+
+	each_word(names, add_element, &e);
+	return e;
+}
+
+static inline void
+free_elements(struct elements *e)
+{
+	while (e->n > 0)
+		free(e->list[--e->n].data);
+}
+
+/* --- the inbox --- */
+
+static inline void
+fixture_init(struct fixture *f)
+{
+	*f = (struct fixture){.opt = {.queues = queue_names,
+				  .queue_count = (int)COUNT(queue_names),
+				  .attempts = 5,
+				  .batch_wait_ms = -1},
+	    .layout = {.has = MQ_HAS_CLAIMS, .key_queue = key_queue},
+	    .room = 10};
+	f->loop = ev_loop_new(EVFLAG_AUTO);
+	f->server.layout = f->opt.layout = &f->layout;
+	f->say = open_memstream(&f->said, &f->said_len);
+	mq_say_to(f->say);
+	inbox_init(&f->inbox, f->loop, &f->opt, &f->server, &f->ids, true,
+	    &inbox_events, f);
+}
+
+static inline void
+fixture_free(struct fixture *f)
+{
+	inbox_free(&f->inbox);
+	ev_loop_destroy(f->loop);
+	mq_say_to(NULL);
+	fclose(f->say);
+	free(f->said);
+	record_clear();
+}
+
+static inline int
+fixture_setup(void **state)
+{
+	struct fixture *f = mq_xcalloc(1, sizeof(*f));
+
+	fixture_init(f);
+	*state = f;
+	return 0;
+}
+
+static inline int
+fixture_teardown(void **state)
+{
+	fixture_free(*state);
+	free(*state);
+	return 0;
+}
+
+#define TEST(fn)                                                               \
+	cmocka_unit_test_setup_teardown(fn, fixture_setup, fixture_teardown)
+
+/* Whether that was said to the user. */
+static inline bool
+has_said(struct fixture *f, const char *text)
+{
+	fflush(f->say);
+	return strstr(f->said, text) != NULL;
+}
+
+static inline void
+add_one(void *arg, const char *name)
+{
+	struct fixture *f = arg;
+
+	inbox_add(&f->inbox, queue_of(name), mq_xstrdup(name), strlen(name));
+}
+
+static inline void
+add(struct fixture *f, const char *names)
+{
+	each_word(names, add_one, f);
+}
+
+/* One with a header. */
+static inline struct message *
+add_with(
+    struct fixture *f, const char *name, const char *header, const char *value)
+{
+	struct mq_envelope e = {.payload = name, .payload_len = strlen(name)};
+	struct mq_buf element = {0};
+
+	mq_envelope_set(&e, header, value);
+	mq_envelope_write(&e, &element);
+	mq_envelope_free(&e);
+	return inbox_add(&f->inbox, queue_of(name), element.data, element.len);
+}
+
+/* The oldest of that name. */
+static inline struct message *
+find(struct fixture *f, const char *name)
+{
+	struct message *m;
+
+	for (m = inbox_first(&f->inbox); m != NULL; m = TAILQ_NEXT(m, link))
+		if (strcmp(name_of(m), name) == 0)
+			return m;
+	fail_msg("there is no %s", name);
+	return NULL;
+}
+
+/* Starts all that may start, and records them. */
+static inline void
+start_all(struct fixture *f, int queue)
+{
+	struct message *m;
+
+	while ((m = inbox_next(&f->inbox, queue)) != NULL)
+		record("%s", name_of(m));
+}
+
+#endif
