@@ -50,6 +50,9 @@ TICK = re.compile(r"P?EXPIRE \S+(:heartbeat|:info|running\S*) |DEL \S+running|"
                   r"EVALSHA (rsmq_)?claim .* 0 1048576 ")
 # Asked again and again, when something may have come.
 POLL = re.compile(r"(EVALSHA (rsmq_)?claim|PING|INFO|TIME)\b")
+# The child that cleans asks this of each list of messages that it finds: whether
+# its parent has one at that moment depends on when the parent claims.
+FOUND = re.compile(r"SISMEMBER \S+:queues ")
 
 
 class Mask:
@@ -93,6 +96,8 @@ def settle_down(commands, mask, ticking, child):
         said = re.sub(r"(claim .*) \d+ 1048576 ", r"\1", line)
         if TICK.match(line):
             ticks.add(line)
+        elif child and FOUND.match(line):
+            continue
         elif said not in seen or not (child or POLL.match(line)):
             lines.append(line)
         seen.add(said)
