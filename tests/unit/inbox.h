@@ -242,9 +242,6 @@ fixture_teardown(void **state)
 	return 0;
 }
 
-#define TEST(fn)                                                               \
-	cmocka_unit_test_setup_teardown(fn, fixture_setup, fixture_teardown)
-
 /* Whether that was said to the user. */
 static inline bool
 has_said(struct fixture *f, const char *text)

@@ -326,6 +326,9 @@ claims_tell_of_a_lost_lease_and_of_nonsense(void **state)
 	assert_string_equal(recorded(), "claim:a:10 lost claim:b:10 nonsense");
 }
 
+#define TEST(fn)                                                               \
+	cmocka_unit_test_setup_teardown(fn, fixture_setup, fixture_teardown)
+
 int
 main(void)
 {

@@ -149,6 +149,9 @@ of_several_settled_the_first_is_missing(void **state)
 	assert_string_equal(recorded(), "missing:a1:2");
 }
 
+#define TEST(fn)                                                               \
+	cmocka_unit_test_setup_teardown(fn, fixture_setup, fixture_teardown)
+
 int
 main(void)
 {

@@ -1,0 +1,232 @@
+/*
+ * An outbox, with the inbox of inbox.h, whose neighbours record what they see.
+ */
+#ifndef TEST_OUTBOX_H
+#define TEST_OUTBOX_H
+
+#include "base/exit.h"
+#include "inbox.h"
+#include "mq-consume/outbox/outbox.h"
+
+/* --- the server --- */
+
+struct house {
+	struct fixture f; /* first: see fixture_init() */
+	struct counters counters;
+	struct result_rules results;
+	struct outbox outbox;
+	bool offline;
+	struct {
+		mq_settled_fn *fn;
+		void *arg;
+	} sent[64]; /* without an answer, in order */
+	int sent_count;
+	mq_answer_fn *paused_fn;
+	void *paused_arg;
+};
+
+static struct house *house;
+
+static inline void
+await_answer(mq_settled_fn *fn, void *arg)
+{
+	assert_in_range(house->sent_count, 0, COUNT(house->sent) - 1);
+	house->sent[house->sent_count].fn = fn;
+	house->sent[house->sent_count++].arg = arg;
+}
+
+void
+mq_consumer_settle(struct mq_consumer *k, int queue,
+    const struct mq_settlement *how, mq_settled_fn *fn, void *arg)
+{
+	static const char *const outcomes[] = {
+	    "ack", "reject", "front", "again", "push"};
+
+	(void)k;
+	(void)queue;
+	record("%s:%s%s", outcomes[how->outcome],
+	    payload_of(how->element, how->len),
+	    how->result != NULL ? ":result" : "");
+	await_answer(fn, arg);
+}
+
+void
+mq_consumer_ack_oldest(struct mq_consumer *k, int queue,
+    const struct mq_acks *acks, mq_settled_fn *fn, void *arg)
+{
+	int i;
+
+	(void)k;
+	record("oldest:%s%s%s(", queue_names[queue],
+	    acks->holds ? ":holds" : "", acks->twins ? ":twins" : "");
+	for (i = 0; i < acks->n; i++)
+		record(
+		    "%s", payload_of(acks->elements[i].p, acks->elements[i].n));
+	record(")");
+	await_answer(fn, arg);
+}
+
+void
+mq_consumer_pause(struct mq_consumer *k, const char *queue, int64_t ms,
+    mq_answer_fn *fn, void *arg)
+{
+	(void)k;
+	record("pause:%s:%d", queue, (int)ms);
+	house->paused_fn = fn;
+	house->paused_arg = arg;
+}
+
+void
+mq_consumer_count(struct mq_consumer *k, const char *queue,
+    const struct mq_counts *n, mq_answer_fn *fn, void *arg)
+{
+	(void)k;
+	(void)fn;
+	(void)arg;
+	record("%s:done=%lld,failed=%lld,retried=%lld,lost=%lld", queue,
+	    n->done, n->failed, n->retried, n->lease_lost);
+}
+
+/* The oldest sending is answered; NULL: the connection was lost. */
+static inline void
+answer_with(const struct mq_answer *answer, enum mq_settled how)
+{
+	mq_settled_fn *fn = house->sent[0].fn;
+	void *arg = house->sent[0].arg;
+
+	assert_true(house->sent_count > 0);
+	memmove(house->sent, house->sent + 1,
+	    (size_t)--house->sent_count * sizeof(house->sent[0]));
+	fn(arg, answer, how);
+}
+
+static inline void
+answer(enum mq_settled how)
+{
+	answer_with(&(struct mq_answer){0}, how);
+}
+
+static inline void
+refuse(int status)
+{
+	answer_with(&(struct mq_answer){"no", status}, MQ_SETTLED_LOST);
+}
+
+static inline void
+lose_connection(struct house *h)
+{
+	h->offline = true;
+	while (h->sent_count > 0)
+		answer_with(NULL, MQ_SETTLED_LOST);
+	h->offline = false;
+}
+
+/* --- the engine --- */
+
+static inline bool
+on_online(void *arg)
+{
+	return !((struct house *)arg)->offline;
+}
+
+static inline void
+on_settled(void *arg, struct message *m, bool confirmed)
+{
+	struct house *h = arg;
+
+	record("%s:%s", confirmed ? "done" : "over", name_of(m));
+	inbox_forget(&h->f.inbox, m);
+}
+
+static inline void
+on_too_long(void *arg, struct message *m)
+{
+	(void)arg;
+	record("too-long:%s", name_of(m));
+}
+
+static inline void
+on_wrong_key(void *arg)
+{
+	(void)arg;
+	record("wrong-key");
+}
+
+static inline void
+on_refused(void *arg, const char *error)
+{
+	(void)arg;
+	record("refused:%s", error);
+}
+
+static inline void
+on_pausing(void *arg, int queue, bool begins)
+{
+	(void)arg;
+	record("%s:%s", begins ? "pausing" : "answered", queue_names[queue]);
+}
+
+static const struct outbox_events events = {.online = on_online,
+    .settled = on_settled,
+    .too_long = on_too_long,
+    .wrong_key = on_wrong_key,
+    .refused = on_refused,
+    .pausing = on_pausing,
+    .paused = on_queue_paused,
+    .wake = on_nothing};
+
+/* All of them are started. */
+static inline void
+run(struct house *h, const char *names)
+{
+	add(&h->f, names);
+	start_all(&h->f, -1);
+	(void)recorded();
+}
+
+struct settling {
+	struct house *house;
+	enum mq_outcome outcome;
+};
+
+static inline void
+settle_one(void *arg, const char *name)
+{
+	struct settling *s = arg;
+
+	outbox_settle(&s->house->outbox, find(&s->house->f, name), s->outcome);
+}
+
+static inline void
+settle(struct house *h, const char *names, enum mq_outcome outcome)
+{
+	each_word(names, settle_one, &(struct settling){h, outcome});
+}
+
+static inline int
+house_setup(void **state)
+{
+	struct house *h = house = mq_xcalloc(1, sizeof(*h));
+	struct fixture *f = &h->f;
+
+	fixture_init(f);
+	counters_init(&h->counters, &f->opt, &f->server, "server");
+	outbox_init(&h->outbox, f->loop, &f->opt, &f->server, &f->ids,
+	    &f->inbox, &h->counters, &h->results, false, &events, h);
+	*state = h;
+	return 0;
+}
+
+static inline int
+house_teardown(void **state)
+{
+	struct house *h = *state;
+
+	outbox_free(&h->outbox);
+	counters_free(&h->counters);
+	fixture_free(&h->f);
+	free(h);
+	return 0;
+}
+
+#endif

@@ -1,0 +1,356 @@
+#include "outbox.h"
+
+/* --- acks that go together -------------------------------------------------- */
+
+static void
+acks_wait_for_others(void **state)
+{
+	struct house *h = *state;
+
+	run(h, "a1 a2 a3");
+	settle(h, "a2 a1 a3", MQ_OUTCOME_ACK);
+	assert_string_equal(recorded(), "");
+	assert_true(outbox_waits(&h->outbox));
+	assert_int_equal(outbox_settling(&h->outbox), 3);
+	outbox_flush(&h->outbox);
+	assert_string_equal(recorded(), "ack:a2 ack:a1 ack:a3");
+	assert_false(outbox_waits(&h->outbox));
+	answer(MQ_SETTLED);
+	assert_string_equal(recorded(), "done:a2");
+	assert_int_equal(outbox_settling(&h->outbox), 2);
+	assert_int_equal(outbox_moves(&h->outbox), 1);
+}
+
+static void
+acks_wait_a_little(void **state)
+{
+	struct house *h = *state;
+
+	run(h, "a1");
+	settle(h, "a1", MQ_OUTCOME_ACK);
+	assert_string_equal(recorded(), "");
+	ev_run(h->f.loop, EVRUN_ONCE);
+	assert_string_equal(recorded(), "ack:a1");
+}
+
+static void
+the_oldest_go_together(void **state)
+{
+	struct house *h = *state;
+
+	run(h, "a1 a2 a3 a4 a5");
+	settle(h, "a4 a2 a1 a3", MQ_OUTCOME_ACK);
+	outbox_flush(&h->outbox);
+	assert_string_equal(recorded(), "oldest:a( a1 a2 a3 a4 )");
+	answer(MQ_SETTLED);
+	assert_string_equal(recorded(), "done:a1 done:a2 done:a3 done:a4");
+}
+
+static void
+enough_go_at_once(void **state)
+{
+	struct house *h = *state;
+
+	run(h, "a1 a2 a3 a4 a5 a6 a7 a8 a9 b1 b2 b3 b4 b5 b6 b7");
+	settle(
+	    h, "a1 a2 a3 a4 a5 a6 a7 a8 a9 b1 b2 b3 b4 b5 b6", MQ_OUTCOME_ACK);
+	assert_string_equal(recorded(), "");
+	settle(h, "b7", MQ_OUTCOME_ACK);
+	assert_string_equal(recorded(),
+	    "oldest:a( a1 a2 a3 a4 a5 a6 a7 a8 a9 ) "
+	    "oldest:b( b1 b2 b3 b4 b5 b6 b7 )");
+}
+
+static void
+not_the_oldest_go_alone(void **state)
+{
+	struct house *h = *state;
+
+	run(h, "a1 a2 a3 a4 a5 b1 b2 b3 b4 b5 b6 b7");
+	settle(h, "a2 a3 a4 a5 b1 b2 b3 b4 b6 b7", MQ_OUTCOME_ACK);
+	outbox_flush(&h->outbox);
+	assert_string_equal(recorded(),
+	    "oldest:b( b1 b2 b3 b4 ) "
+	    "ack:a2 ack:a3 ack:a4 ack:a5 ack:b6 ack:b7");
+}
+
+static void
+what_is_sent_before_is_older(void **state)
+{
+	struct house *h = *state;
+
+	run(h, "a1 a2 a3 a4 a5");
+	settle(h, "a1", MQ_OUTCOME_REJECT);
+	settle(h, "a2 a3 a4 a5", MQ_OUTCOME_ACK);
+	outbox_flush(&h->outbox);
+	assert_string_equal(recorded(), "reject:a1 oldest:a( a2 a3 a4 a5 )");
+}
+
+static void
+acks_out_of_order_go_alone(void **state)
+{
+	struct house *h = *state;
+
+	run(h, "a1 a2 a3 a4");
+	inbox_disorder(&h->f.inbox);
+	settle(h, "a1 a2 a3 a4", MQ_OUTCOME_ACK);
+	outbox_flush(&h->outbox);
+	assert_string_equal(recorded(), "ack:a1 ack:a2 ack:a3 ack:a4");
+}
+
+static void
+keys_and_equals_are_no_batch(void **state)
+{
+	struct house *h = *state;
+
+	add_with(&h->f, "a1", MQ_HEADER_KEY, "k");
+	run(h, "a2 a3 a4 a5 a5");
+	settle(h, "a1 a2 a3 a4 a5", MQ_OUTCOME_ACK);
+	assert_true(outbox_holds(&h->outbox));
+	outbox_flush(&h->outbox);
+	assert_false(outbox_holds(&h->outbox));
+	assert_string_equal(recorded(), "oldest:a:holds( a1 a2 a3 a4 ) ack:a5");
+	run(h, "b1 b1 b2 b3 b4");
+	settle(h, "b1 b2 b3 b4", MQ_OUTCOME_ACK);
+	outbox_settle(
+	    &h->outbox, TAILQ_NEXT(find(&h->f, "b1"), link), MQ_OUTCOME_ACK);
+	outbox_flush(&h->outbox);
+	assert_string_equal(recorded(), "oldest:b:twins( b1 b1 b2 b3 b4 )");
+}
+
+static void
+an_awaited_one_goes_at_once_and_alone(void **state)
+{
+	struct house *h = *state;
+
+	run(h, "a1 a2 a3 a4");
+	find(&h->f, "a4")->awaited = true;
+	settle(h, "a1 a2 a3", MQ_OUTCOME_ACK);
+	assert_string_equal(recorded(), "");
+	settle(h, "a4", MQ_OUTCOME_ACK);
+	assert_string_equal(recorded(), "ack:a1 ack:a2 ack:a3 ack:a4:result");
+}
+
+/* --- once more -------------------------------------------------------------- */
+
+static void
+a_refused_one_is_repeated(void **state)
+{
+	struct house *h = *state;
+
+	run(h, "a1 a2 a3");
+	settle(h, "a1 a2 a3", MQ_OUTCOME_REJECT);
+	(void)recorded();
+	refuse(MQ_EXIT_AGAIN);
+	answer(MQ_SETTLED);
+	assert_string_equal(recorded(), "refused:no done:a2");
+	assert_true(outbox_refused(&h->outbox));
+	assert_int_equal(find(&h->f, "a1")->sent, 0);
+	assert_false(inbox_in_order(&h->f.inbox));
+	outbox_send_again(&h->outbox);
+	assert_false(outbox_refused(&h->outbox));
+	answer(MQ_SETTLED);
+	answer(MQ_SETTLED);
+	assert_string_equal(recorded(), "reject:a1 done:a3 done:a1");
+	assert_int_equal(h->sent_count, 0);
+}
+
+static void
+a_batch_that_is_not_the_oldest_goes_one_by_one(void **state)
+{
+	struct house *h = *state;
+
+	run(h, "a1 a2 a3 a4");
+	settle(h, "a1 a2 a3 a4", MQ_OUTCOME_ACK);
+	outbox_flush(&h->outbox);
+	(void)recorded();
+	answer(MQ_SETTLED_LOST);
+	assert_string_equal(recorded(), "ack:a1 ack:a2 ack:a3 ack:a4");
+	assert_false(inbox_in_order(&h->f.inbox));
+	assert_false(outbox_refused(&h->outbox));
+}
+
+static void
+a_refused_batch_is_repeated_one_by_one(void **state)
+{
+	struct house *h = *state;
+
+	run(h, "a1 a2 a3 a4");
+	settle(h, "a1 a2 a3 a4", MQ_OUTCOME_ACK);
+	outbox_flush(&h->outbox);
+	(void)recorded();
+	refuse(MQ_EXIT_AGAIN);
+	assert_string_equal(
+	    recorded(), "refused:no refused:no refused:no refused:no");
+	outbox_send_again(&h->outbox);
+	assert_string_equal(recorded(), "ack:a1 ack:a2 ack:a3 ack:a4");
+}
+
+static void
+the_oldest_is_given_back_last(void **state)
+{
+	struct house *h = *state;
+
+	run(h, "a1 a2 a3 a4 a5");
+	settle(h, "a5 a4 a2", MQ_OUTCOME_FRONT);
+	settle(h, "a1 a3", MQ_OUTCOME_REJECT);
+	assert_string_equal(
+	    recorded(), "front:a5 front:a4 front:a2 reject:a1 reject:a3");
+	lose_connection(h);
+	assert_string_equal(recorded(), "");
+	outbox_send_again(&h->outbox);
+	assert_string_equal(
+	    recorded(), "reject:a1 reject:a3 front:a5 front:a4 front:a2");
+}
+
+static void
+without_a_connection_nothing_is_sent(void **state)
+{
+	struct house *h = *state;
+
+	run(h, "a1 a2 a3");
+	settle(h, "a1", MQ_OUTCOME_ACK);
+	h->offline = true;
+	settle(h, "a2", MQ_OUTCOME_ACK);
+	settle(h, "a3", MQ_OUTCOME_FRONT);
+	outbox_flush(&h->outbox);
+	outbox_send_again(&h->outbox);
+	assert_string_equal(recorded(), "");
+	h->offline = false;
+	outbox_send_again(&h->outbox);
+	assert_string_equal(recorded(), "ack:a1 ack:a2 front:a3");
+	assert_false(outbox_waits(&h->outbox));
+}
+
+/* --- answers ---------------------------------------------------------------- */
+
+static void
+ends(void **state)
+{
+	struct house *h = *state;
+
+	run(h, "a1 a2 a3");
+	settle(h, "a1 a2 a3", MQ_OUTCOME_REJECT);
+	(void)recorded();
+	answer(MQ_SETTLED);
+	assert_false(has_said(&h->f, "lease lost"));
+	answer(MQ_SETTLED_LOST);
+	assert_true(has_said(&h->f, "lease lost"));
+	assert_false(has_said(&h->f, "gone"));
+	answer(MQ_SETTLED_GONE);
+	assert_true(has_said(&h->f, "gone"));
+	assert_string_equal(recorded(), "done:a1 over:a2 over:a3");
+	counters_send(&h->counters);
+	assert_string_equal(recorded(), "a:done=0,failed=1,retried=0,lost=1");
+	assert_int_equal(outbox_settling(&h->outbox), 0);
+}
+
+static void
+what_is_lost_in_flight_is_over(void **state)
+{
+	struct house *h = *state;
+
+	run(h, "a1 a2");
+	settle(h, "a1 a2", MQ_OUTCOME_REJECT);
+	find(&h->f, "a1")->lost = true;
+	find(&h->f, "a2")->lost = true;
+	(void)recorded();
+	answer(MQ_SETTLED);
+	lose_connection(h);
+	assert_string_equal(recorded(), "over:a1 over:a2");
+	counters_send(&h->counters);
+	assert_string_equal(recorded(), "");
+}
+
+static void
+too_long_to_be_pushed(void **state)
+{
+	struct house *h = *state;
+
+	run(h, "a1");
+	settle(h, "a1", MQ_OUTCOME_PUSH);
+	answer(MQ_SETTLED_TOO_LONG);
+	assert_string_equal(recorded(), "push:a1 too-long:a1");
+	assert_int_equal(outbox_settling(&h->outbox), 0);
+	settle(h, "a1", MQ_OUTCOME_REJECT);
+	answer(MQ_SETTLED);
+	assert_string_equal(recorded(), "reject:a1 done:a1");
+}
+
+static void
+a_wrong_key_gives_back(void **state)
+{
+	struct house *h = *state;
+
+	run(h, "a1 a2");
+	settle(h, "a1", MQ_OUTCOME_AGAIN);
+	refuse(MQ_EXIT_WRONGTYPE);
+	assert_string_equal(recorded(), "again:a1 front:a1 wrong-key");
+	refuse(MQ_EXIT_WRONGTYPE);
+	assert_string_equal(recorded(), "refused:no");
+}
+
+static void
+a_pause_is_sent_first(void **state)
+{
+	struct house *h = *state;
+
+	run(h, "a1");
+	find(&h->f, "a1")->pause_ms = 5000;
+	settle(h, "a1", MQ_OUTCOME_AGAIN);
+	assert_string_equal(recorded(), "pausing:a pause:a:5000 again:a1");
+	h->paused_fn(h->paused_arg, &(struct mq_answer){0});
+	assert_string_equal(recorded(), "answered:a paused:a");
+	lose_connection(h);
+	outbox_send_again(&h->outbox);
+	h->paused_fn(h->paused_arg, NULL);
+	assert_string_equal(
+	    recorded(), "pausing:a pause:a:5000 again:a1 answered:a");
+}
+
+static void
+a_lost_answer_is_made_up(void **state)
+{
+	struct house *h = *state;
+
+	run(h, "a1");
+	settle(h, "a1", MQ_OUTCOME_AGAIN);
+	lose_connection(h);
+	(void)recorded();
+	outbox_confirm(&h->outbox, find(&h->f, "a1"));
+	counters_send(&h->counters);
+	assert_string_equal(
+	    recorded(), "done:a1 a:done=0,failed=0,retried=1,lost=0");
+}
+
+#define TEST(fn)                                                               \
+	cmocka_unit_test_setup_teardown(fn, house_setup, house_teardown)
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    TEST(acks_wait_for_others),
+	    TEST(acks_wait_a_little),
+	    TEST(the_oldest_go_together),
+	    TEST(enough_go_at_once),
+	    TEST(not_the_oldest_go_alone),
+	    TEST(what_is_sent_before_is_older),
+	    TEST(acks_out_of_order_go_alone),
+	    TEST(keys_and_equals_are_no_batch),
+	    TEST(an_awaited_one_goes_at_once_and_alone),
+	    TEST(a_refused_one_is_repeated),
+	    TEST(a_batch_that_is_not_the_oldest_goes_one_by_one),
+	    TEST(a_refused_batch_is_repeated_one_by_one),
+	    TEST(the_oldest_is_given_back_last),
+	    TEST(without_a_connection_nothing_is_sent),
+	    TEST(ends),
+	    TEST(what_is_lost_in_flight_is_over),
+	    TEST(too_long_to_be_pushed),
+	    TEST(a_wrong_key_gives_back),
+	    TEST(a_pause_is_sent_first),
+	    TEST(a_lost_answer_is_made_up),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
