@@ -5,7 +5,7 @@
 #include "base/say.h"
 #include "base/xalloc.h"
 
-/* --- a message that the server does not hold for us any more ---------------- */
+/* --- messages that the server does not hold for us -------------------------- */
 
 struct exists_request {
 	struct comparison *comparison;
@@ -30,7 +30,7 @@ on_exists(void *arg, const struct mq_answer *answer, long long n)
 	struct message *m = find_message(c->inbox, q->number);
 
 	free(q);
-	/* The end of one that is settling is told by its own answer. */
+	/* A settling message has an answer of its own. */
 	if (answer == NULL || m == NULL || m->lost ||
 	    m->state == MESSAGE_SETTLING)
 		return;
@@ -42,7 +42,7 @@ on_exists(void *arg, const struct mq_answer *answer, long long n)
 		m->gone = true;
 }
 
-/* Somebody else has it now, and runs it, too; or it was deleted. */
+/* Another consumer runs the message now, or somebody deleted it. */
 static void
 ask_exists(struct comparison *c, struct message *m)
 {
@@ -98,7 +98,7 @@ on_held(void *arg, const struct mq_answer *answer, struct mq_held *held)
 	free(q);
 	if (answer == NULL || answer->error != NULL || !c->online(c->arg))
 		return;
-	/* All that was sent before has been answered by now. */
+	/* The server answers in order: no earlier answer is missing. */
 	comparison_held(c, queue, held);
 	c->wake(c->arg);
 }
@@ -127,8 +127,8 @@ comparison_tick(struct comparison *c, int queue_count)
 	struct count_request *q;
 	int i;
 
-	/* Only what is answered between the sending of these and their own
-	 * answers can spoil the comparison, and that changes the moves. */
+	/* An answer that comes before those to these questions spoils the
+	 * comparison, and changes the moves. */
 	if (inbox_is_claiming(c->inbox) || outbox_settling(c->outbox) > 0)
 		return;
 	for (i = 0; i < queue_count; i++) {

@@ -1,8 +1,8 @@
 /*
- * Comparison: what the server holds for us against what we have, after each join
- * and now and then.  A command of a connection that was given up may be carried
- * out after the comparison of the next join, when the server was stalled.  So
- * the messages are counted once a second, while nothing is moving.
+ * The comparison checks the messages that the server holds for us against ours.
+ * After each join it compares the messages.  A stalled server may carry out a
+ * command of an old connection later.  So once a second, while no message
+ * moves, it compares their number.
  */
 #ifndef MQ_CONSUME_COMPARISON_H
 #define MQ_CONSUME_COMPARISON_H
@@ -16,18 +16,16 @@ struct comparison {
 	struct mq_consumer *server;
 	const char *server_name;
 	bool quiet;
-	/* Whether the session is up. */
 	bool (*online)(void *arg);
-	/* Somebody else has the message now. */
+	/* Another consumer has the message now. */
 	void (*taken)(void *arg, struct message *);
-	/* Something has changed. */
 	void (*wake)(void *arg);
 	void *arg;
 };
 
 /* Once a second. */
 void comparison_tick(struct comparison *, int queue_count);
-/* The server has told what it holds. */
+/* The server has answered which messages it holds. */
 void comparison_held(struct comparison *, int queue, struct mq_held *);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * What several parts of the engine do.
+ * Actions that several files of the engine need.
  */
 #include "engine-parts.h"
 

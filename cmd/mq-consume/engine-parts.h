@@ -1,6 +1,5 @@
 /*
- * The engine inside.  Only engine.c, turn.c and the files of what the modules
- * report know it.
+ * The inside of the engine, for engine*.c, turn.c and *-events.c only.
  */
 #ifndef MQ_CONSUME_ENGINE_PARTS_H
 #define MQ_CONSUME_ENGINE_PARTS_H
@@ -44,21 +43,20 @@ struct engine {
 	bool ending; /* nothing more is decided */
 };
 
-/* Something has happened: the engine decides before the loop sleeps again. */
+/* Makes the engine decide before the loop sleeps again. */
 void engine_mark(void *engine);
-/* A message came or went. */
+/* Notes that a message came or went. */
 void engine_note_activity(struct engine *);
-/* What is to become of a message that is in no other hands. */
+/* Settles a message that neither inbox nor executor has any more. */
 void engine_settle(struct engine *, struct message *, enum mq_outcome);
-/* What is held of a queue, or of all (-1), goes back. */
+/* Gives back the messages held of a queue, or of all (-1). */
 void engine_give_back(struct engine *, int queue);
-/* Whether no message is in any hands, and none is coming. */
+/* Whether no module has a message, and no claim is under way. */
 bool engine_has_nothing(const struct engine *);
-/* Nothing more is decided; the loop ends. */
+/* Ends the loop; nothing more is decided. */
 void engine_end(struct engine *);
 
-/* Decides what is next, after all callbacks of a turn of the loop: they only
- * noted what happened. */
+/* Decides what is next, after all callbacks of a turn of the loop. */
 void engine_take_turn(struct engine *);
 
 extern const struct session_events engine_session_events;
@@ -68,8 +66,7 @@ extern const struct slots_events engine_slots_events;
 extern const struct printer_events engine_printer_events;
 extern const struct policy_events engine_policy_events;
 
-/* The comparison reports a message that somebody else has now; a look for --drain
- * that the queues have nothing more. */
+/* Events of the comparison and of --drain. */
 void engine_on_taken(void *engine, struct message *);
 void engine_on_drained(void *engine);
 bool engine_is_online(void *engine);

@@ -22,7 +22,7 @@ on_turn(struct ev_loop *loop, ev_prepare *w, int events)
 	}
 }
 
-/* For libev, which would abort without memory. */
+/* Without this, libev aborts if there is no memory. */
 static void *
 reallocate(void *p, long n)
 {
@@ -32,7 +32,7 @@ reallocate(void *p, long n)
 	return NULL;
 }
 
-/* Nor does it do without descriptors for signals. */
+/* libev also aborts without descriptors for signals. */
 static void
 no_event_loop(const char *what)
 {
@@ -46,8 +46,8 @@ make_loop(void)
 
 	ev_set_allocator(reallocate);
 	ev_set_syserr_cb(no_event_loop);
-	/* Not the default one, which would reap our children; and a handler
-	 * for each SIGCHLD costs more than a descriptor. */
+	/* The default loop would reap our children.  A signalfd costs less than
+	 * a handler for each SIGCHLD. */
 	loop = ev_loop_new(EVFLAG_SIGNALFD);
 	if (loop == NULL)
 		mq_die(MQ_EXIT_AGAIN, "no event loop: %s", strerror(errno));

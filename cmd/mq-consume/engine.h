@@ -1,16 +1,13 @@
 /*
- * The engine: everything of mq-consume that runs.  Its modules are
+ * The engine owns all modules, and alone knows them all:
  *
- *	session		the connections, the lease, joining and leaving
- *	inbox		claims, and what is claimed and not started
- *	executor	what runs: fork.c, batch.c, stream.c, print.c
- *	outbox		settlements, results, counters
- *	policy		the rate, caution, stop levels and signals
- *	process		commands, their environment and output
+ *	session		connections, lease, joining, leaving	policy.h
+ *	inbox		claims and unstarted messages		verdict.h
+ *	executor	running messages			comparison.h
+ *	outbox		settlements, results, counters		process/
  *
- * beside smaller ones: verdict.h, comparison.h, requests.h, cleaning.h, drain.h,
- * running.h.  Calls go down from here; what happens comes up by functions that
- * note it and mark the engine.  Once per turn of the loop it decides.
+ * The engine calls modules.  Events come back as functions that note what
+ * happened and mark the engine; once per turn of the loop the engine decides.
  */
 #ifndef MQ_CONSUME_ENGINE_H
 #define MQ_CONSUME_ENGINE_H

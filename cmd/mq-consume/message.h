@@ -1,8 +1,8 @@
 /*
- * A message that this consumer has claimed: what all its modules know.
+ * A message that this consumer has claimed, as all modules see it.
  *
- * A message is in exactly one state from its claim until its settlement is
- * confirmed, and the server keeps it in our unacked list all that time.
+ * A message has exactly one state from its claim until its settlement is
+ * confirmed.  The server keeps it in our unacked list all that time.
  */
 #ifndef MQ_CONSUME_MESSAGE_H
 #define MQ_CONSUME_MESSAGE_H
@@ -21,15 +21,14 @@
 enum message_state {
 	MESSAGE_HELD,	 /* claimed, and not started: the inbox has it */
 	MESSAGE_RUNNING, /* the executor has it */
-	MESSAGE_SETTLING /* its outcome is known; the outbox has it until the
-			  * server knows */
+	MESSAGE_SETTLING /* ended; the outbox has it until that is confirmed */
 };
 
 struct outbox;
 struct slot;
 
 struct message {
-	/* What it is. */
+	/* The message itself. */
 	int queue; /* index into the options' queues */
 	const char *queue_name;
 	char *element; /* as claimed; free() */
@@ -38,58 +37,56 @@ struct message {
 	char id[MQ_ID_MAX + 1];
 	long attempts; /* runs before this one */
 
-	/* How it stands. */
+	/* Its state. */
 	enum message_state state;
-	bool lost;    /* the lease went: its outcome does not count */
-	bool gone;    /* somebody has deleted it: nor does it then */
-	bool expired; /* it may not start any more: it never did */
-	bool awaited; /* somebody waits for its end */
+	bool lost;    /* the lease is lost: its outcome does not count */
+	bool gone;    /* somebody has deleted it: its outcome does not count */
+	bool expired; /* rejected without a run */
+	bool awaited; /* its publisher waits for the result */
 
-	/* What is to become of it. */
+	/* Its settlement. */
 	enum mq_outcome outcome;
 	int64_t delay_ms;
-	int64_t pause_ms;     /* pause its queue for so long; 0: do not */
+	int64_t pause_ms;     /* pause of its queue; 0: none */
 	struct mq_buf header; /* its new one; empty: unchanged */
 	struct mq_buf result; /* as of result.h; empty: none yet */
-	struct mq_buf news;   /* said when its outcome is confirmed; may be
-			       * empty */
+	struct mq_buf news;   /* said when confirmed; may be empty */
 
-	/* The inbox's. */
+	/* For the inbox. */
 	TAILQ_ENTRY(message) link; /* all, in the order of their claims */
 	unsigned long number;	   /* of its claim */
-	double since;		   /* steady time of that */
-	bool seen;		   /* reconciling: the server has it, too */
+	double since;		   /* steady time of its claim */
+	bool seen;		   /* reconciling: the server has it as well */
 	LIST_ENTRY(message) equals;
 	uint64_t hash;
-	bool equal; /* another one of its queue may have the same bytes */
+	bool equal; /* its queue may have another of the same bytes */
 
-	/* Of whoever has it: the inbox by queue, the executor by slot. */
+	/* For its holder: the inbox by queue, the executor by slot. */
 	TAILQ_ENTRY(message) line;
 
-	/* The executor's. */
+	/* For the executor. */
 	struct slot *slot; /* where it runs; NULL: nowhere, or printed */
 	size_t start, end; /* its place in the input, or output */
 
-	/* The outbox's. */
-	struct outbox *outbox; /* that has sent it */
+	/* For the outbox. */
+	struct outbox *outbox; /* the sender */
 	TAILQ_ENTRY(message) waiting;
 	bool waits;	    /* its ack waits for others */
 	bool in_flight;	    /* sent, and not answered yet */
-	unsigned long sent; /* number of its sending; 0: the server cannot
-			     * know */
+	unsigned long sent; /* number of its sending; 0: not sent */
 };
 
 TAILQ_HEAD(messages, message);
 
-/* What is said when its outcome is confirmed, in place of what was. */
+/* Replaces the news that are said when the outcome is confirmed. */
 void message_note(struct message *, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
 /* mq_say() with "QUEUE: ID: " in front. */
 void message_say(const struct message *, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
-/* Appends it, as the framing wants it. */
+/* Appends the message, framed. */
 void message_frame(const struct message *, enum mq_framing, struct mq_buf *);
-/* NULL, or why its payload cannot be told from what is behind it. */
+/* Why the framing cannot carry the payload; NULL: it can. */
 const char *message_unframable(const struct message *, enum mq_framing);
 
 #endif

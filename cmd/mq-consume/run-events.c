@@ -1,11 +1,11 @@
 /*
- * What the executor and policy report.
+ * Events of the executor and policy.
  */
 #include "base/exit.h"
 #include "base/say.h"
 #include "engine-parts.h"
 
-/* --- what the executor reports ---------------------------------------------- */
+/* --- executor --------------------------------------------------------------- */
 
 static void
 on_ended(void *arg, struct message *m, const struct mq_verdict *v,
@@ -84,7 +84,7 @@ is_awaited(void *arg, const struct message *m)
 }
 
 static bool
-expects(void *arg, int queue)
+expects_more(void *arg, int queue)
 {
 	struct engine *e = arg;
 
@@ -116,7 +116,7 @@ const struct slots_events engine_slots_events = {
     .ran = on_ran,
     .give_back = on_give_back,
     .awaited = is_awaited,
-    .expects = expects,
+    .expects = expects_more,
     .drained = is_drained,
     .ready = is_ready,
     .wake = engine_mark,
@@ -147,7 +147,7 @@ const struct printer_events engine_printer_events = {
     .wake = engine_mark,
 };
 
-/* --- what policy reports ---------------------------------------------------- */
+/* --- policy ----------------------------------------------------------------- */
 
 static void
 on_asked(void *arg)
@@ -201,8 +201,8 @@ on_give_up(void *arg)
 	engine_end(e);
 }
 
-/* Only when the last look found nothing is there nothing to do, not even with
- * the dead: a cron job may be over before the first tick. */
+/* A cron job may end before the first tick.  So idle also means that the last
+ * claims found nothing and that dead connections have been cleaned up. */
 static bool
 is_idle(void *arg)
 {

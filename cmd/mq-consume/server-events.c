@@ -1,5 +1,5 @@
 /*
- * What the session, the inbox, the outbox and the comparison report.
+ * Events of the session, inbox, outbox, comparison and --drain.
  */
 #include <signal.h>
 #include <string.h>
@@ -9,7 +9,7 @@
 #include "engine-parts.h"
 #include "redis/error.h"
 
-/* --- what the session reports ----------------------------------------------- */
+/* --- session ---------------------------------------------------------------- */
 
 static void
 on_up(void *arg)
@@ -31,9 +31,9 @@ on_down(void *arg)
 	engine_mark(e);
 }
 
-/* Nothing done with a message counts any more. */
+/* The outcome of the message does not count any more. */
 static void
-lose(struct engine *e, struct message *m)
+lose_message(struct engine *e, struct message *m)
 {
 	mq_consumer_lapsed(session_server(&e->session), m->queue, m->element,
 	    m->len, m->attempts);
@@ -59,7 +59,7 @@ on_lost(void *arg)
 	for (m = inbox_first(&e->inbox); m != NULL; m = next) {
 		next = TAILQ_NEXT(m, link);
 		if (!m->lost)
-			lose(e, m);
+			lose_message(e, m);
 	}
 	executor_kill(&e->executor, SIGKILL);
 	inbox_renamed(&e->inbox);
@@ -128,7 +128,7 @@ const struct session_events engine_session_events = {
     .failed = on_failed,
 };
 
-/* --- what the inbox reports ------------------------------------------------- */
+/* --- inbox ------------------------------------------------------------------ */
 
 static bool
 may_claim(void *arg)
@@ -140,7 +140,7 @@ may_claim(void *arg)
 }
 
 static int
-room(void *arg, int queue)
+claim_room(void *arg, int queue)
 {
 	struct engine *e = arg;
 	int held = inbox_held(&e->inbox);
@@ -151,7 +151,7 @@ room(void *arg, int queue)
 		return 0;
 	room = policy_room(&e->policy, executor_room(&e->executor, queue), held,
 	    inbox_held_of(&e->inbox, queue), batch);
-	/* With some in hand, wait until it is worth a round. */
+	/* While messages are held, a claim of a few is not worth a round. */
 	if (held > 0 && room < held && !executor_wants_few(&e->executor, queue))
 		return 0;
 	return room > 0 ? (int)room : 0;
@@ -162,7 +162,7 @@ on_claim_answered(void *arg)
 {
 	struct engine *e = arg;
 
-	/* A refused settlement that waits keeps its complaint. */
+	/* The complaint about a refused settlement stands until it is sent. */
 	if (!outbox_refused(&e->outbox))
 		session_works(&e->session);
 }
@@ -179,7 +179,7 @@ on_claim_refused(void *arg, const struct mq_answer *answer, bool first)
 	struct engine *e = arg;
 	int status = answer->status;
 
-	/* A right that was there before may come back. */
+	/* A right that was revoked later may be restored. */
 	if ((status == MQ_EXIT_NOPERM && first) ||
 	    status == MQ_EXIT_WRONGTYPE) {
 		mq_say("%s: claim: %s%s", e->server->name, answer->error,
@@ -209,7 +209,7 @@ on_nonsense(void *arg)
 	session_reset(&e->session, "claim: a reply that makes no sense");
 }
 
-/* A consumer that stops gives everything back, in its own order. */
+/* A consumer that stops gives everything back anyway, in order. */
 static void
 on_queue_paused(void *arg, int queue)
 {
@@ -243,7 +243,7 @@ on_unfit(void *arg, struct message *m, const struct unfit *unfit)
 
 const struct inbox_events engine_inbox_events = {
     .may_claim = may_claim,
-    .room = room,
+    .room = claim_room,
     .wake = engine_mark,
     .answered = on_claim_answered,
     .arrived = on_arrived,
@@ -255,7 +255,7 @@ const struct inbox_events engine_inbox_events = {
     .unfit = on_unfit,
 };
 
-/* --- what the outbox reports ------------------------------------------------ */
+/* --- outbox ----------------------------------------------------------------- */
 
 bool
 engine_is_online(void *arg)
@@ -327,7 +327,7 @@ const struct outbox_events engine_outbox_events = {
     .wake = engine_mark,
 };
 
-/* --- what the comparison, and a look for --drain, report -------------------- */
+/* --- comparison and --drain ------------------------------------------------- */
 
 void
 engine_on_taken(void *arg, struct message *m)

@@ -1,19 +1,18 @@
 /*
- * What the engine decides: which acks go out, what goes back, what is claimed
- * and started, and when to end.
+ * A turn of the engine: sends acks, gives messages back, claims, starts, ends.
  */
 #include "engine-parts.h"
 
-/* Whether nothing can be started, however much there is. */
+/* Whether no message may start, even if there are any. */
 static bool
 is_held_back(const struct engine *e)
 {
 	return !policy_may_start(&e->policy) || executor_rests(&e->executor);
 }
 
-/* First the workers that stay are to end, as well as they can. */
+/* Stream workers end before the connection leaves. */
 static void
-leave(struct engine *e)
+leave_server(struct engine *e)
 {
 	if (e->executor.table->stays && executor_busy(&e->executor) > 0) {
 		policy_stop(&e->policy, STOP_SOON, 0, 0);
@@ -30,24 +29,24 @@ check_end(struct engine *e)
 {
 	if (!engine_has_nothing(e))
 		return;
-	/* Nobody takes our name off the server but we, once we are there. */
+	/* A join under way may still register our name, which only we remove. */
 	if (session_is_joining(&e->session) && !policy_killed(&e->policy))
 		return;
 	if (policy_level(&e->policy) >= STOP_SOON ||
 	    policy_limit_reached(&e->policy, 0))
-		leave(e);
+		leave_server(e);
 	else if (e->opt->drain && session_is_up(&e->session) &&
 	    (inbox_drained(&e->inbox) || is_held_back(e)))
 		drain_look(&e->drain);
 }
 
 static void
-give_back(struct engine *e)
+give_back_unstarted(struct engine *e)
 {
 	bool now = policy_level(&e->policy) == STOP_NOW;
 
-	/* A claim under way brings younger ones, which must go back first;
-	 * those of commands that are killed go back together, in order. */
+	/* A claim under way brings newer messages, which must go back first.
+	 * The messages of killed commands go back together, in order. */
 	if (inbox_is_claiming(&e->inbox) ||
 	    (now && executor_busy(&e->executor) > 0) ||
 	    !session_is_up(&e->session) || !session_holds_lease(&e->session))
@@ -57,8 +56,8 @@ give_back(struct engine *e)
 }
 
 /*
- * Acks wait for others while there is more to do.  While a message may be the
- * end of us, none waits, so that those that have ended are not charged with it.
+ * Acks wait for others while there is more to do.  If a message may crash this
+ * consumer, no ack waits, so that no finished message is counted as crashed.
  */
 static void
 flush_acks(struct engine *e)
@@ -82,8 +81,8 @@ engine_take_turn(struct engine *e)
 {
 	flush_acks(e);
 	if (policy_level(&e->policy) >= STOP_SOON)
-		give_back(e);
-	/* The server has its work while ours is begun. */
+		give_back_unstarted(e);
+	/* The server works on the claim while we start messages. */
 	if (e->executor.table->flows) {
 		inbox_claim(&e->inbox);
 		session_flush(&e->session);

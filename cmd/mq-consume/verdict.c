@@ -35,7 +35,7 @@ backoff_ms(const struct options *opt, long attempts)
 		((double)arc4random() / ((double)UINT32_MAX + 1)));
 }
 
-/* Its name without SIG, or its number. */
+/* The signal's name without SIG, or its number. */
 static const char *
 signal_name(int sig, char number[static 16])
 {
@@ -47,7 +47,7 @@ signal_name(int sig, char number[static 16])
 	return number;
 }
 
-/* The attempt, why it failed, and for how long it has to wait now. */
+/* Records the attempt, its failure and the delay in the header. */
 static void
 record_failure(const struct verdict_rules *r, struct message *m,
     const struct mq_failure *f, int64_t delay_ms)
@@ -68,13 +68,13 @@ record_failure(const struct verdict_rules *r, struct message *m,
 	mq_envelope_write_header(&m->envelope, &m->header);
 }
 
-/* A run that failed, its reason still to be filled in. */
+/* A failure whose text is still to be set. */
 static struct mq_failure
 failure_of(int status, const char *errors, char number[static 16])
 {
 	struct mq_failure f = {.status = -1, .errors = errors};
 
-	/* What a worker said is not how it ended. */
+	/* A worker that goes on has no status. */
 	if (status == -1)
 		return f;
 	if (WIFSIGNALED(status))
@@ -85,7 +85,7 @@ failure_of(int status, const char *errors, char number[static 16])
 }
 
 static enum mq_outcome
-reject(const struct verdict_rules *r, struct message *m,
+reject_message(const struct verdict_rules *r, struct message *m,
     const struct mq_failure *f)
 {
 	message_note(m, "rejected: %s", f->text);
@@ -100,7 +100,7 @@ verdict_reject(
 {
 	const struct mq_failure f = {.status = -1, .text = reason};
 
-	return reject(r, m, &f);
+	return reject_message(r, m, &f);
 }
 
 /* --- trying again ----------------------------------------------------------- */
@@ -112,7 +112,7 @@ is_last_run(const struct verdict_rules *r, const struct message *m)
 }
 
 static enum mq_outcome
-exhaust(const struct verdict_rules *r, struct message *m,
+reject_exhausted(const struct verdict_rules *r, struct message *m,
     const struct mq_failure *f)
 {
 	char reason[MQ_ERROR_MAX + 1];
@@ -121,15 +121,15 @@ exhaust(const struct verdict_rules *r, struct message *m,
 	snprintf(reason, sizeof(reason), EXHAUSTED "%s%s",
 	    f->text[0] != '\0' ? ": " : "", f->text);
 	last.text = reason;
-	return reject(r, m, &last);
+	return reject_message(r, m, &last);
 }
 
 static enum mq_outcome
-try_again(const struct verdict_rules *r, struct message *m,
+try_after(const struct verdict_rules *r, struct message *m,
     const struct mq_failure *f, int64_t ms)
 {
 	if (is_last_run(r, m))
-		return exhaust(r, m, f);
+		return reject_exhausted(r, m, f);
 	if (r->opt->verbose)
 		message_note(m, "again in %.1f s%s%s", (double)ms / 1000,
 		    f->text[0] != '\0' ? ": " : "", f->text);
@@ -139,29 +139,29 @@ try_again(const struct verdict_rules *r, struct message *m,
 }
 
 static enum mq_outcome
-retry(const struct verdict_rules *r, struct message *m,
+try_after_backoff(const struct verdict_rules *r, struct message *m,
     const struct mq_failure *f)
 {
-	return try_again(r, m, f, backoff_ms(r->opt, m->attempts));
+	return try_after(r, m, f, backoff_ms(r->opt, m->attempts));
 }
 
-/* The next tick is the one behind the last that was seen: if that has come by
- * now, the message is ready. */
+/* tick: the one after the last that was seen.  If it has come by now, the message
+ * is ready. */
 static enum mq_outcome
 try_at_next_tick(const struct verdict_rules *r, struct message *m,
     const struct mq_failure *f, int64_t tick)
 {
 	long last =
 	    mq_envelope_get_long(&m->envelope, MQ_HEADER_UNTIL_TICK, LONG_MAX);
-	struct mq_failure late = *f;
+	struct mq_failure over = *f;
 	char number[24];
 
 	if (last < tick) {
-		late.text = "no next tick";
-		return reject(r, m, &late);
+		over.text = "no next tick";
+		return reject_message(r, m, &over);
 	}
 	if (is_last_run(r, m))
-		return exhaust(r, m, f);
+		return reject_exhausted(r, m, f);
 	if (r->opt->verbose)
 		message_note(m, "again at tick %jd%s%s", (intmax_t)tick,
 		    f->text[0] != '\0' ? ": " : "", f->text);
@@ -174,10 +174,10 @@ try_at_next_tick(const struct verdict_rules *r, struct message *m,
 
 /* --- ends ------------------------------------------------------------------- */
 
-/* Its attempts begin anew there.  A message that has nothing to forget stays
+/* The attempts of a pushed message begin anew.  Without any, the message stays
  * as it is, byte for byte. */
 static enum mq_outcome
-push(const struct verdict_rules *r, struct message *m,
+push_message(const struct verdict_rules *r, struct message *m,
     const struct mq_verdict *v, const struct mq_failure *f)
 {
 	const char *to = r->opt->push;
@@ -185,7 +185,7 @@ push(const struct verdict_rules *r, struct message *m,
 
 	if (to == NULL) {
 		nowhere.text = v->text[0] != '\0' ? v->text : "push";
-		return reject(r, m, &nowhere);
+		return reject_message(r, m, &nowhere);
 	}
 	if (r->opt->verbose)
 		message_note(m, "pushed to %s%s%s", to,
@@ -198,7 +198,7 @@ push(const struct verdict_rules *r, struct message *m,
 }
 
 static enum mq_outcome
-finish(const struct verdict_rules *r, struct message *m,
+finish_message(const struct verdict_rules *r, struct message *m,
     const struct mq_verdict *v, const struct mq_failure *f)
 {
 	if (r->opt->verbose)
@@ -221,9 +221,10 @@ verdict_too_long(const struct verdict_rules *r, struct message *m)
 	return outcome;
 }
 
-/* It has not run, so it has no attempt more than before. */
+/* A message that did not run has no attempt more than before. */
 static enum mq_outcome
-expire(const struct verdict_rules *r, struct message *m, const char *why)
+expire_message(
+    const struct verdict_rules *r, struct message *m, const char *why)
 {
 	const struct mq_failure f = {.status = -1, .text = why};
 
@@ -241,12 +242,12 @@ verdict_unfit(
 {
 	switch (unfit->kind) {
 	case UNFIT_EXPIRED:
-		return expire(r, m, unfit->why);
+		return expire_message(r, m, unfit->why);
 	case UNFIT_HEADER:
 		message_note(m, "rejected: bad header: %s", unfit->why);
 		break;
 	case UNFIT_CRASHED:
-		/* How its last run has ended, nobody was left to say. */
+		/* The consumer of the last run died without a verdict. */
 		mq_history_crash(&m->envelope, m->attempts, true, NULL);
 		message_note(m, "rejected: %s",
 		    mq_envelope_get(&m->envelope, MQ_HEADER_ERROR));
@@ -262,22 +263,23 @@ outcome_of(const struct verdict_rules *r, struct message *m,
 {
 	switch (v->kind) {
 	case MQ_VERDICT_DONE:
-		return finish(r, m, v, f);
+		return finish_message(r, m, v, f);
 	case MQ_VERDICT_ERR:
-		return r->opt->retry_err ? retry(r, m, f) : reject(r, m, f);
+		return r->opt->retry_err ? try_after_backoff(r, m, f) :
+					   reject_message(r, m, f);
 	case MQ_VERDICT_PAUSE:
 		m->pause_ms = v->resend_s * 1000;
-		return try_again(r, m, f, v->resend_s * 1000);
+		return try_after(r, m, f, v->resend_s * 1000);
 	case MQ_VERDICT_RESEND:
-		return try_again(r, m, f, v->resend_s * 1000);
+		return try_after(r, m, f, v->resend_s * 1000);
 	case MQ_VERDICT_TICK:
 		return r->ticks ? try_at_next_tick(r, m, f, tick + 1) :
-				  retry(r, m, f);
+				  try_after_backoff(r, m, f);
 	case MQ_VERDICT_PUSH:
-		return push(r, m, v, f);
+		return push_message(r, m, v, f);
 	case MQ_VERDICT_RETRY:
-		return retry(r, m, f);
-	case MQ_VERDICT_STOP: /* nothing is carried out then */
+		return try_after_backoff(r, m, f);
+	case MQ_VERDICT_STOP: /* the message is returned before */
 		break;
 	}
 	return MQ_OUTCOME_FRONT;
@@ -294,7 +296,7 @@ verdict_outcome(const struct verdict_rules *r, struct message *m,
 	f = failure_of(v->status, errors, number);
 	f.text = v->text;
 	if (v->kind != MQ_VERDICT_DONE) {
-		/* Its end must be seen with that in front, too. */
+		/* The end of the reason must not be cut off by EXHAUSTED. */
 		if (is_last_run(r, m))
 			size -= strlen(EXHAUSTED ": ");
 		mq_verdict_reason(v, errors, reason, size);

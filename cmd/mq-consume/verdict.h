@@ -1,7 +1,6 @@
 /*
- * What follows for a message from a verdict on its run, or from there being
- * none: how it is settled, with which header, what is said of it, and what
- * those who wait for its end are told.
+ * From the verdict on a run to the settlement of its message: outcome, header,
+ * delay, news and result.
  */
 #ifndef MQ_CONSUME_VERDICT_H
 #define MQ_CONSUME_VERDICT_H
@@ -15,20 +14,20 @@ struct verdict_rules {
 	const struct options *opt;
 	const struct result_rules *results;
 	const char *host;
-	bool ticks; /* the layout has them */
+	bool ticks; /* the layout has ticks */
 };
 
-/* All return the outcome, and set what else is to be settled.  errors is the end
- * of what the run has written; tick is the last that its queue had. */
+/* All return the outcome, and set the settlement in the message.  errors: the end
+ * of the stderr of the run; tick: the last one of the queue. */
 enum mq_outcome verdict_outcome(const struct verdict_rules *, struct message *,
     const struct mq_verdict *, const char *errors, int64_t tick);
-/* No run can have it. */
+/* No run can take the message. */
 enum mq_outcome verdict_reject(
     const struct verdict_rules *, struct message *, const char *reason);
-/* It is too long for the queue that it was to be pushed to. */
+/* The message is too long for the queue of --push. */
 enum mq_outcome verdict_too_long(
     const struct verdict_rules *, struct message *);
-/* It may not start. */
+/* The message may not start. */
 enum mq_outcome verdict_unfit(
     const struct verdict_rules *, struct message *, const struct unfit *);
 
