@@ -1,7 +1,6 @@
 /*
  * mq-consume: run a command for each message of one or more queues, or print
- * the payloads.  This file takes the command line apart; engine.h says where
- * the rest is.
+ * the payloads.  This file parses the command line; engine.h describes the rest.
  */
 #include <errno.h>
 #include <limits.h>
@@ -231,7 +230,7 @@ set_option(struct options *o, int ch)
 	}
 }
 
-/* Splits off what is behind the first "--", and returns what is before it. */
+/* Sets the command behind the first "--"; returns how many words are before. */
 static int
 split_command(struct options *o, int argc, char *argv[])
 {
@@ -248,7 +247,7 @@ split_command(struct options *o, int argc, char *argv[])
 	return argc;
 }
 
-/* Now that the layout is known. */
+/* Checks names, which needs the layout. */
 static void
 take_queues(struct options *o, struct mq_shared *shared,
     const struct mq_server *server, char *operands[])
@@ -256,7 +255,7 @@ take_queues(struct options *o, struct mq_shared *shared,
 	const char *why = shared->layout->queue_error(o->tag);
 	int i, j;
 
-	/* A connection's name stands in keys as that of a queue does. */
+	/* A connection's name stands in keys, like a queue's name. */
 	if (why != NULL)
 		mq_die(MQ_EXIT_USAGE, "--tag: %s: %s", o->tag, why);
 	operands_check(o, server->url.ns);
@@ -271,7 +270,8 @@ take_queues(struct options *o, struct mq_shared *shared,
 			if (strcmp(operands[i], operands[j]) == 0)
 				mq_die(MQ_EXIT_USAGE, "%s: named twice",
 				    operands[i]);
-		/* It would go round and round, with no end of attempts. */
+		/* A pushed message would come back, and never run out of
+		 * attempts. */
 		if (o->push != NULL && strcmp(operands[i], o->push) == 0)
 			mq_die(MQ_EXIT_USAGE,
 			    "--push: %s: a queue that is consumed here",
@@ -279,7 +279,7 @@ take_queues(struct options *o, struct mq_shared *shared,
 	}
 }
 
-/* getopt_long(3) sorts the words, and names of queues become longer. */
+/* getopt_long(3) sorts the words, and queue names get a namespace. */
 static char **
 copy_words(char *const words[], int n)
 {
@@ -291,7 +291,8 @@ copy_words(char *const words[], int n)
 
 /* Returns the queues among the arguments. */
 static char **
-parse(struct options *o, struct mq_shared *shared, int argc, char *argv[])
+parse_arguments(
+    struct options *o, struct mq_shared *shared, int argc, char *argv[])
 {
 	int ch, count = split_command(o, argc, argv);
 	char *behind = argv[count];
@@ -322,8 +323,8 @@ parse(struct options *o, struct mq_shared *shared, int argc, char *argv[])
 	return argv + optind;
 }
 
-/* The first connection is made the plain way: its errors are for good.  Returns
- * whether queues that do not exist are to be made. */
+/* The first connection blocks, and its errors are final.  Returns whether missing
+ * queues are to be made. */
 static bool
 try_server(const struct options *o, struct mq_server *server)
 {
@@ -369,7 +370,7 @@ main(int argc, char *argv[])
 	mq_option_begin();
 	if (mq_worker_prepare(&setup) == -1)
 		mq_die(MQ_EXIT_AGAIN, "descriptors: %s", strerror(errno));
-	queues = parse(&options, &shared, argc, argv);
+	queues = parse_arguments(&options, &shared, argc, argv);
 	mq_option_prints(options.command == NULL);
 	options.layout = mq_option_server(&shared, &server);
 	take_queues(&options, &shared, &server, queues);

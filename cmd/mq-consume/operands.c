@@ -1,7 +1,6 @@
 /*
- * The queues of the command line, before anything is done to them.  A name can
- * be new, or mistyped; or it is the command, and the "--" before it was
- * forgotten.
+ * Checks of the queues of the command line.  A name can be new, or mistyped; or
+ * the name is the command, and the "--" before it was forgotten.
  */
 #include <sys/stat.h>
 
@@ -20,9 +19,9 @@
 /* --- a forgotten "--" --------------------------------------------------------- */
 
 /*
- * The path of the program that it names, or NULL.  The first word may stand for
- * more: 'gzip -9' was meant for a shell.  A file of this directory, which no
- * command finds without "./", is what was meant, too.
+ * The path of the program that an operand names, or NULL.  Only the first word
+ * counts: 'gzip -9' was meant for a shell.  A program of this directory counts
+ * even without "./".
  */
 static char *
 program_of(const char *operand)
@@ -56,9 +55,9 @@ is_path(const char *operand)
 	    strncmp(operand, "../", 3) == 0;
 }
 
-/* As a command line has it after the "--". */
+/* The operand as it belongs after the "--". */
 static char *
-as_command(const char *operand)
+format_command(const char *operand)
 {
 	char *path = program_of(operand);
 	bool here = path != NULL && strncmp(path, "./", 2) == 0 &&
@@ -68,7 +67,7 @@ as_command(const char *operand)
 	return mq_xasprintf("%s%s", here ? "./" : "", operand);
 }
 
-/* As a shell takes it. */
+/* Appends a word, quoted for a shell. */
 static void
 add_word(struct mq_buf *line, const char *word)
 {
@@ -93,7 +92,7 @@ add_word(struct mq_buf *line, const char *word)
 }
 
 static void __attribute__((noreturn))
-refuse(const struct options *o, const char *operand)
+refuse_operand(const struct options *o, const char *operand)
 {
 	struct mq_buf line = {0};
 	char **word, *command;
@@ -107,7 +106,7 @@ refuse(const struct options *o, const char *operand)
 	for (word = o->words; *word != NULL; word++) {
 		if (*word == operand) {
 			add_word(&line, "--");
-			command = as_command(operand);
+			command = format_command(operand);
 			add_word(&line, command);
 			free(command);
 		} else {
@@ -132,18 +131,18 @@ operands_check(const struct options *o, const char *ns)
 		good &= name != NULL;
 		free(name);
 	}
-	/* A later operand that is no name may be an argument of the command. */
+	/* A later operand that is no queue name may be an argument. */
 	for (i = 1; i < o->queue_count && !good; i++)
 		if (is_path(o->typed[i]) || is_program(o->typed[i]))
-			refuse(o, o->typed[i]);
+			refuse_operand(o, o->typed[i]);
 }
 
 /*
- * A queue can have the name of a program in PATH, the first one even before it
- * exists.  A queue that has the path of a program was made by an earlier slip.
+ * A queue may have the name of a program in PATH; the first queue even before it
+ * exists.  A queue named like the path of a program was made by an earlier slip.
  */
 static void
-check_commands(const struct options *o, const bool *known)
+check_commands(const struct options *o, const bool *exists)
 {
 	const char *operand;
 	bool path, program;
@@ -153,15 +152,15 @@ check_commands(const struct options *o, const bool *known)
 		operand = o->typed[i];
 		path = is_path(operand);
 		program = is_program(operand);
-		if (i == 0 || known[i] ? path && program : path || program)
-			refuse(o, operand);
+		if (i == 0 || exists[i] ? path && program : path || program)
+			refuse_operand(o, operand);
 	}
 }
 
 /* --- no such queue ------------------------------------------------------------- */
 
 static void
-say_unknown(const struct options *o, struct mq_redis *r, int i)
+say_missing(const struct options *o, struct mq_redis *r, int i)
 {
 	const char *name = i < o->queue_count ? o->queues[i] : o->push;
 	const char *what = i == o->queue_count ? " yet; --push makes it" :
@@ -174,19 +173,19 @@ say_unknown(const struct options *o, struct mq_redis *r, int i)
 	    mq_known_elsewhere(r, o->layout, name));
 }
 
-/* Whether there are all of them. */
+/* Whether all queues exist. */
 static bool
-check_known(const struct options *o, struct mq_redis *r, const bool *known)
+check_exist(const struct options *o, struct mq_redis *r, const bool *exists)
 {
 	int i, n = o->queue_count + (o->push != NULL);
 	bool all = true;
 
 	for (i = 0; i < n; i++) {
-		if (known[i])
+		if (exists[i])
 			continue;
 		all = false;
 		if (!o->quiet)
-			say_unknown(o, r, i);
+			say_missing(o, r, i);
 	}
 	if (o->existing && !all)
 		exit(MQ_EXIT_NO);
@@ -211,7 +210,7 @@ operands_look(const struct options *o, struct mq_redis *r)
 		mq_die(r->status, "%s", r->error);
 	check_commands(o, known.there);
 	if (known.status == 0 || o->existing)
-		all = check_known(o, r, known.there);
+		all = check_exist(o, r, known.there);
 	if (known.status != 0)
 		mq_die(known.status, "%s", known.error);
 	free(known.there);

@@ -1,5 +1,5 @@
 /*
- * What the values of options mean, and what does not go together.
+ * Option values, and options that exclude each other.
  */
 #include <sys/stat.h>
 
@@ -40,7 +40,7 @@ option_rate(const char *name, const char *arg, struct mq_rate *rate)
 		    arg);
 }
 
-/* Directories are needed for the first message, so better now than then. */
+/* The first message needs the directories: check them before. */
 const char *
 option_directory(const char *dir)
 {
@@ -74,7 +74,7 @@ option_check_print(struct options *o)
 	if (o->at_most_once && o->command != NULL)
 		mq_die(MQ_EXIT_USAGE,
 		    "--at-most-once is for printing, without a COMMAND");
-	/* Messages would run into each other there. */
+	/* On a terminal, unframed messages would run into each other. */
 	if (o->command == NULL && o->framing == MQ_FRAME_WHOLE &&
 	    isatty(STDOUT_FILENO))
 		o->framing = MQ_FRAME_LINES;

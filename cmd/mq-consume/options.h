@@ -1,5 +1,5 @@
 /*
- * What the command line of mq-consume says.
+ * The options and operands of mq-consume.
  */
 #ifndef MQ_CONSUME_OPTIONS_H
 #define MQ_CONSUME_OPTIONS_H
@@ -20,7 +20,7 @@ struct options {
 	int queue_count;
 	char **typed;	/* as the user typed them */
 	char **words;	/* the command line as typed; NULL ends it */
-	bool existing;	/* there must be such queues */
+	bool existing;	/* the queues must exist */
 	char **command; /* NULL: print the payloads */
 	enum mq_framing framing;
 	int slots;
@@ -35,43 +35,43 @@ struct options {
 	int attempts;
 	struct mq_rate rate, rate_shared;
 	int64_t rest_min_ms, rest_max_ms; /* 0: none */
-	bool retry_err;			  /* what failed is tried again, too */
-	const char *push; /* where `push` moves messages to; NULL: rejected */
+	bool retry_err;			  /* err is a retry */
+	const char *push; /* queue of the verb push; NULL: push rejects */
 	bool strict;
 	int batch;	   /* messages for one script; 0: one, unframed */
-	bool stream;	   /* workers stay, and are fed */
-	bool at_most_once; /* acked first, and printed then */
+	bool stream;	   /* workers stay, and read messages */
+	bool at_most_once; /* messages are acked before they are printed */
 	int window; /* messages ahead of a worker; 0: as its pace suggests */
-	int64_t batch_wait_ms; /* how long they wait for company; -1: not */
+	int64_t batch_wait_ms; /* for a batch to become full; -1: not */
 	bool clean;
 	const char *log_dir, *work_dir; /* NULL: none */
 	const char *tag;
 	bool quiet, verbose;
 };
 
-/* These end the program when they do not like what they get. */
+/* The option_* functions end the program if a value is bad. */
 void option_range(
     const char *name, const char *arg, int64_t *min_ms, int64_t *max_ms);
 void option_rate(const char *name, const char *arg, struct mq_rate *);
 /* An absolute path, allocated; or NULL for NULL. */
 const char *option_directory(const char *dir);
 void option_check_command(const struct options *);
-/* Printing; sets the framing for a terminal. */
+/* Checks printing; sets the framing for a terminal. */
 void option_check_print(struct options *);
-/* Those for scripts that have several messages; sets their framing. */
+/* Checks --batch and --stream; sets their framing. */
 void option_check_many(struct options *);
 
 /*
- * Both end the program with 64 if a queue looks like a command, with no "--"
- * before it.  This one needs no server, and finds those that can be no queue in
- * the layout; ns is the namespace of the URL.
+ * Both functions end the program with 64 if a queue looks like a command without
+ * "--" before it.  operands_check() needs no server: it finds operands that
+ * cannot be a queue in the layout.  ns: the namespace of the URL.
  */
 void operands_check(const struct options *, const char *ns);
 /*
- * To be called before anything is changed on the server.  Says which queues do
- * not exist; ends the program with 1 if --existing forbids that, or with the
- * status of the refusal if a queue cannot be used.  Returns whether missing
- * queues are to be made: not with --drain and --lease, which only empty them.
+ * To be called before any change on the server.  Says which queues do not exist.
+ * Ends the program with 1 if --existing forbids that, or with the status of the
+ * refusal if a queue cannot be used.  Returns whether missing queues are to be
+ * made: --drain makes none.
  */
 bool operands_look(const struct options *, struct mq_redis *);
 

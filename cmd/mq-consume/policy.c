@@ -2,11 +2,11 @@
  * Signals:
  *
  *	USR1		stop fetching; run what has been claimed
- *	TERM, INT	also give back what has not been started, let the scripts
- *			finish within the grace time, then end
- *	INT again	do not wait for them
- *	HUP		open the log files anew; without any, or if our terminal
- *			has been closed, the same as TERM
+ *	TERM, INT	give back unstarted messages, let the scripts finish
+ *			within the grace time, then end
+ *	INT again	kill the scripts
+ *	HUP		open the log files anew; without log files, or if our
+ *			terminal has been closed, as TERM
  */
 #include "policy.h"
 
@@ -18,11 +18,11 @@
 #include "base/clock.h"
 #include "base/say.h"
 
-/* Between the TERM and the KILL of the scripts, and for the last settlements. */
+/* Seconds from TERM to KILL of the scripts, and for the last settlements. */
 #define KILL_AFTER 5.0
-/* Each failure in a row makes the rest so much longer. */
+/* Each failure in a row makes the rest longer by this factor. */
 #define LONGER 1.5
-/* After a message that has failed before, be careful for so long. */
+/* Caution after a message that has failed before. */
 #define CAREFUL_S 60.0
 
 /* --- the rate --------------------------------------------------------------- */
@@ -33,7 +33,7 @@ now_s(void)
 	return mq_clock_s(CLOCK_MONOTONIC);
 }
 
-/* Timers count from the beginning of the loop's turn, and may so be early. */
+/* A timer counts from the beginning of the loop's turn, so it may be early. */
 static void
 await_token(struct policy *p)
 {
@@ -86,11 +86,11 @@ policy_limit_reached(const struct policy *p, long held)
 	return p->opt->limit > 0 && p->started + held >= p->opt->limit;
 }
 
-/* How many may be claimed for the rate. */
+/* How many messages the rate allows to claim. */
 static long
 allowed_by_rate(const struct policy *p, long held, int gathered, int batch)
 {
-	/* A batch starts whole, and the next waits until it is paid for. */
+	/* A batch starts whole; the next one waits for all its tokens. */
 	if (batch > 0)
 		return policy_may_start(p) ? batch - gathered : 0;
 	return (long)mq_bucket_tokens(&p->bucket, &p->opt->rate, now_s()) -
@@ -139,7 +139,7 @@ policy_is_alone(const struct policy *p)
 	return p->alone_until > 0 && mq_clock_steady_s() < p->alone_until;
 }
 
-/* At random between half of it and all of it, and never outside MIN..MAX. */
+/* The rest is random: half to all of the top, never outside MIN..MAX. */
 double
 policy_rest_s(const struct policy *p, int failures)
 {
@@ -217,7 +217,7 @@ policy_exit(const struct policy *p)
 	return p->exit_status;
 }
 
-/* The grace time is over: TERM, then KILL, then whatever is left is left. */
+/* Each grace time ends with the next step: TERM, KILL, give up. */
 static void
 on_grace(struct ev_loop *loop, ev_timer *w, int events)
 {
@@ -261,7 +261,7 @@ on_quiet_signal(struct ev_loop *loop, ev_signal *w, int events)
 	policy_stop(w->data, STOP_FETCHING, 0, 0);
 }
 
-/* Whether there is a controlling one. */
+/* Whether there is a controlling terminal. */
 static bool
 has_terminal(void)
 {
@@ -333,7 +333,7 @@ policy_init(struct policy *p, struct ev_loop *loop, const struct options *opt,
 {
 	*p = (struct policy){
 	    .loop = loop, .opt = opt, .events = events, .arg = arg};
-	/* By nohup(1), say: HUP is no reason to end. */
+	/* nohup(1) ignores HUP: then HUP is no reason to end. */
 	p->hup_ends = sigismember(ignored, SIGHUP) == 0;
 	p->had_terminal = has_terminal();
 	watch_signals(p);

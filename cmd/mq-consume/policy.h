@@ -1,7 +1,8 @@
 /*
- * Policy: how fast messages may start, how carefully, and when to end.  It
- * owns the rate, the count of runs, the stop levels, and the signals that
- * raise them.  Whatever a level means for the others is for the engine.
+ * The policy says how fast messages may start, how carefully, and when to end.
+ * The policy owns the rate, the count of runs, the stop levels and the signals
+ * that raise them.  The policy calls no other module: the engine carries out
+ * what a level means.
  */
 #ifndef MQ_CONSUME_POLICY_H
 #define MQ_CONSUME_POLICY_H
@@ -17,22 +18,22 @@
 enum stop_level {
 	STOP_NOT,
 	STOP_FETCHING, /* USR1: no more claims */
-	STOP_SOON,     /* TERM, INT: and end when the scripts have ended */
-	STOP_NOW       /* and do not wait for them */
+	STOP_SOON,     /* TERM, INT: also no starts; end with the scripts */
+	STOP_NOW       /* also kill the scripts */
 };
 
 struct policy_events {
-	/* Something that was not allowed may be so now. */
+	/* The rate allows a start again. */
 	void (*wake)(void *arg);
-	/* A signal asks to end, before the level rises. */
+	/* A signal asks to end; called before the level rises. */
 	void (*asked)(void *arg);
-	/* The level is higher than it was. */
+	/* The level has risen. */
 	void (*stop)(void *arg, enum stop_level);
-	/* Whether any command runs; it is sent sig then. */
+	/* Sends sig to all commands; returns whether any runs. */
 	bool (*kill)(void *arg, int sig);
 	/* The last grace time is over. */
 	void (*give_up)(void *arg);
-	/* Nothing has happened for --idle; true: and there is nothing to do. */
+	/* Nothing has happened for --idle: returns whether there is no work. */
 	bool (*idle)(void *arg);
 	/* Log files are to be opened anew. */
 	void (*reopen_logs)(void *arg);
@@ -44,13 +45,13 @@ struct policy {
 	const struct policy_events *events;
 	void *arg;
 	struct mq_bucket bucket;
-	long started;	      /* runs */
+	long started;	      /* count of runs */
 	double careful_until; /* steady time */
-	double alone_until;   /* the same */
+	double alone_until;   /* steady time */
 	enum stop_level stop;
-	bool killed;	   /* all that runs has had its KILL */
-	bool hup_ends;	   /* it is not ignored */
-	bool had_terminal; /* a controlling one, when we were started */
+	bool killed;	   /* all commands have been sent KILL */
+	bool hup_ends;	   /* HUP was not ignored at the start */
+	bool had_terminal; /* a controlling terminal, at the start */
 	int exit_status, exit_signal;
 	ev_signal signals[4];
 	ev_timer rate_timer, grace_timer, idle_timer;
@@ -64,14 +65,14 @@ void policy_init(struct policy *, struct ev_loop *, const struct options *,
 
 /* Whether a message may start now. */
 bool policy_may_start(const struct policy *);
-/* One has; or it has been taken back, as if it had not. */
+/* Counts a start, or takes it back. */
 void policy_started(struct policy *);
 void policy_unstarted(struct policy *);
 /*
- * How many of `room` more messages may be claimed, with `held` unstarted, so
- * that none waits here for the rate, unless --prefetch wants that, and none is
- * beyond --limit; may be below 0.  batch: messages for one script, of which
- * `gathered` are there; 0: none gather.
+ * How many of `room` more messages may be claimed, with `held` unstarted; may be
+ * below 0.  Without --prefetch, no message is claimed before the rate allows
+ * its start; none is claimed beyond --limit.  batch: messages of one script, of
+ * which `gathered` are held; 0: no batches.
  */
 long policy_room(
     const struct policy *, long room, long held, int gathered, int batch);
@@ -80,29 +81,29 @@ bool policy_limit_reached(const struct policy *, long held);
 
 /* --- caution --- */
 
-/* A message that has failed before is about to start: for a while, no ack
- * waits for others.  alone: it may be the end of us, too, so for a while
- * nothing is claimed ahead. */
+/* A message that has failed before is about to start: for 60 s no ack waits for
+ * others.  alone: the message may crash this consumer, so for 60 s none is
+ * claimed ahead. */
 void policy_be_careful(struct policy *, bool alone);
 bool policy_is_careful(const struct policy *);
 bool policy_is_alone(const struct policy *);
 
-/* How long a slot rests after so many failures in a row, in seconds. */
+/* How long a slot rests after that many failures in a row, in seconds. */
 double policy_rest_s(const struct policy *, int failures);
 
 /* --- ending --- */
 
 enum stop_level policy_level(const struct policy *);
-/* Raises the level; the program ends with this status, or by this signal (0:
- * none), unless it was to end otherwise before. */
+/* Raises the level.  The program ends with this status, or by this signal (0:
+ * none), unless an earlier call set one. */
 void policy_stop(struct policy *, enum stop_level, int status, int sig);
-/* The program ends with this status, whatever was said before. */
+/* Sets the exit status, whatever was set before. */
 void policy_fail(struct policy *, int status);
-/* Whether what runs has been killed. */
+/* Whether all commands have been sent KILL. */
 bool policy_killed(const struct policy *);
-/* A message came or went. */
+/* Notes that a message came or went, for --idle. */
 void policy_active(struct policy *);
-/* Ends the program by its signal, if there was one; else returns its status. */
+/* Returns the exit status, or ends the program by the signal set. */
 int policy_exit(const struct policy *);
 
 #endif

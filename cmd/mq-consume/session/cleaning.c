@@ -62,8 +62,8 @@ on_round(void *arg, const void *result)
 	cl->scan_from = n->scan_at;
 	if (!round->failed)
 		say_cleaned(cl, n);
-	/* Only for users who want to know: the link has its own troubles then,
-	 * and there is a next round. */
+	/* The session reports a lost link itself, and the next round tries
+	 * again. */
 	else if (cl->verbose && !cl->quiet && round->error[0] != '\0')
 		mq_say("%s", round->error);
 }

@@ -1,5 +1,5 @@
 /*
- * Rounds of cleaning after dead connections, each in a helper process.
+ * Rounds that reclaim dead connections, each in a helper process.
  */
 #ifndef MQ_CONSUME_CLEANING_H
 #define MQ_CONSUME_CLEANING_H
@@ -15,22 +15,21 @@ struct cleaning {
 	const struct mq_layout *layout;
 	const char *connection; /* of this consumer */
 	bool wanted, quiet, verbose;
-	double next;		      /* steady time: not before; 0: at once */
+	double next;		      /* steady time of the next round */
 	unsigned long long scan_from; /* of the next round */
 	struct mq_helper helper;
 };
 
-/* Begins a round, if one is due. */
+/* Begins a round if one is due. */
 void cleaning_tick(struct cleaning *);
 
-/* The next round is due at once. */
+/* Makes the next round due at once. */
 void cleaning_soon(struct cleaning *);
 
-/* Whether no round is under way, and the first, if there are to be any, is over:
- * begins that. */
+/* Whether the first round is over and no other is under way.  Begins the first. */
 bool cleaning_is_over(struct cleaning *);
 
-/* A round under way is broken off. */
+/* Breaks off a round under way. */
 void cleaning_end(struct cleaning *);
 
 #endif

@@ -7,7 +7,7 @@
 #include "queue/queue.h"
 #include "redis/connection.h"
 
-/* Between two looks whether others are done as well; a bit less than a tick. */
+/* Seconds between two looks; a bit less than a tick. */
 #define DRAIN_S 0.9
 
 struct look {

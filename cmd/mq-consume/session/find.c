@@ -25,7 +25,7 @@ find_at_once(struct mq_server *server)
 	return true;
 }
 
-/* The error of a connection that waits, without the name of the server. */
+/* Copies the error without the name of the server in front. */
 static void
 note_error(struct place *place, const struct mq_redis *r)
 {

@@ -1,6 +1,6 @@
 /*
- * Finding out where a server is, in a helper process: to look for the addresses
- * of a host, or to start a private server, takes its time.
+ * Finds the address of a server in a helper process, since the look-up of a host
+ * or the start of a private server takes time.
  */
 #ifndef MQ_CONSUME_FIND_H
 #define MQ_CONSUME_FIND_H
@@ -10,10 +10,10 @@
 #include "process/helper.h"
 #include "redis/server.h"
 
-/* why: what went wrong; NULL: the server's address or socket is set. */
+/* why: the error; NULL: the server's address or socket is set. */
 typedef void find_found(void *arg, const char *why);
 
-/* Zeroed, nothing is under way. */
+/* Zeroed: idle. */
 struct finder {
 	struct mq_helper helper;
 	struct mq_server *server;
@@ -21,11 +21,11 @@ struct finder {
 	void *arg;
 };
 
-/* Whether the server's place is clear; then it can be connected to. */
+/* Whether the server can be connected to without a look-up. */
 bool find_at_once(struct mq_server *);
 
-/* Finds the place, starting a private server, and calls found().  Returns 0, or
- * -1 with errno. */
+/* Finds the address, starts a private server if need be, and calls found().
+ * Returns 0, or -1 with errno. */
 int find_start(struct finder *, struct mq_children *, struct mq_server *,
     find_found *found, void *arg);
 

@@ -1,5 +1,5 @@
 /*
- * Joining: the lease first and, when it is there, the rest.
+ * Joining: first the lease, then the connection and the held messages.
  */
 #include <stdlib.h>
 
@@ -10,7 +10,7 @@
 #include "redis/policy.h"
 
 static void
-come_up(struct session *s)
+finish_join(struct session *s)
 {
 	s->state = SESSION_UP;
 	s->retry_s = SESSION_RETRY_MIN;
@@ -19,20 +19,20 @@ come_up(struct session *s)
 		    s->lease.connection);
 	lease_joined(&s->lease);
 	s->ever_joined = true;
-	/* What somebody deletes from now on is not to come back. */
+	/* A queue that somebody deletes from now on is not made again. */
 	s->self.session.make = false;
 	s->events->up(s->arg);
 }
 
-/* One of the answers that joining waits for.  False: no more of this join. */
+/* Checks an answer that joining waits for.  False: this join is over. */
 static bool
-is_good(struct session *s, const struct mq_answer *answer)
+take_answer(struct session *s, const struct mq_answer *answer)
 {
 	if (answer == NULL || s->state != SESSION_OPENING || s->leaving)
 		return false;
 	if (answer->error == NULL)
 		return true;
-	/* For good at the first time, else tried again. */
+	/* An error of the first join is final. */
 	if (s->ever_joined)
 		session_reset(s, answer->error);
 	else
@@ -41,10 +41,10 @@ is_good(struct session *s, const struct mq_answer *answer)
 }
 
 static void
-one_less(struct session *s)
+count_answer(struct session *s)
 {
 	if (--s->answers_wanted == 0)
-		come_up(s);
+		finish_join(s);
 }
 
 static void
@@ -52,8 +52,8 @@ on_entered(void *arg, const struct mq_answer *answer)
 {
 	struct session *s = arg;
 
-	if (is_good(s, answer))
-		one_less(s);
+	if (take_answer(s, answer))
+		count_answer(s);
 }
 
 struct held_request {
@@ -69,10 +69,10 @@ on_held(void *arg, const struct mq_answer *answer, struct mq_held *held)
 	int queue = q->queue;
 
 	free(q);
-	if (!is_good(s, answer))
+	if (!take_answer(s, answer))
 		return;
 	s->events->held(s->arg, queue, held);
-	one_less(s);
+	count_answer(s);
 }
 
 static void
@@ -90,7 +90,7 @@ on_lease(void *arg, const struct mq_answer *answer, long long ms)
 	struct session *s = arg;
 	int i;
 
-	if (!is_good(s, answer))
+	if (!take_answer(s, answer))
 		return;
 	lease_confirm(&s->lease, ms);
 	s->answers_wanted =
@@ -99,7 +99,7 @@ on_lease(void *arg, const struct mq_answer *answer, long long ms)
 		ask_held(s, i);
 }
 
-/* Whether the server drops what is in it. */
+/* Warns if the server evicts keys. */
 static void
 on_memory(void *arg, const struct mq_answer *answer, const struct mq_info *info)
 {
@@ -120,7 +120,7 @@ on_memory(void *arg, const struct mq_answer *answer, const struct mq_info *info)
 }
 
 static void
-join(struct session *s)
+send_join(struct session *s)
 {
 	if (!s->ever_joined)
 		mq_policy_ask(&s->main, on_memory, s);
@@ -136,7 +136,7 @@ session_rejoin(struct session *s)
 	session_lose_lease(s, "the heartbeat had expired");
 	s->state = SESSION_OPENING;
 	s->opened_at = mq_clock_steady_s();
-	join(s);
+	send_join(s);
 }
 
 static void
@@ -144,11 +144,11 @@ on_rejoin(void *arg, const struct mq_answer *answer, long long ms)
 {
 	struct session *s = arg;
 
-	if (!is_good(s, answer))
+	if (!take_answer(s, answer))
 		return;
 	if (ms == 0)
 		session_lose_lease(s, "the heartbeat had expired");
-	join(s);
+	send_join(s);
 }
 
 void
@@ -159,5 +159,5 @@ session_renew_or_join(void *arg)
 	if (lease_is_joined(&s->lease))
 		mq_consumer_renew(&s->self, on_rejoin, s);
 	else
-		join(s);
+		send_join(s);
 }

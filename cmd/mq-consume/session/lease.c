@@ -80,7 +80,7 @@ on_renewed(void *arg, const struct mq_answer *answer, long long ms)
 	double sent = l->renewal_sent;
 
 	l->renewal_sent = 0;
-	/* It may be about the name before this one. */
+	/* The answer may be about the former name. */
 	if (answer == NULL || !l->joined)
 		return;
 	if (answer->error != NULL) {
@@ -98,7 +98,7 @@ lease_keep(struct lease *l)
 {
 	double now = mq_clock_steady_s();
 
-	/* The answer may be behind a large message: that is no silence. */
+	/* The answer may be behind a large message: bytes are a sign of life. */
 	if (mq_async_moves(l->server->async))
 		l->moved_at = now;
 	if (l->renewal_sent > 0)

@@ -1,5 +1,5 @@
 /*
- * The session inside, for the files of this folder.
+ * The inside of the session, for the files of this folder only.
  */
 #ifndef MQ_CONSUME_SESSION_PARTS_H
 #define MQ_CONSUME_SESSION_PARTS_H
@@ -9,12 +9,11 @@
 /* Seconds until a lost connection is tried again, the first time. */
 #define SESSION_RETRY_MIN 0.05
 
-/* Trying again would change nothing, and what runs here would outlive its
- * lease: says so, and ends. */
+/* Says a final error, and ends: the runs must not outlive the lease. */
 void session_give_up(struct session *, const char *error);
-/* Nothing that was ours is, any more: says so, and takes a new name. */
+/* Says and reports that the lease is lost, and takes a new name. */
 void session_lose_lease(struct session *, const char *why);
-/* The connections are open: under the name that there is, or a new one. */
+/* The connections are open: renews the lease, or joins. */
 void session_renew_or_join(void *session);
 
 #endif

@@ -1,7 +1,7 @@
 /*
- *	down -> finding (where is it?) -> opening -> (wake: CLIENT ID,
- *	SUBSCRIBE; main: CLIENT TRACKING, renew or join, what does the server
- *	hold for us?) -> up
+ * States: down -> finding (the address) -> opening -> up.  Opening: CLIENT ID and
+ * SUBSCRIBE on the wake connection; CLIENT TRACKING, renew or join, and the held
+ * messages on the main one.
  */
 #include "parts.h"
 
@@ -77,7 +77,7 @@ on_found(void *arg, const char *why)
 	session_reset(s, why);
 }
 
-/* The server may have gone elsewhere, or be a private one that has died. */
+/* The server may have moved, or may be a private one that has died. */
 static void
 on_retry(struct ev_loop *loop, ev_timer *w, int events)
 {
@@ -107,7 +107,7 @@ on_refused(void *arg, const char *error)
 	mq_say("%s", error);
 }
 
-/* --- its time --------------------------------------------------------------- */
+/* --- once a second ----------------------------------------------------------- */
 
 static void
 on_lease_lost(void *arg)
@@ -125,7 +125,7 @@ static const struct lease_events lease_events = {
     .lost = on_lease_lost, .refused = on_lease_refused};
 
 static void
-keep(struct session *s)
+keep_session(struct session *s)
 {
 	if (!session_holds_lease(s))
 		return;
@@ -144,7 +144,7 @@ on_tick(struct ev_loop *loop, ev_timer *w, int events)
 	(void)loop;
 	(void)events;
 	if (!s->leaving)
-		keep(s);
+		keep_session(s);
 	s->events->tick(s->arg, s->state == SESSION_UP && !s->leaving);
 }
 
@@ -181,7 +181,7 @@ session_leave(struct session *s)
 	ev_timer_start(s->loop, &s->retry);
 }
 
-/* --- what there is ---------------------------------------------------------- */
+/* --- questions --------------------------------------------------------------- */
 
 bool
 session_is_up(const struct session *s)

@@ -1,8 +1,12 @@
 /*
- * Session: this consumer at its server.  It owns the two connections, one for
- * commands and one that hears which keys have changed; it joins under a new name
- * or, after a lost connection, again under the old one; it keeps the lease, and
- * leaves.
+ * The session is this consumer's membership at its server.  It owns
+ *
+ *	two connections: for commands, and for news of changed keys
+ *	the lease, with its heartbeat
+ *	joining: under a new name or, after a lost connection, under the old one
+ *
+ * The session calls only common code, and reports by session_events.  The
+ * session never claims, runs or settles a message.
  */
 #ifndef MQ_CONSUME_SESSION_H
 #define MQ_CONSUME_SESSION_H
@@ -15,21 +19,21 @@
 #include "redis/tracking.h"
 
 struct session_events {
-	/* Joined; what is sent from now on is carried out. */
+	/* Joined: commands may be sent. */
 	void (*up)(void *arg);
-	/* The connection is lost: no answer comes. */
+	/* The connection is lost: no more answers come. */
 	void (*down)(void *arg);
-	/* The lease is gone, and with it all messages: others may get them. */
+	/* The lease is lost: others may get our messages. */
 	void (*lost)(void *arg);
-	/* While joining: what the server holds for us of a queue. */
+	/* While joining: the messages of a queue that the server holds for us. */
 	void (*held)(void *arg, int queue, struct mq_held *);
-	/* A key has changed that a claim has read; NULL: any may have. */
+	/* A key that a claim has read has changed; NULL: any key may have. */
 	void (*changed)(void *arg, const char *key, size_t n);
-	/* Once a second; up: and the session is. */
+	/* Once a second; up: the session is up. */
 	void (*tick)(void *arg, bool up);
-	/* It has left, or cannot. */
+	/* The session has left, or cannot. */
 	void (*left)(void *arg);
-	/* Trying again would change nothing; said already. */
+	/* A final error, which has been said. */
 	void (*failed)(void *arg, int status);
 };
 
@@ -50,7 +54,7 @@ struct session {
 	void *arg;
 	enum session_state state;
 	struct mq_async main; /* commands */
-	struct mq_async wake; /* news of changed keys */
+	struct mq_async wake; /* changed keys */
 	struct mq_consumer self;
 	struct mq_tracking tracking;
 	struct mq_fence fence;
@@ -58,46 +62,46 @@ struct session {
 	struct lease lease;
 	bool ever_joined;
 	bool leaving;
-	int answers_wanted; /* joining: until the session is up */
+	int answers_wanted; /* joining: answers missing until the session is up */
 	double opened_at, retry_s;
-	char complaint[256]; /* what the server refused last; empty: nothing */
+	char complaint[256]; /* last error said; empty: none */
 	ev_timer tick, retry;
 };
 
-/* messages: how many can run at once.  make: queues that do not exist. */
+/* messages: how many can run at once.  make: make missing queues. */
 void session_init(struct session *, struct ev_loop *, const struct options *,
     struct mq_server *, struct mq_children *, struct mq_idgen *, int messages,
     bool make, const struct session_events *, void *arg);
 void session_start(struct session *);
-/* Leaves; left() is called when that is over, or cannot be. */
+/* Leaves; left() is called at the end, or if that fails. */
 void session_leave(struct session *);
 void session_free(struct session *);
 
 bool session_is_up(const struct session *);
-/* Whether it is joining, and the server may know its name by now. */
+/* Whether a join is under way, so that the server may know the name. */
 bool session_is_joining(const struct session *);
-/* Whether it is connecting or joining. */
+/* Whether the session is connecting or joining. */
 bool session_is_opening(const struct session *);
-/* Its name at the server. */
+/* The name of the connection, for people. */
 const char *session_name(const struct session *);
-/* For what is asked under that name; and for anything else. */
+/* Commands under that name; and any other commands. */
 struct mq_consumer *session_server(struct session *);
 struct mq_async *session_connection(struct session *);
 
 /*
- * False when the lease may have lapsed, after doing what follows from that.  To
- * be asked before anything is settled that may have taken its time.
+ * False: the lease may have lapsed, and the session rejoins.  To be asked before
+ * the end of a run is settled, which may have taken long.
  */
 bool session_holds_lease(struct session *);
-/* The server has found the lease gone: joins under a new name. */
+/* The server has lost the lease: joins under a new name. */
 void session_rejoin(struct session *);
 /* Drops the connections, says why, and connects again later. */
 void session_reset(struct session *, const char *why);
-/* Says what the server refused, once until something works again. */
+/* Says an error of the server, once until session_works(). */
 void session_complain(struct session *, const char *error);
 void session_works(struct session *);
 bool session_complains(const struct session *);
-/* What has been sent goes out now. */
+/* Sends buffered commands now. */
 void session_flush(struct session *);
 
 #endif

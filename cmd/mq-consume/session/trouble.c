@@ -1,6 +1,5 @@
 /*
- * What goes wrong with a session: what the server refuses, lost connections, and
- * a lost lease.
+ * Trouble of a session: errors, lost connections, a lost lease.
  */
 #include <stdio.h>
 #include <string.h>
@@ -99,7 +98,7 @@ session_holds_lease(struct session *s)
 	snprintf(why, sizeof(why), "no heartbeat got through for %.3g seconds",
 	    lapsed);
 	session_lose_lease(s, why);
-	/* Up or not, it has to join under its new name. */
+	/* Up or not, the session has to join under its new name. */
 	session_reset(s, "rejoining");
 	return false;
 }
