@@ -1,0 +1,201 @@
+#include "policy.h"
+
+#include <sys/wait.h>
+
+static void
+levels_only_rise(void **state)
+{
+	struct policy *p = &((struct house *)*state)->policy;
+
+	policy_stop(p, STOP_FETCHING, 0, 0);
+	policy_stop(p, STOP_FETCHING, 0, 0);
+	policy_stop(p, STOP_SOON, 0, 0);
+	policy_stop(p, STOP_FETCHING, 0, 0);
+	assert_int_equal(policy_level(p), STOP_SOON);
+	policy_stop(p, STOP_NOW, 0, 0);
+	policy_stop(p, STOP_SOON, 0, 0);
+	assert_int_equal(policy_level(p), STOP_NOW);
+	assert_string_equal(
+	    recorded(), "stop:fetching stop:soon KILL stop:now");
+}
+
+static void
+the_first_status_counts(void **state)
+{
+	struct policy *p = &((struct house *)*state)->policy;
+
+	policy_stop(p, STOP_FETCHING, 0, 0);
+	policy_stop(p, STOP_SOON, 75, 0);
+	policy_stop(p, STOP_NOW, 70, SIGTERM);
+	assert_int_equal(policy_exit(p), 75);
+	policy_fail(p, 69);
+	assert_int_equal(policy_exit(p), 69);
+}
+
+static void
+a_level_that_is_reached_has_no_status(void **state)
+{
+	struct policy *p = &((struct house *)*state)->policy;
+
+	policy_stop(p, STOP_SOON, 0, 0);
+	policy_stop(p, STOP_SOON, 75, 0);
+	assert_int_equal(policy_exit(p), 0);
+}
+
+static void
+the_program_ends_by_its_signal(void **state)
+{
+	struct house *h = *state;
+	int status;
+	pid_t pid;
+
+	get_signal(h, SIGTERM);
+	get_signal(h, SIGINT);
+	assert_string_equal(recorded(), "asked stop:soon KILL stop:now");
+	pid = fork();
+	assert_true(pid != -1);
+	if (pid == 0)
+		_exit(policy_exit(&h->policy));
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_true(WIFSIGNALED(status));
+	assert_int_equal(WTERMSIG(status), SIGTERM);
+}
+
+static void
+signals_raise_the_level(void **state)
+{
+	struct house *h = *state;
+
+	get_signal(h, SIGUSR1);
+	assert_string_equal(recorded(), "stop:fetching");
+	get_signal(h, SIGINT);
+	assert_string_equal(recorded(), "asked stop:soon");
+	get_signal(h, SIGTERM);
+	get_signal(h, SIGUSR1);
+	assert_string_equal(recorded(), "");
+	get_signal(h, SIGINT);
+	assert_string_equal(recorded(), "KILL stop:now");
+	get_signal(h, SIGINT);
+	assert_string_equal(recorded(), "");
+}
+
+static void
+a_hangup_ends_or_opens_logs(void **state)
+{
+	struct house *h = *state;
+
+	h->opt.log_dir = "/logs";
+	get_signal(h, SIGHUP);
+	assert_string_equal(recorded(), "logs");
+	h->opt.log_dir = NULL;
+	get_signal(h, SIGHUP);
+	assert_string_equal(recorded(), "asked stop:soon");
+	sigaddset(&h->ignored, SIGHUP);
+	begin(h);
+	get_signal(h, SIGHUP);
+	assert_string_equal(recorded(), "logs");
+}
+
+static void
+the_grace_time_goes_from_term_to_giving_up(void **state)
+{
+	struct house *h = *state;
+	struct policy *p = &h->policy;
+
+	h->runs = true;
+	policy_stop(p, STOP_SOON, 0, 0);
+	assert_string_equal(recorded(), "stop:soon");
+	assert_runs_for(h, &p->grace_timer, 30);
+	run_out(h, &p->grace_timer);
+	assert_string_equal(recorded(), "TERM stop:now");
+	assert_false(policy_killed(p));
+	assert_runs_for(h, &p->grace_timer, 5);
+	run_out(h, &p->grace_timer);
+	assert_string_equal(recorded(), "KILL");
+	assert_true(policy_killed(p));
+	assert_runs_for(h, &p->grace_timer, 5);
+	run_out(h, &p->grace_timer);
+	assert_string_equal(recorded(), "give-up");
+}
+
+static void
+a_short_grace_time(void **state)
+{
+	struct house *h = *state;
+
+	h->opt.grace_ms = 1;
+	policy_stop(&h->policy, STOP_SOON, 0, 0);
+	while (policy_level(&h->policy) == STOP_SOON)
+		ev_run(h->loop, EVRUN_ONCE);
+	assert_string_equal(recorded(), "stop:soon TERM stop:now");
+}
+
+static void
+nothing_that_runs_is_given_up_earlier(void **state)
+{
+	struct house *h = *state;
+	struct policy *p = &h->policy;
+
+	policy_stop(p, STOP_SOON, 0, 0);
+	run_out(h, &p->grace_timer);
+	run_out(h, &p->grace_timer);
+	assert_string_equal(recorded(), "stop:soon TERM stop:now KILL give-up");
+}
+
+static void
+what_is_killed_at_once_is_given_up_next(void **state)
+{
+	struct house *h = *state;
+	struct policy *p = &h->policy;
+
+	h->runs = true;
+	policy_stop(p, STOP_NOW, 0, 0);
+	assert_true(policy_killed(p));
+	assert_runs_for(h, &p->grace_timer, 5);
+	run_out(h, &p->grace_timer);
+	assert_string_equal(recorded(), "KILL stop:now give-up");
+}
+
+static void
+an_idle_consumer_ends(void **state)
+{
+	struct house *h = *state;
+	struct policy *p;
+
+	policy_active(&h->policy);
+	assert_false(ev_is_active(&h->policy.idle_timer));
+	h->opt.idle_ms = 20000;
+	h->busy = true;
+	p = begin(h);
+	assert_runs_for(h, &p->idle_timer, 20);
+	run_out(h, &p->idle_timer);
+	assert_string_equal(recorded(), "idle");
+	assert_runs_for(h, &p->idle_timer, 20);
+	h->busy = false;
+	run_out(h, &p->idle_timer);
+	assert_string_equal(recorded(), "idle stop:soon");
+	assert_false(ev_is_active(&p->idle_timer));
+	assert_int_equal(policy_exit(p), 0);
+}
+
+#define TEST(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    TEST(levels_only_rise),
+	    TEST(the_first_status_counts),
+	    TEST(a_level_that_is_reached_has_no_status),
+	    TEST(the_program_ends_by_its_signal),
+	    TEST(signals_raise_the_level),
+	    TEST(a_hangup_ends_or_opens_logs),
+	    TEST(the_grace_time_goes_from_term_to_giving_up),
+	    TEST(a_short_grace_time),
+	    TEST(nothing_that_runs_is_given_up_earlier),
+	    TEST(what_is_killed_at_once_is_given_up_next),
+	    TEST(an_idle_consumer_ends),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
