@@ -6,9 +6,8 @@
 static int
 call_for_answer(struct mq_redis *r, struct mq_command *c, bool *answer)
 {
-	redisReply *reply = mq_redis_call(r, c);
+	redisReply *reply = mq_call(r, c, -1);
 
-	mq_command_free(c);
 	if (reply == NULL)
 		return -1;
 	*answer = reply->type == REDIS_REPLY_INTEGER && reply->integer != 0;
@@ -44,10 +43,9 @@ mq_queue_pause(struct mq_redis *r, const struct mq_layout *layout,
     const char *queue, int64_t ms)
 {
 	struct mq_command c = {0};
-	bool done;
 
 	mq_side_pause(layout->side, &c, queue, ms);
-	return call_for_answer(r, &c, &done);
+	return mq_call_done(r, &c);
 }
 
 int

@@ -6,7 +6,6 @@
 
 #include "base/xalloc.h"
 #include "calls.h"
-#include "redis/ask.h"
 
 /* Questions: first whether each queue is known, then whether each can be used. */
 struct looking {
@@ -82,15 +81,9 @@ static int
 wait_for_server(struct mq_redis *r)
 {
 	struct mq_command ping = {0};
-	redisReply *reply;
 
 	mq_command_plain(&ping, "PING");
-	reply = mq_redis_call(r, &ping);
-	mq_command_free(&ping);
-	if (reply == NULL)
-		return -1;
-	freeReplyObject(reply);
-	return 0;
+	return mq_call_done(r, &ping);
 }
 
 int

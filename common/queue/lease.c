@@ -9,7 +9,6 @@
 #include "base/xalloc.h"
 #include "message/headers.h"
 #include "receipt-session.h"
-#include "redis/ask.h"
 
 #define CLAIM_BYTES ((size_t)1024 * 1024)
 
@@ -50,8 +49,7 @@ forget_messages(struct mq_lease *l)
 		free(l->messages[i].receipt);
 	}
 	free(l->messages);
-	if (l->reply != NULL)
-		freeReplyObject(l->reply);
+	freeReplyObject(l->reply);
 	l->messages = NULL;
 	l->reply = NULL;
 	l->count = 0;
@@ -72,18 +70,14 @@ join_queue(struct mq_lease *l)
 	struct mq_session *s = &l->of.session;
 	struct mq_command c = {0};
 	char random[7];
-	redisReply *reply;
 	int step;
 
 	mq_id_random(&l->of.ids, random, 6);
 	snprintf(l->connection, sizeof(l->connection), "%s-%s", l->terms.tag,
 	    random);
-	for (step = 0; l->of.queue.layout->join(s, step, &c); step++) {
-		reply = receipt_session_call(&l->of, &c);
-		if (reply == NULL)
+	for (step = 0; l->of.queue.layout->join(s, step, &c); step++)
+		if (mq_call_done(l->of.queue.redis, &c) == -1)
 			return -1;
-		freeReplyObject(reply);
-	}
 	mq_command_free(&c);
 	s->make = false;
 	l->joined = true;
@@ -111,7 +105,7 @@ claim_messages(struct mq_lease *l, struct mq_claimed *facts)
 	int n;
 
 	layout->claim(&l->of.session, 0, l->terms.max, CLAIM_BYTES, &c);
-	l->reply = receipt_session_call(&l->of, &c);
+	l->reply = mq_call(l->of.queue.redis, &c, -1);
 	if (l->reply == NULL)
 		return -1;
 	n = layout->claimed(l->reply, facts);
@@ -190,7 +184,7 @@ hand_out_messages(struct mq_lease *l, int n)
 			elements[i++] = (struct mq_part){m->element, m->len};
 	l->of.queue.layout->receipts(&l->of.session, elements, n, &c);
 	free(elements);
-	reply = receipt_session_call(&l->of, &c);
+	reply = mq_call(l->of.queue.redis, &c, -1);
 	if (reply == NULL)
 		return -1;
 	held = reply->type == REDIS_REPLY_INTEGER && reply->integer == n;

@@ -34,8 +34,7 @@ mq_publisher_free(struct mq_publisher *p)
 void
 mq_publisher_name(const struct mq_publisher *p, struct mq_command *c)
 {
-	mq_command_plain(c, "CLIENT");
-	mq_command_str(c, "SETNAME");
+	mq_command_plain(c, "CLIENT SETNAME");
 	mq_command_fmt(c, MQ_PUBLISHER_NAME "%s", p->id);
 }
 
@@ -43,14 +42,8 @@ mq_publisher_name(const struct mq_publisher *p, struct mq_command *c)
 static enum mq_call
 call_number(struct mq_publisher *p, struct mq_command *c, long long *n)
 {
-	redisReply *reply = mq_redis_call(p->redis, c);
-
-	mq_command_free(c);
-	if (reply == NULL)
-		return MQ_CALL_REFUSED;
-	*n = reply->integer;
-	freeReplyObject(reply);
-	return MQ_CALL_DONE;
+	return mq_call_number(p->redis, c, n) == 0 ? MQ_CALL_DONE :
+						     MQ_CALL_REFUSED;
 }
 
 static enum mq_call

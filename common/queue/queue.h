@@ -26,7 +26,7 @@
 #include "places.h"
 #include "publishing.h"
 #include "redis/command.h"
-#include "redis/connection.h"
+#include "redis/ask.h"
 #include "settling.h"
 #include "stats.h"
 

@@ -5,8 +5,6 @@
 #include "message/headers.h"
 #include "side.h"
 
-/* --- asking the server --------------------------------------------------------- */
-
 void
 receipt_session_open(
     struct receipt_session *s, const struct mq_lease_queue *queue)
@@ -16,18 +14,6 @@ receipt_session_open(
 	s->session.queues = &s->queue.name;
 }
 
-/* Frees the command. */
-redisReply *
-receipt_session_call(const struct receipt_session *s, struct mq_command *c)
-{
-	redisReply *reply = mq_redis_call(s->queue.redis, c);
-
-	mq_command_free(c);
-	return reply;
-}
-
-/* 1: the lease holds for ms from now on (0: for the layout's usual time); 0: it
- * was over. */
 int
 receipt_session_renew(const struct receipt_session *s, int64_t ms, int steps)
 {
@@ -41,7 +27,7 @@ receipt_session_renew(const struct receipt_session *s, int64_t ms, int steps)
 	for (step = 0;
 	     held && step < steps && layout->renew(&session, step, &c);
 	     step++) {
-		reply = receipt_session_call(s, &c);
+		reply = mq_call(s->queue.redis, &c, -1);
 		if (reply == NULL)
 			return -1;
 		held = step > 0 || layout->lease(reply) > 0;
@@ -51,19 +37,13 @@ receipt_session_renew(const struct receipt_session *s, int64_t ms, int steps)
 	return held;
 }
 
-/* Removes the connection if it holds no messages. */
 int
 receipt_session_vacate(const struct receipt_session *s)
 {
 	struct mq_command c = {0};
-	redisReply *reply;
 
 	s->queue.layout->vacate(&s->session, &c);
-	reply = receipt_session_call(s, &c);
-	if (reply == NULL)
-		return -1;
-	freeReplyObject(reply);
-	return 0;
+	return mq_call_done(s->queue.redis, &c);
 }
 
 /* A user without the right to count can settle nevertheless. */
@@ -72,17 +52,11 @@ receipt_session_count(
     const struct receipt_session *s, const struct mq_counts *n)
 {
 	struct mq_command c = {0};
-	redisReply *reply;
 
 	mq_side_count(s->queue.layout->side, &c, s->queue.name, n);
-	reply = receipt_session_call(s, &c);
-	if (reply != NULL)
-		freeReplyObject(reply);
+	(void)mq_call_done(s->queue.redis, &c);
 }
 
-/* --- one message --------------------------------------------------------------- */
-
-/* Returns why its header is bad, or NULL. */
 const char *
 receipt_session_unpack(const struct receipt_session *s, struct mq_leased *m,
     const char *element, size_t len)
@@ -108,7 +82,7 @@ send_settlement(struct receipt_session *s, struct mq_settlement *how)
 
 	mq_id_make(&s->ids, 0, how->unique);
 	s->queue.layout->settle(&s->session, 0, how, &c);
-	reply = receipt_session_call(s, &c);
+	reply = mq_call(s->queue.redis, &c, -1);
 	if (reply == NULL)
 		return -1;
 	settled = s->queue.layout->settled(reply) == MQ_SETTLED;

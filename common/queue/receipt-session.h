@@ -25,10 +25,6 @@ struct receipt_session {
 /* The struct may not be moved from then on. */
 void receipt_session_open(
     struct receipt_session *, const struct mq_lease_queue *);
-/* Sends a command and frees it.  NULL: an error. */
-redisReply *receipt_session_call(
-    const struct receipt_session *, struct mq_command *);
-
 /* The first `steps` steps of renewing.  1: the lease holds for ms from now on (0:
  * for the layout's usual time); 0: it was over. */
 int receipt_session_renew(

@@ -62,7 +62,7 @@ find_receipt(
 		    0 :
 		    q->layout->receipt_by_id(q->redis, q->name, word, out);
 	q->layout->receipt(&c, out->connection, q->name, out->number);
-	reply = receipt_session_call(s, &c);
+	reply = mq_call(s->queue.redis, &c, -1);
 	if (reply == NULL)
 		return -1;
 	if (reply->type == REDIS_REPLY_STRING)

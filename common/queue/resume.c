@@ -54,9 +54,7 @@ kill_client(struct mq_publisher *p, unsigned long long id)
 {
 	struct mq_command c = {0};
 
-	mq_command_plain(&c, "CLIENT");
-	mq_command_str(&c, "KILL");
-	mq_command_str(&c, "ID");
+	mq_command_plain(&c, "CLIENT KILL ID");
 	mq_command_fmt(&c, "%llu", id);
 	return tell_server(p, &c);
 }
@@ -73,8 +71,7 @@ kill_former(struct mq_publisher *p)
 	char *rest, *line;
 
 	snprintf(name, sizeof(name), " name=" MQ_PUBLISHER_NAME "%s ", p->id);
-	mq_command_plain(&c, "CLIENT");
-	mq_command_str(&c, "LIST");
+	mq_command_plain(&c, "CLIENT LIST");
 	result = ask_reply(p, &c, &reply);
 	if (result != MQ_CALL_DONE)
 		return result;

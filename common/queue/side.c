@@ -10,8 +10,7 @@ mq_side_pause(const struct mq_side *side, struct mq_command *c,
 {
 	mq_command_script(c, &mq_script_write_when_full, 1);
 	side->paused(c, queue);
-	mq_command_str(c, "SET");
-	mq_command_str(c, "1");
+	mq_command_words(c, "SET 1");
 	if (ms < 0)
 		return;
 	mq_command_str(c, "PX");

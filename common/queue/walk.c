@@ -24,8 +24,7 @@ mq_walk_reserve(struct mq_scan *scan, size_t n)
 void
 mq_walk_drop_slice(struct mq_scan *scan)
 {
-	if (scan->walk->reply != NULL)
-		freeReplyObject(scan->walk->reply);
+	freeReplyObject(scan->walk->reply);
 	scan->walk->reply = NULL;
 }
 
@@ -39,8 +38,7 @@ mq_scan_free(struct mq_scan *scan)
 	if (w->held != NULL)
 		mq_names_free(w->held);
 	free(w->held);
-	if (w->connections != NULL)
-		freeReplyObject(w->connections);
+	freeReplyObject(w->connections);
 	mq_walk_drop_slice(scan);
 	mq_buf_free(&w->anchor);
 	mq_buf_free(&w->turned);

@@ -1,6 +1,5 @@
 #include "ask.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,20 +15,8 @@
 int
 mq_nonsense(struct mq_redis *r)
 {
-	r->status = MQ_EXIT_UNAVAILABLE;
-	snprintf(r->error, sizeof(r->error), "%s: a reply that makes no sense",
-	    r->server->name);
-	return -1;
-}
-
-/* Frees the command. */
-static redisReply *
-call_and_free(struct mq_redis *r, struct mq_command *c)
-{
-	redisReply *reply = mq_redis_call(r, c);
-
-	mq_command_free(c);
-	return reply;
+	return mq_redis_fail(
+	    r, MQ_EXIT_UNAVAILABLE, "a reply that makes no sense");
 }
 
 static redisReply *
@@ -43,10 +30,12 @@ refuse_nonsense(struct mq_redis *r, redisReply *reply)
 redisReply *
 mq_call(struct mq_redis *r, struct mq_command *c, int type)
 {
-	redisReply *reply = call_and_free(r, c);
+	redisReply *reply = mq_redis_call(r, c);
 
-	return reply == NULL || reply->type == type ? reply :
-						      refuse_nonsense(r, reply);
+	mq_command_free(c);
+	return reply == NULL || type == -1 || reply->type == type ?
+	    reply :
+	    refuse_nonsense(r, reply);
 }
 
 bool
@@ -65,7 +54,7 @@ mq_reply_strings(const redisReply *reply)
 redisReply *
 mq_call_strings(struct mq_redis *r, struct mq_command *c)
 {
-	redisReply *reply = call_and_free(r, c);
+	redisReply *reply = mq_call(r, c, -1);
 
 	return reply == NULL || mq_reply_strings(reply) ?
 	    reply :
@@ -80,6 +69,17 @@ mq_call_number(struct mq_redis *r, struct mq_command *c, long long *n)
 	if (reply == NULL)
 		return -1;
 	*n = reply->integer;
+	freeReplyObject(reply);
+	return 0;
+}
+
+int
+mq_call_done(struct mq_redis *r, struct mq_command *c)
+{
+	redisReply *reply = mq_call(r, c, -1);
+
+	if (reply == NULL)
+		return -1;
 	freeReplyObject(reply);
 	return 0;
 }
@@ -236,7 +236,7 @@ mq_server_time(struct mq_redis *r, int64_t *ms)
 	int rv = 0;
 
 	mq_command_plain(&c, "TIME");
-	time = call_and_free(r, &c);
+	time = mq_call(r, &c, -1);
 	if (time == NULL)
 		return -1;
 	if (mq_reply_time(time, ms) == -1)

@@ -9,11 +9,13 @@
 
 #include "connection.h"
 
-/* As mq_redis_call(); the reply must be of this type, or an array of strings, or
- * an integer.  The command is freed. */
+/* As mq_redis_call(); the reply must be of this type (-1: any), or an array of
+ * strings, or an integer.  The command is freed. */
 redisReply *mq_call(struct mq_redis *, struct mq_command *, int type);
 redisReply *mq_call_strings(struct mq_redis *, struct mq_command *);
 int mq_call_number(struct mq_redis *, struct mq_command *, long long *n);
+/* The same when any reply but an error will do. */
+int mq_call_done(struct mq_redis *, struct mq_command *);
 
 bool mq_reply_strings(const redisReply *);
 

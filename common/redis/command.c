@@ -11,10 +11,10 @@
 #define HEAD 128
 
 void
-mq_command_plain(struct mq_command *c, const char *name)
+mq_command_plain(struct mq_command *c, const char *words)
 {
 	mq_command_script(c, NULL, 0);
-	mq_command_str(c, name);
+	mq_command_words(c, words);
 }
 
 void
@@ -72,6 +72,16 @@ void
 mq_command_str(struct mq_command *c, const char *s)
 {
 	mq_command_arg(c, s, strlen(s));
+}
+
+void
+mq_command_words(struct mq_command *c, const char *words)
+{
+	size_t n = strcspn(words, " ");
+
+	for (; words[n] != '\0'; words += n + 1, n = strcspn(words, " "))
+		mq_command_arg(c, words, n);
+	mq_command_arg(c, words, n);
 }
 
 void

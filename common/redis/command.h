@@ -17,8 +17,9 @@ struct mq_command {
 	struct mq_buf wire;		/* a gap for the head, then the args */
 };
 
-/* Start a command over; the buffer's memory is kept.  A zeroed struct will do. */
-void mq_command_plain(struct mq_command *, const char *name);
+/* Start a command over; the buffer's memory is kept.  A zeroed struct will do.  A
+ * blank stands between the words of a plain one: "CLIENT ID". */
+void mq_command_plain(struct mq_command *, const char *words);
 void mq_command_script(struct mq_command *, const struct mq_script *, int keys);
 
 void mq_command_arg(struct mq_command *, const void *, size_t n);
@@ -30,6 +31,8 @@ struct mq_part {
 void mq_command_parts(struct mq_command *, const struct mq_part *, int n);
 
 void mq_command_str(struct mq_command *, const char *);
+/* Adds each word of a text, in which single blanks stand between them. */
+void mq_command_words(struct mq_command *, const char *words);
 void mq_command_fmt(struct mq_command *, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
 void mq_command_int(struct mq_command *, long long);

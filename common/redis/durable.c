@@ -13,18 +13,6 @@
 /* While the server writes its first append-only file, we look this often. */
 #define LOOK_MS 100
 
-/* A command none of whose words is empty. */
-static void
-build_line(struct mq_command *c, const char *line)
-{
-	char words[64], *rest = words, *word;
-
-	snprintf(words, sizeof(words), "%s", line);
-	mq_command_plain(c, strsep(&rest, " "));
-	while ((word = strsep(&rest, " ")) != NULL)
-		mq_command_str(c, word);
-}
-
 /* The command goes with the next flush. */
 static int
 append_line(struct mq_redis *r, const char *line)
@@ -32,7 +20,7 @@ append_line(struct mq_redis *r, const char *line)
 	struct mq_command c = {0};
 	int rv;
 
-	build_line(&c, line);
+	mq_command_plain(&c, line);
 	rv = mq_redis_append(r, &c);
 	mq_command_free(&c);
 	return rv;
@@ -90,15 +78,9 @@ static bool
 knows(struct mq_redis *r, const char *line)
 {
 	struct mq_command c = {0};
-	redisReply *reply;
 
-	build_line(&c, line);
-	reply = mq_redis_call(r, &c);
-	mq_command_free(&c);
-	if (reply == NULL)
-		return false;
-	freeReplyObject(reply);
-	return true;
+	mq_command_plain(&c, line);
+	return mq_call_done(r, &c) == 0;
 }
 
 /* The server can promise nothing; the error says what to change. */

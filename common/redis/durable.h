@@ -6,7 +6,7 @@
 #ifndef MQ_DURABLE_H
 #define MQ_DURABLE_H
 
-#include "connection.h"
+#include "ask.h"
 
 struct mq_durable {
 	bool disk;    /* on the disk of the server... */

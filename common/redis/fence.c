@@ -12,23 +12,16 @@ on_id(void *arg, redisReply *reply)
 		f->id = reply->integer;
 }
 
-static void
-start_client(struct mq_command *cmd, const char *what)
-{
-	mq_command_plain(cmd, "CLIENT");
-	mq_command_str(cmd, what);
-}
-
 /* Names this connection and asks for its number, for the next one to kill. */
 static void
 mark_connection(struct mq_fence *f)
 {
 	struct mq_command cmd = {0};
 
-	start_client(&cmd, "SETNAME");
+	mq_command_plain(&cmd, "CLIENT SETNAME");
 	mq_command_str(&cmd, f->name);
 	mq_async_send(f->async, &cmd, NULL, NULL);
-	start_client(&cmd, "ID");
+	mq_command_plain(&cmd, "CLIENT ID");
 	mq_async_send(f->async, &cmd, on_id, f);
 	mq_command_free(&cmd);
 }
@@ -46,8 +39,7 @@ on_listed(void *arg, redisReply *reply)
 		return;
 	snprintf(name, sizeof(name), " name=%s ", f->name);
 	if (reply->str != NULL && strstr(reply->str, name) != NULL) {
-		start_client(&cmd, "KILL");
-		mq_command_str(&cmd, "ID");
+		mq_command_plain(&cmd, "CLIENT KILL ID");
 		mq_command_int(&cmd, f->id);
 		mq_async_send(f->async, &cmd, NULL, NULL);
 		mq_command_free(&cmd);
@@ -66,8 +58,7 @@ mq_fence(struct mq_fence *f)
 		f->then(f->arg);
 		return;
 	}
-	start_client(&cmd, "LIST");
-	mq_command_str(&cmd, "ID");
+	mq_command_plain(&cmd, "CLIENT LIST ID");
 	mq_command_int(&cmd, f->id);
 	mq_async_send(f->async, &cmd, on_listed, f);
 	mq_command_free(&cmd);

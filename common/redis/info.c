@@ -3,8 +3,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "ask.h"
-
 /* The value of a field, to the end of its line; or NULL. */
 static const char *
 find_field(const char *text, const char *name)
@@ -106,10 +104,8 @@ mq_info_ask_policy(struct mq_redis *r, struct mq_info *i)
 	redisReply *reply;
 
 	*i = (struct mq_info){.replicas = 0};
-	mq_command_plain(&c, "INFO");
-	mq_command_str(&c, "memory");
-	reply = mq_redis_call(r, &c);
-	mq_command_free(&c);
+	mq_command_plain(&c, "INFO memory");
+	reply = mq_call(r, &c, -1);
 	if (reply == NULL)
 		return mq_redis_lost(r) ? -1 : 0;
 	if (reply->type == REDIS_REPLY_STRING)

@@ -9,7 +9,7 @@
 
 #include <hiredis/hiredis.h>
 
-#include "connection.h"
+#include "ask.h"
 
 struct mq_info {
 	char run_id[48]; /* changes with each start of the server */

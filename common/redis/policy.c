@@ -22,8 +22,7 @@ mq_policy_ask(struct mq_async *async, mq_policy_fn *fn, void *arg)
 	struct mq_asker asker = {(mq_callback *)fn, arg, NULL};
 	struct mq_command cmd = {0};
 
-	mq_command_plain(&cmd, "INFO");
-	mq_command_str(&cmd, "memory");
+	mq_command_plain(&cmd, "INFO memory");
 	mq_async_ask(async, &cmd, take_policy, &asker);
 	mq_command_free(&cmd);
 }

@@ -79,11 +79,15 @@ mq_round_call_strings(
 }
 
 int
-mq_round_ask(struct mq_round *round, size_t n,
-    void (*ask)(void *arg, size_t i, struct mq_command *),
-    int (*take)(void *arg, size_t i, redisReply *), void *arg)
+mq_round_add(struct mq_round *round, struct mq_command *c, long *sum)
 {
-	return mq_ask_each(round->r, n, ask, take, arg);
+	redisReply *reply;
+	int rv = mq_round_call(round, c, REDIS_REPLY_INTEGER, &reply);
+
+	if (reply != NULL)
+		*sum += (long)reply->integer;
+	freeReplyObject(reply);
+	return rv;
 }
 
 int

@@ -29,10 +29,8 @@ int mq_round_call(
 /* The same for an array of strings. */
 int mq_round_call_strings(
     struct mq_round *, struct mq_command *, redisReply **reply);
-/* mq_ask_all(), where take() gets all replies, also errors. */
-int mq_round_ask(struct mq_round *, size_t n,
-    void (*ask)(void *arg, size_t i, struct mq_command *),
-    int (*take)(void *arg, size_t i, redisReply *), void *arg);
+/* The same for a number, which is added to *sum. */
+int mq_round_add(struct mq_round *, struct mq_command *, long *sum);
 
 /* 0, or -1 with the first error in struct mq_redis. */
 int mq_round_end(struct mq_round *);

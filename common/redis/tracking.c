@@ -43,10 +43,7 @@ on_listener_id(void *arg, redisReply *reply)
 	if (reply->type == REDIS_REPLY_INTEGER) {
 		mq_async_subscribe(
 		    t->listener, "__redis__:invalidate", on_message, t);
-		mq_command_plain(&cmd, "CLIENT");
-		mq_command_str(&cmd, "TRACKING");
-		mq_command_str(&cmd, "ON");
-		mq_command_str(&cmd, "REDIRECT");
+		mq_command_plain(&cmd, "CLIENT TRACKING ON REDIRECT");
 		mq_command_int(&cmd, reply->integer);
 		mq_async_send(t->reader, &cmd, on_tracking, t);
 		mq_command_free(&cmd);
@@ -61,8 +58,7 @@ mq_tracking_start(struct mq_tracking *t)
 {
 	struct mq_command cmd = {0};
 
-	mq_command_plain(&cmd, "CLIENT");
-	mq_command_str(&cmd, "ID");
+	mq_command_plain(&cmd, "CLIENT ID");
 	mq_async_send(t->listener, &cmd, on_listener_id, t);
 	mq_command_free(&cmd);
 }

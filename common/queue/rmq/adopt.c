@@ -46,7 +46,7 @@ rmq_adopt_some(struct rmq_cleaner *w, const struct mq_names *lists,
     struct mq_names *adopted)
 {
 	struct unlisted u = {.w = w, .all = lists->list};
-	int rv = mq_round_ask(&w->round, lists->n, ask_listed, take_listed, &u);
+	int rv = mq_ask_each(w->round.r, lists->n, ask_listed, take_listed, &u);
 
 	if (rv == 0)
 		rv = rmq_cleaner_select(w, &u.others, build_adopt, adopted);

@@ -9,7 +9,6 @@
 #include "keys.h"
 #include "message/envelope.h"
 #include "message/headers.h"
-#include "redis/ask.h"
 #include "scripts.h"
 
 /* How many keys one call of a script looks at. */

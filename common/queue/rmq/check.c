@@ -151,8 +151,8 @@ watch_connections(struct rmq_check *p, bool *whole)
 		*whole = false;
 	rv = list_connections(p, &l.all, whole);
 	if (rv == 0)
-		rv = mq_round_ask(
-		    &p->w->round, l.all.n, ask_heartbeat, take_heartbeat, &l);
+		rv = mq_ask_each(
+		    p->w->round.r, l.all.n, ask_heartbeat, take_heartbeat, &l);
 	mq_names_sort(&p->live);
 	mq_names_free(&l.all);
 	p->seen_s = now;
@@ -226,8 +226,8 @@ rmq_check_unacked(struct rmq_check *p, struct mq_names *live, bool *whole)
 	size_t i;
 
 	if (rv == 0 && *whole)
-		rv = mq_round_ask(
-		    &p->w->round, 2 * l.all.n, ask_holder, take_holder, &l);
+		rv = mq_ask_each(
+		    p->w->round.r, 2 * l.all.n, ask_holder, take_holder, &l);
 	for (i = 0; i < l.holding.n && rv == 0; i++)
 		rv = rmq_check_place(
 		    p, "unacked", l.holding.list[i].name, whole);

@@ -55,8 +55,8 @@ find_dead(struct rmq_cleaner *w)
 		return -1;
 	rmq_add_names(&h.connections, all);
 	freeReplyObject(all);
-	rv = mq_round_ask(
-	    &w->round, h.connections.n, ask_heartbeat, take_heartbeat, &h);
+	rv = mq_ask_each(
+	    w->round.r, h.connections.n, ask_heartbeat, take_heartbeat, &h);
 	mq_names_sort(&w->live);
 	mq_names_sort(&w->dead);
 	mq_names_free(&h.connections);

@@ -93,7 +93,7 @@ rmq_cleaner_select(struct rmq_cleaner *w, const struct mq_names *names,
     struct mq_names *yes)
 {
 	struct selection s = {w, names->list, build, yes};
-	int rv = mq_round_ask(&w->round, names->n, ask_name, take_answer, &s);
+	int rv = mq_ask_each(w->round.r, names->n, ask_name, take_answer, &s);
 
 	mq_names_sort(yes);
 	return rv;
@@ -173,6 +173,6 @@ int
 rmq_cleaner_send_counts(struct rmq_cleaner *w)
 {
 	sum_counts(w);
-	return mq_round_ask(
-	    &w->round, w->count_n, ask_to_count, ignore_reply, w);
+	return mq_ask_each(
+	    w->round.r, w->count_n, ask_to_count, ignore_reply, w);
 }

@@ -66,8 +66,7 @@ ask_about(void *arg, size_t i, struct mq_command *c)
 	case INFO:
 		mq_command_plain(c, "HMGET");
 		rmq_key_connection(c, name, "info");
-		mq_command_str(c, "host");
-		mq_command_str(c, "pid");
+		mq_command_words(c, "host pid");
 		break;
 	}
 }

@@ -110,8 +110,7 @@ rmq_dead_queue_step(
 	rmq_key_connection(c, connection, "heartbeat");
 	rmq_key_both(c, connection, q->queue, "consumers");
 	rmq_key_connection(c, connection, "queues");
-	mq_command_str(c, RMQ_QUEUES);
-	mq_command_str(c, RMQ_CONNECTIONS);
+	mq_command_words(c, RMQ_QUEUES " " RMQ_CONNECTIONS);
 	rmq_key_cluster(c, connection, q->queue);
 	if (q->owner->ours) {
 		rmq_key_connection(c, connection, "info");
@@ -209,14 +208,12 @@ rmq_dead_queue_reply(
 	} else if (!q->looks) {
 		count_reply(w, q, reply);
 	}
-	if (q->shown != NULL)
-		freeReplyObject(q->shown);
+	freeReplyObject(q->shown);
 	q->shown = reply;
 }
 
 void
 rmq_dead_queue_free(struct rmq_dead_queue *q)
 {
-	if (q->shown != NULL)
-		freeReplyObject(q->shown);
+	freeReplyObject(q->shown);
 }

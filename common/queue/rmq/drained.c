@@ -64,8 +64,7 @@ list_again(struct mq_redis *r, const struct mq_name *name, bool *found)
 	redisReply *reply;
 
 	rmq_adopt(&c, name->name, name->queue, false);
-	reply = mq_redis_call(r, &c);
-	mq_command_free(&c);
+	reply = mq_call(r, &c, -1);
 	if (reply == NULL)
 		return mq_redis_lost(r) ? -1 : 0;
 	*found |= reply->type == REDIS_REPLY_INTEGER && reply->integer > 0;

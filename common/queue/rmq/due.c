@@ -80,12 +80,12 @@ count_due(struct due *d)
 {
 	struct mq_round *round = &d->w->round;
 	size_t n = d->queues.n;
-	int rv = mq_round_ask(round, n, ask_clock, take_clock, d);
+	int rv = mq_ask_each(round->r, n, ask_clock, take_clock, d);
 
 	if (rv == 0)
-		rv = mq_round_ask(round, n, ask_count_by_time, take_count, d);
+		rv = mq_ask_each(round->r, n, ask_count_by_time, take_count, d);
 	if (rv == 0)
-		rv = mq_round_ask(round, n, ask_count_by_tick, take_count, d);
+		rv = mq_ask_each(round->r, n, ask_count_by_tick, take_count, d);
 	return rv;
 }
 

@@ -89,10 +89,10 @@ rmq_lapsed(struct rmq_cleaner *w)
 	s.ended = mq_xcalloc(w->dead.n, sizeof(*s.ended));
 	rv = rmq_cleaner_now(w, &s.now);
 	if (rv == 0)
-		rv = mq_round_ask(&w->round, w->dead.n, ask_end, take_end, &s);
+		rv = mq_ask_each(w->round.r, w->dead.n, ask_end, take_end, &s);
 	if (rv == 0 && s.n > 0)
-		rv = mq_round_ask(
-		    &w->round, w->live.n, ask_report, take_report, &s);
+		rv = mq_ask_each(
+		    w->round.r, w->live.n, ask_report, take_report, &s);
 	mq_names_sort(&w->lapsed);
 	free(s.ended);
 	return rv;

@@ -17,16 +17,14 @@ rmq_open(struct mq_command *c, const char *queue,
     const struct mq_attributes *attributes)
 {
 	(void)attributes;
-	mq_command_plain(c, "SADD");
-	mq_command_str(c, RMQ_QUEUES);
+	mq_command_plain(c, "SADD " RMQ_QUEUES);
 	mq_command_str(c, queue);
 }
 
 static void
 rmq_known(struct mq_command *c, const char *queue)
 {
-	mq_command_plain(c, "SISMEMBER");
-	mq_command_str(c, RMQ_QUEUES);
+	mq_command_plain(c, "SISMEMBER " RMQ_QUEUES);
 	mq_command_str(c, queue);
 }
 
@@ -48,8 +46,7 @@ rmq_result(
 		return;
 	}
 	rmq_key_queue(c, queue, what);
-	mq_command_str(c, "LEFT");
-	mq_command_str(c, "LEFT");
+	mq_command_words(c, "LEFT LEFT");
 	mq_command_fmt(c, "%.3f", (double)block_ms / 1000);
 }
 

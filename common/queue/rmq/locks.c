@@ -153,21 +153,6 @@ rmq_locks_unseen(const struct rmq_locks *l)
 	return false;
 }
 
-/* Sends what has been gathered, and adds how many were let go of. */
-static int
-send_free(struct rmq_cleaner *w, struct mq_command *c, long *n)
-{
-	redisReply *reply;
-	int rv;
-
-	rv = mq_round_call(&w->round, c, REDIS_REPLY_INTEGER, &reply);
-	if (reply == NULL)
-		return rv;
-	*n += (long)reply->integer;
-	freeReplyObject(reply);
-	return rv;
-}
-
 static int
 free_locks(struct rmq_cleaner *w, const char *queue, const struct rmq_locks *l,
     bool over, long *n)
@@ -192,11 +177,11 @@ free_locks(struct rmq_cleaner *w, const char *queue, const struct rmq_locks *l,
 		mq_command_arg(&c, lock->field, lock->field_len);
 		mq_command_arg(&c, lock->value, lock->value_len);
 		if (many == FREE_COUNT) {
-			rv = send_free(w, &c, n);
+			rv = mq_round_add(&w->round, &c, n);
 			many = 0;
 		}
 	}
-	return rv == 0 && many > 0 ? send_free(w, &c, n) : rv;
+	return rv == 0 && many > 0 ? mq_round_add(&w->round, &c, n) : rv;
 }
 
 int

@@ -82,8 +82,7 @@ add_delete(struct mq_command *c, const char *queue, bool dry_run,
 	size_t i, n = connections->elements;
 
 	mq_command_script(c, &rmq_script_delete, (int)(14 + 6 * n));
-	mq_command_str(c, RMQ_QUEUES);
-	mq_command_str(c, RMQ_CONNECTIONS);
+	mq_command_words(c, RMQ_QUEUES " " RMQ_CONNECTIONS);
 	rmq_queue_keys(c, queue);
 	for (i = 0; i < sizeof(kept) / sizeof(kept[0]); i++)
 		rmq_key_queue(c, queue, kept[i]);
@@ -143,8 +142,7 @@ try_delete(
 		return -1;
 	add_delete(&c, queue, out->dry_run, connections);
 	freeReplyObject(connections);
-	reply = mq_redis_call(r, &c);
-	mq_command_free(&c);
+	reply = mq_call(r, &c, -1);
 	if (reply == NULL)
 		return -1;
 	*done = reply->type != REDIS_REPLY_NIL;

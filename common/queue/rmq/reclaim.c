@@ -111,9 +111,7 @@ ask_about(void *arg, size_t i, struct mq_command *c)
 	}
 	mq_command_plain(c, "HMGET");
 	rmq_key_connection(c, connection, "info");
-	mq_command_str(c, "slots");
-	mq_command_str(c, "host");
-	mq_command_str(c, "attempts");
+	mq_command_words(c, "slots host attempts");
 }
 
 static int
@@ -142,8 +140,8 @@ ask_dead(struct reclaim *all, const struct mq_name *dead, size_t n)
 	for (i = 0; i < n; i++)
 		if (is_another(dead, i))
 			all->dead[all->dead_n++].connection = dead[i].name;
-	return mq_round_ask(
-	    &all->w->round, 2 * all->dead_n, ask_about, take_about, all);
+	return mq_ask_each(
+	    all->w->round.r, 2 * all->dead_n, ask_about, take_about, all);
 }
 
 static bool
@@ -205,7 +203,7 @@ step_queues(
 			rmq_dead_queue_begin(all->w, &queues[i], show);
 			all->asked[all->n++] = &queues[i];
 		}
-	return mq_round_ask(&all->w->round, all->n, ask_step, take_step, all);
+	return mq_ask_each(all->w->round.r, all->n, ask_step, take_step, all);
 }
 
 static int
@@ -263,15 +261,8 @@ unlist_empty(struct reclaim *all)
 		all->w->out->connections += (long)all->n;
 		return 0;
 	}
-	return mq_round_ask(
-	    &all->w->round, all->n, ask_to_unlist, take_unlisted, all);
-}
-
-static void
-free_reply(redisReply *reply)
-{
-	if (reply != NULL)
-		freeReplyObject(reply);
+	return mq_ask_each(
+	    all->w->round.r, all->n, ask_to_unlist, take_unlisted, all);
 }
 
 static void
@@ -282,8 +273,8 @@ free_dead(struct reclaim *all)
 	for (i = 0; i < all->queue_n; i++)
 		rmq_dead_queue_free(&all->queues[i]);
 	for (i = 0; i < all->dead_n; i++) {
-		free_reply(all->dead[i].info);
-		free_reply(all->dead[i].queues);
+		freeReplyObject(all->dead[i].info);
+		freeReplyObject(all->dead[i].queues);
 	}
 	free(all->queues);
 	free(all->dead);

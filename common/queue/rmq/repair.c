@@ -84,18 +84,14 @@ static int
 mark_bounds(struct rmq_check *p, const char *verb)
 {
 	struct mq_command c = {0};
-	redisReply *reply;
-	int rv;
+	long marked = 0;
 
 	if (p->w->how->dry_run || !p->locks.late)
 		return 0;
 	build_repair(p, verb, &c);
 	add_bound(&c, p->expires);
 	add_bound(&c, p->last_tick);
-	rv = mq_round_call(&p->w->round, &c, REDIS_REPLY_INTEGER, &reply);
-	if (reply != NULL)
-		freeReplyObject(reply);
-	return rv;
+	return mq_round_add(&p->w->round, &c, &marked);
 }
 
 static int
@@ -203,10 +199,8 @@ ask_look(void *arg, size_t i, struct mq_command *c)
 	mq_command_plain(c, asks[i % QUESTIONS][0]);
 	rmq_key_queue(
 	    c, l->queues.list[i / QUESTIONS].name, asks[i % QUESTIONS][1]);
-	if (i % QUESTIONS == IN_LINE) {
-		mq_command_str(c, RMQ_IN_LINE);
-		mq_command_str(c, "+inf");
-	}
+	if (i % QUESTIONS == IN_LINE)
+		mq_command_words(c, RMQ_IN_LINE " +inf");
 }
 
 static int
@@ -240,16 +234,12 @@ take_check(struct rmq_cleaner *w, const char *queue, bool *ours)
 
 	mq_command_plain(&c, "SET");
 	rmq_key_queue(&c, queue, "checked");
-	mq_command_str(&c, "1");
-	mq_command_str(&c, "NX");
-	mq_command_str(&c, "PX");
+	mq_command_words(&c, "1 NX PX");
 	mq_command_int(&c, CHECK_MS);
-	reply = mq_redis_call(w->round.r, &c);
-	mq_command_free(&c);
+	reply = mq_call(w->round.r, &c, -1);
 	/* A full server refuses it. */
 	*ours = reply != NULL && reply->type == REDIS_REPLY_STATUS;
-	if (reply != NULL)
-		freeReplyObject(reply);
+	freeReplyObject(reply);
 	return mq_redis_lost(w->round.r) ? -1 : 0;
 }
 
@@ -314,7 +304,7 @@ rmq_repair(struct rmq_cleaner *w)
 		rv = rmq_cleaner_queues(w, &all.queues);
 	all.list = mq_xcalloc(all.queues.n + 1, sizeof(*all.list));
 	if (rv == 0)
-		rv = mq_round_ask(&w->round, QUESTIONS * all.queues.n, ask_look,
+		rv = mq_ask_each(w->round.r, QUESTIONS * all.queues.n, ask_look,
 		    take_look, &all);
 	for (i = 0; i < all.queues.n && rv == 0; i++)
 		rv =

@@ -226,8 +226,7 @@ read_slice(struct mq_redis *r, struct mq_scan *s, bool *ended)
 							     SLICE_COUNT);
 	mq_command_int(&c, SLICE_BYTES);
 	mq_command_str(&c, s->needle != NULL ? s->needle : "");
-	w->reply = mq_redis_call(r, &c);
-	mq_command_free(&c);
+	w->reply = mq_call(r, &c, -1);
 	if (w->reply == NULL)
 		return -1;
 	if (!rmq_walk_reply(w->reply, 3, in_set))

@@ -4,35 +4,15 @@
 
 #include "redis/script.h"
 
-extern const struct mq_script rmq_script_ack;
-extern const struct mq_script rmq_script_ack_equal;
-extern const struct mq_script rmq_script_adopt;
-extern const struct mq_script rmq_script_check_locks;
-extern const struct mq_script rmq_script_claim;
-extern const struct mq_script rmq_script_count_claimable;
-extern const struct mq_script rmq_script_delete;
-extern const struct mq_script rmq_script_due;
-extern const struct mq_script rmq_script_finish;
-extern const struct mq_script rmq_script_held;
-extern const struct mq_script rmq_script_lapsed;
-extern const struct mq_script rmq_script_leave;
-extern const struct mq_script rmq_script_mark;
-extern const struct mq_script rmq_script_move;
-extern const struct mq_script rmq_script_oldest;
-extern const struct mq_script rmq_script_orphan;
-extern const struct mq_script rmq_script_promote;
-extern const struct mq_script rmq_script_publish;
-extern const struct mq_script rmq_script_purge;
-extern const struct mq_script rmq_script_receipt;
-extern const struct mq_script rmq_script_receipts;
-extern const struct mq_script rmq_script_reclaim_dead;
-extern const struct mq_script rmq_script_repair;
-extern const struct mq_script rmq_script_return_unacked;
-extern const struct mq_script rmq_script_rotate;
-extern const struct mq_script rmq_script_settle;
-extern const struct mq_script rmq_script_tick;
-extern const struct mq_script rmq_script_unlist;
-extern const struct mq_script rmq_script_walk;
-extern const struct mq_script rmq_script_walk_sorted;
+extern const struct mq_script rmq_script_ack, rmq_script_ack_equal,
+    rmq_script_adopt, rmq_script_check_locks, rmq_script_claim,
+    rmq_script_count_claimable, rmq_script_delete, rmq_script_due,
+    rmq_script_finish, rmq_script_held, rmq_script_lapsed, rmq_script_leave,
+    rmq_script_mark, rmq_script_move, rmq_script_oldest, rmq_script_orphan,
+    rmq_script_promote, rmq_script_publish, rmq_script_purge,
+    rmq_script_receipt, rmq_script_receipts, rmq_script_reclaim_dead,
+    rmq_script_repair, rmq_script_return_unacked, rmq_script_rotate,
+    rmq_script_settle, rmq_script_tick, rmq_script_unlist, rmq_script_walk,
+    rmq_script_walk_sorted;
 
 #endif

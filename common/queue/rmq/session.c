@@ -83,10 +83,7 @@ add_uses(struct mq_command *c, int n)
 static void
 add_own_uses(struct mq_command *c, const char *connection)
 {
-	mq_command_str(c, RMQ_QUEUES);
-	mq_command_str(c, "SADD");
-	mq_command_str(c, RMQ_CONNECTIONS);
-	mq_command_str(c, "SADD");
+	mq_command_words(c, RMQ_QUEUES " SADD " RMQ_CONNECTIONS " SADD");
 	rmq_key_connection(c, connection, "heartbeat");
 	mq_command_str(c, "SET");
 	rmq_key_connection(c, connection, "info");
@@ -156,8 +153,7 @@ rmq_join(const struct mq_session *s, int step, struct mq_command *c)
 	switch (step) {
 	case 0:
 		force_connection(s, c, "SET", "heartbeat");
-		mq_command_str(c, "1");
-		mq_command_str(c, "EX");
+		mq_command_words(c, "1 EX");
 		mq_command_int(c, RMQ_LEASE_S);
 		return true;
 	case 1:
@@ -225,8 +221,7 @@ rmq_leave(const struct mq_session *s, int step, struct mq_command *c)
 		delete_key(s, c, "queues");
 		return true;
 	case 1:
-		mq_command_plain(c, "SREM");
-		mq_command_str(c, RMQ_CONNECTIONS);
+		mq_command_plain(c, "SREM " RMQ_CONNECTIONS);
 		mq_command_str(c, s->connection);
 		return true;
 	case 2:

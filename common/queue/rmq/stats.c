@@ -30,8 +30,7 @@ ask_known(void *arg, size_t i, struct mq_command *c)
 {
 	struct gather *g = arg;
 
-	mq_command_plain(c, "SISMEMBER");
-	mq_command_str(c, RMQ_QUEUES);
+	mq_command_plain(c, "SISMEMBER " RMQ_QUEUES);
 	mq_command_str(c, g->out->queues[i].name);
 }
 

@@ -8,7 +8,6 @@
 #include "base/clock.h"
 #include "keys.h"
 #include "queue/walk.h"
-#include "redis/ask.h"
 #include "scripts.h"
 
 /*

@@ -69,9 +69,8 @@ static int
 forget_some(struct leases *l, size_t from, size_t n)
 {
 	struct mq_command c = {0};
-	redisReply *reply, *name;
+	redisReply *name;
 	size_t i;
-	int rv;
 
 	mq_command_plain(&c, "ZREM");
 	rsmq_key_common(&c, l->w->anywhere, "::connections");
@@ -79,12 +78,7 @@ forget_some(struct leases *l, size_t from, size_t n)
 		name = l->names[l->gone[i]];
 		mq_command_arg(&c, name->str, name->len);
 	}
-	rv = mq_round_call(&l->w->round, &c, REDIS_REPLY_INTEGER, &reply);
-	if (reply == NULL)
-		return rv;
-	l->w->out->connections += (long)reply->integer;
-	freeReplyObject(reply);
-	return rv;
+	return mq_round_add(&l->w->round, &c, &l->w->out->connections);
 }
 
 static int
@@ -114,7 +108,7 @@ clean_connections(struct rsmq_cleaner *w)
 		return -1;
 	l.names = all->element;
 	l.gone = mq_xcalloc(all->elements + 1, sizeof(*l.gone));
-	rv = mq_round_ask(&w->round, all->elements, ask_lease, take_lease, &l);
+	rv = mq_ask_each(w->round.r, all->elements, ask_lease, take_lease, &l);
 	if (rv == 0)
 		rv = forget_dead(&l);
 	free(l.gone);

@@ -33,9 +33,7 @@ ask_about(void *arg, size_t i, struct mq_command *c)
 	    c, g->links.out->connections[i / ABOUT].name, g->anywhere);
 	if (i % ABOUT == LEASE)
 		return;
-	mq_command_str(c, "host");
-	mq_command_str(c, "pid");
-	mq_command_str(c, "queues");
+	mq_command_words(c, "host pid queues");
 }
 
 static void

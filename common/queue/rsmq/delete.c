@@ -71,8 +71,7 @@ try_delete(
 		return -1;
 	add_delete(&c, queue, out->dry_run || out->unacked > 0, connections);
 	freeReplyObject(connections);
-	reply = mq_redis_call(r, &c);
-	mq_command_free(&c);
+	reply = mq_call(r, &c, -1);
 	if (reply == NULL)
 		return -1;
 	*done = reply->type != REDIS_REPLY_NIL;

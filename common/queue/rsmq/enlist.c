@@ -138,8 +138,8 @@ rsmq_enlist(struct rsmq_cleaner *w)
 	int rv = find_queues(w->round.r, &l.found);
 
 	if (rv == 0)
-		rv = mq_round_ask(
-		    &w->round, l.found.n, ask_enlist, take_enlisted, &l);
+		rv = mq_ask_each(
+		    w->round.r, l.found.n, ask_enlist, take_enlisted, &l);
 	mq_names_free(&l.found);
 	return rv;
 }

@@ -197,18 +197,13 @@ static int
 check_dead(struct mq_redis *r, const struct mq_place *place)
 {
 	struct mq_command c = {0};
-	redisReply *reply;
-	bool alive;
+	long long alive;
 
 	mq_command_plain(&c, "EXISTS");
 	rsmq_key_lease(&c, place->connection, place->queue);
-	reply = mq_redis_call(r, &c);
-	mq_command_free(&c);
-	if (reply == NULL)
+	if (mq_call_number(r, &c, &alive) == -1)
 		return -1;
-	alive = reply->type != REDIS_REPLY_INTEGER || reply->integer != 0;
-	freeReplyObject(reply);
-	if (!alive)
+	if (alive == 0)
 		return 0;
 	r->status = MQ_EXIT_AGAIN;
 	snprintf(r->error, sizeof(r->error), "%s: it is alive; stop it first",
@@ -221,20 +216,17 @@ static int
 count_ours(struct mq_redis *r, const char *queue, const redisReply *connections,
     long *n)
 {
-	size_t i;
 	struct mq_command c = {0};
-	redisReply *reply;
+	long long held;
+	size_t i;
 
 	*n = 0;
 	for (i = 0; i < connections->elements; i++) {
 		mq_command_plain(&c, "HLEN");
 		rsmq_key_held(&c, connections->element[i]->str, queue);
-		reply = mq_redis_call(r, &c);
-		mq_command_free(&c);
-		if (reply == NULL)
+		if (mq_call_number(r, &c, &held) == -1)
 			return -1;
-		*n += (long)reply->integer;
-		freeReplyObject(reply);
+		*n += (long)held;
 	}
 	return 0;
 }

@@ -12,7 +12,6 @@
 #include "base/xalloc.h"
 #include "keys.h"
 #include "queue/receipt-session.h"
-#include "redis/ask.h"
 #include "scripts.h"
 
 /* How long it may take to do something with a message that nobody was handed. */
@@ -108,8 +107,7 @@ adopt_message(struct mq_redis *r, const struct search *s)
 	mq_command_int(&c, getpid());
 	mq_command_str(&c, rsmq_bare(s->queue));
 	mq_command_int(&c, ADOPTED_MS);
-	reply = mq_redis_call(r, &c);
-	mq_command_free(&c);
+	reply = mq_call(r, &c, -1);
 	if (reply == NULL)
 		return -1;
 	if (reply->type == REDIS_REPLY_STRING) {

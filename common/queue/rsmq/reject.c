@@ -65,15 +65,11 @@ send_counts(
     struct rsmq_cleaner *w, const char *queue, const struct mq_counts *n)
 {
 	struct mq_command c = {0};
-	redisReply *reply;
 
 	if (n->failed == 0 || w->how->dry_run)
 		return 0;
 	mq_side_count(&rsmq_side, &c, queue, n);
-	reply = mq_redis_call(w->round.r, &c);
-	mq_command_free(&c);
-	if (reply != NULL)
-		freeReplyObject(reply);
+	(void)mq_call_done(w->round.r, &c);
 	return mq_redis_lost(w->round.r) ? -1 : 0;
 }
 
@@ -120,8 +116,7 @@ reject_some(struct rsmq_cleaner *w, const char *queue,
 	for (i = 0; i < n; i++)
 		if (reply == NULL || reply->element[i]->integer == 1)
 			add_counts(w, late[i], sum);
-	if (reply != NULL)
-		freeReplyObject(reply);
+	freeReplyObject(reply);
 	return rv;
 }
 

@@ -4,29 +4,12 @@
 
 #include "redis/script.h"
 
-extern const struct mq_script rsmq_script_ack;
-extern const struct mq_script rsmq_script_adopt;
-extern const struct mq_script rsmq_script_claim;
-extern const struct mq_script rsmq_script_delete;
-extern const struct mq_script rsmq_script_enlist;
-extern const struct mq_script rsmq_script_held;
-extern const struct mq_script rsmq_script_hidden;
-extern const struct mq_script rsmq_script_join;
-extern const struct mq_script rsmq_script_lapsed;
-extern const struct mq_script rsmq_script_leave;
-extern const struct mq_script rsmq_script_move;
-extern const struct mq_script rsmq_script_open;
-extern const struct mq_script rsmq_script_orphans;
-extern const struct mq_script rsmq_script_publish;
-extern const struct mq_script rsmq_script_receipt;
-extern const struct mq_script rsmq_script_receipts;
-extern const struct mq_script rsmq_script_reject;
-extern const struct mq_script rsmq_script_renew;
-extern const struct mq_script rsmq_script_set;
-extern const struct mq_script rsmq_script_settle;
-extern const struct mq_script rsmq_script_stats;
-extern const struct mq_script rsmq_script_sweep;
-extern const struct mq_script rsmq_script_take;
-extern const struct mq_script rsmq_script_walk;
+extern const struct mq_script rsmq_script_ack, rsmq_script_adopt,
+    rsmq_script_claim, rsmq_script_delete, rsmq_script_enlist, rsmq_script_held,
+    rsmq_script_hidden, rsmq_script_join, rsmq_script_lapsed, rsmq_script_leave,
+    rsmq_script_move, rsmq_script_open, rsmq_script_orphans,
+    rsmq_script_publish, rsmq_script_receipt, rsmq_script_receipts,
+    rsmq_script_reject, rsmq_script_renew, rsmq_script_set, rsmq_script_settle,
+    rsmq_script_stats, rsmq_script_sweep, rsmq_script_take, rsmq_script_walk;
 
 #endif

@@ -143,7 +143,7 @@ step_walks(struct rsmq_cleaner *w, struct walk *walks,
 			s.names[s.n++] = names[i].name;
 		}
 	*more = s.n > 0;
-	rv = mq_round_ask(&w->round, s.n, ask_step, keep_reply, &s);
+	rv = mq_ask_each(w->round.r, s.n, ask_step, keep_reply, &s);
 	for (i = 0; i < s.n; i++) {
 		if (rv == 0)
 			rv = take_reply(w, s.walks[i], s.replies[i]);
