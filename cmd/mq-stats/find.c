@@ -16,8 +16,7 @@
 static void
 keep_message(struct found *f, const struct mq_item *item)
 {
-	mq_buf_clear(&f->element);
-	mq_buf_add(&f->element, item->element, item->len);
+	mq_buf_set(&f->element, item->element, item->len);
 	f->queue = mq_xstrdup(f->place.queue);
 	f->state = f->place.state;
 	f->connection =

@@ -36,6 +36,13 @@ mq_buf_add(struct mq_buf *b, const void *p, size_t n)
 }
 
 void
+mq_buf_set(struct mq_buf *b, const void *p, size_t n)
+{
+	b->len = 0;
+	mq_buf_add(b, p, n);
+}
+
+void
 mq_buf_addstr(struct mq_buf *b, const char *s)
 {
 	mq_buf_add(b, s, strlen(s));

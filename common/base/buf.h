@@ -22,6 +22,8 @@ struct mq_buf {
 /* Makes room for n more bytes and returns where they go; len is unchanged. */
 char *mq_buf_reserve(struct mq_buf *, size_t n);
 void mq_buf_add(struct mq_buf *, const void *, size_t n);
+/* The same in place of what was there. */
+void mq_buf_set(struct mq_buf *, const void *, size_t n);
 void mq_buf_addstr(struct mq_buf *, const char *);
 void mq_buf_printf(struct mq_buf *, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));

@@ -8,19 +8,11 @@
 
 /* Takes the memory of the command. */
 static void
-send_command(struct mq_async *async, const struct mq_layout *layout,
-    struct mq_command *cmd, mq_async_take *take, mq_callback *fn, void *arg)
-{
-	struct mq_asker asker = {fn, arg, layout};
-
-	mq_async_ask(async, cmd, take, &asker);
-}
-
-static void
 send_own(struct mq_consumer *k, struct mq_command *cmd, mq_async_take *take,
     mq_callback *fn, void *arg)
 {
-	send_command(k->async, k->layout, cmd, take, fn, arg);
+	mq_async_ask(
+	    k->async, cmd, take, &(struct mq_asker){fn, arg, k->layout});
 }
 
 static bool
@@ -209,12 +201,11 @@ elements_free(struct mq_element *elements, int n)
 static void
 take_claimed(const struct mq_asker *asker, redisReply *reply)
 {
-	const struct mq_layout *layout = asker->of;
 	mq_claimed_fn *fn = (mq_claimed_fn *)asker->fn;
 	struct mq_claimed claimed = {0};
 	struct mq_answer buf;
 	const struct mq_answer *a = mq_answer_to(reply, -1, &buf);
-	int n = is_good(a) ? layout->claimed(reply, &claimed) : 0;
+	int n = is_good(a) ? mq_layout_claimed(reply, &claimed) : 0;
 
 	claimed.n = n;
 	if (n > 0)
@@ -288,13 +279,12 @@ mq_consumer_exists(struct mq_consumer *k, int queue, const char *element,
 static void
 take_settled(const struct mq_asker *asker, redisReply *reply)
 {
-	const struct mq_layout *layout = asker->of;
 	mq_settled_fn *fn = (mq_settled_fn *)asker->fn;
 	struct mq_answer buf;
 	const struct mq_answer *a = mq_answer_to(reply, -1, &buf);
 
 	fn(asker->arg, a,
-	    is_good(a) ? layout->settled(reply) : MQ_SETTLED_LOST);
+	    is_good(a) ? mq_layout_settled(reply) : MQ_SETTLED_LOST);
 }
 
 void
@@ -359,19 +349,19 @@ mq_ask_known(struct mq_async *async, const struct mq_layout *layout,
 	struct mq_command cmd = {0};
 
 	layout->known(&cmd, queue);
-	send_command(async, layout, &cmd, take_number, (mq_callback *)fn, arg);
+	mq_async_ask(async, &cmd, take_number,
+	    &(struct mq_asker){(mq_callback *)fn, arg, NULL});
 }
 
 static void
 take_published(const struct mq_asker *asker, redisReply *reply)
 {
-	const struct mq_layout *layout = asker->of;
 	mq_published_fn *fn = (mq_published_fn *)asker->fn;
 	struct mq_answer buf;
 	const struct mq_answer *a = mq_answer_to(reply, -1, &buf);
 
 	fn(asker->arg, a,
-	    is_good(a) ? layout->published(reply, 0) : MQ_PUBLISHED_NONSENSE);
+	    is_good(a) ? mq_layout_published(reply, 0) : MQ_PUBLISHED_NONSENSE);
 }
 
 void
@@ -389,6 +379,6 @@ mq_ask_publish(struct mq_async *async, const struct mq_layout *layout,
 	layout->publish_add(
 	    &cmd, how, id, &header, message->payload, message->payload_len);
 	mq_buf_free(&header);
-	send_command(
-	    async, layout, &cmd, take_published, (mq_callback *)fn, arg);
+	mq_async_ask(async, &cmd, take_published,
+	    &(struct mq_asker){(mq_callback *)fn, arg, NULL});
 }

@@ -100,15 +100,15 @@ keep_joined(struct mq_lease *l)
 static int
 claim_messages(struct mq_lease *l, struct mq_claimed *facts)
 {
-	const struct mq_layout *layout = l->of.queue.layout;
 	struct mq_command c = {0};
 	int n;
 
-	layout->claim(&l->of.session, 0, l->terms.max, CLAIM_BYTES, &c);
+	l->of.queue.layout->claim(
+	    &l->of.session, 0, l->terms.max, CLAIM_BYTES, &c);
 	l->reply = mq_call(l->of.queue.redis, &c, -1);
 	if (l->reply == NULL)
 		return -1;
-	n = layout->claimed(l->reply, facts);
+	n = mq_layout_claimed(l->reply, facts);
 	if (n == MQ_CLAIM_BAD) {
 		(void)mq_nonsense(l->of.queue.redis);
 		l->of.queue.redis->status = MQ_EXIT_WRONGTYPE;

@@ -151,14 +151,14 @@ take_reply(struct mq_publisher *p, struct mq_post *b)
 }
 
 static bool
-take_verdicts(const struct mq_publisher *p, const struct mq_post *b,
-    const redisReply *reply, mq_verdict_fn *take, void *arg)
+take_verdicts(const struct mq_post *b, const redisReply *reply,
+    mq_verdict_fn *take, void *arg)
 {
 	enum mq_published verdict;
 	int i;
 
 	for (i = 0; i < b->count; i++) {
-		verdict = p->layout->published(reply, i);
+		verdict = mq_layout_published(reply, i);
 		if (verdict == MQ_PUBLISHED_NONSENSE)
 			return false;
 		take(arg, i, verdict);
@@ -193,7 +193,7 @@ mq_post_answer(
 	}
 	if (mq_redis_refused(p->redis, reply)) {
 		result = MQ_CALL_REFUSED;
-	} else if (!take_verdicts(p, b, reply, take, arg)) {
+	} else if (!take_verdicts(b, reply, take, arg)) {
 		mq_redis_fail(
 		    p->redis, MQ_EXIT_WRONGTYPE, "a reply that makes no sense");
 		result = MQ_CALL_REFUSED;
@@ -223,7 +223,7 @@ mq_post_settle(
 		reply.type = REDIS_REPLY_STRING;
 		reply.str = (char *)(uintptr_t)letters;
 	}
-	if (letters == NULL || !take_verdicts(p, b, &reply, take, arg)) {
+	if (letters == NULL || !take_verdicts(b, &reply, take, arg)) {
 		mq_redis_fail(
 		    p->redis, MQ_EXIT_UNAVAILABLE, "no answer for too long");
 		return MQ_CALL_REFUSED;

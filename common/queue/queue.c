@@ -90,6 +90,74 @@ mq_stats_free(struct mq_stats *stats)
 	*stats = (struct mq_stats){0};
 }
 
+enum mq_published
+mq_layout_published(const redisReply *reply, int i)
+{
+	/* Of a plain LPUSH. */
+	if (reply->type == REDIS_REPLY_INTEGER)
+		return MQ_PUBLISHED;
+	if (reply->type != REDIS_REPLY_STRING || (size_t)i >= reply->len)
+		return MQ_PUBLISHED_NONSENSE;
+	switch (reply->str[i]) {
+	case 'a':
+		return MQ_PUBLISHED;
+	case 'd':
+		return MQ_PUBLISHED_DUPLICATE;
+	case 'f':
+		return MQ_PUBLISHED_FULL;
+	case 's':
+		return MQ_PUBLISHED_STALE;
+	case 't':
+		return MQ_PUBLISHED_TOO_LONG;
+	default:
+		return MQ_PUBLISHED_NONSENSE;
+	}
+}
+
+static void
+add_max(struct mq_command *c, long max)
+{
+	if (max < 0)
+		mq_command_str(c, "");
+	else
+		mq_command_int(c, max);
+}
+
+void
+mq_layout_add_limits(struct mq_command *c, const struct mq_limits *limits)
+{
+	add_max(c, limits->ready);
+	add_max(c, limits->ready_high);
+	add_max(c, limits->delayed);
+	add_max(c, limits->delayed_high);
+}
+
+void
+mq_layout_add_claim(
+    struct mq_command *c, const struct mq_session *s, int max, size_t bytes)
+{
+	mq_command_int(c, max);
+	mq_command_int(c, (long long)bytes);
+	if (s->rate_s <= 0) {
+		mq_command_words(c, " "); /* two empty ones */
+	} else {
+		mq_command_fmt(c, "%.6f", s->rate_s);
+		mq_command_int(c, s->burst);
+	}
+}
+
+const char *
+mq_outcome_name(enum mq_outcome outcome)
+{
+	static const char *const verbs[] = {[MQ_OUTCOME_ACK] = "ack",
+	    [MQ_OUTCOME_REJECT] = "reject",
+	    [MQ_OUTCOME_FRONT] = "front",
+	    [MQ_OUTCOME_AGAIN] = "again",
+	    [MQ_OUTCOME_PUSH] = "push"};
+
+	return verbs[outcome];
+}
+
 /* So many numbers come before the elements. */
 #define FACTS 4
 

@@ -138,9 +138,9 @@ struct mq_layout {
 
 	/*
 	 * Starts one command that publishes any number of messages to a
-	 * queue, all in the same way; publish_add() adds each.  published()
-	 * says by the reply, which is no error, what became of message i; an
-	 * error published none of them.  header may be empty: the message is
+	 * queue, all in the same way; publish_add() adds each.
+	 * mq_layout_published() says by the reply, which is no error, what became
+	 * of message i; an error published none of them.  header may be empty: the message is
 	 * then the bare payload.  unique is used by no other message.
 	 */
 	void (*publish)(struct mq_command *, const char *queue,
@@ -148,7 +148,6 @@ struct mq_layout {
 	void (*publish_add)(struct mq_command *, const struct mq_publishing *,
 	    const char unique[MQ_ID_LEN + 1], const struct mq_buf *header,
 	    const char *payload, size_t len);
-	enum mq_published (*published)(const redisReply *, int i);
 	/*
 	 * Whether that command also marks and counts what it has published.  If
 	 * not, there is publish_mark() for a batch with a mark: a plain command
@@ -190,15 +189,10 @@ struct mq_layout {
 	/*
 	 * Claims up to max messages, and about bytes of them (but at least
 	 * one), from one queue; max may be 0, to only look whether the queue
-	 * is paused (due_ms is -1 then unless it is).  claimed() gives
-	 * their number, or MQ_CLAIM_BAD for a reply of the wrong form, and
-	 * fills in what else there is to know; the elements are
-	 * reply->element[first] and those behind it.  MQ_CLAIM_LOST: the lease
-	 * is gone, and nothing was claimed.
+	 * is paused (due_ms is -1 then unless it is).
 	 */
 	void (*claim)(const struct mq_session *, int queue, int max,
 	    size_t bytes, struct mq_command *);
-	int (*claimed)(const redisReply *, struct mq_claimed *);
 	/* What a key that a claim has read belongs to: the name of a queue, in
 	 * *queue and *n; false: to none, and its change makes no message
 	 * claimable. */
@@ -206,17 +200,16 @@ struct mq_layout {
 	    const char *key, size_t len, const char **queue, size_t *n);
 
 	/*
-	 * Ends a message's stay in our hands, in one atomic step.  settled()
-	 * takes its reply, unless that is an error.
+	 * Ends a message's stay in our hands, in one atomic step.
+	 * mq_layout_settled() takes its reply, unless that is an error.
 	 */
 	void (*settle)(const struct mq_session *, int queue,
 	    const struct mq_settlement *, struct mq_command *);
-	enum mq_settled (*settled)(const redisReply *);
 
 	/*
 	 * Acks messages in one step, which are the oldest that the server
 	 * holds for us and whose end is told to nobody.  If they are not the
-	 * oldest, settled() is not MQ_SETTLED, and nothing has changed.
+	 * oldest, mq_layout_settled() is not MQ_SETTLED, and nothing has changed.
 	 */
 	void (*ack_oldest)(const struct mq_session *, int queue,
 	    const struct mq_acks *, struct mq_command *);
@@ -332,9 +325,19 @@ struct mq_layout {
 
 extern const struct mq_layout mq_layout_rmq, mq_layout_rsmq;
 
-/* The claimed() and settled() of both. */
+/* What became of message i by a reply to publish(). */
+enum mq_published mq_layout_published(const redisReply *, int i);
+/* How many messages a reply to claim() has, or MQ_CLAIM_BAD if it has the wrong form;
+ * the elements are reply->element[first] and those behind it.  MQ_CLAIM_LOST: the
+ * lease is gone, and nothing was claimed. */
 int mq_layout_claimed(const redisReply *, struct mq_claimed *);
 enum mq_settled mq_layout_settled(const redisReply *);
+
+/* For layouts: arguments that the scripts of both have. */
+void mq_layout_add_limits(struct mq_command *, const struct mq_limits *);
+void mq_layout_add_claim(
+    struct mq_command *, const struct mq_session *, int max, size_t bytes);
+const char *mq_outcome_name(enum mq_outcome);
 
 /* The layout of this name, or NULL. */
 const struct mq_layout *mq_layout_find(const char *name);

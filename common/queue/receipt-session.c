@@ -85,7 +85,7 @@ send_settlement(struct receipt_session *s, struct mq_settlement *how)
 	reply = mq_call(s->queue.redis, &c, -1);
 	if (reply == NULL)
 		return -1;
-	settled = s->queue.layout->settled(reply) == MQ_SETTLED;
+	settled = mq_layout_settled(reply) == MQ_SETTLED;
 	freeReplyObject(reply);
 	return settled;
 }

@@ -134,13 +134,13 @@ read_single(const struct mq_layout *l, struct mq_redis *r)
 	int i, n;
 
 	while ((reply = mq_redis_reply(r)) != NULL) {
-		n = l->claimed(reply, &claimed);
+		n = mq_layout_claimed(reply, &claimed);
 		for (i = 0; i < n; i++)
 			check_string(reply->element[claimed.first + (size_t)i]);
 		if (!mq_redis_refused(r, reply))
 			for (i = 0; i < 3; i++)
-				(void)l->published(reply, i);
-		(void)l->settled(reply);
+				(void)mq_layout_published(reply, i);
+		(void)mq_layout_settled(reply);
 		assert(l->lease(reply) >= 0);
 		row = (struct mq_queue_stats){.name = NULL};
 		(void)mq_counts_take(reply, 1795207725000, &row);

@@ -79,10 +79,8 @@ take_step(struct rmq_check *p, struct walk *at, const redisReply *reply)
 	p->missing += (long)e[MISSING]->integer;
 	lower(&p->expires, e[EXPIRES]);
 	lower(&p->last_tick, e[LAST_TICK]);
-	mq_buf_clear(&at->at);
-	mq_buf_add(&at->at, e[AT]->str, e[AT]->len);
-	mq_buf_clear(&at->sign);
-	mq_buf_add(&at->sign, e[SIGN]->str, e[SIGN]->len);
+	mq_buf_set(&at->at, e[AT]->str, e[AT]->len);
+	mq_buf_set(&at->sign, e[SIGN]->str, e[SIGN]->len);
 	for (i = IDS; i < reply->elements; i++)
 		if (e[i]->len == MQ_ID_LEN)
 			rmq_locks_seen(&p->locks, e[i]->str);

@@ -21,15 +21,7 @@ rmq_claim(const struct mq_session *s, int queue, int max, size_t bytes,
 	rmq_key_queue(c, name, "paused");
 	rmq_key_queue(c, name, "rate");
 	rmq_key_connection(c, s->connection, "info");
-	mq_command_int(c, max);
-	mq_command_int(c, (long long)bytes);
-	if (s->rate_s <= 0) {
-		mq_command_str(c, "");
-		mq_command_str(c, "");
-	} else {
-		mq_command_fmt(c, "%.6f", s->rate_s);
-		mq_command_int(c, s->burst);
-	}
+	mq_layout_add_claim(c, s, max, bytes);
 	mq_command_str(c, name);
 }
 
@@ -73,11 +65,6 @@ void
 rmq_settle(const struct mq_session *s, int queue,
     const struct mq_settlement *how, struct mq_command *c)
 {
-	static const char *const verbs[] = {[MQ_OUTCOME_ACK] = "ack",
-	    [MQ_OUTCOME_REJECT] = "reject",
-	    [MQ_OUTCOME_FRONT] = "front",
-	    [MQ_OUTCOME_AGAIN] = "again",
-	    [MQ_OUTCOME_PUSH] = "push"};
 	const char *name = s->queues[queue];
 	bool reject = how->outcome == MQ_OUTCOME_REJECT;
 	bool push = how->outcome == MQ_OUTCOME_PUSH;
@@ -102,7 +89,7 @@ rmq_settle(const struct mq_session *s, int queue,
 		rmq_key_connection(c, s->connection, "info");
 	}
 	mq_command_str(
-	    c, reject && how->unrun ? "expire" : verbs[how->outcome]);
+	    c, reject && how->unrun ? "expire" : mq_outcome_name(how->outcome));
 	mq_command_arg(c, how->element, how->len);
 	mq_command_arg(c, how->header, how->header_len);
 	mq_command_int(c, how->header == NULL ? 0 : (long long)how->payload_at);

@@ -18,7 +18,6 @@ void rmq_publish(
 void rmq_publish_add(struct mq_command *, const struct mq_publishing *,
     const char unique[MQ_ID_LEN + 1], const struct mq_buf *header,
     const char *payload, size_t len);
-enum mq_published rmq_published(const redisReply *, int i);
 bool rmq_publish_counts(const struct mq_publishing *);
 void rmq_publish_mark(
     struct mq_command *, const char *queue, const struct mq_mark *, int n);
@@ -66,8 +65,6 @@ bool rmq_walk_in_set(const struct mq_scan *);
  * the same when to is NULL; */
 void rmq_walk_start(struct mq_command *, const struct mq_scan *,
     const char *verb, const char *to);
-/* keeps the last message behind the walk; */
-void rmq_walk_anchor(struct mq_scan *, const char *p, size_t n);
 /* whether a reply has count integers, and then strings only (the anchor of a
  * list, which follows, may be an integer); */
 bool rmq_walk_reply(const redisReply *, size_t count, bool in_set);

@@ -6,16 +6,6 @@
 #include "queue/mark.h"
 #include "scripts.h"
 
-/* A limit as a script takes it. */
-static void
-add_max(struct mq_command *c, long max)
-{
-	if (max < 0)
-		mq_command_str(c, "");
-	else
-		mq_command_int(c, max);
-}
-
 static bool
 is_plain(const struct mq_publishing *how)
 {
@@ -43,10 +33,7 @@ rmq_publish(
 		rmq_key_marks(c, queue, how->mark.publisher);
 	mq_command_str(c, kinds[how->when.kind]);
 	mq_command_int(c, how->when.ms);
-	add_max(c, how->limits.ready);
-	add_max(c, how->limits.ready_high);
-	add_max(c, how->limits.delayed);
-	add_max(c, how->limits.delayed_high);
+	mq_layout_add_limits(c, &how->limits);
 	mq_command_str(c, how->alike ? "alike" : "");
 	mq_mark_add(c, &how->mark);
 }
@@ -79,27 +66,6 @@ rmq_publish_add(struct mq_command *c, const struct mq_publishing *how,
 		mq_command_parts(c, parts + 1, 2);
 	else
 		mq_command_parts(c, parts, 3);
-}
-
-enum mq_published
-rmq_published(const redisReply *reply, int i)
-{
-	if (reply->type == REDIS_REPLY_INTEGER)
-		return MQ_PUBLISHED;
-	if (reply->type != REDIS_REPLY_STRING || (size_t)i >= reply->len)
-		return MQ_PUBLISHED_NONSENSE;
-	switch (reply->str[i]) {
-	case 'a':
-		return MQ_PUBLISHED;
-	case 'd':
-		return MQ_PUBLISHED_DUPLICATE;
-	case 'f':
-		return MQ_PUBLISHED_FULL;
-	case 's':
-		return MQ_PUBLISHED_STALE;
-	default:
-		return MQ_PUBLISHED_NONSENSE;
-	}
 }
 
 bool

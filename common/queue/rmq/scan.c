@@ -127,13 +127,6 @@ rmq_to_score(const redisReply *reply)
 			      (int64_t)score;
 }
 
-void
-rmq_walk_anchor(struct mq_scan *s, const char *p, size_t n)
-{
-	mq_buf_clear(&s->walk->anchor);
-	mq_buf_add(&s->walk->anchor, p, n);
-}
-
 static struct mq_item *
 new_items(struct mq_scan *s, size_t n)
 {
@@ -154,9 +147,10 @@ set_items(struct mq_scan *s)
 		    .len = e[4 + i]->len,
 		    .connection = connection_of(s)};
 	if (e[3]->type == REDIS_REPLY_STRING)
-		rmq_walk_anchor(s, e[3]->str, e[3]->len);
+		mq_buf_set(&s->walk->anchor, e[3]->str, e[3]->len);
 	else if (n > 0)
-		rmq_walk_anchor(s, items[n - 1].element, items[n - 1].len);
+		mq_buf_set(
+		    &s->walk->anchor, items[n - 1].element, items[n - 1].len);
 }
 
 static void
@@ -188,7 +182,7 @@ set_set_items(struct mq_scan *s)
 		if (s->place.state == MQ_DELAYED)
 			set_wait(&items[i], rmq_to_score(e[6 + 2 * i]));
 	}
-	rmq_walk_anchor(s, e[3]->str, e[3]->len);
+	mq_buf_set(&s->walk->anchor, e[3]->str, e[3]->len);
 	s->walk->anchor_score = rmq_to_score(e[4]);
 }
 

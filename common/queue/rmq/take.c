@@ -48,7 +48,7 @@ taken_list(struct mq_redis *r, struct mq_scan *s, const redisReply *reply,
 	w->from = e[1]->integer;
 	w->span -= e[0]->integer;
 	if (e[2]->type == REDIS_REPLY_STRING)
-		rmq_walk_anchor(s, e[2]->str, e[2]->len);
+		mq_buf_set(&s->walk->anchor, e[2]->str, e[2]->len);
 	*us = e[3]->integer;
 	return 0;
 }
@@ -65,7 +65,8 @@ taken_later(struct mq_redis *r, struct mq_scan *s, const redisReply *reply,
 	w->from = reply->element[1]->integer;
 	w->span -= *n;
 	*us = reply->element[2]->integer;
-	rmq_walk_anchor(s, reply->element[3]->str, reply->element[3]->len);
+	mq_buf_set(
+	    &s->walk->anchor, reply->element[3]->str, reply->element[3]->len);
 	w->anchor_score = rmq_to_score(reply->element[4]);
 	return 0;
 }

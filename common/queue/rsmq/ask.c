@@ -123,10 +123,8 @@ count_on(struct rsmq_hidden *h, redisReply *const *e)
 	if (h->next_ms == 0)
 		h->next_ms = rsmq_ms(e[2]);
 	h->left = e[3]->integer;
-	mq_buf_clear(&h->score);
-	mq_buf_add(&h->score, e[4]->str, e[4]->len);
-	mq_buf_clear(&h->id);
-	mq_buf_add(&h->id, e[5]->str, e[5]->len);
+	mq_buf_set(&h->score, e[4]->str, e[4]->len);
+	mq_buf_set(&h->id, e[5]->str, e[5]->len);
 	h->ready = e[6]->integer;
 }
 

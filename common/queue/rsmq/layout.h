@@ -30,7 +30,6 @@ void rsmq_publish(
 void rsmq_publish_add(struct mq_command *, const struct mq_publishing *,
     const char unique[MQ_ID_LEN + 1], const struct mq_buf *header,
     const char *payload, size_t len);
-enum mq_published rsmq_published(const redisReply *, int i);
 bool rsmq_publish_counts(const struct mq_publishing *);
 
 void rsmq_probe(struct mq_command *, const struct mq_session *,

@@ -126,10 +126,8 @@ move_some(struct mq_redis *r, struct mq_command *c, struct mq_buf *score,
 		return -1;
 	*moved += (long)reply->element[0]->integer;
 	*left = reply->element[1]->integer;
-	mq_buf_clear(score);
-	mq_buf_add(score, reply->element[2]->str, reply->element[2]->len);
-	mq_buf_clear(id);
-	mq_buf_add(id, reply->element[3]->str, reply->element[3]->len);
+	mq_buf_set(score, reply->element[2]->str, reply->element[2]->len);
+	mq_buf_set(id, reply->element[3]->str, reply->element[3]->len);
 	freeReplyObject(reply);
 	return 0;
 }

@@ -95,15 +95,6 @@ rsmq_extra(const char *header, size_t len, struct mq_buf *extra)
 	mq_envelope_free(&e);
 }
 
-static void
-add_max(struct mq_command *c, long max)
-{
-	if (max < 0)
-		mq_command_str(c, "");
-	else
-		mq_command_int(c, max);
-}
-
 void
 rsmq_publish(
     struct mq_command *c, const char *queue, const struct mq_publishing *how)
@@ -128,10 +119,7 @@ rsmq_publish(
 		mq_command_str(c, kinds[how->when.kind]);
 		mq_command_int(c, how->when.ms);
 	}
-	add_max(c, how->limits.ready);
-	add_max(c, how->limits.ready_high);
-	add_max(c, how->limits.delayed);
-	add_max(c, how->limits.delayed_high);
+	mq_layout_add_limits(c, &how->limits);
 	if (how->realtime)
 		rsmq_channel(c, queue);
 	else
@@ -181,25 +169,6 @@ rsmq_publish_add(struct mq_command *c, const struct mq_publishing *how,
 	mq_command_arg(c, extra.data, extra.len);
 	mq_command_arg(c, payload, len);
 	mq_buf_free(&extra);
-}
-
-enum mq_published
-rsmq_published(const redisReply *reply, int i)
-{
-	if (reply->type != REDIS_REPLY_STRING || (size_t)i >= reply->len)
-		return MQ_PUBLISHED_NONSENSE;
-	switch (reply->str[i]) {
-	case 'a':
-		return MQ_PUBLISHED;
-	case 'd':
-		return MQ_PUBLISHED_DUPLICATE;
-	case 'f':
-		return MQ_PUBLISHED_FULL;
-	case 't':
-		return MQ_PUBLISHED_TOO_LONG;
-	default:
-		return MQ_PUBLISHED_NONSENSE;
-	}
 }
 
 bool

@@ -120,8 +120,7 @@ build_walk(struct mq_command *c, const struct mq_scan *s)
 static void
 set_anchor(struct mq_scan *s, redisReply *const *e)
 {
-	mq_buf_clear(&s->walk->anchor);
-	mq_buf_add(&s->walk->anchor, e[SCORE]->str, e[SCORE]->len + 1);
+	mq_buf_set(&s->walk->anchor, e[SCORE]->str, e[SCORE]->len + 1);
 	mq_buf_add(&s->walk->anchor, e[ID]->str, e[ID]->len);
 }
 

@@ -170,15 +170,7 @@ rsmq_claim(const struct mq_session *s, int queue, int max, size_t bytes,
 	rsmq_key(c, name, ":Xrate");
 	rsmq_key(c, name, ":Xlater");
 	rsmq_key_common(c, name, ":QUEUES");
-	mq_command_int(c, max);
-	mq_command_int(c, (long long)bytes);
-	if (s->rate_s <= 0) {
-		mq_command_str(c, "");
-		mq_command_str(c, "");
-	} else {
-		mq_command_fmt(c, "%.6f", s->rate_s);
-		mq_command_int(c, s->burst);
-	}
+	mq_layout_add_claim(c, s, max, bytes);
 	mq_command_str(c, rsmq_bare(name));
 }
 
@@ -238,11 +230,6 @@ void
 rsmq_settle(const struct mq_session *s, int queue,
     const struct mq_settlement *how, struct mq_command *c)
 {
-	static const char *const verbs[] = {[MQ_OUTCOME_ACK] = "ack",
-	    [MQ_OUTCOME_REJECT] = "reject",
-	    [MQ_OUTCOME_FRONT] = "front",
-	    [MQ_OUTCOME_AGAIN] = "again",
-	    [MQ_OUTCOME_PUSH] = "push"};
 	bool reject = how->outcome == MQ_OUTCOME_REJECT;
 	bool moves = reject || how->outcome == MQ_OUTCOME_PUSH;
 	const char *name = s->queues[queue];
@@ -260,7 +247,7 @@ rsmq_settle(const struct mq_session *s, int queue,
 		rsmq_queue_keys(c, mq_buf_str(&to));
 		rsmq_key_common(c, name, ":QUEUES");
 	}
-	mq_command_str(c, verbs[how->outcome]);
+	mq_command_str(c, mq_outcome_name(how->outcome));
 	rsmq_add_id(c, how->element, how->len);
 	mq_command_str(c, how->header != NULL ? "1" : "0");
 	if (how->header != NULL)

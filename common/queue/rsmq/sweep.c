@@ -48,13 +48,6 @@ build_step(struct rsmq_cleaner *w, struct walk *k, const char *bare,
 	mq_command_int(c, w->how->dry_run);
 }
 
-static void
-set_text(struct mq_buf *buf, const redisReply *text)
-{
-	mq_buf_clear(buf);
-	mq_buf_add(buf, text->str, text->len);
-}
-
 static int
 take_messages(struct rsmq_cleaner *w, struct walk *k, redisReply *reply)
 {
@@ -70,8 +63,8 @@ take_messages(struct rsmq_cleaner *w, struct walk *k, redisReply *reply)
 			    REDIS_REPLY_INTEGER :
 			    REDIS_REPLY_STRING))
 			return 0;
-	set_text(&k->at, e[0]);
-	set_text(&k->id, e[1]);
+	mq_buf_set(&k->at, e[0]->str, e[0]->len);
+	mq_buf_set(&k->id, e[1]->str, e[1]->len);
 	k->over = e[2]->integer == 0;
 	w->out->orphans += (long)e[3]->integer;
 	return rsmq_reject(w, k->queue, e + 4, (reply->elements - 4) / 3);
@@ -84,7 +77,7 @@ take_orphans(struct rsmq_cleaner *w, struct walk *k, redisReply *reply)
 
 	if (!rsmq_is(reply, "$##"))
 		return;
-	set_text(&k->at, e[0]);
+	mq_buf_set(&k->at, e[0]->str, e[0]->len);
 	k->over = strcmp(e[0]->str, "0") == 0;
 	w->out->orphans += (long)e[1]->integer;
 	w->out->adopted += (long)e[2]->integer;
