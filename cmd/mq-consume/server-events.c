@@ -17,7 +17,7 @@ on_up(void *arg)
 	struct engine *e = arg;
 
 	outbox_send_again(&e->outbox);
-	running_report_forgotten(&e->running);
+	running_report_lost(&e->running);
 	duplicates_resume(&e->duplicates);
 	inbox_look(&e->inbox, true);
 }

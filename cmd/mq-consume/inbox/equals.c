@@ -2,11 +2,11 @@
 
 #include <string.h>
 
-/* This much of an element's beginning and end tells it from others. */
+/* Bytes of an element's beginning and end that are hashed. */
 #define SAMPLE ((size_t)256)
 
 static uint64_t
-mix(uint64_t hash, const char *p, size_t n)
+mix_bytes(uint64_t hash, const char *p, size_t n)
 {
 	uint64_t word;
 
@@ -32,12 +32,12 @@ equals_add(struct equals *e, struct message *m)
 	size_t tail = m->len - head < SAMPLE ? m->len - head : SAMPLE;
 	struct message *other;
 
-	m->hash = mix((uint64_t)m->queue + m->len, m->element, head);
-	m->hash = mix(m->hash, m->element + m->len - tail, tail);
+	m->hash = mix_bytes((uint64_t)m->queue + m->len, m->element, head);
+	m->hash = mix_bytes(m->hash, m->element + m->len - tail, tail);
 	bucket = &e->buckets[m->hash % EQUALS_BUCKETS];
 	LIST_FOREACH(other, bucket, equals)
 		if (other->hash == m->hash) {
-			/* The others have one another. */
+			/* Older equal messages are marked already. */
 			other->equal = m->equal = true;
 			break;
 		}

@@ -1,6 +1,5 @@
 /*
- * The messages that this consumer has, and among them those that it has not
- * started.
+ * The messages of this consumer, and which of them are held unstarted.
  */
 #include <stdlib.h>
 
@@ -8,9 +7,9 @@
 #include "base/xalloc.h"
 #include "inbox.h"
 
-/* Among those of its queue that wait; it may be older than some of them. */
+/* Inserts by number: a returned message may be older than the others. */
 static void
-put_in_line(struct inbox *in, struct message *m)
+insert_waiting(struct inbox *in, struct message *m)
 {
 	struct messages *waiting = &in->queues[m->queue].waiting;
 	struct message *last = TAILQ_LAST(waiting, messages), *other;
@@ -26,17 +25,17 @@ put_in_line(struct inbox *in, struct message *m)
 }
 
 static void
-hold(struct inbox *in, struct message *m)
+hold_message(struct inbox *in, struct message *m)
 {
 	m->state = MESSAGE_HELD;
 	in->held++;
 	in->held_bytes += m->len;
 	in->queues[m->queue].held++;
-	put_in_line(in, m);
+	insert_waiting(in, m);
 }
 
 static void
-let_go(struct inbox *in, struct message *m)
+release_message(struct inbox *in, struct message *m)
 {
 	in->held--;
 	in->held_bytes -= m->len;
@@ -59,7 +58,7 @@ inbox_add(struct inbox *in, int queue, char *element, size_t len)
 		m->since = mq_clock_steady_s();
 	TAILQ_INSERT_TAIL(&in->all, m, link);
 	equals_add(&in->equals, m);
-	hold(in, m);
+	hold_message(in, m);
 	return m;
 }
 
@@ -67,14 +66,14 @@ void
 inbox_return(struct inbox *in, struct message *m)
 {
 	mq_envelope_free(&m->envelope);
-	hold(in, m);
+	hold_message(in, m);
 }
 
 void
 inbox_forget(struct inbox *in, struct message *m)
 {
 	if (m->state == MESSAGE_HELD)
-		let_go(in, m);
+		release_message(in, m);
 	TAILQ_REMOVE(&in->all, m, link);
 	equals_remove(m);
 	if (TAILQ_EMPTY(&in->all))
@@ -87,9 +86,9 @@ inbox_forget(struct inbox *in, struct message *m)
 	free(m);
 }
 
-/* --- what may start --------------------------------------------------------- */
+/* --- starts ----------------------------------------------------------------- */
 
-/* The boot time clock goes on while the machine sleeps, as the server does. */
+/* The boot time clock, like the server's, goes on while the machine sleeps. */
 static int64_t
 server_ms(const struct inbox *in)
 {
@@ -97,11 +96,11 @@ server_ms(const struct inbox *in)
 }
 
 static void
-note_attempts(struct inbox *in, const struct message *m, bool charged)
+note_attempts(struct inbox *in, const struct message *m, bool counts_crash)
 {
-	/* If this one kills its consumers, those behind it must not come to
-	 * the end of their attempts with it. */
-	bool alone = charged && (m->attempts + 1) * 2 > in->opt->attempts;
+	/* If the message crashes its consumers, the messages claimed with it
+	 * must not use up their attempts, too. */
+	bool alone = counts_crash && (m->attempts + 1) * 2 > in->opt->attempts;
 
 	if (m->attempts > 0)
 		in->events->careful(in->arg, false);
@@ -113,20 +112,20 @@ static bool
 may_start(struct inbox *in, struct message *m)
 {
 	unsigned has = in->server->layout->has;
-	/* All that a dead consumer had claimed is charged with a run then, not
-	 * only what ran. */
-	bool charged = has & MQ_HAS_CLAIMS && in->runs;
+	/* After a crash, the cleaner counts an attempt for all messages that
+	 * the consumer had claimed. */
+	bool counts_crash = has & MQ_HAS_CLAIMS && in->runs;
 	const struct unpack_limits limits = {
 	    .plain = !in->runs && in->opt->framing != MQ_FRAME_JSONL,
 	    .ids = has & MQ_HAS_IDS,
-	    .attempts = charged ? in->opt->attempts : 0,
+	    .attempts = counts_crash ? in->opt->attempts : 0,
 	    .now_ms = server_ms(in),
 	    .tick = in->queues[m->queue].tick};
 	struct unfit unfit;
 	bool fit = unpack(m, &limits, in->ids, &unfit);
 
 	if (fit || unfit.kind != UNFIT_HEADER)
-		note_attempts(in, m, charged);
+		note_attempts(in, m, counts_crash);
 	if (!fit)
 		in->events->unfit(in->arg, m, &unfit);
 	return fit;
@@ -164,7 +163,7 @@ inbox_next(struct inbox *in, int queue)
 	struct message *m;
 
 	while ((m = find_oldest(in, queue)) != NULL) {
-		let_go(in, m);
+		release_message(in, m);
 		if (may_start(in, m))
 			break;
 	}
@@ -185,11 +184,11 @@ inbox_take_newest(struct inbox *in, int queue)
 			newest = m;
 	}
 	if (newest != NULL)
-		let_go(in, newest);
+		release_message(in, newest);
 	return newest;
 }
 
-/* --- what there is ---------------------------------------------------------- */
+/* --- questions -------------------------------------------------------------- */
 
 int
 inbox_held(const struct inbox *in)

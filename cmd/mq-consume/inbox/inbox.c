@@ -1,8 +1,7 @@
 /*
- * Getting messages.  A claim is one script call per queue, in the order in
- * which the queues were named; it takes what there is room for and never
- * waits.  A queue that had no more is asked again when it may have: see
- * wakeup.c.
+ * Claims.  A claim is one script call for a queue, in the order in which the
+ * queues were named.  A claim takes what there is room for, and never waits.  A
+ * queue that had no more is claimed from again when it may have: see wakeup.c.
  */
 #include "inbox.h"
 
@@ -12,7 +11,7 @@
 #include "base/say.h"
 #include "base/xalloc.h"
 
-/* One claim takes about so much; a single message may be longer. */
+/* Bytes of one claim, about; a single message may be longer. */
 #define CLAIM_BYTES (1 << 20)
 
 static void
@@ -42,27 +41,25 @@ had_no_more(const struct inbox *in, const struct mq_claimed *claimed)
 	return claimed->n < in->claim_max && bytes < CLAIM_BYTES;
 }
 
-/* A queue that somebody has deleted is not made again by a consumer that waits
- * for its messages. */
+/* A consumer that waits does not make a deleted queue again. */
 static void
 note_missing(struct inbox *in, bool missing)
 {
 	struct inbox_queue *q = &in->queues[in->claim_queue];
 
-	if (missing && q->there && !in->opt->quiet)
+	if (missing && q->exists && !in->opt->quiet)
 		mq_say("%s: somebody has deleted the queue; waiting until it "
 		       "is there again",
 		    q->name);
-	q->there = !missing;
+	q->exists = !missing;
 }
 
-/* What one queue had for us. */
 static void
 take_claimed(struct inbox *in, struct mq_claimed *claimed)
 {
 	struct inbox_queue *q = &in->queues[in->claim_queue];
 	double now = mq_clock_steady_s();
-	/* A look only does not find out what else there is. */
+	/* A claim of none only looks for pauses. */
 	bool claimed_some = in->claim_max > 0;
 
 	q->seen = true;
@@ -114,14 +111,14 @@ static void
 send_claim(struct inbox *in)
 {
 	in->claiming = true;
-	/* What changes from now on is told, and maybe before the answer. */
+	/* News of later changes may come before the answer. */
 	if (in->claim_max > 0)
 		in->queues[in->claim_queue].more = false;
 	mq_consumer_claim(in->server, in->claim_queue, in->claim_max,
 	    CLAIM_BYTES, on_claimed, in);
 }
 
-/* Whether a look can find out something that matters. */
+/* Whether a pause would give any message back. */
 static bool
 pause_matters(const struct inbox *in, int queue)
 {
@@ -132,7 +129,7 @@ pause_matters(const struct inbox *in, int queue)
 		return true;
 	if (in->runs)
 		return false;
-	/* What is printed can be taken back until it is written. */
+	/* Printed messages can be taken back until they are written. */
 	TAILQ_FOREACH(m, &in->all, link)
 		if (m->state == MESSAGE_RUNNING)
 			return true;
@@ -140,8 +137,8 @@ pause_matters(const struct inbox *in, int queue)
 }
 
 /*
- * Asks the next queue that is to be asked.  A later queue comes in for more
- * messages only when the earlier ones have no more.
+ * Claims from the next queue.  A later queue is claimed from only when the
+ * earlier ones have no more.
  */
 static bool
 claim_next(struct inbox *in, int from)
@@ -174,7 +171,7 @@ inbox_claim(struct inbox *in)
 		return;
 	if (in->in_pass && claim_next(in, in->claim_queue + 1))
 		return;
-	/* Every queue has been asked, or there is no more room. */
+	/* The pass is over: all queues are done, or there is no more room. */
 	if (in->in_pass)
 		wakeup_await_due(in);
 	in->looking = in->look_wanted;

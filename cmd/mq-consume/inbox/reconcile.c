@@ -1,5 +1,5 @@
 /*
- * Comparing what the server holds for us with what we have.
+ * Compares the messages that the server holds for us with ours.
  */
 #include <string.h>
 
@@ -21,10 +21,7 @@ find_unseen(struct inbox *in, int queue, const struct mq_element *element,
 	return find_unseen(in, queue, element, TAILQ_FIRST(&in->all));
 }
 
-/*
- * Claimed for us, and the answer was lost: these are the newest in the reply,
- * whatever else is equal to them.  How many there were.
- */
+/* Counts messages of claims whose answers were lost: the newest in the reply. */
 static int
 count_unanswered(struct inbox *in, int queue, const struct mq_held *held)
 {
@@ -46,11 +43,12 @@ take_unanswered(struct inbox *in, int queue, struct mq_element *element)
 }
 
 /*
- * The server lists the newest first, we keep the oldest first: with both in
- * about the same order, each search begins where the last one ended.
+ * Marks our messages that the server holds, and adds the others.  The server lists
+ * the newest first, we the oldest.  Both orders are about the same, so each
+ * search begins where the last one ended.
  */
 static void
-see_held(struct inbox *in, int queue, struct mq_held *held, int newer)
+mark_held(struct inbox *in, int queue, struct mq_held *held, int newer)
 {
 	struct message *m, *at = TAILQ_FIRST(&in->all);
 	int i;
@@ -72,7 +70,7 @@ see_held(struct inbox *in, int queue, struct mq_held *held, int newer)
 		take_unanswered(in, queue, &held->elements[--newer]);
 }
 
-/* The end of one that is under way is told by its own answer. */
+/* A settlement in flight has an answer of its own. */
 static bool
 is_missing(const struct message *m, int queue)
 {
@@ -88,11 +86,11 @@ inbox_reconcile(struct inbox *in, int queue, struct mq_held *held,
 
 	TAILQ_FOREACH(m, &in->all, link)
 		m->seen = false;
-	see_held(in, queue, held, count_unanswered(in, queue, held));
+	mark_held(in, queue, held, count_unanswered(in, queue, held));
 	TAILQ_FOREACH(m, &in->all, link) {
 		if (!is_missing(m, queue))
 			continue;
-		/* Of equal ones, that is gone whose end was sent first. */
+		/* Of equal messages, the first settled one is gone. */
 		other = equals_settled(&in->equals, m);
 		if (other != NULL) {
 			other->seen = false;

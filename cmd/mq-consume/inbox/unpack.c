@@ -23,8 +23,7 @@ unpack(struct message *m, const struct unpack_limits *limits,
 {
 	const char *bad;
 
-	/* Most have nothing but an id, of which printing the payload needs no
-	 * more. */
+	/* Most messages have only an id, and printing needs no more. */
 	if (limits->plain &&
 	    mq_message_plain(m->element, m->len, m->id, &m->envelope))
 		return true;

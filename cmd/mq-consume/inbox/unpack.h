@@ -1,6 +1,6 @@
 /*
- * Takes a message's envelope apart when it is about to start, and finds out
- * whether it still may.
+ * Parses the envelope of a message that is about to start, and checks whether the
+ * message may start.
  */
 #ifndef MQ_CONSUME_UNPACK_H
 #define MQ_CONSUME_UNPACK_H
@@ -9,9 +9,9 @@
 #include "mq-consume/message.h"
 
 struct unpack_limits {
-	bool plain;   /* nothing but the id and the payload is needed */
-	bool ids;     /* the layout has ids of its own */
-	int attempts; /* with so many runs, its last consumer died; 0: never */
+	bool plain;	/* only the id and the payload are needed */
+	bool ids;	/* the layout has ids of its own */
+	int attempts;	/* runs after which the last one crashed; 0: no limit */
 	int64_t now_ms; /* the server's clock, unix ms */
 	int64_t tick;	/* of its queue */
 };
@@ -19,14 +19,14 @@ struct unpack_limits {
 /* Why a message may not start. */
 struct unfit {
 	enum {
-		UNFIT_HEADER,  /* it cannot be read */
+		UNFIT_HEADER,  /* unreadable */
 		UNFIT_EXPIRED, /* its time, or its last tick, is over */
-		UNFIT_CRASHED  /* it had its last run, whose consumer died */
+		UNFIT_CRASHED  /* the consumer of its last run died */
 	} kind;
-	char why[256]; /* not of CRASHED */
+	char why[256]; /* empty for CRASHED */
 };
 
-/* Sets envelope, id, attempts and awaited.  False: it may not start. */
+/* Sets envelope, id, attempts and awaited.  False: the message may not start. */
 bool unpack(struct message *, const struct unpack_limits *, struct mq_idgen *,
     struct unfit *);
 

@@ -1,13 +1,11 @@
 /*
- * Which queues may have more to claim.  The server says (CLIENT TRACKING) as
- * soon as anything that a claim has looked at has changed, and a timer tells
- * when a delayed message falls due.  Once a second all are looked at, for
+ * Finds out which queues may have more to claim.  The server reports changes of
+ * the keys that a claim has read (CLIENT TRACKING), and a timer tells when a
+ * delayed message falls due.  Once a second all queues are claimed from, for
  * servers that do not allow the tracking.
  *
- * A pause is noticed in the same way.  But with no room for more messages
- * nothing is claimed, and nothing would show that those held have been paused.
- * Then a claim of none looks: once a second and, since there may be other
- * changes all the time, at most every LOOK_S after one.
+ * A claim also shows a pause.  Without room for messages, a claim of none looks
+ * for pauses of the held ones: once a second and LOOK_S after a change.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -18,7 +16,7 @@
 #include "inbox.h"
 
 #define LOOK_S 0.1
-/* Timers may be so much early. */
+/* A timer may be early by this much. */
 #define EARLY_S 0.001
 
 /* The queues, sorted by their names. */
@@ -49,9 +47,9 @@ any_may_have_more(struct inbox *in)
 		in->queues[i].more = true;
 }
 
-/* What we hold may have been paused as well. */
+/* A change may also be a pause of held messages. */
 static void
-wake(struct inbox *in)
+wake_claims(struct inbox *in)
 {
 	if (!TAILQ_EMPTY(&in->all) && !ev_is_active(&in->look_timer))
 		ev_timer_again(in->loop, &in->look_timer);
@@ -74,7 +72,7 @@ inbox_changed(struct inbox *in, const char *key, size_t len)
 
 	if (key == NULL) {
 		any_may_have_more(in);
-		wake(in);
+		wake_claims(in);
 		return;
 	}
 	if (!in->server->layout->key_queue(key, len, &wanted.name, &wanted.len))
@@ -84,7 +82,7 @@ inbox_changed(struct inbox *in, const char *key, size_t len)
 	if (found == NULL)
 		return;
 	found->q->more = true;
-	wake(in);
+	wake_claims(in);
 }
 
 static void
@@ -97,7 +95,7 @@ on_look(struct ev_loop *loop, ev_timer *w, int events)
 	inbox_look(in, false);
 }
 
-/* --- what falls due --------------------------------------------------------- */
+/* --- delayed messages ------------------------------------------------------- */
 
 static void
 on_due(struct ev_loop *loop, ev_timer *w, int events)
@@ -114,7 +112,7 @@ on_due(struct ev_loop *loop, ev_timer *w, int events)
 		if (q->due != 0 && q->due <= now)
 			q->more = true;
 	}
-	wake(in);
+	wake_claims(in);
 }
 
 void
@@ -131,7 +129,7 @@ wakeup_await_due(struct inbox *in)
 	ev_timer_stop(in->loop, &in->due_timer);
 	if (first == 0)
 		return;
-	/* From now on, and not since this turn of the loop has begun. */
+	/* Else the timer counts from the beginning of this turn. */
 	ev_now_update(in->loop);
 	first -= mq_clock_steady_s();
 	ev_timer_set(&in->due_timer, first > 0 ? first : 0, 0);

@@ -8,7 +8,7 @@
 
 struct queue_counters {
 	struct mq_counts counts; /* not sent yet */
-	double run_ms;		 /* what is missing in them: less than 1 */
+	double run_ms;		 /* below 1: the rest of counts.run_ms */
 };
 
 void
@@ -81,9 +81,9 @@ counters_lost(struct counters *c, const struct message *m)
 	c->queues[m->queue].counts.lease_lost++;
 }
 
-/* The counts of one queue begin anew; what the summary says is kept. */
+/* Adds the counts of a queue to the totals, and begins anew. */
 static void
-put_away(struct counters *c, struct mq_counts *n)
+total_counts(struct counters *c, struct mq_counts *n)
 {
 	c->sent.done += n->done;
 	c->sent.failed += n->failed;
@@ -118,7 +118,7 @@ counters_send(struct counters *c)
 			continue;
 		mq_consumer_count(
 		    c->server, c->opt->queues[i], n, on_counted, c);
-		put_away(c, n);
+		total_counts(c, n);
 	}
 	if (c->pushed > 0)
 		mq_consumer_count(
@@ -133,7 +133,7 @@ counters_say(struct counters *c)
 	int i;
 
 	for (i = 0; i < c->opt->queue_count; i++)
-		put_away(c, &c->queues[i].counts);
+		total_counts(c, &c->queues[i].counts);
 	if (c->opt->verbose || n->lease_lost > 0)
 		mq_say("%lld done, %lld rejected, %lld to be tried again, "
 		       "%ld returned, %lld lease%s lost",

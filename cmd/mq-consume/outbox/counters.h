@@ -1,7 +1,7 @@
 /*
- * Counters: what was done, by queue.  They are kept here and sent to the server
- * once a second.  If the connection is lost before it has answered, they may be
- * lost, too: better that than counted twice.
+ * Counters of settlements and runs, by queue, sent to the server once a second.  If
+ * the connection is lost before the answer, counts may be lost: none is counted
+ * twice.
  */
 #ifndef MQ_CONSUME_COUNTERS_H
 #define MQ_CONSUME_COUNTERS_H
@@ -28,12 +28,12 @@ void counters_free(struct counters *);
 void counters_ran(struct counters *, int queue, double seconds);
 /* A run whose consumer died was found when its message was to start again. */
 void counters_crashed(struct counters *, int queue);
-/* The server has confirmed its outcome; or the lease went before. */
+/* The server has confirmed the outcome; or the lease was lost before. */
 void counters_settled(struct counters *, const struct message *);
 void counters_lost(struct counters *, const struct message *);
-/* Sends what has been counted. */
+/* Sends the counts since the last call. */
 void counters_send(struct counters *);
-/* Says what was done, if that was asked for or is bad. */
+/* Says the totals, with --verbose or if leases were lost. */
 void counters_say(struct counters *);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * Acks wait for each other, and the oldest messages of a queue are acked
- * together: one step for many, and their bytes need not be sent again.
+ * Ack batches.  Acks wait for others, so that one command acks the oldest messages
+ * of a queue, without their bytes.
  */
 #include "outbox.h"
 
@@ -8,24 +8,22 @@
 
 #include "base/xalloc.h"
 
-/*
- * So that the server is not woken up for each of many short runs, while there
- * is more to run.  After a crash, so many are repeated at most.
- */
+/* Waiting acks, and their longest wait.  After a crash, at most that many messages
+ * are run again. */
 #define ENOUGH	    16
 #define ENOUGH_S    0.02
-#define ENOUGH_MANY 250 /* where many end at once */
+#define ENOUGH_MANY 250 /* if messages end many at a time */
 #define MANY_S	    0.005
-/* What is sent, or looked at there, at once, if that must be. */
+/* Bytes of a batch whose elements must be sent or read. */
 #define BYTES_MAX ((size_t)1 << 20)
-/* Fewer are as well acked one by one. */
+/* Fewer acks are sent one by one. */
 #define TOGETHER_MIN 4
 
-/* Some that are acked in one step. */
+/* Messages that are acked by one command. */
 struct ack_batch {
 	struct outbox *outbox;
-	bool holds;  /* some may hold a key or a group */
-	bool equals; /* some may be equal to others; never both */
+	bool holds;  /* one may hold a key or a group */
+	bool equals; /* one may be equal to another; never both */
 	int n;
 	struct message *m[];
 };
@@ -50,7 +48,7 @@ on_acked(void *arg, const struct mq_answer *answer, enum mq_settled how)
 	o->events->wake(o->arg);
 }
 
-/* Whether it can go with those before it. */
+/* False: the message cannot be acked together with the others. */
 static bool
 add_to_batch(struct ack_batch *b, struct message *m, size_t bytes)
 {
@@ -66,8 +64,8 @@ add_to_batch(struct ack_batch *b, struct message *m, size_t bytes)
 }
 
 /*
- * The oldest messages of the queue that the server still has when it comes to
- * what is sent now, as far as they can be acked together.
+ * The oldest messages that the server has of a queue, once all commands in flight
+ * are carried out; as far as they can be acked together.
  */
 static struct ack_batch *
 collect_oldest(struct outbox *o, int queue)
@@ -171,7 +169,7 @@ outbox_send_again(struct outbox *o)
 		    m->outcome != MQ_OUTCOME_FRONT)
 			settlement_send(o, m);
 	}
-	/* The oldest last: it then is in front. */
+	/* The oldest goes back last: then it is in front. */
 	for (m = inbox_last(o->inbox); m != NULL; m = next) {
 		next = TAILQ_PREV(m, messages, link);
 		if (m->state == MESSAGE_SETTLING && !m->in_flight)

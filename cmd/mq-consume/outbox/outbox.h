@@ -1,7 +1,12 @@
 /*
- * Outbox: tells the server what became of a message.  A settlement is sent until
- * it is confirmed: an error repeats it on the next tick, a lost connection leads
- * to a comparison of all messages by way of the next join.
+ * The outbox settles messages at the server.  It owns the settlements, and the
+ * acks that wait for others.  After an error, a settlement is sent again on the
+ * next tick; after a lost connection, once the next join has compared all
+ * messages.
+ *
+ * The outbox calls settlements of queue/consumer.h, the counters and the inbox,
+ * and reports by outbox_events.  The outbox never decides an outcome, but for a
+ * wrong key, and never frees a message.
  */
 #ifndef MQ_CONSUME_OUTBOX_H
 #define MQ_CONSUME_OUTBOX_H
@@ -14,18 +19,17 @@
 #include "result.h"
 
 struct outbox_events {
-	/* Whether the connection is there. */
 	bool (*online)(void *arg);
-	/* A message came to its end, and is the receiver's to forget.
-	 * confirmed: the server has carried its outcome out. */
+	/* A message has ended, and is the receiver's to forget.  confirmed: the
+	 * server has carried out the outcome. */
 	void (*settled)(void *arg, struct message *, bool confirmed);
-	/* It did not: the queue that it was to be pushed to takes no such
-	 * long message; a key holds something else, and it goes back. */
+	/* A message is too long for the queue of --push. */
 	void (*too_long)(void *arg, struct message *);
+	/* A key holds something else than messages; the message goes back. */
 	void (*wrong_key)(void *arg);
-	/* The server has refused something, which is tried again. */
+	/* The server has refused a command, which is sent again. */
 	void (*refused)(void *arg, const char *error);
-	/* A pause that a message asked for is sent; or done, or refused. */
+	/* A pause begins (is sent) or ends (is answered); paused: and is done. */
 	void (*pausing)(void *arg, int queue, bool begins);
 	void (*paused)(void *arg, int queue);
 	/* An answer has come. */
@@ -42,16 +46,16 @@ struct outbox {
 	const struct result_rules *results;
 	const struct outbox_events *events;
 	void *arg;
-	int settling;		 /* messages whose outcome is known */
+	int settling;		 /* count of messages */
 	int in_flight;		 /* of these: sent, and not answered */
-	struct messages waiting; /* acks that wait for each other */
+	struct messages waiting; /* acks that wait for others */
 	int waiting_count;
-	int enough;		/* of them go out at once */
-	int *waiting_of;	/* by queue */
-	bool holding;		/* some may hold a key or a group */
+	int enough;		/* waiting_count at which all are sent */
+	int *waiting_of;	/* counts by queue */
+	bool holding;		/* one may hold a key or a group */
 	unsigned long sendings; /* so far */
 	unsigned long moves;	/* answers so far */
-	ev_timer timer;		/* for those that wait */
+	ev_timer timer;		/* for the waiting acks */
 };
 
 /* many: messages end many at a time. */
@@ -61,38 +65,38 @@ void outbox_init(struct outbox *, struct ev_loop *, const struct options *,
     void *arg);
 void outbox_free(struct outbox *);
 
-/* What is to become of a message that is in no other hands. */
+/* Settles a message that neither inbox nor executor has any more. */
 void outbox_settle(struct outbox *, struct message *, enum mq_outcome);
-/* Acks wait for no other one now. */
+/* Sends the waiting acks. */
 void outbox_flush(struct outbox *);
-/* Whether acks wait; and whether the next of a group may wait for one. */
+/* Whether acks wait; whether one of them may hold a key or a group. */
 bool outbox_waits(const struct outbox *);
 bool outbox_holds(const struct outbox *);
-/* Sends what the server has not been told, or has not confirmed. */
+/* Sends all settlements that are not in flight. */
 void outbox_send_again(struct outbox *);
 
 /* --- settlement.c --- */
 
-/* The answer was lost, but the server does not have the message any more. */
+/* Confirms a message whose answer was lost: the server has settled it. */
 void outbox_confirm(struct outbox *, struct message *);
-/* The lease went: the outcome does not count, and why is said. */
+/* Says why the outcome does not count: the lease is lost. */
 void outbox_lose(struct outbox *, struct message *, const char *why);
-/* Has nothing to do with a message any more that is settling. */
+/* Drops a message that is settling. */
 void outbox_forget(struct outbox *, struct message *);
 
 /* How many messages are settling. */
 int outbox_settling(const struct outbox *);
-/* Whether some were refused, and wait for the next tick. */
+/* Whether a refused settlement waits for the next tick. */
 bool outbox_refused(const struct outbox *);
 /* Answers so far. */
 unsigned long outbox_moves(const struct outbox *);
 
-/* For outbox.c alone. */
+/* For outbox.c only. */
 void settlement_send(struct outbox *, struct message *);
 void settlement_sent(struct outbox *, struct message *);
 void settlement_answered(struct outbox *, struct message *,
     const struct mq_answer *, enum mq_settled);
-/* Nothing has been done with it: sends it once more, alone. */
+/* The batch did not settle the message: sends it alone. */
 void settlement_again(struct outbox *, struct message *);
 
 #endif

@@ -45,7 +45,7 @@ result_of(const struct result_rules *r, struct message *m,
 	if (how->outcome == MQ_OUTCOME_FRONT ||
 	    how->outcome == MQ_OUTCOME_AGAIN || !result_wanted(r, m))
 		return NULL;
-	/* Who waits need not look elsewhere then. */
+	/* A message pushed to its own queue has not ended. */
 	if (how->outcome == MQ_OUTCOME_PUSH &&
 	    strcmp(how->push, m->queue_name) == 0)
 		return NULL;

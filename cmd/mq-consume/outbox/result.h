@@ -1,6 +1,6 @@
 /*
- * What is told of a message that has come to its end: to those who wait for
- * it (Mq-Reply-To), and with --keep to those who ask later.
+ * The result of a message: sent with its settlement to the publisher that waits
+ * for it (Mq-Reply-To), and kept for others with --keep.
  */
 #ifndef MQ_CONSUME_RESULT_H
 #define MQ_CONSUME_RESULT_H
@@ -10,17 +10,17 @@
 #include "mq-consume/message.h"
 
 struct result_rules {
-	int64_t keep_ms;  /* of every result; 0: only if it is asked for */
-	const char *host; /* NULL: not known */
+	int64_t keep_ms;  /* of every result; 0: only if one is wanted */
+	const char *host; /* NULL: unknown */
 };
 
-/* Whether its end is to be told. */
+/* Whether a message has a result. */
 bool result_wanted(const struct result_rules *, const struct message *);
-/* How a run that ends its message went; f may be NULL. */
+/* Writes the result of the last run into the message. */
 void result_note(const struct result_rules *, struct message *, enum mq_end,
     const struct mq_failure *f);
-/* What to tell with a settlement, in *out; NULL: nothing.  It is the
- * message's. */
+/* Sets *out to the result to send with a settlement; its text is the message's.
+ * NULL: none. */
 const struct mq_result *result_of(const struct result_rules *, struct message *,
     const struct mq_settlement *, struct mq_result *out);
 

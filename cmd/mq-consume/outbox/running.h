@@ -1,25 +1,23 @@
 /*
- * Telling others what runs here.  Short runs are not worth it: once a second the
- * server is told of those that last, and only when something about them has
- * changed.
+ * The report of long runs to the server, for mq-stats: sent once a second, if it
+ * has changed.
  */
 #ifndef MQ_CONSUME_RUNNING_H
 #define MQ_CONSUME_RUNNING_H
 
 #include "queue/consumer.h"
 
-/* Zeroed but for the server, nothing has been told. */
+/* Zeroed but for the server: nothing was reported. */
 struct running_report {
 	struct mq_consumer *server;
-	struct mq_buf last; /* what was told */
-	bool known;	    /* the server has confirmed that, or will */
+	struct mq_buf last; /* the last report */
+	bool reported;	    /* the server has confirmed it, or will */
 };
 
-/* Once a second: text as of running.h; empty: nothing runs.  The buffer is
- * taken. */
+/* text: as of queue/running.h, taken; empty: nothing runs. */
 void running_report_send(struct running_report *, struct mq_buf *text);
-/* The server may have forgotten what it was told. */
-void running_report_forgotten(struct running_report *);
+/* The server may have lost the report. */
+void running_report_lost(struct running_report *);
 void running_report_free(struct running_report *);
 
 #endif

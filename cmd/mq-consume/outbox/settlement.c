@@ -1,5 +1,5 @@
 /*
- * The settlement of one message: sending it, and its answer.
+ * The settlement of one message.
  */
 #include <stdlib.h>
 
@@ -9,7 +9,7 @@
 
 /* --- answers ---------------------------------------------------------------- */
 
-/* It was not for us to end; what it had come to here does not count. */
+/* Says why the outcome, in parentheses, does not count. */
 static void
 say_overtaken(const struct message *m, const char *by)
 {
@@ -60,7 +60,7 @@ outbox_confirm(struct outbox *o, struct message *m)
 	end_settlement(o, m, true);
 }
 
-/* Nothing is under way about it any more. */
+/* The message is not in flight any more. */
 static void
 note_answer(struct outbox *o, struct message *m)
 {
@@ -69,7 +69,7 @@ note_answer(struct outbox *o, struct message *m)
 	o->moves++;
 }
 
-/* Whether a key of the place that it was to go to holds something else. */
+/* Whether a key of the destination holds something else. */
 static bool
 is_wrong_key(const struct message *m, const struct mq_answer *answer)
 {
@@ -87,8 +87,8 @@ take_refusal(
 		o->events->refused(o->arg, answer->error);
 		return;
 	}
-	/* The message goes back instead, and we end: the next start finds the
-	 * key, and names it. */
+	/* The message goes back instead, and the consumer ends.  The next start
+	 * finds the key, and names it. */
 	message_note(m, "back: a key of %s holds something else than messages",
 	    m->outcome == MQ_OUTCOME_PUSH ? o->opt->push : "the queue");
 	m->outcome = MQ_OUTCOME_FRONT;
@@ -109,7 +109,7 @@ take_settled(struct outbox *o, struct message *m, enum mq_settled how)
 		end_settlement(o, m, false);
 		break;
 	case MQ_SETTLED_GONE:
-		/* One that was not even started is no news. */
+		/* Nobody misses a message that was not started. */
 		if (m->outcome != MQ_OUTCOME_FRONT || o->opt->verbose)
 			say_overtaken(
 			    m, "gone: somebody has deleted the message");
@@ -142,7 +142,7 @@ struct pause_request {
 	int queue;
 };
 
-/* Refused or not, the message that asked for it is settled. */
+/* The message is settled in any case. */
 static void
 on_paused(void *arg, const struct mq_answer *answer)
 {
@@ -160,7 +160,7 @@ on_paused(void *arg, const struct mq_answer *answer)
 		o->events->paused(o->arg, queue);
 }
 
-/* Until the server has answered, nothing of the queue is started. */
+/* Until the answer, no message of the queue is started. */
 static void
 send_pause(struct outbox *o, const struct message *m)
 {
@@ -231,7 +231,7 @@ settlement_again(struct outbox *o, struct message *m)
 		settlement_send(o, m);
 }
 
-/* --- what there is ---------------------------------------------------------- */
+/* --- questions -------------------------------------------------------------- */
 
 int
 outbox_settling(const struct outbox *o)
