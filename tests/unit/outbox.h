@@ -222,6 +222,7 @@ house_teardown(void **state)
 {
 	struct house *h = *state;
 
+	lose_connection(h);
 	outbox_free(&h->outbox);
 	counters_free(&h->counters);
 	fixture_free(&h->f);

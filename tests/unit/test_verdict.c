@@ -107,7 +107,7 @@ a_wanted_result_is_written(void **state)
 }
 
 static void
-err_is_rejected(void **state)
+err_is_rejected_or_tried_again(void **state)
 {
 	struct house *h = *state;
 	struct message *m = run(h, 1);
@@ -120,6 +120,9 @@ err_is_rejected(void **state)
 	assert_true(
 	    history_has(m, "\"status\": 3") || history_has(m, "\"status\":3"));
 	assert_string_equal(header_of(m, MQ_HEADER_DUE), "");
+	run(h, 0);
+	h->opt.retry_err = true;
+	assert_outcome(h, ERR, EXIT(1), "", AGAIN);
 }
 
 static void
@@ -135,16 +138,6 @@ the_history_tells_how_a_run_ended(void **state)
 	judge(h, MQ_VERDICT_ERR, SAID, "bad");
 	assert_true(history_has(m, "bad"));
 	assert_false(history_has(m, "status") || history_has(m, "signal"));
-}
-
-static void
-err_is_tried_again_if_that_is_wanted(void **state)
-{
-	struct house *h = *state;
-
-	run(h, 0);
-	h->opt.retry_err = true;
-	assert_outcome(h, ERR, EXIT(1), "", AGAIN);
 }
 
 static void
@@ -238,14 +231,7 @@ the_next_tick(void **state)
 	assert_outcome(h, TICK, EXIT(0), "", AGAIN);
 	assert_string_equal(header_of(m, MQ_HEADER_FROM_TICK), "8");
 	assert_int_equal(m->delay_ms, 0);
-}
-
-static void
-no_next_tick(void **state)
-{
-	struct house *h = *state;
-	struct message *m = run(h, 0);
-
+	run(h, 0);
 	mq_envelope_set(&m->envelope, MQ_HEADER_UNTIL_TICK, "7");
 	assert_outcome(h, TICK, EXIT(0), "", REJECT);
 	assert_string_equal(news_of(m), "rejected: no next tick");
@@ -389,16 +375,14 @@ main(void)
 	const struct CMUnitTest tests[] = {
 	    TEST(done_is_acked),
 	    TEST(a_wanted_result_is_written),
-	    TEST(err_is_rejected),
+	    TEST(err_is_rejected_or_tried_again),
 	    TEST(the_history_tells_how_a_run_ended),
-	    TEST(err_is_tried_again_if_that_is_wanted),
 	    TEST(resend_waits_as_long_as_it_says),
 	    TEST(pause_is_for_the_queue_as_well),
 	    TEST(stop_gives_back),
 	    TEST(the_last_attempt_is_rejected),
 	    TEST(the_backoff_is_within_its_bounds),
 	    TEST(the_next_tick),
-	    TEST(no_next_tick),
 	    TEST(without_ticks_there_is_a_backoff),
 	    TEST(push_begins_the_attempts_anew),
 	    TEST(a_first_push_leaves_the_bytes_alone),
