@@ -3,7 +3,7 @@
 --   KEYS  the queue's (see lib/place.lua)
 --   ARGV  'free', '1' to change nothing, then for each lock whose holder is
 --           nowhere: its field, its value.  One that has another value now is
---           left alone; see layout-rmq-repair.c
+--           left alone; see repair.c
 --         'lines', '1' to change nothing, a score: groups from there on (''
 --           the first) in which messages stand in line while nobody holds it
 --         'begin': a walk for messages that are too late begins
