@@ -185,6 +185,7 @@ main(int argc, char *argv[])
 	connect_modules(&m);
 	if (o->set) {
 		set_attributes(&m);
+		clean_up(&m);
 		return MQ_EXIT_OK;
 	}
 	if (o->durable)
@@ -192,6 +193,7 @@ main(int argc, char *argv[])
 	clock_us = open_queue(&m);
 	if (o->tick >= 0) {
 		set_tick(&m);
+		clean_up(&m);
 		return MQ_EXIT_OK;
 	}
 	prepare_messages(&m, clock_us);
