@@ -58,6 +58,8 @@ mq_command_parts(struct mq_command *c, const struct mq_part *part, int n)
 		if (part[i].n > 0)
 			to = mempcpy(to, part[i].p, part[i].n);
 	to = mempcpy(to, "\r\n", 2);
+	/* hiredis 0.14 looks for another argument behind the last one. */
+	*to = '\0';
 	c->wire.len = (size_t)(to - c->wire.data);
 	c->args++;
 }
