@@ -1,7 +1,7 @@
 /*
- * --batch: up to so many messages of one queue for one run, framed on its
- * standard input.  Those that have been claimed wait for more of their queue;
- * the wait begins with the first.
+ * --batch: several messages of one queue for one run, framed on its standard
+ * input.  Claimed messages wait for more of their queue; the wait begins with
+ * the claim of the first.
  */
 #include <stdlib.h>
 
@@ -10,7 +10,7 @@
 #include "executor.h"
 #include "run.h"
 
-/* One queue can have a full batch while those of another gather. */
+/* Each queue can gather a batch while a slot is free. */
 static long
 batch_room(const void *work, int queue)
 {
@@ -18,13 +18,13 @@ batch_room(const void *work, int queue)
 	long free = slots_idle(ss);
 	int held =
 	    free > 0 ? inbox_held_of(ss->inbox, queue) : inbox_held(ss->inbox);
-	/* Those that gather are held for long anyway. */
+	/* Messages that gather are held for long anyway. */
 	bool gathers = ss->opt->batch_wait_ms > 0 && ss->opt->prefetch < 0;
 
 	return free * ss->batch - held + (gathers ? 0 : slots_ahead(ss));
 }
 
-/* Whether those of a queue could do with more, and a run could begin. */
+/* Whether the batch of a queue is not full, and a slot is free for it. */
 static bool
 batch_wants_few(const void *work, int queue)
 {
@@ -34,26 +34,26 @@ batch_wants_few(const void *work, int queue)
 	    slots_idle(ss) > 0;
 }
 
-/* Nothing that could fill a batch comes any more. */
+/* Whether no messages come that could fill a batch. */
 static bool
-is_last(const struct slots *ss)
+is_last_batch(const struct slots *ss)
 {
 	return policy_level(ss->policy) != STOP_NOT ||
 	    policy_limit_reached(ss->policy, inbox_held(ss->inbox)) ||
 	    (ss->opt->drain && ss->events->drained(ss->arg));
 }
 
-/* Seconds until the messages of a queue can start; below 0: there are none, or
- * others come at once. */
+/* Seconds until the batch of a queue can start; below 0: no messages, or others
+ * come at once. */
 static double
-wait_of(const struct slots *ss, int queue)
+batch_wait_s(const struct slots *ss, int queue)
 {
 	const struct message *first = inbox_oldest_of(ss->inbox, queue);
 	double wait;
 
 	if (first == NULL)
 		return -1;
-	if (inbox_held_of(ss->inbox, queue) >= ss->batch || is_last(ss))
+	if (inbox_held_of(ss->inbox, queue) >= ss->batch || is_last_batch(ss))
 		return 0;
 	if (ss->events->expects(ss->arg, queue))
 		return -1;
@@ -62,15 +62,15 @@ wait_of(const struct slots *ss, int queue)
 	return wait > 0 ? wait : 0;
 }
 
-/* The first queue that has a batch; or -1, and the timer tells when. */
+/* The first queue whose batch can start; -1: none, and the timer is set. */
 static int
-next_queue(struct slots *ss)
+next_batch_queue(struct slots *ss)
 {
 	double first = -1, wait;
 	int i;
 
 	for (i = 0; i < ss->opt->queue_count; i++) {
-		wait = wait_of(ss, i);
+		wait = batch_wait_s(ss, i);
 		if (wait == 0)
 			return i;
 		if (wait > 0 && (first < 0 || wait < first))
@@ -84,8 +84,8 @@ next_queue(struct slots *ss)
 	return -1;
 }
 
-/* False: its payload cannot be framed, and it is not started. */
-static bool
+/* Adds a message to the run, or rejects it. */
+static void
 add_to_run(struct slot *s, struct message *m, struct mq_buf *input)
 {
 	struct slots *ss = s->slots;
@@ -94,11 +94,10 @@ add_to_run(struct slot *s, struct message *m, struct mq_buf *input)
 	policy_started(ss->policy);
 	if (why != NULL) {
 		ss->events->rejected(ss->arg, m, why);
-		return false;
+		return;
 	}
 	slot_take(s, m);
 	message_frame(m, ss->opt->framing, input);
-	return true;
 }
 
 static void
@@ -110,7 +109,7 @@ start_batch(struct slot *s, int queue)
 
 	while (
 	    s->count < ss->batch && (m = inbox_next(ss->inbox, queue)) != NULL)
-		(void)add_to_run(s, m, &input);
+		add_to_run(s, m, &input);
 	if (s->count > 0) {
 		s->ones = mq_xcalloc((size_t)s->count, sizeof(*s->ones));
 		run_begin(s, input.data, input.len);
@@ -126,11 +125,11 @@ batch_start(void *work)
 	int queue;
 
 	while (slots_may_start(ss) && (s = slots_free_one(ss)) != NULL &&
-	    (queue = next_queue(ss)) != -1)
+	    (queue = next_batch_queue(ss)) != -1)
 		start_batch(s, queue);
 }
 
-/* Those that gather keep their turn. */
+/* Messages that gather are not given back. */
 static void
 batch_tick(void *work)
 {

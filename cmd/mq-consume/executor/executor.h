@@ -1,7 +1,13 @@
 /*
- * Executor: one of the four ways to work, each a table: one process a message
- * (fork), one for several (batch), workers that stay (stream), and printing.
- * Exactly one of them is in use.
+ * The executor runs messages, in one of four ways, each with a table:
+ *
+ *	fork.c		one process a message
+ *	batch.c		one process for several messages
+ *	stream.c	workers that stay
+ *	print.c		printing, without a command
+ *
+ * An executor takes messages from the inbox, asks the policy, starts processes,
+ * and reports ends.  An executor never claims or settles a message.
  */
 #ifndef MQ_CONSUME_EXECUTOR_H
 #define MQ_CONSUME_EXECUTOR_H
@@ -12,11 +18,11 @@
 #include "mq-consume/message.h"
 #include "mq-consume/options.h"
 
-/* work: struct slots, or struct printer.  What may be NULL is marked. */
+/* work: struct slots, or struct printer.  Functions that may be NULL are marked. */
 struct executor_table {
-	bool runs;  /* a command; without, messages are printed */
-	bool stays; /* its workers are to end before the connection leaves */
-	bool flows; /* the next claim goes out before the last is started */
+	bool runs;  /* runs a command; else messages are printed */
+	bool stays; /* its workers must end before the connection leaves */
+	bool flows; /* claims before it starts what it has */
 	bool many;  /* messages end many at a time */
 	bool bulk;  /* a run has several messages of one queue */
 
@@ -51,33 +57,33 @@ const struct executor_table *executor_for(const struct options *);
 
 /* How many more messages of a queue are worth claiming; may be below 0. */
 long executor_room(const struct executor *, int queue);
-/* Whether fewer than are held are worth a claim. */
+/* Whether a claim of fewer messages than are held is worth a round. */
 bool executor_wants_few(const struct executor *, int queue);
-/* Starts what it can of what the inbox has. */
+/* Starts as many messages of the inbox as it can. */
 void executor_start(const struct executor *);
-/* What has not begun of a queue that is paused goes back to the inbox; or all,
- * and if `now` even what has. */
+/* Returns unbegun messages of a paused queue to the inbox; or of all queues, and
+ * with `now` also begun ones. */
 void executor_take_back(const struct executor *, int queue);
 void executor_take_back_all(const struct executor *, bool now);
-/* A message that it has is somebody else's now.  True: it still has it, and
- * will report its end; else it has forgotten it. */
+/* Another consumer has the message now.  True: the executor will report its end;
+ * false: the executor has forgotten the message. */
 bool executor_take_away(const struct executor *, struct message *);
-/* A message was acked before it is done. */
+/* The ack of a message that is not done yet is confirmed. */
 void executor_acked(const struct executor *, const struct message *);
-/* Whether there are such that are not done yet. */
+/* Whether acked messages are not done yet. */
 bool executor_owes(const struct executor *);
-/* How many messages it has; and how many commands keep it busy. */
+/* How many messages it has; how many commands run or wait for answers. */
 int executor_running(const struct executor *);
 int executor_busy(const struct executor *);
-/* Whether it can start nothing for a while, however much there is. */
+/* Whether all slots rest after failures. */
 bool executor_rests(const struct executor *);
-/* Appends what runs for long, as of running.h. */
+/* Appends the long runs, as of queue/running.h. */
 void executor_describe(const struct executor *, struct mq_buf *);
-/* Sends a signal to all commands; what is not done goes back. */
+/* Sends a signal to all commands; messages that are not done go back. */
 void executor_kill(const struct executor *, int sig);
 /* Once a second. */
 void executor_tick(const struct executor *);
-/* Nothing more is started. */
+/* Ends workers that stay. */
 void executor_stop(const struct executor *);
 
 #endif

@@ -10,7 +10,7 @@
 #include <linux/major.h>
 #include <unistd.h>
 
-/* What a pipe or terminal that is ready takes without blocking: PIPE_BUF. */
+/* Bytes that a ready pipe or terminal takes without blocking: PIPE_BUF. */
 #define SURE	 ((size_t)4096)
 #define LOOK_MIN 0.001
 #define LOOK_MAX 0.05
@@ -27,8 +27,8 @@ out_pipe_look(struct out_pipe *p)
 	}
 	if (ioctl(p->fd, FIONREAD, &unread) == -1 || unread < 0 ||
 	    (size_t)unread > behind) {
-		/* Somebody else writes to it as well: what is ours cannot be
-		 * told any more. */
+		/* Another process writes to the pipe as well: its bytes cannot
+		 * be told from ours. */
 		p->piped = false;
 		p->read = p->written;
 		return;
@@ -118,8 +118,7 @@ out_pipe_fd(const struct out_pipe *p)
 }
 
 /*
- * The other end of a pipe that can be written to only: not ready to be read
- * until nobody reads it any more.
+ * The write end of a pipe becomes readable when the reader is gone.
  */
 static void
 open_pipe(struct out_pipe *p)
@@ -128,13 +127,13 @@ open_pipe(struct out_pipe *p)
 
 	if (mode == O_RDONLY || ioctl(STDOUT_FILENO, FIONREAD, &before) == -1)
 		return;
-	/* Not to block is our own wish, and not that of all who share it. */
+	/* Opened anew: other writers that share stdout may want to block. */
 	fd = open("/proc/self/fd/1", O_WRONLY | O_NONBLOCK | O_CLOEXEC);
 	if (fd != -1) {
 		p->fd = fd;
 		p->whole = true;
 	}
-	/* What others have written before is as good as ours. */
+	/* Bytes of earlier writers count as ours. */
 	p->written = (size_t)before;
 	p->piped = true;
 	if (fd != -1 || mode == O_WRONLY) {

@@ -1,11 +1,10 @@
 /*
- * Standard output, and what its reader has taken.  What stands in a pipe is lost
- * with its reader, so a message is done only when the reader has taken the last
- * byte of it: FIONREAD says how much is still in there.  Nothing tells when that
- * becomes less, unless the pipe was full; so it is looked at again and again
- * while there is something, less often while nothing moves, and not at all when
- * everything has been taken.  A full pipe tells only of whole pages: each tick
- * looks for the rest.
+ * Standard output, and how much of it the reader has taken.  Bytes in a pipe are
+ * lost with the reader.  So a message is done only when the reader has taken its
+ * last byte: FIONREAD says how many bytes are still in the pipe.  No event tells
+ * when bytes are taken, unless the pipe was full.  So a timer looks: less often
+ * while nothing moves, not at all while the pipe is empty.  A full pipe becomes
+ * ready only for whole pages; each tick looks for the rest.
  */
 #ifndef MQ_CONSUME_OUT_PIPE_H
 #define MQ_CONSUME_OUT_PIPE_H
@@ -17,23 +16,24 @@
 
 struct out_pipe {
 	struct ev_loop *loop;
-	/* The reader may have taken something; it is gone. */
+	/* The reader may have taken bytes. */
 	void (*taken)(void *arg);
+	/* The reader is gone. */
 	void (*gone)(void *arg);
 	void *arg;
 	int fd;
-	bool whole;	/* writes to it do not block, however long */
-	bool piped;	/* what its reader has taken can be told */
-	size_t written; /* bytes in all */
-	size_t read;	/* of these, those that have arrived */
+	bool whole;	/* long writes do not block */
+	bool piped;	/* FIONREAD tells what the reader has taken */
+	size_t written; /* bytes */
+	size_t read;	/* bytes of these that have arrived */
 	double look_s;	/* until the next look */
-	ev_io reader;	/* tells that there is none any more */
-	ev_timer timer; /* until it is looked what has been taken */
+	ev_io reader;	/* tells when the reader is gone */
+	ev_timer timer; /* until the next look */
 };
 
 void out_pipe_init(struct out_pipe *, struct ev_loop *,
     void (*taken)(void *arg), void (*gone)(void *arg), void *arg);
-/* Nothing is looked at any more. */
+/* Stops the looks. */
 void out_pipe_end(struct out_pipe *);
 
 /* Finds out how much of what was written has arrived. */
@@ -46,7 +46,7 @@ ssize_t out_pipe_write(struct out_pipe *, const void *, size_t n);
 /* How many bytes have been written, and have arrived. */
 size_t out_pipe_written(const struct out_pipe *);
 size_t out_pipe_arrived(const struct out_pipe *);
-/* Whether what arrives can be told. */
+/* Whether out_pipe_arrived() is what a reader has taken. */
 bool out_pipe_tells(const struct out_pipe *);
 int out_pipe_fd(const struct out_pipe *);
 

@@ -8,24 +8,24 @@
 #include "executor.h"
 #include "printer.h"
 
-/* What waits to be written is about so much at most, or one message. */
+/* Unwritten output, in bytes; at least one message. */
 #define OUT_BYTES ((size_t)256 * 1024)
-/* How many messages may be on their way to the reader. */
+/* Messages on their way to the reader. */
 #define UNDER_WAY 4096
-/* How many may be claimed ahead of those. */
+/* Messages claimed ahead of those. */
 #define AHEAD	    2000
 #define AHEAD_BYTES ((size_t)1024 * 1024)
 /*
- * The reader of a pipe may go after a few messages, and what it has taken by
- * then is gone with it.  So the first ones are written one by one, each when
- * the one before has been taken, and then more and more.
+ * The reader of a pipe may end after a few messages, and loses what it has read.
+ * So the first messages are written one by one, each when the reader has taken
+ * the one before; then more and more at once.
  */
 #define ONE_BY_ONE 32
-/* With --at-most-once, so many are lost if we are killed. */
+/* With --at-most-once, a crash loses at most that many messages. */
 #define ONCE 250
 
 static int
-may_be_under_way(const struct printer *p)
+under_way_max(const struct printer *p)
 {
 	long more = (p->arrived - ONE_BY_ONE) / 4;
 
@@ -45,7 +45,7 @@ print_room(const void *work, int queue)
 		return 0;
 	if (out_pipe_tells(&p->pipe) && ahead > p->arrived + ONE_BY_ONE)
 		ahead = p->arrived + ONE_BY_ONE;
-	/* Half of them come while the other half is printed. */
+	/* Half of the messages come while the other half is printed. */
 	ahead -= inbox_held(p->inbox);
 	return ahead < AHEAD / 2 ? ahead : AHEAD / 2;
 }
@@ -62,7 +62,7 @@ print_take_back_all(void *work, bool now)
 	printer_return_unwritten(p, all);
 }
 
-/* What has been acked is to be printed. */
+/* Acked messages must be printed. */
 static void
 print_once_take_back_all(void *work, bool now)
 {
@@ -105,9 +105,9 @@ print_take_away(void *work, struct message *m)
 
 /* --- writing ---------------------------------------------------------------- */
 
-/* What has not arrived is not done, and goes back. */
+/* Messages that have not arrived go back. */
 static void
-fail(struct printer *p, int status)
+fail_output(struct printer *p, int status)
 {
 	p->lost = true;
 	ev_io_stop(p->loop, &p->room);
@@ -117,16 +117,15 @@ fail(struct printer *p, int status)
 	policy_stop(p->policy, STOP_SOON, status, 0);
 }
 
-/* It has had enough. */
 static void
 on_reader_gone(void *arg)
 {
-	fail(arg, MQ_EXIT_OK);
+	fail_output(arg, MQ_EXIT_OK);
 }
 
-/* The reader may have taken something. */
+/* Reports arrived messages as done. */
 static void
-go_on(void *work)
+print_progress(void *work)
 {
 	struct printer *p = work;
 
@@ -152,7 +151,7 @@ on_writable(struct ev_loop *loop, ev_io *w, int events)
 	}
 	if (wrote == -1) {
 		mq_say("standard output: %s", strerror(errno));
-		fail(p, MQ_EXIT_IO);
+		fail_output(p, MQ_EXIT_IO);
 		return;
 	}
 	p->start += (size_t)wrote;
@@ -161,7 +160,7 @@ on_writable(struct ev_loop *loop, ev_io *w, int events)
 		p->start = 0;
 		ev_io_stop(loop, w);
 	}
-	go_on(p);
+	print_progress(p);
 }
 
 static void
@@ -176,14 +175,14 @@ print_message(struct printer *p, struct message *m)
 	printer_add(p, m);
 }
 
-/* Puts as much as may be into the output; whether there was any. */
+/* Prints as many messages as may be under way; false: none. */
 static bool
-fill(struct printer *p)
+fill_output(struct printer *p)
 {
 	struct message *m;
 	bool any = false;
 
-	while (p->running < may_be_under_way(p) &&
+	while (p->running < under_way_max(p) &&
 	    printer_unwritten(p) <= OUT_BYTES && policy_may_start(p->policy) &&
 	    (m = inbox_next(p->inbox, -1)) != NULL) {
 		print_message(p, m);
@@ -205,26 +204,25 @@ print_start(void *work)
 
 	if (!may_print(p))
 		return;
-	/* What was written already makes room for what comes. */
 	if (p->start > 0 && printer_unwritten(p) <= OUT_BYTES) {
 		memmove(
 		    p->out.data, p->out.data + p->start, printer_unwritten(p));
 		p->out.len -= p->start;
 		p->start = 0;
 	}
-	/* What is empty has arrived as soon as that before it. */
-	while (fill(p) && printer_unwritten(p) == 0)
+	/* An empty frame arrives at once, and makes room for others. */
+	while (fill_output(p) && printer_unwritten(p) == 0)
 		printer_ack_arrived(p);
 	if (printer_unwritten(p) > 0)
 		ev_io_start(p->loop, &p->room);
 }
 
-/* The next ones, when the last ones have been acked and written. */
+/* Acks the next messages once the last ones are written. */
 static void
 print_once_start(void *work)
 {
 	struct printer *p = work;
-	/* If it cannot be written, that shows with the first ones. */
+	/* If stdout cannot be written, few messages are lost. */
 	long n = 1 + p->arrived / 4;
 	struct message *m;
 
@@ -249,7 +247,7 @@ print_acked(void *work, const struct message *m)
 
 	printer_frame(p, m);
 	p->arrived++;
-	/* Even if it is empty: then the next one can come. */
+	/* An empty frame, too, must lead to the next message. */
 	if (!p->lost)
 		ev_io_start(p->loop, &p->room);
 }
@@ -276,7 +274,7 @@ print_init(void *work)
 	struct printer *p = work;
 
 	TAILQ_INIT(&p->printed);
-	out_pipe_init(&p->pipe, p->loop, go_on, on_reader_gone, p);
+	out_pipe_init(&p->pipe, p->loop, print_progress, on_reader_gone, p);
 	p->terminal = isatty(out_pipe_fd(&p->pipe));
 	if (p->terminal && !p->opt->quiet)
 		mq_say("each message that is printed here is removed; "
@@ -296,7 +294,7 @@ const struct executor_table executor_print = {
     .take_back_all = print_take_back_all,
     .take_away = print_take_away,
     .running = print_running,
-    .tick = go_on,
+    .tick = print_progress,
 };
 
 const struct executor_table executor_print_once = {
@@ -309,5 +307,5 @@ const struct executor_table executor_print_once = {
     .acked = print_acked,
     .owes = print_once_owes,
     .running = print_running,
-    .tick = go_on,
+    .tick = print_progress,
 };

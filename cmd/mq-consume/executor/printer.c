@@ -33,7 +33,7 @@ printer_return(struct printer *p, struct message *m)
 	p->events->returned(p->arg, m);
 }
 
-/* As long as the pipe is full, or about to be written to, that tells. */
+/* While output waits for the pipe, the next write tells what has arrived. */
 void
 printer_watch(struct printer *p)
 {
@@ -41,7 +41,6 @@ printer_watch(struct printer *p)
 	    &p->pipe, !p->lost && p->running > 0 && !ev_is_active(&p->room));
 }
 
-/* Acks what has arrived completely. */
 void
 printer_ack_arrived(struct printer *p)
 {
@@ -56,7 +55,6 @@ printer_ack_arrived(struct printer *p)
 	}
 }
 
-/* Forgets what is to be written, but for the rest of what has begun. */
 void
 printer_cut(struct printer *p, bool all)
 {
@@ -82,7 +80,6 @@ printer_return_unwritten(struct printer *p, bool all)
 	printer_watch(p);
 }
 
-/* Moves to another buffer what is left to write of a message. */
 void
 printer_move_rest(struct printer *p, struct message *m, struct mq_buf *to)
 {
@@ -96,7 +93,7 @@ printer_move_rest(struct printer *p, struct message *m, struct mq_buf *to)
 	m->end -= shift;
 }
 
-/* On a terminal, of which lines and tabs may be had, and nothing else. */
+/* Escapes control bytes, but for newlines and tabs. */
 static void
 add_visible(struct mq_buf *out, const struct mq_buf *frame)
 {

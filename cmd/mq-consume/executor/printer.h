@@ -1,8 +1,8 @@
 /*
- * Printing, in place of a command: payloads are written to stdout, and a message
- * is acked when the last byte of it has been; if that is a pipe, when its reader
- * has taken that byte.  With --at-most-once it is the other way round: a message
- * is acked, and when that is confirmed its payload is written.
+ * Printing, in place of a command.  Payloads are written to stdout.  A message is
+ * acked when its last byte is written or, if stdout is a pipe, when the reader
+ * has taken that byte.  With --at-most-once, a message is acked first, and its
+ * payload is written when the ack is confirmed.
  */
 #ifndef MQ_CONSUME_PRINTER_H
 #define MQ_CONSUME_PRINTER_H
@@ -16,15 +16,15 @@
 struct printer_events {
 	/* A message is done. */
 	void (*done)(void *arg, struct message *);
-	/* A message has not begun to be written, or has not arrived. */
+	/* A message goes back: unwritten, or not arrived. */
 	void (*returned)(void *arg, struct message *);
 	/* Messages are about to be done. */
 	void (*judging)(void *arg);
 	/* Whether any message is done, and not confirmed. */
 	bool (*settling)(void *arg);
-	/* What is done is to be confirmed soon. */
+	/* Acks are wanted at once. */
 	void (*flush)(void *arg);
-	/* Something may be printed, claimed or ended now. */
+	/* The engine may print, claim or end now. */
 	void (*wake)(void *arg);
 };
 
@@ -36,37 +36,36 @@ struct printer {
 	const struct printer_events *events;
 	void *arg;
 	struct out_pipe pipe;
-	bool terminal;		 /* it must not be driven by what it shows */
-	bool lost;		 /* nothing more can be written */
-	struct messages printed; /* those that it has, in order */
-	int running;		 /* of them */
-	long arrived;		 /* messages that have */
+	bool terminal;		 /* stdout is one: control bytes are escaped */
+	bool lost;		 /* stdout cannot be written any more */
+	struct messages printed; /* not done, in order */
+	int running;		 /* count of printed */
+	long arrived;		 /* count of messages */
 	struct mq_buf out;
 	size_t start; /* bytes of out already written */
-	ev_io room;   /* more can be written; while there is something */
+	ev_io room;   /* active while there is output */
 };
 
 void printer_free(struct printer *);
 
-/* Bytes that are not written yet. */
+/* Bytes of output that are not written yet. */
 size_t printer_unwritten(const struct printer *);
-/* Appends a message to the output, as the framing wants it. */
+/* Appends a framed message to the output. */
 void printer_frame(struct printer *, const struct message *);
-/* Has a message, behind the others; or no more. */
+/* Appends a message to printed; or removes it. */
 void printer_add(struct printer *, struct message *);
 void printer_remove(struct printer *, struct message *);
-/* A message goes back. */
+/* Gives a message back. */
 void printer_return(struct printer *, struct message *);
-/* Messages that have arrived completely are done. */
+/* Reports completely arrived messages as done. */
 void printer_ack_arrived(struct printer *);
-/* Looks later whether any have, if nothing else tells. */
+/* Looks later for arrived messages, if no event will tell. */
 void printer_watch(struct printer *);
-/* Forgets what is to be written, but for the rest of a message that has begun;
- * all: and even that. */
+/* Drops unwritten output, but for the rest of a begun message; all: that, too. */
 void printer_cut(struct printer *, bool all);
-/* The messages that have not begun go back; all: and the others. */
+/* Gives unbegun messages back; all: the others, too. */
 void printer_return_unwritten(struct printer *, bool all);
-/* Moves to another buffer what is left to write of a message. */
+/* Moves the unwritten rest of a message to another buffer. */
 void printer_move_rest(struct printer *, struct message *, struct mq_buf *to);
 
 #endif

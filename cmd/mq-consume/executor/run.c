@@ -9,18 +9,18 @@
 #include "base/exit.h"
 #include "base/say.h"
 
-/* No pipe holds more than this. */
+/* The most that a pipe holds. */
 #define VERBS_AT_ONCE (1 << 20)
-/* Between the TERM of a timeout and the KILL. */
+/* Seconds from TERM to KILL after a timeout. */
 #define KILL_AFTER 5.0
-/* The pipes of a run are read at its end; from then on, as they come. */
+/* Before this time, the pipes of a run are read only at its end. */
 #define LISTEN_AFTER 0.01
 
 /* --- listening -------------------------------------------------------------- */
 
 /*
- * Reads what is there, without waiting; all of it, or until it is enough.
- * False: there is nothing more to come.
+ * Reads verbs without waiting; all, or until there are too many requests.  False:
+ * the pipe has ended.
  */
 static bool
 read_verbs(struct slot *s, bool all)
@@ -29,7 +29,7 @@ read_verbs(struct slot *s, bool all)
 	ssize_t n;
 	int i;
 
-	/* Somebody may write faster than we read; there are others. */
+	/* A script may write faster than we read; other scripts wait. */
 	for (i = 0; i < VERBS_AT_ONCE; i += (int)sizeof(buf)) {
 		if (!all && requests_full(&s->requests))
 			return true;
@@ -64,7 +64,7 @@ on_room(void *arg)
 		ev_io_start(s->slots->loop, &s->verbs_io);
 }
 
-/* A run that is over by now is not worth the system calls. */
+/* For a run that is over before, the system calls are saved. */
 static void
 on_patience(struct ev_loop *loop, ev_timer *w, int events)
 {
@@ -99,20 +99,20 @@ judge_message(const struct slot *s, int which, struct mq_verdict *v)
 
 	if (s->ones != NULL)
 		mq_verdict_one(&s->verbs, which, s->status,
-		    s->timed_out || s->ended, strict, v);
+		    s->timed_out || s->killed, strict, v);
 	else
 		mq_verdict(&s->verbs, s->status, s->timed_out, strict, v);
 }
 
-/* Whether it goes back to where it was, as if it had not run. */
+/* Whether a message goes back, as if it had not run. */
 static bool
-goes_back(const struct slot *s, int which, const struct mq_verdict *v)
+must_return(const struct slot *s, int which, const struct mq_verdict *v)
 {
 	if (v->kind == MQ_VERDICT_STOP)
 		return true;
-	if (!s->ended)
+	if (!s->killed)
 		return false;
-	/* What was said of it alone stands. */
+	/* A final verb about this message stands. */
 	if (s->ones != NULL && s->ones[which].final != MQ_FINAL_NONE)
 		return false;
 	return v->kind != MQ_VERDICT_DONE && v->kind != MQ_VERDICT_PUSH;
@@ -130,7 +130,7 @@ judge_hand(struct slot *s, const char *errors)
 
 	TAILQ_FOREACH_SAFE(m, &s->hand, line, next) {
 		judge_message(s, ++which, &v);
-		if (!m->lost && goes_back(s, which, &v))
+		if (!m->lost && must_return(s, which, &v))
 			continue;
 		if (!m->lost) {
 			success = success || slot_is_success(v.kind);
@@ -143,7 +143,7 @@ judge_hand(struct slot *s, const char *errors)
 		slot_judged(s, success);
 }
 
-/* If the command cannot run at all, all the messages go back. */
+/* If the command cannot run at all, the consumer ends. */
 static void
 stop_if_broken(const struct slot *s)
 {
@@ -151,7 +151,7 @@ stop_if_broken(const struct slot *s)
 	struct mq_verdict v;
 
 	mq_verdict(&s->verbs, s->status, s->timed_out, ss->opt->strict, &v);
-	if (v.kind != MQ_VERDICT_STOP || s->ended)
+	if (v.kind != MQ_VERDICT_STOP || s->killed)
 		return;
 	mq_say("%s: %s; stopping, %s returned", process_script(ss->process),
 	    v.how, s->ones != NULL ? "the messages are" : "the message is");
@@ -178,7 +178,7 @@ on_answered(void *arg)
 
 	ss->busy--;
 	ss->last_end = mq_clock_steady_s();
-	/* Whoever asks for the lease first may find that they are lost. */
+	/* The check of the lease may mark messages as lost. */
 	ss->events->judging(ss->arg);
 	judge_hand(s, run_output_close(s->output));
 	s->output = NULL;
@@ -189,7 +189,7 @@ on_answered(void *arg)
 	ss->events->wake(ss->arg);
 }
 
-/* A grandchild may keep the pipes open for ever: only what is there counts. */
+/* A grandchild may keep the pipes open for ever: no end is waited for. */
 static void
 on_ended(void *arg, int status)
 {
@@ -233,7 +233,7 @@ run_begin(struct slot *s, const char *input, size_t n)
 		slots_stand_alone(ss);
 	s->started_ms = 0;
 	s->timed_out = false;
-	s->ended = false;
+	s->killed = false;
 	mq_verbs_begin(&s->verbs);
 	s->verbs.on_dup = slot_ask_duplicate;
 	s->verbs.arg = s;

@@ -1,5 +1,5 @@
 /*
- * One process for the messages in a slot's hand: started, listened to, judged.
+ * One run: a process for the messages in a slot's hand, from start to verdicts.
  */
 #ifndef MQ_CONSUME_RUN_H
 #define MQ_CONSUME_RUN_H

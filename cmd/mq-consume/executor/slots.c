@@ -9,21 +9,20 @@
 #include "base/xalloc.h"
 #include "queue/running.h"
 
-/* Without --prefetch: what the slots were seen to finish in this time. */
+/* Without --prefetch: as many messages as the slots finish in this time. */
 #define AHEAD_S	  0.1
 #define AHEAD_MAX 100
-/* Or one batch, if that is larger. */
+/* In messages; at least one batch. */
 #define AHEAD_MESSAGES 1000
-/* A message claimed ahead that finds no slot for so long is given back. */
+/* Messages claimed ahead are given back if no slot becomes free for this time. */
 #define STALE_S 1.0
 /* A bit less than a tick, so that a run is shown with the second one. */
 #define LONG_S 0.9
-/* So much of what a command said last; there may be many commands. */
+/* Bytes of the last text of a command. */
 #define TEXT_MAX 1024
 
 /* --- hands ------------------------------------------------------------------ */
 
-/* It rests now, or no more, or is new, or its hand has changed. */
 static void
 list_if_free(struct slot *s)
 {
@@ -256,7 +255,7 @@ slots_kill(void *slots, int sig)
 		requests_hurry(&s->requests);
 		if (s->pid == 0)
 			continue;
-		s->ended = true;
+		s->killed = true;
 		kill(-s->pid, sig);
 	}
 }
@@ -266,25 +265,25 @@ slots_take_away(void *slots, struct message *m)
 {
 	(void)slots;
 	if (m->slot->pid != 0) {
-		m->slot->ended = true;
+		m->slot->killed = true;
 		kill(-m->slot->pid, SIGKILL);
 	}
 	return true;
 }
 
-/* --- what runs -------------------------------------------------------------- */
+/* --- long runs -------------------------------------------------------------- */
 
 static bool
-is_long(const struct slot *s, double now)
+runs_long(const struct slot *s, double now)
 {
 	const struct message *m = slot_message(s);
 
 	return m != NULL && !m->lost && now - s->started >= LONG_S;
 }
 
-/* When it began, by the clock that the others have, too. */
+/* The start in unix time, which other machines know. */
 static int64_t
-started_ms(struct slot *s, double now)
+unix_start_ms(struct slot *s, double now)
 {
 	if (s->started_ms == 0)
 		s->started_ms = mq_clock_unix_us() / 1000 -
@@ -292,9 +291,9 @@ started_ms(struct slot *s, double now)
 	return s->started_ms;
 }
 
-/* The start of a text, cut between two characters. */
+/* The beginning of a text, cut between two characters. */
 static char *
-start_of(const char *text)
+copy_text(const char *text)
 {
 	size_t n = strnlen(text, TEXT_MAX + 1);
 
@@ -313,10 +312,10 @@ describe_run(struct slot *s, double now)
 	return (struct mq_run){.queue = (char *)(uintptr_t)m->queue_name,
 	    .id = m->id,
 	    .script = (char *)(uintptr_t)process_script(s->slots->process),
-	    .text = start_of(mq_verbs_text(&s->verbs)),
+	    .text = copy_text(mq_verbs_text(&s->verbs)),
 	    .attempt = m->attempts + 1,
 	    .pid = s->pid,
-	    .started_ms = started_ms(s, now)};
+	    .started_ms = unix_start_ms(s, now)};
 }
 
 void
@@ -328,7 +327,7 @@ slots_describe(const void *slots, struct mq_buf *out)
 	int i, n = 0;
 
 	for (i = 0; i < ss->opt->slots; i++) {
-		if (!is_long(&ss->all[i], now))
+		if (!runs_long(&ss->all[i], now))
 			continue;
 		if (runs == NULL)
 			runs =

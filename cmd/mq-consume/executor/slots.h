@@ -1,8 +1,6 @@
 /*
- * Slots: the places where commands run.  A slot has messages in its hand from
- * the start of their run until they are judged.  Three executors work with them:
- * one process a message (fork.c), one for several (batch.c), and workers that
- * stay (stream.c).
+ * Slots: the places where commands run, for fork.c, batch.c and stream.c.  A slot
+ * has messages in its hand from the start of their run until their verdict.
  */
 #ifndef MQ_CONSUME_SLOTS_H
 #define MQ_CONSUME_SLOTS_H
@@ -18,73 +16,72 @@
 #include "worker-input.h"
 
 struct slots_events {
-	/* A run has been judged: what is to become of a message, and the end
-	 * of what the run has written, which is valid until this returns. */
+	/* A message has a verdict.  errors: the end of the stderr of its run,
+	 * valid until this returns. */
 	void (*ended)(void *arg, struct message *, const struct mq_verdict *,
 	    const char *errors);
-	/* A message was not run, or is as if it had not been. */
+	/* A message goes back to the inbox, as if it had not been started. */
 	void (*returned)(void *arg, struct message *);
-	/* No run can have it, and why. */
+	/* No run can take the message. */
 	void (*rejected)(void *arg, struct message *, const char *reason);
-	/* Runs are about to be judged. */
+	/* Verdicts are about to be reported. */
 	void (*judging)(void *arg);
-	/* A run of a message took so many seconds. */
+	/* A run of the queue has ended. */
 	void (*ran)(void *arg, int queue, double seconds);
-	/* What is held is better given back at once. */
+	/* Held messages are better given back at once. */
 	void (*give_back)(void *arg);
-	/* Whether somebody wants to know how a message ends. */
+	/* Whether a message has a result. */
 	bool (*awaited)(void *arg, const struct message *);
-	/* Whether more of a queue are on their way; whether none are of any. */
+	/* Whether more messages of a queue come at once. */
 	bool (*expects)(void *arg, int queue);
+	/* Whether all queues are empty. */
 	bool (*drained)(void *arg);
-	/* Whether what is held is ours for sure. */
+	/* Whether the held messages are ours for sure. */
 	bool (*ready)(void *arg);
-	/* Something may be started, claimed or ended now. */
+	/* The engine may start, claim or end now. */
 	void (*wake)(void *arg);
 };
 
-/* A command that stays, and is fed. */
+/* A worker that stays. */
 struct stream_worker {
 	struct worker_input input;
-	struct mq_buf said;	    /* verbs that are not taken apart yet */
-	double heard;		    /* when it was listened to last */
-	bool silence_said;	    /* it has not said anything since */
-	bool terminated;	    /* it took too long, and has had a TERM */
-	const struct message *late; /* for this one; NULL: for none */
-	bool verbs_closed;	    /* its descriptor 3 has ended */
-	const char *protocol_error; /* NULL: it made none */
-	long judged;		    /* messages in its life */
-	double pace_s;		    /* smoothed time for one; 0: unknown */
-	double wait_s;		    /* before the next is started; 0: none */
+	struct mq_buf said;		 /* unparsed verbs */
+	double heard;			 /* monotonic time of the last read */
+	bool silence_said;		 /* since then */
+	bool terminated;		 /* timed out, and sent TERM */
+	const struct message *timed_out; /* on this message; NULL: on none */
+	bool verbs_closed;		 /* its descriptor 3 has ended */
+	const char *protocol_error;	 /* NULL: none */
+	long judged;			 /* messages in its life */
+	double message_s;		 /* smoothed time for one; 0: unknown */
+	double wait_s;			 /* before the next start; 0: none */
 	ev_timer restart;
 };
 
-/* One place where a command can run. */
 struct slot {
 	struct slots *slots;
-	struct messages hand; /* in order; empty: it is free, or its worker
-			       * waits for more */
-	int count;	      /* of them */
-	size_t bytes;	      /* and of their elements */
+	struct messages hand; /* in order */
+	int count;	      /* of hand */
+	size_t bytes;	      /* of the elements in hand */
 	TAILQ_ENTRY(slot) free;
-	bool is_free; /* nothing in hand, and it does not rest: it is listed */
+	bool is_free; /* listed: nothing in hand, and it does not rest */
 	pid_t pid;    /* 0: none */
-	int status;   /* of the last, as of waitpid(2) */
+	int status;   /* of the last run, as of waitpid(2) */
 	int verbs_fd;
 	struct run_output *output;
 	struct requests requests;
 	double started;	    /* monotonic time of the run, or the last verb */
-	int64_t started_ms; /* unix time; 0: not known yet */
+	int64_t started_ms; /* unix time; 0: unknown */
 	bool timed_out;
-	bool ended;    /* we killed it to stop: its messages go back */
+	bool killed;   /* to stop: its messages go back */
 	int failures;  /* in a row */
-	ev_timer rest; /* after them */
+	ev_timer rest; /* after failures */
 	struct mq_child child;
 	ev_io verbs_io;
 	ev_timer patience; /* until its pipes are watched */
 	ev_timer timer;	   /* --timeout, then the KILL after the TERM */
 	struct mq_verbs verbs;
-	struct mq_verb_one *ones; /* a batch: what was said of each */
+	struct mq_verb_one *ones; /* a batch: the verbs of each message */
 	struct stream_worker worker;
 };
 
@@ -103,66 +100,65 @@ struct slots {
 	char *path; /* of the command, absolute */
 	int batch;  /* messages for one run */
 	struct slot *all;
-	struct slot_list free; /* the last that was busy first */
-	int busy; /* run a command, or what it asked for is awaited */
+	struct slot_list free; /* the last busy one first */
+	int busy;	       /* slots that run or wait for answers */
 	int resting;
-	int running;	      /* messages in their hands */
+	int running;	      /* messages in hands */
 	double run_s;	      /* smoothed duration of a run; 0: unknown */
 	double last_end;      /* steady time when a slot became free last */
-	bool starved;	      /* no process could be started: wait for a tick */
-	bool starving;	      /* nor has any since: this has been said */
-	ev_timer batch_timer; /* until some have waited long enough */
+	bool starved;	      /* no process could start: wait for a tick */
+	bool starving;	      /* no process has started since; said */
+	ev_timer batch_timer; /* until a batch has waited long enough */
 };
 
-/* What is set above from loop to batch is the caller's. */
+/* The caller sets the members from loop to arg, and batch. */
 void slots_init(struct slots *);
 void slots_free(struct slots *);
 
 /* --- hands ------------------------------------------------------------------ */
 
-/* The message that a run is on, of a batch the first; NULL: none is. */
+/* The first message in hand; NULL: none. */
 struct message *slot_message(const struct slot *);
-/* Puts a message into the hand, behind those it has. */
+/* Appends a message to the hand. */
 void slot_take(struct slot *, struct message *);
-/* Takes one out. */
+/* Takes a message out of the hand. */
 void slot_release(struct slot *, struct message *);
-/* The last goes back, as if it had not been started. */
+/* Returns the last message in hand, as if it had not been started. */
 void slot_return_last(struct slot *);
-/* All do; so the oldest is in front again. */
+/* Returns all, the last first: so the oldest is in front again. */
 void slot_return_all(struct slot *);
 
 /* --- room ------------------------------------------------------------------- */
 
-/* One that has nothing to do; NULL: none. */
+/* A free slot; NULL: none. */
 struct slot *slots_free_one(const struct slots *);
 /* Slots that could start now; may be below 0. */
 long slots_idle(const struct slots *);
-/* Whether anything could be started now. */
+/* Whether a message could be started now. */
 bool slots_may_start(const struct slots *);
 /* How many messages are worth having ahead of the idle slots. */
 int slots_ahead(const struct slots *);
-/* The runs were short when what is held was claimed, and now none is idle:
- * somebody else may have time for it.  True: that is so, and it goes back. */
+/* Gives held messages back if no slot became free for 1 s: another consumer may
+ * have time for them.  True: done. */
 bool slots_return_stale(struct slots *, bool idle);
-/* A run begins that may be the end of us: what no other slot can take at once
- * goes back, and is not claimed with it. */
+/* A run begins that may crash this consumer: gives back messages that no other
+ * slot can take at once. */
 void slots_stand_alone(struct slots *);
 
 /* --- runs ------------------------------------------------------------------- */
 
-/* Starts the command in a slot for what it has in hand.  It gets the descriptor
- * input, which is closed here; -1: none could be opened, and errno says why.
- * False: it could not be started, and the messages went back, or elsewhere. */
+/* Starts the command for the messages in hand.  input: its stdin, which is taken;
+ * -1: it could not be opened, with errno.  False: the command could not be
+ * started, and the messages went back or were rejected. */
 bool slot_start(struct slot *, int input);
-/* It has ended: pid is 0 now. */
+/* The command has ended: sets pid to 0. */
 void slot_ended(struct slot *, int status);
-/* The requests of a slot want to know which message `which` of its run is; as of
- * verb.h. */
+/* Asks for a duplicate of message `which` of the run; as of message/verb.h. */
 void slot_ask_duplicate(void *slot, int which, const char *text);
-/* Whether a verdict is a success, or a failure; it may be neither. */
+/* Whether a verdict is a success, or a failure; some are neither. */
 bool slot_is_success(enum mq_verdict_kind);
 bool slot_is_failure(enum mq_verdict_kind);
-/* The run of a slot was either: it may have to rest now. */
+/* A run was a success or a failure: after failures the slot may rest. */
 void slot_judged(struct slot *, bool success);
 
 /* --- for the tables of executors -------------------------------------------- */
@@ -173,10 +169,10 @@ bool slots_all_rest(const void *slots);
 /* Sends a signal to the process groups of all commands, whose messages go back
  * if they are not done. */
 void slots_kill(void *slots, int sig);
-/* A message that runs is somebody else's now: kills its run, which is told as
- * ever.  True, since the executor still has it. */
+/* Another consumer has the message now: kills its run, whose end is reported.
+ * True. */
 bool slots_take_away(void *slots, struct message *);
-/* Appends what has run for long, as of running.h; nothing if nothing has. */
+/* Appends the long runs, as of queue/running.h. */
 void slots_describe(const void *slots, struct mq_buf *);
 
 #endif

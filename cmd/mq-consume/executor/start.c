@@ -12,16 +12,16 @@
 
 /* Errors that may pass by themselves. */
 static bool
-is_passing(int error)
+is_temporary(int error)
 {
 	return error == EAGAIN || error == ENOMEM || error == EMFILE ||
 	    error == ENFILE || error == ETXTBSY || error == ENOSPC ||
 	    error == EDQUOT;
 }
 
-/* Afterwards it is as if nobody had tried. */
+/* Returns the messages, as if no start had been tried. */
 static void
-cannot_start(struct slot *s, int error)
+report_failed_start(struct slot *s, int error)
 {
 	struct slots *ss = s->slots;
 	struct message *m = slot_message(s);
@@ -33,19 +33,19 @@ cannot_start(struct slot *s, int error)
 		    ss->arg, m, "its headers do not fit into an environment");
 		return;
 	}
-	if (!is_passing(error))
+	if (!is_temporary(error))
 		mq_say("%s: %s; stopping, %s returned", script, strerror(error),
 		    s->ones != NULL ? "the messages are" : "the message is");
 	else if (!ss->starving && !ss->opt->quiet)
 		mq_say("%s: %s; trying again", script, strerror(error));
 	ss->starved = ss->starving = true;
 	slot_return_all(s);
-	if (!is_passing(error))
+	if (!is_temporary(error))
 		policy_stop(ss->policy, STOP_SOON, MQ_EXIT_CONFIG, 0);
 }
 
 static struct run_info
-info_of(const struct slot *s)
+describe_run(const struct slot *s)
 {
 	const struct options *opt = s->slots->opt;
 	const struct message *m = slot_message(s);
@@ -67,12 +67,12 @@ info_of(const struct slot *s)
 	return info;
 }
 
-/* Returns 0, or what kept the command from being started. */
+/* Returns 0, or an errno. */
 static int
 start_command(struct slot *s, int input)
 {
 	struct slots *ss = s->slots;
-	const struct run_info info = info_of(s);
+	const struct run_info info = describe_run(s);
 	struct run run;
 	char *dir;
 	int error = process_start(ss->process, &info, input, &run, &dir);
@@ -81,7 +81,7 @@ start_command(struct slot *s, int input)
 		if (!ss->starving)
 			mq_say("%s: %s", dir, strerror(error));
 		free(dir);
-		return is_passing(error) ? error : ENOTDIR;
+		return is_temporary(error) ? error : ENOTDIR;
 	}
 	if (error != 0)
 		return error;
@@ -100,7 +100,7 @@ slot_start(struct slot *s, int input)
 	s->started = mq_clock_s(CLOCK_MONOTONIC);
 	error = start_command(s, input);
 	if (error != 0)
-		cannot_start(s, error);
+		report_failed_start(s, error);
 	else
 		s->slots->starving = false;
 	return error == 0;

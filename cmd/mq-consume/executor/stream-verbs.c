@@ -10,17 +10,17 @@
 #include "base/say.h"
 #include "worker-time.h"
 
-/* How much is read in one turn. */
+/* Bytes read in one turn, and by one read. */
 #define READ_MAX  ((size_t)1 << 16)
 #define READ_ONCE ((size_t)1 << 14)
-/* No pipe holds more than this. */
+/* The most that a pipe holds. */
 #define READ_LAST ((size_t)1 << 20)
-/* A worker is silent after so many seconds, or so many times what its messages
- * took until now, whichever is more. */
-#define SILENT_S     10.0
-#define SILENT_PACES 10
+/* A worker is silent after this time, or after the time for this many messages,
+ * whichever is longer. */
+#define SILENT_S	10.0
+#define SILENT_MESSAGES 10
 
-/* Its errors are wanted for the histories of those that failed only. */
+/* Only histories and results have the errors. */
 void
 stream_verbs_judged(
     struct slot *s, struct message *m, const struct mq_verdict *v)
@@ -38,7 +38,7 @@ stream_verbs_judged(
 	ss->events->ended(ss->arg, m, v, errors);
 }
 
-/* The time since the verb before; those that come at once took none. */
+/* The time since the verb before; verbs that come together took none. */
 static void
 count_run(struct slot *s, const struct message *m)
 {
@@ -48,16 +48,16 @@ count_run(struct slot *s, const struct message *m)
 	s->started = s->worker.heard;
 }
 
-/* The final verb is about the message that it is on. */
+/* Judges the first message in hand by the final verb. */
 static void
 judge_message(struct slot *s)
 {
 	struct message *m = slot_message(s);
 	struct mq_verdict v;
 
-	if (m == NULL || !worker_input_whole(&s->worker.input, m)) {
+	if (m == NULL || !worker_input_read(&s->worker.input, m)) {
 		mq_verbs_next(&s->verbs);
-		worker_broke(s,
+		worker_fail_protocol(s,
 		    m == NULL ? "it answers more than it was asked" :
 				"it answers before it has the message");
 		return;
@@ -71,9 +71,9 @@ judge_message(struct slot *s)
 	stream_verbs_judged(s, m, &v);
 }
 
-/* Up to a final verb whose message has requests that wait for answers. */
+/* Parses verbs up to a final one whose message has pending requests. */
 static void
-take_apart(struct slot *s)
+parse_verbs(struct slot *s)
 {
 	struct stream_worker *w = &s->worker;
 	size_t at = 0;
@@ -93,14 +93,14 @@ take_apart(struct slot *s)
 	memmove(w->said.data, w->said.data + at, w->said.len);
 }
 
-/* It has judged n messages, in all that time. */
+/* Notes that the worker has judged n messages in this time. */
 static void
-note_pace(struct slot *s, long n, double took)
+note_duration(struct slot *s, long n, double took)
 {
 	double each = took / (double)n;
-	double *pace = &s->worker.pace_s;
+	double *known = &s->worker.message_s;
 
-	*pace = *pace == 0 ? each : *pace * 0.8 + each * 0.2;
+	*known = *known == 0 ? each : *known * 0.8 + each * 0.2;
 	s->slots->last_end = mq_clock_steady_s();
 	s->slots->events->wake(s->slots->arg);
 	run_output_forget(s->output);
@@ -115,23 +115,23 @@ stream_verbs_hear(struct slot *s)
 	double began = s->started;
 
 	w->heard = mq_clock_s(CLOCK_MONOTONIC);
-	/* Whoever asks for the lease first may find that they are lost. */
+	/* The check of the lease may mark messages as lost. */
 	s->slots->events->judging(s->slots->arg);
-	worker_input_look(&w->input);
-	/* One that has waited for its requests. */
+	worker_input_poll(&w->input);
+	/* A final verb may have waited for requests. */
 	if (s->verbs.final != MQ_FINAL_NONE && !requests_awaited(&s->requests))
 		judge_message(s);
-	take_apart(s);
+	parse_verbs(s);
 	if (requests_awaited(&s->requests))
 		worker_pause_time(s);
 	if (w->judged > before)
-		note_pace(s, w->judged - before, w->heard - began);
+		note_duration(s, w->judged - before, w->heard - began);
 }
 
-/* Reads what is there, or a good part of it.  False: there is nothing more to
- * come. */
+/* Reads verbs without waiting, until max bytes are unparsed.  False: the pipe has
+ * ended. */
 static bool
-read_some(struct slot *s, size_t max)
+read_verbs(struct slot *s, size_t max)
 {
 	ssize_t n;
 
@@ -152,7 +152,7 @@ static void
 on_verbs(struct ev_loop *loop, ev_io *w, int events)
 {
 	struct slot *s = w->data;
-	bool more = read_some(s, READ_MAX);
+	bool more = read_verbs(s, READ_MAX);
 
 	(void)events;
 	s->worker.silence_said = false;
@@ -186,20 +186,20 @@ void
 stream_verbs_last(struct slot *s)
 {
 	ev_io_stop(s->slots->loop, &s->verbs_io);
-	(void)read_some(s, s->worker.said.len + READ_LAST);
+	(void)read_verbs(s, s->worker.said.len + READ_LAST);
 	close(s->verbs_fd);
 	mq_buf_add(&s->worker.said, "\n", 1);
 }
 
-/* While the pace is not known, a silence is told before --timeout ends it. */
+/* For the first message, a silence is said before --timeout ends it. */
 static double
 silence_allowed(const struct slot *s)
 {
 	double timeout = (double)s->slots->opt->timeout_ms / 1000;
 
-	if (s->worker.pace_s * SILENT_PACES > SILENT_S)
-		return s->worker.pace_s * SILENT_PACES;
-	if (s->worker.pace_s == 0 && timeout > 0 && timeout / 2 < SILENT_S)
+	if (s->worker.message_s * SILENT_MESSAGES > SILENT_S)
+		return s->worker.message_s * SILENT_MESSAGES;
+	if (s->worker.message_s == 0 && timeout > 0 && timeout / 2 < SILENT_S)
 		return timeout / 2;
 	return SILENT_S;
 }
@@ -211,7 +211,7 @@ count_read(const struct slot *s)
 	int n = 0;
 
 	TAILQ_FOREACH(m, &s->hand, line)
-		n += worker_input_begun(&s->worker.input, m);
+		n += worker_input_partly_read(&s->worker.input, m);
 	return n;
 }
 
@@ -220,7 +220,7 @@ say_silence(struct slot *s, double lasts)
 {
 	int n;
 
-	worker_input_look(&s->worker.input);
+	worker_input_poll(&s->worker.input);
 	n = count_read(s);
 	if (n > 0)
 		mq_say("%s: worker %ld has read %d message%s and written no "
@@ -248,7 +248,7 @@ stream_verbs_tick(struct slot *s)
 	lasts = mq_clock_s(CLOCK_MONOTONIC) - last;
 	if (lasts < silence_allowed(s))
 		return;
-	/* Verbs that nobody has read are no silence. */
+	/* Unread verbs are no silence. */
 	if (ioctl(s->verbs_fd, FIONREAD, &unread) == 0 && unread > 0)
 		return;
 	s->worker.silence_said = true;

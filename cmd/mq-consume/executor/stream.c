@@ -1,15 +1,15 @@
 /*
- * --stream: workers that stay.  Each is fed messages, framed, on its standard
- * input, a window of them ahead of its verbs; the verbs come in their order,
- * one final one for each.
+ * --stream: workers that stay.  Each worker reads framed messages on its standard
+ * input, a window of them ahead of its verbs.  The final verbs come in the order
+ * of the messages.
  */
 #include "executor.h"
 #include "stream-verbs.h"
 #include "worker-time.h"
 #include "worker.h"
 
-/* Without --window: what a worker was seen to do in this time, and about so
- * many bytes, since it may read all of them at once. */
+/* Without --window: as many messages as a worker does in this time; and about so
+ * many bytes, which the worker may read at once. */
 #define AHEAD_S	    0.1
 #define WINDOW_MAX  1000
 #define AHEAD_BYTES ((size_t)1 << 20)
@@ -22,20 +22,20 @@ window_of(const struct slot *s)
 
 	if (opt->window > 0)
 		return opt->window;
-	if (s->worker.pace_s == 0 || opt->rate_shared.per_s > 0 ||
+	if (s->worker.message_s == 0 || opt->rate_shared.per_s > 0 ||
 	    opt->rest_max_ms > 0 || s->bytes >= AHEAD_BYTES)
 		return 1;
-	ahead = AHEAD_S / s->worker.pace_s;
+	ahead = AHEAD_S / s->worker.message_s;
 	return ahead > WINDOW_MAX ? WINDOW_MAX : ahead > 1 ? (int)ahead : 1;
 }
 
-/* How many more it can have. */
+/* How many more messages a slot can take. */
 static int
-room_of(const struct slot *s)
+slot_room(const struct slot *s)
 {
 	if (ev_is_active(&s->rest) || ev_is_active(&s->worker.restart))
 		return 0;
-	/* One that is dead waits for dups, maybe. */
+	/* A dead worker may wait for the answers to its dups. */
 	if (s->pid == 0 ?
 		requests_awaited(&s->requests) :
 		worker_is_leaving(s) || !worker_input_wants(&s->worker.input))
@@ -43,17 +43,16 @@ room_of(const struct slot *s)
 	return window_of(s) - s->count;
 }
 
-/* The one that has the fewest messages; one that lives rather than a new one.
- */
+/* The slot with the fewest messages, preferably with a worker. */
 static struct slot *
-idlest(const struct slots *ss)
+idlest_slot(const struct slots *ss)
 {
 	struct slot *best = NULL, *s;
 	int i;
 
 	for (i = 0; i < ss->opt->slots; i++) {
 		s = &ss->all[i];
-		if (room_of(s) <= 0)
+		if (slot_room(s) <= 0)
 			continue;
 		if (best == NULL || s->count < best->count ||
 		    (s->count == best->count && best->pid == 0 && s->pid != 0))
@@ -65,14 +64,14 @@ idlest(const struct slots *ss)
 }
 
 static bool
-feed_one(struct slots *ss)
+write_message(struct slots *ss)
 {
 	struct message *m;
 	struct slot *s;
 	const char *why;
 
 	if (!slots_may_start(ss) || !inbox_has_next(ss->inbox) ||
-	    (s = idlest(ss)) == NULL)
+	    (s = idlest_slot(ss)) == NULL)
 		return false;
 	if (s->pid == 0 && !worker_start(s))
 		return false;
@@ -85,15 +84,16 @@ feed_one(struct slots *ss)
 		return true;
 	}
 	slot_take(s, m);
-	worker_input_put(&s->worker.input, m, ss->opt->framing);
+	worker_input_write(&s->worker.input, m, ss->opt->framing);
 	if (s->count == 1)
 		worker_next(s);
 	return true;
 }
 
-/* A worker that keeps what it has to say until the end can say it then. */
+/* Whether no more messages come.  Then workers find the end of their input, and
+ * can write verbs that they have kept until then. */
 static bool
-is_last(const struct slots *ss)
+is_input_over(const struct slots *ss)
 {
 	if (inbox_held(ss->inbox) > 0 || inbox_is_claiming(ss->inbox))
 		return false;
@@ -110,9 +110,9 @@ stream_start(void *work)
 	bool last;
 	int i;
 
-	while (feed_one(ss))
+	while (write_message(ss))
 		;
-	last = is_last(ss);
+	last = is_input_over(ss);
 	for (i = 0; i < ss->opt->slots; i++) {
 		s = &ss->all[i];
 		if (s->pid == 0)
@@ -124,16 +124,16 @@ stream_start(void *work)
 }
 
 /*
- * While windows follow the pace, as many as they hold wait here, so that the
- * server gets the next ones ready while the workers have theirs.
+ * Without --window, another window of messages is claimed ahead: the server works
+ * on them while the workers are busy.
  */
 static long
-ahead(const struct slot *s)
+claim_ahead(const struct slot *s)
 {
 	return s->pid != 0 && s->slots->opt->window == 0 ? window_of(s) - 1 : 0;
 }
 
-/* A good part of what they can have, while none of them waits. */
+/* While no worker waits, only claims of half a window or more are worth it. */
 static long
 stream_room(const void *work, int queue)
 {
@@ -146,9 +146,9 @@ stream_room(const void *work, int queue)
 	(void)queue;
 	for (i = 0; i < ss->opt->slots; i++) {
 		s = &ss->all[i];
-		n = room_of(s);
+		n = slot_room(s);
 		all += window_of(s);
-		free += ahead(s) + (n > 0 ? n : 0);
+		free += claim_ahead(s) + (n > 0 ? n : 0);
 		waits = waits || (n > 0 && s->count == 0);
 	}
 	free -= inbox_held(ss->inbox);
@@ -171,7 +171,6 @@ stream_stop(void *work)
 	}
 }
 
-/* Does every worker read still, and speak? */
 static void
 stream_tick(void *work)
 {
@@ -187,11 +186,11 @@ stream_tick(void *work)
 		worker_input_check(&s->worker.input);
 		stream_verbs_tick(s);
 	}
-	if (!slots_return_stale(ss, idlest(ss) != NULL))
+	if (!slots_return_stale(ss, idlest_slot(ss) != NULL))
 		return;
-	/* Nothing ahead until their pace is known again. */
+	/* Measure anew, with one message at a time. */
 	for (i = 0; i < ss->opt->slots; i++)
-		ss->all[i].worker.pace_s = 0;
+		ss->all[i].worker.message_s = 0;
 }
 
 static bool

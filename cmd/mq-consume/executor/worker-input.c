@@ -9,23 +9,23 @@
 #include <string.h>
 #include <unistd.h>
 
-/* So much waits for a worker that does not read, and then one message more. */
+/* Bytes that wait for a worker that does not read; or one message. */
 #define INPUT_BYTES ((size_t)1 << 18)
 
 static size_t
-unwritten(const struct worker_input *f)
+unwritten_bytes(const struct worker_input *f)
 {
 	return f->out.len - f->start;
 }
 
-/* What is left in the pipe, nobody has read. */
+/* Bytes that are left in the pipe are unread. */
 void
-worker_input_look(struct worker_input *f)
+worker_input_poll(struct worker_input *f)
 {
 	int left, fd = f->fd != -1 ? f->fd : f->other;
 
 	if (fd != -1 && ioctl(fd, FIONREAD, &left) == 0)
-		f->taken = f->written - (size_t)left;
+		f->read = f->written - (size_t)left;
 }
 
 static void
@@ -41,8 +41,8 @@ close_pipe(struct worker_input *f)
 	f->fd = -1;
 }
 
-/* The worker finds the end when there is no such end as ours any more; one like
- * its own still tells what it has not read. */
+/* The worker finds the end when no write end is open.  A read end of our own still
+ * tells what is unread. */
 static void
 end_input(struct worker_input *f)
 {
@@ -52,7 +52,7 @@ end_input(struct worker_input *f)
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", f->fd);
 	fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
 	if (fd == -1)
-		f->taken = f->written;
+		f->read = f->written;
 	close_pipe(f);
 	f->other = fd;
 }
@@ -60,12 +60,12 @@ end_input(struct worker_input *f)
 void
 worker_input_cut(struct worker_input *f)
 {
-	worker_input_look(f);
+	worker_input_poll(f);
 	close_pipe(f);
 	f->cut = true;
 }
 
-/* With nothing to write, nothing else tells. */
+/* Without output, no event tells that nobody reads. */
 void
 worker_input_check(struct worker_input *f)
 {
@@ -78,9 +78,9 @@ worker_input_check(struct worker_input *f)
 	f->closed(f->arg);
 }
 
-/* One message may have been large. */
+/* Frees the buffer after a large message. */
 static void
-clear_out(struct worker_input *f)
+clear_output(struct worker_input *f)
 {
 	if (f->out.cap > 2 * INPUT_BYTES)
 		mq_buf_free(&f->out);
@@ -89,12 +89,12 @@ clear_out(struct worker_input *f)
 }
 
 static void
-write_out(struct worker_input *f)
+write_output(struct worker_input *f)
 {
 	ssize_t n;
 
-	while (f->fd != -1 && unwritten(f) > 0) {
-		n = write(f->fd, f->out.data + f->start, unwritten(f));
+	while (f->fd != -1 && unwritten_bytes(f) > 0) {
+		n = write(f->fd, f->out.data + f->start, unwritten_bytes(f));
 		if (n == -1 && errno == EINTR)
 			continue;
 		if (n == -1 && errno == EAGAIN) {
@@ -111,7 +111,7 @@ write_out(struct worker_input *f)
 	}
 	if (f->fd == -1)
 		return;
-	clear_out(f);
+	clear_output(f);
 	ev_io_stop(f->loop, &f->room);
 	if (f->last)
 		end_input(f);
@@ -122,7 +122,7 @@ on_room(struct ev_loop *loop, ev_io *w, int events)
 {
 	(void)loop;
 	(void)events;
-	write_out(w->data);
+	write_output(w->data);
 }
 
 int
@@ -153,29 +153,28 @@ worker_input_free(struct worker_input *f)
 bool
 worker_input_wants(const struct worker_input *f)
 {
-	return f->fd != -1 && !f->last && unwritten(f) < INPUT_BYTES;
+	return f->fd != -1 && !f->last && unwritten_bytes(f) < INPUT_BYTES;
 }
 
 void
-worker_input_put(
+worker_input_write(
     struct worker_input *f, struct message *m, enum mq_framing framing)
 {
-	/* What was written already makes room for what comes. */
 	if (f->start > INPUT_BYTES) {
 		f->out.len -= f->start;
 		memmove(f->out.data, f->out.data + f->start, f->out.len);
 		f->start = 0;
 	}
-	m->start = f->written + unwritten(f);
+	m->start = f->written + unwritten_bytes(f);
 	message_frame(m, framing, &f->out);
-	m->end = f->written + unwritten(f);
+	m->end = f->written + unwritten_bytes(f);
 }
 
 void
 worker_input_flush(struct worker_input *f)
 {
 	if (f->fd != -1 && !ev_is_active(&f->room))
-		write_out(f);
+		write_output(f);
 }
 
 void
@@ -186,15 +185,15 @@ worker_input_last(struct worker_input *f)
 }
 
 bool
-worker_input_begun(const struct worker_input *f, const struct message *m)
+worker_input_partly_read(const struct worker_input *f, const struct message *m)
 {
-	return m->start < f->taken;
+	return m->start < f->read;
 }
 
 bool
-worker_input_whole(const struct worker_input *f, const struct message *m)
+worker_input_read(const struct worker_input *f, const struct message *m)
 {
-	return m->end <= f->taken;
+	return m->end <= f->read;
 }
 
 bool
@@ -215,11 +214,11 @@ worker_input_is_cut(const struct worker_input *f)
 	return f->cut;
 }
 
-/* What is in the pipe can still be read, as long as there is somebody. */
+/* Bytes in the pipe can still be read, unless it is cut. */
 bool
 worker_input_take_back(struct worker_input *f, const struct message *m)
 {
-	if (m->start < (f->cut ? f->taken : f->written))
+	if (m->start < (f->cut ? f->read : f->written))
 		return false;
 	if (!f->cut)
 		f->out.len -= m->end - m->start;

@@ -4,8 +4,8 @@
 
 #include "base/clock.h"
 
-/* Between the TERM of a timeout and the KILL; and between the end of one of its
- * descriptors and its own. */
+/* Seconds from TERM to KILL; and from the end of a descriptor to that of the
+ * worker. */
 #define KILL_AFTER 5.0
 
 bool
@@ -13,11 +13,11 @@ worker_is_leaving(const struct slot *s)
 {
 	const struct stream_worker *w = &s->worker;
 
-	return w->terminated || w->verbs_closed || s->ended ||
+	return w->terminated || w->verbs_closed || s->killed ||
 	    w->protocol_error != NULL;
 }
 
-/* Whether there is nothing more that it could say. */
+/* Whether the worker has no message left to judge. */
 static bool
 has_finished(const struct slot *s)
 {
@@ -26,17 +26,17 @@ has_finished(const struct slot *s)
 
 	return worker_input_ended(input) &&
 	    (m == NULL ||
-		(worker_input_is_cut(input) && !worker_input_whole(input, m)));
+		(worker_input_is_cut(input) && !worker_input_read(input, m)));
 }
 
-/* Seconds; 0: as long as it likes. */
+/* In seconds; 0: no limit. */
 static double
-allowed_time(const struct slot *s)
+time_limit(const struct slot *s)
 {
 	const struct slots *ss = s->slots;
 	double grace = (double)ss->opt->grace_ms / 1000;
 
-	/* A consumer that stops has a grace time for all. */
+	/* The grace time of the consumer is for all workers. */
 	if (has_finished(s) && policy_level(ss->policy) >= STOP_SOON)
 		return 0;
 	if (has_finished(s))
@@ -62,7 +62,7 @@ worker_next(struct slot *s)
 	s->started = mq_clock_s(CLOCK_MONOTONIC);
 	s->started_ms = 0;
 	if (s->pid != 0 && !worker_is_leaving(s))
-		set_timer(s, allowed_time(s));
+		set_timer(s, time_limit(s));
 }
 
 void
@@ -92,9 +92,9 @@ worker_return_unread(struct slot *s)
 		slot_return_last(s);
 }
 
-/* It gets nothing more, and what it cannot have read is not its any more. */
+/* Returns unread messages, and writes no more. */
 static void
-cut_off(struct slot *s)
+cut_input(struct slot *s)
 {
 	worker_return_unread(s);
 	worker_input_last(&s->worker.input);
@@ -102,48 +102,47 @@ cut_off(struct slot *s)
 }
 
 void
-worker_broke(struct slot *s, const char *protocol_error)
+worker_fail_protocol(struct slot *s, const char *protocol_error)
 {
 	if (s->worker.protocol_error != NULL)
 		return;
 	s->worker.protocol_error = protocol_error;
-	/* If it is dead already, all that it had is seen to anyway. */
+	/* A dead worker is about to be ended. */
 	if (s->pid == 0)
 		return;
-	cut_off(s);
+	cut_input(s);
 	set_timer(s, 0);
 	kill(-s->pid, SIGKILL);
 }
 
-/* It is about to end, or has lost its voice. */
 void
 worker_verbs_closed(struct slot *s)
 {
 	if (worker_is_leaving(s))
 		return;
 	s->worker.verbs_closed = true;
-	cut_off(s);
+	cut_input(s);
 	set_timer(s, KILL_AFTER);
 }
 
-/* It may have read enough, and still be at it. */
+/* The worker may still be busy with what it has read. */
 void
 worker_input_closed(void *slot)
 {
 	struct slot *s = slot;
 
-	cut_off(s);
+	cut_input(s);
 	if (has_finished(s))
 		worker_next(s);
 }
 
-/* It has taken too long: for a message, or to end after the last. */
+/* The worker has taken too long: for a message, or to end after the last. */
 static void
-terminate(struct slot *s)
+terminate_worker(struct slot *s)
 {
 	s->worker.terminated = true;
-	s->worker.late = slot_message(s);
-	cut_off(s);
+	s->worker.timed_out = slot_message(s);
+	cut_input(s);
 	set_timer(s, KILL_AFTER);
 	kill(-s->pid, SIGTERM);
 }
@@ -156,13 +155,13 @@ on_timeout(struct ev_loop *loop, ev_timer *w, int events)
 	(void)loop;
 	(void)events;
 	if (s->worker.verbs_closed)
-		worker_broke(s, "it has closed its descriptor 3");
+		worker_fail_protocol(s, "it has closed its descriptor 3");
 	else if (s->worker.terminated)
 		kill(-s->pid, SIGKILL);
 	else if (worker_input_is_cut(&s->worker.input) && has_finished(s))
-		worker_broke(s, "it has closed its standard input");
+		worker_fail_protocol(s, "it has closed its standard input");
 	else
-		terminate(s);
+		terminate_worker(s);
 }
 
 void

@@ -1,27 +1,28 @@
 /*
- * How long a worker that stays may take, and how it comes to its end.
+ * The time limits of a worker that stays, and the ways to its end.
  */
 #ifndef MQ_CONSUME_WORKER_TIME_H
 #define MQ_CONSUME_WORKER_TIME_H
 
 #include "slots.h"
 
-/* Whether it gets no more, and is to end soon. */
+/* Whether the worker gets no more messages, and is to end soon. */
 bool worker_is_leaving(const struct slot *);
-/* The time for the message that it is on begins now. */
+/* Begins the time for the next message. */
 void worker_next(struct slot *);
-/* Its time does not count, but that of its requests does. */
+/* Stops that time, while requests are answered. */
 void worker_pause_time(struct slot *);
-/* It gets no more, and is to end when it has done what it has. */
+/* Closes the input: the worker is to end after its messages. */
 void worker_last(struct slot *);
-/* What it cannot have read goes back. */
+/* Returns messages that the worker cannot have read. */
 void worker_return_unread(struct slot *);
-/* It is killed for what it did. */
-void worker_broke(struct slot *, const char *protocol_error);
-/* Its descriptor 3 has ended; nobody reads its standard input any more. */
+/* Kills a worker that broke the protocol. */
+void worker_fail_protocol(struct slot *, const char *protocol_error);
+/* Descriptor 3 has ended. */
 void worker_verbs_closed(struct slot *);
+/* Nobody reads the standard input any more. */
 void worker_input_closed(void *slot);
-/* It has been started: its timers. */
+/* Prepares the timers of a started worker. */
 void worker_init_time(struct slot *);
 
 #endif

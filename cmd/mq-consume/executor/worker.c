@@ -10,30 +10,31 @@
 #include "stream-verbs.h"
 #include "worker-time.h"
 
-/* Until the next one after one that ended badly, in seconds. */
+/* Seconds from a bad end to the next worker. */
 #define WAIT_MIN 0.1
 #define WAIT_MAX 30.0
 
-/* --- its end ---------------------------------------------------------------- */
+/* --- end -------------------------------------------------------------------- */
 
-/* What there is for the message that it was on; false: it goes back. */
+/* The verdict on the message that a dead worker was on; false: it goes back. */
 static bool
 last_verdict(
     const struct slot *s, const struct message *m, struct mq_verdict *v)
 {
-	if (m == NULL || m->lost || s->ended ||
-	    (s->worker.late != NULL && s->worker.late != m))
+	if (m == NULL || m->lost || s->killed ||
+	    (s->worker.timed_out != NULL && s->worker.timed_out != m))
 		return false;
-	/* One that never says anything gets no other chances for ever. */
-	if (s->worker.judged > 0 && !worker_input_begun(&s->worker.input, m))
+	/* A worker that wrote no verb has no endless retries. */
+	if (s->worker.judged > 0 &&
+	    !worker_input_partly_read(&s->worker.input, m))
 		return false;
-	mq_verdict(&s->verbs, s->status, s->worker.late != NULL,
+	mq_verdict(&s->verbs, s->status, s->worker.timed_out != NULL,
 	    s->slots->opt->strict && s->worker.judged == 0, v);
 	if (s->worker.protocol_error != NULL) {
 		v->kind = MQ_VERDICT_ERR;
 		strlcpy(v->how, s->worker.protocol_error, sizeof(v->how));
 	} else if (v->kind == MQ_VERDICT_DONE) {
-		/* Silence is no word about a message. */
+		/* Exit status 0 says nothing about a message. */
 		if (s->worker.judged > 0 ||
 		    policy_level(s->slots->policy) >= STOP_SOON)
 			return false;
@@ -44,7 +45,7 @@ last_verdict(
 	return true;
 }
 
-/* How it ended, for people; false: well. */
+/* Sets v->how to how a worker ended, for people; false: it ended well. */
 static bool
 ended_badly(const struct slot *s, struct mq_verdict *v)
 {
@@ -52,7 +53,7 @@ ended_badly(const struct slot *s, struct mq_verdict *v)
 	const char *how = s->worker.protocol_error;
 
 	mq_verdict(&silence, s->status, false, false, v);
-	if (how == NULL && s->worker.late != NULL)
+	if (how == NULL && s->worker.timed_out != NULL)
 		how = "timed out";
 	if (how == NULL && s->worker.terminated)
 		how = "it did not end when it was to";
@@ -60,7 +61,7 @@ ended_badly(const struct slot *s, struct mq_verdict *v)
 		how = "it has ended without a verb";
 	if (how != NULL)
 		strlcpy(v->how, how, sizeof(v->how));
-	return !s->ended && (how != NULL || s->status != 0);
+	return !s->killed && (how != NULL || s->status != 0);
 }
 
 static void
@@ -73,7 +74,7 @@ on_restart(struct ev_loop *loop, ev_timer *w, int events)
 	s->slots->events->wake(s->slots->arg);
 }
 
-/* One that got something done was not that bad. */
+/* A worker that judged messages is replaced soon. */
 static void
 replace_worker(struct slot *s)
 {
@@ -99,8 +100,8 @@ replace_worker(struct slot *s)
 	ev_timer_start(ss->loop, &s->worker.restart);
 }
 
-/* Judges the message that it was on, or leaves it.  False: the command cannot
- * run. */
+/* Judges the message that a dead worker was on, if it has a verdict.  False: the
+ * command cannot run. */
 static bool
 judge_last(struct slot *s, struct mq_verdict *v)
 {
@@ -115,9 +116,9 @@ judge_last(struct slot *s, struct mq_verdict *v)
 	return true;
 }
 
-/* It is dead, and everything it has said has been heard. */
+/* Ends the slot of a dead worker, after its last verb. */
 static void
-bury_worker(struct slot *s)
+end_worker(struct slot *s)
 {
 	struct slots *ss = s->slots;
 	struct mq_verdict v;
@@ -146,7 +147,7 @@ static void
 end_if_answered(struct slot *s)
 {
 	if (!requests_awaited(&s->requests) && !requests_finish(&s->requests))
-		bury_worker(s);
+		end_worker(s);
 }
 
 static void
@@ -155,7 +156,7 @@ on_ended(void *arg, int status)
 	struct slot *s = arg;
 
 	ev_timer_stop(s->slots->loop, &s->timer);
-	/* What nobody has written, or read, until now does not matter. */
+	/* The last verbs, and the last look at what was read. */
 	stream_verbs_last(s);
 	worker_input_cut(&s->worker.input);
 	s->pid = 0;
@@ -167,7 +168,7 @@ on_ended(void *arg, int status)
 	end_if_answered(s);
 }
 
-/* The message that it has judged, or that it was on, has no requests left. */
+/* The requests of the message that the worker is on are answered. */
 static void
 on_answered(void *arg)
 {
@@ -186,17 +187,17 @@ on_room(void *arg)
 	stream_verbs_resume(arg);
 }
 
-/* --- its beginning ---------------------------------------------------------- */
+/* --- beginning -------------------------------------------------------------- */
 
 static void
 reset_worker(struct slot *s)
 {
 	struct stream_worker *w = &s->worker;
 
-	s->ended = false;
+	s->killed = false;
 	w->verbs_closed = false;
 	w->terminated = false;
-	w->late = NULL;
+	w->timed_out = NULL;
 	w->protocol_error = NULL;
 	w->silence_said = false;
 	w->judged = 0;

@@ -1,8 +1,8 @@
 /*
- * The life of a worker that stays.  When it ends, what it has judged stands.
- * The message that it was on follows from how it ended, and those behind that
- * are held again, as if nobody had had them.  Another worker takes its place,
- * after a while if it ended badly.
+ * The life of a worker that stays.  When a worker ends, its verdicts stand.  Its
+ * exit status decides the message that it was on; the messages behind go back,
+ * as if they had not been started.  Another worker takes its place; after a bad
+ * end, after a while.
  */
 #ifndef MQ_CONSUME_WORKER_H
 #define MQ_CONSUME_WORKER_H
@@ -10,7 +10,7 @@
 #include "slots.h"
 
 void worker_init(struct slots *);
-/* False: it could not be started. */
+/* False: the worker could not be started. */
 bool worker_start(struct slot *);
 
 #endif
