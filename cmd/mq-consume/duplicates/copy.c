@@ -4,8 +4,7 @@
 #include "message/headers.h"
 #include "mq-consume/message.h"
 
-/* What a message has in a queue of one layout, it can have in another one of that
- * layout. */
+/* Whether the layout can carry the copy; its own layout always can. */
 static bool
 is_carried(const struct mq_envelope *copy, const struct mq_layout *from,
     const struct mq_layout *to, struct mq_buf *why)
@@ -29,7 +28,7 @@ copy_make(struct copy *copy, const struct copy_origin *from,
 	struct mq_duplicate as = {.id = copy->id, .web = what->web};
 	int64_t now_us = mq_clock_unix_us();
 
-	/* In one step, so that the queue is known and the copy is counted. */
+	/* The special publishing registers the queue and counts the copy. */
 	copy->how = (struct mq_publishing){
 	    .when.said = true, .special = true, .limits = {-1, -1, -1, -1}};
 	mq_id_make(from->ids, (uint64_t)now_us, copy->id);

@@ -1,5 +1,5 @@
 /*
- * What a duplicate looks like.
+ * The copy of a message that a duplicate is.
  */
 #ifndef MQ_CONSUME_COPY_H
 #define MQ_CONSUME_COPY_H
@@ -11,9 +11,9 @@
 
 struct message;
 
-/* Where duplicates are made. */
+/* The origin of duplicates: this consumer. */
 struct copy_origin {
-	const struct mq_layout *layout; /* of their messages */
+	const struct mq_layout *layout; /* of its messages */
 	const char *host;		/* the name of this machine */
 	struct mq_idgen *ids;
 };
@@ -24,8 +24,9 @@ struct copy {
 	struct mq_envelope envelope;
 };
 
-/* A duplicate of a message for a queue of that layout; copy_free() frees it in any
- * case.  False: the layout cannot carry it, and why is appended. */
+/* Makes the copy of a message for a queue of that layout; to be freed with
+ * copy_free() in any case.  False: the layout cannot carry the copy; the reason is
+ * appended to why. */
 bool copy_make(struct copy *, const struct copy_origin *,
     const struct message *, const struct mq_dup *, const struct mq_layout *,
     struct mq_buf *why);

@@ -10,21 +10,21 @@
 #include "mq-consume/session/find.h"
 
 #define REMOTES_MAX 16
-/* After so many seconds without a sign of life, a server that owes an answer is
- * given up, and a connection that nobody uses is closed. */
+/* Seconds without a sign of life, after which a server that owes an answer is given
+ * up, and an unused connection is closed. */
 #define SILENCE 5.0
-/* A server that could not be reached is not tried again for so many seconds. */
+/* Seconds until an unreachable server is tried again. */
 #define RETRY 1.0
 
 struct remote {
 	TAILQ_ENTRY(remote) link;
 	struct remotes *of;
-	char *url; /* as it was asked for */
+	char *url; /* as given to remote_get() */
 	int users;
 	enum { REMOTE_PREPARING, REMOTE_OPEN, REMOTE_DOWN } state;
 	char why[256]; /* DOWN */
 	bool unusable; /* no server can have this URL */
-	double since;  /* steady time: DOWN, of that; else of the last use */
+	double since;  /* steady time: of DOWN; else of the last use */
 	struct mq_server server;
 	struct mq_async async;
 	struct finder finder;
@@ -99,7 +99,7 @@ start_remote(struct remote *r)
 		set_down(r, strerror(errno));
 }
 
-/* --- its life ----------------------------------------------------------------- */
+/* --- life --------------------------------------------------------------------- */
 
 static void
 remote_free(struct remote *r)
@@ -159,7 +159,7 @@ remote_new(struct remotes *of, const char *url)
 	return r;
 }
 
-/* False: all are needed. */
+/* False: all remotes are in use. */
 static bool
 make_room(struct remotes *of)
 {

@@ -1,6 +1,6 @@
 /*
  * Remotes: the other servers that duplicates go to.  Each URL has one connection,
- * for as long as it is in use and a while after.
+ * while it is in use and for 5 s after.
  */
 #ifndef MQ_CONSUME_REMOTES_H
 #define MQ_CONSUME_REMOTES_H
@@ -18,7 +18,7 @@ TAILQ_HEAD(remote_list, remote);
 struct remotes {
 	struct ev_loop *loop;
 	struct mq_children *children;
-	/* remote_ready() or remote_error() says something else now. */
+	/* The result of remote_ready() or remote_error() has changed. */
 	void (*changed)(void *arg);
 	void *arg;
 	struct remote_list list;
@@ -26,17 +26,17 @@ struct remotes {
 
 void remotes_init(struct remotes *, struct ev_loop *, struct mq_children *,
     void (*changed)(void *arg), void *arg);
-/* Closes all connections.  Zeroed, there are none. */
+/* Closes all connections. */
 void remotes_free(struct remotes *);
 
-/* The server of this URL, as of url.h, until remote_put(); NULL: too many others
- * are in use. */
+/* The server of this URL, as of redis/url.h, until remote_put().  NULL: 16 others are
+ * in use. */
 struct remote *remote_get(struct remotes *, const char *url);
 void remote_put(struct remote *);
 
 /* Whether commands can be sent. */
 bool remote_ready(const struct remote *);
-/* Why the server cannot be reached; NULL: it can, or this is not known yet. */
+/* Why the server cannot be reached; NULL: no error yet. */
 const char *remote_error(const struct remote *);
 struct mq_async *remote_async(struct remote *);
 

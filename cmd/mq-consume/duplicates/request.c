@@ -12,13 +12,13 @@ static void __attribute__((format(printf, 2, 3)))
 fail_request(struct request *q, const char *fmt, ...)
 {
 	va_list ap;
-	char *words;
+	char *text;
 
 	va_start(ap, fmt);
-	words = mq_xvasprintf(fmt, ap);
+	text = mq_xvasprintf(fmt, ap);
 	va_end(ap);
-	mq_buf_printf(&q->answer, "fail %s", words);
-	free(words);
+	mq_buf_printf(&q->answer, "fail %s", text);
+	free(text);
 }
 
 static void
@@ -66,7 +66,7 @@ request_free(struct request *q)
 
 /* --- two commands ------------------------------------------------------------- */
 
-/* False: nobody waits for what was sent. */
+/* False: the request is freed. */
 static bool
 take_reply(struct request *q)
 {
@@ -112,7 +112,7 @@ on_published(void *arg, const struct mq_answer *answer, enum mq_published how)
 	q->moved(q->arg);
 }
 
-/* False: the layout cannot carry it. */
+/* False: the layout cannot carry the copy. */
 static bool
 publish_copy(struct request *q)
 {
@@ -136,21 +136,21 @@ publish_copy(struct request *q)
 }
 
 static void
-on_known(void *arg, const struct mq_answer *answer, long long known)
+on_exists(void *arg, const struct mq_answer *answer, long long exists)
 {
 	struct request *q = arg;
 
 	if (!take_reply(q))
 		return;
 	q->step = REQUEST_WAITING;
-	/* The connection is lost.  Unless this is known already, what it
-	 * changes is still to be heard of. */
+	/* The connection is lost.  The request goes on with the event of that,
+	 * unless the event has come before. */
 	if (answer == NULL &&
 	    (q->remote == NULL || remote_error(q->remote) == NULL))
 		return;
 	if (answer != NULL && answer->error != NULL)
 		fail_request(q, "dup failed - %s", answer->error);
-	else if (answer != NULL && known == 0)
+	else if (answer != NULL && exists == 0)
 		fail_to_connect(q, NULL);
 	else if (answer != NULL && q->m->lost)
 		fail_request(
@@ -160,11 +160,11 @@ on_known(void *arg, const struct mq_answer *answer, long long known)
 	q->moved(q->arg);
 }
 
-/* --- where to ----------------------------------------------------------------- */
+/* --- destination -------------------------------------------------------------- */
 
-/* Finds out what the queue is called there.  What the URL of another server
- * does not name, the layout and the namespace, is as it is here.  False: there can
- * be no such queue; *why may say so. */
+/* Finds the layout and the full name of the queue.  If the URL of another server
+ * does not name layout and namespace, ours are used.  False: the queue cannot
+ * exist; *why is an explanation or NULL. */
 static bool
 resolve_queue(struct request *q, const char **why)
 {
@@ -227,7 +227,7 @@ request_advance(struct request *q)
 		return NULL;
 	q->step = REQUEST_ASKED;
 	q->in_flight = true;
-	mq_ask_known(request_async(q), q->layout, q->what.queue, on_known, q);
+	mq_ask_known(request_async(q), q->layout, q->what.queue, on_exists, q);
 	return NULL;
 }
 

@@ -1,6 +1,6 @@
 /*
- * One request for a duplicate, from its text to its answer.  That takes two
- * commands: whether there is such a queue, and the publishing.
+ * One request for a duplicate, from its text to its answer.  A request takes two
+ * commands: whether the queue exists, and the publishing.
  */
 #ifndef MQ_CONSUME_REQUEST_H
 #define MQ_CONSUME_REQUEST_H
@@ -18,10 +18,10 @@
 
 struct message;
 
-/* What all requests share. */
+/* Shared by all requests. */
 struct request_context {
 	struct copy_origin origin;
-	const char *ns; /* of our server's URL; NULL: none */
+	const char *ns; /* namespace of our server's URL; NULL: none */
 	struct mq_async *async;
 	bool (*is_up)(void *arg); /* whether async can be used */
 	void *arg;
@@ -32,36 +32,36 @@ struct request {
 	TAILQ_ENTRY(request) link; /* the owner's */
 	const struct request_context *context;
 	const struct message *m;
-	void (*moved)(void *arg); /* NULL: freed, but for a reply */
+	void (*moved)(void *arg); /* NULL: to be freed with the reply */
 	void *arg;
 	struct mq_dup what;
 	struct mq_buf answer; /* empty: none yet */
 	enum {
 		REQUEST_WAITING, /* for its turn, or for the server */
-		REQUEST_ASKED,	 /* whether there is such a queue */
-		REQUEST_SENT
+		REQUEST_ASKED,	 /* whether the queue exists */
+		REQUEST_SENT	 /* the duplicate */
 	} step;
 	bool in_flight;
-	struct remote *remote;		/* NULL: our own server */
-	const struct mq_layout *layout; /* of that queue; NULL: not found yet */
-	char id[MQ_ID_LEN + 1];		/* of the duplicate, when SENT */
+	struct remote *remote; /* NULL: our own server */
+	const struct mq_layout
+	    *layout;		/* of the queue; NULL: not resolved yet */
+	char id[MQ_ID_LEN + 1]; /* of the duplicate, when SENT */
 };
 
 /*
- * text: as of dup.h; NULL: it was too long.  wrong: why there can be no duplicate,
- * whatever it says; else NULL.  moved() is called when a reply has come: the
- * request is to be advanced then.
+ * text: as of queue/dup.h; NULL: too long.  wrong: why there can be no duplicate;
+ * NULL: nothing.  moved() is called after a reply: the request can advance.
  */
 struct request *request_new(const struct request_context *,
     const struct message *, const char *wrong, const char *text,
     void (*moved)(void *arg), void *arg);
-/* Whatever the reply to what was sent, it does not matter. */
+/* A reply to come is ignored. */
 void request_free(struct request *);
 
-/* Does what can be done now.  Returns the answer, "ok ID" or "fail WHY", which is
- * valid until the request is freed; NULL: the request is under way, or waits. */
+/* Does the next step, if it can.  Returns the answer, "ok ID" or "fail WHY", valid
+ * until the request is freed; NULL: the request waits. */
 const char *request_advance(struct request *);
-/* Waits no more: the answer says so. */
+/* Ends the wait: sets the answer. */
 void request_give_up(struct request *);
 
 #endif

@@ -4,10 +4,10 @@
 
 #include "mq-consume/message.h"
 
-/* Seconds that a queue's server may take to be there, and that all requests of a
- * run may take that has ended. */
+/* Seconds that a server may take to be reachable, and that all requests of an ended
+ * run may take. */
 #define PATIENCE 10.0
-/* With so many requests, a run is not heard until some are answered. */
+/* Unanswered requests of a run, until which its verbs are read. */
 #define REQUESTS_MAX 64
 
 static void
@@ -18,7 +18,7 @@ remove_request(struct requests *r, struct request *q)
 	request_free(q);
 }
 
-/* The answer is for the run, and for people if the run does not listen. */
+/* If the run has ended, a failure is said to people. */
 static void
 answer_request(struct requests *r, struct request *q, const char *text)
 {
@@ -74,7 +74,7 @@ on_patience(struct ev_loop *loop, ev_timer *w, int events)
 	(void)loop;
 	(void)events;
 	TAILQ_FOREACH(q, &r->list, link) {
-		/* If nothing comes, its connection is given up in time. */
+		/* A connection without an answer is given up anyway. */
 		if (!r->awaited && q->step == REQUEST_SENT)
 			return;
 		request_give_up(q);
@@ -162,7 +162,7 @@ requests_init(struct requests *r, struct duplicates *shared,
 	TAILQ_INSERT_TAIL(&shared->runs, r, link);
 }
 
-/* --- those of all runs ---------------------------------------------------------- */
+/* --- all runs ------------------------------------------------------------------- */
 
 void
 duplicates_resume(struct duplicates *shared)

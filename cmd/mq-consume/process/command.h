@@ -7,11 +7,11 @@
 struct command {
 	char **argv;
 	char *path;	      /* absolute, but links are not resolved */
-	char *here;	      /* the directory that we run in */
+	char *here;	      /* our own directory */
 	const char *work_dir; /* --work-dir; NULL: none */
 };
 
-/* Where a command is, as the shell would find it; allocated.  NULL: nowhere. */
+/* The path of a command, as the shell finds it; allocated.  NULL: none. */
 char *command_find(const char *name);
 
 /* Ends the program if there is no such command. */
@@ -19,13 +19,12 @@ void command_init(struct command *, char **argv, const char *work_dir);
 void command_end(struct command *);
 
 /*
- * The directory of a message, made if need be; allocated.  The directory is kept
- * over attempts.  -1 with errno, and *dir is what could not be made; *dir is
- * NULL without --work-dir.
+ * Makes the directory of a message, or keeps that of an earlier attempt.  Sets *dir
+ * to its name, allocated; NULL without --work-dir.  0, or -1 with errno.
  */
 int command_make_dir(const struct command *, const char *id, char **dir);
 
-/* Removes the directory when the script has left nothing there. */
+/* Removes the directory if it is empty. */
 void command_remove_dir(const struct command *, const char *id);
 
 #endif

@@ -15,7 +15,7 @@ extern char **environ;
 
 #define RQ_VERSION "3.0.0"
 
-/* Whether a variable of the caller's is one that we set. */
+/* Whether an inherited variable is one that we set. */
 static bool
 is_ours(const char *variable)
 {
@@ -114,7 +114,7 @@ put_headers(struct mq_buf *text, const struct mq_envelope *e)
 
 	if (!json_is_object(e->headers))
 		return;
-	/* The history can be longer than a variable may be. */
+	/* A history can be too long for a variable. */
 	json_object_foreach(e->headers, name, values)
 		if (strcmp(name, MQ_HEADER_HISTORY) != 0)
 			put_header(text, name, values);
@@ -153,7 +153,7 @@ put_origin(struct mq_buf *text, const struct environment *e,
 		put_url(text, "RQ_ORIG_MSG_ID", e->host, run->queue, run->id);
 }
 
-/* A message that is to be relayed has the URL to relay to, with its queue. */
+/* A message to be relayed has a header with the URL, which names the queue. */
 static void
 put_dest(struct mq_buf *text, const struct environment *e,
     const struct run_info *run)
@@ -172,7 +172,7 @@ put_dest(struct mq_buf *text, const struct environment *e,
 	free(name);
 }
 
-/* The same for every script. */
+/* Variables that are the same for every run. */
 static void
 put_fixed(
     struct mq_buf *text, const char *host, const char *script, int attempts)
@@ -204,7 +204,8 @@ put_message(struct mq_buf *text, const struct environment *e,
 	put_headers(text, run->envelope);
 }
 
-/* Appends the strings of a text to the first n of the list; how many then. */
+/* Appends the strings of a text behind n strings of the list; returns their
+ * number. */
 static size_t
 append_strings(struct environment *e, size_t n, const struct mq_buf *text)
 {

@@ -1,8 +1,7 @@
 /*
- * The environment of a script: the caller's, without what an outer consumer
- * put there, and for each message MQ_* and, for old scripts, RQ's RQ_*.
- * Nothing that a message says can make a name of its own: its headers only
- * ever become MQ_HEADER_..., and traceparent becomes TRACEPARENT.
+ * The environment of a script: ours, without the variables of an outer consumer,
+ * plus MQ_* and, for old scripts, RQ's RQ_*.  A message cannot choose names of
+ * variables: headers become MQ_HEADER_..., and traceparent TRACEPARENT.
  */
 #ifndef MQ_CONSUME_ENVIRONMENT_H
 #define MQ_CONSUME_ENVIRONMENT_H
@@ -12,14 +11,13 @@
 #include "base/buf.h"
 #include "message/envelope.h"
 
-/* The purpose of a run: a message, a batch of them, or all that a worker that
- * stays will be fed. */
+/* A run: of a message, of a batch, or of a worker that stays. */
 struct run_info {
 	int log;	   /* index of the queue whose log it writes to */
 	const char *queue; /* NULL: any of several */
 	int batch;	   /* messages; 0: no batch */
-	const char *id;	   /* of the message; NULL: no single one */
-	long attempts;	   /* before this one */
+	const char *id;	   /* of the message; NULL: batch or worker */
+	long attempts;	   /* runs before this one */
 	const struct mq_envelope *envelope;
 };
 

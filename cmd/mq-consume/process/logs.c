@@ -14,7 +14,7 @@
 #include "base/say.h"
 #include "base/xalloc.h"
 
-/* A queue's name as that of a file: no '/', and no leading dot. */
+/* The log's path: the queue's name without '/' and leading dot. */
 static char *
 log_name(const char *dir, const char *queue)
 {
@@ -32,7 +32,7 @@ log_name(const char *dir, const char *queue)
 	return path;
 }
 
-/* Not a pipe: without a reader, that would hold us up, here or later. */
+/* A pipe is refused: without a reader, it would block us. */
 static int
 open_log_file(const char *path)
 {

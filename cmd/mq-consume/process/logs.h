@@ -7,8 +7,8 @@
 #include "mq-consume/options.h"
 #include "outputs.h"
 
-/* Opens the files, again after a HUP; nothing without --log-dir.  Ends the
- * program if one cannot be opened the first time. */
+/* Opens the files, or opens them anew; nothing without --log-dir.  Ends the program
+ * if a file cannot be opened the first time. */
 void logs_open(struct outputs *, const struct options *);
 
 /* The line with which the output of a run begins in log i. */

@@ -10,9 +10,9 @@
 #include "base/say.h"
 #include "base/xalloc.h"
 
-/* Reads: a script that writes a lot shares the loop with others. */
+/* Reads of one script before others have their turn. */
 #define READS_AT_ONCE 16
-/* The same at the end of a run: no pipe holds more. */
+/* Reads at the end of a run: the most that a pipe holds. */
 #define READS_AT_END ((1 << 20) / PIPE_BUF)
 
 struct run_output {
@@ -106,7 +106,7 @@ on_end(struct run_output *r)
 		close_pipe(r);
 }
 
-/* Copies all that has come, or a good part of it. */
+/* Copies output without waiting. */
 static void
 copy_output(struct run_output *r)
 {
@@ -132,7 +132,7 @@ on_readable(struct ev_loop *loop, ev_io *w, int events)
 	copy_output(w->data);
 }
 
-/* The output that has waited longest is first, and gets at least one read. */
+/* Each run gets at least one read; the longest wait is first. */
 static void
 on_sink_ready(void *arg)
 {
@@ -242,7 +242,7 @@ outputs_init(struct outputs *o, struct ev_loop *loop)
 	o->errors.sink.ready = on_sink_ready;
 	o->errors.sink.arg = &o->errors;
 	o->stream = sink_stream(&o->errors.sink);
-	/* Ours, too: a line about a message must not keep the others. */
+	/* Our own lines must not block the loop either. */
 	mq_say_to(o->stream);
 }
 
@@ -272,7 +272,7 @@ outputs_log(struct outputs *o, int i, int n, int fd, const char *path)
 		t->sink.arg = t;
 		return;
 	}
-	/* Output until now belongs into the old file. */
+	/* Earlier output belongs into the old file. */
 	copy_list(&o->running, t);
 	copy_list(&o->lingering, t);
 	sink_move(&t->sink, fd);

@@ -1,12 +1,11 @@
 /*
- * The scripts' standard error, and with --log-dir their standard output as well.
- * Each run has a pipe of its own.  Its bytes are copied to our standard error, or
- * to the log, as they come, and the last are kept for the message's history.
- * While the sink takes nothing, nothing is read, and the scripts wait in their
- * writes, as they would without us.
+ * The scripts' standard error and, with --log-dir, standard output.  Each run has a
+ * pipe.  Its bytes are copied to our standard error, or to the log, and the last
+ * ones are kept for the message's history.  While the sink is full, the scripts
+ * block in their writes, as they would without us.
  *
- * A process that a script has left behind may keep the pipe.  Its output is
- * copied, too, but belongs to no run any more.
+ * A process that a script has left behind may keep the pipe.  Its output is copied
+ * as well, but belongs to no run.
  */
 #ifndef MQ_CONSUME_OUTPUTS_H
 #define MQ_CONSUME_OUTPUTS_H
@@ -47,7 +46,7 @@ struct outputs {
 	char text[OUTPUT_TAIL + 1]; /* returned last by run_output_close() */
 };
 
-/* To be called first: from now on our own standard error is a sink, too. */
+/* To be called first: our own messages go through the sink as well. */
 void outputs_init(struct outputs *, struct ev_loop *);
 
 /*
@@ -70,18 +69,18 @@ bool outputs_has_logs(const struct outputs *);
  * *end, is the caller's.  NULL with errno. */
 struct run_output *run_output_open(struct outputs *, int i, int *end);
 
-/* From now on the output is copied as it comes. */
+/* Begins to copy the output as it comes. */
 void run_output_listen(struct run_output *);
 
 /* The output since it was forgotten last; as run_output_close(). */
 const char *run_output_so_far(struct run_output *);
 
-/* The output until now belongs to nothing that comes. */
+/* Drops the output kept until now. */
 void run_output_forget(struct run_output *);
 
 /*
- * The run is over.  Copies the rest, without waiting, and returns the end of all
- * output of the run: its last newline is cut off, a NUL became '?'.  The text is valid until the next call.
+ * The run is over.  Copies the rest, without waiting, and returns the end of the
+ * output: without its last newlines, with '?' for NUL, valid until the next call.
  */
 const char *run_output_close(struct run_output *);
 

@@ -10,7 +10,7 @@
 #include "base/id.h"
 #include "logs.h"
 
-/* Descriptors that do not depend on the options, or nearly not. */
+/* Descriptors that do not depend on the options. */
 #define OTHERS 128
 
 static void
@@ -22,7 +22,7 @@ close_if_open(int fd)
 
 /* Makes the pipes of verbs and answers.  0, or -1 with errno. */
 static int
-open_talk(struct run *run, struct mq_worker *w)
+open_pipes(struct run *run, struct mq_worker *w)
 {
 	int verbs[2], answers[2];
 
@@ -63,12 +63,12 @@ start_worker(struct process *p, const struct run_info *info, struct run *run,
 	char real[PATH_MAX];
 
 	run->output = run_output_open(&p->outputs, info->log, &w->errors);
-	if (run->output == NULL || open_talk(run, w) == -1)
+	if (run->output == NULL || open_pipes(run, w) == -1)
 		return -1;
 	if (outputs_has_logs(&p->outputs))
 		w->output = w->errors;
 	begin_log(p, info);
-	/* Anew for each run, so that a link to the script can be moved. */
+	/* A link to the script may be moved between two runs. */
 	if (realpath(p->command.path, real) == NULL)
 		return -1;
 	w->path = real;

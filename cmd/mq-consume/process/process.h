@@ -1,7 +1,9 @@
 /*
- * Processes: starts the command with its directory, environment and pipes, and
- * owns what the runs write to standard error and the logs.  Messages, queues
- * and the server are not its business.
+ * The process module starts the command with its directory, environment and
+ * pipes.  The module owns the standard error of the runs, and the logs.
+ *
+ * The module calls only common/base, common/process and the envelope of
+ * common/message.  The module never judges a run, and knows no queue or server.
  */
 #ifndef MQ_CONSUME_PROCESS_H
 #define MQ_CONSUME_PROCESS_H
@@ -16,40 +18,38 @@ struct process {
 	const struct options *opt;
 	struct mq_worker_setup *setup;
 	struct outputs outputs;
-	struct command command; /* empty while printing, as the next */
-	struct environment environment;
+	struct command command;		/* empty while printing */
+	struct environment environment; /* empty while printing */
 };
 
-/* A command that runs, with our ends of its pipes: the caller's. */
+/* A command that runs, with our ends of its pipes; all are the caller's. */
 struct run {
 	pid_t pid;
-	int verbs;   /* never blocks */
-	int answers; /* blocks */
+	int verbs;   /* non-blocking */
+	int answers; /* blocking */
 	struct run_output *output;
 };
 
-/* Takes standard error, and finds the command, if there is one; ends the program
- * if that fails. */
+/* Takes standard error, and finds the command, if any; ends the program if that
+ * fails. */
 void process_init(struct process *, struct mq_worker_setup *, struct ev_loop *,
     const struct options *);
 
-/* The last of all: waits for what standard error has not taken. */
+/* To be called last: waits until standard error has taken all output. */
 void process_end(struct process *);
 
 /*
- * Starts the command.  Takes the descriptor input; -1: none could be opened, and
- * errno says why.  Returns 0, or what kept the command from being started; then
- * *dir is the message's directory, allocated, if that could not be made, or
- * NULL.
+ * Starts the command.  input: its stdin, which is taken; -1: it could not be
+ * opened, with errno.  Returns 0, or an errno.  If the message's directory could
+ * not be made, *dir is its name, allocated; else NULL.
  */
 int process_start(struct process *, const struct run_info *, int input,
     struct run *, char **dir);
 
-/* A message has ended: removes its directory when the script has left nothing
- * there. */
+/* A message has ended: removes its directory if it is empty. */
 void process_remove_dir(const struct process *, const char *id);
 
-/* After a HUP. */
+/* Opens the log files anew. */
 void process_reopen_logs(struct process *);
 
 /* The command's absolute path, for people. */

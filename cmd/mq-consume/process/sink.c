@@ -29,9 +29,9 @@ note_failure(struct sink *s, int error)
 }
 
 /*
- * One write, which does not block: a pipe or terminal that is ready takes
- * PIPE_BUF.  Returns how many bytes were taken, 0 if the sink has to wait.  Bytes
- * that fail count as taken, since they would fail again.
+ * One write that does not block: a ready pipe or terminal takes PIPE_BUF bytes.
+ * Returns how many bytes were taken; 0: the sink has to wait.  Bytes that fail
+ * count as taken, since they would fail again.
  */
 static size_t
 write_some(struct sink *s, const char *p, size_t n)
@@ -112,9 +112,8 @@ sink_init(struct sink *s, struct ev_loop *loop, int fd, const char *path)
 }
 
 /*
- * Others may write to the same pipe or terminal, so that it is full again when
- * we write to it.  Opened anew, it can be told not to block us then, without
- * telling the others the same.
+ * Other writers may fill the same pipe or terminal just before we write.  Opened
+ * anew, it is non-blocking for us only.
  */
 void
 sink_init_stderr(struct sink *s, struct ev_loop *loop)
@@ -148,7 +147,7 @@ sink_ready(const struct sink *s)
 	return s->kept.len == 0;
 }
 
-/* Text behind a gap begins a line. */
+/* The text after lost bytes begins a line. */
 static void
 end_line(struct sink *s)
 {

@@ -1,7 +1,7 @@
 /*
- * A sink: output that must not keep the loop waiting, to our standard error or a
- * log file.  Bytes that the file does not take at once are kept, and written when
- * it does.  A sink stays where it was made.
+ * A sink: output to standard error or a log file that does not block the loop.
+ * Bytes that the file does not take at once are kept, and written later.  A sink
+ * must not be moved in memory.
  */
 #ifndef MQ_CONSUME_SINK_H
 #define MQ_CONSUME_SINK_H
@@ -17,15 +17,14 @@
 struct sink {
 	struct ev_loop *loop;
 	int fd;
-	bool whole;	    /* writes to it do not block: a file */
-	bool own;	    /* fd is to be closed with it */
+	bool whole;	    /* a file: writes do not block */
+	bool own;	    /* fd is closed with the sink */
 	char *path;	    /* free(); NULL: standard error */
-	int error;	    /* why the last write failed; 0: it did not */
-	struct mq_buf kept; /* not written yet */
-	size_t lost;	    /* bytes that were too much to be kept */
+	int error;	    /* errno of the last write; 0: none */
+	struct mq_buf kept; /* bytes not written yet */
+	size_t lost;	    /* bytes too many to keep */
 	ev_io io;
-	void (*ready)(void *arg); /* nothing is kept any more; set by its
-				  * maker */
+	void (*ready)(void *arg); /* all kept bytes are written; the owner's */
 	void *arg;
 };
 
@@ -35,26 +34,26 @@ void sink_init_stderr(struct sink *, struct ev_loop *);
 /* For a file; the sink takes the descriptor and a copy of the path. */
 void sink_init(struct sink *, struct ev_loop *, int fd, const char *path);
 
-/* Goes on with another file of the same path. */
+/* Goes on with a new file of the same path. */
 void sink_move(struct sink *, int fd);
 
-/* False: bytes put now would have to be kept, so it is better not to. */
+/* False: bytes put now would be kept. */
 bool sink_ready(const struct sink *);
 
 /*
- * Writes or keeps n bytes.  At most 1 MiB is kept; the rest is lost, which is
- * said later.  Bytes that cannot be written, as the disk is full or nobody reads
- * them, are lost, too; for a file that is said at once.
+ * Writes or keeps n bytes.  At most 1 MiB is kept; the rest is lost, which is said
+ * later.  Bytes whose write fails are lost as well; for a file that is said at
+ * once.
  */
 void sink_put(struct sink *, const void *, size_t n);
 
-/* A line buffered stream that puts; fclose(3) it.  Ends the program when there
- * is no memory. */
+/* A line buffered stream into the sink, for fclose(3).  Ends the program if there is
+ * no memory. */
 FILE *sink_stream(struct sink *);
 
 /*
- * Writes the bytes that are kept, as long as some are taken within 5 s and no
- * signal comes, and frees what the sink has.
+ * Writes the kept bytes, while some are taken within 5 s and no signal comes.
+ * Closes and frees.
  */
 void sink_end(struct sink *);
 
