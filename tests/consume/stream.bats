@@ -267,6 +267,21 @@ assert q["counters"]["attempts"] == 4, q'
 	assert_equal "$(starts)" 1
 }
 
+@test "stream: no dup of a message that has not been read, which may be back" {
+	redis sadd rmq::queues other >/dev/null
+	script hasty <<'.'
+perl -e 'vec($r, 0, 1) = 1; select $r, undef, undef, undef'
+echo "dup 0-x-other" >&3
+head -n 1 <&4 >"$T/answer"
+while read -r x; do echo done >&3; done
+.
+	publish 1
+	run_mq 0 mq-consume -n 1 --stream q -- "$T/hasty"
+	assert_equal "$(cat "$T/answer")" \
+		"fail dup failed - the worker has not read the message"
+	assert_equal "$(held q) $(held other)" "0 0 0 0 0 0 0 0"
+}
+
 @test "stream: a worker that waits for its dups is not waited for" {
 	local from=$SECONDS i
 

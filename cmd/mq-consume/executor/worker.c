@@ -189,6 +189,21 @@ on_room(void *arg)
 
 /* --- beginning -------------------------------------------------------------- */
 
+/* A message that it cannot have read may go back, and end elsewhere, before a
+ * request for a duplicate of it is answered. */
+static void
+on_duplicate(void *arg, int which, const char *text)
+{
+	struct slot *s = arg;
+	const struct message *m = slot_message(s);
+
+	if (m == NULL || worker_input_partly_read(&s->worker.input, m))
+		slot_ask_duplicate(s, which, text);
+	else
+		requests_ask(&s->requests, NULL,
+		    "the worker has not read the message", text);
+}
+
 static void
 reset_worker(struct slot *s)
 {
@@ -202,7 +217,7 @@ reset_worker(struct slot *s)
 	w->silence_said = false;
 	w->judged = 0;
 	mq_verbs_begin(&s->verbs);
-	s->verbs.on_dup = slot_ask_duplicate;
+	s->verbs.on_dup = on_duplicate;
 	s->verbs.arg = s;
 }
 
