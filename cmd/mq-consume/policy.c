@@ -20,6 +20,8 @@
 
 /* Seconds from TERM to KILL of the scripts, and for the last settlements. */
 #define KILL_AFTER 5.0
+/* A command that a signal ends does so within this time. */
+#define ENDING_S 1.0
 /* Each failure in a row makes the rest longer by this factor. */
 #define LONGER 1.5
 /* Caution after a message that has failed before. */
@@ -170,6 +172,12 @@ policy_killed(const struct policy *p)
 	return p->killed;
 }
 
+bool
+policy_just_signalled(const struct policy *p)
+{
+	return mq_clock_steady_s() - p->signalled < ENDING_S;
+}
+
 static void
 set_grace_timer(struct policy *p, double after)
 {
@@ -178,12 +186,13 @@ set_grace_timer(struct policy *p, double after)
 	ev_timer_start(p->loop, &p->grace_timer);
 }
 
-static void
-kill_all(struct policy *p)
+/* Returns whether any command ran. */
+static bool
+signal_all(struct policy *p, int sig)
 {
-	p->killed = true;
-	(void)p->events->kill(p->arg, SIGKILL);
+	p->signalled = mq_clock_steady_s();
 	set_grace_timer(p, KILL_AFTER);
+	return p->events->kill(p->arg, sig);
 }
 
 void
@@ -198,8 +207,9 @@ policy_stop(struct policy *p, enum stop_level level, int status, int sig)
 	}
 	if (level == STOP_SOON)
 		set_grace_timer(p, (double)p->opt->grace_ms / 1000);
-	else if (level == STOP_NOW)
-		kill_all(p);
+	p->killed = level == STOP_NOW;
+	if (p->killed)
+		(void)signal_all(p, SIGKILL);
 	p->events->stop(p->arg, level);
 }
 
@@ -227,14 +237,12 @@ on_grace(struct ev_loop *loop, ev_timer *w, int events)
 	(void)events;
 	if (p->stop == STOP_SOON) {
 		p->stop = STOP_NOW;
-		(void)p->events->kill(p->arg, SIGTERM);
-		set_grace_timer(p, KILL_AFTER);
+		(void)signal_all(p, SIGTERM);
 		p->events->stop(p->arg, STOP_NOW);
-	} else if (p->killed || !p->events->kill(p->arg, SIGKILL)) {
+	} else if (p->killed || !signal_all(p, SIGKILL)) {
 		p->events->give_up(p->arg);
 	} else {
 		p->killed = true;
-		set_grace_timer(p, KILL_AFTER);
 	}
 }
 

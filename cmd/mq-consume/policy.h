@@ -49,6 +49,7 @@ struct policy {
 	double careful_until; /* steady time */
 	double alone_until;   /* steady time */
 	enum stop_level stop;
+	double signalled;  /* steady time of the last one to all commands */
 	bool killed;	   /* all commands have been sent KILL */
 	bool hup_ends;	   /* HUP was not ignored at the start */
 	bool had_terminal; /* a controlling terminal, at the start */
@@ -101,6 +102,8 @@ void policy_stop(struct policy *, enum stop_level, int status, int sig);
 void policy_fail(struct policy *, int status);
 /* Whether all commands have been sent KILL. */
 bool policy_killed(const struct policy *);
+/* Whether all commands have been sent a signal within the last second. */
+bool policy_just_signalled(const struct policy *);
 /* Notes that a message came or went, for --idle. */
 void policy_active(struct policy *);
 /* Returns the exit status, or ends the program by the signal set. */

@@ -46,9 +46,11 @@ give_back_unstarted(struct engine *e)
 	bool now = policy_level(&e->policy) == STOP_NOW;
 
 	/* A claim under way brings newer messages, which must go back first.
-	 * The messages of killed commands go back together, in order. */
+	 * The messages of killed commands go back together, in order, but do
+	 * not wait for a command that does not end. */
 	if (inbox_is_claiming(&e->inbox) ||
-	    (now && executor_busy(&e->executor) > 0) ||
+	    (now && executor_busy(&e->executor) > 0 &&
+		policy_just_signalled(&e->policy)) ||
 	    !session_is_up(&e->session) || !session_holds_lease(&e->session))
 		return;
 	executor_take_back_all(&e->executor, now);
@@ -67,11 +69,11 @@ flush_acks(struct engine *e)
 	bool careful = policy_is_careful(&e->policy);
 	bool held = inbox_held(&e->inbox) > 0;
 
-	if (!outbox_waits(&e->outbox))
-		return;
-	if (careful || (how->runs && !held && (!how->many || runs_none)) ||
-	    (!held && runs_none && outbox_holds(&e->outbox)))
+	if (outbox_waits(&e->outbox) &&
+	    (careful || (how->runs && !held && (!how->many || runs_none)) ||
+		(!held && runs_none && outbox_holds(&e->outbox))))
 		outbox_flush(&e->outbox);
+	/* The same is true of other settlements. */
 	if (careful)
 		session_flush(&e->session);
 }

@@ -649,6 +649,28 @@ lines_are() {
 	assert_equal "$(redis keys 'rmq::connection*')" ""
 }
 
+got_lines() {
+	[ "$(wc -l <"$T/got")" = "$1" ]
+}
+
+@test "consume: a script that cannot be killed does not keep the others" {
+	script stray "$(command -v perl)" <<'.'
+setpgrp(0, getpgrp(getppid)) if <STDIN> == 2;
+open my $f, '>>', "$ENV{T}/got"; syswrite $f, "x\n";
+sleep 60;
+.
+	seq 4 | run_mq 0 mq-publish -l q
+	start_mq mq-consume -j 3 q -- "$T/stray"
+	touch "$T/got"
+	eventually 10 got_lines 3
+	kill -INT "$pid"
+	eventually 5 grep -q stopping "$T/err"
+	kill -INT "$pid"
+	eventually 4 held_is q "3 0 1 0"
+	assert_equal "$("$BUILD/mq-stats" --list ready -l q | xargs)" "1 3 4"
+	stop_mq KILL
+}
+
 @test "consume: --grace over: TERM, then KILL; what did not say done goes back" {
 	mkfifo "$T/hold"
 	script s <<'.'
