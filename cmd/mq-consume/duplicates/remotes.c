@@ -130,9 +130,12 @@ on_tick(struct ev_loop *loop, ev_timer *w, int events)
 	if (mq_clock_steady_s() - r->since < SILENCE)
 		return;
 	if (r->users > 0 && !moves && r->state != REMOTE_DOWN) {
+		/* Its users may need room for another one. */
+		r->users++;
 		set_down(r, "no answer");
 		mq_async_close(&r->async);
 		report_change(r);
+		r->users--;
 	} else if (is_spare(r)) {
 		remote_free(r);
 	}

@@ -115,6 +115,8 @@ fail_output(struct printer *p, int status)
 	out_pipe_look(&p->pipe);
 	printer_ack_arrived(p);
 	policy_stop(p->policy, STOP_SOON, status, 0);
+	/* Even if it has been stopping before. */
+	p->events->wake(p->arg);
 }
 
 static void
