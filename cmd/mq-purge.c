@@ -3,6 +3,7 @@
  */
 #include <ctype.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -348,7 +349,7 @@ main(int argc, char *argv[])
 		mq_die(redis.status, "%s", redis.error);
 	selection_begin(&selection, shared.quiet);
 	ask_user(&options, &selection);
-	interrupt_catch();
+	interrupt_catch(SA_RESTART);
 	selection_begin(&selection, shared.quiet);
 	if (options.queue_too)
 		delete_queue(&options, &selection, count);

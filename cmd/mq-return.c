@@ -2,6 +2,7 @@
  * mq-return: give messages another chance.
  */
 #include <limits.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -197,7 +198,7 @@ main(int argc, char *argv[])
 	name_queues(&options, &selection, &shared, &server);
 	if (mq_redis_open(&redis, &server) == -1)
 		mq_die(redis.status, "%s", redis.error);
-	interrupt_catch();
+	interrupt_catch(SA_RESTART);
 	selection_begin(&selection, shared.quiet);
 	selection_place(&selection, &options.from);
 	selection_unknown(&selection, options.from.queue);

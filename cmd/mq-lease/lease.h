@@ -1,6 +1,6 @@
 /*
- * mq-lease: main.c reads the command line, take.c hands out messages, settle.c
- * acts on receipts.  queue/lease.h does all that concerns the server.
+ * mq-lease: main.c reads the command line and acts on receipts, take.c hands out
+ * messages.  queue/lease.h does all that concerns the server.
  */
 #ifndef MQ_LEASE_TOOL_H
 #define MQ_LEASE_TOOL_H
@@ -18,8 +18,7 @@ struct options {
 	bool existing, quiet;
 };
 
-/* Both return the exit status. */
+/* Returns the exit status. */
 int lease_messages(const struct options *, const struct mq_lease_queue *);
-int use_receipt(const struct options *, const struct mq_lease_queue *);
 
 #endif

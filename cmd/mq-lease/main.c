@@ -190,6 +190,30 @@ name_queue(
 		mq_option_needs(shared, "--keep", MQ_HAS_RESULTS);
 }
 
+static const char *
+why_not(const struct options *o, const struct mq_layout *layout)
+{
+	if (strchr(o->receipt, '.') != NULL)
+		return "its lease is over, or it is settled already";
+	if (layout->has & MQ_HAS_IDS)
+		return "no such message, or it is handed out by receipt";
+	return "not a receipt";
+}
+
+/* Settles a message by its receipt, or extends its lease; the exit status. */
+static int
+use_receipt(const struct options *o, const struct mq_lease_queue *q)
+{
+	int rv = mq_receipt_use(q, o->receipt, o->act, o->text, o->for_ms);
+
+	if (rv == -1)
+		mq_die(q->redis->status, "%s", q->redis->error);
+	if (rv == 0 && !o->quiet)
+		mq_say(
+		    "%s: %s: %s", q->name, o->receipt, why_not(o, q->layout));
+	return rv == 1 ? MQ_EXIT_OK : MQ_EXIT_NO;
+}
+
 int
 main(int argc, char *argv[])
 {

@@ -14,7 +14,7 @@
 #include "base/clock.h"
 #include "base/exit.h"
 #include "base/say.h"
-#include "interrupt.h"
+#include "shared/interrupt.h"
 #include "options.h"
 #include "read.h"
 #include "wait.h"
@@ -93,7 +93,7 @@ connect_modules(struct modules *m)
 
 	if (mq_redis_open(&m->redis, &m->server) == -1)
 		mq_die(m->redis.status, "%s", m->redis.error);
-	interrupt_catch();
+	interrupt_catch(0);
 	mq_publisher_init(
 	    &m->publisher, &m->redis, m->layout, o->queue, &o->attributes);
 	m->outcome = (struct outcome){.queue = o->queue,

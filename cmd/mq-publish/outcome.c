@@ -6,7 +6,7 @@
 
 #include "base/exit.h"
 #include "base/say.h"
-#include "interrupt.h"
+#include "shared/interrupt.h"
 
 /* At most 1 MiB of ids waits until their messages are safe. */
 #define HELD_BYTES ((size_t)1024 * 1024)

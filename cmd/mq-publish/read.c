@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/exit.h"
-#include "interrupt.h"
+#include "shared/interrupt.h"
 
 /* Redis takes 512 MiB as one value, headers included (proto-max-bulk-len). */
 #define MESSAGE_MAX ((size_t)511 * 1024 * 1024)

@@ -7,7 +7,7 @@
 #include "base/clock.h"
 #include "base/exit.h"
 #include "base/say.h"
-#include "interrupt.h"
+#include "shared/interrupt.h"
 
 /* About so many bytes are under way at most. */
 #define UNDER_WAY_BYTES ((size_t)2 * 1024 * 1024)

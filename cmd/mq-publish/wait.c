@@ -9,8 +9,8 @@
 #include "base/exit.h"
 #include "base/say.h"
 #include "base/xalloc.h"
-#include "interrupt.h"
-#include "queue/ending.h"
+#include "shared/interrupt.h"
+#include "queue/calls.h"
 
 /* The server waits for so long at a time, and then answers. */
 #define BLOCK_MS 5000

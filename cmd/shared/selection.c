@@ -105,7 +105,8 @@ next_piece(struct selection *s, long max)
 		s->start = now;
 	while ((now = s->start + (double)s->done / s->rate -
 		       mq_clock_s(CLOCK_MONOTONIC)) > 0) {
-		interrupt_sleep(now < 0.5 ? now : 0.5);
+		(void)interrupt_wait(
+		    -1, now < 0.5 ? (int64_t)(now * 1000) + 1 : 500);
 		check_signal(s);
 		progress_show(&s->progress, s->seen, s->done);
 	}

@@ -1,8 +1,8 @@
-/* The scripts that serve both layouts; see redis/script.h. */
+/* The scripts that serve both layouts; see redis/command.h. */
 #ifndef MQ_SCRIPTS_H
 #define MQ_SCRIPTS_H
 
-#include "redis/script.h"
+#include "redis/command.h"
 
 extern const struct mq_script mq_script_count;
 extern const struct mq_script mq_script_pause;

@@ -7,7 +7,7 @@
 #include "base/clock.h"
 #include "check.h"
 #include "keys.h"
-#include "listed.h"
+#include "unlisted.h"
 #include "scripts.h"
 
 /* How often connections are looked at meanwhile, in seconds. */

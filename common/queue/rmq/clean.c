@@ -3,7 +3,7 @@
  */
 #include "keys.h"
 #include "layout.h"
-#include "listed.h"
+#include "unlisted.h"
 #include "steps.h"
 
 /* A live heartbeat is renewed every second; less than this is on its way out. */

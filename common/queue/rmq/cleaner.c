@@ -9,7 +9,7 @@
 #include "base/xalloc.h"
 #include "keys.h"
 #include "layout.h"
-#include "listed.h"
+#include "unlisted.h"
 
 void
 rmq_cleaner_free(struct rmq_cleaner *w)

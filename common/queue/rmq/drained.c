@@ -6,9 +6,8 @@
 #include <string.h>
 
 #include "keys.h"
-#include "listed.h"
-#include "scripts.h"
 #include "unlisted.h"
+#include "scripts.h"
 
 /* Adds what could be claimed of one queue, and what these connections hold. */
 static int

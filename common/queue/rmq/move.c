@@ -7,7 +7,7 @@
 
 #include "base/exit.h"
 #include "keys.h"
-#include "listed.h"
+#include "unlisted.h"
 #include "scripts.h"
 
 /* How much one call moves; the server is kept for a millisecond or two. */

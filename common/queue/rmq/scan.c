@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "keys.h"
-#include "listed.h"
+#include "unlisted.h"
 #include "queue/walk.h"
 #include "scripts.h"
 

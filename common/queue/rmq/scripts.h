@@ -1,8 +1,8 @@
-/* The scripts of the rmq layout; see redis/script.h. */
+/* The scripts of the rmq layout; see redis/command.h. */
 #ifndef MQ_RMQ_SCRIPTS_H
 #define MQ_RMQ_SCRIPTS_H
 
-#include "redis/script.h"
+#include "redis/command.h"
 
 extern const struct mq_script rmq_script_ack, rmq_script_ack_equal,
     rmq_script_adopt, rmq_script_check_locks, rmq_script_claim,

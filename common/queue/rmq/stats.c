@@ -12,7 +12,7 @@
 
 #include "base/xalloc.h"
 #include "keys.h"
-#include "listed.h"
+#include "unlisted.h"
 #include "queue/counts.h"
 #include "queue/rows.h"
 

@@ -13,6 +13,32 @@
 #include "redis/round.h"
 #include "scripts.h"
 
+void
+rmq_ask_listed(struct mq_command *c, const char *set)
+{
+	mq_command_plain(c, "SMEMBERS");
+	mq_command_str(c, set);
+}
+
+redisReply *
+rmq_listed(struct mq_redis *r, const char *set)
+{
+	struct mq_command c = {0};
+
+	rmq_ask_listed(&c, set);
+	return mq_call_strings(r, &c);
+}
+
+void
+rmq_add_names(struct mq_names *names, const redisReply *all)
+{
+	size_t i;
+
+	for (i = 0; i < all->elements; i++)
+		if (strlen(all->element[i]->str) == all->element[i]->len)
+			mq_names_add(names, all->element[i]->str, NULL);
+}
+
 /* Such a key has two names in it.  Go programs take any names, so a key that
  * can be read in two ways is left alone. */
 bool

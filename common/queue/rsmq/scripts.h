@@ -1,8 +1,8 @@
-/* The scripts of the rsmq layout; see redis/script.h. */
+/* The scripts of the rsmq layout; see redis/command.h. */
 #ifndef MQ_RSMQ_SCRIPTS_H
 #define MQ_RSMQ_SCRIPTS_H
 
-#include "redis/script.h"
+#include "redis/command.h"
 
 extern const struct mq_script rsmq_script_ack, rsmq_script_adopt,
     rsmq_script_claim, rsmq_script_delete, rsmq_script_enlist, rsmq_script_held,

@@ -14,7 +14,6 @@
 
 #include "base/exit.h"
 #include "base/xalloc.h"
-#include "log.h"
 
 /* Bytes that a server needs for small steps: to join, to reject, to leave. */
 #define ROOM 1048576

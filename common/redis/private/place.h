@@ -1,4 +1,4 @@
-/* The directory of the private server, and the socket in it. */
+/* The directory of the private server, and the socket and the log in it. */
 #ifndef MQ_PRIVATE_PLACE_H
 #define MQ_PRIVATE_PLACE_H
 
@@ -24,5 +24,11 @@ int private_find_place(
 /* Writes the error and returns status. */
 int private_fail(struct place *, int status, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
+
+/* The last line of the log since log_start, without its stamp; "" if none. */
+char *private_last_words(struct place *, char *text, size_t size);
+
+/* The server ended before it answered: a status, with the reason from its log. */
+int private_did_not_start(struct place *);
 
 #endif
