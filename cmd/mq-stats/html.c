@@ -2,7 +2,7 @@
  * One page that needs nothing else: what stands in it cannot load anything, and
  * cannot run anything but the page's own script.
  */
-#include "html.h"
+#include "outputs.h"
 
 #include <stdio.h>
 #include <time.h>

@@ -2,7 +2,7 @@
  * mq-stats --json: everything as one JSON object on one line.  Its form is
  * documented in mq-stats(1) and stays; members may be added.
  */
-#include "json.h"
+#include "outputs.h"
 
 #include <stdio.h>
 

@@ -18,14 +18,8 @@
 #include "base/exit.h"
 #include "base/say.h"
 #include "check.h"
-#include "html.h"
-#include "json.h"
-#include "one.h"
 #include "options.h"
-#include "prometheus.h"
-#include "reasons.h"
-#include "running.h"
-#include "tables.h"
+#include "outputs.h"
 
 /* Reports the named queues that do not exist; returns whether all do. */
 static bool

@@ -1,4 +1,4 @@
-#include "one.h"
+#include "outputs.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-#include "reasons.h"
+#include "outputs.h"
 
 #include "message/json.h"
 #include "table.h"

@@ -1,4 +1,4 @@
-#include "running.h"
+#include "outputs.h"
 
 #include "base/clock.h"
 #include "message.h"

@@ -1,4 +1,4 @@
-#include "tables.h"
+#include "outputs.h"
 
 #include <stdio.h>
 #include <string.h>

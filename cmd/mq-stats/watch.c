@@ -12,8 +12,8 @@
 #include "base/clock.h"
 #include "base/exit.h"
 #include "base/say.h"
+#include "outputs.h"
 #include "screen.h"
-#include "tables.h"
 
 struct watch {
 	const struct watch_options *options;

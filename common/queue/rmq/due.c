@@ -14,6 +14,7 @@ struct due {
 	struct mq_names queues;
 	int64_t now;
 	long long *tick, *count;
+	bool by_tick; /* those are counted now that wait for a tick */
 };
 
 static void
@@ -39,30 +40,15 @@ take_clock(void *arg, size_t i, redisReply *reply)
 }
 
 static void
-ask_count(const struct due *d, size_t i, long long from, long long to,
-    struct mq_command *c)
+ask_count(void *arg, size_t i, struct mq_command *c)
 {
+	const struct due *d = arg;
+	int64_t tick = RMQ_AT_TICK + (d->tick[i] > 0 ? d->tick[i] : -1);
+
 	mq_command_plain(c, "ZCOUNT");
 	rmq_key_queue(c, d->queues.list[i].name, "delayed");
-	mq_command_int(c, from);
-	mq_command_int(c, to);
-}
-
-static void
-ask_count_by_time(void *arg, size_t i, struct mq_command *c)
-{
-	const struct due *d = arg;
-
-	ask_count(d, i, -RMQ_AT_TICK, d->now, c);
-}
-
-static void
-ask_count_by_tick(void *arg, size_t i, struct mq_command *c)
-{
-	const struct due *d = arg;
-
-	ask_count(d, i, RMQ_AT_TICK,
-	    RMQ_AT_TICK + (d->tick[i] > 0 ? d->tick[i] : -1), c);
+	mq_command_int(c, d->by_tick ? RMQ_AT_TICK : -RMQ_AT_TICK);
+	mq_command_int(c, d->by_tick ? tick : d->now);
 }
 
 static int
@@ -78,15 +64,14 @@ take_count(void *arg, size_t i, redisReply *reply)
 static int
 count_due(struct due *d)
 {
-	struct mq_round *round = &d->w->round;
+	struct mq_redis *r = d->w->round.r;
 	size_t n = d->queues.n;
-	int rv = mq_ask_each(round->r, n, ask_clock, take_clock, d);
 
-	if (rv == 0)
-		rv = mq_ask_each(round->r, n, ask_count_by_time, take_count, d);
-	if (rv == 0)
-		rv = mq_ask_each(round->r, n, ask_count_by_tick, take_count, d);
-	return rv;
+	if (mq_ask_each(r, n, ask_clock, take_clock, d) == -1 ||
+	    mq_ask_each(r, n, ask_count, take_count, d) == -1)
+		return -1;
+	d->by_tick = true;
+	return mq_ask_each(r, n, ask_count, take_count, d);
 }
 
 /* Moves one queue's due messages, slice by slice. */

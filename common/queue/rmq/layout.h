@@ -13,45 +13,34 @@ extern const struct mq_right rmq_rights[];
 /* How long a heartbeat lives, in seconds. */
 #define RMQ_LEASE_S 60
 
-void rmq_publish(
-    struct mq_command *, const char *queue, const struct mq_publishing *);
-void rmq_publish_add(struct mq_command *, const struct mq_publishing *,
-    const char unique[MQ_ID_LEN + 1], const struct mq_buf *header,
-    const char *payload, size_t len);
-bool rmq_publish_counts(const struct mq_publishing *);
-void rmq_publish_mark(
-    struct mq_command *, const char *queue, const struct mq_mark *, int n);
-void rmq_tick(struct mq_command *, const char *queue, int64_t tick);
+/* The parts of the table, each of the type of its member. */
+#define PART(member) __typeof__(*((struct mq_layout *)0)->member) rmq_##member
+PART(publish);
+PART(publish_add);
+PART(publish_counts);
+PART(publish_mark);
+PART(tick);
 
-void rmq_probe(struct mq_command *, const struct mq_session *,
-    const char *queue, bool special);
-bool rmq_join(const struct mq_session *, int step, struct mq_command *);
-bool rmq_leave(const struct mq_session *, int step, struct mq_command *);
-bool rmq_renew(const struct mq_session *, int step, struct mq_command *);
-int64_t rmq_lease(const redisReply *);
+PART(probe);
+PART(join);
+PART(leave);
+PART(renew);
+PART(lease);
 
-void rmq_claim(const struct mq_session *, int queue, int max, size_t bytes,
-    struct mq_command *);
-bool rmq_key_of(const char *key, size_t len, const char **queue, size_t *n);
-void rmq_settle(const struct mq_session *, int queue,
-    const struct mq_settlement *, struct mq_command *);
-void rmq_ack_oldest(const struct mq_session *, int queue,
-    const struct mq_acks *, struct mq_command *);
-void rmq_held(const struct mq_session *, int queue, struct mq_command *);
-void rmq_held_count(const struct mq_session *, int queue, struct mq_command *);
+PART(claim);
+PART(settle);
+PART(ack_oldest);
+PART(held);
+PART(held_count);
 
-void rmq_receipts(const struct mq_session *, const struct mq_part *elements,
-    int n, struct mq_command *);
-void rmq_receipt(struct mq_command *, const char *connection, const char *queue,
-    const char *number);
-void rmq_vacate(const struct mq_session *, struct mq_command *);
+PART(receipts);
+PART(receipt);
+PART(vacate);
 
-int rmq_clean(struct mq_redis *, const struct mq_clean *, struct mq_cleaned *);
-int rmq_drained(
-    struct mq_redis *, const char *const *queues, int count, bool *drained);
-int rmq_stats(struct mq_redis *, const char *const *queues, int count,
-    int wanted, struct mq_stats *);
-int rmq_running(struct mq_redis *, struct mq_runs *);
+PART(clean);
+PART(drained);
+PART(stats);
+PART(running);
 
 /* The list of a place, as one argument; connection is for UNACKED. */
 void rmq_key_place(
@@ -71,15 +60,14 @@ bool rmq_walk_reply(const redisReply *, size_t count, bool in_set);
 /* a score of ours, which all are integers. */
 int64_t rmq_to_score(const redisReply *);
 
-int rmq_scan(struct mq_redis *, struct mq_scan *);
-int rmq_take(struct mq_redis *, struct mq_scan *, const bool *chosen,
-    const char *to, long *taken);
-int rmq_scan_end(struct mq_redis *, struct mq_scan *);
-int rmq_move(struct mq_redis *, const struct mq_place *, long max,
-    const char *to, long *moved);
-int rmq_purge(struct mq_redis *, const struct mq_place *, long *removed);
-int rmq_delete_queue(
-    struct mq_redis *, const char *queue, struct mq_deletion *);
+PART(scan);
+PART(take);
+PART(scan_end);
+PART(move);
+PART(purge);
+PART(delete_queue);
+#undef PART
+bool rmq_key_of(const char *key, size_t len, const char **queue, size_t *n);
 
 /* When messages are due, and since when they have been claimable, in the rows
  * whose numbers of messages are known.  sorted: of each row, whether some of

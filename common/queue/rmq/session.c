@@ -115,25 +115,6 @@ rmq_probe(struct mq_command *c, const struct mq_session *s, const char *queue,
 		add_own_uses(c, s->connection);
 }
 
-/* Joining one queue, in two steps. */
-static void
-join_queue(const struct mq_session *s, const char *queue, int step,
-    struct mq_command *c)
-{
-	switch (step) {
-	case 0:
-		force_connection(s, c, "SADD", "queues");
-		mq_command_str(c, queue);
-		break;
-	case 1:
-		mq_command_script(c, &mq_script_write_when_full, 1);
-		rmq_key_both(c, s->connection, queue, "consumers");
-		mq_command_str(c, "SADD");
-		mq_command_str(c, s->consumer);
-		break;
-	}
-}
-
 /* The names of queues come last: a consumer that is refused makes no queue. */
 static bool
 make_queue(const struct mq_session *s, int step, struct mq_command *c)
@@ -150,6 +131,8 @@ make_queue(const struct mq_session *s, int step, struct mq_command *c)
 bool
 rmq_join(const struct mq_session *s, int step, struct mq_command *c)
 {
+	const char *queue;
+
 	switch (step) {
 	case 0:
 		force_connection(s, c, "SET", "heartbeat");
@@ -178,23 +161,17 @@ rmq_join(const struct mq_session *s, int step, struct mq_command *c)
 	}
 	if (step >= 2 * s->queue_count)
 		return make_queue(s, step - 2 * s->queue_count, c);
-	join_queue(s, s->queues[step / 2], step % 2, c);
+	queue = s->queues[step / 2];
+	if (step % 2 == 0) {
+		force_connection(s, c, "SADD", "queues");
+		mq_command_str(c, queue);
+		return true;
+	}
+	mq_command_script(c, &mq_script_write_when_full, 1);
+	rmq_key_both(c, s->connection, queue, "consumers");
+	mq_command_str(c, "SADD");
+	mq_command_str(c, s->consumer);
 	return true;
-}
-
-static void
-reclaim_all(const struct mq_session *s, struct mq_command *c, const char *queue)
-{
-	mq_command_script(c, &rmq_script_return_unacked, RMQ_QUEUE_KEYS + 1);
-	rmq_queue_keys(c, queue);
-	rmq_key_both(c, s->connection, queue, "unacked");
-}
-
-static void
-delete_key(const struct mq_session *s, struct mq_command *c, const char *what)
-{
-	mq_command_plain(c, "DEL");
-	rmq_key_connection(c, s->connection, what);
 }
 
 /*
@@ -204,10 +181,15 @@ delete_key(const struct mq_session *s, struct mq_command *c, const char *what)
 bool
 rmq_leave(const struct mq_session *s, int step, struct mq_command *c)
 {
+	static const char *const keys[] = {
+	    "queues", NULL, "heartbeat", "info", "running"};
 	int n = s->queue_count;
 
 	if (step < n) {
-		reclaim_all(s, c, s->queues[step]);
+		mq_command_script(
+		    c, &rmq_script_return_unacked, RMQ_QUEUE_KEYS + 1);
+		rmq_queue_keys(c, s->queues[step]);
+		rmq_key_both(c, s->connection, s->queues[step], "unacked");
 		return true;
 	}
 	if (step < 2 * n) {
@@ -216,26 +198,15 @@ rmq_leave(const struct mq_session *s, int step, struct mq_command *c)
 		    c, s->connection, s->queues[step - n], "consumers");
 		return true;
 	}
-	switch (step - 2 * n) {
-	case 0:
-		delete_key(s, c, "queues");
-		return true;
-	case 1:
+	step -= 2 * n;
+	if (step == 1) {
 		mq_command_plain(c, "SREM " RMQ_CONNECTIONS);
 		mq_command_str(c, s->connection);
-		return true;
-	case 2:
-		delete_key(s, c, "heartbeat");
-		return true;
-	case 3:
-		delete_key(s, c, "info");
-		return true;
-	case 4:
-		delete_key(s, c, "running");
-		return true;
-	default:
-		return false;
+	} else if (step < 5) {
+		mq_command_plain(c, "DEL");
+		rmq_key_connection(c, s->connection, keys[step]);
 	}
+	return step < 5;
 }
 
 bool

@@ -25,57 +25,43 @@ const char *rsmq_id(const char *element, size_t *n, size_t len, char **own);
  * of an element; empty: there are none. */
 void rsmq_extra(const char *header, size_t len, struct mq_buf *extra);
 
-void rsmq_publish(
-    struct mq_command *, const char *queue, const struct mq_publishing *);
-void rsmq_publish_add(struct mq_command *, const struct mq_publishing *,
-    const char unique[MQ_ID_LEN + 1], const struct mq_buf *header,
-    const char *payload, size_t len);
-bool rsmq_publish_counts(const struct mq_publishing *);
+/* The parts of the table, each of the type of its member. */
+#define PART(member) __typeof__(*((struct mq_layout *)0)->member) rsmq_##member
+PART(publish);
+PART(publish_add);
+PART(publish_counts);
 
-void rsmq_probe(struct mq_command *, const struct mq_session *,
-    const char *queue, bool special);
-bool rsmq_join(const struct mq_session *, int step, struct mq_command *);
-bool rsmq_leave(const struct mq_session *, int step, struct mq_command *);
-bool rsmq_renew(const struct mq_session *, int step, struct mq_command *);
-int64_t rsmq_lease(const redisReply *);
-void rsmq_lapsed(const struct mq_session *, int queue, const char *element,
-    size_t len, long attempts, struct mq_command *);
+PART(probe);
+PART(join);
+PART(leave);
+PART(renew);
+PART(lease);
+PART(lapsed);
 
-void rsmq_claim(const struct mq_session *, int queue, int max, size_t bytes,
-    struct mq_command *);
+PART(claim);
+PART(exists);
+PART(settle);
+PART(ack_oldest);
+PART(held);
+PART(held_count);
+
+PART(receipts);
+PART(receipt);
+PART(receipt_by_id);
+PART(vacate);
+
+PART(clean);
+PART(drained);
+PART(stats);
+PART(running);
+PART(scan);
+PART(take);
+PART(scan_end);
+PART(move);
+PART(purge);
+PART(delete_queue);
+#undef PART
 bool rsmq_key_of(const char *key, size_t len, const char **queue, size_t *n);
-void rsmq_exists(const struct mq_session *, int queue, const char *element,
-    size_t len, struct mq_command *);
-void rsmq_settle(const struct mq_session *, int queue,
-    const struct mq_settlement *, struct mq_command *);
-void rsmq_ack_all(const struct mq_session *, int queue, const struct mq_acks *,
-    struct mq_command *);
-void rsmq_held(const struct mq_session *, int queue, struct mq_command *);
-void rsmq_held_count(const struct mq_session *, int queue, struct mq_command *);
-
-void rsmq_receipts(const struct mq_session *, const struct mq_part *elements,
-    int n, struct mq_command *);
-void rsmq_receipt(struct mq_command *, const char *connection,
-    const char *queue, const char *number);
-int rsmq_receipt_by_id(
-    struct mq_redis *, const char *queue, const char *id, struct mq_receipt *);
-void rsmq_vacate(const struct mq_session *, struct mq_command *);
-
-int rsmq_clean(struct mq_redis *, const struct mq_clean *, struct mq_cleaned *);
-int rsmq_drained(
-    struct mq_redis *, const char *const *queues, int count, bool *drained);
-int rsmq_stats(struct mq_redis *, const char *const *queues, int count,
-    int wanted, struct mq_stats *);
-int rsmq_running(struct mq_redis *, struct mq_runs *);
-int rsmq_scan(struct mq_redis *, struct mq_scan *);
-int rsmq_take(struct mq_redis *, struct mq_scan *, const bool *chosen,
-    const char *to, long *taken);
-int rsmq_scan_end(struct mq_redis *, struct mq_scan *);
-int rsmq_move(struct mq_redis *, const struct mq_place *, long max,
-    const char *to, long *moved);
-int rsmq_purge(struct mq_redis *, const struct mq_place *, long *removed);
-int rsmq_delete_queue(
-    struct mq_redis *, const char *queue, struct mq_deletion *);
 
 /* Adds the connections, and how many of them consume the queues of the rows.
  * named: only what is in a row is of interest. */

@@ -262,8 +262,8 @@ rsmq_settle(const struct mq_session *s, int queue,
 }
 
 void
-rsmq_ack_all(const struct mq_session *s, int queue, const struct mq_acks *acks,
-    struct mq_command *c)
+rsmq_ack_oldest(const struct mq_session *s, int queue,
+    const struct mq_acks *acks, struct mq_command *c)
 {
 	int i;
 

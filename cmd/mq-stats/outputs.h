@@ -1,0 +1,36 @@
+/*
+ * The outputs.  Each prints a model that collect.h has filled, and knows no other
+ * output.
+ */
+#ifndef MQ_STATS_OUTPUTS_H
+#define MQ_STATS_OUTPUTS_H
+
+#include "find.h"
+#include "model.h"
+#include "table.h"
+
+/* The table of queues, or that of connections.  table_free() frees. */
+void tables_fill(const struct model *, bool connections, struct table *);
+
+/* --json: everything as one object.  The model has the policy. */
+void json_print(const struct model *, bool connections);
+
+/* --prometheus: metrics.  The model has connections, all counts, and the policy. */
+void prometheus_print(const struct model *);
+
+/* --reasons: why the rejected messages of a queue were rejected, in groups.  The
+ * reasons are sorted; limit: how many are shown, -1: all. */
+void reasons_print(const struct reasons *, const char *queue, long limit,
+    int64_t now_ms, bool json);
+
+/* --running: the scripts that run now. */
+void running_print(const struct model *, bool json);
+
+/* --id: prints the message, or what is kept of its end. */
+void one_print(const struct found *, bool json);
+
+/* --html: everything on one page.  The model has connections, runs, and what was
+ * rejected.  refresh: seconds after which the page reads itself again; 0: never. */
+void html_print(const struct model *, long refresh);
+
+#endif
