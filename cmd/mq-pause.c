@@ -1,8 +1,6 @@
 /*
  * mq-pause: consumers take nothing from a queue for a while.
  */
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/duration.h"

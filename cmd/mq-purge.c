@@ -312,14 +312,13 @@ print_json(
     const struct options *o, const struct selection *s, const long *count)
 {
 	struct mq_buf text = {0};
-	json_t *v = json_pack("{s:o, s:I, s:I, s:I, s:I, s:b, s:b}", "queue",
+	json_t *v = mq_json_pack("{s:o, s:I, s:I, s:I, s:I, s:b, s:b}", "queue",
 	    mq_json_text(o->queue), "purged", (json_int_t)s->done, "ready",
 	    (json_int_t)count[MQ_READY], "delayed",
 	    (json_int_t)count[MQ_DELAYED], "rejected",
 	    (json_int_t)count[MQ_REJECTED], "deleted", o->found && !s->dry_run,
 	    "dry_run", s->dry_run);
 
-	mq_json_must(v != NULL);
 	mq_json_dump(v, &text);
 	puts(mq_buf_str(&text));
 	json_decref(v);

@@ -164,9 +164,9 @@ print_result(const struct options *o, const struct selection *s)
 		selection_print(s);
 		return;
 	}
-	v = json_pack("{s:o, s:I, s:b}", "queue", mq_json_text(o->from.queue),
-	    "returned", (json_int_t)s->done, "dry_run", s->dry_run);
-	mq_json_must(v != NULL);
+	v = mq_json_pack("{s:o, s:I, s:b}", "queue",
+	    mq_json_text(o->from.queue), "returned", (json_int_t)s->done,
+	    "dry_run", s->dry_run);
 	if (o->from.state == MQ_DELAYED)
 		mq_json_set(v, "in_line", json_integer((json_int_t)s->in_line));
 	if (s->too_long > 0)

@@ -2,7 +2,6 @@
  * mq-lease: hand out messages by receipt, and settle them later.  This file
  * takes the command line apart.
  */
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/exit.h"

@@ -13,7 +13,6 @@ struct batcher {
 	struct transport *transport;
 	struct mq_publisher *publisher;
 	struct outcome *outcome;
-	struct durable *durable;  /* NULL: messages need not be safe */
 	struct mq_redis *redis;	  /* for its errors */
 	bool ids;		  /* somebody wants the ids of the accepted */
 	struct mq_publishing how; /* the batch goes out */

@@ -3,7 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/exit.h"
 #include "base/say.h"
 #include "base/xalloc.h"
 #include "message.h"

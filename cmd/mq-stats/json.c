@@ -35,36 +35,28 @@ real_if(bool known, double n)
 static json_t *
 buckets_json(const struct mq_counts *counts)
 {
-	json_t *list = json_array(), *bucket;
+	json_t *list = json_array();
 	int i;
 
-	for (i = 0; i < MQ_BUCKETS; i++) {
-		bucket = json_object();
-		mq_json_set(bucket, "up_to_s",
-		    real_if(i < MQ_BUCKETS - 1,
-			i < MQ_BUCKETS - 1 ? mq_bucket_s[i] : 0));
-		mq_json_set(bucket, "runs", json_integer(counts->bucket[i]));
-		append_value(list, bucket);
-	}
+	for (i = 0; i < MQ_BUCKETS; i++)
+		append_value(list,
+		    mq_json_pack("{so sI}", "up_to_s",
+			i < MQ_BUCKETS - 1 ? json_real(mq_bucket_s[i]) :
+					     json_null(),
+			"runs", (json_int_t)counts->bucket[i]));
 	return list;
 }
 
 static json_t *
-counters_json(const struct mq_counts *counts)
+counters_json(const struct mq_counts *n)
 {
-	json_t *v = json_object();
-
-	mq_json_set(v, "published", json_integer(counts->published));
-	mq_json_set(v, "attempts", json_integer(counts->runs));
-	mq_json_set(v, "done", json_integer(counts->done));
-	mq_json_set(v, "failed", json_integer(counts->failed));
-	mq_json_set(v, "expired", json_integer(counts->expired));
-	mq_json_set(v, "retried", json_integer(counts->retried));
-	mq_json_set(v, "crashed", json_integer(counts->crashed));
-	mq_json_set(v, "lease_lost", json_integer(counts->lease_lost));
-	mq_json_set(v, "run_s", json_real((double)counts->run_ms / 1000));
-	mq_json_set(v, "run_buckets", buckets_json(counts));
-	return v;
+	return mq_json_pack("{sI sI sI sI sI sI sI sI sf so}", "published",
+	    (json_int_t)n->published, "attempts", (json_int_t)n->runs, "done",
+	    (json_int_t)n->done, "failed", (json_int_t)n->failed, "expired",
+	    (json_int_t)n->expired, "retried", (json_int_t)n->retried,
+	    "crashed", (json_int_t)n->crashed, "lease_lost",
+	    (json_int_t)n->lease_lost, "run_s", (double)n->run_ms / 1000,
+	    "run_buckets", buckets_json(n));
 }
 
 /* Numbers of a queue, and of all queues together. */
@@ -92,16 +84,13 @@ set_rates(json_t *v, const struct mq_queue_stats *q)
 static json_t *
 attributes_json(const struct mq_queue_stats *q)
 {
-	json_t *v = json_object();
+	const struct mq_attributes *a = &q->attributes;
 
-	mq_json_set(v, "vt", json_integer(q->attributes.vt_s));
-	mq_json_set(v, "delay", json_integer(q->attributes.delay_s));
-	mq_json_set(v, "maxsize", json_integer(q->attributes.maxsize));
-	mq_json_set(v, "created", json_integer(q->created_s));
-	mq_json_set(v, "modified", json_integer(q->modified_s));
-	mq_json_set(v, "totalsent", json_integer(q->sent));
-	mq_json_set(v, "totalrecv", json_integer(q->received));
-	return v;
+	return mq_json_pack("{sI sI sI sI sI sI sI}", "vt", (json_int_t)a->vt_s,
+	    "delay", (json_int_t)a->delay_s, "maxsize", (json_int_t)a->maxsize,
+	    "created", (json_int_t)q->created_s, "modified",
+	    (json_int_t)q->modified_s, "totalsent", (json_int_t)q->sent,
+	    "totalrecv", (json_int_t)q->received);
 }
 
 static json_t *
@@ -130,33 +119,26 @@ queue_json(const struct model *m, const struct mq_queue_stats *q)
 static json_t *
 consumed_json(const struct mq_connection_stats *c)
 {
-	json_t *list = json_array(), *v;
+	json_t *list = json_array();
 	int i;
 
-	for (i = 0; i < c->count; i++) {
-		v = json_object();
-		mq_json_set(v, "queue", mq_json_text(c->consumed[i].queue));
-		mq_json_set(v, "unacked", json_integer(c->consumed[i].unacked));
-		mq_json_set(
-		    v, "consumers", json_integer(c->consumed[i].consumers));
-		append_value(list, v);
-	}
+	for (i = 0; i < c->count; i++)
+		append_value(list,
+		    mq_json_pack("{so sI sI}", "queue",
+			mq_json_text(c->consumed[i].queue), "unacked",
+			(json_int_t)c->consumed[i].unacked, "consumers",
+			(json_int_t)c->consumed[i].consumers));
 	return list;
 }
 
 static json_t *
 connection_json(const struct mq_connection_stats *c)
 {
-	json_t *v = json_object();
-
-	mq_json_set(v, "name", mq_json_text(c->name));
-	mq_json_set(v, "live", json_boolean(c->ttl_ms > 0));
-	mq_json_set(v, "lease_ms", number_if(c->ttl_ms > 0, c->ttl_ms));
-	mq_json_set(
-	    v, "host", c->host != NULL ? mq_json_text(c->host) : json_null());
-	mq_json_set(v, "pid", number_if(c->pid > 0, c->pid));
-	mq_json_set(v, "queues", consumed_json(c));
-	return v;
+	return mq_json_pack("{so sb so so so so}", "name",
+	    mq_json_text(c->name), "live", c->ttl_ms > 0, "lease_ms",
+	    number_if(c->ttl_ms > 0, c->ttl_ms), "host",
+	    c->host != NULL ? mq_json_text(c->host) : json_null(), "pid",
+	    number_if(c->pid > 0, c->pid), "queues", consumed_json(c));
 }
 
 static json_t *

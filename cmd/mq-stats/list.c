@@ -9,7 +9,6 @@
 #include "base/xalloc.h"
 #include "message.h"
 #include "message/headers.h"
-#include "message/json.h"
 #include "text.h"
 
 #define SCREENFUL	    20

@@ -117,11 +117,10 @@ json_t *
 message_facts(
     const struct message *m, const struct mq_item *item, enum mq_state state)
 {
-	json_t *v = json_object(), *history;
+	json_t *v = mq_json_pack("{ss sI}", "state", mq_state_name(state),
+		   "attempts", (json_int_t)m->attempts),
+	       *history;
 
-	mq_json_must(v != NULL);
-	mq_json_set(v, "state", json_string(mq_state_name(state)));
-	mq_json_set(v, "attempts", json_integer(m->attempts));
 	if (m->since_ms > 0)
 		mq_json_set(v, "since_ms", json_integer(m->since_ms));
 	if (state == MQ_DELAYED)
@@ -166,7 +165,7 @@ run_seconds(const struct mq_run *run, int64_t now_ms)
 json_t *
 run_json(const struct mq_run *run, int64_t now_ms)
 {
-	json_t *v = json_pack("{so so sI so* sI so sI so sI so}", "queue",
+	return mq_json_pack("{so so sI so* sI so sI so sI so}", "queue",
 	    mq_json_text(run->queue), "id", mq_json_text(run->id), "attempt",
 	    (json_int_t)run->attempt, "host",
 	    run->host != NULL ? mq_json_text(run->host) : NULL, "pid",
@@ -175,7 +174,4 @@ run_json(const struct mq_run *run, int64_t now_ms)
 	    mq_json_text(run->script), "seconds",
 	    (json_int_t)run_seconds(run, now_ms), "text",
 	    mq_json_text(run->text));
-
-	mq_json_must(v != NULL);
-	return v;
 }

@@ -286,22 +286,19 @@ set_message(json_t *v, const struct found *f)
 static json_t *
 ending_json(const struct found *f)
 {
-	json_t *v = json_object();
+	json_t *v = mq_json_pack("{so so}", "id", mq_json_text(f->ending.id),
+	    "queue", mq_json_text(f->ended_in));
 
-	mq_json_must(v != NULL &&
-	    json_object_set_new(v, "id", mq_json_text(f->ending.id)) == 0 &&
-	    json_object_set_new(v, "queue", mq_json_text(f->ended_in)) == 0 &&
-	    json_object_update(v, f->ending.json) == 0);
+	mq_json_must(json_object_update(v, f->ending.json) == 0);
 	return v;
 }
 
 static json_t *
 found_json(const struct found *f)
 {
-	json_t *v = json_pack("{ss so ss}", "id", f->id, "queue",
+	json_t *v = mq_json_pack("{ss so ss}", "id", f->id, "queue",
 	    mq_json_text(f->queue), "state", mq_state_name(f->state));
 
-	mq_json_must(v != NULL);
 	if (f->item.element != NULL)
 		set_message(v, f);
 	else

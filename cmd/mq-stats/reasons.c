@@ -59,19 +59,19 @@ time_if(int64_t ms)
 static void
 print_reason_json(const char *queue, const struct reasons *r, int shown)
 {
-	json_t *all = json_object(), *list = json_array(), *v;
+	json_t *list = json_array(), *v;
+	json_t *all = mq_json_pack(
+	    "{so so}", "queue", mq_json_text(queue), "reasons", list);
+	const struct reason *one;
 	int i;
 
-	mq_json_set(all, "queue", mq_json_text(queue));
-	mq_json_set(all, "reasons", list);
 	for (i = 0; i < shown; i++) {
-		v = json_object();
-		mq_json_set(v, "reason", text_if(r->list[i].text));
-		mq_json_set(v, "count", json_integer(r->list[i].count));
-		mq_json_set(v, "oldest_ms", time_if(r->list[i].oldest_ms));
-		mq_json_set(v, "newest_ms", time_if(r->list[i].newest_ms));
-		mq_json_set(v, "newest_reason", text_if(r->list[i].newest));
-		mq_json_set(v, "newest_id", text_if(r->list[i].id));
+		one = &r->list[i];
+		v = mq_json_pack("{so sI so so so so}", "reason",
+		    text_if(one->text), "count", (json_int_t)one->count,
+		    "oldest_ms", time_if(one->oldest_ms), "newest_ms",
+		    time_if(one->newest_ms), "newest_reason",
+		    text_if(one->newest), "newest_id", text_if(one->id));
 		mq_json_must(json_array_append_new(list, v) == 0);
 	}
 	mq_json_set(all, "others", json_integer(r->others));

@@ -1,5 +1,6 @@
 #include "json.h"
 
+#include <stdarg.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -232,6 +233,19 @@ mq_json_dump(const json_t *v, struct mq_buf *out)
 			 JSON_COMPACT | JSON_ENCODE_ANY) == 0);
 	if (memmem(out->data + from, out->len - from, MARK, 3) != NULL)
 		restore_names(out, from);
+}
+
+json_t *
+mq_json_pack(const char *format, ...)
+{
+	va_list ap;
+	json_t *v;
+
+	va_start(ap, format);
+	v = json_vpack_ex(NULL, 0, format, ap);
+	va_end(ap);
+	mq_json_must(v != NULL);
+	return v;
 }
 
 void

@@ -34,6 +34,9 @@ json_t *mq_json_text(const char *);
 /* The names of a list, without their queues. */
 json_t *mq_json_names(const struct mq_names *);
 
+/* As json_pack(3); never NULL. */
+json_t *mq_json_pack(const char *format, ...);
+
 /* Sets a member of an object, which takes the value. */
 void mq_json_set(json_t *object, const char *name, json_t *value);
 

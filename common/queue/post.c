@@ -1,7 +1,6 @@
 #include "post.h"
 
 #include <stdint.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"

@@ -1,11 +1,9 @@
 #include "publisher.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
-#include "base/exit.h"
 #include "side.h"
 
 void

@@ -5,7 +5,6 @@
  * connection, as the numbers of connections begin anew with the server.
  */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"

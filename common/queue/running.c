@@ -9,14 +9,11 @@
 static json_t *
 to_json(const struct mq_run *run)
 {
-	json_t *v = json_pack("{so so sI sI so sI so}", "queue",
+	return mq_json_pack("{so so sI sI so sI so}", "queue",
 	    mq_json_text(run->queue), "id", mq_json_text(run->id), "attempt",
 	    (json_int_t)run->attempt, "pid", (json_int_t)run->pid, "script",
 	    mq_json_text(run->script), "started_ms",
 	    (json_int_t)run->started_ms, "text", mq_json_text(run->text));
-
-	mq_json_must(v != NULL);
-	return v;
 }
 
 void

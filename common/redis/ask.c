@@ -85,8 +85,8 @@ mq_call_done(struct mq_redis *r, struct mq_command *c)
 }
 
 struct questions {
-	void (*ask)(void *arg, size_t i, struct mq_command *);
-	int (*take)(void *arg, size_t i, redisReply *);
+	mq_ask_fn *ask;
+	mq_take_fn *take;
 	void *arg;
 	size_t n;
 	bool errors; /* take() gets error replies, too */
@@ -198,17 +198,15 @@ ask_questions(struct mq_redis *r, const struct questions *q)
 }
 
 int
-mq_ask_all(struct mq_redis *r, size_t n,
-    void (*ask)(void *arg, size_t i, struct mq_command *),
-    int (*take)(void *arg, size_t i, redisReply *), void *arg)
+mq_ask_all(
+    struct mq_redis *r, size_t n, mq_ask_fn *ask, mq_take_fn *take, void *arg)
 {
 	return ask_questions(r, &(struct questions){ask, take, arg, n, false});
 }
 
 int
-mq_ask_each(struct mq_redis *r, size_t n,
-    void (*ask)(void *arg, size_t i, struct mq_command *),
-    int (*take)(void *arg, size_t i, redisReply *), void *arg)
+mq_ask_each(
+    struct mq_redis *r, size_t n, mq_ask_fn *ask, mq_take_fn *take, void *arg)
 {
 	return ask_questions(r, &(struct questions){ask, take, arg, n, true});
 }

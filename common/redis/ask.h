@@ -32,12 +32,12 @@ int mq_nonsense(struct mq_redis *);
  * makes no sense.  An error reply ends mq_ask_all(); mq_ask_each() gives it to take().
  */
 #define MQ_KEEP 1
-int mq_ask_all(struct mq_redis *, size_t n,
-    void (*ask)(void *arg, size_t i, struct mq_command *),
-    int (*take)(void *arg, size_t i, redisReply *), void *arg);
-int mq_ask_each(struct mq_redis *, size_t n,
-    void (*ask)(void *arg, size_t i, struct mq_command *),
-    int (*take)(void *arg, size_t i, redisReply *), void *arg);
+typedef void mq_ask_fn(void *arg, size_t i, struct mq_command *);
+typedef int mq_take_fn(void *arg, size_t i, redisReply *);
+int mq_ask_all(
+    struct mq_redis *, size_t n, mq_ask_fn *ask, mq_take_fn *take, void *arg);
+int mq_ask_each(
+    struct mq_redis *, size_t n, mq_ask_fn *ask, mq_take_fn *take, void *arg);
 
 /* The server's clock in unix milliseconds; and what a reply to TIME says of
  * it: -1 when that makes no sense. */

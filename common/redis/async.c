@@ -1,7 +1,6 @@
 #include "async.h"
 
 #include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 #include <hiredis/adapters/libev.h>

@@ -8,7 +8,6 @@
 
 #include "base/xalloc.h"
 #include "keys.h"
-#include "layout.h"
 #include "unlisted.h"
 
 void

@@ -3,7 +3,6 @@
  */
 #include "layout.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/xalloc.h"

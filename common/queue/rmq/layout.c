@@ -8,9 +8,6 @@
 #include <string.h>
 
 #include "keys.h"
-#include "queue/counts.h"
-#include "queue/scripts.h"
-#include "scripts.h"
 
 static void
 rmq_open(struct mq_command *c, const char *queue,

@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ask.h"
 #include "base/xalloc.h"
 #include "clean.h"
 #include "keys.h"

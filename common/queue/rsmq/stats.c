@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "ask.h"
-#include "base/names.h"
 #include "base/xalloc.h"
 #include "keys.h"
 #include "queue/counts.h"

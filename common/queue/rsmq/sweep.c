@@ -6,10 +6,8 @@
 #include <string.h>
 
 #include "ask.h"
-#include "base/xalloc.h"
 #include "clean.h"
 #include "keys.h"
-#include "layout.h"
 #include "scripts.h"
 
 /* How many steps are sent at a time: the server takes them one by one, and each
