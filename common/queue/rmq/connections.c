@@ -8,7 +8,7 @@
 #include "base/xalloc.h"
 #include "keys.h"
 #include "unlisted.h"
-#include "queue/links.h"
+#include "queue/rows.h"
 #include "queue/running.h"
 
 /* To scan this many keys takes 3 ms of the server's time.  With more keys, only

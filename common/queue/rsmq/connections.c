@@ -11,7 +11,8 @@
 #include "ask.h"
 #include "base/xalloc.h"
 #include "keys.h"
-#include "queue/links.h"
+#include "queue/rows.h"
+#include "queue/running.h"
 
 struct gather {
 	struct mq_redis *r;
@@ -131,6 +132,35 @@ rsmq_stats_connections(
 		rv = mq_ask_all(r, g.links.n, ask_link, take_link, &g.links);
 	}
 	mq_links_end(&g.links);
+	free(anywhere);
+	return rv;
+}
+
+/* --- what runs ------------------------------------------------------------------ */
+
+static void
+ask_run(struct mq_command *c, enum mq_run_fact fact, const char *connection,
+    const char *anywhere)
+{
+	if (fact == MQ_RUN_HOST) {
+		mq_command_plain(c, "HGET");
+		rsmq_key_lease(c, connection, anywhere);
+		mq_command_str(c, "host");
+	} else {
+		mq_command_plain(c, "GET");
+		rsmq_key_running(c, connection, anywhere);
+	}
+}
+
+int
+rsmq_running(struct mq_redis *r, struct mq_runs *out)
+{
+	static const struct mq_run_source source = {
+	    ask_run, {MQ_RUN_HOST, MQ_RUN_TEXT}, 2};
+	char *anywhere = rsmq_anywhere(r);
+	int rv = mq_runs_ask(
+	    r, rsmq_connections(r, anywhere), &source, anywhere, out);
+
 	free(anywhere);
 	return rv;
 }

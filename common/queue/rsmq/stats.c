@@ -254,3 +254,32 @@ rsmq_stats(struct mq_redis *r, const char *const *queues, int count, int wanted,
 		mq_stats_free(out);
 	return rv;
 }
+
+/* --- whether there is anything left to do ---------------------------------------- */
+
+/* Whether one has nothing that is ready, or in anybody's hands. */
+static int
+is_empty(struct mq_redis *r, const char *queue, bool *empty)
+{
+	struct rsmq_hidden h = {0};
+	int rv = rsmq_count_hidden(r, queue, &h);
+
+	*empty = rv == 0 && h.ready == 0 && h.held == 0;
+	rsmq_hidden_free(&h);
+	return rv;
+}
+
+/* A message may go to where the first look has been already. */
+int
+rsmq_drained(
+    struct mq_redis *r, const char *const *queues, int count, bool *drained)
+{
+	int look, i;
+
+	*drained = true;
+	for (look = 0; look < 2 && *drained; look++)
+		for (i = 0; i < count && *drained; i++)
+			if (is_empty(r, queues[i], drained) == -1)
+				return -1;
+	return 0;
+}
