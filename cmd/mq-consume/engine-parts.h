@@ -46,7 +46,7 @@ struct engine {
 /* Makes the engine decide before the loop sleeps again. */
 void engine_mark(void *engine);
 /* Notes that a message came or went. */
-void engine_note_activity(struct engine *);
+void engine_note_activity(void *engine);
 /* Settles a message that neither inbox nor executor has any more. */
 void engine_settle(struct engine *, struct message *, enum mq_outcome);
 /* Gives back the messages held of a queue, or of all (-1). */
@@ -54,7 +54,7 @@ void engine_give_back(struct engine *, int queue);
 /* Whether no module has a message, and no claim is under way. */
 bool engine_has_nothing(const struct engine *);
 /* Ends the loop; nothing more is decided. */
-void engine_end(struct engine *);
+void engine_end(void *engine);
 
 /* Decides what is next, after all callbacks of a turn of the loop. */
 void engine_take_turn(struct engine *);

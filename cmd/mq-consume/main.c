@@ -4,12 +4,9 @@
  */
 #include <errno.h>
 #include <limits.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-#include "base/duration.h"
 #include "base/exit.h"
 #include "base/say.h"
 #include "base/xalloc.h"

@@ -1,7 +1,6 @@
 /*
  * Events of the executor and policy.
  */
-#include "base/exit.h"
 #include "base/say.h"
 #include "engine-parts.h"
 

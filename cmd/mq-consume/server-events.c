@@ -102,12 +102,6 @@ on_tick(void *arg, bool up)
 }
 
 static void
-on_left(void *arg)
-{
-	engine_end(arg);
-}
-
-static void
 on_failed(void *arg, int status)
 {
 	struct engine *e = arg;
@@ -124,7 +118,7 @@ const struct session_events engine_session_events = {
     .held = on_held,
     .changed = on_changed,
     .tick = on_tick,
-    .left = on_left,
+    .left = engine_end,
     .failed = on_failed,
 };
 
@@ -165,12 +159,6 @@ on_claim_answered(void *arg)
 	/* The complaint about a refused settlement stands until it is sent. */
 	if (!outbox_refused(&e->outbox))
 		session_works(&e->session);
-}
-
-static void
-on_arrived(void *arg)
-{
-	engine_note_activity(arg);
 }
 
 static void
@@ -246,7 +234,7 @@ const struct inbox_events engine_inbox_events = {
     .room = claim_room,
     .wake = engine_mark,
     .answered = on_claim_answered,
-    .arrived = on_arrived,
+    .arrived = engine_note_activity,
     .refused = on_claim_refused,
     .lost = on_claim_lost,
     .nonsense = on_nonsense,

@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "base/say.h"
 #include "base/signame.h"
 #include "message/headers.h"
 

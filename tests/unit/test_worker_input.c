@@ -26,7 +26,7 @@ put(struct house *h, int i, const char *payload)
 {
 	h->m[i].envelope = (struct mq_envelope){
 	    .payload = payload, .payload_len = strlen(payload)};
-	worker_input_put(&h->input, &h->m[i], MQ_FRAME_LINES);
+	worker_input_write(&h->input, &h->m[i], MQ_FRAME_LINES);
 	return &h->m[i];
 }
 
@@ -42,7 +42,7 @@ read_some(struct house *h, size_t n)
 		n = sizeof(buf) - 1;
 	got = read(h->worker, buf, n);
 	buf[got > 0 ? got : 0] = '\0';
-	worker_input_look(&h->input);
+	worker_input_poll(&h->input);
 	return buf;
 }
 
@@ -62,15 +62,15 @@ what_is_read_is_known(void **state)
 
 	assert_string_equal(read_some(h, 0), "");
 	worker_input_flush(&h->input);
-	assert_false(worker_input_begun(&h->input, one));
+	assert_false(worker_input_partly_read(&h->input, one));
 	assert_string_equal(read_some(h, 1), "o");
-	assert_true(worker_input_begun(&h->input, one));
-	assert_false(worker_input_whole(&h->input, one));
+	assert_true(worker_input_partly_read(&h->input, one));
+	assert_false(worker_input_read(&h->input, one));
 	assert_string_equal(read_some(h, 3), "ne\n");
-	assert_true(worker_input_whole(&h->input, one));
-	assert_false(worker_input_begun(&h->input, two));
+	assert_true(worker_input_read(&h->input, one));
+	assert_false(worker_input_partly_read(&h->input, two));
 	assert_string_equal(read_some(h, 0), "two\n");
-	assert_true(worker_input_whole(&h->input, two));
+	assert_true(worker_input_read(&h->input, two));
 }
 
 static void
@@ -114,10 +114,10 @@ the_end_is_behind_the_last(void **state)
 	worker_input_last(&h->input);
 	assert_false(worker_input_wants(&h->input));
 	assert_true(worker_input_ended(&h->input));
-	worker_input_look(&h->input);
-	assert_false(worker_input_begun(&h->input, one));
+	worker_input_poll(&h->input);
+	assert_false(worker_input_partly_read(&h->input, one));
 	assert_string_equal(read_some(h, 0), "one\n");
-	assert_true(worker_input_whole(&h->input, one));
+	assert_true(worker_input_read(&h->input, one));
 	assert_int_equal(read(h->worker, &(char){0}, 1), 0);
 }
 
@@ -162,7 +162,7 @@ make_payload(size_t n)
 static void
 read_message(struct house *h, const struct message *m)
 {
-	while (!worker_input_whole(&h->input, m)) {
+	while (!worker_input_read(&h->input, m)) {
 		assert_string_not_equal(read_some(h, 0), "");
 		ev_run(h->loop, EVRUN_NOWAIT);
 	}

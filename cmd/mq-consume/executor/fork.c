@@ -4,12 +4,6 @@
 #include "executor.h"
 #include "run.h"
 
-static void
-fork_init(void *work)
-{
-	run_init(work);
-}
-
 static long
 fork_room(const void *work, int queue)
 {
@@ -45,7 +39,7 @@ fork_tick(void *work)
 
 const struct executor_table executor_fork = {
     .runs = true,
-    .init = fork_init,
+    .init = run_init,
     .room = fork_room,
     .start = fork_start,
     .take_away = slots_take_away,

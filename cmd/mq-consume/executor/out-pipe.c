@@ -111,12 +111,6 @@ out_pipe_tells(const struct out_pipe *p)
 	return p->piped;
 }
 
-int
-out_pipe_fd(const struct out_pipe *p)
-{
-	return p->fd;
-}
-
 /*
  * The write end of a pipe becomes readable when the reader is gone.
  */
@@ -142,7 +136,7 @@ open_pipe(struct out_pipe *p)
 	}
 }
 
-void
+int
 out_pipe_init(struct out_pipe *p, struct ev_loop *loop,
     void (*taken)(void *arg), void (*gone)(void *arg), void *arg)
 {
@@ -158,10 +152,11 @@ out_pipe_init(struct out_pipe *p, struct ev_loop *loop,
 	ev_init(&p->timer, on_look);
 	p->reader.data = p->timer.data = p;
 	if (fstat(STDOUT_FILENO, &st) == -1)
-		return;
+		return p->fd;
 	if (S_ISFIFO(st.st_mode))
 		open_pipe(p);
 	else
 		p->whole = S_ISREG(st.st_mode) ||
 		    (S_ISCHR(st.st_mode) && major(st.st_rdev) == MEM_MAJOR);
+	return p->fd;
 }

@@ -31,8 +31,9 @@ struct out_pipe {
 	ev_timer timer; /* until the next look */
 };
 
-void out_pipe_init(struct out_pipe *, struct ev_loop *,
-    void (*taken)(void *arg), void (*gone)(void *arg), void *arg);
+/* Returns the descriptor to be written to. */
+int out_pipe_init(struct out_pipe *, struct ev_loop *, void (*taken)(void *arg),
+    void (*gone)(void *arg), void *arg);
 /* Stops the looks. */
 void out_pipe_end(struct out_pipe *);
 
@@ -48,6 +49,5 @@ size_t out_pipe_written(const struct out_pipe *);
 size_t out_pipe_arrived(const struct out_pipe *);
 /* Whether out_pipe_arrived() is what a reader has taken. */
 bool out_pipe_tells(const struct out_pipe *);
-int out_pipe_fd(const struct out_pipe *);
 
 #endif

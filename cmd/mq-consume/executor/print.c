@@ -1,5 +1,4 @@
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -275,14 +274,16 @@ print_init(void *work)
 {
 	struct printer *p = work;
 
+	int fd =
+	    out_pipe_init(&p->pipe, p->loop, print_progress, on_reader_gone, p);
+
 	TAILQ_INIT(&p->printed);
-	out_pipe_init(&p->pipe, p->loop, print_progress, on_reader_gone, p);
-	p->terminal = isatty(out_pipe_fd(&p->pipe));
+	p->terminal = isatty(fd);
 	if (p->terminal && !p->opt->quiet)
 		mq_say("each message that is printed here is removed; "
 		       "mq-stats --list ready %s only looks",
 		    p->opt->queues[0]);
-	ev_io_init(&p->room, on_writable, out_pipe_fd(&p->pipe), EV_WRITE);
+	ev_io_init(&p->room, on_writable, fd, EV_WRITE);
 	p->room.data = p;
 }
 

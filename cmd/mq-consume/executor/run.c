@@ -248,8 +248,9 @@ run_begin(struct slot *s, const char *input, size_t n)
 }
 
 void
-run_init(struct slots *ss)
+run_init(void *slots)
 {
+	struct slots *ss = slots;
 	static const struct request_events events = {
 	    .answered = on_answered, .room = on_room};
 	int i;

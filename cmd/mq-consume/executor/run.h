@@ -6,7 +6,8 @@
 
 #include "slots.h"
 
-void run_init(struct slots *);
+/* slots: struct slots. */
+void run_init(void *slots);
 /* Starts a run with n bytes as its input. */
 void run_begin(struct slot *, const char *input, size_t n);
 

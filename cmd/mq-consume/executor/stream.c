@@ -201,18 +201,12 @@ stream_wants_few(const void *work, int queue)
 	return true;
 }
 
-static void
-stream_init(void *work)
-{
-	worker_init(work);
-}
-
 const struct executor_table executor_stream = {
     .runs = true,
     .stays = true,
     .flows = true,
     .many = true,
-    .init = stream_init,
+    .init = worker_init,
     .room = stream_room,
     .wants_few = stream_wants_few,
     .start = stream_start,

@@ -1,8 +1,6 @@
 #include "worker.h"
 
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/exit.h"
@@ -243,8 +241,9 @@ worker_start(struct slot *s)
 }
 
 void
-worker_init(struct slots *ss)
+worker_init(void *slots)
 {
+	struct slots *ss = slots;
 	static const struct request_events events = {
 	    .answered = on_answered, .room = on_room};
 	struct slot *s;

@@ -9,7 +9,8 @@
 
 #include "slots.h"
 
-void worker_init(struct slots *);
+/* slots: struct slots. */
+void worker_init(void *slots);
 /* False: the worker could not be started. */
 bool worker_start(struct slot *);
 

@@ -45,10 +45,6 @@ result_of(const struct result_rules *r, struct message *m,
 	if (how->outcome == MQ_OUTCOME_FRONT ||
 	    how->outcome == MQ_OUTCOME_AGAIN || !result_wanted(r, m))
 		return NULL;
-	/* A message pushed to its own queue has not ended. */
-	if (how->outcome == MQ_OUTCOME_PUSH &&
-	    strcmp(how->push, m->queue_name) == 0)
-		return NULL;
 	if (how->outcome == MQ_OUTCOME_PUSH)
 		write_result(r, m, MQ_END_PUSHED, NULL, how->push);
 	else if (m->result.len == 0)

@@ -4,7 +4,6 @@
 
 #include "base/clock.h"
 #include "base/say.h"
-#include "queue/queue.h"
 #include "redis/connection.h"
 
 /* Seconds between two looks; a bit less than a tick. */

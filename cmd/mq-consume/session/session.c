@@ -7,13 +7,10 @@
 
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
-#include "base/exit.h"
 #include "base/say.h"
-#include "base/xalloc.h"
 
 #define TICK	     1.0
 #define OPEN_TIMEOUT 5.0
