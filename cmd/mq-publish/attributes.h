@@ -13,7 +13,7 @@ void attribute_header(struct mq_envelope *, const char *arg);
 void attribute_param(struct mq_envelope *, const char *arg);
 void attribute_unique(struct mq_envelope *, const char *arg);
 void attribute_number(struct mq_envelope *, const char *header, int64_t);
-/* One that is UTF-8, as two different names must never become the same one. */
+/* Sets a name, which must be UTF-8: no two names may become the same. */
 void attribute_name(struct mq_envelope *, const char *option,
     const char *header, const char *name);
 

@@ -189,7 +189,7 @@ settle_ring(struct transport *t)
 
 	for (i = 0; i < n; i++)
 		all[i] = *batch_at(t, i);
-	/* One whose script was not known has gone to the end. */
+	/* A command whose script was unknown has moved to the end. */
 	qsort(all, n, sizeof(*all), by_number);
 	for (i = 0; i < n; i++) {
 		result = mq_post_settle(t->publisher, &all[i].post,

@@ -15,7 +15,7 @@ struct collector {
 	struct mq_server server;
 	const char *const *queues;
 	int count;
-	/* Its own. */
+	/* Set by the collection. */
 	struct mq_redis redis;
 	bool open;
 };

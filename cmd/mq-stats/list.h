@@ -22,7 +22,7 @@ struct list {
 	const struct model *model; /* with connections, of UNACKED */
 	const char *queue;
 	bool json, quiet;
-	/* Its own. */
+	/* Set by the list. */
 	long limit; /* -1: none */
 	long skipped, shown;
 	bool more; /* than the limit */

@@ -27,7 +27,7 @@ struct message {
 void message_unpack(struct message *, const struct mq_item *, enum mq_state);
 void message_free(struct message *);
 
-/* Its facts: a new object with state, attempts and, where they are known,
+/* The facts of a message: a new object with state, attempts and, where they are known,
  * since_ms, what it waits for, connection, reason, what it asks for, and
  * history. */
 json_t *message_facts(

@@ -70,7 +70,7 @@ write_frame(struct mq_buf *lines, int height)
 		end = strchrnul(p, '\n');
 		mq_buf_add(&out, p, (size_t)(end - p));
 		mq_buf_addstr(&out, "\033[K");
-		/* None behind the last one: the screen would scroll. */
+		/* A newline after the last line would scroll the screen. */
 		if (*end == '\0' || end[1] == '\0' || height == 0)
 			break;
 		mq_buf_addstr(&out, "\r\n");

@@ -27,7 +27,7 @@ struct selection {
 	long too_long; /* meant, but longer than the target takes: */
 	long maxsize;  /* in units of UTF-16; -1: any */
 	bool made;     /* the target did not exist before */
-	/* Its own. */
+	/* Set by the selection. */
 	struct progress progress;
 	struct mq_place place;	   /* at work */
 	struct mq_scan scan;	   /* the walk through it */

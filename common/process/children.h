@@ -43,7 +43,7 @@ void mq_child_watch(struct mq_children *, struct mq_child *, pid_t,
 /* The child did not end soon: from now on it costs nothing to have it. */
 void mq_child_poll(struct mq_child *);
 
-/* Its end does not matter. */
+/* Ignores the end of a child. */
 void mq_child_forget(struct mq_child *);
 
 #endif

@@ -30,7 +30,7 @@ struct mq_clean {
 	const char *self;
 };
 
-/* What one round of cleaning did. */
+/* The result of a round of cleaning. */
 struct mq_cleaned {
 	long connections; /* dead ones removed */
 	long returned;	  /* messages put back to ready */

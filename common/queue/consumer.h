@@ -1,5 +1,5 @@
 /*
- * What a consumer asks of its server over a connection that never waits, and
+ * The commands of a consumer over a connection that never waits, and
  * the answers in C.  A tool that waits calls the layout itself.
  *
  * Each function sends its commands at once, and calls fn(arg, ...) when they
@@ -57,7 +57,8 @@ typedef void mq_claimed_fn(
 void mq_consumer_claim(struct mq_consumer *, int queue, int max, size_t bytes,
     mq_claimed_fn *fn, void *arg);
 
-/* What the server holds for us of a queue; data can be kept as above. */
+/* The messages of a queue that the server holds for us; data can be kept as
+ * above. */
 struct mq_held {
 	long long received; /* elements ever claimed for us; 0: unknown */
 	struct mq_element *elements; /* those that it holds, the newest first */

@@ -107,7 +107,7 @@ set_rates(const long long *v, int64_t now_ms, struct mq_queue_stats *q)
 	    now_s, now_s + MINUTE_S, v[DONE] + v[FAILED] - v[NOW_OUT]};
 	bool first = v[THEN_S] >= v[NOW_S];
 	bool gap = first || now_s - then_s > 2 * MINUTE_S;
-	/* These came before now_s: perhaps a second, perhaps a day. */
+	/* The counts came before now_s: by a second, or by a day. */
 	bool undated = gap && v[NOW_IN] > (first ? 0 : v[THEN_IN]);
 
 	if (v[NOW_S] <= 0 || now_s > now + 1 ||

@@ -1,5 +1,5 @@
 /*
- * What has been counted of a queue: a hash that lua/count.lua writes.  For
+ * The counts of a queue: a hash that lua/count.lua writes.  For
  * layouts, which know its key.
  */
 #ifndef MQ_COUNTS_H

@@ -9,7 +9,7 @@
 #include "base/xalloc.h"
 #include "message/verb.h"
 
-/* What DEST begins with when it is no name of a queue. */
+/* Beginnings of a DEST that is no name of a queue. */
 static const char *const web[] = {"http://", "https://", NULL};
 static const char *const remotes[] = {"redis://", "rediss://", "unix://",
     "redis-cluster://", "redis-sentinel://", "private:", NULL};
@@ -54,7 +54,7 @@ parse_remote(const char *dest, struct mq_dup *d, const char **why)
 	char name[256], *rest;
 
 	*why = "the URL of a server is followed by ?queue=NAME";
-	/* What is in a password only is no name. */
+	/* A name that only the password contains does not count. */
 	if (at == NULL || hidden == NULL)
 		return -1;
 	d->remote = mq_xstrndup(dest, (size_t)(at - dest));
@@ -84,7 +84,7 @@ static int
 parse_web(const char *dest, struct mq_dup *d, const char **why)
 {
 	if (strcmp(dest, d->shown) != 0) {
-		/* It would stand in the header for everybody to read. */
+		/* Everybody could read the password in the header. */
 		*why = "an http URL with a password cannot be passed on";
 		return -1;
 	}

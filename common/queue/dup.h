@@ -1,5 +1,5 @@
 /*
- * What a script asks for with the verb dup: DUE-X-DEST, as RQ has it.
+ * The request of the verb dup: DUE-X-DEST, as RQ has it.
  *
  * DUE is read as that of resend; what is between the first two dashes is
  * ignored; DEST may have dashes.  DEST is the name of a queue, or
@@ -22,8 +22,7 @@
 
 struct mq_dup {
 	int64_t due_s; /* whole seconds from now, 0 to 10 years */
-	/* Its name; maybe of no queue, and no valid one.  NULL: it makes no
-	 * sense. */
+	/* The name of the queue, which may be invalid.  NULL: no sense. */
 	char *queue;
 	char *web;    /* the http URL, as given; NULL: it is none */
 	char *remote; /* the URL of the server, maybe with a password; NULL:

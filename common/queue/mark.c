@@ -42,7 +42,7 @@ mq_mark_find(const redisReply *reply, const struct mq_mark *m, size_t *n)
 	long long before;
 	size_t i;
 
-	/* None of those known can be of another one that is under way. */
+	/* No known mark can be that of another batch under way. */
 	for (i = 0; i < pairs(reply); i++) {
 		value = reply->element[2 * i + 1];
 		text = take_apart(value, &before);

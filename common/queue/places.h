@@ -11,7 +11,7 @@
 /* Where a message is. */
 enum mq_state { MQ_READY, MQ_DELAYED, MQ_UNACKED, MQ_REJECTED, MQ_STATES };
 
-/* Its word, as it stands on the command line and in outputs. */
+/* The word of a state, on the command line and in outputs. */
 const char *mq_state_name(enum mq_state);
 /* The other way round: 0, or -1 when the word is none of them. */
 int mq_state_parse(const char *word, enum mq_state *);
@@ -63,8 +63,8 @@ void mq_scan_free(struct mq_scan *);
 
 struct mq_deletion {
 	bool dry_run; /* only tell what would be removed */
-	/* Its consumers that live, and the messages that dead ones hold: while
-	 * there are any, nothing is done. */
+	/* Live consumers, and messages of dead ones: if there are any, nothing
+	 * is done. */
 	long consumers, unacked;
 	bool cluster; /* there are keys of it in rmq's form for a cluster:
 		       * nothing is done, either */

@@ -42,8 +42,8 @@ struct mq_mark {
 struct mq_publishing {
 	struct mq_mark mark;
 	struct mq_when when;
-	/* They may have headers that ask for something (a priority, a group, a
-	 * key, a tick, an answer), or there are limits. */
+	/* Messages may have options (a priority, a group, a key, a tick, an
+	 * answer), or there are limits. */
 	bool special;
 	bool alike; /* all ask for the same, none for an answer, and their id is
 		     * what makes them unique */
@@ -52,7 +52,7 @@ struct mq_publishing {
 };
 
 /*
- * What a queue does with all its messages, where queues have attributes.
+ * The attributes of a queue, in layouts that have them.
  * MQ_ATTRIBUTE_NONE: not said.
  */
 enum { MQ_ATTRIBUTE_NONE = -2 };
@@ -66,7 +66,7 @@ struct mq_attributes {
 	long maxsize; /* of a body, in units of UTF-16; -1: any */
 };
 
-/* What became of one that was. */
+/* The result of publishing a message. */
 enum mq_published {
 	MQ_PUBLISHED_NONSENSE = -1, /* a reply of the wrong form */
 	MQ_PUBLISHED,		    /* it is there */

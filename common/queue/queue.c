@@ -1,4 +1,4 @@
-/* What is the same in every layout. */
+/* The parts that are the same in every layout. */
 #include "queue.h"
 
 #include <stdlib.h>
@@ -158,7 +158,7 @@ mq_outcome_name(enum mq_outcome outcome)
 	return verbs[outcome];
 }
 
-/* So many numbers come before the elements. */
+/* Numbers before the elements. */
 #define FACTS 4
 
 int

@@ -80,7 +80,7 @@ struct mq_claimed {
 			 * when it has nothing to claim */
 };
 
-/* What not every layout has. */
+/* Features that not every layout has. */
 enum {
 	MQ_HAS_KEYS = 1 << 0,
 	MQ_HAS_GROUPS = 1 << 1,
@@ -193,9 +193,8 @@ struct mq_layout {
 	 */
 	void (*claim)(const struct mq_session *, int queue, int max,
 	    size_t bytes, struct mq_command *);
-	/* What a key that a claim has read belongs to: the name of a queue, in
-	 * *queue and *n; false: to none, and its change makes no message
-	 * claimable. */
+	/* The queue of a key that a claim has read, in *queue and *n; false: a
+	 * change of the key makes no message claimable. */
 	bool (*key_queue)(
 	    const char *key, size_t len, const char **queue, size_t *n);
 
@@ -278,7 +277,7 @@ struct mq_layout {
 	int (*stats)(struct mq_redis *, const char *const *queues, int count,
 	    int wanted, struct mq_stats *);
 
-	/* What runs now, by queue and start; mq_runs_free() frees. */
+	/* The current runs, by queue and start; mq_runs_free() frees. */
 	int (*running)(struct mq_redis *, struct mq_runs *);
 
 	/* The next slice of a walk. */
@@ -325,7 +324,7 @@ struct mq_layout {
 
 extern const struct mq_layout mq_layout_rmq, mq_layout_rsmq;
 
-/* What became of message i by a reply to publish(). */
+/* The result of message i in a reply to publish(). */
 enum mq_published mq_layout_published(const redisReply *, int i);
 /* How many messages a reply to claim() has, or MQ_CLAIM_BAD if it has the wrong form;
  * the elements are reply->element[first] and those behind it.  MQ_CLAIM_LOST: the

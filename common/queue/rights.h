@@ -1,5 +1,5 @@
 /*
- * What a user of the server has to be allowed so that a tool can work, as rules
+ * The rights that a user of the server needs for a tool, as rules
  * of ACL SETUSER.
  */
 #ifndef MQ_RIGHTS_H

@@ -31,7 +31,7 @@ void mq_rows_connections(
 void mq_rows_forget(struct mq_stats *, bool only_others);
 
 /*
- * What connections consume: a link for each connection and queue.
+ * The queues that connections consume: a link for each connection and queue.
  */
 struct mq_link {
 	struct mq_connection_stats *connection;

@@ -1,5 +1,5 @@
 /*
- * What runs at a consumer: a JSON list of objects that it keeps in the server
+ * The runs of a consumer: a JSON list of objects that it keeps in the server
  * while scripts run for longer than about a second:
  *
  *	[{"queue": "jobs", "id": "...", "attempt": 1, "pid": 4711,
@@ -42,7 +42,7 @@ void mq_runs_sort(struct mq_runs *);
 
 void mq_runs_free(struct mq_runs *);
 
-/* What a layout asks about each connection, in this order.  Nothing runs at one whose
+/* The facts that a layout asks about each connection, in this order.  Nothing runs at one whose
  * lease is over; where that is not asked, such a one has no host. */
 enum mq_run_fact { MQ_RUN_LEASE, MQ_RUN_HOST, MQ_RUN_TEXT, MQ_RUN_FACTS };
 struct mq_run_source {

@@ -10,7 +10,7 @@
 
 #include "base/id.h"
 
-/* What to tell those who wait for the end of a message. */
+/* The result of a message, for those who wait for its end. */
 struct mq_result {
 	const char *id;	  /* of the message, or what its Mq-Reply-To says */
 	const char *text; /* as of result.h */
@@ -18,7 +18,7 @@ struct mq_result {
 	int64_t keep_ms; /* how long it can be read, above 0 */
 };
 
-/* What becomes of a claimed message. */
+/* The outcome of a claimed message. */
 enum mq_outcome {
 	MQ_OUTCOME_ACK,	   /* done: it is gone */
 	MQ_OUTCOME_REJECT, /* to the rejected ones */
@@ -32,8 +32,8 @@ struct mq_settlement {
 	enum mq_outcome outcome;
 	const char *element; /* as it was claimed, byte for byte */
 	size_t len;
-	/* Its new header, which takes the place of the element's first
-	 * payload_at bytes; NULL: it stays as it is. */
+	/* The new header, which replaces the element's first payload_at bytes;
+	 * NULL: unchanged. */
 	const char *header;
 	size_t header_len, payload_at;
 	int64_t delay_ms;	    /* AGAIN only */
@@ -48,7 +48,7 @@ struct mq_settlement {
 	const struct mq_result *result; /* NULL: nobody is told */
 };
 
-/* What a settlement came to. */
+/* The result of a settlement. */
 enum mq_settled {
 	MQ_SETTLED,
 	MQ_SETTLED_LOST,    /* nothing: somebody else has the message by now */

@@ -1,5 +1,5 @@
 /*
- * What all layouts keep beside a queue in the same way: its pause, its counters, the
+ * The data that all layouts keep beside a queue in the same way: its pause, its counters, the
  * marks of its publishers, and what runs at its consumers.  A layout only says how it
  * calls these keys.
  */

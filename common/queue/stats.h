@@ -15,7 +15,7 @@
 #define MQ_BUCKETS 16
 extern const double mq_bucket_s[MQ_BUCKETS - 1];
 
-/* What these tools have counted of a queue, or what is to be added to it. */
+/* The counts of a queue, or an addition to them. */
 struct mq_counts {
 	long long published;
 	long long runs;	      /* attempts that ended, however they did */
@@ -58,7 +58,7 @@ struct mq_queue_stats {
 	long long sent, received;      /* messages, by whatever program */
 };
 
-/* What one connection has of one queue that it consumes. */
+/* A connection and a queue that it consumes. */
 struct mq_consumed {
 	char *queue;
 	long long unacked, consumers;
@@ -73,7 +73,7 @@ struct mq_connection_stats {
 	int count;
 };
 
-/* What is wanted of the server besides the numbers of messages. */
+/* The facts that are wanted besides the numbers of messages. */
 enum {
 	MQ_STATS_CONNECTIONS = 1,
 	MQ_STATS_COUNTS = 2,  /* all of mq_counts; else only published, done and

@@ -1,5 +1,5 @@
 /*
- * What a server says of a command, for callers that do not take replies apart.
+ * The answer to a command, for callers that do not take replies apart.
  */
 #ifndef MQ_ANSWER_H
 #define MQ_ANSWER_H

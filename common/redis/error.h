@@ -1,5 +1,5 @@
 /*
- * What the text of an error reply means; it differs between servers and their
+ * The meaning of an error reply, whose text differs between servers and their
  * versions.
  */
 #ifndef MQ_ERROR_H

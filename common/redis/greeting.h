@@ -1,4 +1,4 @@
-/* What a client and a server say first, before any other command. */
+/* The greeting of a connection, before any other command. */
 #ifndef MQ_GREETING_H
 #define MQ_GREETING_H
 

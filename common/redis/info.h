@@ -1,5 +1,5 @@
 /*
- * What a server reports with INFO and CONFIG: where it keeps data, and whether it may
+ * The reports of INFO and CONFIG: where it keeps data, and whether it may
  * drop some.
  */
 #ifndef MQ_INFO_H

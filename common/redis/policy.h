@@ -1,5 +1,5 @@
 /*
- * What a server does when its memory is full, over a connection that never
+ * The server's policy for full memory, asked over a connection that never
  * waits.  (Tools that wait ask with info.h.)
  */
 #ifndef MQ_POLICY_H

@@ -1,5 +1,5 @@
 /*
- * What replies mean; the texts of errors are in error.h.
+ * The meaning of replies; the texts of errors are in error.h.
  */
 #ifndef MQ_REPLY_H
 #define MQ_REPLY_H

@@ -200,7 +200,7 @@ rmq_dead_queue_reply(
 		return;
 	}
 	if (reply->element[LEFT]->integer < 0) {
-		/* Its heart beats again, or it is none of ours to clean. */
+		/* The connection lives again, or must not be reclaimed. */
 		q->owner->failed = true;
 		q->left = 0;
 		if (reply->element[LEFT]->integer == CLUSTER)

@@ -29,8 +29,8 @@ void rmq_key_connection(
 /* Per connection and queue: consumers, unacked. */
 void rmq_key_both(struct mq_command *, const char *connection,
     const char *queue, const char *what);
-/* Its consumers and unacked, both, as Go programs that use the keys for a
- * cluster have them: two arguments. */
+/* Both the consumers and unacked of a connection, as Go programs name them that use
+ * the keys for a cluster: two arguments. */
 void rmq_key_cluster(
     struct mq_command *, const char *connection, const char *queue);
 

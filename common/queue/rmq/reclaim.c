@@ -304,7 +304,7 @@ rmq_reclaim(struct rmq_cleaner *w, const struct mq_name *dead, size_t total)
 	size_t i, n;
 
 	for (i = 0; i < total; i += n) {
-		/* One alone first: that makes the scripts known. */
+		/* The first goes alone, and makes the scripts known. */
 		n = i == 0 ? 1 : total - i < MANY ? total - i : MANY;
 		/* All queues that one is named with together. */
 		while (i + n < total && !is_another(dead, i + n))

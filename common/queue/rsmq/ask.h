@@ -1,5 +1,5 @@
 /*
- * What is asked in several places, as ask.h has it.  For this folder only.
+ * Questions of several places, as of ask.h.  For this folder only.
  */
 #ifndef MQ_RSMQ_ASK_H
 #define MQ_RSMQ_ASK_H

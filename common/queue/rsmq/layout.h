@@ -10,7 +10,7 @@
 
 extern const struct mq_right rsmq_rights[];
 
-/* What a message is when its queue has been made by its first use. */
+/* The attributes of a queue that its first use has made. */
 #define RSMQ_VT	     30
 #define RSMQ_DELAY   0
 #define RSMQ_MAXSIZE 65536

@@ -1,7 +1,7 @@
--- What the last batches of a publisher have come to: a hash, in which each has a
--- field until the one that comes 16 later.  It is the number of messages before
--- it, a blank, and the reply.  A publisher that has lost the reply finds it
--- there, and a batch that comes twice changes nothing.
+-- The results of the last 16 batches of a publisher: a hash with a field for each.
+-- The value is the number of messages before the batch, a blank, and the reply.
+-- A publisher that has lost the reply finds it there, and a batch that comes
+-- twice changes nothing.
 --
 --   marks   the key; nil: nobody will ask
 --   slot    of the batch, 0 to 15

@@ -5,7 +5,7 @@
 --   reply how many, or 0 and nothing done when these are not where they are
 --         expected to be
 --
--- None of them may be equal to another element of the list: then the places of
+-- No message may be equal to another element of the list: then the places of
 -- these two say what is between them.  Else, ack_equal.lua acks them.
 --
 -- A crash before: all are unacked.  After: all are gone.

@@ -11,9 +11,9 @@
 --         that stay ('': none); where the walk is; the sign; the id of each
 --         message that may hold a lock...}
 --
--- What is too late goes to rejected with the reason, and lets go of what it
--- holds.  That is for whoever runs it to judge when it is unacked.  A message
--- out of line whose group nobody holds takes it.
+-- An expired message goes to rejected with the reason, and releases its locks; if
+-- the message is unacked, its consumer decides.  A message out of line whose
+-- group nobody holds takes the group.
 --
 -- A list is walked from its right end, a set from its highest score.  So a
 -- message that stays in a place, or goes from delayed to ready to unacked, is
@@ -71,7 +71,7 @@ local function look_at(element, in_line)
   local why = w.expires and now > w.expires and 'expired'
     or w.last_tick and w.last_tick < tick
       and string.format('stale: tick %.0f is over', w.last_tick)
-  -- One that has begun to run in time holds on to the end.
+  -- A message that began to run in time keeps its locks to the end.
   if (w.line or w.key) and (dry or not why or where == 'unacked') then
     ids[#ids + 1] = w.id
   end
@@ -145,7 +145,7 @@ local function walk_list()
   end
   late = #found
   if late > 0 and not dry then
-    -- What may be refused comes first, so a refusal changes nothing.
+    -- Commands that may be refused come first, so a refusal changes nothing.
     call('LREM', q.results .. tombstone, 1, tombstone)
     call('LSET', key, found[1].place, found[1].element)
     for _, f in ipairs(found) do
@@ -231,8 +231,8 @@ if not dry then
     'HEXISTS')
   need_leave(q)
   need_tell(q)
-  -- These change nothing and need no memory, see claim.lua; and they refuse
-  -- what is of the wrong type.
+  -- These commands change nothing and need no memory, see claim.lua; and they
+  -- refuse keys of the wrong type.
   call('LTRIM', rejected, 0, -1)
   call('ZREM', q.delayed, '')
   call('ZREM', q.priority, '')

@@ -136,9 +136,9 @@ if #reply > 4 then
   redis.pcall('HINCRBY', KEYS[11], 'claimed:' .. ARGV[5], #reply - 4)
 end
 
--- These reads come last: under CLIENT TRACKING they are what the caller will
--- be told about when it changes, and a write forgets an earlier read.  None is
--- a command that has not passed before.
+-- These reads come last: under CLIENT TRACKING, the server reports changes of their
+-- keys to the caller, and a write forgets an earlier read.  Each command has
+-- passed before.
 call('EXISTS', paused)
 call('LLEN', q.ready)
 call('ZCARD', q.priority)

@@ -1,4 +1,4 @@
--- What the delayed messages of each queue wait for, without the messages.
+-- When the delayed messages of each queue are due, without the messages.
 --
 --   KEYS  delayed...
 --   reply for each: when the next one is due, unix milliseconds as text, or nil

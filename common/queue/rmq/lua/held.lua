@@ -1,4 +1,4 @@
--- What a connection holds of a queue.
+-- The messages of a queue that a connection holds.
 --
 --   KEYS  unacked, the connection's info
 --   ARGV  queue

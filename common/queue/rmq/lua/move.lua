@@ -27,7 +27,7 @@ local q, to = queue_keys(1), queue_keys(7)
 local from, how = ARGV[1], ARGV[2]
 local max, room, work = tonumber(ARGV[3]), tonumber(ARGV[4]), 1000
 local same, first = q.ready == to.ready, from == 'unacked'
--- One that asks for something takes the time of so many others.
+-- A message that asks for something takes the time of this many others.
 local WEIGHT = 12
 
 local function list(key)
@@ -101,8 +101,7 @@ elseif max == 0 then
 end
 
 local moved, ready = 0, false
--- Those that have left.  Nobody has a turn before all have: it could be one of
--- those that are to go.
+-- The messages that have left.  No other message has a turn before all have left.
 local gone = {}
 
 local function prepare()
@@ -165,8 +164,8 @@ local function take(s)
   end
 end
 
--- These change nothing and need no memory; see claim.lua.  And what cannot be
--- removed must not be pushed.
+-- These commands change nothing and need no memory; see claim.lua.  A message that
+-- cannot be removed must not be pushed.
 if from == 'delayed' then
   call('ZREM', q.delayed, '')
 else

@@ -23,8 +23,8 @@ local function header(key)
   return size and element:sub(1, size) or false
 end
 
--- What is in order, or was put back to the front, says when that was; what is
--- of a tick has the beginning of its id, the microseconds of its publishing.
+-- When a member came: a member in order, or put back to the front, says when that
+-- was; a member of a tick begins with its id, the microseconds of its publishing.
 local function came_us(member)
   local kind, us = member:sub(1, 1), tonumber(member:sub(2, 17))
   if kind == 'n' then

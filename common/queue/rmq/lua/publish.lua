@@ -33,8 +33,8 @@ end
 check_types(q)
 local tick = clock(q)
 
--- Those that are, or come, in line behind others of their group count as
--- claimable, whatever else they wait for.
+-- Messages in line behind others of their group count as claimable, whatever else
+-- they wait for.
 local function is_full(w)
   local in_line = call('ZCOUNT', q.delayed, IN_LINE, '+inf')
   local high = w and w.priority > 0

@@ -57,7 +57,7 @@ local function lines()
   return { n, low:sub(2) }
 end
 
--- Those that come while a walk goes on are not seen by it.
+-- A walk does not see members that are added meanwhile.
 local function set_bound(field, ...)
   local least = nil
   for _, v in ipairs({ ... }) do

@@ -64,7 +64,7 @@ if how == 'reject' or how == 'expire' then
 elseif how == 'push' then
   local to = queue_keys(9)
   check_types(to)
-  -- It may come round, and must not find what was told the last time.
+  -- If the message comes back, no earlier result must be left.
   if v and v.reply_to then
     call('DEL', to.results .. v.reply_to)
   end

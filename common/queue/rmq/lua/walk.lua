@@ -26,7 +26,7 @@
 --         they are}
 --
 -- A crash before: all are in the list.  After: each is in its new place only.
--- What may be refused (wrong type, a forbidden command) is tried first or
+-- Commands that may be refused (wrong type, missing right) come first or are
 -- undone, so a refusal changes nothing.
 
 -- include place
@@ -122,8 +122,8 @@ local function remove(found, places, tombstone)
   return took, done
 end
 
--- Those that ask for nothing come before the removal, which may be refused;
--- else all come after it, in their order, and cannot be refused any more.
+-- Messages without options come before the removal, which may be refused; else all
+-- come after it, in order, and cannot be refused any more.
 local function take_found(q, to, how, found, places)
   local moves, new = how == 'move' or how == 'fresh', {}
   for i = 1, #found do

@@ -30,7 +30,7 @@
 
 local key, low, high = KEYS[1], ARGV[2], ARGV[3]
 local from, anchor, score = tonumber(ARGV[4]), ARGV[5], ARGV[6]
--- So many are before the first one.
+-- How many are before the first one.
 local base = call('ZCARD', key) - call('ZCOUNT', key, low, '+inf')
 
 local function locate()

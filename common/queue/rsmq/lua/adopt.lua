@@ -7,8 +7,8 @@
 --   ARGV  id, name of the connection, host, pid, queue, milliseconds
 --   reply the message, or nil when there is none of this id
 --
--- It is received by nobody, and hidden no longer than it was; somebody else who
--- has it keeps it until it is settled here.
+-- An adopted message is not received, and hidden no longer than before; another
+-- receiver keeps it until it is settled here.
 --
 -- A crash before: nothing has happened.  After: the lease ends by itself.
 

@@ -65,7 +65,7 @@ local function read_all(ids, rc)
   return call('HMGET', q.h, unpack(fields))
 end
 
--- One without a body; false: it is no more.
+-- Keeps a message without a body; false: the message is gone.
 local function keep_torn(id)
   if is_torn(q, id) then
     need_forget(q)
@@ -145,7 +145,7 @@ if count == 4 and call('SISMEMBER', names, ARGV[5]) == 0
   reply[4] = -1
 end
 
--- These reads come last; see claim.lua.
+-- These reads come last; see rmq's claim.lua.
 call('EXISTS', paused)
 local next = call('ZRANGEBYSCORE', q.z, '(' .. now_text, '+inf', 'WITHSCORES',
   'LIMIT', 0, 1)[2]

@@ -1,4 +1,4 @@
--- What a connection holds of a queue.
+-- The messages of a queue that a connection holds.
 --
 --   KEYS  the queue's (see lib/layout.lua), what the connection holds
 --   ARGV  'give', to give all of it back, as if nobody had received it; or ''

@@ -28,7 +28,7 @@ local by_receipt = lease
 
 need(KEYS[1], 'HGET', 'HSET', 'PEXPIRE', 'ZADD')
 need_create(KEYS[1])
--- It needs no memory; see claim.lua.
+-- DEL needs no memory; see claim.lua.
 call('DEL', KEYS[1])
 local counters = #KEYS - consumed
 for i = 4, counters do

@@ -95,8 +95,8 @@ end
 
 local reply, count, accepted = {}, 0, 0
 
--- What is of the wrong type is refused before anything is there: the body's key
--- has been read, and the set is written first.
+-- Keys of the wrong type are refused before any write: the body's key has been
+-- read, and the set is written first.
 local function write(scores, bodies, extras, waiting)
   if extras[1] then
     call('HLEN', q.x)

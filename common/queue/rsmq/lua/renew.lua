@@ -7,7 +7,7 @@
 --   reply for how many milliseconds it holds now, or 0 when it is gone: it
 --         cannot come back
 --
--- What somebody else has received or deleted meanwhile is not held any more.
+-- Messages that somebody else has received or deleted are not held any more.
 --
 -- A crash before or after changes nothing but the times.
 

@@ -43,7 +43,7 @@ end
 if verb ~= 'front' then
   check_types(q)
 end
--- It needs no memory; see claim.lua.
+-- HDEL needs no memory; see claim.lua.
 call('HDEL', held, id)
 
 -- The id of a copy, of the same age, and its headers.
@@ -93,7 +93,7 @@ elseif verb == 'again' then
 else
   move(queue_keys(7))
 end
--- What goes to the front does so even if nothing can be noted of it.
+-- A message goes to the front even if nothing can be noted of it.
 if ARGV[3] == '1' and (verb == 'front' or verb == 'again') then
   if ARGV[4] == '' then
     redis.pcall('HDEL', q.x, id)

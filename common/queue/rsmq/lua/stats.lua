@@ -1,4 +1,4 @@
--- What is in a queue.
+-- The counts of a queue.
 --
 --   KEYS  the queue's (see lib/layout.lua), the messages that it has rejected, paused
 --   ARGV  how many hidden ones to look at

@@ -37,7 +37,7 @@ if not filtered then
   at, skip = at + over, skip - over
 end
 
--- Those of the place.
+-- The messages of the place.
 local function choose(part)
   local ids, scores, list = {}, {}, nil
   for i = 1, #part, 2 do
@@ -80,7 +80,7 @@ local function show_all(ids, scores)
   while i <= #ids and room > 0 do
     local list = read(q, { unpack(ids, i, math.min(i + size - 1, #ids)) })
     for k = 1, #list do
-      -- One without a body is no message.
+      -- An id without a body is no message.
       if list[k].body then
         show(list[k], scores[list[k].id])
       end

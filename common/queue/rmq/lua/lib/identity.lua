@@ -1,4 +1,4 @@
--- What tells a message from the others of the same claim.
+-- The identity of a message among the others of a claim.
 
 local call = redis.call
 

@@ -49,7 +49,7 @@ local function stopwatch()
   return time[1] * 1000000 + time[2]
 end
 
--- What each of them asks for, and how many ask for something.
+-- The options of each message, and how many messages have some.
 local function all_options(elements)
   local w, asking = {}, 0
   for i = 1, #elements do

@@ -1,4 +1,4 @@
--- What the header of a message asks for.
+-- The options in the header of a message.
 
 -- Go and our programs replace text that is not Unicode.  If scripts did not, a key
 -- or group would have another name once its header has been written anew.
@@ -69,7 +69,7 @@ local function keeps(text)
   return (text == 'queued' or number(text, 1, 2 ^ 48)) and text or 'done'
 end
 
--- What a message's header asks for, or nil when that is nothing special.
+-- The options of a message, or nil if there are none.
 local function options(element)
   if element:sub(1, 5) ~= '\255\0\190\190J' then
     return nil
@@ -92,7 +92,7 @@ local function options(element)
     due = number(has.Due, 0, 2 ^ 48) or 0,
     line = id and group and redis.sha1hex(group):sub(1, 13),
     key = id and as_text(has.Key), unique = keeps(has.Unique),
-    -- Its own id and no other: a copy of it ends by itself.
+    -- A copy of the message has another id, and so no reply.
     reply_to = id and id:find('^[%w:]+$') and has['Reply-To'] == id and id
       or nil }
 end

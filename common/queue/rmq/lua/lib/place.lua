@@ -44,7 +44,7 @@ local function make_known(q, queues)
   redis.pcall('SADD', queues, q.ready:match('%[(.*)%]'))
 end
 
--- What put_back() and lock(), leave(), and keep_result() may come to.
+-- Checks the rights for put_back() and lock(), leave(), and keep_result().
 local function need_admit(q)
   need(q.locks, 'GET', 'HGET', 'HSET', 'HDEL', 'ZADD', 'LPUSH', 'RPUSH')
 end
@@ -193,7 +193,7 @@ end
 -- Up to max messages, or about room bytes, whose time or tick has come.
 local function promote(q, max, room)
   local moved = 0
-  -- What is of the wrong type is refused before anything has moved.
+  -- Keys of the wrong type are refused before anything has moved.
   call('LLEN', q.ready)
   call('ZCARD', q.priority)
   local tick = clock(q)
@@ -306,7 +306,7 @@ end
 -- of its kind.
 local function admit(q, element, w, due, unique, first)
   if w and w.reply_to then
-    -- Who drops messages without a look at them must not drop this one so.
+    -- A program that drops messages unseen must not drop this one unseen.
     call('SET', q.results, '1')
   end
   if w then
@@ -322,8 +322,8 @@ local function admit(q, element, w, due, unique, first)
   end
 end
 
--- Its key is free: for 'queued' when it starts, for 'done' when it ends, and
--- always when it vanishes.
+-- Frees the key of a message: for 'queued' when the message starts, for 'done' when
+-- it ends, and always when it vanishes.
 local function unlock(q, w, when)
   local held = call('HGET', q.locks, 'k' .. w.key)
   if held and holder(held) == w.id and (when == 'vanish'
@@ -370,8 +370,8 @@ local function leave(q, w, when)
   end
 end
 
--- What became of a message, as result.h has it, under its id; of an earlier
--- run of it nothing is left.
+-- Keeps the result of a message, as of result.h, under its id, and drops that of an
+-- earlier run.
 local function keep_result(q, id, text, ms)
   local key = q.results .. id
   call('DEL', key)

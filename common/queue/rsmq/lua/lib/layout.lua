@@ -47,8 +47,8 @@ local function whole(text)
   return text and #text < 16 and text:find('^%d+$') and tonumber(text) or nil
 end
 
--- What is no number stays as it is: messages are more important than how many
--- there were.
+-- A counter that is no number stays as it is: messages are more important than
+-- their counts.
 local function add_up(h, total, n)
   redis.pcall('HINCRBY', h, total, n)
 end
@@ -142,7 +142,7 @@ local function check_types(q)
   call('SCARD', q.d)
 end
 
--- What forget(), put_back() and create() may come to.
+-- Checks the rights for forget(), put_back() and create().
 local function need_forget(q)
   need(q.z, 'ZREM', 'HDEL', 'EXISTS', 'SREM')
 end
@@ -214,7 +214,7 @@ local function is_torn(q, id)
   return since < now - 60000
 end
 
--- It is the next one again, as if nobody had received it; of its priority, too,
+-- The message is the next one again, as if nobody had received it; with its priority,
 -- unless the key of the headers is of the wrong type.
 local function put_back(q, id)
   local extra = redis.pcall('HGET', q.x, id)

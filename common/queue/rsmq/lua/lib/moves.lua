@@ -1,7 +1,7 @@
 -- Messages that an operator or a cleaner moves.  Needs rsmq.
 
--- What is of the wrong type is refused here, before anything has changed; and
--- the write needs no memory, and lets those that follow pass; see claim.lua.
+-- Refuses keys of the wrong type, before anything has changed.  The write needs no
+-- memory, and lets later writes pass; see claim.lua.
 local function probe(q)
   check_types(q)
   call('ZREM', q.z, '\0')
@@ -49,7 +49,7 @@ local function hand_over(q, to, m, runs, is_back)
   return true
 end
 
--- One becomes receivable where it is.
+-- A message becomes receivable where it is.
 local function release(q, id, how)
   call('SREM', q.d, id)
   if how == 'back' then
