@@ -247,6 +247,28 @@ wakeups() {
 	ready_from "$first" 600
 }
 
+@test "print: TERM in the middle of a message, and then its reader goes: an end at once" {
+	local try since took
+	for try in {1..5}; do
+		head -c 200000 /dev/zero | run_mq 0 mq-publish --raw q
+		into_pipe q
+		head -c 1 <&8 >/dev/null
+		kill -TERM "$pid"
+		# The next tick is a second away.
+		heartbeat
+		since=$(date +%s%3N)
+		exec 8<&-
+		wait "$pid" || true
+		took=$(($(date +%s%3N) - since))
+		assert_equal "$(held q)" "1 0 0 0"
+		[ "$took" -ge 500 ] || return 0
+		rm "$T/pipe"
+		redis flushall >/dev/null
+	done
+	echo "it took $took ms" >&2
+	return 1
+}
+
 @test "print: TERM, and nobody reads within --grace: it comes back, too" {
 	lines 600
 	into_pipe --grace 300ms -l q
