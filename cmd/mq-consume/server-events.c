@@ -145,8 +145,11 @@ claim_room(void *arg, int queue)
 		return 0;
 	room = policy_room(&e->policy, executor_room(&e->executor, queue), held,
 	    inbox_held_of(&e->inbox, queue), batch);
-	/* While messages are held, a claim of a few is not worth a round. */
-	if (held > 0 && room < held && !executor_wants_few(&e->executor, queue))
+	/* While messages are held, a claim of a few is not worth a round, unless
+	 * they are the last. */
+	if (held > 0 && room < held &&
+	    !policy_limit_reached(&e->policy, held + room) &&
+	    !executor_wants_few(&e->executor, queue))
 		return 0;
 	return room > 0 ? (int)room : 0;
 }
