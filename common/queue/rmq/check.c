@@ -7,7 +7,6 @@
 #include "base/clock.h"
 #include "check.h"
 #include "keys.h"
-#include "unlisted.h"
 #include "scripts.h"
 
 /* How often connections are looked at meanwhile, in seconds. */
@@ -86,26 +85,6 @@ take_step(struct rmq_check *p, struct walk *at, const redisReply *reply)
 			rmq_locks_seen(&p->locks, e[i]->str);
 }
 
-static int
-list_connections(struct rmq_check *p, struct mq_names *all, bool *whole)
-{
-	struct mq_command c = {0};
-	redisReply *reply;
-	int rv;
-
-	rmq_ask_listed(&c, RMQ_CONNECTIONS);
-	rv = mq_round_call_strings(&p->w->round, &c, &reply);
-	if (reply == NULL) {
-		*whole = false;
-		return rv;
-	}
-	rmq_add_names(all, reply);
-	/* No key can be made of a name with a NUL in it here. */
-	*whole &= all->n == reply->elements;
-	freeReplyObject(reply);
-	return rv;
-}
-
 /* A look at each of these connections. */
 struct look {
 	struct rmq_check *p;
@@ -147,7 +126,7 @@ watch_connections(struct rmq_check *p, bool *whole)
 		return 0;
 	if (unseen > RMQ_UNSEEN_S)
 		*whole = false;
-	rv = list_connections(p, &l.all, whole);
+	rv = rmq_cleaner_listed(p->w, RMQ_CONNECTIONS, &l.all, whole);
 	if (rv == 0)
 		rv = mq_ask_each(
 		    p->w->round.r, l.all.n, ask_heartbeat, take_heartbeat, &l);
@@ -220,7 +199,7 @@ int
 rmq_check_unacked(struct rmq_check *p, struct mq_names *live, bool *whole)
 {
 	struct look l = {.p = p, .live = live, .whole = whole};
-	int rv = list_connections(p, &l.all, whole);
+	int rv = rmq_cleaner_listed(p->w, RMQ_CONNECTIONS, &l.all, whole);
 	size_t i;
 
 	if (rv == 0 && *whole)

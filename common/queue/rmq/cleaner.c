@@ -25,17 +25,20 @@ rmq_cleaner_free(struct rmq_cleaner *w)
 }
 
 int
-rmq_cleaner_queues(struct rmq_cleaner *w, struct mq_names *queues)
+rmq_cleaner_listed(
+    struct rmq_cleaner *w, const char *set, struct mq_names *names, bool *whole)
 {
 	struct mq_command c = {0};
 	redisReply *all;
 	int rv;
 
-	rmq_ask_listed(&c, RMQ_QUEUES);
+	rmq_ask_listed(&c, set);
 	rv = mq_round_call_strings(&w->round, &c, &all);
-	if (all == NULL)
-		return rv;
-	rmq_add_names(queues, all);
+	if (all != NULL)
+		rmq_add_names(names, all);
+	/* No key can be made of a name with a NUL in it here. */
+	if (whole != NULL)
+		*whole &= all != NULL && names->n == all->elements;
 	freeReplyObject(all);
 	return rv;
 }

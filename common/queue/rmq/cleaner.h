@@ -34,8 +34,10 @@ struct rmq_cleaner {
 };
 void rmq_cleaner_free(struct rmq_cleaner *);
 
-/* Adds the names of the queues that are known. */
-int rmq_cleaner_queues(struct rmq_cleaner *, struct mq_names *);
+/* Adds the members of a set of names, RMQ_QUEUES or RMQ_CONNECTIONS.  *whole (unless
+ * NULL) becomes false if these are not all. */
+int rmq_cleaner_listed(
+    struct rmq_cleaner *, const char *set, struct mq_names *, bool *whole);
 /* The server's clock in unix milliseconds; 0: it makes no sense. */
 int rmq_cleaner_now(struct rmq_cleaner *, int64_t *ms);
 /* Calls a script for each name, and adds those that it was true of to *yes. */

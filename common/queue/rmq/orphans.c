@@ -151,7 +151,7 @@ find_orphans(struct rmq_cleaner *w, struct found *f)
 {
 	char cursor[MQ_CURSOR_SIZE];
 	bool all = w->how->all;
-	int steps, rv = rmq_cleaner_queues(w, &f->queues);
+	int steps, rv = rmq_cleaner_listed(w, RMQ_QUEUES, &f->queues, NULL);
 
 	mq_names_sort(&f->queues);
 	snprintf(cursor, sizeof(cursor), "%llu", all ? 0 : w->how->scan_from);

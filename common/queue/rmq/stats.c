@@ -73,24 +73,18 @@ ask_lengths(void *arg, size_t i, struct mq_command *c)
 	struct gather *g = arg;
 	const char *queue = g->out->queues[i / LENGTHS].name;
 
-	switch (i % LENGTHS) {
-	case READY:
+	if (i % LENGTHS != OURS) {
 		mq_command_plain(c, "LLEN");
-		rmq_key_queue(c, queue, "ready");
-		break;
-	case REJECTED:
-		mq_command_plain(c, "LLEN");
-		rmq_key_queue(c, queue, "rejected");
-		break;
-	case OURS:
-		mq_command_plain(c, "EXISTS");
-		rmq_key_queue(c, queue, "priority");
-		rmq_key_queue(c, queue, "delayed");
-		rmq_key_queue(c, queue, "clock");
-		rmq_key_queue(c, queue, "paused");
-		rmq_key_queue(c, queue, "counters");
-		break;
+		rmq_key_queue(
+		    c, queue, i % LENGTHS == READY ? "ready" : "rejected");
+		return;
 	}
+	mq_command_plain(c, "EXISTS");
+	rmq_key_queue(c, queue, "priority");
+	rmq_key_queue(c, queue, "delayed");
+	rmq_key_queue(c, queue, "clock");
+	rmq_key_queue(c, queue, "paused");
+	rmq_key_queue(c, queue, "counters");
 }
 
 static int
@@ -101,19 +95,14 @@ take_lengths(void *arg, size_t i, redisReply *reply)
 
 	if (reply->type != REDIS_REPLY_INTEGER)
 		return -1;
-	switch (i % LENGTHS) {
-	case READY:
-		q->ready = reply->integer;
-		break;
-	case REJECTED:
-		q->rejected = reply->integer;
-		break;
-	case OURS:
-		if (reply->integer > 0)
-			g->row[g->rows++] = (int)(i / LENGTHS);
-		g->keys[i / LENGTHS] = (unsigned char)reply->integer;
-		break;
+	if (i % LENGTHS != OURS) {
+		*(i % LENGTHS == READY ? &q->ready : &q->rejected) =
+		    reply->integer;
+		return 0;
 	}
+	if (reply->integer > 0)
+		g->row[g->rows++] = (int)(i / LENGTHS);
+	g->keys[i / LENGTHS] = (unsigned char)reply->integer;
 	return 0;
 }
 
