@@ -216,7 +216,7 @@ on_reopen_logs(void *arg)
 {
 	struct engine *e = arg;
 
-	process_reopen_logs(&e->process);
+	process_open_logs(&e->process);
 }
 
 const struct policy_events engine_policy_events = {

@@ -4,9 +4,65 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/xalloc.h"
+#include "message/headers.h"
 #include "mq-consume/message.h"
 #include "queue/consumer.h"
+
+struct copy {
+	char id[MQ_ID_LEN + 1];
+	struct mq_publishing how;
+	struct mq_envelope envelope;
+};
+
+/* --- the copy ----------------------------------------------------------------- */
+
+/* Whether the layout can carry the copy; its own layout always can. */
+static bool
+is_carried(const struct mq_envelope *copy, const struct mq_layout *from,
+    const struct mq_layout *to, struct mq_buf *why)
+{
+	if (to == from)
+		return true;
+	if (!mq_layout_obeys(to, copy, why))
+		return false;
+	if (mq_layout_reads(to, copy->payload, copy->payload_len))
+		return true;
+	mq_buf_addstr(why, "not UTF-8, as node takes it");
+	return false;
+}
+
+/* Makes the copy of a message for a queue of that layout; the envelope is to be freed
+ * in any case.  False: the layout cannot carry the copy; the reason is appended to
+ * why. */
+static bool
+make_copy(struct copy *copy, const struct copy_origin *from,
+    const struct message *m, const struct mq_dup *what,
+    const struct mq_layout *to, struct mq_buf *why)
+{
+	struct mq_buf origin = {0};
+	struct mq_duplicate as = {.id = copy->id, .web = what->web};
+	int64_t now_us = mq_clock_unix_us();
+
+	/* The special publishing registers the queue and counts the copy. */
+	copy->how = (struct mq_publishing){
+	    .when.said = true, .special = true, .limits = {-1, -1, -1, -1}};
+	mq_id_make(from->ids, (uint64_t)now_us, copy->id);
+	if (what->due_s > 0) {
+		copy->how.when.kind = MQ_WHEN_IN;
+		copy->how.when.ms = what->due_s * 1000;
+		as.due_ms = now_us / 1000 + copy->how.when.ms;
+	}
+	mq_buf_printf(
+	    &origin, "http://%s/q/%s/%s", from->host, m->queue_name, m->id);
+	as.origin = mq_buf_str(&origin);
+	mq_message_duplicate(&m->envelope, &as, &copy->envelope);
+	mq_buf_free(&origin);
+	return is_carried(&copy->envelope, from->layout, to, why);
+}
+
+/* --- a request ---------------------------------------------------------------- */
 
 static void __attribute__((format(printf, 2, 3)))
 fail_request(struct request *q, const char *fmt, ...)
@@ -118,7 +174,7 @@ publish_copy(struct request *q)
 {
 	struct copy copy;
 	struct mq_buf why = {0};
-	bool can = copy_make(
+	bool can = make_copy(
 	    &copy, &q->context->origin, q->m, &q->what, q->layout, &why);
 
 	if (can) {
@@ -130,7 +186,7 @@ publish_copy(struct request *q)
 	} else {
 		fail_request(q, "dup failed - %s", mq_buf_str(&why));
 	}
-	copy_free(&copy);
+	mq_envelope_free(&copy.envelope);
 	mq_buf_free(&why);
 	return can;
 }

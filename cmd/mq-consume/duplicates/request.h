@@ -11,12 +11,18 @@
 
 #include "base/buf.h"
 #include "base/id.h"
-#include "copy.h"
 #include "queue/dup.h"
 #include "queue/queue.h"
 #include "remotes.h"
 
 struct message;
+
+/* The origin of duplicates: this consumer. */
+struct copy_origin {
+	const struct mq_layout *layout; /* of its messages */
+	const char *host;		/* the name of this machine */
+	struct mq_idgen *ids;
+};
 
 /* Shared by all requests. */
 struct request_context {

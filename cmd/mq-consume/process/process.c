@@ -1,17 +1,112 @@
 #include "process.h"
 
+#include <sys/stat.h>
+
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <time.h>
 #include <unistd.h>
 
+#include "base/exit.h"
 #include "base/id.h"
-#include "logs.h"
+#include "base/say.h"
+#include "base/xalloc.h"
 
 /* Descriptors that do not depend on the options. */
 #define OTHERS 128
+
+/* --- logs ------------------------------------------------------------------- */
+
+/* The log's path: the queue's name without '/' and leading dot. */
+static char *
+log_name(const char *dir, const char *queue)
+{
+	struct mq_buf name = {0};
+	char *path;
+
+	for (; *queue != '\0'; queue++)
+		if (*queue == '/' || *queue == '%' ||
+		    (*queue == '.' && name.len == 0))
+			mq_buf_printf(&name, "%%%02X", (unsigned char)*queue);
+		else
+			mq_buf_add(&name, queue, 1);
+	path = mq_xasprintf("%s/%s.log", dir, mq_buf_str(&name));
+	mq_buf_free(&name);
+	return path;
+}
+
+/* A pipe is refused: without a reader, it would block us. */
+static int
+open_log_file(const char *path)
+{
+	int fd = open(path,
+	    O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC,
+	    0640);
+	struct stat st;
+
+	if (fd == -1)
+		return -1;
+	if (fstat(fd, &st) == 0 && !S_ISFIFO(st.st_mode) &&
+	    fcntl(fd, F_SETFL, O_APPEND) == 0)
+		return fd;
+	close(fd);
+	errno = ENOTSUP;
+	return -1;
+}
+
+void
+process_open_logs(struct process *p)
+{
+	const struct options *opt = p->opt;
+	bool first = !outputs_has_logs(&p->outputs);
+	char *path;
+	int i, fd;
+
+	if (opt->log_dir == NULL)
+		return;
+	for (i = 0; i < opt->queue_count; i++) {
+		path = log_name(opt->log_dir, opt->queues[i]);
+		fd = open_log_file(path);
+		if (fd == -1 && first)
+			mq_die(MQ_EXIT_IO, "%s: %s", path, strerror(errno));
+		if (fd == -1)
+			mq_say("%s: %s; going on with the old file", path,
+			    strerror(errno));
+		if (fd != -1)
+			outputs_log(&p->outputs, i, opt->queue_count, fd, path);
+		free(path);
+	}
+}
+
+/* Writes the line in the log before the output of a run. */
+static void
+begin_log(struct process *p, const struct run_info *info)
+{
+	char stamp[32], *line, what[MQ_ID_MAX + 32];
+	time_t now = time(NULL);
+	struct tm tm;
+
+	if (!outputs_has_logs(&p->outputs))
+		return;
+	if (info->id != NULL)
+		snprintf(what, sizeof(what), "%s attempt %ld", info->id,
+		    info->attempts + 1);
+	else if (info->batch > 0)
+		snprintf(what, sizeof(what), "batch of %d", info->batch);
+	else
+		snprintf(what, sizeof(what), "worker");
+	strftime(stamp, sizeof(stamp), "%Y-%m-%dT%H:%M:%S%z",
+	    localtime_r(&now, &tm));
+	line = mq_xasprintf("--- %s %s: %s\n", stamp, what, p->command.path);
+	outputs_log_line(&p->outputs, info->log, line);
+	free(line);
+}
+
+/* --- starting --------------------------------------------------------------- */
 
 static void
 close_if_open(int fd)
@@ -37,22 +132,6 @@ open_pipes(struct run *run, struct mq_worker *w)
 	w->answers = answers[0];
 	run->answers = answers[1];
 	return 0;
-}
-
-/* The line in the log before the output of a run. */
-static void
-begin_log(struct process *p, const struct run_info *info)
-{
-	char what[MQ_ID_MAX + 32];
-
-	if (info->id != NULL)
-		snprintf(what, sizeof(what), "%s attempt %ld", info->id,
-		    info->attempts + 1);
-	else if (info->batch > 0)
-		snprintf(what, sizeof(what), "batch of %d", info->batch);
-	else
-		snprintf(what, sizeof(what), "worker");
-	logs_begin(&p->outputs, info->log, what, p->command.path);
 }
 
 /* 0, or -1 with errno. */
@@ -128,12 +207,6 @@ process_remove_dir(const struct process *p, const char *id)
 	command_remove_dir(&p->command, id);
 }
 
-void
-process_reopen_logs(struct process *p)
-{
-	logs_open(&p->outputs, p->opt);
-}
-
 const char *
 process_script(const struct process *p)
 {
@@ -161,7 +234,7 @@ process_init(struct process *p, struct mq_worker_setup *setup,
 		return;
 	command_init(&p->command, opt->command, opt->work_dir);
 	environment_init(&p->environment, p->command.path, opt->attempts);
-	logs_open(&p->outputs, opt);
+	process_open_logs(p);
 }
 
 void

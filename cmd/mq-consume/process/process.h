@@ -49,8 +49,8 @@ int process_start(struct process *, const struct run_info *, int input,
 /* A message has ended: removes its directory if it is empty. */
 void process_remove_dir(const struct process *, const char *id);
 
-/* Opens the log files anew. */
-void process_reopen_logs(struct process *);
+/* Opens the log files, or opens them anew. */
+void process_open_logs(struct process *);
 
 /* The command's absolute path, for people. */
 const char *process_script(const struct process *);
