@@ -42,8 +42,9 @@ void mq_runs_sort(struct mq_runs *);
 
 void mq_runs_free(struct mq_runs *);
 
-/* The facts that a layout asks about each connection, in this order.  Nothing runs at one whose
- * lease is over; where that is not asked, such a one has no host. */
+/* The facts that a layout asks about each connection, in this order.  Nothing runs at
+ * a connection whose lease is over; where the lease is not asked, such a
+ * connection has no host. */
 enum mq_run_fact { MQ_RUN_LEASE, MQ_RUN_HOST, MQ_RUN_TEXT, MQ_RUN_FACTS };
 struct mq_run_source {
 	/* anywhere: the namespace. */

@@ -1,7 +1,7 @@
 /*
- * The data that all layouts keep beside a queue in the same way: its pause, its counters, the
- * marks of its publishers, and what runs at its consumers.  A layout only says how it
- * calls these keys.
+ * The data that all layouts keep beside a queue in the same way: its pause, its
+ * counters, the marks of its publishers, and the runs of its consumers.  A layout
+ * only names these keys.
  */
 #ifndef MQ_SIDE_H
 #define MQ_SIDE_H

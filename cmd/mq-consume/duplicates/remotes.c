@@ -41,16 +41,12 @@ set_down(struct remote *r, const char *why)
 }
 
 static void
-report_change(struct remote *r)
-{
-	r->of->changed(r->of->arg);
-}
-
-static void
 on_down(void *arg, const char *why)
 {
-	set_down(arg, why);
-	report_change(arg);
+	struct remote *r = arg;
+
+	set_down(r, why);
+	r->of->changed(r->of->arg);
 }
 
 static void
@@ -84,7 +80,7 @@ on_found(void *arg, const char *why)
 		set_down(r, why);
 	else
 		connect_remote(r);
-	report_change(r);
+	r->of->changed(r->of->arg);
 }
 
 static void
@@ -134,7 +130,7 @@ on_tick(struct ev_loop *loop, ev_timer *w, int events)
 		r->users++;
 		set_down(r, "no answer");
 		mq_async_close(&r->async);
-		report_change(r);
+		r->of->changed(r->of->arg);
 		r->users--;
 	} else if (is_spare(r)) {
 		remote_free(r);

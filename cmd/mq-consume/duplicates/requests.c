@@ -165,19 +165,14 @@ requests_init(struct requests *r, struct duplicates *shared,
 /* --- all runs ------------------------------------------------------------------- */
 
 void
-duplicates_resume(struct duplicates *shared)
+duplicates_resume(void *duplicates)
 {
+	struct duplicates *shared = duplicates;
 	struct requests *r;
 
 	TAILQ_FOREACH(r, &shared->runs, link)
 		if (r->count > 0)
 			advance_requests(r);
-}
-
-static void
-on_remote_changed(void *arg)
-{
-	duplicates_resume(arg);
 }
 
 void
@@ -186,7 +181,7 @@ duplicates_init(struct duplicates *shared)
 	TAILQ_INIT(&shared->runs);
 	shared->context.remotes = &shared->remotes;
 	remotes_init(&shared->remotes, shared->loop, shared->children,
-	    on_remote_changed, shared);
+	    duplicates_resume, shared);
 }
 
 void

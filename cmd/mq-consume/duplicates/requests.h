@@ -38,7 +38,7 @@ struct duplicates {
 
 void duplicates_init(struct duplicates *);
 /* The session is up again. */
-void duplicates_resume(struct duplicates *);
+void duplicates_resume(void *duplicates);
 /* Drops all requests.  Replies may come until the connections are closed. */
 void duplicates_free(struct duplicates *);
 

@@ -125,22 +125,19 @@ judge_hand(struct slot *s, const char *errors)
 	struct slots *ss = s->slots;
 	struct message *m, *next;
 	struct mq_verdict v;
-	bool success = false, failure = false;
+	enum slot_success success = SLOT_NEITHER;
 	int which = -1;
 
 	TAILQ_FOREACH_SAFE(m, &s->hand, line, next) {
 		judge_message(s, ++which, &v);
 		if (!m->lost && must_return(s, which, &v))
 			continue;
-		if (!m->lost) {
-			success = success || slot_is_success(v.kind);
-			failure = failure || slot_is_failure(v.kind);
-		}
+		if (!m->lost && slot_success_of(v.kind) > success)
+			success = slot_success_of(v.kind);
 		slot_release(s, m);
 		ss->events->ended(ss->arg, m, &v, errors);
 	}
-	if (success || failure)
-		slot_judged(s, success);
+	slot_judged(s, success);
 }
 
 /* If the command cannot run at all, the consumer ends. */

@@ -193,26 +193,25 @@ on_rested(struct ev_loop *loop, ev_timer *w, int events)
 	s->slots->events->wake(s->slots->arg);
 }
 
-bool
-slot_is_success(enum mq_verdict_kind kind)
+enum slot_success
+slot_success_of(enum mq_verdict_kind kind)
 {
-	return kind == MQ_VERDICT_DONE || kind == MQ_VERDICT_PUSH;
-}
-
-bool
-slot_is_failure(enum mq_verdict_kind kind)
-{
-	return kind == MQ_VERDICT_ERR || kind == MQ_VERDICT_RETRY;
+	if (kind == MQ_VERDICT_DONE || kind == MQ_VERDICT_PUSH)
+		return SLOT_SUCCESS;
+	return kind == MQ_VERDICT_ERR || kind == MQ_VERDICT_RETRY ?
+	    SLOT_FAILURE :
+	    SLOT_NEITHER;
 }
 
 void
-slot_judged(struct slot *s, bool success)
+slot_judged(struct slot *s, enum slot_success success)
 {
 	struct slots *ss = s->slots;
 
-	if (success)
+	if (success == SLOT_SUCCESS)
 		s->failures = 0;
-	if (success || ss->opt->rest_max_ms == 0 || ev_is_active(&s->rest))
+	if (success != SLOT_FAILURE || ss->opt->rest_max_ms == 0 ||
+	    ev_is_active(&s->rest))
 		return;
 	s->failures++;
 	ss->resting++;

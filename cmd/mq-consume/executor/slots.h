@@ -155,11 +155,11 @@ bool slot_start(struct slot *, int input);
 void slot_ended(struct slot *, int status);
 /* Asks for a duplicate of message `which` of the run; as of message/verb.h. */
 void slot_ask_duplicate(void *slot, int which, const char *text);
-/* Whether a verdict is a success, or a failure; some are neither. */
-bool slot_is_success(enum mq_verdict_kind);
-bool slot_is_failure(enum mq_verdict_kind);
-/* A run was a success or a failure: after failures the slot may rest. */
-void slot_judged(struct slot *, bool success);
+/* Whether a verdict is a success or a failure; of several, the greater counts. */
+enum slot_success { SLOT_NEITHER, SLOT_FAILURE, SLOT_SUCCESS };
+enum slot_success slot_success_of(enum mq_verdict_kind);
+/* A run has ended: after failures the slot may rest. */
+void slot_judged(struct slot *, enum slot_success);
 
 /* --- for the tables of executors -------------------------------------------- */
 

@@ -29,8 +29,7 @@ stream_verbs_judged(
 	const char *errors = "";
 
 	if (!m->lost) {
-		if (slot_is_success(v->kind) || slot_is_failure(v->kind))
-			slot_judged(s, slot_is_success(v->kind));
+		slot_judged(s, slot_success_of(v->kind));
 		if (v->kind != MQ_VERDICT_DONE ||
 		    ss->events->awaited(ss->arg, m))
 			errors = run_output_so_far(s->output);
