@@ -54,7 +54,7 @@ struct cleaner {
 	bool failing;
 	int status;
 	char said[512];
-	long barred, unproven;
+	long refused, unproven;
 };
 
 static void
@@ -163,12 +163,12 @@ print_round(const struct cleaner *c, const struct mq_cleaned *n)
 static void
 report_refused(struct cleaner *c, const struct mq_cleaned *done)
 {
-	if (done->barred > 0 && c->barred == 0 && !c->shared.quiet)
+	if (done->refused > 0 && c->refused == 0 && !c->shared.quiet)
 		mq_say("%s: %ld %s refused, as keys are not permitted; "
 		       "--print-acl tells what is needed",
-		    c->server.name, done->barred,
-		    plural(done->barred, "step", "steps"));
-	c->barred = done->barred;
+		    c->server.name, done->refused,
+		    plural(done->refused, "step", "steps"));
+	c->refused = done->refused;
 }
 
 /* Reported once as well: the next round tries again. */

@@ -24,7 +24,7 @@ struct options {
 	char **command; /* NULL: print the payloads */
 	enum mq_framing framing;
 	int slots;
-	int prefetch; /* -1: as the pace of the runs suggests */
+	int prefetch; /* -1: by the duration of runs */
 	long limit;   /* runs; 0: no limit */
 	bool drain;
 	int64_t idle_ms;    /* -1: never */
@@ -41,7 +41,7 @@ struct options {
 	int batch;	   /* messages for one script; 0: one, unframed */
 	bool stream;	   /* workers stay, and read messages */
 	bool at_most_once; /* messages are acked before they are printed */
-	int window; /* messages ahead of a worker; 0: as its pace suggests */
+	int window; /* messages ahead of a worker; 0: by their duration */
 	int64_t batch_wait_ms; /* for a batch to become full; -1: not */
 	bool clean;
 	const char *log_dir, *work_dir; /* NULL: none */

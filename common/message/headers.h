@@ -23,7 +23,7 @@
 #define MQ_HEADER_COPY "Mq-Copy-Of" /* of a copy: the id that it came with */
 #define MQ_HEADER_DEST "Mq-Dest"    /* of one for the queue relay: its URL */
 
-/* The wishes of a message; the scripts of the queues obey those with a star. */
+/* The options of a message; the scripts of the queues obey those with a star. */
 #define MQ_HEADER_PRIORITY "Mq-Priority" /* * -100 to 100; none: 0 */
 #define MQ_HEADER_GROUP	   "Mq-Group"	 /* * its group */
 #define MQ_HEADER_KEY	   "Mq-Key"	 /* * its key ... */

@@ -41,7 +41,7 @@ struct mq_cleaned {
 	unsigned long long scan_at; /* the scan_from of the next round */
 	long orphans; /* keys of our own removed that nobody needs */
 	long expired; /* messages rejected that were too late */
-	long barred;  /* steps refused, as a key of theirs is not permitted */
+	long refused; /* steps with a key that is not permitted */
 	/* Queues whose keys and groups were left as they are, as a consumer
 	 * died meanwhile, or the server was too slow to tell. */
 	long unproven;

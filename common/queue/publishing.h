@@ -48,7 +48,7 @@ struct mq_publishing {
 	bool alike; /* all ask for the same, none for an answer, and their id is
 		     * what makes them unique */
 	struct mq_limits limits;
-	bool realtime; /* each is told to those who listen, as node's do */
+	bool realtime; /* each message is published to listeners, as by node */
 };
 
 /*

@@ -207,7 +207,7 @@ struct mq_layout {
 
 	/*
 	 * Acks messages in one step, which are the oldest that the server
-	 * holds for us and whose end is told to nobody.  If they are not the
+	 * holds for us and which have no result.  If they are not the
 	 * oldest, mq_layout_settled() is not MQ_SETTLED, and nothing has changed.
 	 */
 	void (*ack_oldest)(const struct mq_session *, int queue,
@@ -227,9 +227,8 @@ struct mq_layout {
 	    const char *element, size_t len, struct mq_command *);
 
 	/*
-	 * What has been told of the end of a message: text as of result.h, or
-	 * nil when there is none.  With block_ms, above 0, it is waited for so
-	 * long; like every write, that is refused while memory is full.
+	 * The result of a message: text as of result.h, or nil when there is
+	 * none.  With block_ms above 0, waits for the result for that time; like every write, that is refused while memory is full.
 	 */
 	void (*result)(struct mq_command *, const char *queue, const char *id,
 	    int64_t block_ms);
@@ -292,8 +291,8 @@ struct mq_layout {
 	 * What becomes ready gets the place that it asks for: behind those of
 	 * its priority, or in line for its group, and its key, if that is
 	 * free.  From delayed, its first tick becomes 0; one in line stays
-	 * there, unless it goes to another queue.  What is dropped lets go of
-	 * its group and key, and whoever waits for its end is told.
+	 * there, unless it goes to another queue.  A dropped message releases
+	 * its group and key, and its result is sent to those who wait for it.
 	 */
 	int (*take)(struct mq_redis *, struct mq_scan *, const bool *chosen,
 	    const char *to, long *taken);

@@ -90,8 +90,8 @@ send_settlement(struct receipt_session *s, struct mq_settlement *how)
 	return settled;
 }
 
-/* 1; 0: the session does not hold the message any more.  end is what is told to
- * those who wait for it; NULL: it has not ended. */
+/* 1; 0: the session does not hold the message any more.  end: the result for
+ * those who wait for it; NULL: the message has not ended. */
 static int
 settle_message(struct receipt_session *s, const struct mq_leased *m,
     struct mq_settlement *how, struct mq_ending *end)

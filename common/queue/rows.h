@@ -42,7 +42,7 @@ struct mq_link {
 /* Starts zeroed but for the first three. */
 struct mq_links {
 	struct mq_stats *out;
-	bool wanted; /* the connections are to be told */
+	bool wanted; /* the connections are to be listed */
 	bool named;  /* only queues with a row are of interest */
 	struct mq_link *list;
 	size_t n;
@@ -57,7 +57,7 @@ void mq_links_about(struct mq_connection_stats *, const redisReply *host,
     const redisReply *pid);
 /* Makes the list from all that were added, sorted by connection and queue. */
 void mq_links_list(struct mq_links *);
-/* Frees the list, and forgets the connections that are not to be told. */
+/* Frees the list, and forgets the connections that are not to be listed. */
 void mq_links_end(struct mq_links *);
 
 #endif

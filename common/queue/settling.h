@@ -45,7 +45,7 @@ struct mq_settlement {
 	bool holds;
 	const char *receipt; /* its number, of a session that handed out by
 			      * receipt: LOST when its lease is over; or NULL */
-	const struct mq_result *result; /* NULL: nobody is told */
+	const struct mq_result *result; /* NULL: none */
 };
 
 /* The result of a settlement. */

@@ -1,6 +1,6 @@
 /*
  * Commands about many keys, where an error reply about one must not keep a caller
- * from the others: the first error is noted, and told at the end.  Knows no queues.
+ * from the others: the first error is noted, and returned at the end.  Knows no queues.
  * All functions return -1 only when the connection is lost.
  */
 #ifndef MQ_ROUND_H

@@ -97,9 +97,9 @@ static void
 note_duration(struct slot *s, long n, double took)
 {
 	double each = took / (double)n;
-	double *known = &s->worker.message_s;
+	double *mean = &s->worker.message_s;
 
-	*known = *known == 0 ? each : *known * 0.8 + each * 0.2;
+	*mean = *mean == 0 ? each : *mean * 0.8 + each * 0.2;
 	s->slots->last_end = mq_clock_steady_s();
 	s->slots->events->wake(s->slots->arg);
 	run_output_forget(s->output);

@@ -50,8 +50,8 @@ struct outputs {
 void outputs_init(struct outputs *, struct ev_loop *);
 
 /*
- * To be called last.  Copies the output so far of processes that scripts have
- * left behind; later output is lost.
+ * To be called last.  Copies the output of processes that scripts have left
+ * behind; later output is lost.
  */
 void outputs_end(struct outputs *);
 

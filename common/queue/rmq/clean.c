@@ -98,7 +98,7 @@ rmq_clean(
 		out->next_ms = LAPSED_MS;
 	else if (rv == 0)
 		rv = take_steps(&w);
-	out->barred = w.round.refused;
+	out->refused = w.round.refused;
 	rmq_cleaner_free(&w);
 	return rv;
 }

@@ -151,7 +151,7 @@ rsmq_clean(
 		rv = clean_listed(&w);
 	if (rv == 0)
 		rv = mq_round_end(&w.round);
-	out->barred = w.round.refused;
+	out->refused = w.round.refused;
 	mq_names_free(&w.consumed);
 	free(anywhere);
 	return rv;

@@ -35,7 +35,7 @@ void rsmq_key_running(
 void rsmq_key_marks(
     struct mq_command *, const char *queue, const char *publisher);
 
-/* No key: where it is told how many messages there are. */
+/* No key: the channel for the number of messages. */
 void rsmq_channel(struct mq_command *, const char *queue);
 
 /* Behind a queue's name: the queue of those that it has rejected. */

@@ -3,7 +3,7 @@
 --   KEYS  the queue's (see lib/place.lua), rejected
 --   ARGV  'ready', 'delayed' or 'rejected'
 --   reply how many there were; or -1, and nothing is done, when there are keys
---         or groups to be let go of, or somebody to be told
+--         or groups to be released, or results to be sent
 --
 -- A crash before: all are there.  After: none is.  Their memory is freed in
 -- the background.

@@ -4,8 +4,8 @@
 --         and 'expire' rejected, for 'push' the keys of the other queue; then by
 --         receipt the connection's heartbeat and info
 --   ARGV  how, element, header, offset, milliseconds, 32 bytes that make it
---         unique, number of the receipt or '', then if its result is to be
---         told: to which id, what, and for how many milliseconds it is kept
+--         unique, number of the receipt or '', then if it has a
+--         result: the id, the text, and how many milliseconds to keep it
 --   how   'ack': it is gone
 --         'reject': to the newest end of rejected
 --         'expire': there, too, without having run: no key outlives that

@@ -138,8 +138,8 @@ if bucket then
   wait = bucket_take(bucket, count - 4)
 end
 
--- The set is looked at first, as it seldom changes: a client is told of changes
--- to the keys that it reads here, and the hash changes with each message sent.
+-- The set is looked at first, as it seldom changes: the server reports changes
+-- of the keys that are read here, and the hash changes with each message sent.
 if count == 4 and call('SISMEMBER', names, ARGV[5]) == 0
     and call('HEXISTS', q.h, 'vt') == 0 then
   reply[4] = -1

@@ -18,8 +18,8 @@
 --             has a last tick below this; 'E' and 'T': the same of those that
 --             were there when a cleaner began to look
 --   clock     the tick, a number
---   results   a prefix: an id makes it a key in which its result is told; by
---             itself, it is there once anybody has waited for one
+--   results   a prefix: with an id, the key of its result; by itself, a key
+--             that exists once anybody has waited for a result
 --
 -- Members of the sorted sets are 32 bytes that give the order among equal
 -- scores, then the element.
