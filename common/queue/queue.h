@@ -228,7 +228,8 @@ struct mq_layout {
 
 	/*
 	 * The result of a message: text as of result.h, or nil when there is
-	 * none.  With block_ms above 0, waits for the result for that time; like every write, that is refused while memory is full.
+	 * none.  With block_ms above 0, waits for the result for that time; like
+	 * every write, that is refused while memory is full.
 	 */
 	void (*result)(struct mq_command *, const char *queue, const char *id,
 	    int64_t block_ms);

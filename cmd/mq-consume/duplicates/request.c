@@ -172,7 +172,7 @@ on_published(void *arg, const struct mq_answer *answer, enum mq_published how)
 static bool
 publish_copy(struct request *q)
 {
-	struct copy copy;
+	struct copy copy = {0};
 	struct mq_buf why = {0};
 	bool can = make_copy(
 	    &copy, &q->context->origin, q->m, &q->what, q->layout, &why);

@@ -154,6 +154,7 @@ start_worker(struct process *p, const struct run_info *info, struct run *run,
 	w->envp = environment_of(&p->environment, info, real,
 	    w->dir != NULL ? w->dir : p->command.here);
 	run->pid = mq_worker_start(p->setup, w);
+	w->path = NULL; /* real ends with this function */
 	return run->pid == -1 ? -1 : 0;
 }
 
