@@ -32,6 +32,7 @@ import sys
 
 sys.dont_write_bytecode = True
 import transcript_consume  # noqa: E402,F401
+import transcript_trouble  # noqa: E402,F401
 from transcript_run import Run, Scripts, shown  # noqa: E402
 from transcript_scenarios import SCENARIOS  # noqa: E402
 
