@@ -218,6 +218,8 @@ on_careful(void *arg, bool alone)
 	struct engine *e = arg;
 
 	policy_be_careful(&e->policy, alone);
+	if (alone)
+		return;
 	outbox_flush(&e->outbox);
 	session_flush(&e->session);
 }
