@@ -70,7 +70,7 @@ init_executor(struct engine *e)
 	    .duplicates = &e->duplicates,
 	    .events = &engine_slots_events,
 	    .arg = e,
-	    .batch = e->opt->batch > 0 ? e->opt->batch : 1};
+	    .batch = executor_batch_size(e->opt)};
 	e->printer = (struct printer){.loop = e->loop,
 	    .opt = e->opt,
 	    .inbox = &e->inbox,

@@ -11,6 +11,12 @@ executor_for(const struct options *opt)
 	return opt->batch > 0 ? &executor_batch : &executor_fork;
 }
 
+int
+executor_batch_size(const struct options *opt)
+{
+	return opt->batch > 0 ? opt->batch : 1;
+}
+
 long
 executor_room(const struct executor *e, int queue)
 {

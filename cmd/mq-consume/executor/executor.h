@@ -54,6 +54,8 @@ struct executor {
 
 /* The table for these options. */
 const struct executor_table *executor_for(const struct options *);
+/* How many messages one run has at most. */
+int executor_batch_size(const struct options *);
 
 /* How many more messages of a queue are worth claiming; may be below 0. */
 long executor_room(const struct executor *, int queue);

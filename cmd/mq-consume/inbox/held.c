@@ -54,8 +54,7 @@ inbox_add(struct inbox *in, int queue, char *element, size_t len)
 	m->queue_name = in->queues[queue].name;
 	m->element = element;
 	m->len = len;
-	if (in->opt->batch_wait_ms >= 0)
-		m->since = mq_clock_steady_s();
+	m->since = mq_clock_steady_s();
 	TAILQ_INSERT_TAIL(&in->all, m, link);
 	equals_add(&in->equals, m);
 	hold_message(in, m);
