@@ -20,8 +20,8 @@
 #define PIECE ((size_t)128 * 1024)
 
 /* A command under way. */
-struct request {
-	TAILQ_ENTRY(request) link; /* in the backlog only */
+struct mq_request {
+	TAILQ_ENTRY(mq_request) link; /* in the backlog only */
 	struct mq_async *async;
 	mq_async_take *take;
 	struct mq_asker asker;
@@ -32,7 +32,7 @@ struct request {
 };
 
 static void
-request_free(struct request *q)
+free_request(struct mq_request *q)
 {
 	mq_command_free(&q->command);
 	mq_buf_free(&q->text);
@@ -43,7 +43,7 @@ static void on_reply(redisAsyncContext *, void *, void *);
 static void on_greeting(void *, redisReply *);
 
 static const char *
-wire_of(struct request *q, size_t *n)
+wire_of(struct mq_request *q, size_t *n)
 {
 	if (q->text.len == 0)
 		return mq_command_wire(&q->command, n);
@@ -53,15 +53,15 @@ wire_of(struct request *q, size_t *n)
 
 /* The library will not call back for this request. */
 static void
-request_lost(struct request *q)
+request_lost(struct mq_request *q)
 {
 	q->take(&q->asker, NULL);
-	request_free(q);
+	free_request(q);
 }
 
 /* Hands over the next piece.  Returns 1 when it was the last, -1 on failure. */
 static int
-send_piece(struct request *q)
+send_piece(struct mq_request *q)
 {
 	redisAsyncContext *context = q->async->context;
 	const redisCallback *last = context->replies.tail;
@@ -92,7 +92,7 @@ send_piece(struct request *q)
 }
 
 static void
-sent_whole(struct request *q)
+sent_whole(struct mq_request *q)
 {
 	mq_buf_free(&q->text);
 	if (q->command.script == NULL)
@@ -104,7 +104,7 @@ static void
 on_room(struct ev_loop *loop, ev_io *w, int events)
 {
 	struct mq_async *a = w->data;
-	struct request *q;
+	struct mq_request *q;
 
 	(void)events;
 	a->moved++;
@@ -129,7 +129,7 @@ on_room(struct ev_loop *loop, ev_io *w, int events)
 }
 
 static void
-send_request(struct mq_async *a, struct request *q)
+send_request(struct mq_async *a, struct mq_request *q)
 {
 	int rv = 0;
 
@@ -152,7 +152,7 @@ send_request(struct mq_async *a, struct request *q)
 
 /* The whole call again with the text of the script. */
 static void
-send_text(struct request *q)
+send_text(struct mq_request *q)
 {
 	const char *args;
 	size_t n;
@@ -168,7 +168,7 @@ send_text(struct request *q)
 static void
 on_reply(redisAsyncContext *context, void *reply, void *arg)
 {
-	struct request *q = arg;
+	struct mq_request *q = arg;
 	struct mq_async *a = q->async;
 
 	(void)context;
@@ -185,16 +185,16 @@ on_reply(redisAsyncContext *context, void *reply, void *arg)
 	if (q->asker.fn != (mq_callback *)on_greeting && a->refusal[0] != '\0')
 		reply = NULL;
 	q->take(&q->asker, reply);
-	request_free(q);
+	free_request(q);
 }
 
 void
 mq_async_ask(struct mq_async *a, struct mq_command *c, mq_async_take *take,
     const struct mq_asker *asker)
 {
-	struct request *q = mq_xcalloc(1, sizeof(*q));
+	struct mq_request *q = mq_xcalloc(1, sizeof(*q));
 
-	*q = (struct request){
+	*q = (struct mq_request){
 	    .async = a, .take = take, .asker = *asker, .command = *c};
 	*c = (struct mq_command){0};
 	send_request(a, q);
@@ -232,7 +232,7 @@ mq_async_flush(struct mq_async *a)
 static void
 drop_backlog(struct mq_async *a)
 {
-	struct request *q;
+	struct mq_request *q;
 
 	ev_io_stop(a->loop, &a->room);
 	while ((q = TAILQ_FIRST(&a->backlog)) != NULL) {
@@ -258,27 +258,27 @@ mq_async_moves(struct mq_async *a)
 static void
 on_message(redisAsyncContext *context, void *reply, void *arg)
 {
-	struct request *q = arg;
+	struct mq_request *q = arg;
 
 	(void)context;
 	take_reply(&q->asker, reply);
 	if (reply == NULL)
-		request_free(q);
+		free_request(q);
 }
 
 void
 mq_async_subscribe(
     struct mq_async *a, const char *channel, mq_async_fn *fn, void *arg)
 {
-	struct request *q = mq_xcalloc(1, sizeof(*q));
+	struct mq_request *q = mq_xcalloc(1, sizeof(*q));
 
-	*q = (struct request){
+	*q = (struct mq_request){
 	    .async = a, .asker = {(mq_callback *)fn, arg, NULL}};
 	if (a->context == NULL ||
 	    redisAsyncCommand(a->context, on_message, q, "SUBSCRIBE %s",
 		channel) != REDIS_OK) {
 		fn(arg, NULL);
-		request_free(q);
+		free_request(q);
 	}
 }
 

@@ -17,12 +17,12 @@
 #include "command.h"
 #include "server.h"
 
-struct request;
+struct mq_request;
 
 struct mq_async {
 	struct ev_loop *loop;
 	redisAsyncContext *context; /* NULL: there is no connection */
-	TAILQ_HEAD(mq_backlog, request) backlog; /* not handed over whole */
+	TAILQ_HEAD(mq_backlog, mq_request) backlog; /* not handed over whole */
 	ev_io room;	     /* the socket takes more; while there is backlog */
 	size_t moved;	     /* goes up with every reply and piece */
 	size_t moved_before; /* see mq_async_moves() */
