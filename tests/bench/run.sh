@@ -8,6 +8,7 @@
 #   ROUNDS=5       how often each
 #   BENCH_ONLY=    some of: publish single print run many pickup memory idle
 #                  return purge clean stats scale waits options due growth rsmq
+#                  and, by itself, fleet: see fleet.py, which takes half an hour
 #   BENCH_LONG=1   more messages as well: up to 10,000,000
 set -eu
 
@@ -24,7 +25,7 @@ esac
 	exit 1
 }
 unset MQ_PASSWORD_FILE REDISCLI_AUTH MQ_LAYOUT
-export LC_ALL=C
+export LC_ALL=C MQ_BUILD CC ROUNDS
 PATH=$MQ_BUILD:$PATH
 bin=$MQ_BUILD/bench
 queue=bench
@@ -279,6 +280,13 @@ bench_idle() {
 	row "CPU when idle, 10 s" "mq-consume" "-" \
 		"$(awk -v t=$((after - before)) -v hz="$(getconf CLK_TCK)" \
 			'BEGIN {printf "%.1f", t * 10 / hz}')" " %" "" "<= 0.5"
+}
+
+# --- a thousand consumers -------------------------------------------------------
+
+# Its table is its own, and so are its servers.
+bench_fleet() {
+	python3 -B tests/bench/fleet.py
 }
 
 # shellcheck source=tests/bench/table.sh

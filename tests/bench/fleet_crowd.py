@@ -1,0 +1,252 @@
+# Rows of fleet.py: many consumers, many queues, many clients.
+import threading
+import time
+
+from fleetlib import (QUEUE, READY, Server, end, median, number, numbers,
+                      ratio, rounds, row, start, stop_all, tool, until, value)
+
+
+# --- wake: what one message costs, with N consumers idle ------------------------
+
+def blmove(server):
+    """The floor: one client with a blocking command, and its ack."""
+    try:
+        with server.another() as client:
+            while True:
+                message = client.call("BLMOVE", READY, "held", "RIGHT",
+                                      "LEFT", 0)
+                client.call("LREM", "held", -1, message)
+    except (OSError, RuntimeError):
+        pass    # The server has been stopped.
+
+
+def crowd(server, n, queues=(QUEUE,)):
+    """So many idle consumers of these queues."""
+    consumers = []
+    while len(consumers) < n:
+        consumers += [start(server, "mq-consume", "-q", *queues)
+                      for _ in range(min(50, n - len(consumers)))]
+        until(lambda: server.connections() >= len(consumers), "consumers")
+    return consumers
+
+
+def pushed(server, messages, every):
+    for i in range(messages):
+        tool(server, "redis-cli", "-s", server.socket, "lpush", READY,
+             "message %d" % i)
+        time.sleep(every)
+    until(lambda: server.count() == 0 and server.held() == 0, "messages", 0.1)
+
+
+def wake():
+    sizes = numbers("N", "1,50,200,1000")
+    messages = number("MESSAGES", 100)
+    servers = {n: Server("wake%d" % n) for n in [0] + sizes}
+    threading.Thread(target=blmove, args=(servers[0],), daemon=True).start()
+    crowds = [crowd(servers[n], n) for n in sizes]
+    every = {n: 0.03 for n in servers}
+    time.sleep(5)
+    for n in sizes:
+        # A server that is full would wake fewer.
+        before = servers[n].cpu()
+        pushed(servers[n], 3, 0.3)
+        every[n] = max(0.03, (servers[n].cpu() - before) / 3)
+
+    def sample():
+        idle = {n: (servers[n].cpu(), time.monotonic()) for n in servers}
+        time.sleep(4)
+        us = {}
+        for n, server in servers.items():
+            cpu, now = server.cpu(), time.monotonic()
+            idling = (cpu - idle[n][0]) / (now - idle[n][1])
+            began = time.monotonic()
+            pushed(server, messages, every[n])
+            took = time.monotonic() - began
+            us[n] = (server.cpu() - cpu - idling * took) / messages * 1e6
+        return us
+
+    samples = rounds(sample)
+    for n in sizes:
+        if n == 1:
+            ratio("wake: N = 1, us a message, BLMOVE", samples, 1, 0, "<= 2.5")
+        else:
+            ratio("wake: N = %d, us a message, N = 1" % n, samples, n,
+                  sizes[0], "<= 1.5")
+    for some in crowds:
+        stop_all(some)
+    for server in servers.values():
+        server.stop()
+
+
+# --- idle: what those cost that have nothing to do --------------------------------
+
+def idle():
+    n, seconds = number("CONSUMERS", 1000), number("SECONDS", 12)
+    queues = ["queue-%d" % i for i in range(number("QUEUES", 1000))]
+    kinds = {"floor": (0, ()), "%d consumers" % n: (n, (QUEUE,)),
+             "1 of %d queues" % len(queues): (1, queues),
+             "5 of %d queues" % len(queues): (5, queues)}
+    servers = {kind: Server("idle%d" % i) for i, kind in enumerate(kinds)}
+    crowds = [crowd(servers[kind], n, queues)
+              for kind, (n, queues) in kinds.items()]
+    time.sleep(5)
+
+    def sample():
+        before = {k: (s.cpu(), s.commands(), time.monotonic())
+                  for k, s in servers.items()}
+        time.sleep(seconds)
+        found = {}
+        for kind, server in servers.items():
+            cpu, commands, began = before[kind]
+            took = time.monotonic() - began
+            found[kind] = (server.cpu() - cpu) / took * 100
+            found[kind, "commands"] = (server.commands() - commands) / took
+        return found
+
+    samples = rounds(sample)
+    for kind in list(kinds)[1:]:
+        value("idle: %s, %% CPU" % kind, samples, kind, "<= 1", "floor")
+        value("idle: %s, commands/s" % kind, samples, (kind, "commands"), "-")
+    for some in crowds:
+        stop_all(some)
+    for server in servers.values():
+        server.stop()
+
+
+# --- clean: who looks after 10,000 queues -------------------------------------------
+
+def clean():
+    """Commands of the server in two minutes, once, all at the same time."""
+    queues, seconds = number("QUEUES", 10000), number("SECONDS", 120)
+    kinds = {(1, 1): 0, (1, queues): 0, (5, 1): 0, (5, queues): 0}
+    servers = {kind: Server("clean%d-%d" % kind) for kind in kinds}
+    crowds = []
+    for (consumers, known), server in servers.items():
+        server.pipe([("SADD", "rmq::queues", "queue-%d" % i)
+                     for i in range(known)])
+        server.pipe([("LPUSH", "rmq::queue::[queue-%d]::ready" % i, "x")
+                     for i in range(known)])
+        crowds.append(crowd(server, consumers))
+    time.sleep(5)
+    before = {kind: server.commands() for kind, server in servers.items()}
+    time.sleep(seconds)
+    per_minute = {kind: (server.commands() - before[kind]) * 60 / seconds
+                  for kind, server in servers.items()}
+    one = per_minute[1, queues] - per_minute[1, 1]
+    five = per_minute[5, queues] - per_minute[5, 1]
+    row("clean: 1 consumer, commands/minute", one, queues, one / queues, "-")
+    row("clean: 5 consumers, commands/minute", five, one, five / max(one, 1),
+        "<= 1.3")
+    row("clean: each of 5, commands/minute", five / 5, one, five / 5 /
+        max(one, 1), "-")
+    for some in crowds:
+        stop_all(some)
+    for server in servers.values():
+        server.stop()
+
+
+# --- publishers: 200 at once, one message each ----------------------------------------
+
+def publishers():
+    n = number("PUBLISHERS", 200)
+    server = Server("publishers")
+
+    def us(*command):
+        server.flush()
+        before = server.cpu()
+        some = [start(server, *command) for _ in range(n)]
+        for process in some:
+            process.wait()
+        until(lambda: server.count() == n, "messages")
+        stop_all(some)
+        return (server.cpu() - before) / n * 1e6
+
+    def sample():
+        cli = "redis-cli", "-s", server.socket
+        return {"mq": us("mq-publish", "-q", QUEUE, "payload"),
+                "raw": us("mq-publish", "-q", "--raw", QUEUE, "payload"),
+                "cli": us(*cli, "lpush", READY, "payload")}
+
+    samples = rounds(sample)
+    ratio("publishers: %d at once, us each" % n, samples, "mq", "cli",
+          "<= 1.3")
+    ratio("publishers: the same, --raw", samples, "raw", "cli", "-")
+    server.stop()
+
+
+# --- known: what is listed, and not in use ----------------------------------------------
+
+def listed(name, queues, connections, alive):
+    """A server with so many queues, and connections dead but for some."""
+    server = Server(name)
+    for first in range(0, queues, 10000):
+        last = min(queues, first + 10000)
+        server.call("SADD", "rmq::queues",
+                    *("queue-%d" % i for i in range(first, last)))
+    names = ["go-%d" % i for i in range(connections)]
+    server.pipe([("SADD", "rmq::connections", name) for name in names])
+    server.pipe([("SET", "rmq::connection::%s::heartbeat" % name, 1)
+                 for name in names[:alive]])
+    server.fill(1)
+    server.call("DEL", READY)
+    return server
+
+
+def known():
+    queues, connections = number("QUEUES", 1000000), number("LISTED", 5000)
+    kinds = {"few": (10, 20), "queues": (queues, 20),
+             "connections": (10, connections)}
+    servers = {kind: listed("known-" + kind, *size, 10)
+               for kind, size in kinds.items()}
+    crowds = [start(s, "mq-consume", "-q", "--no-clean", QUEUE)
+              for s in servers.values()]
+    time.sleep(3)
+    dead = "rmq::connection::dead::"
+    unacked = dead + "queue::[%s]::unacked" % QUEUE
+
+    def ms(server, work):
+        before = server.cpu()
+        work()
+        return (server.cpu() - before) * 1e3
+
+    def claim(server):
+        pushed(server, 20, 0.01)
+
+    def one_dead(server):
+        """The others that are dead hold nothing, and are gone at once."""
+        server.call("SADD", "rmq::connections", "dead")
+        server.call("SADD", dead + "queues", QUEUE)
+        server.call("LPUSH", unacked, *("m%d" % i for i in range(100)))
+        tool(server, "mq-clean", "-q")
+        until(lambda: server.count() == 0, "reclaimed messages")
+
+    def sample():
+        found = {}
+        for kind, server in servers.items():
+            found["stats", kind] = ms(server, lambda: tool(
+                server, "mq-stats", QUEUE))
+            found["start", kind] = ms(server, lambda: tool(
+                server, "mq-consume", "-q", "--no-clean", "--drain", QUEUE))
+            found["claim of 20", kind] = ms(server, lambda: claim(server))
+            for name in range(10, kinds[kind][1]):
+                server.call("SADD", "rmq::connections", "go-%d" % name)
+        for kind, server in servers.items():
+            found["first clean", kind] = ms(server, lambda: one_dead(server))
+            found["clean", kind] = ms(server, lambda: one_dead(server))
+        return found
+
+    samples = rounds(sample)
+    for kind, what in (("queues", "%d queues" % queues),
+                       ("connections", "%d connections" % connections)):
+        for work in "stats", "start", "claim of 20", "clean":
+            ratio("known: %s, %s, ms" % (what, work), samples, (work, kind),
+                  (work, "few"), "<= 1.5")
+    extra = (connections - 20) / 1e3
+    dead_each = (median(samples, ("first clean", "connections")) -
+                 median(samples, ("first clean", "few"))) / extra
+    row("known: a dead connection more, clean, us", dead_each, "-", dead_each,
+        "-")
+    for process in crowds:
+        end(process)
+    for server in servers.values():
+        server.stop()

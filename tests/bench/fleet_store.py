@@ -1,0 +1,224 @@
+# Rows of fleet.py: what is given back, options of delivery, large payloads.
+import json
+import os
+import signal
+import threading
+import time
+
+from fleetlib import (DIR, QUEUE, READY, Server, compiled, ended, number,
+                      ratio, rounds, start, tool, until, value, waits)
+
+
+# --- giveback: 100,000 held messages, and TERM --------------------------------------------
+
+def giveback():
+    n = number("HELD", 100000)
+    main, other = Server("giveback"), Server("giveback-other")
+    busy = DIR + "/busy"
+
+    def given_back(server):
+        """Others wait on the main server, wherever the work is done."""
+        server.flush()
+        server.fill(n)
+        consumer = start(server, "mq-consume", "-q", "--prefetch", n,
+                         "--grace", "1s", QUEUE, "--", "sleep", "1000")
+        until(lambda: server.held() == n, "held messages", 0.05)
+        time.sleep(1)
+        longest = []
+        # As long as there is the file, the probe is at work.
+        open(busy, "w").close()
+        probe = threading.Thread(target=lambda: longest.append(
+            waits(main, "sh", "-c", "while [ -e %s ]; do sleep 0.05; done" %
+                  busy)[0]))
+        probe.start()
+        time.sleep(0.2)
+        before, began = server.cpu(), time.monotonic()
+        consumer.terminate()
+        until(lambda: server.held() <= 1, "given back", 0.01)
+        took = time.monotonic() - began
+        ended(consumer, began, (0, 143, -signal.SIGTERM))
+        cpu = server.cpu() - before
+        os.unlink(busy)
+        probe.join()
+        return {"s": took, "wait": longest[0], "cpu": cpu,
+                "left": n - server.count() + server.held()}
+
+    def sample():
+        s, busy = given_back(main), given_back(other)
+        s["busy"] = busy["wait"]
+        s["more"] = s["wait"] - busy["wait"]
+        return s
+
+    samples = rounds(sample)
+    value("giveback: s for %d" % n, samples, "s", "<= 1")
+    value("giveback: server CPU, s", samples, "cpu", "-")
+    value("giveback: others' longest wait, ms", samples, "wait", "-", "busy")
+    value("giveback: that, more than by load, ms", samples, "more", "<= 5")
+    value("giveback: left over", samples, "left", "<= 0")
+    main.stop()
+    other.stop()
+
+
+# --- group and options ------------------------------------------------------------------
+
+def grouped(groups, n):
+    return b"".join(b"%s\n" % json.dumps(
+        {"payload": "%-100d" % i,
+         "headers": {"Mq-Group": "group-%d" % (i % groups)}}).encode()
+        for i in range(n))
+
+
+STREAM = "--stream", "-j4", QUEUE, "--"
+
+
+def consumed(server, n, lines, *options, consumer=(QUEUE,)):
+    """Server us a message, of publishing and of consuming."""
+    server.flush()
+    before = server.cpu()
+    tool(server, "mq-publish", "-q", *options, QUEUE, stdin=lines)
+    middle = server.cpu()
+    tool(server, "mq-consume", "-q", "--drain", *consumer)
+    if server.call("DBSIZE") > 20 or server.held() or server.count():
+        raise RuntimeError("%s: some are left" % (options,))
+    return ((middle - before) / n * 1e6, (server.cpu() - middle) / n * 1e6)
+
+
+def group():
+    n, server = number("GROUPED", 4000), Server("group")
+
+    def sample():
+        s = {}
+        for name, groups in ("one", 1), ("many", n // 4):
+            lines = grouped(groups, n)
+            s["publish " + name], s[name] = consumed(
+                server, n, lines, "--jsonl",
+                consumer=(*STREAM, compiled("answer")))
+            _, s["print " + name] = consumed(server, n, lines, "--jsonl")
+        return s
+
+    samples = rounds(sample)
+    for name, what, target in (("one", "one of %d" % n, "<= 80"),
+                               ("many", "%d of 4" % (n // 4), "<= 20")):
+        value("group: %s, stream -j4, server us" % what, samples, name, target)
+        value("group: %s, print, server us" % what, samples, "print " + name,
+              target)
+        value("group: %s, publish, server us" % what, samples,
+              "publish " + name, "-")
+    server.stop()
+
+
+KINDS = {"priority": ("-p", 5), "delay": ("-d", "1ms"), "expiry": ("-e", "1h"),
+         "tick": ("--from-tick", 0)}
+
+
+def options():
+    n, server = number("OPTIONS", 50000), Server("options")
+    lines = b"".join(b"%-100d\n" % i for i in range(n))
+
+    def sample():
+        s = {}
+        for kind, words in dict(KINDS, plain=()).items():
+            s["publish", kind], s["consume", kind] = consumed(
+                server, n, lines, *words, "-l")
+        return s
+
+    samples = rounds(sample)
+    for verb, target in ("publish", "<= 3"), ("consume", "<= 2"):
+        for kind in KINDS:
+            ratio("options: %s, %s, server us" % (kind, verb), samples,
+                  (verb, kind), (verb, "plain"), target)
+    server.stop()
+
+
+# --- large: 100 MB --------------------------------------------------------------------------
+
+# How the worker ends, once it is let go.
+STATUS = {"ack": 0, "reject": 1, "retry": 75}
+
+
+class Work:
+    """Server CPU in ms, and peak memory in MB, of one step on one server."""
+
+    def __init__(self, server):
+        self.server, self.found = server, {}
+        self.pid = server.process.pid
+
+    def step(self, name, work):
+        self.server.call("MEMORY", "PURGE")
+        with open("/proc/%d/clear_refs" % self.pid, "w") as f:
+            f.write("5")
+        before = self.server.cpu()
+        work()
+        self.found[name] = (self.server.cpu() - before) * 1e3
+        with open("/proc/%d/status" % self.pid) as f:
+            peak = next(line for line in f if line.startswith("VmHWM"))
+        self.found[name, "peak"] = int(peak.split()[1]) / 1024
+
+
+def held_worker(work, kind):
+    """Claims in one step, ends in another: the worker waits for both."""
+    server = work.server
+    begun, go = DIR + "/begun", DIR + "/go"
+    for path in begun, go:
+        if not os.path.exists(path):
+            os.mkfifo(path)
+    script = ": >%s; read -r x <%s; exit %d" % (begun, go, STATUS[kind])
+
+    def claim():
+        process = start(server, "mq-consume", "-q", "-n1", "--backoff",
+                        "1h..1h", QUEUE, "--", "sh", "-c", script)
+        open(begun).close()
+        return process
+
+    started = []
+    work.step("claim", lambda: started.append(claim()))
+
+    def finish():
+        with open(go, "w") as f:
+            f.write("\n")
+        ended(started[0], time.monotonic())
+
+    work.step(kind, finish)
+
+
+def large_sample(payload):
+    found = {}
+    options = {"plain": (), "expiry": ("-e", "1h"), "priority": ("-p", 5),
+               "delay": ("-d", "1h")}
+    for kind in STATUS:
+        server = Server("large-" + kind)
+        work = Work(server)
+        work.step("LPUSH", lambda: server.call("LPUSH", READY, payload))
+        server.flush()
+        for name in options if kind == "ack" else ("plain",):
+            server.flush()
+            work.step("publish " + name, lambda: tool(
+                server, "mq-publish", "-q", *options[name], QUEUE,
+                stdin=payload))
+        server.flush()
+        tool(server, "mq-publish", "-q", QUEUE, stdin=payload)
+        held_worker(work, kind)
+        if kind == "reject":
+            work.step("return", lambda: tool(server, "mq-return", QUEUE))
+        if kind == "ack":
+            tool(server, "mq-publish", "-q", "-d", "1ms", QUEUE,
+                 stdin=payload)
+            work.step("promote", lambda: tool(server, "mq-clean", "-q"))
+            if server.count() != 1:
+                raise RuntimeError("promote: not ready")
+        found.update(work.found)
+        server.stop()
+    return found
+
+
+def large():
+    payload = os.urandom(1 << 20) * number("MB", 100)
+    samples = rounds(lambda: large_sample(payload))
+    names = [name for name in samples[0]
+             if isinstance(name, str) and name != "LPUSH"]
+    for name in names:
+        target = "-" if name in ("ack", "publish plain") else "<= 2"
+        ratio("large: %s, server ms, LPUSH" % name, samples, name, "LPUSH",
+              target)
+        ratio("large: %s, peak MB, LPUSH" % name, samples, (name, "peak"),
+              ("LPUSH", "peak"), "-" if target == "-" else "<= 1.2")

@@ -1,0 +1,317 @@
+# Servers, clients, processes and the table of fleet.py.
+#
+#   Server(name)         a private redis-server: call, pipe, cpu, commands, fill
+#   tool(server, ...)    runs a tool to its end; a Run: wall, own CPU
+#   start(server, ...)   starts one that goes on, ended by stop_all()
+#   waits(server, ...)   how long another client waits while a command runs
+#   rounds(f)            what f returns, a dict, ROUNDS times
+#   ratio, value, row    lines of the table
+import atexit
+import os
+import shutil
+import signal
+import socket
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+BUILD = os.path.abspath(os.environ.get("MQ_BUILD", HERE + "/../../build"))
+ROUNDS = int(os.environ.get("ROUNDS", "5"))
+DIR = tempfile.mkdtemp(prefix="mq-fleet.")
+ERRORS = DIR + "/stderr"
+QUEUE = "bench"
+READY = "rmq::queue::[%s]::ready" % QUEUE
+REJECTED = "rmq::queue::[%s]::rejected" % QUEUE
+LIMIT = 300     # seconds, for what never takes so long
+
+processes = []
+
+
+def number(name, default):
+    """A size that the environment can change: FLEET_NAME."""
+    return numbers(name, str(default))[0]
+
+
+def numbers(name, default):
+    return [int(n) for n in
+            os.environ.get("FLEET_" + name, default).split(",")]
+
+
+# --- servers ------------------------------------------------------------------
+
+class Client:
+    """A connection to a server."""
+
+    def __init__(self, path):
+        self.socket = path
+
+    def connect(self):
+        self.client = socket.socket(socket.AF_UNIX)
+        if self.client.connect_ex(self.socket) != 0:
+            return False
+        self.replies = self.client.makefile("rb")
+        return True
+
+    def send(self, commands):
+        out = []
+        for args in commands:
+            out.append(b"*%d\r\n" % len(args))
+            for arg in args:
+                arg = arg if isinstance(arg, bytes) else str(arg).encode()
+                out.append(b"$%d\r\n%s\r\n" % (len(arg), arg))
+        self.client.sendall(b"".join(out))
+
+    def reply(self):
+        line = self.replies.readline()
+        kind, rest = line[:1], line[1:-2]
+        if kind == b"$":
+            n = int(rest)
+            return None if n < 0 else self.replies.read(n + 2)[:-2]
+        if kind == b"*":
+            return [self.reply() for _ in range(int(rest))]
+        if kind == b"-" or not kind:
+            raise RuntimeError(line.decode())
+        return int(rest) if kind == b":" else rest
+
+    def call(self, *args):
+        self.send([args])
+        return self.reply()
+
+    def pipe(self, commands):
+        self.send(commands)
+        return [self.reply() for _ in commands]
+
+    def __enter__(self):
+        if not self.connect():
+            raise OSError(self.socket)
+        return self
+
+    def __exit__(self, *_):
+        self.client.close()
+
+
+class Server(Client):
+    def __init__(self, name):
+        super().__init__("%s/%s.sock" % (DIR, name))
+        log = open("%s/%s.log" % (DIR, name), "w")
+        # Consumers of a crowd connect all at once.
+        self.process = subprocess.Popen(
+            ["redis-server", "--port", "0", "--unixsocket", self.socket,
+             "--dir", DIR, "--save", "", "--appendonly", "no",
+             "--maxclients", "20000", "--tcp-backlog", "4096"], stdout=log)
+        processes.append(self.process)
+        until(self.connect, "redis-server")
+        self.environment = dict(os.environ, MQ_URL="unix://" + self.socket)
+        for name in "MQ_LAYOUT", "MQ_PASSWORD_FILE", "REDISCLI_AUTH":
+            self.environment.pop(name, None)
+
+    def another(self):
+        """One more connection to it."""
+        return Client(self.socket)
+
+    def info(self, section):
+        lines = self.call("INFO", section).decode().splitlines()
+        return dict(line.split(":", 1) for line in lines if ":" in line)
+
+    def cpu(self):
+        """Seconds that it has used."""
+        info = self.info("cpu")
+        return float(info["used_cpu_user"]) + float(info["used_cpu_sys"])
+
+    def commands(self):
+        return int(self.info("stats")["total_commands_processed"])
+
+    def flush(self):
+        self.call("FLUSHALL", "SYNC")
+
+    def count(self, key=READY):
+        return self.call("LLEN", key)
+
+    def connections(self):
+        return self.call("SCARD", "rmq::connections")
+
+    def held(self):
+        """Messages in the unacked lists of all connections, for few keys."""
+        keys = self.call("KEYS", "rmq::connection::*::unacked")
+        return sum(self.pipe([("LLEN", key) for key in keys]))
+
+    def fill(self, n, *options, form=b"%-100d\n", queue=QUEUE):
+        """Publishes n lines with mq-publish."""
+        lines = b"".join(form % i for i in range(n))
+        options = options or ("-l",)
+        tool(self, "mq-publish", "-q", *options, queue, stdin=lines)
+
+    def stop(self):
+        end(self.process)
+
+
+def until(ready, what, every=0.005):
+    deadline = time.monotonic() + LIMIT
+    while not ready():
+        if time.monotonic() > deadline:
+            raise RuntimeError("%s: not in %d s" % (what, LIMIT))
+        time.sleep(every)
+
+
+# --- processes ----------------------------------------------------------------
+
+class Run:
+    """What a process has cost: wall and own CPU in seconds, peak in KiB."""
+
+    def __init__(self, wall, cpu, peak):
+        self.wall, self.cpu, self.peak = wall, cpu, peak
+
+
+def own_cpu(pid):
+    """Without its children, to the nanosecond; of an ended process, too."""
+    with open("/proc/%d/schedstat" % pid) as f:
+        return int(f.read().split()[0]) / 1e9
+
+
+def found(command):
+    path = os.path.join(BUILD, command)
+    return path if os.path.exists(path) else command
+
+
+def start(server, command, *args, stdout=subprocess.DEVNULL, stdin=None):
+    """The tools of the build under test come first."""
+    environment = server.environment if server else os.environ
+    with open(ERRORS, "a") as errors:
+        process = subprocess.Popen(
+            [found(command), *map(str, args)], stdout=stdout, stderr=errors,
+            env=environment,
+            stdin=subprocess.DEVNULL if stdin is None else stdin)
+    processes.append(process)
+    return process
+
+
+def ended(process, began, statuses=(0,)):
+    """Waits for a process, and reads what it used before it is reaped."""
+    os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
+    wall = time.monotonic() - began
+    cpu = own_cpu(process.pid)
+    _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    processes.remove(process)
+    if process.returncode not in statuses:
+        with open(ERRORS) as errors:
+            raise RuntimeError("%s: status %d: %s" % (
+                process.args, process.returncode, errors.read()[-500:]))
+    return Run(wall, cpu, usage.ru_maxrss)
+
+
+def tool(server, command, *args, stdin=None, stdout=subprocess.DEVNULL,
+         statuses=(0,)):
+    began = time.monotonic()
+    if stdin is None:
+        return ended(start(server, command, *args, stdout=stdout), began,
+                     statuses)
+    with tempfile.TemporaryFile(dir=DIR) as f:
+        f.write(stdin)
+        f.seek(0)
+        began = time.monotonic()
+        return ended(start(server, command, *args, stdin=f, stdout=stdout),
+                     began, statuses)
+
+
+def end(process):
+    if process in processes:
+        process.terminate()
+        process.wait()
+        processes.remove(process)
+
+
+def stop_all(some):
+    """All are told before one is waited for."""
+    for process in some:
+        process.terminate()
+    for process in some:
+        process.wait()
+        processes.remove(process)
+
+
+def compiled(name, *flags):
+    """The path of a program of this folder."""
+    path = "%s/%s" % (DIR, name)
+    if not os.path.exists(path):
+        subprocess.run([os.environ.get("CC", "cc"), "-std=c11", "-O2",
+                        "-D_GNU_SOURCE", "-o", path,
+                        "%s/%s.c" % (HERE, name), *flags], check=True)
+    return path
+
+
+def hiredis():
+    return subprocess.run(["pkg-config", "--cflags", "--libs", "hiredis"],
+                          check=True, capture_output=True,
+                          text=True).stdout.split()
+
+
+def waits(server, *command):
+    """Milliseconds: the longest wait of another client, and p99.9."""
+    out = subprocess.run(
+        [compiled("waits", *hiredis()), server.socket, *map(str, command)],
+        check=True, capture_output=True, env=server.environment).stdout
+    return [int(ns) / 1e6 for ns in out.split()]
+
+
+def clean_up():
+    for process in list(processes):
+        process.kill()
+        process.wait()
+    shutil.rmtree(DIR, ignore_errors=True)
+
+
+atexit.register(clean_up)
+signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+
+# --- the table ----------------------------------------------------------------
+
+
+def rounds(f, n=ROUNDS):
+    return [f() for _ in range(n)]
+
+
+def median(samples, name):
+    return statistics.median(s[name] for s in samples)
+
+
+def judged(x, target):
+    if target == "-":
+        return "-"
+    how, limit = target.split()
+    return "ok" if (x <= float(limit) if how == "<=" else
+                    x >= float(limit)) else "short"
+
+
+def shown(x):
+    if isinstance(x, str):
+        return x
+    return "%.0f" % x if abs(x) >= 1000 else "%.3g" % x
+
+
+def row(name, ours, floor, x, target):
+    print("%-40s | %9s | %9s | %9s | %-9s | %s" % (
+        name, shown(ours), shown(floor), shown(x), target,
+        judged(x, target) if not isinstance(x, str) else x), flush=True)
+
+
+def ratio(name, samples, ours, floor, target, scale=1):
+    """Ours by the floor's, round by round; a rate has ours as the floor."""
+    x = statistics.median(s[ours] / s[floor] for s in samples)
+    row(name, median(samples, ours) * scale, median(samples, floor) * scale,
+        x, target)
+
+
+def faster(name, samples, ours, floor, target):
+    """The floor's time by ours: how many times as fast we are."""
+    x = statistics.median(s[floor] / s[ours] for s in samples)
+    row(name, median(samples, ours), median(samples, floor), x, target)
+
+
+def value(name, samples, ours, target, floor=None, scale=1):
+    """A value that has a limit of its own, with the floor beside it."""
+    x = median(samples, ours) * scale
+    row(name, x, median(samples, floor) * scale if floor else "-", x, target)
