@@ -122,7 +122,7 @@ on_count(void *arg, const struct mq_answer *answer, long long count)
 }
 
 void
-comparison_tick(struct comparison *c, int queue_count)
+comparison_tick(struct comparison *c, int queue_count, bool all)
 {
 	struct count_request *q;
 	int i;
@@ -132,6 +132,8 @@ comparison_tick(struct comparison *c, int queue_count)
 	if (inbox_is_claiming(c->inbox) || outbox_settling(c->outbox) > 0)
 		return;
 	for (i = 0; i < queue_count; i++) {
+		if (!all && inbox_count(c->inbox, i) == 0)
+			continue;
 		q = mq_xcalloc(1, sizeof(*q));
 		*q = (struct count_request){c, i, moves_of(c)};
 		mq_consumer_held_count(c->server, i, on_count, q);

@@ -23,8 +23,8 @@ struct comparison {
 	void *arg;
 };
 
-/* Once a second. */
-void comparison_tick(struct comparison *, int queue_count);
+/* Once a second; all: also the queues of which we have no message. */
+void comparison_tick(struct comparison *, int queue_count, bool all);
 /* The server has answered which messages it holds. */
 void comparison_held(struct comparison *, int queue, struct mq_held *);
 

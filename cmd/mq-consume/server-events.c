@@ -91,7 +91,8 @@ on_tick(void *arg, bool up)
 	mq_children_reap_others(&e->children);
 	if (!up || e->ending)
 		return;
-	comparison_tick(&e->comparison, e->opt->queue_count);
+	comparison_tick(&e->comparison, e->opt->queue_count,
+	    session_is_renewing(&e->session));
 	outbox_send_again(&e->outbox);
 	executor_tick(&e->executor);
 	inbox_look(&e->inbox, true);

@@ -1,12 +1,17 @@
 #include "lease.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
 
 #define LEASE_USE     0.75
 #define REPLY_TIMEOUT 20.0
+/* Between two renewals, in seconds, unless the lease is short. */
+#define RENEW_S 4.0
+/* Renewals in the time of a short lease. */
+#define RENEWALS 6
 
 static void
 make_name(char name[NAME_SIZE], const char *tag, struct mq_idgen *ids)
@@ -47,10 +52,21 @@ lease_confirm(struct lease *l, int64_t ms)
 	l->ms = ms;
 }
 
+/* At one of two ticks, by chance, lest many consumers renew together. */
+static void
+set_renewal(struct lease *l, double sent)
+{
+	double after = (double)l->ms / 1000 / RENEWALS;
+
+	after = after < RENEW_S ? after : RENEW_S;
+	l->renew_at = sent + after - 0.5 - (double)arc4random() / UINT32_MAX;
+}
+
 void
 lease_joined(struct lease *l)
 {
 	l->joined = true;
+	set_renewal(l, l->sent);
 }
 
 bool
@@ -84,13 +100,21 @@ on_renewed(void *arg, const struct mq_answer *answer, long long ms)
 	if (answer == NULL || !l->joined)
 		return;
 	if (answer->error != NULL) {
+		l->renew_at = 0;
 		l->events->refused(l->arg, answer->error);
 	} else if (ms == 0) {
 		l->events->lost(l->arg);
 	} else {
 		l->ms = ms;
 		l->sent = sent;
+		set_renewal(l, sent);
 	}
+}
+
+bool
+lease_is_renewing(const struct lease *l)
+{
+	return l->renewal_sent > 0;
 }
 
 bool
@@ -104,6 +128,8 @@ lease_keep(struct lease *l)
 	if (l->renewal_sent > 0)
 		return now - l->renewal_sent <= REPLY_TIMEOUT ||
 		    now - l->moved_at <= REPLY_TIMEOUT;
+	if (now < l->renew_at)
+		return true;
 	l->renewal_sent = now;
 	mq_consumer_renew(l->server, on_renewed, l);
 	return true;

@@ -198,6 +198,12 @@ session_is_opening(const struct session *s)
 	return s->state == SESSION_OPENING;
 }
 
+bool
+session_is_renewing(const struct session *s)
+{
+	return lease_is_renewing(&s->lease);
+}
+
 const char *
 session_name(const struct session *s)
 {

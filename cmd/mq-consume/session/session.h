@@ -82,6 +82,8 @@ bool session_is_up(const struct session *);
 bool session_is_joining(const struct session *);
 /* Whether the session is connecting or joining. */
 bool session_is_opening(const struct session *);
+/* Whether a heartbeat is on its way: commands now cost the server no round more. */
+bool session_is_renewing(const struct session *);
 /* The name of the connection, for people. */
 const char *session_name(const struct session *);
 /* Commands under that name; and any other commands. */
