@@ -89,7 +89,8 @@ check_probe(struct mq_publisher *p, struct mq_command *probe, bool special,
 	return MQ_CALL_DONE;
 }
 
-/* One round: the connection's name, the time, and whether the queue can be used. */
+/* One round: the connection's name, the time, whether the queue is known, and whether
+ * it can be used. */
 static int
 send_questions(struct mq_publisher *p, bool special, struct mq_command *probe)
 {
@@ -101,28 +102,36 @@ send_questions(struct mq_publisher *p, bool special, struct mq_command *probe)
 	mq_command_plain(&c, "TIME");
 	if (rv == 0)
 		rv = mq_redis_append(p->redis, &c);
+	p->layout->known(&c, p->queue);
+	if (rv == 0)
+		rv = mq_redis_append(p->redis, &c);
 	mq_command_free(&c);
 	p->layout->probe(probe, NULL, p->queue, special);
 	return rv == 0 ? mq_redis_send(p->redis, probe) : -1;
 }
 
 static enum mq_call
-probe_queue(struct mq_publisher *p, bool special, int64_t *clock_us)
+probe_queue(
+    struct mq_publisher *p, bool special, int64_t *clock_us, bool *known)
 {
 	struct mq_command probe = {0};
-	redisReply *name = NULL, *time = NULL, *queue = NULL;
+	redisReply *name = NULL, *time = NULL, *there = NULL, *queue = NULL;
 	enum mq_call result = MQ_CALL_LOST;
 
 	if (send_questions(p, special, &probe) == 0 &&
 	    (name = mq_redis_reply(p->redis)) != NULL &&
 	    (time = mq_redis_reply(p->redis)) != NULL &&
+	    (there = mq_redis_reply(p->redis)) != NULL &&
 	    (queue = mq_redis_reply(p->redis)) != NULL) {
 		p->named = name->type != REDIS_REPLY_ERROR;
 		read_clock(time, clock_us);
+		*known =
+		    there->type == REDIS_REPLY_INTEGER && there->integer != 0;
 		result = check_probe(p, &probe, special, queue);
 	}
 	freeReplyObject(name);
 	freeReplyObject(time);
+	freeReplyObject(there);
 	mq_command_free(&probe);
 	return result;
 }
@@ -132,10 +141,13 @@ mq_publisher_open(struct mq_publisher *p, bool special, bool make,
     int64_t *clock_us, bool *yes)
 {
 	struct mq_command c = {0};
-	enum mq_call result = probe_queue(p, special, clock_us);
+	bool known = false;
+	enum mq_call result = probe_queue(p, special, clock_us, &known);
 
-	if (result != MQ_CALL_DONE)
+	*yes = known && !make;
+	if (result != MQ_CALL_DONE || known)
 		return result;
+	/* Another answer is none, or an error, which comes again. */
 	if (make)
 		p->layout->open(&c, p->queue, p->attributes);
 	else

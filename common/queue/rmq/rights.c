@@ -77,7 +77,7 @@ const struct mq_right rmq_rights[] = {
     {"+scan", C | L | K},
     {"+scard", C | E | L | K | R | D},
     {"+set", P | C | E | R | Z},
-    {"+sismember", C | E | L | K | R | D | Z},
+    {"+sismember", P | C | E | L | K | R | D | Z},
     {"+smembers", C | L | K | R | D},
     {"+srem", C | E | K | D},
     {"+subscribe", C},

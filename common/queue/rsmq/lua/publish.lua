@@ -147,7 +147,9 @@ for first = FIRST, #ARGV, ARGS * CHUNK do
 end
 if accepted > 0 then
   add_up(q.h, 'totalsent', accepted)
-  -- Whatever is there: the messages are more important than their number.
+  -- Whatever is there: the messages are more important than the list of names,
+  -- and than their number.
+  redis.pcall('SADD', KEYS[5], ARGV[1])
   redis.pcall('HINCRBY', KEYS[6], 'published', accepted)
   if ARGV[8] ~= '' then
     local there = call('ZCARD', q.z)
