@@ -45,6 +45,7 @@ on_listener_id(void *arg, redisReply *reply)
 		    t->listener, "__redis__:invalidate", on_message, t);
 		mq_command_plain(&cmd, "CLIENT TRACKING ON REDIRECT");
 		mq_command_int(&cmd, reply->integer);
+		mq_command_str(&cmd, "NOLOOP");
 		mq_async_send(t->reader, &cmd, on_tracking, t);
 		mq_command_free(&cmd);
 	} else {

@@ -1,6 +1,7 @@
 /*
  * Invalidation of keys (CLIENT TRACKING): if a key changes that one connection has
- * read, the server reports that to another connection.
+ * read, the server reports that to another connection.  It says nothing of what the
+ * reader changes by itself, and forgets then that the reader has read the key.
  */
 #ifndef MQ_TRACKING_H
 #define MQ_TRACKING_H

@@ -155,6 +155,9 @@ unsigned long inbox_moves(const struct inbox *);
 void inbox_look(struct inbox *, bool all);
 /* The queue of a changed key may have more to claim; NULL: any queue. */
 void inbox_changed(struct inbox *, const char *key, size_t len);
+/* A settlement is on its way.  The server does not tell us what we change: the
+ * message, or the next of its group, may be there to claim. */
+void inbox_settling(struct inbox *, const struct message *);
 /* A pause of our own begins (is sent) or ends (is answered): meanwhile no message
  * of the queue starts. */
 void inbox_pausing(struct inbox *, int queue, bool begins);

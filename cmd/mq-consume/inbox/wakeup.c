@@ -1,7 +1,7 @@
 /*
- * Finds out which queues may have more to claim.  The server reports changes of
- * the keys that a claim has read (CLIENT TRACKING), and a timer tells when a
- * delayed message falls due.  Once a second all queues are claimed from, for
+ * Finds out which queues may have more to claim.  The server reports changes by
+ * others of the keys that a claim has read (CLIENT TRACKING), our own settlements
+ * are known here, and a timer tells when a delayed message falls due.  Once a second all queues are claimed from, for
  * servers that do not allow the tracking.
  *
  * A claim also shows a pause.  Without room for messages, a claim of none looks
@@ -65,24 +65,47 @@ inbox_look(struct inbox *in, bool all)
 	in->events->wake(in->arg);
 }
 
+/* False: the queue is none of ours. */
+static bool
+may_have_more(struct inbox *in, const struct wakeup *wanted)
+{
+	struct wakeup *found = bsearch(wanted, in->wakeup,
+	    (size_t)in->opt->queue_count, sizeof(*in->wakeup), compare_names);
+
+	if (found != NULL)
+		found->q->more = true;
+	return found != NULL;
+}
+
 void
 inbox_changed(struct inbox *in, const char *key, size_t len)
 {
-	struct wakeup wanted = {0}, *found;
+	struct wakeup queue = {0};
 
-	if (key == NULL) {
+	if (key == NULL)
 		any_may_have_more(in);
-		wake_claims(in);
+	else if (!in->server->layout->key_queue(
+		     key, len, &queue.name, &queue.len) ||
+	    !may_have_more(in, &queue))
 		return;
-	}
-	if (!in->server->layout->key_queue(key, len, &wanted.name, &wanted.len))
-		return;
-	found = bsearch(&wanted, in->wakeup, (size_t)in->opt->queue_count,
-	    sizeof(*in->wakeup), compare_names);
-	if (found == NULL)
-		return;
-	found->q->more = true;
 	wake_claims(in);
+}
+
+void
+inbox_settling(struct inbox *in, const struct message *m)
+{
+	const char *push = in->opt->push;
+	bool back =
+	    m->outcome == MQ_OUTCOME_FRONT || m->outcome == MQ_OUTCOME_AGAIN;
+	bool more = false;
+
+	if (m->outcome == MQ_OUTCOME_PUSH)
+		more = may_have_more(
+		    in, &(struct wakeup){push, strlen(push), NULL});
+	if (back || mq_envelope_get(&m->envelope, MQ_HEADER_GROUP) != NULL)
+		more = in->queues[m->queue].more = true;
+	if (more)
+		in->events->wake(in->arg);
 }
 
 static void

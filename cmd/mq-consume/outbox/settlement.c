@@ -180,6 +180,7 @@ settlement_sent(struct outbox *o, struct message *m)
 	m->sent = ++o->sendings;
 	m->in_flight = true;
 	o->in_flight++;
+	inbox_settling(o->inbox, m);
 }
 
 static void
