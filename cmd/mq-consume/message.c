@@ -41,8 +41,13 @@ void
 message_frame(
     const struct message *m, enum mq_framing framing, struct mq_buf *out)
 {
-	const struct mq_frame_meta meta = {
-	    .id = m->id, .queue = m->queue_name, .attempt = m->attempts + 1};
+	/* Printed messages are not parsed when the id is their only header. */
+	bool stamped = m->envelope.headers == NULL &&
+	    mq_envelope_signed(m->element, m->len);
+	const struct mq_frame_meta meta = {.id = m->id,
+	    .queue = m->queue_name,
+	    .attempt = m->attempts + 1,
+	    .stamp = stamped ? m->id : NULL};
 
 	mq_frame_write(out, framing, &m->envelope, &meta);
 }

@@ -1,7 +1,11 @@
 /* The writer, and the members of jsonl. */
 #include "frame.h"
 
+#include <stdio.h>
+#include <string.h>
+
 #include "base/base64.h"
+#include "headers.h"
 #include "json.h"
 
 static const char *
@@ -99,43 +103,95 @@ mq_frame_decode_json(const char *line, size_t n, struct mq_buf *payload,
 	return *why == NULL ? 0 : -1;
 }
 
+/* Begins a member of an object. */
 static void
-set_payload(json_t *object, const char *p, size_t n)
+add_name(struct mq_buf *out, const char *name)
 {
-	struct mq_buf base64 = {0};
-	json_t *text = json_stringn(n > 0 ? p : "", n);
-
-	if (text != NULL) {
-		mq_json_set(object, "payload", text);
-		return;
-	}
-	mq_base64_encode(&base64, p, n);
-	mq_json_set(
-	    object, "payload_base64", json_stringn(base64.data, base64.len));
-	mq_buf_free(&base64);
+	if (out->data[out->len - 1] != '{')
+		mq_buf_add(out, ",", 1);
+	mq_buf_add(out, "\"", 1);
+	mq_buf_addstr(out, name);
+	mq_buf_add(out, "\":", 2);
 }
 
+static void
+add_string(struct mq_buf *out, const char *name, const char *s)
+{
+	json_t *text;
+
+	add_name(out, name);
+	if (mq_json_add_text(out, s, strlen(s)))
+		return;
+	text = mq_json_text(s);
+	mq_json_dump(text, out);
+	json_decref(text);
+}
+
+static void
+add_value(struct mq_buf *out, const char *name, const json_t *v)
+{
+	add_name(out, name);
+	mq_json_dump(v, out);
+}
+
+static void
+add_attempt(struct mq_buf *out, long attempt)
+{
+	char number[24];
+
+	add_name(out, "attempt");
+	mq_buf_add(out, number,
+	    (size_t)snprintf(number, sizeof(number), "%ld", attempt));
+}
+
+/* As parsing and writing the only header would have it. */
+static void
+add_stamp(struct mq_buf *out, const char *id)
+{
+	add_name(out, "headers");
+	mq_buf_addstr(out, "{\"" MQ_HEADER_ID "\":[\"");
+	mq_buf_addstr(out, id);
+	mq_buf_addstr(out, "\"]}");
+}
+
+static void
+add_payload(struct mq_buf *out, const char *p, size_t n)
+{
+	size_t from = out->len;
+
+	add_name(out, "payload");
+	if (mq_json_add_text(out, p, n))
+		return;
+	out->len = from;
+	add_name(out, "payload_base64");
+	mq_buf_add(out, "\"", 1);
+	mq_base64_encode(out, p, n);
+	mq_buf_add(out, "\"", 1);
+}
+
+/* Not by way of a json_t: a message has a dozen strings to copy and to check. */
 static void
 write_json(struct mq_buf *out, const struct mq_envelope *e,
     const struct mq_frame_meta *meta)
 {
-	json_t *object = json_object();
+	const char *name;
+	json_t *v;
 
-	mq_json_must(object != NULL);
+	mq_buf_add(out, "{", 1);
 	if (meta->id != NULL)
-		mq_json_set(object, "id", mq_json_text(meta->id));
+		add_string(out, "id", meta->id);
 	if (meta->queue != NULL)
-		mq_json_set(object, "queue", mq_json_text(meta->queue));
+		add_string(out, "queue", meta->queue);
 	if (meta->attempt > 0)
-		mq_json_set(object, "attempt", json_integer(meta->attempt));
-	if (meta->more != NULL)
-		mq_json_must(json_object_update(object, meta->more) == 0);
+		add_attempt(out, meta->attempt);
+	json_object_foreach(meta->more, name, v)
+		add_value(out, name, v);
 	if (e->headers != NULL)
-		mq_json_set(object, "headers", json_incref(e->headers));
-	set_payload(object, e->payload, e->payload_len);
-	mq_json_dump(object, out);
-	mq_buf_add(out, "\n", 1);
-	json_decref(object);
+		add_value(out, "headers", e->headers);
+	else if (meta->stamp != NULL)
+		add_stamp(out, meta->stamp);
+	add_payload(out, e->payload, e->payload_len);
+	mq_buf_add(out, "}\n", 2);
 }
 
 void

@@ -92,7 +92,10 @@ struct mq_frame_meta {
 	const char *id;	   /* NULL: none, left out */
 	const char *queue; /* NULL: none, left out */
 	long attempt;	   /* which run this would be, from 1; 0: none */
-	json_t *more;	   /* an object with further members; NULL: none */
+	json_t *more;	   /* further members, names without escapes; or NULL */
+	/* The id that is the only header of an envelope without parsed ones;
+	 * NULL: the envelope has no more. */
+	const char *stamp;
 };
 
 /*

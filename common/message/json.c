@@ -235,6 +235,81 @@ mq_json_dump(const json_t *v, struct mq_buf *out)
 		restore_names(out, from);
 }
 
+/* --- text ------------------------------------------------------------------------- */
+
+#define EACH(c) (UINT64_C(0x0101010101010101) * (c))
+
+/*
+ * Whether eight bytes are ASCII that needs no escape.  A byte's highest bit is set
+ * if it is set in the byte, or the byte is below a space, a quote or a backslash.
+ * A borrow comes only from a byte that has its own bit set.
+ */
+static bool
+is_verbatim(const char *p)
+{
+	uint64_t v;
+
+	memcpy(&v, p, sizeof(v));
+	v |= (v - EACH(' ')) | ((v ^ EACH('"')) - EACH(1)) |
+	    ((v ^ EACH('\\')) - EACH(1));
+	return (v & EACH(0x80)) == 0;
+}
+
+static bool
+is_escaped(unsigned char c)
+{
+	return c < ' ' || c == '"' || c == '\\';
+}
+
+/* The end of what stands in a string as it is. */
+static const char *
+verbatim_end(const char *p, const char *end)
+{
+	size_t n;
+
+	for (; p < end; p += n) {
+		if (end - p >= 8 && is_verbatim(p))
+			n = 8;
+		else if (is_escaped((unsigned char)*p) ||
+		    (n = mq_utf8_len(p, (size_t)(end - p))) == 0)
+			break;
+	}
+	return p;
+}
+
+static void
+add_escape(struct mq_buf *out, unsigned char c)
+{
+	static const char letters[] = "uuuuuuuubtnufruuuuuuuuuuuuuuuuuu";
+	static const char digits[] = "0123456789ABCDEF";
+	char text[] = {'\\', c < ' ' ? letters[c] : (char)c, '0', '0',
+	    digits[c >> 4 & 15], digits[c & 15]};
+
+	mq_buf_add(out, text, text[1] == 'u' ? 6 : 2);
+}
+
+bool
+mq_json_add_text(struct mq_buf *out, const char *p, size_t n)
+{
+	const char *stop, *end = n > 0 ? p + n : p;
+	size_t from = out->len;
+
+	mq_buf_add(out, "\"", 1);
+	for (; p < end; p = stop + 1) {
+		stop = verbatim_end(p, end);
+		mq_buf_add(out, p, (size_t)(stop - p));
+		if (stop == end)
+			break;
+		if (!is_escaped((unsigned char)*stop)) {
+			out->len = from;
+			return false;
+		}
+		add_escape(out, (unsigned char)*stop);
+	}
+	mq_buf_add(out, "\"", 1);
+	return true;
+}
+
 json_t *
 mq_json_pack(const char *format, ...)
 {

@@ -28,6 +28,10 @@ json_t *mq_json_load_lenient(const char *, size_t n);
  * were in the text. */
 void mq_json_dump(const json_t *, struct mq_buf *out);
 
+/* Appends the bytes as a JSON string, as mq_json_dump() does.  False, and nothing is
+ * appended: the bytes are not UTF-8. */
+bool mq_json_add_text(struct mq_buf *out, const char *, size_t n);
+
 /* A JSON string; bytes that are not UTF-8 become '?'. */
 json_t *mq_json_text(const char *);
 

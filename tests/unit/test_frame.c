@@ -313,7 +313,7 @@ static void
 write_and_read(enum mq_framing framing, const char *text, const size_t *sizes,
     size_t count)
 {
-	const struct mq_frame_meta meta = {NULL, NULL, 0, NULL};
+	const struct mq_frame_meta meta = {NULL, NULL, 0, NULL, NULL};
 	struct mq_buf in = {0}, payload = {0};
 	struct mq_frame_reader r;
 	struct bytes got;
@@ -363,7 +363,7 @@ memory_stays_constant(void **state)
 {
 	static const enum mq_framing framings[] = {
 	    MQ_FRAME_LINES, MQ_FRAME_NULL, MQ_FRAME_NETSTRING};
-	const struct mq_frame_meta meta = {NULL, NULL, 0, NULL};
+	const struct mq_frame_meta meta = {NULL, NULL, 0, NULL, NULL};
 	char *text = filler(1000);
 	size_t i, k, cap, n;
 	const char *p;
@@ -811,8 +811,8 @@ expect_jsonl(const struct mq_envelope *e, const struct mq_frame_meta *meta,
 static void
 written_json(void **state)
 {
-	const struct mq_frame_meta meta = {"i1", "q\xff", 2, NULL};
-	const struct mq_frame_meta none = {NULL, NULL, 0, NULL};
+	const struct mq_frame_meta meta = {"i1", "q\xff", 2, NULL, NULL};
+	const struct mq_frame_meta none = {NULL, NULL, 0, NULL, NULL};
 	struct mq_envelope e = {NULL, B("a\0\n")};
 	const char *why;
 
@@ -838,6 +838,90 @@ written_json(void **state)
 	mq_envelope_free(&e);
 }
 
+static void
+written_members(void **state)
+{
+	const char *stamp = "hoemmt78nx2RH1fEFu3Zr5uvXhhd9EQw";
+	struct mq_frame_meta meta = {.queue = "q", .stamp = stamp};
+	struct mq_envelope e = {NULL, B("x")};
+	const char *why;
+
+	(void)state;
+	expect_jsonl(&e, &meta,
+	    "{\"queue\":\"q\",\"headers\":{\"Mq-Id\":"
+	    "[\"hoemmt78nx2RH1fEFu3Zr5uvXhhd9EQw\"]},\"payload\":\"x\"}\n");
+	/* The envelope's own headers come first. */
+	mq_envelope_set(&e, "A", "1");
+	meta.more = mq_json_pack("{s:s, s:[n, i]}", "n", "\x1f", "list", 5);
+	expect_jsonl(&e, &meta,
+	    "{\"queue\":\"q\",\"n\":\"\\u001F\",\"list\":[null,5],"
+	    "\"headers\":{\"A\":[\"1\"]},\"payload\":\"x\"}\n");
+	json_decref(meta.more);
+	mq_envelope_free(&e);
+	/* A name with a NUL in a header, U+FDD0 in the payload. */
+	assert_int_equal(
+	    mq_envelope_parse(
+		B("\xff\0\xbe\xbe\x4a{\"a\\u0000\":[\"\"]}\n\xef\xb7\x90"), &e,
+		&why),
+	    0);
+	meta = (struct mq_frame_meta){0};
+	expect_jsonl(&e, &meta,
+	    "{\"headers\":{\"a\\u0000\":[\"\"]},"
+	    "\"payload\":\"\xef\xb7\x90\"}\n");
+	mq_envelope_free(&e);
+}
+
+/* Text as jansson writes it, or not at all. */
+static void
+expect_text(const char *p, size_t n)
+{
+	json_t *v = json_stringn(p, n);
+	struct mq_buf want = {0}, got = {0};
+
+	mq_buf_addstr(&want, "before");
+	mq_buf_addstr(&got, "before");
+	assert_int_equal(mq_json_add_text(&got, p, n), v != NULL);
+	if (v != NULL)
+		mq_json_dump(v, &want);
+	assert_int_equal(got.len, want.len);
+	assert_memory_equal(got.data, want.data, want.len);
+	json_decref(v);
+	mq_buf_free(&want);
+	mq_buf_free(&got);
+}
+
+/* Each byte at each place among eight, and behind each other byte. */
+static void
+texts_are_as_jansson_writes_them(void **state)
+{
+	static const struct bytes texts[] = {{B("\xc3\xa4\xe2\x82\xac")},
+	    {B("12345678\xf0\x9f\x98\x80")}, {B("1234567\xf0\x9f\x98")},
+	    {B("\xed\xa0\x80")}, {B("\xf4\x90\x80\x80")}, {B("\xe0\x80\x80")},
+	    {B("\xf0\x80\x80\x80")}, {B("\xf8\x88\x80\x80\x80")},
+	    {B("\xef\xb7\x90:")}};
+	char text[24];
+	size_t at, i;
+	int c, d;
+
+	(void)state;
+	expect_text("", 0);
+	for (i = 0; i < COUNT(texts); i++)
+		expect_text(texts[i].p, texts[i].n);
+	for (c = 0; c < 256; c++) {
+		for (at = 0; at < sizeof(text); at++) {
+			memset(text, at % 2 == 0 ? ' ' : '~', sizeof(text));
+			text[at] = (char)c;
+			expect_text(text, sizeof(text));
+			expect_text(text, at + 1);
+		}
+		for (d = 0; d < 256; d++) {
+			text[9] = (char)d;
+			text[10] = (char)c;
+			expect_text(text, sizeof(text));
+		}
+	}
+}
+
 /* --- writing and reading back --------------------------------------------- */
 
 /* Every byte value but one, in both directions of one stream. */
@@ -856,7 +940,7 @@ all_bytes(char *p, int but)
 static void
 round_trip(enum mq_framing framing, int but, const char *want, size_t size)
 {
-	const struct mq_frame_meta meta = {"id", "queue", 1, NULL};
+	const struct mq_frame_meta meta = {"id", "queue", 1, NULL, NULL};
 	struct mq_buf stream = {0}, payload = {0};
 	struct mq_frame_reader r;
 	struct mq_envelope e = {0};
@@ -997,6 +1081,8 @@ main(void)
 	    cmocka_unit_test(json_of_copies),
 	    cmocka_unit_test(bad_json),
 	    cmocka_unit_test(written_json),
+	    cmocka_unit_test(written_members),
+	    cmocka_unit_test(texts_are_as_jansson_writes_them),
 	    cmocka_unit_test(all_byte_values_survive),
 	    cmocka_unit_test(base64_of_the_rfc),
 	    cmocka_unit_test(base64_that_is_bad),

@@ -114,8 +114,8 @@ may_start(struct inbox *in, struct message *m)
 	/* After a crash, the cleaner counts an attempt for all messages that
 	 * the consumer had claimed. */
 	bool counts_crash = has & MQ_HAS_CLAIMS && in->runs;
-	const struct unpack_limits limits = {
-	    .plain = !in->runs && in->opt->framing != MQ_FRAME_JSONL,
+	const struct unpack_limits limits = {.plain = !in->runs,
+	    .named = in->opt->framing == MQ_FRAME_JSONL,
 	    .ids = has & MQ_HAS_IDS,
 	    .attempts = counts_crash ? in->opt->attempts : 0,
 	    .now_ms = server_ms(in),

@@ -25,8 +25,11 @@ unpack(struct message *m, const struct unpack_limits *limits,
 
 	/* Most messages have only an id, and printing needs no more. */
 	if (limits->plain &&
-	    mq_message_plain(m->element, m->len, m->id, &m->envelope))
+	    mq_message_plain(m->element, m->len, m->id, &m->envelope)) {
+		if (m->id[0] == '\0' && limits->named)
+			mq_id_make(ids, (uint64_t)mq_clock_unix_us(), m->id);
 		return true;
+	}
 	if (mq_envelope_parse(m->element, m->len, &m->envelope, &bad) == -1) {
 		m->envelope = (struct mq_envelope){0};
 		unfit->kind = UNFIT_HEADER;

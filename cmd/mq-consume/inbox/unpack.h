@@ -10,6 +10,7 @@
 
 struct unpack_limits {
 	bool plain;	/* only the id and the payload are needed */
+	bool named;	/* a raw message needs an id, too */
 	bool ids;	/* the layout has ids of its own */
 	int attempts;	/* runs after which the last one crashed; 0: no limit */
 	int64_t now_ms; /* the server's clock, unix ms */
