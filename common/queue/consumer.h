@@ -23,7 +23,12 @@ struct mq_consumer {
 	/* The module's. */
 	struct mq_command *lapsed; /* to be sent when entering */
 	int lapsed_count;
-	int leaving; /* steps without answer */
+	struct {
+		int queue, max;
+		size_t bytes;
+		int most; /* to be claimed at once while they may be large */
+	} claim;	  /* the one under way */
+	int leaving;	  /* steps without answer */
 	void (*left)(void *arg);
 	void *left_arg;
 };
@@ -50,7 +55,7 @@ void mq_consumer_lapsed(struct mq_consumer *, int queue, const char *element,
 
 /* --- its messages ------------------------------------------------------------- */
 
-/* claimed->n may be MQ_CLAIM_LOST or MQ_CLAIM_BAD.  A callback that keeps the data
+/* One at a time.  claimed->n may be MQ_CLAIM_LOST or MQ_CLAIM_BAD.  A callback that keeps the data
  * of an element sets it to NULL, and frees it later. */
 typedef void mq_claimed_fn(
     void *arg, const struct mq_answer *, struct mq_claimed *claimed);

@@ -73,7 +73,8 @@ mq_post_send(struct mq_publisher *p, struct mq_post *b, bool eval)
 			      mq_redis_send(r, &b->command);
 	if (b->how.mark.publisher == NULL)
 		return send_unmarked(p, b);
-	p->layout->publish_mark(&p->behind, p->queue, &b->how.mark, b->count);
+	p->layout->publish_mark(
+	    &p->behind, p->queue, &b->how.mark, b->count, mq_post_bytes(b));
 	if (append_plain(p, "MULTI") == -1 ||
 	    mq_redis_append(r, &b->command) == -1 ||
 	    mq_redis_append(r, &p->behind) == -1 ||

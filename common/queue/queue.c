@@ -176,7 +176,8 @@ mq_layout_claimed(const redisReply *reply, struct mq_claimed *out)
 			return MQ_CLAIM_BAD;
 	*out = (struct mq_claimed){.first = FACTS,
 	    .due_ms = reply->element[0]->integer,
-	    .paused = reply->element[1]->integer != 0,
+	    .paused = reply->element[1]->integer == 1,
+	    .large = reply->element[1]->integer == 2,
 	    .now_ms = reply->element[2]->integer,
 	    .tick = reply->element[3]->integer,
 	    .missing = reply->element[3]->integer < 0};

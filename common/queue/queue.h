@@ -47,6 +47,7 @@ struct mq_session {
 	double rate_s; /* claims a second that all consumers of a queue with a
 			* rate share; 0: no limit */
 	long burst;    /* and how many at once after a rest, at least 1 */
+	bool apart;    /* large messages are left to claim_large() */
 };
 
 /* A script that runs, as its consumer tells once a second; see running.h. */
@@ -57,6 +58,10 @@ struct mq_runs;
 struct mq_receipt;
 
 enum { MQ_CLAIM_BAD = -1, MQ_CLAIM_LOST = -2 };
+
+/* Messages from this length on are not copied by scripts where that can be
+ * avoided. */
+#define MQ_LARGE ((size_t)1 << 20)
 
 /* A message as it is kept: bytes. */
 struct mq_element {
@@ -74,6 +79,7 @@ struct mq_claimed {
 			 * the pause is over, or the shared rate allows it;
 			 * -1: never */
 	bool paused;	/* the queue is; nothing is claimed then */
+	bool large;	/* the rest was left to claim_large() */
 	int64_t now_ms; /* the server's clock, unix ms */
 	int64_t tick;	/* the queue's; 0: it never had one */
 	bool missing;	/* there is no such queue; it may be found out only
@@ -151,13 +157,13 @@ struct mq_layout {
 	/*
 	 * Whether that command also marks and counts what it has published.  If
 	 * not, there is publish_mark() for a batch with a mark: a plain command
-	 * to go behind it, in one transaction, for its n messages; refused, it
-	 * has no part in what became of them.  Without a mark there is
+	 * to go behind it, in one transaction, for its n messages of so many
+	 * bytes; refused, it has no part in what became of them.  Without a mark there is
 	 * mq_side_count_published().
 	 */
 	bool (*publish_counts)(const struct mq_publishing *);
 	void (*publish_mark)(struct mq_command *, const char *queue,
-	    const struct mq_mark *, int n);
+	    const struct mq_mark *, int n, size_t bytes);
 	/*
 	 * Sets a queue's clock, which starts at 0 and never goes back.  The
 	 * reply is an integer: the tick it is at now, which is above the one
@@ -193,6 +199,15 @@ struct mq_layout {
 	 */
 	void (*claim)(const struct mq_session *, int queue, int max,
 	    size_t bytes, struct mq_command *);
+	/*
+	 * Claims what claim() has left, so that no script copies large messages:
+	 * commands of one transaction, step by step from 0, until false.  The
+	 * first one's reply is as of claim(), with max at least 1; the others
+	 * reply with a message, nil, or anything else.  NULL: claim() leaves
+	 * none.
+	 */
+	bool (*claim_large)(const struct mq_session *, int queue, int max,
+	    int step, struct mq_command *);
 	/* The queue of a key that a claim has read, in *queue and *n; false: a
 	 * change of the key makes no message claimable. */
 	bool (*key_queue)(

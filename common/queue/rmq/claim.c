@@ -8,21 +8,70 @@
 #include "keys.h"
 #include "scripts.h"
 
-void
-rmq_claim(const struct mq_session *s, int queue, int max, size_t bytes,
-    struct mq_command *c)
+static void
+add_claim(const struct mq_session *s, const char *name, int max, size_t bytes,
+    const char *large, struct mq_command *c)
 {
-	const char *name = s->queues[queue];
+	bool move = strcmp(large, "move") == 0;
 
-	mq_command_script(c, &rmq_script_claim, RMQ_QUEUE_KEYS + 5);
+	mq_command_script(
+	    c, &rmq_script_claim, RMQ_QUEUE_KEYS + 6 + (move ? 2 : 0));
 	rmq_queue_keys(c, name);
 	rmq_key_both(c, s->connection, name, "unacked");
 	rmq_key_connection(c, s->connection, "heartbeat");
 	rmq_key_queue(c, name, "paused");
 	rmq_key_queue(c, name, "rate");
 	rmq_key_connection(c, s->connection, "info");
+	rmq_key_queue(c, name, "large");
+	if (move) {
+		rmq_key_queue(c, name, "moving");
+		rmq_key_queue(c, name, "moving-alone");
+	}
 	mq_layout_add_claim(c, s, max, bytes);
 	mq_command_str(c, name);
+	mq_command_str(c, large);
+}
+
+void
+rmq_claim(const struct mq_session *s, int queue, int max, size_t bytes,
+    struct mq_command *c)
+{
+	add_claim(s, s->queues[queue], max, bytes, s->apart ? "look" : "", c);
+}
+
+/* "RENAME moving ready" */
+static void
+add_rename(struct mq_command *c, const char *queue, const char *from)
+{
+	mq_command_plain(c, "RENAME");
+	rmq_key_queue(c, queue, from);
+}
+
+bool
+rmq_claim_large(const struct mq_session *s, int queue, int max, int step,
+    struct mq_command *c)
+{
+	const char *name = s->queues[queue];
+
+	if (step == 0) {
+		add_claim(s, name, max, 1, "move", c);
+	} else if (step <= max) {
+		mq_command_plain(c, "LMOVE");
+		rmq_key_queue(c, name, "moving");
+		rmq_key_both(c, s->connection, name, "unacked");
+		mq_command_words(c, "RIGHT LEFT");
+	} else if (step == max + 1) {
+		mq_command_plain(c, "LINDEX");
+		rmq_key_queue(c, name, "moving-alone");
+		mq_command_int(c, 0);
+	} else if (step == max + 2) {
+		add_rename(c, name, "moving");
+		rmq_key_queue(c, name, "ready");
+	} else if (step == max + 3) {
+		add_rename(c, name, "moving-alone");
+		rmq_key_both(c, s->connection, name, "unacked");
+	}
+	return step <= max + 3;
 }
 
 /* Messages come into keys of their queue; those of a connection, and the rate,

@@ -19,6 +19,8 @@
  *	rmq::queue::[Q]::rate		hash: a rate that consumers share
  *	rmq::queue::[Q]::result::ID	list of one: what became of a message
  *	rmq::queue::[Q]::paused		"1", maybe with a TTL
+ *	rmq::queue::[Q]::large		"1": some that are ready may be large
+ *	rmq::queue::[Q]::moving, ::moving-alone	ready, within a claim of these
  *	rmq::queue::[Q]::counters	hash: what has been counted
  *	rmq::queue::[Q]::publisher::ID	hash: what has become of its batches;
  *					see mark.h

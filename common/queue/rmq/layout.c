@@ -67,6 +67,7 @@ const struct mq_layout mq_layout_rmq = {
     .renew = rmq_renew,
     .lease = rmq_lease,
     .claim = rmq_claim,
+    .claim_large = rmq_claim_large,
     .key_queue = rmq_key_of,
     .settle = rmq_settle,
     .ack_oldest = rmq_ack_oldest,

@@ -28,6 +28,7 @@ PART(renew);
 PART(lease);
 
 PART(claim);
+PART(claim_large);
 PART(settle);
 PART(ack_oldest);
 PART(held);

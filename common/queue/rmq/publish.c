@@ -39,16 +39,20 @@ rmq_publish(
 }
 
 void
-rmq_publish_mark(
-    struct mq_command *c, const char *queue, const struct mq_mark *mark, int n)
+rmq_publish_mark(struct mq_command *c, const char *queue,
+    const struct mq_mark *mark, int n, size_t bytes)
 {
+	bool large = bytes >= MQ_LARGE;
+
 	mq_command_plain(c, "EVAL");
 	mq_command_str(c, rmq_script_mark.text);
-	mq_command_int(c, 4);
+	mq_command_int(c, large ? 5 : 4);
 	rmq_key_queue(c, queue, "ready");
 	rmq_key_queue(c, queue, "counters");
 	rmq_key_marks(c, queue, mark->publisher);
 	mq_command_str(c, RMQ_QUEUES);
+	if (large)
+		rmq_key_queue(c, queue, "large");
 	mq_mark_add(c, mark);
 	mq_command_int(c, n);
 	mq_command_str(c, queue);

@@ -4,15 +4,26 @@
 -- TRACKING tells of that and of nothing else.
 --
 --   KEYS  the queue's (see lib/place.lua), unacked, the connection's heartbeat,
---         paused, rate, the connection's info
+--         paused, rate, the connection's info, large; for 'move' moving,
+--         moving-alone
 --   ARGV  max, bytes, and for a rate that all consumers share: messages a
 --         second, and how many may be claimed at once after a rest ('' none);
---         queue
+--         queue; 'look', 'move' or '', what to do while the queue may have
+--         large messages
 --   reply {milliseconds until the next delayed message is due, the pause is
---         over, or the rate allows more; or -1; 1 if the queue is paused, else
---         0; the server's clock in unix milliseconds; the tick; element...}, or
---         0 when the heartbeat is gone: a cleaner may have been there, and
---         what came into unacked after it would never be found again
+--         over, or the rate allows more; or -1; 1 if the queue is paused, 2 if
+--         what is in ready was left to 'move', else 0; the server's clock in
+--         unix milliseconds; the tick; element...}, or 0 when the heartbeat is
+--         gone: a cleaner may have been there, and what came into unacked after
+--         it would never be found again
+--
+-- A script copies a message five times, which takes the server half a second for
+-- 100 MB.  So with 'look' the script leaves the ready list alone while the queue
+-- may have such messages, and the caller repeats the claim with 'move', as the first
+-- command of a transaction.  Then the script renames ready to moving; LMOVEs,
+-- max of them, claim from there, or find no such list; and moving is renamed to
+-- ready.  If the message is the only one of both lists, nothing copies it: ready
+-- becomes moving-alone, is read, and is renamed to unacked.
 --
 -- A crash before: nothing has happened.  After: each element is in unacked,
 -- where the connection's owner, or a cleaner once its heartbeat is gone,
@@ -39,7 +50,7 @@ end
 -- memory is full: claiming and acking is what makes room again.
 call('ZREM', q.delayed, '')
 
-local SMALL = 512
+local SMALL, LARGE = 512, 1048576
 local max, room = tonumber(ARGV[1]), tonumber(ARGV[2])
 local reply, wait = { -1, 0, now, 0 }, -1
 local bucket = bucket_of(rate, ARGV[3], ARGV[4])
@@ -110,13 +121,54 @@ local function claim_ready()
   end
 end
 
-local sorted = call('EXISTS', q.priority) == 1
+-- What is checked here passes in the commands behind this script, too.
+local function hand_over(n)
+  call('LTRIM', unacked, 0, -1)
+  call('LINDEX', KEYS[14], 0)
+  need(KEYS[13], 'LMOVE')
+  local alone = n == 1 and call('EXISTS', unacked) == 0
+  call('RENAME', q.ready, KEYS[alone and 14 or 13])
+  redis.pcall('HINCRBY', KEYS[11], 'claimed:' .. ARGV[5], math.min(n, max))
+  return n > max
+end
+
+-- Whether the messages in ready are not for this script.  Those whose keys end with
+-- the claim are, as nobody else reads their headers.
+local function leave_ready()
+  if ARGV[6] == '' or call('EXISTS', KEYS[12]) == 0
+      or call('EXISTS', q.locks) == 1 then
+    return false
+  end
+  local n = call('LLEN', q.ready)
+  if n == 0 then
+    call('DEL', KEYS[12])
+  end
+  return n > 0 and max > 0 and n
+end
+
+-- One more key is cheaper than one more command.
+local sorted = call('EXISTS', q.priority, KEYS[12]) > 0
+local left, more = false, false
 if sorted then
   claim_sorted('-inf', '(0')
+  left = leave_ready()
 end
-claim_ready()
-if sorted then
-  claim_sorted('(0', '+inf')
+if left then
+  reply[2] = 2
+  if ARGV[6] == 'move' and #reply == 4 then
+    more = hand_over(left)
+    wait = bucket and bucket_take(bucket, 1) or wait
+  end
+else
+  claim_ready()
+  if sorted then
+    claim_sorted('(0', '+inf')
+  end
+end
+for i = 5, room <= 0 and #reply or 0 do
+  if #reply[i] >= LARGE then
+    redis.pcall('SET', KEYS[12], 1, 'EX', 604800)
+  end
 end
 
 if #reply > 4 and call('EXISTS', q.locks) == 1 then
@@ -128,7 +180,7 @@ if #reply > 4 and call('EXISTS', q.locks) == 1 then
     end
   end
 end
-if bucket then
+if bucket and (not left or #reply > 4) then
   wait = bucket_take(bucket, #reply - 4)
 end
 if #reply > 4 then
@@ -150,6 +202,9 @@ if head and head < AT_TICK then
 end
 if reply[4] > 0 and call('ZRANGEBYSCORE', q.delayed, AT_TICK,
     AT_TICK + reply[4], 'LIMIT', 0, 1)[1] then
+  reply[1] = 0
+end
+if more then
   reply[1] = 0
 end
 reply[1] = math.max(reply[1], wait)

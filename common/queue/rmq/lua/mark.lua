@@ -2,7 +2,8 @@
 -- in the same transaction, and see to it that their queue is known.  It goes out
 -- as text each time, so it is short.
 --
---   KEYS  ready, counters, marks (see lib/marks.lua), rmq::queues
+--   KEYS  ready, counters, marks (see lib/marks.lua), rmq::queues; large, if
+--         they are 1 MiB or longer
 --   ARGV  place, before; how many messages; the queue's name
 --
 -- A crash before: they are not there.  After: they are, are marked, and, unless
@@ -14,3 +15,6 @@ redis.pcall('SADD', KEYS[4], ARGV[4])
 redis.pcall('HINCRBY', KEYS[2], 'published', ARGV[3])
 redis.call('HSET', KEYS[3], ARGV[1], ARGV[2] .. ' ')
 redis.call('PEXPIRE', KEYS[3], 600000)
+if KEYS[5] then
+  redis.call('SET', KEYS[5], 1, 'EX', 604800)
+end
