@@ -128,9 +128,12 @@ need_object(struct mq_envelope *e)
 void
 mq_envelope_set(struct mq_envelope *e, const char *name, const char *value)
 {
+	json_t *list = json_array();
+
 	need_object(e);
-	mq_json_must(json_object_set_new(e->headers, name,
-			 json_pack("[o]", mq_json_text(value))) == 0);
+	mq_json_must(list != NULL &&
+	    json_array_append_new(list, mq_json_text(value)) == 0 &&
+	    json_object_set_new(e->headers, name, list) == 0);
 }
 
 void

@@ -55,9 +55,13 @@ static void
 put_url(struct mq_buf *text, const char *name, const char *host,
     const char *queue, const char *id)
 {
-	mq_buf_printf(text, "%s=http://%s/", name, host);
-	if (queue != NULL)
-		mq_buf_printf(text, "q/%s/", queue);
+	const char *const parts[] = {name, "=http://", host,
+	    queue != NULL ? "/q/" : "", queue != NULL ? queue : "", "/"};
+	size_t i;
+
+	/* Without printf(3): each run has some of these. */
+	for (i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
+		mq_buf_addstr(text, parts[i]);
 	mq_buf_add(text, id, strlen(id) + 1);
 }
 
@@ -82,23 +86,29 @@ join_values(struct mq_buf *text, json_t *values)
 }
 
 static void
+put_header_name(struct mq_buf *text, const char *name)
+{
+	char *to = mq_buf_reserve(text, strlen(name));
+
+	for (; *name != '\0'; name++, text->len++) {
+		*to = '_';
+		if (isascii((unsigned char)*name) &&
+		    isalnum((unsigned char)*name))
+			*to = (char)toupper((unsigned char)*name);
+		to++;
+	}
+}
+
+static void
 put_header(struct mq_buf *text, const char *name, json_t *values)
 {
 	size_t start = text->len;
-	const char *p;
-	char ch;
 
 	if (strcasecmp(name, "traceparent") == 0) {
 		mq_buf_addstr(text, "TRACEPARENT");
 	} else {
 		mq_buf_addstr(text, "MQ_HEADER_");
-		for (p = name; *p != '\0'; p++) {
-			ch = '_';
-			if (isascii((unsigned char)*p) &&
-			    isalnum((unsigned char)*p))
-				ch = (char)toupper((unsigned char)*p);
-			mq_buf_add(text, &ch, 1);
-		}
+		put_header_name(text, name);
 	}
 	mq_buf_add(text, "=", 1);
 	if (!json_is_array(values) || json_array_size(values) == 0 ||
@@ -160,16 +170,17 @@ put_dest(struct mq_buf *text, const struct environment *e,
 {
 	const char *web = mq_envelope_get(run->envelope, MQ_HEADER_DEST);
 	const char *there = web != NULL ? strstr(web, "/q/") : NULL;
-	char *name;
 
 	if (web != NULL)
 		put_string(text, "RQ_DEST", web);
 	else
 		put_url(text, "RQ_DEST", e->host, run->queue, "");
-	name = there == NULL ? mq_xstrdup(run->queue) :
-			       mq_xstrndup(there + 3, strcspn(there + 3, "/"));
-	put_string(text, "RQ_DEST_QUEUE", name);
-	free(name);
+	mq_buf_addstr(text, "RQ_DEST_QUEUE=");
+	if (there != NULL)
+		mq_buf_add(text, there + 3, strcspn(there + 3, "/"));
+	else
+		mq_buf_addstr(text, run->queue);
+	mq_buf_add(text, "", 1);
 }
 
 /* Variables that are the same for every run. */
