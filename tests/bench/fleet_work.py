@@ -133,33 +133,37 @@ def pickup():
 def jsonl():
     n, server = number("PRINTS", 500000), Server("jsonl")
 
-    def printed(options):
-        s = {}
+    def printed(framing, *options):
         server.flush()
-        server.fill(n, *options)
+        server.fill(n, "-l", *options)
+        before = server.cpu()
         with subprocess.Popen(["cat"], stdin=subprocess.PIPE,
                               stdout=subprocess.DEVNULL) as cat:
-            run = tool(server, "mq-consume", "-q", "--drain", "--jsonl", QUEUE,
+            run = tool(server, "mq-consume", "-q", "--drain", framing, QUEUE,
                        stdout=cat.stdin)
             cat.stdin.close()
-        s["wall"], s["own"] = run.wall, run.cpu / n * 1e6
-        return s
+        return {"wall": run.wall, "own": run.cpu / n * 1e6,
+                "server": (server.cpu() - before) / n * 1e6}
 
-    def sample():
-        s = {}
-        for name, options in ("stamped", ("-l",)), ("raw", ("-l", "--raw")):
-            run = printed(options)
-            s.update({name + " " + k: x for k, x in run.items()})
+    def popped():
         server.flush()
         server.fill(n)
-        s["pop"] = tool(None, "redis-benchmark", "-s", server.socket, "-P",
-                        100, "-c", 1, "-n", n, "-q", "RPOPLPUSH", READY,
-                        "popped").wall
-        return s
+        before = server.cpu()
+        run = tool(None, "redis-benchmark", "-s", server.socket, "-P", 100,
+                   "-c", 1, "-n", n, "-q", "RPOPLPUSH", READY, "popped")
+        return {"wall": run.wall, "server": (server.cpu() - before) / n * 1e6}
+
+    def sample():
+        runs = {"stamped": printed("--jsonl"), "pop": popped(),
+                "raw": printed("--jsonl", "--raw"), "lines": printed("-l")}
+        return {(name, what): x for name, run in runs.items()
+                for what, x in run.items()}
 
     samples = rounds(sample)
-    for name, target in ("stamped", ">= 0.8"), ("raw", "-"):
+    for name, target in (("stamped", ">= 0.8"), ("raw", "-"), ("lines", "-")):
         faster("jsonl: %s, s, RPOPLPUSH -P 100" % name, samples,
-               name + " wall", "pop", target)
-        value("jsonl: %s, consumer us" % name, samples, name + " own", "-")
+               (name, "wall"), ("pop", "wall"), target)
+        ratio("jsonl: %s, server us" % name, samples, (name, "server"),
+              ("pop", "server"), "-")
+        value("jsonl: %s, consumer us" % name, samples, (name, "own"), "-")
     server.stop()
