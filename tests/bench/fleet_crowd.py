@@ -176,17 +176,22 @@ def publishers():
 
 # --- known: what is listed, and not in use ----------------------------------------------
 
-def listed(name, queues, connections, alive):
-    """A server with so many queues, and connections dead but for some."""
+def list_connections(server, n, alive):
+    """So many connections, each of a queue of its own, dead but for some."""
+    name = "rmq::connection::go-%d::"
+    server.pipe([("SADD", "rmq::connections", "go-%d" % i) for i in range(n)])
+    server.pipe([("SADD", name % i + "queues", "queue-%d" % (i % 10))
+                 for i in range(n)])
+    server.pipe([("SET", name % i + "heartbeat", 1) for i in range(alive)])
+
+
+def listed(name, queues):
+    """A server with so many queues."""
     server = Server(name)
     for first in range(0, queues, 10000):
         last = min(queues, first + 10000)
         server.call("SADD", "rmq::queues",
                     *("queue-%d" % i for i in range(first, last)))
-    names = ["go-%d" % i for i in range(connections)]
-    server.pipe([("SADD", "rmq::connections", name) for name in names])
-    server.pipe([("SET", "rmq::connection::%s::heartbeat" % name, 1)
-                 for name in names[:alive]])
     server.fill(1)
     server.call("DEL", READY)
     return server
@@ -196,7 +201,7 @@ def known():
     queues, connections = number("QUEUES", 1000000), number("LISTED", 5000)
     kinds = {"few": (10, 20), "queues": (queues, 20),
              "connections": (10, connections)}
-    servers = {kind: listed("known-" + kind, *size, 10)
+    servers = {kind: listed("known-" + kind, size[0])
                for kind, size in kinds.items()}
     crowds = [start(s, "mq-consume", "-q", "--no-clean", QUEUE)
               for s in servers.values()]
@@ -223,13 +228,12 @@ def known():
     def sample():
         found = {}
         for kind, server in servers.items():
+            list_connections(server, kinds[kind][1], 10)
             found["stats", kind] = ms(server, lambda: tool(
                 server, "mq-stats", QUEUE))
             found["start", kind] = ms(server, lambda: tool(
                 server, "mq-consume", "-q", "--no-clean", "--drain", QUEUE))
             found["claim of 20", kind] = ms(server, lambda: claim(server))
-            for name in range(10, kinds[kind][1]):
-                server.call("SADD", "rmq::connections", "go-%d" % name)
         for kind, server in servers.items():
             found["first clean", kind] = ms(server, lambda: one_dead(server))
             found["clean", kind] = ms(server, lambda: one_dead(server))
