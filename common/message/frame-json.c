@@ -103,23 +103,13 @@ mq_frame_decode_json(const char *line, size_t n, struct mq_buf *payload,
 	return *why == NULL ? 0 : -1;
 }
 
-/* Begins a member of an object. */
-static void
-add_name(struct mq_buf *out, const char *name)
-{
-	if (out->data[out->len - 1] != '{')
-		mq_buf_add(out, ",", 1);
-	mq_buf_add(out, "\"", 1);
-	mq_buf_addstr(out, name);
-	mq_buf_add(out, "\":", 2);
-}
-
+/* Each member begins with its comma; the first one's becomes the brace. */
 static void
 add_string(struct mq_buf *out, const char *name, const char *s)
 {
 	json_t *text;
 
-	add_name(out, name);
+	mq_buf_addstr(out, name);
 	if (mq_json_add_text(out, s, strlen(s)))
 		return;
 	text = mq_json_text(s);
@@ -128,30 +118,40 @@ add_string(struct mq_buf *out, const char *name, const char *s)
 }
 
 static void
-add_value(struct mq_buf *out, const char *name, const json_t *v)
-{
-	add_name(out, name);
-	mq_json_dump(v, out);
-}
-
-static void
 add_attempt(struct mq_buf *out, long attempt)
 {
-	char number[24];
+	char text[40];
 
-	add_name(out, "attempt");
-	mq_buf_add(out, number,
-	    (size_t)snprintf(number, sizeof(number), "%ld", attempt));
+	mq_buf_add(out, text,
+	    (size_t)snprintf(text, sizeof(text), ",\"attempt\":%ld", attempt));
 }
 
-/* As parsing and writing the only header would have it. */
 static void
-add_stamp(struct mq_buf *out, const char *id)
+add_more(struct mq_buf *out, json_t *more)
 {
-	add_name(out, "headers");
-	mq_buf_addstr(out, "{\"" MQ_HEADER_ID "\":[\"");
-	mq_buf_addstr(out, id);
-	mq_buf_addstr(out, "\"]}");
+	const char *name;
+	json_t *v;
+
+	json_object_foreach(more, name, v) {
+		mq_buf_addstr(out, ",\"");
+		mq_buf_addstr(out, name);
+		mq_buf_addstr(out, "\":");
+		mq_json_dump(v, out);
+	}
+}
+
+/* A stamp is as parsing and writing the only header would have it. */
+static void
+add_headers(struct mq_buf *out, const json_t *headers, const char *stamp)
+{
+	if (headers != NULL) {
+		mq_buf_addstr(out, ",\"headers\":");
+		mq_json_dump(headers, out);
+	} else if (stamp != NULL) {
+		mq_buf_addstr(out, ",\"headers\":{\"" MQ_HEADER_ID "\":[\"");
+		mq_buf_addstr(out, stamp);
+		mq_buf_addstr(out, "\"]}");
+	}
 }
 
 static void
@@ -159,14 +159,13 @@ add_payload(struct mq_buf *out, const char *p, size_t n)
 {
 	size_t from = out->len;
 
-	add_name(out, "payload");
+	mq_buf_addstr(out, ",\"payload\":");
 	if (mq_json_add_text(out, p, n))
 		return;
 	out->len = from;
-	add_name(out, "payload_base64");
-	mq_buf_add(out, "\"", 1);
+	mq_buf_addstr(out, ",\"payload_base64\":\"");
 	mq_base64_encode(out, p, n);
-	mq_buf_add(out, "\"", 1);
+	mq_buf_addstr(out, "\"");
 }
 
 /* Not by way of a json_t: a message has a dozen strings to copy and to check. */
@@ -174,24 +173,19 @@ static void
 write_json(struct mq_buf *out, const struct mq_envelope *e,
     const struct mq_frame_meta *meta)
 {
-	const char *name;
-	json_t *v;
+	size_t from = out->len;
 
-	mq_buf_add(out, "{", 1);
 	if (meta->id != NULL)
-		add_string(out, "id", meta->id);
+		add_string(out, ",\"id\":", meta->id);
 	if (meta->queue != NULL)
-		add_string(out, "queue", meta->queue);
+		add_string(out, ",\"queue\":", meta->queue);
 	if (meta->attempt > 0)
 		add_attempt(out, meta->attempt);
-	json_object_foreach(meta->more, name, v)
-		add_value(out, name, v);
-	if (e->headers != NULL)
-		add_value(out, "headers", e->headers);
-	else if (meta->stamp != NULL)
-		add_stamp(out, meta->stamp);
+	add_more(out, meta->more);
+	add_headers(out, e->headers, meta->stamp);
 	add_payload(out, e->payload, e->payload_len);
-	mq_buf_add(out, "}\n", 2);
+	out->data[from] = '{';
+	mq_buf_addstr(out, "}\n");
 }
 
 void
