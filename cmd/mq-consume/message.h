@@ -54,6 +54,7 @@ struct message {
 
 	/* For the inbox. */
 	TAILQ_ENTRY(message) link; /* all, in the order of their claims */
+	TAILQ_ENTRY(message) own;  /* those of its queue, in the same order */
 	unsigned long number;	   /* of its claim */
 	double since;		   /* steady time of its claim */
 	bool seen;		   /* reconciling: the server has it as well */

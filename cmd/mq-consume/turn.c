@@ -125,6 +125,8 @@ flush_acks(struct engine *e)
 	    (careful || (how->runs && !held && (!how->many || runs_none)) ||
 		(!held && runs_none && outbox_holds(&e->outbox))))
 		outbox_flush(&e->outbox);
+	else
+		outbox_flush_enough(&e->outbox);
 	/* The same is true of other settlements. */
 	if (careful)
 		session_flush(&e->session);

@@ -86,7 +86,7 @@ typedef void mq_settled_fn(
     void *arg, const struct mq_answer *, enum mq_settled how);
 void mq_consumer_settle(struct mq_consumer *, int queue,
     const struct mq_settlement *, mq_settled_fn *fn, void *arg);
-/* Not MQ_SETTLED: they are not the oldest, and nothing has changed. */
+/* Not MQ_SETTLED: they are not at their places, and nothing has changed. */
 void mq_consumer_ack_oldest(struct mq_consumer *, int queue,
     const struct mq_acks *, mq_settled_fn *fn, void *arg);
 

@@ -100,12 +100,18 @@ enum {
 	MQ_HAS_CLAIMS = 1 << 9	    /* counted: one is a run, however it ends */
 };
 
-/* Messages of one queue that have ended, the oldest first. */
+/* Messages of one queue that have ended, the oldest first.  Places are counted
+ * from the oldest that the server holds for us, which has place 1. */
 struct mq_acks {
 	const struct mq_part *elements;
+	const int *places;
 	int n;
-	bool holds; /* some may hold a key or a group */
-	bool twins; /* some may be equal to others of ours; not with holds */
+	struct mq_part oldest; /* the element at place 1 */
+	size_t others_len; /* bytes of those between them that have not ended */
+	bool holds;	   /* some may hold a key or a group */
+	bool twins; /* some may be equal to others of ours; not with holds, and
+		     * all places up to n are theirs */
+	char unique[MQ_ID_LEN + 1]; /* no element is equal to it */
 };
 
 struct mq_right;
@@ -221,9 +227,9 @@ struct mq_layout {
 	    const struct mq_settlement *, struct mq_command *);
 
 	/*
-	 * Acks messages in one step, which are the oldest that the server
-	 * holds for us and which have no result.  If they are not the
-	 * oldest, mq_layout_settled() is not MQ_SETTLED, and nothing has changed.
+	 * Acks messages in one step, which have no result.  If they are not
+	 * at their places, mq_layout_settled() is not MQ_SETTLED, and nothing has
+	 * changed.
 	 */
 	void (*ack_oldest)(const struct mq_session *, int queue,
 	    const struct mq_acks *, struct mq_command *);

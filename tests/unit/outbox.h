@@ -60,8 +60,10 @@ mq_consumer_ack_oldest(struct mq_consumer *k, int queue,
 	record("oldest:%s%s%s(", queue_names[queue],
 	    acks->holds ? ":holds" : "", acks->twins ? ":twins" : "");
 	for (i = 0; i < acks->n; i++)
-		record(
-		    "%s", payload_of(acks->elements[i].p, acks->elements[i].n));
+		record("%s%s%.0d",
+		    payload_of(acks->elements[i].p, acks->elements[i].n),
+		    acks->places[i] > i + 1 ? "@" : "",
+		    acks->places[i] > i + 1 ? acks->places[i] : 0);
 	record(")");
 	await_answer(fn, arg);
 }

@@ -62,16 +62,87 @@ enough_go_at_once(void **state)
 }
 
 static void
-not_the_oldest_go_alone(void **state)
+others_may_be_between(void **state)
 {
 	struct house *h = *state;
 
-	run(h, "a1 a2 a3 a4 a5 b1 b2 b3 b4 b5 b6 b7");
-	settle(h, "a2 a3 a4 a5 b1 b2 b3 b4 b6 b7", MQ_OUTCOME_ACK);
+	run(h, "a1 a2 a3 a4 a5 a6 a7 b1 b2 b3 b4 b5 b6 b7");
+	settle(h, "a2 a3 a6 a5 b1 b2 b3 b4 b6 b7", MQ_OUTCOME_ACK);
 	outbox_flush(&h->outbox);
 	assert_string_equal(recorded(),
-	    "oldest:b( b1 b2 b3 b4 ) "
-	    "ack:a2 ack:a3 ack:a4 ack:a5 ack:b6 ack:b7");
+	    "oldest:a( a2@2 a3@3 a5@5 a6@6 ) oldest:b( b1 b2 b3 b4 b6@6 b7@7 )");
+}
+
+static void
+no_equal_may_be_between(void **state)
+{
+	struct house *h = *state;
+
+	run(h, "a1 a2 a3 a4 a5 a6 a7 a8 a9 a8");
+	settle(h, "a1 a3 a4 a5 a9", MQ_OUTCOME_ACK);
+	outbox_flush(&h->outbox);
+	assert_string_equal(recorded(), "oldest:a( a1 a3@3 a4@4 a5@5 ) ack:a9");
+	run(h, "b1 b2 b3 b4 b5 b6 b2");
+	settle(h, "b1 b2 b4 b5 b6", MQ_OUTCOME_ACK);
+	outbox_flush(&h->outbox);
+	assert_string_equal(recorded(), "ack:b1 ack:b2 ack:b4 ack:b5 ack:b6");
+}
+
+static void
+what_the_server_has_lost_has_no_place(void **state)
+{
+	struct house *h = *state;
+
+	run(h, "a1 a2 a3 a4 a5 a6 a7 a8");
+	settle(h, "a3", MQ_OUTCOME_REJECT);
+	find(&h->f, "a1")->lost = true;
+	find(&h->f, "a5")->gone = true;
+	settle(h, "a4 a6 a7 a8", MQ_OUTCOME_ACK);
+	outbox_flush(&h->outbox);
+	assert_string_equal(
+	    recorded(), "reject:a3 oldest:a( a4@2 a6@3 a7@4 a8@5 )");
+}
+
+/* Others, which would be costly now, wait until those between them have ended. */
+static void
+many_wait_for_those_between(void **state)
+{
+	struct house *h = *state;
+
+	h->outbox.enough = 6;
+	h->outbox.most = 100;
+	run(h, "a1 a2 a3 a4 a5 a6 a7 a8 a9 b1 b2 b3 b4 b5");
+	settle(h, "a2 a3 a4 a5", MQ_OUTCOME_ACK);
+	outbox_flush_enough(&h->outbox);
+	settle(h, "a9 b5", MQ_OUTCOME_ACK);
+	assert_string_equal(recorded(), "");
+	outbox_flush_enough(&h->outbox);
+	assert_string_equal(recorded(), "oldest:a( a2@2 a3@3 a4@4 a5@5 )");
+	assert_true(outbox_waits(&h->outbox));
+	settle(h, "b1 b2 b3", MQ_OUTCOME_ACK);
+	outbox_flush_enough(&h->outbox);
+	assert_string_equal(recorded(), "");
+	ev_run(h->f.loop, EVRUN_ONCE);
+	assert_string_equal(recorded(), "oldest:b( b1 b2 b3 b5@5 ) ack:a9");
+}
+
+/* Not if nothing can be sent cheaply, and not if one may hold a key. */
+static void
+many_do_not_wait_in_vain(void **state)
+{
+	struct house *h = *state;
+
+	h->outbox.enough = 4;
+	h->outbox.most = 100;
+	run(h, "a1 a2 a3 a4 a5 a6 a7 a8");
+	settle(h, "a2 a4 a6 a8", MQ_OUTCOME_ACK);
+	outbox_flush_enough(&h->outbox);
+	assert_string_equal(recorded(), "oldest:a( a2@2 a4@4 a6@6 a8@8 )");
+	add_with(&h->f, "b1", MQ_HEADER_KEY, "k");
+	run(h, "b2 b3 b4 b5 b6");
+	settle(h, "b1 b2 b3 b4 b6", MQ_OUTCOME_ACK);
+	outbox_flush_enough(&h->outbox);
+	assert_string_equal(recorded(), "oldest:b:holds( b1 b2 b3 b4 b6@6 )");
 }
 
 static void
@@ -334,7 +405,11 @@ main(void)
 	    TEST(acks_wait_a_little),
 	    TEST(the_oldest_go_together),
 	    TEST(enough_go_at_once),
-	    TEST(not_the_oldest_go_alone),
+	    TEST(others_may_be_between),
+	    TEST(no_equal_may_be_between),
+	    TEST(what_the_server_has_lost_has_no_place),
+	    TEST(many_wait_for_those_between),
+	    TEST(many_do_not_wait_in_vain),
 	    TEST(what_is_sent_before_is_older),
 	    TEST(acks_out_of_order_go_alone),
 	    TEST(keys_and_equals_are_no_batch),

@@ -9,15 +9,18 @@
 #include "worker.h"
 
 /* Without --window: as many messages as a worker does in this time; and about so
- * many bytes, which the worker may read at once. */
+ * many bytes, which the worker may read at once.  Workers share a number of
+ * messages: acks have to be found among all that run. */
 #define AHEAD_S	    0.1
-#define WINDOW_MAX  1000
 #define AHEAD_BYTES ((size_t)1 << 20)
+#define WINDOWS_MAX 1000
+#define WINDOW_MAX  60 /* each, if there are many */
 
 static int
 window_of(const struct slot *s)
 {
 	const struct options *opt = s->slots->opt;
+	int most = WINDOWS_MAX / opt->slots;
 	double ahead;
 
 	if (opt->window > 0)
@@ -26,7 +29,9 @@ window_of(const struct slot *s)
 	    opt->rest_max_ms > 0 || s->bytes >= AHEAD_BYTES)
 		return 1;
 	ahead = AHEAD_S / s->worker.message_s;
-	return ahead > WINDOW_MAX ? WINDOW_MAX : ahead > 1 ? (int)ahead : 1;
+	if (most < WINDOW_MAX)
+		most = WINDOW_MAX;
+	return ahead > most ? most : ahead > 1 ? (int)ahead : 1;
 }
 
 /* How many more messages a slot can take. */

@@ -56,6 +56,7 @@ inbox_add(struct inbox *in, int queue, char *element, size_t len)
 	m->len = len;
 	m->since = mq_clock_steady_s();
 	TAILQ_INSERT_TAIL(&in->all, m, link);
+	TAILQ_INSERT_TAIL(&in->queues[queue].all, m, own);
 	equals_add(&in->equals, m);
 	hold_message(in, m);
 	return m;
@@ -74,6 +75,7 @@ inbox_forget(struct inbox *in, struct message *m)
 	if (m->state == MESSAGE_HELD)
 		release_message(in, m);
 	TAILQ_REMOVE(&in->all, m, link);
+	TAILQ_REMOVE(&in->queues[m->queue].all, m, own);
 	equals_remove(m);
 	if (TAILQ_EMPTY(&in->all))
 		in->in_order = true;
@@ -223,6 +225,12 @@ struct message *
 inbox_last(const struct inbox *in)
 {
 	return TAILQ_LAST(&in->all, messages);
+}
+
+struct message *
+inbox_first_of(const struct inbox *in, int queue)
+{
+	return TAILQ_FIRST(&in->queues[queue].all);
 }
 
 bool

@@ -250,6 +250,7 @@ inbox_init(struct inbox *in, struct ev_loop *loop, const struct options *opt,
 	in->queues = mq_xcalloc((size_t)opt->queue_count, sizeof(*in->queues));
 	for (i = 0; i < opt->queue_count; i++) {
 		in->queues[i].name = opt->queues[i];
+		TAILQ_INIT(&in->queues[i].all);
 		TAILQ_INIT(&in->queues[i].waiting);
 	}
 	wakeup_init(in);

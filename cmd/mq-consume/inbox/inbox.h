@@ -49,13 +49,14 @@ struct inbox_events {
 
 struct inbox_queue {
 	const char *name;
-	bool more;	    /* there may be more to claim */
-	double due;	    /* steady time when there may be more; 0: none */
-	bool seen;	    /* a claim has been answered */
-	bool paused;	    /* at the last look */
-	bool exists;	    /* at the last look */
-	int pausing;	    /* our own pauses that are not confirmed */
-	long long received; /* claimed under this name of the connection */
+	bool more;	     /* there may be more to claim */
+	double due;	     /* steady time when there may be more; 0: none */
+	bool seen;	     /* a claim has been answered */
+	bool paused;	     /* at the last look */
+	bool exists;	     /* at the last look */
+	int pausing;	     /* our own pauses that are not confirmed */
+	long long received;  /* claimed under this name of the connection */
+	struct messages all; /* in the order of their claims */
 	struct messages waiting; /* not started, in order */
 	int held;		 /* count of waiting */
 	int64_t tick;		 /* of its clock, at the last look */
@@ -122,6 +123,8 @@ bool inbox_empty(const struct inbox *);
  * their links lead to the others. */
 struct message *inbox_first(const struct inbox *);
 struct message *inbox_last(const struct inbox *);
+/* The oldest message of a queue; TAILQ_NEXT() of `own` leads to the others. */
+struct message *inbox_first_of(const struct inbox *, int queue);
 /* Whether the server has all messages in that order. */
 bool inbox_in_order(const struct inbox *);
 /* The server may have another order now. */

@@ -9,24 +9,40 @@
 #include "base/xalloc.h"
 
 /* Waiting acks, and their longest wait.  After a crash, at most that many messages
- * are run again. */
+ * are run again.  If messages end many at a time, more acks may wait until the end
+ * of a turn. */
 #define ENOUGH	    16
 #define ENOUGH_S    0.02
-#define ENOUGH_MANY 250 /* if messages end many at a time */
+#define ENOUGH_MANY 250
 #define MANY_S	    0.005
+#define MANY_MAX    1000
 /* Bytes of a batch whose elements must be sent or read. */
 #define BYTES_MAX ((size_t)1 << 20)
+/* The server removes acks together cheaply if this many times fewer others are
+ * between them. */
+#define DENSE 4
 /* Fewer acks are sent one by one. */
 #define TOGETHER_MIN 4
 
 /* Messages that are acked by one command. */
 struct ack_batch {
 	struct outbox *outbox;
-	bool holds;  /* one may hold a key or a group */
-	bool equals; /* one may be equal to another; never both */
+	struct message *oldest; /* of those that the server has */
+	struct message **m;
+	int *places; /* of each, from the oldest */
 	int n;
-	struct message *m[];
+	size_t others_len; /* of those between them */
+	bool holds;	   /* one may hold a key or a group */
+	bool equals;	   /* one may be equal to another; never both */
 };
+
+static void
+free_batch(struct ack_batch *b)
+{
+	free(b->m);
+	free(b->places);
+	free(b);
+}
 
 static void
 on_acked(void *arg, const struct mq_answer *answer, enum mq_settled how)
@@ -44,88 +60,142 @@ on_acked(void *arg, const struct mq_answer *answer, enum mq_settled how)
 			settlement_answered(o, b->m[i], answer, how);
 		else
 			settlement_again(o, b->m[i]);
-	free(b);
+	free_batch(b);
 	o->events->wake(o->arg);
 }
 
 /* False: the message cannot be acked together with the others. */
 static bool
-add_to_batch(struct ack_batch *b, struct message *m, size_t bytes)
+add_to_batch(struct ack_batch *b, struct message *m, int place, size_t bytes)
 {
 	bool holds = b->holds || mq_message_holds(&m->envelope);
 	bool equals = b->equals || m->equal;
 
-	if ((holds && equals) || ((holds || equals) && bytes > BYTES_MAX))
+	if ((equals && (holds || place > b->n + 1)) ||
+	    ((holds || equals) && bytes > BYTES_MAX))
 		return false;
 	b->holds = holds;
 	b->equals = equals;
+	b->places[b->n] = place;
 	b->m[b->n++] = m;
 	return true;
 }
 
-/*
- * The oldest messages that the server has of a queue, once all commands in flight
- * are carried out; as far as they can be acked together.
- */
-static struct ack_batch *
-collect_oldest(struct outbox *o, int queue)
+/* The server does not have the message any more, or once all commands in flight
+ * are carried out. */
+static bool
+is_gone(const struct message *m)
 {
-	int most = o->waiting_of[queue];
-	struct ack_batch *b =
-	    mq_xcalloc(1, sizeof(*b) + (size_t)most * sizeof(b->m[0]));
+	return m->in_flight || m->lost || m->gone;
+}
+
+/* Adds the acks that wait, as far as they can go together; unless all, as far as
+ * few others are between them. */
+static void
+collect_acks(struct ack_batch *b, int queue, int most, bool all)
+{
+	struct outbox *o = b->outbox;
 	struct message *m;
-	size_t bytes = 0;
+	size_t bytes = 0, others_len = 0;
+	int place = 0, n = 0;
+
+	for (m = inbox_first_of(o->inbox, queue); m != NULL && b->n < most;
+	     m = TAILQ_NEXT(m, own)) {
+		if (is_gone(m))
+			continue;
+		if (place++ == 0)
+			b->oldest = m;
+		bytes += m->len;
+		if (!m->waits || result_wanted(o->results, m)) {
+			/* Only the server knows which of equal ones stays. */
+			if (b->equals || m->equal)
+				break;
+			others_len += m->len;
+		} else if (!add_to_batch(b, m, place, bytes)) {
+			break;
+		} else if (all || (place - b->n) * DENSE <= b->n) {
+			n = b->n;
+			b->others_len = others_len;
+		}
+	}
+	b->n = n;
+}
+
+static struct ack_batch *
+make_batch(struct outbox *o, int queue, bool all)
+{
+	struct ack_batch *b = mq_xcalloc(1, sizeof(*b));
+	int most = o->waiting_of[queue];
 
 	b->outbox = o;
-	for (m = inbox_first(o->inbox); m != NULL && b->n < most;
-	     m = TAILQ_NEXT(m, link)) {
-		if (m->queue != queue || m->in_flight)
-			continue;
-		bytes += m->len;
-		if (!m->waits || result_wanted(o->results, m) ||
-		    !add_to_batch(b, m, bytes))
-			break;
-	}
+	b->m = mq_xcalloc((size_t)most, sizeof(b->m[0]));
+	b->places = mq_xcalloc((size_t)most, sizeof(b->places[0]));
+	collect_acks(b, queue, most, all);
 	return b;
 }
 
 static void
-send_batch(struct outbox *o, int queue)
+send_batch(struct outbox *o, int queue, bool all)
 {
-	struct ack_batch *b = collect_oldest(o, queue);
+	struct ack_batch *b = make_batch(o, queue, all);
 	struct mq_part *elements;
+	struct mq_acks acks = {.places = b->places,
+	    .n = b->n,
+	    .others_len = b->others_len,
+	    .holds = b->holds,
+	    .twins = b->equals};
 	int i;
 
 	if (b->n < TOGETHER_MIN) {
-		free(b);
+		free_batch(b);
 		return;
 	}
-	elements = mq_xcalloc((size_t)b->n, sizeof(*elements));
+	acks.oldest = (struct mq_part){b->oldest->element, b->oldest->len};
+	acks.elements = elements = mq_xcalloc((size_t)b->n, sizeof(*elements));
 	for (i = 0; i < b->n; i++) {
 		elements[i] = (struct mq_part){b->m[i]->element, b->m[i]->len};
 		settlement_sent(o, b->m[i]);
 	}
-	mq_consumer_ack_oldest(o->server, queue,
-	    &(struct mq_acks){elements, b->n, b->holds, b->equals}, on_acked,
-	    b);
+	mq_id_make(o->ids, 0, acks.unique);
+	mq_consumer_ack_oldest(o->server, queue, &acks, on_acked, b);
 	free(elements);
+}
+
+static void
+send_batches(struct outbox *o, bool all)
+{
+	int queue;
+
+	if (!inbox_in_order(o->inbox))
+		return;
+	for (queue = 0; queue < o->opt->queue_count; queue++)
+		if (o->waiting_of[queue] >= TOGETHER_MIN)
+			send_batch(o, queue, all);
 }
 
 void
 outbox_flush(struct outbox *o)
 {
-	int queue;
-
 	ev_timer_stop(o->loop, &o->timer);
 	if (!o->events->online(o->arg))
 		return;
 	o->holding = false;
-	if (inbox_in_order(o->inbox) && o->waiting_count >= TOGETHER_MIN)
-		for (queue = 0; queue < o->opt->queue_count; queue++)
-			if (o->waiting_of[queue] >= TOGETHER_MIN)
-				send_batch(o, queue);
+	if (o->waiting_count >= TOGETHER_MIN)
+		send_batches(o, true);
 	while (o->events->online(o->arg) && !TAILQ_EMPTY(&o->waiting))
 		settlement_send(o, TAILQ_FIRST(&o->waiting));
+}
+
+/* The others wait until the acks between them have come. */
+void
+outbox_flush_enough(struct outbox *o)
+{
+	if (o->waiting_count < o->enough || !o->events->online(o->arg))
+		return;
+	if (!o->holding)
+		send_batches(o, false);
+	if (o->waiting_count >= o->enough)
+		outbox_flush(o);
 }
 
 static void
@@ -135,7 +205,7 @@ wait_for_others(struct outbox *o, struct message *m)
 	TAILQ_INSERT_TAIL(&o->waiting, m, waiting);
 	o->waiting_of[m->queue]++;
 	o->holding = o->holding || mq_message_holds(&m->envelope);
-	if (++o->waiting_count >= o->enough || m->awaited)
+	if (++o->waiting_count >= o->most || m->awaited)
 		outbox_flush(o);
 	else if (!ev_is_active(&o->timer))
 		ev_timer_again(o->loop, &o->timer);
@@ -212,7 +282,8 @@ outbox_init(struct outbox *o, struct ev_loop *loop, const struct options *opt,
 	    .results = results,
 	    .events = events,
 	    .arg = arg,
-	    .enough = many ? ENOUGH_MANY : ENOUGH};
+	    .enough = many ? ENOUGH_MANY : ENOUGH,
+	    .most = many ? MANY_MAX : ENOUGH};
 	TAILQ_INIT(&o->waiting);
 	o->waiting_of =
 	    mq_xcalloc((size_t)opt->queue_count, sizeof(*o->waiting_of));

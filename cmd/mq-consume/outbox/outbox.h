@@ -50,9 +50,10 @@ struct outbox {
 	int in_flight;		 /* of these: sent, and not answered */
 	struct messages waiting; /* acks that wait for others */
 	int waiting_count;
-	int enough;		/* waiting_count at which all are sent */
-	int *waiting_of;	/* counts by queue */
-	bool holding;		/* one may hold a key or a group */
+	int enough;	 /* waiting_count to be sent at the end of a turn */
+	int most;	 /* waiting_count at which all are sent */
+	int *waiting_of; /* counts by queue */
+	bool holding;	 /* one may hold a key or a group */
 	unsigned long sendings; /* so far */
 	unsigned long moves;	/* answers so far */
 	ev_timer timer;		/* for the waiting acks */
@@ -69,6 +70,8 @@ void outbox_free(struct outbox *);
 void outbox_settle(struct outbox *, struct message *, enum mq_outcome);
 /* Sends the waiting acks. */
 void outbox_flush(struct outbox *);
+/* At the end of a turn: sends them if they are enough. */
+void outbox_flush_enough(struct outbox *);
 /* Whether acks wait; whether one of them may hold a key or a group. */
 bool outbox_waits(const struct outbox *);
 bool outbox_holds(const struct outbox *);

@@ -8,6 +8,9 @@
 #include "keys.h"
 #include "scripts.h"
 
+/* The most that a script moves within the list. */
+#define KEEP_BYTES ((size_t)1 << 16)
+
 static void
 add_claim(const struct mq_session *s, const char *name, int max, size_t bytes,
     const char *large, struct mq_command *c)
@@ -149,17 +152,48 @@ rmq_settle(const struct mq_session *s, int queue,
 		add_result(c, how->result);
 }
 
+/*
+ * Of a window of the list, either the others are moved together, or the acked ones
+ * are removed one by one.  Moving copies the others, and takes the server twice as
+ * long for each.
+ */
+static void
+add_window(struct mq_command *c, const struct mq_acks *acks)
+{
+	const int *places = acks->places;
+	int n = acks->n, window = places[n - 1], others = window - n, place;
+
+	mq_command_int(c, window);
+	mq_command_arg(c, acks->oldest.p, acks->oldest.n);
+	mq_command_arg(c, acks->elements[n - 1].p, acks->elements[n - 1].n);
+	if (others == 0)
+		return;
+	if (others > n / 2 || acks->others_len > KEEP_BYTES) {
+		mq_command_str(c, acks->unique);
+		while (n > 0)
+			mq_command_int(c, places[--n]);
+		return;
+	}
+	mq_command_str(c, "keep");
+	for (place = window; place > 0; place--)
+		if (n > 0 && places[n - 1] == place)
+			n--;
+		else
+			mq_command_int(c, place);
+}
+
 void
 rmq_ack_oldest(const struct mq_session *s, int queue,
     const struct mq_acks *acks, struct mq_command *c)
 {
-	const struct mq_part *e = acks->elements, *last = &e[acks->n - 1];
+	int i;
 
 	if (acks->twins) {
 		mq_command_script(c, &rmq_script_ack_equal, 1);
 		rmq_key_both(c, s->connection, s->queues[queue], "unacked");
-		for (; e <= last; e++)
-			mq_command_arg(c, e->p, e->n);
+		for (i = 0; i < acks->n; i++)
+			mq_command_arg(
+			    c, acks->elements[i].p, acks->elements[i].n);
 		return;
 	}
 	if (acks->holds) {
@@ -169,9 +203,7 @@ rmq_ack_oldest(const struct mq_session *s, int queue,
 		mq_command_script(c, &rmq_script_ack, 1);
 	}
 	rmq_key_both(c, s->connection, s->queues[queue], "unacked");
-	mq_command_int(c, acks->n);
-	mq_command_arg(c, e->p, e->n);
-	mq_command_arg(c, last->p, last->n);
+	add_window(c, acks);
 }
 
 void

@@ -1,0 +1,177 @@
+#!/usr/bin/env bats
+# layouts: rmq rsmq
+# Messages of several workers end in another order than they were claimed in:
+# they are acked together all the same, and the others stay as they are.
+
+# run_mq sets output and stderr; T and D are of common.bash.
+# shellcheck disable=SC2016,SC2030,SC2031,SC2154
+
+load ../helpers/common
+
+: "${LAYOUT:=rmq}"
+load "../helpers/layout-$LAYOUT"
+
+setup_file() {
+	server_start
+}
+
+teardown_file() {
+	server_stop
+}
+
+setup() {
+	common_setup
+	export MQ_LAYOUT=$LAYOUT
+	any_length q
+	: >"$T/did"
+	# Notes what it has done, and then says so.  "wait FILE" waits for $T/FILE,
+	# "nap" for up to 2 ms.
+	script work "$(command -v perl)" <<'.'
+open V, '>&=3';
+open F, '>>', "$ENV{T}/did";
+while ($ARGV[0] eq 'fast' && sysread STDIN, $_, 65536) {
+	syswrite F, $_;
+	syswrite V, "done\n" x tr/\n//;
+}
+while (<STDIN>) {
+	select undef, undef, undef, .02 until !/^wait (\w+)/ || -e "$ENV{T}/$1";
+	select undef, undef, undef, rand .002 if /nap/;
+	syswrite F, $_;
+	syswrite V, "done\n";
+}
+.
+}
+
+teardown() {
+	redis config set maxmemory 0 >/dev/null
+	common_teardown
+}
+
+# The commands by which messages are acked one by one, and all scripts.
+acks_alone() {
+	redis info commandstats |
+		sed -n 's/^cmdstat_\(lrem\|evalsha\|eval\):calls=\([0-9]*\),.*/\2/p' |
+		paste -sd+ | bc
+}
+
+# Those of $T/all that have not been done, in their order.
+undone() {
+	awk 'NR == FNR {did[$0] = 1; next} !($0 in did)' "$T/did" "$T/all"
+}
+
+# Everything was done, or is with the N messages that stay.
+only_left() {
+	[ "$(held q)" = "0 0 $(undone | wc -l) 0" ] && [ "$(undone | wc -l)" -le "$1" ]
+}
+
+# The consumer is killed, and its messages go back.
+crash() {
+	stop_mq KILL || true
+	expire "$(connections)"
+	run_mq 0 mq-clean -q
+	"$BUILD/mq-stats" --list ready -l q >"$T/ready"
+	# RSMQ has an order for those that were received at once only.
+	[ "$LAYOUT" = rmq ] || sort -V -o "$T/ready" "$T/ready"
+}
+
+@test "acks: of eight workers, together" {
+	seq 20000 | run_mq 0 mq-publish -l q
+	redis config resetstat >/dev/null
+	run_mq 0 mq-consume --stream -j 8 --drain -l q -- "$T/work" fast
+	assert_equal "$stderr" ""
+	sort -n "$T/did" | cmp - <(seq 20000)
+	assert_equal "$(held q)" "0 0 0 0"
+	[ "$(acks_alone)" -lt 4000 ]
+}
+
+@test "acks: around one that takes long, with a full server, too" {
+	{ echo wait go; seq 10000; } >"$T/all"
+	run_mq 0 mq-publish -l q <"$T/all"
+	redis config set maxmemory 1 >/dev/null
+	redis config resetstat >/dev/null
+	start_mq mq-consume --stream -j 2 -l q -- "$T/work"
+	eventually 60 only_left 1
+	assert_equal "$(undone)" "wait go"
+	[ "$(acks_alone)" -lt 4000 ]
+	touch "$T/go"
+	eventually 20 only_left 0
+	stop_mq
+	assert_equal "$(wc -l <"$T/did")" 10001
+}
+
+@test "acks: those between them stay, in their order" {
+	local i
+	for i in {1..3}; do
+		echo "wait go$i"
+		seq "${i}0001" "${i}1500"
+	done >"$T/all"
+	run_mq 0 mq-publish -l q <"$T/all"
+	start_mq mq-consume --stream -j 4 --window 200 -l q -- "$T/work"
+	eventually 60 only_left 600
+	touch "$T/go2"
+	eventually 60 only_left 400
+	crash
+	[ "$(wc -l <"$T/ready")" -ge 2 ]
+	cmp "$T/ready" <(undone | if [ "$LAYOUT" = rmq ]; then cat; else sort -V; fi)
+}
+
+@test "acks: a consumer killed in the middle has lost none, and done few twice" {
+	local try
+	for try in {1..5}; do
+		: >"$T/did"
+		seq 4000 | sed "s/^/$try nap /" >"$T/all"
+		run_mq 0 mq-publish -l q <"$T/all"
+		start_mq mq-consume --stream -j 6 -l q -- "$T/work"
+		eventually 30 did_reaches $((try * 500))
+		crash
+		# What is not done is there, in order, and none is there twice.
+		undone >"$T/undone"
+		[ "$(wc -l <"$T/undone")" -gt 0 ]
+		grep -Fxf "$T/undone" "$T/ready" | cmp - "$T/undone"
+		[ "$(sort "$T/ready" | uniq -d | wc -l)" = 0 ]
+		# The windows of the workers, and acks that waited.
+		[ "$(($(wc -l <"$T/ready") - $(wc -l <"$T/undone")))" -le 1500 ]
+		redis flushall >/dev/null
+		any_length q
+	done
+}
+
+did_reaches() {
+	[ "$(wc -l <"$T/did")" -ge "$1" ]
+}
+
+@test "acks: what they held is free: of those that are done only" {
+	[ "$LAYOUT" = rmq ] || skip "RSMQ has no keys and groups"
+	{
+		echo '{"payload":"wait go","headers":{"Mq-Key":["k0"]}}'
+		seq 3000 | sed 's/.*/{"payload":"&","headers":{"Mq-Key":["k&"]}}/'
+		seq 300 | sed 's/.*/{"payload":"g&","headers":{"Mq-Group":["g&"]}}/'
+	} | run_mq 0 mq-publish --jsonl q
+	redis config resetstat >/dev/null
+	start_mq mq-consume --stream -j 4 -l q -- "$T/work"
+	eventually 60 held_is q "0 0 1 0"
+	assert_equal "$(redis hkeys 'rmq::queue::[q]::locks' | grep -c k)" 1
+	[ "$(acks_alone)" -lt 2000 ]
+	touch "$T/go"
+	eventually 20 held_is q "0 0 0 0"
+	stop_mq
+	assert_equal "$(redis hkeys 'rmq::queue::[q]::locks' | grep -c k)" 0
+	assert_equal "$(sort -u "$T/did" | wc -l)" 3301
+}
+
+@test "acks: a user who may not put them together loses none" {
+	[ "$LAYOUT" = rmq ] || skip "RSMQ has no lists"
+	{ echo wait go; seq 1000; } >"$T/all"
+	run_mq 0 mq-publish -l q <"$T/all"
+	redis acl setuser some on '>pw' allkeys allchannels +@all -lset >/dev/null
+	MQ_URL="unix://some:pw@$D/redis.sock" start_mq mq-consume --stream -j 2 \
+		-l q -- "$T/work"
+	eventually 60 only_left 1
+	assert_equal "$(undone)" "wait go"
+	grep -q "lset" "$T/err"
+	touch "$T/go"
+	eventually 20 only_left 0
+	stop_mq
+	assert_equal "$(wc -l <"$T/did")" 1001
+	redis acl deluser some >/dev/null
+}
