@@ -2,11 +2,10 @@
 import json
 import os
 import signal
-import threading
 import time
 
-from fleetlib import (DIR, QUEUE, READY, Server, compiled, ended, number,
-                      ratio, rounds, start, tool, until, value, waits)
+from fleetlib import (DIR, QUEUE, READY, Server, Waiting, compiled, ended,
+                      number, ratio, rounds, start, tool, until, value)
 
 
 # --- giveback: 100,000 held messages, and TERM --------------------------------------------
@@ -15,7 +14,6 @@ def giveback():
     # One less than the largest batch, so that it never is full.
     n = number("HELD", 100000) - 1
     main, other = Server("giveback"), Server("giveback-other")
-    busy = DIR + "/busy"
 
     def given_back(server):
         """Others wait on the main server, wherever the work is done."""
@@ -26,23 +24,15 @@ def giveback():
                          "--batch-wait", "1h", QUEUE, "--", "cat")
         until(lambda: server.held() == n, "held messages", 0.05)
         time.sleep(1)
-        longest = []
-        # As long as there is the file, the probe is at work.
-        open(busy, "w").close()
-        probe = threading.Thread(target=lambda: longest.append(
-            waits(main, "sh", "-c", "while [ -e %s ]; do sleep 0.05; done" %
-                  busy)[0]))
-        probe.start()
-        time.sleep(0.2)
-        before, began = server.cpu(), time.monotonic()
-        consumer.terminate()
-        until(lambda: server.held() == 0, "given back", 0.01)
-        took = time.monotonic() - began
-        ended(consumer, began, (0, 143, -signal.SIGTERM))
-        cpu = server.cpu() - before
-        os.unlink(busy)
-        probe.join()
-        return {"s": took, "wait": longest[0], "cpu": cpu,
+        before = server.cpu()
+        with Waiting(main) as waiting:
+            began = time.monotonic()
+            consumer.terminate()
+            until(lambda: server.held() == 0, "given back", 0.01)
+            took = time.monotonic() - began
+            ended(consumer, began, (0, 143, -signal.SIGTERM))
+        return {"s": took, "wait": waiting.longest,
+                "cpu": server.cpu() - before,
                 "left": n - server.count() + server.held()}
 
     def sample():
@@ -139,7 +129,8 @@ STATUS = {"ack": 0, "reject": 1, "retry": 75}
 
 
 class Work:
-    """Server CPU in ms, and peak memory in MB, of one step on one server."""
+    """Server CPU in ms, the longest wait of others, and peak memory in MB, of a
+    step on one server."""
 
     def __init__(self, server):
         self.server, self.found = server, {}
@@ -149,9 +140,11 @@ class Work:
         self.server.call("MEMORY", "PURGE")
         with open("/proc/%d/clear_refs" % self.pid, "w") as f:
             f.write("5")
-        before = self.server.cpu()
-        work()
-        self.found[name] = (self.server.cpu() - before) * 1e3
+        with Waiting(self.server) as waiting:
+            before = self.server.cpu()
+            work()
+            self.found[name] = (self.server.cpu() - before) * 1e3
+        self.found[name, "wait"] = waiting.longest
         with open("/proc/%d/status" % self.pid) as f:
             peak = next(line for line in f if line.startswith("VmHWM"))
         self.found[name, "peak"] = int(peak.split()[1]) / 1024
@@ -224,3 +217,5 @@ def large():
               target)
         ratio("large: %s, peak MB, LPUSH" % name, samples, (name, "peak"),
               ("LPUSH", "peak"), "-" if target == "-" else "<= 1.2")
+        ratio("large: %s, longest wait ms, LPUSH" % name, samples,
+              (name, "wait"), ("LPUSH", "wait"), "-")

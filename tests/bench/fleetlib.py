@@ -3,7 +3,7 @@
 #   Server(name)         a private redis-server: call, pipe, cpu, commands, fill
 #   tool(server, ...)    runs a tool to its end; a Run: wall, own CPU
 #   start(server, ...)   starts one that goes on, ended by stop_all()
-#   waits(server, ...)   how long another client waits while a command runs
+#   Waiting(server)      how long another client waits meanwhile
 #   rounds(f)            what f returns, a dict, ROUNDS times
 #   ratio, value, row    lines of the table
 import atexit
@@ -249,12 +249,27 @@ def hiredis():
                           text=True).stdout.split()
 
 
-def waits(server, *command):
-    """Milliseconds: the longest wait of another client, and p99.9."""
-    out = subprocess.run(
-        [compiled("waits", *hiredis()), server.socket, *map(str, command)],
-        check=True, capture_output=True, env=server.environment).stdout
-    return [int(ns) / 1e6 for ns in out.split()]
+class Waiting:
+    """Another client of a server at work; its longest wait, milliseconds."""
+
+    def __init__(self, server):
+        self.program = compiled("waits", *hiredis())
+        self.server, self.busy = server, DIR + "/busy"
+
+    def __enter__(self):
+        open(self.busy, "w").close()
+        self.process = subprocess.Popen(
+            [self.program, self.server.socket, "sh", "-c",
+             "while [ -e %s ]; do sleep 0.02; done" % self.busy],
+            stdout=subprocess.PIPE)
+        # It asks a hundred times before that.
+        time.sleep(0.2)
+        return self
+
+    def __exit__(self, *_):
+        os.unlink(self.busy)
+        out, _ = self.process.communicate()
+        self.longest = int(out.split()[0]) / 1e6
 
 
 def clean_up():
