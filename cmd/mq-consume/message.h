@@ -74,6 +74,7 @@ struct message {
 	TAILQ_ENTRY(message) waiting;
 	bool waits;	    /* its ack waits for others */
 	bool in_flight;	    /* sent, and not answered yet */
+	bool whole;	    /* a large one: the server needs all of it */
 	unsigned long sent; /* number of its sending; 0: not sent */
 };
 

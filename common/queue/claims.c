@@ -3,6 +3,7 @@
  */
 #include <stdlib.h>
 
+#include "base/clock.h"
 #include "base/xalloc.h"
 #include "consumer.h"
 #include "redis/reply.h"
@@ -92,6 +93,7 @@ take_moved(const struct mq_asker *asker, const redisReply *exec)
 	}
 	if (n == 0)
 		claimed.n = find_moved(exec, found);
+	k->claim.ahead_ms = claimed.now_ms - mq_clock_steady_ms();
 	k->claim.most = k->claim.most < MOST ? 2 * k->claim.most : MOST;
 	for (i = 0; i < claimed.n; i++)
 		if (found[i]->len >= MQ_LARGE)

@@ -196,37 +196,6 @@ mq_consumer_exists(struct mq_consumer *k, int queue, const char *element,
 	return true;
 }
 
-static void
-take_settled(const struct mq_asker *asker, redisReply *reply)
-{
-	mq_settled_fn *fn = (mq_settled_fn *)asker->fn;
-	struct mq_answer buf;
-	const struct mq_answer *a = mq_answer_to(reply, -1, &buf);
-
-	fn(asker->arg, a,
-	    is_good(a) ? mq_layout_settled(reply) : MQ_SETTLED_LOST);
-}
-
-void
-mq_consumer_settle(struct mq_consumer *k, int queue,
-    const struct mq_settlement *how, mq_settled_fn *fn, void *arg)
-{
-	struct mq_command cmd = {0};
-
-	k->layout->settle(&k->session, queue, how, &cmd);
-	send_own(k, &cmd, take_settled, (mq_callback *)fn, arg);
-}
-
-void
-mq_consumer_ack_oldest(struct mq_consumer *k, int queue,
-    const struct mq_acks *acks, mq_settled_fn *fn, void *arg)
-{
-	struct mq_command cmd = {0};
-
-	k->layout->ack_oldest(&k->session, queue, acks, &cmd);
-	send_own(k, &cmd, take_settled, (mq_callback *)fn, arg);
-}
-
 /* --- what else it says -------------------------------------------------------- */
 
 void

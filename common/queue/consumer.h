@@ -27,8 +27,9 @@ struct mq_consumer {
 		int queue, max;
 		size_t bytes;
 		int most; /* to be claimed at once while they may be large */
-	} claim;	  /* the one under way */
-	int leaving;	  /* steps without answer */
+		int64_t ahead_ms; /* the server's unix time less ours */
+	} claim;		  /* the one under way */
+	int leaving;		  /* steps without answer */
 	void (*left)(void *arg);
 	void *left_arg;
 };

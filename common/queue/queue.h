@@ -58,6 +58,7 @@ struct mq_runs;
 struct mq_receipt;
 
 enum { MQ_CLAIM_BAD = -1, MQ_CLAIM_LOST = -2 };
+enum { MQ_SETTLE_LARGE = 2 };
 
 /* Messages from this length on are not copied by scripts where that can be
  * avoided. */
@@ -225,6 +226,17 @@ struct mq_layout {
 	 */
 	void (*settle)(const struct mq_session *, int queue,
 	    const struct mq_settlement *, struct mq_command *);
+
+	/*
+	 * The same for a large message whose spot is known, but no ack, in one
+	 * transaction, step by step from 0, until false.  The reply to step
+	 * MQ_SETTLE_LARGE is the integer 1; else nothing was done, and
+	 * settle() has to do it.  now_ms: the server's unix time, about.
+	 * NULL: it has no such way.
+	 */
+	bool (*settle_large)(const struct mq_session *, int queue,
+	    const struct mq_settlement *, int64_t now_ms, int step,
+	    struct mq_command *);
 
 	/*
 	 * Acks messages in one step, which have no result.  If they are not

@@ -122,3 +122,132 @@ no_traces() {
 	assert_equal "$(held q)" "0 0 0 0"
 	no_traces
 }
+
+# payload STATE: that of the message is the one that was sent.
+payload() {
+	element q "$1" | tail -n +2 | head -c 3000000 | cmp - "$T/large"
+}
+
+# element adds a line end.
+length_of() {
+	element q "$1" | tail -n +2 | wc -c
+}
+
+# settled_apart N: so many settlements have been done without the payload in a script.
+settled_apart() {
+	assert_equal "$(($(calls linsert) + 0))" "$1"
+	no_traces
+}
+
+@test "large: rejected, and returned in front, to the end, to another queue" {
+	"$BUILD/mq-publish" -H 'A: b' q <"$T/large"
+	run_mq 0 mq-consume -n 1 q -- sh -c 'echo err a reason >&3'
+	assert_equal "$(held q)" "0 0 0 1"
+	settled_apart 1
+	assert_equal "$(element q rejected | header Mq-Error)" "a reason"
+	assert_equal "$(element q rejected | header A)" b
+	payload rejected
+	assert_equal "$(length_of rejected)" 3000001
+
+	"$BUILD/mq-return" -q q
+	"$BUILD/mq-publish" q other
+	run_mq 0 mq-consume -n 1 q -- sh -c 'echo resend >&3'
+	assert_equal "$(held q)" "2 0 0 0"
+	settled_apart 2
+	assert_equal "$(element q ready | header Mq-Attempt)" 1
+	payload ready
+	run_mq 0 mq-consume -n 1 q
+	assert_output other
+	"$BUILD/mq-consume" q -- sh -c 'exit 127' || true
+	assert_equal "$(held q)" "1 0 0 0"
+	settled_apart 3
+	payload ready
+	run_mq 0 mq-consume -n 1 --push other q -- sh -c 'echo push >&3'
+	assert_equal "$(held q)" "0 0 0 0"
+	assert_equal "$(held other)" "1 0 0 0"
+	run_mq 0 mq-consume -n 1 other -- cmp - "$T/large"
+	no_traces
+}
+
+@test "large: retried after a delay" {
+	local before after
+
+	"$BUILD/mq-publish" q <"$T/large"
+	"$BUILD/mq-publish" -d 1h q other
+	before=$(date +%s%3N)
+	run_mq 0 mq-consume -n 1 q -- sh -c 'echo resend 1000 >&3'
+	after=$(date +%s%3N)
+	assert_equal "$(held q)" "0 2 0 0"
+	settled_apart 0
+	assert_equal "$(calls rename)" 5
+	run redis --raw zrange 'rmq::queue::[q]::delayed' 0 0 withscores
+	assert [ "${lines[-1]}" -ge $((before + 1000000)) ]
+	assert [ "${lines[-1]}" -le $((after + 1000000)) ]
+	assert_equal "$(element q delayed | header Mq-Attempt)" 1
+	payload delayed
+	run_mq 0 mq-return -q --from delayed -n 1 q
+	run_mq 0 mq-consume -n 1 q -- cmp - "$T/large"
+	assert_equal "$(held q)" "0 1 0 0"
+}
+
+@test "large: several at once, equal ones, in any order, none lost or doubled" {
+	local i
+
+	for i in 1 2 3 4 5 6; do
+		"$BUILD/mq-publish" -H "N: $i" q <"$T/large"
+		"$BUILD/mq-publish" --raw q <"$T/large"
+		"$BUILD/mq-publish" q small
+	done
+	# Every other run fails, and the last ones end first.
+	script judge <<-'END'
+		sleep 0.$((RANDOM % 3))
+		[ $(($(date +%N | cut -c 9) % 2)) = 0 ] && exit 0
+		echo resend >&3
+	END
+	sed -i '1s/sh/bash/' "$T/judge"
+	run_mq 0 mq-consume --drain -j 4 --attempts 1000 q -- "$T/judge"
+	assert_equal "$(held q)" "0 0 0 0"
+	assert [ "$(calls linsert)" -gt 0 ]
+	no_traces
+
+	for i in 1 2 3 4; do
+		"$BUILD/mq-publish" -H "N: $i" q <"$T/large"
+		"$BUILD/mq-publish" --raw q <"$T/large"
+	done
+	run_mq 0 mq-consume --drain -j 4 --attempts 1 q -- false
+	assert_equal "$(held q)" "0 0 0 8"
+	for i in 0 1 2 3 4 5 6 7; do
+		element q rejected $i | header N
+		echo
+	done | sort | tr -d '\n' >"$T/got"
+	assert_equal "$(cat "$T/got")" 1234
+}
+
+@test "large: a target that holds something else gets nothing" {
+	"$BUILD/mq-publish" q <"$T/large"
+	redis set 'rmq::queue::[q]::rejected' x >/dev/null
+	"$BUILD/mq-consume" -n 1 --attempts 1 q -- false 2>"$T/err" || true
+	assert_equal "$(redis llen 'rmq::queue::[q]::ready')" 1
+	payload ready
+	assert_equal "$(redis get 'rmq::queue::[q]::rejected')" x
+	no_traces
+}
+
+@test "large: what somebody has taken away is not rejected" {
+	"$BUILD/mq-publish" q <"$T/large"
+	start_mq mq-consume --no-clean -n 1 q -- sh -c 'read x; false'
+	eventually 10 held_is q "0 0 1 0"
+	stop_mq KILL
+	"$BUILD/mq-publish" q <"$T/large"
+	script steal <<-END
+		redis-cli -s "$D/redis.sock" eval 'for _, k in ipairs(
+			redis.call("keys", "*::unacked")) do redis.call("del", k) end' 0
+		exit 1
+	END
+	redis del "rmq::connection::$(connections)::heartbeat" >/dev/null
+	run_mq 0 mq-clean
+	run_mq 0 mq-consume -n 1 --attempts 1 q -- "$T/steal"
+	[[ $stderr == *'lease lost'* ]]
+	assert_equal "$(held q)" "1 0 0 0"
+	no_traces
+}

@@ -240,11 +240,13 @@ unacked_are() {
 	start_mq mq-consume --no-clean --prefetch 3 --grace 0 q -- sleep 100
 	eventually 10 unacked_are 4
 	stop_mq TERM
-	# One that no script copies.
+	run_mq 0 mq-consume -l --drain q push
+	# One that no script copies: delayed, then rejected.
 	if is rmq; then
 		head -c 1100000 /dev/zero | own_mq mq-publish push
+		run_mq 0 mq-consume -n 1 push -- sh -c 'echo resend 1 >&3'
+		run_mq 0 mq-consume -n 1 push -- false
 	fi
-	run_mq 0 mq-consume -l --drain q push
 	nothing_refused
 	# A duplicate with a key, and a walk by what is too late; one that somebody
 	# else has received, and what the pushed ones need to be rejected; messages

@@ -112,3 +112,20 @@ inbox_count(const struct inbox *in, int queue)
 		n += m->queue == queue && !m->lost && !m->gone;
 	return n;
 }
+
+void
+inbox_find_spot(
+    const struct inbox *in, const struct message *wanted, struct mq_spot *spot)
+{
+	const struct message *m;
+
+	*spot =
+	    (struct mq_spot){.received = in->queues[wanted->queue].received};
+	TAILQ_FOREACH(m, &in->all, link) {
+		if (m == wanted)
+			spot->place = spot->count;
+		spot->count += m->queue == wanted->queue && !m->lost &&
+		    !m->gone && !m->in_flight;
+	}
+	spot->known = in->in_order || spot->count == 1;
+}

@@ -119,6 +119,11 @@ take_settled(struct outbox *o, struct message *m, enum mq_settled how)
 		outbox_forget(o, m);
 		o->events->too_long(o->arg, m);
 		break;
+	case MQ_SETTLED_UNKNOWN:
+		m->whole = true;
+		m->sent = 0;
+		settlement_send(o, m);
+		break;
 	}
 }
 
@@ -207,11 +212,14 @@ settlement_send(struct outbox *o, struct message *m)
 	    .unrun = m->expired,
 	    .holds = mq_message_holds(&m->envelope)};
 
+	if (m->envelope.payload != NULL)
+		how.payload_at = (size_t)(m->envelope.payload - m->element);
 	if (m->header.len > 0) {
 		how.header = m->header.data;
 		how.header_len = m->header.len;
-		how.payload_at = (size_t)(m->envelope.payload - m->element);
 	}
+	if (m->len >= MQ_LARGE && !m->whole && m->envelope.payload != NULL)
+		inbox_find_spot(o->inbox, m, &how.spot);
 	how.result = result_of(o->results, m, &how, &result);
 	mq_id_make(o->ids, 0, how.unique);
 	if (m->pause_ms > 0)

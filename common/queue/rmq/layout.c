@@ -70,6 +70,7 @@ const struct mq_layout mq_layout_rmq = {
     .claim_large = rmq_claim_large,
     .key_queue = rmq_key_of,
     .settle = rmq_settle,
+    .settle_large = rmq_settle_large,
     .ack_oldest = rmq_ack_oldest,
     .held = rmq_held,
     .held_count = rmq_held_count,

@@ -30,6 +30,7 @@ PART(lease);
 PART(claim);
 PART(claim_large);
 PART(settle);
+PART(settle_large);
 PART(ack_oldest);
 PART(held);
 PART(held_count);

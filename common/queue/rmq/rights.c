@@ -57,6 +57,7 @@ const struct mq_right rmq_rights[] = {
     {"+hscan", C | K},
     {"+hset", P | C | E | K | R | D},
     {"+lindex", P | C | L | K | R | D},
+    {"+linsert", C},
     {"+llen", P | C | E | L | K | R | D},
     {"+lmove", C | E | K | R | D},
     {"+lpos", C | E | R | D},
@@ -95,7 +96,7 @@ const struct mq_right rmq_rights[] = {
     {"+zremrangebyrank", C | E | K | D},
     {"+zrevrange", C | K},
     {"+zrevrangebyscore", L | R | D},
-    {"+zscore", L | R | D},
+    {"+zscore", C | L | R | D},
     {"+wait", W},
     {NULL, 0},
 };

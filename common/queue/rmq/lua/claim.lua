@@ -128,6 +128,9 @@ local function hand_over(n)
   need(KEYS[13], 'LMOVE')
   local alone = n == 1 and call('EXISTS', unacked) == 0
   call('RENAME', q.ready, KEYS[alone and 14 or 13])
+  if n <= max then
+    call('DEL', KEYS[12])
+  end
   redis.pcall('HINCRBY', KEYS[11], 'claimed:' .. ARGV[5], math.min(n, max))
   return n > max
 end

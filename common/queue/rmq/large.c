@@ -1,0 +1,154 @@
+/*
+ * The rmq layout: large messages, which no script copies; see lua/exchange.lua.
+ */
+#include "layout.h"
+
+#include <string.h>
+
+#include "keys.h"
+#include "scripts.h"
+
+/* A settlement, and the bytes of its stub: in unacked, and behind that. */
+struct exchange {
+	const struct mq_session *session;
+	const char *queue;
+	const struct mq_settlement *how;
+	bool in_set; /* the target is a sorted set */
+	struct mq_buf stub, arrived;
+};
+
+static void
+make_stubs(struct exchange *x)
+{
+	const struct mq_settlement *how = x->how;
+
+	mq_buf_add(&x->stub, how->element, how->payload_at);
+	mq_buf_addstr(&x->stub, how->unique);
+	if (x->in_set)
+		mq_buf_addstr(&x->arrived, how->unique);
+	if (how->header == NULL) {
+		mq_buf_add(&x->arrived, x->stub.data, x->stub.len);
+	} else {
+		mq_buf_add(&x->arrived, how->header, how->header_len);
+		mq_buf_addstr(&x->arrived, how->unique);
+	}
+}
+
+static void
+add_target(struct mq_command *c, const struct exchange *x)
+{
+	const struct mq_settlement *how = x->how;
+
+	if (how->outcome == MQ_OUTCOME_PUSH)
+		rmq_key_queue(c, how->push, "ready");
+	else
+		rmq_key_queue(c, x->queue,
+		    x->in_set				  ? "delayed" :
+			how->outcome == MQ_OUTCOME_REJECT ? "rejected" :
+							    "ready");
+}
+
+static void
+add_verb(struct mq_command *c, const struct exchange *x, const char *verb)
+{
+	const struct mq_spot *spot = &x->how->spot;
+
+	mq_command_script(c, &rmq_script_exchange, RMQ_QUEUE_KEYS + 4);
+	rmq_queue_keys(c, x->queue);
+	rmq_key_both(c, x->session->connection, x->queue, "unacked");
+	rmq_key_connection(c, x->session->connection, "info");
+	add_target(c, x);
+	rmq_key_queue(c, x->queue, "moving");
+	mq_command_str(c, verb);
+	mq_command_arg(c, x->stub.data, x->stub.len);
+	mq_command_arg(c, x->arrived.data, x->arrived.len);
+	mq_command_str(c, x->in_set ? "" : mq_outcome_name(x->how->outcome));
+	mq_command_int(c, spot->place);
+	mq_command_int(c, spot->count);
+	mq_command_int(c, spot->received);
+	mq_command_str(c, x->queue);
+}
+
+/* The element as it goes on. */
+static void
+add_whole(struct mq_command *c, const struct exchange *x)
+{
+	const struct mq_settlement *how = x->how;
+	size_t at = how->header == NULL ? 0 : how->payload_at;
+	const struct mq_part parts[] = {
+	    {how->unique, x->in_set ? MQ_ID_LEN : 0},
+	    {how->header, how->header_len},
+	    {how->element + at, how->len - at},
+	};
+
+	mq_command_parts(c, parts, 3);
+}
+
+static void
+add_settle(struct mq_command *c, const struct exchange *x, int queue)
+{
+	struct mq_settlement how = *x->how;
+
+	how.element = x->stub.data;
+	how.len = x->stub.len;
+	rmq_settle(x->session, queue, &how, c);
+}
+
+/* What is behind the stub in its target: the message, and not the stub. */
+static void
+add_list_step(struct mq_command *c, const struct exchange *x, bool first)
+{
+	mq_command_plain(c, first ? "LINSERT" : "LREM");
+	add_target(c, x);
+	if (first)
+		mq_command_str(c, "AFTER");
+	else
+		mq_command_int(c, x->how->outcome == MQ_OUTCOME_FRONT ? -1 : 1);
+	mq_command_arg(c, x->arrived.data, x->arrived.len);
+	if (first)
+		add_whole(c, x);
+}
+
+static void
+add_set_step(
+    struct mq_command *c, const struct exchange *x, int64_t now_ms, int i)
+{
+	if (i != 1) {
+		add_verb(c, x, i == 0 ? "open" : "close");
+		return;
+	}
+	mq_command_plain(c, "ZADD");
+	rmq_key_queue(c, x->queue, "moving");
+	mq_command_int(c, now_ms + x->how->delay_ms);
+	add_whole(c, x);
+}
+
+bool
+rmq_settle_large(const struct mq_session *s, int queue,
+    const struct mq_settlement *how, int64_t now_ms, int step,
+    struct mq_command *c)
+{
+	struct exchange x = {.session = s,
+	    .queue = s->queues[queue],
+	    .how = how,
+	    .in_set = how->outcome == MQ_OUTCOME_AGAIN && how->delay_ms > 0};
+	int behind = step - MQ_SETTLE_LARGE - 1;
+	bool more = behind < (x.in_set ? 3 : 2);
+
+	if (!more)
+		return false;
+	make_stubs(&x);
+	if (step == 0)
+		add_verb(c, &x, "begin");
+	else if (step == 1)
+		add_settle(c, &x, queue);
+	else if (step == MQ_SETTLE_LARGE)
+		add_verb(c, &x, "take");
+	else if (x.in_set)
+		add_set_step(c, &x, now_ms, behind);
+	else
+		add_list_step(c, &x, behind == 0);
+	mq_buf_free(&x.stub);
+	mq_buf_free(&x.arrived);
+	return true;
+}
