@@ -132,6 +132,18 @@ flush_acks(struct engine *e)
 		session_flush(&e->session);
 }
 
+/* Acks that wait go with a claim: the server wakes up once for both. */
+static void
+claim_messages(struct engine *e)
+{
+	bool claiming = inbox_is_claiming(&e->inbox);
+
+	inbox_claim(&e->inbox);
+	if (!claiming && inbox_is_claiming(&e->inbox) &&
+	    outbox_waits(&e->outbox))
+		outbox_flush(&e->outbox);
+}
+
 void
 engine_take_turn(struct engine *e)
 {
@@ -144,6 +156,8 @@ engine_take_turn(struct engine *e)
 		session_flush(&e->session);
 	}
 	executor_start(&e->executor);
-	inbox_claim(&e->inbox);
+	claim_messages(e);
 	check_end(e);
+	/* In this turn of the loop: the next one begins with a wait. */
+	session_flush(&e->session);
 }

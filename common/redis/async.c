@@ -229,13 +229,15 @@ mq_async_send(
 void
 mq_async_flush(struct mq_async *a)
 {
-	int done;
+	redisAsyncContext *context = a->context;
+	int done = 0;
 
-	/* On an error the library's own next write fails in the same way. */
-	if (a->context != NULL &&
-	    (a->context->c.flags & REDIS_CONNECTED) != 0 &&
-	    sdslen(a->context->c.obuf) > 0)
-		(void)redisBufferWrite(&a->context->c, &done);
+	/* On an error the library's own next write fails in the same way; after
+	 * success it need not wait for room. */
+	if (context != NULL && (context->c.flags & REDIS_CONNECTED) != 0 &&
+	    sdslen(context->c.obuf) > 0 &&
+	    redisBufferWrite(&context->c, &done) == REDIS_OK && done)
+		context->ev.delWrite(context->ev.data);
 }
 
 /* A request that was not handed over at all has no callback in the library. */

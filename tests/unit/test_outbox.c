@@ -33,6 +33,20 @@ acks_wait_a_little(void **state)
 	assert_string_equal(recorded(), "ack:a1");
 }
 
+/* Somebody may wait for a key or a group. */
+static void
+what_holds_waits_less(void **state)
+{
+	struct house *h = *state;
+
+	run(h, "a1 a2");
+	mq_envelope_set(&find(&h->f, "a2")->envelope, MQ_HEADER_GROUP, "g");
+	settle(h, "a1", MQ_OUTCOME_ACK);
+	assert_true(ev_timer_remaining(h->f.loop, &h->outbox.timer) > 0.04);
+	settle(h, "a2", MQ_OUTCOME_ACK);
+	assert_true(ev_timer_remaining(h->f.loop, &h->outbox.timer) < 0.021);
+}
+
 static void
 the_oldest_go_together(void **state)
 {
@@ -50,15 +64,18 @@ static void
 enough_go_at_once(void **state)
 {
 	struct house *h = *state;
+	char name[8];
+	int i;
 
-	run(h, "a1 a2 a3 a4 a5 a6 a7 a8 a9 b1 b2 b3 b4 b5 b6 b7");
-	settle(
-	    h, "a1 a2 a3 a4 a5 a6 a7 a8 a9 b1 b2 b3 b4 b5 b6", MQ_OUTCOME_ACK);
-	assert_string_equal(recorded(), "");
-	settle(h, "b7", MQ_OUTCOME_ACK);
-	assert_string_equal(recorded(),
-	    "oldest:a( a1 a2 a3 a4 a5 a6 a7 a8 a9 ) "
-	    "oldest:b( b1 b2 b3 b4 b5 b6 b7 )");
+	for (i = 0; i < 64; i++) {
+		assert_int_equal(outbox_waits(&h->outbox), i > 0);
+		snprintf(name, sizeof(name), "%c%d", i < 60 ? 'a' : 'b', i);
+		run(h, name);
+		settle(h, name, MQ_OUTCOME_ACK);
+	}
+	assert_non_null(
+	    strstr(recorded(), " a59 ) oldest:b( b60 b61 b62 b63 )"));
+	assert_false(outbox_waits(&h->outbox));
 }
 
 static void
@@ -338,6 +355,7 @@ too_long_to_be_pushed(void **state)
 {
 	struct house *h = *state;
 
+	h->f.opt.push = "b";
 	run(h, "a1");
 	settle(h, "a1", MQ_OUTCOME_PUSH);
 	answer(MQ_SETTLED_TOO_LONG);
@@ -403,6 +421,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 	    TEST(acks_wait_for_others),
 	    TEST(acks_wait_a_little),
+	    TEST(what_holds_waits_less),
 	    TEST(the_oldest_go_together),
 	    TEST(enough_go_at_once),
 	    TEST(others_may_be_between),

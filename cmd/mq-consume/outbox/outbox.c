@@ -10,9 +10,10 @@
 
 /* Waiting acks, and their longest wait.  After a crash, at most that many messages
  * are run again.  If messages end many at a time, more acks may wait until the end
- * of a turn. */
-#define ENOUGH	    16
-#define ENOUGH_S    0.02
+ * of a turn.  If one holds a key or a group, others may wait for it. */
+#define ENOUGH	    64
+#define ENOUGH_S    0.05
+#define HOLDING_S   0.02
 #define ENOUGH_MANY 250
 #define MANY_S	    0.005
 #define MANY_MAX    1000
@@ -199,16 +200,27 @@ outbox_flush_enough(struct outbox *o)
 }
 
 static void
+start_timer(struct outbox *o)
+{
+	o->timer.repeat = o->wait_s;
+	if (o->holding && o->timer.repeat > HOLDING_S)
+		o->timer.repeat = HOLDING_S;
+	ev_timer_again(o->loop, &o->timer);
+}
+
+static void
 wait_for_others(struct outbox *o, struct message *m)
 {
+	bool held = o->holding;
+
 	m->waits = true;
 	TAILQ_INSERT_TAIL(&o->waiting, m, waiting);
 	o->waiting_of[m->queue]++;
 	o->holding = o->holding || mq_message_holds(&m->envelope);
 	if (++o->waiting_count >= o->most || m->awaited)
 		outbox_flush(o);
-	else if (!ev_is_active(&o->timer))
-		ev_timer_again(o->loop, &o->timer);
+	else if (!ev_is_active(&o->timer) || o->holding != held)
+		start_timer(o);
 }
 
 void
@@ -283,11 +295,12 @@ outbox_init(struct outbox *o, struct ev_loop *loop, const struct options *opt,
 	    .events = events,
 	    .arg = arg,
 	    .enough = many ? ENOUGH_MANY : ENOUGH,
-	    .most = many ? MANY_MAX : ENOUGH};
+	    .most = many ? MANY_MAX : ENOUGH,
+	    .wait_s = many ? MANY_S : ENOUGH_S};
 	TAILQ_INIT(&o->waiting);
 	o->waiting_of =
 	    mq_xcalloc((size_t)opt->queue_count, sizeof(*o->waiting_of));
-	ev_timer_init(&o->timer, on_timer, 0, many ? MANY_S : ENOUGH_S);
+	ev_timer_init(&o->timer, on_timer, 0, 0);
 	o->timer.data = o;
 }
 

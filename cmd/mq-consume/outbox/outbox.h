@@ -52,6 +52,7 @@ struct outbox {
 	int waiting_count;
 	int enough;	 /* waiting_count to be sent at the end of a turn */
 	int most;	 /* waiting_count at which all are sent */
+	double wait_s;	 /* until then; less if one holds something */
 	int *waiting_of; /* counts by queue */
 	bool holding;	 /* one may hold a key or a group */
 	unsigned long sendings; /* so far */
