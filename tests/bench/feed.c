@@ -1,9 +1,10 @@
 /*
- * feed COUNT WORKERS WINDOW COMMAND [ARG...]
+ * feed COUNT WORKERS WINDOW EACH COMMAND [ARG...]
  *
  * What feeding workers through pipes costs at the least: writes COUNT lines of
  * 100 bytes to WORKERS processes, each with at most WINDOW lines that it has not
- * answered, and reads their lines on descriptor 3.  No Redis.
+ * answered, and reads their lines on descriptor 3.  After EACH lines, a worker's
+ * stdin is closed, and another worker takes its place.  No Redis.
  */
 #include <sys/wait.h>
 
@@ -11,6 +12,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <spawn.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -22,9 +24,12 @@ extern char **environ;
 
 struct worker {
 	int in, out;
-	long open;
-	size_t cut; /* bytes of a line that are written already */
+	long open, given; /* lines: not answered, and all */
+	size_t cut;	  /* bytes of a line that are written already */
 };
+
+static char lines[LINE * LINES];
+static long left, unanswered, window, each;
 
 static void
 start(struct worker *w, char *argv[])
@@ -52,58 +57,89 @@ start(struct worker *w, char *argv[])
 	fcntl(w->in, F_SETFL, O_NONBLOCK);
 }
 
-/* Writes what the window has room for; returns how many lines were begun. */
-static long
-feed(struct worker *w, const char *lines, long room)
+/* Writes the rest of a line that is cut, and n more. */
+static void
+feed(struct worker *w, long n)
 {
-	size_t from = w->cut, end;
+	size_t from = w->cut, end = (size_t)n * LINE + (from > 0 ? LINE : 0);
 	long begun;
-	ssize_t n;
+	ssize_t wrote;
 
-	if (room > LINES)
-		room = LINES;
-	end = (size_t)room * LINE + (from > 0 ? LINE : 0);
-	if (end > LINE * (size_t)LINES)
-		end = LINE * (size_t)LINES;
-	if (end <= from)
-		return 0;
-	n = write(w->in, lines + from, end - from);
-	if (n <= 0)
-		return 0;
-	begun = (long)((from + (size_t)n + LINE - 1) / LINE) - (from > 0);
-	w->cut = (from + (size_t)n) % LINE;
+	if (end > sizeof(lines))
+		end = sizeof(lines);
+	wrote = write(w->in, lines + from, end - from);
+	if (wrote <= 0)
+		return;
+	begun = (long)((from + (size_t)wrote + LINE - 1) / LINE) - (from > 0);
+	w->cut = (from + (size_t)wrote) % LINE;
 	w->open += begun;
-	return begun;
+	w->given += begun;
+	left -= begun;
 }
 
-static long
+/* Counts answers; false: the worker has ended. */
+static bool
 answers(struct worker *w)
 {
 	char buf[65536];
 	ssize_t i, n = read(w->out, buf, sizeof(buf));
-	long count = 0;
 
-	if (n <= 0)
-		errx(1, "a worker has ended");
-	for (i = 0; i < n; i++)
-		count += buf[i] == '\n';
-	w->open -= count;
-	return count;
+	for (i = 0; i < n; i++) {
+		w->open -= buf[i] == '\n';
+		unanswered -= buf[i] == '\n';
+	}
+	return n > 0;
+}
+
+/* A worker that has had its lines ends, and another one follows. */
+static void
+end_input(struct worker *w)
+{
+	if (w->in != -1 && w->given == each && w->cut == 0) {
+		close(w->in);
+		w->in = -1;
+	}
+}
+
+static long
+room(const struct worker *w, long left)
+{
+	long n = window - w->open;
+
+	if (n > each - w->given)
+		n = each - w->given;
+	return n < left ? n : left;
+}
+
+static void
+turn(struct worker *w, struct pollfd fds[2], char *argv[])
+{
+	if (fds[0].revents != 0 && !answers(w)) {
+		close(w->out);
+		if (w->given != each || wait(NULL) == -1)
+			errx(1, "a worker has ended");
+		*w = (struct worker){.in = -1, .out = -1};
+		if (left > 0)
+			start(w, argv);
+	} else if (fds[1].revents != 0) {
+		feed(w, room(w, left));
+		end_input(w);
+	}
 }
 
 int
 main(int argc, char *argv[])
 {
-	static char lines[LINE * LINES];
-	struct worker *workers;
+	struct worker *workers, *w;
 	struct pollfd *fds;
-	long left, unanswered, count, window, i, room;
+	long count, i;
 
-	if (argc < 5)
+	if (argc < 6)
 		return 64;
 	left = unanswered = atol(argv[1]);
 	count = atol(argv[2]);
 	window = atol(argv[3]);
+	each = atol(argv[4]);
 	workers = calloc((size_t)count, sizeof(*workers));
 	fds = calloc(2 * (size_t)count, sizeof(*fds));
 	if (workers == NULL || fds == NULL)
@@ -112,30 +148,20 @@ main(int argc, char *argv[])
 	for (i = LINE; i <= (long)sizeof(lines); i += LINE)
 		lines[i - 1] = '\n';
 	for (i = 0; i < count; i++)
-		start(&workers[i], argv + 4);
+		start(&workers[i], argv + 5);
 	while (unanswered > 0) {
 		for (i = 0; i < count; i++) {
-			room = window - workers[i].open;
-			if (room > left)
-				room = left;
-			fds[2 * i] = (struct pollfd){
-			    .fd = workers[i].out, .events = POLLIN};
+			w = &workers[i];
+			fds[2 * i] =
+			    (struct pollfd){.fd = w->out, .events = POLLIN};
 			fds[2 * i + 1] = (struct pollfd){
-			    .fd = room > 0 || workers[i].cut > 0 ?
-				workers[i].in :
-				-1,
+			    .fd = room(w, left) > 0 || w->cut > 0 ? w->in : -1,
 			    .events = POLLOUT};
 		}
 		if (poll(fds, 2 * (nfds_t)count, -1) == -1)
 			err(70, "poll");
-		for (i = 0; i < count; i++) {
-			if (fds[2 * i].revents != 0)
-				unanswered -= answers(&workers[i]);
-			room = window - workers[i].open;
-			if (fds[2 * i + 1].revents != 0)
-				left -= feed(&workers[i], lines,
-				    room < left ? room : left);
-		}
+		for (i = 0; i < count; i++)
+			turn(&workers[i], fds + 2 * i, argv + 5);
 	}
 	for (i = 0; i < count; i++)
 		close(workers[i].in);
