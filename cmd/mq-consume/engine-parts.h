@@ -49,7 +49,7 @@ void engine_mark(void *engine);
 void engine_note_activity(void *engine);
 /* Settles a message that neither inbox nor executor has any more. */
 void engine_settle(struct engine *, struct message *, enum mq_outcome);
-/* Gives back the messages held of a queue, or of all (-1). */
+/* Gives back the messages held of a queue. */
 void engine_give_back(struct engine *, int queue);
 /* Whether no module has a message, and no claim is under way. */
 bool engine_has_nothing(const struct engine *);

@@ -62,7 +62,8 @@ struct message {
 	uint64_t hash;
 	bool equal; /* its queue may have another of the same bytes */
 
-	/* For its holder: the inbox by queue, the executor by slot. */
+	/* For its holder: the inbox by queue, the executor by slot, the outbox
+	 * by queue while it goes back. */
 	TAILQ_ENTRY(message) line;
 
 	/* For the executor. */
@@ -73,6 +74,7 @@ struct message {
 	struct outbox *outbox; /* the sender */
 	TAILQ_ENTRY(message) waiting;
 	bool waits;	    /* its ack waits for others */
+	bool goes_back;	    /* it is in a line of those that go back */
 	bool in_flight;	    /* sent, and not answered yet */
 	bool whole;	    /* a large one: the server needs all of it */
 	unsigned long sent; /* number of its sending; 0: not sent */

@@ -66,11 +66,17 @@ on_ran(void *arg, int queue, double seconds)
 }
 
 static void
-on_give_back(void *arg)
+on_give_back(void *arg, bool at_once)
 {
 	struct engine *e = arg;
+	struct message *m;
+	int i;
 
-	engine_give_back(e, -1);
+	for (i = 0; i < e->opt->queue_count; i++) {
+		while (at_once && (m = inbox_take_newest(&e->inbox, i)) != NULL)
+			engine_settle(e, m, MQ_OUTCOME_FRONT);
+		engine_give_back(e, i);
+	}
 	session_flush(&e->session);
 }
 

@@ -142,7 +142,10 @@ claim_room(void *arg, int queue)
 	int batch = e->executor.table->bulk ? e->slots.batch : 0;
 	long room;
 
-	if (policy_level(&e->policy) != STOP_NOT)
+	/* What is claimed while older messages go back would go back behind
+	 * them. */
+	if (policy_level(&e->policy) != STOP_NOT ||
+	    outbox_gives_back(&e->outbox, queue))
 		return 0;
 	room = policy_room(&e->policy, executor_room(&e->executor, queue), held,
 	    inbox_held_of(&e->inbox, queue), batch);

@@ -33,8 +33,10 @@ engine_give_back(struct engine *e, int queue)
 {
 	struct message *m;
 
-	while ((m = inbox_take_newest(&e->inbox, queue)) != NULL)
-		engine_settle(e, m, MQ_OUTCOME_FRONT);
+	while ((m = inbox_take_newest(&e->inbox, queue)) != NULL) {
+		outbox_give_back(&e->outbox, m);
+		engine_note_activity(e);
+	}
 }
 
 void
@@ -96,6 +98,7 @@ static void
 give_back_unstarted(struct engine *e)
 {
 	bool now = policy_level(&e->policy) == STOP_NOW;
+	int i;
 
 	/* A claim under way brings newer messages, which must go back first.
 	 * The messages of killed commands go back together, in order, but do
@@ -106,7 +109,8 @@ give_back_unstarted(struct engine *e)
 	    !session_is_up(&e->session) || !session_holds_lease(&e->session))
 		return;
 	executor_take_back_all(&e->executor, now);
-	engine_give_back(e, -1);
+	for (i = 0; i < e->opt->queue_count; i++)
+		engine_give_back(e, i);
 }
 
 /*
@@ -150,6 +154,7 @@ engine_take_turn(struct engine *e)
 	flush_acks(e);
 	if (policy_level(&e->policy) >= STOP_SOON)
 		give_back_unstarted(e);
+	outbox_send_back(&e->outbox);
 	/* The server works on the claim while we start messages. */
 	if (e->executor.table->flows) {
 		inbox_claim(&e->inbox);

@@ -109,53 +109,6 @@ mq_consumer_renew(struct mq_consumer *k, mq_number_fn *fn, void *arg)
 	mq_command_free(&cmd);
 }
 
-static void
-on_left(void *arg, redisReply *reply)
-{
-	struct mq_consumer *k = arg;
-
-	(void)reply;
-	if (--k->leaving == 0)
-		k->left(k->left_arg);
-}
-
-/* If not everything is back, the connection stays listed, and a cleaner does
- * the rest. */
-static void
-on_given_back(void *arg, redisReply *reply)
-{
-	struct mq_consumer *k = arg;
-	struct mq_command cmd = {0};
-	int first = k->session.queue_count, step;
-
-	if (reply == NULL || reply->type == REDIS_REPLY_ERROR) {
-		k->left(k->left_arg);
-		return;
-	}
-	if (--k->leaving > 0)
-		return;
-	for (step = first; k->layout->leave(&k->session, step, &cmd); step++)
-		k->leaving++;
-	for (step = first; k->layout->leave(&k->session, step, &cmd); step++)
-		mq_async_send(k->async, &cmd, on_left, k);
-	mq_command_free(&cmd);
-}
-
-void
-mq_consumer_leave(struct mq_consumer *k, void (*left)(void *arg), void *arg)
-{
-	struct mq_command cmd = {0};
-	int step;
-
-	k->left = left;
-	k->left_arg = arg;
-	k->leaving = k->session.queue_count;
-	for (step = 0; step < k->session.queue_count; step++) {
-		k->layout->leave(&k->session, step, &cmd);
-		mq_async_send(k->async, &cmd, on_given_back, k);
-	}
-}
-
 void
 mq_consumer_lapsed(struct mq_consumer *k, int queue, const char *element,
     size_t len, long attempts)
@@ -194,6 +147,16 @@ mq_consumer_exists(struct mq_consumer *k, int queue, const char *element,
 	k->layout->exists(&k->session, queue, element, len, &cmd);
 	send_own(k, &cmd, take_number, (mq_callback *)fn, arg);
 	return true;
+}
+
+void
+mq_consumer_give_back(struct mq_consumer *k, int queue,
+    const struct mq_newest *newest, mq_number_fn *fn, void *arg)
+{
+	struct mq_command cmd = {0};
+
+	k->layout->give_back(&k->session, queue, newest, &cmd);
+	send_own(k, &cmd, take_number, (mq_callback *)fn, arg);
 }
 
 /* --- what else it says -------------------------------------------------------- */

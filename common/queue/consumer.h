@@ -29,7 +29,7 @@ struct mq_consumer {
 		int most; /* to be claimed at once while they may be large */
 		int64_t ahead_ms; /* the server's unix time less ours */
 	} claim;		  /* the one under way */
-	int leaving;		  /* steps without answer */
+	int leaving;		  /* queues or steps without answer */
 	void (*left)(void *arg);
 	void *left_arg;
 };
@@ -90,6 +90,12 @@ void mq_consumer_settle(struct mq_consumer *, int queue,
 /* Not MQ_SETTLED: they are not at their places, and nothing has changed. */
 void mq_consumer_ack_oldest(struct mq_consumer *, int queue,
     const struct mq_acks *, mq_settled_fn *fn, void *arg);
+
+/* Gives back the newest messages to the front: n of the first.  0: they are not
+ * the newest, and nothing has changed.  NULL: whatever the server holds for us;
+ * n is 0 when nothing is left. */
+void mq_consumer_give_back(struct mq_consumer *, int queue,
+    const struct mq_newest *, mq_number_fn *fn, void *arg);
 
 /* --- what else it says -------------------------------------------------------- */
 

@@ -115,6 +115,14 @@ struct mq_acks {
 	char unique[MQ_ID_LEN + 1]; /* no element is equal to it */
 };
 
+/* Messages of one queue to be given back, the newest first. */
+struct mq_newest {
+	const struct mq_part *elements;
+	int n;
+	bool each; /* their order, or others equal to them, may deceive about
+		    * what is between the first and the last */
+};
+
 struct mq_right;
 struct mq_layout {
 	const char *name;
@@ -187,8 +195,7 @@ struct mq_layout {
 	 * must not be sent before it is confirmed, since a cleaner must never
 	 * see a listed connection without it. */
 	bool (*join)(const struct mq_session *, int step, struct mq_command *);
-	/* The first queue_count steps give back what is left in our hands; the
-	 * others must not be sent before those are confirmed. */
+	/* To be sent when nothing is left in our hands. */
 	bool (*leave)(const struct mq_session *, int step, struct mq_command *);
 	bool (*renew)(const struct mq_session *, int step, struct mq_command *);
 	int64_t (*lease)(const redisReply *);
@@ -245,6 +252,16 @@ struct mq_layout {
 	 */
 	void (*ack_oldest)(const struct mq_session *, int queue,
 	    const struct mq_acks *, struct mq_command *);
+
+	/*
+	 * Gives back to the front, unstarted, the newest messages that the
+	 * server holds for us, in one bounded step.  The reply is an integer:
+	 * how many of the first were given back; 0: they are not the newest,
+	 * and nothing has changed.  NULL: whatever it holds; 0: nothing is
+	 * left.
+	 */
+	void (*give_back)(const struct mq_session *, int queue,
+	    const struct mq_newest *, struct mq_command *);
 
 	/* An array: how many elements of this queue the server has ever
 	 * claimed for us (0: unknown), and those that it holds for us, the

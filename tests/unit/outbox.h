@@ -23,6 +23,8 @@ struct house {
 	int sent_count;
 	mq_answer_fn *paused_fn;
 	void *paused_arg;
+	mq_number_fn *back_fn; /* NULL: nothing goes back */
+	void *back_arg;
 };
 
 static struct house *house;
@@ -66,6 +68,23 @@ mq_consumer_ack_oldest(struct mq_consumer *k, int queue,
 		    acks->places[i] > i + 1 ? acks->places[i] : 0);
 	record(")");
 	await_answer(fn, arg);
+}
+
+void
+mq_consumer_give_back(struct mq_consumer *k, int queue,
+    const struct mq_newest *newest, mq_number_fn *fn, void *arg)
+{
+	int i;
+
+	(void)k;
+	record("back:%s%s(", queue_names[queue], newest->each ? ":each" : "");
+	for (i = 0; i < newest->n; i++)
+		record("%s",
+		    payload_of(newest->elements[i].p, newest->elements[i].n));
+	record(")");
+	assert_null(house->back_fn);
+	house->back_fn = fn;
+	house->back_arg = arg;
 }
 
 void
@@ -114,10 +133,29 @@ refuse(int status)
 	answer_with(&(struct mq_answer){"no", status}, MQ_SETTLED_LOST);
 }
 
+/* What goes back is answered: so many of it went. */
+static inline void
+answer_back(const struct mq_answer *answer, int n)
+{
+	mq_number_fn *fn = house->back_fn;
+
+	assert_non_null(fn);
+	house->back_fn = NULL;
+	fn(house->back_arg, answer, n);
+}
+
+static inline void
+went_back(int n)
+{
+	answer_back(&(struct mq_answer){0}, n);
+}
+
 static inline void
 lose_connection(struct house *h)
 {
 	h->offline = true;
+	if (h->back_fn != NULL)
+		answer_back(NULL, 0);
 	while (h->sent_count > 0)
 		answer_with(NULL, MQ_SETTLED_LOST);
 	h->offline = false;
@@ -203,6 +241,22 @@ static inline void
 settle(struct house *h, const char *names, enum mq_outcome outcome)
 {
 	each_word(names, settle_one, &(struct settling){h, outcome});
+}
+
+static inline void
+back_one(void *arg, const char *name)
+{
+	struct house *h = arg;
+
+	outbox_give_back(&h->outbox, find(&h->f, name));
+}
+
+/* They are taken from those held, the newest first. */
+static inline void
+give_back(struct house *h, const char *names)
+{
+	each_word(names, back_one, h);
+	outbox_send_back(&h->outbox);
 }
 
 static inline int

@@ -291,6 +291,118 @@ the_oldest_is_given_back_last(void **state)
 	    recorded(), "reject:a1 reject:a3 front:a5 front:a4 front:a2");
 }
 
+/* --- what goes back unstarted ------------------------------------------------ */
+
+static void
+the_newest_go_back_together(void **state)
+{
+	struct house *h = *state;
+
+	run(h, "a1 a2 a3 a4 b1 b2 b3 b4");
+	give_back(h, "a4 a3 a2 a1 b4 b3 b2 b1");
+	assert_string_equal(recorded(), "back:a( a4 a3 a2 a1 )");
+	assert_true(outbox_gives_back(&h->outbox, 0));
+	outbox_send_back(&h->outbox);
+	assert_string_equal(recorded(), "");
+	assert_false(outbox_refused(&h->outbox));
+	went_back(4);
+	assert_string_equal(recorded(), "done:a4 done:a3 done:a2 done:a1");
+	assert_false(outbox_gives_back(&h->outbox, 0));
+	outbox_send_back(&h->outbox);
+	assert_string_equal(recorded(), "back:b( b4 b3 b2 b1 )");
+	went_back(3);
+	outbox_send_back(&h->outbox);
+	assert_string_equal(recorded(), "done:b4 done:b3 done:b2 front:b1");
+	answer(MQ_SETTLED);
+	assert_int_equal(outbox_settling(&h->outbox), 0);
+}
+
+static void
+what_is_behind_others_goes_back_alone(void **state)
+{
+	struct house *h = *state;
+
+	run(h, "a1 a2 a3 a4 a5");
+	give_back(h, "a4 a3 a2 a1");
+	assert_string_equal(recorded(), "back:a( a4 a3 a2 a1 )");
+	went_back(0);
+	assert_string_equal(recorded(), "front:a4 front:a3 front:a2 front:a1");
+	assert_false(outbox_gives_back(&h->outbox, 0));
+	answer(MQ_SETTLED);
+	answer(MQ_SETTLED_LOST);
+	assert_string_equal(recorded(), "done:a4 over:a3");
+}
+
+static void
+those_that_look_alike_are_all_named(void **state)
+{
+	struct house *h = *state;
+
+	run(h, "a1 a1 a2 a3 b1 b2 b3 b4");
+	outbox_give_back(&h->outbox, TAILQ_NEXT(find(&h->f, "a1"), link));
+	give_back(h, "a3 a2 a1");
+	assert_string_equal(recorded(), "back:a:each( a3 a2 a1 a1 )");
+	went_back(4);
+	inbox_disorder(&h->f.inbox);
+	give_back(h, "b1 b2 b3 b4");
+	assert_string_equal(recorded(),
+	    "done:a3 done:a2 done:a1 done:a1 back:b:each( b4 b3 b2 b1 )");
+}
+
+static void
+one_more_goes_back_behind_the_others(void **state)
+{
+	struct house *h = *state;
+
+	run(h, "a1 a2 a3 a4 a5 a6 b1");
+	give_back(h, "a6 a5 a4 a3");
+	(void)recorded();
+	settle(h, "a1 a2 b1", MQ_OUTCOME_FRONT);
+	assert_string_equal(recorded(), "front:b1");
+	went_back(4);
+	outbox_send_back(&h->outbox);
+	assert_string_equal(
+	    recorded(), "done:a6 done:a5 done:a4 done:a3 front:a2 front:a1");
+}
+
+static void
+what_goes_back_survives_a_lost_connection(void **state)
+{
+	struct house *h = *state;
+
+	run(h, "a1 a2 a3 a4 a5");
+	give_back(h, "a5 a4 a3 a2");
+	find(&h->f, "a4")->lost = true;
+	(void)recorded();
+	lose_connection(h);
+	assert_string_equal(recorded(), "over:a4");
+	/* The server had done a part of it. */
+	outbox_confirm(&h->outbox, find(&h->f, "a5"));
+	give_back(h, "a1");
+	outbox_send_again(&h->outbox);
+	assert_string_equal(recorded(), "done:a5 front:a3 front:a2 front:a1");
+	assert_int_equal(outbox_settling(&h->outbox), 3);
+}
+
+static void
+what_is_refused_together_goes_back_alone(void **state)
+{
+	struct house *h = *state;
+
+	run(h, "a1 a2 a3 a4");
+	give_back(h, "a4 a3 a2 a1");
+	(void)recorded();
+	answer_back(&(struct mq_answer){"no", MQ_EXIT_NOPERM}, 0);
+	assert_string_equal(recorded(), "front:a4 front:a3 front:a2 front:a1");
+	refuse(MQ_EXIT_NOPERM);
+	assert_string_equal(recorded(), "refused:no");
+	assert_true(outbox_refused(&h->outbox));
+	outbox_send_again(&h->outbox);
+	assert_string_equal(recorded(), "front:a4");
+}
+
+/* --- without a connection ---------------------------------------------------- */
+
 static void
 without_a_connection_nothing_is_sent(void **state)
 {
@@ -437,6 +549,12 @@ main(void)
 	    TEST(a_batch_that_is_not_the_oldest_goes_one_by_one),
 	    TEST(a_refused_batch_is_repeated_one_by_one),
 	    TEST(the_oldest_is_given_back_last),
+	    TEST(the_newest_go_back_together),
+	    TEST(what_is_behind_others_goes_back_alone),
+	    TEST(those_that_look_alike_are_all_named),
+	    TEST(one_more_goes_back_behind_the_others),
+	    TEST(what_goes_back_survives_a_lost_connection),
+	    TEST(what_is_refused_together_goes_back_alone),
 	    TEST(without_a_connection_nothing_is_sent),
 	    TEST(ends),
 	    TEST(what_is_lost_in_flight_is_over),

@@ -156,7 +156,7 @@ slots_return_stale(struct slots *ss, bool idle)
 	    mq_clock_steady_s() - ss->last_end <= STALE_S)
 		return false;
 	ss->run_s = STALE_S;
-	ss->events->give_back(ss->arg);
+	ss->events->give_back(ss->arg, false);
 	return true;
 }
 
@@ -164,7 +164,7 @@ void
 slots_stand_alone(struct slots *ss)
 {
 	if (inbox_held(ss->inbox) > (slots_idle(ss) - 1) * ss->batch)
-		ss->events->give_back(ss->arg);
+		ss->events->give_back(ss->arg, true);
 }
 
 /* --- runs ------------------------------------------------------------------- */

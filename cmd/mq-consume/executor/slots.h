@@ -28,8 +28,9 @@ struct slots_events {
 	void (*judging)(void *arg);
 	/* A run of the queue has ended. */
 	void (*ran)(void *arg, int queue, double seconds);
-	/* Held messages are better given back at once. */
-	void (*give_back)(void *arg);
+	/* Held messages are better given back; at_once: before the next message
+	 * starts, which may crash this consumer. */
+	void (*give_back)(void *arg, bool at_once);
 	/* Whether a message has a result. */
 	bool (*awaited)(void *arg, const struct message *);
 	/* Whether more messages of a queue come at once. */

@@ -174,19 +174,11 @@ inbox_next(struct inbox *in, int queue)
 struct message *
 inbox_take_newest(struct inbox *in, int queue)
 {
-	struct message *newest = NULL, *m;
-	int i;
+	struct message *m = TAILQ_LAST(&in->queues[queue].waiting, messages);
 
-	for (i = 0; i < in->opt->queue_count; i++) {
-		m = queue == -1 || i == queue ?
-		    TAILQ_LAST(&in->queues[i].waiting, messages) :
-		    NULL;
-		if (m != NULL && (newest == NULL || m->number > newest->number))
-			newest = m;
-	}
-	if (newest != NULL)
-		release_message(in, newest);
-	return newest;
+	if (m != NULL)
+		release_message(in, m);
+	return m;
 }
 
 /* --- questions -------------------------------------------------------------- */

@@ -108,8 +108,8 @@ struct message *inbox_next(struct inbox *, int queue);
 bool inbox_has_next(const struct inbox *);
 /* Holds a message again, in its place, as if it had not been started. */
 void inbox_return(struct inbox *, struct message *);
-/* Takes the newest held message, of a queue or of all (-1), to be given back; so
- * the oldest ends up in front.  NULL: none. */
+/* Takes the newest held message of a queue, to be given back; so the oldest ends
+ * up in front.  NULL: none. */
 struct message *inbox_take_newest(struct inbox *, int queue);
 /* Removes a message from the inbox, and frees it. */
 void inbox_forget(struct inbox *, struct message *);

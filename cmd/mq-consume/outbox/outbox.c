@@ -226,6 +226,10 @@ wait_for_others(struct outbox *o, struct message *m)
 void
 outbox_settle(struct outbox *o, struct message *m, enum mq_outcome outcome)
 {
+	if (outcome == MQ_OUTCOME_FRONT && outbox_gives_back(o, m->queue)) {
+		outbox_give_back(o, m);
+		return;
+	}
 	m->outcome = outcome;
 	m->state = MESSAGE_SETTLING;
 	o->settling++;
@@ -235,6 +239,12 @@ outbox_settle(struct outbox *o, struct message *m, enum mq_outcome outcome)
 		wait_for_others(o, m);
 	else
 		settlement_send(o, m);
+}
+
+static bool
+is_unsent(const struct message *m)
+{
+	return m->state == MESSAGE_SETTLING && !m->in_flight && !m->goes_back;
 }
 
 void
@@ -247,16 +257,16 @@ outbox_send_again(struct outbox *o)
 		return;
 	for (m = inbox_first(o->inbox); m != NULL; m = next) {
 		next = TAILQ_NEXT(m, link);
-		if (m->state == MESSAGE_SETTLING && !m->in_flight &&
-		    m->outcome != MQ_OUTCOME_FRONT)
+		if (is_unsent(m) && m->outcome != MQ_OUTCOME_FRONT)
 			settlement_send(o, m);
 	}
 	/* The oldest goes back last: then it is in front. */
 	for (m = inbox_last(o->inbox); m != NULL; m = next) {
 		next = TAILQ_PREV(m, messages, link);
-		if (m->state == MESSAGE_SETTLING && !m->in_flight)
+		if (is_unsent(m))
 			settlement_send(o, m);
 	}
+	outbox_send_back(o);
 }
 
 bool
@@ -285,6 +295,8 @@ outbox_init(struct outbox *o, struct ev_loop *loop, const struct options *opt,
     struct counters *counters, const struct result_rules *results, bool many,
     const struct outbox_events *events, void *arg)
 {
+	int i;
+
 	*o = (struct outbox){.loop = loop,
 	    .opt = opt,
 	    .server = server,
@@ -300,6 +312,9 @@ outbox_init(struct outbox *o, struct ev_loop *loop, const struct options *opt,
 	TAILQ_INIT(&o->waiting);
 	o->waiting_of =
 	    mq_xcalloc((size_t)opt->queue_count, sizeof(*o->waiting_of));
+	o->back_of = mq_xcalloc((size_t)opt->queue_count, sizeof(*o->back_of));
+	for (i = 0; i < opt->queue_count; i++)
+		TAILQ_INIT(&o->back_of[i]);
 	ev_timer_init(&o->timer, on_timer, 0, 0);
 	o->timer.data = o;
 }
@@ -308,4 +323,5 @@ void
 outbox_free(struct outbox *o)
 {
 	free(o->waiting_of);
+	free(o->back_of);
 }

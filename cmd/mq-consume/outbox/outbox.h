@@ -55,9 +55,12 @@ struct outbox {
 	double wait_s;	 /* until then; less if one holds something */
 	int *waiting_of; /* counts by queue */
 	bool holding;	 /* one may hold a key or a group */
-	unsigned long sendings; /* so far */
-	unsigned long moves;	/* answers so far */
-	ev_timer timer;		/* for the waiting acks */
+	unsigned long sendings;	  /* so far */
+	unsigned long moves;	  /* answers so far */
+	ev_timer timer;		  /* for the waiting acks */
+	struct messages *back_of; /* by queue, the newest first: go back */
+	int back_count;		  /* of all queues */
+	int back_sent;		  /* of these: in flight */
 };
 
 /* many: messages end many at a time. */
@@ -69,6 +72,13 @@ void outbox_free(struct outbox *);
 
 /* Settles a message that neither inbox nor executor has any more. */
 void outbox_settle(struct outbox *, struct message *, enum mq_outcome);
+/* Settles a message that goes back unstarted.  It waits for others of its queue,
+ * and for outbox_send_back(). */
+void outbox_give_back(struct outbox *, struct message *);
+/* Whether messages of a queue go back. */
+bool outbox_gives_back(const struct outbox *, int queue);
+/* Sends the next messages that go back; to be called once per turn. */
+void outbox_send_back(struct outbox *);
 /* Sends the waiting acks. */
 void outbox_flush(struct outbox *);
 /* At the end of a turn: sends them if they are enough. */
@@ -95,12 +105,14 @@ bool outbox_refused(const struct outbox *);
 /* Answers so far. */
 unsigned long outbox_moves(const struct outbox *);
 
-/* For outbox.c only. */
+/* For outbox.c and back.c only. */
 void settlement_send(struct outbox *, struct message *);
 void settlement_sent(struct outbox *, struct message *);
 void settlement_answered(struct outbox *, struct message *,
     const struct mq_answer *, enum mq_settled);
 /* The batch did not settle the message: sends it alone. */
 void settlement_again(struct outbox *, struct message *);
+/* The message does not go back any more, or not with others. */
+void settlement_out_of_line(struct outbox *, struct message *);
 
 #endif

@@ -38,9 +38,20 @@ stop_waiting(struct outbox *o, struct message *m)
 }
 
 void
+settlement_out_of_line(struct outbox *o, struct message *m)
+{
+	if (!m->goes_back)
+		return;
+	TAILQ_REMOVE(&o->back_of[m->queue], m, line);
+	m->goes_back = false;
+	o->back_count--;
+}
+
+void
 outbox_forget(struct outbox *o, struct message *m)
 {
 	stop_waiting(o, m);
+	settlement_out_of_line(o, m);
 	o->settling--;
 }
 
@@ -251,7 +262,8 @@ outbox_settling(const struct outbox *o)
 bool
 outbox_refused(const struct outbox *o)
 {
-	return o->settling != o->in_flight + o->waiting_count;
+	return o->settling !=
+	    o->in_flight + o->waiting_count + o->back_count - o->back_sent;
 }
 
 unsigned long

@@ -206,6 +206,26 @@ rmq_ack_oldest(const struct mq_session *s, int queue,
 	add_window(c, acks);
 }
 
+/* The most of one step, which has its own bounds. */
+#define ANY 500
+
+void
+rmq_give_back(const struct mq_session *s, int queue,
+    const struct mq_newest *newest, struct mq_command *c)
+{
+	const struct mq_part *e = newest != NULL ? newest->elements : NULL;
+	int i, n = newest != NULL ? newest->n : ANY;
+	int step = newest == NULL || newest->each || n == 1 ? 1 : n - 1;
+
+	mq_command_script(c, &rmq_script_give_back, RMQ_QUEUE_KEYS + 2);
+	rmq_queue_keys(c, s->queues[queue]);
+	rmq_key_both(c, s->connection, s->queues[queue], "unacked");
+	mq_command_str(c, RMQ_QUEUES);
+	mq_command_int(c, n);
+	for (i = 0; e != NULL && i < n; i += step)
+		mq_command_arg(c, e[i].p, e[i].n);
+}
+
 void
 rmq_held(const struct mq_session *s, int queue, struct mq_command *c)
 {

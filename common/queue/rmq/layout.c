@@ -72,6 +72,7 @@ const struct mq_layout mq_layout_rmq = {
     .settle = rmq_settle,
     .settle_large = rmq_settle_large,
     .ack_oldest = rmq_ack_oldest,
+    .give_back = rmq_give_back,
     .held = rmq_held,
     .held_count = rmq_held_count,
     .result = rmq_result,

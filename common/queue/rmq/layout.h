@@ -32,6 +32,7 @@ PART(claim_large);
 PART(settle);
 PART(settle_large);
 PART(ack_oldest);
+PART(give_back);
 PART(held);
 PART(held_count);
 

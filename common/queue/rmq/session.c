@@ -183,22 +183,13 @@ rmq_leave(const struct mq_session *s, int step, struct mq_command *c)
 {
 	static const char *const keys[] = {
 	    "queues", NULL, "heartbeat", "info", "running"};
-	int n = s->queue_count;
 
-	if (step < n) {
-		mq_command_script(
-		    c, &rmq_script_return_unacked, RMQ_QUEUE_KEYS + 1);
-		rmq_queue_keys(c, s->queues[step]);
-		rmq_key_both(c, s->connection, s->queues[step], "unacked");
-		return true;
-	}
-	if (step < 2 * n) {
+	if (step < s->queue_count) {
 		mq_command_plain(c, "DEL");
-		rmq_key_both(
-		    c, s->connection, s->queues[step - n], "consumers");
+		rmq_key_both(c, s->connection, s->queues[step], "consumers");
 		return true;
 	}
-	step -= 2 * n;
+	step -= s->queue_count;
 	if (step == 1) {
 		mq_command_plain(c, "SREM " RMQ_CONNECTIONS);
 		mq_command_str(c, s->connection);

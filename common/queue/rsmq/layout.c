@@ -80,6 +80,7 @@ const struct mq_layout mq_layout_rsmq = {
     .key_queue = rsmq_key_of,
     .settle = rsmq_settle,
     .ack_oldest = rsmq_ack_oldest,
+    .give_back = rsmq_give_back,
     .held = rsmq_held,
     .held_count = rsmq_held_count,
     .exists = rsmq_exists,

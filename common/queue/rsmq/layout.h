@@ -42,6 +42,7 @@ PART(claim);
 PART(exists);
 PART(settle);
 PART(ack_oldest);
+PART(give_back);
 PART(held);
 PART(held_count);
 

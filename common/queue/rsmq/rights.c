@@ -52,7 +52,7 @@ const struct mq_right rsmq_rights[] = {
     {"+hkeys", C | E | L | R | D},
     {"+hlen", P | C | E | L | K | R | D},
     {"+hmget", P | C | E | L | K | R | D},
-    {"+hscan", K},
+    {"+hscan", C | K},
     {"+hset", P | C | E | K | R},
     {"+hsetnx", P | C | E | K | R},
     {"+hstrlen", R},

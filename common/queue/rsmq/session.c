@@ -77,14 +77,7 @@ rsmq_join(const struct mq_session *s, int step, struct mq_command *c)
 bool
 rsmq_leave(const struct mq_session *s, int step, struct mq_command *c)
 {
-	if (step < s->queue_count) {
-		mq_command_script(c, &rsmq_script_held, RSMQ_QUEUE_KEYS + 1);
-		rsmq_queue_keys(c, s->queues[step]);
-		rsmq_key_held(c, s->connection, s->queues[step]);
-		mq_command_str(c, "give");
-		return true;
-	}
-	switch (step - s->queue_count) {
+	switch (step) {
 	case 0:
 		mq_command_plain(c, "DEL");
 		rsmq_key_lease(c, s->connection, s->queues[0]);
@@ -146,7 +139,6 @@ rsmq_held(const struct mq_session *s, int queue, struct mq_command *c)
 	mq_command_script(c, &rsmq_script_held, RSMQ_QUEUE_KEYS + 1);
 	rsmq_queue_keys(c, s->queues[queue]);
 	rsmq_key_held(c, s->connection, s->queues[queue]);
-	mq_command_str(c, "");
 }
 
 void
@@ -272,6 +264,19 @@ rsmq_ack_oldest(const struct mq_session *s, int queue,
 	rsmq_key_held(c, s->connection, s->queues[queue]);
 	for (i = 0; i < acks->n; i++)
 		rsmq_add_id(c, acks->elements[i].p, acks->elements[i].n);
+}
+
+void
+rsmq_give_back(const struct mq_session *s, int queue,
+    const struct mq_newest *newest, struct mq_command *c)
+{
+	int i;
+
+	mq_command_script(c, &rsmq_script_give_back, RSMQ_QUEUE_KEYS + 1);
+	rsmq_queue_keys(c, s->queues[queue]);
+	rsmq_key_held(c, s->connection, s->queues[queue]);
+	for (i = 0; newest != NULL && i < newest->n; i++)
+		rsmq_add_id(c, newest->elements[i].p, newest->elements[i].n);
 }
 
 void

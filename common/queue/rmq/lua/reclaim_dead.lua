@@ -32,6 +32,7 @@
 -- is, and its locks are, as before or as after.
 
 -- include place
+-- include give_back
 
 local q, unacked, rejected = queue_keys(1), KEYS[7], KEYS[8]
 local keep, show = tonumber(ARGV[3]), tonumber(ARGV[4])
@@ -71,28 +72,6 @@ if keep > 0 then
   call('LLEN', rejected)
 end
 
--- Back to the front of its kind.  What a key was kept for until it ran is
--- waited for again.
-local function give_back(element, w)
-  put_back(q, element, w, true)
-  if w and w.key and w.unique == 'queued' then
-    lock(q, w)
-  end
-end
-
--- The newest ones, all at once if nothing of them asks for anything.
-local function give_back_few()
-  local elements = call('LRANGE', unacked, 0, -1)
-  for i = 1, #elements do
-    if options(elements[i]) then
-      return false
-    end
-  end
-  call('RPUSH', q.ready, unpack(elements))
-  call('LTRIM', unacked, 1, 0)
-  return true
-end
-
 local function settle(element, old, new, where)
   local moved = new .. element:sub(#old + 1)
   if where == 'rejected' then
@@ -100,7 +79,7 @@ local function settle(element, old, new, where)
     leave(q, options(element), 'done')
     tell(q, options(moved), 'rejected', new:match('"Mq%-Error":%["([^"]*)'))
   else
-    give_back(moved, options(moved))
+    give_back(q, moved, options(moved))
   end
   call('LTRIM', unacked, 1, -1)
 end
@@ -117,23 +96,9 @@ else
   -- Changes nothing and needs no memory; see claim.lua.
   call('LTRIM', unacked, 0, -1)
   call('SADD', KEYS[12], ARGV[1])
-  -- A few are quicker in one go.  (LTRIM has passed once, so it cannot be
-  -- refused any more, which would leave them in both lists.)
-  if keep == 0 and left > 0 and left <= 8 and give_back_few() then
-    moved, left = left, 0
-  end
-  local room = 1048576
-  while left > keep and moved < 500 and room > 0 do
-    local element = call('LMOVE', unacked, q.ready, 'LEFT', 'RIGHT')
-    local w = options(element)
-    if w then
-      check_once()
-      call('RPOP', q.ready)
-      give_back(element, w)
-    end
-    room = room - #element
-    moved = moved + 1
-    left = left - 1
+  if left > keep then
+    moved = give_back_newest(q, unacked, left - keep)
+    left = left - moved
   end
   for i = 6, #ARGV, 3 do
     -- Another cleaner may have been first.

@@ -29,7 +29,9 @@ local how, element, ms = ARGV[1], ARGV[2], tonumber(ARGV[5])
 local heartbeat, info = KEYS[#KEYS - 1], KEYS[#KEYS]
 local receipt = ARGV[7] ~= '' and 'receipt:' .. ARGV[7]
 
-if not call('LPOS', unacked, element, 'RANK', -1) then
+-- What goes back is mostly the newest; what ends, the oldest.
+local from = how == 'front' and 1 or -1
+if not call('LPOS', unacked, element, 'RANK', from) then
   return 0
 end
 if receipt and (call('EXISTS', heartbeat) == 0
@@ -80,7 +82,7 @@ elseif how == 'again' and ms > 0 then
 elseif how ~= 'ack' then
   put_back(q, moved, v, how == 'front')
 end
-call('LREM', unacked, -1, element)
+call('LREM', unacked, from, element)
 if receipt then
   call('HDEL', info, receipt)
 end

@@ -1,11 +1,10 @@
 -- The messages of a queue that a connection holds.
 --
 --   KEYS  the queue's (see lib/layout.lua), what the connection holds
---   ARGV  'give', to give all of it back, as if nobody had received it; or ''
 --   reply 0, as nobody counts how many there ever were; then the messages as
---         they were claimed, the newest first.  With 'give', how many there were
+--         they were claimed, the newest first
 --
--- A crash before: nothing has happened.  After: nothing is held.
+-- Changes nothing.
 
 -- include layout
 
@@ -14,20 +13,6 @@ local ids = call('HKEYS', held)
 table.sort(ids, function(a, b)
   return a > b
 end)
-
-if ARGV[1] == 'give' then
-  local n = 0
-  need_put_back(q)
-  need(held, 'DEL', 'ZSCORE')
-  for i = 1, #ids do
-    if holds(q, held, { ids[i] }) and call('ZSCORE', q.z, ids[i]) then
-      put_back(q, ids[i])
-      n = n + 1
-    end
-  end
-  call('DEL', held)
-  return n
-end
 
 local reply = { 0 }
 for i = 1, #ids, 100 do

@@ -1,0 +1,74 @@
+/*
+ * The end of a consumer: what the server still holds for it goes back, in bounded
+ * steps; then its keys go.
+ */
+#include <stdlib.h>
+
+#include "base/xalloc.h"
+#include "consumer.h"
+
+static void
+on_left(void *arg, redisReply *reply)
+{
+	struct mq_consumer *k = arg;
+
+	(void)reply;
+	if (--k->leaving == 0)
+		k->left(k->left_arg);
+}
+
+static void
+send_leave(struct mq_consumer *k)
+{
+	struct mq_command cmd = {0};
+	int step;
+
+	for (step = 0; k->layout->leave(&k->session, step, &cmd); step++)
+		k->leaving++;
+	for (step = 0; k->layout->leave(&k->session, step, &cmd); step++)
+		mq_async_send(k->async, &cmd, on_left, k);
+	mq_command_free(&cmd);
+}
+
+/* The rest of one queue, while the session leaves. */
+struct rest {
+	struct mq_consumer *consumer;
+	int queue;
+};
+
+/* If not everything is back, the connection stays listed, and a cleaner does
+ * the rest. */
+static void
+on_rest(void *arg, const struct mq_answer *answer, long long n)
+{
+	struct rest *rest = arg;
+	struct mq_consumer *k = rest->consumer;
+
+	bool good = answer != NULL && answer->error == NULL;
+
+	if (good && n > 0) {
+		mq_consumer_give_back(k, rest->queue, NULL, on_rest, rest);
+		return;
+	}
+	free(rest);
+	if (!good)
+		k->left(k->left_arg);
+	else if (--k->leaving == 0)
+		send_leave(k);
+}
+
+void
+mq_consumer_leave(struct mq_consumer *k, void (*left)(void *arg), void *arg)
+{
+	struct rest *rest;
+	int queue;
+
+	k->left = left;
+	k->left_arg = arg;
+	k->leaving = k->session.queue_count;
+	for (queue = 0; queue < k->session.queue_count; queue++) {
+		rest = mq_xcalloc(1, sizeof(*rest));
+		*rest = (struct rest){k, queue};
+		mq_consumer_give_back(k, queue, NULL, on_rest, rest);
+	}
+}

@@ -1,0 +1,48 @@
+-- Give the newest unacked messages back to the front of ready, in their old
+-- order.
+--
+--   KEYS  the queue's (see lib/place.lua), unacked, rmq::queues
+--   ARGV  how many; then the newest and the oldest of them, or, where some may
+--         be equal to others, each of them, the newest first; or nothing: they
+--         are whatever is there
+--   reply how many were moved, the newest first; 0 and nothing done when they
+--         are not where they are expected to be
+--
+-- The newest goes first, so that the oldest ends up in front, of its priority
+-- if it has one.  Bounded; see lib/give_back.lua.
+--
+-- A crash before: they are unacked.  After: they are ready.
+
+-- include place
+-- include give_back
+
+local q, unacked, max = queue_keys(1), KEYS[7], tonumber(ARGV[1])
+
+local function are_newest()
+  if #ARGV == 3 then
+    return call('LINDEX', unacked, 0) == ARGV[2]
+      and call('LINDEX', unacked, max - 1) == ARGV[3]
+  end
+  local all = #ARGV > 1 and call('LRANGE', unacked, 0, max - 1)
+  for i = 2, #ARGV do
+    if all[i - 1] ~= ARGV[i] then
+      return false
+    end
+  end
+  return true
+end
+
+if not are_newest() then
+  return 0
+end
+-- No refusal may come in the middle.
+check_types(q)
+need(unacked, 'LMOVE', 'RPOP')
+need_admit(q)
+-- Changes nothing and needs no memory; see claim.lua.
+call('LTRIM', unacked, 0, -1)
+local moved = give_back_newest(q, unacked, max)
+if moved > 0 then
+  make_known(q, KEYS[8])
+end
+return moved

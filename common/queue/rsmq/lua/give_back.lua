@@ -1,0 +1,55 @@
+-- Give messages back, as if nobody had received them.
+--
+--   KEYS  the queue's (see lib/layout.lua), what the connection holds
+--   ARGV  ids; none: whatever it holds, some at a time
+--   reply how many of the first were given back, or are not held any more if
+--         no ids are named; 0: the connection does not hold the first
+--
+-- Bounded: at most 100.
+--
+-- A crash before: nothing has happened, and they are everybody's again when
+-- their time is up.  After: they are receivable, and nothing holds them.
+
+-- include layout
+
+local q, held = queue_keys(1), KEYS[5]
+local MAX = 100
+
+local function some_held()
+  local all, ids = call('HSCAN', held, 0, 'COUNT', MAX)[2], {}
+  for i = 1, math.min(#all, 2 * MAX), 2 do
+    ids[#ids + 1] = all[i]
+  end
+  return ids
+end
+
+local function is_ours(id)
+  return holds(q, held, { id }) and call('ZSCORE', q.z, id)
+end
+
+if call('EXISTS', held) == 0 then
+  return 0
+end
+local ids = #ARGV > 0 and { unpack(ARGV, 1, math.min(#ARGV, MAX)) }
+  or some_held()
+local all, n, back = holds(q, held, ids), 0, {}
+for i = 1, #ids do
+  if all or is_ours(ids[i]) then
+    back[#back + 1] = ids[i]
+  elseif #ARGV > 0 then
+    break
+  end
+  n = i
+end
+if n == 0 then
+  return 0
+end
+need_put_back(q)
+need(held, 'HDEL')
+check_types(q)
+-- HDEL needs no memory; see claim.lua.
+call('HDEL', held, unpack(ids, 1, n))
+for i = 1, #back do
+  put_back(q, back[i])
+end
+return n

@@ -1,0 +1,286 @@
+#!/usr/bin/env bats
+# What a consumer holds and has not started goes back: much of it at a time, in its
+# old order, to the front.
+#
+# layouts: rmq rsmq
+
+# run_mq sets output and stderr; T and D are of common.bash.
+# shellcheck disable=SC2030,SC2031,SC2154,SC2317
+
+load ../helpers/common
+load "../helpers/layout-${LAYOUT:-rmq}"
+
+setup_file() {
+	server_start
+}
+
+teardown_file() {
+	server_stop
+}
+
+setup() {
+	common_setup
+	# Says that it runs; is done when it may be.
+	script work <<'.'
+cat >>"$T/started"
+until [ -e "$T/go" ]; do
+	perl -e 'select undef, undef, undef, 0.02'
+done
+.
+	: >"$T/started"
+}
+
+teardown() {
+	common_teardown
+}
+
+N=20000
+
+publish_many() {
+	seq "$N" | run_mq 0 mq-publish -q -l q
+}
+
+# The messages of the only consumer.
+in_hand() {
+	holds "$(connections)"
+}
+
+holds_many() {
+	[ -s "$T/started" ] && (($(in_hand) > N / 2))
+}
+
+# Commands of consumers since the last reset, and of nobody else.
+scripts() {
+	redis info commandstats |
+		perl -ne '/^cmdstat_(?:eval|evalsha|lrem|lpos):calls=(\d+)/ and $n += $1;
+			END { print $n + 0 }'
+}
+
+# What comes out, in its order, is all from $1 on.
+all_from() {
+	run_mq 0 mq-consume -q --drain -l q
+	cmp <(echo "$output") <(seq "$1" "$N")
+}
+
+# The run may end, and so does the consumer, which was asked to.
+go_and_end() {
+	touch "$T/go"
+	status=0
+	wait "$pid" || status=$?
+}
+
+one_in_hand() {
+	[ "$(in_hand)" = 1 ]
+}
+
+# --- how many at a time -----------------------------------------------------------
+
+@test "back: TERM, much that is held: few commands, the old order" {
+	publish_many
+	start_mq mq-consume --no-clean --prefetch "$N" q -- "$T/work"
+	eventually 20 holds_many
+	heartbeat
+	redis config resetstat >/dev/null
+	kill "$pid"
+	eventually 20 one_in_hand
+	(($(scripts) < N / 50))
+	go_and_end
+	assert_equal "$status" 143
+	all_from 2
+}
+
+@test "back: --batch that is not full" {
+	publish_many
+	start_mq mq-consume --no-clean --batch $((N + 1)) --batch-wait 1h q -- \
+		"$T/work"
+	many() {
+		[ "$(in_hand)" = "$N" ]
+	}
+	eventually 20 many
+	heartbeat
+	redis config resetstat >/dev/null
+	stop_mq
+	(($(scripts) < N / 50))
+	all_from 1
+}
+
+@test "back: what was claimed ahead when runs become long" {
+	publish_many
+	script batch <<'.'
+cat >/dev/null
+echo >>"$T/started"
+[ "$(wc -l <"$T/started")" = 1 ] || exec "$T/work" </dev/null
+.
+	start_mq mq-consume --no-clean --batch 6000 q -- "$T/batch"
+	eventually 20 holds_many_batches
+	redis config resetstat >/dev/null
+	one_batch() {
+		[ "$(in_hand)" = 6000 ]
+	}
+	eventually 20 one_batch
+	(($(scripts) < N / 50))
+	kill "$pid"
+	go_and_end
+	all_from 12001
+}
+
+holds_many_batches() {
+	(($(in_hand) > 6000)) && [ "$(wc -l <"$T/started")" = 2 ]
+}
+
+@test "back: a pause, and what comes meanwhile is behind" {
+	publish_many
+	start_mq mq-consume --no-clean --prefetch "$N" q -- "$T/work"
+	eventually 20 holds_many
+	heartbeat
+	redis config resetstat >/dev/null
+	run_mq 0 mq-pause q
+	run_mq 0 mq-publish q last
+	eventually 20 one_in_hand
+	(($(scripts) < N / 50))
+	run_mq 0 mq-pause --resume q
+	# It claims again, and the same ones.
+	eventually 20 holds_many
+	kill "$pid"
+	eventually 20 one_in_hand
+	go_and_end
+	run_mq 0 mq-consume -q --drain -l q
+	cmp <(echo "$output") <(seq 2 "$N"; echo last)
+}
+
+# --- what they are -------------------------------------------------------------------
+
+@test "back: messages that are alike" {
+	N=3000
+	for _ in 1 2 3; do
+		yes "a
+a
+b" | head -n 1000
+	done | run_mq 0 mq-publish -q --raw -l q
+	start_mq mq-consume --no-clean --prefetch "$N" q -- "$T/work"
+	eventually 20 holds_many
+	kill "$pid"
+	eventually 20 one_in_hand
+	go_and_end
+	run_mq 0 mq-consume -q --drain -l q
+	# Before and after, each thousand ends with an a.
+	cmp <(echo "$output") <(for _ in 1 2 3; do
+		yes "a
+a
+b" | head -n 1000
+	done | tail -n +2)
+}
+
+@test "back: priorities; no attempt is counted" {
+	N=2000
+	seq 1000 | run_mq 0 mq-publish -q -p 5 -l q
+	seq 1001 2000 | run_mq 0 mq-publish -q -l q
+	start_mq mq-consume --no-clean --prefetch "$N" q -- "$T/work"
+	eventually 20 holds_many
+	run_mq 0 mq-publish -q -p 5 q last
+	kill "$pid"
+	eventually 20 one_in_hand
+	go_and_end
+	run_mq 0 mq-consume -q --drain --jsonl q
+	assert_equal "$(grep -c Mq-Attempt <<<"$output" || true)" 0
+	cmp <(perl -ne '/"payload":"(\w+)"/ and print "$1\n"' <<<"$output") \
+		<(seq 2 1000; echo last; seq 1001 2000)
+}
+
+@test "back: keys and groups stay theirs" {
+	[ "${LAYOUT:-rmq}" = rmq ] || skip "rsmq has none"
+	N=1000
+	seq "$N" | sed 's/.*/{"payload":"&","headers":{"Mq-Key":["k&"],"Mq-Unique":["queued"],"Mq-Group":["g&"]}}/' |
+		run_mq 0 mq-publish -q --jsonl q
+	start_mq mq-consume --no-clean --prefetch "$N" q -- "$T/work"
+	eventually 20 holds_many
+	kill "$pid"
+	eventually 20 one_in_hand
+	# What waits has its key again, what runs has not.
+	run_mq 1 mq-publish -q -k k2 --unique queued q again
+	run_mq 0 mq-publish -q -k k1 --unique queued q again
+	go_and_end
+	run_mq 0 mq-consume -q --drain -l q
+	cmp <(echo "$output") <(seq 2 "$N"; echo again)
+	assert_equal "$(redis hlen 'rmq::queue::[q]::locks')" 0
+}
+
+# --- troubles ----------------------------------------------------------------------
+
+@test "back: killed in the middle, nothing is lost or doubled" {
+	local c left
+
+	publish_many
+	start_mq mq-consume --no-clean --prefetch "$N" q -- "$T/work"
+	eventually 20 holds_many
+	c=$(connections)
+	left=$(holds "$c")
+	some_back() {
+		(($(holds "$c") < left))
+	}
+	kill "$pid"
+	eventually 20 some_back
+	kill -KILL "$pid"
+	wait "$pid" || true
+	expire "$c"
+	run_mq 0 mq-clean -q
+	run_mq 0 mq-consume -q --drain -l q
+	# In rsmq, what a dead one had comes when its time is up.
+	cmp <(if [ "${LAYOUT:-rmq}" = rmq ]; then
+		echo "$output"
+	else
+		sort -n <<<"$output"
+	fi) <(seq "$N")
+}
+
+@test "back: a connection that is lost in the middle" {
+	local c left
+
+	publish_many
+	start_mq mq-consume --no-clean --prefetch "$N" q -- "$T/work"
+	eventually 20 holds_many
+	c=$(connections)
+	left=$(holds "$c")
+	some_back() {
+		(($(holds "$c") < left))
+	}
+	kill "$pid"
+	eventually 20 some_back
+	redis client kill type normal skipme yes >/dev/null
+	eventually 20 one_in_hand
+	go_and_end
+	all_from 2
+}
+
+@test "back: a full server" {
+	publish_many
+	start_mq mq-consume --no-clean --prefetch "$N" q -- "$T/work"
+	eventually 20 holds_many
+	redis config set maxmemory 1 >/dev/null
+	kill "$pid"
+	eventually 20 one_in_hand
+	redis config set maxmemory 0 >/dev/null
+	go_and_end
+	all_from 2
+}
+
+@test "back: what nobody knows of goes back when the consumer leaves" {
+	[ "${LAYOUT:-rmq}" = rmq ] || skip "rmq's claims can be made by hand"
+	local c
+
+	publish_many
+	start_mq mq-consume --no-clean q -- "$T/work"
+	eventually 20 test -s "$T/started"
+	c=$(connections)
+	kill -STOP "$pid"
+	redis eval 'for i = 1, 3000 do redis.call("LMOVE", KEYS[1], KEYS[2],
+		"RIGHT", "LEFT") end' 2 'rmq::queue::[q]::ready' "$(unacked "$c")" \
+		>/dev/null
+	touch "$T/go"
+	kill "$pid"
+	kill -CONT "$pid"
+	wait "$pid" || true
+	assert_equal "$(redis exists "$(unacked "$c")")" 0
+	assert_equal "$(connections)" ""
+	all_from 2
+}
