@@ -41,7 +41,7 @@ void
 message_frame(
     const struct message *m, enum mq_framing framing, struct mq_buf *out)
 {
-	/* Printed messages are not parsed when the id is their only header. */
+	/* Most messages are not parsed when the id is their only header. */
 	bool stamped = m->envelope.headers == NULL &&
 	    mq_envelope_signed(m->element, m->len);
 	const struct mq_frame_meta meta = {.id = m->id,

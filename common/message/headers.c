@@ -117,7 +117,7 @@ mq_message_duplicate(const struct mq_envelope *from,
 	size_t i;
 
 	*e = (struct mq_envelope){NULL, from->payload, from->payload_len};
-	if (from->headers == NULL && how->web == NULL)
+	if (from->headers == NULL && !how->stamped && how->web == NULL)
 		return;
 	if (from->headers != NULL)
 		e->headers = json_deep_copy(from->headers);

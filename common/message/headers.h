@@ -82,6 +82,9 @@ struct mq_duplicate {
 	int64_t due_ms;	    /* unix ms; 0: at once */
 	const char *origin; /* for MQ_HEADER_ORIGIN, unless it has one */
 	const char *web;    /* for MQ_HEADER_DEST; NULL: none */
+	bool
+	    stamped; /* the message has a header, even if its envelope has none:
+		       * see mq_message_plain() */
 };
 
 /*

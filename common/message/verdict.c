@@ -2,7 +2,6 @@
 
 #include <sys/wait.h>
 
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -41,18 +40,14 @@ describe_end(int status, char *out, size_t size)
 		snprintf(out, size, "killed by signal %d", WTERMSIG(status));
 }
 
-__attribute__((format(printf, 4, 5))) static void
+static void
 set_verdict(struct mq_verdict *out, enum mq_verdict_kind kind, const char *text,
-    const char *fmt, ...)
+    const char *how)
 {
-	va_list ap;
-
 	out->kind = kind;
 	out->resend_s = 0;
 	strlcpy(out->text, text, sizeof(out->text));
-	va_start(ap, fmt);
-	vsnprintf(out->how, sizeof(out->how), fmt, ap);
-	va_end(ap);
+	strlcpy(out->how, how, sizeof(out->how));
 }
 
 /* A text is the whole reason, however the run ended. */
@@ -63,7 +58,7 @@ judge_err(const char *text, int status, struct mq_verdict *out)
 
 	if (*text == '\0' && status != 0)
 		describe_end(status, how, sizeof(how));
-	set_verdict(out, MQ_VERDICT_ERR, text, "%s", how);
+	set_verdict(out, MQ_VERDICT_ERR, text, how);
 }
 
 /* A final verb but err stands only with an exit status of 0. */
@@ -74,11 +69,12 @@ judge_final(const struct mq_verbs *v, int status, struct mq_verdict *out)
 
 	if (status != 0) {
 		describe_end(status, how, sizeof(how));
-		set_verdict(out, MQ_VERDICT_ERR, v->text, "%s after %s", how,
-		    effects[v->final].name);
+		set_verdict(out, MQ_VERDICT_ERR, v->text, how);
+		strlcat(out->how, " after ", sizeof(out->how));
+		strlcat(out->how, effects[v->final].name, sizeof(out->how));
 		return;
 	}
-	set_verdict(out, effects[v->final].kind, v->text, "%s", "");
+	set_verdict(out, effects[v->final].kind, v->text, "");
 	out->resend_s = v->resend_s;
 }
 
@@ -89,7 +85,7 @@ judge_unfinished(const struct mq_verbs *v, int status, struct mq_verdict *out)
 
 	if (status != 0)
 		describe_end(status, how, sizeof(how));
-	set_verdict(out, MQ_VERDICT_ERR, v->text, "%s", how);
+	set_verdict(out, MQ_VERDICT_ERR, v->text, how);
 }
 
 static void
@@ -100,17 +96,18 @@ judge_silent(int status, bool strict, struct mq_verdict *out)
 
 	if (code == 0) {
 		set_verdict(out, strict ? MQ_VERDICT_ERR : MQ_VERDICT_DONE, "",
-		    "%s", strict ? "no final verb" : "");
+		    strict ? "no final verb" : "");
 		return;
 	}
 	describe_end(status, how, sizeof(how));
 	if (code == MQ_EXIT_AGAIN)
-		set_verdict(out, MQ_VERDICT_RETRY, "", "%s", how);
-	else if (code == 126 || code == 127)
-		set_verdict(out, MQ_VERDICT_STOP, "",
-		    "%s: the command cannot run", how);
+		set_verdict(out, MQ_VERDICT_RETRY, "", how);
 	else
-		set_verdict(out, MQ_VERDICT_ERR, "", "%s", how);
+		set_verdict(out, MQ_VERDICT_ERR, "", how);
+	if (code == 126 || code == 127) {
+		out->kind = MQ_VERDICT_STOP;
+		strlcat(out->how, ": the command cannot run", sizeof(out->how));
+	}
 }
 
 void
@@ -146,9 +143,9 @@ mq_verdict_one(const struct mq_verbs *v, int which, int status, bool timed_out,
 	} else if (WIFSIGNALED(status) && !timed_out &&
 	    v->final != MQ_FINAL_ERR) {
 		describe_end(status, how, sizeof(how));
-		set_verdict(out, MQ_VERDICT_RETRY, text, "%s", how);
+		set_verdict(out, MQ_VERDICT_RETRY, text, how);
 	} else if (one->final != MQ_FINAL_NONE) {
-		set_verdict(out, effects[one->final].kind, text, "%s", "");
+		set_verdict(out, effects[one->final].kind, text, "");
 		out->resend_s = one->resend_s;
 	} else {
 		mq_verdict(v, status, timed_out, strict, out);

@@ -42,7 +42,9 @@ make_copy(struct copy *copy, const struct copy_origin *from,
     const struct mq_layout *to, struct mq_buf *why)
 {
 	struct mq_buf origin = {0};
-	struct mq_duplicate as = {.id = copy->id, .web = what->web};
+	struct mq_duplicate as = {.id = copy->id,
+	    .web = what->web,
+	    .stamped = mq_envelope_signed(m->element, m->len)};
 	int64_t now_us = mq_clock_unix_us();
 
 	/* The special publishing registers the queue and counts the copy. */

@@ -48,6 +48,13 @@ slot_room(const struct slot *s)
 	return window_of(s) - s->count;
 }
 
+static bool
+is_idler(const struct slot *s, const struct slot *than)
+{
+	return than == NULL || s->count < than->count ||
+	    (s->count == than->count && than->pid == 0 && s->pid != 0);
+}
+
 /* The slot with the fewest messages, preferably with a worker. */
 static struct slot *
 idlest_slot(const struct slots *ss)
@@ -57,11 +64,9 @@ idlest_slot(const struct slots *ss)
 
 	for (i = 0; i < ss->opt->slots; i++) {
 		s = &ss->all[i];
-		if (slot_room(s) <= 0)
+		if (!is_idler(s, best) || slot_room(s) <= 0)
 			continue;
-		if (best == NULL || s->count < best->count ||
-		    (s->count == best->count && best->pid == 0 && s->pid != 0))
-			best = s;
+		best = s;
 		if (best->count == 0 && best->pid != 0)
 			break;
 	}

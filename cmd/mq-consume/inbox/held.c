@@ -77,8 +77,6 @@ inbox_forget(struct inbox *in, struct message *m)
 	TAILQ_REMOVE(&in->all, m, link);
 	TAILQ_REMOVE(&in->queues[m->queue].all, m, own);
 	equals_remove(m);
-	if (TAILQ_EMPTY(&in->all))
-		in->in_order = true;
 	mq_envelope_free(&m->envelope);
 	mq_buf_free(&m->header);
 	mq_buf_free(&m->result);
@@ -116,8 +114,10 @@ may_start(struct inbox *in, struct message *m)
 	/* After a crash, the cleaner counts an attempt for all messages that
 	 * the consumer had claimed. */
 	bool counts_crash = has & MQ_HAS_CLAIMS && in->runs;
-	const struct unpack_limits limits = {.plain = !in->runs,
-	    .named = in->opt->framing == MQ_FRAME_JSONL,
+	/* Only a command of its own gets the headers, as its environment. */
+	bool many = in->opt->stream || in->opt->batch > 0;
+	const struct unpack_limits limits = {.plain = !in->runs || many,
+	    .named = in->runs || in->opt->framing == MQ_FRAME_JSONL,
 	    .ids = has & MQ_HAS_IDS,
 	    .attempts = counts_crash ? in->opt->attempts : 0,
 	    .now_ms = server_ms(in),
@@ -228,13 +228,15 @@ inbox_first_of(const struct inbox *in, int queue)
 bool
 inbox_in_order(const struct inbox *in)
 {
-	return in->in_order;
+	const struct message *m = TAILQ_FIRST(&in->all);
+
+	return m == NULL || m->number > in->disordered;
 }
 
 void
 inbox_disorder(struct inbox *in)
 {
-	in->in_order = false;
+	in->disordered = in->claimed;
 }
 
 int64_t

@@ -244,8 +244,7 @@ inbox_init(struct inbox *in, struct ev_loop *loop, const struct options *opt,
 	    .ids = ids,
 	    .runs = runs,
 	    .events = events,
-	    .arg = arg,
-	    .in_order = true};
+	    .arg = arg};
 	TAILQ_INIT(&in->all);
 	in->queues = mq_xcalloc((size_t)opt->queue_count, sizeof(*in->queues));
 	for (i = 0; i < opt->queue_count; i++) {

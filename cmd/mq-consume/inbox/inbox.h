@@ -75,7 +75,8 @@ struct inbox {
 	struct wakeup *wakeup; /* the queues by name */
 	struct messages all;   /* in the order of their claims */
 	struct equals equals;
-	bool in_order; /* the server has all in the same order */
+	unsigned long disordered; /* up to this number the server may have
+				   * another order */
 	unsigned long claimed;
 	int held;
 	size_t held_bytes;

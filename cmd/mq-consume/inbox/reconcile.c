@@ -58,7 +58,7 @@ mark_held(struct inbox *in, int queue, struct mq_held *held, int newer)
 				 find_unseen(in, queue, &held->elements[i], at);
 		if (m == NULL) {
 			take_unanswered(in, queue, &held->elements[i]);
-			in->in_order = false;
+			inbox_disorder(in);
 			continue;
 		}
 		m->seen = true;
