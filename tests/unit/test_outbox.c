@@ -469,6 +469,7 @@ too_long_to_be_pushed(void **state)
 
 	h->f.opt.push = "b";
 	run(h, "a1");
+	h->f.opt.push = "b";
 	settle(h, "a1", MQ_OUTCOME_PUSH);
 	answer(MQ_SETTLED_TOO_LONG);
 	assert_string_equal(recorded(), "push:a1 too-long:a1");
