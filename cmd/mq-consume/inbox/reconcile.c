@@ -127,5 +127,5 @@ inbox_find_spot(
 		spot->count += m->queue == wanted->queue && !m->lost &&
 		    !m->gone && !m->in_flight;
 	}
-	spot->known = in->in_order || spot->count == 1;
+	spot->known = inbox_in_order(in) || spot->count == 1;
 }
