@@ -83,6 +83,14 @@ on_changed(void *arg, const char *key, size_t n)
 }
 
 static void
+on_called(void *arg, const char *key, size_t n)
+{
+	struct engine *e = arg;
+
+	inbox_called(&e->inbox, key, n);
+}
+
+static void
 on_tick(void *arg, bool up)
 {
 	struct engine *e = arg;
@@ -95,7 +103,7 @@ on_tick(void *arg, bool up)
 	    session_is_renewing(&e->session));
 	outbox_send_again(&e->outbox);
 	executor_tick(&e->executor);
-	inbox_look(&e->inbox, true);
+	inbox_look_around(&e->inbox);
 	executor_describe(&e->executor, &runs);
 	running_report_send(&e->running, &runs);
 	counters_send(&e->counters);
@@ -118,6 +126,7 @@ const struct session_events engine_session_events = {
     .lost = on_lost,
     .held = on_held,
     .changed = on_changed,
+    .called = on_called,
     .tick = on_tick,
     .left = engine_end,
     .failed = on_failed,

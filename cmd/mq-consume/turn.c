@@ -73,8 +73,10 @@ leave_server(struct engine *e)
 		return;
 	}
 	e->ending = true;
-	if (session_is_up(&e->session))
+	if (session_is_up(&e->session)) {
+		inbox_pass(&e->inbox);
 		counters_send(&e->counters);
+	}
 	session_leave(&e->session);
 }
 
@@ -152,6 +154,8 @@ void
 engine_take_turn(struct engine *e)
 {
 	flush_acks(e);
+	if (policy_level(&e->policy) != STOP_NOT && session_is_up(&e->session))
+		inbox_pass(&e->inbox);
 	if (policy_level(&e->policy) >= STOP_SOON)
 		give_back_unstarted(e);
 	outbox_send_back(&e->outbox);

@@ -124,13 +124,15 @@ static void
 send_transaction(struct mq_consumer *k, const struct mq_asker *asker)
 {
 	int most = k->session.rate_s > 0 ? 1 : k->claim.most, step;
-	int max = k->claim.max < most ? k->claim.max : most;
+	struct mq_claim how = k->claim.how;
 	struct mq_command cmd = {0};
 
+	how.max = how.max < most ? how.max : most;
+	how.bytes = 1;
 	mq_command_plain(&cmd, "MULTI");
 	mq_async_send(k->async, &cmd, NULL, NULL);
 	for (step = 0; k->layout->claim_large(
-		 &k->session, k->claim.queue, max, step, &cmd);
+		 &k->session, k->claim.queue, &how, step, &cmd);
 	     step++)
 		mq_async_send(k->async, &cmd, NULL, NULL);
 	mq_command_plain(&cmd, "EXEC");
@@ -159,18 +161,22 @@ send_claim(struct mq_consumer *k, const struct mq_asker *asker)
 {
 	struct mq_command cmd = {0};
 
-	k->layout->claim(
-	    &k->session, k->claim.queue, k->claim.max, k->claim.bytes, &cmd);
+	if (k->claim.how.tracked) {
+		k->layout->track(
+		    &k->session, k->claim.queue, k->claim.how.max == 0, &cmd);
+		cmd.tracked = true;
+		mq_async_send(k->async, &cmd, NULL, NULL);
+	}
+	k->layout->claim(&k->session, k->claim.queue, &k->claim.how, &cmd);
 	mq_async_ask(k->async, &cmd, take_claimed, asker);
 }
 
 void
-mq_consumer_claim(struct mq_consumer *k, int queue, int max, size_t bytes,
+mq_consumer_claim(struct mq_consumer *k, int queue, const struct mq_claim *how,
     mq_claimed_fn *fn, void *arg)
 {
 	k->claim.queue = queue;
-	k->claim.max = max;
-	k->claim.bytes = bytes;
+	k->claim.how = *how;
 	if (k->claim.most == 0) {
 		k->claim.most = 1;
 		k->session.apart = k->layout->claim_large != NULL;

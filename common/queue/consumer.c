@@ -126,6 +126,41 @@ mq_consumer_lapsed(struct mq_consumer *k, int queue, const char *element,
 
 /* --- its messages ------------------------------------------------------------- */
 
+static void
+take_looked(const struct mq_asker *asker, redisReply *reply)
+{
+	mq_looked_fn *fn = (mq_looked_fn *)asker->fn;
+	struct mq_answer buf;
+	bool good = is_good(mq_answer_to(reply, REDIS_REPLY_ARRAY, &buf));
+	int i, n = good ? (int)reply->elements : 0;
+	long long *waiting = mq_xcalloc((size_t)n + 1, sizeof(*waiting));
+
+	for (i = 0; i < n; i++)
+		waiting[i] = reply->element[i]->integer;
+	fn(asker->arg, good ? waiting : NULL, n);
+	free(waiting);
+}
+
+void
+mq_consumer_look(struct mq_consumer *k, const int *queues, int n,
+    mq_looked_fn *fn, void *arg)
+{
+	struct mq_command cmd = {0};
+
+	k->layout->look(&k->session, queues, n, &cmd);
+	send_own(k, &cmd, take_looked, (mq_callback *)fn, arg);
+}
+
+void
+mq_consumer_pass(struct mq_consumer *k, int queue)
+{
+	struct mq_command cmd = {0};
+
+	mq_side_pass(
+	    k->layout->side, &k->session, k->session.queues[queue], &cmd);
+	mq_async_send(k->async, &cmd, NULL, NULL);
+}
+
 void
 mq_consumer_held_count(
     struct mq_consumer *k, int queue, mq_number_fn *fn, void *arg)

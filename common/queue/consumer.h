@@ -24,8 +24,8 @@ struct mq_consumer {
 	struct mq_command *lapsed; /* to be sent when entering */
 	int lapsed_count;
 	struct {
-		int queue, max;
-		size_t bytes;
+		int queue;
+		struct mq_claim how;
 		int most; /* to be claimed at once while they may be large */
 		int64_t ahead_ms; /* the server's unix time less ours */
 	} claim;		  /* the one under way */
@@ -60,8 +60,16 @@ void mq_consumer_lapsed(struct mq_consumer *, int queue, const char *element,
  * of an element sets it to NULL, and frees it later. */
 typedef void mq_claimed_fn(
     void *arg, const struct mq_answer *, struct mq_claimed *claimed);
-void mq_consumer_claim(struct mq_consumer *, int queue, int max, size_t bytes,
+void mq_consumer_claim(struct mq_consumer *, int queue, const struct mq_claim *,
     mq_claimed_fn *fn, void *arg);
+
+/* Whether queues need a claim: of each 0, or how many consumers are idle there.
+ * waiting has n numbers; 0 and NULL: there is no good answer. */
+typedef void mq_looked_fn(void *arg, const long long *waiting, int n);
+void mq_consumer_look(
+    struct mq_consumer *, const int *queues, int n, mq_looked_fn *, void *arg);
+/* Waits for the messages of a queue no more; others do. */
+void mq_consumer_pass(struct mq_consumer *, int queue);
 
 /* The messages of a queue that the server holds for us; data can be kept as
  * above. */

@@ -100,11 +100,11 @@ keep_joined(struct mq_lease *l)
 static int
 claim_messages(struct mq_lease *l, struct mq_claimed *facts)
 {
+	const struct mq_claim how = {.max = l->terms.max, .bytes = CLAIM_BYTES};
 	struct mq_command c = {0};
 	int n;
 
-	l->of.queue.layout->claim(
-	    &l->of.session, 0, l->terms.max, CLAIM_BYTES, &c);
+	l->of.queue.layout->claim(&l->of.session, 0, &how, &c);
 	l->reply = mq_call(l->of.queue.redis, &c, -1);
 	if (l->reply == NULL)
 		return -1;

@@ -133,17 +133,25 @@ mq_layout_add_limits(struct mq_command *c, const struct mq_limits *limits)
 }
 
 void
-mq_layout_add_claim(
-    struct mq_command *c, const struct mq_session *s, int max, size_t bytes)
+mq_layout_add_claim(struct mq_command *c, const struct mq_session *s,
+    const char *queue, const struct mq_claim *claim)
 {
-	mq_command_int(c, max);
-	mq_command_int(c, (long long)bytes);
+	static const char *const why[] = {[MQ_CLAIM_OWN] = "own",
+	    [MQ_CLAIM_CALLED] = "called",
+	    [MQ_CLAIM_LOOK] = "look"};
+
+	mq_command_int(c, claim->max);
+	mq_command_int(c, (long long)claim->bytes);
 	if (s->rate_s <= 0) {
 		mq_command_words(c, " "); /* two empty ones */
 	} else {
 		mq_command_fmt(c, "%.6f", s->rate_s);
 		mq_command_int(c, s->burst);
 	}
+	mq_command_str(c, queue);
+	mq_command_str(c, s->wake != NULL ? s->wake : "");
+	mq_command_str(c, why[claim->why]);
+	mq_command_str(c, claim->tracked ? "1" : "");
 }
 
 const char *
@@ -176,8 +184,9 @@ mq_layout_claimed(const redisReply *reply, struct mq_claimed *out)
 			return MQ_CLAIM_BAD;
 	*out = (struct mq_claimed){.first = FACTS,
 	    .due_ms = reply->element[0]->integer,
-	    .paused = reply->element[1]->integer == 1,
-	    .large = reply->element[1]->integer == 2,
+	    .paused = reply->element[1]->integer & 1,
+	    .large = (reply->element[1]->integer & 2) != 0,
+	    .role = (enum mq_role)(reply->element[1]->integer >> 2 & 3),
 	    .now_ms = reply->element[2]->integer,
 	    .tick = reply->element[3]->integer,
 	    .missing = reply->element[3]->integer < 0};

@@ -39,9 +39,12 @@ struct mq_session {
 	const char *const *queues;
 	int queue_count;
 	const char *push; /* where messages may be pushed to; NULL: nowhere */
-	bool make;	  /* make the queues that do not exist */
-	int slots;	  /* how many messages can run at once */
-	int attempts;	  /* how many runs a message may have here */
+	const char
+	    *wake;    /* its name in the channel that wakes it; NULL: it does
+			   * not wait, or cannot be woken */
+	bool make;    /* make the queues that do not exist */
+	int slots;    /* how many messages can run at once */
+	int attempts; /* how many runs a message may have here */
 	int64_t lease_ms; /* handed out by receipt: how long a renewal holds;
 			   * 0: as the layout thinks */
 	double rate_s; /* claims a second that all consumers of a queue with a
@@ -70,6 +73,26 @@ struct mq_element {
 	size_t len;
 };
 
+/* How a consumer hears of the next message of a queue; see lua/lib/role.lua. */
+enum mq_role {
+	MQ_ROLE_NONE,  /* in no way: it has room for no more, or must look */
+	MQ_ROLE_WATCH, /* by CLIENT TRACKING */
+	MQ_ROLE_IDLE,  /* by another consumer, over its channel */
+	MQ_ROLE_CLAIM  /* in no way yet: a tracked claim may begin a watch */
+};
+
+struct mq_claim {
+	int max;      /* messages; 0: only look whether the queue is paused
+		       * (due_ms is -1 then unless it is) */
+	size_t bytes; /* about; but at least one message */
+	enum mq_why {
+		MQ_CLAIM_OWN,	 /* renews its watch, too */
+		MQ_CLAIM_CALLED, /* a key has changed, or it was woken */
+		MQ_CLAIM_LOOK	 /* the consumer on watch may be dead */
+	} why;
+	bool tracked; /* the server reports changes from now on */
+};
+
 struct mq_claimed {
 	size_t first; /* index of the first element in the reply */
 	/* Only for callbacks: see consumer.h. */
@@ -81,6 +104,7 @@ struct mq_claimed {
 			 * -1: never */
 	bool paused;	/* the queue is; nothing is claimed then */
 	bool large;	/* the rest was left to claim_large() */
+	enum mq_role role;
 	int64_t now_ms; /* the server's clock, unix ms */
 	int64_t tick;	/* the queue's; 0: it never had one */
 	bool missing;	/* there is no such queue; it may be found out only
@@ -206,13 +230,8 @@ struct mq_layout {
 	    const char *element, size_t len, long attempts,
 	    struct mq_command *);
 
-	/*
-	 * Claims up to max messages, and about bytes of them (but at least
-	 * one), from one queue; max may be 0, to only look whether the queue
-	 * is paused (due_ms is -1 then unless it is).
-	 */
-	void (*claim)(const struct mq_session *, int queue, int max,
-	    size_t bytes, struct mq_command *);
+	void (*claim)(const struct mq_session *, int queue,
+	    const struct mq_claim *, struct mq_command *);
 	/*
 	 * Claims what claim() has left, so that no script copies large messages:
 	 * commands of one transaction, step by step from 0, until false.  The
@@ -220,10 +239,17 @@ struct mq_layout {
 	 * reply with a message, nil, or anything else.  NULL: claim() leaves
 	 * none.
 	 */
-	bool (*claim_large)(const struct mq_session *, int queue, int max,
-	    int step, struct mq_command *);
-	/* The queue of a key that a claim has read, in *queue and *n; false: a
-	 * change of the key makes no message claimable. */
+	bool (*claim_large)(const struct mq_session *, int queue,
+	    const struct mq_claim *, int step, struct mq_command *);
+	/* Reads the keys whose changes may make messages claimable, or (pause)
+	 * only the one of a pause, for CLIENT TRACKING to report them. */
+	void (*track)(const struct mq_session *, int queue, bool pause,
+	    struct mq_command *);
+	/* Whether queues need a claim by this consumer, which is idle there: an
+	 * array, of each queue 0, or how many are idle. */
+	void (*look)(const struct mq_session *, const int *queues, int n,
+	    struct mq_command *);
+	/* The queue of such a key, in *queue and *n; false: it is none. */
 	bool (*key_queue)(
 	    const char *key, size_t len, const char **queue, size_t *n);
 
@@ -384,8 +410,8 @@ enum mq_settled mq_layout_settled(const redisReply *);
 
 /* For layouts: arguments that the scripts of both have. */
 void mq_layout_add_limits(struct mq_command *, const struct mq_limits *);
-void mq_layout_add_claim(
-    struct mq_command *, const struct mq_session *, int max, size_t bytes);
+void mq_layout_add_claim(struct mq_command *, const struct mq_session *,
+    const char *queue, const struct mq_claim *);
 const char *mq_outcome_name(enum mq_outcome);
 
 /* The layout of this name, or NULL. */

@@ -56,6 +56,15 @@ mq_side_count_published(const struct mq_side *side, struct mq_command *c,
 }
 
 void
+mq_side_pass(const struct mq_side *side, const struct mq_session *s,
+    const char *queue, struct mq_command *c)
+{
+	mq_command_script(c, &mq_script_pass, 2);
+	side->waits(c, queue);
+	mq_command_str(c, s->wake);
+}
+
+void
 mq_side_marks(const struct mq_side *side, struct mq_command *c,
     const char *verb, const char *queue, const char *publisher)
 {

@@ -15,6 +15,8 @@ struct mq_side {
 	/* A key without which nothing is counted, as the queue does not exist;
 	 * NULL: queues without any key do. */
 	void (*exists)(struct mq_command *, const char *queue);
+	/* Two keys: who is on watch, and who is idle; see lua/lib/role.lua. */
+	void (*waits)(struct mq_command *, const char *queue);
 	void (*marks)(
 	    struct mq_command *, const char *queue, const char *publisher);
 	void (*running)(
@@ -42,6 +44,10 @@ void mq_side_count(const struct mq_side *, struct mq_command *,
  * The reply is an integer when it was carried out. */
 void mq_side_count_published(const struct mq_side *, struct mq_command *,
     const char *queue, long long n);
+
+/* The consumer of the session waits for the queue's messages no more. */
+void mq_side_pass(const struct mq_side *, const struct mq_session *,
+    const char *queue, struct mq_command *);
 
 /* Starts a plain command on the key with a publisher's marks. */
 void mq_side_marks(const struct mq_side *, struct mq_command *,

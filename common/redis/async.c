@@ -29,6 +29,7 @@ struct mq_request {
 				    * server is known to have it */
 	struct mq_buf text;	   /* a script with its text, instead */
 	size_t sent;
+	bool tracked;
 };
 
 static void
@@ -129,14 +130,29 @@ on_room(struct ev_loop *loop, ev_io *w, int events)
 }
 
 static void
+on_caching(void *arg, redisReply *reply)
+{
+	struct mq_async *a = arg;
+
+	if (reply != NULL && reply->type == REDIS_REPLY_ERROR)
+		a->untracked(a->arg, reply->str);
+}
+
+static void
 send_request(struct mq_async *a, struct mq_request *q)
 {
+	struct mq_command caching = {0};
 	int rv = 0;
 
 	q->sent = 0;
 	if (a->context == NULL) {
 		request_lost(q);
 		return;
+	}
+	/* For the next command only, and so each time that this one is sent. */
+	if (q->tracked) {
+		mq_command_plain(&caching, "CLIENT CACHING YES");
+		mq_async_send(a, &caching, on_caching, a);
 	}
 	if (TAILQ_EMPTY(&a->backlog))
 		rv = send_piece(q);
@@ -194,8 +210,11 @@ mq_async_ask(struct mq_async *a, struct mq_command *c, mq_async_take *take,
 {
 	struct mq_request *q = mq_xcalloc(1, sizeof(*q));
 
-	*q = (struct mq_request){
-	    .async = a, .take = take, .asker = *asker, .command = *c};
+	*q = (struct mq_request){.async = a,
+	    .take = take,
+	    .asker = *asker,
+	    .command = *c,
+	    .tracked = c->tracked};
 	*c = (struct mq_command){0};
 	send_request(a, q);
 }

@@ -33,6 +33,9 @@ struct mq_async {
 	void (*down)(void *arg, const char *why);
 	/* The server has refused our greeting; down() follows. */
 	void (*refused)(void *arg, const char *error);
+	/* The server does not report changes of what a tracked command reads.
+	 * Only where there are such commands. */
+	void (*untracked)(void *arg, const char *error);
 	void *arg;
 };
 

@@ -5,6 +5,7 @@
 #ifndef MQ_COMMAND_H
 #define MQ_COMMAND_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "base/buf.h"
@@ -24,6 +25,7 @@ struct mq_command {
 	const struct mq_script *script; /* NULL: a plain command */
 	int keys;			/* scripts: how many args are keys */
 	int args;			/* arguments so far */
+	bool tracked;			/* see tracking.h; over async.h only */
 	struct mq_buf wire;		/* a gap for the head, then the args */
 };
 

@@ -1,7 +1,7 @@
 /*
- * Invalidation of keys (CLIENT TRACKING): if a key changes that one connection has
- * read, the server reports that to another connection.  It says nothing of what the
- * reader changes by itself, and forgets then that the reader has read the key.
+ * Reports to a connection that listens: of keys that another one, the reader, has
+ * read and that change (CLIENT TRACKING), and of calls by other clients over a
+ * channel of this program alone.  Only what tracked commands read counts.
  */
 #ifndef MQ_TRACKING_H
 #define MQ_TRACKING_H
@@ -12,12 +12,16 @@ struct mq_tracking {
 	/* Set by the caller before. */
 	struct mq_async *reader;
 	struct mq_async *listener; /* for nothing else */
-	/* Commands to the reader from now on go out behind the request. */
+	const char *channel;
+	/* Commands to the reader from now on go out behind the requests. */
 	void (*started)(void *arg);
-	/* The server refused, and reports nothing. */
-	void (*refused)(void *arg, const char *error);
+	/* The server refused what, and reports nothing.  Answers to commands
+	 * that were sent behind the requests come later. */
+	void (*refused)(void *arg, const char *what, const char *error);
 	/* A key that the reader has read; NULL: any key may have changed. */
 	void (*changed)(void *arg, const char *key, size_t n);
+	/* Somebody has called. */
+	void (*called)(void *arg, const char *text, size_t n);
 	void *arg;
 };
 

@@ -251,12 +251,14 @@ unacked_are() {
 	# A duplicate with a key, and a walk by what is too late; one that somebody
 	# else has received, and what the pushed ones need to be rejected; messages
 	# that nobody lists, and a connection that was lost.  No dead one of a cluster consumed the other queue.
+	# No other consumer is idle, and none runs until its next heartbeat.
 	if is rmq; then
 		all_needed '+client|kill' '+client|list' +hrandfield +lset +type \
+			+zremrangebyscore +zscore \
 			'~rmq::connection::*::queue::{push}::*'
 	else
 		all_needed '+client|kill' '+client|list' +sismember +smismember \
-			'~rsmq:push-rejected' '~rsmq:push-rejected:Q' '~rsmq:push-rejected:X*'
+			+expire +hscan +zremrangebyscore '~rsmq:push-rejected' '~rsmq:push-rejected:Q' '~rsmq:push-rejected:X*'
 	fi
 }
 

@@ -154,14 +154,38 @@ key_queue(const char *key, size_t len, const char **queue, size_t *n)
 static mq_claimed_fn *claimed_fn;
 
 void
-mq_consumer_claim(struct mq_consumer *k, int queue, int max, size_t bytes,
+mq_consumer_claim(struct mq_consumer *k, int queue, const struct mq_claim *how,
     mq_claimed_fn *fn, void *arg)
 {
 	(void)k;
-	(void)bytes;
 	(void)arg;
 	claimed_fn = fn;
-	record("claim:%s:%d", queue_names[queue], max);
+	record("claim:%s:%d%s%s", queue_names[queue], how->max,
+	    how->max > 0 && how->tracked ? "-tracked" : "",
+	    how->why == MQ_CLAIM_LOOK ? "-look" : "");
+}
+
+static mq_looked_fn *looked_fn;
+static void *looked_arg;
+
+void
+mq_consumer_look(struct mq_consumer *k, const int *queues, int n,
+    mq_looked_fn *fn, void *arg)
+{
+	int i;
+
+	(void)k;
+	looked_fn = fn;
+	looked_arg = arg;
+	for (i = 0; i < n; i++)
+		record("look:%s", queue_names[queues[i]]);
+}
+
+void
+mq_consumer_pass(struct mq_consumer *k, int queue)
+{
+	(void)k;
+	record("pass:%s", queue_names[queue]);
 }
 
 struct elements {
@@ -207,6 +231,7 @@ fixture_init(struct fixture *f)
 	    .room = 10};
 	f->loop = ev_loop_new(EVFLAG_AUTO);
 	f->server.layout = f->opt.layout = &f->layout;
+	f->server.session.wake = "me";
 	f->say = open_memstream(&f->said, &f->said_len);
 	mq_say_to(f->say);
 	inbox_init(&f->inbox, f->loop, &f->opt, &f->server, &f->ids, true,

@@ -1,29 +1,4 @@
-#include "inbox.h"
-
-static void
-arrive(struct fixture *f, const char *names)
-{
-	struct elements e = make_elements(names);
-	struct mq_claimed claimed = {
-	    .elements = e.list, .n = e.n, .due_ms = -1};
-
-	claimed_fn(&f->inbox, &(struct mq_answer){0}, &claimed);
-	free_elements(&e);
-}
-
-/* Answers the claim, and claims again as the next turn would. */
-static void
-answer(struct fixture *f, const char *names)
-{
-	arrive(f, names);
-	inbox_claim(&f->inbox);
-}
-
-static void
-answer_with(struct fixture *f, struct mq_claimed claimed)
-{
-	claimed_fn(&f->inbox, &(struct mq_answer){0}, &claimed);
-}
+#include "claims.h"
 
 /* --- what is held ----------------------------------------------------------- */
 
@@ -235,25 +210,6 @@ a_queue_that_had_all_that_was_wanted_is_asked_again(void **state)
 }
 
 static void
-a_key_that_changed_is_asked(void **state)
-{
-	struct fixture *f = *state;
-
-	inbox_claim(&f->inbox);
-	answer(f, "");
-	answer(f, "");
-	answer(f, "");
-	assert_string_equal(recorded(), "claim:a:10 claim:b:10 claim:c:10");
-	inbox_changed(&f->inbox, "other", 5);
-	inbox_changed(&f->inbox, "key:bb", 6);
-	inbox_claim(&f->inbox);
-	assert_string_equal(recorded(), "");
-	inbox_changed(&f->inbox, "key:b", 5);
-	inbox_claim(&f->inbox);
-	assert_string_equal(recorded(), "claim:b:10");
-}
-
-static void
 a_look_claims_nothing(void **state)
 {
 	struct fixture *f = *state;
@@ -334,7 +290,6 @@ main(void)
 	    TEST(runs_are_not_charged_where_claims_are_not_counted),
 	    TEST(a_later_queue_is_asked_when_the_earlier_have_no_more),
 	    TEST(a_queue_that_had_all_that_was_wanted_is_asked_again),
-	    TEST(a_key_that_changed_is_asked),
 	    TEST(a_look_claims_nothing),
 	    TEST(a_refused_claim_is_repeated),
 	    TEST(a_claim_without_an_answer_brings_nothing),

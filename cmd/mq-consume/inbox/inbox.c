@@ -1,7 +1,8 @@
 /*
  * Claims.  A claim is one script call for a queue, in the order in which the
  * queues were named.  A claim takes what there is room for, and never waits.  A
- * queue that had no more is claimed from again when it may have: see wakeup.c.
+ * queue that had no more is claimed from again when it may have: see wakeup.c.  If
+ * there is no room then, the consumer leaves the messages to others.
  */
 #include "inbox.h"
 
@@ -68,13 +69,15 @@ take_claimed(struct inbox *in, struct mq_claimed *claimed)
 	if (claimed_some && !claimed->paused)
 		note_missing(in, claimed->missing);
 	if (claimed_some || claimed->paused)
-		q->due = claimed->due_ms < 0 ?
+		q->due = claimed->due_ms < 0 || claimed->role == MQ_ROLE_IDLE ?
 		    0 :
 		    now + (double)claimed->due_ms / 1000;
 	if (!claimed->paused && !had_no_more(in, claimed)) {
 		q->more = true;
 		in->none_left = false;
 	}
+	if (claimed_some)
+		roles_claimed(in, claimed);
 	take_elements(in, claimed);
 	inbox_pause_seen(in, in->claim_queue, claimed->paused);
 }
@@ -92,6 +95,7 @@ on_claimed(
 		return;
 	if (answer->error != NULL) {
 		q->more = true;
+		q->role = MQ_ROLE_NONE;
 		in->events->refused(in->arg, answer, !q->seen);
 		return;
 	}
@@ -110,12 +114,12 @@ on_claimed(
 static void
 send_claim(struct inbox *in)
 {
+	struct mq_claim claim = {.max = in->claim_max, .bytes = CLAIM_BYTES};
+
 	in->claiming = true;
-	/* News of later changes may come before the answer. */
-	if (in->claim_max > 0)
-		in->queues[in->claim_queue].more = false;
-	mq_consumer_claim(in->server, in->claim_queue, in->claim_max,
-	    CLAIM_BYTES, on_claimed, in);
+	roles_claiming(&in->queues[in->claim_queue], &claim);
+	claim.tracked &= in->server->session.wake != NULL;
+	mq_consumer_claim(in->server, in->claim_queue, &claim, on_claimed, in);
 }
 
 /* Whether a pause would give any message back. */
@@ -125,7 +129,7 @@ pause_matters(const struct inbox *in, int queue)
 	const struct inbox_queue *q = &in->queues[queue];
 	const struct message *m;
 
-	if (q->held > 0 || q->paused)
+	if (q->held > 0 || (q->paused && q->role == MQ_ROLE_NONE))
 		return true;
 	if (in->runs)
 		return false;
@@ -138,7 +142,7 @@ pause_matters(const struct inbox *in, int queue)
 
 /*
  * Claims from the next queue.  A later queue is claimed from only when the
- * earlier ones have no more.
+ * earlier ones have no more.  What cannot be claimed is left to others.
  */
 static bool
 claim_next(struct inbox *in, int from)
@@ -158,9 +162,12 @@ claim_next(struct inbox *in, int from)
 		}
 		if (more)
 			in->none_left = false;
-		if (!in->none_left && !in->looking)
+		if (in->queues[i].called)
+			roles_pass(in, i);
+		if (!in->none_left && !in->looking && !in->any_called)
 			break;
 	}
+	in->any_called = false;
 	return false;
 }
 
@@ -184,6 +191,7 @@ void
 inbox_down(struct inbox *in)
 {
 	in->claiming = in->in_pass = false;
+	wakeup_forget(in);
 }
 
 void

@@ -49,14 +49,21 @@ struct inbox_events {
 
 struct inbox_queue {
 	const char *name;
-	bool more;	     /* there may be more to claim */
-	double due;	     /* steady time when there may be more; 0: none */
-	bool seen;	     /* a claim has been answered */
-	bool paused;	     /* at the last look */
-	bool exists;	     /* at the last look */
-	int pausing;	     /* our own pauses that are not confirmed */
-	long long received;  /* claimed under this name of the connection */
-	struct messages all; /* in the order of their claims */
+	bool more;	   /* there may be more to claim */
+	double due;	   /* steady time when there may be more; 0: none */
+	enum mq_role role; /* as the last claim said */
+	double look_at;	   /* steady time of the next look, or of the next claim
+			     * of a queue that we watch */
+	bool called;	   /* we have to claim, or to pass on */
+	bool changed;	   /* while a claim is under way */
+	bool look;	   /* the next claim is for a look's sake */
+	bool track;	   /* the next claim may begin a watch */
+	bool seen;	   /* a claim has been answered */
+	bool paused;	   /* at the last look */
+	bool exists;	   /* at the last look */
+	int pausing;	   /* our own pauses that are not confirmed */
+	long long received;	 /* claimed under this name of the connection */
+	struct messages all;	 /* in the order of their claims */
 	struct messages waiting; /* not started, in order */
 	int held;		 /* count of waiting */
 	int64_t tick;		 /* of its clock, at the last look */
@@ -90,6 +97,7 @@ struct inbox {
 	bool looking;	  /* this pass does */
 	ev_timer due_timer, look_timer;
 	unsigned long moves; /* claims answered so far */
+	bool any_called;     /* since the last pass, some queue was */
 };
 
 void inbox_init(struct inbox *, struct ev_loop *, const struct options *,
@@ -160,22 +168,41 @@ unsigned long inbox_moves(const struct inbox *);
 
 /* Looks for pauses; all: and any queue may have more to claim. */
 void inbox_look(struct inbox *, bool all);
-/* The queue of a changed key may have more to claim; NULL: any queue. */
+/* A key that a claim has read has changed; NULL: any key may have. */
 void inbox_changed(struct inbox *, const char *key, size_t len);
-/* A settlement is on its way.  The server does not tell us what we change: the
- * message, or the next of its group, may be there to claim. */
+/* A settlement is on its way.  The message, or the next of its group, may be there
+ * to claim: the claim goes in the same round. */
 void inbox_settling(struct inbox *, const struct message *);
+/* Another consumer leaves the messages of this key's queue to us. */
+void inbox_called(struct inbox *, const char *key, size_t len);
 /* A pause of our own begins (is sent) or ends (is answered): meanwhile no message
  * of the queue starts. */
 void inbox_pausing(struct inbox *, int queue, bool begins);
 /* The server has answered whether a queue is paused. */
 void inbox_pause_seen(struct inbox *, int queue, bool paused);
 
-/* For inbox.c only: the index of the queues, and the timer for delayed
+/* For this folder only: the index of the queues, and the timer for delayed
  * messages. */
 void wakeup_init(struct inbox *);
 void wakeup_free(struct inbox *);
 void wakeup_await_due(struct inbox *);
+/* There is something to claim, which others may not hear of. */
+void wakeup_call(struct inbox *, struct inbox_queue *);
+/* The server may know of no role. */
+void wakeup_forget(struct inbox *);
+
+/* --- roles: roles.c --- */
+
+/* Once a second: looks for what nobody tells of. */
+void inbox_look_around(struct inbox *);
+/* No more claims come: others get to hear of messages in our place. */
+void inbox_pass(struct inbox *);
+
+/* For inbox.c only: what a claim says of itself, what its answer says, and that
+ * there is no room for what we were called for. */
+void roles_claiming(struct inbox_queue *, struct mq_claim *);
+void roles_claimed(struct inbox *, const struct mq_claimed *);
+void roles_pass(struct inbox *, int queue);
 
 /* --- comparing: reconcile.c --- */
 

@@ -1,8 +1,6 @@
 /*
- * Finds out which queues may have more to claim.  The server reports changes by
- * others of the keys that a claim has read (CLIENT TRACKING), our own settlements
- * are known here, and a timer tells when a delayed message falls due.  Once a second all queues are claimed from, for
- * servers that do not allow the tracking.
+ * Finds out which queues may have more to claim.  How, depends on the role that
+ * the consumer has with each: see roles.c.
  *
  * A claim also shows a pause.  Without room for messages, a claim of none looks
  * for pauses of the held ones: once a second and LOOK_S after a change.
@@ -49,10 +47,16 @@ any_may_have_more(struct inbox *in)
 
 /* A change may also be a pause of held messages. */
 static void
-wake_claims(struct inbox *in)
+await_look(struct inbox *in)
 {
 	if (!TAILQ_EMPTY(&in->all) && !ev_is_active(&in->look_timer))
 		ev_timer_again(in->loop, &in->look_timer);
+}
+
+void
+wakeup_call(struct inbox *in, struct inbox_queue *q)
+{
+	q->more = q->called = in->any_called = true;
 	in->events->wake(in->arg);
 }
 
@@ -65,30 +69,62 @@ inbox_look(struct inbox *in, bool all)
 	in->events->wake(in->arg);
 }
 
-/* False: the queue is none of ours. */
-static bool
-may_have_more(struct inbox *in, const struct wakeup *wanted)
+/* The queue of this name; NULL: none of ours. */
+static struct inbox_queue *
+find_queue(const struct inbox *in, const char *name, size_t len)
 {
-	struct wakeup *found = bsearch(wanted, in->wakeup,
+	struct wakeup wanted = {.name = name, .len = len};
+	struct wakeup *found = bsearch(&wanted, in->wakeup,
 	    (size_t)in->opt->queue_count, sizeof(*in->wakeup), compare_names);
 
-	if (found != NULL)
-		found->q->more = true;
-	return found != NULL;
+	return found != NULL ? found->q : NULL;
+}
+
+/* The same of a key. */
+static struct inbox_queue *
+queue_of(const struct inbox *in, const char *key, size_t len)
+{
+	const char *name;
+	size_t n;
+
+	if (!in->server->layout->key_queue(key, len, &name, &n))
+		return NULL;
+	return find_queue(in, name, n);
 }
 
 void
 inbox_changed(struct inbox *in, const char *key, size_t len)
 {
-	struct wakeup queue = {0};
+	struct inbox_queue *q;
 
-	if (key == NULL)
-		any_may_have_more(in);
-	else if (!in->server->layout->key_queue(
-		     key, len, &queue.name, &queue.len) ||
-	    !may_have_more(in, &queue))
+	if (key == NULL) {
+		wakeup_forget(in);
+		inbox_look(in, true);
 		return;
-	wake_claims(in);
+	}
+	q = queue_of(in, key, len);
+	if (q == NULL)
+		return;
+	await_look(in);
+	/* Of the claims that have read the key, this one may be the last. */
+	if (in->claiming && in->claim_max > 0 &&
+	    q == &in->queues[in->claim_queue])
+		q->changed = true;
+	else if (q->role == MQ_ROLE_WATCH)
+		wakeup_call(in, q);
+}
+
+void
+inbox_called(struct inbox *in, const char *key, size_t len)
+{
+	struct inbox_queue *q = queue_of(in, key, len);
+
+	if (q == NULL)
+		return;
+	if (q->role == MQ_ROLE_IDLE)
+		q->role = MQ_ROLE_NONE;
+	q->track = true;
+	wakeup_call(in, q);
 }
 
 void
@@ -97,15 +133,18 @@ inbox_settling(struct inbox *in, const struct message *m)
 	const char *push = in->opt->push;
 	bool back =
 	    m->outcome == MQ_OUTCOME_FRONT || m->outcome == MQ_OUTCOME_AGAIN;
-	bool more = false;
+	struct inbox_queue *q = NULL;
 
 	if (m->outcome == MQ_OUTCOME_PUSH)
-		more = may_have_more(
-		    in, &(struct wakeup){push, strlen(push), NULL});
+		q = find_queue(in, push, strlen(push));
+	if (q != NULL)
+		q->more = true;
 	if (back || mq_envelope_get(&m->envelope, MQ_HEADER_GROUP) != NULL)
-		more = in->queues[m->queue].more = true;
-	if (more)
-		in->events->wake(in->arg);
+		q = &in->queues[m->queue];
+	if (q == NULL)
+		return;
+	q->more = true;
+	in->events->wake(in->arg);
 }
 
 static void
@@ -116,6 +155,17 @@ on_look(struct ev_loop *loop, ev_timer *w, int events)
 	(void)events;
 	ev_timer_stop(loop, w);
 	inbox_look(in, false);
+}
+
+void
+wakeup_forget(struct inbox *in)
+{
+	int i;
+
+	for (i = 0; i < in->opt->queue_count; i++) {
+		in->queues[i].role = MQ_ROLE_NONE;
+		in->queues[i].called = false;
+	}
 }
 
 /* --- delayed messages ------------------------------------------------------- */
@@ -133,9 +183,9 @@ on_due(struct ev_loop *loop, ev_timer *w, int events)
 	for (i = 0; i < in->opt->queue_count; i++) {
 		q = &in->queues[i];
 		if (q->due != 0 && q->due <= now)
-			q->more = true;
+			wakeup_call(in, q);
 	}
-	wake_claims(in);
+	await_look(in);
 }
 
 void

@@ -14,16 +14,28 @@
 
 #define TICK	     1.0
 #define OPEN_TIMEOUT 5.0
+/* In front of a consumer's name in its channel; see queue/lua/lib/wake.lua. */
+#define CHANNELS "mq::wake::"
 
 static void
-on_tracking_refused(void *arg, const char *error)
+on_tracking_refused(void *arg, const char *what, const char *error)
 {
-	const struct session *s = arg;
+	struct session *s = arg;
 
+	if (s->self.session.wake == NULL)
+		return;
+	s->self.session.wake = NULL;
 	if (!s->opt->quiet)
-		mq_say("%s: CLIENT TRACKING: %s; looking for messages once a "
-		       "second instead",
-		    s->server->name, error);
+		mq_say("%s: %s: %s; looking for messages once a second instead",
+		    s->server->name, what, error);
+	if (s->state == SESSION_UP)
+		s->events->changed(s->arg, NULL, 0);
+}
+
+static void
+on_untracked(void *arg, const char *error)
+{
+	on_tracking_refused(arg, "CLIENT CACHING", error);
 }
 
 static void
@@ -33,6 +45,15 @@ on_changed(void *arg, const char *key, size_t n)
 
 	if (s->state == SESSION_UP)
 		s->events->changed(s->arg, key, n);
+}
+
+static void
+on_called(void *arg, const char *key, size_t n)
+{
+	struct session *s = arg;
+
+	if (s->state == SESSION_UP)
+		s->events->called(s->arg, key, n);
 }
 
 static void
@@ -56,6 +77,7 @@ open_connections(struct session *s)
 		session_reset(s, why);
 		return;
 	}
+	s->self.session.wake = s->channel + strlen(CHANNELS);
 	mq_tracking_start(&s->tracking);
 }
 
@@ -233,16 +255,24 @@ session_flush(struct session *s)
 static void
 init_connections(struct session *s)
 {
-	struct mq_async init = {
-	    .loop = s->loop, .down = on_down, .refused = on_refused, .arg = s};
+	struct mq_async init = {.loop = s->loop,
+	    .down = on_down,
+	    .refused = on_refused,
+	    .untracked = on_untracked,
+	    .arg = s};
 	char random[17];
 
 	s->main = s->wake = init;
+	/* The connection may get another name later; this one stays. */
+	snprintf(
+	    s->channel, sizeof(s->channel), CHANNELS "%s", s->lease.connection);
 	s->tracking = (struct mq_tracking){.reader = &s->main,
 	    .listener = &s->wake,
+	    .channel = s->channel,
 	    .started = on_tracking_started,
 	    .refused = on_tracking_refused,
 	    .changed = on_changed,
+	    .called = on_called,
 	    .arg = s};
 	s->fence = (struct mq_fence){
 	    .async = &s->main, .then = session_renew_or_join, .arg = s};

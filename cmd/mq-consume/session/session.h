@@ -29,6 +29,8 @@ struct session_events {
 	void (*held)(void *arg, int queue, struct mq_held *);
 	/* A key that a claim has read has changed; NULL: any key may have. */
 	void (*changed)(void *arg, const char *key, size_t n);
+	/* Another consumer leaves the messages of this key's queue to us. */
+	void (*called)(void *arg, const char *key, size_t n);
 	/* Once a second; up: the session is up. */
 	void (*tick)(void *arg, bool up);
 	/* The session has left, or cannot. */
@@ -57,6 +59,7 @@ struct session {
 	struct mq_async wake; /* changed keys */
 	struct mq_consumer self;
 	struct mq_tracking tracking;
+	char channel[sizeof("mq::wake::") + NAME_SIZE];
 	struct mq_fence fence;
 	struct finder finder;
 	struct lease lease;

@@ -12,13 +12,13 @@
 #define KEEP_BYTES ((size_t)1 << 16)
 
 static void
-add_claim(const struct mq_session *s, const char *name, int max, size_t bytes,
-    const char *large, struct mq_command *c)
+add_claim(const struct mq_session *s, const char *name,
+    const struct mq_claim *claim, const char *large, struct mq_command *c)
 {
 	bool move = strcmp(large, "move") == 0;
 
 	mq_command_script(
-	    c, &rmq_script_claim, RMQ_QUEUE_KEYS + 6 + (move ? 2 : 0));
+	    c, &rmq_script_claim, RMQ_QUEUE_KEYS + 8 + (move ? 2 : 0));
 	rmq_queue_keys(c, name);
 	rmq_key_both(c, s->connection, name, "unacked");
 	rmq_key_connection(c, s->connection, "heartbeat");
@@ -26,20 +26,20 @@ add_claim(const struct mq_session *s, const char *name, int max, size_t bytes,
 	rmq_key_queue(c, name, "rate");
 	rmq_key_connection(c, s->connection, "info");
 	rmq_key_queue(c, name, "large");
+	rmq_side.waits(c, name);
 	if (move) {
 		rmq_key_queue(c, name, "moving");
 		rmq_key_queue(c, name, "moving-alone");
 	}
-	mq_layout_add_claim(c, s, max, bytes);
-	mq_command_str(c, name);
+	mq_layout_add_claim(c, s, name, claim);
 	mq_command_str(c, large);
 }
 
 void
-rmq_claim(const struct mq_session *s, int queue, int max, size_t bytes,
+rmq_claim(const struct mq_session *s, int queue, const struct mq_claim *claim,
     struct mq_command *c)
 {
-	add_claim(s, s->queues[queue], max, bytes, s->apart ? "look" : "", c);
+	add_claim(s, s->queues[queue], claim, s->apart ? "look" : "", c);
 }
 
 /* "RENAME moving ready" */
@@ -51,13 +51,14 @@ add_rename(struct mq_command *c, const char *queue, const char *from)
 }
 
 bool
-rmq_claim_large(const struct mq_session *s, int queue, int max, int step,
-    struct mq_command *c)
+rmq_claim_large(const struct mq_session *s, int queue,
+    const struct mq_claim *claim, int step, struct mq_command *c)
 {
 	const char *name = s->queues[queue];
+	int max = claim->max;
 
 	if (step == 0) {
-		add_claim(s, name, max, 1, "move", c);
+		add_claim(s, name, claim, "move", c);
 	} else if (step <= max) {
 		mq_command_plain(c, "LMOVE");
 		rmq_key_queue(c, name, "moving");
@@ -75,6 +76,37 @@ rmq_claim_large(const struct mq_session *s, int queue, int max, int step,
 		rmq_key_both(c, s->connection, name, "unacked");
 	}
 	return step <= max + 3;
+}
+
+/* The keys whose changes matter to a consumer that waits: the pause comes last. */
+static const char *const watched[] = {
+    "ready", "priority", "delayed", "clock", "paused"};
+enum { WATCHED = sizeof(watched) / sizeof(watched[0]) };
+
+void
+rmq_track(
+    const struct mq_session *s, int queue, bool pause, struct mq_command *c)
+{
+	int i;
+
+	mq_command_plain(c, "EXISTS");
+	for (i = pause ? WATCHED - 1 : 0; i < WATCHED; i++)
+		rmq_key_queue(c, s->queues[queue], watched[i]);
+}
+
+void
+rmq_look(
+    const struct mq_session *s, const int *queues, int n, struct mq_command *c)
+{
+	int i, k;
+
+	mq_command_script(c, &rmq_script_look, n * (WATCHED + 2));
+	for (i = 0; i < n; i++) {
+		for (k = 0; k < WATCHED; k++)
+			rmq_key_queue(c, s->queues[queues[i]], watched[k]);
+		rmq_side.waits(c, s->queues[queues[i]]);
+	}
+	mq_command_str(c, s->wake);
 }
 
 /* Messages come into keys of their queue; those of a connection, and the rate,

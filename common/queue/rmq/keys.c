@@ -21,6 +21,9 @@
  *	rmq::queue::[Q]::paused		"1", maybe with a TTL
  *	rmq::queue::[Q]::large		"1": some that are ready may be large
  *	rmq::queue::[Q]::moving, ::moving-alone	ready, within a claim of these
+ *	rmq::queue::[Q]::watch		the consumer that hears of messages, and
+ *	rmq::queue::[Q]::idle		sorted set: those that it wakes; both lapse
+ *					after 60 s; see lua/lib/role.lua
  *	rmq::queue::[Q]::counters	hash: what has been counted
  *	rmq::queue::[Q]::publisher::ID	hash: what has become of its batches;
  *					see mark.h
@@ -122,6 +125,13 @@ add_counters(struct mq_command *c, const char *queue)
 	rmq_key_queue(c, queue, "counters");
 }
 
+static void
+add_waits(struct mq_command *c, const char *queue)
+{
+	rmq_key_queue(c, queue, "watch");
+	rmq_key_queue(c, queue, "idle");
+}
+
 void
 rmq_key_marks(struct mq_command *c, const char *queue, const char *publisher)
 {
@@ -140,5 +150,6 @@ add_running(struct mq_command *c, const char *connection, const char *queue)
 
 const struct mq_side rmq_side = {.paused = add_paused,
     .counters = add_counters,
+    .waits = add_waits,
     .marks = rmq_key_marks,
     .running = add_running};

@@ -29,6 +29,8 @@ PART(lease);
 
 PART(claim);
 PART(claim_large);
+PART(track);
+PART(look);
 PART(settle);
 PART(settle_large);
 PART(ack_oldest);

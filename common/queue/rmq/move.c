@@ -81,11 +81,12 @@ add_delete(struct mq_command *c, const char *queue, bool dry_run,
 	const char *name;
 	size_t i, n = connections->elements;
 
-	mq_command_script(c, &rmq_script_delete, (int)(14 + 6 * n));
+	mq_command_script(c, &rmq_script_delete, (int)(16 + 6 * n));
 	mq_command_words(c, RMQ_QUEUES " " RMQ_CONNECTIONS);
 	rmq_queue_keys(c, queue);
 	for (i = 0; i < sizeof(kept) / sizeof(kept[0]); i++)
 		rmq_key_queue(c, queue, kept[i]);
+	rmq_side.waits(c, queue);
 	mq_command_fmt(c, "rmq::queue::{%s}::ready", queue);
 	mq_command_fmt(c, "rmq::queue::{%s}::rejected", queue);
 	for (i = 0; i < n; i++) {

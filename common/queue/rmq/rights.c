@@ -28,8 +28,11 @@ const struct mq_right rmq_rights[] = {
     /* CLIENT TRACKING tells of these. */
     {"resetchannels", C},
     {"&__redis__:invalidate", C},
+    /* Consumers wake each other; see queue/lua/lib/role.lua. */
+    {"&mq::wake::*", C},
 
     {"+blmove", P},
+    {"+client|caching", C},
     {"+client|id", C},
     {"+client|kill", P | C},
     {"+client|list", P | C},
@@ -71,6 +74,7 @@ const struct mq_right rmq_rights[] = {
     {"+persist", C | E | K | Z},
     {"+pexpire", P | C | E | K | D},
     {"+ping", C | E},
+    {"+publish", C},
     {"+pttl", C | E | L | K | R | D},
     {"+rename", C},
     {"+rpop", C | K},
@@ -89,11 +93,13 @@ const struct mq_right rmq_rights[] = {
     {"+zadd", P | C | E | K | R | D},
     {"+zcard", P | C | E | L | K | R | D},
     {"+zcount", P | C | L | K | R | D},
+    {"+zpopmin", C},
     {"+zrange", L | R | D},
     {"+zrangebyscore", C | E | L | K | R | D},
     {"+zrank", C | E | L | K | R | D},
     {"+zrem", C | E | K | R | D},
     {"+zremrangebyrank", C | E | K | D},
+    {"+zremrangebyscore", C},
     {"+zrevrange", C | K},
     {"+zrevrangebyscore", L | R | D},
     {"+zscore", C | L | R | D},

@@ -17,6 +17,9 @@
  *	N:Q:Xheld:C	hash: what connection C holds, and its receive count
  *	N:Q:Xpaused	"1", maybe with a TTL
  *	N:Q:Xrate	hash: a rate that consumers share
+ *	N:Q:Xwatch	the consumer that hears of messages, and
+ *	N:Q:Xidle	sorted set: those that it wakes; both lapse after 60 s;
+ *			see lua/lib/role.lua
  *	N:Q:Xcounters	hash: what has been counted
  *	N:Q:Xpublisher:ID	hash: what has become of its batches; see mark.h
  *	N::connections	sorted set of connection names
@@ -183,6 +186,13 @@ add_counters(struct mq_command *c, const char *queue)
 }
 
 static void
+add_waits(struct mq_command *c, const char *queue)
+{
+	rsmq_key(c, queue, ":Xwatch");
+	rsmq_key(c, queue, ":Xidle");
+}
+
+static void
 add_attributes(struct mq_command *c, const char *queue)
 {
 	rsmq_key(c, queue, ":Q");
@@ -191,5 +201,6 @@ add_attributes(struct mq_command *c, const char *queue)
 const struct mq_side rsmq_side = {.paused = add_paused,
     .counters = add_counters,
     .exists = add_attributes,
+    .waits = add_waits,
     .marks = rsmq_key_marks,
     .running = rsmq_key_running};

@@ -39,6 +39,8 @@ PART(lease);
 PART(lapsed);
 
 PART(claim);
+PART(track);
+PART(look);
 PART(exists);
 PART(settle);
 PART(ack_oldest);

@@ -29,7 +29,10 @@ const struct mq_right rsmq_rights[] = {
     {"&%n:rt:%q", T},
     /* CLIENT TRACKING tells of these; a consumer may be the same user. */
     {"&__redis__:invalidate", C | T},
+    /* Consumers wake each other; see queue/lua/lib/role.lua. */
+    {"&mq::wake::*", C | T},
 
+    {"+client|caching", C},
     {"+client|id", C},
     {"+client|kill", P | C},
     {"+client|list", P | C},
@@ -41,7 +44,7 @@ const struct mq_right rsmq_rights[] = {
     {"+evalsha", P | C | E | L | K | R | D | Z},
     {"+exists", C | E | L | K | R | D},
     {"+expire", C | E},
-    {"+get", L},
+    {"+get", C | L},
     {"+hdel", C | E | K | R | D},
     /* Without a right only from Redis 7 on. */
     {"+hello", P | C | E | L | K | R | D | Z},
@@ -61,7 +64,7 @@ const struct mq_right rsmq_rights[] = {
     {"+pexpire", P | C | E},
     {"+ping", C | E},
     {"+pttl", C | E | L | R | D},
-    {"+publish", T},
+    {"+publish", C | T},
     {"+sadd", P | C | E | K | R},
     {"+scan", K},
     {"+scard", C | E | K | R | D},
@@ -78,10 +81,12 @@ const struct mq_right rsmq_rights[] = {
     {"+zadd", P | C | E | K | R},
     {"+zcard", P | C | E | L | K | R | D},
     {"+zcount", P | C | L | K | R | D},
+    {"+zpopmin", C},
     {"+zrange", C | E | L | K | R | D},
     {"+zrangebyscore", C | E | L | K | R | D},
     {"+zrank", C | L | K | R | D},
     {"+zrem", C | E | K | R | D},
+    {"+zremrangebyscore", C},
     {"+zscore", C | E | L | K | R | D},
     {"+wait", W},
     {NULL, 0},

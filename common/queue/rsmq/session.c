@@ -149,12 +149,12 @@ rsmq_held_count(const struct mq_session *s, int queue, struct mq_command *c)
 }
 
 void
-rsmq_claim(const struct mq_session *s, int queue, int max, size_t bytes,
+rsmq_claim(const struct mq_session *s, int queue, const struct mq_claim *claim,
     struct mq_command *c)
 {
 	const char *name = s->queues[queue];
 
-	mq_command_script(c, &rsmq_script_claim, RSMQ_QUEUE_KEYS + 6);
+	mq_command_script(c, &rsmq_script_claim, RSMQ_QUEUE_KEYS + 8);
 	rsmq_queue_keys(c, name);
 	rsmq_key_held(c, s->connection, name);
 	rsmq_key_lease(c, s->connection, s->queues[0]);
@@ -162,19 +162,51 @@ rsmq_claim(const struct mq_session *s, int queue, int max, size_t bytes,
 	rsmq_key(c, name, ":Xrate");
 	rsmq_key(c, name, ":Xlater");
 	rsmq_key_common(c, name, ":QUEUES");
-	mq_layout_add_claim(c, s, max, bytes);
-	mq_command_str(c, rsmq_bare(name));
+	rsmq_side.waits(c, name);
+	mq_layout_add_claim(c, s, rsmq_bare(name), claim);
 }
 
-/* NAMESPACE:QUEUE, or the same and :Xpaused. */
+void
+rsmq_track(
+    const struct mq_session *s, int queue, bool pause, struct mq_command *c)
+{
+	mq_command_plain(c, "EXISTS");
+	if (!pause)
+		rsmq_key(c, s->queues[queue], "");
+	rsmq_key(c, s->queues[queue], ":Xpaused");
+}
+
+void
+rsmq_look(
+    const struct mq_session *s, const int *queues, int n, struct mq_command *c)
+{
+	const char *name;
+	int i;
+
+	mq_command_script(c, &rsmq_script_look, n * 4);
+	for (i = 0; i < n; i++) {
+		name = s->queues[queues[i]];
+		rsmq_key(c, name, "");
+		rsmq_key(c, name, ":Xpaused");
+		rsmq_side.waits(c, name);
+	}
+	mq_command_str(c, s->wake);
+}
+
+/* NAMESPACE:QUEUE, or the same and :Xpaused or :Xidle. */
 bool
 rsmq_key_of(const char *key, size_t len, const char **queue, size_t *n)
 {
-	static const char before[] = RSMQ_NAMESPACE ":", paused[] = ":Xpaused";
-	size_t skip = sizeof(before) - 1, tail = sizeof(paused) - 1;
+	static const char before[] = RSMQ_NAMESPACE ":";
+	static const char *const behind[] = {":Xpaused", ":Xidle"};
+	size_t skip = sizeof(before) - 1, tail, i;
 
-	if (len > tail && memcmp(key + len - tail, paused, tail) == 0)
-		len -= tail;
+	for (i = 0; i < sizeof(behind) / sizeof(behind[0]); i++) {
+		tail = strlen(behind[i]);
+		if (len > tail &&
+		    memcmp(key + len - tail, behind[i], tail) == 0)
+			len -= tail;
+	}
 	*queue = key;
 	*n = len;
 	if (len <= skip || memcmp(key, before, skip) != 0)

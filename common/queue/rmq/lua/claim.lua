@@ -1,19 +1,20 @@
 -- Claim messages: promote what is due, then move up to ARGV[1] of the messages
 -- that come first, or about ARGV[2] bytes of them, to the caller's unacked
--- list.  With 0 it only looks whether the queue is paused, and so CLIENT
--- TRACKING tells of that and of nothing else.
+-- list.  With 0 it only looks whether the queue is paused.
 --
 --   KEYS  the queue's (see lib/place.lua), unacked, the connection's heartbeat,
---         paused, rate, the connection's info, large; for 'move' moving,
---         moving-alone
+--         paused, rate, the connection's info, large, watch, idle; for 'move'
+--         moving, moving-alone
 --   ARGV  max, bytes, and for a rate that all consumers share: messages a
 --         second, and how many may be claimed at once after a rest ('' none);
---         queue; 'look', 'move' or '', what to do while the queue may have
---         large messages
+--         queue; of a consumer that waits (see lib/role.lua) its name ('' it
+--         does not), why it claims, '1' if changes are tracked; 'look', 'move' or
+--         '', what to do while the queue may have large messages
 --   reply {milliseconds until the next delayed message is due, the pause is
---         over, or the rate allows more; or -1; 1 if the queue is paused, 2 if
---         what is in ready was left to 'move', else 0; the server's clock in
---         unix milliseconds; the tick; element...}, or 0 when the heartbeat is
+--         over, or the rate allows more; or -1; the role that the consumer has
+--         now, and 1 more if the queue is paused, 2 if what is in ready was left
+--         to 'move'; the server's clock in unix milliseconds; the tick;
+--         element...}, or 0 when the heartbeat is
 --         gone: a cleaner may have been there, and what came into unacked after
 --         it would never be found again
 --
@@ -29,26 +30,30 @@
 -- where the connection's owner, or a cleaner once its heartbeat is gone,
 -- finds it.  A promoted message is claimable.  The info counts what was claimed:
 -- by that, an owner that gets no reply knows how many of its messages are new.
+-- A consumer that dies in its role, or woken, is missed by the others' looks.
 
 -- include place
 -- include bucket
+-- include role
 
 local q, unacked, paused, rate = queue_keys(1), KEYS[7], KEYS[9], KEYS[10]
+local waits = { watch = KEYS[13], idle = KEYS[14], name = ARGV[6],
+  why = ARGV[7], tracked = ARGV[8], now = now }
 
 if call('EXISTS', KEYS[8]) == 0 then
   return 0
 end
 local pause = call('PTTL', paused)
-if pause ~= -2 then
-  return { pause, 1, now, clock(q) }
-end
 if ARGV[1] == '0' then
-  return { -1, 0, now, clock(q) }
+  return { pause == -2 and -1 or pause, pause == -2 and 0 or 1, now, clock(q) }
 end
 
 -- A write that needs no memory.  After it, Redis lets the rest pass even when
 -- memory is full: claiming and acking is what makes room again.
 call('ZREM', q.delayed, '')
+if pause ~= -2 then
+  return { pause, 1 + role(waits, 0, false), now, clock(q) }
+end
 
 local SMALL, LARGE = 512, 1048576
 local max, room = tonumber(ARGV[1]), tonumber(ARGV[2])
@@ -124,10 +129,10 @@ end
 -- What is checked here passes in the commands behind this script, too.
 local function hand_over(n)
   call('LTRIM', unacked, 0, -1)
-  call('LINDEX', KEYS[14], 0)
-  need(KEYS[13], 'LMOVE')
+  call('LINDEX', KEYS[16], 0)
+  need(KEYS[15], 'LMOVE')
   local alone = n == 1 and call('EXISTS', unacked) == 0
-  call('RENAME', q.ready, KEYS[alone and 14 or 13])
+  call('RENAME', q.ready, KEYS[alone and 16 or 15])
   if n <= max then
     call('DEL', KEYS[12])
   end
@@ -138,7 +143,7 @@ end
 -- Whether the messages in ready are not for this script.  Those whose keys end with
 -- the claim are, as nobody else reads their headers.
 local function leave_ready()
-  if ARGV[6] == '' or call('EXISTS', KEYS[12]) == 0
+  if ARGV[9] == '' or call('EXISTS', KEYS[12]) == 0
       or call('EXISTS', q.locks) == 1 then
     return false
   end
@@ -158,7 +163,7 @@ if sorted then
 end
 if left then
   reply[2] = 2
-  if ARGV[6] == 'move' and #reply == 4 then
+  if ARGV[9] == 'move' and #reply == 4 then
     more = hand_over(left)
     wait = bucket and bucket_take(bucket, 1) or wait
   end
@@ -191,12 +196,20 @@ if #reply > 4 then
   redis.pcall('HINCRBY', KEYS[11], 'claimed:' .. ARGV[5], #reply - 4)
 end
 
--- These reads come last: under CLIENT TRACKING, the server reports changes of their
--- keys to the caller, and a write forgets an earlier read.  Each command has
--- passed before.
-call('EXISTS', paused)
-call('LLEN', q.ready)
-call('ZCARD', q.priority)
+local took = #reply - 4
+local moved = left and took == 0
+if moved and ARGV[9] == 'move' then
+  took = math.min(left, max)
+end
+if took > 0 or not moved then
+  local full = took >= tonumber(ARGV[1]) or room <= 0 or left and not moved
+  reply[2] = reply[2] + role(waits, took, full, function()
+    return call('LLEN', q.ready) + call('ZCARD', q.priority)
+      + (moved and left - took or 0)
+  end)
+end
+
+-- Each of these commands has passed before.
 reply[4] = clock(q)
 local head = tonumber(call('ZRANGEBYSCORE', q.delayed, '-inf', '+inf',
   'WITHSCORES', 'LIMIT', 0, 1)[2])

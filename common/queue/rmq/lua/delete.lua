@@ -1,8 +1,8 @@
 -- Remove a queue that nobody uses, and all that is kept about it.
 --
 --   KEYS  rmq::queues, rmq::connections, the queue's (see lib/place.lua),
---         rejected, rate, counters, paused, ready and rejected in the form for
---         a cluster; then six of each connection: heartbeat, queues, the queue's
+--         rejected, rate, counters, paused, watch, idle, ready and rejected in
+--         the form for a cluster; then six of each connection: heartbeat, queues, the queue's
 --         consumers, the queue's unacked, and these in the form for a cluster
 --   ARGV  the queue's name, 1 to only look, then the connections' names in the
 --         same order
@@ -20,13 +20,13 @@
 
 local call = redis.call
 local queue, consumers, unacked = ARGV[1], 0, 0
-local cluster = call('EXISTS', KEYS[13], KEYS[14])
+local cluster = call('EXISTS', KEYS[15], KEYS[16])
 
 if call('SCARD', KEYS[2]) ~= #ARGV - 2 then
   return false
 end
 for i = 3, #ARGV do
-  local at = 15 + 6 * (i - 3)
+  local at = 17 + 6 * (i - 3)
   if call('SISMEMBER', KEYS[2], ARGV[i]) == 0 then
     return false
   end
@@ -45,10 +45,10 @@ if consumers > 0 or unacked > 0 or cluster > 0 or ARGV[2] == '1' then
   return reply
 end
 need(KEYS[1], 'SREM')
-for i = 3, 12 do
+for i = 3, 14 do
   call('UNLINK', KEYS[i])
 end
-for at = 15, #KEYS, 6 do
+for at = 17, #KEYS, 6 do
   call('UNLINK', KEYS[at + 2])
   call('SREM', KEYS[at + 1], queue)
 end

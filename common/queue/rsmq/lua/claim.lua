@@ -3,14 +3,16 @@
 -- whether the queue is paused.
 --
 --   KEYS  the queue's (see lib/layout.lua), what the connection holds, its lease,
---         paused, rate, later, the set of all names
+--         paused, rate, later, the set of all names, watch, idle
 --   ARGV  max, bytes, and for a rate that all consumers share: messages a
 --         second, and how many may be claimed at once after a rest ('' none);
---         name of the queue
+--         name of the queue; and of a consumer that waits (see lib/role.lua) its
+--         name ('' it does not), why it claims, '1' if changes are tracked
 --   reply as claim.lua's: {milliseconds until more can be received, or the
---         pause is over, or the rate allows more; or -1; 1 if the queue is
---         paused, else 0; the server's clock in unix milliseconds; 0, or -1 if
---         there is no such queue; element...}, or 0 when the lease is gone
+--         pause is over, or the rate allows more; or -1; the role that the
+--         consumer has now, and 1 more if the queue is paused; the server's
+--         clock in unix milliseconds; 0, or -1 if there is no such queue;
+--         element...}, or 0 when the lease is gone
 --
 -- A crash before: nothing has happened.  After: each of them is hidden for as
 -- long as the lease, and then anybody's again.  A member without a body is
@@ -18,25 +20,28 @@
 
 -- include layout
 -- include bucket
+-- include role
 
 local q, held, lease = queue_keys(1), KEYS[5], KEYS[6]
 local paused, rate = KEYS[7], KEYS[8]
 local later, names = KEYS[9], KEYS[10]
+local waits = { watch = KEYS[11], idle = KEYS[12], name = ARGV[6],
+  why = ARGV[7], tracked = ARGV[8], now = now }
 
 local lease_ms = tonumber(call('HGET', lease, 'lease'))
 if not lease_ms then
   return 0
 end
 local pause = call('PTTL', paused)
-if pause ~= -2 then
-  return { pause, 1, now, 0 }
-end
 if ARGV[1] == '0' then
-  return { -1, 0, now, 0 }
+  return { pause == -2 and -1 or pause, pause == -2 and 0 or 1, now, 0 }
 end
 
 -- A write that needs no memory; see claim.lua.
 call('ZREM', q.z, '\0')
+if pause ~= -2 then
+  return { pause, 1 + role(waits, 0, false), now, 0 }
+end
 promote(q, later)
 
 local CHUNK = 100
@@ -145,8 +150,10 @@ if count == 4 and call('SISMEMBER', names, ARGV[5]) == 0
   reply[4] = -1
 end
 
--- These reads come last; see rmq's claim.lua.
-call('EXISTS', paused)
+local full = count - 4 >= tonumber(ARGV[1]) or room <= 0
+reply[2] = role(waits, count - 4, full, function()
+  return call('ZCOUNT', q.z, '-inf', now_text)
+end)
 local next = call('ZRANGEBYSCORE', q.z, '(' .. now_text, '+inf', 'WITHSCORES',
   'LIMIT', 0, 1)[2]
 if next then

@@ -1,0 +1,79 @@
+-- How a consumer that has just claimed hears of the queue's next message.
+--
+-- A message wakes one consumer.  One of those with room for messages is on watch:
+-- CLIENT TRACKING tells it of changes of the queue's keys, which it has read just
+-- before its claim.  The others are idle, and are woken one by one over channels of
+-- their own.  Two keys say who is
+-- what, by the name in a consumer's channel; both lapse, as anybody may die:
+--
+--   watch   string: who is on watch
+--   idle    sorted set: who is idle; score: since when, unix milliseconds.  Each
+--           of them claims once a minute, and so comes last again
+--
+-- A consumer that takes a message leaves the watch to the next idle one; so
+-- messages that come one after the other go to all of them in turn.
+--
+-- Errors are ignored; then the consumer has no role, and looks for messages once a
+-- second.
+
+-- include wake
+
+local NO_ROLE, WATCH, IDLE, ASK_AGAIN = 0, 4, 8, 12
+local LAPSES_MS, GONE_MS, MANY = 60000, 120000, 4
+
+local function enroll(w)
+  if type(redis.pcall('ZADD', w.idle, w.now, w.name)) ~= 'number' then
+    return NO_ROLE
+  end
+  redis.pcall('ZREMRANGEBYSCORE', w.idle, '-inf', w.now - GONE_MS)
+  redis.pcall('PEXPIRE', w.idle, LAPSES_MS)
+  return IDLE
+end
+
+-- w has watch, idle, name ('': it never waits), why ('called': a key has
+-- changed; 'look': the one on watch may be dead; 'own'), tracked ('1': the
+-- consumer has read the keys, and nobody has changed them but itself), now.
+--
+--   took    how many messages it has claimed
+--   full    it has room for no more
+--   left    function: how many can be claimed still
+local function role(w, took, full, left)
+  if w.name == '' then
+    return NO_ROLE
+  end
+  redis.pcall('ZREM', w.idle, w.name)
+  local holder = redis.pcall('GET', w.watch)
+  if type(holder) == 'table' then
+    return NO_ROLE
+  end
+  local mine = not holder or holder == w.name or w.why == 'look' and took > 0
+  if full then
+    if holder and mine then
+      redis.pcall('DEL', w.watch)
+    end
+    local n, rest = mine and wake(w.idle, 1) or 0, left()
+    if n > 0 or not mine then
+      wake(w.idle, math.min(MANY, rest) - n)
+    end
+    return mine and n + rest == 0 and ASK_AGAIN or NO_ROLE
+  end
+  if mine and took > 0 and wake(w.idle, 1) > 0 then
+    if holder then
+      redis.pcall('DEL', w.watch)
+    end
+    mine = false
+  end
+  if not mine then
+    return enroll(w)
+  elseif w.tracked ~= '1' or took > 0 then
+    return ASK_AGAIN
+  end
+  if holder ~= w.name or w.why == 'own' then
+    local set = redis.pcall('SET', w.watch, w.name, 'PX', LAPSES_MS)
+    if set.err then
+      return NO_ROLE
+    end
+    redis.pcall('PEXPIRE', w.idle, LAPSES_MS)
+  end
+  return WATCH
+end

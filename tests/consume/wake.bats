@@ -1,0 +1,298 @@
+#!/usr/bin/env bats
+# layouts: rmq rsmq
+# Which of many consumers hears of a message, and what they cost while they wait.
+
+# run_mq sets output and stderr; each test is a subshell of its own.
+# shellcheck disable=SC2030,SC2031,SC2154
+
+load ../helpers/common
+
+: "${LAYOUT:=rmq}"
+
+setup_file() {
+	server_start
+}
+
+teardown_file() {
+	server_stop
+}
+
+setup() {
+	load "../helpers/layout-$LAYOUT"
+	export MQ_LAYOUT=$LAYOUT
+	common_setup
+	pids=()
+	# Says which consumer runs which message.
+	script note <<'S'
+echo "$PPID $(cat)" >>"$T/who"
+S
+	# The same, and stays until $T/go is there.
+	script stay <<'S'
+echo "$PPID $(cat)" >>"$T/who"
+until [ -e "$T/go" ]; do sleep 0.05; done
+S
+	touch "$T/who"
+	known q
+	known a
+}
+
+teardown() {
+	local p
+
+	for p in "${pids[@]}"; do
+		kill -CONT "$p" 2>/dev/null || true
+		kill -KILL "$p" 2>/dev/null || true
+		wait "$p" 2>/dev/null || true
+	done
+	common_teardown
+}
+
+# of_queue Q NAME: a key of ours.
+of_queue() {
+	if [ "$LAYOUT" = rmq ]; then
+		echo "rmq::queue::[$1]::$2"
+	else
+		echo "rsmq:$1:X$2"
+	fi
+}
+
+# fleet N ARGS...: so many consumers, none of which cleans.
+fleet() {
+	local i n=$1
+
+	shift
+	for ((i = 0; i < n; i++)); do
+		"$BUILD/mq-consume" --no-clean "$@" >>"$T/out" 2>>"$T/err" 3>&- &
+		pids+=($!)
+	done
+}
+
+watching() {
+	redis --raw get "$(of_queue "${1-q}" watch)"
+}
+
+# at_rest N [Q]: one is on watch, and so many are idle.
+at_rest() {
+	[ -n "$(watching "${2-q}")" ] &&
+		[ "$(redis zcard "$(of_queue "${2-q}" idle)")" = "$1" ]
+}
+
+pid_of() {
+	if [ "$LAYOUT" = rmq ]; then
+		redis --raw hget "rmq::connection::$1::info" pid
+	else
+		redis --raw hget "rsmq::connection:$1" pid
+	fi
+}
+
+runs_are() {
+	[ "$(wc -l <"$T/who")" -ge "$1" ]
+}
+
+calls() {
+	redis info commandstats | tr -d '\r' |
+		sed -n "s/^cmdstat_$1:calls=\([0-9]*\),.*/\1/p" | grep . || echo 0
+}
+
+commands() {
+	redis info commandstats | tr -d '\r' |
+		sed -n 's/^cmdstat_.*:calls=\([0-9]*\),.*/\1/p' | paste -sd+ | bc
+}
+
+# soon N: as many runs, long before a watch lapses.
+soon() {
+	local began=$SECONDS
+
+	eventually 5 runs_are "$1"
+	((SECONDS - began <= 15))
+}
+
+@test "wake: a message wakes one consumer of many" {
+	fleet 20 q -- "$T/note"
+	eventually 20 at_rest 19
+	redis config resetstat >/dev/null
+	run_mq 0 mq-publish q 1
+	eventually 10 runs_are 1
+	eventually 10 at_rest 19
+	# Each claim looks for a pause.
+	(($(calls pttl) <= 8))
+}
+
+@test "wake: messages one after the other go to one consumer after the other" {
+	local n
+
+	fleet 6 q -- "$T/note"
+	eventually 20 at_rest 5
+	for n in 1 2 3 4 5 6; do
+		run_mq 0 mq-publish q "$n"
+		eventually 10 runs_are "$n"
+		eventually 10 at_rest 5
+	done
+	(($(cut -d ' ' -f 1 "$T/who" | sort -u | wc -l) >= 4))
+}
+
+@test "wake: many messages at once keep all consumers busy" {
+	fleet 20 -j 1 q -- "$T/stay"
+	eventually 20 at_rest 19
+	seq 20 | run_mq 0 mq-publish -l q
+	eventually 5 runs_are 20
+	assert_equal "$(cut -d ' ' -f 1 "$T/who" | sort -u | wc -l)" 20
+	touch "$T/go"
+}
+
+@test "wake: the consumer on watch is killed, or stopped" {
+	local signal n=0
+
+	fleet 5 q -- "$T/note"
+	eventually 20 at_rest 4
+	for signal in KILL STOP; do
+		kill -"$signal" "$(pid_of "$(watching)")"
+		run_mq 0 mq-publish q "$signal"
+		n=$((n + 1))
+		soon "$n"
+	done
+	# The watch is in living hands again.
+	run_mq 0 mq-publish q last
+	soon 3
+}
+
+@test "wake: the consumer that is woken does not answer" {
+	local next
+
+	fleet 4 q -- "$T/note"
+	eventually 20 at_rest 3
+	next=$(redis --raw zrange "$(of_queue q idle)" 0 0)
+	kill -STOP "$(pid_of "$next")"
+	run_mq 0 mq-publish q 1
+	soon 1
+	run_mq 0 mq-publish q 2
+	soon 2
+}
+
+@test "wake: a delayed message, when the consumer on watch is dead" {
+	fleet 3 q -- "$T/note"
+	eventually 20 at_rest 2
+	kill -KILL "$(pid_of "$(watching)")"
+	run_mq 0 mq-publish -d 1s q later
+	soon 1
+}
+
+@test "wake: one that is busy with another queue passes on" {
+	fleet 1 -j 1 a q -- "$T/stay"
+	eventually 10 at_rest 0
+	run_mq 0 mq-publish a long
+	eventually 10 runs_are 1
+	fleet 1 q -- "$T/note"
+	eventually 10 at_rest 1
+	run_mq 0 mq-publish q 1
+	soon 2
+	touch "$T/go"
+}
+
+@test "wake: who ends leaves the watch to another" {
+	local signal first n=0
+
+	fleet 4 q -- "$T/note"
+	eventually 20 at_rest 3
+	for signal in TERM USR1; do
+		first=$(watching)
+		kill -"$signal" "$(pid_of "$first")"
+		n=$((n + 1))
+		eventually 10 at_rest "$((3 - n))"
+		[ "$(watching)" != "$first" ]
+		run_mq 0 mq-publish q "$n"
+		eventually 10 runs_are "$n"
+		eventually 10 at_rest "$((3 - n))"
+	done
+}
+
+@test "wake: a limit leaves the rest to others" {
+	fleet 3 -n 1 q -- "$T/note"
+	eventually 20 at_rest 2
+	seq 3 | run_mq 0 mq-publish -l q
+	eventually 10 runs_are 3
+	assert_equal "$(cut -d ' ' -f 1 "$T/who" | sort -u | wc -l)" 3
+}
+
+@test "wake: keys that vanish, scripts and connections too" {
+	local loss n=0
+
+	fleet 3 q -- "$T/note"
+	eventually 20 at_rest 2
+	for loss in "del $(of_queue q watch)" "del $(of_queue q idle)" \
+		"script flush" "client kill type normal" "client kill type pubsub"; do
+		# shellcheck disable=SC2086 # words
+		redis $loss >/dev/null || true
+		run_mq 0 mq-publish q "$((n += 1))"
+		soon "$n"
+		eventually 20 at_rest 2
+	done
+	redis flushall >/dev/null
+	known q
+	eventually 20 at_rest 2
+	run_mq 0 mq-publish q last
+	soon "$((n + 1))"
+}
+
+@test "wake: a pause, and its end, with many consumers" {
+	fleet 5 -j 1 q -- "$T/stay"
+	eventually 20 at_rest 4
+	run_mq 0 mq-pause q
+	seq 5 | run_mq 0 mq-publish -l q
+	eventually 10 at_rest 4
+	run_mq 0 mq-pause --resume q
+	eventually 5 runs_are 5
+	assert_equal "$(cut -d ' ' -f 1 "$T/who" | sort -u | wc -l)" 5
+	touch "$T/go"
+}
+
+@test "wake: consumers that wait are silent" {
+	local queues=() i
+
+	fleet 10 q -- "$T/note"
+	eventually 20 at_rest 9
+	# Until all have looked once.
+	eventually 10 eval '(($(calls zcard) > 40))'
+	redis config resetstat >/dev/null
+	sleep 5
+	# Once a second all did what now some do: 20 commands each.
+	(($(commands) < 700))
+	for p in "${pids[@]}"; do kill "$p"; done
+	wait
+	for i in {1..200}; do
+		known "q$i"
+		queues+=("q$i")
+	done
+	fleet 1 "${queues[@]}" -- "$T/note"
+	eventually 20 at_rest 0 q200
+	redis config resetstat >/dev/null
+	sleep 5
+	(($(commands) < 4000))
+}
+
+@test "wake: a user who may not call others looks once a second" {
+	local rules
+
+	read -ra rules < <("$BUILD/mq-consume" --print-acl q | sed 's/&mq::wake::[*]//')
+	redis acl setuser old reset on '>pw' "${rules[@]}" >/dev/null
+	MQ_URL=unix://old:pw@$D/redis.sock fleet 2 q -- "$T/note"
+	eventually 10 eval '[ "$(grep -c "looking for messages once a second" "$T/err")" = 2 ]'
+	run_mq 0 mq-publish q 1
+	soon 1
+	run_mq 0 mq-publish q 2
+	soon 2
+	assert_equal "$(grep -c 'looking for messages once a second' "$T/err")" 2
+	assert_equal "$(redis exists "$(of_queue q watch)" "$(of_queue q idle)")" 0
+	# All that is printed is enough for consumers that wake each other.
+	for p in "${pids[@]}"; do kill "$p"; done
+	wait
+	read -ra rules < <("$BUILD/mq-consume" --print-acl q)
+	redis acl setuser new reset on '>pw' "${rules[@]}" >/dev/null
+	redis acl log reset >/dev/null
+	MQ_URL=unix://new:pw@$D/redis.sock fleet 3 q -- "$T/note"
+	eventually 10 at_rest 2
+	run_mq 0 mq-publish q 3
+	soon 3
+	eventually 10 at_rest 2
+	assert_equal "$(redis acl log)" ""
+}

@@ -1,0 +1,182 @@
+/*
+ * How the inbox hears of messages: by changes, calls and looks.
+ */
+#include "claims.h"
+
+/* Answers that there was nothing, and claims again as the next turn would. */
+static void
+answer_as(struct fixture *f, enum mq_role role)
+{
+	answer_with(f, (struct mq_claimed){.role = role, .due_ms = -1});
+	inbox_claim(&f->inbox);
+}
+
+/* Finds nothing; in that role with all queues then. */
+static void
+claim_all(struct fixture *f, enum mq_role role)
+{
+	int i;
+
+	inbox_claim(&f->inbox);
+	for (i = 0; i < f->opt.queue_count; i++)
+		answer_as(f, role);
+	assert_string_equal(recorded(), "claim:a:10 claim:b:10 claim:c:10");
+}
+
+static void
+a_key_that_changed_is_asked(void **state)
+{
+	struct fixture *f = *state;
+
+	claim_all(f, MQ_ROLE_WATCH);
+	inbox_changed(&f->inbox, "other", 5);
+	inbox_changed(&f->inbox, "key:bb", 6);
+	inbox_claim(&f->inbox);
+	assert_string_equal(recorded(), "");
+	inbox_changed(&f->inbox, "key:b", 5);
+	inbox_claim(&f->inbox);
+	assert_string_equal(recorded(), "claim:b:10");
+}
+
+static void
+an_idle_queue_is_asked_when_another_consumer_calls(void **state)
+{
+	struct fixture *f = *state;
+
+	claim_all(f, MQ_ROLE_IDLE);
+	inbox_changed(&f->inbox, "key:b", 5);
+	inbox_claim(&f->inbox);
+	assert_string_equal(recorded(), "");
+	inbox_called(&f->inbox, "key:other", 9);
+	inbox_called(&f->inbox, "key:b", 5);
+	inbox_claim(&f->inbox);
+	assert_string_equal(recorded(), "claim:b:10-tracked");
+}
+
+static void
+without_room_a_call_is_passed_on_once(void **state)
+{
+	struct fixture *f = *state;
+
+	claim_all(f, MQ_ROLE_WATCH);
+	f->room = 0;
+	inbox_changed(&f->inbox, "key:b", 5);
+	inbox_claim(&f->inbox);
+	inbox_changed(&f->inbox, "key:b", 5);
+	inbox_claim(&f->inbox);
+	assert_string_equal(recorded(), "pass:b");
+	/* As soon as there is room again, the consumer waits again. */
+	f->room = 3;
+	inbox_claim(&f->inbox);
+	assert_string_equal(recorded(), "claim:b:3");
+}
+
+static void
+a_queue_behind_a_busy_one_is_passed_on(void **state)
+{
+	struct fixture *f = *state;
+
+	claim_all(f, MQ_ROLE_WATCH);
+	f->room = 1;
+	inbox_changed(&f->inbox, "key:a", 5);
+	inbox_changed(&f->inbox, "key:c", 5);
+	inbox_claim(&f->inbox);
+	answer(f, "a1");
+	assert_string_equal(recorded(), "claim:a:1 arrived pass:c");
+}
+
+static void
+a_claim_that_takes_all_there_is_room_for_calls_itself(void **state)
+{
+	struct fixture *f = *state;
+
+	claim_all(f, MQ_ROLE_WATCH);
+	f->room = 1;
+	inbox_changed(&f->inbox, "key:a", 5);
+	inbox_claim(&f->inbox);
+	inbox_changed(&f->inbox, "key:a", 5);
+	arrive(f, "a1");
+	inbox_claim(&f->inbox);
+	assert_string_equal(recorded(), "claim:a:1 arrived");
+}
+
+static void
+a_claim_is_tracked_when_the_server_asks_for_that(void **state)
+{
+	struct fixture *f = *state;
+
+	inbox_claim(&f->inbox);
+	answer_as(f, MQ_ROLE_CLAIM);
+	answer_as(f, MQ_ROLE_WATCH);
+	answer_as(f, MQ_ROLE_IDLE);
+	answer_as(f, MQ_ROLE_WATCH);
+	assert_string_equal(
+	    recorded(), "claim:a:10 claim:b:10 claim:c:10 claim:a:10-tracked");
+}
+
+static void
+an_idle_consumer_looks_and_one_without_room_does_not(void **state)
+{
+	struct fixture *f = *state;
+
+	claim_all(f, MQ_ROLE_IDLE);
+	inbox_look_around(&f->inbox);
+	assert_string_equal(recorded(), "look:a look:b look:c");
+	looked_fn(looked_arg, (const long long[]){1, 0, 600}, 3);
+	inbox_claim(&f->inbox);
+	assert_string_equal(recorded(), "claim:b:10-look");
+	answer_as(f, MQ_ROLE_IDLE);
+	/* With many, the next look is later. */
+	inbox_look_around(&f->inbox);
+	assert_string_equal(recorded(), "look:a look:b");
+	looked_fn(looked_arg, (const long long[]){1, 1}, 2);
+	f->room = 0;
+	inbox_look_around(&f->inbox);
+	assert_string_equal(recorded(), "pass:a pass:b");
+}
+
+static void
+without_a_role_queues_are_asked_once_a_second(void **state)
+{
+	struct fixture *f = *state;
+
+	f->server.session.wake = NULL;
+	claim_all(f, MQ_ROLE_NONE);
+	inbox_claim(&f->inbox);
+	assert_string_equal(recorded(), "");
+	inbox_look_around(&f->inbox);
+	inbox_claim(&f->inbox);
+	assert_string_equal(recorded(), "claim:a:10");
+}
+
+static void
+who_stops_passes_all_on(void **state)
+{
+	struct fixture *f = *state;
+
+	claim_all(f, MQ_ROLE_WATCH);
+	inbox_pass(&f->inbox);
+	inbox_pass(&f->inbox);
+	assert_string_equal(recorded(), "pass:a pass:b pass:c");
+}
+
+#define TEST(fn)                                                               \
+	cmocka_unit_test_setup_teardown(fn, fixture_setup, fixture_teardown)
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    TEST(a_key_that_changed_is_asked),
+	    TEST(an_idle_queue_is_asked_when_another_consumer_calls),
+	    TEST(without_room_a_call_is_passed_on_once),
+	    TEST(a_queue_behind_a_busy_one_is_passed_on),
+	    TEST(a_claim_that_takes_all_there_is_room_for_calls_itself),
+	    TEST(a_claim_is_tracked_when_the_server_asks_for_that),
+	    TEST(an_idle_consumer_looks_and_one_without_room_does_not),
+	    TEST(without_a_role_queues_are_asked_once_a_second),
+	    TEST(who_stops_passes_all_on),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
