@@ -1,5 +1,7 @@
 #include "answers.h"
 
+#include <sys/ioctl.h>
+
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -15,6 +17,7 @@ mq_answers_close(struct mq_answers *a)
 		return;
 	ev_io_stop(a->loop, &a->room);
 	close(a->fd);
+	close(a->worker_fd);
 	a->fd = -1;
 	mq_buf_free(&a->unread);
 }
@@ -75,10 +78,37 @@ mq_answers_say(struct mq_answers *a, const char *text)
 	write_unread(a);
 }
 
-void
-mq_answers_open(struct mq_answers *a, struct ev_loop *loop, int fd)
+int
+mq_answers_open(struct mq_answers *a)
 {
-	*a = (struct mq_answers){.loop = loop, .fd = fd};
-	ev_io_init(&a->room, on_room, fd, EV_WRITE);
+	int fds[2];
+
+	if (a->fd != -1)
+		return a->worker_fd;
+	if (pipe2(fds, O_CLOEXEC) == -1)
+		return -1;
+	a->worker_fd = fds[0];
+	a->fd = fds[1];
+	a->used = false;
+	ev_io_init(&a->room, on_room, a->fd, EV_WRITE);
 	a->room.data = a;
+	return a->worker_fd;
+}
+
+/* The worker shared the flags of its end, and may have opened it for writing. */
+void
+mq_answers_keep(struct mq_answers *a)
+{
+	int bytes;
+
+	if (a->used || a->fd == -1 ||
+	    ioctl(a->worker_fd, FIONREAD, &bytes) == -1 || bytes > 0 ||
+	    fcntl(a->worker_fd, F_SETFL, 0) == -1)
+		mq_answers_close(a);
+}
+
+void
+mq_answers_init(struct mq_answers *a, struct ev_loop *loop)
+{
+	*a = (struct mq_answers){.loop = loop, .fd = -1};
 }

@@ -166,6 +166,63 @@ delivered() {
 	assert_output okokok
 }
 
+@test "worker: descriptor 4 is as new for each script, whatever the last one did" {
+	run_mq 0 mq-publish q flags bytes flags end
+	run_mq 0 mq-consume -j 1 -n 4 q -- perl -MFcntl -e '
+		open(my $r, "<&=", 4);
+		my $flags = fcntl($r, F_GETFL, 0);
+		my $bytes = pack("i", 0);
+		ioctl($r, 0x541B, $bytes);	# FIONREAD
+		print $flags & O_NONBLOCK ? "no " : "ok ", unpack("i", $bytes), "\n";
+		my $what = <STDIN>;
+		fcntl($r, F_SETFL, $flags | O_NONBLOCK) if $what eq "flags";
+		if ($what eq "bytes") {
+			open(my $w, ">", "/proc/self/fd/4");
+			syswrite($w, "ok junk\n");
+		}'
+	assert_output $'ok 0\nok 0\nok 0\nok 0'
+}
+
+@test "worker: a process left behind finds the end of descriptor 4" {
+	cat >"$T/s" <<'S'
+#!/bin/sh
+read -r what
+case $what in
+leave) (cat <&4 >"$T/stolen"; echo over >"$T/over") & ;;
+close) (cat <&4 >"$T/stolen"; echo over >"$T/over") 3>&- & ;;
+quiet) (cat <&4 >"$T/stolen"; echo over >"$T/over") 2>/dev/null & ;;
+ask)
+	until [ -e "$T/over" ]; do sleep 0.02; done
+	echo "dup 3600-X-q" >&3
+	read -r answer <&4
+	echo "$answer"
+	;;
+esac
+S
+	chmod +x "$T/s"
+	local what
+	for what in leave close quiet; do
+		rm -f "$T/over"
+		printf '%s\n' $what | put
+		echo ask | put
+		run_mq 0 mq-consume -j 1 -n 2 q -- "$T/s"
+		assert_output --regexp '^ok [A-Za-z0-9]+$'
+		assert_equal "$(cat "$T/stolen")" ""
+	done
+}
+
+@test "worker: a thousand runs leave no descriptor open" {
+	seq 1000 >"$T/numbers"
+	run_mq 0 mq-publish -q -l q <"$T/numbers"
+	run_mq 0 mq-consume -j 2 -n 1000 q -- perl -e '
+		exit if <STDIN> % 100;
+		opendir(my $d, "/proc/" . getppid . "/fd");
+		print scalar(() = readdir($d)), "\n"'
+	# The other slot may be about to start or to end a run.
+	assert_equal "$(wc -l <<<"$output")" 10
+	[ $(($(sort -n <<<"$output" | tail -n 1) - $(sort -n <<<"$output" | head -n 1))) -le 8 ]
+}
+
 @test "worker: stdout and stderr are those of mq-consume" {
 	run_mq 0 mq-publish q x
 	run_mq 0 mq-consume -n 1 q -- sh -c 'echo to stdout; echo to stderr >&2'

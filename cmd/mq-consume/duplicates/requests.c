@@ -96,16 +96,19 @@ requests_ask(struct requests *r, const struct message *m, const char *wrong,
 	advance_requests(r);
 }
 
-void
-requests_begin(struct requests *r, int fd)
+int
+requests_open(struct requests *r)
 {
-	mq_answers_open(&r->answers, r->shared->loop, fd);
+	return mq_answers_open(&r->answers);
 }
 
 void
-requests_close(struct requests *r)
+requests_close(struct requests *r, bool alone)
 {
-	mq_answers_close(&r->answers);
+	if (alone && r->count == 0)
+		mq_answers_keep(&r->answers);
+	else
+		mq_answers_close(&r->answers);
 }
 
 bool
@@ -154,8 +157,8 @@ void
 requests_init(struct requests *r, struct duplicates *shared,
     const struct request_events *events, void *arg)
 {
-	*r = (struct requests){
-	    .shared = shared, .events = events, .arg = arg, .answers.fd = -1};
+	*r = (struct requests){.shared = shared, .events = events, .arg = arg};
+	mq_answers_init(&r->answers, shared->loop);
 	TAILQ_INIT(&r->list);
 	ev_timer_init(&r->timer, on_patience, PATIENCE, 0);
 	r->timer.data = r;
@@ -191,7 +194,7 @@ duplicates_free(struct duplicates *shared)
 	struct request *q;
 
 	TAILQ_FOREACH(r, &shared->runs, link) {
-		requests_close(r);
+		requests_close(r, false);
 		ev_timer_stop(shared->loop, &r->timer);
 		while ((q = TAILQ_FIRST(&r->list)) != NULL)
 			remove_request(r, q);

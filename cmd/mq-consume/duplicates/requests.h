@@ -64,10 +64,11 @@ struct requests {
 
 void requests_init(struct requests *, struct duplicates *,
     const struct request_events *, void *arg);
-/* A run begins.  fd: our end of its descriptor 4, which is taken. */
-void requests_begin(struct requests *, int fd);
-/* The run has ended: nobody reads answers. */
-void requests_close(struct requests *);
+/* A run begins.  Returns the script's descriptor 4, which stays ours; -1 with
+ * errno. */
+int requests_open(struct requests *);
+/* The run has ended: nobody reads answers.  alone: it has left no process behind. */
+void requests_close(struct requests *, bool alone);
 
 /* Adds a request.  wrong: why there can be no duplicate; NULL: nothing.  The message
  * may be NULL if something is wrong.  text: as of queue/dup.h; NULL: too long. */

@@ -193,10 +193,11 @@ on_ended(void *arg, int status)
 	struct slot *s = arg;
 	struct slots *ss = s->slots;
 	double took = mq_clock_s(CLOCK_MONOTONIC) - s->started;
+	bool alone;
 
-	(void)read_verbs(s, true);
+	alone = !read_verbs(s, true) && run_output_ended(s->output);
 	mq_verbs_end(&s->verbs);
-	slot_ended(s, status);
+	slot_ended(s, status, alone);
 	ss->events->ran(ss->arg, slot_message(s)->queue, took);
 	ss->run_s = ss->run_s == 0 ? took : ss->run_s * 0.8 + took * 0.2;
 	if (!requests_finish(&s->requests))

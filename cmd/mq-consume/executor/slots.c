@@ -170,12 +170,12 @@ slots_stand_alone(struct slots *ss)
 /* --- runs ------------------------------------------------------------------- */
 
 void
-slot_ended(struct slot *s, int status)
+slot_ended(struct slot *s, int status, bool alone)
 {
 	ev_io_stop(s->slots->loop, &s->verbs_io);
 	ev_timer_stop(s->slots->loop, &s->timer);
 	ev_timer_stop(s->slots->loop, &s->patience);
-	requests_close(&s->requests);
+	requests_close(&s->requests, alone);
 	close(s->verbs_fd);
 	s->pid = 0;
 	s->status = status;

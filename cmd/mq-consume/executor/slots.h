@@ -152,8 +152,8 @@ void slots_stand_alone(struct slots *);
  * -1: it could not be opened, with errno.  False: the command could not be
  * started, and the messages went back or were rejected. */
 bool slot_start(struct slot *, int input);
-/* The command has ended: sets pid to 0. */
-void slot_ended(struct slot *, int status);
+/* The command has ended: sets pid to 0.  alone: no other process has its pipes. */
+void slot_ended(struct slot *, int status, bool alone);
 /* Asks for a duplicate of message `which` of the run; as of message/verb.h. */
 void slot_ask_duplicate(void *slot, int which, const char *text);
 /* Whether a verdict is a success or a failure; of several, the greater counts. */

@@ -75,7 +75,9 @@ start_command(struct slot *s, int input)
 	const struct run_info info = describe_run(s);
 	struct run run;
 	char *dir;
-	int error = process_start(ss->process, &info, input, &run, &dir);
+	int answers = input != -1 ? requests_open(&s->requests) : -1;
+	int error =
+	    process_start(ss->process, &info, input, answers, &run, &dir);
 
 	if (dir != NULL) {
 		if (!ss->starving)
@@ -88,7 +90,6 @@ start_command(struct slot *s, int input)
 	s->pid = run.pid;
 	s->verbs_fd = run.verbs;
 	s->output = run.output;
-	requests_begin(&s->requests, run.answers);
 	return 0;
 }
 

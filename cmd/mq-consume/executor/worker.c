@@ -159,7 +159,7 @@ on_ended(void *arg, int status)
 	worker_input_cut(&s->worker.input);
 	s->pid = 0;
 	s->status = status;
-	requests_close(&s->requests);
+	requests_close(&s->requests, false);
 	if (requests_awaited(&s->requests))
 		return;
 	stream_verbs_hear(s);

@@ -190,12 +190,10 @@ let_linger(struct run_output *r)
 		ev_io_start(o->loop, &r->io);
 }
 
-const char *
-run_output_so_far(struct run_output *r)
+bool
+run_output_ended(struct run_output *r)
 {
 	enum took took = TOOK_SOME;
-	char *text = r->outputs->text;
-	size_t i;
 	int reads;
 
 	for (reads = 0;
@@ -203,6 +201,16 @@ run_output_so_far(struct run_output *r)
 		took = take_output(r);
 	if (took == TOOK_THE_END)
 		close_pipe(r);
+	return r->fd == -1;
+}
+
+const char *
+run_output_so_far(struct run_output *r)
+{
+	char *text = r->outputs->text;
+	size_t i;
+
+	(void)run_output_ended(r);
 	for (i = 0; i < r->len; i++)
 		text[i] = r->tail[i] == '\0' ? '?' : r->tail[i];
 	while (i > 0 && strchr("\r\n", text[i - 1]) != NULL)

@@ -75,6 +75,9 @@ void run_output_listen(struct run_output *);
 /* The output since it was forgotten last; as run_output_close(). */
 const char *run_output_so_far(struct run_output *);
 
+/* Copies what there is; whether no process can write more. */
+bool run_output_ended(struct run_output *);
+
 /* Drops the output kept until now. */
 void run_output_forget(struct run_output *);
 

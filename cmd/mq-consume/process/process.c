@@ -115,22 +115,18 @@ close_if_open(int fd)
 		close(fd);
 }
 
-/* Makes the pipes of verbs and answers.  0, or -1 with errno. */
+/* Makes the pipe of verbs.  0, or -1 with errno. */
 static int
-open_pipes(struct run *run, struct mq_worker *w)
+open_verbs(struct run *run, struct mq_worker *w)
 {
-	int verbs[2], answers[2];
+	int fds[2];
 
-	if (pipe2(verbs, O_CLOEXEC) == -1)
+	if (pipe2(fds, O_CLOEXEC) == -1)
 		return -1;
-	run->verbs = verbs[0];
-	w->verbs = verbs[1];
+	run->verbs = fds[0];
+	w->verbs = fds[1];
 	/* Only our end: the script's must block. */
 	fcntl(run->verbs, F_SETFL, O_NONBLOCK);
-	if (pipe2(answers, O_CLOEXEC) == -1)
-		return -1;
-	w->answers = answers[0];
-	run->answers = answers[1];
 	return 0;
 }
 
@@ -142,7 +138,7 @@ start_worker(struct process *p, const struct run_info *info, struct run *run,
 	char real[PATH_MAX];
 
 	run->output = run_output_open(&p->outputs, info->log, &w->errors);
-	if (run->output == NULL || open_pipes(run, w) == -1)
+	if (run->output == NULL || open_verbs(run, w) == -1)
 		return -1;
 	if (outputs_has_logs(&p->outputs))
 		w->output = w->errors;
@@ -162,28 +158,28 @@ static void
 close_run(struct run *run)
 {
 	close_if_open(run->verbs);
-	close_if_open(run->answers);
 	if (run->output != NULL)
 		(void)run_output_close(run->output);
 }
 
 int
 process_start(struct process *p, const struct run_info *info, int input,
-    struct run *run, char **dir)
+    int answers, struct run *run, char **dir)
 {
 	struct mq_worker w = {.argv = p->command.argv,
 	    .input = input,
 	    .output = -1,
 	    .errors = -1,
 	    .verbs = -1,
-	    .answers = -1};
+	    .answers = answers};
 	int error = 0;
 
-	*run = (struct run){.verbs = -1, .answers = -1};
+	*run = (struct run){.verbs = -1};
 	*dir = NULL;
 	if (input == -1)
 		return errno;
-	if (command_make_dir(&p->command, info->id, dir) == -1) {
+	if (answers == -1 ||
+	    command_make_dir(&p->command, info->id, dir) == -1) {
 		error = errno;
 		close(input);
 		return error;
@@ -193,7 +189,6 @@ process_start(struct process *p, const struct run_info *info, int input,
 		error = errno;
 	close_if_open(w.input);
 	close_if_open(w.verbs);
-	close_if_open(w.answers);
 	close_if_open(w.errors);
 	if (error != 0)
 		close_run(run);
@@ -226,10 +221,10 @@ process_init(struct process *p, struct mq_worker_setup *setup,
 {
 	p->opt = opt;
 	p->setup = setup;
-	/* Each slot has its process, and pipes for input, verbs, answers and
-	 * output. */
+	/* Each slot has its process, and pipes for input, verbs, answers with
+	 * both ends, and output. */
 	mq_worker_limits(setup,
-	    5 * opt->slots + opt->queue_count + OUTPUTS_LINGERING_MAX + OTHERS);
+	    6 * opt->slots + opt->queue_count + OUTPUTS_LINGERING_MAX + OTHERS);
 	outputs_init(&p->outputs, loop);
 	if (opt->command == NULL)
 		return;

@@ -25,8 +25,7 @@ struct process {
 /* A command that runs, with our ends of its pipes; all are the caller's. */
 struct run {
 	pid_t pid;
-	int verbs;   /* non-blocking */
-	int answers; /* blocking */
+	int verbs; /* non-blocking */
 	struct run_output *output;
 };
 
@@ -39,12 +38,13 @@ void process_init(struct process *, struct mq_worker_setup *, struct ev_loop *,
 void process_end(struct process *);
 
 /*
- * Starts the command.  input: its stdin, which is taken; -1: it could not be
- * opened, with errno.  Returns 0, or an errno.  If the message's directory could
- * not be made, *dir is its name, allocated; else NULL.
+ * Starts the command.  input: its stdin, which is taken; answers: its descriptor
+ * 4, which stays the caller's.  Either is -1 if it could not be opened, with
+ * errno.  Returns 0, or an errno.  If the message's directory could not be made,
+ * *dir is its name, allocated; else NULL.
  */
 int process_start(struct process *, const struct run_info *, int input,
-    struct run *, char **dir);
+    int answers, struct run *, char **dir);
 
 /* A message has ended: removes its directory if it is empty. */
 void process_remove_dir(const struct process *, const char *id);
