@@ -97,9 +97,7 @@ first_value(const struct mq_envelope *e, const char *name)
 const char *
 mq_envelope_get(const struct mq_envelope *e, const char *name)
 {
-	/* Most messages are not parsed. */
-	return e->headers == NULL ? NULL :
-				    json_string_value(first_value(e, name));
+	return json_string_value(first_value(e, name));
 }
 
 long

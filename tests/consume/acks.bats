@@ -84,17 +84,6 @@ crash() {
 	[ "$(acks_alone)" -lt 4000 ]
 }
 
-@test "acks: of four batches, together" {
-	seq 5000 | run_mq 0 mq-publish -l q
-	redis config resetstat >/dev/null
-	run_mq 0 mq-consume --batch 50 -j 4 --drain -l q -- \
-		sh -c '[ $(($$ % 3)) = 0 ] && sleep 0.01; cat >>"$T/did"'
-	assert_equal "$stderr" ""
-	sort -n "$T/did" | cmp - <(seq 5000)
-	assert_equal "$(held q)" "0 0 0 0"
-	[ "$(acks_alone)" -lt 2000 ]
-}
-
 @test "acks: around one that takes long, with a full server, too" {
 	{ echo wait go; seq 10000; } >"$T/all"
 	run_mq 0 mq-publish -l q <"$T/all"

@@ -394,7 +394,8 @@ start_own() {
 	nothing_refused
 	# Only its messages go there; somebody else at the end of the list; more
 	# than 10,000 that stay; and one whose end somebody waits for.
-	is rsmq || all_needed +lmove +lpos +set '~rmq::connection::*::queue::\[other]::*'
+	is rsmq || all_needed +lmove +lpos +set '~rmq::connection::*::queue::\[other]::*' \
+		'~rmq::connection::*::queue::{other}::*'
 }
 
 @test "acl: who purges" {

@@ -48,7 +48,7 @@ take_heartbeat(void *arg, size_t i, redisReply *reply)
 static int
 find_dead(struct rmq_cleaner *w)
 {
-	redisReply *all = rmq_listed(w->round.r, RMQ_CONNECTIONS);
+	redisReply *all = mq_call_members(w->round.r, RMQ_CONNECTIONS);
 	struct heartbeats h = {.w = w};
 	int rv;
 

@@ -19,6 +19,7 @@ rmq_cleaner_free(struct rmq_cleaner *w)
 	mq_names_free(&w->dead);
 	mq_names_free(&w->lapsed);
 	mq_names_free(&w->known);
+	mq_names_free(&w->busy);
 	for (i = 0; i < w->count_n; i++)
 		free(w->counts[i].queue);
 	free(w->counts);
@@ -28,12 +29,9 @@ int
 rmq_cleaner_listed(
     struct rmq_cleaner *w, const char *set, struct mq_names *names, bool *whole)
 {
-	struct mq_command c = {0};
 	redisReply *all;
-	int rv;
+	int rv = mq_round_members(&w->round, set, &all);
 
-	rmq_ask_listed(&c, set);
-	rv = mq_round_call_strings(&w->round, &c, &all);
 	if (all != NULL)
 		rmq_add_names(names, all);
 	/* No key can be made of a name with a NUL in it here. */

@@ -27,6 +27,8 @@ struct rmq_cleaner {
 	struct mq_names dead;	/* those without; sorted */
 	struct mq_names lapsed; /* those dead whose programs live; sorted */
 	struct mq_names known;	/* dry run: queues that would be known by now */
+	/* Queues with locks or delayed messages, if all keys are looked through. */
+	struct mq_names busy;
 	struct rmq_count *counts;
 	size_t count_n, count_cap;
 	bool adopted_all; /* rmq_adopt_all() was called */

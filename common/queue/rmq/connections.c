@@ -7,6 +7,7 @@
 
 #include "base/xalloc.h"
 #include "keys.h"
+#include "holders.h"
 #include "unlisted.h"
 #include "queue/rows.h"
 #include "queue/running.h"
@@ -14,6 +15,8 @@
 /* To scan this many keys takes 3 ms of the server's time.  With more keys, only
  * the cleaners scan, and list again what is not listed. */
 #define MANY_KEYS 20000
+/* With more names of queues, each connection is asked which queues it has. */
+#define NAMED 4
 
 struct gather {
 	struct mq_links links;
@@ -21,15 +24,33 @@ struct gather {
 	struct mq_names lists; /* unacked lists, as far as they were found */
 };
 
+/* Unless connections are to be shown, those that have nothing of some named queues
+ * change nothing. */
+static int
+keep_needed(struct mq_redis *r, const struct gather *g, redisReply *all)
+{
+	const struct mq_stats *out = g->links.out;
+	const char *names[NAMED];
+	int i;
+
+	if (!g->links.named || g->links.wanted || out->count > NAMED)
+		return 0;
+	for (i = 0; i < out->count; i++)
+		names[i] = out->queues[i].name;
+	return rmq_keep_holders(r, names, out->count, true, all);
+}
+
 static int
 list_connections(struct mq_redis *r, struct gather *g)
 {
-	redisReply *all = rmq_listed(r, RMQ_CONNECTIONS);
+	redisReply *all = mq_call_members(r, RMQ_CONNECTIONS);
 	int rv;
 
 	if (all == NULL)
 		return -1;
-	rv = g->unlisted ? rmq_unacked_lists(r, MANY_KEYS, &g->lists) : 0;
+	rv = keep_needed(r, g, all);
+	if (rv == 0 && g->unlisted)
+		rv = rmq_unacked_lists(r, MANY_KEYS, &g->lists);
 	mq_rows_connections(g->links.out, all, &g->lists);
 	freeReplyObject(all);
 	return rv;
@@ -277,5 +298,5 @@ rmq_running(struct mq_redis *r, struct mq_runs *out)
 	    ask_run, {MQ_RUN_LEASE, MQ_RUN_TEXT, MQ_RUN_HOST}, 3};
 
 	return mq_runs_ask(
-	    r, rmq_listed(r, RMQ_CONNECTIONS), &source, NULL, out);
+	    r, mq_call_members(r, RMQ_CONNECTIONS), &source, NULL, out);
 }

@@ -33,7 +33,7 @@ static int
 count_waiting(
     struct mq_redis *r, const char *const *queues, int count, long long *sum)
 {
-	redisReply *all = rmq_listed(r, RMQ_CONNECTIONS);
+	redisReply *all = mq_call_members(r, RMQ_CONNECTIONS);
 	int i, rv = 0;
 
 	if (all == NULL)

@@ -122,7 +122,7 @@ rmq_due(struct rmq_cleaner *w)
 	int rv = rmq_cleaner_now(w, &d.now);
 
 	if (rv == 0)
-		rv = rmq_cleaner_listed(w, RMQ_QUEUES, &d.queues, NULL);
+		rv = rmq_busy_queues(w, &d.queues);
 	/* In a dry run, those that would be known by now. */
 	for (i = 0; i < w->known.n; i++)
 		mq_names_add(&d.queues, w->known.list[i].name, NULL);

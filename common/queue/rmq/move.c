@@ -135,7 +135,7 @@ static int
 try_delete(
     struct mq_redis *r, const char *queue, struct mq_deletion *out, bool *done)
 {
-	redisReply *reply, *connections = rmq_listed(r, RMQ_CONNECTIONS);
+	redisReply *reply, *connections = mq_call_members(r, RMQ_CONNECTIONS);
 	struct mq_command c = {0};
 	int rv = 0;
 

@@ -15,9 +15,8 @@
 /* Steps of one round that does not look through all keys: some 5 ms. */
 #define SCAN_STEPS 10
 
-/* The keys that were found, whose owners were not known when the search began. */
+/* The keys that were found, whose owners are not known. */
 struct found {
-	struct mq_names queues;	    /* those that are known; sorted */
 	struct mq_names unacked;    /* connection and queue */
 	struct mq_names messages;   /* queue, and which key of it has them */
 	struct mq_names held;	    /* queue, and connection that has them */
@@ -50,7 +49,7 @@ is_queue_name(const char *name)
 static void
 note_unacked(struct found *f, const char *connection, const char *queue)
 {
-	if (is_queue_name(queue) && !mq_names_have(&f->queues, queue))
+	if (is_queue_name(queue))
 		mq_names_add(&f->held, queue, connection);
 	mq_names_add(&f->unacked, connection, queue);
 }
@@ -70,15 +69,19 @@ has_messages(const char *what)
 
 /* A key that belongs to a queue. */
 static bool
-note_of_queue(struct found *f, char *key, const char *suffix)
+note_of_queue(
+    struct rmq_cleaner *w, struct found *f, char *key, const char *suffix)
 {
 	const char *queue = between(key, "rmq::queue::[", suffix);
 	const char *what = suffix + strlen("]::");
 
 	if (queue == NULL)
 		return false;
-	if (!is_queue_name(queue) || mq_names_have(&f->queues, queue))
+	if (!is_queue_name(queue))
 		return true;
+	if (w->how->all &&
+	    (strcmp(what, "delayed") == 0 || strcmp(what, "locks") == 0))
+		mq_names_add(&w->busy, queue, NULL);
 	if (has_messages(what))
 		mq_names_add(&f->messages, queue, what);
 	else
@@ -104,7 +107,7 @@ note_of_connection(
 }
 
 static void
-note_key(const struct rmq_cleaner *w, struct found *f, redisReply *key)
+note_key(struct rmq_cleaner *w, struct found *f, redisReply *key)
 {
 	static const char *const of_queue[] = {"]::ready", "]::rejected",
 	    "]::delayed", "]::priority", "]::counters", "]::paused", "]::locks",
@@ -115,7 +118,7 @@ note_key(const struct rmq_cleaner *w, struct found *f, redisReply *key)
 	if (strlen(key->str) != key->len)
 		return;
 	for (i = 0; i < sizeof(of_queue) / sizeof(of_queue[0]); i++)
-		if (note_of_queue(f, key->str, of_queue[i]))
+		if (note_of_queue(w, f, key->str, of_queue[i]))
 			return;
 	if (note_of_connection(w, f, key->str, "::info") ||
 	    note_of_connection(w, f, key->str, "::running"))
@@ -124,13 +127,81 @@ note_key(const struct rmq_cleaner *w, struct found *f, redisReply *key)
 		note_unacked(f, connection, queue);
 }
 
+/* Moves what belongs to queues that are not known. */
+static void
+move_unknown(const redisReply *known, size_t *at, const struct mq_names *from,
+    struct mq_names *to)
+{
+	size_t i;
+
+	for (i = 0; i < from->n; i++, ++*at)
+		if (known->element[*at]->type == REDIS_REPLY_INTEGER &&
+		    known->element[*at]->integer == 0)
+			mq_names_add(
+			    to, from->list[i].name, from->list[i].queue);
+}
+
+/* There may be a million known queues, so only those whose keys were found are asked
+ * for. */
+static int
+keep_unknown(struct rmq_cleaner *w, const struct found *some, struct found *f)
+{
+	const struct mq_names *from[] = {
+	    &some->messages, &some->held, &some->of_queue};
+	struct mq_names *to[] = {&f->messages, &f->held, &f->of_queue};
+	struct mq_command c = {0};
+	redisReply *known;
+	size_t list, i, n = 0, at = 0;
+	int rv;
+
+	mq_command_plain(&c, "SMISMEMBER " RMQ_QUEUES);
+	for (list = 0; list < 3; list++)
+		for (i = 0; i < from[list]->n; i++, n++)
+			mq_command_str(&c, from[list]->list[i].name);
+	if (n == 0) {
+		mq_command_free(&c);
+		return 0;
+	}
+	rv = mq_round_call(&w->round, &c, REDIS_REPLY_ARRAY, &known);
+	if (known != NULL && known->elements == n)
+		for (list = 0; list < 3; list++)
+			move_unknown(known, &at, from[list], to[list]);
+	freeReplyObject(known);
+	return rv;
+}
+
+static void
+free_of_queues(struct found *f)
+{
+	mq_names_free(&f->messages);
+	mq_names_free(&f->held);
+	mq_names_free(&f->of_queue);
+}
+
+/* Notes keys, as a step of the walk has come by them. */
+static int
+note_keys(struct rmq_cleaner *w, struct found *f, const redisReply *keys)
+{
+	struct found some = {
+	    .unacked = f->unacked, .connection = f->connection};
+	size_t i;
+	int rv;
+
+	for (i = 0; i < keys->elements; i++)
+		note_key(w, &some, keys->element[i]);
+	f->unacked = some.unacked;
+	f->connection = some.connection;
+	rv = keep_unknown(w, &some, f);
+	free_of_queues(&some);
+	return rv;
+}
+
 /* One step of the walk through all keys. */
 static int
 scan_keys(struct rmq_cleaner *w, struct found *f, char cursor[MQ_CURSOR_SIZE])
 {
 	struct mq_command c = {0};
 	redisReply *reply, *keys;
-	size_t i;
 	int rv;
 
 	mq_keys_ask(&c, cursor, "rmq::*");
@@ -140,8 +211,8 @@ scan_keys(struct rmq_cleaner *w, struct found *f, char cursor[MQ_CURSOR_SIZE])
 	if (reply == NULL)
 		return rv;
 	keys = mq_cursor_take(cursor, reply);
-	for (i = 0; keys != NULL && i < keys->elements; i++)
-		note_key(w, f, keys->element[i]);
+	if (keys != NULL)
+		rv = note_keys(w, f, keys);
 	freeReplyObject(reply);
 	return rv;
 }
@@ -151,9 +222,8 @@ find_orphans(struct rmq_cleaner *w, struct found *f)
 {
 	char cursor[MQ_CURSOR_SIZE];
 	bool all = w->how->all;
-	int steps, rv = rmq_cleaner_listed(w, RMQ_QUEUES, &f->queues, NULL);
+	int steps, rv = 0;
 
-	mq_names_sort(&f->queues);
 	snprintf(cursor, sizeof(cursor), "%llu", all ? 0 : w->how->scan_from);
 	for (steps = 0;
 	     rv == 0 && *cursor != '\0' && (all || steps < SCAN_STEPS); steps++)
@@ -217,72 +287,6 @@ build_held(const struct rmq_cleaner *w, const struct mq_name *name,
 	mq_command_str(c, RMQ_QUEUES);
 	rmq_key_queue(c, name->name, "ready");
 	add_owner(w, name->name, "messages", c);
-}
-
-/* --- connections that no set lists are listed again --------------------------------- */
-
-static void
-build_adopt(const struct rmq_cleaner *w, const struct mq_name *name,
-    struct mq_command *c)
-{
-	rmq_adopt(c, name->name, name->queue, w->how->dry_run);
-}
-
-/* Lists of live connections that have the queue are left out, which are most. */
-struct unlisted {
-	const struct rmq_cleaner *w;
-	const struct mq_name *all;
-	struct mq_names others;
-};
-
-static void
-ask_listed(void *arg, size_t i, struct mq_command *c)
-{
-	const struct unlisted *u = arg;
-
-	mq_command_plain(c, "SISMEMBER");
-	rmq_key_connection(c, u->all[i].name, "queues");
-	mq_command_str(c, u->all[i].queue);
-}
-
-static int
-take_listed(void *arg, size_t i, redisReply *reply)
-{
-	struct unlisted *u = arg;
-
-	if (!mq_names_have(&u->w->live, u->all[i].name) ||
-	    (reply->type == REDIS_REPLY_INTEGER && reply->integer == 0))
-		mq_names_add(&u->others, u->all[i].name, u->all[i].queue);
-	return 0;
-}
-
-int
-rmq_adopt_some(struct rmq_cleaner *w, const struct mq_names *lists,
-    struct mq_names *adopted)
-{
-	struct unlisted u = {.w = w, .all = lists->list};
-	int rv = mq_ask_each(w->round.r, lists->n, ask_listed, take_listed, &u);
-
-	if (rv == 0)
-		rv = rmq_cleaner_select(w, &u.others, build_adopt, adopted);
-	w->out->adopted += (long)adopted->n;
-	if (rv == 0)
-		rv = rmq_reclaim(w, adopted->list, adopted->n);
-	mq_names_free(&u.others);
-	return rv;
-}
-
-int
-rmq_adopt_all(struct rmq_cleaner *w)
-{
-	struct mq_names lists = {0}, adopted = {0};
-	int rv = rmq_unacked_lists(w->round.r, 0, &lists);
-
-	if (rv == 0)
-		rv = rmq_adopt_some(w, &lists, &adopted);
-	mq_names_free(&lists);
-	mq_names_free(&adopted);
-	return rv;
 }
 
 /* --- the order of it ------------------------------------------------------------------ */
@@ -350,11 +354,8 @@ rmq_orphans(struct rmq_cleaner *w)
 		rv = recover_messages(w, &f);
 	if (rv == 0 && w->how->all)
 		rv = remove_orphans(w, &f);
-	mq_names_free(&f.queues);
 	mq_names_free(&f.unacked);
-	mq_names_free(&f.messages);
-	mq_names_free(&f.held);
-	mq_names_free(&f.of_queue);
+	free_of_queues(&f);
 	mq_names_free(&f.connection);
 	return rv;
 }

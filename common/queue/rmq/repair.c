@@ -301,7 +301,7 @@ rmq_repair(struct rmq_cleaner *w)
 	int rv = rmq_cleaner_now(w, &now);
 
 	if (rv == 0)
-		rv = rmq_cleaner_listed(w, RMQ_QUEUES, &all.queues, NULL);
+		rv = rmq_busy_queues(w, &all.queues);
 	all.list = mq_xcalloc(all.queues.n + 1, sizeof(*all.list));
 	if (rv == 0)
 		rv = mq_ask_each(w->round.r, QUESTIONS * all.queues.n, ask_look,

@@ -7,8 +7,9 @@
 #include <string.h>
 
 #include "keys.h"
-#include "unlisted.h"
+#include "holders.h"
 #include "queue/walk.h"
+#include "redis/members.h"
 #include "scripts.h"
 
 /* How much one slice has; the server is kept for a millisecond or two. */
@@ -259,8 +260,11 @@ list_connections(struct mq_redis *r, struct mq_scan *s)
 	if (s->place.state != MQ_UNACKED || s->place.connection != NULL ||
 	    w->connections != NULL)
 		return 0;
-	w->connections = rmq_listed(r, RMQ_CONNECTIONS);
+	w->connections = mq_call_members(r, RMQ_CONNECTIONS);
 	if (w->connections == NULL)
+		return -1;
+	if (rmq_keep_holders(r, &s->place.queue, 1, false, w->connections) ==
+	    -1)
 		return -1;
 	s->end = w->connections->elements == 0;
 	return 0;

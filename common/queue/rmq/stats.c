@@ -12,9 +12,9 @@
 
 #include "base/xalloc.h"
 #include "keys.h"
-#include "unlisted.h"
 #include "queue/counts.h"
 #include "queue/rows.h"
+#include "redis/members.h"
 
 struct gather {
 	struct mq_stats *out;
@@ -54,7 +54,7 @@ list_named(
 static int
 list_all(struct mq_redis *r, struct mq_stats *out)
 {
-	redisReply *names = rmq_listed(r, RMQ_QUEUES);
+	redisReply *names = mq_call_members(r, RMQ_QUEUES);
 
 	if (names == NULL)
 		return -1;

@@ -12,6 +12,8 @@ int rmq_reclaim(struct rmq_cleaner *, const struct mq_name *dead, size_t n);
 /* Finds what no set lists, and takes care of it.  Unless how->all, that is
  * messages only, and only among some of the keys. */
 int rmq_orphans(struct rmq_cleaner *);
+/* Adds the known queues that have locks or delayed messages, sorted; behind orphans. */
+int rmq_busy_queues(struct rmq_cleaner *, struct mq_names *);
 /* Makes ready what is due. */
 int rmq_due(struct rmq_cleaner *);
 /* Puts locks right, and rejects what has expired. */

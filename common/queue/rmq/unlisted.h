@@ -1,18 +1,13 @@
 /*
- * The names that the server lists, and unacked messages of connections that nobody
- * lists; see unlisted.c.  redis/ask.h tells of errors.  For this folder only.
+ * Unacked messages of connections that nobody lists; see unlisted.c.  redis/ask.h tells of errors.  For this folder only.
  */
 #ifndef MQ_RMQ_UNLISTED_H
 #define MQ_RMQ_UNLISTED_H
 
 #include "base/names.h"
-#include "redis/ask.h"
+#include "redis/members.h"
 
-/* The members of a set of names, RMQ_QUEUES or RMQ_CONNECTIONS: an array of
- * strings. */
-redisReply *rmq_listed(struct mq_redis *, const char *set);
-void rmq_ask_listed(struct mq_command *, const char *set);
-/* Adds them, but for those with a NUL: no key can be made of them here. */
+/* Adds the members of a set of names, but for those with a NUL: no key can be made of them here. */
 void rmq_add_names(struct mq_names *, const redisReply *all);
 
 /* Cuts the names out of a key of n bytes, in place; false: it is none of an

@@ -6,6 +6,7 @@
 #include "base/xalloc.h"
 #include "keys.h"
 #include "queue/queue.h"
+#include "redis/members.h"
 #include "scripts.h"
 
 char *
@@ -39,13 +40,12 @@ rsmq_connections(struct mq_redis *r, const char *queue)
 redisReply *
 rsmq_listed(struct mq_redis *r)
 {
-	struct mq_command c = {0};
-	char *anywhere = rsmq_anywhere(r);
+	const char *ns = r->server->url.ns;
+	char *key = mq_xasprintf("%s:QUEUES", ns != NULL ? ns : RSMQ_NAMESPACE);
+	redisReply *all = mq_call_members(r, key);
 
-	mq_command_plain(&c, "SMEMBERS");
-	rsmq_key_common(&c, anywhere, ":QUEUES");
-	free(anywhere);
-	return mq_call_strings(r, &c);
+	free(key);
+	return all;
 }
 
 bool
