@@ -24,6 +24,7 @@ def giveback():
                          "--batch-wait", "1h", QUEUE, "--", "cat")
         until(lambda: server.held() == n, "held messages", 0.05)
         time.sleep(1)
+        server.slowest()
         before = server.cpu()
         with Waiting(main) as waiting:
             began = time.monotonic()
@@ -32,7 +33,7 @@ def giveback():
             took = time.monotonic() - began
             ended(consumer, began, (0, 143, -signal.SIGTERM))
         return {"s": took, "wait": waiting.longest,
-                "cpu": server.cpu() - before,
+                "cpu": server.cpu() - before, "slowest": server.slowest(),
                 "left": n - server.count() + server.held()}
 
     def sample():
@@ -46,6 +47,7 @@ def giveback():
     value("giveback: server CPU, s", samples, "cpu", "-")
     value("giveback: others' longest wait, ms", samples, "wait", "-", "busy")
     value("giveback: that, more than by load, ms", samples, "more", "<= 5")
+    value("giveback: longest command, ms", samples, "slowest", "-")
     value("giveback: left over", samples, "left", "<= 0")
     main.stop()
     other.stop()

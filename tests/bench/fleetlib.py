@@ -101,7 +101,8 @@ class Server(Client):
         self.process = subprocess.Popen(
             ["redis-server", "--port", "0", "--unixsocket", self.socket,
              "--dir", DIR, "--save", "", "--appendonly", "no",
-             "--maxclients", "20000", "--tcp-backlog", "4096"], stdout=log)
+             "--maxclients", "20000", "--slowlog-log-slower-than", "1000",
+             "--slowlog-max-len", "1000"], stdout=log)
         processes.append(self.process)
         until(self.connect, "redis-server")
         self.environment = dict(os.environ, MQ_URL="unix://" + self.socket)
@@ -123,6 +124,12 @@ class Server(Client):
 
     def commands(self):
         return int(self.info("stats")["total_commands_processed"])
+
+    def slowest(self):
+        """The longest command since the last call, in ms: 0 below one."""
+        entries = self.call("SLOWLOG", "GET", 1000)
+        self.call("SLOWLOG", "RESET")
+        return max((entry[2] for entry in entries), default=0) / 1e3
 
     def flush(self):
         self.call("FLUSHALL", "SYNC")
