@@ -7,8 +7,8 @@
 --
 -- If some may be equal to other elements of the list, ack_equal.lua acks them.
 --
--- A crash before: all are unacked.  After: those that are acked are gone, and the
--- others are as they were, in the same order.
+-- A crash before: all are unacked.  After: those that are acked are gone, and
+-- the others are as they were, in the same order.
 
 -- include rights
 -- include window

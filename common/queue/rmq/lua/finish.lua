@@ -1,5 +1,5 @@
--- Ack messages among the oldest of an unacked list, of which some hold a key or
--- a group.
+-- Ack messages among the oldest of an unacked list, of which some hold a key
+-- or a group.
 --
 --   KEYS  the queue's (see lib/place.lua), unacked
 --   ARGV  see lib/window.lua

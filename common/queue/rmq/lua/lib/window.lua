@@ -17,7 +17,7 @@ local function is_window(unacked)
     and redis.call('LINDEX', unacked, -WINDOW) == ARGV[3]
 end
 
--- A refusal changes nothing: servers before Redis 7 find out at the first LSET.
+-- A refusal changes nothing: servers before Redis 7 refuse the first LSET.
 local function ack_window(unacked)
   local call, mark, n = redis.call, ARGV[4], #ARGV - 4
   if not mark then
