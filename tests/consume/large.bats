@@ -153,14 +153,14 @@ settled_apart() {
 	"$BUILD/mq-publish" q other
 	run_mq 0 mq-consume -n 1 q -- sh -c 'echo resend >&3'
 	assert_equal "$(held q)" "2 0 0 0"
-	settled_apart 2
+	settled_apart 3
 	assert_equal "$(element q ready | header Mq-Attempt)" 1
 	payload ready
 	run_mq 0 mq-consume -n 1 q
 	assert_output other
 	"$BUILD/mq-consume" q -- sh -c 'exit 127' || true
 	assert_equal "$(held q)" "1 0 0 0"
-	settled_apart 3
+	settled_apart 4
 	payload ready
 	run_mq 0 mq-consume -n 1 --push other q -- sh -c 'echo push >&3'
 	assert_equal "$(held q)" "0 0 0 0"
@@ -250,4 +250,54 @@ settled_apart() {
 	[[ $stderr == *'lease lost'* ]]
 	assert_equal "$(held q)" "1 0 0 0"
 	no_traces
+}
+
+@test "large: returned, its attempts begin anew" {
+	local i
+
+	for i in 1 2; do
+		"$BUILD/mq-publish" q <"$T/large"
+		run_mq 0 mq-consume -n 1 q -- sh -c 'echo resend >&3'
+		run_mq 0 mq-consume -n 1 q -- false
+		"$BUILD/mq-publish" q small
+		run_mq 0 mq-consume -n 1 q -- false
+	done
+	redis -x lpush 'rmq::queue::[q]::rejected' <"$T/large" >/dev/null
+	assert_equal "$(held q)" "0 0 0 5"
+	redis config resetstat >/dev/null
+	run_mq 0 mq-return q
+	assert_output '5 messages returned'
+	assert_equal "$(held q)" "5 0 0 0"
+	# No script has read those that came first in their step.
+	assert [ "$(calls linsert)" -ge 2 ]
+	assert_equal "$(element q ready -1 | header Mq-Attempt)" 0
+	[[ $(element q ready -1 | header Mq-Error) == 'exit status 1' ]]
+	for i in 1 2; do
+		run_mq 0 mq-consume -n 1 q -- cmp - "$T/large"
+		run_mq 0 mq-consume -n 1 q
+		assert_output small
+	done
+	run_mq 0 mq-consume -n 1 q -- cmp - "$T/large"
+	assert_equal "$(held q)" "0 0 0 0"
+}
+
+@test "large: one that asks for more is returned as any other" {
+	"$BUILD/mq-publish" -p 5 q <"$T/large"
+	run_mq 0 mq-consume -n 1 q -- false
+	run_mq 0 mq-return q
+	assert_equal "$(redis zcard 'rmq::queue::[q]::priority')" 1
+	run_mq 0 mq-consume -n 1 q -- cmp - "$T/large"
+}
+
+@test "large: a cleaner makes it ready when it is due" {
+	"$BUILD/mq-publish" -d 1ms q <"$T/large"
+	"$BUILD/mq-publish" -d 1ms q small
+	"$BUILD/mq-publish" -d 1h q later
+	redis config resetstat >/dev/null
+	run_mq 0 mq-clean
+	assert_equal "$(held q)" "2 1 0 0"
+	assert_equal "$(calls linsert)" 1
+	run_mq 0 mq-consume -n 1 q -- cmp - "$T/large"
+	run_mq 0 mq-consume -n 1 q
+	assert_output small
 }

@@ -254,7 +254,7 @@ unacked_are() {
 	# No other consumer is idle, and none runs until its next heartbeat.
 	if is rmq; then
 		all_needed '+client|kill' '+client|list' +hrandfield +lset +type \
-			+zremrangebyscore +zscore \
+			+unwatch +watch +zremrangebyscore +zscore \
 			'~rmq::connection::*::queue::{push}::*'
 	else
 		all_needed '+client|kill' '+client|list' +sismember +smismember \
@@ -362,6 +362,10 @@ start_own() {
 	fi
 	own_mq mq-publish q 4 4 4
 	grave 3
+	# One that no script copies.
+	if is rmq; then
+		head -c 1100000 /dev/zero | own_mq mq-publish -d 1ms q
+	fi
 	own_mq mq-publish -d 1ms q due
 	may mq-clean q
 	run_mq 0 mq-clean --dry-run
@@ -382,6 +386,11 @@ start_own() {
 	own_mq mq-consume -n 3 --attempts 1 q -- sh -c 'exit 1'
 	own_mq mq-publish q 6
 	grave 1
+	# One that no script copies.
+	if is rmq; then
+		head -c 1100000 /dev/zero |
+			redis -x rpush 'rmq::queue::[q]::rejected' >/dev/null
+	fi
 	may mq-return q other
 	run_mq 0 mq-return --dry-run q
 	run_mq 0 mq-return --match 2 q

@@ -7,6 +7,7 @@
 
 #include "base/exit.h"
 #include "keys.h"
+#include "lead.h"
 #include "unlisted.h"
 #include "scripts.h"
 
@@ -24,9 +25,17 @@ rmq_move(struct mq_redis *r, const struct mq_place *place, long max,
 	bool held = place->state == MQ_UNACKED;
 	bool listed = held || place->state == MQ_REJECTED;
 	struct mq_command c = {0};
+	bool done = false;
 	long long n;
 
 	*moved = 0;
+	if (place->state == MQ_REJECTED && to != NULL && max > 0 &&
+	    rmq_lead_large(r, place->queue, to, 0, &done) == -1)
+		return -1;
+	if (done) {
+		*moved = 1;
+		return 0;
+	}
 	mq_command_script(
 	    &c, &rmq_script_move, 2 * RMQ_QUEUE_KEYS + 1 + listed + held);
 	rmq_queue_keys(&c, place->queue);

@@ -55,7 +55,7 @@ if pause ~= -2 then
   return { pause, 1 + role(waits, 0, false), now, clock(q) }
 end
 
-local SMALL, LARGE = 512, 1048576
+local SMALL = 512
 local max, room = tonumber(ARGV[1]), tonumber(ARGV[2])
 local reply, wait = { -1, 0, now, 0 }, -1
 local bucket = bucket_of(rate, ARGV[3], ARGV[4])
@@ -175,7 +175,7 @@ else
 end
 for i = 5, room <= 0 and #reply or 0 do
   if #reply[i] >= LARGE then
-    redis.pcall('SET', KEYS[12], 1, 'EX', 604800)
+    note_large(q)
   end
 end
 

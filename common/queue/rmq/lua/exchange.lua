@@ -64,7 +64,7 @@ local function take()
   end
   call('LSET', unacked, -1 - ARGV[5], stub)
   call('LREM', unacked, -1, stub)
-  redis.pcall('SET', q.ready:sub(1, -6) .. 'large', 1, 'EX', 604800)
+  note_large(q)
   return 1
 end
 

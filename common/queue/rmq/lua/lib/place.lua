@@ -31,6 +31,7 @@ local now_us = call('TIME')
 now_us = now_us[1] * 1000000 + now_us[2]
 local now = math.floor(now_us / 1000)
 local AT_TICK, TICKS, IN_LINE = 2 ^ 50, -2 ^ 52, 2 ^ 52
+local LARGE = 1048576
 local serial = 0
 
 local function queue_keys(i)
@@ -167,6 +168,11 @@ local function place_by_tick(key, score, element, w)
   end
 end
 
+-- Claims leave large messages to commands outside of scripts; see claim.lua.
+local function note_large(q)
+  redis.pcall('SET', q.ready:sub(1, -6) .. 'large', 1, 'EX', 604800)
+end
+
 -- Whose time it is, to where it is claimed from.
 local function place(q, element, w, first)
   if w and w.tick and w.tick > clock(q) then
@@ -178,6 +184,9 @@ local function place(q, element, w, first)
       (first and in_front() or in_order()) .. element)
   else
     call(first and 'RPUSH' or 'LPUSH', q.ready, element)
+    if #element >= LARGE then
+      note_large(q)
+    end
   end
 end
 
@@ -218,6 +227,9 @@ local function promote(q, max, room)
           plain[#plain + 1] = element
         end
         room = room - #element
+        if #element >= LARGE then
+          note_large(q)
+        end
       end
       if plain[1] then
         call('LPUSH', q.ready, unpack(plain))
