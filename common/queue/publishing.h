@@ -45,8 +45,9 @@ struct mq_publishing {
 	/* Messages may have options (a priority, a group, a key, a tick, an
 	 * answer), or there are limits. */
 	bool special;
-	bool alike; /* all ask for the same, none for an answer, and their id is
-		     * what makes them unique */
+	bool alike; /* all ask for the same, none for an answer; their headers
+		     * differ in the id, which is what makes them unique, and in
+		     * times, and in no length */
 	struct mq_limits limits;
 	bool realtime; /* each message is published to listeners, as by node */
 };

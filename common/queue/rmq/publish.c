@@ -66,7 +66,8 @@ rmq_publish_add(struct mq_command *c, const struct mq_publishing *how,
 	const struct mq_part parts[] = {
 	    {id, MQ_ID_LEN}, {header->data, header->len}, {payload, len}};
 
-	if (is_plain(how))
+	/* What makes them unique says when delayed ones are claimed. */
+	if (how->when.kind == MQ_WHEN_NOW && (how->alike || !how->special))
 		mq_command_parts(c, parts + 1, 2);
 	else
 		mq_command_parts(c, parts, 3);

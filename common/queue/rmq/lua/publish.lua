@@ -6,9 +6,10 @@
 --         how many messages may be claimable, or in line for their group's
 --         turn, and how many for one of a priority above 0; how many may be
 --         delayed, and how many for one of a priority above 0 ('': any
---         number); 'alike' if all ask for the same, and have their id as what
---         makes them unique, else ''; place and before, as marked; then for
---         each message 32 bytes that make it unique, and the element
+--         number); 'alike' if all ask for the same, and their headers differ in
+--         nothing but the id and times, else ''; place and before, as marked;
+--         then for each message 32 bytes that make it unique (its id, if all are
+--         alike; or nothing, if they are published now, too), and the element
 --   reply a letter for each: 'a', accepted; 'd', another has its key; 's', its
 --         last tick is over; 'f', the queue is full (as it is for those behind
 --         it)
@@ -33,113 +34,173 @@ end
 check_types(q)
 local tick = clock(q)
 
--- Messages in line behind others of their group count as claimable, whatever else
--- they wait for.
-local function is_full(w)
+-- How many more messages such as w are accepted, or nil: any number.  Messages in
+-- line behind others of their group count as claimable, whatever else they wait for.
+local function space(w)
   local in_line = call('ZCOUNT', q.delayed, IN_LINE, '+inf')
   local high = w and w.priority > 0
   local joins = w and w.line and call('HEXISTS', q.locks, 'g' .. w.line) == 1
   if not joins and (due > now or w and w.tick and w.tick > tick) then
     local max = tonumber(high and ARGV[6] or ARGV[5])
-    return max and call('ZCARD', q.delayed) - in_line >= max
+    return max and max - call('ZCARD', q.delayed) + in_line
   end
   local max = tonumber(high and ARGV[4] or ARGV[3])
   return max and
-    call('LLEN', q.ready) + call('ZCARD', q.priority) + in_line >= max
+    max - call('LLEN', q.ready) - call('ZCARD', q.priority) - in_line
 end
 local limited = ARGV[3] .. ARGV[4] .. ARGV[5] .. ARGV[6] ~= ''
 
--- Messages that only have to be put somewhere, all into the same key: they are
--- cheaper together.
-local batch, target = {}, nil
-
-local function flush()
-  if #batch > 0 then
-    call(target == q.ready and 'LPUSH' or 'ZADD', target, unpack(batch))
-    batch = {}
-  end
-end
-
-local function add(key, member, score)
-  if key ~= target or #batch >= 200 then
-    flush()
-    target = key
-  end
-  batch[#batch + 1] = score
-  batch[#batch + 1] = member
-end
-
-local alike = ARGV[7] ~= '' and options(ARGV[FIRST]:sub(33))
+local alike = ARGV[7] ~= ''
+-- Bytes ahead of each element.
+local ahead = alike and ARGV[1] == 'now' and 0 or 32
+local shared = alike and options(ARGV[FIRST]:sub(ahead + 1))
+local id_at = shared and shared.id and ARGV[FIRST]:find(shared.id, 1, true)
+local holds = shared and (shared.line or shared.key)
 if KEYS[9] then
   need(KEYS[9], 'HSET', 'PEXPIRE')
 end
 -- Else all are put into the same key by the same command.
-if ARGV[7] == '' or alike and (alike.line or alike.tick) then
+if not alike or holds then
   need(q.locks, 'LPUSH', 'ZADD', 'HGET', 'HSET', 'HDEL', 'HRANDFIELD', 'SET',
     'HEXISTS', 'ZCOUNT')
 end
-if alike then
-  note_late(q, alike)
+if shared then
+  note_late(q, shared)
+end
+
+-- Messages that only have to be put somewhere: they are cheaper together.
+local batch, size, target = {}, 0, nil
+
+local function flush()
+  if size > 0 then
+    call(target == q.ready and 'LPUSH' or 'ZADD', target,
+      unpack(batch, 1, size))
+    size = 0
+  end
+end
+
+local function add(key, member, score)
+  if key ~= target or size >= 400 then
+    flush()
+    target = key
+  end
+  if score then
+    size = size + 1
+    batch[size] = score
+  end
+  size = size + 1
+  batch[size] = member
+end
+
+-- Where messages such as w belong: the key, and the score as text, if any.
+local function place_of(w)
+  if due > now then
+    return q.delayed, string.format('%.0f', due)
+  elseif w and w.tick and w.tick > tick then
+    return q.delayed, string.format('%.0f', AT_TICK + w.tick)
+  elseif w and w.tick then
+    return q.priority, string.format('%.0f', TICKS + w.tick)
+  elseif w and w.priority ~= 0 then
+    return q.priority, string.format('%.0f', -w.priority)
+  end
+  return q.ready
+end
+
+-- The same for what is put there.  The order of those that are delayed for a time is
+-- given by the 32 bytes ahead of them.
+local function member_of(arg, key, front)
+  if due > now then
+    return arg
+  end
+  local element = ahead == 0 and arg or arg:sub(33)
+  if key == q.ready then
+    return element
+  elseif front then
+    return front .. arg:sub(id_at, id_at + 24) .. element
+  end
+  return in_order() .. element
+end
+
+-- All ask for the same, and hold nothing: one command puts them there.  Returns how
+-- many were accepted, and why the others were not.
+local function publish_together()
+  local w, last = shared, #ARGV
+  if w and w.last_tick and w.last_tick < tick then
+    return 0, 's'
+  end
+  local room = limited and space(w)
+  if room then
+    last = math.max(FIRST - 1, math.min(last, FIRST - 1 + room))
+  end
+  local key, score = place_of(w)
+  if last < FIRST then
+    return 0, 'f'
+  elseif not score and ahead == 0 then
+    call('LPUSH', key, unpack(ARGV, FIRST, last))
+    return last - FIRST + 1, 'f'
+  end
+  local front = w and w.tick and in_tick(w):sub(1, 7)
+  for i = FIRST, last do
+    add(key, member_of(ARGV[i], key, front), score)
+  end
+  flush()
+  return last - FIRST + 1, 'f'
 end
 
 local function options_of(arg)
-  if ARGV[7] == '' then
+  if not alike then
     return options(arg:sub(33))
   end
-  return alike and setmetatable({ id = arg:sub(1, 32) }, { __index = alike })
-end
-
-local function publish_one(arg, w)
-  if w and (not alike or w.line or w.tick) then
-    flush()
-    admit(q, arg:sub(33), w, due, arg:sub(1, 32))
-  elseif due > now then
-    add(q.delayed, arg, due)
-  elseif w and w.priority ~= 0 then
-    add(q.priority, in_order() .. arg:sub(33), -w.priority)
-  else
-    add(q.ready, arg:sub(33))
-  end
+  return setmetatable({ id = arg:sub(id_at, id_at + 31) }, { __index = shared })
 end
 
 local function publish(arg)
-  local w = options_of(arg)
+  local w, element = options_of(arg), arg:sub(ahead + 1)
   if w and w.last_tick and w.last_tick < tick then
     return 's'
   end
-  if limited then
+  if w or limited then
     flush()
-    if is_full(w) then
-      return 'f'
-    end
+  end
+  if limited and (space(w) or 1) <= 0 then
+    return 'f'
   end
   if w and w.line and not alike and is_copy(q, w) then
-    local element
-    element, w = copied(arg:sub(33), w)
-    arg = arg:sub(1, 32) .. element
+    element, w = copied(element, w)
   end
   if w and w.key and not lock(q, w, true) then
     return 'd'
   end
-  publish_one(arg, w)
+  if w then
+    admit(q, element, w, due, arg:sub(1, 32))
+  else
+    local key, score = place_of(w)
+    add(key, member_of(arg, key), score)
+  end
   return 'a'
 end
 
-local reply, accepted = {}, 0
-for i = FIRST, #ARGV do
-  local verdict = 'f'
-  if reply[#reply] ~= 'f' then
-    verdict = publish(ARGV[i])
+local function publish_each()
+  local reply, accepted = {}, 0
+  for i = FIRST, #ARGV do
+    reply[#reply + 1] = reply[#reply] == 'f' and 'f' or publish(ARGV[i])
+    accepted = accepted + (reply[#reply] == 'a' and 1 or 0)
   end
-  reply[#reply + 1] = verdict
-  accepted = accepted + (verdict == 'a' and 1 or 0)
+  flush()
+  return accepted, table.concat(reply)
 end
-flush()
+
+local accepted, reply
+if alike and not holds then
+  accepted, reply = publish_together()
+  reply = ('a'):rep(accepted) .. reply:rep(#ARGV - FIRST + 1 - accepted)
+else
+  accepted, reply = publish_each()
+end
 if accepted > 0 then
   make_known(q, KEYS[8])
   -- Whatever is there: the messages are more important than their number.
   redis.pcall('HINCRBY', KEYS[7], 'published', accepted)
 end
-reply = table.concat(reply)
 mark(KEYS[9], ARGV[8], ARGV[9], reply)
 return reply
