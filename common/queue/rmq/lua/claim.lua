@@ -63,29 +63,47 @@ if bucket then
   max = math.min(max, math.floor(bucket.tokens))
 end
 
--- Not all at once, when many have fallen due together.
-promote(q, math.min(max, 250), math.min(room, 262144))
+local tick = clock(q)
+-- The next one that waits for a time, with its score.
+local function first_timed()
+  return call('ZRANGEBYSCORE', q.delayed, '-inf', AT_TICK - 1, 'WITHSCORES',
+    'LIMIT', 0, 1)
+end
+local function tick_waits()
+  return tick > 0 and call('ZRANGEBYSCORE', q.delayed, AT_TICK,
+    AT_TICK + tick, 'LIMIT', 0, 1)[1]
+end
+local timed = first_timed()[2]
+local due = timed and tonumber(timed) <= now or tick_waits()
 
 local function claim(element)
   reply[#reply + 1] = element
   room = room - #element
 end
 
-local function claim_sorted(low, high)
+-- Few at first: nobody knows how long the next ones are.  Of those that are delayed,
+-- up to one that has to be put elsewhere.
+local function claim_sorted(set, low, high)
+  need(set, 'ZRANK', 'ZREMRANGEBYRANK')
+  local size = 1
   while #reply < max + 4 and room > 0 do
-    local first = call('ZRANGEBYSCORE', q.priority, low, high,
-      'LIMIT', 0, math.min(8, max + 4 - #reply))
+    local first, batch = call('ZRANGEBYSCORE', set, low, high,
+      'LIMIT', 0, math.min(size, max + 4 - #reply)), {}
     for i = 1, #first do
-      if room > 0 then
-        local element = first[i]:sub(33)
-        call('LPUSH', unacked, element)
-        call('ZREM', q.priority, first[i])
-        claim(element)
+      local element = first[i]:sub(33)
+      if room <= 0 or set == q.delayed and may_be_sorted(element) then
+        break
       end
+      batch[i] = element
+      claim(element)
     end
-    if #first == 0 then
+    if not batch[1] then
       break
     end
+    local rank = call('ZRANK', set, first[1])
+    call('LPUSH', unacked, unpack(batch))
+    call('ZREMRANGEBYRANK', set, rank, rank + #batch - 1)
+    size = math.min(2 * size, 64)
   end
 end
 
@@ -155,10 +173,21 @@ local function leave_ready()
 end
 
 -- One more key is cheaper than one more command.
-local sorted = call('EXISTS', q.priority, KEYS[12]) > 0
+local unusual = call('EXISTS', q.priority, KEYS[12]) > 0
+if due and not unusual and call('LLEN', q.ready) == 0 then
+  claim_sorted(q.delayed, '-inf', now)
+end
+if due and #reply < max + 4 and room > 0 then
+  -- Not all at once, when many have fallen due together.
+  promote(q, math.min(max + 4 - #reply, 250), math.min(room, 262144))
+end
+local sorted = (unusual or due) and call('ZCARD', q.priority) > 0
 local left, more = false, false
 if sorted then
-  claim_sorted('-inf', '(0')
+  call('LLEN', q.ready)
+  claim_sorted(q.priority, '-inf', '(0')
+end
+if unusual then
   left = leave_ready()
 end
 if left then
@@ -170,7 +199,7 @@ if left then
 else
   claim_ready()
   if sorted then
-    claim_sorted('(0', '+inf')
+    claim_sorted(q.priority, '(0', '+inf')
   end
 end
 for i = 5, room <= 0 and #reply or 0 do
@@ -181,7 +210,7 @@ end
 
 if #reply > 4 and call('EXISTS', q.locks) == 1 then
   for i = 5, #reply do
-    local w = options(reply[i])
+    local w = may_name(reply[i], 'Mq-Key') and options(reply[i])
     if w and w.key then
       -- Claimed is claimed, whatever becomes of the key.
       pcall(unlock, q, w, 'start')
@@ -210,15 +239,14 @@ if took > 0 or not moved then
 end
 
 -- Each of these commands has passed before.
-reply[4] = clock(q)
-local head = tonumber(call('ZRANGEBYSCORE', q.delayed, '-inf', '+inf',
-  'WITHSCORES', 'LIMIT', 0, 1)[2])
-if head and head < AT_TICK then
-  reply[1] = math.max(0, math.ceil(head - now))
+reply[4] = tick
+if due then
+  timed = first_timed()[2]
 end
-if reply[4] > 0 and call('ZRANGEBYSCORE', q.delayed, AT_TICK,
-    AT_TICK + reply[4], 'LIMIT', 0, 1)[1] then
+if due and tick_waits() then
   reply[1] = 0
+elseif timed then
+  reply[1] = math.max(0, math.ceil(timed - now))
 end
 if more then
   reply[1] = 0

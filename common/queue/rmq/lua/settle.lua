@@ -31,7 +31,7 @@ local receipt = ARGV[7] ~= '' and 'receipt:' .. ARGV[7]
 
 -- What goes back is mostly the newest; what ends, the oldest.
 local from = how == 'front' and 1 or -1
-if not call('LPOS', unacked, element, 'RANK', from) then
+if how ~= 'ack' and not call('LPOS', unacked, element, 'RANK', from) then
   return 0
 end
 if receipt and (call('EXISTS', heartbeat) == 0
@@ -48,9 +48,19 @@ if w and (w.line or w.key) then
   need_leave(q)
   call('HLEN', q.locks)
 end
--- The next of its group comes from there, and goes there.
-if w and w.line and how ~= 'front' then
+-- The next of its group, and whether it can go where it is to go.  What is pushed may
+-- come into line in the same queue, and is the next then.
+local turn
+if w and w.line and how == 'push' then
   check_types(q)
+elseif w and w.line and how ~= 'front' and how ~= 'again' then
+  turn = turn_after(q, w)
+  if turn and turn.member then
+    call('LLEN', q.ready)
+  end
+  if turn and turn.member and (turn.v.tick or turn.v.priority ~= 0) then
+    check_types(q)
+  end
 end
 if receipt then
   need(info, 'HDEL')
@@ -59,8 +69,14 @@ if ARGV[8] then
   need(q.results, 'PEXPIRE')
 end
 
--- Changes nothing and needs no memory; see claim.lua.
-call('LTRIM', unacked, 0, -1)
+-- First a write that needs no memory; see claim.lua.
+if how == 'ack' then
+  if call('LREM', unacked, -1, element) == 0 then
+    return 0
+  end
+else
+  call('LTRIM', unacked, 0, -1)
+end
 if how == 'reject' or how == 'expire' then
   call('LPUSH', KEYS[9], moved)
 elseif how == 'push' then
@@ -82,7 +98,9 @@ elseif how == 'again' and ms > 0 then
 elseif how ~= 'ack' then
   put_back(q, moved, v, how == 'front')
 end
-call('LREM', unacked, from, element)
+if how ~= 'ack' then
+  call('LREM', unacked, from, element)
+end
 if receipt then
   call('HDEL', info, receipt)
 end
@@ -90,7 +108,7 @@ if how ~= 'ack' then
   make_known(how == 'push' and queue_keys(9) or q, KEYS[8])
 end
 if how ~= 'front' and how ~= 'again' then
-  leave(q, w, how == 'expire' and 'vanish' or 'done')
+  leave(q, w, how == 'expire' and 'vanish' or 'done', turn)
 elseif v and v.key and v.unique == 'queued' then
   lock(q, v)
 end

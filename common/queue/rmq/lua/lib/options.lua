@@ -69,6 +69,11 @@ local function keeps(text)
   return (text == 'queued' or number(text, 1, 2 ^ 48)) and text or 'done'
 end
 
+-- Whether the header of a message may have this name: much cheaper than options().
+local function may_name(element, name)
+  return #element > 4096 or element:find('"' .. name .. '"', 6, true)
+end
+
 -- The options of a message, or nil if there are none.
 local function options(element)
   if element:sub(1, 5) ~= '\255\0\190\190J' then

@@ -65,9 +65,10 @@ end
 
 -- include options
 
-local stamp = string.format('n%016.0f', now_us)
+local stamp
 local function in_order()
   serial = serial + 1
+  stamp = stamp or string.format('n%016.0f', now_us)
   return stamp .. string.format('%06d000000000', serial)
 end
 
@@ -199,6 +200,11 @@ local function put_back(q, element, w, first)
   place(q, element, w, first)
 end
 
+-- Whether a message may belong into the sorted set: much cheaper than options().
+local function may_be_sorted(element)
+  return may_name(element, 'Mq-Priority') or may_name(element, 'Mq-From-Tick')
+end
+
 -- Up to max messages, or about room bytes, whose time or tick has come.
 local function promote(q, max, room)
   local moved = 0
@@ -220,7 +226,7 @@ local function promote(q, max, room)
       end
       for i = 1, n do
         local element = due[i]:sub(33)
-        local w = options(element)
+        local w = may_be_sorted(element) and options(element)
         if w and (w.tick or w.priority ~= 0) then
           place(q, element, w)
         else
@@ -344,38 +350,51 @@ local function unlock(q, w, when)
   end
 end
 
--- Nobody holds the group: its next, in line, has its turn.
-local function next_turn(q, line)
+-- What begins when nobody holds the group any more: the turn of the next in line,
+-- if there is one.
+local function turn_of(q, line)
   local score = IN_LINE + tonumber(line, 16)
   local member =
     call('ZRANGEBYSCORE', q.delayed, score, score, 'LIMIT', 0, 1)[1]
+  local element = member and member:sub(33)
+  local v = member and options(element) or { priority = 0, due = 0 }
+  return { line = line, member = member, element = element, v = v }
+end
+
+local function begin_turn(q, turn)
+  local v, member = turn.v, turn.member
   if not member then
-    call('HDEL', q.locks, 'g' .. line)
+    call('HDEL', q.locks, 'g' .. turn.line)
     return
   end
-  local element = member:sub(33)
-  local v = options(element) or { priority = 0, due = 0 }
   need(q.delayed, 'ZREM')
-  take_group(q, line, v.id or '')
+  take_group(q, turn.line, v.id or '')
   if v.due > now then
     call('ZADD', q.delayed, v.due, member)
   else
-    place(q, element, v)
+    place(q, turn.element, v)
     call('ZREM', q.delayed, member)
   end
 end
 
-local function pass_on(q, w)
-  if holder(call('HGET', q.locks, 'g' .. w.line)) == w.id then
-    next_turn(q, w.line)
-  end
+local function next_turn(q, line)
+  begin_turn(q, turn_of(q, line))
+end
+
+-- The turn that begins when a message leaves, if it holds its group.
+local function turn_after(q, w)
+  return holder(call('HGET', q.locks, 'g' .. w.line)) == w.id
+    and turn_of(q, w.line)
 end
 
 -- A message has left its queue: 'done' (or rejected), or 'vanish' when nobody
--- has run it.
-local function leave(q, w, when)
-  if w and w.line then
-    pass_on(q, w)
+-- has run it.  turn: as of turn_after(), if that is known.
+local function leave(q, w, when, turn)
+  if w and w.line and turn == nil then
+    turn = turn_after(q, w)
+  end
+  if turn then
+    begin_turn(q, turn)
   end
   if w and w.key then
     unlock(q, w, when)
