@@ -1,0 +1,92 @@
+#!/usr/bin/env bats
+# How many commands options cost the server, which carries out those of scripts one
+# by one: a script that asks too much is slow, and nothing else shows that.
+
+# run_mq sets stderr; each test is a subshell of its own.
+# shellcheck disable=SC2030,SC2031,SC2154
+
+load ../helpers/common
+
+setup_file() {
+	server_start
+}
+
+teardown_file() {
+	server_stop
+}
+
+setup() {
+	common_setup
+}
+
+teardown() {
+	common_teardown
+}
+
+# commands: how many the server has carried out, those of scripts included.
+commands() {
+	redis info commandstats |
+		sed -n 's/^cmdstat_.*:calls=\([0-9]*\),.*/\1/p' | paste -sd+ | bc
+}
+
+# cost MAX COMMAND...: it takes the server so many commands at most.
+cost() {
+	local max=$1 before
+	shift
+	before=$(commands)
+	"$@"
+	echo "# $(($(commands) - before)) commands: $*" >&2
+	(($(commands) - before <= max))
+}
+
+published() {
+	seq 1000 | "$BUILD/mq-publish" "$@" -l q
+}
+
+drained() {
+	"$BUILD/mq-consume" --drain -l q >"$T/got"
+	sort -n "$T/got" | cmp - <(seq 1000)
+	assert_equal "$(held q)" "0 0 0 0"
+}
+
+# Each message by itself: 2000 commands at least.
+@test "cost: messages that ask for the same, published and claimed together" {
+	local how
+
+	for how in "-p 5" "-p -5" "-d 1ms" "-e 1h" "--from-tick 0" \
+		"--max-length 5000"; do
+		# shellcheck disable=SC2086 # two words
+		cost 150 published $how
+		cost 900 drained
+		[ "$how" = "-d 1ms" ] || cmp "$T/got" <(seq 1000)
+	done
+}
+
+# 39 a message; 48 when the scripts read everything twice.
+@test "cost: one group, one message at a time" {
+	seq 200 | "$BUILD/mq-publish" --group g -l q
+	cost 8600 "$BUILD/mq-consume" --drain -l q >"$T/got"
+	cmp "$T/got" <(seq 200)
+	assert_equal "$(held q)" "0 0 0 0"
+}
+
+@test "cost: delayed messages are claimed from where they are, up to one with a wish" {
+	"$BUILD/mq-publish" -d 1ms q one two
+	"$BUILD/mq-publish" -d 1ms -p 5 q high
+	"$BUILD/mq-publish" -d 1ms -p -5 q low
+	"$BUILD/mq-publish" -d 1h q late
+	run_mq 0 mq-consume --limit 1 --drain -l q
+	assert_equal "$(held q)" "0 4 0 0"
+	run_mq 0 mq-consume --drain -l q
+	assert_equal "$(sort <<<"$output" | grep -c -e one -e two -e high -e low)" 3
+	assert_equal "$(held q)" "0 1 0 0"
+}
+
+@test "cost: as many as there is room for, of a batch that is alike" {
+	seq 5 | run_mq 75 mq-publish --max-length 3 -p 5 -l q
+	assert_equal "$(redis zcard 'rmq::queue::[q]::priority')" 3
+	assert_equal "$("$BUILD/mq-consume" --drain -l q | xargs)" "1 2 3"
+	"$BUILD/mq-publish" --tick 7 q
+	seq 5 | run_mq 1 mq-publish --until-tick 3 -l q
+	assert_equal "$(held q)" "0 0 0 0"
+}
