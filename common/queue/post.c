@@ -28,11 +28,30 @@ mq_post_begin(
 	p->layout->publish(&b->command, p->queue, &b->how);
 }
 
+/* Whether the payload can go behind the script, without being in it. */
+static bool
+add_large(const struct mq_publisher *p, struct mq_post *b, const char *unique,
+    const struct mq_buf *header, const char *payload, size_t n)
+{
+	int64_t now_us =
+	    p->clock_us == 0 ? 0 : p->clock_us + mq_clock_steady_us();
+
+	b->large = p->layout->publish_large != NULL &&
+	    p->layout->publish_large(p->queue, &b->how, now_us / 1000, unique,
+		header, payload, n, b->behind);
+	return b->large;
+}
+
 void
 mq_post_add(const struct mq_publisher *p, struct mq_post *b,
     const char unique[MQ_ID_LEN + 1], const struct mq_buf *header,
     const char *payload, size_t n)
 {
+	if (n >= MQ_LARGE && b->whole && b->count == 0 &&
+	    add_large(p, b, unique, header, payload, n)) {
+		payload = unique;
+		n = MQ_ID_LEN;
+	}
 	p->layout->publish_add(
 	    &b->command, &b->how, unique, header, payload, n);
 	b->count++;
@@ -60,6 +79,25 @@ send_unmarked(struct mq_publisher *p, struct mq_post *b)
 	return mq_redis_send(p->redis, &p->behind);
 }
 
+/* Scripts go out as text: that the server does not know one would be found out too
+ * late. */
+static int
+send_large(struct mq_publisher *p, struct mq_post *b)
+{
+	struct mq_redis *r = p->redis;
+	int i, rv = append_plain(p, "MULTI");
+
+	if (rv == 0)
+		rv = mq_redis_send_eval(r, &b->command);
+	for (i = 0; i < MQ_PUBLISH_LARGE && rv == 0; i++)
+		rv = b->behind[i].script != NULL ?
+		    mq_redis_send_eval(r, &b->behind[i]) :
+		    mq_redis_append(r, &b->behind[i]);
+	if (rv == 0)
+		rv = append_plain(p, "EXEC");
+	return rv == 0 ? mq_redis_flush(r) : -1;
+}
+
 int
 mq_post_send(struct mq_publisher *p, struct mq_post *b, bool eval)
 {
@@ -68,6 +106,8 @@ mq_post_send(struct mq_publisher *p, struct mq_post *b, bool eval)
 	if (b->sent_ms == 0)
 		p->sent += b->count;
 	b->sent_ms = mq_clock_steady_ms();
+	if (b->large)
+		return send_large(p, b);
 	if (b->whole)
 		return eval ? mq_redis_send_eval(r, &b->command) :
 			      mq_redis_send(r, &b->command);
@@ -130,6 +170,34 @@ judge_transaction(
 	    r[MARK]->type == REDIS_REPLY_ERROR ? &r[MARK] : &r[EXEC]);
 }
 
+/* As a reply to the script: the first error, or what EXEC has of it. */
+static redisReply *
+take_large(struct mq_publisher *p)
+{
+	redisReply *reply = NULL, *first = NULL;
+	int i;
+
+	for (i = 0; i < MQ_PUBLISH_LARGE + 3; i++) {
+		reply = mq_redis_reply(p->redis);
+		if (reply == NULL)
+			break;
+		if (first == NULL &&
+		    (reply->type == REDIS_REPLY_ERROR ||
+			i == MQ_PUBLISH_LARGE + 2)) {
+			first = reply->type == REDIS_REPLY_ARRAY &&
+				reply->elements > 0 ?
+			    take_out(&reply->element[0]) :
+			    take_out(&reply);
+		}
+		freeReplyObject(reply);
+	}
+	if (reply == NULL && i < MQ_PUBLISH_LARGE + 3) {
+		freeReplyObject(first);
+		first = NULL;
+	}
+	return first;
+}
+
 /* As a reply to the batch's own command; NULL: the connection is lost. */
 static redisReply *
 take_reply(struct mq_publisher *p, struct mq_post *b)
@@ -137,6 +205,8 @@ take_reply(struct mq_publisher *p, struct mq_post *b)
 	redisReply *r[REPLIES] = {NULL}, *reply = NULL;
 	int i, n = b->how.mark.publisher == NULL ? 2 : REPLIES;
 
+	if (b->large)
+		return take_large(p);
 	if (b->whole)
 		return mq_redis_reply(p->redis);
 	for (i = 0; i < n && (r[i] = mq_redis_reply(p->redis)) != NULL; i++)
@@ -235,7 +305,12 @@ mq_post_settle(
 void
 mq_post_clear(struct mq_post *b)
 {
+	int i;
+
 	b->count = 0;
+	b->large = false;
+	for (i = 0; i < MQ_PUBLISH_LARGE; i++)
+		mq_command_free(&b->behind[i]);
 	if (b->command.wire.cap > KEEP_BYTES)
 		mq_command_free(&b->command);
 }
@@ -243,5 +318,6 @@ mq_post_clear(struct mq_post *b)
 void
 mq_post_free(struct mq_post *b)
 {
+	mq_post_clear(b);
 	mq_command_free(&b->command);
 }

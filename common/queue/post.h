@@ -22,6 +22,8 @@ struct mq_publisher;
 /* Starts zeroed; mq_post_free() frees. */
 struct mq_post {
 	struct mq_command command;
+	bool large; /* the payload of its only message is in these */
+	struct mq_command behind[MQ_PUBLISH_LARGE];
 	struct mq_publishing how;
 	bool whole; /* the command marks and counts them, if anything does */
 	int count;  /* messages */
@@ -40,7 +42,12 @@ void mq_post_add(const struct mq_publisher *, struct mq_post *,
 static inline size_t
 mq_post_bytes(const struct mq_post *b)
 {
-	return b->command.wire.len;
+	int i;
+	size_t n = b->command.wire.len;
+
+	for (i = 0; b->large && i < MQ_PUBLISH_LARGE; i++)
+		n += b->behind[i].wire.len;
+	return n;
 }
 
 /* Sends it, with the text of its script if so wanted.  -1: the connection is

@@ -125,6 +125,7 @@ probe_queue(
 	    (queue = mq_redis_reply(p->redis)) != NULL) {
 		p->named = name->type != REDIS_REPLY_ERROR;
 		read_clock(time, clock_us);
+		p->clock_us = *clock_us;
 		*known =
 		    there->type == REDIS_REPLY_INTEGER && there->integer != 0;
 		result = check_probe(p, &probe, special, queue);

@@ -35,6 +35,7 @@ struct mq_publisher {
 	int64_t confirmed_ms;	  /* when it did, CLOCK_BOOTTIME */
 	long long uncounted;	  /* accepted without being counted */
 	redisReply *last_marks;	  /* read on a new connection; or NULL */
+	int64_t clock_us; /* the server's unix time less ours; 0: unknown */
 };
 
 /* The arguments stay the caller's.  The connection may be opened later. */

@@ -61,7 +61,7 @@ struct mq_runs;
 struct mq_receipt;
 
 enum { MQ_CLAIM_BAD = -1, MQ_CLAIM_LOST = -2 };
-enum { MQ_SETTLE_LARGE = 2 };
+enum { MQ_SETTLE_LARGE = 2, MQ_PUBLISH_LARGE = 3 };
 
 /* Messages from this length on are not copied by scripts where that can be
  * avoided. */
@@ -203,6 +203,17 @@ struct mq_layout {
 	bool (*publish_counts)(const struct mq_publishing *);
 	void (*publish_mark)(struct mq_command *, const char *queue,
 	    const struct mq_mark *, int n, size_t bytes);
+	/*
+	 * For one large message that publish() and publish_add() have been
+	 * told of as its id in the place of its payload: the commands for the
+	 * payload, MQ_PUBLISH_LARGE of them, which follow in the same
+	 * transaction.  now_ms: the server's unix time, about; 0: unknown.
+	 * False: the payload goes the usual way.  NULL: it always does.
+	 */
+	bool (*publish_large)(const char *queue, const struct mq_publishing *,
+	    int64_t now_ms, const char unique[MQ_ID_LEN + 1],
+	    const struct mq_buf *header, const char *payload, size_t len,
+	    struct mq_command *behind);
 	/*
 	 * Sets a queue's clock, which starts at 0 and never goes back.  The
 	 * reply is an integer: the tick it is at now, which is above the one

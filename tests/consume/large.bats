@@ -301,3 +301,60 @@ settled_apart() {
 	run_mq 0 mq-consume -n 1 q
 	assert_output small
 }
+
+@test "large: published with a wish" {
+	"$BUILD/mq-publish" -k a q <"$T/large"
+	assert_equal "$(calls linsert)" 1
+	run_mq 1 mq-publish -k a q <"$T/large"
+	assert_equal "$(held q)" "1 0 0 0"
+	run_mq 75 mq-publish --max-length 1 q <"$T/large"
+	assert_equal "$(held q)" "1 0 0 0"
+	"$BUILD/mq-publish" -e 1h -H 'A: b' q <"$T/large"
+	payload ready
+	assert_equal "$(element q ready | header A)" b
+	run_mq 0 mq-consume -n 1 q -- cmp - "$T/large"
+	run_mq 0 mq-consume -n 1 q -- cmp - "$T/large"
+	assert_equal "$(held q)" "0 0 0 0"
+	# Its key is free again.
+	"$BUILD/mq-publish" -k a q small
+	assert_equal "$(held q)" "1 0 0 0"
+	no_traces
+}
+
+@test "large: published with a delay" {
+	local before after
+
+	"$BUILD/mq-publish" -d 2h q other
+	redis script flush >/dev/null
+	before=$(date +%s%3N)
+	"$BUILD/mq-publish" -d 1h q <"$T/large"
+	after=$(date +%s%3N)
+	assert_equal "$(calls rename)" 2
+	assert_equal "$(held q)" "0 2 0 0"
+	payload delayed
+	run redis --raw zrange 'rmq::queue::[q]::delayed' 0 0 withscores
+	assert [ "${lines[-1]}" -ge $((before + 3600000 - 10)) ]
+	assert [ "${lines[-1]}" -le $((after + 3600000)) ]
+	# A key that is taken; a time that is over; first, and last.
+	"$BUILD/mq-publish" -k a -d 1h q <"$T/large"
+	run_mq 1 mq-publish -k a -d 1h q <"$T/large"
+	assert_equal "$(held q)" "0 3 0 0"
+	"$BUILD/mq-publish" --at @1 q <"$T/large"
+	assert_equal "$(held q)" "1 3 0 0"
+	payload ready
+	run_mq 0 mq-return -q --from delayed -n 1 q
+	run_mq 0 mq-consume -n 1 q -- cmp - "$T/large"
+	run_mq 0 mq-consume -n 1 q -- cmp - "$T/large"
+	no_traces
+}
+
+@test "large: published with other wishes, it is where they lead" {
+	"$BUILD/mq-publish" -p 5 q <"$T/large"
+	assert_equal "$(redis zcard 'rmq::queue::[q]::priority')" 1
+	"$BUILD/mq-publish" -g a q <"$T/large"
+	"$BUILD/mq-publish" -g a q <"$T/large"
+	assert_equal "$(held q)" "1 1 0 0"
+	run_mq 0 mq-consume --drain q -- cmp - "$T/large"
+	assert_equal "$(held q)" "0 0 0 0"
+	no_traces
+}

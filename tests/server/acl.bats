@@ -146,6 +146,11 @@ unacked_are() {
 		run_mq 0 mq-publish --from-tick 5 --until-tick 9 q tick
 		run_mq 0 mq-publish --tick 6 q
 		run_mq 75 mq-publish --wait=1s q answer
+		# No script has these.
+		head -c 1100000 /dev/zero >"$T/large"
+		run_mq 0 mq-publish -e 1h q <"$T/large"
+		run_mq 0 mq-publish -d 1h q <"$T/large"
+		run_mq 1 mq-publish -k a -d 1h q <"$T/large"
 	else
 		run_mq 0 mq-publish --set vt=40 q
 		run_mq 0 mq-publish --realtime -H 'A: b' q 1

@@ -152,3 +152,96 @@ rmq_settle_large(const struct mq_session *s, int queue,
 	mq_buf_free(&x.arrived);
 	return true;
 }
+
+/* --- publishing --------------------------------------------------------------- */
+
+/* A header with one of these words may send the message elsewhere. */
+static bool
+has_own_way(const struct mq_buf *header)
+{
+	static const char *const words[] = {
+	    "Mq-Priority", "Mq-Group", "Mq-From-Tick"};
+	size_t i;
+
+	for (i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+		if (memmem(header->data, header->len, words[i],
+			strlen(words[i])) != NULL)
+			return true;
+	return header->len == 0;
+}
+
+static void
+add_published(struct mq_command *c, const char *queue, const char *verb,
+    const struct mq_buf *stub)
+{
+	mq_command_script(c, &rmq_script_exchange, RMQ_QUEUE_KEYS + 4);
+	rmq_queue_keys(c, queue);
+	rmq_key_queue(c, queue, "ready"); /* unused, as is the next one */
+	rmq_key_queue(c, queue, "ready");
+	rmq_key_queue(c, queue, "delayed");
+	rmq_key_queue(c, queue, "moving");
+	mq_command_str(c, verb);
+	mq_command_str(c, "");
+	mq_command_arg(c, stub->data, stub->len);
+	mq_command_str(c, "");
+}
+
+static void
+add_to_list(struct mq_command *c, const char *queue, const struct mq_buf *stub,
+    const struct mq_part *whole)
+{
+	mq_command_plain(&c[0], "LINSERT");
+	rmq_key_queue(&c[0], queue, "ready");
+	mq_command_str(&c[0], "AFTER");
+	mq_command_arg(&c[0], stub->data, stub->len);
+	mq_command_parts(&c[0], whole, 2);
+	mq_command_plain(&c[1], "LREM");
+	rmq_key_queue(&c[1], queue, "ready");
+	mq_command_int(&c[1], 1);
+	mq_command_arg(&c[1], stub->data, stub->len);
+	mq_command_plain(&c[2], "SET");
+	rmq_key_queue(&c[2], queue, "large");
+	mq_command_words(&c[2], "1 EX 604800");
+}
+
+static void
+add_to_set(struct mq_command *c, const char *queue, const struct mq_buf *stub,
+    int64_t due_ms, const struct mq_part *member)
+{
+	add_published(&c[0], queue, "open", stub);
+	mq_command_plain(&c[1], "ZADD");
+	rmq_key_queue(&c[1], queue, "moving");
+	mq_command_int(&c[1], due_ms);
+	mq_command_parts(&c[1], member, 3);
+	add_published(&c[2], queue, "close", stub);
+}
+
+bool
+rmq_publish_large(const char *queue, const struct mq_publishing *how,
+    int64_t now_ms, const char id[MQ_ID_LEN + 1], const struct mq_buf *header,
+    const char *payload, size_t len, struct mq_command *behind)
+{
+	bool delayed = how->when.kind != MQ_WHEN_NOW;
+	int64_t due =
+	    how->when.ms + (how->when.kind == MQ_WHEN_IN ? now_ms : 0);
+	const struct mq_part parts[] = {
+	    {id, MQ_ID_LEN}, {header->data, header->len}, {payload, len}};
+	struct mq_buf stub = {0};
+
+	/* One that is due already is ready at once, and no clock is exact. */
+	if (has_own_way(header) ||
+	    (delayed &&
+		(now_ms == 0 || how->when.ms <= 0 ||
+		    (how->when.kind == MQ_WHEN_AT && due < now_ms + 60000))))
+		return false;
+	if (delayed)
+		mq_buf_add(&stub, id, MQ_ID_LEN);
+	mq_buf_add(&stub, header->data, header->len);
+	mq_buf_add(&stub, id, MQ_ID_LEN);
+	if (delayed)
+		add_to_set(behind, queue, &stub, due, parts);
+	else
+		add_to_list(behind, queue, &stub, parts + 1);
+	mq_buf_free(&stub);
+	return true;
+}
