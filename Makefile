@@ -181,6 +181,8 @@ faults:
 	@$(MAKE) --no-print-directory $(PARALLEL) -s all
 	@BUILD=$(B) PYTHONDONTWRITEBYTECODE=1 python3 tests/faults/faults.py \
 	    "$(SEED)" "$(RUNS)" "$(LAYOUT)"
+	@BUILD=$(B) PYTHONDONTWRITEBYTECODE=1 python3 tests/faults/crowd.py \
+	    "" "$(LAYOUT)" "" ""
 
 soak:
 	@tests/deps.sh --install build run test

@@ -142,12 +142,12 @@ take_looked(const struct mq_asker *asker, redisReply *reply)
 }
 
 void
-mq_consumer_look(struct mq_consumer *k, const int *queues, int n,
+mq_consumer_look(struct mq_consumer *k, const int *queues, int n, bool check,
     mq_looked_fn *fn, void *arg)
 {
 	struct mq_command cmd = {0};
 
-	k->layout->look(&k->session, queues, n, &cmd);
+	k->layout->look(&k->session, queues, n, check, &cmd);
 	send_own(k, &cmd, take_looked, (mq_callback *)fn, arg);
 }
 

@@ -257,9 +257,10 @@ struct mq_layout {
 	void (*track)(const struct mq_session *, int queue, bool pause,
 	    struct mq_command *);
 	/* Whether queues need a claim by this consumer, which is idle there: an
-	 * array, of each queue 0, or how many are idle. */
+	 * array, of each queue 0, or how many are idle.  Unless check, that is
+	 * -1, and not whether others know that this one is. */
 	void (*look)(const struct mq_session *, const int *queues, int n,
-	    struct mq_command *);
+	    bool check, struct mq_command *);
 	/* The queue of such a key, in *queue and *n; false: it is none. */
 	bool (*key_queue)(
 	    const char *key, size_t len, const char **queue, size_t *n);

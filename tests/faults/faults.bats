@@ -34,6 +34,22 @@ faults() {
 	faults rsmq 4
 }
 
+# Longer than the two seconds that are promised: the machine is busy.
+crowd() {
+	run timeout -k 10 300 env TMPDIR="$T" python3 \
+		"$BATS_TEST_DIRNAME/crowd.py" 10 "$1" 50 8
+	echo "$output"
+	assert_success
+}
+
+@test "faults: no message waits for those who were to hear of it" {
+	crowd rmq
+}
+
+@test "faults: and so in the layout of RSMQ" {
+	crowd rsmq
+}
+
 # --- what looks for losses finds them -------------------------------------------
 
 # spoilt LUA: a round without any fault, but somebody does this all the time.

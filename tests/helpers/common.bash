@@ -17,7 +17,7 @@
 #   held Q                what the raw keys hold: "ready delayed unacked rejected"
 #   element Q STATE [N]   the Nth raw message there, and a newline
 #   heartbeat             waits for the next heartbeat of the only connection,
-#                         about a second
+#                         about ten seconds
 #   header NAME           the value of a header of the element on stdin, as JSON
 #                         has it between the quotes
 #
@@ -189,7 +189,7 @@ heartbeat() {
 	eventually 5 ttl_above 30 "$key"
 }
 
-# A busy machine may need more than the second between two heartbeats, and so
+# A busy machine may need more than the time between two heartbeats, and so
 # tell nothing; but not every time.
 promptly() {
 	local beat try

@@ -169,12 +169,13 @@ static mq_looked_fn *looked_fn;
 static void *looked_arg;
 
 void
-mq_consumer_look(struct mq_consumer *k, const int *queues, int n,
+mq_consumer_look(struct mq_consumer *k, const int *queues, int n, bool check,
     mq_looked_fn *fn, void *arg)
 {
 	int i;
 
 	(void)k;
+	(void)check;
 	looked_fn = fn;
 	looked_arg = arg;
 	for (i = 0; i < n; i++)

@@ -54,6 +54,8 @@ struct inbox_queue {
 	enum mq_role role; /* as the last claim said */
 	double look_at;	   /* steady time of the next look, or of the next claim
 			     * of a queue that we watch */
+	double every;	   /* idle: seconds between two looks, about */
+	double check_at;   /* steady time of the next look that checks */
 	bool called;	   /* we have to claim, or to pass on */
 	bool changed;	   /* while a claim is under way */
 	bool look;	   /* the next claim is for a look's sake */

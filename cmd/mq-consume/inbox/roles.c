@@ -23,7 +23,12 @@
 /* Looks a second of all idle consumers of a queue; and, in seconds, the longest
  * time between two of one consumer, about. */
 #define LOOKS	   6
-#define LOOK_MAX_S 10.0
+#define LOOK_MAX_S 15.0
+/* From so many on, none of them looks each second. */
+#define LOOKERS	  4
+#define LOOKERS_S 2.0
+/* Between two looks that check whether other consumers know of this one. */
+#define CHECK_S 8.0
 /* Queues of one look: the server does nothing else meanwhile. */
 #define LOOK_MANY 100
 
@@ -66,7 +71,7 @@ roles_claimed(struct inbox *in, const struct mq_claimed *claimed)
 			wakeup_call(in, q);
 		break;
 	case MQ_ROLE_IDLE:
-		q->look_at = now;
+		q->look_at = q->check_at = now;
 		break;
 	case MQ_ROLE_CLAIM:
 		q->called = !q->more;
@@ -102,6 +107,7 @@ inbox_pass(struct inbox *in)
 
 struct look {
 	struct inbox *inbox;
+	bool check;
 	int n;
 	int queues[LOOK_MANY];
 };
@@ -110,17 +116,23 @@ struct look {
 static void
 take_look(struct inbox *in, struct inbox_queue *q, long long waiting)
 {
-	double every = (double)waiting / LOOKS;
+	double now = mq_clock_steady_s();
 
 	if (q->role != MQ_ROLE_IDLE)
 		return;
 	if (waiting == 0) {
 		q->more = q->look = true;
 		in->events->wake(in->arg);
-	} else if (every > 1) {
-		every = every < LOOK_MAX_S ? every : LOOK_MAX_S;
-		q->look_at = mq_clock_steady_s() + random_near(every);
+	} else if (waiting > 0) {
+		q->every = (double)waiting / LOOKS;
+		if (waiting >= LOOKERS && q->every < LOOKERS_S)
+			q->every = LOOKERS_S;
+		if (q->every > LOOK_MAX_S)
+			q->every = LOOK_MAX_S;
+		q->check_at = now + CHECK_S;
 	}
+	if (q->every > 1)
+		q->look_at = now - 0.5 + (q->every + random_near(q->every)) / 2;
 }
 
 static void
@@ -139,8 +151,8 @@ static struct look *
 send_look(struct inbox *in, struct look *look)
 {
 	if (look != NULL)
-		mq_consumer_look(
-		    in->server, look->queues, look->n, on_looked, look);
+		mq_consumer_look(in->server, look->queues, look->n, look->check,
+		    on_looked, look);
 	return NULL;
 }
 
@@ -176,6 +188,7 @@ inbox_look_around(struct inbox *in)
 			look->inbox = in;
 		}
 		look->queues[look->n++] = i;
+		look->check = look->check || now >= in->queues[i].check_at;
 		if (look->n == LOOK_MANY)
 			look = send_look(in, look);
 	}

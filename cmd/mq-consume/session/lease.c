@@ -9,7 +9,7 @@
 #define LEASE_USE     0.75
 #define REPLY_TIMEOUT 20.0
 /* Between two renewals, in seconds, unless the lease is short. */
-#define RENEW_S 4.0
+#define RENEW_S 10.0
 /* Renewals in the time of a short lease. */
 #define RENEWALS 6
 

@@ -95,8 +95,8 @@ rmq_track(
 }
 
 void
-rmq_look(
-    const struct mq_session *s, const int *queues, int n, struct mq_command *c)
+rmq_look(const struct mq_session *s, const int *queues, int n, bool check,
+    struct mq_command *c)
 {
 	int i, k;
 
@@ -107,6 +107,7 @@ rmq_look(
 		rmq_side.waits(c, s->queues[queues[i]]);
 	}
 	mq_command_str(c, s->wake);
+	mq_command_int(c, check);
 }
 
 /* Messages come into keys of their queue; those of a connection, and the rate,

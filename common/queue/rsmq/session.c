@@ -177,8 +177,8 @@ rsmq_track(
 }
 
 void
-rsmq_look(
-    const struct mq_session *s, const int *queues, int n, struct mq_command *c)
+rsmq_look(const struct mq_session *s, const int *queues, int n, bool check,
+    struct mq_command *c)
 {
 	const char *name;
 	int i;
@@ -191,6 +191,7 @@ rsmq_look(
 		rsmq_side.waits(c, name);
 	}
 	mq_command_str(c, s->wake);
+	mq_command_int(c, check);
 }
 
 /* NAMESPACE:QUEUE, or the same and :Xpaused or :Xidle. */

@@ -2,17 +2,18 @@
 -- lib/role.lua.  Changes nothing.
 --
 --   KEYS  of each queue: ready, priority, delayed, clock, paused, watch, idle
---   ARGV  name in the consumer's channel
+--   ARGV  name in the consumer's channel, '1' to check that others know it
 --   reply of each queue: 0, a claim is needed: the one on watch is gone, or
 --         leaves messages where they are, or nobody would wake this consumer; else
---         how many are idle there
+--         how many are idle there,
+--         or -1 unless that was checked
 --
 -- A crash before or after changes nothing.
 
 local call = redis.call
 local time = call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
-local AT_TICK, FRESH_MS = 2 ^ 50, 45000
+local AT_TICK, FRESH_MS = 2 ^ 50, 100000
 local reply = {}
 
 local function has_due(delayed, clock)
@@ -23,14 +24,16 @@ local function has_due(delayed, clock)
 end
 
 for i = 1, #KEYS, 7 do
-  local since = call('ZSCORE', KEYS[i + 6], ARGV[1])
-  local waits = call('EXISTS', KEYS[i], KEYS[i + 1]) > 0
-    or call('EXISTS', KEYS[i + 2]) == 1 and has_due(KEYS[i + 2], KEYS[i + 3])
-  if not since or now - since > FRESH_MS or call('EXISTS', KEYS[i + 5]) == 0
-      or waits and call('EXISTS', KEYS[i + 4]) == 0 then
+  local found = call('EXISTS', KEYS[i + 5], KEYS[i], KEYS[i], KEYS[i + 1],
+    KEYS[i + 1], KEYS[i + 2], KEYS[i + 2])
+  local waits = found > 1 and (call('EXISTS', KEYS[i], KEYS[i + 1]) > 0
+    or has_due(KEYS[i + 2], KEYS[i + 3])) and call('EXISTS', KEYS[i + 4]) == 0
+  local since = ARGV[2] == '1' and call('ZSCORE', KEYS[i + 6], ARGV[1])
+  if found % 2 == 0 or waits
+      or ARGV[2] == '1' and (not since or now - since > FRESH_MS) then
     reply[#reply + 1] = 0
   else
-    reply[#reply + 1] = call('ZCARD', KEYS[i + 6])
+    reply[#reply + 1] = since and call('ZCARD', KEYS[i + 6]) or -1
   end
 end
 return reply
