@@ -127,6 +127,7 @@ static void
 init_helpers(struct engine *e)
 {
 	e->cleaning = (struct cleaning){.children = &e->children,
+	    .consumer = session_server(&e->session),
 	    .server = e->server,
 	    .layout = e->opt->layout,
 	    .connection = session_name(&e->session),

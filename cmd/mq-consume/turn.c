@@ -76,6 +76,7 @@ leave_server(struct engine *e)
 	if (session_is_up(&e->session)) {
 		inbox_pass(&e->inbox);
 		counters_send(&e->counters);
+		cleaning_resign(&e->cleaning);
 	}
 	session_leave(&e->session);
 }

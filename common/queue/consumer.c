@@ -227,6 +227,25 @@ mq_consumer_tell_running(struct mq_consumer *k, const struct mq_buf *text,
 	send_own(k, &cmd, take_answer, (mq_callback *)fn, arg);
 }
 
+void
+mq_consumer_compete(
+    struct mq_consumer *k, int queue, int64_t ms, mq_number_fn *fn, void *arg)
+{
+	struct mq_command cmd = {0};
+
+	mq_side_compete(k->layout->side, &k->session, queue, ms, &cmd);
+	send_own(k, &cmd, take_number, (mq_callback *)fn, arg);
+}
+
+void
+mq_consumer_resign(struct mq_consumer *k)
+{
+	struct mq_command cmd = {0};
+
+	mq_side_resign(k->layout->side, &k->session, &cmd);
+	mq_async_send(k->async, &cmd, NULL, NULL);
+}
+
 /* --- duplicates, at any server ------------------------------------------------- */
 
 void

@@ -117,6 +117,14 @@ void mq_consumer_count(struct mq_consumer *, const char *queue,
 void mq_consumer_tell_running(
     struct mq_consumer *, const struct mq_buf *text, mq_answer_fn *, void *arg);
 
+/* Competes for the rounds of cleaning of a queue, or of the server (-1).  n 0: they
+ * are ours for ms milliseconds, or for as long as the lease holds; else they will be
+ * free in n milliseconds.  Once they are ours, it renews that. */
+void mq_consumer_compete(
+    struct mq_consumer *, int queue, int64_t ms, mq_number_fn *fn, void *arg);
+/* Lets go of those of the server. */
+void mq_consumer_resign(struct mq_consumer *);
+
 /* --- duplicates, at any server ------------------------------------------------- */
 
 /* Whether there is such a queue: n is not 0. */

@@ -4,6 +4,7 @@
 
 #include "redis/command.h"
 
+extern const struct mq_script mq_script_compete;
 extern const struct mq_script mq_script_count;
 extern const struct mq_script mq_script_pass;
 extern const struct mq_script mq_script_pause;

@@ -84,3 +84,21 @@ mq_side_tell_running(const struct mq_side *side, const struct mq_session *s,
 	mq_command_str(c, "EX");
 	mq_command_int(c, MQ_SIDE_RUNNING_S);
 }
+
+void
+mq_side_compete(const struct mq_side *side, const struct mq_session *s,
+    int queue, int64_t ms, struct mq_command *c)
+{
+	mq_command_script(c, &mq_script_compete, 2);
+	side->cleaning(c, s->queues[queue == -1 ? 0 : queue], queue == -1);
+	side->heartbeat(c, s->connection, s->queues[0]);
+	mq_command_int(c, ms);
+}
+
+void
+mq_side_resign(const struct mq_side *side, const struct mq_session *s,
+    struct mq_command *c)
+{
+	mq_command_plain(c, "DEL");
+	side->cleaning(c, s->queues[0], true);
+}

@@ -21,6 +21,10 @@ struct mq_side {
 	    struct mq_command *, const char *queue, const char *publisher);
 	void (*running)(
 	    struct mq_command *, const char *connection, const char *queue);
+	/* Who cleans: a queue, or all of its server. */
+	void (*cleaning)(struct mq_command *, const char *queue, bool all);
+	void (*heartbeat)(
+	    struct mq_command *, const char *connection, const char *queue);
 };
 
 /* How long what runs is kept unless it is renewed, in seconds: as long as a lease. */
@@ -57,5 +61,14 @@ void mq_side_marks(const struct mq_side *, struct mq_command *,
  * keeps, too.  n 0: nothing runs. */
 void mq_side_tell_running(const struct mq_side *, const struct mq_session *,
     const char *text, size_t n, struct mq_command *);
+
+/* Competes for the rounds of cleaning of a queue, or of the server (-1); the reply is
+ * the integer 0 if they are ours for ms milliseconds, or else until when they are
+ * another's, in milliseconds. */
+void mq_side_compete(const struct mq_side *, const struct mq_session *,
+    int queue, int64_t ms, struct mq_command *);
+/* Lets go of those of the server. */
+void mq_side_resign(
+    const struct mq_side *, const struct mq_session *, struct mq_command *);
 
 #endif

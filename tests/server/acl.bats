@@ -63,9 +63,11 @@ own_mq() {
 	own "$BUILD/$@" >/dev/null
 }
 
+# But the key of those who clean everything, which a consumer asks for once.
 nothing_refused() {
-	run redis acl log
-	assert_output ""
+	redis --raw acl log | grep -A 1 '^object$' |
+		grep -vE '^(object|--|r(s)?mq::cleaning)$' >"$T/refused" || true
+	assert_equal "$(cat "$T/refused")" ""
 }
 
 # all_needed [RULE...]: each rule lets something pass that no other one does; but
@@ -226,7 +228,7 @@ unacked_are() {
 		1) echo push >&3 ;;
 		2) echo dup 0-x-push >&3; echo done >&3 ;;
 		3) echo resend 0 >&3 ;;
-		*) sleep 1.2; echo run here >&3; exit 0 ;;
+		*) sleep 2; echo run here >&3; exit 0 ;;
 		esac
 	END
 	run_mq 0 mq-consume -j 3 --drain --attempts 2 --rate-shared 100/s --push push \

@@ -1,6 +1,7 @@
 #include "cleaning.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "base/clock.h"
 #include "base/say.h"
@@ -8,6 +9,10 @@
 
 /* Between two rounds, in seconds. */
 #define CLEAN_S 60.0
+/* The cleaner in charge has as much longer to begin the next round. */
+#define GRACE_S 5.0
+/* Others come at different times. */
+#define JITTER_MS 3000
 
 struct round {
 	bool failed;
@@ -46,6 +51,30 @@ say_cleaned(const struct cleaning *cl, const struct mq_cleaned *n)
 		    n->returned, n->returned == 1 ? "" : "s", n->rejected);
 }
 
+/* The keys are ours for so long, in seconds, and a bit longer. */
+static void
+compete(struct cleaning *cl, double seconds, mq_number_fn *fn)
+{
+	int64_t ms = (int64_t)((seconds + GRACE_S) * 1000);
+	int i, n = cl->consumer->session.queue_count;
+
+	cl->answers = cl->by_queue ? n : 1;
+	if (!cl->by_queue)
+		mq_consumer_compete(cl->consumer, -1, ms, fn, cl);
+	for (i = 0; cl->by_queue && i < n; i++)
+		mq_consumer_compete(cl->consumer, i, ms, fn, cl);
+}
+
+static void
+on_kept(void *arg, const struct mq_answer *answer, long long n)
+{
+	struct cleaning *cl = arg;
+
+	(void)answer;
+	(void)n;
+	cl->answers--;
+}
+
 static void
 on_round(void *arg, const void *result)
 {
@@ -58,6 +87,7 @@ on_round(void *arg, const void *result)
 	if (!round->failed && n->next_ms >= 0 &&
 	    (double)n->next_ms / 1000 + 0.1 < wait)
 		wait = (double)n->next_ms / 1000 + 0.1;
+	compete(cl, wait, on_kept);
 	cl->next = mq_clock_steady_s() + wait;
 	cl->scan_from = n->scan_at;
 	if (!round->failed)
@@ -75,11 +105,54 @@ begin_round(struct cleaning *cl)
 	    run_round, on_round, cl);
 }
 
+static void
+wait_for_others(struct cleaning *cl)
+{
+	double jitter = arc4random_uniform(JITTER_MS);
+
+	cl->next = mq_clock_steady_s() + ((double)cl->wait_ms + jitter) / 1000;
+}
+
+static void
+on_competed(void *arg, const struct mq_answer *answer, long long n)
+{
+	struct cleaning *cl = arg;
+	bool refused = answer != NULL && answer->error != NULL;
+
+	cl->answers--;
+	if (refused && !cl->by_queue) {
+		cl->by_queue = true;
+		compete(cl, CLEAN_S, on_competed);
+		return;
+	}
+	/* A queue whose key is refused is cleaned as ever. */
+	if (answer != NULL && n == 0)
+		cl->ours = true;
+	else if (answer != NULL && n < cl->wait_ms)
+		cl->wait_ms = n;
+	if (cl->answers > 0 || answer == NULL)
+		return;
+	if (cl->ours)
+		begin_round(cl);
+	else
+		wait_for_others(cl);
+}
+
+static void
+begin_competition(struct cleaning *cl)
+{
+	if (cl->answers > 0 || mq_helper_runs(&cl->helper))
+		return;
+	cl->ours = false;
+	cl->wait_ms = (long long)(CLEAN_S * 1000);
+	compete(cl, CLEAN_S, on_competed);
+}
+
 void
 cleaning_tick(struct cleaning *cl)
 {
 	if (cl->wanted && mq_clock_steady_s() >= cl->next)
-		begin_round(cl);
+		begin_competition(cl);
 }
 
 void
@@ -92,8 +165,16 @@ bool
 cleaning_is_over(struct cleaning *cl)
 {
 	if (cl->wanted && cl->next == 0)
-		begin_round(cl);
-	return !mq_helper_runs(&cl->helper);
+		begin_competition(cl);
+	return !cl->wanted ||
+	    (cl->next > 0 && cl->answers == 0 && !mq_helper_runs(&cl->helper));
+}
+
+void
+cleaning_resign(struct cleaning *cl)
+{
+	if (cl->ours && !cl->by_queue)
+		mq_consumer_resign(cl->consumer);
 }
 
 void

@@ -27,6 +27,8 @@
  *	rmq::queue::[Q]::counters	hash: what has been counted
  *	rmq::queue::[Q]::publisher::ID	hash: what has become of its batches;
  *					see mark.h
+ *	rmq::queue::[Q]::cleaning	who cleans: the name of a heartbeat
+ *	rmq::cleaning			the same of the server
  *	rmq::connection::C::info	hash: host, pid, slots
  *	rmq::connection::C::running	what runs there: see running.h
  */
@@ -148,8 +150,26 @@ add_running(struct mq_command *c, const char *connection, const char *queue)
 	rmq_key_connection(c, connection, "running");
 }
 
+static void
+add_cleaning(struct mq_command *c, const char *queue, bool all)
+{
+	if (all)
+		mq_command_str(c, "rmq::cleaning");
+	else
+		rmq_key_queue(c, queue, "cleaning");
+}
+
+static void
+add_heartbeat(struct mq_command *c, const char *connection, const char *queue)
+{
+	(void)queue;
+	rmq_key_connection(c, connection, "heartbeat");
+}
+
 const struct mq_side rmq_side = {.paused = add_paused,
     .counters = add_counters,
     .waits = add_waits,
     .marks = rmq_key_marks,
-    .running = add_running};
+    .running = add_running,
+    .cleaning = add_cleaning,
+    .heartbeat = add_heartbeat};

@@ -198,9 +198,20 @@ add_attributes(struct mq_command *c, const char *queue)
 	rsmq_key(c, queue, ":Q");
 }
 
+static void
+add_cleaning(struct mq_command *c, const char *queue, bool all)
+{
+	if (all)
+		rsmq_key_common(c, queue, "::cleaning");
+	else
+		rsmq_key(c, queue, ":Xcleaning");
+}
+
 const struct mq_side rsmq_side = {.paused = add_paused,
     .counters = add_counters,
     .exists = add_attributes,
     .waits = add_waits,
     .marks = rsmq_key_marks,
-    .running = rsmq_key_running};
+    .running = rsmq_key_running,
+    .cleaning = add_cleaning,
+    .heartbeat = rsmq_key_lease};

@@ -1,0 +1,23 @@
+-- Compete for the rounds of cleaning of a server, or of a queue.
+--
+--   KEYS  the key, the heartbeat of the caller
+--   ARGV  milliseconds until another one may have it
+--   reply 0: it is the caller's, whose it may have been before; else in how many
+--         milliseconds it will be free
+--
+-- The key says whose it is by the name of a heartbeat: if that is gone, it is
+-- free.
+--
+-- A crash before: nothing has happened.  After: others wait, but at most as long
+-- as the heartbeat and the key last.
+
+local call, key, own = redis.call, KEYS[1], KEYS[2]
+local owner = call('GET', key)
+
+if owner and owner ~= own and call('EXISTS', owner) == 1 then
+  return math.max(1, call('PTTL', key))
+end
+-- Needs no memory; see write_when_full.lua.
+call('PERSIST', key)
+call('SET', key, own, 'PX', ARGV[1])
+return 0

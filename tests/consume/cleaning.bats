@@ -1,0 +1,186 @@
+#!/usr/bin/env bats
+# One of all consumers of a server cleans, once a minute.
+#
+# layouts: rmq rsmq
+
+# run_mq sets output and stderr; T and D are of common.bash.
+# shellcheck disable=SC2030,SC2031,SC2154,SC2317
+
+load ../helpers/common
+load "../helpers/layout-${LAYOUT:-rmq}"
+
+setup_file() {
+	server_start
+}
+
+teardown_file() {
+	server_stop
+}
+
+setup() {
+	common_setup
+	pids=()
+	key=${LAYOUT:-rmq}::cleaning
+	own='rmq::queue::[q]::cleaning'
+	[ "${LAYOUT:-rmq}" = rmq ] || own=rsmq:q:Xcleaning
+}
+
+teardown() {
+	redis acl deluser app >/dev/null
+	[ ${#pids[@]} = 0 ] || kill -KILL "${pids[@]}" 2>/dev/null || true
+	common_teardown
+}
+
+# idle N: so many consumers, which have nothing to do.
+idle() {
+	for _ in $(seq "$1"); do
+		start_mq mq-consume -q q -- true
+		pids+=("$pid")
+	done
+}
+
+# A round looks at some of all keys, once if they are few, and nothing else does.
+rounds() {
+	redis info commandstats | sed -n 's/^cmdstat_scan:calls=\([0-9]*\).*/\1/p'
+}
+
+# The connection in charge.
+charged() {
+	redis get "$key" | sed 's/^r[a-z]*::connection:*//; s/::heartbeat$//'
+}
+
+# Its process.
+in_charge() {
+	local c
+
+	c=$(charged)
+	redis hget "rmq::connection::$c::info" pid | grep . ||
+		redis hget "rsmq::connection:$c" pid
+}
+
+someone_cleans() {
+	[ "$(redis exists "$key")" = 1 ]
+}
+
+@test "cleaning: of five consumers, one has a round, and the others wait" {
+	[ "${LAYOUT:-rmq}" = rmq ] || skip "its rounds cannot be counted"
+	redis config resetstat >/dev/null
+	idle 5
+	eventually 10 some_rounds 1
+	eventually 10 there_are 5
+	heartbeat_of_all
+	assert_equal "$(rounds)" 1
+	(($(redis pttl "$key") > 50000))
+	# One of the others, and of those that come, has the next one.
+	kill -KILL "$(in_charge)"
+	expire "$(charged)"
+	idle 4
+	eventually 10 there_are 8
+	heartbeat_of_all
+	assert_equal "$(rounds)" 2
+}
+
+there_are() {
+	[ "$(connections | wc -l)" = "$1" ]
+}
+
+some_rounds() {
+	[ "$(rounds)" = "$1" ]
+}
+
+# All have beaten once more, so they have had some ticks.
+heartbeat_of_all() {
+	local c
+
+	for c in $(connections); do
+		lease_ages "$c"
+		eventually 10 lease_is_young "$c"
+	done
+}
+
+@test "cleaning: when the one in charge is killed, another one takes over" {
+	local first
+
+	idle 1
+	eventually 10 someone_cleans
+	# The round is over.
+	heartbeat_of_all
+	first=$(in_charge)
+	kill -KILL "$first"
+	redis pexpire "$key" 2000 >/dev/null
+	idle 2
+	another() {
+		local now
+
+		now=$(in_charge)
+		[ "$now" = "${pids[1]}" ] || [ "$now" = "${pids[2]}" ]
+	}
+	eventually 20 another
+}
+
+@test "cleaning: the key of a dead one is worth nothing" {
+	idle 1
+	eventually 10 someone_cleans
+	kill -KILL "${pids[0]}"
+	expire "$(connections)"
+	idle 1
+	second() {
+		[ "$(in_charge)" = "${pids[1]}" ]
+	}
+	eventually 10 second
+}
+
+@test "cleaning: who ends leaves no key; --no-clean asks for none" {
+	idle 1
+	eventually 10 someone_cleans
+	kill "${pids[0]}"
+	wait "${pids[0]}" || true
+	assert_equal "$(redis exists "$key")" 0
+	run_mq 0 mq-consume --idle 0 --no-clean q -- true
+	assert_equal "$(redis exists "$key")" 0
+}
+
+@test "cleaning: mq-clean asks nobody" {
+	local c
+
+	run_mq 0 mq-publish q 1
+	start_mq mq-consume -q --no-clean q -- sleep 100
+	one() {
+		[ -n "$(connections)" ] && [ "$(holds "$(connections)")" = 1 ]
+	}
+	eventually 10 one
+	c=$(connections)
+	kill -KILL "$pid"
+	expire "$c"
+	redis set "$key" somebody px 60000 >/dev/null
+	run_mq 0 mq-clean -v
+	assert_equal "$(connections)" ""
+	assert_equal "$(redis get "$key")" somebody
+}
+
+@test "cleaning: who has rights for a queue only cleans that" {
+	local c
+
+	redis acl setuser app on '>secret' >/dev/null
+	run_mq 0 mq-consume --print-acl q
+	# shellcheck disable=SC2086 # words
+	redis acl setuser app $output >/dev/null
+	run_mq 0 mq-publish q 1
+	start_mq mq-consume -q --no-clean q -- sleep 100
+	one() {
+		[ -n "$(connections)" ] && [ "$(holds "$(connections)")" = 1 ]
+	}
+	eventually 10 one
+	c=$(connections)
+	kill -KILL "$pid"
+	expire "$c"
+	url=${MQ_URL/unix:\/\//unix://app:secret@}
+	start_mq mq-consume -q -u "$url" q -- sleep 100
+	pids+=("$pid")
+	has_it() {
+		[ "$(redis exists "$own" "$key")" = 1 ] &&
+			[ "$(connections | grep -c "$c")" = 0 ]
+	}
+	eventually 20 has_it
+	assert_equal "$(redis exists "$own")" 1
+}
