@@ -73,7 +73,7 @@ const struct mq_right rsmq_rights[] = {
     {"+smembers", L | K},
     {"+smismember", C | L | K | R | D},
     {"+srem", C | E | K | R | D},
-    {"+sscan", L | K},
+    {"+sscan", K},
     {"+subscribe", C},
     {"+time", P | C | E | L | K | R | D},
     {"+type", K},
