@@ -284,11 +284,12 @@ class Run:
         known = {"rmq::queue::[%s]::%s" % (q, what) for q in QUEUES
                  for what in ("rejected", "counters", "clock", "locks",
                      "checked")}
-        # Killed between the first two steps of joining, or with the server that
-        # was told that it had ended: these go by themselves.
+        # Killed between the first two steps of joining, or while it waited for
+        # messages, or with the server that was told that it had ended: these go by
+        # themselves.
         self.wrong += [k + " is left" for k in self.look().keys
                        if k not in known | {"rmq::queues"}
-                       and not k.endswith("::heartbeat")
+                       and not k.endswith(("::heartbeat", "]::watch", "]::idle"))
                        and "::publisher::" not in k]
         self.runs()
 
