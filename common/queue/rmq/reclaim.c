@@ -14,10 +14,11 @@
 #include "scripts.h"
 #include "steps.h"
 
-/* How many connections, or queues of them, are dealt with at a time; fewer when
- * headers, which may be long, are on their way. */
+/* How many connections are dealt with at a time, and how many of their queues: few,
+ * as the server takes a millisecond or two for a step of each, and other clients wait
+ * until it has taken all. */
 #define MANY 500
-#define FEW  16
+#define FEW  2
 
 /* Dead connections and their queues. */
 struct reclaim {
@@ -26,7 +27,7 @@ struct reclaim {
 	struct rmq_dead_queue *queues;
 	size_t dead_n, queue_n, queue_cap;
 	/* The subjects of this step. */
-	struct rmq_dead_queue *asked[MANY];
+	struct rmq_dead_queue *asked[FEW];
 	struct rmq_dead *empty[MANY];
 	size_t n;
 };
@@ -207,12 +208,12 @@ step_queues(
 }
 
 static int
-walk_queues(struct reclaim *all, size_t size, bool show)
+walk_queues(struct reclaim *all, bool show)
 {
 	size_t i, n;
 
 	for (i = 0; i < all->queue_n; i += n) {
-		n = all->queue_n - i < size ? all->queue_n - i : size;
+		n = all->queue_n - i < FEW ? all->queue_n - i : FEW;
 		do {
 			if (step_queues(all, all->queues + i, n, show) == -1)
 				return -1;
@@ -288,10 +289,10 @@ reclaim_some(struct rmq_cleaner *w, const struct mq_name *dead, size_t n)
 
 	if (rv == 0) {
 		find_queues(&all, dead, n);
-		rv = walk_queues(&all, MANY, false);
+		rv = walk_queues(&all, false);
 	}
 	if (rv == 0)
-		rv = walk_queues(&all, FEW, true);
+		rv = walk_queues(&all, true);
 	if (rv == 0)
 		rv = unlist_empty(&all);
 	free_dead(&all);
