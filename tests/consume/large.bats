@@ -358,3 +358,12 @@ settled_apart() {
 	assert_equal "$(held q)" "0 0 0 0"
 	no_traces
 }
+
+@test "large: a claim that makes it ready leaves it to the next one" {
+	"$BUILD/mq-publish" -d 1ms q <"$T/large"
+	redis config resetstat >/dev/null
+	run_mq 0 mq-consume -n 1 --no-clean q -- cmp - "$T/large"
+	assert_equal "$(held q)" "0 0 0 0"
+	assert [ "$(calls exec)" -ge 1 ]
+	no_traces
+}

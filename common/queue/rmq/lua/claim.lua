@@ -180,6 +180,7 @@ end
 if due and #reply < max + 4 and room > 0 then
   -- Not all at once, when many have fallen due together.
   promote(q, math.min(max + 4 - #reply, 250), math.min(room, 262144))
+  unusual = unusual or call('EXISTS', KEYS[12]) == 1
 end
 local sorted = (unusual or due) and call('ZCARD', q.priority) > 0
 local left, more = false, false
