@@ -15,6 +15,6 @@ if redis.call('ZREM', KEYS[2], ARGV[1]) == 1 and not watches then
   return 0
 end
 if watches then
-  redis.call('DEL', KEYS[1])
+  redis.call('UNLINK', KEYS[1])
 end
 return wake(KEYS[2], 1)

@@ -49,7 +49,7 @@ local function role(w, took, full, left)
   local mine = not holder or holder == w.name or w.why == 'look' and took > 0
   if full then
     if holder and mine then
-      redis.pcall('DEL', w.watch)
+      redis.pcall('UNLINK', w.watch)
     end
     local n, rest = mine and wake(w.idle, 1) or 0, left()
     if n > 0 or not mine then
@@ -59,7 +59,7 @@ local function role(w, took, full, left)
   end
   if mine and took > 0 and wake(w.idle, 1) > 0 then
     if holder then
-      redis.pcall('DEL', w.watch)
+      redis.pcall('UNLINK', w.watch)
     end
     mine = false
   end
@@ -69,7 +69,7 @@ local function role(w, took, full, left)
     return ASK_AGAIN
   end
   if holder ~= w.name or w.why == 'own' then
-    local set = redis.pcall('SET', w.watch, w.name, 'PX', LAPSES_MS)
+    local set = redis.pcall('PSETEX', w.watch, LAPSES_MS, w.name)
     if set.err then
       return NO_ROLE
     end
