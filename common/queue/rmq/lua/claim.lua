@@ -73,7 +73,7 @@ local function tick_waits()
   return tick > 0 and call('ZRANGEBYSCORE', q.delayed, AT_TICK,
     AT_TICK + tick, 'LIMIT', 0, 1)[1]
 end
-local timed = first_timed()[2]
+local head, timed = unpack(first_timed())
 local due = timed and tonumber(timed) <= now or tick_waits()
 
 local function claim(element)
@@ -174,7 +174,9 @@ end
 
 -- One more key is cheaper than one more command.
 local unusual = call('EXISTS', q.priority, KEYS[12]) > 0
-if due and not unusual and call('LLEN', q.ready) == 0 then
+-- A large one would be read twice.
+local large = timed and #head >= LARGE
+if due and not unusual and not large and call('LLEN', q.ready) == 0 then
   claim_sorted(q.delayed, '-inf', now)
 end
 if due and #reply < max + 4 and room > 0 then
