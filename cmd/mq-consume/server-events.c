@@ -103,7 +103,7 @@ on_tick(void *arg, bool up)
 	    session_is_renewing(&e->session));
 	outbox_send_again(&e->outbox);
 	executor_tick(&e->executor);
-	inbox_look_around(&e->inbox);
+	inbox_look_around(&e->inbox, session_is_renewing(&e->session));
 	executor_describe(&e->executor, &runs);
 	running_report_send(&e->running, &runs);
 	counters_send(&e->counters);

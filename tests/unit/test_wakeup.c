@@ -120,18 +120,18 @@ an_idle_consumer_looks_and_one_without_room_does_not(void **state)
 	struct fixture *f = *state;
 
 	claim_all(f, MQ_ROLE_IDLE);
-	inbox_look_around(&f->inbox);
+	inbox_look_around(&f->inbox, false);
 	assert_string_equal(recorded(), "look:a look:b look:c");
 	looked_fn(looked_arg, (const long long[]){1, 0, 600}, 3);
 	inbox_claim(&f->inbox);
 	assert_string_equal(recorded(), "claim:b:10-look");
 	answer_as(f, MQ_ROLE_IDLE);
 	/* With many, the next look is later. */
-	inbox_look_around(&f->inbox);
+	inbox_look_around(&f->inbox, false);
 	assert_string_equal(recorded(), "look:a look:b");
 	looked_fn(looked_arg, (const long long[]){1, 1}, 2);
 	f->room = 0;
-	inbox_look_around(&f->inbox);
+	inbox_look_around(&f->inbox, false);
 	assert_string_equal(recorded(), "pass:a pass:b");
 }
 
@@ -144,7 +144,7 @@ without_a_role_queues_are_asked_once_a_second(void **state)
 	claim_all(f, MQ_ROLE_NONE);
 	inbox_claim(&f->inbox);
 	assert_string_equal(recorded(), "");
-	inbox_look_around(&f->inbox);
+	inbox_look_around(&f->inbox, false);
 	inbox_claim(&f->inbox);
 	assert_string_equal(recorded(), "claim:a:10");
 }

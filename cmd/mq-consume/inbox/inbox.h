@@ -195,8 +195,9 @@ void wakeup_forget(struct inbox *);
 
 /* --- roles: roles.c --- */
 
-/* Once a second: looks for what nobody tells of. */
-void inbox_look_around(struct inbox *);
+/* Once a second: looks for what nobody tells of; rather while something else is on
+ * its way to the server. */
+void inbox_look_around(struct inbox *, bool sending);
 /* No more claims come: others get to hear of messages in our place. */
 void inbox_pass(struct inbox *);
 

@@ -158,13 +158,15 @@ send_look(struct inbox *in, struct look *look)
 
 /* Without room, others have to hear of messages. */
 static bool
-wants_look(struct inbox *in, int queue, double now)
+wants_look(struct inbox *in, int queue, double now, bool sending)
 {
 	struct inbox_queue *q = &in->queues[queue];
+	/* The server wakes up once for both. */
+	double early = sending && q->role == MQ_ROLE_IDLE ? q->every * 0.75 : 0;
 
 	if (q->role == MQ_ROLE_NONE)
 		q->more = true;
-	if (q->role == MQ_ROLE_NONE || now < q->look_at)
+	if (q->role == MQ_ROLE_NONE || now < q->look_at - early)
 		return false;
 	if (in->events->room(in->arg, queue) == 0)
 		roles_pass(in, queue);
@@ -174,14 +176,14 @@ wants_look(struct inbox *in, int queue, double now)
 }
 
 void
-inbox_look_around(struct inbox *in)
+inbox_look_around(struct inbox *in, bool sending)
 {
 	double now = mq_clock_steady_s();
 	struct look *look = NULL;
 	int i;
 
 	for (i = 0; i < in->opt->queue_count; i++) {
-		if (!wants_look(in, i, now))
+		if (!wants_look(in, i, now, sending))
 			continue;
 		if (look == NULL) {
 			look = mq_xcalloc(1, sizeof(*look));
