@@ -367,3 +367,22 @@ settled_apart() {
 	assert [ "$(calls exec)" -ge 1 ]
 	no_traces
 }
+
+@test "large: what is rejected is the one that has left unacked" {
+	local i list
+
+	for i in 1 2 3; do
+		"$BUILD/mq-publish" -H "N: $i" q <"$T/large"
+	done
+	script judge <<-'END'
+		[ "$MQ_HEADER_N" != 2 ] && exec sleep 100
+		exit 1
+	END
+	start_mq mq-consume -j 3 --attempts 1 --grace 0 q -- "$T/judge"
+	eventually 20 held_is q "0 0 2 1"
+	list=rmq::connection::$(connections)::queue::[q]::unacked
+	assert_equal "$(redis lindex "$list" 0 | header N)" 3
+	assert_equal "$(redis lindex "$list" 1 | header N)" 1
+	assert_equal "$(element q rejected | header N)" 2
+	stop_mq
+}
