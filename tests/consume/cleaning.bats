@@ -93,6 +93,8 @@ heartbeat_of_all() {
 
 	for c in $(connections); do
 		lease_ages "$c"
+	done
+	for c in $(connections); do
 		eventually 10 lease_is_young "$c"
 	done
 }
