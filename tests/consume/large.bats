@@ -376,13 +376,18 @@ settled_apart() {
 	done
 	script judge <<-'END'
 		[ "$MQ_HEADER_N" != 2 ] && exec sleep 100
+		until [ -e "$T/go" ]; do sleep 0.05; done
 		exit 1
 	END
 	start_mq mq-consume -j 3 --attempts 1 --grace 0 q -- "$T/judge"
+	eventually 20 held_is q "0 0 3 0"
+	redis config resetstat >/dev/null
+	touch "$T/go"
 	eventually 20 held_is q "0 0 2 1"
 	list=rmq::connection::$(connections)::queue::[q]::unacked
 	assert_equal "$(redis lindex "$list" 0 | header N)" 3
 	assert_equal "$(redis lindex "$list" 1 | header N)" 1
 	assert_equal "$(element q rejected | header N)" 2
+	assert_equal "$(calls lset)" 1
 	stop_mq
 }
