@@ -149,11 +149,15 @@ take_claimed(const struct mq_asker *asker, redisReply *reply)
 	int n = is_good(a) ? mq_layout_claimed(reply, &claimed) : 0;
 
 	claimed.n = n;
-	if (n == 0 && claimed.large)
+	if (n == 0 && claimed.large && k->atomic) {
 		send_transaction(k, asker);
-	else
+	} else if (n == 0 && claimed.large) {
+		k->session.apart = false;
+		send_claim(k, asker);
+	} else {
 		report_claimed(asker, a, &claimed,
 		    n > 0 ? reply->element + claimed.first : NULL);
+	}
 }
 
 static void
@@ -171,6 +175,27 @@ send_claim(struct mq_consumer *k, const struct mq_asker *asker)
 	mq_async_ask(k->async, &cmd, take_claimed, asker);
 }
 
+static void
+take_empty(const struct mq_asker *asker, redisReply *reply)
+{
+	struct mq_consumer *k = (struct mq_consumer *)(uintptr_t)asker->of;
+
+	k->atomic = reply != NULL && reply->type == REDIS_REPLY_ARRAY;
+}
+
+/* If MULTI were refused, the server would carry out the commands behind it. */
+static void
+try_transaction(struct mq_consumer *k)
+{
+	struct mq_command cmd = {0};
+
+	mq_command_plain(&cmd, "MULTI");
+	mq_async_send(k->async, &cmd, NULL, NULL);
+	mq_command_plain(&cmd, "EXEC");
+	mq_async_ask(
+	    k->async, &cmd, take_empty, &(struct mq_asker){NULL, NULL, k});
+}
+
 void
 mq_consumer_claim(struct mq_consumer *k, int queue, const struct mq_claim *how,
     mq_claimed_fn *fn, void *arg)
@@ -180,6 +205,8 @@ mq_consumer_claim(struct mq_consumer *k, int queue, const struct mq_claim *how,
 	if (k->claim.most == 0) {
 		k->claim.most = 1;
 		k->session.apart = k->layout->claim_large != NULL;
+		if (k->session.apart)
+			try_transaction(k);
 	}
 	send_claim(k, &(struct mq_asker){(mq_callback *)fn, arg, k});
 }

@@ -29,6 +29,7 @@ struct mq_consumer {
 		int most; /* to be claimed at once while they may be large */
 		int64_t ahead_ms; /* the server's unix time less ours */
 	} claim;		  /* the one under way */
+	bool atomic;		  /* the server takes transactions */
 	int leaving;		  /* queues or steps without answer */
 	void (*left)(void *arg);
 	void *left_arg;

@@ -36,10 +36,11 @@ add_large(const struct mq_publisher *p, struct mq_post *b, const char *unique,
 	int64_t now_us =
 	    p->clock_us == 0 ? 0 : p->clock_us + mq_clock_steady_us();
 
-	b->large = p->layout->publish_large != NULL &&
-	    p->layout->publish_large(p->queue, &b->how, now_us / 1000, unique,
-		header, payload, n, b->behind);
-	return b->large;
+	b->large = 0;
+	if (p->layout->publish_large != NULL)
+		b->large = p->layout->publish_large(p->queue, &b->how,
+		    now_us / 1000, unique, header, payload, n, b->behind);
+	return b->large > 0;
 }
 
 void
@@ -89,7 +90,7 @@ send_large(struct mq_publisher *p, struct mq_post *b)
 
 	if (rv == 0)
 		rv = mq_redis_send_eval(r, &b->command);
-	for (i = 0; i < MQ_PUBLISH_LARGE && rv == 0; i++)
+	for (i = 0; i < b->large && rv == 0; i++)
 		rv = b->behind[i].script != NULL ?
 		    mq_redis_send_eval(r, &b->behind[i]) :
 		    mq_redis_append(r, &b->behind[i]);
@@ -106,7 +107,7 @@ mq_post_send(struct mq_publisher *p, struct mq_post *b, bool eval)
 	if (b->sent_ms == 0)
 		p->sent += b->count;
 	b->sent_ms = mq_clock_steady_ms();
-	if (b->large)
+	if (b->large > 0)
 		return send_large(p, b);
 	if (b->whole)
 		return eval ? mq_redis_send_eval(r, &b->command) :
@@ -170,20 +171,19 @@ judge_transaction(
 	    r[MARK]->type == REDIS_REPLY_ERROR ? &r[MARK] : &r[EXEC]);
 }
 
-/* As a reply to the script: the first error, or what EXEC has of it. */
+/* As a reply to the script, of the n: the first error, or what EXEC has of it. */
 static redisReply *
-take_large(struct mq_publisher *p)
+take_large(struct mq_publisher *p, int n)
 {
 	redisReply *reply = NULL, *first = NULL;
 	int i;
 
-	for (i = 0; i < MQ_PUBLISH_LARGE + 3; i++) {
+	for (i = 0; i < n; i++) {
 		reply = mq_redis_reply(p->redis);
 		if (reply == NULL)
 			break;
 		if (first == NULL &&
-		    (reply->type == REDIS_REPLY_ERROR ||
-			i == MQ_PUBLISH_LARGE + 2)) {
+		    (reply->type == REDIS_REPLY_ERROR || i == n - 1)) {
 			first = reply->type == REDIS_REPLY_ARRAY &&
 				reply->elements > 0 ?
 			    take_out(&reply->element[0]) :
@@ -191,7 +191,7 @@ take_large(struct mq_publisher *p)
 		}
 		freeReplyObject(reply);
 	}
-	if (reply == NULL && i < MQ_PUBLISH_LARGE + 3) {
+	if (reply == NULL && i < n) {
 		freeReplyObject(first);
 		first = NULL;
 	}
@@ -205,8 +205,8 @@ take_reply(struct mq_publisher *p, struct mq_post *b)
 	redisReply *r[REPLIES] = {NULL}, *reply = NULL;
 	int i, n = b->how.mark.publisher == NULL ? 2 : REPLIES;
 
-	if (b->large)
-		return take_large(p);
+	if (b->large > 0)
+		return take_large(p, b->large + 3);
 	if (b->whole)
 		return mq_redis_reply(p->redis);
 	for (i = 0; i < n && (r[i] = mq_redis_reply(p->redis)) != NULL; i++)
@@ -308,7 +308,7 @@ mq_post_clear(struct mq_post *b)
 	int i;
 
 	b->count = 0;
-	b->large = false;
+	b->large = 0;
 	for (i = 0; i < MQ_PUBLISH_LARGE; i++)
 		mq_command_free(&b->behind[i]);
 	if (b->command.wire.cap > KEEP_BYTES)

@@ -22,7 +22,7 @@ struct mq_publisher;
 /* Starts zeroed; mq_post_free() frees. */
 struct mq_post {
 	struct mq_command command;
-	bool large; /* the payload of its only message is in these */
+	int large; /* the payload of its only message is in so many of these */
 	struct mq_command behind[MQ_PUBLISH_LARGE];
 	struct mq_publishing how;
 	bool whole; /* the command marks and counts them, if anything does */
@@ -45,7 +45,7 @@ mq_post_bytes(const struct mq_post *b)
 	int i;
 	size_t n = b->command.wire.len;
 
-	for (i = 0; b->large && i < MQ_PUBLISH_LARGE; i++)
+	for (i = 0; i < b->large; i++)
 		n += b->behind[i].wire.len;
 	return n;
 }

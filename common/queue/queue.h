@@ -61,7 +61,7 @@ struct mq_runs;
 struct mq_receipt;
 
 enum { MQ_CLAIM_BAD = -1, MQ_CLAIM_LOST = -2 };
-enum { MQ_SETTLE_LARGE = 2, MQ_PUBLISH_LARGE = 3 };
+enum { MQ_SETTLE_LARGE = 2, MQ_PUBLISH_LARGE = 7 };
 
 /* Messages from this length on are not copied by scripts where that can be
  * avoided. */
@@ -206,11 +206,12 @@ struct mq_layout {
 	/*
 	 * For one large message that publish() and publish_add() have been
 	 * told of as its id in the place of its payload: the commands for the
-	 * payload, MQ_PUBLISH_LARGE of them, which follow in the same
-	 * transaction.  now_ms: the server's unix time, about; 0: unknown.
-	 * False: the payload goes the usual way.  NULL: it always does.
+	 * payload, which follow in the same transaction.  Returns how many,
+	 * at most MQ_PUBLISH_LARGE; 0: the payload goes the usual way.
+	 * now_ms: the server's unix time, about; 0: unknown.  NULL: it always
+	 * goes the usual way.
 	 */
-	bool (*publish_large)(const char *queue, const struct mq_publishing *,
+	int (*publish_large)(const char *queue, const struct mq_publishing *,
 	    int64_t now_ms, const char unique[MQ_ID_LEN + 1],
 	    const struct mq_buf *header, const char *payload, size_t len,
 	    struct mq_command *behind);

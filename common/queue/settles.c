@@ -63,7 +63,7 @@ mq_consumer_settle(struct mq_consumer *k, int queue,
 	const struct mq_asker asker = {(mq_callback *)fn, arg, NULL};
 	struct mq_command cmd = {0};
 
-	if (how->spot.known && how->outcome != MQ_OUTCOME_ACK &&
+	if (how->spot.known && how->outcome != MQ_OUTCOME_ACK && k->atomic &&
 	    k->layout->settle_large != NULL) {
 		send_large(k, queue, how, &asker);
 		return;

@@ -74,7 +74,7 @@ no_traces() {
 	assert_equal "$(redis exists 'rmq::queue::[q]::large')" 1
 	run_mq 0 mq-consume -n 1 q -- cmp - "$T/large"
 	assert_equal "$(held q)" "0 0 0 0"
-	assert_equal "$(calls exec)" 1
+	assert_equal "$(calls exec)" 3 # two of them try whether it works
 }
 
 @test "large: nothing is claimed from a paused queue" {
@@ -109,6 +109,45 @@ no_traces() {
 	MQ_URL=unix://old:pw@$D/redis.sock run_mq 0 mq-consume -n 1 q -- \
 		cmp - "$T/large"
 	assert_equal "$(held q)" "0 0 0 0"
+	redis acl deluser old >/dev/null
+}
+
+# as_old TOOL ARGUMENT...: by a user with the rights of an earlier version.
+as_old() {
+	MQ_URL=unix://old:pw@$D/redis.sock "$BUILD/$1" "${@:2}"
+}
+
+@test "large: without the rights to move it: whole, or refused" {
+	local deny
+
+	for deny in -rename '-del -zrem' -zscore -multi '-multi -exec' \
+		'-multi -rename -zscore' -lset -linsert; do
+		redis flushall >/dev/null
+		# Several words.
+		# shellcheck disable=SC2086
+		redis acl setuser old reset on '>pw' '~*' '&*' +@all $deny \
+			>/dev/null
+		"$BUILD/mq-publish" q <"$T/large"
+		as_old mq-consume --idle 100ms q -- \
+			sh -c 'echo resend 1000 >&3' || true
+		if [ "$deny" = '-del -zrem' ]; then
+			assert_equal "$(held q)" "1 0 0 0"
+			payload ready
+		else
+			assert_equal "$(held q)" "0 1 0 0"
+			payload delayed
+		fi
+		no_traces
+		redis flushall >/dev/null
+		case $deny in *multi*) continue ;; esac
+		if as_old mq-publish -d 1h q <"$T/large"; then
+			assert_equal "$(held q)" "0 1 0 0"
+			payload delayed
+		else
+			assert_equal "$(held q)" "0 0 0 0"
+		fi
+		no_traces
+	done
 	redis acl deluser old >/dev/null
 }
 
@@ -179,7 +218,7 @@ settled_apart() {
 	after=$(date +%s%3N)
 	assert_equal "$(held q)" "0 2 0 0"
 	settled_apart 0
-	assert_equal "$(calls rename)" 5
+	assert_equal "$(calls rename)" 6
 	run redis --raw zrange 'rmq::queue::[q]::delayed' 0 0 withscores
 	assert [ "${lines[-1]}" -ge $((before + 1000000)) ]
 	assert [ "${lines[-1]}" -le $((after + 1000000)) ]
@@ -329,7 +368,7 @@ settled_apart() {
 	before=$(date +%s%3N)
 	"$BUILD/mq-publish" -d 1h q <"$T/large"
 	after=$(date +%s%3N)
-	assert_equal "$(calls rename)" 2
+	assert_equal "$(calls rename)" 3
 	assert_equal "$(held q)" "0 2 0 0"
 	payload delayed
 	run redis --raw zrange 'rmq::queue::[q]::delayed' 0 0 withscores

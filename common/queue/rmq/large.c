@@ -109,10 +109,33 @@ add_list_step(struct mq_command *c, const struct exchange *x, bool first)
 		add_whole(c, x);
 }
 
+/*
+ * What the scripts need, in commands that do nothing behind them.  A server
+ * refuses those at once that the user may not send, and then the transaction;
+ * in a script, it would do so too late.
+ */
+static const char *const in_scripts[] = {"ZSCORE", "ZREM", "RENAME", "DEL"};
+enum { IN_SCRIPTS = sizeof(in_scripts) / sizeof(in_scripts[0]) };
+
+static void
+add_in_script(struct mq_command *c, const char *queue, int i)
+{
+	mq_command_plain(c, in_scripts[i]);
+	rmq_key_queue(c, queue, "moving");
+	if (strcmp(in_scripts[i], "RENAME") == 0)
+		rmq_key_queue(c, queue, "delayed");
+	else if (in_scripts[i][0] == 'Z')
+		mq_command_str(c, "");
+}
+
 static void
 add_set_step(
     struct mq_command *c, const struct exchange *x, int64_t now_ms, int i)
 {
+	if (i > 2) {
+		add_in_script(c, x->queue, i - 3);
+		return;
+	}
 	if (i != 1) {
 		add_verb(c, x, i == 0 ? "open" : "close");
 		return;
@@ -133,7 +156,7 @@ rmq_settle_large(const struct mq_session *s, int queue,
 	    .how = how,
 	    .in_set = how->outcome == MQ_OUTCOME_AGAIN && how->delay_ms > 0};
 	int behind = step - MQ_SETTLE_LARGE - 1;
-	bool more = behind < (x.in_set ? 3 : 2);
+	bool more = behind < (x.in_set ? 3 + IN_SCRIPTS : 2);
 
 	if (!more)
 		return false;
@@ -208,15 +231,19 @@ static void
 add_to_set(struct mq_command *c, const char *queue, const struct mq_buf *stub,
     int64_t due_ms, const struct mq_part *member)
 {
+	int i;
+
 	add_published(&c[0], queue, "open", stub);
 	mq_command_plain(&c[1], "ZADD");
 	rmq_key_queue(&c[1], queue, "moving");
 	mq_command_int(&c[1], due_ms);
 	mq_command_parts(&c[1], member, 3);
 	add_published(&c[2], queue, "close", stub);
+	for (i = 0; i < IN_SCRIPTS; i++)
+		add_in_script(&c[3 + i], queue, i);
 }
 
-bool
+int
 rmq_publish_large(const char *queue, const struct mq_publishing *how,
     int64_t now_ms, const char id[MQ_ID_LEN + 1], const struct mq_buf *header,
     const char *payload, size_t len, struct mq_command *behind)
@@ -233,7 +260,7 @@ rmq_publish_large(const char *queue, const struct mq_publishing *how,
 	    (delayed &&
 		(now_ms == 0 || how->when.ms <= 0 ||
 		    (how->when.kind == MQ_WHEN_AT && due < now_ms + 60000))))
-		return false;
+		return 0;
 	if (delayed)
 		mq_buf_add(&stub, id, MQ_ID_LEN);
 	mq_buf_add(&stub, header->data, header->len);
@@ -243,5 +270,5 @@ rmq_publish_large(const char *queue, const struct mq_publishing *how,
 	else
 		add_to_list(behind, queue, &stub, parts + 1);
 	mq_buf_free(&stub);
-	return true;
+	return delayed ? 3 + IN_SCRIPTS : 3;
 }

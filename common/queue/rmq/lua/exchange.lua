@@ -7,7 +7,9 @@
 --   LINSERT next to the stub in its target, and LREM of the stub
 --   or for a sorted set: 'open', which renames the set to moving if the stub
 --     is in it; ZADD to moving; 'close', which removes the stub from there and
---     renames moving back, or removes moving if it holds nothing else
+--     renames moving back, or removes moving if it holds nothing else; and
+--     commands that do nothing: without the right for one of those in 'open'
+--     and 'close', the server refuses the transaction
 --
 -- So no script has the payload, and if any step refuses, those behind it find no
 -- stub, and nothing has changed.
@@ -43,6 +45,9 @@ local function begin()
   if how ~= '' then
     need(target, 'LINSERT', 'LREM')
   end
+  -- What take() needs; before Redis 7, need() cannot tell.
+  call('LPOS', unacked, stub, 'MAXLEN', 1)
+  call('LREM', unacked, -1, stub)
   call('RPUSH', unacked, stub)
   return 1
 end
