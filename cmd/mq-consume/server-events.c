@@ -90,6 +90,14 @@ on_called(void *arg, const char *key, size_t n)
 	inbox_called(&e->inbox, key, n);
 }
 
+static bool
+is_idle(void *arg)
+{
+	struct engine *e = arg;
+
+	return inbox_empty(&e->inbox);
+}
+
 static void
 on_tick(void *arg, bool up)
 {
@@ -127,6 +135,7 @@ const struct session_events engine_session_events = {
     .held = on_held,
     .changed = on_changed,
     .called = on_called,
+    .is_idle = is_idle,
     .tick = on_tick,
     .left = engine_end,
     .failed = on_failed,

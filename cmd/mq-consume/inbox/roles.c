@@ -23,7 +23,7 @@
 /* Looks a second of all idle consumers of a queue; and, in seconds, the longest
  * time between two of one consumer, about. */
 #define LOOKS	   6
-#define LOOK_MAX_S 15.0
+#define LOOK_MAX_S 30.0
 /* From so many on, none of them looks each second. */
 #define LOOKERS	  4
 #define LOOKERS_S 2.0
@@ -162,7 +162,7 @@ wants_look(struct inbox *in, int queue, double now, bool sending)
 {
 	struct inbox_queue *q = &in->queues[queue];
 	/* The server wakes up once for both. */
-	double early = sending && q->role == MQ_ROLE_IDLE ? q->every * 0.75 : 0;
+	double early = sending && q->role == MQ_ROLE_IDLE ? q->every / 2 : 0;
 
 	if (q->role == MQ_ROLE_NONE)
 		q->more = true;

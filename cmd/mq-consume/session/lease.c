@@ -8,10 +8,12 @@
 
 #define LEASE_USE     0.75
 #define REPLY_TIMEOUT 20.0
-/* Between two renewals, in seconds, unless the lease is short. */
-#define RENEW_S 10.0
-/* Renewals in the time of a short lease. */
-#define RENEWALS 6
+/* Between two renewals, in seconds, and in parts of a short lease: while there are
+ * messages, and while there are none. */
+#define RENEW_S	      4.0
+#define RENEWALS      6
+#define RENEW_IDLE_S  15.0
+#define RENEWALS_IDLE 4
 
 static void
 make_name(char name[NAME_SIZE], const char *tag, struct mq_idgen *ids)
@@ -54,19 +56,25 @@ lease_confirm(struct lease *l, int64_t ms)
 
 /* At one of two ticks, by chance, lest many consumers renew together. */
 static void
-set_renewal(struct lease *l, double sent)
+set_renewal(struct lease *l)
 {
-	double after = (double)l->ms / 1000 / RENEWALS;
+	l->early = 0.5 + (double)arc4random() / UINT32_MAX;
+}
 
-	after = after < RENEW_S ? after : RENEW_S;
-	l->renew_at = sent + after - 0.5 - (double)arc4random() / UINT32_MAX;
+static bool
+is_due(const struct lease *l, bool idle, double now)
+{
+	double part = (double)l->ms / 1000 / (idle ? RENEWALS_IDLE : RENEWALS);
+	double most = idle ? RENEW_IDLE_S : RENEW_S;
+
+	return now >= l->sent + (part < most ? part : most) - l->early;
 }
 
 void
 lease_joined(struct lease *l)
 {
 	l->joined = true;
-	set_renewal(l, l->sent);
+	set_renewal(l);
 }
 
 bool
@@ -100,14 +108,13 @@ on_renewed(void *arg, const struct mq_answer *answer, long long ms)
 	if (answer == NULL || !l->joined)
 		return;
 	if (answer->error != NULL) {
-		l->renew_at = 0;
 		l->events->refused(l->arg, answer->error);
 	} else if (ms == 0) {
 		l->events->lost(l->arg);
 	} else {
 		l->ms = ms;
 		l->sent = sent;
-		set_renewal(l, sent);
+		set_renewal(l);
 	}
 }
 
@@ -118,7 +125,7 @@ lease_is_renewing(const struct lease *l)
 }
 
 bool
-lease_keep(struct lease *l)
+lease_keep(struct lease *l, bool idle)
 {
 	double now = mq_clock_steady_s();
 
@@ -128,7 +135,7 @@ lease_keep(struct lease *l)
 	if (l->renewal_sent > 0)
 		return now - l->renewal_sent <= REPLY_TIMEOUT ||
 		    now - l->moved_at <= REPLY_TIMEOUT;
-	if (now < l->renew_at)
+	if (!is_due(l, idle, now))
 		return true;
 	l->renewal_sent = now;
 	mq_consumer_renew(l->server, on_renewed, l);

@@ -30,7 +30,7 @@ struct lease {
 	double sent;		/* boot time of the last good renewal */
 	double moved_at;	/* boot time of the last bytes received */
 	double renewal_sent;	/* boot time of an unanswered one; 0: none */
-	double renew_at;	/* boot time of the next one */
+	double early; /* seconds that the next one comes before its time */
 };
 
 /* Takes a name that no connection has had: one that lost its lease is never used
@@ -47,8 +47,9 @@ bool lease_was_asked(const struct lease *);
 bool lease_is_joined(const struct lease *);
 /* Seconds since the last renewal, if the lease may have lapsed; else 0. */
 double lease_lapsed_s(const struct lease *);
-/* Renews if it is time; to be called once a second.  False: no answer for 20 s. */
-bool lease_keep(struct lease *);
+/* Renews if it is time, which is later for one without messages (idle); to be
+ * called once a second.  False: no answer for 20 s. */
+bool lease_keep(struct lease *, bool idle);
 /* Whether a renewal has no answer yet. */
 bool lease_is_renewing(const struct lease *);
 

@@ -151,7 +151,8 @@ keep_session(struct session *s)
 	if (s->state == SESSION_OPENING &&
 	    mq_clock_steady_s() - s->opened_at > OPEN_TIMEOUT)
 		session_reset(s, "no answer while connecting");
-	if (s->state == SESSION_UP && !lease_keep(&s->lease))
+	if (s->state == SESSION_UP &&
+	    !lease_keep(&s->lease, s->events->is_idle(s->arg)))
 		session_reset(s, "no answer for 20 seconds");
 }
 

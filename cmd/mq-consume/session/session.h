@@ -31,6 +31,8 @@ struct session_events {
 	void (*changed)(void *arg, const char *key, size_t n);
 	/* Another consumer leaves the messages of this key's queue to us. */
 	void (*called)(void *arg, const char *key, size_t n);
+	/* Whether this consumer has no message. */
+	bool (*is_idle)(void *arg);
 	/* Once a second; up: the session is up. */
 	void (*tick)(void *arg, bool up);
 	/* The session has left, or cannot. */

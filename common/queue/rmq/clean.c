@@ -6,9 +6,9 @@
 #include "unlisted.h"
 #include "steps.h"
 
-/* A live heartbeat is renewed every 9 or 10 seconds; less than this is on its way
- * out. */
-#define RENEWED_MS 48000
+/* A live heartbeat is renewed every 15 seconds at the latest; less than this is on its
+ * way out. */
+#define RENEWED_MS 43000
 /* A consumer whose own heartbeat has ended finds that out within this time, and
  * reports it; only then can a cleaner tell the dead from the lapsed. */
 #define LAPSED_MS 1000

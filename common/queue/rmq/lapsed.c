@@ -14,8 +14,8 @@
 #include "keys.h"
 #include "steps.h"
 
-/* A heartbeat comes every 9 or 10 seconds, or a bit later on a busy machine. */
-#define TOGETHER_MS 14000
+/* A heartbeat comes every 15 seconds, or a bit later on a busy machine. */
+#define TOGETHER_MS 19000
 
 /* A dead connection, and when its info ends, unix ms. */
 struct ended {
