@@ -8,9 +8,9 @@
 #include "base/clock.h"
 #include "base/exit.h"
 #include "base/say.h"
+#include "base/utf8.h"
 #include "base/xalloc.h"
 #include "interrupt.h"
-#include "message/json.h"
 #include "operands.h"
 #include "queue/calls.h"
 

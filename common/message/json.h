@@ -47,11 +47,4 @@ void mq_json_set(json_t *object, const char *name, json_t *value);
 /* Ends the program unless ok: the jansson call had no memory. */
 void mq_json_must(bool ok);
 
-/* Bytes of the UTF-8 character that starts here; 0 when none does. */
-size_t mq_utf8_len(const char *, size_t n);
-/* Whether all n bytes are UTF-8. */
-bool mq_utf8(const char *, size_t n);
-/* The length in units of UTF-16, as node counts it. */
-long long mq_utf16_units(const char *, size_t n);
-
 #endif

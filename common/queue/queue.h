@@ -21,6 +21,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "claiming.h"
 #include "cleaning.h"
 #include "message/envelope.h"
 #include "places.h"
@@ -60,56 +61,11 @@ struct mq_runs;
 /* A message that was handed out; see receipt-session.h. */
 struct mq_receipt;
 
-enum { MQ_CLAIM_BAD = -1, MQ_CLAIM_LOST = -2 };
 enum { MQ_SETTLE_LARGE = 2, MQ_PUBLISH_LARGE = 7 };
 
 /* Messages from this length on are not copied by scripts where that can be
  * avoided. */
 #define MQ_LARGE ((size_t)1 << 20)
-
-/* A message as it is kept: bytes. */
-struct mq_element {
-	char *data;
-	size_t len;
-};
-
-/* How a consumer hears of the next message of a queue; see lua/lib/role.lua. */
-enum mq_role {
-	MQ_ROLE_NONE,  /* in no way: it has room for no more, or must look */
-	MQ_ROLE_WATCH, /* by CLIENT TRACKING */
-	MQ_ROLE_IDLE,  /* by another consumer, over its channel */
-	MQ_ROLE_CLAIM  /* in no way yet: a tracked claim may begin a watch */
-};
-
-struct mq_claim {
-	int max;      /* messages; 0: only look whether the queue is paused
-		       * (due_ms is -1 then unless it is) */
-	size_t bytes; /* about; but at least one message */
-	enum mq_why {
-		MQ_CLAIM_OWN,	 /* renews its watch, too */
-		MQ_CLAIM_CALLED, /* a key has changed, or it was woken */
-		MQ_CLAIM_LOOK	 /* the consumer on watch may be dead */
-	} why;
-	bool tracked; /* the server reports changes from now on */
-};
-
-struct mq_claimed {
-	size_t first; /* index of the first element in the reply */
-	/* Only for callbacks: see consumer.h. */
-	struct mq_element *elements;
-	int n;
-	int64_t due_ms; /* until there may be more to claim without anything
-			 * having changed: the next delayed message is due, or
-			 * the pause is over, or the shared rate allows it;
-			 * -1: never */
-	bool paused;	/* the queue is; nothing is claimed then */
-	bool large;	/* the rest was left to claim_large() */
-	enum mq_role role;
-	int64_t now_ms; /* the server's clock, unix ms */
-	int64_t tick;	/* the queue's; 0: it never had one */
-	bool missing;	/* there is no such queue; it may be found out only
-			 * when it has nothing to claim */
-};
 
 /* Features that not every layout has. */
 enum {
@@ -123,28 +79,6 @@ enum {
 	MQ_HAS_IDS = 1 << 7,	    /* of messages without a header, too */
 	MQ_HAS_TEXT = 1 << 8,	    /* other programs take payloads for UTF-8 */
 	MQ_HAS_CLAIMS = 1 << 9	    /* counted: one is a run, however it ends */
-};
-
-/* Messages of one queue that have ended, the oldest first.  Places are counted
- * from the oldest that the server holds for us, which has place 1. */
-struct mq_acks {
-	const struct mq_part *elements;
-	const int *places;
-	int n;
-	struct mq_part oldest; /* the element at place 1 */
-	size_t others_len; /* bytes of those between them that have not ended */
-	bool holds;	   /* some may hold a key or a group */
-	bool twins; /* some may be equal to others of ours; not with holds, and
-		     * all places up to n are theirs */
-	char unique[MQ_ID_LEN + 1]; /* no element is equal to it */
-};
-
-/* Messages of one queue to be given back, the newest first. */
-struct mq_newest {
-	const struct mq_part *elements;
-	int n;
-	bool each; /* their order, or others equal to them, may deceive about
-		    * what is between the first and the last */
 };
 
 struct mq_right;

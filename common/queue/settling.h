@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "base/id.h"
+#include "redis/command.h"
 
 /* The result of a message, for those who wait for its end. */
 struct mq_result {
@@ -66,6 +67,28 @@ enum mq_settled {
 	MQ_SETTLED_TOO_LONG, /* PUSH: nothing, it is longer than the maxsize of
 			      * the other queue; it is still ours */
 	MQ_SETTLED_UNKNOWN   /* nothing: its spot is not known */
+};
+
+/* Messages of one queue that have ended, the oldest first.  Places are counted
+ * from the oldest that the server holds for us, which has place 1. */
+struct mq_acks {
+	const struct mq_part *elements;
+	const int *places;
+	int n;
+	struct mq_part oldest; /* the element at place 1 */
+	size_t others_len; /* bytes of those between them that have not ended */
+	bool holds;	   /* some may hold a key or a group */
+	bool twins; /* some may be equal to others of ours; not with holds, and
+		     * all places up to n are theirs */
+	char unique[MQ_ID_LEN + 1]; /* no element is equal to it */
+};
+
+/* Messages of one queue to be given back, the newest first. */
+struct mq_newest {
+	const struct mq_part *elements;
+	int n;
+	bool each; /* their order, or others equal to them, may deceive about
+		    * what is between the first and the last */
 };
 
 #endif

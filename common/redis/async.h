@@ -95,4 +95,9 @@ void mq_async_subscribe(
 /* Closes at once; callbacks get NULL, down() is not called. */
 void mq_async_close(struct mq_async *);
 
+/* For link.c only: what is not handed over yet.  A command whose asker is of the
+ * connection itself is its greeting. */
+void mq_async_init_backlog(struct mq_async *);
+void mq_async_drop_backlog(struct mq_async *);
+
 #endif

@@ -12,6 +12,7 @@
 
 #include "message/envelope.h"
 #include "message/json.h"
+#include "base/utf8.h"
 
 #define SIG	 "\xff\0\xbe\xbe\x4a"
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))

@@ -10,9 +10,9 @@
 
 #include "keys.h"
 #include "layout.h"
-#include "message/json.h"
 #include "queue/scripts.h"
 #include "scripts.h"
+#include "base/utf8.h"
 
 void
 rsmq_probe(struct mq_command *c, const struct mq_session *s, const char *queue,

@@ -350,42 +350,7 @@ local function unlock(q, w, when)
   end
 end
 
--- What begins when nobody holds the group any more: the turn of the next in line,
--- if there is one.
-local function turn_of(q, line)
-  local score = IN_LINE + tonumber(line, 16)
-  local member =
-    call('ZRANGEBYSCORE', q.delayed, score, score, 'LIMIT', 0, 1)[1]
-  local element = member and member:sub(33)
-  local v = member and options(element) or { priority = 0, due = 0 }
-  return { line = line, member = member, element = element, v = v }
-end
-
-local function begin_turn(q, turn)
-  local v, member = turn.v, turn.member
-  if not member then
-    call('HDEL', q.locks, 'g' .. turn.line)
-    return
-  end
-  need(q.delayed, 'ZREM')
-  take_group(q, turn.line, v.id or '')
-  if v.due > now then
-    call('ZADD', q.delayed, v.due, member)
-  else
-    place(q, turn.element, v)
-    call('ZREM', q.delayed, member)
-  end
-end
-
-local function next_turn(q, line)
-  begin_turn(q, turn_of(q, line))
-end
-
--- The turn that begins when a message leaves, if it holds its group.
-local function turn_after(q, w)
-  return holder(call('HGET', q.locks, 'g' .. w.line)) == w.id
-    and turn_of(q, w.line)
-end
+-- include turns
 
 -- A message has left its queue: 'done' (or rejected), or 'vanish' when nobody
 -- has run it.  turn: as of turn_after(), if that is known.
@@ -401,25 +366,4 @@ local function leave(q, w, when, turn)
   end
 end
 
--- Keeps the result of a message, as of result.h, under its id, and drops that of an
--- earlier run.
-local function keep_result(q, id, text, ms)
-  local key = q.results .. id
-  call('DEL', key)
-  call('RPUSH', key, text)
-  call('PEXPIRE', key, ms)
-end
-
--- The same where no consumer can say it, if anybody waits for it: state is
--- 'rejected', 'expired' or 'purged' (the text is a reason, or nil), or 'pushed'
--- (the text is the queue where it goes on).
-local function tell(q, w, state, text)
-  if not (w and w.reply_to) then
-    return
-  end
-  local result = { id = w.id, state = state, finished_ms = now,
-    attempts = w.attempts }
-  result[state == 'pushed' and 'to' or 'text'] =
-    text and text:gsub('[%c\127-\255]', '?') or nil
-  keep_result(q, w.reply_to, cjson.encode(result), 3600000)
-end
+-- include results

@@ -1,0 +1,24 @@
+-- Results of messages, and those who wait for them.  Needs place.
+
+-- Keeps the result of a message, as of result.h, under its id, and drops that of an
+-- earlier run.
+local function keep_result(q, id, text, ms)
+  local key = q.results .. id
+  call('DEL', key)
+  call('RPUSH', key, text)
+  call('PEXPIRE', key, ms)
+end
+
+-- The same where no consumer can say it, if anybody waits for it: state is
+-- 'rejected', 'expired' or 'purged' (the text is a reason, or nil), or 'pushed'
+-- (the text is the queue where it goes on).
+local function tell(q, w, state, text)
+  if not (w and w.reply_to) then
+    return
+  end
+  local result = { id = w.id, state = state, finished_ms = now,
+    attempts = w.attempts }
+  result[state == 'pushed' and 'to' or 'text'] =
+    text and text:gsub('[%c\127-\255]', '?') or nil
+  keep_result(q, w.reply_to, cjson.encode(result), 3600000)
+end
