@@ -17,7 +17,7 @@
 #   held Q                what the raw keys hold: "ready delayed unacked rejected"
 #   element Q STATE [N]   the Nth raw message there, and a newline
 #   heartbeat             waits for the next heartbeat of the only connection,
-#                         about ten seconds
+#                         about 15 seconds without messages
 #   header NAME           the value of a header of the element on stdin, as JSON
 #                         has it between the quotes
 #
