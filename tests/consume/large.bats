@@ -151,6 +151,25 @@ as_old() {
 	redis acl deluser old >/dev/null
 }
 
+@test "large: returned or due, without the rights to do so in one piece" {
+	redis acl setuser old reset on '>pw' '~*' '&*' +@all -multi >/dev/null
+	"$BUILD/mq-publish" q <"$T/large"
+	run_mq 0 mq-consume -n 1 q -- false
+	run as_old mq-return q
+	assert_success
+	assert_output "1 message returned"
+	payload ready
+	redis flushall >/dev/null
+	redis acl setuser old reset on '>pw' '~*' '&*' +@all -zremrangebyrank \
+		>/dev/null
+	"$BUILD/mq-publish" -d 1h q <"$T/large"
+	redis --raw zrange 'rmq::queue::[q]::delayed' 0 0 | head -c -1 |
+		redis -x zadd 'rmq::queue::[q]::delayed' 1 >/dev/null
+	as_old mq-clean || true
+	assert_equal "$(held q)" "0 1 0 0"
+	redis acl deluser old >/dev/null
+}
+
 @test "large: not faster than the rate" {
 	local i
 

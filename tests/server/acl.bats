@@ -261,7 +261,7 @@ unacked_are() {
 	# No other consumer is idle, and none runs until its next heartbeat.
 	if is rmq; then
 		all_needed '+client|kill' '+client|list' +hrandfield +lset +type \
-			+unwatch +watch +zremrangebyscore +zscore \
+			+watch +zremrangebyscore +zscore \
 			'~rmq::connection::*::queue::{push}::*'
 	else
 		all_needed '+client|kill' '+client|list' +sismember +smismember \

@@ -49,7 +49,9 @@ read_replies(struct mq_redis *r, int n, redisReply **last)
 	return 0;
 }
 
-/* Watches where the message is, and reads the next one there. */
+/* Watches where the message is, and reads the next one there.  The empty transaction
+ * ends what was watched before, and shows that move() may have one: else the
+ * server would carry out its commands one by one. */
 static int
 look(struct mq_redis *r, const struct lead *l, int64_t now_ms,
     redisReply **reply)
@@ -57,8 +59,11 @@ look(struct mq_redis *r, const struct lead *l, int64_t now_ms,
 	struct mq_command c = {0};
 	int rv;
 
-	mq_command_plain(&c, "UNWATCH");
+	mq_command_plain(&c, "MULTI");
 	rv = mq_redis_append(r, &c);
+	mq_command_plain(&c, "EXEC");
+	if (rv == 0)
+		rv = mq_redis_append(r, &c);
 	mq_command_plain(&c, "WATCH");
 	add_from(&c, l);
 	if (rv == 0)
@@ -73,7 +78,7 @@ look(struct mq_redis *r, const struct lead *l, int64_t now_ms,
 	if (rv == 0)
 		rv = mq_redis_send(r, &c);
 	mq_command_free(&c);
-	return rv == 0 ? read_replies(r, 3, reply) : -1;
+	return rv == 0 ? read_replies(r, 4, reply) : -1;
 }
 
 /* The number of runs begins anew; see lua/lib/moves.lua. */

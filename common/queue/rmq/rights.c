@@ -106,7 +106,6 @@ const struct mq_right rmq_rights[] = {
     {"+zrevrange", C | K},
     {"+zrevrangebyscore", L | R | D},
     {"+zscore", P | C | L | R | D},
-    {"+unwatch", C | K | R},
     {"+wait", W},
     {"+watch", C | K | R},
     {NULL, 0},
