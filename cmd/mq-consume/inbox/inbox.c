@@ -154,6 +154,8 @@ claim_next(struct inbox *in, int from)
 		more = in->queues[i].more;
 		in->claim_max =
 		    more && in->none_left ? in->events->room(in->arg, i) : 0;
+		if (in->claim_max == 0 && in->queues[i].called)
+			roles_pass(in, i);
 		if (in->claim_max > 0 ||
 		    (in->looking && pause_matters(in, i))) {
 			in->claim_queue = i;
@@ -162,12 +164,11 @@ claim_next(struct inbox *in, int from)
 		}
 		if (more)
 			in->none_left = false;
-		if (in->queues[i].called)
-			roles_pass(in, i);
 		if (!in->none_left && !in->looking && !in->any_called)
 			break;
 	}
-	in->any_called = false;
+	/* Queues before `from` may have been called since. */
+	in->any_called = in->any_called && from > 0;
 	return false;
 }
 
