@@ -290,7 +290,7 @@ rmq::queues"
 	eventually 10 held_is q "0 0 5 0"
 	eventually 10 lines_are "$T/taken" 2
 	c=$(connections)
-	heartbeat
+	tick
 	stop_mq KILL
 	clean_says 0 0 0 0 0 0
 	redis set "rmq::connection::$c::running" '[]' >/dev/null

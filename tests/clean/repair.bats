@@ -149,7 +149,7 @@ reasons() {
 	redis config resetstat >/dev/null
 	MQ_URL=unix://app:pw@$D/redis.sock start_mq mq-consume other -- true
 	eventually 10 looked_at_locks
-	heartbeat
+	tick
 	stop_mq
 	assert_equal "$(held q)" "0 1 1 0"
 	redis acl deluser app >/dev/null

@@ -79,7 +79,7 @@ one_in_hand() {
 	publish_many
 	start_mq mq-consume --no-clean --prefetch "$N" q -- "$T/work"
 	eventually 20 holds_many
-	heartbeat
+	tick
 	redis config resetstat >/dev/null
 	kill "$pid"
 	eventually 20 one_in_hand
@@ -97,7 +97,7 @@ one_in_hand() {
 		[ "$(in_hand)" = "$N" ]
 	}
 	eventually 20 many
-	heartbeat
+	tick
 	redis config resetstat >/dev/null
 	stop_mq
 	(($(scripts) < N / 50))
@@ -132,7 +132,7 @@ holds_many_batches() {
 	publish_many
 	start_mq mq-consume --no-clean --prefetch "$N" q -- "$T/work"
 	eventually 20 holds_many
-	heartbeat
+	tick
 	redis config resetstat >/dev/null
 	run_mq 0 mq-pause q
 	run_mq 0 mq-publish q last

@@ -493,7 +493,7 @@ usr1_ends_it() {
 	start_mq mq-consume --batch 3 --batch-wait 1h q -- "$T/note"
 	eventually 5 state_is q "0 0 1 0 1"
 	beat=rmq::connection::$(connections)::heartbeat
-	heartbeat
+	tick
 	redis expire "$beat" 30 >/dev/null
 	kill -USR1 "$pid"
 	eventually 5 batches_reach 1

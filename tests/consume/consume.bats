@@ -228,7 +228,7 @@ calls_above() {
 	start_mq mq-consume --idle 100ms q -- "$T/wait"
 	eventually 10 started 3
 	# A run is not idleness.
-	heartbeat
+	tick
 	running "$pid"
 	echo >"$T/go"
 	wait "$pid"
@@ -276,7 +276,7 @@ running() {
 	eventually 10 started 2
 	eventually 10 started 1
 	# Those behind are left for others.
-	heartbeat
+	tick
 	assert_equal "$(held q)" "3 0 3 0"
 	run ! started 4
 	echo >"$T/go.2"
@@ -300,8 +300,8 @@ running() {
 	start_mq mq-consume --prefetch 2 q -- "$T/wait"
 	eventually 10 started 1
 	eventually 5 held_is q "3 0 3 0"
-	heartbeat
-	heartbeat
+	tick
+	tick
 	held_is q "3 0 3 0"
 	echo >"$T/go"
 	eventually 10 held_is q "0 0 0 0"
@@ -396,7 +396,7 @@ lines_are() {
 @test "consume: the keys of a connection are those of rmq" {
 	start_mq mq-consume --tag worker a b -- cat
 	eventually 10 joined
-	heartbeat
+	tick
 	name=$(connections)
 	assert_regex "$name" '^worker-[A-Za-z0-9]{6}$'
 	assert_equal "$(redis get "rmq::connection::$name::heartbeat")" 1
@@ -718,14 +718,14 @@ done
 	eventually 5 held_is q "0 0 2 0"
 	kill -USR1 "$pid"
 	# It has been heard when a later signal has had an effect, or a heartbeat.
-	heartbeat
+	tick
 	run_mq 0 mq-publish q 3
 	echo >"$T/go"
 	# What it had is run.
 	eventually 10 held_is q "1 0 0 0"
 	assert_equal "$(tr '\n' ' ' <"$T/ended")" "1 2 "
-	heartbeat
-	heartbeat
+	tick
+	tick
 	held_is q "1 0 0 0"
 	running "$pid"
 	stop_mq
@@ -737,7 +737,7 @@ done
 	start_mq mq-consume -n 1 -l q
 	eventually 10 joined
 	kill -PIPE "$pid"
-	heartbeat
+	tick
 	run_mq 0 mq-publish q x
 	wait "$pid"
 	assert_equal "$(cat "$T/out")" x

@@ -491,9 +491,9 @@ alive_is() {
 		2>"$T/pipe" 3>&- 8>&- &
 	pid=$!
 	eventually 10 held_is q "0 0 1 0"
-	heartbeat
+	tick
 	kill -TERM "$pid"
-	heartbeat
+	tick
 	kill -INT "$pid"
 	eventually 10 held_is q "1 0 0 0"
 	eventually 10 gone "$pid"

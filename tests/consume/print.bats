@@ -183,7 +183,7 @@ ended() {
 	lines 500
 	into_pipe --drain -l q
 	eventually 10 in_hand -gt 10
-	heartbeat
+	tick
 	run ! ended
 	exec 8>&-
 	wait "$pid"
@@ -195,10 +195,10 @@ ended() {
 	seq 40 | "$BUILD/mq-publish" -l q
 	into_pipe --drain -l q
 	eventually 10 in_hand -gt 10
-	heartbeat
+	tick
 	before=$(wakeups)
-	heartbeat
-	heartbeat
+	tick
+	tick
 	# Twenty looks a second, and the heartbeats.
 	(($(wakeups) - before < 120))
 	cat <&8 >"$T/got" &
@@ -219,10 +219,10 @@ wakeups() {
 	into_pipe -l q
 	timeout 20 head -c 111 <&8 | cmp - <(seq 40)
 	eventually 5 held_is q "0 0 0 0"
-	heartbeat
+	tick
 	before=$(wakeups)
-	heartbeat
-	heartbeat
+	tick
+	tick
 	(($(wakeups) - before < 40))
 	stop_mq
 }
@@ -255,7 +255,7 @@ wakeups() {
 		head -c 1 <&8 >/dev/null
 		kill -TERM "$pid"
 		# The next tick is a second away.
-		heartbeat
+		tick
 		since=$(date +%s%3N)
 		exec 8<&-
 		wait "$pid" || true
@@ -398,7 +398,7 @@ $(seq 5)"
 	into_pipe -l q
 	timeout 20 head -c 1000000 <&8 >/dev/null
 	eventually 10 in_hand -gt 5000
-	heartbeat
+	tick
 	in_hand -lt 10000
 	[[ $BUILD == *address* ]] ||
 		(($(awk '/^VmHWM/ {print $2}' "/proc/$pid/status") < 8192))

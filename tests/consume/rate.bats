@@ -89,8 +89,8 @@ lines_reach() {
 	start_mq mq-consume -j 8 --rate 1/h:3 q -- "$T/note"
 	eventually 10 lines_reach "$T/times" 3
 	# The tick would claim, too.
-	heartbeat
-	heartbeat
+	tick
+	tick
 	assert_equal "$(held q)" "47 0 0 0"
 	assert_equal "$(wc -l <"$T/times")" 3
 	# Another one can have it.
@@ -131,13 +131,13 @@ lines_reach() {
 	run_mq 0 mq-publish other a b c
 	start_mq mq-consume -j 8 --rate-shared 1/h:2 q other -- "$T/note"
 	eventually 10 lines_reach "$T/times" 4
-	heartbeat
+	tick
 	assert_equal "$(held q) $(held other)" "1 0 0 0 1 0 0 0"
 	stop_mq
 	# Whoever comes next finds it as it is.
 	start_mq mq-consume --rate-shared 1/h:2 q -- "$T/note"
 	eventually 10 one_consumer
-	heartbeat
+	tick
 	assert_equal "$(held q)" "1 0 0 0"
 	stop_mq
 }
@@ -159,7 +159,7 @@ one_consumer() {
 	echo 'echo >>"$T/started"; read -r _ <>"$T/go"' | script s
 	start_mq mq-consume -j 2 --rate-shared 1000/s:100 q -- "$T/s"
 	eventually 10 lines_reach "$T/started" 2
-	heartbeat
+	tick
 	assert_equal "$(held q)" "18 0 2 0"
 	stop_mq INT
 }
@@ -217,8 +217,8 @@ gaps() {
 	run_mq 0 mq-publish q bad
 	eventually 10 held_is q "0 0 0 2"
 	run_mq 0 mq-publish q more
-	heartbeat
-	heartbeat
+	tick
+	tick
 	assert_equal "$(held q)" "1 0 0 2"
 	stop_mq
 	assert_equal "$(held q)" "1 0 0 2"
@@ -238,7 +238,7 @@ gaps() {
 	start_mq mq-consume --rest 1h..1h --backoff 1ms..1ms q -- \
 		sh -c 'echo >>"$T/runs"; exit 75'
 	eventually 10 lines_reach "$T/runs" 1
-	heartbeat
+	tick
 	assert_equal "$(wc -l <"$T/runs")" 1
 	stop_mq
 }

@@ -100,15 +100,15 @@ connected() {
 @test "running: nothing for short runs" {
 	start_mq mq-consume jobs -- true
 	eventually 5 connected
-	heartbeat
-	heartbeat
+	tick
+	tick
 	redis config resetstat >/dev/null
 	for _ in 1 2 3 4 5 6; do
 		run_mq 0 mq-publish jobs x
 		eventually 5 held_is jobs "0 0 0 0"
 		assert there 0
 	done
-	heartbeat
+	tick
 	assert_equal "$(redis info commandstats | grep -cE 'cmdstat_(set|del):')" 0
 	stop_mq
 }
@@ -117,10 +117,10 @@ connected() {
 	run_mq 0 mq-publish jobs x
 	start_mq mq-consume jobs -- "$T/work"
 	eventually 10 there
-	heartbeat
+	tick
 	redis config resetstat >/dev/null
-	heartbeat
-	heartbeat
+	tick
+	tick
 	assert_equal "$(redis info commandstats | grep -c 'cmdstat_set:')" 0
 	# But kept, as the lease is.
 	redis expire "rmq::connection::$(connections)::running" 20 >/dev/null
@@ -231,15 +231,15 @@ other_name() {
 	start_mq mq-consume jobs -- "$T/work"
 	eventually 10 test -s "$T/pid.x"
 	redis config set maxmemory 1 >/dev/null
-	heartbeat
-	heartbeat
+	tick
+	tick
 	assert there 0
 	redis config set maxmemory 0 >/dev/null
 	eventually 5 there
 	redis acl setuser default -set >/dev/null
 	echo new >"$T/say"
-	heartbeat
-	heartbeat
+	tick
+	tick
 	assert field_is 0 text ""
 	redis acl setuser default +set >/dev/null
 	eventually 5 field_is 0 text new
@@ -256,8 +256,8 @@ other_name() {
 	"$BUILD/mq-consume" jobs >"$T/pipe" 2>"$T/err" 8>&- 3>&- &
 	pid=$!
 	eventually 10 held_is jobs "0 0 1 0"
-	heartbeat
-	heartbeat
+	tick
+	tick
 	assert there 0
 	stop_mq
 }

@@ -94,8 +94,8 @@ at_rest() {
 	local from
 
 	from=$(ticks)
-	heartbeat
-	heartbeat
+	tick
+	tick
 	echo "$(($(ticks) - from)) ticks"
 	[ $(($(ticks) - from)) -le 20 ]
 }
@@ -342,8 +342,8 @@ while (<STDIN>) {
 	publish 1
 	start_mq mq-consume --stream q -- sh -c 'echo $$ >>"$T/starts"; exec cat /dev/zero >&3'
 	eventually 5 starts_reach 1
-	heartbeat
-	heartbeat
+	tick
+	tick
 	echo "peak $(peak) KiB"
 	! $plain || assert [ "$(peak)" -le 12000 ]
 	# Others are not kept waiting.
@@ -436,8 +436,8 @@ unacked_is_some() {
 	start_mq mq-consume --stream -j 4 --window 1000 q -- sh -c \
 		'while read -r x; do echo x >>"$T/got"; sleep 0.5; echo done >&3; done'
 	eventually 10 got_reaches 4
-	heartbeat
-	heartbeat
+	tick
+	tick
 	echo "peak $(peak) KiB, $(held q)"
 	assert [ "$(peak)" -le 40000 ]
 	stop_mq KILL || true

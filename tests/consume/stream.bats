@@ -474,7 +474,7 @@ while read -r x; do echo "$x" >>"$T/got"; done
 	seq 20 | run_mq 0 mq-publish -l q
 	start_mq mq-consume --stream q -- "$T/hoard"
 	eventually 10 held_is q "19 0 1 0"
-	heartbeat
+	tick
 	assert_equal "$(wc -l <"$T/got")" 1
 	stop_mq KILL || true
 }
@@ -800,7 +800,7 @@ open my $f, '>>', "$ENV{T}/got"; print $f "$n\n";
 	kill -USR1 "$pid"
 	eventually 5 grep -q end "$T/got"
 	publish 3
-	heartbeat
+	tick
 	assert_equal "$(held q)" "1 0 0 0"
 	stop_mq
 }

@@ -950,10 +950,10 @@ read -r _ <"$T/go"
 	start_mq mq-consume -n 1 q -- "$T/s"
 	eventually 10 test -e "$T/said"
 	# A loop on the end of the pipe would wake up all the time.
-	heartbeat
+	tick
 	cpu=$(awk '{print $14 + $15}' "/proc/$pid/stat")
-	heartbeat
-	heartbeat
+	tick
+	tick
 	(($(awk '{print $14 + $15}' "/proc/$pid/stat") - cpu < 20))
 	echo >"$T/go"
 	wait "$pid"

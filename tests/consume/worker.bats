@@ -308,7 +308,7 @@ read -r _ <"$T/hold"
 	# One that lasts, and ends between the ticks.
 	run_mq 0 mq-publish q x
 	eventually 10 test -e "$T/short"
-	heartbeat
+	tick
 	echo >"$T/hold"
 	wait "$pid"
 	held_is q "0 0 0 0"

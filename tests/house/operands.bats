@@ -420,7 +420,7 @@ six_run() {
 	for turn in 1 2 3; do
 		run_mq 0 mq-publish q "more $turn"
 		eventually 10 grep -q "more $turn" "$T/runs"
-		heartbeat
+		tick
 	done
 	assert_equal "$(grep -c 'trying again' "$T/err")" 1
 	assert_equal "$(held q)" "0 0 1 0"

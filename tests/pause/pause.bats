@@ -66,8 +66,8 @@ in_out() {
 
 # Two more heartbeats: whatever was to be noticed has been.
 two_ticks() {
-	heartbeat
-	heartbeat
+	tick
+	tick
 }
 
 # --- the tool ------------------------------------------------------------------------
@@ -272,7 +272,7 @@ connected() {
 	seq 2 | run_mq 0 mq-publish --raw -l q
 	start_mq mq-consume --prefetch 1 q -- "$T/work"
 	eventually 10 held_is q "0 0 2 0"
-	heartbeat
+	tick
 	redis config resetstat >/dev/null
 	yes "LPUSH rmq::queue::[q]::ready x" | head -n 2000 | redis >/dev/null
 	calls=$(redis info commandstats |

@@ -91,8 +91,8 @@ is_small() {
 		--attempts 1 q -- true >"$T/out" 2>"$T/err" 3>&- &
 	pid=$!
 	eventually 10 says 'Resource temporarily unavailable; trying again'
-	heartbeat
-	heartbeat
+	tick
+	tick
 	held_is q "0 0 1 0"
 	lines_are 1 "$T/err"
 	if [ "$(id -u)" = 0 ]; then

@@ -202,7 +202,7 @@ close_terminal() {
 	close_terminal
 	run_mq 0 mq-publish q x
 	eventually 10 held_is q "0 0 0 0"
-	heartbeat
+	tick
 	connected 1
 	kill -TERM "$(pgrep -P "$pid")"
 	eventually 10 nobody_there

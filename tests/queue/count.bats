@@ -276,9 +276,9 @@ esac
 	seq 300 | run_mq 0 mq-publish -l q
 	eventually 20 counts_are "300 300" runs done
 	# Nothing has changed since: nothing is told.
-	heartbeat
+	tick
 	redis config resetstat >/dev/null
-	heartbeat
+	tick
 	assert_equal "$(redis info commandstats | grep -c hincrby)" 0
 	stop_mq
 	assert_equal "$(counts published runs done)" "300 300 300"
