@@ -47,7 +47,8 @@ outcomes() {
 no_counters() {
 	redis acl setuser alice reset on '>pw' +@all '~rmq::queues' '~*ready' \
 		'~*delayed' '~*priority' '~*locks' '~*clock' '~*result::' \
-		'~*unacked' '~*rejected' '~*paused' '~*rate' \
+		'~*unacked' '~*rejected' '~*paused' '~*rate' '~*large' \
+		'~*watch' '~*idle' \
 		'~rmq::connection*' '&*' >/dev/null
 	export MQ_URL=unix://alice:pw@$D/redis.sock
 }
@@ -95,8 +96,8 @@ no_counters() {
 	type -P strace
 	strace -f -e trace=write,sendto -o "$T/trace" "$BUILD/mq-publish" q x ||
 		skip "strace is not allowed"
-	# TIME; SADD; LPUSH with HINCRBY; in the end, UNLINK.
-	assert_equal "$(grep -c '"\*' "$T/trace")" 4
+	# TIME; LPUSH with HINCRBY; in the end, UNLINK.
+	assert_equal "$(grep -c '"\*' "$T/trace")" 3
 	assert_equal "$(grep -c 'LPUSH' "$T/trace")" 1
 }
 
@@ -167,9 +168,7 @@ def until(word):
     data = data.split(word, 1)[1]
 until(b"TIME\r\n")
 until(b"ready\r\n")
-c.sendall(b"-ERR no HELLO\r\n+OK\r\n*2\r\n$1\r\n1\r\n$1\r\n1\r\n:0\r\n")
-until(b"\r\nSADD\r\n")
-c.sendall(b":0\r\n")
+c.sendall(b"-ERR no HELLO\r\n+OK\r\n*2\r\n$1\r\n1\r\n$1\r\n1\r\n:1\r\n:0\r\n")
 until(b"EXEC\r\n")
 PY
 	printf '%s\n' "$1" >>"$T/server.py"

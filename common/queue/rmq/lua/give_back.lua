@@ -32,7 +32,7 @@ local function are_newest()
   return true
 end
 
-if not are_newest() then
+if call('EXISTS', unacked) == 0 or not are_newest() then
   return 0
 end
 -- No refusal may come in the middle.
