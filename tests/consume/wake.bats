@@ -96,7 +96,7 @@ calls() {
 
 commands() {
 	redis info commandstats | tr -d '\r' |
-		sed -n 's/^cmdstat_.*:calls=\([0-9]*\),.*/\1/p' | paste -sd+ | bc
+		sed -n 's/^cmdstat_.*:calls=\([0-9]*\),.*/\1/p' | awk '{ n += $1 } END { print n + 0 }'
 }
 
 # soon N: as many runs, long before a watch lapses.
