@@ -160,7 +160,7 @@ unacked_are() {
 	nothing_refused
 	# When it has lost its connection and a reply; when it is a consumer, too.
 	all_needed '+client|kill' '+client|list' +hgetall \
-		"$(is rmq || echo '&__redis__:invalidate')"
+		"$(is rmq || printf '%s\n' '&__redis__:invalidate' '&mq::wake::*')"
 }
 
 @test "acl: users that begin with all channels, as those of Redis 6.2 do" {
