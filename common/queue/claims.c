@@ -12,12 +12,6 @@
  * small. */
 #define MOST 64
 
-static bool
-is_good(const struct mq_answer *a)
-{
-	return a != NULL && a->error == NULL;
-}
-
 /* The bytes are taken out of the replies instead of being copied: a message may
  * be large. */
 static struct mq_element *
@@ -146,7 +140,7 @@ take_claimed(const struct mq_asker *asker, redisReply *reply)
 	struct mq_claimed claimed = {0};
 	struct mq_answer buf;
 	const struct mq_answer *a = mq_answer_to(reply, -1, &buf);
-	int n = is_good(a) ? mq_layout_claimed(reply, &claimed) : 0;
+	int n = mq_answer_good(a) ? mq_layout_claimed(reply, &claimed) : 0;
 
 	claimed.n = n;
 	if (n == 0 && claimed.large && k->atomic) {
@@ -223,7 +217,7 @@ take_held(const struct mq_asker *asker, redisReply *reply)
 	    mq_answer_to(reply, REDIS_REPLY_ARRAY, &buf);
 	int n = 0;
 
-	if (is_good(a)) {
+	if (mq_answer_good(a)) {
 		n = (int)reply->elements - 1;
 		held = (struct mq_held){reply->element[0]->integer,
 		    elements_new(reply->element + 1, n), n};

@@ -15,12 +15,6 @@ send_own(struct mq_consumer *k, struct mq_command *cmd, mq_async_take *take,
 	    k->async, cmd, take, &(struct mq_asker){fn, arg, k->layout});
 }
 
-static bool
-is_good(const struct mq_answer *a)
-{
-	return a != NULL && a->error == NULL;
-}
-
 static void
 take_answer(const struct mq_asker *asker, redisReply *reply)
 {
@@ -38,7 +32,7 @@ take_number(const struct mq_asker *asker, redisReply *reply)
 	const struct mq_answer *a =
 	    mq_answer_to(reply, REDIS_REPLY_INTEGER, &buf);
 
-	fn(asker->arg, a, is_good(a) ? reply->integer : 0);
+	fn(asker->arg, a, mq_answer_good(a) ? reply->integer : 0);
 }
 
 /* --- its lease ---------------------------------------------------------------- */
@@ -60,7 +54,7 @@ take_lease(const struct mq_asker *asker, redisReply *reply)
 	struct mq_answer buf;
 	const struct mq_answer *a = mq_answer_to(reply, -1, &buf);
 
-	fn(asker->arg, a, is_good(a) ? layout->lease(reply) : 0);
+	fn(asker->arg, a, mq_answer_good(a) ? layout->lease(reply) : 0);
 }
 
 void
@@ -131,7 +125,8 @@ take_looked(const struct mq_asker *asker, redisReply *reply)
 {
 	mq_looked_fn *fn = (mq_looked_fn *)asker->fn;
 	struct mq_answer buf;
-	bool good = is_good(mq_answer_to(reply, REDIS_REPLY_ARRAY, &buf));
+	bool good =
+	    mq_answer_good(mq_answer_to(reply, REDIS_REPLY_ARRAY, &buf));
 	int i, n = good ? (int)reply->elements : 0;
 	long long *waiting = mq_xcalloc((size_t)n + 1, sizeof(*waiting));
 
@@ -267,7 +262,8 @@ take_published(const struct mq_asker *asker, redisReply *reply)
 	const struct mq_answer *a = mq_answer_to(reply, -1, &buf);
 
 	fn(asker->arg, a,
-	    is_good(a) ? mq_layout_published(reply, 0) : MQ_PUBLISHED_NONSENSE);
+	    mq_answer_good(a) ? mq_layout_published(reply, 0) :
+				MQ_PUBLISHED_NONSENSE);
 }
 
 void

@@ -43,8 +43,7 @@ on_rest(void *arg, const struct mq_answer *answer, long long n)
 {
 	struct rest *rest = arg;
 	struct mq_consumer *k = rest->consumer;
-
-	bool good = answer != NULL && answer->error == NULL;
+	bool good = mq_answer_good(answer);
 
 	if (good && n > 0) {
 		mq_consumer_give_back(k, rest->queue, NULL, on_rest, rest);

@@ -13,8 +13,7 @@ take_settled(const struct mq_asker *asker, redisReply *reply)
 	const struct mq_answer *a = mq_answer_to(reply, -1, &buf);
 
 	fn(asker->arg, a,
-	    a != NULL && a->error == NULL ? mq_layout_settled(reply) :
-					    MQ_SETTLED_LOST);
+	    mq_answer_good(a) ? mq_layout_settled(reply) : MQ_SETTLED_LOST);
 }
 
 /* Whatever has refused: settle() finds out, and says so. */

@@ -4,6 +4,9 @@
 #ifndef MQ_ANSWER_H
 #define MQ_ANSWER_H
 
+#include <stdbool.h>
+#include <stddef.h>
+
 /*
  * A callback gets NULL instead when the connection was lost before the answer
  * came: nothing is known of the command then.
@@ -13,6 +16,13 @@ struct mq_answer {
 			    * until the callback returns */
 	int status;	   /* mq_exit that fits it; 0: no error */
 };
+
+/* Whether there is an answer, and no error. */
+static inline bool
+mq_answer_good(const struct mq_answer *a)
+{
+	return a != NULL && a->error == NULL;
+}
 
 /* Whatever else a callback gets is set only when there is an answer, and no
  * error. */

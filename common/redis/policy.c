@@ -11,7 +11,7 @@ take_policy(const struct mq_asker *asker, redisReply *reply)
 	const struct mq_answer *a =
 	    mq_answer_to(reply, REDIS_REPLY_STRING, &buf);
 
-	if (a != NULL && a->error == NULL)
+	if (mq_answer_good(a))
 		mq_info_take(&info, reply->str);
 	fn(asker->arg, a, &info);
 }

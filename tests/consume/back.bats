@@ -207,19 +207,25 @@ b" | head -n 1000
 
 # --- troubles ----------------------------------------------------------------------
 
-@test "back: killed in the middle, nothing is lost or doubled" {
-	local c left
-
+# A consumer ends, and has given back some of its many messages.  Sets c and left.
+leave_half_way() {
 	publish_many
 	start_mq mq-consume --no-clean --prefetch "$N" q -- "$T/work"
 	eventually 20 holds_many
 	c=$(connections)
 	left=$(holds "$c")
-	some_back() {
-		(($(holds "$c") < left))
-	}
 	kill "$pid"
 	eventually 20 some_back
+}
+
+some_back() {
+	(($(holds "$c") < left))
+}
+
+@test "back: killed in the middle, nothing is lost or doubled" {
+	local c left
+
+	leave_half_way
 	kill -KILL "$pid"
 	wait "$pid" || true
 	expire "$c"
@@ -236,16 +242,7 @@ b" | head -n 1000
 @test "back: a connection that is lost in the middle" {
 	local c left
 
-	publish_many
-	start_mq mq-consume --no-clean --prefetch "$N" q -- "$T/work"
-	eventually 20 holds_many
-	c=$(connections)
-	left=$(holds "$c")
-	some_back() {
-		(($(holds "$c") < left))
-	}
-	kill "$pid"
-	eventually 20 some_back
+	leave_half_way
 	redis client kill type normal skipme yes >/dev/null
 	eventually 20 one_in_hand
 	go_and_end

@@ -108,8 +108,8 @@ inbox_count(const struct inbox *in, int queue)
 	const struct message *m;
 	long long n = 0;
 
-	TAILQ_FOREACH(m, &in->all, link)
-		n += m->queue == queue && !m->lost && !m->gone;
+	TAILQ_FOREACH(m, &in->queues[queue].all, own)
+		n += !m->lost && !m->gone;
 	return n;
 }
 
@@ -121,11 +121,10 @@ inbox_find_spot(
 
 	*spot =
 	    (struct mq_spot){.received = in->queues[wanted->queue].received};
-	TAILQ_FOREACH(m, &in->all, link) {
+	TAILQ_FOREACH(m, &in->queues[wanted->queue].all, own) {
 		if (m == wanted)
 			spot->place = spot->count;
-		spot->count += m->queue == wanted->queue && !m->lost &&
-		    !m->gone && !m->in_flight;
+		spot->count += !m->lost && !m->gone && !m->in_flight;
 	}
 	spot->known = inbox_in_order(in) || spot->count == 1;
 }

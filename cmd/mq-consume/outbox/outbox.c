@@ -50,7 +50,7 @@ on_acked(void *arg, const struct mq_answer *answer, enum mq_settled how)
 {
 	struct ack_batch *b = arg;
 	struct outbox *o = b->outbox;
-	bool answered = answer != NULL && answer->error == NULL;
+	bool answered = mq_answer_good(answer);
 	bool done = answered && how == MQ_SETTLED;
 	int i;
 

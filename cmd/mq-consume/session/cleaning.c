@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
+#include "base/exit.h"
 #include "base/say.h"
 #include "redis/connection.h"
 
@@ -70,8 +71,8 @@ on_kept(void *arg, const struct mq_answer *answer, long long n)
 {
 	struct cleaning *cl = arg;
 
-	(void)answer;
-	(void)n;
+	/* Another one may have the key by now, if this round took long. */
+	cl->ours = mq_answer_good(answer) && n == 0;
 	cl->answers--;
 }
 
@@ -117,7 +118,7 @@ static void
 on_competed(void *arg, const struct mq_answer *answer, long long n)
 {
 	struct cleaning *cl = arg;
-	bool refused = answer != NULL && answer->error != NULL;
+	bool refused = answer != NULL && answer->status == MQ_EXIT_NOPERM;
 
 	cl->answers--;
 	if (refused && !cl->by_queue) {
