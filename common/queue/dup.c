@@ -12,7 +12,8 @@
 /* Beginnings of a DEST that is no name of a queue. */
 static const char *const web[] = {"http://", "https://", NULL};
 static const char *const remotes[] = {"redis://", "rediss://", "unix://",
-    "redis-cluster://", "redis-sentinel://", "private:", NULL};
+    "redis-cluster://", "rediss-cluster://", "redis-sentinel://",
+    "rediss-sentinel://", "private:", NULL};
 
 static bool
 begins_with_any(const char *s, const char *const *prefixes)

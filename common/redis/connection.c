@@ -323,11 +323,11 @@ connect_host(struct mq_redis *r, double until)
 	struct mq_addresses all;
 
 	mq_addresses_begin(
-	    &all, server->url.host, search < until ? search : until);
+	    &all, server->url.hosts[0].name, search < until ? search : until);
 	while (mq_addresses_next(&all, server->address)) {
 		mq_redis_close(r);
-		r->context = redisConnectWithTimeout(
-		    server->address, server->url.port, connect_timeout(until));
+		r->context = redisConnectWithTimeout(server->address,
+		    server->url.hosts[0].port, connect_timeout(until));
 		if (r->context == NULL || r->context->err != 0)
 			set_lost(r);
 		if (r->context == NULL || r->context->err == 0)

@@ -84,7 +84,8 @@ mq_async_open(
 	if (server->socket[0] != '\0')
 		context = redisAsyncConnectUnix(server->socket);
 	else
-		context = redisAsyncConnect(server->address, server->url.port);
+		context = redisAsyncConnect(
+		    server->address, server->url.hosts[0].port);
 	if (context == NULL || context->err != 0) {
 		strlcpy(a->refusal,
 		    context != NULL ? context->errstr : "out of memory",

@@ -141,11 +141,11 @@ add_password(struct mq_server *server, const struct mq_envfile *f, char *error,
 
 /* Why a URL of this kind cannot be used yet; NULL: it can. */
 static const char *
-not_yet(enum mq_url_kind kind)
+not_yet(const struct mq_url *u)
 {
-	switch (kind) {
-	case MQ_URL_REDISS:
-		return "rediss:// (TLS) comes in a later version";
+	if (u->tls)
+		return "TLS comes in a later version";
+	switch (u->kind) {
 	case MQ_URL_CLUSTER:
 		return "redis-cluster:// comes in a later version";
 	case MQ_URL_SENTINEL:
@@ -166,7 +166,7 @@ parse_server(
 		return MQ_EXIT_CONFIG;
 	}
 	mq_url_show(&server->url, server->name, sizeof(server->name));
-	why = not_yet(server->url.kind);
+	why = not_yet(&server->url);
 	if (why != NULL) {
 		snprintf(error, error_size, "%s: %s", server->name, why);
 		return MQ_EXIT_CONFIG;

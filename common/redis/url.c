@@ -1,29 +1,53 @@
 #include "url.h"
 
-#include <stdbool.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/un.h>
 
-#include "base/buf.h"
 #include "base/percent.h"
 #include "base/xalloc.h"
 #include "host.h"
+#include "url-parts.h"
 
-#define DEFAULT_PORT 6379
+#define TWICE "a parameter is given twice"
 
-static const struct {
-	const char *prefix;
-	enum mq_url_kind kind;
-} schemes[] = {
-    {"redis://", MQ_URL_REDIS},
-    {"rediss://", MQ_URL_REDISS},
-    {"unix://", MQ_URL_UNIX},
-    {"redis-cluster://", MQ_URL_CLUSTER},
-    {"redis-sentinel://", MQ_URL_SENTINEL},
-    {"private:", MQ_URL_PRIVATE},
+const struct mq_url_scheme mq_url_schemes[] = {
+    {"redis://", MQ_URL_REDIS, false, 6379},
+    {"rediss://", MQ_URL_REDIS, true, 6379},
+    {"unix://", MQ_URL_UNIX, false, 0},
+    {"redis-cluster://", MQ_URL_CLUSTER, false, 6379},
+    {"rediss-cluster://", MQ_URL_CLUSTER, true, 6379},
+    {"redis-sentinel://", MQ_URL_SENTINEL, false, 26379},
+    {"rediss-sentinel://", MQ_URL_SENTINEL, true, 26379},
+    {"private:", MQ_URL_PRIVATE, false, 0},
+    {0},
 };
+
+const struct mq_url_text mq_url_texts[] = {
+    {"layout=", offsetof(struct mq_url, layout), false},
+    {"ns=", offsetof(struct mq_url, ns), false},
+    {"cacert=", offsetof(struct mq_url, cacert), true},
+    {"cert=", offsetof(struct mq_url, cert), true},
+    {"key=", offsetof(struct mq_url, key), true},
+    {"sni=", offsetof(struct mq_url, sni), true},
+    {0},
+};
+
+const struct mq_url_scheme *
+mq_url_scheme(const struct mq_url *u)
+{
+	const struct mq_url_scheme *s = mq_url_schemes;
+
+	while (s->kind != u->kind || s->tls != u->tls)
+		s++;
+	return s;
+}
+
+char **
+mq_url_text(const struct mq_url *u, const struct mq_url_text *text)
+{
+	return (char **)((char *)u + text->at);
+}
 
 /*
  * Below, a function that returns a text returns what is wrong, or NULL when
@@ -39,39 +63,40 @@ parse_db(const char *s, size_t n, int *db)
 	return NULL;
 }
 
+/* One host, n bytes at s. */
 static const char *
-parse_one_host(const char *s, size_t n, struct mq_url *u)
+parse_host(const char *s, size_t n, struct mq_url *u)
 {
+	int port = mq_url_scheme(u)->port;
 	const char *host, *why;
 	size_t len;
 
-	u->port = DEFAULT_PORT;
-	why = mq_host_parse(s, n, &host, &len, &u->port);
-	if (why == NULL)
-		u->host = mq_xstrndup(host, len);
-	return why;
+	why = mq_host_parse(s, n, &host, &len, &port);
+	if (why != NULL)
+		return why;
+	u->hosts =
+	    mq_xreallocarray(u->hosts, u->hosts_n + 1, sizeof(u->hosts[0]));
+	u->hosts[u->hosts_n++] =
+	    (struct mq_url_host){mq_xstrndup(host, len), port};
+	return NULL;
 }
 
 static const char *
-parse_host_list(const char *s, size_t n, struct mq_url *u)
+parse_hosts(const char *s, size_t n, struct mq_url *u)
 {
-	const char *end = s + n, *p = s, *comma, *host, *why;
-	size_t len;
-	int port;
+	const char *end = s + n, *comma, *why;
 
+	if (u->kind == MQ_URL_REDIS)
+		return parse_host(s, n, u);
 	for (;;) {
-		comma = memchr(p, ',', (size_t)(end - p));
+		comma = memchr(s, ',', (size_t)(end - s));
 		if (comma == NULL)
-			comma = end;
-		why = mq_host_parse(p, (size_t)(comma - p), &host, &len, &port);
+			return parse_host(s, (size_t)(end - s), u);
+		why = parse_host(s, (size_t)(comma - s), u);
 		if (why != NULL)
 			return why;
-		if (comma == end)
-			break;
-		p = comma + 1;
+		s = comma + 1;
 	}
-	u->host = mq_xstrndup(s, n);
-	return NULL;
 }
 
 /* Takes user and password before the @ of the n bytes at *s; steps behind it. */
@@ -93,35 +118,66 @@ parse_user(const char **s, size_t *n, struct mq_url *u)
 	return why;
 }
 
-/* NAME=VALUE: the value is decoded, and there is one. */
+/* The value behind NAME=; there is one. */
 static const char *
 parse_text(const char *s, size_t n, char **value)
 {
 	if (*value != NULL)
-		return "a parameter is given twice";
+		return TWICE;
 	if (n == 0)
 		return "a parameter without a value";
 	return mq_percent_decode(s, n, value);
+}
+
+static const char *
+parse_insecure(const char *s, size_t n, struct mq_url *u)
+{
+	if (u->insecure)
+		return TWICE;
+	if (n != 1 || *s != '1')
+		return "insecure is followed by =1, or left out";
+	u->insecure = true;
+	return NULL;
+}
+
+/* Steps behind name, if the n bytes at *s begin with it. */
+static bool
+skip_name(const char **s, size_t *n, const char *name)
+{
+	size_t len = strlen(name);
+
+	if (*n < len || memcmp(*s, name, len) != 0)
+		return false;
+	*s += len;
+	*n -= len;
+	return true;
+}
+
+static const char *
+unknown_parameter(const struct mq_url *u)
+{
+	if (u->tls)
+		return "unknown parameter; only layout, ns, cacert, cert, key, "
+		       "sni and insecure are known";
+	return u->kind == MQ_URL_UNIX ?
+	    "unknown parameter; only db, layout and ns are known" :
+	    "unknown parameter; only layout and ns are known";
 }
 
 /* Takes NAME=VALUE, n bytes at s. */
 static const char *
 parse_parameter(const char *s, size_t n, struct mq_url *u)
 {
-	static const char db[] = "db=", layout[] = "layout=", ns[] = "ns=";
+	const struct mq_url_text *text;
 
-	if (u->kind == MQ_URL_UNIX && strncmp(s, db, strlen(db)) == 0)
-		return u->db != 0 ?
-		    "a parameter is given twice" :
-		    parse_db(s + strlen(db), n - strlen(db), &u->db);
-	if (strncmp(s, layout, strlen(layout)) == 0)
-		return parse_text(
-		    s + strlen(layout), n - strlen(layout), &u->layout);
-	if (strncmp(s, ns, strlen(ns)) == 0)
-		return parse_text(s + strlen(ns), n - strlen(ns), &u->ns);
-	return u->kind == MQ_URL_UNIX ?
-	    "unknown parameter; only db, layout and ns are known" :
-	    "unknown parameter; only layout and ns are known";
+	if (u->kind == MQ_URL_UNIX && skip_name(&s, &n, "db="))
+		return u->db != 0 ? TWICE : parse_db(s, n, &u->db);
+	if (u->tls && skip_name(&s, &n, "insecure="))
+		return parse_insecure(s, n, u);
+	for (text = mq_url_texts; text->name != NULL; text++)
+		if ((u->tls || !text->tls) && skip_name(&s, &n, text->name))
+			return parse_text(s, n, mq_url_text(u, text));
+	return unknown_parameter(u);
 }
 
 /* Behind everything else: nothing, or ?NAME=VALUE[&NAME=VALUE...] */
@@ -207,10 +263,8 @@ parse_network(const char *s, struct mq_url *u)
 	path = strcspn(s + n, "?");
 	if (u->kind == MQ_URL_UNIX && n > 0)
 		return "the path of a socket must begin with /";
-	if (u->kind == MQ_URL_CLUSTER || u->kind == MQ_URL_SENTINEL)
-		why = parse_host_list(s, n, u);
-	else if (u->kind != MQ_URL_UNIX)
-		why = parse_one_host(s, n, u);
+	if (u->kind != MQ_URL_UNIX)
+		why = parse_hosts(s, n, u);
 	if (why == NULL)
 		why = parse_path(s + n, path, u);
 	return why != NULL ? why : parse_parameters(s + n + path, u);
@@ -229,20 +283,21 @@ parse_private(const char *s, struct mq_url *u)
 static const char *
 parse_url(const char *s, struct mq_url *u)
 {
-	size_t i, n;
+	const struct mq_url_scheme *scheme;
+	size_t n = strlen(s);
 	const char *p;
 
 	for (p = s; *p != '\0'; p++)
 		if ((unsigned char)*p < ' ' || *p == '\177')
 			return "holds a control character";
-	for (i = 0; i < sizeof(schemes) / sizeof(schemes[0]); i++) {
-		n = strlen(schemes[i].prefix);
-		if (strncmp(s, schemes[i].prefix, n) != 0)
+	for (scheme = mq_url_schemes; scheme->prefix != NULL; scheme++) {
+		if (!skip_name(&s, &n, scheme->prefix))
 			continue;
-		u->kind = schemes[i].kind;
+		u->kind = scheme->kind;
+		u->tls = scheme->tls;
 		if (u->kind == MQ_URL_PRIVATE)
-			return parse_private(s + n, u);
-		return parse_network(s + n, u);
+			return parse_private(s, u);
+		return parse_network(s, u);
 	}
 	return "unknown scheme; use redis://, unix:// or private:";
 }
@@ -261,87 +316,18 @@ mq_url_parse(const char *s, struct mq_url *u, const char **why)
 void
 mq_url_free(struct mq_url *u)
 {
+	const struct mq_url_text *text;
+	size_t i;
+
 	if (u->password != NULL)
 		explicit_bzero(u->password, strlen(u->password));
 	free(u->password);
 	free(u->user);
-	free(u->host);
 	free(u->path);
-	free(u->layout);
-	free(u->ns);
+	for (i = 0; i < u->hosts_n; i++)
+		free(u->hosts[i].name);
+	free(u->hosts);
+	for (text = mq_url_texts; text->name != NULL; text++)
+		free(*mq_url_text(u, text));
 	*u = (struct mq_url){0};
-}
-
-/* The part of a URL behind the scheme; the caller frees. */
-static char *
-show_rest(const struct mq_url *u, const char *path)
-{
-	bool ipv6;
-	char port[16] = "";
-
-	switch (u->kind) {
-	case MQ_URL_UNIX:
-	case MQ_URL_PRIVATE:
-		return mq_xstrdup(path);
-	case MQ_URL_CLUSTER:
-		return mq_xstrdup(u->host);
-	case MQ_URL_SENTINEL:
-		return mq_xasprintf("%s/%s", u->host, path);
-	case MQ_URL_REDIS:
-	case MQ_URL_REDISS:
-		break;
-	}
-	ipv6 = strchr(u->host, ':') != NULL;
-	if (u->port != DEFAULT_PORT)
-		snprintf(port, sizeof(port), ":%d", u->port);
-	return mq_xasprintf(
-	    "%s%s%s%s", ipv6 ? "[" : "", u->host, ipv6 ? "]" : "", port);
-}
-
-static const char *
-scheme_of(enum mq_url_kind kind)
-{
-	size_t i = 0;
-
-	while (schemes[i].kind != kind)
-		i++;
-	return schemes[i].prefix;
-}
-
-/* Appends a parameter, if it has a value: behind a '?', or one more. */
-static void
-show_parameter(struct mq_buf *out, const char *name, const char *value)
-{
-	char *text;
-
-	if (value == NULL)
-		return;
-	/* Right behind a host, one of these would change its meaning. */
-	text = mq_percent_encode(value, "%&/@");
-	mq_buf_printf(out, "%c%s=%s",
-	    memchr(out->data, '?', out->len) != NULL ? '&' : '?', name, text);
-	free(text);
-}
-
-void
-mq_url_show(const struct mq_url *u, char *out, size_t size)
-{
-	const char *special = u->kind == MQ_URL_SENTINEL ? "%/?" : "%?";
-	char *path = mq_percent_encode(u->path != NULL ? u->path : "", special);
-	char *rest = show_rest(u, path);
-	struct mq_buf text = {0};
-	char db[16];
-
-	snprintf(db, sizeof(db), "%d", u->db);
-	mq_buf_printf(&text, "%s%s", scheme_of(u->kind), rest);
-	if (u->kind == MQ_URL_UNIX && u->db != 0)
-		show_parameter(&text, "db", db);
-	else if (u->db != 0)
-		mq_buf_printf(&text, "/%s", db);
-	show_parameter(&text, "layout", u->layout);
-	show_parameter(&text, "ns", u->ns);
-	snprintf(out, size, "%s", mq_buf_str(&text));
-	mq_buf_free(&text);
-	free(rest);
-	free(path);
 }

@@ -367,7 +367,7 @@ fail couldn't connect to queue - redis://127.0.0.1:$port?queue=other: Connection
 	assert_output "fail couldn't connect to queue - unix://$T/nope.sock?queue=q: No such file or directory
 fail couldn't connect to queue - unix://$T/nope.sock?queue=q: No such file or directory
 fail couldn't connect to queue - redis://no-such-host.invalid?queue=q: WHY
-fail couldn't connect to queue - rediss://h?queue=q: rediss://h: rediss:// (TLS) comes in a later version
+fail couldn't connect to queue - rediss://h?queue=q: rediss://h: TLS comes in a later version
 fail dup failed - port is not a number from 1 to 65535"
 }
 

@@ -39,9 +39,10 @@ show(const char *s)
 	char *text, *twice, *secret = with_secret(s);
 	size_t size = strlen(s) * 3 + 64;
 	const char *why = NULL;
+	size_t i;
 
 	if (mq_url_parse(s, &u, &why) == -1) {
-		assert(why != NULL && u.host == NULL && u.password == NULL);
+		assert(why != NULL && u.hosts == NULL && u.password == NULL);
 		free(secret);
 		return;
 	}
@@ -52,9 +53,16 @@ show(const char *s)
 	mq_url_show(&u, text, size);
 	assert(strlen(text) < size - 1);
 	assert(mq_url_parse(text, &again, &why) == 0);
-	assert(again.kind == u.kind && again.port == u.port &&
-	    again.db == u.db && again.user == NULL && again.password == NULL);
-	assert(fuzz_same(again.host, u.host) && fuzz_same(again.path, u.path));
+	assert(again.kind == u.kind && again.db == u.db && again.user == NULL &&
+	    again.password == NULL && fuzz_same(again.path, u.path));
+	assert(again.tls == u.tls && again.insecure == u.insecure &&
+	    fuzz_same(again.cacert, u.cacert) &&
+	    fuzz_same(again.cert, u.cert) && fuzz_same(again.key, u.key) &&
+	    fuzz_same(again.sni, u.sni));
+	assert(again.hosts_n == u.hosts_n);
+	for (i = 0; i < u.hosts_n; i++)
+		assert(again.hosts[i].port == u.hosts[i].port &&
+		    strcmp(again.hosts[i].name, u.hosts[i].name) == 0);
 	assert(fuzz_same(again.layout, u.layout) && fuzz_same(again.ns, u.ns));
 	mq_url_show(&again, twice, size);
 	assert(strcmp(text, twice) == 0);

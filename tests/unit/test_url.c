@@ -14,11 +14,15 @@
 /* struct mq_url, but of constant texts */
 struct expected {
 	enum mq_url_kind kind;
-	const char *user, *password, *host;
-	int port;
+	const char *user, *password;
+	const char *host; /* of a list: each with its port, [] not shown */
+	int port;	  /* 0 of a list */
 	const char *path;
 	int db;
 	const char *layout, *ns;
+	bool tls;
+	const char *cacert, *cert, *key, *sni;
+	bool insecure;
 };
 
 static void
@@ -28,6 +32,24 @@ check_text(const char *s, const char *what, const char *got, const char *want)
 	    (want != NULL && strcmp(got, want) != 0))
 		fail_msg("\"%s\": %s is \"%s\", not \"%s\"", s, what,
 		    got != NULL ? got : "NULL", want != NULL ? want : "NULL");
+}
+
+static void
+check_hosts(const char *s, const struct mq_url *u, const struct expected *want)
+{
+	char list[256] = "";
+	size_t i, n = 0;
+
+	if (want->port != 0) {
+		assert_int_equal(u->hosts_n, 1);
+		check_text(s, "host", u->hosts[0].name, want->host);
+		assert_int_equal(u->hosts[0].port, want->port);
+		return;
+	}
+	for (i = 0; i < u->hosts_n; i++)
+		n += (size_t)snprintf(list + n, sizeof(list) - n, "%s%s:%d",
+		    i > 0 ? "," : "", u->hosts[i].name, u->hosts[i].port);
+	check_text(s, "hosts", u->hosts_n > 0 ? list : NULL, want->host);
 }
 
 static void
@@ -43,17 +65,22 @@ check(const char *s, const struct expected *want, const char *shown)
 	assert_int_equal(u.kind, want->kind);
 	check_text(s, "user", u.user, want->user);
 	check_text(s, "password", u.password, want->password);
-	check_text(s, "host", u.host, want->host);
+	check_hosts(s, &u, want);
 	check_text(s, "path", u.path, want->path);
 	check_text(s, "layout", u.layout, want->layout);
 	check_text(s, "namespace", u.ns, want->ns);
-	assert_int_equal(u.port, want->port);
+	assert_int_equal(u.tls, want->tls);
+	check_text(s, "cacert", u.cacert, want->cacert);
+	check_text(s, "cert", u.cert, want->cert);
+	check_text(s, "key", u.key, want->key);
+	check_text(s, "sni", u.sni, want->sni);
+	assert_int_equal(u.insecure, want->insecure);
 	assert_int_equal(u.db, want->db);
 	mq_url_show(&u, show, sizeof(show));
 	check_text(s, "what is shown", show, shown);
 	mq_url_free(&u);
 	assert_null(u.password);
-	assert_null(u.host);
+	assert_null(u.hosts);
 }
 
 struct good {
@@ -112,11 +139,7 @@ redis_urls(void **state)
 	    {"redis://[::ffff:10.0.0.1]", R(.host = "::ffff:10.0.0.1"),
 		"redis://[::ffff:10.0.0.1]"},
 	    {"rediss://u:pw@h",
-		{.kind = MQ_URL_REDISS,
-		    .user = "u",
-		    .password = "pw",
-		    .host = "h",
-		    .port = 6379},
+		R(.tls = true, .user = "u", .password = "pw", .host = "h"),
 		"rediss://h"},
 	};
 
@@ -190,16 +213,16 @@ static void
 lists_of_hosts(void **state)
 {
 	static const struct good cases[] = {
-	    {"redis-cluster://a", {.kind = MQ_URL_CLUSTER, .host = "a"},
+	    {"redis-cluster://a", {.kind = MQ_URL_CLUSTER, .host = "a:6379"},
 		"redis-cluster://a"},
 	    {"redis-cluster://u:pw@a:1,[::1]:2,c/",
 		{.kind = MQ_URL_CLUSTER,
 		    .user = "u",
 		    .password = "pw",
-		    .host = "a:1,[::1]:2,c"},
+		    .host = "a:1,::1:2,c:6379"},
 		"redis-cluster://a:1,[::1]:2,c"},
 	    {"redis-sentinel://a/main",
-		{.kind = MQ_URL_SENTINEL, .host = "a", .path = "main"},
+		{.kind = MQ_URL_SENTINEL, .host = "a:26379", .path = "main"},
 		"redis-sentinel://a/main"},
 	    {"redis-sentinel://:p,w@a:26379,b:26380/my%2Fma%20in/12",
 		{.kind = MQ_URL_SENTINEL,
@@ -207,9 +230,9 @@ lists_of_hosts(void **state)
 		    .host = "a:26379,b:26380",
 		    .path = "my/ma in",
 		    .db = 12},
-		"redis-sentinel://a:26379,b:26380/my%2Fma%20in/12"},
+		"redis-sentinel://a,b:26380/my%2Fma%20in/12"},
 	    {"redis-sentinel://a/main/",
-		{.kind = MQ_URL_SENTINEL, .host = "a", .path = "main"},
+		{.kind = MQ_URL_SENTINEL, .host = "a:26379", .path = "main"},
 		"redis-sentinel://a/main"},
 	};
 
@@ -269,17 +292,19 @@ parameters(void **state)
 		{.kind = MQ_URL_UNIX, .path = "/s", .layout = "rsmq"},
 		"unix:///s?layout=rsmq"},
 	    {"redis-cluster://a:1,b?layout=rsmq",
-		{.kind = MQ_URL_CLUSTER, .host = "a:1,b", .layout = "rsmq"},
+		{.kind = MQ_URL_CLUSTER,
+		    .host = "a:1,b:6379",
+		    .layout = "rsmq"},
 		"redis-cluster://a:1,b?layout=rsmq"},
 	    {"redis-sentinel://a/main?layout=rsmq",
 		{.kind = MQ_URL_SENTINEL,
-		    .host = "a",
+		    .host = "a:26379",
 		    .path = "main",
 		    .layout = "rsmq"},
 		"redis-sentinel://a/main?layout=rsmq"},
 	    {"redis-sentinel://a/ma%3Fin/2?ns=n",
 		{.kind = MQ_URL_SENTINEL,
-		    .host = "a",
+		    .host = "a:26379",
 		    .path = "ma?in",
 		    .db = 2,
 		    .ns = "n"},
@@ -295,7 +320,54 @@ parameters(void **state)
 	check_all(cases, COUNT(cases));
 }
 
-#define UNKNOWN	     "unknown parameter; only layout and ns are known"
+static void
+tls(void **state)
+{
+	static const struct good cases[] = {
+	    {"rediss://h:1/2?cacert=/a%20b.pem&cert=c&key=k&sni=n&ns=x",
+		{.kind = MQ_URL_REDIS,
+		    .tls = true,
+		    .host = "h",
+		    .port = 1,
+		    .db = 2,
+		    .cacert = "/a b.pem",
+		    .cert = "c",
+		    .key = "k",
+		    .sni = "n",
+		    .ns = "x"},
+		"rediss://"
+		"h:1/2?ns=x&cacert=%2Fa%20b.pem&cert=c&key=k&sni=n"},
+	    {"rediss://h?insecure=1",
+		R(.tls = true, .host = "h", .insecure = true),
+		"rediss://h?insecure=1"},
+	    {"rediss-cluster://a,b:1?cacert=c",
+		{.kind = MQ_URL_CLUSTER,
+		    .tls = true,
+		    .host = "a:6379,b:1",
+		    .cacert = "c"},
+		"rediss-cluster://a,b:1?cacert=c"},
+	    {"rediss-sentinel://u:p@a,b:1/main/3?sni=s&insecure=1",
+		{.kind = MQ_URL_SENTINEL,
+		    .tls = true,
+		    .user = "u",
+		    .password = "p",
+		    .host = "a:26379,b:1",
+		    .path = "main",
+		    .db = 3,
+		    .sni = "s",
+		    .insecure = true},
+		"rediss-sentinel://a,b:1/main/3?sni=s&insecure=1"},
+	};
+
+	(void)state;
+	check_all(cases, COUNT(cases));
+}
+
+#define UNKNOWN "unknown parameter; only layout and ns are known"
+#define UNKNOWN_TLS                                                            \
+	"unknown parameter; only layout, ns, cacert, cert, key, sni and "      \
+	"insecure are known"
+#define INSECURE     "insecure is followed by =1, or left out"
 #define UNKNOWN_UNIX "unknown parameter; only db, layout and ns are known"
 #define SCHEME	     "unknown scheme; use redis://, unix:// or private:"
 #define PORT	     "port is not a number from 1 to 65535"
@@ -359,6 +431,15 @@ refused(void **state)
 	    {"redis://h?ns=a%00", "%00 is not allowed"},
 	    {"redis://?layout=rsmq", "no host"},
 	    {"private:?x", UNKNOWN},
+	    {"redis://h?cacert=c", UNKNOWN},
+	    {"redis://h?insecure=1", UNKNOWN},
+	    {"rediss://h?ca=c", UNKNOWN_TLS},
+	    {"rediss://h?insecure", UNKNOWN_TLS},
+	    {"rediss://h?insecure=0", INSECURE},
+	    {"rediss://h?insecure=", INSECURE},
+	    {"rediss://h?insecure=1&insecure=1", "a parameter is given twice"},
+	    {"rediss://h?key=a&key=b", "a parameter is given twice"},
+	    {"rediss://h?key=", "a parameter without a value"},
 	    {"redis://h,i", CHARACTER},
 	    {"redis://h?db=1", UNKNOWN},
 	    {"redis://h i", CHARACTER},
@@ -443,7 +524,7 @@ refused(void **state)
 		assert_null(strstr(why, "secret"));
 		assert_null(u.user);
 		assert_null(u.password);
-		assert_null(u.host);
+		assert_null(u.hosts);
 		assert_null(u.path);
 		assert_null(u.layout);
 		assert_null(u.ns);
@@ -543,6 +624,7 @@ main(void)
 	    cmocka_unit_test(lists_of_hosts),
 	    cmocka_unit_test(private_urls),
 	    cmocka_unit_test(parameters),
+	    cmocka_unit_test(tls),
 	    cmocka_unit_test(refused),
 	    cmocka_unit_test(lengths),
 	    cmocka_unit_test(cut_anywhere),

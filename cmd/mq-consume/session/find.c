@@ -19,9 +19,10 @@ find_at_once(struct mq_server *server)
 	if (server->url.kind == MQ_URL_UNIX)
 		return true;
 	if (server->url.kind != MQ_URL_REDIS ||
-	    !mq_address_is(server->url.host))
+	    !mq_address_is(server->url.hosts[0].name))
 		return false;
-	strlcpy(server->address, server->url.host, sizeof(server->address));
+	strlcpy(server->address, server->url.hosts[0].name,
+	    sizeof(server->address));
 	return true;
 }
 
