@@ -156,6 +156,24 @@ soon() {
 	soon 3
 }
 
+@test "wake: many are killed at once, and no message comes" {
+	local n
+
+	fleet 8 q -- "$T/note"
+	eventually 20 at_rest 7
+	n=$(pid_of "$(watching)")
+	for p in "$n" "${pids[@]:0:6}"; do
+		[ "$p" = "${pids[7]}" ] || kill -KILL "$p" 2>/dev/null || true
+	done
+	n=0
+	for p in "${pids[@]}"; do
+		! kill -0 "$p" 2>/dev/null || grep -q '^State:.Z' "/proc/$p/status" || n=$((n + 1))
+	done
+	# Long before a watch lapses, one that lives has it, and no dead one is idle.
+	eventually 10 at_rest "$((n - 1))"
+	[ -d "/proc/$(pid_of "$(watching)")" ]
+}
+
 @test "wake: the consumer that is woken does not answer" {
 	local next
 

@@ -261,11 +261,11 @@ unacked_are() {
 	# No other consumer is idle, and none runs until its next heartbeat.
 	if is rmq; then
 		all_needed '+client|kill' '+client|list' +hrandfield +lset +type \
-			+watch +zremrangebyscore +zscore \
+			+watch +zremrangebyscore +zscore '+pubsub|numsub' \
 			'~rmq::connection::*::queue::{push}::*'
 	else
 		all_needed '+client|kill' '+client|list' +sismember +smismember \
-			+expire +hscan +zremrangebyscore '~rsmq:push-rejected' '~rsmq:push-rejected:Q' '~rsmq:push-rejected:X*'
+			+expire +hscan +zremrangebyscore '+pubsub|numsub' '~rsmq:push-rejected' '~rsmq:push-rejected:Q' '~rsmq:push-rejected:X*'
 	fi
 }
 

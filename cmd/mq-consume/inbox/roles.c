@@ -21,7 +21,7 @@
 /* Between two claims that renew a watch, about; the watch lapses after 60 s. */
 #define WATCH_S 20.0
 /* Looks a second of all idle consumers of a queue; and, in seconds, the longest
- * time between two of one consumer, about. */
+ * time between two of one consumer, about: rather, each heartbeat brings one. */
 #define LOOKS	   6
 #define LOOK_MAX_S 30.0
 /* From so many on, none of them looks each second. */
@@ -162,7 +162,7 @@ wants_look(struct inbox *in, int queue, double now, bool sending)
 {
 	struct inbox_queue *q = &in->queues[queue];
 	/* The server wakes up once for both. */
-	double early = sending && q->role == MQ_ROLE_IDLE ? q->every / 2 : 0;
+	double early = sending && q->role == MQ_ROLE_IDLE ? q->every : 0;
 
 	if (q->role == MQ_ROLE_NONE)
 		q->more = true;

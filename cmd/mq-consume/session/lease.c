@@ -54,11 +54,17 @@ lease_confirm(struct lease *l, int64_t ms)
 	l->ms = ms;
 }
 
+static double
+random_part(void)
+{
+	return (double)arc4random() / UINT32_MAX;
+}
+
 /* At one of two ticks, by chance, lest many consumers renew together. */
 static void
 set_renewal(struct lease *l)
 {
-	l->early = 0.5 + (double)arc4random() / UINT32_MAX;
+	l->early = 0.5 + random_part();
 }
 
 static bool
@@ -74,7 +80,8 @@ void
 lease_joined(struct lease *l)
 {
 	l->joined = true;
-	set_renewal(l);
+	/* Those that are started together renew at different times. */
+	l->early = RENEW_IDLE_S * random_part();
 }
 
 bool

@@ -76,6 +76,7 @@ const struct mq_right rmq_rights[] = {
     {"+ping", C | E},
     {"+psetex", C},
     {"+publish", C},
+    {"+pubsub|numsub", C},
     {"+pttl", C | E | L | K | R | D},
     {"+rename", P | C},
     {"+rpop", C | K},

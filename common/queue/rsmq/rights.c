@@ -66,6 +66,7 @@ const struct mq_right rsmq_rights[] = {
     {"+pttl", C | E | L | R | D},
     {"+psetex", C},
     {"+publish", C | T},
+    {"+pubsub|numsub", C},
     {"+sadd", P | C | E | K | R},
     {"+scan", K},
     {"+scard", C | E | K | R | D},

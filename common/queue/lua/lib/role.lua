@@ -16,10 +16,11 @@
 -- Errors are ignored; then the consumer has no role, and looks for messages once a
 -- second.
 
+-- include alive
 -- include wake
 
 local NO_ROLE, WATCH, IDLE, ASK_AGAIN = 0, 4, 8, 12
-local LAPSES_MS, GONE_MS, MANY = 60000, 240000, 4
+local LAPSES_MS, GONE_MS, MANY, LISTED = 60000, 240000, 4, 1000
 
 local function enroll(w)
   if type(redis.pcall('ZADD', w.idle, w.now, w.name)) ~= 'number' then
@@ -28,6 +29,18 @@ local function enroll(w)
   redis.pcall('ZREMRANGEBYSCORE', w.idle, '-inf', w.now - GONE_MS)
   redis.pcall('PEXPIRE', w.idle, LAPSES_MS)
   return IDLE
+end
+
+-- The one on watch is dead, and others may have died with it.  How many are idle
+-- says how often each of them looks.
+local function remove_dead(idle)
+  local names = redis.pcall('ZRANGEBYSCORE', idle, '-inf', '+inf', 'LIMIT', 0,
+    LISTED)
+  for _, name in ipairs(names) do
+    if not is_alive(name) then
+      redis.pcall('ZREM', idle, name)
+    end
+  end
 end
 
 -- w has watch, idle, name ('': it never waits), why ('called': a key has
@@ -45,6 +58,12 @@ local function role(w, took, full, left)
   local holder = redis.pcall('GET', w.watch)
   if type(holder) == 'table' then
     return NO_ROLE
+  end
+  if holder and holder ~= w.name and w.why == 'look'
+      and not is_alive(holder) then
+    redis.pcall('UNLINK', w.watch)
+    remove_dead(w.idle)
+    holder = false
   end
   local mine = not holder or holder == w.name or w.why == 'look' and took > 0
   if full then

@@ -4,11 +4,12 @@
 --   KEYS  of each queue: ready, priority, delayed, clock, paused, watch, idle
 --   ARGV  name in the consumer's channel, '1' to check that others know it
 --   reply of each queue: 0, a claim is needed: the one on watch is gone, or
---         leaves messages where they are, or nobody would wake this consumer; else
---         how many are idle there,
---         or -1 unless that was checked
+--         leaves messages where they are, or (checked) is dead, or nobody would
+--         wake this consumer; else how many are idle there, or -1 unless checked
 --
 -- A crash before or after changes nothing.
+
+-- include alive
 
 local call = redis.call
 local time = call('TIME')
@@ -23,6 +24,11 @@ local function has_due(delayed, clock)
       'LIMIT', 0, 1)[1]
 end
 
+local function is_stale(watch, since)
+  return not since or now - since > FRESH_MS
+    or not is_alive(call('GET', watch))
+end
+
 for i = 1, #KEYS, 7 do
   local found = call('EXISTS', KEYS[i + 5], KEYS[i], KEYS[i], KEYS[i + 1],
     KEYS[i + 1], KEYS[i + 2], KEYS[i + 2])
@@ -30,7 +36,7 @@ for i = 1, #KEYS, 7 do
     or has_due(KEYS[i + 2], KEYS[i + 3])) and call('EXISTS', KEYS[i + 4]) == 0
   local since = ARGV[2] == '1' and call('ZSCORE', KEYS[i + 6], ARGV[1])
   if found % 2 == 0 or waits
-      or ARGV[2] == '1' and (not since or now - since > FRESH_MS) then
+      or ARGV[2] == '1' and is_stale(KEYS[i + 5], since) then
     reply[#reply + 1] = 0
   else
     reply[#reply + 1] = since and call('ZCARD', KEYS[i + 6]) or -1

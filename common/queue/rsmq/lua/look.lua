@@ -8,18 +8,25 @@
 --
 -- A crash before or after changes nothing.
 
+-- include alive
+
 local call = redis.call
 local time = call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local FRESH_MS = 100000
 local reply = {}
 
+local function is_stale(watch, since)
+  return not since or now - since > FRESH_MS
+    or not is_alive(call('GET', watch))
+end
+
 for i = 1, #KEYS, 4 do
   local since = ARGV[2] == '1' and call('ZSCORE', KEYS[i + 3], ARGV[1])
   if call('EXISTS', KEYS[i + 2]) == 0
       or call('ZCOUNT', KEYS[i], '-inf', now) > 0
         and call('EXISTS', KEYS[i + 1]) == 0
-      or ARGV[2] == '1' and (not since or now - since > FRESH_MS) then
+      or ARGV[2] == '1' and is_stale(KEYS[i + 2], since) then
     reply[#reply + 1] = 0
   else
     reply[#reply + 1] = since and call('ZCARD', KEYS[i + 3]) or -1
