@@ -1,26 +1,16 @@
 #include "connection.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
-#include "base/clock.h"
 #include "base/exit.h"
 #include "base/xalloc.h"
 #include "error.h"
 #include "greeting.h"
-
-/* How long one connect, and one read or write without any progress, may take. */
-#define CONNECT_S   5
-#define PATIENCE_MS 60000
-static const struct timeval io_timeout = {.tv_sec = PATIENCE_MS / 1000};
-/* How long the search for all addresses of a host may take. */
-#define SEARCH_S 15
 
 /* A server that loads its data is asked again this often, this many times. */
 #define LOADING_PAUSE_MS 50
@@ -72,9 +62,8 @@ lost_cause(const redisContext *c)
 	return c->errstr;
 }
 
-/* Notes that the connection is lost, and why. */
-static void
-set_lost(struct mq_redis *r)
+void
+mq_redis_set_lost(struct mq_redis *r)
 {
 	const redisContext *c = r->context;
 	/* Of memory, or of descriptors. */
@@ -110,7 +99,7 @@ mq_redis_flush(struct mq_redis *r)
 	r->unsent = 0;
 	do {
 		if (redisBufferWrite(r->context, &done) != REDIS_OK) {
-			set_lost(r);
+			mq_redis_set_lost(r);
 			return -1;
 		}
 	} while (!done);
@@ -130,7 +119,7 @@ append_bytes(struct mq_redis *r, const char *p, size_t n)
 		piece = n < PIECE ? n : PIECE;
 		if (redisAppendFormattedCommand(r->context, p, piece) !=
 		    REDIS_OK) {
-			set_lost(r);
+			mq_redis_set_lost(r);
 			return -1;
 		}
 		r->unsent += piece;
@@ -194,7 +183,7 @@ mq_redis_wait_with(
 {
 	r->wait = wait;
 	r->wait_arg = arg;
-	r->patience_ms = PATIENCE_MS;
+	r->patience_ms = MQ_REDIS_PATIENCE_MS;
 }
 
 /* Reads until there is a whole reply, waiting with the caller's function. */
@@ -229,7 +218,7 @@ next_reply(struct mq_redis *r, bool waits)
 		if (r->cluster ||
 		    (waits ? read_reply(r, &reply) :
 			     redisGetReply(r->context, &reply)) != REDIS_OK) {
-			set_lost(r);
+			mq_redis_set_lost(r);
 			return NULL;
 		}
 	} while (is_hello(r, &reply));
@@ -274,116 +263,6 @@ mq_redis_call(struct mq_redis *r, struct mq_command *c)
 		reply = NULL;
 	}
 	return reply;
-}
-
-static int
-greet_server(struct mq_redis *r)
-{
-	struct mq_command c = {0};
-	redisReply *reply;
-	int step, rv = 0;
-
-	for (step = 0; rv == 0 && mq_redis_greeting(r->server, step, &c);
-	     step++) {
-		reply = mq_redis_call(r, &c);
-		if (reply == NULL)
-			rv = -1;
-		else
-			freeReplyObject(reply);
-	}
-	if (rv == 0) {
-		mq_redis_hello(&c);
-		rv = mq_redis_append(r, &c);
-		r->asked = true;
-	}
-	mq_command_free(&c);
-	return rv;
-}
-
-static struct timeval
-connect_timeout(double until)
-{
-	double left = until - mq_clock_steady_s();
-
-	if (left >= CONNECT_S)
-		return (struct timeval){.tv_sec = CONNECT_S};
-	/* 0 would be for ever. */
-	if (left < 0.001)
-		left = 0.001;
-	return (struct timeval){
-	    (time_t)left, (suseconds_t)((left - (double)(time_t)left) * 1e6)};
-}
-
-/* Each address of the host, until one takes the connection. */
-static void
-connect_host(struct mq_redis *r, double until)
-{
-	struct mq_server *server = r->server;
-	double search = mq_clock_steady_s() + SEARCH_S;
-	struct mq_addresses all;
-
-	mq_addresses_begin(
-	    &all, server->url.hosts[0].name, search < until ? search : until);
-	while (mq_addresses_next(&all, server->address)) {
-		mq_redis_close(r);
-		r->context = redisConnectWithTimeout(server->address,
-		    server->url.hosts[0].port, connect_timeout(until));
-		if (r->context == NULL || r->context->err != 0)
-			set_lost(r);
-		if (r->context == NULL || r->context->err == 0)
-			break;
-	}
-	if (all.found == 0)
-		mq_redis_fail(r,
-		    all.pid == 0 ? MQ_EXIT_AGAIN : MQ_EXIT_UNAVAILABLE, "%s",
-		    all.why);
-	mq_addresses_end(&all);
-}
-
-int
-mq_redis_reach(struct mq_redis *r, struct mq_server *server, double until)
-{
-	*r = (struct mq_redis){.server = server};
-	r->status = mq_server_wake(server, r->error, sizeof(r->error));
-	if (r->status != 0)
-		return -1;
-	if (server->socket[0] == '\0') {
-		connect_host(r, until);
-	} else {
-		r->context = redisConnectUnixWithTimeout(
-		    server->socket, connect_timeout(until));
-		if (mq_redis_lost(r))
-			set_lost(r);
-	}
-	if (!mq_redis_lost(r))
-		return 0;
-	mq_redis_close(r);
-	return -1;
-}
-
-int
-mq_redis_open_until(struct mq_redis *r, struct mq_server *server, double until)
-{
-	redisContext *c;
-
-	if (mq_redis_reach(r, server, until) == -1)
-		return -1;
-	c = r->context;
-	fcntl(c->fd, F_SETFD, FD_CLOEXEC);
-	redisSetTimeout(c, io_timeout);
-	if (server->socket[0] == '\0')
-		redisEnableKeepAlive(c);
-	if (greet_server(r) == -1) {
-		mq_redis_close(r);
-		return -1;
-	}
-	return 0;
-}
-
-int
-mq_redis_open(struct mq_redis *r, struct mq_server *server)
-{
-	return mq_redis_open_until(r, server, INFINITY);
 }
 
 void

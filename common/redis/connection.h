@@ -15,6 +15,9 @@
 #include "reply.h"
 #include "server.h"
 
+/* How long one read or write may take without any progress. */
+#define MQ_REDIS_PATIENCE_MS 60000
+
 struct mq_redis {
 	redisContext *context;
 	struct mq_server *server; /* the caller's */
@@ -95,6 +98,9 @@ redisReply *mq_redis_call(struct mq_redis *, struct mq_command *);
 /* Sets status and error, which begins with the server's name.  Returns -1. */
 int mq_redis_fail(struct mq_redis *, int status, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
+
+/* Sets them, since the connection is lost, to the cause. */
+void mq_redis_set_lost(struct mq_redis *);
 
 /* Whether a reply is an error; if so it sets status and error from it. */
 bool mq_redis_refused(struct mq_redis *, const redisReply *);
