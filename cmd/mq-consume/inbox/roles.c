@@ -18,8 +18,8 @@
 #include "base/xalloc.h"
 #include "inbox.h"
 
-/* Between two claims that renew a watch, about; the watch lapses after 60 s. */
-#define WATCH_S 20.0
+/* Between two claims that renew a watch, about; the watch lapses after 120 s. */
+#define WATCH_S 50.0
 /* Looks a second of all idle consumers of a queue; and, in seconds, the longest
  * time between two of one consumer, about: rather, each heartbeat brings one. */
 #define LOOKS	   6

@@ -14,7 +14,7 @@
 local call = redis.call
 local time = call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
-local AT_TICK, FRESH_MS = 2 ^ 50, 100000
+local AT_TICK, FRESH_MS = 2 ^ 50, 200000
 local reply = {}
 
 local function has_due(delayed, clock)

@@ -13,7 +13,7 @@
 local call = redis.call
 local time = call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
-local FRESH_MS = 100000
+local FRESH_MS = 200000
 local reply = {}
 
 local function is_stale(watch, since)
