@@ -28,23 +28,65 @@ mq_post_begin(
 	p->layout->publish(&b->command, p->queue, &b->how);
 }
 
+static int
+append_plain(struct mq_publisher *p, const char *name)
+{
+	struct mq_command c = {0};
+	int rv;
+
+	mq_command_plain(&c, name);
+	rv = mq_redis_append(p->redis, &c);
+	mq_command_free(&c);
+	return rv;
+}
+
+/*
+ * The server's time in unix us, if it takes transactions from this user, else 0.
+ * Were MULTI refused, the server would carry out what is behind it step by step,
+ * up to the next one that is refused.
+ */
+static int64_t
+ask_transaction(struct mq_publisher *p)
+{
+	redisReply *time = NULL, *multi = NULL, *exec = NULL;
+	int64_t clock_us = 0;
+
+	if (append_plain(p, "TIME") == 0 && append_plain(p, "MULTI") == 0 &&
+	    append_plain(p, "EXEC") == 0 &&
+	    (time = mq_redis_reply(p->redis)) != NULL &&
+	    (multi = mq_redis_reply(p->redis)) != NULL &&
+	    (exec = mq_redis_reply(p->redis)) != NULL &&
+	    exec->type == REDIS_REPLY_ARRAY)
+		mq_publisher_read_clock(time, &clock_us);
+	freeReplyObject(time);
+	freeReplyObject(multi);
+	freeReplyObject(exec);
+	return clock_us == 0 ? 0 : clock_us + mq_clock_steady_us();
+}
+
 /* Whether the payload can go behind the script, without being in it. */
 static bool
-add_large(const struct mq_publisher *p, struct mq_post *b, const char *unique,
+add_large(struct mq_publisher *p, struct mq_post *b, const char *unique,
     const struct mq_buf *header, const char *payload, size_t n)
 {
-	int64_t now_us =
-	    p->clock_us == 0 ? 0 : p->clock_us + mq_clock_steady_us();
+	int64_t now_us;
 
 	b->large = 0;
-	if (p->layout->publish_large != NULL)
-		b->large = p->layout->publish_large(p->queue, &b->how,
-		    now_us / 1000, unique, header, payload, n, b->behind);
+	if (p->layout->publish_large == NULL)
+		return false;
+	now_us = ask_transaction(p);
+	if (now_us > 0)
+		b->large = p->layout->publish_large(p->queue, &b->how, now_us,
+		    unique, header, payload, n, b->behind);
+	if (b->large > 0 && b->how.when.kind == MQ_WHEN_NOW) {
+		b->how.when.ms = now_us;
+		p->layout->publish(&b->command, p->queue, &b->how);
+	}
 	return b->large > 0;
 }
 
 void
-mq_post_add(const struct mq_publisher *p, struct mq_post *b,
+mq_post_add(struct mq_publisher *p, struct mq_post *b,
     const char unique[MQ_ID_LEN + 1], const struct mq_buf *header,
     const char *payload, size_t n)
 {
@@ -56,18 +98,6 @@ mq_post_add(const struct mq_publisher *p, struct mq_post *b,
 	p->layout->publish_add(
 	    &b->command, &b->how, unique, header, payload, n);
 	b->count++;
-}
-
-static int
-append_plain(struct mq_publisher *p, const char *name)
-{
-	struct mq_command c = {0};
-	int rv;
-
-	mq_command_plain(&c, name);
-	rv = mq_redis_append(p->redis, &c);
-	mq_command_free(&c);
-	return rv;
 }
 
 /* The second command makes the queue known again, if somebody has deleted it. */

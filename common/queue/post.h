@@ -35,8 +35,9 @@ typedef void mq_verdict_fn(void *arg, int i, enum mq_published);
 
 void mq_post_begin(
     struct mq_publisher *, struct mq_post *, const struct mq_publishing *);
-/* As layout->publish_add(). */
-void mq_post_add(const struct mq_publisher *, struct mq_post *,
+/* As layout->publish_add().  If a large message asks for more than a place in line, no
+ * batch is under way: it asks the server before. */
+void mq_post_add(struct mq_publisher *, struct mq_post *,
     const char unique[MQ_ID_LEN + 1], const struct mq_buf *header,
     const char *payload, size_t n);
 static inline size_t

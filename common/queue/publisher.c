@@ -54,8 +54,8 @@ call_bool(struct mq_publisher *p, struct mq_command *c, bool *yes)
 	return result;
 }
 
-static void
-read_clock(const redisReply *reply, int64_t *clock_us)
+void
+mq_publisher_read_clock(const redisReply *reply, int64_t *clock_us)
 {
 	if (reply->type == REDIS_REPLY_ARRAY && reply->elements == 2)
 		*clock_us =
@@ -124,8 +124,7 @@ probe_queue(
 	    (there = mq_redis_reply(p->redis)) != NULL &&
 	    (queue = mq_redis_reply(p->redis)) != NULL) {
 		p->named = name->type != REDIS_REPLY_ERROR;
-		read_clock(time, clock_us);
-		p->clock_us = *clock_us;
+		mq_publisher_read_clock(time, clock_us);
 		*known =
 		    there->type == REDIS_REPLY_INTEGER && there->integer != 0;
 		result = check_probe(p, &probe, special, queue);

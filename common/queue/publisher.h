@@ -35,7 +35,6 @@ struct mq_publisher {
 	int64_t confirmed_ms;	  /* when it did, CLOCK_BOOTTIME */
 	long long uncounted;	  /* accepted without being counted */
 	redisReply *last_marks;	  /* read on a new connection; or NULL */
-	int64_t clock_us; /* the server's unix time less ours; 0: unknown */
 };
 
 /* The arguments stay the caller's.  The connection may be opened later. */
@@ -51,6 +50,8 @@ void mq_publisher_free(struct mq_publisher *);
  */
 enum mq_call mq_publisher_open(struct mq_publisher *, bool special, bool make,
     int64_t *clock_us, bool *yes);
+/* *clock_us from the reply to TIME; unchanged if that is an error. */
+void mq_publisher_read_clock(const redisReply *, int64_t *clock_us);
 
 /* As layout->tick() and set_attributes(): *now is the tick after it; *exists is
  * false if there is no such queue. */

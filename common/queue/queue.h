@@ -142,11 +142,12 @@ struct mq_layout {
 	 * told of as its id in the place of its payload: the commands for the
 	 * payload, which follow in the same transaction.  Returns how many,
 	 * at most MQ_PUBLISH_LARGE; 0: the payload goes the usual way.
-	 * now_ms: the server's unix time, about; 0: unknown.  NULL: it always
-	 * goes the usual way.
+	 * now_us: the server's unix time, about; if the message is to be
+	 * published now, publish() gets the same.  NULL: it always goes the
+	 * usual way.
 	 */
 	int (*publish_large)(const char *queue, const struct mq_publishing *,
-	    int64_t now_ms, const char unique[MQ_ID_LEN + 1],
+	    int64_t now_us, const char unique[MQ_ID_LEN + 1],
 	    const struct mq_buf *header, const char *payload, size_t len,
 	    struct mq_command *behind);
 	/*

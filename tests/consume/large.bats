@@ -139,7 +139,6 @@ as_old() {
 		fi
 		no_traces
 		redis flushall >/dev/null
-		case $deny in *multi*) continue ;; esac
 		if as_old mq-publish -d 1h q <"$T/large"; then
 			assert_equal "$(held q)" "0 1 0 0"
 			payload delayed
@@ -147,6 +146,33 @@ as_old() {
 			assert_equal "$(held q)" "0 0 0 0"
 		fi
 		no_traces
+	done
+	redis acl deluser old >/dev/null
+}
+
+@test "large: published with a wish, without the rights to do so in one piece" {
+	local deny wish
+
+	for deny in -multi -exec '-multi -rename' '-multi -linsert -lrem' \
+		'-multi -zadd'; do
+		# Several words.
+		# shellcheck disable=SC2086
+		redis acl setuser old reset on '>pw' '~*' '&*' +@all $deny \
+			>/dev/null
+		for wish in '-e 1h' '-d 1h' '-p 5'; do
+			redis flushall >/dev/null
+			# shellcheck disable=SC2086
+			if as_old mq-publish $wish q <"$T/large"; then
+				"$BUILD/mq-return" -q --from delayed q || true
+				run_mq 0 mq-consume -n 1 q -- cmp - "$T/large"
+			else
+				assert_equal "$deny" '-multi -zadd'
+				assert_equal "$(held q)" "0 0 0 0"
+				assert_equal "$(redis zcard \
+					'rmq::queue::[q]::priority')" 0
+			fi
+			no_traces
+		done
 	done
 	redis acl deluser old >/dev/null
 }
@@ -407,8 +433,34 @@ settled_apart() {
 }
 
 @test "large: published with other wishes, it is where they lead" {
+	local i
+
+	"$BUILD/mq-publish" -p 5 q before
 	"$BUILD/mq-publish" -p 5 q <"$T/large"
-	assert_equal "$(redis zcard 'rmq::queue::[q]::priority')" 1
+	"$BUILD/mq-publish" -p 5 q behind
+	assert_equal "$(redis zcard 'rmq::queue::[q]::priority')" 3
+	assert_equal "$(calls rename)" 3 # one of them tries its right
+	"$BUILD/mq-publish" -p -5 q last
+	"$BUILD/mq-publish" -p -5 q <"$T/large"
+	"$BUILD/mq-publish" -p 6 -d 1h q <"$T/large"
+	assert_equal "$(redis zcard 'rmq::queue::[q]::priority')" 5
+	assert_equal "$(held q)" "0 1 0 0"
+	assert_equal "$(calls rename)" 9
+	run_mq 0 mq-return -q --from delayed q
+	"$BUILD/mq-consume" --drain --netstring q >"$T/got"
+	{
+		for i in 3000000 before 3000000 behind last 3000000; do
+			if [ "$i" = 3000000 ]; then
+				printf '3000000:'
+				cat "$T/large"
+			else
+				printf '%d:%s' ${#i} "$i"
+			fi
+			printf ,
+		done
+	} >"$T/want"
+	cmp "$T/got" "$T/want"
+	run_mq 75 mq-publish -p 5 --max-length 0 q <"$T/large"
 	"$BUILD/mq-publish" -g a q <"$T/large"
 	"$BUILD/mq-publish" -g a q <"$T/large"
 	assert_equal "$(held q)" "1 1 0 0"

@@ -3,9 +3,13 @@
  */
 #include "layout.h"
 
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "keys.h"
+#include "message/headers.h"
 #include "scripts.h"
 
 /* A settlement, and the bytes of its stub: in unacked, and behind that. */
@@ -118,12 +122,13 @@ static const char *const in_scripts[] = {"ZSCORE", "ZREM", "RENAME", "DEL"};
 enum { IN_SCRIPTS = sizeof(in_scripts) / sizeof(in_scripts[0]) };
 
 static void
-add_in_script(struct mq_command *c, const char *queue, int i)
+add_in_script(
+    struct mq_command *c, const char *queue, const char *target, int i)
 {
 	mq_command_plain(c, in_scripts[i]);
 	rmq_key_queue(c, queue, "moving");
 	if (strcmp(in_scripts[i], "RENAME") == 0)
-		rmq_key_queue(c, queue, "delayed");
+		rmq_key_queue(c, queue, target);
 	else if (in_scripts[i][0] == 'Z')
 		mq_command_str(c, "");
 }
@@ -133,7 +138,7 @@ add_set_step(
     struct mq_command *c, const struct exchange *x, int64_t now_ms, int i)
 {
 	if (i > 2) {
-		add_in_script(c, x->queue, i - 3);
+		add_in_script(c, x->queue, "delayed", i - 3);
 		return;
 	}
 	if (i != 1) {
@@ -178,97 +183,143 @@ rmq_settle_large(const struct mq_session *s, int queue,
 
 /* --- publishing --------------------------------------------------------------- */
 
-/* A header with one of these words may send the message elsewhere. */
-static bool
-has_own_way(const struct mq_buf *header)
-{
-	static const char *const words[] = {
-	    "Mq-Priority", "Mq-Group", "Mq-From-Tick"};
-	size_t i;
+/* A message that is published, and where. */
+struct entry {
+	const char *queue, *target;
+	bool in_set;
+	long long score;
+	char front[MQ_ID_LEN + 1]; /* of the member; empty in a list */
+	const struct mq_buf *header;
+	struct mq_buf stub;
+};
 
-	for (i = 0; i < sizeof(words) / sizeof(words[0]); i++)
-		if (memmem(header->data, header->len, words[i],
-			strlen(words[i])) != NULL)
-			return true;
-	return header->len == 0;
+static bool
+has(const struct mq_buf *header, const char *word)
+{
+	return memmem(header->data, header->len, word, strlen(word)) != NULL;
+}
+
+/* The number in the header that lua/lib/options.lua finds; false: it may be
+ * any. */
+static bool
+read_priority(const struct mq_buf *header, long *n)
+{
+	static const char name[] = "\"" MQ_HEADER_PRIORITY "\":[\"";
+	const char *at =
+	    memmem(header->data, header->len, name, sizeof(name) - 1);
+	char *end;
+
+	*n = 0;
+	if (at == NULL)
+		return !has(header, MQ_HEADER_PRIORITY);
+	at += sizeof(name) - 1;
+	*n = strtol(at, &end, 10);
+	return (isdigit((unsigned char)at[0]) || at[0] == '-') &&
+	    memchr(header->data, '\\', header->len) == NULL && end[0] == '"' &&
+	    *n >= -100 && *n <= 100 &&
+	    memmem(end, header->len - (size_t)(end - header->data),
+		MQ_HEADER_PRIORITY, strlen(MQ_HEADER_PRIORITY)) == NULL;
+}
+
+/* Where publish.lua puts its stub, if it is not refused; false: who knows. */
+static bool
+find_place(
+    struct entry *e, const struct mq_when *when, int64_t now_us, const char *id)
+{
+	long priority = 0;
+
+	if (e->header->len == 0 || has(e->header, MQ_HEADER_GROUP))
+		return false;
+	if (when->kind != MQ_WHEN_NOW) {
+		e->target = "delayed";
+		e->in_set = true;
+		e->score =
+		    when->ms + (when->kind == MQ_WHEN_IN ? now_us / 1000 : 0);
+		memcpy(e->front, id, MQ_ID_LEN);
+		/* One that is due is ready at once, and no clock is exact. */
+		return when->ms > 0 &&
+		    (when->kind == MQ_WHEN_IN ||
+			e->score >= now_us / 1000 + 60000);
+	}
+	if (has(e->header, MQ_HEADER_FROM_TICK) ||
+	    !read_priority(e->header, &priority))
+		return false;
+	e->in_set = priority != 0;
+	e->target = e->in_set ? "priority" : "ready";
+	e->score = -priority;
+	if (e->in_set) /* as in_order() of lua/lib/place.lua */
+		snprintf(e->front, sizeof(e->front), "n%016lld000001000000000",
+		    (long long)now_us);
+	return true;
 }
 
 static void
-add_published(struct mq_command *c, const char *queue, const char *verb,
-    const struct mq_buf *stub)
+add_published(struct mq_command *c, const struct entry *e, const char *verb)
 {
 	mq_command_script(c, &rmq_script_exchange, RMQ_QUEUE_KEYS + 4);
-	rmq_queue_keys(c, queue);
-	rmq_key_queue(c, queue, "ready"); /* unused, as is the next one */
-	rmq_key_queue(c, queue, "ready");
-	rmq_key_queue(c, queue, "delayed");
-	rmq_key_queue(c, queue, "moving");
+	rmq_queue_keys(c, e->queue);
+	rmq_key_queue(c, e->queue, "ready"); /* unused, as is the next one */
+	rmq_key_queue(c, e->queue, "ready");
+	rmq_key_queue(c, e->queue, e->target);
+	rmq_key_queue(c, e->queue, "moving");
 	mq_command_str(c, verb);
 	mq_command_str(c, "");
-	mq_command_arg(c, stub->data, stub->len);
+	mq_command_arg(c, e->stub.data, e->stub.len);
 	mq_command_str(c, "");
 }
 
 static void
-add_to_list(struct mq_command *c, const char *queue, const struct mq_buf *stub,
-    const struct mq_part *whole)
+add_to_list(
+    struct mq_command *c, const struct entry *e, const struct mq_part *whole)
 {
 	mq_command_plain(&c[0], "LINSERT");
-	rmq_key_queue(&c[0], queue, "ready");
+	rmq_key_queue(&c[0], e->queue, "ready");
 	mq_command_str(&c[0], "AFTER");
-	mq_command_arg(&c[0], stub->data, stub->len);
-	mq_command_parts(&c[0], whole, 2);
+	mq_command_arg(&c[0], e->stub.data, e->stub.len);
+	mq_command_parts(&c[0], whole, 3);
 	mq_command_plain(&c[1], "LREM");
-	rmq_key_queue(&c[1], queue, "ready");
+	rmq_key_queue(&c[1], e->queue, "ready");
 	mq_command_int(&c[1], 1);
-	mq_command_arg(&c[1], stub->data, stub->len);
+	mq_command_arg(&c[1], e->stub.data, e->stub.len);
 	mq_command_plain(&c[2], "SET");
-	rmq_key_queue(&c[2], queue, "large");
+	rmq_key_queue(&c[2], e->queue, "large");
 	mq_command_words(&c[2], "1 EX 604800");
 }
 
 static void
-add_to_set(struct mq_command *c, const char *queue, const struct mq_buf *stub,
-    int64_t due_ms, const struct mq_part *member)
+add_to_set(
+    struct mq_command *c, const struct entry *e, const struct mq_part *member)
 {
 	int i;
 
-	add_published(&c[0], queue, "open", stub);
+	add_published(&c[0], e, "open");
 	mq_command_plain(&c[1], "ZADD");
-	rmq_key_queue(&c[1], queue, "moving");
-	mq_command_int(&c[1], due_ms);
+	rmq_key_queue(&c[1], e->queue, "moving");
+	mq_command_int(&c[1], e->score);
 	mq_command_parts(&c[1], member, 3);
-	add_published(&c[2], queue, "close", stub);
+	add_published(&c[2], e, "close");
 	for (i = 0; i < IN_SCRIPTS; i++)
-		add_in_script(&c[3 + i], queue, i);
+		add_in_script(&c[3 + i], e->queue, e->target, i);
 }
 
 int
 rmq_publish_large(const char *queue, const struct mq_publishing *how,
-    int64_t now_ms, const char id[MQ_ID_LEN + 1], const struct mq_buf *header,
+    int64_t now_us, const char id[MQ_ID_LEN + 1], const struct mq_buf *header,
     const char *payload, size_t len, struct mq_command *behind)
 {
-	bool delayed = how->when.kind != MQ_WHEN_NOW;
-	int64_t due =
-	    how->when.ms + (how->when.kind == MQ_WHEN_IN ? now_ms : 0);
-	const struct mq_part parts[] = {
-	    {id, MQ_ID_LEN}, {header->data, header->len}, {payload, len}};
-	struct mq_buf stub = {0};
+	struct entry e = {.queue = queue, .header = header};
 
-	/* One that is due already is ready at once, and no clock is exact. */
-	if (has_own_way(header) ||
-	    (delayed &&
-		(now_ms == 0 || how->when.ms <= 0 ||
-		    (how->when.kind == MQ_WHEN_AT && due < now_ms + 60000))))
+	if (!find_place(&e, &how->when, now_us, id))
 		return 0;
-	if (delayed)
-		mq_buf_add(&stub, id, MQ_ID_LEN);
-	mq_buf_add(&stub, header->data, header->len);
-	mq_buf_add(&stub, id, MQ_ID_LEN);
-	if (delayed)
-		add_to_set(behind, queue, &stub, due, parts);
+	const struct mq_part parts[] = {{e.front, strlen(e.front)},
+	    {header->data, header->len}, {payload, len}};
+	mq_buf_addstr(&e.stub, e.front);
+	mq_buf_add(&e.stub, header->data, header->len);
+	mq_buf_add(&e.stub, id, MQ_ID_LEN);
+	if (e.in_set)
+		add_to_set(behind, &e, parts);
 	else
-		add_to_list(behind, queue, &stub, parts + 1);
-	mq_buf_free(&stub);
-	return delayed ? 3 + IN_SCRIPTS : 3;
+		add_to_list(behind, &e, parts);
+	mq_buf_free(&e.stub);
+	return e.in_set ? 3 + IN_SCRIPTS : 3;
 }

@@ -87,6 +87,7 @@ local function close()
     return call('DEL', moving)
   end
   call('RENAME', moving, target)
+  note_large(q)
   return call('ZREM', target, arrived)
 end
 
