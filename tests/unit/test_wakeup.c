@@ -86,6 +86,39 @@ a_queue_behind_a_busy_one_is_passed_on(void **state)
 }
 
 static void
+calls_that_come_during_a_pass_are_passed_on(void **state)
+{
+	struct fixture *f = *state;
+
+	claim_all(f, MQ_ROLE_WATCH);
+	inbox_changed(&f->inbox, "key:c", 5);
+	inbox_claim(&f->inbox);
+	/* The pass has left these queues behind. */
+	inbox_changed(&f->inbox, "key:a", 5);
+	inbox_changed(&f->inbox, "key:b", 5);
+	f->room = 0;
+	answer_as(f, MQ_ROLE_WATCH);
+	assert_string_equal(recorded(), "claim:c:10 pass:a pass:b");
+}
+
+static void
+a_call_for_a_queue_whose_pause_is_looked_for_is_passed_on(void **state)
+{
+	struct fixture *f = *state;
+
+	claim_all(f, MQ_ROLE_IDLE);
+	inbox_called(&f->inbox, "key:a", 5);
+	inbox_claim(&f->inbox);
+	arrive(f, "a1");
+	f->room = 0;
+	inbox_called(&f->inbox, "key:a", 5);
+	inbox_look(&f->inbox, false);
+	inbox_claim(&f->inbox);
+	assert_string_equal(
+	    recorded(), "claim:a:10-tracked arrived pass:a claim:a:0");
+}
+
+static void
 a_claim_that_takes_all_there_is_room_for_calls_itself(void **state)
 {
 	struct fixture *f = *state;
@@ -171,6 +204,8 @@ main(void)
 	    TEST(an_idle_queue_is_asked_when_another_consumer_calls),
 	    TEST(without_room_a_call_is_passed_on_once),
 	    TEST(a_queue_behind_a_busy_one_is_passed_on),
+	    TEST(calls_that_come_during_a_pass_are_passed_on),
+	    TEST(a_call_for_a_queue_whose_pause_is_looked_for_is_passed_on),
 	    TEST(a_claim_that_takes_all_there_is_room_for_calls_itself),
 	    TEST(a_claim_is_tracked_when_the_server_asks_for_that),
 	    TEST(an_idle_consumer_looks_and_one_without_room_does_not),
