@@ -48,6 +48,23 @@ collect_or_end(struct batcher *b)
 	end_if_full(b);
 }
 
+/* Publishes the first batch without a question, if that is possible. */
+static bool
+publish_first(struct batcher *b)
+{
+	bool only, done = transport_try(b->transport, &only);
+
+	if (!done)
+		b->open(b->arg);
+	b->open = NULL;
+	if (!done && only) {
+		done = transport_try(b->transport, &only);
+		if (!done)
+			end_refused(b);
+	}
+	return done;
+}
+
 /* Sends the batch, if there is anything in it. */
 static void
 send_batch(struct batcher *b)
@@ -56,6 +73,8 @@ send_batch(struct batcher *b)
 		return;
 	if (!transport_has_room(b->transport))
 		end_refused(b);
+	if (b->open != NULL && publish_first(b))
+		return;
 	transport_send(b->transport);
 	end_if_full(b);
 	while (transport_full(b->transport, &b->how))

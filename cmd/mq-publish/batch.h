@@ -16,6 +16,10 @@ struct batcher {
 	struct mq_redis *redis;	  /* for its errors */
 	bool ids;		  /* somebody wants the ids of the accepted */
 	struct mq_publishing how; /* the batch goes out */
+	/* Asks whether the queue can be used, unless the first batch gets there
+	 * without that; ends the program if not.  NULL: that is done. */
+	void (*open)(void *arg);
+	void *arg;
 };
 
 /* Whether a message needs no more than a place in line now. */

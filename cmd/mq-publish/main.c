@@ -61,17 +61,21 @@ set_tick(struct modules *m)
 		    m->opt.queue, (intmax_t)m->opt.tick, now);
 }
 
-/* Returns the server's clock, minus the steady one. */
-static int64_t
-open_queue(struct modules *m)
+static bool
+is_special(const struct options *o)
+{
+	return o->how.special || o->tick >= 0 ||
+	    o->message.when.kind != MQ_WHEN_NOW;
+}
+
+/* *clock_us becomes the server's clock, minus the steady one, if it says that. */
+static void
+open_queue(struct modules *m, int64_t *clock_us)
 {
 	const struct options *o = &m->opt;
-	bool special = o->how.special || o->tick >= 0 ||
-	    o->message.when.kind != MQ_WHEN_NOW,
-	     yes;
-	int64_t clock_us = mq_clock_unix_us() - mq_clock_steady_us();
+	bool yes;
 	enum mq_call result = mq_publisher_open(
-	    &m->publisher, special, !o->existing, &clock_us, &yes);
+	    &m->publisher, is_special(o), !o->existing, clock_us, &yes);
 
 	if (result == MQ_CALL_LOST)
 		mq_die(m->redis.status, "%s", m->redis.error);
@@ -83,7 +87,31 @@ open_queue(struct modules *m)
 		end_without_queue(m);
 	if (!o->existing && yes)
 		mq_option_made(&o->shared, &m->redis, o->queue);
-	return clock_us;
+}
+
+static void
+open_late(void *arg)
+{
+	int64_t clock_us = 0;
+
+	open_queue(arg, &clock_us);
+}
+
+/*
+ * Whether nothing has to be asked before there is a message, which is the only one: not
+ * the time, as the server is on this machine, and what is wrong with the queue can be
+ * said later.
+ */
+static bool
+opens_late(const struct modules *m, int payloads)
+{
+	const struct options *o = &m->opt;
+
+	return m->server.socket[0] != '\0' &&
+	    m->layout->publish_known != NULL && !is_special(o) && !o->durable &&
+	    (payloads == 1 ||
+		(payloads == 0 && o->framing == MQ_FRAME_WHOLE &&
+		    !isatty(STDIN_FILENO)));
 }
 
 static void
@@ -174,6 +202,7 @@ main(int argc, char *argv[])
 	int i, count, status, waited;
 	int64_t clock_us;
 	char **payloads;
+	bool late;
 
 	mq_option_begin();
 	options_parse(&m.opt, argc, argv, &payloads, &count);
@@ -190,13 +219,20 @@ main(int argc, char *argv[])
 	}
 	if (o->durable)
 		outcome_be_durable(&m.outcome, &m.publisher);
-	clock_us = open_queue(&m);
+	clock_us = mq_clock_unix_us() - mq_clock_steady_us();
+	late = opens_late(&m, count);
+	if (!late)
+		open_queue(&m, &clock_us);
 	if (o->tick >= 0) {
 		set_tick(&m);
 		clean_up(&m);
 		return MQ_EXIT_OK;
 	}
 	prepare_messages(&m, clock_us);
+	if (late) {
+		m.batches.open = open_late;
+		m.batches.arg = &m;
+	}
 	for (i = 0; i < count; i++)
 		message_add(&m.messages, payloads[i], strlen(payloads[i]));
 	if (count == 0)

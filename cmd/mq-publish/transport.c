@@ -331,12 +331,20 @@ send_again(struct transport *t)
 	send_or_resume(t, b, true);
 }
 
+static enum mq_call
+wait_for_answer(struct transport *t)
+{
+	struct batch *b = batch_at(t, 0);
+
+	return mq_post_answer(t->publisher, &b->post, take_verdict,
+	    &(struct verdicts){t->outcome, &b->ids});
+}
+
 bool
 transport_collect(struct transport *t)
 {
 	struct batch *b = batch_at(t, 0);
-	enum mq_call result = mq_post_answer(t->publisher, &b->post,
-	    take_verdict, &(struct verdicts){t->outcome, &b->ids});
+	enum mq_call result = wait_for_answer(t);
 
 	if (result == MQ_CALL_LOST) {
 		resume(t);
@@ -349,6 +357,37 @@ transport_collect(struct transport *t)
 	t->first = (t->first + 1) % MQ_MARKS;
 	t->used--;
 	empty_batch(t, b);
+	return result == MQ_CALL_DONE;
+}
+
+bool
+transport_try(struct transport *t, bool *only)
+{
+	struct batch *b = transport_next(t);
+	enum mq_call result = MQ_CALL_DONE;
+
+	*only = false;
+	if (!mq_post_trial(t->publisher, &b->post))
+		return false;
+	t->bytes = mq_post_bytes(&b->post);
+	send_or_resume(t, b, true);
+	while (t->used > 0) {
+		result = wait_for_answer(t);
+		if (result == MQ_CALL_LOST && !t->redis->cluster) {
+			resume(t);
+			result = MQ_CALL_DONE;
+			continue;
+		}
+		t->used = 0;
+		if (result == MQ_CALL_DONE)
+			empty_batch(t, b);
+	}
+	if (result != MQ_CALL_DONE) {
+		mq_post_no_trial(&b->post);
+		t->bytes = 0;
+		t->lost_ms = t->pause_ms = 0;
+		*only = mq_publisher_loose(t->publisher);
+	}
 	return result == MQ_CALL_DONE;
 }
 

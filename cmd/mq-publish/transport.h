@@ -42,6 +42,15 @@ struct batch *transport_next(struct transport *);
 bool transport_has_room(struct transport *);
 void transport_send(struct transport *);
 
+/*
+ * The first batch, before anything is known of the queue: sends it as a trial, and
+ * waits for the answer.  False: nothing was done, with the error, or the batch cannot be
+ * tried.  It is the next one again then, and *only says whether nothing but a
+ * second trial would be safe: that looks for the mark of a first one, which may still
+ * arrive on a connection that was lost.
+ */
+bool transport_try(struct transport *, bool *only);
+
 /* Whether batches are under way; and so many that the next one, to be published so,
  * has to wait. */
 bool transport_busy(const struct transport *);

@@ -26,6 +26,7 @@ mq_post_begin(
 	b->count = 0;
 	b->sent_ms = 0;
 	p->layout->publish(&b->command, p->queue, &b->how);
+	b->start = b->command.wire.len;
 }
 
 static int
@@ -276,6 +277,26 @@ confirm(struct mq_publisher *p, const struct mq_post *b)
 	p->marked |= p->marks;
 }
 
+static bool
+is_trial(const struct mq_post *b)
+{
+	return b->plain.args > 0;
+}
+
+/* Whether a trial was; if not, with the error. */
+static bool
+is_accepted(struct mq_publisher *p, const redisReply *reply)
+{
+	if (mq_redis_refused(p->redis, reply))
+		return false;
+	if (reply->type == REDIS_REPLY_INTEGER && reply->integer == 0) {
+		mq_redis_fail(
+		    p->redis, MQ_EXIT_AGAIN, "the queue was deleted meanwhile");
+		return false;
+	}
+	return true;
+}
+
 enum mq_call
 mq_post_answer(
     struct mq_publisher *p, struct mq_post *b, mq_verdict_fn *take, void *arg)
@@ -286,6 +307,10 @@ mq_post_answer(
 
 	if (reply == NULL)
 		return MQ_CALL_LOST;
+	if (is_trial(b) && !is_accepted(p, reply)) {
+		freeReplyObject(reply);
+		return MQ_CALL_AGAIN;
+	}
 	if (mq_reply_noscript(reply) ||
 	    (had_mark && b->how.mark.publisher == NULL)) {
 		freeReplyObject(reply);
@@ -298,7 +323,7 @@ mq_post_answer(
 		    p->redis, MQ_EXIT_WRONGTYPE, "a reply that makes no sense");
 		result = MQ_CALL_REFUSED;
 	} else {
-		p->known |= b->whole;
+		p->known |= b->whole && !is_trial(b);
 		if (!b->whole && b->how.mark.publisher == NULL)
 			p->uncounted += b->count;
 	}
@@ -339,6 +364,7 @@ mq_post_clear(struct mq_post *b)
 
 	b->count = 0;
 	b->large = 0;
+	mq_command_free(&b->plain);
 	for (i = 0; i < MQ_PUBLISH_LARGE; i++)
 		mq_command_free(&b->behind[i]);
 	if (b->command.wire.cap > KEEP_BYTES)

@@ -22,6 +22,8 @@ struct mq_publisher;
 /* Starts zeroed; mq_post_free() frees. */
 struct mq_post {
 	struct mq_command command;
+	struct mq_command plain; /* the batch, while the command is a trial */
+	size_t start;		 /* of the messages in the command's wire */
 	int large; /* the payload of its only message is in so many of these */
 	struct mq_command behind[MQ_PUBLISH_LARGE];
 	struct mq_publishing how;
@@ -55,9 +57,17 @@ mq_post_bytes(const struct mq_post *b)
  * lost, with the error. */
 int mq_post_send(struct mq_publisher *, struct mq_post *, bool eval);
 /*
+ * A publisher that has asked nothing can try its first batch: mq_post_trial() changes
+ * it so that it is published only if the queue is known and can be used; it is sent
+ * with eval.  False: it cannot be tried.  mq_post_no_trial() changes it back.
+ */
+bool mq_post_trial(const struct mq_publisher *, struct mq_post *);
+void mq_post_no_trial(struct mq_post *);
+
+/*
  * Waits for what the server says of the oldest batch that was sent.  AGAIN: nothing
  * was done, as the server does not know the script, or must not mark the batch; it
- * is to be sent again, with eval.
+ * is to be sent again, with eval.  Of a trial: for another reason, with the error.
  */
 enum mq_call mq_post_answer(
     struct mq_publisher *, struct mq_post *, mq_verdict_fn *, void *arg);

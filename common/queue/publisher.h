@@ -84,6 +84,9 @@ bool mq_publisher_can_resume(struct mq_publisher *, bool whole);
 enum mq_call mq_publisher_resume(
     struct mq_publisher *, bool whole, long long *missing);
 
+/* Whether a command of a former connection may still arrive. */
+bool mq_publisher_loose(const struct mq_publisher *);
+
 /* Builds the command that gives the connection a name to find it by. */
 void mq_publisher_name(const struct mq_publisher *, struct mq_command *);
 

@@ -138,6 +138,16 @@ struct mq_layout {
 	void (*publish_mark)(struct mq_command *, const char *queue,
 	    const struct mq_mark *, int n, size_t bytes);
 	/*
+	 * The same batch, n messages behind the first `from` bytes of its plain
+	 * command, for a publisher that has asked nothing: marked and counted by
+	 * one script, which does nothing if the mark is there, or if the queue is
+	 * not known; then the reply is the integer 0.  NULL: there is no such
+	 * script.
+	 */
+	void (*publish_known)(struct mq_command *, const char *queue,
+	    const struct mq_mark *, const struct mq_command *batch, size_t from,
+	    int n);
+	/*
 	 * For one large message that publish() and publish_add() have been
 	 * told of as its id in the place of its payload: the commands for the
 	 * payload, which follow in the same transaction.  Returns how many,

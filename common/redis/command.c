@@ -166,6 +166,16 @@ mq_command_args(const struct mq_command *c, size_t *n)
 }
 
 void
+mq_command_tail(
+    struct mq_command *c, const struct mq_command *of, size_t from, int n)
+{
+	mq_buf_add(&c->wire, of->wire.data + from, of->wire.len - from);
+	/* As behind every last one. */
+	(void)mq_buf_str(&c->wire);
+	c->args += n;
+}
+
+void
 mq_command_free(struct mq_command *c)
 {
 	mq_buf_free(&c->wire);

@@ -63,6 +63,11 @@ const char *mq_command_wire(struct mq_command *, size_t *n);
 void mq_command_eval_head(const struct mq_command *, struct mq_buf *out);
 const char *mq_command_args(const struct mq_command *, size_t *n);
 
+/* Adds the last n arguments of another command, which are all behind the first
+ * `from` bytes of its wire. */
+void mq_command_tail(
+    struct mq_command *, const struct mq_command *of, size_t from, int n);
+
 void mq_command_free(struct mq_command *);
 
 #endif

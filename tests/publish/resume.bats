@@ -92,6 +92,11 @@ cut() {
 		assert_regex "$stderr" '^mq-publish: .*; reconnecting$'
 		[[ $way == *--raw* ]] || assert_equal "${#lines[@]}" 1
 		assert_equal "$(taken)" "needle$n"
+		# One that was sent before its connection had a name could come later.
+		if [[ ${LAYOUT:-rmq} = rmq && ($way = "" || $way = --raw) ]]; then
+			assert [ "$(redis ttl "$(marks)")" -gt 500 ]
+			redis del "$(marks)" >/dev/null
+		fi
 		assert_equal "$(marks)" ""
 	done
 	assert_equal "$(published)" "$n"
@@ -124,6 +129,14 @@ cut() {
 		let_go
 		assert_equal "$(taken)" "needle$n"
 	done
+}
+
+@test "resume: what arrives late changes nothing, and the queue was not known" {
+	network "late:needle"
+	redis flushall >/dev/null
+	run_mq 0 mq-publish -q -u "$url" q needle
+	let_go
+	assert_equal "$(taken)" needle
 }
 
 # --- many ------------------------------------------------------------------------
@@ -275,28 +288,32 @@ user() {
 		network "late:needle"
 		# shellcheck disable=SC2086 # several rules
 		user -client $rule
-		run_mq 69 mq-publish -u "$as" q needle
+		run_mq 69 mq-publish -u "$as" q needle other
 		assert_regex "$stderr" \
-			'mq-publish: 0 messages accepted, and up to 1 more$'
+			'mq-publish: 0 messages accepted, and up to 2 more$'
 		let_go
-		assert_equal "$(taken)" needle
+		assert_equal "$(taken)" $'needle\nother'
 	done
 }
 
 @test "resume: who may not end connections: what scripts publish is safe" {
-	local rule
+	local rule way
 
 	for rule in '+client|list +client|setname' '+client|kill +client|list'; do
+	for way in "-p 3" "" known; do
 		redis flushall >/dev/null
+		[ "$way" != known ] || redis sadd rmq::queues q >/dev/null
 		network "late:needle"
 		# shellcheck disable=SC2086 # several rules
 		user -client $rule
-		run_mq 0 mq-publish -u "$as" -p 3 q needle
+		# shellcheck disable=SC2086 # several options
+		run_mq 0 mq-publish -u "$as" ${way#known} q needle
 		let_go
 		assert_equal "$(taken)" needle
 		# What comes even later finds the mark.
 		assert [ "$(redis ttl "$(marks)")" -gt 500 ]
 		assert [ "$(redis ttl "$(marks)")" -le 600 ]
+	done
 	done
 }
 
@@ -326,6 +343,7 @@ user() {
 
 @test "resume: a mark that was refused, and the answer lost" {
 	[ "${LAYOUT:-rmq}" = rmq ] || skip "RSMQ has no plain messages"
+	redis sadd rmq::queues q >/dev/null
 	network "reply:needle"
 	user -hset
 	run_mq 69 mq-publish -u "$as" q needle

@@ -61,6 +61,7 @@ const struct mq_layout mq_layout_rmq = {
     .publish_add = rmq_publish_add,
     .publish_counts = rmq_publish_counts,
     .publish_mark = rmq_publish_mark,
+    .publish_known = rmq_publish_known,
     .publish_large = rmq_publish_large,
     .tick = rmq_tick,
     .join = rmq_join,

@@ -19,6 +19,7 @@ PART(publish);
 PART(publish_add);
 PART(publish_counts);
 PART(publish_mark);
+PART(publish_known);
 PART(publish_large);
 PART(tick);
 

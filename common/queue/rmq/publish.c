@@ -59,6 +59,21 @@ rmq_publish_mark(struct mq_command *c, const char *queue,
 }
 
 void
+rmq_publish_known(struct mq_command *c, const char *queue,
+    const struct mq_mark *mark, const struct mq_command *batch, size_t from,
+    int n)
+{
+	mq_command_script(c, &rmq_script_publish_known, 4);
+	rmq_key_queue(c, queue, "ready");
+	rmq_key_queue(c, queue, "counters");
+	rmq_key_marks(c, queue, mark->publisher);
+	mq_command_str(c, RMQ_QUEUES);
+	mq_mark_add(c, mark);
+	mq_command_str(c, queue);
+	mq_command_tail(c, batch, from, n);
+}
+
+void
 rmq_publish_add(struct mq_command *c, const struct mq_publishing *how,
     const char id[MQ_ID_LEN + 1], const struct mq_buf *header,
     const char *payload, size_t len)

@@ -1,0 +1,23 @@
+-- Publish messages that ask for no more than a place in ready, if their queue is
+-- known.  A publisher sends it as text, before it has asked anything, so it is
+-- short, and whatever may be refused comes before the first change.
+--
+--   KEYS  ready, counters, marks (see lib/marks.lua), rmq::queues
+--   ARGV  place, before; the queue's name; then the elements
+--   reply how many are ready, or 1 if the batch was marked before; 0: the queue
+--         is not known
+--
+-- A crash before, an error, or 0: none is there.  After: all are, and have been
+-- counted and marked, as far as that is possible.  A batch that is marked is not
+-- published again.
+
+if redis.call('HGET', KEYS[3], ARGV[1]) then
+  return 1
+elseif redis.call('SISMEMBER', KEYS[4], ARGV[3]) == 0 then
+  return 0
+end
+local n = redis.call('LPUSH', KEYS[1], unpack(ARGV, 4))
+redis.pcall('HINCRBY', KEYS[2], 'published', #ARGV - 3)
+redis.pcall('HSET', KEYS[3], ARGV[1], ARGV[2] .. ' ')
+redis.pcall('PEXPIRE', KEYS[3], 600000)
+return n

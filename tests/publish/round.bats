@@ -1,0 +1,142 @@
+#!/usr/bin/env bats
+# One message to a queue that is known takes one round; what is refused there, or
+# would be somewhere else, is published as if that round had not been, or not at all.
+#
+# layouts: rmq
+
+# run_mq sets output and stderr; each test is a subshell of its own.
+# shellcheck disable=SC2030,SC2031,SC2154
+
+load ../helpers/common
+load ../helpers/layout-rmq
+
+setup_file() {
+	server_start
+	FILE_D=$D
+	export FILE_D
+}
+
+teardown_file() {
+	server_stop
+}
+
+setup() {
+	common_setup
+	redis flushall >/dev/null
+	redis sadd rmq::queues q >/dev/null
+	url=unix://$D/redis.sock
+}
+
+teardown() {
+	[ "$D" = "$FILE_D" ] || server_stop
+	common_teardown
+}
+
+# The commands that clients have sent, as the server has seen them.
+watch_commands() {
+	redis-cli -s "$D/redis.sock" monitor >"$T/monitor" 3>&- &
+	monitor=$!
+	eventually 10 grep -q OK "$T/monitor"
+}
+
+commands() {
+	redis ping end >/dev/null
+	eventually 10 grep -q '"ping" "end"' "$T/monitor"
+	kill "$monitor"
+	grep -v -e ' lua\]' -e '"ping"' "$T/monitor" |
+		perl -ne 'print lc "$1 " if /\] "(\w+)"/'
+}
+
+@test "round: one message, one round" {
+	watch_commands
+	run_mq 0 mq-publish -i q one
+	run_mq 0 mq-publish --raw q two
+	run_mq 0 mq-publish --existing q < <(printf three)
+	assert_equal "$(commands)" \
+		"hello eval unlink hello eval unlink hello eval unlink "
+	assert_equal "$("$BUILD/mq-consume" -q -l --drain q)" $'one\ntwo\nthree'
+	assert_equal "$(redis hget "rmq::queue::[q]::counters" published)" 3
+	assert_equal "$(redis keys '*publisher*')" ""
+}
+
+@test "round: several messages, wishes and long ones ask first" {
+	watch_commands
+	run_mq 0 mq-publish q one two
+	run_mq 0 mq-publish -p 1 q high
+	head -c 70000 /dev/zero | run_mq 0 mq-publish q
+	refute_regex "$(commands)" 'hello eval'
+	assert_equal "$("$BUILD/mq-consume" -q --drain q | tr -d "\0")" highonetwo
+}
+
+@test "round: a queue that is not known is made" {
+	run_mq 0 mq-publish -v new one
+	assert_equal "${stderr_lines[0]}" "mq-publish: new: made a new queue"
+	assert_equal "$(redis smembers rmq::queues | sort | xargs)" "new q"
+	held_is new "1 0 0 0"
+	assert_equal "$(redis hget "rmq::queue::[new]::counters" published)" 1
+	assert_equal "$(redis keys '*publisher*')" ""
+	run_mq 1 mq-publish --existing none one
+	assert_equal "$(redis exists "rmq::queue::[none]::ready")" 0
+}
+
+@test "round: a database that is refused, or another one" {
+	run_mq 0 mq-publish -u "$url?db=3" q one
+	held_is q "0 0 0 0"
+	assert_equal "$(redis -n 3 llen "rmq::queue::[q]::ready")" 1
+	run_mq 78 mq-publish -u "$url?db=99" q one
+	redis acl setuser some reset on '>pw' '~*' '&*' +@all -select >/dev/null
+	run_mq 77 mq-publish -u "unix://some:pw@${url#unix://}?db=3" q one
+	held_is q "0 0 0 0"
+	assert_equal "$(redis -n 3 llen "rmq::queue::[q]::ready")" 1
+}
+
+@test "round: a password that is refused is none of the default user" {
+	run_mq 77 mq-publish -u "unix://some:bad@${url#unix://}" q one
+	held_is q "0 0 0 0"
+}
+
+@test "round: a user without a right has what the others have" {
+	local rule
+
+	# Without these, plain messages are published nevertheless.
+	for rule in -eval -hset -pexpire -hincrby "-client|setname" -hello \
+		"resetkeys ~*ready ~rmq::queues"; do
+		redis del "rmq::queue::[q]::ready" >/dev/null
+		# shellcheck disable=SC2086 # several rules
+		redis acl setuser some reset on '>pw' '~*' '&*' +@all $rule \
+			>/dev/null || continue
+		run_mq 0 mq-publish -u "unix://some:pw@${url#unix://}" q one
+		held_is q "1 0 0 0"
+	done
+	for rule in -lpush "resetkeys ~rmq::queues"; do
+		redis del "rmq::queue::[q]::ready" >/dev/null
+		# shellcheck disable=SC2086 # several rules
+		redis acl setuser some reset on '>pw' '~*' '&*' +@all $rule \
+			>/dev/null
+		run_mq 77 mq-publish -u "unix://some:pw@${url#unix://}" q one
+		held_is q "0 0 0 0"
+	done
+}
+
+@test "round: something else under a key" {
+	redis set "rmq::queue::[q]::ready" mine >/dev/null
+	run_mq 76 mq-publish q one
+	assert_regex "$stderr" "the key rmq::queue::\[q\]::ready holds"
+	redis del "rmq::queue::[q]::ready" >/dev/null
+	redis set "rmq::queue::[q]::counters" mine >/dev/null
+	run_mq 0 mq-publish q one
+	held_is q "1 0 0 0"
+}
+
+@test "round: a full memory, and a replica" {
+	redis config set maxmemory 1 >/dev/null
+	run_mq 75 mq-publish q one
+	assert_equal "${stderr_lines[-1]}" "mq-publish: 0 messages accepted"
+	redis config set maxmemory 0 >/dev/null
+	held_is q "0 0 0 0"
+	redis replicaof 127.0.0.1 1 >/dev/null
+	redis config set replica-serve-stale-data yes >/dev/null
+	run ! mq-publish -u "$url" q one
+	redis replicaof no one >/dev/null
+	held_is q "0 0 0 0"
+}
