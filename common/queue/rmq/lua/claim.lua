@@ -32,7 +32,7 @@
 -- by that, an owner that gets no reply knows how many of its messages are new.
 -- A consumer that dies in its role, or woken, is missed by the others' looks.
 
--- include place
+-- include basics
 -- include bucket
 -- include role
 
@@ -81,32 +81,6 @@ local function claim(element)
   room = room - #element
 end
 
--- Few at first: nobody knows how long the next ones are.  Of those that are delayed,
--- up to one that has to be put elsewhere.
-local function claim_sorted(set, low, high)
-  need(set, 'ZRANK', 'ZREMRANGEBYRANK')
-  local size = 1
-  while #reply < max + 4 and room > 0 do
-    local first, batch = call('ZRANGEBYSCORE', set, low, high,
-      'LIMIT', 0, math.min(size, max + 4 - #reply)), {}
-    for i = 1, #first do
-      local element = first[i]:sub(33)
-      if room <= 0 or set == q.delayed and may_be_sorted(element) then
-        break
-      end
-      batch[i] = element
-      claim(element)
-    end
-    if not batch[1] then
-      break
-    end
-    local rank = call('ZRANK', set, first[1])
-    call('LPUSH', unacked, unpack(batch))
-    call('ZREMRANGEBYRANK', set, rank, rank + #batch - 1)
-    size = math.min(2 * size, 64)
-  end
-end
-
 -- Up to n small ones in one go; how many.
 local function claim_small(n)
   local part, batch = call('LRANGE', q.ready, -n, -1), {}
@@ -144,66 +118,119 @@ local function claim_ready()
   end
 end
 
--- What is checked here passes in the commands behind this script, too.
-local function hand_over(n)
-  call('LTRIM', unacked, 0, -1)
-  call('LINDEX', KEYS[16], 0)
-  need(KEYS[15], 'LMOVE')
-  local alone = n == 1 and call('EXISTS', unacked) == 0
-  call('RENAME', q.ready, KEYS[alone and 16 or 15])
-  if n <= max then
-    call('DEL', KEYS[12])
-  end
-  redis.pcall('HINCRBY', KEYS[11], 'claimed:' .. ARGV[5], math.min(n, max))
-  return n > max
-end
-
--- Whether the messages in ready are not for this script.  Those whose keys end with
--- the claim are, as nobody else reads their headers.
-local function leave_ready()
-  if ARGV[9] == '' or call('EXISTS', KEYS[12]) == 0
-      or call('EXISTS', q.locks) == 1 then
-    return false
-  end
-  local n = call('LLEN', q.ready)
-  if n == 0 then
-    call('DEL', KEYS[12])
-  end
-  return n > 0 and max > 0 and n
-end
-
 -- One more key is cheaper than one more command.
 local unusual = call('EXISTS', q.priority, KEYS[12]) > 0
--- A large one would be read twice.
-local large = timed and #head >= LARGE
-if due and not unusual and not large and call('LLEN', q.ready) == 0 then
-  claim_sorted(q.delayed, '-inf', now)
-end
-if due and #reply < max + 4 and room > 0 then
-  -- Not all at once, when many have fallen due together.
-  promote(q, math.min(max + 4 - #reply, 250), math.min(room, 262144))
-  unusual = unusual or call('EXISTS', KEYS[12]) == 1
-end
-local sorted = (unusual or due) and call('ZCARD', q.priority) > 0
-local left, more = false, false
-if sorted then
-  call('LLEN', q.ready)
-  claim_sorted(q.priority, '-inf', '(0')
-end
-if unusual then
-  left = leave_ready()
-end
-if left then
-  reply[2] = 2
-  if ARGV[9] == 'move' and #reply == 4 then
-    more = hand_over(left)
-    wait = bucket and bucket_take(bucket, 1) or wait
+local more = false
+
+-- Claims from all that the queue has.  Returns how many were left to 'move', or
+-- false.  Most claims need neither this function nor the next, and take less time
+-- than it takes to define what is in them.
+local function claim_any()
+-- include place
+
+  -- Few at first: nobody knows how long the next ones are.  Of those that are
+  -- delayed, up to one that has to be put elsewhere.
+  local function claim_sorted(set, low, high)
+    need(set, 'ZRANK', 'ZREMRANGEBYRANK')
+    local size = 1
+    while #reply < max + 4 and room > 0 do
+      local first, batch = call('ZRANGEBYSCORE', set, low, high,
+        'LIMIT', 0, math.min(size, max + 4 - #reply)), {}
+      for i = 1, #first do
+        local element = first[i]:sub(33)
+        if room <= 0 or set == q.delayed and may_be_sorted(element) then
+          break
+        end
+        batch[i] = element
+        claim(element)
+      end
+      if not batch[1] then
+        break
+      end
+      local rank = call('ZRANK', set, first[1])
+      call('LPUSH', unacked, unpack(batch))
+      call('ZREMRANGEBYRANK', set, rank, rank + #batch - 1)
+      size = math.min(2 * size, 64)
+    end
   end
-else
+
+  -- What is checked here passes in the commands behind this script, too.
+  local function hand_over(n)
+    call('LTRIM', unacked, 0, -1)
+    call('LINDEX', KEYS[16], 0)
+    need(KEYS[15], 'LMOVE')
+    local alone = n == 1 and call('EXISTS', unacked) == 0
+    call('RENAME', q.ready, KEYS[alone and 16 or 15])
+    if n <= max then
+      call('DEL', KEYS[12])
+    end
+    redis.pcall('HINCRBY', KEYS[11], 'claimed:' .. ARGV[5], math.min(n, max))
+    return n > max
+  end
+
+  -- Whether the messages in ready are not for this script.  Those whose keys end
+  -- with the claim are, as nobody else reads their headers.
+  local function leave_ready()
+    if ARGV[9] == '' or call('EXISTS', KEYS[12]) == 0
+        or call('EXISTS', q.locks) == 1 then
+      return false
+    end
+    local n = call('LLEN', q.ready)
+    if n == 0 then
+      call('DEL', KEYS[12])
+    end
+    return n > 0 and max > 0 and n
+  end
+
+  -- A large one would be read twice.
+  local large = timed and #head >= LARGE
+  if due and not unusual and not large and call('LLEN', q.ready) == 0 then
+    claim_sorted(q.delayed, '-inf', now)
+  end
+  if due and #reply < max + 4 and room > 0 then
+    -- Not all at once, when many have fallen due together.
+    promote(q, math.min(max + 4 - #reply, 250), math.min(room, 262144))
+    unusual = unusual or call('EXISTS', KEYS[12]) == 1
+  end
+  local sorted = (unusual or due) and call('ZCARD', q.priority) > 0
+  if sorted then
+    call('LLEN', q.ready)
+    claim_sorted(q.priority, '-inf', '(0')
+  end
+  local left = unusual and leave_ready()
+  if left then
+    reply[2] = 2
+    if ARGV[9] == 'move' and #reply == 4 then
+      more = hand_over(left)
+      wait = bucket and bucket_take(bucket, 1) or wait
+    end
+    return left
+  end
   claim_ready()
   if sorted then
     claim_sorted(q.priority, '(0', '+inf')
   end
+  return false
+end
+
+-- Frees the keys that end with the claim.
+local function free_keys()
+-- include leaving
+
+  for i = 5, #reply do
+    local w = may_name(reply[i], 'Mq-Key') and options(reply[i])
+    if w and w.key then
+      -- Claimed is claimed, whatever becomes of the key.
+      pcall(unlock, q, w, 'start')
+    end
+  end
+end
+
+local left = false
+if due or unusual then
+  left = claim_any()
+else
+  claim_ready()
 end
 for i = 5, room <= 0 and #reply or 0 do
   if #reply[i] >= LARGE then
@@ -213,10 +240,9 @@ end
 
 if #reply > 4 and call('EXISTS', q.locks) == 1 then
   for i = 5, #reply do
-    local w = may_name(reply[i], 'Mq-Key') and options(reply[i])
-    if w and w.key then
-      -- Claimed is claimed, whatever becomes of the key.
-      pcall(unlock, q, w, 'start')
+    if may_name(reply[i], 'Mq-Key') then
+      free_keys()
+      break
     end
   end
 end

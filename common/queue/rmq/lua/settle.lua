@@ -21,7 +21,8 @@
 -- The write that may be refused (wrong type) comes before the removal, so a
 -- refusal changes nothing.
 
--- include place
+-- include leaving
+-- include results
 
 local q, unacked = queue_keys(1), KEYS[7]
 local how, element, ms = ARGV[1], ARGV[2], tonumber(ARGV[5])
@@ -69,48 +70,52 @@ if ARGV[8] then
   need(q.results, 'PEXPIRE')
 end
 
--- First a write that needs no memory; see claim.lua.
-if how == 'ack' then
-  if call('LREM', unacked, -1, element) == 0 then
-    return 0
+-- Does what is not 'ack': acks are many, and take less time than it takes to define
+-- what is in here.
+local function move_on()
+-- include place
+
+  if how == 'reject' or how == 'expire' then
+    call('LPUSH', KEYS[9], moved)
+  elseif how == 'push' then
+    local to = queue_keys(9)
+    check_types(to)
+    -- If the message comes back, no earlier result must be left.
+    if v and v.reply_to then
+      call('DEL', to.results .. v.reply_to)
+    end
+    if v then
+      moved, v = prepare(to, moved, v)
+    end
+    admit(to, moved, v, 0, ARGV[6])
+  elseif how == 'again' and ms > 0 then
+    if v then
+      refresh_locks(q, v)
+    end
+    call('ZADD', q.delayed, now + ms, ARGV[6] .. moved)
+  else
+    put_back(q, moved, v, how == 'front')
   end
-else
-  call('LTRIM', unacked, 0, -1)
-end
-if how == 'reject' or how == 'expire' then
-  call('LPUSH', KEYS[9], moved)
-elseif how == 'push' then
-  local to = queue_keys(9)
-  check_types(to)
-  -- If the message comes back, no earlier result must be left.
-  if v and v.reply_to then
-    call('DEL', to.results .. v.reply_to)
-  end
-  if v then
-    moved, v = prepare(to, moved, v)
-  end
-  admit(to, moved, v, 0, ARGV[6])
-elseif how == 'again' and ms > 0 then
-  if v then
-    refresh_locks(q, v)
-  end
-  call('ZADD', q.delayed, now + ms, ARGV[6] .. moved)
-elseif how ~= 'ack' then
-  put_back(q, moved, v, how == 'front')
-end
-if how ~= 'ack' then
   call('LREM', unacked, from, element)
+  make_known(how == 'push' and queue_keys(9) or q, KEYS[8])
+  if how ~= 'front' and how ~= 'again' then
+    leave(q, w, how == 'expire' and 'vanish' or 'done', turn)
+  elseif v and v.key and v.unique == 'queued' then
+    lock(q, v)
+  end
+end
+
+-- First a write that needs no memory; see claim.lua.
+if how ~= 'ack' then
+  call('LTRIM', unacked, 0, -1)
+  move_on()
+elseif call('LREM', unacked, -1, element) == 0 then
+  return 0
+else
+  leave(q, w, 'done', turn)
 end
 if receipt then
   call('HDEL', info, receipt)
-end
-if how ~= 'ack' then
-  make_known(how == 'push' and queue_keys(9) or q, KEYS[8])
-end
-if how ~= 'front' and how ~= 'again' then
-  leave(q, w, how == 'expire' and 'vanish' or 'done', turn)
-elseif v and v.key and v.unique == 'queued' then
-  lock(q, v)
 end
 if ARGV[8] then
   keep_result(q, ARGV[8], ARGV[9], ARGV[10])

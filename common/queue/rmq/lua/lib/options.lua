@@ -69,11 +69,6 @@ local function keeps(text)
   return (text == 'queued' or number(text, 1, 2 ^ 48)) and text or 'done'
 end
 
--- Whether the header of a message may have this name: much cheaper than options().
-local function may_name(element, name)
-  return #element > 4096 or element:find('"' .. name .. '"', 6, true)
-end
-
 -- The options of a message, or nil if there are none.
 local function options(element)
   if element:sub(1, 5) ~= '\255\0\190\190J' then
@@ -98,6 +93,6 @@ local function options(element)
     line = id and group and redis.sha1hex(group):sub(1, 13),
     key = id and as_text(has.Key), unique = keeps(has.Unique),
     -- A copy of the message has another id, and so no reply.
-    reply_to = id and id:find('^[%w:]+$') and has['Reply-To'] == id and id
+    reply_to = id and has['Reply-To'] == id and id:find('^[%w:]+$') and id
       or nil }
 end

@@ -24,20 +24,7 @@
 -- Members of the sorted sets are 32 bytes that give the order among equal
 -- scores, then the element.
 
--- include rights
-
-local call = redis.call
-local now_us = call('TIME')
-now_us = now_us[1] * 1000000 + now_us[2]
-local now = math.floor(now_us / 1000)
-local AT_TICK, TICKS, IN_LINE = 2 ^ 50, -2 ^ 52, 2 ^ 52
-local LARGE = 1048576
-local serial = 0
-
-local function queue_keys(i)
-  return { ready = KEYS[i], priority = KEYS[i + 1], delayed = KEYS[i + 2],
-    locks = KEYS[i + 3], clock = KEYS[i + 4], results = KEYS[i + 5] }
-end
+-- include leaving
 
 -- A queue with messages is known, even if somebody has deleted it meanwhile.
 -- Errors are ignored: the messages are more important than the list of names.
@@ -45,56 +32,13 @@ local function make_known(q, queues)
   redis.pcall('SADD', queues, q.ready:match('%[(.*)%]'))
 end
 
--- Checks the rights for put_back() and lock(), leave(), and keep_result().
+-- Checks the rights for put_back() and lock(), and keep_result().
 local function need_admit(q)
   need(q.locks, 'GET', 'HGET', 'HSET', 'HDEL', 'ZADD', 'LPUSH', 'RPUSH')
 end
 
-local function need_leave(q)
-  need(q.locks, 'HGET', 'HSET', 'HDEL', 'ZRANGEBYSCORE', 'GET', 'ZADD', 'LPUSH',
-    'ZREM')
-end
-
 local function need_tell(q)
   need(q.results, 'DEL', 'RPUSH', 'PEXPIRE')
-end
-
-local function clock(q)
-  return tonumber(call('GET', q.clock)) or 0
-end
-
--- include options
-
-local stamp
-local function in_order()
-  serial = serial + 1
-  stamp = stamp or string.format('n%016.0f', now_us)
-  return stamp .. string.format('%06d000000000', serial)
-end
-
--- Before all that came in order; the last one first.
-local function in_front()
-  serial = serial + 1
-  return string.format('f%016.0f%06.0f000000000', 1e16 - now_us, 999999 - serial)
-end
-
--- Higher priorities first, then fewer attempts, then the age; a copy comes last.
-local function in_tick(w, is_copy)
-  return string.format('%03.0f%04.0f', 100 - w.priority, w.attempts or 0)
-    .. (not is_copy and w.id or in_order()):sub(1, 25)
-end
-
--- The message that holds a lock, and how long it keeps a key.
-local function holder(held)
-  return held and held:sub(1, 32)
-end
-
-local function mode(held)
-  return held:match('^%S*', 34)
-end
-
-local function take_group(q, line, id)
-  call('HSET', q.locks, 'g' .. line, string.format('%s %.0f', id, now_us))
 end
 
 local function take_key(q, key, id, till)
@@ -129,27 +73,6 @@ local function refresh_locks(q, w)
   end
 end
 
--- A message whose id another one here has gets a new id, of the same age, and
--- keeps the old one in another header.  A quote inside of a value has a backslash
--- before it, so the name is found nowhere else.
-local function copied(element, w)
-  local head = element:sub(1, element:find('\n', 6, true) or 0)
-  local first, last = head:find('"Mq%-Id"%s*:%s*%[%s*"'
-    .. w.id:gsub('%W', '%%%0') .. '"')
-  if not first then
-    return element, w
-  end
-  serial = serial + 1
-  local id = w.id:sub(1, 10)
-    .. redis.sha1hex(w.id .. now_us .. ':' .. serial):sub(1, 22)
-  local old = head:find('"Mq-Copy-Of"', 1, true) and ''
-    or ',"Mq-Copy-Of":["' .. w.id .. '"]'
-  element = head:sub(1, first - 1) .. '"Mq-Id":["' .. id .. '"'
-    .. head:sub(last + 1):gsub('^%s*%]', '%0' .. old:gsub('%%', '%%%%'))
-    .. element:sub(#head + 1)
-  return element, options(element)
-end
-
 -- Whether a message with its id holds its group, or its key, here.
 local function is_copy(q, w)
   local held = w.line and call('HGET', q.locks, 'g' .. w.line)
@@ -161,38 +84,8 @@ local function is_copy(q, w)
   return held and holder(held) == w.id and not tonumber(mode(held))
 end
 
--- Puts a message into a sorted set by its tick, beside one with the same id.
-local function place_by_tick(key, score, element, w)
-  if call('ZADD', key, 'NX', score, in_tick(w) .. element) == 0 then
-    element = copied(element, w)
-    call('ZADD', key, score, in_tick(w, true) .. element)
-  end
-end
-
--- Claims leave large messages to commands outside of scripts; see claim.lua.
-local function note_large(q)
-  redis.pcall('SET', q.ready:sub(1, -6) .. 'large', 1, 'EX', 604800)
-end
-
--- Whose time it is, to where it is claimed from.
-local function place(q, element, w, first)
-  if w and w.tick and w.tick > clock(q) then
-    place_by_tick(q.delayed, AT_TICK + w.tick, element, w)
-  elseif w and w.tick then
-    place_by_tick(q.priority, TICKS + w.tick, element, w)
-  elseif w and w.priority ~= 0 then
-    call('ZADD', q.priority, -w.priority,
-      (first and in_front() or in_order()) .. element)
-  else
-    call(first and 'RPUSH' or 'LPUSH', q.ready, element)
-    if #element >= LARGE then
-      note_large(q)
-    end
-  end
-end
-
--- The same for what comes back from a consumer.  It comes last: what is refused
--- before it has moved nothing.
+-- Places what comes back from a consumer.  That comes last: what is refused before
+-- it has moved nothing.
 local function put_back(q, element, w, first)
   if w then
     refresh_locks(q, w)
@@ -297,15 +190,6 @@ local function join(q, element, w)
   return true
 end
 
--- Refuses keys of the wrong type, before anything is there.
-local function check_types(q)
-  call('LLEN', q.ready)
-  call('ZCARD', q.priority)
-  call('ZCARD', q.delayed)
-  call('HLEN', q.locks)
-  clock(q)
-end
-
 -- A message comes into a queue where it was not.  It takes its key if that is
 -- free, and goes on without it if not; a key with a time ends with that.  Returns
 -- the message as it is then, and what it asks for.
@@ -337,32 +221,6 @@ local function admit(q, element, w, due, unique, first)
     call('ZADD', q.delayed, due, unique .. element)
   else
     place(q, element, w, first)
-  end
-end
-
--- Frees the key of a message: for 'queued' when the message starts, for 'done' when
--- it ends, and always when it vanishes.
-local function unlock(q, w, when)
-  local held = call('HGET', q.locks, 'k' .. w.key)
-  if held and holder(held) == w.id and (when == 'vanish'
-      or mode(held) == 'queued' or mode(held) == when) then
-    call('HDEL', q.locks, 'k' .. w.key)
-  end
-end
-
--- include turns
-
--- A message has left its queue: 'done' (or rejected), or 'vanish' when nobody
--- has run it.  turn: as of turn_after(), if that is known.
-local function leave(q, w, when, turn)
-  if w and w.line and turn == nil then
-    turn = turn_after(q, w)
-  end
-  if turn then
-    begin_turn(q, turn)
-  end
-  if w and w.key then
-    unlock(q, w, when)
   end
 end
 

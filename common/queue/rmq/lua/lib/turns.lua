@@ -3,12 +3,19 @@
 -- What begins when nobody holds the group any more: the turn of the next in line,
 -- if there is one.
 local function turn_of(q, line)
-  local score = IN_LINE + tonumber(line, 16)
+  local score = string.format('%.0f', IN_LINE + tonumber(line, 16))
   local member =
     call('ZRANGEBYSCORE', q.delayed, score, score, 'LIMIT', 0, 1)[1]
   local element = member and member:sub(33)
   local v = member and options(element) or { priority = 0, due = 0 }
   return { line = line, member = member, element = element, v = v }
+end
+
+-- Whether the message of a turn has no wish but to be the next.
+local function goes_to_ready(turn)
+  local v = turn.v
+  return turn.member and v.due <= now and not v.tick and v.priority == 0
+    and #turn.element < LARGE
 end
 
 local function begin_turn(q, turn)

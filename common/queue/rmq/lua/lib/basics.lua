@@ -1,0 +1,30 @@
+-- What every script needs that moves messages: the time, and the keys of a queue;
+-- what they are, place.lua says.
+
+-- include rights
+
+local call = redis.call
+local now_us = call('TIME')
+now_us = now_us[1] * 1000000 + now_us[2]
+local now = math.floor(now_us / 1000)
+local AT_TICK, TICKS, IN_LINE = 2 ^ 50, -2 ^ 52, 2 ^ 52
+local LARGE = 1048576
+
+local function queue_keys(i)
+  return { ready = KEYS[i], priority = KEYS[i + 1], delayed = KEYS[i + 2],
+    locks = KEYS[i + 3], clock = KEYS[i + 4], results = KEYS[i + 5] }
+end
+
+local function clock(q)
+  return tonumber(call('GET', q.clock)) or 0
+end
+
+-- Claims leave large messages to commands outside of scripts; see claim.lua.
+local function note_large(q)
+  redis.pcall('SET', q.ready:sub(1, -6) .. 'large', 1, 'EX', 604800)
+end
+
+-- Whether the header of a message may have this name: much cheaper than options().
+local function may_name(element, name)
+  return #element > 4096 or element:find('"' .. name .. '"', 6, true)
+end

@@ -1,0 +1,131 @@
+-- What a message leaves behind: its key, and the turn of the next of its group.
+-- Acks need no more of place.lua, and each function that a script defines takes as
+-- long as a short command.
+
+-- include basics
+-- include options
+
+local serial = 0
+
+-- Checks the rights for leave().
+local function need_leave(q)
+  need(q.locks, 'HGET', 'HSET', 'HDEL', 'ZRANGEBYSCORE', 'GET', 'ZADD', 'LPUSH',
+    'ZREM')
+end
+
+local stamp
+local function in_order()
+  serial = serial + 1
+  stamp = stamp or string.format('n%016.0f', now_us)
+  return stamp .. string.format('%06d000000000', serial)
+end
+
+-- Before all that came in order; the last one first.
+local function in_front()
+  serial = serial + 1
+  return string.format('f%016.0f%06.0f000000000', 1e16 - now_us, 999999 - serial)
+end
+
+-- Higher priorities first, then fewer attempts, then the age; a copy comes last.
+local function in_tick(w, is_copy)
+  return string.format('%03.0f%04.0f', 100 - w.priority, w.attempts or 0)
+    .. (not is_copy and w.id or in_order()):sub(1, 25)
+end
+
+-- The message that holds a lock, and how long it keeps a key.
+local function holder(held)
+  return held and held:sub(1, 32)
+end
+
+local function mode(held)
+  return held:match('^%S*', 34)
+end
+
+local function held_by(id)
+  return string.format('%s %.0f', id, now_us)
+end
+
+local function take_group(q, line, id)
+  call('HSET', q.locks, 'g' .. line, held_by(id))
+end
+
+-- A message whose id another one here has gets a new id, of the same age, and
+-- keeps the old one in another header.  A quote inside of a value has a backslash
+-- before it, so the name is found nowhere else.
+local function copied(element, w)
+  local head = element:sub(1, element:find('\n', 6, true) or 0)
+  local first, last = head:find('"Mq%-Id"%s*:%s*%[%s*"'
+    .. w.id:gsub('%W', '%%%0') .. '"')
+  if not first then
+    return element, w
+  end
+  serial = serial + 1
+  local id = w.id:sub(1, 10)
+    .. redis.sha1hex(w.id .. now_us .. ':' .. serial):sub(1, 22)
+  local old = head:find('"Mq-Copy-Of"', 1, true) and ''
+    or ',"Mq-Copy-Of":["' .. w.id .. '"]'
+  element = head:sub(1, first - 1) .. '"Mq-Id":["' .. id .. '"'
+    .. head:sub(last + 1):gsub('^%s*%]', '%0' .. old:gsub('%%', '%%%%'))
+    .. element:sub(#head + 1)
+  return element, options(element)
+end
+
+-- Puts a message into a sorted set by its tick, beside one with the same id.
+local function place_by_tick(key, score, element, w)
+  if call('ZADD', key, 'NX', score, in_tick(w) .. element) == 0 then
+    element = copied(element, w)
+    call('ZADD', key, score, in_tick(w, true) .. element)
+  end
+end
+
+-- Whose time it is, to where it is claimed from.
+local function place(q, element, w, first)
+  if w and w.tick and w.tick > clock(q) then
+    place_by_tick(q.delayed, AT_TICK + w.tick, element, w)
+  elseif w and w.tick then
+    place_by_tick(q.priority, TICKS + w.tick, element, w)
+  elseif w and w.priority ~= 0 then
+    call('ZADD', q.priority, -w.priority,
+      (first and in_front() or in_order()) .. element)
+  else
+    call(first and 'RPUSH' or 'LPUSH', q.ready, element)
+    if #element >= LARGE then
+      note_large(q)
+    end
+  end
+end
+
+-- Refuses keys of the wrong type, before anything is there.
+local function check_types(q)
+  call('LLEN', q.ready)
+  call('ZCARD', q.priority)
+  call('ZCARD', q.delayed)
+  call('HLEN', q.locks)
+  clock(q)
+end
+
+-- Frees the key of a message: for 'queued' when the message starts, for 'done' when
+-- it ends, and always when it vanishes.
+local function unlock(q, w, when)
+  local held = call('HGET', q.locks, 'k' .. w.key)
+  if held and holder(held) == w.id and (when == 'vanish'
+      or mode(held) == 'queued' or mode(held) == when) then
+    call('HDEL', q.locks, 'k' .. w.key)
+  end
+end
+
+-- include turns
+
+-- A message has left its queue: 'done' (or rejected), or 'vanish' when nobody
+-- has run it.  turn: as of turn_after(), if that is known.
+local function leave(q, w, when, turn)
+  if w and w.line and turn == nil then
+    turn = turn_after(q, w)
+  end
+  if turn then
+    begin_turn(q, turn)
+  end
+  if w and w.key then
+    unlock(q, w, when)
+  end
+end
