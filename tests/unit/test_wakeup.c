@@ -147,6 +147,54 @@ a_claim_is_tracked_when_the_server_asks_for_that(void **state)
 	    recorded(), "claim:a:10 claim:b:10 claim:c:10 claim:a:10-tracked");
 }
 
+/* Takes one message of a queue, and is to claim again, tracked; not yet. */
+static void
+take_one(struct fixture *f)
+{
+	struct elements e = make_elements("a1");
+
+	inbox_claim(&f->inbox);
+	answer_with(f,
+	    (struct mq_claimed){.elements = e.list,
+		.n = e.n,
+		.role = MQ_ROLE_CLAIM,
+		.due_ms = -1});
+	free_elements(&e);
+	inbox_claim(&f->inbox);
+	assert_string_equal(recorded(), "claim:a:10 arrived");
+}
+
+static void
+a_settlement_goes_ahead_of_a_claim_that_begins_a_watch(void **state)
+{
+	struct fixture *f = *state;
+	struct message *m;
+
+	take_one(f);
+	m = inbox_next(&f->inbox, 0);
+	m->outcome = MQ_OUTCOME_AGAIN;
+	inbox_settling(&f->inbox, m);
+	inbox_claim(&f->inbox);
+	assert_string_equal(recorded(), "claim:b:10");
+	answer_as(f, MQ_ROLE_WATCH);
+	answer_as(f, MQ_ROLE_WATCH);
+	assert_string_equal(recorded(), "claim:c:10 claim:a:10");
+}
+
+static void
+a_claim_that_begins_a_watch_waits_for_one_round_of_events(void **state)
+{
+	struct fixture *f = *state;
+
+	take_one(f);
+	ev_run(f->inbox.loop, EVRUN_NOWAIT);
+	inbox_claim(&f->inbox);
+	answer_as(f, MQ_ROLE_WATCH);
+	answer_as(f, MQ_ROLE_WATCH);
+	assert_string_equal(
+	    recorded(), "claim:b:9 claim:c:9 claim:a:9-tracked");
+}
+
 static void
 an_idle_consumer_looks_and_one_without_room_does_not(void **state)
 {
@@ -208,6 +256,8 @@ main(void)
 	    TEST(a_call_for_a_queue_whose_pause_is_looked_for_is_passed_on),
 	    TEST(a_claim_that_takes_all_there_is_room_for_calls_itself),
 	    TEST(a_claim_is_tracked_when_the_server_asks_for_that),
+	    TEST(a_settlement_goes_ahead_of_a_claim_that_begins_a_watch),
+	    TEST(a_claim_that_begins_a_watch_waits_for_one_round_of_events),
 	    TEST(an_idle_consumer_looks_and_one_without_room_does_not),
 	    TEST(without_a_role_queues_are_asked_once_a_second),
 	    TEST(who_stops_passes_all_on),

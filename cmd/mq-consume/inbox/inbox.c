@@ -175,7 +175,8 @@ claim_next(struct inbox *in, int from)
 void
 inbox_claim(struct inbox *in)
 {
-	if (in->claiming || !in->events->may_claim(in->arg))
+	if (in->claiming || ev_is_active(&in->settle_first) ||
+	    !in->events->may_claim(in->arg))
 		return;
 	if (in->in_pass && claim_next(in, in->claim_queue + 1))
 		return;

@@ -60,6 +60,7 @@ struct inbox_queue {
 	bool changed;	   /* while a claim is under way */
 	bool look;	   /* the next claim is for a look's sake */
 	bool track;	   /* the next claim may begin a watch */
+	bool quick;	   /* messages of groups are settled at once */
 	bool seen;	   /* a claim has been answered */
 	bool paused;	   /* at the last look */
 	bool exists;	   /* at the last look */
@@ -98,6 +99,8 @@ struct inbox {
 	bool look_wanted; /* the next pass also looks for pauses */
 	bool looking;	  /* this pass does */
 	ev_timer due_timer, look_timer;
+	ev_timer
+	    settle_first; /* before a claim that a settlement makes useless */
 	unsigned long moves; /* claims answered so far */
 	bool any_called;     /* since the last pass, some queue was */
 };
@@ -188,6 +191,9 @@ void inbox_pause_seen(struct inbox *, int queue, bool paused);
 void wakeup_init(struct inbox *);
 void wakeup_free(struct inbox *);
 void wakeup_await_due(struct inbox *);
+/* A claim of none is next, which tells how we hear of more.  Settlements that the
+ * next events bring, or quick ones, go ahead, and lead to a claim of their own. */
+void wakeup_settle_first(struct inbox *, bool quick);
 /* There is something to claim, which others may not hear of. */
 void wakeup_call(struct inbox *, struct inbox_queue *);
 /* The server may know of no role. */

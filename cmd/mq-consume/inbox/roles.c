@@ -76,6 +76,8 @@ roles_claimed(struct inbox *in, const struct mq_claimed *claimed)
 	case MQ_ROLE_CLAIM:
 		q->called = !q->more;
 		q->more = q->track = in->any_called = true;
+		if (claimed->n > 0)
+			wakeup_settle_first(in, q->quick);
 		break;
 	}
 	q->role = claimed->role == MQ_ROLE_CLAIM ? MQ_ROLE_NONE : claimed->role;

@@ -16,6 +16,8 @@
 #define LOOK_S 0.1
 /* A timer may be early by this much. */
 #define EARLY_S 0.001
+/* A settlement within this time is awaited the next time, too. */
+#define QUICK_S 0.001
 
 /* The queues, sorted by their names. */
 struct wakeup {
@@ -127,6 +129,26 @@ inbox_called(struct inbox *in, const char *key, size_t len)
 	wakeup_call(in, q);
 }
 
+/* --- settlements, which lead to a claim -------------------------------------- */
+
+void
+wakeup_settle_first(struct inbox *in, bool quick)
+{
+	ev_timer_set(&in->settle_first, quick ? QUICK_S : 0, 0);
+	ev_timer_start(in->loop, &in->settle_first);
+}
+
+static void
+on_not_settled(struct ev_loop *loop, ev_timer *w, int events)
+{
+	struct inbox *in = w->data;
+
+	(void)loop;
+	(void)events;
+	in->queues[in->claim_queue].quick = false;
+	in->events->wake(in->arg);
+}
+
 void
 inbox_settling(struct inbox *in, const struct message *m)
 {
@@ -143,6 +165,10 @@ inbox_settling(struct inbox *in, const struct message *m)
 		q = &in->queues[m->queue];
 	if (q == NULL)
 		return;
+	ev_timer_stop(in->loop, &in->settle_first);
+	/* The claim will mostly find something, and begin no watch. */
+	q->track = false;
+	q->quick = mq_clock_steady_s() < m->since + QUICK_S;
 	q->more = true;
 	in->events->wake(in->arg);
 }
@@ -243,7 +269,9 @@ wakeup_init(struct inbox *in)
 	any_may_have_more(in);
 	ev_timer_init(&in->due_timer, on_due, 0, 0);
 	ev_timer_init(&in->look_timer, on_look, 0, LOOK_S);
+	ev_timer_init(&in->settle_first, on_not_settled, 0, 0);
 	in->due_timer.data = in->look_timer.data = in;
+	in->settle_first.data = in;
 }
 
 void
