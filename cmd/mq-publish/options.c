@@ -122,6 +122,7 @@ static const struct mq_need needs[] = {
 /* Needed only while the options are read. */
 struct given {
 	bool delay, key, unique;
+	bool more; /* messages are special, and not just ordered */
 	int64_t from_tick, until_tick; /* -1: not given */
 };
 
@@ -141,6 +142,7 @@ set_attribute(struct options *o, struct given *given, int ch)
 		n = mq_option_number("--priority", optarg, -100, 100);
 		attribute_number(headers, MQ_HEADER_PRIORITY, n);
 		o->low = n < 0;
+		o->how.priority = (int)n;
 		break;
 	case 'k':
 		attribute_name(headers, "--key", MQ_HEADER_KEY, optarg);
@@ -180,6 +182,8 @@ set_attribute(struct options *o, struct given *given, int ch)
 		return false;
 	}
 	o->how.special = true;
+	given->more |=
+	    ch != 'p' && !(ch == OPT_FROM_TICK && given->from_tick == 0);
 	return true;
 }
 
@@ -312,6 +316,8 @@ options_parse(
 	*count = argc - optind - 1;
 	check_together(o, &given, *payloads, *count);
 	o->how.alike = !o->message.wait && o->framing != MQ_FRAME_JSONL;
+	o->how.ordered = o->how.alike && o->how.special && !given.more;
+	o->how.in_tick = given.from_tick == 0;
 }
 
 void

@@ -22,6 +22,7 @@ mq_post_begin(
 	b->how.mark = (struct mq_mark){.publisher = p->marks ? p->id : NULL,
 	    .place = (int)(p->batches++ % MQ_MARKS),
 	    .before = p->sent};
+	mq_publisher_complete(p, &b->how);
 	b->whole = p->layout->publish_counts(&b->how);
 	b->count = 0;
 	b->sent_ms = 0;
@@ -99,6 +100,8 @@ mq_post_add(struct mq_publisher *p, struct mq_post *b,
 	p->layout->publish_add(
 	    &b->command, &b->how, unique, header, payload, n);
 	b->count++;
+	if (b->how.now_us > 0)
+		p->last_us = b->how.now_us++;
 }
 
 /* The second command makes the queue known again, if somebody has deleted it. */
@@ -146,7 +149,7 @@ mq_post_send(struct mq_publisher *p, struct mq_post *b, bool eval)
 	if (b->how.mark.publisher == NULL)
 		return send_unmarked(p, b);
 	p->layout->publish_mark(
-	    &p->behind, p->queue, &b->how.mark, b->count, mq_post_bytes(b));
+	    &p->behind, p->queue, &b->how, b->count, mq_post_bytes(b));
 	if (append_plain(p, "MULTI") == -1 ||
 	    mq_redis_append(r, &b->command) == -1 ||
 	    mq_redis_append(r, &p->behind) == -1 ||

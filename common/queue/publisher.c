@@ -89,16 +89,31 @@ check_probe(struct mq_publisher *p, struct mq_command *probe, bool special,
 	return MQ_CALL_DONE;
 }
 
-/* One round: the connection's name, the time, whether the queue is known, and whether
- * it can be used. */
+/*
+ * Publish special messages without a script only where resume.c can find out what
+ * became of them.  These do nothing, and are refused where one of them is not
+ * permitted.
+ */
+static const char *const rights[] = {"MULTI",
+    "CLIENT LIST ID 9223372036854775807", "CLIENT KILL ID 9223372036854775807",
+    "EXEC"};
+enum { RIGHTS = sizeof(rights) / sizeof(rights[0]) };
+
+/* One round: the rights, the connection's name, the time, whether the queue is known,
+ * and whether it can be used. */
 static int
 send_questions(struct mq_publisher *p, bool special, struct mq_command *probe)
 {
 	struct mq_command c = {0};
-	int rv;
+	int i, rv = 0;
 
+	for (i = 0; i < RIGHTS && special && rv == 0; i++) {
+		mq_command_plain(&c, rights[i]);
+		rv = mq_redis_append(p->redis, &c);
+	}
 	mq_publisher_name(p, &c);
-	rv = mq_redis_append(p->redis, &c);
+	if (rv == 0)
+		rv = mq_redis_append(p->redis, &c);
 	mq_command_plain(&c, "TIME");
 	if (rv == 0)
 		rv = mq_redis_append(p->redis, &c);
@@ -110,6 +125,23 @@ send_questions(struct mq_publisher *p, bool special, struct mq_command *probe)
 	return rv == 0 ? mq_redis_send(p->redis, probe) : -1;
 }
 
+static bool
+read_rights(struct mq_publisher *p, bool special)
+{
+	redisReply *reply;
+	int i;
+
+	p->direct = special;
+	for (i = 0; i < RIGHTS && special; i++) {
+		reply = mq_redis_reply(p->redis);
+		if (reply == NULL)
+			return false;
+		p->direct &= reply->type != REDIS_REPLY_ERROR;
+		freeReplyObject(reply);
+	}
+	return true;
+}
+
 static enum mq_call
 probe_queue(
     struct mq_publisher *p, bool special, int64_t *clock_us, bool *known)
@@ -119,12 +151,15 @@ probe_queue(
 	enum mq_call result = MQ_CALL_LOST;
 
 	if (send_questions(p, special, &probe) == 0 &&
+	    read_rights(p, special) &&
 	    (name = mq_redis_reply(p->redis)) != NULL &&
 	    (time = mq_redis_reply(p->redis)) != NULL &&
 	    (there = mq_redis_reply(p->redis)) != NULL &&
 	    (queue = mq_redis_reply(p->redis)) != NULL) {
 		p->named = name->type != REDIS_REPLY_ERROR;
-		mq_publisher_read_clock(time, clock_us);
+		mq_publisher_read_clock(time, &p->clock_us);
+		if (p->clock_us != 0)
+			*clock_us = p->clock_us;
 		*known =
 		    there->type == REDIS_REPLY_INTEGER && there->integer != 0;
 		result = check_probe(p, &probe, special, queue);
@@ -173,6 +208,19 @@ mq_publisher_set(struct mq_publisher *p, bool *exists)
 	return call_bool(p, &c, exists);
 }
 
+void
+mq_publisher_complete(const struct mq_publisher *p, struct mq_publishing *how)
+{
+	int64_t now_us = p->clock_us + mq_clock_steady_us();
+
+	if (p->clock_us == 0)
+		now_us = 0;
+	else if (now_us <= p->last_us)
+		now_us = p->last_us + 1;
+	how->now_us = now_us;
+	how->direct = p->named && p->direct;
+}
+
 /*
  * With limits, so that the accepted messages are the first ones.  The first batch
  * of a script, or with a mark, goes out again if the server does not know the script,
@@ -183,8 +231,10 @@ mq_publisher_alone(
     const struct mq_publisher *p, const struct mq_publishing *how)
 {
 	bool limited = how->limits.ready >= 0 || how->limits.delayed >= 0;
+	struct mq_publishing whole = *how;
 
-	if (p->layout->publish_counts(how))
+	mq_publisher_complete(p, &whole);
+	if (p->layout->publish_counts(&whole))
 		return limited || !p->known;
 	return p->marks && !p->marked;
 }

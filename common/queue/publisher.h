@@ -23,6 +23,7 @@ struct mq_publisher {
 	    *attributes;	/* of the queue, if it is made */
 	char id[MQ_ID_LEN + 1]; /* of the marks */
 	bool named;		/* the connection has a name to find it by */
+	bool direct;		/* special messages may go without a script */
 	bool marks;		/* batches are marked, */
 	bool marked;		/* and one was */
 	bool known;		/* the server knows the script that publishes */
@@ -35,6 +36,8 @@ struct mq_publisher {
 	int64_t confirmed_ms;	  /* when it did, CLOCK_BOOTTIME */
 	long long uncounted;	  /* accepted without being counted */
 	redisReply *last_marks;	  /* read on a new connection; or NULL */
+	int64_t clock_us; /* the server's unix time less ours; 0: unknown */
+	int64_t last_us; /* the server's time that the last message was given */
 };
 
 /* The arguments stay the caller's.  The connection may be opened later. */
@@ -59,6 +62,8 @@ enum mq_call mq_publisher_tick(
     struct mq_publisher *, int64_t tick, long long *now);
 enum mq_call mq_publisher_set(struct mq_publisher *, bool *exists);
 
+/* Adds what the publisher knows of the server to how the next message goes out. */
+void mq_publisher_complete(const struct mq_publisher *, struct mq_publishing *);
 /* Whether such a batch must be answered before any other one goes out. */
 bool mq_publisher_alone(
     const struct mq_publisher *, const struct mq_publishing *);

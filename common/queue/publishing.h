@@ -49,6 +49,14 @@ struct mq_publishing {
 	bool alike; /* all ask for the same, none for an answer; their headers
 		     * differ in the id, which is what makes them unique, and in
 		     * times, and in no length */
+	/* Special ones, alike and without limits, that have no options but these: */
+	bool ordered;
+	int priority;
+	bool in_tick; /* from tick 0 on */
+	/* The server's unix time, about, in microseconds, later for each message of
+	 * a publisher than for those before it; 0: unknown. */
+	int64_t now_us;
+	bool direct; /* a plain command may put special ones in */
 	struct mq_limits limits;
 	bool realtime; /* each message is published to listeners, as by node */
 };

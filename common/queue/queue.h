@@ -136,7 +136,7 @@ struct mq_layout {
 	 */
 	bool (*publish_counts)(const struct mq_publishing *);
 	void (*publish_mark)(struct mq_command *, const char *queue,
-	    const struct mq_mark *, int n, size_t bytes);
+	    const struct mq_publishing *, int n, size_t bytes);
 	/*
 	 * The same batch, n messages behind the first `from` bytes of its plain
 	 * command, for a publisher that has asked nothing: marked and counted by

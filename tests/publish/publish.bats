@@ -622,7 +622,7 @@ due_of() {
 }
 
 @test "publish: a script cache that is emptied loses nothing" {
-	feed --raw -l -d 1h jobs
+	feed --raw -l --at 2100-01-01T00:00Z jobs
 	echo 1 >&5
 	eventually 10 delayed_is jobs 1
 	redis script flush >/dev/null
@@ -638,7 +638,7 @@ due_of() {
 @test "publish: emptied again and again while batches are under way" {
 	local i=0
 
-	feed -v --raw -l -d 1h jobs
+	feed -v --raw -l --at 2100-01-01T00:00Z jobs
 	seq 200000 >&5 &
 	exec 5>&-
 	until gone "$pid"; do
@@ -651,6 +651,59 @@ due_of() {
 	assert_equal "$(accepted)" 200000
 	redis --raw zrange "$(key jobs delayed)" 0 -1 | cut -c 33- |
 		sort -n | cmp - <(seq 200000)
+}
+
+# --- in order, with a script or without ---------------------------------------------
+
+calls() {
+	redis info commandstats | sed -n "s/^cmdstat_$1:calls=\([0-9]*\),.*/\1/p"
+}
+
+# A transaction asks for the rights, and each batch without a script is one.
+@test "publish: without a script, unless the server has to find out more" {
+	local how
+
+	for how in "-p 5" "-p -5" "-p 0" "-d 1h" "-d 1h -p 5" "--from-tick 0 -p 5"; do
+		redis flushall >/dev/null
+		redis config resetstat >/dev/null
+		# shellcheck disable=SC2086 # two words
+		run_mq 0 mq-publish $how -l jobs < <(seq 100)
+		assert_equal "$how: $(calls exec)" "$how: 2"
+	done
+	for how in "-e 1h" "-k a" "-g a" "--from-tick 1" "--until-tick 5 -p 5" \
+		"--max-length 1000 -p 5" "--at 2100-01-01T00:00Z"; do
+		redis config resetstat >/dev/null
+		# shellcheck disable=SC2086 # two words
+		run_mq 0 mq-publish $how jobs x
+		assert_equal "$how: $(calls exec)" "$how: 1"
+	done
+}
+
+@test "publish: messages of one priority or tick stay in order, with and without" {
+	local i how
+
+	for how in "-p 5" "-p -5" "--from-tick 0 -p 5"; do
+		for i in 1 3 5 7; do
+			# shellcheck disable=SC2086 # two words
+			seq $((i * 100)) $((i * 100 + 99)) |
+				"$BUILD/mq-publish" $how -l jobs
+			# shellcheck disable=SC2086 # two words
+			seq $((i * 100 + 100)) $((i * 100 + 199)) |
+				"$BUILD/mq-publish" $how --max-length 5000 -l jobs
+		done
+		"$BUILD/mq-consume" --drain -l jobs | cmp - <(seq 100 899)
+	done
+}
+
+@test "publish: a delay begins when a message is read" {
+	local before after
+
+	before=$(date +%s%3N)
+	run_mq 0 mq-publish -d 1h -p 5 -l jobs < <(seq 3)
+	after=$(date +%s%3N)
+	assert_equal "$(redis zcount "$(key jobs delayed)" \
+		$((before + 3600000)) $((after + 3600000)))" 3
+	assert_equal "$(redis hget "$(key jobs counters)" published)" 3
 }
 
 # --- streams -------------------------------------------------------------------

@@ -18,6 +18,8 @@ void rmq_key_queue(struct mq_command *, const char *queue, const char *what);
 #define RMQ_QUEUE_KEYS 6
 /* The tick that a message waits for is added to this. */
 #define RMQ_AT_TICK (INT64_C(1) << 50)
+/* The score of claimable messages of tick 0. */
+#define RMQ_TICKS (-(INT64_C(1) << 52))
 /* The lowest score of a message that waits for its turn. */
 #define RMQ_IN_LINE "4503599627370496"
 void rmq_queue_keys(struct mq_command *, const char *queue);

@@ -1,15 +1,37 @@
 /*
  * The rmq layout: putting messages in.
  */
+#include <stdio.h>
+#include <string.h>
+
 #include "keys.h"
 #include "layout.h"
 #include "queue/mark.h"
 #include "scripts.h"
 
-static bool
-is_plain(const struct mq_publishing *how)
+/*
+ * The key of messages that one plain command puts in: a script would copy each of
+ * them twice, which costs as much as the command.  NULL: the script has to find out
+ * more.
+ */
+static const char *
+direct_key(const struct mq_publishing *how)
 {
-	return how->when.kind == MQ_WHEN_NOW && !how->special;
+	if (how->special && !how->ordered)
+		return NULL;
+	if (how->when.kind == MQ_WHEN_NOW && !how->in_tick &&
+	    how->priority == 0)
+		return "ready";
+	/* No clock is exact: what is due already would be seen as delayed. */
+	if (how->when.kind == MQ_WHEN_AT || how->now_us == 0 || !how->direct)
+		return NULL;
+	return how->when.kind == MQ_WHEN_IN ? "delayed" : "priority";
+}
+
+static bool
+is_listed(const char *key)
+{
+	return key != NULL && strcmp(key, "ready") == 0;
 }
 
 void
@@ -18,10 +40,11 @@ rmq_publish(
 {
 	static const char *const kinds[] = {
 	    [MQ_WHEN_NOW] = "now", [MQ_WHEN_IN] = "in", [MQ_WHEN_AT] = "at"};
+	const char *key = direct_key(how);
 
-	if (is_plain(how)) {
-		mq_command_plain(c, "LPUSH");
-		rmq_key_queue(c, queue, "ready");
+	if (key != NULL) {
+		mq_command_plain(c, is_listed(key) ? "LPUSH" : "ZADD");
+		rmq_key_queue(c, queue, key);
 		return;
 	}
 	mq_command_script(c, &rmq_script_publish,
@@ -40,22 +63,42 @@ rmq_publish(
 
 void
 rmq_publish_mark(struct mq_command *c, const char *queue,
-    const struct mq_mark *mark, int n, size_t bytes)
+    const struct mq_publishing *how, int n, size_t bytes)
 {
+	const char *key = direct_key(how);
 	bool large = bytes >= MQ_LARGE;
 
 	mq_command_plain(c, "EVAL");
 	mq_command_str(c, rmq_script_mark.text);
 	mq_command_int(c, large ? 5 : 4);
-	rmq_key_queue(c, queue, "ready");
+	rmq_key_queue(c, queue, key);
 	rmq_key_queue(c, queue, "counters");
-	rmq_key_marks(c, queue, mark->publisher);
+	rmq_key_marks(c, queue, how->mark.publisher);
 	mq_command_str(c, RMQ_QUEUES);
 	if (large)
 		rmq_key_queue(c, queue, "large");
-	mq_mark_add(c, mark);
+	mq_mark_add(c, &how->mark);
 	mq_command_int(c, n);
 	mq_command_str(c, queue);
+	mq_command_str(c, is_listed(key) ? "LLEN" : "ZCARD");
+}
+
+/* The score in a set, and what stands ahead of the id in the order of equal ones: n
+ * bytes, as lib/place.lua has them. */
+static int64_t
+sort_message(const struct mq_publishing *how, char front[24], size_t *n)
+{
+	if (how->when.kind == MQ_WHEN_IN) {
+		*n = 0;
+		return how->now_us / 1000 + how->when.ms;
+	}
+	if (how->in_tick) {
+		*n = (size_t)snprintf(
+		    front, 24, "%03d0000", 100 - how->priority);
+		return RMQ_TICKS;
+	}
+	*n = (size_t)snprintf(front, 24, "n%016jd", (intmax_t)how->now_us);
+	return -how->priority;
 }
 
 void
@@ -78,20 +121,28 @@ rmq_publish_add(struct mq_command *c, const struct mq_publishing *how,
     const char id[MQ_ID_LEN + 1], const struct mq_buf *header,
     const char *payload, size_t len)
 {
-	const struct mq_part parts[] = {
-	    {id, MQ_ID_LEN}, {header->data, header->len}, {payload, len}};
+	const char *key = direct_key(how);
+	char front[24];
+	struct mq_part parts[] = {{front, 0}, {id, MQ_ID_LEN},
+	    {header->data, header->len}, {payload, len}};
 
-	/* What makes them unique says when delayed ones are claimed. */
-	if (how->when.kind == MQ_WHEN_NOW && (how->alike || !how->special))
-		mq_command_parts(c, parts + 1, 2);
-	else
-		mq_command_parts(c, parts, 3);
+	if (key != NULL && !is_listed(key)) {
+		mq_command_int(c, sort_message(how, front, &parts[0].n));
+		parts[1].n -= parts[0].n;
+		mq_command_parts(c, parts, 4);
+	} else if (how->when.kind == MQ_WHEN_NOW &&
+	    (how->alike || !how->special)) {
+		mq_command_parts(c, parts + 2, 2);
+	} else {
+		/* What makes them unique says when delayed ones are claimed. */
+		mq_command_parts(c, parts + 1, 3);
+	}
 }
 
 bool
 rmq_publish_counts(const struct mq_publishing *how)
 {
-	return !is_plain(how);
+	return direct_key(how) == NULL;
 }
 
 void

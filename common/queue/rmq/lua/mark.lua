@@ -1,16 +1,17 @@
--- Mark and count messages that have just been put in, by a LPUSH before this one
--- in the same transaction, and see to it that their queue is known.  It goes out
--- as text each time, so it is short.
+-- Mark and count messages that have just been put in, by a LPUSH or ZADD before
+-- this one in the same transaction, and see to it that their queue is known.  It
+-- goes out as text each time, so it is short.
 --
---   KEYS  ready, counters, marks (see lib/marks.lua), rmq::queues; large, if
---         they are 1 MiB or longer
---   ARGV  place, before; how many messages; the queue's name
+--   KEYS  where they are, counters, marks (see lib/marks.lua), rmq::queues;
+--         large, if they are 1 MiB or longer
+--   ARGV  place, before; how many messages; the queue's name; the command that
+--         counts what is in their key
 --
 -- A crash before: they are not there.  After: they are, are marked, and, unless
 -- something else is under that key, counted.
 
--- Where the LPUSH was refused, there is nothing to mark.
-redis.call('LLEN', KEYS[1])
+-- Where the command was refused, there is nothing to mark.
+redis.call(ARGV[5], KEYS[1])
 redis.pcall('SADD', KEYS[4], ARGV[4])
 redis.pcall('HINCRBY', KEYS[2], 'published', ARGV[3])
 redis.call('HSET', KEYS[3], ARGV[1], ARGV[2] .. ' ')

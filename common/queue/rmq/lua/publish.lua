@@ -1,4 +1,4 @@
--- Publish messages that ask for more than a place in ready.
+-- Publish messages that ask for more than a place in one of the keys.
 --
 --   KEYS  the queue's (see lib/place.lua), counters, rmq::queues, marks of the
 --         publisher, if it has any (see lib/marks.lua)
