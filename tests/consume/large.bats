@@ -441,20 +441,24 @@ settled_apart() {
 	local i
 
 	"$BUILD/mq-publish" -p 5 q before
-	"$BUILD/mq-publish" -p 5 q <"$T/large"
+	"$BUILD/mq-publish" -p 5 -e 9h q <"$T/large"
 	"$BUILD/mq-publish" -p 5 q behind
 	assert_equal "$(redis zcard 'rmq::queue::[q]::priority')" 3
 	assert_equal "$(calls rename)" 3 # one of them tries its right
 	"$BUILD/mq-publish" -p -5 q last
-	"$BUILD/mq-publish" -p -5 q <"$T/large"
-	"$BUILD/mq-publish" -p 6 -d 1h q <"$T/large"
+	"$BUILD/mq-publish" -p -5 -e 9h q <"$T/large"
+	"$BUILD/mq-publish" -p 6 -d 1h -e 9h q <"$T/large"
 	assert_equal "$(redis zcard 'rmq::queue::[q]::priority')" 5
 	assert_equal "$(held q)" "0 1 0 0"
+	assert_equal "$(calls rename)" 9
+	# No script reads these.
+	"$BUILD/mq-publish" -p 7 q <"$T/large"
+	"$BUILD/mq-publish" --from-tick 0 q <"$T/large"
 	assert_equal "$(calls rename)" 9
 	run_mq 0 mq-return -q --from delayed q
 	"$BUILD/mq-consume" --drain --netstring q >"$T/got"
 	{
-		for i in 3000000 before 3000000 behind last 3000000; do
+		for i in 3000000 3000000 3000000 before 3000000 behind last 3000000; do
 			if [ "$i" = 3000000 ]; then
 				printf '3000000:'
 				cat "$T/large"
