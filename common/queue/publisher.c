@@ -6,6 +6,8 @@
 #include "base/clock.h"
 #include "side.h"
 
+#define AT_LEAST_MS 60000
+
 void
 mq_publisher_init(struct mq_publisher *p, struct mq_redis *r,
     const struct mq_layout *layout, const char *queue,
@@ -218,7 +220,10 @@ mq_publisher_complete(const struct mq_publisher *p, struct mq_publishing *how)
 	else if (now_us <= p->last_us)
 		now_us = p->last_us + 1;
 	how->now_us = now_us;
-	how->direct = p->named && p->direct;
+	/* What may be due already has to be asked for, and no clock is exact. */
+	how->direct = p->named && p->direct &&
+	    (how->when.kind != MQ_WHEN_AT ||
+		how->when.ms >= now_us / 1000 + AT_LEAST_MS);
 }
 
 /*

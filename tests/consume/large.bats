@@ -421,7 +421,7 @@ settled_apart() {
 	assert [ "${lines[-1]}" -ge $((before + 3600000 - 10)) ]
 	assert [ "${lines[-1]}" -le $((after + 3600000)) ]
 	run_mq 0 mq-purge --force --delayed -n 1 q
-	"$BUILD/mq-publish" --at "@$((after / 1000 + 3600))" q <"$T/large"
+	"$BUILD/mq-publish" -d 1h -e 9h q <"$T/large"
 	assert_equal "$(calls rename)" 3
 	payload delayed
 	# A key that is taken; a time that is over; first, and last.

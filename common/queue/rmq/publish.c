@@ -22,10 +22,9 @@ direct_key(const struct mq_publishing *how)
 	if (how->when.kind == MQ_WHEN_NOW && !how->in_tick &&
 	    how->priority == 0)
 		return "ready";
-	/* No clock is exact: what is due already would be seen as delayed. */
-	if (how->when.kind == MQ_WHEN_AT || how->now_us == 0 || !how->direct)
+	if (how->now_us == 0 || !how->direct)
 		return NULL;
-	return how->when.kind == MQ_WHEN_IN ? "delayed" : "priority";
+	return how->when.kind == MQ_WHEN_NOW ? "priority" : "delayed";
 }
 
 static bool
@@ -88,9 +87,10 @@ rmq_publish_mark(struct mq_command *c, const char *queue,
 static int64_t
 sort_message(const struct mq_publishing *how, char front[24], size_t *n)
 {
-	if (how->when.kind == MQ_WHEN_IN) {
+	if (how->when.kind != MQ_WHEN_NOW) {
 		*n = 0;
-		return how->now_us / 1000 + how->when.ms;
+		return how->when.ms +
+		    (how->when.kind == MQ_WHEN_IN ? how->now_us / 1000 : 0);
 	}
 	if (how->in_tick) {
 		*n = (size_t)snprintf(
