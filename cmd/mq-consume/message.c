@@ -37,17 +37,21 @@ message_say(const struct message *m, const char *fmt, ...)
 	free(text);
 }
 
+bool
+message_is_stamped(const struct message *m)
+{
+	return m->envelope.headers == NULL &&
+	    mq_envelope_signed(m->element, m->len);
+}
+
 void
 message_frame(
     const struct message *m, enum mq_framing framing, struct mq_buf *out)
 {
-	/* Most messages are not parsed when the id is their only header. */
-	bool stamped = m->envelope.headers == NULL &&
-	    mq_envelope_signed(m->element, m->len);
 	const struct mq_frame_meta meta = {.id = m->id,
 	    .queue = m->queue_name,
 	    .attempt = m->attempts + 1,
-	    .stamp = stamped ? m->id : NULL};
+	    .stamp = message_is_stamped(m) ? m->id : NULL};
 
 	mq_frame_write(out, framing, &m->envelope, &meta);
 }

@@ -88,6 +88,8 @@ void message_note(struct message *, const char *fmt, ...)
 /* mq_say() with "QUEUE: ID: " in front. */
 void message_say(const struct message *, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
+/* Whether its header holds only its id.  Such a header is not parsed. */
+bool message_is_stamped(const struct message *);
 /* Appends the message, framed. */
 void message_frame(const struct message *, enum mq_framing, struct mq_buf *);
 /* Why the framing cannot carry the payload; NULL: it can. */

@@ -63,6 +63,7 @@ describe_run(const struct slot *s)
 		info.id = m->id;
 		info.attempts = m->attempts;
 		info.envelope = &m->envelope;
+		info.stamped = message_is_stamped(m);
 	}
 	return info;
 }

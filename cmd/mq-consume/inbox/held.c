@@ -114,9 +114,7 @@ may_start(struct inbox *in, struct message *m)
 	/* After a crash, the cleaner counts an attempt for all messages that
 	 * the consumer had claimed. */
 	bool counts_crash = has & MQ_HAS_CLAIMS && in->runs;
-	/* Only a command of its own gets the headers, as its environment. */
-	bool many = in->opt->stream || in->opt->batch > 0;
-	const struct unpack_limits limits = {.plain = !in->runs || many,
+	const struct unpack_limits limits = {
 	    .named = in->runs || in->opt->framing == MQ_FRAME_JSONL,
 	    .ids = has & MQ_HAS_IDS,
 	    .attempts = counts_crash ? in->opt->attempts : 0,

@@ -23,13 +23,10 @@ unpack(struct message *m, const struct unpack_limits *limits,
 {
 	const char *bad;
 
-	/* Most messages have only an id: they need no parser, and printing
-	 * needs no header. */
+	/* Most messages have only an id: they need no parser. */
 	if (mq_message_plain(m->element, m->len, m->id, &m->envelope)) {
-		if (m->id[0] == '\0' && (limits->named || !limits->plain))
+		if (m->id[0] == '\0' && limits->named)
 			mq_id_make(ids, (uint64_t)mq_clock_unix_us(), m->id);
-		else if (!limits->plain)
-			mq_envelope_set(&m->envelope, MQ_HEADER_ID, m->id);
 		return true;
 	}
 	if (mq_envelope_parse(m->element, m->len, &m->envelope, &bad) == -1) {

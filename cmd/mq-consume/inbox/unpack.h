@@ -9,7 +9,6 @@
 #include "mq-consume/message.h"
 
 struct unpack_limits {
-	bool plain;	/* only the id and the payload are needed */
 	bool named;	/* a raw message needs an id, too */
 	bool ids;	/* the layout has ids of its own */
 	int attempts;	/* runs after which the last one crashed; 0: no limit */
@@ -27,7 +26,8 @@ struct unfit {
 	char why[256]; /* empty for CRASHED */
 };
 
-/* Sets envelope, id, attempts and awaited.  False: the message may not start. */
+/* Sets envelope, id, attempts and awaited.  If the header holds only the id, the
+ * envelope has no headers.  False: the message may not start. */
 bool unpack(struct message *, const struct unpack_limits *, struct mq_idgen *,
     struct unfit *);
 

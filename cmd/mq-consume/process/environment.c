@@ -33,36 +33,36 @@ is_ours(const char *variable)
 	return false;
 }
 
+/* Without printf(3), here and below: each run has many of these. */
+static void
+put_bytes(struct mq_buf *text, const char *name, const char *value, size_t len)
+{
+	size_t n = strlen(name);
+	char *to = mq_buf_reserve(text, n + len + 2);
+
+	memcpy(to, name, n);
+	to[n] = '=';
+	memcpy(to + n + 1, value, len);
+	to[n + 1 + len] = '\0';
+	text->len += n + len + 2;
+}
+
 static void
 put_string(struct mq_buf *text, const char *name, const char *value)
 {
-	mq_buf_addstr(text, name);
-	mq_buf_add(text, "=", 1);
-	mq_buf_add(text, value, strlen(value) + 1);
+	put_bytes(text, name, value, strlen(value));
 }
 
+/* value: not negative. */
 static void
 put_long(struct mq_buf *text, const char *name, long value)
 {
-	char number[24];
+	char digits[24], *p = digits + sizeof(digits);
 
-	snprintf(number, sizeof(number), "%ld", value);
-	put_string(text, name, number);
-}
-
-/* name=http://host/[q/queue/]id */
-static void
-put_url(struct mq_buf *text, const char *name, const char *host,
-    const char *queue, const char *id)
-{
-	const char *const parts[] = {name, "=http://", host,
-	    queue != NULL ? "/q/" : "", queue != NULL ? queue : "", "/"};
-	size_t i;
-
-	/* Without printf(3): each run has some of these. */
-	for (i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
-		mq_buf_addstr(text, parts[i]);
-	mq_buf_add(text, id, strlen(id) + 1);
+	do
+		*--p = (char)('0' + value % 10);
+	while ((value /= 10) > 0);
+	put_bytes(text, name, p, (size_t)(digits + sizeof(digits) - p));
 }
 
 /* Every value of a header, joined as HTTP does; none when one has a NUL. */
@@ -133,6 +133,9 @@ put_headers(struct mq_buf *text, const struct mq_envelope *e)
 static void
 put_params(struct mq_buf *text, const struct mq_envelope *e)
 {
+	static const char none[] =
+	    "MQ_PARAM1=\0RQ_PARAM1=\0MQ_PARAM2=\0RQ_PARAM2=\0"
+	    "MQ_PARAM3=\0RQ_PARAM3=\0MQ_PARAM4=\0RQ_PARAM4=";
 	static const char *const names[4][3] = {
 	    {MQ_HEADER_PARAM "1", "MQ_PARAM1", "RQ_PARAM1"},
 	    {MQ_HEADER_PARAM "2", "MQ_PARAM2", "RQ_PARAM2"},
@@ -141,6 +144,10 @@ put_params(struct mq_buf *text, const struct mq_envelope *e)
 	const char *value;
 	int i;
 
+	if (e->headers == NULL) {
+		mq_buf_add(text, none, sizeof(none));
+		return;
+	}
 	for (i = 0; i < 4; i++) {
 		value = mq_envelope_get(e, names[i][0]);
 		if (value == NULL)
@@ -150,23 +157,11 @@ put_params(struct mq_buf *text, const struct mq_envelope *e)
 	}
 }
 
-/* A duplicate has that of its first ancestor. */
+/* A message to be relayed has a header with the URL, which names the queue.
+ * base: the URL of our own queue, of len bytes. */
 static void
-put_origin(struct mq_buf *text, const struct environment *e,
-    const struct run_info *run)
-{
-	const char *origin = mq_envelope_get(run->envelope, MQ_HEADER_ORIGIN);
-
-	if (origin != NULL)
-		put_string(text, "RQ_ORIG_MSG_ID", origin);
-	else
-		put_url(text, "RQ_ORIG_MSG_ID", e->host, run->queue, run->id);
-}
-
-/* A message to be relayed has a header with the URL, which names the queue. */
-static void
-put_dest(struct mq_buf *text, const struct environment *e,
-    const struct run_info *run)
+put_dest(struct mq_buf *text, const struct run_info *run, const char *base,
+    size_t len)
 {
 	const char *web = mq_envelope_get(run->envelope, MQ_HEADER_DEST);
 	const char *there = web != NULL ? strstr(web, "/q/") : NULL;
@@ -174,26 +169,48 @@ put_dest(struct mq_buf *text, const struct environment *e,
 	if (web != NULL)
 		put_string(text, "RQ_DEST", web);
 	else
-		put_url(text, "RQ_DEST", e->host, run->queue, "");
-	mq_buf_addstr(text, "RQ_DEST_QUEUE=");
+		put_bytes(text, "RQ_DEST", base, len);
 	if (there != NULL)
-		mq_buf_add(text, there + 3, strcspn(there + 3, "/"));
+		put_bytes(
+		    text, "RQ_DEST_QUEUE", there + 3, strcspn(there + 3, "/"));
 	else
-		mq_buf_addstr(text, run->queue);
-	mq_buf_add(text, "", 1);
+		put_string(text, "RQ_DEST_QUEUE", run->queue);
+}
+
+/* http://host/q/queue/id, of the message, of its first ancestor, and without the
+ * id. */
+static void
+put_urls(struct mq_buf *text, struct environment *e, const struct run_info *run)
+{
+	const char *origin = mq_envelope_get(run->envelope, MQ_HEADER_ORIGIN);
+	struct mq_buf *url = &e->url;
+	size_t base;
+
+	url->len = e->host_len;
+	mq_buf_addstr(url, "q/");
+	mq_buf_addstr(url, run->queue);
+	mq_buf_add(url, "/", 1);
+	base = url->len;
+	mq_buf_addstr(url, run->id);
+	put_bytes(text, "RQ_FULL_MSG_ID", url->data, url->len);
+	if (origin != NULL)
+		put_string(text, "RQ_ORIG_MSG_ID", origin);
+	else
+		put_bytes(text, "RQ_ORIG_MSG_ID", url->data, url->len);
+	put_dest(text, run, url->data, base);
 }
 
 /* Variables that are the same for every run. */
 static void
-put_fixed(
-    struct mq_buf *text, const char *host, const char *script, int attempts)
+put_fixed(struct mq_buf *text, const struct mq_buf *host, const char *script,
+    int attempts)
 {
 	put_long(text, "MQ_ATTEMPTS", attempts);
 	put_string(text, "MQ_WRITE", "3");
 	put_string(text, "MQ_READ", "4");
 	put_string(text, "RQ_VER", RQ_VERSION);
 	put_string(text, "RQ_SCRIPT", script);
-	put_url(text, "RQ_HOST", host, NULL, "");
+	put_bytes(text, "RQ_HOST", host->data, host->len);
 	put_string(text, "RQ_PORT", "80");
 	put_string(text, "RQ_WRITE", "3");
 	put_string(text, "RQ_PIPE", "3");
@@ -201,18 +218,18 @@ put_fixed(
 }
 
 static void
-put_message(struct mq_buf *text, const struct environment *e,
-    const struct run_info *run)
+put_message(
+    struct mq_buf *text, struct environment *e, const struct run_info *run)
 {
 	put_string(text, "MQ_ID", run->id);
 	put_long(text, "MQ_ATTEMPT", run->attempts + 1);
 	put_string(text, "RQ_MSG_ID", run->id);
-	put_url(text, "RQ_FULL_MSG_ID", e->host, run->queue, run->id);
-	put_origin(text, e, run);
-	put_dest(text, e, run);
+	put_urls(text, e, run);
 	put_long(text, "RQ_COUNT", run->attempts);
 	put_params(text, run->envelope);
 	put_headers(text, run->envelope);
+	if (run->stamped)
+		put_string(text, "MQ_HEADER_MQ_ID", run->id);
 }
 
 /* Appends the strings of a text behind n strings of the list; returns their
@@ -270,7 +287,11 @@ environment_init(struct environment *e, const char *script, int attempts)
 			e->list[e->fixed_count++] = environ[n];
 	if (getenv("RQ_ENV") == NULL)
 		e->list[e->fixed_count++] = "RQ_ENV=production";
-	put_fixed(&e->fixed, e->host, script, attempts);
+	mq_buf_addstr(&e->url, "http://");
+	mq_buf_addstr(&e->url, e->host);
+	mq_buf_add(&e->url, "/", 1);
+	e->host_len = e->url.len;
+	put_fixed(&e->fixed, &e->url, script, attempts);
 	e->fixed_count = append_strings(e, e->fixed_count, &e->fixed);
 }
 
@@ -280,4 +301,5 @@ environment_end(struct environment *e)
 	free(e->list);
 	mq_buf_free(&e->fixed);
 	mq_buf_free(&e->text);
+	mq_buf_free(&e->url);
 }

@@ -6,6 +6,7 @@
 #ifndef MQ_CONSUME_ENVIRONMENT_H
 #define MQ_CONSUME_ENVIRONMENT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "base/buf.h"
@@ -19,6 +20,7 @@ struct run_info {
 	const char *id;	   /* of the message; NULL: batch or worker */
 	long attempts;	   /* runs before this one */
 	const struct mq_envelope *envelope;
+	bool stamped; /* the header is only the id, and not in the envelope */
 };
 
 struct environment {
@@ -26,6 +28,8 @@ struct environment {
 	const char **list;
 	size_t fixed_count, cap; /* of list */
 	struct mq_buf fixed, text;
+	struct mq_buf url; /* that of the host, then of a message */
+	size_t host_len;   /* of the URL of the host */
 };
 
 /* script: its absolute path; attempts: that a message may have. */
