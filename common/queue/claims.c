@@ -134,6 +134,108 @@ send_transaction(struct mq_consumer *k, const struct mq_asker *asker)
 }
 
 static void
+take_empty(const struct mq_asker *asker, redisReply *reply)
+{
+	struct mq_consumer *k = (struct mq_consumer *)(uintptr_t)asker->of;
+
+	k->atomic = reply != NULL && reply->type == REDIS_REPLY_ARRAY;
+}
+
+/* If MULTI were refused, the server would carry out the commands behind it. */
+static void
+try_transaction(struct mq_consumer *k)
+{
+	struct mq_command cmd = {0};
+
+	mq_command_plain(&cmd, "MULTI");
+	mq_async_send(k->async, &cmd, NULL, NULL);
+	mq_command_plain(&cmd, "EXEC");
+	mq_async_ask(
+	    k->async, &cmd, take_empty, &(struct mq_asker){NULL, NULL, k});
+}
+
+/* --- a large message that is due ---------------------------------------------- */
+
+static void
+claim_whole(struct mq_consumer *k, const struct mq_asker *asker)
+{
+	k->session.apart = false;
+	send_claim(k, asker);
+	k->session.apart = true;
+}
+
+/* WATCH may be refused, as may each. */
+static void
+take_step(void *arg, redisReply *reply)
+{
+	struct mq_consumer *k = arg;
+
+	if (reply == NULL || reply->type == REDIS_REPLY_ERROR)
+		k->leading = false;
+}
+
+static void
+ask_each(struct mq_consumer *k, struct mq_command *c, int n,
+    mq_async_take *take, const struct mq_asker *asker)
+{
+	int i;
+
+	for (i = 0; i < n - 1; i++)
+		if (c[i].script != NULL)
+			mq_async_send_eval(k->async, &c[i]);
+		else
+			mq_async_send(k->async, &c[i], take_step, k);
+	mq_async_ask(k->async, &c[i], take, asker);
+}
+
+/* The next one may be due, too, but those that are ready have their turn. */
+static void
+take_led(const struct mq_asker *asker, redisReply *reply)
+{
+	struct mq_consumer *k = (struct mq_consumer *)(uintptr_t)asker->of;
+	struct mq_claimed none = {0};
+
+	k->leading = false;
+	if (reply == NULL)
+		report_claimed(asker, NULL, &none, NULL);
+	else if (mq_layout_led(reply))
+		send_transaction(k, asker);
+	else
+		claim_whole(k, asker);
+}
+
+static void
+take_large_due(const struct mq_asker *asker, redisReply *reply)
+{
+	struct mq_consumer *k = (struct mq_consumer *)(uintptr_t)asker->of;
+	const char *queue = k->session.queues[k->claim.queue];
+	struct mq_command c[MQ_LEAD] = {{.script = NULL}};
+	int n = 0;
+
+	if (k->leading && reply != NULL)
+		n = k->layout->lead_move(queue, reply, c);
+	if (n > 0) {
+		ask_each(k, c, n, take_led, asker);
+		return;
+	}
+	/* Nothing is watched behind it. */
+	if (reply != NULL)
+		try_transaction(k);
+	take_led(asker, reply);
+}
+
+static void
+lead_large(struct mq_consumer *k, int64_t now_ms, const struct mq_asker *asker)
+{
+	const char *queue = k->session.queues[k->claim.queue];
+	struct mq_command c[MQ_LEAD] = {{.script = NULL}};
+
+	k->leading = true;
+	ask_each(k, c, k->layout->lead_look(queue, now_ms, c), take_large_due,
+	    asker);
+}
+
+static void
 take_claimed(const struct mq_asker *asker, redisReply *reply)
 {
 	struct mq_consumer *k = (struct mq_consumer *)(uintptr_t)asker->of;
@@ -143,7 +245,9 @@ take_claimed(const struct mq_asker *asker, redisReply *reply)
 	int n = mq_answer_good(a) ? mq_layout_claimed(reply, &claimed) : 0;
 
 	claimed.n = n;
-	if (n == 0 && claimed.large && k->atomic) {
+	if (n == 0 && claimed.large_due && k->atomic) {
+		lead_large(k, claimed.now_ms, asker);
+	} else if (n == 0 && claimed.large && k->atomic) {
 		send_transaction(k, asker);
 	} else if (n == 0 && claimed.large) {
 		k->session.apart = false;
@@ -167,27 +271,6 @@ send_claim(struct mq_consumer *k, const struct mq_asker *asker)
 	}
 	k->layout->claim(&k->session, k->claim.queue, &k->claim.how, &cmd);
 	mq_async_ask(k->async, &cmd, take_claimed, asker);
-}
-
-static void
-take_empty(const struct mq_asker *asker, redisReply *reply)
-{
-	struct mq_consumer *k = (struct mq_consumer *)(uintptr_t)asker->of;
-
-	k->atomic = reply != NULL && reply->type == REDIS_REPLY_ARRAY;
-}
-
-/* If MULTI were refused, the server would carry out the commands behind it. */
-static void
-try_transaction(struct mq_consumer *k)
-{
-	struct mq_command cmd = {0};
-
-	mq_command_plain(&cmd, "MULTI");
-	mq_async_send(k->async, &cmd, NULL, NULL);
-	mq_command_plain(&cmd, "EXEC");
-	mq_async_ask(
-	    k->async, &cmd, take_empty, &(struct mq_asker){NULL, NULL, k});
 }
 
 void

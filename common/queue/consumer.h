@@ -30,6 +30,7 @@ struct mq_consumer {
 		int64_t ahead_ms; /* the server's unix time less ours */
 	} claim;		  /* the one under way */
 	bool atomic;		  /* the server takes transactions */
+	bool leading;		  /* the claim watches a message */
 	int leaving;		  /* queues or steps without answer */
 	void (*left)(void *arg);
 	void *left_arg;

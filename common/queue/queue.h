@@ -61,7 +61,7 @@ struct mq_runs;
 /* A message that was handed out; see receipt-session.h. */
 struct mq_receipt;
 
-enum { MQ_SETTLE_LARGE = 2, MQ_PUBLISH_LARGE = 7 };
+enum { MQ_SETTLE_LARGE = 2, MQ_PUBLISH_LARGE = 7, MQ_LEAD = 5 };
 
 /* Messages from this length on are not copied by scripts where that can be
  * avoided. */
@@ -198,6 +198,19 @@ struct mq_layout {
 	 */
 	bool (*claim_large)(const struct mq_session *, int queue,
 	    const struct mq_claim *, int step, struct mq_command *);
+	/*
+	 * Makes the large message ready that has been due longest, so that no
+	 * script copies it.  The commands of lead_look() watch and read it;
+	 * without a transaction in between, those of lead_move() move it,
+	 * which get the last reply (NULL: none is good).  Each returns how many
+	 * they are, the last one with the reply that matters; 0: the message is
+	 * not for this way.  mq_layout_led(): it has moved.  NULL where claim()
+	 * leaves none.
+	 */
+	int (*lead_look)(
+	    const char *queue, int64_t now_ms, struct mq_command[MQ_LEAD]);
+	int (*lead_move)(
+	    const char *queue, const redisReply *, struct mq_command[MQ_LEAD]);
 	/* Reads the keys whose changes may make messages claimable, or (pause)
 	 * only the one of a pause, for CLIENT TRACKING to report them. */
 	void (*track)(const struct mq_session *, int queue, bool pause,
@@ -365,6 +378,7 @@ enum mq_published mq_layout_published(const redisReply *, int i);
  * lease is gone, and nothing was claimed. */
 int mq_layout_claimed(const redisReply *, struct mq_claimed *);
 enum mq_settled mq_layout_settled(const redisReply *);
+bool mq_layout_led(const redisReply *);
 
 /* For layouts: arguments that the scripts of both have. */
 void mq_layout_add_limits(struct mq_command *, const struct mq_limits *);

@@ -63,7 +63,7 @@ mq_consumer_settle(struct mq_consumer *k, int queue,
 	struct mq_command cmd = {0};
 
 	if (how->spot.known && how->outcome != MQ_OUTCOME_ACK && k->atomic &&
-	    k->layout->settle_large != NULL) {
+	    !k->leading && k->layout->settle_large != NULL) {
 		send_large(k, queue, how, &asker);
 		return;
 	}

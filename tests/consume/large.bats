@@ -319,7 +319,7 @@ settled_apart() {
 
 @test "large: what somebody has taken away is not rejected" {
 	"$BUILD/mq-publish" q <"$T/large"
-	start_mq mq-consume --no-clean -n 1 q -- sh -c 'read x; false'
+	start_mq mq-consume --no-clean -n 1 q -- sleep 100
 	eventually 10 held_is q "0 0 1 0"
 	stop_mq KILL
 	"$BUILD/mq-publish" q <"$T/large"
@@ -478,13 +478,97 @@ settled_apart() {
 	no_traces
 }
 
-@test "large: a claim that makes it ready leaves it to the next one" {
-	"$BUILD/mq-publish" -d 1ms q <"$T/large"
+# due_soon FILE: publishes it with a delay that is over at once, in its turn.
+due_soon() {
+	"$BUILD/mq-publish" -d 1ms q <"$1"
+}
+
+@test "large: due, a claim makes it ready, and leaves it to the next one" {
+	due_soon "$T/large"
+	"$BUILD/mq-publish" q small
+	due_soon "$T/large"
+	"$BUILD/mq-publish" -d 1h q later
 	redis config resetstat >/dev/null
+	run_mq 0 mq-consume -n 1 --no-clean q
+	assert_output small
+	assert_equal "$(calls linsert)" 1
 	run_mq 0 mq-consume -n 1 --no-clean q -- cmp - "$T/large"
-	assert_equal "$(held q)" "0 0 0 0"
-	assert [ "$(calls exec)" -ge 1 ]
+	run_mq 0 mq-consume -n 1 --no-clean q -- cmp - "$T/large"
+	assert_equal "$(calls linsert)" 2
+	assert_equal "$(held q)" "0 1 0 0"
 	no_traces
+}
+
+@test "large: due, and asking for more, it is where that leads" {
+	"$BUILD/mq-publish" -p 5 -d 1ms q <"$T/large"
+	"$BUILD/mq-publish" -k a -d 1ms q <"$T/large"
+	"$BUILD/mq-publish" -g a -d 1ms q <"$T/large"
+	run_mq 0 mq-consume -n 3 --no-clean q -- cmp - "$T/large"
+	assert_equal "$(held q)" "0 0 0 0"
+	no_traces
+}
+
+@test "large: while it waits, no claim reads it" {
+	local word
+
+	"$BUILD/mq-publish" -d 3s q <"$T/large"
+	redis config resetstat >/dev/null
+	for word in 1 2 3; do
+		"$BUILD/mq-publish" q $word
+		run_mq 0 mq-consume -n 1 --no-clean q
+		assert_output $word
+	done
+	assert_equal "$(calls zrangebyscore)" ''
+	assert_equal "$(redis exists 'rmq::queue::[q]::large')" 1
+	# Nobody has told the next claim that it is large.
+	redis del 'rmq::queue::[q]::large' >/dev/null
+	"$BUILD/mq-publish" q 4
+	run_mq 0 mq-consume -n 1 --no-clean q
+	assert_equal "$(redis exists 'rmq::queue::[q]::large')" 1
+	run_mq 0 mq-consume -n 1 --no-clean q -- cmp - "$T/large"
+	assert_equal "$(calls linsert)" 1
+	assert_equal "$(held q)" "0 0 0 0"
+}
+
+@test "large: due, without the rights to make it ready in one piece" {
+	local deny
+
+	for deny in -watch -linsert -multi -exec '-memory|usage' \
+		'-watch -multi' -rename; do
+		# Several words.
+		# shellcheck disable=SC2086
+		redis acl setuser old reset on '>pw' '~*' '&*' +@all $deny \
+			>/dev/null
+		due_soon "$T/large"
+		due_soon "$T/large"
+		MQ_URL=unix://old:pw@$D/redis.sock run_mq 0 mq-consume -n 2 \
+			--no-clean q -- cmp - "$T/large"
+		assert_equal "$(held q)" "0 0 0 0"
+		no_traces
+	done
+	redis acl deluser old >/dev/null
+}
+
+@test "large: due, and the consumer killed at any time: none is lost" {
+	local i
+
+	for i in 1 2 3 4 5 6; do
+		"$BUILD/mq-publish" -H "N: $i" -d 1ms q <"$T/large"
+	done
+	for i in 1 2 3 4 5 6 7 8 9 10; do
+		timeout -s KILL 0.0$((RANDOM % 90 + 10)) \
+			"$BUILD/mq-consume" --no-clean --attempts 1000 q -- \
+			sleep 100 || true
+		for c in $(connections); do
+			redis del "rmq::connection::${c}::heartbeat" >/dev/null
+		done
+		"$BUILD/mq-clean" -q
+	done
+	no_traces
+	"$BUILD/mq-consume" --drain --attempts 1000 q -- sh -c \
+		'cmp - "$T/large" && echo "$MQ_HEADER_N"' | sort >"$T/got"
+	assert_equal "$(tr -d '\n' <"$T/got")" 123456
+	assert_equal "$(held q)" "0 0 0 0"
 }
 
 @test "large: what is rejected is the one that has left unacked" {

@@ -283,7 +283,7 @@ add_to_list(
 	mq_command_arg(&c[1], e->stub.data, e->stub.len);
 	mq_command_plain(&c[2], "SET");
 	rmq_key_queue(&c[2], e->queue, "large");
-	mq_command_words(&c[2], "1 EX 604800");
+	mq_command_words(&c[2], "1 EX 604800 NX");
 }
 
 static void

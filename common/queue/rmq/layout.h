@@ -31,6 +31,8 @@ PART(lease);
 
 PART(claim);
 PART(claim_large);
+PART(lead_look);
+PART(lead_move);
 PART(track);
 PART(look);
 PART(settle);

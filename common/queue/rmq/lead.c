@@ -28,57 +28,24 @@ add_from(struct mq_command *c, const struct lead *l)
 	rmq_key_queue(c, l->queue, l->delayed ? "delayed" : "rejected");
 }
 
-/* The replies to n commands that were sent.  *last is that to the last one, NULL if
- * any is an error.  Returns -1 when the connection is lost. */
-static int
-read_replies(struct mq_redis *r, int n, redisReply **last)
-{
-	bool good = true;
-
-	for (*last = NULL; n > 0; n--) {
-		freeReplyObject(*last);
-		*last = mq_redis_reply(r);
-		if (*last == NULL)
-			return -1;
-		good &= (*last)->type != REDIS_REPLY_ERROR;
-	}
-	if (!good) {
-		freeReplyObject(*last);
-		*last = NULL;
-	}
-	return 0;
-}
-
 /* Watches where the message is, and reads the next one there.  The empty transaction
- * ends what was watched before, and shows that move() may have one: else the
+ * ends what was watched before, and shows that the other one may come: else the
  * server would carry out its commands one by one. */
 static int
-look(struct mq_redis *r, const struct lead *l, int64_t now_ms,
-    redisReply **reply)
+add_look(const struct lead *l, int64_t now_ms, struct mq_command c[MQ_LEAD])
 {
-	struct mq_command c = {0};
-	int rv;
-
-	mq_command_plain(&c, "MULTI");
-	rv = mq_redis_append(r, &c);
-	mq_command_plain(&c, "EXEC");
-	if (rv == 0)
-		rv = mq_redis_append(r, &c);
-	mq_command_plain(&c, "WATCH");
-	add_from(&c, l);
-	if (rv == 0)
-		rv = mq_redis_append(r, &c);
-	mq_command_plain(&c, l->delayed ? "ZRANGEBYSCORE" : "LRANGE");
-	add_from(&c, l);
-	mq_command_words(&c, l->delayed ? "-inf" : "-1 -1");
+	mq_command_plain(&c[0], "MULTI");
+	mq_command_plain(&c[1], "EXEC");
+	mq_command_plain(&c[2], "WATCH");
+	add_from(&c[2], l);
+	mq_command_plain(&c[3], l->delayed ? "ZRANGEBYSCORE" : "LRANGE");
+	add_from(&c[3], l);
+	mq_command_words(&c[3], l->delayed ? "-inf" : "-1 -1");
 	if (l->delayed) {
-		mq_command_int(&c, now_ms);
-		mq_command_words(&c, "LIMIT 0 1");
+		mq_command_int(&c[3], now_ms);
+		mq_command_words(&c[3], "LIMIT 0 1");
 	}
-	if (rv == 0)
-		rv = mq_redis_send(r, &c);
-	mq_command_free(&c);
-	return rv == 0 ? read_replies(r, 4, reply) : -1;
+	return 4;
 }
 
 /* The number of runs begins anew; see lua/lib/moves.lua. */
@@ -141,8 +108,8 @@ add_stub(
 	    c, (const struct mq_part[]){{header, len}, {l->id, MQ_ID_LEN}}, 2);
 }
 
-static int
-send_script(struct mq_redis *r, const struct lead *l, struct mq_command *c)
+static void
+add_script(const struct lead *l, struct mq_command *c)
 {
 	mq_command_script(c, &rmq_script_lead, RMQ_QUEUE_KEYS + 2);
 	rmq_queue_keys(c, l->to);
@@ -151,54 +118,77 @@ send_script(struct mq_redis *r, const struct lead *l, struct mq_command *c)
 	mq_command_str(c, l->delayed ? "delayed" : "rejected");
 	add_stub(c, l, l->old, l->old_len);
 	add_stub(c, l, l->header.data, l->header.len);
-	return mq_redis_send_eval(r, c);
 }
 
 static int
-send_exchange(struct mq_redis *r, const struct lead *l, struct mq_command *c)
+add_move(struct lead *l, const redisReply *reply, struct mq_command c[MQ_LEAD])
 {
+	if (!take_apart(l, reply))
+		return 0;
 	const struct mq_part whole[] = {
 	    {l->header.data, l->header.len}, {l->payload, l->payload_len}};
 
-	mq_command_plain(c, "LINSERT");
-	rmq_key_queue(c, l->to, "ready");
-	mq_command_str(c, "AFTER");
-	add_stub(c, l, l->header.data, l->header.len);
-	mq_command_parts(c, whole, 2);
-	if (mq_redis_append(r, c) == -1)
-		return -1;
-	mq_command_plain(c, "LREM");
-	rmq_key_queue(c, l->to, "ready");
-	mq_command_int(c, 1);
-	add_stub(c, l, l->header.data, l->header.len);
-	return mq_redis_append(r, c);
+	mq_command_plain(&c[0], "MULTI");
+	add_script(l, &c[1]);
+	mq_command_plain(&c[2], "LINSERT");
+	rmq_key_queue(&c[2], l->to, "ready");
+	mq_command_str(&c[2], "AFTER");
+	add_stub(&c[2], l, l->header.data, l->header.len);
+	mq_command_parts(&c[2], whole, 2);
+	mq_command_plain(&c[3], "LREM");
+	rmq_key_queue(&c[3], l->to, "ready");
+	mq_command_int(&c[3], 1);
+	add_stub(&c[3], l, l->header.data, l->header.len);
+	mq_command_plain(&c[4], "EXEC");
+	mq_buf_free(&l->header);
+	return 5;
 }
 
-/* *done: the message has moved. */
-static int
-move(struct mq_redis *r, const struct lead *l, bool *done)
+int
+rmq_lead_look(const char *queue, int64_t now_ms, struct mq_command c[MQ_LEAD])
 {
-	struct mq_command c = {0};
-	redisReply *exec = NULL;
-	int rv;
+	return add_look(
+	    &(struct lead){.queue = queue, .delayed = true}, now_ms, c);
+}
 
-	mq_command_plain(&c, "MULTI");
-	rv = mq_redis_append(r, &c);
-	if (rv == 0)
-		rv = send_script(r, l, &c);
-	if (rv == 0)
-		rv = send_exchange(r, l, &c);
-	mq_command_plain(&c, "EXEC");
-	if (rv == 0)
-		rv = mq_redis_send(r, &c);
-	mq_command_free(&c);
-	if (rv == 0)
-		rv = read_replies(r, 5, &exec);
-	*done = exec != NULL && exec->type == REDIS_REPLY_ARRAY &&
-	    exec->elements > 0 &&
-	    exec->element[0]->type == REDIS_REPLY_INTEGER &&
-	    exec->element[0]->integer == 1;
-	freeReplyObject(exec);
+int
+rmq_lead_move(
+    const char *queue, const redisReply *reply, struct mq_command c[MQ_LEAD])
+{
+	return add_move(
+	    &(struct lead){.queue = queue, .to = queue, .delayed = true}, reply,
+	    c);
+}
+
+/* --- on a connection that waits ------------------------------------------------ */
+
+/* Sends n commands, and frees them.  *last is the reply to the last one, NULL if any is
+ * an error.  Returns -1 when the connection is lost. */
+static int
+call(struct mq_redis *r, struct mq_command *c, int n, redisReply **last)
+{
+	bool good = true;
+	int i, rv = 0;
+
+	*last = NULL;
+	for (i = 0; i < n; i++) {
+		if (rv == 0)
+			rv = c[i].script != NULL ?
+			    mq_redis_send_eval(r, &c[i]) :
+			    mq_redis_append(r, &c[i]);
+		mq_command_free(&c[i]);
+	}
+	for (i = 0; i < n && rv == 0; i++) {
+		freeReplyObject(*last);
+		*last = mq_redis_reply(r);
+		if (*last == NULL)
+			return -1;
+		good &= (*last)->type != REDIS_REPLY_ERROR;
+	}
+	if (!good) {
+		freeReplyObject(*last);
+		*last = NULL;
+	}
 	return rv;
 }
 
@@ -207,13 +197,14 @@ rmq_lead_large(struct mq_redis *r, const char *queue, const char *to,
     int64_t now_ms, bool *done)
 {
 	struct lead l = {.queue = queue, .to = to, .delayed = now_ms > 0};
-	redisReply *reply = NULL;
-	int rv = look(r, &l, now_ms, &reply);
+	struct mq_command c[MQ_LEAD] = {{.script = NULL}};
+	redisReply *reply, *exec = NULL;
+	int rv = call(r, c, add_look(&l, now_ms, c), &reply);
 
-	*done = false;
-	if (rv == 0 && take_apart(&l, reply))
-		rv = move(r, &l, done);
+	if (rv == 0)
+		rv = call(r, c, add_move(&l, reply, c), &exec);
+	*done = exec != NULL && mq_layout_led(exec);
+	freeReplyObject(exec);
 	freeReplyObject(reply);
-	mq_buf_free(&l.header);
 	return rv;
 }

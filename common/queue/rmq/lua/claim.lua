@@ -13,9 +13,8 @@
 --   reply {milliseconds until the next delayed message is due, the pause is
 --         over, or the rate allows more; or -1; the role that the consumer has
 --         now, and 1 more if the queue is paused, 2 if what is in ready was left
---         to 'move'; the server's clock in unix milliseconds; the tick;
---         element...}, or 0 when the heartbeat is
---         gone: a cleaner may have been there, and what came into unacked after
+--         to 'move', 16 if a large message is due; the server's clock in unix
+--         milliseconds; the tick; element...}, or 0 when the heartbeat is gone: a cleaner may have been there, and what came into unacked after
 --         it would never be found again
 --
 -- A script copies a message five times, which takes the server half a second for
@@ -24,7 +23,8 @@
 -- command of a transaction.  Then the script renames ready to moving; LMOVEs,
 -- max of them, claim from there, or find no such list; and moving is renamed to
 -- ready.  If the message is the only one of both lists, nothing copies it: ready
--- becomes moving-alone, is read, and is renamed to unacked.
+-- becomes moving-alone, is read, and is renamed to unacked.  A large message that
+-- is due is made ready between the two, by lead.lua.
 --
 -- A crash before: nothing has happened.  After: each element is in unacked,
 -- where the connection's owner, or a cleaner once its heartbeat is gone,
@@ -63,18 +63,70 @@ if bucket then
   max = math.min(max, math.floor(bucket.tokens))
 end
 
+-- One more key is cheaper than one more command.
+local unusual = call('EXISTS', q.priority, KEYS[12]) > 0
 local tick = clock(q)
--- The next one that waits for a time, with its score.
+
+-- Whether the first delayed one is large, and of those that wait for a time, when
+-- the next one is due, or may be.  From the size of the first, Redis estimates that
+-- of all.  No command has a score without its member, and ZCOUNT compares those
+-- that it counts with themselves: so it counts few, and large keeps the time.
+local function look_at_large()
+  local n = call('ZCARD', q.delayed)
+  local size = n > 0
+    and redis.pcall('MEMORY', 'USAGE', q.delayed, 'SAMPLES', 1)
+  if type(size) ~= 'number' or size / n < LARGE then
+    return false
+  end
+  local function is_till(score)
+    return call('ZCOUNT', q.delayed, '-inf', score) > 0
+  end
+  if is_till(now) then
+    return true, now
+  end
+  local known = tonumber((redis.pcall('GET', KEYS[12])))
+  if known and known > now and not is_till('(' .. known) then
+    return true, known
+  end
+  local step = 1
+  while not is_till(now + step) do
+    step = 2 * step
+    if step > AT_TICK then
+      return true
+    end
+  end
+  known = now + math.floor(step / 2) + 1
+  redis.pcall('SET', KEYS[12], string.format('%.0f', known), 'EX', 604800)
+  return true, known
+end
+
+-- When the next one that waits for a time is due, or may be, and whether it is
+-- large.
 local function first_timed()
-  return call('ZRANGEBYSCORE', q.delayed, '-inf', AT_TICK - 1, 'WITHSCORES',
-    'LIMIT', 0, 1)
+  local large, at
+  if unusual then
+    large, at = look_at_large()
+  end
+  if large then
+    return at, true
+  end
+  local first = call('ZRANGEBYSCORE', q.delayed, '-inf', AT_TICK - 1,
+    'WITHSCORES', 'LIMIT', 0, 1)
+  large = first[1] and #first[1] >= LARGE
+  if large then
+    note_large(q)
+  end
+  return tonumber(first[2]), large
 end
 local function tick_waits()
-  return tick > 0 and call('ZRANGEBYSCORE', q.delayed, AT_TICK,
-    AT_TICK + tick, 'LIMIT', 0, 1)[1]
+  return tick > 0
+    and call('ZCOUNT', q.delayed, AT_TICK, AT_TICK + tick) > 0
 end
-local head, timed = unpack(first_timed())
-local due = timed and tonumber(timed) <= now or tick_waits()
+local timed, large = first_timed()
+local due = timed and timed <= now or tick_waits()
+if ARGV[9] == 'look' and large and timed and timed <= now then
+  return { 0, 18, now, tick }
+end
 
 local function claim(element)
   reply[#reply + 1] = element
@@ -118,8 +170,6 @@ local function claim_ready()
   end
 end
 
--- One more key is cheaper than one more command.
-local unusual = call('EXISTS', q.priority, KEYS[12]) > 0
 local more = false
 
 -- Claims from all that the queue has.  Returns how many were left to 'move', or
@@ -161,7 +211,7 @@ local function claim_any()
     need(KEYS[15], 'LMOVE')
     local alone = n == 1 and call('EXISTS', unacked) == 0
     call('RENAME', q.ready, KEYS[alone and 16 or 15])
-    if n <= max then
+    if n <= max and not large then
       call('DEL', KEYS[12])
     end
     redis.pcall('HINCRBY', KEYS[11], 'claimed:' .. ARGV[5], math.min(n, max))
@@ -176,18 +226,18 @@ local function claim_any()
       return false
     end
     local n = call('LLEN', q.ready)
-    if n == 0 then
+    if n == 0 and not large then
       call('DEL', KEYS[12])
     end
     return n > 0 and max > 0 and n
   end
 
   -- A large one would be read twice.
-  local large = timed and #head >= LARGE
   if due and not unusual and not large and call('LLEN', q.ready) == 0 then
     claim_sorted(q.delayed, '-inf', now)
   end
-  if due and #reply < max + 4 and room > 0 then
+  local leave_due = large and ARGV[9] == 'move'
+  if due and not leave_due and #reply < max + 4 and room > 0 then
     -- Not all at once, when many have fallen due together.
     promote(q, math.min(max + 4 - #reply, 250), math.min(room, 262144))
     unusual = unusual or call('EXISTS', KEYS[12]) == 1
@@ -270,7 +320,7 @@ end
 -- Each of these commands has passed before.
 reply[4] = tick
 if due then
-  timed = first_timed()[2]
+  timed = first_timed()
 end
 if due and tick_waits() then
   reply[1] = 0

@@ -17,5 +17,5 @@ redis.pcall('HINCRBY', KEYS[2], 'published', ARGV[3])
 redis.call('HSET', KEYS[3], ARGV[1], ARGV[2] .. ' ')
 redis.call('PEXPIRE', KEYS[3], 600000)
 if KEYS[5] then
-  redis.call('SET', KEYS[5], 1, 'EX', 604800)
+  redis.call('SET', KEYS[5], 1, 'EX', 604800, 'NX')
 end

@@ -19,9 +19,11 @@ local function clock(q)
   return tonumber(call('GET', q.clock)) or 0
 end
 
--- Claims leave large messages to commands outside of scripts; see claim.lua.
+-- Claims leave large messages to commands outside of scripts, and may have written
+-- there when the next one is due; see claim.lua.
 local function note_large(q)
-  redis.pcall('SET', q.ready:sub(1, -6) .. 'large', 1, 'EX', 604800)
+  redis.pcall('SET', q.ready:sub(1, -6) .. 'large', 1, 'EX', 604800,
+    'NX')
 end
 
 -- Whether the header of a message may have this name: much cheaper than options().
