@@ -46,7 +46,8 @@ MQ_CFLAGS = -std=c11 $(WARN) $(if $(WERROR),-Werror) \
 	  -fstack-protector-strong -fno-common $(PKG_CFLAGS)
 MQ_LDFLAGS = -Wl,-z,relro,-z,now -Wl,--as-needed
 PKG_CFLAGS := $(shell $(PKG_CONFIG) --cflags $(PKGS) 2>/dev/null)
-PKG_LIBS := $(shell $(PKG_CONFIG) --libs $(PKGS) 2>/dev/null)
+# Most names are libc's: the loader finds them sooner in the first library.
+PKG_LIBS := -lc $(shell $(PKG_CONFIG) --libs $(PKGS) 2>/dev/null)
 # libev has a pkg-config file on some systems only.
 EV_LIBS	:= $(or $(shell $(PKG_CONFIG) --libs libev 2>/dev/null),-lev)
 PKG_CFLAGS += $(shell $(PKG_CONFIG) --cflags libev 2>/dev/null)

@@ -47,6 +47,8 @@ mq_option_begin(void)
 	for (fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
 		if (fcntl(fd, F_GETFD) == -1)
 			(void)open("/dev/null", stand_ins[fd]);
+	/* Jansson itself would open /dev/urandom. */
+	json_object_seed(arc4random());
 	signal(SIGPIPE, SIG_IGN);
 	signal(SIGXFSZ, SIG_IGN);
 	if (getpid() == 1)
