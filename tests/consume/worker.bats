@@ -358,6 +358,9 @@ names() {
 		/usr/bin/env -0 >"$T/env"
 	assert_equal "$(var WORD)" kept
 	assert_equal "$(var HOME)" /h
+	# The id is the only header.
+	assert_equal "$(var MQ_HEADER_MQ_ID)" "$(var MQ_ID)"
+	assert_equal "$(var RQ_PARAM4)" ""
 	run names
 	assert_output - <<'.'
 HOME

@@ -1,6 +1,7 @@
 #include "run.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -71,6 +72,7 @@ on_patience(struct ev_loop *loop, ev_timer *w, int events)
 	struct slot *s = w->data;
 
 	(void)events;
+	fcntl(s->verbs_fd, F_SETFL, O_NONBLOCK);
 	ev_io_start(loop, &s->verbs_io);
 	run_output_listen(s->output);
 	mq_child_poll(&s->child);
@@ -186,16 +188,26 @@ on_answered(void *arg)
 	ss->events->wake(ss->arg);
 }
 
-/* A grandchild may keep the pipes open for ever: no end is waited for. */
+/* Reads what the pipes hold; whether no process can write more.  A grandchild may
+ * keep them open for ever: no end is waited for. */
+static bool
+read_rest(struct slot *s)
+{
+	/* Most short runs write nothing. */
+	if (run_output_silent(s->output, s->verbs_fd))
+		return true;
+	fcntl(s->verbs_fd, F_SETFL, O_NONBLOCK);
+	return !read_verbs(s, true) && run_output_ended(s->output);
+}
+
 static void
 on_ended(void *arg, int status)
 {
 	struct slot *s = arg;
 	struct slots *ss = s->slots;
 	double took = mq_clock_s(CLOCK_MONOTONIC) - s->started;
-	bool alone;
+	bool alone = read_rest(s);
 
-	alone = !read_verbs(s, true) && run_output_ended(s->output);
 	mq_verbs_end(&s->verbs);
 	slot_ended(s, status, alone);
 	ss->events->ran(ss->arg, slot_message(s)->queue, took);

@@ -3,6 +3,7 @@
 #include <sys/ioctl.h>
 
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -165,6 +166,7 @@ on_verbs(struct ev_loop *loop, ev_io *w, int events)
 void
 stream_verbs_watch(struct slot *s)
 {
+	fcntl(s->verbs_fd, F_SETFL, O_NONBLOCK);
 	ev_io_init(&s->verbs_io, on_verbs, s->verbs_fd, EV_READ);
 	s->verbs_io.data = s;
 	ev_io_start(s->slots->loop, &s->verbs_io);

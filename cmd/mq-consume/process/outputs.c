@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -22,6 +23,7 @@ struct run_output {
 	struct output_target *target;
 	int fd; /* -1: the pipe has no writer any more */
 	bool lingers, waits;
+	bool polled; /* reads do not block */
 	ev_io io;
 	size_t len;
 	char tail[OUTPUT_TAIL]; /* the last len bytes that were read */
@@ -85,8 +87,13 @@ static enum took
 take_output(struct run_output *r)
 {
 	char buf[PIPE_BUF];
-	ssize_t n = read(r->fd, buf, sizeof(buf));
+	ssize_t n;
 
+	/* Only our end: the script's must block. */
+	if (!r->polled)
+		fcntl(r->fd, F_SETFL, O_NONBLOCK);
+	r->polled = true;
+	n = read(r->fd, buf, sizeof(buf));
 	if (n == -1 && (errno == EAGAIN || errno == EINTR))
 		return TOOK_NOTHING;
 	if (n <= 0)
@@ -156,8 +163,6 @@ run_output_open(struct outputs *o, int i, int *end)
 
 	if (pipe2(fds, O_CLOEXEC) == -1)
 		return NULL;
-	/* Only our end: the script's must block. */
-	fcntl(fds[0], F_SETFL, O_NONBLOCK);
 	r = mq_xcalloc(1, sizeof(*r));
 	r->outputs = o;
 	r->target = o->logs != NULL ? &o->logs[i] : &o->errors;
@@ -202,6 +207,20 @@ run_output_ended(struct run_output *r)
 	if (took == TOOK_THE_END)
 		close_pipe(r);
 	return r->fd == -1;
+}
+
+bool
+run_output_silent(struct run_output *r, int other)
+{
+	struct pollfd fds[] = {
+	    {.fd = r->fd, .events = POLLIN}, {.fd = other, .events = POLLIN}};
+
+	/* A pipe whose end was seen before counts as not silent. */
+	if (poll(fds, 2, 0) != 2 || fds[0].revents != POLLHUP ||
+	    fds[1].revents != POLLHUP)
+		return false;
+	close_pipe(r);
+	return true;
 }
 
 const char *

@@ -78,6 +78,10 @@ const char *run_output_so_far(struct run_output *);
 /* Copies what there is; whether no process can write more. */
 bool run_output_ended(struct run_output *);
 
+/* Whether no process can write into the pipe, nor into the pipe that `other` reads,
+ * and nothing is in either: one call instead of a read of each. */
+bool run_output_silent(struct run_output *, int other);
+
 /* Drops the output kept until now. */
 void run_output_forget(struct run_output *);
 

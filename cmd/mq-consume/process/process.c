@@ -125,8 +125,6 @@ open_verbs(struct run *run, struct mq_worker *w)
 		return -1;
 	run->verbs = fds[0];
 	w->verbs = fds[1];
-	/* Only our end: the script's must block. */
-	fcntl(run->verbs, F_SETFL, O_NONBLOCK);
 	return 0;
 }
 

@@ -25,7 +25,7 @@ struct process {
 /* A command that runs, with our ends of its pipes; all are the caller's. */
 struct run {
 	pid_t pid;
-	int verbs; /* non-blocking */
+	int verbs;
 	struct run_output *output;
 };
 
