@@ -41,7 +41,10 @@ WARN	= -Wall -Wextra -Wpedantic -Wshadow -Wstrict-prototypes \
 	  -Wold-style-definition -Wformat=2 -Wno-format-nonliteral \
 	  -Wimplicit-fallthrough
 PKGS	= hiredis libbsd-overlay jansson
-MQ_CPPFLAGS = -D_GNU_SOURCE -DLIBBSD_OPENBSD_VIS -DMQ_VERSION='"$(VERSION)"' -Icommon -Icmd
+# TLS where the libraries for it are.
+TLS	:= $(shell $(PKG_CONFIG) --exists 'hiredis_ssl >= 1.0' 'libssl >= 3.0' && echo -DMQ_TLS)
+PKGS	+= $(if $(TLS),hiredis_ssl libssl libcrypto)
+MQ_CPPFLAGS = $(TLS) -D_GNU_SOURCE -DLIBBSD_OPENBSD_VIS -DMQ_VERSION='"$(VERSION)"' -Icommon -Icmd
 MQ_CFLAGS = -std=c11 $(WARN) $(if $(WERROR),-Werror) \
 	  -fstack-protector-strong -fno-common $(PKG_CFLAGS)
 MQ_LDFLAGS = -Wl,-z,relro,-z,now -Wl,--as-needed

@@ -267,7 +267,7 @@ _mq_add_argument() {
 				COMPREPLY+=("unix://$word")
 			done < <(compgen -f -- "${cur#unix://}")
 		else
-			_mq_add_words redis:// unix:/// private:
+			_mq_add_words redis:// rediss:// unix:/// private:
 		fi
 		;;
 	-L | --layout) _mq_add_words rmq rsmq ;;

@@ -3,7 +3,7 @@
 #   deps.sh --check SET...     lists what is missing and fails if anything is
 #   deps.sh --install SET...   installs it with apt-get, when allowed to
 #   deps.sh --npm DIR          puts the rsmq of npm into DIR, unless it is there
-# Sets: build run test browser node bench fuzz memcheck lint.  CC, CPPFLAGS and
+# Sets: build tls run test browser node bench fuzz memcheck lint.  CC, CPPFLAGS and
 # CFLAGS say where the compiler looks, as for make.
 # shellcheck disable=SC2086 # $want and the flags are lists of words
 set -u
@@ -12,6 +12,7 @@ packages() {
 	case $1 in
 	build) echo gcc libc6-dev make pkg-config libhiredis-dev libbsd-dev \
 		libev-dev libjansson-dev ;;
+	tls) echo libssl-dev openssl ;;
 	run) echo redis-server redis-tools ;;
 	test) echo bats bats-assert bats-support libcmocka-dev python3 perl \
 		procps util-linux mandoc bash-completion prometheus faketime \
@@ -56,6 +57,7 @@ have() {
 	libbsd-dev) library libbsd-overlay ;;
 	libev-dev) library libev || header ev.h ;;
 	libjansson-dev) library jansson ;;
+	libssl-dev) library libssl ;;
 	libcmocka-dev) library cmocka ;;
 	redis-tools) program redis-cli ;;
 	prometheus) program promtool ;;

@@ -9,6 +9,7 @@
 #include "base/password.h"
 #include "base/say.h"
 #include "base/xalloc.h"
+#include "redis/tls.h"
 #include "startup.h"
 
 /* Keeps a copy, and takes the password out of what ps(1) shows. */
@@ -117,7 +118,8 @@ mq_option_shared(struct mq_shared *o, int ch, char *const argv[])
 		mq_option_print(o->help);
 		return true;
 	case 'V':
-		mq_option_print("mq-tools " MQ_VERSION "\n");
+		mq_option_print(
+		    "mq-tools " MQ_VERSION "\nfeatures: " MQ_TLS_FEATURES "\n");
 		return true;
 	case MQ_OPT_PRINT_ACL:
 		o->print_acl = true;

@@ -34,7 +34,7 @@
 
 /* The shared part of every --help. */
 #define MQ_SHARED_HELP                                                         \
-	"  -u, --url URL          where the server is: redis://, unix://,\n"    \
+	"  -u, --url URL          where the server is: redis[s]://, unix://,\n"    \
 	"                         private: (default: MQ_URL, mq/env, private:)\n" \
 	"  -L, --layout LAYOUT    rmq (default) or rsmq: whose keys it has\n"  \
 	"  -q, --quiet            say less\n"                                  \

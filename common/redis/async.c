@@ -104,6 +104,11 @@ on_room(struct ev_loop *loop, ev_io *w, int events)
 	struct mq_request *q;
 
 	(void)events;
+	/* The handshake waits for the server; on_reply() goes on. */
+	if (!mq_tls_ready(a->tls)) {
+		ev_io_stop(loop, w);
+		return;
+	}
 	a->moved++;
 	while (a->context != NULL && sdslen(a->context->c.obuf) < PIECE &&
 	    (q = TAILQ_FIRST(&a->backlog)) != NULL) {
@@ -188,6 +193,8 @@ on_reply(redisAsyncContext *context, void *reply, void *arg)
 	/* The connection ended in the middle of sending it. */
 	if (TAILQ_FIRST(&a->backlog) == q)
 		TAILQ_REMOVE(&a->backlog, q, link);
+	if (a->context != NULL && !TAILQ_EMPTY(&a->backlog))
+		ev_io_start(a->loop, &a->room);
 	if (reply != NULL && q->command.script != NULL &&
 	    mq_reply_noscript(reply) && a->context != NULL) {
 		send_text(q);
@@ -250,7 +257,7 @@ mq_async_flush(struct mq_async *a)
 	/* On an error the library's own next write fails in the same way; after
 	 * success it need not wait for room. */
 	if (context != NULL && (context->c.flags & REDIS_CONNECTED) != 0 &&
-	    sdslen(context->c.obuf) > 0 &&
+	    mq_tls_ready(a->tls) && sdslen(context->c.obuf) > 0 &&
 	    redisBufferWrite(&context->c, &done) == REDIS_OK && done)
 		context->ev.delWrite(context->ev.data);
 }

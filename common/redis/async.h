@@ -16,17 +16,19 @@
 
 #include "command.h"
 #include "server.h"
+#include "tls.h"
 
 struct mq_request;
 
 struct mq_async {
 	struct ev_loop *loop;
 	redisAsyncContext *context; /* NULL: there is no connection */
+	mq_tls *tls;
 	TAILQ_HEAD(mq_backlog, mq_request) backlog; /* not handed over whole */
 	ev_io room;	     /* the socket takes more; while there is backlog */
 	size_t moved;	     /* goes up with every reply and piece */
 	size_t moved_before; /* see mq_async_moves() */
-	char refusal[128];   /* what the server said against our greeting */
+	char refusal[256];   /* what the server said against our greeting */
 	/* The connection is gone; why is a text for people.  Called once,
 	 * after the callbacks of all commands; before them when there was
 	 * no connection at all. */

@@ -102,23 +102,39 @@ mq_redis_reach(struct mq_redis *r, struct mq_server *server, double until)
 	return -1;
 }
 
+/* The handshake is part of connecting, for its time. */
+static int
+start_tls(struct mq_redis *r, double until)
+{
+	char why[256];
+	int status;
+
+	redisSetTimeout(r->context, connect_timeout(until));
+	status = mq_tls_start(&r->tls, r->context, &r->server->url,
+	    r->server->url.hosts[0].name, why, sizeof(why));
+	return status == 0 ? 0 : mq_redis_fail(r, status, "%s", why);
+}
+
 int
 mq_redis_open_until(struct mq_redis *r, struct mq_server *server, double until)
 {
 	redisContext *c;
+	int rv = 0;
 
 	if (mq_redis_reach(r, server, until) == -1)
 		return -1;
 	c = r->context;
 	fcntl(c->fd, F_SETFD, FD_CLOEXEC);
+	if (server->url.tls)
+		rv = start_tls(r, until);
 	redisSetTimeout(c, io_timeout);
 	if (server->socket[0] == '\0')
 		redisEnableKeepAlive(c);
-	if (greet_server(r) == -1) {
+	if (rv == 0)
+		rv = greet_server(r);
+	if (rv == -1)
 		mq_redis_close(r);
-		return -1;
-	}
-	return 0;
+	return rv;
 }
 
 int

@@ -52,14 +52,39 @@ mq_redis_fail(struct mq_redis *r, int status, const char *fmt, ...)
 	return -1;
 }
 
-static const char *
-lost_cause(const redisContext *c)
+static bool
+is_timeout(const redisContext *c)
 {
-	if (c == NULL)
-		return "out of memory";
-	if (c->err == REDIS_ERR_IO && errno == EAGAIN)
-		return "no answer for too long";
-	return c->errstr;
+	return c->err == REDIS_ERR_IO && errno == EAGAIN;
+}
+
+/* Whether the server has ended the connection before it has said anything. */
+static bool
+ended_early(const struct mq_redis *r)
+{
+	return !r->heard &&
+	    (r->context->err == REDIS_ERR_EOF ||
+		(r->context->err == REDIS_ERR_IO &&
+		    (errno == ECONNRESET || errno == EPIPE)));
+}
+
+/* TLS that has not begun, or has ended, may have more to say. */
+static int
+fail_cause(struct mq_redis *r, int status)
+{
+	const redisContext *c = r->context;
+	bool early = ended_early(r);
+	char why[256];
+	int of_tls =
+	    is_timeout(c) ? 0 : mq_tls_failure(r->tls, early, why, sizeof(why));
+
+	if (of_tls != 0)
+		return mq_redis_fail(r, of_tls, "%s", why);
+	return mq_redis_fail(r, status, "%s%s",
+	    is_timeout(c) ? "no answer for too long" : c->errstr,
+	    early && r->tls == NULL && r->server->socket[0] == '\0' ?
+		"; a server with TLS takes rediss://" :
+		"");
 }
 
 void
@@ -69,10 +94,13 @@ mq_redis_set_lost(struct mq_redis *r)
 	/* Of memory, or of descriptors. */
 	bool short_of = c == NULL || c->err == REDIS_ERR_OOM ||
 	    (c->err == REDIS_ERR_IO && (errno == EMFILE || errno == ENFILE));
-	int status = short_of ? MQ_EXIT_AGAIN : MQ_EXIT_UNAVAILABLE;
 
-	mq_redis_fail(r, r->cluster ? MQ_EXIT_CONFIG : status, "%s",
-	    r->cluster ? MQ_REDIS_CLUSTER : lost_cause(c));
+	if (r->cluster)
+		mq_redis_fail(r, MQ_EXIT_CONFIG, MQ_REDIS_CLUSTER);
+	else if (c == NULL)
+		mq_redis_fail(r, MQ_EXIT_AGAIN, "out of memory");
+	else
+		fail_cause(r, short_of ? MQ_EXIT_AGAIN : MQ_EXIT_UNAVAILABLE);
 }
 
 bool
@@ -221,6 +249,7 @@ next_reply(struct mq_redis *r, bool waits)
 			mq_redis_set_lost(r);
 			return NULL;
 		}
+		r->heard = true;
 	} while (is_hello(r, &reply));
 	return reply;
 }
@@ -268,7 +297,9 @@ mq_redis_call(struct mq_redis *r, struct mq_command *c)
 void
 mq_redis_close(struct mq_redis *r)
 {
+	mq_tls_free(r->tls);
 	redisFree(r->context);
+	r->tls = NULL;
 	r->context = NULL;
 }
 

@@ -14,17 +14,20 @@
 #include "command.h"
 #include "reply.h"
 #include "server.h"
+#include "tls.h"
 
 /* How long one read or write may take without any progress. */
 #define MQ_REDIS_PATIENCE_MS 60000
 
 struct mq_redis {
 	redisContext *context;
+	mq_tls *tls;
 	struct mq_server *server; /* the caller's */
 	size_t unsent;		  /* bytes collected, and not sent yet */
 	int status;		  /* mq_exit of the last failure */
 	char error[512];	  /* "NAME: what went wrong" of it; may hold
 				   * anything that the server said */
+	bool heard;		  /* the server has answered something */
 	bool asked;		  /* the reply to HELLO is the next one */
 	bool cluster;		  /* the server is a node of a cluster */
 	/* See mq_redis_wait_with(). */

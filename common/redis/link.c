@@ -13,21 +13,29 @@
 #include "reply.h"
 
 static void
+drop_connection(struct mq_async *a)
+{
+	mq_tls_free(a->tls);
+	a->tls = NULL;
+	a->context = NULL;
+	mq_async_drop_backlog(a);
+}
+
+static void
 report_down(struct mq_async *a, const redisAsyncContext *context)
 {
 	if (context->c.err == REDIS_ERR_OOM)
 		mq_die(MQ_EXIT_AGAIN, "out of memory");
-	/* The library frees the context after this. */
-	a->context = NULL;
-	mq_async_drop_backlog(a);
-	if (a->down == NULL)
-		return;
-	if (a->refusal[0] != '\0')
-		a->down(a->arg, a->refusal);
-	else
-		a->down(a->arg,
+	if (a->refusal[0] == '\0' &&
+	    mq_tls_failure(a->tls, false, a->refusal, sizeof(a->refusal)) == 0)
+		strlcpy(a->refusal,
 		    context->c.err != 0 ? context->c.errstr :
-					  "connection closed");
+					  "connection closed",
+		    sizeof(a->refusal));
+	/* The library frees the context after this. */
+	drop_connection(a);
+	if (a->down != NULL)
+		a->down(a->arg, a->refusal);
 }
 
 static void
@@ -73,26 +81,40 @@ on_hello(void *arg, redisReply *reply)
 		give_up_connection(arg, MQ_REDIS_CLUSTER);
 }
 
-int
-mq_async_open(
-    struct mq_async *a, const struct mq_server *server, const char **why)
+/* Begins to connect, and TLS where the URL has it. */
+static redisAsyncContext *
+connect_to(struct mq_async *a, const struct mq_server *server)
 {
-	struct mq_command c = {0};
+	const struct mq_url_host *host = server->url.hosts;
 	redisAsyncContext *context;
-	int step;
 
 	if (server->socket[0] != '\0')
 		context = redisAsyncConnectUnix(server->socket);
 	else
-		context = redisAsyncConnect(
-		    server->address, server->url.hosts[0].port);
-	if (context == NULL || context->err != 0) {
+		context = redisAsyncConnect(server->address, host->port);
+	if (context == NULL || context->err != 0)
 		strlcpy(a->refusal,
 		    context != NULL ? context->errstr : "out of memory",
 		    sizeof(a->refusal));
+	else if (!server->url.tls ||
+	    mq_tls_start(&a->tls, &context->c, &server->url, host->name,
+		a->refusal, sizeof(a->refusal)) == 0)
+		return context;
+	if (context != NULL)
+		redisAsyncFree(context);
+	return NULL;
+}
+
+int
+mq_async_open(
+    struct mq_async *a, const struct mq_server *server, const char **why)
+{
+	redisAsyncContext *context = connect_to(a, server);
+	struct mq_command c = {0};
+	int step;
+
+	if (context == NULL) {
 		*why = a->refusal;
-		if (context != NULL)
-			redisAsyncFree(context);
 		return -1;
 	}
 	/* The library sets no close-on-exec flag. */
@@ -122,8 +144,7 @@ mq_async_close(struct mq_async *a)
 
 	if (context == NULL)
 		return;
-	a->context = NULL;
 	context->data = NULL;
-	mq_async_drop_backlog(a);
+	drop_connection(a);
 	redisAsyncFree(context);
 }

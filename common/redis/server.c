@@ -12,6 +12,7 @@
 #include "envfile.h"
 #include "private/disk.h"
 #include "private/private.h"
+#include "tls.h"
 
 static char *
 user_env_file(void)
@@ -59,6 +60,17 @@ read_files(struct mq_server *server, struct mq_envfile *f, char *error,
 	free(paths[0]);
 	free(paths[1]);
 	return status;
+}
+
+static void
+note_insecure(struct mq_server *server)
+{
+	size_t n = strlen(server->note);
+
+	if (server->url.insecure)
+		snprintf(server->note + n, sizeof(server->note) - n,
+		    "%s%s: insecure=1: its certificate is not verified",
+		    n > 0 ? "; " : "", server->name);
 }
 
 /* f->url is set; the rest of it only if it comes from a file. */
@@ -139,12 +151,12 @@ add_password(struct mq_server *server, const struct mq_envfile *f, char *error,
 	return 0;
 }
 
-/* Why a URL of this kind cannot be used yet; NULL: it can. */
+/* Why a URL of this kind cannot be used; NULL: it can. */
 static const char *
-not_yet(const struct mq_url *u)
+unusable_cause(const struct mq_url *u)
 {
-	if (u->tls)
-		return "TLS comes in a later version";
+	if (u->tls && mq_tls_missing() != NULL)
+		return mq_tls_missing();
 	switch (u->kind) {
 	case MQ_URL_CLUSTER:
 		return "redis-cluster:// comes in a later version";
@@ -166,7 +178,7 @@ parse_server(
 		return MQ_EXIT_CONFIG;
 	}
 	mq_url_show(&server->url, server->name, sizeof(server->name));
-	why = not_yet(&server->url);
+	why = unusable_cause(&server->url);
 	if (why != NULL) {
 		snprintf(error, error_size, "%s: %s", server->name, why);
 		return MQ_EXIT_CONFIG;
@@ -197,6 +209,8 @@ mq_server_find(
 	mq_envfile_free(&f);
 	if (status != 0)
 		mq_server_free(server);
+	else
+		note_insecure(server);
 	return status;
 }
 
@@ -210,6 +224,8 @@ mq_server_at(
 	status = parse_server(server, url, error, error_size);
 	if (status != 0)
 		mq_server_free(server);
+	else
+		note_insecure(server);
 	return status;
 }
 

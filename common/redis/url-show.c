@@ -44,8 +44,8 @@ show_parameter(struct mq_buf *out, const char *name, const char *value)
 
 	if (value == NULL)
 		return;
-	/* Right behind a host, one of these would change its meaning. */
-	text = mq_percent_encode(value, "%&/@");
+	/* Right behind a host, an @ would make it a user. */
+	text = mq_percent_encode(value, "%&@");
 	mq_buf_printf(out, "%c%s%s",
 	    memchr(out->data, '?', out->len) != NULL ? '&' : '?', name, text);
 	free(text);

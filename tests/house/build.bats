@@ -53,7 +53,7 @@ made() {
 		made | grep -qx build/common/lua.o
 		made | grep -qx build/mq-pause
 	done
-	[ "$(build/mq-pause -V)" = "mq-tools 9.9" ]
+	[ "$(build/mq-pause -V | head -n 1)" = "mq-tools 9.9" ]
 	make_pause VERSION=9.9 LDFLAGS=-Wl,-s
 	made | grep -qx build/mq-pause
 	make_pause VERSION=9.9 LDFLAGS=-Wl,-s

@@ -435,7 +435,7 @@ complete_at() {
 	run complete_at mq-pause --for 10m od
 	assert_output ""
 	run complete_at mq-stats -u red
-	assert_output redis://
+	assert_output $'redis://\nrediss://'
 }
 
 @test "completion: the private server is asked if it runs, never started" {
@@ -522,5 +522,5 @@ readme_targets() {
 	run grep -x "$version" "$root/NEWS"
 	assert_success
 	run_mq 0 mq-stats --version
-	assert_output "mq-tools $version"
+	assert_equal "${lines[0]}" "mq-tools $version"
 }

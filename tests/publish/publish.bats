@@ -1112,7 +1112,7 @@ blocked_client() {
 	done
 	for option in -V --version; do
 		run_mq 0 mq-publish "$option"
-		assert_regex "$output" '^mq-tools [0-9]+\.[0-9]+\.[0-9]+$'
+		assert_regex "${lines[0]}" '^mq-tools [0-9]+\.[0-9]+\.[0-9]+$'
 		assert_equal "$stderr" ""
 	done
 	assert_equal "$(redis dbsize)" 0

@@ -153,6 +153,8 @@ remote_new(struct remotes *of, const char *url)
 		r->state = REMOTE_DOWN;
 		r->since = mq_clock_steady_s();
 	} else {
+		if (r->server.note[0] != '\0')
+			mq_say("%s", r->server.note);
 		start_remote(r);
 	}
 	return r;

@@ -8,6 +8,7 @@
 #include "base/say.h"
 #include "parts.h"
 #include "redis/error.h"
+#include "redis/tls.h"
 
 #define RETRY_MAX 5.0
 
@@ -63,7 +64,7 @@ session_reset(struct session *s, const char *why)
 		mq_say("%s: %s; reconnecting", s->server->name, why);
 	else if (s->opt->verbose)
 		mq_say("%s: %s", s->server->name, why);
-	else if (!s->ever_joined)
+	else if (!s->ever_joined || mq_tls_says(why))
 		session_complain(s, why);
 	s->state = SESSION_DOWN;
 	mq_async_close(&s->main);

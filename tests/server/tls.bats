@@ -1,0 +1,414 @@
+#!/usr/bin/env bats
+# needs: tls
+# The way to a server through TLS, with certificates of a CA of this file.  A build
+# without TLS must say so wherever these tests would use it.
+
+# run_mq sets output and stderr; each test is a subshell of its own.
+# shellcheck disable=SC2030,SC2031,SC2154
+
+load ../helpers/common
+
+setup_file() {
+	D=$(own_dir)
+	export D
+	make_certificates
+	PORT=$(free_port)
+	PLAIN=$(free_port)
+	export PORT PLAIN
+	server_run --tls-port "$PORT" --port "$PLAIN" --bind 127.0.0.1 \
+		--tls-auth-clients no --tls-ca-cert-file "$D/ca.pem" \
+		--tls-cert-file "$D/good.pem" --tls-key-file "$D/good.key"
+}
+
+teardown_file() {
+	server_stop
+}
+
+setup() {
+	common_setup
+	serve good
+	redis config set tls-auth-clients no tls-protocols "" >/dev/null
+	url="rediss://localhost:$PORT?cacert=$D/ca.pem"
+}
+
+teardown() {
+	common_teardown
+}
+
+free_port() {
+	python3 -c 'import socket
+s = socket.socket()
+s.bind(("127.0.0.1", 0))
+print(s.getsockname()[1])'
+}
+
+new_key() {
+	openssl genpkey -quiet -algorithm EC -pkeyopt ec_paramgen_curve:P-256 \
+		-out "$D/$1.key" 2>/dev/null || openssl ecparam -genkey -noout \
+		-name prime256v1 -out "$D/$1.key"
+}
+
+# authority NAME
+authority() {
+	new_key "$1"
+	openssl req -x509 -key "$D/$1.key" -subj "/CN=$1" -days 2 \
+		-addext 'keyUsage=critical,keyCertSign' -out "$D/$1.pem"
+}
+
+# certificate NAME AUTHORITY ALTNAME [COMMAND...]: openssl is run by the command.
+certificate() {
+	new_key "$1"
+	openssl req -new -key "$D/$1.key" -subj "/CN=$1" |
+		"${@:4}" openssl x509 -req -CA "$D/$2.pem" -CAkey "$D/$2.key" \
+			-CAcreateserial -days 2 -out "$D/$1.pem" \
+			-extfile <(echo "subjectAltName=$3") 2>/dev/null
+}
+
+make_certificates() {
+	authority ca
+	authority other
+	certificate good ca DNS:localhost
+	certificate address ca IP:127.0.0.1
+	certificate expired ca DNS:localhost faketime -f -10d
+	certificate foreign ca DNS:queue.example
+	certificate stranger other DNS:localhost
+	new_key alone
+	openssl req -x509 -key "$D/alone.key" -subj /CN=alone -days 2 \
+		-addext subjectAltName=DNS:localhost -out "$D/alone.pem"
+	openssl pkey -in "$D/good.key" -aes256 -passout pass:x -out "$D/secret.key"
+	: >"$D/empty"
+}
+
+# serve NAME: new connections get this certificate.
+serve() {
+	redis config set tls-cert-file "$D/$1.pem" tls-key-file "$D/$1.key" >/dev/null
+}
+
+has_tls() {
+	"$BUILD/mq-publish" -V | grep -qx 'features: tls'
+}
+
+# Ends the test of a build without TLS, which must say so.
+needs_tls() {
+	has_tls && return
+	run_mq 78 mq-publish -u "$url" q x
+	says "rediss://localhost:$PORT?cacert=$D/ca.pem: this build has no TLS; it takes hiredis_ssl (hiredis 1.0 or newer) and OpenSSL 3"
+	return 1
+}
+
+# says TEXT: one line, behind the name of the tool.
+says() {
+	assert_equal "${stderr#*: }" "$1"
+}
+
+# refused STATUS URL WHY: both by a connection that waits.
+refused() {
+	run_mq "$1" mq-publish -u "$2" q x
+	says "$2: $3"
+	run_mq "$1" mq-consume -u "$2" -n 1 q
+	says "$2: $3"
+}
+
+@test "tls: a build says whether it has TLS" {
+	local tool
+
+	for tool in publish consume lease stats return purge pause clean; do
+		run_mq 0 "mq-$tool" -V
+		assert_regex "$output" $'\nfeatures: (tls|none)$'
+	done
+	needs_tls || return 0
+	run_mq 0 mq-publish -u "$url" q x
+}
+
+@test "tls: every tool" {
+	needs_tls || return 0
+	export MQ_URL=$url
+	seq 1000 | run_mq 0 mq-publish -l q
+	run_mq 0 mq-stats --json q
+	run_mq 0 mq-consume -n 990 -l q
+	assert_equal "$(sort -n <<<"$output" | uniq | wc -l)" 990
+	run_mq 0 mq-consume -n 5 -j 2 q -- false
+	run_mq 0 mq-return q
+	run_mq 0 mq-lease --for 1m q
+	run_mq 0 mq-pause q
+	run_mq 0 mq-clean
+	run_mq 0 mq-purge --force --ready q
+	assert_equal "$stderr" ""
+}
+
+@test "tls: a URL in the env file" {
+	needs_tls || return 0
+	mkdir -p "$T/mq"
+	echo "MQ_URL='$url'" >"$T/mq/env"
+	unset MQ_URL
+	XDG_CONFIG_HOME=$T run_mq 0 mq-publish q x
+	XDG_CONFIG_HOME=$T run_mq 0 mq-consume -n 1 q
+	assert_output x
+}
+
+@test "tls: long payloads in both directions, at once and bit by bit" {
+	needs_tls || return 0
+	head -c 50000000 /dev/urandom >"$T/long"
+	run_mq 0 mq-publish -u "$url" q <"$T/long"
+	run_mq 0 mq-consume -u "$url" -n 1 --push r q -- sh -c 'echo push >&3'
+	"$BUILD/mq-consume" -u "$url" -n 1 r | cmp - "$T/long"
+}
+
+# slow_link SECONDS: what comes to $port goes to the server bit by bit.
+slow_link() {
+	python3 "$root/tests/helpers/link.py" "$PORT" "$1" >"$T/port" 3>&- &
+	eventually 10 [ -s "$T/port" ]
+	port=$(<"$T/port")
+}
+
+# --- who the server is -----------------------------------------------------------
+
+@test "tls: a certificate that is not good: 78" {
+	needs_tls || return 0
+	refused 78 "rediss://localhost:$PORT" \
+		'TLS: the server'\''s certificate is from an authority that is not trusted; cacert=FILE names one'
+	refused 78 "rediss://localhost:$PORT?cacert=$D/other.pem" \
+		'TLS: the server'\''s certificate is from an authority that is not trusted; cacert=FILE names one'
+	serve alone
+	refused 78 "$url" 'TLS: the server'\''s certificate is self-signed; to trust it, name its file with cacert='
+	run_mq 0 mq-publish -u "rediss://localhost:$PORT?cacert=$D/alone.pem" q x
+	serve expired
+	refused 78 "$url" 'TLS: the server'\''s certificate has expired'
+	serve foreign
+	refused 78 "$url" 'TLS: the server'\''s certificate is for another host; sni=NAME says whose it must be'
+	assert_equal "$(held q)" "1 0 0 0"
+}
+
+@test "tls: a certificate for an address, and for a name that the URL tells" {
+	needs_tls || return 0
+	refused 78 "rediss://127.0.0.1:$PORT?cacert=$D/ca.pem" \
+		'TLS: the server'\''s certificate is for another host; sni=NAME says whose it must be'
+	run_mq 0 mq-publish -u "rediss://127.0.0.1:$PORT?cacert=$D/ca.pem&sni=localhost" q x
+	refused 78 "$url&sni=queue.example" \
+		'TLS: the server'\''s certificate is for another host; sni=NAME says whose it must be'
+	serve foreign
+	run_mq 0 mq-publish -u "$url&sni=queue.example" q x
+	run_mq 0 mq-consume -u "$url&sni=queue.example" -n 2 -l q
+	assert_output $'x\nx'
+	serve address
+	run_mq 0 mq-publish -u "rediss://127.0.0.1:$PORT?cacert=$D/ca.pem" q x
+	refused 78 "$url" \
+		'TLS: the server'\''s certificate is for another host; sni=NAME says whose it must be'
+}
+
+@test "tls: the system's authorities" {
+	needs_tls || return 0
+	SSL_CERT_FILE=$D/ca.pem run_mq 0 mq-publish -u "rediss://localhost:$PORT" q x
+}
+
+@test "tls: insecure=1 takes any certificate, and says so once" {
+	local insecure="rediss://localhost:$PORT?insecure=1"
+
+	needs_tls || return 0
+	serve alone
+	run_mq 0 mq-publish -u "$insecure" q x
+	says "$insecure: insecure=1: its certificate is not verified"
+	run_mq 0 mq-consume -u "$insecure" -n 1 q
+	assert_output x
+	says "$insecure: insecure=1: its certificate is not verified"
+	serve expired
+	run_mq 0 mq-publish -q -u "$insecure" q x
+	assert_equal "$stderr" ""
+}
+
+# --- files ------------------------------------------------------------------------
+
+@test "tls: files that are not there, or hold something else: 78" {
+	local own="cert=$D/good.pem&key=$D/good.key"
+
+	needs_tls || return 0
+	refused 78 "rediss://localhost:$PORT?cacert=$T/none" \
+		"TLS: cacert=$T/none: No such file or directory"
+	refused 78 "rediss://localhost:$PORT?cacert=$D/empty" \
+		"TLS: cacert=$D/empty: holds no certificate"
+	refused 78 "$url&cert=$T/none&key=$D/good.key" \
+		"TLS: cert=$T/none: No such file or directory"
+	refused 78 "$url&cert=$D/empty&key=$D/good.key" \
+		"TLS: cert=$D/empty: holds no certificate"
+	refused 78 "$url&cert=$D/good.pem&key=$T/none" \
+		"TLS: key=$T/none: No such file or directory"
+	refused 78 "$url&cert=$D/good.pem&key=$D/good.pem" \
+		"TLS: key=$D/good.pem: holds no private key"
+	refused 78 "$url&cert=$D/good.pem&key=$D/alone.key" \
+		"TLS: key=$D/alone.key: does not belong to the certificate in $D/good.pem"
+	refused 78 "$url&cert=$D/good.pem" \
+		"TLS: cert= and key= are given together or not at all"
+	run_mq 0 mq-publish -u "$url&$own" q x
+}
+
+@test "tls: a key with a passphrase is refused, and nobody is asked: 78" {
+	needs_tls || return 0
+	url+="&cert=$D/good.pem&key=$D/secret.key"
+	# On a terminal, which the library would ask.
+	run timeout 60 python3 -c 'import pty, os, sys
+sys.exit(os.waitstatus_to_exitcode(pty.spawn(sys.argv[1:])))' \
+		"$BUILD/mq-publish" -u "$url" q x
+	assert_equal "$status" 78
+	assert_output -p "TLS: key=$D/secret.key: needs a passphrase; use a key without one"
+}
+
+# --- who we are -------------------------------------------------------------------
+
+@test "tls: a server that demands a certificate" {
+	needs_tls || return 0
+	redis config set tls-auth-clients yes >/dev/null
+	refused 78 "$url" \
+		'TLS: the server demands a certificate; name its files with cert= and key='
+	# The alert comes, if it does, just before the end of the connection.
+	run "$BUILD/mq-publish" -u "$url&cert=$D/stranger.pem&key=$D/stranger.key" q x
+	assert_regex "$status" '^(69|78)$'
+	assert_regex "$output" 'TLS: the server (refuses the|ended the connection; it may not accept the) certificate of cert='
+	url+="&cert=$D/foreign.pem&key=$D/foreign.key"
+	run_mq 0 mq-publish -u "$url" q x
+	run_mq 0 mq-consume -u "$url" -n 1 q
+	assert_output x
+}
+
+@test "tls: a server of TLS 1.2 that demands a certificate" {
+	needs_tls || return 0
+	redis config set tls-auth-clients yes tls-protocols TLSv1.2 >/dev/null
+	refused 78 "$url" \
+		'TLS: the server refuses the handshake; if it demands a certificate, name its files with cert= and key='
+	url+="&cert=$D/foreign.pem&key=$D/foreign.key"
+	run_mq 0 mq-publish -u "$url" q x
+	run_mq 0 mq-consume -u "$url" -n 1 q
+	assert_output x
+}
+
+# --- one side without TLS -----------------------------------------------------------
+
+@test "tls: something that does not answer: 69" {
+	local port
+
+	needs_tls || return 0
+	port=$(free_port)
+	python3 -c 'import socket, sys, time
+s = socket.create_server(("127.0.0.1", int(sys.argv[1])))
+time.sleep(1000)' "$port" 3>&- &
+	eventually 10 port_open "$port"
+	refused 69 "rediss://localhost:$port" \
+		'TLS: no answer to the handshake; a server without TLS takes redis://'
+}
+
+@test "tls: something else that answers: 78" {
+	local port
+
+	needs_tls || return 0
+	port=$(free_port)
+	python3 -c 'import socket, sys
+s = socket.create_server(("127.0.0.1", int(sys.argv[1])))
+while True:
+    c = s.accept()[0]
+    c.send(b"SSH-2.0-server\r\n")' "$port" 3>&- &
+	eventually 10 port_open "$port"
+	refused 78 "rediss://localhost:$port" \
+		'TLS: the server does not speak it; a server without TLS takes redis://'
+}
+
+port_open() {
+	(: <>"/dev/tcp/127.0.0.1/$1") 2>/dev/null
+}
+
+# Redis 7.0 waits for the rest of what it takes for a command, unless there is a newline
+# in it by chance.
+@test "tls: a server without TLS" {
+	needs_tls || return 0
+	run "$BUILD/mq-publish" -u "rediss://localhost:$PLAIN" q x
+	assert_regex "$status" '^(69|78)$'
+	assert_output -p '; a server without TLS takes redis://'
+}
+
+@test "tls: redis:// to a port with TLS: 69" {
+	run_mq 69 mq-publish -u "redis://localhost:$PORT" q x
+	assert_regex "$stderr" '; a server with TLS takes rediss://$'
+}
+
+# --- a consumer ---------------------------------------------------------------------
+
+queue_is() {
+	[ "$(held q)" = "$1" ]
+}
+
+@test "tls: a consumer is woken, and works off what comes" {
+	needs_tls || return 0
+	start_mq mq-consume -u "$url" -l q
+	eventually 10 connected
+	promptly '"$BUILD/mq-publish" q x' '[ -s "$T/out" ]' ': >"$T/out"'
+	seq 20000 | run_mq 0 mq-publish -u "$url" -l q
+	eventually 30 queue_is "0 0 0 0"
+	stop_mq
+	assert_equal "$(tail -n 20000 "$T/out" | tr -d '\0' | cksum)" "$(seq 20000 | cksum)"
+}
+
+connected() {
+	redis keys 'rmq::connection::*::heartbeat' | grep -q .
+}
+
+@test "tls: workers have nothing of the connection" {
+	needs_tls || return 0
+	script s <<'.'
+readlink /proc/$$/fd/* >>"$T/open"
+read -r x
+echo done >&3
+.
+	run_mq 0 mq-publish -u "$url" q x
+	run_mq 0 mq-consume -u "$url" -n 1 q -- "$T/s"
+	run_mq 0 mq-publish -u "$url" q x
+	run_mq 0 mq-consume -u "$url" -n 1 --stream q -- "$T/s"
+	run cat "$T/open"
+	assert_output --partial pipe
+	refute_output --partial socket
+}
+
+@test "tls: a consumer finds a certificate that is not good, and waits for a better one" {
+	needs_tls || return 0
+	start_mq mq-consume -u "$url" -l q
+	eventually 10 connected
+	serve expired
+	redis client kill type normal skipme yes >/dev/null
+	eventually 10 grep -q expired "$T/err"
+	tick
+	tick
+	assert_equal "$(grep -c expired "$T/err")" 1
+	assert_equal "$(tail -n 1 "$T/err")" \
+		"mq-consume: $url: TLS: the server's certificate has expired; trying again"
+	redis lpush 'rmq::queue::[q]::ready' x >/dev/null
+	redis sadd rmq::queues q >/dev/null
+	serve good
+	eventually 30 grep -qx x "$T/out"
+	stop_mq
+}
+
+# Bit by bit, so that writing has to wait for room.
+@test "tls: a duplicate goes to another server, however long it is" {
+	local port
+
+	needs_tls || return 0
+	slow_link 0.002
+	script s <<'.'
+cat >/dev/null
+echo "dup 0-X-$FAR" >&3
+read -r x <&4
+echo "$x" >>"$T/answers"
+echo done >&3
+.
+	redis sadd rmq::queues other >/dev/null
+	head -c 20000000 /dev/urandom >"$T/long"
+	run_mq 0 mq-publish q <"$T/long"
+	run_mq 0 mq-publish q small
+	FAR="rediss://localhost:$port?cacert=$D/ca.pem&queue=other" \
+		run_mq 0 mq-consume -n 2 q -- "$T/s"
+	run cat "$T/answers"
+	assert_output --regexp $'^ok [^\n]*\nok [^\n]*$'
+	"$BUILD/mq-consume" -n 1 other | cmp - "$T/long"
+	run_mq 0 mq-publish q x
+	serve expired
+	FAR="$url&queue=other" run_mq 0 mq-consume -n 1 q -- "$T/s"
+	assert_equal "$(tail -n 1 "$T/answers")" \
+		"fail couldn't connect to queue - $url&queue=other: TLS: the server's certificate has expired"
+}
