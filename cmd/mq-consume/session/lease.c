@@ -73,15 +73,18 @@ is_due(const struct lease *l, bool idle, double now)
 	double part = (double)l->ms / 1000 / (idle ? RENEWALS_IDLE : RENEWALS);
 	double most = idle ? RENEW_IDLE_S : RENEW_S;
 
-	return now >= l->sent + (part < most ? part : most) - l->early;
+	double early = l->early + (idle ? l->spread : 0);
+
+	return now >= l->sent + (part < most ? part : most) - early;
 }
 
 void
 lease_joined(struct lease *l)
 {
 	l->joined = true;
-	/* Those that are started together renew at different times. */
-	l->early = RENEW_IDLE_S * random_part();
+	set_renewal(l);
+	/* Idle consumers that are started together renew at different times. */
+	l->spread = RENEW_IDLE_S * random_part();
 }
 
 bool
@@ -121,6 +124,7 @@ on_renewed(void *arg, const struct mq_answer *answer, long long ms)
 	} else {
 		l->ms = ms;
 		l->sent = sent;
+		l->spread = 0;
 		set_renewal(l);
 	}
 }

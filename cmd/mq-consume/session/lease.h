@@ -30,7 +30,8 @@ struct lease {
 	double sent;		/* boot time of the last good renewal */
 	double moved_at;	/* boot time of the last bytes received */
 	double renewal_sent;	/* boot time of an unanswered one; 0: none */
-	double early; /* seconds that the next one comes before its time */
+	double early;  /* seconds that the next one comes before its time */
+	double spread; /* and of the first one, without messages, moreover */
 };
 
 /* Takes a name that no connection has had: one that lost its lease is never used
