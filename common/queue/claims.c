@@ -309,11 +309,59 @@ take_held(const struct mq_asker *asker, redisReply *reply)
 	elements_free(held.elements, n);
 }
 
+/* After an error, the script tells the next time. */
+static void
+take_held_apart(const struct mq_asker *asker, redisReply *reply)
+{
+	struct mq_consumer *k = (struct mq_consumer *)(uintptr_t)asker->of;
+	mq_held_fn *fn = (mq_held_fn *)asker->fn;
+	const redisReply *claimed, *list;
+	struct mq_held held = {0};
+	struct mq_answer buf;
+	const struct mq_answer *a =
+	    mq_answer_to(reply, REDIS_REPLY_ARRAY, &buf);
+
+	if (mq_answer_good(a)) {
+		claimed = reply->element[0];
+		list = reply->element[1];
+		a = mq_answer_to(list, REDIS_REPLY_ARRAY, &buf);
+	}
+	if (mq_answer_good(a)) {
+		held.received =
+		    claimed->str != NULL ? strtoll(claimed->str, NULL, 10) : 0;
+		held.n = (int)list->elements;
+		held.elements = elements_new(list->element, held.n);
+	}
+	k->atomic = k->atomic && (a == NULL || a->error == NULL);
+	fn(asker->arg, a, &held);
+	elements_free(held.elements, held.n);
+}
+
+static void
+send_held_apart(struct mq_consumer *k, int queue, mq_held_fn *fn, void *arg)
+{
+	struct mq_command cmd = {0};
+	int step;
+
+	mq_command_plain(&cmd, "MULTI");
+	mq_async_send(k->async, &cmd, NULL, NULL);
+	for (step = 0; k->layout->held_apart(&k->session, queue, step, &cmd);
+	     step++)
+		mq_async_send(k->async, &cmd, NULL, NULL);
+	mq_command_plain(&cmd, "EXEC");
+	mq_async_ask(k->async, &cmd, take_held_apart,
+	    &(struct mq_asker){(mq_callback *)fn, arg, k});
+}
+
 void
 mq_consumer_held(struct mq_consumer *k, int queue, mq_held_fn *fn, void *arg)
 {
 	struct mq_command cmd = {0};
 
+	if (k->atomic && k->layout->held_apart != NULL) {
+		send_held_apart(k, queue, fn, arg);
+		return;
+	}
 	k->layout->held(&k->session, queue, &cmd);
 	mq_async_ask(k->async, &cmd, take_held,
 	    &(struct mq_asker){(mq_callback *)fn, arg, NULL});

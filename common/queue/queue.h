@@ -264,6 +264,12 @@ struct mq_layout {
 	 * claimed for us (0: unknown), and those that it holds for us, the
 	 * newest first. */
 	void (*held)(const struct mq_session *, int queue, struct mq_command *);
+	/* The same by commands of one transaction, step by step from 0, until
+	 * false, as a script copies many or large elements several times.  Their
+	 * replies are that number, as text or nil, and an array of the elements.
+	 * NULL: only held() tells. */
+	bool (*held_apart)(const struct mq_session *, int queue, int step,
+	    struct mq_command *);
 	/* Only how many: an integer. */
 	void (*held_count)(
 	    const struct mq_session *, int queue, struct mq_command *);

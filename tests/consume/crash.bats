@@ -471,6 +471,24 @@ client_id() {
 	each_once "$T/all"
 }
 
+told_by_transaction() {
+	redis info commandstats >"$T/stats"
+	grep -q '^cmdstat_exec:calls=1,' "$T/stats" &&
+		grep -q '^cmdstat_lrange:calls=1,' "$T/stats"
+}
+
+@test "crash: no script copies what a consumer holds when it connects again" {
+	[ "${LAYOUT:-rmq}" = rmq ] || skip "rsmq holds ids"
+	seq 3 | run_mq 0 mq-publish -l q
+	start_mq mq-consume -j 3 -q q -- "$T/hold"
+	eventually 10 state_is q "0 0 3 0 1"
+	redis config resetstat
+	redis client kill id "$(client_id t)"
+	eventually 10 told_by_transaction
+	echo 0 >"$T/go"
+	eventually 10 state_is q "0 0 0 0 1"
+}
+
 # answers_lost [ARG...]: publishes $T/all with these, and lets it be consumed.
 answers_lost() {
 	cat >"$T/proxy" <<'END'
@@ -642,7 +660,8 @@ mains_are() {
 	eventually 10 [ -s "$T/seen" ]
 	peer_steals body
 	# Its end is sent while the answer comes that it is not ours any more.
-	eventually 20 grep -qE '"EVALSHA".*(info" "q"|held:[^ ]* "")$' "$T/seen"
+	eventually 20 grep -qE '"(LRANGE.*unacked" "0" "-1|EVALSHA.*held:[^ ]* ")"$' \
+		"$T/seen"
 	echo 0 >"$T/go"
 	eventually 20 grep -q 'lease lost: somebody else has the message' "$T/err"
 	stop_mq

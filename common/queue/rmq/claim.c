@@ -268,6 +268,23 @@ rmq_held(const struct mq_session *s, int queue, struct mq_command *c)
 	mq_command_str(c, s->queues[queue]);
 }
 
+bool
+rmq_held_apart(
+    const struct mq_session *s, int queue, int step, struct mq_command *c)
+{
+	const char *name = s->queues[queue];
+
+	mq_command_plain(c, step == 0 ? "HGET" : "LRANGE");
+	if (step == 0) {
+		rmq_key_connection(c, s->connection, "info");
+		mq_command_fmt(c, "claimed:%s", name);
+	} else {
+		rmq_key_both(c, s->connection, name, "unacked");
+		mq_command_words(c, "0 -1");
+	}
+	return step < 2;
+}
+
 void
 rmq_held_count(const struct mq_session *s, int queue, struct mq_command *c)
 {

@@ -80,6 +80,7 @@ const struct mq_layout mq_layout_rmq = {
     .ack_oldest = rmq_ack_oldest,
     .give_back = rmq_give_back,
     .held = rmq_held,
+    .held_apart = rmq_held_apart,
     .held_count = rmq_held_count,
     .result = rmq_result,
     .receipts = rmq_receipts,

@@ -40,6 +40,7 @@ PART(settle_large);
 PART(ack_oldest);
 PART(give_back);
 PART(held);
+PART(held_apart);
 PART(held_count);
 
 PART(receipts);
