@@ -50,7 +50,7 @@ format() {
 }
 
 scripts() {
-	shellcheck -s sh tests/deps.sh tests/lint.sh \
+	shellcheck -s sh tests/deps.sh tests/lint.sh tests/debian.sh \
 		common/queue/embed.sh cmd/mq-stats/page/embed.sh tests/house/examples/*.sh &&
 		shellcheck tests/run.sh tests/demo.sh tests/valgrind.sh tests/bench/*.sh tests/fuzz/run.sh \
 			.ci/run completions/mq.bash &&

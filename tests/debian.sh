@@ -1,0 +1,61 @@
+#!/bin/sh
+# Runs tests on another Debian:
+#   debian.sh VERSION [-d DIR] [TEST...]      12 or 13; all tests if none is given
+# Makes a bare Debian with debootstrap in DIR, which is used again the next time, or in
+# a directory for this run only.  Builds a copy of the checkout there, as CI does, which
+# installs what is missing.  Needs root, debootstrap, and a mirror: MIRROR=URL.
+# shellcheck disable=SC2016 # the shells in the tree expand
+set -eu
+
+: "${MIRROR:=http://deb.debian.org/debian}"
+
+usage() {
+	echo "usage: debian.sh 12|13 [-d DIR] [TEST...]" >&2
+	exit 64
+}
+
+case ${1-} in
+12) suite=bookworm ;;
+13) suite=trixie ;;
+*) usage ;;
+esac
+shift
+dir=
+while getopts d: option; do
+	case $option in
+	d) dir=$OPTARG ;;
+	*) usage ;;
+	esac
+done
+shift $((OPTIND - 1))
+
+checkout=$(cd "$(dirname "$0")/.." && pwd)
+if [ -z "$dir" ]; then
+	dir=$(mktemp -d)
+	trap 'rm -rf --one-file-system "$dir"' EXIT
+	trap 'exit 130' INT TERM
+fi
+mkdir -p "$dir"
+dir=$(cd "$dir" && pwd)
+[ -e "$dir/etc/debian_version" ] ||
+	debootstrap --variant=minbase "$suite" "$dir" "$MIRROR" >&2
+cp /etc/resolv.conf "$dir/etc/resolv.conf"
+
+# What was built there before stays.
+mkdir -p "$dir/src"
+find "$dir/src" -mindepth 1 -maxdepth 1 ! -name 'build*' -exec rm -rf {} +
+git -C "$checkout" ls-files -coz --exclude-standard |
+	tar -C "$checkout" --null --ignore-failed-read -cf - -T - |
+	tar -C "$dir/src" -xf -
+
+# The mounts and the processes in the tree end with the command.
+unshare --mount --pid --fork --kill-child sh -c '
+	mount -t proc proc "$0/proc" && mount --rbind /dev "$0/dev" &&
+		exec chroot "$0" "$@"' "$dir" \
+	/usr/bin/env -i HOME=/root PATH=/usr/sbin:/usr/bin:/sbin:/bin sh -c '
+	cd /src || exit
+	command -v make >/dev/null || {
+		apt-get update -qq
+		apt-get install -y -qq --no-install-recommends make >/dev/null
+	}
+	exec make check WERROR=1 TESTS="$*"' sh "$@"
