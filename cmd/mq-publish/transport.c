@@ -373,7 +373,7 @@ transport_try(struct transport *t, bool *only)
 	send_or_resume(t, b, true);
 	while (t->used > 0) {
 		result = wait_for_answer(t);
-		if (result == MQ_CALL_LOST && !t->redis->cluster) {
+		if (result == MQ_CALL_LOST && !t->redis->node) {
 			resume(t);
 			result = MQ_CALL_DONE;
 			continue;

@@ -4,6 +4,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "base/exit.h"
@@ -53,6 +54,31 @@ no_core(void)
 	setrlimit(RLIMIT_CORE, &core);
 }
 
+/* All keys of the layout rsmq must lie together, as its namespace makes them. */
+static int
+check_cluster(const struct mq_shared *o, const struct mq_server *server,
+    char *error, size_t error_size)
+{
+	const struct mq_url *u = &server->url;
+
+	if (u->kind != MQ_URL_CLUSTER)
+		return 0;
+	if (u->db != 0) {
+		snprintf(error, error_size, "%s: a cluster has no databases",
+		    server->name);
+		return MQ_EXIT_USAGE;
+	}
+	if (o->layout->ns == NULL ||
+	    (u->ns != NULL && u->ns[0] == '{' && u->ns[1] != '}' &&
+		strchr(u->ns, '}') != NULL))
+		return 0;
+	snprintf(error, error_size,
+	    "%s: on a cluster the layout %s needs a namespace in braces, which "
+	    "keeps its keys together: ?ns={%s}",
+	    server->name, o->layout->name, o->layout->ns);
+	return MQ_EXIT_CONFIG;
+}
+
 int
 mq_option_find(struct mq_shared *o, struct mq_server *server, char *error,
     size_t error_size)
@@ -71,7 +97,18 @@ mq_option_find(struct mq_shared *o, struct mq_server *server, char *error,
 		    o->layout->name);
 		status = MQ_EXIT_CONFIG;
 	}
+	if (status == 0)
+		status = check_cluster(o, server, error, error_size);
 	return status;
+}
+
+void
+mq_option_no_cluster(const struct mq_server *server, const char *what)
+{
+	if (server->url.kind == MQ_URL_CLUSTER)
+		mq_die(MQ_EXIT_CONFIG,
+		    "%s: on a cluster there is no %s in this version",
+		    server->name, what);
 }
 
 const struct mq_layout *
@@ -130,6 +167,8 @@ mq_option_rights(
 		    mq_option_queue(o, &server, operands[i]), NULL);
 	if (server.url.db != 0)
 		mq_rights_rule(&rules, "+select");
+	if (server.url.kind == MQ_URL_CLUSTER)
+		mq_rights_cluster(&rules);
 	mq_buf_addstr(&rules, "\n");
 	mq_option_print(mq_buf_str(&rules));
 }

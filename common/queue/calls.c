@@ -20,7 +20,7 @@ int
 mq_queue_known(struct mq_redis *r, const struct mq_layout *layout,
     const char *queue, bool *known)
 {
-	struct mq_command c = {0};
+	struct mq_command c = mq_redis_command(r);
 
 	layout->known(&c, queue);
 	return call_for_answer(r, &c, known);
@@ -30,7 +30,7 @@ int
 mq_queue_open(struct mq_redis *r, const struct mq_layout *layout,
     const char *queue, const struct mq_attributes *attributes, bool *made)
 {
-	struct mq_command c = {0};
+	struct mq_command c = mq_redis_command(r);
 
 	layout->probe(&c, NULL, queue, true);
 	if (call_for_answer(r, &c, made) == -1)
@@ -43,7 +43,7 @@ int
 mq_queue_pause(struct mq_redis *r, const struct mq_layout *layout,
     const char *queue, int64_t ms)
 {
-	struct mq_command c = {0};
+	struct mq_command c = mq_redis_command(r);
 
 	mq_side_pause(layout->side, &c, queue, ms);
 	return mq_call_done(r, &c);
@@ -53,7 +53,7 @@ int
 mq_queue_resume(struct mq_redis *r, const struct mq_layout *layout,
     const char *queue, bool *was)
 {
-	struct mq_command c = {0};
+	struct mq_command c = mq_redis_command(r);
 
 	mq_side_resume(layout->side, &c, queue);
 	return call_for_answer(r, &c, was);
@@ -83,7 +83,7 @@ mq_queue_ending(struct mq_redis *r, const struct mq_layout *layout,
     const struct mq_stats *stats, const char *id, struct mq_ending *out,
     const char **queue)
 {
-	struct mq_command c = {0};
+	struct mq_command c = mq_redis_command(r);
 	redisReply *reply;
 	int i, rv = 0;
 
@@ -129,7 +129,7 @@ mq_ending_ask(struct mq_redis *r, const struct mq_layout *layout,
     const char *queue, const char *id, int64_t block_ms, bool *ended,
     struct mq_ending *ending)
 {
-	struct mq_command c = {0};
+	struct mq_command c = mq_redis_command(r);
 	int64_t usual_ms = r->patience_ms;
 	redisReply *reply = NULL;
 	enum mq_call result = MQ_CALL_LOST;

@@ -80,7 +80,7 @@ judge_use(const struct mq_redis *r, const struct looking *l)
 static int
 wait_for_server(struct mq_redis *r)
 {
-	struct mq_command ping = {0};
+	struct mq_command ping = mq_redis_command(r);
 
 	mq_command_plain(&ping, "PING");
 	return mq_call_done(r, &ping);

@@ -175,7 +175,7 @@ hand_out_messages(struct mq_lease *l, int n)
 	struct mq_part *elements = mq_xcalloc((size_t)n, sizeof(*elements));
 	struct mq_redis *redis = l->of.queue.redis;
 	const struct mq_leased *m = l->messages;
-	struct mq_command c = {0};
+	struct mq_command c = mq_redis_command(redis);
 	redisReply *reply;
 	int i, held;
 

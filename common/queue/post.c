@@ -24,6 +24,7 @@ mq_post_begin(
 	    .before = p->sent};
 	mq_publisher_complete(p, &b->how);
 	b->whole = p->layout->publish_counts(&b->how);
+	b->command.cluster = mq_redis_command(p->redis).cluster;
 	b->count = 0;
 	b->sent_ms = 0;
 	p->layout->publish(&b->command, p->queue, &b->how);
@@ -33,7 +34,7 @@ mq_post_begin(
 static int
 append_plain(struct mq_publisher *p, const char *name)
 {
-	struct mq_command c = {0};
+	struct mq_command c = mq_redis_command(p->redis);
 	int rv;
 
 	mq_command_plain(&c, name);
@@ -92,7 +93,7 @@ mq_post_add(struct mq_publisher *p, struct mq_post *b,
     const char unique[MQ_ID_LEN + 1], const struct mq_buf *header,
     const char *payload, size_t n)
 {
-	if (n >= MQ_LARGE && b->whole && b->count == 0 &&
+	if (n >= MQ_LARGE && b->whole && b->count == 0 && !b->command.cluster &&
 	    add_large(p, b, unique, header, payload, n)) {
 		payload = unique;
 		n = MQ_ID_LEN;

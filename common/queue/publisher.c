@@ -9,6 +9,18 @@
 #define AT_LEAST_MS 60000
 
 void
+mq_publisher_settle_down(struct mq_publisher *p)
+{
+	struct mq_command c = mq_redis_command(p->redis);
+
+	mq_side_marks(p->layout->side, &c, "EXISTS", p->queue, p->id);
+	if (c.slot != -1)
+		p->redis->home = c.slot;
+	p->behind.cluster = c.cluster;
+	mq_command_free(&c);
+}
+
+void
 mq_publisher_init(struct mq_publisher *p, struct mq_redis *r,
     const struct mq_layout *layout, const char *queue,
     const struct mq_attributes *attributes)
@@ -22,6 +34,7 @@ mq_publisher_init(struct mq_publisher *p, struct mq_redis *r,
 	    .marks = true,
 	    .confirmed_last = -1};
 	mq_id_random(&random, p->id, MQ_ID_LEN);
+	mq_publisher_settle_down(p);
 }
 
 void
@@ -106,7 +119,7 @@ enum { RIGHTS = sizeof(rights) / sizeof(rights[0]) };
 static int
 send_questions(struct mq_publisher *p, bool special, struct mq_command *probe)
 {
-	struct mq_command c = {0};
+	struct mq_command c = mq_redis_command(p->redis);
 	int i, rv = 0;
 
 	for (i = 0; i < RIGHTS && special && rv == 0; i++) {
@@ -148,7 +161,7 @@ static enum mq_call
 probe_queue(
     struct mq_publisher *p, bool special, int64_t *clock_us, bool *known)
 {
-	struct mq_command probe = {0};
+	struct mq_command probe = mq_redis_command(p->redis);
 	redisReply *name = NULL, *time = NULL, *there = NULL, *queue = NULL;
 	enum mq_call result = MQ_CALL_LOST;
 
@@ -177,10 +190,9 @@ enum mq_call
 mq_publisher_open(struct mq_publisher *p, bool special, bool make,
     int64_t *clock_us, bool *yes)
 {
-	struct mq_command c = {0};
+	struct mq_command c = mq_redis_command(p->redis);
 	bool known = false;
 	enum mq_call result = probe_queue(p, special, clock_us, &known);
-
 	*yes = known && !make;
 	if (result != MQ_CALL_DONE || known)
 		return result;
@@ -195,7 +207,7 @@ mq_publisher_open(struct mq_publisher *p, bool special, bool make,
 enum mq_call
 mq_publisher_tick(struct mq_publisher *p, int64_t tick, long long *now)
 {
-	struct mq_command c = {0};
+	struct mq_command c = mq_redis_command(p->redis);
 
 	p->layout->tick(&c, p->queue, tick);
 	return call_number(p, &c, now);
@@ -204,7 +216,7 @@ mq_publisher_tick(struct mq_publisher *p, int64_t tick, long long *now)
 enum mq_call
 mq_publisher_set(struct mq_publisher *p, bool *exists)
 {
-	struct mq_command c = {0};
+	struct mq_command c = mq_redis_command(p->redis);
 
 	p->layout->set_attributes(&c, p->queue, p->attributes);
 	return call_bool(p, &c, exists);
@@ -247,7 +259,7 @@ mq_publisher_alone(
 void
 mq_publisher_count(struct mq_publisher *p)
 {
-	struct mq_command c = {0};
+	struct mq_command c = mq_redis_command(p->redis);
 	redisReply *reply = NULL;
 
 	if (p->uncounted == 0)
@@ -264,7 +276,7 @@ int
 mq_publisher_wait_durable(
     const struct mq_publisher *p, const struct mq_durable *durable, bool ours)
 {
-	struct mq_command write = {0};
+	struct mq_command write = mq_redis_command(p->redis);
 	int rv;
 
 	/* An older write would be the last one of this connection. */
@@ -278,7 +290,7 @@ mq_publisher_wait_durable(
 void
 mq_publisher_forget(struct mq_publisher *p)
 {
-	struct mq_command c = {0};
+	struct mq_command c = mq_redis_command(p->redis);
 
 	if (!p->marked || p->loose || mq_redis_lost(p->redis))
 		return;

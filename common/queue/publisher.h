@@ -40,7 +40,7 @@ struct mq_publisher {
 	int64_t last_us; /* the server's time that the last message was given */
 };
 
-/* The arguments stay the caller's.  The connection may be opened later. */
+/* The arguments stay the caller's.  The connection has been opened. */
 void mq_publisher_init(struct mq_publisher *, struct mq_redis *,
     const struct mq_layout *, const char *queue, const struct mq_attributes *);
 void mq_publisher_free(struct mq_publisher *);
@@ -92,6 +92,9 @@ enum mq_call mq_publisher_resume(
 /* Whether a command of a former connection may still arrive. */
 bool mq_publisher_loose(const struct mq_publisher *);
 
+/* From now on, and on this connection, commands without a key are for the node that
+ * has the queue, if there are several. */
+void mq_publisher_settle_down(struct mq_publisher *);
 /* Builds the command that gives the connection a name to find it by. */
 void mq_publisher_name(const struct mq_publisher *, struct mq_command *);
 

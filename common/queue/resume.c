@@ -51,7 +51,7 @@ is_ours(const char *line, const char *name, unsigned long long *id)
 static enum mq_call
 kill_client(struct mq_publisher *p, unsigned long long id)
 {
-	struct mq_command c = {0};
+	struct mq_command c = mq_redis_command(p->redis);
 
 	mq_command_plain(&c, "CLIENT KILL ID");
 	mq_command_fmt(&c, "%llu", id);
@@ -63,7 +63,7 @@ static enum mq_call
 kill_former(struct mq_publisher *p)
 {
 	char name[sizeof(" name=" MQ_PUBLISHER_NAME " ") + MQ_ID_LEN];
-	struct mq_command c = {0};
+	struct mq_command c = mq_redis_command(p->redis);
 	enum mq_call result;
 	redisReply *reply;
 	unsigned long long id;
@@ -86,7 +86,7 @@ kill_former(struct mq_publisher *p)
 static enum mq_call
 fence_off(struct mq_publisher *p)
 {
-	struct mq_command c = {0};
+	struct mq_command c = mq_redis_command(p->redis);
 	enum mq_call result = kill_former(p);
 
 	if (result != MQ_CALL_DONE)
@@ -117,7 +117,7 @@ mq_publisher_loose(const struct mq_publisher *p)
 static enum mq_call
 ask_marks(struct mq_publisher *p)
 {
-	struct mq_command c = {0};
+	struct mq_command c = mq_redis_command(p->redis);
 	enum mq_call result;
 
 	mq_side_marks(p->layout->side, &c, "HSET", p->queue, p->id);
@@ -155,8 +155,10 @@ count_missing(const struct mq_publisher *p)
 enum mq_call
 mq_publisher_resume(struct mq_publisher *p, bool whole, long long *missing)
 {
-	enum mq_call result = fence_off(p);
+	enum mq_call result;
 
+	mq_publisher_settle_down(p);
+	result = fence_off(p);
 	if (result == MQ_CALL_REFUSED && whole) {
 		p->loose = true;
 		result = MQ_CALL_DONE;

@@ -86,3 +86,24 @@ mq_rights_add(struct mq_buf *out, const struct mq_layout *layout, unsigned tool,
 	}
 	mq_buf_free(&rule);
 }
+
+/* No name has brackets. */
+void
+mq_rights_cluster(struct mq_buf *out)
+{
+	struct mq_buf rules = {0};
+	const char *p, *end = out->data + out->len;
+
+	for (p = out->data; p < end; p++) {
+		if (strncmp(p, "::\\[", 4) == 0) {
+			mq_buf_addstr(&rules, "::{");
+			p += 3;
+		} else {
+			mq_buf_add(&rules, *p == ']' ? "}" : p, 1);
+		}
+	}
+	mq_buf_free(out);
+	*out = rules;
+	mq_rights_rule(out, "+asking");
+	mq_rights_rule(out, "+cluster|slots");
+}

@@ -171,7 +171,7 @@ ask_again(struct mq_redis *r, const struct questions *q,
 static int
 ask_questions(struct mq_redis *r, const struct questions *q)
 {
-	struct mq_command c = {0};
+	struct mq_command c = mq_redis_command(r);
 	struct unknown u = {0};
 	size_t sent = 0, taken = 0, stop;
 	int rv = 0;
@@ -229,7 +229,7 @@ mq_reply_time(const redisReply *time, int64_t *ms)
 int
 mq_server_time(struct mq_redis *r, int64_t *ms)
 {
-	struct mq_command c = {0};
+	struct mq_command c = mq_redis_command(r);
 	redisReply *time;
 	int rv = 0;
 

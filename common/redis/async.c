@@ -218,7 +218,7 @@ mq_async_ask(struct mq_async *a, struct mq_command *c, mq_async_take *take,
 	    .asker = *asker,
 	    .command = *c,
 	    .tracked = c->tracked};
-	*c = (struct mq_command){0};
+	*c = (struct mq_command){.cluster = c->cluster};
 	send_request(a, q);
 }
 

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/xalloc.h"
+#include "slot.h"
 
 /* Room for "*N $7 EVALSHA $40 sha $n keys" with its line ends. */
 #define HEAD 128
@@ -24,6 +25,7 @@ mq_command_script(
 	c->script = script;
 	c->keys = keys;
 	c->args = 0;
+	c->slot = -1;
 	mq_buf_clear(&c->wire);
 	mq_buf_reserve(&c->wire, HEAD);
 	c->wire.len = HEAD;
@@ -62,6 +64,21 @@ mq_command_parts(struct mq_command *c, const struct mq_part *part, int n)
 	*to = '\0';
 	c->wire.len = (size_t)(to - c->wire.data);
 	c->args++;
+}
+
+void
+mq_command_key(struct mq_command *c, const struct mq_part *part, int n)
+{
+	size_t total = 0;
+	int i;
+
+	mq_command_parts(c, part, n);
+	if (!c->cluster || c->slot != -1)
+		return;
+	for (i = 0; i < n; i++)
+		total += part[i].n;
+	c->slot = mq_slot_of(
+	    c->wire.data + c->wire.len - strlen("\r\n") - total, total);
 }
 
 void

@@ -26,7 +26,10 @@ struct mq_command {
 	int keys;			/* scripts: how many args are keys */
 	int args;			/* arguments so far */
 	bool tracked;			/* see tracking.h; over async.h only */
-	struct mq_buf wire;		/* a gap for the head, then the args */
+	bool cluster; /* stays when the command starts over: keys lie on a
+		       * cluster, and have the names that they have there */
+	int slot;     /* on a cluster, of its first key; -1: it has none */
+	struct mq_buf wire; /* a gap for the head, then the args */
 };
 
 /* Start a command over; the buffer's memory is kept.  A zeroed struct will do.  A
@@ -41,6 +44,9 @@ struct mq_part {
 	size_t n;
 };
 void mq_command_parts(struct mq_command *, const struct mq_part *, int n);
+
+/* The same for a key. */
+void mq_command_key(struct mq_command *, const struct mq_part *, int n);
 
 void mq_command_str(struct mq_command *, const char *);
 /* Adds each word of a text, in which single blanks stand between them. */

@@ -1,8 +1,7 @@
 /*
- * Opening a connection that waits.
+ * Opening a connection to one server that waits.
  */
 #include <fcntl.h>
-#include <math.h>
 
 #include "base/clock.h"
 #include "base/exit.h"
@@ -84,7 +83,7 @@ connect_host(struct mq_redis *r, double until)
 int
 mq_redis_reach(struct mq_redis *r, struct mq_server *server, double until)
 {
-	*r = (struct mq_redis){.server = server};
+	*r = (struct mq_redis){.server = server, .home = -1};
 	r->status = mq_server_wake(server, r->error, sizeof(r->error));
 	if (r->status != 0)
 		return -1;
@@ -116,7 +115,7 @@ start_tls(struct mq_redis *r, double until)
 }
 
 int
-mq_redis_open_until(struct mq_redis *r, struct mq_server *server, double until)
+mq_redis_connect(struct mq_redis *r, struct mq_server *server, double until)
 {
 	redisContext *c;
 	int rv = 0;
@@ -135,10 +134,4 @@ mq_redis_open_until(struct mq_redis *r, struct mq_server *server, double until)
 	if (rv == -1)
 		mq_redis_close(r);
 	return rv;
-}
-
-int
-mq_redis_open(struct mq_redis *r, struct mq_server *server)
-{
-	return mq_redis_open_until(r, server, INFINITY);
 }

@@ -95,7 +95,7 @@ mq_redis_set_lost(struct mq_redis *r)
 	bool short_of = c == NULL || c->err == REDIS_ERR_OOM ||
 	    (c->err == REDIS_ERR_IO && (errno == EMFILE || errno == ENFILE));
 
-	if (r->cluster)
+	if (r->node)
 		mq_redis_fail(r, MQ_EXIT_CONFIG, MQ_REDIS_CLUSTER);
 	else if (c == NULL)
 		mq_redis_fail(r, MQ_EXIT_AGAIN, "out of memory");
@@ -124,6 +124,8 @@ mq_redis_flush(struct mq_redis *r)
 {
 	int done;
 
+	if (r->route != NULL)
+		return r->route->flush(r);
 	r->unsent = 0;
 	do {
 		if (redisBufferWrite(r->context, &done) != REDIS_OK) {
@@ -136,8 +138,8 @@ mq_redis_flush(struct mq_redis *r)
 
 /* Collects bytes in the library, and hands them on whenever it has a good
  * piece of them. */
-static int
-append_bytes(struct mq_redis *r, const char *p, size_t n)
+int
+mq_redis_append_bytes(struct mq_redis *r, const char *p, size_t n)
 {
 	size_t piece;
 
@@ -159,9 +161,12 @@ int
 mq_redis_append(struct mq_redis *r, struct mq_command *c)
 {
 	size_t n;
-	const char *p = mq_command_wire(c, &n);
+	const char *p;
 
-	return append_bytes(r, p, n);
+	if (r->route != NULL)
+		return r->route->append(r, c, false);
+	p = mq_command_wire(c, &n);
+	return mq_redis_append_bytes(r, p, n);
 }
 
 int
@@ -171,18 +176,21 @@ mq_redis_send(struct mq_redis *r, struct mq_command *c)
 }
 
 int
-mq_redis_send_eval(struct mq_redis *r, const struct mq_command *c)
+mq_redis_send_eval(struct mq_redis *r, struct mq_command *c)
 {
 	struct mq_buf head = {0};
 	const char *args;
 	size_t n;
 	int rv;
 
+	if (r->route != NULL)
+		return r->route->append(r, c, true) == -1 ? -1 :
+							    r->route->flush(r);
 	mq_command_eval_head(c, &head);
 	args = mq_command_args(c, &n);
-	rv = append_bytes(r, head.data, head.len);
+	rv = mq_redis_append_bytes(r, head.data, head.len);
 	if (rv == 0)
-		rv = append_bytes(r, args, n);
+		rv = mq_redis_append_bytes(r, args, n);
 	if (rv == 0)
 		rv = mq_redis_flush(r);
 	mq_buf_free(&head);
@@ -196,11 +204,11 @@ is_hello(struct mq_redis *r, void **reply)
 	if (!r->asked || *reply == NULL)
 		return false;
 	r->asked = false;
-	r->cluster = mq_reply_cluster(*reply);
+	r->node = mq_reply_cluster(*reply) && !r->wanted_node;
 	freeReplyObject(*reply);
 	*reply = NULL;
 	/* No command that is under way gets an answer. */
-	if (r->cluster)
+	if (r->node)
 		r->context->err = REDIS_ERR_OTHER;
 	return true;
 }
@@ -242,8 +250,10 @@ next_reply(struct mq_redis *r, bool waits)
 {
 	void *reply = NULL;
 
+	if (r->route != NULL)
+		return r->route->reply(r);
 	do {
-		if (r->cluster ||
+		if (r->node ||
 		    (waits ? read_reply(r, &reply) :
 			     redisGetReply(r->context, &reply)) != REDIS_OK) {
 			mq_redis_set_lost(r);
@@ -297,6 +307,8 @@ mq_redis_call(struct mq_redis *r, struct mq_command *c)
 void
 mq_redis_close(struct mq_redis *r)
 {
+	if (r->route != NULL)
+		r->route->close(r);
 	mq_tls_free(r->tls);
 	redisFree(r->context);
 	r->tls = NULL;
@@ -306,5 +318,20 @@ mq_redis_close(struct mq_redis *r)
 bool
 mq_redis_lost(const struct mq_redis *r)
 {
+	if (r->route != NULL)
+		return r->route->lost(r);
 	return r->context == NULL || r->context->err != 0;
+}
+
+bool
+mq_redis_visit(struct mq_redis *r, int i)
+{
+	return r->route != NULL ? r->route->visit(r, i) : i == 0;
+}
+
+struct mq_command
+mq_redis_command(const struct mq_redis *r)
+{
+	return (struct mq_command){
+	    .cluster = r->server->url.kind == MQ_URL_CLUSTER};
 }

@@ -19,9 +19,27 @@
 /* How long one read or write may take without any progress. */
 #define MQ_REDIS_PATIENCE_MS 60000
 
+struct mq_redis;
+
+/* What a connection does that has several nodes behind it; see nodes.h. */
+struct mq_route {
+	/* As mq_redis_append(), or with the text of the script. */
+	int (*append)(struct mq_redis *, struct mq_command *, bool eval);
+	int (*flush)(struct mq_redis *);
+	redisReply *(*reply)(struct mq_redis *);
+	bool (*lost)(const struct mq_redis *);
+	/* As mq_redis_visit(). */
+	bool (*visit)(struct mq_redis *, int i);
+	void (*close)(struct mq_redis *);
+};
+
 struct mq_redis {
 	redisContext *context;
 	mq_tls *tls;
+	const struct mq_route *route; /* NULL: it is one server's */
+	struct mq_nodes *nodes;	      /* of the route */
+	int home; /* on a cluster, the slot whose node commands without a key
+		   * are for; -1: any node */
 	struct mq_server *server; /* the caller's */
 	size_t unsent;		  /* bytes collected, and not sent yet */
 	int status;		  /* mq_exit of the last failure */
@@ -29,7 +47,8 @@ struct mq_redis {
 				   * anything that the server said */
 	bool heard;		  /* the server has answered something */
 	bool asked;		  /* the reply to HELLO is the next one */
-	bool cluster;		  /* the server is a node of a cluster */
+	bool node;		  /* the server is a node of a cluster, */
+	bool wanted_node;	  /* and may be one */
 	/* See mq_redis_wait_with(). */
 	bool (*wait)(void *arg, int fd, int64_t ms);
 	void *wait_arg;
@@ -51,9 +70,16 @@ int mq_redis_open(struct mq_redis *, struct mq_server *);
 /* The same, at most until then (steady seconds).  The bound does not hold for waking
  * the private server and for authentication. */
 int mq_redis_open_until(struct mq_redis *, struct mq_server *, double until);
+/* The same for one server, or one node. */
+int mq_redis_connect(struct mq_redis *, struct mq_server *, double until);
 /* Connects only, so that server->address is known; with the same bound. */
 int mq_redis_reach(struct mq_redis *, struct mq_server *, double until);
 void mq_redis_close(struct mq_redis *);
+/* An empty command for this server; on a cluster, keys have other names. */
+struct mq_command mq_redis_command(const struct mq_redis *);
+/* Whether there is a node number i, from 0, to which commands without a key go from
+ * now on.  One server is number 0. */
+bool mq_redis_visit(struct mq_redis *, int i);
 /* Whether the connection is lost, and can only be closed. */
 bool mq_redis_lost(const struct mq_redis *);
 
@@ -71,9 +97,11 @@ int mq_redis_send(struct mq_redis *, struct mq_command *);
  */
 int mq_redis_append(struct mq_redis *, struct mq_command *);
 int mq_redis_flush(struct mq_redis *);
+/* mq_redis_append() of a command as bytes, to one server. */
+int mq_redis_append_bytes(struct mq_redis *, const char *p, size_t n);
 
 /* mq_redis_send() with the text of a script instead of its hash. */
-int mq_redis_send_eval(struct mq_redis *, const struct mq_command *);
+int mq_redis_send_eval(struct mq_redis *, struct mq_command *);
 
 /*
  * The next reply; freeReplyObject() frees it.  NULL when the connection is

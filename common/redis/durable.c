@@ -17,7 +17,7 @@
 static int
 append_line(struct mq_redis *r, const char *line)
 {
-	struct mq_command c = {0};
+	struct mq_command c = mq_redis_command(r);
 	int rv;
 
 	mq_command_plain(&c, line);
@@ -77,7 +77,7 @@ take_info(struct mq_redis *r, struct mq_info *info, char **why)
 static bool
 knows(struct mq_redis *r, const char *line)
 {
-	struct mq_command c = {0};
+	struct mq_command c = mq_redis_command(r);
 
 	mq_command_plain(&c, line);
 	return mq_call_done(r, &c) == 0;

@@ -28,6 +28,6 @@ void mq_redis_hello(struct mq_command *);
  */
 bool mq_reply_cluster(const redisReply *);
 #define MQ_REDIS_CLUSTER                                                       \
-	"this server is a node of a cluster; use one without cluster mode"
+	"this server is a node of a cluster; use redis-cluster://HOST:PORT"
 
 #endif

@@ -100,7 +100,7 @@ mq_info_evicts(const struct mq_info *i)
 int
 mq_info_ask_policy(struct mq_redis *r, struct mq_info *i)
 {
-	struct mq_command c = {0};
+	struct mq_command c = mq_redis_command(r);
 	redisReply *reply;
 
 	*i = (struct mq_info){.replicas = 0};

@@ -94,7 +94,7 @@ may_not_scan(const struct mq_redis *r, const char *cursor)
 static redisReply *
 call_step(struct mq_redis *r, const char *key, char cursor[MQ_CURSOR_SIZE])
 {
-	struct mq_command c = {0};
+	struct mq_command c = mq_redis_command(r);
 	redisReply *step, *some;
 
 	ask_members(&c, key, cursor);
@@ -133,7 +133,7 @@ mq_round_some_members(struct mq_round *round, const char *key,
     char cursor[MQ_CURSOR_SIZE], redisReply **some)
 {
 	const struct mq_round before = *round;
-	struct mq_command c = {0};
+	struct mq_command c = mq_redis_command(round->r);
 	redisReply *step;
 	int rv;
 

@@ -158,8 +158,6 @@ unusable_cause(const struct mq_url *u)
 	if (u->tls && mq_tls_missing() != NULL)
 		return mq_tls_missing();
 	switch (u->kind) {
-	case MQ_URL_CLUSTER:
-		return "redis-cluster:// comes in a later version";
 	case MQ_URL_SENTINEL:
 		return "redis-sentinel:// comes in a later version";
 	default:

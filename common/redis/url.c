@@ -170,7 +170,8 @@ parse_parameter(const char *s, size_t n, struct mq_url *u)
 {
 	const struct mq_url_text *text;
 
-	if (u->kind == MQ_URL_UNIX && skip_name(&s, &n, "db="))
+	if ((u->kind == MQ_URL_UNIX || u->kind == MQ_URL_CLUSTER) &&
+	    skip_name(&s, &n, "db="))
 		return u->db != 0 ? TWICE : parse_db(s, n, &u->db);
 	if (u->tls && skip_name(&s, &n, "insecure="))
 		return parse_insecure(s, n, u);
@@ -241,8 +242,6 @@ parse_path(const char *s, size_t n, struct mq_url *u)
 		return parse_master(s, n, u);
 	if (n <= 1)
 		return NULL;
-	if (u->kind == MQ_URL_CLUSTER)
-		return "a cluster has no databases";
 	return parse_db(s + 1, n - 1, &u->db);
 }
 

@@ -52,7 +52,7 @@ teardown_file() {
 setup() {
 	export MQ_LAYOUT=$LAYOUT
 	common_setup
-	said="unix://$D/redis.sock: this server is a node of a cluster; use one without cluster mode"
+	said="unix://$D/redis.sock: this server is a node of a cluster; use redis-cluster://HOST:PORT"
 }
 
 teardown() {

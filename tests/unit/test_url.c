@@ -500,7 +500,6 @@ refused(void **state)
 	    {"redis-cluster://a,,b", "no host"},
 	    {"redis-cluster://a:1,b:x", PORT},
 	    {"redis-cluster://a, b", CHARACTER},
-	    {"redis-cluster://a/1", "a cluster has no databases"},
 	    {"redis-cluster://[::1],[x]", "no IPv6 address in []"},
 	    {"redis-sentinel://a", "no master name"},
 	    {"redis-sentinel://a/", "no master name"},

@@ -148,7 +148,10 @@ remote_new(struct remotes *of, const char *url)
 	r->tick.data = r;
 	ev_timer_start(of->loop, &r->tick);
 	TAILQ_INSERT_HEAD(&of->list, r, link);
-	if (mq_server_at(&r->server, url, r->why, sizeof(r->why)) != 0) {
+	if (mq_server_at(&r->server, url, r->why, sizeof(r->why)) == 0 &&
+	    r->server.url.kind == MQ_URL_CLUSTER)
+		strlcpy(r->why, "a cluster takes no dup", sizeof(r->why));
+	if (r->why[0] != '\0') {
 		r->unusable = true;
 		r->state = REMOTE_DOWN;
 		r->since = mq_clock_steady_s();

@@ -11,7 +11,7 @@
 #include "message/headers.h"
 #include "scripts.h"
 
-/* How many keys one call of a script looks at. */
+/* How many keys one call of a script looks at; on a cluster, they may be anywhere. */
 #define BATCH 50
 
 /* The questions, which are asked one after the other. */
@@ -21,6 +21,7 @@ struct gather {
 	struct mq_stats *out;
 	enum question question;
 	int *row, rows; /* the queues that it is about */
+	int batch;
 };
 
 /* A batch of keys as the arguments of a script. */
@@ -30,8 +31,8 @@ ask_batch(void *arg, size_t i, struct mq_command *c)
 	static const char *const keys[] = {"ready", "priority", "delayed"};
 	const struct gather *g = arg;
 	const char *key = keys[g->question];
-	int at = (int)i * BATCH, k;
-	int n = g->rows - at < BATCH ? g->rows - at : BATCH;
+	int at = (int)i * g->batch, k;
+	int n = g->rows - at < g->batch ? g->rows - at : g->batch;
 
 	mq_command_script(c,
 	    g->question == DELAYED ? &rmq_script_due : &rmq_script_oldest, n);
@@ -105,13 +106,13 @@ take_batch(void *arg, size_t i, redisReply *reply)
 {
 	const struct gather *g = arg;
 	size_t each = g->question == DELAYED ? 2 : 1, k;
-	size_t left = (size_t)g->rows - i * BATCH;
+	size_t batch = (size_t)g->batch, left = (size_t)g->rows - i * batch;
 
 	if (reply->type != REDIS_REPLY_ARRAY ||
-	    reply->elements != each * (left < BATCH ? left : BATCH))
+	    reply->elements != each * (left < batch ? left : batch))
 		return -1;
 	for (k = 0; k < reply->elements; k += each)
-		if (take_row(g, &g->out->queues[g->row[i * BATCH + k / each]],
+		if (take_row(g, &g->out->queues[g->row[i * batch + k / each]],
 			reply->element + k) == -1)
 			return -1;
 	return 0;
@@ -130,8 +131,9 @@ is_asked(const struct gather *g, int i, const bool *sorted)
 int
 rmq_stats_ages(struct mq_redis *r, struct mq_stats *out, const bool *sorted)
 {
-	struct gather g = {
-	    .out = out, .row = mq_xcalloc((size_t)out->count + 1, sizeof(int))};
+	struct gather g = {.out = out,
+	    .row = mq_xcalloc((size_t)out->count + 1, sizeof(int)),
+	    .batch = mq_redis_command(r).cluster ? 1 : BATCH};
 	int rv = 0, i;
 
 	for (; rv == 0 && g.question < QUESTIONS; g.question++) {
@@ -139,7 +141,7 @@ rmq_stats_ages(struct mq_redis *r, struct mq_stats *out, const bool *sorted)
 		for (i = 0; i < out->count; i++)
 			if (is_asked(&g, i, sorted))
 				g.row[g.rows++] = i;
-		rv = mq_ask_all(r, ((size_t)g.rows + BATCH - 1) / BATCH,
+		rv = mq_ask_all(r, (size_t)((g.rows + g.batch - 1) / g.batch),
 		    ask_batch, take_batch, &g);
 	}
 	free(g.row);

@@ -29,7 +29,8 @@ ask_look(void *arg, size_t i, struct mq_command *c)
 	const struct look *l = arg;
 
 	if (l->some == NULL) {
-		mq_command_plain(c, "SISMEMBER " RMQ_QUEUES);
+		mq_command_plain(c, "SISMEMBER");
+		rmq_key_all(c, RMQ_QUEUES);
 		mq_command_str(c, name_of(l, i));
 		return;
 	}

@@ -164,7 +164,7 @@ rmq_settle(const struct mq_session *s, int queue,
 		(how->receipt != NULL ? 2 : 0));
 	rmq_queue_keys(c, name);
 	rmq_key_both(c, s->connection, name, "unacked");
-	mq_command_str(c, RMQ_QUEUES);
+	rmq_key_queues(c, name);
 	if (reject)
 		rmq_key_queue(c, name, "rejected");
 	else if (push)
@@ -253,7 +253,7 @@ rmq_give_back(const struct mq_session *s, int queue,
 	mq_command_script(c, &rmq_script_give_back, RMQ_QUEUE_KEYS + 2);
 	rmq_queue_keys(c, s->queues[queue]);
 	rmq_key_both(c, s->connection, s->queues[queue], "unacked");
-	mq_command_str(c, RMQ_QUEUES);
+	rmq_key_queues(c, s->queues[queue]);
 	mq_command_int(c, n);
 	for (i = 0; e != NULL && i < n; i += step)
 		mq_command_arg(c, e[i].p, e[i].n);

@@ -30,14 +30,15 @@ static int
 keep_needed(struct mq_redis *r, const struct gather *g, redisReply *all)
 {
 	const struct mq_stats *out = g->links.out;
+	int i, most = mq_redis_command(r).cluster ? 1 : NAMED;
 	const char *names[NAMED];
-	int i;
 
-	if (!g->links.named || g->links.wanted || out->count > NAMED)
+	if (!g->links.named || g->links.wanted || out->count > most)
 		return 0;
 	for (i = 0; i < out->count; i++)
 		names[i] = out->queues[i].name;
-	return rmq_keep_holders(r, names, out->count, true, all);
+	return rmq_keep_holders(
+	    r, names, out->count, !mq_redis_command(r).cluster, all);
 }
 
 static int
@@ -247,7 +248,7 @@ ask_links(struct mq_redis *r, struct mq_links *l)
 	mq_links_list(l);
 	rv = mq_ask_all(r, 2 * l->n, ask_link, take_link, l);
 	keep_bare(l);
-	if (rv == 0)
+	if (rv == 0 && !mq_redis_command(r).cluster)
 		rv = mq_ask_all(r, l->n, ask_cluster, take_cluster, l);
 	mq_names_sort(&l->out->cluster);
 	return rv;

@@ -14,7 +14,7 @@ static int
 count_waiting_of(struct mq_redis *r, const char *queue, const redisReply *all,
     long long *sum)
 {
-	struct mq_command c = {0};
+	struct mq_command c = mq_redis_command(r);
 	long long n;
 	size_t i;
 
@@ -59,7 +59,7 @@ is_one_of(const char *const *queues, int count, const char *name)
 static int
 list_again(struct mq_redis *r, const struct mq_name *name, bool *found)
 {
-	struct mq_command c = {0};
+	struct mq_command c = mq_redis_command(r);
 	redisReply *reply;
 
 	rmq_adopt(&c, name->name, name->queue, false);

@@ -1,5 +1,6 @@
 /*
- * The layout of adjust/rmq v5 (Go), outside a cluster.  Its keys:
+ * The layout of adjust/rmq v5 (Go).  Its keys, where [Q] is {Q} on a cluster, so that
+ * all those of a queue are in one slot:
  *
  *	rmq::queues				set of queue names
  *	rmq::queue::[Q]::ready, ::rejected	lists, pushed left, taken right
@@ -31,6 +32,8 @@
  *	rmq::cleaning			the same of the server
  *	rmq::connection::C::info	hash: host, pid, slots
  *	rmq::connection::C::running	what runs there: see running.h
+ *	rmq::queue::{Q}::none		never exists: a script that names it is refused
+ *					whole while its slot moves to another node
  */
 #include "keys.h"
 
@@ -48,14 +51,32 @@ add_key(struct mq_command *c, const char *const *part, int n)
 
 	for (i = 0; i < n; i++)
 		parts[i] = (struct mq_part){part[i], strlen(part[i])};
-	mq_command_parts(c, parts, n);
+	mq_command_key(c, parts, n);
 }
 
 void
 rmq_key_queue(struct mq_command *c, const char *queue, const char *what)
 {
-	add_key(
-	    c, (const char *const[]){"rmq::queue::[", queue, "]::", what}, 4);
+	add_key(c,
+	    (const char *const[]){
+		c->cluster ? "rmq::queue::{" : "rmq::queue::[", queue,
+		c->cluster ? "}::" : "]::", what},
+	    4);
+}
+
+void
+rmq_key_all(struct mq_command *c, const char *key)
+{
+	add_key(c, (const char *const[]){key}, 1);
+}
+
+void
+rmq_key_queues(struct mq_command *c, const char *queue)
+{
+	if (c->cluster)
+		rmq_key_queue(c, queue, "none");
+	else
+		rmq_key_all(c, RMQ_QUEUES);
 }
 
 void
@@ -83,8 +104,9 @@ rmq_key_both(struct mq_command *c, const char *connection, const char *queue,
     const char *what)
 {
 	add_key(c,
-	    (const char *const[]){"rmq::connection::", connection, "::queue::[",
-		queue, "]::", what},
+	    (const char *const[]){"rmq::connection::", connection,
+		c->cluster ? "::queue::{" : "::queue::[", queue,
+		c->cluster ? "}::" : "]::", what},
 	    6);
 }
 

@@ -13,6 +13,12 @@
 /* Per queue: ready, rejected, and ours. */
 void rmq_key_queue(struct mq_command *, const char *queue, const char *what);
 
+/* RMQ_QUEUES or RMQ_CONNECTIONS; */
+void rmq_key_all(struct mq_command *, const char *key);
+/* RMQ_QUEUES for a script that works on a queue, to make that known: on a cluster it
+ * cannot do so, and gets a key that never exists. */
+void rmq_key_queues(struct mq_command *, const char *queue);
+
 /* The keys among which a queue's messages move, as RMQ_QUEUE_KEYS arguments; see
  * lua/lib/place.lua. */
 #define RMQ_QUEUE_KEYS 6

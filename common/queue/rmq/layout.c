@@ -14,14 +14,16 @@ rmq_open(struct mq_command *c, const char *queue,
     const struct mq_attributes *attributes)
 {
 	(void)attributes;
-	mq_command_plain(c, "SADD " RMQ_QUEUES);
+	mq_command_plain(c, "SADD");
+	rmq_key_all(c, RMQ_QUEUES);
 	mq_command_str(c, queue);
 }
 
 static void
 rmq_known(struct mq_command *c, const char *queue)
 {
-	mq_command_plain(c, "SISMEMBER " RMQ_QUEUES);
+	mq_command_plain(c, "SISMEMBER");
+	rmq_key_all(c, RMQ_QUEUES);
 	mq_command_str(c, queue);
 }
 

@@ -24,13 +24,13 @@ rmq_move(struct mq_redis *r, const struct mq_place *place, long max,
 {
 	bool held = place->state == MQ_UNACKED;
 	bool listed = held || place->state == MQ_REJECTED;
-	struct mq_command c = {0};
+	struct mq_command c = mq_redis_command(r);
 	bool done = false;
 	long long n;
 
 	*moved = 0;
 	if (place->state == MQ_REJECTED && to != NULL && max > 0 &&
-	    rmq_lead_large(r, place->queue, to, 0, &done) == -1)
+	    !c.cluster && rmq_lead_large(r, place->queue, to, 0, &done) == -1)
 		return -1;
 	if (done) {
 		*moved = 1;
@@ -40,7 +40,7 @@ rmq_move(struct mq_redis *r, const struct mq_place *place, long max,
 	    &c, &rmq_script_move, 2 * RMQ_QUEUE_KEYS + 1 + listed + held);
 	rmq_queue_keys(&c, place->queue);
 	rmq_queue_keys(&c, to != NULL ? to : place->queue);
-	mq_command_str(&c, RMQ_QUEUES);
+	rmq_key_queues(&c, to != NULL ? to : place->queue);
 	if (listed)
 		rmq_key_place(&c, place, place->connection);
 	if (held)
@@ -67,7 +67,7 @@ rmq_move(struct mq_redis *r, const struct mq_place *place, long max,
 int
 rmq_purge(struct mq_redis *r, const struct mq_place *place, long *removed)
 {
-	struct mq_command c = {0};
+	struct mq_command c = mq_redis_command(r);
 	long long n;
 
 	*removed = 0;
@@ -145,7 +145,7 @@ try_delete(
     struct mq_redis *r, const char *queue, struct mq_deletion *out, bool *done)
 {
 	redisReply *reply, *connections = mq_call_members(r, RMQ_CONNECTIONS);
-	struct mq_command c = {0};
+	struct mq_command c = mq_redis_command(r);
 	int rv = 0;
 
 	if (connections == NULL)

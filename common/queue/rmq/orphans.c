@@ -154,7 +154,8 @@ keep_unknown(struct rmq_cleaner *w, const struct found *some, struct found *f)
 	size_t list, i, n = 0, at = 0;
 	int rv;
 
-	mq_command_plain(&c, "SMISMEMBER " RMQ_QUEUES);
+	mq_command_plain(&c, "SMISMEMBER");
+	rmq_key_all(&c, RMQ_QUEUES);
 	for (list = 0; list < 3; list++)
 		for (i = 0; i < from[list]->n; i++, n++)
 			mq_command_str(&c, from[list]->list[i].name);

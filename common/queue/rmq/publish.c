@@ -50,7 +50,7 @@ rmq_publish(
 	    RMQ_QUEUE_KEYS + 2 + (how->mark.publisher != NULL));
 	rmq_queue_keys(c, queue);
 	rmq_key_queue(c, queue, "counters");
-	mq_command_str(c, RMQ_QUEUES);
+	rmq_key_queues(c, queue);
 	if (how->mark.publisher != NULL)
 		rmq_key_marks(c, queue, how->mark.publisher);
 	mq_command_str(c, kinds[how->when.kind]);
@@ -73,12 +73,12 @@ rmq_publish_mark(struct mq_command *c, const char *queue,
 	rmq_key_queue(c, queue, key);
 	rmq_key_queue(c, queue, "counters");
 	rmq_key_marks(c, queue, how->mark.publisher);
-	mq_command_str(c, RMQ_QUEUES);
+	rmq_key_queues(c, queue);
 	if (large)
 		rmq_key_queue(c, queue, "large");
 	mq_mark_add(c, &how->mark);
 	mq_command_int(c, n);
-	mq_command_str(c, queue);
+	mq_command_str(c, c->cluster ? "" : queue);
 	mq_command_str(c, is_listed(key) ? "LLEN" : "ZCARD");
 }
 

@@ -104,7 +104,7 @@ rmq_walk_start(struct mq_command *c, const struct mq_scan *s, const char *verb,
 	if (take) {
 		rmq_queue_keys(c, s->place.queue);
 		rmq_queue_keys(c, to != NULL ? to : s->place.queue);
-		mq_command_str(c, RMQ_QUEUES);
+		rmq_key_queues(c, to != NULL ? to : s->place.queue);
 	}
 	mq_command_str(c, verb);
 	if (part->low != NULL) {
@@ -210,7 +210,7 @@ read_slice(struct mq_redis *r, struct mq_scan *s, bool *ended)
 {
 	struct mq_walk *w = s->walk;
 	bool in_set = rmq_walk_in_set(s), skip = s->skip > 0;
-	struct mq_command c = {0};
+	struct mq_command c = mq_redis_command(r);
 	long long behind;
 
 	if (skip)

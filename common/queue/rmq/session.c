@@ -191,7 +191,8 @@ rmq_leave(const struct mq_session *s, int step, struct mq_command *c)
 	}
 	step -= s->queue_count;
 	if (step == 1) {
-		mq_command_plain(c, "SREM " RMQ_CONNECTIONS);
+		mq_command_plain(c, "SREM");
+		rmq_key_all(c, RMQ_CONNECTIONS);
 		mq_command_str(c, s->connection);
 	} else if (step < 5) {
 		mq_command_plain(c, "DEL");

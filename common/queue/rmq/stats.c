@@ -30,7 +30,8 @@ ask_known(void *arg, size_t i, struct mq_command *c)
 {
 	struct gather *g = arg;
 
-	mq_command_plain(c, "SISMEMBER " RMQ_QUEUES);
+	mq_command_plain(c, "SISMEMBER");
+	rmq_key_all(c, RMQ_QUEUES);
 	mq_command_str(c, g->out->queues[i].name);
 }
 

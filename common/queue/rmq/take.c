@@ -175,7 +175,7 @@ static int
 turn(struct mq_redis *r, struct mq_scan *s)
 {
 	struct mq_walk *w = s->walk;
-	struct mq_command c = {0};
+	struct mq_command c = mq_redis_command(r);
 	long long moved = 1;
 	int rv = 0;
 
@@ -212,7 +212,7 @@ int
 rmq_scan_end(struct mq_redis *r, struct mq_scan *s)
 {
 	struct mq_walk *w = mq_walk_of(s);
-	struct mq_command c = {0};
+	struct mq_command c = mq_redis_command(r);
 	long long moved = 1, sum = 0, there = 1;
 	int rv = 0;
 
@@ -249,7 +249,7 @@ int
 rmq_take(struct mq_redis *r, struct mq_scan *s, const bool *chosen,
     const char *to, long *taken)
 {
-	struct mq_command c = {0};
+	struct mq_command c = mq_redis_command(r);
 	struct mq_idgen ids = {0};
 	char tombstone[MQ_ID_LEN + 1];
 	int at = 0, rv = 0;

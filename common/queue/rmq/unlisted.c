@@ -28,22 +28,26 @@ rmq_add_names(struct mq_names *names, const redisReply *all)
 bool
 rmq_unacked_key(char *key, size_t n, char **connection, char **queue)
 {
-	static const char before[] = "rmq::connection::", mark[] = "::queue::[",
+	static const char before[] = "rmq::connection::",
 			  behind[] = "]::unacked";
+	static const char plain[] = "::queue::[", tagged[] = "::queue::{";
 	size_t start = sizeof(before) - 1, tail = sizeof(behind) - 1;
+	bool cluster = n > tail && key[n - tail] == '}';
+	const char *mark = cluster ? tagged : plain;
 	char *at;
 
 	if (n <= start + tail || strlen(key) != n ||
 	    strncmp(key, before, start) != 0 ||
-	    strcmp(key + n - tail, behind) != 0)
+	    strcmp(key + n - tail + 1, behind + 1) != 0 ||
+	    (!cluster && key[n - tail] != ']'))
 		return false;
 	at = strstr(key + start, mark);
 	if (at == NULL || at == key + start || strstr(at + 1, mark) != NULL ||
-	    at + sizeof(mark) - 1 >= key + n - tail)
+	    at + sizeof(plain) - 1 >= key + n - tail)
 		return false;
 	key[n - tail] = *at = '\0';
 	*connection = key + start;
-	*queue = at + sizeof(mark) - 1;
+	*queue = at + sizeof(plain) - 1;
 	return true;
 }
 
@@ -51,7 +55,7 @@ rmq_unacked_key(char *key, size_t n, char **connection, char **queue)
 static int
 count_keys(struct mq_round *round, long long *n)
 {
-	struct mq_command c = {0};
+	struct mq_command c = mq_redis_command(round->r);
 	redisReply *reply;
 	int rv;
 
@@ -82,11 +86,13 @@ static int
 scan_lists(
     struct mq_round *round, char cursor[MQ_CURSOR_SIZE], struct mq_names *lists)
 {
-	struct mq_command c = {0};
+	struct mq_command c = mq_redis_command(round->r);
 	redisReply *reply, *keys;
 	int rv;
 
-	mq_keys_ask(&c, cursor, "rmq::connection::*]::unacked");
+	mq_keys_ask(&c, cursor,
+	    c.cluster ? "rmq::connection::*}::unacked" :
+			"rmq::connection::*]::unacked");
 	rv = mq_round_call(round, &c, REDIS_REPLY_ARRAY, &reply);
 	*cursor = '\0';
 	if (reply == NULL)
@@ -98,19 +104,29 @@ scan_lists(
 	return rv;
 }
 
+static int
+scan_node(struct mq_round *round, long long most, struct mq_names *lists)
+{
+	char cursor[MQ_CURSOR_SIZE] = "0";
+	long long n = 0;
+	int rv = most > 0 ? count_keys(round, &n) : 0;
+
+	if (rv == -1 || n < 0 || (most > 0 && n > most))
+		return rv;
+	while (rv == 0 && *cursor != '\0')
+		rv = scan_lists(round, cursor, lists);
+	return rv;
+}
+
 int
 rmq_unacked_lists(struct mq_redis *r, long long most, struct mq_names *lists)
 {
 	/* A user who may not look is told nothing. */
 	struct mq_round round = {.r = r};
-	char cursor[MQ_CURSOR_SIZE] = "0";
-	long long n = 0;
-	int rv = most > 0 ? count_keys(&round, &n) : 0;
+	int node, rv = 0;
 
-	if (rv == -1 || n < 0 || (most > 0 && n > most))
-		return rv;
-	while (rv == 0 && *cursor != '\0')
-		rv = scan_lists(&round, cursor, lists);
+	for (node = 0; rv == 0 && mq_redis_visit(r, node); node++)
+		rv = scan_node(&round, most, lists);
 	/* A walk may come by a key twice. */
 	mq_names_sort(lists);
 	return rv;

@@ -12,7 +12,9 @@
 
 -- Where the command was refused, there is nothing to mark.
 redis.call(ARGV[5], KEYS[1])
-redis.pcall('SADD', KEYS[4], ARGV[4])
+if ARGV[4] ~= '' then
+  redis.pcall('SADD', KEYS[4], ARGV[4])
+end
 redis.pcall('HINCRBY', KEYS[2], 'published', ARGV[3])
 redis.call('HSET', KEYS[3], ARGV[1], ARGV[2] .. ' ')
 redis.call('PEXPIRE', KEYS[3], 600000)

@@ -27,9 +27,13 @@
 -- include leaving
 
 -- A queue with messages is known, even if somebody has deleted it meanwhile.
--- Errors are ignored: the messages are more important than the list of names.
+-- Errors are ignored: the messages are more important than the list of names, which
+-- a cluster may have on another node.
 local function make_known(q, queues)
-  redis.pcall('SADD', queues, q.ready:match('%[(.*)%]'))
+  local name = q.ready:match('%[(.*)%]')
+  if name then
+    redis.pcall('SADD', queues, name)
+  end
 end
 
 -- Checks the rights for put_back() and lock(), and keep_result().

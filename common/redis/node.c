@@ -1,0 +1,114 @@
+#include "node.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/xalloc.h"
+
+void
+mq_nodes_copy_error(struct mq_redis *r, const struct mq_redis *from)
+{
+	r->status = from->status;
+	strlcpy(r->error, from->error, sizeof(r->error));
+}
+
+static char *
+copy_text(const char *s)
+{
+	return s == NULL ? NULL : mq_xstrdup(s);
+}
+
+/* The server of one node: as the cluster's, but with this host only. */
+static void
+init_server(struct mq_server *server, const struct mq_url *of, const char *host,
+    int port)
+{
+	struct mq_url *u = &server->url;
+
+	*u = (struct mq_url){.kind = MQ_URL_REDIS,
+	    .tls = of->tls,
+	    .insecure = of->insecure,
+	    .user = copy_text(of->user),
+	    .password = copy_text(of->password),
+	    .cacert = copy_text(of->cacert),
+	    .cert = copy_text(of->cert),
+	    .key = copy_text(of->key),
+	    .sni = copy_text(of->sni),
+	    .hosts = mq_xcalloc(1, sizeof(*u->hosts)),
+	    .hosts_n = 1};
+	u->hosts[0] = (struct mq_url_host){mq_xstrdup(host), port};
+	mq_url_show(u, server->name, sizeof(server->name));
+}
+
+static struct node *
+node_at(struct mq_redis *r, int i)
+{
+	struct mq_nodes *all = r->nodes;
+	struct node *node;
+
+	if (i >= all->count) {
+		all->list = mq_xreallocarray(
+		    all->list, (size_t)all->map.count, sizeof(*all->list));
+		while (all->count < all->map.count)
+			all->list[all->count++] = NULL;
+	}
+	if (all->list[i] == NULL) {
+		node = mq_xcalloc(1, sizeof(*node));
+		STAILQ_INIT(&node->sent);
+		init_server(&node->server, &r->server->url,
+		    all->map.nodes[i].host, all->map.nodes[i].port);
+		all->list[i] = node;
+	}
+	return all->list[i];
+}
+
+struct node *
+mq_node_open(struct mq_redis *r, int i)
+{
+	struct node *node = node_at(r, i);
+
+	if (node->redis.context == NULL &&
+	    mq_redis_connect(&node->redis, &node->server, r->nodes->until) ==
+		-1) {
+		mq_nodes_copy_error(r, &node->redis);
+		return NULL;
+	}
+	node->redis.wanted_node = true;
+	if (r->wait != NULL && node->redis.wait == NULL)
+		mq_redis_wait_with(&node->redis, r->wait, r->wait_arg);
+	node->redis.patience_ms = r->patience_ms;
+	return node;
+}
+
+void
+mq_awaited_free(struct awaited *a)
+{
+	freeReplyObject(a->reply);
+	mq_buf_free(&a->wire);
+	free(a);
+}
+
+void
+mq_nodes_close(struct mq_redis *r)
+{
+	struct mq_nodes *all = r->nodes;
+	struct awaited *a;
+	int i;
+
+	while ((a = STAILQ_FIRST(&all->order)) != NULL) {
+		STAILQ_REMOVE_HEAD(&all->order, in_order);
+		mq_awaited_free(a);
+	}
+	for (i = 0; i < all->count; i++) {
+		if (all->list[i] == NULL)
+			continue;
+		mq_redis_close(&all->list[i]->redis);
+		mq_server_free(&all->list[i]->server);
+		free(all->list[i]);
+	}
+	free(all->list);
+	mq_topology_free(&all->map);
+	free(all);
+	r->nodes = NULL;
+	r->route = NULL;
+}

@@ -1,0 +1,44 @@
+/* For nodes.c and node.c: the nodes of a cluster, and what is on its way to them. */
+#ifndef MQ_NODE_H
+#define MQ_NODE_H
+
+#include <sys/queue.h>
+
+#include "nodes.h"
+#include "topology.h"
+
+/* A command whose reply the caller has not had yet. */
+struct awaited {
+	STAILQ_ENTRY(awaited) in_order, in_node;
+	int node, slot;
+	bool in_transaction;
+	struct mq_buf wire; /* to send it again */
+	redisReply *reply;  /* came before another one's; else NULL */
+};
+STAILQ_HEAD(awaiteds, awaited);
+
+struct node {
+	struct mq_server server;
+	struct mq_redis redis; /* open while its context is not NULL */
+	struct awaiteds sent;  /* whose replies are to come, in this order */
+};
+
+struct mq_nodes {
+	struct mq_topology map;
+	struct node **list; /* of the same index; NULL: never used */
+	int count;
+	struct awaiteds order;
+	int last;	     /* the node of the last command */
+	bool in_transaction; /* MULTI was sent, and no EXEC */
+	bool lost;
+	double until; /* of opening; see mq_redis_open_until() */
+};
+
+void mq_nodes_copy_error(struct mq_redis *, const struct mq_redis *from);
+/* Node number i of the map, with a connection; NULL: there is none, with the error. */
+struct node *mq_node_open(struct mq_redis *, int i);
+void mq_awaited_free(struct awaited *);
+/* Closes all, and frees r->nodes. */
+void mq_nodes_close(struct mq_redis *);
+
+#endif

@@ -1,0 +1,334 @@
+#include "nodes.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "base/exit.h"
+#include "base/xalloc.h"
+#include "node.h"
+
+/* A command that no node takes now goes out again this often, and so long. */
+#define PAUSE_MS    50
+#define PATIENCE_MS 60000
+
+static bool
+nodes_lost(const struct mq_redis *r)
+{
+	return r->nodes->lost;
+}
+
+/* Nodes without a slot do not count. */
+static bool
+visit_node(struct mq_redis *r, int i)
+{
+	const int16_t *owner = r->nodes->map.owner;
+	int slot, n = 0, node;
+
+	for (node = 0; node < r->nodes->map.count; node++) {
+		for (slot = 0; slot < MQ_SLOTS && owner[slot] != node; slot++)
+			;
+		if (slot < MQ_SLOTS && n++ == i) {
+			r->home = slot;
+			return true;
+		}
+	}
+	r->home = -1;
+	return false;
+}
+
+/* --- sending ------------------------------------------------------------------ */
+
+static int
+lose(struct mq_redis *r, const struct mq_redis *node)
+{
+	mq_nodes_copy_error(r, node);
+	r->nodes->lost = true;
+	return -1;
+}
+
+/* The node that has the slot; -1: none is known. */
+static int
+owner_of(const struct mq_redis *r, int slot)
+{
+	const struct mq_nodes *all = r->nodes;
+
+	if (slot == -1)
+		slot = r->home;
+	return slot == -1 ? all->last : all->map.owner[slot];
+}
+
+static int
+send_wire(struct mq_redis *r, struct awaited *a, int to)
+{
+	struct node *node = mq_node_open(r, to);
+
+	if (node == NULL)
+		return -1;
+	if (mq_redis_append_bytes(&node->redis, a->wire.data, a->wire.len) ==
+	    -1)
+		return lose(r, &node->redis);
+	a->node = to;
+	STAILQ_INSERT_TAIL(&node->sent, a, in_node);
+	return 0;
+}
+
+/* MULTI and EXEC, between which a command is not sent again by itself. */
+static void
+note_transaction(struct mq_nodes *all, const struct awaited *a)
+{
+	if (a->wire.len > 14 &&
+	    memcmp(a->wire.data, "*1\r\n$5\r\nMULTI", 13) == 0)
+		all->in_transaction = true;
+	if (a->wire.len > 13 &&
+	    memcmp(a->wire.data, "*1\r\n$4\r\nEXEC", 12) == 0)
+		all->in_transaction = false;
+}
+
+static int
+append_command(struct mq_redis *r, struct mq_command *c, bool eval)
+{
+	struct awaited *a = mq_xcalloc(1, sizeof(*a));
+	const char *p;
+	size_t n;
+	int to = owner_of(r, c->slot);
+
+	a->slot = c->slot == -1 ? r->home : c->slot;
+	if (eval) {
+		mq_command_eval_head(c, &a->wire);
+		p = mq_command_args(c, &n);
+	} else {
+		p = mq_command_wire(c, &n);
+	}
+	mq_buf_add(&a->wire, p, n);
+	note_transaction(r->nodes, a);
+	a->in_transaction = r->nodes->in_transaction;
+	/* Whoever is asked names the node that has it. */
+	if (to == -1)
+		to = r->nodes->last;
+	if (send_wire(r, a, to) == -1) {
+		r->nodes->lost = true;
+		mq_awaited_free(a);
+		return -1;
+	}
+	r->nodes->last = to;
+	STAILQ_INSERT_TAIL(&r->nodes->order, a, in_order);
+	return 0;
+}
+
+static int
+flush_nodes(struct mq_redis *r)
+{
+	struct mq_nodes *all = r->nodes;
+	int i;
+
+	for (i = 0; i < all->count; i++)
+		if (all->list[i] != NULL && all->list[i]->redis.unsent > 0 &&
+		    mq_redis_flush(&all->list[i]->redis) == -1)
+			return lose(r, &all->list[i]->redis);
+	return 0;
+}
+
+/* --- replies ------------------------------------------------------------------- */
+
+/* Reads until the reply to this command is there. */
+static int
+read_reply(struct mq_redis *r, struct awaited *a)
+{
+	struct node *node = r->nodes->list[a->node];
+	struct awaited *first;
+
+	while (a->reply == NULL) {
+		first = STAILQ_FIRST(&node->sent);
+		first->reply = mq_redis_reply(&node->redis);
+		if (first->reply == NULL)
+			return lose(r, &node->redis);
+		STAILQ_REMOVE_HEAD(&node->sent, in_node);
+	}
+	return 0;
+}
+
+static bool
+begins(const char *s, const char *with)
+{
+	return strncmp(s, with, strlen(with)) == 0;
+}
+
+/* Whether the command was not carried out, and has to go elsewhere or wait. */
+static bool
+is_redirect(const redisReply *reply)
+{
+	return reply->type == REDIS_REPLY_ERROR &&
+	    (begins(reply->str, "MOVED ") || begins(reply->str, "ASK ") ||
+		begins(reply->str, "TRYAGAIN ") ||
+		begins(reply->str, "CLUSTERDOWN "));
+}
+
+static void
+pause_between(struct mq_redis *r)
+{
+	const struct timespec pause = {.tv_nsec = PAUSE_MS * 1000000L};
+
+	if (r->wait != NULL)
+		(void)r->wait(r->wait_arg, -1, PAUSE_MS);
+	else
+		nanosleep(&pause, NULL);
+}
+
+/* For the next command only. */
+static int
+send_asking(struct mq_redis *r, int to)
+{
+	static const char asking[] = "*1\r\n$6\r\nASKING\r\n";
+	struct node *node = mq_node_open(r, to);
+	struct awaited *a = mq_xcalloc(1, sizeof(*a));
+	int rv;
+
+	if (node == NULL) {
+		mq_awaited_free(a);
+		return -1;
+	}
+	mq_buf_add(&a->wire, asking, sizeof(asking) - 1);
+	rv = send_wire(r, a, to);
+	if (rv == 0)
+		rv = read_reply(r, a);
+	mq_awaited_free(a);
+	return rv;
+}
+
+/* Sends a refused command to where its error says. */
+static int
+send_again(struct mq_redis *r, struct awaited *a)
+{
+	struct mq_nodes *all = r->nodes;
+	redisReply *error = a->reply;
+	int slot = a->slot, to, rv = 0;
+
+	to = mq_topology_redirect(
+	    &all->map, error->str, all->map.nodes[a->node].host, &slot);
+	if (to != -1 && begins(error->str, "MOVED "))
+		all->map.owner[slot] = (int16_t)to;
+	else if (to == -1)
+		pause_between(r);
+	if (to == -1)
+		to = owner_of(r, slot);
+	if (to == -1)
+		to = a->node;
+	if (begins(error->str, "ASK "))
+		rv = send_asking(r, to);
+	freeReplyObject(error);
+	a->reply = NULL;
+	if (rv == 0)
+		rv = send_wire(r, a, to);
+	return rv == 0 ? flush_nodes(r) : -1;
+}
+
+/* The reply of a node that takes the command. */
+static int
+settle_reply(struct mq_redis *r, struct awaited *a)
+{
+	int64_t until = mq_clock_steady_ms() + PATIENCE_MS;
+
+	if (read_reply(r, a) == -1)
+		return -1;
+	while (is_redirect(a->reply) && mq_clock_steady_ms() < until) {
+		if (a->in_transaction) {
+			r->nodes->lost = true;
+			return mq_redis_fail(r, MQ_EXIT_UNAVAILABLE,
+			    "the queue has moved to another node");
+		}
+		if (send_again(r, a) == -1 || read_reply(r, a) == -1)
+			return -1;
+	}
+	return 0;
+}
+
+static redisReply *
+next_reply(struct mq_redis *r)
+{
+	struct awaited *a = STAILQ_FIRST(&r->nodes->order);
+	redisReply *reply = NULL;
+
+	if (r->nodes->lost || flush_nodes(r) == -1)
+		return NULL;
+	STAILQ_REMOVE_HEAD(&r->nodes->order, in_order);
+	if (settle_reply(r, a) == 0) {
+		reply = a->reply;
+		a->reply = NULL;
+	} else {
+		r->nodes->lost = true;
+	}
+	mq_awaited_free(a);
+	return reply;
+}
+
+/* --- opening -------------------------------------------------------------------- */
+
+static const struct mq_route nodes_route = {
+    .append = append_command,
+    .flush = flush_nodes,
+    .reply = next_reply,
+    .lost = nodes_lost,
+    .visit = visit_node,
+    .close = mq_nodes_close,
+};
+
+/* Asks a node, which may be any, for all of them. */
+static int
+ask_slots(struct mq_redis *r, int i)
+{
+	struct node *node = mq_node_open(r, i);
+	struct mq_command c = {0};
+	redisReply *reply;
+	int rv;
+
+	if (node == NULL)
+		return -1;
+	mq_command_plain(&c, "CLUSTER SLOTS");
+	reply = mq_redis_call(&node->redis, &c);
+	mq_command_free(&c);
+	if (reply == NULL) {
+		mq_nodes_copy_error(r, &node->redis);
+		if (strstr(r->error, "cluster support disabled") != NULL)
+			return mq_redis_fail(r, MQ_EXIT_CONFIG,
+			    "%s is no node of a cluster; use redis://",
+			    node->server.name);
+		return -1;
+	}
+	rv = mq_topology_take(
+	    &r->nodes->map, reply, node->server.url.hosts[0].name);
+	freeReplyObject(reply);
+	if (rv == -1)
+		return mq_redis_fail(
+		    r, MQ_EXIT_UNAVAILABLE, "a reply that makes no sense");
+	r->nodes->last = i;
+	return 0;
+}
+
+int
+mq_nodes_open(struct mq_redis *r, struct mq_server *server, double until)
+{
+	struct mq_nodes *all = mq_xcalloc(1, sizeof(*all));
+	const struct mq_url *u = &server->url;
+	size_t i;
+	int rv = -1;
+
+	*r = (struct mq_redis){
+	    .server = server, .route = &nodes_route, .nodes = all, .home = -1};
+	if (u->ns != NULL && strchr(u->ns, '{') != NULL)
+		r->home = mq_slot_of(u->ns, strlen(u->ns));
+	mq_topology_init(&all->map);
+	STAILQ_INIT(&all->order);
+	all->until = until;
+	for (i = 0; i < u->hosts_n && rv == -1; i++)
+		rv = ask_slots(r,
+		    mq_topology_node(
+			&all->map, u->hosts[i].name, u->hosts[i].port));
+	all->until = INFINITY;
+	if (rv == -1)
+		mq_nodes_close(r);
+	return rv;
+}

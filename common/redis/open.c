@@ -1,0 +1,18 @@
+#include <math.h>
+
+#include "connection.h"
+#include "nodes.h"
+
+int
+mq_redis_open_until(struct mq_redis *r, struct mq_server *server, double until)
+{
+	if (server->url.kind == MQ_URL_CLUSTER)
+		return mq_nodes_open(r, server, until);
+	return mq_redis_connect(r, server, until);
+}
+
+int
+mq_redis_open(struct mq_redis *r, struct mq_server *server)
+{
+	return mq_redis_open_until(r, server, INFINITY);
+}

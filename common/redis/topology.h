@@ -1,0 +1,49 @@
+/*
+ * Which node of a Redis Cluster has which slot, as CLUSTER SLOTS says it.
+ */
+#ifndef MQ_TOPOLOGY_H
+#define MQ_TOPOLOGY_H
+
+#include <stdint.h>
+
+#include <hiredis/hiredis.h>
+
+#include "address.h"
+#include "slot.h"
+
+/* Of a node: its address, or the name that the cluster gives it. */
+#define MQ_NODE_HOST_SIZE 256
+
+struct mq_topology {
+	struct mq_place_of_node {
+		char host[MQ_NODE_HOST_SIZE];
+		int port;
+	} * nodes;
+	int count;
+	int16_t owner[MQ_SLOTS]; /* index of its node; -1: none */
+};
+
+/* Empty, with no owner of any slot; mq_topology_free() frees. */
+void mq_topology_init(struct mq_topology *);
+void mq_topology_free(struct mq_topology *);
+
+/*
+ * Takes a reply to CLUSTER SLOTS, of the node at this host.  Nodes keep their index;
+ * those that have no slot any more stay.  Returns 0, or -1 when the reply makes no
+ * sense, and nothing has changed then.
+ */
+int mq_topology_take(
+    struct mq_topology *, const redisReply *, const char *host);
+
+/* The index of the node at host and port, which is added if it is new. */
+int mq_topology_node(struct mq_topology *, const char *host, int port);
+
+/*
+ * Takes an error "MOVED slot host:port" or "ASK slot host:port" of the node at this
+ * host, which is meant when it names no other.  Returns the index of the node that it
+ * names, or -1: it is none of these.
+ */
+int mq_topology_redirect(
+    struct mq_topology *, const char *error, const char *host, int *slot);
+
+#endif

@@ -1,0 +1,148 @@
+# A real cluster of nodes on 127.0.0.1.  Load it behind common.bash.
+#
+#   cluster_start [N]       three masters, and N replicas of each (0); sets CLUSTER_URL
+#   cluster_stop            and its end
+#   node I ARGS...          redis-cli on node I, from 0
+#   cluster ARGS...         redis-cli that follows its slots
+#   slot_of Q               the slot of a queue
+#   owner_of SLOT           the number of the node that has it
+#   slot_begin SLOT TO      begins to move a slot to node TO
+#   slot_keys SLOT TO       moves its keys there
+#   slot_end SLOT TO        and is done
+#   slot_move SLOT TO       all three
+#   node_kill I             SIGKILL
+
+# Ports of which nobody has any, nor those of the bus, 10000 above.
+cluster_ports() {
+	python3 -c 'import random, socket, sys
+n = int(sys.argv[1])
+while True:
+    port = random.randrange(20000, 30000 - n)
+    try:
+        for p in range(port, port + n):
+            for q in p, p + 10000:
+                s = socket.socket()
+                s.bind(("127.0.0.1", q))
+                s.close()
+    except OSError:
+        continue
+    print(port)
+    break' "$1"
+}
+
+# cluster_start [REPLICAS]
+cluster_start() {
+	local replicas=${1:-0} i nodes=()
+	C=$(own_dir)
+	CLUSTER_NODES=$((3 * (replicas + 1)))
+	CLUSTER_PORT=$(cluster_ports "$CLUSTER_NODES")
+	export C CLUSTER_NODES CLUSTER_PORT
+	for ((i = 0; i < CLUSTER_NODES; i++)); do
+		mkdir "$C/$i"
+		node_run "$i"
+		nodes+=("127.0.0.1:$((CLUSTER_PORT + i))")
+	done
+	redis-cli --cluster create "${nodes[@]}" --cluster-replicas "$replicas" \
+		--cluster-yes >"$C/create.log" || {
+		cat "$C/create.log"
+		return 1
+	}
+	eventually 30 cluster_ready "$replicas"
+	CLUSTER_URL=redis-cluster://127.0.0.1:$CLUSTER_PORT,127.0.0.1:$((CLUSTER_PORT + 1))
+	export CLUSTER_URL
+}
+
+node_run() {
+	redis-server --port $((CLUSTER_PORT + $1)) --bind 127.0.0.1 \
+		--dir "$C/$1" --cluster-enabled yes --cluster-node-timeout 2000 \
+		--save '' --appendonly no --daemonize yes \
+		--pidfile "$C/$1/pid" --logfile "$C/$1/log" >/dev/null
+	eventually 10 [ -s "$C/$1/pid" ]
+	eventually 10 node "$1" ping
+}
+
+# Every node knows that all is well, and the replicas are up to date.
+cluster_ready() {
+	local i
+	for ((i = 0; i < CLUSTER_NODES; i++)); do
+		node "$i" cluster info | grep -q cluster_state:ok || return 1
+		[ "$(node "$i" cluster nodes | grep -c slave)" = $((3 * $1)) ] ||
+			return 1
+	done
+	for ((i = 0; i < CLUSTER_NODES; i++)); do
+		! node "$i" info replication | grep -q master_link_status:down ||
+			return 1
+	done
+}
+
+cluster_stop() {
+	local i
+	for ((i = 0; i < CLUSTER_NODES; i++)); do
+		kill -KILL "$(cat "$C/$i/pid")" 2>/dev/null || true
+	done
+	rm -rf "$C"
+}
+
+node() {
+	redis-cli -p $((CLUSTER_PORT + $1)) "${@:2}"
+}
+
+cluster() {
+	redis-cli -c -p "$CLUSTER_PORT" "$@"
+}
+
+node_kill() {
+	local p
+	p=$(cat "$C/$1/pid")
+	kill -KILL "$p"
+	eventually 10 gone "$p"
+}
+
+slot_of() {
+	node 0 cluster keyslot "{$1}"
+}
+
+owner_of() {
+	node "${2:-0}" cluster nodes | awk -v slot="$1" -v base="$CLUSTER_PORT" '
+		$3 ~ /master/ && $3 !~ /fail/ {
+			for (i = 9; i <= NF; i++) {
+				n = split($i, part, "-")
+				if ($i !~ /\[/ && slot >= part[1] + 0 &&
+				    slot <= part[n > 1 ? 2 : 1] + 0) {
+					split($2, at, "[:@]")
+					print at[2] - base
+				}
+			}
+		}'
+}
+
+slot_begin() {
+	local from
+	from=$(owner_of "$1")
+	node "$2" cluster setslot "$1" importing "$(node "$from" cluster myid)" >/dev/null
+	node "$from" cluster setslot "$1" migrating "$(node "$2" cluster myid)" >/dev/null
+}
+
+slot_keys() {
+	local from keys
+	from=$(owner_of "$1")
+	while keys=$(node "$from" cluster getkeysinslot "$1" 100) && [ -n "$keys" ]; do
+		xargs -d '\n' redis-cli -p $((CLUSTER_PORT + from)) migrate 127.0.0.1 \
+			$((CLUSTER_PORT + $2)) '' 0 5000 replace keys <<<"$keys" >/dev/null
+	done
+}
+
+slot_end() {
+	local from id
+	from=$(owner_of "$1")
+	id=$(node "$2" cluster myid)
+	for i in "$2" "$from" 0 1 2; do
+		node "$i" cluster setslot "$1" node "$id" >/dev/null
+	done
+}
+
+slot_move() {
+	slot_begin "$@"
+	slot_keys "$@"
+	slot_end "$@"
+}

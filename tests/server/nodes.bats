@@ -1,0 +1,242 @@
+#!/usr/bin/env bats
+# A cluster of three masters, as the tools see it that wait for their answers.
+# What a Go program would do is done by redis-cli with the keys of its cluster form.
+
+# run_mq sets output and stderr; each test is a subshell of its own.
+# shellcheck disable=SC2030,SC2031,SC2154
+
+load ../helpers/common
+load ../helpers/cluster
+
+setup_file() {
+	cluster_start 1
+}
+
+teardown_file() {
+	cluster_stop
+}
+
+setup() {
+	# Not common_setup(), which cleans one server.
+	T=$(own_dir)
+	export MQ_URL=$CLUSTER_URL
+	Q=q$BATS_TEST_NUMBER
+}
+
+teardown() {
+	rm -rf "$T"
+}
+
+# A node that has not the slot.
+other_than() {
+	echo $((($1 + 1) % 3))
+}
+
+@test "nodes: what is published lies in the keys of Go's form, and is known" {
+	run_mq 0 mq-publish --raw "$Q" one two
+	assert_equal "$(cluster lrange "rmq::queue::{$Q}::ready" 0 -1)" "two
+one"
+	assert_equal "$(cluster sismember rmq::queues "$Q")" 1
+	assert_equal "$(cluster exists "rmq::queue::{$Q}::none")" 0
+	run_mq 0 mq-publish -p 3 "$Q" first
+	run_mq 0 mq-publish -d 1h "$Q" later
+	run_mq 0 mq-publish -k a --unique queued "$Q" only
+	run_mq 1 mq-publish -k a --unique queued "$Q" again
+	run_mq 0 mq-publish -g a "$Q" leads
+	run_mq 0 mq-publish -g a "$Q" follows
+	assert_equal "$(state "$Q")" "5 2 0 0 0"
+}
+
+@test "nodes: a Go program's messages are seen, peeked at, returned and purged" {
+	cluster sadd rmq::queues "$Q" >/dev/null
+	cluster lpush "rmq::queue::{$Q}::ready" a b c >/dev/null
+	cluster lpush "rmq::queue::{$Q}::rejected" d e >/dev/null
+	cluster sadd rmq::connections conn-x >/dev/null
+	cluster set rmq::connection::conn-x::heartbeat 1 ex 60 >/dev/null
+	cluster sadd rmq::connection::conn-x::queues "$Q" >/dev/null
+	cluster sadd "rmq::connection::conn-x::queue::{$Q}::consumers" c1 >/dev/null
+	cluster lpush "rmq::connection::conn-x::queue::{$Q}::unacked" f >/dev/null
+	assert_equal "$(state "$Q")" "3 0 1 2 1"
+	run_mq 0 mq-stats --list ready -l "$Q"
+	assert_equal "$output" "a
+b
+c"
+	run_mq 0 mq-stats --list unacked -l "$Q"
+	assert_equal "$output" f
+	run_mq 0 mq-stats --connections
+	assert_line --regexp "^conn-x .*"
+	run_mq 0 mq-return "$Q"
+	assert_equal "$(state "$Q")" "5 0 1 0 1"
+	run_mq 0 mq-purge --force --ready "$Q"
+	assert_equal "$(state "$Q")" "0 0 1 0 1"
+	cluster srem rmq::connections conn-x >/dev/null
+	# Nobody lists it any more, and it is found nevertheless.
+	assert_equal "$(state "$Q")" "0 0 1 0 1"
+}
+
+@test "nodes: all queues, of all nodes, in one table" {
+	local i
+	for i in {1..9}; do
+		run_mq 0 mq-publish "$Q-$i" x
+	done
+	run_mq 0 mq-stats
+	for i in {1..9}; do
+		assert_line --regexp "^$Q-$i +1 "
+	done
+}
+
+@test "nodes: pause, clock, and a result that is waited for" {
+	run_mq 0 mq-publish "$Q" x
+	run_mq 0 mq-pause "$Q"
+	assert_equal "$(cluster get "rmq::queue::{$Q}::paused")" 1
+	run_mq 0 mq-pause --resume "$Q"
+	assert_equal "$(cluster exists "rmq::queue::{$Q}::paused")" 0
+	run_mq 0 mq-publish --tick 7 "$Q"
+	assert_equal "$(cluster get "rmq::queue::{$Q}::clock")" 7
+	run_mq 75 mq-publish --wait=1s "$Q" x
+}
+
+# Publishes while the slot moves on and on; each number comes once, in order.
+@test "nodes: a slot that moves while messages come loses none and doubles none" {
+	local slot n
+	run_mq 0 mq-publish "$Q" 0
+	slot=$(slot_of "$Q")
+	mkfifo "$T/in"
+	"$BUILD/mq-publish" -l "$Q" <"$T/in" 2>"$T/err" 3>&- &
+	pid=$!
+	exec 5>"$T/in"
+	for n in 0 1 2 3; do
+		seq $((n * 20000 + 1)) $((n * 20000 + 20000)) >&5 &
+		slot_move "$slot" "$(other_than "$(owner_of "$slot")")"
+		wait $!
+	done
+	exec 5>&-
+	wait "$pid"
+	"$BUILD/mq-stats" --list ready -l "$Q" >"$T/got"
+	seq 0 80000 | cmp - "$T/got"
+}
+
+@test "nodes: a special message waits until its slot has moved" {
+	local slot to
+	run_mq 0 mq-publish "$Q" plain
+	slot=$(slot_of "$Q")
+	to=$(other_than "$(owner_of "$slot")")
+	slot_begin "$slot" "$to"
+	start_mq mq-publish -p 1 "$Q" special
+	eventually 5 refusals_come "$to"
+	slot_keys "$slot" "$to"
+	slot_end "$slot" "$to"
+	status=0
+	wait "$pid" || status=$?
+	assert_equal "$status" 0
+	assert_equal "$(state "$Q")" "2 0 0 0 0"
+}
+
+# Some node has refused a command because a slot moves.
+refusals_come() {
+	local i
+	for i in 0 1 2; do
+		if node "$i" info errorstats | grep -qE 'errorstat_(TRYAGAIN|ASK)'; then
+			return
+		fi
+	done
+	return 1
+}
+
+@test "nodes: one command on one key follows it while its slot moves" {
+	local slot from to
+	run_mq 0 mq-publish "$Q" here
+	slot=$(slot_of "$Q")
+	from=$(owner_of "$slot")
+	to=$(other_than "$from")
+	slot_begin "$slot" "$to"
+	slot_keys "$slot" "$to"
+	run_mq 0 mq-pause "$Q"
+	assert_equal "$(node "$to" keys "*{$Q}::paused")" "rmq::queue::{$Q}::paused"
+	slot_end "$slot" "$to"
+	assert_equal "$(state "$Q")" "1 0 0 0 0"
+}
+
+@test "nodes: what a cluster does not have is said" {
+	run_mq 64 mq-stats -u "$MQ_URL/3"
+	assert_equal "$stderr" "mq-stats: $MQ_URL/3: a cluster has no databases"
+	run_mq 64 mq-stats -u "$MQ_URL?db=3"
+	run_mq 78 mq-stats -u "redis://127.0.0.1:$CLUSTER_PORT"
+	assert_regex "$stderr" "this server is a node of a cluster; use redis-cluster://"
+	for tool in "mq-consume q" "mq-clean" "mq-lease --for 1m q" \
+		"mq-return --to r q" "mq-return --from unacked:c q" \
+		"mq-purge --force --delete-queue q"; do
+		# shellcheck disable=SC2086 # several words
+		run_mq 78 $tool
+		assert_regex "$stderr" "^${tool%% *}: $MQ_URL: on a cluster there is no "
+	done
+}
+
+@test "nodes: a server without cluster mode is none of a cluster" {
+	server_start --port "$(cluster_ports 1)" --bind 127.0.0.1
+	run_mq 78 mq-stats -u "redis-cluster://127.0.0.1:$(redis config get port | tail -1)"
+	server_stop
+	assert_regex "$stderr" "is no node of a cluster; use redis://"
+}
+
+@test "nodes: the layout rsmq lies on one node, by a namespace in braces" {
+	run_mq 78 mq-publish -L rsmq "$Q" x
+	assert_regex "$stderr" "needs a namespace in braces.*[?]ns=\{rsmq\}"
+	run_mq 0 mq-publish -u "$MQ_URL?layout=rsmq&ns={r}" "$Q" one
+	run_mq 0 mq-publish -u "$MQ_URL?layout=rsmq&ns={r}" -d 1h "$Q" two
+	assert_equal "$(cluster zcard "{r}:$Q")" 2
+	run_mq 0 mq-stats -u "$MQ_URL?layout=rsmq&ns={r}" --json "$Q"
+	run_mq 0 mq-purge --force --all -u "$MQ_URL?layout=rsmq&ns={r}" "$Q"
+	assert_equal "$(cluster zcard "{r}:$Q")" 0
+}
+
+@test "nodes: a user has enough with what --print-acl prints" {
+	local i
+	for i in 0 1 2 3 4 5; do
+		# shellcheck disable=SC2046 # several words
+		node "$i" acl setuser app reset on '>pw' \
+			$("$BUILD/mq-publish" --print-acl "$Q") \
+			$("$BUILD/mq-stats" --print-acl "$Q") >/dev/null
+	done
+	export MQ_URL=redis-cluster://app:pw@${MQ_URL#*//}
+	seq 5 | run_mq 0 mq-publish -l "$Q"
+	run_mq 0 mq-publish -p 1 "$Q" x
+	assert_equal "$(state "$Q")" "6 0 0 0 0"
+	run_mq 77 mq-publish other x
+}
+
+# The last one, as it costs a node.
+@test "nodes: a master dies, its replica takes over: what was confirmed is there" {
+	local slot owner
+	run_mq 0 mq-publish "$Q" 0
+	slot=$(slot_of "$Q")
+	owner=$(owner_of "$slot")
+	seq 100 | run_mq 0 mq-publish --durable -l "$Q"
+	mkfifo "$T/in"
+	"$BUILD/mq-publish" -l "$Q" <"$T/in" 2>"$T/err" 3>&- &
+	pid=$!
+	exec 5>"$T/in"
+	echo 101 >&5
+	eventually 10 state_is "$Q" "102 0 0 0 0"
+	# WAIT is for what its own connection wrote.
+	eventually 10 replica_has 102
+	node_kill "$owner"
+	seq 102 200 >&5
+	exec 5>&-
+	wait "$pid"
+	MQ_URL=redis-cluster://127.0.0.1:$((CLUSTER_PORT + (owner + 1) % 3))
+	"$BUILD/mq-stats" --list ready -l "$Q" >"$T/got"
+	seq 0 200 | cmp - "$T/got"
+}
+
+# replica_has N: a replica of the queue's master has so many messages.
+replica_has() {
+	local i
+	for ((i = 3; i < CLUSTER_NODES; i++)); do
+		if [ "$(printf 'readonly\nllen rmq::queue::{%s}::ready\n' "$Q" |
+			node "$i" | tail -1)" = "$1" ]; then
+			return
+		fi
+	done
+	return 1
+}
