@@ -282,7 +282,6 @@ main(int argc, char *argv[])
 	parse_options(&c, argc, argv);
 	mq_option_prints(c.json || !c.shared.quiet);
 	(void)mq_option_server(&c.shared, &c.server);
-	mq_option_no_cluster(&c.server, "mq-clean");
 	if (c.interval_ms > 0)
 		clean_forever(&c);
 	status = clean_round(&c);

@@ -140,7 +140,7 @@ take_first(
 	return 0;
 }
 
-/* The text of a script makes it known to the calls behind it. */
+/* The text of a script makes it known to the calls behind it, at its own node. */
 static redisReply *
 call_again(struct mq_redis *r, struct mq_command *c, bool known)
 {
@@ -161,7 +161,7 @@ ask_again(struct mq_redis *r, const struct questions *q,
 		q->ask(q->arg, u->i[i], c);
 		reply = q->errors ? call_again(r, c, c->script == known) :
 				    mq_redis_call(r, c);
-		known = c->script;
+		known = c->cluster ? NULL : c->script;
 		if (take_reply(r, q, u->i[i], reply) == -1)
 			return -1;
 	}

@@ -96,6 +96,63 @@ c"
 	run_mq 75 mq-publish --wait=1s "$Q" x
 }
 
+# go_connection C QUEUE...: a dead one, with two messages of each queue.
+go_connection() {
+	local q
+	cluster sadd rmq::connections "$1" >/dev/null
+	for q in "${@:2}"; do
+		cluster sadd "rmq::connection::$1::queues" "$q" >/dev/null
+		cluster sadd "rmq::connection::$1::queue::{$q}::consumers" x >/dev/null
+		cluster lpush "rmq::connection::$1::queue::{$q}::unacked" 1 2 >/dev/null
+	done
+}
+
+@test "nodes: a dead connection's messages go back, wherever its queues are" {
+	local i queues=()
+	for i in {1..7}; do
+		queues+=("$Q-$i")
+	done
+	go_connection dead "${queues[@]}"
+	go_connection alive "$Q-1"
+	cluster set rmq::connection::alive::heartbeat 1 ex 60 >/dev/null
+	run_mq 0 mq-clean --json
+	assert_equal "$(jq -r '"\(.connections) \(.returned)"' <<<"$output")" "1 14"
+	for i in {2..7}; do
+		assert_equal "$(cluster lrange "rmq::queue::{$Q-$i}::ready" 0 -1)" "2
+1"
+		assert_equal "$(cluster sismember rmq::queues "$Q-$i")" 1
+		assert_equal "$(cluster keys "*$Q-$i}::none")" ""
+	done
+	assert_equal "$(state "$Q-1")" "2 0 2 0 1"
+	assert_equal "$(cluster sismember rmq::connections dead)" 0
+	assert_equal "$(cluster exists rmq::connection::dead::queues)" 0
+	assert_equal "$(cluster sismember rmq::connections alive)" 1
+	cluster srem rmq::connections alive >/dev/null
+}
+
+# What a crash between two steps on two nodes leaves, the next one ends.
+@test "nodes: cleaning goes on where another cleaner ended" {
+	go_connection c1 "$Q"
+	cluster rename "rmq::connection::c1::queue::{$Q}::unacked" "rmq::queue::{$Q}::ready" >/dev/null
+	go_connection c2
+	cluster sadd rmq::connections c2 >/dev/null
+	run_mq 0 mq-clean
+	assert_equal "$(state "$Q")" "2 0 0 0 0"
+	assert_equal "$(cluster sismember rmq::connections c1)" 0
+	assert_equal "$(cluster sismember rmq::connections c2)" 0
+}
+
+@test "nodes: what is due is made ready by mq-clean, what has expired goes" {
+	run_mq 0 mq-publish -d 1ms "$Q" a
+	run_mq 0 mq-publish -d 1h "$Q" b
+	eventually 5 clean_makes_ready
+	assert_equal "$(cluster llen "rmq::queue::{$Q}::ready")" 1
+}
+
+clean_makes_ready() {
+	"$BUILD/mq-clean" -q && state_is "$Q" "1 1 0 0 0"
+}
+
 # Publishes while the slot moves on and on; each number comes once, in order.
 @test "nodes: a slot that moves while messages come loses none and doubles none" {
 	local slot n
@@ -163,7 +220,7 @@ refusals_come() {
 	run_mq 64 mq-stats -u "$MQ_URL?db=3"
 	run_mq 78 mq-stats -u "redis://127.0.0.1:$CLUSTER_PORT"
 	assert_regex "$stderr" "this server is a node of a cluster; use redis-cluster://"
-	for tool in "mq-consume q" "mq-clean" "mq-lease --for 1m q" \
+	for tool in "mq-consume q" "mq-lease --for 1m q" \
 		"mq-return --to r q" "mq-return --from unacked:c q" \
 		"mq-purge --force --delete-queue q"; do
 		# shellcheck disable=SC2086 # several words

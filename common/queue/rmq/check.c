@@ -142,7 +142,7 @@ rmq_check_place(
 {
 	struct walk at = {
 	    .place = place, .connection = connection, .more = true};
-	struct mq_command c = {0};
+	struct mq_command c = mq_redis_command(p->w->round.r);
 	redisReply *reply;
 	int rv = 0;
 

@@ -44,7 +44,7 @@ rmq_cleaner_listed(
 int
 rmq_cleaner_now(struct rmq_cleaner *w, int64_t *ms)
 {
-	struct mq_command c = {0};
+	struct mq_command c = mq_redis_command(w->round.r);
 	redisReply *time;
 	int rv;
 

@@ -96,6 +96,21 @@ rmq_dead_queue_begin(
 	q->at += shown(q);
 }
 
+/* On a cluster, which has no keys of the other form, the connection stays listed; see
+ * reclaim.c. */
+static void
+add_listed(struct mq_command *c, const char *connection, const char *queue)
+{
+	int i;
+
+	for (i = 0; i < 3 && c->cluster; i++)
+		rmq_key_queue(c, queue, "none");
+	if (c->cluster)
+		return;
+	rmq_key_all(c, RMQ_CONNECTIONS);
+	rmq_key_cluster(c, connection, queue);
+}
+
 void
 rmq_dead_queue_step(
     const struct rmq_cleaner *w, struct rmq_dead_queue *q, struct mq_command *c)
@@ -107,14 +122,14 @@ rmq_dead_queue_step(
 	rmq_queue_keys(c, q->queue);
 	rmq_key_both(c, connection, q->queue, "unacked");
 	rmq_key_queue(c, q->queue, "rejected");
-	rmq_key_connection(c, connection, "heartbeat");
+	rmq_key_own(c, connection, q->queue, "heartbeat");
 	rmq_key_both(c, connection, q->queue, "consumers");
-	rmq_key_connection(c, connection, "queues");
-	mq_command_words(c, RMQ_QUEUES " " RMQ_CONNECTIONS);
-	rmq_key_cluster(c, connection, q->queue);
+	rmq_key_own(c, connection, q->queue, "queues");
+	rmq_key_queues(c, q->queue);
+	add_listed(c, connection, q->queue);
 	if (q->owner->ours) {
-		rmq_key_connection(c, connection, "info");
-		rmq_key_connection(c, connection, "running");
+		rmq_key_own(c, connection, q->queue, "info");
+		rmq_key_own(c, connection, q->queue, "running");
 	}
 	mq_command_str(c, q->queue);
 	mq_command_str(c, connection);

@@ -79,7 +79,7 @@ count_due(struct due *d)
 static int
 promote(struct rmq_cleaner *w, const char *queue, int64_t now)
 {
-	struct mq_command c = {0};
+	struct mq_command c = mq_redis_command(w->round.r);
 	redisReply *reply;
 	bool more = true, large;
 	int rv = 0;

@@ -111,6 +111,16 @@ rmq_key_both(struct mq_command *c, const char *connection, const char *queue,
 }
 
 void
+rmq_key_own(struct mq_command *c, const char *connection, const char *queue,
+    const char *what)
+{
+	if (c->cluster)
+		rmq_key_queue(c, queue, "none");
+	else
+		rmq_key_connection(c, connection, what);
+}
+
+void
 rmq_key_cluster(struct mq_command *c, const char *connection, const char *queue)
 {
 	static const char form[] = "rmq::connection::%s::queue::{%s}::%s";

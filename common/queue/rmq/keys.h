@@ -42,6 +42,11 @@ void rmq_key_both(struct mq_command *, const char *connection,
 void rmq_key_cluster(
     struct mq_command *, const char *connection, const char *queue);
 
+/* The same of a key that is the connection's, for a script that works on a queue: on a
+ * cluster it gets one that never exists. */
+void rmq_key_own(struct mq_command *, const char *connection, const char *queue,
+    const char *what);
+
 /* The batches of a publisher. */
 void rmq_key_marks(
     struct mq_command *, const char *queue, const char *publisher);

@@ -199,7 +199,13 @@ rmq_lead_large(struct mq_redis *r, const char *queue, const char *to,
 	struct lead l = {.queue = queue, .to = to, .delayed = now_ms > 0};
 	struct mq_command c[MQ_LEAD] = {{.script = NULL}};
 	redisReply *reply, *exec = NULL;
-	int rv = call(r, c, add_look(&l, now_ms, c), &reply);
+	int rv;
+
+	*done = false;
+	/* Its transaction names no node. */
+	if (mq_redis_command(r).cluster)
+		return 0;
+	rv = call(r, c, add_look(&l, now_ms, c), &reply);
 
 	if (rv == 0)
 		rv = call(r, c, add_move(&l, reply, c), &exec);

@@ -91,7 +91,7 @@ static int
 scan_locks(struct rmq_cleaner *w, const char *queue, long long now,
     long long tick, char cursor[MQ_CURSOR_SIZE], struct rmq_locks *l)
 {
-	struct mq_command c = {0};
+	struct mq_command c = mq_redis_command(w->round.r);
 	redisReply *reply, *all;
 	size_t i;
 	int rv;
@@ -158,7 +158,7 @@ free_locks(struct rmq_cleaner *w, const char *queue, const struct rmq_locks *l,
     bool over, long *n)
 {
 	const struct rmq_lock *lock;
-	struct mq_command c = {0};
+	struct mq_command c = mq_redis_command(w->round.r);
 	int many = 0, rv = 0;
 	size_t i;
 

@@ -30,7 +30,7 @@ rmq_move(struct mq_redis *r, const struct mq_place *place, long max,
 
 	*moved = 0;
 	if (place->state == MQ_REJECTED && to != NULL && max > 0 &&
-	    !c.cluster && rmq_lead_large(r, place->queue, to, 0, &done) == -1)
+	    rmq_lead_large(r, place->queue, to, 0, &done) == -1)
 		return -1;
 	if (done) {
 		*moved = 1;

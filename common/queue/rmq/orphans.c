@@ -149,7 +149,7 @@ keep_unknown(struct rmq_cleaner *w, const struct found *some, struct found *f)
 	const struct mq_names *from[] = {
 	    &some->messages, &some->held, &some->of_queue};
 	struct mq_names *to[] = {&f->messages, &f->held, &f->of_queue};
-	struct mq_command c = {0};
+	struct mq_command c = mq_redis_command(w->round.r);
 	redisReply *known;
 	size_t list, i, n = 0, at = 0;
 	int rv;
@@ -201,7 +201,7 @@ note_keys(struct rmq_cleaner *w, struct found *f, const redisReply *keys)
 static int
 scan_keys(struct rmq_cleaner *w, struct found *f, char cursor[MQ_CURSOR_SIZE])
 {
-	struct mq_command c = {0};
+	struct mq_command c = mq_redis_command(w->round.r);
 	redisReply *reply, *keys;
 	int rv;
 

@@ -11,8 +11,8 @@
 #include "base/xalloc.h"
 #include "dead_queue.h"
 #include "keys.h"
-#include "scripts.h"
 #include "steps.h"
+#include "unlist.h"
 
 /* How many connections are dealt with at a time, and how many of their queues: few,
  * as the server takes a millisecond or two for a step of each, and other clients wait
@@ -28,7 +28,6 @@ struct reclaim {
 	size_t dead_n, queue_n, queue_cap;
 	/* The subjects of this step. */
 	struct rmq_dead_queue *asked[FEW];
-	struct rmq_dead *empty[MANY];
 	size_t n;
 };
 
@@ -223,50 +222,6 @@ walk_queues(struct reclaim *all, bool show)
 }
 
 static void
-ask_to_unlist(void *arg, size_t i, struct mq_command *c)
-{
-	const struct reclaim *all = arg;
-	const char *connection = all->empty[i]->connection;
-
-	mq_command_script(c, &rmq_script_unlist, 5);
-	mq_command_str(c, RMQ_CONNECTIONS);
-	rmq_key_connection(c, connection, "queues");
-	rmq_key_connection(c, connection, "heartbeat");
-	rmq_key_connection(c, connection, "info");
-	rmq_key_connection(c, connection, "running");
-	mq_command_str(c, connection);
-}
-
-static int
-take_unlisted(void *arg, size_t i, redisReply *reply)
-{
-	struct reclaim *all = arg;
-
-	(void)i;
-	if (mq_round_good(&all->w->round, reply, REDIS_REPLY_INTEGER))
-		all->w->out->connections += reply->integer;
-	return 0;
-}
-
-/* Unlists those that had no queue, or whose last one another cleaner took. */
-static int
-unlist_empty(struct reclaim *all)
-{
-	struct rmq_dead *d = all->dead;
-
-	all->n = 0;
-	for (; d < all->dead + all->dead_n; d++)
-		if (!d->failed && !d->closed)
-			all->empty[all->n++] = d;
-	if (all->w->how->dry_run) {
-		all->w->out->connections += (long)all->n;
-		return 0;
-	}
-	return mq_ask_each(
-	    all->w->round.r, all->n, ask_to_unlist, take_unlisted, all);
-}
-
-static void
 free_dead(struct reclaim *all)
 {
 	size_t i;
@@ -294,7 +249,8 @@ reclaim_some(struct rmq_cleaner *w, const struct mq_name *dead, size_t n)
 	if (rv == 0)
 		rv = walk_queues(&all, true);
 	if (rv == 0)
-		rv = unlist_empty(&all);
+		rv = rmq_unlist(
+		    w, all.dead, all.dead_n, all.queues, all.queue_n);
 	free_dead(&all);
 	return rv;
 }

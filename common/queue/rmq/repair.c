@@ -83,7 +83,7 @@ add_bound(struct mq_command *c, long long bound)
 static int
 mark_bounds(struct rmq_check *p, const char *verb)
 {
-	struct mq_command c = {0};
+	struct mq_command c = mq_redis_command(p->w->round.r);
 	long marked = 0;
 
 	if (p->w->how->dry_run || !p->locks.late)
@@ -118,7 +118,7 @@ give_turns(struct rmq_check *p)
 {
 	long n = 0;
 	char from[32] = "";
-	struct mq_command c = {0};
+	struct mq_command c = mq_redis_command(p->w->round.r);
 	redisReply *reply;
 	int rv;
 
@@ -229,7 +229,7 @@ take_look(void *arg, size_t i, redisReply *reply)
 static int
 take_check(struct rmq_cleaner *w, const char *queue, bool *ours)
 {
-	struct mq_command c = {0};
+	struct mq_command c = mq_redis_command(w->round.r);
 	redisReply *reply;
 
 	mq_command_plain(&c, "SET");

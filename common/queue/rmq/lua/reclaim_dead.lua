@@ -95,7 +95,7 @@ else
   need_tell(q)
   -- Changes nothing and needs no memory; see claim.lua.
   call('LTRIM', unacked, 0, -1)
-  call('SADD', KEYS[12], ARGV[1])
+  make_known(q, KEYS[12])
   if left > keep then
     moved = give_back_newest(q, unacked, left - keep)
     left = left - moved
