@@ -161,6 +161,27 @@ slow_link() {
 	port=$(<"$T/port")
 }
 
+# Nodes name each other by address.
+@test "tls: a cluster" {
+	local port nodes cluster
+
+	needs_tls || return 0
+	port=$(free_port)
+	nodes=$(free_port)
+	redis-server --port 0 --tls-port "$port" --bind 127.0.0.1 --dir "$T" --save '' \
+		--cluster-enabled yes --cluster-port "$nodes" \
+		--cluster-announce-ip 127.0.0.1 --tls-auth-clients no \
+		--tls-ca-cert-file "$D/ca.pem" --tls-cert-file "$D/good.pem" \
+		--tls-key-file "$D/good.key" --unixsocket "$T/redis.sock" \
+		>/dev/null 3>&- &
+	eventually 10 redis-cli -s "$T/redis.sock" cluster addslotsrange 0 16383
+	cluster="rediss-cluster://localhost:$port?cacert=$D/ca.pem&sni=localhost"
+	eventually 20 "$BUILD/mq-publish" -u "$cluster" q x
+	run_mq 0 mq-stats -u "$cluster" q
+	run_mq 78 mq-publish -u "rediss-cluster://localhost:$port?cacert=$D/ca.pem" q x
+	assert_regex "$stderr" "TLS: the server's certificate is for another host"
+}
+
 # --- who the server is -----------------------------------------------------------
 
 @test "tls: a certificate that is not good: 78" {
@@ -411,4 +432,10 @@ echo done >&3
 	FAR="$url&queue=other" run_mq 0 mq-consume -n 1 q -- "$T/s"
 	assert_equal "$(tail -n 1 "$T/answers")" \
 		"fail couldn't connect to queue - $url&queue=other: TLS: the server's certificate has expired"
+	assert_equal "$stderr" ""
+	seq 3 | run_mq 0 mq-publish -l q
+	FAR="$url&insecure=1&queue=other" run_mq 0 mq-consume -n 3 q -- "$T/s"
+	assert_equal "$(grep -c 'its certificate is not verified' <<<"$stderr")" 1
+	run tail -n 1 "$T/answers"
+	assert_output --regexp '^ok '
 }

@@ -156,8 +156,9 @@ remote_new(struct remotes *of, const char *url)
 		r->state = REMOTE_DOWN;
 		r->since = mq_clock_steady_s();
 	} else {
-		if (r->server.note[0] != '\0')
+		if (r->server.note[0] != '\0' && !of->noted)
 			mq_say("%s", r->server.note);
+		of->noted |= r->server.note[0] != '\0';
 		start_remote(r);
 	}
 	return r;

@@ -22,6 +22,7 @@ struct remotes {
 	void (*changed)(void *arg);
 	void *arg;
 	struct remote_list list;
+	bool noted; /* what there is to know of a server has been said */
 };
 
 void remotes_init(struct remotes *, struct ev_loop *, struct mq_children *,
