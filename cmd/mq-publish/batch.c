@@ -104,9 +104,14 @@ void
 batch_settle(struct batcher *b)
 {
 	batch_flush(b);
-	if (!outcome_settle(b->outcome)) {
-		mq_say("%s", b->redis->error);
-		outcome_end(b->outcome, 0, MQ_EXIT_AGAIN);
+	while (!outcome_settle(b->outcome)) {
+		/* Sentinels soon name another server, which may have all. */
+		if (!mq_redis_lost(b->redis) ||
+		    b->redis->server->url.kind != MQ_URL_SENTINEL) {
+			mq_say("%s", b->redis->error);
+			outcome_end(b->outcome, 0, MQ_EXIT_AGAIN);
+		}
+		transport_resume(b->transport);
 	}
 	flush_output(b);
 }

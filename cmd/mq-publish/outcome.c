@@ -11,16 +11,15 @@
 /* At most 1 MiB of ids waits until their messages are safe. */
 #define HELD_BYTES ((size_t)1024 * 1024)
 
-void
-outcome_be_durable(struct outcome *o, const struct mq_publisher *publisher)
+/* -1: there is none, with the error. */
+static int
+find_promise(struct outcome *o)
 {
-	const struct mq_redis *r = publisher->redis;
 	char replicas[24] = "";
 	int n;
 
-	o->publisher = publisher;
-	if (mq_durable_find(publisher->redis, &o->promise) == -1)
-		mq_die(r->status, "%s", r->error);
+	if (mq_durable_find(o->publisher->redis, &o->promise) == -1)
+		return -1;
 	n = o->promise.replicas;
 	if (n > 0)
 		snprintf(replicas, sizeof(replicas), "%d replica%s", n,
@@ -28,6 +27,18 @@ outcome_be_durable(struct outcome *o, const struct mq_publisher *publisher)
 	snprintf(o->where, sizeof(o->where), " on %s%s%s",
 	    o->promise.disk ? "disk" : "",
 	    o->promise.disk && n > 0 ? " and " : "", replicas);
+	o->moved = false;
+	return 0;
+}
+
+void
+outcome_be_durable(struct outcome *o, const struct mq_publisher *publisher)
+{
+	const struct mq_redis *r = publisher->redis;
+
+	o->publisher = publisher;
+	if (find_promise(o) == -1)
+		mq_die(r->status, "%s", r->error);
 }
 
 bool
@@ -35,6 +46,8 @@ outcome_settle(struct outcome *o)
 {
 	if (o->publisher == NULL || !o->unsure)
 		return true;
+	if (o->moved && find_promise(o) == -1)
+		return false;
 	if (mq_publisher_wait_durable(o->publisher, &o->promise, o->ours) == -1)
 		return false;
 	o->safe = o->accepted;
@@ -95,6 +108,8 @@ void
 outcome_reconnected(struct outcome *o)
 {
 	o->ours = false;
+	/* Without a mark, only the former server could make good its promise. */
+	o->moved = o->publisher != NULL && mq_publisher_whole(o->publisher);
 }
 
 bool

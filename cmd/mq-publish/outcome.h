@@ -22,7 +22,8 @@ struct outcome {
 	char where[48];	    /* in words: " on disk and 2 replicas" */
 	unsigned long safe; /* of those accepted */
 	bool unsure;	    /* there are others, or duplicates of others */
-	bool ours; /* no write of this connection came before any of them */
+	bool ours;  /* no write of this connection came before any of them */
+	bool moved; /* the promise is that of another server */
 	struct mq_buf held; /* ids that are printed when their messages are */
 };
 void outcome_free(struct outcome *);
@@ -37,7 +38,7 @@ void outcome_be_durable(struct outcome *, const struct mq_publisher *);
 bool outcome_settle(struct outcome *);
 /* Whether it is time for that. */
 bool outcome_holds_many(const struct outcome *);
-/* Nothing was written on this connection yet. */
+/* Nothing was written on this connection yet.  Another server may be at its end. */
 void outcome_reconnected(struct outcome *);
 
 /* Takes what the server said of a message; its id may be NULL if nobody wants ids. */

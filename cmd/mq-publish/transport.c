@@ -1,5 +1,7 @@
 #include "transport.h"
 
+#include <sys/param.h>
+
 #include <math.h>
 #include <stdlib.h>
 
@@ -110,19 +112,10 @@ transport_has_room(struct transport *t)
 	return has_room(t, t->bytes + mq_post_bytes(&transport_next(t)->post));
 }
 
-static int64_t
-next_pause(int64_t ms)
-{
-	if (ms == 0)
-		return PAUSE_MIN_MS;
-	return 2 * ms < PAUSE_MAX_MS ? 2 * ms : PAUSE_MAX_MS;
-}
-
 bool
 transport_reconnect(struct transport *t, int64_t until_ms, int64_t *pause_ms)
 {
 	struct mq_redis *r = t->redis;
-	struct mq_server *server = r->server;
 	double until = until_ms == -1 ? INFINITY : (double)until_ms / 1000;
 	int64_t left;
 
@@ -132,10 +125,10 @@ transport_reconnect(struct transport *t, int64_t until_ms, int64_t *pause_ms)
 					until_ms - mq_clock_steady_ms();
 		if (left <= 0)
 			return false;
-		(void)wait_for_server(
-		    t, -1, *pause_ms < left ? *pause_ms : left);
-		*pause_ms = next_pause(*pause_ms);
-		if (mq_redis_open_until(r, server, until) == 0) {
+		(void)wait_for_server(t, -1, MIN(*pause_ms, left));
+		*pause_ms = *pause_ms == 0 ? PAUSE_MIN_MS :
+					     MIN(2 * *pause_ms, PAUSE_MAX_MS);
+		if (mq_redis_open_until(r, r->server, until) == 0) {
 			mq_redis_wait_with(r, wait_for_server, t);
 			return true;
 		}
@@ -275,8 +268,8 @@ try_resume(struct transport *t)
  * The connection is lost, and the answers for what was under way with it.  The server
  * has marked what it has done, and only the rest is sent again.
  */
-static void
-resume(struct transport *t)
+void
+transport_resume(struct transport *t)
 {
 	enum mq_call result = MQ_CALL_LOST;
 
@@ -302,7 +295,7 @@ send_or_resume(struct transport *t, struct batch *b, bool eval)
 {
 	t->used++;
 	if (mq_post_send(t->publisher, &b->post, eval) == -1)
-		resume(t);
+		transport_resume(t);
 }
 
 void
@@ -347,7 +340,7 @@ transport_collect(struct transport *t)
 	enum mq_call result = wait_for_answer(t);
 
 	if (result == MQ_CALL_LOST) {
-		resume(t);
+		transport_resume(t);
 		return true;
 	}
 	if (result == MQ_CALL_AGAIN) {
@@ -373,8 +366,9 @@ transport_try(struct transport *t, bool *only)
 	send_or_resume(t, b, true);
 	while (t->used > 0) {
 		result = wait_for_answer(t);
-		if (result == MQ_CALL_LOST && !t->redis->node) {
-			resume(t);
+		if (result == MQ_CALL_LOST &&
+		    t->redis->status != MQ_EXIT_CONFIG) {
+			transport_resume(t);
 			result = MQ_CALL_DONE;
 			continue;
 		}

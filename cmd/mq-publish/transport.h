@@ -58,6 +58,8 @@ bool transport_full(const struct transport *, const struct mq_publishing *);
 /* Waits for an answer to the oldest one.  False: the server refused it, with the
  * error. */
 bool transport_collect(struct transport *);
+/* The connection is lost: goes on with another one, or ends the program. */
+void transport_resume(struct transport *);
 /* Waits for all answers before the end of the program. */
 void transport_drain(struct transport *);
 

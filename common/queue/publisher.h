@@ -27,6 +27,7 @@ struct mq_publisher {
 	bool marks;		/* batches are marked, */
 	bool marked;		/* and one was */
 	bool known;		/* the server knows the script that publishes */
+	bool whole;		/* the server had all of them when we resumed */
 	bool loose; /* a former connection may be alive, and deliver */
 	struct mq_command behind; /* the command that goes behind a batch */
 	unsigned long batches;	  /* begun so far */
@@ -91,6 +92,8 @@ enum mq_call mq_publisher_resume(
 
 /* Whether a command of a former connection may still arrive. */
 bool mq_publisher_loose(const struct mq_publisher *);
+/* Whether the marks that were read then prove that nothing is gone. */
+bool mq_publisher_whole(const struct mq_publisher *);
 
 /* From now on, and on this connection, commands without a key are for the node that
  * has the queue, if there are several. */

@@ -165,7 +165,15 @@ mq_publisher_resume(struct mq_publisher *p, bool whole, long long *missing)
 	}
 	if (result == MQ_CALL_DONE)
 		result = ask_marks(p);
-	if (result == MQ_CALL_DONE)
+	if (result == MQ_CALL_DONE) {
 		*missing = count_missing(p);
+		p->whole = mq_marks_last(p->last_marks) >= p->confirmed_last;
+	}
 	return result;
+}
+
+bool
+mq_publisher_whole(const struct mq_publisher *p)
+{
+	return p->whole;
 }

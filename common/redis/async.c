@@ -7,6 +7,7 @@
 #include "base/exit.h"
 #include "base/say.h"
 #include "base/xalloc.h"
+#include "greeting.h"
 #include "reply.h"
 
 /*
@@ -182,6 +183,15 @@ send_text(struct mq_request *q)
 	send_request(q->async, q);
 }
 
+void
+mq_async_give_up(struct mq_async *a, const char *why)
+{
+	strlcpy(a->refusal, why, sizeof(a->refusal));
+	/* All commands that are under way fail as well. */
+	if (a->context != NULL)
+		redisAsyncDisconnect(a->context);
+}
+
 static void
 on_reply(redisAsyncContext *context, void *reply, void *arg)
 {
@@ -200,7 +210,9 @@ on_reply(redisAsyncContext *context, void *reply, void *arg)
 		send_text(q);
 		return;
 	}
-	/* The server refused our greeting: its answers say only that. */
+	if (reply != NULL && mq_reply_demoted(reply, a->server))
+		mq_async_give_up(a, MQ_REDIS_REPLICA);
+	/* Given up, its answers say only that. */
 	if (q->asker.of != a && a->refusal[0] != '\0')
 		reply = NULL;
 	q->take(&q->asker, reply);

@@ -22,13 +22,14 @@ struct mq_request;
 
 struct mq_async {
 	struct ev_loop *loop;
-	redisAsyncContext *context; /* NULL: there is no connection */
+	redisAsyncContext *context;	/* NULL: there is no connection */
+	const struct mq_server *server; /* the caller's, of the last one */
 	mq_tls *tls;
 	TAILQ_HEAD(mq_backlog, mq_request) backlog; /* not handed over whole */
 	ev_io room;	     /* the socket takes more; while there is backlog */
 	size_t moved;	     /* goes up with every reply and piece */
 	size_t moved_before; /* see mq_async_moves() */
-	char refusal[256];   /* what the server said against our greeting */
+	char refusal[256];   /* why the server is given up */
 	/* The connection is gone; why is a text for people.  Called once,
 	 * after the callbacks of all commands; before them when there was
 	 * no connection at all. */
@@ -49,7 +50,7 @@ typedef void mq_async_fn(void *arg, redisReply *reply);
 
 /*
  * Starts to connect to the socket or address of the server, and to greet it;
- * commands can be sent at once.
+ * commands can be sent at once.  The server must outlive the connection.
  * The caller sets loop, down, refused and arg before.  Failure is reported by down(), never
  * from within this call, or by returning -1 with why; then down() is not called.
  */
@@ -97,8 +98,10 @@ void mq_async_subscribe(
 /* Closes at once; callbacks get NULL, down() is not called. */
 void mq_async_close(struct mq_async *);
 
-/* For link.c only: what is not handed over yet.  A command whose asker is of the
- * connection itself is its greeting. */
+/* For link.c only: no answer counts any more, and down() gets the reason; and what
+ * is not handed over yet.  A command whose asker is of the connection itself is its
+ * greeting. */
+void mq_async_give_up(struct mq_async *, const char *why);
 void mq_async_init_backlog(struct mq_async *);
 void mq_async_drop_backlog(struct mq_async *);
 

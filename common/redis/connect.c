@@ -2,16 +2,22 @@
  * Opening a connection to one server that waits.
  */
 #include <fcntl.h>
+#include <string.h>
+#include <time.h>
 
 #include "base/clock.h"
 #include "base/exit.h"
-#include "connection.h"
 #include "greeting.h"
+#include "sentinel.h"
 
 /* How long one connect may take. */
 #define CONNECT_S 5
 /* How long the search for all addresses of a host may take. */
 #define SEARCH_S 15
+/* How long the sentinels may take to hear of another master, and how often they
+ * are asked. */
+#define CHANGE_S	5
+#define CHANGE_PAUSE_MS 100
 
 static const struct timeval io_timeout = {
     .tv_sec = MQ_REDIS_PATIENCE_MS / 1000};
@@ -56,18 +62,19 @@ connect_timeout(double until)
 
 /* Each address of the host, until one takes the connection. */
 static void
-connect_host(struct mq_redis *r, double until)
+connect_host(struct mq_redis *r, const char *host, int port, double until)
 {
 	struct mq_server *server = r->server;
 	double search = mq_clock_steady_s() + SEARCH_S;
 	struct mq_addresses all;
 
-	mq_addresses_begin(
-	    &all, server->url.hosts[0].name, search < until ? search : until);
+	server->port = port;
+	strlcpy(server->host, host, sizeof(server->host));
+	mq_addresses_begin(&all, host, search < until ? search : until);
 	while (mq_addresses_next(&all, server->address)) {
 		mq_redis_close(r);
-		r->context = redisConnectWithTimeout(server->address,
-		    server->url.hosts[0].port, connect_timeout(until));
+		r->context = redisConnectWithTimeout(
+		    server->address, port, connect_timeout(until));
 		if (r->context == NULL || r->context->err != 0)
 			mq_redis_set_lost(r);
 		if (r->context == NULL || r->context->err == 0)
@@ -80,25 +87,13 @@ connect_host(struct mq_redis *r, double until)
 	mq_addresses_end(&all);
 }
 
-int
-mq_redis_reach(struct mq_redis *r, struct mq_server *server, double until)
+static void
+connect_socket(struct mq_redis *r, double until)
 {
-	*r = (struct mq_redis){.server = server, .home = -1};
-	r->status = mq_server_wake(server, r->error, sizeof(r->error));
-	if (r->status != 0)
-		return -1;
-	if (server->socket[0] == '\0') {
-		connect_host(r, until);
-	} else {
-		r->context = redisConnectUnixWithTimeout(
-		    server->socket, connect_timeout(until));
-		if (mq_redis_lost(r))
-			mq_redis_set_lost(r);
-	}
-	if (!mq_redis_lost(r))
-		return 0;
-	mq_redis_close(r);
-	return -1;
+	r->context = redisConnectUnixWithTimeout(
+	    r->server->socket, connect_timeout(until));
+	if (mq_redis_lost(r))
+		mq_redis_set_lost(r);
 }
 
 /* The handshake is part of connecting, for its time. */
@@ -110,28 +105,145 @@ start_tls(struct mq_redis *r, double until)
 
 	redisSetTimeout(r->context, connect_timeout(until));
 	status = mq_tls_start(&r->tls, r->context, &r->server->url,
-	    r->server->url.hosts[0].name, why, sizeof(why));
+	    r->server->host, why, sizeof(why));
 	return status == 0 ? 0 : mq_redis_fail(r, status, "%s", why);
 }
 
+/* Begins to speak, until then; each later read or write may take so long. */
+static int
+begin_talk(struct mq_redis *r, struct timeval patience, double until)
+{
+	redisContext *c = r->context;
+
+	fcntl(c->fd, F_SETFD, FD_CLOEXEC);
+	if (r->server->url.tls && start_tls(r, until) == -1)
+		return -1;
+	redisSetTimeout(c, patience);
+	if (r->server->socket[0] == '\0')
+		redisEnableKeepAlive(c);
+	return greet_server(r);
+}
+
+/* --- sentinels --------------------------------------------------------------- */
+
+struct question {
+	mq_sentinel_ask_fn *ask;
+	const char *name;
+	void *answer;
+};
+
+/* Asks one sentinel, for about so long.  r->status is 0, or the reason is in r. */
+static void
+ask_sentinel(struct mq_redis *r, struct mq_server *sentinel,
+    const struct question *q, struct timeval patience, double until)
+{
+	double soon = mq_clock_steady_s() + (double)patience.tv_sec +
+	    (double)patience.tv_usec / 1e6;
+
+	*r = (struct mq_redis){.server = sentinel, .home = -1};
+	if (soon > until)
+		soon = until;
+	connect_host(
+	    r, sentinel->url.hosts->name, sentinel->url.hosts->port, soon);
+	if (!mq_redis_lost(r) && begin_talk(r, patience, soon) == 0 &&
+	    q->ask(r, q->name, q->answer) == 0)
+		r->status = 0;
+	mq_redis_close(r);
+}
+
+int
+mq_redis_ask_sentinels(
+    struct mq_redis *r, double until, mq_sentinel_ask_fn *ask, void *answer)
+{
+	/* One may be away for good: the next is asked soon; then all for longer. */
+	static const struct timeval patience[] = {
+	    {.tv_usec = 500000}, {.tv_sec = CONNECT_S}};
+	const struct mq_url *u = &r->server->url;
+	const struct question q = {ask, u->path, answer};
+	struct mq_server sentinel;
+	struct mq_redis one, worst = {.status = 0};
+	size_t i, n = u->hosts_n;
+
+	for (i = 0; i < 2 * n; i++) {
+		if (i == n &&
+		    (worst.status != MQ_EXIT_UNAVAILABLE ||
+			mq_clock_steady_s() >= until))
+			break;
+		mq_sentinel_server(&sentinel, r->server, i % n);
+		ask_sentinel(&one, &sentinel, &q, patience[i / n], until);
+		if (one.status == 0)
+			return 0;
+		/* A sentinel that refuses is a greater error than none. */
+		if (one.status > worst.status)
+			worst = one;
+	}
+	return mq_redis_fail(r, worst.status, "%s%s",
+	    worst.status == MQ_EXIT_UNAVAILABLE ? "no sentinel answers: " :
+						  "sentinel ",
+	    worst.error);
+}
+
+static void
+connect_master(struct mq_redis *r, double until)
+{
+	struct mq_master master;
+	char why[sizeof(r->error)];
+
+	if (mq_redis_ask_sentinels(r, until, mq_sentinel_master, &master) == -1)
+		return;
+	connect_host(r, master.host, master.port, until);
+	if (!mq_redis_lost(r))
+		return;
+	strlcpy(why, r->error, sizeof(why));
+	mq_redis_fail(r, r->status, "master %s:%d%s", master.host, master.port,
+	    why + strlen(r->server->name));
+}
+
+/* --- any server -------------------------------------------------------------- */
+
+int
+mq_redis_reach(struct mq_redis *r, struct mq_server *server, double until)
+{
+	*r = (struct mq_redis){.server = server, .home = -1};
+	r->status = mq_server_wake(server, r->error, sizeof(r->error));
+	if (r->status != 0)
+		return -1;
+	if (server->url.kind == MQ_URL_SENTINEL)
+		connect_master(r, until);
+	else if (server->socket[0] == '\0')
+		connect_host(
+		    r, server->url.hosts->name, server->url.hosts->port, until);
+	else
+		connect_socket(r, until);
+	if (!mq_redis_lost(r))
+		return 0;
+	mq_redis_close(r);
+	return -1;
+}
+
+static int
+open_once(struct mq_redis *r, struct mq_server *server, double until)
+{
+	if (mq_redis_reach(r, server, until) == -1)
+		return -1;
+	if (begin_talk(r, io_timeout, until) == 0 &&
+	    (server->url.kind != MQ_URL_SENTINEL || mq_redis_check(r) == 0))
+		return 0;
+	mq_redis_close(r);
+	return -1;
+}
+
+/* A sentinel may not know yet that its master is a replica now. */
 int
 mq_redis_connect(struct mq_redis *r, struct mq_server *server, double until)
 {
-	redisContext *c;
-	int rv = 0;
+	const struct timespec pause = {.tv_nsec = CHANGE_PAUSE_MS * 1000000L};
+	double end = mq_clock_steady_s() + CHANGE_S;
+	int rv;
 
-	if (mq_redis_reach(r, server, until) == -1)
-		return -1;
-	c = r->context;
-	fcntl(c->fd, F_SETFD, FD_CLOEXEC);
-	if (server->url.tls)
-		rv = start_tls(r, until);
-	redisSetTimeout(c, io_timeout);
-	if (server->socket[0] == '\0')
-		redisEnableKeepAlive(c);
-	if (rv == 0)
-		rv = greet_server(r);
-	if (rv == -1)
-		mq_redis_close(r);
+	while ((rv = open_once(r, server, until)) == -1 && r->unfit != NULL &&
+	    strcmp(r->unfit, MQ_REDIS_REPLICA) == 0 &&
+	    mq_clock_steady_s() < (end < until ? end : until))
+		nanosleep(&pause, NULL);
 	return rv;
 }

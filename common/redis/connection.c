@@ -95,8 +95,8 @@ mq_redis_set_lost(struct mq_redis *r)
 	bool short_of = c == NULL || c->err == REDIS_ERR_OOM ||
 	    (c->err == REDIS_ERR_IO && (errno == EMFILE || errno == ENFILE));
 
-	if (r->node)
-		mq_redis_fail(r, MQ_EXIT_CONFIG, MQ_REDIS_CLUSTER);
+	if (r->unfit != NULL)
+		mq_redis_fail(r, mq_error_status(r->unfit), "%s", r->unfit);
 	else if (c == NULL)
 		mq_redis_fail(r, MQ_EXIT_AGAIN, "out of memory");
 	else
@@ -204,13 +204,26 @@ is_hello(struct mq_redis *r, void **reply)
 	if (!r->asked || *reply == NULL)
 		return false;
 	r->asked = false;
-	r->node = mq_reply_cluster(*reply) && !r->wanted_node;
+	r->unfit = mq_reply_unfit(*reply, r->server, r->wanted_node);
 	freeReplyObject(*reply);
 	*reply = NULL;
 	/* No command that is under way gets an answer. */
-	if (r->node)
+	if (r->unfit != NULL)
 		r->context->err = REDIS_ERR_OTHER;
 	return true;
+}
+
+int
+mq_redis_check(struct mq_redis *r)
+{
+	void *reply = NULL;
+
+	if (redisGetReply(r->context, &reply) == REDIS_OK)
+		(void)is_hello(r, &reply);
+	if (!mq_redis_lost(r))
+		return 0;
+	mq_redis_set_lost(r);
+	return -1;
 }
 
 void
@@ -253,7 +266,7 @@ next_reply(struct mq_redis *r, bool waits)
 	if (r->route != NULL)
 		return r->route->reply(r);
 	do {
-		if (r->node ||
+		if (r->unfit != NULL ||
 		    (waits ? read_reply(r, &reply) :
 			     redisGetReply(r->context, &reply)) != REDIS_OK) {
 			mq_redis_set_lost(r);
@@ -261,7 +274,13 @@ next_reply(struct mq_redis *r, bool waits)
 		}
 		r->heard = true;
 	} while (is_hello(r, &reply));
-	return reply;
+	if (!mq_reply_demoted(reply, r->server))
+		return reply;
+	freeReplyObject(reply);
+	r->unfit = MQ_REDIS_REPLICA;
+	r->context->err = REDIS_ERR_OTHER;
+	mq_redis_set_lost(r);
+	return NULL;
 }
 
 redisReply *

@@ -47,8 +47,8 @@ struct mq_redis {
 				   * anything that the server said */
 	bool heard;		  /* the server has answered something */
 	bool asked;		  /* the reply to HELLO is the next one */
-	bool node;		  /* the server is a node of a cluster, */
-	bool wanted_node;	  /* and may be one */
+	const char *unfit;	  /* why the server cannot be used; or NULL */
+	bool wanted_node;	  /* it may be a node of a cluster */
 	/* See mq_redis_wait_with(). */
 	bool (*wait)(void *arg, int fd, int64_t ms);
 	void *wait_arg;
@@ -132,6 +132,10 @@ int mq_redis_fail(struct mq_redis *, int status, const char *fmt, ...)
 
 /* Sets them, since the connection is lost, to the cause. */
 void mq_redis_set_lost(struct mq_redis *);
+
+/* Waits for the answer to HELLO: 0, or -1 with the error if the connection is lost, or
+ * the server cannot be used. */
+int mq_redis_check(struct mq_redis *);
 
 /* Whether a reply is an error; if so it sets status and error from it. */
 bool mq_redis_refused(struct mq_redis *, const redisReply *);

@@ -1,5 +1,6 @@
 #include "durable.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,6 +8,7 @@
 #include "base/exit.h"
 #include "base/xalloc.h"
 #include "info.h"
+#include "sentinel.h"
 
 /* How long the disk may take, and the replicas once more. */
 #define SAFE_S 30
@@ -161,6 +163,35 @@ is_on_disk(const struct mq_durable *d, const struct mq_info *info)
 	return info->aof && strcmp(info->fsync, "always") == 0 && !info->lax;
 }
 
+/*
+ * Any replica that a sentinel can reach may become the master.  A replica that is not
+ * connected connects soon, or has died and will be known to have; until then, the
+ * server's word is not enough.
+ */
+static int
+await_replicas(
+    struct mq_redis *r, bool waitaof, struct mq_info *info, char **why)
+{
+	int i, n;
+
+	for (i = 0; i <= SAFE_S * 1000 / LOOK_MS; i++) {
+		if (mq_redis_ask_sentinels(
+			r, INFINITY, mq_sentinel_replicas, &n) == -1)
+			return -1;
+		if (n > 0 && n <= info->replicas)
+			return 0;
+		(void)r->wait(r->wait_arg, -1, LOOK_MS);
+		free(*why);
+		*why = NULL;
+		if (ask_info(r, waitaof, info, why) == -1)
+			return -1;
+	}
+	return mq_redis_fail(r, MQ_EXIT_AGAIN,
+	    "not durable yet: %d replicas are connected, and the sentinels "
+	    "know of %d",
+	    info->replicas, n);
+}
+
 int
 mq_durable_find(struct mq_redis *r, struct mq_durable *d)
 {
@@ -174,6 +205,11 @@ mq_durable_find(struct mq_redis *r, struct mq_durable *d)
 	*d = (struct mq_durable){.waitaof = knows(r, "WAITAOF 1 0 1")};
 	if (mq_redis_lost(r) || ask_info(r, d->waitaof, &info, &why) == -1)
 		return -1;
+	if (r->server->url.kind == MQ_URL_SENTINEL &&
+	    await_replicas(r, d->waitaof, &info, &why) == -1) {
+		free(why);
+		return -1;
+	}
 	d->disk = is_on_disk(d, &info);
 	d->waitaof &= d->disk;
 	d->replicas = info.replicas;

@@ -1,7 +1,7 @@
 /*
  * When what a server has accepted is safe: once it is on the server's disk, if the
  * server keeps a file that can be relied upon, and on all replicas that the server
- * had when we connected.
+ * had when we connected, or that a sentinel could have made the master then.
  */
 #ifndef MQ_DURABLE_H
 #define MQ_DURABLE_H

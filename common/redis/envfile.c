@@ -22,6 +22,8 @@ static const struct name names[] = {
     {"MQ_URL", offsetof(struct mq_envfile, url)},
     {"MQ_LAYOUT", offsetof(struct mq_envfile, layout)},
     {"MQ_PASSWORD_FILE", offsetof(struct mq_envfile, password_file)},
+    {"MQ_SENTINEL_PASSWORD_FILE",
+	offsetof(struct mq_envfile, sentinel_password_file)},
     {"REDISCLI_AUTH", offsetof(struct mq_envfile, password)},
 };
 #define NAMES (sizeof(names) / sizeof(names[0]))
@@ -132,8 +134,9 @@ take_line(struct mq_envfile *f, char *line)
 			break;
 	if (i == NAMES)
 		return is_ours(line, n, why == NULL) ?
-		    "only MQ_URL=, MQ_LAYOUT=, MQ_PASSWORD_FILE= and "
-		    "REDISCLI_AUTH= can stand here" :
+		    "only MQ_URL=, MQ_LAYOUT=, MQ_PASSWORD_FILE=, "
+		    "MQ_SENTINEL_PASSWORD_FILE= and REDISCLI_AUTH= can "
+		    "stand here" :
 		    NULL;
 	if (why != NULL)
 		return why;
@@ -174,7 +177,7 @@ check_values(struct mq_envfile *f, int fd)
 
 	if (f->url == NULL &&
 	    (f->layout != NULL || f->password_file != NULL ||
-		f->password != NULL))
+		f->password != NULL || f->sentinel_password_file != NULL))
 		return "no MQ_URL= for its other lines (MQ_URL=private: is "
 		       "the private server)";
 	if (f->url != NULL)

@@ -12,6 +12,7 @@
 /* The values, allocated; NULL: the file has no such line, or an empty value. */
 struct mq_envfile {
 	char *url, *layout, *password_file, *password; /* REDISCLI_AUTH */
+	char *sentinel_password_file;
 	bool exposed; /* it has a password, and everybody can read it */
 };
 

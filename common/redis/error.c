@@ -47,6 +47,7 @@ mq_error_status(const char *error)
 	    {"CROSSSLOT", MQ_EXIT_CONFIG},
 	    {"MOVED", MQ_EXIT_CONFIG},
 	    {MQ_REDIS_CLUSTER, MQ_EXIT_CONFIG},
+	    {MQ_REDIS_REPLICA, MQ_EXIT_AGAIN},
 	};
 	size_t i;
 

@@ -29,18 +29,51 @@ mq_redis_hello(struct mq_command *c)
 	mq_command_plain(c, "HELLO");
 }
 
-bool
-mq_reply_cluster(const redisReply *reply)
+/* Names and values of any type. */
+static bool
+says(const redisReply *reply, const char *name, const char *value)
 {
 	size_t i;
 
-	/* Names and values of any type. */
 	for (i = 0; reply->type == REDIS_REPLY_ARRAY && i + 1 < reply->elements;
 	     i += 2)
 		if (reply->element[i]->type == REDIS_REPLY_STRING &&
 		    reply->element[i + 1]->type == REDIS_REPLY_STRING &&
-		    strcmp(reply->element[i]->str, "mode") == 0)
-			return strcmp(reply->element[i + 1]->str, "cluster") ==
-			    0;
+		    strcmp(reply->element[i]->str, name) == 0)
+			return strcmp(reply->element[i + 1]->str, value) == 0;
 	return false;
+}
+
+const char *
+mq_reply_unfit(
+    const redisReply *reply, const struct mq_server *server, bool node)
+{
+	if (!node && says(reply, "mode", "cluster"))
+		return MQ_REDIS_CLUSTER;
+	if (server->url.kind == MQ_URL_SENTINEL &&
+	    says(reply, "role", "replica"))
+		return MQ_REDIS_REPLICA;
+	return NULL;
+}
+
+static bool
+is_readonly(const redisReply *reply)
+{
+	return reply->type == REDIS_REPLY_ERROR &&
+	    strstr(reply->str, "READONLY") != NULL;
+}
+
+bool
+mq_reply_demoted(const redisReply *reply, const struct mq_server *server)
+{
+	size_t i;
+
+	if (server->url.kind != MQ_URL_SENTINEL)
+		return false;
+	/* A transaction has its errors inside. */
+	for (i = 0; reply->type == REDIS_REPLY_ARRAY && i < reply->elements;
+	     i++)
+		if (is_readonly(reply->element[i]))
+			return true;
+	return is_readonly(reply);
 }

@@ -22,12 +22,19 @@ bool mq_redis_greeting(const struct mq_server *, int step, struct mq_command *);
 void mq_redis_hello(struct mq_command *);
 
 /*
- * Whether the reply to HELLO, which may be an error, says that the server is a node
- * of a cluster.  Then the connection is given up with MQ_REDIS_CLUSTER, as queues
- * there lie on several nodes.
+ * Whether the server at the other end cannot be used, as the reply to HELLO says, which
+ * may be an error: NULL, or the reason, with which the connection is given up.  On
+ * the nodes of a cluster, unless a node is wanted, queues lie on several nodes.  Where sentinels say which server
+ * is the master, what they said may be old.
  */
-bool mq_reply_cluster(const redisReply *);
+const char *mq_reply_unfit(
+    const redisReply *, const struct mq_server *, bool node);
 #define MQ_REDIS_CLUSTER                                                       \
 	"this server is a node of a cluster; use redis-cluster://HOST:PORT"
+#define MQ_REDIS_REPLICA "this server is a replica"
+
+/* Whether a reply says that the server of a sentinel's URL is not the master any
+ * more; it has written nothing. */
+bool mq_reply_demoted(const redisReply *, const struct mq_server *);
 
 #endif

@@ -54,15 +54,6 @@ on_disconnect(const redisAsyncContext *context, int status)
 }
 
 static void
-give_up_connection(struct mq_async *a, const char *why)
-{
-	strlcpy(a->refusal, why, sizeof(a->refusal));
-	/* All commands behind the greeting fail as well. */
-	if (a->context != NULL)
-		redisAsyncDisconnect(a->context);
-}
-
-static void
 on_greeting(const struct mq_asker *asker, redisReply *reply)
 {
 	struct mq_async *a = asker->arg;
@@ -71,33 +62,36 @@ on_greeting(const struct mq_asker *asker, redisReply *reply)
 		return;
 	/* The owner tries again. */
 	a->refused(a->arg, reply->str);
-	give_up_connection(a, reply->str);
+	mq_async_give_up(a, reply->str);
 }
 
 static void
 on_hello(void *arg, redisReply *reply)
 {
-	if (reply != NULL && mq_reply_cluster(reply))
-		give_up_connection(arg, MQ_REDIS_CLUSTER);
+	struct mq_async *a = arg;
+	const char *why =
+	    reply != NULL ? mq_reply_unfit(reply, a->server, false) : NULL;
+
+	if (why != NULL)
+		mq_async_give_up(a, why);
 }
 
 /* Begins to connect, and TLS where the URL has it. */
 static redisAsyncContext *
 connect_to(struct mq_async *a, const struct mq_server *server)
 {
-	const struct mq_url_host *host = server->url.hosts;
 	redisAsyncContext *context;
 
 	if (server->socket[0] != '\0')
 		context = redisAsyncConnectUnix(server->socket);
 	else
-		context = redisAsyncConnect(server->address, host->port);
+		context = redisAsyncConnect(server->address, server->port);
 	if (context == NULL || context->err != 0)
 		strlcpy(a->refusal,
 		    context != NULL ? context->errstr : "out of memory",
 		    sizeof(a->refusal));
 	else if (!server->url.tls ||
-	    mq_tls_start(&a->tls, &context->c, &server->url, host->name,
+	    mq_tls_start(&a->tls, &context->c, &server->url, server->host,
 		a->refusal, sizeof(a->refusal)) == 0)
 		return context;
 	if (context != NULL)
@@ -123,6 +117,7 @@ mq_async_open(
 		redisEnableKeepAlive(&context->c);
 	context->data = a;
 	a->context = context;
+	a->server = server;
 	a->refusal[0] = '\0';
 	mq_async_init_backlog(a);
 	redisLibevAttach(a->loop, context);

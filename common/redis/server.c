@@ -91,9 +91,10 @@ find_url(struct mq_server *server, const char *given, struct mq_envfile *f,
 	return status;
 }
 
+/* The file that this variable names. */
 static int
-password_from_file(
-    struct mq_server *server, const char *path, char *error, size_t error_size)
+password_from_file(struct mq_server *server, const char *name, const char *path,
+    char **password, char *error, size_t error_size)
 {
 	char *line = NULL;
 	struct stat st;
@@ -102,12 +103,12 @@ password_from_file(
 	int status = 0;
 
 	if (f == NULL || getline(&line, &cap, f) == -1) {
-		snprintf(error, error_size, "MQ_PASSWORD_FILE: %s: %s", path,
+		snprintf(error, error_size, "%s: %s: %s", name, path,
 		    f == NULL || ferror(f) ? strerror(errno) : "empty");
 		status = MQ_EXIT_CONFIG;
 	} else {
 		line[strcspn(line, "\r\n")] = '\0';
-		server->url.password = mq_xstrdup(line);
+		*password = mq_xstrdup(line);
 		explicit_bzero(line, cap);
 		if (fstat(fileno(f), &st) == 0 && S_ISREG(st.st_mode) &&
 		    st.st_mode & S_IROTH)
@@ -145,24 +146,24 @@ add_password(struct mq_server *server, const struct mq_envfile *f, char *error,
 	if (server->url.password != NULL || server->url.kind == MQ_URL_PRIVATE)
 		return 0;
 	if (file != NULL)
-		return password_from_file(server, file, error, error_size);
+		return password_from_file(server, "MQ_PASSWORD_FILE", file,
+		    &server->url.password, error, error_size);
 	if (auth != NULL)
 		server->url.password = mq_xstrdup(auth);
 	return 0;
 }
 
-/* Why a URL of this kind cannot be used; NULL: it can. */
-static const char *
-unusable_cause(const struct mq_url *u)
+static int
+add_sentinel_password(struct mq_server *server, const struct mq_envfile *f,
+    char *error, size_t error_size)
 {
-	if (u->tls && mq_tls_missing() != NULL)
-		return mq_tls_missing();
-	switch (u->kind) {
-	case MQ_URL_SENTINEL:
-		return "redis-sentinel:// comes in a later version";
-	default:
-		return NULL;
-	}
+	static const char name[] = "MQ_SENTINEL_PASSWORD_FILE";
+	const char *file = variable_or(name, f->sentinel_password_file);
+
+	if (file == NULL || server->url.kind != MQ_URL_SENTINEL)
+		return 0;
+	return password_from_file(
+	    server, name, file, &server->sentinel_password, error, error_size);
 }
 
 static int
@@ -176,7 +177,7 @@ parse_server(
 		return MQ_EXIT_CONFIG;
 	}
 	mq_url_show(&server->url, server->name, sizeof(server->name));
-	why = unusable_cause(&server->url);
+	why = server->url.tls ? mq_tls_missing() : NULL;
 	if (why != NULL) {
 		snprintf(error, error_size, "%s: %s", server->name, why);
 		return MQ_EXIT_CONFIG;
@@ -204,6 +205,8 @@ mq_server_find(
 		status = parse_server(server, f.url, error, error_size);
 	if (status == 0)
 		status = add_password(server, &f, error, error_size);
+	if (status == 0)
+		status = add_sentinel_password(server, &f, error, error_size);
 	mq_envfile_free(&f);
 	if (status != 0)
 		mq_server_free(server);
@@ -251,5 +254,9 @@ mq_server_free(struct mq_server *server)
 	mq_url_free(&server->url);
 	free(server->layout);
 	free(server->layout_from);
-	server->layout = server->layout_from = NULL;
+	if (server->sentinel_password != NULL)
+		explicit_bzero(server->sentinel_password,
+		    strlen(server->sentinel_password));
+	free(server->sentinel_password);
+	server->layout = server->layout_from = server->sentinel_password = NULL;
 }

@@ -21,8 +21,12 @@ struct mq_server {
 	char *layout;	   /* MQ_LAYOUT of the env file; NULL: none */
 	char *layout_from; /* which file that is; NULL without */
 	char note[512];	   /* what the user should know; empty: nothing */
-	/* redis: where a connection was made to last; else empty */
+	/* redis, sentinel: where a connection was made to last, and the name or
+	 * address that stood for it; else empty */
+	char host[256];
 	char address[MQ_ADDRESS_SIZE];
+	int port;
+	char *sentinel_password; /* of the sentinels themselves; NULL: none */
 };
 
 /*
@@ -30,7 +34,8 @@ struct mq_server {
  * an MQ_URL= line in $XDG_CONFIG_HOME/mq/env (~/.config/mq/env), then in
  * /etc/mq/env, else the private server.  A password that the URL lacks comes
  * from the file MQ_PASSWORD_FILE names, else from REDISCLI_AUTH; a file that
- * gives the URL can give these two and the layout as well, for that server.
+ * gives the URL can give these two and the layout as well, for that server.  The
+ * sentinels' own password is in the file that MQ_SENTINEL_PASSWORD_FILE names.
  * Contacts nothing.  Returns 0, or an mq_exit status with one line in error.
  */
 int mq_server_find(

@@ -151,18 +151,6 @@ host_name() {
 	assert_equal "$(find "$T/state" 2>/dev/null)" ""
 }
 
-@test "server: what comes later says so: 78" {
-	local url
-
-	for url in redis-cluster://a,b:7001 redis-cluster://:$secret@a \
-		redis-sentinel://a:26379,b/main \
-		redis-sentinel://u:$secret@a/main/2; do
-		run_mq 78 mq-publish -u "$url" jobs x
-		said later
-		silent_about "$secret"
-	done
-}
-
 @test "server: not there: 69" {
 	run_mq 69 mq-publish -u "redis://127.0.0.1:$(free_port)" jobs x
 	said 'redis://127.0.0.1:[0-9]+: Connection refused'
@@ -303,7 +291,7 @@ while True:
 }
 
 @test "server: an env file: what cannot be taken is an error, and where" {
-	local line why only='only MQ_URL=, MQ_LAYOUT=, MQ_PASSWORD_FILE= and REDISCLI_AUTH= can stand here'
+	local line why only='only MQ_URL=, MQ_LAYOUT=, MQ_PASSWORD_FILE=, MQ_SENTINEL_PASSWORD_FILE= and REDISCLI_AUTH= can stand here'
 
 	while IFS=@ read -r line why; do
 		printf '\n%b\n' "$line" | env_file

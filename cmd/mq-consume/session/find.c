@@ -10,7 +10,9 @@
 struct place {
 	char error[512]; /* empty: none */
 	char socket[sizeof(((struct mq_server *)NULL)->socket)];
+	char host[sizeof(((struct mq_server *)NULL)->host)];
 	char address[MQ_ADDRESS_SIZE];
+	int port;
 };
 
 bool
@@ -23,6 +25,8 @@ find_at_once(struct mq_server *server)
 		return false;
 	strlcpy(server->address, server->url.hosts[0].name,
 	    sizeof(server->address));
+	strlcpy(server->host, server->address, sizeof(server->host));
+	server->port = server->url.hosts[0].port;
 	return true;
 }
 
@@ -50,7 +54,9 @@ find_server(void *arg, void *result)
 		note_error(place, &r);
 	mq_redis_close(&r);
 	strlcpy(place->socket, f->server->socket, sizeof(place->socket));
+	strlcpy(place->host, f->server->host, sizeof(place->host));
 	strlcpy(place->address, f->server->address, sizeof(place->address));
+	place->port = f->server->port;
 }
 
 static void
@@ -68,7 +74,9 @@ on_found(void *arg, const void *result)
 		return;
 	}
 	strlcpy(f->server->socket, place->socket, sizeof(f->server->socket));
+	strlcpy(f->server->host, place->host, sizeof(f->server->host));
 	strlcpy(f->server->address, place->address, sizeof(f->server->address));
+	f->server->port = place->port;
 	f->found(f->arg, NULL);
 }
 

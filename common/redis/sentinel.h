@@ -1,0 +1,41 @@
+/*
+ * Questions to a sentinel, which knows where the master of a name is now.  connect.c
+ * opens the connections to sentinels.
+ */
+#ifndef MQ_SENTINEL_H
+#define MQ_SENTINEL_H
+
+#include "connection.h"
+
+struct mq_master {
+	/* An address, or a name if the sentinels announce names. */
+	char host[sizeof(((struct mq_server *)NULL)->host)];
+	int port;
+};
+
+/*
+ * Makes the server of sentinel i in the URL of another one, with the sentinels' own
+ * password.  It is not to be freed, and lives no longer than the other one.
+ */
+void mq_sentinel_server(
+    struct mq_server *sentinel, const struct mq_server *, size_t i);
+
+/* The arguments of the questions: a connection to a sentinel, the name of the master,
+ * and where the answer goes.  0, or -1 with the error. */
+typedef int mq_sentinel_ask_fn(
+    struct mq_redis *, const char *name, void *answer);
+
+/* Where the master is: struct mq_master. */
+int mq_sentinel_master(struct mq_redis *, const char *name, void *master);
+/* How many replicas it has that could be made the master: int. */
+int mq_sentinel_replicas(struct mq_redis *, const char *name, void *count);
+
+/*
+ * Asks the sentinels in the URL of r's server, in turn, until one answers; a sentinel has
+ * half a second first, and 5 seconds when no other one answered.  At most until then
+ * (steady seconds).  r need not be connected.  Returns 0, or -1 with the error.
+ */
+int mq_redis_ask_sentinels(
+    struct mq_redis *, double until, mq_sentinel_ask_fn *ask, void *answer);
+
+#endif

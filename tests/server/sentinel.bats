@@ -1,0 +1,325 @@
+#!/usr/bin/env bats
+# A server that sentinels name: each tool finds the master, and finds the next one when
+# that is gone; what replicas had confirmed is there.
+
+# run_mq sets output and stderr; each test is a subshell of its own.
+# shellcheck disable=SC2030,SC2031,SC2154
+
+load ../helpers/common
+load ../helpers/sentinel
+
+setup_file() {
+	family_start
+	FAMILY=$MQ_URL
+	export FAMILY
+}
+
+teardown_file() {
+	family_stop
+}
+
+setup() {
+	export MQ_URL=$FAMILY
+	T=$(own_dir)
+	export T
+	family_mend
+	redis flushall >/dev/null
+}
+
+teardown() {
+	common_teardown
+}
+
+port_of() {
+	cat "$D/$1/port"
+}
+
+failover() {
+	local before
+	before=$(master)
+	eventually 20 begin_failover
+	eventually 30 master_is_not "$before"
+}
+
+begin_failover() {
+	[ "$(at "$(port_of s1)" sentinel failover m)" = OK ]
+}
+
+# Numbers from 1 on, a few at a time, until there is $T/enough; $T/sent has the last.
+series() {
+	local n=0
+	until [ -e "$T/enough" ]; do
+		for _ in {1..20}; do
+			echo $((++n))
+		done
+		echo "$n" >"$T/sent.new"
+		mv "$T/sent.new" "$T/sent"
+		read -rt 0.01 <> <(:) || true
+	done
+}
+
+sent() {
+	(($(cat "$T/sent" 2>/dev/null || echo 0) >= $1))
+}
+
+# All payloads of the queue, sorted as numbers.
+payloads() {
+	local s
+	for s in ready unacked delayed rejected; do
+		"$BUILD/mq-stats" --list "$s" -l "$1"
+	done | sort -n
+}
+
+done_all() {
+	[ "$(sort -nu "$T/done" | wc -l)" = "$1" ]
+}
+
+joined() {
+	[ "$(redis smembers rmq::connections | grep -c .)" = 1 ]
+}
+
+# stale PORT FILE: a sentinel that names that server until there is the file, and then
+# another one, which is in it; its own port is in $T/stale.
+stale_sentinel() {
+	python3 - "$1" "$2" "$T/stale" 3>&- <<-'.' &
+		import os, socket, sys
+		port, file, own = sys.argv[1:]
+		s = socket.socket()
+		s.bind(("127.0.0.1", 0))
+		s.listen(8)
+		with open(own + ".new", "w") as f:
+		    print(s.getsockname()[1], file=f)
+		os.rename(own + ".new", own)
+		while True:
+		    c, _ = s.accept()
+		    f = c.makefile("rwb")
+		    for line in f:
+		        if line.strip() == b"HELLO":
+		            f.write(b"-ERR none\r\n")
+		        elif line.strip() == b"m":
+		            p = open(file).read().strip() if os.path.exists(file) else port
+		            f.write(b"*2\r\n$9\r\n127.0.0.1\r\n$%d\r\n%s\r\n" % (len(p), p.encode()))
+		        f.flush()
+	.
+	eventually 10 test -e "$T/stale"
+	export MQ_URL="redis-sentinel://127.0.0.1:$(cat "$T/stale")/m"
+}
+
+replica() {
+	local n m
+	m=$(master)
+	for n in 1 2 3; do
+		[ "$(port_of "n$n")" = "$m" ] || port_of "n$n"
+	done | head -n 1
+}
+
+# --- finding it -----------------------------------------------------------------
+
+@test "sentinel: every tool finds the master, and calls it by its URL" {
+	run_mq 0 mq-publish -i q a b c
+	run_mq 0 mq-publish --durable -v q d
+	assert_equal "$stderr" "mq-publish: 1 message accepted, on 2 replicas"
+	run_mq 0 mq-stats --list ready -l q
+	assert_output $'a\nb\nc\nd'
+	run_mq 0 mq-consume -n 1 q -- false
+	run_mq 0 mq-return q
+	run_mq 0 mq-lease --for 1m -n 1 --jsonl q
+	run_mq 0 mq-pause q
+	run_mq 0 mq-pause --resume q
+	run_mq 0 mq-clean
+	run_mq 0 mq-purge --force --all q
+	run_mq 1 mq-stats --list ready q
+	assert_equal "$stderr" "mq-stats: q: no message is ready"
+	run_mq 0 mq-publish "q" x -u "redis-sentinel://127.0.0.1:$(port_of s2)/m/3"
+	assert_equal "$(redis -n 3 llen 'rmq::queue::[q]::ready')" 1
+}
+
+@test "sentinel: some of them are dead, or hang; all are" {
+	local none
+	none=$(free_ports 1)
+	MQ_URL=redis-sentinel://127.0.0.1:$none,127.0.0.1:$(port_of s3)/m run_mq 0 mq-publish q x
+	kill -STOP "$(cat "$D/s1/pid")"
+	run_mq 0 mq-publish q x
+	run_mq 0 mq-consume --drain q -- true
+	kill -CONT "$(cat "$D/s1/pid")"
+	MQ_URL=redis-sentinel://127.0.0.1:$none/m
+	run_mq 69 mq-publish q x
+	assert_equal "$stderr" "mq-publish: $MQ_URL: no sentinel answers: redis://127.0.0.1:$none: Connection refused"
+	run_mq 69 mq-consume q
+	assert_equal "$stderr" "mq-consume: $MQ_URL: no sentinel answers: redis://127.0.0.1:$none: Connection refused"
+}
+
+@test "sentinel: a master that nobody knows, and what is no sentinel: 78" {
+	local url=redis-sentinel://127.0.0.1:$(port_of s1),127.0.0.1:$(port_of s2)/other
+	run_mq 78 mq-stats -u "$url"
+	assert_equal "$stderr" "mq-stats: $url: sentinel redis://127.0.0.1:$(port_of s1): no master has the name other"
+	url=redis-sentinel://127.0.0.1:$(master)/m
+	run_mq 78 mq-stats -u "$url"
+	assert_regex "$stderr" "^mq-stats: $url: sentinel redis://127.0.0.1:$(master): ERR unknown command"
+}
+
+@test "sentinel: with a password of its own" {
+	local port
+	port=$(free_ports 1)
+	sentinel_run "$D/own" "$port" "$(master)" 2 "requirepass secret"
+	export MQ_URL=redis-sentinel://127.0.0.1:$port/m
+	run_mq 77 mq-publish q x
+	assert_regex "$stderr" "^mq-publish: $MQ_URL: sentinel redis://127.0.0.1:$port: NOAUTH"
+	echo secret >"$T/password"
+	MQ_SENTINEL_PASSWORD_FILE=$T/password run_mq 0 mq-publish q x
+	MQ_SENTINEL_PASSWORD_FILE=$T/password run_mq 0 mq-consume -n 1 q -- true
+	mkdir -p "$T/mq"
+	printf 'MQ_URL=%s\nMQ_SENTINEL_PASSWORD_FILE=%s\n' "$MQ_URL" "$T/password" >"$T/mq/env"
+	unset MQ_URL
+	XDG_CONFIG_HOME=$T run_mq 0 mq-stats
+	MQ_URL=redis-sentinel://127.0.0.1:$port/m MQ_SENTINEL_PASSWORD_FILE=$T/none run_mq 78 mq-stats
+	assert_equal "$stderr" "mq-stats: MQ_SENTINEL_PASSWORD_FILE: $T/none: No such file or directory"
+	kill -KILL "$(cat "$D/own/pid")"
+	rm -r "$D/own"
+	MQ_URL=$FAMILY
+	for n in 1 2 3; do
+		at "$(port_of "s$n")" sentinel reset m >/dev/null
+	done
+}
+
+@test "sentinel: a replica is not used, whoever names it" {
+	stale_sentinel "$(replica)" "$T/found"
+	run_mq 75 mq-publish q x
+	assert_equal "$stderr" "mq-publish: $MQ_URL: this server is a replica"
+	start_mq mq-publish q y
+	tick
+	master >"$T/found.new"
+	mv "$T/found.new" "$T/found"
+	wait "$pid"
+	run_mq 0 mq-consume --drain -l q
+	assert_output y
+	run_mq 75 mq-publish -u "redis://127.0.0.1:$(replica)" q z
+	assert_regex "$stderr" READONLY
+	assert_equal "$(held q)" "0 0 0 0"
+}
+
+@test "sentinel: a consumer that is sent to a replica asks again" {
+	stale_sentinel "$(master)" "$T/found"
+	start_mq mq-consume -v -l q
+	eventually 10 joined
+	replica >"$T/found.new"
+	mv "$T/found.new" "$T/found"
+	redis client kill type normal >/dev/null
+	eventually 10 grep -q "this server is a replica" "$T/err"
+	rm "$T/found"
+	MQ_URL=$FAMILY run_mq 0 mq-publish q x
+	eventually 20 grep -qx x "$T/out"
+	stop_mq
+}
+
+# --- the master changes ------------------------------------------------------------
+
+@test "sentinel: idle consumers follow a gentle failover" {
+	start_mq mq-consume -l q
+	eventually 10 joined
+	failover
+	run_mq 0 mq-publish q after
+	eventually 30 grep -qx after "$T/out"
+	stop_mq
+	assert_equal "$status" 143
+}
+
+@test "sentinel: the master dies: what --durable has confirmed is there" {
+	local n
+	# Each for itself: 75 says of none that it is safe.
+	for n in {1..400}; do
+		! "$BUILD/mq-publish" --durable one "$n" 2>>"$T/err" || echo "$n"
+	done >"$T/safe" 3>&- &
+	pid=$!
+	series | "$BUILD/mq-publish" --durable -l many 2>"$T/said" 3>&- &
+	local many=$!
+	eventually 20 sent 400
+	kill_master
+	touch "$T/enough"
+	status=0
+	wait "$many" || status=$?
+	wait "$pid"
+	sort "$T/err" | uniq -c
+	cat "$T/said"
+	# It has found the marks at the next master, and then its replica.
+	assert_equal "$status" 0
+	assert_equal "$(payloads many)" "$(seq "$(cat "$T/sent")")"
+	assert_equal "$(comm -23 <(sort "$T/safe") <(payloads one | sort))" ""
+	assert_equal "$(payloads one | uniq -d)" ""
+	(($(wc -l <"$T/safe") > 20))
+}
+
+@test "sentinel: the master dies: a publisher goes on at the next one" {
+	series | "$BUILD/mq-publish" -l q 2>"$T/err" 3>&- &
+	pid=$!
+	eventually 20 sent 400
+	kill_master
+	touch "$T/enough"
+	status=0
+	wait "$pid" || status=$?
+	cat "$T/err"
+	assert_equal "$(payloads q | uniq -d)" ""
+	# Replication is asynchronous: then it says what is lost.
+	if [ "$status" = 0 ]; then
+		assert_equal "$(payloads q)" "$(seq "$(cat "$T/sent")")"
+	else
+		assert_equal "$status" 75
+		assert_regex "$(cat "$T/err")" 'come back without what it had accepted: up to [0-9]* message'
+	fi
+}
+
+# dies_under N ARGS...: a consumer's master dies; all N messages are done in the end.
+dies_under() {
+	local n=$1
+	shift
+	seq "$n" | "$BUILD/mq-publish" --durable -l q
+	: >"$T/done"
+	start_mq mq-consume "$@"
+	eventually 20 test -s "$T/done"
+	kill_master
+	eventually 20 done_all "$n"
+	stop_mq
+	assert_equal "$(sort -nu "$T/done")" "$(seq "$n")"
+}
+
+@test "sentinel: the master dies under a consumer that starts a script for each" {
+	script work <<-'.'
+		echo "$(cat)" >>"$T/done"
+	.
+	dies_under 400 -j 2 q -- "$T/work"
+}
+
+@test "sentinel: the master dies under a stream worker" {
+	script work <<-'.'
+		while read -r n; do
+			echo "$n" >>"$T/done"
+			sleep 0.005
+			echo done >&3
+		done
+	.
+	dies_under 300 --stream -l q -- "$T/work"
+}
+
+@test "sentinel: the master dies under a consumer that prints" {
+	seq 20000 | "$BUILD/mq-publish" --durable -l q
+	: >"$T/done"
+	"$BUILD/mq-consume" --rate 8000/s -l q >"$T/done" 2>"$T/err" 3>&- &
+	pid=$!
+	eventually 20 test -s "$T/done"
+	kill_master
+	eventually 20 done_all 20000
+	stop_mq
+}
+
+@test "sentinel: a gentle failover in the midst of work loses nothing" {
+	script work <<-'.'
+		echo "$(cat)" >>"$T/done"
+	.
+	seq 400 | "$BUILD/mq-publish" --durable -l q
+	: >"$T/done"
+	start_mq mq-consume -j 2 q -- "$T/work"
+	eventually 20 test -s "$T/done"
+	failover
+	eventually 20 done_all 400
+	stop_mq
+}
