@@ -28,31 +28,9 @@
 #include "publishing.h"
 #include "redis/command.h"
 #include "redis/ask.h"
+#include "session.h"
 #include "settling.h"
 #include "stats.h"
-
-/* One consumer as the server knows it. */
-struct mq_session {
-	const char *connection; /* unique for ever; never reused */
-	const char *consumer;
-	const char *former; /* the connection whose lease its maker lost, though
-			     * it is alive; NULL: none */
-	const char *const *queues;
-	int queue_count;
-	const char *push; /* where messages may be pushed to; NULL: nowhere */
-	const char
-	    *wake;    /* its name in the channel that wakes it; NULL: it does
-			   * not wait, or cannot be woken */
-	bool make;    /* make the queues that do not exist */
-	int slots;    /* how many messages can run at once */
-	int attempts; /* how many runs a message may have here */
-	int64_t lease_ms; /* handed out by receipt: how long a renewal holds;
-			   * 0: as the layout thinks */
-	double rate_s; /* claims a second that all consumers of a queue with a
-			* rate share; 0: no limit */
-	long burst;    /* and how many at once after a rest, at least 1 */
-	bool apart;    /* large messages are left to claim_large() */
-};
 
 /* A script that runs, as its consumer tells once a second; see running.h. */
 struct mq_run;

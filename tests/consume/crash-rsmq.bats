@@ -105,7 +105,7 @@ judged_after() {
 }
 
 @test "crash rsmq: a lease that ends although nobody died is no attempt" {
-	local i
+	local i name
 	script count <<'S'
 read -r x
 echo "$x $MQ_ATTEMPT" >>"$T/ran"
@@ -120,8 +120,9 @@ S
 	for i in 2 3; do
 		# As after a step of the server's clock.
 		eventually 10 held_is q "0 0 2 0"
-		expire "$(connections | tail -n 1)"
-		redis zremrangebyrank rsmq::connections 0 -1 >/dev/null
+		name=$(connections)
+		redis zrem rsmq::connections "$name" >/dev/null
+		expire "$name"
 		eventually 10 lost "$i"
 		eventually 10 ran "$(yes 'a 1' | head -n "$i" | xargs)"
 	done

@@ -260,12 +260,13 @@ environment_of(struct environment *e, const struct run_info *run,
 	mq_buf_clear(text);
 	put_string(text, "RQ_REALSCRIPT", real);
 	put_string(text, "RQ_MSG_DIR", dir);
-	if (run->queue != NULL)
-		put_string(text, "MQ_QUEUE", run->queue);
 	if (run->batch > 0)
 		put_long(text, "MQ_BATCH", run->batch);
-	if (run->id != NULL)
-		put_message(text, e, run);
+	if (run->queue != NULL) {
+		put_string(text, "MQ_QUEUE", run->queue);
+		if (run->id != NULL)
+			put_message(text, e, run);
+	}
 	append_strings(e, e->fixed_count, text);
 	return (char *const *)(uintptr_t)e->list;
 }
