@@ -6,19 +6,24 @@
 #include "base/percent.h"
 #include "url-parts.h"
 
+static bool
+is_ipv6(const char *host)
+{
+	return strchr(host, ':') != NULL;
+}
+
 static void
 show_hosts(struct mq_buf *out, const struct mq_url *u)
 {
 	int port = mq_url_scheme(u)->port;
-	const struct mq_url_host *h;
-	bool ipv6;
+	size_t i;
 
-	for (h = u->hosts; h < u->hosts + u->hosts_n; h++) {
-		ipv6 = strchr(h->name, ':') != NULL;
-		mq_buf_printf(out, "%s%s%s%s", h > u->hosts ? "," : "",
-		    ipv6 ? "[" : "", h->name, ipv6 ? "]" : "");
-		if (h->port != port)
-			mq_buf_printf(out, ":%d", h->port);
+	for (i = 0; i < u->hosts_n; i++) {
+		mq_buf_printf(out, "%s%s%s%s", i > 0 ? "," : "",
+		    is_ipv6(u->hosts[i].name) ? "[" : "", u->hosts[i].name,
+		    is_ipv6(u->hosts[i].name) ? "]" : "");
+		if (u->hosts[i].port != port)
+			mq_buf_printf(out, ":%d", u->hosts[i].port);
 	}
 }
 
