@@ -2,8 +2,10 @@
 #
 #   make            build the tools into build/
 #   make demo       install what is missing, build, run the main job
-#   make check      the same for all tests, or those in TESTS; STATIC=1: and lint
-#   make faults     kill and disturb everything, at random: SEED, RUNS, LAYOUT
+#   make check      the same for all tests, or those in TESTS; STATIC=1: and lint;
+#                   TOPOLOGY=sentinel: the tools ask sentinels for the server
+#   make faults     kill and disturb everything, at random: SEED, RUNS, LAYOUT;
+#                   TOPOLOGY=sentinel: RUNS failovers
 #   make bench      compare with other tools, as ratios
 #   make soak       an hour of faults at full load: MINUTES=60 SEED= LAYOUT=
 #   make fuzz       feed the parsers nonsense: FUZZ_S=60 seconds, FUZZ=target
@@ -183,10 +185,15 @@ check:
 faults:
 	@tests/deps.sh --install build run test
 	@$(MAKE) --no-print-directory $(PARALLEL) -s all
+ifeq ($(TOPOLOGY),sentinel)
+	@BUILD=$(B) PYTHONDONTWRITEBYTECODE=1 python3 tests/faults/failover.py \
+	    "$(SEED)" "$(RUNS)" "$(LAYOUT)"
+else
 	@BUILD=$(B) PYTHONDONTWRITEBYTECODE=1 python3 tests/faults/faults.py \
 	    "$(SEED)" "$(RUNS)" "$(LAYOUT)"
 	@BUILD=$(B) PYTHONDONTWRITEBYTECODE=1 python3 tests/faults/crowd.py \
 	    "" "$(LAYOUT)" "" ""
+endif
 
 soak:
 	@tests/deps.sh --install build run test

@@ -6,6 +6,10 @@
 #
 # A file with the line "# layouts: A B" is run for each of them, as $LAYOUT.
 #
+# With TOPOLOGY=sentinel, the tools find the servers of the tests by a sentinel beside
+# each; but files with the line "# topology: own" are about other ways to a server, and
+# are left out.
+#
 # A tool's tests are in the folder of its name.  The others:
 #
 #	queue		what the tools together make of a queue, and its keys
@@ -54,6 +58,7 @@ for unit; do
 	CMOCKA_MESSAGE_OUTPUT=TAP start "${unit##*/}" "$unit"
 done
 for file in $TESTS; do
+	[ -z "${TOPOLOGY-}" ] || ! grep -q '^# topology: own$' "$file" || continue
 	name=${file#tests/}
 	layouts=$(sed -n 's/^# layouts: //p' "$file")
 	[ -n "$layouts" ] || start "$name" bats --tap "$file"

@@ -4,6 +4,7 @@
 #
 # SEED=N repeats a run's random moments as far as that is possible; RUNS=N makes
 # it longer.
+# topology: own
 
 load ../helpers/common
 
@@ -79,4 +80,14 @@ spoilt() {
 			redis.call('LPUSH', q .. 'ready', m)
 		end"
 	assert_line --regexp '^twice: '
+}
+
+# --- the master changes --------------------------------------------------------------
+
+@test "faults: nothing that WAIT has confirmed is lost in failovers" {
+	run timeout -k 10 300 env TMPDIR="$T" python3 \
+		"$BATS_TEST_DIRNAME/failover.py" "$seed" 4 rmq
+	echo "$output"
+	assert_success
+	assert_line "nothing lost that was confirmed"
 }

@@ -3,6 +3,7 @@
 # at random.
 #
 # needs: fuzz
+# topology: own
 
 load ../helpers/common
 

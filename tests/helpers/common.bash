@@ -3,6 +3,10 @@
 #   server_start          a private redis-server for this file (in setup_file)
 #   server_stop           and its end (in teardown_file)
 #   redis ARGS...         redis-cli on it
+#   sentinel_run DIR PORT MASTER QUORUM [LINE...]   a sentinel of the server at that port,
+#                         with more lines in its file; its process is in DIR/pid
+#   free_ports N          ports that nobody has
+#   at_port PORT ARGS...       redis-cli there
 #   run_mq STATUS TOOL…   a tool, which must end with STATUS; sets $output and
 #                         $stderr; what is on stdin reaches it
 #   start_mq TOOL…        a tool in the background; its pid in $pid, its output
@@ -73,12 +77,73 @@ server_run() {
 	redis-server --port 0 --unixsocket "$D/redis.sock" --dir "$D" \
 		--save '' --appendonly no $(debug_allowed) \
 		--pidfile "$D/redis.pid" --daemonize yes \
-		--logfile "$D/redis.log" "$@" >/dev/null
-	export MQ_URL=unix://$D/redis.sock
+		--logfile "$D/redis.log" $(on_port) "$@" >/dev/null
 	eventually 10 server_answers || {
 		cat "$D/redis.log" >&2
 		return 1
 	}
+	[ "${TOPOLOGY-}" != sentinel ] || sentinel_beside
+	server_url
+}
+
+# The tools find the server by a sentinel, which TOPOLOGY asks for, or at its socket.
+server_url() {
+	MQ_URL=unix://$D/redis.sock
+	[ "${TOPOLOGY-}" != sentinel ] ||
+		MQ_URL=redis-sentinel://127.0.0.1:$(cat "$D/sentinel/port")/m
+	export MQ_URL
+}
+
+# Sentinels know servers by their ports.
+on_port() {
+	[ "${TOPOLOGY-}" = sentinel ] || return 0
+	[ -e "$D/port" ] || free_ports 1 >"$D/port"
+	echo "--port $(cat "$D/port") --bind 127.0.0.1"
+}
+
+# It goes on when the server is gone, and has nothing to put in its place.
+sentinel_beside() {
+	[ ! -e "$D/sentinel/port" ] || return 0
+	sentinel_run "$D/sentinel" "$(free_ports 1)" \
+		"$(redis config get port | tail -n 1)" 1
+}
+
+free_ports() {
+	python3 -c 'import socket, sys
+all = [socket.socket() for _ in range(int(sys.argv[1]))]
+for s in all:
+    s.bind(("127.0.0.1", 0))
+print(*[s.getsockname()[1] for s in all])' "$1"
+}
+
+at_port() {
+	redis-cli -p "$@"
+}
+
+# Sentinels that have just begun know each other late, but for these settings, which
+# Redis 6.2 does not have.
+sentinel_run() {
+	local dir=$1 port=$2 master=$3 quorum=$4
+	shift 4
+	mkdir -p "$dir"
+	{
+		printf '%s\n' "port $port" "bind 127.0.0.1" "dir $dir" \
+			"daemonize yes" "pidfile $dir/pid" "logfile $dir/log" \
+			"sentinel monitor m 127.0.0.1 $master $quorum" \
+			"sentinel down-after-milliseconds m 700" \
+			"sentinel failover-timeout m 4000" \
+			"sentinel parallel-syncs m 2" "$@"
+	} >"$dir/conf"
+	redis-server "$dir/conf" --sentinel >/dev/null
+	echo "$port" >"$dir/port"
+	eventually 10 listens "$port"
+	at_port "$port" sentinel debug info-period 500 publish-period 200 \
+		>/dev/null 2>&1 || true
+}
+
+# It may want a password.
+listens() {
+	at_port "$1" ping 2>/dev/null | grep -q -e PONG -e NOAUTH
 }
 
 server_answers() {
@@ -99,6 +164,7 @@ server_kill() {
 
 server_stop() {
 	redis shutdown nosave >/dev/null 2>&1 || true
+	[ ! -e "${D-}/sentinel/pid" ] || kill -KILL "$(cat "$D/sentinel/pid")"
 	[ -z "${D-}" ] || rm -rf "$D"
 }
 
@@ -236,7 +302,7 @@ connections() {
 
 common_setup() {
 	# Loading this file again for each test has unset it.
-	[ -z "${D-}" ] || export MQ_URL=unix://$D/redis.sock
+	[ -z "${D-}" ] || server_url
 	T=$(own_dir)
 	export T
 	redis flushall >/dev/null

@@ -4,56 +4,16 @@
 #   family_start [OPTION...]   all six, with more options for the servers; sets MQ_URL;
 #                              $D has a folder for each: n1 to n3, s1 to s3
 #   family_stop
-#   sentinel_run DIR PORT MASTER QUORUM [LINE...]   one more sentinel, with more lines
-#                              in its file; its process is in DIR/pid
 #   node_run N [OPTION...]     a server that has gone, again
 #   master                     the port of the master, as the sentinels see it
-#   at PORT ARGS...            redis-cli there; redis: at the master
+#   redis ARGS...              redis-cli at the master
 #   node_of PORT               the number of that server
 #   kill_master                SIGKILL, and waits for another one
 #   family_mend                starts who is dead, as a replica; waits until everybody
 #                              sees everybody, and the replicas are in step
 
-free_ports() {
-	python3 -c 'import socket, sys
-all = [socket.socket() for _ in range(int(sys.argv[1]))]
-for s in all:
-    s.bind(("127.0.0.1", 0))
-print(*[s.getsockname()[1] for s in all])' "$1"
-}
-
-at() {
-	redis-cli -p "$@"
-}
-
 redis() {
-	at "$(master)" "$@"
-}
-
-# Sentinels that have just begun know each other late, but for these settings, which
-# Redis 6.2 does not have.
-sentinel_run() {
-	local dir=$1 port=$2 master=$3 quorum=$4
-	shift 4
-	mkdir -p "$dir"
-	{
-		printf '%s\n' "port $port" "bind 127.0.0.1" "dir $dir" \
-			"daemonize yes" "pidfile $dir/pid" "logfile $dir/log" \
-			"sentinel monitor m 127.0.0.1 $master $quorum" \
-			"sentinel down-after-milliseconds m 700" \
-			"sentinel failover-timeout m 4000" \
-			"sentinel parallel-syncs m 2" "$@"
-	} >"$dir/conf"
-	redis-server "$dir/conf" --sentinel >/dev/null
-	echo "$port" >"$dir/port"
-	eventually 10 listens "$port"
-	at "$port" sentinel debug info-period 500 publish-period 200 \
-		>/dev/null 2>&1 || true
-}
-
-# It may want a password.
-listens() {
-	at "$1" ping 2>/dev/null | grep -q -e PONG -e NOAUTH
+	at_port "$(master)" "$@"
 }
 
 node_run() {
@@ -102,7 +62,7 @@ family_stop() {
 master() {
 	local n
 	for n in 1 2 3; do
-		at "$(cat "$D/s$n/port")" sentinel get-master-addr-by-name m |
+		at_port "$(cat "$D/s$n/port")" sentinel get-master-addr-by-name m |
 			tail -n 1
 	done | sort | uniq -c | sort -n | awk 'END {print $2}'
 }
@@ -115,18 +75,18 @@ node_of() {
 }
 
 in_step() {
-	[ "$(at "$1" info replication | grep -c state=online)" = 2 ]
+	[ "$(at_port "$1" info replication | grep -c state=online)" = 2 ]
 }
 
 # sees SENTINEL MASTER
 sees() {
-	at "$1" sentinel master m | paste - - | awk -v port="$2" '
+	at_port "$1" sentinel master m | paste - - | awk -v port="$2" '
 		$1 == "port" { n += $2 == port }
 		$1 == "flags" { n += $2 == "master" }
 		$1 == "num-slaves" { n += $2 == 2 }
 		$1 == "num-other-sentinels" { n += $2 == 2 }
 		END { exit n != 4 }' &&
-		[ "$(at "$1" sentinel replicas m | grep -A 1 -x flags |
+		[ "$(at_port "$1" sentinel replicas m | grep -A 1 -x flags |
 			grep -cx slave)" = 2 ]
 }
 
@@ -142,7 +102,7 @@ family_whole() {
 master_is_not() {
 	local m
 	m=$(master)
-	[ "$m" != "$1" ] && [ "$(at "$m" role 2>/dev/null | head -n 1)" = master ]
+	[ "$m" != "$1" ] && [ "$(at_port "$m" role 2>/dev/null | head -n 1)" = master ]
 }
 
 kill_master() {

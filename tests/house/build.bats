@@ -1,6 +1,7 @@
 #!/usr/bin/env bats
 # The Makefile builds again what has changed, and nothing else; and deps.sh asks
 # for what is missing, and for no more.
+# topology: own
 
 # Each test is a subshell of its own.
 # shellcheck disable=SC2030,SC2031

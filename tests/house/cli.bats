@@ -1,5 +1,6 @@
 #!/usr/bin/env bats
 # The command line of all tools: what is wrong with it, and what to write.
+# topology: own
 
 # run_mq sets output and stderr; each test is a subshell of its own.
 # shellcheck disable=SC2030,SC2031,SC2154

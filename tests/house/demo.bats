@@ -1,5 +1,6 @@
 # The main job of the README, on a small tree: with the real private server,
 # a real SIGKILL, and the real 60 seconds until the lease has run out.
+# topology: own
 
 load ../helpers/common
 

@@ -1,4 +1,5 @@
 # The manual, --help, the completion, NEWS and README say what is so.
+# topology: own
 
 # Each test is a subshell of its own.
 # shellcheck disable=SC2030,SC2031,SC2034,SC2154

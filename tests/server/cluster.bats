@@ -2,6 +2,7 @@
 # layouts: rmq rsmq
 # A node of a cluster, as one server with all slots: every tool says so and
 # ends.
+# topology: own
 
 # run_mq sets output and stderr; each test is a subshell of its own.
 # shellcheck disable=SC2030,SC2031,SC2154

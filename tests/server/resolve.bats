@@ -1,6 +1,7 @@
 #!/usr/bin/env bats
 # Servers that are named: looking for their addresses blocks nothing, ends, and
 # all of them are tried.  See resolver.c.  With RSMQ, as its lease is shorter.
+# topology: own
 
 # run_mq sets stderr; each test is a subshell of its own.
 # shellcheck disable=SC2030,SC2031,SC2154

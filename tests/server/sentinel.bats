@@ -1,6 +1,7 @@
 #!/usr/bin/env bats
 # A server that sentinels name: each tool finds the master, and finds the next one when
 # that is gone; what replicas had confirmed is there.
+# topology: own
 
 # run_mq sets output and stderr; each test is a subshell of its own.
 # shellcheck disable=SC2030,SC2031,SC2154
@@ -42,7 +43,7 @@ failover() {
 }
 
 begin_failover() {
-	[ "$(at "$(port_of s1)" sentinel failover m)" = OK ]
+	[ "$(at_port "$(port_of s1)" sentinel failover m)" = OK ]
 }
 
 # Numbers from 1 on, a few at a time, until there is $T/enough; $T/sent has the last.
@@ -178,7 +179,7 @@ replica() {
 	rm -r "$D/own"
 	MQ_URL=$FAMILY
 	for n in 1 2 3; do
-		at "$(port_of "s$n")" sentinel reset m >/dev/null
+		at_port "$(port_of "s$n")" sentinel reset m >/dev/null
 	done
 }
 

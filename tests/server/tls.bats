@@ -2,6 +2,7 @@
 # needs: tls
 # The way to a server through TLS, with certificates of a CA of this file.  A build
 # without TLS must say so wherever these tests would use it.
+# topology: own
 
 # run_mq sets output and stderr; each test is a subshell of its own.
 # shellcheck disable=SC2030,SC2031,SC2154
