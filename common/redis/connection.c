@@ -36,6 +36,7 @@ mq_redis_memory(void)
 
 	hiredisSetAllocators(&all);
 #endif
+	mq_tls_memory();
 }
 
 int
@@ -119,16 +120,27 @@ mq_redis_refused(struct mq_redis *r, const redisReply *reply)
 	return true;
 }
 
+/* hiredis_ssl takes a signal for the end of the connection. */
+static bool
+was_interrupted(struct mq_redis *r)
+{
+	if (r->tls == NULL || errno != EINTR)
+		return false;
+	r->context->err = 0;
+	return true;
+}
+
 int
 mq_redis_flush(struct mq_redis *r)
 {
-	int done;
+	int done = 0;
 
 	if (r->route != NULL)
 		return r->route->flush(r);
 	r->unsent = 0;
 	do {
-		if (redisBufferWrite(r->context, &done) != REDIS_OK) {
+		if (redisBufferWrite(r->context, &done) != REDIS_OK &&
+		    !was_interrupted(r)) {
 			mq_redis_set_lost(r);
 			return -1;
 		}

@@ -56,8 +56,8 @@ struct mq_redis {
 };
 
 /*
- * From now on hiredis 1.x allocates as xalloc.h says: a failed allocation could pass
- * for bad data, or crash it.
+ * From now on hiredis 1.x and OpenSSL allocate as xalloc.h says: a failed allocation
+ * could pass for bad data, or crash them.
  */
 void mq_redis_memory(void);
 

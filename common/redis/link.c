@@ -38,6 +38,19 @@ report_down(struct mq_async *a, const redisAsyncContext *context)
 		a->down(a->arg, a->refusal);
 }
 
+/*
+ * If a read before has found nothing, hiredis_ssl waits to read even after a write that
+ * waits for room.  The server, which lacks the rest of a command, would say nothing.
+ */
+static void
+stop_writing(void *events)
+{
+	const struct mq_async *a = ((redisLibevEvents *)events)->context->data;
+
+	if (a == NULL || a->tls == NULL || !mq_tls_wants_room(a->tls))
+		redisLibevDelWrite(events);
+}
+
 static void
 on_connect(const redisAsyncContext *context, int status)
 {
@@ -121,6 +134,8 @@ mq_async_open(
 	a->refusal[0] = '\0';
 	mq_async_init_backlog(a);
 	redisLibevAttach(a->loop, context);
+	if (a->tls != NULL)
+		context->ev.delWrite = stop_writing;
 	redisAsyncSetConnectCallback(context, on_connect);
 	redisAsyncSetDisconnectCallback(context, on_disconnect);
 	for (step = 0; mq_redis_greeting(server, step, &c); step++)

@@ -4,21 +4,11 @@
 
 #include "base/exit.h"
 
-/* What each text begins with. */
-#define PREFIX "TLS: "
-
-bool
-mq_tls_says(const char *why)
-{
-	return strncmp(why, PREFIX, sizeof(PREFIX) - 1) == 0;
-}
-
 #ifdef MQ_TLS
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdarg.h>
-#include <stdio.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 #include <hiredis/hiredis_ssl.h>
@@ -27,33 +17,46 @@ mq_tls_says(const char *why)
 #include <openssl/x509v3.h>
 
 #include "address.h"
-
-#define OTHER_HOST "is for another host; sni=NAME says whose it must be"
-#define OTHER_AUTHORITY                                                        \
-	"is from an authority that is not trusted; cacert=FILE names one"
-
-/* Where a text goes that says what went wrong. */
-struct cause {
-	char *text;
-	size_t size;
-};
-
-static int __attribute__((format(printf, 3, 4)))
-set_cause(const struct cause *why, int status, const char *fmt, ...)
-{
-	size_t n = strlcpy(why->text, PREFIX, why->size);
-	va_list ap;
-
-	va_start(ap, fmt);
-	vsnprintf(why->text + n, why->size - n, fmt, ap);
-	va_end(ap);
-	return status;
-}
+#include "base/xalloc.h"
+#include "tls-cause.h"
 
 const char *
 mq_tls_missing(void)
 {
 	return NULL;
+}
+
+static void *
+allocate(size_t n, const char *file, int line)
+{
+	(void)file;
+	(void)line;
+	return n == 0 ? NULL : mq_xmalloc(n);
+}
+
+static void *
+reallocate(void *p, size_t n, const char *file, int line)
+{
+	(void)file;
+	(void)line;
+	if (n > 0)
+		return mq_xreallocarray(p, n, 1);
+	free(p);
+	return NULL;
+}
+
+static void
+release(void *p, const char *file, int line)
+{
+	(void)file;
+	(void)line;
+	free(p);
+}
+
+void
+mq_tls_memory(void)
+{
+	CRYPTO_set_mem_functions(allocate, reallocate, release);
 }
 
 /* --- files ------------------------------------------------------------------ */
@@ -71,17 +74,23 @@ refuse_passphrase(char *buf, int size, int writing, void *asked)
 
 /* What the library could not do with a file. */
 static int
-blame_file(const struct cause *why, const char *parameter, const char *path,
-    const char *problem)
+blame_file(const struct mq_tls_cause *why, const char *parameter,
+    const char *path, const char *problem)
 {
-	if (access(path, R_OK) == -1)
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	bool short_of = fd == -1 && (errno == EMFILE || errno == ENFILE);
+
+	if (fd == -1)
 		problem = strerror(errno);
-	return set_cause(
-	    why, MQ_EXIT_CONFIG, "%s=%s: %s", parameter, path, problem);
+	else
+		close(fd);
+	return mq_tls_blame(why, short_of ? MQ_EXIT_AGAIN : MQ_EXIT_CONFIG,
+	    "%s=%s: %s", parameter, path, problem);
 }
 
 static int
-load_authorities(SSL_CTX *ctx, const struct mq_url *u, const struct cause *why)
+load_authorities(
+    SSL_CTX *ctx, const struct mq_url *u, const struct mq_tls_cause *why)
 {
 	if (u->insecure)
 		return 0;
@@ -96,14 +105,14 @@ load_authorities(SSL_CTX *ctx, const struct mq_url *u, const struct cause *why)
 
 /* The key first: the library drops a key that does not fit the certificate. */
 static int
-load_own(SSL_CTX *ctx, const struct mq_url *u, const struct cause *why)
+load_own(SSL_CTX *ctx, const struct mq_url *u, const struct mq_tls_cause *why)
 {
 	bool asked = false;
 
 	if (u->cert == NULL && u->key == NULL)
 		return 0;
 	if (u->cert == NULL || u->key == NULL)
-		return set_cause(why, MQ_EXIT_CONFIG,
+		return mq_tls_blame(why, MQ_EXIT_CONFIG,
 		    "cert= and key= are given together or not at all");
 	SSL_CTX_set_default_passwd_cb(ctx, refuse_passphrase);
 	SSL_CTX_set_default_passwd_cb_userdata(ctx, &asked);
@@ -114,7 +123,7 @@ load_own(SSL_CTX *ctx, const struct mq_url *u, const struct cause *why)
 	if (SSL_CTX_use_certificate_chain_file(ctx, u->cert) != 1)
 		return blame_file(why, "cert", u->cert, "holds no certificate");
 	if (SSL_CTX_check_private_key(ctx) != 1)
-		return set_cause(why, MQ_EXIT_CONFIG,
+		return mq_tls_blame(why, MQ_EXIT_CONFIG,
 		    "key=%s: does not belong to the certificate in %s", u->key,
 		    u->cert);
 	return 0;
@@ -130,7 +139,7 @@ on_asked(SSL *ssl, void *arg)
 }
 
 static int
-configure(SSL_CTX *ctx, const struct mq_url *u, const struct cause *why)
+configure(SSL_CTX *ctx, const struct mq_url *u, const struct mq_tls_cause *why)
 {
 	int status = load_authorities(ctx, u, why);
 
@@ -138,153 +147,12 @@ configure(SSL_CTX *ctx, const struct mq_url *u, const struct cause *why)
 		status = load_own(ctx, u, why);
 	SSL_CTX_set_cert_cb(ctx, on_asked, NULL);
 	SSL_CTX_set_min_proto_version(ctx, TLS1_2_VERSION);
+	/* (The library reads no more than a record, and hiredis takes a whole one at a time,
+	 * so nothing waits here that a watch on the descriptor would not see.) */
 	/* A write then waits for nothing but room; and the end of a connection, which RESP
 	 * cannot take for the end of a reply, is no error of TLS. */
 	SSL_CTX_set_options(
 	    ctx, SSL_OP_NO_RENEGOTIATION | SSL_OP_IGNORE_UNEXPECTED_EOF);
-	return status;
-}
-
-/* --- failures --------------------------------------------------------------- */
-
-/* The server's certificate was not accepted. */
-static int
-blame_server(long result, const struct cause *why)
-{
-	static const struct {
-		long result;
-		const char *text;
-	} known[] = {
-	    {X509_V_ERR_CERT_HAS_EXPIRED, "has expired"},
-	    {X509_V_ERR_CERT_NOT_YET_VALID, "is not valid yet"},
-	    {X509_V_ERR_HOSTNAME_MISMATCH, OTHER_HOST},
-	    {X509_V_ERR_IP_ADDRESS_MISMATCH, OTHER_HOST},
-	    {X509_V_ERR_DEPTH_ZERO_SELF_SIGNED_CERT,
-		"is self-signed; to trust it, name its file with cacert="},
-	    {X509_V_ERR_SELF_SIGNED_CERT_IN_CHAIN, OTHER_AUTHORITY},
-	    {X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT_LOCALLY, OTHER_AUTHORITY},
-	    {X509_V_ERR_UNABLE_TO_VERIFY_LEAF_SIGNATURE, OTHER_AUTHORITY},
-	    {X509_V_ERR_CERT_SIGNATURE_FAILURE, OTHER_AUTHORITY},
-	};
-	size_t i;
-
-	for (i = 0; i < sizeof(known) / sizeof(known[0]); i++)
-		if (known[i].result == result)
-			return set_cause(why, MQ_EXIT_CONFIG,
-			    "the server's certificate %s", known[i].text);
-	return set_cause(why, MQ_EXIT_CONFIG, "the server's certificate: %s",
-	    X509_verify_cert_error_string(result));
-}
-
-static int
-blame_lack(const struct cause *why)
-{
-	return set_cause(why, MQ_EXIT_CONFIG,
-	    "the server demands a certificate; name its files with cert= and "
-	    "key=");
-}
-
-/* The alert may be lost behind the end of the connection. */
-static int
-blame_end(const SSL *ssl, const struct cause *why)
-{
-	if (SSL_get_app_data(ssl) == NULL)
-		return 0;
-	if (SSL_get_certificate(ssl) == NULL)
-		return blame_lack(why);
-	return set_cause(why, MQ_EXIT_UNAVAILABLE,
-	    "the server ended the connection; it may not accept the "
-	    "certificate of cert=");
-}
-
-/* An alert from the server.  Returns 0 for one that is not about our certificate. */
-static int
-blame_own(const SSL *ssl, int reason, const struct cause *why)
-{
-	bool given = SSL_get_certificate(ssl) != NULL;
-
-	if (reason == SSL_R_TLSV13_ALERT_CERTIFICATE_REQUIRED)
-		return blame_lack(why);
-	/* TLS 1.2 has no better word. */
-	if (reason == SSL_R_SSLV3_ALERT_HANDSHAKE_FAILURE && !given)
-		return set_cause(why, MQ_EXIT_CONFIG,
-		    "the server refuses the handshake; if it demands a "
-		    "certificate, name its files with cert= and key=");
-	if (given && reason >= SSL_R_SSLV3_ALERT_BAD_CERTIFICATE &&
-	    reason <= SSL_R_TLSV1_ALERT_ACCESS_DENIED)
-		return set_cause(why, MQ_EXIT_CONFIG,
-		    "the server refuses the certificate of cert=: %s",
-		    ERR_reason_error_string(ERR_PACK(ERR_LIB_SSL, 0, reason)));
-	return 0;
-}
-
-/* Nothing of TLS has failed, but the handshake is not over. */
-static int
-blame_silence(int cause, const struct cause *why)
-{
-	if (cause == 0)
-		return set_cause(
-		    why, MQ_EXIT_UNAVAILABLE, "the server ended the handshake");
-	if (cause == EAGAIN)
-		return set_cause(why, MQ_EXIT_UNAVAILABLE,
-		    "no answer to the handshake; a server without TLS takes "
-		    "redis://");
-	strlcpy(why->text, strerror(cause), why->size);
-	return MQ_EXIT_UNAVAILABLE;
-}
-
-/* The first error is the cause of the others.  What the server has said before it went
- * may still be unread. */
-static unsigned long
-find_error(SSL *ssl)
-{
-	char byte;
-
-	if (ERR_peek_error() == 0 && SSL_is_init_finished(ssl)) {
-		fcntl(SSL_get_fd(ssl), F_SETFL, O_NONBLOCK);
-		(void)SSL_peek(ssl, &byte, 1);
-	}
-	return ERR_peek_error();
-}
-
-static int
-blame_error(const SSL *ssl, unsigned long error, const struct cause *why)
-{
-	int reason = ERR_GET_REASON(error);
-	int status = blame_own(ssl, reason, why);
-
-	if (status != 0)
-		return status;
-	if (reason == SSL_R_WRONG_VERSION_NUMBER ||
-	    reason == SSL_R_PACKET_LENGTH_TOO_LONG)
-		return set_cause(why, MQ_EXIT_CONFIG,
-		    "the server does not speak it; a server without TLS takes "
-		    "redis://");
-	return set_cause(why,
-	    SSL_is_init_finished(ssl) ? MQ_EXIT_UNAVAILABLE : MQ_EXIT_CONFIG,
-	    "%s", ERR_reason_error_string(error));
-}
-
-int
-mq_tls_failure(mq_tls *tls, bool early, char *text, size_t size)
-{
-	const struct cause why = {text, size};
-	unsigned long error;
-	long result;
-	int status = 0;
-
-	if (tls == NULL)
-		return 0;
-	error = find_error(tls);
-	result = SSL_get_verify_result(tls);
-	if (!SSL_is_init_finished(tls) && result != X509_V_OK &&
-	    SSL_get_verify_mode(tls) != SSL_VERIFY_NONE)
-		status = blame_server(result, &why);
-	else if (error != 0 && ERR_GET_LIB(error) == ERR_LIB_SSL)
-		status = blame_error(tls, error, &why);
-	else if (early)
-		status = blame_end(tls, &why);
-	ERR_clear_error();
 	return status;
 }
 
@@ -304,21 +172,20 @@ set_name(SSL *ssl, const char *name)
 
 static SSL *
 make_ssl(const struct mq_url *u, const char *host, int *status,
-    const struct cause *why)
+    const struct mq_tls_cause *why)
 {
 	SSL_CTX *ctx = SSL_CTX_new(TLS_client_method());
 	const char *name = u->sni != NULL ? u->sni : host;
 	SSL *ssl = NULL;
 
-	*status = ctx == NULL ? MQ_EXIT_AGAIN : configure(ctx, u, why);
-	if (*status == 0) {
+	*status = ctx != NULL ? configure(ctx, u, why) : 0;
+	if (ctx != NULL && *status == 0)
 		ssl = SSL_new(ctx);
-		*status = ssl == NULL ? MQ_EXIT_AGAIN : 0;
-	}
-	if (*status == MQ_EXIT_AGAIN)
-		set_cause(why, *status, "out of memory");
+	if (ssl == NULL && *status == 0)
+		*status = mq_tls_blame(why, MQ_EXIT_CONFIG, "%s",
+		    ERR_reason_error_string(ERR_peek_error()));
 	if (ssl != NULL && !set_name(ssl, name)) {
-		*status = set_cause(why, MQ_EXIT_CONFIG,
+		*status = mq_tls_blame(why, MQ_EXIT_CONFIG,
 		    "%s: no name or address that a certificate can be for",
 		    name);
 		SSL_free(ssl);
@@ -328,12 +195,49 @@ make_ssl(const struct mq_url *u, const char *host, int *status,
 	return ssl;
 }
 
+/* Nothing of TLS has failed, but the handshake is not over. */
+static int
+blame_silence(int cause, const struct mq_tls_cause *why)
+{
+	if (cause == 0)
+		return mq_tls_blame(
+		    why, MQ_EXIT_UNAVAILABLE, "the server ended the handshake");
+	if (cause == EAGAIN)
+		return mq_tls_blame(why, MQ_EXIT_UNAVAILABLE,
+		    "no answer to the handshake; a server without TLS takes "
+		    "redis://");
+	strlcpy(why->text, strerror(cause), why->size);
+	return MQ_EXIT_UNAVAILABLE;
+}
+
+/* hiredis would take a signal for a failure of a connection that waits. */
+static bool
+shake_hands(redisContext *c, SSL *ssl)
+{
+	int waits = c->flags & REDIS_BLOCK;
+
+	c->flags &= ~REDIS_BLOCK;
+	errno = 0;
+	if (redisInitiateSSL(c, ssl) != REDIS_OK)
+		return false;
+	/* The connection has a reference of its own now. */
+	SSL_up_ref(ssl);
+	c->flags |= waits;
+	while (waits != 0 && !SSL_is_init_finished(ssl)) {
+		if (errno != EINTR)
+			return false;
+		errno = 0;
+		(void)SSL_do_handshake(ssl);
+	}
+	return true;
+}
+
 int
 mq_tls_start(mq_tls **tls, redisContext *c, const struct mq_url *u,
     const char *host, char *text, size_t size)
 {
-	const struct cause why = {text, size};
-	int status;
+	const struct mq_tls_cause why = {text, size};
+	int status, cause;
 	SSL *ssl = make_ssl(u, host, &status, &why);
 
 	*tls = NULL;
@@ -341,16 +245,14 @@ mq_tls_start(mq_tls **tls, redisContext *c, const struct mq_url *u,
 	ERR_clear_error();
 	if (ssl == NULL)
 		return status;
-	errno = 0;
-	/* The connection takes a reference only if this succeeds. */
-	if (redisInitiateSSL(c, ssl) == REDIS_OK) {
-		SSL_up_ref(ssl);
+	if (shake_hands(c, ssl)) {
 		*tls = ssl;
 		return 0;
 	}
+	cause = errno;
 	status = mq_tls_failure(ssl, false, text, size);
 	if (status == 0)
-		status = blame_silence(errno, &why);
+		status = blame_silence(cause, &why);
 	SSL_free(ssl);
 	return status;
 }
@@ -361,6 +263,12 @@ mq_tls_ready(const mq_tls *tls)
 	return tls == NULL || SSL_is_init_finished(tls);
 }
 
+bool
+mq_tls_wants_room(const mq_tls *tls)
+{
+	return SSL_want_write(tls);
+}
+
 void
 mq_tls_free(mq_tls *tls)
 {
@@ -368,6 +276,11 @@ mq_tls_free(mq_tls *tls)
 }
 
 #else
+
+void
+mq_tls_memory(void)
+{
+}
 
 const char *
 mq_tls_missing(void)
@@ -388,21 +301,18 @@ mq_tls_start(mq_tls **tls, redisContext *c, const struct mq_url *u,
 	return MQ_EXIT_CONFIG;
 }
 
-int
-mq_tls_failure(mq_tls *tls, bool early, char *why, size_t size)
-{
-	(void)tls;
-	(void)early;
-	(void)why;
-	(void)size;
-	return 0;
-}
-
 bool
 mq_tls_ready(const mq_tls *tls)
 {
 	(void)tls;
 	return true;
+}
+
+bool
+mq_tls_wants_room(const mq_tls *tls)
+{
+	(void)tls;
+	return false;
 }
 
 void

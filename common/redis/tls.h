@@ -21,6 +21,9 @@
 /* OpenSSL's side of a connection; NULL: the connection is plain. */
 typedef struct ssl_st mq_tls;
 
+/* From now on OpenSSL allocates as xalloc.h says. */
+void mq_tls_memory(void);
+
 /* Why a build without TLS cannot use such a URL; NULL: a build with TLS. */
 const char *mq_tls_missing(void);
 
@@ -45,6 +48,9 @@ bool mq_tls_says(const char *why);
 
 /* Whether the handshake is over, or none is needed. */
 bool mq_tls_ready(const mq_tls *);
+
+/* Whether the last operation stopped only because the socket takes no more. */
+bool mq_tls_wants_room(const mq_tls *);
 
 /* Lets go of it; the connection is closed by its owner. */
 void mq_tls_free(mq_tls *);
