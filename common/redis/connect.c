@@ -171,8 +171,12 @@ mq_redis_ask_sentinels(
 			break;
 		mq_sentinel_server(&sentinel, r->server, i % n);
 		ask_sentinel(&one, &sentinel, &q, patience[i / n], until);
-		if (one.status == 0)
+		if (one.status == 0) {
+			r->server->sentinel = i % n;
+			strlcpy(r->server->sentinel_address, sentinel.address,
+			    sizeof(r->server->sentinel_address));
 			return 0;
+		}
 		/* A sentinel that refuses is a greater error than none. */
 		if (one.status > worst.status)
 			worst = one;

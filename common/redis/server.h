@@ -26,6 +26,9 @@ struct mq_server {
 	char host[256];
 	char address[MQ_ADDRESS_SIZE];
 	int port;
+	/* sentinel: which of them answered last, and where */
+	size_t sentinel;
+	char sentinel_address[MQ_ADDRESS_SIZE];
 	char *sentinel_password; /* of the sentinels themselves; NULL: none */
 };
 

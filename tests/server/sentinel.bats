@@ -79,28 +79,46 @@ joined() {
 	[ "$(redis smembers rmq::connections | grep -c .)" = 1 ]
 }
 
-# stale PORT FILE: a sentinel that names that server until there is the file, and then
-# another one, which is in it; its own port is in $T/stale.
+# stale_sentinel PORT FILE: a sentinel that names that server until there is the file, and
+# then the one in it; its own port is in $T/stale.  It tells of a change once there is
+# $T/stale.news.
 stale_sentinel() {
 	python3 - "$1" "$2" "$T/stale" 3>&- <<-'.' &
-		import os, socket, sys
+		import os, socketserver, sys, time
 		port, file, own = sys.argv[1:]
-		s = socket.socket()
-		s.bind(("127.0.0.1", 0))
-		s.listen(8)
-		with open(own + ".new", "w") as f:
-		    print(s.getsockname()[1], file=f)
-		os.rename(own + ".new", own)
-		while True:
-		    c, _ = s.accept()
-		    f = c.makefile("rwb")
-		    for line in f:
-		        if line.strip() == b"HELLO":
-		            f.write(b"-ERR none\r\n")
-		        elif line.strip() == b"m":
-		            p = open(file).read().strip() if os.path.exists(file) else port
-		            f.write(b"*2\r\n$9\r\n127.0.0.1\r\n$%d\r\n%s\r\n" % (len(p), p.encode()))
-		        f.flush()
+
+		class Client(socketserver.StreamRequestHandler):
+		    def say(self, *words):
+		        self.wfile.write(b"*%d\r\n" % len(words) + b"".join(
+		            b"$%d\r\n%s\r\n" % (len(w), w.encode()) for w in words))
+
+		    def handle(self):
+		        for line in self.rfile:
+		            if line.strip() == b"HELLO":
+		                self.wfile.write(b"-ERR none\r\n")
+		            elif line.strip() == b"m":
+		                self.say("127.0.0.1", open(file).read().strip()
+		                         if os.path.exists(file) else port)
+		            elif line.strip() == b"+switch-master":
+		                self.wfile.write(b"*3\r\n$9\r\nsubscribe\r\n"
+		                                 b"$14\r\n+switch-master\r\n:1\r\n")
+		                self.news()
+
+		    def news(self):
+		        while not os.path.exists(own + ".news"):
+		            time.sleep(0.01)
+		        os.unlink(own + ".news")
+		        for name in "other", "m":
+		            self.say("message", "+switch-master", name + " a 1 b 2")
+
+		class Sentinel(socketserver.ThreadingTCPServer):
+		    daemon_threads = True
+
+		with Sentinel(("127.0.0.1", 0), Client) as s:
+		    with open(own + ".new", "w") as f:
+		        print(s.server_address[1], file=f)
+		    os.rename(own + ".new", own)
+		    s.serve_forever()
 	.
 	eventually 10 test -e "$T/stale"
 	export MQ_URL="redis-sentinel://127.0.0.1:$(cat "$T/stale")/m"
@@ -211,6 +229,20 @@ replica() {
 	MQ_URL=$FAMILY run_mq 0 mq-publish q x
 	eventually 20 grep -qx x "$T/out"
 	stop_mq
+}
+
+@test "sentinel: a consumer looks again when it hears of another master" {
+	stale_sentinel "$(master)" "$T/found"
+	start_mq mq-consume -l q
+	eventually 10 joined
+	touch "$T/stale.news"
+	eventually 10 grep -q "^mq-consume: $MQ_URL: the master has changed; reconnecting$" "$T/err"
+	MQ_URL=$FAMILY run_mq 0 mq-publish q x
+	eventually 20 grep -qx x "$T/out"
+	touch "$T/stale.news"
+	eventually 10 eval '[ "$(grep -c "the master has changed" "$T/err")" = 2 ]'
+	stop_mq
+	assert_equal "$status" 143
 }
 
 # --- the master changes ------------------------------------------------------------

@@ -13,6 +13,8 @@ struct place {
 	char host[sizeof(((struct mq_server *)NULL)->host)];
 	char address[MQ_ADDRESS_SIZE];
 	int port;
+	size_t sentinel;
+	char sentinel_address[MQ_ADDRESS_SIZE];
 };
 
 bool
@@ -57,6 +59,9 @@ find_server(void *arg, void *result)
 	strlcpy(place->host, f->server->host, sizeof(place->host));
 	strlcpy(place->address, f->server->address, sizeof(place->address));
 	place->port = f->server->port;
+	place->sentinel = f->server->sentinel;
+	strlcpy(place->sentinel_address, f->server->sentinel_address,
+	    sizeof(place->sentinel_address));
 }
 
 static void
@@ -77,6 +82,9 @@ on_found(void *arg, const void *result)
 	strlcpy(f->server->host, place->host, sizeof(f->server->host));
 	strlcpy(f->server->address, place->address, sizeof(f->server->address));
 	f->server->port = place->port;
+	f->server->sentinel = place->sentinel;
+	strlcpy(f->server->sentinel_address, place->sentinel_address,
+	    sizeof(f->server->sentinel_address));
 	f->found(f->arg, NULL);
 }
 

@@ -77,6 +77,7 @@ open_connections(struct session *s)
 		session_reset(s, why);
 		return;
 	}
+	mq_switch_listen(&s->news, s->server);
 	s->self.session.wake = s->channel + strlen(CHANNELS);
 	mq_tracking_start(&s->tracking);
 }
@@ -117,6 +118,12 @@ static void
 on_down(void *arg, const char *why)
 {
 	session_reset(arg, why);
+}
+
+static void
+on_master_changed(void *arg)
+{
+	session_reset(arg, "the master has changed");
 }
 
 static void
@@ -264,6 +271,8 @@ init_connections(struct session *s)
 	char random[17];
 
 	s->main = s->wake = init;
+	s->news = (struct mq_switch){
+	    .loop = s->loop, .changed = on_master_changed, .arg = s};
 	/* The connection may get another name later; this one stays. */
 	snprintf(
 	    s->channel, sizeof(s->channel), CHANNELS "%s", s->lease.connection);
@@ -330,5 +339,6 @@ session_free(struct session *s)
 	mq_helper_kill(&s->finder.helper);
 	mq_async_close(&s->main);
 	mq_async_close(&s->wake);
+	mq_switch_close(&s->news);
 	mq_consumer_free(&s->self);
 }

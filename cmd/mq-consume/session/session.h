@@ -16,6 +16,7 @@
 #include "find.h"
 #include "lease.h"
 #include "redis/fence.h"
+#include "redis/switch.h"
 #include "redis/tracking.h"
 
 struct session_events {
@@ -57,8 +58,9 @@ struct session {
 	const struct session_events *events;
 	void *arg;
 	enum session_state state;
-	struct mq_async main; /* commands */
-	struct mq_async wake; /* changed keys */
+	struct mq_async main;  /* commands */
+	struct mq_async wake;  /* changed keys */
+	struct mq_switch news; /* of another master */
 	struct mq_consumer self;
 	struct mq_tracking tracking;
 	char channel[sizeof("mq::wake::") + NAME_SIZE];

@@ -69,6 +69,7 @@ session_reset(struct session *s, const char *why)
 	s->state = SESSION_DOWN;
 	mq_async_close(&s->main);
 	mq_async_close(&s->wake);
+	mq_switch_close(&s->news);
 	if (s->leaving) {
 		s->events->left(s->arg);
 		return;
