@@ -163,22 +163,34 @@ is_on_disk(const struct mq_durable *d, const struct mq_info *info)
 	return info->aof && strcmp(info->fsync, "always") == 0 && !info->lax;
 }
 
+/* The server answers, but not that all is safe. */
+static int
+fail_yet(struct mq_redis *r, const char *why)
+{
+	return mq_redis_fail(r, MQ_EXIT_AGAIN, "not durable yet: %s", why);
+}
+
 /*
- * Any replica that a sentinel can reach may become the master.  A replica that is not
- * connected connects soon, or has died and will be known to have; until then, the
- * server's word is not enough.
+ * Any replica that has answered a sentinel lately may become the master.  A replica that
+ * is not connected connects soon, or has died and will be known to have, or is the next
+ * master already; until then, the server's word is not enough.
  */
 static int
 await_replicas(
     struct mq_redis *r, bool waitaof, struct mq_info *info, char **why)
 {
-	int i, n;
+	const struct mq_server *server = r->server;
+	struct mq_heirs heirs;
+	int i;
 
 	for (i = 0; i <= SAFE_S * 1000 / LOOK_MS; i++) {
 		if (mq_redis_ask_sentinels(
-			r, INFINITY, mq_sentinel_replicas, &n) == -1)
+			r, INFINITY, mq_sentinel_heirs, &heirs) == -1)
 			return -1;
-		if (n > 0 && n <= info->replicas)
+		if (heirs.master.port != server->port ||
+		    strcmp(heirs.master.host, server->host) != 0)
+			return fail_yet(r, "there is another master");
+		if (heirs.count > 0 && heirs.count <= info->replicas)
 			return 0;
 		(void)r->wait(r->wait_arg, -1, LOOK_MS);
 		free(*why);
@@ -189,7 +201,7 @@ await_replicas(
 	return mq_redis_fail(r, MQ_EXIT_AGAIN,
 	    "not durable yet: %d replicas are connected, and the sentinels "
 	    "know of %d",
-	    info->replicas, n);
+	    info->replicas, heirs.count);
 }
 
 int
@@ -256,13 +268,6 @@ take_number(struct mq_redis *r)
 		n = one->integer;
 	freeReplyObject(reply);
 	return n;
-}
-
-/* The server answers, but not that all is safe. */
-static int
-fail_yet(struct mq_redis *r, const char *why)
-{
-	return mq_redis_fail(r, MQ_EXIT_AGAIN, "not durable yet: %s", why);
 }
 
 /* A server that is another one now, or is set up in another way, may have

@@ -70,37 +70,37 @@ mq_sentinel_master(struct mq_redis *r, const char *name, void *master)
 	return rv;
 }
 
-/* Of a replica, names and values: one that the sentinel cannot reach is not made the
- * master. */
+/*
+ * Of a replica, names and values: one that does not answer for long is not made the
+ * master.  One whose connection has just ended may be that: it drops its clients then.
+ */
 static bool
-is_reachable(const redisReply *replica)
+is_heir(const redisReply *replica)
 {
-	const char *flags;
 	size_t i;
 
 	for (i = 0; mq_reply_strings(replica) && i + 1 < replica->elements;
-	     i += 2) {
-		flags = replica->element[i + 1]->str;
+	     i += 2)
 		if (strcmp(replica->element[i]->str, "flags") == 0)
-			return strstr(flags, "s_down") == NULL &&
-			    strstr(flags, "disconnected") == NULL;
-	}
+			return strstr(replica->element[i + 1]->str, "s_down") ==
+			    NULL;
 	return false;
 }
 
+/* The master comes last: if it has changed meanwhile, that shows. */
 int
-mq_sentinel_replicas(struct mq_redis *r, const char *name, void *count)
+mq_sentinel_heirs(struct mq_redis *r, const char *name, void *heirs)
 {
 	redisReply *reply = ask_sentinel(r, "replicas", name);
-	int *n = count;
+	struct mq_heirs *h = heirs;
 	size_t i;
 
 	if (reply == NULL)
 		return -1;
-	*n = 0;
+	h->count = 0;
 	for (i = 0; reply->type == REDIS_REPLY_ARRAY && i < reply->elements;
 	     i++)
-		*n += is_reachable(reply->element[i]);
+		h->count += is_heir(reply->element[i]);
 	freeReplyObject(reply);
-	return 0;
+	return mq_sentinel_master(r, name, &h->master);
 }

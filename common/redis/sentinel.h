@@ -27,8 +27,13 @@ typedef int mq_sentinel_ask_fn(
 
 /* Where the master is: struct mq_master. */
 int mq_sentinel_master(struct mq_redis *, const char *name, void *master);
-/* How many replicas it has that could be made the master: int. */
-int mq_sentinel_replicas(struct mq_redis *, const char *name, void *count);
+/* How many replicas it has that could be made the master, and where it is:
+ * struct mq_heirs. */
+struct mq_heirs {
+	int count;
+	struct mq_master master;
+};
+int mq_sentinel_heirs(struct mq_redis *, const char *name, void *heirs);
 
 /*
  * Asks the sentinels in the URL of r's server, in turn, until one answers; a sentinel has

@@ -59,6 +59,10 @@ series() {
 	done
 }
 
+changed_twice() {
+	[ "$(grep -c "the master has changed" "$T/err")" = 2 ]
+}
+
 sent() {
 	(($(cat "$T/sent" 2>/dev/null || echo 0) >= $1))
 }
@@ -169,7 +173,8 @@ replica() {
 }
 
 @test "sentinel: a master that nobody knows, and what is no sentinel: 78" {
-	local url=redis-sentinel://127.0.0.1:$(port_of s1),127.0.0.1:$(port_of s2)/other
+	local url
+	url=redis-sentinel://127.0.0.1:$(port_of s1),127.0.0.1:$(port_of s2)/other
 	run_mq 78 mq-stats -u "$url"
 	assert_equal "$stderr" "mq-stats: $url: sentinel redis://127.0.0.1:$(port_of s1): no master has the name other"
 	url=redis-sentinel://127.0.0.1:$(master)/m
@@ -240,7 +245,7 @@ replica() {
 	MQ_URL=$FAMILY run_mq 0 mq-publish q x
 	eventually 20 grep -qx x "$T/out"
 	touch "$T/stale.news"
-	eventually 10 eval '[ "$(grep -c "the master has changed" "$T/err")" = 2 ]'
+	eventually 10 changed_twice
 	stop_mq
 	assert_equal "$status" 143
 }
