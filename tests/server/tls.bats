@@ -183,6 +183,33 @@ slow_link() {
 	assert_regex "$stderr" "TLS: the server's certificate is for another host"
 }
 
+@test "tls: sentinels, and the master that they know" {
+	local port sentinel
+
+	needs_tls || return 0
+	port=$(free_port)
+	cat >"$T/sentinel.conf" <<-END
+		port 0
+		tls-port $port
+		bind 127.0.0.1
+		dir $T
+		tls-replication yes
+		tls-auth-clients no
+		tls-ca-cert-file $D/ca.pem
+		tls-cert-file $D/good.pem
+		tls-key-file $D/good.key
+		sentinel monitor main 127.0.0.1 $PORT 1
+	END
+	redis-server "$T/sentinel.conf" --sentinel >/dev/null 3>&- &
+	sentinel="rediss-sentinel://localhost:$port/main?cacert=$D/ca.pem&sni=localhost"
+	eventually 30 "$BUILD/mq-publish" -u "$sentinel" q x 2>/dev/null
+	run_mq 0 mq-consume -u "$sentinel" -n 1 q
+	assert_output x
+	# It names the master by its address.
+	run_mq 78 mq-publish -u "rediss-sentinel://localhost:$port/main?cacert=$D/ca.pem" q x
+	assert_regex "$stderr" "TLS: the server's certificate is for another host"
+}
+
 # --- who the server is -----------------------------------------------------------
 
 @test "tls: a certificate that is not good: 78" {
