@@ -94,7 +94,7 @@ no_counters() {
 	}
 	assert_equal "$(calls lpush) $(calls hincrby)" "3 3"
 	type -P strace
-	strace -f -e trace=write,sendto -o "$T/trace" "$BUILD/mq-publish" q x ||
+	strace -f -e trace=write,sendto -o "$T/trace" "$BUILD/mq-publish" q x y ||
 		skip "strace is not allowed"
 	# TIME; LPUSH with HINCRBY; in the end, UNLINK.
 	assert_equal "$(grep -c '"\*' "$T/trace")" 3
@@ -108,7 +108,7 @@ no_counters() {
 	run_mq 0 mq-publish -v -l q < <(seq 30000)
 	assert_equal "$stderr" "mq-publish: 30000 messages accepted"
 	# What a script publishes, it counts in the same step.
-	run_mq 77 mq-publish -d 1h q later
+	run_mq 77 mq-publish -k a --unique 1d q later
 	assert_equal "$(held q)" "30002 0 0 0"
 	assert_equal "$(redis exists "$counters")" 0
 }
@@ -178,9 +178,9 @@ PY
 
 @test "count: a connection that is lost behind the answer: all are accepted" {
 	fake_server 'c.sendall(b"+OK\r\n" + 2 * b"+QUEUED\r\n" + b"*2\r\n:1\r\n:1\r\n"); c.close()'
-	run_mq 0 mq-publish -v -i -u "unix://$T/s" q one
-	assert_equal "$stderr" "mq-publish: 1 message accepted"
-	assert_equal "${#lines[@]}" 1
+	run_mq 0 mq-publish -v -i -u "unix://$T/s" q one two
+	assert_equal "$stderr" "mq-publish: 2 messages accepted"
+	assert_equal "${#lines[@]}" 2
 }
 
 # --- consuming --------------------------------------------------------------------
