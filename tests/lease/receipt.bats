@@ -271,7 +271,7 @@ lapsed() {
 }
 
 no_clients() {
-	[ "$(redis client list | wc -l)" = 1 ]
+	[ "$(redis client list | grep -vc name=sentinel)" = 1 ]
 }
 
 # Each step of the clients, killed right behind it: the server holds them there.
