@@ -114,6 +114,13 @@ static const char *const rights[] = {"MULTI",
     "EXEC"};
 enum { RIGHTS = sizeof(rights) / sizeof(rights[0]) };
 
+/* Only where a command behind the batch marks it. */
+static bool
+may_be_direct(const struct mq_publisher *p, bool special)
+{
+	return special && p->layout->publish_mark != NULL;
+}
+
 /* One round: the rights, the connection's name, the time, whether the queue is known,
  * and whether it can be used. */
 static int
@@ -122,7 +129,7 @@ send_questions(struct mq_publisher *p, bool special, struct mq_command *probe)
 	struct mq_command c = mq_redis_command(p->redis);
 	int i, rv = 0;
 
-	for (i = 0; i < RIGHTS && special && rv == 0; i++) {
+	for (i = 0; i < RIGHTS && may_be_direct(p, special) && rv == 0; i++) {
 		mq_command_plain(&c, rights[i]);
 		rv = mq_redis_append(p->redis, &c);
 	}
@@ -146,8 +153,8 @@ read_rights(struct mq_publisher *p, bool special)
 	redisReply *reply;
 	int i;
 
-	p->direct = special;
-	for (i = 0; i < RIGHTS && special; i++) {
+	p->direct = may_be_direct(p, special);
+	for (i = 0; i < RIGHTS && may_be_direct(p, special); i++) {
 		reply = mq_redis_reply(p->redis);
 		if (reply == NULL)
 			return false;
@@ -193,6 +200,7 @@ mq_publisher_open(struct mq_publisher *p, bool special, bool make,
 	struct mq_command c = mq_redis_command(p->redis);
 	bool known = false;
 	enum mq_call result = probe_queue(p, special, clock_us, &known);
+
 	*yes = known && !make;
 	if (result != MQ_CALL_DONE || known)
 		return result;

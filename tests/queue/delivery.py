@@ -285,10 +285,10 @@ class Run:
                  for what in ("rejected", "counters", "clock", "locks",
                      "checked")}
         # Killed between the first two steps of joining, or while it waited for
-        # messages, or with the server that was told that it had ended: these go by
-        # themselves.
+        # messages or cleaned, or with the server that was told that it had ended:
+        # these go by themselves.
         self.wrong += [k + " is left" for k in self.look().keys
-                       if k not in known | {"rmq::queues"}
+                       if k not in known | {"rmq::queues", "rmq::cleaning"}
                        and not k.endswith(("::heartbeat", "]::watch", "]::idle"))
                        and "::publisher::" not in k]
         self.runs()

@@ -70,7 +70,7 @@ const struct mq_right rmq_rights[] = {
     {"+lset", C | K | R | D},
     {"+ltrim", C | E | K | R | D},
     {"+info", C | L | W},
-    {"+memory|usage", C},
+    {"+memory|usage", C | E},
     {"+multi", P | C | K | R},
     {"+persist", C | E | K | Z},
     {"+pexpire", P | C | E | K | D},
