@@ -24,11 +24,12 @@ void mq_redis_hello(struct mq_command *);
 /*
  * Whether the server at the other end cannot be used, as the reply to HELLO says, which
  * may be an error: NULL, or the reason, with which the connection is given up.  On
- * the nodes of a cluster, unless a node is wanted, queues lie on several nodes.  Where sentinels say which server
- * is the master, what they said may be old.
+ * the nodes of a cluster, unless a node is wanted, queues lie on several nodes.  Where
+ * sentinels say which server is the master, what they said may be old.
  */
 const char *mq_reply_unfit(
     const redisReply *, const struct mq_server *, bool node);
+#define MQ_REDIS_NOAUTH "NOAUTH Authentication required."
 #define MQ_REDIS_CLUSTER                                                       \
 	"this server is a node of a cluster; use redis-cluster://HOST:PORT"
 #define MQ_REDIS_REPLICA "this server is a replica"

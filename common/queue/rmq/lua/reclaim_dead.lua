@@ -95,7 +95,10 @@ else
   need_tell(q)
   -- Changes nothing and needs no memory; see claim.lua.
   call('LTRIM', unacked, 0, -1)
-  make_known(q, KEYS[12])
+  -- On a cluster that is the cleaner's next step, before the connection forgets it.
+  if KEYS[12] == 'rmq::queues' then
+    call('SADD', KEYS[12], ARGV[1])
+  end
   if left > keep then
     moved = give_back_newest(q, unacked, left - keep)
     left = left - moved
