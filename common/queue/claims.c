@@ -119,7 +119,7 @@ send_transaction(struct mq_consumer *k, const struct mq_asker *asker)
 {
 	int most = k->session.rate_s > 0 ? 1 : k->claim.most, step;
 	struct mq_claim how = k->claim.how;
-	struct mq_command cmd = {0};
+	struct mq_command cmd = mq_async_command(k->async);
 
 	how.max = how.max < most ? how.max : most;
 	how.bytes = 1;
@@ -145,7 +145,7 @@ take_empty(const struct mq_asker *asker, redisReply *reply)
 static void
 try_transaction(struct mq_consumer *k)
 {
-	struct mq_command cmd = {0};
+	struct mq_command cmd = mq_async_command(k->async);
 
 	mq_command_plain(&cmd, "MULTI");
 	mq_async_send(k->async, &cmd, NULL, NULL);
@@ -261,7 +261,7 @@ take_claimed(const struct mq_asker *asker, redisReply *reply)
 static void
 send_claim(struct mq_consumer *k, const struct mq_asker *asker)
 {
-	struct mq_command cmd = {0};
+	struct mq_command cmd = mq_async_command(k->async);
 
 	if (k->claim.how.tracked) {
 		k->layout->track(
@@ -281,7 +281,9 @@ mq_consumer_claim(struct mq_consumer *k, int queue, const struct mq_claim *how,
 	k->claim.how = *how;
 	if (k->claim.most == 0) {
 		k->claim.most = 1;
-		k->session.apart = k->layout->claim_large != NULL;
+		/* On a cluster, MULTI names no node. */
+		k->session.apart = k->layout->claim_large != NULL &&
+		    !mq_async_command(k->async).cluster;
 		if (k->session.apart)
 			try_transaction(k);
 	}
@@ -340,7 +342,7 @@ take_held_apart(const struct mq_asker *asker, redisReply *reply)
 static void
 send_held_apart(struct mq_consumer *k, int queue, mq_held_fn *fn, void *arg)
 {
-	struct mq_command cmd = {0};
+	struct mq_command cmd = mq_async_command(k->async);
 	int step;
 
 	mq_command_plain(&cmd, "MULTI");
@@ -356,7 +358,7 @@ send_held_apart(struct mq_consumer *k, int queue, mq_held_fn *fn, void *arg)
 void
 mq_consumer_held(struct mq_consumer *k, int queue, mq_held_fn *fn, void *arg)
 {
-	struct mq_command cmd = {0};
+	struct mq_command cmd = mq_async_command(k->async);
 
 	if (k->atomic && k->layout->held_apart != NULL) {
 		send_held_apart(k, queue, fn, arg);

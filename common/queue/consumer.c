@@ -11,8 +11,7 @@ static void
 send_own(struct mq_consumer *k, struct mq_command *cmd, mq_async_take *take,
     mq_callback *fn, void *arg)
 {
-	mq_async_ask(
-	    k->async, cmd, take, &(struct mq_asker){fn, arg, k->layout});
+	mq_async_ask(k->async, cmd, take, &(struct mq_asker){fn, arg, k});
 }
 
 static void
@@ -35,121 +34,77 @@ take_number(const struct mq_asker *asker, redisReply *reply)
 	fn(asker->arg, a, mq_answer_good(a) ? reply->integer : 0);
 }
 
-/* --- its lease ---------------------------------------------------------------- */
-
-void
-mq_consumer_free(struct mq_consumer *k)
-{
-	while (k->lapsed_count > 0)
-		mq_command_free(&k->lapsed[--k->lapsed_count]);
-	free(k->lapsed);
-	k->lapsed = NULL;
-}
-
-static void
-take_lease(const struct mq_asker *asker, redisReply *reply)
-{
-	const struct mq_layout *layout = asker->of;
-	mq_number_fn *fn = (mq_number_fn *)asker->fn;
-	struct mq_answer buf;
-	const struct mq_answer *a = mq_answer_to(reply, -1, &buf);
-
-	fn(asker->arg, a, mq_answer_good(a) ? layout->lease(reply) : 0);
-}
-
-void
-mq_consumer_join(struct mq_consumer *k, mq_number_fn *fn, void *arg)
-{
-	struct mq_command cmd = {0};
-
-	k->layout->join(&k->session, 0, &cmd);
-	send_own(k, &cmd, take_lease, (mq_callback *)fn, arg);
-}
-
-static void
-send_lapsed(struct mq_consumer *k)
-{
-	int i;
-
-	for (i = 0; i < k->lapsed_count; i++)
-		mq_async_send(k->async, &k->lapsed[i], NULL, NULL);
-	k->lapsed_count = 0;
-}
-
-int
-mq_consumer_enter(struct mq_consumer *k, mq_answer_fn *fn, void *arg)
-{
-	struct mq_command cmd = {0};
-	int step;
-
-	send_lapsed(k);
-	for (step = 1; k->layout->join(&k->session, step, &cmd); step++)
-		send_own(k, &cmd, take_answer, (mq_callback *)fn, arg);
-	mq_command_free(&cmd);
-	return step - 1;
-}
-
-void
-mq_consumer_renew(struct mq_consumer *k, mq_number_fn *fn, void *arg)
-{
-	struct mq_command cmd = {0};
-	int step;
-
-	for (step = 0; k->layout->renew(&k->session, step, &cmd); step++)
-		if (step == 0)
-			send_own(k, &cmd, take_lease, (mq_callback *)fn, arg);
-		else
-			mq_async_send(k->async, &cmd, NULL, NULL);
-	mq_command_free(&cmd);
-}
-
-void
-mq_consumer_lapsed(struct mq_consumer *k, int queue, const char *element,
-    size_t len, long attempts)
-{
-	struct mq_command *cmd;
-
-	if (k->layout->lapsed == NULL)
-		return;
-	k->lapsed = mq_xreallocarray(
-	    k->lapsed, (size_t)k->lapsed_count + 1, sizeof(*k->lapsed));
-	cmd = &k->lapsed[k->lapsed_count++];
-	*cmd = (struct mq_command){0};
-	k->layout->lapsed(&k->session, queue, element, len, attempts, cmd);
-}
-
 /* --- its messages ------------------------------------------------------------- */
+
+/* Looks at queues, which on a cluster are asked for one by one. */
+struct looks {
+	mq_looked_fn *fn;
+	void *arg;
+	int n, missing;
+	bool bad;
+	long long *waiting;
+};
+struct look {
+	struct looks *all;
+	int from; /* the first queue that it is about */
+};
+
+static void
+end_looks(struct looks *all)
+{
+	all->fn(
+	    all->arg, all->bad ? NULL : all->waiting, all->bad ? 0 : all->n);
+	free(all->waiting);
+	free(all);
+}
 
 static void
 take_looked(const struct mq_asker *asker, redisReply *reply)
 {
-	mq_looked_fn *fn = (mq_looked_fn *)asker->fn;
+	struct look *look = asker->arg;
+	struct looks *all = look->all;
 	struct mq_answer buf;
-	bool good =
-	    mq_answer_good(mq_answer_to(reply, REDIS_REPLY_ARRAY, &buf));
-	int i, n = good ? (int)reply->elements : 0;
-	long long *waiting = mq_xcalloc((size_t)n + 1, sizeof(*waiting));
+	int i, n;
 
-	for (i = 0; i < n; i++)
-		waiting[i] = reply->element[i]->integer;
-	fn(asker->arg, good ? waiting : NULL, n);
-	free(waiting);
+	if (mq_answer_good(mq_answer_to(reply, REDIS_REPLY_ARRAY, &buf))) {
+		n = (int)reply->elements;
+		for (i = 0; i < n && look->from + i < all->n; i++)
+			all->waiting[look->from + i] =
+			    reply->element[i]->integer;
+	} else {
+		all->bad = true;
+	}
+	free(look);
+	if (--all->missing == 0)
+		end_looks(all);
 }
 
 void
 mq_consumer_look(struct mq_consumer *k, const int *queues, int n, bool check,
     mq_looked_fn *fn, void *arg)
 {
-	struct mq_command cmd = {0};
+	struct mq_command cmd = mq_async_command(k->async);
+	int from, step = cmd.cluster ? 1 : n;
+	struct looks *all = mq_xcalloc(1, sizeof(*all));
+	struct look *look;
 
-	k->layout->look(&k->session, queues, n, check, &cmd);
-	send_own(k, &cmd, take_looked, (mq_callback *)fn, arg);
+	*all = (struct looks){.fn = fn,
+	    .arg = arg,
+	    .n = n,
+	    .missing = n / step,
+	    .waiting = mq_xcalloc((size_t)n, sizeof(*all->waiting))};
+	for (from = 0; from < n; from += step) {
+		look = mq_xcalloc(1, sizeof(*look));
+		*look = (struct look){all, from};
+		k->layout->look(&k->session, queues + from, step, check, &cmd);
+		send_own(k, &cmd, take_looked, NULL, look);
+	}
 }
 
 void
 mq_consumer_pass(struct mq_consumer *k, int queue)
 {
-	struct mq_command cmd = {0};
+	struct mq_command cmd = mq_async_command(k->async);
 
 	mq_side_pass(
 	    k->layout->side, &k->session, k->session.queues[queue], &cmd);
@@ -160,7 +115,7 @@ void
 mq_consumer_held_count(
     struct mq_consumer *k, int queue, mq_number_fn *fn, void *arg)
 {
-	struct mq_command cmd = {0};
+	struct mq_command cmd = mq_async_command(k->async);
 
 	k->layout->held_count(&k->session, queue, &cmd);
 	send_own(k, &cmd, take_number, (mq_callback *)fn, arg);
@@ -170,7 +125,7 @@ bool
 mq_consumer_exists(struct mq_consumer *k, int queue, const char *element,
     size_t len, mq_number_fn *fn, void *arg)
 {
-	struct mq_command cmd = {0};
+	struct mq_command cmd = mq_async_command(k->async);
 
 	if (k->layout->exists == NULL)
 		return false;
@@ -183,7 +138,7 @@ void
 mq_consumer_give_back(struct mq_consumer *k, int queue,
     const struct mq_newest *newest, mq_number_fn *fn, void *arg)
 {
-	struct mq_command cmd = {0};
+	struct mq_command cmd = mq_async_command(k->async);
 
 	k->layout->give_back(&k->session, queue, newest, &cmd);
 	send_own(k, &cmd, take_number, (mq_callback *)fn, arg);
@@ -195,7 +150,7 @@ void
 mq_consumer_pause(struct mq_consumer *k, const char *queue, int64_t ms,
     mq_answer_fn *fn, void *arg)
 {
-	struct mq_command cmd = {0};
+	struct mq_command cmd = mq_async_command(k->async);
 
 	mq_side_pause_at_least(k->layout->side, &cmd, queue, ms);
 	send_own(k, &cmd, take_answer, (mq_callback *)fn, arg);
@@ -205,7 +160,7 @@ void
 mq_consumer_count(struct mq_consumer *k, const char *queue,
     const struct mq_counts *counts, mq_answer_fn *fn, void *arg)
 {
-	struct mq_command cmd = {0};
+	struct mq_command cmd = mq_async_command(k->async);
 
 	mq_side_count(k->layout->side, &cmd, queue, counts);
 	send_own(k, &cmd, take_answer, (mq_callback *)fn, arg);
@@ -215,7 +170,7 @@ void
 mq_consumer_tell_running(struct mq_consumer *k, const struct mq_buf *text,
     mq_answer_fn *fn, void *arg)
 {
-	struct mq_command cmd = {0};
+	struct mq_command cmd = mq_async_command(k->async);
 
 	mq_side_tell_running(
 	    k->layout->side, &k->session, text->data, text->len, &cmd);
@@ -226,7 +181,7 @@ void
 mq_consumer_compete(
     struct mq_consumer *k, int queue, int64_t ms, mq_number_fn *fn, void *arg)
 {
-	struct mq_command cmd = {0};
+	struct mq_command cmd = mq_async_command(k->async);
 
 	mq_side_compete(k->layout->side, &k->session, queue, ms, &cmd);
 	send_own(k, &cmd, take_number, (mq_callback *)fn, arg);
@@ -235,7 +190,7 @@ mq_consumer_compete(
 void
 mq_consumer_resign(struct mq_consumer *k)
 {
-	struct mq_command cmd = {0};
+	struct mq_command cmd = mq_async_command(k->async);
 
 	mq_side_resign(k->layout->side, &k->session, &cmd);
 	mq_async_send(k->async, &cmd, NULL, NULL);
@@ -247,7 +202,7 @@ void
 mq_ask_known(struct mq_async *async, const struct mq_layout *layout,
     const char *queue, mq_number_fn *fn, void *arg)
 {
-	struct mq_command cmd = {0};
+	struct mq_command cmd = mq_async_command(async);
 
 	layout->known(&cmd, queue);
 	mq_async_ask(async, &cmd, take_number,
@@ -272,7 +227,7 @@ mq_ask_publish(struct mq_async *async, const struct mq_layout *layout,
     const char id[MQ_ID_LEN + 1], const struct mq_envelope *message,
     mq_published_fn *fn, void *arg)
 {
-	struct mq_command cmd = {0};
+	struct mq_command cmd = mq_async_command(async);
 	struct mq_buf header = {0};
 
 	if (message->headers != NULL)

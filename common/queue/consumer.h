@@ -29,9 +29,16 @@ struct mq_consumer {
 		int most; /* to be claimed at once while they may be large */
 		int64_t ahead_ms; /* the server's unix time less ours */
 	} claim;		  /* the one under way */
+	struct {
+		mq_number_fn *fn; /* NULL: it has been called */
+		void *arg;
+		double sent; /* steady seconds */
+		int missing; /* answers about the leases of queues */
+	} renewal;
 	bool atomic;		  /* the server takes transactions */
 	bool leading;		  /* the claim watches a message */
 	int leaving;		  /* queues or steps without answer */
+	int leave_step;		  /* on a cluster, the one under way */
 	void (*left)(void *arg);
 	void *left_arg;
 };

@@ -17,12 +17,33 @@ on_left(void *arg, redisReply *reply)
 		k->left(k->left_arg);
 }
 
+/* The nodes of a cluster do not keep the order of the steps. */
+static void
+leave_step(void *arg, redisReply *reply)
+{
+	struct mq_consumer *k = arg;
+	struct mq_command cmd = mq_async_command(k->async);
+
+	if (reply != NULL && reply->type != REDIS_REPLY_ERROR &&
+	    k->layout->leave(&k->session, k->leave_step++, &cmd))
+		mq_async_send(k->async, &cmd, leave_step, k);
+	else
+		k->left(k->left_arg);
+	mq_command_free(&cmd);
+}
+
 static void
 send_leave(struct mq_consumer *k)
 {
-	struct mq_command cmd = {0};
+	const redisReply go = {.type = REDIS_REPLY_NIL};
+	struct mq_command cmd = mq_async_command(k->async);
 	int step;
 
+	if (cmd.cluster) {
+		k->leave_step = 0;
+		leave_step(k, (redisReply *)(uintptr_t)&go);
+		return;
+	}
 	for (step = 0; k->layout->leave(&k->session, step, &cmd); step++)
 		k->leaving++;
 	for (step = 0; k->layout->leave(&k->session, step, &cmd); step++)

@@ -157,7 +157,12 @@ struct mq_layout {
 	/* To be sent when nothing is left in our hands. */
 	bool (*leave)(const struct mq_session *, int step, struct mq_command *);
 	bool (*renew)(const struct mq_session *, int step, struct mq_command *);
-	int64_t (*lease)(const redisReply *);
+	int64_t (*lease)(const redisReply *, bool cluster);
+	/* On a cluster, a lease of each queue, on its node: step 0 renews it, with
+	 * a reply as that to renew(), and must not be sent before that is
+	 * confirmed.  NULL: there is none. */
+	bool (*renew_queue)(const struct mq_session *, int queue, int step,
+	    struct mq_command *);
 	/* Where claims are counted (else NULL): of a message that was ours when
 	 * the lease ended, after so many attempts, the last one does not count,
 	 * unless somebody has claimed it since. */

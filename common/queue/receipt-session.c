@@ -19,7 +19,7 @@ receipt_session_renew(const struct receipt_session *s, int64_t ms, int steps)
 {
 	const struct mq_layout *layout = s->queue.layout;
 	struct mq_session session = s->session;
-	struct mq_command c = {0};
+	struct mq_command c = mq_redis_command(s->queue.redis);
 	redisReply *reply;
 	int step, held = 1;
 
@@ -30,7 +30,7 @@ receipt_session_renew(const struct receipt_session *s, int64_t ms, int steps)
 		reply = mq_call(s->queue.redis, &c, -1);
 		if (reply == NULL)
 			return -1;
-		held = step > 0 || layout->lease(reply) > 0;
+		held = step > 0 || layout->lease(reply, c.cluster) > 0;
 		freeReplyObject(reply);
 	}
 	mq_command_free(&c);
@@ -40,7 +40,7 @@ receipt_session_renew(const struct receipt_session *s, int64_t ms, int steps)
 int
 receipt_session_vacate(const struct receipt_session *s)
 {
-	struct mq_command c = {0};
+	struct mq_command c = mq_redis_command(s->queue.redis);
 
 	s->queue.layout->vacate(&s->session, &c);
 	return mq_call_done(s->queue.redis, &c);
@@ -51,7 +51,7 @@ void
 receipt_session_count(
     const struct receipt_session *s, const struct mq_counts *n)
 {
-	struct mq_command c = {0};
+	struct mq_command c = mq_redis_command(s->queue.redis);
 
 	mq_side_count(s->queue.layout->side, &c, s->queue.name, n);
 	(void)mq_call_done(s->queue.redis, &c);
@@ -76,7 +76,7 @@ receipt_session_unpack(const struct receipt_session *s, struct mq_leased *m,
 static int
 send_settlement(struct receipt_session *s, struct mq_settlement *how)
 {
-	struct mq_command c = {0};
+	struct mq_command c = mq_redis_command(s->queue.redis);
 	redisReply *reply;
 	int settled;
 

@@ -39,7 +39,7 @@ send_large(struct mq_consumer *k, int queue, const struct mq_settlement *how,
     const struct mq_asker *asker)
 {
 	int64_t now_ms = mq_clock_steady_ms() + k->claim.ahead_ms;
-	struct mq_command cmd = {0};
+	struct mq_command cmd = mq_async_command(k->async);
 	int step;
 
 	mq_command_plain(&cmd, "MULTI");
@@ -60,7 +60,7 @@ mq_consumer_settle(struct mq_consumer *k, int queue,
     const struct mq_settlement *how, mq_settled_fn *fn, void *arg)
 {
 	const struct mq_asker asker = {(mq_callback *)fn, arg, NULL};
-	struct mq_command cmd = {0};
+	struct mq_command cmd = mq_async_command(k->async);
 
 	if (how->spot.known && how->outcome != MQ_OUTCOME_ACK && k->atomic &&
 	    !k->leading && k->layout->settle_large != NULL) {
@@ -75,7 +75,7 @@ void
 mq_consumer_ack_oldest(struct mq_consumer *k, int queue,
     const struct mq_acks *acks, mq_settled_fn *fn, void *arg)
 {
-	struct mq_command cmd = {0};
+	struct mq_command cmd = mq_async_command(k->async);
 
 	k->layout->ack_oldest(&k->session, queue, acks, &cmd);
 	mq_async_ask(k->async, &cmd, take_settled,

@@ -89,10 +89,12 @@ void
 mq_side_compete(const struct mq_side *side, const struct mq_session *s,
     int queue, int64_t ms, struct mq_command *c)
 {
-	mq_command_script(c, &mq_script_compete, 2);
+	mq_command_script(c, &mq_script_compete, c->cluster ? 1 : 2);
 	side->cleaning(c, s->queues[queue == -1 ? 0 : queue], queue == -1);
-	side->heartbeat(c, s->connection, s->queues[0]);
+	if (!c->cluster)
+		side->heartbeat(c, s->connection, s->queues[0]);
 	mq_command_int(c, ms);
+	mq_command_str(c, s->connection);
 }
 
 void

@@ -9,6 +9,7 @@
 #include "base/xalloc.h"
 #include "greeting.h"
 #include "reply.h"
+#include "request.h"
 
 /*
  * hiredis moves all that is left of its output buffer after each write(2),
@@ -16,19 +17,6 @@
  * in pieces, and whatever is sent after it waits in the backlog.
  */
 #define PIECE ((size_t)128 * 1024)
-
-/* A command under way. */
-struct mq_request {
-	TAILQ_ENTRY(mq_request) link; /* in the backlog only */
-	struct mq_async *async;
-	mq_async_take *take;
-	struct mq_asker asker;
-	struct mq_command command; /* until it is sent; a script until the
-				    * server is known to have it */
-	struct mq_buf text;	   /* a script with its text, instead */
-	size_t sent;
-	bool tracked;
-};
 
 static void
 free_request(struct mq_request *q)
@@ -50,8 +38,8 @@ wire_of(struct mq_request *q, size_t *n)
 }
 
 /* The library will not call back for this request. */
-static void
-request_lost(struct mq_request *q)
+void
+mq_request_lose(struct mq_request *q)
 {
 	q->take(&q->asker, NULL);
 	free_request(q);
@@ -92,6 +80,8 @@ send_piece(struct mq_request *q)
 static void
 sent_whole(struct mq_request *q)
 {
+	if (q->async->front != NULL)
+		return;
 	mq_buf_free(&q->text);
 	if (q->command.script == NULL)
 		mq_command_free(&q->command);
@@ -140,15 +130,16 @@ on_caching(void *arg, redisReply *reply)
 		a->untracked(a->arg, reply->str);
 }
 
-static void
-send_request(struct mq_async *a, struct mq_request *q)
+void
+mq_request_send(struct mq_async *a, struct mq_request *q)
 {
 	struct mq_command caching = {0};
 	int rv = 0;
 
+	q->async = a;
 	q->sent = 0;
 	if (a->context == NULL) {
-		request_lost(q);
+		mq_request_lose(q);
 		return;
 	}
 	/* For the next command only, and so each time that this one is sent. */
@@ -161,7 +152,7 @@ send_request(struct mq_async *a, struct mq_request *q)
 	if (rv == 1)
 		sent_whole(q);
 	else if (rv == -1)
-		request_lost(q);
+		mq_request_lose(q);
 	else {
 		TAILQ_INSERT_TAIL(&a->backlog, q, link);
 		ev_io_start(a->loop, &a->room);
@@ -178,9 +169,10 @@ send_text(struct mq_request *q)
 	mq_command_eval_head(&q->command, &q->text);
 	args = mq_command_args(&q->command, &n);
 	mq_buf_add(&q->text, args, n);
-	mq_command_free(&q->command);
+	if (q->async->front == NULL)
+		mq_command_free(&q->command);
 	q->command.script = NULL;
-	send_request(q->async, q);
+	mq_request_send(q->async, q);
 }
 
 void
@@ -199,7 +191,6 @@ on_reply(redisAsyncContext *context, void *reply, void *arg)
 	struct mq_async *a = q->async;
 
 	(void)context;
-	a->moved++;
 	/* The connection ended in the middle of sending it. */
 	if (TAILQ_FIRST(&a->backlog) == q)
 		TAILQ_REMOVE(&a->backlog, q, link);
@@ -210,6 +201,10 @@ on_reply(redisAsyncContext *context, void *reply, void *arg)
 		send_text(q);
 		return;
 	}
+	if (reply != NULL && a->front != NULL &&
+	    a->front->route->again(a->front, q, reply))
+		return;
+	(a->front != NULL ? a->front : a)->moved++;
 	if (reply != NULL && mq_reply_demoted(reply, a->server))
 		mq_async_give_up(a, MQ_REDIS_REPLICA);
 	/* Given up, its answers say only that. */
@@ -231,7 +226,10 @@ mq_async_ask(struct mq_async *a, struct mq_command *c, mq_async_take *take,
 	    .command = *c,
 	    .tracked = c->tracked};
 	*c = (struct mq_command){.cluster = c->cluster};
-	send_request(a, q);
+	if (a->route != NULL)
+		a->route->ask(a, q);
+	else
+		mq_request_send(a, q);
 }
 
 static void
@@ -266,6 +264,10 @@ mq_async_flush(struct mq_async *a)
 	redisAsyncContext *context = a->context;
 	int done = 0;
 
+	if (a->route != NULL) {
+		a->route->flush(a);
+		return;
+	}
 	/* On an error the library's own next write fails in the same way; after
 	 * success it need not wait for room. */
 	if (context != NULL && (context->c.flags & REDIS_CONNECTED) != 0 &&
@@ -292,8 +294,14 @@ mq_async_drop_backlog(struct mq_async *a)
 	while ((q = TAILQ_FIRST(&a->backlog)) != NULL) {
 		TAILQ_REMOVE(&a->backlog, q, link);
 		if (q->sent == 0)
-			request_lost(q);
+			mq_request_lose(q);
 	}
+}
+
+struct mq_command
+mq_async_command(const struct mq_async *a)
+{
+	return (struct mq_command){.cluster = a->route != NULL};
 }
 
 bool
@@ -301,7 +309,9 @@ mq_async_moves(struct mq_async *a)
 {
 	size_t moved = a->moved;
 
-	if (a->context != NULL)
+	if (a->route != NULL)
+		moved += a->route->pending(a);
+	else if (a->context != NULL)
 		moved += a->context->c.reader->len;
 	if (moved == a->moved_before)
 		return false;

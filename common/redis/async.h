@@ -19,6 +19,20 @@
 #include "tls.h"
 
 struct mq_request;
+struct mq_async;
+
+/* What a connection does that has several nodes behind it; see links.h. */
+struct mq_async_route {
+	/* Takes a new command. */
+	void (*ask)(struct mq_async *, struct mq_request *);
+	/* Takes a command back whose reply says that it was not carried out; false:
+	 * the reply is for the asker. */
+	bool (*again)(
+	    struct mq_async *, struct mq_request *, const redisReply *);
+	void (*flush)(struct mq_async *);
+	/* How many bytes of replies have come that are not whole. */
+	size_t (*pending)(const struct mq_async *);
+};
 
 struct mq_async {
 	struct ev_loop *loop;
@@ -40,6 +54,8 @@ struct mq_async {
 	 * Only where there are such commands. */
 	void (*untracked)(void *arg, const char *error);
 	void *arg;
+	const struct mq_async_route *route; /* NULL: it is one server's */
+	struct mq_async *front; /* which has this one behind it; NULL: none */
 };
 
 /*
@@ -97,6 +113,9 @@ void mq_async_subscribe(
 
 /* Closes at once; callbacks get NULL, down() is not called. */
 void mq_async_close(struct mq_async *);
+
+/* An empty command for this server; on a cluster, keys have other names. */
+struct mq_command mq_async_command(const struct mq_async *);
 
 /* For link.c only: no answer counts any more, and down() gets the reason; and what
  * is not handed over yet.  A command whose asker is of the connection itself is its

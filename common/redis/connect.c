@@ -87,6 +87,20 @@ connect_host(struct mq_redis *r, const char *host, int port, double until)
 	mq_addresses_end(&all);
 }
 
+/* Any node of a cluster will do. */
+static void
+connect_hosts(struct mq_redis *r, double until)
+{
+	const struct mq_url *u = &r->server->url;
+	size_t i;
+
+	for (i = 0; i < u->hosts_n; i++) {
+		connect_host(r, u->hosts[i].name, u->hosts[i].port, until);
+		if (!mq_redis_lost(r))
+			return;
+	}
+}
+
 static void
 connect_socket(struct mq_redis *r, double until)
 {
@@ -215,8 +229,7 @@ mq_redis_reach(struct mq_redis *r, struct mq_server *server, double until)
 	if (server->url.kind == MQ_URL_SENTINEL)
 		connect_master(r, until);
 	else if (server->socket[0] == '\0')
-		connect_host(
-		    r, server->url.hosts->name, server->url.hosts->port, until);
+		connect_hosts(r, until);
 	else
 		connect_socket(r, until);
 	if (!mq_redis_lost(r))

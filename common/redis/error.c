@@ -29,6 +29,7 @@ mq_error_status(const char *error)
 	} table[] = {
 	    {"ERR DB index is out of range", MQ_EXIT_CONFIG},
 	    {"ERR SELECT is not allowed in cluster mode", MQ_EXIT_CONFIG},
+	    {"ERR This instance has cluster support disabled", MQ_EXIT_CONFIG},
 	    {"NOAUTH", MQ_EXIT_NOPERM},
 	    {"NOPERM", MQ_EXIT_NOPERM},
 	    {"WRONGPASS", MQ_EXIT_NOPERM},

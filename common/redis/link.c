@@ -82,8 +82,9 @@ static void
 on_hello(void *arg, redisReply *reply)
 {
 	struct mq_async *a = arg;
-	const char *why =
-	    reply != NULL ? mq_reply_unfit(reply, a->server, false) : NULL;
+	const char *why = reply != NULL ?
+	    mq_reply_unfit(reply, a->server, a->front != NULL) :
+	    NULL;
 
 	if (why != NULL)
 		mq_async_give_up(a, why);

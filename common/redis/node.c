@@ -18,10 +18,9 @@ copy_text(const char *s)
 	return s == NULL ? NULL : mq_xstrdup(s);
 }
 
-/* The server of one node: as the cluster's, but with this host only. */
-static void
-init_server(struct mq_server *server, const struct mq_url *of, const char *host,
-    int port)
+void
+mq_node_server(struct mq_server *server, const struct mq_url *of,
+    const char *host, int port)
 {
 	struct mq_url *u = &server->url;
 
@@ -55,7 +54,7 @@ node_at(struct mq_redis *r, int i)
 	if (all->list[i] == NULL) {
 		node = mq_xcalloc(1, sizeof(*node));
 		STAILQ_INIT(&node->sent);
-		init_server(&node->server, &r->server->url,
+		mq_node_server(&node->server, &r->server->url,
 		    all->map.nodes[i].host, all->map.nodes[i].port);
 		all->list[i] = node;
 	}

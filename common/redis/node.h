@@ -1,4 +1,4 @@
-/* For nodes.c and node.c: the nodes of a cluster, and what is on its way to them. */
+/* For nodes.c, node.c and links.c: the nodes of a cluster, and what is on its way to them. */
 #ifndef MQ_NODE_H
 #define MQ_NODE_H
 
@@ -33,6 +33,10 @@ struct mq_nodes {
 	bool lost;
 	double until; /* of opening; see mq_redis_open_until() */
 };
+
+/* The server of one node: as the cluster's, but with this host only; zeroed before. */
+void mq_node_server(
+    struct mq_server *, const struct mq_url *of, const char *host, int port);
 
 void mq_nodes_copy_error(struct mq_redis *, const struct mq_redis *from);
 /* Node number i of the map, with a connection; NULL: there is none, with the error. */

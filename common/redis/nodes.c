@@ -157,16 +157,6 @@ begins(const char *s, const char *with)
 	return strncmp(s, with, strlen(with)) == 0;
 }
 
-/* Whether the command was not carried out, and has to go elsewhere or wait. */
-static bool
-is_redirect(const redisReply *reply)
-{
-	return reply->type == REDIS_REPLY_ERROR &&
-	    (begins(reply->str, "MOVED ") || begins(reply->str, "ASK ") ||
-		begins(reply->str, "TRYAGAIN ") ||
-		begins(reply->str, "CLUSTERDOWN "));
-}
-
 static void
 pause_between(struct mq_redis *r)
 {
@@ -207,8 +197,7 @@ send_again(struct mq_redis *r, struct awaited *a)
 	redisReply *error = a->reply;
 	int slot = a->slot, to, rv = 0;
 
-	to = mq_topology_redirect(
-	    &all->map, error->str, all->map.nodes[a->node].host, &slot);
+	to = mq_topology_redirect(&all->map, error->str, a->node, &slot);
 	if (to != -1 && begins(error->str, "MOVED "))
 		all->map.owner[slot] = (int16_t)to;
 	else if (to == -1)
@@ -234,7 +223,8 @@ settle_reply(struct mq_redis *r, struct awaited *a)
 
 	if (read_reply(r, a) == -1)
 		return -1;
-	while (is_redirect(a->reply) && mq_clock_steady_ms() < until) {
+	while (
+	    mq_topology_redirects(a->reply) && mq_clock_steady_ms() < until) {
 		if (a->in_transaction) {
 			r->nodes->lost = true;
 			return mq_redis_fail(r, MQ_EXIT_UNAVAILABLE,
@@ -298,13 +288,17 @@ ask_slots(struct mq_redis *r, int i)
 			    node->server.name);
 		return -1;
 	}
-	rv = mq_topology_take(
-	    &r->nodes->map, reply, node->server.url.hosts[0].name);
+	rv = mq_topology_take(&r->nodes->map, reply, i);
 	freeReplyObject(reply);
 	if (rv == -1)
 		return mq_redis_fail(
 		    r, MQ_EXIT_UNAVAILABLE, "a reply that makes no sense");
 	r->nodes->last = i;
+	/* For connections that do not wait. */
+	strlcpy(r->server->host, node->server.host, sizeof(r->server->host));
+	strlcpy(r->server->address, node->server.address,
+	    sizeof(r->server->address));
+	r->server->port = node->server.port;
 	return 0;
 }
 

@@ -21,7 +21,7 @@ struct mq_server {
 	char *layout;	   /* MQ_LAYOUT of the env file; NULL: none */
 	char *layout_from; /* which file that is; NULL without */
 	char note[512];	   /* what the user should know; empty: nothing */
-	/* redis, sentinel: where a connection was made to last, and the name or
+	/* redis, sentinel, cluster: where a connection was made to last, and the name or
 	 * address that stood for it; else empty */
 	char host[256];
 	char address[MQ_ADDRESS_SIZE];

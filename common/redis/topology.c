@@ -36,6 +36,9 @@ mq_topology_node(struct mq_topology *t, const char *host, int port)
 	    mq_xreallocarray(t->nodes, (size_t)t->count + 1, sizeof(*t->nodes));
 	t->nodes[t->count] = (struct mq_place_of_node){.port = port};
 	strlcpy(t->nodes[t->count].host, host, sizeof(t->nodes[0].host));
+	if (mq_address_is(host))
+		strlcpy(t->nodes[t->count].address, host,
+		    sizeof(t->nodes[0].address));
 	return t->count++;
 }
 
@@ -64,26 +67,51 @@ is_range(const redisReply *r)
 	    node->element[1]->integer > 0 && node->element[1]->integer < 65536;
 }
 
+/* Redis 7 names the address of a node that has a name: "ip", address. */
+static const char *
+find_ip(const redisReply *node)
+{
+	const redisReply *more = node->elements > 3 ? node->element[3] : NULL;
+	size_t i;
+
+	for (i = 0; more != NULL && i + 1 < more->elements; i += 2)
+		if (more->element[i]->type == REDIS_REPLY_STRING &&
+		    more->element[i + 1]->type == REDIS_REPLY_STRING &&
+		    strcmp(more->element[i]->str, "ip") == 0)
+			return more->element[i + 1]->str;
+	return NULL;
+}
+
 static void
-take_range(struct mq_topology *t, const redisReply *r, const char *host)
+take_range(struct mq_topology *t, const redisReply *r, int asked)
 {
 	const redisReply *name = r->element[2]->element[0];
+	const char *ip = find_ip(r->element[2]);
+	char host[MQ_NODE_HOST_SIZE], address[MQ_ADDRESS_SIZE];
 	long long slot;
 	int node;
 
+	strlcpy(host, t->nodes[asked].host, sizeof(host));
+	strlcpy(address, t->nodes[asked].address, sizeof(address));
 	if (name->type == REDIS_REPLY_STRING && name->len > 0 &&
-	    strcmp(name->str, "?") != 0)
-		host = name->str;
+	    strcmp(name->str, "?") != 0) {
+		strlcpy(host, name->str, sizeof(host));
+		address[0] = '\0';
+	}
+	if (ip != NULL && mq_address_is(ip))
+		strlcpy(address, ip, sizeof(address));
 	node =
 	    mq_topology_node(t, host, (int)r->element[2]->element[1]->integer);
+	if (address[0] != '\0')
+		strlcpy(t->nodes[node].address, address,
+		    sizeof(t->nodes[0].address));
 	for (slot = r->element[0]->integer; slot <= r->element[1]->integer;
 	     slot++)
 		t->owner[slot] = (int16_t)node;
 }
 
 int
-mq_topology_take(
-    struct mq_topology *t, const redisReply *reply, const char *host)
+mq_topology_take(struct mq_topology *t, const redisReply *reply, int asked)
 {
 	size_t i;
 
@@ -95,17 +123,17 @@ mq_topology_take(
 	for (i = 0; i < MQ_SLOTS; i++)
 		t->owner[i] = -1;
 	for (i = 0; i < reply->elements; i++)
-		take_range(t, reply->element[i], host);
+		take_range(t, reply->element[i], asked);
 	return 0;
 }
 
 int
 mq_topology_redirect(
-    struct mq_topology *t, const char *error, const char *host, int *slot)
+    struct mq_topology *t, const char *error, int asked, int *slot)
 {
-	char name[MQ_NODE_HOST_SIZE];
+	char name[MQ_NODE_HOST_SIZE], address[MQ_ADDRESS_SIZE];
 	const char *colon = strrchr(error, ':'), *at;
-	int port, n = 0;
+	int port, to, n = 0;
 
 	if (sscanf(error, "MOVED %d %n", slot, &n) != 1 &&
 	    sscanf(error, "ASK %d %n", slot, &n) != 1)
@@ -118,5 +146,25 @@ mq_topology_redirect(
 	if (port <= 0 || port > 65535)
 		return -1;
 	snprintf(name, sizeof(name), "%.*s", (int)(colon - at), at);
-	return mq_topology_node(t, *name != '\0' ? name : host, port);
+	strlcpy(address, t->nodes[asked].address, sizeof(address));
+	if (*name != '\0')
+		return mq_topology_node(t, name, port);
+	strlcpy(name, t->nodes[asked].host, sizeof(name));
+	to = mq_topology_node(t, name, port);
+	strlcpy(t->nodes[to].address, address, sizeof(address));
+	return to;
+}
+
+bool
+mq_topology_redirects(const redisReply *reply)
+{
+	static const char *const errors[] = {
+	    "MOVED ", "ASK ", "TRYAGAIN ", "CLUSTERDOWN "};
+	size_t i;
+
+	for (i = 0; i < sizeof(errors) / sizeof(errors[0]); i++)
+		if (reply->type == REDIS_REPLY_ERROR &&
+		    strncmp(reply->str, errors[i], strlen(errors[i])) == 0)
+			return true;
+	return false;
 }

@@ -4,6 +4,7 @@
 #ifndef MQ_TOPOLOGY_H
 #define MQ_TOPOLOGY_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include <hiredis/hiredis.h>
@@ -17,6 +18,7 @@
 struct mq_topology {
 	struct mq_place_of_node {
 		char host[MQ_NODE_HOST_SIZE];
+		char address[MQ_ADDRESS_SIZE]; /* empty: not known */
 		int port;
 	} * nodes;
 	int count;
@@ -28,22 +30,25 @@ void mq_topology_init(struct mq_topology *);
 void mq_topology_free(struct mq_topology *);
 
 /*
- * Takes a reply to CLUSTER SLOTS, of the node at this host.  Nodes keep their index;
- * those that have no slot any more stay.  Returns 0, or -1 when the reply makes no
- * sense, and nothing has changed then.
+ * Takes a reply to CLUSTER SLOTS, of node number `asked`, which is meant where the
+ * reply names no other.  Nodes keep their index; those that have no slot any more
+ * stay.  Returns 0, or -1 when the reply makes no sense, and nothing has changed then.
  */
-int mq_topology_take(
-    struct mq_topology *, const redisReply *, const char *host);
+int mq_topology_take(struct mq_topology *, const redisReply *, int asked);
 
 /* The index of the node at host and port, which is added if it is new. */
 int mq_topology_node(struct mq_topology *, const char *host, int port);
 
 /*
- * Takes an error "MOVED slot host:port" or "ASK slot host:port" of the node at this
- * host, which is meant when it names no other.  Returns the index of the node that it
- * names, or -1: it is none of these.
+ * Takes an error "MOVED slot host:port" or "ASK slot host:port" of node number `asked`,
+ * whose host is meant when the error names none.  Returns the index of the node
+ * that it names, or -1: it is none of these.
  */
 int mq_topology_redirect(
-    struct mq_topology *, const char *error, const char *host, int *slot);
+    struct mq_topology *, const char *error, int asked, int *slot);
+
+/* Whether an error says that the command was not carried out, and has to go to
+ * another node, or wait. */
+bool mq_topology_redirects(const redisReply *);
 
 #endif

@@ -123,7 +123,7 @@ static void
 send_join(struct session *s)
 {
 	if (!s->ever_joined)
-		mq_policy_ask(&s->main, on_memory, s);
+		mq_policy_ask(s->self.async, on_memory, s);
 	lease_begin_join(&s->lease);
 	mq_consumer_join(&s->self, on_lease, s);
 }

@@ -18,7 +18,7 @@
 #define CHANNELS "mq::wake::"
 
 static void
-on_tracking_refused(void *arg, const char *what, const char *error)
+on_untracked(void *arg, const char *what, const char *error)
 {
 	struct session *s = arg;
 
@@ -30,12 +30,6 @@ on_tracking_refused(void *arg, const char *what, const char *error)
 		    s->server->name, what, error);
 	if (s->state == SESSION_UP)
 		s->events->changed(s->arg, NULL, 0);
-}
-
-static void
-on_untracked(void *arg, const char *error)
-{
-	on_tracking_refused(arg, "CLIENT CACHING", error);
 }
 
 static void
@@ -57,14 +51,6 @@ on_called(void *arg, const char *key, size_t n)
 }
 
 static void
-on_tracking_started(void *arg)
-{
-	struct session *s = arg;
-
-	mq_fence(&s->fence);
-}
-
-static void
 open_connections(struct session *s)
 {
 	const char *why;
@@ -72,14 +58,12 @@ open_connections(struct session *s)
 	s->state = SESSION_OPENING;
 	s->opened_at = mq_clock_steady_s();
 	lease_begin_connection(&s->lease);
-	if (mq_async_open(&s->main, s->server, &why) == -1 ||
-	    mq_async_open(&s->wake, s->server, &why) == -1) {
+	s->self.session.wake = s->channel + strlen(CHANNELS);
+	if (mq_links_open(&s->links, &why) == -1) {
 		session_reset(s, why);
 		return;
 	}
 	mq_switch_listen(&s->news, s->server);
-	s->self.session.wake = s->channel + strlen(CHANNELS);
-	mq_tracking_start(&s->tracking);
 }
 
 static void
@@ -249,45 +233,40 @@ session_server(struct session *s)
 struct mq_async *
 session_connection(struct session *s)
 {
-	return &s->main;
+	return mq_links_async(&s->links);
 }
 
 void
 session_flush(struct session *s)
 {
-	mq_async_flush(&s->main);
+	mq_async_flush(mq_links_async(&s->links));
 }
 
 /* --- beginning and end ------------------------------------------------------ */
 
+static const struct mq_pair_events connection_events = {
+    .ready = session_renew_or_join,
+    .down = on_down,
+    .refused = on_refused,
+    .untracked = on_untracked,
+    .changed = on_changed,
+    .called = on_called};
+
 static void
 init_connections(struct session *s)
 {
-	struct mq_async init = {.loop = s->loop,
-	    .down = on_down,
-	    .refused = on_refused,
-	    .untracked = on_untracked,
-	    .arg = s};
 	char random[17];
 
-	s->main = s->wake = init;
-	s->news = (struct mq_switch){
-	    .loop = s->loop, .changed = on_master_changed, .arg = s};
-	/* The connection may get another name later; this one stays. */
+	/* The lease may get another name later; these stay. */
 	snprintf(
 	    s->channel, sizeof(s->channel), CHANNELS "%s", s->lease.connection);
-	s->tracking = (struct mq_tracking){.reader = &s->main,
-	    .listener = &s->wake,
-	    .channel = s->channel,
-	    .started = on_tracking_started,
-	    .refused = on_tracking_refused,
-	    .changed = on_changed,
-	    .called = on_called,
-	    .arg = s};
-	s->fence = (struct mq_fence){
-	    .async = &s->main, .then = session_renew_or_join, .arg = s};
 	mq_id_random(s->ids, random, sizeof(random) - 1);
-	snprintf(s->fence.name, sizeof(s->fence.name), "mq-consume:%s", random);
+	snprintf(
+	    s->client_name, sizeof(s->client_name), "mq-consume:%s", random);
+	mq_links_init(&s->links, s->loop, s->server, s->channel, s->client_name,
+	    &connection_events, s);
+	s->news = (struct mq_switch){
+	    .loop = s->loop, .changed = on_master_changed, .arg = s};
 }
 
 void
@@ -307,7 +286,8 @@ session_init(struct session *s, struct ev_loop *loop, const struct options *opt,
 	s->lease = (struct lease){
 	    .server = &s->self, .events = &lease_events, .arg = s};
 	lease_new_name(&s->lease, opt->tag, ids);
-	s->self = (struct mq_consumer){.async = &s->main,
+	init_connections(s);
+	s->self = (struct mq_consumer){.async = mq_links_async(&s->links),
 	    .layout = opt->layout,
 	    .session = {.connection = s->lease.connection,
 		.consumer = s->lease.name,
@@ -319,7 +299,6 @@ session_init(struct session *s, struct ev_loop *loop, const struct options *opt,
 		.rate_s = opt->rate_shared.per_s,
 		.burst = opt->rate_shared.burst,
 		.slots = messages}};
-	init_connections(s);
 	ev_timer_init(&s->retry, on_retry, 0, 0);
 	ev_timer_init(&s->tick, on_tick, TICK, TICK);
 	s->retry.data = s->tick.data = s;
@@ -337,8 +316,7 @@ session_free(struct session *s)
 {
 	s->state = SESSION_DOWN;
 	mq_helper_kill(&s->finder.helper);
-	mq_async_close(&s->main);
-	mq_async_close(&s->wake);
+	mq_links_free(&s->links);
 	mq_switch_close(&s->news);
 	mq_consumer_free(&s->self);
 }

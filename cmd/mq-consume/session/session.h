@@ -1,7 +1,7 @@
 /*
  * The session is this consumer's membership at its server.  It owns
  *
- *	two connections: for commands, and for news of changed keys
+ *	the connections: for commands, and for news of changed keys
  *	the lease, with its heartbeat
  *	joining: under a new name or, after a lost connection, under the old one
  *
@@ -15,9 +15,8 @@
 
 #include "find.h"
 #include "lease.h"
-#include "redis/fence.h"
+#include "redis/links.h"
 #include "redis/switch.h"
-#include "redis/tracking.h"
 
 struct session_events {
 	/* Joined: commands may be sent. */
@@ -58,13 +57,11 @@ struct session {
 	const struct session_events *events;
 	void *arg;
 	enum session_state state;
-	struct mq_async main;  /* commands */
-	struct mq_async wake;  /* changed keys */
+	struct mq_links links;
 	struct mq_switch news; /* of another master */
 	struct mq_consumer self;
-	struct mq_tracking tracking;
 	char channel[sizeof("mq::wake::") + NAME_SIZE];
-	struct mq_fence fence;
+	char client_name[32]; /* of its connections for commands */
 	struct finder finder;
 	struct lease lease;
 	bool ever_joined;

@@ -67,8 +67,7 @@ session_reset(struct session *s, const char *why)
 	else if (!s->ever_joined || mq_tls_says(why))
 		session_complain(s, why);
 	s->state = SESSION_DOWN;
-	mq_async_close(&s->main);
-	mq_async_close(&s->wake);
+	mq_links_close(&s->links);
 	mq_switch_close(&s->news);
 	if (s->leaving) {
 		s->events->left(s->arg);

@@ -1,20 +1,21 @@
 -- Compete for the rounds of cleaning of a server, or of a queue.
 --
---   KEYS  the key, the heartbeat of the caller
---   ARGV  milliseconds until another one may have it
+--   KEYS  the key, the heartbeat of the caller (on a cluster it is elsewhere)
+--   ARGV  milliseconds until another one may have it, the name of the caller
 --   reply 0: it is the caller's, whose it may have been before; else in how many
 --         milliseconds it will be free
 --
 -- The key says whose it is by the name of a heartbeat: if that is gone, it is
--- free.
+-- free.  On a cluster it says the caller's name, and lasts.
 --
 -- A crash before: nothing has happened.  After: others wait, but at most as long
 -- as the heartbeat and the key last.
 
-local call, key, own = redis.call, KEYS[1], KEYS[2]
+local call, key, own = redis.call, KEYS[1], KEYS[2] or ARGV[2]
 local owner = call('GET', key)
 
-if owner and owner ~= own and call('EXISTS', owner) == 1 then
+if owner and owner ~= own
+    and (not KEYS[2] or call('EXISTS', owner) == 1) then
   return math.max(1, call('PTTL', key))
 end
 -- Needs no memory; see write_when_full.lua.

@@ -21,10 +21,10 @@ add_claim(const struct mq_session *s, const char *name,
 	    c, &rmq_script_claim, RMQ_QUEUE_KEYS + 8 + (move ? 2 : 0));
 	rmq_queue_keys(c, name);
 	rmq_key_both(c, s->connection, name, "unacked");
-	rmq_key_connection(c, s->connection, "heartbeat");
+	rmq_key_lease(c, s->connection, name);
 	rmq_key_queue(c, name, "paused");
 	rmq_key_queue(c, name, "rate");
-	rmq_key_connection(c, s->connection, "info");
+	rmq_key_info(c, s->connection, name);
 	rmq_key_queue(c, name, "large");
 	rmq_side.waits(c, name);
 	if (move) {
@@ -92,6 +92,9 @@ rmq_track(
 	mq_command_plain(c, "EXISTS");
 	for (i = pause ? WATCHED - 1 : 0; i < WATCHED; i++)
 		rmq_key_queue(c, s->queues[queue], watched[i]);
+	/* When the slot moves, a key that is there moves, too. */
+	if (c->cluster)
+		rmq_key_lease(c, s->connection, s->queues[queue]);
 }
 
 void
@@ -110,21 +113,22 @@ rmq_look(const struct mq_session *s, const int *queues, int n, bool check,
 	mq_command_int(c, check);
 }
 
-/* Messages come into keys of their queue; those of a connection, and the rate,
- * are changed by consumers. */
+/* Those that are tracked have one name in brackets. */
 bool
 rmq_key_of(const char *key, size_t len, const char **queue, size_t *n)
 {
-	static const char before[] = "rmq::queue::[", behind[] = "]::rate";
-	const char *end = memrchr(key, ']', len);
-	size_t start = sizeof(before) - 1, tail = sizeof(behind) - 1;
+	const char *end = memrchr(key, ']', len), *start;
 
-	if (end == NULL || len < start || memcmp(key, before, start) != 0)
+	if (end == NULL)
+		end = memrchr(key, '}', len);
+	start = end == NULL ?
+	    NULL :
+	    memrchr(key, *end == ']' ? '[' : '{', (size_t)(end - key));
+	if (start == NULL)
 		return false;
-	*queue = key + start;
+	*queue = start + 1;
 	*n = (size_t)(end - *queue);
-	return (size_t)(key + len - end) != tail ||
-	    memcmp(end, behind, tail) != 0;
+	return true;
 }
 
 /* An ack is one plain LREM, searched from the tail, where the oldest is. */
@@ -170,8 +174,8 @@ rmq_settle(const struct mq_session *s, int queue,
 	else if (push)
 		rmq_queue_keys(c, how->push);
 	if (how->receipt != NULL) {
-		rmq_key_connection(c, s->connection, "heartbeat");
-		rmq_key_connection(c, s->connection, "info");
+		rmq_key_lease(c, s->connection, name);
+		rmq_key_info(c, s->connection, name);
 	}
 	mq_command_str(
 	    c, reject && how->unrun ? "expire" : mq_outcome_name(how->outcome));
@@ -264,7 +268,7 @@ rmq_held(const struct mq_session *s, int queue, struct mq_command *c)
 {
 	mq_command_script(c, &rmq_script_held, 2);
 	rmq_key_both(c, s->connection, s->queues[queue], "unacked");
-	rmq_key_connection(c, s->connection, "info");
+	rmq_key_info(c, s->connection, s->queues[queue]);
 	mq_command_str(c, s->queues[queue]);
 }
 
@@ -302,7 +306,7 @@ rmq_receipts(const struct mq_session *s, const struct mq_part *elements, int n,
 	(void)elements;
 	mq_command_script(c, &rmq_script_receipts, 2);
 	rmq_key_both(c, s->connection, s->queues[0], "unacked");
-	rmq_key_connection(c, s->connection, "info");
+	rmq_key_info(c, s->connection, s->queues[0]);
 	mq_command_int(c, n);
 }
 
@@ -312,8 +316,8 @@ rmq_receipt(struct mq_command *c, const char *connection, const char *queue,
 {
 	mq_command_script(c, &rmq_script_receipt, 3);
 	rmq_key_both(c, connection, queue, "unacked");
-	rmq_key_connection(c, connection, "info");
-	rmq_key_connection(c, connection, "heartbeat");
+	rmq_key_info(c, connection, queue);
+	rmq_key_lease(c, connection, queue);
 	mq_command_str(c, number);
 }
 

@@ -122,13 +122,13 @@ rmq_dead_queue_step(
 	rmq_queue_keys(c, q->queue);
 	rmq_key_both(c, connection, q->queue, "unacked");
 	rmq_key_queue(c, q->queue, "rejected");
-	rmq_key_own(c, connection, q->queue, "heartbeat");
+	rmq_key_lease(c, connection, q->queue);
 	rmq_key_both(c, connection, q->queue, "consumers");
 	rmq_key_own(c, connection, q->queue, "queues");
 	rmq_key_queues(c, q->queue);
 	add_listed(c, connection, q->queue);
 	if (q->owner->ours) {
-		rmq_key_own(c, connection, q->queue, "info");
+		rmq_key_info(c, connection, q->queue);
 		rmq_key_own(c, connection, q->queue, "running");
 	}
 	mq_command_str(c, q->queue);

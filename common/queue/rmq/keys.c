@@ -32,6 +32,9 @@
  *	rmq::cleaning			the same of the server
  *	rmq::connection::C::info	hash: host, pid, slots
  *	rmq::connection::C::running	what runs there: see running.h
+ *	rmq::connection::C::queue::{Q}::lease	on a cluster: what the heartbeat is for
+ *					a claim elsewhere, with a TTL of 40 s
+ *	rmq::connection::C::queue::{Q}::info	hash, on a cluster: what C has claimed
  *	rmq::queue::{Q}::none		never exists: a script that names it is refused
  *					whole while its slot moves to another node
  */
@@ -121,6 +124,24 @@ rmq_key_own(struct mq_command *c, const char *connection, const char *queue,
 }
 
 void
+rmq_key_lease(struct mq_command *c, const char *connection, const char *queue)
+{
+	if (c->cluster)
+		rmq_key_both(c, connection, queue, "lease");
+	else
+		rmq_key_connection(c, connection, "heartbeat");
+}
+
+void
+rmq_key_info(struct mq_command *c, const char *connection, const char *queue)
+{
+	if (c->cluster)
+		rmq_key_both(c, connection, queue, "info");
+	else
+		rmq_key_connection(c, connection, "info");
+}
+
+void
 rmq_key_cluster(struct mq_command *c, const char *connection, const char *queue)
 {
 	static const char form[] = "rmq::connection::%s::queue::{%s}::%s";
@@ -186,7 +207,7 @@ static void
 add_cleaning(struct mq_command *c, const char *queue, bool all)
 {
 	if (all)
-		mq_command_str(c, "rmq::cleaning");
+		rmq_key_all(c, "rmq::cleaning");
 	else
 		rmq_key_queue(c, queue, "cleaning");
 }

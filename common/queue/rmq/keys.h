@@ -47,6 +47,13 @@ void rmq_key_cluster(
 void rmq_key_own(struct mq_command *, const char *connection, const char *queue,
     const char *what);
 
+/* What says that a connection is alive to a script that works on one of its queues;
+ * and what it has claimed. */
+void rmq_key_lease(
+    struct mq_command *, const char *connection, const char *queue);
+void rmq_key_info(
+    struct mq_command *, const char *connection, const char *queue);
+
 /* The batches of a publisher. */
 void rmq_key_marks(
     struct mq_command *, const char *queue, const char *publisher);

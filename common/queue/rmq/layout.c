@@ -70,6 +70,7 @@ const struct mq_layout mq_layout_rmq = {
     .leave = rmq_leave,
     .renew = rmq_renew,
     .lease = rmq_lease,
+    .renew_queue = rmq_renew_queue,
     .claim = rmq_claim,
     .claim_large = rmq_claim_large,
     .lead_look = rmq_lead_look,

@@ -28,6 +28,7 @@ PART(join);
 PART(leave);
 PART(renew);
 PART(lease);
+PART(renew_queue);
 
 PART(claim);
 PART(claim_large);

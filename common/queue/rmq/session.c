@@ -17,13 +17,19 @@
 /* Kept for a cleaner to read after the connection's death. */
 #define INFO_S 3600
 
+/* Of a lease on a cluster: shorter than a heartbeat, so that no cleaner takes what may
+ * still be claimed; longer than a failover takes. */
+#define QUEUE_LEASE_MS 40000
+/* What was claimed, when nobody renews it any more. */
+#define QUEUE_INFO_S 86400
+
 /* A command on one key that goes through even when memory is full; the caller adds
  * the arguments behind the key. */
 static void
 force_set(struct mq_command *c, const char *verb, const char *key)
 {
 	mq_command_script(c, &mq_script_write_when_full, 1);
-	mq_command_str(c, key);
+	rmq_key_all(c, key);
 	mq_command_str(c, verb);
 }
 
@@ -128,10 +134,35 @@ make_queue(const struct mq_session *s, int step, struct mq_command *c)
 	return true;
 }
 
+/* The steps of one queue; on a cluster the last one is its lease. */
+static void
+join_queue(const struct mq_session *s, const char *queue, int step,
+    struct mq_command *c)
+{
+	if (step == 0) {
+		force_connection(s, c, "SADD", "queues");
+		mq_command_str(c, queue);
+		return;
+	}
+	mq_command_script(c, &mq_script_write_when_full, 1);
+	rmq_key_both(
+	    c, s->connection, queue, step == 1 ? "consumers" : "lease");
+	if (step == 1) {
+		mq_command_str(c, "SADD");
+		mq_command_str(c, s->consumer);
+	} else {
+		mq_command_words(c, "SET 1 PX");
+		mq_command_int(
+		    c, s->lease_ms > 0 ? s->lease_ms : QUEUE_LEASE_MS);
+	}
+}
+
 bool
 rmq_join(const struct mq_session *s, int step, struct mq_command *c)
 {
-	const char *queue;
+	/* What a former connection tells of itself is on other nodes. */
+	bool tells = s->former != NULL && !c->cluster;
+	int each = c->cluster ? 3 : 2;
 
 	switch (step) {
 	case 0:
@@ -147,31 +178,34 @@ rmq_join(const struct mq_session *s, int step, struct mq_command *c)
 		set_info(s, c);
 		return true;
 	case 3:
-		if (s->former == NULL)
+		if (!tells)
 			break;
 		mq_command_script(c, &rmq_script_lapsed, 2);
 		rmq_key_connection(c, s->former, "info");
 		rmq_key_connection(c, s->connection, "info");
 		return true;
 	}
-	step -= s->former == NULL ? 3 : 4;
+	step -= tells ? 4 : 3;
 	if (step-- == 0) {
 		keep_info(s, c);
 		return true;
 	}
-	if (step >= 2 * s->queue_count)
-		return make_queue(s, step - 2 * s->queue_count, c);
-	queue = s->queues[step / 2];
-	if (step % 2 == 0) {
-		force_connection(s, c, "SADD", "queues");
-		mq_command_str(c, queue);
-		return true;
-	}
-	mq_command_script(c, &mq_script_write_when_full, 1);
-	rmq_key_both(c, s->connection, queue, "consumers");
-	mq_command_str(c, "SADD");
-	mq_command_str(c, s->consumer);
+	if (step >= each * s->queue_count)
+		return make_queue(s, step - each * s->queue_count, c);
+	join_queue(s, s->queues[step / each], step % each, c);
 	return true;
+}
+
+bool
+rmq_renew_queue(
+    const struct mq_session *s, int queue, int step, struct mq_command *c)
+{
+	const char *name = s->queues[queue];
+
+	mq_command_plain(c, step == 0 ? "PEXPIRE" : "EXPIRE");
+	rmq_key_both(c, s->connection, name, step == 0 ? "lease" : "info");
+	mq_command_int(c, step == 0 ? QUEUE_LEASE_MS : QUEUE_INFO_S);
+	return step < 2;
 }
 
 /*
@@ -187,6 +221,10 @@ rmq_leave(const struct mq_session *s, int step, struct mq_command *c)
 	if (step < s->queue_count) {
 		mq_command_plain(c, "DEL");
 		rmq_key_both(c, s->connection, s->queues[step], "consumers");
+		if (c->cluster) {
+			rmq_key_lease(c, s->connection, s->queues[step]);
+			rmq_key_info(c, s->connection, s->queues[step]);
+		}
 		return true;
 	}
 	step -= s->queue_count;
@@ -226,9 +264,9 @@ rmq_renew(const struct mq_session *s, int step, struct mq_command *c)
 
 /* Joining answers OK, renewing 1 or 0. */
 int64_t
-rmq_lease(const redisReply *reply)
+rmq_lease(const redisReply *reply, bool cluster)
 {
 	if (reply->type == REDIS_REPLY_INTEGER && reply->integer != 1)
 		return 0;
-	return RMQ_LEASE_S * INT64_C(1000);
+	return cluster ? QUEUE_LEASE_MS : RMQ_LEASE_S * INT64_C(1000);
 }

@@ -126,8 +126,9 @@ rsmq_renew(const struct mq_session *s, int step, struct mq_command *c)
 }
 
 int64_t
-rsmq_lease(const redisReply *reply)
+rsmq_lease(const redisReply *reply, bool cluster)
 {
+	(void)cluster;
 	if (reply->type != REDIS_REPLY_INTEGER || reply->integer < 0)
 		return 0;
 	return reply->integer;

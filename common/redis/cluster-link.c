@@ -1,0 +1,161 @@
+/*
+ * The nodes of a cluster that a consumer is connected to.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/xalloc.h"
+#include "cluster-link.h"
+#include "node.h"
+
+static void
+fail(struct mq_cluster *all, const struct link *link, const char *why)
+{
+	snprintf(all->why, sizeof(all->why), "%s: %s", link->server.name, why);
+	ev_timer_stop(all->front.loop, &all->failing);
+	ev_timer_set(&all->failing, 0, 0);
+	ev_timer_start(all->front.loop, &all->failing);
+}
+
+void
+mq_link_failed(struct ev_loop *loop, ev_timer *w, int events)
+{
+	struct mq_cluster *all = w->data;
+
+	(void)loop;
+	(void)events;
+	all->events->down(all->arg, all->why);
+}
+
+/* Other links may be in the middle of something. */
+static void
+on_down(void *arg, const char *why)
+{
+	struct link *link = arg;
+
+	link->ready = false;
+	fail(link->cluster, link, why);
+}
+
+static void
+on_refused(void *arg, const char *error)
+{
+	struct mq_cluster *all = ((struct link *)arg)->cluster;
+
+	all->events->refused(all->arg, error);
+}
+
+static void
+on_untracked(void *arg, const char *what, const char *error)
+{
+	struct mq_cluster *all = ((struct link *)arg)->cluster;
+
+	all->events->untracked(all->arg, what, error);
+}
+
+static void
+on_changed(void *arg, const char *key, size_t n)
+{
+	struct mq_cluster *all = ((struct link *)arg)->cluster;
+
+	all->events->changed(all->arg, key, n);
+}
+
+/* All nodes pass it on.  One of them counts. */
+static void
+on_called(void *arg, const char *text, size_t n)
+{
+	const struct link *link = arg;
+	struct mq_cluster *all = link->cluster;
+
+	if (all->map.owner[mq_slot_of(text, n)] == link->number)
+		all->events->called(all->arg, text, n);
+}
+
+static void
+on_slots(void *arg, redisReply *reply)
+{
+	struct link *link = arg;
+	struct mq_cluster *all = link->cluster;
+
+	if (reply == NULL)
+		return;
+	if (reply->type == REDIS_REPLY_ERROR) {
+		fail(all, link, reply->str);
+	} else if (mq_topology_take(&all->map, reply, link->number) == -1) {
+		fail(all, link, "a reply that makes no sense");
+	} else {
+		all->known = true;
+		all->events->ready(all->arg);
+	}
+}
+
+static void
+on_ready(void *arg)
+{
+	struct link *link = arg;
+	struct mq_command c = {0};
+	struct mq_request *q;
+
+	link->ready = true;
+	if (!link->cluster->known) {
+		mq_command_plain(&c, "CLUSTER SLOTS");
+		mq_async_send(&link->pair.main, &c, on_slots, link);
+		mq_command_free(&c);
+	}
+	while ((q = TAILQ_FIRST(&link->waiting)) != NULL) {
+		TAILQ_REMOVE(&link->waiting, q, link);
+		mq_request_send(&link->pair.main, q);
+	}
+}
+
+static const struct mq_pair_events link_events = {.ready = on_ready,
+    .down = on_down,
+    .refused = on_refused,
+    .untracked = on_untracked,
+    .changed = on_changed,
+    .called = on_called};
+
+static struct link *
+link_at(struct mq_cluster *all, int i)
+{
+	struct link *link;
+
+	if (i >= all->count) {
+		all->list = mq_xreallocarray(
+		    all->list, (size_t)all->map.count, sizeof(*all->list));
+		while (all->count < all->map.count)
+			all->list[all->count++] = NULL;
+	}
+	if (all->list[i] == NULL) {
+		link = mq_xcalloc(1, sizeof(*link));
+		link->cluster = all;
+		link->number = i;
+		TAILQ_INIT(&link->waiting);
+		mq_node_server(&link->server, &all->server->url,
+		    all->map.nodes[i].host, all->map.nodes[i].port);
+		mq_pair_init(&link->pair, all->front.loop, &link->server,
+		    all->channel, all->name, &all->front, &link_events, link);
+		all->list[i] = link;
+	}
+	return all->list[i];
+}
+
+struct link *
+mq_link_open(struct mq_cluster *all, int i)
+{
+	const struct mq_place_of_node *node = &all->map.nodes[i];
+	struct link *link = link_at(all, i);
+	struct mq_server *server = &link->server;
+	const char *why = "its address is not known";
+
+	if (link->open)
+		return link;
+	link->open = true;
+	strlcpy(server->host, node->host, sizeof(server->host));
+	strlcpy(server->address, node->address, sizeof(server->address));
+	server->port = node->port;
+	if (*node->address == '\0' || mq_pair_open(&link->pair, &why) == -1)
+		fail(all, link, why);
+	return link;
+}

@@ -1,0 +1,257 @@
+#include "cluster.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/xalloc.h"
+#include "cluster-link.h"
+
+/* Between two tries of a command that no node takes now. */
+#define RETRY_S 0.05
+/* After a slot has moved, whoever waits for messages looks again; its node may have
+ * told it of none. */
+#define NEWS_S 1.0
+
+/* --- commands ------------------------------------------------------------------- */
+
+static void
+send_to(struct mq_cluster *all, int i, struct mq_request *q)
+{
+	struct link *link = mq_link_open(all, i);
+
+	if (link->ready)
+		mq_request_send(&link->pair.main, q);
+	else
+		TAILQ_INSERT_TAIL(&link->waiting, q, link);
+}
+
+static void
+send_to_owner(struct mq_cluster *all, struct mq_request *q)
+{
+	int slot = q->command.slot;
+	int owner = slot == -1 ? -1 : all->map.owner[slot];
+
+	send_to(all, owner == -1 ? all->seed : owner, q);
+}
+
+/* Whether another command of its slot waits. */
+static bool
+is_behind(const struct mq_cluster *all, const struct mq_request *q)
+{
+	const struct mq_request *other;
+
+	TAILQ_FOREACH(other, &all->later, link)
+		if (other->command.slot == q->command.slot)
+			return true;
+	return false;
+}
+
+static void
+send_later(struct mq_cluster *all, struct mq_request *q)
+{
+	TAILQ_INSERT_TAIL(&all->later, q, link);
+	ev_timer_start(all->front.loop, &all->retry);
+}
+
+static void
+on_retry(struct ev_loop *loop, ev_timer *w, int events)
+{
+	struct mq_cluster *all = w->data;
+	struct mq_requests list = TAILQ_HEAD_INITIALIZER(list);
+	struct mq_request *q;
+
+	(void)events;
+	ev_timer_stop(loop, w);
+	ev_timer_set(w, RETRY_S, 0);
+	TAILQ_CONCAT(&list, &all->later, link);
+	while ((q = TAILQ_FIRST(&list)) != NULL) {
+		TAILQ_REMOVE(&list, q, link);
+		send_to_owner(all, q);
+	}
+}
+
+static void
+on_news(struct ev_loop *loop, ev_timer *w, int events)
+{
+	struct mq_cluster *all = w->data;
+
+	(void)events;
+	ev_timer_stop(loop, w);
+	ev_timer_set(w, NEWS_S, 0);
+	all->events->changed(all->arg, NULL, 0);
+}
+
+static void
+ask(struct mq_async *front, struct mq_request *q)
+{
+	struct mq_cluster *all = front->arg;
+
+	if (!all->known)
+		mq_request_lose(q);
+	else if (is_behind(all, q))
+		send_later(all, q);
+	else
+		send_to_owner(all, q);
+}
+
+/* To the node that gets the slot, and has not told anybody.  What is read there is not
+ * tracked, as one word before a command is all that it can have. */
+static void
+send_asking(struct mq_cluster *all, int i, struct mq_request *q)
+{
+	struct link *link = mq_link_open(all, i);
+	struct mq_command c = {0};
+
+	if (!link->ready) {
+		send_later(all, q);
+		return;
+	}
+	q->tracked = false;
+	mq_command_plain(&c, "ASKING");
+	mq_async_send(&link->pair.main, &c, NULL, NULL);
+	mq_request_send(&link->pair.main, q);
+}
+
+static bool
+again(struct mq_async *front, struct mq_request *q, const redisReply *reply)
+{
+	struct mq_cluster *all = front->arg;
+	const struct mq_pair *pair = q->async->arg;
+	const struct link *from = pair->arg;
+	int slot, to;
+
+	if (!mq_topology_redirects(reply))
+		return false;
+	to = mq_topology_redirect(&all->map, reply->str, from->number, &slot);
+	ev_timer_start(front->loop, &all->news);
+	if (to != -1 && reply->str[0] == 'M')
+		all->map.owner[slot] = (int16_t)to;
+	if (to == -1 || is_behind(all, q))
+		send_later(all, q);
+	else if (reply->str[0] == 'M')
+		send_to(all, to, q);
+	else
+		send_asking(all, to, q);
+	return true;
+}
+
+static void
+flush(struct mq_async *front)
+{
+	struct mq_cluster *all = front->arg;
+	int i;
+
+	for (i = 0; i < all->count; i++)
+		if (all->list[i] != NULL)
+			mq_async_flush(&all->list[i]->pair.main);
+}
+
+static size_t
+pending(const struct mq_async *front)
+{
+	const struct mq_cluster *all = front->arg;
+	const redisAsyncContext *c;
+	size_t n = 0;
+	int i;
+
+	for (i = 0; i < all->count; i++) {
+		c = all->list[i] != NULL ? all->list[i]->pair.main.context :
+					   NULL;
+		n += c != NULL ? c->c.reader->len : 0;
+	}
+	return n;
+}
+
+static const struct mq_async_route cluster_route = {
+    .ask = ask, .again = again, .flush = flush, .pending = pending};
+
+/* --- beginning and end ----------------------------------------------------------- */
+
+struct mq_cluster *
+mq_cluster_new(struct ev_loop *loop, const struct mq_server *server,
+    const char *channel, const char *name, const struct mq_pair_events *events,
+    void *arg)
+{
+	struct mq_cluster *all = mq_xcalloc(1, sizeof(*all));
+
+	*all = (struct mq_cluster){.server = server,
+	    .channel = channel,
+	    .name = name,
+	    .events = events,
+	    .arg = arg};
+	all->front = (struct mq_async){
+	    .loop = loop, .route = &cluster_route, .arg = all};
+	TAILQ_INIT(&all->later);
+	mq_topology_init(&all->map);
+	ev_timer_init(&all->retry, on_retry, RETRY_S, 0);
+	ev_timer_init(&all->news, on_news, NEWS_S, 0);
+	ev_timer_init(&all->failing, mq_link_failed, 0, 0);
+	all->retry.data = all->news.data = all->failing.data = all;
+	return all;
+}
+
+struct mq_async *
+mq_cluster_async(struct mq_cluster *all)
+{
+	return &all->front;
+}
+
+/* If that fails, down() follows. */
+void
+mq_cluster_open(struct mq_cluster *all)
+{
+	const struct mq_server *server = all->server;
+	struct mq_place_of_node *node;
+
+	all->seed = mq_topology_node(&all->map, server->host, server->port);
+	node = &all->map.nodes[all->seed];
+	strlcpy(node->address, server->address, sizeof(node->address));
+	(void)mq_link_open(all, all->seed);
+}
+
+static void
+lose_all(struct mq_requests *list)
+{
+	struct mq_request *q;
+
+	while ((q = TAILQ_FIRST(list)) != NULL) {
+		TAILQ_REMOVE(list, q, link);
+		mq_request_lose(q);
+	}
+}
+
+void
+mq_cluster_close(struct mq_cluster *all)
+{
+	struct ev_loop *loop = all->front.loop;
+	int i;
+
+	all->known = false;
+	ev_timer_stop(loop, &all->retry);
+	ev_timer_stop(loop, &all->news);
+	ev_timer_stop(loop, &all->failing);
+	for (i = 0; i < all->count; i++) {
+		if (all->list[i] == NULL)
+			continue;
+		all->list[i]->open = all->list[i]->ready = false;
+		mq_pair_close(&all->list[i]->pair);
+		lose_all(&all->list[i]->waiting);
+	}
+	lose_all(&all->later);
+}
+
+void
+mq_cluster_free(struct mq_cluster *all)
+{
+	int i;
+
+	for (i = 0; i < all->count; i++) {
+		if (all->list[i] == NULL)
+			continue;
+		mq_server_free(&all->list[i]->server);
+		free(all->list[i]);
+	}
+	free(all->list);
+	mq_topology_free(&all->map);
+	free(all);
+}

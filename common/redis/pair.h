@@ -1,0 +1,46 @@
+/*
+ * The two connections of a consumer to one server: one for commands, and one that
+ * listens for news of changed keys, and for calls.
+ */
+#ifndef MQ_PAIR_H
+#define MQ_PAIR_H
+
+#include "fence.h"
+#include "tracking.h"
+
+struct mq_pair_events {
+	/* Commands can be sent, and those of the former connection are over. */
+	void (*ready)(void *arg);
+	/* A connection is lost.  The answers to all commands have come, or NULL in
+	 * their place, or mq_pair_close() brings that. */
+	void (*down)(void *arg, const char *why);
+	/* The server has refused our greeting; down() follows. */
+	void (*refused)(void *arg, const char *error);
+	/* As of struct mq_tracking. */
+	void (*untracked)(void *arg, const char *what, const char *error);
+	void (*changed)(void *arg, const char *key, size_t n);
+	void (*called)(void *arg, const char *text, size_t n);
+};
+
+struct mq_pair {
+	const struct mq_server *server;
+	const struct mq_pair_events *events;
+	void *arg;
+	struct mq_async main, wake;
+	struct mq_tracking tracking;
+	struct mq_fence fence;
+};
+
+/*
+ * channel: where others call this consumer.  name: of its connections for commands,
+ * and of nobody else's.  front: as of struct mq_async, or NULL.  All but the events are
+ * the caller's, and outlive the pair.
+ */
+void mq_pair_init(struct mq_pair *, struct ev_loop *, const struct mq_server *,
+    const char *channel, const char *name, struct mq_async *front,
+    const struct mq_pair_events *, void *arg);
+/* As mq_async_open(). */
+int mq_pair_open(struct mq_pair *, const char **why);
+void mq_pair_close(struct mq_pair *);
+
+#endif
