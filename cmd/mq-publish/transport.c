@@ -1,4 +1,4 @@
-#include "transport.h"
+#include "transport-parts.h"
 
 #include <sys/param.h>
 
@@ -24,9 +24,8 @@ batch_at(struct transport *t, unsigned i)
 	return &t->ring[(t->first + i) % MQ_MARKS];
 }
 
-/* How many messages are under way, so that nobody knows about them. */
-static unsigned long
-count_unknown(struct transport *t)
+unsigned long
+transport_unknown(struct transport *t)
 {
 	unsigned long n = 0;
 	unsigned i;
@@ -43,14 +42,14 @@ wait_for_server(void *arg, int fd, int64_t ms)
 	int n = interrupt_wait(fd, ms);
 
 	if (n == -1)
-		outcome_interrupt(t->outcome, count_unknown(t));
+		outcome_interrupt(t->outcome, transport_unknown(t));
 	return n != 0;
 }
 
 static void __attribute__((noreturn)) give_up(struct transport *t, int status)
 {
 	mq_say("%s", t->redis->error);
-	outcome_end(t->outcome, count_unknown(t), status);
+	outcome_end(t->outcome, transport_unknown(t), status);
 }
 
 void
@@ -153,9 +152,8 @@ take_verdict(void *arg, int i, enum mq_published verdict)
 	    verdict);
 }
 
-/* The server has answered for it. */
-static void
-empty_batch(struct transport *t, struct batch *b)
+void
+transport_answered(struct transport *t, struct batch *b)
 {
 	t->bytes -= mq_post_bytes(&b->post);
 	t->lost_ms = t->pause_ms = 0;
@@ -189,7 +187,7 @@ settle_ring(struct transport *t)
 		    take_verdict, &(struct verdicts){t->outcome, &all[i].ids});
 		forgotten |= result == MQ_CALL_REFUSED;
 		if (result == MQ_CALL_DONE) {
-			empty_batch(t, &all[i]);
+			transport_answered(t, &all[i]);
 			*batch_at(t, n - ++done) = all[i];
 		} else {
 			*batch_at(t, left++) = all[i];
@@ -324,8 +322,8 @@ send_again(struct transport *t)
 	send_or_resume(t, b, true);
 }
 
-static enum mq_call
-wait_for_answer(struct transport *t)
+enum mq_call
+transport_wait(struct transport *t)
 {
 	struct batch *b = batch_at(t, 0);
 
@@ -337,7 +335,7 @@ bool
 transport_collect(struct transport *t)
 {
 	struct batch *b = batch_at(t, 0);
-	enum mq_call result = wait_for_answer(t);
+	enum mq_call result = transport_wait(t);
 
 	if (result == MQ_CALL_LOST) {
 		transport_resume(t);
@@ -349,70 +347,8 @@ transport_collect(struct transport *t)
 	}
 	t->first = (t->first + 1) % MQ_MARKS;
 	t->used--;
-	empty_batch(t, b);
+	transport_answered(t, b);
 	return result == MQ_CALL_DONE;
-}
-
-/* What a first command meets that gets no answer at all: if it is a server, its
- * next connection answers, or is refused for as long as the server is away. */
-static void
-check_server(struct transport *t)
-{
-	struct mq_redis other;
-
-	if (mq_redis_open(&other, t->redis->server) == -1)
-		return;
-	if (mq_redis_check(&other) == -1) {
-		mq_say("%s", other.error);
-		outcome_end(t->outcome, count_unknown(t), other.status);
-	}
-	mq_redis_close(&other);
-}
-
-static enum mq_call
-send_trial(struct transport *t, struct batch *b)
-{
-	t->bytes = mq_post_bytes(&b->post);
-	t->used++;
-	if (mq_post_send(t->publisher, &b->post, true) == -1)
-		return MQ_CALL_LOST;
-	return wait_for_answer(t);
-}
-
-/* Whether the connection was lost with an answer: the server does nothing for us. */
-static bool
-was_turned_away(const struct transport *t)
-{
-	return t->redis->status == MQ_EXIT_CONFIG ||
-	    t->redis->status == MQ_EXIT_NOPERM;
-}
-
-bool
-transport_try(struct transport *t, bool *only)
-{
-	struct batch *b = transport_next(t);
-	enum mq_call result;
-
-	*only = false;
-	if (!mq_post_trial(t->publisher, &b->post))
-		return false;
-	result = send_trial(t, b);
-	if (result == MQ_CALL_LOST && !t->redis->heard)
-		check_server(t);
-	while (result == MQ_CALL_LOST && !was_turned_away(t)) {
-		transport_resume(t);
-		result = t->used > 0 ? wait_for_answer(t) : MQ_CALL_DONE;
-	}
-	t->used = 0;
-	if (result == MQ_CALL_DONE) {
-		empty_batch(t, b);
-		return true;
-	}
-	mq_post_no_trial(&b->post);
-	t->bytes = 0;
-	t->lost_ms = t->pause_ms = 0;
-	*only = mq_publisher_loose(t->publisher);
-	return false;
 }
 
 void

@@ -35,10 +35,10 @@ struct mq_consumer {
 		double sent; /* steady seconds */
 		int missing; /* answers about the leases of queues */
 	} renewal;
-	bool atomic;		  /* the server takes transactions */
-	bool leading;		  /* the claim watches a message */
-	int leaving;		  /* queues or steps without answer */
-	int leave_step;		  /* on a cluster, the one under way */
+	bool atomic;	/* the server takes transactions */
+	bool leading;	/* the claim watches a message */
+	int leaving;	/* queues or steps without answer */
+	int leave_step; /* on a cluster, the one under way */
 	void (*left)(void *arg);
 	void *left_arg;
 };

@@ -204,7 +204,7 @@ mq_redis_ask_sentinels(
 static void
 connect_master(struct mq_redis *r, double until)
 {
-	struct mq_master master;
+	struct mq_master master = {.port = 0};
 	char why[sizeof(r->error)];
 
 	if (mq_redis_ask_sentinels(r, until, mq_sentinel_master, &master) == -1)

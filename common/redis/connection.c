@@ -209,6 +209,17 @@ mq_redis_send_eval(struct mq_redis *r, struct mq_command *c)
 	return rv;
 }
 
+/* Without a password the server ends the connection at a longer command, and says
+ * nothing more. */
+static const char *
+find_unfit(const struct mq_redis *r, const redisReply *reply)
+{
+	if (reply->type == REDIS_REPLY_ERROR &&
+	    strncmp(reply->str, "NOAUTH", 6) == 0)
+		return "NOAUTH Authentication required.";
+	return mq_reply_unfit(reply, r->server, r->wanted_node);
+}
+
 /* Drops the reply to HELLO.  False: *reply is another reply, or NULL. */
 static bool
 is_hello(struct mq_redis *r, void **reply)
@@ -216,7 +227,7 @@ is_hello(struct mq_redis *r, void **reply)
 	if (!r->asked || *reply == NULL)
 		return false;
 	r->asked = false;
-	r->unfit = mq_reply_unfit(*reply, r->server, r->wanted_node);
+	r->unfit = find_unfit(r, *reply);
 	freeReplyObject(*reply);
 	*reply = NULL;
 	/* No command that is under way gets an answer. */

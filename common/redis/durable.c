@@ -180,7 +180,7 @@ await_replicas(
     struct mq_redis *r, bool waitaof, struct mq_info *info, char **why)
 {
 	const struct mq_server *server = r->server;
-	struct mq_heirs heirs;
+	struct mq_heirs heirs = {0};
 	int i;
 
 	for (i = 0; i <= SAFE_S * 1000 / LOOK_MS; i++) {

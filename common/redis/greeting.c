@@ -48,9 +48,6 @@ const char *
 mq_reply_unfit(
     const redisReply *reply, const struct mq_server *server, bool node)
 {
-	if (reply->type == REDIS_REPLY_ERROR &&
-	    strncmp(reply->str, "NOAUTH", 6) == 0)
-		return MQ_REDIS_NOAUTH;
 	if (!node && says(reply, "mode", "cluster"))
 		return MQ_REDIS_CLUSTER;
 	if (server->url.kind == MQ_URL_SENTINEL &&

@@ -29,7 +29,6 @@ void mq_redis_hello(struct mq_command *);
  */
 const char *mq_reply_unfit(
     const redisReply *, const struct mq_server *, bool node);
-#define MQ_REDIS_NOAUTH "NOAUTH Authentication required."
 #define MQ_REDIS_CLUSTER                                                       \
 	"this server is a node of a cluster; use redis-cluster://HOST:PORT"
 #define MQ_REDIS_REPLICA "this server is a replica"

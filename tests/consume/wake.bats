@@ -163,14 +163,17 @@ soon() {
 	eventually 20 at_rest 7
 	n=$(pid_of "$(watching)")
 	for p in "$n" "${pids[@]:0:6}"; do
-		[ "$p" = "${pids[7]}" ] || kill -KILL "$p" 2>/dev/null || true
+		if [ "$p" != "${pids[7]}" ]; then
+			kill -KILL "$p" 2>/dev/null || true
+			eventually 10 gone "$p"
+		fi
 	done
 	n=0
 	for p in "${pids[@]}"; do
-		! kill -0 "$p" 2>/dev/null || grep -q '^State:.Z' "/proc/$p/status" || n=$((n + 1))
+		gone "$p" || n=$((n + 1))
 	done
 	# Long before a watch lapses, one that lives has it, and no dead one is idle.
-	eventually 10 at_rest "$((n - 1))"
+	eventually 30 at_rest "$((n - 1))"
 	[ -d "/proc/$(pid_of "$(watching)")" ]
 }
 

@@ -141,7 +141,7 @@ read_single(const struct mq_layout *l, struct mq_redis *r)
 			for (i = 0; i < 3; i++)
 				(void)mq_layout_published(reply, i);
 		(void)mq_layout_settled(reply);
-		assert(l->lease(reply) >= 0);
+		assert(l->lease(reply, false) >= 0);
 		row = (struct mq_queue_stats){.name = NULL};
 		(void)mq_counts_take(reply, 1795207725000, &row);
 		freeReplyObject(reply);

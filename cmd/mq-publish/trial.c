@@ -1,0 +1,69 @@
+/*
+ * The first batch of a publisher, which goes out before anything is known of the server
+ * and the queue.
+ */
+#include "base/exit.h"
+#include "base/say.h"
+#include "transport-parts.h"
+
+/* What a first command meets that gets no answer at all: if it is a server, its
+ * next connection answers, or is refused for as long as the server is away. */
+static void
+check_server(struct transport *t)
+{
+	struct mq_redis other;
+
+	if (mq_redis_open(&other, t->redis->server) == -1)
+		return;
+	if (mq_redis_check(&other) == -1) {
+		mq_say("%s", other.error);
+		outcome_end(t->outcome, transport_unknown(t), other.status);
+	}
+	mq_redis_close(&other);
+}
+
+static enum mq_call
+send_trial(struct transport *t, struct batch *b)
+{
+	t->bytes = mq_post_bytes(&b->post);
+	t->used++;
+	if (mq_post_send(t->publisher, &b->post, true) == -1)
+		return MQ_CALL_LOST;
+	return transport_wait(t);
+}
+
+/* Whether the connection was lost with an answer: the server does nothing for us. */
+static bool
+was_turned_away(const struct transport *t)
+{
+	return t->redis->status == MQ_EXIT_CONFIG ||
+	    t->redis->status == MQ_EXIT_NOPERM;
+}
+
+bool
+transport_try(struct transport *t, bool *only)
+{
+	struct batch *b = transport_next(t);
+	enum mq_call result;
+
+	*only = false;
+	if (!mq_post_trial(t->publisher, &b->post))
+		return false;
+	result = send_trial(t, b);
+	if (result == MQ_CALL_LOST && !t->redis->heard)
+		check_server(t);
+	while (result == MQ_CALL_LOST && !was_turned_away(t)) {
+		transport_resume(t);
+		result = t->used > 0 ? transport_wait(t) : MQ_CALL_DONE;
+	}
+	t->used = 0;
+	if (result == MQ_CALL_DONE) {
+		transport_answered(t, b);
+		return true;
+	}
+	mq_post_no_trial(&b->post);
+	t->bytes = 0;
+	t->lost_ms = t->pause_ms = 0;
+	*only = mq_publisher_loose(t->publisher);
+	return false;
+}
