@@ -273,7 +273,7 @@ transport_resume(struct transport *t)
 
 	if (!can_resume(t))
 		give_up(t, t->redis->status);
-	if (!t->quiet)
+	if (!t->quiet && t->lost_ms == 0)
 		mq_say("%s; reconnecting", t->redis->error);
 	while (result == MQ_CALL_LOST || result == MQ_CALL_AGAIN) {
 		/* Again, when something was found to be done. */

@@ -221,7 +221,7 @@ refusals_come() {
 	run_mq 64 mq-stats -u "$MQ_URL?db=3"
 	run_mq 78 mq-stats -u "redis://127.0.0.1:$CLUSTER_PORT"
 	assert_regex "$stderr" "this server is a node of a cluster; use redis-cluster://"
-	for tool in "mq-consume q" "mq-lease --for 1m q" \
+	for tool in "mq-consume --push r q -- true" "mq-lease --for 1m q" \
 		"mq-return --to r q" "mq-return --from unacked:c q" \
 		"mq-purge --force --delete-queue q"; do
 		# shellcheck disable=SC2086 # several words

@@ -1,0 +1,285 @@
+#!/usr/bin/env bats
+# mq-consume on a cluster of three masters.  What a Go program would do is done by
+# redis-cli with the keys of its cluster form.
+# topology: own
+
+# run_mq sets output and stderr; each test is a subshell of its own.
+# shellcheck disable=SC2030,SC2031,SC2154
+
+load ../helpers/common
+load ../helpers/cluster
+
+setup_file() {
+	cluster_start 1
+}
+
+teardown_file() {
+	cluster_stop
+}
+
+setup() {
+	# Not common_setup(), which cleans one server.
+	T=$(own_dir)
+	export MQ_URL=$CLUSTER_URL T
+	Q=q$BATS_TEST_NUMBER
+	pid=
+}
+
+teardown() {
+	[ -z "$pid" ] || kill -KILL "$pid" 2>/dev/null || true
+	rm -rf "$T"
+}
+
+# A script that appends its payload, a line, to $T/got.
+note() {
+	cat >"$T/note" <<-'END'
+		#!/bin/sh
+		cat >>"$T/got"
+	END
+	chmod +x "$T/note"
+}
+
+# got N: so many lines were noted.
+got() {
+	[ "$(wc -l <"$T/got")" -ge "$1" ]
+}
+
+connection() {
+	cluster smembers rmq::connections | head -1
+}
+
+# key WHAT [Q]: of the only connection
+lease_key() {
+	echo "rmq::connection::$(connection)::queue::{$Q}::lease"
+}
+
+has_joined() {
+	[ -n "$(connection)" ] && [ "$(cluster exists "$(lease_key)")" = 1 ]
+}
+
+has_left() {
+	[ -z "$(connection)" ]
+}
+
+other_than() {
+	echo $((($1 + 1) % 3))
+}
+
+keys_of() {
+	local i
+	for i in 0 1 2; do
+		node "$i" keys "*$1*"
+	done | grep -v '^$' | sort
+}
+
+@test "cluster: queues on several nodes, one after the other, and no key is left" {
+	local q queues=()
+	for q in a b c d e f; do
+		run_mq 0 mq-publish "$Q$q" "$q"
+		queues+=("$Q$q")
+	done
+	run_mq 0 mq-consume --drain "${queues[@]}"
+	assert_output "abcdef"
+	assert_equal "$(keys_of connection)" ""
+}
+
+@test "cluster: a Go program's message wakes a consumer that waits, once" {
+	note
+	start_mq mq-consume "$Q" -- "$T/note"
+	eventually 10 has_joined
+	eventually 10 is_on_watch
+	cluster lpush "rmq::queue::{$Q}::ready" "from Go
+" >/dev/null
+	touch "$T/got"
+	eventually 5 got 1
+	stop_mq
+	assert_equal "$(cat "$T/got")" "from Go"
+}
+
+is_on_watch() {
+	[ "$(cluster exists "rmq::queue::{$Q}::watch")" = 1 ]
+}
+
+@test "cluster: the lease of a queue ends before the heartbeat, and goes with its consumer" {
+	local lease heart i
+	start_mq mq-consume "$Q" -- true
+	eventually 10 has_joined
+	for i in 1 2 3 4 5 6 7 8; do
+		lease=$(cluster pttl "$(lease_key)")
+		heart=$(cluster pttl "rmq::connection::$(connection)::heartbeat")
+		((lease > 0 && lease + 10000 < heart))
+	done
+	stop_mq
+	assert_equal "$(keys_of connection::)" ""
+}
+
+nothing_left() {
+	[ "$(state "$Q" | cut -d ' ' -f 1-4)" = "0 0 0 0" ]
+}
+
+# The one at work takes a new name, and what it had is run again.
+@test "cluster: who has lost the lease of a queue claims nothing more" {
+	local old
+	note
+	start_mq mq-consume -v "$Q" -- "$T/note"
+	eventually 10 has_joined
+	old=$(connection)
+	cluster del "$(lease_key)" >/dev/null
+	run_mq 0 mq-publish "$Q" "late
+"
+	touch "$T/got"
+	eventually 10 got 1
+	assert_regex "$(cat "$T/err")" "$old: lease lost"
+	eventually 5 nothing_left
+	assert_equal "$(cat "$T/got")" late
+	stop_mq
+	cluster del "rmq::connection::$old::heartbeat" >/dev/null
+	run_mq 0 mq-clean
+	assert_equal "$(keys_of "$old")" ""
+}
+
+@test "cluster: SIGKILL: what it held comes back when its leases are over" {
+	start_mq mq-consume -j 3 "$Q" -- sleep 100
+	seq 3 | run_mq 0 mq-publish -l "$Q"
+	eventually 10 state_is "$Q" "0 0 3 0 1"
+	kill -KILL "$pid"
+	eventually 5 gone "$pid"
+	# A Go program's heartbeat is looked at, but the lease decides.
+	cluster set "$(lease_key)" 1 ex 100 >/dev/null
+	cluster del "rmq::connection::$(connection)::heartbeat" >/dev/null
+	run_mq 0 mq-clean
+	assert_equal "$(state "$Q" | cut -d ' ' -f 1,3)" "0 3"
+	cluster del "$(lease_key)" >/dev/null
+	run_mq 0 mq-clean
+	assert_equal "$(state "$Q")" "3 0 0 0 0"
+	assert_equal "$(keys_of connection::)" ""
+}
+
+# Each once, in spite of all.
+@test "cluster: a slot that moves while messages are consumed" {
+	local slot n
+	run_mq 0 mq-publish "$Q" 0
+	slot=$(slot_of "$Q")
+	start_mq mq-consume -l "$Q"
+	for n in 0 1 2 3; do
+		seq $((n * 20000 + 1)) $((n * 20000 + 20000)) |
+			"$BUILD/mq-publish" -l "$Q" 3>&- &
+		publisher=$!
+		slot_move "$slot" "$(other_than "$(owner_of "$slot")")"
+		wait "$publisher"
+	done
+	eventually 20 printed 80001
+	stop_mq
+	seq 0 80000 | cmp - <(sort -n "$T/out")
+	assert_equal "$(state "$Q")" "0 0 0 0 0"
+	# No lease was lost.
+	assert_equal "$(cat "$T/err")" ""
+}
+
+printed() {
+	[ "$(wc -l <"$T/out")" -ge "$1" ]
+}
+
+@test "cluster: a slot that moves while everybody sleeps" {
+	local slot to
+	note
+	run_mq 0 mq-publish "$Q" "before
+"
+	slot=$(slot_of "$Q")
+	start_mq mq-consume "$Q" -- "$T/note"
+	touch "$T/got"
+	eventually 10 got 1
+	eventually 10 is_on_watch
+	to=$(other_than "$(owner_of "$slot")")
+	slot_begin "$slot" "$to"
+	slot_keys "$slot" "$to"
+	slot_end "$slot" "$to"
+	run_mq 0 mq-publish "$Q" "after
+"
+	eventually 10 got 2
+	stop_mq
+}
+
+# A message of a script that is refused whole waits until its slot has moved.
+@test "cluster: a slot that is in two places" {
+	local slot to
+	note
+	seq 3 | run_mq 0 mq-publish -p 1 -l "$Q"
+	slot=$(slot_of "$Q")
+	to=$(other_than "$(owner_of "$slot")")
+	slot_begin "$slot" "$to"
+	start_mq mq-consume -l "$Q"
+	eventually 10 refused
+	slot_keys "$slot" "$to"
+	slot_end "$slot" "$to"
+	eventually 10 printed 3
+	stop_mq
+	assert_equal "$(cat "$T/out")" "1
+2
+3"
+}
+
+refused() {
+	local i
+	for i in 0 1 2; do
+		if node "$i" info errorstats | grep -qE 'errorstat_(TRYAGAIN|ASK)'; then
+			return
+		fi
+	done
+	return 1
+}
+
+@test "cluster: a server that is no node, and what a cluster does not have yet" {
+	server_start --port "$(cluster_ports 1)" --bind 127.0.0.1
+	run_mq 78 mq-consume -u "redis-cluster://127.0.0.1:$(redis config get port | tail -1)" q
+	server_stop
+	MQ_URL=$CLUSTER_URL
+	run_mq 78 mq-consume --push r "$Q" -- true
+	assert_regex "$stderr" "on a cluster there is no --push"
+}
+
+@test "cluster: a user has enough with what --print-acl prints" {
+	local i
+	for i in 0 1 2 3 4 5; do
+		# shellcheck disable=SC2046 # several words
+		node "$i" acl setuser app reset on '>pw' \
+			$("$BUILD/mq-publish" --print-acl "$Q") \
+			$("$BUILD/mq-consume" --print-acl "$Q") >/dev/null
+	done
+	note
+	export MQ_URL=redis-cluster://app:pw@${MQ_URL#*//}
+	run_mq 0 mq-publish "$Q" "one
+"
+	touch "$T/got"
+	start_mq mq-consume "$Q" -- "$T/note"
+	eventually 10 got 1
+	eventually 10 is_on_watch
+	stop_mq
+	assert_equal "$(cat "$T/err")" ""
+	assert_equal "$(keys_of connection::)" ""
+}
+
+# The last one, as it costs a node.
+@test "cluster: a master dies at work, its replica takes over" {
+	local slot owner
+	note
+	seq 300 | run_mq 0 mq-publish --durable -l "$Q"
+	slot=$(slot_of "$Q")
+	owner=$(owner_of "$slot")
+	cat >"$T/slow" <<-'END'
+		#!/bin/sh
+		echo "$(cat)" >>"$T/got"
+		sleep 0.02
+	END
+	chmod +x "$T/slow"
+	touch "$T/got"
+	start_mq mq-consume -v -j 2 "$Q" -- "$T/slow"
+	eventually 10 got 50
+	node_kill "$owner"
+	MQ_URL=redis-cluster://127.0.0.1:$((CLUSTER_PORT + (owner + 1) % 3))
+	eventually 60 nothing_left 2>/dev/null
+	stop_mq
+	# All were run, and twice no more than were in flight.
+	assert_equal "$(sort -un "$T/got" | grep -c .)" 300
+	(($(grep -c . "$T/got") <= 300 + 64))
+}
