@@ -5,6 +5,7 @@
 #   redis ARGS...         redis-cli on it
 #   sentinel_run DIR PORT MASTER QUORUM [LINE...]   a sentinel of the server at that port,
 #                         with more lines in its file; its process is in DIR/pid
+#   url_as [USER:PW]      where they find it as somebody else
 #   no_cluster REASON     not with TOPOLOGY=cluster: in a test, or in setup_file
 #   free_ports N          ports that nobody has
 #   cluster_ports N       the first of N ports for nodes of a cluster
@@ -94,6 +95,10 @@ server_url() {
 	[ "${TOPOLOGY-}" != sentinel ] ||
 		MQ_URL=redis-sentinel://127.0.0.1:$(cat "$D/sentinel/port")/m
 	export MQ_URL
+}
+
+url_as() {
+	echo "unix://${1:+$1@}$D/redis.sock"
 }
 
 # Sentinels know servers by their ports.

@@ -8,7 +8,7 @@
 #   server_pid        the processes of all
 #
 # The heartbeat of a connection outlasts its leases; so when a test deletes the one, the
-# others are gone, too.
+# others are gone, too.  Users of these tests may ask for the slots.
 
 CLUSTER_SLOTS=(0-5460 5461-10922 10923-16383)
 
@@ -55,11 +55,17 @@ at_node() {
 	redis-cli -p "$(node_port "$1")" "${@:2}"
 }
 
-# RSMQ has to be in one slot.
 server_url() {
-	MQ_URL=redis-cluster://127.0.0.1:$(node_port 0),127.0.0.1:$(node_port 1)
-	[ "${LAYOUT:-${MQ_LAYOUT-}}" != rsmq ] || MQ_URL+='?ns={rsmq}'
+	MQ_URL=$(url_as '')
 	export MQ_URL
+}
+
+# RSMQ has to be in one slot.
+url_as() {
+	local ns=
+
+	[ "${LAYOUT:-${MQ_LAYOUT-}}" != rsmq ] || ns='?ns={rsmq}'
+	echo "redis-cluster://${1:+$1@}127.0.0.1:$(node_port 0),127.0.0.1:$(node_port 1)$ns"
 }
 
 server_answers() {
@@ -97,7 +103,7 @@ to_cluster() {
 	word=$1
 	while [[ $word == *::queue::* &&
 		$word =~ ^(.*::queue::)\\?\[([^]\\]*)\\?\](.*)$ ]]; do
-		word=${BASH_REMATCH[1]}{${BASH_REMATCH[2]}}${BASH_REMATCH[3]}
+		word="${BASH_REMATCH[1]}{${BASH_REMATCH[2]}}${BASH_REMATCH[3]}"
 	done
 	case $word in
 	rsmq:*) word="{rsmq}:${word#rsmq:}" ;;
@@ -129,9 +135,12 @@ redis() {
 	set -- "${words[@]}"
 	case ${1-},${2-} in
 	, | --pipe,) redis_lines "${options[@]}" ;;
-	[kK][eE][yY][sS],*) at_all "${options[@]}" "$@" | text_from_cluster ;;
+	[kK][eE][yY][sS],*)
+		at_all "${options[@]}" "$@" | text_from_cluster | grep -v '^$' || true ;;
 	dbsize,*) at_all "${options[@]}" "$@" | awk '{n += $1} END {print n}' ;;
 	info,*) at_all "${options[@]}" "$@" | add_info ;;
+	acl,setuser) at_all "${options[@]}" "$@" +cluster +asking | merge_same ;;
+	debug,sleep) at_all_at_once "$@" ;;
 	client,list | client,kill | client,pause | client,unpause | slowlog,* | \
 		acl,log | debug,digest | monitor,*) at_all "${options[@]}" "$@" ;;
 	flushall,* | flushdb,* | shutdown,* | save,* | config,* | acl,* | script,* | \
@@ -151,9 +160,18 @@ at_all() {
 	local i
 
 	for i in 0 1 2; do
-		at_node "$i" "$@" &
+		at_node "$i" "$@"
 	done
-	wait $(jobs -p | tail -n 3)
+}
+
+at_all_at_once() {
+	local i all=()
+
+	for i in 0 1 2; do
+		at_node "$i" "$@" &
+		all+=($!)
+	done
+	wait "${all[@]}"
 }
 
 # Commands on stdin, where transactions are for one node.
