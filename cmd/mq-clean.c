@@ -104,6 +104,8 @@ print_json(const struct cleaner *c, const struct mq_cleaned *n)
 	mq_json_set(v, "expired", json_integer(n->expired));
 	mq_json_set(v, "adopted", json_integer(n->adopted));
 	mq_json_set(v, "orphans", json_integer(n->orphans));
+	if (n->transferred > 0)
+		mq_json_set(v, "transferred", json_integer(n->transferred));
 	mq_json_set(v, "locks", json_integer(n->locks));
 	mq_json_set(v, "left_alone", mq_json_names(&c->cluster));
 	mq_json_set(v, "dry_run", json_boolean(c->how.dry_run));
@@ -131,6 +133,8 @@ print_line(const struct cleaner *c, const struct mq_cleaned *n)
 	    n->expired, n->adopted, n->orphans,
 	    plural(n->orphans, "key", "keys"), n->locks,
 	    plural(n->locks, "lock", "locks"));
+	if (n->transferred > 0)
+		printf(", %ld brought to another queue", n->transferred);
 	if (c->cluster.n > 0)
 		printf("; %zu dead %s of rmq's cluster layout left alone",
 		    c->cluster.n,
@@ -144,7 +148,7 @@ print_round(const struct cleaner *c, const struct mq_cleaned *n)
 {
 	bool nothing =
 	    (n->connections | n->returned | n->rejected | n->due | n->expired |
-		n->adopted | n->orphans | n->locks) == 0;
+		n->adopted | n->orphans | n->transferred | n->locks) == 0;
 
 	if (c->json)
 		print_json(c, n);

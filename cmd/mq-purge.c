@@ -343,8 +343,6 @@ main(int argc, char *argv[])
 	mq_option_prints(true);
 	selection.layout = mq_option_server(&shared, &server);
 	mq_filter_check(&options.filter, selection.layout);
-	if (options.queue_too)
-		mq_option_no_cluster(&server, "--delete-queue");
 	options.queue = mq_option_queue(&shared, &server, options.queue);
 	if (mq_redis_open(&redis, &server) == -1)
 		mq_die(redis.status, "%s", redis.error);

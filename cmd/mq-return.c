@@ -150,8 +150,6 @@ name_queues(struct options *o, struct selection *s, struct mq_shared *shared,
     const struct mq_server *server)
 {
 	o->from.queue = mq_option_queue(shared, server, o->from.queue);
-	if (s->to != NULL)
-		mq_option_no_cluster(server, "--to");
 	s->to = s->to == NULL ? o->from.queue :
 				mq_option_queue(shared, server, s->to);
 }
@@ -197,8 +195,6 @@ main(int argc, char *argv[])
 	mq_option_prints(true);
 	selection.layout = mq_option_server(&shared, &server);
 	mq_filter_check(&options.filter, selection.layout);
-	if (options.from.state == MQ_UNACKED)
-		mq_option_no_cluster(&server, "--from unacked");
 	name_queues(&options, &selection, &shared, &server);
 	if (mq_redis_open(&redis, &server) == -1)
 		mq_die(redis.status, "%s", redis.error);

@@ -104,6 +104,8 @@ queue_json(const struct model *m, const struct mq_queue_stats *q)
 	mq_json_set(
 	    v, "next_due_ms", number_if(q->next_due_ms > 0, q->next_due_ms));
 	mq_json_set(v, "in_line", json_integer(q->in_line));
+	if (q->leaving > 0)
+		mq_json_set(v, "leaving", json_integer(q->leaving));
 	mq_json_set(v, "tick", number_if(q->tick > 0, q->tick));
 	mq_json_set(v, "paused", json_boolean(q->paused_ms != 0));
 	mq_json_set(

@@ -72,6 +72,9 @@ add_note(struct table *t, const struct model *m, const struct mq_queue_stats *q)
 		mq_buf_printf(&text, "%s%lld dead consumer%s",
 		    text.len > 0 ? ", " : "", q->dead_consumers,
 		    q->dead_consumers == 1 ? "" : "s");
+	if (q->leaving > 0)
+		mq_buf_printf(&text, "%s%lld on the way to another queue",
+		    text.len > 0 ? ", " : "", q->leaving);
 	table_text(t, mq_buf_str(&text), STYLE_YELLOW);
 	mq_buf_free(&text);
 }

@@ -160,6 +160,8 @@ mq_option_rights(
 	if (!o->print_acl)
 		return;
 	(void)mq_option_server(o, &server);
+	if (server.url.kind == MQ_URL_CLUSTER)
+		tool |= MQ_ON_CLUSTER;
 	if (count == 0)
 		mq_rights_add(&rules, o->layout, tool, NULL, server.url.ns);
 	for (i = 0; i < count; i++)

@@ -39,9 +39,11 @@ struct mq_cleaned {
 	long adopted;	  /* unacked lists without a listed connection: it is
 			   * listed again, and cleaned */
 	unsigned long long scan_at; /* the scan_from of the next round */
-	long orphans; /* keys of our own removed that nobody needs */
-	long expired; /* messages rejected that were too late */
-	long refused; /* steps with a key that is not permitted */
+	long orphans;	  /* keys of our own removed that nobody needs */
+	long transferred; /* messages that were on their way to another queue
+			   * of a cluster, and have arrived */
+	long expired;	  /* messages rejected that were too late */
+	long refused;	  /* steps with a key that is not permitted */
 	/* Queues whose keys and groups were left as they are, as a consumer
 	 * died meanwhile, or the server was too slow to tell. */
 	long unproven;

@@ -78,7 +78,8 @@ mq_rights_add(struct mq_buf *out, const struct mq_layout *layout, unsigned tool,
 		queue = colon + 1;
 	}
 	for (right = layout->rights; right->rule != NULL; right++) {
-		if (!(right->tools & tool))
+		if (!(right->tools & tool & ~MQ_ON_CLUSTER) ||
+		    (right->tools & MQ_ON_CLUSTER & ~tool))
 			continue;
 		rule.len = 0;
 		add_pattern(&rule, right->rule, queue, ns, n);

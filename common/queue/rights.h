@@ -19,7 +19,8 @@ enum {
 	MQ_PAUSES = 1 << 6,
 	MQ_WAITS = 1 << 7, /* until what it publishes is safe */
 	MQ_TELLS = 1 << 8, /* those who listen of what it publishes */
-	MQ_LEASES = 1 << 9
+	MQ_LEASES = 1 << 9,
+	MQ_ON_CLUSTER = 1 << 10 /* besides the tools: only there */
 };
 
 /*
@@ -31,7 +32,7 @@ enum {
  */
 struct mq_right {
 	const char *rule; /* NULL: the table ends */
-	unsigned tools;
+	unsigned tools;	  /* any of them; with MQ_ON_CLUSTER, only there */
 };
 
 /*

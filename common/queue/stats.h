@@ -44,6 +44,7 @@ struct mq_queue_stats {
 	int64_t next_due_ms; /* when the next delayed message is due, unix ms;
 			      * 0: none waits for a time */
 	long long in_line;   /* delayed ones that wait for their group's turn */
+	long long leaving;   /* on their way to another queue of a cluster */
 	int64_t tick;	     /* of its clock; 0: it never had one */
 	int64_t paused_ms;   /* 0: not paused; -1: until resumed; else the unix
 			      * ms of its end */

@@ -302,6 +302,14 @@ ask_slots(struct mq_redis *r, int i)
 	return 0;
 }
 
+bool
+mq_nodes_replicated(const struct mq_redis *r, const struct mq_command *c)
+{
+	int node = owner_of(r, c->slot);
+
+	return node != -1 && r->nodes->map.nodes[node].replicated;
+}
+
 int
 mq_nodes_open(struct mq_redis *r, struct mq_server *server, double until)
 {

@@ -16,4 +16,7 @@
  * after the other, for the nodes.  Nodes are connected to as they are needed. */
 int mq_nodes_open(struct mq_redis *, struct mq_server *, double until);
 
+/* Whether the node that has the slot of this command has a replica. */
+bool mq_nodes_replicated(const struct mq_redis *, const struct mq_command *);
+
 #endif

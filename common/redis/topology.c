@@ -105,6 +105,7 @@ take_range(struct mq_topology *t, const redisReply *r, int asked)
 	if (address[0] != '\0')
 		strlcpy(t->nodes[node].address, address,
 		    sizeof(t->nodes[0].address));
+	t->nodes[node].replicated = r->elements > 3;
 	for (slot = r->element[0]->integer; slot <= r->element[1]->integer;
 	     slot++)
 		t->owner[slot] = (int16_t)node;

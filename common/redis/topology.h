@@ -20,6 +20,7 @@ struct mq_topology {
 		char host[MQ_NODE_HOST_SIZE];
 		char address[MQ_ADDRESS_SIZE]; /* empty: not known */
 		int port;
+		bool replicated; /* it has a replica in good order */
 	} * nodes;
 	int count;
 	int16_t owner[MQ_SLOTS]; /* index of its node; -1: none */

@@ -11,6 +11,25 @@
 #   slot_end SLOT TO        and is done
 #   slot_move SLOT TO       all three
 #   node_kill I             SIGKILL
+#   refusals_come           whether a command was refused because a slot moves
+
+# Ports of which nobody has any, nor those of the bus, 10000 above.
+cluster_ports() {
+	python3 -c 'import random, socket, sys
+n = int(sys.argv[1])
+while True:
+    port = random.randrange(20000, 30000 - n)
+    try:
+        for p in range(port, port + n):
+            for q in p, p + 10000:
+                s = socket.socket()
+                s.bind(("127.0.0.1", q))
+                s.close()
+    except OSError:
+        continue
+    print(port)
+    break' "$1"
+}
 
 # cluster_start [REPLICAS]
 cluster_start() {
@@ -127,4 +146,15 @@ slot_move() {
 	slot_begin "$@"
 	slot_keys "$@"
 	slot_end "$@"
+}
+
+# Some node has refused a command because a slot moves.
+refusals_come() {
+	local i
+	for i in 0 1 2; do
+		if node "$i" info errorstats | grep -qE 'errorstat_(TRYAGAIN|ASK)'; then
+			return
+		fi
+	done
+	return 1
 }

@@ -48,14 +48,14 @@ may() {
 	redis acl setuser app reset on '>pw' $(rules "$@") >/dev/null
 	set +f
 	rules "$@" >"$T/rules"
-	export MQ_URL=$(url_as app:pw)
+	export MQ_URL=unix://app:pw@$D/redis.sock
 	redis echo tool >/dev/null
 }
 
 # own COMMAND...: not by the user.
 own() {
 	redis echo own >/dev/null
-	MQ_URL=$(url_as) "$@"
+	MQ_URL=unix://$D/redis.sock "$@"
 	redis echo tool >/dev/null
 }
 

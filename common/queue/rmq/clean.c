@@ -80,6 +80,8 @@ take_steps(struct rmq_cleaner *w)
 		w->blind = true;
 	else if (rv == 0)
 		rv = rmq_orphans(w);
+	if (rv == 0 && mq_redis_command(w->round.r).cluster)
+		rv = rmq_underway(w);
 	if (rv == 0 && w->how->all)
 		rv = rmq_due(w);
 	if (rv == 0)

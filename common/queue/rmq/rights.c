@@ -10,7 +10,8 @@ enum {
 	R = MQ_RETURNS,
 	D = MQ_PURGES,
 	Z = MQ_PAUSES,
-	W = MQ_WAITS
+	W = MQ_WAITS,
+	X = MQ_ON_CLUSTER
 };
 
 const struct mq_right rmq_rights[] = {
@@ -54,7 +55,7 @@ const struct mq_right rmq_rights[] = {
     {"+hexists", P | C | E | K},
     {"+hget", P | C | E | L | K | R | D},
     {"+hincrby", P | C | E | K},
-    {"+hlen", P | C | E | K | R},
+    {"+hlen", P | C | E | K | R | D},
     {"+hmget", C | E | L | K | R | D},
     {"+hrandfield", P | C},
     {"+hscan", C | K},
@@ -110,5 +111,15 @@ const struct mq_right rmq_rights[] = {
     {"+zscore", P | C | L | R | D},
     {"+wait", W},
     {"+watch", C | K | R},
+    /* Transfers from one node to another; see transfer.h. */
+    {"+del", R | X},
+    {"+hkeys", C | K | R | D | X},
+    {"+hlen", L | X},
+    {"+hrandfield", K | D | X},
+    {"+persist", R | D | X},
+    {"+ping", K | X},
+    {"+sadd", D | X},
+    {"+set", D | X},
+    {"+wait", C | K | R | D | X},
     {NULL, 0},
 };

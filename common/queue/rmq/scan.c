@@ -11,6 +11,7 @@
 #include "queue/walk.h"
 #include "redis/members.h"
 #include "scripts.h"
+#include "transfer.h"
 
 /* How much one slice has; the server is kept for a millisecond or two. */
 #define SLICE_COUNT 1000
@@ -93,17 +94,23 @@ rmq_walk_start(struct mq_command *c, const struct mq_scan *s, const char *verb,
 {
 	const struct part *part = part_of(s);
 	bool take = strcmp(verb, "take") == 0;
+	bool away = take && rmq_transfer_needed(c, s->place.queue, to);
 
 	mq_command_script(c,
 	    part->low != NULL ? &rmq_script_walk_sorted : &rmq_script_walk,
-	    take ? 2 + 2 * RMQ_QUEUE_KEYS : 1);
+	    take ? 2 + 2 * RMQ_QUEUE_KEYS + away : 1);
 	if (part->what != NULL)
 		rmq_key_queue(c, s->place.queue, part->what);
 	else
 		rmq_key_place(c, &s->place, connection_of(s));
 	if (take) {
 		rmq_queue_keys(c, s->place.queue);
-		rmq_queue_keys(c, to != NULL ? to : s->place.queue);
+		rmq_queue_keys(c, to != NULL && !away ? to : s->place.queue);
+	}
+	if (away) {
+		rmq_key_queue(c, s->place.queue, "outgoing");
+		rmq_key_queue(c, s->place.queue, "none");
+	} else if (take) {
 		rmq_key_queues(c, to != NULL ? to : s->place.queue);
 	}
 	mq_command_str(c, verb);

@@ -86,6 +86,8 @@ ask_lengths(void *arg, size_t i, struct mq_command *c)
 	rmq_key_queue(c, queue, "clock");
 	rmq_key_queue(c, queue, "paused");
 	rmq_key_queue(c, queue, "counters");
+	if (c->cluster)
+		rmq_key_queue(c, queue, "outgoing");
 }
 
 static int
@@ -128,7 +130,7 @@ take_counts(void *arg, size_t i, redisReply *reply)
 	    reply, g->out->now_ms, &g->out->queues[g->row[i]]);
 }
 
-enum { PRIORITY, DELAYED, CLOCK, PAUSED, EXTRAS };
+enum { PRIORITY, DELAYED, CLOCK, PAUSED, OUTGOING, EXTRAS };
 
 static void
 ask_extras(void *arg, size_t i, struct mq_command *c)
@@ -138,7 +140,8 @@ ask_extras(void *arg, size_t i, struct mq_command *c)
 	} asked[EXTRAS] = {[PRIORITY] = {"ZCARD", "priority"},
 	    [DELAYED] = {"ZCARD", "delayed"},
 	    [CLOCK] = {"GET", "clock"},
-	    [PAUSED] = {"PTTL", "paused"}};
+	    [PAUSED] = {"PTTL", "paused"},
+	    [OUTGOING] = {"HLEN", "outgoing"}};
 	struct gather *g = arg;
 
 	mq_command_plain(c, asked[i % EXTRAS].verb);
@@ -172,6 +175,8 @@ take_extras(void *arg, size_t i, redisReply *reply)
 		g->sorted[g->row[i / EXTRAS]] = reply->integer > 0;
 	} else if (i % EXTRAS == DELAYED) {
 		q->delayed = reply->integer;
+	} else if (i % EXTRAS == OUTGOING) {
+		q->leaving = reply->integer;
 	} else if (reply->integer >= 0) {
 		q->paused_ms = g->out->now_ms + reply->integer;
 	} else if (reply->integer == -1) {

@@ -9,6 +9,8 @@ int rmq_lapsed(struct rmq_cleaner *);
 /* Takes n dead connections apart; or n queues of fewer, sorted, which are now
  * said to be theirs (in a dry run, would be). */
 int rmq_reclaim(struct rmq_cleaner *, const struct mq_name *dead, size_t n);
+/* Ends transfers to other queues of a cluster that somebody has begun. */
+int rmq_underway(struct rmq_cleaner *);
 /* Finds what no set lists, and takes care of it.  Unless how->all, that is
  * messages only, and only among some of the keys. */
 int rmq_orphans(struct rmq_cleaner *);

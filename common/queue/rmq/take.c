@@ -9,6 +9,7 @@
 #include "keys.h"
 #include "queue/walk.h"
 #include "scripts.h"
+#include "transfer.h"
 
 /*
  * To mark one message takes the longer the deeper it is in a list, and to
@@ -231,18 +232,23 @@ start_take(struct mq_command *c, const struct mq_scan *s, const char *to,
     const char *tombstone)
 {
 	bool rejected = s->place.state == MQ_REJECTED;
+	const char *how;
 
 	rmq_walk_start(c, s, "take", to);
 	if (rmq_walk_in_set(s)) {
-		mq_command_str(c, to != NULL ? "move" : "drop");
-		return;
+		how = to != NULL ? "move" : "drop";
+	} else {
+		mq_command_int(c, s->walk->span);
+		mq_command_str(c, tombstone);
+		if (to != NULL)
+			how = rejected ? "fresh" : "move";
+		else
+			how = rejected ? "done" : "vanish";
 	}
-	mq_command_int(c, s->walk->span);
-	mq_command_str(c, tombstone);
-	if (to != NULL)
-		mq_command_str(c, rejected ? "fresh" : "move");
+	if (rmq_transfer_needed(c, s->place.queue, to))
+		rmq_transfer_how(c, how, mq_state_name(s->place.state), to);
 	else
-		mq_command_str(c, rejected ? "done" : "vanish");
+		mq_command_str(c, how);
 }
 
 int
@@ -252,9 +258,12 @@ rmq_take(struct mq_redis *r, struct mq_scan *s, const bool *chosen,
 	struct mq_command c = mq_redis_command(r);
 	struct mq_idgen ids = {0};
 	char tombstone[MQ_ID_LEN + 1];
+	bool away = rmq_transfer_needed(&c, s->place.queue, to);
 	int at = 0, rv = 0;
 
 	*taken = 0;
+	if (away && rmq_transfer_check(r, s->place.queue, to) == -1)
+		return -1;
 	if (s->walk->batch == 0)
 		s->walk->batch = TAKE_FIRST;
 	if (turn(r, s) == -1)
@@ -264,6 +273,8 @@ rmq_take(struct mq_redis *r, struct mq_scan *s, const bool *chosen,
 		start_take(&c, s, to, tombstone);
 		if (add_chosen(&c, s, chosen, s->walk->batch, &at) > 0)
 			rv = take_some(r, s, &c, taken);
+		if (rv == 0 && away)
+			rv = rmq_transfer_complete(r, s->place.queue, to);
 	}
 	mq_command_free(&c);
 	return rv;

@@ -2,12 +2,12 @@
 --
 --   KEYS  rmq::queues, rmq::connections, the queue's (see lib/place.lua),
 --         rejected, rate, counters, paused, watch, idle, ready and rejected in
---         the form for a cluster; then six of each connection: heartbeat, queues, the queue's
+--         the form for a cluster, outgoing, incoming; then six of each connection: heartbeat, queues, the queue's
 --         consumers, the queue's unacked, and these in the form for a cluster
 --   ARGV  the queue's name, 1 to only look, then the connections' names in the
 --         same order
 --   reply {consumers of it that live, unacked messages that dead connections
---         hold, 1 if the queue was known, how many were ready, rejected,
+--         hold, or that are on their way to another queue, 1 if the queue was known, how many were ready, rejected,
 --         delayed, 1 if somebody may wait for what becomes of those, how many
 --         keys are there in the form for a cluster}, or nothing when the
 --         connections are others now
@@ -22,21 +22,28 @@ local call = redis.call
 local queue, consumers, unacked = ARGV[1], 0, 0
 local cluster = call('EXISTS', KEYS[15], KEYS[16])
 
-if call('SCARD', KEYS[2]) ~= #ARGV - 2 then
+-- On a cluster the keys that are in other slots are replaced by one that never exists,
+-- and the heartbeat by the lease of the queue.
+local alone = KEYS[1]:sub(-6) == '::none'
+if not alone and call('SCARD', KEYS[2]) ~= #ARGV - 2 then
   return false
 end
 for i = 3, #ARGV do
-  local at = 17 + 6 * (i - 3)
-  if call('SISMEMBER', KEYS[2], ARGV[i]) == 0 then
+  local at = 19 + 6 * (i - 3)
+  if not alone and call('SISMEMBER', KEYS[2], ARGV[i]) == 0 then
     return false
   end
   local held = call('LLEN', KEYS[at + 3])
   cluster = cluster + call('EXISTS', KEYS[at + 4], KEYS[at + 5])
   if call('PTTL', KEYS[at]) <= 0 then
     unacked = unacked + held
-  elseif held > 0 or call('SISMEMBER', KEYS[at + 1], queue) == 1 then
+  elseif alone or held > 0 or call('SISMEMBER', KEYS[at + 1], queue) == 1 then
     consumers = consumers + math.max(1, call('SCARD', KEYS[at + 2]))
   end
+end
+-- What is on its way to another queue is not to be lost; only a look does not mind.
+if ARGV[2] ~= '1' then
+  unacked = unacked + call('HLEN', KEYS[17])
 end
 local reply = { consumers, unacked, call('SISMEMBER', KEYS[1], queue),
   call('LLEN', KEYS[3]) + call('ZCARD', KEYS[4]), call('LLEN', KEYS[9]),
@@ -48,7 +55,9 @@ need(KEYS[1], 'SREM')
 for i = 3, 14 do
   call('UNLINK', KEYS[i])
 end
-for at = 17, #KEYS, 6 do
+-- A mark may still keep a message from arriving twice.
+call('PEXPIRE', KEYS[18], 86400000)
+for at = 19, #KEYS, 6 do
   call('UNLINK', KEYS[at + 2])
   call('SREM', KEYS[at + 1], queue)
 end

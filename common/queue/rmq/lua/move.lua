@@ -2,9 +2,9 @@
 -- them, unseen.
 --
 --   KEYS  the keys of their queue, those of the target (the same for what is
---         dropped; see lib/place.lua), rmq::queues; then of rejected ones that
---         list, and of unacked ones that list and the heartbeat of their
---         connection
+--         dropped; see lib/place.lua), rmq::queues, or outgoing; then of
+--         rejected ones that list, and of unacked ones that list and the
+--         heartbeat of their connection, on a cluster its lease of the queue
 --   ARGV  from, how, max messages, about how many bytes
 --   from  'ready', the next to be claimed first; 'delayed', the first to fall
 --         due first; 'rejected', the oldest first; or 'unacked', the newest
@@ -13,20 +13,22 @@
 --         Delayed ones wait for no time and no tick any more; those in line
 --         for their group stay there, unless they go to another queue.
 --         Unacked ones go to the front, so that their order stays.
+--         'move ID FROM QUEUE': to another queue of a cluster, by way of
+--         outgoing; the keys of the target are those of the source then
 --         'drop': they are removed
 --         'last': the same, delayed ones from the end, where those in line are
 --   reply how many; with max 0, how many there are; -1: the connection is alive
 --
 -- A crash before: all are where they were.  After: each is in its new place
--- only.
+-- only, or in outgoing, from where a cleaner brings it to the other queue.
 
 -- include place
 -- include moves
 
 local q, to = queue_keys(1), queue_keys(7)
-local from, how = ARGV[1], ARGV[2]
+local from, how = ARGV[1], prepare_departure(ARGV[2], KEYS[13])
 local max, room, work = tonumber(ARGV[3]), tonumber(ARGV[4]), 1000
-local same, first = q.ready == to.ready, from == 'unacked'
+local same, first = not leaves(q, to), from == 'unacked'
 -- A message that asks for something takes the time of this many others.
 local WEIGHT = 12
 
@@ -124,7 +126,10 @@ local function move(s, part)
     prepare()
   end
   for i = 1, #new do
-    local element = from == 'delayed' and at_once(to, new[i], w[i]) or new[i]
+    local element = new[i]
+    if from == 'delayed' and not departure then
+      element = at_once(to, element, w[i])
+    end
     arrive(to, element, w[i], same and from ~= 'rejected', first)
   end
   arrive_plain(to, first)

@@ -1,10 +1,10 @@
 -- End a message's stay in an unacked list.
 --
 --   KEYS  the queue's (see lib/place.lua), unacked, rmq::queues, then for 'reject'
---         and 'expire' rejected, for 'push' the keys of the other queue; then by
---         receipt the connection's heartbeat and info
+--         and 'expire' rejected, for 'push' the keys of the other queue, or on a
+--         cluster outgoing; then by receipt the connection's heartbeat and info
 --   ARGV  how, element, header, offset, milliseconds, 32 bytes that make it
---         unique, number of the receipt or '', then if it has a
+--         unique, or the field for outgoing, number of the receipt or '', then if it has a
 --         result: the id, the text, and how many milliseconds to keep it
 --   how   'ack': it is gone
 --         'reject': to the newest end of rejected
@@ -17,7 +17,8 @@
 --   reply 1, or 0 when the element is not there: the lease was lost; or when
 --         the lease of a receipt is over, or the receipt was used
 --
--- A crash before: it is still unacked.  After: it is in its new place only.
+-- A crash before: it is still unacked.  After: it is in its new place only, or in
+-- outgoing.
 -- The write that may be refused (wrong type) comes before the removal, so a
 -- refusal changes nothing.
 
@@ -75,7 +76,13 @@ end
 local function move_on()
 -- include place
 
-  if how == 'reject' or how == 'expire' then
+  -- To another queue of a cluster; see outgoing.lua.
+  local outgoing = how == 'push' and KEYS[9]:sub(-10) == '::outgoing'
+    and KEYS[9]
+  if outgoing then
+    need(outgoing, 'HSET')
+    call('HSET', outgoing, ARGV[6], moved)
+  elseif how == 'reject' or how == 'expire' then
     call('LPUSH', KEYS[9], moved)
   elseif how == 'push' then
     local to = queue_keys(9)
@@ -97,7 +104,7 @@ local function move_on()
     put_back(q, moved, v, how == 'front')
   end
   call('LREM', unacked, from, element)
-  make_known(how == 'push' and queue_keys(9) or q, KEYS[8])
+  make_known(how == 'push' and not outgoing and queue_keys(9) or q, KEYS[8])
   if how ~= 'front' and how ~= 'again' then
     leave(q, w, how == 'expire' and 'vanish' or 'done', turn)
   elseif v and v.key and v.unique == 'queued' then

@@ -2,7 +2,7 @@
 --
 --   KEYS  list; then for 'take' the keys of its queue, and those of the
 --         target (the same for what is dropped; see lib/place.lua),
---         rmq::queues
+--         rmq::queues, or outgoing
 --   ARGV  'read', from, anchor, max messages, about how many bytes, needle
 --         'skip', the same: begins behind the first messages, from of them
 --         'take', from, anchor, span, tombstone, how, element...
@@ -25,7 +25,8 @@
 --         microseconds that this took, but for what does not depend on how many
 --         they are}
 --
--- A crash before: all are in the list.  After: each is in its new place only.
+-- A crash before: all are in the list.  After: each is in its new place only, or in
+-- outgoing.
 -- Commands that may be refused (wrong type, missing right) come first or are
 -- undone, so a refusal changes nothing.
 
@@ -130,6 +131,7 @@ local function take_found(q, to, how, found, places)
     new[i] = how == 'fresh' and anew(found[i], 'Mq-Attempt') or found[i]
   end
   local w, asking = all_options(new)
+  asking = departure and 1 or asking
   if asking > 0 then
     be_sure(q, to, moves)
   elseif moves then
@@ -153,13 +155,14 @@ local function take_found(q, to, how, found, places)
   end
   arrive_plain(to)
   -- A rejected message holds nothing, though another one with its id may.
-  if how == 'vanish' or how == 'move' and q.ready ~= to.ready then
+  if how == 'vanish' or how == 'move' and leaves(q, to) then
     drop(q, w, how == 'vanish' and how or 'done')
   end
   return took + stopwatch() - start
 end
 
 local function take(span, how)
+  how = prepare_departure(how, KEYS[14])
   local found, places = find_wanted(span)
   if #found == 0 then
     return { 0, from, 0, 0 }

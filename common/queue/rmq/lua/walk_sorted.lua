@@ -2,7 +2,7 @@
 --
 --   KEYS  set; then for 'take' the keys of its queue, and those of the
 --         target (the same for what is dropped; see lib/place.lua),
---         rmq::queues
+--         rmq::queues, or outgoing
 --   ARGV  'read', low, high, from, anchor, its score, max messages, about how
 --         many bytes, needle
 --         'skip', the same: begins behind the first messages, from of them
@@ -23,7 +23,7 @@
 --         anchor, its score}
 --
 -- A crash before: all are where they were.  After: each is in its new place
--- only.
+-- only, or in outgoing.
 
 -- include place
 -- include moves
@@ -78,7 +78,8 @@ local function find(how, same)
 end
 
 local function take(q, to, how)
-  local same = q.ready == to.ready
+  how = prepare_departure(how, KEYS[14])
+  local same = not leaves(q, to)
   local members, elements = find(how, same)
   local w, asking = all_options(elements)
   need(key, 'ZRANGE')
@@ -88,7 +89,8 @@ local function take(q, to, how)
     be_sure(q, to, how == 'move')
   end
   for i = 1, how == 'move' and #elements or 0 do
-    arrive(to, at_once(to, elements[i], w[i]), w[i], same)
+    arrive(to, departure and elements[i] or at_once(to, elements[i], w[i]),
+      w[i], same)
   end
   arrive_plain(to)
   if #members > 0 then

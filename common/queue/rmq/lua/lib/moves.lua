@@ -73,17 +73,48 @@ end
 
 local plain = {}
 
-local function arrive_plain(q, first)
-  if #plain > 0 then
-    call(first and 'RPUSH' or 'LPUSH', q.ready, unpack(plain))
-    plain = {}
+-- On a cluster another queue may be on another node.  Messages to it wait in a hash
+-- of their own queue, and arrive by arrive.lua; see outgoing.lua.  The caller says
+-- so by 'HOW ID FROM QUEUE' in place of a mere 'HOW', which is returned.
+local departure
+local function prepare_departure(how, outgoing)
+  local word, id, rest = how:match('^(%a+) (%w+)( .*)$')
+  if word then
+    call('HLEN', outgoing)
+    need(outgoing, 'HSET')
+    departure = { key = outgoing, id = id, rest = rest, n = 0 }
   end
+  return word or how
+end
+
+local function depart(element)
+  departure.n = departure.n + 1
+  plain[#plain + 1] = string.format('%s%06d%s', departure.id, departure.n,
+    departure.rest)
+  plain[#plain + 1] = element
+end
+
+-- Whether messages leave the queue q.
+local function leaves(q, to)
+  return departure or q.ready ~= to.ready
+end
+
+local function arrive_plain(q, first)
+  if #plain > 0 and departure then
+    call('HSET', departure.key, unpack(plain))
+  elseif #plain > 0 then
+    call(first and 'RPUSH' or 'LPUSH', q.ready, unpack(plain))
+  end
+  plain = {}
 end
 
 -- A message comes back to be claimed.  own: it still has its group and its key in
 -- this queue.  Messages that ask for nothing wait for arrive_plain().
 local function arrive(q, element, w, own, first)
-  if not w then
+  if departure then
+    depart(element)
+    return
+  elseif not w then
     plain[#plain + 1] = element
     return
   end

@@ -1,0 +1,315 @@
+/*
+ * The rmq layout: removing a queue and all that is kept about it.
+ *
+ * On a cluster the sets of names are in other slots.  There the steps are: transfers
+ * from the queue end; its keys go, unless a consumer has it; dead connections have
+ * it no more; it is not known any more; and if it has messages or a consumer again by
+ * now, it is known again.  Each step can be repeated.
+ */
+#include "layout.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/exit.h"
+#include "base/names.h"
+#include "base/xalloc.h"
+#include "keys.h"
+#include "scripts.h"
+#include "transfer.h"
+#include "unlisted.h"
+
+/* How often to try again when connections come and go. */
+#define DELETE_TRIES 100
+
+/* The names of connections and their keys, those in other slots than the queue's only
+ * on one server. */
+static void
+add_connection(struct mq_command *c, const char *name, const char *queue)
+{
+	rmq_key_lease(c, name, queue);
+	rmq_key_own(c, name, queue, "queues");
+	rmq_key_both(c, name, queue, "consumers");
+	rmq_key_both(c, name, queue, "unacked");
+	if (c->cluster) {
+		rmq_key_queue(c, queue, "none");
+		rmq_key_queue(c, queue, "none");
+	} else {
+		rmq_key_cluster(c, name, queue);
+	}
+}
+
+static void
+add_sets(struct mq_command *c, const char *queue)
+{
+	if (c->cluster) {
+		rmq_key_queue(c, queue, "none");
+		rmq_key_queue(c, queue, "none");
+	} else {
+		mq_command_words(c, RMQ_QUEUES " " RMQ_CONNECTIONS);
+	}
+}
+
+static void
+add_delete(struct mq_command *c, const char *queue, bool dry_run,
+    const struct mq_names *connections)
+{
+	static const char *const kept[] = {
+	    "rejected", "rate", "counters", "paused"};
+	size_t i, n = connections->n;
+
+	mq_command_script(c, &rmq_script_delete, (int)(18 + 6 * n));
+	add_sets(c, queue);
+	rmq_queue_keys(c, queue);
+	for (i = 0; i < sizeof(kept) / sizeof(kept[0]); i++)
+		rmq_key_queue(c, queue, kept[i]);
+	rmq_side.waits(c, queue);
+	for (i = 0; i < 2; i++)
+		if (c->cluster)
+			rmq_key_queue(c, queue, "none");
+		else
+			mq_command_fmt(c, "rmq::queue::{%s}::%s", queue,
+			    i == 0 ? "ready" : "rejected");
+	rmq_key_queue(c, queue, "outgoing");
+	rmq_key_queue(c, queue, "incoming");
+	for (i = 0; i < n; i++)
+		add_connection(c, connections->list[i].name, queue);
+	mq_command_str(c, queue);
+	mq_command_int(c, dry_run);
+	for (i = 0; i < n; i++)
+		mq_command_str(c, connections->list[i].name);
+}
+
+static int
+read_deletion(
+    struct mq_redis *r, const redisReply *reply, struct mq_deletion *out)
+{
+	long n[8];
+	size_t i;
+
+	if (reply->type != REDIS_REPLY_ARRAY ||
+	    reply->elements != sizeof(n) / sizeof(n[0]))
+		return mq_nonsense(r);
+	for (i = 0; i < reply->elements; i++) {
+		if (reply->element[i]->type != REDIS_REPLY_INTEGER)
+			return mq_nonsense(r);
+		n[i] = (long)reply->element[i]->integer;
+	}
+	out->consumers = n[0];
+	out->unacked = n[1];
+	out->known = n[2] != 0;
+	out->ready = n[3];
+	out->rejected = n[4];
+	out->delayed = n[5];
+	out->awaited = n[6] != 0;
+	out->cluster = n[7] != 0;
+	return 0;
+}
+
+static int
+list_connections(struct mq_redis *r, struct mq_names *names)
+{
+	redisReply *all = mq_call_members(r, RMQ_CONNECTIONS);
+
+	if (all == NULL)
+		return -1;
+	rmq_add_names(names, all);
+	freeReplyObject(all);
+	return 0;
+}
+
+/* *done is false when the connections have changed in between. */
+static int
+call_delete(struct mq_redis *r, const char *queue,
+    const struct mq_names *connections, struct mq_deletion *out, bool *done)
+{
+	struct mq_command c = mq_redis_command(r);
+	redisReply *reply;
+	int rv = 0;
+
+	add_delete(&c, queue, out->dry_run, connections);
+	reply = mq_call(r, &c, -1);
+	if (reply == NULL)
+		return -1;
+	*done = reply->type != REDIS_REPLY_NIL;
+	if (*done)
+		rv = read_deletion(r, reply, out);
+	freeReplyObject(reply);
+	return rv;
+}
+
+static int
+delete_at_once(struct mq_redis *r, const char *queue, struct mq_deletion *out)
+{
+	struct mq_names connections;
+	bool done = false;
+	int tries, rv = 0;
+
+	for (tries = 0; tries < DELETE_TRIES && rv == 0 && !done; tries++) {
+		connections = (struct mq_names){0};
+		rv = list_connections(r, &connections);
+		if (rv == 0)
+			rv = call_delete(r, queue, &connections, out, &done);
+		mq_names_free(&connections);
+	}
+	if (rv == 0 && !done) {
+		r->status = MQ_EXIT_AGAIN;
+		snprintf(r->error, sizeof(r->error),
+		    "%s: connections come and go all the time", queue);
+		rv = -1;
+	}
+	return rv;
+}
+
+/* --- on a cluster --------------------------------------------------------------- */
+
+/* The connections that have the queue, alive or not. */
+struct users {
+	const char *queue;
+	struct mq_names all, dead;
+	bool *consumes;
+	long alive;
+};
+
+static void
+ask_user(void *arg, size_t i, struct mq_command *c)
+{
+	const struct users *u = arg;
+	const char *name = u->all.list[i / 2].name;
+
+	mq_command_plain(c, i % 2 == 0 ? "SISMEMBER" : "PTTL");
+	rmq_key_connection(c, name, i % 2 == 0 ? "queues" : "heartbeat");
+	if (i % 2 == 0)
+		mq_command_str(c, u->queue);
+}
+
+static int
+take_user(void *arg, size_t i, redisReply *reply)
+{
+	struct users *u = arg;
+
+	if (reply->type != REDIS_REPLY_INTEGER)
+		return -1;
+	if (i % 2 == 0)
+		u->consumes[i / 2] = reply->integer != 0;
+	else if (u->consumes[i / 2] && reply->integer > 0)
+		u->alive++;
+	else if (u->consumes[i / 2])
+		mq_names_add(&u->dead, u->all.list[i / 2].name, NULL);
+	return 0;
+}
+
+static int
+find_users(struct mq_redis *r, const char *queue, struct users *u)
+{
+	int rv;
+
+	*u = (struct users){.queue = queue};
+	rv = list_connections(r, &u->all);
+	u->consumes = mq_xcalloc(u->all.n + 1, sizeof(*u->consumes));
+	if (rv == 0)
+		rv = mq_ask_all(r, 2 * u->all.n, ask_user, take_user, u);
+	return rv;
+}
+
+static void
+free_users(struct users *u)
+{
+	mq_names_free(&u->all);
+	mq_names_free(&u->dead);
+	free(u->consumes);
+}
+
+/* A command on a set of names. */
+static int
+change_set(struct mq_redis *r, const char *verb, const char *connection,
+    const char *queue, long long *n)
+{
+	struct mq_command c = mq_redis_command(r);
+
+	mq_command_plain(&c, verb);
+	if (connection != NULL)
+		rmq_key_connection(&c, connection, "queues");
+	else
+		rmq_key_all(&c, RMQ_QUEUES);
+	mq_command_str(&c, queue);
+	return mq_call_number(r, &c, n);
+}
+
+static int
+has_messages(struct mq_redis *r, const char *queue, bool *yes)
+{
+	static const char *const kept[] = {
+	    "ready", "priority", "delayed", "rejected", "outgoing"};
+	struct mq_command c = mq_redis_command(r);
+	long long n = 0;
+	size_t i;
+	int rv;
+
+	mq_command_plain(&c, "EXISTS");
+	for (i = 0; i < sizeof(kept) / sizeof(kept[0]); i++)
+		rmq_key_queue(&c, queue, kept[i]);
+	rv = mq_call_number(r, &c, &n);
+	*yes = n > 0;
+	return rv;
+}
+
+/* The name goes, unless the queue is in use again. */
+static int
+forget_queue(struct mq_redis *r, const char *queue, const struct users *before)
+{
+	struct users now = {.queue = queue};
+	long long n;
+	bool used = false;
+	size_t i;
+	int rv = 0;
+
+	for (i = 0; i < before->dead.n && rv == 0; i++)
+		rv =
+		    change_set(r, "SREM", before->dead.list[i].name, queue, &n);
+	if (rv == 0)
+		rv = change_set(r, "SREM", NULL, queue, &n);
+	if (rv == 0)
+		rv = has_messages(r, queue, &used);
+	if (rv == 0)
+		rv = find_users(r, queue, &now);
+	if (rv == 0 && (used || now.alive > 0))
+		rv = change_set(r, "SADD", NULL, queue, &n);
+	free_users(&now);
+	return rv;
+}
+
+static int
+delete_by_steps(struct mq_redis *r, const char *queue, struct mq_deletion *out)
+{
+	struct mq_round round = {.r = r};
+	struct users u = {.queue = queue};
+	long long known = 0;
+	long ended;
+	bool done;
+	int rv = 0;
+
+	if (!out->dry_run)
+		rv = rmq_transfer_finish(&round, queue, NULL, &ended);
+	if (rv == 0)
+		rv = find_users(r, queue, &u);
+	if (rv == 0)
+		rv = change_set(r, "SISMEMBER", NULL, queue, &known);
+	/* A live connection that the script does not see, as it has no lease. */
+	out->consumers = u.alive;
+	if (rv == 0 && u.alive == 0)
+		rv = call_delete(r, queue, &u.all, out, &done);
+	out->known = known != 0;
+	if (rv == 0 && !out->dry_run && out->consumers == 0 &&
+	    out->unacked == 0)
+		rv = forget_queue(r, queue, &u);
+	free_users(&u);
+	return rv;
+}
+
+int
+rmq_delete_queue(struct mq_redis *r, const char *queue, struct mq_deletion *out)
+{
+	return mq_redis_command(r).cluster ? delete_by_steps(r, queue, out) :
+					     delete_at_once(r, queue, out);
+}

@@ -1,0 +1,46 @@
+-- Read messages that are on their way to other queues of a cluster.
+--
+--   KEYS  outgoing, none
+--   ARGV  a field, or ''; the name of a queue, or ''; max messages; about how
+--         many bytes
+--   reply {field, element...}: in the order of the fields, those behind that
+--         one; with a queue, only those that go there
+--
+-- A field is 'ID FROM QUEUE': 38 characters, of which the last six count the
+-- messages of one step; where the message was: 'rejected', 'delayed',
+-- 'unacked', or 'push', which a worker says; and the queue that it goes to.
+-- The value is the element as it shall arrive.
+--
+-- A crash before and after: nothing has changed.
+
+local call = redis.call
+local key, after, to = KEYS[1], ARGV[1], ARGV[2]
+local max, room = tonumber(ARGV[3]), tonumber(ARGV[4])
+-- Of more than these, any are read first: to sort all would take too long.
+local SORTED = 1000
+
+local all
+if to == '' and call('HLEN', key) > SORTED then
+  all = call('HRANDFIELD', key, SORTED)
+else
+  all = call('HKEYS', key)
+end
+local fields = {}
+for i = 1, #all do
+  if all[i] > after and (to == '' or all[i]:match('^%S+ %a+ (.*)$') == to) then
+    fields[#fields + 1] = all[i]
+  end
+end
+table.sort(fields)
+
+local reply = {}
+for i = 1, math.min(max, #fields) do
+  if room <= 0 then
+    break
+  end
+  local element = call('HGET', key, fields[i])
+  reply[#reply + 1] = fields[i]
+  reply[#reply + 1] = element
+  room = room - #element
+end
+return reply

@@ -1,0 +1,338 @@
+#include "transfer.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/exit.h"
+#include "base/id.h"
+#include "base/xalloc.h"
+#include "redis/nodes.h"
+#include "scripts.h"
+
+/* How long a replica may take. */
+#define CONFIRM_MS 5000
+/* Others may begin transfers all the time. */
+#define READS_MAX 1000
+
+bool
+rmq_transfer_needed(
+    const struct mq_command *c, const char *from, const char *to)
+{
+	return c->cluster && to != NULL && strcmp(from, to) != 0;
+}
+
+void
+rmq_transfer_how(
+    struct mq_command *c, const char *how, const char *from, const char *to)
+{
+	struct mq_idgen ids = {0};
+	char id[MQ_ID_LEN + 1];
+
+	mq_id_make(&ids, (uint64_t)mq_clock_unix_us(), id);
+	if (*how == '\0')
+		mq_command_fmt(c, "%s000001 %s %s", id, from, to);
+	else
+		mq_command_fmt(c, "%s %s %s %s", how, id, from, to);
+}
+
+static void
+add_read(struct mq_command *c, const char *source, const char *to,
+    const struct mq_buf *after)
+{
+	mq_command_script(c, &rmq_script_outgoing, 2);
+	rmq_key_queue(c, source, "outgoing");
+	rmq_key_queue(c, source, "none");
+	mq_command_arg(c, after->data, after->len);
+	mq_command_str(c, to != NULL ? to : "");
+	mq_command_int(c, RMQ_TRANSFER_COUNT);
+	mq_command_int(c, RMQ_TRANSFER_BYTES);
+}
+
+void
+rmq_transfer_arrive(struct mq_command *c, const char *source, const char *to,
+    const struct mq_part *parts, int n)
+{
+	int i;
+
+	mq_command_script(c, &rmq_script_arrive, RMQ_QUEUE_KEYS + 2);
+	rmq_queue_keys(c, to);
+	rmq_key_queue(c, to, "incoming");
+	rmq_key_queue(c, to, "none");
+	mq_command_str(c, source);
+	for (i = 0; i < 2 * n; i++)
+		mq_command_arg(c, parts[i].p, parts[i].n);
+}
+
+/* WAIT has no key, and goes where one of the queue would. */
+void
+rmq_transfer_confirm(struct mq_command *c, const char *to)
+{
+	int slot;
+
+	mq_command_plain(c, "EXISTS");
+	rmq_key_queue(c, to, "none");
+	slot = c->slot;
+	mq_command_plain(c, "WAIT");
+	mq_command_int(c, 1);
+	mq_command_int(c, CONFIRM_MS);
+	c->slot = slot;
+}
+
+void
+rmq_transfer_know(struct mq_command *c, const char *to)
+{
+	mq_command_plain(c, "SADD");
+	rmq_key_all(c, RMQ_QUEUES);
+	mq_command_str(c, to);
+}
+
+void
+rmq_transfer_end(struct mq_command *c, const char *source,
+    const struct mq_part *parts, int n)
+{
+	int i;
+
+	mq_command_plain(c, "HDEL");
+	rmq_key_queue(c, source, "outgoing");
+	for (i = 0; i < 2 * n; i += 2)
+		mq_command_arg(c, parts[i].p, parts[i].n);
+}
+
+/* --- waiting -------------------------------------------------------------------- */
+
+int
+rmq_transfer_check(struct mq_redis *r, const char *source, const char *to)
+{
+	struct mq_command c = mq_redis_command(r);
+
+	rmq_transfer_arrive(&c, source, to, NULL, 0);
+	if (mq_call_done(r, &c) == -1)
+		return -1;
+	c = mq_redis_command(r);
+	rmq_transfer_know(&c, source);
+	return mq_call_done(r, &c);
+}
+
+/* Some messages of one queue to another. */
+struct batch {
+	struct mq_round *round;
+	const char *source;
+	char *to;
+	struct mq_part *parts;
+	int n;
+};
+
+/* The queue that a field names, which the caller frees; NULL: it is none of ours. */
+static char *
+target_of(const redisReply *field)
+{
+	const char *p = memchr(field->str, ' ', field->len), *to;
+
+	to = p != NULL ? strchr(p + 1, ' ') : NULL;
+	if (to == NULL || strlen(field->str) != field->len ||
+	    rmq_queue_error(to + 1) != NULL)
+		return NULL;
+	return mq_xstrdup(to + 1);
+}
+
+static void
+note_unconfirmed(const struct batch *b)
+{
+	struct mq_redis *r = b->round->r;
+
+	(void)mq_redis_fail(r, MQ_EXIT_AGAIN,
+	    "%s: no replica of its node has confirmed its messages", b->to);
+	if (b->round->status != 0)
+		return;
+	b->round->status = r->status;
+	snprintf(b->round->error, sizeof(b->round->error), "%s", r->error);
+}
+
+/* One step: its integer, or *n is -1 if it was refused. */
+static int
+call_step(const struct batch *b, struct mq_command *c, long long *n)
+{
+	redisReply *reply;
+	int rv = mq_round_call(b->round, c, REDIS_REPLY_INTEGER, &reply);
+
+	*n = reply != NULL ? reply->integer : -1;
+	freeReplyObject(reply);
+	return rv;
+}
+
+/* Step 3, on the connection of step 2; *n is 0 if that is not to be relied upon. */
+static int
+confirm(const struct batch *b, long long *n)
+{
+	struct mq_command c = mq_redis_command(b->round->r);
+
+	*n = 1;
+	rmq_transfer_confirm(&c, b->to);
+	if (!mq_nodes_replicated(b->round->r, &c)) {
+		mq_command_free(&c);
+		return 0;
+	}
+	if (call_step(b, &c, n) == -1)
+		return -1;
+	if (*n == 0)
+		note_unconfirmed(b);
+	return 0;
+}
+
+/* Steps 2 to 5; *ended: all were good. */
+static int
+finish_batch(const struct batch *b, bool *ended)
+{
+	struct mq_command empty = mq_redis_command(b->round->r), c = empty;
+	long long n;
+
+	rmq_transfer_arrive(&c, b->source, b->to, b->parts, b->n);
+	if (call_step(b, &c, &n) == -1)
+		return -1;
+	if (n >= 0 && confirm(b, &n) == -1)
+		return -1;
+	*ended = n > 0;
+	if (!*ended)
+		return 0;
+	c = empty;
+	rmq_transfer_know(&c, b->to);
+	if (call_step(b, &c, &n) == -1)
+		return -1;
+	c = empty;
+	rmq_transfer_end(&c, b->source, b->parts, b->n);
+	if (n >= 0 && call_step(b, &c, &n) == -1)
+		return -1;
+	*ended = n >= 0;
+	return 0;
+}
+
+/* What was read, and the queue that each message goes to: NULL: it is done, or its
+ * field is none of ours. */
+struct slice {
+	redisReply *reply;
+	char **to;
+	size_t n;
+};
+
+static void
+slice_make(struct slice *s, redisReply *reply)
+{
+	size_t i;
+
+	s->reply = reply;
+	s->n = reply->elements / 2;
+	s->to = mq_xcalloc(s->n + 1, sizeof(*s->to));
+	for (i = 0; i < s->n; i++)
+		s->to[i] = target_of(reply->element[2 * i]);
+}
+
+static void
+slice_free(struct slice *s)
+{
+	size_t i;
+
+	for (i = 0; i < s->n; i++)
+		free(s->to[i]);
+	free(s->to);
+	freeReplyObject(s->reply);
+}
+
+/* Takes all those from the first one on that go where that one goes. */
+static void
+gather(struct batch *b, struct slice *s, size_t first)
+{
+	redisReply **e = s->reply->element;
+	size_t i, j;
+
+	b->n = 0;
+	b->to = s->to[first];
+	s->to[first] = NULL;
+	for (i = first; i < s->n; i++) {
+		if (i > first &&
+		    (s->to[i] == NULL || strcmp(s->to[i], b->to) != 0))
+			continue;
+		free(s->to[i]);
+		s->to[i] = NULL;
+		for (j = 2 * i; j < 2 * i + 2; j++)
+			b->parts[2 * b->n + j % 2] =
+			    (struct mq_part){e[j]->str, e[j]->len};
+		b->n++;
+	}
+}
+
+/* *all becomes false if one has not ended. */
+static int
+finish_slice(struct batch *b, struct slice *s, long *ended, bool *all)
+{
+	size_t i;
+	bool good = false;
+	int rv = 0;
+
+	b->parts = mq_xcalloc(2 * s->n + 1, sizeof(*b->parts));
+	for (i = 0; i < s->n && rv == 0; i++) {
+		if (s->to[i] == NULL)
+			continue;
+		gather(b, s, i);
+		rv = finish_batch(b, &good);
+		*ended += good ? b->n : 0;
+		*all &= good;
+		free(b->to);
+	}
+	free(b->parts);
+	return rv;
+}
+
+int
+rmq_transfer_finish(
+    struct mq_round *round, const char *source, const char *to, long *ended)
+{
+	struct batch b = {.round = round, .source = source};
+	struct slice s;
+	struct mq_buf after = {0};
+	struct mq_command c;
+	redisReply *reply, *last;
+	bool all = true;
+	int reads, rv = 0;
+
+	*ended = 0;
+	for (reads = 0; rv == 0 && reads < READS_MAX; reads++) {
+		c = mq_redis_command(round->r);
+		add_read(&c, source, to, &after);
+		rv = mq_round_call_strings(round, &c, &reply);
+		if (reply == NULL || reply->elements < 2) {
+			freeReplyObject(reply);
+			break;
+		}
+		slice_make(&s, reply);
+		rv = finish_slice(&b, &s, ended, &all);
+		/* Those that stay are not read again. */
+		last = reply->element[2 * s.n - 2];
+		if (!all)
+			mq_buf_set(&after, last->str, last->len);
+		slice_free(&s);
+	}
+	mq_buf_free(&after);
+	return rv;
+}
+
+int
+rmq_transfer_complete(struct mq_redis *r, const char *source, const char *to)
+{
+	struct mq_round round = {.r = r};
+	long ended;
+
+	if (rmq_transfer_finish(&round, source, to, &ended) == -1)
+		return -1;
+	if (round.status == 0 && round.refused > 0) {
+		round.status = MQ_EXIT_NOPERM;
+		snprintf(
+		    round.error, sizeof(round.error), "%s: not permitted", to);
+	}
+	if (mq_round_end(&round) == 0)
+		return 0;
+	strlcat(r->error, "; what is on its way arrives by mq-clean",
+	    sizeof(r->error));
+	return -1;
+}

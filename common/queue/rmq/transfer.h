@@ -1,0 +1,62 @@
+/*
+ * Messages that go to another queue of a cluster, which may be on another node.  A
+ * transfer is done in steps, each of which can be repeated:
+ *
+ *	1. The source's script puts the message into the hash rmq::queue::{S}::outgoing.
+ *	2. arrive: it enters the target, with a mark in rmq::queue::{T}::incoming; if
+ *	   the mark is there, nothing happens.
+ *	3. confirm: if the target's node has replicas, one of them has it.
+ *	4. know: the target is known.
+ *	5. end: it leaves outgoing.
+ *
+ * Whoever begins a transfer goes through them, and a cleaner ends what a crash has left.
+ * The functions down to rmq_transfer_end() only build commands, for connections
+ * of any kind; the others wait.  For this folder only.
+ */
+#ifndef MQ_RMQ_TRANSFER_H
+#define MQ_RMQ_TRANSFER_H
+
+#include "keys.h"
+#include "redis/round.h"
+
+/* A step's messages: at most this many, or about this many bytes. */
+#define RMQ_TRANSFER_COUNT 500
+#define RMQ_TRANSFER_BYTES (1 << 20)
+
+/* Whether messages from one queue to the other (NULL: nowhere) need this. */
+bool rmq_transfer_needed(
+    const struct mq_command *, const char *from, const char *to);
+
+/*
+ * Step 1 is in the scripts that take messages from their places.  This adds one
+ * argument, "HOW ID FROM TO", with an id of its own for each call; from: see
+ * lua/outgoing.lua.  An empty how: "ID000001 FROM TO", which is the field of a
+ * single message.
+ */
+void rmq_transfer_how(
+    struct mq_command *, const char *how, const char *from, const char *to);
+
+/* Steps 2 to 5.  parts: a field and an element by turns, 2 * n of them, all to the
+ * same queue.  Each replies with an integer, arrive with how many were new there. */
+void rmq_transfer_arrive(struct mq_command *, const char *source,
+    const char *to, const struct mq_part *parts, int n);
+/* Only if the target's node has a replica.  On the connection of arrive; reply 0:
+ * not confirmed, and the messages stay in outgoing. */
+void rmq_transfer_confirm(struct mq_command *, const char *to);
+void rmq_transfer_know(struct mq_command *, const char *to);
+void rmq_transfer_end(struct mq_command *, const char *source,
+    const struct mq_part *parts, int n);
+
+/* Before step 1: fails, with the error, if the target would refuse messages; and makes
+ * the source known, so that a cleaner looks there. */
+int rmq_transfer_check(struct mq_redis *, const char *source, const char *to);
+
+/* Ends the transfers from a queue to another (NULL: to any).  -1: the connection is
+ * lost; other errors are noted, and the messages stay in outgoing. */
+int rmq_transfer_finish(
+    struct mq_round *, const char *source, const char *to, long *ended);
+/* The same, where any error is returned. */
+int rmq_transfer_complete(
+    struct mq_redis *, const char *source, const char *to);
+
+#endif

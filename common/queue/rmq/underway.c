@@ -1,0 +1,181 @@
+/*
+ * The rmq layout: on a cluster, ending transfers that somebody has begun, and
+ * forgetting their marks; see transfer.h.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/xalloc.h"
+#include "keys.h"
+#include "steps.h"
+#include "transfer.h"
+
+/* A mark stays for so long, as a program that was stopped may repeat a step late; when
+ * a queue has very many marks, for a shorter time. */
+#define MARK_MS	     (24 * INT64_C(3600000))
+#define MARK_MANY_MS INT64_C(600000)
+#define MARK_MANY    10000
+
+struct lengths {
+	struct rmq_cleaner *w;
+	struct mq_names queues;
+	long long (*n)[2]; /* of outgoing and incoming */
+};
+
+static void
+ask_length(void *arg, size_t i, struct mq_command *c)
+{
+	const struct lengths *l = arg;
+
+	mq_command_plain(c, "HLEN");
+	rmq_key_queue(c, l->queues.list[i / 2].name,
+	    i % 2 == 0 ? "outgoing" : "incoming");
+}
+
+static int
+take_length(void *arg, size_t i, redisReply *reply)
+{
+	struct lengths *l = arg;
+
+	if (mq_round_good(&l->w->round, reply, REDIS_REPLY_INTEGER))
+		l->n[i / 2][i % 2] = reply->integer;
+	return 0;
+}
+
+/* Some marks of a queue: fields and values by turns. */
+struct marks {
+	struct rmq_cleaner *w;
+	const char *queue;
+	int64_t before_ms;
+	redisReply *list;
+	struct mq_command drop;
+};
+
+/* A mark is of the form "MS SOURCE".  NULL: it is new, or none of ours. */
+static const char *
+source_of(const struct marks *m, size_t i)
+{
+	const redisReply *value = m->list->element[2 * i + 1];
+	char *source;
+
+	if (strtoll(value->str, &source, 10) >= m->before_ms ||
+	    *source != ' ' || rmq_queue_error(source + 1) != NULL)
+		return NULL;
+	return source + 1;
+}
+
+static void
+ask_outgoing(void *arg, size_t i, struct mq_command *c)
+{
+	const struct marks *m = arg;
+	const char *source = source_of(m, i);
+
+	if (source == NULL) {
+		mq_command_plain(c, "PING");
+		return;
+	}
+	mq_command_plain(c, "HEXISTS");
+	rmq_key_queue(c, source, "outgoing");
+	mq_command_arg(
+	    c, m->list->element[2 * i]->str, m->list->element[2 * i]->len);
+}
+
+static int
+take_outgoing(void *arg, size_t i, redisReply *reply)
+{
+	struct marks *m = arg;
+	const redisReply *field = m->list->element[2 * i];
+
+	if (source_of(m, i) != NULL &&
+	    mq_round_good(&m->w->round, reply, REDIS_REPLY_INTEGER) &&
+	    reply->integer == 0)
+		mq_command_arg(&m->drop, field->str, field->len);
+	return 0;
+}
+
+/* Those that the source's outgoing has no more. */
+static int
+drop_marks(struct marks *m)
+{
+	struct mq_redis *r = m->w->round.r;
+	redisReply *reply;
+	int none, rv;
+
+	m->drop = mq_redis_command(r);
+	mq_command_plain(&m->drop, "HDEL");
+	rmq_key_queue(&m->drop, m->queue, "incoming");
+	none = m->drop.args;
+	rv = mq_ask_each(
+	    r, m->list->elements / 2, ask_outgoing, take_outgoing, m);
+	if (rv == -1 || m->drop.args == none) {
+		mq_command_free(&m->drop);
+		return rv;
+	}
+	rv = mq_round_call(&m->w->round, &m->drop, REDIS_REPLY_INTEGER, &reply);
+	freeReplyObject(reply);
+	return rv;
+}
+
+static int
+forget_marks(struct rmq_cleaner *w, const char *queue, int64_t before_ms)
+{
+	struct marks m = {.w = w, .queue = queue, .before_ms = before_ms};
+	char cursor[MQ_CURSOR_SIZE] = "0";
+	struct mq_command c;
+	redisReply *reply;
+	int rv = 0;
+
+	while (rv == 0 && *cursor != '\0') {
+		c = mq_redis_command(w->round.r);
+		mq_command_plain(&c, "HSCAN");
+		rmq_key_queue(&c, queue, "incoming");
+		mq_command_str(&c, cursor);
+		mq_command_str(&c, "COUNT");
+		mq_command_int(&c, MQ_CURSOR_STEP);
+		rv = mq_round_call(&w->round, &c, REDIS_REPLY_ARRAY, &reply);
+		if (reply == NULL)
+			break;
+		m.list = mq_cursor_take(cursor, reply);
+		if (m.list != NULL && mq_reply_strings(m.list))
+			rv = drop_marks(&m);
+		freeReplyObject(reply);
+	}
+	return rv;
+}
+
+static int
+clean_queue(struct rmq_cleaner *w, const char *queue, const long long n[2],
+    int64_t now_ms)
+{
+	int64_t age = n[1] > MARK_MANY ? MARK_MANY_MS : MARK_MS;
+	long ended = n[0] > 0 && w->how->dry_run ? (long)n[0] : 0;
+	int rv = 0;
+
+	if (n[0] > 0 && !w->how->dry_run)
+		rv = rmq_transfer_finish(&w->round, queue, NULL, &ended);
+	w->out->transferred += ended;
+	if (rv == 0 && n[1] > 0 && now_ms > 0 && !w->how->dry_run)
+		rv = forget_marks(w, queue, now_ms - age);
+	return rv;
+}
+
+int
+rmq_underway(struct rmq_cleaner *w)
+{
+	struct lengths l = {.w = w};
+	int64_t now_ms = 0;
+	size_t i;
+	int rv = rmq_cleaner_listed(w, RMQ_QUEUES, &l.queues, NULL);
+
+	if (rv == 0)
+		rv = rmq_cleaner_now(w, &now_ms);
+	l.n = mq_xcalloc(l.queues.n + 1, sizeof(*l.n));
+	if (rv == 0)
+		rv = mq_ask_each(
+		    w->round.r, 2 * l.queues.n, ask_length, take_length, &l);
+	for (i = 0; i < l.queues.n && rv == 0; i++)
+		rv = clean_queue(w, l.queues.list[i].name, l.n[i], now_ms);
+	free(l.n);
+	mq_names_free(&l.queues);
+	return rv;
+}
