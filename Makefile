@@ -3,7 +3,8 @@
 #   make            build the tools into build/
 #   make demo       install what is missing, build, run the main job
 #   make check      the same for all tests, or those in TESTS; STATIC=1: and lint;
-#                   TOPOLOGY=sentinel: the tools ask sentinels for the server
+#                   TOPOLOGY=sentinel: the tools ask sentinels for the server;
+#                   TOPOLOGY=cluster: it is a cluster
 #   make faults     kill and disturb everything, at random: SEED, RUNS, LAYOUT;
 #                   TOPOLOGY=sentinel: RUNS failovers
 #   make bench      compare with other tools, as ratios

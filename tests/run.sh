@@ -10,6 +10,10 @@
 # each; but files with the line "# topology: own" are about other ways to a server, and
 # are left out.
 #
+# With TOPOLOGY=cluster, the server is a cluster of three masters.  A test that cannot
+# be about one says so, and why: no_cluster.  A file with the line "# topologies: cluster"
+# is run there, too, when TOPOLOGY is not set.
+#
 # A tool's tests are in the folder of its name.  The others:
 #
 #	queue		what the tools together make of a queue, and its keys
@@ -64,6 +68,9 @@ for file in $TESTS; do
 	[ -n "$layouts" ] || start "$name" bats --tap "$file"
 	for layout in $layouts; do
 		start "$name $layout" env LAYOUT="$layout" bats --tap "$file"
+	done
+	for topology in $([ -n "${TOPOLOGY-}" ] || sed -n 's/^# topologies: //p' "$file"); do
+		start "$name $topology" env TOPOLOGY="$topology" bats --tap "$file"
 	done
 done
 wait

@@ -197,6 +197,7 @@ rmq::queues"
 }
 
 @test "clean: connections of Go programs with the keys for a cluster are left alone" {
+	no_cluster "there is only that form"
 	go_cluster cluster-111111 q m1 m2
 	go_cluster stops-222222 jobs
 	redis sadd 'rmq::connection::stops-222222::queue::{jobs}::consumers' c >/dev/null
@@ -528,7 +529,7 @@ buried() {
 		graveyard 6
 		redis acl setuser weak reset on '>pw' allkeys '&*' +@all "-$verb" \
 			>/dev/null
-		run_mq 77 mq-clean -u "unix://weak:pw@$D/redis.sock"
+		run_mq 77 mq-clean -u "$(url_as weak:pw)"
 		assert_regex "$stderr" "^mq-clean: .*(NOPERM|ACL failure|can't run this command)"
 		# What is not back is still found.
 		redis smembers rmq::connections >"$T/listed"
@@ -566,6 +567,7 @@ bury() {
 }
 
 @test "clean: a step that comes too late for its message does nothing" {
+	no_cluster "the step has other keys"
 	local a='"\xff\x00\xbe\xbe\x4a{\"A\":null}\n"'
 	local b='"\xff\x00\xbe\xbe\x4a{\"B\":null}\n"'
 
@@ -587,6 +589,7 @@ bury() {
 }
 
 @test "clean: a step that comes too late for the dead does nothing" {
+	no_cluster "the step has other keys"
 	go_dead web-111111 q m1 m2
 	redis set rmq::connection::web-111111::heartbeat 1 EX 60 >/dev/null
 	digest >"$T/before"
@@ -913,7 +916,8 @@ stays_listed() {
 	redis del rmq::queues >/dev/null
 	redis set rmq::queues mine >/dev/null
 	run_mq 76 mq-clean
-	stays_listed web-111111 q 1
+	# On a cluster the queue becomes known after its messages are back.
+	stays_listed web-111111 q "$([ "${TOPOLOGY-}" != cluster ] && echo 1 || echo 0)"
 	redis del rmq::queues >/dev/null
 	redis del "$(unacked web-111111)" >/dev/null
 	redis set "$(unacked web-111111)" mine >/dev/null
@@ -992,7 +996,7 @@ print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)' \
 rounds_reach() {
 	local n
 
-	n=$(redis info commandstats | sed -n 's/^cmdstat_scan:calls=\([0-9]*\),.*/\1/p')
+	n=$(redis info commandstats | sed -n 's/^cmdstat_sscan:calls=\([0-9]*\),.*/\1/p')
 	[ "${n:-0}" -ge "$1" ]
 }
 

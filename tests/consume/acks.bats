@@ -162,7 +162,7 @@ did_reaches() {
 	{ echo wait go; seq 1000; } >"$T/all"
 	run_mq 0 mq-publish -l q <"$T/all"
 	redis acl setuser some on '>pw' allkeys allchannels +@all -lset >/dev/null
-	MQ_URL="unix://some:pw@$D/redis.sock" start_mq mq-consume --stream -j 2 \
+	MQ_URL="$(url_as some:pw)" start_mq mq-consume --stream -j 2 \
 		-l q -- "$T/work"
 	eventually 60 only_left 1
 	assert_equal "$(undone)" "wait go"

@@ -314,6 +314,7 @@ accepted_reach() {
 }
 
 @test "crash: the private server is brought back, and the work goes on" {
+	no_cluster "that is one server"
 	unset MQ_URL
 	export XDG_STATE_HOME=$T/state XDG_CONFIG_HOME=$T/config
 	D=$T/state/mq
@@ -478,6 +479,7 @@ told_by_transaction() {
 }
 
 @test "crash: no script copies what a consumer holds when it connects again" {
+	no_cluster "there a script reads it"
 	[ "${LAYOUT:-rmq}" = rmq ] || skip "rsmq holds ids"
 	seq 3 | run_mq 0 mq-publish -l q
 	start_mq mq-consume -j 3 -q q -- "$T/hold"
@@ -562,11 +564,13 @@ END
 }
 
 @test "crash: answers lost on the way: nothing lost, nothing twice" {
+	no_cluster "the proxy stands before one server"
 	seq 1500 >"$T/all"
 	answers_lost
 }
 
 @test "crash: what a lost connection has sent does not come later" {
+	no_cluster "the proxy stands before one server"
 	# On USR1 the connections end for the client, and not for the server.
 	cat >"$T/proxy" <<'END'
 import signal, socket, sys, threading
@@ -622,6 +626,7 @@ mains_are() {
 }
 
 @test "crash: answers lost on the way to messages that are alike" {
+	no_cluster "the proxy stands before one server"
 	yes $'a\nb' | head -n 600 >"$T/all"
 	# Some run while the end of an older one is told.
 	sed -i 's/^read.*/&; sleep 0.0$(($$ % 3))/' "$T/note"
@@ -652,6 +657,7 @@ mains_are() {
 }
 
 @test "crash: a message that is lost while its end is under way is not done" {
+	no_cluster "the proxy stands before one server"
 	"$root/tests/helpers/link.py" "$D/redis.sock" 0.4 >"$T/port" 3>&- &
 	eventually 10 [ -s "$T/port" ]
 	run_mq 0 mq-publish q body

@@ -106,7 +106,7 @@ no_traces() {
 	run_mq 0 mq-consume -n 1 q -- cmp - "$T/large"
 	"$BUILD/mq-publish" q <"$T/large"
 	redis acl setuser old on '>pw' '~*' '&*' +@all -rename >/dev/null
-	MQ_URL=unix://old:pw@$D/redis.sock run_mq 0 mq-consume -n 1 q -- \
+	MQ_URL=$(url_as old:pw) run_mq 0 mq-consume -n 1 q -- \
 		cmp - "$T/large"
 	assert_equal "$(held q)" "0 0 0 0"
 	redis acl deluser old >/dev/null
@@ -114,7 +114,7 @@ no_traces() {
 
 # as_old TOOL ARGUMENT...: by a user with the rights of an earlier version.
 as_old() {
-	MQ_URL=unix://old:pw@$D/redis.sock "$BUILD/$1" "${@:2}"
+	MQ_URL=$(url_as old:pw) "$BUILD/$1" "${@:2}"
 }
 
 @test "large: without the rights to move it: whole, or refused" {
@@ -541,7 +541,7 @@ due_soon() {
 			>/dev/null
 		due_soon "$T/large"
 		due_soon "$T/large"
-		MQ_URL=unix://old:pw@$D/redis.sock run_mq 0 mq-consume -n 2 \
+		MQ_URL=$(url_as old:pw) run_mq 0 mq-consume -n 2 \
 			--no-clean q -- cmp - "$T/large"
 		assert_equal "$(held q)" "0 0 0 0"
 		no_traces

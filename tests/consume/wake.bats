@@ -296,7 +296,7 @@ soon() {
 
 	read -ra rules < <("$BUILD/mq-consume" --print-acl q | sed 's/&mq::wake::[*]//')
 	redis acl setuser old reset on '>pw' "${rules[@]}" >/dev/null
-	MQ_URL=unix://old:pw@$D/redis.sock fleet 2 q -- "$T/note"
+	MQ_URL=$(url_as old:pw) fleet 2 q -- "$T/note"
 	eventually 10 eval '[ "$(grep -c "looking for messages once a second" "$T/err")" = 2 ]'
 	run_mq 0 mq-publish q 1
 	soon 1
@@ -310,7 +310,7 @@ soon() {
 	read -ra rules < <("$BUILD/mq-consume" --print-acl q)
 	redis acl setuser new reset on '>pw' "${rules[@]}" >/dev/null
 	redis acl log reset >/dev/null
-	MQ_URL=unix://new:pw@$D/redis.sock fleet 3 q -- "$T/note"
+	MQ_URL=$(url_as new:pw) fleet 3 q -- "$T/note"
 	eventually 10 at_rest 2
 	run_mq 0 mq-publish q 3
 	soon 3

@@ -13,24 +13,6 @@
 #   node_kill I             SIGKILL
 #   refusals_come           whether a command was refused because a slot moves
 
-# Ports of which nobody has any, nor those of the bus, 10000 above.
-cluster_ports() {
-	python3 -c 'import random, socket, sys
-n = int(sys.argv[1])
-while True:
-    port = random.randrange(20000, 30000 - n)
-    try:
-        for p in range(port, port + n):
-            for q in p, p + 10000:
-                s = socket.socket()
-                s.bind(("127.0.0.1", q))
-                s.close()
-    except OSError:
-        continue
-    print(port)
-    break' "$1"
-}
-
 # cluster_start [REPLICAS]
 cluster_start() {
 	local replicas=${1:-0} i nodes=()

@@ -5,7 +5,10 @@
 #   redis ARGS...         redis-cli on it
 #   sentinel_run DIR PORT MASTER QUORUM [LINE...]   a sentinel of the server at that port,
 #                         with more lines in its file; its process is in DIR/pid
+#   url_as [USER:PW]      where they find it as somebody else
+#   no_cluster REASON     not with TOPOLOGY=cluster: in a test, or in setup_file
 #   free_ports N          ports that nobody has
+#   cluster_ports N       the first of N ports for nodes of a cluster
 #   at_port PORT ARGS...       redis-cli there
 #   run_mq STATUS TOOL…   a tool, which must end with STATUS; sets $output and
 #                         $stderr; what is on stdin reaches it
@@ -94,6 +97,10 @@ server_url() {
 	export MQ_URL
 }
 
+url_as() {
+	echo "unix://${1:+$1@}$D/redis.sock"
+}
+
 # Sentinels know servers by their ports.
 on_port() {
 	[ "${TOPOLOGY-}" = sentinel ] || return 0
@@ -114,6 +121,24 @@ all = [socket.socket() for _ in range(int(sys.argv[1]))]
 for s in all:
     s.bind(("127.0.0.1", 0))
 print(*[s.getsockname()[1] for s in all])' "$1"
+}
+
+# Ports that nobody has, nor those of the bus, 10000 above, which no connection gets.
+cluster_ports() {
+	python3 -c 'import random, socket, sys
+n = int(sys.argv[1])
+while True:
+    port = random.randrange(20000, 22700 - n)
+    try:
+        for p in range(port, port + n):
+            for q in p, p + 10000:
+                s = socket.socket()
+                s.bind(("127.0.0.1", q))
+                s.close()
+    except OSError:
+        continue
+    print(port)
+    break' "$1"
 }
 
 at_port() {
@@ -316,3 +341,9 @@ common_teardown() {
 	wait 2>/dev/null || true
 	rm -rf "$T"
 }
+
+no_cluster() {
+	[ "${TOPOLOGY-}" != cluster ] || skip "$1"
+}
+
+[ "${TOPOLOGY-}" != cluster ] || load ../helpers/on-cluster

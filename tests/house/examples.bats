@@ -428,7 +428,7 @@ readme() {
 		ends 0
 		assert_output OK
 		mq-publish -q jobs x
-		MQ_URL=unix://$D/redis.sock run_mq 77 mq-stats -u "unix://app:wrong@$D/redis.sock" jobs
+		MQ_URL=unix://$D/redis.sock run_mq 77 mq-stats -u "$(url_as app:wrong)" jobs
 		;;
 	*) unknown ;;
 	esac

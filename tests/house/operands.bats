@@ -236,7 +236,7 @@ b"
 	run_mq 0 mq-publish q 1 2
 	run_mq 0 mq-publish -d 1h q 3
 	redis --raw keys '*' | sort >"$T/before"
-	export MQ_URL=unix://app:pw@$D/redis.sock
+	export MQ_URL=$(url_as app:pw)
 	while read -r args; do
 		[[ $args != *--tick* || $LAYOUT = rmq ]] || continue
 		eval "run_mq 77 $args"
@@ -261,14 +261,14 @@ b"
 	assert_equal "$(held q)" "2 1 0 0"
 	run_mq 0 mq-consume --drain q -- cat
 	redis acl deluser app >/dev/null
-	MQ_URL=unix://$D/redis.sock run_mq 0 mq-purge --force --delete-queue q
+	MQ_URL=$(url_as) run_mq 0 mq-purge --force --delete-queue q
 }
 
 @test "operands: nor does a command that is not permitted" {
 	local lacks
 	run_mq 0 mq-publish q 1
 	redis --raw keys '*' | sort >"$T/before"
-	export MQ_URL=unix://app:pw@$D/redis.sock
+	export MQ_URL=$(url_as app:pw)
 	for lacks in sadd hset zadd evalsha; do
 		redis acl setuser app reset on '>pw' '~*' '&*' +@all "-$lacks" >/dev/null
 		run_mq 77 mq-consume --drain q new -- cat
@@ -410,7 +410,7 @@ six_run() {
 	run_mq 0 mq-publish p x
 	run_mq 0 mq-consume -n 1 p
 	redis acl setuser app reset on '>pw' '~*' '&*' +@all >/dev/null
-	MQ_URL=unix://app:pw@$D/redis.sock start_mq mq-consume --no-clean --push p q -- "$T/work"
+	MQ_URL=$(url_as app:pw) start_mq mq-consume --no-clean --push p q -- "$T/work"
 	run_mq 0 mq-publish q first
 	eventually 10 grep -q first "$T/runs"
 	redis acl setuser app resetkeys '~*\[q\]*' '~rmq::queues' '~rmq::connection*' \

@@ -167,7 +167,7 @@ mq-pause: nowhere: no such queue"
 	run_mq 69 mq-pause -u "unix://$T/none" q
 	assert_regex "$stderr" '^mq-pause: '
 	redis acl setuser alice on '>pw' allkeys +@all -set >/dev/null
-	run_mq 77 mq-pause -u "unix://alice:pw@$D/redis.sock" q
+	run_mq 77 mq-pause -u "$(url_as alice:pw)" q
 	assert_equal "$(redis exists "$key")" 0
 	redis set rmq::queues mine >/dev/null
 	run_mq 76 mq-pause q
@@ -285,7 +285,7 @@ connected() {
 	redis acl setuser alice reset on '>pw' allkeys allchannels +@all \
 		-client '+client|id' >/dev/null
 	seq 3 | run_mq 0 mq-publish --raw -l q
-	start_mq mq-consume -u "unix://alice:pw@$D/redis.sock" --prefetch 2 q -- \
+	start_mq mq-consume -u "$(url_as alice:pw)" --prefetch 2 q -- \
 		"$T/work"
 	eventually 10 held_is q "0 0 3 0"
 	run_mq 0 mq-pause q

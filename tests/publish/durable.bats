@@ -340,9 +340,9 @@ mq-publish: 2 messages accepted, 2 of them in the queue but not known to be on 1
 
 # user RIGHT...: MQ_URL is that of somebody who has not all rights.
 user() {
-	export MQ_URL=unix://$D/redis.sock
+	export MQ_URL=$(url_as)
 	redis acl setuser u reset on '>p' '~*' '&*' +@all "$@" >/dev/null
-	export MQ_URL=unix://u:p@$D/redis.sock
+	export MQ_URL=$(url_as u:p)
 }
 
 @test "durable: what nobody may know is no promise" {

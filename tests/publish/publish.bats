@@ -946,14 +946,14 @@ mq-publish: 0 messages accepted$'
 
 @test "publish: no permission: 77" {
 	redis acl setuser reader on '>pw' allkeys +@all -lpush >/dev/null
-	run_mq 77 mq-publish -u "unix://reader:pw@$D/redis.sock" jobs one
+	run_mq 77 mq-publish -u "$(url_as reader:pw)" jobs one
 	assert_regex "$stderr" 'NOPERM.*
 mq-publish: 0 messages accepted$'
 	assert_equal "$(count jobs)" 0
 	redis acl setuser reader reset on '>pw' '~other*' +@all >/dev/null
-	run_mq 77 mq-publish -u "unix://reader:pw@$D/redis.sock" jobs one
+	run_mq 77 mq-publish -u "$(url_as reader:pw)" jobs one
 	redis acl setuser reader reset on '>pw' allkeys +@all -zadd >/dev/null
-	run_mq 77 mq-publish -u "unix://reader:pw@$D/redis.sock" -d 1h jobs one
+	run_mq 77 mq-publish -u "$(url_as reader:pw)" -d 1h jobs one
 	assert_equal "$(redis exists "$(key jobs)" "$(key jobs delayed)")" 0
 }
 

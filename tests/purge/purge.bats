@@ -442,7 +442,7 @@ print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)' \
 	run_mq 76 mq-purge -f --delete-queue jobs
 	redis acl setuser some on '>pw' allkeys +@all -eval >/dev/null
 	redis script flush >/dev/null
-	run_mq 77 mq-purge -f --ready -u "unix://some:pw@$D/redis.sock" jobs
+	run_mq 77 mq-purge -f --ready -u "$(url_as some:pw)" jobs
 	assert_equal "$(digest)" "$(cat "$T/before")"
 	# What was done before is told.
 	redis rename 'rmq::queue::[jobs]::delayed' 'rmq::queue::[jobs]::rejected' >/dev/null

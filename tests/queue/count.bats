@@ -50,7 +50,7 @@ no_counters() {
 		'~*unacked' '~*rejected' '~*paused' '~*rate' '~*large' \
 		'~*watch' '~*idle' \
 		'~rmq::connection*' '&*' >/dev/null
-	export MQ_URL=unix://alice:pw@$D/redis.sock
+	export MQ_URL=$(url_as alice:pw)
 }
 
 # --- publishing -------------------------------------------------------------------

@@ -82,7 +82,7 @@ open_publisher() {
 @test "known: a publisher that is open, and may not mark what it sends" {
 	[ "$LAYOUT" = rmq ] || skip "there is only a script"
 	redis acl setuser app reset on '>pw' allkeys +@all -eval >/dev/null
-	open_publisher -lu "unix://app:pw@$D/redis.sock"
+	open_publisher -lu "$(url_as app:pw)"
 	echo before >&5
 	eventually 10 has q "1 0 0 0"
 	delete q

@@ -477,7 +477,7 @@ print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)' \
 		redis acl setuser some on '>pw' allkeys +@all "-$command" >/dev/null
 		for filter in --match=b -q; do
 			[[ $command$filter != l[sr]e[tm]-q ]] || continue
-			run_mq 77 mq-return "$filter" -u "unix://some:pw@$D/redis.sock" jobs
+			run_mq 77 mq-return "$filter" -u "$(url_as some:pw)" jobs
 			assert_equal "$output" ""
 			assert_equal "$(digest)" "$(cat "$T/before")"
 		done

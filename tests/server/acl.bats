@@ -48,14 +48,14 @@ may() {
 	redis acl setuser app reset on '>pw' $(rules "$@") >/dev/null
 	set +f
 	rules "$@" >"$T/rules"
-	export MQ_URL=unix://app:pw@$D/redis.sock
+	export MQ_URL=$(url_as app:pw)
 	redis echo tool >/dev/null
 }
 
 # own COMMAND...: not by the user.
 own() {
 	redis echo own >/dev/null
-	MQ_URL=unix://$D/redis.sock "$@"
+	MQ_URL=$(url_as) "$@"
 	redis echo tool >/dev/null
 }
 

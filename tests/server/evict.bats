@@ -73,7 +73,7 @@ teardown() {
 @test "evict: plain publishing does not ask; who may not ask is told by --durable" {
 	redis config set maxmemory-policy allkeys-lru >/dev/null
 	redis acl setuser app reset on '>pw' allkeys allchannels +@all -info >/dev/null
-	url=unix://app:pw@$D/redis.sock
+	url=$(url_as app:pw)
 	redis config resetstat >/dev/null
 	run_mq 0 mq-publish q 1
 	run_mq 0 mq-publish -d 1h q 1

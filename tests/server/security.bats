@@ -188,7 +188,7 @@ core_limit() {
 	export ASAN_OPTIONS=$ASAN_OPTIONS:disable_coredump=0
 	redis acl setuser alice on '>s3cr3t' allkeys allchannels +@all >/dev/null
 	ulimit -S -c 1024 || before=$(core_limit self)
-	for url in "unix://alice:s3cr3t@$D/redis.sock" "$MQ_URL"; do
+	for url in "$(url_as alice:s3cr3t)" "$MQ_URL"; do
 		run_mq 0 mq-publish q x
 		script s <<'.'
 awk '/^Max core/ { print $5 }' /proc/self/limits >"$T/script"

@@ -377,7 +377,7 @@ check() {
 	MQ_PASSWORD_FILE=$T/no-file check 3 ready=1
 	assert_regex "$output" '^MQ UNKNOWN - '
 	redis acl setuser blind on '>pw' allkeys +@all -llen >/dev/null
-	check 3 ready=1 jobs -u "unix://blind:pw@$D/redis.sock"
+	check 3 ready=1 jobs -u "$(url_as blind:pw)"
 	assert_regex "$output" '^MQ UNKNOWN - .*NOPERM'
 	redis set rmq::queues mine >/dev/null
 	check 3 ready=1

@@ -212,7 +212,7 @@ web-aB3dE6   live   -       -  mails        2          1"
 	assert_equal "$(redis --raw debug digest)" "$before"
 	# A user who may not look through the keys sees the rest.
 	redis acl setuser some on nopass '~*' +@all -scan >/dev/null
-	run_mq 0 mq-stats -u "unix://some:x@$D/redis.sock" jobs
+	run_mq 0 mq-stats -u "$(url_as some:x)" jobs
 	redis acl deluser some >/dev/null
 	assert_equal "${lines[1]}" \
 		"jobs       4        0        0         1          0    ?     -      -"
@@ -701,7 +701,7 @@ TOTAL                 0        0        0         0          0    -     -      -
 @test "stats: no permission: 77" {
 	redis acl setuser blind on '>pw' allkeys +@all -llen >/dev/null
 	go_open jobs
-	run_mq 77 mq-stats -u "unix://blind:pw@$D/redis.sock"
+	run_mq 77 mq-stats -u "$(url_as blind:pw)"
 	assert_equal "$output" ""
 	assert_regex "$stderr" '^mq-stats: .*NOPERM'
 }

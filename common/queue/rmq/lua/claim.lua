@@ -40,6 +40,15 @@ local q, unacked, paused, rate = queue_keys(1), KEYS[7], KEYS[9], KEYS[10]
 local waits = { watch = KEYS[13], idle = KEYS[14], name = ARGV[6],
   why = ARGV[7], tracked = ARGV[8], now = now }
 
+-- Claimed is claimed, whether that can be counted or not.  On a cluster the first one
+-- makes the info, which a cleaner that does not know it leaves there for a day.
+local function count_claimed(n)
+  if redis.pcall('HINCRBY', KEYS[11], 'claimed:' .. ARGV[5], n) == n
+      and redis.pcall('PTTL', KEYS[11]) == -1 then
+    redis.pcall('EXPIRE', KEYS[11], 86400)
+  end
+end
+
 if call('EXISTS', KEYS[8]) == 0 then
   return 0
 end
@@ -214,7 +223,7 @@ local function claim_any()
     if n <= max and not large then
       call('DEL', KEYS[12])
     end
-    redis.pcall('HINCRBY', KEYS[11], 'claimed:' .. ARGV[5], math.min(n, max))
+    count_claimed(math.min(n, max))
     return n > max
   end
 
@@ -300,8 +309,7 @@ if bucket and (not left or #reply > 4) then
   wait = bucket_take(bucket, #reply - 4)
 end
 if #reply > 4 then
-  -- Claimed is claimed, whether that can be counted or not.
-  redis.pcall('HINCRBY', KEYS[11], 'claimed:' .. ARGV[5], #reply - 4)
+  count_claimed(#reply - 4)
 end
 
 local took = #reply - 4
