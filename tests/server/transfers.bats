@@ -174,10 +174,10 @@ m3"
 @test "transfers: killed at any time, nothing is lost and nothing doubled" {
 	local i
 	rejected 20000
-	for i in {1..25}; do
+	for i in {1..40}; do
 		"$BUILD/mq-return" -q --to "$TO" "$FROM" >/dev/null 2>&1 3>&- &
 		pid=$!
-		python3 -c "import random, time; time.sleep(random.random() * .2)"
+		python3 -c "import random, time; time.sleep(.01 + random.random() * .03)"
 		kill -KILL "$pid" 2>/dev/null || true
 		wait "$pid" || true
 		if [ $((i % 5)) = 0 ]; then
