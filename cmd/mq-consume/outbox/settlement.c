@@ -3,6 +3,7 @@
  */
 #include <stdlib.h>
 
+#include "base/clock.h"
 #include "base/exit.h"
 #include "base/xalloc.h"
 #include "outbox.h"
@@ -232,7 +233,8 @@ settlement_send(struct outbox *o, struct message *m)
 	if (m->len >= MQ_LARGE && !m->whole && m->envelope.payload != NULL)
 		inbox_find_spot(o->inbox, m, &how.spot);
 	how.result = result_of(o->results, m, &how, &result);
-	mq_id_make(o->ids, 0, how.unique);
+	/* What is pushed to another node arrives in the order of these. */
+	mq_id_make(o->ids, (uint64_t)mq_clock_unix_us(), how.unique);
 	if (m->pause_ms > 0)
 		send_pause(o, m);
 	settlement_sent(o, m);

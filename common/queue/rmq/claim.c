@@ -7,6 +7,7 @@
 
 #include "keys.h"
 #include "scripts.h"
+#include "transfer.h"
 
 /* The most that a script moves within the list. */
 #define KEEP_BYTES ((size_t)1 << 16)
@@ -156,21 +157,25 @@ rmq_settle(const struct mq_session *s, int queue,
 {
 	const char *name = s->queues[queue];
 	bool reject = how->outcome == MQ_OUTCOME_REJECT;
-	bool push = how->outcome == MQ_OUTCOME_PUSH;
+	bool push = how->outcome == MQ_OUTCOME_PUSH, away;
 
 	if (how->outcome == MQ_OUTCOME_ACK && !how->holds &&
 	    how->receipt == NULL && how->result == NULL) {
 		ack(s, name, how, c);
 		return;
 	}
+	away = push && rmq_transfer_needed(c, name, how->push);
 	mq_command_script(c, &rmq_script_settle,
-	    RMQ_QUEUE_KEYS + 2 + (push ? RMQ_QUEUE_KEYS : reject) +
+	    RMQ_QUEUE_KEYS + 2 +
+		(push && !away ? RMQ_QUEUE_KEYS : reject || away) +
 		(how->receipt != NULL ? 2 : 0));
 	rmq_queue_keys(c, name);
 	rmq_key_both(c, s->connection, name, "unacked");
 	rmq_key_queues(c, name);
 	if (reject)
 		rmq_key_queue(c, name, "rejected");
+	else if (away)
+		rmq_key_queue(c, name, "outgoing");
 	else if (push)
 		rmq_queue_keys(c, how->push);
 	if (how->receipt != NULL) {
@@ -183,7 +188,10 @@ rmq_settle(const struct mq_session *s, int queue,
 	mq_command_arg(c, how->header, how->header_len);
 	mq_command_int(c, how->header == NULL ? 0 : (long long)how->payload_at);
 	mq_command_int(c, how->delay_ms);
-	mq_command_str(c, how->unique);
+	if (away)
+		rmq_transfer_field(c, how->unique, "push", how->push);
+	else
+		mq_command_str(c, how->unique);
 	mq_command_str(c, how->receipt != NULL ? how->receipt : "");
 	if (how->result != NULL)
 		add_result(c, how->result);

@@ -31,10 +31,14 @@ rmq_transfer_how(
 	char id[MQ_ID_LEN + 1];
 
 	mq_id_make(&ids, (uint64_t)mq_clock_unix_us(), id);
-	if (*how == '\0')
-		mq_command_fmt(c, "%s000001 %s %s", id, from, to);
-	else
-		mq_command_fmt(c, "%s %s %s %s", how, id, from, to);
+	mq_command_fmt(c, "%s %s %s %s", how, id, from, to);
+}
+
+void
+rmq_transfer_field(
+    struct mq_command *c, const char *id, const char *from, const char *to)
+{
+	mq_command_fmt(c, "%s000001 %s %s", id, from, to);
 }
 
 static void

@@ -27,14 +27,15 @@
 bool rmq_transfer_needed(
     const struct mq_command *, const char *from, const char *to);
 
-/*
- * Step 1 is in the scripts that take messages from their places.  This adds one
- * argument, "HOW ID FROM TO", with an id of its own for each call; from: see
- * lua/outgoing.lua.  An empty how: "ID000001 FROM TO", which is the field of a
- * single message.
- */
+/* Step 1 is in the scripts that take messages from their places.  For those that take
+ * many, this adds one argument, "HOW ID FROM TO", with an id of its own for each call.
+ * from: see lua/outgoing.lua. */
 void rmq_transfer_how(
     struct mq_command *, const char *how, const char *from, const char *to);
+
+/* The same for one: the argument is its field.  id: MQ_ID_LEN characters. */
+void rmq_transfer_field(
+    struct mq_command *, const char *id, const char *from, const char *to);
 
 /* Steps 2 to 5.  parts: a field and an element by turns, 2 * n of them, all to the
  * same queue.  Each replies with an integer, arrive with how many were new there. */
