@@ -168,34 +168,51 @@ struct users {
 	const char *queue;
 	struct mq_names all, dead;
 	bool *consumes;
-	long alive;
+	long consumers; /* of those alive */
 };
+
+enum { CONSUMES, ALIVE, CONSUMERS, QUESTIONS };
 
 static void
 ask_user(void *arg, size_t i, struct mq_command *c)
 {
 	const struct users *u = arg;
-	const char *name = u->all.list[i / 2].name;
+	const char *name = u->all.list[i / QUESTIONS].name;
 
-	mq_command_plain(c, i % 2 == 0 ? "SISMEMBER" : "PTTL");
-	rmq_key_connection(c, name, i % 2 == 0 ? "queues" : "heartbeat");
-	if (i % 2 == 0)
+	switch (i % QUESTIONS) {
+	case CONSUMES:
+		mq_command_plain(c, "SISMEMBER");
+		rmq_key_connection(c, name, "queues");
 		mq_command_str(c, u->queue);
+		break;
+	case ALIVE:
+		mq_command_plain(c, "PTTL");
+		rmq_key_connection(c, name, "heartbeat");
+		break;
+	default:
+		mq_command_plain(c, "SCARD");
+		rmq_key_both(c, name, u->queue, "consumers");
+	}
 }
 
 static int
 take_user(void *arg, size_t i, redisReply *reply)
 {
 	struct users *u = arg;
+	bool *consumes = &u->consumes[i / QUESTIONS];
 
 	if (reply->type != REDIS_REPLY_INTEGER)
 		return -1;
-	if (i % 2 == 0)
-		u->consumes[i / 2] = reply->integer != 0;
-	else if (u->consumes[i / 2] && reply->integer > 0)
-		u->alive++;
-	else if (u->consumes[i / 2])
-		mq_names_add(&u->dead, u->all.list[i / 2].name, NULL);
+	if (i % QUESTIONS == CONSUMES) {
+		*consumes = reply->integer != 0;
+	} else if (*consumes && i % QUESTIONS == ALIVE) {
+		if (reply->integer > 0)
+			return 0;
+		mq_names_add(&u->dead, u->all.list[i / QUESTIONS].name, NULL);
+		*consumes = false;
+	} else if (*consumes) {
+		u->consumers += reply->integer > 0 ? (long)reply->integer : 1;
+	}
 	return 0;
 }
 
@@ -208,7 +225,8 @@ find_users(struct mq_redis *r, const char *queue, struct users *u)
 	rv = list_connections(r, &u->all);
 	u->consumes = mq_xcalloc(u->all.n + 1, sizeof(*u->consumes));
 	if (rv == 0)
-		rv = mq_ask_all(r, 2 * u->all.n, ask_user, take_user, u);
+		rv =
+		    mq_ask_all(r, QUESTIONS * u->all.n, ask_user, take_user, u);
 	return rv;
 }
 
@@ -273,7 +291,7 @@ forget_queue(struct mq_redis *r, const char *queue, const struct users *before)
 		rv = has_messages(r, queue, &used);
 	if (rv == 0)
 		rv = find_users(r, queue, &now);
-	if (rv == 0 && (used || now.alive > 0))
+	if (rv == 0 && (used || now.consumers > 0))
 		rv = change_set(r, "SADD", NULL, queue, &n);
 	free_users(&now);
 	return rv;
@@ -296,8 +314,8 @@ delete_by_steps(struct mq_redis *r, const char *queue, struct mq_deletion *out)
 	if (rv == 0)
 		rv = change_set(r, "SISMEMBER", NULL, queue, &known);
 	/* A live connection that the script does not see, as it has no lease. */
-	out->consumers = u.alive;
-	if (rv == 0 && u.alive == 0)
+	out->consumers = u.consumers;
+	if (rv == 0 && u.consumers == 0)
 		rv = call_delete(r, queue, &u.all, out, &done);
 	out->known = known != 0;
 	if (rv == 0 && !out->dry_run && out->consumers == 0 &&
