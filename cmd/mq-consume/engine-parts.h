@@ -12,6 +12,7 @@
 #include "outbox/running.h"
 #include "policy.h"
 #include "session/cleaning.h"
+#include "session/transfers.h"
 #include "session/drain.h"
 #include "session/session.h"
 #include "verdict.h"
@@ -36,6 +37,7 @@ struct engine {
 	struct executor executor;
 	struct comparison comparison;
 	struct cleaning cleaning;
+	struct transfers transfers;
 	struct drain drain;
 	struct running_report running;
 	ev_prepare turn;

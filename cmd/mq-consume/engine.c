@@ -134,6 +134,8 @@ init_helpers(struct engine *e)
 	    .wanted = e->opt->clean,
 	    .quiet = e->opt->quiet,
 	    .verbose = e->opt->verbose};
+	e->transfers = (struct transfers){
+	    .children = &e->children, .server = e->server, .opt = e->opt};
 	e->drain = (struct drain){.children = &e->children,
 	    .server = e->server,
 	    .opt = e->opt,
@@ -193,6 +195,7 @@ engine_run(const struct options *opt, struct mq_server *server,
 	init_engine(&e, setup, make);
 	session_start(&e.session);
 	ev_run(e.loop, 0);
+	transfers_end(&e.transfers);
 	counters_say(&e.counters);
 	free_engine(&e);
 	return policy_exit(&e.policy);

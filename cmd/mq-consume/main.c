@@ -370,8 +370,6 @@ main(int argc, char *argv[])
 	queues = parse_arguments(&options, &shared, argc, argv);
 	mq_option_prints(options.command == NULL);
 	options.layout = mq_option_server(&shared, &server);
-	if (options.push != NULL)
-		mq_option_no_cluster(&server, "--push");
 	take_queues(&options, &shared, &server, queues);
 	status = engine_run(
 	    &options, &server, &setup, try_server(&options, &server));

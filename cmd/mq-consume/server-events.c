@@ -116,6 +116,7 @@ on_tick(void *arg, bool up)
 	running_report_send(&e->running, &runs);
 	counters_send(&e->counters);
 	cleaning_tick(&e->cleaning);
+	transfers_tick(&e->transfers);
 }
 
 static void
@@ -287,6 +288,8 @@ on_settled(void *arg, struct message *m, bool confirmed)
 
 	if (confirmed && m->outcome == MQ_OUTCOME_ACK)
 		executor_acked(&e->executor, m);
+	if (confirmed && m->outcome == MQ_OUTCOME_PUSH)
+		transfers_begin(&e->transfers);
 	inbox_forget(&e->inbox, m);
 }
 

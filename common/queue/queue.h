@@ -303,6 +303,11 @@ struct mq_layout {
 	int (*clean)(
 	    struct mq_redis *, const struct mq_clean *, struct mq_cleaned *);
 
+	/* On a cluster, ends what settle() has begun with messages of these queues that
+	 * were pushed to another one.  NULL: settle() does all. */
+	int (*finish_pushes)(struct mq_redis *, const char *const *queues,
+	    int count, const char *to);
+
 	/* Whether none of the queues has a message that is ready, due, or
 	 * unacked at any connection. */
 	int (*drained)(struct mq_redis *, const char *const *queues, int count,

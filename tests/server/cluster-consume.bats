@@ -229,13 +229,32 @@ refused() {
 	return 1
 }
 
-@test "cluster: a server that is no node, and what a cluster does not have yet" {
+@test "cluster: a server that is no node" {
 	server_start --port "$(cluster_ports 1)" --bind 127.0.0.1
 	run_mq 78 mq-consume -u "redis-cluster://127.0.0.1:$(redis config get port | tail -1)" q
 	server_stop
-	MQ_URL=$CLUSTER_URL
-	run_mq 78 mq-consume --push r "$Q" -- true
-	assert_regex "$stderr" "on a cluster there is no --push"
+}
+
+# Their queues are on several nodes.
+@test "cluster: a chain of queues, each consumed" {
+	local i
+	script note <<<'echo "$(cat)" >>"$T/got"'
+	script on <<<'cat >/dev/null; echo push >&3'
+	touch "$T/got"
+	for i in 1 2 3; do
+		"$BUILD/mq-consume" -j 2 --push "$Q-$((i + 1))" "$Q-$i" -- "$T/on" 3>&- 2>>"$T/err" &
+		echo $! >>"$T/pids"
+	done
+	start_mq mq-consume "$Q-4" -- "$T/note"
+	seq 30 | run_mq 0 mq-publish -l "$Q-1"
+	eventually 20 got 30
+	# shellcheck disable=SC2046 # several words
+	kill $(cat "$T/pids")
+	stop_mq
+	for i in 1 2 3 4; do
+		assert_equal "$(cluster hlen "rmq::queue::{$Q-$i}::outgoing")" 0
+		assert_equal "$(cluster llen "rmq::queue::{$Q-$i}::ready")" 0
+	done
 }
 
 @test "cluster: a user has enough with what --print-acl prints" {

@@ -90,6 +90,7 @@ const struct mq_layout mq_layout_rmq = {
     .receipt = rmq_receipt,
     .vacate = rmq_vacate,
     .clean = rmq_clean,
+    .finish_pushes = rmq_finish_pushes,
     .drained = rmq_drained,
     .stats = rmq_stats,
     .running = rmq_running,

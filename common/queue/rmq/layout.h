@@ -49,6 +49,7 @@ PART(receipt);
 PART(vacate);
 
 PART(clean);
+PART(finish_pushes);
 PART(drained);
 PART(stats);
 PART(running);

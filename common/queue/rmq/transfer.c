@@ -1,5 +1,7 @@
 #include "transfer.h"
 
+#include "layout.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -339,4 +341,15 @@ rmq_transfer_complete(struct mq_redis *r, const char *source, const char *to)
 	strlcat(r->error, "; what is on its way arrives by mq-clean",
 	    sizeof(r->error));
 	return -1;
+}
+
+int
+rmq_finish_pushes(
+    struct mq_redis *r, const char *const *queues, int count, const char *to)
+{
+	int i, rv = 0;
+
+	for (i = 0; i < count && rv == 0; i++)
+		rv = rmq_transfer_complete(r, queues[i], to);
+	return rv;
 }
