@@ -92,9 +92,10 @@ void
 mq_redis_set_lost(struct mq_redis *r)
 {
 	const redisContext *c = r->context;
-	/* Of memory, or of descriptors. */
+	/* Of memory, or of descriptors, of which hiredis says "other" for TCP. */
 	bool short_of = c == NULL || c->err == REDIS_ERR_OOM ||
-	    (c->err == REDIS_ERR_IO && (errno == EMFILE || errno == ENFILE));
+	    ((c->err == REDIS_ERR_IO || c->err == REDIS_ERR_OTHER) &&
+		(errno == EMFILE || errno == ENFILE));
 
 	if (r->unfit != NULL)
 		mq_redis_fail(r, mq_error_status(r->unfit), "%s", r->unfit);

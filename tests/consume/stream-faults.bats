@@ -43,7 +43,7 @@ while (<STDIN>) {
 
 teardown() {
 	if [ "$D" != "$FILE_D" ]; then
-		kill -CONT "$(server_pid)" 2>/dev/null || true
+		server_pid | xargs kill -CONT 2>/dev/null || true
 		server_stop
 	fi
 	common_teardown

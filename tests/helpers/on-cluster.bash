@@ -98,12 +98,15 @@ server_stop() {
 	[ -z "${D-}" ] || rm -rf "$D"
 }
 
-# to_cluster ARG: sets $word.
+# to_cluster ARG: sets $word.  A name may be any bytes.
 to_cluster() {
+	local LC_ALL=C
+
 	word=$1
-	while [[ $word == *::queue::* &&
-		$word =~ ^(.*::queue::)\\?\[([^]\\]*)\\?\](.*)$ ]]; do
-		word="${BASH_REMATCH[1]}{${BASH_REMATCH[2]}}${BASH_REMATCH[3]}"
+	while [[ $word == *::queue::* ]] &&
+		[[ $word =~ ^(.*::queue::)\\?\[(.*)\](::.*)$ ||
+			$word =~ ^(.*::queue::)\\?\[([^]]*)\](.*)$ ]]; do
+		word="${BASH_REMATCH[1]}{${BASH_REMATCH[2]%\\}}${BASH_REMATCH[3]}"
 	done
 	case $word in
 	rsmq:*) word="{rsmq}:${word#rsmq:}" ;;
@@ -137,7 +140,7 @@ redis() {
 	, | --pipe,) redis_lines "${options[@]}" ;;
 	[kK][eE][yY][sS],*)
 		at_all "${options[@]}" "$@" | text_from_cluster | grep -v '^$' || true ;;
-	dbsize,*) at_all "${options[@]}" "$@" | awk '{n += $1} END {print n}' ;;
+	dbsize,* | slowlog,len) at_all "${options[@]}" "$@" | awk '{n += $1} END {print n}' ;;
 	info,*) at_all "${options[@]}" "$@" | add_info ;;
 	acl,setuser) at_all "${options[@]}" "$@" +cluster +asking | merge_same ;;
 	debug,sleep) at_all_at_once "$@" ;;

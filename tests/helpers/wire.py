@@ -9,43 +9,65 @@
 #                                   columns wide; types input when it asks;
 #                                   prints what there is to see, and ends with
 #                                   its exit status
+import binascii
 import fcntl
 import os
 import pty
 import random
+import re
 import socket
 import struct
 import sys
 import termios
 
-sock = socket.socket(socket.AF_UNIX)
-sock.connect(os.environ["D"] + "/redis.sock")
-f = sock.makefile("rwb")
+def connect():
+    if os.environ.get("TOPOLOGY") == "cluster":
+        base = int(open(os.environ["D"] + "/port").read())
+        for i in range(3):
+            yield socket.create_connection(("127.0.0.1", base + i)).makefile("rwb")
+        return
+    sock = socket.socket(socket.AF_UNIX)
+    sock.connect(os.environ["D"] + "/redis.sock")
+    yield sock.makefile("rwb")
 
 
-def send(*args):
-    args = [a if isinstance(a, bytes) else str(a).encode() for a in args]
+nodes = list(connect())
+
+
+def node_of(key):
+    """A cluster of the tests has a third of the slots on each node."""
+    tag = re.search(rb"\{(.+?)\}", key)
+    slot = binascii.crc_hqx(tag.group(1) if tag else key, 0) % 16384
+    return nodes[(slot * len(nodes) + len(nodes) - 1) // 16384]
+
+
+def send(f, *args):
     f.write(b"*%d\r\n" % len(args))
     for a in args:
         f.write(b"$%d\r\n%s\r\n" % (len(a), a))
     f.flush()
 
 
-def reply():
+def reply(f):
     line = f.readline()
     kind, n = line[:1], line[1:-2]
     if kind == b"$":
         return None if n == b"-1" else f.read(int(n) + 2)[:-2]
     if kind == b"*":
-        return [reply() for _ in range(int(n))]
+        return [reply(f) for _ in range(int(n))]
     if kind == b"-":
         sys.exit(line.decode())
     return int(n) if kind == b":" else n
 
 
 def call(*args):
-    send(*args)
-    return reply()
+    """The first argument is a key; all are written as on one server."""
+    args = [a if isinstance(a, bytes) else str(a).encode() for a in args]
+    if len(nodes) > 1:
+        args = [re.sub(rb"^(rmq::.*?queue::)\[(.*)\]::", rb"\1{\2}::", a) for a in args]
+    f = node_of(args[1])
+    send(f, *args)
+    return reply(f)
 
 
 def key(queue, state):

@@ -1042,15 +1042,15 @@ signal_ends() {
 
 	server_start
 	hung=$(server_pid)
-	kill -STOP "$hung"
+	xargs kill -STOP <<<"$hung"
 	"$BUILD/mq-publish" jobs x >"$T/out" 2>"$T/err" 3>&- &
 	pid=$!
 	eventually 10 asleep_with_socket "$pid"
 	# Whatever comes of the test, the server must be able to end.
 	if eventually 5 signal_ends TERM "$pid"; then
-		kill -CONT "$hung"
+		xargs kill -CONT <<<"$hung"
 	else
-		kill -CONT "$hung"
+		xargs kill -CONT <<<"$hung"
 		return 1
 	fi
 	ended

@@ -39,6 +39,7 @@ teardown() {
 
 # network FAULT...: a network with these faults, at $url; see resume.py.
 network() {
+	no_cluster "the network stands before one server"
 	far=$((far + 1))
 	python3 "$BATS_TEST_DIRNAME/resume.py" "$T/s$far" "$D/redis.sock" "$@" \
 		3>&- &

@@ -24,7 +24,7 @@ setup() {
 	common_setup
 	redis flushall >/dev/null
 	redis sadd rmq::queues q >/dev/null
-	url=unix://$D/redis.sock
+	url=$(url_as)
 }
 
 teardown() {
@@ -34,6 +34,7 @@ teardown() {
 
 # The commands that clients have sent, as the server has seen them.
 watch_commands() {
+	no_cluster "there are rounds with two nodes"
 	redis-cli -s "$D/redis.sock" monitor >"$T/monitor" 3>&- &
 	monitor=$!
 	eventually 10 grep -q OK "$T/monitor"
@@ -80,6 +81,7 @@ commands() {
 }
 
 @test "round: a database that is refused, or another one" {
+	no_cluster "a cluster has no databases"
 	run_mq 0 mq-publish -u "$url?db=3" q one
 	held_is q "0 0 0 0"
 	assert_equal "$(redis -n 3 llen "rmq::queue::[q]::ready")" 1
@@ -91,7 +93,7 @@ commands() {
 }
 
 @test "round: a password that is refused is none of the default user" {
-	run_mq 77 mq-publish -u "unix://some:bad@${url#unix://}" q one
+	run_mq 77 mq-publish -u "$(url_as some:bad)" q one
 	held_is q "0 0 0 0"
 }
 
@@ -105,7 +107,7 @@ commands() {
 		# shellcheck disable=SC2086 # several rules
 		redis acl setuser some reset on '>pw' '~*' '&*' +@all $rule \
 			>/dev/null || continue
-		run_mq 0 mq-publish -u "unix://some:pw@${url#unix://}" q one
+		run_mq 0 mq-publish -u "$(url_as some:pw)" q one
 		held_is q "1 0 0 0"
 	done
 	for rule in -lpush "resetkeys ~rmq::queues"; do
@@ -113,7 +115,7 @@ commands() {
 		# shellcheck disable=SC2086 # several rules
 		redis acl setuser some reset on '>pw' '~*' '&*' +@all $rule \
 			>/dev/null
-		run_mq 77 mq-publish -u "unix://some:pw@${url#unix://}" q one
+		run_mq 77 mq-publish -u "$(url_as some:pw)" q one
 		held_is q "0 0 0 0"
 	done
 }

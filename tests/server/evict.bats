@@ -35,7 +35,7 @@ teardown() {
 		run_mq 0 mq-publish q 1
 		redis config set maxmemory-policy "$policy" >/dev/null
 		run_mq 78 mq-publish --durable q 2
-		assert_equal "$stderr" "mq-publish: unix://$D/redis.sock: cannot be durable: maxmemory-policy is $policy, so the server may drop what it has accepted: set it to noeviction"
+		assert_equal "$stderr" "mq-publish: $(url_as): cannot be durable: maxmemory-policy is $policy, so the server may drop what it has accepted: set it to noeviction"
 		run_mq 0 mq-stats q
 		assert_line "maxmemory-policy is $policy: the server may drop queues or leases"
 		run_mq 0 mq-stats --json q
@@ -50,7 +50,7 @@ teardown() {
 		run_mq 0 mq-publish q 2
 		eventually 10 state_is q "0 0 0 0 1"
 		stop_mq
-		assert_equal "$(grep maxmemory "$T/err")" "mq-consume: unix://$D/redis.sock: maxmemory-policy is $policy: when its memory is full, the server drops queues or leases; set it to noeviction"
+		assert_equal "$(grep maxmemory "$T/err")" "mq-consume: $(url_as): maxmemory-policy is $policy: when its memory is full, the server drops queues or leases; set it to noeviction"
 		run_mq 0 mq-consume --drain -q q -- true
 		assert_equal "$stderr" ""
 		redis config set maxmemory-policy noeviction >/dev/null

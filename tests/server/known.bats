@@ -33,7 +33,8 @@ know() {
 	local set=rmq::queues
 
 	[ "$LAYOUT" = rmq ] || set=rsmq:QUEUES
-	seq -f 'queue-%.0f' "$1" | xargs redis-cli -s "$D/redis.sock" sadd $set >/dev/null
+	# shellcheck disable=SC2046 # words
+	redis sadd $set $(seq -f 'queue-%.0f' "$1") >/dev/null
 }
 
 # commands_of STATUS TOOL ARGS...: sets $sent.

@@ -195,7 +195,7 @@ print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)' \
 	fill
 	redis config set requirepass s3cret >/dev/null
 	REDISCLI_AUTH=s3cret "$BUILD/mq-stats" --html \
-		-u "unix://:s3cret@${MQ_URL#unix://}" --refresh 7 >"$page"
+		-u "$(url_as :s3cret)" --refresh 7 >"$page"
 	REDISCLI_AUTH=s3cret redis config set requirepass '' >/dev/null
 	run grep -c s3cret "$page"
 	assert_output 0
