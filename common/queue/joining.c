@@ -42,10 +42,13 @@ mq_consumer_free(struct mq_consumer *k)
 	k->lapsed = NULL;
 }
 
+/* Whether a connection has keys on several nodes.  A layout without leases of single
+ * queues has all in one slot, and joins in one step. */
 static bool
 is_on_cluster(const struct mq_consumer *k)
 {
-	return mq_async_command(k->async).cluster;
+	return mq_async_command(k->async).cluster &&
+	    k->layout->renew_queue != NULL;
 }
 
 static struct mq_consumer *

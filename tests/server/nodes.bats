@@ -235,6 +235,19 @@ clean_makes_ready() {
 	assert_equal "$(cluster zcard "{r}:$Q")" 0
 }
 
+@test "nodes: in the layout rsmq messages are consumed, and go to other queues" {
+	MQ_URL="$MQ_URL?layout=rsmq&ns={r}"
+	run_mq 0 mq-publish "$Q" 1 2 3
+	run_mq 0 mq-consume -q --drain "$Q" -- false
+	assert_equal "$(state "$Q")" "0 0 0 3 0"
+	run_mq 0 mq-return --to "$Q-2" "$Q"
+	run_mq 0 mq-consume -l --drain "$Q-2"
+	assert_equal "$output" "1
+2
+3"
+	run_mq 0 mq-purge --force --delete-queue "$Q"
+}
+
 @test "nodes: a user has enough with what --print-acl prints" {
 	local i
 	for i in 0 1 2 3 4 5; do
