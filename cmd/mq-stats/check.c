@@ -328,8 +328,22 @@ print_report(struct report *r)
 	return r->status;
 }
 
+/* Some queues of a lost node may not even have a name here. */
+static void
+report_lost(struct report *r, const struct model *m, bool all)
+{
+	size_t i;
+
+	for (i = 0; i < m->lost.n; i++) {
+		mq_buf_addstr(&r->text, "; ");
+		add_name(&r->text, m->lost.list[i].name);
+	}
+	if (all && m->lost.n > 0)
+		r->status = worse_status(r->status, UNKNOWN);
+}
+
 int
-checks_print(const struct checks *checks, const struct model *m)
+checks_print(const struct checks *checks, const struct model *m, bool all)
 {
 	struct report r = {.status = OK};
 
@@ -338,6 +352,7 @@ checks_print(const struct checks *checks, const struct model *m)
 		add_name(&r.text, m->error);
 	} else {
 		report_queues(&r, checks, m);
+		report_lost(&r, m, all);
 	}
 	return print_report(&r);
 }

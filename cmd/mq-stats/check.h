@@ -10,7 +10,7 @@ struct checks *checks_parse(const char *);
 void checks_free(struct checks *);
 
 /* Prints how things are, or why nothing is known; returns the exit status of a
- * plugin. */
-int checks_print(const struct checks *, const struct model *);
+ * plugin.  all: the queues were not named. */
+int checks_print(const struct checks *, const struct model *, bool all);
 
 #endif

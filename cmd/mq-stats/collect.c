@@ -8,12 +8,25 @@
 #include "message.h"
 #include "queue/calls.h"
 #include "queue/known.h"
+#include "redis/partial.h"
 
 /* The newest rejected messages are at the far end of a walk, which is reached in
  * strides from there: the newest are seen even when they are too large for more. */
 #define STRIDE 100
 /* The bytes of rejected messages that one page may cost. */
 #define PAGE_BYTES ((size_t)64 * 1024 * 1024)
+
+void
+collect_lost(struct collector *c, struct model *m)
+{
+	const char *why;
+	int i;
+
+	mq_names_free(&m->lost);
+	for (i = 0; c->open && (why = mq_partial_lost(&c->redis, i)) != NULL;
+	     i++)
+		mq_names_add(&m->lost, why, NULL);
+}
 
 static void
 check_call(struct collector *c, int rv)
@@ -53,6 +66,7 @@ collect_try(struct collector *c, int wanted, struct model *m)
 	}
 	mq_stats_free(&m->stats);
 	m->stats = stats;
+	collect_lost(c, m);
 	return 0;
 }
 
@@ -114,6 +128,9 @@ collect_again(struct collector *c, int wanted, struct model *m)
 	int rv;
 
 	m->stats = (struct mq_stats){0};
+	/* A node that was lost may be back. */
+	if (m->lost.n > 0)
+		collect_close(c);
 	rv = collect_try(c, wanted, m);
 	if (rv == -1) {
 		m->stats = old;

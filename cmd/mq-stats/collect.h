@@ -27,6 +27,9 @@ int collect_try(struct collector *, int wanted, struct model *);
  * model keeps its queues. */
 int collect_again(struct collector *, int wanted, struct model *);
 
+/* The nodes of a cluster that are lost; collect_try() does so, too. */
+void collect_lost(struct collector *, struct model *);
+
 /* More for the model. */
 void collect_stats(struct collector *, int wanted, struct model *);
 void collect_policy(struct collector *, struct model *);

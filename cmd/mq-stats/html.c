@@ -52,11 +52,18 @@ print_head(const struct model *m, long refresh)
 static void
 print_title(const struct model *m)
 {
+	size_t i;
+
 	fputs("<header>\n<h1>Queues</h1>\n<p>", stdout);
 	html_name(m->server);
 	fputs("</p>\n", stdout);
 	print_page_time(m->stats.now_ms);
 	fputs("\n</header>\n<main>\n", stdout);
+	for (i = 0; i < m->lost.n; i++) {
+		fputs("<p class=\"note\">", stdout);
+		html_name(m->lost.list[i].name);
+		fputs("</p>\n", stdout);
+	}
 }
 
 static void

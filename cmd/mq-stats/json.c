@@ -59,16 +59,31 @@ counters_json(const struct mq_counts *n)
 	    "run_buckets", buckets_json(n));
 }
 
+/* A lost node has it, unless it is one. */
+static json_t *
+count_json(long long n)
+{
+	return number_if(n >= 0, n);
+}
+
+/* Only on a cluster. */
+static void
+set_node(json_t *v, const char *node)
+{
+	if (node != NULL)
+		mq_json_set(v, "node", mq_json_text(node));
+}
+
 /* Numbers of a queue, and of all queues together. */
 static void
 set_numbers(json_t *v, const struct model *m, const struct mq_queue_stats *q)
 {
-	mq_json_set(v, "ready", json_integer(q->ready));
-	mq_json_set(v, "delayed", json_integer(q->delayed));
-	mq_json_set(v, "unacked", json_integer(q->unacked));
-	mq_json_set(v, "rejected", json_integer(q->rejected));
-	mq_json_set(v, "consumers", json_integer(q->consumers));
-	mq_json_set(v, "dead_consumers", json_integer(q->dead_consumers));
+	mq_json_set(v, "ready", count_json(q->ready));
+	mq_json_set(v, "delayed", count_json(q->delayed));
+	mq_json_set(v, "unacked", count_json(q->unacked));
+	mq_json_set(v, "rejected", count_json(q->rejected));
+	mq_json_set(v, "consumers", count_json(q->consumers));
+	mq_json_set(v, "dead_consumers", count_json(q->dead_consumers));
 	mq_json_set(v, "oldest_age_s",
 	    real_if(q->oldest_ms > 0, model_age_s(m, q->oldest_ms)));
 }
@@ -100,14 +115,16 @@ queue_json(const struct model *m, const struct mq_queue_stats *q)
 
 	mq_json_set(v, "name", mq_json_text(q->name));
 	mq_json_set(v, "known", json_boolean(q->known));
+	set_node(v, q->node);
 	set_numbers(v, m, q);
 	mq_json_set(
 	    v, "next_due_ms", number_if(q->next_due_ms > 0, q->next_due_ms));
-	mq_json_set(v, "in_line", json_integer(q->in_line));
+	mq_json_set(v, "in_line", number_if(q->ready >= 0, q->in_line));
 	if (q->leaving > 0)
 		mq_json_set(v, "leaving", json_integer(q->leaving));
 	mq_json_set(v, "tick", number_if(q->tick > 0, q->tick));
-	mq_json_set(v, "paused", json_boolean(q->paused_ms != 0));
+	mq_json_set(v, "paused",
+	    q->ready < 0 ? json_null() : json_boolean(q->paused_ms != 0));
 	mq_json_set(
 	    v, "paused_until_ms", number_if(q->paused_ms > 0, q->paused_ms));
 	set_rates(v, q);
@@ -121,26 +138,32 @@ queue_json(const struct model *m, const struct mq_queue_stats *q)
 static json_t *
 consumed_json(const struct mq_connection_stats *c)
 {
-	json_t *list = json_array();
+	json_t *list = json_array(), *v;
 	int i;
 
-	for (i = 0; i < c->count; i++)
-		append_value(list,
-		    mq_json_pack("{so sI sI}", "queue",
-			mq_json_text(c->consumed[i].queue), "unacked",
-			(json_int_t)c->consumed[i].unacked, "consumers",
-			(json_int_t)c->consumed[i].consumers));
+	for (i = 0; i < c->count; i++) {
+		v = mq_json_pack("{so so so}", "queue",
+		    mq_json_text(c->consumed[i].queue), "unacked",
+		    count_json(c->consumed[i].unacked), "consumers",
+		    count_json(c->consumed[i].consumers));
+		set_node(v, c->consumed[i].node);
+		append_value(list, v);
+	}
 	return list;
 }
 
 static json_t *
 connection_json(const struct mq_connection_stats *c)
 {
-	return mq_json_pack("{so sb so so so so}", "name",
-	    mq_json_text(c->name), "live", c->ttl_ms > 0, "lease_ms",
-	    number_if(c->ttl_ms > 0, c->ttl_ms), "host",
-	    c->host != NULL ? mq_json_text(c->host) : json_null(), "pid",
-	    number_if(c->pid > 0, c->pid), "queues", consumed_json(c));
+	json_t *v =
+	    mq_json_pack("{so so so so so so}", "name", mq_json_text(c->name),
+		"live", c->unsure ? json_null() : json_boolean(c->ttl_ms > 0),
+		"lease_ms", number_if(c->ttl_ms > 0, c->ttl_ms), "host",
+		c->host != NULL ? mq_json_text(c->host) : json_null(), "pid",
+		number_if(c->pid > 0, c->pid), "queues", consumed_json(c));
+
+	set_node(v, c->node);
+	return v;
 }
 
 static json_t *
@@ -176,6 +199,8 @@ json_print(const struct model *m, bool connections)
 	mq_json_set(v, "left_alone", mq_json_names(&stats->cluster));
 	mq_json_set(v, "maxmemory_policy",
 	    *policy != '\0' ? mq_json_text(policy) : json_null());
+	if (m->lost.n > 0)
+		mq_json_set(v, "lost_nodes", mq_json_names(&m->lost));
 	mq_json_set(v, "totals", totals_json(m));
 	/* A failed write is noticed when stdout is closed. */
 	if (json_dumpf(v, stdout, JSON_COMPACT | JSON_REAL_PRECISION(DIGITS)) ==

@@ -247,7 +247,7 @@ show_check(struct collector *c, struct stats_options *o, struct model *m)
 		if (collect_try(c, MQ_STATS_UNLISTED, m) == 0)
 			collect_elsewhere(c, m);
 	}
-	status = checks_print(checks, m);
+	status = checks_print(checks, m, c->count == 0);
 	checks_free(checks);
 	return status;
 }
@@ -264,8 +264,10 @@ show_subject(struct collector *c, struct stats_options *o, struct model *m)
 	    [SUBJECT_ONE] = show_one,
 	    [SUBJECT_HTML] = show_html,
 	};
+	int status;
 
 	(void)mq_option_server(&o->shared, &c->server);
+	m->server = c->server.name;
 	name_queues(c, o);
 	mq_filter_check(&o->list.filter, c->layout);
 	if (o->watch.interval_ms > 0) {
@@ -275,7 +277,10 @@ show_subject(struct collector *c, struct stats_options *o, struct model *m)
 	/* For the ellipsis of what is cut; regular expressions are compiled. */
 	if (o->subject != SUBJECT_QUEUES)
 		setlocale(LC_CTYPE, "");
-	return shows[o->subject](c, o, m) ? MQ_EXIT_OK : MQ_EXIT_NO;
+	status = shows[o->subject](c, o, m) ? MQ_EXIT_OK : MQ_EXIT_NO;
+	collect_lost(c, m);
+	model_report_lost(m);
+	return m->lost.n > 0 ? MQ_EXIT_UNAVAILABLE : status;
 }
 
 int

@@ -100,9 +100,13 @@ html_grouped(long long n)
 	char digits[24];
 	int i, len = snprintf(digits, sizeof(digits), "%lld", n);
 
+	if (n < 0) {
+		putchar('?');
+		return;
+	}
 	for (i = 0; i < len; i++) {
 		putchar(digits[i]);
-		if (i + 1 < len && (len - 1 - i) % 3 == 0 && digits[i] != '-')
+		if (i + 1 < len && (len - 1 - i) % 3 == 0)
 			putchar(',');
 	}
 }
@@ -111,7 +115,7 @@ void
 html_number(const char *label, long long n, const char *more_class)
 {
 	printf("<td class=\"n%s%s\" data-l=\"%s\" data-v=\"%lld\">",
-	    n == 0 ? " zero" : "", n == 0 ? "" : more_class, label, n);
+	    n == 0 ? " zero" : "", n <= 0 ? "" : more_class, label, n);
 	html_grouped(n);
 	fputs("</td>", stdout);
 }

@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/say.h"
+
 double
 model_age_s(const struct model *m, int64_t since_ms)
 {
@@ -30,12 +32,18 @@ add_rate(double *sum, double rate)
 		*sum = *sum < 0 ? rate : *sum + rate;
 }
 
+void
+model_add(long long *sum, long long n)
+{
+	*sum = *sum < 0 || n < 0 ? -1 : *sum + n;
+}
+
 static void
 add_waiting(struct mq_queue_stats *sum, const struct mq_queue_stats *q)
 {
-	sum->ready += q->ready;
-	sum->delayed += q->delayed;
-	sum->unacked += q->unacked;
+	model_add(&sum->ready, q->ready);
+	model_add(&sum->delayed, q->delayed);
+	model_add(&sum->unacked, q->unacked);
 	if (q->oldest_ms > 0 ?
 		sum->oldest_ms <= 0 || q->oldest_ms < sum->oldest_ms :
 		q->oldest_ms != 0 && sum->oldest_ms == 0)
@@ -47,9 +55,9 @@ sum_queue(struct mq_queue_stats *sum, const struct mq_queue_stats *q)
 {
 	if (!q->refuse)
 		add_waiting(sum, q);
-	sum->rejected += q->rejected;
-	sum->consumers += q->consumers;
-	sum->dead_consumers += q->dead_consumers;
+	model_add(&sum->rejected, q->rejected);
+	model_add(&sum->consumers, q->consumers);
+	model_add(&sum->dead_consumers, q->dead_consumers);
 	add_rate(&sum->in_s, q->in_s);
 	add_rate(&sum->out_s, q->out_s);
 }
@@ -78,7 +86,23 @@ model_total(const struct model *m)
 	for (i = 0; i < stats->count; i++)
 		if (unique || !is_repeated(stats, i))
 			sum_queue(&sum, &stats->queues[i]);
+	if (stats->part)
+		sum.ready = sum.delayed = sum.unacked = sum.rejected =
+		    sum.consumers = sum.dead_consumers = -1;
+	if (sum.ready < 0) {
+		sum.oldest_ms = -1;
+		sum.in_s = sum.out_s = -1;
+	}
 	return sum;
+}
+
+void
+model_report_lost(const struct model *m)
+{
+	size_t i;
+
+	for (i = 0; i < m->lost.n; i++)
+		mq_say("%s: %s", m->server, m->lost.list[i].name);
 }
 
 void
@@ -90,6 +114,7 @@ model_free(struct model *m)
 		rejections_free(&m->rejected[i]);
 	free(m->rejected);
 	free(m->elsewhere);
+	mq_names_free(&m->lost);
 	mq_runs_free(&m->runs);
 	mq_stats_free(&m->stats);
 }

@@ -11,8 +11,9 @@
 #include "redis/info.h"
 
 struct model {
-	const char *server; /* its name */
-	char error[512];    /* why nothing is known; empty: it is */
+	const char *server;   /* its name */
+	char error[512];      /* why nothing is known; empty: it is */
+	struct mq_names lost; /* the nodes of a cluster that are, and why */
 	struct mq_stats stats;
 	struct mq_info info; /* the policy */
 	struct mq_runs runs;
@@ -25,8 +26,14 @@ struct model {
 /* How long ago that was, in seconds, not below 0. */
 double model_age_s(const struct model *, int64_t since_ms);
 
+/* Adds to a sum, which is -1 (not known) as soon as one number is. */
+void model_add(long long *sum, long long n);
+
 /* All queues together, each once; oldest_ms and rates where any is known. */
 struct mq_queue_stats model_total(const struct model *);
+
+/* Reports the nodes that are lost. */
+void model_report_lost(const struct model *);
 
 void model_free(struct model *);
 

@@ -60,7 +60,7 @@ make_label(const char *name)
 	static bool name(const struct series *k, double *v)                    \
 	{                                                                      \
 		*v = (double)k->member;                                        \
-		return true;                                                   \
+		return *v >= 0;                                                \
 	}
 
 /* Only what somebody has counted. */
@@ -73,12 +73,10 @@ make_label(const char *name)
 
 NUMBER(ready, q->ready)
 NUMBER(rejected, q->rejected)
-NUMBER(connections, connections)
 NUMBER(consumers, q->consumers)
 NUMBER(dead_consumers, q->dead_consumers)
 NUMBER(unacked, q->unacked)
 NUMBER(delayed, q->delayed)
-NUMBER(paused, q->paused_ms != 0)
 COUNTER(published, published)
 COUNTER(attempts, runs)
 COUNTER(done, done)
@@ -87,6 +85,20 @@ COUNTER(expired, expired)
 COUNTER(retried, retried)
 COUNTER(crashed, crashed)
 COUNTER(lease_lost, lease_lost)
+
+static bool
+connections(const struct series *k, double *v)
+{
+	*v = (double)k->connections;
+	return k->q->consumers >= 0;
+}
+
+static bool
+paused(const struct series *k, double *v)
+{
+	*v = k->q->paused_ms != 0;
+	return k->q->ready >= 0;
+}
 
 static bool
 age_value(const struct series *k, double *v)
@@ -190,6 +202,25 @@ count_live(
 	}
 }
 
+/* Labels of the other metrics stay when a queue moves to another node. */
+static void
+print_nodes(const struct series *series, int count, size_t lost)
+{
+	int i;
+
+	if (count == 0 || series[0].q->node == NULL)
+		return;
+	print_family("mq_queue_node", "gauge",
+	    "1, with the node of the cluster that has the queue.");
+	for (i = 0; i < count; i++)
+		if (series[i].q->node != NULL)
+			printf("mq_queue_node%s,node=\"%s\"} 1\n",
+			    series[i].label, series[i].q->node);
+	print_family("mq_lost_nodes", "gauge",
+	    "Nodes of the cluster whose queues are missing here.");
+	printf("mq_lost_nodes %zu\n", lost);
+}
+
 static void
 print_evicts(const struct mq_info *info)
 {
@@ -224,6 +255,7 @@ prometheus_print(const struct model *m)
 	for (k = 0; k < sizeof(metrics) / sizeof(metrics[0]); k++)
 		print_metric(&metrics[k], series, count);
 	print_histogram(series, count);
+	print_nodes(series, count, m->lost.n);
 	print_evicts(&m->info);
 	for (i = 0; i < count; i++)
 		free(series[i].label);

@@ -94,17 +94,18 @@ print_connection(const struct mq_connection_stats *c)
 {
 	long long unacked = 0, consumers = 0;
 	bool live = c->ttl_ms > 0;
+	const char *state = c->unsure ? "unknown" : live ? "live" : "dead";
 	int i;
 
 	for (i = 0; i < c->count; i++) {
-		unacked += c->consumed[i].unacked;
-		consumers += c->consumed[i].consumers;
+		model_add(&unacked, c->consumed[i].unacked);
+		model_add(&consumers, c->consumed[i].consumers);
 	}
 	fputs("<tr><th scope=\"row\">", stdout);
 	html_name(c->name);
 	printf("</th><td data-l=\"state\"><span class=\"badge %s\">%s</span>"
 	       "</td>",
-	    live ? "live" : "dead", live ? "live" : "dead");
+	    state, state);
 	html_cell("", "host", c->host);
 	if (c->pid > 0)
 		printf("<td class=\"n\" data-l=\"pid\" data-v=\"%ld\">%ld</td>",
@@ -116,7 +117,7 @@ print_connection(const struct mq_connection_stats *c)
 		    stdout);
 	print_consumed(c);
 	html_number("consumers", consumers, "");
-	html_number("unacked", unacked, live ? "" : " bad");
+	html_number("unacked", unacked, live || c->unsure ? "" : " bad");
 	fputs("</tr>\n", stdout);
 }
 
@@ -277,7 +278,8 @@ section_rejected(const struct model *m)
 	int i;
 
 	for (i = 0; i < m->stats.count; i++)
-		sum += m->stats.queues[i].rejected;
+		if (m->stats.queues[i].rejected > 0)
+			sum += m->stats.queues[i].rejected;
 	html_section("Rejected", sum, "No message is.", "rejected", head);
 	for (i = 0; i < m->stats.count; i++)
 		print_reasons(m, i);

@@ -19,9 +19,11 @@ static const struct column queue_columns[] = {
 static const struct column connection_columns[] = {
     {.title = "CONNECTION", .text = true},
     {.title = "STATE", .text = true},
+    {.title = "HEARTBEAT ON", .text = true, .optional = true},
     {.title = "HOST", .text = true},
     {.title = "PID"},
     {.title = "QUEUE", .text = true},
+    {.title = "QUEUE ON", .text = true, .optional = true},
     {.title = "UNACKED"},
     {.title = "CONSUMERS"},
 };
@@ -79,16 +81,26 @@ add_note(struct table *t, const struct model *m, const struct mq_queue_stats *q)
 	mq_buf_free(&text);
 }
 
+/* "?": not known. */
+static void
+add_count(struct table *t, long long n, enum style style)
+{
+	if (n >= 0)
+		table_number(t, n, style);
+	else
+		table_text(t, "?", STYLE_YELLOW);
+}
+
 static void
 add_queue(struct table *t, const struct model *m, const char *name,
     const struct mq_queue_stats *q)
 {
 	table_name(t, name, q->paused_ms != 0 ? STYLE_YELLOW : STYLE_PLAIN);
-	table_number(t, q->ready, STYLE_PLAIN);
-	table_number(t, q->delayed, STYLE_PLAIN);
-	table_number(t, q->unacked, STYLE_PLAIN);
-	table_number(t, q->rejected, q->rejected > 0 ? STYLE_RED : STYLE_PLAIN);
-	table_number(t, q->consumers, STYLE_PLAIN);
+	add_count(t, q->ready, STYLE_PLAIN);
+	add_count(t, q->delayed, STYLE_PLAIN);
+	add_count(t, q->unacked, STYLE_PLAIN);
+	add_count(t, q->rejected, q->rejected > 0 ? STYLE_RED : STYLE_PLAIN);
+	add_count(t, q->consumers, STYLE_PLAIN);
 	add_age(t, m, q->oldest_ms);
 	add_rate_cell(t, q->in_s);
 	add_rate_cell(t, q->out_s);
@@ -120,7 +132,12 @@ add_connection(struct table *t, const struct mq_connection_stats *c,
 	bool live = c->ttl_ms > 0;
 
 	table_name(t, c->name, STYLE_PLAIN);
-	table_text(t, live ? "live" : "dead", live ? STYLE_PLAIN : STYLE_RED);
+	if (c->unsure)
+		table_text(t, "?", STYLE_YELLOW);
+	else
+		table_text(
+		    t, live ? "live" : "dead", live ? STYLE_PLAIN : STYLE_RED);
+	table_name(t, c->node != NULL ? c->node : "", STYLE_PLAIN);
 	table_name(t, c->host != NULL ? c->host : "-", STYLE_PLAIN);
 	if (c->pid > 0)
 		table_number(t, c->pid, STYLE_PLAIN);
@@ -128,13 +145,16 @@ add_connection(struct table *t, const struct mq_connection_stats *c,
 		table_text(t, "-", STYLE_PLAIN);
 	if (consumed == NULL) {
 		table_text(t, "-", STYLE_PLAIN);
+		table_text(t, "", STYLE_PLAIN);
 		table_text(t, "-", STYLE_PLAIN);
 		table_text(t, "-", STYLE_PLAIN);
 		return;
 	}
 	table_name(t, consumed->queue, STYLE_PLAIN);
-	table_number(t, consumed->unacked, STYLE_PLAIN);
-	table_number(t, consumed->consumers, STYLE_PLAIN);
+	table_name(
+	    t, consumed->node != NULL ? consumed->node : "", STYLE_PLAIN);
+	add_count(t, consumed->unacked, STYLE_PLAIN);
+	add_count(t, consumed->consumers, STYLE_PLAIN);
 }
 
 static void

@@ -44,11 +44,13 @@ write_heading(
 	snprintf(text, sizeof(text), "%s  every %gs  %s  (q: quit)", now,
 	    (double)w->options->interval_ms / 1000, w->model->server);
 	write_line(text, view, out);
-	if (w->model->error[0] == '\0') {
+	if (w->model->error[0] == '\0' && w->model->lost.n == 0) {
 		mq_buf_add(out, "\n", 1);
 		return;
 	}
-	snprintf(text, sizeof(text), "%s (trying again)", w->model->error);
+	snprintf(text, sizeof(text), "%s (trying again)",
+	    w->model->error[0] != '\0' ? w->model->error :
+					 w->model->lost.list->name);
 	if (view->colour)
 		mq_buf_addstr(out, "\033[31m");
 	write_line(text, view, out);
@@ -120,6 +122,7 @@ print_next_table(const struct watch *w, bool first)
 	}
 	if (!first)
 		putchar('\n');
+	model_report_lost(w->model);
 	tables_fill(w->model, w->options->connections, &table);
 	table_print(&table);
 	if (fflush(stdout) == EOF) {

@@ -68,10 +68,13 @@ mq_connection_stats_free(struct mq_connection_stats *c)
 {
 	int i;
 
-	for (i = 0; i < c->count; i++)
+	for (i = 0; i < c->count; i++) {
 		free(c->consumed[i].queue);
+		free(c->consumed[i].node);
+	}
 	free(c->consumed);
 	free(c->name);
+	free(c->node);
 	free(c->host);
 }
 
@@ -80,8 +83,10 @@ mq_stats_free(struct mq_stats *stats)
 {
 	int i;
 
-	for (i = 0; i < stats->count; i++)
+	for (i = 0; i < stats->count; i++) {
 		free(stats->queues[i].name);
+		free(stats->queues[i].node);
+	}
 	free(stats->queues);
 	for (i = 0; i < stats->connection_count; i++)
 		mq_connection_stats_free(&stats->connections[i]);

@@ -114,7 +114,8 @@ struct asked {
 	const redisReply *connections;
 	const char *anywhere;
 	struct mq_runs *out;
-	/* Of the connection at work. */
+	/* Of the connection at work.  Facts of a lost node do not come. */
+	size_t at;
 	bool alive;
 	char *host;
 	struct mq_buf text;
@@ -131,11 +132,11 @@ ask_fact(void *arg, size_t i, struct mq_command *c)
 }
 
 static void
-add_runs(struct asked *a, const char *connection)
+add_runs(struct asked *a)
 {
 	if (a->alive && a->text.len > 0)
-		mq_runs_read(
-		    a->out, a->text.data, a->text.len, connection, a->host);
+		mq_runs_read(a->out, a->text.data, a->text.len,
+		    a->connections->element[a->at]->str, a->host);
 	a->alive = false;
 	mq_buf_clear(&a->text);
 	free(a->host);
@@ -150,6 +151,9 @@ take_fact(void *arg, size_t i, redisReply *reply)
 	enum mq_run_fact fact = a->source->order[i % n];
 	bool there = reply->type == REDIS_REPLY_STRING;
 
+	if (i / n != a->at)
+		add_runs(a);
+	a->at = i / n;
 	if (fact == MQ_RUN_LEASE) {
 		if (reply->type != REDIS_REPLY_INTEGER)
 			return -1;
@@ -162,8 +166,6 @@ take_fact(void *arg, size_t i, redisReply *reply)
 	} else if (there) {
 		mq_buf_add(&a->text, reply->str, reply->len);
 	}
-	if (i % n == n - 1)
-		add_runs(a, a->connections->element[i / n]->str);
 	return 0;
 }
 
@@ -182,6 +184,7 @@ mq_runs_ask(struct mq_redis *r, redisReply *connections,
 	if (connections != NULL) {
 		rv = mq_ask_all(r, source->n * connections->elements, ask_fact,
 		    take_fact, &a);
+		add_runs(&a);
 		freeReplyObject(connections);
 	}
 	free(a.host);

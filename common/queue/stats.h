@@ -29,8 +29,11 @@ struct mq_counts {
 	long long bucket[MQ_BUCKETS]; /* runs by time; not cumulative */
 };
 
+/* On a cluster with nodes that are lost, a number of messages or consumers that is not
+ * known is -1. */
 struct mq_queue_stats {
 	char *name;
+	char *node;  /* "HOST:PORT", on a cluster; else NULL */
 	bool known;  /* whether anybody ever opened a queue of this name */
 	bool refuse; /* what is in it was rejected by another of these queues,
 		      * and is counted there already */
@@ -62,11 +65,14 @@ struct mq_queue_stats {
 /* A connection and a queue that it consumes. */
 struct mq_consumed {
 	char *queue;
+	char *node; /* as above, of the queue */
 	long long unacked, consumers;
 };
 
 struct mq_connection_stats {
 	char *name;
+	char *node;	/* as above, of the heartbeat */
+	bool unsure;	/* that node is lost: nothing is known of the lease */
 	int64_t ttl_ms; /* of its lease; not above 0: it is dead */
 	char *host;	/* NULL: not known, as of a Go program */
 	long pid;	/* 0: not known */
@@ -86,6 +92,7 @@ enum {
 struct mq_stats {
 	struct mq_queue_stats *queues; /* in the order asked for, or sorted */
 	int count;
+	bool part; /* there may be more queues, on nodes that are lost */
 	/* By name; only when they were asked for.  With queues named, those
 	 * that consume one of them, and only what they have of those. */
 	struct mq_connection_stats *connections;

@@ -116,7 +116,9 @@ take_reply(
 
 	if (reply == NULL)
 		return -1;
-	if (q->errors || !mq_redis_refused(r, reply)) {
+	if (!q->errors && mq_reply_missing(reply)) {
+		rv = 0;
+	} else if (q->errors || !mq_redis_refused(r, reply)) {
 		rv = q->take(q->arg, i, reply);
 		if (rv == -1)
 			(void)mq_nonsense(r);

@@ -97,19 +97,45 @@ mq_info_evicts(const struct mq_info *i)
 	return i->policy[0] != '\0' && strcmp(i->policy, "noeviction") != 0;
 }
 
+struct policies {
+	struct mq_redis *r;
+	struct mq_info *worst;
+};
+
+static void
+ask_node(void *arg, size_t i, struct mq_command *c)
+{
+	const struct policies *p = arg;
+
+	(void)mq_redis_visit(p->r, (int)i);
+	mq_command_plain(c, "INFO memory");
+}
+
+static int
+take_node(void *arg, size_t i, redisReply *reply)
+{
+	const struct policies *p = arg;
+	struct mq_info one = {.replicas = 0};
+
+	(void)i;
+	if (reply->type != REDIS_REPLY_STRING)
+		return 0;
+	mq_info_take(&one, reply->str);
+	if (p->worst->policy[0] == '\0' || mq_info_evicts(&one))
+		*p->worst = one;
+	return 0;
+}
+
 int
 mq_info_ask_policy(struct mq_redis *r, struct mq_info *i)
 {
-	struct mq_command c = mq_redis_command(r);
-	redisReply *reply;
+	struct policies p = {r, i};
+	int rv, n = 0;
 
 	*i = (struct mq_info){.replicas = 0};
-	mq_command_plain(&c, "INFO memory");
-	reply = mq_call(r, &c, -1);
-	if (reply == NULL)
-		return mq_redis_lost(r) ? -1 : 0;
-	if (reply->type == REDIS_REPLY_STRING)
-		mq_info_take(i, reply->str);
-	freeReplyObject(reply);
-	return 0;
+	while (mq_redis_visit(r, n))
+		n++;
+	rv = mq_ask_each(r, (size_t)n, ask_node, take_node, &p);
+	(void)mq_redis_visit(r, n);
+	return rv;
 }

@@ -7,10 +7,16 @@
 #include "base/xalloc.h"
 
 static void
+add_key(struct mq_command *c, const char *key)
+{
+	mq_command_key(c, &(struct mq_part){key, strlen(key)}, 1);
+}
+
+static void
 ask_members(struct mq_command *c, const char *key, const char *cursor)
 {
 	mq_command_plain(c, "SSCAN");
-	mq_command_str(c, key);
+	add_key(c, key);
 	mq_command_str(c, cursor);
 	mq_command_str(c, "COUNT");
 	mq_command_int(c, MQ_CURSOR_STEP);
@@ -20,7 +26,7 @@ static void
 ask_at_once(struct mq_command *c, const char *key)
 {
 	mq_command_plain(c, "SMEMBERS");
-	mq_command_str(c, key);
+	add_key(c, key);
 }
 
 /* The members in the reply to a step, which is freed; NULL: it makes no sense. */

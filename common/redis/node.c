@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/xalloc.h"
+#include "reply.h"
 
 void
 mq_nodes_copy_error(struct mq_redis *r, const struct mq_redis *from)
@@ -66,6 +67,8 @@ mq_node_open(struct mq_redis *r, int i)
 {
 	struct node *node = node_at(r, i);
 
+	if (node->missing != NULL)
+		return NULL;
 	if (node->redis.context == NULL &&
 	    mq_redis_connect(&node->redis, &node->server, r->nodes->until) ==
 		-1) {
@@ -87,6 +90,50 @@ mq_awaited_free(struct awaited *a)
 	free(a);
 }
 
+/* "node HOST:PORT: why", where error begins with another name. */
+static char *
+tell_missing(const struct mq_redis *r, int i, const char *error)
+{
+	const struct mq_place_of_node *at = &r->nodes->map.nodes[i];
+	const char *name = r->nodes->list[i]->server.name;
+	struct mq_buf text = {0};
+
+	if (strncmp(error, name, strlen(name)) == 0)
+		error += strlen(name) + strlen(": ");
+	mq_buf_printf(&text, MQ_MISSING "%s:%d: %s", at->host, at->port, error);
+	(void)mq_buf_str(&text);
+	return text.data;
+}
+
+void
+mq_awaited_miss(struct mq_redis *r, struct awaited *a)
+{
+	redisReply *reply = mq_xcalloc(1, sizeof(*reply));
+
+	reply->type = REDIS_REPLY_ERROR;
+	reply->str = mq_xstrdup(r->nodes->list[a->node]->missing);
+	reply->len = strlen(reply->str);
+	a->reply = reply;
+	if (a->slot != -1)
+		r->nodes->missing[a->slot] = true;
+}
+
+void
+mq_node_lose(struct mq_redis *r, int i, const char *why)
+{
+	struct node *node = r->nodes->list[i];
+	struct awaited *a;
+
+	if (node->missing == NULL)
+		node->missing = tell_missing(r, i, why);
+	mq_redis_close(&node->redis);
+	node->redis.unsent = 0;
+	while ((a = STAILQ_FIRST(&node->sent)) != NULL) {
+		STAILQ_REMOVE_HEAD(&node->sent, in_node);
+		mq_awaited_miss(r, a);
+	}
+}
+
 void
 mq_nodes_close(struct mq_redis *r)
 {
@@ -103,6 +150,7 @@ mq_nodes_close(struct mq_redis *r)
 			continue;
 		mq_redis_close(&all->list[i]->redis);
 		mq_server_free(&all->list[i]->server);
+		free(all->list[i]->missing);
 		free(all->list[i]);
 	}
 	free(all->list);

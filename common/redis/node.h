@@ -1,4 +1,4 @@
-/* For nodes.c, node.c and links.c: the nodes of a cluster, and what is on its way to them. */
+/* For nodes.c, node.c, partial.c and links.c: the nodes of a cluster, and what is on its way to them. */
 #ifndef MQ_NODE_H
 #define MQ_NODE_H
 
@@ -21,6 +21,7 @@ struct node {
 	struct mq_server server;
 	struct mq_redis redis; /* open while its context is not NULL */
 	struct awaiteds sent;  /* whose replies are to come, in this order */
+	char *missing;	       /* why a reader goes on without it; or NULL */
 };
 
 struct mq_nodes {
@@ -31,7 +32,10 @@ struct mq_nodes {
 	int last;	     /* the node of the last command */
 	bool in_transaction; /* MULTI was sent, and no EXEC */
 	bool lost;
-	double until; /* of opening; see mq_redis_open_until() */
+	bool partial;		/* goes on without nodes; see partial.h */
+	bool missing[MQ_SLOTS]; /* some command about it had no answer */
+	int64_t down_ms; /* since when the cluster is down; 0: it is not */
+	double until;	 /* of opening; see mq_redis_open_until() */
 };
 
 /* The server of one node: as the cluster's, but with this host only; zeroed before. */
@@ -42,6 +46,10 @@ void mq_nodes_copy_error(struct mq_redis *, const struct mq_redis *from);
 /* Node number i of the map, with a connection; NULL: there is none, with the error. */
 struct node *mq_node_open(struct mq_redis *, int i);
 void mq_awaited_free(struct awaited *);
+/* Closes a node for good, and answers what was sent to it. */
+void mq_node_lose(struct mq_redis *, int i, const char *why);
+/* Answers a command of a node that is lost. */
+void mq_awaited_miss(struct mq_redis *, struct awaited *);
 /* Closes all, and frees r->nodes. */
 void mq_nodes_close(struct mq_redis *);
 

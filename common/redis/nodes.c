@@ -14,6 +14,8 @@
 /* A command that no node takes now goes out again this often, and so long. */
 #define PAUSE_MS    50
 #define PATIENCE_MS 60000
+/* How long all commands of a reader wait for a cluster that is down. */
+#define DOWN_MS 3000
 
 static bool
 nodes_lost(const struct mq_redis *r)
@@ -42,9 +44,16 @@ visit_node(struct mq_redis *r, int i)
 
 /* --- sending ------------------------------------------------------------------ */
 
+/* 0: the connection goes on without the node; see partial.h. */
 static int
-lose(struct mq_redis *r, const struct mq_redis *node)
+lose(struct mq_redis *r, int i)
 {
+	const struct mq_redis *node = &r->nodes->list[i]->redis;
+
+	if (r->nodes->partial) {
+		mq_node_lose(r, i, node->error);
+		return 0;
+	}
 	mq_nodes_copy_error(r, node);
 	r->nodes->lost = true;
 	return -1;
@@ -66,12 +75,15 @@ send_wire(struct mq_redis *r, struct awaited *a, int to)
 {
 	struct node *node = mq_node_open(r, to);
 
-	if (node == NULL)
-		return -1;
-	if (mq_redis_append_bytes(&node->redis, a->wire.data, a->wire.len) ==
-	    -1)
-		return lose(r, &node->redis);
 	a->node = to;
+	if (node == NULL ||
+	    mq_redis_append_bytes(&node->redis, a->wire.data, a->wire.len) ==
+		-1) {
+		if (lose(r, to) == -1)
+			return -1;
+		mq_awaited_miss(r, a);
+		return 0;
+	}
 	STAILQ_INSERT_TAIL(&node->sent, a, in_node);
 	return 0;
 }
@@ -127,8 +139,9 @@ flush_nodes(struct mq_redis *r)
 
 	for (i = 0; i < all->count; i++)
 		if (all->list[i] != NULL && all->list[i]->redis.unsent > 0 &&
-		    mq_redis_flush(&all->list[i]->redis) == -1)
-			return lose(r, &all->list[i]->redis);
+		    mq_redis_flush(&all->list[i]->redis) == -1 &&
+		    lose(r, i) == -1)
+			return -1;
 	return 0;
 }
 
@@ -140,12 +153,17 @@ read_reply(struct mq_redis *r, struct awaited *a)
 {
 	struct node *node = r->nodes->list[a->node];
 	struct awaited *first;
+	redisReply *reply;
 
 	while (a->reply == NULL) {
+		reply = mq_redis_reply(&node->redis);
+		if (reply == NULL) {
+			if (lose(r, a->node) == -1)
+				return -1;
+			continue;
+		}
 		first = STAILQ_FIRST(&node->sent);
-		first->reply = mq_redis_reply(&node->redis);
-		if (first->reply == NULL)
-			return lose(r, &node->redis);
+		first->reply = reply;
 		STAILQ_REMOVE_HEAD(&node->sent, in_node);
 	}
 	return 0;
@@ -173,14 +191,10 @@ static int
 send_asking(struct mq_redis *r, int to)
 {
 	static const char asking[] = "*1\r\n$6\r\nASKING\r\n";
-	struct node *node = mq_node_open(r, to);
 	struct awaited *a = mq_xcalloc(1, sizeof(*a));
 	int rv;
 
-	if (node == NULL) {
-		mq_awaited_free(a);
-		return -1;
-	}
+	a->slot = -1;
 	mq_buf_add(&a->wire, asking, sizeof(asking) - 1);
 	rv = send_wire(r, a, to);
 	if (rv == 0)
@@ -195,15 +209,15 @@ send_again(struct mq_redis *r, struct awaited *a)
 {
 	struct mq_nodes *all = r->nodes;
 	redisReply *error = a->reply;
-	int slot = a->slot, to, rv = 0;
+	int to, rv = 0;
 
-	to = mq_topology_redirect(&all->map, error->str, a->node, &slot);
+	to = mq_topology_redirect(&all->map, error->str, a->node, &a->slot);
 	if (to != -1 && begins(error->str, "MOVED "))
-		all->map.owner[slot] = (int16_t)to;
+		all->map.owner[a->slot] = (int16_t)to;
 	else if (to == -1)
 		pause_between(r);
 	if (to == -1)
-		to = owner_of(r, slot);
+		to = owner_of(r, a->slot);
 	if (to == -1)
 		to = a->node;
 	if (begins(error->str, "ASK "))
@@ -213,6 +227,20 @@ send_again(struct mq_redis *r, struct awaited *a)
 	if (rv == 0)
 		rv = send_wire(r, a, to);
 	return rv == 0 ? flush_nodes(r) : -1;
+}
+
+/* Whether a reader waits for this node no more, which says that the cluster is down. */
+static bool
+is_down(struct mq_redis *r, const struct awaited *a)
+{
+	struct mq_nodes *all = r->nodes;
+	int64_t now = mq_clock_steady_ms();
+
+	if (!all->partial || !begins(a->reply->str, "CLUSTERDOWN "))
+		return false;
+	if (all->down_ms == 0)
+		all->down_ms = now;
+	return now - all->down_ms >= DOWN_MS;
 }
 
 /* The reply of a node that takes the command. */
@@ -225,6 +253,12 @@ settle_reply(struct mq_redis *r, struct awaited *a)
 		return -1;
 	while (
 	    mq_topology_redirects(a->reply) && mq_clock_steady_ms() < until) {
+		if (is_down(r, a)) {
+			mq_node_lose(r, a->node, a->reply->str);
+			freeReplyObject(a->reply);
+			mq_awaited_miss(r, a);
+			return 0;
+		}
 		if (a->in_transaction) {
 			r->nodes->lost = true;
 			return mq_redis_fail(r, MQ_EXIT_UNAVAILABLE,

@@ -22,6 +22,13 @@ mq_reply_noscript(const redisReply *reply)
 	    strncmp(reply->str, "NOSCRIPT", 8) == 0;
 }
 
+bool
+mq_reply_missing(const redisReply *reply)
+{
+	return reply->type == REDIS_REPLY_ERROR &&
+	    strncmp(reply->str, MQ_MISSING, strlen(MQ_MISSING)) == 0;
+}
+
 const struct mq_answer *
 mq_answer_to(const redisReply *reply, int type, struct mq_answer *a)
 {

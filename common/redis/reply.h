@@ -13,6 +13,10 @@
 /* Whether the server does not know a script. */
 bool mq_reply_noscript(const redisReply *);
 
+/* Whether it is an error of ours, for a node that is lost; see partial.h. */
+#define MQ_MISSING "node "
+bool mq_reply_missing(const redisReply *);
+
 /* Whether a key is not permitted to the user. */
 bool mq_reply_barred(const redisReply *);
 

@@ -11,6 +11,7 @@
 #include "unlisted.h"
 #include "queue/rows.h"
 #include "queue/running.h"
+#include "redis/partial.h"
 
 /* To scan this many keys takes 3 ms of the server's time.  With more keys, only
  * the cleaners scan, and list again what is not listed. */
@@ -44,7 +45,8 @@ keep_needed(struct mq_redis *r, const struct gather *g, redisReply *all)
 static int
 list_connections(struct mq_redis *r, struct gather *g)
 {
-	redisReply *all = mq_call_members(r, RMQ_CONNECTIONS);
+	bool missed;
+	redisReply *all = rmq_stats_members(r, RMQ_CONNECTIONS, &missed);
 	int rv;
 
 	if (all == NULL)
@@ -247,6 +249,8 @@ ask_links(struct mq_redis *r, struct mq_links *l)
 
 	mq_links_list(l);
 	rv = mq_ask_all(r, 2 * l->n, ask_link, take_link, l);
+	if (rv == 0)
+		rmq_stats_missed(r, l);
 	keep_bare(l);
 	if (rv == 0 && !mq_redis_command(r).cluster)
 		rv = mq_ask_all(r, l->n, ask_cluster, take_cluster, l);
@@ -298,6 +302,7 @@ rmq_running(struct mq_redis *r, struct mq_runs *out)
 	static const struct mq_run_source source = {
 	    ask_run, {MQ_RUN_LEASE, MQ_RUN_TEXT, MQ_RUN_HOST}, 3};
 
+	mq_partial_begin(r);
 	return mq_runs_ask(
 	    r, mq_call_members(r, RMQ_CONNECTIONS), &source, NULL, out);
 }

@@ -86,6 +86,17 @@ bool rmq_key_of(const char *key, size_t len, const char **queue, size_t *n);
  * the ready ones are in the priority set. */
 int rmq_stats_ages(struct mq_redis *, struct mq_stats *, const bool *sorted);
 
+/* The members of a set of names; *missed: its node is lost, and they are none. */
+redisReply *rmq_stats_members(struct mq_redis *, const char *set, bool *missed);
+/* Makes a row for each queue with keys on the nodes that are left. */
+int rmq_stats_list_found(struct mq_redis *, struct mq_stats *);
+
+/* Sets the nodes of the rows, and of connections and what they consume; and what is not
+ * known, as a node is lost. */
+struct mq_links;
+void rmq_stats_nodes(const struct mq_redis *, struct mq_stats *);
+void rmq_stats_missed(const struct mq_redis *, struct mq_links *);
+
 /*
  * Adds what all connections have to the rows.  named: only what is in a row is
  * of interest.

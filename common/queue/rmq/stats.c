@@ -15,6 +15,7 @@
 #include "queue/counts.h"
 #include "queue/rows.h"
 #include "redis/members.h"
+#include "redis/partial.h"
 
 struct gather {
 	struct mq_stats *out;
@@ -48,20 +49,25 @@ static int
 list_named(
     struct mq_redis *r, const char *const *queues, int count, struct gather *g)
 {
-	mq_rows_make(g->out, queues, (size_t)count, false);
+	/* Where there is no answer, a queue counts as known. */
+	mq_rows_make(g->out, queues, (size_t)count, true);
 	return mq_ask_all(r, (size_t)count, ask_known, take_known, g);
 }
 
 static int
 list_all(struct mq_redis *r, struct mq_stats *out)
 {
-	redisReply *names = mq_call_members(r, RMQ_QUEUES);
+	redisReply *names = rmq_stats_members(r, RMQ_QUEUES, &out->part);
+	int rv = 0;
 
 	if (names == NULL)
 		return -1;
-	mq_rows_list(out, names);
+	if (out->part)
+		rv = rmq_stats_list_found(r, out);
+	else
+		mq_rows_list(out, names);
 	freeReplyObject(names);
-	return 0;
+	return rv;
 }
 
 /* --- what every queue has -------------------------------------------------- */
@@ -230,6 +236,7 @@ rmq_stats(struct mq_redis *r, const char *const *queues, int count, int wanted,
 	int rv;
 
 	*out = (struct mq_stats){0};
+	mq_partial_begin(r);
 	rv = mq_server_time(r, &out->now_ms);
 	if (rv == 0)
 		rv = count == 0 ? list_all(r, out) :
@@ -240,6 +247,8 @@ rmq_stats(struct mq_redis *r, const char *const *queues, int count, int wanted,
 		rv = rmq_stats_connections(r, wanted, count > 0, out);
 	if (rv == 0 && count > 0)
 		mq_rows_order(out, queues, count);
+	if (rv == 0)
+		rmq_stats_nodes(r, out);
 	if (rv == -1)
 		mq_stats_free(out);
 	return rv;

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "keys.h"
-#include "redis/round.h"
+#include "redis/sweep.h"
 #include "scripts.h"
 
 void
@@ -51,26 +51,8 @@ rmq_unacked_key(char *key, size_t n, char **connection, char **queue)
 	return true;
 }
 
-/* -1: unknown. */
 static int
-count_keys(struct mq_round *round, long long *n)
-{
-	struct mq_command c = mq_redis_command(round->r);
-	redisReply *reply;
-	int rv;
-
-	*n = -1;
-	mq_command_plain(&c, "DBSIZE");
-	rv = mq_round_call(round, &c, REDIS_REPLY_INTEGER, &reply);
-	if (reply == NULL)
-		return rv;
-	*n = reply->integer;
-	freeReplyObject(reply);
-	return rv;
-}
-
-static void
-note_lists(const redisReply *keys, struct mq_names *lists)
+note_lists(void *lists, const redisReply *keys)
 {
 	char *connection, *queue;
 	size_t i;
@@ -79,43 +61,7 @@ note_lists(const redisReply *keys, struct mq_names *lists)
 		if (rmq_unacked_key(keys->element[i]->str,
 			keys->element[i]->len, &connection, &queue))
 			mq_names_add(lists, connection, queue);
-}
-
-/* One step of the walk through all keys. */
-static int
-scan_lists(
-    struct mq_round *round, char cursor[MQ_CURSOR_SIZE], struct mq_names *lists)
-{
-	struct mq_command c = mq_redis_command(round->r);
-	redisReply *reply, *keys;
-	int rv;
-
-	mq_keys_ask(&c, cursor,
-	    c.cluster ? "rmq::connection::*}::unacked" :
-			"rmq::connection::*]::unacked");
-	rv = mq_round_call(round, &c, REDIS_REPLY_ARRAY, &reply);
-	*cursor = '\0';
-	if (reply == NULL)
-		return rv;
-	keys = mq_cursor_take(cursor, reply);
-	if (keys != NULL)
-		note_lists(keys, lists);
-	freeReplyObject(reply);
-	return rv;
-}
-
-static int
-scan_node(struct mq_round *round, long long most, struct mq_names *lists)
-{
-	char cursor[MQ_CURSOR_SIZE] = "0";
-	long long n = 0;
-	int rv = most > 0 ? count_keys(round, &n) : 0;
-
-	if (rv == -1 || n < 0 || (most > 0 && n > most))
-		return rv;
-	while (rv == 0 && *cursor != '\0')
-		rv = scan_lists(round, cursor, lists);
-	return rv;
+	return 0;
 }
 
 int
@@ -123,10 +69,15 @@ rmq_unacked_lists(struct mq_redis *r, long long most, struct mq_names *lists)
 {
 	/* A user who may not look is told nothing. */
 	struct mq_round round = {.r = r};
-	int node, rv = 0;
+	struct mq_sweep sweep = {.round = &round,
+	    .pattern = mq_redis_command(r).cluster ?
+		"rmq::connection::*}::unacked" :
+		"rmq::connection::*]::unacked",
+	    .most = most,
+	    .take = note_lists,
+	    .arg = lists};
+	int rv = mq_sweep_keys(&sweep);
 
-	for (node = 0; rv == 0 && mq_redis_visit(r, node); node++)
-		rv = scan_node(&round, most, lists);
 	/* A walk may come by a key twice. */
 	mq_names_sort(lists);
 	return rv;

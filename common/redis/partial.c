@@ -1,0 +1,70 @@
+#include "partial.h"
+
+#include <stdio.h>
+
+#include "node.h"
+
+static bool
+has_slots(const struct mq_topology *map, int node)
+{
+	int slot;
+
+	for (slot = 0; slot < MQ_SLOTS; slot++)
+		if (map->owner[slot] == node)
+			return true;
+	return false;
+}
+
+/* A host that did not answer at the beginning is not waited for again. */
+void
+mq_partial_begin(struct mq_redis *r)
+{
+	struct mq_nodes *all = r->nodes;
+	int i;
+
+	if (all == NULL)
+		return;
+	all->partial = true;
+	for (i = 0; i < all->count; i++)
+		if (all->list[i] != NULL && all->list[i]->redis.status != 0 &&
+		    mq_redis_lost(&all->list[i]->redis) &&
+		    has_slots(&all->map, i))
+			mq_node_lose(r, i, all->list[i]->redis.error);
+}
+
+bool
+mq_partial_missed(const struct mq_redis *r, const struct mq_command *c)
+{
+	return r->nodes != NULL && c->slot != -1 && r->nodes->missing[c->slot];
+}
+
+const char *
+mq_partial_lost(const struct mq_redis *r, int i)
+{
+	const struct mq_nodes *all = r->nodes;
+	int k;
+
+	for (k = 0; all != NULL && k < all->count; k++)
+		if (all->list[k] != NULL && all->list[k]->missing != NULL &&
+		    i-- == 0)
+			return all->list[k]->missing;
+	return NULL;
+}
+
+const char *
+mq_partial_node(const struct mq_redis *r, const struct mq_command *c,
+    char out[MQ_NODE_NAME_SIZE])
+{
+	const struct mq_topology *map;
+	int i;
+
+	if (r->nodes == NULL || c->slot == -1)
+		return NULL;
+	map = &r->nodes->map;
+	i = map->owner[c->slot];
+	if (i == -1)
+		return NULL;
+	snprintf(out, MQ_NODE_NAME_SIZE, "%s:%d", map->nodes[i].host,
+	    map->nodes[i].port);
+	return out;
+}

@@ -1,0 +1,28 @@
+/*
+ * Readers of a cluster go on without the nodes that are lost: their commands are answered
+ * with an error of ours, which mq_ask_all() passes over.  On one server none of this
+ * has an effect.
+ */
+#ifndef MQ_PARTIAL_H
+#define MQ_PARTIAL_H
+
+#include "connection.h"
+
+/* From now on, and until the connection is closed. */
+void mq_partial_begin(struct mq_redis *);
+
+/* Whether some command about the keys of this one, or about others in their slot, had no
+ * answer. */
+bool mq_partial_missed(const struct mq_redis *, const struct mq_command *);
+
+/* "node HOST:PORT: why" of the i-th node that is lost, from 0; NULL: there are no more.
+ * Valid until the connection is closed. */
+const char *mq_partial_lost(const struct mq_redis *, int i);
+
+/* "HOST:PORT" of the node that has the keys of a command; on one server, NULL.  Valid as
+ * long as out. */
+#define MQ_NODE_NAME_SIZE 272
+const char *mq_partial_node(const struct mq_redis *, const struct mq_command *,
+    char out[MQ_NODE_NAME_SIZE]);
+
+#endif

@@ -1,0 +1,198 @@
+#!/usr/bin/env bats
+# A cluster of three masters without replicas: which node has what, and what the tools that
+# look at everything show when a node is lost.
+# topology: own
+
+# run_mq sets output and stderr; each test is a subshell of its own.
+# shellcheck disable=SC2030,SC2031,SC2154
+
+load ../helpers/common
+load ../helpers/cluster
+
+setup_file() {
+	cluster_start
+}
+
+teardown_file() {
+	cluster_stop
+}
+
+setup() {
+	local i
+	# Not common_setup(), which cleans one server.
+	T=$(own_dir)
+	export MQ_URL=$CLUSTER_URL
+	Q=q$BATS_TEST_NUMBER
+	for i in 0 1 2; do
+		node "$i" flushall >/dev/null
+		# The others go on when one is lost.
+		node "$i" config set cluster-require-full-coverage no >/dev/null
+		node "$i" config resetstat >/dev/null
+	done
+}
+
+teardown() {
+	local i
+	for i in 0 1 2; do
+		kill -CONT "$(cat "$C/$i/pid")" 2>/dev/null || true
+		node "$i" ping >/dev/null 2>&1 || node_run "$i"
+	done
+	eventually 30 cluster_ready 0
+	rm -rf "$T"
+}
+
+# queue_on NODE: a queue of this node.
+queue_on() {
+	local i=0
+	until [ "$(owner_of "$(slot_of "$Q-$i")")" = "$1" ]; do
+		i=$((i + 1))
+	done
+	echo "$Q-$i"
+}
+
+owner_of_key() {
+	owner_of "$(node 0 cluster keyslot "$1")"
+}
+
+at() {
+	echo "127.0.0.1:$((CLUSTER_PORT + $1))"
+}
+
+# One that has neither of the sets of names.
+other_node() {
+	local i
+	for i in 0 1 2; do
+		[ "$i" = "$(owner_of_key rmq::queues)" ] ||
+			[ "$i" = "$(owner_of_key rmq::connections)" ] || echo "$i"
+	done
+}
+
+# connection C QUEUE: a live one, with one message.
+connection() {
+	cluster sadd rmq::connections "$1" >/dev/null
+	cluster set "rmq::connection::$1::heartbeat" 1 ex 600 >/dev/null
+	cluster sadd "rmq::connection::$1::queues" "$2" >/dev/null
+	cluster sadd "rmq::connection::$1::queue::{$2}::consumers" x >/dev/null
+	cluster lpush "rmq::connection::$1::queue::{$2}::unacked" m >/dev/null
+}
+
+# connection_on NODE: a name whose heartbeat and set of queues are there.
+connection_on() {
+	local i=0
+	until [ "$(owner_of_key "rmq::connection::c$i::queues")" = "$1" ] &&
+		[ "$(owner_of_key "rmq::connection::c$i::heartbeat")" = "$1" ]; do
+		i=$((i + 1))
+	done
+	echo "c$i"
+}
+
+@test "lost: --connections, --json and --prometheus tell the node" {
+	local q c
+	q=$(queue_on 0)
+	c=$(connection_on 1)
+	run_mq 0 mq-publish "$q" x
+	connection "$c" "$q"
+	run_mq 0 mq-stats --connections
+	assert_line --regexp "^$c +live +$(at 1) +- +- +$q +$(at 0) +1 +1$"
+	run_mq 0 mq-stats --connections --json
+	assert_equal "$(jq -r '.queues[0].node, .connections[0].node,
+		.connections[0].queues[0].node, has("lost_nodes")' <<<"$output")" \
+		"$(printf '%s\n' "$(at 0)" "$(at 1)" "$(at 0)" false)"
+	run_mq 0 mq-stats --prometheus
+	assert_line "mq_queue_node{queue=\"$q\",node=\"$(at 0)\"} 1"
+	assert_line "rmq_ready{queue=\"$q\"} 1"
+	assert_line "mq_lost_nodes 0"
+}
+
+@test "lost: every command goes at once to the node that has the key" {
+	local i
+	for i in 0 1 2; do
+		run_mq 0 mq-publish "$(queue_on "$i")" x
+		run_mq 0 mq-publish -d 1h "$(queue_on "$i")" x
+		connection "$(connection_on "$i")" "$(queue_on "$i")"
+	done
+	for i in 0 1 2; do
+		node "$i" config resetstat >/dev/null
+	done
+	run_mq 0 mq-stats
+	run_mq 0 mq-stats --connections "$(queue_on 1)"
+	run_mq 0 mq-stats --running "$(queue_on 1)" || [ "$status" = 1 ]
+	run_mq 0 mq-clean
+	for i in 0 1 2; do
+		run node "$i" info errorstats
+		refute_output --partial MOVED
+	done
+}
+
+@test "lost: what a lost node has is not known, the rest is shown, and it is named" {
+	local gone away here why
+	gone=$(other_node)
+	away=$(queue_on "$gone")
+	here=$(queue_on "$(owner_of_key rmq::queues)")
+	run_mq 0 mq-publish "$away" x
+	run_mq 0 mq-publish "$here" x y
+	connection "$(connection_on "$(owner_of_key rmq::queues)")" "$here"
+	node_kill "$gone"
+	why="$MQ_URL: node $(at "$gone"): Connection refused"
+
+	run_mq 69 mq-stats
+	assert_equal "$stderr" "mq-stats: $why"
+	assert_line --regexp "^$here +2 +0 +1 +0 +1 "
+	assert_line --regexp "^$away( +[?]){6}"
+	assert_line --regexp "^TOTAL( +[?]){6}"
+	run_mq 69 mq-stats --json
+	assert_equal "$(jq -c --arg q "$away" '.queues[] | select(.name == $q) |
+		[.ready, .delayed, .unacked, .rejected, .consumers, .paused]' <<<"$output")" \
+		"[null,null,null,null,null,null]"
+	assert_equal "$(jq -c '.lost_nodes | length' <<<"$output")" 1
+	run_mq 69 mq-stats --prometheus
+	assert_line "rmq_ready{queue=\"$here\"} 2"
+	refute_output --partial "rmq_ready{queue=\"$away\"}"
+	assert_line "mq_lost_nodes 1"
+	run_mq 69 mq-stats --html
+	assert_output --partial "node $(at "$gone"): Connection refused"
+	run_mq 69 mq-stats --list ready "$away"
+	assert_equal "$output" ""
+	run_mq 69 mq-stats "$away"
+	assert_line --regexp "^$away( +[?]){6}"
+
+	run_mq 3 mq-stats --check ready=9
+	assert_output --partial "$away: ready not known; node $(at "$gone")"
+	run_mq 3 mq-stats --check ready=9 "$away"
+	assert_output --partial "UNKNOWN - $away: ready not known"
+	run_mq 2 mq-stats --check ready=1 "$here" "$away"
+	run_mq 0 mq-stats --check ready=9,unacked=9 "$here"
+}
+
+@test "lost: without a connection's node, nobody says what it holds" {
+	local gone here c
+	gone=$(other_node)
+	here=$(queue_on "$(owner_of_key rmq::queues)")
+	c=$(connection_on "$gone")
+	run_mq 0 mq-publish "$here" x y
+	connection "$c" "$here"
+	node_kill "$gone"
+	run_mq 69 mq-stats "$here"
+	assert_line --regexp "^$here +2 +0 +[?] +0 +[?] "
+	run_mq 3 mq-stats --check consumers=1 "$here"
+	assert_output --partial "consumers not known"
+	run_mq 0 mq-stats --check ready=9 "$here"
+	run_mq 69 mq-stats --connections
+	assert_line --regexp "^$c +[?] "
+}
+
+@test "lost: without the names of the queues, those with messages are found" {
+	local gone here there
+	gone=$(owner_of_key rmq::queues)
+	here=$(queue_on "$(other_node)")
+	there=$(queue_on "$(owner_of_key rmq::connections)")
+	run_mq 0 mq-publish "$here" x
+	run_mq 0 mq-publish -d 1h "$there" x
+	node_kill "$gone"
+	run_mq 69 mq-stats
+	assert_line --regexp "^$here +1 "
+	assert_line --regexp "^$there +0 +1 "
+	assert_line --regexp "^TOTAL( +[?]){6}"
+	run_mq 3 mq-stats --check ready=9
+	run_mq 0 mq-stats --check ready=9 "$here"
+}
