@@ -230,7 +230,6 @@ main(int argc, char *argv[])
 	parse(&options, &shared, argc, argv);
 	mq_option_prints(options.receipt == NULL);
 	mq_option_server(&shared, &server);
-	mq_option_no_cluster(&server, "mq-lease");
 	name_queue(&options, &shared, &server);
 	if (mq_redis_open(&redis, &server) == -1)
 		mq_die(redis.status, "%s", redis.error);

@@ -102,15 +102,6 @@ mq_option_find(struct mq_shared *o, struct mq_server *server, char *error,
 	return status;
 }
 
-void
-mq_option_no_cluster(const struct mq_server *server, const char *what)
-{
-	if (server->url.kind == MQ_URL_CLUSTER)
-		mq_die(MQ_EXIT_CONFIG,
-		    "%s: on a cluster there is no %s in this version",
-		    server->name, what);
-}
-
 const struct mq_layout *
 mq_option_server(struct mq_shared *o, struct mq_server *server)
 {

@@ -21,8 +21,6 @@ struct mq_shared;
 int mq_option_find(
     struct mq_shared *, struct mq_server *, char *error, size_t error_size);
 /* The same; ends the program if it cannot.  Returns the layout. */
-/* Ends with an error if the server is a cluster: what is not done there. */
-void mq_option_no_cluster(const struct mq_server *, const char *what);
 const struct mq_layout *mq_option_server(
     struct mq_shared *, struct mq_server *);
 

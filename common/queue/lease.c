@@ -68,7 +68,7 @@ static int
 join_queue(struct mq_lease *l)
 {
 	struct mq_session *s = &l->of.session;
-	struct mq_command c = {0};
+	struct mq_command c = mq_redis_command(l->of.queue.redis);
 	char random[7];
 	int step;
 
@@ -101,7 +101,7 @@ static int
 claim_messages(struct mq_lease *l, struct mq_claimed *facts)
 {
 	const struct mq_claim how = {.max = l->terms.max, .bytes = CLAIM_BYTES};
-	struct mq_command c = {0};
+	struct mq_command c = mq_redis_command(l->of.queue.redis);
 	int n;
 
 	l->of.queue.layout->claim(&l->of.session, 0, &how, &c);

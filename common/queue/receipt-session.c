@@ -14,36 +14,73 @@ receipt_session_open(
 	s->session.queues = &s->queue.name;
 }
 
+/* 1, 0 or -1, as renewing; step: of which it is. */
+static int
+take_renewal(const struct receipt_session *s, struct mq_command *c, int step)
+{
+	redisReply *reply = mq_call(s->queue.redis, c, -1);
+	int held;
+
+	if (reply == NULL)
+		return -1;
+	held = step > 0 ||
+	    s->queue.layout->lease(
+		reply, mq_redis_command(s->queue.redis).cluster) > 0;
+	freeReplyObject(reply);
+	return held;
+}
+
 int
 receipt_session_renew(const struct receipt_session *s, int64_t ms, int steps)
 {
 	const struct mq_layout *layout = s->queue.layout;
 	struct mq_session session = s->session;
 	struct mq_command c = mq_redis_command(s->queue.redis);
-	redisReply *reply;
+	bool on_cluster = c.cluster && layout->renew_queue != NULL;
 	int step, held = 1;
 
 	session.lease_ms = ms;
 	for (step = 0;
-	     held && step < steps && layout->renew(&session, step, &c);
-	     step++) {
-		reply = mq_call(s->queue.redis, &c, -1);
-		if (reply == NULL)
-			return -1;
-		held = step > 0 || layout->lease(reply, c.cluster) > 0;
-		freeReplyObject(reply);
-	}
+	     held == 1 && step < steps && layout->renew(&session, step, &c);
+	     step++)
+		held = take_renewal(s, &c, step);
+	for (step = 0; on_cluster && held == 1 &&
+	     layout->renew_queue(&session, 0, step, &c);
+	     step++)
+		held = take_renewal(s, &c, step);
 	mq_command_free(&c);
 	return held;
+}
+
+/* On a cluster, what lies on other nodes than the queue. */
+static int
+leave_rest(const struct receipt_session *s)
+{
+	struct mq_command c = mq_redis_command(s->queue.redis);
+	int step, rv = 0;
+
+	for (step = s->session.queue_count;
+	     rv == 0 && s->queue.layout->leave(&s->session, step, &c); step++)
+		rv = mq_call_done(s->queue.redis, &c);
+	mq_command_free(&c);
+	return rv;
 }
 
 int
 receipt_session_vacate(const struct receipt_session *s)
 {
 	struct mq_command c = mq_redis_command(s->queue.redis);
+	bool on_cluster = c.cluster && s->queue.layout->renew_queue != NULL;
+	redisReply *reply;
+	long long left;
 
 	s->queue.layout->vacate(&s->session, &c);
-	return mq_call_done(s->queue.redis, &c);
+	reply = mq_call(s->queue.redis, &c, -1);
+	if (reply == NULL)
+		return -1;
+	left = reply->type == REDIS_REPLY_INTEGER ? reply->integer : 0;
+	freeReplyObject(reply);
+	return on_cluster && left == 1 ? leave_rest(s) : 0;
 }
 
 /* A user without the right to count can settle nevertheless. */

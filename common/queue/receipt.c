@@ -54,7 +54,7 @@ find_receipt(
     struct receipt_session *s, const char *word, struct mq_receipt *out)
 {
 	const struct mq_lease_queue *q = &s->queue;
-	struct mq_command c = {0};
+	struct mq_command c = mq_redis_command(q->redis);
 	redisReply *reply;
 
 	if (!parse_receipt(word, out))

@@ -257,6 +257,43 @@ refused() {
 	done
 }
 
+# receipt N: of the messages in $T/leased
+receipt() {
+	sed -n "$1"'s/.*"receipt":"\([^"]*\)".*/\1/p' "$T/leased"
+}
+
+@test "cluster: handed out by receipt" {
+	local c lease heart
+	seq 3 | run_mq 0 mq-publish -l "$Q"
+	"$BUILD/mq-lease" --for 2m -n 3 "$Q" >"$T/leased"
+	c=$(connection)
+	lease=$(cluster pttl "$(lease_key)")
+	heart=$(cluster pttl "rmq::connection::$c::heartbeat")
+	((lease > 60000 && lease + 10000 < heart))
+	run_mq 0 mq-lease --extend "$(receipt 1)" --for 1h "$Q"
+	lease=$(cluster pttl "$(lease_key)")
+	heart=$(cluster pttl "rmq::connection::$c::heartbeat")
+	((lease > 3000000 && lease + 10000 < heart))
+	run_mq 0 mq-lease --ack "$(receipt 1)" "$Q"
+	run_mq 1 mq-lease --ack "$(receipt 1)" "$Q"
+	run_mq 0 mq-lease --reject "$(receipt 2)" "$Q"
+	# Its lease is over, and then its heartbeat.
+	cluster del "$(lease_key)" >/dev/null
+	run_mq 1 mq-lease --ack "$(receipt 3)" "$Q"
+	cluster del "rmq::connection::$c::heartbeat" >/dev/null
+	run_mq 0 mq-clean
+	assert_equal "$(state "$Q")" "1 0 0 1 0"
+	assert_equal "$(keys_of connection::)" ""
+}
+
+@test "cluster: the last receipt ends the connection" {
+	run_mq 0 mq-publish "$Q" x
+	"$BUILD/mq-lease" --for 2m "$Q" >"$T/leased"
+	run_mq 0 mq-lease --return "$(receipt 1)" "$Q"
+	assert_equal "$(state "$Q")" "1 0 0 0 0"
+	assert_equal "$(keys_of connection::)" ""
+}
+
 @test "cluster: a user has enough with what --print-acl prints" {
 	local i
 	for i in 0 1 2 3 4 5; do

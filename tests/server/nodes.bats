@@ -210,11 +210,6 @@ clean_makes_ready() {
 	run_mq 64 mq-stats -u "$MQ_URL?db=3"
 	run_mq 78 mq-stats -u "redis://127.0.0.1:$CLUSTER_PORT"
 	assert_regex "$stderr" "this server is a node of a cluster; use redis-cluster://"
-	for tool in "mq-lease --for 1m q"; do
-		# shellcheck disable=SC2086 # several words
-		run_mq 78 $tool
-		assert_regex "$stderr" "^${tool%% *}: $MQ_URL: on a cluster there is no "
-	done
 }
 
 @test "nodes: a server without cluster mode is none of a cluster" {

@@ -150,8 +150,8 @@ no_lease_below_nothing(void **state)
 	const redisReply reply = {.type = REDIS_REPLY_INTEGER, .integer = -1};
 
 	(void)state;
-	assert_int_equal(mq_layout_rsmq.lease(&reply), 0);
-	assert_int_equal(mq_layout_rmq.lease(&reply), 0);
+	assert_int_equal(mq_layout_rsmq.lease(&reply, false), 0);
+	assert_int_equal(mq_layout_rmq.lease(&reply, false), 0);
 }
 
 /* Anybody may have put anything there: sums do not overflow. */

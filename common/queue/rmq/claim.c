@@ -337,10 +337,13 @@ rmq_vacate(const struct mq_session *s, struct mq_command *c)
 	mq_command_script(c, &rmq_script_leave, 6);
 	rmq_key_both(c, s->connection, queue, "unacked");
 	rmq_key_both(c, s->connection, queue, "consumers");
-	rmq_key_connection(c, s->connection, "queues");
-	mq_command_str(c, RMQ_CONNECTIONS);
-	rmq_key_connection(c, s->connection, "heartbeat");
-	rmq_key_connection(c, s->connection, "info");
+	rmq_key_own(c, s->connection, queue, "queues");
+	if (c->cluster)
+		rmq_key_queue(c, queue, "none");
+	else
+		rmq_key_all(c, RMQ_CONNECTIONS);
+	rmq_key_lease(c, s->connection, queue);
+	rmq_key_info(c, s->connection, queue);
 	mq_command_str(c, queue);
 	mq_command_str(c, s->connection);
 }

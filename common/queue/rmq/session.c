@@ -20,6 +20,7 @@
 /* Of a lease on a cluster: shorter than a heartbeat, so that no cleaner takes what may
  * still be claimed; longer than a failover takes. */
 #define QUEUE_LEASE_MS 40000
+#define LONGER_MS      20000
 /* What was claimed, when nobody renews it any more. */
 #define QUEUE_INFO_S 86400
 
@@ -152,8 +153,7 @@ join_queue(const struct mq_session *s, const char *queue, int step,
 		mq_command_str(c, s->consumer);
 	} else {
 		mq_command_words(c, "SET 1 PX");
-		mq_command_int(
-		    c, s->lease_ms > 0 ? s->lease_ms : QUEUE_LEASE_MS);
+		mq_command_int(c, QUEUE_LEASE_MS);
 	}
 }
 
@@ -204,7 +204,11 @@ rmq_renew_queue(
 
 	mq_command_plain(c, step == 0 ? "PEXPIRE" : "EXPIRE");
 	rmq_key_both(c, s->connection, name, step == 0 ? "lease" : "info");
-	mq_command_int(c, step == 0 ? QUEUE_LEASE_MS : QUEUE_INFO_S);
+	if (step == 0)
+		mq_command_int(
+		    c, s->lease_ms > 0 ? s->lease_ms : QUEUE_LEASE_MS);
+	else
+		mq_command_int(c, QUEUE_INFO_S + s->lease_ms / 1000);
 	return step < 2;
 }
 
@@ -246,8 +250,10 @@ rmq_renew(const struct mq_session *s, int step, struct mq_command *c)
 	case 0:
 		mq_command_plain(c, "PEXPIRE");
 		rmq_key_connection(c, s->connection, "heartbeat");
-		mq_command_int(
-		    c, s->lease_ms > 0 ? s->lease_ms : RMQ_LEASE_S * 1000LL);
+		mq_command_int(c,
+		    s->lease_ms == 0 ? RMQ_LEASE_S * 1000LL :
+			c->cluster   ? s->lease_ms + LONGER_MS :
+				       s->lease_ms);
 		return true;
 	case 1:
 		keep_info(s, c);
