@@ -56,8 +56,9 @@ add_read(struct mq_command *c, const char *source, const char *to,
 	mq_command_int(c, RMQ_TRANSFER_BYTES);
 }
 
-void
-rmq_transfer_arrive(struct mq_command *c, const char *source, const char *to,
+/* Step 2.  parts: a field and an element by turns, 2 * n of them. */
+static void
+add_arrive(struct mq_command *c, const char *source, const char *to,
     const struct mq_part *parts, int n)
 {
 	int i;
@@ -71,9 +72,9 @@ rmq_transfer_arrive(struct mq_command *c, const char *source, const char *to,
 		mq_command_arg(c, parts[i].p, parts[i].n);
 }
 
-/* WAIT has no key, and goes where one of the queue would. */
-void
-rmq_transfer_confirm(struct mq_command *c, const char *to)
+/* Step 3.  WAIT has no key, and goes where one of the queue would. */
+static void
+add_confirm(struct mq_command *c, const char *to)
 {
 	int slot;
 
@@ -86,17 +87,17 @@ rmq_transfer_confirm(struct mq_command *c, const char *to)
 	c->slot = slot;
 }
 
-void
-rmq_transfer_know(struct mq_command *c, const char *to)
+static void
+add_know(struct mq_command *c, const char *to)
 {
 	mq_command_plain(c, "SADD");
 	rmq_key_all(c, RMQ_QUEUES);
 	mq_command_str(c, to);
 }
 
-void
-rmq_transfer_end(struct mq_command *c, const char *source,
-    const struct mq_part *parts, int n)
+static void
+add_end(struct mq_command *c, const char *source, const struct mq_part *parts,
+    int n)
 {
 	int i;
 
@@ -113,11 +114,11 @@ rmq_transfer_check(struct mq_redis *r, const char *source, const char *to)
 {
 	struct mq_command c = mq_redis_command(r);
 
-	rmq_transfer_arrive(&c, source, to, NULL, 0);
+	add_arrive(&c, source, to, NULL, 0);
 	if (mq_call_done(r, &c) == -1)
 		return -1;
 	c = mq_redis_command(r);
-	rmq_transfer_know(&c, source);
+	add_know(&c, source);
 	return mq_call_done(r, &c);
 }
 
@@ -175,7 +176,7 @@ confirm(const struct batch *b, long long *n)
 	struct mq_command c = mq_redis_command(b->round->r);
 
 	*n = 1;
-	rmq_transfer_confirm(&c, b->to);
+	add_confirm(&c, b->to);
 	if (!mq_nodes_replicated(b->round->r, &c)) {
 		mq_command_free(&c);
 		return 0;
@@ -194,7 +195,7 @@ finish_batch(const struct batch *b, bool *ended)
 	struct mq_command empty = mq_redis_command(b->round->r), c = empty;
 	long long n;
 
-	rmq_transfer_arrive(&c, b->source, b->to, b->parts, b->n);
+	add_arrive(&c, b->source, b->to, b->parts, b->n);
 	if (call_step(b, &c, &n) == -1)
 		return -1;
 	if (n >= 0 && confirm(b, &n) == -1)
@@ -203,11 +204,11 @@ finish_batch(const struct batch *b, bool *ended)
 	if (!*ended)
 		return 0;
 	c = empty;
-	rmq_transfer_know(&c, b->to);
+	add_know(&c, b->to);
 	if (call_step(b, &c, &n) == -1)
 		return -1;
 	c = empty;
-	rmq_transfer_end(&c, b->source, b->parts, b->n);
+	add_end(&c, b->source, b->parts, b->n);
 	if (n >= 0 && call_step(b, &c, &n) == -1)
 		return -1;
 	*ended = n >= 0;

@@ -10,8 +10,7 @@
  *	5. end: it leaves outgoing.
  *
  * Whoever begins a transfer goes through them, and a cleaner ends what a crash has left.
- * The functions down to rmq_transfer_end() only build commands, for connections
- * of any kind; the others wait.  For this folder only.
+ * For this folder only.
  */
 #ifndef MQ_RMQ_TRANSFER_H
 #define MQ_RMQ_TRANSFER_H
@@ -36,17 +35,6 @@ void rmq_transfer_how(
 /* The same for one: the argument is its field.  id: MQ_ID_LEN characters. */
 void rmq_transfer_field(
     struct mq_command *, const char *id, const char *from, const char *to);
-
-/* Steps 2 to 5.  parts: a field and an element by turns, 2 * n of them, all to the
- * same queue.  Each replies with an integer, arrive with how many were new there. */
-void rmq_transfer_arrive(struct mq_command *, const char *source,
-    const char *to, const struct mq_part *parts, int n);
-/* Only if the target's node has a replica.  On the connection of arrive; reply 0:
- * not confirmed, and the messages stay in outgoing. */
-void rmq_transfer_confirm(struct mq_command *, const char *to);
-void rmq_transfer_know(struct mq_command *, const char *to);
-void rmq_transfer_end(struct mq_command *, const char *source,
-    const struct mq_part *parts, int n);
 
 /* Before step 1: fails, with the error, if the target would refuse messages; and makes
  * the source known, so that a cleaner looks there. */
