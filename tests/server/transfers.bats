@@ -278,6 +278,22 @@ m3"
 	run_mq 0 mq-return --to "$TO" "$FROM"
 }
 
+@test "transfers: a target without memory takes nothing, a source without it gives" {
+	local node
+	rejected 700
+	node=$(node_of "$TO")
+	node "$node" config set maxmemory 1 >/dev/null
+	run_mq 75 mq-return --to "$TO" "$FROM"
+	node "$node" config set maxmemory 0 >/dev/null
+	assert_regex "$stderr" "OOM|memory"
+	assert_equal "$(state "$FROM")" "0 0 0 700 0"
+	node=$(node_of "$FROM")
+	node "$node" config set maxmemory 1 >/dev/null
+	run_mq 0 mq-return --to "$TO" "$FROM"
+	node "$node" config set maxmemory 0 >/dev/null
+	payloads "$TO" ready | cmp - <(seq 700)
+}
+
 @test "transfers: steps are for many messages at a time" {
 	local before
 	rejected 10000
