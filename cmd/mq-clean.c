@@ -15,6 +15,7 @@
 #include "base/say.h"
 #include "message/json.h"
 #include "queue/queue.h"
+#include "redis/partial.h"
 #include "shared/options.h"
 
 static const char help[] =
@@ -188,6 +189,23 @@ report_unproven(struct cleaner *c, const struct mq_cleaned *done)
 	c->unproven = done->unproven;
 }
 
+/* Whether nodes of a cluster are lost.  The first becomes the round's error, others are
+ * reported when the trouble begins; they are tried again in the next round. */
+static bool
+report_lost(struct cleaner *c)
+{
+	const char *why;
+	int i;
+
+	for (i = 0; (why = mq_partial_lost(&c->redis, i)) != NULL; i++)
+		if (i == 0)
+			mq_redis_fail(
+			    &c->redis, MQ_EXIT_UNAVAILABLE, "%s", why);
+		else if (!c->failing)
+			mq_say("%s: %s", c->server.name, why);
+	return i > 0;
+}
+
 /* One round; returns an exit status. */
 static int
 clean_round(struct cleaner *c)
@@ -196,7 +214,7 @@ clean_round(struct cleaner *c)
 	struct mq_cleaned done = {0};
 	int status = MQ_EXIT_OK;
 
-	if (r->context == NULL && mq_redis_open(r, &c->server) == -1)
+	if (mq_redis_lost(r) && mq_redis_open(r, &c->server) == -1)
 		return r->status;
 	mq_names_free(&c->cluster);
 	if (c->shared.layout->clean(r, &c->how, &done) == -1)
@@ -205,7 +223,9 @@ clean_round(struct cleaner *c)
 		print_round(c, &done);
 	report_refused(c, &done);
 	report_unproven(c, &done);
-	if (mq_redis_lost(r))
+	if (report_lost(c))
+		status = MQ_EXIT_UNAVAILABLE;
+	if (mq_redis_lost(r) || status == MQ_EXIT_UNAVAILABLE)
 		mq_redis_close(r);
 	return status;
 }

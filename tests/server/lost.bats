@@ -76,11 +76,12 @@ connection() {
 	cluster lpush "rmq::connection::$1::queue::{$2}::unacked" m >/dev/null
 }
 
-# connection_on NODE: a name whose heartbeat and set of queues are there.
+# connection_on NODE: a name whose own keys are there.
 connection_on() {
 	local i=0
 	until [ "$(owner_of_key "rmq::connection::c$i::queues")" = "$1" ] &&
-		[ "$(owner_of_key "rmq::connection::c$i::heartbeat")" = "$1" ]; do
+		[ "$(owner_of_key "rmq::connection::c$i::heartbeat")" = "$1" ] &&
+		[ "$(owner_of_key "rmq::connection::c$i::info")" = "$1" ]; do
 		i=$((i + 1))
 	done
 	echo "c$i"
@@ -195,4 +196,27 @@ connection_on() {
 	assert_line --regexp "^TOTAL( +[?]){6}"
 	run_mq 3 mq-stats --check ready=9
 	run_mq 0 mq-stats --check ready=9 "$here"
+}
+
+@test "lost: mq-clean does what it can, and names the node" {
+	local gone here away c names
+	gone=$(other_node)
+	names=$(owner_of_key rmq::connections)
+	here=$(queue_on "$(owner_of_key rmq::queues)")
+	away=$(queue_on "$gone")
+	c=$(connection_on "$names")
+	connection "$c" "$here"
+	connection "$c" "$away"
+	cluster del "rmq::connection::$c::heartbeat" >/dev/null
+	run_mq 0 mq-publish -d 1ms "$here" due
+	node_kill "$gone"
+	run_mq 69 mq-clean
+	assert_equal "$stderr" "mq-clean: $MQ_URL: node $(at "$gone"): Connection refused"
+	assert_output --partial "0 dead connections, 1 message returned, 0 rejected, 1 due"
+	# For the queue that is away.
+	assert_equal "$(node "$names" sismember rmq::connections "$c")" 1
+	node_run "$gone"
+	eventually 30 cluster_ready 0
+	run_mq 0 mq-clean
+	assert_output --partial "1 dead connection, 0 messages returned"
 }

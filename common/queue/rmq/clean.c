@@ -3,6 +3,7 @@
  */
 #include "keys.h"
 #include "layout.h"
+#include "redis/partial.h"
 #include "unlisted.h"
 #include "steps.h"
 
@@ -64,6 +65,13 @@ find_dead(struct rmq_cleaner *w)
 	return rv;
 }
 
+/* What a lost node has may be what a lock or a mark is for. */
+static bool
+is_partial(const struct mq_redis *r)
+{
+	return mq_partial_lost(r, 0) != NULL;
+}
+
 /*
  * The dead first: that leaves fewer keys to look through, and what they had
  * is known again then.
@@ -71,20 +79,21 @@ find_dead(struct rmq_cleaner *w)
 static int
 take_steps(struct rmq_cleaner *w)
 {
+	struct mq_redis *r = w->round.r;
 	int rv = rmq_lapsed(w);
 
 	if (rv == 0)
 		rv = rmq_reclaim(w, w->dead.list, w->dead.n);
 	/* On a cluster nobody looks for what is not listed. */
-	if (mq_redis_command(w->round.r).cluster)
+	if (mq_redis_command(r).cluster)
 		w->blind = true;
 	else if (rv == 0)
 		rv = rmq_orphans(w);
-	if (rv == 0 && mq_redis_command(w->round.r).cluster)
+	if (rv == 0 && mq_redis_command(r).cluster && !is_partial(r))
 		rv = rmq_underway(w);
 	if (rv == 0 && w->how->all)
 		rv = rmq_due(w);
-	if (rv == 0)
+	if (rv == 0 && !is_partial(r))
 		rv = rmq_repair(w);
 	if (rv == 0 && !w->how->dry_run)
 		rv = rmq_cleaner_send_counts(w);
@@ -99,6 +108,9 @@ rmq_clean(
 	int rv;
 
 	*out = (struct mq_cleaned){.next_ms = -1};
+	/* Consumers leave it to a round that has all nodes. */
+	if (how->all)
+		mq_partial_begin(r);
 	rv = find_dead(&w);
 	if (rv == 0 && how->self != NULL && mq_names_have(&w.dead, how->self))
 		out->next_ms = LAPSED_MS;
