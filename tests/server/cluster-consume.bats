@@ -200,6 +200,29 @@ printed() {
 	stop_mq
 }
 
+# One command on one key goes to the node that gets the slot.
+@test "cluster: what ends while its slot is on the way is acked" {
+	local slot to
+	script until_go <<<'while ! [ -e "$T/go" ]; do sleep 0.05; done'
+	run_mq 0 mq-publish "$Q" x
+	slot=$(slot_of "$Q")
+	to=$(other_than "$(owner_of "$slot")")
+	start_mq mq-consume "$Q" -- "$T/until_go"
+	eventually 10 state_is "$Q" "0 0 1 0 1"
+	slot_begin "$slot" "$to"
+	slot_keys "$slot" "$to"
+	assert_regex "$(node "$to" keys '*')" "unacked"
+	touch "$T/go"
+	eventually 10 nothing_unacked "$to"
+	slot_end "$slot" "$to"
+	stop_mq
+	assert_equal "$(state "$Q")" "0 0 0 0 0"
+}
+
+nothing_unacked() {
+	! node "$1" keys '*' | grep -q "{$Q}::unacked"
+}
+
 # A message of a script that is refused whole waits until its slot has moved.
 @test "cluster: a slot that is in two places" {
 	local slot to
