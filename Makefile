@@ -6,7 +6,7 @@
 #                   TOPOLOGY=sentinel: the tools ask sentinels for the server;
 #                   TOPOLOGY=cluster: it is a cluster
 #   make faults     kill and disturb everything, at random: SEED, RUNS, LAYOUT;
-#                   TOPOLOGY=sentinel: RUNS failovers
+#                   TOPOLOGY=sentinel, cluster: RUNS failovers, or moves of slots
 #   make bench      compare with other tools, as ratios
 #   make soak       an hour of faults at full load: MINUTES=60 SEED= LAYOUT=
 #   make fuzz       feed the parsers nonsense: FUZZ_S=60 seconds, FUZZ=target
@@ -186,8 +186,9 @@ check:
 faults:
 	@tests/deps.sh --install build run test
 	@$(MAKE) --no-print-directory $(PARALLEL) -s all
-ifeq ($(TOPOLOGY),sentinel)
-	@BUILD=$(B) PYTHONDONTWRITEBYTECODE=1 python3 tests/faults/failover.py \
+ifneq ($(filter sentinel cluster,$(TOPOLOGY)),)
+	@BUILD=$(B) PYTHONDONTWRITEBYTECODE=1 python3 \
+	    tests/faults/$(if $(filter cluster,$(TOPOLOGY)),resharding,failover).py \
 	    "$(SEED)" "$(RUNS)" "$(LAYOUT)"
 else
 	@BUILD=$(B) PYTHONDONTWRITEBYTECODE=1 python3 tests/faults/faults.py \

@@ -1,29 +1,16 @@
 # failover.py SEED FAILOVERS LAYOUT: a master with two replicas and three sentinels;
 # again and again another server becomes the master, by SENTINEL FAILOVER or as the
-# master is killed, while publishers and consumers are at work.  Of the messages that
-# --durable has confirmed, each must be done or still be there in the end; of the others
-# it says how many are lost, since replication is asynchronous.  Prints that, and exits 1
-# if one is lost that must not be.
+# master is killed; see takeover.py.  Prints what it counts, and exits 1 if a message is
+# lost that must not be.
 #
 # What is '' is a random SEED, 20 failovers, and the layout of rmq.  BUILD has the tools.
 import collections
 import os
-import random
-import shutil
-import signal
-import socket
 import subprocess
-import sys
-import tempfile
-import threading
-import time
 
-here = os.path.dirname(os.path.abspath(__file__))
-sys.path.insert(0, os.path.dirname(here) + "/helpers")
+import takeover
+from takeover import call, free_ports, places, until
 
-import places    # noqa: E402
-
-LIMIT = 90    # seconds, for what never takes so long
 SENTINEL = """port %d
 bind 127.0.0.1
 dir %s
@@ -35,43 +22,9 @@ sentinel parallel-syncs m 2
 """
 
 
-class Tcp(places.Server):
-    def __init__(self, port):
-        self.sock = socket.create_connection(("127.0.0.1", port), 5)
-        self.f = self.sock.makefile("rwb")
-
-
-def call(port, *args):
-    server = Tcp(port)
-    try:
-        return server.call(*args)
-    finally:
-        server.close()
-
-
-def until(true, what):
-    """What can fail is tried again."""
-    end = time.monotonic() + LIMIT
-    while time.monotonic() < end:
-        try:
-            if true():
-                return
-        except (OSError, places.Refused, ValueError):
-            pass
-        time.sleep(0.05)
-    sys.exit("failover: never came true: " + what)
-
-
-def free_ports(n):
-    all = [socket.socket() for _ in range(n)]
-    for s in all:
-        s.bind(("127.0.0.1", 0))
-    return [s.getsockname()[1] for s in all]
-
-
 class Family:
-    def __init__(self, directory):
-        self.D, ports = directory, free_ports(6)
+    def __init__(self, directory, r):
+        self.r, self.D, ports = r, directory, free_ports(6)
         self.ports, self.watchers, self.nodes = ports[:3], ports[3:], {}
         self.others = []
         for port in self.ports:
@@ -121,8 +74,8 @@ class Family:
                 return False
         return self.in_step(masters[0])
 
-    def change(self, kill):
-        before = self.master()
+    def change(self):
+        before, kill = self.master(), self.r.random() < 0.5
         if kill:
             self.nodes[before].kill()
             self.nodes[before].wait()
@@ -132,6 +85,7 @@ class Family:
         if kill:
             self.start(before, self.master())
         until(self.whole, "replicas in step")
+        return "masters killed" if kill else "gentle failovers"
 
     def close(self):
         for p in [*self.nodes.values(), *self.others]:
@@ -139,117 +93,5 @@ class Family:
             p.wait()
 
 
-class Cast:
-    """Publishers, each of one message at a time, and consumers."""
-
-    def __init__(self, family, layout, build):
-        self.build, self.over, self.threads = build, threading.Event(), []
-        self.env = dict(os.environ, MQ_URL=family.url + "?layout=" + layout,
-                        LOG=family.D + "/done")
-        self.err = open(family.D + "/stderr", "ab")
-        open(self.env["LOG"], "w").close()
-        self.told = {"safe": set(), "plain": set()}
-        self.tried = collections.Counter()
-        self.consumers = [
-            self.consume("-j", "3", "q", "--", "sh", "-c", 'echo "$(cat)" >>"$LOG"'),
-            self.consume("--stream", "-l", "q", "--", "sh", "-c",
-                'while read -r n; do echo "$n" >>"$LOG"; echo done >&3; done')]
-        for kind, options in (("safe", ["--durable"]), ("plain", [])):
-            for i in range(2):
-                t = threading.Thread(target=self.publish, args=(kind, i, options))
-                self.threads.append(t)
-                t.start()
-
-    def consume(self, *args):
-        return subprocess.Popen([self.build + "/mq-consume", "-q", *args],
-                                env=self.env, stderr=self.err)
-
-    def publish(self, kind, i, options):
-        while not self.over.is_set():
-            self.tried[kind] += 1
-            name = "%s-%d-%d" % (kind, i, self.tried[kind])
-            if subprocess.call([self.build + "/mq-publish", *options, "q", name],
-                               env=self.env, stderr=self.err) == 0:
-                self.told[kind].add(name)
-            time.sleep(0.005)
-
-    def done(self):
-        with open(self.env["LOG"]) as f:
-            return collections.Counter(f.read().split())
-
-    def drain(self):
-        self.over.set()
-        for t in self.threads:
-            t.join()
-        for p in self.consumers:
-            if p.poll() is not None:
-                sys.exit("failover: a consumer has ended with %d" % p.returncode)
-        until(lambda: self.idle(), "all done")
-        for p in self.consumers:
-            p.send_signal(signal.SIGTERM)
-            p.wait()
-
-    def idle(self):
-        said = subprocess.run([self.build + "/mq-stats", "--check",
-            "ready=0,delayed=0,unacked=0", "q"], env=self.env,
-            stdout=subprocess.DEVNULL, stderr=self.err)
-        return said.returncode == 0
-
-    def rejected(self):
-        said = subprocess.run([self.build + "/mq-stats", "--list", "rejected", "-l", "q"],
-            env=self.env, stdout=subprocess.PIPE, stderr=self.err, text=True)
-        return set(said.stdout.split())
-
-    def close(self):
-        self.over.set()
-        for p in self.consumers:
-            p.kill()
-            p.wait()
-        for t in self.threads:
-            t.join()
-
-
-def run(seed, n, layout, build, directory):
-    r = random.Random("failover %d" % seed)
-    family, cast, times = Family(directory), None, collections.Counter()
-    try:
-        cast = Cast(family, layout, build)
-        for _ in range(n):
-            time.sleep(r.uniform(0, 1))
-            kill = r.random() < 0.5
-            family.change(kill)
-            times["killed" if kill else "failover"] += 1
-        cast.drain()
-        done, there = cast.done(), cast.rejected()
-    finally:
-        if cast:
-            cast.close()
-        family.close()
-    lost = {k: sorted(v - there - done.keys()) for k, v in cast.told.items()}
-    print("%d gentle failovers, %d masters killed" % (times["failover"], times["killed"]))
-    for kind in cast.told:
-        again = sum(c - 1 for name, c in done.items() if name.startswith(kind))
-        print("%-6s attempted %6d  accepted %6d  lost %4d  run again %4d" % (
-            kind, cast.tried[kind], len(cast.told[kind]), len(lost[kind]), again))
-    return lost["safe"]
-
-
-def main():
-    seed = int(sys.argv[1] or random.randrange(1 << 30))
-    n, layout = int(sys.argv[2] or 20), sys.argv[3] or "rmq"
-    for name in ("MQ_URL", "MQ_LAYOUT", "MQ_PASSWORD_FILE", "REDISCLI_AUTH"):
-        os.environ.pop(name, None)
-    print("seed %d, %d failovers, %s" % (seed, n, layout), flush=True)
-    directory = tempfile.mkdtemp(prefix="mq.")
-    try:
-        lost = run(seed, n, layout, os.path.abspath(os.environ["BUILD"]), directory)
-    finally:
-        shutil.rmtree(directory, ignore_errors=True)
-    if lost:
-        print("WRONG: confirmed by WAIT, and lost: %s" % " ".join(lost[:20]))
-        sys.exit(1)
-    print("nothing lost that was confirmed")
-
-
 if __name__ == "__main__":
-    main()
+    takeover.main(Family)

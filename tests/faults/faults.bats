@@ -91,3 +91,11 @@ spoilt() {
 	assert_success
 	assert_line "nothing lost that was confirmed"
 }
+
+@test "faults: nor while the nodes of a cluster fail and slots move" {
+	run timeout -k 10 300 env TMPDIR="$T" python3 \
+		"$BATS_TEST_DIRNAME/resharding.py" "$seed" 4 rmq
+	echo "$output"
+	assert_success
+	assert_line "nothing lost that was confirmed"
+}

@@ -1,0 +1,151 @@
+# resharding.py SEED TIMES LAYOUT: a cluster of three masters with a replica each; again
+# and again a replica takes over, gently or not, a master is killed or stands still, or a
+# slot that is in use moves; see takeover.py.  Prints what it counts, and exits 1 if a
+# message is lost that must not be.
+#
+# What is '' is a random SEED, 20 times, and the layout of rmq.  BUILD has the tools.
+import os
+import signal
+import subprocess
+import time
+
+import takeover
+from takeover import call, free_ports, places, until
+
+QUEUES = ("p", "q")
+
+
+class Family:
+    def __init__(self, directory, r):
+        self.r, self.D, self.nodes = r, directory, {}
+        self.ports = self.usable_ports(6)
+        for port in self.ports:
+            self.start(port)
+        until(lambda: all(call(p, "PING") for p in self.ports), "nodes")
+        subprocess.run(["redis-cli", "--cluster", "create",
+            *("127.0.0.1:%d" % p for p in self.ports), "--cluster-replicas", "1",
+            "--cluster-yes"], check=True, stdout=subprocess.DEVNULL)
+        until(self.whole, "a cluster")
+        self.url = "redis-cluster://" + ",".join("127.0.0.1:%d" % p for p in self.ports)
+
+    def usable_ports(self, n):
+        """Those of the bus are 10000 above."""
+        ports = set()
+        while len(ports) < n:
+            ports.update(p for p in free_ports(n) if p < 55000)
+        return sorted(ports)[:n]
+
+    def start(self, port):
+        d = "%s/%d" % (self.D, port)
+        os.makedirs(d, exist_ok=True)
+        self.nodes[port] = subprocess.Popen(["redis-server", "--port", str(port),
+            "--bind", "127.0.0.1", "--dir", d, "--save", "", "--logfile", d + "/log",
+            "--cluster-enabled", "yes", "--cluster-node-timeout", "1500",
+            "--repl-diskless-sync-delay", "0"])
+
+    def asked(self, *args):
+        """The answer of the first that gives one."""
+        for port in self.ports:
+            try:
+                return call(port, *args)
+            except (OSError, places.Refused):
+                pass
+        raise OSError("no node answers")
+
+    def table(self, port):
+        """Of each node, as this one sees it: its port, flags, master, slots."""
+        lines = call(port, "CLUSTER", "NODES").decode().splitlines()
+        for id, where, flags, of, _, _, link, *slots in map(str.split, lines):
+            yield id, int(where.split("@")[0].split(":")[1]), flags.split(","), of, slots
+
+    def whole(self):
+        for port in self.ports:
+            if b"cluster_state:ok" not in call(port, "CLUSTER", "INFO"):
+                return False
+            nodes = list(self.table(port))
+            flags = [f for n in nodes for f in n[2]]
+            if len(nodes) != 6 or flags.count("slave") != 3 or "fail" in flags or "fail?" in flags:
+                return False
+            said = call(port, "INFO", "replication")
+            if b"role:slave" in said and b"master_link_status:up" not in said:
+                return False
+            if b"role:master" in said and b"state=online" not in said:
+                return False
+        return True
+
+    def slot(self):
+        q = "{%s}" % self.r.choice(QUEUES)
+        return int(call(self.ports[0], "CLUSTER", "KEYSLOT", q))
+
+    def owner(self, slot):
+        for entry in self.asked("CLUSTER", "SLOTS"):
+            if entry[0] <= slot <= entry[1]:
+                return int(entry[2][1])
+        raise OSError("nobody has the slot")
+
+    def replica(self, master):
+        nodes = list(self.table(master))
+        id = next(n[0] for n in nodes if n[1] == master)
+        return next(n[1] for n in nodes if n[3] == id)
+
+    def takes_over(self, how):
+        before = self.owner(self.slot())
+        heir = self.replica(before)
+        call(heir, "CLUSTER", "FAILOVER", *how)
+        until(lambda: b"role:master" in call(heir, "INFO", "replication"), "a failover")
+
+    def killed(self):
+        before = self.owner(self.slot())
+        heir = self.replica(before)
+        self.nodes[before].kill()
+        self.nodes[before].wait()
+        until(lambda: b"role:master" in call(heir, "INFO", "replication"), "a failover")
+        self.start(before)
+
+    def stopped(self):
+        before = self.owner(self.slot())
+        self.nodes[before].send_signal(signal.SIGSTOP)
+        time.sleep(self.r.uniform(0.5, 5))
+        self.nodes[before].send_signal(signal.SIGCONT)
+
+    def moved(self):
+        slot = self.slot()
+        masters = sorted({int(e[2][1]) for e in self.asked("CLUSTER", "SLOTS")})
+        source = self.owner(slot)
+        to = self.r.choice([m for m in masters if m != source])
+        ids = {n[1]: n[0] for n in self.table(source)}
+        call(to, "CLUSTER", "SETSLOT", slot, "IMPORTING", ids[source])
+        call(source, "CLUSTER", "SETSLOT", slot, "MIGRATING", ids[to])
+        while True:
+            time.sleep(self.r.uniform(0, 0.05))
+            keys = call(source, "CLUSTER", "GETKEYSINSLOT", slot, 3)
+            if not keys:
+                break
+            call(source, "MIGRATE", "127.0.0.1", to, "", 0, 5000, "REPLACE", "KEYS", *keys)
+        for port in (to, source, *masters):
+            call(port, "CLUSTER", "SETSLOT", slot, "NODE", ids[to])
+
+    def change(self):
+        kind = self.r.choice(("gentle", "forced", "taken over", "killed", "stopped",
+            "slots moved", "slots moved"))
+        if kind == "killed":
+            self.killed()
+        elif kind == "stopped":
+            self.stopped()
+        elif kind == "slots moved":
+            for _ in range(3):
+                self.moved()
+        else:
+            self.takes_over({"gentle": [], "forced": ["FORCE"],
+                "taken over": ["TAKEOVER"]}[kind])
+        until(self.whole, "a whole cluster")
+        return kind
+
+    def close(self):
+        for p in self.nodes.values():
+            p.kill()
+            p.wait()
+
+
+if __name__ == "__main__":
+    takeover.main(Family)
