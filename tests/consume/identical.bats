@@ -43,9 +43,11 @@ left_as_it_was() {
 }
 
 @test "identical: a killed consumer leaves what was not done, and nothing else" {
+	no_cluster "its program speaks to one server"
 	left_as_it_was fork batch stream
 }
 
 @test "identical: so does one that loses its connection" {
+	no_cluster "its program speaks to one server"
 	left_as_it_was cut-fork cut-batch cut-stream
 }

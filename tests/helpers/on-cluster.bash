@@ -152,8 +152,18 @@ redis() {
 		debug,* | replicaof,*) at_all "${options[@]}" "$@" | merge_same ;;
 	del,*::heartbeat) heartbeat_end "$@" ;;
 	del,* | exists,* | unlink,*) each_key "$@" ;;
+	eval,*) redis_eval "$@" ;;
 	*) redis-cli -c -p "$(node_port 0)" "${options[@]}" "$@" ;;
 	esac
+}
+
+# A script without keys looks for them, on each node.
+redis_eval() {
+	if [ "$3" = 0 ]; then
+		at_all "${options[@]}" "$@" | grep -av '^$' || true
+	else
+		redis-cli -c -p "$(node_port 0)" "${options[@]}" "$@"
+	fi
 }
 
 # What all say in the same words they say once.

@@ -130,6 +130,7 @@ b"
 # --- queues that there are not -------------------------------------------------------
 
 @test "operands: a queue that there is not yet is told of once" {
+	no_cluster "there is no mq-lease"
 	run_mq 0 mq-consume --drain typo
 	assert_equal "$stderr" "mq-consume: typo: no such queue"
 	run_mq 1 mq-lease --for 1m --jsonl typo
@@ -182,6 +183,7 @@ b"
 }
 
 @test "operands: --existing makes nothing, and takes nothing" {
+	no_cluster "there is no mq-lease"
 	local args
 	run_mq 0 mq-publish q 1 2
 	redis --raw keys '*' | sort >"$T/before"
@@ -206,6 +208,7 @@ b"
 }
 
 @test "operands: a queue of the other layout" {
+	no_cluster "only one of them can be there"
 	local tool there="no such queue; there is one in the layout $(other_layout) (-L $(other_layout))"
 	MQ_LAYOUT=$(other_layout) run_mq 0 mq-publish q 1
 	for tool in mq-stats "mq-stats --json" "mq-stats --list ready" "mq-stats --reasons" "mq-stats --running" \

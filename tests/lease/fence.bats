@@ -9,6 +9,7 @@ load ../helpers/common
 : "${LAYOUT:=rmq}"
 
 setup_file() {
+	no_cluster "there is no mq-lease"
 	server_start
 }
 

@@ -2,6 +2,7 @@
 load ../helpers/common
 
 setup_file() {
+	no_cluster "there is no mq-lease"
 	server_start --appendonly yes --appendfsync always
 }
 

@@ -123,7 +123,7 @@ commands() {
 @test "round: something else under a key" {
 	redis set "rmq::queue::[q]::ready" mine >/dev/null
 	run_mq 76 mq-publish q one
-	assert_regex "$stderr" "the key rmq::queue::\[q\]::ready holds"
+	assert_regex "$stderr" "the key rmq::queue::.q.::ready holds"
 	redis del "rmq::queue::[q]::ready" >/dev/null
 	redis set "rmq::queue::[q]::counters" mine >/dev/null
 	run_mq 0 mq-publish q one

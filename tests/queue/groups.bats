@@ -1,4 +1,5 @@
 #!/usr/bin/env bats
+# topologies: cluster
 # mq-publish -g: one message of a group at a time, in the order of publishing.
 
 # run_mq sets output and stderr; each test is a subshell of its own.

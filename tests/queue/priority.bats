@@ -1,4 +1,5 @@
 #!/usr/bin/env bats
+# topologies: cluster
 # mq-publish -p: which of the waiting messages comes next.
 
 # run_mq sets output and stderr; each test is a subshell of its own.

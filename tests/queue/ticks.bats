@@ -1,4 +1,5 @@
 #!/usr/bin/env bats
+# topologies: cluster
 # The logical clock of a queue: --tick, --from-tick and --until-tick.
 
 # run_mq sets output and stderr; each test is a subshell of its own.
