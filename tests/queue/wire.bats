@@ -186,6 +186,7 @@ clean_round() {
 }
 
 monitor() {
+	no_cluster "the commands are those of several servers"
 	# Not by way of the function redis: its shell is what would be killed.
 	redis-cli -s "$D/redis.sock" monitor >"$T/monitor" 3>&- &
 	eventually 10 grep -q OK "$T/monitor"
@@ -390,6 +391,7 @@ END
 }
 
 @test "wire: the keys of a consumer at work" {
+	no_cluster "it has leases there"
 	seq 2 | run_mq 0 mq-publish -l q
 	start_mq mq-consume -j 2 --tag go.er q other -- "$T/hold"
 	eventually 10 taken_are 2
@@ -492,6 +494,7 @@ kill_ours() {
 }
 
 @test "wire: Go's cleaner finds our dead consumer's messages" {
+	no_cluster "its info has another name"
 	seq 5 | run_mq 0 mq-publish --raw -l q
 	kill_ours 3 -j 1 --prefetch 2
 	go_clean
