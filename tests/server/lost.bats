@@ -220,3 +220,29 @@ connection_on() {
 	run_mq 0 mq-clean
 	assert_output --partial "1 dead connection, 0 messages returned"
 }
+
+@test "lost: ages and times are by the clock of the queue's own node" {
+	local k q=()
+	for k in 0 1 2; do
+		q[k]=$(queue_on "$k")
+		run_mq 0 mq-publish "${q[k]}" x
+		run_mq 0 mq-publish -d 1h "${q[k]}" x
+	done
+	for k in 0 1 2; do
+		node "$k" config resetstat >/dev/null
+	done
+	run_mq 0 mq-stats "${q[0]}" "${q[1]}" "${q[2]}"
+	for k in 0 1 2; do
+		run node "$k" info commandstats
+		assert_output --partial cmdstat_time:
+		node "$k" config resetstat >/dev/null
+	done
+	run_mq 0 mq-clean
+	for k in 0 1 2; do
+		run node "$k" info commandstats
+		assert_output --partial cmdstat_time:
+	done
+	run_mq 0 mq-stats --json "${q[1]}"
+	assert_equal "$(jq '.queues[0] | .oldest_age_s >= 0 and .oldest_age_s < 60 and
+		.next_due_ms > 0' <<<"$output")" true
+}

@@ -15,25 +15,34 @@
 #define BATCH 50
 
 /* The questions, which are asked one after the other. */
-enum question { READY, PRIORITY, DELAYED, QUESTIONS };
+enum question { NOW, READY, PRIORITY, DELAYED, QUESTIONS };
 
 struct gather {
 	struct mq_stats *out;
 	enum question question;
 	int *row, rows; /* the queues that it is about */
 	int batch;
+	/* Of each row, how far the clock of its node is before out->now_ms: what is
+	 * found is told by the latter. */
+	int64_t *ahead;
 };
 
 /* A batch of keys as the arguments of a script. */
 static void
 ask_batch(void *arg, size_t i, struct mq_command *c)
 {
-	static const char *const keys[] = {"ready", "priority", "delayed"};
+	static const char *const keys[] = {
+	    NULL, "ready", "priority", "delayed"};
 	const struct gather *g = arg;
 	const char *key = keys[g->question];
 	int at = (int)i * g->batch, k;
 	int n = g->rows - at < g->batch ? g->rows - at : g->batch;
 
+	if (g->question == NOW) {
+		mq_command_plain(c, "TIME");
+		rmq_beside_queue(c, g->out->queues[g->row[at]].name);
+		return;
+	}
 	mq_command_script(c,
 	    g->question == DELAYED ? &rmq_script_due : &rmq_script_oldest, n);
 	for (k = at; k < at + n; k++)
@@ -78,14 +87,18 @@ older(struct mq_queue_stats *q, int64_t ms)
 
 /* The elements of the reply that one row has. */
 static int
-take_row(const struct gather *g, struct mq_queue_stats *q, redisReply *const *e)
+take_row(const struct gather *g, int row, redisReply *const *e)
 {
+	struct mq_queue_stats *q = &g->out->queues[row];
+	int64_t ahead = g->ahead[row];
 	bool there = e[0]->type == REDIS_REPLY_STRING;
 
 	if (!there && e[0]->type != REDIS_REPLY_NIL)
 		return -1;
 	if (g->question == READY) {
 		q->oldest_ms = since_ms(e[0]);
+		if (q->oldest_ms > ahead)
+			q->oldest_ms -= ahead;
 		return 0;
 	}
 	if (g->question == DELAYED) {
@@ -93,11 +106,11 @@ take_row(const struct gather *g, struct mq_queue_stats *q, redisReply *const *e)
 			return -1;
 		q->in_line = e[1]->integer;
 		if (there)
-			q->next_due_ms = score_ms(e[0]->str);
+			q->next_due_ms = score_ms(e[0]->str) - ahead;
 		there &= q->next_due_ms <= g->out->now_ms;
 	}
 	if (there)
-		older(q, score_ms(e[0]->str));
+		older(q, score_ms(e[0]->str) - ahead);
 	return 0;
 }
 
@@ -106,13 +119,20 @@ take_batch(void *arg, size_t i, redisReply *reply)
 {
 	const struct gather *g = arg;
 	size_t each = g->question == DELAYED ? 2 : 1, k;
+	int64_t now;
 	size_t batch = (size_t)g->batch, left = (size_t)g->rows - i * batch;
 
+	if (g->question == NOW) {
+		if (mq_reply_time(reply, &now) == -1)
+			return -1;
+		g->ahead[g->row[i]] = now - g->out->now_ms;
+		return 0;
+	}
 	if (reply->type != REDIS_REPLY_ARRAY ||
 	    reply->elements != each * (left < batch ? left : batch))
 		return -1;
 	for (k = 0; k < reply->elements; k += each)
-		if (take_row(g, &g->out->queues[g->row[i * batch + k / each]],
+		if (take_row(g, g->row[i * batch + k / each],
 			reply->element + k) == -1)
 			return -1;
 	return 0;
@@ -123,7 +143,8 @@ is_asked(const struct gather *g, int i, const bool *sorted)
 {
 	const struct mq_queue_stats *q = &g->out->queues[i];
 
-	return g->question == READY ? q->ready > 0 :
+	return g->question == NOW   ? q->ready > 0 || q->delayed > 0 :
+	    g->question == READY    ? q->ready > 0 :
 	    g->question == PRIORITY ? sorted[i] :
 				      q->delayed > 0;
 }
@@ -131,9 +152,12 @@ is_asked(const struct gather *g, int i, const bool *sorted)
 int
 rmq_stats_ages(struct mq_redis *r, struct mq_stats *out, const bool *sorted)
 {
+	bool cluster = mq_redis_command(r).cluster;
 	struct gather g = {.out = out,
+	    .question = cluster ? NOW : READY,
+	    .ahead = mq_xcalloc((size_t)out->count + 1, sizeof(*g.ahead)),
 	    .row = mq_xcalloc((size_t)out->count + 1, sizeof(int)),
-	    .batch = mq_redis_command(r).cluster ? 1 : BATCH};
+	    .batch = cluster ? 1 : BATCH};
 	int rv = 0, i;
 
 	for (; rv == 0 && g.question < QUESTIONS; g.question++) {
@@ -145,5 +169,6 @@ rmq_stats_ages(struct mq_redis *r, struct mq_stats *out, const bool *sorted)
 		    ask_batch, take_batch, &g);
 	}
 	free(g.row);
+	free(g.ahead);
 	return rv;
 }

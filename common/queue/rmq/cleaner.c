@@ -42,7 +42,7 @@ rmq_cleaner_listed(
 }
 
 int
-rmq_cleaner_now(struct rmq_cleaner *w, int64_t *ms)
+rmq_cleaner_now(struct rmq_cleaner *w, const char *queue, int64_t *ms)
 {
 	struct mq_command c = mq_redis_command(w->round.r);
 	redisReply *time;
@@ -50,6 +50,8 @@ rmq_cleaner_now(struct rmq_cleaner *w, int64_t *ms)
 
 	*ms = 0;
 	mq_command_plain(&c, "TIME");
+	if (queue != NULL)
+		rmq_beside_queue(&c, queue);
 	rv = mq_round_call(&w->round, &c, REDIS_REPLY_ARRAY, &time);
 	if (time == NULL)
 		return rv;

@@ -40,8 +40,9 @@ void rmq_cleaner_free(struct rmq_cleaner *);
  * NULL) becomes false if these are not all. */
 int rmq_cleaner_listed(
     struct rmq_cleaner *, const char *set, struct mq_names *, bool *whole);
-/* The server's clock in unix milliseconds; 0: it makes no sense. */
-int rmq_cleaner_now(struct rmq_cleaner *, int64_t *ms);
+/* The server's clock in unix milliseconds, on a cluster that of the node that has the
+ * queue (NULL: any); 0: it makes no sense. */
+int rmq_cleaner_now(struct rmq_cleaner *, const char *queue, int64_t *ms);
 /* Calls a script for each name, and adds those that it was true of to *yes. */
 int rmq_cleaner_select(struct rmq_cleaner *, const struct mq_names *,
     void (*build)(const struct rmq_cleaner *, const struct mq_name *,

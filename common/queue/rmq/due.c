@@ -13,7 +13,7 @@
 struct due {
 	struct rmq_cleaner *w;
 	struct mq_names queues;
-	int64_t now;
+	int64_t *now; /* each by the clock of its node */
 	long long *tick, *count;
 	bool by_tick; /* those are counted now that wait for a tick */
 };
@@ -49,7 +49,7 @@ ask_count(void *arg, size_t i, struct mq_command *c)
 	mq_command_plain(c, "ZCOUNT");
 	rmq_key_queue(c, d->queues.list[i].name, "delayed");
 	mq_command_int(c, d->by_tick ? RMQ_AT_TICK : -RMQ_AT_TICK);
-	mq_command_int(c, d->by_tick ? tick : d->now);
+	mq_command_int(c, d->by_tick ? tick : d->now[i]);
 }
 
 static int
@@ -60,6 +60,37 @@ take_count(void *arg, size_t i, redisReply *reply)
 	if (mq_round_good(&d->w->round, reply, REDIS_REPLY_INTEGER))
 		d->count[i] += reply->integer;
 	return 0;
+}
+
+static void
+ask_time(void *arg, size_t i, struct mq_command *c)
+{
+	const struct due *d = arg;
+
+	mq_command_plain(c, "TIME");
+	rmq_beside_queue(c, d->queues.list[i].name);
+}
+
+static int
+take_time(void *arg, size_t i, redisReply *reply)
+{
+	struct due *d = arg;
+
+	if (mq_round_good(&d->w->round, reply, REDIS_REPLY_ARRAY))
+		(void)mq_reply_time(reply, &d->now[i]);
+	return 0;
+}
+
+static int
+find_times(struct due *d, int64_t now)
+{
+	size_t i;
+
+	for (i = 0; i < d->queues.n; i++)
+		d->now[i] = now;
+	if (!mq_redis_command(d->w->round.r).cluster)
+		return 0;
+	return mq_ask_each(d->w->round.r, d->queues.n, ask_time, take_time, d);
 }
 
 static int
@@ -115,7 +146,7 @@ make_ready(struct due *d)
 		if (w->how->dry_run)
 			w->out->due += (long)d->count[i];
 		else if (d->count[i] > 0)
-			rv = promote(w, d->queues.list[i].name, d->now);
+			rv = promote(w, d->queues.list[i].name, d->now[i]);
 	return rv;
 }
 
@@ -123,8 +154,9 @@ int
 rmq_due(struct rmq_cleaner *w)
 {
 	struct due d = {.w = w};
+	int64_t now;
 	size_t i;
-	int rv = rmq_cleaner_now(w, &d.now);
+	int rv = rmq_cleaner_now(w, NULL, &now);
 
 	if (rv == 0)
 		rv = rmq_busy_queues(w, &d.queues);
@@ -132,12 +164,16 @@ rmq_due(struct rmq_cleaner *w)
 	for (i = 0; i < w->known.n; i++)
 		mq_names_add(&d.queues, w->known.list[i].name, NULL);
 	mq_names_sort(&d.queues);
+	d.now = mq_xcalloc(d.queues.n + 1, sizeof(*d.now));
 	d.tick = mq_xcalloc(d.queues.n + 1, sizeof(*d.tick));
 	d.count = mq_xcalloc(d.queues.n + 1, sizeof(*d.count));
+	if (rv == 0)
+		rv = find_times(&d, now);
 	if (rv == 0)
 		rv = count_due(&d);
 	if (rv == 0)
 		rv = make_ready(&d);
+	free(d.now);
 	free(d.tick);
 	free(d.count);
 	mq_names_free(&d.queues);

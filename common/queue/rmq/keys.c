@@ -43,6 +43,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "redis/slot.h"
+
 #define QUEUE_NAME_MAX 512
 
 /* By hand: looking at many queues spends much of its time here. */
@@ -65,6 +67,13 @@ rmq_key_queue(struct mq_command *c, const char *queue, const char *what)
 		c->cluster ? "rmq::queue::{" : "rmq::queue::[", queue,
 		c->cluster ? "}::" : "]::", what},
 	    4);
+}
+
+void
+rmq_beside_queue(struct mq_command *c, const char *queue)
+{
+	if (c->cluster)
+		c->slot = mq_slot_of(queue, strlen(queue));
 }
 
 void

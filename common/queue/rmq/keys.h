@@ -63,4 +63,8 @@ extern const struct mq_side rmq_side;
  * not escaped anywhere, so one that could be mistaken is refused. */
 const char *rmq_queue_error(const char *queue);
 
+/* On a cluster, sends a command without a key to the node that has the queue: its time is
+ * that of the queue's messages. */
+void rmq_beside_queue(struct mq_command *, const char *queue);
+
 #endif

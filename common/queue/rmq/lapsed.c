@@ -87,7 +87,7 @@ rmq_lapsed(struct rmq_cleaner *w)
 	if (w->dead.n == 0)
 		return 0;
 	s.ended = mq_xcalloc(w->dead.n, sizeof(*s.ended));
-	rv = rmq_cleaner_now(w, &s.now);
+	rv = rmq_cleaner_now(w, NULL, &s.now);
 	if (rv == 0)
 		rv = mq_ask_each(w->round.r, w->dead.n, ask_end, take_end, &s);
 	if (rv == 0 && s.n > 0)

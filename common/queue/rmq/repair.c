@@ -272,17 +272,20 @@ repair_once(struct rmq_cleaner *w, const char *queue, const struct look *l,
  * has missed a holder, and lets go of a lock only if it misses the holder again.
  */
 static int
-repair_queue(struct rmq_cleaner *w, const char *queue, const struct look *l,
-    long long now)
+repair_queue(
+    struct rmq_cleaner *w, const char *queue, const struct look *l, int64_t now)
 {
 	bool all = w->how->all, unseen;
-	int rv;
+	int rv = 0;
 
 	if (l->failed || (l->locks == 0 && (l->in_line == 0 || !all)))
 		return 0;
 	if (!all && (l->waiting > CHEAP || l->locks > CHEAP))
 		return 0;
-	rv = repair_once(w, queue, l, now, all && !w->blind, &unseen);
+	if (mq_redis_command(w->round.r).cluster)
+		rv = rmq_cleaner_now(w, queue, &now);
+	if (rv == 0)
+		rv = repair_once(w, queue, l, now, all && !w->blind, &unseen);
 	if (rv == 0 && unseen && !w->adopted_all) {
 		rv = rmq_adopt_all(w);
 		w->adopted_all = true;
@@ -298,7 +301,7 @@ rmq_repair(struct rmq_cleaner *w)
 	struct looks all = {.w = w};
 	int64_t now;
 	size_t i;
-	int rv = rmq_cleaner_now(w, &now);
+	int rv = rmq_cleaner_now(w, NULL, &now);
 
 	if (rv == 0)
 		rv = rmq_busy_queues(w, &all.queues);

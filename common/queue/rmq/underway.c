@@ -168,7 +168,7 @@ rmq_underway(struct rmq_cleaner *w)
 	int rv = rmq_cleaner_listed(w, RMQ_QUEUES, &l.queues, NULL);
 
 	if (rv == 0)
-		rv = rmq_cleaner_now(w, &now_ms);
+		rv = rmq_cleaner_now(w, NULL, &now_ms);
 	l.n = mq_xcalloc(l.queues.n + 1, sizeof(*l.n));
 	if (rv == 0)
 		rv = mq_ask_each(
