@@ -157,12 +157,18 @@ redis() {
 	esac
 }
 
-# A script without keys looks for them, on each node.
+# A script without keys names them, or looks for them on each node.
 redis_eval() {
-	if [ "$3" = 0 ]; then
+	local tag='::queue::([{][^}" ]*[}])'
+
+	if [ "$3" != 0 ]; then
+		redis-cli -c -p "$(node_port 0)" "${options[@]}" "$@"
+	elif [[ $2 =~ $tag ]]; then
+		at_node "$(node_of_key "${BASH_REMATCH[1]}")" "${options[@]}" "$@"
+	elif [[ $2 == *'"KEYS"'* ]]; then
 		at_all "${options[@]}" "$@" | grep -av '^$' || true
 	else
-		redis-cli -c -p "$(node_port 0)" "${options[@]}" "$@"
+		at_node 0 "${options[@]}" "$@"
 	fi
 }
 
