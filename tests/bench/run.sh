@@ -8,7 +8,8 @@
 #   ROUNDS=5       how often each
 #   BENCH_ONLY=    some of: publish single print run many pickup memory idle
 #                  return purge clean stats scale waits options due growth rsmq
-#                  and, by itself, fleet: see fleet.py, which takes half an hour
+#                  and, by itself, cluster: see cluster.py; or fleet: see fleet.py,
+#                  which takes half an hour
 #   BENCH_LONG=1   more messages as well: up to 10,000,000
 set -eu
 
@@ -285,6 +286,10 @@ bench_idle() {
 # --- a thousand consumers -------------------------------------------------------
 
 # Its table is its own, and so are its servers.
+bench_cluster() {
+	python3 -B tests/bench/cluster.py
+}
+
 bench_fleet() {
 	python3 -B tests/bench/fleet.py
 }
