@@ -32,8 +32,8 @@ teardown() {
 
 # A clean server, and its time in ms.
 fresh() {
-	redis eval 'redis.call("FLUSHALL")
-		local t = redis.call("TIME")
+	redis flushall >/dev/null
+	redis eval 'local t = redis.call("TIME")
 		return t[1] * 1000 + math.floor(t[2] / 1000)' 0
 }
 
