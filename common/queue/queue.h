@@ -150,9 +150,8 @@ struct mq_layout {
 	 * step of join() or renew() for how many milliseconds it holds from
 	 * then on; 0: it was gone before, and is so for good.
 	 */
-	/* The lease holds from the first step of join() on; the other steps
-	 * must not be sent before it is confirmed, since a cleaner must never
-	 * see a listed connection without it. */
+	/* The lease holds from the first step of join() on; the others must not be
+	 * sent before it is confirmed: no cleaner may see a connection without. */
 	bool (*join)(const struct mq_session *, int step, struct mq_command *);
 	/* To be sent when nothing is left in our hands. */
 	bool (*leave)(const struct mq_session *, int step, struct mq_command *);
@@ -303,8 +302,8 @@ struct mq_layout {
 	int (*clean)(
 	    struct mq_redis *, const struct mq_clean *, struct mq_cleaned *);
 
-	/* On a cluster, ends what settle() has begun with messages of these queues that
-	 * were pushed to another one.  NULL: settle() does all. */
+	/* On a cluster, ends what settle() has begun with what was pushed.  NULL:
+	 * nothing. */
 	int (*finish_pushes)(struct mq_redis *, const char *const *queues,
 	    int count, const char *to);
 

@@ -651,7 +651,6 @@ go_cleaner() {
 }
 
 @test "clean: beside Go's cleaner" {
-	no_cluster "nobody looks for such keys there"
 	local i go
 
 	graveyard 400
@@ -715,7 +714,6 @@ go_cleaner() {
 # --- orphans ----------------------------------------------------------------------------
 
 @test "clean: unacked lists that nobody lists are adopted and cleaned" {
-	no_cluster "nobody looks for such keys there"
 	redis lpush "$ready" r1 >/dev/null
 	go_holds lost-111111 q m1 m2
 	go_holds lost-111111 jobs j1
@@ -743,7 +741,6 @@ go_goes_on() {
 }
 
 @test "clean: a Go program that goes on after it was cleaned away is listed again" {
-	no_cluster "nobody looks for such keys there"
 	go_goes_on zombie-111111 m1 m2
 	go_connect half-222222
 	go_consume half-222222 jobs
@@ -762,7 +759,6 @@ go_goes_on() {
 }
 
 @test "clean: --drain waits for a Go program that goes on, and consumers list it" {
-	no_cluster "nobody looks for such keys there"
 	go_goes_on zombie-111111 m1
 	start_mq mq-consume --no-clean --drain -l q
 	eventually 10 lists_again zombie-111111
@@ -787,7 +783,6 @@ lists_again() {
 }
 
 @test "clean: keys of our own that nobody needs are removed" {
-	no_cluster "nobody looks for such keys there"
 	redis sadd rmq::queues q >/dev/null
 	redis hset "$counters" runs 1 >/dev/null
 	redis set 'rmq::queue::[q]::paused' 1 >/dev/null
@@ -811,7 +806,6 @@ rmq::queues"
 }
 
 @test "clean: what a queue has that is only now known again is kept" {
-	no_cluster "nobody looks for such keys there"
 	go_holds lost-111111 jobs j1
 	redis hset 'rmq::queue::[jobs]::counters' runs 1 >/dev/null
 	go_dead web-222222 mails m1
@@ -845,7 +839,6 @@ rmq::queues"
 }
 
 @test "clean: odd names of Go programs" {
-	no_cluster "nobody looks for such keys there"
 	go_dead 'we b::[x]-111111' 'a b::c]' m1
 	go_holds 'lo st::y-222222' 'd::e' m2
 	clean_says 2 2 0 0 1 0
@@ -858,7 +851,6 @@ rmq::queues"
 # --- trouble ---------------------------------------------------------------------------------
 
 @test "clean: everything at once, and the dry run knows it" {
-	no_cluster "nobody looks for such keys there"
 	graveyard 130
 	go_connect live-111111
 	go_consume live-111111 q
@@ -875,7 +867,6 @@ rmq::queues"
 }
 
 @test "clean: a full server does not keep messages from their queues" {
-	no_cluster "nobody looks for such keys there"
 	graveyard 9
 	go_holds lost-111111 q 9-1 9-2 9-3
 	redis sadd rmq::queues q >/dev/null
@@ -945,7 +936,6 @@ stays_listed() {
 }
 
 @test "clean: memory is bounded, whatever the lengths" {
-	no_cluster "nobody looks for such keys there"
 	[[ $BUILD != *address* ]] || skip "sanitizers need more"
 	go_connect ours-111111
 	go_consume ours-111111 q
@@ -980,7 +970,6 @@ print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)' \
 }
 
 @test "clean: words for one" {
-	no_cluster "nobody looks for such keys there"
 	go_dead web-111111 q m1
 	redis set 'rmq::queue::[gone]::paused' 1 >/dev/null
 	run_mq 0 mq-clean

@@ -98,7 +98,6 @@ reasons() {
 # --- locks ----------------------------------------------------------------------
 
 @test "repair: a group whose message a Go program acked goes on" {
-	no_cluster "no locks are repaired there"
 	publish -g a q a1 a2 a3
 	publish -g b q b1 b2
 	go_connect
@@ -112,7 +111,7 @@ reasons() {
 }
 
 @test "repair: so it does beside mq-consume, without mq-clean, and a key is free" {
-	no_cluster "no locks are repaired there"
+	no_cluster "there only mq-clean repairs locks"
 	publish -g a -k key q a1
 	publish -g a q a2
 	publish -g b -k other q b1
@@ -170,7 +169,6 @@ test_locks() {
 }
 
 @test "repair: a group whose message a Go program rejected, or purged, goes on" {
-	no_cluster "no locks are repaired there"
 	publish -g a q a1 a2 a3
 	go_connect
 	go_claims
@@ -183,7 +181,6 @@ test_locks() {
 }
 
 @test "repair: a key whose message is nowhere is free again" {
-	no_cluster "no locks are repaired there"
 	publish -k one q 1
 	publish -k two q 2
 	publish -k three --unique 1h q 3
@@ -228,7 +225,6 @@ mq_time_passes() {
 }
 
 @test "repair: locks that were deleted: turns are given, and locks taken again" {
-	no_cluster "no locks are repaired there"
 	publish -g a q a1 a2
 	publish -g b q b1 b2 b3
 	redis del "$q::locks" >/dev/null
@@ -243,7 +239,6 @@ mq_time_passes() {
 }
 
 @test "repair: hundreds of groups and keys of messages that a purge dropped" {
-	no_cluster "no locks are repaired there"
 	python3 -c 'import json
 for i in range(1, 451):
     for j in 1, 2:
@@ -431,7 +426,6 @@ clean_slowly() {
 # --- what nobody lists --------------------------------------------------------------
 
 @test "repair: keys beside the messages of a queue that nobody knows" {
-	no_cluster "nobody looks for such keys there"
 	publish --from-tick 9 -k held q later
 	publish --tick 3 q
 	publish -p 3 -g g p high

@@ -83,6 +83,11 @@ class Family:
                 return int(entry[2][1])
         raise OSError("nobody has the slot")
 
+    def knows_owners(self):
+        all = [[(e[0], e[1], e[2][1]) for e in call(p, "CLUSTER", "SLOTS")]
+               for p in self.ports]
+        return all.count(all[0]) == len(all)
+
     def replica(self, master):
         nodes = list(self.table(master))
         id = next(n[0] for n in nodes if n[1] == master)
@@ -91,8 +96,14 @@ class Family:
     def takes_over(self, how):
         before = self.owner(self.slot())
         heir = self.replica(before)
-        call(heir, "CLUSTER", "FAILOVER", *how)
-        until(lambda: b"role:master" in call(heir, "INFO", "replication"), "a failover")
+
+        def begun():    # it is given up after 5 s
+            if b"role:master" in call(heir, "INFO", "replication"):
+                return True
+            call(heir, "CLUSTER", "FAILOVER", *how)
+            time.sleep(0.2)
+            return False
+        until(begun, "a failover")
 
     def killed(self):
         before = self.owner(self.slot())
@@ -134,6 +145,7 @@ class Family:
             self.stopped()
         elif kind == "slots moved":
             for _ in range(3):
+                until(self.knows_owners, "all know all owners")
                 self.moved()
         else:
             self.takes_over({"gentle": [], "forced": ["FORCE"],

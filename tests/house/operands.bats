@@ -130,7 +130,6 @@ b"
 # --- queues that there are not -------------------------------------------------------
 
 @test "operands: a queue that there is not yet is told of once" {
-	no_cluster "there is no mq-lease"
 	run_mq 0 mq-consume --drain typo
 	assert_equal "$stderr" "mq-consume: typo: no such queue"
 	run_mq 1 mq-lease --for 1m --jsonl typo
@@ -183,7 +182,6 @@ b"
 }
 
 @test "operands: --existing makes nothing, and takes nothing" {
-	no_cluster "there is no mq-lease"
 	local args
 	run_mq 0 mq-publish q 1 2
 	redis --raw keys '*' | sort >"$T/before"
@@ -300,6 +298,7 @@ rejected_key() {
 }
 
 @test "operands: a key that holds something else: 76 with its name, before all" {
+	no_cluster "its messages name one server"
 	local key
 	run_mq 0 mq-publish later x
 	run_mq 0 mq-consume -n 1 later

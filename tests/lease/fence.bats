@@ -9,7 +9,6 @@ load ../helpers/common
 : "${LAYOUT:=rmq}"
 
 setup_file() {
-	no_cluster "there is no mq-lease"
 	server_start
 }
 

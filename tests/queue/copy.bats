@@ -178,7 +178,6 @@ due_now() {
 }
 
 @test "copy: unacked messages" {
-	no_cluster "there is no mq-lease"
 	local key
 	publish_kinds
 	publish_kinds --raw

@@ -485,7 +485,6 @@ until [ -e "$T/go" ]; do sleep 0.02; done
 }
 
 @test "places: rejected ones hold nothing; a key with a time stays" {
-	no_cluster "no locks are repaired there"
 	pub -k k --unique 1h one
 	reject_all
 	assert_equal "$(places)" "0 0 0 1 1"

@@ -78,7 +78,7 @@ not_dearer() {
 }
 
 @test "known: 2000 other queues cost one queue nothing" {
-	no_cluster "there is no mq-lease"
+	no_cluster "it counts the commands of one server"
 	count_all clean | grep -v '^\$' >"$T/few"
 	redis flushall >/dev/null
 	know 2000
@@ -95,7 +95,7 @@ not_dearer() {
 }
 
 @test "known: 500 dead connections cost one queue a few commands" {
-	no_cluster "there is no mq-lease"
+	no_cluster "it counts the commands of one server"
 	[ "$LAYOUT" = rmq ] || skip "connections of rsmq are leases"
 	count_all | grep -v '^\$' >"$T/few"
 	redis flushall >/dev/null

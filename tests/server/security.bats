@@ -77,7 +77,6 @@ print(json.dumps(os.fsencode(sys.argv[1]).decode("latin-1")))' "$1"
 }
 
 @test "security: what is in messages does not drive a terminal" {
-	no_cluster "there is no mq-lease"
 	local id history key=rmq::queue::[q]::rejected
 
 	run_mq 0 mq-publish -i q x

@@ -84,11 +84,13 @@ take_steps(struct rmq_cleaner *w)
 
 	if (rv == 0)
 		rv = rmq_reclaim(w, w->dead.list, w->dead.n);
-	/* On a cluster nobody looks for what is not listed. */
-	if (mq_redis_command(r).cluster)
+	/* On a cluster only mq-clean looks through all keys, and removes none. */
+	if (!mq_redis_command(r).cluster)
+		rv = rv == 0 ? rmq_orphans(w) : rv;
+	else if (!w->how->all || is_partial(r))
 		w->blind = true;
 	else if (rv == 0)
-		rv = rmq_orphans(w);
+		rv = rmq_adopt_nodes(w);
 	if (rv == 0 && mq_redis_command(r).cluster && !is_partial(r))
 		rv = rmq_underway(w);
 	if (rv == 0 && w->how->all)

@@ -11,7 +11,7 @@ enum {
 	D = MQ_PURGES,
 	Z = MQ_PAUSES,
 	W = MQ_WAITS,
-	X = MQ_ON_CLUSTER
+	M = MQ_ON_CLUSTER
 };
 
 const struct mq_right rmq_rights[] = {
@@ -112,14 +112,14 @@ const struct mq_right rmq_rights[] = {
     {"+wait", W},
     {"+watch", C | K | R},
     /* Transfers from one node to another; see transfer.h. */
-    {"+del", R | X},
-    {"+hkeys", C | K | R | D | X},
-    {"+hlen", L | X},
-    {"+hrandfield", K | D | X},
-    {"+persist", R | D | X},
-    {"+ping", K | X},
-    {"+sadd", D | X},
-    {"+set", D | X},
-    {"+wait", C | K | R | D | X},
+    {"+del", R | M},
+    {"+hkeys", C | K | R | D | M},
+    {"+hlen", L | M},
+    {"+hrandfield", K | D | M},
+    {"+persist", R | D | M},
+    {"+ping", K | M},
+    {"+sadd", D | M},
+    {"+set", D | M},
+    {"+wait", C | K | R | D | M},
     {NULL, 0},
 };

@@ -20,7 +20,6 @@
 /* Of a lease on a cluster: shorter than a heartbeat, so that no cleaner takes what may
  * still be claimed; longer than a failover takes. */
 #define QUEUE_LEASE_MS 40000
-#define LONGER_MS      20000
 /* What was claimed, when nobody renews it any more. */
 #define QUEUE_INFO_S 86400
 
@@ -243,6 +242,15 @@ rmq_leave(const struct mq_session *s, int step, struct mq_command *c)
 	return step < 5;
 }
 
+/* A heartbeat outlasts the lease, which is renewed behind it. */
+static int64_t
+longer_than(int64_t lease_ms)
+{
+	int64_t more = lease_ms / 3 + 1000;
+
+	return lease_ms + (more < 20000 ? more : 20000);
+}
+
 bool
 rmq_renew(const struct mq_session *s, int step, struct mq_command *c)
 {
@@ -252,7 +260,7 @@ rmq_renew(const struct mq_session *s, int step, struct mq_command *c)
 		rmq_key_connection(c, s->connection, "heartbeat");
 		mq_command_int(c,
 		    s->lease_ms == 0 ? RMQ_LEASE_S * 1000LL :
-			c->cluster   ? s->lease_ms + LONGER_MS :
+			c->cluster   ? longer_than(s->lease_ms) :
 				       s->lease_ms);
 		return true;
 	case 1:

@@ -23,7 +23,8 @@ struct gather {
 	/* The rows with keys of ours, and how many each has. */
 	int *row, rows;
 	unsigned char *keys;
-	bool *sorted; /* rows with messages of a priority */
+	bool *sorted;  /* rows with messages of a priority */
+	size_t extras; /* questions about a row */
 };
 
 static void
@@ -136,6 +137,7 @@ take_counts(void *arg, size_t i, redisReply *reply)
 	    reply, g->out->now_ms, &g->out->queues[g->row[i]]);
 }
 
+/* The last is of clusters only, and so is the right to it. */
 enum { PRIORITY, DELAYED, CLOCK, PAUSED, OUTGOING, EXTRAS };
 
 static void
@@ -150,9 +152,9 @@ ask_extras(void *arg, size_t i, struct mq_command *c)
 	    [OUTGOING] = {"HLEN", "outgoing"}};
 	struct gather *g = arg;
 
-	mq_command_plain(c, asked[i % EXTRAS].verb);
-	rmq_key_queue(
-	    c, g->out->queues[g->row[i / EXTRAS]].name, asked[i % EXTRAS].key);
+	mq_command_plain(c, asked[i % g->extras].verb);
+	rmq_key_queue(c, g->out->queues[g->row[i / g->extras]].name,
+	    asked[i % g->extras].key);
 }
 
 static int
@@ -170,18 +172,18 @@ static int
 take_extras(void *arg, size_t i, redisReply *reply)
 {
 	struct gather *g = arg;
-	struct mq_queue_stats *q = &g->out->queues[g->row[i / EXTRAS]];
+	struct mq_queue_stats *q = &g->out->queues[g->row[i / g->extras]];
 
-	if (i % EXTRAS == CLOCK)
+	if (i % g->extras == CLOCK)
 		return take_clock(q, reply);
 	if (reply->type != REDIS_REPLY_INTEGER)
 		return -1;
-	if (i % EXTRAS == PRIORITY) {
+	if (i % g->extras == PRIORITY) {
 		q->ready += reply->integer;
-		g->sorted[g->row[i / EXTRAS]] = reply->integer > 0;
-	} else if (i % EXTRAS == DELAYED) {
+		g->sorted[g->row[i / g->extras]] = reply->integer > 0;
+	} else if (i % g->extras == DELAYED) {
 		q->delayed = reply->integer;
-	} else if (i % EXTRAS == OUTGOING) {
+	} else if (i % g->extras == OUTGOING) {
 		q->leaving = reply->integer;
 	} else if (reply->integer >= 0) {
 		q->paused_ms = g->out->now_ms + reply->integer;
@@ -203,8 +205,9 @@ ask_ours(struct mq_redis *r, struct gather *g)
 		if (g->keys[g->row[i]] > g->out->queues[g->row[i]].counted)
 			g->row[rows++] = g->row[i];
 	g->rows = rows;
+	g->extras = mq_redis_command(r).cluster ? EXTRAS : OUTGOING;
 	return mq_ask_all(
-	    r, EXTRAS * (size_t)g->rows, ask_extras, take_extras, g);
+	    r, g->extras * (size_t)g->rows, ask_extras, take_extras, g);
 }
 
 static int

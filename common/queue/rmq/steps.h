@@ -25,6 +25,8 @@ int rmq_repair(struct rmq_cleaner *);
  * a listed connection, and adds them to *adopted. */
 int rmq_adopt_some(struct rmq_cleaner *, const struct mq_names *lists,
     struct mq_names *adopted);
+/* The same of all that a cluster has; and makes known what has messages. */
+int rmq_adopt_nodes(struct rmq_cleaner *);
 /* The same of all unacked lists that there are. */
 int rmq_adopt_all(struct rmq_cleaner *);
 

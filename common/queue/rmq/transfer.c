@@ -263,7 +263,7 @@ gather(struct batch *b, struct slice *s, size_t first)
 		free(s->to[i]);
 		s->to[i] = NULL;
 		for (j = 2 * i; j < 2 * i + 2; j++)
-			b->parts[2 * b->n + j % 2] =
+			b->parts[2 * (size_t)b->n + j % 2] =
 			    (struct mq_part){e[j]->str, e[j]->len};
 		b->n++;
 	}
