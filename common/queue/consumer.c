@@ -1,4 +1,4 @@
-#include "consumer.h"
+#include "consumer-parts.h"
 
 #include <stdlib.h>
 
@@ -6,16 +6,15 @@
 #include "redis/reply.h"
 #include "side.h"
 
-/* Takes the memory of the command. */
-static void
-send_own(struct mq_consumer *k, struct mq_command *cmd, mq_async_take *take,
-    mq_callback *fn, void *arg)
+void
+mq_consumer_ask(struct mq_consumer *k, struct mq_command *cmd,
+    mq_async_take *take, mq_callback *fn, void *arg)
 {
 	mq_async_ask(k->async, cmd, take, &(struct mq_asker){fn, arg, k});
 }
 
-static void
-take_answer(const struct mq_asker *asker, redisReply *reply)
+void
+mq_consumer_take_answer(const struct mq_asker *asker, redisReply *reply)
 {
 	mq_answer_fn *fn = (mq_answer_fn *)asker->fn;
 	struct mq_answer a;
@@ -97,7 +96,7 @@ mq_consumer_look(struct mq_consumer *k, const int *queues, int n, bool check,
 		look = mq_xcalloc(1, sizeof(*look));
 		*look = (struct look){all, from};
 		k->layout->look(&k->session, queues + from, step, check, &cmd);
-		send_own(k, &cmd, take_looked, NULL, look);
+		mq_consumer_ask(k, &cmd, take_looked, NULL, look);
 	}
 }
 
@@ -118,7 +117,7 @@ mq_consumer_held_count(
 	struct mq_command cmd = mq_async_command(k->async);
 
 	k->layout->held_count(&k->session, queue, &cmd);
-	send_own(k, &cmd, take_number, (mq_callback *)fn, arg);
+	mq_consumer_ask(k, &cmd, take_number, (mq_callback *)fn, arg);
 }
 
 bool
@@ -130,7 +129,7 @@ mq_consumer_exists(struct mq_consumer *k, int queue, const char *element,
 	if (k->layout->exists == NULL)
 		return false;
 	k->layout->exists(&k->session, queue, element, len, &cmd);
-	send_own(k, &cmd, take_number, (mq_callback *)fn, arg);
+	mq_consumer_ask(k, &cmd, take_number, (mq_callback *)fn, arg);
 	return true;
 }
 
@@ -141,7 +140,7 @@ mq_consumer_give_back(struct mq_consumer *k, int queue,
 	struct mq_command cmd = mq_async_command(k->async);
 
 	k->layout->give_back(&k->session, queue, newest, &cmd);
-	send_own(k, &cmd, take_number, (mq_callback *)fn, arg);
+	mq_consumer_ask(k, &cmd, take_number, (mq_callback *)fn, arg);
 }
 
 /* --- what else it says -------------------------------------------------------- */
@@ -153,7 +152,8 @@ mq_consumer_pause(struct mq_consumer *k, const char *queue, int64_t ms,
 	struct mq_command cmd = mq_async_command(k->async);
 
 	mq_side_pause_at_least(k->layout->side, &cmd, queue, ms);
-	send_own(k, &cmd, take_answer, (mq_callback *)fn, arg);
+	mq_consumer_ask(
+	    k, &cmd, mq_consumer_take_answer, (mq_callback *)fn, arg);
 }
 
 void
@@ -163,7 +163,8 @@ mq_consumer_count(struct mq_consumer *k, const char *queue,
 	struct mq_command cmd = mq_async_command(k->async);
 
 	mq_side_count(k->layout->side, &cmd, queue, counts);
-	send_own(k, &cmd, take_answer, (mq_callback *)fn, arg);
+	mq_consumer_ask(
+	    k, &cmd, mq_consumer_take_answer, (mq_callback *)fn, arg);
 }
 
 void
@@ -174,7 +175,8 @@ mq_consumer_tell_running(struct mq_consumer *k, const struct mq_buf *text,
 
 	mq_side_tell_running(
 	    k->layout->side, &k->session, text->data, text->len, &cmd);
-	send_own(k, &cmd, take_answer, (mq_callback *)fn, arg);
+	mq_consumer_ask(
+	    k, &cmd, mq_consumer_take_answer, (mq_callback *)fn, arg);
 }
 
 void
@@ -184,7 +186,7 @@ mq_consumer_compete(
 	struct mq_command cmd = mq_async_command(k->async);
 
 	mq_side_compete(k->layout->side, &k->session, queue, ms, &cmd);
-	send_own(k, &cmd, take_number, (mq_callback *)fn, arg);
+	mq_consumer_ask(k, &cmd, take_number, (mq_callback *)fn, arg);
 }
 
 void

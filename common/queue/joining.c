@@ -10,28 +10,12 @@
 
 #include "base/clock.h"
 #include "base/xalloc.h"
-#include "consumer.h"
+#include "consumer-parts.h"
 #include "redis/reply.h"
 
 /* A heartbeat whose renewal was answered so soon, in seconds, outlasts the leases of
  * queues that are renewed then. */
 #define PROMPT_S 10.0
-
-static void
-send_own(struct mq_consumer *k, struct mq_command *cmd, mq_async_take *take,
-    mq_callback *fn, void *arg)
-{
-	mq_async_ask(k->async, cmd, take, &(struct mq_asker){fn, arg, k});
-}
-
-static void
-take_answer(const struct mq_asker *asker, redisReply *reply)
-{
-	mq_answer_fn *fn = (mq_answer_fn *)asker->fn;
-	struct mq_answer a;
-
-	fn(asker->arg, mq_answer_to(reply, -1, &a));
-}
 
 void
 mq_consumer_free(struct mq_consumer *k)
@@ -81,7 +65,7 @@ mq_consumer_join(struct mq_consumer *k, mq_number_fn *fn, void *arg)
 	struct mq_command cmd = mq_async_command(k->async);
 
 	k->layout->join(&k->session, 0, &cmd);
-	send_own(k, &cmd, take_lease, (mq_callback *)fn, arg);
+	mq_consumer_ask(k, &cmd, take_lease, (mq_callback *)fn, arg);
 }
 
 static void
@@ -102,7 +86,8 @@ send_steps(struct mq_consumer *k, int from, mq_answer_fn *fn, void *arg)
 	int step;
 
 	for (step = from; k->layout->join(&k->session, step, &cmd); step++)
-		send_own(k, &cmd, take_answer, (mq_callback *)fn, arg);
+		mq_consumer_ask(
+		    k, &cmd, mq_consumer_take_answer, (mq_callback *)fn, arg);
 	mq_command_free(&cmd);
 	return step - from;
 }
@@ -142,7 +127,7 @@ mq_consumer_enter(struct mq_consumer *k, mq_answer_fn *fn, void *arg)
 	if (!is_on_cluster(k))
 		return send_steps(k, 1, fn, arg);
 	(void)k->layout->join(&k->session, 1, &cmd);
-	send_own(k, &cmd, take_listed, (mq_callback *)fn, arg);
+	mq_consumer_ask(k, &cmd, take_listed, (mq_callback *)fn, arg);
 	return count_steps(k);
 }
 
@@ -179,7 +164,8 @@ renew_queues(struct mq_consumer *k)
 		     k->layout->renew_queue(&k->session, queue, step, &cmd);
 		     step++)
 			if (step == 0)
-				send_own(k, &cmd, take_queue_lease, NULL, NULL);
+				mq_consumer_ask(
+				    k, &cmd, take_queue_lease, NULL, NULL);
 			else
 				mq_async_send(k->async, &cmd, NULL, NULL);
 	mq_command_free(&cmd);
@@ -213,7 +199,7 @@ mq_consumer_renew(struct mq_consumer *k, mq_number_fn *fn, void *arg)
 	k->renewal.sent = mq_clock_steady_s();
 	for (step = 0; k->layout->renew(&k->session, step, &cmd); step++)
 		if (step == 0)
-			send_own(k, &cmd, take_renewed, NULL, NULL);
+			mq_consumer_ask(k, &cmd, take_renewed, NULL, NULL);
 		else
 			mq_async_send(k->async, &cmd, NULL, NULL);
 	mq_command_free(&cmd);
