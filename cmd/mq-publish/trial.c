@@ -56,11 +56,12 @@ transport_try(struct transport *t, bool *only)
 		transport_resume(t);
 		result = t->used > 0 ? transport_wait(t) : MQ_CALL_DONE;
 	}
-	t->used = 0;
-	if (result == MQ_CALL_DONE) {
+	/* A resumption has settled what it found to be done. */
+	if (result == MQ_CALL_DONE && t->used > 0)
 		transport_answered(t, b);
+	t->used = 0;
+	if (result == MQ_CALL_DONE)
 		return true;
-	}
 	mq_post_no_trial(&b->post);
 	t->bytes = 0;
 	t->lost_ms = t->pause_ms = 0;

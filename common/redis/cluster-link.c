@@ -116,29 +116,29 @@ static const struct mq_pair_events link_events = {.ready = on_ready,
     .changed = on_changed,
     .called = on_called};
 
+struct link *
+mq_link_used(const struct mq_cluster *all, int i)
+{
+	return all->map.nodes[i].own;
+}
+
 static struct link *
 link_at(struct mq_cluster *all, int i)
 {
-	struct link *link;
+	struct mq_place_of_node *place = &all->map.nodes[i];
+	struct link *link = place->own;
 
-	if (i >= all->count) {
-		all->list = mq_xreallocarray(
-		    all->list, (size_t)all->map.count, sizeof(*all->list));
-		while (all->count < all->map.count)
-			all->list[all->count++] = NULL;
-	}
-	if (all->list[i] == NULL) {
-		link = mq_xcalloc(1, sizeof(*link));
+	if (link == NULL) {
+		place->own = link = mq_xcalloc(1, sizeof(*link));
 		link->cluster = all;
 		link->number = i;
 		TAILQ_INIT(&link->waiting);
-		mq_node_server(&link->server, &all->server->url,
-		    all->map.nodes[i].host, all->map.nodes[i].port);
+		mq_node_server(
+		    &link->server, &all->server->url, place->host, place->port);
 		mq_pair_init(&link->pair, all->front.loop, &link->server,
 		    all->channel, all->name, &all->front, &link_events, link);
-		all->list[i] = link;
 	}
-	return all->list[i];
+	return link;
 }
 
 struct link *

@@ -23,15 +23,16 @@ struct mq_cluster {
 	const struct mq_pair_events *events;
 	void *arg;
 	struct mq_topology map;
-	bool known;	    /* the map is the cluster's */
-	struct link **list; /* by their number in the map; NULL: never used */
-	int count, seed;
+	bool known; /* the map is the cluster's */
+	int seed;
 	struct mq_requests later; /* no node takes these now */
 	ev_timer retry, news, failing;
 	char why[512]; /* it fails */
 };
 
-/* The link to node i of the map, which begins to connect if it did not; if that fails,
+/* The link to node i of the map; NULL: never used. */
+struct link *mq_link_used(const struct mq_cluster *, int i);
+/* The same, which begins to connect if it did not; if that fails,
  * down() follows. */
 struct link *mq_link_open(struct mq_cluster *, int i);
 /* When failing ends. */

@@ -139,11 +139,14 @@ static void
 flush(struct mq_async *front)
 {
 	struct mq_cluster *all = front->arg;
+	struct link *link;
 	int i;
 
-	for (i = 0; i < all->count; i++)
-		if (all->list[i] != NULL)
-			mq_async_flush(&all->list[i]->pair.main);
+	for (i = 0; i < all->map.count; i++) {
+		link = mq_link_used(all, i);
+		if (link != NULL)
+			mq_async_flush(&link->pair.main);
+	}
 }
 
 static size_t
@@ -151,12 +154,13 @@ pending(const struct mq_async *front)
 {
 	const struct mq_cluster *all = front->arg;
 	const redisAsyncContext *c;
+	const struct link *link;
 	size_t n = 0;
 	int i;
 
-	for (i = 0; i < all->count; i++) {
-		c = all->list[i] != NULL ? all->list[i]->pair.main.context :
-					   NULL;
+	for (i = 0; i < all->map.count; i++) {
+		link = mq_link_used(all, i);
+		c = link != NULL ? link->pair.main.context : NULL;
 		n += c != NULL ? c->c.reader->len : 0;
 	}
 	return n;
@@ -224,18 +228,20 @@ void
 mq_cluster_close(struct mq_cluster *all)
 {
 	struct ev_loop *loop = all->front.loop;
+	struct link *link;
 	int i;
 
 	all->known = false;
 	ev_timer_stop(loop, &all->retry);
 	ev_timer_stop(loop, &all->news);
 	ev_timer_stop(loop, &all->failing);
-	for (i = 0; i < all->count; i++) {
-		if (all->list[i] == NULL)
+	for (i = 0; i < all->map.count; i++) {
+		link = mq_link_used(all, i);
+		if (link == NULL)
 			continue;
-		all->list[i]->open = all->list[i]->ready = false;
-		mq_pair_close(&all->list[i]->pair);
-		lose_all(&all->list[i]->waiting);
+		link->open = link->ready = false;
+		mq_pair_close(&link->pair);
+		lose_all(&link->waiting);
 	}
 	lose_all(&all->later);
 }
@@ -243,15 +249,16 @@ mq_cluster_close(struct mq_cluster *all)
 void
 mq_cluster_free(struct mq_cluster *all)
 {
+	struct link *link;
 	int i;
 
-	for (i = 0; i < all->count; i++) {
-		if (all->list[i] == NULL)
+	for (i = 0; i < all->map.count; i++) {
+		link = mq_link_used(all, i);
+		if (link == NULL)
 			continue;
-		mq_server_free(&all->list[i]->server);
-		free(all->list[i]);
+		mq_server_free(&link->server);
+		free(link);
 	}
-	free(all->list);
 	mq_topology_free(&all->map);
 	free(all);
 }

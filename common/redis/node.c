@@ -40,26 +40,25 @@ mq_node_server(struct mq_server *server, const struct mq_url *of,
 	mq_url_show(u, server->name, sizeof(server->name));
 }
 
+struct node *
+mq_node_used(const struct mq_nodes *all, int i)
+{
+	return all->map.nodes[i].own;
+}
+
 static struct node *
 node_at(struct mq_redis *r, int i)
 {
-	struct mq_nodes *all = r->nodes;
-	struct node *node;
+	struct mq_place_of_node *place = &r->nodes->map.nodes[i];
+	struct node *node = place->own;
 
-	if (i >= all->count) {
-		all->list = mq_xreallocarray(
-		    all->list, (size_t)all->map.count, sizeof(*all->list));
-		while (all->count < all->map.count)
-			all->list[all->count++] = NULL;
-	}
-	if (all->list[i] == NULL) {
-		node = mq_xcalloc(1, sizeof(*node));
+	if (node == NULL) {
+		place->own = node = mq_xcalloc(1, sizeof(*node));
 		STAILQ_INIT(&node->sent);
-		mq_node_server(&node->server, &r->server->url,
-		    all->map.nodes[i].host, all->map.nodes[i].port);
-		all->list[i] = node;
+		mq_node_server(
+		    &node->server, &r->server->url, place->host, place->port);
 	}
-	return all->list[i];
+	return node;
 }
 
 struct node *
@@ -95,7 +94,7 @@ static char *
 tell_missing(const struct mq_redis *r, int i, const char *error)
 {
 	const struct mq_place_of_node *at = &r->nodes->map.nodes[i];
-	const char *name = r->nodes->list[i]->server.name;
+	const char *name = mq_node_used(r->nodes, i)->server.name;
 	struct mq_buf text = {0};
 
 	if (strncmp(error, name, strlen(name)) == 0)
@@ -111,7 +110,7 @@ mq_awaited_miss(struct mq_redis *r, struct awaited *a)
 	redisReply *reply = mq_xcalloc(1, sizeof(*reply));
 
 	reply->type = REDIS_REPLY_ERROR;
-	reply->str = mq_xstrdup(r->nodes->list[a->node]->missing);
+	reply->str = mq_xstrdup(mq_node_used(r->nodes, a->node)->missing);
 	reply->len = strlen(reply->str);
 	a->reply = reply;
 	if (a->slot != -1)
@@ -121,7 +120,7 @@ mq_awaited_miss(struct mq_redis *r, struct awaited *a)
 void
 mq_node_lose(struct mq_redis *r, int i, const char *why)
 {
-	struct node *node = r->nodes->list[i];
+	struct node *node = mq_node_used(r->nodes, i);
 	struct awaited *a;
 
 	if (node->missing == NULL)
@@ -139,21 +138,22 @@ mq_nodes_close(struct mq_redis *r)
 {
 	struct mq_nodes *all = r->nodes;
 	struct awaited *a;
+	struct node *node;
 	int i;
 
 	while ((a = STAILQ_FIRST(&all->order)) != NULL) {
 		STAILQ_REMOVE_HEAD(&all->order, in_order);
 		mq_awaited_free(a);
 	}
-	for (i = 0; i < all->count; i++) {
-		if (all->list[i] == NULL)
+	for (i = 0; i < all->map.count; i++) {
+		node = mq_node_used(all, i);
+		if (node == NULL)
 			continue;
-		mq_redis_close(&all->list[i]->redis);
-		mq_server_free(&all->list[i]->server);
-		free(all->list[i]->missing);
-		free(all->list[i]);
+		mq_redis_close(&node->redis);
+		mq_server_free(&node->server);
+		free(node->missing);
+		free(node);
 	}
-	free(all->list);
 	mq_topology_free(&all->map);
 	free(all);
 	r->nodes = NULL;

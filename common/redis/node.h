@@ -26,8 +26,6 @@ struct node {
 
 struct mq_nodes {
 	struct mq_topology map;
-	struct node **list; /* of the same index; NULL: never used */
-	int count;
 	struct awaiteds order;
 	int last;	     /* the node of the last command */
 	bool in_transaction; /* MULTI was sent, and no EXEC */
@@ -42,8 +40,11 @@ struct mq_nodes {
 void mq_node_server(
     struct mq_server *, const struct mq_url *of, const char *host, int port);
 
+/* Node number i of the map; NULL: never used. */
+struct node *mq_node_used(const struct mq_nodes *, int i);
+
 void mq_nodes_copy_error(struct mq_redis *, const struct mq_redis *from);
-/* Node number i of the map, with a connection; NULL: there is none, with the error. */
+/* The same, with a connection; NULL: there is none, with the error. */
 struct node *mq_node_open(struct mq_redis *, int i);
 void mq_awaited_free(struct awaited *);
 /* Closes a node for good, and answers what was sent to it. */

@@ -48,7 +48,7 @@ visit_node(struct mq_redis *r, int i)
 static int
 lose(struct mq_redis *r, int i)
 {
-	const struct mq_redis *node = &r->nodes->list[i]->redis;
+	const struct mq_redis *node = &mq_node_used(r->nodes, i)->redis;
 
 	if (r->nodes->partial) {
 		mq_node_lose(r, i, node->error);
@@ -134,14 +134,15 @@ append_command(struct mq_redis *r, struct mq_command *c, bool eval)
 static int
 flush_nodes(struct mq_redis *r)
 {
-	struct mq_nodes *all = r->nodes;
+	struct node *node;
 	int i;
 
-	for (i = 0; i < all->count; i++)
-		if (all->list[i] != NULL && all->list[i]->redis.unsent > 0 &&
-		    mq_redis_flush(&all->list[i]->redis) == -1 &&
-		    lose(r, i) == -1)
+	for (i = 0; i < r->nodes->map.count; i++) {
+		node = mq_node_used(r->nodes, i);
+		if (node != NULL && node->redis.unsent > 0 &&
+		    mq_redis_flush(&node->redis) == -1 && lose(r, i) == -1)
 			return -1;
+	}
 	return 0;
 }
 
@@ -151,7 +152,7 @@ flush_nodes(struct mq_redis *r)
 static int
 read_reply(struct mq_redis *r, struct awaited *a)
 {
-	struct node *node = r->nodes->list[a->node];
+	struct node *node = mq_node_used(r->nodes, a->node);
 	struct awaited *first;
 	redisReply *reply;
 

@@ -20,16 +20,18 @@ void
 mq_partial_begin(struct mq_redis *r)
 {
 	struct mq_nodes *all = r->nodes;
+	const struct node *node;
 	int i;
 
 	if (all == NULL)
 		return;
 	all->partial = true;
-	for (i = 0; i < all->count; i++)
-		if (all->list[i] != NULL && all->list[i]->redis.status != 0 &&
-		    mq_redis_lost(&all->list[i]->redis) &&
-		    has_slots(&all->map, i))
-			mq_node_lose(r, i, all->list[i]->redis.error);
+	for (i = 0; i < all->map.count; i++) {
+		node = mq_node_used(all, i);
+		if (node != NULL && node->redis.status != 0 &&
+		    mq_redis_lost(&node->redis) && has_slots(&all->map, i))
+			mq_node_lose(r, i, node->redis.error);
+	}
 }
 
 bool
@@ -42,12 +44,14 @@ const char *
 mq_partial_lost(const struct mq_redis *r, int i)
 {
 	const struct mq_nodes *all = r->nodes;
+	const struct node *node;
 	int k;
 
-	for (k = 0; all != NULL && k < all->count; k++)
-		if (all->list[k] != NULL && all->list[k]->missing != NULL &&
-		    i-- == 0)
-			return all->list[k]->missing;
+	for (k = 0; all != NULL && k < all->map.count; k++) {
+		node = mq_node_used(all, k);
+		if (node != NULL && node->missing != NULL && i-- == 0)
+			return node->missing;
+	}
 	return NULL;
 }
 

@@ -21,6 +21,8 @@ struct mq_topology {
 		char address[MQ_ADDRESS_SIZE]; /* empty: not known */
 		int port;
 		bool replicated; /* it has a replica in good order */
+		void *
+		    own; /* what the user of the map keeps of it; NULL at first */
 	} * nodes;
 	int count;
 	int16_t owner[MQ_SLOTS]; /* index of its node; -1: none */

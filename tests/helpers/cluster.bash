@@ -11,7 +11,36 @@
 #   slot_end SLOT TO        and is done
 #   slot_move SLOT TO       all three
 #   node_kill I             SIGKILL
+#   other_than I            the number of another master
 #   refusals_come           whether a command was refused because a slot moves
+#
+# A file of tests has three masters with a replica each, and for each test MQ_URL, a
+# directory T of its own, and the name Q of a queue, unless it defines setup() and so on
+# behind it.  common_setup() would clean one server.
+
+setup_file() {
+	cluster_start 1
+}
+
+teardown_file() {
+	cluster_stop
+}
+
+setup() {
+	cluster_setup
+}
+
+cluster_setup() {
+	T=$(own_dir)
+	Q=q$BATS_TEST_NUMBER
+	pid=
+	export T MQ_URL=$CLUSTER_URL
+}
+
+teardown() {
+	[ -z "$pid" ] || kill -KILL "$pid" 2>/dev/null || true
+	rm -rf "$T"
+}
 
 # cluster_start [REPLICAS]
 cluster_start() {
@@ -97,6 +126,10 @@ owner_of() {
 				}
 			}
 		}'
+}
+
+other_than() {
+	echo $((($1 + 1) % 3))
 }
 
 slot_begin() {

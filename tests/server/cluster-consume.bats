@@ -9,27 +9,6 @@
 load ../helpers/common
 load ../helpers/cluster
 
-setup_file() {
-	cluster_start 1
-}
-
-teardown_file() {
-	cluster_stop
-}
-
-setup() {
-	# Not common_setup(), which cleans one server.
-	T=$(own_dir)
-	export MQ_URL=$CLUSTER_URL T
-	Q=q$BATS_TEST_NUMBER
-	pid=
-}
-
-teardown() {
-	[ -z "$pid" ] || kill -KILL "$pid" 2>/dev/null || true
-	rm -rf "$T"
-}
-
 # A script that appends its payload, a line, to $T/got.
 note() {
 	cat >"$T/note" <<-'END'
@@ -59,10 +38,6 @@ has_joined() {
 
 has_left() {
 	[ -z "$(connection)" ]
-}
-
-other_than() {
-	echo $((($1 + 1) % 3))
 }
 
 keys_of() {
@@ -232,7 +207,7 @@ nothing_unacked() {
 	to=$(other_than "$(owner_of "$slot")")
 	slot_begin "$slot" "$to"
 	start_mq mq-consume -l "$Q"
-	eventually 10 refused
+	eventually 10 refusals_come
 	slot_keys "$slot" "$to"
 	slot_end "$slot" "$to"
 	eventually 10 printed 3
@@ -240,16 +215,6 @@ nothing_unacked() {
 	assert_equal "$(cat "$T/out")" "1
 2
 3"
-}
-
-refused() {
-	local i
-	for i in 0 1 2; do
-		if node "$i" info errorstats | grep -qE 'errorstat_(TRYAGAIN|ASK)'; then
-			return
-		fi
-	done
-	return 1
 }
 
 @test "cluster: a server that is no node" {

@@ -13,16 +13,9 @@ setup_file() {
 	cluster_start
 }
 
-teardown_file() {
-	cluster_stop
-}
-
 setup() {
 	local i
-	# Not common_setup(), which cleans one server.
-	T=$(own_dir)
-	export MQ_URL=$CLUSTER_URL
-	Q=q$BATS_TEST_NUMBER
+	cluster_setup
 	for i in 0 1 2; do
 		node "$i" flushall >/dev/null
 		# The others go on when one is lost.

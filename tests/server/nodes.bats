@@ -9,30 +9,6 @@
 load ../helpers/common
 load ../helpers/cluster
 
-setup_file() {
-	cluster_start 1
-}
-
-teardown_file() {
-	cluster_stop
-}
-
-setup() {
-	# Not common_setup(), which cleans one server.
-	T=$(own_dir)
-	export MQ_URL=$CLUSTER_URL
-	Q=q$BATS_TEST_NUMBER
-}
-
-teardown() {
-	rm -rf "$T"
-}
-
-# A node that has not the slot.
-other_than() {
-	echo $((($1 + 1) % 3))
-}
-
 @test "nodes: what is published lies in the keys of Go's form, and is known" {
 	run_mq 0 mq-publish --raw "$Q" one two
 	assert_equal "$(cluster lrange "rmq::queue::{$Q}::ready" 0 -1)" "two

@@ -9,17 +9,8 @@
 load ../helpers/common
 load ../helpers/cluster
 
-setup_file() {
-	cluster_start 1
-}
-
-teardown_file() {
-	cluster_stop
-}
-
 setup() {
-	T=$(own_dir)
-	export MQ_URL=$CLUSTER_URL
+	cluster_setup
 	# Two nodes, and the set of names on the third.
 	local i queues owner
 	queues=$(owner_of "$(cluster cluster keyslot rmq::queues)")
@@ -33,10 +24,6 @@ setup() {
 		[ "$(owner_of "$(slot_of "$TO")")" = "$queues" ] ||
 			[ "$(owner_of "$(slot_of "$TO")")" = "$owner" ] || break
 	done
-}
-
-teardown() {
-	rm -rf "$T"
 }
 
 # of QUEUE WHAT: a key of it.

@@ -1,7 +1,5 @@
 #include "transfer.h"
 
-#include "layout.h"
-
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +8,7 @@
 #include "base/exit.h"
 #include "base/id.h"
 #include "base/xalloc.h"
+#include "layout.h"
 #include "redis/nodes.h"
 #include "scripts.h"
 
