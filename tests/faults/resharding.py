@@ -1,6 +1,7 @@
 # resharding.py SEED TIMES LAYOUT: a cluster of three masters with a replica each; again
-# and again a replica takes over, gently or not, a master is killed or stands still, or a
-# slot that is in use moves; see takeover.py.  Prints what it counts, and exits 1 if a
+# and again a replica takes over, gently or not, a master is killed, stands still, or is cut
+# off from the others, with or without its clients, or a slot that is in use moves; see
+# takeover.py.  Prints what it counts, and exits 1 if a
 # message is lost that must not be.
 #
 # What is '' is a random SEED, 20 times, and the layout of rmq.  BUILD has the tools.
@@ -9,6 +10,7 @@ import signal
 import subprocess
 import time
 
+import partition
 import takeover
 from takeover import call, free_ports, places, until
 
@@ -18,8 +20,13 @@ QUEUES = ("p", "q")
 class Family:
     def __init__(self, directory, r):
         self.r, self.D, self.nodes = r, directory, {}
-        self.ports = self.usable_ports(6)
+        free = self.usable_ports(12)
+        # Known by the ports at which the network has them.
+        self.ports, self.own = free[:6], dict(zip(free[:6], free[6:]))
+        self.network = partition.Partition()
         for port in self.ports:
+            self.network.listen(port, self.own[port], bus=False)
+            self.network.listen(port + 10000, self.own[port] + 10000, bus=True)
             self.start(port)
         until(lambda: all(call(p, "PING") for p in self.ports), "nodes")
         subprocess.run(["redis-cli", "--cluster", "create",
@@ -38,7 +45,10 @@ class Family:
     def start(self, port):
         d = "%s/%d" % (self.D, port)
         os.makedirs(d, exist_ok=True)
-        self.nodes[port] = subprocess.Popen(["redis-server", "--port", str(port),
+        self.nodes[port] = subprocess.Popen(["redis-server",
+            "--port", str(self.own[port]), "--cluster-announce-port", str(port),
+            "--cluster-announce-bus-port", str(port + 10000),
+            "--cluster-announce-ip", "127.0.0.1",
             "--bind", "127.0.0.1", "--dir", d, "--save", "", "--logfile", d + "/log",
             "--cluster-enabled", "yes", "--cluster-node-timeout", "1500",
             "--repl-diskless-sync-delay", "0"])
@@ -119,6 +129,16 @@ class Family:
         time.sleep(self.r.uniform(0.5, 5))
         self.nodes[before].send_signal(signal.SIGCONT)
 
+    def cut_off(self):
+        before = self.owner(self.slot())
+        heir = self.replica(before)
+        id = next(n[0] for n in self.table(before) if n[1] == before)
+        end = time.monotonic() + (30 if self.r.random() < 0.1 else 5)
+        self.network.cut(before, id, clients=self.r.random() < 0.5)
+        until(lambda: b"role:master" in call(heir, "INFO", "replication"), "a failover")
+        time.sleep(max(0, end - time.monotonic()))
+        self.network.join()
+
     def moved(self):
         slot = self.slot()
         masters = sorted({int(e[2][1]) for e in self.asked("CLUSTER", "SLOTS")})
@@ -138,11 +158,13 @@ class Family:
 
     def change(self):
         kind = self.r.choice(("gentle", "forced", "taken over", "killed", "stopped",
-            "slots moved", "slots moved"))
+            "cut off", "cut off", "slots moved", "slots moved"))
         if kind == "killed":
             self.killed()
         elif kind == "stopped":
             self.stopped()
+        elif kind == "cut off":
+            self.cut_off()
         elif kind == "slots moved":
             for _ in range(3):
                 until(self.knows_owners, "all know all owners")

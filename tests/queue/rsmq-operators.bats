@@ -495,7 +495,7 @@ one_expires() {
 	run_mq 0 mq-publish -e 1h jobs early
 	eventually 10 one_expires
 	run_mq 0 mq-stats --list rejected --jsonl jobs
-	[ "$(json '[payload, reason]')" = '["late","expired"]' ]
+	assert_equal "$(json '[payload, reason]')" '["late","expired"]'
 }
 
 @test "rsmq clean: dead connections are forgotten" {

@@ -327,3 +327,11 @@ receipt() {
 	assert_equal "$(sort -un "$T/got" | grep -c .)" 300
 	(($(grep -c . "$T/got") <= 300 + 64))
 }
+
+@test "cluster: --drain finds what a connection holds that nobody lists" {
+	run_mq 0 mq-publish "$Q" one
+	cluster lpush "rmq::connection::gone::queue::{$Q}::unacked" two >/dev/null
+	run_mq 0 mq-consume --drain "$Q"
+	assert_output "onetwo"
+	assert_equal "$(keys_of gone)" ""
+}

@@ -55,6 +55,26 @@ is_one_of(const char *const *queues, int count, const char *name)
 	return false;
 }
 
+/* On a cluster each set is on a node of its own. */
+static int
+list_step_by_step(struct mq_redis *r, const struct mq_name *name, bool *found)
+{
+	struct mq_command c = mq_redis_command(r);
+	long long of_connection = 0, of_all = 0;
+
+	mq_command_plain(&c, "SADD");
+	rmq_key_connection(&c, name->name, "queues");
+	mq_command_str(&c, name->queue);
+	if (mq_call_number(r, &c, &of_connection) == -1)
+		return mq_redis_lost(r) ? -1 : 0;
+	mq_command_plain(&c, "SADD");
+	rmq_key_all(&c, RMQ_CONNECTIONS);
+	mq_command_str(&c, name->name);
+	(void)mq_call_number(r, &c, &of_all);
+	*found |= of_connection + of_all > 0;
+	return mq_redis_lost(r) ? -1 : 0;
+}
+
 /* Lists a connection that holds some messages, if nobody does. */
 static int
 list_again(struct mq_redis *r, const struct mq_name *name, bool *found)
@@ -62,6 +82,8 @@ list_again(struct mq_redis *r, const struct mq_name *name, bool *found)
 	struct mq_command c = mq_redis_command(r);
 	redisReply *reply;
 
+	if (c.cluster)
+		return list_step_by_step(r, name, found);
 	rmq_adopt(&c, name->name, name->queue, false);
 	reply = mq_call(r, &c, -1);
 	if (reply == NULL)
