@@ -476,6 +476,14 @@ mq_publish() {
 		ends 0
 		has users "$(wc -l </etc/passwd) 0 0 0"
 		;;
+	'tar c -C /etc hosts passwd | mq-publish files')
+		ends 0
+		has files '1 0 0 0'
+		;;
+	'mq-consume -n 1 files -- tar t')
+		ends 0
+		assert_output $'hosts\npasswd'
+		;;
 	'find /etc -maxdepth 1 -type f -print0 | mq-publish -0 files')
 		ends 0
 		has files "$(find /etc -maxdepth 1 -type f | wc -l) 0 0 0"
