@@ -311,29 +311,37 @@ take_held(const struct mq_asker *asker, redisReply *reply)
 	elements_free(held.elements, n);
 }
 
+/* What a connection's claims have brought, and the list of what it holds. */
+static const struct mq_answer *
+read_held_apart(
+    const redisReply *exec, struct mq_held *held, struct mq_answer *buf)
+{
+	const redisReply *claimed = exec->element[0];
+	redisReply *list = exec->element[1];
+	const struct mq_answer *a = mq_answer_to(list, REDIS_REPLY_ARRAY, buf);
+
+	if (!mq_answer_good(a))
+		return a;
+	held->received =
+	    claimed->str != NULL ? strtoll(claimed->str, NULL, 10) : 0;
+	held->n = (int)list->elements;
+	held->elements = elements_new(list->element, held->n);
+	return a;
+}
+
 /* After an error, the script tells the next time. */
 static void
 take_held_apart(const struct mq_asker *asker, redisReply *reply)
 {
 	struct mq_consumer *k = (struct mq_consumer *)(uintptr_t)asker->of;
 	mq_held_fn *fn = (mq_held_fn *)asker->fn;
-	const redisReply *claimed, *list;
 	struct mq_held held = {0};
 	struct mq_answer buf;
 	const struct mq_answer *a =
 	    mq_answer_to(reply, REDIS_REPLY_ARRAY, &buf);
 
-	if (mq_answer_good(a)) {
-		claimed = reply->element[0];
-		list = reply->element[1];
-		a = mq_answer_to(list, REDIS_REPLY_ARRAY, &buf);
-	}
-	if (mq_answer_good(a)) {
-		held.received =
-		    claimed->str != NULL ? strtoll(claimed->str, NULL, 10) : 0;
-		held.n = (int)list->elements;
-		held.elements = elements_new(list->element, held.n);
-	}
+	if (mq_answer_good(a))
+		a = read_held_apart(reply, &held, &buf);
 	k->atomic = k->atomic && (a == NULL || a->error == NULL);
 	fn(asker->arg, a, &held);
 	elements_free(held.elements, held.n);

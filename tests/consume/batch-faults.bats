@@ -95,10 +95,6 @@ expire_all() {
 	done
 }
 
-no_clients() {
-	[ "$(redis client list | grep -c .)" = 1 ]
-}
-
 # --- killed -------------------------------------------------------------------
 
 # Kills itself at some moments, in the middle of what it does and says.

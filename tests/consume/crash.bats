@@ -112,11 +112,6 @@ has_new_name() {
 	[ -n "$now" ] && [ "$now" != "$1" ]
 }
 
-# No client but the one that asks.
-no_clients() {
-	[ "$(redis client list | grep -c .)" = 1 ]
-}
-
 proc_state() {
 	[ "$(sed -n 's/^State:[[:space:]]*\(.\).*/\1/p' "/proc/$1/status")" = "$2" ]
 }
@@ -446,8 +441,8 @@ verdict_is_discarded() {
 
 # client_id FLAG: P the connection that listens, t the one for commands.
 client_id() {
-	redis client list | sed -n "s/^id=\([0-9]*\) .* flags=[^ ]*$1.*/\1/p" |
-		head -n 1
+	redis client list | grep -v ' name=sentinel' |
+		sed -n "s/^id=\([0-9]*\) .* flags=[^ ]*$1.*/\1/p" | head -n 1
 }
 
 @test "crash: connections cut again and again: nothing lost, nothing twice" {

@@ -73,10 +73,6 @@ starts_reach() {
 	[ "$(starts)" -ge "$1" ]
 }
 
-no_clients() {
-	[ "$(redis client list | grep -c .)" = 1 ]
-}
-
 # all_of N TWICE: each of 1..N was got, and so many at most were so again.
 all_of() {
 	sort -un "$T/got" | cmp - <(seq "$1")

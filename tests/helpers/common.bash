@@ -17,6 +17,7 @@
 #   stop_mq [SIGNAL]      end it, and set $status
 #   eventually S CMD…     until CMD succeeds, but at most S seconds, as long as
 #                         they are on a machine that has other things to do, too
+#   no_clients            nobody is connected, sentinels left aside
 #   promptly DO UNTIL [UNDO]  without the help of a tick of the only consumer: DO,
 #                         until UNTIL; with UNDO before another try.  All are
 #                         given to eval
@@ -318,6 +319,11 @@ element() {
 header() {
 	tail -c +6 | head -n 1 |
 		perl -ne '/"\Q'"$1"'\E":\["((?:[^"\\]++|\\.)*)"/ and print $1'
+}
+
+# But the one that asks.
+no_clients() {
+	[ "$(redis client list | grep -vc ' name=sentinel')" = 1 ]
 }
 
 # The connections that are listed: one a line.

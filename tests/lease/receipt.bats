@@ -272,10 +272,6 @@ lapsed() {
 	run_mq 64 mq-lease --for 1m --text t q
 }
 
-no_clients() {
-	[ "$(redis client list | grep -vc name=sentinel)" = 1 ]
-}
-
 # Each step of the clients, killed right behind it: the server holds them there.
 @test "receipt: SIGKILL at any moment, nothing is lost, nothing is twice" {
 	local i p id
