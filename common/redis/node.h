@@ -12,7 +12,7 @@ struct awaited {
 	STAILQ_ENTRY(awaited) in_order, in_node;
 	int node, slot;
 	bool in_transaction;
-	struct mq_buf wire; /* to send it again */
+	struct mq_buf wire; /* to send it again; empty in a transaction */
 	redisReply *reply;  /* came before another one's; else NULL */
 };
 STAILQ_HEAD(awaiteds, awaited);

@@ -71,14 +71,13 @@ owner_of(const struct mq_redis *r, int slot)
 }
 
 static int
-send_wire(struct mq_redis *r, struct awaited *a, int to)
+send_bytes(
+    struct mq_redis *r, struct awaited *a, int to, const char *p, size_t n)
 {
 	struct node *node = mq_node_open(r, to);
 
 	a->node = to;
-	if (node == NULL ||
-	    mq_redis_append_bytes(&node->redis, a->wire.data, a->wire.len) ==
-		-1) {
+	if (node == NULL || mq_redis_append_bytes(&node->redis, p, n) == -1) {
 		if (lose(r, to) == -1)
 			return -1;
 		mq_awaited_miss(r, a);
@@ -88,16 +87,31 @@ send_wire(struct mq_redis *r, struct awaited *a, int to)
 	return 0;
 }
 
+static int
+send_wire(struct mq_redis *r, struct awaited *a, int to)
+{
+	return send_bytes(r, a, to, a->wire.data, a->wire.len);
+}
+
 /* MULTI and EXEC, between which a command is not sent again by itself. */
 static void
-note_transaction(struct mq_nodes *all, const struct awaited *a)
+note_transaction(struct mq_nodes *all, const char *p, size_t n)
 {
-	if (a->wire.len > 14 &&
-	    memcmp(a->wire.data, "*1\r\n$5\r\nMULTI", 13) == 0)
+	if (n > 14 && memcmp(p, "*1\r\n$5\r\nMULTI", 13) == 0)
 		all->in_transaction = true;
-	if (a->wire.len > 13 &&
-	    memcmp(a->wire.data, "*1\r\n$4\r\nEXEC", 12) == 0)
+	if (n > 13 && memcmp(p, "*1\r\n$4\r\nEXEC", 12) == 0)
 		all->in_transaction = false;
+}
+
+/* What is not sent again, and may be large, is not kept. */
+static int
+send_command(
+    struct mq_redis *r, struct awaited *a, int to, const char *p, size_t n)
+{
+	if (a->in_transaction && a->wire.len == 0)
+		return send_bytes(r, a, to, p, n);
+	mq_buf_add(&a->wire, p, n);
+	return send_wire(r, a, to);
 }
 
 static int
@@ -115,13 +129,12 @@ append_command(struct mq_redis *r, struct mq_command *c, bool eval)
 	} else {
 		p = mq_command_wire(c, &n);
 	}
-	mq_buf_add(&a->wire, p, n);
-	note_transaction(r->nodes, a);
+	note_transaction(r->nodes, p, n);
 	a->in_transaction = r->nodes->in_transaction;
 	/* Whoever is asked names the node that has it. */
 	if (to == -1)
 		to = r->nodes->last;
-	if (send_wire(r, a, to) == -1) {
+	if (send_command(r, a, to, p, n) == -1) {
 		r->nodes->lost = true;
 		mq_awaited_free(a);
 		return -1;
