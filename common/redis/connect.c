@@ -1,6 +1,7 @@
 /*
  * Opening a connection to one server that waits.
  */
+#include <errno.h>
 #include <fcntl.h>
 #include <string.h>
 #include <time.h>
@@ -60,6 +61,21 @@ connect_timeout(double until)
 	    (time_t)left, (suseconds_t)((left - (double)(time_t)left) * 1e6)};
 }
 
+/* hiredis takes a signal while it waits for a connection for the end of it. */
+static redisContext *
+connect_address(const char *address, int port, double until)
+{
+	redisContext *c = NULL;
+
+	do {
+		if (c != NULL)
+			redisFree(c);
+		c = redisConnectWithTimeout(
+		    address, port, connect_timeout(until));
+	} while (c != NULL && c->err == REDIS_ERR_IO && errno == EINTR);
+	return c;
+}
+
 /* Each address of the host, until one takes the connection. */
 static void
 connect_host(struct mq_redis *r, const char *host, int port, double until)
@@ -73,8 +89,7 @@ connect_host(struct mq_redis *r, const char *host, int port, double until)
 	mq_addresses_begin(&all, host, search < until ? search : until);
 	while (mq_addresses_next(&all, server->address)) {
 		mq_redis_close(r);
-		r->context = redisConnectWithTimeout(
-		    server->address, port, connect_timeout(until));
+		r->context = connect_address(server->address, port, until);
 		if (r->context == NULL || r->context->err != 0)
 			mq_redis_set_lost(r);
 		if (r->context == NULL || r->context->err == 0)
