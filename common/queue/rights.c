@@ -49,6 +49,16 @@ is_there(const struct mq_buf *out, const char *rule, size_t n)
 	return false;
 }
 
+static bool
+is_needed(const struct mq_right *right, unsigned tool)
+{
+	unsigned elsewhere =
+	    tool & MQ_ON_CLUSTER ? MQ_OFF_CLUSTER : MQ_ON_CLUSTER;
+
+	return (right->tools & tool & ~MQ_ON_CLUSTER) &&
+	    !(right->tools & elsewhere);
+}
+
 void
 mq_rights_rule(struct mq_buf *out, const char *rule)
 {
@@ -78,8 +88,7 @@ mq_rights_add(struct mq_buf *out, const struct mq_layout *layout, unsigned tool,
 		queue = colon + 1;
 	}
 	for (right = layout->rights; right->rule != NULL; right++) {
-		if (!(right->tools & tool & ~MQ_ON_CLUSTER) ||
-		    (right->tools & MQ_ON_CLUSTER & ~tool))
+		if (!is_needed(right, tool))
 			continue;
 		rule.len = 0;
 		add_pattern(&rule, right->rule, queue, ns, n);

@@ -20,7 +20,9 @@ enum {
 	MQ_WAITS = 1 << 7, /* until what it publishes is safe */
 	MQ_TELLS = 1 << 8, /* those who listen of what it publishes */
 	MQ_LEASES = 1 << 9,
-	MQ_ON_CLUSTER = 1 << 10 /* besides the tools: only there */
+	/* Besides the tools: only there, or only elsewhere. */
+	MQ_ON_CLUSTER = 1 << 10,
+	MQ_OFF_CLUSTER = 1 << 11
 };
 
 /*
@@ -32,7 +34,7 @@ enum {
  */
 struct mq_right {
 	const char *rule; /* NULL: the table ends */
-	unsigned tools;	  /* any of them; with MQ_ON_CLUSTER, only there */
+	unsigned tools;	  /* any of them, and where */
 };
 
 /*

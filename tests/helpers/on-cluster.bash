@@ -108,6 +108,8 @@ to_cluster() {
 			$word =~ ^(.*::queue::)\\?\[([^]]*)\](.*)$ ]]; do
 		word="${BASH_REMATCH[1]}{${BASH_REMATCH[2]%\\}}${BASH_REMATCH[3]}"
 	done
+	# What is left is in a name.
+	[[ $word != *::queue::{* ]] || word=${word//::queue::[/::queue::\{}
 	case $word in
 	rsmq:*) word="{rsmq}:${word#rsmq:}" ;;
 	esac
@@ -142,13 +144,13 @@ redis() {
 		at_all "${options[@]}" "$@" | text_from_cluster | grep -v '^$' || true ;;
 	dbsize,* | slowlog,len) at_all "${options[@]}" "$@" | awk '{n += $1} END {print n}' ;;
 	info,*) at_all "${options[@]}" "$@" | add_info ;;
-	acl,setuser) at_all "${options[@]}" "$@" +cluster +asking | merge_same ;;
-	debug,sleep) at_all_at_once "$@" ;;
+	acl,setuser) acl_setuser "$@" ;;
+	debug,sleep | monitor,*) at_all_at_once "$@" ;;
 	client,list) client_list ;;
 	client,kill) client_kill "$@" ;;
 	client,pause | client,unpause | slowlog,* | \
-		acl,log | debug,digest | monitor,*) at_all "${options[@]}" "$@" ;;
-	flushall,* | flushdb,* | shutdown,* | save,* | config,* | acl,* | script,* | \
+		acl,log | debug,digest) at_all "${options[@]}" "$@" ;;
+	echo,* | flushall,* | flushdb,* | shutdown,* | save,* | config,* | acl,* | script,* | \
 		debug,* | replicaof,*) at_all "${options[@]}" "$@" | merge_same ;;
 	del,*::heartbeat) heartbeat_end "$@" ;;
 	del,* | exists,* | unlink,*) each_key "$@" ;;
@@ -183,6 +185,12 @@ at_all() {
 	for i in 0 1 2; do
 		at_node "$i" "$@"
 	done
+}
+
+# Rules that --print-acl has printed say what a cluster needs.
+acl_setuser() {
+	[[ " $* " == *' +asking '* ]] || set -- "$@" +cluster +asking
+	at_all "${options[@]}" "$@" | merge_same
 }
 
 # An id says its node, too, with its last digit; who asks is one client.

@@ -28,7 +28,7 @@ setup() {
 	redis script flush >/dev/null
 	redis acl deluser app >/dev/null
 	redis monitor >"$T/monitor" 3>&- &
-	eventually 10 grep -q OK "$T/monitor"
+	eventually 10 monitors_say '^OK$'
 }
 
 teardown() {
@@ -50,6 +50,11 @@ may() {
 	rules "$@" >"$T/rules"
 	export MQ_URL=$(url_as app:pw)
 	redis echo tool >/dev/null
+}
+
+# monitors_say PATTERN: each node has one.
+monitors_say() {
+	[ "$(grep -c "$1" "$T/monitor")" = "$(server_pid | wc -w)" ]
 }
 
 # own COMMAND...: not by the user.
@@ -75,12 +80,13 @@ nothing_refused() {
 # may be the case.
 all_needed() {
 	redis echo end >/dev/null
-	eventually 10 grep -q '"echo" "end"' "$T/monitor"
+	eventually 10 monitors_say '"echo" "end"'
 	run python3 - "$T/rules" "$T/monitor" <<-'PY'
 	import fnmatch, re, sys
 	rules = open(sys.argv[1]).read().split()
 	commands, args, told = set(), set(), True
-	for line in open(sys.argv[2], errors="replace"):
+	# Each begins with its time, and several nodes may have written them.
+	for line in sorted(open(sys.argv[2], errors="replace")):
 	    words = re.findall(r'"((?:[^"\\]|\\.)*)"', line)
 	    if len(words) == 2 and words[0] == "echo":
 	        told = words[1] == "tool"
@@ -107,6 +113,12 @@ all_needed() {
 
 is() {
 	[ "$LAYOUT" = "$1" ]
+}
+
+# there RULE...: exceptions on a cluster.  No slot moves, and there are no replicas;
+# nothing was on its way to another node when the tool came.
+there() {
+	[ "${TOPOLOGY-}" != cluster ] || printf '%s\n' +asking +wait "$@"
 }
 
 # A consumer that has died with N messages.
@@ -160,7 +172,8 @@ unacked_are() {
 	nothing_refused
 	# When it has lost its connection and a reply; when it is a consumer, too.
 	all_needed '+client|kill' '+client|list' +hgetall \
-		"$(is rmq || printf '%s\n' '&__redis__:invalidate' '&mq::wake::*')"
+		"$(is rmq || printf '%s\n' '&__redis__:invalidate' '&mq::wake::*')" \
+		"$(there +del +zrem)"
 }
 
 @test "acl: users that begin with all channels, as those of Redis 6.2 do" {
@@ -190,7 +203,7 @@ unacked_are() {
 	run_mq 0 mq-pause --for 1m q
 	run_mq 0 mq-pause --resume q
 	nothing_refused
-	all_needed
+	all_needed "$(there)"
 }
 
 @test "acl: a publisher that waits until all is safe" {
@@ -262,10 +275,12 @@ unacked_are() {
 	if is rmq; then
 		all_needed '+client|kill' '+client|list' +hrandfield +lset +type \
 			+watch +zremrangebyscore +zscore '+pubsub|numsub' \
-			'~rmq::connection::*::queue::{push}::*'
+			'~rmq::connection::*::queue::{push}::*' \
+			"$(there +hexists +hkeys)"
 	else
 		all_needed '+client|kill' '+client|list' +sismember +smismember \
-			+expire +hscan +zremrangebyscore '+pubsub|numsub' '~rsmq:push-rejected' '~rsmq:push-rejected:Q' '~rsmq:push-rejected:X*'
+			+expire +hscan +zremrangebyscore '+pubsub|numsub' '~rsmq:push-rejected' '~rsmq:push-rejected:Q' '~rsmq:push-rejected:X*' \
+			"$(there)"
 	fi
 }
 
@@ -314,7 +329,7 @@ settle() {
 	own_mq mq-consume -n 1 q
 	run_mq 1 mq-lease --for 1m --idle 300ms q
 	nothing_refused
-	all_needed
+	all_needed "$(there)"
 }
 
 settle_by_id() {
@@ -347,9 +362,9 @@ settle_by_id() {
 	nothing_refused
 	# The names of all queues are for looking at all.
 	if is rmq; then
-		all_needed
+		all_needed "$(there)"
 	else
-		all_needed +smembers
+		all_needed +smembers "$(there)"
 	fi
 }
 
@@ -381,7 +396,7 @@ start_own() {
 	# The rejected ones of RSMQ are a queue of their own, and none of it.
 	if is rmq; then
 		nothing_refused
-		all_needed
+		all_needed "$(there +hkeys +hrandfield)"
 	fi
 }
 
@@ -411,7 +426,7 @@ start_own() {
 	# Only its messages go there; somebody else at the end of the list; more
 	# than 10,000 that stay; and one whose end somebody waits for.
 	is rsmq || all_needed +lmove +lpos +set '~rmq::connection::*::queue::\[other]::*' \
-		'~rmq::connection::*::queue::{other}::*'
+		'~rmq::connection::*::queue::{other}::*' "$(there +del)"
 }
 
 @test "acl: who purges" {
@@ -448,17 +463,19 @@ start_own() {
 	nothing_refused
 	if is rmq; then
 		# A long list, and somebody else at its end.
-		all_needed +lmove +lpos
+		all_needed +lmove +lpos "$(there +hrandfield +persist +sadd +set)"
 	else
 		# Of those that are in somebody's hands, and in a long walk.
-		all_needed +hget +hkeys +smismember +zrank '~rsmq::connection:*'
+		all_needed +hget +hkeys +smismember +zrank '~rsmq::connection:*' "$(there)"
 	fi
 }
 
 @test "acl: a name is quoted, and tools name what is missing" {
 	is rmq || return 0
-	run_mq 0 mq-pause --print-acl 'a*b?c\d e'
+	run_mq 0 mq-pause -u redis://host --print-acl 'a*b?c\d e'
 	assert_output --partial '~rmq::queue::\[a\*b\?c\\d?e]::* '
+	run_mq 0 mq-pause -u redis-cluster://host --print-acl 'a*b?c\d e'
+	assert_output --partial '~rmq::queue::{a\*b\?c\\d?e}::* '
 	run_mq 0 mq-pause -u "unix://$D/none.sock?db=3" --print-acl q
 	assert_output --partial ' +select'
 	may mq-publish 'a*b?c\d e' >/dev/null

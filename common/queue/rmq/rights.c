@@ -11,7 +11,8 @@ enum {
 	D = MQ_PURGES,
 	Z = MQ_PAUSES,
 	W = MQ_WAITS,
-	M = MQ_ON_CLUSTER
+	M = MQ_ON_CLUSTER,
+	S = MQ_OFF_CLUSTER
 };
 
 const struct mq_right rmq_rights[] = {
@@ -22,8 +23,8 @@ const struct mq_right rmq_rights[] = {
     {"~rmq::connection::*::queues", C | E | L | K | R | D},
     {"~rmq::connection::*::queue::\\[%q]::*", C | E | L | K | R | D},
     /* Only to see whether there are any. */
-    {"~rmq::connection::*::queue::{%q}::*", C | L | K | R | D},
-    {"~rmq::queue::{%q}::*", D},
+    {"~rmq::connection::*::queue::{%q}::*", C | L | K | R | D | S},
+    {"~rmq::queue::{%q}::*", D | S},
     {"~rmq::connection::*::info", C | E | L | K},
     {"~rmq::connection::*::running", C | E | L | K},
     /* CLIENT TRACKING tells of these. */
@@ -44,7 +45,7 @@ const struct mq_right rmq_rights[] = {
     {"+del", P | C | E | K | D | Z},
     {"+eval", P | C | E | L | K | R | D | Z},
     {"+evalsha", P | C | E | L | K | R | D | Z},
-    {"+exec", P | C | K | R},
+    {"+exec", P},
     {"+exists", C | E | L | K | R | D},
     {"+expire", C | E},
     {"+get", P | C | E | L | K | R | D},
@@ -61,18 +62,17 @@ const struct mq_right rmq_rights[] = {
     {"+hscan", C | K},
     {"+hset", P | C | E | K | R | D},
     {"+lindex", P | C | L | K | R | D},
-    {"+linsert", P | C | K | R},
     {"+llen", P | C | E | L | K | R | D},
     {"+lmove", C | E | K | R | D},
     {"+lpos", C | E | R | D},
     {"+lpush", P | C | E | K | R | D},
     {"+lrange", C | E | L | K | R | D},
-    {"+lrem", P | C | E | K | R | D},
+    {"+lrem", C | E | K | R | D},
     {"+lset", C | K | R | D},
     {"+ltrim", C | E | K | R | D},
     {"+info", C | L | W},
     {"+memory|usage", C | E},
-    {"+multi", P | C | K | R},
+    {"+multi", P},
     {"+persist", C | E | K | Z},
     {"+pexpire", P | C | E | K | D},
     {"+ping", C | E},
@@ -80,7 +80,6 @@ const struct mq_right rmq_rights[] = {
     {"+publish", C},
     {"+pubsub|numsub", C},
     {"+pttl", C | E | L | K | R | D},
-    {"+rename", P | C},
     {"+rpop", C | K},
     {"+rpush", C | E | K | R | D},
     {"+sadd", P | C | E | K | R},
@@ -89,7 +88,6 @@ const struct mq_right rmq_rights[] = {
     {"+set", P | C | E | K | R | Z},
     {"+sismember", P | C | E | L | K | R | D | Z},
     {"+smembers", C | L | K | R},
-    {"+smismember", C | K},
     {"+srem", C | E | K | D},
     {"+sscan", C | L | K | R | D},
     {"+subscribe", C},
@@ -108,9 +106,18 @@ const struct mq_right rmq_rights[] = {
     {"+zremrangebyscore", C},
     {"+zrevrange", C | K},
     {"+zrevrangebyscore", L | R | D},
-    {"+zscore", P | C | L | R | D},
+    {"+zscore", C | L | R | D},
     {"+wait", W},
-    {"+watch", C | K | R},
+    /* Large messages without scripts; see lead.c. */
+    {"+exec", C | K | R | S},
+    {"+linsert", P | C | K | R | S},
+    {"+lrem", P | S},
+    {"+multi", C | K | R | S},
+    {"+rename", P | C | S},
+    {"+watch", C | K | R | S},
+    {"+zscore", P | S},
+    /* Queues that nobody knows. */
+    {"+smismember", C | K | S},
     /* Transfers from one node to another; see transfer.h. */
     {"+del", R | M},
     {"+hkeys", C | K | R | D | M},
