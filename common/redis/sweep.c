@@ -55,6 +55,10 @@ ask_step(void *arg, size_t i, struct mq_command *c)
 
 	(void)mq_redis_visit(all->sweep->round->r, all->list[i].node);
 	mq_keys_ask(c, all->list[i].cursor, all->sweep->pattern);
+	if (all->sweep->type != NULL) {
+		mq_command_str(c, "TYPE");
+		mq_command_str(c, all->sweep->type);
+	}
 }
 
 static int

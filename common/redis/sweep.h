@@ -9,7 +9,8 @@
 struct mq_sweep {
 	struct mq_round *round;
 	const char *pattern;
-	long long most; /* nodes with more keys are left out; 0: none are */
+	const char *type; /* of the keys; NULL: any */
+	long long most;	  /* nodes with more keys are left out; 0: none are */
 	/* Gets the keys of a step, strings; a walk may come by a key twice.  Returns 0,
 	 * or -1 when the connection is lost. */
 	int (*take)(void *arg, const redisReply *keys);

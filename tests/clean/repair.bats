@@ -438,7 +438,9 @@ clean_slowly() {
 	run_mq 0 mq-clean --json --dry-run
 	run_mq 0 mq-clean --json
 	assert_equal "$(redis smembers rmq::queues | sort | xargs)" "p q r"
-	assert_equal "$(redis keys 'rmq::queue::?gone*')" ""
+	# There keys that nobody needs are not removed.
+	[ "${TOPOLOGY-}" = cluster ] ||
+		assert_equal "$(redis keys 'rmq::queue::?gone*')" ""
 	# Its message holds it.
 	assert_equal "$(redis hkeys 'rmq::queue::[r]::locks')" kready
 	assert_equal "$(redis hkeys 'rmq::queue::[q]::locks')" kheld

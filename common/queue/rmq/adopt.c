@@ -2,6 +2,7 @@
  * The rmq layout: connections that no set lists are listed again.
  */
 #include "keys.h"
+#include "queue/scripts.h"
 #include "steps.h"
 #include "unlisted.h"
 
@@ -21,8 +22,9 @@ build_queue_of(const struct rmq_cleaner *w, const struct mq_name *name,
 		rmq_key_both(c, name->name, name->queue, "unacked");
 		return;
 	}
-	mq_command_plain(c, "SADD");
+	mq_command_script(c, &mq_script_write_when_full, 1);
 	rmq_key_connection(c, name->name, "queues");
+	mq_command_str(c, "SADD");
 	mq_command_str(c, name->queue);
 }
 
@@ -31,8 +33,9 @@ build_listed(const struct rmq_cleaner *w, const struct mq_name *name,
     struct mq_command *c)
 {
 	(void)w;
-	mq_command_plain(c, "SADD");
+	mq_command_script(c, &mq_script_write_when_full, 1);
 	rmq_key_all(c, RMQ_CONNECTIONS);
+	mq_command_str(c, "SADD");
 	mq_command_str(c, name->name);
 }
 

@@ -7,26 +7,30 @@
 #include <string.h>
 
 #include "keys.h"
+#include "queue/scripts.h"
 #include "redis/sweep.h"
 #include "steps.h"
 #include "unlisted.h"
 
-static bool
-is_place(const char *what)
+/* The type of the keys of this kind that have messages; NULL: none of them has. */
+static const char *
+type_of(const char *what)
 {
-	static const char *const places[] = {
-	    "ready", "rejected", "delayed", "priority", "outgoing"};
+	static const char *const places[][2] = {{"ready", "list"},
+	    {"rejected", "list"}, {"delayed", "zset"}, {"priority", "zset"},
+	    {"outgoing", "hash"}};
 	size_t i;
 
 	for (i = 0; i < sizeof(places) / sizeof(places[0]); i++)
-		if (strcmp(what, places[i]) == 0)
-			return true;
-	return false;
+		if (strcmp(what, places[i][0]) == 0)
+			return places[i][1];
+	return NULL;
 }
 
 struct places {
 	struct rmq_cleaner *w;
-	struct mq_names unknown;
+	struct mq_names found;	 /* queue, and which key of it has messages */
+	struct mq_names unknown; /* queues */
 };
 
 static void
@@ -36,12 +40,34 @@ note_queue(struct places *p, const char *queue)
 		mq_names_add(&p->unknown, queue, NULL);
 }
 
+static void
+ask_type(void *arg, size_t i, struct mq_command *c)
+{
+	const struct places *p = arg;
+
+	mq_command_plain(c, "TYPE");
+	rmq_key_queue(c, p->found.list[i].name, p->found.list[i].queue);
+}
+
+/* What only has such a name is none of ours. */
+static int
+take_type(void *arg, size_t i, redisReply *reply)
+{
+	struct places *p = arg;
+	const struct mq_name *at = &p->found.list[i];
+
+	if (reply->type == REDIS_REPLY_STATUS &&
+	    strcmp(reply->str, type_of(at->queue)) == 0)
+		note_queue(p, at->name);
+	return 0;
+}
+
 /* what: the kind of the key. */
 static void
 note_key(struct places *p, const char *queue, const char *what)
 {
-	if (is_place(what))
-		note_queue(p, queue);
+	if (type_of(what) != NULL && !mq_names_have(&p->w->known, queue))
+		mq_names_add(&p->found, queue, what);
 	if (strcmp(what, "locks") == 0 || strcmp(what, "delayed") == 0)
 		mq_names_add(&p->w->busy, queue, NULL);
 }
@@ -68,8 +94,13 @@ static void
 build_known(const struct rmq_cleaner *w, const struct mq_name *name,
     struct mq_command *c)
 {
-	mq_command_plain(c, w->how->dry_run ? "SISMEMBER" : "SADD");
+	if (w->how->dry_run)
+		mq_command_plain(c, "SISMEMBER");
+	else
+		mq_command_script(c, &mq_script_write_when_full, 1);
 	rmq_key_all(c, RMQ_QUEUES);
+	if (!w->how->dry_run)
+		mq_command_str(c, "SADD");
 	mq_command_str(c, name->name);
 }
 
@@ -109,8 +140,12 @@ rmq_adopt_nodes(struct rmq_cleaner *w)
 	if (rv == 0)
 		rv = mq_sweep_keys(&sweep);
 	if (rv == 0)
+		rv =
+		    mq_ask_each(w->round.r, p.found.n, ask_type, take_type, &p);
+	if (rv == 0)
 		rv = make_known(w, &p);
 	w->blind = sweep.part;
+	mq_names_free(&p.found);
 	mq_names_free(&p.unknown);
 	mq_names_free(&lists);
 	mq_names_free(&adopted);

@@ -11,6 +11,7 @@
 
 #include "base/xalloc.h"
 #include "keys.h"
+#include "queue/scripts.h"
 #include "scripts.h"
 #include "unlist.h"
 
@@ -64,11 +65,14 @@ ask_to_close(void *arg, size_t i, struct mq_command *c)
 		mq_command_plain(c, "PING");
 		return;
 	}
-	mq_command_plain(c, all->step == KNOW ? "SADD" : "SREM");
-	if (all->step == KNOW)
+	if (all->step == KNOW) {
+		mq_command_script(c, &mq_script_write_when_full, 1);
 		rmq_key_all(c, RMQ_QUEUES);
-	else
+		mq_command_str(c, "SADD");
+	} else {
+		mq_command_plain(c, "SREM");
 		rmq_key_connection(c, q->owner->connection, "queues");
+	}
 	mq_command_str(c, q->queue);
 }
 

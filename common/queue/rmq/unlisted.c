@@ -73,6 +73,7 @@ rmq_unacked_lists(struct mq_redis *r, long long most, struct mq_names *lists)
 	    .pattern = mq_redis_command(r).cluster ?
 		"rmq::connection::*}::unacked" :
 		"rmq::connection::*]::unacked",
+	    .type = "list",
 	    .most = most,
 	    .take = note_lists,
 	    .arg = lists};
