@@ -1,5 +1,6 @@
 # What programs of RSMQ do, with the commands that npm rsmq sends, as MONITOR
-# shows them.
+# shows them; on a cluster, as one sends them that does not pass times as keys, which
+# it would refuse.
 #
 #   now_ms                  the server's time
 #   node_id MS              an id of a message sent then
@@ -46,9 +47,13 @@ node_send() {
 }
 
 node_receive() {
-	local now
+	local keys=3 now
 	now=$(now_ms)
-	redis --raw eval 'local msg = redis.call("ZRANGEBYSCORE", KEYS[1], "-inf", KEYS[2], "LIMIT", "0", "1")
+	[ "${TOPOLOGY-}" != cluster ] || keys=1
+	redis --raw eval 'if #KEYS == 1 then
+			KEYS[2], KEYS[3] = ARGV[1], ARGV[2]
+		end
+		local msg = redis.call("ZRANGEBYSCORE", KEYS[1], "-inf", KEYS[2], "LIMIT", "0", "1")
 		if #msg == 0 then
 			return {}
 		end
@@ -59,7 +64,7 @@ node_receive() {
 		if rc==1 then
 			redis.call("HSET", KEYS[1] .. ":Q", msg[1] .. ":fr", KEYS[2])
 		end
-		return {msg[1], mbody, rc}' 3 "rsmq:$1" "$now" $((now + ${2:-30000})) | paste -sd' '
+		return {msg[1], mbody, rc}' "$keys" "rsmq:$1" "$now" $((now + ${2:-30000})) | paste -sd' '
 }
 
 node_delete() {

@@ -29,6 +29,8 @@ setup() {
 	# No configuration of the person who runs the tests.
 	export HOME=$T USER=${USER:-somebody} PATH=$T/bin:$BUILD:$PATH
 	export NEW="$MQ_URL?db=1" FAR="$MQ_URL?db=2"
+	# A cluster has no databases.
+	[ "${TOPOLOGY-}" != cluster ] || NEW=private:$T/new FAR=private:$T/far
 	unset XDG_CONFIG_HOME XDG_STATE_HOME
 	mkdir -p "$T/bin"
 	# A word that the shell tells apart from others must not be in one of them.
@@ -92,6 +94,15 @@ in_the_sandbox() {
 	[[ -z ${ID-} ]] || text=${text// ID / $ID }
 	[[ -z ${RECEIPT-} ]] || text=${text// RECEIPT / $RECEIPT }
 	printf '%s' "$text"
+}
+
+# What redis-cli needs to know.
+redis_at() {
+	if [ "${TOPOLOGY-}" = cluster ]; then
+		echo "-c -p $(node_port 0)"
+	else
+		echo "-s $D/redis.sock"
+	fi
 }
 
 # --- how they are run -----------------------------------------------------------
@@ -181,10 +192,14 @@ says() {
 
 # Each command of a list: what a function says of it.
 each() {
-	local command
+	local command MQ_URL=$MQ_URL
 
 	while IFS= read -r -d '' command; do
 		echo "\$ $command"
+		# What mq(7) says of this layout on a cluster.
+		MQ_URL=${MQ_URL%\?ns=*}
+		[[ ${TOPOLOGY-} != cluster || $command != *'-L rsmq'* ]] ||
+			MQ_URL+='?ns={rsmq}'
 		"$@"
 		count=$((count + 1))
 	done
@@ -234,7 +249,7 @@ echo push >&3
 cat >>"$T/sent"
 .
 	# Whatever asks for the server of the commands.
-	printf '#!/bin/sh\nexec %s -s %s/redis.sock "$@"\n' "$(type -P redis-cli)" "$D" >bin/redis-cli
+	printf '#!/bin/sh\nexec %s %s "$@"\n' "$(type -P redis-cli)" "$(redis_at)" >bin/redis-cli
 	chmod +x bin/redis-cli
 	mkdir -p data/deep
 	echo hello | tee data/a.log >data/deep/b.log
@@ -545,7 +560,7 @@ mq_publish() {
 		;;
 	'mq-stats -L rsmq mails')
 		ends 0
-		assert_line --regexp '^mails +1 +0 '
+		assert_line --regexp '^({rsmq}:)?mails +1 +0 '
 		assert_line --regexp '^vt 300 s'
 		;;
 	'mq-publish -L rsmq --set vt=1m mails')

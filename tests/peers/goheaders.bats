@@ -105,6 +105,7 @@ mq-publish: $want messages? accepted$"
 	run_mq 0 mq-publish --jsonl r <<<'{"payload_base64":"/wC+vko="}'
 	"$BUILD/mq-consume" --drain r | cmp - <(printf '\xff\0\xbe\xbe\xff\0\xbe\xbeJ{}\nx\xff\0\xbe\xbeJ')
 	# RSMQ has its headers elsewhere.
+	MQ_LAYOUT=rsmq server_url
 	run_mq 0 mq-publish -L rsmq --raw q < <(printf '\xff\0\xbe\xbeJ{}\nx')
 	"$BUILD/mq-consume" -L rsmq --drain q | cmp - <(printf '\xff\0\xbe\xbeJ{}\nx')
 }

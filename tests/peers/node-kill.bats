@@ -11,6 +11,7 @@ load ../helpers/common
 
 setup_file() {
 	"$root/tests/deps.sh" --npm "$root/build/node"
+	no_cluster "npm's rsmq passes times as keys, and a cluster refuses that"
 	server_start
 }
 

@@ -17,8 +17,8 @@ teardown_file() {
 }
 
 setup() {
-	common_setup
 	export MQ_LAYOUT=rsmq
+	common_setup
 }
 
 teardown() {
