@@ -15,12 +15,14 @@
 #include "session/transfers.h"
 #include "session/drain.h"
 #include "session/session.h"
+#include "service.h"
 #include "verdict.h"
 
 struct engine {
 	struct ev_loop *loop;
 	const struct options *opt;
 	struct mq_server *server;
+	struct service *service;
 	struct mq_idgen ids;
 	struct mq_children children;
 	struct process process;

@@ -188,11 +188,12 @@ free_engine(struct engine *e)
 
 int
 engine_run(const struct options *opt, struct mq_server *server,
-    struct mq_worker_setup *setup, bool make)
+    struct mq_worker_setup *setup, struct service *service, bool make)
 {
-	struct engine e = {.opt = opt, .server = server};
+	struct engine e = {.opt = opt, .server = server, .service = service};
 
 	init_engine(&e, setup, make);
+	service_start(service, e.loop);
 	session_start(&e.session);
 	ev_run(e.loop, 0);
 	transfers_end(&e.transfers);

@@ -15,10 +15,11 @@
 #include "options.h"
 #include "process/worker.h"
 #include "redis/server.h"
+#include "service.h"
 
 /* Consumes until it is over; make: queues that do not exist.  Returns the exit
  * status, or ends the program by a signal. */
 int engine_run(const struct options *, struct mq_server *,
-    struct mq_worker_setup *, bool make);
+    struct mq_worker_setup *, struct service *, bool make);
 
 #endif

@@ -361,18 +361,22 @@ main(int argc, char *argv[])
 	struct mq_shared shared = {.help = help, .options = long_options};
 	struct mq_worker_setup setup = {0};
 	struct mq_server server = {0};
+	struct service service;
 	char **queues;
 	int status;
+	bool make;
 
 	mq_option_begin();
 	if (mq_worker_prepare(&setup) == -1)
 		mq_die(MQ_EXIT_AGAIN, "descriptors: %s", strerror(errno));
+	service_take(&service);
 	queues = parse_arguments(&options, &shared, argc, argv);
 	mq_option_prints(options.command == NULL);
 	options.layout = mq_option_server(&shared, &server);
 	take_queues(&options, &shared, &server, queues);
-	status = engine_run(
-	    &options, &server, &setup, try_server(&options, &server));
+	make = try_server(&options, &server);
+	status = engine_run(&options, &server, &setup, &service, make);
+	service_end(&service);
 	mq_server_free(&server);
 	free_options(&options);
 	mq_option_free(&shared);

@@ -170,6 +170,8 @@ on_stop(void *arg, enum stop_level level)
 {
 	struct engine *e = arg;
 
+	if (level >= STOP_SOON)
+		service_stop(e->service);
 	if (level == STOP_SOON)
 		executor_stop(&e->executor);
 	engine_mark(e);

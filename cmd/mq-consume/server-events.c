@@ -12,6 +12,14 @@
 /* --- session ---------------------------------------------------------------- */
 
 static void
+report_service(struct engine *e, bool up)
+{
+	const struct mq_counts sum = counters_totals(&e->counters);
+
+	service_report(e->service, up, executor_running(&e->executor), &sum);
+}
+
+static void
 on_up(void *arg)
 {
 	struct engine *e = arg;
@@ -20,6 +28,7 @@ on_up(void *arg)
 	running_report_lost(&e->running);
 	duplicates_resume(&e->duplicates);
 	inbox_look(&e->inbox, true);
+	report_service(e, true);
 }
 
 static void
@@ -105,6 +114,7 @@ on_tick(void *arg, bool up)
 	struct mq_buf runs = {0};
 
 	mq_children_reap_others(&e->children);
+	report_service(e, up);
 	if (!up || e->ending)
 		return;
 	comparison_tick(&e->comparison, e->opt->queue_count,
@@ -124,6 +134,7 @@ on_failed(void *arg, int status)
 {
 	struct engine *e = arg;
 
+	service_stop(e->service);
 	policy_fail(&e->policy, status);
 	executor_kill(&e->executor, SIGKILL);
 	engine_end(e);

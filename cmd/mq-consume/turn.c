@@ -73,6 +73,7 @@ leave_server(struct engine *e)
 		return;
 	}
 	e->ending = true;
+	service_stop(e->service);
 	if (session_is_up(&e->session)) {
 		inbox_pass(&e->inbox);
 		counters_send(&e->counters);

@@ -81,15 +81,24 @@ counters_lost(struct counters *c, const struct message *m)
 	c->queues[m->queue].counts.lease_lost++;
 }
 
-/* Adds the counts of a queue to the totals, and begins anew. */
 static void
-total_counts(struct counters *c, struct mq_counts *n)
+add_counts(struct mq_counts *sum, const struct mq_counts *n)
 {
-	c->sent.done += n->done;
-	c->sent.failed += n->failed;
-	c->sent.retried += n->retried;
-	c->sent.lease_lost += n->lease_lost;
-	*n = (struct mq_counts){0};
+	sum->done += n->done;
+	sum->failed += n->failed;
+	sum->retried += n->retried;
+	sum->lease_lost += n->lease_lost;
+}
+
+struct mq_counts
+counters_totals(const struct counters *c)
+{
+	struct mq_counts sum = c->sent;
+	int i;
+
+	for (i = 0; i < c->opt->queue_count; i++)
+		add_counts(&sum, &c->queues[i].counts);
+	return sum;
 }
 
 static void
@@ -118,7 +127,8 @@ counters_send(struct counters *c)
 			continue;
 		mq_consumer_count(
 		    c->server, c->opt->queues[i], n, on_counted, c);
-		total_counts(c, n);
+		add_counts(&c->sent, n);
+		*n = none;
 	}
 	if (c->pushed > 0)
 		mq_consumer_count(
@@ -127,16 +137,13 @@ counters_send(struct counters *c)
 }
 
 void
-counters_say(struct counters *c)
+counters_say(const struct counters *c)
 {
-	const struct mq_counts *n = &c->sent;
-	int i;
+	const struct mq_counts n = counters_totals(c);
 
-	for (i = 0; i < c->opt->queue_count; i++)
-		total_counts(c, &c->queues[i].counts);
-	if (c->opt->verbose || n->lease_lost > 0)
+	if (c->opt->verbose || n.lease_lost > 0)
 		mq_say("%lld done, %lld rejected, %lld to be tried again, "
 		       "%ld returned, %lld lease%s lost",
-		    n->done, n->failed, n->retried, c->returned, n->lease_lost,
-		    n->lease_lost == 1 ? "" : "s");
+		    n.done, n.failed, n.retried, c->returned, n.lease_lost,
+		    n.lease_lost == 1 ? "" : "s");
 }

@@ -33,7 +33,9 @@ void counters_settled(struct counters *, const struct message *);
 void counters_lost(struct counters *, const struct message *);
 /* Sends the counts since the last call. */
 void counters_send(struct counters *);
+/* Since the start: done, failed, retried and lease_lost; the others are 0. */
+struct mq_counts counters_totals(const struct counters *);
 /* Says the totals, with --verbose or if leases were lost. */
-void counters_say(struct counters *);
+void counters_say(const struct counters *);
 
 #endif

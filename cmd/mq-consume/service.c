@@ -1,0 +1,148 @@
+#include "service.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/say.h"
+
+/* A shorter one would keep the loop busy. */
+#define WATCHDOG_MIN_US 10000
+
+/* False: the socket's name is none that sd_notify(3) knows. */
+static bool
+take_address(struct service *s, const char *name)
+{
+	size_t n = strlen(name);
+
+	if ((name[0] != '/' && name[0] != '@') || n < 2 ||
+	    n >= sizeof(s->address.sun_path))
+		return false;
+	s->address.sun_family = AF_UNIX;
+	memcpy(s->address.sun_path, name, n);
+	/* An abstract name begins with a NUL, and ends without one. */
+	if (name[0] == '@')
+		s->address.sun_path[0] = '\0';
+	s->address_len =
+	    (socklen_t)(offsetof(struct sockaddr_un, sun_path) + n);
+	return true;
+}
+
+static void
+take_socket(struct service *s, const char *name)
+{
+	errno = EINVAL;
+	if (take_address(s, name))
+		s->fd = socket(
+		    AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (s->fd == -1)
+		mq_say("NOTIFY_SOCKET: %s: %s; the service manager hears "
+		       "nothing",
+		    name, strerror(errno));
+}
+
+/* The watchdog may be meant for another process. */
+static double
+watchdog_time(void)
+{
+	const char *usec = getenv("WATCHDOG_USEC");
+	const char *pid = getenv("WATCHDOG_PID");
+	const char *error;
+	long long us;
+
+	if (usec == NULL ||
+	    (pid != NULL && strtonum(pid, 1, INT_MAX, &error) != getpid()))
+		return 0;
+	us = strtonum(usec, 1, LLONG_MAX, &error);
+	if (us == 0)
+		return 0;
+	return us > WATCHDOG_MIN_US ? (double)us / 1e6 : WATCHDOG_MIN_US / 1e6;
+}
+
+void
+service_take(struct service *s)
+{
+	const char *name = getenv("NOTIFY_SOCKET");
+
+	*s = (struct service){.fd = -1};
+	if (name != NULL)
+		take_socket(s, name);
+	if (s->fd != -1)
+		s->watchdog_s = watchdog_time();
+	unsetenv("NOTIFY_SOCKET");
+	unsetenv("WATCHDOG_USEC");
+	unsetenv("WATCHDOG_PID");
+}
+
+/* Whether the text was sent: a manager that is busy hears it later. */
+static bool
+send_text(struct service *s, const char *text)
+{
+	bool sent =
+	    sendto(s->fd, text, strlen(text), MSG_NOSIGNAL,
+		(const struct sockaddr *)&s->address, s->address_len) != -1;
+
+	if (!sent && errno != EAGAIN && !s->failing)
+		mq_say("NOTIFY_SOCKET: %s; the service manager hears nothing",
+		    strerror(errno));
+	s->failing = !sent;
+	return sent;
+}
+
+static void
+on_watchdog(struct ev_loop *loop, ev_timer *w, int events)
+{
+	(void)loop;
+	(void)events;
+	(void)send_text(w->data, "WATCHDOG=1");
+}
+
+void
+service_start(struct service *s, struct ev_loop *loop)
+{
+	if (s->watchdog_s == 0)
+		return;
+	ev_timer_init(&s->watchdog, on_watchdog, 0, s->watchdog_s / 2);
+	s->watchdog.data = s;
+	ev_timer_start(loop, &s->watchdog);
+}
+
+void
+service_report(
+    struct service *s, bool up, int running, const struct mq_counts *n)
+{
+	char status[sizeof(s->status)] = "not connected", text[256];
+	bool ready = up && !s->ready;
+
+	if (s->fd == -1)
+		return;
+	if (up)
+		snprintf(status, sizeof(status),
+		    "%d running, %lld done, %lld rejected, %lld to be tried "
+		    "again",
+		    running, n->done, n->failed, n->retried);
+	snprintf(text, sizeof(text), "%sSTATUS=%s", ready ? "READY=1\n" : "",
+	    status);
+	if ((!ready && strcmp(status, s->status) == 0) || !send_text(s, text))
+		return;
+	s->ready |= ready;
+	strlcpy(s->status, status, sizeof(s->status));
+}
+
+void
+service_stop(struct service *s)
+{
+	if (s->fd != -1 && !s->stopping)
+		s->stopping = send_text(s, "STOPPING=1");
+}
+
+void
+service_end(struct service *s)
+{
+	if (s->fd != -1)
+		close(s->fd);
+}

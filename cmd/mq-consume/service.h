@@ -1,0 +1,47 @@
+/*
+ * What the service manager hears of this consumer, by the protocol of sd_notify(3):
+ *
+ *	READY=1		the consumer has joined for the first time
+ *	STATUS=...	counts, when they have changed; at most once a second
+ *	WATCHDOG=1	the loop turns; twice in the time that the manager asks for
+ *	STOPPING=1	no more messages are started
+ *
+ * Each is one datagram.  Without a manager, nothing is sent.
+ */
+#ifndef MQ_CONSUME_SERVICE_H
+#define MQ_CONSUME_SERVICE_H
+
+#include <sys/socket.h>
+#include <sys/un.h>
+
+#include <stdbool.h>
+
+#include <ev.h>
+
+#include "queue/stats.h"
+
+struct service {
+	int fd; /* -1: there is no manager */
+	struct sockaddr_un address;
+	socklen_t address_len;
+	double watchdog_s; /* 0: none is asked for */
+	bool ready, stopping, failing;
+	char status[128]; /* the last one sent */
+	ev_timer watchdog;
+};
+
+/*
+ * To be called before any program is started: takes the variables of the manager
+ * out of the environment, so that neither workers nor a private server speak for
+ * us.  A NOTIFY_SOCKET that cannot be used is said.
+ */
+void service_take(struct service *);
+/* Begins to answer the watchdog. */
+void service_start(struct service *, struct ev_loop *);
+/* up: the consumer is joined; running: messages; the counts are since the start. */
+void service_report(
+    struct service *, bool up, int running, const struct mq_counts *);
+void service_stop(struct service *);
+void service_end(struct service *);
+
+#endif
