@@ -5,6 +5,7 @@
 #   make check      the same for all tests, or those in TESTS; STATIC=1: and lint;
 #                   TOPOLOGY=sentinel: the tools ask sentinels for the server;
 #                   TOPOLOGY=cluster: it is a cluster
+#   make test       those tests that need no package beyond the usual; installs nothing
 #   make faults     kill and disturb everything, at random: SEED, RUNS, LAYOUT;
 #                   TOPOLOGY=sentinel, cluster: RUNS failovers, or moves of slots
 #   make bench      compare with other tools, as ratios
@@ -14,7 +15,10 @@
 #   make lint       static checks of code, scripts and pages
 #   make compdb     write compile_commands.json, for editors and analysers
 #   make format     format all C
-#   make install    PREFIX, DESTDIR, BINDIR, MANDIR and COMPDIR as usual
+#   make install    PREFIX, DESTDIR, BINDIR, MANDIR, COMPDIR and DOCDIR as usual;
+#                   make uninstall removes it
+#   make dist       the tarball of what is committed, without debian/
+#   make deb        Debian packages of that, in build-deb
 #
 # CC, CFLAGS, CPPFLAGS, LDFLAGS and LDLIBS are the user's; ours come first, so
 # that the user's win; what was built with others is built again.
@@ -27,6 +31,7 @@ PREFIX	?= /usr/local
 BINDIR	?= $(PREFIX)/bin
 MANDIR	?= $(PREFIX)/share/man
 COMPDIR	?= $(PREFIX)/share/bash-completion/completions
+DOCDIR	?= $(PREFIX)/share/doc/mq-tools
 
 CFLAGS	?= -O2 -g
 PKG_CONFIG ?= pkg-config
@@ -152,14 +157,14 @@ $(B)/fuzz/%: $(B)/tests/fuzz/%.o $(B)/common/libmq.a
 # --- what must be installed ---------------------------------------------------
 
 .SECONDARY:
-.PHONY: FORCE all prerequisites deps demo check faults soak bench fuzz fuzzers valgrind lint \
-	install uninstall dist clean hdr-check compdb format
+.PHONY: FORCE all prerequisites deps demo check test faults soak bench fuzz fuzzers valgrind \
+	lint install uninstall dist deb clean hdr-check compdb format
 
 prerequisites:
 	@tests/deps.sh --check build
 
 deps:
-	@tests/deps.sh --install build run test browser node fuzz
+	@tests/deps.sh --install build run test metrics browser node fuzz
 
 # Where no -j is given, all processors build.
 PARALLEL = $(if $(filter -j%,$(MAKEFLAGS)),,-j$(shell nproc))
@@ -182,6 +187,11 @@ check:
 	$(if $(filter fuzz,$(NEEDS)),-@$(MAKE) --no-print-directory fuzzers)
 	$(if $(filter node,$(NEEDS)),-@tests/deps.sh --npm build/node)
 	@MQ_BUILD=$(B) tests/run.sh $(UNITS) $(if $(STATIC),tests/lint.sh)
+
+# What each tool is for; the other tests are about what may go wrong.
+TESTED	= $(wildcard $(foreach t,$(TOOLS:mq-%=%),tests/$t/$t.bats)) tests/consume/verdict.bats tests/queue/wire.bats
+test: all $(UNITS)
+	@MQ_BUILD=$(B) TESTS="$(TESTED)" tests/run.sh $(UNITS)
 
 faults:
 	@tests/deps.sh --install build run test
@@ -253,12 +263,15 @@ format:
 
 # --- installing -------------------------------------------------------------------
 
+DOCS	= README.md NEWS
+
 install: all
 	install -d $(DESTDIR)$(BINDIR) $(DESTDIR)$(MANDIR)/man1 \
-	    $(DESTDIR)$(MANDIR)/man7 $(DESTDIR)$(COMPDIR)
+	    $(DESTDIR)$(MANDIR)/man7 $(DESTDIR)$(COMPDIR) $(DESTDIR)$(DOCDIR)
 	install -m 755 $(TOOLS:%=$(B)/%) $(DESTDIR)$(BINDIR)
 	install -m 644 $(filter %.1,$(PAGES)) $(DESTDIR)$(MANDIR)/man1
 	install -m 644 $(filter %.7,$(PAGES)) $(DESTDIR)$(MANDIR)/man7
+	install -m 644 $(DOCS) $(DESTDIR)$(DOCDIR)
 	for t in $(TOOLS); do \
 	    install -m 644 completions/mq.bash $(DESTDIR)$(COMPDIR)/$$t || exit 1; done
 
@@ -267,10 +280,23 @@ uninstall:
 	rm -f $(patsubst man/%,$(DESTDIR)$(MANDIR)/man1/%,$(filter %.1,$(PAGES)))
 	rm -f $(patsubst man/%,$(DESTDIR)$(MANDIR)/man7/%,$(filter %.7,$(PAGES)))
 	rm -f $(TOOLS:%=$(DESTDIR)$(COMPDIR)/%)
+	rm -f $(DOCS:%=$(DESTDIR)$(DOCDIR)/%)
+	[ ! -d $(DESTDIR)$(DOCDIR) ] || rmdir $(DESTDIR)$(DOCDIR)
 
+NAME	= mq-tools-$(VERSION)
 dist:
-	git archive --format=tar.gz --prefix=mq-tools-$(VERSION)/ \
-	    -o mq-tools-$(VERSION).tar.gz HEAD
+	git archive --format=tar.gz --prefix=$(NAME)/ -o $(NAME).tar.gz HEAD \
+	    -- . ':!debian'
+
+deb: dist
+	@tests/deps.sh --install build run test deb
+	rm -rf build-deb
+	mkdir build-deb
+	tar -C build-deb -xzf $(NAME).tar.gz
+	git archive HEAD debian | tar -C build-deb/$(NAME) -x
+	mv $(NAME).tar.gz build-deb/mq-tools_$(VERSION).orig.tar.gz
+	cd build-deb/$(NAME) && dpkg-buildpackage -us -uc
+	lintian --fail-on error,warning build-deb/*.changes
 
 clean:
 	rm -rf build build-*

@@ -3,7 +3,7 @@
 #   deps.sh --check SET...     lists what is missing and fails if anything is
 #   deps.sh --install SET...   installs it with apt-get, when allowed to
 #   deps.sh --npm DIR          puts the rsmq of npm into DIR, unless it is there
-# Sets: build tls run test browser node bench fuzz memcheck lint.  CC, CPPFLAGS and
+# Sets: build tls run test metrics deb browser node bench fuzz memcheck lint.  CC, CPPFLAGS and
 # CFLAGS say where the compiler looks, as for make.
 # shellcheck disable=SC2086 # $want and the flags are lists of words
 set -u
@@ -15,8 +15,9 @@ packages() {
 	tls) echo libssl-dev openssl ;;
 	run) echo redis-server redis-tools ;;
 	test) echo bats bats-assert bats-support libcmocka-dev python3 perl \
-		procps util-linux mandoc bash-completion prometheus faketime \
-		strace systemd ;;
+		procps util-linux mandoc bash-completion faketime strace systemd ;;
+	metrics) echo prometheus ;;
+	deb) echo debhelper dpkg-dev lintian libssl-dev ;;
 	browser) echo chromium ;;
 	node) echo nodejs npm ;;
 	fuzz) echo clang libclang-rt-dev ;;
@@ -60,6 +61,8 @@ have() {
 	libssl-dev) library libssl ;;
 	libcmocka-dev) library cmocka ;;
 	redis-tools) program redis-cli ;;
+	debhelper) program dh ;;
+	dpkg-dev) program dpkg-buildpackage ;;
 	prometheus) program promtool ;;
 	libclang-rt-dev) fuzzer ;;
 	perl) perl -MJSON::PP -e 1 2>/dev/null ;; # not perl-base alone

@@ -130,7 +130,7 @@ deps() {
 	local file wanted
 
 	for file in stats/html:browser peers/node:node peers/node-kill:node \
-		fuzz/fuzz:fuzz publish/publish:; do
+		fuzz/fuzz:fuzz stats/metrics:metrics publish/publish:; do
 		wanted=${file#*:}
 		would -C "$root" check TESTS="tests/${file%:*}.bats" >plan
 		grep "deps.sh --install build run test *$" plan
@@ -147,4 +147,19 @@ deps() {
 	would -C "$root" check STATIC=1 >plan
 	grep "deps.sh --install build .*lint" plan
 	grep "tests/run.sh .*tests/lint.sh" plan
+}
+
+@test "make install: all tools, pages and completions, and uninstall leaves nothing" {
+	local tool
+	make -s -o all -C "$root" B="$BUILD" DESTDIR="$T/root" PREFIX=/usr install >log
+	for tool in "$T"/root/usr/bin/*; do
+		"$tool" -V | grep -q '^mq-'
+		[ -e "$T/root/usr/share/man/man1/${tool##*/}.1" ]
+		[ -e "$T/root/usr/share/bash-completion/completions/${tool##*/}" ]
+	done
+	[ -x "$T/root/usr/bin/mq-consume" ]
+	[ -e "$T/root/usr/share/man/man7/mq.7" ]
+	make -s -C "$root" B="$BUILD" DESTDIR="$T/root" PREFIX=/usr uninstall >>log
+	assert_equal "$(find "$T/root" ! -type d)" ""
+	[ ! -e "$T/root/usr/share/doc/mq-tools" ]
 }

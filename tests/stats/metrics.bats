@@ -1,5 +1,6 @@
 #!/usr/bin/env bats
 # mq-stats for programs: --json, --prometheus, --check.
+# needs: metrics
 
 # run_mq sets output, lines and stderr; each test is a subshell of its own.
 # shellcheck disable=SC2030,SC2031,SC2154
