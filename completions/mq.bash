@@ -43,7 +43,7 @@ _mq_takes_argument() {
 		mq-consume:--rest | mq-consume:--batch | \
 		mq-consume:--batch-wait | mq-consume:--window | \
 		mq-consume:--grace | mq-consume:--tag | \
-		mq-consume:--log-dir | mq-consume:--work-dir | \
+		mq-consume:--log-dir | mq-consume:--joblog | mq-consume:--work-dir | \
 		mq-consume:--keep) ;;
 	mq-lease:-n | mq-lease:--for | mq-lease:--limit | mq-lease:--idle | \
 		mq-lease:--attempts | mq-lease:--tag | mq-lease:--ack | \
@@ -81,7 +81,7 @@ _mq_options() {
 			--attempts --backoff --retry-on --push --strict \
 			--rate --rate-shared --rest --batch --batch-wait \
 			--stream --window \
-			--grace --tag --log-dir --work-dir --no-clean --keep \
+			--grace --tag --log-dir --joblog --work-dir --no-clean --keep \
 			--at-most-once --existing
 		;;
 	mq-lease)
@@ -304,6 +304,7 @@ _mq_add_argument() {
 		;;
 	-j | --slots) _mq_add_words "$(nproc 2>/dev/null)" ;;
 	--log-dir | --work-dir) _mq_add_files -d ;;
+	--joblog) _mq_add_files -f ;;
 	--from)
 		# The argument of the last one follows.
 		_mq_add_words rejected delayed unacked:

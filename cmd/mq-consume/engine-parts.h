@@ -11,6 +11,7 @@
 #include "outbox/outbox.h"
 #include "outbox/running.h"
 #include "policy.h"
+#include "process/joblog.h"
 #include "session/cleaning.h"
 #include "session/transfers.h"
 #include "session/drain.h"
@@ -26,6 +27,7 @@ struct engine {
 	struct mq_idgen ids;
 	struct mq_children children;
 	struct process process;
+	struct joblog joblog;
 	struct policy policy;
 	struct session session;
 	struct inbox inbox;

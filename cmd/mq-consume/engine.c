@@ -152,6 +152,7 @@ init_engine(struct engine *e, struct mq_worker_setup *setup, bool make)
 	e->loop = make_loop();
 	mq_children_init(&e->children, e->loop);
 	process_init(&e->process, setup, e->loop, opt);
+	joblog_init(&e->joblog, opt->joblog, process_host(&e->process));
 	init_executor(e);
 	messages = e->executor.table->runs ? opt->slots * e->slots.batch : 0;
 	policy_init(
@@ -183,6 +184,7 @@ free_engine(struct engine *e)
 	if (e->executor.table->runs)
 		slots_free(&e->slots);
 	printer_free(&e->printer);
+	joblog_end(&e->joblog);
 	process_end(&e->process);
 }
 

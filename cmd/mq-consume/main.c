@@ -54,6 +54,7 @@ static const char help[] =
     "      --grace DUR        on TERM, wait so long for running scripts (25s)\n"
     "      --tag NAME         name of the connection (mq-consume)\n"
     "      --log-dir DIR      output of the scripts to DIR/QUEUE.log\n"
+    "      --joblog FILE      add a line to FILE for each run that ended\n"
     "      --keep DUR         what became of a message can be read so long\n"
     "      --work-dir DIR     run each message in its own DIR/ID\n"
     "      --no-clean         leave dead consumers' messages to others\n"
@@ -86,6 +87,7 @@ enum {
 	OPT_TAG,
 	OPT_KEEP,
 	OPT_LOG_DIR,
+	OPT_JOBLOG,
 	OPT_WORK_DIR,
 	OPT_NO_CLEAN,
 	OPT_EXISTING
@@ -116,6 +118,7 @@ static const struct option long_options[] = {
     {"tag", required_argument, NULL, OPT_TAG},
     {"keep", required_argument, NULL, OPT_KEEP},
     {"log-dir", required_argument, NULL, OPT_LOG_DIR},
+    {"joblog", required_argument, NULL, OPT_JOBLOG},
     {"work-dir", required_argument, NULL, OPT_WORK_DIR},
     {"no-clean", no_argument, NULL, OPT_NO_CLEAN},
     {"existing", no_argument, NULL, OPT_EXISTING},
@@ -214,6 +217,9 @@ set_option(struct options *o, int ch)
 		break;
 	case OPT_LOG_DIR:
 		o->log_dir = optarg;
+		break;
+	case OPT_JOBLOG:
+		o->joblog = optarg;
 		break;
 	case OPT_WORK_DIR:
 		o->work_dir = optarg;

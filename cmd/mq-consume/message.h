@@ -68,6 +68,8 @@ struct message {
 
 	/* For the executor. */
 	struct slot *slot; /* where it runs; NULL: nowhere, or printed */
+	int slot_number;   /* from 1, of its last run */
+	double ran_s;	   /* seconds of its last run */
 	size_t start, end; /* its place in the input, or output */
 
 	/* For the outbox. */

@@ -60,11 +60,11 @@ void
 option_check_command(const struct options *o)
 {
 	if (o->command == NULL &&
-	    (o->log_dir != NULL || o->work_dir != NULL || o->strict ||
-		o->timeout_ms > 0 || o->retry_err || o->push != NULL ||
-		o->rest_max_ms > 0))
+	    (o->log_dir != NULL || o->joblog != NULL || o->work_dir != NULL ||
+		o->strict || o->timeout_ms > 0 || o->retry_err ||
+		o->push != NULL || o->rest_max_ms > 0))
 		mq_die(MQ_EXIT_USAGE,
-		    "--log-dir, --work-dir, --strict, --timeout, --retry-on, "
+		    "--log-dir, --joblog, --work-dir, --strict, --timeout, --retry-on, "
 		    "--push and --rest need a COMMAND");
 }
 

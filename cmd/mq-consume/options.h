@@ -45,6 +45,7 @@ struct options {
 	int64_t batch_wait_ms; /* for a batch to become full; -1: not */
 	bool clean;
 	const char *log_dir, *work_dir; /* NULL: none */
+	const char *joblog;		/* NULL: none */
 	const char *tag;
 	bool quiet, verbose;
 };

@@ -287,7 +287,8 @@ on_hangup(struct ev_loop *loop, ev_signal *w, int events)
 	struct policy *p = w->data;
 
 	if (p->hup_ends &&
-	    (p->opt->log_dir == NULL || (p->had_terminal && !has_terminal())))
+	    ((p->opt->log_dir == NULL && p->opt->joblog == NULL) ||
+		(p->had_terminal && !has_terminal())))
 		on_end_signal(loop, w, events);
 	else
 		p->events->reopen_logs(p->arg);

@@ -6,6 +6,47 @@
 
 /* --- executor --------------------------------------------------------------- */
 
+static const char *
+outcome_word(enum mq_outcome outcome)
+{
+	switch (outcome) {
+	case MQ_OUTCOME_ACK:
+		return "done";
+	case MQ_OUTCOME_PUSH:
+		return "pushed";
+	case MQ_OUTCOME_AGAIN:
+		return "retried";
+	case MQ_OUTCOME_REJECT:
+		return "rejected";
+	case MQ_OUTCOME_FRONT:
+		break;
+	}
+	return "returned";
+}
+
+static void
+log_run(struct engine *e, const struct message *m, const struct mq_verdict *v,
+    const char *errors, const char *verdict)
+{
+	char reason[MQ_ERROR_MAX + 1];
+	struct job job = {.queue = m->queue_name,
+	    .id = m->id,
+	    .verdict = verdict,
+	    .text = v->text,
+	    .attempt = m->attempts + 1,
+	    .slot = m->slot_number,
+	    .seconds = m->ran_s,
+	    .status = v->status};
+
+	if (e->opt->joblog == NULL)
+		return;
+	if (v->kind != MQ_VERDICT_DONE) {
+		mq_verdict_reason(v, errors, reason, sizeof(reason));
+		job.text = reason;
+	}
+	joblog_write(&e->joblog, &job);
+}
+
 static void
 on_ended(void *arg, struct message *m, const struct mq_verdict *v,
     const char *errors)
@@ -14,14 +55,23 @@ on_ended(void *arg, struct message *m, const struct mq_verdict *v,
 	enum mq_outcome outcome;
 
 	if (m->lost) {
+		log_run(e, m, v, errors, "lost");
 		inbox_forget(&e->inbox, m);
 		return;
 	}
 	outcome = verdict_outcome(
 	    &e->verdicts, m, v, errors, inbox_tick(&e->inbox, m->queue));
+	log_run(e, m, v, errors, outcome_word(outcome));
 	if (outcome == MQ_OUTCOME_ACK || outcome == MQ_OUTCOME_PUSH)
 		process_remove_dir(&e->process, m->id);
 	engine_settle(e, m, outcome);
+}
+
+static void
+on_broken_off(void *arg, struct message *m, const struct mq_verdict *v,
+    const char *errors)
+{
+	log_run(arg, m, v, errors, outcome_word(MQ_OUTCOME_FRONT));
 }
 
 static void
@@ -115,6 +165,7 @@ is_ready(void *arg)
 
 const struct slots_events engine_slots_events = {
     .ended = on_ended,
+    .broken_off = on_broken_off,
     .returned = on_returned,
     .rejected = on_rejected,
     .judging = on_judging,
@@ -225,6 +276,7 @@ on_reopen_logs(void *arg)
 	struct engine *e = arg;
 
 	process_open_logs(&e->process);
+	joblog_reopen(&e->joblog);
 }
 
 const struct policy_events engine_policy_events = {

@@ -132,8 +132,10 @@ judge_hand(struct slot *s, const char *errors)
 
 	TAILQ_FOREACH_SAFE(m, &s->hand, line, next) {
 		judge_message(s, ++which, &v);
-		if (!m->lost && must_return(s, which, &v))
+		if (!m->lost && must_return(s, which, &v)) {
+			ss->events->broken_off(ss->arg, m, &v, errors);
 			continue;
+		}
 		if (!m->lost && slot_success_of(v.kind) > success)
 			success = slot_success_of(v.kind);
 		slot_release(s, m);
@@ -208,6 +210,7 @@ on_ended(void *arg, int status)
 	double took = mq_clock_s(CLOCK_MONOTONIC) - s->started;
 	bool alone = read_rest(s);
 
+	s->ran_s = took;
 	mq_verbs_end(&s->verbs);
 	slot_ended(s, status, alone);
 	ss->events->ran(ss->arg, slot_message(s)->queue, took);

@@ -62,6 +62,8 @@ slot_release(struct slot *s, struct message *m)
 	s->bytes -= m->len;
 	s->slots->running--;
 	m->slot = NULL;
+	m->slot_number = (int)(s - s->slots->all) + 1;
+	m->ran_s = s->ran_s;
 	list_if_free(s);
 }
 

@@ -20,6 +20,9 @@ struct slots_events {
 	 * valid until this returns. */
 	void (*ended)(void *arg, struct message *, const struct mq_verdict *,
 	    const char *errors);
+	/* The run of a message was broken off: the message is about to go back. */
+	void (*broken_off)(void *arg, struct message *,
+	    const struct mq_verdict *, const char *errors);
 	/* A message goes back to the inbox, as if it had not been started. */
 	void (*returned)(void *arg, struct message *);
 	/* No run can take the message. */
@@ -73,6 +76,7 @@ struct slot {
 	struct requests requests;
 	double started;	    /* monotonic time of the run, or the last verb */
 	int64_t started_ms; /* unix time; 0: unknown */
+	double ran_s;	    /* seconds of the last run, or for the last verb */
 	bool timed_out;
 	bool killed;   /* to stop: its messages go back */
 	int failures;  /* in a row */

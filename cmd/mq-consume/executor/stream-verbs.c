@@ -44,7 +44,8 @@ count_run(struct slot *s, const struct message *m)
 {
 	struct slots *ss = s->slots;
 
-	ss->events->ran(ss->arg, m->queue, s->worker.heard - s->started);
+	s->ran_s = s->worker.heard - s->started;
+	ss->events->ran(ss->arg, m->queue, s->ran_s);
 	s->started = s->worker.heard;
 }
 
@@ -65,9 +66,9 @@ judge_message(struct slot *s)
 	mq_verdict(&s->verbs, 0, false, false, &v);
 	v.status = -1;
 	mq_verbs_next(&s->verbs);
+	count_run(s, m);
 	slot_release(s, m);
 	s->worker.judged++;
-	count_run(s, m);
 	stream_verbs_judged(s, m, &v);
 }
 

@@ -109,6 +109,7 @@ judge_last(struct slot *s, struct mq_verdict *v)
 		return true;
 	if (v->kind == MQ_VERDICT_STOP)
 		return false;
+	s->ran_s = mq_clock_s(CLOCK_MONOTONIC) - s->started;
 	slot_release(s, m);
 	stream_verbs_judged(s, m, v);
 	return true;
