@@ -3,6 +3,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <math.h>
 #include <string.h>
 #include <time.h>
 
@@ -161,20 +162,23 @@ struct question {
 	void *answer;
 };
 
+/* One may be away for good: the next is asked soon; then all for longer. */
+static const struct timeval soon = {.tv_usec = 500000};
+
 /* Asks one sentinel, for about so long.  r->status is 0, or the reason is in r. */
 static void
 ask_sentinel(struct mq_redis *r, struct mq_server *sentinel,
     const struct question *q, struct timeval patience, double until)
 {
-	double soon = mq_clock_steady_s() + (double)patience.tv_sec +
+	double end = mq_clock_steady_s() + (double)patience.tv_sec +
 	    (double)patience.tv_usec / 1e6;
 
 	*r = (struct mq_redis){.server = sentinel, .home = -1};
-	if (soon > until)
-		soon = until;
+	if (end > until)
+		end = until;
 	connect_host(
-	    r, sentinel->url.hosts->name, sentinel->url.hosts->port, soon);
-	if (!mq_redis_lost(r) && begin_talk(r, patience, soon) == 0 &&
+	    r, sentinel->url.hosts->name, sentinel->url.hosts->port, end);
+	if (!mq_redis_lost(r) && begin_talk(r, patience, end) == 0 &&
 	    q->ask(r, q->name, q->answer) == 0)
 		r->status = 0;
 	mq_redis_close(r);
@@ -184,9 +188,7 @@ int
 mq_redis_ask_sentinels(
     struct mq_redis *r, double until, mq_sentinel_ask_fn *ask, void *answer)
 {
-	/* One may be away for good: the next is asked soon; then all for longer. */
-	static const struct timeval patience[] = {
-	    {.tv_usec = 500000}, {.tv_sec = CONNECT_S}};
+	const struct timeval patience[] = {soon, {.tv_sec = CONNECT_S}};
 	const struct mq_url *u = &r->server->url;
 	const struct question q = {ask, u->path, answer};
 	struct mq_server sentinel;
@@ -214,6 +216,21 @@ mq_redis_ask_sentinels(
 	    worst.status == MQ_EXIT_UNAVAILABLE ? "no sentinel answers: " :
 						  "sentinel ",
 	    worst.error);
+}
+
+void
+mq_redis_ask_each_sentinel(
+    struct mq_redis *r, mq_sentinel_ask_fn *ask, void *answer)
+{
+	const struct question q = {ask, r->server->url.path, answer};
+	struct mq_server sentinel;
+	struct mq_redis one;
+	size_t i;
+
+	for (i = 0; i < r->server->url.hosts_n; i++) {
+		mq_sentinel_server(&sentinel, r->server, i);
+		ask_sentinel(&one, &sentinel, &q, soon, INFINITY);
+	}
 }
 
 static void

@@ -7,13 +7,14 @@
 
 #include "base/exit.h"
 #include "base/xalloc.h"
-#include "info.h"
 #include "sentinel.h"
 
 /* How long the disk may take, and the replicas once more. */
 #define SAFE_S 30
 /* While the server writes its first append-only file, we look this often. */
 #define LOOK_MS 100
+/* A replica may come while others are waited for. */
+#define TRIES 3
 
 /* The command goes with the next flush. */
 static int
@@ -170,6 +171,20 @@ fail_yet(struct mq_redis *r, const char *why)
 	return mq_redis_fail(r, MQ_EXIT_AGAIN, "not durable yet: %s", why);
 }
 
+/* A replica that does not answer one sentinel may answer another, which makes it the
+ * master. */
+static int
+ask_heirs(
+    struct mq_redis *r, const struct mq_info *info, struct mq_heirs *heirs)
+{
+	*heirs = (struct mq_heirs){.server = r->server, .info = info};
+	if (mq_redis_ask_sentinels(r, INFINITY, mq_sentinel_heirs, heirs) == -1)
+		return -1;
+	if (heirs->silent > 0 && heirs->missing == 0 && !heirs->moved)
+		mq_redis_ask_each_sentinel(r, mq_sentinel_heirs, heirs);
+	return 0;
+}
+
 /*
  * Any replica that has answered a sentinel lately may become the master.  A replica that
  * is not connected connects soon, or has died and will be known to have, or is the next
@@ -179,18 +194,15 @@ static int
 await_replicas(
     struct mq_redis *r, bool waitaof, struct mq_info *info, char **why)
 {
-	const struct mq_server *server = r->server;
-	struct mq_heirs heirs = {0};
+	struct mq_heirs heirs;
 	int i;
 
 	for (i = 0; i <= SAFE_S * 1000 / LOOK_MS; i++) {
-		if (mq_redis_ask_sentinels(
-			r, INFINITY, mq_sentinel_heirs, &heirs) == -1)
+		if (ask_heirs(r, info, &heirs) == -1)
 			return -1;
-		if (heirs.master.port != server->port ||
-		    strcmp(heirs.master.host, server->host) != 0)
+		if (heirs.moved)
 			return fail_yet(r, "there is another master");
-		if (heirs.count > 0 && heirs.count <= info->replicas)
+		if (heirs.connected > 0 && heirs.missing == 0)
 			return 0;
 		(void)r->wait(r->wait_arg, -1, LOOK_MS);
 		free(*why);
@@ -198,10 +210,27 @@ await_replicas(
 		if (ask_info(r, waitaof, info, why) == -1)
 			return -1;
 	}
-	return mq_redis_fail(r, MQ_EXIT_AGAIN,
-	    "not durable yet: %d replicas are connected, and the sentinels "
-	    "know of %d",
-	    info->replicas, heirs.count);
+	return fail_yet(r,
+	    heirs.missing > 0 ?
+		"a replica that could become the master is not connected" :
+		"no replica that answers the sentinels is connected");
+}
+
+/* Which replicas must have everything, as sentinels see it now. */
+static int
+find_heirs(struct mq_redis *r, struct mq_durable *d)
+{
+	struct mq_info info;
+	char *why;
+	int rv;
+
+	if (ask_info(r, d->waitaof, &info, &why) == -1)
+		return -1;
+	rv = await_replicas(r, d->waitaof, &info, &why);
+	free(why);
+	d->replicas = info.replicas;
+	strlcpy(d->online, info.online, sizeof(d->online));
+	return rv;
 }
 
 int
@@ -271,7 +300,7 @@ take_number(struct mq_redis *r)
 }
 
 /* A server that is another one now, or is set up in another way, may have
- * forgotten what it did not have on its disk. */
+ * forgotten what it did not have on its disk.  1: it has other replicas. */
 static int
 check_same(struct mq_redis *r, const struct mq_durable *d)
 {
@@ -289,11 +318,12 @@ check_same(struct mq_redis *r, const struct mq_durable *d)
 	if ((d->waitaof || d->replicas > 0) &&
 	    strcmp(info.run_id, d->run_id) != 0)
 		return fail_yet(r, "it is not the same as before");
-	return 0;
+	return d->online[0] != '\0' && strcmp(info.online, d->online) != 0;
 }
 
-int
-mq_durable_wait(
+/* 0, -1, or 1: it has other replicas. */
+static int
+wait_once(
     struct mq_redis *r, const struct mq_durable *d, struct mq_command *write)
 {
 	char why[64];
@@ -313,4 +343,21 @@ mq_durable_wait(
 		return n >= 0 ? fail_yet(r, why) : -1;
 	}
 	return check_same(r, d);
+}
+
+int
+mq_durable_wait(
+    struct mq_redis *r, const struct mq_durable *d, struct mq_command *write)
+{
+	struct mq_durable now = *d;
+	int i, rv = 1;
+
+	if (r->server->url.kind != MQ_URL_SENTINEL)
+		return wait_once(r, d, write);
+	for (i = 0; i < TRIES && rv == 1; i++) {
+		rv = find_heirs(r, &now);
+		if (rv == 0)
+			rv = wait_once(r, &now, write);
+	}
+	return rv == 1 ? fail_yet(r, "its replicas come and go") : rv;
 }

@@ -27,23 +27,82 @@ field_is(const char *text, const char *name, const char *value)
 	    strncmp(is, value, strlen(value)) == 0;
 }
 
-/* Counts the replicas that are online. */
-static int
-count_replicas(const char *text)
+/* Copies one of several values in a line: "NAME=VALUE,..."; "" when there is none. */
+static void
+copy_part(char *to, size_t size, const char *line, const char *name)
 {
-	static const char online[] = "state=online";
-	char name[32];
-	const char *one, *state;
-	int i, n = 0;
+	const char *at = strstr(line, name);
 
+	to[0] = '\0';
+	if (at != NULL && at < line + strcspn(line, "\r\n")) {
+		at += strlen(name);
+		snprintf(to, size, "%.*s", (int)strcspn(at, ",\r\n"), at);
+	}
+}
+
+static void
+add_replica(struct mq_info *i, const char *line)
+{
+	char address[256], port[16], state[16];
+	size_t len = strlen(i->online);
+
+	copy_part(state, sizeof(state), line, "state=");
+	if (strcmp(state, "online") != 0)
+		return;
+	copy_part(address, sizeof(address), line, "ip=");
+	copy_part(port, sizeof(port), line, "port=");
+	snprintf(
+	    i->online + len, sizeof(i->online) - len, "%s %s\n", address, port);
+	i->replicas++;
+}
+
+static void
+take_replicas(struct mq_info *info, const char *text)
+{
+	const char *line;
+	char name[32];
+	int i;
+
+	info->replicas = 0;
+	info->online[0] = '\0';
 	for (i = 0;; i++) {
 		snprintf(name, sizeof(name), "slave%d", i);
-		one = find_field(text, name);
-		if (one == NULL)
-			return n;
-		state = strstr(one, online);
-		n += state != NULL && state < one + strcspn(one, "\n");
+		line = find_field(text, name);
+		if (line == NULL)
+			return;
+		add_replica(info, line);
 	}
+}
+
+/* Where a replica announces a name, sentinels may still know the address. */
+static bool
+may_be_address(const char *of, size_t len, const char *address)
+{
+	bool is_name =
+	    memchr(of, ':', len) == NULL && strspn(of, "0123456789.") < len;
+
+	return is_name ||
+	    (strlen(address) == len && strncmp(of, address, len) == 0);
+}
+
+bool
+mq_info_has_replica(
+    const struct mq_info *i, const char *address, const char *port)
+{
+	const char *line, *space;
+	size_t len = strlen(port);
+
+	for (line = i->online; *line != '\0'; line = space + 1) {
+		space = line + strcspn(line, " \n");
+		if (*space == ' ' && strncmp(space + 1, port, len) == 0 &&
+		    space[1 + len] == '\n' &&
+		    may_be_address(line, (size_t)(space - line), address))
+			return true;
+		space += strcspn(space, "\n");
+		if (*space == '\0')
+			break;
+	}
+	return false;
 }
 
 /* Copies a value to the end of its line; NULL: nothing. */
@@ -61,7 +120,7 @@ mq_info_take(struct mq_info *i, const char *text)
 	copy_line(
 	    i->policy, sizeof(i->policy), find_field(text, "maxmemory_policy"));
 	i->is_replica = field_is(text, "role", "slave");
-	i->replicas = count_replicas(text);
+	take_replicas(i, text);
 	i->aof = field_is(text, "aof_enabled", "1");
 	i->aof_later = field_is(text, "aof_base_size", "0") &&
 	    (field_is(text, "aof_rewrite_in_progress", "1") ||

@@ -14,18 +14,23 @@
 struct mq_info {
 	char run_id[48]; /* changes with each start of the server */
 	bool is_replica;
-	int replicas;	 /* of its own, online */
-	bool aof;	 /* the server has an append-only file... */
-	bool aof_later;	 /* ...which counts only after its first rewrite */
-	char fsync[16];	 /* appendfsync; "": unknown */
-	bool lax;	 /* no fsync while the file is rewritten */
-	char policy[32]; /* maxmemory-policy; "": unknown */
+	int replicas;	   /* of its own, online... */
+	char online[1024]; /* ...a line "ADDRESS PORT" for each that fits in */
+	bool aof;	   /* the server has an append-only file... */
+	bool aof_later;	   /* ...which counts only after its first rewrite */
+	char fsync[16];	   /* appendfsync; "": unknown */
+	bool lax;	   /* no fsync while the file is rewritten */
+	char policy[32];   /* maxmemory-policy; "": unknown */
 };
 
 /* Takes the text of a reply to INFO; missing fields stay zero. */
 void mq_info_take(struct mq_info *, const char *text);
 /* Takes the reply to CONFIG GET *appendfsync*, which may be an error. */
 void mq_info_take_config(struct mq_info *, const redisReply *);
+
+/* Whether a replica that sentinels know by this address is online. */
+bool mq_info_has_replica(
+    const struct mq_info *, const char *address, const char *port);
 
 /* Whether the server drops keys when its memory is full.  Having no limit now is no
  * promise. */

@@ -70,21 +70,33 @@ mq_sentinel_master(struct mq_redis *r, const char *name, void *master)
 	return rv;
 }
 
-/*
- * Of a replica, names and values: one that does not answer for long is not made the
- * master.  One whose connection has just ended may be that: it drops its clients then.
- */
-static bool
-is_heir(const redisReply *replica)
+static const char *
+find_value(const redisReply *pairs, const char *name)
 {
 	size_t i;
 
-	for (i = 0; mq_reply_strings(replica) && i + 1 < replica->elements;
-	     i += 2)
-		if (strcmp(replica->element[i]->str, "flags") == 0)
-			return strstr(replica->element[i + 1]->str, "s_down") ==
-			    NULL;
-	return false;
+	for (i = 0; mq_reply_strings(pairs) && i + 1 < pairs->elements; i += 2)
+		if (strcmp(pairs->element[i]->str, name) == 0)
+			return pairs->element[i + 1]->str;
+	return "";
+}
+
+/*
+ * A replica that does not answer for long is not made the master.  One whose connection
+ * has just ended may be that: it drops its clients then.
+ */
+static void
+count_replica(struct mq_heirs *h, const redisReply *replica)
+{
+	bool silent = strstr(find_value(replica, "flags"), "s_down") != NULL;
+
+	if (!mq_info_has_replica(h->info, find_value(replica, "ip"),
+		find_value(replica, "port"))) {
+		h->missing += !silent;
+		h->silent += silent;
+	} else if (!silent) {
+		h->connected++;
+	}
 }
 
 /* The master comes last: if it has changed meanwhile, that shows. */
@@ -93,14 +105,18 @@ mq_sentinel_heirs(struct mq_redis *r, const char *name, void *heirs)
 {
 	redisReply *reply = ask_sentinel(r, "replicas", name);
 	struct mq_heirs *h = heirs;
+	struct mq_master master;
 	size_t i;
 
 	if (reply == NULL)
 		return -1;
-	h->count = 0;
 	for (i = 0; reply->type == REDIS_REPLY_ARRAY && i < reply->elements;
 	     i++)
-		h->count += is_heir(reply->element[i]);
+		count_replica(h, reply->element[i]);
 	freeReplyObject(reply);
-	return mq_sentinel_master(r, name, &h->master);
+	if (mq_sentinel_master(r, name, &master) == -1)
+		return -1;
+	h->moved |= master.port != h->server->port ||
+	    strcmp(master.host, h->server->host) != 0;
+	return 0;
 }

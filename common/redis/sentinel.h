@@ -6,6 +6,7 @@
 #define MQ_SENTINEL_H
 
 #include "connection.h"
+#include "info.h"
 
 struct mq_master {
 	/* An address, or a name if the sentinels announce names. */
@@ -27,11 +28,17 @@ typedef int mq_sentinel_ask_fn(
 
 /* Where the master is: struct mq_master. */
 int mq_sentinel_master(struct mq_redis *, const char *name, void *master);
-/* How many replicas it has that could be made the master, and where it is:
- * struct mq_heirs. */
+/*
+ * Which replicas could be made the master of a server, which says of itself what is in
+ * info: struct mq_heirs.  Answers of several sentinels add up.
+ */
 struct mq_heirs {
-	int count;
-	struct mq_master master;
+	const struct mq_server *server;
+	const struct mq_info *info;
+	bool moved; /* the sentinel names another master */
+	int connected; /* replicas that answer the sentinel, and are connected... */
+	int missing; /* ...and are not */
+	int silent;  /* neither the one nor the other */
 };
 int mq_sentinel_heirs(struct mq_redis *, const char *name, void *heirs);
 
@@ -42,5 +49,10 @@ int mq_sentinel_heirs(struct mq_redis *, const char *name, void *heirs);
  */
 int mq_redis_ask_sentinels(
     struct mq_redis *, double until, mq_sentinel_ask_fn *ask, void *answer);
+
+/* Asks each sentinel in the URL, for half a second; those that do not answer are left
+ * out. */
+void mq_redis_ask_each_sentinel(
+    struct mq_redis *, mq_sentinel_ask_fn *ask, void *answer);
 
 #endif

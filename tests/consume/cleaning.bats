@@ -176,8 +176,7 @@ heartbeat_of_all() {
 	c=$(connections)
 	kill -KILL "$pid"
 	expire "$c"
-	url=${MQ_URL/unix:\/\//unix://app:secret@}
-	start_mq mq-consume -q -u "$url" q -- sleep 100
+	start_mq mq-consume -q -u "$(url_as app:secret)" q -- sleep 100
 	pids+=("$pid")
 	has_it() {
 		[ "$(redis exists "$own" "$key")" = 1 ] &&

@@ -90,16 +90,17 @@ server_run() {
 	server_url
 }
 
-# The tools find the server by a sentinel, which TOPOLOGY asks for, or at its socket.
 server_url() {
-	MQ_URL=unix://$D/redis.sock
-	[ "${TOPOLOGY-}" != sentinel ] ||
-		MQ_URL=redis-sentinel://127.0.0.1:$(cat "$D/sentinel/port")/m
+	MQ_URL=$(url_as '')
 	export MQ_URL
 }
 
+# The tools find the server by a sentinel, which TOPOLOGY asks for, or at its socket.
 url_as() {
-	echo "unix://${1:+$1@}$D/redis.sock"
+	case ${TOPOLOGY-} in
+	sentinel) echo "redis-sentinel://${1:+$1@}127.0.0.1:$(cat "$D/sentinel/port")/m" ;;
+	*) echo "unix://${1:+$1@}$D/redis.sock" ;;
+	esac
 }
 
 # Sentinels know servers by their ports.

@@ -55,11 +55,6 @@ at_node() {
 	redis-cli -p "$(node_port "$1")" "${@:2}"
 }
 
-server_url() {
-	MQ_URL=$(url_as '')
-	export MQ_URL
-}
-
 # RSMQ has to be in one slot.
 url_as() {
 	local ns=

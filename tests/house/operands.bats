@@ -308,7 +308,7 @@ rejected_key() {
 			'consume --drain later q -- cat' 'lease --for 1m --jsonl later'; do
 			# shellcheck disable=SC2086 # several words
 			run_mq 76 mq-$args
-			assert_equal "${stderr_lines[-1]}" "mq-${args%% *}: later: unix://$D/redis.sock: WRONGTYPE the key $key holds something else"
+			assert_equal "${stderr_lines[-1]}" "mq-${args%% *}: later: $MQ_URL: WRONGTYPE the key $key holds something else"
 		done
 		assert_equal "$(queues) $(connections)" "later "
 		redis del "$key" >/dev/null

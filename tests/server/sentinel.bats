@@ -83,11 +83,13 @@ joined() {
 	[ "$(redis smembers rmq::connections | grep -c .)" = 1 ]
 }
 
-# stale_sentinel PORT FILE: a sentinel that names that server until there is the file, and
-# then the one in it; its own port is in $T/stale.  It tells of a change once there is
-# $T/stale.news.
+# stale_sentinel PORT FILE [NAME]: a sentinel that names that server until there is the
+# file, and then the one in it; its own port is in $T/NAME, which is stale.  It tells of a
+# change once there is $T/NAME.news.  The replicas are those in $T/NAME.replicas, a line
+# "PORT FLAGS" for each; $T/NAME.asked has a line for each question about them.
 stale_sentinel() {
-	python3 - "$1" "$2" "$T/stale" 3>&- <<-'.' &
+	local own=$T/${3-stale}
+	python3 - "$1" "$2" "$own" 3>&- <<-'.' &
 		import os, socketserver, sys, time
 		port, file, own = sys.argv[1:]
 
@@ -97,9 +99,14 @@ stale_sentinel() {
 		            b"$%d\r\n%s\r\n" % (len(w), w.encode()) for w in words))
 
 		    def handle(self):
+		        what = b""
 		        for line in self.rfile:
 		            if line.strip() == b"HELLO":
 		                self.wfile.write(b"-ERR none\r\n")
+		            elif line.strip() == b"replicas":
+		                what = b"replicas"
+		            elif line.strip() == b"m" and what:
+		                what = self.replicas()
 		            elif line.strip() == b"m":
 		                self.say("127.0.0.1", open(file).read().strip()
 		                         if os.path.exists(file) else port)
@@ -107,6 +114,15 @@ stale_sentinel() {
 		                self.wfile.write(b"*3\r\n$9\r\nsubscribe\r\n"
 		                                 b"$14\r\n+switch-master\r\n:1\r\n")
 		                self.news()
+
+		    def replicas(self):
+		        with open(own + ".replicas") as f:
+		            all = [line.split() for line in f]
+		        self.wfile.write(b"*%d\r\n" % len(all))
+		        for p, flags in all:
+		            self.say("ip", "127.0.0.1", "port", p, "flags", flags)
+		        with open(own + ".asked", "a") as f:
+		            print(file=f)
 
 		    def news(self):
 		        while not os.path.exists(own + ".news"):
@@ -124,16 +140,27 @@ stale_sentinel() {
 		    os.rename(own + ".new", own)
 		    s.serve_forever()
 	.
-	eventually 10 test -e "$T/stale"
-	export MQ_URL="redis-sentinel://127.0.0.1:$(cat "$T/stale")/m"
+	eventually 10 test -e "$own"
+	export MQ_URL="redis-sentinel://127.0.0.1:$(cat "$own")/m"
 }
 
+# replicas NAME FLAGS FLAGS FLAGS: of both replicas, and of one that is cut off.
+replicas() {
+	printf '%s %s\n' "$(replica)" "$2" "$(replica 2)" "$3" 1 "$4" >"$T/new"
+	mv "$T/new" "$T/$1.replicas"
+}
+
+asked() {
+	[ "$(wc -l <"$T/$1.asked")" -gt "$2" ]
+}
+
+# replica [N]: the port of the first one, or the second.
 replica() {
 	local n m
 	m=$(master)
 	for n in 1 2 3; do
 		[ "$(port_of "n$n")" = "$m" ] || port_of "n$n"
-	done | head -n 1
+	done | sed -n "${1-1}p"
 }
 
 # --- finding it -----------------------------------------------------------------
@@ -260,6 +287,32 @@ replica() {
 	eventually 30 grep -qx after "$T/out"
 	stop_mq
 	assert_equal "$status" 143
+}
+
+# not_durable_yet NAME: that sentinel is asked again and again.
+not_durable_yet() {
+	eventually 10 asked "$1" "$(($(wc -l <"$T/$1.asked") + 2))"
+	assert kill -0 "$pid"
+}
+
+@test "sentinel: a replica that one of them could make the master is waited for" {
+	local url
+	stale_sentinel "$(master)" "$T/found" a
+	url=$MQ_URL
+	stale_sentinel "$(master)" "$T/found" b
+	touch "$T/a.asked" "$T/b.asked"
+	replicas a s_down,slave slave slave
+	replicas b slave slave slave,disconnected
+	start_mq mq-publish -v --durable -u "${url%/m},127.0.0.1:$(cat "$T/b")/m" q x
+	# As many are connected as answer, but they are others.
+	not_durable_yet a
+	# The sentinel that is not asked first would choose the one that is cut off.
+	replicas a slave slave s_down,slave
+	not_durable_yet b
+	replicas b slave slave s_down,slave,disconnected
+	wait "$pid"
+	assert_equal "$(tail -n 1 "$T/err")" \
+		"mq-publish: 1 message accepted, on 2 replicas"
 }
 
 @test "sentinel: the master dies: what --durable has confirmed is there" {
