@@ -11,6 +11,7 @@ struct mq_session {
 	const char *consumer;
 	const char *former; /* the connection whose lease its maker lost, though
 			     * it is alive; NULL: none */
+	double former_s; /* when that was renewed last, by the steady clock */
 	const char *const *queues;
 	int queue_count;
 	const char *push; /* where messages may be pushed to; NULL: nowhere */

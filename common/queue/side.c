@@ -95,6 +95,8 @@ mq_side_compete(const struct mq_side *side, const struct mq_session *s,
 		side->heartbeat(c, s->connection, s->queues[0]);
 	mq_command_int(c, ms);
 	mq_command_str(c, s->connection);
+	if (s->former != NULL)
+		mq_command_str(c, s->former);
 }
 
 void

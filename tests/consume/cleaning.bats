@@ -39,9 +39,15 @@ idle() {
 	done
 }
 
-# A round looks at some of all keys, once if they are few, and nothing else does.
+# A round looks at some of all keys, once if they are few, and nothing else does; on a
+# cluster it looks at the names of all connections.
 rounds() {
-	redis info commandstats | sed -n 's/^cmdstat_scan:calls=\([0-9]*\).*/\1/p'
+	if [ "${TOPOLOGY-}" = cluster ]; then
+		grep -ci '"sscan" "rmq::connections" "0"' "$T/monitor"
+	else
+		redis info commandstats |
+			sed -n 's/^cmdstat_scan:calls=\([0-9]*\).*/\1/p'
+	fi
 }
 
 # The connection in charge.
@@ -65,6 +71,8 @@ someone_cleans() {
 @test "cleaning: of five consumers, one has a round, and the others wait" {
 	[ "${LAYOUT:-rmq}" = rmq ] || skip "its rounds cannot be counted"
 	redis config resetstat >/dev/null
+	redis monitor >"$T/monitor" 3>&- &
+	eventually 10 grep -q OK "$T/monitor"
 	idle 5
 	eventually 10 some_rounds 1
 	eventually 10 there_are 5
@@ -73,6 +81,8 @@ someone_cleans() {
 	# One of the others, and of those that come, has the next one.
 	kill -KILL "$(in_charge)"
 	expire "$(charged)"
+	# There it would last.
+	[ "${TOPOLOGY-}" != cluster ] || redis del "$key" >/dev/null
 	idle 4
 	eventually 10 there_are 8
 	heartbeat_of_all

@@ -206,7 +206,6 @@ connected() {
 	c=$(connections)
 	first=$(cat "$T/pid.x")
 	redis del "rmq::connection::$c::heartbeat" >/dev/null
-	# On a cluster the next round is a minute later.
 	eventually 25 other_name "$c"
 	# The message comes back, and its second run is told; nobody has crashed.
 	eventually 20 another_runs "$first"

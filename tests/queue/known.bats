@@ -51,6 +51,17 @@ has() {
 		grep -qx "$2"
 }
 
+# On a cluster the names of all queues are on another node, and mq-clean lists a queue
+# again that was deleted while somebody had it open.
+list_again() {
+	[ "${TOPOLOGY-}" != cluster ] || [ "$LAYOUT" != rmq ] || "$BUILD/mq-clean" -q
+}
+
+has_again() {
+	list_again
+	has "$@"
+}
+
 # open_publisher OPTION...: it reads what is written to descriptor 5.
 open_publisher() {
 	mkfifo "$T/lines.$1"
@@ -72,7 +83,7 @@ open_publisher() {
 		eventually 10 has q "$want"
 		delete q
 		echo after >&5
-		eventually 10 has q "$want"
+		eventually 10 has_again q "$want"
 		exec 5>&-
 		wait "$pid"
 		delete q
@@ -135,6 +146,7 @@ open_publisher() {
 		redis srem rmq::queues q >/dev/null
 		touch "$T/go"
 		wait "$pid"
+		list_again
 		is_known q
 		rm "$T/go" "$T/runs"
 	done
@@ -181,6 +193,7 @@ all_known() {
 
 @test "known: so does mq-consume, some keys in a round, and on from there" {
 	[ "$LAYOUT" = rmq ] || skip "queue and messages are one key"
+	no_cluster "there only mq-clean looks through all keys"
 	redis eval 'for i = 1, 30000 do redis.call("SET", "rmq::x" .. i, "") end' 0 \
 		>/dev/null
 	go_leaves

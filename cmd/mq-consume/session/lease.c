@@ -30,6 +30,7 @@ lease_new_name(struct lease *l, const char *tag, struct mq_idgen *ids)
 	if (l->connection[0] != '\0') {
 		memcpy(l->former, l->connection, sizeof(l->former));
 		l->server->session.former = l->former;
+		l->server->session.former_s = l->sent;
 	}
 	make_name(l->connection, tag, ids);
 	make_name(l->name, tag, ids);

@@ -36,7 +36,8 @@ struct places {
 static void
 note_queue(struct places *p, const char *queue)
 {
-	if (!mq_names_have(&p->w->known, queue))
+	if (rmq_queue_error(queue) == NULL &&
+	    !mq_names_have(&p->w->known, queue))
 		mq_names_add(&p->unknown, queue, NULL);
 }
 

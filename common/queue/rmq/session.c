@@ -10,6 +10,7 @@
 
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "keys.h"
 #include "queue/scripts.h"
 #include "scripts.h"
@@ -70,6 +71,21 @@ keep_info(const struct mq_session *s, struct mq_command *c)
 	mq_command_plain(c, "EXPIRE");
 	rmq_key_connection(c, s->connection, "info");
 	mq_command_int(c, INFO_S + s->lease_ms / 1000);
+}
+
+/* What a former connection tells of itself is on other nodes of a cluster. */
+static void
+tell_lapsed(const struct mq_session *s, struct mq_command *c)
+{
+	double age_s = mq_clock_steady_s() - s->former_s;
+
+	mq_command_script(c, &rmq_script_lapsed, c->cluster ? 1 : 2);
+	rmq_key_connection(c, s->connection, "info");
+	if (c->cluster)
+		mq_command_int(
+		    c, INFO_S * 1000 + s->lease_ms - (int64_t)(age_s * 1000));
+	else
+		rmq_key_connection(c, s->former, "info");
 }
 
 /* The uses of the first n keys of rmq_probe(). */
@@ -159,8 +175,7 @@ join_queue(const struct mq_session *s, const char *queue, int step,
 bool
 rmq_join(const struct mq_session *s, int step, struct mq_command *c)
 {
-	/* What a former connection tells of itself is on other nodes. */
-	bool tells = s->former != NULL && !c->cluster;
+	bool tells = s->former != NULL;
 	int each = c->cluster ? 3 : 2;
 
 	switch (step) {
@@ -179,9 +194,7 @@ rmq_join(const struct mq_session *s, int step, struct mq_command *c)
 	case 3:
 		if (!tells)
 			break;
-		mq_command_script(c, &rmq_script_lapsed, 2);
-		rmq_key_connection(c, s->former, "info");
-		rmq_key_connection(c, s->connection, "info");
+		tell_lapsed(s, c);
 		return true;
 	}
 	step -= tells ? 4 : 3;

@@ -1,7 +1,9 @@
 -- Tell cleaners that a connection did not die: its maker is alive, and has taken
 -- another name.
 --
---   KEYS  the connection's info, that of the new one
+--   KEYS  the info of the new connection, that of the old one; not on a cluster, where
+--         it is elsewhere
+--   ARGV  there, in how many milliseconds it ends
 --   reply 1, or 0 when nothing is known of it any more
 --
 -- Each heartbeat begins the time to live of an info anew.  So the end of the
@@ -11,13 +13,13 @@
 -- A crash before: nothing has happened.  After: the info of the new connection
 -- says it for as long as that exists.
 
-local left = redis.call('PTTL', KEYS[1])
+local left = KEYS[2] and redis.call('PTTL', KEYS[2]) or tonumber(ARGV[1])
 if left <= 0 then
   return 0
 end
 local time = redis.call('TIME')
 -- Needs no memory; see write_when_full.lua.
-redis.call('PERSIST', KEYS[2])
-redis.call('HSET', KEYS[2], 'lapsed',
+redis.call('PERSIST', KEYS[1])
+redis.call('HSET', KEYS[1], 'lapsed',
   string.format('%.0f', time[1] * 1000 + math.floor(time[2] / 1000) + left))
 return 1
