@@ -35,7 +35,7 @@ _mq_takes_argument() {
 		mq-publish:--max-delayed | mq-publish:--vt | \
 		mq-publish:--maxsize | mq-publish:--set | \
 		mq-publish:--header | mq-publish:--param) ;;
-	mq-consume:-[jn] | mq-consume:--slots | mq-consume:--prefetch | \
+	mq-consume:-[Ijn] | mq-consume:--replace | mq-consume:--slots | mq-consume:--prefetch | \
 		mq-consume:--limit | mq-consume:--idle | mq-consume:--timeout | \
 		mq-consume:--attempts | mq-consume:--backoff | \
 		mq-consume:--retry-on | mq-consume:--push | \
@@ -76,7 +76,7 @@ _mq_options() {
 			--durable --wait --realtime --vt --maxsize --set --existing
 		;;
 	mq-consume)
-		echo -l --lines -0 --null --netstring --jsonl -j --slots \
+		echo -l --lines -0 --null --netstring --jsonl -j --slots -I --replace \
 			--prefetch -n --limit --drain --idle --timeout \
 			--attempts --backoff --retry-on --push --strict \
 			--rate --rate-shared --rest --batch --batch-wait \

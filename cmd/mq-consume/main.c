@@ -33,6 +33,7 @@ static const char help[] =
     "  mq-consume --stream files -- perl size.pl  # a line in, a verb out\n"
     "\n"
     "  -j, --slots N          run up to N messages at once (1)\n"
+    "  -I, --replace TOKEN    put the payload in place of TOKEN in arguments\n"
     "      --prefetch N       hold N more messages ready (default: by pace)\n"
     "  -n, --limit N          stop after N messages\n"
     "      --drain            stop when nothing is ready, due or in flight\n"
@@ -96,6 +97,7 @@ enum {
 static const struct option long_options[] = {
     MQ_SHARED_LONG,
     {"slots", required_argument, NULL, 'j'},
+    {"replace", required_argument, NULL, 'I'},
     {"prefetch", required_argument, NULL, OPT_PREFETCH},
     {"limit", required_argument, NULL, 'n'},
     {"drain", no_argument, NULL, OPT_DRAIN},
@@ -145,7 +147,9 @@ set_option(struct options *o, int ch)
 	case 'n':
 		o->limit = mq_option_number("--limit", optarg, 1, LONG_MAX);
 		break;
-
+	case 'I':
+		o->replace = optarg;
+		break;
 	case OPT_PREFETCH:
 		o->prefetch = (int)mq_option_number(
 		    "--prefetch", optarg, 0, PREFETCH_MAX);
@@ -305,7 +309,7 @@ parse_arguments(
 	argv[count] = NULL;
 	opterr = 0;
 	while ((ch = getopt_long(count, argv,
-		    ":" MQ_SHARED_SHORT MQ_FRAMING_SHORT "j:n:", long_options,
+		    ":" MQ_SHARED_SHORT MQ_FRAMING_SHORT "I:j:n:", long_options,
 		    NULL)) != -1)
 		if (!mq_option_shared(shared, ch, argv) &&
 		    !mq_option_framing(&o->framing, ch))

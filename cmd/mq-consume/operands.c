@@ -67,30 +67,6 @@ format_command(const char *operand)
 	return mq_xasprintf("%s%s", here ? "./" : "", operand);
 }
 
-/* Appends a word, quoted for a shell. */
-static void
-add_word(struct mq_buf *line, const char *word)
-{
-	static const char plain[] = "abcdefghijklmnopqrstuvwxyz"
-				    "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-				    "0123456789_-+=:,./@%^";
-	const char *quote;
-
-	if (line->len > 0)
-		mq_buf_add(line, " ", 1);
-	if (*word != '\0' && word[strspn(word, plain)] == '\0') {
-		mq_buf_addstr(line, word);
-		return;
-	}
-	mq_buf_addstr(line, "'");
-	for (; (quote = strchr(word, '\'')) != NULL; word = quote + 1) {
-		mq_buf_add(line, word, (size_t)(quote - word));
-		mq_buf_addstr(line, "'\\''");
-	}
-	mq_buf_addstr(line, word);
-	mq_buf_addstr(line, "'");
-}
-
 static void __attribute__((noreturn))
 refuse_operand(const struct options *o, const char *operand)
 {
@@ -105,12 +81,12 @@ refuse_operand(const struct options *o, const char *operand)
 
 	for (word = o->words; *word != NULL; word++) {
 		if (*word == operand) {
-			add_word(&line, "--");
+			command_add_word(&line, "--");
 			command = format_command(operand);
-			add_word(&line, command);
+			command_add_word(&line, command);
 			free(command);
 		} else {
-			add_word(&line, *word);
+			command_add_word(&line, *word);
 		}
 	}
 	mq_die(MQ_EXIT_USAGE,

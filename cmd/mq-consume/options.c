@@ -12,6 +12,7 @@
 #include "base/say.h"
 #include "base/xalloc.h"
 #include "options.h"
+#include "process/arguments.h"
 #include "shared/options.h"
 
 void
@@ -56,16 +57,31 @@ option_directory(const char *dir)
 	return real;
 }
 
+static void
+check_replace(const struct options *o)
+{
+	if (o->batch > 0 || o->stream)
+		mq_die(MQ_EXIT_USAGE, "-I is for one message at a time");
+	if (*o->replace == '\0')
+		mq_die(MQ_EXIT_USAGE, "-I: empty");
+	if (!arguments_have(o->command, o->replace))
+		mq_die(MQ_EXIT_USAGE, "-I: %s: in no argument of the COMMAND",
+		    o->replace);
+}
+
 void
 option_check_command(const struct options *o)
 {
+
 	if (o->command == NULL &&
 	    (o->log_dir != NULL || o->joblog != NULL || o->work_dir != NULL ||
 		o->strict || o->timeout_ms > 0 || o->retry_err ||
-		o->push != NULL || o->rest_max_ms > 0))
+		o->push != NULL || o->rest_max_ms > 0 || o->replace != NULL))
 		mq_die(MQ_EXIT_USAGE,
 		    "--log-dir, --joblog, --work-dir, --strict, --timeout, --retry-on, "
-		    "--push and --rest need a COMMAND");
+		    "--push, --rest and -I need a COMMAND");
+	if (o->replace != NULL)
+		check_replace(o);
 }
 
 void

@@ -18,10 +18,11 @@ struct options {
 	const struct mq_layout *layout;
 	const char *const *queues; /* as the layout knows them */
 	int queue_count;
-	char **typed;	/* as the user typed them */
-	char **words;	/* the command line as typed; NULL ends it */
-	bool existing;	/* the queues must exist */
-	char **command; /* NULL: print the payloads */
+	char **typed;	     /* as the user typed them */
+	char **words;	     /* the command line as typed; NULL ends it */
+	bool existing;	     /* the queues must exist */
+	char **command;	     /* NULL: print the payloads */
+	const char *replace; /* in its arguments, by the payload; NULL: none */
 	enum mq_framing framing;
 	int slots;
 	int prefetch; /* -1: by the duration of runs */

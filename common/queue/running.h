@@ -3,7 +3,7 @@
  * while scripts run for longer than about a second:
  *
  *	[{"queue": "jobs", "id": "...", "attempt": 1, "pid": 4711,
- *	  "script": "/usr/local/bin/job", "started_ms": 1795207725000,
+ *	  "script": "./job --fast", "started_ms": 1795207725000,
  *	  "text": "what it last said with a verb"}, ...]
  *
  * Readers ignore members that they do not know.

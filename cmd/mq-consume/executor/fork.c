@@ -2,6 +2,7 @@
  * One process a message.
  */
 #include "executor.h"
+#include "mq-consume/process/arguments.h"
 #include "run.h"
 
 static long
@@ -11,6 +12,28 @@ fork_room(const void *work, int queue)
 
 	(void)queue;
 	return slots_idle(ss) - inbox_held(ss->inbox) + slots_ahead(ss);
+}
+
+/* Starts the run of a message, or rejects the message. */
+static void
+start_message(struct slots *ss, struct slot *s, struct message *m)
+{
+	const char *payload = m->envelope.payload, *why;
+	size_t n = m->envelope.payload_len;
+
+	if (ss->opt->replace == NULL) {
+		slot_take(s, m);
+		run_begin(s, payload, n);
+		return;
+	}
+	why = arguments_refuse(payload, n);
+	if (why != NULL) {
+		ss->events->rejected(ss->arg, m, why);
+		return;
+	}
+	slot_take(s, m);
+	/* The payload is an argument in place of the input. */
+	run_begin(s, "", 0);
 }
 
 static void
@@ -23,8 +46,7 @@ fork_start(void *work)
 	while (slots_may_start(ss) && (s = slots_free_one(ss)) != NULL &&
 	    (m = inbox_next(ss->inbox, -1)) != NULL) {
 		policy_started(ss->policy);
-		slot_take(s, m);
-		run_begin(s, m->envelope.payload, m->envelope.payload_len);
+		start_message(ss, s, m);
 	}
 }
 

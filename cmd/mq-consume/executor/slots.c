@@ -312,7 +312,7 @@ describe_run(struct slot *s, double now)
 
 	return (struct mq_run){.queue = (char *)(uintptr_t)m->queue_name,
 	    .id = m->id,
-	    .script = (char *)(uintptr_t)process_script(s->slots->process),
+	    .script = (char *)(uintptr_t)process_command(s->slots->process),
 	    .text = copy_text(mq_verbs_text(&s->verbs)),
 	    .attempt = m->attempts + 1,
 	    .pid = s->pid,

@@ -29,8 +29,10 @@ report_failed_start(struct slot *s, int error)
 
 	if (error == E2BIG && m != NULL && s->ones == NULL) {
 		slot_release(s, m);
-		ss->events->rejected(
-		    ss->arg, m, "its headers do not fit into an environment");
+		ss->events->rejected(ss->arg, m,
+		    ss->opt->replace == NULL ?
+			"its headers do not fit into an environment" :
+			"its payload and headers are too long for a command");
 		return;
 	}
 	if (!is_temporary(error))

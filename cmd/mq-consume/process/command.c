@@ -2,6 +2,7 @@
 
 #include <sys/stat.h>
 
+#include <ctype.h>
 #include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
@@ -11,6 +12,9 @@
 #include "base/exit.h"
 #include "base/say.h"
 #include "base/xalloc.h"
+
+/* Bytes of a command line that people read. */
+#define COMMAND_LINE_MAX 200
 
 char *
 command_find(const char *name)
@@ -32,6 +36,52 @@ command_find(const char *name)
 		if (*end == '\0')
 			return NULL;
 	}
+}
+
+void
+command_add_word(struct mq_buf *line, const char *word)
+{
+	static const char plain[] = "abcdefghijklmnopqrstuvwxyz"
+				    "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+				    "0123456789_-+=:,./@%^";
+	const char *quote;
+
+	if (line->len > 0)
+		mq_buf_add(line, " ", 1);
+	if (*word != '\0' && word[strspn(word, plain)] == '\0') {
+		mq_buf_addstr(line, word);
+		return;
+	}
+	mq_buf_addstr(line, "'");
+	for (; (quote = strchr(word, '\'')) != NULL; word = quote + 1) {
+		mq_buf_add(line, word, (size_t)(quote - word));
+		mq_buf_addstr(line, "'\\''");
+	}
+	mq_buf_addstr(line, word);
+	mq_buf_addstr(line, "'");
+}
+
+/* The command as it was given, in one line, and cut. */
+static char *
+format_line(char *const *argv)
+{
+	struct mq_buf line = {0};
+	size_t n, i;
+
+	for (; *argv != NULL && line.len <= COMMAND_LINE_MAX; argv++)
+		command_add_word(&line, *argv);
+	n = line.len;
+	if (n > COMMAND_LINE_MAX) {
+		for (n = COMMAND_LINE_MAX; (line.data[n] & 0xc0) == 0x80;)
+			n--;
+		line.len = n;
+		mq_buf_addstr(&line, "...");
+	}
+	for (i = 0; i < n; i++)
+		if (iscntrl((unsigned char)line.data[i]))
+			line.data[i] = ' ';
+	(void)mq_buf_str(&line);
+	return line.data;
 }
 
 /* RQ_SCRIPT: absolute, since scripts go to its directory, but not resolved. */
@@ -57,6 +107,7 @@ command_init(struct command *c, char **argv, const char *work_dir)
 	c->argv = argv;
 	c->work_dir = work_dir;
 	c->path = absolute_path(path);
+	c->line = format_line(argv);
 	free(path);
 	c->here = getcwd(NULL, 0);
 	if (c->here == NULL)
@@ -68,6 +119,7 @@ void
 command_end(struct command *c)
 {
 	free(c->path);
+	free(c->line);
 	free(c->here);
 }
 

@@ -4,15 +4,21 @@
 #ifndef MQ_CONSUME_COMMAND_H
 #define MQ_CONSUME_COMMAND_H
 
+#include "base/buf.h"
+
 struct command {
 	char **argv;
-	char *path;	      /* absolute, but links are not resolved */
-	char *here;	      /* our own directory */
+	char *path; /* absolute, but links are not resolved */
+	char *line; /* as given, for people; quoted for a shell, cut */
+	char *here; /* our own directory */
 	const char *work_dir; /* --work-dir; NULL: none */
 };
 
 /* The path of a command, as the shell finds it; allocated.  NULL: none. */
 char *command_find(const char *name);
+
+/* Appends a word to a command line, quoted for a shell. */
+void command_add_word(struct mq_buf *line, const char *word);
 
 /* Ends the program if there is no such command. */
 void command_init(struct command *, char **argv, const char *work_dir);

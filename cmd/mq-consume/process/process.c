@@ -15,6 +15,7 @@
 #include "base/id.h"
 #include "base/say.h"
 #include "base/xalloc.h"
+#include "arguments.h"
 
 /* Descriptors that do not depend on the options. */
 #define OTHERS 128
@@ -128,6 +129,27 @@ open_verbs(struct run *run, struct mq_worker *w)
 	return 0;
 }
 
+/* As mq_worker_start(), for -I with the payload among the arguments. */
+static pid_t
+start_filled(
+    struct process *p, const struct mq_envelope *e, struct mq_worker *w)
+{
+	char **filled;
+	pid_t pid;
+
+	if (p->opt->replace == NULL)
+		return mq_worker_start(p->setup, w);
+	filled = arguments_fill(
+	    w->argv, p->opt->replace, e->payload, e->payload_len);
+	if (filled == NULL)
+		return -1;
+	w->argv = filled;
+	pid = mq_worker_start(p->setup, w);
+	w->argv = p->command.argv;
+	free(filled);
+	return pid;
+}
+
 /* 0, or -1 with errno. */
 static int
 start_worker(struct process *p, const struct run_info *info, struct run *run,
@@ -147,7 +169,7 @@ start_worker(struct process *p, const struct run_info *info, struct run *run,
 	w->path = real;
 	w->envp = environment_of(&p->environment, info, real,
 	    w->dir != NULL ? w->dir : p->command.here);
-	run->pid = mq_worker_start(p->setup, w);
+	run->pid = start_filled(p, info->envelope, w);
 	w->path = NULL; /* real ends with this function */
 	return run->pid == -1 ? -1 : 0;
 }
@@ -205,6 +227,12 @@ const char *
 process_script(const struct process *p)
 {
 	return p->command.path;
+}
+
+const char *
+process_command(const struct process *p)
+{
+	return p->command.line;
 }
 
 const char *

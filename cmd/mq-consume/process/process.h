@@ -55,6 +55,9 @@ void process_open_logs(struct process *);
 /* The command's absolute path, for people. */
 const char *process_script(const struct process *);
 
+/* The command as it was given, in one line, for people. */
+const char *process_command(const struct process *);
+
 /* The host's name for scripts and histories; empty while printing. */
 const char *process_host(const struct process *);
 
