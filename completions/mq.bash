@@ -71,7 +71,7 @@ _mq_options() {
 	mq-publish)
 		echo -l --lines -0 --null --netstring --jsonl -i --ids \
 			-d --delay --at -e --expires -p --priority -k --key \
-			--unique -g --group --from-tick --until-tick --tick \
+			--unique --coalesce -g --group --from-tick --until-tick --tick \
 			--max-length --max-delayed -H --header -P --param --raw \
 			--durable --wait --realtime --vt --maxsize --set --existing
 		;;

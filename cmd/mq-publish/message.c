@@ -209,7 +209,7 @@ add_with_headers(
 		mq_envelope_set(&e, MQ_HEADER_ID, unique);
 	set_times(m, &e);
 	add_headers(&e, m->opt->headers.headers);
-	if (m->opt->wait)
+	if (m->opt->awaited)
 		mq_envelope_set(&e, MQ_HEADER_REPLY_TO, mq_message_id(&e));
 	if (mq_message_special(&e))
 		batch_set_special(m->batches);
@@ -222,7 +222,7 @@ add_with_headers(
 static bool
 needs_header(const struct message_options *o)
 {
-	return o->ids || o->wait || o->headers.headers != NULL ||
+	return o->ids || o->awaited || o->headers.headers != NULL ||
 	    o->expires_ms > 0;
 }
 
@@ -259,7 +259,7 @@ prepare_header(struct messages *m)
 
 	(void)next_us(&m->stamp);
 	mq_envelope_set(&e, MQ_HEADER_ID, gap);
-	if (m->opt->wait)
+	if (m->opt->awaited)
 		mq_envelope_set(&e, MQ_HEADER_REPLY_TO, gap);
 	set_times(m, &e);
 	if (m->opt->headers.headers != NULL)
@@ -268,7 +268,7 @@ prepare_header(struct messages *m)
 	mq_envelope_free(&e);
 	/* Ours come first, so this finds no others. */
 	m->id_at = place_of(m, MQ_HEADER_ID);
-	if (m->opt->wait)
+	if (m->opt->awaited)
 		m->reply_at = place_of(m, MQ_HEADER_REPLY_TO);
 	if (m->opt->when.kind != MQ_WHEN_NOW)
 		m->due_at = place_of(m, MQ_HEADER_DUE);

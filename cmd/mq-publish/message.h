@@ -12,6 +12,7 @@
 struct message_options {
 	bool raw;	/* no header */
 	bool ids, wait; /* somebody asks for their ids, or for their ends */
+	bool awaited;	/* or may ask for their ends later */
 	struct mq_envelope headers;
 	int64_t expires_ms;  /* after it is ready; 0: never */
 	struct mq_when when; /* they are ready */

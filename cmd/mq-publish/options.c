@@ -33,6 +33,8 @@ static const char help[] =
     "  -k, --key KEY          accepted only if no other message has that key...\n"
     "      --unique HOW       ...until it is started (queued), has ended (done,\n"
     "                         the default), or for so long (DUR)\n"
+    "      --coalesce         with --unique queued: a message joins the one that\n"
+    "                         has its key, and that one's id is printed\n"
     "  -g, --group GROUP      one message of a group at a time, in order\n"
     "      --from-tick N      not before the queue's clock is at N\n"
     "      --until-tick N     to be rejected when the clock is beyond N\n"
@@ -61,6 +63,7 @@ enum {
 	OPT_RAW,
 	OPT_WAIT,
 	OPT_UNIQUE,
+	OPT_COALESCE,
 	OPT_FROM_TICK,
 	OPT_UNTIL_TICK,
 	OPT_TICK,
@@ -84,6 +87,7 @@ static const struct option long_options[] = {
     {"priority", required_argument, NULL, 'p'},
     {"key", required_argument, NULL, 'k'},
     {"unique", required_argument, NULL, OPT_UNIQUE},
+    {"coalesce", no_argument, NULL, OPT_COALESCE},
     {"group", required_argument, NULL, 'g'},
     {"from-tick", required_argument, NULL, OPT_FROM_TICK},
     {"until-tick", required_argument, NULL, OPT_UNTIL_TICK},
@@ -107,6 +111,7 @@ static const struct option long_options[] = {
 static const struct mq_need needs[] = {
     {'k', "--key", MQ_HAS_KEYS},
     {OPT_UNIQUE, "--unique", MQ_HAS_KEYS},
+    {OPT_COALESCE, "--coalesce", MQ_HAS_KEYS},
     {'g', "--group", MQ_HAS_GROUPS},
     {OPT_FROM_TICK, "--from-tick", MQ_HAS_TICKS},
     {OPT_UNTIL_TICK, "--until-tick", MQ_HAS_TICKS},
@@ -121,7 +126,7 @@ static const struct mq_need needs[] = {
 
 /* Needed only while the options are read. */
 struct given {
-	bool delay, key, unique;
+	bool delay, key, unique, queued;
 	bool more; /* messages are special, and not just ordered */
 	int64_t from_tick, until_tick; /* -1: not given */
 };
@@ -151,6 +156,10 @@ set_attribute(struct options *o, struct given *given, int ch)
 	case OPT_UNIQUE:
 		attribute_unique(headers, optarg);
 		given->unique = true;
+		given->queued = strcmp(optarg, "queued") == 0;
+		break;
+	case OPT_COALESCE:
+		o->how.join = o->message.awaited = true;
 		break;
 	case 'g':
 		attribute_name(headers, "--group", MQ_HEADER_GROUP, optarg);
@@ -174,7 +183,7 @@ set_attribute(struct options *o, struct given *given, int ch)
 		    &limits->delayed_high);
 		break;
 	case OPT_WAIT:
-		o->message.wait = true;
+		o->message.wait = o->message.awaited = true;
 		o->wait_ms =
 		    optarg == NULL ? -1 : mq_option_duration("--wait", optarg);
 		break;
@@ -267,6 +276,10 @@ check_together(const struct options *o, const struct given *given,
 		mq_die(MQ_EXIT_USAGE, "--raw messages have no headers");
 	if (given->unique && !given->key)
 		mq_die(MQ_EXIT_USAGE, "--unique needs a --key");
+	if (o->how.join && !given->queued && o->framing != MQ_FRAME_JSONL)
+		mq_die(MQ_EXIT_USAGE,
+		    "--coalesce needs --unique queued: only a message that "
+		    "waits can be joined");
 	if (given->from_tick >= 0 && given->until_tick >= 0 &&
 	    given->from_tick > given->until_tick)
 		mq_die(MQ_EXIT_USAGE,
@@ -315,7 +328,7 @@ options_parse(
 	*payloads = argv + optind + 1;
 	*count = argc - optind - 1;
 	check_together(o, &given, *payloads, *count);
-	o->how.alike = !o->message.wait && o->framing != MQ_FRAME_JSONL;
+	o->how.alike = !o->message.awaited && o->framing != MQ_FRAME_JSONL;
 	o->how.ordered = o->how.alike && o->how.special && !given.more;
 	o->how.in_tick = given.from_tick == 0;
 }

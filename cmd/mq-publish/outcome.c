@@ -65,10 +65,8 @@ outcome_holds_many(const struct outcome *o)
 }
 
 static void
-take_accepted(struct outcome *o, const char *id)
+take_id(struct outcome *o, const char *id)
 {
-	o->accepted++;
-	o->unsure = o->ours = true;
 	if (o->print_ids && o->publisher == NULL) {
 		printf("%.*s\n", MQ_ID_LEN, id);
 	} else if (o->print_ids) {
@@ -79,18 +77,31 @@ take_accepted(struct outcome *o, const char *id)
 		mq_buf_add(&o->ids, id, MQ_ID_LEN);
 }
 
+/* The other message may not be safe yet, and somebody else's. */
+static void
+rely_on_another(struct outcome *o)
+{
+	o->unsure = true;
+	o->ours = false;
+}
+
 void
 outcome_take(struct outcome *o, const char *id, enum mq_published verdict)
 {
 	switch (verdict) {
 	case MQ_PUBLISHED:
-		take_accepted(o, id);
+		o->accepted++;
+		o->unsure = o->ours = true;
+		take_id(o, id);
+		break;
+	case MQ_PUBLISHED_JOINED:
+		o->joined++;
+		rely_on_another(o);
+		take_id(o, id);
 		break;
 	case MQ_PUBLISHED_DUPLICATE:
-		/* The other one may not be safe yet, and somebody else's. */
 		o->duplicates++;
-		o->unsure = true;
-		o->ours = false;
+		rely_on_another(o);
 		break;
 	case MQ_PUBLISHED_STALE:
 		o->stale++;
@@ -159,6 +170,7 @@ report(const struct outcome *o, unsigned long unknown)
 	char more[256] = "";
 	size_t len;
 
+	add_count(more, sizeof(more), o->joined, "joined", "joined");
 	add_count(more, sizeof(more), o->duplicates, "duplicate", "duplicates");
 	add_count(more, sizeof(more), o->stale, "too late", "too late");
 	add_count(more, sizeof(more), o->too_long, "too long", "too long");

@@ -13,7 +13,7 @@
 struct outcome {
 	const char *queue;
 	bool print_ids, collect_ids;
-	unsigned long accepted, duplicates, stale, too_long;
+	unsigned long accepted, joined, duplicates, stale, too_long;
 	bool full;	   /* the queue took no more */
 	struct mq_buf ids; /* of the accepted, MQ_ID_LEN each, if collected */
 	/* With --durable only: */
@@ -41,7 +41,8 @@ bool outcome_holds_many(const struct outcome *);
 /* Nothing was written on this connection yet.  Another server may be at its end. */
 void outcome_reconnected(struct outcome *);
 
-/* Takes what the server said of a message; its id may be NULL if nobody wants ids. */
+/* Takes what the server said of a message; its id, or that of the one that it has
+ * joined, may be NULL if nobody wants ids. */
 void outcome_take(struct outcome *, const char *id, enum mq_published);
 bool outcome_full(const struct outcome *);
 /* The ids that were collected, MQ_ID_LEN each. */

@@ -143,13 +143,13 @@ struct verdicts {
 };
 
 static void
-take_verdict(void *arg, int i, enum mq_published verdict)
+take_verdict(void *arg, int i, enum mq_published verdict, const char *joined)
 {
 	const struct verdicts *v = arg;
+	const char *id =
+	    v->ids->len == 0 ? NULL : v->ids->data + (size_t)i * MQ_ID_LEN;
 
-	outcome_take(v->outcome,
-	    v->ids->len == 0 ? NULL : v->ids->data + (size_t)i * MQ_ID_LEN,
-	    verdict);
+	outcome_take(v->outcome, joined != NULL ? joined : id, verdict);
 }
 
 void

@@ -260,13 +260,19 @@ take_verdicts(const struct mq_post *b, const redisReply *reply,
     mq_verdict_fn *take, void *arg)
 {
 	enum mq_published verdict;
+	/* The ids stand behind the letters. */
+	size_t at = (size_t)b->count;
+	bool joins;
 	int i;
 
 	for (i = 0; i < b->count; i++) {
 		verdict = mq_layout_published(reply, i);
-		if (verdict == MQ_PUBLISHED_NONSENSE)
+		joins = verdict == MQ_PUBLISHED_JOINED;
+		if (verdict == MQ_PUBLISHED_NONSENSE ||
+		    (joins && at + MQ_ID_LEN > reply->len))
 			return false;
-		take(arg, i, verdict);
+		take(arg, i, verdict, joins ? reply->str + at : NULL);
+		at += joins ? MQ_ID_LEN : 0;
 	}
 	return true;
 }

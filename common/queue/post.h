@@ -32,8 +32,10 @@ struct mq_post {
 	int64_t sent_ms; /* CLOCK_BOOTTIME; 0: not sent */
 };
 
-/* Message i (from 0) of the batch became this. */
-typedef void mq_verdict_fn(void *arg, int i, enum mq_published);
+/* Message i (from 0) of the batch became this; the id of the one that it has joined
+ * has MQ_ID_LEN bytes, and is NULL if there is none. */
+typedef void mq_verdict_fn(
+    void *arg, int i, enum mq_published, const char *joined);
 
 void mq_post_begin(
     struct mq_publisher *, struct mq_post *, const struct mq_publishing *);

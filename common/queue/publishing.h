@@ -56,6 +56,7 @@ struct mq_publishing {
 	/* The server's unix time, about, in microseconds, later for each message of
 	 * a publisher than for those before it; 0: unknown. */
 	int64_t now_us;
+	bool join; /* a key that a message has until it is claimed is shared */
 	bool direct; /* a plain command may put special ones in */
 	struct mq_limits limits;
 	bool realtime; /* each message is published to listeners, as by node */
@@ -81,6 +82,7 @@ enum mq_published {
 	MQ_PUBLISHED_NONSENSE = -1, /* a reply of the wrong form */
 	MQ_PUBLISHED,		    /* it is there */
 	MQ_PUBLISHED_DUPLICATE,	    /* another one has its key */
+	MQ_PUBLISHED_JOINED,	    /* the same, and that one is for both */
 	MQ_PUBLISHED_FULL,	    /* there are too many */
 	MQ_PUBLISHED_STALE,	    /* its last tick is over */
 	MQ_PUBLISHED_TOO_LONG	    /* for the queue's maxsize */

@@ -108,6 +108,8 @@ mq_layout_published(const redisReply *reply, int i)
 		return MQ_PUBLISHED;
 	case 'd':
 		return MQ_PUBLISHED_DUPLICATE;
+	case 'j':
+		return MQ_PUBLISHED_JOINED;
 	case 'f':
 		return MQ_PUBLISHED_FULL;
 	case 's':

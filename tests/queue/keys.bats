@@ -296,3 +296,67 @@ late() {
 	run_mq 0 mq-publish -k a q x
 	assert_equal "$(held q)" "1 0 0 0"
 }
+
+@test "keys: --coalesce joins the message that waits, until it is claimed" {
+	local first
+
+	run_mq 0 mq-publish -i -k a --unique queued --coalesce q one
+	first=$output
+	run_mq 0 mq-publish -v -i -k a --unique queued --coalesce q two
+	assert_equal "$output" "$first"
+	assert_equal "$stderr" "mq-publish: 0 messages accepted, 1 joined"
+	assert_equal "$(published)" 1
+	run_mq 0 mq-publish -k b --unique queued --coalesce q other
+	assert_equal "$(drained q)" "one other"
+	assert_equal "$(locks)" 0
+	run_mq 0 mq-publish -i -k a --unique queued --coalesce q three
+	refute_output "$first"
+	assert_equal "$(drained q)" three
+}
+
+@test "keys: --coalesce joins nothing that keeps its key longer, and takes no place" {
+	run_mq 0 mq-publish -k a q until-done
+	duplicate -k a --unique queued --coalesce q x
+	run_mq 0 mq-publish -k b --unique queued q waits
+	run_mq 0 mq-publish -k b --unique queued --coalesce --max-length 1 q x
+	run_mq 75 mq-publish -k c --unique queued --coalesce --max-length 1 q x
+	run_mq 64 mq-publish -k b --coalesce q x
+	run_mq 64 mq-publish -k b --unique done --coalesce q x
+	assert_equal "$(drained q)" "until-done waits"
+}
+
+@test "keys: --coalesce with JSON, each line with a key of its own" {
+	local i
+
+	for i in 1 2 3 4 5 6; do
+		printf '{"payload": "%s", "headers": {"Mq-Key": "k%s", "Mq-Unique": "queued"}}\n' \
+			"$i" $((i % 2))
+	done >"$T/lines"
+	"$BUILD/mq-publish" -i --jsonl --coalesce q <"$T/lines" >"$T/ids"
+	mapfile -t ids <"$T/ids"
+	assert_equal "$(sort -u "$T/ids" | wc -l)" 2
+	assert_equal "${ids[0]} ${ids[1]}" "${ids[4]} ${ids[5]}"
+	assert_equal "$(drained q)" "1 2"
+}
+
+# blocked N: so many wait for a result.
+blocked() {
+	redis info clients | grep -q "^blocked_clients:$1[^0-9]*$"
+}
+
+@test "keys: fifty that coalesce and wait get one run, and all hear of its end" {
+	local i waiters=()
+
+	for i in {1..50}; do
+		"$BUILD/mq-publish" -k a --unique queued --coalesce --wait=60s q "$i" \
+			>"$T/said.$i" 2>&1 3>&- &
+		waiters+=($!)
+	done
+	eventually 30 blocked 50
+	run_mq 0 mq-consume --drain q -- sh -c 'echo ran >>"$T/ran"; echo "done once" >&3'
+	for i in "${waiters[@]}"; do
+		wait "$i"
+	done
+	assert_equal "$(cat "$T/ran")" ran
+	assert_equal "$(cat "$T"/said.* | sort | uniq -c | xargs)" "50 once"
+}

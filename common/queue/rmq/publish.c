@@ -58,6 +58,7 @@ rmq_publish(
 	mq_layout_add_limits(c, &how->limits);
 	mq_command_str(c, how->alike ? "alike" : "");
 	mq_mark_add(c, &how->mark);
+	mq_command_str(c, how->join ? "join" : "");
 }
 
 void

@@ -10,11 +10,12 @@
 --         delayed, and how many for one of a priority above 0 ('': any
 --         number); 'alike' if all ask for the same, and their headers differ in
 --         nothing but the id and times, else ''; place and before, as marked;
---         then for each message 32 bytes that make it unique (its id, if all are
+--         'join' if a message whose key another one has until that is claimed
+--         is not wanted beside it, else ''; then for each message 32 bytes that make it unique (its id, if all are
 --         alike; or nothing, if they are published now, too), and the element
---   reply a letter for each: 'a', accepted; 'd', another has its key; 's', its
---         last tick is over; 'f', the queue is full (as it is for those behind
---         it)
+--   reply a letter for each: 'a', accepted; 'd', another has its key; 'j', so it
+--         joins that one; 's', its last tick is over; 'f', the queue is full (as
+--         it is for those behind it); then the ids of those that were joined
 --
 -- A crash before: none is there.  After: all that were accepted are, and they
 -- have been counted, and marked.  A batch that is marked is not published again:
@@ -23,7 +24,7 @@
 -- include place
 -- include marks
 
-local FIRST = 10
+local FIRST = 11
 local known = replied(KEYS[9], ARGV[8], ARGV[9])
 if known then
   return known
@@ -158,10 +159,24 @@ local function options_of(arg)
   return setmetatable({ id = arg:sub(id_at, id_at + 31) }, { __index = shared })
 end
 
+-- The ids of the messages that others have joined.
+local joined = {}
+
+local function join_other(w)
+  local held = w.unique == 'queued' and call('HGET', q.locks, 'k' .. w.key)
+  if held and mode(held) == 'queued' then
+    joined[#joined + 1] = holder(held)
+    return true
+  end
+end
+
 local function publish(arg)
   local w, element = options_of(arg), arg:sub(ahead + 1)
   if w and w.last_tick and w.last_tick < tick then
     return 's'
+  end
+  if ARGV[10] ~= '' and w and w.key and join_other(w) then
+    return 'j'
   end
   if w or limited then
     flush()
@@ -191,7 +206,7 @@ local function publish_each()
     accepted = accepted + (reply[#reply] == 'a' and 1 or 0)
   end
   flush()
-  return accepted, table.concat(reply)
+  return accepted, table.concat(reply) .. table.concat(joined)
 end
 
 local accepted, reply
