@@ -48,7 +48,7 @@ WARN	= -Wall -Wextra -Wpedantic -Wshadow -Wstrict-prototypes \
 	  -Wmissing-prototypes -Wwrite-strings -Wpointer-arith -Wvla \
 	  -Wold-style-definition -Wformat=2 -Wno-format-nonliteral \
 	  -Wimplicit-fallthrough
-PKGS	= hiredis libbsd-overlay jansson
+PKGS	= hiredis libbsd-overlay libmd jansson
 # TLS where the libraries for it are.
 TLS	:= $(shell $(PKG_CONFIG) --exists 'hiredis_ssl >= 1.0' 'libssl >= 3.0' && echo -DMQ_TLS)
 PKGS	+= $(if $(TLS),hiredis_ssl libssl libcrypto)

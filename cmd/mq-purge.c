@@ -11,6 +11,7 @@
 
 #include "base/exit.h"
 #include "base/say.h"
+#include "queue/attach.h"
 #include "message/json.h"
 #include "queue/queue.h"
 #include "shared/filter.h"
@@ -307,6 +308,26 @@ delete_queue(struct options *o, struct selection *s, long *count)
 	o->found = d.known || s->done > 0;
 }
 
+/* The files of what is removed.  If anything is refused, mq-clean finds them. */
+static void
+remove_all(struct options *o, struct selection *s, long *count)
+{
+	struct mq_names files = {0};
+	bool has = s->layout->has & MQ_HAS_ATTACHMENTS && !s->dry_run;
+	long n;
+
+	if (has && mq_attach_note(s->redis, o->queue, &files) == -1 &&
+	    mq_redis_lost(s->redis))
+		mq_die(s->redis->status, "%s", s->redis->error);
+	if (o->queue_too)
+		delete_queue(o, s, count);
+	else
+		purge_states(o, s, count);
+	if (files.n > 0)
+		(void)mq_attach_sweep(s->redis, &files, false, &n);
+	mq_names_free(&files);
+}
+
 static void
 print_json(
     const struct options *o, const struct selection *s, const long *count)
@@ -350,10 +371,7 @@ main(int argc, char *argv[])
 	ask_user(&options, &selection);
 	interrupt_catch(SA_RESTART);
 	selection_begin(&selection, shared.quiet);
-	if (options.queue_too)
-		delete_queue(&options, &selection, count);
-	else
-		purge_states(&options, &selection, count);
+	remove_all(&options, &selection, count);
 	if (!options.found)
 		selection_unknown(&selection, options.queue);
 	mq_redis_close(&redis);

@@ -34,7 +34,7 @@ _mq_takes_argument() {
 		mq-publish:--tick | mq-publish:--max-length | \
 		mq-publish:--max-delayed | mq-publish:--vt | \
 		mq-publish:--maxsize | mq-publish:--set | \
-		mq-publish:--header | mq-publish:--param) ;;
+		mq-publish:--header | mq-publish:--param | mq-publish:--attach) ;;
 	mq-consume:-[Ijn] | mq-consume:--replace | mq-consume:--slots | mq-consume:--prefetch | \
 		mq-consume:--limit | mq-consume:--idle | mq-consume:--timeout | \
 		mq-consume:--attempts | mq-consume:--backoff | \
@@ -73,7 +73,7 @@ _mq_options() {
 			-d --delay --at -e --expires -p --priority -k --key \
 			--unique --coalesce -g --group --from-tick --until-tick --tick \
 			--max-length --max-delayed -H --header -P --param --raw \
-			--durable --wait --realtime --vt --maxsize --set --existing
+			--durable --attach --wait --realtime --vt --maxsize --set --existing
 		;;
 	mq-consume)
 		echo -l --lines -0 --null --netstring --jsonl -j --slots -I --replace \

@@ -55,7 +55,7 @@ have() {
 	libc6-dev) header stdio.h ;;
 	pkg-config) program "${PKG_CONFIG:-pkg-config}" ;;
 	libhiredis-dev) library hiredis ;;
-	libbsd-dev) library libbsd-overlay ;;
+	libbsd-dev) library libbsd-overlay && library libmd ;;
 	libev-dev) library libev || header ev.h ;;
 	libjansson-dev) library jansson ;;
 	libssl-dev) library libssl ;;

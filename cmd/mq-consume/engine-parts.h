@@ -36,6 +36,7 @@ struct engine {
 	struct outbox outbox;
 	struct verdict_rules verdicts;
 	struct duplicates duplicates;
+	struct attachments attachments;
 	struct slots slots;
 	struct printer printer;
 	struct executor executor;

@@ -68,6 +68,7 @@ init_executor(struct engine *e)
 	    .children = &e->children,
 	    .process = &e->process,
 	    .duplicates = &e->duplicates,
+	    .attachments = &e->attachments,
 	    .events = &engine_slots_events,
 	    .arg = e,
 	    .batch = executor_batch_size(e->opt)};
@@ -192,7 +193,10 @@ int
 engine_run(const struct options *opt, struct mq_server *server,
     struct mq_worker_setup *setup, struct service *service, bool make)
 {
-	struct engine e = {.opt = opt, .server = server, .service = service};
+	struct engine e = {.opt = opt,
+	    .server = server,
+	    .service = service,
+	    .attachments.server = server};
 
 	init_engine(&e, setup, make);
 	service_start(service, e.loop);

@@ -1,8 +1,10 @@
 #include "message.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/say.h"
 #include "base/xalloc.h"
@@ -35,6 +37,18 @@ message_say(const struct message *m, const char *fmt, ...)
 	else
 		mq_say("%s: %s", m->queue_name, text);
 	free(text);
+}
+
+void
+message_let_go(struct message *m, bool done)
+{
+	if (m->keeper == 0)
+		return;
+	/* If the keeper has died, the set is left to mq-clean. */
+	if (done && write(m->keeper, "d", 1) == -1 && errno != EPIPE)
+		message_say(m, "attachments: %s", strerror(errno));
+	close(m->keeper);
+	m->keeper = 0;
 }
 
 bool

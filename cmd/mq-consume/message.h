@@ -67,6 +67,7 @@ struct message {
 	TAILQ_ENTRY(message) line;
 
 	/* For the executor. */
+	int keeper;	   /* of its attachments; 0: it has none */
 	struct slot *slot; /* where it runs; NULL: nowhere, or printed */
 	int slot_number;   /* from 1, of its last run */
 	double ran_s;	   /* seconds of its last run */
@@ -90,6 +91,9 @@ void message_note(struct message *, const char *fmt, ...)
 /* mq_say() with "QUEUE: ID: " in front. */
 void message_say(const struct message *, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
+/* Its run is over: the keeper of its attachments removes the directory, and if the
+ * message is done, too, forgets it. */
+void message_let_go(struct message *, bool done);
 /* Whether its header holds only its id.  Such a header is not parsed. */
 bool message_is_stamped(const struct message *);
 /* Appends the message, framed. */

@@ -297,8 +297,10 @@ on_settled(void *arg, struct message *m, bool confirmed)
 {
 	struct engine *e = arg;
 
-	if (confirmed && m->outcome == MQ_OUTCOME_ACK)
+	if (confirmed && m->outcome == MQ_OUTCOME_ACK) {
+		message_let_go(m, true);
 		executor_acked(&e->executor, m);
+	}
 	if (confirmed && m->outcome == MQ_OUTCOME_PUSH)
 		transfers_begin(&e->transfers);
 	inbox_forget(&e->inbox, m);

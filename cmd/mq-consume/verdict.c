@@ -242,6 +242,8 @@ verdict_unfit(
 	switch (unfit->kind) {
 	case UNFIT_EXPIRED:
 		return expire_message(r, m, unfit->why);
+	case UNFIT_FILES:
+		return verdict_reject(r, m, unfit->why);
 	case UNFIT_HEADER:
 		message_note(m, "rejected: bad header: %s", unfit->why);
 		break;

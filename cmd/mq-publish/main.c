@@ -109,6 +109,7 @@ opens_late(const struct modules *m, int payloads)
 
 	return m->server.socket[0] != '\0' &&
 	    m->layout->publish_known != NULL && !is_special(o) && !o->durable &&
+	    o->message.attachments == NULL &&
 	    (payloads == 1 ||
 		(payloads == 0 && o->framing == MQ_FRAME_WHOLE &&
 		    !isatty(STDIN_FILENO)));
@@ -149,6 +150,28 @@ prepare_messages(struct modules *m, int64_t clock_us)
 	    .how = o->how};
 	message_init(
 	    &m->messages, &o->message, m->layout, &m->batches, clock_us);
+}
+
+static void
+drop_attachments(void *arg)
+{
+	attachments_drop(arg);
+}
+
+static void
+send_attachments(struct modules *m)
+{
+	struct options *o = &m->opt;
+
+	if (o->message.attachments == NULL)
+		return;
+	/* They are on another node than the message. */
+	if (o->durable && m->server.url.kind == MQ_URL_CLUSTER)
+		mq_die(MQ_EXIT_USAGE,
+		    "--attach and --durable exclude each other on a cluster");
+	attachments_send(&o->attachments, &m->redis, &o->message.headers);
+	m->outcome.refused = drop_attachments;
+	m->outcome.refused_arg = &o->attachments;
 }
 
 static void
@@ -228,6 +251,7 @@ main(int argc, char *argv[])
 		clean_up(&m);
 		return MQ_EXIT_OK;
 	}
+	send_attachments(&m);
 	prepare_messages(&m, clock_us);
 	if (late) {
 		m.batches.open = open_late;

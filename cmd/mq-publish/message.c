@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "attachments.h"
 #include "base/clock.h"
 #include "base/duration.h"
 #include "base/exit.h"
@@ -132,6 +133,8 @@ message_add(struct messages *m, const char *payload, size_t n)
 		memcpy(m->header.data + m->reply_at, id, MQ_ID_LEN);
 	fill_time(m, m->due_at, 0);
 	fill_time(m, m->expires_at, m->opt->expires_ms);
+	if (m->opt->attachments != NULL)
+		attachments_keep(m->opt->attachments, id);
 	batch_add(m->batches, id, id, &m->header, payload, n);
 }
 

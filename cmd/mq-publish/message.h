@@ -8,14 +8,17 @@
 #include "batch.h"
 #include "message/frame.h"
 
+struct attachments;
+
 /* All messages are made like this. */
 struct message_options {
 	bool raw;	/* no header */
 	bool ids, wait; /* somebody asks for their ids, or for their ends */
 	bool awaited;	/* or may ask for their ends later */
 	struct mq_envelope headers;
-	int64_t expires_ms;  /* after it is ready; 0: never */
-	struct mq_when when; /* they are ready */
+	int64_t expires_ms;		 /* after it is ready; 0: never */
+	struct mq_when when;		 /* they are ready */
+	struct attachments *attachments; /* NULL: none */
 };
 
 /* Ids that sort in the order of publishing, by the clock of the server. */

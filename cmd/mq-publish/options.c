@@ -52,6 +52,8 @@ static const char help[] =
     "                         publish nothing, set vt, delay or maxsize\n"
     "  -H, --header 'N: V'    add a header; can be repeated\n"
     "  -P, --param N=VALUE    set parameter N (1 to 4), RQ_PARAMn for scripts\n"
+    "      --attach NAME=FILE the worker finds FILE in $MQ_ATTACH_DIR/NAME; can be\n"
+    "                         repeated\n"
     "      --durable          exit 0 only once they are on disk and on replicas\n"
     "      --wait[=DUR]       wait until they are done or rejected, print the\n"
     "                         last text of each\n"
@@ -74,6 +76,7 @@ enum {
 	OPT_SET,
 	OPT_REALTIME,
 	OPT_DURABLE,
+	OPT_ATTACH,
 	OPT_EXISTING
 };
 
@@ -101,6 +104,7 @@ static const struct option long_options[] = {
     {"durable", no_argument, NULL, OPT_DURABLE},
     {"header", required_argument, NULL, 'H'},
     {"param", required_argument, NULL, 'P'},
+    {"attach", required_argument, NULL, OPT_ATTACH},
     {"wait", optional_argument, NULL, OPT_WAIT},
     {"raw", no_argument, NULL, OPT_RAW},
     {"existing", no_argument, NULL, OPT_EXISTING},
@@ -121,6 +125,7 @@ static const struct mq_need needs[] = {
     {OPT_MAXSIZE, "--maxsize", MQ_HAS_ATTRIBUTES},
     {OPT_SET, "--set", MQ_HAS_ATTRIBUTES},
     {OPT_REALTIME, "--realtime", MQ_HAS_NEWS},
+    {OPT_ATTACH, "--attach", MQ_HAS_ATTACHMENTS},
     {0, NULL, 0},
 };
 
@@ -237,6 +242,10 @@ set_option(struct options *o, struct given *given, int ch)
 	case OPT_REALTIME:
 		o->how.realtime = true;
 		break;
+	case OPT_ATTACH:
+		attachments_note(&o->attachments, optarg);
+		o->message.attachments = &o->attachments;
+		break;
 	case OPT_DURABLE:
 		o->durable = true;
 		break;
@@ -254,9 +263,9 @@ check_alone(const struct options *o, int payloads)
 
 	if (payloads > 0 || o->framing != MQ_FRAME_WHOLE || m->raw || m->ids ||
 	    m->wait || m->headers.headers != NULL || m->expires_ms > 0 ||
-	    m->when.kind != MQ_WHEN_NOW || o->how.limits.ready >= 0 ||
-	    o->how.limits.delayed >= 0 || o->how.realtime || o->durable ||
-	    (o->set && o->tick >= 0))
+	    m->attachments != NULL || m->when.kind != MQ_WHEN_NOW ||
+	    o->how.limits.ready >= 0 || o->how.limits.delayed >= 0 ||
+	    o->how.realtime || o->durable || (o->set && o->tick >= 0))
 		mq_die(MQ_EXIT_USAGE,
 		    "%s publishes nothing: it goes with no messages and "
 		    "none of their options",
@@ -272,8 +281,13 @@ check_together(const struct options *o, const struct given *given,
 	if (given->delay && o->at != NULL)
 		mq_die(MQ_EXIT_USAGE, "--delay and --at exclude each other");
 	if (m->raw &&
-	    (m->headers.headers != NULL || m->wait || m->expires_ms > 0))
+	    (m->headers.headers != NULL || m->wait || m->expires_ms > 0 ||
+		m->attachments != NULL))
 		mq_die(MQ_EXIT_USAGE, "--raw messages have no headers");
+	if (m->attachments != NULL &&
+	    (count > 1 || o->framing != MQ_FRAME_WHOLE))
+		mq_die(MQ_EXIT_USAGE,
+		    "--attach is for one message; publish the others without");
 	if (given->unique && !given->key)
 		mq_die(MQ_EXIT_USAGE, "--unique needs a --key");
 	if (o->how.join && !given->queued && o->framing != MQ_FRAME_JSONL)
@@ -320,7 +334,8 @@ options_parse(
 	}
 	mq_option_rights(&o->shared,
 	    MQ_PUBLISHES | (o->durable ? MQ_WAITS : 0) |
-		(o->how.realtime ? MQ_TELLS : 0),
+		(o->how.realtime ? MQ_TELLS : 0) |
+		(o->message.attachments != NULL ? MQ_ATTACHES : 0),
 	    argv + optind, argc - optind);
 	if (optind == argc)
 		mq_die(MQ_EXIT_USAGE, "no queue given (try --help)");
@@ -347,6 +362,7 @@ options_use_layout(struct options *o, const struct mq_server *server)
 void
 options_free(struct options *o)
 {
+	attachments_free(&o->attachments);
 	mq_envelope_free(&o->message.headers);
 	mq_option_free(&o->shared);
 }

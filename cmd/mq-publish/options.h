@@ -5,6 +5,7 @@
 #ifndef PUBLISH_OPTIONS_H
 #define PUBLISH_OPTIONS_H
 
+#include "attachments.h"
 #include "message.h"
 #include "shared/options.h"
 
@@ -20,6 +21,7 @@ struct options {
 	bool set;	 /* the queue's attributes are changed */
 	struct mq_attributes attributes; /* of the queue, if it is made */
 	bool durable;
+	struct attachments attachments;
 	struct message_options message;
 	struct mq_publishing how; /* messages go out, but for when */
 };

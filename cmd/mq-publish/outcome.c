@@ -184,9 +184,18 @@ report(const struct outcome *o, unsigned long unknown)
 	    o->accepted == 1 ? "" : "s", more);
 }
 
+static void
+tell_refused(const struct outcome *o, unsigned long unknown)
+{
+	if (o->refused != NULL && o->accepted == 0 && unknown == 0 &&
+	    (o->full || o->joined + o->duplicates + o->stale + o->too_long > 0))
+		o->refused(o->refused_arg);
+}
+
 void
 outcome_end(const struct outcome *o, unsigned long unknown, int status)
 {
+	tell_refused(o, unknown);
 	report(o, unknown);
 	exit(status);
 }
@@ -218,6 +227,7 @@ outcome_finish(const struct outcome *o, bool quiet, bool verbose)
 	unsigned long refused = o->duplicates + o->stale + o->too_long;
 	const char *why = "another message has its key";
 
+	tell_refused(o, 0);
 	if (o->too_long > 0)
 		why = "it is longer than the queue's maxsize";
 	else if (o->stale > 0)

@@ -9,10 +9,13 @@
 #include "queue/publisher.h"
 #include "redis/durable.h"
 
-/* The caller sets the first three; the others are the module's own. */
+/* The caller sets the first five; the others are the module's own. */
 struct outcome {
 	const char *queue;
 	bool print_ids, collect_ids;
+	/* Called at the end if the server has taken none; NULL: not. */
+	void (*refused)(void *arg);
+	void *refused_arg;
 	unsigned long accepted, joined, duplicates, stale, too_long;
 	bool full;	   /* the queue took no more */
 	struct mq_buf ids; /* of the accepted, MQ_ID_LEN each, if collected */

@@ -22,6 +22,8 @@
 					* first of its ancestors */
 #define MQ_HEADER_COPY "Mq-Copy-Of" /* of a copy: the id that it came with */
 #define MQ_HEADER_DEST "Mq-Dest"    /* of one for the queue relay: its URL */
+#define MQ_HEADER_ATTACH                                                       \
+	"Mq-Attach" /* the set of its files; see queue/attach.h */
 
 /* The options of a message; the scripts of the queues obey those with a star. */
 #define MQ_HEADER_PRIORITY "Mq-Priority" /* * -100 to 100; none: 0 */

@@ -124,8 +124,58 @@ become_worker(const struct mq_worker_setup *setup, const struct mq_worker *w,
 	if (setup->no_core)
 		setrlimit(RLIMIT_CORE, &setup->core);
 	sigprocmask(SIG_SETMASK, mask, NULL);
+	if (w->before != NULL)
+		return 0;
 	execve(w->path, w->argv, w->envp);
 	return errno;
+}
+
+/* The arguments for /bin/sh, which runs a script without "#!"; allocated, but for those
+ * of the worker. */
+static char **
+shell_arguments(const struct mq_worker *w)
+{
+	char **argv;
+	size_t n;
+
+	for (n = 0; w->argv[n] != NULL; n++)
+		;
+	argv = mq_xcalloc(n + 3, sizeof(*argv));
+	argv[0] = mq_xstrdup("/bin/sh");
+	argv[1] = mq_xstrdup(w->path);
+	if (n > 1)
+		memcpy(argv + 2, w->argv + 1, (n - 1) * sizeof(*argv));
+	return argv;
+}
+
+/*
+ * In the child of fork(2), which has memory of its own, and may wait.  A handler of
+ * the parent would write into what is shared with it.
+ */
+static _Noreturn void
+prepare_and_become(const struct mq_worker_setup *setup,
+    const struct mq_worker *w, const sigset_t *mask)
+{
+	struct sigaction sa;
+	char **argv;
+	int sig, status;
+
+	for (sig = 1; sig < NSIG; sig++)
+		if (sigaction(sig, NULL, &sa) == 0 && sa.sa_handler != SIG_IGN)
+			signal(sig, SIG_DFL);
+	if (become_worker(setup, w, mask) != 0)
+		_exit(126);
+	signal(SIGPIPE, SIG_IGN);
+	status = w->before(w->arg);
+	if (status != -1)
+		_exit(status);
+	signal(SIGPIPE, SIG_DFL);
+	execve(w->path, w->argv, w->envp);
+	if (errno == ENOEXEC) {
+		argv = shell_arguments(w);
+		execve(argv[0], argv, w->envp);
+	}
+	_exit(126);
 }
 
 static pid_t
@@ -138,7 +188,13 @@ spawn_worker(const struct mq_worker_setup *setup, const struct mq_worker *w)
 	sigfillset(&all);
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &all, &old);
-	pid = vfork();
+	if (w->before != NULL) {
+		pid = fork();
+		if (pid == 0)
+			prepare_and_become(setup, w, &none);
+	} else {
+		pid = vfork();
+	}
 	if (pid == 0) {
 		failure = become_worker(setup, w, &none);
 		_exit(127);
@@ -158,18 +214,10 @@ static pid_t
 spawn_by_shell(const struct mq_worker_setup *setup, const struct mq_worker *w)
 {
 	struct mq_worker shell = *w;
-	char **argv;
-	size_t n;
+	char **argv = shell_arguments(w);
 	pid_t pid;
 	int failure;
 
-	for (n = 0; w->argv[n] != NULL; n++)
-		;
-	argv = mq_xcalloc(n + 3, sizeof(*argv));
-	argv[0] = mq_xstrdup("/bin/sh");
-	argv[1] = mq_xstrdup(w->path);
-	if (n > 1)
-		memcpy(argv + 2, w->argv + 1, (n - 1) * sizeof(*argv));
 	shell.path = argv[0];
 	shell.argv = argv;
 	pid = spawn_worker(setup, &shell);

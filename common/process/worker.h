@@ -54,6 +54,12 @@ struct mq_worker {
 	int errors;	 /* becomes fd 2; -1: ours */
 	int verbs;	 /* becomes fd 3 */
 	int answers;	 /* becomes fd 4 */
+	/* To be called in the process, with its descriptors, before it becomes
+	 * the command; may wait.  Returns -1, or the status with which the
+	 * process ends instead.  NULL: nothing.  If the command cannot be
+	 * executed then, the status is 126. */
+	int (*before)(void *arg);
+	void *arg;
 };
 
 /*

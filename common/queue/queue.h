@@ -32,8 +32,9 @@
 #include "settling.h"
 #include "stats.h"
 
-/* A script that runs, as its consumer tells once a second; see running.h. */
-struct mq_run;
+struct mq_right;
+
+/* Scripts that run, as their consumers tell once a second; see running.h. */
 struct mq_runs;
 
 /* A message that was handed out; see receipt-session.h. */
@@ -56,10 +57,10 @@ enum {
 	MQ_HAS_NEWS = 1 << 6,	    /* mq_publishing.realtime */
 	MQ_HAS_IDS = 1 << 7,	    /* of messages without a header, too */
 	MQ_HAS_TEXT = 1 << 8,	    /* other programs take payloads for UTF-8 */
-	MQ_HAS_CLAIMS = 1 << 9	    /* counted: one is a run, however it ends */
+	MQ_HAS_CLAIMS = 1 << 9,	    /* counted: one is a run, however it ends */
+	MQ_HAS_ATTACHMENTS = 1 << 10
 };
 
-struct mq_right;
 struct mq_layout {
 	const char *name;
 	unsigned has;	/* MQ_HAS_* */

@@ -22,7 +22,8 @@ enum {
 	MQ_LEASES = 1 << 9,
 	/* Besides the tools: only there, or only elsewhere. */
 	MQ_ON_CLUSTER = 1 << 10,
-	MQ_OFF_CLUSTER = 1 << 11
+	MQ_OFF_CLUSTER = 1 << 11,
+	MQ_ATTACHES = 1 << 12 /* files to what it publishes */
 };
 
 /*

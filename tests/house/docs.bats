@@ -221,7 +221,7 @@ statuses() {
 @test "docs: the environment of a script is documented, and nothing else" {
 	local name set documented
 
-	"$BUILD/mq-publish" -P 1=x -H 'X-Trace-Id: 7' \
+	"$BUILD/mq-publish" -P 1=x -H 'X-Trace-Id: 7' --attach a=/dev/null \
 		-H 'Traceparent: 00-1-2-00' q ''
 	set=$(env -i HOME="$HOME" MQ_URL="$MQ_URL" PATH="$PATH" \
 		"$BUILD/mq-consume" --drain q -- env |

@@ -499,6 +499,14 @@ mq_publish() {
 		ends 0
 		assert_output $'hosts\npasswd'
 		;;
+	'mq-publish --attach h=/etc/hosts --attach p=/etc/passwd files x')
+		ends 0
+		has files '1 0 0 0'
+		;;
+	"mq-consume -n 1 files -- sh -c 'wc -c \$MQ_ATTACH_DIR/*'")
+		ends 0
+		assert_line --regexp "$(wc -c </etc/hosts) .*/h"
+		;;
 	'find /etc -maxdepth 1 -type f -print0 | mq-publish -0 files')
 		ends 0
 		has files "$(find /etc -maxdepth 1 -type f | wc -l) 0 0 0"

@@ -196,6 +196,20 @@ unacked_are() {
 	redis config set acl-pubsub-default resetchannels >/dev/null
 }
 
+@test "acl: a publisher of attachments" {
+	is rmq || return 0
+	head -c 10 /dev/zero >"$T/file"
+	may mq-publish --attach a=b q
+	run_mq 0 mq-publish --attach a="$T/file" -k a q x
+	run_mq 1 mq-publish --attach a="$T/file" -k a q x
+	nothing_refused
+	for rule in '~mq::attach::*' +expire +persist +exists +srem +unlink; do
+		grep -qF -- "$rule" "$T/rules"
+	done
+	run_mq 0 mq-publish --print-acl q
+	refute_output --partial attach
+}
+
 @test "acl: a pause" {
 	own_mq mq-publish q 1
 	may mq-pause q
@@ -266,6 +280,9 @@ unacked_are() {
 		head -c 1100000 /dev/zero | own_mq mq-publish push
 		run_mq 0 mq-consume -n 1 push -- sh -c 'echo resend 1 >&3'
 		run_mq 0 mq-consume -n 1 push -- false
+		own_mq mq-publish --attach a="$T/judge" push x
+		run_mq 0 mq-consume -n 1 push -- sh -c 'cat "$MQ_ATTACH_DIR/a"'
+		eventually 10 no_attachments
 	fi
 	nothing_refused
 	# A duplicate with a key, and a walk by what is too late; one that somebody
@@ -282,6 +299,10 @@ unacked_are() {
 			+expire +hscan +zremrangebyscore '+pubsub|numsub' '~rsmq:push-rejected' '~rsmq:push-rejected:Q' '~rsmq:push-rejected:X*' \
 			"$(there)"
 	fi
+}
+
+no_attachments() {
+	[ "$(own redis keys 'mq::attach::*')" = "" ]
 }
 
 mq_resume() {
@@ -372,6 +393,23 @@ start_own() {
 	"$BUILD/$@" 3>&- >/dev/null 2>&1 &
 }
 
+# Of three sets, one is to expire, one not to, and one is gone.
+attached() {
+	local key keys n
+
+	echo >"$T/file"
+
+	for n in 1 2 3; do
+		"$BUILD/mq-publish" --attach a="$T/file" q "$n"
+	done
+	mapfile -t keys < <(redis --raw keys 'mq::attach::*::refs')
+	redis del "${keys[0]}" >/dev/null
+	redis expire "${keys[1]}" 3600 >/dev/null
+	key=$(redis --raw hkeys "${keys[2]}")
+	redis hdel "${keys[2]}" "$key" >/dev/null
+	redis hset "${keys[2]}" "$(printf %032d 1)" 1 >/dev/null
+}
+
 @test "acl: a cleaner" {
 	if is rmq; then
 		own_mq mq-publish -p 5 q 1 2 3
@@ -389,6 +427,9 @@ start_own() {
 		head -c 1100000 /dev/zero | own_mq mq-publish -d 1ms q
 	fi
 	own_mq mq-publish -d 1ms q due
+	if is rmq; then
+		own attached
+	fi
 	may mq-clean q
 	run_mq 0 mq-clean --dry-run
 	run_mq 0 mq-clean --attempts 1

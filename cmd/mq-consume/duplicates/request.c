@@ -50,7 +50,6 @@ make_copy(struct copy *copy, const struct copy_origin *from,
 	/* The special publishing registers the queue and counts the copy. */
 	copy->how = (struct mq_publishing){
 	    .when.said = true, .special = true, .limits = {-1, -1, -1, -1}};
-	mq_id_make(from->ids, (uint64_t)now_us, copy->id);
 	if (what->due_s > 0) {
 		copy->how.when.kind = MQ_WHEN_IN;
 		copy->how.when.ms = what->due_s * 1000;
@@ -176,13 +175,14 @@ publish_copy(struct request *q)
 {
 	struct copy copy = {0};
 	struct mq_buf why = {0};
-	bool can = make_copy(
-	    &copy, &q->context->origin, q->m, &q->what, q->layout, &why);
+	bool can;
 
+	memcpy(copy.id, q->id, sizeof(copy.id));
+	can = make_copy(
+	    &copy, &q->context->origin, q->m, &q->what, q->layout, &why);
 	if (can) {
 		q->step = REQUEST_SENT;
 		q->in_flight = true;
-		memcpy(q->id, copy.id, sizeof(q->id));
 		mq_ask_publish(request_async(q), q->layout, q->what.queue,
 		    &copy.how, copy.id, &copy.envelope, on_published, q);
 	} else {
@@ -191,6 +191,50 @@ publish_copy(struct request *q)
 	mq_envelope_free(&copy.envelope);
 	mq_buf_free(&why);
 	return can;
+}
+
+/* --- attachments ---------------------------------------------------------------- */
+
+static void
+on_attached(void *arg, const struct mq_answer *answer, long long there)
+{
+	struct request *q = arg;
+
+	if (!take_reply(q))
+		return;
+	if (answer == NULL)
+		fail_request(q, "dup failed - the connection was lost");
+	else if (answer->error != NULL)
+		fail_request(q, "dup failed - %s", answer->error);
+	else if (there == 0)
+		fail_request(q, "dup failed - its attachments are gone");
+	else if (q->m->lost)
+		fail_request(
+		    q, "dup failed - the lease of the message was lost");
+	else if (publish_copy(q))
+		return;
+	q->moved(q->arg);
+}
+
+/* If the message has files, the copy refers to them before anybody can see it.  What
+ * comes to nothing then is found by mq-clean.  False: the request has failed. */
+static bool
+begin_copy(struct request *q)
+{
+	const char *set = NULL;
+
+	if (q->m->envelope.headers != NULL)
+		set = mq_envelope_get(&q->m->envelope, MQ_HEADER_ATTACH);
+	mq_id_make(q->context->origin.ids, (uint64_t)mq_clock_unix_us(), q->id);
+	if (set == NULL)
+		return publish_copy(q);
+	if (q->remote != NULL || q->layout != q->context->origin.layout) {
+		fail_request(q, "dup failed - its attachments cannot go there");
+		return false;
+	}
+	q->in_flight = true;
+	mq_ask_attach(request_async(q), set, q->id, on_attached, q);
+	return true;
 }
 
 static void
@@ -213,7 +257,7 @@ on_exists(void *arg, const struct mq_answer *answer, long long exists)
 	else if (answer != NULL && q->m->lost)
 		fail_request(
 		    q, "dup failed - the lease of the message was lost");
-	else if (answer != NULL && publish_copy(q))
+	else if (answer != NULL && begin_copy(q))
 		return;
 	q->moved(q->arg);
 }

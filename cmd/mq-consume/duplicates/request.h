@@ -51,7 +51,7 @@ struct request {
 	struct remote *remote; /* NULL: our own server */
 	const struct mq_layout
 	    *layout;		/* of the queue; NULL: not resolved yet */
-	char id[MQ_ID_LEN + 1]; /* of the duplicate, when SENT */
+	char id[MQ_ID_LEN + 1]; /* of the duplicate, when ASKED */
 };
 
 /*

@@ -8,6 +8,7 @@
 #include <ev.h>
 
 #include "message/verdict.h"
+#include "mq-consume/attachments/attachments.h"
 #include "mq-consume/duplicates/requests.h"
 #include "mq-consume/inbox/inbox.h"
 #include "mq-consume/policy.h"
@@ -100,6 +101,7 @@ struct slots {
 	struct mq_children *children;
 	struct process *process;
 	struct duplicates *duplicates;
+	struct attachments *attachments;
 	const struct slots_events *events;
 	void *arg;
 	char *path; /* of the command, absolute */

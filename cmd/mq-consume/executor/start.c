@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/exit.h"
@@ -70,17 +71,51 @@ describe_run(const struct slot *s)
 	return info;
 }
 
+/* Starts the process of a run.  Returns 0, or an errno. */
+static int
+start_process(struct slot *s, const struct run_info *info, int input,
+    struct run *run, char **dir)
+{
+	struct process *p = s->slots->process;
+	int answers = input != -1 ? requests_open(&s->requests) : -1;
+
+	return process_start(p, info, input, answers, run, dir);
+}
+
+/* The same with the message's files. */
+static int
+start_with_files(struct slot *s, struct run_info *info, int input,
+    struct run *run, char **dir)
+{
+	struct attached a;
+	int error =
+	    attachments_begin(s->slots->attachments, slot_message(s), &a);
+
+	*dir = NULL;
+	if (error != 0) {
+		if (input != -1)
+			close(input);
+		return error;
+	}
+	info->files = a.dir;
+	info->before = attachments_fetch;
+	info->before_arg = &a;
+	error = start_process(s, info, input, run, dir);
+	attachments_begun(&a, error == 0);
+	return error;
+}
+
 /* Returns 0, or an errno. */
 static int
 start_command(struct slot *s, int input)
 {
 	struct slots *ss = s->slots;
-	const struct run_info info = describe_run(s);
+	struct run_info info = describe_run(s);
 	struct run run;
 	char *dir;
-	int answers = input != -1 ? requests_open(&s->requests) : -1;
-	int error =
-	    process_start(ss->process, &info, input, answers, &run, &dir);
+	bool files = info.id != NULL && attachments_wanted(slot_message(s));
+	int error = files ? start_with_files(s, &info, input, &run, &dir) :
+			    start_process(s, &info, input, &run, &dir);
 
 	if (dir != NULL) {
 		if (!ss->starving)

@@ -65,6 +65,7 @@ inbox_add(struct inbox *in, int queue, char *element, size_t len)
 void
 inbox_return(struct inbox *in, struct message *m)
 {
+	message_let_go(m, false);
 	mq_envelope_free(&m->envelope);
 	hold_message(in, m);
 }
@@ -77,6 +78,7 @@ inbox_forget(struct inbox *in, struct message *m)
 	TAILQ_REMOVE(&in->all, m, link);
 	TAILQ_REMOVE(&in->queues[m->queue].all, m, own);
 	equals_remove(m);
+	message_let_go(m, false);
 	mq_envelope_free(&m->envelope);
 	mq_buf_free(&m->header);
 	mq_buf_free(&m->result);
@@ -117,6 +119,8 @@ may_start(struct inbox *in, struct message *m)
 	const struct unpack_limits limits = {
 	    .named = in->runs || in->opt->framing == MQ_FRAME_JSONL,
 	    .ids = has & MQ_HAS_IDS,
+	    .files = has & MQ_HAS_ATTACHMENTS && in->opt->command != NULL &&
+		in->opt->batch == 0 && !in->opt->stream,
 	    .attempts = counts_crash ? in->opt->attempts : 0,
 	    .now_ms = server_ms(in),
 	    .tick = in->queues[m->queue].tick};

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "message/headers.h"
 #include "message/result.h"
 
 static void
@@ -38,6 +39,14 @@ unpack(struct message *m, const struct unpack_limits *limits,
 	m->attempts = mq_envelope_get_long(&m->envelope, MQ_HEADER_ATTEMPT, 0);
 	m->awaited = mq_result_wanted(&m->envelope);
 	take_id(m, limits->ids, ids);
+	if (!limits->files &&
+	    mq_envelope_get(&m->envelope, MQ_HEADER_ATTACH) != NULL) {
+		unfit->kind = UNFIT_FILES;
+		strlcpy(unfit->why,
+		    "it has attachments, which need a COMMAND for each message",
+		    sizeof(unfit->why));
+		return false;
+	}
 	if (mq_message_over(&m->envelope, limits->now_ms, limits->tick,
 		unfit->why, sizeof(unfit->why))) {
 		unfit->kind = UNFIT_EXPIRED;

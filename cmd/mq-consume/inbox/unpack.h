@@ -11,6 +11,7 @@
 struct unpack_limits {
 	bool named;	/* a raw message needs an id, too */
 	bool ids;	/* the layout has ids of its own */
+	bool files;	/* a run can have attachments */
 	int attempts;	/* runs after which the last one crashed; 0: no limit */
 	int64_t now_ms; /* the server's clock, unix ms */
 	int64_t tick;	/* of its queue */
@@ -20,6 +21,7 @@ struct unpack_limits {
 struct unfit {
 	enum {
 		UNFIT_HEADER,  /* unreadable */
+		UNFIT_FILES,   /* its attachments cannot go along */
 		UNFIT_EXPIRED, /* its time, or its last tick, is over */
 		UNFIT_CRASHED  /* the consumer of its last run died */
 	} kind;

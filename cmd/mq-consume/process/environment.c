@@ -22,7 +22,7 @@ is_ours(const char *variable)
 	static const char *const names[] = {
 	    "MQ_ID=", "MQ_QUEUE=", "MQ_BATCH=", "MQ_ATTEMPT=", "MQ_ATTEMPTS=",
 	    "MQ_WRITE=", "MQ_READ=", "MQ_HEADER_", "MQ_PARAM1=", "MQ_PARAM2=",
-	    "MQ_PARAM3=", "MQ_PARAM4=", "TRACEPARENT="};
+	    "MQ_PARAM3=", "MQ_PARAM4=", "TRACEPARENT=", "MQ_ATTACH_DIR="};
 	size_t i;
 
 	if (strncmp(variable, "RQ_", 3) == 0)
@@ -224,6 +224,8 @@ put_message(
 	put_string(text, "MQ_ID", run->id);
 	put_long(text, "MQ_ATTEMPT", run->attempts + 1);
 	put_string(text, "RQ_MSG_ID", run->id);
+	if (run->files != NULL)
+		put_string(text, "MQ_ATTACH_DIR", run->files);
 	put_urls(text, e, run);
 	put_long(text, "RQ_COUNT", run->attempts);
 	put_params(text, run->envelope);

@@ -20,6 +20,10 @@ struct run_info {
 	const char *id;	   /* of the message; NULL: batch or worker */
 	long attempts;	   /* runs before this one */
 	const struct mq_envelope *envelope;
+	const char *files; /* directory of its attachments; NULL: none */
+	/* As of process/worker.h. */
+	int (*before)(void *arg);
+	void *before_arg;
 	bool stamped; /* the header is only the id, and not in the envelope */
 };
 

@@ -187,6 +187,8 @@ process_start(struct process *p, const struct run_info *info, int input,
     int answers, struct run *run, char **dir)
 {
 	struct mq_worker w = {.argv = p->command.argv,
+	    .before = info->before,
+	    .arg = info->before_arg,
 	    .input = input,
 	    .output = -1,
 	    .errors = -1,

@@ -2,6 +2,7 @@
  * The rmq layout: one round of cleaning up, step by step.
  */
 #include "keys.h"
+#include "queue/attach.h"
 #include "layout.h"
 #include "redis/partial.h"
 #include "unlisted.h"
@@ -72,6 +73,18 @@ is_partial(const struct mq_redis *r)
 	return mq_partial_lost(r, 0) != NULL;
 }
 
+/* A user without the right to look at attachments has none to clean. */
+static int
+clean_attachments(struct rmq_cleaner *w)
+{
+	struct mq_redis *r = w->round.r;
+	long n;
+	int rv = mq_attach_sweep(r, NULL, w->how->dry_run, &n);
+
+	w->out->orphans += n;
+	return rv == -1 && mq_redis_lost(r) ? -1 : 0;
+}
+
 /*
  * The dead first: that leaves fewer keys to look through, and what they had
  * is known again then.
@@ -97,6 +110,8 @@ take_steps(struct rmq_cleaner *w)
 		rv = rmq_due(w);
 	if (rv == 0 && !is_partial(r))
 		rv = rmq_repair(w);
+	if (rv == 0 && w->how->all && !is_partial(r))
+		rv = clean_attachments(w);
 	if (rv == 0 && !w->how->dry_run)
 		rv = rmq_cleaner_send_counts(w);
 	return rv == 0 ? mq_round_end(&w->round) : rv;

@@ -52,7 +52,7 @@ rmq_result(
 const struct mq_layout mq_layout_rmq = {
     .name = "rmq",
     .has = MQ_HAS_KEYS | MQ_HAS_GROUPS | MQ_HAS_TICKS | MQ_HAS_LOW_PRIORITY |
-	MQ_HAS_RESULTS,
+	MQ_HAS_RESULTS | MQ_HAS_ATTACHMENTS,
     .rights = rmq_rights,
     .side = &rmq_side,
     .queue_error = rmq_queue_error,

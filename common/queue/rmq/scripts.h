@@ -5,9 +5,9 @@
 #include "redis/command.h"
 
 extern const struct mq_script rmq_script_ack, rmq_script_ack_equal,
-    rmq_script_adopt, rmq_script_arrive, rmq_script_check_locks,
-    rmq_script_claim, rmq_script_count_claimable, rmq_script_delete,
-    rmq_script_due, rmq_script_exchange, rmq_script_finish,
+    rmq_script_adopt, rmq_script_arrive, rmq_script_attach,
+    rmq_script_check_locks, rmq_script_claim, rmq_script_count_claimable,
+    rmq_script_delete, rmq_script_due, rmq_script_exchange, rmq_script_finish,
     rmq_script_give_back, rmq_script_held, rmq_script_lapsed, rmq_script_lead,
     rmq_script_leave, rmq_script_look, rmq_script_mark, rmq_script_move,
     rmq_script_oldest, rmq_script_orphan, rmq_script_outgoing,

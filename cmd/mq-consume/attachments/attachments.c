@@ -1,0 +1,210 @@
+#include "attachments.h"
+
+#include <sys/wait.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/exit.h"
+#include "base/syscall.h"
+#include "base/xalloc.h"
+#include "message/headers.h"
+#include "process/worker.h"
+#include "queue/attach.h"
+
+bool
+attachments_wanted(const struct message *m)
+{
+	return m->envelope.headers != NULL &&
+	    mq_envelope_get(&m->envelope, MQ_HEADER_ATTACH) != NULL;
+}
+
+static char *
+make_dir(void)
+{
+	const char *tmp = getenv("TMPDIR");
+	char *dir = mq_xasprintf(
+	    "%s/mq-attach.XXXXXX", tmp != NULL && *tmp == '/' ? tmp : "/tmp");
+
+	if (mkdtemp(dir) != NULL)
+		return dir;
+	free(dir);
+	return NULL;
+}
+
+int
+attachments_begin(
+    struct attachments *room, struct message *m, struct attached *a)
+{
+	int fds[2], error;
+
+	*a = (struct attached){.room = room,
+	    .set = mq_envelope_get(&m->envelope, MQ_HEADER_ATTACH),
+	    .id = m->id,
+	    .dir = make_dir()};
+	if (a->dir == NULL)
+		return errno;
+	if (pipe2(fds, O_CLOEXEC) == -1) {
+		error = errno;
+		(void)rmdir(a->dir);
+		free(a->dir);
+		return error;
+	}
+	message_let_go(m, false);
+	a->keeper = fds[0];
+	m->keeper = fds[1];
+	return 0;
+}
+
+void
+attachments_begun(struct attached *a, bool started)
+{
+	if (!started)
+		(void)rmdir(a->dir);
+	close(a->keeper);
+	free(a->dir);
+}
+
+/* --- the keeper ------------------------------------------------------------- */
+
+static int
+remove_one(const char *path, const struct stat *st, int type, struct FTW *where)
+{
+	(void)st, (void)type, (void)where;
+	(void)remove(path);
+	return 0;
+}
+
+/* Until the consumer has forgotten the message, or has died; whether the message is
+ * done. */
+static bool
+wait_for_end(int fd)
+{
+	bool done = false;
+	char word;
+	ssize_t n;
+
+	while ((n = read(fd, &word, 1)) != 0)
+		done |= n == 1;
+	return done;
+}
+
+static void
+release_set(const struct attached *a)
+{
+	struct mq_redis r;
+
+	/* What fails here is left to mq-clean. */
+	if (mq_redis_open(&r, a->room->server) == 0)
+		(void)mq_attach_release(&r, a->set, a->id);
+	mq_redis_close(&r);
+}
+
+/* Has no descriptor of the consumer, whose other pipes would not end else. */
+static _Noreturn void
+run_keeper(const struct attached *a)
+{
+	const int ignored[] = {SIGINT, SIGTERM, SIGHUP, SIGPIPE};
+	int null = open("/dev/null", O_RDWR);
+	bool done;
+	size_t i;
+
+	for (i = 0; i < sizeof(ignored) / sizeof(ignored[0]); i++)
+		signal(ignored[i], SIG_IGN);
+	(void)dup2(a->keeper, 0);
+	(void)dup2(null, 1);
+	(void)dup2(null, 2);
+	(void)dup2(null, 3);
+	(void)dup2(null, 4);
+	for (i = 5; mq_close_from(5, 0) == -1 && i < 65536; i++)
+		close((int)i);
+	if (chdir("/") == -1)
+		_exit(1);
+	done = wait_for_end(0);
+	(void)nftw(a->dir, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+	if (done)
+		release_set(a);
+	_exit(0);
+}
+
+/* Nobody's child, or the command would have one that it does not know of. */
+static bool
+start_keeper(const struct attached *a)
+{
+	pid_t pid = fork();
+	int status = -1;
+
+	if (pid == 0) {
+		setsid();
+		pid = fork();
+		if (pid == 0)
+			run_keeper(a);
+		_exit(pid == -1);
+	}
+	while (pid != -1 && waitpid(pid, &status, 0) == -1 && errno == EINTR)
+		;
+	return status == 0;
+}
+
+/* --- fetching --------------------------------------------------------------- */
+
+/* One line on a descriptor of the worker. */
+static void
+write_line(int fd, const char *verb, const char *text)
+{
+	char *line = mq_xasprintf("%sattachments: %s\n", verb, text), *p;
+
+	for (p = line; p[1] != '\0'; p++)
+		if ((unsigned char)*p < ' ' || *p == 0x7f)
+			*p = '?';
+	/* Nobody reads it if the consumer has died. */
+	if (write(fd, line, strlen(line)) == -1)
+		_exit(MQ_EXIT_AGAIN);
+	free(line);
+}
+
+/* Missing files will be missing in the next run, too; all else may pass. */
+static int
+fetch_files(const struct attached *a, struct mq_buf *why)
+{
+	int dir = open(a->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC), rv;
+	struct mq_redis r;
+
+	if (dir == -1) {
+		mq_buf_printf(why, "%s: %s", a->dir, strerror(errno));
+		return -1;
+	}
+	rv = mq_redis_open(&r, a->room->server);
+	if (rv == 0)
+		rv = mq_attach_fetch(&r, a->set, a->id, dir, why);
+	if (rv == -1)
+		mq_buf_addstr(why, r.error);
+	mq_redis_close(&r);
+	close(dir);
+	return rv;
+}
+
+int
+attachments_fetch(void *attached)
+{
+	const struct attached *a = attached;
+	struct mq_buf why = {0};
+	int rv = -1;
+
+	if (start_keeper(a))
+		rv = fetch_files(a, &why);
+	else
+		mq_buf_addstr(&why, "no process to keep them");
+	if (rv == 1)
+		write_line(MQ_WORKER_WRITE, "err ", mq_buf_str(&why));
+	else if (rv == -1)
+		write_line(STDERR_FILENO, "mq-consume: ", mq_buf_str(&why));
+	mq_buf_free(&why);
+	return rv == 0 ? -1 : rv == 1 ? 0 : MQ_EXIT_AGAIN;
+}

@@ -1,0 +1,66 @@
+/*
+ * Attachments: files that belong to a message, in the layout rmq.  The messages that
+ * refer to a set of files name it in MQ_HEADER_ATTACH, and the set knows their ids.
+ *
+ * A file is in the server as chunks of 1 MiB, so no command is longer and neither side
+ * has more of it in memory.  Until mq_attach_keep() all keys of a set expire after an
+ * hour; from then on they stay until the last message that refers to them has ended.
+ * So a crash leaves keys without a message, and never a message without its files:
+ * the former expire, or mq-clean lets them expire.
+ *
+ * All functions wait.  Unless they say otherwise they return 0, or -1 with the error
+ * in struct mq_redis.
+ */
+#ifndef MQ_ATTACH_H
+#define MQ_ATTACH_H
+
+#include "base/id.h"
+#include "base/names.h"
+#include "redis/connection.h"
+
+/* Why no attachment can have this name, constant text; NULL: it can.  A good one is
+ * the name of a file in any directory. */
+const char *mq_attach_name_error(const char *name);
+
+/* A set that is being made.  Starts zeroed but for redis. */
+struct mq_attach {
+	struct mq_redis *redis;
+	char set[MQ_ID_LEN + 1]; /* for the header */
+	long long chunks;	 /* so far */
+	double renewed_s;	 /* when their hour began, CLOCK_MONOTONIC */
+};
+
+void mq_attach_begin(struct mq_attach *);
+/* Adds what can be read from a descriptor.  An error of read(2) has the status
+ * MQ_EXIT_IO. */
+int mq_attach_add(struct mq_attach *, const char *name, int fd);
+/* To be called before the message becomes visible. */
+int mq_attach_keep(struct mq_attach *, const char *id);
+
+/*
+ * Writes the files of a set into a directory, and notes that the message refers to
+ * it.  Returns 1 with *why if there are none, or some are not what was published: no
+ * retry helps; -1 also if a file cannot be written.
+ */
+int mq_attach_fetch(struct mq_redis *, const char *set, const char *id, int dir,
+    struct mq_buf *why);
+
+/* A message has ended: the last one of a set takes the files with it. */
+int mq_attach_release(struct mq_redis *, const char *set, const char *id);
+
+/*
+ * Lets sets expire in an hour to which no message refers any more, whoever has ended
+ * the last one; *n is how many.  ended: only those to which these references were,
+ * which mq_attach_note() has noted of a queue before its messages were removed, and
+ * which need not be an hour old; NULL: all.
+ */
+int mq_attach_sweep(
+    struct mq_redis *, const struct mq_names *ended, bool dry_run, long *n);
+int mq_attach_note(struct mq_redis *, const char *queue, struct mq_names *);
+
+/* The command by which another message comes to refer to a set, or, with made, the
+ * first: the reply is the integer 1, or 0 when the set is gone. */
+void mq_attach_refer(
+    struct mq_command *, const char *set, const char *id, bool made);
+
+#endif

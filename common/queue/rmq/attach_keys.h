@@ -1,0 +1,32 @@
+/* The keys of attachments, and commands on all of a set; see attach_keys.c.  For this
+ * folder only.  Errors are as in redis/ask.h. */
+#ifndef MQ_RMQ_ATTACH_KEYS_H
+#define MQ_RMQ_ATTACH_KEYS_H
+
+#include "redis/ask.h"
+
+#define RMQ_ATTACH_SETS "mq::attach::sets"
+/* How long keys of attachments live without a message, in seconds. */
+#define RMQ_ATTACH_S "3600"
+/* Bytes of all chunks of a file but the last. */
+#define RMQ_ATTACH_CHUNK (1LL << 20)
+
+/* Appends a key of a set. */
+void rmq_attach_key(struct mq_command *, const char *set, const char *what);
+/* SADD or SREM; or, with NULL, SCARD. */
+void rmq_attach_sets(struct mq_command *, const char *verb, const char *set);
+
+/* EXISTS, PTTL, PERSIST, EXPIRE (RMQ_ATTACH_S) or UNLINK: of one key, or of n chunks; *done
+ * (there may be NULL) is how many were there, and had it done to them. */
+int rmq_attach_one(struct mq_redis *, const char *set, const char *verb,
+    const char *what, long long *done);
+int rmq_attach_each(struct mq_redis *, const char *set, const char *verb,
+    long long n, long long *done);
+
+/* The files, as HGETALL has them, and how many chunks they have together. */
+redisReply *rmq_attach_files(
+    struct mq_redis *, const char *set, long long *chunks);
+/* Removes the files of a set to which no message refers. */
+int rmq_attach_remove(struct mq_redis *, const char *set);
+
+#endif

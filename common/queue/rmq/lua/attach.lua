@@ -1,0 +1,26 @@
+-- Note that a message refers to a set of attachments.
+--
+--   KEYS  the ids of the messages that refer to it, a hash
+--   ARGV  the id of the message; 'new', or ''
+--   reply 1, or 0 and nothing done when the set is gone
+--
+-- 'new' makes the set, for an hour: its publisher takes that limit away before the
+-- message is there.  A set that was about to expire stays.
+--
+-- A crash before: nothing has happened.  After: the set stays until the message
+-- ends, or mq-clean finds no such message.
+
+local call, time = redis.call, redis.call('TIME')
+local new = ARGV[2] == 'new'
+
+if not new and call('EXISTS', KEYS[1]) == 0 then
+  return 0
+end
+call('HSET', KEYS[1], ARGV[1],
+  string.format('%.0f', time[1] * 1000 + math.floor(time[2] / 1000)))
+if new then
+  call('EXPIRE', KEYS[1], 3600)
+else
+  call('PERSIST', KEYS[1])
+end
+return 1

@@ -1,0 +1,320 @@
+# mq-publish --attach: files that belong to a message, from the publisher to its end.
+# topologies: cluster
+load ../helpers/common
+
+setup_file() {
+	server_start
+}
+
+teardown_file() {
+	server_stop
+}
+
+setup() {
+	common_setup
+	export TMPDIR=$T/tmp
+	mkdir "$TMPDIR"
+	head -c 2500000 /dev/urandom >"$T/big"
+	echo 'small one' >"$T/small"
+	: >"$T/empty"
+	# Says what it got.
+	script files <<-'E'
+		[ "$(stat -c %a "$MQ_ATTACH_DIR")" = 700 ] || exit 1
+		(cd "$MQ_ATTACH_DIR" && sha256sum -- *)
+	E
+}
+
+teardown() {
+	common_teardown
+}
+
+publish() {
+	run_mq 0 mq-publish "$@"
+}
+
+consume() {
+	run_mq 0 mq-consume --drain "$@"
+}
+
+# keys [WHAT]: those of attachments.
+keys() {
+	redis --raw keys "mq::attach::*${1-}" | sort
+}
+
+# No file is left, here or at the server.
+nothing_left() {
+	[ -z "$(keys)$(ls -A "$TMPDIR")" ]
+}
+
+# the set of the only message with attachments
+set_id() {
+	keys ::refs | sed 's/.*{\(.*\)}.*/\1/'
+}
+
+# ttls: of all keys but the list of sets, each once.
+ttls() {
+	local key
+
+	for key in $(keys | grep -v ::sets); do
+		redis --raw ttl "$key"
+	done | sort -u
+}
+
+stays() {
+	[ "$(ttls)" = -1 ]
+}
+
+# All expire within an hour.
+expires() {
+	local ttl
+
+	for ttl in $(ttls); do
+		((ttl > 3500 && ttl <= 3600)) || return 1
+	done
+}
+
+# The references are an hour old.
+age() {
+	local key id
+
+	for key in $(keys ::refs); do
+		for id in $(redis --raw hkeys "$key"); do
+			redis hset "$key" "$id" "$(($(date +%s%3N) - 3600001))" >/dev/null
+		done
+	done
+}
+
+@test "attach: a worker finds the files as they were" {
+	publish --attach big="$T/big" --attach "a b=$T/small" --attach e="$T/empty" q <<<payload
+	# No command is longer than a chunk.
+	assert_equal "$(keys | grep -cE '::[0-9]+$')" 4
+	stays
+	consume q -- "$T/files"
+	assert_line "$(sha256sum <"$T/big" | cut -d' ' -f1)  big"
+	assert_line "$(sha256sum <"$T/empty" | cut -d' ' -f1)  e"
+	eventually 10 nothing_left
+}
+
+@test "attach: a name is that of a file, once" {
+	for name in '' . .. .a a/b ../a "$(printf %0256d 1)"; do
+		run_mq 64 mq-publish --attach "$name=$T/small" q x
+		[[ $stderr = "mq-publish: --attach: $name: "* ]]
+	done
+	run_mq 64 mq-publish --attach "$T/small" q x
+	run_mq 64 mq-publish --attach a="$T/small" --attach a="$T/big" q x
+	run_mq 64 mq-publish --attach a="$T/small" q x y
+	run_mq 64 mq-publish -l --attach a="$T/small" q
+	run_mq 64 mq-publish --raw --attach a="$T/small" q x
+	run_mq 74 mq-publish --attach a="$T/small" --attach b="$T/none" q x
+	run_mq 74 mq-publish --attach a="$T" q x
+	nothing_left
+	publish --attach "$(printf %0255d 1)=$T/small" q x
+}
+
+@test "attach: files that are missing or damaged reject the message" {
+	publish --attach a="$T/big" gone x
+	redis del "mq::attach::{$(set_id)}::1" >/dev/null
+	consume gone -- "$T/files"
+	[[ $stderr = *"rejected: attachments: a is incomplete or damaged"* ]]
+	redis flushall >/dev/null
+	publish --attach a="$T/big" changed x
+	redis setrange "mq::attach::{$(set_id)}::1" 7 changed >/dev/null
+	consume changed -- "$T/files"
+	[[ $stderr = *"rejected: attachments: a is incomplete or damaged"* ]]
+	redis del "mq::attach::{$(set_id)}::refs" >/dev/null
+	run_mq 0 mq-return changed
+	consume changed -- "$T/files"
+	[[ $stderr = *"rejected: attachments: they are gone"* ]]
+	eventually 5 test -z "$(ls -A "$TMPDIR")"
+}
+
+@test "attach: a list that others have changed names no other file" {
+	publish --attach a="$T/small" q x
+	redis hset "mq::attach::{$(set_id)}::files" ../b "0 1 $(printf %064d 0)" >/dev/null
+	consume q -- "$T/files"
+	[[ $stderr = *"rejected: attachments: their list makes no sense"* ]]
+	[ ! -e "$TMPDIR/b" ]
+}
+
+@test "attach: they stay until the message is done" {
+	publish --attach a="$T/small" q x
+	run_mq 0 mq-consume -n 1 q -- sh -c 'echo resend 0 >&3'
+	stays
+	run_mq 0 mq-consume -n 1 q -- sh -c 'cat "$MQ_ATTACH_DIR/a"; exit 1'
+	assert_output 'small one'
+	stays
+	run_mq 0 mq-return q
+	run_mq 0 mq-consume -n 1 --push p q -- sh -c 'echo push >&3'
+	eventually 10 state_is p "1 0 0 0 0"
+	eventually 5 test -z "$(ls -A "$TMPDIR")"
+	stays
+	consume p -- "$T/files"
+	assert_line "$(sha256sum <"$T/small" | cut -d' ' -f1)  a"
+	eventually 10 nothing_left
+}
+
+@test "attach: of duplicates, the last one takes them along" {
+	publish to x
+	run_mq 0 mq-consume -n 1 to
+	publish --attach a="$T/small" q x
+	run_mq 0 mq-consume -n 1 q -- sh -c '
+		echo dup 0-X-to >&3; read -r answer <&4
+		case $answer in ok*) echo done >&3 ;; *) echo "err $answer" >&3; esac'
+	eventually 10 test -z "$(ls -A "$TMPDIR")"
+	state_is to "1 0 0 0 0"
+	eventually 10 has_references 1
+	stays
+	consume to -- "$T/files"
+	assert_line "$(sha256sum <"$T/small" | cut -d' ' -f1)  a"
+	eventually 10 nothing_left
+}
+
+has_references() {
+	[ "$(redis hlen "$(keys ::refs)")" = "$1" ]
+}
+
+@test "attach: no duplicate goes where they are not" {
+	publish --attach a="$T/small" q x
+	run_mq 0 mq-consume -n 1 q -- sh -c "
+		echo 'dup 0-X-$MQ_URL?queue=q' >&3; read -r answer <&4; echo \"\$answer\"; echo done >&3"
+	[[ $output = "fail "* ]]
+}
+
+@test "attach: a consumer that is killed loses none, and leaves none here" {
+	publish --attach a="$T/small" q x
+	start_mq mq-consume --tag one q -- sh -c 'echo >"$MQ_ATTACH_DIR/more"; mkdir "$MQ_ATTACH_DIR/d"; : >"$T/runs"; sleep 100'
+	eventually 10 test -e "$T/runs"
+	[ -n "$(ls -A "$TMPDIR")" ]
+	kill -KILL "$pid"
+	wait "$pid" || true
+	eventually 10 is_empty "$TMPDIR"
+	stays
+	redis del "$(connections | sed 's/.*/rmq::connection::&::heartbeat/')" >/dev/null
+	run_mq 0 mq-clean
+	consume q -- "$T/files"
+	assert_line "$(sha256sum <"$T/small" | cut -d' ' -f1)  a"
+	eventually 10 nothing_left
+}
+
+is_empty() {
+	[ -z "$(ls -A "$1")" ]
+}
+
+@test "attach: a publisher that is killed leaves what expires" {
+	mkfifo "$T/fifo"
+	start_mq mq-publish --attach a="$T/small" --attach f="$T/fifo" q x
+	exec 7<>"$T/fifo"
+	head -c 1500000 /dev/zero >&7
+	eventually 10 has_chunks 2
+	kill -KILL "$pid"
+	wait "$pid" || true
+	exec 7>&-
+	expires
+	state_is q "0 0 0 0 0"
+}
+
+has_chunks() {
+	[ "$(keys | grep -cE '::[0-9]+$')" = "$1" ]
+}
+
+@test "attach: a message that is refused leaves none" {
+	publish -k key q x
+	run_mq 1 mq-publish -k key --attach a="$T/small" q x
+	nothing_left
+	run_mq 75 mq-publish --max-length 1 --attach a="$T/small" q x
+	nothing_left
+}
+
+@test "attach: mq-clean lets those expire that a Go program has acked" {
+	publish --attach a="$T/big" go x
+	publish --attach b="$T/small" stays x
+	redis del "$(redis --raw keys 'rmq::queue::*go*::ready')" >/dev/null
+	# A message may be about to be published.
+	run_mq 0 mq-clean
+	stays
+	age
+	run_mq 0 mq-clean --dry-run
+	stays
+	run_mq 0 mq-clean
+	assert_equal "$(for key in $(keys ::files); do
+		redis --raw hkeys "$key"
+		(($(redis ttl "$key") > 0)) && echo expires
+	done | xargs)" "$(for key in $(keys ::files); do
+		redis --raw hkeys "$key" | sed 's/a/a expires/'
+	done | xargs)"
+	consume stays -- "$T/files"
+	assert_line "$(sha256sum <"$T/small" | cut -d' ' -f1)  b"
+	# What has expired is forgotten.
+	redis del "$(keys ::refs)" >/dev/null
+	run_mq 0 mq-clean
+	eventually 10 nothing_left
+}
+
+@test "attach: mq-clean sees a message wherever it is" {
+	publish --attach a="$T/small" -d 1h delayed x
+	publish --attach a="$T/small" -p 5 priority x
+	publish --attach a="$T/small" rejected x
+	consume rejected -- false
+	publish --attach a="$T/small" unacked x
+	start_mq mq-consume unacked -- sh -c ': >"$T/runs"; sleep 100'
+	eventually 10 test -e "$T/runs"
+	age
+	run_mq 0 mq-clean
+	stays
+	stop_mq
+	# One that was missed is seen by the next walk.
+	for key in $(keys | grep -v ::sets); do
+		redis expire "$key" 3600 >/dev/null
+	done
+	run_mq 0 mq-clean
+	stays
+	for key in $(keys | grep -v ::sets); do
+		redis expire "$key" 3600 >/dev/null
+	done
+	run_mq 0 mq-consume -n 1 unacked -- sh -c 'exit 1'
+	assert_equal "$(ttls | grep -c '^-1$')" 1
+}
+
+@test "attach: mq-purge lets them expire" {
+	publish --attach a="$T/big" q x
+	publish --attach a="$T/small" q y
+	publish --attach a="$T/small" stays x
+	run_mq 0 mq-purge --force --match y --ready q
+	assert_equal "$(ttls | grep -c -- '^-1$')" 1
+	assert_equal "$(for key in $(keys ::refs); do redis ttl "$key"; done | grep -c '^3')" 1
+	run_mq 0 mq-purge --force --all q
+	assert_equal "$(for key in $(keys ::refs); do redis ttl "$key"; done | grep -c '^3')" 2
+	publish --attach a="$T/small" gone y
+	run_mq 0 mq-purge --force --delete-queue gone
+	assert_equal "$(for key in $(keys ::refs); do redis ttl "$key"; done | grep -c '^3')" 3
+	consume stays -- "$T/files"
+	assert_line "$(sha256sum <"$T/small" | cut -d' ' -f1)  a"
+}
+
+@test "attach: only a command for each message gets them" {
+	publish --attach a="$T/small" q x
+	for how in '' '-l' '--batch 2 -- cat' '--stream -- cat'; do
+		# shellcheck disable=SC2086 # these are words
+		run_mq 0 mq-consume --drain q $how
+		[[ $stderr = *"rejected: it has attachments, which need a COMMAND for each message"* ]]
+		run_mq 0 mq-return q
+	done
+	stays
+	run_mq 64 mq-publish -L rsmq --attach a="$T/small" q x
+	[[ $stderr = *"the layout rsmq has no attachments" ]]
+}
+
+@test "attach: neither side needs more memory for more" {
+	[[ $BUILD != *address* ]] || skip "the sanitizer keeps what is freed"
+	head -c 150000000 /dev/zero >"$T/huge"
+	run python3 - "$BUILD" "$T/huge" <<-'E'
+		import resource, subprocess, sys
+		build, huge = sys.argv[1:]
+		subprocess.run([build + "/mq-publish", "--attach", "h=" + huge, "q", "x"], check=True)
+		subprocess.run([build + "/mq-consume", "-n", "1", "q", "--", "sh", "-c",
+		                'cmp "$MQ_ATTACH_DIR/h" ' + huge], check=True)
+		print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss < 40000)
+	E
+	assert_output True
+	eventually 10 nothing_left
+}
