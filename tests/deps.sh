@@ -11,7 +11,7 @@ set -u
 packages() {
 	case $1 in
 	build) echo gcc libc6-dev make pkg-config libhiredis-dev libbsd-dev \
-		libev-dev libjansson-dev ;;
+		libev-dev libjansson-dev libmd-dev ;;
 	tls) echo libssl-dev openssl ;;
 	run) echo redis-server redis-tools ;;
 	test) echo bats bats-assert bats-support libcmocka-dev python3 perl \
@@ -55,7 +55,8 @@ have() {
 	libc6-dev) header stdio.h ;;
 	pkg-config) program "${PKG_CONFIG:-pkg-config}" ;;
 	libhiredis-dev) library hiredis ;;
-	libbsd-dev) library libbsd-overlay && library libmd ;;
+	libbsd-dev) library libbsd-overlay ;;
+	libmd-dev) library libmd ;;
 	libev-dev) library libev || header ev.h ;;
 	libjansson-dev) library jansson ;;
 	libssl-dev) library libssl ;;
