@@ -217,9 +217,60 @@ has_chunks() {
 	[ "$(keys | grep -cE '::[0-9]+$')" = "$1" ]
 }
 
+# killed_at N COMMAND...: each of its processes dies before it sends the Nth time.
+# False: none did.
+killed_at() {
+	strace -f -qq -o "$T/trace" -e trace=sendto,write \
+		-e inject=sendto,write:signal=KILL:when="$1" "${@:2}" >/dev/null 2>&1 || true
+	grep -q 'killed by SIGKILL' "$T/trace"
+}
+
+# A message that is there has its files; what else there is expires in an hour.
+sound() {
+	redis --raw keys '*::ready' | grep -q . || {
+		age
+		run_mq 0 mq-clean
+		expires
+	}
+	run_mq 0 mq-consume --drain q -- "$T/files"
+	[[ $stderr != *rejected* ]]
+}
+
+@test "attach: a publisher that is killed at any step" {
+	no_cluster "its steps are the same, and take far longer"
+	for ((n = 1; n < 60; n++)); do
+		redis flushall >/dev/null
+		killed_at "$n" "$BUILD/mq-publish" --attach a="$T/big" q x || break
+		sound
+	done
+	# It has sent, one by one, more than its chunks.
+	((n > 8 && n < 60))
+	stays
+}
+
+@test "attach: a consumer and its processes that are killed at any step" {
+	no_cluster "its steps are the same, and take far longer"
+	for ((n = 1; n < 60; n++)); do
+		redis flushall >/dev/null
+		publish --attach a="$T/big" q x
+		killed_at "$n" "$BUILD/mq-consume" --drain q -- "$T/files" || break
+		for c in $(connections); do
+			redis del "rmq::connection::${c}::heartbeat" >/dev/null
+		done
+		run_mq 0 mq-clean
+		"$BUILD/mq-return" -q q || true
+		sound
+	done
+	((n > 8 && n < 60))
+	eventually 10 is_empty "$TMPDIR"
+}
+
 @test "attach: a message that is refused leaves none" {
 	publish -k key q x
 	run_mq 1 mq-publish -k key --attach a="$T/small" q x
+	nothing_left
+	run_mq 0 mq-publish -k w --unique queued q x
+	run_mq 0 mq-publish -k w --unique queued --coalesce --attach a="$T/small" q x
 	nothing_left
 	run_mq 75 mq-publish --max-length 1 --attach a="$T/small" q x
 	nothing_left
@@ -300,6 +351,8 @@ has_chunks() {
 		run_mq 0 mq-return q
 	done
 	stays
+	# On a cluster that layout needs a namespace.
+	[ "${TOPOLOGY-}" != cluster ] || return 0
 	run_mq 64 mq-publish -L rsmq --attach a="$T/small" q x
 	[[ $stderr = *"the layout rsmq has no attachments" ]]
 }

@@ -148,12 +148,12 @@ mq_attach_keep(struct mq_attach *a, const char *id)
 	mq_attach_refer(&c, a->set, id, true);
 	if (mq_call_number(r, &c, &done) == -1)
 		return -1;
-	/* From here on a cleaner finds the set. */
+	/* From here on a cleaner finds the set, and lets all of it expire. */
 	rmq_attach_sets(&c, "SADD", a->set);
 	if (mq_call_done(r, &c) == -1 ||
+	    rmq_attach_one(r, a->set, "PERSIST", "refs", &refs) == -1 ||
 	    rmq_attach_each(r, a->set, "PERSIST", a->chunks, &chunks) == -1 ||
-	    rmq_attach_one(r, a->set, "PERSIST", "files", &files) == -1 ||
-	    rmq_attach_one(r, a->set, "PERSIST", "refs", &refs) == -1)
+	    rmq_attach_one(r, a->set, "PERSIST", "files", &files) == -1)
 		return -1;
 	if (chunks != a->chunks || files != 1 || refs != 1)
 		return mq_redis_fail(r, MQ_EXIT_AGAIN,
