@@ -870,6 +870,8 @@ poison_round() {
 	for name in $(connections); do
 		expire "$name"
 	done
+	# There that of the cleaner in charge lasts as long as the heartbeat would have.
+	[ "${TOPOLOGY-}" != cluster ] || redis del "${LAYOUT:-rmq}::cleaning" >/dev/null
 }
 
 died_or_done() {

@@ -358,11 +358,11 @@ print(max(sum(map(wide, line.rstrip("\n"))) for line in sys.stdin))'
 	for state in ready rejected delayed unacked; do
 		run_mq 0 mq-stats --list $state jobs
 		[ "${#lines[@]}" = "$((1 + $(redis --raw eval 'local n = 0
-			for _, k in ipairs(redis.call("KEYS", "*[[]jobs]::" .. ARGV[1])) do
+			for _, k in ipairs(redis.call("KEYS", "*?jobs?::" .. ARGV[1])) do
 				n = n + (redis.call("TYPE", k).ok == "zset" and
 					redis.call("ZCARD", k) or redis.call("LLEN", k))
 			end
-			return n' 0 $state)))" ]
+			return n' 0 $state | awk '{n += $1} END {print n}')))" ]
 		assert [ "$(widths <<<"$output")" -le 80 ]
 		for width in 40 80 120; do
 			on_terminal $width --list $state jobs
