@@ -230,7 +230,7 @@ sound() {
 	redis --raw keys '*::ready' | grep -q . || {
 		age
 		run_mq 0 mq-clean
-		expires
+		expires || { echo "at $n"; for k in $(keys); do echo "$k $(redis ttl "$k") $(redis hgetall "$k" 2>/dev/null)"; done; tail -4 "$T/trace"; false; }
 	}
 	run_mq 0 mq-consume --drain q -- "$T/files"
 	[[ $stderr != *rejected* ]]

@@ -14,6 +14,7 @@
 #include "base/clock.h"
 #include "base/exit.h"
 #include "base/xalloc.h"
+#include "scripts.h"
 
 /* When a long upload begins the hour of its chunks anew. */
 #define RENEW_S	 1200.0
@@ -103,13 +104,12 @@ put_file(struct mq_attach *a, const char *name, long long first,
 	char hex[SHA256_DIGEST_STRING_LENGTH];
 	long long done;
 
-	mq_command_plain(&c, "HSET");
+	mq_command_script(&c, &rmq_script_attach, 1);
 	rmq_attach_key(&c, a->set, "files");
 	mq_command_str(&c, name);
+	mq_command_str(&c, "new");
 	mq_command_fmt(&c, "%lld %lld %s", first, bytes, SHA256End(sum, hex));
-	if (mq_call_done(a->redis, &c) == -1)
-		return -1;
-	return rmq_attach_one(a->redis, a->set, "EXPIRE", "files", &done);
+	return mq_call_number(a->redis, &c, &done);
 }
 
 int

@@ -1,14 +1,15 @@
--- Note that a message refers to a set of attachments.
+-- Note that a message refers to a set of attachments, or that the set has a file.
 --
---   KEYS  the ids of the messages that refer to it, a hash
---   ARGV  the id of the message; 'new', or ''
+--   KEYS  the ids of the messages that refer to the set, a hash; or its files
+--   ARGV  the id of the message, or the name of the file; 'new', or ''; for a file
+--         what is known of it, as attach_keys.c says
 --   reply 1, or 0 and nothing done when the set is gone
 --
--- 'new' makes the set, for an hour: its publisher takes that limit away before the
--- message is there.  A set that was about to expire stays.
+-- 'new' makes the key, for an hour: the publisher takes that limit away before the
+-- message is there.  Without it, a set that was about to expire stays.
 --
--- A crash before: nothing has happened.  After: the set stays until the message
--- ends, or mq-clean finds no such message.
+-- A crash before: nothing has happened.  After: a new key expires; any other set stays
+-- until the message ends, or mq-clean finds no such message.
 
 local call, time = redis.call, redis.call('TIME')
 local new = ARGV[2] == 'new'
@@ -16,7 +17,7 @@ local new = ARGV[2] == 'new'
 if not new and call('EXISTS', KEYS[1]) == 0 then
   return 0
 end
-call('HSET', KEYS[1], ARGV[1],
+call('HSET', KEYS[1], ARGV[1], ARGV[3] or
   string.format('%.0f', time[1] * 1000 + math.floor(time[2] / 1000)))
 if new then
   call('EXPIRE', KEYS[1], 3600)
