@@ -15,8 +15,8 @@
 #   make lint       static checks of code, scripts and pages
 #   make compdb     write compile_commands.json, for editors and analysers
 #   make format     format all C
-#   make install    PREFIX, DESTDIR, BINDIR, MANDIR, COMPDIR and DOCDIR as usual;
-#                   make uninstall removes it
+#   make install    PREFIX, DESTDIR, BINDIR, MANDIR, COMPDIR, DOCDIR, UNITDIR,
+#                   SYSUSERSDIR and SYSCONFDIR as usual; make uninstall removes it
 #   make dist       the tarball of what is committed, without debian/
 #   make deb        Debian packages of that, in build-deb
 #
@@ -32,6 +32,9 @@ BINDIR	?= $(PREFIX)/bin
 MANDIR	?= $(PREFIX)/share/man
 COMPDIR	?= $(PREFIX)/share/bash-completion/completions
 DOCDIR	?= $(PREFIX)/share/doc/mq-tools
+UNITDIR	?= $(PREFIX)/lib/systemd/system
+SYSUSERSDIR ?= $(PREFIX)/lib/sysusers.d
+SYSCONFDIR ?= $(if $(filter /usr,$(PREFIX)),/etc,$(PREFIX)/etc)
 
 CFLAGS	?= -O2 -g
 PKG_CONFIG ?= pkg-config
@@ -264,14 +267,23 @@ format:
 # --- installing -------------------------------------------------------------------
 
 DOCS	= README.md NEWS
+UNITS_OF_SYSTEMD = $(wildcard cmd/services/*.service cmd/services/*.timer)
 
 install: all
 	install -d $(DESTDIR)$(BINDIR) $(DESTDIR)$(MANDIR)/man1 \
-	    $(DESTDIR)$(MANDIR)/man7 $(DESTDIR)$(COMPDIR) $(DESTDIR)$(DOCDIR)
+	    $(DESTDIR)$(MANDIR)/man7 $(DESTDIR)$(COMPDIR) $(DESTDIR)$(DOCDIR) \
+	    $(DESTDIR)$(UNITDIR) $(DESTDIR)$(SYSUSERSDIR) \
+	    $(DESTDIR)$(SYSCONFDIR)/logrotate.d
 	install -m 755 $(TOOLS:%=$(B)/%) $(DESTDIR)$(BINDIR)
 	install -m 644 $(filter %.1,$(PAGES)) $(DESTDIR)$(MANDIR)/man1
 	install -m 644 $(filter %.7,$(PAGES)) $(DESTDIR)$(MANDIR)/man7
 	install -m 644 $(DOCS) $(DESTDIR)$(DOCDIR)
+	for u in $(notdir $(UNITS_OF_SYSTEMD)); do \
+	    sed 's|@BINDIR@|$(BINDIR)|' cmd/services/$$u >$(DESTDIR)$(UNITDIR)/$$u && \
+	    chmod 644 $(DESTDIR)$(UNITDIR)/$$u || exit 1; done
+	install -m 644 cmd/services/mq-tools.sysusers $(DESTDIR)$(SYSUSERSDIR)/mq-tools.conf
+	install -m 644 cmd/services/mq-tools.logrotate \
+	    $(DESTDIR)$(SYSCONFDIR)/logrotate.d/mq-tools
 	for t in $(TOOLS); do \
 	    install -m 644 completions/mq.bash $(DESTDIR)$(COMPDIR)/$$t || exit 1; done
 
@@ -280,6 +292,8 @@ uninstall:
 	rm -f $(patsubst man/%,$(DESTDIR)$(MANDIR)/man1/%,$(filter %.1,$(PAGES)))
 	rm -f $(patsubst man/%,$(DESTDIR)$(MANDIR)/man7/%,$(filter %.7,$(PAGES)))
 	rm -f $(TOOLS:%=$(DESTDIR)$(COMPDIR)/%)
+	rm -f $(UNITS_OF_SYSTEMD:cmd/services/%=$(DESTDIR)$(UNITDIR)/%)
+	rm -f $(DESTDIR)$(SYSUSERSDIR)/mq-tools.conf $(DESTDIR)$(SYSCONFDIR)/logrotate.d/mq-tools
 	rm -f $(DOCS:%=$(DESTDIR)$(DOCDIR)/%)
 	[ ! -d $(DESTDIR)$(DOCDIR) ] || rmdir $(DESTDIR)$(DOCDIR)
 
