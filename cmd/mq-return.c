@@ -30,7 +30,7 @@ static const char help[] =
     "                         one (default: rejected)\n"
     "      --to QUEUE         make them ready in another queue\n" MQ_FILTER_HELP
     "  -n, --limit N          at most N messages\n"
-    "      --rate N/s         N messages a second\n"
+    "      --rate N[/s|m|h]   N messages a second, or a minute or hour\n"
     "      --dry-run          only tell how many it would be\n"
     "      --json             print the result as JSON\n" MQ_SHARED_HELP;
 
@@ -75,26 +75,6 @@ set_from(struct mq_place *from, const char *arg)
 	}
 }
 
-/* "10/s" or "10". */
-static double
-parse_rate(const char *option, const char *arg)
-{
-	size_t n = strspn(arg, "0123456789.");
-	double rate = 0;
-	char *end;
-
-	if (n > 0 && (arg[n] == '\0' || strcmp(arg + n, "/s") == 0)) {
-		rate = strtod(arg, &end);
-		if (end != arg + n)
-			rate = 0;
-	}
-	if (rate < 0.001 || rate > 1e6)
-		mq_die(MQ_EXIT_USAGE,
-		    "%s: %s: not a rate from 0.001/s to 1000000/s", option,
-		    arg);
-	return rate;
-}
-
 static void
 set_option(struct options *o, struct selection *s, int ch)
 {
@@ -109,7 +89,7 @@ set_option(struct options *o, struct selection *s, int ch)
 		s->limit = mq_option_number("--limit", optarg, 1, LONG_MAX);
 		break;
 	case OPT_RATE:
-		s->rate = parse_rate("--rate", optarg);
+		mq_option_rate("--rate", optarg, &s->rate);
 		break;
 	case OPT_DRY_RUN:
 		s->dry_run = true;

@@ -178,10 +178,10 @@ set_option(struct options *o, int ch)
 		o->retry_err = true;
 		break;
 	case OPT_RATE:
-		option_rate("--rate", optarg, &o->rate);
+		mq_option_rate("--rate", optarg, &o->rate);
 		break;
 	case OPT_RATE_SHARED:
-		option_rate("--rate-shared", optarg, &o->rate_shared);
+		mq_option_rate("--rate-shared", optarg, &o->rate_shared);
 		break;
 	case OPT_REST:
 		option_range(

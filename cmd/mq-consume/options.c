@@ -32,15 +32,6 @@ option_range(const char *name, const char *arg, int64_t *min, int64_t *max)
 		mq_die(MQ_EXIT_USAGE, "%s: %s: MIN is above MAX", name, arg);
 }
 
-void
-option_rate(const char *name, const char *arg, struct mq_rate *rate)
-{
-	if (mq_rate_parse(arg, rate) == -1)
-		mq_die(MQ_EXIT_USAGE,
-		    "%s: %s: not a rate such as 10/s, 90/m or 5/h:20", name,
-		    arg);
-}
-
 /* The first message needs the directories: check them before. */
 const char *
 option_directory(const char *dir)

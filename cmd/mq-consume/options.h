@@ -54,7 +54,6 @@ struct options {
 /* The option_* functions end the program if a value is bad. */
 void option_range(
     const char *name, const char *arg, int64_t *min_ms, int64_t *max_ms);
-void option_rate(const char *name, const char *arg, struct mq_rate *);
 /* An absolute path, allocated; or NULL for NULL. */
 const char *option_directory(const char *dir);
 void option_check_command(const struct options *);

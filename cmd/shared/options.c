@@ -188,9 +188,18 @@ mq_option_duration(const char *name, const char *arg)
 
 	if (mq_duration_parse(arg, &ms) == -1)
 		mq_die(MQ_EXIT_USAGE,
-		    "%s: %s: not a duration (500ms, 10s, 5m, 2h, 1d)", name,
-		    arg);
+		    "%s: %s: not a duration (500ms, 10s, 5m, 1h30m, 1d, 1w)",
+		    name, arg);
 	return ms;
+}
+
+void
+mq_option_rate(const char *name, const char *arg, struct mq_rate *rate)
+{
+	if (mq_rate_parse(arg, rate) == -1)
+		mq_die(MQ_EXIT_USAGE,
+		    "%s: %s: not a rate such as 10, 10/s, 90/m or 5/h:20", name,
+		    arg);
 }
 
 void

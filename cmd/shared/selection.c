@@ -14,8 +14,6 @@
 #include "operands.h"
 #include "queue/calls.h"
 
-/* With a rate, the messages of this time go at once. */
-#define TICK_S 0.05
 /* Enough for one call of the layout. */
 #define PIECE 1000
 
@@ -94,25 +92,26 @@ selection_unknown(const struct selection *s, const char *queue)
 static long
 next_piece(struct selection *s, long max)
 {
-	long piece = max < PIECE ? max : PIECE;
-	double now;
+	long piece = max < PIECE ? max : PIECE, n;
+	double wait;
 
 	check_signal(s);
-	if (s->rate == 0)
+	if (s->rate.per_s == 0)
 		return piece;
-	now = mq_clock_s(CLOCK_MONOTONIC);
-	if (s->start == 0)
-		s->start = now;
-	while ((now = s->start + (double)s->done / s->rate -
-		       mq_clock_s(CLOCK_MONOTONIC)) > 0) {
+	while ((wait = mq_bucket_wait(
+		    &s->bucket, &s->rate, mq_clock_s(CLOCK_MONOTONIC))) > 0) {
 		(void)interrupt_wait(
-		    -1, now < 0.5 ? (int64_t)(now * 1000) + 1 : 500);
+		    -1, wait < 0.5 ? (int64_t)(wait * 1000) + 1 : 500);
 		check_signal(s);
 		progress_show(&s->progress, s->seen, s->done);
 	}
-	if ((double)piece > s->rate * TICK_S)
-		piece = (long)(s->rate * TICK_S);
-	return piece > 0 ? piece : 1;
+	for (n = 0; n < piece &&
+	     mq_bucket_wait(
+		 &s->bucket, &s->rate, mq_clock_s(CLOCK_MONOTONIC)) == 0;
+	     n++)
+		mq_bucket_take(
+		    &s->bucket, &s->rate, mq_clock_s(CLOCK_MONOTONIC));
+	return n;
 }
 
 /* To another queue than the one at work. */

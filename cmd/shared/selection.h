@@ -8,6 +8,7 @@
 
 #include <stdbool.h>
 
+#include "base/rate.h"
 #include "filter.h"
 #include "progress.h"
 #include "queue/queue.h"
@@ -19,8 +20,8 @@ struct selection {
 	const char *word; /* what becomes of the messages: "returned" */
 	const char *to;	  /* to the ready ones of this queue; NULL: nowhere */
 	long limit;	  /* messages at most, over all places */
-	double rate;	  /* messages a second; 0: as fast as it goes */
-	bool dry_run;	  /* only count them */
+	struct mq_rate rate; /* per_s 0: as fast as it goes */
+	bool dry_run;	     /* only count them */
 	/* The result, over all places. */
 	long done;
 	long in_line;  /* meant, but they stay in line for their group */
@@ -31,7 +32,7 @@ struct selection {
 	struct progress progress;
 	struct mq_place place;	   /* at work */
 	struct mq_scan scan;	   /* the walk through it */
-	double start;		   /* of the first move, monotonic seconds */
+	struct mq_bucket bucket;   /* of the rate */
 	long seen;		   /* messages looked at or moved */
 	struct mq_attributes like; /* of the target, if it has to be made */
 	bool opened;		   /* the target exists */

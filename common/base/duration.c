@@ -22,6 +22,7 @@ static const struct {
     {"m", MINUTE},
     {"h", HOUR},
     {"d", DAY},
+    {"w", 7 * DAY},
 };
 
 /* Not isdigit(3), so that a signed char does no harm. */
@@ -85,24 +86,42 @@ parse_decimal(const char *s, size_t n, int64_t unit, int64_t max)
 	return v > max ? -1 : v;
 }
 
+/* The unit whose name is the n letters at s; 0: none has it. */
+static int64_t
+find_unit(const char *s, size_t n)
+{
+	size_t i;
+
+	for (i = 0; i < sizeof(units) / sizeof(units[0]); i++)
+		if (strlen(units[i].name) == n &&
+		    memcmp(s, units[i].name, n) == 0)
+			return units[i].ms;
+	return 0;
+}
+
 int
 mq_duration_parse(const char *s, int64_t *ms)
 {
-	size_t i, n = decimal_length(s);
-	int64_t v;
+	int64_t sum = 0, last = INT64_MAX, unit, v;
+	size_t n, letters;
 
-	if (n == 0)
-		return -1;
-	for (i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
-		if (strcmp(s + n, units[i].name) != 0)
-			continue;
-		v = parse_decimal(s, n, units[i].ms, DURATION_MAX);
+	do {
+		n = decimal_length(s);
+		letters = strcspn(s + n, "0123456789.");
+		unit = find_unit(s + n, letters);
+		/* Each unit is smaller than the one before; none is alone. */
+		if (n == 0 || unit == 0 || unit >= last ||
+		    (letters == 0 && last != INT64_MAX))
+			return -1;
+		v = parse_decimal(s, n, unit, DURATION_MAX - sum);
 		if (v == -1)
 			return -1;
-		*ms = v;
-		return 0;
-	}
-	return -1;
+		sum += v;
+		last = unit;
+		s += n + letters;
+	} while (*s != '\0');
+	*ms = sum;
+	return 0;
 }
 
 /* Takes exactly n digits off *s. */

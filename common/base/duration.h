@@ -5,8 +5,9 @@
 #include <stdint.h>
 
 /*
- * "500ms", "10s", "5m", "2h", "1d"; a bare number is seconds, and a decimal
- * fraction is allowed ("0.5s").  Stores milliseconds, 0 to 100 years, rounded down.
+ * "500ms", "10s", "5m", "2h", "1d", "1w", or several, the larger unit first
+ * ("1h30m"); a bare number is seconds, and a decimal fraction is allowed
+ * ("0.5s").  Stores milliseconds, 0 to 100 years, rounded down.
  * Returns 0, or -1 when s is anything else; *ms is then unchanged.
  */
 int mq_duration_parse(const char *s, int64_t *ms);

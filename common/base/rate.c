@@ -44,19 +44,21 @@ mq_rate_parse(const char *s, struct mq_rate *rate)
 	char *end;
 
 	/* strtod(3) alone takes blanks, signs, "inf" and hexadecimal. */
-	if (strspn(s, "0123456789.") != strcspn(s, "/"))
-		return -1;
 	r.per_s = strtod(s, &end);
-	if (end == s || end[0] != '/' || unit_s(end[1]) == 0)
+	if (end == s || end != s + strspn(s, "0123456789."))
 		return -1;
-	r.per_s /= unit_s(end[1]);
+	if (*end == '/') {
+		if (unit_s(end[1]) == 0)
+			return -1;
+		r.per_s /= unit_s(end[1]);
+		end += 2;
+	}
 	if (r.per_s < PER_S_MIN || r.per_s > PER_S_MAX)
 		return -1;
 	r.burst = (long)(r.per_s * BURST_S);
 	if (r.burst < 1)
 		r.burst = 1;
-	if (end[2] == ':' ? parse_burst(end + 3, &r.burst) == -1 :
-			    end[2] != '\0')
+	if (*end == ':' ? parse_burst(end + 1, &r.burst) == -1 : *end != '\0')
 		return -1;
 	*rate = r;
 	return 0;

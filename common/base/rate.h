@@ -8,8 +8,8 @@ struct mq_rate {
 };
 
 /*
- * "N/s", "N/m" or "N/h", N maybe with a decimal fraction, from one in a day to
- * a million a second; then ":BURST" may follow, 1 to 1000000.  Without it the
+ * "N" or "N/s", "N/m" or "N/h", N maybe with a decimal fraction, from one in a
+ * day to a million a second; then ":BURST" may follow, 1 to 1000000.  Without it the
  * burst is what a tenth of a second allows, but at least 1.  Returns 0, or -1
  * when s is anything else; *rate is then unchanged.
  */

@@ -167,12 +167,12 @@ one_consumer() {
 @test "rate: wrong uses" {
 	local bad
 
-	for bad in 5 0/s 5/d 5/s:0 5/s: x/s -5/s ''; do
+	for bad in 5: 0/s 5/d 5/s:0 5/s: x/s -5/s ''; do
 		run_mq 64 mq-consume --rate "$bad" q -- true
 		run_mq 64 mq-consume --rate-shared "$bad" q
 	done
-	run_mq 64 mq-consume --rate 5 q
-	assert_equal "$stderr" "mq-consume: --rate: 5: not a rate such as 10/s, 90/m or 5/h:20"
+	run_mq 64 mq-consume --rate 5/d q
+	assert_equal "$stderr" "mq-consume: --rate: 5/d: not a rate such as 10, 10/s, 90/m or 5/h:20"
 	assert_equal "$(redis dbsize)" 0
 }
 

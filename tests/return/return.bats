@@ -381,7 +381,7 @@ mq-return: $n messages returned"
 
 	py 'fill("jobs", "rejected", [b"%d" % i for i in range(11)])'
 	start=$(date +%s%3N)
-	run_mq 0 mq-return --rate 20/s jobs
+	run_mq 0 mq-return --rate 1200/m:1 jobs
 	((start = $(date +%s%3N) - start))
 	echo "$start ms"
 	((start >= 500))
@@ -524,7 +524,7 @@ print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)' \
 		-n 0 jobs
 		-n x jobs
 		--rate 0 jobs
-		--rate 5/m jobs
+		--rate 5/d jobs
 		--rate 1.2.3 jobs
 		--rate -5 jobs
 		--rate . jobs
