@@ -564,7 +564,7 @@ lines_are() {
 	assert_equal "$stderr" ""
 }
 
-@test "consume: -q leaves out what passes, and tells of rejected messages" {
+@test "consume: -q leaves out what passes, and rejected messages" {
 	waiting_script
 	run_mq 0 mq-publish q 1
 	start_mq mq-consume -q q -- "$T/wait"
@@ -575,7 +575,16 @@ lines_are() {
 	assert_equal "$(cat "$T/err")" ""
 	run_mq 0 mq-publish q x
 	run_mq 0 mq-consume -q -n 1 q -- false
-	assert_regex "$stderr" 'rejected: exit status 1'
+	assert_equal "$stderr" ""
+	run_mq 0 mq-publish -e 1ms q late
+	tick
+	run_mq 0 mq-consume -q --drain q -- true
+	assert_equal "$stderr" ""
+	held_is q "0 0 0 2"
+	# What keeps the consumer from working is no passing trouble.
+	run_mq 0 mq-publish q x
+	run_mq 78 mq-consume -q q -- sh -c 'exit 127'
+	assert_regex "$stderr" 'stopping, the message is returned'
 }
 
 # --- signals --------------------------------------------------------------------------------

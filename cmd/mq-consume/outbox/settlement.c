@@ -66,8 +66,10 @@ end_settlement(struct outbox *o, struct message *m, bool confirmed)
 void
 outbox_confirm(struct outbox *o, struct message *m)
 {
+	bool silent = o->opt->quiet && m->outcome == MQ_OUTCOME_REJECT;
+
 	counters_settled(o->counters, m);
-	if (m->news.len > 0)
+	if (m->news.len > 0 && !silent)
 		message_say(m, "%.*s", (int)m->news.len, m->news.data);
 	end_settlement(o, m, true);
 }
