@@ -4,6 +4,7 @@
 #ifndef MQ_CONSUME_ENGINE_PARTS_H
 #define MQ_CONSUME_ENGINE_PARTS_H
 
+#include "bar.h"
 #include "comparison.h"
 #include "executor/executor.h"
 #include "executor/printer.h"
@@ -16,6 +17,7 @@
 #include "session/transfers.h"
 #include "session/drain.h"
 #include "session/session.h"
+#include "session/survey.h"
 #include "service.h"
 #include "verdict.h"
 
@@ -44,6 +46,8 @@ struct engine {
 	struct cleaning cleaning;
 	struct transfers transfers;
 	struct drain drain;
+	struct survey survey;
+	struct bar bar;
 	struct running_report running;
 	ev_prepare turn;
 	bool marked; /* something has happened since the last turn */
@@ -77,5 +81,10 @@ extern const struct policy_events engine_policy_events;
 void engine_on_taken(void *engine, struct message *);
 void engine_on_drained(void *engine);
 bool engine_is_online(void *engine);
+void engine_on_counted(void *engine, long long ready);
+
+/* What has been done since the start, and how much is in our hands. */
+struct mq_counts engine_totals(void *engine);
+int engine_in_hand(const struct engine *);
 
 #endif

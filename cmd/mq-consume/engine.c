@@ -142,6 +142,13 @@ init_helpers(struct engine *e)
 	    .opt = e->opt,
 	    .drained = engine_on_drained,
 	    .arg = e};
+	e->survey = (struct survey){.children = &e->children,
+	    .server = e->server,
+	    .opt = e->opt,
+	    .self = session_name(&e->session),
+	    .counted = engine_on_counted,
+	    .arg = e};
+	bar_init(&e->bar, e->loop, e->opt, &e->process, engine_totals, e);
 }
 
 static void
@@ -177,6 +184,7 @@ free_engine(struct engine *e)
 	duplicates_free(&e->duplicates);
 	cleaning_end(&e->cleaning);
 	drain_end(&e->drain);
+	survey_end(&e->survey);
 	session_free(&e->session);
 	inbox_free(&e->inbox);
 	outbox_free(&e->outbox);
@@ -202,6 +210,7 @@ engine_run(const struct options *opt, struct mq_server *server,
 	service_start(service, e.loop);
 	session_start(&e.session);
 	ev_run(e.loop, 0);
+	bar_end(&e.bar);
 	transfers_end(&e.transfers);
 	counters_say(&e.counters);
 	free_engine(&e);

@@ -241,8 +241,7 @@ static void
 on_give_up(void *arg)
 {
 	struct engine *e = arg;
-	int left = inbox_held(&e->inbox) + executor_running(&e->executor) +
-	    outbox_settling(&e->outbox);
+	int left = engine_in_hand(e);
 
 	if (e->ending)
 		return;

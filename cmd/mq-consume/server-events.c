@@ -14,7 +14,7 @@
 static void
 report_service(struct engine *e, bool up)
 {
-	const struct mq_counts sum = counters_totals(&e->counters);
+	const struct mq_counts sum = engine_totals(e);
 
 	service_report(e->service, up, executor_running(&e->executor), &sum);
 }
@@ -107,6 +107,14 @@ is_idle(void *arg)
 	return inbox_empty(&e->inbox);
 }
 
+/* Whether --drain is not over although there is nothing to do. */
+static bool
+waits_for_others(const struct engine *e)
+{
+	return e->opt->drain && engine_has_nothing(e) &&
+	    inbox_drained(&e->inbox);
+}
+
 static void
 on_tick(void *arg, bool up)
 {
@@ -127,6 +135,7 @@ on_tick(void *arg, bool up)
 	counters_send(&e->counters);
 	cleaning_tick(&e->cleaning);
 	transfers_tick(&e->transfers);
+	survey_tick(&e->survey, bar_wanted(&e->bar), waits_for_others(e));
 }
 
 static void
@@ -370,6 +379,14 @@ engine_on_taken(void *arg, struct message *m)
 	m->lost = true;
 	if (m->state != MESSAGE_RUNNING || !executor_take_away(&e->executor, m))
 		inbox_forget(&e->inbox, m);
+}
+
+void
+engine_on_counted(void *arg, long long ready)
+{
+	struct engine *e = arg;
+
+	bar_expect(&e->bar, ready + engine_in_hand(e));
 }
 
 void

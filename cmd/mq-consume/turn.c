@@ -48,6 +48,21 @@ engine_end(void *engine)
 	ev_break(e->loop, EVBREAK_ALL);
 }
 
+struct mq_counts
+engine_totals(void *engine)
+{
+	const struct engine *e = engine;
+
+	return counters_totals(&e->counters);
+}
+
+int
+engine_in_hand(const struct engine *e)
+{
+	return inbox_held(&e->inbox) + executor_running(&e->executor) +
+	    outbox_settling(&e->outbox);
+}
+
 bool
 engine_has_nothing(const struct engine *e)
 {

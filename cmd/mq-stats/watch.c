@@ -14,6 +14,7 @@
 #include "base/say.h"
 #include "outputs.h"
 #include "screen.h"
+#include "shared/progress.h"
 
 struct watch {
 	const struct watch_options *options;
@@ -161,15 +162,6 @@ sleep_until(double next)
 	nanosleep(&time, NULL);
 }
 
-static bool
-can_draw(void)
-{
-	const char *term = getenv("TERM");
-
-	return isatty(STDOUT_FILENO) && term != NULL && term[0] != '\0' &&
-	    strcmp(term, "dumb") != 0;
-}
-
 static void
 set_next(struct watch *w)
 {
@@ -180,7 +172,9 @@ set_next(struct watch *w)
 void
 watch(struct collector *c, const struct watch_options *o, struct model *m)
 {
-	struct watch w = {.options = o, .model = m, .screen = can_draw()};
+	struct watch w = {.options = o,
+	    .model = m,
+	    .screen = progress_can_draw(STDOUT_FILENO)};
 	int wanted =
 	    MQ_STATS_UNLISTED | (o->connections ? MQ_STATS_CONNECTIONS : 0);
 	bool first = true;

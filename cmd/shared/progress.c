@@ -1,6 +1,7 @@
 #include "progress.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -10,6 +11,7 @@
 
 #define FIRST_S 1.0
 #define AGAIN_S 0.1
+#define BAR_MIN 10 /* columns */
 
 void
 progress_start(struct progress *p, bool quiet)
@@ -18,40 +20,59 @@ progress_start(struct progress *p, bool quiet)
 	    .start = mq_clock_s(CLOCK_MONOTONIC)};
 }
 
-static int
-terminal_columns(void)
+bool
+progress_can_draw(int fd)
+{
+	const char *term = getenv("TERM");
+
+	return isatty(fd) && term != NULL && term[0] != '\0' &&
+	    strcmp(term, "dumb") != 0;
+}
+
+/* One column stays free: some terminals begin a new line after the last. */
+int
+progress_columns(void)
 {
 	struct winsize size;
 
 	if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == -1 || size.ws_col == 0)
-		return 80;
-	return size.ws_col;
+		return 79;
+	return size.ws_col < PROGRESS_LINE ? size.ws_col - 1 :
+					     PROGRESS_LINE - 1;
 }
 
-/* One column stays free: some terminals begin a new line after the last. */
+void
+progress_line(char line[static PROGRESS_LINE], const char *text, double part)
+{
+	int room, full, n, width = progress_columns();
+
+	n = snprintf(line, (size_t)width + 1, "%s", text);
+	room = width - n - 2;
+	if (part < 0 || room < BAR_MIN)
+		return;
+	full = (int)(part * room);
+	line[n] = '[';
+	memset(line + n + 1, '#', (size_t)full);
+	memset(line + n + 1 + full, '.', (size_t)(room - full));
+	line[width - 1] = ']';
+	line[width] = '\0';
+}
+
 static void
 draw_bar(const struct progress *p, long at, long count)
 {
-	char text[64], bar[200];
-	int room, full, n, width = terminal_columns() - 1;
-	double part = p->total > 0 ? (double)at / (double)p->total : 0;
+	char text[64], line[PROGRESS_LINE];
+	double part = p->total > 0 ? (double)at / (double)p->total : -1;
 
 	if (part > 1)
 		part = 1;
-	n = p->total > 0 ?
-	    snprintf(text, sizeof(text), "%3.0f%%  %ld ", part * 100, count) :
-	    snprintf(text, sizeof(text), "%ld ", count);
-	room = width - n - 2;
-	if (p->total == 0 || room < 10) {
-		fprintf(stderr, "\r%.*s", width, text);
-		return;
-	}
-	if (room > (int)sizeof(bar))
-		room = (int)sizeof(bar);
-	full = (int)(part * room);
-	memset(bar, '#', (size_t)full);
-	memset(bar + full, '.', (size_t)(room - full));
-	fprintf(stderr, "\r%s[%.*s]", text, room, bar);
+	if (part >= 0)
+		snprintf(
+		    text, sizeof(text), "%3.0f%%  %ld ", part * 100, count);
+	else
+		snprintf(text, sizeof(text), "%ld ", count);
+	progress_line(line, text, part);
+	fprintf(stderr, "\r%s", line);
 }
 
 void
@@ -79,6 +100,20 @@ void
 progress_end(struct progress *p)
 {
 	if (p->shown)
-		fprintf(stderr, "\r%*s\r", terminal_columns() - 1, "");
+		fprintf(stderr, "\r%*s\r", progress_columns(), "");
 	p->shown = false;
+}
+
+void
+progress_time(char out[static PROGRESS_TIME], double seconds)
+{
+	long s = (long)seconds;
+
+	if (s < 60)
+		snprintf(out, PROGRESS_TIME, "%lds", s);
+	else if (s < 3600)
+		snprintf(out, PROGRESS_TIME, "%ldm%02lds", s / 60, s % 60);
+	else
+		snprintf(
+		    out, PROGRESS_TIME, "%ldh%02ldm", s / 3600, s / 60 % 60);
 }

@@ -5,8 +5,9 @@
 #   read(queue, state)              all that is there, the oldest first
 #   hostile(n)                      payloads with what confuses programs
 #   want(a, b)                      ends the test unless they are equal
-#   on_terminal(input, args)        runs a program on a terminal of its own, 40
-#                                   columns wide; types input when it asks;
+#   on_terminal(input, args, columns=40)
+#                                   runs a program on a terminal of its own, so
+#                                   many columns wide; types input when it asks;
 #                                   prints what there is to see, and ends with
 #                                   its exit status
 import binascii
@@ -97,10 +98,10 @@ def want(a, b):
         sys.exit("%d elements, not %d, or others" % (len(a), len(b)))
 
 
-def on_terminal(input, args):
+def on_terminal(input, args, columns=40):
     pid, fd = pty.fork()
     if pid == 0:
-        fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", 25, 40, 0, 0))
+        fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", 25, columns, 0, 0))
         os.execv(args[0], args)
     seen = b""
     while True:

@@ -225,6 +225,12 @@ process_remove_dir(const struct process *p, const char *id)
 	command_remove_dir(&p->command, id);
 }
 
+void
+process_show(struct process *p, const char *line)
+{
+	sink_show(&p->outputs.errors.sink, line);
+}
+
 const char *
 process_script(const struct process *p)
 {

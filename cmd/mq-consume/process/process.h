@@ -49,6 +49,10 @@ int process_start(struct process *, const struct run_info *, int input,
 /* A message has ended: removes its directory if it is empty. */
 void process_remove_dir(const struct process *, const char *id);
 
+/* Shows a line on standard error, which is a terminal, until something else is written;
+ * NULL: none any more. */
+void process_show(struct process *, const char *line);
+
 /* Opens the log files, or opens them anew. */
 void process_open_logs(struct process *);
 

@@ -16,6 +16,8 @@
 
 #define KEPT_MAX  ((size_t)1 << 20)
 #define LAST_WAIT 5000 /* milliseconds */
+/* Erases from the cursor to the end of the line. */
+#define ERASE "\033[K"
 
 static void
 note_failure(struct sink *s, int error)
@@ -157,8 +159,8 @@ end_line(struct sink *s)
 	*last = '\n';
 }
 
-void
-sink_put(struct sink *s, const void *bytes, size_t n)
+static void
+put_bytes(struct sink *s, const void *bytes, size_t n)
 {
 	const char *p = bytes;
 	size_t taken, room;
@@ -176,6 +178,37 @@ sink_put(struct sink *s, const void *bytes, size_t n)
 		end_line(s);
 	}
 	ev_io_start(s->loop, &s->io);
+}
+
+/* The cursor is at the beginning of the line. */
+static void
+hide_line(struct sink *s)
+{
+	if (s->shown)
+		put_bytes(s, ERASE, strlen(ERASE));
+	s->shown = false;
+}
+
+void
+sink_show(struct sink *s, const char *line)
+{
+	if (line == NULL)
+		hide_line(s);
+	if (line == NULL || !sink_ready(s) || s->line_open)
+		return;
+	put_bytes(s, line, strlen(line));
+	put_bytes(s, ERASE "\r", strlen(ERASE "\r"));
+	s->shown = true;
+}
+
+void
+sink_put(struct sink *s, const void *bytes, size_t n)
+{
+	if (n == 0)
+		return;
+	hide_line(s);
+	s->line_open = ((const char *)bytes)[n - 1] != '\n';
+	put_bytes(s, bytes, n);
 }
 
 static ssize_t

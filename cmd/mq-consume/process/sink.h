@@ -23,6 +23,8 @@ struct sink {
 	int error;	    /* errno of the last write; 0: none */
 	struct mq_buf kept; /* bytes not written yet */
 	size_t lost;	    /* bytes too many to keep */
+	bool line_open;	    /* the last byte was no newline */
+	bool shown;	    /* a line of sink_show() is there */
 	ev_io io;
 	void (*ready)(void *arg); /* all kept bytes are written; the owner's */
 	void *arg;
@@ -46,6 +48,12 @@ bool sink_ready(const struct sink *);
  * once.
  */
 void sink_put(struct sink *, const void *, size_t n);
+
+/*
+ * Shows a line on a terminal, for as long as nothing else is put; NULL: none any more.
+ * It is left out while bytes are kept, or another line has no end yet.
+ */
+void sink_show(struct sink *, const char *line);
 
 /* A line buffered stream into the sink, for fclose(3).  Ends the program if there is
  * no memory. */

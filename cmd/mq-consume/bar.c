@@ -1,0 +1,138 @@
+#include "bar.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "shared/progress.h"
+
+#define FIRST_S 0.5
+#define AGAIN_S 0.25
+#define PIECE	48
+
+/* Adds a piece of the text, unless the line would be too long. */
+static void
+add_piece(char text[static PROGRESS_LINE], const char *piece)
+{
+	if (strlen(text) + strlen(piece) < (size_t)progress_columns())
+		strlcat(text, piece, PROGRESS_LINE);
+}
+
+static void
+add_rate(char text[static PROGRESS_LINE], double per_s)
+{
+	char piece[PIECE];
+
+	if (per_s >= 10)
+		snprintf(piece, sizeof(piece), ", %.0f/s", per_s);
+	else if (per_s >= 1)
+		snprintf(piece, sizeof(piece), ", %.1f/s", per_s);
+	else
+		snprintf(piece, sizeof(piece), ", %.1f/min", per_s * 60);
+	add_piece(text, piece);
+}
+
+static void
+add_time(char text[static PROGRESS_LINE], double seconds)
+{
+	char piece[PIECE], time[PROGRESS_TIME];
+
+	/* Not "0s left" before the end. */
+	progress_time(time, seconds + 0.9);
+	snprintf(piece, sizeof(piece), ", %s left", time);
+	add_piece(text, piece);
+}
+
+static void
+draw_bar(struct bar *b)
+{
+	const struct mq_counts n = b->totals(b->arg);
+	char text[PROGRESS_LINE] = "", line[PROGRESS_LINE], piece[PIECE];
+	long long ended = n.done + n.failed;
+	double part = -1,
+	       rate = (double)ended / (mq_clock_s(CLOCK_MONOTONIC) - b->began);
+
+	if (b->total > 0) {
+		part = ended < b->total ? (double)ended / (double)b->total : 1;
+		snprintf(piece, sizeof(piece), "%.0f%% ", part * 100);
+		add_piece(text, piece);
+	}
+	snprintf(piece, sizeof(piece), "%lld done", n.done);
+	add_piece(text, piece);
+	snprintf(piece, sizeof(piece), ", %lld rejected", n.failed);
+	add_piece(text, piece);
+	add_rate(text, rate);
+	if (rate > 0 && ended < b->total)
+		add_time(text, (double)(b->total - ended) / rate);
+	add_piece(text, " ");
+	progress_line(line, text, part);
+	process_show(b->process, line);
+}
+
+/* Not over the prompt of a shell that runs us in the background. */
+static bool
+is_in_front(void)
+{
+	pid_t front = tcgetpgrp(STDERR_FILENO);
+
+	return front == -1 || front == getpgrp();
+}
+
+static void
+on_time(struct ev_loop *loop, ev_timer *w, int events)
+{
+	struct bar *b = w->data;
+
+	(void)loop;
+	(void)events;
+	if (is_in_front())
+		draw_bar(b);
+}
+
+/* Messages that are printed on a terminal show the progress themselves. */
+static bool
+is_wanted(const struct options *opt)
+{
+	return opt->drain && !opt->quiet && progress_can_draw(STDERR_FILENO) &&
+	    (opt->command != NULL || !isatty(STDOUT_FILENO));
+}
+
+void
+bar_init(struct bar *b, struct ev_loop *loop, const struct options *opt,
+    struct process *process, struct mq_counts (*totals)(void *arg), void *arg)
+{
+	*b = (struct bar){.loop = loop,
+	    .process = process,
+	    .totals = totals,
+	    .arg = arg,
+	    .wanted = is_wanted(opt),
+	    .began = mq_clock_s(CLOCK_MONOTONIC),
+	    .total = -1};
+	ev_timer_init(&b->timer, on_time, FIRST_S, AGAIN_S);
+	b->timer.data = b;
+	if (b->wanted)
+		ev_timer_start(loop, &b->timer);
+}
+
+bool
+bar_wanted(const struct bar *b)
+{
+	return b->wanted;
+}
+
+void
+bar_expect(struct bar *b, long long left)
+{
+	const struct mq_counts n = b->totals(b->arg);
+
+	b->total = n.done + n.failed + left;
+}
+
+void
+bar_end(struct bar *b)
+{
+	ev_timer_stop(b->loop, &b->timer);
+	if (b->wanted)
+		process_show(b->process, NULL);
+}
