@@ -82,13 +82,16 @@ find_value(const redisReply *pairs, const char *name)
 }
 
 /*
- * A replica that does not answer for long is not made the master.  One whose connection
- * has just ended may be that: it drops its clients then.
+ * A replica that does not answer for long is not made the master, but may be busy as it
+ * has just been chosen.  One whose connection has just ended may be the master already:
+ * it drops its clients then.
  */
 static void
 count_replica(struct mq_heirs *h, const redisReply *replica)
 {
-	bool silent = strstr(find_value(replica, "flags"), "s_down") != NULL;
+	const char *flags = find_value(replica, "flags");
+	bool silent = strstr(flags, "s_down") != NULL &&
+	    strstr(flags, "promoted") == NULL;
 
 	if (!mq_info_has_replica(h->info, find_value(replica, "ip"),
 		find_value(replica, "port"))) {

@@ -309,6 +309,8 @@ not_durable_yet() {
 	# The sentinel that is not asked first would choose the one that is cut off.
 	replicas a slave slave s_down,slave
 	not_durable_yet b
+	replicas b slave slave s_down,slave,promoted
+	not_durable_yet b
 	replicas b slave slave s_down,slave,disconnected
 	wait "$pid"
 	assert_equal "$(tail -n 1 "$T/err")" \
