@@ -59,6 +59,12 @@ outcome_settle(struct outcome *o)
 }
 
 bool
+outcome_unsafe(const struct outcome *o)
+{
+	return o->publisher != NULL && o->unsure;
+}
+
+bool
 outcome_holds_many(const struct outcome *o)
 {
 	return o->held.len > HELD_BYTES;

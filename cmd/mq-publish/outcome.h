@@ -41,6 +41,8 @@ void outcome_be_durable(struct outcome *, const struct mq_publisher *);
 bool outcome_settle(struct outcome *);
 /* Whether it is time for that. */
 bool outcome_holds_many(const struct outcome *);
+/* With --durable: whether some that were accepted are not known to be safe. */
+bool outcome_unsafe(const struct outcome *);
 /* Nothing was written on this connection yet.  Another server may be at its end. */
 void outcome_reconnected(struct outcome *);
 

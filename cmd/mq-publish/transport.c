@@ -48,6 +48,9 @@ wait_for_server(void *arg, int fd, int64_t ms)
 
 static void __attribute__((noreturn)) give_up(struct transport *t, int status)
 {
+	/* All are accepted; only whether they are safe is not known. */
+	if (t->used == 0 && outcome_unsafe(t->outcome))
+		status = MQ_EXIT_AGAIN;
 	mq_say("%s", t->redis->error);
 	outcome_end(t->outcome, transport_unknown(t), status);
 }

@@ -7,6 +7,8 @@
 #                         with more lines in its file; its process is in DIR/pid
 #   url_as [USER:PW]      where they find it as somebody else
 #   no_cluster REASON     not with TOPOLOGY=cluster: in a test, or in setup_file
+#   no_sentinel REASON    not with TOPOLOGY=sentinel
+#   replica_beside        with TOPOLOGY=sentinel, a replica that the sentinel knows
 #   free_ports N          ports that nobody has
 #   cluster_ports N       the first of N ports for nodes of a cluster
 #   at_port PORT ARGS...       redis-cli there
@@ -117,6 +119,19 @@ sentinel_beside() {
 		"$(redis config get port | tail -n 1)" 1
 }
 
+replica_beside() {
+	[ "${TOPOLOGY-}" = sentinel ] || return 0
+	mkdir "$D/replica"
+	redis-server --port "$(free_ports 1)" --bind 127.0.0.1 --dir "$D/replica" \
+		--save '' --replicaof 127.0.0.1 "$(cat "$D/port")" --daemonize yes \
+		--pidfile "$D/replica/pid" --logfile "$D/replica/log" >/dev/null
+	eventually 20 sentinel_has_replica
+}
+
+sentinel_has_replica() {
+	at_port "$(cat "$D/sentinel/port")" sentinel replicas m | grep -qx slave
+}
+
 free_ports() {
 	python3 -c 'import socket, sys
 all = [socket.socket() for _ in range(int(sys.argv[1]))]
@@ -190,8 +205,11 @@ server_kill() {
 }
 
 server_stop() {
+	local p
 	redis shutdown nosave >/dev/null 2>&1 || true
-	[ ! -e "${D-}/sentinel/pid" ] || kill -KILL "$(cat "$D/sentinel/pid")"
+	for p in "${D-}"/{sentinel,replica}/pid; do
+		[ ! -e "$p" ] || kill -KILL "$(cat "$p")"
+	done
 	[ -z "${D-}" ] || rm -rf "$D"
 }
 
@@ -351,6 +369,10 @@ common_teardown() {
 
 no_cluster() {
 	[ "${TOPOLOGY-}" != cluster ] || skip "$1"
+}
+
+no_sentinel() {
+	[ "${TOPOLOGY-}" != sentinel ] || skip "$1"
 }
 
 [ "${TOPOLOGY-}" != cluster ] || load ../helpers/on-cluster

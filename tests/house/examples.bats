@@ -18,6 +18,7 @@ load ../helpers/common
 setup_file() {
 	# --durable needs one that keeps what it has confirmed.
 	server_start --appendonly yes --appendfsync always
+	replica_beside
 }
 
 teardown_file() {
@@ -28,7 +29,9 @@ setup() {
 	common_setup
 	# No configuration of the person who runs the tests.
 	export HOME=$T USER=${USER:-somebody} PATH=$T/bin:$BUILD:$PATH
-	export NEW="$MQ_URL?db=1" FAR="$MQ_URL?db=2"
+	local db='?db='
+	[ "${TOPOLOGY-}" != sentinel ] || db=/
+	export NEW=$MQ_URL${db}1 FAR=$MQ_URL${db}2
 	# A cluster has no databases.
 	[ "${TOPOLOGY-}" != cluster ] || NEW=private:$T/new FAR=private:$T/far
 	unset XDG_CONFIG_HOME XDG_STATE_HOME

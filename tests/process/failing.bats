@@ -176,7 +176,9 @@ has_run() {
 }
 
 @test "failing: no process, no descriptor, for ever: told once, no attempt, no loop" {
-	local what mode
+	local what mode more=0
+	# Until it is connected, it asks the sentinel twice, and listens to it.
+	[ "${TOPOLOGY-}" != sentinel ] || more=4
 	while read -r what mode; do
 		queue "$ready"
 		FAIL=$what LD_PRELOAD=$D/fail.so "$BUILD/mq-consume" "$mode" \
@@ -190,12 +192,12 @@ has_run() {
 		[ "$(grep -c 'trying again' "$T/err")" = 1 ]
 		assert_equal "$(redis lrange "$ready" 0 -1 | xargs)" "d c b a"
 		assert_equal "$(connections)" ""
-	done <<-'.'
+	done <<-.
 		process:1+ --no-clean
 		process:1+ --stream
 		payload:1+ --batch=2
-		descriptor:7+ --no-clean
-		descriptor:10+ --stream
+		descriptor:$((7 + more))+ --no-clean
+		descriptor:$((10 + more))+ --stream
 	.
 }
 

@@ -42,16 +42,21 @@ with_replica() {
 	replica_of "$port"
 }
 
+# For the sentinel of TOPOLOGY=sentinel, a replica that is stopped is not down soon.
 replica_of() {
 	R=$(own_dir)
-	redis-server --port 0 --unixsocket "$R/redis.sock" --dir "$R" --save '' \
-		--replicaof 127.0.0.1 "$1" --pidfile "$R/redis.pid" \
-		--daemonize yes --logfile "$R/redis.log" >/dev/null
+	[ "${TOPOLOGY-}" != sentinel ] || at_port "$(cat "$D/sentinel/port")" \
+		sentinel set m down-after-milliseconds 300000 >/dev/null
+	redis-server --port "$(free_port)" --bind 127.0.0.1 \
+		--unixsocket "$R/redis.sock" --dir "$R" --save '' \
+		--replicaof 127.0.0.1 "$1" --pidfile "$R/redis.pid" --daemonize yes \
+		--logfile "$R/redis.log" >/dev/null
 	eventually 20 has_replica
 }
 
 has_replica() {
-	redis info replication | grep -q 'state=online'
+	redis info replication | grep -q 'state=online' || return 1
+	[ "${TOPOLOGY-}" != sentinel ] || sentinel_has_replica
 }
 
 at_replica() {
@@ -128,6 +133,7 @@ refuses() {
 # --- the disk ------------------------------------------------------------------
 
 @test "durable: neither a file nor a replica: 78, and nothing is published" {
+	no_sentinel "the disk alone is no promise there: another server may become the master"
 	server_start
 	refuses 'cannot be durable: it has no append-only file and no replica: set appendonly to yes.*'
 	refuses 'cannot be durable: .*' -L rsmq
@@ -135,6 +141,7 @@ refuses() {
 }
 
 @test "durable: appendfsync always: the messages outlive the server" {
+	no_sentinel "the disk alone is no promise there: another server may become the master"
 	local layout
 
 	server_start --appendonly yes --appendfsync always
@@ -148,6 +155,7 @@ refuses() {
 }
 
 @test "durable: appendfsync everysec: WAITAOF, or 78 where there is none" {
+	no_sentinel "the disk alone is no promise there: another server may become the master"
 	server_start --appendonly yes --appendfsync everysec
 	if ! has_waitaof; then
 		refuses 'cannot be durable: appendfsync is everysec: set it to always, .*'
@@ -163,11 +171,13 @@ refuses() {
 }
 
 @test "durable: appendfsync no is no promise, whatever the version" {
+	no_sentinel "the disk alone is no promise there: another server may become the master"
 	server_start --appendonly yes --appendfsync no
 	refuses 'cannot be durable: appendfsync is no: set it to always, or connect a replica'
 }
 
 @test "durable: a file that is not always written while another one is made" {
+	no_sentinel "the disk alone is no promise there: another server may become the master"
 	server_start --appendonly yes --appendfsync always \
 		--no-appendfsync-on-rewrite yes
 	if has_waitaof; then
@@ -178,6 +188,7 @@ refuses() {
 }
 
 @test "durable: the first append-only file counts when it is whole" {
+	no_sentinel "the disk alone is no promise there: another server may become the master"
 	server_start --appendfsync always
 	run_mq 0 mq-publish q 1 2 3
 	# A child that writes it takes a while.
@@ -190,6 +201,7 @@ refuses() {
 }
 
 @test "durable: a server that is set up in another way meanwhile" {
+	no_sentinel "the disk alone is no promise there: another server may become the master"
 	server_start --appendonly yes --appendfsync always
 	feed -i -l --durable q
 	echo 1 >&5
@@ -346,6 +358,7 @@ user() {
 }
 
 @test "durable: what nobody may know is no promise" {
+	no_sentinel "the disk alone is no promise there: another server may become the master"
 	server_start --appendonly yes --appendfsync always
 	user -info
 	run_mq 77 mq-publish --durable q x
@@ -403,6 +416,7 @@ mq-publish: 1 message accepted, on 1 replica$'
 
 @test "durable: with --wait, the end of a message that is safe" {
 	server_start --appendonly yes --appendfsync always
+	replica_beside
 	start_mq mq-consume q -- true
 	run_mq 0 mq-publish --durable --wait=60s q x
 	stop_mq
