@@ -313,10 +313,11 @@ static void
 remove_all(struct options *o, struct selection *s, long *count)
 {
 	struct mq_names files = {0};
-	bool has = s->layout->has & MQ_HAS_ATTACHMENTS && !s->dry_run;
+	bool has = s->layout->attachments != NULL && !s->dry_run;
 	long n;
 
-	if (has && mq_attach_note(s->redis, o->queue, &files) == -1 &&
+	if (has &&
+	    s->layout->attachments->note(s->redis, o->queue, &files) == -1 &&
 	    mq_redis_lost(s->redis))
 		mq_die(s->redis->status, "%s", s->redis->error);
 	if (o->queue_too)
@@ -324,7 +325,8 @@ remove_all(struct options *o, struct selection *s, long *count)
 	else
 		purge_states(o, s, count);
 	if (files.n > 0)
-		(void)mq_attach_sweep(s->redis, &files, false, &n);
+		(void)s->layout->attachments->sweep(
+		    s->redis, &files, false, &n);
 	mq_names_free(&files);
 }
 

@@ -204,7 +204,7 @@ engine_run(const struct options *opt, struct mq_server *server,
 	struct engine e = {.opt = opt,
 	    .server = server,
 	    .service = service,
-	    .attachments.server = server};
+	    .attachments = {server, opt->layout}};
 
 	init_engine(&e, setup, make);
 	service_start(service, e.loop);

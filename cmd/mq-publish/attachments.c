@@ -61,14 +61,14 @@ attachments_send(
 	int fd;
 
 	a->set.redis = r;
-	mq_attach_begin(&a->set);
+	a->how->begin(&a->set);
 	/* What cannot be opened is said before anything is sent. */
 	for (i = 0; i < a->n; i++)
 		if (access(a->list[i].path, R_OK) == -1)
 			(void)open_file(a->list[i].path);
 	for (i = 0; i < a->n; i++) {
 		fd = open_file(a->list[i].path);
-		if (mq_attach_add(&a->set, a->list[i].name, fd) == -1)
+		if (a->how->add(&a->set, a->list[i].name, fd) == -1)
 			mq_die(r->status, "--attach: %s", r->error);
 		close(fd);
 	}
@@ -81,7 +81,7 @@ attachments_keep(struct attachments *a, const char *id)
 	const struct mq_redis *r = a->set.redis;
 
 	strlcpy(a->id, id, sizeof(a->id));
-	if (mq_attach_keep(&a->set, id) == -1)
+	if (a->how->keep(&a->set, id) == -1)
 		mq_die(r->status, "--attach: %s", r->error);
 }
 
@@ -90,7 +90,7 @@ void
 attachments_drop(const struct attachments *a)
 {
 	if (a->id[0] != '\0')
-		(void)mq_attach_release(a->set.redis, a->set.set, a->id);
+		(void)a->how->release(a->set.redis, a->set.set, a->id);
 }
 
 void

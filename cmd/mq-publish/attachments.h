@@ -16,6 +16,7 @@ struct attachment {
 struct attachments {
 	struct attachment *list;
 	size_t n;
+	const struct mq_attachments *how; /* of the layout */
 	struct mq_attach set;
 	char id[MQ_ID_LEN + 1]; /* of the message; empty: not known yet */
 };

@@ -169,6 +169,7 @@ send_attachments(struct modules *m)
 	if (o->durable && m->server.url.kind == MQ_URL_CLUSTER)
 		mq_die(MQ_EXIT_USAGE,
 		    "--attach and --durable exclude each other on a cluster");
+	o->attachments.how = m->layout->attachments;
 	attachments_send(&o->attachments, &m->redis, &o->message.headers);
 	m->outcome.refused = drop_attachments;
 	m->outcome.refused_arg = &o->attachments;

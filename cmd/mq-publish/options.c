@@ -125,7 +125,6 @@ static const struct mq_need needs[] = {
     {OPT_MAXSIZE, "--maxsize", MQ_HAS_ATTRIBUTES},
     {OPT_SET, "--set", MQ_HAS_ATTRIBUTES},
     {OPT_REALTIME, "--realtime", MQ_HAS_NEWS},
-    {OPT_ATTACH, "--attach", MQ_HAS_ATTACHMENTS},
     {0, NULL, 0},
 };
 
@@ -353,6 +352,11 @@ options_use_layout(struct options *o, const struct mq_server *server)
 {
 	o->queue = mq_option_queue(&o->shared, server, o->queue);
 	mq_option_check(&o->shared, needs);
+	if (o->message.attachments != NULL &&
+	    o->shared.layout->attachments == NULL)
+		mq_die(MQ_EXIT_USAGE,
+		    "--attach: the layout %s has no attachments",
+		    o->shared.layout->name);
 	if (o->low)
 		mq_option_needs(&o->shared, "--priority", MQ_HAS_LOW_PRIORITY);
 	if (o->message.raw && o->message.ids)

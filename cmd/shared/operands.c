@@ -187,8 +187,7 @@ mq_option_needs(const struct mq_shared *o, const char *option, unsigned what)
 {
 	static const char *const names[] = {"keys", "groups", "ticks",
 	    "priorities below 0", "results", "attributes of queues",
-	    "news of messages", "ids without headers", "UTF-8 payloads",
-	    "counts of claims", "attachments"};
+	    "news of messages", "ids without headers"};
 	size_t i = 0;
 
 	if (o->layout->has & what)

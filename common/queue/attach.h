@@ -3,7 +3,7 @@
  * refer to a set of files name it in MQ_HEADER_ATTACH, and the set knows their ids.
  *
  * A file is in the server as chunks of 1 MiB, so no command is longer and neither side
- * has more of it in memory.  Until mq_attach_keep() all keys of a set expire after an
+ * has more of it in memory.  Until keep() all keys of a set expire after an
  * hour; from then on they stay until the last message that refers to them has ended.
  * So a crash leaves keys without a message, and never a message without its files:
  * the former expire, or mq-clean lets them expire.
@@ -30,37 +30,39 @@ struct mq_attach {
 	double renewed_s;	 /* when their hour began, CLOCK_MONOTONIC */
 };
 
-void mq_attach_begin(struct mq_attach *);
-/* Adds what can be read from a descriptor.  An error of read(2) has the status
- * MQ_EXIT_IO. */
-int mq_attach_add(struct mq_attach *, const char *name, int fd);
-/* To be called before the message becomes visible. */
-int mq_attach_keep(struct mq_attach *, const char *id);
-
-/*
- * Writes the files of a set into a directory, and notes that the message refers to
- * it.  Returns 1 with *why if there are none, or some are not what was published: no
- * retry helps; -1 also if a file cannot be written.
- */
-int mq_attach_fetch(struct mq_redis *, const char *set, const char *id, int dir,
-    struct mq_buf *why);
-
-/* A message has ended: the last one of a set takes the files with it. */
-int mq_attach_release(struct mq_redis *, const char *set, const char *id);
-
-/*
- * Lets sets expire in an hour to which no message refers any more, whoever has ended
- * the last one; *n is how many.  ended: only those to which these references were,
- * which mq_attach_note() has noted of a queue before its messages were removed, and
- * which need not be an hour old; NULL: all.
- */
-int mq_attach_sweep(
-    struct mq_redis *, const struct mq_names *ended, bool dry_run, long *n);
-int mq_attach_note(struct mq_redis *, const char *queue, struct mq_names *);
-
-/* The command by which another message comes to refer to a set, or, with made, the
- * first: the reply is the integer 1, or 0 when the set is gone. */
-void mq_attach_refer(
-    struct mq_command *, const char *set, const char *id, bool made);
+/* What a layout does with them. */
+struct mq_attachments {
+	void (*begin)(struct mq_attach *);
+	/* Adds what can be read from a descriptor.  An error of read(2) has the
+	 * status MQ_EXIT_IO. */
+	int (*add)(struct mq_attach *, const char *name, int fd);
+	/* To be called before the message becomes visible. */
+	int (*keep)(struct mq_attach *, const char *id);
+	/*
+	 * Writes the files of a set into a directory, and notes that the message
+	 * refers to it.  Returns 1 with *why if there are none, or some are not
+	 * what was published: no retry helps; -1 also if a file cannot be
+	 * written.
+	 */
+	int (*fetch)(struct mq_redis *, const char *set, const char *id,
+	    int dir, struct mq_buf *why);
+	/* A message has ended: the last one of a set takes the files with it. */
+	int (*release)(struct mq_redis *, const char *set, const char *id);
+	/*
+	 * Lets sets expire in an hour to which no message refers any more,
+	 * whoever has ended the last one; *n is how many.  ended: only those to
+	 * which these references were, which note() has noted of a queue before
+	 * its messages were removed, and which need not be an hour old; NULL:
+	 * all.
+	 */
+	int (*sweep)(struct mq_redis *, const struct mq_names *ended,
+	    bool dry_run, long *n);
+	int (*note)(struct mq_redis *, const char *queue, struct mq_names *);
+	/* The command by which another message comes to refer to a set, or, with
+	 * made, the first: the reply is the integer 1, or 0 when the set is
+	 * gone. */
+	void (*refer)(
+	    struct mq_command *, const char *set, const char *id, bool made);
+};
 
 #endif

@@ -213,12 +213,12 @@ mq_ask_known(struct mq_async *async, const struct mq_layout *layout,
 }
 
 void
-mq_ask_attach(struct mq_async *async, const char *set, const char *id,
-    mq_number_fn *fn, void *arg)
+mq_ask_attach(struct mq_async *async, const struct mq_layout *layout,
+    const char *set, const char *id, mq_number_fn *fn, void *arg)
 {
 	struct mq_command cmd = mq_async_command(async);
 
-	mq_attach_refer(&cmd, set, id, false);
+	layout->attachments->refer(&cmd, set, id, false);
 	mq_async_ask(async, &cmd, take_number,
 	    &(struct mq_asker){(mq_callback *)fn, arg, NULL});
 }

@@ -141,8 +141,8 @@ void mq_ask_known(struct mq_async *, const struct mq_layout *,
     const char *queue, mq_number_fn *fn, void *arg);
 
 /* Another message is to refer to attachments; n is 0 when these are gone. */
-void mq_ask_attach(struct mq_async *, const char *set, const char *id,
-    mq_number_fn *fn, void *arg);
+void mq_ask_attach(struct mq_async *, const struct mq_layout *, const char *set,
+    const char *id, mq_number_fn *fn, void *arg);
 
 typedef void mq_published_fn(
     void *arg, const struct mq_answer *, enum mq_published how);

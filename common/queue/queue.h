@@ -32,8 +32,8 @@
 #include "settling.h"
 #include "stats.h"
 
+struct mq_attachments;
 struct mq_right;
-
 /* Scripts that run, as their consumers tell once a second; see running.h. */
 struct mq_runs;
 
@@ -57,8 +57,7 @@ enum {
 	MQ_HAS_NEWS = 1 << 6,	    /* mq_publishing.realtime */
 	MQ_HAS_IDS = 1 << 7,	    /* of messages without a header, too */
 	MQ_HAS_TEXT = 1 << 8,	    /* other programs take payloads for UTF-8 */
-	MQ_HAS_CLAIMS = 1 << 9,	    /* counted: one is a run, however it ends */
-	MQ_HAS_ATTACHMENTS = 1 << 10
+	MQ_HAS_CLAIMS = 1 << 9	    /* counted: one is a run, however it ends */
 };
 
 struct mq_layout {
@@ -67,9 +66,9 @@ struct mq_layout {
 	const char *ns; /* the namespace unless the URL names one, as NS:QUEUE
 			 * is a queue of NS; NULL: it has no namespaces */
 
-	const struct mq_right *rights; /* see rights.h */
-	const struct mq_side *side;    /* see side.h */
-
+	const struct mq_right *rights;		  /* see rights.h */
+	const struct mq_side *side;		  /* see side.h */
+	const struct mq_attachments *attachments; /* NULL: none */
 	/* NULL, or why this cannot be the name of a queue (constant text). */
 	const char *(*queue_error)(const char *queue);
 

@@ -102,7 +102,7 @@ release_set(const struct attached *a)
 
 	/* What fails here is left to mq-clean. */
 	if (mq_redis_open(&r, a->room->server) == 0)
-		(void)mq_attach_release(&r, a->set, a->id);
+		(void)a->room->layout->attachments->release(&r, a->set, a->id);
 	mq_redis_close(&r);
 }
 
@@ -182,7 +182,8 @@ fetch_files(const struct attached *a, struct mq_buf *why)
 	}
 	rv = mq_redis_open(&r, a->room->server);
 	if (rv == 0)
-		rv = mq_attach_fetch(&r, a->set, a->id, dir, why);
+		rv = a->room->layout->attachments->fetch(
+		    &r, a->set, a->id, dir, why);
 	if (rv == -1)
 		mq_buf_addstr(why, r.error);
 	mq_redis_close(&r);

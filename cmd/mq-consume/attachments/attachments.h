@@ -17,6 +17,7 @@
 
 struct attachments {
 	struct mq_server *server;
+	const struct mq_layout *layout;
 };
 
 /* The attachments of a run that is about to start. */

@@ -233,7 +233,7 @@ begin_copy(struct request *q)
 		return false;
 	}
 	q->in_flight = true;
-	mq_ask_attach(request_async(q), set, q->id, on_attached, q);
+	mq_ask_attach(request_async(q), q->layout, set, q->id, on_attached, q);
 	return true;
 }
 

@@ -119,8 +119,9 @@ may_start(struct inbox *in, struct message *m)
 	const struct unpack_limits limits = {
 	    .named = in->runs || in->opt->framing == MQ_FRAME_JSONL,
 	    .ids = has & MQ_HAS_IDS,
-	    .files = has & MQ_HAS_ATTACHMENTS && in->opt->command != NULL &&
-		in->opt->batch == 0 && !in->opt->stream,
+	    .files = in->server->layout->attachments != NULL &&
+		in->opt->command != NULL && in->opt->batch == 0 &&
+		!in->opt->stream,
 	    .attempts = counts_crash ? in->opt->attempts : 0,
 	    .now_ms = server_ms(in),
 	    .tick = in->queues[m->queue].tick};

@@ -17,27 +17,10 @@
 #include "scripts.h"
 
 /* When a long upload begins the hour of its chunks anew. */
-#define RENEW_S	 1200.0
-#define NAME_LEN 255
+#define RENEW_S 1200.0
 
-const char *
-mq_attach_name_error(const char *name)
-{
-	if (*name == '\0')
-		return "it is empty";
-	if (strlen(name) > NAME_LEN)
-		return "it is longer than 255 bytes";
-	if (*name == '.')
-		return "it begins with a dot";
-	if (strchr(name, '/') != NULL)
-		return "it has a slash in it";
-	return NULL;
-}
-
-/* --- publishing ------------------------------------------------------------- */
-
-void
-mq_attach_begin(struct mq_attach *a)
+static void
+begin_set(struct mq_attach *a)
 {
 	struct mq_idgen ids = {0};
 
@@ -112,8 +95,8 @@ put_file(struct mq_attach *a, const char *name, long long first,
 	return mq_call_number(a->redis, &c, &done);
 }
 
-int
-mq_attach_add(struct mq_attach *a, const char *name, int fd)
+static int
+add_file(struct mq_attach *a, const char *name, int fd)
 {
 	char *buf = mq_xcalloc(1, RMQ_ATTACH_CHUNK);
 	long long first = a->chunks, bytes = 0;
@@ -138,14 +121,14 @@ mq_attach_add(struct mq_attach *a, const char *name, int fd)
 	return rv == 0 ? put_file(a, name, first, bytes, &sum) : -1;
 }
 
-int
-mq_attach_keep(struct mq_attach *a, const char *id)
+static int
+keep_set(struct mq_attach *a, const char *id)
 {
 	struct mq_redis *r = a->redis;
 	struct mq_command c = mq_redis_command(r);
 	long long done, chunks = 0, files = 0, refs = 0;
 
-	mq_attach_refer(&c, a->set, id, true);
+	rmq_attach_refer(&c, a->set, id, true);
 	if (mq_call_number(r, &c, &done) == -1)
 		return -1;
 	/* From here on a cleaner finds the set, and lets all of it expire. */
@@ -160,3 +143,12 @@ mq_attach_keep(struct mq_attach *a, const char *id)
 		    "some of the attachments are gone; publish them again");
 	return 0;
 }
+
+const struct mq_attachments rmq_attachments = {.begin = begin_set,
+    .add = add_file,
+    .keep = keep_set,
+    .fetch = rmq_attach_fetch,
+    .release = rmq_attach_release,
+    .sweep = rmq_attach_sweep,
+    .note = rmq_attach_note,
+    .refer = rmq_attach_refer};

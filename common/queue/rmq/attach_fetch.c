@@ -160,7 +160,7 @@ fetch_all(struct mq_redis *r, const char *set, const redisReply *files, int dir,
 }
 
 int
-mq_attach_fetch(struct mq_redis *r, const char *set, const char *id, int dir,
+rmq_attach_fetch(struct mq_redis *r, const char *set, const char *id, int dir,
     struct mq_buf *why)
 {
 	struct mq_command c = mq_redis_command(r);
@@ -172,7 +172,7 @@ mq_attach_fetch(struct mq_redis *r, const char *set, const char *id, int dir,
 		mq_buf_addstr(why, "their name makes no sense");
 		return 1;
 	}
-	mq_attach_refer(&c, set, id, false);
+	rmq_attach_refer(&c, set, id, false);
 	if (mq_call_number(r, &c, &there) == -1)
 		return -1;
 	files = rmq_attach_files(r, set, &chunks);
@@ -213,7 +213,7 @@ rmq_attach_remove(struct mq_redis *r, const char *set)
 }
 
 int
-mq_attach_release(struct mq_redis *r, const char *set, const char *id)
+rmq_attach_release(struct mq_redis *r, const char *set, const char *id)
 {
 	struct mq_command c = mq_redis_command(r);
 	long long was, there;

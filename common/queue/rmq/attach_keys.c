@@ -36,7 +36,7 @@ rmq_attach_sets(struct mq_command *c, const char *verb, const char *set)
 }
 
 void
-mq_attach_refer(
+rmq_attach_refer(
     struct mq_command *c, const char *set, const char *id, bool made)
 {
 	mq_command_script(c, &rmq_script_attach, 1);

@@ -3,6 +3,8 @@
 #ifndef MQ_RMQ_ATTACH_KEYS_H
 #define MQ_RMQ_ATTACH_KEYS_H
 
+#include "base/names.h"
+#include "queue/attach.h"
 #include "redis/ask.h"
 
 #define RMQ_ATTACH_SETS "mq::attach::sets"
@@ -26,6 +28,16 @@ int rmq_attach_each(struct mq_redis *, const char *set, const char *verb,
 /* The files, as HGETALL has them, and how many chunks they have together. */
 redisReply *rmq_attach_files(
     struct mq_redis *, const char *set, long long *chunks);
+/* The parts of the table, and that; see queue/attach.h. */
+int rmq_attach_fetch(struct mq_redis *, const char *set, const char *id,
+    int dir, struct mq_buf *why);
+int rmq_attach_release(struct mq_redis *, const char *set, const char *id);
+int rmq_attach_sweep(
+    struct mq_redis *, const struct mq_names *ended, bool dry_run, long *n);
+int rmq_attach_note(struct mq_redis *, const char *queue, struct mq_names *);
+void rmq_attach_refer(
+    struct mq_command *, const char *set, const char *id, bool made);
+extern const struct mq_attachments rmq_attachments;
 /* Removes the files of a set to which no message refers. */
 int rmq_attach_remove(struct mq_redis *, const char *set);
 

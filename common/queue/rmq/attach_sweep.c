@@ -277,7 +277,7 @@ has_doubt(const struct sweep *s)
 }
 
 int
-mq_attach_sweep(
+rmq_attach_sweep(
     struct mq_redis *r, const struct mq_names *ended, bool dry_run, long *n)
 {
 	struct sweep s = {.redis = r, .ended = ended, .whole = true};
@@ -298,7 +298,7 @@ mq_attach_sweep(
 }
 
 int
-mq_attach_note(struct mq_redis *r, const char *queue, struct mq_names *names)
+rmq_attach_note(struct mq_redis *r, const char *queue, struct mq_names *names)
 {
 	struct mq_command c = mq_redis_command(r);
 	long long sets;

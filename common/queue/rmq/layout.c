@@ -4,6 +4,8 @@
  */
 #include "layout.h"
 
+#include "attach_keys.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -52,7 +54,8 @@ rmq_result(
 const struct mq_layout mq_layout_rmq = {
     .name = "rmq",
     .has = MQ_HAS_KEYS | MQ_HAS_GROUPS | MQ_HAS_TICKS | MQ_HAS_LOW_PRIORITY |
-	MQ_HAS_RESULTS | MQ_HAS_ATTACHMENTS,
+	MQ_HAS_RESULTS,
+    .attachments = &rmq_attachments,
     .rights = rmq_rights,
     .side = &rmq_side,
     .queue_error = rmq_queue_error,

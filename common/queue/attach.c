@@ -1,0 +1,19 @@
+#include "attach.h"
+
+#include <string.h>
+
+#define NAME_LEN 255
+
+const char *
+mq_attach_name_error(const char *name)
+{
+	if (*name == '\0')
+		return "it is empty";
+	if (strlen(name) > NAME_LEN)
+		return "it is longer than 255 bytes";
+	if (*name == '.')
+		return "it begins with a dot";
+	if (strchr(name, '/') != NULL)
+		return "it has a slash in it";
+	return NULL;
+}
