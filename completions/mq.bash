@@ -38,7 +38,7 @@ _mq_takes_argument() {
 	mq-consume:-[Ijn] | mq-consume:--replace | mq-consume:--slots | mq-consume:--prefetch | \
 		mq-consume:--limit | mq-consume:--idle | mq-consume:--timeout | \
 		mq-consume:--attempts | mq-consume:--backoff | \
-		mq-consume:--retry-on | mq-consume:--push | \
+		mq-consume:--retry-on | mq-consume:--push | mq-consume:--notify | \
 		mq-consume:--rate | mq-consume:--rate-shared | \
 		mq-consume:--rest | mq-consume:--batch | \
 		mq-consume:--batch-wait | mq-consume:--window | \
@@ -78,7 +78,7 @@ _mq_options() {
 	mq-consume)
 		echo -l --lines -0 --null --netstring --jsonl -j --slots -I --replace \
 			--prefetch -n --limit --drain --idle --timeout \
-			--attempts --backoff --retry-on --push --strict \
+			--attempts --backoff --retry-on --push --notify --strict \
 			--rate --rate-shared --rest --batch --batch-wait \
 			--stream --window \
 			--grace --tag --log-dir --joblog --work-dir --no-clean --keep \

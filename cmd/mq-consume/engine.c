@@ -86,8 +86,9 @@ init_outbox(struct engine *e)
 	struct mq_consumer *server = session_server(&e->session);
 	const char *host = process_host(&e->process);
 
-	e->results = (struct result_rules){
-	    .keep_ms = e->opt->keep_ms, .host = host[0] != '\0' ? host : NULL};
+	e->results = (struct result_rules){.keep_ms = e->opt->keep_ms,
+	    .notify = e->opt->notify,
+	    .host = host[0] != '\0' ? host : NULL};
 	e->verdicts = (struct verdict_rules){.opt = e->opt,
 	    .results = &e->results,
 	    .host = host,

@@ -43,6 +43,7 @@ static const char help[] =
     "      --backoff MIN..MAX delay of a retry, doubling (1s..10m)\n"
     "      --retry-on err     try what failed again, too, after the backoff\n"
     "      --push QUEUE       where the verb push moves messages to\n"
+    "      --notify QUEUE     publish there how each message has ended\n"
     "      --rate N/s[:BURST] start at most N messages a second (/m, /h)\n"
     "      --rate-shared N/s[:BURST]\n"
     "                         the same for all consumers of a queue together\n"
@@ -75,6 +76,7 @@ enum {
 	OPT_BACKOFF,
 	OPT_RETRY_ON,
 	OPT_PUSH,
+	OPT_NOTIFY,
 	OPT_RATE,
 	OPT_RATE_SHARED,
 	OPT_REST,
@@ -107,6 +109,7 @@ static const struct option long_options[] = {
     {"backoff", required_argument, NULL, OPT_BACKOFF},
     {"retry-on", required_argument, NULL, OPT_RETRY_ON},
     {"push", required_argument, NULL, OPT_PUSH},
+    {"notify", required_argument, NULL, OPT_NOTIFY},
     {"rate", required_argument, NULL, OPT_RATE},
     {"rate-shared", required_argument, NULL, OPT_RATE_SHARED},
     {"rest", required_argument, NULL, OPT_REST},
@@ -190,6 +193,9 @@ set_option(struct options *o, int ch)
 	case OPT_PUSH:
 		o->push = optarg;
 		break;
+	case OPT_NOTIFY:
+		o->notify = optarg;
+		break;
 	case OPT_STRICT:
 		o->strict = true;
 		break;
@@ -260,7 +266,6 @@ take_queues(struct options *o, struct mq_shared *shared,
     const struct mq_server *server, char *operands[])
 {
 	const char *why = shared->layout->queue_error(o->tag);
-	int i, j;
 
 	/* A connection's name stands in keys, like a queue's name. */
 	if (why != NULL)
@@ -270,20 +275,13 @@ take_queues(struct options *o, struct mq_shared *shared,
 	o->queues = (const char *const *)operands;
 	if (o->push != NULL)
 		o->push = mq_option_queue(shared, server, o->push);
+	if (o->notify != NULL) {
+		mq_option_needs(shared, "--notify", MQ_HAS_RESULTS);
+		o->notify = mq_option_queue(shared, server, o->notify);
+	}
 	if (o->keep_ms > 0)
 		mq_option_needs(shared, "--keep", MQ_HAS_RESULTS);
-	for (i = 0; i < o->queue_count; i++) {
-		for (j = 0; j < i; j++)
-			if (strcmp(operands[i], operands[j]) == 0)
-				mq_die(MQ_EXIT_USAGE, "%s: named twice",
-				    operands[i]);
-		/* A pushed message would come back, and never run out of
-		 * attempts. */
-		if (o->push != NULL && strcmp(operands[i], o->push) == 0)
-			mq_die(MQ_EXIT_USAGE,
-			    "--push: %s: a queue that is consumed here",
-			    o->push);
-	}
+	operands_differ(o);
 }
 
 /* getopt_long(3) sorts the words, and queue names get a namespace. */

@@ -133,15 +133,51 @@ check_commands(const struct options *o, const bool *exists)
 	}
 }
 
+/* --- equal names ---------------------------------------------------------------- */
+
+static void
+check_target(const char *option, const char *queue, const char *target)
+{
+	if (target != NULL && strcmp(queue, target) == 0)
+		mq_die(MQ_EXIT_USAGE, "%s: %s: a queue that is consumed here",
+		    option, target);
+}
+
+void
+operands_differ(const struct options *o)
+{
+	int i, j;
+
+	for (i = 0; i < o->queue_count; i++) {
+		for (j = 0; j < i; j++)
+			if (strcmp(o->queues[i], o->queues[j]) == 0)
+				mq_die(MQ_EXIT_USAGE, "%s: named twice",
+				    o->queues[i]);
+		/* A pushed message would come back, and never run out of
+		 * attempts. */
+		check_target("--push", o->queues[i], o->push);
+		check_target("--notify", o->queues[i], o->notify);
+	}
+	/* One queue would have two kinds of messages. */
+	if (o->push != NULL && o->notify != NULL &&
+	    strcmp(o->push, o->notify) == 0)
+		mq_die(MQ_EXIT_USAGE, "--push and --notify: both to %s",
+		    o->notify);
+}
+
 /* --- no such queue ------------------------------------------------------------- */
 
 static void
 say_missing(const struct options *o, struct mq_redis *r, int i)
 {
-	const char *name = i < o->queue_count ? o->queues[i] : o->push;
-	const char *what = i == o->queue_count ? " yet; --push makes it" :
-	    o->drain			       ? "" :
-						 " yet; waiting for it";
+	bool push = i == o->queue_count && o->push != NULL;
+	const char *name = i < o->queue_count ? o->queues[i] :
+	    push			      ? o->push :
+						o->notify;
+	const char *what = push ? " yet; --push makes it" :
+	    i >= o->queue_count ? " yet; --notify makes it" :
+	    o->drain		? "" :
+				  " yet; waiting for it";
 
 	if (o->existing)
 		what = "";
@@ -153,7 +189,7 @@ say_missing(const struct options *o, struct mq_redis *r, int i)
 static bool
 check_exist(const struct options *o, struct mq_redis *r, const bool *exists)
 {
-	int i, n = o->queue_count + (o->push != NULL);
+	int i, n = o->queue_count + (o->push != NULL) + (o->notify != NULL);
 	bool all = true;
 
 	for (i = 0; i < n; i++) {
@@ -176,7 +212,8 @@ operands_look(const struct options *o, struct mq_redis *r)
 	const struct mq_session session = {.connection = connection,
 	    .queues = o->queues,
 	    .queue_count = o->queue_count,
-	    .push = o->push};
+	    .push = o->push,
+	    .notify = o->notify};
 	struct mq_known known = {0};
 	bool all = false;
 

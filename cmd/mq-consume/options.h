@@ -37,7 +37,8 @@ struct options {
 	struct mq_rate rate, rate_shared;
 	int64_t rest_min_ms, rest_max_ms; /* 0: none */
 	bool retry_err;			  /* err is a retry */
-	const char *push; /* queue of the verb push; NULL: push rejects */
+	const char *notify; /* queue that hears of each end; NULL: none */
+	const char *push;   /* queue of the verb push; NULL: push rejects */
 	bool strict;
 	int batch;	   /* messages for one script; 0: one, unframed */
 	bool stream;	   /* workers stay, and read messages */
@@ -68,6 +69,9 @@ void option_check_many(struct options *);
  * cannot be a queue in the layout.  ns: the namespace of the URL.
  */
 void operands_check(const struct options *, const char *ns);
+/* Ends the program with 64 if a queue is named twice, or is also one that gets messages
+ * from here. */
+void operands_differ(const struct options *);
 /*
  * To be called before any change on the server.  Says which queues do not exist.
  * Ends the program with 1 if --existing forbids that, or with the status of the

@@ -310,7 +310,8 @@ on_settled(void *arg, struct message *m, bool confirmed)
 		message_let_go(m, true);
 		executor_acked(&e->executor, m);
 	}
-	if (confirmed && m->outcome == MQ_OUTCOME_PUSH)
+	if (confirmed &&
+	    (m->outcome == MQ_OUTCOME_PUSH || e->opt->notify != NULL))
 		transfers_begin(&e->transfers);
 	inbox_forget(&e->inbox, m);
 }

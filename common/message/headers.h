@@ -15,6 +15,7 @@
 #define MQ_HEADER_NAME	  "Mq-Name"    /* of one whose id cannot be shown */
 #define MQ_HEADER_ATTEMPT "Mq-Attempt" /* runs so far; none: 0 */
 #define MQ_HEADER_ERROR	  "Mq-Error"   /* why the last run did not end well */
+#define MQ_HEADER_NOTICE  "Mq-Notice"  /* of a notice: the queue it is about */
 #define MQ_HEADER_DUE	  "Mq-Due"     /* unix ms when it was delayed until */
 #define MQ_HEADER_PARAM	  "Mq-Param"   /* 1 to 4 follow: RQ's parameters */
 #define MQ_HEADER_ORIGIN                                                       \

@@ -33,7 +33,8 @@ mq_ending_write(const struct mq_ending *e, struct mq_buf *out)
 	json_t *v = json_object();
 
 	mq_json_must(v != NULL);
-	set_text(v, "id", e->id);
+	set_text(v, "id", e->id[0] != '\0' ? e->id : NULL);
+	set_text(v, "queue", e->queue);
 	set_text(v, "state", names[e->state]);
 	set_text(v, "text", e->text);
 	if (e->signal != NULL)
@@ -47,6 +48,19 @@ mq_ending_write(const struct mq_ending *e, struct mq_buf *out)
 		mq_json_set(v, "finished_ms", json_integer(e->finished_ms));
 	mq_json_dump(v, out);
 	json_decref(v);
+}
+
+void
+mq_notice_write(const char id[MQ_ID_LEN + 1], const char *queue,
+    const struct mq_buf *text, struct mq_buf *out)
+{
+	struct mq_envelope e = {
+	    .payload = text->data, .payload_len = text->len};
+
+	mq_envelope_set(&e, MQ_HEADER_ID, id);
+	mq_envelope_set(&e, MQ_HEADER_NOTICE, queue);
+	mq_envelope_write(&e, out);
+	mq_envelope_free(&e);
 }
 
 /* A string without NULs in it, or NULL. */

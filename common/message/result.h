@@ -7,7 +7,7 @@
  *	 "finished_ms": 1795207725000}
  *
  * with "signal": "SEGV" in place of status for a run that was killed, neither
- * where nothing ran, and "to": QUEUE where the message goes on in another queue.
+ * where nothing ran, "queue": QUEUE in a notice, and "to": QUEUE where the message goes on in another queue.
  * Unknown members are left out.  The scripts of the queues write results, too.
  */
 #ifndef MQ_RESULT_H
@@ -35,7 +35,8 @@ enum mq_end {
 const char *mq_end_name(enum mq_end);
 
 struct mq_ending {
-	char id[MQ_ID_LEN + 1];
+	char id[MQ_ID_LEN + 1]; /* empty: it has none */
+	const char *queue;	/* written only: where it was; NULL: not said */
 	enum mq_end state;
 	const char *text;    /* NULL: none */
 	int status;	     /* of the last run's exit; -1: none */
@@ -49,6 +50,11 @@ struct mq_ending {
 
 /* Appends the text.  Bytes of strings that are not UTF-8 become '?'. */
 void mq_ending_write(const struct mq_ending *, struct mq_buf *out);
+
+/* Appends the element of a notice, for a queue that hears of the ends in another one:
+ * the text of a result is its payload. */
+void mq_notice_write(const char id[MQ_ID_LEN + 1], const char *queue,
+    const struct mq_buf *text, struct mq_buf *out);
 
 /* Takes the text apart; mq_ending_free() frees.  Returns 0, or -1 if the text is no
  * result; then nothing needs freeing. */

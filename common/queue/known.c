@@ -12,7 +12,7 @@ struct looking {
 	const struct mq_layout *layout;
 	const struct mq_session *session;
 	struct mq_known *out;
-	size_t queues; /* the one to push to is the last */
+	size_t queues; /* those to push to and to notify are the last */
 	bool *answered;
 };
 
@@ -27,8 +27,12 @@ static const char *
 name_of_queue(const struct looking *l, size_t i)
 {
 	i = queue_of(l, i);
-	return i < (size_t)l->session->queue_count ? l->session->queues[i] :
-						     l->session->push;
+	if (i < (size_t)l->session->queue_count)
+		return l->session->queues[i];
+	return i == (size_t)l->session->queue_count &&
+		l->session->push != NULL ?
+	    l->session->push :
+	    l->session->notify;
 }
 
 static void
@@ -90,7 +94,8 @@ int
 mq_known_ask(struct mq_redis *r, const struct mq_layout *layout,
     const struct mq_session *s, struct mq_known *out)
 {
-	size_t n = (size_t)s->queue_count + (s->push != NULL);
+	size_t n =
+	    (size_t)s->queue_count + (s->push != NULL) + (s->notify != NULL);
 	struct looking l = {layout, s, out, n, mq_xcalloc(2 * n, sizeof(bool))};
 	int rv;
 

@@ -9,7 +9,7 @@
 /* The answers. */
 struct mq_known {
 	/* Whether there is such a queue: those of the session, then the one that
-	 * it may push to, if it may; allocated. */
+	 * it may push to, if it may, and the one that it notifies; allocated. */
 	bool *there;
 	int status; /* 0, or the exit status of a consumer that was refused... */
 	char error[1024]; /* ...and why */

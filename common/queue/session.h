@@ -14,7 +14,8 @@ struct mq_session {
 	double former_s; /* when that was renewed last, by the steady clock */
 	const char *const *queues;
 	int queue_count;
-	const char *push; /* where messages may be pushed to; NULL: nowhere */
+	const char *push;   /* where messages may be pushed to; NULL: nowhere */
+	const char *notify; /* what hears of each end; NULL: nothing */
 	const char
 	    *wake;    /* its name in the channel that wakes it; NULL: it does
 			   * not wait, or cannot be woken */

@@ -19,6 +19,13 @@ struct mq_result {
 	int64_t keep_ms; /* how long it can be read, above 0 */
 };
 
+/* A message for a queue that hears of each end. */
+struct mq_notice {
+	const char *queue;	    /* never that of the message that ends */
+	char unique[MQ_ID_LEN + 1]; /* its id */
+	struct mq_buf element;
+};
+
 /* The outcome of a claimed message. */
 enum mq_outcome {
 	MQ_OUTCOME_ACK,	   /* done: it is gone */
@@ -57,6 +64,8 @@ struct mq_settlement {
 	const char *receipt; /* its number, of a session that handed out by
 			      * receipt: LOST when its lease is over; or NULL */
 	const struct mq_result *result; /* NULL: none */
+	const struct mq_notice
+	    *notice; /* NULL: none; never with FRONT or AGAIN */
 };
 
 /* The result of a settlement. */

@@ -4,10 +4,26 @@
 
 #include "base/clock.h"
 
+/* The queue that hears of the end; NULL: none.  A notice has no other. */
+static const char *
+notified(const struct result_rules *r, const struct message *m)
+{
+	return r->notify == NULL ||
+		mq_envelope_get(&m->envelope, MQ_HEADER_NOTICE) != NULL ?
+	    NULL :
+	    r->notify;
+}
+
+static bool
+is_kept(const struct result_rules *r, const struct message *m)
+{
+	return m->id[0] != '\0' && (r->keep_ms > 0 || m->awaited);
+}
+
 bool
 result_wanted(const struct result_rules *r, const struct message *m)
 {
-	return m->id[0] != '\0' && (r->keep_ms > 0 || m->awaited);
+	return is_kept(r, m) || notified(r, m) != NULL;
 }
 
 static void
@@ -15,6 +31,7 @@ write_result(const struct result_rules *r, struct message *m, enum mq_end state,
     const struct mq_failure *f, const char *to)
 {
 	struct mq_ending e = {.state = state,
+	    .queue = notified(r, m) != NULL ? m->queue_name : NULL,
 	    .text = f != NULL && f->text[0] != '\0' ? f->text : NULL,
 	    .status = f != NULL ? f->status : -1,
 	    .signal = f != NULL ? f->signal : NULL,
@@ -52,9 +69,25 @@ result_of(const struct result_rules *r, struct message *m,
 		    how->outcome == MQ_OUTCOME_ACK ? MQ_END_DONE :
 						     MQ_END_REJECTED,
 		    NULL, NULL);
+	if (!is_kept(r, m))
+		return NULL;
 	*out = (struct mq_result){.id = m->id,
 	    .text = m->result.data,
 	    .len = m->result.len,
 	    .keep_ms = r->keep_ms > asked ? r->keep_ms : asked};
+	return out;
+}
+
+const struct mq_notice *
+result_notice(const struct result_rules *r, const struct message *m,
+    const struct mq_settlement *how, struct mq_idgen *ids,
+    struct mq_notice *out)
+{
+	if (how->outcome == MQ_OUTCOME_FRONT ||
+	    how->outcome == MQ_OUTCOME_AGAIN || notified(r, m) == NULL)
+		return NULL;
+	out->queue = notified(r, m);
+	mq_id_make(ids, (uint64_t)mq_clock_unix_us(), out->unique);
+	mq_notice_write(out->unique, m->queue_name, &m->result, &out->element);
 	return out;
 }

@@ -10,11 +10,12 @@
 #include "mq-consume/message.h"
 
 struct result_rules {
-	int64_t keep_ms;  /* of every result; 0: only if one is wanted */
-	const char *host; /* NULL: unknown */
+	int64_t keep_ms;    /* of every result; 0: only if one is wanted */
+	const char *notify; /* the queue that hears of each end; NULL: none */
+	const char *host;   /* NULL: unknown */
 };
 
-/* Whether a message has a result. */
+/* Whether anybody hears how a message has ended. */
 bool result_wanted(const struct result_rules *, const struct message *);
 /* Writes the result of the last run into the message. */
 void result_note(const struct result_rules *, struct message *, enum mq_end,
@@ -23,5 +24,9 @@ void result_note(const struct result_rules *, struct message *, enum mq_end,
  * NULL: none. */
 const struct mq_result *result_of(const struct result_rules *, struct message *,
     const struct mq_settlement *, struct mq_result *out);
+/* The same, after it, for the notice; the caller frees the element. */
+const struct mq_notice *result_notice(const struct result_rules *,
+    const struct message *, const struct mq_settlement *, struct mq_idgen *,
+    struct mq_notice *out);
 
 #endif

@@ -218,6 +218,7 @@ void
 settlement_send(struct outbox *o, struct message *m)
 {
 	struct mq_result result;
+	struct mq_notice notice = {.queue = NULL};
 	struct mq_settlement how = {.outcome = m->outcome,
 	    .element = m->element,
 	    .len = m->len,
@@ -235,6 +236,7 @@ settlement_send(struct outbox *o, struct message *m)
 	if (m->len >= MQ_LARGE && !m->whole && m->envelope.payload != NULL)
 		inbox_find_spot(o->inbox, m, &how.spot);
 	how.result = result_of(o->results, m, &how, &result);
+	how.notice = result_notice(o->results, m, &how, o->ids, &notice);
 	/* What is pushed to another node arrives in the order of these. */
 	mq_id_make(o->ids, (uint64_t)mq_clock_unix_us(), how.unique);
 	if (m->pause_ms > 0)
@@ -242,6 +244,7 @@ settlement_send(struct outbox *o, struct message *m)
 	settlement_sent(o, m);
 	m->outbox = o;
 	mq_consumer_settle(o->server, m->queue, &how, on_settled, m);
+	mq_buf_free(&notice.element);
 }
 
 void

@@ -9,6 +9,15 @@ struct round {
 	char error[512]; /* empty: none */
 };
 
+/* to: NULL: nothing goes there. */
+static int
+finish(const struct transfers *t, struct mq_redis *r, const char *to)
+{
+	return to == NULL ? 0 :
+			    t->opt->layout->finish_pushes(
+				r, t->opt->queues, t->opt->queue_count, to);
+}
+
 static void
 run_round(void *arg, void *result)
 {
@@ -17,8 +26,8 @@ run_round(void *arg, void *result)
 	struct mq_redis r;
 
 	if (mq_redis_open(&r, t->server) == -1 ||
-	    t->opt->layout->finish_pushes(
-		&r, t->opt->queues, t->opt->queue_count, t->opt->push) == -1)
+	    finish(t, &r, t->opt->push) == -1 ||
+	    finish(t, &r, t->opt->notify) == -1)
 		snprintf(round->error, sizeof(round->error), "%s", r.error);
 	mq_redis_close(&r);
 }

@@ -146,9 +146,37 @@ ack(const struct mq_session *s, const char *queue,
 static void
 add_result(struct mq_command *c, const struct mq_result *result)
 {
+	static const struct mq_result none = {.id = ""};
+
+	if (result == NULL)
+		result = &none;
 	mq_command_str(c, result->id);
 	mq_command_arg(c, result->text, result->len);
 	mq_command_int(c, result->keep_ms);
+}
+
+/* Its keys, and then its arguments. */
+static void
+add_notice_keys(
+    struct mq_command *c, const char *queue, const struct mq_notice *notice)
+{
+	bool away = rmq_transfer_needed(c, queue, notice->queue);
+
+	rmq_key_queue(
+	    c, away ? queue : notice->queue, away ? "outgoing" : "ready");
+	rmq_key_queue(
+	    c, away ? queue : notice->queue, away ? "none" : "counters");
+}
+
+static void
+add_notice(
+    struct mq_command *c, const char *queue, const struct mq_notice *notice)
+{
+	if (rmq_transfer_needed(c, queue, notice->queue))
+		rmq_transfer_field(c, notice->unique, "push", notice->queue);
+	else
+		mq_command_str(c, "");
+	mq_command_arg(c, notice->element.data, notice->element.len);
 }
 
 void
@@ -160,7 +188,8 @@ rmq_settle(const struct mq_session *s, int queue,
 	bool push = how->outcome == MQ_OUTCOME_PUSH, away;
 
 	if (how->outcome == MQ_OUTCOME_ACK && !how->holds &&
-	    how->receipt == NULL && how->result == NULL) {
+	    how->receipt == NULL && how->result == NULL &&
+	    how->notice == NULL) {
 		ack(s, name, how, c);
 		return;
 	}
@@ -168,7 +197,7 @@ rmq_settle(const struct mq_session *s, int queue,
 	mq_command_script(c, &rmq_script_settle,
 	    RMQ_QUEUE_KEYS + 2 +
 		(push && !away ? RMQ_QUEUE_KEYS : reject || away) +
-		(how->receipt != NULL ? 2 : 0));
+		(how->receipt != NULL ? 2 : 0) + (how->notice != NULL ? 2 : 0));
 	rmq_queue_keys(c, name);
 	rmq_key_both(c, s->connection, name, "unacked");
 	rmq_key_queues(c, name);
@@ -182,6 +211,8 @@ rmq_settle(const struct mq_session *s, int queue,
 		rmq_key_lease(c, s->connection, name);
 		rmq_key_info(c, s->connection, name);
 	}
+	if (how->notice != NULL)
+		add_notice_keys(c, name, how->notice);
 	mq_command_str(
 	    c, reject && how->unrun ? "expire" : mq_outcome_name(how->outcome));
 	mq_command_arg(c, how->element, how->len);
@@ -193,8 +224,10 @@ rmq_settle(const struct mq_session *s, int queue,
 	else
 		mq_command_str(c, how->unique);
 	mq_command_str(c, how->receipt != NULL ? how->receipt : "");
-	if (how->result != NULL)
+	if (how->result != NULL || how->notice != NULL)
 		add_result(c, how->result);
+	if (how->notice != NULL)
+		add_notice(c, name, how->notice);
 }
 
 /*

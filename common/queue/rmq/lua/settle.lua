@@ -2,10 +2,13 @@
 --
 --   KEYS  the queue's (see lib/place.lua), unacked, rmq::queues, then for 'reject'
 --         and 'expire' rejected, for 'push' the keys of the other queue, or on a
---         cluster outgoing; then by receipt the connection's heartbeat and info
+--         cluster outgoing; then by receipt the connection's heartbeat and info;
+--         then with a notice its keys (see lib/notices.lua)
 --   ARGV  how, element, header, offset, milliseconds, 32 bytes that make it
 --         unique, or the field for outgoing, number of the receipt or '', then if it has a
---         result: the id, the text, and how many milliseconds to keep it
+--         result or a notice: the id (or ''), the text, and how many
+--         milliseconds to keep it; then the field for outgoing (or '') and the
+--         element of the notice
 --   how   'ack': it is gone
 --         'reject': to the newest end of rejected
 --         'expire': there, too, without having run: no key outlives that
@@ -14,6 +17,7 @@
 --         'push': to the other queue
 --         What moves on is the header and the element from the offset on (0 is
 --         its beginning), so that a large payload is sent only once.
+--   A notice is one more message, for a queue that hears of each end.
 --   reply 1, or 0 when the element is not there: the lease was lost; or when
 --         the lease of a receipt is over, or the receipt was used
 --
@@ -24,11 +28,15 @@
 
 -- include leaving
 -- include results
+-- include notices
 
 local q, unacked = queue_keys(1), KEYS[7]
 local how, element, ms = ARGV[1], ARGV[2], tonumber(ARGV[5])
 
-local heartbeat, info = KEYS[#KEYS - 1], KEYS[#KEYS]
+local result, notice = ARGV[8] and ARGV[8] ~= '', ARGV[12]
+local notice_at = #KEYS - 1
+local last = notice and notice_at - 1 or #KEYS
+local heartbeat, info = KEYS[last - 1], KEYS[last]
 local receipt = ARGV[7] ~= '' and 'receipt:' .. ARGV[7]
 
 -- What goes back is mostly the newest; what ends, the oldest.
@@ -67,8 +75,11 @@ end
 if receipt then
   need(info, 'HDEL')
 end
-if ARGV[8] then
+if result then
   need(q.results, 'PEXPIRE')
+end
+if notice then
+  check_notice(notice_at, ARGV[11])
 end
 
 -- Does what is not 'ack': acks are many, and take less time than it takes to define
@@ -124,7 +135,10 @@ end
 if receipt then
   call('HDEL', info, receipt)
 end
-if ARGV[8] then
+if result then
   keep_result(q, ARGV[8], ARGV[9], ARGV[10])
+end
+if notice then
+  send_notice(notice_at, KEYS[8], ARGV[11], notice)
 end
 return 1

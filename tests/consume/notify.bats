@@ -1,0 +1,182 @@
+#!/usr/bin/env bats
+# mq-consume --notify: how each message has ended, as a message of another queue.
+
+# run_mq sets output and stderr; each test is a subshell of its own.
+# shellcheck disable=SC1010,SC2030,SC2031,SC2154
+
+load ../helpers/common
+
+setup_file() {
+	server_start
+	FILE_D=$D
+	export FILE_D
+}
+
+teardown_file() {
+	server_stop
+}
+
+setup() {
+	common_setup
+}
+
+teardown() {
+	[ "$D" = "$FILE_D" ] || server_stop
+	common_teardown
+}
+
+# notices: each on a line, in the order of the ends, without times.
+notices() {
+	"$BUILD/mq-consume" -q --drain -l ends |
+		sed -E 's/,"host":"[^"]*"//; s/,"finished_ms":[0-9]+//'
+}
+
+@test "notify: done, rejected and pushed, each once" {
+	local -a ids
+
+	run_mq 0 mq-publish -i q yes no on
+	ids=("${lines[@]}")
+	script works <<-'E'
+		case $(cat) in
+		yes) echo done fine >&3 ;;
+		no) echo err bad >&3 ;;
+		on) echo push >&3 ;;
+		esac
+	E
+	run_mq 0 mq-consume --drain -q --notify ends --push p q -- "$T/works"
+	assert_equal "$(held q) $(held p) $(held ends)" "0 0 0 1 1 0 0 0 3 0 0 0"
+	run notices
+	assert_line '{"id":"'"${ids[0]}"'","queue":"q","state":"done","text":"fine","status":0,"attempts":1}'
+	assert_line '{"id":"'"${ids[1]}"'","queue":"q","state":"rejected","text":"bad","status":0,"attempts":1}'
+	assert_line '{"id":"'"${ids[2]}"'","queue":"q","state":"pushed","attempts":1,"to":"p"}'
+	assert_equal "${#lines[@]}" 3
+}
+
+@test "notify: the worker of the other queue is told whose end it is" {
+	run_mq 0 mq-publish 'the queue' x
+	run_mq 0 mq-consume --drain -q --notify ends 'the queue' -- true
+	run_mq 0 mq-consume --drain -q ends -- sh -c 'echo "$MQ_HEADER_MQ_NOTICE"'
+	assert_output "the queue"
+}
+
+@test "notify: printed messages, raw ones, many" {
+	seq 100 | run_mq 0 mq-publish -l q
+	run_mq 0 mq-publish --raw q raw
+	run_mq 0 mq-consume --drain -q -l --notify ends q
+	assert_equal "$(held ends)" "101 0 0 0"
+	assert_equal "$(redis hget 'rmq::queue::[ends]::counters' published)" 101
+	run notices
+	assert_equal "$(grep -c '"state":"done"' <<<"$output")" 101
+}
+
+@test "notify: a batch, and a stream" {
+	seq 20 | run_mq 0 mq-publish -l q
+	run_mq 0 mq-consume --drain -q --batch 5 --notify ends q -- cat
+	assert_equal "$(held ends)" "20 0 0 0"
+	seq 20 | run_mq 0 mq-publish -l q
+	script stream <<-'E'
+		while read -r line; do echo "done $line" >&3; done
+	E
+	run_mq 0 mq-consume --drain -q --stream --notify ends q -- "$T/stream"
+	assert_equal "$(held ends)" "40 0 0 0"
+}
+
+@test "notify: a retry is no end; attempts that run out, and an expiry, are" {
+	run_mq 0 mq-publish q x
+	run_mq 0 mq-consume -n 1 -q --backoff 0s..0s --notify ends q -- sh -c 'exit 75'
+	assert_equal "$(held ends)" "0 0 0 0"
+	run_mq 0 mq-consume -n 1 -q --attempts 2 --notify ends q -- sh -c 'exit 75'
+	run notices
+	assert_regex "$output" '"state":"rejected".*attempts exhausted.*"attempts":2'
+	run_mq 0 mq-publish -e 1ms q late
+	read -rt 0.05 <> <(:) || true
+	run_mq 0 mq-consume --drain -q --no-clean --notify ends q -- true
+	run notices
+	assert_regex "$output" '"state":"expired"'
+}
+
+@test "notify: with a key and a group, and somebody who waits" {
+	run_mq 0 mq-publish -k a -g b q one
+	run_mq 0 mq-publish -g b q two
+	run_mq 0 mq-consume --drain -q --keep 1h --notify ends q -- true
+	assert_equal "$(held ends) $(held q)" "2 0 0 0 0 0 0 0"
+	assert_equal "$(redis hlen 'rmq::queue::[q]::locks')" 0
+}
+
+@test "notify: a notice notifies nobody" {
+	run_mq 0 mq-publish q x
+	run_mq 0 mq-consume --drain -q --notify ends q -- true
+	run_mq 0 mq-consume --drain -q --notify q ends -- true
+	assert_equal "$(held ends) $(held q)" "0 0 0 0 0 0 0 0"
+}
+
+@test "notify: a large message" {
+	head -c 3000000 /dev/zero | run_mq 0 mq-publish q
+	run_mq 0 mq-consume --drain -q --notify ends q -- sh -c 'echo err large >&3'
+	assert_equal "$(held ends) $(held q)" "1 0 0 0 0 0 0 1"
+	head -c 3000000 /dev/zero | run_mq 0 mq-publish q
+	run_mq 0 mq-consume --drain -q --push p --notify ends q -- sh -c 'echo push >&3'
+	assert_equal "$(held ends) $(held p)" "2 0 0 0 1 0 0 0"
+}
+
+@test "notify: it wakes the worker of the other queue" {
+	start_mq mq-consume -n 1 ends -- cat
+	run_mq 0 mq-publish q x
+	run_mq 0 mq-consume --drain -q --notify ends q -- true
+	wait "$pid"
+	assert_regex "$(cat "$T/out")" '"state":"done"'
+}
+
+@test "notify: without the lease, nobody hears of an end that does not count" {
+	run_mq 0 mq-publish q x
+	script steals <<-'E'
+		echo done >&3
+		exec 3>&-
+		: >"$T/runs"
+		until [ -e "$T/go" ]; do sleep 0.01; done
+	E
+	export T
+	start_mq mq-consume -n 1 --notify ends q -- "$T/steals"
+	eventually 10 test -e "$T/runs"
+	redis eval 'for _, k in ipairs(redis.call("KEYS", "*unacked")) do
+		redis.call("DEL", k) end' 0 >/dev/null
+	: >"$T/go"
+	wait "$pid" || true
+	assert_equal "$(held ends)" "0 0 0 0"
+}
+
+@test "notify: refused at once" {
+	run_mq 64 mq-consume --notify q q -- true
+	assert_equal "$stderr" "mq-consume: --notify: q: a queue that is consumed here"
+	run_mq 64 mq-consume --notify p --push p q -- true
+	run_mq 64 mq-consume -L rsmq --notify p q -- true
+	run_mq 64 mq-consume --notify 'a]b' q -- true
+	redis set 'rmq::queue::[ends]::ready' text >/dev/null
+	run_mq 76 mq-consume --notify ends q -- true
+	assert_regex "$stderr" ends
+}
+
+@test "notify: --existing, and a queue that is not there yet" {
+	run_mq 0 mq-publish q x
+	run_mq 1 mq-consume --existing --notify ends q -- true
+	assert_equal "$stderr" "mq-consume: ends: no such queue"
+	run_mq 0 mq-consume --drain --notify ends q -- true
+	assert_equal "$stderr" "mq-consume: ends: no such queue yet; --notify makes it"
+	run_mq 0 mq-stats ends
+}
+
+@test "notify: killed at any time, each end that counts is told, and no other" {
+	local i n=60
+
+	seq $n | run_mq 0 mq-publish -l q
+	for i in 1 2 3 4 5 6; do
+		start_mq mq-consume -q -j 4 --attempts 99 --notify ends q -- sleep 0.02
+		read -rt "0.$((1 + i % 3))" <> <(:) || true
+		stop_mq KILL
+		run_mq 0 mq-clean -q
+	done
+	run_mq 0 mq-consume -q -j 4 --drain --attempts 99 --notify ends q -- true
+	run notices
+	assert_equal "${#lines[@]}" "$n"
+	assert_equal "$(grep -o '"id":"[^"]*"' <<<"$output" | sort -u | wc -l)" "$n"
+}
