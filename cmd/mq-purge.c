@@ -34,7 +34,6 @@ static const char help[] =
     "      --delayed          what becomes ready later\n"
     "      --all              these three\n"
     "      --delete-queue     all of it, and the queue, if nobody consumes it\n" MQ_FILTER_HELP
-    "      --older-than DUR   that failed, or became ready, before that\n"
     "  -n, --limit N          at most N messages\n"
     "  -f, --force            do not ask\n"
     "      --dry-run          only tell how many it would be\n"
@@ -53,7 +52,6 @@ enum {
 static const struct option long_options[] = {
     MQ_SHARED_LONG,
     MQ_FILTER_LONG,
-    {"older-than", required_argument, NULL, MQ_OPT_OLDER},
     {"ready", no_argument, NULL, OPT_READY},
     {"rejected", no_argument, NULL, OPT_REJECTED},
     {"delayed", no_argument, NULL, OPT_DELAYED},

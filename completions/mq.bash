@@ -52,15 +52,14 @@ _mq_takes_argument() {
 	mq-clean:--attempts | mq-clean:--interval) ;;
 	mq-stats:-n | mq-stats:--limit | mq-stats:--list | mq-stats:--offset | \
 		mq-stats:--match | mq-stats:--reason | mq-stats:--stderr | \
-		mq-stats:--since | \
-		mq-stats:--id | mq-stats:--refresh | mq-stats:--check) ;;
+		mq-stats:--since | mq-stats:--older-than | mq-stats:--header | mq-stats:--key | \
+		mq-stats:--id | mq-stats:--sort | mq-stats:--refresh | mq-stats:--check) ;;
 	mq-pause:--for) ;;
 	mq-return:-n | mq-return:--limit | mq-return:--from | mq-return:--to | \
 		mq-return:--rate | mq-return:--match | mq-return:--reason | \
-		mq-return:--stderr | mq-return:--since | mq-return:--id) ;;
+		mq-return:--stderr | mq-return:--since | mq-return:--older-than | mq-return:--header | mq-return:--key | mq-return:--id) ;;
 	mq-purge:-n | mq-purge:--limit | mq-purge:--match | \
-		mq-purge:--reason | mq-purge:--stderr | mq-purge:--since | mq-purge:--id | \
-		mq-purge:--older-than) ;;
+		mq-purge:--reason | mq-purge:--stderr | mq-purge:--since | mq-purge:--older-than | mq-purge:--header | mq-purge:--key | mq-purge:--id) ;;
 	*) return 1 ;;
 	esac
 }
@@ -91,18 +90,18 @@ _mq_options() {
 	mq-clean) echo --attempts --interval --dry-run --json ;;
 	mq-stats)
 		echo -l --lines -0 --null --netstring --jsonl -n --limit \
-			--list --reasons --offset --match --reason --stderr \
-			--since --id --running --html --refresh --connections --json \
+			--list --reasons --offset --newest --sort --reverse --nonempty --match --reason --stderr \
+			--header --key --since --older-than --not --id --running --html --refresh --connections --json \
 			--prometheus --check --watch
 		;;
 	mq-pause) echo --for --resume ;;
 	mq-return)
-		echo --from --to --match --reason --stderr --since --id -n --limit \
-			--rate --dry-run --json
+		echo --from --to --match --reason --stderr --header --key --since \
+			--older-than --not --id -n --limit --rate --dry-run --json
 		;;
 	mq-purge)
 		echo --ready --rejected --delayed --all --delete-queue \
-			--match --reason --stderr --since --older-than --id -n --limit \
+			--match --reason --stderr --header --key --since --older-than --not --id -n --limit \
 			-f --force --dry-run --json
 		;;
 	esac
@@ -290,6 +289,7 @@ _mq_add_argument() {
 		word=${cur##*,}
 		[[ $word == *=* ]] || _mq_add_words "${cur%"$word"}"{vt,delay,maxsize}=
 		;;
+	--sort) _mq_add_words name ready delayed unacked rejected consumers age in out ;;
 	--list) _mq_add_words ready delayed unacked rejected ;;
 	--backoff) _mq_add_words 1s..10m ;;
 	--retry-on) _mq_add_words err ;;

@@ -1,5 +1,6 @@
 #include "list.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -190,10 +191,9 @@ print_item(struct list *l, const struct mq_item *item, enum mq_state state)
 	l->shown++;
 }
 
-bool
-list_slice(void *arg, const struct mq_item *items, int count)
+static bool
+print_slice(struct list *l, const struct mq_item *items, int count)
 {
-	struct list *l = arg;
 	const struct mq_item *item = items;
 
 	for (; item < items + count; item++) {
@@ -213,6 +213,26 @@ list_slice(void *arg, const struct mq_item *items, int count)
 		print_item(l, item, l->options->state);
 	}
 	return !ferror(stdout);
+}
+
+static void
+keep_slice(struct list *l, const struct mq_item *item, int count)
+{
+	for (; count > 0; count--, item++)
+		if (mq_filter_match(
+			&l->options->filter, item->element, item->len))
+			newest_keep(&l->newest, item);
+}
+
+bool
+list_slice(void *arg, const struct mq_item *items, int count)
+{
+	struct list *l = arg;
+
+	if (!l->options->newest)
+		return print_slice(l, items, count);
+	keep_slice(l, items, count);
+	return true;
 }
 
 /* How wide the names of connections are, which come one after the other. */
@@ -246,6 +266,26 @@ measure_line(struct list *l)
 		l->extra_max = EXTRA_COLUMNS_MAX;
 }
 
+/* Those that are wanted are the last ones: how many come before, as far as that
+ * is certain. */
+static long
+begin_newest(struct list *l)
+{
+	const struct list_options *o = l->options;
+	long long n = l->model->stats.queues[0].rejected;
+
+	if (l->limit == -1)
+		l->limit = SCREENFUL;
+	l->newest.wanted = l->limit < LONG_MAX / 4 && o->offset < LONG_MAX / 4 ?
+	    l->limit + o->offset :
+	    LONG_MAX / 2;
+	if (o->state != MQ_REJECTED || mq_filter_given(&o->filter) ||
+	    n <= l->newest.wanted)
+		return 0;
+	l->more = true;
+	return (long)(n - l->newest.wanted);
+}
+
 long
 list_begin(struct list *l)
 {
@@ -257,6 +297,8 @@ list_begin(struct list *l)
 	measure_connections(l);
 	if (l->limit == -1 && l->terminal && is_for_people(l))
 		l->limit = SCREENFUL;
+	if (o->newest)
+		return begin_newest(l);
 	/* The server can count by itself as long as any message will do. */
 	if (!mq_filter_given(&o->filter) && o->state != MQ_UNACKED)
 		l->skipped = o->offset;
@@ -266,6 +308,10 @@ list_begin(struct list *l)
 bool
 list_end(struct list *l)
 {
+	newest_reverse(&l->newest);
+	if (l->newest.count > 0)
+		(void)print_slice(l, l->newest.items, (int)l->newest.count);
+	newest_free(&l->newest);
 	mq_buf_free(&l->out);
 	if (l->more && is_for_people(l) && l->options->limit == -1 &&
 	    !l->quiet && !ferror(stdout))

@@ -7,11 +7,13 @@
 
 #include "message/frame.h"
 #include "model.h"
+#include "newest.h"
 #include "shared/filter.h"
 
 struct list_options {
 	enum mq_state state;
 	struct mq_filter filter;
+	bool newest;		 /* the newest first */
 	long offset;		 /* messages that are left out first */
 	long limit;		 /* -1: all, or a screenful */
 	enum mq_framing framing; /* WHOLE: a table for people */
@@ -19,7 +21,8 @@ struct list_options {
 
 struct list {
 	const struct list_options *options;
-	const struct model *model; /* with connections, of UNACKED */
+	const struct model
+	    *model; /* with the queue, and with connections, of UNACKED */
 	const char *queue;
 	bool json, quiet;
 	/* Set by the list. */
@@ -31,6 +34,7 @@ struct list {
 	int extra_max; /* of the column that the state adds */
 	int extra;     /* as wide as it is */
 	struct mq_buf out;
+	struct newest newest;
 };
 
 /* Returns how many messages the walk is to skip. */

@@ -83,7 +83,7 @@ print_queues(const struct stats_options *o, const struct model *m)
 	bool connections = o->watch.connections;
 	struct table table;
 
-	tables_fill(m, connections, &table);
+	tables_fill(m, connections, 0, &table);
 	table_print(&table);
 	if (!connections && o->count == 1 && m->stats.queues[0].attributed)
 		print_attributes(&m->stats.queues[0]);
@@ -157,8 +157,8 @@ show_list(struct collector *c, const struct stats_options *o, struct model *m)
 	known = report_missing(m);
 	skip = list_begin(&list);
 	if (known)
-		seen =
-		    collect_messages(c, &place, skip, NULL, list_slice, &list);
+		seen = collect_messages(
+		    c, &place, skip, o->list.filter.id, list_slice, &list);
 	any = list_end(&list);
 	if (known && !any)
 		report_none(o, place.state, seen);
@@ -293,6 +293,7 @@ main(int argc, char *argv[])
 
 	mq_option_begin();
 	options_parse(&options, argc, argv);
+	model.order = options.order;
 	mq_option_prints(true);
 	if (options.format == FORMAT_CHECK)
 		status = show_check(&collector, &options, &model);

@@ -96,6 +96,17 @@ model_total(const struct model *m)
 	return sum;
 }
 
+struct mq_queue_stats
+model_sum(const struct model *m, const int *rows, int n)
+{
+	struct mq_queue_stats sum = {.in_s = -1, .out_s = -1};
+	int i;
+
+	for (i = 0; i < n; i++)
+		sum_queue(&sum, &m->stats.queues[rows[i]]);
+	return sum;
+}
+
 void
 model_report_lost(const struct model *m)
 {

@@ -6,12 +6,14 @@
 #define MQ_STATS_MODEL_H
 
 #include "grouping.h"
+#include "order.h"
 #include "queue/queue.h"
 #include "queue/running.h"
 #include "redis/info.h"
 
 struct model {
 	const char *server;   /* its name */
+	struct order order;   /* of the queues in tables */
 	char error[512];      /* why nothing is known; empty: it is */
 	struct mq_names lost; /* the nodes of a cluster that are, and why */
 	struct mq_stats stats;
@@ -31,6 +33,9 @@ void model_add(long long *sum, long long n);
 
 /* All queues together, each once; oldest_ms and rates where any is known. */
 struct mq_queue_stats model_total(const struct model *);
+
+/* The n queues at these places together. */
+struct mq_queue_stats model_sum(const struct model *, const int *rows, int n);
 
 /* Reports the nodes that are lost. */
 void model_report_lost(const struct model *);

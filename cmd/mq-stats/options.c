@@ -20,6 +20,12 @@ static const char help[] =
     "      --check LIMITS     be a monitoring plugin (exit status 0 to 3):\n"
     "                         KEY=CRITICAL or KEY=WARNING:CRITICAL, KEY one of\n"
     "                         ready, delayed, unacked, rejected, age, consumers\n"
+    "      --sort KEY         by name, ready, delayed, unacked, rejected,\n"
+    "                         consumers, age, in or out; the most first\n"
+    "      --reverse          the other way round\n"
+    "      --nonempty         only queues that have messages\n"
+    "  -n, --limit N          N queues at most, the others as one line;\n"
+    "                         or N messages or reasons\n"
     "      --watch[=DUR]      show the table again every 2 s, or DUR\n"
     "      --html             everything, as one page for a browser\n"
     "      --refresh N        the page reads itself again every N seconds\n"
@@ -28,13 +34,9 @@ static const char help[] =
     "      --list STATE       the ready, delayed, unacked or rejected messages\n"
     "                         of a queue, the next one first\n"
     "      --reasons          why messages of a queue were rejected, in groups\n"
-    "                         with --list or --reasons, only:\n"
-    "  -n, --limit N          N messages or reasons at most\n"
-    "      --match RE         whose payload matches the regular expression\n"
-    "      --reason RE        whose last reason (Mq-Error) matches\n"
-    "      --stderr RE        whose last run wrote a line that matches\n"
-    "      --since DUR        that failed, or became ready, in the last DUR\n"
-    "                         with --list:\n"
+    "                         with --list or --reasons, only:\n" MQ_FILTER_HELP_BUT_ID
+	MQ_FILTER_HELP_NOT "                         with --list:\n"
+    "      --newest           the last one first; 20 of them, or N\n"
     "      --offset N         skip the first N\n"
     "                         with --list, whole payloads:\n"
     "  -l, --lines            one a line\n"
@@ -54,7 +56,11 @@ enum {
 	OPT_REASONS,
 	OPT_RUNNING,
 	OPT_HTML,
-	OPT_REFRESH
+	OPT_REFRESH,
+	OPT_SORT,
+	OPT_REVERSE,
+	OPT_NONEMPTY,
+	OPT_NEWEST
 };
 
 static const struct option long_options[] = {
@@ -69,6 +75,10 @@ static const struct option long_options[] = {
     {"list", required_argument, NULL, OPT_LIST},
     {"reasons", no_argument, NULL, OPT_REASONS},
     {"limit", required_argument, NULL, 'n'},
+    {"sort", required_argument, NULL, OPT_SORT},
+    {"reverse", no_argument, NULL, OPT_REVERSE},
+    {"nonempty", no_argument, NULL, OPT_NONEMPTY},
+    {"newest", no_argument, NULL, OPT_NEWEST},
     {"offset", required_argument, NULL, OPT_OFFSET},
     MQ_FILTER_LONG,
     MQ_FRAMING_LONG,
@@ -151,8 +161,18 @@ set_common(struct stats_options *o, int ch, char *argv[])
 	if (!mq_option_framing(&o->list.framing, ch) &&
 	    !mq_filter_option(&o->list.filter, ch, optarg))
 		(void)mq_option_shared(&o->shared, ch, argv);
-	if (ch == MQ_OPT_ID)
-		set_subject(o, SUBJECT_ONE);
+}
+
+static void
+set_order(struct stats_options *o, int ch)
+{
+	if (ch == OPT_SORT && !order_key_parse(optarg, &o->order.key))
+		mq_die(MQ_EXIT_USAGE,
+		    "--sort: %s: not name, ready, delayed, unacked, rejected, "
+		    "consumers, age, in or out",
+		    optarg);
+	o->order.reverse |= ch == OPT_REVERSE;
+	o->order.nonempty |= ch == OPT_NONEMPTY;
 }
 
 static void
@@ -196,6 +216,14 @@ set_option(struct stats_options *o, int ch, int argc, char *argv[])
 	case OPT_HTML:
 		set_subject(o, SUBJECT_HTML);
 		break;
+	case OPT_SORT:
+	case OPT_REVERSE:
+	case OPT_NONEMPTY:
+		set_order(o, ch);
+		break;
+	case OPT_NEWEST:
+		o->list.newest = true;
+		break;
 	case OPT_REFRESH:
 		o->refresh = mq_option_number("--refresh", optarg, 1, 86400);
 		break;
@@ -210,24 +238,45 @@ list_option(const struct stats_options *o)
 {
 	if (o->offset)
 		return "--offset";
+	if (o->list.newest)
+		return "--newest";
 	return o->list.framing != MQ_FRAME_WHOLE ? "a framing" : NULL;
 }
 
-/* The option that says which messages, or how many; NULL: none. */
+/* An option of the table of queues only; NULL: none. */
 static const char *
-choice_option(const struct stats_options *o)
+order_option(const struct stats_options *o)
 {
-	const struct mq_filter *f = &o->list.filter;
+	if (o->order.key != ORDER_NONE)
+		return "--sort";
+	if (o->order.reverse)
+		return "--reverse";
+	return o->order.nonempty ? "--nonempty" : NULL;
+}
 
-	if (o->list.limit != -1)
-		return "--limit";
-	if (f->match)
-		return "--match";
-	if (f->reason)
-		return "--reason";
-	if (f->errors)
-		return "--stderr";
-	return f->since_ms != 0 ? "--since" : NULL;
+/* Whether queues have a line each, in a table or on the page. */
+static bool
+has_rows(const struct stats_options *o)
+{
+	if (o->subject == SUBJECT_HTML)
+		return true;
+	return o->subject == SUBJECT_QUEUES && o->format == FORMAT_TABLE &&
+	    !o->watch.connections;
+}
+
+static void
+check_order(const struct stats_options *o, bool of_one)
+{
+	if (has_rows(o))
+		return;
+	if (order_option(o) != NULL)
+		mq_die(MQ_EXIT_USAGE,
+		    "%s is for the table of queues, --watch and --html",
+		    order_option(o));
+	if (o->list.limit != -1 && !of_one)
+		mq_die(MQ_EXIT_USAGE,
+		    "--limit is for the table of queues, --watch, --html, "
+		    "--list and --reasons");
 }
 
 static void
@@ -238,9 +287,10 @@ check_messages(const struct stats_options *o, bool json)
 
 	if (o->subject != SUBJECT_LIST && list_option(o) != NULL)
 		mq_die(MQ_EXIT_USAGE, "%s needs --list", list_option(o));
-	if (!of_one && choice_option(o) != NULL)
+	if (!of_one && mq_filter_option_given(&o->list.filter) != NULL)
 		mq_die(MQ_EXIT_USAGE, "%s needs --list or --reasons",
-		    choice_option(o));
+		    mq_filter_option_given(&o->list.filter));
+	check_order(o, of_one);
 	if (o->refresh > 0 && o->subject != SUBJECT_HTML)
 		mq_die(MQ_EXIT_USAGE, "--refresh needs --html");
 	if (o->subject == SUBJECT_HTML && json)
@@ -291,7 +341,13 @@ options_parse(struct stats_options *o, int argc, char *argv[])
 	mq_option_rights(&o->shared, MQ_LOOKS, argv + optind, argc - optind);
 	o->queues = argv + optind;
 	o->count = argc - optind;
+	/* With --list and --reasons, an id is a filter as any other. */
+	if (o->list.filter.id != NULL && o->subject != SUBJECT_LIST &&
+	    o->subject != SUBJECT_REASONS)
+		set_subject(o, SUBJECT_ONE);
 	check_options(o);
+	if (has_rows(o) && o->list.limit != -1)
+		o->order.limit = o->list.limit;
 }
 
 void

@@ -3,6 +3,7 @@
 #define MQ_STATS_OPTIONS_H
 
 #include "list.h"
+#include "order.h"
 #include "shared/options.h"
 #include "watch.h"
 
@@ -32,6 +33,7 @@ struct stats_options {
 	enum format format;
 	struct list_options list;   /* also what --reasons and --id take */
 	struct watch_options watch; /* interval_ms 0: once */
+	struct order order;	    /* of the queues in a table */
 	const char *checks;	    /* of --check */
 	long refresh;		    /* of --html; 0: none */
 	bool offset;		    /* was given */

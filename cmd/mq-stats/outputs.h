@@ -9,8 +9,10 @@
 #include "model.h"
 #include "table.h"
 
-/* The table of queues, or that of connections.  table_free() frees. */
-void tables_fill(const struct model *, bool connections, struct table *);
+/* The table of queues, where those that do not fit into so many lines (0: any) are
+ * summed up in one, or that of connections.  table_free() frees. */
+void tables_fill(
+    const struct model *, bool connections, int height, struct table *);
 
 /* --json: everything as one object.  The model has the policy. */
 void json_print(const struct model *, bool connections);

@@ -1,6 +1,7 @@
 #include "sections.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "markup.h"
 #include "text.h"
@@ -64,12 +65,20 @@ section_queues(const struct model *m)
 	    "delayed", "#delayed", "unacked", "#unacked", "rejected",
 	    "#rejected", "consumers", "#consumers", "oldest", "#oldest", "in",
 	    "#in/s", "out", "#out/s", NULL};
-	int i;
+	int i, n, shown, *rows = order_rows(m, &n);
 
-	html_section("Queues", stats->count, "There are none.", "queues", head);
-	for (i = 0; i < stats->count; i++)
-		print_queue(&stats->queues[i], stats->now_ms);
-	html_table_end(stats->count);
+	shown =
+	    m->order.limit > 0 && m->order.limit < n ? (int)m->order.limit : n;
+	html_section("Queues", n,
+	    stats->count > 0 ? "None has a message." : "There are none.",
+	    "queues", head);
+	for (i = 0; i < shown; i++)
+		print_queue(&stats->queues[rows[i]], stats->now_ms);
+	html_table_end(shown);
+	free(rows);
+	if (shown < n)
+		printf("<p class=\"note\">%d more %s not shown.</p>\n",
+		    n - shown, n - shown == 1 ? "is" : "are");
 	fputs("</section>\n", stdout);
 }
 

@@ -1,6 +1,7 @@
 #include "outputs.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static const struct column queue_columns[] = {
@@ -107,17 +108,47 @@ add_queue(struct table *t, const struct model *m, const char *name,
 	add_note(t, m, q);
 }
 
+/* How many of n queues have a line of their own; height as of struct view. */
+static int
+count_lines(const struct model *m, int n, int height, bool total)
+{
+	int room = height - 1 - total, lines = n;
+
+	if (m->order.limit > 0 && m->order.limit < lines)
+		lines = (int)m->order.limit;
+	/* The rest has one line, too. */
+	if (height > 0 && lines + (lines < n) > room)
+		lines = room > 1 ? room - 1 : 0;
+	return lines;
+}
+
 static void
-fill_queues(const struct model *m, struct table *t)
+add_rest(struct table *t, const struct model *m, const int *rows, int n)
+{
+	struct mq_queue_stats sum = model_sum(m, rows, n);
+	char name[32];
+
+	if (n == 0)
+		return;
+	snprintf(name, sizeof(name), "%d more", n);
+	add_queue(t, m, name, &sum);
+}
+
+static void
+fill_queues(const struct model *m, int height, struct table *t)
 {
 	struct mq_queue_stats total;
-	int i;
+	int i, n, lines, *rows = order_rows(m, &n);
 
 	*t = (struct table){.columns = queue_columns,
 	    .count = sizeof(queue_columns) / sizeof(queue_columns[0]),
 	    .total = m->stats.count > 1};
-	for (i = 0; i < m->stats.count; i++)
-		add_queue(t, m, m->stats.queues[i].name, &m->stats.queues[i]);
+	lines = count_lines(m, n, height, t->total);
+	for (i = 0; i < lines; i++)
+		add_queue(t, m, m->stats.queues[rows[i]].name,
+		    &m->stats.queues[rows[i]]);
+	add_rest(t, m, rows + lines, n - lines);
+	free(rows);
 	if (!t->total)
 		return;
 	total = model_total(m);
@@ -176,10 +207,11 @@ fill_connections(const struct model *m, struct table *t)
 }
 
 void
-tables_fill(const struct model *m, bool connections, struct table *t)
+tables_fill(
+    const struct model *m, bool connections, int height, struct table *t)
 {
 	if (connections)
 		fill_connections(m, t);
 	else
-		fill_queues(m, t);
+		fill_queues(m, height, t);
 }

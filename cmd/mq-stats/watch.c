@@ -104,7 +104,7 @@ draw_screen(const struct watch *w)
 	write_heading(w, &view, &lines);
 	/* Two lines are the heading. */
 	view.height = size.ws_row > 4 ? size.ws_row - 2 : 2;
-	tables_fill(w->model, w->options->connections, &table);
+	tables_fill(w->model, w->options->connections, view.height, &table);
 	table_write(&table, &view, &lines);
 	table_free(&table);
 	write_frame(&lines, size.ws_row);
@@ -124,7 +124,7 @@ print_next_table(const struct watch *w, bool first)
 	if (!first)
 		putchar('\n');
 	model_report_lost(w->model);
-	tables_fill(w->model, w->options->connections, &table);
+	tables_fill(w->model, w->options->connections, 0, &table);
 	table_print(&table);
 	if (fflush(stdout) == EOF) {
 		mq_close_stdout();

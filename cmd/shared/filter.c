@@ -1,5 +1,6 @@
 #include "filter.h"
 
+#include <regex.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,86 +11,142 @@
 #include "message/headers.h"
 #include "message/history.h"
 
+/* What a message must be, or must not be. */
+struct mq_condition {
+	int ch; /* MQ_OPT_* */
+	bool negated;
+	const char *option; /* its name */
+	const char *text;   /* the key or the id, as it was given */
+	char *header;	    /* of HEADER: its name */
+	int64_t ms;	    /* unix time of SINCE and OLDER */
+	bool has_re;
+	regex_t re;
+	struct mq_condition *next;
+};
+
 static void
-compile_regex(regex_t *re, int flags, const char *option, const char *arg)
+compile_regex(struct mq_condition *c, int flags, const char *arg)
 {
 	char why[256];
-	int fault = regcomp(re, arg, REG_EXTENDED | REG_NOSUB | flags);
+	int fault = regcomp(&c->re, arg, REG_EXTENDED | REG_NOSUB | flags);
 
+	c->has_re = fault == 0;
 	if (fault == 0)
 		return;
-	regerror(fault, re, why, sizeof(why));
+	regerror(fault, &c->re, why, sizeof(why));
 	mq_die(fault == REG_ESPACE ? MQ_EXIT_AGAIN : MQ_EXIT_USAGE,
-	    "%s: %s: %s", option, arg, why);
+	    "%s: %s: %s", c->option, arg, why);
 }
 
+/* "NAME=RE" */
 static void
-set_regex(
-    bool *given, regex_t *re, int flags, const char *option, const char *arg)
+set_header(struct mq_condition *c, const char *arg)
 {
-	/* The last one counts, as with all options. */
-	if (*given)
-		regfree(re);
-	compile_regex(re, flags, option, arg);
-	*given = true;
+	const char *eq = strchr(arg, '=');
+
+	if (eq == NULL || eq == arg)
+		mq_die(MQ_EXIT_USAGE, "%s: %s: not of the form NAME=RE",
+		    c->option, arg);
+	c->header = mq_xstrndup(arg, (size_t)(eq - arg));
+	compile_regex(c, 0, eq + 1);
 }
 
 static int64_t
 time_ago(const char *option, const char *arg)
 {
-	int64_t ms =
-	    mq_clock_unix_us() / 1000 - mq_option_duration(option, arg);
+	return mq_clock_unix_us() / 1000 - mq_option_duration(option, arg);
+}
 
-	/* 0 would mean that there is no filter. */
-	return ms > 0 ? ms : 1;
+static void
+set_condition(struct mq_condition *c, const char *arg)
+{
+	switch (c->ch) {
+	case MQ_OPT_MATCH:
+	case MQ_OPT_REASON:
+		compile_regex(c, 0, arg);
+		break;
+	case MQ_OPT_STDERR:
+		compile_regex(c, REG_NEWLINE, arg);
+		break;
+	case MQ_OPT_HEADER:
+		set_header(c, arg);
+		break;
+	case MQ_OPT_SINCE:
+	case MQ_OPT_OLDER:
+		c->ms = time_ago(c->option, arg);
+		break;
+	}
+}
+
+static void
+add_condition(struct mq_filter *f, int ch, const char *option, const char *arg)
+{
+	struct mq_condition *c = mq_xcalloc(1, sizeof(*c)), **end;
+
+	*c = (struct mq_condition){
+	    .ch = ch, .negated = f->negated, .option = option, .text = arg};
+	f->negated = false;
+	set_condition(c, arg);
+	for (end = &f->conditions; *end != NULL; end = &(*end)->next)
+		;
+	*end = c;
 }
 
 bool
 mq_filter_option(struct mq_filter *f, int ch, const char *arg)
 {
-	switch (ch) {
-	case MQ_OPT_MATCH:
-		set_regex(&f->match, &f->match_re, 0, "--match", arg);
-		return true;
-	case MQ_OPT_REASON:
-		set_regex(&f->reason, &f->reason_re, 0, "--reason", arg);
-		return true;
-	case MQ_OPT_STDERR:
-		set_regex(
-		    &f->errors, &f->errors_re, REG_NEWLINE, "--stderr", arg);
-		return true;
-	case MQ_OPT_SINCE:
-		f->since_ms = time_ago("--since", arg);
-		return true;
-	case MQ_OPT_OLDER:
-		f->older_ms = time_ago("--older-than", arg);
-		return true;
-	case MQ_OPT_ID:
-		f->id = arg;
-		return true;
-	default:
+	static const char *const names[] = {"--match", "--reason", "--stderr",
+	    "--header", "--key", "--since", "--older-than", "--id"};
+
+	if (ch < MQ_OPT_MATCH || ch > MQ_OPT_NOT)
 		return false;
-	}
+	if (ch == MQ_OPT_NOT && f->negated)
+		mq_die(MQ_EXIT_USAGE, "--not: twice before one filter");
+	if (ch == MQ_OPT_NOT)
+		f->negated = true;
+	else if (ch == MQ_OPT_ID && !f->negated)
+		f->id = arg;
+	else
+		add_condition(f, ch, names[ch - MQ_OPT_MATCH], arg);
+	return true;
+}
+
+static void
+check_id(const char *id, const struct mq_layout *l)
+{
+	size_t n = strlen(id);
+
+	if (mq_id_valid(id, n) || (l->has & MQ_HAS_IDS && mq_id_safe(id, n)))
+		return;
+	mq_die(MQ_EXIT_USAGE, "--id: %s: not an id (%s)", id,
+	    l->has & MQ_HAS_IDS ? "letters, digits, : _ and -, at most 128" :
+				  "32 letters and digits");
 }
 
 void
 mq_filter_check(const struct mq_filter *f, const struct mq_layout *l)
 {
-	size_t n = f->id != NULL ? strlen(f->id) : 0;
+	const struct mq_condition *c;
 
-	if (f->id == NULL || mq_id_valid(f->id, n) ||
-	    (l->has & MQ_HAS_IDS && mq_id_safe(f->id, n)))
-		return;
-	mq_die(MQ_EXIT_USAGE, "--id: %s: not an id (%s)", f->id,
-	    l->has & MQ_HAS_IDS ? "letters, digits, : _ and -, at most 128" :
-				  "32 letters and digits");
+	if (f->negated)
+		mq_die(MQ_EXIT_USAGE, "--not: no filter behind it");
+	if (f->id != NULL)
+		check_id(f->id, l);
+	for (c = f->conditions; c != NULL; c = c->next)
+		if (c->ch == MQ_OPT_ID)
+			check_id(c->text, l);
 }
 
 bool
 mq_filter_given(const struct mq_filter *f)
 {
-	return f->id != NULL || f->match || f->reason || f->errors ||
-	    f->since_ms != 0 || f->older_ms != 0;
+	return f->id != NULL || f->conditions != NULL;
+}
+
+const char *
+mq_filter_option_given(const struct mq_filter *f)
+{
+	return f->conditions != NULL ? f->conditions->option : NULL;
 }
 
 /* n bytes at p, which may be NUL or no text at all. */
@@ -110,55 +167,78 @@ matches_regex(const regex_t *re, const char *p, size_t n)
 #endif
 }
 
-/* Whether it last failed, or became ready, in the time that is meant. */
 static bool
-in_time(const struct mq_filter *f, const struct mq_envelope *e)
+matches_text(const struct mq_condition *c, const char *text)
 {
-	int64_t ms;
-
-	if (f->since_ms == 0 && f->older_ms == 0)
-		return true;
-	ms = mq_history_last_ms(e);
-	if (ms == 0)
-		ms = mq_message_since_ms(e);
-	return ms != 0 && (f->since_ms == 0 || ms >= f->since_ms) &&
-	    (f->older_ms == 0 || ms <= f->older_ms);
+	return text != NULL && matches_regex(&c->re, text, strlen(text));
 }
 
 static bool
-has_reason(const struct mq_filter *f, const struct mq_envelope *e)
+equals(const char *text, const char *wanted)
 {
-	const char *reason = mq_envelope_get(e, MQ_HEADER_ERROR);
+	return text != NULL && strcmp(text, wanted) == 0;
+}
 
-	return !f->reason ||
-	    (reason != NULL &&
-		matches_regex(&f->reason_re, reason, strlen(reason)));
+/* When it last failed or became ready; 0: not known. */
+static int64_t
+last_ms(const struct mq_envelope *e)
+{
+	int64_t ms = mq_history_last_ms(e);
+
+	return ms != 0 ? ms : mq_message_since_ms(e);
 }
 
 /* Whether the stderr of its last run, of which the end is kept, matches. */
 static bool
-has_errors(const struct mq_filter *f, const struct mq_envelope *e)
+has_errors(const struct mq_condition *c, const struct mq_envelope *e)
 {
-	json_t *last, *v;
-	bool rv;
+	json_t *last = mq_history_last(e);
+	json_t *v = json_object_get(last, "stderr");
+	bool rv = v != NULL &&
+	    matches_regex(&c->re, json_string_value(v), json_string_length(v));
 
-	if (!f->errors)
-		return true;
-	last = mq_history_last(e);
-	v = json_object_get(last, "stderr");
-	rv = v != NULL &&
-	    matches_regex(
-		&f->errors_re, json_string_value(v), json_string_length(v));
 	json_decref(last);
 	return rv;
 }
 
 static bool
-has_id(const struct mq_filter *f, const struct mq_envelope *e)
+meets_condition(const struct mq_condition *c, const struct mq_envelope *e)
 {
-	const char *id = mq_message_name(e);
+	int64_t ms;
 
-	return f->id == NULL || (id != NULL && strcmp(id, f->id) == 0);
+	switch (c->ch) {
+	case MQ_OPT_MATCH:
+		return matches_regex(&c->re, e->payload, e->payload_len);
+	case MQ_OPT_REASON:
+		return matches_text(c, mq_envelope_get(e, MQ_HEADER_ERROR));
+	case MQ_OPT_STDERR:
+		return has_errors(c, e);
+	case MQ_OPT_HEADER:
+		return matches_text(c, mq_envelope_get(e, c->header));
+	case MQ_OPT_KEY:
+		return equals(mq_envelope_get(e, MQ_HEADER_KEY), c->text);
+	case MQ_OPT_ID:
+		return equals(mq_message_name(e), c->text);
+	case MQ_OPT_SINCE:
+		ms = last_ms(e);
+		return ms != 0 && ms >= c->ms;
+	default:
+		ms = last_ms(e);
+		return ms != 0 && ms <= c->ms;
+	}
+}
+
+static bool
+meets_all(const struct mq_filter *f, const struct mq_envelope *e)
+{
+	const struct mq_condition *c;
+
+	if (f->id != NULL && !equals(mq_message_name(e), f->id))
+		return false;
+	for (c = f->conditions; c != NULL; c = c->next)
+		if (meets_condition(c, e) == c->negated)
+			return false;
+	return true;
 }
 
 bool
@@ -170,10 +250,7 @@ mq_filter_match(const struct mq_filter *f, const char *element, size_t len)
 
 	if (mq_envelope_parse(element, len, &e, &why) == -1)
 		e = (struct mq_envelope){NULL, element, len};
-	rv = has_id(f, &e) && has_reason(f, &e) && has_errors(f, &e) &&
-	    in_time(f, &e) &&
-	    (!f->match ||
-		matches_regex(&f->match_re, e.payload, e.payload_len));
+	rv = meets_all(f, &e);
 	mq_envelope_free(&e);
 	return rv;
 }
@@ -181,11 +258,14 @@ mq_filter_match(const struct mq_filter *f, const char *element, size_t len)
 void
 mq_filter_free(struct mq_filter *f)
 {
-	if (f->match)
-		regfree(&f->match_re);
-	if (f->reason)
-		regfree(&f->reason_re);
-	if (f->errors)
-		regfree(&f->errors_re);
+	struct mq_condition *c;
+
+	while ((c = f->conditions) != NULL) {
+		f->conditions = c->next;
+		if (c->has_re)
+			regfree(&c->re);
+		free(c->header);
+		free(c);
+	}
 	*f = (struct mq_filter){0};
 }

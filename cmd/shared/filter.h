@@ -8,8 +8,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include <regex.h>
-
 #include "options.h"
 #include "queue/queue.h"
 
@@ -18,9 +16,12 @@ enum {
 	MQ_OPT_MATCH = MQ_OPT_OWN + 1000,
 	MQ_OPT_REASON,
 	MQ_OPT_STDERR,
+	MQ_OPT_HEADER,
+	MQ_OPT_KEY,
 	MQ_OPT_SINCE,
 	MQ_OPT_OLDER,
-	MQ_OPT_ID
+	MQ_OPT_ID,
+	MQ_OPT_NOT
 };
 
 /* clang-format off */
@@ -28,22 +29,34 @@ enum {
 	{"match", required_argument, NULL, MQ_OPT_MATCH},                      \
 	    {"reason", required_argument, NULL, MQ_OPT_REASON},                \
 	    {"stderr", required_argument, NULL, MQ_OPT_STDERR},                \
+	    {"header", required_argument, NULL, MQ_OPT_HEADER},                \
+	    {"key", required_argument, NULL, MQ_OPT_KEY},                      \
 	    {"since", required_argument, NULL, MQ_OPT_SINCE},                  \
-	    {"id", required_argument, NULL, MQ_OPT_ID}
-#define MQ_FILTER_HELP                                                         \
+	    {"older-than", required_argument, NULL, MQ_OPT_OLDER},             \
+	    {"id", required_argument, NULL, MQ_OPT_ID},                        \
+	    {"not", no_argument, NULL, MQ_OPT_NOT}
+/* All but --id, which means something else where it is alone. */
+#define MQ_FILTER_HELP_BUT_ID                                                  \
 	"      --match RE         whose payload matches the regular expression\n" \
 	"      --reason RE        whose last reason (Mq-Error) matches\n"      \
 	"      --stderr RE        whose last run wrote a line that matches\n"   \
+	"      --header NAME=RE   that have a header NAME that matches\n"       \
+	"      --key KEY          that have this key (mq-publish -k)\n"         \
 	"      --since DUR        that failed, or became ready, in the last DUR\n" \
-	"      --id ID            the one message with this id\n"
+	"      --older-than DUR   that failed, or became ready, before that\n"
+#define MQ_FILTER_HELP_NOT                                                     \
+	"      --not              before one of these: that are not so\n"
+#define MQ_FILTER_HELP                                                         \
+	MQ_FILTER_HELP_BUT_ID                                                  \
+	"      --id ID            the one message with this id\n"               \
+	MQ_FILTER_HELP_NOT
 /* clang-format on */
 
 struct mq_filter {
-	const char *id; /* NULL: any; also the needle for a scan */
-	bool match, reason, errors;
-	regex_t match_re, reason_re, errors_re; /* errors: stderr */
-	int64_t since_ms;			/* unix ms; 0: any time */
-	int64_t older_ms; /* the same; what is younger does not match */
+	const char
+	    *id; /* without --not; NULL: any; also the needle for a scan */
+	struct mq_condition *conditions; /* all others */
+	bool negated;			 /* of the next condition */
 };
 
 /*
@@ -54,11 +67,15 @@ struct mq_filter {
  */
 bool mq_filter_option(struct mq_filter *, int ch, const char *arg);
 
-/* Ends with exit 64 if the id cannot be one of this layout. */
+/* Ends with exit 64 if an id cannot be one of this layout, or if nothing follows
+ * --not. */
 void mq_filter_check(const struct mq_filter *, const struct mq_layout *);
 
 /* Whether any filter is given. */
 bool mq_filter_given(const struct mq_filter *);
+
+/* The option that was given first, but for an id without --not; NULL: none. */
+const char *mq_filter_option_given(const struct mq_filter *);
 
 /*
  * Whether a message matches.  One with a bad header counts as a payload

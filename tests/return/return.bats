@@ -533,7 +533,9 @@ print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)' \
 		--since yesterday jobs
 		--id short jobs
 		--id "$(printf '%033d' 1)" jobs
-		--older-than 1d jobs
+		--older-than x jobs
+		--not jobs
+		--header x jobs
 	END
 }
 

@@ -432,7 +432,14 @@ print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)' \
 	--running --connections,--running and --connections cannot be used together
 	--html --prometheus,--html and --prometheus cannot be used together
 	--html --json,--html and --json cannot be used together
-	-n 3 a,--limit needs --list or --reasons
+	--running -n 3,--limit is for the table of queues, --watch, --html, --list and --reasons
+	--json --sort age,--sort is for the table of queues, --watch and --html
+	--list ready --nonempty a,--nonempty is for the table of queues, --watch and --html
+	--connections --reverse,--reverse is for the table of queues, --watch and --html
+	--reasons --newest a,--newest needs --list
+	--list ready --header x a,--header: x: not of the form NAME=RE
+	--list ready --not a,--not: no filter behind it
+	--list ready --not --not a,--not: twice before one filter
 	--running --offset 0,--offset needs --list
 	--jsonl a,a framing needs --list
 	--running --match x,--match needs --list or --reasons
@@ -442,6 +449,49 @@ print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)' \
 	--list ready -n 0 a,--limit: 0: not a number from 1 to 9223372036854775807
 	--id short,--id: short: not an id (32 letters and digits)
 	END
+}
+
+@test "list: --newest, with filters, --offset and --limit" {
+	local i
+
+	for ((i = 1; i <= 45; i++)); do echo "m$i"; done | "$BUILD/mq-publish" -l jobs
+	run_mq 0 mq-stats --list ready -l --newest jobs
+	assert_equal "$(head -n 2 <<<"$output" | tr '\n' ' ')" "m45 m44 "
+	assert_equal "$(wc -l <<<"$output")" 20
+	run_mq 0 mq-stats --list ready -l --newest -n 3 --offset 2 jobs
+	assert_output $'m43\nm42\nm41'
+	run_mq 0 mq-stats --list ready -l --newest -n 2 --match 3 jobs
+	assert_output $'m43\nm39'
+	run_mq 0 mq-stats --list ready -l --newest -n 100 jobs
+	assert_equal "$(wc -l <<<"$output")" 45
+	"$BUILD/mq-consume" --drain jobs -- false 2>/dev/null || true
+	run_mq 0 mq-stats --list rejected -l --newest -n 2 jobs
+	assert_output $'m45\nm44'
+}
+
+@test "list: --not, --header, --key, --older-than and --id are filters, too" {
+	"$BUILD/mq-publish" -k one -H "Colour: red" jobs apple
+	"$BUILD/mq-publish" -k two -H "Colour: green" jobs pear
+	"$BUILD/mq-publish" -H "Colour: red" jobs plum
+	local id
+	id=$("$BUILD/mq-publish" -i jobs fig)
+	run_mq 0 mq-stats --list ready -l --header 'Colour=^r' jobs
+	assert_output $'apple\nplum'
+	run_mq 0 mq-stats --list ready -l --not --header Colour=red jobs
+	assert_output $'pear\nfig'
+	run_mq 0 mq-stats --list ready -l --key two jobs
+	assert_output pear
+	run_mq 0 mq-stats --list ready -l --header Colour=. --not --key two --not --match lum jobs
+	assert_output apple
+	run_mq 0 mq-stats --list ready -l --id "$id" jobs
+	assert_output fig
+	run_mq 0 mq-stats --list ready -l --not --id "$id" --match '^p' jobs
+	assert_output $'pear\nplum'
+	run_mq 1 mq-stats -q --list ready --older-than 1h jobs
+	run_mq 0 mq-stats --list ready -l --not --older-than 1h --match fig jobs
+	assert_output fig
+	run_mq 0 mq-purge -f --ready --not --key one jobs
+	assert_output "3 messages purged"
 }
 
 # --- what runs ------------------------------------------------------------------

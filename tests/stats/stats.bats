@@ -774,3 +774,30 @@ TOTAL                 0        0        0         0          0    -     -      -
 	assert_equal "$status" 74
 	assert_output "mq-stats: standard output: No space left on device"
 }
+
+# --- order ------------------------------------------------------------------------
+
+@test "stats: --sort, --reverse, --nonempty and -n, with the rest as one line" {
+	printf '%s\n' 1 2 3 | "$BUILD/mq-publish" -l b
+	printf '%s\n' 1 | "$BUILD/mq-publish" -l a
+	printf '%s\n' 1 2 | "$BUILD/mq-publish" -l c
+	"$BUILD/mq-publish" d 1
+	"$BUILD/mq-purge" -f --ready d >/dev/null
+	names() {
+		"$BUILD/mq-stats" "$@" | awk 'NR > 1 { print $1 }' | tr '\n' ' '
+	}
+	assert_equal "$(names --sort ready)" "b c a d TOTAL "
+	assert_equal "$(names --sort ready --reverse)" "d a c b TOTAL "
+	assert_equal "$(names --sort name)" "a b c d TOTAL "
+	assert_equal "$(names --reverse --nonempty)" "c b a TOTAL "
+	assert_equal "$(names --sort age --nonempty c a)" "a c TOTAL "
+	run_mq 0 mq-stats --sort ready -n 1
+	assert_regex "${lines[1]}" '^b +3 '
+	assert_regex "${lines[2]}" '^3 more +3 '
+	assert_regex "${lines[3]}" '^TOTAL +6 '
+	run_mq 0 mq-stats --sort ready -n 2 --nonempty --html
+	assert_regex "$output" '<b>?.*b.*c'
+	assert_regex "$output" '<p class="note">1 more is not shown.</p>'
+	run_mq 64 mq-stats --sort size
+	assert_equal "$stderr" "mq-stats: --sort: size: not name, ready, delayed, unacked, rejected, consumers, age, in or out"
+}
