@@ -246,7 +246,7 @@ mq_durable_find(struct mq_redis *r, struct mq_durable *d)
 	*d = (struct mq_durable){.waitaof = knows(r, "WAITAOF 1 0 1")};
 	if (mq_redis_lost(r) || ask_info(r, d->waitaof, &info, &why) == -1)
 		return -1;
-	if (r->server->url.kind == MQ_URL_SENTINEL &&
+	if (r->server->url.kind == MQ_URL_SENTINEL && !mq_info_evicts(&info) &&
 	    await_replicas(r, d->waitaof, &info, &why) == -1) {
 		free(why);
 		return -1;

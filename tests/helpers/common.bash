@@ -8,7 +8,8 @@
 #   url_as [USER:PW]      where they find it as somebody else
 #   no_cluster REASON     not with TOPOLOGY=cluster: in a test, or in setup_file
 #   no_sentinel REASON    not with TOPOLOGY=sentinel
-#   replica_beside        with TOPOLOGY=sentinel, a replica that the sentinel knows
+#   replica_beside        with TOPOLOGY=sentinel, a replica that the sentinel knows, and
+#                         never makes the master
 #   free_ports N          ports that nobody has
 #   cluster_ports N       the first of N ports for nodes of a cluster
 #   at_port PORT ARGS...       redis-cli there
@@ -123,7 +124,7 @@ replica_beside() {
 	[ "${TOPOLOGY-}" = sentinel ] || return 0
 	mkdir "$D/replica"
 	redis-server --port "$(free_ports 1)" --bind 127.0.0.1 --dir "$D/replica" \
-		--save '' --replicaof 127.0.0.1 "$(cat "$D/port")" --daemonize yes \
+		--replica-priority 0 --save '' --replicaof 127.0.0.1 "$(cat "$D/port")" --daemonize yes \
 		--pidfile "$D/replica/pid" --logfile "$D/replica/log" >/dev/null
 	eventually 20 sentinel_has_replica
 }

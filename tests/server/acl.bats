@@ -222,6 +222,7 @@ unacked_are() {
 
 @test "acl: a publisher that waits until all is safe" {
 	redis config set appendonly yes appendfsync always >/dev/null
+	replica_beside
 	may mq-publish --durable q
 	# Servers before 7.2 would refuse a rule with that.
 	[ -z "$(redis command docs waitaof 2>/dev/null)" ] ||

@@ -12,6 +12,7 @@ load ../helpers/common
 
 setup_file() {
 	server_start --appendonly yes --appendfsync always
+	replica_beside
 }
 
 teardown_file() {
@@ -74,10 +75,12 @@ teardown() {
 	redis config set maxmemory-policy allkeys-lru >/dev/null
 	redis acl setuser app reset on '>pw' allkeys allchannels +@all -info >/dev/null
 	url=$(url_as app:pw)
-	redis config resetstat >/dev/null
-	run_mq 0 mq-publish q 1
-	run_mq 0 mq-publish -d 1h q 1
-	refute_regex "$(redis info commandstats)" 'cmdstat_(info|config\|get):'
+	# A sentinel asks, too.
+	redis acl setuser plain reset on '>pw' allkeys allchannels +@all -info -config >/dev/null
+	redis acl log reset >/dev/null
+	run_mq 0 mq-publish -u "$(url_as plain:pw)" q 1
+	run_mq 0 mq-publish -u "$(url_as plain:pw)" -d 1h q 1
+	assert_equal "$(redis acl log)" ""
 	run_mq 77 mq-publish -u "$url" --durable q 1
 	assert_regex "$stderr" "--durable needs \+info\$"
 	run_mq 0 mq-stats -u "$url" --json q
