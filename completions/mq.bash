@@ -77,7 +77,7 @@ _mq_options() {
 	mq-consume)
 		echo -l --lines -0 --null --netstring --jsonl -j --slots -I --replace \
 			--prefetch -n --limit --drain --idle --timeout \
-			--attempts --backoff --retry-on --push --notify --strict \
+			--attempts --backoff --retry-on --push --notify --strict --rq \
 			--rate --rate-shared --rest --batch --batch-wait \
 			--stream --window \
 			--grace --tag --log-dir --joblog --work-dir --no-clean --keep \

@@ -119,6 +119,7 @@ init_duplicates(struct engine *e)
 	    .context = {
 		.origin = {e->opt->layout, process_host(&e->process), &e->ids},
 		.ns = e->server->url.ns,
+		.urls = e->opt->rq,
 		.async = session_connection(&e->session),
 		.is_up = engine_is_online,
 		.arg = e}};

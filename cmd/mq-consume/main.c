@@ -53,6 +53,7 @@ static const char help[] =
     "      --stream           keep COMMAND running, and feed it messages\n"
     "      --window N         up to N before the first is judged (by pace)\n"
     "      --strict           a silent exit 0 is an error, as in RQ\n"
+    "      --rq               for scripts of RQ: --strict, and what mq-rq(7) says\n"
     "      --grace DUR        on TERM, wait so long for running scripts (25s)\n"
     "      --tag NAME         name of the connection (mq-consume)\n"
     "      --log-dir DIR      output of the scripts to DIR/QUEUE.log\n"
@@ -81,6 +82,7 @@ enum {
 	OPT_RATE_SHARED,
 	OPT_REST,
 	OPT_STRICT,
+	OPT_RQ,
 	OPT_BATCH,
 	OPT_BATCH_WAIT,
 	OPT_STREAM,
@@ -114,6 +116,7 @@ static const struct option long_options[] = {
     {"rate-shared", required_argument, NULL, OPT_RATE_SHARED},
     {"rest", required_argument, NULL, OPT_REST},
     {"strict", no_argument, NULL, OPT_STRICT},
+    {"rq", no_argument, NULL, OPT_RQ},
     {"batch", required_argument, NULL, OPT_BATCH},
     {"batch-wait", required_argument, NULL, OPT_BATCH_WAIT},
     {"stream", no_argument, NULL, OPT_STREAM},
@@ -195,6 +198,9 @@ set_option(struct options *o, int ch)
 		break;
 	case OPT_NOTIFY:
 		o->notify = optarg;
+		break;
+	case OPT_RQ:
+		o->rq = o->strict = true;
 		break;
 	case OPT_STRICT:
 		o->strict = true;

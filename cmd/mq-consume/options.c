@@ -73,6 +73,9 @@ option_check_command(const struct options *o)
 		    "--push, --rest and -I need a COMMAND");
 	if (o->replace != NULL)
 		check_replace(o);
+	if (o->rq && (o->work_dir == NULL || o->batch > 0 || o->stream))
+		mq_die(MQ_EXIT_USAGE,
+		    "--rq needs a COMMAND for each message, and --work-dir");
 }
 
 void

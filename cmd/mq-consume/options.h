@@ -40,6 +40,7 @@ struct options {
 	const char *notify; /* queue that hears of each end; NULL: none */
 	const char *push;   /* queue of the verb push; NULL: push rejects */
 	bool strict;
+	bool rq;	   /* as RQ runs scripts; implies strict */
 	int batch;	   /* messages for one script; 0: one, unframed */
 	bool stream;	   /* workers stay, and read messages */
 	bool at_most_once; /* messages are acked before they are printed */

@@ -1041,6 +1041,24 @@ mq_layout() {
 	page mq-layout.7 mq_layout 6
 }
 
+mq_rq() {
+	case $command in
+	"mq-publish -P 1=done q ''")
+		ends 0
+		;;
+	'mq-consume --drain --rq '*)
+		ends 0
+		has q '0 0 0 0'
+		[ -z "$(ls w)" ]
+		;;
+	*) unknown ;;
+	esac
+}
+
+@test "examples: mq-rq(7)" {
+	page mq-rq.7 mq_rq 2
+}
+
 @test "examples: no page with some is left out" {
 	local name
 

@@ -173,3 +173,65 @@ work() {
 consumed() {
 	[ -n "$(redis smembers "rmq::connection::$(connections)::queues")" ]
 }
+
+# --- --rq -----------------------------------------------------------------------
+
+# rq ARGS...: as RQ would run the script, here through a link to it.
+rq() {
+	mkdir -p "$T/queue"
+	ln -sf "$T/relay" "$T/run"
+	run_mq 0 mq-consume --drain --rq --work-dir "$T/queue" "$@"
+}
+
+@test "rqcompat: --rq: a script finds its message, its files, and itself" {
+	echo 'a file' >"$T/file"
+	script relay /bin/bash <<-'END'
+		[ "$PWD" = "$RQ_MSG_DIR" ] || exit 1
+		cat ../attach/one
+		ls ../attach ..
+		echo "$RQ_SCRIPT $RQ_REALSCRIPT $# $RQ_COUNT"
+		cat ../msg; echo
+		if [ -e relay_id ]; then rm relay_id; echo "relayed there" >&3; else
+			: >relay_id; echo resend 0 >&3; fi
+	END
+	run_mq 0 mq-publish -i -P 1='two "words"' --attach one="$T/file" q ''
+	id=$output
+	rq q -- bash -lc "$T/run"
+	assert_line --index 0 'a file'
+	assert_line "$T/run $T/relay 0 0"
+	assert_equal "$(sed -n '/^{/{p;q}' <<<"$output" | python3 -c '
+import json, sys
+v = json.load(sys.stdin)
+print(v["msg_id"], v["param1"], v["count"], v["max_count"], "param2" in v, v["due"] > 1)
+print(v["dest"].endswith("/q/q/"), v["orig_msg_id"].endswith("/q/q/" + v["msg_id"]))')" \
+		"$id two \"words\" 0 15 False True"$'\nTrue True'
+	# The second run had the directory of the first.
+	assert_equal "$(held q)" "0 0 0 0"
+	[ -z "$(ls "$T/queue")" ]
+}
+
+@test "rqcompat: --rq: dup is answered with a full id, silence is an error" {
+	run_mq 0 mq-publish other ''
+	run_mq 0 mq-publish q ''
+	script relay /bin/bash <<-'END'
+		echo dup 0-X-other >&3
+		read -r -u 4 answer
+		echo "done $answer" >&3
+	END
+	rq -v q -- "$T/run"
+	assert_regex "$stderr" "done: ok http://$(uname -n)/q/other/[0-9A-Za-z]{32}"
+	script relay <<-'END'
+		exit 0
+	END
+	run_mq 0 mq-publish q ''
+	rq q -- "$T/run"
+	assert_equal "$(held q)" "0 0 0 1"
+	# Those of a rejected message stay.
+	[ -e "$T/queue/$(element q rejected | header Mq-Id)/msg" ]
+}
+
+@test "rqcompat: --rq: is for a command for each message, in a directory" {
+	run_mq 64 mq-consume --rq q -- cat
+	run_mq 64 mq-consume --rq --work-dir "$T/w" q
+	run_mq 64 mq-consume --rq --work-dir "$T/w" --batch 3 q -- cat
+}

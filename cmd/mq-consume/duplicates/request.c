@@ -164,6 +164,9 @@ on_published(void *arg, const struct mq_answer *answer, enum mq_published how)
 		fail_request(q, "dup failed - %s", answer->error);
 	else if (how != MQ_PUBLISHED)
 		fail_request(q, "dup failed - %s", describe_refusal(how));
+	else if (q->context->urls)
+		mq_buf_printf(&q->answer, "ok http://%s/q/%s/%s",
+		    q->context->origin.host, q->what.queue, q->id);
 	else
 		mq_buf_printf(&q->answer, "ok %s", q->id);
 	q->moved(q->arg);

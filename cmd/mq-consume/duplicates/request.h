@@ -28,6 +28,7 @@ struct copy_origin {
 struct request_context {
 	struct copy_origin origin;
 	const char *ns; /* namespace of our server's URL; NULL: none */
+	bool urls;	/* answers have RQ's full ids */
 	struct mq_async *async;
 	bool (*is_up)(void *arg); /* whether async can be used */
 	void *arg;

@@ -12,6 +12,7 @@
 #include "base/exit.h"
 #include "base/say.h"
 #include "base/xalloc.h"
+#include "rq.h"
 
 /* Bytes of a command line that people read. */
 #define COMMAND_LINE_MAX 200
@@ -95,8 +96,23 @@ absolute_path(const char *path)
 	return mq_xasprintf("%s/%s", here, path);
 }
 
+/* For RQ the script is what stands last, if that is a path of one.  The command gets
+ * its whole path, as it runs elsewhere. */
+static char *
+find_script(char **argv, const char *path)
+{
+	size_t n;
+
+	for (n = 0; argv[n + 1] != NULL; n++)
+		;
+	if (n == 0 || strchr(argv[n], '/') == NULL ||
+	    access(argv[n], X_OK) == -1)
+		return mq_xstrdup(path);
+	return argv[n] = absolute_path(argv[n]);
+}
+
 void
-command_init(struct command *c, char **argv, const char *work_dir)
+command_init(struct command *c, char **argv, const char *work_dir, bool rq)
 {
 	char *path = command_find(argv[0]);
 
@@ -108,6 +124,8 @@ command_init(struct command *c, char **argv, const char *work_dir)
 	c->work_dir = work_dir;
 	c->path = absolute_path(path);
 	c->line = format_line(argv);
+	c->rq = rq;
+	c->script = rq ? find_script(argv, c->path) : mq_xstrdup(c->path);
 	free(path);
 	c->here = getcwd(NULL, 0);
 	if (c->here == NULL)
@@ -119,6 +137,7 @@ void
 command_end(struct command *c)
 {
 	free(c->path);
+	free(c->script);
 	free(c->line);
 	free(c->here);
 }
@@ -130,7 +149,9 @@ command_make_dir(const struct command *c, const char *id, char **dir)
 	if (c->work_dir == NULL)
 		return 0;
 	*dir = mq_xasprintf("%s/%s", c->work_dir, id);
-	return mkdir(*dir, 0700) == -1 && errno != EEXIST ? -1 : 0;
+	if (mkdir(*dir, 0700) == -1 && errno != EEXIST)
+		return -1;
+	return c->rq ? rq_make_dir(dir) : 0;
 }
 
 void
@@ -141,6 +162,8 @@ command_remove_dir(const struct command *c, const char *id)
 	if (c->work_dir == NULL)
 		return;
 	dir = mq_xasprintf("%s/%s", c->work_dir, id);
+	if (c->rq)
+		rq_empty_dir(dir);
 	(void)rmdir(dir);
 	free(dir);
 }

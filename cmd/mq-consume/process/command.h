@@ -4,13 +4,17 @@
 #ifndef MQ_CONSUME_COMMAND_H
 #define MQ_CONSUME_COMMAND_H
 
+#include <stdbool.h>
+
 #include "base/buf.h"
 
 struct command {
 	char **argv;
-	char *path; /* absolute, but links are not resolved */
-	char *line; /* as given, for people; quoted for a shell, cut */
-	char *here; /* our own directory */
+	char *path;   /* absolute, but links are not resolved */
+	char *script; /* the same, behind a prefix such as "bash -lc" if --rq */
+	bool rq;      /* its directories are those of RQ */
+	char *line;   /* as given, for people; quoted for a shell, cut */
+	char *here;   /* our own directory */
 	const char *work_dir; /* --work-dir; NULL: none */
 };
 
@@ -21,7 +25,7 @@ char *command_find(const char *name);
 void command_add_word(struct mq_buf *line, const char *word);
 
 /* Ends the program if there is no such command. */
-void command_init(struct command *, char **argv, const char *work_dir);
+void command_init(struct command *, char **argv, const char *work_dir, bool rq);
 void command_end(struct command *);
 
 /*

@@ -15,6 +15,7 @@
 #include "base/id.h"
 #include "base/say.h"
 #include "base/xalloc.h"
+#include "rq.h"
 #include "arguments.h"
 
 /* Descriptors that do not depend on the options. */
@@ -155,7 +156,7 @@ static int
 start_worker(struct process *p, const struct run_info *info, struct run *run,
     struct mq_worker *w)
 {
-	char real[PATH_MAX];
+	char real[PATH_MAX], script[PATH_MAX];
 
 	run->output = run_output_open(&p->outputs, info->log, &w->errors);
 	if (run->output == NULL || open_verbs(run, w) == -1)
@@ -164,11 +165,14 @@ start_worker(struct process *p, const struct run_info *info, struct run *run,
 		w->output = w->errors;
 	begin_log(p, info);
 	/* A link to the script may be moved between two runs. */
-	if (realpath(p->command.path, real) == NULL)
+	if (realpath(p->command.path, real) == NULL ||
+	    realpath(p->command.script, script) == NULL)
 		return -1;
 	w->path = real;
-	w->envp = environment_of(&p->environment, info, real,
+	w->envp = environment_of(&p->environment, info, script,
 	    w->dir != NULL ? w->dir : p->command.here);
+	if (p->command.rq && rq_fill_dir(w->dir, w->envp) == -1)
+		return -1;
 	run->pid = start_filled(p, info->envelope, w);
 	w->path = NULL; /* real ends with this function */
 	return run->pid == -1 ? -1 : 0;
@@ -262,8 +266,8 @@ process_init(struct process *p, struct mq_worker_setup *setup,
 	outputs_init(&p->outputs, loop);
 	if (opt->command == NULL)
 		return;
-	command_init(&p->command, opt->command, opt->work_dir);
-	environment_init(&p->environment, p->command.path, opt->attempts);
+	command_init(&p->command, opt->command, opt->work_dir, opt->rq);
+	environment_init(&p->environment, p->command.script, opt->attempts);
 	process_open_logs(p);
 }
 
