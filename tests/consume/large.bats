@@ -29,6 +29,16 @@ calls() {
 	redis info commandstats | sed -n "s/^cmdstat_$1:calls=\([0-9]*\),.*/\1/p"
 }
 
+# steps COMMAND N [COMPARE]: so often it was called, by steps that have no payload in a
+# script, of which a cluster has none: there scripts copy large messages.
+steps() {
+	if [ "${TOPOLOGY-}" = cluster ]; then
+		assert_equal "$(calls "$1")" ""
+	else
+		assert [ "$(($(calls "$1") + 0))" "${3:--eq}" "$2" ]
+	fi
+}
+
 # no_traces: only what belongs there is left.
 no_traces() {
 	run redis keys '*::moving*'
@@ -55,14 +65,16 @@ no_traces() {
 	cmp "$T/got" "$T/want"
 	assert_equal "$(held q)" "0 0 0 0"
 	no_traces
-	assert_equal "$(redis exists 'rmq::queue::[q]::large')" 0
+	# Where claims need it.
+	[ "${TOPOLOGY-}" = cluster ] ||
+		assert_equal "$(redis exists 'rmq::queue::[q]::large')" 0
 }
 
 @test "large: the only message moves with its list" {
 	"$BUILD/mq-publish" q <"$T/large"
 	run_mq 0 mq-consume -n 1 q -- cmp - "$T/large"
 	assert_equal "$(held q)" "0 0 0 0"
-	assert_equal "$(calls lindex)" 2 # one of them tries its right
+	steps lindex 2 # one of them tries its right
 	no_traces
 }
 
@@ -74,7 +86,7 @@ no_traces() {
 	assert_equal "$(redis exists 'rmq::queue::[q]::large')" 1
 	run_mq 0 mq-consume -n 1 q -- cmp - "$T/large"
 	assert_equal "$(held q)" "0 0 0 0"
-	assert_equal "$(calls exec)" 3 # two of them try whether it works
+	steps exec 3 # two of them try whether it works
 }
 
 @test "large: nothing is claimed from a paused queue" {
@@ -219,7 +231,7 @@ length_of() {
 
 # settled_apart N: so many settlements have been done without the payload in a script.
 settled_apart() {
-	assert_equal "$(($(calls linsert) + 0))" "$1"
+	steps linsert "$1"
 	no_traces
 }
 
@@ -263,7 +275,7 @@ settled_apart() {
 	after=$(date +%s%3N)
 	assert_equal "$(held q)" "0 2 0 0"
 	settled_apart 0
-	assert_equal "$(calls rename)" 6
+	steps rename 6
 	run redis --raw zrange 'rmq::queue::[q]::delayed' 0 0 withscores
 	assert [ "${lines[-1]}" -ge $((before + 1000000)) ]
 	assert [ "${lines[-1]}" -le $((after + 1000000)) ]
@@ -291,7 +303,7 @@ settled_apart() {
 	sed -i '1s/sh/bash/' "$T/judge"
 	run_mq 0 mq-consume --drain -j 4 --attempts 1000 q -- "$T/judge"
 	assert_equal "$(held q)" "0 0 0 0"
-	assert [ "$(calls linsert)" -gt 0 ]
+	steps linsert 0 -gt
 	no_traces
 
 	for i in 1 2 3 4; do
@@ -324,7 +336,7 @@ settled_apart() {
 	stop_mq KILL
 	"$BUILD/mq-publish" q <"$T/large"
 	script steal <<-END
-		redis-cli -s "$D/redis.sock" eval 'for _, k in ipairs(
+		redis-cli $(redis_at) eval 'for _, k in ipairs(
 			redis.call("keys", "*::unacked")) do redis.call("del", k) end' 0
 		exit 1
 	END
@@ -353,7 +365,7 @@ settled_apart() {
 	assert_output '5 messages returned'
 	assert_equal "$(held q)" "5 0 0 0"
 	# No script has read those that came first in their step.
-	assert [ "$(calls linsert)" -ge 2 ]
+	steps linsert 2 -ge
 	assert_equal "$(element q ready -1 | header Mq-Attempt)" 0
 	[[ $(element q ready -1 | header Mq-Error) == 'exit status 1' ]]
 	for i in 1 2; do
@@ -380,7 +392,7 @@ settled_apart() {
 	redis config resetstat >/dev/null
 	run_mq 0 mq-clean
 	assert_equal "$(held q)" "2 1 0 0"
-	assert_equal "$(calls linsert)" 1
+	steps linsert 1
 	run_mq 0 mq-consume -n 1 q -- cmp - "$T/large"
 	run_mq 0 mq-consume -n 1 q
 	assert_output small
@@ -388,7 +400,7 @@ settled_apart() {
 
 @test "large: published with a wish" {
 	"$BUILD/mq-publish" -k a q <"$T/large"
-	assert_equal "$(calls linsert)" 1
+	steps linsert 1
 	run_mq 1 mq-publish -k a q <"$T/large"
 	assert_equal "$(held q)" "1 0 0 0"
 	run_mq 75 mq-publish --max-length 1 q <"$T/large"
@@ -422,7 +434,7 @@ settled_apart() {
 	assert [ "${lines[-1]}" -le $((after + 3600000)) ]
 	run_mq 0 mq-purge --force --delayed -n 1 q
 	"$BUILD/mq-publish" -d 1h -e 9h q <"$T/large"
-	assert_equal "$(calls rename)" 3
+	steps rename 3
 	payload delayed
 	# A key that is taken; a time that is over; first, and last.
 	"$BUILD/mq-publish" -k a -d 1h q <"$T/large"
@@ -444,17 +456,17 @@ settled_apart() {
 	"$BUILD/mq-publish" -p 5 -e 9h q <"$T/large"
 	"$BUILD/mq-publish" -p 5 q behind
 	assert_equal "$(redis zcard 'rmq::queue::[q]::priority')" 3
-	assert_equal "$(calls rename)" 3 # one of them tries its right
+	steps rename 3 # one of them tries its right
 	"$BUILD/mq-publish" -p -5 q last
 	"$BUILD/mq-publish" -p -5 -e 9h q <"$T/large"
 	"$BUILD/mq-publish" -p 6 -d 1h -e 9h q <"$T/large"
 	assert_equal "$(redis zcard 'rmq::queue::[q]::priority')" 5
 	assert_equal "$(held q)" "0 1 0 0"
-	assert_equal "$(calls rename)" 9
+	steps rename 9
 	# No script reads these.
 	"$BUILD/mq-publish" -p 7 q <"$T/large"
 	"$BUILD/mq-publish" --from-tick 0 q <"$T/large"
-	assert_equal "$(calls rename)" 9
+	steps rename 9
 	run_mq 0 mq-return -q --from delayed q
 	"$BUILD/mq-consume" --drain --netstring q >"$T/got"
 	{
@@ -491,10 +503,10 @@ due_soon() {
 	redis config resetstat >/dev/null
 	run_mq 0 mq-consume -n 1 --no-clean q
 	assert_output small
-	assert_equal "$(calls linsert)" 1
+	steps linsert 1
 	run_mq 0 mq-consume -n 1 --no-clean q -- cmp - "$T/large"
 	run_mq 0 mq-consume -n 1 --no-clean q -- cmp - "$T/large"
-	assert_equal "$(calls linsert)" 2
+	steps linsert 2
 	assert_equal "$(held q)" "0 1 0 0"
 	no_traces
 }
@@ -526,7 +538,7 @@ due_soon() {
 	run_mq 0 mq-consume -n 1 --no-clean q
 	assert_equal "$(redis exists 'rmq::queue::[q]::large')" 1
 	run_mq 0 mq-consume -n 1 --no-clean q -- cmp - "$T/large"
-	assert_equal "$(calls linsert)" 1
+	steps linsert 1
 	assert_equal "$(held q)" "0 0 0 0"
 }
 
@@ -591,6 +603,6 @@ due_soon() {
 	assert_equal "$(redis lindex "$list" 0 | header N)" 3
 	assert_equal "$(redis lindex "$list" 1 | header N)" 1
 	assert_equal "$(element q rejected | header N)" 2
-	assert_equal "$(calls lset)" 1
+	steps lset 1
 	stop_mq
 }

@@ -3,6 +3,8 @@
 #   server_start          a private redis-server for this file (in setup_file)
 #   server_stop           and its end (in teardown_file)
 #   redis ARGS...         redis-cli on it
+#   redis_at              options for redis-cli in a script: the server, or the node
+#                         of queue q
 #   sentinel_run DIR PORT MASTER QUORUM [LINE...]   a sentinel of the server at that port,
 #                         with more lines in its file; its process is in DIR/pid
 #   url_as [USER:PW]      where they find it as somebody else
@@ -212,6 +214,10 @@ server_stop() {
 		[ ! -e "$p" ] || kill -KILL "$(cat "$p")"
 	done
 	[ -z "${D-}" ] || rm -rf "$D"
+}
+
+redis_at() {
+	echo "-s $D/redis.sock"
 }
 
 redis() {

@@ -55,6 +55,10 @@ at_node() {
 	redis-cli -p "$(node_port "$1")" "${@:2}"
 }
 
+redis_at() {
+	echo "-c -p $(node_port "$(node_of_key '{q}')")"
+}
+
 # RSMQ has to be in one slot.
 url_as() {
 	local ns=
@@ -160,6 +164,9 @@ redis_eval() {
 
 	if [ "$3" != 0 ]; then
 		redis-cli -c -p "$(node_port 0)" "${options[@]}" "$@"
+	elif [[ $2 == *rsmq:* ]]; then
+		at_node "$(node_of_key '{rsmq}')" "${options[@]}" "$1" \
+			"${2//rsmq:/\{rsmq\}:}" "${@:3}"
 	elif [[ $2 =~ $tag ]]; then
 		at_node "$(node_of_key "${BASH_REMATCH[1]}")" "${options[@]}" "$@"
 	elif [[ $2 == *'"KEYS"'* ]]; then

@@ -99,15 +99,6 @@ in_the_sandbox() {
 	printf '%s' "$text"
 }
 
-# What redis-cli needs to know.
-redis_at() {
-	if [ "${TOPOLOGY-}" = cluster ]; then
-		echo "-c -p $(node_port 0)"
-	else
-		echo "-s $D/redis.sock"
-	fi
-}
-
 # --- how they are run -----------------------------------------------------------
 
 ends() {

@@ -36,6 +36,7 @@ print(s.getsockname()[1])'
 
 # with_replica [OPTION...]: a server, with more options, and one replica.
 with_replica() {
+	no_cluster "a cluster with replicas is in server/nodes.bats"
 	port=$(free_port)
 	server_start --port "$port" --bind 127.0.0.1 \
 		--repl-diskless-sync-delay 0 "$@"
@@ -136,7 +137,9 @@ refuses() {
 	no_sentinel "the disk alone is no promise there: another server may become the master"
 	server_start
 	refuses 'cannot be durable: it has no append-only file and no replica: set appendonly to yes.*'
+	MQ_LAYOUT=rsmq server_url
 	refuses 'cannot be durable: .*' -L rsmq
+	server_url
 	run_mq 78 mq-publish -l --durable q </dev/null
 }
 
@@ -146,10 +149,11 @@ refuses() {
 
 	server_start --appendonly yes --appendfsync always
 	for layout in rmq rsmq; do
+		MQ_LAYOUT=$layout server_url
 		run_mq 0 mq-publish -v -L "$layout" -l --durable q < <(seq 3000)
 		assert_equal "${stderr_lines[-1]}" "mq-publish: 3000 messages accepted, on disk"
 		server_kill
-		server_run --appendonly yes --appendfsync always
+		MQ_LAYOUT=$layout server_run --appendonly yes --appendfsync always
 		ready "$layout" q | cmp - <(seq 3000)
 	done
 }

@@ -47,7 +47,8 @@ refute_known() {
 
 # has QUEUE STATE: what mq-stats shows of it, of all that are known.
 has() {
-	"$BUILD/mq-stats" | awk -v q="$1" '$1 == q {print $2, $3, $4, $5}' |
+	# On a cluster a queue of RSMQ has its namespace.
+	"$BUILD/mq-stats" | awk -v q="$1" '{sub(/^{rsmq}:/, "", $1)} $1 == q {print $2, $3, $4, $5}' |
 		grep -qx "$2"
 }
 

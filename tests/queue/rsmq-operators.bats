@@ -17,8 +17,8 @@ teardown_file() {
 }
 
 setup() {
-	common_setup
 	export MQ_LAYOUT=rsmq
+	common_setup
 }
 
 teardown() {
@@ -163,7 +163,7 @@ print(t["ready"], t["rejected"])' <<<"$output")" "2 1"
 	eventually 10 test -s "$T/slow.started"
 	run_mq 0 mq-stats --connections --json jobs
 	[ "$(json connections.length)" = 1 ]
-	[ "$(json '[connections[0].queues[0].queue, connections[0].queues[0].unacked, connections[0].queues[0].consumers]')" = '["jobs",1,1]' ]
+	[ "$(json '[connections[0].queues[0].queue.replace(/^.*:/, ""), connections[0].queues[0].unacked, connections[0].queues[0].consumers]')" = '["jobs",1,1]' ]
 	run_mq 0 mq-stats --list unacked --jsonl jobs
 	connection=$(json connection | tr -d '"')
 	[[ $connection == me-* ]]
