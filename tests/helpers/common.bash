@@ -17,6 +17,8 @@
 #   at_port PORT ARGS...       redis-cli there
 #   run_mq STATUS TOOL…   a tool, which must end with STATUS; sets $output and
 #                         $stderr; what is on stdin reaches it
+#   short_names           in $output and $stderr, queues without the namespace that
+#                         RSMQ needs on a cluster; as run_mq does it
 #   start_mq TOOL…        a tool in the background; its pid in $pid, its output
 #                         in $T/out and $T/err
 #   stop_mq [SIGNAL]      end it, and set $status
@@ -241,11 +243,16 @@ eventually() {
 	done
 }
 
+short_names() {
+	:
+}
+
 run_mq() {
 	local want=$1 tool=$2
 	shift 2
 	echo "\$ $tool $*"
 	run --separate-stderr timeout -k 5 180 "$BUILD/$tool" "$@"
+	short_names
 	if [ "$status" != "$want" ]; then
 		echo "exit status $status, not $want"
 		echo "stdout: $output"

@@ -67,6 +67,16 @@ url_as() {
 	echo "redis-cluster://${1:+$1@}127.0.0.1:$(node_port 0),127.0.0.1:$(node_port 1)$ns"
 }
 
+# The tools name queues of that namespace with it.
+short_names() {
+	local -n text
+
+	[ "${MQ_LAYOUT-}" = rsmq ] || return 0
+	for text in output stderr lines stderr_lines; do
+		text=("${text[@]//\{rsmq\}:/}")
+	done
+}
+
 server_answers() {
 	local i
 
@@ -80,10 +90,12 @@ server_pid() {
 }
 
 server_kill() {
-	local p
+	local p pids
 
-	for p in $(server_pid); do
-		kill -KILL "$p"
+	pids=$(server_pid)
+	# shellcheck disable=SC2086 # several
+	kill -KILL $pids
+	for p in $pids; do
 		eventually 10 gone "$p"
 	done
 }
@@ -111,6 +123,7 @@ to_cluster() {
 	[[ $word != *::queue::{* ]] || word=${word//::queue::[/::queue::\{}
 	case $word in
 	rsmq:*) word="{rsmq}:${word#rsmq:}" ;;
+	'~rsmq:'*) word="~{rsmq}:${word#'~rsmq:'}" ;;
 	esac
 }
 

@@ -113,6 +113,7 @@ sys.exit(os.waitstatus_to_exitcode(pty.spawn(sys.argv[1:], read)))' "$@" </dev/n
 @test "operands: on a terminal, lines, and a hint" {
 	run_mq 0 mq-publish jobs a b c d
 	run on_terminal "$BUILD/mq-consume" -n 2 jobs
+	short_names
 	assert_output "mq-consume: each message that is printed here is removed; mq-stats --list ready jobs only looks
 a
 b"
@@ -138,7 +139,7 @@ b"
 	run_mq 0 mq-consume -q --drain typo
 	refute [ -n "$stderr" ]
 	start_mq mq-consume -l -n 1 a b
-	eventually 10 grep -q "mq-consume: a: no such queue yet; waiting for it" "$T/err"
+	eventually 10 grep -q "mq-consume: \({rsmq}:\)*a: no such queue yet; waiting for it" "$T/err"
 	eventually 10 test -n "$(connections)"
 	run_mq 0 mq-publish b 1
 	wait "$pid"
@@ -169,12 +170,14 @@ b"
 	run_mq 0 mq-publish -v b 1
 	assert_equal "${stderr_lines[0]}" "mq-publish: b: made a new queue"
 	run on_terminal "$BUILD/mq-publish" c 1
+	short_names
 	assert_output "mq-publish: c: made a new queue"
 	run on_terminal "$BUILD/mq-publish" c 2
 	refute_output
 	run on_terminal "$BUILD/mq-publish" -q d 1
 	refute_output
 	run on_terminal "$BUILD/mq-publish" -d 1h e 1
+	short_names
 	assert_output "mq-publish: e: made a new queue"
 	run on_terminal "$BUILD/mq-return" --from delayed --to f e
 	assert_line "mq-return: f: made a new queue"
@@ -338,7 +341,7 @@ turns() {
 	status=0
 	wait "$pid" || status=$?
 	assert_equal "$status" 76
-	assert_equal "$(grep -c "^mq-consume: q: .*: back: a key of .* holds something else" "$T/err")" 1
+	assert_equal "$(grep -c "^mq-consume: \({rsmq}:\)*q: .*: back: a key of .* holds something else" "$T/err")" 1
 	refute grep -q 'trying again' "$T/err"
 	redis del "$key" >/dev/null
 	assert_equal "$(held q) $(connections)" "1 0 0 0 "
