@@ -155,19 +155,6 @@ add_result(struct mq_command *c, const struct mq_result *result)
 	mq_command_int(c, result->keep_ms);
 }
 
-/* Its keys, and then its arguments. */
-static void
-add_notice_keys(
-    struct mq_command *c, const char *queue, const struct mq_notice *notice)
-{
-	bool away = rmq_transfer_needed(c, queue, notice->queue);
-
-	rmq_key_queue(
-	    c, away ? queue : notice->queue, away ? "outgoing" : "ready");
-	rmq_key_queue(
-	    c, away ? queue : notice->queue, away ? "none" : "counters");
-}
-
 static void
 add_notice(
     struct mq_command *c, const char *queue, const struct mq_notice *notice)
@@ -212,7 +199,7 @@ rmq_settle(const struct mq_session *s, int queue,
 		rmq_key_info(c, s->connection, name);
 	}
 	if (how->notice != NULL)
-		add_notice_keys(c, name, how->notice);
+		rmq_key_notice(c, name, how->notice->queue);
 	mq_command_str(
 	    c, reject && how->unrun ? "expire" : mq_outcome_name(how->outcome));
 	mq_command_arg(c, how->element, how->len);

@@ -3,10 +3,15 @@
  */
 #include "dead_queue.h"
 
+#include <string.h>
+
+#include "base/clock.h"
 #include "keys.h"
 #include "message/headers.h"
 #include "message/history.h"
+#include "message/result.h"
 #include "scripts.h"
+#include "transfer.h"
 
 /* Bytes of headers in one reply; it has one in any case. */
 #define SHOW_BYTES 16384
@@ -33,15 +38,58 @@ shown(const struct rmq_dead_queue *q)
 	return at_most((long)q->shown->elements - FIRST, RMQ_HEADERS);
 }
 
+/* What the queue hears that its consumer notified. */
+struct notice {
+	char id[MQ_ID_LEN + 1];
+	struct mq_buf element; /* empty: nothing */
+};
+
+static void
+write_notice(const struct rmq_dead_queue *q, const struct mq_envelope *e,
+    long attempt, struct notice *out)
+{
+	const char *id = mq_message_id(e);
+	struct mq_ending end = {.queue = q->queue,
+	    .state = MQ_END_REJECTED,
+	    .text = mq_envelope_get(e, MQ_HEADER_ERROR),
+	    .status = -1,
+	    .attempts = attempt,
+	    .host = q->owner->host,
+	    .finished_ms = mq_clock_unix_us() / 1000};
+	struct mq_buf text = {0};
+
+	if (mq_envelope_get(e, MQ_HEADER_NOTICE) != NULL)
+		return;
+	if (id != NULL)
+		strlcpy(end.id, id, sizeof(end.id));
+	mq_ending_write(&end, &text);
+	mq_notice_write(out->id, q->queue, &text, &out->element);
+	mq_buf_free(&text);
+}
+
+static void
+add_notice(struct mq_command *c, const struct rmq_dead_queue *q,
+    const struct notice *notice)
+{
+	const char *to = q->owner->notify;
+
+	if (rmq_transfer_needed(c, q->queue, to))
+		rmq_transfer_field(c, notice->id, "push", to);
+	else
+		mq_command_str(c, "");
+	mq_command_arg(c, notice->element.data, notice->element.len);
+}
+
 /*
  * A message that may have been running when its consumer died has had one run more:
  * appends its new header.  One with a bad header goes back as it is, and the consumer
  * that claims it next rejects it.
  */
 static enum rmq_crash
-count_crash(
-    const redisReply *header, const struct rmq_dead *d, struct mq_buf *out)
+count_crash(const redisReply *header, const struct rmq_dead_queue *q,
+    struct mq_buf *out, struct notice *notice)
 {
+	const struct rmq_dead *d = q->owner;
 	struct mq_envelope e;
 	const char *why;
 	long attempt;
@@ -56,6 +104,8 @@ count_crash(
 	last = attempt >= d->attempts;
 	mq_history_crash(&e, attempt, last, d->host);
 	mq_envelope_write_header(&e, out);
+	if (last && d->notify != NULL)
+		write_notice(q, &e, attempt, notice);
 	mq_envelope_free(&e);
 	return last ? RMQ_CRASH_REJECT : RMQ_CRASH_BACK;
 }
@@ -65,19 +115,26 @@ static void
 add_crashes(struct rmq_dead_queue *q, struct mq_command *c)
 {
 	struct mq_buf header = {0};
+	struct notice notice = {.id = ""};
+	struct mq_idgen ids = {0};
 	const redisReply *old;
 	long i, n = shown(q);
 
 	for (i = 0; i < n; i++) {
 		old = q->shown->element[FIRST + i];
 		mq_buf_clear(&header);
-		q->crashes[i] = count_crash(old, q->owner, &header);
+		mq_buf_clear(&notice.element);
+		mq_id_make(&ids, (uint64_t)mq_clock_unix_us(), notice.id);
+		q->crashes[i] = count_crash(old, q, &header, &notice);
 		mq_command_arg(c, old->str, old->len);
 		mq_command_arg(c, header.data, header.len);
 		mq_command_str(c,
 		    q->crashes[i] == RMQ_CRASH_REJECT ? "rejected" : "ready");
+		if (q->owner->notify != NULL)
+			add_notice(c, q, &notice);
 	}
 	mq_buf_free(&header);
+	mq_buf_free(&notice.element);
 }
 
 long
@@ -118,7 +175,8 @@ rmq_dead_queue_step(
 	const char *connection = q->owner->connection;
 
 	mq_command_script(c, &rmq_script_reclaim_dead,
-	    RMQ_QUEUE_KEYS + (q->owner->ours ? 11 : 9));
+	    RMQ_QUEUE_KEYS + (q->owner->ours ? 11 : 9) +
+		(q->owner->notify != NULL ? 2 : 0));
 	rmq_queue_keys(c, q->queue);
 	rmq_key_both(c, connection, q->queue, "unacked");
 	rmq_key_queue(c, q->queue, "rejected");
@@ -131,6 +189,8 @@ rmq_dead_queue_step(
 		rmq_key_info(c, connection, q->queue);
 		rmq_key_own(c, connection, q->queue, "running");
 	}
+	if (q->owner->notify != NULL)
+		rmq_key_notice(c, q->queue, q->owner->notify);
 	mq_command_str(c, q->queue);
 	mq_command_str(c, connection);
 	mq_command_int(c, q->show ? q->owner->slots : rmq_dead_queue_kept(q));

@@ -13,12 +13,13 @@
 struct rmq_dead {
 	const char *connection, *host; /* host: NULL: not known */
 	redisReply *info, *queues; /* what the server knows of it, or NULL */
-	long slots;   /* how many messages could run at once; 0: not known */
-	int attempts; /* how many runs a message may have had there */
-	bool ours;    /* it is of these tools */
-	bool failed;  /* it is to stay listed */
-	bool cluster; /* it has keys in the form for a cluster: failed */
-	bool closed;  /* it is not listed any more */
+	long slots; /* how many messages could run at once; 0: not known */
+	const char *notify; /* the queue that hears of each end; NULL: none */
+	int attempts;	    /* how many runs a message may have had there */
+	bool ours;	    /* it is of these tools */
+	bool failed;	    /* it is to stay listed */
+	bool cluster;	    /* it has keys in the form for a cluster: failed */
+	bool closed;	    /* it is not listed any more */
 };
 
 /* The fate of a message whose crash was counted. */

@@ -72,17 +72,29 @@ number_of(const redisReply *text)
 						  0;
 }
 
+/* A queue that others can be told to notify; NULL: none. */
+static const char *
+queue_in(const redisReply *text)
+{
+	return text->type == REDIS_REPLY_STRING &&
+		strlen(text->str) == text->len &&
+		rmq_queue_error(text->str) == NULL ?
+	    text->str :
+	    NULL;
+}
+
 static bool
 read_info(struct rmq_cleaner *w, struct rmq_dead *d)
 {
 	const redisReply *slots, *host;
 	long limit;
 
-	if (d->info->elements != 3)
+	if (d->info->elements != 4)
 		return mq_round_nonsense(&w->round);
 	slots = d->info->element[0];
 	host = d->info->element[1];
 	limit = number_of(d->info->element[2]);
+	d->notify = queue_in(d->info->element[3]);
 	d->slots = number_of(slots);
 	/* The second half of LONG_MAX is for sums. */
 	if (d->slots < 0 || d->slots > INT_MAX)
@@ -111,7 +123,7 @@ ask_about(void *arg, size_t i, struct mq_command *c)
 	}
 	mq_command_plain(c, "HMGET");
 	rmq_key_connection(c, connection, "info");
-	mq_command_words(c, "slots host attempts");
+	mq_command_words(c, "slots host attempts notify");
 }
 
 static int

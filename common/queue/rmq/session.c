@@ -58,6 +58,10 @@ set_info(const struct mq_session *s, struct mq_command *c)
 	mq_command_int(c, s->slots);
 	mq_command_str(c, "attempts");
 	mq_command_int(c, s->attempts);
+	if (s->notify != NULL) {
+		mq_command_str(c, "notify");
+		mq_command_str(c, s->notify);
+	}
 	if (s->lease_ms > 0) {
 		mq_command_str(c, "lease");
 		mq_command_int(c, s->lease_ms);

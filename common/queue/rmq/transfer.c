@@ -42,6 +42,15 @@ rmq_transfer_field(
 	mq_command_fmt(c, "%s000001 %s %s", id, from, to);
 }
 
+void
+rmq_key_notice(struct mq_command *c, const char *queue, const char *to)
+{
+	bool away = rmq_transfer_needed(c, queue, to);
+
+	rmq_key_queue(c, away ? queue : to, away ? "outgoing" : "ready");
+	rmq_key_queue(c, away ? queue : to, away ? "none" : "counters");
+}
+
 static void
 add_read(struct mq_command *c, const char *source, const char *to,
     const struct mq_buf *after)

@@ -36,6 +36,10 @@ void rmq_transfer_how(
 void rmq_transfer_field(
     struct mq_command *, const char *id, const char *from, const char *to);
 
+/* Adds the keys of a notice about a message of the queue, for a queue that may be on
+ * another node; see lua/lib/notices.lua. */
+void rmq_key_notice(struct mq_command *, const char *queue, const char *to);
+
 /* Before step 1: fails, with the error, if the target would refuse messages; and makes
  * the source known, so that a cleaner looks there. */
 int rmq_transfer_check(struct mq_redis *, const char *source, const char *to);

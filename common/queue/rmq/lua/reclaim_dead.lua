@@ -3,11 +3,13 @@
 --   KEYS  the queue's (see lib/place.lua), unacked, rejected, the connection's
 --         heartbeat, consumers, the connection's queues, rmq::queues,
 --         rmq::connections, its consumers and unacked in the form for a cluster;
---         then, of one of ours, its info, and what runs there
+--         then, of one of ours, its info, and what runs there; then, if it
+--         notified a queue, the keys of a notice (see lib/notices.lua)
 --   ARGV  queue, connection, how many of the oldest messages may have been
 --         running (keep), bytes of headers to show, where to begin showing (see
 --         below), then for each message to settle: its header, its new header,
---         where it goes ('ready' or 'rejected')
+--         where it goes ('ready' or 'rejected'); and, with keys of a notice, the
+--         field of that for outgoing (or '') and its element (or '')
 --   reply {moved, returned, rejected, left, 1 if the connection was unlisted,
 --         header...}, or nothing done and left -1 when the heartbeat is there
 --         again, -2 when the queue has keys in the form for a cluster: only a
@@ -33,6 +35,7 @@
 
 -- include place
 -- include give_back
+-- include notices
 
 local q, unacked, rejected = queue_keys(1), KEYS[7], KEYS[8]
 local keep, show = tonumber(ARGV[3]), tonumber(ARGV[4])
@@ -72,12 +75,15 @@ if keep > 0 then
   call('LLEN', rejected)
 end
 
-local function settle(element, old, new, where)
+local function settle(element, old, new, where, field, notice)
   local moved = new .. element:sub(#old + 1)
   if where == 'rejected' then
     call('LPUSH', rejected, moved)
     leave(q, options(element), 'done')
     tell(q, options(moved), 'rejected', new:match('"Mq%-Error":%["([^"]*)'))
+    if notice and notice ~= '' then
+      send_notice(18, KEYS[12], field, notice)
+    end
   else
     give_back(q, moved, options(moved))
   end
@@ -93,6 +99,9 @@ else
   need_admit(q)
   need_leave(q)
   need_tell(q)
+  if KEYS[18] and ARGV[9] then
+    check_notice(18, ARGV[9])
+  end
   -- Changes nothing and needs no memory; see claim.lua.
   call('LTRIM', unacked, 0, -1)
   -- On a cluster that is the cleaner's next step, before the connection forgets it.
@@ -103,7 +112,7 @@ else
     moved = give_back_newest(q, unacked, left - keep)
     left = left - moved
   end
-  for i = 6, #ARGV, 3 do
+  for i = 6, #ARGV, KEYS[18] and 5 or 3 do
     -- Another cleaner may have been first.
     local element = left > 0 and left <= keep
       and call('LINDEX', unacked, 0)
@@ -114,7 +123,8 @@ else
       call('LMOVE', unacked, q.ready, 'LEFT', 'RIGHT')
       back = back + 1
     else
-      settle(element, ARGV[i], ARGV[i + 1], ARGV[i + 2])
+      settle(element, ARGV[i], ARGV[i + 1], ARGV[i + 2], ARGV[i + 3],
+        ARGV[i + 4])
       if ARGV[i + 2] == 'rejected' then
         out = out + 1
       else
