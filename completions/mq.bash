@@ -44,6 +44,7 @@ _mq_takes_argument() {
 		mq-consume:--batch-wait | mq-consume:--window | \
 		mq-consume:--grace | mq-consume:--tag | \
 		mq-consume:--log-dir | mq-consume:--joblog | mq-consume:--work-dir | \
+		mq-consume:--output | \
 		mq-consume:--keep) ;;
 	mq-lease:-n | mq-lease:--for | mq-lease:--limit | mq-lease:--idle | \
 		mq-lease:--attempts | mq-lease:--tag | mq-lease:--ack | \
@@ -80,7 +81,7 @@ _mq_options() {
 			--attempts --backoff --retry-on --push --notify --strict --rq \
 			--rate --rate-shared --rest --batch --batch-wait \
 			--stream --window \
-			--grace --tag --log-dir --joblog --work-dir --no-clean --keep \
+			--grace --tag --log-dir --joblog --work-dir --output --no-clean --keep \
 			--at-most-once --existing
 		;;
 	mq-lease)
@@ -293,6 +294,7 @@ _mq_add_argument() {
 	--list) _mq_add_words ready delayed unacked rejected ;;
 	--backoff) _mq_add_words 1s..10m ;;
 	--retry-on) _mq_add_words err ;;
+	--output) _mq_add_words live lines runs ;;
 	--check)
 		_mq_nospace
 		word=${cur##*,}

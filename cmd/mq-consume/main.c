@@ -58,6 +58,8 @@ static const char help[] =
     "      --tag NAME         name of the connection (mq-consume)\n"
     "      --log-dir DIR      output of the scripts to DIR/QUEUE.log\n"
     "      --joblog FILE      add a line to FILE for each run that ended\n"
+    "      --output FORM      of runs at a time: live, lines with the id, or whole\n"
+    "                         runs (live)\n"
     "      --keep DUR         what became of a message can be read so long\n"
     "      --work-dir DIR     run each message in its own DIR/ID\n"
     "      --no-clean         leave dead consumers' messages to others\n"
@@ -92,6 +94,7 @@ enum {
 	OPT_TAG,
 	OPT_KEEP,
 	OPT_LOG_DIR,
+	OPT_OUTPUT,
 	OPT_JOBLOG,
 	OPT_WORK_DIR,
 	OPT_NO_CLEAN,
@@ -125,6 +128,7 @@ static const struct option long_options[] = {
     {"grace", required_argument, NULL, OPT_GRACE},
     {"tag", required_argument, NULL, OPT_TAG},
     {"keep", required_argument, NULL, OPT_KEEP},
+    {"output", required_argument, NULL, OPT_OUTPUT},
     {"log-dir", required_argument, NULL, OPT_LOG_DIR},
     {"joblog", required_argument, NULL, OPT_JOBLOG},
     {"work-dir", required_argument, NULL, OPT_WORK_DIR},
@@ -133,14 +137,6 @@ static const struct option long_options[] = {
     MQ_FRAMING_LONG,
     {NULL, 0, NULL, 0},
 };
-
-static void
-set_tag(struct options *o, const char *arg)
-{
-	if (strlen(arg) > TAG_MAX)
-		mq_die(MQ_EXIT_USAGE, "--tag: longer than %d bytes", TAG_MAX);
-	o->tag = arg;
-}
 
 static void
 set_option(struct options *o, int ch)
@@ -226,10 +222,13 @@ set_option(struct options *o, int ch)
 		o->grace_ms = mq_option_duration("--grace", optarg);
 		break;
 	case OPT_TAG:
-		set_tag(o, optarg);
+		o->tag = option_tag(optarg);
 		break;
 	case OPT_KEEP:
 		o->keep_ms = mq_option_duration("--keep", optarg);
+		break;
+	case OPT_OUTPUT:
+		o->output = option_output(optarg);
 		break;
 	case OPT_LOG_DIR:
 		o->log_dir = optarg;

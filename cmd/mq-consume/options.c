@@ -32,6 +32,26 @@ option_range(const char *name, const char *arg, int64_t *min, int64_t *max)
 		mq_die(MQ_EXIT_USAGE, "%s: %s: MIN is above MAX", name, arg);
 }
 
+enum output_form
+option_output(const char *arg)
+{
+	static const char *const names[] = {"live", "lines", "runs"};
+	size_t i;
+
+	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (strcmp(arg, names[i]) == 0)
+			return (enum output_form)i;
+	mq_die(MQ_EXIT_USAGE, "--output: %s: not live, lines or runs", arg);
+}
+
+const char *
+option_tag(const char *arg)
+{
+	if (strlen(arg) > TAG_MAX)
+		mq_die(MQ_EXIT_USAGE, "--tag: longer than %d bytes", TAG_MAX);
+	return arg;
+}
+
 /* The first message needs the directories: check them before. */
 const char *
 option_directory(const char *dir)
@@ -63,14 +83,14 @@ check_replace(const struct options *o)
 void
 option_check_command(const struct options *o)
 {
-
 	if (o->command == NULL &&
 	    (o->log_dir != NULL || o->joblog != NULL || o->work_dir != NULL ||
 		o->strict || o->timeout_ms > 0 || o->retry_err ||
-		o->push != NULL || o->rest_max_ms > 0 || o->replace != NULL))
+		o->push != NULL || o->rest_max_ms > 0 || o->replace != NULL ||
+		o->output != OUTPUT_LIVE))
 		mq_die(MQ_EXIT_USAGE,
 		    "--log-dir, --joblog, --work-dir, --strict, --timeout, --retry-on, "
-		    "--push, --rest and -I need a COMMAND");
+		    "--push, --rest, --output and -I need a COMMAND");
 	if (o->replace != NULL)
 		check_replace(o);
 	if (o->rq && (o->work_dir == NULL || o->batch > 0 || o->stream))
@@ -102,6 +122,10 @@ option_check_many(struct options *o)
 	if (o->batch > 0 && o->stream)
 		mq_die(
 		    MQ_EXIT_USAGE, "--batch and --stream exclude each other");
+	if (o->stream && o->output == OUTPUT_RUNS)
+		mq_die(MQ_EXIT_USAGE,
+		    "--output runs is not for --stream, whose workers stay; "
+		    "use lines");
 	if (many && o->command == NULL)
 		mq_die(MQ_EXIT_USAGE, "--batch and --stream need a COMMAND");
 	if (many && o->work_dir != NULL)

@@ -14,6 +14,9 @@
 #define TAG_MAX	  64
 #define NAME_SIZE (TAG_MAX + 8) /* tag, '-', 6 characters, NUL */
 
+/* --output: how the output of several runs is told apart. */
+enum output_form { OUTPUT_LIVE, OUTPUT_LINES, OUTPUT_RUNS };
+
 struct options {
 	const struct mq_layout *layout;
 	const char *const *queues; /* as the layout knows them */
@@ -49,6 +52,7 @@ struct options {
 	bool clean;
 	const char *log_dir, *work_dir; /* NULL: none */
 	const char *joblog;		/* NULL: none */
+	enum output_form output;
 	const char *tag;
 	bool quiet, verbose;
 };
@@ -56,6 +60,8 @@ struct options {
 /* The option_* functions end the program if a value is bad. */
 void option_range(
     const char *name, const char *arg, int64_t *min_ms, int64_t *max_ms);
+enum output_form option_output(const char *arg);
+const char *option_tag(const char *arg);
 /* An absolute path, allocated; or NULL for NULL. */
 const char *option_directory(const char *dir);
 void option_check_command(const struct options *);

@@ -23,9 +23,8 @@ static const struct {
     [MQ_FINAL_PUSH] = {MQ_VERDICT_PUSH, "push"},
 };
 
-/* How the run ended, in words. */
-static void
-describe_end(int status, char *out, size_t size)
+void
+mq_verdict_end(int status, char *out, size_t size)
 {
 	const char *name;
 
@@ -57,7 +56,7 @@ judge_err(const char *text, int status, struct mq_verdict *out)
 	char how[32] = "";
 
 	if (*text == '\0' && status != 0)
-		describe_end(status, how, sizeof(how));
+		mq_verdict_end(status, how, sizeof(how));
 	set_verdict(out, MQ_VERDICT_ERR, text, how);
 }
 
@@ -68,7 +67,7 @@ judge_final(const struct mq_verbs *v, int status, struct mq_verdict *out)
 	char how[32];
 
 	if (status != 0) {
-		describe_end(status, how, sizeof(how));
+		mq_verdict_end(status, how, sizeof(how));
 		set_verdict(out, MQ_VERDICT_ERR, v->text, how);
 		strlcat(out->how, " after ", sizeof(out->how));
 		strlcat(out->how, effects[v->final].name, sizeof(out->how));
@@ -84,7 +83,7 @@ judge_unfinished(const struct mq_verbs *v, int status, struct mq_verdict *out)
 	char how[32] = "no final verb";
 
 	if (status != 0)
-		describe_end(status, how, sizeof(how));
+		mq_verdict_end(status, how, sizeof(how));
 	set_verdict(out, MQ_VERDICT_ERR, v->text, how);
 }
 
@@ -99,7 +98,7 @@ judge_silent(int status, bool strict, struct mq_verdict *out)
 		    strict ? "no final verb" : "");
 		return;
 	}
-	describe_end(status, how, sizeof(how));
+	mq_verdict_end(status, how, sizeof(how));
 	if (code == MQ_EXIT_AGAIN)
 		set_verdict(out, MQ_VERDICT_RETRY, "", how);
 	else
@@ -142,7 +141,7 @@ mq_verdict_one(const struct mq_verbs *v, int which, int status, bool timed_out,
 		judge_err(text, status, out);
 	} else if (WIFSIGNALED(status) && !timed_out &&
 	    v->final != MQ_FINAL_ERR) {
-		describe_end(status, how, sizeof(how));
+		mq_verdict_end(status, how, sizeof(how));
 		set_verdict(out, MQ_VERDICT_RETRY, text, how);
 	} else if (one->final != MQ_FINAL_NONE) {
 		set_verdict(out, effects[one->final].kind, text, "");

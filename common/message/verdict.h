@@ -53,6 +53,9 @@ void mq_verdict(const struct mq_verbs *, int status, bool timed_out,
 void mq_verdict_one(const struct mq_verbs *, int which, int status,
     bool timed_out, bool strict, struct mq_verdict *out);
 
+/* How a run with a status from waitpid(2) ended, in words. */
+void mq_verdict_end(int status, char *out, size_t size);
+
 /*
  * The reason of a verdict, for people, in at most size bytes: the last text,
  * else the last line of stderr, errors, made fit to print; then how the run ended, in

@@ -635,7 +635,8 @@ S
 	assert_line -n 0 -e "^--- .* batch of 3: $T/loud\$"
 	assert_line -n 1 'to stdout'
 	assert_line -n 2 'to stderr'
-	assert_equal "${#lines[@]}" 3
+	assert_line -n 3 -e '^--- .* batch of 3: exit status 4 after [0-9.]+ s$'
+	assert_equal "${#lines[@]}" 4
 	for n in 0 1; do
 		assert_regex "$(element q rejected $n)" 'to stderr'
 		assert_regex "$(element q rejected $n)" 'exit status 4'

@@ -617,8 +617,9 @@ assert got == [("a", "one"), ("b", "three"), ("c", None), ("five (exit status 7)
 @test "stream: --log-dir" {
 	publish 'warn to the log; done' 'err x'
 	consume 0 -n 2 --log-dir "$T/logs"
-	assert_regex "$(cat "$T/logs/q.log")" "^--- [^ ]* worker: $T/obey
-to the log$"
+	assert_regex "$(cat "$T/logs/q.log")" "^--- [^ ]* worker [0-9]+: $T/obey
+to the log
+--- [^ ]* worker [0-9]+: exit status 0 after [0-9.]+ s$"
 }
 
 @test "stream: mq-stats --running shows the message a worker is on" {

@@ -652,13 +652,16 @@ $T"
 		sh -c 'echo "out $(cat)"; echo "err" >&2; cat'
 	assert_output ""
 	assert_equal "$stderr" ""
-	assert_equal "$(sed 's/^\(--- \)[^ ]* /\1/' "$T/log/q.log")" \
-		"--- $(head -n 1 <<<"$ids") attempt 1: $(command -v sh)
+	assert_equal "$(sed -E 's/^(--- )[^ ]* /\1/; s/after [0-9]+\.[0-9]{3} s$/after T/' \
+		"$T/log/q.log")" \
+		"--- $(head -n 1 <<<"$ids") attempt 1: sh -c 'echo "'"out $(cat)"; echo "err" >&2; cat'"'
 out one
 err
---- $(tail -n 1 <<<"$ids") attempt 1: $(command -v sh)
+--- $(head -n 1 <<<"$ids") attempt 1: exit status 0 after T
+--- $(tail -n 1 <<<"$ids") attempt 1: sh -c 'echo "'"out $(cat)"; echo "err" >&2; cat'"'
 out two
-err"
+err
+--- $(tail -n 1 <<<"$ids") attempt 1: exit status 0 after T"
 	assert_regex "$(head -n 1 "$T/log/q.log")" \
 		'^--- [0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:]{8}[+-][0-9]{4} '
 	# Only one ls: the file's mode lets no others read.
@@ -673,7 +676,22 @@ err"
 	run_mq 0 mq-publish q x
 	run_mq 0 mq-consume -n 1 --log-dir "$T/log" q -- echo second
 	assert_equal "$(grep -v '^---' "$T/log/q.log")" $'before\nfirst\nsecond'
-	assert_equal "$(grep -c '^---' "$T/log/q.log")" 2
+	assert_equal "$(grep -c '^---' "$T/log/q.log")" 4
+}
+
+@test "worker: --log-dir: how each run ended, on a line of its own" {
+	run_mq 0 mq-publish q fail kill slow
+	run_mq 0 mq-consume -n 3 --timeout 1s --log-dir "$T/log" q -- sh -c '
+		read -r what || :
+		printf "begun $what"
+		case $what in
+		fail) exit 3 ;;
+		kill) kill -KILL $$ ;;
+		slow) exec sleep 99 ;;
+		esac'
+	assert_equal "$(sed -nE 's/^--- .* attempt 1: (.*) after [0-9.]+ s$/\1/p' "$T/log/q.log")" \
+		$'exit status 3\nkilled by SIGKILL\ntimed out, killed by SIGTERM'
+	assert_equal "$(grep -c '^begun' "$T/log/q.log")" 3
 }
 
 @test "worker: --log-dir: one file per queue, and no queue leads out of it" {
@@ -689,8 +707,8 @@ err"
 a%252Fb.log
 a%2Fb.log
 a.b.log"
-	assert_equal "$(tail -n 1 "$T/log/a%2Fb.log")" "this is a/b"
-	assert_equal "$(tail -n 1 "$T/log/%2E.%2Fup.log")" "this is ../up"
+	assert_equal "$(grep -v '^---' "$T/log/a%2Fb.log")" "this is a/b"
+	assert_equal "$(grep -v '^---' "$T/log/%2E.%2Fup.log")" "this is ../up"
 	[ ! -e "$T/up.log" ]
 }
 
@@ -716,7 +734,7 @@ echo ended
 	wait "$pid"
 	assert_equal "$(grep -v '^---' "$T/log/q.log.1")" 'started one'
 	assert_equal "$(grep -v '^---' "$T/log/q.log")" $'ended\nstarted two\nended'
-	assert_equal "$(grep -c '^---' "$T/log/q.log")" 1
+	assert_equal "$(grep -c '^---' "$T/log/q.log")" 3
 }
 
 @test "worker: --log-dir: a link in the place of a log is refused" {

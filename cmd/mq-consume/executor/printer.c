@@ -93,26 +93,6 @@ printer_move_rest(struct printer *p, struct message *m, struct mq_buf *to)
 	m->end -= shift;
 }
 
-/* Escapes control bytes, but for newlines and tabs. */
-static void
-add_visible(struct mq_buf *out, const struct mq_buf *frame)
-{
-	const char *p = frame->data, *end = p + frame->len, *stop;
-	char *text;
-
-	for (; p < end; p = stop) {
-		for (stop = p; stop < end && *stop != '\n' && *stop != '\t';)
-			stop++;
-		text = mq_visible(p, (size_t)(stop - p));
-		if (text == NULL)
-			mq_die(MQ_EXIT_AGAIN, "out of memory");
-		mq_buf_addstr(out, text);
-		free(text);
-		if (stop < end)
-			mq_buf_add(out, stop++, 1);
-	}
-}
-
 void
 printer_frame(struct printer *p, const struct message *m)
 {
@@ -123,7 +103,7 @@ printer_frame(struct printer *p, const struct message *m)
 		return;
 	}
 	message_frame(m, p->opt->framing, &one);
-	add_visible(&p->out, &one);
+	mq_add_visible(&p->out, one.data, one.len);
 	mq_buf_free(&one);
 }
 

@@ -181,8 +181,7 @@ on_answered(void *arg)
 	ss->last_end = mq_clock_steady_s();
 	/* The check of the lease may mark messages as lost. */
 	ss->events->judging(ss->arg);
-	judge_hand(s, run_output_close(s->output));
-	s->output = NULL;
+	judge_hand(s, slot_close_output(s));
 	if (!TAILQ_EMPTY(&s->hand))
 		stop_if_broken(s);
 	slot_return_all(s);

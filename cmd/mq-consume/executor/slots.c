@@ -123,7 +123,8 @@ slots_may_start(const struct slots *ss)
 {
 	return inbox_held(ss->inbox) > 0 && !ss->starved &&
 	    policy_level(ss->policy) < STOP_SOON &&
-	    ss->events->ready(ss->arg) && policy_may_start(ss->policy);
+	    process_may_run(ss->process) && ss->events->ready(ss->arg) &&
+	    policy_may_start(ss->policy);
 }
 
 long
@@ -342,6 +343,14 @@ slots_describe(const void *slots, struct mq_buf *out)
 	free(runs);
 }
 
+static void
+on_flow(void *arg)
+{
+	const struct slots *ss = arg;
+
+	ss->events->wake(ss->arg);
+}
+
 /* --- beginning and end ------------------------------------------------------ */
 
 void
@@ -352,6 +361,7 @@ slots_init(struct slots *ss)
 
 	ss->all = mq_xcalloc((size_t)ss->opt->slots, sizeof(*ss->all));
 	TAILQ_INIT(&ss->free);
+	process_on_flow(ss->process, on_flow, ss);
 	for (i = ss->opt->slots - 1; i >= 0; i--) {
 		s = &ss->all[i];
 		s->slots = ss;

@@ -74,7 +74,9 @@ struct slot {
 	int status;   /* of the last run, as of waitpid(2) */
 	int verbs_fd;
 	struct run_output *output;
+	struct run_log log;
 	struct requests requests;
+	double born;	    /* monotonic time of the start of the command */
 	double started;	    /* monotonic time of the run, or the last verb */
 	int64_t started_ms; /* unix time; 0: unknown */
 	double ran_s;	    /* seconds of the last run, or for the last verb */
@@ -160,6 +162,8 @@ void slots_stand_alone(struct slots *);
 bool slot_start(struct slot *, int input);
 /* The command has ended: sets pid to 0.  alone: no other process has its pipes. */
 void slot_ended(struct slot *, int status, bool alone);
+/* Closes the output of a command that has ended; as process_close_output(). */
+const char *slot_close_output(struct slot *);
 /* Asks for a duplicate of message `which` of the run; as of message/verb.h. */
 void slot_ask_duplicate(void *slot, int which, const char *text);
 /* Whether a verdict is a success or a failure; of several, the greater counts. */

@@ -2,6 +2,7 @@
  * Starting the command of a slot.
  */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -57,6 +58,7 @@ describe_run(const struct slot *s)
 	if (m != NULL) {
 		info.log = m->queue;
 		info.queue = m->queue_name;
+		info.first = m->id;
 	} else if (opt->queue_count == 1) {
 		info.queue = opt->queues[0];
 	}
@@ -128,6 +130,7 @@ start_command(struct slot *s, int input)
 	s->pid = run.pid;
 	s->verbs_fd = run.verbs;
 	s->output = run.output;
+	s->log = run.log;
 	return 0;
 }
 
@@ -136,11 +139,32 @@ slot_start(struct slot *s, int input)
 {
 	int error;
 
-	s->started = mq_clock_s(CLOCK_MONOTONIC);
+	s->started = s->born = mq_clock_s(CLOCK_MONOTONIC);
 	error = start_command(s, input);
 	if (error != 0)
 		report_failed_start(s, error);
 	else
 		s->slots->starving = false;
 	return error == 0;
+}
+
+const char *
+slot_close_output(struct slot *s)
+{
+	struct slots *ss = s->slots;
+	char end[48], how[96];
+	const char *errors;
+
+	if (s->log.label[0] == '\0') {
+		errors = run_output_close(s->output);
+		s->output = NULL;
+		return errors;
+	}
+	mq_verdict_end(s->status, end, sizeof(end));
+	snprintf(how, sizeof(how), "%s%s after %.3f s",
+	    s->timed_out ? "timed out, " : "", end,
+	    mq_clock_s(CLOCK_MONOTONIC) - s->born);
+	errors = process_close_output(ss->process, s->output, &s->log, how);
+	s->output = NULL;
+	return errors;
 }

@@ -128,8 +128,7 @@ end_worker(struct slot *s)
 	ss->events->judging(ss->arg);
 	works = judge_last(s, &v);
 	slot_return_all(s);
-	(void)run_output_close(s->output);
-	s->output = NULL;
+	(void)slot_close_output(s);
 	worker_input_free(&s->worker.input);
 	mq_buf_free(&s->worker.said);
 	if (works) {

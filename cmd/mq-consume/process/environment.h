@@ -17,6 +17,7 @@ struct run_info {
 	int log;	   /* index of the queue whose log it writes to */
 	const char *queue; /* NULL: any of several */
 	int batch;	   /* messages; 0: no batch */
+	const char *first; /* id of the first message; NULL: worker */
 	const char *id;	   /* of the message; NULL: batch or worker */
 	long attempts;	   /* runs before this one */
 	const struct mq_envelope *envelope;

@@ -84,28 +84,57 @@ process_open_logs(struct process *p)
 	}
 }
 
-/* Writes the line in the log before the output of a run. */
+/* Writes a line about a run into its log. */
 static void
-begin_log(struct process *p, const struct run_info *info)
+log_line(struct run_output *r, const struct run_log *log, const char *text)
 {
-	char stamp[32], *line, what[MQ_ID_MAX + 32];
+	char stamp[32], *line;
 	time_t now = time(NULL);
 	struct tm tm;
 
-	if (!outputs_has_logs(&p->outputs))
-		return;
-	if (info->id != NULL)
-		snprintf(what, sizeof(what), "%s attempt %ld", info->id,
-		    info->attempts + 1);
-	else if (info->batch > 0)
-		snprintf(what, sizeof(what), "batch of %d", info->batch);
-	else
-		snprintf(what, sizeof(what), "worker");
 	strftime(stamp, sizeof(stamp), "%Y-%m-%dT%H:%M:%S%z",
 	    localtime_r(&now, &tm));
-	line = mq_xasprintf("--- %s %s: %s\n", stamp, what, p->command.path);
-	outputs_log_line(&p->outputs, info->log, line);
+	line = mq_xasprintf(
+	    "--- %s %s%s: %s\n", stamp, log->label, log->what, text);
+	run_output_say(r, line);
 	free(line);
+}
+
+/* Names a run, before anything of its output is read. */
+static void
+label_run(struct process *p, const struct run_info *info, struct run *run)
+{
+	struct run_log *log = &run->log;
+
+	if (p->opt->output == OUTPUT_LIVE && !outputs_has_logs(&p->outputs))
+		return;
+	if (info->batch > 1)
+		snprintf(log->label, sizeof(log->label), "%s+%d", info->first,
+		    info->batch - 1);
+	else if (info->first != NULL)
+		strlcpy(log->label, info->first, sizeof(log->label));
+	else
+		snprintf(log->label, sizeof(log->label), "worker %ld",
+		    (long)run->pid);
+	if (info->batch > 0)
+		snprintf(
+		    log->what, sizeof(log->what), " batch of %d", info->batch);
+	else if (info->id != NULL)
+		snprintf(log->what, sizeof(log->what), " attempt %ld",
+		    info->attempts + 1);
+	run_output_label(run->output, log->label);
+	if (outputs_has_logs(&p->outputs))
+		log_line(run->output, log, p->command.line);
+}
+
+const char *
+process_close_output(struct process *p, struct run_output *r,
+    const struct run_log *log, const char *how)
+{
+	(void)run_output_ended(r);
+	if (outputs_has_logs(&p->outputs))
+		log_line(r, log, how);
+	return run_output_close(r);
 }
 
 /* --- starting --------------------------------------------------------------- */
@@ -157,13 +186,13 @@ start_worker(struct process *p, const struct run_info *info, struct run *run,
     struct mq_worker *w)
 {
 	char real[PATH_MAX], script[PATH_MAX];
+	int ends[2];
 
-	run->output = run_output_open(&p->outputs, info->log, &w->errors);
+	run->output = outputs_open_run(&p->outputs, info->log, ends);
+	w->errors = ends[0];
+	w->output = ends[1];
 	if (run->output == NULL || open_verbs(run, w) == -1)
 		return -1;
-	if (outputs_has_logs(&p->outputs))
-		w->output = w->errors;
-	begin_log(p, info);
 	/* A link to the script may be moved between two runs. */
 	if (realpath(p->command.path, real) == NULL ||
 	    realpath(p->command.script, script) == NULL)
@@ -175,7 +204,10 @@ start_worker(struct process *p, const struct run_info *info, struct run *run,
 		return -1;
 	run->pid = start_filled(p, info->envelope, w);
 	w->path = NULL; /* real ends with this function */
-	return run->pid == -1 ? -1 : 0;
+	if (run->pid == -1)
+		return -1;
+	label_run(p, info, run);
+	return 0;
 }
 
 static void
@@ -216,11 +248,26 @@ process_start(struct process *p, const struct run_info *info, int input,
 	close_if_open(w.input);
 	close_if_open(w.verbs);
 	close_if_open(w.errors);
+	if (w.output != w.errors)
+		close_if_open(w.output);
 	if (error != 0)
 		close_run(run);
 	free(*dir);
 	*dir = NULL;
 	return error;
+}
+
+bool
+process_may_run(const struct process *p)
+{
+	return p->opt->output == OUTPUT_LIVE || !outputs_clogged(&p->outputs);
+}
+
+void
+process_on_flow(struct process *p, void (*flows)(void *arg), void *arg)
+{
+	p->outputs.runs.flows = flows;
+	p->outputs.runs.arg = arg;
 }
 
 void
@@ -232,7 +279,7 @@ process_remove_dir(const struct process *p, const char *id)
 void
 process_show(struct process *p, const char *line)
 {
-	sink_show(&p->outputs.errors.sink, line);
+	sink_show(&p->outputs.errors.target.sink, line);
 }
 
 const char *
@@ -260,10 +307,10 @@ process_init(struct process *p, struct mq_worker_setup *setup,
 	p->opt = opt;
 	p->setup = setup;
 	/* Each slot has its process, and pipes for input, verbs, answers with
-	 * both ends, and output. */
+	 * both ends, and output, with temporary files. */
 	mq_worker_limits(setup,
-	    6 * opt->slots + opt->queue_count + OUTPUTS_LINGERING_MAX + OTHERS);
-	outputs_init(&p->outputs, loop);
+	    9 * opt->slots + opt->queue_count + OUTPUTS_LINGERING_MAX + OTHERS);
+	outputs_init(&p->outputs, loop, opt->output);
 	if (opt->command == NULL)
 		return;
 	command_init(&p->command, opt->command, opt->work_dir, opt->rq);

@@ -22,11 +22,18 @@ struct process {
 	struct environment environment; /* empty while printing */
 };
 
+/* How a run is called in logs and before lines; empty: nobody needs that. */
+struct run_log {
+	char label[GATHER_LABEL]; /* id, ID+N of a batch, or worker PID */
+	char what[32];
+};
+
 /* A command that runs, with our ends of its pipes; all are the caller's. */
 struct run {
 	pid_t pid;
 	int verbs;
 	struct run_output *output;
+	struct run_log log;
 };
 
 /* Takes standard error, and finds the command, if any; ends the program if that
@@ -45,6 +52,15 @@ void process_end(struct process *);
  */
 int process_start(struct process *, const struct run_info *, int input,
     int answers, struct run *, char **dir);
+
+/* The run is over: its log says how it ended.  As run_output_close(). */
+const char *process_close_output(struct process *, struct run_output *,
+    const struct run_log *, const char *how);
+
+/* Whether output of earlier runs leaves room for that of another one. */
+bool process_may_run(const struct process *);
+/* flows(arg) will be called when some of that output is written. */
+void process_on_flow(struct process *, void (*flows)(void *arg), void *arg);
 
 /* A message has ended: removes its directory if it is empty. */
 void process_remove_dir(const struct process *, const char *id);

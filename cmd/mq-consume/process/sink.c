@@ -10,7 +10,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/exit.h"
 #include "base/say.h"
 #include "base/xalloc.h"
 
@@ -118,13 +117,14 @@ sink_init(struct sink *s, struct ev_loop *loop, int fd, const char *path)
  * anew, it is non-blocking for us only.
  */
 void
-sink_init_stderr(struct sink *s, struct ev_loop *loop)
+sink_init_standard(struct sink *s, struct ev_loop *loop, int which)
 {
+	bool output = which == STDOUT_FILENO;
 	int fd = -1;
 
-	sink_init(s, loop, STDERR_FILENO, NULL);
+	sink_init(s, loop, which, output ? "standard output" : NULL);
 	if (!s->whole)
-		fd = open("/proc/self/fd/2",
+		fd = open(output ? "/proc/self/fd/1" : "/proc/self/fd/2",
 		    O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
 	if (fd != -1)
 		take_descriptor(s, fd);
@@ -211,34 +211,21 @@ sink_put(struct sink *s, const void *bytes, size_t n)
 	put_bytes(s, bytes, n);
 }
 
-static ssize_t
-put_line(void *sink, const char *p, size_t n)
-{
-	sink_put(sink, p, n);
-	return (ssize_t)n;
-}
-
-FILE *
-sink_stream(struct sink *s)
-{
-	const cookie_io_functions_t functions = {.write = put_line};
-	FILE *f = fopencookie(s, "w", functions);
-
-	if (f == NULL)
-		mq_die(MQ_EXIT_AGAIN, "out of memory");
-	setvbuf(f, NULL, _IOLBF, 0);
-	return f;
-}
-
-void
-sink_end(struct sink *s)
+bool
+sink_wait(struct sink *s)
 {
 	struct pollfd pfd = {.fd = s->fd, .events = POLLOUT};
 
 	ev_io_stop(s->loop, &s->io);
 	while (s->kept.len > 0 && poll(&pfd, 1, LAST_WAIT) == 1)
 		write_kept(s);
-	if (s->kept.len == 0)
+	return s->kept.len == 0;
+}
+
+void
+sink_end(struct sink *s)
+{
+	if (sink_wait(s))
 		say_lost(s);
 	if (s->own)
 		close(s->fd);

@@ -1,14 +1,13 @@
 /*
- * A sink: output to standard error or a log file that does not block the loop.
- * Bytes that the file does not take at once are kept, and written later.  A sink
- * must not be moved in memory.
+ * A sink: output to standard error, standard output or a log file that does not
+ * block the loop.  Bytes that the file does not take at once are kept, and written
+ * later.  A sink must not be moved in memory.
  */
 #ifndef MQ_CONSUME_SINK_H
 #define MQ_CONSUME_SINK_H
 
 #include <stdbool.h>
 #include <stddef.h>
-#include <stdio.h>
 
 #include <ev.h>
 
@@ -19,7 +18,7 @@ struct sink {
 	int fd;
 	bool whole;	    /* a file: writes do not block */
 	bool own;	    /* fd is closed with the sink */
-	char *path;	    /* free(); NULL: standard error */
+	char *path;	    /* or name; free(); NULL: standard error */
 	int error;	    /* errno of the last write; 0: none */
 	struct mq_buf kept; /* bytes not written yet */
 	size_t lost;	    /* bytes too many to keep */
@@ -30,8 +29,8 @@ struct sink {
 	void *arg;
 };
 
-/* For standard error. */
-void sink_init_stderr(struct sink *, struct ev_loop *);
+/* For our own standard output or standard error: 1 or 2. */
+void sink_init_standard(struct sink *, struct ev_loop *, int which);
 
 /* For a file; the sink takes the descriptor and a copy of the path. */
 void sink_init(struct sink *, struct ev_loop *, int fd, const char *path);
@@ -55,14 +54,11 @@ void sink_put(struct sink *, const void *, size_t n);
  */
 void sink_show(struct sink *, const char *line);
 
-/* A line buffered stream into the sink, for fclose(3).  Ends the program if there is
- * no memory. */
-FILE *sink_stream(struct sink *);
+/* Writes the kept bytes, while some are taken within 5 s and no signal comes.
+ * Whether all are written. */
+bool sink_wait(struct sink *);
 
-/*
- * Writes the kept bytes, while some are taken within 5 s and no signal comes.
- * Closes and frees.
- */
+/* The same; closes and frees. */
 void sink_end(struct sink *);
 
 #endif

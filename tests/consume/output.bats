@@ -1,0 +1,253 @@
+#!/usr/bin/env bats
+# --output: the output of runs at a time in lines, or in one piece a run.
+
+# run_mq sets stderr; each test is a subshell of its own.
+# shellcheck disable=SC2016,SC2030,SC2031,SC2154
+
+load ../helpers/common
+
+setup_file() {
+	server_start
+}
+
+teardown_file() {
+	server_stop
+}
+
+setup() {
+	common_setup
+}
+
+teardown() {
+	common_teardown
+}
+
+# Two runs at a time that write in turn: a half line each, then its rest.
+take_turns() {
+	mkfifo "$T/1" "$T/2"
+	script turns <<-'END'
+		n=$(cat)
+		if [ "$n" = 1 ]; then
+			printf 'first '
+			echo >"$T/1"
+			read -r _ <"$T/2"
+			echo one
+			echo error >&2
+		else
+			read -r _ <"$T/1"
+			printf 'second '
+			echo >"$T/2"
+			echo two
+			printf 'no newline'
+		fi
+	END
+	run_mq 0 mq-publish -i q 1 2
+	one=$(head -n 1 <<<"$output")
+	two=$(tail -n 1 <<<"$output")
+}
+
+@test "output: live is the default, and as it comes" {
+	run_mq 0 mq-publish q x y
+	run_mq 0 mq-consume -n 1 q -- sh -c 'cat; echo e >&2'
+	assert_output x
+	assert_equal "$stderr" e
+	run_mq 0 mq-consume -n 1 --output live q -- sh -c 'cat; echo e >&2'
+	assert_output y
+	assert_equal "$stderr" e
+}
+
+@test "output: lines: whole ones, with the id in front" {
+	take_turns
+	run_mq 0 mq-consume -j 2 -n 2 --output lines q -- "$T/turns"
+	assert_equal "$(sort <<<"$output")" "$(sort <<-END
+		$one	first one
+		$two	second two
+		$two	no newline
+	END
+	)"
+	assert_equal "$stderr" "$one	error"
+}
+
+@test "output: runs: in one piece" {
+	take_turns
+	run_mq 0 mq-consume -j 2 -n 2 --output=runs q -- "$T/turns"
+	[ "$output" = $'first one\nsecond two\nno newline' ] ||
+		[ "$output" = $'second two\nno newlinefirst one' ]
+	assert_equal "$stderr" error
+}
+
+@test "output: standard output and error that go to the same place stay in order" {
+	local form
+	for form in lines runs; do
+		run_mq 0 mq-publish q x
+		"$BUILD/mq-consume" -n 1 --output $form q -- perl -e '
+			$| = 1;
+			for (1..200) { print "out $_\n"; print STDERR "err $_\n" }' \
+			>"$T/both" 2>&1
+		sed 's/.*	//' "$T/both" >"$T/bare"
+		cmp "$T/bare" <(for i in {1..200}; do echo "out $i"; echo "err $i"; done)
+	done
+}
+
+@test "output: lines: more than memory should hold, and bytes that are no text" {
+	perl -e 'print "x" x 300000, "\n", "y" x 300000; print map chr, 0..9' >"$T/long"
+	run_mq 0 mq-publish -i q x
+	TMPDIR=$T "$BUILD/mq-consume" -n 1 --output lines q -- cat "$T/long" >"$T/got"
+	sed "s/^/$output	/; \$a\\" "$T/long" >"$T/want"
+	cmp "$T/want" "$T/got"
+}
+
+@test "output: runs: megabytes of several at a time, without a file that is left" {
+	run_mq 0 mq-publish q a b c d
+	mkdir "$T/tmp"
+	TMPDIR=$T/tmp "$BUILD/mq-consume" -j 4 -n 4 --output runs q -- perl -e '
+		my $c = <STDIN>; print "$c" x 1023, "\n" for 1..5000' |
+		{
+			# A reader that begins late.
+			eventually 20 held_is q "0 0 0 0"
+			cat
+		} >"$T/got"
+	assert_equal "$(uniq -c "$T/got" | awk '{ print $1, length($2) }')" \
+		$'5000 1023\n5000 1023\n5000 1023\n5000 1023'
+	assert_equal "$(ls -A "$T/tmp")" ""
+}
+
+@test "output: runs: no place for a file loses nothing" {
+	run_mq 0 mq-publish q x
+	TMPDIR=$T/none run_mq 0 mq-consume -n 1 --output runs q -- perl -e '
+		print "x" x 99, "\n" for 1..10000'
+	assert_equal "$(wc -l <<<"$output")" 10000
+	assert_equal "$stderr" "mq-consume: --output: temporary file: No such file or directory; output comes in pieces"
+	held_is q "0 0 0 0"
+}
+
+@test "output: while nobody reads, no more runs start, and nothing is lost" {
+	local i form
+	for form in lines runs; do
+		for i in {1..100}; do echo "$i"; done | "$BUILD/mq-publish" -l q
+		mkfifo "$T/out.$form"
+		"$BUILD/mq-consume" --drain --output $form q -- perl -e '
+			my $n = <STDIN>; print "$n " x 2000, "\n" for 1..5' \
+			>"$T/out.$form" 3>&- &
+		pid=$!
+		exec 9<"$T/out.$form"
+		# It stands still: some are left, and stay.
+		eventually 30 stands
+		held=$(redis llen 'rmq::queue::[q]::ready')
+		((held > 0))
+		cat <&9 >"$T/got"
+		exec 9<&-
+		wait "$pid"
+		assert_equal "$(wc -l <"$T/got")" 500
+		held_is q "0 0 0 0"
+	done
+}
+
+# The same number is ready as a second before.
+stands() {
+	local now
+	now=$(held q)
+	[ "$now" = "${before-}" ] && return
+	before=$now
+	sleep 1
+	return 1
+}
+
+@test "output: the verdict's text is from standard error, as always" {
+	run_mq 0 mq-publish q x
+	run_mq 0 mq-consume -n 1 --output runs q -- sh -c 'echo out; echo because >&2; exit 1'
+	assert_output out
+	assert_regex "$(element q rejected)" 'because \(exit status 1\)'
+	refute_regex "$(element q rejected)" 'stderr[^}]*out'
+}
+
+@test "output: a child that stays writes lines with the id" {
+	mkfifo "$T/go"
+	run_mq 0 mq-publish -i q x
+	id=$output
+	start_mq mq-consume --output runs q -- sh -c '
+		(read -r _ <"$T/go"; echo later) & echo at once'
+	eventually 10 grep -qx 'at once' "$T/out"
+	held_is q "0 0 0 0"
+	echo >"$T/go"
+	eventually 10 grep -qx "$id	later" "$T/out"
+	stop_mq
+}
+
+@test "output: a batch is one run, called by its first message" {
+	run_mq 0 mq-publish -i q 1 2 3
+	id=$(head -n 1 <<<"$output")
+	run_mq 0 mq-consume --drain --batch 3 --output lines q -- cat
+	assert_output "$id+2	1
+$id+2	2
+$id+2	3"
+}
+
+@test "output: a worker that stays is called by its process" {
+	run_mq 0 mq-publish q 1 2
+	run_mq 0 mq-consume --drain --stream --output lines q -- sh -c '
+		echo $$ >"$T/pid"
+		while read -r n; do echo "n $n"; echo done >&3; done'
+	assert_output "worker $(cat "$T/pid")	n 1
+worker $(cat "$T/pid")	n 2"
+	run_mq 64 mq-consume --stream --output runs q -- cat
+	assert_equal "$stderr" "mq-consume: --output runs is not for --stream, whose workers stay; use lines"
+}
+
+@test "output: logs, too" {
+	take_turns
+	run_mq 0 mq-consume -j 2 -n 2 --output runs --log-dir "$T" q -- "$T/turns"
+	assert_output ''
+	sed -E 's/^--- [^ ]* /--- /; s/after .*/after/' "$T/q.log" >"$T/log"
+	cat >"$T/one" <<-END
+		--- $one attempt 1: $T/turns
+		first one
+		error
+		--- $one attempt 1: exit status 0 after
+	END
+	cat >"$T/two" <<-END
+		--- $two attempt 1: $T/turns
+		second two
+		no newline
+		--- $two attempt 1: exit status 0 after
+	END
+	cat "$T/one" "$T/two" | cmp - "$T/log" || cat "$T/two" "$T/one" | cmp - "$T/log"
+	rm "$T/q.log"
+	run_mq 0 mq-publish -i q 3
+	run_mq 0 mq-consume -n 1 --output lines --log-dir "$T" q -- sh -c 'echo a; printf b >&2'
+	assert_equal "$(cut -f2- "$T/q.log" | grep -v ^---)" $'a\nb'
+	assert_equal "$(grep -c '^---' "$T/q.log")" 2
+}
+
+@test "output: standard output whose reader has gone is told of, and loses no message" {
+	run_mq 0 mq-publish q 1 2 3
+	"$BUILD/mq-consume" --drain --output runs q -- sh -c 'cat; echo' 2>"$T/err" |
+		true
+	# The reader may have been there for the first ones.
+	held_is q "0 0 0 0"
+	[ ! -s "$T/err" ] || assert_equal "$(cat "$T/err")" \
+		"mq-consume: standard output: Broken pipe; what the scripts write is lost"
+}
+
+@test "output: a terminal gets no control bytes, and whole characters" {
+	local form
+	for form in lines runs; do
+		run_mq 0 mq-publish q x
+		python3 - "$BUILD/mq-consume" -q -n 1 --output $form q -- perl -e '
+			$| = 1; print "\e[2Jh\xc3"; select undef, undef, undef, 0.1;
+			print "\xa4llo\tx\n"' >"$T/got" <<-'END'
+			import os, pty, sys
+			os.environ["LC_ALL"] = "C.UTF-8"
+			pty.spawn(sys.argv[1:])
+		END
+		assert_regex "$(cat "$T/got")" '\\033\[2Jhällo.x'
+		refute_regex "$(cat "$T/got")" $'\e'
+	done
+}
+
+@test "output: what it is not" {
+	run_mq 64 mq-consume --output lines q
+	assert_regex "$stderr" 'need a COMMAND$'
+	run_mq 64 mq-consume --output groups q -- cat
+	assert_equal "$stderr" "mq-consume: --output: groups: not live, lines or runs"
+}
