@@ -120,7 +120,7 @@ to_cluster() {
 		word="${BASH_REMATCH[1]}{${BASH_REMATCH[2]%\\}}${BASH_REMATCH[3]}"
 	done
 	# What is left is in a name.
-	[[ $word != *::queue::{* ]] || word=${word//::queue::[/::queue::\{}
+	[[ $word != *"::queue::{"* ]] || word=${word//::queue::[/::queue::\{}
 	case $word in
 	rsmq:*) word="{rsmq}:${word#rsmq:}" ;;
 	'~rsmq:'*) word="~{rsmq}:${word#'~rsmq:'}" ;;

@@ -86,9 +86,10 @@ start_process(struct slot *s, const struct run_info *info, int input,
 
 /* The same with the message's files. */
 static int
-start_with_files(struct slot *s, struct run_info *info, int input,
+start_with_files(struct slot *s, const struct run_info *info, int input,
     struct run *run, char **dir)
 {
+	struct run_info with = *info;
 	struct attached a;
 	int error =
 	    attachments_begin(s->slots->attachments, slot_message(s), &a);
@@ -99,10 +100,10 @@ start_with_files(struct slot *s, struct run_info *info, int input,
 			close(input);
 		return error;
 	}
-	info->files = a.dir;
-	info->before = attachments_fetch;
-	info->before_arg = &a;
-	error = start_process(s, info, input, run, dir);
+	with.files = a.dir;
+	with.before = attachments_fetch;
+	with.before_arg = &a;
+	error = start_process(s, &with, input, run, dir);
 	attachments_begun(&a, error == 0);
 	return error;
 }
