@@ -388,6 +388,7 @@ main(int argc, char *argv[])
 	options.layout = mq_option_server(&shared, &server);
 	take_queues(&options, &shared, &server, queues);
 	make = try_server(&options, &server);
+	server.waits = true;
 	status = engine_run(&options, &server, &setup, &service, make);
 	service_end(&service);
 	mq_server_free(&server);

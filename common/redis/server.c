@@ -235,8 +235,8 @@ mq_server_wake(struct mq_server *server, char *error, size_t error_size)
 {
 	if (server->url.kind != MQ_URL_PRIVATE)
 		return 0;
-	return mq_private_ensure(server->url.path, server->socket,
-	    sizeof(server->socket), error, error_size);
+	return mq_private_ensure(server->url.path, server->waits,
+	    server->socket, sizeof(server->socket), error, error_size);
 }
 
 int

@@ -9,6 +9,7 @@
 #ifndef MQ_SERVER_H
 #define MQ_SERVER_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "address.h"
@@ -18,6 +19,7 @@ struct mq_server {
 	struct mq_url url; /* with the password from wherever it was given */
 	char name[256];	   /* for people; never has a password */
 	char socket[108];  /* unix and private: the path; else empty */
+	bool waits;	   /* private: if it was shut down, it is not started */
 	char *layout;	   /* MQ_LAYOUT of the env file; NULL: none */
 	char *layout_from; /* which file that is; NULL without */
 	char note[512];	   /* what the user should know; empty: nothing */

@@ -354,3 +354,35 @@ first_cpu() {
 	run_mq 0 mq-publish jobs x
 	run -0 "${as[@]}" sh -c 'ulimit -n 64; "$0" jobs x' "$BUILD/mq-publish"
 }
+
+@test "private: a consumer that waits starts a crashed server, not one that was shut down" {
+	local i
+
+	"$BUILD/mq-publish" jobs m0
+	"$BUILD/mq-consume" jobs >"$STATE/out" 2>"$STATE/err" 3>&- &
+	CONSUMER=$!
+	eventually 20 grep -q m0 "$STATE/out"
+	kill -KILL "$(server_pid)"
+	eventually 20 second_start
+	# Nobody but the consumer can have done that; it goes on.
+	"$BUILD/mq-publish" jobs m1
+	eventually 30 grep -q m1 "$STATE/out"
+	cli shutdown nosave >/dev/null 2>&1 || true
+	eventually 10 server_is_gone
+	# For many of its attempts to connect.
+	for ((i = 0; i < 30; i++)); do
+		server_is_gone
+		read -rt 0.1 <> <(:) || true
+	done
+	assert_equal "$(starts)" 2
+	# It had tried: what a crash leaves is enough.
+	echo 1 >"$DIR/redis.pid"
+	eventually 20 cli ping
+	assert_equal "$(starts)" 3
+	kill "$CONSUMER"
+	wait "$CONSUMER" || true
+}
+
+second_start() {
+	[[ $(starts) == 2 ]] && cli ping
+}

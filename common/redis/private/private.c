@@ -202,8 +202,31 @@ start_if_free(struct place *p, bool *started)
 	return status;
 }
 
+/* Redis removes its pid file when it is shut down, by a command or by TERM; a crash
+ * leaves it. */
+static bool
+was_shut_down(const struct place *p)
+{
+	char *path = mq_xasprintf("%s/redis.pid", p->dir);
+	bool rv = access(path, F_OK) == -1 && errno == ENOENT;
+
+	free(path);
+	return rv;
+}
+
 static int
-bring_up(struct place *p)
+start_if_wanted(struct place *p, bool after_crash, bool *started)
+{
+	if (after_crash && !*started && was_shut_down(p))
+		return private_fail(p, MQ_EXIT_UNAVAILABLE,
+		    "private server in %s: it was shut down; the next tool "
+		    "starts it",
+		    p->dir);
+	return start_if_free(p, started);
+}
+
+static int
+bring_up(struct place *p, bool after_crash)
 {
 	double deadline = mq_clock_s(CLOCK_MONOTONIC) + PATIENCE_S;
 	struct timespec pause = {0};
@@ -220,7 +243,7 @@ bring_up(struct place *p)
 		case SILENT:
 			break;
 		case GONE:
-			status = start_if_free(p, &started);
+			status = start_if_wanted(p, after_crash, &started);
 			break;
 		}
 		if (status != 0)
@@ -236,15 +259,15 @@ bring_up(struct place *p)
 }
 
 int
-mq_private_ensure(const char *dir, char *socket_path, size_t path_size,
-    char *error, size_t error_size)
+mq_private_ensure(const char *dir, bool after_crash, char *socket_path,
+    size_t path_size, char *error, size_t error_size)
 {
 	struct place p = {.error = error, .error_size = error_size};
 	int status;
 
 	status = private_find_place(&p, dir, socket_path, path_size);
 	if (status == 0 && ping(p.socket) != UP)
-		status = bring_up(&p);
+		status = bring_up(&p, after_crash);
 	free(p.dir);
 	return status;
 }
