@@ -25,6 +25,7 @@ struct mq_cluster {
 	struct mq_topology map;
 	bool known; /* the map is the cluster's */
 	int seed;
+	int home; /* the slot of a namespace in braces; -1: there is none */
 	struct mq_requests later; /* no node takes these now */
 	ev_timer retry, news, failing;
 	char why[512]; /* it fails */

@@ -28,7 +28,7 @@ send_to(struct mq_cluster *all, int i, struct mq_request *q)
 static void
 send_to_owner(struct mq_cluster *all, struct mq_request *q)
 {
-	int slot = q->command.slot;
+	int slot = q->command.slot == -1 ? all->home : q->command.slot;
 	int owner = slot == -1 ? -1 : all->map.owner[slot];
 
 	send_to(all, owner == -1 ? all->seed : owner, q);
@@ -182,7 +182,8 @@ mq_cluster_new(struct ev_loop *loop, const struct mq_server *server,
 	    .channel = channel,
 	    .name = name,
 	    .events = events,
-	    .arg = arg};
+	    .arg = arg,
+	    .home = mq_slot_home(server->url.ns)};
 	all->front = (struct mq_async){
 	    .loop = loop, .route = &cluster_route, .arg = all};
 	TAILQ_INIT(&all->later);

@@ -366,10 +366,10 @@ mq_nodes_open(struct mq_redis *r, struct mq_server *server, double until)
 	size_t i;
 	int rv = -1;
 
-	*r = (struct mq_redis){
-	    .server = server, .route = &nodes_route, .nodes = all, .home = -1};
-	if (u->ns != NULL && strchr(u->ns, '{') != NULL)
-		r->home = mq_slot_of(u->ns, strlen(u->ns));
+	*r = (struct mq_redis){.server = server,
+	    .route = &nodes_route,
+	    .nodes = all,
+	    .home = mq_slot_home(u->ns)};
 	mq_topology_init(&all->map);
 	STAILQ_INIT(&all->order);
 	all->until = until;

@@ -31,3 +31,11 @@ mq_slot_of(const char *key, size_t n)
 		return crc16(open, (size_t)(close - open)) % MQ_SLOTS;
 	return crc16(key, n) % MQ_SLOTS;
 }
+
+int
+mq_slot_home(const char *ns)
+{
+	return ns != NULL && strchr(ns, '{') != NULL ?
+	    mq_slot_of(ns, strlen(ns)) :
+	    -1;
+}

@@ -12,5 +12,7 @@
 
 /* The n bytes of the key may be anything. */
 int mq_slot_of(const char *key, size_t n);
+/* That of a namespace (NULL: none) in braces, which keeps all its keys there; else -1. */
+int mq_slot_home(const char *ns);
 
 #endif

@@ -180,6 +180,7 @@ b"
 	short_names
 	assert_output "mq-publish: e: made a new queue"
 	run on_terminal "$BUILD/mq-return" --from delayed --to f e
+	short_names
 	assert_line "mq-return: f: made a new queue"
 	assert_equal "$(queues)" "a b c d e f"
 }

@@ -56,9 +56,11 @@ own_keys() {
 }
 
 # json EXPRESSION: of the value v, as JSON.
+# On a cluster it also says which node has what.
 json() {
 	python3 -c 'import json, sys
-v = json.loads(sys.stdin.buffer.read().decode("utf-8"))
+v = json.loads(sys.stdin.buffer.read().decode("utf-8"),
+    object_hook=lambda o: {k: o[k] for k in o if k != "node"})
 print(json.dumps(eval(sys.argv[1]), sort_keys=True))' "$1" <<<"$output"
 }
 
@@ -168,7 +170,8 @@ promtool_likes() {
 # samples: what is no comment, of the output before promtool's.
 # Those of queues.
 samples() {
-	grep -v -e '^#' -e '^mq_evicts ' <<<"$output"
+	grep -v -e '^#' -e '^mq_evicts ' -e '^mq_queue_node' -e '^mq_lost_nodes' \
+		<<<"$output" | sed 's/,node="[^"]*"//'
 }
 
 @test "prometheus: a Go system has rmqprom's five gauges and four more" {
