@@ -91,7 +91,7 @@ _mq_options() {
 	mq-clean) echo --attempts --interval --dry-run --json ;;
 	mq-stats)
 		echo -l --lines -0 --null --netstring --jsonl -n --limit \
-			--list --reasons --offset --newest --sort --reverse --nonempty --match --reason --stderr \
+			--list --reasons --offset --newest --server --sort --reverse --nonempty --match --reason --stderr \
 			--header --key --since --older-than --not --id --running --html --refresh --connections --json \
 			--prometheus --check --watch
 		;;

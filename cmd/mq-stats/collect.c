@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/exit.h"
 #include "base/say.h"
 #include "base/xalloc.h"
 #include "message.h"
@@ -147,6 +148,17 @@ void
 collect_policy(struct collector *c, struct model *m)
 {
 	check_call(c, mq_info_ask_policy(&c->redis, &m->info));
+}
+
+void
+collect_report(struct collector *c, struct mq_report *r)
+{
+	if (c->server.url.kind == MQ_URL_CLUSTER)
+		mq_die(MQ_EXIT_USAGE,
+		    "--server: a cluster has several; name one as "
+		    "redis://HOST:PORT");
+	check_call(c, ensure_open(c));
+	check_call(c, mq_report_ask(&c->redis, r));
 }
 
 void

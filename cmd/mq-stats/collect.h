@@ -7,6 +7,7 @@
 
 #include "message/result.h"
 #include "model.h"
+#include "redis/report.h"
 #include "shared/filter.h"
 
 /* The server, and the queues that are named.  It connects when it must. */
@@ -33,6 +34,7 @@ void collect_lost(struct collector *, struct model *);
 /* More for the model. */
 void collect_stats(struct collector *, int wanted, struct model *);
 void collect_policy(struct collector *, struct model *);
+void collect_report(struct collector *, struct mq_report *);
 void collect_runs(struct collector *, struct model *);
 void collect_rejected(struct collector *, struct model *);
 /* For queues that do not exist. */

@@ -225,6 +225,16 @@ show_one(struct collector *c, const struct stats_options *o, struct model *m)
 	return found;
 }
 
+static bool
+show_server(struct collector *c, const struct stats_options *o, struct model *m)
+{
+	struct mq_report report;
+
+	collect_report(c, &report);
+	server_print(m->server, &report, o->format == FORMAT_JSON);
+	return true;
+}
+
 static void
 name_queues(struct collector *c, struct stats_options *o)
 {
@@ -263,6 +273,7 @@ show_subject(struct collector *c, struct stats_options *o, struct model *m)
 	    [SUBJECT_RUNNING] = show_running,
 	    [SUBJECT_ONE] = show_one,
 	    [SUBJECT_HTML] = show_html,
+	    [SUBJECT_SERVER] = show_server,
 	};
 	int status;
 

@@ -30,6 +30,7 @@ static const char help[] =
     "      --html             everything, as one page for a browser\n"
     "      --refresh N        the page reads itself again every N seconds\n"
     "      --running          scripts that run, and what they said last\n"
+    "      --server           the server itself, and what is wrong with it\n"
     "      --id ID            one message, wherever it is, and its history\n"
     "      --list STATE       the ready, delayed, unacked or rejected messages\n"
     "                         of a queue, the next one first\n"
@@ -60,7 +61,8 @@ enum {
 	OPT_SORT,
 	OPT_REVERSE,
 	OPT_NONEMPTY,
-	OPT_NEWEST
+	OPT_NEWEST,
+	OPT_SERVER
 };
 
 static const struct option long_options[] = {
@@ -75,6 +77,7 @@ static const struct option long_options[] = {
     {"list", required_argument, NULL, OPT_LIST},
     {"reasons", no_argument, NULL, OPT_REASONS},
     {"limit", required_argument, NULL, 'n'},
+    {"server", no_argument, NULL, OPT_SERVER},
     {"sort", required_argument, NULL, OPT_SORT},
     {"reverse", no_argument, NULL, OPT_REVERSE},
     {"nonempty", no_argument, NULL, OPT_NONEMPTY},
@@ -101,6 +104,7 @@ static const char *const subject_names[SUBJECTS] = {
     [SUBJECT_RUNNING] = "--running",
     [SUBJECT_ONE] = "--id",
     [SUBJECT_HTML] = "--html",
+    [SUBJECT_SERVER] = "--server",
 };
 
 static void
@@ -213,6 +217,9 @@ set_option(struct stats_options *o, int ch, int argc, char *argv[])
 	case OPT_RUNNING:
 		set_subject(o, SUBJECT_RUNNING);
 		break;
+	case OPT_SERVER:
+		set_subject(o, SUBJECT_SERVER);
+		break;
 	case OPT_HTML:
 		set_subject(o, SUBJECT_HTML);
 		break;
@@ -295,6 +302,8 @@ check_messages(const struct stats_options *o, bool json)
 		mq_die(MQ_EXIT_USAGE, "--refresh needs --html");
 	if (o->subject == SUBJECT_HTML && json)
 		refuse_both("--html", "--json");
+	if (o->subject == SUBJECT_SERVER && o->count > 0)
+		mq_die(MQ_EXIT_USAGE, "--server takes no queue");
 	if (of_one && o->count != 1)
 		mq_die(MQ_EXIT_USAGE, "%s needs one queue (try --help)",
 		    subject_names[o->subject]);

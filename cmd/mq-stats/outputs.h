@@ -7,6 +7,7 @@
 
 #include "find.h"
 #include "model.h"
+#include "redis/report.h"
 #include "table.h"
 
 /* The table of queues, where those that do not fit into so many lines (0: any) are
@@ -34,5 +35,8 @@ void one_print(const struct found *, bool json);
 /* --html: everything on one page.  The model has connections, runs, and what was
  * rejected.  refresh: seconds after which the page reads itself again; 0: never. */
 void html_print(const struct model *, long refresh);
+
+/* --server: the server itself, and what is wrong with it. */
+void server_print(const char *name, const struct mq_report *, bool json);
 
 #endif

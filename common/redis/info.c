@@ -113,6 +113,15 @@ copy_line(char *to, size_t size, const char *value)
 		snprintf(to, size, "%.*s", (int)strcspn(value, "\r\n"), value);
 }
 
+bool
+mq_info_field(const char *text, const char *name, char *value, size_t size)
+{
+	const char *at = find_field(text, name);
+
+	copy_line(value, size, at);
+	return at != NULL;
+}
+
 void
 mq_info_take(struct mq_info *i, const char *text)
 {

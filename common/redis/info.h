@@ -25,6 +25,9 @@ struct mq_info {
 
 /* Takes the text of a reply to INFO; missing fields stay zero. */
 void mq_info_take(struct mq_info *, const char *text);
+/* Copies the value of a field of such a text; false: there is none. */
+bool mq_info_field(
+    const char *text, const char *name, char *value, size_t size);
 /* Takes the reply to CONFIG GET *appendfsync*, which may be an error. */
 void mq_info_take_config(struct mq_info *, const redisReply *);
 

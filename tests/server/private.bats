@@ -386,3 +386,63 @@ first_cpu() {
 second_start() {
 	[[ $(starts) == 2 ]] && cli ping
 }
+
+# --- its operator -------------------------------------------------------------------
+
+# Each command of the section, in its order, as the page has them.
+@test "private: the commands of mq(7) limit, save, stop, restore and move it" {
+	local root=$BATS_TEST_DIRNAME/../.. line n=0
+
+	unset XDG_STATE_HOME
+	export HOME=$STATE
+	DIR=$STATE/.local/state/mq
+	"$BUILD/mq-publish" jobs first
+	while IFS= read -r line; do
+		n=$((n + 1))
+		case $line in
+		*shutdown*) "$BUILD/mq-publish" jobs second ;;
+		'mv '*)
+			run_mq 0 mq-stats --list ready -l jobs
+			assert_output first
+			cli shutdown
+			eventually 10 server_is_gone
+			;;
+		esac
+		bash -c "$line"
+		case $line in
+		*200mb*) assert_equal "$(config maxmemory)" 209715200 ;;
+		*shutdown*) eventually 10 server_is_gone ;;
+		esac
+	done < <(sed -n '/^.Ss Running the private/,/^.Ss D/s/^.Dl \$ //p' "$root/man/mq.7")
+	assert_equal "$n" 9
+	run_mq 0 mq-stats --list ready -l jobs
+	assert_output first
+	run_mq 0 mq-stats --server
+	assert_regex "$output" "directory +$(realpath "$STATE/other")"
+}
+
+@test "private: mq-stats --server, its face" {
+	run_mq 0 mq-stats --server
+	assert_regex "$output" "pid +$(server_pid)"
+	assert_regex "$output" 'version +(redis|valkey) [0-9]'
+	assert_regex "$output" 'policy +noeviction'
+	assert_regex "$output" 'kept +each write, synced always'
+	assert_regex "$output" 'memory .* of any size'
+	refute_output_has_warning() { [[ $output != *warning* ]]; }
+	refute_output_has_warning
+	cli config set maxmemory 1mb
+	cli config set maxmemory-policy allkeys-lru
+	cli config set appendonly no
+	run_mq 0 mq-stats --server
+	assert_regex "$output" 'warning +memory is nearly full'
+	assert_regex "$output" 'warning +maxmemory-policy is allkeys-lru'
+	assert_regex "$output" 'warning +nothing is kept on disk'
+	run_mq 0 mq-stats --server --json
+	assert_equal "$(python3 -c 'import json,sys; v = json.load(sys.stdin); print(v["pid"], v["maxmemory"], len(v["warnings"]))' <<<"$output")" \
+		"$(server_pid) 1048576 3"
+	run_mq 64 mq-stats --server jobs
+	assert_equal "$stderr" "mq-stats: --server takes no queue"
+	cli acl setuser default -info -config
+	run_mq 0 mq-stats --server
+	assert_regex "$output" '^server '
+}

@@ -96,3 +96,15 @@ mq_private_room(
 	free(dir);
 	return status;
 }
+
+void
+mq_private_disk(
+    const char *socket_path, long long *free_bytes, long long *all_bytes)
+{
+	struct statvfs fs;
+
+	if (statvfs(socket_path, &fs) == -1)
+		return;
+	*free_bytes = (long long)fs.f_bavail * (long long)fs.f_frsize;
+	*all_bytes = (long long)fs.f_blocks * (long long)fs.f_frsize;
+}

@@ -21,4 +21,8 @@ int private_may_start(struct place *, int lock);
 int mq_private_room(
     const char *socket_path, size_t bytes, char *error, size_t error_size);
 
+/* Bytes of the file system with this socket; unchanged if nobody knows. */
+void mq_private_disk(
+    const char *socket_path, long long *free_bytes, long long *all_bytes);
+
 #endif
