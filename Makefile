@@ -267,6 +267,7 @@ format:
 # --- installing -------------------------------------------------------------------
 
 DOCS	= README.md NEWS
+EXAMPLES = tests/house/examples/mq-webhook
 UNITS_OF_SYSTEMD = $(wildcard cmd/services/*.service cmd/services/*.timer)
 
 install: all
@@ -278,6 +279,7 @@ install: all
 	install -m 644 $(filter %.1,$(PAGES)) $(DESTDIR)$(MANDIR)/man1
 	install -m 644 $(filter %.7,$(PAGES)) $(DESTDIR)$(MANDIR)/man7
 	install -m 644 $(DOCS) $(DESTDIR)$(DOCDIR)
+	install -m 755 $(EXAMPLES) $(DESTDIR)$(DOCDIR)
 	for u in $(notdir $(UNITS_OF_SYSTEMD)); do \
 	    sed 's|@BINDIR@|$(BINDIR)|' cmd/services/$$u >$(DESTDIR)$(UNITDIR)/$$u && \
 	    chmod 644 $(DESTDIR)$(UNITDIR)/$$u || exit 1; done
@@ -294,7 +296,7 @@ uninstall:
 	rm -f $(TOOLS:%=$(DESTDIR)$(COMPDIR)/%)
 	rm -f $(UNITS_OF_SYSTEMD:cmd/services/%=$(DESTDIR)$(UNITDIR)/%)
 	rm -f $(DESTDIR)$(SYSUSERSDIR)/mq-tools.conf $(DESTDIR)$(SYSCONFDIR)/logrotate.d/mq-tools
-	rm -f $(DOCS:%=$(DESTDIR)$(DOCDIR)/%)
+	rm -f $(patsubst %,$(DESTDIR)$(DOCDIR)/%,$(DOCS) $(notdir $(EXAMPLES)))
 	[ ! -d $(DESTDIR)$(DOCDIR) ] || rmdir $(DESTDIR)$(DOCDIR)
 
 NAME	= mq-tools-$(VERSION)

@@ -14,7 +14,7 @@ packages() {
 		libev-dev libjansson-dev libmd-dev ;;
 	tls) echo libssl-dev openssl ;;
 	run) echo redis-server redis-tools ;;
-	test) echo bats bats-assert bats-support libcmocka-dev python3 perl \
+	test) echo bats bats-assert bats-support libcmocka-dev python3 curl perl \
 		procps util-linux mandoc bash-completion faketime strace systemd ;;
 	metrics) echo prometheus ;;
 	deb) echo debhelper dpkg-dev lintian libssl-dev ;;

@@ -613,6 +613,10 @@ mq_consume() {
 		serves has thumbnails "0 1 0 0"
 		assert_equal "$(cat "$T/out")" "$(cksum cat.jpg)"
 		;;
+	'mq-consume -I {} thumbnails -- cksum -- {}')
+		mq-publish -q thumbnails cat.jpg
+		serves has thumbnails "0 1 0 0"
+		;;
 	"mq-publish texts one 'two words'")
 		ends 0
 		has texts "2 0 0 0"
@@ -658,6 +662,19 @@ mq_consume() {
 	'mq-stats urls')
 		ends 0
 		assert_line --regexp '^urls +0 +1 +0 +1 '
+		;;
+	'mq-consume --notify ends jobs -- ./job')
+		printf '#!/bin/sh\n' >job
+		chmod +x job
+		mq-publish -q jobs x
+		serves has ends "1 0 0 0"
+		;;
+	'mq-consume --backoff 1s..1h ends -- mq-webhook '*)
+		cp "$root/tests/house/examples/mq-webhook" bin/
+		printf '#!/bin/sh\ncat >posted\nprintf 200\n' >bin/curl
+		chmod +x bin/curl
+		serves has ends "0 0 0 0"
+		assert_regex "$(cat posted)" '"queue":"jobs","state":"done"'
 		;;
 	'mq-consume urgent normal -- ./fetch')
 		mq-publish -q normal http://c.example/

@@ -1,0 +1,94 @@
+#!/usr/bin/env bats
+# The example mq-webhook, which posts what --notify publishes to a real HTTP server.
+
+# run_mq sets output and stderr; each test is a subshell of its own.
+# shellcheck disable=SC2030,SC2031,SC2154
+
+load ../helpers/common
+
+setup_file() {
+	server_start
+}
+
+teardown_file() {
+	server_stop
+}
+
+setup() {
+	common_setup
+	webhook=$BATS_TEST_DIRNAME/examples/mq-webhook
+	python3 "$BATS_TEST_DIRNAME/webhook.py" "$T/posts" >"$T/port" 3>&- &
+	http=$!
+	eventually 10 test -s "$T/port"
+	url=http://127.0.0.1:$(cat "$T/port")
+	run_mq 0 mq-publish -i q x
+	id=$output
+	run_mq 0 mq-consume --drain -q --notify ends q -- true
+}
+
+teardown() {
+	kill "$http"
+	common_teardown
+}
+
+# posts PATH: it is posted there, by a run that ends well.
+posts() {
+	run_mq 0 mq-consume -q -n "${2:-1}" --backoff 0s..0s --attempts 3 ends -- \
+		"$webhook" "$url/$1"
+}
+
+@test "webhook: 2xx is done; the server has the JSON" {
+	posts 204
+	assert_equal "$(held ends)" "0 0 0 0"
+	run cat "$T/posts"
+	assert_regex "$output" '^/204 application/json [A-Za-z0-9]{32} \{'
+	assert_regex "$output" "\"id\":\"$id\",\"queue\":\"q\",\"state\":\"done\""
+}
+
+@test "webhook: 500 is tried again, with the same key" {
+	posts then/500 2
+	assert_equal "$(held ends)" "0 0 0 0"
+	assert_equal "$(wc -l <"$T/posts")" 2
+	assert_equal "$(cut -d' ' -f3 "$T/posts" | sort -u | wc -l)" 1
+}
+
+@test "webhook: 503 for ever is rejected when no attempt is left" {
+	posts 503 3
+	assert_equal "$(held ends)" "0 0 0 1"
+	assert_equal "$(wc -l <"$T/posts")" 3
+}
+
+@test "webhook: 404, or a redirection, is rejected at once" {
+	posts 404
+	assert_equal "$(held ends)" "0 0 0 1"
+	assert_equal "$(element ends rejected | header Mq-Error)" "HTTP 404"
+	run_mq 0 mq-return ends
+	posts 302
+	assert_equal "$(held ends)" "0 0 0 1"
+}
+
+@test "webhook: a server that hangs is tried again" {
+	WEBHOOK_TIME=1 posts hang
+	assert_equal "$(held ends)" "1 0 0 0"
+	posts 200
+	assert_equal "$(held ends)" "0 0 0 0"
+}
+
+@test "webhook: a server that is not there is tried again" {
+	run_mq 0 mq-consume -q -n 1 --backoff 0s..0s ends -- \
+		"$webhook" http://127.0.0.1:1/
+	assert_equal "$(held ends)" "1 0 0 0"
+}
+
+@test "webhook: a wrong URL, and no curl, stop the consumer; the notice stays" {
+	local bad
+
+	for bad in 'file:///etc/passwd' ''; do
+		run_mq 78 mq-consume -q ends -- "$webhook" "$bad"
+		assert_equal "$(held ends)" "1 0 0 0"
+	done
+	run_mq 78 mq-consume -q ends -- "$webhook"
+	run_mq 78 mq-consume -q ends -- \
+		env PATH=/nowhere /bin/sh "$webhook" "$url/200"
+	assert_equal "$(held ends)" "1 0 0 0"
+}
