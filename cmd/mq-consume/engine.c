@@ -113,6 +113,7 @@ static void
 init_duplicates(struct engine *e)
 {
 	e->duplicates = (struct duplicates){.loop = e->loop,
+	    .server = e->server,
 	    .children = &e->children,
 	    .verbose = e->opt->verbose,
 	    .quiet = e->opt->quiet,

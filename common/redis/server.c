@@ -215,14 +215,45 @@ mq_server_find(
 	return status;
 }
 
+static bool
+has_host(const struct mq_url *u, const struct mq_url_host *host)
+{
+	size_t i;
+
+	for (i = 0; i < u->hosts_n; i++)
+		if (u->hosts[i].port == host->port &&
+		    strcmp(u->hosts[i].name, host->name) == 0)
+			return true;
+	return false;
+}
+
+/* Nobody else is told a password. */
+static bool
+has_same_sentinels(const struct mq_url *u, const struct mq_url *known)
+{
+	size_t i;
+
+	if (u->kind != MQ_URL_SENTINEL || known->kind != MQ_URL_SENTINEL ||
+	    (known->tls && (!u->tls || (u->insecure && !known->insecure))))
+		return false;
+	for (i = 0; i < u->hosts_n; i++)
+		if (!has_host(known, &u->hosts[i]))
+			return false;
+	return true;
+}
+
 int
-mq_server_at(
-    struct mq_server *server, const char *url, char *error, size_t error_size)
+mq_server_at(struct mq_server *server, const char *url,
+    const struct mq_server *known, char *error, size_t error_size)
 {
 	int status;
 
 	*server = (struct mq_server){0};
 	status = parse_server(server, url, error, error_size);
+	if (status == 0 && known->sentinel_password != NULL &&
+	    has_same_sentinels(&server->url, &known->url))
+		server->sentinel_password =
+		    mq_xstrdup(known->sentinel_password);
 	if (status != 0)
 		mq_server_free(server);
 	else

@@ -46,9 +46,12 @@ struct mq_server {
 int mq_server_find(
     struct mq_server *, const char *url, char *error, size_t error_size);
 
-/* The server of this URL, and with no other password than that in it. */
-int mq_server_at(
-    struct mq_server *, const char *url, char *error, size_t error_size);
+/*
+ * The server of this URL, and with no other password than that in it; but sentinels that
+ * are those of a server that is known get their password, if no less TLS protects it.
+ */
+int mq_server_at(struct mq_server *, const char *url,
+    const struct mq_server *known, char *error, size_t error_size);
 
 /*
  * Makes the server reachable: starts the private one when it does not run.

@@ -209,6 +209,10 @@ replica() {
 	assert_regex "$stderr" "^mq-stats: $url: sentinel redis://127.0.0.1:$(master): ERR unknown command"
 }
 
+far_has_two() {
+	[ "$(redis -n 3 llen 'rmq::queue::[far]::ready')" = 2 ]
+}
+
 @test "sentinel: with a password of its own" {
 	local port
 	port=$(free_ports 1)
@@ -219,6 +223,17 @@ replica() {
 	echo secret >"$T/password"
 	MQ_SENTINEL_PASSWORD_FILE=$T/password run_mq 0 mq-publish q x
 	MQ_SENTINEL_PASSWORD_FILE=$T/password run_mq 0 mq-consume -n 1 q -- true
+	# A dup knows it, too, but tells it to no other sentinel.
+	script dup <<-.
+		echo "dup 0-0-redis-sentinel://127.0.0.1:$port/m/3?queue=far" >&3
+		echo "dup 0-0-redis-sentinel://localhost:$port/m/3?queue=other" >&3
+	.
+	run_mq 0 mq-publish -u "redis://127.0.0.1:$(master)" q x
+	run_mq 0 mq-publish -u "redis://127.0.0.1:$(master)/3" far x
+	MQ_SENTINEL_PASSWORD_FILE=$T/password start_mq mq-consume q -- "$T/dup"
+	eventually 10 grep -q "localhost:$port.*NOAUTH" "$T/err"
+	eventually 10 far_has_two
+	stop_mq
 	mkdir -p "$T/mq"
 	printf 'MQ_URL=%s\nMQ_SENTINEL_PASSWORD_FILE=%s\n' "$MQ_URL" "$T/password" >"$T/mq/env"
 	unset MQ_URL

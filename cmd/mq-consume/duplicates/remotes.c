@@ -148,7 +148,8 @@ remote_new(struct remotes *of, const char *url)
 	r->tick.data = r;
 	ev_timer_start(of->loop, &r->tick);
 	TAILQ_INSERT_HEAD(&of->list, r, link);
-	if (mq_server_at(&r->server, url, r->why, sizeof(r->why)) == 0 &&
+	if (mq_server_at(&r->server, url, of->own, r->why, sizeof(r->why)) ==
+		0 &&
 	    r->server.url.kind == MQ_URL_CLUSTER)
 		strlcpy(r->why, "a cluster takes no dup", sizeof(r->why));
 	if (r->why[0] != '\0') {
@@ -231,10 +232,14 @@ remote_async(struct remote *r)
 
 void
 remotes_init(struct remotes *of, struct ev_loop *loop,
-    struct mq_children *children, void (*changed)(void *arg), void *arg)
+    const struct mq_server *own, struct mq_children *children,
+    void (*changed)(void *arg), void *arg)
 {
-	*of = (struct remotes){
-	    .loop = loop, .children = children, .changed = changed, .arg = arg};
+	*of = (struct remotes){.loop = loop,
+	    .own = own,
+	    .children = children,
+	    .changed = changed,
+	    .arg = arg};
 	TAILQ_INIT(&of->list);
 }
 

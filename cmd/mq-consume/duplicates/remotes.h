@@ -17,6 +17,7 @@ TAILQ_HEAD(remote_list, remote);
 
 struct remotes {
 	struct ev_loop *loop;
+	const struct mq_server *own; /* our own server */
 	struct mq_children *children;
 	/* The result of remote_ready() or remote_error() has changed. */
 	void (*changed)(void *arg);
@@ -25,7 +26,8 @@ struct remotes {
 	bool noted; /* what there is to know of a server has been said */
 };
 
-void remotes_init(struct remotes *, struct ev_loop *, struct mq_children *,
+void remotes_init(struct remotes *, struct ev_loop *,
+    const struct mq_server *own, struct mq_children *,
     void (*changed)(void *arg), void *arg);
 /* Closes all connections. */
 void remotes_free(struct remotes *);

@@ -183,8 +183,8 @@ duplicates_init(struct duplicates *shared)
 {
 	TAILQ_INIT(&shared->runs);
 	shared->context.remotes = &shared->remotes;
-	remotes_init(&shared->remotes, shared->loop, shared->children,
-	    duplicates_resume, shared);
+	remotes_init(&shared->remotes, shared->loop, shared->server,
+	    shared->children, duplicates_resume, shared);
 }
 
 void

@@ -28,6 +28,7 @@ TAILQ_HEAD(requests_list, requests);
 struct duplicates {
 	/* Set by the caller. */
 	struct ev_loop *loop;
+	const struct mq_server *server;
 	struct mq_children *children;
 	bool verbose, quiet;
 	struct request_context context; /* but for the remotes */
