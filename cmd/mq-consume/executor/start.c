@@ -113,7 +113,7 @@ static int
 start_command(struct slot *s, int input)
 {
 	struct slots *ss = s->slots;
-	struct run_info info = describe_run(s);
+	const struct run_info info = describe_run(s);
 	struct run run;
 	char *dir;
 	bool files = info.id != NULL && attachments_wanted(slot_message(s));

@@ -197,11 +197,11 @@ start_worker(struct process *p, const struct run_info *info, struct run *run,
 	if (realpath(p->command.path, real) == NULL ||
 	    realpath(p->command.script, script) == NULL)
 		return -1;
-	w->path = real;
 	w->envp = environment_of(&p->environment, info, script,
 	    w->dir != NULL ? w->dir : p->command.here);
 	if (p->command.rq && rq_fill_dir(w->dir, w->envp) == -1)
 		return -1;
+	w->path = real;
 	run->pid = start_filled(p, info->envelope, w);
 	w->path = NULL; /* real ends with this function */
 	if (run->pid == -1)
