@@ -124,6 +124,8 @@ class Cast:
         self.tags += 1
         tag = "c%d" % self.tags
         args = ["-q", "--tag", tag, "--attempts", 6, "--backoff", "1ms..20ms"]
+        if self.rmq:
+            args += ["--notify", models.NOTIFIED]
         r = self.r
         if how == "one":
             args += ["-j", r.choice((1, 2, 4, 8))]

@@ -10,6 +10,7 @@
 #   settle()                 in the end: numbers for the table
 #   history(id)              what was seen of one, as lines
 import collections
+import json
 import re
 import threading
 import time
@@ -19,11 +20,40 @@ import places
 # The names of messages that there are several of begin with it.
 ALIKE = "="
 
+# The queue that hears of each end (mq-consume --notify), and that nobody consumes.
+NOTIFIED = "ends"
+
 VERDICTS = ("done", "err", "again", "killed")
 
 
+class Notified(places.View):
+    """A look at the layout of rmq, with the notices of what has ended."""
+
+    def __init__(self, reply):
+        super().__init__(reply)
+        notices = [json.loads(m.payload) for m in self.of(NOTIFIED)]
+        self.done = collections.Counter(
+            n["id"] for n in notices if n["state"] == "done")
+        self.messages = [m for m in self.messages if m.queue != NOTIFIED]
+        self.by_id = collections.defaultdict(list)
+        for m in self.messages:
+            self.by_id[m.id].append(m)
+
+    def laws(self, accepted=(), ended=(), ordered=False):
+        return super().laws(accepted, ended, ordered) + [
+            "%d notices that it is done: %s" % (n, id)
+            for id, n in self.done.items() if n > 1] + [
+            "a notice that it is done, but it is there: " + id
+            for id in self.done if id in self.by_id]
+
+    def untold(self, accepted, purged):
+        return ["gone without a notice: " + id for id in accepted
+                if id not in self.by_id and id not in purged
+                and id not in self.done]
+
+
 class Rsmq:
-    """A look at the layout of RSMQ; places.View is that of the other."""
+    """A look at the layout of RSMQ; Notified is that of the other."""
 
     class Message:
         def __init__(self, id, queue, place, body):
@@ -61,6 +91,10 @@ class Rsmq:
             self.messages.append(
                 self.Message(id, queue, place, fields.get(id, b"")))
         self.half += ["a body alone: %s of %s" % (id, queue) for id in bodies]
+
+    def untold(self, accepted, purged):
+        """There are no notices."""
+        return []
 
     def laws(self, accepted, ended):
         wrong = list(self.half)
@@ -110,7 +144,7 @@ class Alike:
 
 class Model:
     def __init__(self, layout, log):
-        self.view = Rsmq if layout == "rsmq" else places.View
+        self.view = Rsmq if layout == "rsmq" else Notified
         self.log, self.read_to = log, 0
         self.begun, self.lock = time.monotonic(), threading.Lock()
         self.attempted, self.accepted, self.purged = set(), {}, set()
@@ -152,6 +186,8 @@ class Model:
             ended = self.done() | self.purged
             for text in view.laws(accepted, ended):
                 self.blame(text)
+            for text in view.untold(accepted, self.purged):
+                self.say(text)
             for text in self.alike.laws(told, self.alike.there(view)):
                 self.say(text)
             return view
