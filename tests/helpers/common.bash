@@ -129,7 +129,7 @@ replica_beside() {
 	mkdir "$D/replica"
 	redis-server --port "$(free_ports 1)" --bind 127.0.0.1 --dir "$D/replica" \
 		--replica-priority 0 --save '' --replicaof 127.0.0.1 "$(cat "$D/port")" --daemonize yes \
-		--pidfile "$D/replica/pid" --logfile "$D/replica/log" >/dev/null
+		--pidfile "$D/replica/pid" --logfile "$D/replica/log" >/dev/null 3>&-
 	eventually 20 sentinel_has_replica
 }
 
@@ -181,7 +181,7 @@ sentinel_run() {
 			"sentinel failover-timeout m 4000" \
 			"sentinel parallel-syncs m 2" "$@"
 	} >"$dir/conf"
-	redis-server "$dir/conf" --sentinel >/dev/null
+	redis-server "$dir/conf" --sentinel >/dev/null 3>&-
 	echo "$port" >"$dir/port"
 	eventually 10 listens "$port"
 	at_port "$port" sentinel debug info-period 500 publish-period 200 \

@@ -242,7 +242,8 @@ mq-publish: 2 messages accepted, 1 of them in the queue but not known to be on d
 		promote
 		ready "$layout" q | cmp - <(seq 3000)
 		at_replica shutdown nosave || true
-		rm -rf "$R" "$D"
+		rm -rf "$R"
+	server_stop
 	done
 }
 
@@ -489,7 +490,8 @@ round() {
 	[ -s "$T/there" ]
 	assert_equal "$(cat "$T/lost")" ""
 	at_replica shutdown nosave || true
-	rm -rf "$R" "$D"
+	rm -rf "$R"
+	server_stop
 }
 
 @test "durable: a primary is killed again and again, and nothing is lost" {
