@@ -10,8 +10,6 @@
 #include <stddef.h>
 #include <stdio.h>
 
-#include "buf.h"
-
 /* Writes a line; the newline is added. */
 void mq_say(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
@@ -35,9 +33,6 @@ void mq_end_by(int sig) __attribute__((noreturn));
  * that turn its direction.
  */
 char *mq_visible(const char *p, size_t n);
-
-/* Appends n bytes made fit in the same way; newlines and tabs stay. */
-void mq_add_visible(struct mq_buf *, const char *p, size_t n);
 
 /*
  * Flushes and closes stdout; call it before a successful exit of anything

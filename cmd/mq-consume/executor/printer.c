@@ -2,8 +2,7 @@
 
 #include <stdlib.h>
 
-#include "base/exit.h"
-#include "base/say.h"
+#include "base/visible.h"
 
 size_t
 printer_unwritten(const struct printer *p)

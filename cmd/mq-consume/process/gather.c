@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/say.h"
+#include "base/visible.h"
 
 void
 gather_init(struct gather *g, struct target *target, enum output_form form)
