@@ -26,6 +26,8 @@ static const char help[] =
     "  mq-return jobs\n"
     "  mq-return --reason timeout --since 2h --rate 10/s jobs\n"
     "\n"
+    "      --clone            leave them, and make copies with new ids ready;\n"
+    "                         also --from ready or unacked\n"
     "      --from PLACE       rejected, delayed, or unacked:CONNECTION of a dead\n"
     "                         one (default: rejected)\n"
     "      --to QUEUE         make them ready in another queue\n" MQ_FILTER_HELP
@@ -34,11 +36,19 @@ static const char help[] =
     "      --dry-run          only tell how many it would be\n"
     "      --json             print the result as JSON\n" MQ_SHARED_HELP;
 
-enum { OPT_FROM = MQ_OPT_OWN, OPT_TO, OPT_RATE, OPT_DRY_RUN, OPT_JSON };
+enum {
+	OPT_CLONE = MQ_OPT_OWN,
+	OPT_FROM,
+	OPT_TO,
+	OPT_RATE,
+	OPT_DRY_RUN,
+	OPT_JSON
+};
 
 static const struct option long_options[] = {
     MQ_SHARED_LONG,
     MQ_FILTER_LONG,
+    {"clone", no_argument, NULL, OPT_CLONE},
     {"from", required_argument, NULL, OPT_FROM},
     {"to", required_argument, NULL, OPT_TO},
     {"limit", required_argument, NULL, 'n'},
@@ -51,7 +61,7 @@ static const struct option long_options[] = {
 struct options {
 	struct mq_place from;
 	struct mq_filter filter;
-	bool json;
+	bool json, clone;
 };
 
 static void
@@ -62,6 +72,10 @@ set_from(struct mq_place *from, const char *arg)
 	from->connection = NULL;
 	if (strcmp(arg, "rejected") == 0) {
 		from->state = MQ_REJECTED;
+	} else if (strcmp(arg, "ready") == 0) {
+		from->state = MQ_READY;
+	} else if (strcmp(arg, "unacked") == 0) {
+		from->state = MQ_UNACKED;
 	} else if (strcmp(arg, "delayed") == 0) {
 		from->state = MQ_DELAYED;
 	} else if (strncmp(arg, unacked, sizeof(unacked) - 1) == 0 &&
@@ -79,6 +93,9 @@ static void
 set_option(struct options *o, struct selection *s, int ch)
 {
 	switch (ch) {
+	case OPT_CLONE:
+		o->clone = true;
+		break;
 	case OPT_FROM:
 		set_from(&o->from, optarg);
 		break;
@@ -100,6 +117,20 @@ set_option(struct options *o, struct selection *s, int ch)
 	}
 }
 
+/* What consumers have, or will have, can only be copied. */
+static void
+check_from(const struct options *o)
+{
+	if (o->clone ||
+	    (o->from.state != MQ_READY &&
+		(o->from.state != MQ_UNACKED || o->from.connection != NULL)))
+		return;
+	mq_die(MQ_EXIT_USAGE,
+	    "--from: %s: not rejected, delayed or unacked:CONNECTION, but "
+	    "for --clone",
+	    mq_state_name(o->from.state));
+}
+
 static void
 parse_options(struct options *o, struct selection *s, struct mq_shared *shared,
     int argc, char *argv[])
@@ -115,6 +146,7 @@ parse_options(struct options *o, struct selection *s, struct mq_shared *shared,
 	mq_option_rights(shared, MQ_RETURNS, argv + optind, argc - optind);
 	if (optind == argc)
 		mq_die(MQ_EXIT_USAGE, "no queue given (try --help)");
+	check_from(o);
 	if (optind + 1 < argc)
 		mq_die(MQ_EXIT_USAGE, "%s: only one queue at a time",
 		    argv[optind + 1]);
@@ -132,6 +164,11 @@ name_queues(struct options *o, struct selection *s, struct mq_shared *shared,
 	o->from.queue = mq_option_queue(shared, server, o->from.queue);
 	s->to = s->to == NULL ? o->from.queue :
 				mq_option_queue(shared, server, s->to);
+	if (o->clone && server->url.kind == MQ_URL_CLUSTER &&
+	    strcmp(s->to, o->from.queue) != 0)
+		mq_die(MQ_EXIT_USAGE,
+		    "--clone: on a cluster, copies stay in their queue; leave "
+		    "out --to");
 }
 
 static void
@@ -145,7 +182,7 @@ print_result(const struct options *o, const struct selection *s)
 		return;
 	}
 	v = mq_json_pack("{s:o, s:I, s:b}", "queue",
-	    mq_json_text(o->from.queue), "returned", (json_int_t)s->done,
+	    mq_json_text(o->from.queue), s->word, (json_int_t)s->done,
 	    "dry_run", s->dry_run);
 	if (o->from.state == MQ_DELAYED)
 		mq_json_set(v, "in_line", json_integer((json_int_t)s->in_line));
@@ -165,6 +202,7 @@ main(int argc, char *argv[])
 	struct options options = {.from = {.state = MQ_REJECTED}};
 	struct mq_server server;
 	struct mq_redis redis;
+	struct clones clones = {0};
 	struct selection selection = {.redis = &redis,
 	    .filter = &options.filter,
 	    .word = "returned",
@@ -179,11 +217,19 @@ main(int argc, char *argv[])
 	if (mq_redis_open(&redis, &server) == -1)
 		mq_die(redis.status, "%s", redis.error);
 	interrupt_catch(SA_RESTART);
+	if (options.clone) {
+		clones = (struct clones){.redis = &redis,
+		    .layout = selection.layout,
+		    .to = selection.to};
+		selection.clones = &clones;
+		selection.word = "cloned";
+	}
 	selection_begin(&selection, shared.quiet);
 	selection_place(&selection, &options.from);
 	selection_unknown(&selection, options.from.queue);
 	if (selection.made)
 		mq_option_made(&shared, &redis, selection.to);
+	clones_end(&clones);
 	mq_redis_close(&redis);
 	print_result(&options, &selection);
 	if (selection.in_line > 0 && !shared.quiet)

@@ -97,7 +97,7 @@ _mq_options() {
 		;;
 	mq-pause) echo --for --resume ;;
 	mq-return)
-		echo --from --to --match --reason --stderr --header --key --since \
+		echo --clone --from --to --match --reason --stderr --header --key --since \
 			--older-than --not --id -n --limit --rate --dry-run --json
 		;;
 	mq-purge)

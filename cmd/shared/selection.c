@@ -135,7 +135,8 @@ open_target(struct selection *s)
 static bool
 stays_in_line(const struct selection *s, const struct mq_item *item)
 {
-	return item->in_line && s->to != NULL && !goes_elsewhere(s);
+	return item->in_line && s->to != NULL && !goes_elsewhere(s) &&
+	    s->clones == NULL;
 }
 
 /* A message stays where it is if the target does not take its length. */
@@ -212,7 +213,8 @@ take_chosen(struct selection *s, long n)
 	for (; n > 0; n -= piece) {
 		piece = next_piece(s, n);
 		pick_items(s, piece, &at);
-		rv =
+		rv = s->clones != NULL ?
+		    clones_make(s->clones, &s->scan, s->some, &taken) :
 		    s->layout->take(s->redis, &s->scan, s->some, s->to, &taken);
 		s->done += taken;
 		if (rv == -1)
@@ -299,6 +301,25 @@ count_place(struct selection *s)
 	fail_selection(s, 0);
 }
 
+/* All that are there, wherever that is. */
+static long
+count_all(struct selection *s)
+{
+	struct mq_stats stats;
+	const struct mq_queue_stats *q;
+	long long n[MQ_STATES];
+
+	if (s->layout->stats(s->redis, &s->place.queue, 1, 0, &stats) == -1)
+		fail_selection(s, 0);
+	q = &stats.queues[0];
+	n[MQ_READY] = q->ready;
+	n[MQ_DELAYED] = q->delayed;
+	n[MQ_UNACKED] = q->unacked;
+	n[MQ_REJECTED] = q->rejected;
+	mq_stats_free(&stats);
+	return (long)n[s->place.state];
+}
+
 /* How many there are to look at, with those that stay in line. */
 static long
 count_in_line(struct selection *s, long movable)
@@ -349,13 +370,13 @@ selection_place(struct selection *s, const struct mq_place *where)
 	long total, most, seen;
 
 	s->place = *where;
-	total = count_place(s);
+	total = s->clones != NULL ? count_all(s) : count_place(s);
 	most = total < left ? total : left;
-	seen = count_in_line(s, total);
+	seen = s->clones != NULL ? total : count_in_line(s, total);
 	s->place.line_first = all;
 	progress_expect(&s->progress, total);
 	ask_attributes(s);
-	if (mq_filter_given(s->filter) || s->maxsize != -1)
+	if (mq_filter_given(s->filter) || s->maxsize != -1 || s->clones != NULL)
 		walk_place(s, seen);
 	else if (s->dry_run)
 		s->done += most;

@@ -9,6 +9,7 @@
 #include <stdbool.h>
 
 #include "base/rate.h"
+#include "clone.h"
 #include "filter.h"
 #include "progress.h"
 #include "queue/queue.h"
@@ -20,8 +21,9 @@ struct selection {
 	const char *word; /* what becomes of the messages: "returned" */
 	const char *to;	  /* to the ready ones of this queue; NULL: nowhere */
 	long limit;	  /* messages at most, over all places */
-	struct mq_rate rate; /* per_s 0: as fast as it goes */
-	bool dry_run;	     /* only count them */
+	struct mq_rate rate;   /* per_s 0: as fast as it goes */
+	struct clones *clones; /* copies go there instead; NULL: none */
+	bool dry_run;	       /* only count them */
 	/* The result, over all places. */
 	long done;
 	long in_line;  /* meant, but they stay in line for their group */

@@ -124,7 +124,7 @@ mq_message_duplicate(const struct mq_envelope *from,
 	mq_envelope_set(e, MQ_HEADER_ID, how->id);
 	for (i = 0; i < sizeof(gone) / sizeof(gone[0]); i++)
 		json_object_del(e->headers, gone[i]);
-	if (mq_envelope_get(e, MQ_HEADER_ORIGIN) == NULL)
+	if (how->origin != NULL && mq_envelope_get(e, MQ_HEADER_ORIGIN) == NULL)
 		mq_envelope_set(e, MQ_HEADER_ORIGIN, how->origin);
 	if (how->web != NULL)
 		mq_envelope_set(e, MQ_HEADER_DEST, how->web);

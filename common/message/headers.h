@@ -82,9 +82,10 @@ bool mq_message_special(const struct mq_envelope *);
 /* How a duplicate differs from its message. */
 struct mq_duplicate {
 	const char *id;
-	int64_t due_ms;	    /* unix ms; 0: at once */
-	const char *origin; /* for MQ_HEADER_ORIGIN, unless it has one */
-	const char *web;    /* for MQ_HEADER_DEST; NULL: none */
+	int64_t due_ms; /* unix ms; 0: at once */
+	const char
+	    *origin; /* for MQ_HEADER_ORIGIN, unless it has one; NULL: none */
+	const char *web; /* for MQ_HEADER_DEST; NULL: none */
 	bool
 	    stamped; /* the message has a header, even if its envelope has none:
 		       * see mq_message_plain() */

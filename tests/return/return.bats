@@ -551,3 +551,45 @@ print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)' \
 	on_terminal '' "$BUILD/mq-return" -q --rate 200 jobs >"$T/out"
 	assert_equal "$(tr -d '\r' <"$T/out")" "300 messages returned"
 }
+
+# --- copies ---------------------------------------------------------------------
+
+@test "return: --clone, a copy with a new id, from any state, and counted" {
+	local id
+	id=$("$BUILD/mq-publish" -i -k one -H 'Colour: red' jobs apple)
+	"$BUILD/mq-publish" jobs pear
+	run_mq 0 mq-return --clone --from ready jobs
+	assert_output "2 messages cloned"
+	run_mq 0 mq-stats --list ready -l jobs
+	assert_output $'apple\npear\napple\npear'
+	run_mq 0 mq-stats --list ready -l --header Colour=red --not --id "$id" jobs
+	assert_output apple
+	run_mq 0 mq-stats --list ready -l --key one jobs
+	assert_output apple
+	assert_equal "$("$BUILD/mq-stats" --json jobs | python3 -c 'import json,sys; print(json.load(sys.stdin)["queues"][0]["counters"]["published"])')" 4
+	"$BUILD/mq-purge" -f --ready jobs
+	"$BUILD/mq-publish" -d 1h jobs late
+	run_mq 0 mq-return --clone --from delayed --to other --json jobs
+	assert_output '{"queue":"jobs","cloned":1,"dry_run":false,"in_line":0}'
+	run_mq 0 mq-stats --list ready -l other
+	assert_output late
+	assert_equal "$(held jobs)" "0 1 0 0"
+	py 'fill("jobs", "rejected", [b"raw", b"bad"])'
+	run_mq 0 mq-return --clone --match raw jobs
+	assert_output "1 message cloned"
+	assert_equal "$(held jobs)" "1 1 0 2"
+	run_mq 0 mq-return --clone --dry-run jobs
+	assert_output "2 messages would be cloned"
+	run_mq 64 mq-return --from ready jobs
+	assert_regex "$stderr" 'but for --clone$'
+}
+
+@test "return: --clone of what a live consumer has" {
+	"$BUILD/mq-publish" jobs one
+	"$BUILD/mq-lease" --for 1h jobs >/dev/null
+	run_mq 0 mq-return --clone --from unacked jobs
+	assert_output "1 message cloned"
+	run_mq 0 mq-stats --list ready -l jobs
+	assert_output one
+	assert_equal "$(held jobs)" "1 0 1 0"
+}

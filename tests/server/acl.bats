@@ -467,6 +467,7 @@ attached() {
 	may mq-return q other
 	run_mq 0 mq-return --dry-run q
 	run_mq 0 mq-return --match 2 q
+	run_mq 0 mq-return --clone --from ready q
 	run_mq 0 mq-return -n 1 --to other q
 	run_mq 0 mq-return q
 	run_mq 0 mq-return --match . --from delayed q
@@ -476,7 +477,7 @@ attached() {
 	nothing_refused
 	# Only its messages go there; somebody else at the end of the list; more
 	# than 10,000 that stay; and one whose end somebody waits for.
-	is rsmq || all_needed +lmove +lpos +set '~rmq::connection::*::queue::\[other]::*' \
+	is rsmq || all_needed +lmove +lpos +set '~rmq::connection::*::queue::\[other]::*' '+client|kill' '+client|list' +hexists +hrandfield \
 		'~rmq::connection::*::queue::{other}::*' "$(there +del)"
 }
 
