@@ -244,6 +244,47 @@ unacked_are() {
 	redis config set appendonly no >/dev/null
 }
 
+# killed_with_notice: the only attempt of a message of q ends by a crash.
+killed_with_notice() {
+	script stays <<-'END'
+		: >"$T/runs"
+		exec sleep 600
+	END
+	export T
+	MQ_URL=$(url_as) start_mq mq-consume -q --attempts 1 --notify ends q -- "$T/stays"
+	eventually 10 test -e "$T/runs"
+	stop_mq KILL
+	redis eval 'for _, k in ipairs(redis.call("KEYS", "*::heartbeat")) do
+		redis.call("DEL", k) end' 0 >/dev/null
+}
+
+@test "acl: --notify needs the rights for its queue, and is refused before anything" {
+	is rmq || skip "the layout has no results"
+	own_mq mq-publish q 1 2
+	may mq-consume q
+	run_mq 77 mq-consume -n 1 --notify ends q -- true
+	assert_equal "$(own held q)" "2 0 0 0"
+	may mq-consume q ends
+	redis acl log reset >/dev/null
+	run_mq 0 mq-consume -q --drain --notify ends q -- true
+	nothing_refused
+	assert_equal "$(own held ends)" "2 0 0 0"
+}
+
+@test "acl: a cleaner that may not notify leaves the message where it is" {
+	is rmq || skip "the layout has no results"
+	no_cluster "the keys of leases are on all nodes"
+	own_mq mq-publish q 1
+	killed_with_notice
+	may mq-clean q
+	run_mq 0 mq-clean
+	assert_regex "$stderr" 'refused, as keys are not permitted'
+	assert_equal "$(own held q)" "0 0 1 0"
+	may mq-clean q ends
+	run_mq 0 mq-clean
+	assert_equal "$(own held q) $(own held ends)" "0 0 0 1 1 0 0 0"
+}
+
 @test "acl: a consumer" {
 	own_mq mq-publish push x
 	if is rmq; then
