@@ -5,7 +5,6 @@
 #include "message/headers.h"
 #include "queue/attach.h"
 #include "queue/post.h"
-#include "redis/ask.h"
 
 static int
 open_publisher(struct clones *c)
@@ -40,13 +39,10 @@ static int
 refer_to_files(struct clones *c, const struct mq_envelope *e, const char *id)
 {
 	const char *set = mq_envelope_get(e, MQ_HEADER_ATTACH);
-	struct mq_command command = mq_redis_command(c->redis);
-	long long there;
 
 	if (set == NULL || c->layout->attachments == NULL)
 		return 0;
-	c->layout->attachments->refer(&command, set, id, false);
-	return mq_call_number(c->redis, &command, &there);
+	return mq_attach_refer(c->redis, c->layout->attachments, set, id);
 }
 
 static void

@@ -1,5 +1,7 @@
 #include "attach.h"
 
+#include "redis/ask.h"
+
 #include <string.h>
 
 #define NAME_LEN 255
@@ -16,4 +18,15 @@ mq_attach_name_error(const char *name)
 	if (strchr(name, '/') != NULL)
 		return "it has a slash in it";
 	return NULL;
+}
+
+int
+mq_attach_refer(struct mq_redis *r, const struct mq_attachments *how,
+    const char *set, const char *id)
+{
+	struct mq_command c = mq_redis_command(r);
+	long long there;
+
+	how->refer(&c, set, id, false);
+	return mq_call_number(r, &c, &there);
 }

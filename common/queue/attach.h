@@ -65,4 +65,8 @@ struct mq_attachments {
 	    struct mq_command *, const char *set, const char *id, bool made);
 };
 
+/* As refer(), at once, for one message more; nothing happens if the set is gone. */
+int mq_attach_refer(struct mq_redis *, const struct mq_attachments *,
+    const char *set, const char *id);
+
 #endif
