@@ -13,7 +13,8 @@ load "../helpers/layout-${LAYOUT:-rmq}"
 # Each kind of batch; KEY stands for a key of its own.
 few=("" "-p 3" "--max-length 1000000")
 ways=("${few[@]}" "--raw" "-d 5ms")
-[ "${LAYOUT:-rmq}" = rsmq ] || ways+=("-k KEY" "-g group" "-e 1h")
+[ "${LAYOUT:-rmq}" = rsmq ] || ways+=("-k KEY" "-g group" "-e 1h"
+	"-k KEY --unique queued --coalesce")
 
 setup_file() {
 	server_start

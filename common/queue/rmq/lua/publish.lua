@@ -11,8 +11,9 @@
 --         number); 'alike' if all ask for the same, and their headers differ in
 --         nothing but the id and times, else ''; place and before, as marked;
 --         'join' if a message whose key another one has until that is claimed
---         is not wanted beside it, else ''; then for each message 32 bytes that make it unique (its id, if all are
---         alike; or nothing, if they are published now, too), and the element
+--         is not wanted beside it, else ''; then for each message 32 bytes that
+--         make it unique (its id, if all are alike; or nothing, if they are
+--         published now, too), and the element
 --   reply a letter for each: 'a', accepted; 'd', another has its key; 'j', so it
 --         joins that one; 's', its last tick is over; 'f', the queue is full (as
 --         it is for those behind it); then the ids of those that were joined
