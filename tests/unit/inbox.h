@@ -121,7 +121,10 @@ on_careful(void *arg, bool alone)
 static inline void
 on_unfit(void *arg, struct message *m, const struct unfit *unfit)
 {
-	static const char *const kinds[] = {"header", "expired", "crashed"};
+	static const char *const kinds[] = {[UNFIT_HEADER] = "header",
+	    [UNFIT_FILES] = "files",
+	    [UNFIT_EXPIRED] = "expired",
+	    [UNFIT_CRASHED] = "crashed"};
 
 	(void)arg;
 	record("%s:%s", kinds[unfit->kind], name_of(m));
