@@ -275,7 +275,7 @@ sha() {
 	for _ in 1 2; do
 		send_as $uuid body
 		run_mq 0 mq-consume -q -n 1 q -- sh -c \
-			"\"$BUILD/mq-publish\" -L rmq -k \"\$MQ_ID\" --unique 1d inbox; [ \$? -le 1 ]"
+			"\"$BUILD/mq-publish\" -u '${MQ_URL%%\?*}' -L rmq -k \"\$MQ_ID\" --unique 1d inbox; [ \$? -le 1 ]"
 	done
 	assert_equal "$(redis llen 'rmq::queue::[inbox]::ready')" 1
 	send_as $uuid body
