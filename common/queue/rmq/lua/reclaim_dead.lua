@@ -81,7 +81,7 @@ local function settle(element, old, new, where, field, notice)
     call('LPUSH', rejected, moved)
     leave(q, options(element), 'done')
     tell(q, options(moved), 'rejected', new:match('"Mq%-Error":%["([^"]*)'))
-    if notice and notice ~= '' then
+    if KEYS[18] and notice ~= '' then
       send_notice(18, KEYS[12], field, notice)
     end
   else
