@@ -108,7 +108,7 @@ mq_sentinel_heirs(struct mq_redis *r, const char *name, void *heirs)
 {
 	redisReply *reply = ask_sentinel(r, "replicas", name);
 	struct mq_heirs *h = heirs;
-	struct mq_master master;
+	struct mq_master master = {.port = 0};
 	size_t i;
 
 	if (reply == NULL)

@@ -12,7 +12,7 @@
 #include "steps.h"
 #include "unlisted.h"
 
-/* The type of the keys of this kind that have messages; NULL: none of them has. */
+/* The type of the keys of this kind that have messages; empty: none of them has. */
 static const char *
 type_of(const char *what)
 {
@@ -24,7 +24,7 @@ type_of(const char *what)
 	for (i = 0; i < sizeof(places) / sizeof(places[0]); i++)
 		if (strcmp(what, places[i][0]) == 0)
 			return places[i][1];
-	return NULL;
+	return "";
 }
 
 struct places {
@@ -67,7 +67,7 @@ take_type(void *arg, size_t i, redisReply *reply)
 static void
 note_key(struct places *p, const char *queue, const char *what)
 {
-	if (type_of(what) != NULL && !mq_names_have(&p->w->known, queue))
+	if (*type_of(what) != '\0' && !mq_names_have(&p->w->known, queue))
 		mq_names_add(&p->found, queue, what);
 	if (strcmp(what, "locks") == 0 || strcmp(what, "delayed") == 0)
 		mq_names_add(&p->w->busy, queue, NULL);

@@ -86,8 +86,9 @@ tell_lapsed(const struct mq_session *s, struct mq_command *c)
 	mq_command_script(c, &rmq_script_lapsed, c->cluster ? 1 : 2);
 	rmq_key_connection(c, s->connection, "info");
 	if (c->cluster)
-		mq_command_int(
-		    c, INFO_S * 1000 + s->lease_ms - (int64_t)(age_s * 1000));
+		mq_command_int(c,
+		    INFO_S * INT64_C(1000) + s->lease_ms -
+			(int64_t)(age_s * 1000));
 	else
 		rmq_key_connection(c, s->former, "info");
 }
