@@ -562,7 +562,7 @@ mq_publish() {
 		;;
 	'mq-stats -L rsmq mails')
 		ends 0
-		assert_line --regexp '^({rsmq}:)?mails +1 +0 '
+		assert_line --regexp '^(\{rsmq\}:)?mails +1 +0 '
 		assert_line --regexp '^vt 300 s'
 		;;
 	'mq-publish -L rsmq --set vt=1m mails')
