@@ -4,7 +4,8 @@
 #   make demo       install what is missing, build, run the main job
 #   make check      the same for all tests, or those in TESTS; STATIC=1: and lint;
 #                   TOPOLOGY=sentinel: the tools ask sentinels for the server;
-#                   TOPOLOGY=cluster: it is a cluster
+#                   TOPOLOGY=cluster: it is a cluster;
+#                   REDIS_SERVER=PATH: that server, a Redis or a Valkey
 #   make test       those tests that need no package beyond the usual; installs nothing
 #   make faults     kill and disturb everything, at random: SEED, RUNS, LAYOUT;
 #                   TOPOLOGY=sentinel, cluster: RUNS failovers, or moves of slots
@@ -176,6 +177,13 @@ PARALLEL = $(if $(filter -j%,$(MAKEFLAGS)),,-j$(shell nproc))
 NEEDS	= $(sort $(shell sed -n 's/^\# needs: //p' $(or $(TESTS),tests/*/*.bats)))
 
 # --- running --------------------------------------------------------------------
+
+# The tests know any server, and what is beside it, by the names of Redis.
+REDIS_SERVER ?= $(shell command -v redis-server >/dev/null || command -v valkey-server)
+ifneq ($(REDIS_SERVER),)
+export PATH := $(or $(shell tests/as-redis.sh '$(REDIS_SERVER)' $(B)/server),\
+	$(error REDIS_SERVER)):$(PATH)
+endif
 
 demo:
 	@tests/deps.sh --install build run

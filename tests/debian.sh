@@ -4,6 +4,7 @@
 # Makes a bare Debian with debootstrap in DIR, which is used again the next time, or in
 # a directory for this run only.  Builds a copy of the checkout there, as CI does, which
 # installs what is missing.  Needs root, debootstrap, and a mirror: MIRROR=URL.
+# REDIS_SERVER=NAME, valkey-server for example, is a package that is installed, too.
 # shellcheck disable=SC2016 # the shells in the tree expand
 set -eu
 
@@ -52,10 +53,13 @@ git -C "$checkout" ls-files -coz --exclude-standard |
 unshare --mount --pid --fork --kill-child sh -c '
 	mount -t proc proc "$0/proc" && mount --rbind /dev "$0/dev" &&
 		exec chroot "$0" "$@"' "$dir" \
-	/usr/bin/env -i HOME=/root PATH=/usr/sbin:/usr/bin:/sbin:/bin sh -c '
+	/usr/bin/env -i HOME=/root PATH=/usr/sbin:/usr/bin:/sbin:/bin \
+	${REDIS_SERVER+"REDIS_SERVER=$REDIS_SERVER"} sh -c '
 	cd /src || exit
-	command -v make >/dev/null || {
-		apt-get update -qq
-		apt-get install -y -qq --no-install-recommends make >/dev/null
-	}
+	for package in make ${REDIS_SERVER-}; do
+		command -v "$package" >/dev/null || {
+			apt-get update -qq
+			apt-get install -y -qq --no-install-recommends "$package" >/dev/null
+		}
+	done
 	exec make check WERROR=1 TESTS="$*"' sh "$@"

@@ -43,7 +43,7 @@
 bats_require_minimum_version 1.5.0
 
 # The tests see only what they set themselves.
-unset MQ_URL MQ_PASSWORD_FILE REDISCLI_AUTH MQ_LAYOUT NO_COLOR
+unset MQ_URL MQ_PASSWORD_FILE REDISCLI_AUTH MQ_LAYOUT NO_COLOR REDIS_SERVER
 export LC_ALL=C.UTF-8
 
 root=$(cd "$BATS_TEST_DIRNAME/../.." && pwd)
