@@ -473,8 +473,8 @@ sys.stdout.buffer.write(b"\xff\0\xbe\xbe\x4a{\"X-A\":[\"%s\"]}\n\0%s\xff"
 		redis --raw rpop "$ready" >"$T/got"
 		assert_equal "$(header X-A <"$T/got" | tr -d '\n' | wc -c)" $n
 		assert_equal "$(header Mq-Attempt <"$T/got")" 1
-		assert_equal "$(tail -n 1 "$T/got" | xxd -p)" \
-			"$(printf '\0%s\xff\n' $n | xxd -p)"
+		assert_equal "$(tail -n 1 "$T/got" | od -An -tx1)" \
+			"$(printf '\0%s\xff\n' $n | od -An -tx1)"
 	done
 	redis --raw rpop "$ready" >"$T/got"
 	assert_equal "$(header Mq-Attempt <"$T/got")" 1
