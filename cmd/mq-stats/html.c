@@ -32,15 +32,13 @@ print_head(const struct model *m, long refresh)
 
 	printf("<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n"
 	       "<meta charset=\"utf-8\">\n"
-	       "<meta http-equiv=\"Content-Security-Policy\" content=\""
-	       "default-src 'none'; script-src 'sha256-%s'; "
-	       "style-src 'sha256-%s'; base-uri 'none'; form-action 'none'\">"
-	       "\n<meta name=\"viewport\" "
+	       "<meta http-equiv=\"Content-Security-Policy\" content=\"%s\">\n"
+	       "<meta name=\"viewport\" "
 	       "content=\"width=device-width, initial-scale=1\">\n"
 	       "<meta name=\"color-scheme\" content=\"light dark\">\n"
 	       "<meta name=\"referrer\" content=\"no-referrer\">\n"
 	       "<meta name=\"robots\" content=\"noindex\">\n",
-	    page_js_sha256, page_css_sha256);
+	    page_policy);
 	if (refresh > 0)
 		printf(
 		    "<meta http-equiv=\"refresh\" content=\"%ld\">\n", refresh);
