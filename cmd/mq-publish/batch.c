@@ -113,6 +113,7 @@ batch_settle(struct batcher *b)
 		}
 		transport_resume(b->transport);
 	}
+	transport_rest(b->transport);
 	flush_output(b);
 }
 

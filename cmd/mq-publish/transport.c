@@ -156,10 +156,16 @@ take_verdict(void *arg, int i, enum mq_published verdict, const char *joined)
 }
 
 void
+transport_rest(struct transport *t)
+{
+	t->lost_ms = t->pause_ms = 0;
+}
+
+void
 transport_answered(struct transport *t, struct batch *b)
 {
 	t->bytes -= mq_post_bytes(&b->post);
-	t->lost_ms = t->pause_ms = 0;
+	transport_rest(t);
 	mq_post_clear(&b->post);
 	mq_buf_clear(&b->ids);
 }

@@ -27,7 +27,7 @@ struct transport {
 	size_t bytes;		     /* in those under way */
 	bool ending;		     /* nothing is sent again */
 	int64_t lost_ms;  /* when the connection was lost first since the last
-			  * answer, CLOCK_BOOTTIME; 0: it was not */
+			  * answer or rest, CLOCK_BOOTTIME; 0: it was not */
 	int64_t pause_ms; /* the next one */
 };
 
@@ -60,6 +60,8 @@ bool transport_full(const struct transport *, const struct mq_publishing *);
 bool transport_collect(struct transport *);
 /* The connection is lost: goes on with another one, or ends the program. */
 void transport_resume(struct transport *);
+/* All is safe: a connection that is lost now is lost for the first time. */
+void transport_rest(struct transport *);
 /* Waits for all answers before the end of the program. */
 void transport_drain(struct transport *);
 

@@ -129,6 +129,15 @@ fail_without_info(struct mq_redis *r)
 	return -1;
 }
 
+/* Only a new connection can find the server that sentinels name. */
+static int
+fail_demoted(struct mq_redis *r, const char *why)
+{
+	if (r->server->url.kind == MQ_URL_SENTINEL)
+		r->context->err = REDIS_ERR_OTHER;
+	return mq_redis_fail(r, MQ_EXIT_AGAIN, "%s", why);
+}
+
 /*
  * An append-only file that is only just being written does not count before that is
  * done.  WAITAOF waits for it by itself.
@@ -147,8 +156,7 @@ ask_info(struct mq_redis *r, bool waitaof, struct mq_info *info, char **why)
 		free(*why);
 		*why = NULL;
 		if (info->is_replica)
-			return mq_redis_fail(
-			    r, MQ_EXIT_AGAIN, "it is a replica");
+			return fail_demoted(r, "it is a replica");
 		(void)r->wait(r->wait_arg, -1, LOOK_MS);
 	}
 	return mq_redis_fail(r, MQ_EXIT_AGAIN,
@@ -201,7 +209,8 @@ await_replicas(
 		if (ask_heirs(r, info, &heirs) == -1)
 			return -1;
 		if (heirs.moved)
-			return fail_yet(r, "there is another master");
+			return fail_demoted(
+			    r, "not durable yet: there is another master");
 		if (heirs.connected > 0 && heirs.missing == 0)
 			return 0;
 		(void)r->wait(r->wait_arg, -1, LOOK_MS);
@@ -311,7 +320,8 @@ check_same(struct mq_redis *r, const struct mq_durable *d)
 		return -1;
 	free(why);
 	if (info.is_replica)
-		return fail_yet(r, "it has become a replica");
+		return fail_demoted(
+		    r, "not durable yet: it has become a replica");
 	if (d->disk && !is_on_disk(d, &info))
 		return fail_yet(r, "its appendfsync was changed");
 	/* Without these, each write was safe when it was accepted. */

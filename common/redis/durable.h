@@ -30,8 +30,9 @@ int mq_durable_find(struct mq_redis *, struct mq_durable *);
  * Waits until everything is safe that this connection has written, at most 30 s for
  * the disk and 30 s for the replicas.  If something else may have been written
  * later elsewhere, `write` is a harmless command that goes first; else it is NULL.
- * With sentinels, the replicas are looked for again before, 30 s at most.  Returns 0, or
- * -1 with the error.
+ * With sentinels, the replicas are looked for again before, 30 s at most; and if the
+ * server is not the master that they name, the connection counts as lost, since the
+ * next one goes to that.  Returns 0, or -1 with the error.
  */
 int mq_durable_wait(
     struct mq_redis *, const struct mq_durable *, struct mq_command *write);

@@ -332,6 +332,46 @@ not_durable_yet() {
 		"mq-publish: 1 message accepted, on 2 replicas"
 }
 
+safe() {
+	[ "$(wc -l <"$T/out")" = "$1" ]
+}
+
+reconnected() {
+	[ "$(grep -c "reconnecting$" "$T/err")" = "$1" ]
+}
+
+@test "sentinel: --durable goes on when one of them names another master" {
+	local url
+	stale_sentinel "$(master)" "$T/found" a
+	url=$MQ_URL
+	stale_sentinel "$(master)" "$T/behind" b
+	replicas a slave slave s_down,slave
+	replicas b slave slave s_down,slave
+	mkfifo "$T/in"
+	"$BUILD/mq-publish" -i -l --durable -u "${url%/m},127.0.0.1:$(cat "$T/b")/m" q \
+		<"$T/in" >"$T/out" 2>"$T/err" 3>&- &
+	pid=$!
+	exec 5>"$T/in"
+	echo 1 >&5
+	eventually 20 safe 1
+	replica >"$T/new"
+	mv "$T/new" "$T/behind"
+	echo 2 >&5
+	eventually 20 grep -q "not durable yet: there is another master; reconnecting$" "$T/err"
+	not_durable_yet a
+	safe 1
+	rm "$T/behind"
+	eventually 20 safe 2
+	# It waits for the next line, and that it has lost a connection before is over.
+	MQ_URL=$FAMILY redis client kill type normal >/dev/null
+	echo 3 >&5
+	eventually 20 safe 3
+	reconnected 2
+	exec 5>&-
+	wait "$pid"
+	assert_equal "$(MQ_URL=$FAMILY payloads q)" $'1\n2\n3'
+}
+
 @test "sentinel: the master dies: what --durable has confirmed is there" {
 	local n
 	# Each for itself: 75 says of none that it is safe.
