@@ -148,13 +148,13 @@ $(B)/cmd/mq-consume.a: $(call tool,mq-consume) $(B)/sources
 	rm -f $@
 	$(AR) qcs $@ $(filter %.o,$^)
 
-$(B)/tests/%: $(B)/tests/unit/%.o $(B)/cmd/mq-consume.a $(B)/common/libmq.a
+$(B)/tests/%: $(B)/tests/unit/%.o $(B)/cmd/mq-consume.a $(B)/cmd/shared.a $(B)/common/libmq.a
 	@mkdir -p $(@D)
 	$(LINK) -o $@ $^ $(PKG_LIBS) $(EV_LIBS) -lcmocka $(LDLIBS)
 
-$(B)/fuzz/%: $(B)/tests/fuzz/%.o $(B)/common/libmq.a
+$(B)/fuzz/%: $(B)/tests/fuzz/%.o $(B)/cmd/shared.a $(B)/common/libmq.a
 	@mkdir -p $(@D)
-	$(LINK) -fsanitize=fuzzer -o $@ $< $(B)/common/libmq.a $(PKG_LIBS) $(LDLIBS)
+	$(LINK) -fsanitize=fuzzer -o $@ $^ $(PKG_LIBS) $(LDLIBS)
 
 -include $(shell find $(B) -name '*.d' 2>/dev/null)
 
@@ -168,7 +168,7 @@ prerequisites:
 	@tests/deps.sh --check build
 
 deps:
-	@tests/deps.sh --install build run test metrics browser node fuzz
+	@tests/deps.sh --install build run test metrics proxy browser node fuzz
 
 # Where no -j is given, all processors build.
 PARALLEL = $(if $(filter -j%,$(MAKEFLAGS)),,-j$(shell nproc))
@@ -274,9 +274,9 @@ format:
 
 # --- installing -------------------------------------------------------------------
 
-DOCS	= README.md NEWS
+DOCS	= README.md NEWS tests/house/examples/nginx.conf
 EXAMPLES = tests/house/examples/mq-webhook
-UNITS_OF_SYSTEMD = $(wildcard cmd/services/*.service cmd/services/*.timer)
+UNITS_OF_SYSTEMD = $(wildcard cmd/services/*.service cmd/services/*.timer cmd/services/*.socket)
 
 install: all
 	install -d $(DESTDIR)$(BINDIR) $(DESTDIR)$(MANDIR)/man1 \
@@ -304,7 +304,7 @@ uninstall:
 	rm -f $(TOOLS:%=$(DESTDIR)$(COMPDIR)/%)
 	rm -f $(UNITS_OF_SYSTEMD:cmd/services/%=$(DESTDIR)$(UNITDIR)/%)
 	rm -f $(DESTDIR)$(SYSUSERSDIR)/mq-tools.conf $(DESTDIR)$(SYSCONFDIR)/logrotate.d/mq-tools
-	rm -f $(patsubst %,$(DESTDIR)$(DOCDIR)/%,$(DOCS) $(notdir $(EXAMPLES)))
+	rm -f $(patsubst %,$(DESTDIR)$(DOCDIR)/%,$(notdir $(DOCS) $(EXAMPLES)))
 	[ ! -d $(DESTDIR)$(DOCDIR) ] || rmdir $(DESTDIR)$(DOCDIR)
 
 NAME	= mq-tools-$(VERSION)

@@ -92,7 +92,7 @@ _mq_options() {
 	mq-stats)
 		echo -l --lines -0 --null --netstring --jsonl -n --limit \
 			--list --reasons --offset --newest --server --sort --reverse --nonempty --match --reason --stderr \
-			--header --key --since --older-than --not --id --running --html --refresh --connections --json \
+			--header --key --since --older-than --not --id --running --html --http --payloads --refresh --connections --json \
 			--prometheus --check --watch
 		;;
 	mq-pause) echo --for --resume ;;

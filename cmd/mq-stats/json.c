@@ -108,8 +108,8 @@ attributes_json(const struct mq_queue_stats *q)
 	    "totalrecv", (json_int_t)q->received);
 }
 
-static json_t *
-queue_json(const struct model *m, const struct mq_queue_stats *q)
+json_t *
+json_queue(const struct model *m, const struct mq_queue_stats *q)
 {
 	json_t *v = json_object();
 
@@ -178,6 +178,16 @@ totals_json(const struct model *m)
 }
 
 void
+json_print_line(json_t *v)
+{
+	/* A failed write is noticed when stdout is closed. */
+	if (json_dumpf(v, stdout, JSON_COMPACT | JSON_REAL_PRECISION(DIGITS)) ==
+	    0)
+		putchar('\n');
+	json_decref(v);
+}
+
+void
 json_print(const struct model *m, bool connections)
 {
 	const struct mq_stats *stats = &m->stats;
@@ -188,7 +198,7 @@ json_print(const struct model *m, bool connections)
 	mq_json_set(v, "time_ms", json_integer(stats->now_ms));
 	mq_json_set(v, "queues", list);
 	for (i = 0; i < stats->count; i++)
-		append_value(list, queue_json(m, &stats->queues[i]));
+		append_value(list, json_queue(m, &stats->queues[i]));
 	if (connections) {
 		list = json_array();
 		mq_json_set(v, "connections", list);
@@ -202,9 +212,5 @@ json_print(const struct model *m, bool connections)
 	if (m->lost.n > 0)
 		mq_json_set(v, "lost_nodes", mq_json_names(&m->lost));
 	mq_json_set(v, "totals", totals_json(m));
-	/* A failed write is noticed when stdout is closed. */
-	if (json_dumpf(v, stdout, JSON_COMPACT | JSON_REAL_PRECISION(DIGITS)) ==
-	    0)
-		putchar('\n');
-	json_decref(v);
+	json_print_line(v);
 }

@@ -5,7 +5,9 @@
  * ask nothing, and do not know each other:
  *
  *	tables, watch (through screen)	json	prometheus	check
- *	list	reasons	running	one	html (with sections and markup)
+ *	list	reasons	running	one	html (with sections and markup)	contents
+ *
+ * With --http, endpoint.c makes options of a request first.
  *
  * text, table, message and grouping say how a text is shown, lines become columns, a
  * message is taken apart, and reasons become groups.
@@ -18,6 +20,8 @@
 #include "base/exit.h"
 #include "base/say.h"
 #include "check.h"
+#include "contents.h"
+#include "endpoint.h"
 #include "options.h"
 #include "outputs.h"
 
@@ -218,7 +222,8 @@ show_one(struct collector *c, const struct stats_options *o, struct model *m)
 	if (!known)
 		(void)report_missing(m);
 	if (found)
-		one_print(&f, o->format == FORMAT_JSON);
+		one_print(
+		    &f, o->format == FORMAT_JSON, o->payloads || !o->requested);
 	else if (known && !o->shared.quiet)
 		mq_say("%s: no such message", id);
 	found_free(&f);
@@ -232,6 +237,36 @@ show_server(struct collector *c, const struct stats_options *o, struct model *m)
 
 	collect_report(c, &report);
 	server_print(m->server, &report, o->format == FORMAT_JSON);
+	return true;
+}
+
+/* Everything about one queue. */
+static bool
+show_contents(
+    struct collector *c, const struct stats_options *o, struct model *m)
+{
+	struct contents contents = {.model = m, .payloads = o->payloads};
+
+	collect_stats(c, MQ_STATS_COUNTS, m);
+	collect_elsewhere(c, m);
+	if (!report_missing(m))
+		return false;
+	collect_rejected(c, m);
+	contents_begin(&contents);
+	while (contents_next(&contents))
+		collect_messages(c, &contents.place, contents.skip, NULL,
+		    contents_slice, &contents);
+	contents_print(&contents);
+	return true;
+}
+
+/* Whether the server answers. */
+static bool
+show_health(struct collector *c, const struct stats_options *o, struct model *m)
+{
+	(void)o;
+	collect_stats(c, 0, m);
+	puts("MQ OK - the server answers");
 	return true;
 }
 
@@ -274,6 +309,8 @@ show_subject(struct collector *c, struct stats_options *o, struct model *m)
 	    [SUBJECT_ONE] = show_one,
 	    [SUBJECT_HTML] = show_html,
 	    [SUBJECT_SERVER] = show_server,
+	    [SUBJECT_CONTENTS] = show_contents,
+	    [SUBJECT_HEALTH] = show_health,
 	};
 	int status;
 
@@ -304,6 +341,8 @@ main(int argc, char *argv[])
 
 	mq_option_begin();
 	options_parse(&options, argc, argv);
+	if (options.subject == SUBJECT_HTTP)
+		endpoint_serve(&options);
 	model.order = options.order;
 	mq_option_prints(true);
 	if (options.format == FORMAT_CHECK)

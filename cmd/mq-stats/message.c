@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/base64.h"
 #include "message/headers.h"
 #include "message/history.h"
 #include "message/json.h"
@@ -152,6 +153,26 @@ message_headers(const struct message *m)
 		if (strncmp(name, "Mq-", 3) != 0)
 			mq_json_must(json_object_set(own, name, v) == 0);
 	return own;
+}
+
+void
+message_set_payload(json_t *v, const struct mq_envelope *e, bool payload)
+{
+	struct mq_buf base64 = {0};
+	json_t *text;
+
+	mq_json_set(v, "size", json_integer((json_int_t)e->payload_len));
+	if (!payload)
+		return;
+	text =
+	    json_stringn(e->payload_len > 0 ? e->payload : "", e->payload_len);
+	if (text != NULL) {
+		mq_json_set(v, "payload", text);
+		return;
+	}
+	mq_base64_encode(&base64, e->payload, e->payload_len);
+	mq_json_set(v, "payload_base64", json_stringn(base64.data, base64.len));
+	mq_buf_free(&base64);
 }
 
 long long

@@ -39,6 +39,9 @@ const char *message_unique(const struct mq_envelope *);
 /* The headers that are not ours: a new object, or NULL for a raw message. */
 json_t *message_headers(const struct message *);
 
+/* Adds the size of the payload, and the payload itself if it is wanted. */
+void message_set_payload(json_t *, const struct mq_envelope *, bool payload);
+
 /* How long a script has run, by this clock. */
 long long run_seconds(const struct mq_run *, int64_t now_ms);
 /* All that is known of it: a new object. */

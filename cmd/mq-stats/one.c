@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/base64.h"
 #include "base/xalloc.h"
 #include "message.h"
 #include "message/headers.h"
@@ -247,24 +246,7 @@ print_found(const struct found *f)
 }
 
 static void
-set_payload(json_t *v, const struct mq_envelope *e)
-{
-	struct mq_buf base64 = {0};
-	json_t *text =
-	    json_stringn(e->payload_len > 0 ? e->payload : "", e->payload_len);
-
-	mq_json_set(v, "size", json_integer((json_int_t)e->payload_len));
-	if (text != NULL) {
-		mq_json_set(v, "payload", text);
-		return;
-	}
-	mq_base64_encode(&base64, e->payload, e->payload_len);
-	mq_json_set(v, "payload_base64", json_stringn(base64.data, base64.len));
-	mq_buf_free(&base64);
-}
-
-static void
-set_message(json_t *v, const struct found *f)
+set_message(json_t *v, const struct found *f, bool payload)
 {
 	int64_t published_ms = (int64_t)mq_id_time(f->id) / 1000;
 	struct message s;
@@ -279,7 +261,7 @@ set_message(json_t *v, const struct found *f)
 	more = message_headers(&s);
 	if (more != NULL)
 		mq_json_set(v, "headers", more);
-	set_payload(v, &s.envelope);
+	message_set_payload(v, &s.envelope, payload);
 	message_free(&s);
 }
 
@@ -294,13 +276,13 @@ ending_json(const struct found *f)
 }
 
 static json_t *
-found_json(const struct found *f)
+found_json(const struct found *f, bool payload)
 {
 	json_t *v = mq_json_pack("{ss so ss}", "id", f->id, "queue",
 	    mq_json_text(f->queue), "state", mq_state_name(f->state));
 
 	if (f->item.element != NULL)
-		set_message(v, f);
+		set_message(v, f, payload);
 	else
 		mq_json_set(v, "connection", mq_json_text(f->connection));
 	if (f->run != NULL)
@@ -310,10 +292,11 @@ found_json(const struct found *f)
 }
 
 void
-one_print(const struct found *f, bool json)
+one_print(const struct found *f, bool json, bool payload)
 {
 	if (!json)
 		print_found(f);
 	else
-		text_json_line(f->exists ? found_json(f) : ending_json(f));
+		text_json_line(
+		    f->exists ? found_json(f, payload) : ending_json(f));
 }

@@ -29,6 +29,11 @@ static const char help[] =
     "      --watch[=DUR]      show the table again every 2 s, or DUR\n"
     "      --html             everything, as one page for a browser\n"
     "      --refresh N        the page reads itself again every N seconds\n"
+    "      --http             answer one HTTP request on stdin and stdout, as\n"
+    "                         inetd(8) and units of systemd have it: /, /metrics,\n"
+    "                         /queues.json, /queue/NAME, /message/ID, /healthz,\n"
+    "                         which is 503 by the limits of --check\n"
+    "      --payloads         with --http: show payloads, too\n"
     "      --running          scripts that run, and what they said last\n"
     "      --server           the server itself, and what is wrong with it\n"
     "      --id ID            one message, wherever it is, and its history\n"
@@ -62,7 +67,9 @@ enum {
 	OPT_REVERSE,
 	OPT_NONEMPTY,
 	OPT_NEWEST,
-	OPT_SERVER
+	OPT_SERVER,
+	OPT_HTTP,
+	OPT_PAYLOADS
 };
 
 static const struct option long_options[] = {
@@ -83,6 +90,8 @@ static const struct option long_options[] = {
     {"nonempty", no_argument, NULL, OPT_NONEMPTY},
     {"newest", no_argument, NULL, OPT_NEWEST},
     {"offset", required_argument, NULL, OPT_OFFSET},
+    {"http", no_argument, NULL, OPT_HTTP},
+    {"payloads", no_argument, NULL, OPT_PAYLOADS},
     MQ_FILTER_LONG,
     MQ_FRAMING_LONG,
     MQ_SHARED_LONG,
@@ -105,6 +114,7 @@ static const char *const subject_names[SUBJECTS] = {
     [SUBJECT_ONE] = "--id",
     [SUBJECT_HTML] = "--html",
     [SUBJECT_SERVER] = "--server",
+    [SUBJECT_HTTP] = "--http",
 };
 
 static void
@@ -223,6 +233,12 @@ set_option(struct stats_options *o, int ch, int argc, char *argv[])
 	case OPT_HTML:
 		set_subject(o, SUBJECT_HTML);
 		break;
+	case OPT_HTTP:
+		set_subject(o, SUBJECT_HTTP);
+		break;
+	case OPT_PAYLOADS:
+		o->payloads = true;
+		break;
 	case OPT_SORT:
 	case OPT_REVERSE:
 	case OPT_NONEMPTY:
@@ -265,7 +281,7 @@ order_option(const struct stats_options *o)
 static bool
 has_rows(const struct stats_options *o)
 {
-	if (o->subject == SUBJECT_HTML)
+	if (o->subject == SUBJECT_HTML || o->subject == SUBJECT_HTTP)
 		return true;
 	return o->subject == SUBJECT_QUEUES && o->format == FORMAT_TABLE &&
 	    !o->watch.connections;
@@ -298,8 +314,11 @@ check_messages(const struct stats_options *o, bool json)
 		mq_die(MQ_EXIT_USAGE, "%s needs --list or --reasons",
 		    mq_filter_option_given(&o->list.filter));
 	check_order(o, of_one);
-	if (o->refresh > 0 && o->subject != SUBJECT_HTML)
-		mq_die(MQ_EXIT_USAGE, "--refresh needs --html");
+	if (o->refresh > 0 && o->subject != SUBJECT_HTML &&
+	    o->subject != SUBJECT_HTTP)
+		mq_die(MQ_EXIT_USAGE, "--refresh needs --html or --http");
+	if (o->payloads && o->subject != SUBJECT_HTTP)
+		mq_die(MQ_EXIT_USAGE, "--payloads needs --http");
 	if (o->subject == SUBJECT_HTML && json)
 		refuse_both("--html", "--json");
 	if (o->subject == SUBJECT_SERVER && o->count > 0)
@@ -326,7 +345,9 @@ check_options(const struct stats_options *o)
 	check_messages(o, json);
 	if (subject == NULL)
 		return;
-	if (of_machine && !json)
+	if (o->subject == SUBJECT_HTTP ?
+		of_machine && o->format != FORMAT_CHECK :
+		of_machine && !json)
 		refuse_both(subject, format);
 	if (o->watch.interval_ms > 0)
 		refuse_both(subject, "--watch");

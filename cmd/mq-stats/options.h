@@ -16,6 +16,9 @@ enum subject {
 	SUBJECT_ONE,
 	SUBJECT_HTML,
 	SUBJECT_SERVER,
+	SUBJECT_HTTP, /* until the request is known */
+	SUBJECT_CONTENTS,
+	SUBJECT_HEALTH,
 	SUBJECTS
 };
 
@@ -38,6 +41,9 @@ struct stats_options {
 	const char *checks;	    /* of --check */
 	long refresh;		    /* of --html; 0: none */
 	bool offset;		    /* was given */
+	bool payloads;		    /* are shown */
+	bool requested;		    /* by --http */
+	char *only;		    /* the queue that it is about */
 	char **queues;		    /* NS:QUEUE once the layout is known */
 	int count;
 };

@@ -5,6 +5,8 @@
 #ifndef MQ_STATS_OUTPUTS_H
 #define MQ_STATS_OUTPUTS_H
 
+#include <jansson.h>
+
 #include "find.h"
 #include "model.h"
 #include "redis/report.h"
@@ -18,6 +20,11 @@ void tables_fill(
 /* --json: everything as one object.  The model has the policy. */
 void json_print(const struct model *, bool connections);
 
+/* One queue of the model, as --json has it; a new object. */
+json_t *json_queue(const struct model *, const struct mq_queue_stats *);
+/* Prints a value as a line, and frees it; on a terminal, text_json_line() must. */
+void json_print_line(json_t *);
+
 /* --prometheus: metrics.  The model has connections, all counts, and the policy. */
 void prometheus_print(const struct model *);
 
@@ -26,11 +33,14 @@ void prometheus_print(const struct model *);
 void reasons_print(const struct reasons *, const char *queue, long limit,
     int64_t now_ms, bool json);
 
+/* The same as JSON, up to a number of reasons: a new object. */
+json_t *reasons_json(const struct reasons *, const char *queue, int shown);
+
 /* --running: the scripts that run now. */
 void running_print(const struct model *, bool json);
 
-/* --id: prints the message, or what is kept of its end. */
-void one_print(const struct found *, bool json);
+/* --id: prints the message, or what is kept of its end; payload: in JSON, too. */
+void one_print(const struct found *, bool json, bool payload);
 
 /* --html: everything on one page.  The model has connections, runs, and what was
  * rejected.  refresh: seconds after which the page reads itself again; 0: never. */

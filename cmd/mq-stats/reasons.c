@@ -56,8 +56,8 @@ time_if(int64_t ms)
 	return ms > 0 ? json_integer(ms) : json_null();
 }
 
-static void
-print_reason_json(const char *queue, const struct reasons *r, int shown)
+json_t *
+reasons_json(const struct reasons *r, const char *queue, int shown)
 {
 	json_t *list = json_array(), *v;
 	json_t *all = mq_json_pack(
@@ -75,7 +75,7 @@ print_reason_json(const char *queue, const struct reasons *r, int shown)
 		mq_json_must(json_array_append_new(list, v) == 0);
 	}
 	mq_json_set(all, "others", json_integer(r->others));
-	text_json_line(all);
+	return all;
 }
 
 void
@@ -85,7 +85,7 @@ reasons_print(const struct reasons *r, const char *queue, long limit,
 	int shown = limit != -1 && limit < r->count ? (int)limit : r->count;
 
 	if (json)
-		print_reason_json(queue, r, shown);
+		text_json_line(reasons_json(r, queue, shown));
 	else if (r->count > 0)
 		print_reason_table(r, shown, now_ms);
 }

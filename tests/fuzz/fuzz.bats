@@ -34,6 +34,10 @@ fuzz() {
 	fuzz frame
 }
 
+@test "fuzz: HTTP requests" {
+	fuzz http
+}
+
 @test "fuzz: replies of a server" {
 	fuzz reply
 }

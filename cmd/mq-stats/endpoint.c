@@ -1,0 +1,111 @@
+#include "endpoint.h"
+
+#include <string.h>
+
+#include "base/exit.h"
+#include "base/xalloc.h"
+#include "page/page.h"
+#include "shared/http.h"
+
+#define TEXT "text/plain; charset=utf-8"
+#define JSON "application/json"
+
+static const struct view {
+	const char
+	    *path; /* those that end with a slash have a name behind it */
+	enum subject subject;
+	enum format format;
+	const char *type, *policy;
+} views[] = {
+    {"/queue/", SUBJECT_CONTENTS, FORMAT_JSON, JSON, NULL},
+    {"/message/", SUBJECT_ONE, FORMAT_JSON, JSON, NULL},
+    {"/metrics", SUBJECT_QUEUES, FORMAT_PROMETHEUS,
+	"text/plain; version=0.0.4; charset=utf-8", NULL},
+    {"/queues.json", SUBJECT_QUEUES, FORMAT_JSON, JSON, NULL},
+    {"/healthz", SUBJECT_HEALTH, FORMAT_TABLE, TEXT, NULL},
+    {"/", SUBJECT_HTML, FORMAT_TABLE, "text/html; charset=utf-8", page_policy},
+};
+
+#define VIEWS (sizeof(views) / sizeof(views[0]))
+
+/* The view at a path, and what is behind that; NULL: none. */
+static const struct view *
+find_view(const char *path, const char **name)
+{
+	const struct view *v;
+	size_t len;
+
+	for (v = views; v < views + VIEWS; v++) {
+		len = strlen(v->path);
+		if (strncmp(path, v->path, len) != 0)
+			continue;
+		*name = path + len;
+		if ((**name == '\0') == (len == 1 || v->path[len - 1] != '/'))
+			return v;
+	}
+	return NULL;
+}
+
+static bool
+is_served(const struct stats_options *o, const char *queue)
+{
+	int i;
+
+	for (i = 0; i < o->count; i++)
+		if (strcmp(o->queues[i], queue) == 0)
+			return true;
+	return o->count == 0;
+}
+
+static void
+use_view(struct stats_options *o, const struct view *v, const char *name)
+{
+	o->subject = v->subject;
+	o->format = v->format;
+	o->requested = true;
+	if (v->subject == SUBJECT_HEALTH && o->checks != NULL)
+		o->format = FORMAT_CHECK;
+	if (v->subject == SUBJECT_ONE)
+		o->list.filter.id = mq_xstrdup(name);
+	if (v->subject != SUBJECT_CONTENTS)
+		return;
+	o->only = mq_xstrdup(name);
+	o->queues = &o->only;
+	o->count = 1;
+}
+
+/* Exit status 1 of what is about several things says that one is not there; 1 of a
+ * check is a warning. */
+static struct http_answer
+judge(void *arg, int status)
+{
+	const struct view *v = arg;
+	bool of_one =
+	    v->subject == SUBJECT_CONTENTS || v->subject == SUBJECT_ONE;
+	struct http_answer a = {200, v->type, v->policy};
+
+	if (status != MQ_EXIT_OK && (status != MQ_EXIT_NO || of_one))
+		a.status = v->subject == SUBJECT_HEALTH && status != -1 ?
+		    503 :
+		    http_status(status);
+	return a;
+}
+
+void
+endpoint_serve(struct stats_options *o)
+{
+	const struct view *v;
+	struct http h;
+	const char *name;
+
+	http_receive(&h);
+	if (h.request.method != METHOD_GET && h.request.method != METHOD_HEAD)
+		http_refuse(&h, 405, "Allow: GET, HEAD\r\n", NULL);
+	v = find_view(h.request.path, &name);
+	if (v == NULL ||
+	    (v->subject == SUBJECT_CONTENTS && !is_served(o, name)))
+		http_refuse(&h, 404, NULL, NULL);
+	use_view(o, v, name);
+	http_work(&h, judge, (void *)v);
+	http_free(&h);
+}

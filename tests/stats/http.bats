@@ -1,0 +1,241 @@
+#!/usr/bin/env bats
+# mq-stats --http, behind a listener that hands over connections as inetd does.
+# needs: metrics
+
+# run_mq sets output, lines and stderr; each test is a subshell of its own.
+# shellcheck disable=SC2030,SC2031,SC2154
+
+load ../helpers/common
+load ../helpers/http
+
+setup_file() {
+	server_start
+}
+
+teardown_file() {
+	server_stop
+}
+
+setup() {
+	common_setup
+}
+
+teardown() {
+	http_stop
+	common_teardown
+}
+
+@test "http: the page, with its own policy" {
+	run_mq 0 mq-publish -q q hello
+	serve mq-stats --http --refresh 7
+	get /
+	[ "$code" = 200 ]
+	grep -q '<!DOCTYPE html>' "$T/body"
+	grep -q 'content="7"\|"refresh":7' "$T/body"
+	[ "$(field content-type)" = "text/html; charset=utf-8" ]
+	[ "$(field content-length)" = "$(stat -c %s "$T/body")" ]
+	[ "$(field connection)" = close ]
+	[ "$(field cache-control)" = no-store ]
+	[ "$(field x-content-type-options)" = nosniff ]
+	[[ $(field content-security-policy) == "default-src 'none'; "*"script-src 'sha256-"*"frame-ancestors 'none'" ]]
+	# It takes a query: some browsers add one to come past a cache.
+	get '/?x=1'
+	[ "$code" = 200 ]
+}
+
+@test "http: metrics, as Prometheus reads them" {
+	run_mq 0 mq-publish -q $'q"\\<>\xff\xc3\xa9' a b
+	serve mq-stats --http
+	get /metrics
+	[ "$code" = 200 ]
+	[ "$(field content-type)" = "text/plain; version=0.0.4; charset=utf-8" ]
+	promtool check metrics <"$T/body"
+	grep -q '^rmq_ready{.*} 2$' "$T/body"
+}
+
+@test "http: all queues, and one whose name needs quoting" {
+	run_mq 0 mq-publish -q 'a/b c' hello
+	run_mq 0 mq-publish -q -d 1h 'a/b c' later
+	serve mq-stats --http
+	get /queues.json
+	[ "$(jq -c '[.queues[] | .name, .ready, .delayed]' "$T/body")" = '["a/b c",1,1]' ]
+	[ "$(field content-type)" = application/json ]
+	for path in /queue/a%2Fb%20c /queue/a/b%20c; do
+		get $path
+		[ "$code" = 200 ]
+		[ "$(jq -c '[.queue.name, .ready[0].size, .ready[0].payload, .delayed[0].state]' "$T/body")" = \
+			'["a/b c",5,null,"delayed"]' ]
+	done
+	! grep -q hello "$T/body"
+}
+
+@test "http: payloads only where they are wanted" {
+	run_mq 0 mq-publish -q -i q hello
+	id=$output
+	printf '\377\000' | run_mq 0 mq-publish -q q
+	head -c 70000 /dev/zero | run_mq 0 mq-publish -q q
+	serve mq-stats --http --payloads
+	get /queue/q
+	[ "$(jq -c '[.ready[] | .size, .payload, .payload_base64]' "$T/body")" = \
+		'[5,"hello",null,2,null,"/wA=",70000,null,null]' ]
+	get /message/"$id"
+	[ "$(jq -r '.payload' "$T/body")" = hello ]
+	http_stop
+	serve mq-stats --http
+	get /message/"$id"
+	[ "$(jq -c '[.id, .state, .size, has("payload")]' "$T/body")" = "[\"$id\",\"ready\",5,false]" ]
+}
+
+@test "http: why messages were rejected, with counts" {
+	local i
+	for i in 1 2 3; do
+		echo "$i"
+	done | run_mq 0 mq-publish -q -l q
+	run_mq 0 mq-consume -q --drain q -- sh -c 'echo "no disk" >&2; exit 1'
+	serve mq-stats --http
+	get /queue/q
+	[ "$(jq -c '[.reasons[0].count, .others, (.rejected | length), .queue.rejected]' "$T/body")" = '[3,0,3,3]' ]
+	[ "$(jq -r '.rejected[2].history[0].stderr' "$T/body")" = "no disk" ]
+}
+
+@test "http: many messages are cut, the newest rejected are there" {
+	no_cluster "the raw keys are written"
+	seq 150 | sed 's/^/r/' >"$T/list"
+	redis sadd rmq::queues q >/dev/null
+	xargs redis-cli ${REDIS_AT-} -s "$D/redis.sock" lpush 'rmq::queue::[q]::rejected' <"$T/list" >/dev/null
+	serve mq-stats --http --payloads
+	get /queue/q
+	[ "$(jq -c '[(.rejected | length), .rejected[0].payload, .rejected[-1].payload, .queue.rejected]' "$T/body")" = \
+		'[100,"r51","r150",150]' ]
+}
+
+@test "http: health is that of the server, or what --check says" {
+	run_mq 0 mq-publish -q q a b
+	serve mq-stats --http
+	get /healthz
+	[ "$code" = 200 ]
+	[ "$(<"$T/body")" = "MQ OK - the server answers" ]
+	http_stop
+	serve mq-stats --http --check ready=1:9
+	get /healthz
+	[ "$code" = 200 ]
+	grep -q '^MQ WARNING' "$T/body"
+	http_stop
+	serve mq-stats --http --check ready=1
+	get /healthz
+	[ "$code" = 503 ]
+	grep -q '^MQ CRITICAL - q: ready 2' "$T/body"
+	get /metrics
+	[ "$code" = 200 ]
+}
+
+@test "http: only the queues that are named" {
+	run_mq 0 mq-publish -q q a
+	run_mq 0 mq-publish -q -i other a
+	serve mq-stats --http q
+	get /queues.json
+	[ "$(jq -c '[.queues[].name]' "$T/body")" = '["q"]' ]
+	get /queue/other
+	[ "$code" = 404 ]
+	get /message/"$output"
+	[ "$code" = 404 ]
+	get /queue/q
+	[ "$code" = 200 ]
+}
+
+@test "http: HEAD has the head of GET alone" {
+	run_mq 0 mq-publish -q q a
+	serve mq-stats --http
+	get /queue/q -I
+	[ "$code" = 200 ]
+	[ "$(field content-length)" -gt 100 ]
+	get /nothing -I
+	[ "$code" = 404 ]
+	run_mq 0 mq-stats --http < <(printf 'HEAD / HTTP/1.0\r\n\r\n')
+	[[ ${lines[-2]} == 'Content-Security-Policy: '* ]]
+}
+
+@test "http: what is not there, not allowed, or no request" {
+	serve mq-stats --http
+	wants 404 /nothing
+	wants 404 /queue/
+	wants 404 /queue/q
+	wants 404 /queues.json/
+	wants 404 /message/
+	wants 404 /message/hofb3c3j1udZbB7kfxWKy0l3exm4DLBY
+	wants 400 /message/x
+	wants 400 /queue/a%00
+	wants 400 /%zz
+	wants 405 /metrics -X POST -d x
+	[ "$(field allow)" = "GET, HEAD" ]
+	wants 405 / -X BREW
+	wants 405 / -T "$T/headers"
+	wants 414 "/$(head -c 5000 /dev/zero | tr '\0' a)"
+	wants 431 / -H "A: $(head -c 17000 /dev/zero | tr '\0' a)"
+	wants 501 / -H 'Transfer-Encoding: chunked'
+	raw 505 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'
+	raw 400 'nonsense\r\n\r\n'
+	raw 400 'GET / HTTP/1.1\r\n\r\n'
+	raw 400 '\x16\x03\x01\x02\x00\n\n'
+	raw 400 'GET / HTTP/1.1\r\nHost: a\r\n'
+}
+
+@test "http: names never become headers, and nothing of the answer is markup" {
+	serve mq-stats --http
+	get '/queue/a%0d%0aSet-Cookie:%20x=1%3Cscript%3E'
+	[ "$code" = 400 ]
+	run ! grep -i set-cookie "$T/headers"
+	[ "$(field content-type)" = "text/plain; charset=utf-8" ]
+	[ "$(<"$T/body")" = "mq-stats: a\\r\\nSet-Cookie: x=1<script>: a queue's name cannot have control characters in it" ]
+}
+
+@test "http: a server that is down is 503, and the client is not told more" {
+	serve mq-stats --http -u "unix://$T/none.sock"
+	for path in / /metrics /queues.json /healthz /queue/q /message/hofb3c3j1udZbB7kfxWKy0l3exm4DLBY; do
+		wants 503 $path
+		[ "$(<"$T/body")" = "Service Unavailable" ]
+	done
+	grep -q "mq-stats: unix://$T/none.sock: No such file" "$T/listener"
+}
+
+@test "http: a slow client is not waited for, and others are served meanwhile" {
+	serve mq-stats --http
+	exec 8<>/dev/tcp/127.0.0.1/"$port"
+	printf 'GET / HT' >&8
+	get /healthz
+	[ "$code" = 200 ]
+	timeout 60 cat <&8 >"$T/slow"
+	exec 8>&-
+	grep -q '^HTTP/1.1 408 ' "$T/slow"
+}
+
+@test "http: a client that says nothing, or leaves, is nothing" {
+	run_mq 0 mq-stats --http </dev/null
+	[ -z "$output$stderr" ]
+	serve mq-stats --http
+	exec 8<>/dev/tcp/127.0.0.1/"$port"
+	exec 8>&-
+	get /healthz
+	[ "$code" = 200 ]
+}
+
+@test "http: a hundred connections at once" {
+	local i
+	run_mq 0 mq-publish -q q a
+	serve mq-stats --http
+	for i in {1..100}; do
+		printf 'url = "http://127.0.0.1:%s/queues.json"\noutput = "%s/%s"\n' "$port" "$T" "$i"
+	done >"$T/urls"
+	curl -sS --parallel --parallel-immediate --parallel-max 100 -m 120 -K "$T/urls"
+	for i in {1..100}; do
+		[ "$(jq '.totals.ready' "$T/$i")" = 1 ]
+	done
+}
+
+@test "http: a mistake on the command line is one before any request" {
+	run_mq 64 mq-stats --http --json
+	run_mq 64 mq-stats --http --html
+	run_mq 64 mq-stats --http --list ready q
+	run_mq 64 mq-stats --http --watch
+	run_mq 64 mq-stats --payloads
+}

@@ -1,0 +1,166 @@
+#include "shared/request.h"
+
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "base/xalloc.h"
+
+#define COUNT(a) (sizeof(a) / sizeof((a)[0]))
+
+static int
+parse(struct http_request *r, const char *text)
+{
+	size_t n = strlen(text);
+
+	assert_int_equal(http_request_end(text, n), n);
+	return http_request_parse(r, text, n);
+}
+
+static void
+test_good(void **state)
+{
+	static const struct {
+		const char *text, *path;
+		enum http_method method;
+		int64_t length;
+	} all[] = {
+	    {"GET / HTTP/1.0\r\n\r\n", "/", METHOD_GET, -1},
+	    {"GET / HTTP/1.1\nHost: x\n\n", "/", METHOD_GET, -1},
+	    {"HEAD /a%2Fb%20c?d=%zz HTTP/1.1\r\nhost:\r\n\r\n", "/a/b c",
+		METHOD_HEAD, -1},
+	    {"get / HTTP/1.0\r\n\r\n", "/", METHOD_OTHER, -1},
+	    {"DELETE /x HTTP/1.9\r\nHost: x\r\n\r\n", "/x", METHOD_OTHER, -1},
+	    {"GET http://h:1 HTTP/1.1\r\nHost: x\r\n\r\n", "/", METHOD_GET, -1},
+	    {"GET HTTP://h?a/b HTTP/1.1\r\nHost: x\r\n\r\n", "/", METHOD_GET,
+		-1},
+	    {"POST http://h/p/q HTTP/1.1\r\nHost: x\r\n"
+	     "content-length: \t 12 \r\n\r\n",
+		"/p/q", METHOD_POST, 12},
+	};
+	struct http_request r;
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < COUNT(all); i++) {
+		assert_int_equal(parse(&r, all[i].text), 0);
+		assert_string_equal(r.path, all[i].path);
+		assert_int_equal(r.method, all[i].method);
+		assert_int_equal(r.length, all[i].length);
+		http_request_free(&r);
+	}
+}
+
+static void
+test_bad(void **state)
+{
+	static const struct {
+		const char *text;
+		int status;
+	} all[] = {
+	    {"GET / HTTP/1.1\r\n\r\n", 400},
+	    {"GET / HTTP/1.1\r\nHost: a\r\nHost: a\r\n\r\n", 400},
+	    {"GET / HTTP/1.0\r\nHost: a\r\nHost: b\r\n\r\n", 400},
+	    {"GET / HTTP/1.0\r\nHost : a\r\n\r\n", 400},
+	    {"GET / HTTP/1.0\r\nA: b\r\n c\r\n\r\n", 400},
+	    {"GET / HTTP/1.0\r\nA: b\rc\r\n\r\n", 400},
+	    {"GET / HTTP/1.0\r\nA: b\x1b\r\n\r\n", 400},
+	    {"GET / HTTP/1.0\r\nA\r\n\r\n", 400},
+	    {"GET / HTTP/1.0\r\n: b\r\n\r\n", 400},
+	    {"GET  / HTTP/1.0\r\n\r\n", 400},
+	    {"GET / HTTP/1.0 \r\n\r\n", 400},
+	    {"GET /\r\n\r\n", 400},
+	    {"GET x HTTP/1.0\r\n\r\n", 400},
+	    {"GET * HTTP/1.0\r\n\r\n", 400},
+	    {"GET /%zz HTTP/1.0\r\n\r\n", 400},
+	    {"GET /%00 HTTP/1.0\r\n\r\n", 400},
+	    {"G@T / HTTP/1.0\r\n\r\n", 400},
+	    {"GET / http/1.0\r\n\r\n", 400},
+	    {"GET / HTTP/1.10\r\n\r\n", 400},
+	    {"GET / HTTP/2.0\r\n\r\n", 505},
+	    {"POST / HTTP/1.0\r\nContent-Length: +1\r\n\r\n", 400},
+	    {"POST / HTTP/1.0\r\nContent-Length:\r\n\r\n", 400},
+	    {"POST / HTTP/1.0\r\nContent-Length: 1, 1\r\n\r\n", 400},
+	    {"POST / HTTP/1.0\r\nContent-Length: 1\r\nContent-Length: 1\r\n\r\n",
+		400},
+	    {"POST / HTTP/1.0\r\nContent-Length: 9999999999999999999\r\n\r\n",
+		400},
+	    {"POST / HTTP/1.0\r\nContent-Length: 1\r\n"
+	     "Transfer-Encoding: chunked\r\n\r\n",
+		400},
+	    {"POST / HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n", 501},
+	    {"POST / HTTP/1.0\r\nExpect: magic\r\n\r\n", 417},
+	};
+	struct http_request r;
+	size_t i;
+	int status;
+
+	(void)state;
+	for (i = 0; i < COUNT(all); i++) {
+		status = parse(&r, all[i].text);
+		if (status != all[i].status)
+			fail_msg("%s: %d", all[i].text, status);
+		http_request_free(&r);
+	}
+}
+
+static void
+test_too_large(void **state)
+{
+	char *text = mq_xcalloc(REQUEST_HEAD_MAX + 2, 1);
+	struct http_request r;
+
+	(void)state;
+	memset(text, 'a', REQUEST_HEAD_MAX + 1);
+	assert_int_equal(http_request_end(text, REQUEST_HEAD_MAX + 1), 0);
+	assert_int_equal(
+	    http_request_parse(&r, text, REQUEST_HEAD_MAX + 1), 414);
+	http_request_free(&r);
+	memcpy(text, "GET / HTTP/1.0\r\n", 16);
+	assert_int_equal(
+	    http_request_parse(&r, text, REQUEST_HEAD_MAX + 1), 431);
+	http_request_free(&r);
+	assert_int_equal(
+	    http_request_parse(&r, "GET /\0 HTTP/1.0\n\n", 17), 400);
+	http_request_free(&r);
+	free(text);
+}
+
+static void
+test_headers(void **state)
+{
+	struct http_request r;
+
+	(void)state;
+	assert_int_equal(parse(&r,
+			     "POST / HTTP/1.1\r\nHost: x\r\nexpect: "
+			     "100-Continue\r\nA:  b c\t\r\n\r\n"),
+	    0);
+	assert_true(r.continues);
+	assert_string_equal(http_request_get(&r, "a"), "b c");
+	assert_null(http_request_get(&r, "b"));
+	http_request_free(&r);
+	/* HTTP/1.0 knows no such answer. */
+	assert_int_equal(
+	    parse(&r, "POST / HTTP/1.0\r\nExpect: 100-continue\r\n\r\n"), 0);
+	assert_false(r.continues);
+	http_request_free(&r);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_good),
+	    cmocka_unit_test(test_bad),
+	    cmocka_unit_test(test_too_large),
+	    cmocka_unit_test(test_headers),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
