@@ -40,7 +40,7 @@ SYSCONFDIR ?= $(if $(filter /usr,$(PREFIX)),/etc,$(PREFIX)/etc)
 CFLAGS	?= -O2 -g
 PKG_CONFIG ?= pkg-config
 
-TOOLS	= mq-publish mq-consume mq-lease mq-stats mq-return mq-purge mq-pause mq-clean
+TOOLS	= mq-publish mq-consume mq-lease mq-stats mq-return mq-purge mq-pause mq-set mq-clean
 PAGES	= $(wildcard man/*.1 man/*.7)
 
 # A flavour of build per sanitizer and compiler, so that none spoils another.

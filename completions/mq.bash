@@ -33,7 +33,7 @@ _mq_takes_argument() {
 		mq-publish:--from-tick | mq-publish:--until-tick | \
 		mq-publish:--tick | mq-publish:--max-length | \
 		mq-publish:--max-delayed | mq-publish:--vt | \
-		mq-publish:--maxsize | mq-publish:--set | \
+		mq-publish:--maxsize | \
 		mq-publish:--header | mq-publish:--param | mq-publish:--attach) ;;
 	mq-consume:-[Ijn] | mq-consume:--replace | mq-consume:--slots | mq-consume:--prefetch | \
 		mq-consume:--limit | mq-consume:--idle | mq-consume:--timeout | \
@@ -73,7 +73,7 @@ _mq_options() {
 			-d --delay --at -e --expires -p --priority -k --key \
 			--unique --coalesce -g --group --from-tick --until-tick --tick \
 			--max-length --max-delayed -H --header -P --param --raw \
-			--durable --attach --wait --realtime --vt --maxsize --set --existing
+			--durable --attach --wait --realtime --vt --maxsize --existing
 		;;
 	mq-consume)
 		echo -l --lines -0 --null --netstring --jsonl -j --slots -I --replace \
@@ -96,6 +96,7 @@ _mq_options() {
 			--prometheus --check --watch
 		;;
 	mq-pause) echo --for --resume ;;
+	mq-set) echo --create --json ;;
 	mq-return)
 		echo --clone --from --to --match --reason --stderr --header --key --since \
 			--older-than --not --id -n --limit --rate --dry-run --json
@@ -285,11 +286,6 @@ _mq_add_argument() {
 		_mq_nospace
 		_mq_add_words 1= 2= 3= 4=
 		;;
-	--set)
-		_mq_nospace
-		word=${cur##*,}
-		[[ $word == *=* ]] || _mq_add_words "${cur%"$word"}"{vt,delay,maxsize}=
-		;;
 	--sort) _mq_add_words name ready delayed unacked rejected consumers age in out ;;
 	--list) _mq_add_words ready delayed unacked rejected ;;
 	--backoff) _mq_add_words 1s..10m ;;
@@ -382,4 +378,4 @@ _mq() {
 }
 
 complete -F _mq mq-publish mq-consume mq-lease mq-stats mq-return mq-purge \
-	mq-pause mq-clean
+	mq-pause mq-set mq-clean

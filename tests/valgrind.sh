@@ -54,7 +54,7 @@ publish() {
 		run 1 mq-publish -k key q p
 		run 0 mq-publish --tick 3 q
 	else
-		run 0 mq-publish --set vt=40s q
+		run 0 mq-set q vt=40s
 	fi
 }
 
@@ -98,6 +98,9 @@ look() {
 	run 0 mq-clean
 	run 0 mq-pause --for 1m q
 	run 0 mq-pause --resume q
+	run 0 mq-set q attempts=3 push=other
+	run 0 mq-set q
+	run 0 mq-set q attempts= push=
 	run 0 mq-return --match . -n 2 q
 	run 0 mq-return --from delayed q
 	run 0 mq-purge --force --rejected q

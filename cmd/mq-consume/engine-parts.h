@@ -12,6 +12,7 @@
 #include "outbox/outbox.h"
 #include "outbox/running.h"
 #include "policy.h"
+#include "rules.h"
 #include "process/joblog.h"
 #include "session/cleaning.h"
 #include "session/transfers.h"

@@ -86,9 +86,8 @@ init_outbox(struct engine *e)
 	struct mq_consumer *server = session_server(&e->session);
 	const char *host = process_host(&e->process);
 
-	e->results = (struct result_rules){.keep_ms = e->opt->keep_ms,
-	    .notify = e->opt->notify,
-	    .host = host[0] != '\0' ? host : NULL};
+	e->results = (struct result_rules){
+	    .opt = e->opt, .host = host[0] != '\0' ? host : NULL};
 	e->verdicts = (struct verdict_rules){.opt = e->opt,
 	    .results = &e->results,
 	    .host = host,
@@ -165,7 +164,8 @@ init_engine(struct engine *e, struct mq_worker_setup *setup, bool make)
 	process_init(&e->process, setup, e->loop, opt);
 	joblog_init(&e->joblog, opt->joblog, process_host(&e->process));
 	init_executor(e);
-	messages = e->executor.table->runs ? opt->slots * e->slots.batch : 0;
+	messages =
+	    e->executor.table->runs ? rules_slots(opt) * e->slots.batch : 0;
 	policy_init(
 	    &e->policy, e->loop, opt, &setup->reset, &engine_policy_events, e);
 	session_init(&e->session, e->loop, opt, e->server, &e->children,

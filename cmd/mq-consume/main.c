@@ -12,9 +12,9 @@
 #include "base/xalloc.h"
 #include "engine.h"
 #include "redis/connection.h"
+#include "rules.h"
 #include "shared/options.h"
 
-#define SLOTS_MAX    1000
 #define PREFETCH_MAX 100000
 #define BATCH_MAX    100000
 #define WINDOW_MAX   100000
@@ -143,8 +143,8 @@ set_option(struct options *o, int ch)
 {
 	switch (ch) {
 	case 'j':
-		o->slots =
-		    (int)mq_option_number("--slots", optarg, 1, SLOTS_MAX);
+		o->given.slots =
+		    (int)mq_option_number("--slots", optarg, 1, MQ_SLOTS_MAX);
 		break;
 	case 'n':
 		o->limit = mq_option_number("--limit", optarg, 1, LONG_MAX);
@@ -163,37 +163,37 @@ set_option(struct options *o, int ch)
 		o->idle_ms = mq_option_duration("--idle", optarg);
 		break;
 	case OPT_TIMEOUT:
-		o->timeout_ms = mq_option_duration("--timeout", optarg);
+		o->given.timeout_ms = mq_option_duration("--timeout", optarg);
 		break;
 	case OPT_ATTEMPTS:
-		o->attempts = (int)mq_option_number(
+		o->given.attempts = (int)mq_option_number(
 		    "--attempts", optarg, 1, MQ_ATTEMPTS_MAX);
 		break;
 	case OPT_BACKOFF:
-		option_range("--backoff", optarg, &o->backoff_min_ms,
-		    &o->backoff_max_ms);
+		option_range("--backoff", optarg, &o->given.backoff_min_ms,
+		    &o->given.backoff_max_ms);
 		break;
 	case OPT_RETRY_ON:
 		if (strcmp(optarg, "err") != 0)
 			mq_die(
 			    MQ_EXIT_USAGE, "--retry-on: %s: only err", optarg);
-		o->retry_err = true;
+		o->given.retry_err = 1;
 		break;
 	case OPT_RATE:
 		mq_option_rate("--rate", optarg, &o->rate);
 		break;
 	case OPT_RATE_SHARED:
-		mq_option_rate("--rate-shared", optarg, &o->rate_shared);
+		mq_option_rate("--rate-shared", optarg, &o->given.rate);
 		break;
 	case OPT_REST:
 		option_range(
 		    "--rest", optarg, &o->rest_min_ms, &o->rest_max_ms);
 		break;
 	case OPT_PUSH:
-		o->push = optarg;
+		o->given.push = optarg;
 		break;
 	case OPT_NOTIFY:
-		o->notify = optarg;
+		o->given.notify = optarg;
 		break;
 	case OPT_RQ:
 		o->rq = o->strict = true;
@@ -225,7 +225,7 @@ set_option(struct options *o, int ch)
 		o->tag = option_tag(optarg);
 		break;
 	case OPT_KEEP:
-		o->keep_ms = mq_option_duration("--keep", optarg);
+		o->given.keep_ms = mq_option_duration("--keep", optarg);
 		break;
 	case OPT_OUTPUT:
 		o->output = option_output(optarg);
@@ -278,13 +278,14 @@ take_queues(struct options *o, struct mq_shared *shared,
 	operands_check(o, server->url.ns);
 	mq_option_queues(shared, server, operands, o->queue_count);
 	o->queues = (const char *const *)operands;
-	if (o->push != NULL)
-		o->push = mq_option_queue(shared, server, o->push);
-	if (o->notify != NULL) {
+	if (o->given.push != NULL)
+		o->given.push = mq_option_queue(shared, server, o->given.push);
+	if (o->given.notify != NULL) {
 		mq_option_needs(shared, "--notify", MQ_HAS_RESULTS);
-		o->notify = mq_option_queue(shared, server, o->notify);
+		o->given.notify =
+		    mq_option_queue(shared, server, o->given.notify);
 	}
-	if (o->keep_ms > 0)
+	if (o->given.keep_ms > 0)
 		mq_option_needs(shared, "--keep", MQ_HAS_RESULTS);
 	operands_differ(o);
 }
@@ -349,8 +350,9 @@ try_server(const struct options *o, struct mq_server *server)
 }
 
 static void
-free_options(const struct options *o)
+free_options(struct options *o)
 {
+	rules_free(o);
 	free(o->words);
 	free(o->typed);
 	free((void *)(uintptr_t)o->log_dir);
@@ -361,14 +363,11 @@ int
 main(int argc, char *argv[])
 {
 	struct options options = {.framing = MQ_FRAME_WHOLE,
-	    .slots = 1,
+	    .given = MQ_SETTINGS_NONE,
 	    .prefetch = -1,
 	    .batch_wait_ms = -1,
 	    .idle_ms = -1,
 	    .grace_ms = 25000,
-	    .backoff_min_ms = 1000,
-	    .backoff_max_ms = 600000,
-	    .attempts = MQ_ATTEMPTS,
 	    .clean = true,
 	    .tag = "mq-consume"};
 	struct mq_shared shared = {.help = help, .options = long_options};
@@ -387,6 +386,7 @@ main(int argc, char *argv[])
 	mq_option_prints(options.command == NULL);
 	options.layout = mq_option_server(&shared, &server);
 	take_queues(&options, &shared, &server, queues);
+	rules_init(&options);
 	make = try_server(&options, &server);
 	server.waits = true;
 	status = engine_run(&options, &server, &setup, &service, make);

@@ -46,6 +46,7 @@ struct message {
 
 	/* Its settlement. */
 	enum mq_outcome outcome;
+	char *to; /* where it is pushed; NULL: nowhere; free() */
 	int64_t delay_ms;
 	int64_t pause_ms;     /* pause of its queue; 0: none */
 	struct mq_buf header; /* its new one; empty: unchanged */

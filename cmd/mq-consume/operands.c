@@ -155,14 +155,14 @@ operands_differ(const struct options *o)
 				    o->queues[i]);
 		/* A pushed message would come back, and never run out of
 		 * attempts. */
-		check_target("--push", o->queues[i], o->push);
-		check_target("--notify", o->queues[i], o->notify);
+		check_target("--push", o->queues[i], o->given.push);
+		check_target("--notify", o->queues[i], o->given.notify);
 	}
 	/* One queue would have two kinds of messages. */
-	if (o->push != NULL && o->notify != NULL &&
-	    strcmp(o->push, o->notify) == 0)
+	if (o->given.push != NULL && o->given.notify != NULL &&
+	    strcmp(o->given.push, o->given.notify) == 0)
 		mq_die(MQ_EXIT_USAGE, "--push and --notify: both to %s",
-		    o->notify);
+		    o->given.notify);
 }
 
 /* --- no such queue ------------------------------------------------------------- */
@@ -170,10 +170,10 @@ operands_differ(const struct options *o)
 static void
 say_missing(const struct options *o, struct mq_redis *r, int i)
 {
-	bool push = i == o->queue_count && o->push != NULL;
+	bool push = i == o->queue_count && o->given.push != NULL;
 	const char *name = i < o->queue_count ? o->queues[i] :
-	    push			      ? o->push :
-						o->notify;
+	    push			      ? o->given.push :
+						o->given.notify;
 	const char *what = push ? " yet; --push makes it" :
 	    i >= o->queue_count ? " yet; --notify makes it" :
 	    o->drain		? "" :
@@ -189,7 +189,9 @@ say_missing(const struct options *o, struct mq_redis *r, int i)
 static bool
 check_exist(const struct options *o, struct mq_redis *r, const bool *exists)
 {
-	int i, n = o->queue_count + (o->push != NULL) + (o->notify != NULL);
+	int i,
+	    n = o->queue_count + (o->given.push != NULL) +
+	    (o->given.notify != NULL);
 	bool all = true;
 
 	for (i = 0; i < n; i++) {
@@ -212,8 +214,8 @@ operands_look(const struct options *o, struct mq_redis *r)
 	const struct mq_session session = {.connection = connection,
 	    .queues = o->queues,
 	    .queue_count = o->queue_count,
-	    .push = o->push,
-	    .notify = o->notify};
+	    .push = o->given.push,
+	    .notify = o->given.notify};
 	struct mq_known known = {0};
 	bool all = false;
 

@@ -85,8 +85,9 @@ option_check_command(const struct options *o)
 {
 	if (o->command == NULL &&
 	    (o->log_dir != NULL || o->joblog != NULL || o->work_dir != NULL ||
-		o->strict || o->timeout_ms > 0 || o->retry_err ||
-		o->push != NULL || o->rest_max_ms > 0 || o->replace != NULL ||
+		o->strict || o->given.timeout_ms > 0 ||
+		o->given.retry_err == 1 || o->given.push != NULL ||
+		o->rest_max_ms > 0 || o->replace != NULL ||
 		o->output != OUTPUT_LIVE))
 		mq_die(MQ_EXIT_USAGE,
 		    "--log-dir, --joblog, --work-dir, --strict, --timeout, --retry-on, "

@@ -10,6 +10,9 @@
 #include "base/rate.h"
 #include "message/frame.h"
 #include "queue/queue.h"
+#include "queue/settings.h"
+
+struct rules;
 
 #define TAG_MAX	  64
 #define NAME_SIZE (TAG_MAX + 8) /* tag, '-', 6 characters, NUL */
@@ -27,21 +30,15 @@ struct options {
 	char **command;	     /* NULL: print the payloads */
 	const char *replace; /* in its arguments, by the payload; NULL: none */
 	enum mq_framing framing;
-	int slots;
-	int prefetch; /* -1: by the duration of runs */
-	long limit;   /* runs; 0: no limit */
+	struct mq_settings given; /* for every queue */
+	struct rules *rules;	  /* of each queue; see rules.h */
+	int prefetch;		  /* -1: by the duration of runs */
+	long limit;		  /* runs; 0: no limit */
 	bool drain;
-	int64_t idle_ms;    /* -1: never */
-	int64_t timeout_ms; /* 0: none */
+	int64_t idle_ms; /* -1: never */
 	int64_t grace_ms;
-	int64_t keep_ms; /* of a result; 0: only if it is asked for */
-	int64_t backoff_min_ms, backoff_max_ms;
-	int attempts;
-	struct mq_rate rate, rate_shared;
+	struct mq_rate rate;
 	int64_t rest_min_ms, rest_max_ms; /* 0: none */
-	bool retry_err;			  /* err is a retry */
-	const char *notify; /* queue that hears of each end; NULL: none */
-	const char *push;   /* queue of the verb push; NULL: push rejects */
 	bool strict;
 	bool rq;	   /* as RQ runs scripts; implies strict */
 	int batch;	   /* messages for one script; 0: one, unframed */

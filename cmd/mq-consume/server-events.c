@@ -84,9 +84,28 @@ on_held(void *arg, int queue, struct mq_held *held)
 }
 
 static void
+on_settings(void *arg, int queue, struct mq_setting_texts *texts)
+{
+	struct engine *e = arg;
+
+	rules_take(e->opt, queue, texts);
+	executor_resize(&e->executor);
+	if (e->executor.table->runs)
+		session_tell_slots(
+		    &e->session, rules_slots(e->opt) * e->slots.batch);
+	inbox_look(&e->inbox, true);
+}
+
+static void
 on_changed(void *arg, const char *key, size_t n)
 {
 	struct engine *e = arg;
+	bool settings = key == NULL || mq_settings_are_in(key, n);
+	int own = key == NULL ? -1 : inbox_queue_of(&e->inbox, key, n), i;
+
+	for (i = 0; i < e->opt->queue_count && settings; i++)
+		if (key == NULL || i == own)
+			session_ask_settings(&e->session, i);
 
 	inbox_changed(&e->inbox, key, n);
 }
@@ -153,6 +172,7 @@ const struct session_events engine_session_events = {
     .up = on_up,
     .down = on_down,
     .lost = on_lost,
+    .settings = on_settings,
     .held = on_held,
     .changed = on_changed,
     .called = on_called,
@@ -311,7 +331,8 @@ on_settled(void *arg, struct message *m, bool confirmed)
 		executor_acked(&e->executor, m);
 	}
 	if (confirmed &&
-	    (m->outcome == MQ_OUTCOME_PUSH || e->opt->notify != NULL))
+	    (m->outcome == MQ_OUTCOME_PUSH ||
+		rules_of(e->opt, m->queue)->notify != NULL))
 		transfers_begin(&e->transfers);
 	inbox_forget(&e->inbox, m);
 }

@@ -10,7 +10,9 @@
 
 #include "base/clock.h"
 #include "base/signame.h"
+#include "base/xalloc.h"
 #include "message/headers.h"
+#include "rules.h"
 
 #define EXHAUSTED "attempts exhausted"
 
@@ -19,9 +21,9 @@
  * never outside MIN..MAX.
  */
 static int64_t
-backoff_ms(const struct options *opt, long attempts)
+backoff_ms(const struct mq_settings *s, long attempts)
 {
-	int64_t min = opt->backoff_min_ms, max = opt->backoff_max_ms;
+	int64_t min = s->backoff_min_ms, max = s->backoff_max_ms;
 	int64_t top = min > 0 ? min * 2 : 1, low;
 
 	for (; attempts > 0 && top < max; attempts--)
@@ -107,7 +109,7 @@ verdict_reject(
 static bool
 is_last_run(const struct verdict_rules *r, const struct message *m)
 {
-	return m->attempts + 1 >= r->opt->attempts;
+	return m->attempts + 1 >= rules_of(r->opt, m->queue)->attempts;
 }
 
 static enum mq_outcome
@@ -141,7 +143,8 @@ static enum mq_outcome
 try_after_backoff(const struct verdict_rules *r, struct message *m,
     const struct mq_failure *f)
 {
-	return try_after(r, m, f, backoff_ms(r->opt, m->attempts));
+	return try_after(
+	    r, m, f, backoff_ms(rules_of(r->opt, m->queue), m->attempts));
 }
 
 /* tick: the one after the last that was seen.  If it has come by now, the message
@@ -179,7 +182,7 @@ static enum mq_outcome
 push_message(const struct verdict_rules *r, struct message *m,
     const struct mq_verdict *v, const struct mq_failure *f)
 {
-	const char *to = r->opt->push;
+	const char *to = rules_of(r->opt, m->queue)->push;
 	struct mq_failure nowhere = *f;
 
 	if (to == NULL) {
@@ -189,6 +192,7 @@ push_message(const struct verdict_rules *r, struct message *m,
 	if (r->opt->verbose)
 		message_note(m, "pushed to %s%s%s", to,
 		    v->text[0] != '\0' ? ": " : "", v->text);
+	m->to = mq_xstrdup(to);
 	if (mq_envelope_get(&m->envelope, MQ_HEADER_ATTEMPT) != NULL) {
 		mq_envelope_remove(&m->envelope, MQ_HEADER_ATTEMPT);
 		mq_envelope_write_header(&m->envelope, &m->header);
@@ -213,7 +217,7 @@ verdict_too_long(const struct verdict_rules *r, struct message *m)
 	struct mq_buf why = {0};
 	enum mq_outcome outcome;
 
-	mq_buf_printf(&why, "push: too long for the queue %s", r->opt->push);
+	mq_buf_printf(&why, "push: too long for the queue %s", m->to);
 	mq_buf_clear(&m->header);
 	outcome = verdict_reject(r, m, mq_buf_str(&why));
 	mq_buf_free(&why);
@@ -266,8 +270,9 @@ outcome_of(const struct verdict_rules *r, struct message *m,
 	case MQ_VERDICT_DONE:
 		return finish_message(r, m, v, f);
 	case MQ_VERDICT_ERR:
-		return r->opt->retry_err ? try_after_backoff(r, m, f) :
-					   reject_message(r, m, f);
+		return rules_of(r->opt, m->queue)->retry_err ?
+		    try_after_backoff(r, m, f) :
+		    reject_message(r, m, f);
 	case MQ_VERDICT_PAUSE:
 		m->pause_ms = v->resend_s * 1000;
 		return try_after(r, m, f, v->resend_s * 1000);

@@ -11,11 +11,6 @@
 #include "message/headers.h"
 #include "shared/options.h"
 
-/* As node has them. */
-#define SECONDS_MAX 9999999
-#define MAXSIZE_MIN 1024
-#define MAXSIZE_MAX 65536
-
 void
 attribute_header(struct mq_envelope *e, const char *arg)
 {
@@ -104,54 +99,4 @@ attribute_max(const char *option, char *arg, long *max, long *high)
 	*high = colon == NULL ?
 	    *max :
 	    mq_option_number(option, colon + 1, *max, LONG_MAX);
-}
-
-static long
-parse_seconds(const char *option, const char *arg)
-{
-	int64_t ms = mq_option_duration(option, arg);
-
-	if (ms % 1000 != 0 || ms / 1000 > SECONDS_MAX)
-		mq_die(MQ_EXIT_USAGE,
-		    "%s: %s: not whole seconds, %d of them at most", option,
-		    arg, SECONDS_MAX);
-	return (long)(ms / 1000);
-}
-
-void
-attribute_vt(struct mq_attributes *a, const char *option, const char *arg)
-{
-	a->vt_s = parse_seconds(option, arg);
-}
-
-void
-attribute_maxsize(struct mq_attributes *a, const char *option, const char *arg)
-{
-	a->maxsize = strcmp(arg, "-1") == 0 ?
-	    -1 :
-	    mq_option_number(option, arg, MAXSIZE_MIN, MAXSIZE_MAX);
-}
-
-static void
-set_attribute(struct mq_attributes *a, const char *arg)
-{
-	if (strncmp(arg, "vt=", 3) == 0)
-		attribute_vt(a, "--set vt", arg + 3);
-	else if (strncmp(arg, "delay=", 6) == 0)
-		a->delay_s = parse_seconds("--set delay", arg + 6);
-	else if (strncmp(arg, "maxsize=", 8) == 0)
-		attribute_maxsize(a, "--set maxsize", arg + 8);
-	else
-		mq_die(MQ_EXIT_USAGE,
-		    "--set: %s: neither vt=, delay= nor maxsize=", arg);
-}
-
-void
-attribute_set(struct mq_attributes *a, const char *arg)
-{
-	char *copy = mq_xstrdup(arg), *rest = copy, *one;
-
-	while ((one = strsep(&rest, ",")) != NULL)
-		set_attribute(a, one);
-	free(copy);
 }

@@ -23,10 +23,4 @@ int64_t attribute_tick(const char *option, const char *arg);
 /* N or N:HIGH, which is taken apart. */
 void attribute_max(const char *option, char *arg, long *max, long *high);
 
-/* Of the queue. */
-void attribute_vt(struct mq_attributes *, const char *option, const char *arg);
-void attribute_maxsize(
-    struct mq_attributes *, const char *option, const char *arg);
-void attribute_set(struct mq_attributes *, const char *arg);
-
 #endif

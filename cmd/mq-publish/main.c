@@ -39,17 +39,6 @@ static void __attribute__((noreturn)) end_without_queue(struct modules *m)
 }
 
 static void
-set_attributes(struct modules *m)
-{
-	bool exists;
-
-	if (mq_publisher_set(&m->publisher, &exists) != MQ_CALL_DONE)
-		mq_die(m->redis.status, "%s", m->redis.error);
-	if (!exists)
-		end_without_queue(m);
-}
-
-static void
 set_tick(struct modules *m)
 {
 	long long now;
@@ -231,16 +220,11 @@ main(int argc, char *argv[])
 	mq_option_begin();
 	options_parse(&m.opt, argc, argv, &payloads, &count);
 	mq_option_prints(o->message.ids || o->message.wait);
-	if (count == 0 && o->tick < 0 && !o->set)
+	if (count == 0 && o->tick < 0)
 		mq_option_reads();
 	m.layout = mq_option_server(&m.opt.shared, &m.server);
 	options_use_layout(&m.opt, &m.server);
 	connect_modules(&m);
-	if (o->set) {
-		set_attributes(&m);
-		clean_up(&m);
-		return MQ_EXIT_OK;
-	}
 	if (o->durable)
 		outcome_be_durable(&m.outcome, &m.publisher);
 	clock_us = mq_clock_unix_us() - mq_clock_steady_us();

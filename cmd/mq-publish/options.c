@@ -7,6 +7,7 @@
 #include "base/exit.h"
 #include "base/say.h"
 #include "message/headers.h"
+#include "shared/attributes.h"
 #include "when.h"
 
 static const char help[] =
@@ -48,8 +49,6 @@ static const char help[] =
     "      --vt DUR           if the queue is made: received ones come again\n"
     "                         after DUR (30s),\n"
     "      --maxsize N        and N units of UTF-16 are the most (65536; -1: any)\n"
-    "      --set NAME=VALUE[,...]\n"
-    "                         publish nothing, set vt, delay or maxsize\n"
     "  -H, --header 'N: V'    add a header; can be repeated\n"
     "  -P, --param N=VALUE    set parameter N (1 to 4), RQ_PARAMn for scripts\n"
     "      --attach NAME=FILE the worker finds FILE in $MQ_ATTACH_DIR/NAME; can be\n"
@@ -73,7 +72,6 @@ enum {
 	OPT_MAX_DELAYED,
 	OPT_VT,
 	OPT_MAXSIZE,
-	OPT_SET,
 	OPT_REALTIME,
 	OPT_DURABLE,
 	OPT_ATTACH,
@@ -99,7 +97,6 @@ static const struct option long_options[] = {
     {"max-delayed", required_argument, NULL, OPT_MAX_DELAYED},
     {"vt", required_argument, NULL, OPT_VT},
     {"maxsize", required_argument, NULL, OPT_MAXSIZE},
-    {"set", required_argument, NULL, OPT_SET},
     {"realtime", no_argument, NULL, OPT_REALTIME},
     {"durable", no_argument, NULL, OPT_DURABLE},
     {"header", required_argument, NULL, 'H'},
@@ -123,7 +120,6 @@ static const struct mq_need needs[] = {
     {OPT_WAIT, "--wait", MQ_HAS_RESULTS},
     {OPT_VT, "--vt", MQ_HAS_ATTRIBUTES},
     {OPT_MAXSIZE, "--maxsize", MQ_HAS_ATTRIBUTES},
-    {OPT_SET, "--set", MQ_HAS_ATTRIBUTES},
     {OPT_REALTIME, "--realtime", MQ_HAS_NEWS},
     {0, NULL, 0},
 };
@@ -229,14 +225,11 @@ set_option(struct options *o, struct given *given, int ch)
 		o->message.raw = true;
 		break;
 	case OPT_VT:
-		attribute_vt(&o->attributes, "--vt", optarg);
+		o->attributes.vt_s = mq_attribute_seconds("--vt", optarg);
 		break;
 	case OPT_MAXSIZE:
-		attribute_maxsize(&o->attributes, "--maxsize", optarg);
-		break;
-	case OPT_SET:
-		attribute_set(&o->attributes, optarg);
-		o->set = true;
+		o->attributes.maxsize =
+		    mq_attribute_maxsize("--maxsize", optarg);
 		break;
 	case OPT_REALTIME:
 		o->how.realtime = true;
@@ -254,7 +247,7 @@ set_option(struct options *o, struct given *given, int ch)
 	}
 }
 
-/* --set and --tick publish nothing. */
+/* --tick publishes nothing. */
 static void
 check_alone(const struct options *o, int payloads)
 {
@@ -264,11 +257,10 @@ check_alone(const struct options *o, int payloads)
 	    m->wait || m->headers.headers != NULL || m->expires_ms > 0 ||
 	    m->attachments != NULL || m->when.kind != MQ_WHEN_NOW ||
 	    o->how.limits.ready >= 0 || o->how.limits.delayed >= 0 ||
-	    o->how.realtime || o->durable || (o->set && o->tick >= 0))
+	    o->how.realtime || o->durable)
 		mq_die(MQ_EXIT_USAGE,
-		    "%s publishes nothing: it goes with no messages and "
-		    "none of their options",
-		    o->set ? "--set" : "--tick");
+		    "--tick publishes nothing: it goes with no messages and "
+		    "none of their options");
 }
 
 static void
@@ -298,7 +290,7 @@ check_together(const struct options *o, const struct given *given,
 		mq_die(MQ_EXIT_USAGE,
 		    "--from-tick %jd is behind --until-tick %jd",
 		    (intmax_t)given->from_tick, (intmax_t)given->until_tick);
-	if (o->tick >= 0 || o->set)
+	if (o->tick >= 0)
 		check_alone(o, count);
 	if (count > 0 && o->framing != MQ_FRAME_WHOLE)
 		mq_die(MQ_EXIT_USAGE,

@@ -18,7 +18,6 @@ struct options {
 	const char *at;	 /* --at as it was given */
 	int64_t wait_ms; /* for so long at most; -1: for ever */
 	int64_t tick;	 /* to set the queue's clock to; -1: no */
-	bool set;	 /* the queue's attributes are changed */
 	struct mq_attributes attributes; /* of the queue, if it is made */
 	bool durable;
 	struct attachments attachments;

@@ -58,7 +58,7 @@ publish_copy(struct clones *c, const struct mq_envelope *e, const char *id,
     enum mq_published *how)
 {
 	const struct mq_publishing special = {
-	    .when.said = true, .special = true, .limits = {-1, -1, -1, -1}};
+	    .when.said = true, .special = true, .limits = MQ_UNLIMITED};
 	struct mq_buf header = {0};
 	struct mq_post post = {0};
 	enum mq_call result;

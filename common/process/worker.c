@@ -57,16 +57,18 @@ mq_worker_prepare(struct mq_worker_setup *setup)
 void
 mq_worker_limits(struct mq_worker_setup *setup, int n)
 {
-	struct rlimit more, core;
+	struct rlimit now, more, core;
 
 	setup->no_core = getrlimit(RLIMIT_CORE, &core) == 0 &&
 	    core.rlim_cur != setup->core.rlim_cur;
-	if (getrlimit(RLIMIT_NOFILE, &setup->files) == -1 ||
-	    setup->files.rlim_cur >= (rlim_t)n)
+	if (getrlimit(RLIMIT_NOFILE, &now) == -1 || now.rlim_cur >= (rlim_t)n)
 		return;
-	more = setup->files;
+	more = now;
 	more.rlim_cur = (rlim_t)n < more.rlim_max ? (rlim_t)n : more.rlim_max;
-	setup->limited = setrlimit(RLIMIT_NOFILE, &more) == 0;
+	if (setrlimit(RLIMIT_NOFILE, &more) == -1 || setup->limited)
+		return;
+	setup->files = now;
+	setup->limited = true;
 }
 
 int

@@ -40,7 +40,7 @@ int mq_worker_prepare(struct mq_worker_setup *);
 /*
  * Raises the limit of descriptors of this process to n, as far as that is allowed.
  * Workers get the limit from before, and the limit of core dumps that was in force in
- * mq_worker_prepare().
+ * mq_worker_prepare().  Can be called again, for more.
  */
 void mq_worker_limits(struct mq_worker_setup *, int n);
 

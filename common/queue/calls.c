@@ -1,5 +1,7 @@
 #include "calls.h"
 
+#include <stdlib.h>
+
 #include "side.h"
 #include "base/exit.h"
 
@@ -27,6 +29,16 @@ mq_queue_known(struct mq_redis *r, const struct mq_layout *layout,
 }
 
 int
+mq_queue_make(struct mq_redis *r, const struct mq_layout *layout,
+    const char *queue, const struct mq_attributes *attributes, bool *made)
+{
+	struct mq_command c = mq_redis_command(r);
+
+	layout->open(&c, queue, attributes);
+	return call_for_answer(r, &c, made);
+}
+
+int
 mq_queue_open(struct mq_redis *r, const struct mq_layout *layout,
     const char *queue, const struct mq_attributes *attributes, bool *made)
 {
@@ -35,8 +47,47 @@ mq_queue_open(struct mq_redis *r, const struct mq_layout *layout,
 	layout->probe(&c, NULL, queue, true);
 	if (call_for_answer(r, &c, made) == -1)
 		return -1;
-	layout->open(&c, queue, attributes);
-	return call_for_answer(r, &c, made);
+	return mq_queue_make(r, layout, queue, attributes, made);
+}
+
+static void
+read_attribute(const redisReply *text, long *to)
+{
+	if (text->type == REDIS_REPLY_STRING)
+		*to = strtol(text->str, NULL, 10);
+}
+
+int
+mq_queue_attributes(struct mq_redis *r, const struct mq_layout *layout,
+    const char *queue, struct mq_attributes *out)
+{
+	struct mq_command c = mq_redis_command(r);
+	redisReply *reply;
+
+	*out = (struct mq_attributes)MQ_ATTRIBUTES_NONE;
+	mq_command_plain(&c, "HMGET");
+	layout->side->exists(&c, queue);
+	mq_command_words(&c, "vt delay maxsize");
+	reply = mq_call(r, &c, REDIS_REPLY_ARRAY);
+	if (reply == NULL)
+		return -1;
+	if (reply->elements == 3) {
+		read_attribute(reply->element[0], &out->vt_s);
+		read_attribute(reply->element[1], &out->delay_s);
+		read_attribute(reply->element[2], &out->maxsize);
+	}
+	freeReplyObject(reply);
+	return 0;
+}
+
+int
+mq_queue_set_attributes(struct mq_redis *r, const struct mq_layout *layout,
+    const char *queue, const struct mq_attributes *attributes)
+{
+	struct mq_command c = mq_redis_command(r);
+
+	layout->set_attributes(&c, queue, attributes);
+	return mq_call_done(r, &c);
 }
 
 int

@@ -13,10 +13,21 @@
 int mq_queue_known(struct mq_redis *, const struct mq_layout *,
     const char *queue, bool *known);
 
-/* Makes a queue known, with these attributes if it was not (*made).  A refusal to
- * put any message in comes before the queue is made. */
+/* Makes a queue known, with these attributes if it was not (*made). */
+int mq_queue_make(struct mq_redis *, const struct mq_layout *,
+    const char *queue, const struct mq_attributes *, bool *made);
+/* The same for whoever is to put messages in: a refusal of that comes before the queue
+ * is made. */
 int mq_queue_open(struct mq_redis *, const struct mq_layout *,
     const char *queue, const struct mq_attributes *, bool *made);
+
+/* The attributes of a queue, or of none MQ_ATTRIBUTE_NONE; only with
+ * MQ_HAS_ATTRIBUTES. */
+int mq_queue_attributes(struct mq_redis *, const struct mq_layout *,
+    const char *queue, struct mq_attributes *);
+/* Changes those attributes that are said; only with MQ_HAS_ATTRIBUTES. */
+int mq_queue_set_attributes(struct mq_redis *, const struct mq_layout *,
+    const char *queue, const struct mq_attributes *);
 
 /* Pauses a queue for ms milliseconds, or until it is resumed (-1). */
 int mq_queue_pause(

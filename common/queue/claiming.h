@@ -8,6 +8,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/rate.h"
+
 enum { MQ_CLAIM_BAD = -1, MQ_CLAIM_LOST = -2 };
 
 /* A message as it is kept: bytes. */
@@ -33,7 +35,9 @@ struct mq_claim {
 		MQ_CLAIM_CALLED, /* a key has changed, or it was woken */
 		MQ_CLAIM_LOOK	 /* the consumer on watch may be dead */
 	} why;
-	bool tracked; /* the server reports changes from now on */
+	bool tracked;	     /* the server reports changes from now on */
+	struct mq_rate rate; /* of claims, which all consumers of the queue
+			      * share; 0: no limit */
 };
 
 struct mq_claimed {

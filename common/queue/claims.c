@@ -117,7 +117,7 @@ take_transaction(const struct mq_asker *asker, redisReply *reply)
 static void
 send_transaction(struct mq_consumer *k, const struct mq_asker *asker)
 {
-	int most = k->session.rate_s > 0 ? 1 : k->claim.most, step;
+	int most = k->claim.how.rate.per_s > 0 ? 1 : k->claim.most, step;
 	struct mq_claim how = k->claim.how;
 	struct mq_command cmd = mq_async_command(k->async);
 

@@ -5,6 +5,7 @@
 
 #include "base/xalloc.h"
 #include "redis/reply.h"
+#include "settings.h"
 #include "side.h"
 
 void
@@ -142,6 +143,34 @@ mq_consumer_give_back(struct mq_consumer *k, int queue,
 
 	k->layout->give_back(&k->session, queue, newest, &cmd);
 	mq_consumer_ask(k, &cmd, take_number, (mq_callback *)fn, arg);
+}
+
+/* --- the settings of its queues ----------------------------------------------- */
+
+static void
+take_settings(const struct mq_asker *asker, redisReply *reply)
+{
+	mq_settings_fn *fn = (mq_settings_fn *)asker->fn;
+	struct mq_setting_texts texts = {{NULL}};
+	struct mq_answer buf;
+	const struct mq_answer *a =
+	    mq_answer_to(reply, REDIS_REPLY_ARRAY, &buf);
+
+	if (mq_answer_good(a))
+		mq_settings_read(reply, &texts);
+	fn(asker->arg, a, &texts);
+	mq_setting_texts_free(&texts);
+}
+
+void
+mq_consumer_settings(
+    struct mq_consumer *k, int queue, mq_settings_fn *fn, void *arg)
+{
+	struct mq_command c = mq_async_command(k->async);
+
+	mq_settings_ask(k->layout, k->session.queues[queue], &c);
+	c.tracked = k->session.wake != NULL;
+	mq_consumer_ask(k, &c, take_settings, (mq_callback *)fn, arg);
 }
 
 /* --- what else it says -------------------------------------------------------- */

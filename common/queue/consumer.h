@@ -14,6 +14,7 @@
 #include "queue.h"
 #include "redis/answer.h"
 #include "redis/async.h"
+#include "settings.h"
 
 struct mq_consumer {
 	/* The caller's. */
@@ -51,6 +52,8 @@ void mq_consumer_join(struct mq_consumer *, mq_number_fn *fn, void *arg);
 /* The rest of joining, when the lease is confirmed.  fn is called as often as the
  * returned number says; that may be 0. */
 int mq_consumer_enter(struct mq_consumer *, mq_answer_fn *fn, void *arg);
+/* Tells others anew how many messages can run, when the session's slots change. */
+void mq_consumer_tell_slots(struct mq_consumer *);
 /* The lease holds for n ms; 0: it was gone before, and is so for good. */
 void mq_consumer_renew(struct mq_consumer *, mq_number_fn *fn, void *arg);
 /* Gives back what is left in its hands, and ends its lease when that is
@@ -114,6 +117,16 @@ void mq_consumer_ack_oldest(struct mq_consumer *, int queue,
  * n is 0 when nothing is left. */
 void mq_consumer_give_back(struct mq_consumer *, int queue,
     const struct mq_newest *, mq_number_fn *fn, void *arg);
+
+/* --- the settings of its queues ----------------------------------------------- */
+
+/* Asks for those of a queue, and to hear by CLIENT TRACKING when they change:
+ * mq_settings_are_in() knows the key then.  A callback that keeps the texts empties the
+ * struct. */
+typedef void mq_settings_fn(
+    void *arg, const struct mq_answer *, struct mq_setting_texts *);
+void mq_consumer_settings(
+    struct mq_consumer *, int queue, mq_settings_fn *fn, void *arg);
 
 /* --- what else it says -------------------------------------------------------- */
 

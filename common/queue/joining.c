@@ -118,6 +118,16 @@ count_steps(struct mq_consumer *k)
 }
 
 /* The nodes of a cluster do not keep the order of the steps. */
+void
+mq_consumer_tell_slots(struct mq_consumer *k)
+{
+	struct mq_command cmd = mq_async_command(k->async);
+	int step;
+
+	for (step = 1; k->layout->join(&k->session, step, &cmd); step++)
+		mq_async_send(k->async, &cmd, NULL, NULL);
+}
+
 int
 mq_consumer_enter(struct mq_consumer *k, mq_answer_fn *fn, void *arg)
 {

@@ -139,6 +139,8 @@ mq_post_send(struct mq_publisher *p, struct mq_post *b, bool eval)
 {
 	struct mq_redis *r = p->redis;
 
+	if (p->limited)
+		mq_post_limit(p, b);
 	if (b->sent_ms == 0)
 		p->sent += b->count;
 	b->sent_ms = mq_clock_steady_ms();
@@ -190,6 +192,7 @@ judge_transaction(
 	if (exec->type == REDIS_REPLY_ARRAY && exec->elements == 2) {
 		p->marks &= exec->element[1]->type != REDIS_REPLY_ERROR ||
 		    exec->element[0]->type == REDIS_REPLY_ERROR;
+		p->limited |= mq_publisher_is_limit(exec->element[1]);
 		return take_out(&exec->element[0]);
 	}
 	if (r[PUBLISH]->type == REDIS_REPLY_INTEGER) {

@@ -66,6 +66,10 @@ int mq_post_send(struct mq_publisher *, struct mq_post *, bool eval);
 bool mq_post_trial(const struct mq_publisher *, struct mq_post *);
 void mq_post_no_trial(struct mq_post *);
 
+/* The queue has had a limit only since the batch was begun, or since that is known: a
+ * plain one goes out by the script, which looks at it. */
+void mq_post_limit(struct mq_publisher *, struct mq_post *);
+
 /*
  * Waits for what the server says of the oldest batch that was sent.  AGAIN: nothing
  * was done, as the server does not know the script, or must not mark the batch; it

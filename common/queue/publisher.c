@@ -122,7 +122,7 @@ may_be_direct(const struct mq_publisher *p, bool special)
 }
 
 /* One round: the rights, the connection's name, the time, whether the queue is known,
- * and whether it can be used. */
+ * whether it has a limit, and whether it can be used. */
 static int
 send_questions(struct mq_publisher *p, bool special, struct mq_command *probe)
 {
@@ -140,6 +140,11 @@ send_questions(struct mq_publisher *p, bool special, struct mq_command *probe)
 	if (rv == 0)
 		rv = mq_redis_append(p->redis, &c);
 	p->layout->known(&c, p->queue);
+	if (rv == 0)
+		rv = mq_redis_append(p->redis, &c);
+	mq_command_plain(&c, "HEXISTS");
+	p->layout->side->settings(&c, p->queue);
+	mq_command_str(&c, MQ_MAX_LENGTH);
 	if (rv == 0)
 		rv = mq_redis_append(p->redis, &c);
 	mq_command_free(&c);
@@ -169,7 +174,8 @@ probe_queue(
     struct mq_publisher *p, bool special, int64_t *clock_us, bool *known)
 {
 	struct mq_command probe = mq_redis_command(p->redis);
-	redisReply *name = NULL, *time = NULL, *there = NULL, *queue = NULL;
+	redisReply *name = NULL, *time = NULL, *there = NULL, *limit = NULL,
+		   *queue = NULL;
 	enum mq_call result = MQ_CALL_LOST;
 
 	if (send_questions(p, special, &probe) == 0 &&
@@ -177,6 +183,7 @@ probe_queue(
 	    (name = mq_redis_reply(p->redis)) != NULL &&
 	    (time = mq_redis_reply(p->redis)) != NULL &&
 	    (there = mq_redis_reply(p->redis)) != NULL &&
+	    (limit = mq_redis_reply(p->redis)) != NULL &&
 	    (queue = mq_redis_reply(p->redis)) != NULL) {
 		p->named = name->type != REDIS_REPLY_ERROR;
 		mq_publisher_read_clock(time, &p->clock_us);
@@ -184,13 +191,21 @@ probe_queue(
 			*clock_us = p->clock_us;
 		*known =
 		    there->type == REDIS_REPLY_INTEGER && there->integer != 0;
+		p->limited = mq_publisher_is_limit(limit);
 		result = check_probe(p, &probe, special, queue);
 	}
 	freeReplyObject(name);
 	freeReplyObject(time);
 	freeReplyObject(there);
+	freeReplyObject(limit);
 	mq_command_free(&probe);
 	return result;
+}
+
+bool
+mq_publisher_is_limit(const redisReply *reply)
+{
+	return reply->type == REDIS_REPLY_INTEGER && reply->integer == 1;
 }
 
 enum mq_call
@@ -221,15 +236,6 @@ mq_publisher_tick(struct mq_publisher *p, int64_t tick, long long *now)
 	return call_number(p, &c, now);
 }
 
-enum mq_call
-mq_publisher_set(struct mq_publisher *p, bool *exists)
-{
-	struct mq_command c = mq_redis_command(p->redis);
-
-	p->layout->set_attributes(&c, p->queue, p->attributes);
-	return call_bool(p, &c, exists);
-}
-
 void
 mq_publisher_complete(const struct mq_publisher *p, struct mq_publishing *how)
 {
@@ -240,6 +246,10 @@ mq_publisher_complete(const struct mq_publisher *p, struct mq_publishing *how)
 	else if (now_us <= p->last_us)
 		now_us = p->last_us + 1;
 	how->now_us = now_us;
+	/* Only the script counts those that are there. */
+	if (p->limited && !how->special)
+		how->special = how->alike = true;
+	how->ordered &= !p->limited;
 	/* What may be due already has to be asked for, and no clock is exact. */
 	how->direct = p->named && p->direct &&
 	    (how->when.kind != MQ_WHEN_AT ||
@@ -255,7 +265,8 @@ bool
 mq_publisher_alone(
     const struct mq_publisher *p, const struct mq_publishing *how)
 {
-	bool limited = how->limits.ready >= 0 || how->limits.delayed >= 0;
+	bool limited =
+	    p->limited || how->limits.ready >= 0 || how->limits.delayed >= 0;
 	struct mq_publishing whole = *how;
 
 	mq_publisher_complete(p, &whole);

@@ -27,8 +27,9 @@ struct mq_publisher {
 	bool marks;		/* batches are marked, */
 	bool marked;		/* and one was */
 	bool known;		/* the server knows the script that publishes */
-	bool whole;		/* the server had all of them when we resumed */
-	bool loose; /* a former connection may be alive, and deliver */
+	bool limited; /* the settings of the queue have a max-length */
+	bool whole;   /* the server had all of them when we resumed */
+	bool loose;   /* a former connection may be alive, and deliver */
 	struct mq_command behind; /* the command that goes behind a batch */
 	unsigned long batches;	  /* begun so far */
 	long long sent;		  /* messages in those that were sent, */
@@ -57,12 +58,12 @@ enum mq_call mq_publisher_open(struct mq_publisher *, bool special, bool make,
 /* *clock_us from the reply to TIME; unchanged if that is an error. */
 void mq_publisher_read_clock(const redisReply *, int64_t *clock_us);
 
-/* As layout->tick() and set_attributes(): *now is the tick after it; *exists is
- * false if there is no such queue. */
+/* As layout->tick(): *now is the tick after it. */
 enum mq_call mq_publisher_tick(
     struct mq_publisher *, int64_t tick, long long *now);
-enum mq_call mq_publisher_set(struct mq_publisher *, bool *exists);
 
+/* Whether the server says that the queue has a max-length. */
+bool mq_publisher_is_limit(const redisReply *);
 /* Adds what the publisher knows of the server to how the next message goes out. */
 void mq_publisher_complete(const struct mq_publisher *, struct mq_publishing *);
 /* Whether such a batch must be answered before any other one goes out. */

@@ -4,6 +4,7 @@
 #ifndef MQ_PUBLISHING_H
 #define MQ_PUBLISHING_H
 
+#include <limits.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -25,11 +26,17 @@ struct mq_when {
 /*
  * How many messages may be there for another one to be accepted, -1 any number:
  * claimable ones, and those that are delayed for whatever reason; and the same
- * for a message with a priority above 0.
+ * for a message with a priority above 0.  Without the first, as the settings of the
+ * queue say.
  */
 struct mq_limits {
 	long ready, ready_high, delayed, delayed_high;
 };
+/* Not even by the settings of the queue: of messages that are there already. */
+#define MQ_UNLIMITED                                                           \
+	{                                                                      \
+		LONG_MAX, LONG_MAX, -1, -1                                     \
+	}
 
 /* One of the batches of a publisher that may have to ask whether the server has
  * done it; see mark.h. */

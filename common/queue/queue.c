@@ -149,11 +149,11 @@ mq_layout_add_claim(struct mq_command *c, const struct mq_session *s,
 
 	mq_command_int(c, claim->max);
 	mq_command_int(c, (long long)claim->bytes);
-	if (s->rate_s <= 0) {
+	if (claim->rate.per_s <= 0) {
 		mq_command_words(c, " "); /* two empty ones */
 	} else {
-		mq_command_fmt(c, "%.6f", s->rate_s);
-		mq_command_int(c, s->burst);
+		mq_command_fmt(c, "%.6f", claim->rate.per_s);
+		mq_command_int(c, claim->rate.burst);
 	}
 	mq_command_str(c, queue);
 	mq_command_str(c, s->wake != NULL ? s->wake : "");

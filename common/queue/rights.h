@@ -23,7 +23,8 @@ enum {
 	/* Besides the tools: only there, or only elsewhere. */
 	MQ_ON_CLUSTER = 1 << 10,
 	MQ_OFF_CLUSTER = 1 << 11,
-	MQ_ATTACHES = 1 << 12 /* files to what it publishes */
+	MQ_ATTACHES = 1 << 12, /* files to what it publishes */
+	MQ_SETS = 1 << 13
 };
 
 /*

@@ -15,19 +15,18 @@ struct mq_session {
 	const char *const *queues;
 	int queue_count;
 	const char *push;   /* where messages may be pushed to; NULL: nowhere */
-	const char *notify; /* what hears of each end; NULL: nothing */
+	const char *notify; /* what hears of each end; NULL: what the settings
+			     * of a queue say */
 	const char
 	    *wake;    /* its name in the channel that wakes it; NULL: it does
 			   * not wait, or cannot be woken */
 	bool make;    /* make the queues that do not exist */
 	int slots;    /* how many messages can run at once */
-	int attempts; /* how many runs a message may have here */
+	int attempts; /* how many runs a message may have here; -1: what the
+		       * settings of a queue say */
 	int64_t lease_ms; /* handed out by receipt: how long a renewal holds;
 			   * 0: as the layout thinks */
-	double rate_s; /* claims a second that all consumers of a queue with a
-			* rate share; 0: no limit */
-	long burst;    /* and how many at once after a rest, at least 1 */
-	bool apart;    /* large messages are left to claim_large() */
+	bool apart;	  /* large messages are left to claim_large() */
 };
 
 #endif

@@ -1,6 +1,6 @@
 /*
  * The data that all layouts keep beside a queue in the same way: its pause, its
- * counters, the marks of its publishers, and the runs of its consumers.  A layout
+ * settings, its counters, the marks of its publishers, and the runs of its consumers.  A layout
  * only names these keys.
  */
 #ifndef MQ_SIDE_H
@@ -12,6 +12,7 @@
 struct mq_side {
 	void (*paused)(struct mq_command *, const char *queue);
 	void (*counters)(struct mq_command *, const char *queue);
+	void (*settings)(struct mq_command *, const char *queue);
 	/* A key without which nothing is counted, as the queue does not exist;
 	 * NULL: queues without any key do. */
 	void (*exists)(struct mq_command *, const char *queue);
@@ -26,6 +27,9 @@ struct mq_side {
 	void (*heartbeat)(
 	    struct mq_command *, const char *connection, const char *queue);
 };
+
+/* The setting that the server itself holds publishers to: "N", or "N:HIGH". */
+#define MQ_MAX_LENGTH "max-length"
 
 /* How long what runs is kept unless it is renewed, in seconds: as long as a lease. */
 #define MQ_SIDE_RUNNING_S 60

@@ -1,5 +1,6 @@
 /*
- * The first batch of a publisher that has asked nothing; see post.h.
+ * Batches that go out by another command than the one that was begun: the first one of
+ * a publisher that has asked nothing, and those to a queue that has a limit.
  */
 #include "publisher.h"
 
@@ -27,4 +28,27 @@ mq_post_no_trial(struct mq_post *b)
 	b->command = b->plain;
 	b->plain = (struct mq_command){0};
 	b->whole = false;
+}
+
+/* Whether a plain command puts the messages among those that are ready. */
+static bool
+is_plain(const struct mq_post *b)
+{
+	return !b->whole && !b->how.special && b->large == 0 &&
+	    b->how.when.kind == MQ_WHEN_NOW;
+}
+
+void
+mq_post_limit(struct mq_publisher *p, struct mq_post *b)
+{
+	struct mq_command plain = b->command;
+
+	if (!is_plain(b))
+		return;
+	b->command = (struct mq_command){.cluster = plain.cluster};
+	mq_publisher_complete(p, &b->how);
+	p->layout->publish(&b->command, p->queue, &b->how);
+	mq_command_tail(&b->command, &plain, b->start, b->count);
+	mq_command_free(&plain);
+	b->whole = true;
 }

@@ -86,7 +86,7 @@ def publish_attributes(r):
 @scenario(layouts=["rsmq"])
 def publish_rsmq(r):
     r.mq("publish", "--vt", "10s", "--maxsize", "2000", "q", "x")
-    r.mq("publish", "--set", "vt=20,delay=1,maxsize=-1", "q")
+    r.mq("set", "q", "vt=20", "delay=1", "maxsize=-1", "attempts=3")
     r.mq("publish", "--realtime", "q", "x")
 
 

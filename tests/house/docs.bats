@@ -6,7 +6,7 @@
 
 load ../helpers/common
 
-tools="mq-publish mq-consume mq-lease mq-stats mq-return mq-purge mq-pause mq-clean"
+tools="mq-publish mq-consume mq-lease mq-stats mq-return mq-purge mq-pause mq-set mq-clean"
 
 setup_file() {
 	server_start

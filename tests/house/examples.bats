@@ -565,7 +565,7 @@ mq_publish() {
 		assert_line --regexp '^(\{rsmq\}:)?mails +1 +0 '
 		assert_line --regexp '^vt 300 s'
 		;;
-	'mq-publish -L rsmq --set vt=1m mails')
+	'mq-set -L rsmq mails vt=1m')
 		ends 0
 		assert_equal "$(redis hget rsmq:mails:Q vt || true)" 60
 		;;
@@ -876,6 +876,33 @@ dead() {
 
 @test "examples: mq-clean(1)" {
 	page mq-clean.1 mq_clean 4
+}
+
+mq_set() {
+	case $command in
+	'mq-set --create mails '* | 'mq-set mails slots=4') ends 0 ;;
+	'mq-set mails max-length=100000') ends 0 ;;
+	'mq-set mails')
+		ends 0
+		assert_output "attempts=5
+backoff=10s..1h
+rate=20/s
+max-length=100000"
+		;;
+	'mq-set --create news $(mq-set mails)')
+		ends 0
+		assert_equal "$(mq-set news)" "$(mq-set mails)"
+		;;
+	'mq-set mails attempts= '*)
+		ends 0
+		assert_equal "$(mq-set mails)" ""
+		;;
+	*) unknown ;;
+	esac
+}
+
+@test "examples: mq-set(1)" {
+	page mq-set.1 mq_set 6
 }
 
 mq_pause() {

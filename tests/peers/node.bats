@@ -323,7 +323,7 @@ END
 	run_node 0 popMessage qname=node
 	run_mq 0 mq-consume -n1 --at-most-once ours
 	run_node 0 setQueueAttributes qname=node delay=3 maxsize=2048
-	run_mq 0 mq-publish --set delay=3,maxsize=2048 ours
+	run_mq 0 mq-set ours delay=3 maxsize=2048
 	want='{"vt":60,"delay":3,"maxsize":2048,"totalrecv":3,"totalsent":5,"msgs":3,"hiddenmsgs":2}'
 	# A visible one counts as hidden in the second in which it came.
 	eventually 5 attributes_are node "$want"
@@ -372,15 +372,15 @@ print(q["ready"], q["delayed"], q["unacked"], q["rejected"],
 @test "attributes are changed as node changes them" {
 	run_node 0 createQueue qname=q
 	redis hset rsmq:q:Q modified 1 >/dev/null
-	run_mq 0 mq-publish --set vt=1234,delay=7,maxsize=2000 q
+	run_mq 0 mq-set q vt=1234 delay=7 maxsize=2000
 	assert_equal "$(attributes q)" \
 		'{"vt":1234,"delay":7,"maxsize":2000,"totalrecv":0,"totalsent":0,"msgs":0,"hiddenmsgs":0}'
 	(($(redis hget rsmq:q:Q modified) > 1700000000))
-	run_mq 0 mq-publish --set maxsize=-1 q
+	run_mq 0 mq-set q maxsize=-1
 	run_node 0 getQueueAttributes.maxsize qname=q
 	assert_output -1
-	run_mq 1 mq-publish --set vt=1 none
-	assert_equal "$stderr" "mq-publish: none: no such queue"
+	run_mq 1 mq-set none vt=1
+	assert_equal "$stderr" "mq-set: none: no such queue"
 	assert_equal "$(redis exists rsmq:none:Q)" 0
 }
 
@@ -388,13 +388,12 @@ print(q["ready"], q["delayed"], q["unacked"], q["rejected"],
 	for wrong in vt=-1 vt=10000000 vt=x vt= vt=1.5 delay=-1 delay=10000000 \
 		maxsize=1023 maxsize=65537 maxsize=0 maxsize=-2 maxsize=x \
 		colour=red '' vt; do
-		run_mq 64 mq-publish --set "$wrong" q
+		run_mq 64 mq-set q "$wrong"
 	done
 	run_mq 64 mq-publish --vt 10000000 q a
 	run_mq 64 mq-publish --maxsize 1023 q a
-	run_mq 64 mq-publish --set vt=1 q a
 	assert_equal "$(redis dbsize)" 0
-	run_mq 1 mq-publish --set vt=9999999,delay=0,maxsize=1024 q
+	run_mq 1 mq-set q vt=9999999 delay=0 maxsize=1024
 }
 
 @test "names that node would refuse are refused, and QUEUES" {
@@ -669,12 +668,14 @@ print(s + "A" * 22)')
 	run_mq 65 mq-publish --jsonl q <<<'{"payload":"a","headers":{"Mq-Key":["x"]}}'
 	[[ $stderr == *"record 1: the layout rsmq knows no Mq-Key"* ]]
 	run_mq 65 mq-publish --jsonl q <<<'{"payload":"a","headers":{"Mq-Priority":["-1"]}}'
-	for option in '--vt 1' '--maxsize 1024' '--set vt=1' --realtime; do
+	for option in '--vt 1' '--maxsize 1024' --realtime; do
 		# shellcheck disable=SC2086 # several words
 		run_mq 64 mq-publish -L rmq $option q
 		[[ $stderr == *": the layout rmq has no "* ]]
 	done
 	run_mq 64 mq-publish -L rmq --raw -i q a
+	run_mq 64 mq-set -L rmq q vt=1
+	[[ $stderr == *": the layout rmq has no "* ]]
 }
 
 @test "the verb resend tick is a retry, as there are no ticks" {

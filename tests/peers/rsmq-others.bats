@@ -341,7 +341,7 @@ sha() {
 	assert_output $'retried\nlater-high\nready\nlater-low'
 	assert_equal "$(redis --raw keys 'rsmq:q*' | sort | paste -sd' ')" 'rsmq:q:Q rsmq:q:Xcounters'
 	# A queue's own delay is one, too; for node, by the cleaner.
-	run_mq 0 mq-publish --set delay=1 q
+	run_mq 0 mq-set q delay=1
 	run_mq 0 mq-publish q low
 	run_mq 0 mq-publish -p 1 q high
 	both_due() { [ "$(redis zcount rsmq:q -inf "$(now_ms)")" = 2 ]; }
@@ -382,7 +382,7 @@ sha() {
 	run_mq 0 mq-return --to bigger big
 	assert_equal "$(redis hget rsmq:bigger:Q maxsize)" -1
 	# It was in this one before.
-	run_mq 0 mq-publish --set maxsize=1024 q
+	run_mq 0 mq-set q maxsize=1024
 	run_mq 0 mq-return q
 	assert_output '1 message returned'
 }

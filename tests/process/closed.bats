@@ -112,7 +112,7 @@ mode() {
 			refuses $fds
 		done
 	else
-		mode - 0 "2 1 1 1" mq-publish --set vt=1m q
+		mode - 0 "2 1 1 1" mq-set q vt=1m
 	fi
 }
 
@@ -208,6 +208,8 @@ mode() {
 	mode o 0 "2 1 1 1" mq-clean -q --json
 	mode - 0 "2 1 1 1" mq-clean -q
 	mode - 0 "2 1 1 1" mq-pause q
+	mode - 0 "2 1 1 1" mq-set q slots=2
+	mode o 0 "2 1 1 1" mq-set q
 	mode - 1 "2 1 1 1" mq-pause --resume q
 	for tool in mq-return mq-purge mq-pause mq-clean; do
 		mode o 0 "2 1 1 1" "$tool" --help

@@ -416,7 +416,6 @@ mq-publish: 1 message accepted, on 1 replica$'
 @test "durable: not where nothing is published" {
 	server_start --appendonly yes --appendfsync always
 	run_mq 64 mq-publish --durable --tick 3 q
-	run_mq 64 mq-publish -L rsmq --durable --set vt=5s q
 }
 
 @test "durable: with --wait, the end of a message that is safe" {

@@ -175,7 +175,7 @@ unacked_are() {
 		run_mq 0 mq-publish -d 1h q <"$T/large"
 		run_mq 1 mq-publish -k a -d 1h q <"$T/large"
 	else
-		run_mq 0 mq-publish --set vt=40 q
+		run_mq 0 mq-publish --vt 40 q 0
 		run_mq 0 mq-publish --realtime -H 'A: b' q 1
 	fi
 	nothing_refused
@@ -225,6 +225,13 @@ unacked_are() {
 	run_mq 0 mq-pause q
 	run_mq 0 mq-pause --for 1m q
 	run_mq 0 mq-pause --resume q
+}
+
+@test "acl: mq-set" {
+	may mq-set q
+	run_mq 0 mq-set -q --create q attempts=3 max-length=9
+	run_mq 0 mq-set q attempts=
+	run_mq 0 mq-set q
 	nothing_refused
 	all_needed "$(there)"
 }

@@ -7,6 +7,7 @@
 
 #include "base/say.h"
 #include "mq-consume/inbox/inbox.h"
+#include "mq-consume/rules.h"
 #include "record.h"
 
 struct fixture {
@@ -229,10 +230,12 @@ fixture_init(struct fixture *f)
 {
 	*f = (struct fixture){.opt = {.queues = queue_names,
 				  .queue_count = (int)COUNT(queue_names),
-				  .attempts = 5,
+				  .given = MQ_SETTINGS_NONE,
 				  .batch_wait_ms = -1},
 	    .layout = {.has = MQ_HAS_CLAIMS, .key_queue = key_queue},
 	    .room = 10};
+	f->opt.given.attempts = 5;
+	rules_init(&f->opt);
 	f->loop = ev_loop_new(EVFLAG_AUTO);
 	f->server.layout = f->opt.layout = &f->layout;
 	f->server.session.wake = "me";
@@ -246,6 +249,7 @@ static inline void
 fixture_free(struct fixture *f)
 {
 	inbox_free(&f->inbox);
+	rules_free(&f->opt);
 	ev_loop_destroy(f->loop);
 	mq_say_to(NULL);
 	fclose(f->say);

@@ -266,6 +266,7 @@ house_setup(void **state)
 	struct fixture *f = &h->f;
 
 	fixture_init(f);
+	h->results.opt = &f->opt;
 	counters_init(&h->counters, &f->opt, &f->server, "server");
 	outbox_init(&h->outbox, f->loop, &f->opt, &f->server, &f->ids,
 	    &f->inbox, &h->counters, &h->results, false, &events, h);

@@ -467,9 +467,8 @@ too_long_to_be_pushed(void **state)
 {
 	struct house *h = *state;
 
-	h->f.opt.push = "b";
 	run(h, "a1");
-	h->f.opt.push = "b";
+	find(&h->f, "a1")->to = mq_xstrdup("b");
 	settle(h, "a1", MQ_OUTCOME_PUSH);
 	answer(MQ_SETTLED_TOO_LONG);
 	assert_string_equal(recorded(), "push:a1 too-long:a1");

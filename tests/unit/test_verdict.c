@@ -2,6 +2,7 @@
 
 #include <sys/wait.h>
 
+#include "mq-consume/rules.h"
 #include "record.h"
 
 #define EXIT(n)	    W_EXITCODE(n, 0)
@@ -99,7 +100,7 @@ a_wanted_result_is_written(void **state)
 	struct house *h = *state;
 	struct message *m = run(h, 0);
 
-	h->results.keep_ms = 1000;
+	h->opt.rules->now.keep_ms = 1000;
 	h->opt.verbose = true;
 	assert_outcome(h, DONE, EXIT(0), "fine", ACK);
 	assert_string_equal(news_of(m), "done: fine");
@@ -121,7 +122,7 @@ err_is_rejected_or_tried_again(void **state)
 	    history_has(m, "\"status\": 3") || history_has(m, "\"status\":3"));
 	assert_string_equal(header_of(m, MQ_HEADER_DUE), "");
 	run(h, 0);
-	h->opt.retry_err = true;
+	h->opt.rules->now.retry_err = 1;
 	assert_outcome(h, ERR, EXIT(1), "", AGAIN);
 }
 
@@ -207,7 +208,7 @@ the_backoff_is_within_its_bounds(void **state)
 	struct house *h = *state;
 	size_t i, n;
 
-	h->opt.attempts = 2000000;
+	h->opt.rules->now.attempts = 2000000;
 	for (i = 0; i < COUNT(cases); i++)
 		for (n = 0; n < 50; n++) {
 			run(h, cases[i].attempts);
@@ -257,7 +258,7 @@ push_begins_the_attempts_anew(void **state)
 	struct house *h = *state;
 	struct message *m = run(h, 2);
 
-	h->opt.push = "next";
+	h->opt.rules->now.push = "next";
 	mq_envelope_set(&m->envelope, MQ_HEADER_KEY, "k");
 	assert_outcome(h, PUSH, EXIT(0), "", PUSH);
 	assert_string_equal(header_of(m, MQ_HEADER_ATTEMPT), "");
@@ -270,7 +271,7 @@ a_first_push_leaves_the_bytes_alone(void **state)
 	struct house *h = *state;
 	struct message *m = run(h, 0);
 
-	h->opt.push = "next";
+	h->opt.rules->now.push = "next";
 	assert_outcome(h, PUSH, EXIT(0), "", PUSH);
 	assert_int_equal(m->header.len, 0);
 }
@@ -291,7 +292,7 @@ too_long_to_be_pushed_is_rejected(void **state)
 	struct house *h = *state;
 	struct message *m = run(h, 2);
 
-	h->opt.push = "next";
+	h->opt.rules->now.push = "next";
 	judge(h, MQ_VERDICT_PUSH, EXIT(0), "");
 	assert_int_equal(verdict_too_long(&h->rules, m), MQ_OUTCOME_REJECT);
 	assert_string_equal(
@@ -346,8 +347,12 @@ setup(void **state)
 {
 	struct house *h = mq_xcalloc(1, sizeof(*h));
 
-	h->opt = (struct options){
-	    .attempts = 5, .backoff_min_ms = 1000, .backoff_max_ms = 10000};
+	h->opt = (struct options){.queue_count = 1, .given = MQ_SETTINGS_NONE};
+	h->opt.given.attempts = 5;
+	h->opt.given.backoff_min_ms = 1000;
+	h->opt.given.backoff_max_ms = 10000;
+	rules_init(&h->opt);
+	h->results.opt = &h->opt;
 	h->rules = (struct verdict_rules){
 	    .opt = &h->opt, .results = &h->results, .ticks = true};
 	*state = h;
@@ -363,6 +368,8 @@ teardown(void **state)
 	mq_buf_free(&h->m.header);
 	mq_buf_free(&h->m.result);
 	mq_buf_free(&h->m.news);
+	free(h->m.to);
+	rules_free(&h->opt);
 	free(h);
 	return 0;
 }

@@ -49,7 +49,7 @@ make_copy(struct copy *copy, const struct copy_origin *from,
 
 	/* The special publishing registers the queue and counts the copy. */
 	copy->how = (struct mq_publishing){
-	    .when.said = true, .special = true, .limits = {-1, -1, -1, -1}};
+	    .when.said = true, .special = true, .limits = MQ_UNLIMITED};
 	if (what->due_s > 0) {
 		copy->how.when.kind = MQ_WHEN_IN;
 		copy->how.when.ms = what->due_s * 1000;

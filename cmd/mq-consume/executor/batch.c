@@ -15,7 +15,7 @@ static long
 batch_room(const void *work, int queue)
 {
 	const struct slots *ss = work;
-	long free = slots_idle(ss);
+	long free = slots_idle_for(ss, queue);
 	int held =
 	    free > 0 ? inbox_held_of(ss->inbox, queue) : inbox_held(ss->inbox);
 	/* Messages that gather are held for long anyway. */
@@ -31,7 +31,7 @@ batch_wants_few(const void *work, int queue)
 	const struct slots *ss = work;
 
 	return ss->batch > inbox_held_of(ss->inbox, queue) &&
-	    slots_idle(ss) > 0;
+	    slots_idle_for(ss, queue) > 0;
 }
 
 /* Whether no messages come that could fill a batch. */
@@ -175,4 +175,5 @@ const struct executor_table executor_batch = {
     .describe = slots_describe,
     .kill = slots_kill,
     .tick = batch_tick,
+    .resize = slots_resize,
 };

@@ -37,6 +37,13 @@ executor_start(const struct executor *e)
 }
 
 void
+executor_resize(const struct executor *e)
+{
+	if (e->table->resize != NULL)
+		e->table->resize(e->work);
+}
+
+void
 executor_take_back(const struct executor *e, int queue)
 {
 	if (e->table->take_back != NULL)

@@ -30,6 +30,7 @@ struct executor_table {
 	long (*room)(const void *work, int queue);
 	bool (*wants_few)(const void *work, int queue); /* NULL: no */
 	void (*start)(void *work);
+	void (*resize)(void *work);			   /* NULL */
 	void (*take_back)(void *work, int queue);	   /* NULL */
 	void (*take_back_all)(void *work, bool now);	   /* NULL */
 	bool (*take_away)(void *work, struct message *);   /* NULL: false */
@@ -61,6 +62,8 @@ int executor_batch_size(const struct options *);
 long executor_room(const struct executor *, int queue);
 /* Whether a claim of fewer messages than are held is worth a round. */
 bool executor_wants_few(const struct executor *, int queue);
+/* The rules of a queue have changed. */
+void executor_resize(const struct executor *);
 /* Starts as many messages of the inbox as it can. */
 void executor_start(const struct executor *);
 /* Returns unbegun messages of a paused queue to the inbox; or of all queues, and

@@ -10,8 +10,10 @@ fork_room(const void *work, int queue)
 {
 	const struct slots *ss = work;
 
-	(void)queue;
-	return slots_idle(ss) - inbox_held(ss->inbox) + slots_ahead(ss);
+	long all = slots_idle(ss) - inbox_held(ss->inbox) + slots_ahead(ss);
+	long own = slots_idle_for(ss, queue) - inbox_held_of(ss->inbox, queue);
+
+	return ss->uneven && own < all ? own : all;
 }
 
 /* Starts the run of a message, or rejects the message. */
@@ -71,4 +73,5 @@ const struct executor_table executor_fork = {
     .describe = slots_describe,
     .kill = slots_kill,
     .tick = fork_tick,
+    .resize = slots_resize,
 };

@@ -1,3 +1,4 @@
+#include "mq-consume/rules.h"
 #include "run.h"
 
 #include <errno.h>
@@ -178,6 +179,7 @@ on_answered(void *arg)
 	struct slots *ss = s->slots;
 
 	ss->busy--;
+	slots_count(ss, s->queue, -1);
 	ss->last_end = mq_clock_steady_s();
 	/* The check of the lease may mark messages as lost. */
 	ss->events->judging(ss->arg);
@@ -224,15 +226,15 @@ static void
 watch_run(struct slot *s)
 {
 	struct slots *ss = s->slots;
+	int64_t timeout_ms = rules_of(ss->opt, s->queue)->timeout_ms;
 
 	ev_io_init(&s->verbs_io, on_verbs, s->verbs_fd, EV_READ);
-	ev_timer_init(
-	    &s->timer, on_timeout, (double)ss->opt->timeout_ms / 1000, 0);
+	ev_timer_init(&s->timer, on_timeout, (double)timeout_ms / 1000, 0);
 	ev_timer_init(&s->patience, on_patience, LISTEN_AFTER, 0);
 	s->verbs_io.data = s->timer.data = s->patience.data = s;
 	mq_child_watch(ss->children, &s->child, s->pid, on_ended, s);
 	ev_timer_start(ss->loop, &s->patience);
-	if (ss->opt->timeout_ms > 0)
+	if (timeout_ms > 0)
 		ev_timer_start(ss->loop, &s->timer);
 }
 
@@ -256,19 +258,22 @@ run_begin(struct slot *s, const char *input, size_t n)
 		return;
 	}
 	ss->busy++;
+	s->queue = slot_message(s)->queue;
+	slots_count(ss, s->queue, 1);
 	watch_run(s);
+}
+
+static void
+make_slot(struct slot *s)
+{
+	static const struct request_events events = {
+	    .answered = on_answered, .room = on_room};
+
+	requests_init(&s->requests, s->slots->duplicates, &events, s);
 }
 
 void
 run_init(void *slots)
 {
-	struct slots *ss = slots;
-	static const struct request_events events = {
-	    .answered = on_answered, .room = on_room};
-	int i;
-
-	slots_init(ss);
-	for (i = 0; i < ss->opt->slots; i++)
-		requests_init(
-		    &ss->all[i].requests, ss->duplicates, &events, &ss->all[i]);
+	slots_init(slots, make_slot);
 }

@@ -7,7 +7,7 @@
 
 #include "base/clock.h"
 #include "base/xalloc.h"
-#include "queue/running.h"
+#include "mq-consume/rules.h"
 
 /* Without --prefetch: as many messages as the slots finish in this time. */
 #define AHEAD_S	  0.1
@@ -16,10 +16,6 @@
 #define AHEAD_MESSAGES 1000
 /* Messages claimed ahead are given back if no slot becomes free for this time. */
 #define STALE_S 1.0
-/* A bit less than a tick, so that a run is shown with the second one. */
-#define LONG_S 0.9
-/* Bytes of the last text of a command. */
-#define TEXT_MAX 1024
 
 /* --- hands ------------------------------------------------------------------ */
 
@@ -115,7 +111,7 @@ slot_ask_duplicate(void *arg, int which, const char *text)
 struct slot *
 slots_free_one(const struct slots *ss)
 {
-	return TAILQ_FIRST(&ss->free);
+	return slots_idle(ss) > 0 ? TAILQ_FIRST(&ss->free) : NULL;
 }
 
 bool
@@ -130,7 +126,16 @@ slots_may_start(const struct slots *ss)
 long
 slots_idle(const struct slots *ss)
 {
-	return ss->opt->slots - ss->busy - ss->resting;
+	return ss->limit - ss->busy - ss->resting;
+}
+
+long
+slots_idle_for(const struct slots *ss, int queue)
+{
+	long all = slots_idle(ss);
+	long own = rules_of(ss->opt, queue)->slots - ss->runs[queue];
+
+	return ss->uneven && own < all ? own : all;
 }
 
 int
@@ -143,9 +148,9 @@ slots_ahead(const struct slots *ss)
 		return 0;
 	if (ss->opt->prefetch >= 0)
 		return ss->opt->prefetch;
-	if (ss->run_s == 0 || ss->opt->rate_shared.per_s > 0)
+	if (ss->run_s == 0 || rules_share_rate(ss->opt))
 		return 0;
-	runs = ss->opt->slots * AHEAD_S / ss->run_s;
+	runs = ss->limit * AHEAD_S / ss->run_s;
 	most = batch > AHEAD_MESSAGES ? 1 : AHEAD_MESSAGES / batch;
 	if (most > AHEAD_MAX)
 		most = AHEAD_MAX;
@@ -242,7 +247,7 @@ slots_all_rest(const void *slots)
 {
 	const struct slots *ss = slots;
 
-	return ss->resting == ss->opt->slots;
+	return ss->resting >= ss->limit;
 }
 
 void
@@ -252,7 +257,7 @@ slots_kill(void *slots, int sig)
 	struct slot *s;
 	int i;
 
-	for (i = 0; i < ss->opt->slots; i++) {
+	for (i = 0; i < ss->made; i++) {
 		s = &ss->all[i];
 		requests_hurry(&s->requests);
 		if (s->pid == 0)
@@ -273,75 +278,7 @@ slots_take_away(void *slots, struct message *m)
 	return true;
 }
 
-/* --- long runs -------------------------------------------------------------- */
-
-static bool
-runs_long(const struct slot *s, double now)
-{
-	const struct message *m = slot_message(s);
-
-	return m != NULL && !m->lost && now - s->started >= LONG_S;
-}
-
-/* The start in unix time, which other machines know. */
-static int64_t
-unix_start_ms(struct slot *s, double now)
-{
-	if (s->started_ms == 0)
-		s->started_ms = mq_clock_unix_us() / 1000 -
-		    (int64_t)((now - s->started) * 1000);
-	return s->started_ms;
-}
-
-/* The beginning of a text, cut between two characters. */
-static char *
-copy_text(const char *text)
-{
-	size_t n = strnlen(text, TEXT_MAX + 1);
-
-	if (n > TEXT_MAX)
-		for (n = TEXT_MAX; n > 0 && (text[n] & 0xc0) == 0x80;)
-			n--;
-	return mq_xstrndup(text, n);
-}
-
-/* The strings but text are borrowed. */
-static struct mq_run
-describe_run(struct slot *s, double now)
-{
-	struct message *m = slot_message(s);
-
-	return (struct mq_run){.queue = (char *)(uintptr_t)m->queue_name,
-	    .id = m->id,
-	    .script = (char *)(uintptr_t)process_command(s->slots->process),
-	    .text = copy_text(mq_verbs_text(&s->verbs)),
-	    .attempt = m->attempts + 1,
-	    .pid = s->pid,
-	    .started_ms = unix_start_ms(s, now)};
-}
-
-void
-slots_describe(const void *slots, struct mq_buf *out)
-{
-	const struct slots *ss = slots;
-	double now = mq_clock_s(CLOCK_MONOTONIC);
-	struct mq_run *runs = NULL;
-	int i, n = 0;
-
-	for (i = 0; i < ss->opt->slots; i++) {
-		if (!runs_long(&ss->all[i], now))
-			continue;
-		if (runs == NULL)
-			runs =
-			    mq_xcalloc((size_t)ss->opt->slots, sizeof(*runs));
-		runs[n++] = describe_run(&ss->all[i], now);
-	}
-	if (n > 0)
-		mq_runs_write(runs, n, out);
-	while (n > 0)
-		free(runs[--n].text);
-	free(runs);
-}
+/* --- beginning and end ------------------------------------------------------ */
 
 static void
 on_flow(void *arg)
@@ -351,30 +288,73 @@ on_flow(void *arg)
 	ss->events->wake(ss->arg);
 }
 
-/* --- beginning and end ------------------------------------------------------ */
-
-void
-slots_init(struct slots *ss)
+/* The first ones are listed last, to be taken first. */
+static void
+make_slots(struct slots *ss, int n)
 {
 	struct slot *s;
 	int i;
 
-	ss->all = mq_xcalloc((size_t)ss->opt->slots, sizeof(*ss->all));
-	TAILQ_INIT(&ss->free);
-	process_on_flow(ss->process, on_flow, ss);
-	for (i = ss->opt->slots - 1; i >= 0; i--) {
+	for (i = n - 1; i >= ss->made; i--) {
 		s = &ss->all[i];
 		s->slots = ss;
 		TAILQ_INIT(&s->hand);
 		s->worker.input.fd = s->worker.input.other = -1;
 		ev_timer_init(&s->rest, on_rested, 0, 0);
 		s->rest.data = s;
+		ss->make(s);
 		list_if_free(s);
 	}
+	if (n > ss->made)
+		ss->made = n;
+}
+
+static void
+count_full(struct slots *ss, int queue)
+{
+	inbox_fill(ss->inbox, queue,
+	    ss->uneven && ss->runs[queue] >= rules_of(ss->opt, queue)->slots);
+}
+
+void
+slots_count(struct slots *ss, int queue, int n)
+{
+	ss->runs[queue] += n;
+	count_full(ss, queue);
+}
+
+void
+slots_resize(void *slots)
+{
+	struct slots *ss = slots;
+	int i;
+
+	ss->limit = rules_slots(ss->opt);
+	ss->uneven = !ss->opt->stream && rules_differ(ss->opt);
+	process_allow(ss->process, ss->limit);
+	make_slots(ss, ss->limit);
+	for (i = 0; i < ss->opt->queue_count; i++)
+		count_full(ss, i);
+}
+
+void
+slots_init(struct slots *ss, void (*make)(struct slot *))
+{
+	int most = ss->opt->given.slots;
+
+	/* What is never made ready takes no memory. */
+	ss->all = mq_xcalloc(
+	    (size_t)(most != -1 ? most : MQ_SLOTS_MAX), sizeof(*ss->all));
+	ss->runs = mq_xcalloc((size_t)ss->opt->queue_count, sizeof(*ss->runs));
+	ss->make = make;
+	TAILQ_INIT(&ss->free);
+	process_on_flow(ss->process, on_flow, ss);
+	slots_resize(ss);
 }
 
 void
 slots_free(struct slots *ss)
 {
 	free(ss->all);
+	free(ss->runs);
 }

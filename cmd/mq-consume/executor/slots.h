@@ -71,6 +71,7 @@ struct slot {
 	TAILQ_ENTRY(slot) free;
 	bool is_free; /* listed: nothing in hand, and it does not rest */
 	pid_t pid;    /* 0: none */
+	int queue;    /* of the run */
 	int status;   /* of the last run, as of waitpid(2) */
 	int verbs_fd;
 	struct run_output *output;
@@ -109,6 +110,11 @@ struct slots {
 	char *path; /* of the command, absolute */
 	int batch;  /* messages for one run */
 	struct slot *all;
+	int made;		     /* of these are ready for use, */
+	int limit;		     /* and so many may be in use */
+	void (*make)(struct slot *); /* makes one ready */
+	int *runs;		     /* of each queue, */
+	bool uneven;	       /* which may have different numbers of them */
 	struct slot_list free; /* the last busy one first */
 	int busy;	       /* slots that run or wait for answers */
 	int resting;
@@ -120,8 +126,11 @@ struct slots {
 	ev_timer batch_timer; /* until a batch has waited long enough */
 };
 
-/* The caller sets the members from loop to arg, and batch. */
-void slots_init(struct slots *);
+/* The caller sets the members from loop to arg, and batch; make() completes each
+ * slot. */
+void slots_init(struct slots *, void (*make)(struct slot *));
+/* The rules have changed: as many slots are in use as they say. */
+void slots_resize(void *slots);
 void slots_free(struct slots *);
 
 /* --- hands ------------------------------------------------------------------ */
@@ -141,8 +150,9 @@ void slot_return_all(struct slot *);
 
 /* A free slot; NULL: none. */
 struct slot *slots_free_one(const struct slots *);
-/* Slots that could start now; may be below 0. */
+/* Slots that could start now; may be below 0.  Of a queue: that it may use. */
 long slots_idle(const struct slots *);
+long slots_idle_for(const struct slots *, int queue);
 /* Whether a message could be started now. */
 bool slots_may_start(const struct slots *);
 /* How many messages are worth having ahead of the idle slots. */
@@ -156,6 +166,8 @@ void slots_stand_alone(struct slots *);
 
 /* --- runs ------------------------------------------------------------------- */
 
+/* A run of the queue begins, or ends (-1). */
+void slots_count(struct slots *, int queue, int n);
 /* Starts the command for the messages in hand.  input: its stdin, which is taken;
  * -1: it could not be opened, with errno.  False: the command could not be
  * started, and the messages went back or were rejected. */

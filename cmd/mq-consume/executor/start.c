@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/exit.h"
 #include "base/say.h"
+#include "mq-consume/rules.h"
 #include "slots.h"
 
 /* Errors that may pass by themselves. */
@@ -53,7 +54,8 @@ describe_run(const struct slot *s)
 {
 	const struct options *opt = s->slots->opt;
 	const struct message *m = slot_message(s);
-	struct run_info info = {0};
+	struct run_info info = {
+	    .attempts_max = rules_of(opt, m != NULL ? m->queue : 0)->attempts};
 
 	if (m != NULL) {
 		info.log = m->queue;

@@ -1,3 +1,4 @@
+#include "mq-consume/rules.h"
 #include "stream-verbs.h"
 
 #include <sys/ioctl.h>
@@ -197,7 +198,10 @@ stream_verbs_last(struct slot *s)
 static double
 silence_allowed(const struct slot *s)
 {
-	double timeout = (double)s->slots->opt->timeout_ms / 1000;
+	const struct message *m = slot_message(s);
+	double timeout = m == NULL ?
+	    0 :
+	    (double)rules_of(s->slots->opt, m->queue)->timeout_ms / 1000;
 
 	if (s->worker.message_s * SILENT_MESSAGES > SILENT_S)
 		return s->worker.message_s * SILENT_MESSAGES;

@@ -4,6 +4,7 @@
  * of the messages.
  */
 #include "executor.h"
+#include "mq-consume/rules.h"
 #include "stream-verbs.h"
 #include "worker-time.h"
 #include "worker.h"
@@ -20,12 +21,12 @@ static int
 window_of(const struct slot *s)
 {
 	const struct options *opt = s->slots->opt;
-	int most = WINDOWS_MAX / opt->slots;
+	int most = WINDOWS_MAX / s->slots->limit;
 	double ahead;
 
 	if (opt->window > 0)
 		return opt->window;
-	if (s->worker.message_s == 0 || opt->rate_shared.per_s > 0 ||
+	if (s->worker.message_s == 0 || rules_share_rate(opt) ||
 	    opt->rest_max_ms > 0 || s->bytes >= AHEAD_BYTES)
 		return 1;
 	ahead = AHEAD_S / s->worker.message_s;
@@ -38,6 +39,8 @@ window_of(const struct slot *s)
 static int
 slot_room(const struct slot *s)
 {
+	if (s - s->slots->all >= s->slots->limit)
+		return 0;
 	if (ev_is_active(&s->rest) || ev_is_active(&s->worker.restart))
 		return 0;
 	/* A dead worker may wait for the answers to its dups. */
@@ -62,7 +65,7 @@ idlest_slot(const struct slots *ss)
 	struct slot *best = NULL, *s;
 	int i;
 
-	for (i = 0; i < ss->opt->slots; i++) {
+	for (i = 0; i < ss->made; i++) {
 		s = &ss->all[i];
 		if (!is_idler(s, best) || slot_room(s) <= 0)
 			continue;
@@ -123,12 +126,12 @@ stream_start(void *work)
 	while (write_message(ss))
 		;
 	last = is_input_over(ss);
-	for (i = 0; i < ss->opt->slots; i++) {
+	for (i = 0; i < ss->made; i++) {
 		s = &ss->all[i];
 		if (s->pid == 0)
 			continue;
 		worker_input_flush(&s->worker.input);
-		if (last)
+		if (last || (i >= ss->limit && s->count == 0))
 			worker_last(s);
 	}
 }
@@ -154,7 +157,7 @@ stream_room(const void *work, int queue)
 	int i, n;
 
 	(void)queue;
-	for (i = 0; i < ss->opt->slots; i++) {
+	for (i = 0; i < ss->made; i++) {
 		s = &ss->all[i];
 		n = slot_room(s);
 		all += window_of(s);
@@ -172,7 +175,7 @@ stream_stop(void *work)
 	struct slot *s;
 	int i;
 
-	for (i = 0; i < ss->opt->slots; i++) {
+	for (i = 0; i < ss->made; i++) {
 		s = &ss->all[i];
 		if (s->pid == 0)
 			continue;
@@ -189,7 +192,7 @@ stream_tick(void *work)
 	int i;
 
 	ss->starved = false;
-	for (i = 0; i < ss->opt->slots; i++) {
+	for (i = 0; i < ss->made; i++) {
 		s = &ss->all[i];
 		if (s->pid == 0)
 			continue;
@@ -199,7 +202,7 @@ stream_tick(void *work)
 	if (!slots_return_stale(ss, idlest_slot(ss) != NULL))
 		return;
 	/* Measure anew, with one message at a time. */
-	for (i = 0; i < ss->opt->slots; i++)
+	for (i = 0; i < ss->made; i++)
 		ss->all[i].worker.message_s = 0;
 }
 
@@ -227,5 +230,6 @@ const struct executor_table executor_stream = {
     .describe = slots_describe,
     .kill = slots_kill,
     .tick = stream_tick,
+    .resize = slots_resize,
     .stop = stream_stop,
 };

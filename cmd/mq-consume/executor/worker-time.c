@@ -1,3 +1,4 @@
+#include "mq-consume/rules.h"
 #include "worker-time.h"
 
 #include <signal.h>
@@ -34,6 +35,7 @@ static double
 time_limit(const struct slot *s)
 {
 	const struct slots *ss = s->slots;
+	const struct message *m = slot_message(s);
 	double grace = (double)ss->opt->grace_ms / 1000;
 
 	/* The grace time of the consumer is for all workers. */
@@ -44,7 +46,9 @@ time_limit(const struct slot *s)
 			grace < KILL_AFTER ?
 		    KILL_AFTER :
 		    grace;
-	return slot_message(s) == NULL ? 0 : (double)ss->opt->timeout_ms / 1000;
+	return m == NULL ?
+	    0 :
+	    (double)rules_of(ss->opt, m->queue)->timeout_ms / 1000;
 }
 
 static void

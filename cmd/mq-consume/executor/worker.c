@@ -240,20 +240,19 @@ worker_start(struct slot *s)
 	return true;
 }
 
+static void
+make_slot(struct slot *s)
+{
+	static const struct request_events events = {
+	    .answered = on_answered, .room = on_room};
+
+	requests_init(&s->requests, s->slots->duplicates, &events, s);
+	ev_timer_init(&s->worker.restart, on_restart, 0, 0);
+	s->worker.restart.data = s;
+}
+
 void
 worker_init(void *slots)
 {
-	struct slots *ss = slots;
-	static const struct request_events events = {
-	    .answered = on_answered, .room = on_room};
-	struct slot *s;
-	int i;
-
-	slots_init(ss);
-	for (i = 0; i < ss->opt->slots; i++) {
-		s = &ss->all[i];
-		requests_init(&s->requests, ss->duplicates, &events, s);
-		ev_timer_init(&s->worker.restart, on_restart, 0, 0);
-		s->worker.restart.data = s;
-	}
+	slots_init(slots, make_slot);
 }

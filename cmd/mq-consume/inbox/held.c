@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/xalloc.h"
 #include "inbox.h"
+#include "mq-consume/rules.h"
 
 /* Inserts by number: a returned message may be older than the others. */
 static void
@@ -84,6 +85,7 @@ inbox_forget(struct inbox *in, struct message *m)
 	mq_buf_free(&m->result);
 	mq_buf_free(&m->news);
 	free(m->element);
+	free(m->to);
 	free(m);
 }
 
@@ -101,7 +103,8 @@ note_attempts(struct inbox *in, const struct message *m, bool counts_crash)
 {
 	/* If the message crashes its consumers, the messages claimed with it
 	 * must not use up their attempts, too. */
-	bool alone = counts_crash && (m->attempts + 1) * 2 > in->opt->attempts;
+	bool alone = counts_crash &&
+	    (m->attempts + 1) * 2 > rules_of(in->opt, m->queue)->attempts;
 
 	if (m->attempts > 0)
 		in->events->careful(in->arg, false);
@@ -122,7 +125,8 @@ may_start(struct inbox *in, struct message *m)
 	    .files = in->server->layout->attachments != NULL &&
 		in->opt->command != NULL && in->opt->batch == 0 &&
 		!in->opt->stream,
-	    .attempts = counts_crash ? in->opt->attempts : 0,
+	    .attempts =
+		counts_crash ? rules_of(in->opt, m->queue)->attempts : 0,
 	    .now_ms = server_ms(in),
 	    .tick = in->queues[m->queue].tick};
 	struct unfit unfit;
@@ -135,12 +139,20 @@ may_start(struct inbox *in, struct message *m)
 	return fit;
 }
 
+void
+inbox_fill(struct inbox *in, int queue, bool full)
+{
+	in->queues[queue].full = full;
+}
+
 const struct message *
 inbox_oldest_of(const struct inbox *in, int queue)
 {
 	const struct inbox_queue *q = &in->queues[queue];
 
-	return q->paused || q->pausing > 0 ? NULL : TAILQ_FIRST(&q->waiting);
+	return q->paused || q->pausing > 0 || q->full ?
+	    NULL :
+	    TAILQ_FIRST(&q->waiting);
 }
 
 static struct message *

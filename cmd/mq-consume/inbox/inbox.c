@@ -5,6 +5,7 @@
  * there is no room then, the consumer leaves the messages to others.
  */
 #include "inbox.h"
+#include "mq-consume/rules.h"
 
 #include <stdlib.h>
 
@@ -114,7 +115,9 @@ on_claimed(
 static void
 send_claim(struct inbox *in)
 {
-	struct mq_claim claim = {.max = in->claim_max, .bytes = CLAIM_BYTES};
+	struct mq_claim claim = {.max = in->claim_max,
+	    .bytes = CLAIM_BYTES,
+	    .rate = rules_of(in->opt, in->claim_queue)->rate};
 
 	in->claiming = true;
 	roles_claiming(&in->queues[in->claim_queue], &claim);
@@ -162,7 +165,7 @@ claim_next(struct inbox *in, int from)
 			send_claim(in);
 			return true;
 		}
-		if (more)
+		if (more && !in->queues[i].full)
 			in->none_left = false;
 		if (!in->none_left && !in->looking && !in->any_called)
 			break;

@@ -64,6 +64,7 @@ struct inbox_queue {
 	bool seen;	   /* a claim has been answered */
 	bool paused;	   /* at the last look */
 	bool exists;	   /* at the last look */
+	bool full;	   /* as many run as the queue allows */
 	int pausing;	   /* our own pauses that are not confirmed */
 	long long received;	 /* claimed under this name of the connection */
 	struct messages all;	 /* in the order of their claims */
@@ -146,8 +147,8 @@ void inbox_disorder(struct inbox *);
 /* Where the server has a message once all commands in flight are carried out. */
 void inbox_find_spot(
     const struct inbox *, const struct message *, struct mq_spot *);
-/* The oldest held message of a queue; NULL: none is held, or the queue is
- * paused. */
+/* The oldest held message of a queue; NULL: none is held, or none may
+ * start. */
 const struct message *inbox_oldest_of(const struct inbox *, int queue);
 /* The tick of a queue, at the last look. */
 int64_t inbox_tick(const struct inbox *, int queue);
@@ -173,6 +174,8 @@ unsigned long inbox_moves(const struct inbox *);
 
 /* Looks for pauses; all: and any queue may have more to claim. */
 void inbox_look(struct inbox *, bool all);
+/* The queue of a key; -1: none of ours. */
+int inbox_queue_of(const struct inbox *, const char *key, size_t len);
 /* A key that a claim has read has changed; NULL: any key may have. */
 void inbox_changed(struct inbox *, const char *key, size_t len);
 /* A settlement is on its way.  The message, or the next of its group, may be there
@@ -183,6 +186,8 @@ void inbox_called(struct inbox *, const char *key, size_t len);
 /* A pause of our own begins (is sent) or ends (is answered): meanwhile no message
  * of the queue starts. */
 void inbox_pausing(struct inbox *, int queue, bool begins);
+/* Whether as many messages of a queue run as may: then none starts. */
+void inbox_fill(struct inbox *, int queue, bool full);
 /* The server has answered whether a queue is paused. */
 void inbox_pause_seen(struct inbox *, int queue, bool paused);
 

@@ -94,6 +94,14 @@ queue_of(const struct inbox *in, const char *key, size_t len)
 	return find_queue(in, name, n);
 }
 
+int
+inbox_queue_of(const struct inbox *in, const char *key, size_t len)
+{
+	const struct inbox_queue *q = queue_of(in, key, len);
+
+	return q == NULL ? -1 : (int)(q - in->queues);
+}
+
 void
 inbox_changed(struct inbox *in, const char *key, size_t len)
 {
@@ -152,13 +160,12 @@ on_not_settled(struct ev_loop *loop, ev_timer *w, int events)
 void
 inbox_settling(struct inbox *in, const struct message *m)
 {
-	const char *push = in->opt->push;
 	bool back =
 	    m->outcome == MQ_OUTCOME_FRONT || m->outcome == MQ_OUTCOME_AGAIN;
 	struct inbox_queue *q = NULL;
 
 	if (m->outcome == MQ_OUTCOME_PUSH)
-		q = find_queue(in, push, strlen(push));
+		q = find_queue(in, m->to, strlen(m->to));
 	if (q != NULL)
 		q->more = true;
 	if (back || mq_envelope_get(&m->envelope, MQ_HEADER_GROUP) != NULL)

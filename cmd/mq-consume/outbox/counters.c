@@ -9,6 +9,8 @@
 struct queue_counters {
 	struct mq_counts counts; /* not sent yet */
 	double run_ms;		 /* below 1: the rest of counts.run_ms */
+	long long pushed;	 /* not counted at their new queue yet */
+	char *to;		 /* where the last of those went; free() */
 };
 
 void
@@ -23,6 +25,10 @@ counters_init(struct counters *c, const struct options *opt,
 void
 counters_free(struct counters *c)
 {
+	int i;
+
+	for (i = 0; i < c->opt->queue_count; i++)
+		free(c->queues[i].to);
 	free(c->queues);
 }
 
@@ -49,6 +55,42 @@ counters_crashed(struct counters *c, int queue)
 	c->queues[queue].counts.crashed++;
 }
 
+static void
+on_counted(void *arg, const struct mq_answer *answer)
+{
+	struct counters *c = arg;
+
+	if (answer == NULL || answer->error == NULL || c->refused)
+		return;
+	c->refused = true;
+	if (c->opt->verbose)
+		mq_say("%s: counters: %s", c->server_name, answer->error);
+}
+
+static void
+send_pushed(struct counters *c, struct queue_counters *q)
+{
+	const struct mq_counts pushed = {.published = q->pushed};
+
+	if (q->pushed > 0)
+		mq_consumer_count(c->server, q->to, &pushed, on_counted, c);
+	q->pushed = 0;
+}
+
+/* The setting that says where to may change between two. */
+static void
+count_pushed(struct counters *c, const struct message *m)
+{
+	struct queue_counters *q = &c->queues[m->queue];
+
+	if (q->to == NULL || strcmp(q->to, m->to) != 0) {
+		send_pushed(c, q);
+		free(q->to);
+		q->to = mq_xstrdup(m->to);
+	}
+	q->pushed++;
+}
+
 void
 counters_settled(struct counters *c, const struct message *m)
 {
@@ -56,7 +98,7 @@ counters_settled(struct counters *c, const struct message *m)
 
 	switch (m->outcome) {
 	case MQ_OUTCOME_PUSH:
-		c->pushed++;
+		count_pushed(c, m);
 		n->done++;
 		break;
 	case MQ_OUTCOME_ACK:
@@ -101,27 +143,15 @@ counters_totals(const struct counters *c)
 	return sum;
 }
 
-static void
-on_counted(void *arg, const struct mq_answer *answer)
-{
-	struct counters *c = arg;
-
-	if (answer == NULL || answer->error == NULL || c->refused)
-		return;
-	c->refused = true;
-	if (c->opt->verbose)
-		mq_say("%s: counters: %s", c->server_name, answer->error);
-}
-
 void
 counters_send(struct counters *c)
 {
 	static const struct mq_counts none;
-	const struct mq_counts pushed = {.published = c->pushed};
 	struct mq_counts *n;
 	int i;
 
 	for (i = 0; i < c->opt->queue_count; i++) {
+		send_pushed(c, &c->queues[i]);
 		n = &c->queues[i].counts;
 		if (memcmp(n, &none, sizeof(none)) == 0)
 			continue;
@@ -130,10 +160,6 @@ counters_send(struct counters *c)
 		add_counts(&c->sent, n);
 		*n = none;
 	}
-	if (c->pushed > 0)
-		mq_consumer_count(
-		    c->server, c->opt->push, &pushed, on_counted, c);
-	c->pushed = 0;
 }
 
 void

@@ -3,21 +3,22 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "mq-consume/rules.h"
 
 /* The queue that hears of the end; NULL: none.  A notice has no other. */
 static const char *
 notified(const struct result_rules *r, const struct message *m)
 {
-	return r->notify == NULL ||
-		mq_envelope_get(&m->envelope, MQ_HEADER_NOTICE) != NULL ?
+	return mq_envelope_get(&m->envelope, MQ_HEADER_NOTICE) != NULL ?
 	    NULL :
-	    r->notify;
+	    rules_of(r->opt, m->queue)->notify;
 }
 
 static bool
 is_kept(const struct result_rules *r, const struct message *m)
 {
-	return m->id[0] != '\0' && (r->keep_ms > 0 || m->awaited);
+	return m->id[0] != '\0' &&
+	    (rules_of(r->opt, m->queue)->keep_ms > 0 || m->awaited);
 }
 
 bool
@@ -58,6 +59,7 @@ result_of(const struct result_rules *r, struct message *m,
     const struct mq_settlement *how, struct mq_result *out)
 {
 	int64_t asked = m->awaited ? MQ_RESULT_KEEP_MS : 0;
+	int64_t keep_ms = rules_of(r->opt, m->queue)->keep_ms;
 
 	if (how->outcome == MQ_OUTCOME_FRONT ||
 	    how->outcome == MQ_OUTCOME_AGAIN || !result_wanted(r, m))
@@ -74,7 +76,7 @@ result_of(const struct result_rules *r, struct message *m,
 	*out = (struct mq_result){.id = m->id,
 	    .text = m->result.data,
 	    .len = m->result.len,
-	    .keep_ms = r->keep_ms > asked ? r->keep_ms : asked};
+	    .keep_ms = keep_ms > asked ? keep_ms : asked};
 	return out;
 }
 

@@ -10,9 +10,8 @@
 #include "mq-consume/message.h"
 
 struct result_rules {
-	int64_t keep_ms;    /* of every result; 0: only if one is wanted */
-	const char *notify; /* the queue that hears of each end; NULL: none */
-	const char *host;   /* NULL: unknown */
+	const struct options *opt;
+	const char *host; /* NULL: unknown */
 };
 
 /* Whether anybody hears how a message has ended. */

@@ -104,7 +104,7 @@ take_refusal(
 	/* The message goes back instead, and the consumer ends.  The next start
 	 * finds the key, and names it. */
 	message_note(m, "back: a key of %s holds something else than messages",
-	    m->outcome == MQ_OUTCOME_PUSH ? o->opt->push : "the queue");
+	    m->outcome == MQ_OUTCOME_PUSH ? m->to : "the queue");
 	m->outcome = MQ_OUTCOME_FRONT;
 	settlement_send(o, m);
 	o->events->wrong_key(o->arg);
@@ -223,7 +223,7 @@ settlement_send(struct outbox *o, struct message *m)
 	    .element = m->element,
 	    .len = m->len,
 	    .delay_ms = m->delay_ms,
-	    .push = o->opt->push,
+	    .push = m->to,
 	    .unrun = m->expired,
 	    .holds = mq_message_holds(&m->envelope)};
 

@@ -202,10 +202,8 @@ put_urls(struct mq_buf *text, struct environment *e, const struct run_info *run)
 
 /* Variables that are the same for every run. */
 static void
-put_fixed(struct mq_buf *text, const struct mq_buf *host, const char *script,
-    int attempts)
+put_fixed(struct mq_buf *text, const struct mq_buf *host, const char *script)
 {
-	put_long(text, "MQ_ATTEMPTS", attempts);
 	put_string(text, "MQ_WRITE", "3");
 	put_string(text, "MQ_READ", "4");
 	put_string(text, "RQ_VER", RQ_VERSION);
@@ -260,6 +258,7 @@ environment_of(struct environment *e, const struct run_info *run,
 	struct mq_buf *text = &e->text;
 
 	mq_buf_clear(text);
+	put_long(text, "MQ_ATTEMPTS", run->attempts_max);
 	put_string(text, "RQ_REALSCRIPT", real);
 	put_string(text, "RQ_MSG_DIR", dir);
 	if (run->batch > 0)
@@ -274,7 +273,7 @@ environment_of(struct environment *e, const struct run_info *run,
 }
 
 void
-environment_init(struct environment *e, const char *script, int attempts)
+environment_init(struct environment *e, const char *script)
 {
 	size_t n;
 
@@ -294,7 +293,7 @@ environment_init(struct environment *e, const char *script, int attempts)
 	mq_buf_addstr(&e->url, e->host);
 	mq_buf_add(&e->url, "/", 1);
 	e->host_len = e->url.len;
-	put_fixed(&e->fixed, &e->url, script, attempts);
+	put_fixed(&e->fixed, &e->url, script);
 	e->fixed_count = append_strings(e, e->fixed_count, &e->fixed);
 }
 

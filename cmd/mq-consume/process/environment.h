@@ -19,7 +19,8 @@ struct run_info {
 	int batch;	   /* messages; 0: no batch */
 	const char *first; /* id of the first message; NULL: worker */
 	const char *id;	   /* of the message; NULL: batch or worker */
-	long attempts;	   /* runs before this one */
+	long attempts;	   /* runs before this one, */
+	int attempts_max;  /* of so many */
 	const struct mq_envelope *envelope;
 	const char *files; /* directory of its attachments; NULL: none */
 	/* As of process/worker.h. */
@@ -37,8 +38,8 @@ struct environment {
 	size_t host_len;   /* of the URL of the host */
 };
 
-/* script: its absolute path; attempts: that a message may have. */
-void environment_init(struct environment *, const char *script, int attempts);
+/* script: its absolute path. */
+void environment_init(struct environment *, const char *script);
 void environment_end(struct environment *);
 
 /* The environment of one run, valid until the next call; real: the script

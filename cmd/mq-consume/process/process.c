@@ -301,20 +301,26 @@ process_host(const struct process *p)
 }
 
 void
+process_allow(struct process *p, int slots)
+{
+	/* Each slot has its process, and pipes for input, verbs, answers with
+	 * both ends, and output, with temporary files. */
+	mq_worker_limits(p->setup,
+	    9 * slots + p->opt->queue_count + OUTPUTS_LINGERING_MAX + OTHERS);
+}
+
+void
 process_init(struct process *p, struct mq_worker_setup *setup,
     struct ev_loop *loop, const struct options *opt)
 {
 	p->opt = opt;
 	p->setup = setup;
-	/* Each slot has its process, and pipes for input, verbs, answers with
-	 * both ends, and output, with temporary files. */
-	mq_worker_limits(setup,
-	    9 * opt->slots + opt->queue_count + OUTPUTS_LINGERING_MAX + OTHERS);
+	process_allow(p, 1);
 	outputs_init(&p->outputs, loop, opt->output);
 	if (opt->command == NULL)
 		return;
 	command_init(&p->command, opt->command, opt->work_dir, opt->rq);
-	environment_init(&p->environment, p->command.script, opt->attempts);
+	environment_init(&p->environment, p->command.script);
 	process_open_logs(p);
 }
 

@@ -40,6 +40,8 @@ struct run {
  * fails. */
 void process_init(struct process *, struct mq_worker_setup *, struct ev_loop *,
     const struct options *);
+/* So many runs at a time are to have their descriptors. */
+void process_allow(struct process *, int slots);
 
 /* To be called last: waits until standard error has taken all output. */
 void process_end(struct process *);

@@ -9,6 +9,9 @@
 #include "parts.h"
 #include "redis/policy.h"
 
+/* Between two looks at the settings where the server does not tell of changes. */
+#define SETTINGS_S 10.0
+
 static void
 finish_join(struct session *s)
 {
@@ -84,19 +87,101 @@ ask_held(struct session *s, int queue)
 	mq_consumer_held(&s->self, queue, on_held, q);
 }
 
+/* With a lease, and all settings: from them the server learns how many messages may
+ * run here. */
 static void
-on_lease(void *arg, const struct mq_answer *answer, long long ms)
+enter(struct session *s)
 {
-	struct session *s = arg;
 	int i;
 
-	if (!take_answer(s, answer))
-		return;
-	lease_confirm(&s->lease, ms);
+	lease_confirm(&s->lease, s->lease_ms);
 	s->answers_wanted =
 	    s->opt->queue_count + mq_consumer_enter(&s->self, on_entered, s);
 	for (i = 0; i < s->opt->queue_count; i++)
 		ask_held(s, i);
+}
+
+static void
+on_lease(void *arg, const struct mq_answer *answer, long long ms)
+{
+	struct session *s = arg;
+
+	if (!take_answer(s, answer))
+		return;
+	s->lease_ms = ms;
+	if (s->settings_wanted == 0)
+		enter(s);
+}
+
+/* --- settings --------------------------------------------------------------- */
+
+/* Who may not read them has none. */
+static void
+take_settings(struct session *s, int queue, const struct mq_answer *answer,
+    struct mq_setting_texts *texts)
+{
+	if (answer->error == NULL)
+		s->events->settings(s->arg, queue, texts);
+	else if (s->opt->verbose)
+		mq_say(
+		    "%s: settings: %s", s->opt->queues[queue], answer->error);
+}
+
+struct settings_request {
+	struct session *session;
+	int queue;
+	bool joining;
+};
+
+static void
+on_settings(
+    void *arg, const struct mq_answer *answer, struct mq_setting_texts *texts)
+{
+	struct settings_request *q = arg;
+	struct session *s = q->session;
+	bool joining = q->joining;
+
+	if (answer != NULL)
+		take_settings(s, q->queue, answer, texts);
+	free(q);
+	if (answer == NULL || !joining || s->state != SESSION_OPENING)
+		return;
+	if (--s->settings_wanted == 0 && s->lease_ms > 0 && !s->leaving)
+		enter(s);
+}
+
+static void
+ask_settings(struct session *s, int queue, bool joining)
+{
+	struct settings_request *q = mq_xcalloc(1, sizeof(*q));
+
+	*q = (struct settings_request){s, queue, joining};
+	mq_consumer_settings(&s->self, queue, on_settings, q);
+}
+
+static void
+ask_all_settings(struct session *s, bool joining)
+{
+	int i;
+
+	s->settings_at = mq_clock_steady_s();
+	for (i = 0; i < s->opt->queue_count; i++)
+		ask_settings(s, i, joining);
+}
+
+void
+session_ask_settings(struct session *s, int queue)
+{
+	if (s->state == SESSION_UP)
+		ask_settings(s, queue, false);
+}
+
+void
+session_check_settings(struct session *s)
+{
+	if (s->state == SESSION_UP && s->self.session.wake == NULL &&
+	    mq_clock_steady_s() - s->settings_at >= SETTINGS_S)
+		ask_all_settings(s, false);
 }
 
 /* Warns if the server evicts keys. */
@@ -124,6 +209,9 @@ send_join(struct session *s)
 {
 	if (!s->ever_joined)
 		mq_policy_ask(s->self.async, on_memory, s);
+	s->lease_ms = 0;
+	s->settings_wanted = s->opt->queue_count;
+	ask_all_settings(s, true);
 	lease_begin_join(&s->lease);
 	mq_consumer_join(&s->self, on_lease, s);
 }

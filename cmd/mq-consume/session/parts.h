@@ -16,4 +16,7 @@ void session_lose_lease(struct session *, const char *why);
 /* The connections are open: renews the lease, or joins. */
 void session_renew_or_join(void *session);
 
+/* Asks for all settings from time to time, where nothing tells of changes. */
+void session_check_settings(struct session *);
+
 #endif

@@ -154,8 +154,10 @@ on_tick(struct ev_loop *loop, ev_timer *w, int events)
 
 	(void)loop;
 	(void)events;
-	if (!s->leaving)
+	if (!s->leaving) {
 		keep_session(s);
+		session_check_settings(s);
+	}
 	s->events->tick(s->arg, s->state == SESSION_UP && !s->leaving);
 }
 
@@ -237,6 +239,16 @@ session_connection(struct session *s)
 }
 
 void
+session_tell_slots(struct session *s, int messages)
+{
+	bool told = s->self.session.slots == messages;
+
+	s->self.session.slots = messages;
+	if (!told && s->state == SESSION_UP)
+		mq_consumer_tell_slots(&s->self);
+}
+
+void
 session_flush(struct session *s)
 {
 	mq_async_flush(mq_links_async(&s->links));
@@ -293,12 +305,10 @@ session_init(struct session *s, struct ev_loop *loop, const struct options *opt,
 		.consumer = s->lease.name,
 		.queues = opt->queues,
 		.queue_count = opt->queue_count,
-		.push = opt->push,
-		.notify = opt->notify,
+		.push = opt->given.push,
+		.notify = opt->given.notify,
 		.make = make,
-		.attempts = opt->attempts,
-		.rate_s = opt->rate_shared.per_s,
-		.burst = opt->rate_shared.burst,
+		.attempts = opt->given.attempts,
 		.slots = messages}};
 	ev_timer_init(&s->retry, on_retry, 0, 0);
 	ev_timer_init(&s->tick, on_tick, TICK, TICK);

@@ -13,6 +13,7 @@
 
 #include <ev.h>
 
+#include "queue/settings.h"
 #include "find.h"
 #include "lease.h"
 #include "redis/links.h"
@@ -25,6 +26,9 @@ struct session_events {
 	void (*down)(void *arg);
 	/* The lease is lost: others may get our messages. */
 	void (*lost)(void *arg);
+	/* The settings of a queue: before the session says anything of itself while
+	 * joining, and whenever they have changed. */
+	void (*settings)(void *arg, int queue, struct mq_setting_texts *);
 	/* While joining: the messages of a queue that the server holds for us. */
 	void (*held)(void *arg, int queue, struct mq_held *);
 	/* A key that a claim has read has changed; NULL: any key may have. */
@@ -66,6 +70,9 @@ struct session {
 	struct lease lease;
 	bool ever_joined;
 	bool leaving;
+	int settings_wanted; /* joining: settings of queues that are missing, */
+	int64_t lease_ms;    /* with a lease for so long; 0: none yet */
+	double settings_at;  /* steady time when they were asked for */
 	int answers_wanted; /* joining: answers missing until the session is up */
 	double opened_at, retry_s;
 	char complaint[256]; /* last error said; empty: none */
@@ -103,6 +110,10 @@ bool session_holds_lease(struct session *);
 void session_rejoin(struct session *);
 /* Drops the connections, says why, and connects again later. */
 void session_reset(struct session *, const char *why);
+/* The settings of a queue may have changed. */
+void session_ask_settings(struct session *, int queue);
+/* So many messages can run at once now. */
+void session_tell_slots(struct session *, int messages);
 /* Says an error of the server, once until session_works(). */
 void session_complain(struct session *, const char *error);
 void session_works(struct session *);

@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "base/say.h"
+#include "mq-consume/rules.h"
 #include "redis/connection.h"
 
 struct round {
@@ -11,11 +12,11 @@ struct round {
 
 /* to: NULL: nothing goes there. */
 static int
-finish(const struct transfers *t, struct mq_redis *r, const char *to)
+finish(const struct transfers *t, struct mq_redis *r, int queue, const char *to)
 {
-	return to == NULL ? 0 :
-			    t->opt->layout->finish_pushes(
-				r, t->opt->queues, t->opt->queue_count, to);
+	return to == NULL ?
+	    0 :
+	    t->opt->layout->finish_pushes(r, &t->opt->queues[queue], 1, to);
 }
 
 static void
@@ -24,10 +25,13 @@ run_round(void *arg, void *result)
 	const struct transfers *t = arg;
 	struct round *round = result;
 	struct mq_redis r;
+	int i, rv = mq_redis_open(&r, t->server);
 
-	if (mq_redis_open(&r, t->server) == -1 ||
-	    finish(t, &r, t->opt->push) == -1 ||
-	    finish(t, &r, t->opt->notify) == -1)
+	for (i = 0; i < t->opt->queue_count && rv == 0; i++)
+		if (finish(t, &r, i, rules_of(t->opt, i)->push) == -1 ||
+		    finish(t, &r, i, rules_of(t->opt, i)->notify) == -1)
+			rv = -1;
+	if (rv == -1)
 		snprintf(round->error, sizeof(round->error), "%s", r.error);
 	mq_redis_close(&r);
 }

@@ -71,7 +71,7 @@ static void
 add_notice(struct mq_command *c, const struct rmq_dead_queue *q,
     const struct notice *notice)
 {
-	const char *to = q->owner->notify;
+	const char *to = q->notify;
 
 	if (rmq_transfer_needed(c, q->queue, to))
 		rmq_transfer_field(c, notice->id, "push", to);
@@ -101,10 +101,10 @@ count_crash(const redisReply *header, const struct rmq_dead_queue *q,
 		return RMQ_CRASH_NONE;
 	}
 	attempt = mq_envelope_get_long(&e, MQ_HEADER_ATTEMPT, 0) + 1;
-	last = attempt >= d->attempts;
+	last = attempt >= q->attempts;
 	mq_history_crash(&e, attempt, last, d->host);
 	mq_envelope_write_header(&e, out);
-	if (last && d->notify != NULL)
+	if (last && q->notify != NULL)
 		write_notice(q, &e, attempt, notice);
 	mq_envelope_free(&e);
 	return last ? RMQ_CRASH_REJECT : RMQ_CRASH_BACK;
@@ -130,7 +130,7 @@ add_crashes(struct rmq_dead_queue *q, struct mq_command *c)
 		mq_command_arg(c, header.data, header.len);
 		mq_command_str(c,
 		    q->crashes[i] == RMQ_CRASH_REJECT ? "rejected" : "ready");
-		if (q->owner->notify != NULL)
+		if (q->notify != NULL)
 			add_notice(c, q, &notice);
 	}
 	mq_buf_free(&header);
@@ -176,7 +176,7 @@ rmq_dead_queue_step(
 
 	mq_command_script(c, &rmq_script_reclaim_dead,
 	    RMQ_QUEUE_KEYS + (q->owner->ours ? 11 : 9) +
-		(q->owner->notify != NULL ? 2 : 0));
+		(q->notify != NULL ? 2 : 0));
 	rmq_queue_keys(c, q->queue);
 	rmq_key_both(c, connection, q->queue, "unacked");
 	rmq_key_queue(c, q->queue, "rejected");
@@ -189,8 +189,8 @@ rmq_dead_queue_step(
 		rmq_key_info(c, connection, q->queue);
 		rmq_key_own(c, connection, q->queue, "running");
 	}
-	if (q->owner->notify != NULL)
-		rmq_key_notice(c, q->queue, q->owner->notify);
+	if (q->notify != NULL)
+		rmq_key_notice(c, q->queue, q->notify);
 	mq_command_str(c, q->queue);
 	mq_command_str(c, connection);
 	mq_command_int(c, q->show ? q->owner->slots : rmq_dead_queue_kept(q));
@@ -291,4 +291,5 @@ void
 rmq_dead_queue_free(struct rmq_dead_queue *q)
 {
 	freeReplyObject(q->shown);
+	freeReplyObject(q->settings);
 }

@@ -14,12 +14,14 @@ struct rmq_dead {
 	const char *connection, *host; /* host: NULL: not known */
 	redisReply *info, *queues; /* what the server knows of it, or NULL */
 	long slots; /* how many messages could run at once; 0: not known */
-	const char *notify; /* the queue that hears of each end; NULL: none */
-	int attempts;	    /* how many runs a message may have had there */
-	bool ours;	    /* it is of these tools */
-	bool failed;	    /* it is to stay listed */
-	bool cluster;	    /* it has keys in the form for a cluster: failed */
-	bool closed;	    /* it is not listed any more */
+	const char *notify; /* the queue that hears of each end; NULL: what the
+			     * settings of a queue say */
+	int attempts; /* how many runs a message may have had there; 0: the
+		       * same */
+	bool ours;    /* it is of these tools */
+	bool failed;  /* it is to stay listed */
+	bool cluster; /* it has keys in the form for a cluster: failed */
+	bool closed;  /* it is not listed any more */
 };
 
 /* The fate of a message whose crash was counted. */
@@ -32,12 +34,15 @@ enum rmq_crash {
 struct rmq_dead_queue {
 	struct rmq_dead *owner;
 	const char *queue;
-	long left;	   /* messages to be dealt with; at first LONG_MAX */
-	long at;	   /* dry run: headers that were asked for before */
-	bool show;	   /* headers may come with this step's reply */
-	bool looks;	   /* this step only shows the first headers */
-	bool looked;	   /* there was such a step */
-	redisReply *shown; /* the last reply; NULL: none yet */
+	redisReply *settings; /* attempts and notify, or NULL */
+	const char *notify;   /* the queue that hears of each end; NULL: none */
+	int attempts;	      /* how many runs a message may have had */
+	long left;	      /* messages to be dealt with; at first LONG_MAX */
+	long at;	      /* dry run: headers that were asked for before */
+	bool show;	      /* headers may come with this step's reply */
+	bool looks;	      /* this step only shows the first headers */
+	bool looked;	      /* there was such a step */
+	redisReply *shown;    /* the last reply; NULL: none yet */
 	enum rmq_crash crashes[RMQ_HEADERS]; /* the messages shown in it */
 };
 

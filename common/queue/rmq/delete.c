@@ -55,10 +55,10 @@ add_delete(struct mq_command *c, const char *queue, bool dry_run,
     const struct mq_names *connections)
 {
 	static const char *const kept[] = {
-	    "rejected", "rate", "counters", "paused"};
+	    "rejected", "rate", "counters", "paused", "settings"};
 	size_t i, n = connections->n;
 
-	mq_command_script(c, &rmq_script_delete, (int)(18 + 6 * n));
+	mq_command_script(c, &rmq_script_delete, (int)(19 + 6 * n));
 	add_sets(c, queue);
 	rmq_queue_keys(c, queue);
 	for (i = 0; i < sizeof(kept) / sizeof(kept[0]); i++)

@@ -190,6 +190,12 @@ add_counters(struct mq_command *c, const char *queue)
 }
 
 static void
+add_settings(struct mq_command *c, const char *queue)
+{
+	rmq_key_queue(c, queue, "settings");
+}
+
+static void
 add_waits(struct mq_command *c, const char *queue)
 {
 	rmq_key_queue(c, queue, "watch");
@@ -230,6 +236,7 @@ add_heartbeat(struct mq_command *c, const char *connection, const char *queue)
 
 const struct mq_side rmq_side = {.paused = add_paused,
     .counters = add_counters,
+    .settings = add_settings,
     .waits = add_waits,
     .marks = rmq_key_marks,
     .running = add_running,

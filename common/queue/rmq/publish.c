@@ -47,10 +47,11 @@ rmq_publish(
 		return;
 	}
 	mq_command_script(c, &rmq_script_publish,
-	    RMQ_QUEUE_KEYS + 2 + (how->mark.publisher != NULL));
+	    RMQ_QUEUE_KEYS + 3 + (how->mark.publisher != NULL));
 	rmq_queue_keys(c, queue);
 	rmq_key_queue(c, queue, "counters");
 	rmq_key_queues(c, queue);
+	rmq_side.settings(c, queue);
 	if (how->mark.publisher != NULL)
 		rmq_key_marks(c, queue, how->mark.publisher);
 	mq_command_str(c, kinds[how->when.kind]);
@@ -70,11 +71,12 @@ rmq_publish_mark(struct mq_command *c, const char *queue,
 
 	mq_command_plain(c, "EVAL");
 	mq_command_str(c, rmq_script_mark.text);
-	mq_command_int(c, large ? 5 : 4);
+	mq_command_int(c, large ? 6 : 5);
 	rmq_key_queue(c, queue, key);
 	rmq_key_queue(c, queue, "counters");
 	rmq_key_marks(c, queue, how->mark.publisher);
 	rmq_key_queues(c, queue);
+	rmq_side.settings(c, queue);
 	if (large)
 		rmq_key_queue(c, queue, "large");
 	mq_mark_add(c, &how->mark);
@@ -107,11 +109,12 @@ rmq_publish_known(struct mq_command *c, const char *queue,
     const struct mq_mark *mark, const struct mq_command *batch, size_t from,
     int n)
 {
-	mq_command_script(c, &rmq_script_publish_known, 4);
+	mq_command_script(c, &rmq_script_publish_known, 5);
 	rmq_key_queue(c, queue, "ready");
 	rmq_key_queue(c, queue, "counters");
 	rmq_key_marks(c, queue, mark->publisher);
 	mq_command_str(c, RMQ_QUEUES);
+	rmq_side.settings(c, queue);
 	mq_mark_add(c, mark);
 	mq_command_str(c, queue);
 	mq_command_tail(c, batch, from, n);

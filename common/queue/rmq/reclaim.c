@@ -101,8 +101,7 @@ read_info(struct rmq_cleaner *w, struct rmq_dead *d)
 		d->slots = 0;
 	if (host->type == REDIS_REPLY_STRING)
 		d->host = host->str;
-	d->attempts =
-	    limit > 0 && limit <= MQ_ATTEMPTS_MAX ? (int)limit : w->how->limit;
+	d->attempts = limit > 0 && limit <= MQ_ATTEMPTS_MAX ? (int)limit : 0;
 	/* Messages of a lapsed connection may have run, but none crashed. */
 	if (mq_names_have(&w->lapsed, d->connection))
 		d->slots = 0;
@@ -184,6 +183,35 @@ find_queues(struct reclaim *all, const struct mq_name *dead, size_t n)
 	}
 }
 
+/* What the consumer itself did not say is as the settings of the queue are now. */
+static void
+ask_settings(void *arg, size_t i, struct mq_command *c)
+{
+	const struct reclaim *all = arg;
+
+	mq_command_plain(c, "HMGET");
+	rmq_side.settings(c, all->queues[i].queue);
+	mq_command_words(c, "attempts notify");
+}
+
+static int
+take_settings(void *arg, size_t i, redisReply *reply)
+{
+	const struct reclaim *all = arg;
+	struct rmq_dead_queue *q = &all->queues[i];
+	redisReply *const *e = reply->element;
+	bool good = reply->type == REDIS_REPLY_ARRAY && reply->elements == 2;
+	long limit = good ? number_of(e[0]) : 0;
+
+	q->settings = reply;
+	q->notify = q->owner->notify != NULL || !good ? q->owner->notify :
+							queue_in(e[1]);
+	q->attempts = q->owner->attempts > 0	  ? q->owner->attempts :
+	    limit > 0 && limit <= MQ_ATTEMPTS_MAX ? (int)limit :
+						    all->w->how->limit;
+	return MQ_KEEP;
+}
+
 static void
 ask_step(void *arg, size_t i, struct mq_command *c)
 {
@@ -256,8 +284,11 @@ reclaim_some(struct rmq_cleaner *w, const struct mq_name *dead, size_t n)
 
 	if (rv == 0) {
 		find_queues(&all, dead, n);
-		rv = walk_queues(&all, false);
+		rv = mq_ask_each(
+		    w->round.r, all.queue_n, ask_settings, take_settings, &all);
 	}
+	if (rv == 0)
+		rv = walk_queues(&all, false);
 	if (rv == 0)
 		rv = walk_queues(&all, true);
 	if (rv == 0)

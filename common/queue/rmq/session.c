@@ -56,8 +56,10 @@ set_info(const struct mq_session *s, struct mq_command *c)
 	mq_command_int(c, getpid());
 	mq_command_str(c, "slots");
 	mq_command_int(c, s->slots);
-	mq_command_str(c, "attempts");
-	mq_command_int(c, s->attempts);
+	if (s->attempts != -1) {
+		mq_command_str(c, "attempts");
+		mq_command_int(c, s->attempts);
+	}
 	if (s->notify != NULL) {
 		mq_command_str(c, "notify");
 		mq_command_str(c, s->notify);

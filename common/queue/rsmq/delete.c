@@ -24,6 +24,7 @@ add_all_keys(struct mq_command *c, const char *queue)
 	rsmq_key(c, queue, ":Xrate");
 	rsmq_key(c, queue, ":Xlater");
 	rsmq_side.waits(c, queue);
+	rsmq_side.settings(c, queue);
 }
 
 static void
@@ -33,7 +34,7 @@ add_delete(struct mq_command *c, const char *queue, bool look,
 	char *rejected = mq_xasprintf("%s" RSMQ_REJECTED, queue);
 	size_t i, n = connections->elements;
 
-	mq_command_script(c, &rsmq_script_delete, (int)(22 + n));
+	mq_command_script(c, &rsmq_script_delete, (int)(24 + n));
 	rsmq_key_common(c, queue, ":QUEUES");
 	rsmq_key_common(c, queue, "::connections");
 	add_all_keys(c, queue);

@@ -21,6 +21,7 @@
  *	N:Q:Xidle	sorted set: those that it wakes; both lapse after 60 s;
  *			see lua/lib/role.lua
  *	N:Q:Xcounters	hash: what has been counted
+ *	N:Q:Xsettings	hash: see settings.h
  *	N:Q:Xpublisher:ID	hash: what has become of its batches; see mark.h
  *	N::connections	sorted set of connection names
  *	N::connection:C	hash: host, pid, slots, lease, queues; it lives as
@@ -186,6 +187,12 @@ add_counters(struct mq_command *c, const char *queue)
 }
 
 static void
+add_settings(struct mq_command *c, const char *queue)
+{
+	rsmq_key(c, queue, ":Xsettings");
+}
+
+static void
 add_waits(struct mq_command *c, const char *queue)
 {
 	rsmq_key(c, queue, ":Xwatch");
@@ -209,6 +216,7 @@ add_cleaning(struct mq_command *c, const char *queue, bool all)
 
 const struct mq_side rsmq_side = {.paused = add_paused,
     .counters = add_counters,
+    .settings = add_settings,
     .exists = add_attributes,
     .waits = add_waits,
     .marks = rsmq_key_marks,

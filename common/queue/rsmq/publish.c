@@ -104,11 +104,12 @@ rsmq_publish(
 	    [MQ_WHEN_NOW] = "now", [MQ_WHEN_IN] = "in", [MQ_WHEN_AT] = "at"};
 
 	mq_command_script(c, &rsmq_script_publish,
-	    RSMQ_QUEUE_KEYS + 3 + (how->mark.publisher != NULL));
+	    RSMQ_QUEUE_KEYS + 4 + (how->mark.publisher != NULL));
 	rsmq_queue_keys(c, queue);
 	rsmq_key_common(c, queue, ":QUEUES");
 	rsmq_key(c, queue, ":Xcounters");
 	rsmq_key(c, queue, ":Xlater");
+	rsmq_side.settings(c, queue);
 	if (how->mark.publisher != NULL)
 		rsmq_key_marks(c, queue, how->mark.publisher);
 	mq_command_str(c, rsmq_bare(queue));

@@ -65,7 +65,7 @@ rsmq_join(const struct mq_session *s, int step, struct mq_command *c)
 	else
 		mq_command_str(c, "");
 	mq_command_int(c, s->queue_count);
-	mq_command_int(c, s->attempts);
+	mq_command_int(c, s->attempts != -1 ? s->attempts : MQ_ATTEMPTS);
 	mq_command_str(c, s->make ? "1" : "");
 	for (i = 0; i < s->queue_count; i++)
 		mq_command_str(c, rsmq_bare(s->queues[i]));

@@ -1,7 +1,7 @@
 -- Remove a queue that nobody uses, and all that is kept about it.
 --
 --   KEYS  rmq::queues, rmq::connections, the queue's (see lib/place.lua),
---         rejected, rate, counters, paused, watch, idle, ready and rejected in
+--         rejected, rate, counters, paused, settings, watch, idle, ready and rejected in
 --         the form for a cluster, outgoing, incoming; then six of each connection: heartbeat, queues, the queue's
 --         consumers, the queue's unacked, and these in the form for a cluster
 --   ARGV  the queue's name, 1 to only look, then the connections' names in the
@@ -20,7 +20,7 @@
 
 local call = redis.call
 local queue, consumers, unacked = ARGV[1], 0, 0
-local cluster = call('EXISTS', KEYS[15], KEYS[16])
+local cluster = call('EXISTS', KEYS[16], KEYS[17])
 
 -- On a cluster the keys that are in other slots are replaced by one that never exists,
 -- and the heartbeat by the lease of the queue.
@@ -29,7 +29,7 @@ if not alone and call('SCARD', KEYS[2]) ~= #ARGV - 2 then
   return false
 end
 for i = 3, #ARGV do
-  local at = 19 + 6 * (i - 3)
+  local at = 20 + 6 * (i - 3)
   if not alone and call('SISMEMBER', KEYS[2], ARGV[i]) == 0 then
     return false
   end
@@ -43,7 +43,7 @@ for i = 3, #ARGV do
 end
 -- What is on its way to another queue is not to be lost; only a look does not mind.
 if ARGV[2] ~= '1' then
-  unacked = unacked + call('HLEN', KEYS[17])
+  unacked = unacked + call('HLEN', KEYS[18])
 end
 local reply = { consumers, unacked, call('SISMEMBER', KEYS[1], queue),
   call('LLEN', KEYS[3]) + call('ZCARD', KEYS[4]), call('LLEN', KEYS[9]),
@@ -52,12 +52,12 @@ if consumers > 0 or unacked > 0 or cluster > 0 or ARGV[2] == '1' then
   return reply
 end
 need(KEYS[1], 'SREM')
-for i = 3, 14 do
+for i = 3, 15 do
   call('UNLINK', KEYS[i])
 end
 -- A mark may still keep a message from arriving twice.
-call('PEXPIRE', KEYS[18], 86400000)
-for at = 19, #KEYS, 6 do
+call('PEXPIRE', KEYS[19], 86400000)
+for at = 20, #KEYS, 6 do
   call('UNLINK', KEYS[at + 2])
   call('SREM', KEYS[at + 1], queue)
 end

@@ -1,14 +1,14 @@
 -- Publish messages that ask for more than a place in one of the keys.
 --
---   KEYS  the queue's (see lib/place.lua), counters, rmq::queues, marks of the
---         publisher, if it has any (see lib/marks.lua)
+--   KEYS  the queue's (see lib/place.lua), counters, rmq::queues, settings, marks
+--         of the publisher, if it has any (see lib/marks.lua)
 --   ARGV  'now', 'in' or 'at'; milliseconds from now, or unix milliseconds; for
 --         'now', 0, or the unix microseconds that give a single message with a
 --         priority its place, as its member is not made here (see exchange.lua);
 --         how many messages may be claimable, or in line for their group's
 --         turn, and how many for one of a priority above 0; how many may be
 --         delayed, and how many for one of a priority above 0 ('': any
---         number); 'alike' if all ask for the same, and their headers differ in
+--         number, or for claimable ones, what the settings say); 'alike' if all ask for the same, and their headers differ in
 --         nothing but the id and times, else ''; place and before, as marked;
 --         'join' if a message whose key another one has until that is claimed
 --         is not wanted beside it, else ''; then for each message 32 bytes that
@@ -24,9 +24,11 @@
 
 -- include place
 -- include marks
+-- include limits
 
 local FIRST = 11
-local known = replied(KEYS[9], ARGV[8], ARGV[9])
+local limits = limits_of(ARGV[3], ARGV[4], ARGV[5], ARGV[6], KEYS[9])
+local known = replied(KEYS[10], ARGV[8], ARGV[9])
 if known then
   return known
 end
@@ -47,14 +49,14 @@ local function space(w)
   local high = w and w.priority > 0
   local joins = w and w.line and call('HEXISTS', q.locks, 'g' .. w.line) == 1
   if not joins and (due > now or w and w.tick and w.tick > tick) then
-    local max = tonumber(high and ARGV[6] or ARGV[5])
+    local max = tonumber(high and limits[4] or limits[3])
     return max and max - call('ZCARD', q.delayed) + in_line
   end
-  local max = tonumber(high and ARGV[4] or ARGV[3])
+  local max = tonumber(high and limits[2] or limits[1])
   return max and
     max - call('LLEN', q.ready) - call('ZCARD', q.priority) - in_line
 end
-local limited = ARGV[3] .. ARGV[4] .. ARGV[5] .. ARGV[6] ~= ''
+local limited = table.concat(limits) ~= ''
 
 local alike = ARGV[7] ~= ''
 -- Bytes ahead of each element.
@@ -62,8 +64,8 @@ local ahead = alike and ARGV[1] == 'now' and 0 or 32
 local shared = alike and options(ARGV[FIRST]:sub(ahead + 1))
 local id_at = shared and shared.id and ARGV[FIRST]:find(shared.id, 1, true)
 local holds = shared and (shared.line or shared.key)
-if KEYS[9] then
-  need(KEYS[9], 'HSET', 'PEXPIRE')
+if KEYS[10] then
+  need(KEYS[10], 'HSET', 'PEXPIRE')
 end
 -- Else all are put into the same key by the same command.
 if not alike or holds then
@@ -222,5 +224,5 @@ if accepted > 0 then
   -- Whatever is there: the messages are more important than their number.
   redis.pcall('HINCRBY', KEYS[7], 'published', accepted)
 end
-mark(KEYS[9], ARGV[8], ARGV[9], reply)
+mark(KEYS[10], ARGV[8], ARGV[9], reply)
 return reply

@@ -2,10 +2,10 @@
 -- known.  A publisher sends it as text, before it has asked anything, so it is
 -- short, and whatever may be refused comes before the first change.
 --
---   KEYS  ready, counters, marks (see lib/marks.lua), rmq::queues
+--   KEYS  ready, counters, marks (see lib/marks.lua), rmq::queues, settings
 --   ARGV  place, before; the queue's name; then the elements
 --   reply how many are ready, or 1 if the batch was marked before; 0: the queue
---         is not known
+--         is not known, or its settings have a max-length
 --
 -- A crash before, an error, or 0: none is there.  After: all are, and have been
 -- counted and marked, as far as that is possible.  A batch that is marked is not
@@ -13,7 +13,8 @@
 
 if redis.call('HGET', KEYS[3], ARGV[1]) then
   return 1
-elseif redis.call('SISMEMBER', KEYS[4], ARGV[3]) == 0 then
+elseif redis.call('SISMEMBER', KEYS[4], ARGV[3]) == 0
+    or redis.pcall('HEXISTS', KEYS[5], 'max-length') == 1 then
   return 0
 end
 local n = redis.call('LPUSH', KEYS[1], unpack(ARGV, 4))

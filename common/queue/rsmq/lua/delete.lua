@@ -3,7 +3,7 @@
 --
 --   KEYS  the set of names, the set of connections; of the queue and of that of
 --         the rejected ones those (see lib/layout.lua), counters, paused,
---         rate, later, watch, idle; then the leases of the connections
+--         rate, later, watch, idle, settings; then the leases of the connections
 --   ARGV  the names of both queues, 1 to only look, then the connections' names
 --         in the same order
 --   reply {consumers of it that live, 1 if the queue is known, how many can be
@@ -15,7 +15,7 @@
 
 -- include layout
 
-local q, rejected, consumers = queue_keys(3), queue_keys(13), 0
+local q, rejected, consumers = queue_keys(3), queue_keys(14), 0
 
 if call('ZCARD', KEYS[2]) ~= #ARGV - 3 then
   return false
@@ -24,7 +24,7 @@ for i = 4, #ARGV do
   if not call('ZSCORE', KEYS[2], ARGV[i]) then
     return false
   end
-  local queues = call('HGET', KEYS[23 + i - 4], 'queues')
+  local queues = call('HGET', KEYS[25 + i - 4], 'queues')
   for _, name in pairs(queues and cjson.decode(queues) or {}) do
     if name == ARGV[1] or name == ARGV[2] then
       consumers = consumers + 1
@@ -39,7 +39,7 @@ if consumers > 0 or ARGV[3] == '1' then
   return reply
 end
 need(KEYS[1], 'SREM')
-for i = 3, 22 do
+for i = 3, 24 do
   call('UNLINK', KEYS[i])
 end
 call('SREM', KEYS[1], ARGV[1], ARGV[2])

@@ -1,12 +1,12 @@
 -- Publish messages.
 --
 --   KEYS  the queue's (see lib/layout.lua), the set of all names, counters, later,
---         marks of the publisher, if it has any (see lib/marks.lua)
+--         settings, marks of the publisher, if it has any (see lib/marks.lua)
 --   ARGV  name of the queue; 'now', 'in' or 'at'; milliseconds from now, or
 --         unix milliseconds; how many messages may be claimable, and how many
 --         for one of a priority above 0; how many may be hidden, and how many
---         for one of a priority above 0 ('': any number); channel to tell how
---         many there are, or ''; '1' if all ids are new; place and before, as
+--         for one of a priority above 0 ('': any number, or for claimable
+--         ones, what the settings say); channel to tell how many there are, or ''; '1' if all ids are new; place and before, as
 --         marked; then for each message its id, its length in units of UTF-16,
 --         its priority, its further headers (see lib/layout.lua; '': none) and its
 --         body
@@ -20,8 +20,9 @@
 
 -- include layout
 -- include marks
+-- include limits
 
-local marks, later = KEYS[8], KEYS[7]
+local marks, later = KEYS[9], KEYS[7]
 local known = replied(marks, ARGV[10], ARGV[11])
 if known then
   return known
@@ -59,7 +60,8 @@ if due > now then
   call('ZCARD', later)
 end
 
-local limited = ARGV[4] .. ARGV[5] .. ARGV[6] .. ARGV[7] ~= ''
+local limits = limits_of(ARGV[4], ARGV[5], ARGV[6], ARGV[7], KEYS[8])
+local limited = table.concat(limits) ~= ''
 local there, seen, full = 0, {}, false
 if limited then
   there = call('ZCOUNT', q.z, '-inf', int(now))
@@ -69,8 +71,8 @@ if limited then
 end
 
 local function is_full(priority)
-  local at = (due > now and 6 or 4) + (priority ~= '0' and 1 or 0)
-  local max = tonumber(ARGV[at])
+  local at = (due > now and 3 or 1) + (priority ~= '0' and 1 or 0)
+  local max = tonumber(limits[at])
   return max and there >= max
 end
 

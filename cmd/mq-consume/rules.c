@@ -1,0 +1,113 @@
+#include "rules.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/say.h"
+#include "base/xalloc.h"
+
+static const struct mq_settings defaults = {.attempts = MQ_ATTEMPTS,
+    .backoff_min_ms = 1000,
+    .backoff_max_ms = 600000,
+    .slots = 1};
+
+void
+rules_init(struct options *opt)
+{
+	int i;
+
+	opt->rules = mq_xcalloc((size_t)opt->queue_count, sizeof(*opt->rules));
+	for (i = 0; i < opt->queue_count; i++) {
+		opt->rules[i].now = defaults;
+		mq_settings_overlay(&opt->rules[i].now, &opt->given);
+	}
+}
+
+void
+rules_free(struct options *opt)
+{
+	int i;
+
+	for (i = 0; i < opt->queue_count && opt->rules != NULL; i++)
+		mq_setting_texts_free(&opt->rules[i].texts);
+	free(opt->rules);
+}
+
+/* Whether a setting can be one here: of a name that a queue can have, and of what the
+ * layout knows. */
+static bool
+take_setting(const struct options *opt, int queue, struct mq_settings *set,
+    int which, const char *text)
+{
+	struct mq_settings one = MQ_SETTINGS_NONE;
+	const char *to;
+
+	if (!mq_setting_take(&one, which, text))
+		return false;
+	to = one.push != NULL ? one.push : one.notify;
+	if (to != NULL &&
+	    (opt->layout->queue_error(to) != NULL ||
+		strcmp(to, opt->queues[queue]) == 0))
+		return false;
+	if ((one.notify != NULL || one.keep_ms != -1) &&
+	    !(opt->layout->has & MQ_HAS_RESULTS))
+		return false;
+	mq_settings_overlay(set, &one);
+	return true;
+}
+
+void
+rules_take(const struct options *opt, int queue, struct mq_setting_texts *texts)
+{
+	struct rules *r = &opt->rules[queue];
+	struct mq_settings set = MQ_SETTINGS_NONE;
+	int i;
+
+	r->now = defaults;
+	mq_setting_texts_free(&r->texts);
+	r->texts = *texts;
+	*texts = (struct mq_setting_texts){{NULL}};
+	for (i = 0; i < MQ_SETTINGS; i++)
+		if (r->texts.text[i] != NULL &&
+		    !take_setting(opt, queue, &set, i, r->texts.text[i]) &&
+		    !opt->quiet)
+			mq_say("%s: the setting %s=%s is of no use here; see "
+			       "mq-set(1)",
+			    opt->queues[queue], mq_setting_names[i],
+			    r->texts.text[i]);
+	mq_settings_overlay(&r->now, &set);
+	mq_settings_overlay(&r->now, &opt->given);
+}
+
+int
+rules_slots(const struct options *opt)
+{
+	int i, most = 1;
+
+	for (i = 0; i < opt->queue_count; i++)
+		if (rules_of(opt, i)->slots > most)
+			most = rules_of(opt, i)->slots;
+	return most;
+}
+
+bool
+rules_share_rate(const struct options *opt)
+{
+	int i;
+
+	for (i = 0; i < opt->queue_count; i++)
+		if (rules_of(opt, i)->rate.per_s > 0)
+			return true;
+	return false;
+}
+
+bool
+rules_differ(const struct options *opt)
+{
+	int i, most = rules_slots(opt);
+
+	for (i = 0; i < opt->queue_count; i++)
+		if (rules_of(opt, i)->slots != most)
+			return true;
+	return false;
+}

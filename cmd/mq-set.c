@@ -1,0 +1,357 @@
+/*
+ * mq-set: shows and changes the settings of a queue, which consumers and publishers
+ * take unless an option of their own says otherwise.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/exit.h"
+#include "base/say.h"
+#include "base/visible.h"
+#include "base/xalloc.h"
+#include "message/json.h"
+#include "queue/calls.h"
+#include "queue/settings.h"
+#include "shared/attributes.h"
+#include "shared/options.h"
+
+static const char help[] =
+    "usage: mq-set [options] QUEUE [NAME=VALUE...]\n"
+    "\n"
+    "Changes settings of a queue, or shows them.  Consumers and publishers take\n"
+    "them, at once, unless an option of their own says otherwise.  NAME= ends a\n"
+    "setting.  Exit status 1: there is no such queue.\n"
+    "\n"
+    "  mq-set mails attempts=5 backoff=10s..1h rate=20/s\n"
+    "  mq-set mails max-length=100000 rate=\n"
+    "  mq-set mails\n"
+    "\n"
+    "attempts=N  backoff=MIN..MAX  timeout=DUR  retry-on=err  rate=N/s[:BURST]\n"
+    "slots=N  push=QUEUE  notify=QUEUE  keep=DUR  max-length=N[:HIGH]\n"
+    "and in the layout rsmq: vt=DUR  delay=DUR  maxsize=N\n"
+    "\n"
+    "      --create           make the queue if there is none\n"
+    "      --json             show the settings as a JSON object\n" MQ_SHARED_HELP;
+
+enum { OPT_CREATE = MQ_OPT_OWN, OPT_JSON };
+
+static const struct option long_options[] = {
+    MQ_SHARED_LONG,
+    {"create", no_argument, NULL, OPT_CREATE},
+    {"json", no_argument, NULL, OPT_JSON},
+    {NULL, 0, NULL, 0},
+};
+
+struct setter {
+	struct mq_shared shared;
+	struct mq_server server;
+	struct mq_redis redis;
+	const struct mq_layout *layout;
+	const char *queue;
+	bool create, json;
+	struct mq_setting_texts texts;
+	struct mq_attributes attributes;
+	bool settings;	 /* there are some to change, */
+	bool attributed; /* and some of these */
+};
+
+/* --- the command line ------------------------------------------------------- */
+
+/* The setting whose name has n bytes; -1: there is none. */
+static int
+find_setting(const char *name, size_t n)
+{
+	int i;
+
+	for (i = 0; mq_setting_names[i] != NULL; i++)
+		if (strlen(mq_setting_names[i]) == n &&
+		    memcmp(mq_setting_names[i], name, n) == 0)
+			return i;
+	return -1;
+}
+
+static bool
+is_name(const char *arg, size_t n, const char *name)
+{
+	return strlen(name) == n && memcmp(arg, name, n) == 0;
+}
+
+/* An attribute of RSMQ; where it goes, or NULL: it is none. */
+static long *
+find_attribute(struct mq_attributes *a, const char *arg, size_t n)
+{
+	return is_name(arg, n, "vt")   ? &a->vt_s :
+	    is_name(arg, n, "delay")   ? &a->delay_s :
+	    is_name(arg, n, "maxsize") ? &a->maxsize :
+					 NULL;
+}
+
+static void
+set_attribute(struct setter *s, long *to, const char *arg, const char *value)
+{
+	char *name = mq_xstrndup(arg, (size_t)(value - 1 - arg));
+
+	mq_option_needs(&s->shared, name, MQ_HAS_ATTRIBUTES);
+	if (*to != MQ_ATTRIBUTE_NONE)
+		mq_die(MQ_EXIT_USAGE, "%s: it is given twice", name);
+	if (to == &s->attributes.maxsize)
+		*to = mq_attribute_maxsize(name, value);
+	else
+		*to = mq_attribute_seconds(name, value);
+	s->attributed = true;
+	free(name);
+}
+
+/* The name of a queue is kept as the layout knows it. */
+static char *
+check_target(struct setter *s, const char *arg, const char *name)
+{
+	const char *to = mq_option_queue(&s->shared, &s->server, name);
+
+	if (strcmp(to, s->queue) == 0)
+		mq_die(MQ_EXIT_USAGE, "%s: that is the queue itself", arg);
+	return mq_xstrdup(to);
+}
+
+static char *
+check_value(struct setter *s, int which, const char *arg, const char *value)
+{
+	struct mq_settings one = MQ_SETTINGS_NONE;
+
+	if (*value == '\0')
+		return mq_xstrdup(value);
+	if (!mq_setting_take(&one, which, value))
+		mq_die(MQ_EXIT_USAGE, "%s: %s is %s", arg,
+		    mq_setting_names[which], mq_setting_forms[which]);
+	if (one.notify != NULL || one.keep_ms != -1)
+		mq_option_needs(
+		    &s->shared, mq_setting_names[which], MQ_HAS_RESULTS);
+	if (one.push != NULL || one.notify != NULL)
+		return check_target(s, arg, value);
+	return mq_xstrdup(value);
+}
+
+static void __attribute__((noreturn)) refuse_name(const char *arg)
+{
+	struct mq_buf names = {0};
+	int i;
+
+	for (i = 0; mq_setting_names[i] != NULL; i++)
+		mq_buf_printf(&names, " %s", mq_setting_names[i]);
+	mq_die(MQ_EXIT_USAGE, "%s: there is no such setting; there are%s", arg,
+	    mq_buf_str(&names));
+}
+
+static void
+take_change(struct setter *s, const char *arg)
+{
+	const char *equals = strchr(arg, '=');
+	size_t n = equals != NULL ? (size_t)(equals - arg) : 0;
+	long *attribute;
+	int which;
+
+	if (equals == NULL)
+		mq_die(MQ_EXIT_USAGE, "%s: not of the form NAME=VALUE", arg);
+	attribute = find_attribute(&s->attributes, arg, n);
+	if (attribute != NULL) {
+		set_attribute(s, attribute, arg, equals + 1);
+		return;
+	}
+	which = find_setting(arg, n);
+	if (which == -1)
+		refuse_name(arg);
+	if (s->texts.text[which] != NULL)
+		mq_die(MQ_EXIT_USAGE, "%s: it is given twice",
+		    mq_setting_names[which]);
+	s->texts.text[which] = check_value(s, which, arg, equals + 1);
+	s->settings = true;
+}
+
+static void
+parse_options(struct setter *s, int argc, char *argv[])
+{
+	const char *equals;
+	int ch;
+
+	opterr = 0;
+	while ((ch = getopt_long(argc, argv, ":" MQ_SHARED_SHORT, long_options,
+		    NULL)) != -1) {
+		if (mq_option_shared(&s->shared, ch, argv))
+			continue;
+		s->create |= ch == OPT_CREATE;
+		s->json |= ch == OPT_JSON;
+	}
+	mq_option_rights(
+	    &s->shared, MQ_SETS, argv + optind, optind < argc ? 1 : 0);
+	if (optind == argc)
+		mq_die(MQ_EXIT_USAGE, "no queue given (try --help)");
+	equals = strchr(argv[optind], '=');
+	if (equals != NULL &&
+	    find_setting(argv[optind], (size_t)(equals - argv[optind])) != -1)
+		mq_die(
+		    MQ_EXIT_USAGE, "%s: the queue comes first", argv[optind]);
+	if (s->json && optind + 1 < argc)
+		mq_die(MQ_EXIT_USAGE, "--json shows settings; %s changes one",
+		    argv[optind + 1]);
+}
+
+/* --- the server ------------------------------------------------------------- */
+
+static void __attribute__((noreturn)) end_refused(const struct setter *s)
+{
+	mq_die(s->redis.status, "%s", s->redis.error);
+}
+
+static void
+make_queue(
+    struct setter *s, const char *queue, const struct mq_attributes *attributes)
+{
+	bool made;
+
+	if (mq_queue_make(&s->redis, s->layout, queue, attributes, &made) == -1)
+		end_refused(s);
+	if (made)
+		mq_option_made(&s->shared, &s->redis, queue);
+}
+
+static bool
+is_known(struct setter *s)
+{
+	bool known;
+
+	if (mq_queue_known(&s->redis, s->layout, s->queue, &known) == -1)
+		end_refused(s);
+	return known;
+}
+
+/* What is pushed, or told, goes there from now on. */
+static void
+make_targets(struct setter *s)
+{
+	static const struct mq_attributes none = MQ_ATTRIBUTES_NONE;
+	struct mq_settings set = MQ_SETTINGS_NONE;
+	int i;
+
+	for (i = 0; i < MQ_SETTINGS; i++)
+		if (s->texts.text[i] != NULL)
+			(void)mq_setting_take(&set, i, s->texts.text[i]);
+	if (set.push != NULL)
+		make_queue(s, set.push, &none);
+	if (set.notify != NULL)
+		make_queue(s, set.notify, &none);
+}
+
+static void
+change_settings(struct setter *s)
+{
+	make_targets(s);
+	if (s->attributed &&
+	    mq_queue_set_attributes(
+		&s->redis, s->layout, s->queue, &s->attributes) == -1)
+		end_refused(s);
+	if (s->settings &&
+	    mq_settings_put(&s->redis, s->layout, s->queue, &s->texts) == -1)
+		end_refused(s);
+}
+
+/* --- showing ---------------------------------------------------------------- */
+
+static void
+add_text(json_t *shown, const char *name, const char *fmt, long value)
+{
+	char *text = mq_xasprintf(fmt, value);
+
+	mq_json_set(shown, name, mq_json_text(text));
+	free(text);
+}
+
+static void
+add_attributes(struct setter *s, json_t *shown)
+{
+	struct mq_attributes a;
+
+	if (mq_queue_attributes(&s->redis, s->layout, s->queue, &a) == -1)
+		end_refused(s);
+	add_text(shown, "vt", "%lds", a.vt_s);
+	add_text(shown, "delay", "%lds", a.delay_s);
+	add_text(shown, "maxsize", "%ld", a.maxsize);
+}
+
+static json_t *
+read_settings(struct setter *s)
+{
+	json_t *shown = json_object();
+	struct mq_setting_texts t;
+	int i;
+
+	if (mq_settings_get(&s->redis, s->layout, s->queue, &t) == -1)
+		end_refused(s);
+	for (i = 0; i < MQ_SETTINGS; i++)
+		if (t.text[i] != NULL)
+			mq_json_set(shown, mq_setting_names[i],
+			    mq_json_text(t.text[i]));
+	mq_setting_texts_free(&t);
+	if (s->layout->has & MQ_HAS_ATTRIBUTES)
+		add_attributes(s, shown);
+	return shown;
+}
+
+/* As mq-set takes them; others can have written anything. */
+static void
+show_settings(struct setter *s)
+{
+	json_t *shown = read_settings(s), *value;
+	struct mq_buf out = {0};
+	const char *name;
+
+	if (s->json) {
+		mq_json_dump(shown, &out);
+		mq_buf_add(&out, "\n", 1);
+	} else {
+		json_object_foreach(shown, name, value) {
+			mq_buf_printf(&out, "%s=", name);
+			mq_add_visible(&out, json_string_value(value),
+			    json_string_length(value));
+			mq_buf_add(&out, "\n", 1);
+		}
+	}
+	fwrite(out.data, 1, out.len, stdout);
+	mq_buf_free(&out);
+	json_decref(shown);
+}
+
+int
+main(int argc, char *argv[])
+{
+	struct setter s = {.shared = {.help = help, .options = long_options},
+	    .attributes = MQ_ATTRIBUTES_NONE};
+	int i;
+
+	mq_option_begin();
+	parse_options(&s, argc, argv);
+	mq_option_prints(optind + 1 == argc);
+	s.layout = mq_option_server(&s.shared, &s.server);
+	s.queue = mq_option_queue(&s.shared, &s.server, argv[optind]);
+	for (i = optind + 1; i < argc; i++)
+		take_change(&s, argv[i]);
+	if (mq_redis_open(&s.redis, &s.server) == -1)
+		end_refused(&s);
+	if (!is_known(&s)) {
+		if (!s.create) {
+			mq_option_unknown(&s.redis, s.layout, s.queue);
+			return MQ_EXIT_NO;
+		}
+		make_queue(&s, s.queue, &s.attributes);
+	}
+	if (s.settings || s.attributed)
+		change_settings(&s);
+	else
+		show_settings(&s);
+	mq_redis_close(&s.redis);
+	mq_setting_texts_free(&s.texts);
+	mq_server_free(&s.server);
+	mq_option_free(&s.shared);
+	mq_close_stdout();
+	return MQ_EXIT_OK;
+}

@@ -1,0 +1,242 @@
+#include "settings.h"
+
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/duration.h"
+#include "base/xalloc.h"
+#include "scripts.h"
+#include "side.h"
+
+enum {
+	ATTEMPTS,
+	BACKOFF,
+	TIMEOUT,
+	RETRY_ON,
+	RATE,
+	SLOTS,
+	PUSH,
+	NOTIFY,
+	KEEP,
+	MAX_LENGTH
+};
+
+const char *const mq_setting_names[MQ_SETTINGS + 1] = {[ATTEMPTS] = "attempts",
+    [BACKOFF] = "backoff",
+    [TIMEOUT] = "timeout",
+    [RETRY_ON] = "retry-on",
+    [RATE] = "rate",
+    [SLOTS] = "slots",
+    [PUSH] = "push",
+    [NOTIFY] = "notify",
+    [KEEP] = "keep",
+    [MAX_LENGTH] = MQ_MAX_LENGTH};
+
+const char *const mq_setting_forms[MQ_SETTINGS] = {
+    [ATTEMPTS] = "a number of runs, from 1 to 1000000",
+    [BACKOFF] = "two durations, MIN..MAX, as 1s..10m",
+    [TIMEOUT] = "a duration, as 5m",
+    [RETRY_ON] = "err",
+    [RATE] = "a rate, as 10/s or 600/m:5",
+    [SLOTS] = "a number from 1 to 1000",
+    [PUSH] = "the name of a queue",
+    [NOTIFY] = "the name of a queue",
+    [KEEP] = "a duration, as 1h",
+    [MAX_LENGTH] = "a number of messages, or two, N:HIGH"};
+
+void
+mq_setting_texts_free(struct mq_setting_texts *t)
+{
+	int i;
+
+	for (i = 0; i < MQ_SETTINGS; i++)
+		free(t->text[i]);
+	*t = (struct mq_setting_texts){{NULL}};
+}
+
+/* --- values ----------------------------------------------------------------- */
+
+/* A whole number up to `end`, from min to max; -1: something else. */
+static long
+take_number(const char *s, const char *end, long min, long max)
+{
+	size_t n = (size_t)(end - s);
+	long number;
+
+	if (n == 0 || n > 18 || strspn(s, "0123456789") < n)
+		return -1;
+	number = strtol(s, NULL, 10);
+	return number < min || number > max ? -1 : number;
+}
+
+static bool
+take_whole(const char *s, int max, int *to)
+{
+	long n = take_number(s, s + strlen(s), 1, max);
+
+	if (n != -1)
+		*to = (int)n;
+	return n != -1;
+}
+
+static bool
+take_range(const char *s, int64_t *min, int64_t *max)
+{
+	const char *dots = strstr(s, "..");
+	char *first = dots == NULL ? NULL : mq_xstrndup(s, (size_t)(dots - s));
+	int64_t a, b;
+	bool good = first != NULL && mq_duration_parse(first, &a) == 0 &&
+	    mq_duration_parse(dots + 2, &b) == 0 && a <= b;
+
+	free(first);
+	if (!good)
+		return false;
+	*min = a;
+	*max = b;
+	return true;
+}
+
+static bool
+is_max_length(const char *s)
+{
+	const char *end = s + strlen(s), *colon = strchr(s, ':');
+	long n = take_number(s, colon != NULL ? colon : end, 0, LONG_MAX);
+
+	return n != -1 &&
+	    (colon == NULL || take_number(colon + 1, end, n, LONG_MAX) != -1);
+}
+
+static bool
+take_name(const char *s, const char **to)
+{
+	if (*s != '\0')
+		*to = s;
+	return *s != '\0';
+}
+
+bool
+mq_setting_take(struct mq_settings *s, int which, const char *value)
+{
+	switch (which) {
+	case ATTEMPTS:
+		return take_whole(value, MQ_ATTEMPTS_MAX, &s->attempts);
+	case BACKOFF:
+		return take_range(
+		    value, &s->backoff_min_ms, &s->backoff_max_ms);
+	case TIMEOUT:
+		return mq_duration_parse(value, &s->timeout_ms) == 0;
+	case RETRY_ON:
+		s->retry_err = strcmp(value, "err") == 0 ? 1 : s->retry_err;
+		return strcmp(value, "err") == 0;
+	case RATE:
+		return mq_rate_parse(value, &s->rate) == 0;
+	case SLOTS:
+		return take_whole(value, MQ_SLOTS_MAX, &s->slots);
+	case PUSH:
+		return take_name(value, &s->push);
+	case NOTIFY:
+		return take_name(value, &s->notify);
+	case KEEP:
+		return mq_duration_parse(value, &s->keep_ms) == 0;
+	default:
+		return is_max_length(value);
+	}
+}
+
+void
+mq_settings_overlay(struct mq_settings *s, const struct mq_settings *over)
+{
+	if (over->attempts != -1)
+		s->attempts = over->attempts;
+	if (over->backoff_max_ms != -1) {
+		s->backoff_min_ms = over->backoff_min_ms;
+		s->backoff_max_ms = over->backoff_max_ms;
+	}
+	if (over->timeout_ms != -1)
+		s->timeout_ms = over->timeout_ms;
+	if (over->keep_ms != -1)
+		s->keep_ms = over->keep_ms;
+	if (over->retry_err != -1)
+		s->retry_err = over->retry_err;
+	if (over->slots != -1)
+		s->slots = over->slots;
+	if (over->rate.per_s != -1)
+		s->rate = over->rate;
+	if (over->push != NULL)
+		s->push = over->push;
+	if (over->notify != NULL)
+		s->notify = over->notify;
+}
+
+/* --- the server ------------------------------------------------------------- */
+
+void
+mq_settings_ask(
+    const struct mq_layout *layout, const char *queue, struct mq_command *c)
+{
+	int i;
+
+	mq_command_plain(c, "HMGET");
+	layout->side->settings(c, queue);
+	for (i = 0; i < MQ_SETTINGS; i++)
+		mq_command_str(c, mq_setting_names[i]);
+}
+
+/* A text with a NUL is none that anybody gave. */
+void
+mq_settings_read(const redisReply *reply, struct mq_setting_texts *t)
+{
+	const redisReply *e;
+	size_t i;
+
+	*t = (struct mq_setting_texts){{NULL}};
+	for (i = 0; i < reply->elements && i < MQ_SETTINGS; i++) {
+		e = reply->element[i];
+		if (e->type == REDIS_REPLY_STRING && strlen(e->str) == e->len)
+			t->text[i] = mq_xstrdup(e->str);
+	}
+}
+
+int
+mq_settings_get(struct mq_redis *r, const struct mq_layout *layout,
+    const char *queue, struct mq_setting_texts *t)
+{
+	struct mq_command c = mq_redis_command(r);
+	redisReply *reply;
+
+	mq_settings_ask(layout, queue, &c);
+	reply = mq_call(r, &c, REDIS_REPLY_ARRAY);
+	if (reply == NULL)
+		return -1;
+	mq_settings_read(reply, t);
+	freeReplyObject(reply);
+	return 0;
+}
+
+int
+mq_settings_put(struct mq_redis *r, const struct mq_layout *layout,
+    const char *queue, const struct mq_setting_texts *t)
+{
+	struct mq_command c = mq_redis_command(r);
+	int i;
+
+	mq_command_script(&c, &mq_script_set, 1);
+	layout->side->settings(&c, queue);
+	for (i = 0; i < MQ_SETTINGS; i++) {
+		if (t->text[i] == NULL)
+			continue;
+		mq_command_str(&c, mq_setting_names[i]);
+		mq_command_str(&c, t->text[i]);
+	}
+	return mq_call_done(r, &c);
+}
+
+bool
+mq_settings_are_in(const char *key, size_t n)
+{
+	static const char end[] = "settings";
+	const size_t len = sizeof(end) - 1;
+
+	return n > len && memcmp(key + n - len, end, len) == 0;
+}

@@ -1,0 +1,68 @@
+/*
+ * The settings of a queue: what each consumer and publisher of these tools takes
+ * unless an option of its own says otherwise.  They are kept beside the queue in a hash,
+ * as the texts in which users gave them; mq-layout(7) describes it.
+ */
+#ifndef MQ_SETTINGS_H
+#define MQ_SETTINGS_H
+
+#include "base/rate.h"
+#include "queue.h"
+
+/* The most messages that one consumer runs at once. */
+#define MQ_SLOTS_MAX 1000
+
+/* -1, or NULL: not set. */
+struct mq_settings {
+	int attempts;
+	int64_t backoff_min_ms, backoff_max_ms;
+	int64_t timeout_ms; /* 0: none */
+	int64_t keep_ms;    /* 0: only if it is asked for */
+	int retry_err;	    /* 1: err is a retry */
+	int slots;
+	struct mq_rate rate;	   /* of all consumers together; 0: no limit */
+	const char *push, *notify; /* names of queues */
+};
+#define MQ_SETTINGS_NONE                                                       \
+	{                                                                      \
+		-1, -1, -1, -1, -1, -1, -1, {-1, 0}, NULL, NULL                \
+	}
+
+/* Their names, and what a value looks like: constant texts, in the order in which
+ * they are shown; NULL ends the names. */
+enum { MQ_SETTINGS = 10 };
+extern const char *const mq_setting_names[MQ_SETTINGS + 1];
+extern const char *const mq_setting_forms[MQ_SETTINGS];
+
+/* The values as they are kept, in that order; NULL: not set.  Bytes of anybody's. */
+struct mq_setting_texts {
+	char *text[MQ_SETTINGS];
+};
+void mq_setting_texts_free(struct mq_setting_texts *);
+
+/*
+ * Takes one value.  False: it is not of the form of that setting, and nothing has
+ * changed.  A queue's name is only borrowed, and not checked; a max-length is only
+ * checked, as the server is what holds it.
+ */
+bool mq_setting_take(struct mq_settings *, int which, const char *value);
+/* Replaces those that `over` sets; names are borrowed. */
+void mq_settings_overlay(struct mq_settings *, const struct mq_settings *over);
+
+/*
+ * Both wait: 0, or -1 with the error in struct mq_redis.  mq_settings_put() sets those
+ * whose text is not NULL, all in one step; an empty text ends a setting.
+ */
+int mq_settings_get(struct mq_redis *, const struct mq_layout *,
+    const char *queue, struct mq_setting_texts *);
+int mq_settings_put(struct mq_redis *, const struct mq_layout *,
+    const char *queue, const struct mq_setting_texts *);
+
+/* The question, and what a reply to it, an array, says. */
+void mq_settings_ask(
+    const struct mq_layout *, const char *queue, struct mq_command *);
+void mq_settings_read(const redisReply *, struct mq_setting_texts *);
+/* Whether such a key is one of settings; others may be taken for one. */
+bool mq_settings_are_in(const char *key, size_t n);
+
+#endif

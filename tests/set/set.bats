@@ -1,0 +1,316 @@
+#!/usr/bin/env bats
+# mq-set: settings that live with the queue, and what consumers and publishers make of them.
+# layouts: rmq rsmq
+
+# run_mq sets stderr; each test is a subshell of its own.
+# shellcheck disable=SC2016,SC2030,SC2031,SC2034,SC2154
+
+load ../helpers/common
+
+setup_file() {
+	server_start
+}
+
+teardown_file() {
+	server_stop
+}
+
+setup() {
+	common_setup
+}
+
+teardown() {
+	common_teardown
+}
+
+# Where the settings of a queue are.
+key() {
+	local q=$1
+	if [ "$MQ_LAYOUT" = rsmq ]; then
+		echo "rsmq:$q:Xsettings"
+	elif [ "$TOPOLOGY" = cluster ]; then
+		echo "rmq::queue::{$q}::settings"
+	else
+		echo "rmq::queue::[$q]::settings"
+	fi
+}
+
+# has QUEUE "READY DELAYED UNACKED REJECTED"
+has() {
+	[ "$("$BUILD/mq-stats" "$1" | awk 'NR == 2 {print $2, $3, $4, $5}')" = "$2" ]
+}
+
+refused() {
+	run_mq 64 mq-set "${@:2}"
+	assert_equal "$stderr" "mq-set: $1"
+}
+
+settings() {
+	redis hgetall "$(key q)" | paste -sd' ' -
+}
+
+@test "set: what is set is shown, in a form that mq-set takes" {
+	run_mq 0 mq-set -q --create q max-length=9:10 attempts=3 backoff=1s..1h30m retry-on=err \
+		timeout=5m rate=600/m:5 slots=4 push=broken
+	run_mq 0 mq-set q
+	assert_output "attempts=3
+backoff=1s..1h30m
+timeout=5m
+retry-on=err
+rate=600/m:5
+slots=4
+push=broken
+max-length=9:10${MQ_LAYOUT:+
+vt=30s
+delay=0s
+maxsize=65536}"
+	mapfile -t all <<<"$output"
+	run_mq 0 mq-set -q --create other "${all[@]}"
+	run_mq 0 mq-set other
+	assert_equal "$output" "$(printf '%s\n' "${all[@]}")"
+	run_mq 0 mq-set --json q
+	assert_equal "$(jq -r '.backoff + .slots' <<<"$output")" 1s..1h30m4
+	run_mq 0 mq-set q attempts= push=
+	run_mq 0 mq-set q
+	refute_line --regexp '^(attempts|push)='
+	assert_line slots=4
+	# It goes with its queue.
+	run_mq 0 mq-purge --force --delete-queue -q q
+	assert_equal "$(settings)" ""
+}
+
+@test "set: held wrong: one line, and nothing has changed" {
+	run_mq 0 mq-set -q --create q slots=2
+	refused 'attempts=3: the queue comes first' attempts=3 q
+	refused 'slots: not of the form NAME=VALUE' q slots
+	refused 'slot=3: there is no such setting; there are attempts backoff timeout retry-on rate slots push notify keep max-length' q slot=3
+	refused 'attempts=0: attempts is a number of runs, from 1 to 1000000' q slots=3 attempts=0
+	refused 'backoff=1h..1s: backoff is two durations, MIN..MAX, as 1s..10m' q backoff=1h..1s
+	refused 'timeout=5x: timeout is a duration, as 5m' q timeout=5x
+	refused 'rate=0: rate is a rate, as 10/s or 600/m:5' q rate=0
+	refused 'slots=1001: slots is a number from 1 to 1000' q slots=1001
+	refused 'retry-on=all: retry-on is err' q retry-on=all
+	refused 'max-length=9:8: max-length is a number of messages, or two, N:HIGH' q max-length=9:8
+	refused 'push=q: that is the queue itself' q push=q
+	refused 'slots: it is given twice' q slots=3 slots=4
+	refused '--json shows settings; slots=3 changes one' --json q slots=3
+	refused 'no queue given (try --help)'
+	assert_equal "$(settings)" "slots 2"
+	run_mq 1 mq-set typo slots=3
+	assert_equal "$stderr" "mq-set: typo: no such queue"
+	assert_equal "$(redis exists "$(key typo)")" 0
+}
+
+@test "set: what others have written is shown fit for a terminal, and is no rule" {
+	run_mq 0 mq-publish -q q x
+	redis hset "$(key q)" attempts $'\e[5m' slots 4 push $'a\nb' odd 1
+	run_mq 0 mq-set q
+	refute_output --partial $'\e'
+	run_mq 0 mq-consume --drain q -- sh -c 'cat; echo ":$MQ_ATTEMPTS"'
+	assert_output "x:15"
+	assert_equal "$(grep -c 'is of no use here; see mq-set(1)$' <<<"$stderr")" 2
+	[[ $stderr != *$'\e'* ]]
+}
+
+@test "set: attempts, backoff, retry-on and push, unless the consumer says otherwise" {
+	run_mq 0 mq-set -q --create q attempts=2 backoff=0s..0s retry-on=err push=later
+	run_mq 0 mq-publish -q q bad
+	run_mq 0 mq-consume -q --drain q -- sh -c 'echo "$MQ_ATTEMPT/$MQ_ATTEMPTS" >>"$T/runs"; exit 1'
+	assert_equal "$(paste -sd' ' - <"$T/runs")" "1/2 2/2"
+	has q "0 0 0 1"
+	run_mq 0 mq-publish -q q bad
+	run_mq 0 mq-consume -q --attempts 1 --drain q -- sh -c 'echo "$MQ_ATTEMPT/$MQ_ATTEMPTS" >>"$T/runs"; exit 1'
+	assert_equal "$(paste -sd' ' - <"$T/runs")" "1/2 2/2 1/1"
+	run_mq 0 mq-publish -q q on
+	run_mq 0 mq-consume -q --drain q -- sh -c 'echo push >&3'
+	has later "1 0 0 0"
+	run_mq 0 mq-publish -q q on
+	run_mq 0 mq-publish -q elsewhere first
+	run_mq 0 mq-consume -q --drain --push elsewhere q -- sh -c 'echo push >&3'
+	has elsewhere "2 0 0 0"
+}
+
+@test "set: a timeout, and each queue its own" {
+	run_mq 0 mq-set -q --create q timeout=100ms
+	run_mq 0 mq-publish -q q slow
+	run_mq 0 mq-publish -q free slow
+	run_mq 0 mq-consume -q -j2 --drain q free -- perl -e 'select undef, undef, undef, 0.6'
+	has q "0 0 0 1"
+	has free "0 0 0 0"
+}
+
+@test "set: a change reaches a consumer that is at work" {
+	run_mq 0 mq-publish -q q 1
+	start_mq mq-consume q -- sh -c 'cat >>"$T/got"; echo " $MQ_ATTEMPTS" >>"$T/got"'
+	eventually 10 grep -qx '1 15' "$T/got"
+	run_mq 0 mq-set q attempts=3
+	# By the news of the change, with no other claim in between: nothing is polled.
+	eventually 10 settings_seen 3
+	run_mq 0 mq-set q attempts=
+	eventually 10 settings_seen 15
+	stop_mq
+}
+
+# settings_seen N: a message that is published now finds that many.
+settings_seen() {
+	"$BUILD/mq-publish" -q q m
+	eventually 10 grep -q '^m' "$T/got"
+	grep -qx "m $1" "$T/got" && return 0
+	sed -i '/^m/d' "$T/got"
+	return 1
+}
+
+# at_once N: so many have started, and wait for $T/go.
+at_once() {
+	[ "$(ls "$T/runs" | wc -l)" -eq "$1" ]
+}
+
+@test "set: slots grow and shrink while a consumer runs" {
+	mkdir "$T/runs"
+	script wait <<'.'
+touch "$T/runs/$MQ_ID"
+until [ -e "$T/go" ]; do perl -e 'select undef, undef, undef, 0.02'; done
+rm "$T/runs/$MQ_ID"
+.
+	run_mq 0 mq-publish -q q 1 2 3 4 5 6 7 8
+	start_mq mq-consume --prefetch 0 q -- "$T/wait"
+	eventually 10 at_once 1
+	run_mq 0 mq-set q slots=4
+	eventually 10 at_once 4
+	if [ "$MQ_LAYOUT" != rsmq ]; then
+		eventually 10 told_slots 4
+	fi
+	run_mq 0 mq-set q slots=6
+	eventually 10 at_once 6
+	touch "$T/go"
+	eventually 10 at_once 0
+	stop_mq
+	has q "0 0 0 0"
+}
+
+# The cleaner would count the crash of so many.
+told_slots() {
+	local name
+	name=$(redis keys 'rmq::connection::*::info')
+	[ "$(redis hget "$name" slots)" = "$1" ]
+}
+
+@test "set: of several queues, each has as many slots as it says" {
+	mkdir "$T/runs"
+	script wait <<'.'
+touch "$T/runs/$MQ_QUEUE-$MQ_ID"
+until [ -e "$T/go" ]; do perl -e 'select undef, undef, undef, 0.02'; done
+.
+	run_mq 0 mq-set -q --create q slots=1
+	run_mq 0 mq-set -q --create r slots=3
+	run_mq 0 mq-publish -q q 1 2 3
+	run_mq 0 mq-publish -q r 1 2 3
+	start_mq mq-consume q r -- "$T/wait"
+	eventually 10 at_once 3
+	assert_equal "$(ls "$T/runs" | grep -c ^q-)" 1
+	touch "$T/go"
+	eventually 10 has q "0 0 0 0"
+	eventually 10 has r "0 0 0 0"
+	stop_mq
+}
+
+@test "set: a rate is for all consumers of the queue together" {
+	run_mq 0 mq-set -q --create q rate=1/h:3
+	run_mq 0 mq-publish -q q 1 2 3 4 5 6
+	start_mq mq-consume q -- true
+	eventually 10 has q "3 0 0 0"
+	run_mq 0 mq-set q rate=
+	eventually 10 has q "0 0 0 0"
+	stop_mq
+}
+
+@test "set: max-length holds publishers of any kind" {
+	run_mq 0 mq-set -q --create q max-length=3
+	run_mq 75 mq-publish q 1 2 3 4 5
+	assert_equal "$stderr" "mq-publish: q: the queue is full
+mq-publish: 3 messages accepted"
+	run_mq 75 mq-publish -q q 4
+	run_mq 75 mq-publish -q -p 5 q 4
+	# An option of its own says otherwise.
+	run_mq 0 mq-publish -q --max-length 4 q 4
+	has q "4 0 0 0"
+	# What waits for a time is not there yet.
+	run_mq 0 mq-publish -q -d 1h q later
+	run_mq 0 mq-set q max-length=3:5
+	run_mq 0 mq-publish -q -p 5 q high
+	run_mq 75 mq-publish -q -p 5 q high
+	run_mq 0 mq-set q max-length=
+	run_mq 0 mq-publish -q q 6
+}
+
+@test "set: a publisher that has begun before hears of max-length" {
+	mkfifo "$T/in"
+	exec 8<>"$T/in"
+	"$BUILD/mq-publish" -l q <"$T/in" 2>"$T/err" 3>&- 8>&- &
+	pid=$!
+	echo 1 >&8
+	eventually 10 has q "1 0 0 0"
+	run_mq 0 mq-set q max-length=2
+	# The answer to this one says it.
+	echo 2 >&8
+	eventually 10 has q "2 0 0 0"
+	echo 3 >&8
+	exec 8>&-
+	status=0
+	wait "$pid" || status=$?
+	assert_equal "$status" 75
+	has q "2 0 0 0"
+}
+
+@test "set: fifty publishers at once: never more than max-length" {
+	local n
+	run_mq 0 mq-set -q --create q max-length=20
+	for n in {1..50}; do
+		"$BUILD/mq-publish" -q q "$n" 3>&- &
+	done
+	wait
+	has q "20 0 0 0"
+}
+
+@test "set: notify and keep" {
+	[ "$MQ_LAYOUT" != rsmq ] || skip "there are no results"
+	run_mq 0 mq-set -q --create q notify=ends keep=1h
+	id=$("$BUILD/mq-publish" -i q m)
+	run_mq 0 mq-consume -q --drain q -- true
+	run_mq 0 mq-consume -n1 ends
+	assert_equal "$(jq -r '.id + .state' <<<"$output")" "${id}done"
+	run_mq 0 mq-stats --id "$id" --json
+	assert_equal "$(jq -r .state <<<"$output")" "done"
+	# And of one whose consumers die.
+	run_mq 0 mq-set q attempts=1
+	id=$("$BUILD/mq-publish" -i q m)
+	script die <<<'kill -9 $PPID; sleep 60'
+	start_mq mq-consume q -- "$T/die"
+	wait "$pid" || true
+	redis del $(redis keys 'rmq::connection::*::heartbeat') >/dev/null
+	run_mq 0 mq-clean
+	has q "0 0 0 1"
+	run_mq 0 mq-consume -n1 ends
+	assert_equal "$(jq -r '.id + .state' <<<"$output")" "${id}rejected"
+	has ends "0 0 0 0"
+}
+
+@test "set: what is pushed goes where the setting says at that moment" {
+	run_mq 0 mq-set -q --create q push=first
+	mkdir "$T/runs"
+	script push <<'.'
+touch "$T/runs/$MQ_ID"
+until [ -e "$T/go" ]; do perl -e 'select undef, undef, undef, 0.02'; done
+echo push >&3
+.
+	run_mq 0 mq-publish -q q a b
+	start_mq mq-consume q -- "$T/push"
+	eventually 10 at_once 1
+	run_mq 0 mq-set -q q push=second slots=2
+	# So the consumer knows the change.
+	eventually 10 at_once 2
+	touch "$T/go"
+	eventually 10 has second "2 0 0 0"
+	has first "0 0 0 0"
+	stop_mq
+}
