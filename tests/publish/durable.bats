@@ -82,9 +82,9 @@ has_waitaof() {
 	redis waitaof 0 0 0 | grep -q '^[0-9]'
 }
 
-# Which client waits for the disk or for replicas.
+# Which client waits for the disk or for replicas, and not only asked whether it may.
 waiting_client() {
-	redis client list | sed -n 's/^id=\([0-9]*\) .* cmd=wait.*/\1/p'
+	redis client list | sed -n 's/^id=\([0-9]*\) .* flags=[^ ]*b.* cmd=wait.*/\1/p'
 }
 
 is_waiting() {
