@@ -1,15 +1,16 @@
 /*
- * One page that needs nothing else: what stands in it cannot load anything, and
- * cannot run anything but the page's own script.
+ * One page that needs nothing else: what stands in it cannot load anything but the
+ * page itself, and cannot run anything but the page's own script.  The page can be
+ * read without the script, which sorts, filters, refreshes and plots.
  */
 #include "outputs.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <time.h>
 
 #include "markup.h"
 #include "page/page.h"
-#include "sections.h"
 
 static void
 print_page_time(int64_t ms)
@@ -28,8 +29,6 @@ print_page_time(int64_t ms)
 static void
 print_head(const struct model *m, long refresh)
 {
-	const char *server = m->server;
-
 	printf("<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n"
 	       "<meta charset=\"utf-8\">\n"
 	       "<meta http-equiv=\"Content-Security-Policy\" content=\"%s\">\n"
@@ -40,79 +39,107 @@ print_head(const struct model *m, long refresh)
 	       "<meta name=\"robots\" content=\"noindex\">\n",
 	    page_policy);
 	if (refresh > 0)
-		printf(
-		    "<meta http-equiv=\"refresh\" content=\"%ld\">\n", refresh);
+		printf("<noscript><meta http-equiv=\"refresh\" "
+		       "content=\"%ld\"></noscript>\n",
+		    refresh);
 	fputs("<title>Queues of ", stdout);
-	html_text(server);
-	printf("</title>\n<style>%s</style>\n</head>\n<body>\n", page_css);
+	html_text(m->server);
+	printf("</title>\n<style>%s</style>\n</head>\n"
+	       "<body data-refresh=\"%ld\">\n",
+	    page_css, refresh);
 }
 
 static void
 print_title(const struct model *m)
 {
-	size_t i;
-
 	fputs("<header>\n<h1>Queues</h1>\n<p>", stdout);
-	html_name(m->server);
+	html_text(m->server);
 	fputs("</p>\n", stdout);
 	print_page_time(m->stats.now_ms);
 	fputs("\n</header>\n<main>\n", stdout);
-	for (i = 0; i < m->lost.n; i++) {
+}
+
+/* What the numbers lack. */
+static void
+print_missing(const struct model *m)
+{
+	size_t k;
+	int i;
+
+	fputs("<section id=\"missing\">\n", stdout);
+	for (k = 0; k < m->lost.n; k++) {
 		fputs("<p class=\"note\">", stdout);
-		html_name(m->lost.list[i].name);
+		html_text(m->lost.list[k].name);
 		fputs("</p>\n", stdout);
 	}
+	for (i = 0; i < m->stats.count; i++)
+		if (m->elsewhere[i] != NULL) {
+			fputs("<p class=\"note\">", stdout);
+			html_text(m->stats.queues[i].name);
+			printf(": no such queue%s</p>\n", m->elsewhere[i]);
+		}
+	fputs("</section>\n", stdout);
 }
 
 static void
-print_total(const char *title, long long n, const char *class)
+print_tables(const struct model *m)
 {
-	printf("<div><dt>%s</dt><dd class=\"%s\">", title,
-	    n == 0 ? "zero" : class);
-	html_grouped(n);
-	fputs("</dd></div>\n", stdout);
+	struct table t;
+
+	tables_fill(m, false, 0, &t);
+	html_section("Queues", "queues",
+	    m->stats.count > 0 ? "None has a message." : "There are none.", &t);
+	fputs("</section>\n", stdout);
+	running_fill(&m->runs, m->stats.now_ms, &t);
+	html_section("Running", "running", "No script is known to run.", &t);
+	fputs("</section>\n", stdout);
 }
 
 static void
-print_total_rate(const char *title, double per_s)
+print_rejected(const struct model *m)
 {
-	printf("<div><dt>%s</dt><dd", title);
-	if (per_s >= 0)
-		printf("%s>%.1f", per_s < 0.05 ? " class=\"zero\"" : "", per_s);
-	else
-		fputs(" class=\"zero\">" HTML_DASH, stdout);
-	fputs("</dd></div>\n", stdout);
-}
+	const struct rejections *r;
+	struct table t;
+	int i;
 
-static void
-print_totals(const struct model *m)
-{
-	struct mq_queue_stats sum = model_total(m);
-
-	fputs("<dl>\n", stdout);
-	print_total("ready", sum.ready, "");
-	print_total("delayed", sum.delayed, "");
-	print_total("unacked", sum.unacked, "");
-	print_total("rejected", sum.rejected, "bad");
-	print_total("consumers", sum.consumers, "");
-	print_total("scripts running", m->runs.count, "");
-	print_total_rate("in per second", sum.in_s);
-	print_total_rate("out per second", sum.out_s);
-	fputs("</dl>\n", stdout);
+	reasons_fill(m, &t);
+	html_section("Reasons of rejected messages", "reasons",
+	    "No message is rejected.", &t);
+	for (i = 0; i < m->stats.count; i++) {
+		r = &m->rejected[i];
+		if (!r->cut)
+			continue;
+		fputs("<p class=\"note\">", stdout);
+		html_text(m->stats.queues[i].name);
+		fputs(": only the newest ", stdout);
+		html_grouped(r->count);
+		fputs(" of ", stdout);
+		html_grouped(m->stats.queues[i].rejected);
+		fputs(" rejected messages were looked at.</p>\n", stdout);
+	}
+	fputs("</section>\n", stdout);
+	rejected_fill(m, &t);
+	html_section(
+	    "Newest rejected messages", "newest", "There are none.", &t);
+	fputs("</section>\n", stdout);
 }
 
 void
 html_print(const struct model *m, long refresh)
 {
+	struct table t;
+
+	/* The page is UTF-8, whatever the terminal is. */
+	setenv("LC_ALL", "C.UTF-8", 1);
 	print_head(m, refresh);
 	print_title(m);
-	print_totals(m);
-	section_queues(m);
-	section_runs(m);
-	section_rejected(m);
-	section_connections(m);
-	printf("</main>\n<footer>mq-tools " MQ_VERSION);
-	if (refresh > 0)
-		printf(", reads itself again every %ld s", refresh);
-	printf("</footer>\n<script>%s</script>\n</body>\n</html>\n", page_js);
+	print_missing(m);
+	print_tables(m);
+	print_rejected(m);
+	tables_fill(m, true, 0, &t);
+	html_section("Connections and their queues", "connections",
+	    "There are none.", &t);
+	printf("</section>\n</main>\n<footer>mq-tools " MQ_VERSION "</footer>\n"
+	       "<script>%s</script>\n</body>\n</html>\n",
+	    page_js);
 }

@@ -5,7 +5,7 @@
  * ask nothing, and do not know each other:
  *
  *	tables, watch (through screen)	json	prometheus	check
- *	list	reasons	running	one	html (with sections and markup)	contents
+ *	list	reasons	running	one	html (with markup)	contents
  *
  * With --http, endpoint.c makes options of a request first.
  *

@@ -1,187 +1,180 @@
 #include "markup.h"
 
+#include <ctype.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
-#include "text.h"
+#include "base/xalloc.h"
 
-/* Bytes of names and of texts that are shown. */
-#define NAME_MAX_SHOWN 512
-#define TEXT_MAX_SHOWN 300
-
-/* The entity of a character; NULL: it stands for itself. */
-static const char *
-entity_of(uint32_t c)
+static void
+print_char(char c)
 {
 	switch (c) {
 	case '&':
-		return "&amp;";
+		fputs("&amp;", stdout);
+		break;
 	case '<':
-		return "&lt;";
+		fputs("&lt;", stdout);
+		break;
 	case '>':
-		return "&gt;";
+		fputs("&gt;", stdout);
+		break;
 	case '"':
-		return "&quot;";
-	case '\'':
-		return "&#39;";
+		fputs("&quot;", stdout);
+		break;
 	default:
-		return NULL;
+		putchar(c);
 	}
 }
 
+/* Visible on a terminal; a page shows what nobody sees there, too. */
 static void
-print_char(const char *p, uint32_t c, size_t len)
+print_visible(const char *s)
 {
-	const char *text = len > 0 ? entity_of(c) : NULL;
+	size_t n = strlen(s), len;
+	uint32_t c;
 
-	if (len == 0)
-		printf("<span class=\"esc\">\\x%02x</span>", (unsigned char)*p);
-	else if (c < 0x100 && text_odd(c))
-		printf("<span class=\"esc\">\\x%02x</span>", (unsigned)c);
-	else if (text_odd(c))
-		printf("<span class=\"esc\">\\u%04x</span>", (unsigned)c);
-	else if (text != NULL)
-		fputs(text, stdout);
-	else
-		fwrite(p, 1, len, stdout);
-}
-
-/* A text that is cut ends with an ellipsis. */
-static void
-print_text(const char *p, size_t n, size_t max)
-{
-	size_t i, len;
-	uint32_t c = 0;
-
-	for (i = 0; i < n && i<max; i += len> 0 ? len : 1) {
-		len = text_char(p + i, n - i, &c);
-		print_char(p + i, c, len);
+	while (n > 0) {
+		len = text_char(s, n, &c);
+		if (len > 1 && text_odd(c))
+			printf("\\u%04x", (unsigned)c);
+		else if (len > 1)
+			fwrite(s, 1, len, stdout);
+		else
+			print_char(*s);
+		len = len > 0 ? len : 1;
+		s += len;
+		n -= len;
 	}
-	if (i < n)
-		fputs("\xe2\x80\xa6", stdout);
 }
 
 void
 html_text(const char *s)
 {
-	const char *text;
+	char *text = text_visible(s, strlen(s));
 
+	print_visible(text);
+	free(text);
+}
+
+static void
+print_digits(const char *s)
+{
 	for (; *s != '\0'; s++) {
-		text = entity_of((unsigned char)*s);
-		if (text != NULL)
-			fputs(text, stdout);
-		else if ((unsigned char)*s >= ' ' && *s != 0x7f)
-			putchar(*s);
-		else
-			putchar('?');
+		putchar(*s);
+		if (s[1] != '\0' && strlen(s + 1) % 3 == 0)
+			putchar(',');
 	}
-}
-
-void
-html_name(const char *s)
-{
-	print_text(s, strlen(s), NAME_MAX_SHOWN);
-}
-
-void
-html_cell(const char *class, const char *label, const char *text)
-{
-	printf("<td class=\"%s\" data-l=\"%s\">", class, label);
-	if (text != NULL && *text != '\0')
-		print_text(text, strlen(text), TEXT_MAX_SHOWN);
-	else
-		fputs(HTML_DASH, stdout);
-	fputs("</td>", stdout);
 }
 
 void
 html_grouped(long long n)
 {
 	char digits[24];
-	int i, len = snprintf(digits, sizeof(digits), "%lld", n);
 
-	if (n < 0) {
-		putchar('?');
-		return;
-	}
-	for (i = 0; i < len; i++) {
-		putchar(digits[i]);
-		if (i + 1 < len && (len - 1 - i) % 3 == 0)
-			putchar(',');
-	}
-}
-
-void
-html_number(const char *label, long long n, const char *more_class)
-{
-	printf("<td class=\"n%s%s\" data-l=\"%s\" data-v=\"%lld\">",
-	    n == 0 ? " zero" : "", n <= 0 ? "" : more_class, label, n);
-	html_grouped(n);
-	fputs("</td>", stdout);
-}
-
-void
-html_rate(const char *label, double per_s)
-{
-	if (per_s < 0)
-		printf(
-		    "<td class=\"n zero\" data-l=\"%s\" data-v=\"-1\">" HTML_DASH
-		    "</td>",
-		    label);
-	else
-		printf("<td class=\"n%s\" data-l=\"%s\" data-v=\"%.3f\">%.1f"
-		       "</td>",
-		    per_s < 0.05 ? " zero" : "", label, per_s, per_s);
-}
-
-void
-html_age(const char *label, int64_t now_ms, int64_t since_ms)
-{
-	char age[TEXT_AGE];
-	long long ms = now_ms > since_ms ? now_ms - since_ms : 0;
-
-	if (since_ms > 0) {
-		text_age_since(age, now_ms, since_ms);
-		printf("<td class=\"n\" data-l=\"%s\" data-v=\"%lld\">%s</td>",
-		    label, ms, age);
-		return;
-	}
-	printf("<td class=\"n zero\" data-l=\"%s\" data-v=\"%d\">%s</td>",
-	    label, since_ms == 0 ? -1 : 0, since_ms == 0 ? HTML_DASH : "?");
+	snprintf(digits, sizeof(digits), "%lld", n);
+	print_digits(digits);
 }
 
 static void
-print_table_head(const char *const *p)
+print_title(const char *title)
 {
-	bool number;
+	for (; *title != '\0'; title++)
+		putchar(tolower((unsigned char)*title));
+}
+
+/* The row's name is its head.  Each cell repeats the title of its column, which it
+ * stands under where there is no room for columns. */
+static void
+print_cell(const struct column *column, const struct cell *cell,
+    const char *text, bool head)
+{
+	static const char *const styles[] = {
+	    [STYLE_RED] = " bad", [STYLE_YELLOW] = " warn"};
+	bool number = !column->text,
+	     zero = number && cell->age_s < 0 &&
+	    strpbrk(text, "123456789?") == NULL;
+
+	fputs(head ? "<th scope=\"row\"" : "<td", stdout);
+	printf(" class=\"%s%s\" data-l=\"", number ? "n" : "t",
+	    zero			   ? " zero" :
+		cell->style == STYLE_PLAIN ? "" :
+					     styles[cell->style]);
+	print_title(column->title);
+	if (cell->age_s >= 0)
+		printf("\" data-v=\"%.0f", cell->age_s);
+	fputs("\">", stdout);
+	if (number && !column->name && text[strspn(text, "0123456789")] == '\0')
+		print_digits(text);
+	else
+		print_visible(text);
+	fputs(head ? "</th>" : "</td>", stdout);
+}
+
+static void
+print_rows(const struct table *t, const bool *has, size_t from, size_t to)
+{
+	const struct cell *cell = t->cells + from * (size_t)t->count;
+	int j;
+
+	for (; from < to; from++) {
+		fputs("<tr>", stdout);
+		for (j = 0; j < t->count; j++, cell++)
+			if (has[j])
+				print_cell(&t->columns[j], cell,
+				    t->text.data + cell->at, j == 0);
+		fputs("</tr>\n", stdout);
+	}
+}
+
+static void
+print_heads(const struct table *t, const bool *has)
+{
+	int j;
 
 	fputs("<thead><tr>", stdout);
-	for (; *p != NULL; p += 2) {
-		number = p[1][0] == '#';
-		printf("<th scope=\"col\" data-k=\"%s\"%s>%s</th>", p[0],
-		    number ? " class=\"n\"" : "", p[1] + number);
-	}
-	fputs("</tr></thead>\n<tbody>\n", stdout);
+	for (j = 0; j < t->count; j++)
+		if (has[j]) {
+			printf("<th scope=\"col\" class=\"%c\">",
+			    t->columns[j].text ? 't' : 'n');
+			print_title(t->columns[j].title);
+			fputs("</th>", stdout);
+		}
+	fputs("</tr></thead>\n", stdout);
+}
+
+static void
+print_table(const struct table *t)
+{
+	size_t rows = table_rows(t);
+	bool *has = mq_xcalloc((size_t)t->count, sizeof(*has));
+	int j;
+
+	for (j = 0; j < t->count; j++)
+		has[j] = table_has(t, j);
+	fputs("<div class=\"card\"><table>\n", stdout);
+	print_heads(t, has);
+	fputs("<tbody>\n", stdout);
+	print_rows(t, has, 0, rows);
+	fputs("</tbody>\n<tfoot>\n", stdout);
+	print_rows(t, has, rows, rows + t->rest + t->total);
+	fputs("</tfoot>\n</table></div>\n", stdout);
+	free(has);
 }
 
 void
-html_section(const char *title, long long n, const char *note, const char *id,
-    const char *const *head)
+html_section(
+    const char *title, const char *id, const char *note, struct table *t)
 {
-	printf("<section>\n<h2>%s <small>", title);
-	html_grouped(n);
+	size_t rows = table_rows(t);
+
+	printf("<section id=\"%s\">\n<h2>%s <small>", id, title);
+	html_grouped((long long)rows);
 	fputs("</small></h2>\n", stdout);
-	if (n == 0) {
+	if (rows > 0)
+		print_table(t);
+	else
 		printf("<p class=\"note\">%s</p>\n", note);
-		return;
-	}
-	printf("<div class=\"card\"><table id=\"%s\">\n", id);
-	print_table_head(head);
-}
-
-void
-html_table_end(long long n)
-{
-	if (n > 0)
-		fputs("</tbody></table></div>\n", stdout);
+	table_free(t);
 }

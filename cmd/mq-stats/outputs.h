@@ -42,6 +42,12 @@ void running_print(const struct model *, bool json);
 /* --id: prints the message, or what is kept of its end; payload: in JSON, too. */
 void one_print(const struct found *, bool json, bool payload);
 
+/* Tables of the page.  The model has runs, and what was rejected: why the rejected
+ * messages of each queue were, in groups, and the newest of them. */
+void running_fill(const struct mq_runs *, int64_t now_ms, struct table *);
+void reasons_fill(const struct model *, struct table *);
+void rejected_fill(const struct model *, struct table *);
+
 /* --html: everything on one page.  The model has connections, runs, and what was
  * rejected.  refresh: seconds after which the page reads itself again; 0: never. */
 void html_print(const struct model *, long refresh);

@@ -3,7 +3,11 @@
 #include "message/json.h"
 #include "table.h"
 
+#define REASONS_PER_QUEUE 10
+#define NEWEST_PER_QUEUE  5
+
 static const struct column columns[] = {
+    {.title = "QUEUE", .text = true, .optional = true},
     {.title = "COUNT"},
     {.title = "OLDEST"},
     {.title = "NEWEST"},
@@ -11,21 +15,29 @@ static const struct column columns[] = {
 };
 
 static void
-add_reason_age(struct table *t, int64_t now_ms, int64_t at_ms)
+add_reason(
+    struct table *t, const char *queue, int64_t now_ms, const struct reason *r)
 {
-	char age[TEXT_AGE];
-
-	text_age_since(age, now_ms, at_ms);
-	table_text(t, age, STYLE_PLAIN);
+	table_name(t, queue, STYLE_PLAIN);
+	table_number(t, r->count, STYLE_PLAIN);
+	table_age(t, now_ms, r->oldest_ms);
+	table_age(t, now_ms, r->newest_ms);
+	table_name(t, r->text[0] != '\0' ? r->text : "-", STYLE_PLAIN);
 }
 
+/* The first ones; others: messages of other reasons. */
 static void
-add_reason(struct table *t, int64_t now_ms, const struct reason *r)
+add_reasons(struct table *t, const char *queue, int64_t now_ms,
+    const struct reasons *r, int shown, long others)
 {
-	table_number(t, r->count, STYLE_PLAIN);
-	add_reason_age(t, now_ms, r->oldest_ms);
-	add_reason_age(t, now_ms, r->newest_ms);
-	table_name(t, r->text[0] != '\0' ? r->text : "-", STYLE_PLAIN);
+	char name[] = "(other reasons)";
+	struct reason rest = {.text = name, .count = others};
+	int i;
+
+	for (i = 0; i < shown; i++)
+		add_reason(t, queue, now_ms, &r->list[i]);
+	if (others > 0)
+		add_reason(t, queue, now_ms, &rest);
 }
 
 static void
@@ -33,15 +45,62 @@ print_reason_table(const struct reasons *r, int shown, int64_t now_ms)
 {
 	struct table t = {
 	    .columns = columns, .count = sizeof(columns) / sizeof(columns[0])};
-	char name[] = "(other reasons)";
-	struct reason others = {.text = name, .count = r->others};
-	int i;
 
-	for (i = 0; i < shown; i++)
-		add_reason(&t, now_ms, &r->list[i]);
-	if (r->others > 0 && shown == r->count)
-		add_reason(&t, now_ms, &others);
+	add_reasons(
+	    &t, "", now_ms, r, shown, shown == r->count ? r->others : 0);
 	table_print(&t);
+}
+
+void
+reasons_fill(const struct model *m, struct table *t)
+{
+	const struct reasons *r;
+	long others;
+	int i, k;
+
+	*t = (struct table){
+	    .columns = columns, .count = sizeof(columns) / sizeof(columns[0])};
+	for (i = 0; i < m->stats.count; i++) {
+		r = &m->rejected[i].reasons;
+		others = r->others;
+		for (k = REASONS_PER_QUEUE; k < r->count; k++)
+			others += r->list[k].count;
+		add_reasons(t, m->stats.queues[i].name, m->stats.now_ms, r,
+		    r->count < REASONS_PER_QUEUE ? r->count : REASONS_PER_QUEUE,
+		    others);
+	}
+}
+
+static void
+add_rejected(struct table *t, const char *queue, int64_t now_ms,
+    const struct rejected *r)
+{
+	table_name(t, queue, STYLE_PLAIN);
+	table_name(t, r->id != NULL ? r->id : "-", STYLE_PLAIN);
+	table_age(t, now_ms, r->at_ms);
+	table_number(t, r->attempts, STYLE_PLAIN);
+	table_name(t, r->reason != NULL ? r->reason : "-", STYLE_PLAIN);
+}
+
+void
+rejected_fill(const struct model *m, struct table *t)
+{
+	static const struct column head[] = {
+	    {.title = "QUEUE", .text = true},
+	    {.title = "ID", .text = true},
+	    {.title = "AGE"},
+	    {.title = "ATTEMPTS"},
+	    {.title = "REASON", .text = true},
+	};
+	int i, k;
+
+	*t = (struct table){
+	    .columns = head, .count = sizeof(head) / sizeof(head[0])};
+	for (i = 0; i < m->stats.count; i++)
+		for (k = 0; k < m->rejected[i].count && k < NEWEST_PER_QUEUE;
+		     k++)
+			add_rejected(t, m->stats.queues[i].name,
+			    m->stats.now_ms, &m->rejected[i].all[k]);
 }
 
 static json_t *

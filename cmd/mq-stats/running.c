@@ -18,26 +18,25 @@ add_run(struct table *t, const struct mq_run *run, int64_t now_ms)
 	table_name(t, run->text, STYLE_PLAIN);
 }
 
-static void
-print_run_table(const struct mq_runs *runs, int64_t now_ms)
+void
+running_fill(const struct mq_runs *runs, int64_t now_ms, struct table *t)
 {
 	static const struct column columns[] = {
 	    {.title = "QUEUE", .text = true},
 	    {.title = "ID", .text = true},
 	    {.title = "ATTEMPT"},
 	    {.title = "HOST", .text = true},
-	    {.title = "PID"},
+	    {.title = "PID", .name = true},
 	    {.title = "SECONDS"},
 	    {.title = "SCRIPT", .text = true},
 	    {.title = "TEXT", .text = true},
 	};
-	struct table table = {
-	    .columns = columns, .count = sizeof(columns) / sizeof(columns[0])};
 	int i;
 
+	*t = (struct table){
+	    .columns = columns, .count = sizeof(columns) / sizeof(columns[0])};
 	for (i = 0; i < runs->count; i++)
-		add_run(&table, &runs->runs[i], now_ms);
-	table_print(&table);
+		add_run(t, &runs->runs[i], now_ms);
 }
 
 static void
@@ -57,9 +56,12 @@ void
 running_print(const struct model *m, bool json)
 {
 	int64_t now_ms = mq_clock_unix_us() / 1000;
+	struct table table;
 
-	if (json)
+	if (json) {
 		print_run_json(&m->runs, now_ms);
-	else if (m->runs.count > 0)
-		print_run_table(&m->runs, now_ms);
+	} else if (m->runs.count > 0) {
+		running_fill(&m->runs, now_ms, &table);
+		table_print(&table);
+	}
 }

@@ -12,12 +12,6 @@
 static const char *const codes[] = {
     [STYLE_RED] = "\033[31m", [STYLE_YELLOW] = "\033[33m"};
 
-struct cell {
-	size_t at; /* where its text begins */
-	int width; /* columns of a terminal */
-	enum style style;
-};
-
 static void
 add_cell(struct table *t, const char *text, int width, enum style s)
 {
@@ -26,7 +20,7 @@ add_cell(struct table *t, const char *text, int width, enum style s)
 		t->cells =
 		    mq_xreallocarray(t->cells, t->cap, sizeof(*t->cells));
 	}
-	t->cells[t->used++] = (struct cell){t->text.len, width, s};
+	t->cells[t->used++] = (struct cell){t->text.len, width, s, -1};
 	mq_buf_add(&t->text, text, strlen(text) + 1);
 }
 
@@ -60,6 +54,36 @@ table_number(struct table *t, long long n, enum style style)
 	if (n < 0)
 		*--p = '-';
 	add_cell(t, p, (int)(text + sizeof(text) - 1 - p), style);
+}
+
+void
+table_age(struct table *t, int64_t now_ms, int64_t since_ms)
+{
+	char text[TEXT_AGE] = "?";
+
+	if (since_ms >= 0)
+		text_age_since(text, now_ms, since_ms);
+	table_text(t, text, STYLE_PLAIN);
+	if (since_ms > 0)
+		t->cells[t->used - 1].age_s =
+		    now_ms > since_ms ? (double)(now_ms - since_ms) / 1000 : 0;
+}
+
+size_t
+table_rows(const struct table *t)
+{
+	return t->used / (size_t)t->count - t->total - t->rest;
+}
+
+bool
+table_has(const struct table *t, int column)
+{
+	bool has = !t->columns[column].optional;
+	size_t i;
+
+	for (i = (size_t)column; i < t->used && !has; i += (size_t)t->count)
+		has = t->cells[i].width > 0;
+	return has;
 }
 
 void

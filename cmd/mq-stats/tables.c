@@ -22,25 +22,12 @@ static const struct column connection_columns[] = {
     {.title = "STATE", .text = true},
     {.title = "HEARTBEAT ON", .text = true, .optional = true},
     {.title = "HOST", .text = true},
-    {.title = "PID"},
+    {.title = "PID", .name = true},
     {.title = "QUEUE", .text = true},
     {.title = "QUEUE ON", .text = true, .optional = true},
     {.title = "UNACKED"},
     {.title = "CONSUMERS"},
 };
-
-/* "-": nothing waits; "?": something does, and nobody knows for how long. */
-static void
-add_age(struct table *t, const struct model *m, int64_t since_ms)
-{
-	char text[TEXT_AGE] = "-";
-
-	if (since_ms < 0)
-		strcpy(text, "?");
-	else if (since_ms > 0)
-		text_age(text, model_age_s(m, since_ms));
-	table_text(t, text, STYLE_PLAIN);
-}
 
 /* One digit behind the point, but for 10 and more. */
 static void
@@ -102,7 +89,8 @@ add_queue(struct table *t, const struct model *m, const char *name,
 	add_count(t, q->unacked, STYLE_PLAIN);
 	add_count(t, q->rejected, q->rejected > 0 ? STYLE_RED : STYLE_PLAIN);
 	add_count(t, q->consumers, STYLE_PLAIN);
-	add_age(t, m, q->oldest_ms);
+	/* "-": nothing waits; "?": something does, nobody knows for how long. */
+	table_age(t, m->stats.now_ms, q->oldest_ms);
 	add_rate_cell(t, q->in_s);
 	add_rate_cell(t, q->out_s);
 	add_note(t, m, q);
@@ -128,6 +116,7 @@ add_rest(struct table *t, const struct model *m, const int *rows, int n)
 	struct mq_queue_stats sum = model_sum(m, rows, n);
 	char name[32];
 
+	t->rest = n > 0;
 	if (n == 0)
 		return;
 	snprintf(name, sizeof(name), "%d more", n);

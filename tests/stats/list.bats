@@ -614,7 +614,7 @@ attempt 2   2026-11-20T20:49:45\+00:00  web2  exit 3: no such user\$"
 	run_mq 0 mq-stats --list rejected --jsonl jobs
 	assert_output --regexp '"since_ms":[0-9]{13},"reason":"no such user","history":\[\{"at_ms":[0-9]{13},"attempt":1,"host":"'"$host"'","status":0,"text":"[^"]*try again","stderr":"attempt 1: the last words[^"]*"\},\{"at_ms":[0-9]{13},"attempt":2,"host":"'"$host"'","status":3,'
 	run_mq 0 mq-stats --html jobs
-	assert_line --regexp 'data-l="reason">no such user</td><td class="n" data-l="messages" data-v="1">1</td><td class="n" data-l="latest" data-v="[0-9]+">[0-9]+s</td></tr>$'
+	assert_line --regexp 'data-l="count">1</td><td class="n" data-l="oldest" data-v="[0-9]+">[0-9]+s</td><td class="n" data-l="newest" data-v="[0-9]+">[0-9]+s</td><td class="t" data-l="reason">no such user</td></tr>$'
 }
 
 @test "id: in each state" {

@@ -293,7 +293,7 @@ check() {
 	assert_line 'rmq_consumer{queue="jobs"} 1'
 	assert_line 'mq_dead_consumers{queue="jobs"} 2'
 	run_mq 0 mq-stats --html jobs
-	assert_output --partial '<span class="badge dead">2 dead consumers</span>'
+	assert_output --partial 'data-l="note">2 dead consumers</td>'
 	run_mq 0 mq-stats
 	assert_regex "${lines[2]}" '^jobs .* 1 .* 2 dead consumers$'
 	assert_regex "${lines[3]}" '^TOTAL .* 1 .* 2 dead consumers$'

@@ -1,83 +1,403 @@
 "use strict";
 (() => {
-	const store = "mq-stats";
+	const SAMPLES = 240;
+	const PLOTTED = ["ready", "age", "in/s", "out/s"];
+	const FIGURES = [
+		["messages", ["ready", "delayed", "unacked", "rejected"]],
+		["age of the oldest", ["age"]],
+		["messages a second", ["in/s", "out/s"]],
+	];
+	const UNITS = [[86400, "d"], [3600, "h"], [60, "m"], [1, "s"]];
+	const store = "mq-stats " + location.pathname;
+	const refresh = Number(document.body.dataset.refresh);
 	const collator = new Intl.Collator(undefined, {numeric: true});
-	const chosen = new Map(); // table -> [column, "asc" or "desc"]
-
-	const value = (row, at) => {
-		const cell = row.cells[at];
-		return "v" in cell.dataset ? Number(cell.dataset.v) : cell.textContent;
+	const all = (selector, root = document) =>
+		[...root.querySelectorAll(selector)];
+	const make = (tag, properties, ...children) => {
+		const e = Object.assign(document.createElement(tag), properties);
+		e.append(...children);
+		return e;
+	};
+	const draw = (tag, attributes) => {
+		const e = document.createElementNS("http://www.w3.org/2000/svg", tag);
+		for (const [name, value] of Object.entries(attributes))
+			e.setAttribute(name, value);
+		return e;
 	};
 
-	const sort = (table, head, order) => {
-		const sign = order === "asc" ? 1 : -1;
-		const at = head.cellIndex;
-		const body = table.tBodies[0];
-		const rows = [...body.rows].map((row) => [value(row, at), row]);
-		rows.sort(([a], [b]) => sign *
-			(typeof a === "number" ? a - b : collator.compare(a, b)));
-		body.append(...rows.map(([, row]) => row));
-		for (const th of table.tHead.rows[0].cells)
-			th.removeAttribute("aria-sort");
-		head.setAttribute("aria-sort",
-			order === "asc" ? "ascending" : "descending");
-		chosen.set(table, [head.dataset.k, order]);
+	/* --- what was chosen: it is in the address --------------------------------- */
+
+	const sorts = new Map(); // column -> "asc" or "desc"
+	let queue, filter, samples = [], paused = false;
+
+	const readAddress = () => {
+		const chosen = new URLSearchParams(location.hash.slice(1));
+		queue = chosen.get("queue");
+		filter = chosen.get("filter") || "";
+		sorts.clear();
+		for (const [, name, order] of
+			(chosen.get("sort") || "").matchAll(/([^,:]+):(asc|desc)/g))
+			sorts.set(name, order);
 	};
 
-	// Kept over a refresh in two places, since each may be forbidden.
-	const keep = () => {
-		const text = "sort=" +
-			[...chosen.values()].map((c) => c.join(":")).join(",");
+	const writeAddress = () => {
+		const parts = [];
+		if (sorts.size > 0)
+			parts.push("sort=" + [...sorts].map((s) => s.join(":")));
+		if (filter !== "")
+			parts.push("filter=" + encodeURIComponent(filter));
+		if (queue !== null)
+			parts.push("queue=" + encodeURIComponent(queue));
 		try {
-			sessionStorage.setItem(store, text);
+			history.replaceState(null, "",
+				parts.length > 0 ? "#" + parts.join("&") : " ");
 		} catch (e) { /* not on this page, then */ }
-		try {
-			history.replaceState(null, "", "#" + text);
-		} catch (e) { /* the same */ }
 	};
 
-	const kept = () => {
-		if (location.hash.startsWith("#sort="))
-			return location.hash.slice(1);
+	/* --- tables ------------------------------------------------------------------ */
+
+	const textOf = (row) => row.cells[0].textContent;
+
+	// NaN: it is not known, or there is none.
+	const numberOf = (cell) =>
+		Number(cell.dataset.v || cell.textContent.replaceAll(",", "") || NaN);
+
+	const headOf = (table, title) =>
+		[...table.tHead.rows[0].cells].find((th) => th.textContent === title);
+
+	// The columns of queues have their titles for names; others, the section's too.
+	const nameOf = (th) => {
+		const section = th.closest("section").id;
+		return (section === "queues" ? "" : section + ".") + th.textContent;
+	};
+
+	const orderRows = (table) => {
+		const body = table.tBodies[0];
+		let rows = [...body.rows].sort((a, b) => a.place - b.place);
+		for (const th of table.tHead.rows[0].cells) {
+			const order = sorts.get(nameOf(th));
+			th.removeAttribute("aria-sort");
+			if (order === undefined)
+				continue;
+			const sign = order === "asc" ? 1 : -1;
+			const at = th.cellIndex;
+			const number = th.classList.contains("n");
+			const values = new Map(rows.map((row) => [row, number ?
+				numberOf(row.cells[at]) || 0 : row.cells[at].textContent]));
+			rows.sort((a, b) => sign * (number ?
+				values.get(a) - values.get(b) :
+				collator.compare(values.get(a), values.get(b))));
+			th.setAttribute("aria-sort",
+				order === "asc" ? "ascending" : "descending");
+		}
+		// Only what has another place is moved: the rest keeps focus and selection.
+		rows.forEach((row, i) => {
+			if (body.rows[i] !== row)
+				body.insertBefore(row, body.rows[i]);
+		});
+	};
+
+	const chooseSort = (th) => {
+		const was = sorts.get(nameOf(th));
+		const down = was ? was === "asc" : th.classList.contains("n");
+		for (const other of th.parentNode.cells)
+			sorts.delete(nameOf(other));
+		sorts.set(nameOf(th), down ? "desc" : "asc");
+		show();
+	};
+
+	const chooseQueue = (name) => {
+		queue = name === queue ? null : name;
+		show();
+	};
+
+	// The rows of the filter and of the chosen queue.
+	const showRows = (table) => {
+		const section = table.closest("section");
+		const at = headOf(table, "queue")?.cellIndex;
+		const wanted = filter.toLowerCase();
+		const rows = [...table.tBodies[0].rows];
+		let n = 0;
+		for (const row of rows) {
+			const other = section.id !== "queues" && queue !== null &&
+				row.cells[at].textContent !== queue;
+			row.hidden = other || wanted !== "" && !all(".t", row).some(
+				(cell) => cell.textContent.toLowerCase().includes(wanted));
+			n += !row.hidden;
+		}
+		section.querySelector("small").textContent = n === rows.length ?
+			n.toLocaleString("en") : `${n} of ${rows.length}`;
+	};
+
+	const button = (cell, click) => {
+		const b = make("button", {type: "button", onclick: click});
+		b.append(...cell.childNodes);
+		cell.append(b);
+	};
+
+	const prepareRow = (row) => {
+		if (row.closest("#queues tbody") && !row.querySelector("button"))
+			button(row.cells[0], () => chooseQueue(textOf(row)));
+	};
+
+	const prepareTable = (table) => {
+		for (const th of table.tHead.rows[0].cells)
+			button(th, () => chooseSort(th));
+		[...table.tBodies[0].rows].forEach((row, i) => {
+			row.place = i;
+			prepareRow(row);
+		});
+	};
+
+	/* --- samples and plots ------------------------------------------------------- */
+
+	// Of each queue, and of all as "": a number for each cell.
+	const takeSample = () => {
+		const table = document.querySelector("#queues table");
+		const t = Date.parse(document.querySelector("time").dateTime);
+		if (!table || samples.at(-1)?.t === t)
+			return;
+		const rows = [...table.rows].slice(1);
+		const total = table.tFoot.rows.length > 0 ? rows.at(-1) : rows[0];
+		const before = samples.at(-1)?.rows;
+		// Rows that stay as they are share their numbers.
+		const numbers = (row, name) => {
+			const now = [...row.cells].map(numberOf);
+			const old = before?.get(name);
+			return old && now.every((n, i) => Object.is(n, old[i])) ? old : now;
+		};
+		samples.push({t, rows: new Map(
+			rows.map((row) => [textOf(row), numbers(row, textOf(row))]))});
+		samples.at(-1).rows.set("", numbers(total, ""));
+		// Half as dense, so that the oldest stays in a bounded memory.
+		if (samples.length > Math.max(24, Math.min(SAMPLES, 60000 / rows.length)))
+			samples = samples.filter((s, i) =>
+				i === 0 || (samples.length - 1 - i) % 2 === 0);
+	};
+
+	const keepSamples = () => {
 		try {
-			return sessionStorage.getItem(store) || "";
+			sessionStorage.setItem(store, JSON.stringify(
+				samples.map((s) => [s.t, [...s.rows]])));
+		} catch (e) { /* too many, or forbidden */ }
+	};
+
+	const restoreSamples = () => {
+		try {
+			samples = JSON.parse(sessionStorage.getItem(store) || "[]").map(
+				([t, rows]) => ({t, rows: new Map(rows.map(([name, n]) =>
+					[name, n.map((x) => x === null ? NaN : x)]))}));
+		} catch (e) { /* none, then */ }
+	};
+
+	const series = (name, at) =>
+		samples.map((s) => s.rows.get(name)?.[at] ?? NaN);
+
+	// A line breaks where nothing is known.
+	const pathOf = (values, width, height, max) => {
+		const begin = samples[0].t;
+		const span = samples.at(-1).t - begin || 1;
+		let d = "", pen = "M";
+		values.forEach((v, i) => {
+			if (!Number.isNaN(v))
+				d += pen + ((samples[i].t - begin) / span * width).toFixed(1) +
+					" " + (height - v / max * height).toFixed(1);
+			pen = Number.isNaN(v) ? "M" : "L";
+		});
+		return d;
+	};
+
+	const maximum = (lines) =>
+		Math.max(0, ...lines.flat().filter((v) => v > 0));
+
+	const plot = (lines, width, height) => {
+		const max = maximum(lines) || 1;
+		const svg = draw("svg", {viewBox: `0 -1 ${width} ${height + 2}`,
+			preserveAspectRatio: "none", "aria-hidden": "true"});
+		lines.forEach((values, i) => svg.append(draw("path",
+			{class: "line" + i, d: pathOf(values, width, height, max)})));
+		return svg;
+	};
+
+	const showSparks = (table) => {
+		for (const title of PLOTTED) {
+			const at = headOf(table, title)?.cellIndex;
+			headOf(table, title)?.classList.add("plot");
+			for (const row of [...table.rows].slice(1)) {
+				const cell = row.cells[at];
+				const values = series(textOf(row), at);
+				cell.classList.add("plot");
+				cell.querySelector("svg")?.remove();
+				if (samples.length > 1 && values.some((v) => v > 0))
+					cell.append(plot([values], 48, 14));
+			}
+		}
+	};
+
+	const ageOf = (seconds) => {
+		const [size, unit] = UNITS.find(([n]) => seconds >= n) || UNITS[3];
+		return Math.floor(seconds / size) + unit;
+	};
+
+	const wordsOf = (title, v) => Number.isNaN(v) ? "\u2013" :
+		title === "age" ? ageOf(v) :
+		v.toLocaleString("en", {maximumFractionDigits: v < 10 ? 1 : 0});
+
+	const figure = (table, name, caption, titles) => {
+		const lines = titles.map((title) =>
+			series(name, headOf(table, title).cellIndex));
+		const head = make("figcaption", {}, caption);
+		const f = make("figure", {}, head);
+		f.append(make("dl", {}, ...titles.map((title, i) => make("div",
+			{className: "line" + i}, make("dt", {}, title),
+			make("dd", {}, wordsOf(title, lines[i].at(-1)))))));
+		if (samples.length > 1) {
+			const most = maximum(lines);
+			if (most > 0)
+				head.append(make("span", {}, "at most " + wordsOf(titles[0], most)));
+			f.className = "live";
+			f.append(make("div", {className: "plot"}, plot(lines, 320, 80)));
+		}
+		return f;
+	};
+
+	const time = (t) => new Date(t).toLocaleTimeString([], {hour12: false});
+
+	const panel = make("section", {id: "plots"});
+
+	const showPanel = (table) => {
+		const now = samples.at(-1);
+		panel.hidden = !table || !now;
+		if (panel.hidden)
+			return;
+		const name = queue ?? "";
+		const head = make("h2", {}, name || "All queues");
+		if (name !== "")
+			head.append(make("button", {type: "button", textContent: "show all",
+				onclick: () => chooseQueue(name)}));
+		if (samples.length > 1)
+			head.append(make("small", {},
+				`${time(samples[0].t)} to ${time(now.t)}`));
+		panel.replaceChildren(head, make("div", {className: "figures"},
+			...FIGURES.map(([caption, titles]) =>
+				figure(table, name, caption, titles))));
+	};
+
+	/* --- refresh ----------------------------------------------------------------- */
+
+	const renewRows = (old, fresh) => {
+		const rows = Map.groupBy(old.rows, textOf);
+		[...fresh.rows].forEach((row, i) => {
+			const same = rows.get(textOf(row))?.shift();
+			if (same) {
+				[...row.cells].slice(1).forEach((cell, k) =>
+					same.cells[k + 1].replaceWith(cell));
+			} else {
+				old.append(row);
+				prepareRow(row);
+			}
+			(same || row).place = i;
+		});
+		for (const row of [...rows.values()].flat())
+			row.remove();
+	};
+
+	const renewSection = (fresh) => {
+		const old = document.getElementById(fresh.id);
+		const [a, b] = [old, fresh].map((s) => s.querySelector("table"));
+		if (!a || !b || a.tHead.textContent !== b.tHead.textContent) {
+			old.replaceWith(fresh);
+			all("table", fresh).forEach(prepareTable);
+			return;
+		}
+		renewRows(a.tBodies[0], b.tBodies[0]);
+		a.tFoot.replaceWith(b.tFoot);
+		all(".note", old).forEach((note) => note.remove());
+		old.append(...all(".note", fresh));
+	};
+
+	const renew = (page) => {
+		const policy = (d) => d.querySelector("meta[http-equiv]").content;
+		if (!page.getElementById("queues"))
+			throw new Error("something else is there");
+		// Made by another version, whose script is another one.
+		if (policy(page) !== policy(document))
+			location.reload();
+		all("main > section", page).forEach(renewSection);
+		document.querySelector("time").replaceWith(page.querySelector("time"));
+		takeSample();
+		show();
+	};
+
+	const state = make("span", {className: "state"});
+	state.setAttribute("role", "status");
+
+	const readAgain = async () => {
+		// Nobody can be asked for a file; the samples are kept meanwhile.
+		if (location.protocol === "file:" && !paused)
+			return location.reload();
+		try {
+			if (!paused) {
+				const answer = await fetch(location.origin +
+					location.pathname + location.search, {cache: "no-store"});
+				if (!answer.ok)
+					throw new Error(answer.status + " " + answer.statusText);
+				renew(new DOMParser().parseFromString(
+					await answer.text(), "text/html"));
+				state.textContent = "";
+			}
 		} catch (e) {
-			return "";
+			state.textContent = `not read since ${time(samples.at(-1)?.t)}: ` +
+				`${e.message}; trying again`;
 		}
+		setTimeout(readAgain, refresh * 1000);
 	};
 
-	const restore = () => {
-		for (const part of kept().replace("sort=", "").split(",")) {
-			const [column, order] = part.split(":");
-			for (const th of document.querySelectorAll("th[data-k]"))
-				if (th.dataset.k === column)
-					sort(th.closest("table"), th,
-						order === "asc" ? "asc" : "desc");
+	const show = () => {
+		const focused = document.activeElement;
+		const table = document.querySelector("#queues table");
+		for (const t of all("main table")) {
+			orderRows(t);
+			showRows(t);
 		}
-	};
-
-	const click = (th) => {
-		const numbers = th.classList.contains("n");
-		const was = th.getAttribute("aria-sort");
-		const down = was ? was === "ascending" : numbers;
-		sort(th.closest("table"), th, down ? "desc" : "asc");
-		keep();
+		if (table && refresh > 0)
+			showSparks(table);
+		for (const row of table?.tBodies[0].rows || [])
+			row.querySelector("button").setAttribute("aria-pressed",
+				textOf(row) === queue);
+		showPanel(table);
+		(focused.isConnected ? focused : panel.querySelector("button"))?.focus(
+			{preventScroll: true});
+		writeAddress();
 	};
 
 	document.documentElement.classList.add("js");
-	for (const th of document.querySelectorAll("th[data-k]")) {
-		const button = document.createElement("button");
-		button.type = "button";
-		button.append(...th.childNodes);
-		button.addEventListener("click", () => click(th));
-		th.append(button);
+	readAddress();
+	const search = make("input", {type: "search", placeholder: "Filter",
+		value: filter, oninput: () => {
+			filter = search.value;
+			show();
+		}});
+	search.setAttribute("aria-label", "Filter the rows of all tables");
+	const tools = make("div", {className: "tools"}, search);
+	if (refresh > 0) {
+		const pause = make("button", {type: "button", textContent: "Pause",
+			onclick: () => {
+				paused = !paused;
+				pause.textContent = paused ? "Go on" : "Pause";
+			}});
+		tools.append(pause, state);
+		restoreSamples();
+		addEventListener("pagehide", keepSamples);
+		setTimeout(readAgain, refresh * 1000);
 	}
-	restore();
-	addEventListener("hashchange", restore);
-
-	// A browser does not refresh an address with a fragment by itself.
-	const refresh = document.querySelector("meta[http-equiv=refresh]");
-	if (refresh)
-		setTimeout(() => location.hash && location.reload(),
-			refresh.content * 1000);
+	document.querySelector("main").prepend(tools, panel);
+	all("main table").forEach(prepareTable);
+	takeSample();
+	show();
+	addEventListener("hashchange", () => {
+		readAddress();
+		search.value = filter;
+		show();
+	});
 })();
