@@ -269,9 +269,10 @@ ordered() {
 	run_mq 0 mq-consume -n 1 q
 	assert_output body
 	eventually 5 grep -q '"LREM"' "$T/monitor"
-	run grep -F '"LREM"' "$T/monitor"
+	# Valkey 8.1.1 prints quotes and backslashes as they are.
+	run sed -n '/"LREM"/ {s/\\\(["\\]\)/\1/g; p}' "$T/monitor"
 	assert_output --partial \
-		'::queue::[q]::unacked" "-1" "\xff\x00\xbe\xbeJ{ \"x-y\" : [ \"\\u0041\" ] }\nbody"'
+		'::queue::[q]::unacked" "-1" "\xff\x00\xbe\xbeJ{ "x-y" : [ "\u0041" ] }\nbody"'
 	refute_output --partial lua
 	assert_equal "$(state q)" "0 0 0 0 0"
 }

@@ -251,8 +251,12 @@ accepted() {
 }
 
 @test "private: blanks and quotes in the path" {
-	XDG_STATE_HOME="$STATE/a b's \"c\"" run_mq 0 mq-publish jobs x
-	DIR="$STATE/a b's \"c\"/mq"
+	local odd="a b's \"c\""
+
+	# Valkey 8.1.1 cannot read the quotes that it writes.
+	[[ $(redis-server --version) != 'Valkey server v=8.1.'[01]' '* ]] || odd="a b's"
+	XDG_STATE_HOME="$STATE/$odd" run_mq 0 mq-publish jobs x
+	DIR="$STATE/$odd/mq"
 	assert_equal "$(config dir)" "$DIR"
 	assert_equal "$(starts)" 1
 }
