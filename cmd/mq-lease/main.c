@@ -218,7 +218,7 @@ main(int argc, char *argv[])
 {
 	struct options options = {.for_ms = -1,
 	    .limit = 1,
-	    .attempts = MQ_ATTEMPTS,
+	    .attempts = -1,
 	    .tag = "mq-lease"};
 	struct mq_shared shared = {.help = help, .options = long_options};
 	struct mq_lease_queue queue;

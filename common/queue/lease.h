@@ -31,7 +31,8 @@ struct mq_lease_queue {
 
 struct mq_lease_terms {
 	const char *tag; /* first part of the connection's name */
-	int attempts;	 /* runs that a message may have */
+	int attempts;	 /* runs that a message may have; -1: as the settings of
+			  * the queue say */
 	int max;	 /* messages, 1 to MQ_LEASE_MAX; about 1 MB of them */
 	int64_t ms;	 /* how long the lease holds, above 0 */
 	bool make;	 /* make the queue if it does not exist */

@@ -209,7 +209,6 @@ mode() {
 	mode - 0 "2 1 1 1" mq-clean -q
 	mode - 0 "2 1 1 1" mq-pause q
 	mode - 0 "2 1 1 1" mq-set q slots=2
-	mode o 0 "2 1 1 1" mq-set q
 	mode - 1 "2 1 1 1" mq-pause --resume q
 	for tool in mq-return mq-purge mq-pause mq-clean; do
 		mode o 0 "2 1 1 1" "$tool" --help

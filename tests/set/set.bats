@@ -314,3 +314,13 @@ echo push >&3
 	has first "0 0 0 0"
 	stop_mq
 }
+
+@test "set: attempts count for mq-lease, too" {
+	[ "$MQ_LAYOUT" != rsmq ] || skip "the next consumer counts there"
+	run_mq 0 mq-set -q --create q attempts=1
+	run_mq 0 mq-publish -q q m
+	run_mq 0 mq-lease --for 1h -q q
+	redis del $(redis keys 'rmq::connection::*::heartbeat') >/dev/null
+	run_mq 0 mq-clean
+	has q "0 0 0 1"
+}
