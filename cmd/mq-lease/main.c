@@ -216,10 +216,8 @@ use_receipt(const struct options *o, const struct mq_lease_queue *q)
 int
 main(int argc, char *argv[])
 {
-	struct options options = {.for_ms = -1,
-	    .limit = 1,
-	    .attempts = -1,
-	    .tag = "mq-lease"};
+	struct options options = {
+	    .for_ms = -1, .limit = 1, .attempts = -1, .tag = "mq-lease"};
 	struct mq_shared shared = {.help = help, .options = long_options};
 	struct mq_lease_queue queue;
 	struct mq_server server;

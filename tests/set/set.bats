@@ -191,7 +191,7 @@ rm "$T/runs/$MQ_ID"
 # The cleaner would count the crash of so many.
 told_slots() {
 	local name
-	name=$(redis keys 'rmq::connection::*::info')
+	name=$(redis keys 'rmq::connection::*::info' | grep -v ::queue::)
 	[ "$(redis hget "$name" slots)" = "$1" ]
 }
 
