@@ -73,7 +73,7 @@ _mq_options() {
 			-d --delay --at -e --expires -p --priority -k --key \
 			--unique --coalesce -g --group --from-tick --until-tick --tick \
 			--max-length --max-delayed -H --header -P --param --raw \
-			--durable --attach --wait --realtime --vt --maxsize --existing
+			--durable --attach --wait --realtime --vt --maxsize --existing --http
 		;;
 	mq-consume)
 		echo -l --lines -0 --null --netstring --jsonl -j --slots -I --replace \

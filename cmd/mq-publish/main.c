@@ -4,7 +4,8 @@
  * read.c takes records from stdin, message.c makes messages of them, batch.c batches,
  * and transport.c brings those to the server, whatever happens to the connection; what
  * the server says goes to outcome.c.  Calls go that way only.  Commands and replies
- * are the business of queue/publisher.h, and of redis/durable.h.
+ * are the business of queue/publisher.h, and of redis/durable.h.  With --http, post.c
+ * makes options and a stdin of a request first.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,6 +17,7 @@
 #include "base/say.h"
 #include "shared/interrupt.h"
 #include "options.h"
+#include "post.h"
 #include "read.h"
 #include "wait.h"
 #include "when.h"
@@ -35,7 +37,7 @@ struct modules {
 static void __attribute__((noreturn)) end_without_queue(struct modules *m)
 {
 	mq_option_unknown(&m->redis, m->layout, m->opt.queue);
-	exit(MQ_EXIT_NO);
+	exit(MQ_EXIT_NO); /* which is 404, too */
 }
 
 static void
@@ -116,6 +118,7 @@ connect_modules(struct modules *m)
 	    &m->publisher, &m->redis, m->layout, o->queue, &o->attributes);
 	m->outcome = (struct outcome){.queue = o->queue,
 	    .print_ids = o->message.ids,
+	    .http = o->http,
 	    .collect_ids = o->message.wait};
 	transport_init(&m->transport, &m->redis, &m->publisher, &m->outcome,
 	    o->shared.quiet);
@@ -219,6 +222,8 @@ main(int argc, char *argv[])
 
 	mq_option_begin();
 	options_parse(&m.opt, argc, argv, &payloads, &count);
+	if (o->http)
+		post_serve(&m.opt);
 	mq_option_prints(o->message.ids || o->message.wait);
 	if (count == 0 && o->tick < 0)
 		mq_option_reads();

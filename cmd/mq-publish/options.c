@@ -57,7 +57,9 @@ static const char help[] =
     "      --wait[=DUR]       wait until they are done or rejected, print the\n"
     "                         last text of each\n"
     "      --raw              bare payloads, for consumers that know no headers\n"
-    "      --existing         exit 1 if there is no such queue, make none\n" MQ_SHARED_HELP;
+    "      --existing         exit 1 if there is no such queue, make none\n"
+    "      --http             publish the body of one HTTP request on stdin, answer\n"
+    "                         on stdout with its id\n" MQ_SHARED_HELP;
 
 enum {
 	OPT_AT = MQ_OPT_OWN,
@@ -75,7 +77,8 @@ enum {
 	OPT_REALTIME,
 	OPT_DURABLE,
 	OPT_ATTACH,
-	OPT_EXISTING
+	OPT_EXISTING,
+	OPT_HTTP
 };
 
 static const struct option long_options[] = {
@@ -105,6 +108,7 @@ static const struct option long_options[] = {
     {"wait", optional_argument, NULL, OPT_WAIT},
     {"raw", no_argument, NULL, OPT_RAW},
     {"existing", no_argument, NULL, OPT_EXISTING},
+    {"http", no_argument, NULL, OPT_HTTP},
     {NULL, 0, NULL, 0},
 };
 
@@ -124,17 +128,11 @@ static const struct mq_need needs[] = {
     {0, NULL, 0},
 };
 
-/* Needed only while the options are read. */
-struct given {
-	bool delay, key, unique, queued;
-	bool more; /* messages are special, and not just ordered */
-	int64_t from_tick, until_tick; /* -1: not given */
-};
-
 /* Options that make messages special: they need more than a place in line. */
 static bool
-set_attribute(struct options *o, struct given *given, int ch)
+set_attribute(struct options *o, int ch)
 {
+	struct given *given = &o->given;
 	struct mq_envelope *headers = &o->message.headers;
 	struct mq_limits *limits = &o->how.limits;
 	long n;
@@ -197,7 +195,7 @@ set_attribute(struct options *o, struct given *given, int ch)
 }
 
 static void
-set_option(struct options *o, struct given *given, int ch)
+set_option(struct options *o, int ch)
 {
 	switch (ch) {
 	case 'i':
@@ -206,7 +204,7 @@ set_option(struct options *o, struct given *given, int ch)
 	case 'd':
 		o->message.when.kind = MQ_WHEN_IN;
 		o->message.when.ms = mq_option_duration("--delay", optarg);
-		given->delay = true;
+		o->given.delay = true;
 		break;
 	case OPT_AT:
 		o->message.when.kind = MQ_WHEN_AT;
@@ -244,6 +242,9 @@ set_option(struct options *o, struct given *given, int ch)
 	case OPT_EXISTING:
 		o->existing = true;
 		break;
+	case OPT_HTTP:
+		o->http = true;
+		break;
 	}
 }
 
@@ -264,9 +265,9 @@ check_alone(const struct options *o, int payloads)
 }
 
 static void
-check_together(const struct options *o, const struct given *given,
-    char *const payloads[], int count)
+check_together(const struct options *o, char *const payloads[], int count)
 {
+	const struct given *given = &o->given;
 	const struct message_options *m = &o->message;
 
 	if (given->delay && o->at != NULL)
@@ -292,6 +293,12 @@ check_together(const struct options *o, const struct given *given,
 		    (intmax_t)given->from_tick, (intmax_t)given->until_tick);
 	if (o->tick >= 0)
 		check_alone(o, count);
+	if (o->http &&
+	    (count > 0 || o->framing != MQ_FRAME_WHOLE || m->wait ||
+		o->tick >= 0))
+		mq_die(MQ_EXIT_USAGE,
+		    "--http publishes the body of one request: it goes with no "
+		    "payload, framing, --wait or --tick");
 	if (count > 0 && o->framing != MQ_FRAME_WHOLE)
 		mq_die(MQ_EXIT_USAGE,
 		    "a framing is for stdin; %s is an operand", payloads[0]);
@@ -299,19 +306,13 @@ check_together(const struct options *o, const struct given *given,
 		(void)when_parse(o->at, mq_clock_unix_us() / 1000);
 }
 
-void
-options_parse(
-    struct options *o, int argc, char *argv[], char ***payloads, int *count)
+static void
+read_options(struct options *o, int argc, char *argv[])
 {
-	struct given given = {.from_tick = -1, .until_tick = -1};
 	int ch;
 
-	*o = (struct options){.shared = {.help = help, .options = long_options},
-	    .framing = MQ_FRAME_WHOLE,
-	    .tick = -1,
-	    .attributes = MQ_ATTRIBUTES_NONE,
-	    .how.limits = {-1, -1, -1, -1}};
 	opterr = 0;
+	optind = 0;
 	while ((ch = getopt_long(argc, argv,
 		    ":" MQ_SHARED_SHORT MQ_FRAMING_SHORT "id:e:p:k:g:H:P:",
 		    long_options, NULL)) != -1) {
@@ -320,9 +321,31 @@ options_parse(
 			mq_option_no_duration("--wait", argv);
 		if (!mq_option_shared(&o->shared, ch, argv) &&
 		    !mq_option_framing(&o->framing, ch) &&
-		    !set_attribute(o, &given, ch))
-			set_option(o, &given, ch);
+		    !set_attribute(o, ch))
+			set_option(o, ch);
 	}
+}
+
+static void
+check_options(struct options *o, char *const payloads[], int count)
+{
+	check_together(o, payloads, count);
+	o->how.alike = !o->message.awaited && o->framing != MQ_FRAME_JSONL;
+	o->how.ordered = o->how.alike && o->how.special && !o->given.more;
+	o->how.in_tick = o->given.from_tick == 0;
+}
+
+void
+options_parse(
+    struct options *o, int argc, char *argv[], char ***payloads, int *count)
+{
+	*o = (struct options){.shared = {.help = help, .options = long_options},
+	    .framing = MQ_FRAME_WHOLE,
+	    .tick = -1,
+	    .attributes = MQ_ATTRIBUTES_NONE,
+	    .how.limits = {-1, -1, -1, -1},
+	    .given = {.from_tick = -1, .until_tick = -1}};
+	read_options(o, argc, argv);
 	mq_option_rights(&o->shared,
 	    MQ_PUBLISHES | (o->durable ? MQ_WAITS : 0) |
 		(o->how.realtime ? MQ_TELLS : 0) |
@@ -333,10 +356,14 @@ options_parse(
 	o->queue = argv[optind];
 	*payloads = argv + optind + 1;
 	*count = argc - optind - 1;
-	check_together(o, &given, *payloads, *count);
-	o->how.alike = !o->message.awaited && o->framing != MQ_FRAME_JSONL;
-	o->how.ordered = o->how.alike && o->how.special && !given.more;
-	o->how.in_tick = given.from_tick == 0;
+	check_options(o, *payloads, *count);
+}
+
+void
+options_add(struct options *o, int argc, char *argv[])
+{
+	read_options(o, argc, argv);
+	check_options(o, NULL, 0);
 }
 
 void

@@ -6,6 +6,7 @@
 
 #include "base/exit.h"
 #include "base/say.h"
+#include "shared/http.h"
 #include "shared/interrupt.h"
 
 /* At most 1 MiB of ids waits until their messages are safe. */
@@ -203,7 +204,7 @@ outcome_end(const struct outcome *o, unsigned long unknown, int status)
 {
 	tell_refused(o, unknown);
 	report(o, unknown);
-	exit(status);
+	exit(o->http && o->full ? HTTP_EXIT(429) : status);
 }
 
 void
@@ -243,8 +244,10 @@ outcome_finish(const struct outcome *o, bool quiet, bool verbose)
 	else if (verbose || (refused > 0 && !quiet))
 		report(o, 0);
 	if (o->too_long > 0)
-		return MQ_EXIT_DATA;
-	return refused > 0 ? MQ_EXIT_NO : MQ_EXIT_OK;
+		return o->http ? HTTP_EXIT(413) : MQ_EXIT_DATA;
+	if (refused > 0)
+		return o->http ? HTTP_EXIT(409) : MQ_EXIT_NO;
+	return MQ_EXIT_OK;
 }
 
 void

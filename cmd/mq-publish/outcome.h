@@ -9,10 +9,11 @@
 #include "queue/publisher.h"
 #include "redis/durable.h"
 
-/* The caller sets the first five; the others are the module's own. */
+/* The caller sets the first six; the others are the module's own. */
 struct outcome {
 	const char *queue;
 	bool print_ids, collect_ids;
+	bool http; /* the exit status is for an answer, see shared/http.h */
 	/* Called at the end if the server has taken none; NULL: not. */
 	void (*refused)(void *arg);
 	void *refused_arg;

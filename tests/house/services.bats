@@ -19,7 +19,7 @@ teardown_file() {
 @test "services: systemd understands the units, and finds what they start" {
 	cd "$TREE/lib/systemd/system"
 	run systemd-analyze verify --man=no mq-consume@q.service mq-clean.timer mq-clean.service \
-		mq-stats.socket mq-stats@1.service
+		mq-stats.socket mq-stats@1.service mq-publish.socket mq-publish@1.service
 	assert_success
 	assert_output ""
 	run ! grep -r '@BINDIR@' .
