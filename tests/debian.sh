@@ -49,10 +49,11 @@ git -C "$checkout" ls-files -coz --exclude-standard |
 	tar -C "$checkout" --null --ignore-failed-read -cf - -T - |
 	tar -C "$dir/src" -xf -
 
-# The mounts and the processes in the tree end with the command.
+# The mounts and the processes in the tree end with the command.  Its process group is one
+# of the tree, too, as tests of process groups want.
 unshare --mount --pid --fork --kill-child sh -c '
 	mount -t proc proc "$0/proc" && mount --rbind /dev "$0/dev" &&
-		exec chroot "$0" "$@"' "$dir" \
+		exec setsid chroot "$0" "$@"' "$dir" \
 	/usr/bin/env -i HOME=/root PATH=/usr/sbin:/usr/bin:/sbin:/bin \
 	${REDIS_SERVER+"REDIS_SERVER=$REDIS_SERVER"} sh -c '
 	cd /src || exit
@@ -62,4 +63,6 @@ unshare --mount --pid --fork --kill-child sh -c '
 			apt-get install -y -qq --no-install-recommends "$package" >/dev/null
 		}
 	done
-	exec make check WERROR=1 TESTS="$*"' sh "$@"
+	exec make check WERROR=1 TESTS="$*"' sh "$@" &
+trap 'kill -KILL $!; exit 130' INT TERM
+wait $!
