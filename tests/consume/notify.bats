@@ -209,6 +209,20 @@ lapse() {
 	assert_equal "$(held ends)" "0 0 0 0"
 }
 
+@test "notify: a dead consumer of Go's costs the queue of notices nothing" {
+	no_cluster "Go has no connection there"
+	run_mq 0 mq-set -q --create q notify=ends attempts=1
+	run_mq 0 mq-publish ends kept
+	redis sadd rmq::connections go-1 >/dev/null
+	redis sadd rmq::connection::go-1::queues q >/dev/null
+	redis sadd 'rmq::connection::go-1::queue::[q]::consumers' c >/dev/null
+	redis lpush 'rmq::connection::go-1::queue::[q]::unacked' x >/dev/null
+	run_mq 0 mq-clean -q
+	run_mq 0 mq-clean -q
+	assert_equal "$(redis sismember rmq::connections go-1)" 0
+	assert_equal "$(held q) $(held ends)" "1 0 0 0 1 0 0 0"
+}
+
 @test "notify: a crash that is not the last one is no end" {
 	run_mq 0 mq-publish q x
 	start_mq mq-consume -q --notify ends q -- sh -c ': >"$T/runs"; sleep 600'

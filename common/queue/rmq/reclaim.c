@@ -204,8 +204,10 @@ take_settings(void *arg, size_t i, redisReply *reply)
 	long limit = good ? number_of(e[0]) : 0;
 
 	q->settings = reply;
-	q->notify = q->owner->notify != NULL || !good ? q->owner->notify :
-							queue_in(e[1]);
+	/* Only what is known to have run can end here; see reclaim_dead.lua. */
+	q->notify = !q->owner->ours	      ? NULL :
+	    q->owner->notify != NULL || !good ? q->owner->notify :
+						queue_in(e[1]);
 	q->attempts = q->owner->attempts > 0	  ? q->owner->attempts :
 	    limit > 0 && limit <= MQ_ATTEMPTS_MAX ? (int)limit :
 						    all->w->how->limit;

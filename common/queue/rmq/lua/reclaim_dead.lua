@@ -3,8 +3,8 @@
 --   KEYS  the queue's (see lib/place.lua), unacked, rejected, the connection's
 --         heartbeat, consumers, the connection's queues, rmq::queues,
 --         rmq::connections, its consumers and unacked in the form for a cluster;
---         then, of one of ours, its info, and what runs there; then, if it
---         notified a queue, the keys of a notice (see lib/notices.lua)
+--         then, of one of ours, its info, and what runs there; then, if such
+--         a one notified a queue, the keys of a notice (see lib/notices.lua)
 --   ARGV  queue, connection, how many of the oldest messages may have been
 --         running (keep), bytes of headers to show, where to begin showing (see
 --         below), then for each message to settle: its header, its new header,
