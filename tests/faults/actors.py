@@ -287,12 +287,12 @@ class Cast:
     def feed(self, r, pipe, lines):
         """A stream: with pauses."""
         try:
-            for line in lines:
-                pipe.write(line.encode() + b"\n")
-                if r.random() < 0.2:
-                    pipe.flush()
-                    time.sleep(r.random() * 0.03)
-            pipe.close()
+            with pipe:
+                for line in lines:
+                    pipe.write(line.encode() + b"\n")
+                    if r.random() < 0.2:
+                        pipe.flush()
+                        time.sleep(r.random() * 0.03)
         except BrokenPipeError:
             pass
 
