@@ -219,12 +219,31 @@ unacked_are() {
 	refute_output --partial attach
 }
 
+@test "acl: what refuses an attachment leaves no key that stays" {
+	is rmq || return 0
+	head -c 10 /dev/zero >"$T/file"
+	may mq-publish --attach a=b q
+	redis acl setuser app -expire >/dev/null
+	run_mq 77 mq-publish --attach a="$T/file" q x
+	for key in $(redis keys 'mq::attach::*'); do
+		refute [ "$(redis ttl "$key")" = -1 ]
+	done
+}
+
 @test "acl: a pause" {
 	own_mq mq-publish q 1
 	may mq-pause q
 	run_mq 0 mq-pause q
 	run_mq 0 mq-pause --for 1m q
 	run_mq 0 mq-pause --resume q
+}
+
+@test "acl: mq-set changes all that was asked for, or nothing" {
+	own_mq mq-set -q --create q attempts=3 max-length=9
+	may mq-set q
+	redis acl setuser app -hdel >/dev/null
+	run_mq 77 mq-set q attempts=7 max-length=
+	assert_equal "$(own "$BUILD/mq-set" q | grep -o 'attempts[= ]*[0-9]*' | tr -dc 0-9)" 3
 }
 
 @test "acl: mq-set" {

@@ -7,6 +7,11 @@
 --
 -- A crash before: nothing has changed.  After: all have.
 
+-- include rights
+
+for i = 1, #ARGV, 2 do
+  need(KEYS[1], ARGV[i + 1] == '' and 'HDEL' or 'HSET')
+end
 -- PERSIST takes no memory, and after one such write Redis lets the rest pass.
 redis.call('HLEN', KEYS[1])
 redis.call('PERSIST', KEYS[1])

@@ -11,12 +11,15 @@
 -- A crash before: nothing has happened.  After: a new key expires; any other set stays
 -- until the message ends, or mq-clean finds no such message.
 
+-- include rights
+
 local call, time = redis.call, redis.call('TIME')
 local new = ARGV[2] == 'new'
 
 if not new and call('EXISTS', KEYS[1]) == 0 then
   return 0
 end
+need(KEYS[1], 'HSET', new and 'EXPIRE' or 'PERSIST')
 call('HSET', KEYS[1], ARGV[1], ARGV[3] or
   string.format('%.0f', time[1] * 1000 + math.floor(time[2] / 1000)))
 if new then
