@@ -7,6 +7,8 @@
 #include "page/page.h"
 #include "shared/http.h"
 
+#define REFRESH_S 5
+
 #define TEXT "text/plain; charset=utf-8"
 #define JSON "application/json"
 
@@ -63,6 +65,9 @@ use_view(struct stats_options *o, const struct view *v, const char *name)
 	o->subject = v->subject;
 	o->format = v->format;
 	o->requested = true;
+	/* The page can ask for itself here. */
+	if (o->refresh == 0)
+		o->refresh = REFRESH_S;
 	if (v->subject == SUBJECT_HEALTH && o->checks != NULL)
 		o->format = FORMAT_CHECK;
 	if (v->subject == SUBJECT_ONE)

@@ -27,7 +27,7 @@ print_page_time(int64_t ms)
 }
 
 static void
-print_head(const struct model *m, long refresh)
+print_head(const struct model *m, long refresh, bool served)
 {
 	printf("<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n"
 	       "<meta charset=\"utf-8\">\n"
@@ -45,8 +45,8 @@ print_head(const struct model *m, long refresh)
 	fputs("<title>Queues of ", stdout);
 	html_text(m->server);
 	printf("</title>\n<style>%s</style>\n</head>\n"
-	       "<body data-refresh=\"%ld\">\n",
-	    page_css, refresh);
+	       "<body data-refresh=\"%ld\"%s>\n",
+	    page_css, refresh, served ? " data-served" : "");
 }
 
 static void
@@ -125,13 +125,13 @@ print_rejected(const struct model *m)
 }
 
 void
-html_print(const struct model *m, long refresh)
+html_print(const struct model *m, long refresh, bool served)
 {
 	struct table t;
 
 	/* The page is UTF-8, whatever the terminal is. */
 	setenv("LC_ALL", "C.UTF-8", 1);
-	print_head(m, refresh);
+	print_head(m, refresh, served);
 	print_title(m);
 	print_missing(m);
 	print_tables(m);

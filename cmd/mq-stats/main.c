@@ -123,7 +123,7 @@ show_html(struct collector *c, const struct stats_options *o, struct model *m)
 	collect_runs(c, m);
 	collect_rejected(c, m);
 	collect_elsewhere(c, m);
-	html_print(m, o->refresh);
+	html_print(m, o->refresh, o->requested);
 	return report_missing(m);
 }
 

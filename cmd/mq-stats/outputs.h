@@ -49,8 +49,9 @@ void reasons_fill(const struct model *, struct table *);
 void rejected_fill(const struct model *, struct table *);
 
 /* --html: everything on one page.  The model has connections, runs, and what was
- * rejected.  refresh: seconds after which the page reads itself again; 0: never. */
-void html_print(const struct model *, long refresh);
+ * rejected.  refresh: seconds after which the page reads itself again; 0: never.
+ * served: by --http, to whose other answers it has links. */
+void html_print(const struct model *, long refresh, bool served);
 
 /* --server: the server itself, and what is wrong with it. */
 void server_print(const char *name, const struct mq_report *, bool json);

@@ -316,7 +316,14 @@ button='const button = (t) => Array.from(document.querySelectorAll("button")).fi
 	assert_equal "$(grep -c '<tr hidden' "$T/dom")" 6
 	dom "$page" >"$T/dom"
 	grep -q '<h2>All queues</h2>' "$T/dom"
+	refute grep -q '<a ' "$T/dom"
 	grep -q '<dt>ready</dt><dd>1,229</dd>' "$T/dom"
+	# Where --http answers, there are links to its other answers.
+	sed -i 's|>-<\(/td><td [^>]*data-l="age"\)|>a/b<\1|; s|data-refresh="0"|& data-served|' \
+		"$page"
+	dom "$page#queue=job-10" >"$T/dom"
+	grep -q '<a href="queue/job-10">' "$T/dom"
+	grep -q '<a href="message/a%2Fb">a/b</a>' "$T/dom"
 }
 
 # serve: $T by HTTP, at the address $site; requests are in $T/log.

@@ -31,7 +31,7 @@ teardown() {
 	get /
 	[ "$code" = 200 ]
 	grep -q '<!DOCTYPE html>' "$T/body"
-	grep -q 'content="7"\|"refresh":7' "$T/body"
+	grep -q '^<body data-refresh="7" data-served>$' "$T/body"
 	[ "$(field content-type)" = "text/html; charset=utf-8" ]
 	[ "$(field content-length)" = "$(stat -c %s "$T/body")" ]
 	[ "$(field connection)" = close ]

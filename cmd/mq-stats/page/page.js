@@ -10,14 +10,22 @@
 	const UNITS = [[86400, "d"], [3600, "h"], [60, "m"], [1, "s"]];
 	const store = "mq-stats " + location.pathname;
 	const refresh = Number(document.body.dataset.refresh);
+	const served = "served" in document.body.dataset; // by mq-stats --http
 	const collator = new Intl.Collator(undefined, {numeric: true});
-	const all = (selector, root = document) =>
-		[...root.querySelectorAll(selector)];
+	const all = (selector, root = document) => [...root.querySelectorAll(selector)];
+	// What a browser may forbid, or have no room for, is left out.
+	const attempt = (f) => {
+		try {
+			f();
+		} catch (e) { /* as if there was nothing */ }
+	};
 	const make = (tag, properties, ...children) => {
 		const e = Object.assign(document.createElement(tag), properties);
 		e.append(...children);
 		return e;
 	};
+	const link = (path, name, text = name) =>
+		make("a", {href: path + encodeURIComponent(name)}, text);
 	const draw = (tag, attributes) => {
 		const e = document.createElementNS("http://www.w3.org/2000/svg", tag);
 		for (const [name, value] of Object.entries(attributes))
@@ -48,18 +56,17 @@
 			parts.push("filter=" + encodeURIComponent(filter));
 		if (queue !== null)
 			parts.push("queue=" + encodeURIComponent(queue));
-		try {
-			history.replaceState(null, "",
-				parts.length > 0 ? "#" + parts.join("&") : " ");
-		} catch (e) { /* not on this page, then */ }
+		attempt(() => history.replaceState(null, "",
+			parts.length > 0 ? "#" + parts.join("&") : " "));
 	};
 
 	/* --- tables ------------------------------------------------------------------ */
 
 	const textOf = (row) => row.cells[0].textContent;
 
-	// NaN: it is not known, or there is none.
-	const numberOf = (cell) =>
+	// NaN: it is not known.  Without a message there is no age.
+	const numberOf = (cell) => cell.textContent === "-" &&
+		cell.dataset.l === "age" ? 0 :
 		Number(cell.dataset.v || cell.textContent.replaceAll(",", "") || NaN);
 
 	const headOf = (table, title) =>
@@ -73,7 +80,7 @@
 
 	const orderRows = (table) => {
 		const body = table.tBodies[0];
-		let rows = [...body.rows].sort((a, b) => a.place - b.place);
+		const rows = [...body.rows].sort((a, b) => a.place - b.place);
 		for (const th of table.tHead.rows[0].cells) {
 			const order = sorts.get(nameOf(th));
 			th.removeAttribute("aria-sort");
@@ -81,12 +88,10 @@
 				continue;
 			const sign = order === "asc" ? 1 : -1;
 			const at = th.cellIndex;
-			const number = th.classList.contains("n");
-			const values = new Map(rows.map((row) => [row, number ?
-				numberOf(row.cells[at]) || 0 : row.cells[at].textContent]));
-			rows.sort((a, b) => sign * (number ?
-				values.get(a) - values.get(b) :
-				collator.compare(values.get(a), values.get(b))));
+			const compare = th.classList.contains("n") ?
+				(a, b) => (numberOf(a) || 0) - (numberOf(b) || 0) :
+				(a, b) => collator.compare(a.textContent, b.textContent);
+			rows.sort((a, b) => sign * compare(a.cells[at], b.cells[at]));
 			th.setAttribute("aria-sort",
 				order === "asc" ? "ascending" : "descending");
 		}
@@ -109,6 +114,8 @@
 	const chooseQueue = (name) => {
 		queue = name === queue ? null : name;
 		show();
+		if (queue !== null)
+			panel.scrollIntoView({block: "nearest"});
 	};
 
 	// The rows of the filter and of the chosen queue.
@@ -135,76 +142,62 @@
 		cell.append(b);
 	};
 
-	const prepareRow = (row) => {
+	const prepareRow = (row, place) => {
+		row.place = place;
 		if (row.closest("#queues tbody") && !row.querySelector("button"))
 			button(row.cells[0], () => chooseQueue(textOf(row)));
+		const id = served && row.querySelector("[data-l=id]");
+		if (id && id.textContent !== "-")
+			id.replaceChildren(link("message/", id.textContent));
 	};
 
 	const prepareTable = (table) => {
 		for (const th of table.tHead.rows[0].cells)
 			button(th, () => chooseSort(th));
-		[...table.tBodies[0].rows].forEach((row, i) => {
-			row.place = i;
-			prepareRow(row);
-		});
+		[...table.tBodies[0].rows].forEach(prepareRow);
 	};
 
 	/* --- samples and plots ------------------------------------------------------- */
 
+	const lastTime = () => Date.parse(document.querySelector("time").dateTime);
+
 	// Of each queue, and of all as "": a number for each cell.
 	const takeSample = () => {
 		const table = document.querySelector("#queues table");
-		const t = Date.parse(document.querySelector("time").dateTime);
+		const t = lastTime();
 		if (!table || samples.at(-1)?.t === t)
 			return;
 		const rows = [...table.rows].slice(1);
 		const total = table.tFoot.rows.length > 0 ? rows.at(-1) : rows[0];
-		const before = samples.at(-1)?.rows;
-		// Rows that stay as they are share their numbers.
-		const numbers = (row, name) => {
-			const now = [...row.cells].map(numberOf);
-			const old = before?.get(name);
-			return old && now.every((n, i) => Object.is(n, old[i])) ? old : now;
-		};
+		const numbersOf = (row) => [...row.cells].map(numberOf);
 		samples.push({t, rows: new Map(
-			rows.map((row) => [textOf(row), numbers(row, textOf(row))]))});
-		samples.at(-1).rows.set("", numbers(total, ""));
+			rows.map((row) => [textOf(row), numbersOf(row)]))});
+		samples.at(-1).rows.set("", numbersOf(total));
 		// Half as dense, so that the oldest stays in a bounded memory.
 		if (samples.length > Math.max(24, Math.min(SAMPLES, 60000 / rows.length)))
 			samples = samples.filter((s, i) =>
 				i === 0 || (samples.length - 1 - i) % 2 === 0);
 	};
 
-	const keepSamples = () => {
-		try {
-			sessionStorage.setItem(store, JSON.stringify(
-				samples.map((s) => [s.t, [...s.rows]])));
-		} catch (e) { /* too many, or forbidden */ }
-	};
+	const keepSamples = () => attempt(() => sessionStorage.setItem(store,
+		JSON.stringify(samples.map((s) => [s.t, [...s.rows]]))));
 
-	const restoreSamples = () => {
-		try {
-			samples = JSON.parse(sessionStorage.getItem(store) || "[]").map(
-				([t, rows]) => ({t, rows: new Map(rows.map(([name, n]) =>
-					[name, n.map((x) => x === null ? NaN : x)]))}));
-		} catch (e) { /* none, then */ }
-	};
+	const restoreSamples = () => attempt(() => {
+		samples = JSON.parse(sessionStorage.getItem(store) || "[]").map(
+			([t, rows]) => ({t, rows: new Map(rows.map(([name, numbers]) =>
+				[name, numbers.map((n) => n ?? NaN)]))}));
+	});
 
 	const series = (name, at) =>
 		samples.map((s) => s.rows.get(name)?.[at] ?? NaN);
 
 	// A line breaks where nothing is known.
 	const pathOf = (values, width, height, max) => {
-		const begin = samples[0].t;
-		const span = samples.at(-1).t - begin || 1;
-		let d = "", pen = "M";
-		values.forEach((v, i) => {
-			if (!Number.isNaN(v))
-				d += pen + ((samples[i].t - begin) / span * width).toFixed(1) +
-					" " + (height - v / max * height).toFixed(1);
-			pen = Number.isNaN(v) ? "M" : "L";
-		});
-		return d;
+		const [begin, end] = [samples[0].t, samples.at(-1).t];
+		return values.map((v, i) => Number.isNaN(v) ? "" :
+			(i === 0 || Number.isNaN(values[i - 1]) ? "M" : "L") +
+			((samples[i].t - begin) / (end - begin) * width).toFixed(1) + " " +
+			(height - v / max * height).toFixed(1)).join("");
 	};
 
 	const maximum = (lines) =>
@@ -220,9 +213,8 @@
 	};
 
 	const showSparks = (table) => {
-		for (const title of PLOTTED) {
-			const at = headOf(table, title)?.cellIndex;
-			headOf(table, title)?.classList.add("plot");
+		for (const at of PLOTTED.map((title) => headOf(table, title).cellIndex)) {
+			table.tHead.rows[0].cells[at].classList.add("plot");
 			for (const row of [...table.rows].slice(1)) {
 				const cell = row.cells[at];
 				const values = series(textOf(row), at);
@@ -234,9 +226,9 @@
 		}
 	};
 
-	const ageOf = (seconds) => {
-		const [size, unit] = UNITS.find(([n]) => seconds >= n) || UNITS[3];
-		return Math.floor(seconds / size) + unit;
+	const ageOf = (s) => {
+		const [size, unit] = UNITS.find(([n]) => s >= n) || UNITS[3];
+		return Math.floor(s / size) + unit;
 	};
 
 	const wordsOf = (title, v) => Number.isNaN(v) ? "\u2013" :
@@ -246,22 +238,19 @@
 	const figure = (table, name, caption, titles) => {
 		const lines = titles.map((title) =>
 			series(name, headOf(table, title).cellIndex));
-		const head = make("figcaption", {}, caption);
-		const f = make("figure", {}, head);
-		f.append(make("dl", {}, ...titles.map((title, i) => make("div",
-			{className: "line" + i}, make("dt", {}, title),
-			make("dd", {}, wordsOf(title, lines[i].at(-1)))))));
-		if (samples.length > 1) {
-			const most = maximum(lines);
-			if (most > 0)
-				head.append(make("span", {}, "at most " + wordsOf(titles[0], most)));
-			f.className = "live";
-			f.append(make("div", {className: "plot"}, plot(lines, 320, 80)));
-		}
+		const most = samples.length > 1 && maximum(lines);
+		const f = make("figure", {className: samples.length > 1 ? "live" : ""},
+			make("figcaption", {}, caption, make("span", {},
+				most ? "at most " + wordsOf(titles[0], most) : "")),
+			make("dl", {}, ...titles.map((title, i) => make("div",
+				{className: "line" + i}, make("dt", {}, title),
+				make("dd", {}, wordsOf(title, lines[i].at(-1)))))));
+		if (samples.length > 1)
+			f.append(plot(lines, 320, 80));
 		return f;
 	};
 
-	const time = (t) => new Date(t).toLocaleTimeString([], {hour12: false});
+	const time = (t) => new Date(t).toISOString().slice(11, 19);
 
 	const panel = make("section", {id: "plots"});
 
@@ -271,13 +260,16 @@
 		if (panel.hidden)
 			return;
 		const name = queue ?? "";
+		panel.className = name && "chosen";
 		const head = make("h2", {}, name || "All queues");
 		if (name !== "")
 			head.append(make("button", {type: "button", textContent: "show all",
 				onclick: () => chooseQueue(name)}));
+		if (name !== "" && served)
+			head.append(link("queue/", name, "messages"));
 		if (samples.length > 1)
 			head.append(make("small", {},
-				`${time(samples[0].t)} to ${time(now.t)}`));
+				`${time(samples[0].t)} to ${time(now.t)} UTC`));
 		panel.replaceChildren(head, make("div", {className: "figures"},
 			...FIGURES.map(([caption, titles]) =>
 				figure(table, name, caption, titles))));
@@ -290,13 +282,16 @@
 		[...fresh.rows].forEach((row, i) => {
 			const same = rows.get(textOf(row))?.shift();
 			if (same) {
-				[...row.cells].slice(1).forEach((cell, k) =>
-					same.cells[k + 1].replaceWith(cell));
+				same.cells[0].className = row.cells[0].className;
+				[...row.cells].forEach((cell, k) => {
+					if (cell.textContent !== same.cells[k].textContent ||
+							cell.dataset.v !== same.cells[k].dataset.v)
+						same.cells[k].replaceWith(cell);
+				});
 			} else {
 				old.append(row);
-				prepareRow(row);
 			}
-			(same || row).place = i;
+			prepareRow(same || row, i);
 		});
 		for (const row of [...rows.values()].flat())
 			row.remove();
@@ -347,7 +342,7 @@
 				state.textContent = "";
 			}
 		} catch (e) {
-			state.textContent = `not read since ${time(samples.at(-1)?.t)}: ` +
+			state.textContent = `not read since ${time(lastTime())} UTC: ` +
 				`${e.message}; trying again`;
 		}
 		setTimeout(readAgain, refresh * 1000);
