@@ -56,13 +56,27 @@ take_setting(const struct options *opt, int queue, struct mq_settings *set,
 	return true;
 }
 
-void
+static bool
+is_any(const struct mq_setting_texts *t)
+{
+	int i;
+
+	for (i = 0; i < MQ_SETTINGS; i++)
+		if (t->text[i] != NULL)
+			return true;
+	return false;
+}
+
+bool
 rules_take(const struct options *opt, int queue, struct mq_setting_texts *texts)
 {
 	struct rules *r = &opt->rules[queue];
 	struct mq_settings set = MQ_SETTINGS_NONE;
 	int i;
 
+	/* Most queues have none. */
+	if (!is_any(texts) && !is_any(&r->texts))
+		return false;
 	r->now = defaults;
 	mq_setting_texts_free(&r->texts);
 	r->texts = *texts;
@@ -77,6 +91,7 @@ rules_take(const struct options *opt, int queue, struct mq_setting_texts *texts)
 			    r->texts.text[i]);
 	mq_settings_overlay(&r->now, &set);
 	mq_settings_overlay(&r->now, &opt->given);
+	return true;
 }
 
 int

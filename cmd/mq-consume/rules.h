@@ -23,9 +23,9 @@ rules_of(const struct options *opt, int queue)
 	return &opt->rules[queue].now;
 }
 
-/* Takes the settings of a queue, and keeps the texts; says which ones are of no
- * use. */
-void rules_take(const struct options *, int queue, struct mq_setting_texts *);
+/* Takes the settings of a queue, and keeps the texts; says which ones are of no use.
+ * False: there are none, and were none. */
+bool rules_take(const struct options *, int queue, struct mq_setting_texts *);
 /* How many messages may run at once: as many as that queue allows that allows most. */
 int rules_slots(const struct options *);
 /* Whether consumers of a queue share a rate. */

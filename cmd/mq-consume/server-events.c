@@ -88,7 +88,8 @@ on_settings(void *arg, int queue, struct mq_setting_texts *texts)
 {
 	struct engine *e = arg;
 
-	rules_take(e->opt, queue, texts);
+	if (!rules_take(e->opt, queue, texts))
+		return;
 	executor_resize(&e->executor);
 	if (e->executor.table->runs)
 		session_tell_slots(
@@ -100,13 +101,12 @@ static void
 on_changed(void *arg, const char *key, size_t n)
 {
 	struct engine *e = arg;
-	bool settings = key == NULL || mq_settings_are_in(key, n);
 	int own = key == NULL ? -1 : inbox_queue_of(&e->inbox, key, n), i;
 
-	for (i = 0; i < e->opt->queue_count && settings; i++)
-		if (key == NULL || i == own)
-			session_ask_settings(&e->session, i);
-
+	for (i = 0; i < e->opt->queue_count && key == NULL; i++)
+		session_ask_settings(&e->session, i);
+	if (own != -1 && mq_settings_are_in(key, n))
+		session_ask_settings(&e->session, own);
 	inbox_changed(&e->inbox, key, n);
 }
 

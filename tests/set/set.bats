@@ -6,6 +6,7 @@
 # shellcheck disable=SC2016,SC2030,SC2031,SC2034,SC2154
 
 load ../helpers/common
+load "../helpers/layout-${LAYOUT:-rmq}"
 
 setup_file() {
 	server_start
@@ -207,7 +208,7 @@ until [ -e "$T/go" ]; do perl -e 'select undef, undef, undef, 0.02'; done
 	run_mq 0 mq-publish -q r 1 2 3
 	start_mq mq-consume q r -- "$T/wait"
 	eventually 10 at_once 3
-	assert_equal "$(ls "$T/runs" | grep -c ^q-)" 1
+	assert_equal "$(ls "$T/runs" | grep -c q-)" 1
 	touch "$T/go"
 	eventually 10 has q "0 0 0 0"
 	eventually 10 has r "0 0 0 0"

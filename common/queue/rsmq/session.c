@@ -200,7 +200,8 @@ bool
 rsmq_key_of(const char *key, size_t len, const char **queue, size_t *n)
 {
 	static const char before[] = RSMQ_NAMESPACE ":";
-	static const char *const behind[] = {":Xpaused", ":Xidle"};
+	static const char *const behind[] = {
+	    ":Xpaused", ":Xidle", ":Xsettings"};
 	size_t skip = sizeof(before) - 1, tail, i;
 
 	for (i = 0; i < sizeof(behind) / sizeof(behind[0]); i++) {
