@@ -3,7 +3,8 @@
 	const SAMPLES = 240;
 	const PLOTTED = ["ready", "age", "in/s", "out/s"];
 	const FIGURES = [
-		["messages", ["ready", "delayed", "unacked", "rejected"]],
+		["messages", ["ready", "delayed", "unacked"]],
+		["rejected messages", ["rejected"]],
 		["age of the oldest", ["age"]],
 		["messages a second", ["in/s", "out/s"]],
 	];
