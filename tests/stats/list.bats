@@ -445,7 +445,7 @@ print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)' \
 	--running --match x,--match needs --list or --reasons
 	--reason x a,--reason needs --list or --reasons
 	--since 1h a,--since needs --list or --reasons
-	--refresh 5,--refresh needs --html
+	--refresh 5,--refresh needs --html or --http
 	--list ready -n 0 a,--limit: 0: not a number from 1 to 9223372036854775807
 	--id short,--id: short: not an id (32 letters and digits)
 	END
