@@ -20,9 +20,12 @@
 #include "base/exit.h"
 #include "base/say.h"
 
-/* After the answer, so much more is read: a connection that is closed with something
+/* After the answer, input is read for so long: a connection that is closed with something
  * unread loses the answer. */
-#define LINGER_MS 2000
+#define LINGER_S 2
+
+/* Bytes of what a child said that are told. */
+#define ERRORS_MAX 4096
 
 static const char *
 reason_phrase(int status)
@@ -140,7 +143,7 @@ copy_file(int fd)
 static void
 linger(void)
 {
-	int64_t until_us = mq_clock_steady_us() + LINGER_MS * 1000;
+	int64_t until_us = deadline(LINGER_S);
 	char block[65536];
 
 	if (shutdown(STDOUT_FILENO, SHUT_WR) == 0)
@@ -319,23 +322,21 @@ await_worker(pid_t pid)
 	return WEXITSTATUS(status);
 }
 
-/* What the child said is for the log, unless that is the connection, as inetd has it. */
-static char *
-log_errors(int fd)
+/* What the child said, cut to the size, is for the log, unless that is the connection,
+ * as inetd has it.  Returns whether it said anything. */
+static bool
+log_errors(int fd, char *text, size_t size)
 {
 	struct stat err, in;
-	char *text;
-	ssize_t n;
+	ssize_t n = pread(fd, text, size - 1, 0);
 
-	text = calloc(1, REQUEST_HEAD_MAX);
-	n = text != NULL ? pread(fd, text, REQUEST_HEAD_MAX - 1, 0) : 0;
-	if (n > 0 && text[n - 1] == '\n')
-		text[n - 1] = '\0';
-	if (n > 0 && fstat(STDERR_FILENO, &err) == 0 &&
-	    fstat(STDIN_FILENO, &in) == 0 &&
+	if (n <= 0)
+		return false;
+	text[text[n - 1] == '\n' ? n - 1 : n] = '\0';
+	if (fstat(STDERR_FILENO, &err) == 0 && fstat(STDIN_FILENO, &in) == 0 &&
 	    (err.st_dev != in.st_dev || err.st_ino != in.st_ino))
 		fprintf(stderr, "%s\n", text);
-	return n > 0 ? text : NULL;
+	return true;
 }
 
 void
@@ -343,8 +344,9 @@ http_work(struct http *h, http_judge_fn *judge, void *arg)
 {
 	int out = create_file(h, "answer"), err = create_file(h, "errors");
 	struct http_answer a;
+	char text[ERRORS_MAX];
+	bool told;
 	pid_t pid = fork();
-	char *text;
 
 	if (pid == -1)
 		http_refuse(h, 503, NULL, NULL);
@@ -353,12 +355,10 @@ http_work(struct http *h, http_judge_fn *judge, void *arg)
 		return;
 	}
 	a = judge(arg, await_worker(pid));
-	text = log_errors(err);
 	/* What went wrong with the server is not the client's business. */
-	if (a.status >= 500)
-		text = NULL;
+	told = log_errors(err, text, sizeof(text)) && a.status < 500;
 	if (lseek(out, 0, SEEK_END) == 0 && a.status >= 400)
-		http_refuse(h, a.status, NULL, text);
+		http_refuse(h, a.status, NULL, told ? text : NULL);
 	answer(h, &a, NULL, out, "");
 }
 

@@ -11,7 +11,7 @@
 
 /* Bytes of a body, and seconds for a request to come, for the work, and for the answer
  * to go, at most. */
-#define HTTP_BODY_MAX  (8 * 1024 * 1024)
+#define HTTP_BODY_MAX  ((int64_t)8 * 1024 * 1024)
 #define HTTP_REQUEST_S 10
 #define HTTP_BODY_S    30
 #define HTTP_WORK_S    30

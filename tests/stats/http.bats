@@ -66,7 +66,7 @@ teardown() {
 		[ "$(jq -c '[.queue.name, .ready[0].size, .ready[0].payload, .delayed[0].state]' "$T/body")" = \
 			'["a/b c",5,null,"delayed"]' ]
 	done
-	! grep -q hello "$T/body"
+	run ! grep -q hello "$T/body"
 }
 
 @test "http: payloads only where they are wanted" {
@@ -238,4 +238,22 @@ teardown() {
 	run_mq 64 mq-stats --http --list ready q
 	run_mq 64 mq-stats --http --watch
 	run_mq 64 mq-stats --payloads
+}
+
+@test "http: as inetd has it, errors do not get between the lines of the answer" {
+	python3 - "$BUILD/mq-stats" "unix://$T/none.sock" >"$T/answer" <<-'PY'
+		import socket, subprocess, sys
+		ours, theirs = socket.socketpair()
+		p = subprocess.Popen([sys.argv[1], "--http", "-u", sys.argv[2]],
+		    stdin=theirs, stdout=theirs, stderr=theirs)
+		theirs.close()
+		ours.sendall(b"GET /metrics HTTP/1.0\r\n\r\n")
+		ours.settimeout(120)
+		while data := ours.recv(65536):
+		    sys.stdout.write(data.decode())
+		ours.close()
+		sys.exit(p.wait())
+	PY
+	grep -q '^HTTP/1.1 503 ' "$T/answer"
+	run ! grep mq-stats "$T/answer"
 }
