@@ -274,20 +274,21 @@ format:
 
 # --- installing -------------------------------------------------------------------
 
-DOCS	= README.md NEWS tests/house/examples/nginx.conf
-EXAMPLES = tests/house/examples/mq-webhook
+DOCS	= README.md NEWS
+EXAMPLES = $(wildcard tests/house/examples/*)
 UNITS_OF_SYSTEMD = $(wildcard cmd/services/*.service cmd/services/*.timer cmd/services/*.socket)
 
 install: all
 	install -d $(DESTDIR)$(BINDIR) $(DESTDIR)$(MANDIR)/man1 \
-	    $(DESTDIR)$(MANDIR)/man7 $(DESTDIR)$(COMPDIR) $(DESTDIR)$(DOCDIR) \
+	    $(DESTDIR)$(MANDIR)/man7 $(DESTDIR)$(COMPDIR) $(DESTDIR)$(DOCDIR)/examples \
 	    $(DESTDIR)$(UNITDIR) $(DESTDIR)$(SYSUSERSDIR) \
 	    $(DESTDIR)$(SYSCONFDIR)/logrotate.d
 	install -m 755 $(TOOLS:%=$(B)/%) $(DESTDIR)$(BINDIR)
 	install -m 644 $(filter %.1,$(PAGES)) $(DESTDIR)$(MANDIR)/man1
 	install -m 644 $(filter %.7,$(PAGES)) $(DESTDIR)$(MANDIR)/man7
 	install -m 644 $(DOCS) $(DESTDIR)$(DOCDIR)
-	install -m 755 $(EXAMPLES) $(DESTDIR)$(DOCDIR)
+	for e in $(EXAMPLES); do [ -x $$e ] && mode=755 || mode=644; \
+	    install -m $$mode $$e $(DESTDIR)$(DOCDIR)/examples || exit 1; done
 	for u in $(notdir $(UNITS_OF_SYSTEMD)); do \
 	    sed 's|@BINDIR@|$(BINDIR)|' cmd/services/$$u >$(DESTDIR)$(UNITDIR)/$$u && \
 	    chmod 644 $(DESTDIR)$(UNITDIR)/$$u || exit 1; done
@@ -304,8 +305,10 @@ uninstall:
 	rm -f $(TOOLS:%=$(DESTDIR)$(COMPDIR)/%)
 	rm -f $(UNITS_OF_SYSTEMD:cmd/services/%=$(DESTDIR)$(UNITDIR)/%)
 	rm -f $(DESTDIR)$(SYSUSERSDIR)/mq-tools.conf $(DESTDIR)$(SYSCONFDIR)/logrotate.d/mq-tools
-	rm -f $(patsubst %,$(DESTDIR)$(DOCDIR)/%,$(notdir $(DOCS) $(EXAMPLES)))
-	[ ! -d $(DESTDIR)$(DOCDIR) ] || rmdir $(DESTDIR)$(DOCDIR)
+	rm -f $(DOCS:%=$(DESTDIR)$(DOCDIR)/%)
+	rm -f $(EXAMPLES:tests/house/%=$(DESTDIR)$(DOCDIR)/%)
+	for d in $(DESTDIR)$(DOCDIR)/examples $(DESTDIR)$(DOCDIR); do \
+	    [ ! -d $$d ] || rmdir $$d || exit 1; done
 
 NAME	= mq-tools-$(VERSION)
 dist:
