@@ -1094,6 +1094,125 @@ mq_rq() {
 	page mq-rq.7 mq_rq 2
 }
 
+mq_production() {
+	case $command in
+	'mq-stats --sort age')
+		mq-publish -q young x
+		ends 0
+		assert_line --regexp '^young '
+		;;
+	'mq-stats --server')
+		ends 0
+		assert_line --regexp '^memory '
+		;;
+	'mq-stats --running jobs')
+		start_mq mq-consume jobs -- sh -c 'echo run half of it >&3; exec sleep 99'
+		mq-publish -q jobs x
+		eventually 10 shows 'half of it'
+		ends 0
+		stop_mq INT
+		;;
+	'mq-consume -j8 --drain jobs -- ./job')
+		ends 0
+		has jobs "0 0 0 0"
+		;;
+	'mq-stats --connections jobs')
+		ends 0
+		;;
+	'mq-consume -j4 jobs -- ./job' | 'mq-consume -j1 --attempts 3 jobs -- ./job')
+		mq-publish -q jobs x
+		serves has jobs "0 0 0 0"
+		;;
+	'mq-stats jobs')
+		mq-pause -q jobs
+		ends 0
+		assert_line --regexp 'paused'
+		;;
+	'mq-pause --resume jobs')
+		ends 0
+		ends 1
+		;;
+	'mq-clean --dry-run')
+		dead
+		ends 0
+		assert_output --regexp '1 message'
+		;;
+	'mq-clean')
+		ends 0
+		has q "1 0 0 0"
+		;;
+	'mq-stats --reasons jobs')
+		fail_with jobs ./refused one two
+		ends 0
+		assert_line --regexp '^ +2 .* connection refused'
+		ID=$(mq-stats --list rejected --jsonl -n 1 jobs |
+			sed -E 's/^\{"id":"([^"]*)".*/\1/')
+		;;
+	'mq-stats --list rejected --newest jobs' | 'mq-stats --id ID')
+		command=${command/%ID/$ID}
+		ends 0
+		assert_line --regexp 'connection refuse'
+		;;
+	'mq-pause --for 30m jobs')
+		ends 0
+		mq-stats jobs | grep -q 'paused'
+		;;
+	"mq-return --reason 'refused' --dry-run jobs")
+		ends 0
+		has jobs "0 0 0 2"
+		;;
+	"mq-return --reason 'refused' --rate 50/s jobs")
+		ends 0
+		has jobs "2 0 0 0"
+		"$BUILD/mq-consume" -q --drain jobs -- false
+		;;
+	'mq-stats --list rejected --jsonl jobs >rejected.jsonl')
+		ends 0
+		assert_equal "$(wc -l <rejected.jsonl)" 2
+		;;
+	'mq-purge --force --rejected jobs')
+		ends 0
+		has jobs "0 0 0 0"
+		mq-publish -q --jsonl jobs <rejected.jsonl
+		has jobs "2 0 0 0"
+		mq-purge -q --force --ready jobs
+		;;
+	'mq-stats --connections')
+		ends 0
+		;;
+	'mq-stats --prometheus')
+		ends 0
+		assert_line --regexp '^rmq_ready\{queue="jobs"\} 0'
+		;;
+	"printf 'GET /healthz "*)
+		ends 0
+		assert_line --index 0 --regexp '^HTTP/1.[01] 200 '
+		;;
+	'mq-stats --check age=10m,rejected=0:100,consumers=1 jobs')
+		ends 2
+		start_mq mq-consume jobs -- ./job
+		eventually 10 joined
+		ends 0
+		stop_mq
+		;;
+	*) unknown ;;
+	esac
+}
+
+@test "examples: mq-production(7)" {
+	script job <<'.'
+exit 0
+.
+	script refused <<'.'
+echo 'err connection refused' >&3
+.
+	page mq-production.7 mq_production 24
+	# Each alert has a part.
+	while read -r alert; do
+		grep -qE "^\.Ss .*\<$alert\>" "$root/man/mq-production.7"
+	done < <(sed -n 's/.*- alert: //p' "$root/tests/house/examples/mq.rules.yml")
+}
+
 @test "examples: no page with some is left out" {
 	local name
 
