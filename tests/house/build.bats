@@ -94,6 +94,21 @@ would() {
 	done
 }
 
+@test "make: REDIS_SERVER is what the tests know as redis-server" {
+	own_tree
+	cp "$root/tests/as-redis.sh" tests
+	mkdir there
+	touch there/valkey-server there/valkey-cli
+	chmod +x there/*
+	would demo REDIS_SERVER=there/valkey-server
+	assert_equal "$(readlink build/server/redis-server)" "$T/there/valkey-server"
+	assert_equal "$(readlink build/server/redis-cli)" "$T/there/valkey-cli"
+	[ ! -e build/server/redis-benchmark ]
+	run make -n demo REDIS_SERVER=nowhere
+	assert_failure
+	assert_output --partial "as-redis.sh: nowhere: no such server"
+}
+
 # --- deps.sh ----------------------------------------------------------------------
 
 deps() {
