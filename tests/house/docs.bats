@@ -73,9 +73,9 @@ from_help() {
 	done | sort
 }
 
-# What stands as an item, "Fl x" or "Fl Fl long", in the list of options.
+# What stands as an item, "Fl x" or "Fl Fl long", in the lists of options.
 from_page() {
-	sed -n '/^\.Sh DESCRIPTION/,/^\.\(Ss\|Sh E\)/p' "$root/man/$1.1" |
+	sed -n '/^\.Sh DESCRIPTION/,/^\.Sh E/p' "$root/man/$1.1" |
 		grep '^\.It Fl ' | grep -oE 'Fl (Fl )?[A-Za-z0-9-]+' |
 		sed 's/Fl Fl /--/; s/Fl /-/' | sort
 }
@@ -228,9 +228,8 @@ statuses() {
 		sed -nE 's/^((MQ|RQ)_[A-Z0-9_]+|TRACEPARENT)=.*/\1/p' |
 		grep -v '^MQ_URL$' |
 		sed 's/^MQ_HEADER_.*/MQ_HEADER_NAME/' | sort -u)
-	# The worker contract: up to the next subsection.
-	documented=$(sed -n '/^\.Ss The worker contract/,/^\.Ss Verbs/p' \
-		"$root/man/mq-consume.1" | grep '^\.It Ev' |
+	documented=$(sed -n '/^\.Ss Environment/,/^\.Ss Arguments/p' \
+		"$root/man/mq-worker.7" | grep '^\.It Ev' |
 		sed 's/PARAM1 No to Ev \([MR]Q\)_PARAM4/PARAM1 \1_PARAM2 \1_PARAM3 \1_PARAM4/' |
 		grep -oE '\b((MQ|RQ)_[A-Z0-9_]+|TRACEPARENT)' | sort)
 	assert_equal "$documented" "$set"
@@ -254,8 +253,22 @@ of_message() {
 	run of_message -q --stream other
 	assert_output ""
 	run sed -n '/^\.Ss Batches/,/^\.Ss Streams/s/^\.It Ev //p' \
-		"$root/man/mq-consume.1"
+		"$root/man/mq-worker.7"
 	assert_output MQ_BATCH
+}
+
+@test "docs: mq-worker(7) has the verbs that there are, and which are final" {
+	local table finals
+
+	table=$(sed -n '/^\.Ss Verbs/,/^\.El/p' "$root/man/mq-worker.7")
+	finals=$(sed -nE 's/^ +\{"([a-z]+)", MQ_FINAL_.*/\1/p' \
+		"$root/common/message/verb.c" | sort)
+	assert [ -n "$finals" ]
+	assert_equal "$(grep ' Ta yes Ta ' <<<"$table" |
+		sed 's/ Ta .*//; s/^\.It Li //; s/ , / /' |
+		grep -oE '(^| )[a-z]+' | tr -d ' ' | sort)" "$finals"
+	assert_equal "$(grep ' Ta no Ta ' <<<"$table" |
+		sed -E 's/^\.It Li ([a-z]+).*/\1/' | xargs)" "run dup"
 }
 
 @test "docs: mq-layout(7) has every script and every header of ours" {

@@ -647,6 +647,45 @@ mq_consume() {
 		assert_output one
 		mq-consume --drain urls
 		;;
+	'mq-consume --notify ends jobs -- ./job')
+		printf '#!/bin/sh\n' >job
+		chmod +x job
+		mq-publish -q jobs x
+		serves has ends "1 0 0 0"
+		;;
+	'mq-consume --backoff 1s..1h ends -- mq-webhook '*)
+		cp "$root/tests/house/examples/mq-webhook" bin/
+		printf '#!/bin/sh\ncat >posted\nprintf 200\n' >bin/curl
+		chmod +x bin/curl
+		serves has ends "0 0 0 0"
+		assert_regex "$(cat posted)" '"queue":"jobs","state":"done"'
+		;;
+	'mq-consume urgent normal -- ./make-thumbnail')
+		echo other >dog.jpg
+		mq-publish -q normal cat.jpg
+		mq-publish -q urgent dog.jpg
+		serves has normal "0 0 0 0"
+		assert_equal "$(cat "$T/out")" "$(cksum dog.jpg cat.jpg)"
+		;;
+	*) unknown ;;
+	esac
+}
+
+@test "examples: mq-consume(1)" {
+	page mq-consume.1 mq_consume 11
+}
+
+mq_worker() {
+	case $command in
+	'mq-publish files /etc/hosts /etc/passwd')
+		ends 0
+		has files "2 0 0 0"
+		;;
+	'mq-consume --drain files -- ./checksum')
+		ends 0
+		assert_output "$(cksum /etc/hosts /etc/passwd)"
+		has files "0 0 0 0"
+		;;
 	'mq-publish urls http://a.example/ http://busy.example/ nonsense')
 		ends 0
 		;;
@@ -663,30 +702,20 @@ mq_consume() {
 		ends 0
 		assert_line --regexp '^urls +0 +1 +0 +1 '
 		;;
-	'mq-consume --notify ends jobs -- ./job')
-		printf '#!/bin/sh\n' >job
-		chmod +x job
-		mq-publish -q jobs x
-		serves has ends "1 0 0 0"
-		;;
-	'mq-consume --backoff 1s..1h ends -- mq-webhook '*)
-		cp "$root/tests/house/examples/mq-webhook" bin/
-		printf '#!/bin/sh\ncat >posted\nprintf 200\n' >bin/curl
-		chmod +x bin/curl
-		serves has ends "0 0 0 0"
-		assert_regex "$(cat posted)" '"queue":"jobs","state":"done"'
-		;;
-	'mq-consume urgent normal -- ./fetch')
-		mq-publish -q normal http://c.example/
-		mq-publish -q urgent http://d.example/
-		serves has normal "0 0 0 0"
-		;;
 	*) unknown ;;
 	esac
 }
 
-@test "examples: mq-consume(1)" {
-	page mq-consume.1 mq_consume 11
+@test "examples: mq-worker(7)" {
+	page mq-worker.7 mq_worker 5
+	# The script that the page begins with, and its verdicts.
+	sed -n '/^\.Sh DESCRIPTION/,/^\.Ed/p' "$root/man/mq-worker.7" |
+		sed -n '/^#!/,/^\.Ed/{/^\.Ed/!p}' >first
+	chmod +x first
+	mq-publish -q first /etc/hosts /nowhere
+	run_mq 0 mq-consume --drain first -- ./first
+	assert_output "$(cksum /etc/hosts)"
+	has first "0 1 0 0"
 }
 
 mq_lease() {
