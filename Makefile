@@ -16,8 +16,8 @@
 #   make lint       static checks of code, scripts and pages
 #   make compdb     write compile_commands.json, for editors and analysers
 #   make format     format all C
-#   make install    PREFIX, DESTDIR, BINDIR, MANDIR, COMPDIR, DOCDIR, UNITDIR,
-#                   SYSUSERSDIR and SYSCONFDIR as usual; make uninstall removes it
+#   make install    PREFIX, DESTDIR, BINDIR, MANDIR, COMPDIR, ZSHDIR, FISHDIR,
+#                   DOCDIR, UNITDIR, SYSUSERSDIR and SYSCONFDIR as usual; make uninstall removes it
 #   make dist       the tarball of what is committed, without debian/
 #   make deb        Debian packages of that, in build-deb
 #
@@ -32,6 +32,8 @@ PREFIX	?= /usr/local
 BINDIR	?= $(PREFIX)/bin
 MANDIR	?= $(PREFIX)/share/man
 COMPDIR	?= $(PREFIX)/share/bash-completion/completions
+ZSHDIR	?= $(PREFIX)/share/zsh/$(if $(filter /usr,$(PREFIX)),vendor-completions,site-functions)
+FISHDIR	?= $(PREFIX)/share/fish/vendor_completions.d
 DOCDIR	?= $(PREFIX)/share/doc/mq-tools
 UNITDIR	?= $(PREFIX)/lib/systemd/system
 SYSUSERSDIR ?= $(PREFIX)/lib/sysusers.d
@@ -88,7 +90,7 @@ PAGE	= cmd/mq-stats/page/page.css cmd/mq-stats/page/page.js
 FUZZERS	= $(patsubst tests/fuzz/%.c,$(B)/fuzz/%,$(wildcard tests/fuzz/*.c))
 UNITS	= $(patsubst tests/unit/%.c,$(B)/tests/%,$(wildcard tests/unit/*.c))
 
-all: $(TOOLS:%=$(B)/%)
+all: $(TOOLS:%=$(B)/%) $(B)/mq.bash
 
 # --- building ---------------------------------------------------------------
 
@@ -115,6 +117,12 @@ $(B)/%.o: %.c $(B)/flags | prerequisites
 	$(COMPILE) -c -o $@ $<
 
 # The Lua scripts are files of their own; here they become C strings.
+# The options are asked from the tools.
+$(B)/mq.bash: completions/mq.bash completions/table.sh $(TOOLS:%=$(B)/%)
+	{ cat completions/mq.bash && completions/table.sh $(TOOLS:%=$(B)/%) && \
+	    echo _mq_begin '"$$@"'; } >$@.new
+	mv $@.new $@
+
 $(B)/lua.c: common/queue/embed.sh $(LUA) $(LUALIB) $(B)/sources
 	@mkdir -p $(@D)
 	sh common/queue/embed.sh $(LUA) >$@.new
@@ -280,7 +288,8 @@ UNITS_OF_SYSTEMD = $(wildcard cmd/services/*.service cmd/services/*.timer cmd/se
 
 install: all
 	install -d $(DESTDIR)$(BINDIR) $(DESTDIR)$(MANDIR)/man1 \
-	    $(DESTDIR)$(MANDIR)/man7 $(DESTDIR)$(COMPDIR) $(DESTDIR)$(DOCDIR)/examples \
+	    $(DESTDIR)$(MANDIR)/man7 $(DESTDIR)$(COMPDIR) $(DESTDIR)$(ZSHDIR) \
+	    $(DESTDIR)$(FISHDIR) $(DESTDIR)$(DOCDIR)/examples \
 	    $(DESTDIR)$(UNITDIR) $(DESTDIR)$(SYSUSERSDIR) \
 	    $(DESTDIR)$(SYSCONFDIR)/logrotate.d
 	install -m 755 $(TOOLS:%=$(B)/%) $(DESTDIR)$(BINDIR)
@@ -296,13 +305,18 @@ install: all
 	install -m 644 cmd/services/mq-tools.logrotate \
 	    $(DESTDIR)$(SYSCONFDIR)/logrotate.d/mq-tools
 	for t in $(TOOLS); do \
-	    install -m 644 completions/mq.bash $(DESTDIR)$(COMPDIR)/$$t || exit 1; done
+	    install -m 644 $(B)/mq.bash $(DESTDIR)$(COMPDIR)/$$t && \
+	    sed 's|@COMPDIR@|$(COMPDIR)|' completions/mq.fish >$(DESTDIR)$(FISHDIR)/$$t.fish && \
+	    chmod 644 $(DESTDIR)$(FISHDIR)/$$t.fish || exit 1; done
+	sed 's|@COMPDIR@|$(COMPDIR)|' completions/_mq >$(DESTDIR)$(ZSHDIR)/_mq
+	chmod 644 $(DESTDIR)$(ZSHDIR)/_mq
 
 uninstall:
 	rm -f $(TOOLS:%=$(DESTDIR)$(BINDIR)/%)
 	rm -f $(patsubst man/%,$(DESTDIR)$(MANDIR)/man1/%,$(filter %.1,$(PAGES)))
 	rm -f $(patsubst man/%,$(DESTDIR)$(MANDIR)/man7/%,$(filter %.7,$(PAGES)))
-	rm -f $(TOOLS:%=$(DESTDIR)$(COMPDIR)/%)
+	rm -f $(TOOLS:%=$(DESTDIR)$(COMPDIR)/%) $(TOOLS:%=$(DESTDIR)$(FISHDIR)/%.fish)
+	rm -f $(DESTDIR)$(ZSHDIR)/_mq
 	rm -f $(UNITS_OF_SYSTEMD:cmd/services/%=$(DESTDIR)$(UNITDIR)/%)
 	rm -f $(DESTDIR)$(SYSUSERSDIR)/mq-tools.conf $(DESTDIR)$(SYSCONFDIR)/logrotate.d/mq-tools
 	rm -f $(DOCS:%=$(DESTDIR)$(DOCDIR)/%)

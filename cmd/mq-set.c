@@ -31,8 +31,8 @@ static const char help[] =
     "slots=N  push=QUEUE  notify=QUEUE  keep=DUR  max-length=N[:HIGH]\n"
     "and in the layout rsmq: vt=DUR  delay=DUR  maxsize=N\n"
     "\n"
-    "      --create           make the queue if there is none\n"
-    "      --json             show the settings as a JSON object\n" MQ_SHARED_HELP;
+    "+     --create           make the queue if there is none\n"
+    "+     --json             show the settings as a JSON object\n" MQ_SHARED_HELP;
 
 enum { OPT_CREATE = MQ_OPT_OWN, OPT_JSON };
 

@@ -1,6 +1,11 @@
 # Bash completion for the tools.  It needs nothing but bash 4; it asks a server
 # for the names of queues only if one is set up, and never starts the private
-# one.
+# one.  table.sh prints the options, which are put here when this is made.
+#
+# As a script, it does the same for other shells: bash mq.bash TOOL [WORD...] prints what
+# the last word can be, a line each, behind a tab what it is for.
+
+declare -gA _mq_argument _mq_about _mq_all
 
 # The words up to the cursor into words[], the last one of them also into
 # cur: in COMP_WORDS, bash has torn them apart at ':' and '='.
@@ -23,90 +28,9 @@ _mq_words() {
 	cur=${words[${#words[@]} - 1]}
 }
 
-# Whether the option (with its dashes) takes an argument.
+# Whether the option (with its dashes) takes an argument, which may be the next word.
 _mq_takes_argument() {
-	case $tool:$1 in
-	*:-u | *:--url | *:-L | *:--layout) ;;
-	mq-publish:-[depkgHP] | mq-publish:--delay | mq-publish:--at | \
-		mq-publish:--expires | mq-publish:--priority | \
-		mq-publish:--key | mq-publish:--unique | mq-publish:--group | \
-		mq-publish:--from-tick | mq-publish:--until-tick | \
-		mq-publish:--tick | mq-publish:--max-length | \
-		mq-publish:--max-delayed | mq-publish:--vt | \
-		mq-publish:--maxsize | \
-		mq-publish:--header | mq-publish:--param | mq-publish:--attach) ;;
-	mq-consume:-[Ijn] | mq-consume:--replace | mq-consume:--slots | mq-consume:--prefetch | \
-		mq-consume:--limit | mq-consume:--idle | mq-consume:--timeout | \
-		mq-consume:--attempts | mq-consume:--backoff | \
-		mq-consume:--retry-on | mq-consume:--push | mq-consume:--notify | \
-		mq-consume:--rate | mq-consume:--rate-shared | \
-		mq-consume:--rest | mq-consume:--batch | \
-		mq-consume:--batch-wait | mq-consume:--window | \
-		mq-consume:--grace | mq-consume:--tag | \
-		mq-consume:--log-dir | mq-consume:--joblog | mq-consume:--work-dir | \
-		mq-consume:--output | \
-		mq-consume:--keep) ;;
-	mq-lease:-n | mq-lease:--for | mq-lease:--limit | mq-lease:--idle | \
-		mq-lease:--attempts | mq-lease:--tag | mq-lease:--ack | \
-		mq-lease:--reject | mq-lease:--extend | mq-lease:--return | \
-		mq-lease:--text | mq-lease:--keep) ;;
-	mq-clean:--attempts | mq-clean:--interval) ;;
-	mq-stats:-n | mq-stats:--limit | mq-stats:--list | mq-stats:--offset | \
-		mq-stats:--match | mq-stats:--reason | mq-stats:--stderr | \
-		mq-stats:--since | mq-stats:--older-than | mq-stats:--header | mq-stats:--key | \
-		mq-stats:--id | mq-stats:--sort | mq-stats:--refresh | mq-stats:--check) ;;
-	mq-pause:--for) ;;
-	mq-return:-n | mq-return:--limit | mq-return:--from | mq-return:--to | \
-		mq-return:--rate | mq-return:--match | mq-return:--reason | \
-		mq-return:--stderr | mq-return:--since | mq-return:--older-than | mq-return:--header | mq-return:--key | mq-return:--id) ;;
-	mq-purge:-n | mq-purge:--limit | mq-purge:--match | \
-		mq-purge:--reason | mq-purge:--stderr | mq-purge:--since | mq-purge:--older-than | mq-purge:--header | mq-purge:--key | mq-purge:--id) ;;
-	*) return 1 ;;
-	esac
-}
-
-_mq_options() {
-	echo -u --url -L --layout -q --quiet -v --verbose -h --help -V --version --print-acl
-	case $tool in
-	mq-publish)
-		echo -l --lines -0 --null --netstring --jsonl -i --ids \
-			-d --delay --at -e --expires -p --priority -k --key \
-			--unique --coalesce -g --group --from-tick --until-tick --tick \
-			--max-length --max-delayed -H --header -P --param --raw \
-			--durable --attach --wait --realtime --vt --maxsize --existing --http
-		;;
-	mq-consume)
-		echo -l --lines -0 --null --netstring --jsonl -j --slots -I --replace \
-			--prefetch -n --limit --drain --idle --timeout \
-			--attempts --backoff --retry-on --push --notify --strict --rq \
-			--rate --rate-shared --rest --batch --batch-wait \
-			--stream --window \
-			--grace --tag --log-dir --joblog --work-dir --output --no-clean --keep \
-			--at-most-once --existing
-		;;
-	mq-lease)
-		echo --for -n --limit --idle --attempts --tag --existing --jsonl \
-			--ack --reject --extend --return --text --keep
-		;;
-	mq-clean) echo --attempts --interval --dry-run --json ;;
-	mq-stats)
-		echo -l --lines -0 --null --netstring --jsonl -n --limit \
-			--list --reasons --offset --newest --server --sort --reverse --nonempty --match --reason --stderr \
-			--header --key --since --older-than --not --id --running --html --http --payloads --refresh --connections --json \
-			--prometheus --check --watch
-		;;
-	mq-pause) echo --for --resume ;;
-	mq-set) echo --create --json ;;
-	mq-return)
-		echo --clone --from --to --match --reason --stderr --header --key --since \
-			--older-than --not --id -n --limit --rate --dry-run --json
-		;;
-	mq-purge)
-		echo --ready --rejected --delayed --all --delete-queue \
-			--match --reason --stderr --header --key --since --older-than --not --id -n --limit \
-			-f --force --dry-run --json
-		;;
-	esac
+	[[ -n ${_mq_argument[$tool:$1]-} ]]
 }
 
 # Goes through the words before the last one.  Sets option, if the last word
@@ -205,10 +129,8 @@ _mq_server() {
 # The names of the queues, one a line: from the table, as that is what takes
 # the least time.
 _mq_queues() {
-	local line name='' rows=0 limit=()
+	local line name='' rows=0
 	local row='^(.*[^ ])( +[0-9]+){5} +([0-9]+[smhd]|[-?])( +([0-9.]+|-)){2}( +paused.*)?$'
-	_mq_server || return
-	! type -P timeout >/dev/null || limit=(timeout 2)
 	{
 		while IFS= read -r line; do
 			[[ $line =~ $row ]] || continue
@@ -219,8 +141,7 @@ _mq_queues() {
 		done
 		# The last row of several is the total.
 		((rows != 1)) || [[ $name == *\\* ]] || printf '%s\n' "$name"
-	} < <("${limit[@]}" "$tool_path" ${url:+-u "$url"} \
-		${layout:+-L "$layout"} 2>/dev/null </dev/null)
+	} < <(_mq_ask)
 }
 
 # Adds the lines of stdin that begin with cur.
@@ -232,7 +153,7 @@ _mq_add_lines() {
 	esac
 	while IFS= read -r line; do
 		[[ $line == "$plain"* ]] || continue
-		[[ -z $quote ]] || printf -v line %q "$line"
+		[[ -z $quote || -n ${unquoted-} ]] || printf -v line %q "$line"
 		COMPREPLY+=("$line")
 	done
 }
@@ -286,6 +207,9 @@ _mq_add_argument() {
 		_mq_nospace
 		_mq_add_words 1= 2= 3= 4=
 		;;
+	--id) _mq_add_lines < <(_mq_ids) ;;
+	--push | --notify | --to) _mq_add_lines < <(_mq_queues) ;;
+	--help) _mq_add_words all ;;
 	--sort) _mq_add_words name ready delayed unacked rejected consumers age in out ;;
 	--list) _mq_add_words ready delayed unacked rejected ;;
 	--backoff) _mq_add_words 1s..10m ;;
@@ -311,10 +235,29 @@ _mq_add_argument() {
 	esac
 }
 
+# Asks the server by mq-stats, as the tool would be asked.
+_mq_ask() {
+	local limit=()
+	_mq_server || return
+	! type -P timeout >/dev/null || limit=(timeout 2)
+	"${limit[@]}" "$tool_path" ${url:+-u "$url"} ${layout:+-L "$layout"} "$@" \
+		2>/dev/null </dev/null
+}
+
+# The ids of the newest rejected messages of the queue that was named.
+_mq_ids() {
+	local id rest
+	((${#operands[@]} > 0)) || return
+	while read -r id rest; do
+		[[ ! $id =~ ^[A-Za-z0-9]{31,}$ ]] || printf '%s\n' "$id"
+	done < <(_mq_ask --list rejected --newest -n 50 -- "${operands[0]//\\/}")
+}
+
 _mq_add_queues() {
 	local name taken
 	case $tool in
 	mq-clean) return ;;
+	mq-set) ((${#operands[@]} == 0)) || return ;;
 	# Behind its queue, mq-publish takes payloads; these take only one.
 	mq-publish | mq-lease | mq-return | mq-purge) ((${#operands[@]} == 0)) || return ;;
 	esac
@@ -367,7 +310,10 @@ _mq() {
 	elif ((behind >= 0)) && [[ $tool == mq-consume ]]; then
 		_mq_add_command
 	elif ((behind < 0)) && [[ $cur == -* ]]; then
-		_mq_add_words "$(_mq_options)"
+		_mq_add_words "${_mq_all[$tool]}"
+	elif [[ $tool == mq-set && ${#operands[@]} -gt 0 ]]; then
+		_mq_nospace
+		[[ $cur == *=* ]] || _mq_add_words {attempts,backoff,timeout,retry-on,rate,slots,push,notify,keep,max-length,vt,delay,maxsize}=
 	else
 		_mq_add_lines < <(_mq_add_queues)
 	fi
@@ -377,5 +323,21 @@ _mq() {
 	_mq_cut_replies "$whole"
 }
 
-complete -F _mq mq-publish mq-consume mq-lease mq-stats mq-return mq-purge \
-	mq-pause mq-set mq-clean
+# For shells that quote what they insert themselves, and tear no words apart.
+_mq_print() {
+	local COMP_WORDS=("$@") COMP_CWORD=$(($# - 1)) COMP_LINE="$*"
+	local COMP_POINT=${#COMP_LINE} COMP_WORDBREAKS='' COMPREPLY unquoted=1 line tool=${1##*/}
+	_mq "$1" "${@: -1}" "${@: -2:1}"
+	for line in "${COMPREPLY[@]}"; do
+		printf '%s\t%s\n' "$line" "${_mq_about[$tool:$line]-}"
+	done
+}
+
+# Called at the end, behind the table.
+_mq_begin() {
+	if [[ $0 == "${BASH_SOURCE[1]}" ]]; then
+		_mq_print "$@"
+	else
+		complete -F _mq "${!_mq_all[@]}"
+	fi
+}

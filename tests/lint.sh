@@ -50,7 +50,7 @@ format() {
 }
 
 scripts() {
-	shellcheck -s sh tests/deps.sh tests/lint.sh tests/debian.sh tests/as-redis.sh \
+	shellcheck -s sh completions/table.sh tests/deps.sh tests/lint.sh tests/debian.sh tests/as-redis.sh \
 		common/queue/embed.sh cmd/mq-stats/page/embed.sh tests/house/examples/*.sh \
 		tests/house/examples/mq-webhook &&
 		shellcheck tests/run.sh tests/demo.sh tests/valgrind.sh tests/bench/*.sh tests/fuzz/run.sh \

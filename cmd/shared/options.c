@@ -98,6 +98,53 @@ bad_option(const struct mq_shared *o, int ch, char *const argv[])
 	    ch == ':' ? "needs an argument" : "not an option of this tool");
 }
 
+/* Whether a line of the help is an option of the table. */
+static bool
+is_option(const char *line)
+{
+	size_t blanks = strspn(line + 1, " ");
+
+	return (*line == ' ' || *line == '+') && line[1 + blanks] == '-';
+}
+
+/* What is ahead of the table, and in it the options that are marked with '+'. */
+static void
+add_short(const char *help, struct mq_buf *out)
+{
+	const char *line, *next;
+	bool shown = true;
+
+	for (line = help; *line != '\0'; line = next) {
+		next = line + strcspn(line, "\n");
+		next += *next == '\n';
+		if (is_option(line))
+			shown = *line == '+';
+		if (shown)
+			mq_buf_add(out, line, (size_t)(next - line));
+	}
+	mq_buf_addstr(out, "      --help=all         all options; man ");
+	mq_buf_addstr(out, getprogname());
+	mq_buf_addstr(out, " has more\n");
+}
+
+static void __attribute__((noreturn)) show_help(const struct mq_shared *o)
+{
+	struct mq_buf out = {0};
+	size_t i;
+
+	if (optarg != NULL && strcmp(optarg, "all") != 0)
+		mq_die(MQ_EXIT_USAGE, "--help: %s: only all", optarg);
+	if (optarg != NULL)
+		mq_buf_addstr(&out, o->help);
+	else
+		add_short(o->help, &out);
+	for (i = 0; i < out.len; i++)
+		if (out.data[i] == '+' && (i == 0 || out.data[i - 1] == '\n'))
+			out.data[i] = ' ';
+	mq_option_print(mq_buf_str(&out));
+	exit(MQ_EXIT_OK);
+}
+
 bool
 mq_option_shared(struct mq_shared *o, int ch, char *const argv[])
 {
@@ -115,7 +162,7 @@ mq_option_shared(struct mq_shared *o, int ch, char *const argv[])
 		o->verbose = true;
 		return true;
 	case 'h':
-		mq_option_print(o->help);
+		show_help(o);
 		return true;
 	case 'V':
 		mq_option_print(

@@ -29,18 +29,18 @@
 	    {"layout", required_argument, NULL, 'L'},                          \
 	    {"quiet", no_argument, NULL, 'q'},                                 \
 	    {"verbose", no_argument, NULL, 'v'},                               \
-	    {"help", no_argument, NULL, 'h'},                                  \
+	    {"help", optional_argument, NULL, 'h'},                                  \
 	    {"version", no_argument, NULL, 'V'},                               \
 	    {"print-acl", no_argument, NULL, MQ_OPT_PRINT_ACL}
 
 /* The shared part of every --help. */
 #define MQ_SHARED_HELP                                                         \
-	"  -u, --url URL          where the server is: redis[s]://, unix://,\n"    \
+	"+ -u, --url URL          where the server is: redis[s]://, unix://,\n"    \
 	"                         private: (default: MQ_URL, mq/env, private:)\n" \
 	"  -L, --layout LAYOUT    rmq (default) or rsmq: whose keys it has\n"  \
 	"  -q, --quiet            say less\n"                                  \
 	"  -v, --verbose          say more\n"                                  \
-	"  -h, --help             show this help\n"                            \
+	"  -h, --help[=all]       show the options that matter most, or all\n"                            \
 	"  -V, --version          show the version\n"                          \
 	"      --print-acl        print what a user needs, for ACL SETUSER\n"
 /* The framings, with what --help says of them being the tool's own. */
@@ -59,7 +59,8 @@ struct mq_shared {
 	char *url; /* NULL: not given; allocated */
 	bool quiet, verbose;
 	bool print_acl;
-	const char *help;		/* what --help prints */
+	const char *help; /* what --help=all prints; --help only what is
+					 * ahead of the options, and those with '+' */
 	const struct option *options;	/* the tool's long ones */
 	const struct mq_layout *layout; /* NULL: not given, and not found yet */
 	unsigned noted;			/* see mq_option_note() */

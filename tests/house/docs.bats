@@ -65,12 +65,29 @@ from_table() {
 from_help() {
 	local line re='^[ ,]*(--[a-z][a-z-]+|-[A-Za-z0-9])([[ ,].*)?$'
 
-	"$BUILD/$1" --help | grep '^ \+-' | while IFS= read -r line; do
+	"$BUILD/$1" --help=all | grep '^ \+-' | while IFS= read -r line; do
 		while [[ $line =~ $re ]]; do
 			printf '%s\n' "${BASH_REMATCH[1]}"
 			line=${BASH_REMATCH[2]}
 		done
 	done | sort
+}
+
+@test "docs: --help fits on a screen, and the ten options that matter are enough" {
+	local tool
+
+	for tool in $tools; do
+		run "$BUILD/$tool" --help
+		echo "$tool: ${#lines[@]} lines"
+		(("$(wc -l <<<"$output")" <= 22))
+		! grep -E '.{80}' <<<"$output"
+		(("$(grep -c '^ \+-' <<<"$output")" <= 12))
+		assert_line --partial "man $tool has more"
+		assert_equal "$output" "$("$BUILD/$tool" -h)"
+	done
+	run "$BUILD/mq-stats" --help=some
+	assert_failure 64
+	assert_output "mq-stats: --help: some: only all"
 }
 
 # What stands as an item, "Fl x" or "Fl Fl long", in the lists of options.
@@ -148,7 +165,7 @@ from_completion() {
 				assert_regex "$item" "Fl Fl ${long#--} Ar"
 			elif [ "$argument" = optional_argument ]; then
 				assert_regex "$item" \
-					"Fl Fl ${long#--} Ns Op = Ns Ar"
+					"Fl Fl ${long#--} Ns Op = Ns (Ar|Cm)"
 			else
 				refute_regex "$item" ' Ar'
 			fi
@@ -294,13 +311,13 @@ complete_at() {
 	local tool=$1
 
 	PATH=$BUILD:$PATH bash --norc -c '
-		source "$1/completions/mq.bash"
+		source "$1/mq.bash"
 		shift
 		COMP_WORDS=("$@") COMP_CWORD=$(($# - 1))
 		'"${breaks-}"'
 		_mq "$1" "${@: -1}" "${@: -2:1}"
 		[ "${#COMPREPLY[@]}" = 0 ] || printf "%s\n" "${COMPREPLY[@]}"
-	' bash "$root" "$tool" "${@:2}"
+	' bash "$BUILD" "$tool" "${@:2}"
 }
 
 @test "completion: loads, and registers the tools, in a bare bash" {
@@ -308,7 +325,7 @@ complete_at() {
 
 	for tool in $tools; do
 		run env -i PATH="$PATH" bash --norc --noprofile -uc \
-			"source '$root/completions/mq.bash' && complete -p $tool"
+			"source '$BUILD/mq.bash' && complete -p $tool"
 		assert_success
 		assert_output "complete -F _mq $tool"
 	done
@@ -343,7 +360,9 @@ complete_at() {
 			for option in "$long" "$short"; do
 				[ "$option" != . ] || continue
 				run complete_at "$tool" "$option" job
-				if [ "$argument" = required_argument ] ||
+				if [[ $option =~ ^--(push|notify|to)$ ]]; then
+					assert_output jobs
+				elif [ "$argument" = required_argument ] ||
 					[ "$tool" = mq-clean ]; then
 					assert_output ""
 				else
