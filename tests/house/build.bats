@@ -174,6 +174,7 @@ deps() {
 	done
 	[ -x "$T/root/usr/bin/mq-consume" ]
 	[ -e "$T/root/usr/share/man/man7/mq.7" ]
+	[ -e "$T/root/usr/share/man/man7/mq-worker.7" ]
 	make -s -C "$root" B="$BUILD" DESTDIR="$T/root" PREFIX=/usr uninstall >>log
 	assert_equal "$(find "$T/root" ! -type d)" ""
 	[ ! -e "$T/root/usr/share/doc/mq-tools" ]
