@@ -907,6 +907,79 @@ dead() {
 	page mq-clean.1 mq_clean 4
 }
 
+mq_tutorial() {
+	case $command in
+	'find /etc '*)
+		ends 0
+		has files "$(find /etc -maxdepth 1 -type f | wc -l) 0 0 0"
+		;;
+	'mq-stats files' | 'mq-return --dry-run '*) ends 0 ;;
+	'mq-consume -j4 --drain files -- ./sum')
+		ends 0
+		has files "0 0 0 0"
+		assert_equal "$(sort -k 2 sums)" \
+			"$(find /etc -maxdepth 1 -type f -exec sha256sum {} + | sort -k 2)"
+		;;
+	'mq-publish files /etc/hostname /etc/hostnam') ends 0 ;;
+	'mq-consume --drain files -- ./sum')
+		ends 0
+		has files "0 0 0 1"
+		;;
+	'mq-stats --reasons files')
+		ends 0
+		assert_line --regexp '^ +1 .* no such file$'
+		;;
+	'mq-purge --force --rejected files')
+		ends 0
+		has files "0 0 0 0"
+		;;
+	'mq-consume -j4 --attempts 5 '*)
+		mq-publish -q files /etc/hostname
+		serves has files "0 0 0 0"
+		;;
+	'mq-stats --check '*)
+		ends 0
+		mq-publish -q files /nowhere
+		mq-consume -q --drain files -- ./sum
+		ends 2
+		mq-purge -q --force --rejected files
+		;;
+	'PATH='*)
+		cron
+		cron
+		has nightly "1 0 0 0"
+		;;
+	'mq-pause files')
+		ends 0
+		mq-publish -q files x
+		run_mq 0 mq-consume -q --idle 100ms files
+		assert_output ""
+		;;
+	'mq-pause --resume files')
+		ends 0
+		run_mq 0 mq-consume -q --idle 1s files
+		assert_output x
+		;;
+	'mq-set files slots=4 rate=50/s') ends 0 ;;
+	'mq-set files')
+		ends 0
+		assert_output "rate=50/s
+slots=4"
+		;;
+	'mq-consume --drain --jsonl files |'*)
+		mq-publish -q files moved
+		ends 0
+		has files "0 0 0 0"
+		has files "1 0 0 0" "$FAR"
+		;;
+	*) unknown ;;
+	esac
+}
+
+@test "examples: mq-tutorial(7)" {
+	page mq-tutorial.7 mq_tutorial 16
+}
+
 mq_set() {
 	case $command in
 	'mq-set --create mails '* | 'mq-set mails slots=4') ends 0 ;;
