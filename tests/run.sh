@@ -26,12 +26,15 @@
 #	faults		everybody at work while everything breaks
 #	bench		how fast, beside other tools
 #	helpers		what several of these share
+#
+# A file that does not end in $LIMIT seconds is ended, and has failed.
 set -u
 
 cd "$(dirname "$0")/.." || exit 70
 : "${MQ_BUILD:=build}"
 : "${TESTS:=tests/*/*.bats}"
 : "${JOBS:=$(($(nproc) + 1))}"
+: "${LIMIT:=1200}"
 export MQ_BUILD
 log=$(mktemp)
 trap 'rm -f "$log" "$log".*' EXIT
@@ -39,10 +42,14 @@ trap 'kill $(jobs -p) 2>/dev/null; exit 1' INT TERM
 
 # run NAME COMMAND...: what it prints comes in one piece, when it has ended.
 run() {
-	local name=$1 own=$log.${1//[ \/]/.} began=$SECONDS
+	local name=$1 own=$log.${1//[ \/]/.} began=$SECONDS status=0
 	shift
 	# In the background they are ignored, or by nohup, and the tests send them.
-	env --default-signal=HUP,INT,QUIT "$@" >"$own" 2>&1
+	timeout -k 10 "$LIMIT" env --default-signal=HUP,INT,QUIT "$@" >"$own" 2>&1 ||
+		status=$?
+	case $status in
+	124 | 137) echo "not ok $name: not at its end after $LIMIT s" >>"$own" ;;
+	esac
 	{
 		flock 9
 		{ echo "# $name, $((SECONDS - began)) s"; cat "$own"; } | tee -a "$log"
