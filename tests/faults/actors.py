@@ -128,7 +128,8 @@ class Cast:
             args += ["--notify", models.NOTIFIED]
         r = self.r
         if how == "one":
-            args += ["-j", r.choice((1, 2, 4, 8))]
+            # Else as the settings say.
+            args += r.choice((["-j", r.choice((1, 2, 4, 8))], []))
             args += r.choice(([], ["--prefetch", r.randint(1, 6)], ["--no-clean"]))
         elif how == "batch":
             args += ["--batch", r.randint(2, 20), "--batch-wait", "5ms", "--jsonl"]
@@ -136,10 +137,15 @@ class Cast:
             args += ["--stream", "--jsonl", "-j", r.randint(1, 3)]
             args += r.choice(([], ["--window", r.randint(1, 50)]))
         self.consumers[tag] = self.start("consumer", r, "mq-consume", *args, *more,
-                                         *("aqr" if how == "stream" else "qra"),
+                                         *self.queues(how),
                                          "--", self.work, how)
         self.consumers[tag].how = how
         return self.consumers[tag]
+
+    def queues(self, how):
+        """Others refuse messages with files."""
+        return "aqr" if how == "stream" else \
+            "qraf" if how == "one" and self.rmq else "qra"
 
     def tend(self, again=True):
         for tag, tool in list(self.consumers.items()):
@@ -208,7 +214,7 @@ class Cast:
         for how in CONSUMERS:
             self.consumer(how)
         for f, n in ((self.publish, 3), (self.publish_alike, 2), (self.operate, 1),
-                     (self.clean, 1)):
+                     (self.clean, 1), (self.publish_files, int(self.rmq))):
             for i in range(n):
                 r = random.Random("%s %d %d" % (f.__name__, i, self.seed))
                 self.threads.append(threading.Thread(
@@ -275,6 +281,39 @@ class Cast:
         self.model.alike.told.update(names[:accepted])
         return count
 
+    def publish_files(self, r, _, count):
+        name = "F%d" % (count + 1)
+        with tempfile.NamedTemporaryFile("w") as file, tempfile.TemporaryFile() as out:
+            file.write(name)
+            file.flush()
+            self.model.tried([name])
+            tool = self.start("publisher", r, "mq-publish", "-i", "--attach",
+                "f=" + file.name, "f", "%s %s %d" % (
+                    name, r.choice(PLANS), r.randrange(6)), out=out)
+            self.end(tool)
+            out.seek(0)
+            self.model.told(out.read().decode().split(), "with a file")
+        return count + 1
+
+    def check_files(self):
+        """Without their messages they last an hour once a cleaner has been there, which
+        leaves alone what is younger than an hour."""
+        if not self.rmq or self.model.wrong:
+            return
+        for refs in self.world.call("KEYS", "mq::attach::{*}::refs"):
+            for id in self.world.call("HKEYS", refs):
+                self.world.call("HSET", refs, id, "1")
+        self.run("cleaner", self.r, "mq-clean", "--attempts", 6)
+        left = self.model.look(self.world)
+        for m in left.of("f"):
+            if b'"Mq-Error":["attachments: ' in m.element:
+                self.model.say("its files were gone: %s" % m)
+        for key in self.world.call("KEYS", "mq::attach::{*"):
+            refs = b"%s}::refs" % key.split(b"}")[0]
+            if self.world.call("TTL", key) == -1 and not any(
+                    id.decode() in left.by_id for id in self.world.call("HKEYS", refs)):
+                self.model.say("a file for ever: " + key.decode())
+
     def options(self, r):
         both = [["-d", "%dms" % r.randrange(1, 200)], ["-p", r.randint(1, 9)],
                 ["-p", "3", "-d", "%dms" % r.randrange(1, 90)]]
@@ -282,7 +321,8 @@ class Cast:
             ["-p", r.randint(-9, -1)], ["-g", "g%d" % r.randrange(3)],
             ["-g", "g%d" % r.randrange(3), "-d", "%dms" % r.randrange(1, 90)],
             ["-k", "k%d" % r.randrange(9), "--unique",
-                r.choice(("queued", "done", "40ms"))]]
+                r.choice(("queued", "done", "40ms"))],
+            ["-k", "c%d" % r.randrange(9), "--unique", "queued", "--coalesce"]]
 
     def feed(self, r, pipe, lines):
         """A stream: with pauses."""
@@ -298,11 +338,12 @@ class Cast:
 
     def hear(self, tool, status, out, err, n):
         ids = re.findall(r"^(\w{32})\n", out, re.M)
-        self.model.told(ids, " ".join(tool.args[1:-1])[:60])
-        said = re.search(r"(\d+) messages? accepted", err)
+        self.model.told(ids, " ".join(tool.args[1:-1])[:60],
+                        "--coalesce" in tool.args)
+        said = re.search(r"(\d+) messages? accepted(?:, (\d+) joined)?", err)
         if status == 0 and len(ids) != n:
             self.model.say("%d ids of %d messages, exit 0" % (len(ids), n))
-        if said and int(said.group(1)) != len(ids):
+        if said and sum(int(n or 0) for n in said.groups()) != len(ids):
             self.model.say("%d ids, but said: %s" % (len(ids), err))
 
     def clean(self, r, _, count):
@@ -321,7 +362,7 @@ class Cast:
     def operate(self, r, _, count):
         queue, n = r.choice("qqqra"), r.randint(1, 9)
         what = r.choice(("return", "return", "return to", "pause", "stats",
-                         "list", "purge") + ("unacked",) * self.rmq)
+                         "list", "purge", "set") + ("unacked",) * self.rmq)
         if what == "return":
             self.run("operator", r, "mq-return", "-n", n, queue)
         elif what == "return to":
@@ -329,6 +370,10 @@ class Cast:
         elif what == "pause":
             self.run("operator", r, "mq-pause", "--for", "%dms" % r.randrange(1, 200), queue)
             self.run("operator", r, "mq-pause", "--resume", queue)
+        elif what == "set":
+            self.run("operator", r, "mq-set", "--create", queue,
+                     r.choice(("slots=1", "slots=5", "slots=")),
+                     r.choice(("rate=", "rate=500/s", "timeout=", "timeout=1m")))
         elif what == "stats":
             self.run("operator", r, "mq-stats", r.choice(("--json", "--prometheus")))
         elif what == "list":

@@ -36,7 +36,7 @@ class Round:
         self.kind = inject.KINDS[seed % len(inject.KINDS)]
         self.seed, self.r = seed, random.Random("faults %d" % seed)
         self.D = tempfile.mkdtemp(prefix="mq.")
-        self.world = world.World(self.D, layout, ("q", "r", "a"))
+        self.world = world.World(self.D, layout, ("q", "r", "a", "f"))
         self.model = model.Model(layout, self.D + "/log")
         self.proxy = proxy.Proxy(self.world.far, self.world.sock)
         self.cast = actors.Cast(self.world, self.model, build, seed)
@@ -110,6 +110,7 @@ class Round:
         self.cast.dismiss()
         self.cast.drain()
         self.world.reap()
+        self.cast.check_files()
         count = self.model.settle(self.model.look(self.world), self.world.in_flight)
         count.update(rounds=1, times=self.times, kills=self.kills)
         return count

@@ -2,7 +2,8 @@
 #
 #   Model(layout, log)       log: what the scripts have recorded
 #   tried(names)             these are going to be published
-#   told(ids, who)           a publisher was told that these are accepted
+#   told(ids, who, joins)    a publisher was told that these are accepted; joins: or
+#                            that others are, in their place
 #   alike                    those that only their number tells, which have
 #                            neither an id nor a payload of their own
 #   purge(id)                this one may vanish from now on
@@ -148,6 +149,7 @@ class Model:
         self.log, self.read_to = log, 0
         self.begun, self.lock = time.monotonic(), threading.Lock()
         self.attempted, self.accepted, self.purged = set(), {}, set()
+        self.joined = set()    # by messages that were published later
         self.alike = Alike()
         self.runs = collections.defaultdict(list)    # id: verdicts, in order
         self.names = {}                              # of a payload: its id
@@ -158,9 +160,11 @@ class Model:
     def tried(self, names):
         self.attempted.update(names)
 
-    def told(self, ids, who):
+    def told(self, ids, who, joins=False):
         for id in ids:
-            if id in self.accepted:
+            if joins:
+                self.joined.add(id)
+            if id in self.accepted and id not in self.joined:
                 self.say("told twice: " + id)
             self.accepted[id] = "%.3f accepted: %s" % (self.now(), who)
 

@@ -25,6 +25,7 @@ setup() {
 }
 
 teardown() {
+	redis config set maxmemory 0 >/dev/null
 	common_teardown
 }
 
@@ -149,6 +150,15 @@ age() {
 	eventually 5 test -z "$(ls -A "$TMPDIR")"
 	stays
 	consume p -- "$T/files"
+	assert_line "$(sha256sum <"$T/small" | cut -d' ' -f1)  a"
+	eventually 10 nothing_left
+}
+
+@test "attach: a server without memory still gives them" {
+	publish --attach a="$T/small" q x
+	redis config set maxmemory 1 >/dev/null
+	run_mq 0 mq-consume -n 1 q -- "$T/files"
+	redis config set maxmemory 0 >/dev/null
 	assert_line "$(sha256sum <"$T/small" | cut -d' ' -f1)  a"
 	eventually 10 nothing_left
 }

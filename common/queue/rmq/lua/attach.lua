@@ -20,8 +20,13 @@ if not new and call('EXISTS', KEYS[1]) == 0 then
   return 0
 end
 need(KEYS[1], 'HSET', new and 'EXPIRE' or 'PERSIST')
-call('HSET', KEYS[1], ARGV[1], ARGV[3] or
+local noted = redis.pcall('HSET', KEYS[1], ARGV[1], ARGV[3] or
   string.format('%.0f', time[1] * 1000 + math.floor(time[2] / 1000)))
+-- A server without memory takes no new time, but the old one serves to read.
+if type(noted) == 'table' and
+    (new or call('HEXISTS', KEYS[1], ARGV[1]) == 0) then
+  return noted
+end
 if new then
   call('EXPIRE', KEYS[1], 3600)
 else
