@@ -28,6 +28,11 @@ says() {
 	grep -q "$1" "$T/err"
 }
 
+# PID has its user by now.
+sleeps() {
+	[ "$(ps -o comm= -p "$1")" = sleep ]
+}
+
 lines_are() {
 	[ "$(wc -l <"$2")" = "$1" ]
 }
@@ -86,6 +91,7 @@ is_small() {
 	cd /
 	"${as[@]}" sleep 1000 3>&- &
 	other=$!
+	eventually 10 sleeps "$other"
 	[ "$(id -u)" = 0 ] || can=$(($(ps -Lu "$(id -u)" -o lwp= | wc -l) - 3))
 	"${as[@]}" prlimit --nproc="$can:" "$T/mq-consume" -n 1 \
 		--attempts 1 q -- true >"$T/out" 2>"$T/err" 3>&- &

@@ -62,9 +62,9 @@ has_child() {
 	pid=$(pgrep -P "$1") || gone "$1"
 }
 
-# ends_by SIGNAL STATUS
+# ends_by SIGNAL STATUS: SIGNAL may come after the end.
 ends_by() {
-	kill -"$1" "$pid"
+	kill -"$1" "$pid" || gone "$pid"
 	status=0
 	eventually 10 gone "$pid"
 	wait "$outer" || status=$?
