@@ -175,7 +175,7 @@ def until(word):
     data = data.split(word, 1)[1]
 until(b"TIME\r\n")
 until(b"ready\r\n")
-c.sendall(b"-ERR no HELLO\r\n+OK\r\n*2\r\n$1\r\n1\r\n$1\r\n1\r\n:1\r\n:0\r\n")
+c.sendall(b"-ERR no HELLO\r\n+OK\r\n*2\r\n$1\r\n1\r\n$1\r\n1\r\n:1\r\n" + 2 * b":0\r\n")
 until(b"EXEC\r\n")
 PY
 	printf '%s\n' "$1" >>"$T/server.py"
@@ -184,7 +184,7 @@ PY
 }
 
 @test "count: a connection that is lost behind the answer: all are accepted" {
-	fake_server 'c.sendall(b"+OK\r\n" + 2 * b"+QUEUED\r\n" + b"*2\r\n:1\r\n:1\r\n"); c.close()'
+	fake_server 'c.sendall(b"+OK\r\n" + 2 * b"+QUEUED\r\n" + b"*2\r\n:2\r\n:0\r\n"); c.close()'
 	run_mq 0 mq-publish -v -i -u "unix://$T/s" q one two
 	assert_equal "$stderr" "mq-publish: 2 messages accepted"
 	assert_equal "${#lines[@]}" 2
