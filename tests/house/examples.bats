@@ -501,9 +501,9 @@ mq_publish() {
 		ends 0
 		assert_line --regexp "$(wc -c </etc/hosts) .*/h"
 		;;
-	'find /etc -maxdepth 1 -type f -print0 | mq-publish -0 files')
+	'find /etc -maxdepth 1 -type f -print0 | mq-publish -0 names')
 		ends 0
-		has files "$(find /etc -maxdepth 1 -type f | wc -l) 0 0 0"
+		has names "$(find /etc -maxdepth 1 -type f | wc -l) 0 0 0"
 		;;
 	"id=\$(mq-publish -i orders '"*)
 		command+='; echo "$id"'
@@ -603,6 +603,45 @@ mq_publish() {
 
 @test "examples: mq-publish(1)" {
 	page mq-publish.1 mq_publish 22
+}
+
+mq_delivery() {
+	case $command in
+	'mq-publish -v --durable orders '*' || echo not safe')
+		ends 0
+		assert_output ""
+		assert_regex "$stderr" '1 message accepted, on '
+		has orders "1 0 0 0"
+		;;
+	"mq-publish -k 'invoice 4711' --unique 1d invoices 4711")
+		ends 0
+		ends 1
+		has invoices "1 0 0 0"
+		;;
+	*) unknown ;;
+	esac
+}
+
+@test "examples: mq-delivery(7)" {
+	page mq-delivery.7 mq_delivery 2
+}
+
+mq_http() {
+	case $command in
+	"printf 'POST / "*)
+		ends 0
+		;;
+	'mq-publish --http greetings <request')
+		ends 0
+		assert_line --index 0 --regexp '^HTTP/1.1 201 Created'
+		has greetings "1 0 0 0"
+		;;
+	*) unknown ;;
+	esac
+}
+
+@test "examples: mq-http(7)" {
+	page mq-http.7 mq_http 2
 }
 
 mq_consume() {
