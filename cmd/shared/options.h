@@ -37,7 +37,7 @@
 #define MQ_SHARED_HELP                                                         \
 	"+ -u, --url URL          where the server is: redis[s]://, unix://,\n"    \
 	"                         private: (default: MQ_URL, mq/env, private:)\n" \
-	"  -L, --layout LAYOUT    rmq (default) or rsmq: whose keys it has\n"  \
+	"  -L, --layout LAYOUT    queue format: rmq (default) or rsmq\n"       \
 	"  -q, --quiet            say less\n"                                  \
 	"  -v, --verbose          say more\n"                                  \
 	"  -h, --help[=all]       show the options that matter most, or all\n"                            \
