@@ -19,9 +19,9 @@
 static const char help[] =
     "usage: mq-set [options] QUEUE [NAME=VALUE...]\n"
     "\n"
-    "Changes settings of a queue, or shows them.  Consumers and publishers take\n"
-    "them, at once, unless an option of their own says otherwise.  NAME= ends a\n"
-    "setting.  Exit status 1: there is no such queue.\n"
+    "Changes settings of a queue, or shows them.  They apply to its consumers and\n"
+    "publishers at once, unless an option of their own overrides them.  NAME=\n"
+    "removes a setting.  Exit status 1: the queue does not exist.\n"
     "\n"
     "  mq-set mails attempts=5 backoff=10s..1h rate=20/s\n"
     "  mq-set mails max-length=100000 rate=\n"
@@ -29,9 +29,9 @@ static const char help[] =
     "\n"
     "attempts=N  backoff=MIN..MAX  timeout=DUR  retry-on=err  rate=N/s[:BURST]\n"
     "slots=N  push=QUEUE  notify=QUEUE  keep=DUR  max-length=N[:HIGH]\n"
-    "and in the layout rsmq: vt=DUR  delay=DUR  maxsize=N\n"
+    "With -L rsmq, also: vt=DUR  delay=DUR  maxsize=N\n"
     "\n"
-    "+     --create           make the queue if there is none\n"
+    "+     --create           make the queue if it does not exist\n"
     "+     --json             show the settings as a JSON object\n" MQ_SHARED_HELP;
 
 enum { OPT_CREATE = MQ_OPT_OWN, OPT_JSON };
