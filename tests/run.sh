@@ -45,7 +45,7 @@ run() {
 	local name=$1 own=$log.${1//[ \/]/.} began=$SECONDS status=0
 	shift
 	# In the background they are ignored, or by nohup, and the tests send them.
-	timeout -k 10 "$LIMIT" env --default-signal=HUP,INT,QUIT "$@" >"$own" 2>&1 ||
+	timeout -k 10 "$LIMIT" env --default-signal=HUP,INT,QUIT,PIPE "$@" >"$own" 2>&1 ||
 		status=$?
 	case $status in
 	124 | 137) echo "not ok $name: not at its end after $LIMIT s" >>"$own" ;;
