@@ -94,7 +94,7 @@ set_attribute(struct setter *s, long *to, const char *arg, const char *value)
 
 	mq_option_needs(&s->shared, name, MQ_HAS_ATTRIBUTES);
 	if (*to != MQ_ATTRIBUTE_NONE)
-		mq_die(MQ_EXIT_USAGE, "%s: it is given twice", name);
+		mq_die(MQ_EXIT_USAGE, "%s: given twice", name);
 	if (to == &s->attributes.maxsize)
 		*to = mq_attribute_maxsize(name, value);
 	else
@@ -139,7 +139,7 @@ static void __attribute__((noreturn)) refuse_name(const char *arg)
 
 	for (i = 0; mq_setting_names[i] != NULL; i++)
 		mq_buf_printf(&names, " %s", mq_setting_names[i]);
-	mq_die(MQ_EXIT_USAGE, "%s: there is no such setting; there are%s", arg,
+	mq_die(MQ_EXIT_USAGE, "%s: no such setting; the settings are%s", arg,
 	    mq_buf_str(&names));
 }
 
@@ -162,8 +162,8 @@ take_change(struct setter *s, const char *arg)
 	if (which == -1)
 		refuse_name(arg);
 	if (s->texts.text[which] != NULL)
-		mq_die(MQ_EXIT_USAGE, "%s: it is given twice",
-		    mq_setting_names[which]);
+		mq_die(
+		    MQ_EXIT_USAGE, "%s: given twice", mq_setting_names[which]);
 	s->texts.text[which] = check_value(s, which, arg, equals + 1);
 	s->settings = true;
 }

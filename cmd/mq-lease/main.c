@@ -135,18 +135,18 @@ check_options(struct options *o)
 
 	if (o->text != NULL &&
 	    (o->receipt == NULL || extend || o->act == MQ_RECEIPT_RETURN))
-		mq_die(MQ_EXIT_USAGE, "--text is for --ack and --reject");
+		mq_die(MQ_EXIT_USAGE, "--text: only with --ack and --reject");
 	if (o->receipt == NULL && o->for_ms == -1)
 		mq_die(MQ_EXIT_USAGE,
-		    "--for is missing, or what to do with a receipt "
+		    "--for, --ack, --reject, --extend or --return is missing "
 		    "(try --help)");
 	if (o->receipt == NULL && o->for_ms == 0)
-		mq_die(MQ_EXIT_USAGE, "--for: 0 is no time");
+		mq_die(MQ_EXIT_USAGE, "--for: 0: must be greater than 0");
 	if (extend && o->for_ms == -1)
 		mq_die(MQ_EXIT_USAGE, "--extend: --for is missing");
 	if (o->receipt != NULL && !extend && o->for_ms != -1)
 		mq_die(MQ_EXIT_USAGE,
-		    "--for is for taking messages and for --extend");
+		    "--for: only to take messages, and with --extend");
 	if (o->receipt != NULL && !mq_receipt_valid(o->receipt))
 		mq_die(MQ_EXIT_USAGE, "%s: not a receipt", o->receipt);
 	if (extend && o->for_ms == 0)

@@ -21,7 +21,8 @@ attribute_header(struct mq_envelope *e, const char *arg)
 		mq_die(MQ_EXIT_USAGE, "--header: %s: %s", arg, why);
 	if (strncmp(name, "Mq-", 3) == 0)
 		mq_die(MQ_EXIT_USAGE,
-		    "--header: %s: names that begin with Mq- are ours", name);
+		    "--header: %s: names that begin with Mq- are reserved",
+		    name);
 	mq_envelope_add(e, name, value);
 	free(name);
 	free(value);
@@ -58,7 +59,7 @@ attribute_name(struct mq_envelope *e, const char *option, const char *header,
 		mq_die(MQ_EXIT_USAGE, "%s: %s: not UTF-8", option, name);
 	json_decref(text);
 	if (*name == '\0')
-		mq_die(MQ_EXIT_USAGE, "%s: it is empty", option);
+		mq_die(MQ_EXIT_USAGE, "%s: must not be empty", option);
 	mq_envelope_set(e, header, name);
 }
 
@@ -68,7 +69,8 @@ attribute_duration(const char *option, const char *arg)
 	int64_t ms = mq_option_duration(option, arg);
 
 	if (ms == 0)
-		mq_die(MQ_EXIT_USAGE, "%s: %s: no time at all", option, arg);
+		mq_die(MQ_EXIT_USAGE, "%s: %s: must be greater than 0", option,
+		    arg);
 	return ms;
 }
 

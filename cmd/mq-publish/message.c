@@ -76,7 +76,7 @@ check_text(struct messages *m, const char *payload, size_t n)
 {
 	m->seen++;
 	if (!m->opt->raw && !mq_layout_reads(m->layout, payload, n))
-		end_bad(m, "not UTF-8, as node takes it (--raw publishes it)");
+		end_bad(m, "not UTF-8; --raw publishes it");
 }
 
 /* A message must not lose silently what it asks for. */

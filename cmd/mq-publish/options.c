@@ -289,7 +289,7 @@ check_together(const struct options *o, char *const payloads[], int count)
 	if (given->from_tick >= 0 && given->until_tick >= 0 &&
 	    given->from_tick > given->until_tick)
 		mq_die(MQ_EXIT_USAGE,
-		    "--from-tick %jd is behind --until-tick %jd",
+		    "--from-tick %jd is greater than --until-tick %jd",
 		    (intmax_t)given->from_tick, (intmax_t)given->until_tick);
 	if (o->tick >= 0)
 		check_alone(o, count);
@@ -301,7 +301,8 @@ check_together(const struct options *o, char *const payloads[], int count)
 		    "payload, framing, --wait or --tick");
 	if (count > 0 && o->framing != MQ_FRAME_WHOLE)
 		mq_die(MQ_EXIT_USAGE,
-		    "a framing is for stdin; %s is an operand", payloads[0]);
+		    "%s reads standard input; remove the operand %s",
+		    mq_option_framing_name(o->framing), payloads[0]);
 	if (o->at != NULL)
 		(void)when_parse(o->at, mq_clock_unix_us() / 1000);
 }

@@ -106,8 +106,8 @@ ask_ending(struct waiting *w, struct awaited *a, int64_t block_ms)
 	case MQ_CALL_REFUSED:
 		mq_die(r->status, "%s", r->error);
 	case MQ_CALL_NONSENSE:
-		mq_die(MQ_EXIT_DATA, "%s: %s: a result that makes no sense",
-		    queue_of(w, a), a->id);
+		mq_die(MQ_EXIT_DATA, "%s: %s: invalid result", queue_of(w, a),
+		    a->id);
 	case MQ_CALL_DONE:
 		if (a->ended && a->ending.state == MQ_END_PUSHED)
 			follow_push(w, a);

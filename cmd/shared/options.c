@@ -180,16 +180,23 @@ mq_option_shared(struct mq_shared *o, int ch, char *const argv[])
 	}
 }
 
+static const struct {
+	int ch;
+	const char *name;
+} framings[] = {[MQ_FRAME_LINES] = {'l', "--lines"},
+    [MQ_FRAME_NULL] = {'0', "--null"},
+    [MQ_FRAME_NETSTRING] = {MQ_OPT_NETSTRING, "--netstring"},
+    [MQ_FRAME_JSONL] = {MQ_OPT_JSONL, "--jsonl"}};
+
+const char *
+mq_option_framing_name(enum mq_framing framing)
+{
+	return framings[framing].name;
+}
+
 bool
 mq_option_framing(enum mq_framing *framing, int ch)
 {
-	static const struct {
-		int ch;
-		const char *name;
-	} framings[] = {[MQ_FRAME_LINES] = {'l', "--lines"},
-	    [MQ_FRAME_NULL] = {'0', "--null"},
-	    [MQ_FRAME_NETSTRING] = {MQ_OPT_NETSTRING, "--netstring"},
-	    [MQ_FRAME_JSONL] = {MQ_OPT_JSONL, "--jsonl"}};
 	enum mq_framing f;
 
 	for (f = MQ_FRAME_LINES; f <= MQ_FRAME_JSONL; f++)

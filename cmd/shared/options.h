@@ -82,6 +82,9 @@ bool mq_option_shared(struct mq_shared *, int ch, char *const argv[]);
  * when it is another option. */
 bool mq_option_framing(enum mq_framing *, int ch);
 
+/* The long option of a framing other than MQ_FRAME_WHOLE. */
+const char *mq_option_framing_name(enum mq_framing);
+
 /*
  * For an option that takes a duration behind a '=' only, and has none: ends
  * with exit 64 when the next word is one, which would be taken for a queue.

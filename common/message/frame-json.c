@@ -88,7 +88,7 @@ mq_frame_decode_json(const char *line, size_t n, struct mq_buf *payload,
 
 	*out = (struct mq_frame_line){0};
 	if (!json_is_object(object))
-		*why = object == NULL ? "no JSON" : "no JSON object";
+		*why = object == NULL ? "invalid JSON" : "not a JSON object";
 	else
 		*why = normalize_headers(found);
 	/* Last, so that a bad line adds nothing to the payload. */

@@ -118,6 +118,28 @@ untouched() {
 	run_mq 64 mq-stats --watch 2h --json 5
 }
 
+@test "cli: what a value or an operand has to be" {
+	refused '--lines reads standard input; remove the operand a' mq-publish -l q a b
+	refused '--jsonl reads standard input; remove the operand a' mq-publish --jsonl q a
+	refused '--expires: 0s: must be greater than 0' mq-publish -e 0s q a
+	refused '--unique: 0: must be greater than 0' mq-publish -k a --unique 0 q a
+	refused '--key: must not be empty' mq-publish -k '' q a
+	refused '--header: Mq-Id: names that begin with Mq- are reserved' \
+		mq-publish -H 'mq-id: a' q a
+	refused '--from-tick 3 is greater than --until-tick 2' \
+		mq-publish --from-tick 3 --until-tick 2 q a
+	refused '--for: 0: must be greater than 0' mq-lease --for 0 q
+	refused '--for, --ack, --reject, --extend or --return is missing (try --help)' mq-lease q
+	refused '--for: only to take messages, and with --extend' mq-lease --ack a.1 --for 1s q
+	refused '--text: only with --ack and --reject' mq-lease --return a.1 --text x q
+	refused 'slots: given twice' mq-set q slots=1 slots=2
+	untouched
+	run_mq 65 mq-publish --jsonl q <<<x
+	assert_regex "$stderr" '^mq-publish: record 1: invalid JSON'
+	run_mq 65 mq-publish --jsonl q <<<'[]'
+	assert_regex "$stderr" '^mq-publish: record 1: not a JSON object'
+}
+
 @test "cli: one is not many" {
 	run_mq 0 mq-publish q a
 	run_mq 1 mq-stats --list ready --match nothing q

@@ -84,7 +84,7 @@ maxsize=65536}"
 	run_mq 0 mq-set -q --create q slots=2
 	refused 'attempts=3: the queue comes first' attempts=3 q
 	refused 'slots: not of the form NAME=VALUE' q slots
-	refused 'slot=3: there is no such setting; there are attempts backoff timeout retry-on rate slots push notify keep max-length' q slot=3
+	refused 'slot=3: no such setting; the settings are attempts backoff timeout retry-on rate slots push notify keep max-length' q slot=3
 	refused 'attempts=0: attempts is a number of runs, from 1 to 1000000' q slots=3 attempts=0
 	refused 'backoff=1h..1s: backoff is two durations, MIN..MAX, as 1s..10m' q backoff=1h..1s
 	refused 'timeout=5x: timeout is a duration, as 5m' q timeout=5x
@@ -93,7 +93,7 @@ maxsize=65536}"
 	refused 'retry-on=all: retry-on is err' q retry-on=all
 	refused 'max-length=9:8: max-length is a number of messages, or two, N:HIGH' q max-length=9:8
 	refused 'push=q: that is the queue itself' q push=q
-	refused 'slots: it is given twice' q slots=3 slots=4
+	refused 'slots: given twice' q slots=3 slots=4
 	refused '--json shows settings; slots=3 changes one' --json q slots=3
 	refused 'no queue given (try --help)'
 	assert_equal "$(settings)" "slots 2"

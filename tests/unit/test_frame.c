@@ -747,14 +747,14 @@ bad_json(void **state)
 		struct bytes line;
 		const char *why;
 	} bad[] = {
-	    {{B("")}, "no JSON"},
-	    {{B("{")}, "no JSON"},
-	    {{B("{\"payload\":\"a\"}x")}, "no JSON"},
-	    {{B("{\"payload\":\"a\"}\0")}, "no JSON"},
-	    {{B("{\"payload\":\"\xff\"}")}, "no JSON"},
-	    {{B("null")}, "no JSON object"},
-	    {{B("[\"payload\"]")}, "no JSON object"},
-	    {{B("\"payload\"")}, "no JSON object"},
+	    {{B("")}, "invalid JSON"},
+	    {{B("{")}, "invalid JSON"},
+	    {{B("{\"payload\":\"a\"}x")}, "invalid JSON"},
+	    {{B("{\"payload\":\"a\"}\0")}, "invalid JSON"},
+	    {{B("{\"payload\":\"\xff\"}")}, "invalid JSON"},
+	    {{B("null")}, "not a JSON object"},
+	    {{B("[\"payload\"]")}, "not a JSON object"},
+	    {{B("\"payload\"")}, "not a JSON object"},
 	    {{B("{}")}, "neither payload nor payload_base64"},
 	    {{B("{\"Payload\":\"a\"}")}, "neither payload nor payload_base64"},
 	    {{B("{\"payload\":\"a\",\"payload_base64\":\"\"}")},
