@@ -340,7 +340,7 @@ main(int argc, char *argv[])
 	if (!is_known(&s)) {
 		if (!s.create) {
 			mq_option_unknown(&s.redis, s.layout, s.queue);
-			return MQ_EXIT_NO;
+			exit(MQ_EXIT_NO);
 		}
 		make_queue(&s, s.queue, &s.attributes);
 	}

@@ -29,7 +29,7 @@ lines() {
 # ready_from N TO: exactly these are ready, in their order, and nothing else is
 # anywhere.
 ready_from() {
-	redis lrange 'rmq::queue::[q]::ready' 0 -1 | tac | sed 's/^0*//' |
+	redis lrange 'rmq::queue::[q]::ready' 0 -1 | tac | sed 's/^0*//; /^$/d' |
 		cmp - <(seq "$1" "$2")
 	assert_equal "$(held q)" "$(($2 - $1 + 1)) 0 0 0"
 	assert_equal "$(redis keys 'rmq::connection*')" ""
