@@ -71,7 +71,7 @@ use_view(struct stats_options *o, const struct view *v, const char *name)
 	if (v->subject == SUBJECT_HEALTH && o->checks != NULL)
 		o->format = FORMAT_CHECK;
 	if (v->subject == SUBJECT_ONE)
-		o->list.filter.id = mq_xstrdup(name);
+		o->list.filter.id = o->only = mq_xstrdup(name);
 	if (v->subject != SUBJECT_CONTENTS)
 		return;
 	o->only = mq_xstrdup(name);

@@ -485,21 +485,21 @@ mq_publish() {
 		ends 0
 		has users "$(wc -l </etc/passwd) 0 0 0"
 		;;
-	'tar c -C /etc hosts passwd | mq-publish files')
+	'tar c -C /etc group passwd | mq-publish files')
 		ends 0
 		has files '1 0 0 0'
 		;;
 	'mq-consume -n 1 files -- tar t')
 		ends 0
-		assert_output $'hosts\npasswd'
+		assert_output $'group\npasswd'
 		;;
-	'mq-publish --attach h=/etc/hosts --attach p=/etc/passwd files x')
+	'mq-publish --attach g=/etc/group --attach p=/etc/passwd files x')
 		ends 0
 		has files '1 0 0 0'
 		;;
 	"mq-consume -n 1 files -- sh -c 'wc -c \$MQ_ATTACH_DIR/*'")
 		ends 0
-		assert_line --regexp "$(wc -c </etc/hosts) .*/h"
+		assert_line --regexp "$(wc -c </etc/group) .*/g"
 		;;
 	'find /etc -maxdepth 1 -type f -print0 | mq-publish -0 names')
 		ends 0
@@ -716,13 +716,13 @@ mq_consume() {
 
 mq_worker() {
 	case $command in
-	'mq-publish files /etc/hosts /etc/passwd')
+	'mq-publish files /etc/group /etc/passwd')
 		ends 0
 		has files "2 0 0 0"
 		;;
 	'mq-consume --drain files -- ./checksum')
 		ends 0
-		assert_output "$(cksum /etc/hosts /etc/passwd)"
+		assert_output "$(cksum /etc/group /etc/passwd)"
 		has files "0 0 0 0"
 		;;
 	'mq-publish urls http://a.example/ http://busy.example/ nonsense')
@@ -751,9 +751,9 @@ mq_worker() {
 	sed -n '/^\.Sh DESCRIPTION/,/^\.Ed/p' "$root/man/mq-worker.7" |
 		sed -n '/^#!/,/^\.Ed/{/^\.Ed/!p}' >first
 	chmod +x first
-	mq-publish -q first /etc/hosts /nowhere
+	mq-publish -q first /etc/group /nowhere
 	run_mq 0 mq-consume --drain first -- ./first
-	assert_output "$(cksum /etc/hosts)"
+	assert_output "$(cksum /etc/group)"
 	has first "0 1 0 0"
 }
 
