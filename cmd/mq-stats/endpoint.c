@@ -70,11 +70,12 @@ use_view(struct stats_options *o, const struct view *v, const char *name)
 		o->refresh = REFRESH_S;
 	if (v->subject == SUBJECT_HEALTH && o->checks != NULL)
 		o->format = FORMAT_CHECK;
+	o->name = mq_xstrdup(name);
 	if (v->subject == SUBJECT_ONE)
-		o->list.filter.id = o->only = mq_xstrdup(name);
+		o->list.filter.id = o->name;
 	if (v->subject != SUBJECT_CONTENTS)
 		return;
-	o->only = mq_xstrdup(name);
+	o->only = o->name;
 	o->queues = &o->only;
 	o->count = 1;
 }

@@ -384,6 +384,6 @@ void
 options_free(struct stats_options *o)
 {
 	mq_filter_free(&o->list.filter);
-	free(o->only);
+	free(o->name);
 	mq_option_free(&o->shared);
 }

@@ -43,7 +43,8 @@ struct stats_options {
 	bool offset;		    /* was given */
 	bool payloads;		    /* are shown */
 	bool requested;		    /* by --http */
-	char *only;		    /* the queue that it is about */
+	char *name;		    /* what its path ends with, own */
+	char *only;		    /* name, as the queue that it is about */
 	char **queues;		    /* NS:QUEUE once the layout is known */
 	int count;
 };
