@@ -24,7 +24,8 @@ packages() {
 	fuzz) echo clang libclang-rt-dev ;;
 	memcheck) echo valgrind ;;
 	bench) echo python3 procps ;;
-	lint) echo python3 clang-format clang-tidy cppcheck shellcheck mandoc ;;
+	lint) echo python3 clang-format clang-tidy cppcheck shellcheck mandoc \
+		aspell aspell-en ;;
 	*) echo "deps.sh: $1: no such set" >&2; exit 64 ;;
 	esac
 }
@@ -74,6 +75,7 @@ have() {
 	nodejs) program node ;;
 	bats-assert | bats-support)
 		[ -e "/usr/lib/bats/$1/load.bash" ] || [ -e "/usr/lib/$1/load.bash" ] ;;
+	aspell-en) aspell dicts 2>/dev/null | grep -qx en_GB-ise ;;
 	bash-completion) [ -e /usr/share/bash-completion/bash_completion ] ;;
 	*) program "$1" ;;
 	esac

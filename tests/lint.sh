@@ -51,7 +51,7 @@ format() {
 
 scripts() {
 	shellcheck -s sh completions/table.sh tests/deps.sh tests/lint.sh tests/debian.sh tests/as-redis.sh \
-		common/queue/embed.sh cmd/mq-stats/page/embed.sh tests/house/examples/*.sh \
+		common/queue/embed.sh cmd/mq-stats/page/embed.sh tests/house/*.sh tests/house/examples/*.sh \
 		tests/house/examples/mq-webhook &&
 		shellcheck tests/run.sh tests/demo.sh tests/valgrind.sh tests/bench/*.sh tests/fuzz/run.sh \
 			.ci/run completions/mq.bash &&
@@ -110,7 +110,7 @@ links() {
 		done | grep .
 }
 
-echo 1..13
+echo 1..14
 check format format
 check arrows arrows
 check floors floors
@@ -118,6 +118,7 @@ check lengths lengths
 check functions functions
 check names names
 check links links
+check spelling tests/house/spelling.sh
 check headers headers
 check cppcheck nice cppcheck --quiet --error-exitcode=1 --inline-suppr \
 	--enable=warning,performance,portability --std=c11 \
