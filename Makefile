@@ -14,6 +14,7 @@
 #   make fuzz       feed the parsers nonsense: FUZZ_S=60 seconds, FUZZ=target
 #   make valgrind   run every tool under memcheck
 #   make lint       static checks of code, scripts and pages
+#   make html       the manual as HTML, in build/html
 #   make compdb     write compile_commands.json, for editors and analysers
 #   make format     format all C
 #   make install    PREFIX, DESTDIR, BINDIR, MANDIR, COMPDIR, ZSHDIR, FISHDIR,
@@ -170,7 +171,7 @@ $(B)/fuzz/%: $(B)/tests/fuzz/%.o $(B)/cmd/shared.a $(B)/common/libmq.a
 
 .SECONDARY:
 .PHONY: FORCE all prerequisites deps demo check test faults soak bench fuzz fuzzers valgrind \
-	lint install uninstall dist deb clean hdr-check compdb format
+	lint html install uninstall dist deb clean hdr-check compdb format
 
 prerequisites:
 	@tests/deps.sh --check build
@@ -268,6 +269,13 @@ hdr-check: $(B)/lua.c
 	    printf '#include "%s"\n' "$$h" | \
 	    $(CC) $(MQ_CPPFLAGS) -I. $(CPPFLAGS) $(MQ_CFLAGS) $(CFLAGS) \
 		-fsyntax-only -xc - || exit 1; done
+
+# The manual as HTML, the pages to begin with first.
+FIRST_PAGES = man/mq.7 man/mq-tutorial.7
+html:
+	@tests/deps.sh --install html
+	@man/html.sh $(B)/html $(FIRST_PAGES) $(filter-out $(FIRST_PAGES),$(PAGES))
+	@echo $(B)/html/index.html
 
 # What editors and analysers ask: how each file is compiled.
 compdb: export COMMAND = $(subst ",\",$(filter-out -MMD -MP,$(COMPILE)))
