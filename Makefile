@@ -15,6 +15,7 @@
 #   make valgrind   run every tool under memcheck
 #   make lint       static checks of code, scripts and pages
 #   make html       the manual as HTML, in build/html
+#   make pictures   take the pictures of README again
 #   make compdb     write compile_commands.json, for editors and analysers
 #   make format     format all C
 #   make install    PREFIX, DESTDIR, BINDIR, MANDIR, COMPDIR, ZSHDIR, FISHDIR,
@@ -171,7 +172,7 @@ $(B)/fuzz/%: $(B)/tests/fuzz/%.o $(B)/cmd/shared.a $(B)/common/libmq.a
 
 .SECONDARY:
 .PHONY: FORCE all prerequisites deps demo check test faults soak bench fuzz fuzzers valgrind \
-	lint html install uninstall dist deb clean hdr-check compdb format
+	lint html pictures install uninstall dist deb clean hdr-check compdb format
 
 prerequisites:
 	@tests/deps.sh --check build
@@ -276,6 +277,10 @@ html:
 	@tests/deps.sh --install html
 	@man/html.sh $(B)/html $(FIRST_PAGES) $(filter-out $(FIRST_PAGES),$(PAGES))
 	@echo $(B)/html/index.html
+
+# README's, of a real run.
+pictures: all
+	python3 man/pictures/make.py $(B) man/pictures
 
 # What editors and analysers ask: how each file is compiled.
 compdb: export COMMAND = $(subst ",\",$(filter-out -MMD -MP,$(COMPILE)))

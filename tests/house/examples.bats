@@ -221,17 +221,13 @@ page() {
 # README's scripts, by the headings or words that they are behind.
 readme_scripts() {
 	sed -n '/^## A worker/,/^## /s/^    //p' "$root/README.md" >./compress
-	sed -n '/^This is `size`/,/^A worker/s/^    //p' "$root/README.md" >size
-	chmod +x compress size
+	chmod +x compress
 	# One disk is full.
 	script bin/gzip <<'.'
 case $2 in
 */full*) echo "gzip: $2.gz: No space left on device" >&2; exit 1 ;;
 esac
 exec /bin/gzip "$@"
-.
-	script load <<'.'
-awk '/bad/ { print "err #" NR " bad row" >"/dev/fd/3" }'
 .
 	script call-api <<'.'
 cat >>"$T/called"
@@ -289,17 +285,6 @@ readme() {
 		ends 0
 		has logs "1 1 0 0"
 		;;
-	'mq-consume --batch 100 --batch-wait 1s rows -- ./load '*)
-		printf '%s\n' good good bad good | mq-publish -q -l rows
-		serves has rows "0 0 0 1"
-		assert_equal "$(element rows rejected | header Mq-Error)" "bad row"
-		;;
-	'mq-consume -j4 --stream files -- ./size '*)
-		mq-publish -q files letter nowhere letter
-		serves has files "0 0 0 1"
-		assert_equal "$(element files rejected | header Mq-Error)" "no file"
-		refute_regex "$(cat "$T/err")" 'worker'
-		;;
 	"mq-publish --at 'tomorrow 9:00' mails <letter "*)
 		ends 0
 		has mails "0 1 0 0"
@@ -344,24 +329,6 @@ readme() {
 	'mq-consume --push later jobs -- ./first-stage '*)
 		mq-publish -q jobs a
 		serves has later "1 0 0 0"
-		has jobs "0 0 0 0"
-		;;
-	'mq-consume --retry-on err --attempts 9999 outbox -- sh -c '*)
-		mq-publish -q outbox far away
-		serves has inbox "2 0 0 0" "$FAR"
-		has outbox "0 0 0 0"
-		;;
-	'mq-lease --for 5m -n 10 jobs '*)
-		mq-publish -q jobs a
-		ends 0
-		assert_output --regexp '^\{.*"payload":"a"\}$'
-		has jobs "0 0 1 0"
-		RECEIPT=$(sed -E 's/.*"receipt":"([^"]*)".*/\1/' <<<"$output")
-		;;
-	'mq-lease --ack RECEIPT jobs '*)
-		run_mq 0 mq-lease --extend "$RECEIPT" --for 5m jobs
-		ends 0
-		ends 1
 		has jobs "0 0 0 0"
 		fail_with jobs ./refused one two
 		;;
@@ -465,7 +432,7 @@ exit 1
 .
 	readme_commands >"$T/commands"
 	each readme <"$T/commands"
-	[ "$count" -ge 30 ]
+	[ "$count" -ge 26 ]
 }
 
 # --- pages ----------------------------------------------------------------------

@@ -52,3 +52,19 @@ teardown_file() {
 	done
 	index MQ_URL | grep -q mq.7.html#
 }
+
+@test "manual: README's picture is of a real run" {
+	mkdir "$D/pictures"
+	PATH=/usr/bin:/bin python3 - "$root/man/pictures/make.py" "$BUILD" "$D/pictures" <<-'.'
+		import runpy, shutil, sys
+		shutil.which = lambda name: None
+		runpy.run_path(sys.argv[1])["main"](*sys.argv[2:])
+	.
+	python3 -c 'import sys, xml.dom.minidom as x; x.parse(sys.argv[1])' "$D/pictures/terminal.svg"
+	# The same but for ids and ages.
+	for svg in "$D/pictures/terminal.svg" "$root/man/pictures/terminal.svg"; do
+		sed -E 's/<[^>]*>//g; s/[0-9A-Za-z]{32}/ID/g; s/[0-9]+s/Ns/g' "$svg"
+	done >"$D/both"
+	[ "$(sort -u "$D/both" | wc -l)" -lt "$(($(wc -l <"$D/both") / 2 + 1))" ]
+	(($(cat "$root"/man/pictures/* | wc -c) < 400000))
+}
