@@ -25,10 +25,10 @@ static const char help[] =
     "messages ready that are due, and removes keys that nobody needs.  Safe\n"
     "beside any number of consumers and other cleaners.\n"
     "\n"
-    "+     --attempts N       runs that a message may have if its consumer did not\n"
+    "+     --attempts N       runs a message may have if its consumer did not\n"
     "                         say how many (15)\n"
     "+     --interval DUR     go on: one round every DUR, until TERM or INT\n"
-    "+     --dry-run          only tell what would be done\n"
+    "+     --dry-run          only print what would be done\n"
     "+     --json             print one JSON object for each round\n"
     "\n" MQ_SHARED_HELP;
 

@@ -19,8 +19,8 @@ static const char help[] =
     "  mq-pause --for 10m mails\n"
     "  mq-pause --resume mails\n"
     "\n"
-    "+     --for DUR          only for so long (default: until resumed)\n"
-    "+     --resume           end the pause\n" MQ_SHARED_HELP;
+    "+     --for DUR          resume after DUR (default: at --resume)\n"
+    "+     --resume           resume the queues\n" MQ_SHARED_HELP;
 
 enum { OPT_FOR = MQ_OPT_OWN, OPT_RESUME };
 

@@ -29,14 +29,14 @@ static const char help[] =
     "  mq-purge --rejected jobs\n"
     "  mq-purge --force --rejected --older-than 30d jobs\n"
     "\n"
-    "+     --ready            what a consumer could have now\n"
-    "+     --rejected         what failed for good\n"
-    "+     --delayed          what becomes ready later\n"
+    "+     --ready            messages that a consumer could have now\n"
+    "+     --rejected         messages that failed for good\n"
+    "+     --delayed          messages that become ready later\n"
     "+     --all              these three\n"
-    "+     --delete-queue     all of it, and the queue, if nobody consumes it\n" MQ_FILTER_HELP
+    "+     --delete-queue     everything, and the queue, unless it is in use\n" MQ_FILTER_HELP
     "  -n, --limit N          at most N messages\n"
     "+ -f, --force            do not ask\n"
-    "+     --dry-run          only tell how many it would be\n"
+    "+     --dry-run          only print how many it would be\n"
     "      --json             print the result as JSON\n" MQ_SHARED_HELP;
 
 enum {

@@ -26,14 +26,14 @@ static const char help[] =
     "  mq-return jobs\n"
     "  mq-return --reason timeout --since 2h --rate 10/s jobs\n"
     "\n"
-    "      --clone            leave them, and make copies with new ids ready;\n"
+    "      --clone            make copies with new ids ready instead;\n"
     "                         also --from ready or unacked\n"
     "+     --from PLACE       rejected, delayed, or unacked:CONNECTION of a dead\n"
     "                         one (default: rejected)\n"
     "+     --to QUEUE         make them ready in another queue\n" MQ_FILTER_HELP
     "+ -n, --limit N          at most N messages\n"
     "+     --rate N[/s|m|h]   N messages a second, or a minute or hour\n"
-    "+     --dry-run          only tell how many it would be\n"
+    "+     --dry-run          only print how many it would be\n"
     "      --json             print the result as JSON\n" MQ_SHARED_HELP;
 
 enum {

@@ -37,18 +37,18 @@ enum {
 	    {"not", no_argument, NULL, MQ_OPT_NOT}
 /* All but --id, which means something else where it is alone. */
 #define MQ_FILTER_HELP_BUT_ID                                                  \
-	"      --match RE         whose payload matches the regular expression\n" \
-	"+     --reason RE        whose last reason (Mq-Error) matches\n"      \
-	"      --stderr RE        whose last run wrote a line that matches\n"   \
-	"      --header NAME=RE   that have a header NAME that matches\n"       \
-	"      --key KEY          that have this key (mq-publish -k)\n"         \
-	"+     --since DUR        that failed, or became ready, in the last DUR\n" \
-	"      --older-than DUR   that failed, or became ready, before that\n"
+	"      --match RE         the payload matches the regular expression\n" \
+	"+     --reason RE        the last reason (Mq-Error) matches\n"      \
+	"      --stderr RE        the last run wrote a line that matches\n"   \
+	"      --header NAME=RE   the header NAME matches\n"       \
+	"      --key KEY          the key is KEY (mq-publish -k)\n"         \
+	"+     --since DUR        failed, or became ready, in the last DUR\n" \
+	"      --older-than DUR   failed, or became ready, longer ago\n"
 #define MQ_FILTER_HELP_NOT                                                     \
-	"      --not              before one of these: that are not so\n"
+	"      --not              before one of these: reverses it\n"
 #define MQ_FILTER_HELP                                                         \
 	MQ_FILTER_HELP_BUT_ID                                                  \
-	"+     --id ID            the one message with this id\n"               \
+	"+     --id ID            the message with this id\n"               \
 	MQ_FILTER_HELP_NOT
 /* clang-format on */
 
