@@ -397,7 +397,7 @@ second_start() {
 # --- its operator -------------------------------------------------------------------
 
 # Each command of the section, in its order, as the page has them.
-@test "private: the commands of mq(7) limit, save, stop, restore and move it" {
+@test "private: the commands of mq-server(7) limit, save, stop, restore and move it" {
 	local root=$BATS_TEST_DIRNAME/../.. line n=0
 
 	unset XDG_STATE_HOME
@@ -420,7 +420,7 @@ second_start() {
 		*200mb*) assert_equal "$(config maxmemory)" 209715200 ;;
 		*shutdown*) eventually 10 server_is_gone ;;
 		esac
-	done < <(sed -n '/^.Ss Running the private/,/^.Ss D/s/^.Dl \$ //p' "$root/man/mq.7")
+	done < <(sed -n '/^.Ss Running the private/,/^.Ss TLS/s/^.Dl \$ //p' "$root/man/mq-server.7")
 	assert_equal "$n" 9
 	run_mq 0 mq-stats --list ready -l jobs
 	assert_output first
