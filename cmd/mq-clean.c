@@ -63,8 +63,8 @@ parse_options(struct cleaner *c, int argc, char *argv[])
 {
 	int ch;
 
-	while ((ch = getopt_long(
-		    argc, argv, ":" MQ_SHARED_SHORT, long_options, NULL)) != -1)
+	while ((ch = mq_option_next(
+		    &c->shared, argc, argv, ":" MQ_SHARED_SHORT)) != -1)
 		switch (ch) {
 		case OPT_ATTEMPTS:
 			c->how.limit = (int)mq_option_number(
@@ -75,7 +75,7 @@ parse_options(struct cleaner *c, int argc, char *argv[])
 			    mq_option_duration("--interval", optarg);
 			if (c->interval_ms == 0)
 				mq_die(MQ_EXIT_USAGE,
-				    "--interval: %s: must be longer than that",
+				    "--interval: %s: must be greater than 0",
 				    optarg);
 			break;
 		case OPT_DRY_RUN:
@@ -89,7 +89,9 @@ parse_options(struct cleaner *c, int argc, char *argv[])
 		}
 	mq_option_rights(&c->shared, MQ_CLEANS, argv + optind, argc - optind);
 	if (optind < argc)
-		mq_die(MQ_EXIT_USAGE, "%s: takes no operands", argv[optind]);
+		mq_die(MQ_EXIT_USAGE,
+		    "%s: unexpected operand; mq-clean takes none",
+		    argv[optind]);
 }
 
 static void
@@ -169,8 +171,8 @@ static void
 report_refused(struct cleaner *c, const struct mq_cleaned *done)
 {
 	if (done->refused > 0 && c->refused == 0 && !c->shared.quiet)
-		mq_say("%s: %ld %s refused, as keys are not permitted; "
-		       "--print-acl tells what is needed",
+		mq_say("%s: %ld %s refused: no permission for the keys; "
+		       "--print-acl prints the rights needed",
 		    c->server.name, done->refused,
 		    plural(done->refused, "step", "steps"));
 	c->refused = done->refused;
@@ -181,9 +183,10 @@ static void
 report_unproven(struct cleaner *c, const struct mq_cleaned *done)
 {
 	if (done->unproven > 0 && c->unproven == 0 && !c->shared.quiet)
-		mq_say("%s: keys and groups of %ld %s were not repaired, as a "
-		       "consumer died meanwhile or the connection was too "
-		       "slow; the next round tries again",
+		mq_say(
+		    "%s: keys and groups of %ld %s not repaired: a consumer "
+		    "died meanwhile, or the connection was too slow; the next "
+		    "round tries again",
 		    c->server.name, done->unproven,
 		    plural(done->unproven, "queue", "queues"));
 	c->unproven = done->unproven;

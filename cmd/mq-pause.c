@@ -49,8 +49,8 @@ refuse_duration(const char *queue)
 	if (mq_duration_parse(queue, &ms) == 0 &&
 	    strspn(queue, "0123456789") < strlen(queue))
 		mq_die(MQ_EXIT_USAGE,
-		    "%s: write --for %s (or -- %s, if that is a queue)", queue,
-		    queue, queue);
+		    "%s: use --for %s for a duration, or -- %s for a queue",
+		    queue, queue, queue);
 }
 
 static void
@@ -60,8 +60,8 @@ parse_options(
 	int ch, i;
 
 	opterr = 0;
-	while ((ch = getopt_long(argc, argv, ":" MQ_SHARED_SHORT, long_options,
-		    NULL)) != -1) {
+	while ((ch = mq_option_next(shared, argc, argv, ":" MQ_SHARED_SHORT)) !=
+	    -1) {
 		if (mq_option_shared(shared, ch, argv))
 			continue;
 		if (ch == OPT_RESUME) {
@@ -71,11 +71,12 @@ parse_options(
 		o->until = optarg;
 		o->ms = mq_option_duration("--for", optarg);
 		if (o->ms == 0)
-			mq_die(
-			    MQ_EXIT_USAGE, "--for: %s: no time at all", optarg);
+			mq_die(MQ_EXIT_USAGE,
+			    "--for: %s: must be greater than 0", optarg);
 	}
 	if (o->resume && o->until != NULL)
-		mq_die(MQ_EXIT_USAGE, "--for and --resume exclude each other");
+		mq_die(MQ_EXIT_USAGE,
+		    "--for and --resume cannot be used together");
 	mq_option_rights(shared, MQ_PAUSES, argv + optind, argc - optind);
 	if (optind == argc)
 		mq_die(MQ_EXIT_USAGE, "no queue given (try --help)");

@@ -130,16 +130,17 @@ check_options(const struct options *o, const struct selection *s)
 		any |= o->state[states[i]];
 	if (!any)
 		mq_die(MQ_EXIT_USAGE,
-		    "needs --ready, --rejected, --delayed, --all or "
-		    "--delete-queue");
+		    "no state given; use --ready, --rejected, --delayed, "
+		    "--all or --delete-queue");
 	if (o->queue_too &&
 	    (mq_filter_given(&o->filter) || s->limit != LONG_MAX))
 		mq_die(MQ_EXIT_USAGE,
-		    "--delete-queue removes all of it; it takes no filter and "
-		    "no --limit");
+		    "--delete-queue: cannot be used with a filter or --limit");
 	if (!o->force && !s->dry_run &&
 	    (!isatty(STDIN_FILENO) || !isatty(STDERR_FILENO)))
-		mq_die(MQ_EXIT_USAGE, "needs --force when nobody can be asked");
+		mq_die(MQ_EXIT_USAGE,
+		    "no terminal to ask for confirmation; use --force or "
+		    "--dry-run");
 }
 
 static void
@@ -149,8 +150,8 @@ parse_options(struct options *o, struct selection *s, struct mq_shared *shared,
 	int ch;
 
 	opterr = 0;
-	while ((ch = getopt_long(argc, argv, ":" MQ_SHARED_SHORT "n:f",
-		    long_options, NULL)) != -1)
+	while ((ch = mq_option_next(
+		    shared, argc, argv, ":" MQ_SHARED_SHORT "n:f")) != -1)
 		if (!mq_option_shared(shared, ch, argv) &&
 		    !mq_filter_option(&o->filter, ch, optarg))
 			set_option(o, s, ch);
@@ -230,20 +231,22 @@ call_delete(const struct options *o, struct selection *s, struct mq_deletion *d)
 		mq_die(s->redis->status, "%s", s->redis->error);
 	if (d->consumers > 0)
 		mq_die(MQ_EXIT_AGAIN,
-		    "%s: it has %ld consumer%s; stop %s first", o->queue,
+		    "%s: the queue has %ld consumer%s; stop %s first", o->queue,
 		    d->consumers, d->consumers == 1 ? "" : "s",
 		    d->consumers == 1 ? "it" : "them");
 	if (d->unacked > 0)
 		mq_die(MQ_EXIT_AGAIN,
 		    s->layout->has & MQ_HAS_CLAIMS ?
-			"%s: somebody has %ld message%s of it in hand" :
+			"%s: %ld message%s unacked; wait until their leases "
+			"end" :
 			"%s: dead consumers hold %ld message%s; run mq-clean "
 			"first",
 		    o->queue, d->unacked, d->unacked == 1 ? "" : "s");
 	if (d->cluster)
 		mq_die(MQ_EXIT_WRONGTYPE,
-		    "%s: Go programs of rmq's cluster layout have keys of it, "
-		    "too; destroy the queue with one of these first",
+		    "%s: Go programs have keys of this queue in rmq's cluster "
+		    "layout; destroy the queue with one of these programs "
+		    "first",
 		    o->queue);
 }
 

@@ -60,12 +60,13 @@ static const struct option long_options[] = {
 
 struct options {
 	struct mq_place from;
+	const char *from_arg; /* of --from; NULL: not given */
 	struct mq_filter filter;
 	bool json, clone;
 };
 
-static void
-set_from(struct mq_place *from, const char *arg)
+static bool
+parse_from(struct mq_place *from, const char *arg)
 {
 	static const char unacked[] = "unacked:";
 
@@ -83,10 +84,9 @@ set_from(struct mq_place *from, const char *arg)
 		from->state = MQ_UNACKED;
 		from->connection = arg + sizeof(unacked) - 1;
 	} else {
-		mq_die(MQ_EXIT_USAGE,
-		    "--from: %s: not rejected, delayed or unacked:CONNECTION",
-		    arg);
+		return false;
 	}
+	return true;
 }
 
 static void
@@ -97,7 +97,7 @@ set_option(struct options *o, struct selection *s, int ch)
 		o->clone = true;
 		break;
 	case OPT_FROM:
-		set_from(&o->from, optarg);
+		o->from_arg = optarg;
 		break;
 	case OPT_TO:
 		s->to = optarg;
@@ -119,16 +119,23 @@ set_option(struct options *o, struct selection *s, int ch)
 
 /* What consumers have, or will have, can only be copied. */
 static void
-check_from(const struct options *o)
+take_from(struct options *o)
 {
-	if (o->clone ||
-	    (o->from.state != MQ_READY &&
-		(o->from.state != MQ_UNACKED || o->from.connection != NULL)))
+	struct mq_place *from = &o->from;
+	bool valid = o->from_arg == NULL || parse_from(from, o->from_arg);
+
+	if (valid &&
+	    (o->clone ||
+		(from->state != MQ_READY &&
+		    (from->state != MQ_UNACKED || from->connection != NULL))))
 		return;
 	mq_die(MQ_EXIT_USAGE,
-	    "--from: %s: not rejected, delayed or unacked:CONNECTION, but "
-	    "for --clone",
-	    mq_state_name(o->from.state));
+	    o->clone  ? "--from: %s: must be ready, delayed, unacked, "
+			"unacked:CONNECTION or rejected" :
+		valid ? "--from: %s: needs --clone" :
+			"--from: %s: must be rejected, delayed or "
+			"unacked:CONNECTION",
+	    o->from_arg);
 }
 
 static void
@@ -138,15 +145,15 @@ parse_options(struct options *o, struct selection *s, struct mq_shared *shared,
 	int ch;
 
 	opterr = 0;
-	while ((ch = getopt_long(argc, argv,
-		    ":" MQ_SHARED_SHORT "n:", long_options, NULL)) != -1)
+	while ((ch = mq_option_next(
+		    shared, argc, argv, ":" MQ_SHARED_SHORT "n:")) != -1)
 		if (!mq_option_shared(shared, ch, argv) &&
 		    !mq_filter_option(&o->filter, ch, optarg))
 			set_option(o, s, ch);
 	mq_option_rights(shared, MQ_RETURNS, argv + optind, argc - optind);
 	if (optind == argc)
 		mq_die(MQ_EXIT_USAGE, "no queue given (try --help)");
-	check_from(o);
+	take_from(o);
 	if (optind + 1 < argc)
 		mq_die(MQ_EXIT_USAGE, "%s: only one queue at a time",
 		    argv[optind + 1]);
@@ -167,8 +174,7 @@ name_queues(struct options *o, struct selection *s, struct mq_shared *shared,
 	if (o->clone && server->url.kind == MQ_URL_CLUSTER &&
 	    strcmp(s->to, o->from.queue) != 0)
 		mq_die(MQ_EXIT_USAGE,
-		    "--clone: on a cluster, copies stay in their queue; leave "
-		    "out --to");
+		    "--clone: cannot copy to another queue on a cluster; remove --to");
 }
 
 static void

@@ -175,8 +175,8 @@ parse_options(struct setter *s, int argc, char *argv[])
 	int ch;
 
 	opterr = 0;
-	while ((ch = getopt_long(argc, argv, ":" MQ_SHARED_SHORT, long_options,
-		    NULL)) != -1) {
+	while ((ch = mq_option_next(
+		    &s->shared, argc, argv, ":" MQ_SHARED_SHORT)) != -1) {
 		if (mq_option_shared(&s->shared, ch, argv))
 			continue;
 		s->create |= ch == OPT_CREATE;

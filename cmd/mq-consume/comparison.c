@@ -116,7 +116,8 @@ on_count(void *arg, const struct mq_answer *answer, long long count)
 		return;
 	}
 	if (ours < count && !c->quiet)
-		mq_say("%s: it holds other messages for us than we have",
+		mq_say("%s: the server has unacked messages that this consumer "
+		       "does not have",
 		    c->server_name);
 	mq_consumer_held(c->server, q->queue, on_held, q);
 }

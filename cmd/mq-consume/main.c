@@ -173,8 +173,8 @@ set_option(struct options *o, int ch)
 		break;
 	case OPT_RETRY_ON:
 		if (strcmp(optarg, "err") != 0)
-			mq_die(
-			    MQ_EXIT_USAGE, "--retry-on: %s: only err", optarg);
+			mq_die(MQ_EXIT_USAGE, "--retry-on: %s: must be err",
+			    optarg);
 		o->given.retry_err = 1;
 		break;
 	case OPT_RATE:
@@ -256,7 +256,7 @@ split_command(struct options *o, int argc, char *argv[])
 		if (strcmp(argv[i], "--") != 0)
 			continue;
 		if (argv[i + 1] == NULL)
-			mq_die(MQ_EXIT_USAGE, "--: no command behind it");
+			mq_die(MQ_EXIT_USAGE, "--: needs a command after it");
 		o->command = argv + i + 1;
 		return i;
 	}
@@ -310,9 +310,8 @@ parse_arguments(
 	/* getopt_long(3) would mix the command's arguments with ours. */
 	argv[count] = NULL;
 	opterr = 0;
-	while ((ch = getopt_long(count, argv,
-		    ":" MQ_SHARED_SHORT MQ_FRAMING_SHORT "I:j:n:", long_options,
-		    NULL)) != -1)
+	while ((ch = mq_option_next(shared, count, argv,
+		    ":" MQ_SHARED_SHORT MQ_FRAMING_SHORT "I:j:n:")) != -1)
 		if (!mq_option_shared(shared, ch, argv) &&
 		    !mq_option_framing(&o->framing, ch))
 			set_option(o, ch);

@@ -86,7 +86,7 @@ on_nonsense(void *arg)
 {
 	struct engine *e = arg;
 
-	session_reset(&e->session, "claim: a reply that makes no sense");
+	session_reset(&e->session, "claim: unexpected reply");
 }
 
 /* A consumer that stops gives everything back anyway, in order. */
@@ -223,7 +223,7 @@ engine_on_taken(void *arg, struct message *m)
 	struct engine *e = arg;
 
 	outbox_lose(
-	    &e->outbox, m, "lease lost: somebody else has the message now");
+	    &e->outbox, m, "lease lost: another consumer has the message now");
 	m->lost = true;
 	if (m->state != MESSAGE_RUNNING || !executor_take_away(&e->executor, m))
 		inbox_forget(&e->inbox, m);

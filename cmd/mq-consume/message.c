@@ -79,10 +79,10 @@ message_unframable(const struct message *m, enum mq_framing framing)
 		return NULL;
 	if (framing == MQ_FRAME_LINES &&
 	    memchr(e->payload, '\n', e->payload_len) != NULL)
-		return "its payload has more than one line: --lines cannot "
-		       "carry it";
+		return "payload has more than one line, which --lines cannot "
+		       "carry";
 	if (framing == MQ_FRAME_NULL &&
 	    memchr(e->payload, '\0', e->payload_len) != NULL)
-		return "its payload has a NUL: --null cannot carry it";
+		return "payload has a NUL byte, which --null cannot carry";
 	return NULL;
 }

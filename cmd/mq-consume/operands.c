@@ -75,8 +75,7 @@ refuse_operand(const struct options *o, const char *operand)
 
 	if (operand == o->typed[0])
 		mq_die(MQ_EXIT_USAGE,
-		    "%s: a command, and no queue; name the queues first, then "
-		    "-- and the command",
+		    "%s: a command, not a queue; write QUEUE -- COMMAND",
 		    operand);
 
 	for (word = o->words; *word != NULL; word++) {
@@ -90,7 +89,7 @@ refuse_operand(const struct options *o, const char *operand)
 		}
 	}
 	mq_die(MQ_EXIT_USAGE,
-	    "%s: a command, and no queue; put -- in front of it: %s", operand,
+	    "%s: a command, not a queue; put -- before it: %s", operand,
 	    mq_buf_str(&line));
 }
 
@@ -139,7 +138,8 @@ static void
 check_target(const char *option, const char *queue, const char *target)
 {
 	if (target != NULL && strcmp(queue, target) == 0)
-		mq_die(MQ_EXIT_USAGE, "%s: %s: a queue that is consumed here",
+		mq_die(MQ_EXIT_USAGE,
+		    "%s: %s: this queue is being consumed; name another",
 		    option, target);
 }
 
@@ -151,7 +151,7 @@ operands_differ(const struct options *o)
 	for (i = 0; i < o->queue_count; i++) {
 		for (j = 0; j < i; j++)
 			if (strcmp(o->queues[i], o->queues[j]) == 0)
-				mq_die(MQ_EXIT_USAGE, "%s: named twice",
+				mq_die(MQ_EXIT_USAGE, "%s: given twice",
 				    o->queues[i]);
 		/* A pushed message would come back, and never run out of
 		 * attempts. */
@@ -161,7 +161,8 @@ operands_differ(const struct options *o)
 	/* One queue would have two kinds of messages. */
 	if (o->given.push != NULL && o->given.notify != NULL &&
 	    strcmp(o->given.push, o->given.notify) == 0)
-		mq_die(MQ_EXIT_USAGE, "--push and --notify: both to %s",
+		mq_die(MQ_EXIT_USAGE,
+		    "--push and --notify: both are %s; name two queues",
 		    o->given.notify);
 }
 
@@ -174,8 +175,8 @@ say_missing(const struct options *o, struct mq_redis *r, int i)
 	const char *name = i < o->queue_count ? o->queues[i] :
 	    push			      ? o->given.push :
 						o->given.notify;
-	const char *what = push ? " yet; --push makes it" :
-	    i >= o->queue_count ? " yet; --notify makes it" :
+	const char *what = push ? " yet; --push creates it" :
+	    i >= o->queue_count ? " yet; --notify creates it" :
 	    o->drain		? "" :
 				  " yet; waiting for it";
 

@@ -41,7 +41,7 @@ option_output(const char *arg)
 	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++)
 		if (strcmp(arg, names[i]) == 0)
 			return (enum output_form)i;
-	mq_die(MQ_EXIT_USAGE, "--output: %s: not live, lines or runs", arg);
+	mq_die(MQ_EXIT_USAGE, "--output: %s: must be live, lines or runs", arg);
 }
 
 const char *
@@ -72,31 +72,58 @@ static void
 check_replace(const struct options *o)
 {
 	if (o->batch > 0 || o->stream)
-		mq_die(MQ_EXIT_USAGE, "-I is for one message at a time");
+		mq_die(MQ_EXIT_USAGE,
+		    "-I cannot be used with --batch or --stream");
 	if (*o->replace == '\0')
-		mq_die(MQ_EXIT_USAGE, "-I: empty");
+		mq_die(MQ_EXIT_USAGE, "-I: must not be empty");
 	if (!arguments_have(o->command, o->replace))
-		mq_die(MQ_EXIT_USAGE, "-I: %s: in no argument of the COMMAND",
-		    o->replace);
+		mq_die(MQ_EXIT_USAGE,
+		    "-I: %s: not in any argument of the COMMAND", o->replace);
+}
+
+/* The first option given that is about a command; NULL: none. */
+static const char *
+command_option(const struct options *o)
+{
+	const struct {
+		const char *name;
+		bool given;
+	} table[] = {
+	    {"--batch", o->batch > 0},
+	    {"--stream", o->stream},
+	    {"--rq", o->rq},
+	    {"--log-dir", o->log_dir != NULL},
+	    {"--joblog", o->joblog != NULL},
+	    {"--work-dir", o->work_dir != NULL},
+	    {"--strict", o->strict},
+	    {"--timeout", o->given.timeout_ms > 0},
+	    {"--retry-on", o->given.retry_err == 1},
+	    {"--push", o->given.push != NULL},
+	    {"--rest", o->rest_max_ms > 0},
+	    {"-I", o->replace != NULL},
+	    {"--output", o->output != OUTPUT_LIVE},
+	};
+	size_t i;
+
+	for (i = 0; i < sizeof(table) / sizeof(table[0]); i++)
+		if (table[i].given)
+			return table[i].name;
+	return NULL;
 }
 
 void
 option_check_command(const struct options *o)
 {
-	if (o->command == NULL &&
-	    (o->log_dir != NULL || o->joblog != NULL || o->work_dir != NULL ||
-		o->strict || o->given.timeout_ms > 0 ||
-		o->given.retry_err == 1 || o->given.push != NULL ||
-		o->rest_max_ms > 0 || o->replace != NULL ||
-		o->output != OUTPUT_LIVE))
-		mq_die(MQ_EXIT_USAGE,
-		    "--log-dir, --joblog, --work-dir, --strict, --timeout, --retry-on, "
-		    "--push, --rest, --output and -I need a COMMAND");
+	if (o->command == NULL && command_option(o) != NULL)
+		mq_die(MQ_EXIT_USAGE, "%s needs a COMMAND; add -- COMMAND",
+		    command_option(o));
 	if (o->replace != NULL)
 		check_replace(o);
-	if (o->rq && (o->work_dir == NULL || o->batch > 0 || o->stream))
+	if (o->rq && (o->batch > 0 || o->stream))
 		mq_die(MQ_EXIT_USAGE,
-		    "--rq needs a COMMAND for each message, and --work-dir");
+		    "--rq cannot be used with --batch or --stream");
+	if (o->rq && o->work_dir == NULL)
+		mq_die(MQ_EXIT_USAGE, "--rq needs --work-dir");
 }
 
 void
@@ -104,7 +131,7 @@ option_check_print(struct options *o)
 {
 	if (o->at_most_once && o->command != NULL)
 		mq_die(MQ_EXIT_USAGE,
-		    "--at-most-once is for printing, without a COMMAND");
+		    "--at-most-once cannot be used with a COMMAND");
 	/* On a terminal, unframed messages would run into each other. */
 	if (o->command == NULL && o->framing == MQ_FRAME_WHOLE &&
 	    isatty(STDOUT_FILENO))
@@ -117,25 +144,24 @@ option_check_many(struct options *o)
 	bool many = o->batch > 0 || o->stream;
 
 	if (o->batch_wait_ms >= 0 && o->batch == 0)
-		mq_die(MQ_EXIT_USAGE, "--batch-wait is for --batch");
+		mq_die(MQ_EXIT_USAGE, "--batch-wait needs --batch");
 	if (o->window > 0 && !o->stream)
-		mq_die(MQ_EXIT_USAGE, "--window is for --stream");
+		mq_die(MQ_EXIT_USAGE, "--window needs --stream");
 	if (o->batch > 0 && o->stream)
-		mq_die(
-		    MQ_EXIT_USAGE, "--batch and --stream exclude each other");
+		mq_die(MQ_EXIT_USAGE,
+		    "--batch and --stream cannot be used together");
 	if (o->stream && o->output == OUTPUT_RUNS)
 		mq_die(MQ_EXIT_USAGE,
-		    "--output runs is not for --stream, whose workers stay; "
-		    "use lines");
-	if (many && o->command == NULL)
-		mq_die(MQ_EXIT_USAGE, "--batch and --stream need a COMMAND");
+		    "--output=runs cannot be used with --stream; use "
+		    "--output=lines");
 	if (many && o->work_dir != NULL)
-		mq_die(
-		    MQ_EXIT_USAGE, "--work-dir is for one message at a time");
+		mq_die(MQ_EXIT_USAGE,
+		    "--work-dir cannot be used with --batch or --stream");
 	if (o->command != NULL && !many && o->framing != MQ_FRAME_WHOLE)
 		mq_die(MQ_EXIT_USAGE,
-		    "a framing is for printing, without a COMMAND, or for "
-		    "--batch and --stream");
+		    "%s cannot be used with a COMMAND, except with --batch or "
+		    "--stream",
+		    mq_option_framing_name(o->framing));
 	if (many && o->framing == MQ_FRAME_WHOLE)
 		o->framing = MQ_FRAME_LINES;
 }

@@ -85,8 +85,9 @@ rules_take(const struct options *opt, int queue, struct mq_setting_texts *texts)
 		if (r->texts.text[i] != NULL &&
 		    !take_setting(opt, queue, &set, i, r->texts.text[i]) &&
 		    !opt->quiet)
-			mq_say("%s: the setting %s=%s is of no use here; see "
-			       "mq-set(1)",
+			mq_say(
+			    "%s: setting %s=%s: not valid here, ignored; see "
+			    "mq-set(1)",
 			    opt->queues[queue], mq_setting_names[i],
 			    r->texts.text[i]);
 	mq_settings_overlay(&r->now, &set);

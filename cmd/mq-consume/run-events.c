@@ -246,8 +246,8 @@ on_give_up(void *arg)
 	if (e->ending)
 		return;
 	if (left == 0)
-		mq_say("%s could not be removed; it stays listed until it is "
-		       "cleaned up",
+		mq_say("%s: connection not removed from the server; mq-clean "
+		       "removes it",
 		    session_name(&e->session));
 	else
 		mq_say("%d message%s could not be settled; %s unacked at %s "

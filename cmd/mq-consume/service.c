@@ -40,8 +40,8 @@ take_socket(struct service *s, const char *name)
 		s->fd = socket(
 		    AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (s->fd == -1)
-		mq_say("NOTIFY_SOCKET: %s: %s; the service manager hears "
-		       "nothing",
+		mq_say("NOTIFY_SOCKET: %s: %s; the service manager is not "
+		       "notified",
 		    name, strerror(errno));
 }
 
@@ -87,7 +87,7 @@ send_text(struct service *s, const char *text)
 		(const struct sockaddr *)&s->address, s->address_len) != -1;
 
 	if (!sent && errno != EAGAIN && !s->failing)
-		mq_say("NOTIFY_SOCKET: %s; the service manager hears nothing",
+		mq_say("NOTIFY_SOCKET: %s; the service manager is not notified",
 		    strerror(errno));
 	s->failing = !sent;
 	return sent;

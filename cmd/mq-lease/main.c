@@ -159,8 +159,8 @@ parse(struct options *o, struct mq_shared *shared, int argc, char *argv[])
 	int ch;
 
 	opterr = 0;
-	while ((ch = getopt_long(argc, argv,
-		    ":" MQ_SHARED_SHORT "n:", long_options, NULL)) != -1)
+	while ((ch = mq_option_next(
+		    shared, argc, argv, ":" MQ_SHARED_SHORT "n:")) != -1)
 		if (!mq_option_shared(shared, ch, argv))
 			set_option(o, ch);
 	mq_option_rights(shared, MQ_LEASES, argv + optind, argc - optind);

@@ -30,7 +30,7 @@ attachments_note(struct attachments *a, const char *arg)
 	why = mq_attach_name_error(new->name);
 	for (i = 0; i < a->n && why == NULL; i++)
 		if (strcmp(a->list[i].name, new->name) == 0)
-			why = "two files have that name";
+			why = "given twice";
 	if (why != NULL)
 		mq_die(MQ_EXIT_USAGE, "--attach: %s: %s", new->name, why);
 	a->n++;

@@ -18,11 +18,12 @@ attribute_header(struct mq_envelope *e, const char *arg)
 	const char *why;
 
 	if (mq_header_split(arg, &name, &value, &why) == -1)
-		mq_die(MQ_EXIT_USAGE, "--header: %s: %s", arg, why);
+		mq_die(MQ_EXIT_USAGE, "%s: %s: %s", mq_option_typed("--header"),
+		    arg, why);
 	if (strncmp(name, "Mq-", 3) == 0)
 		mq_die(MQ_EXIT_USAGE,
-		    "--header: %s: names that begin with Mq- are reserved",
-		    name);
+		    "%s: %s: names that begin with Mq- are reserved",
+		    mq_option_typed("--header"), name);
 	mq_envelope_add(e, name, value);
 	free(name);
 	free(value);
@@ -35,7 +36,8 @@ attribute_param(struct mq_envelope *e, const char *arg)
 
 	if (arg[0] < '1' || arg[0] > '4' || arg[1] != '=')
 		mq_die(MQ_EXIT_USAGE,
-		    "--param: %s: not of the form N=VALUE, N from 1 to 4", arg);
+		    "%s: %s: not of the form N=VALUE, N from 1 to 4",
+		    mq_option_typed("--param"), arg);
 	snprintf(name, sizeof(name), "%s%c", MQ_HEADER_PARAM, arg[0]);
 	mq_envelope_set(e, name, arg + 2);
 }
@@ -56,10 +58,12 @@ attribute_name(struct mq_envelope *e, const char *option, const char *header,
 	json_t *text = json_string(name);
 
 	if (text == NULL)
-		mq_die(MQ_EXIT_USAGE, "%s: %s: not UTF-8", option, name);
+		mq_die(MQ_EXIT_USAGE, "%s: %s: not UTF-8",
+		    mq_option_typed(option), name);
 	json_decref(text);
 	if (*name == '\0')
-		mq_die(MQ_EXIT_USAGE, "%s: must not be empty", option);
+		mq_die(MQ_EXIT_USAGE, "%s: must not be empty",
+		    mq_option_typed(option));
 	mq_envelope_set(e, header, name);
 }
 
@@ -69,8 +73,8 @@ attribute_duration(const char *option, const char *arg)
 	int64_t ms = mq_option_duration(option, arg);
 
 	if (ms == 0)
-		mq_die(MQ_EXIT_USAGE, "%s: %s: must be greater than 0", option,
-		    arg);
+		mq_die(MQ_EXIT_USAGE, "%s: %s: must be greater than 0",
+		    mq_option_typed(option), arg);
 	return ms;
 }
 

@@ -48,7 +48,8 @@ set_tick(struct modules *m)
 	if (mq_publisher_tick(&m->publisher, m->opt.tick, &now) != MQ_CALL_DONE)
 		mq_die(m->redis.status, "%s", m->redis.error);
 	if (now > m->opt.tick)
-		mq_die(MQ_EXIT_NO, "%s: --tick %jd: it is at %lld already",
+		mq_die(MQ_EXIT_NO,
+		    "%s: --tick %jd: the queue is at tick %lld already",
 		    m->opt.queue, (intmax_t)m->opt.tick, now);
 }
 
@@ -160,7 +161,8 @@ send_attachments(struct modules *m)
 	/* They are on another node than the message. */
 	if (o->durable && m->server.url.kind == MQ_URL_CLUSTER)
 		mq_die(MQ_EXIT_USAGE,
-		    "--attach and --durable exclude each other on a cluster");
+		    "--attach and --durable cannot be used together on a "
+		    "cluster");
 	o->attachments.how = m->layout->attachments;
 	attachments_send(&o->attachments, &m->redis, &o->message.headers);
 	m->outcome.refused = drop_attachments;

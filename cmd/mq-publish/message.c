@@ -109,9 +109,8 @@ add_bare(struct messages *m, const char *payload, size_t n)
 	check_text(m, payload, n);
 	/* Without --raw, the payload is a copy, of --jsonl, and stays as it is. */
 	if (m->opt->raw && takes_for_header(m, payload, n))
-		end_bad(m,
-		    "it begins as a header of rmq does, so that readers would "
-		    "take it for one (publish it without --raw)");
+		end_bad(
+		    m, "begins like a header of rmq; publish it without --raw");
 	if (!batch_is_plain(m->batches) || m->layout->has & MQ_HAS_IDS)
 		make_id(m, id);
 	batch_add(m->batches, id, id, &none, payload, n);

@@ -271,7 +271,8 @@ check_together(const struct options *o, char *const payloads[], int count)
 	const struct message_options *m = &o->message;
 
 	if (given->delay && o->at != NULL)
-		mq_die(MQ_EXIT_USAGE, "--delay and --at exclude each other");
+		mq_die(
+		    MQ_EXIT_USAGE, "--delay and --at cannot be used together");
 	if (m->raw &&
 	    (m->headers.headers != NULL || m->wait || m->expires_ms > 0 ||
 		m->attachments != NULL))
@@ -314,9 +315,9 @@ read_options(struct options *o, int argc, char *argv[])
 
 	opterr = 0;
 	optind = 0;
-	while ((ch = getopt_long(argc, argv,
-		    ":" MQ_SHARED_SHORT MQ_FRAMING_SHORT "id:e:p:k:g:H:P:",
-		    long_options, NULL)) != -1) {
+	while ((ch = mq_option_next(&o->shared, argc, argv,
+		    ":" MQ_SHARED_SHORT MQ_FRAMING_SHORT "id:e:p:k:g:H:P:")) !=
+	    -1) {
 		mq_option_note(&o->shared, needs, ch);
 		if (ch == OPT_WAIT)
 			mq_option_no_duration("--wait", argv);

@@ -59,8 +59,8 @@ parse_limit(struct limit *limit, int key, char *value)
 	limit->critical = parse_number(key, value);
 	if (key == CONSUMERS && (limit->warning == 0 || limit->critical == 0))
 		mq_die(MQ_EXIT_USAGE,
-		    "--check: consumers=0: there are never fewer than 0; "
-		    "consumers=1 is for when there are none");
+		    "--check: consumers=0: never fails; use consumers=1 to "
+		    "require a consumer");
 }
 
 static void
@@ -75,14 +75,14 @@ parse_check(struct checks *checks, char *text)
 		;
 	if (key == KEYS)
 		mq_die(MQ_EXIT_USAGE,
-		    "--check: %s: not one of ready, delayed, unacked, rejected, "
-		    "age, consumers",
+		    "--check: %s: must be one of ready, delayed, unacked, "
+		    "rejected, age, consumers",
 		    text);
 	if (value == NULL)
 		mq_die(MQ_EXIT_USAGE, "--check: %s: needs a limit: %s=N", text,
 		    text);
 	if (checks->limit[key].wanted)
-		mq_die(MQ_EXIT_USAGE, "--check: %s: is there twice", text);
+		mq_die(MQ_EXIT_USAGE, "--check: %s: given twice", text);
 	parse_limit(&checks->limit[key], key, value);
 }
 
@@ -310,7 +310,7 @@ report_queues(
 	}
 	if (stats->count == 0) {
 		r->status = UNKNOWN;
-		mq_buf_addstr(&r->text, "there is no queue");
+		mq_buf_addstr(&r->text, "no queues");
 	} else if (r->text.len == 0) {
 		mq_buf_printf(&r->text, "%d queues", stats->count);
 	}

@@ -155,8 +155,8 @@ collect_report(struct collector *c, struct mq_report *r)
 {
 	if (c->server.url.kind == MQ_URL_CLUSTER)
 		mq_die(MQ_EXIT_USAGE,
-		    "--server: a cluster has several; name one as "
-		    "redis://HOST:PORT");
+		    "--server: not supported on a cluster; use redis-cli INFO "
+		    "on each node");
 	check_call(c, ensure_open(c));
 	check_call(c, mq_report_ask(&c->redis, r));
 }

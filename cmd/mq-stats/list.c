@@ -315,7 +315,9 @@ list_end(struct list *l)
 	mq_buf_free(&l->out);
 	if (l->more && is_for_people(l) && l->options->limit == -1 &&
 	    !l->quiet && !ferror(stdout))
-		mq_say("%s: more than these %ld are %s (--limit, --offset)",
+		mq_say(
+		    "%s: only %ld %s messages shown; use --limit or --offset "
+		    "for more",
 		    l->queue, l->shown, mq_state_name(l->options->state));
 	if (l->json)
 		fputs(l->shown == 0 ? "[]\n" : "]\n", stdout);

@@ -207,7 +207,7 @@ show_running(
 	collect_runs(c, m);
 	running_print(m, o->format == FORMAT_JSON);
 	if (m->runs.count == 0 && known && !o->shared.quiet)
-		mq_say("no script is known to run");
+		mq_say("no script is running");
 	return m->runs.count > 0 && known;
 }
 

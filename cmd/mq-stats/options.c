@@ -145,7 +145,7 @@ set_state(struct stats_options *o, const char *arg)
 	set_subject(o, SUBJECT_LIST);
 	if (mq_state_parse(arg, &o->list.state) == -1)
 		mq_die(MQ_EXIT_USAGE,
-		    "--list: %s: neither ready, delayed, unacked nor rejected",
+		    "--list: %s: must be ready, delayed, unacked or rejected",
 		    arg);
 }
 
@@ -164,8 +164,8 @@ set_watch(struct stats_options *o, int argc, char *argv[])
 		return;
 	o->watch.interval_ms = mq_option_duration("--watch", arg);
 	if (o->watch.interval_ms < WATCH_MIN_MS)
-		mq_die(MQ_EXIT_USAGE, "--watch: %s: less than %d ms", arg,
-		    WATCH_MIN_MS);
+		mq_die(MQ_EXIT_USAGE, "--watch: %s: must be at least %d ms",
+		    arg, WATCH_MIN_MS);
 }
 
 /* A framing, a filter, or an option of all tools. */
@@ -182,8 +182,8 @@ set_order(struct stats_options *o, int ch)
 {
 	if (ch == OPT_SORT && !order_key_parse(optarg, &o->order.key))
 		mq_die(MQ_EXIT_USAGE,
-		    "--sort: %s: not name, ready, delayed, unacked, rejected, "
-		    "consumers, age, in or out",
+		    "--sort: %s: must be name, ready, delayed, unacked, "
+		    "rejected, consumers, age, in or out",
 		    optarg);
 	o->order.reverse |= ch == OPT_REVERSE;
 	o->order.nonempty |= ch == OPT_NONEMPTY;
@@ -263,7 +263,9 @@ list_option(const struct stats_options *o)
 		return "--offset";
 	if (o->list.newest)
 		return "--newest";
-	return o->list.framing != MQ_FRAME_WHOLE ? "a framing" : NULL;
+	return o->list.framing != MQ_FRAME_WHOLE ?
+	    mq_option_framing_name(o->list.framing) :
+	    NULL;
 }
 
 /* An option of the table of queues only; NULL: none. */
@@ -294,12 +296,12 @@ check_order(const struct stats_options *o, bool of_one)
 		return;
 	if (order_option(o) != NULL)
 		mq_die(MQ_EXIT_USAGE,
-		    "%s is for the table of queues, --watch and --html",
+		    "%s needs the table of queues, --watch, --html or --http",
 		    order_option(o));
 	if (o->list.limit != -1 && !of_one)
 		mq_die(MQ_EXIT_USAGE,
-		    "--limit is for the table of queues, --watch, --html, "
-		    "--list and --reasons");
+		    "--limit needs the table of queues, --watch, --html, "
+		    "--http, --list or --reasons");
 }
 
 static void
@@ -322,12 +324,13 @@ check_messages(const struct stats_options *o, bool json)
 	if (o->subject == SUBJECT_HTML && json)
 		refuse_both("--html", "--json");
 	if (o->subject == SUBJECT_SERVER && o->count > 0)
-		mq_die(MQ_EXIT_USAGE, "--server takes no queue");
+		mq_die(MQ_EXIT_USAGE, "--server: takes no queue; remove %s",
+		    o->queues[0]);
 	if (of_one && o->count != 1)
 		mq_die(MQ_EXIT_USAGE, "%s needs one queue (try --help)",
 		    subject_names[o->subject]);
 	if (json && o->list.framing != MQ_FRAME_WHOLE)
-		refuse_both("--json", "a framing");
+		refuse_both("--json", mq_option_framing_name(o->list.framing));
 }
 
 static void
@@ -364,9 +367,8 @@ options_parse(struct stats_options *o, int argc, char *argv[])
 	    .shared = {.help = help, .options = long_options},
 	    .list.limit = -1};
 	opterr = 0;
-	while ((ch = getopt_long(argc, argv,
-		    ":n:" MQ_SHARED_SHORT MQ_FRAMING_SHORT, long_options,
-		    NULL)) != -1)
+	while ((ch = mq_option_next(&o->shared, argc, argv,
+		    ":n:" MQ_SHARED_SHORT MQ_FRAMING_SHORT)) != -1)
 		set_option(o, ch, argc, argv);
 	mq_option_rights(&o->shared, MQ_LOOKS, argv + optind, argc - optind);
 	o->queues = argv + optind;

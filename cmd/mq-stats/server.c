@@ -69,8 +69,8 @@ find_warnings(const struct mq_report *r)
 		    "the append-only file could not be written or rewritten");
 	if (r->disk_free >= 0 && r->disk_free < r->disk_bytes / 20)
 		warn(warnings,
-		    "the disk is nearly full: a private server that cannot "
-		    "write ends");
+		    "the disk is nearly full: a private server ends when it "
+		    "cannot write");
 	return warnings;
 }
 

@@ -101,7 +101,7 @@ mq_filter_option(struct mq_filter *f, int ch, const char *arg)
 	if (ch < MQ_OPT_MATCH || ch > MQ_OPT_NOT)
 		return false;
 	if (ch == MQ_OPT_NOT && f->negated)
-		mq_die(MQ_EXIT_USAGE, "--not: twice before one filter");
+		mq_die(MQ_EXIT_USAGE, "--not: given twice before one filter");
 	if (ch == MQ_OPT_NOT)
 		f->negated = true;
 	else if (ch == MQ_OPT_ID && !f->negated)
@@ -129,7 +129,8 @@ mq_filter_check(const struct mq_filter *f, const struct mq_layout *l)
 	const struct mq_condition *c;
 
 	if (f->negated)
-		mq_die(MQ_EXIT_USAGE, "--not: no filter behind it");
+		mq_die(MQ_EXIT_USAGE,
+		    "--not: needs a filter after it, such as --match");
 	if (f->id != NULL)
 		check_id(f->id, l);
 	for (c = f->conditions; c != NULL; c = c->next)

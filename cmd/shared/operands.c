@@ -37,7 +37,7 @@ find_layout(struct mq_shared *o, const struct mq_server *server, char *error,
 	o->layout = mq_layout_find(name);
 	if (o->layout != NULL)
 		return 0;
-	snprintf(error, error_size, "%s: the layout %s is neither rmq nor rsmq",
+	snprintf(error, error_size, "%s: unknown layout %s; use rmq or rsmq",
 	    where, name);
 	return MQ_EXIT_CONFIG;
 }
@@ -64,7 +64,8 @@ check_cluster(const struct mq_shared *o, const struct mq_server *server,
 	if (u->kind != MQ_URL_CLUSTER)
 		return 0;
 	if (u->db != 0) {
-		snprintf(error, error_size, "%s: a cluster has no databases",
+		snprintf(error, error_size,
+		    "%s: a cluster has no databases; remove the number",
 		    server->name);
 		return MQ_EXIT_USAGE;
 	}
@@ -73,8 +74,8 @@ check_cluster(const struct mq_shared *o, const struct mq_server *server,
 		strchr(u->ns, '}') != NULL))
 		return 0;
 	snprintf(error, error_size,
-	    "%s: on a cluster the layout %s needs a namespace in braces, which "
-	    "keeps its keys together: ?ns={%s}",
+	    "%s: on a cluster, the layout %s needs a namespace in braces; add "
+	    "?ns={%s}",
 	    server->name, o->layout->name, o->layout->ns);
 	return MQ_EXIT_CONFIG;
 }
@@ -93,8 +94,8 @@ mq_option_find(struct mq_shared *o, struct mq_server *server, char *error,
 		status = find_layout(o, server, error, error_size);
 	if (status == 0 && server->url.ns != NULL && o->layout->ns == NULL) {
 		snprintf(error, error_size,
-		    "%s: the layout %s has no namespaces", server->name,
-		    o->layout->name);
+		    "%s: the layout %s has no namespaces; remove ns=",
+		    server->name, o->layout->name);
 		status = MQ_EXIT_CONFIG;
 	}
 	if (status == 0)
@@ -187,7 +188,7 @@ mq_option_needs(const struct mq_shared *o, const char *option, unsigned what)
 {
 	static const char *const names[] = {"keys", "groups", "ticks",
 	    "priorities below 0", "results", "attributes of queues",
-	    "news of messages", "ids without headers"};
+	    "notifications of new messages", "ids without headers"};
 	size_t i = 0;
 
 	if (o->layout->has & what)

@@ -1,5 +1,6 @@
 #include "options.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +12,49 @@
 #include "base/xalloc.h"
 #include "redis/tls.h"
 #include "startup.h"
+
+/* The option that is being read, if it was given as a letter; "": it was not. */
+static struct {
+	char letter[3];
+	const char *name; /* the long one */
+} typed;
+
+static const struct option *
+find_option(const struct option *o, int ch)
+{
+	while (o->name != NULL && o->val != ch)
+		o++;
+	return o;
+}
+
+int
+mq_option_next(
+    const struct mq_shared *o, int argc, char *argv[], const char *letters)
+{
+	int ch = getopt_long(argc, argv, letters, o->options, NULL);
+	int at = optind - 1;
+
+	typed.letter[0] = '\0';
+	if (ch <= ' ' || ch > '~' || ch == ':' || ch == '?')
+		return ch;
+	/* "-d 5s", not "-d5s". */
+	if (at > 1 && argv[at] == optarg)
+		at--;
+	if (strncmp(argv[at], "--", 2) != 0)
+		snprintf(typed.letter, sizeof(typed.letter), "-%c", ch);
+	typed.name = find_option(o->options, ch)->name;
+	return ch;
+}
+
+const char *
+mq_option_typed(const char *name)
+{
+	return typed.letter[0] != '\0' && typed.name != NULL &&
+		strncmp(name, "--", 2) == 0 &&
+		strcmp(name + 2, typed.name) == 0 ?
+	    typed.letter :
+	    name;
+}
 
 /* Keeps a copy, and takes the password out of what ps(1) shows. */
 static void
@@ -29,8 +73,8 @@ take_layout(struct mq_shared *o, const char *arg)
 {
 	o->layout = mq_layout_find(arg);
 	if (o->layout == NULL)
-		mq_die(
-		    MQ_EXIT_USAGE, "--layout: %s: neither rmq nor rsmq", arg);
+		mq_die(MQ_EXIT_USAGE, "%s: %s: must be rmq or rsmq",
+		    mq_option_typed("--layout"), arg);
 }
 
 /* The first option from o on whose name begins like this; NULL: none. */
@@ -57,9 +101,8 @@ bad_long_option(const struct mq_shared *o, int ch, const char *arg)
 		mq_die(MQ_EXIT_USAGE, "%.*s: needs an argument (try --help)",
 		    (int)len, arg);
 	if (first == NULL)
-		mq_die(MQ_EXIT_USAGE,
-		    "%.*s: not an option of this tool (try --help)", (int)len,
-		    arg);
+		mq_die(MQ_EXIT_USAGE, "%.*s: unknown option (try --help)",
+		    (int)len, arg);
 	/* The option was found, but takes no value. */
 	if (arg[len] == '=' && optopt != 0)
 		mq_die(MQ_EXIT_USAGE, "%.*s: takes no argument (try --help)",
@@ -95,7 +138,7 @@ bad_option(const struct mq_shared *o, int ch, char *const argv[])
 	if (is_long(o, argv[optind - 1]))
 		bad_long_option(o, ch, argv[optind - 1]);
 	mq_die(MQ_EXIT_USAGE, "-%c: %s (try --help)", optopt,
-	    ch == ':' ? "needs an argument" : "not an option of this tool");
+	    ch == ':' ? "needs an argument" : "unknown option");
 }
 
 /* Whether a line of the help is an option of the table. */
@@ -133,7 +176,8 @@ static void __attribute__((noreturn)) show_help(const struct mq_shared *o)
 	size_t i;
 
 	if (optarg != NULL && strcmp(optarg, "all") != 0)
-		mq_die(MQ_EXIT_USAGE, "--help: %s: only all", optarg);
+		mq_die(MQ_EXIT_USAGE, "--help: %s: must be all, or left out",
+		    optarg);
 	if (optarg != NULL)
 		mq_buf_addstr(&out, o->help);
 	else
@@ -205,7 +249,7 @@ mq_option_framing(enum mq_framing *framing, int ch)
 	if (f > MQ_FRAME_JSONL)
 		return false;
 	if (*framing != MQ_FRAME_WHOLE && *framing != f)
-		mq_die(MQ_EXIT_USAGE, "%s and %s exclude each other",
+		mq_die(MQ_EXIT_USAGE, "%s and %s cannot be used together",
 		    framings[*framing].name, framings[f].name);
 	*framing = f;
 	return true;
@@ -229,9 +273,13 @@ mq_option_number(const char *name, const char *arg, long min, long max)
 	const char *why;
 	long n = (long)strtonum(arg, min, max, &why);
 
+	if (why != NULL && max == LONG_MAX)
+		mq_die(MQ_EXIT_USAGE, "%s: %s: must be a number, at least %ld",
+		    mq_option_typed(name), arg, min);
 	if (why != NULL)
-		mq_die(MQ_EXIT_USAGE, "%s: %s: not a number from %ld to %ld",
-		    name, arg, min, max);
+		mq_die(MQ_EXIT_USAGE,
+		    "%s: %s: must be a number from %ld to %ld",
+		    mq_option_typed(name), arg, min, max);
 	return n;
 }
 
@@ -243,7 +291,7 @@ mq_option_duration(const char *name, const char *arg)
 	if (mq_duration_parse(arg, &ms) == -1)
 		mq_die(MQ_EXIT_USAGE,
 		    "%s: %s: not a duration (500ms, 10s, 5m, 1h30m, 1d, 1w)",
-		    name, arg);
+		    mq_option_typed(name), arg);
 	return ms;
 }
 
@@ -252,8 +300,8 @@ mq_option_rate(const char *name, const char *arg, struct mq_rate *rate)
 {
 	if (mq_rate_parse(arg, rate) == -1)
 		mq_die(MQ_EXIT_USAGE,
-		    "%s: %s: not a rate such as 10, 10/s, 90/m or 5/h:20", name,
-		    arg);
+		    "%s: %s: not a rate such as 10, 10/s, 90/m or 5/h:20",
+		    mq_option_typed(name), arg);
 }
 
 void

@@ -71,8 +71,16 @@ struct mq_shared {
 /* Frees what the others have allocated. */
 void mq_option_free(struct mq_shared *);
 
+/* getopt_long(3), with the tool's long options. */
+int mq_option_next(
+    const struct mq_shared *, int argc, char *argv[], const char *letters);
+
+/* The option that mq_option_next() has returned as the user wrote it: its letter,
+ * or the long name that is given.  What is no name of that option is left alone. */
+const char *mq_option_typed(const char *name);
+
 /*
- * Takes one result of getopt_long(3), called with opterr 0 and a leading ':'
+ * Takes one result of mq_option_next(), called with opterr 0 and a leading ':'
  * (after a '+', if any).  Returns false when it is one of the tool's own.
  * -h and -V print and exit.
  */

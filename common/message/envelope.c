@@ -40,12 +40,12 @@ headers_fault(json_t *headers)
 	json_t *list;
 
 	if (headers == NULL)
-		return "header is no JSON";
+		return "header is not JSON";
 	if (!json_is_object(headers) && !json_is_null(headers))
-		return "header is no JSON object";
+		return "header is not a JSON object";
 	json_object_foreach(headers, name, list)
 		if (!list_is_good(list))
-			return "header has a value that is no list of strings";
+			return "header has a value that is not a list of strings";
 	return NULL;
 }
 
@@ -226,7 +226,7 @@ mq_header_split(const char *s, char **name, char **value, const char **why)
 		name_len++;
 	if (s[name_len] != ':') {
 		*why = strchr(s, ':') == NULL ?
-		    "there is no colon" :
+		    "no colon" :
 		    "the name has a character not allowed there";
 		return -1;
 	}

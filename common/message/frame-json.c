@@ -19,14 +19,14 @@ decode_payload(const json_t *object, struct mq_buf *payload)
 	if (text == NULL && base64 == NULL)
 		return "neither payload nor payload_base64";
 	if (text != NULL && !json_is_string(text))
-		return "payload is no string";
+		return "payload is not a string";
 	if (text != NULL)
 		mq_buf_add(
 		    payload, json_string_value(text), json_string_length(text));
 	else if (!json_is_string(base64) ||
 	    mq_base64_decode(payload, json_string_value(base64),
 		json_string_length(base64)) == -1)
-		return "payload_base64 is no base64";
+		return "payload_base64 is not base64";
 	return NULL;
 }
 
@@ -54,7 +54,7 @@ normalize_headers(json_t *headers)
 	if (headers == NULL || json_is_null(headers))
 		return NULL;
 	if (!json_is_object(headers))
-		return "headers is no object";
+		return "headers is not an object";
 	json_object_foreach(headers, name, v) {
 		if (json_is_string(v))
 			mq_json_must(json_object_iter_set_new(headers,

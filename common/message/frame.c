@@ -177,7 +177,7 @@ take_length(struct mq_frame_reader *r, size_t *digits, size_t *n)
 	if (i == have)
 		return r->eof ? fail_length(r, "is cut off") : MQ_FRAME_WAIT;
 	if (i == 0 || p[i] != ':')
-		return fail_length(r, "is no number");
+		return fail_length(r, "is not a number");
 	if (length > r->max)
 		return fail_too_long(r);
 	*digits = i;

@@ -152,7 +152,7 @@ mq_verdict_one(const struct mq_verbs *v, int which, int status, bool timed_out,
 			strlcpy(out->text, text, sizeof(out->text));
 		if (v->stray && v->final != MQ_FINAL_ERR && status == 0)
 			set_verdict(out, MQ_VERDICT_ERR, "",
-			    "a verb was about no message of the batch");
+			    "a verb names no message of the batch");
 	}
 }
 

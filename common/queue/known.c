@@ -125,9 +125,9 @@ mq_known_elsewhere(
 {
 	if (layout == &mq_layout_rmq)
 		return is_known(r, &mq_layout_rsmq, queue) ?
-		    "; there is one in the layout rsmq (-L rsmq)" :
+		    "; the layout rsmq has a queue of that name (-L rsmq)" :
 		    "";
 	return is_known(r, &mq_layout_rmq, queue) ?
-	    "; there is one in the layout rmq (-L rmq)" :
+	    "; the layout rmq has a queue of that name (-L rmq)" :
 	    "";
 }

@@ -332,8 +332,7 @@ mq_post_answer(
 	if (mq_redis_refused(p->redis, reply)) {
 		result = MQ_CALL_REFUSED;
 	} else if (!take_verdicts(b, reply, take, arg)) {
-		mq_redis_fail(
-		    p->redis, MQ_EXIT_WRONGTYPE, "a reply that makes no sense");
+		mq_redis_fail(p->redis, MQ_EXIT_WRONGTYPE, "unexpected reply");
 		result = MQ_CALL_REFUSED;
 	} else {
 		p->known |= b->whole && !is_trial(b);

@@ -245,7 +245,7 @@ mq_layout_obeys(
 		    mq_envelope_get(e, asked[i].header) == NULL)
 			continue;
 		mq_buf_printf(
-		    why, "the layout %s knows no %s", l->name, asked[i].header);
+		    why, "the layout %s has no %s", l->name, asked[i].header);
 		return false;
 	}
 	if (!(l->has & MQ_HAS_LOW_PRIORITY) && priority != NULL &&

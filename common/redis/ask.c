@@ -15,8 +15,7 @@
 int
 mq_nonsense(struct mq_redis *r)
 {
-	return mq_redis_fail(
-	    r, MQ_EXIT_UNAVAILABLE, "a reply that makes no sense");
+	return mq_redis_fail(r, MQ_EXIT_UNAVAILABLE, "unexpected reply");
 }
 
 static redisReply *

@@ -83,7 +83,7 @@ on_slots(void *arg, redisReply *reply)
 	if (reply->type == REDIS_REPLY_ERROR) {
 		fail(all, link, reply->str);
 	} else if (mq_topology_take(&all->map, reply, link->number) == -1) {
-		fail(all, link, "a reply that makes no sense");
+		fail(all, link, "unexpected reply");
 	} else {
 		all->known = true;
 		all->events->ready(all->arg);

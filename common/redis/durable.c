@@ -102,8 +102,8 @@ refuse(struct mq_redis *r, const struct mq_info *info, const char *why)
 		    "or connect a replica");
 	if (why != NULL)
 		return mq_redis_fail(r, MQ_EXIT_CONFIG,
-		    "cannot be durable: it has no replica, and what its "
-		    "appendfsync is nobody may know: %s",
+		    "cannot be durable: it has no replica, and its "
+		    "appendfsync cannot be read: %s",
 		    why);
 	if (info->lax && strcmp(info->fsync, "always") == 0)
 		return mq_redis_fail(r, MQ_EXIT_CONFIG,
@@ -114,7 +114,7 @@ refuse(struct mq_redis *r, const struct mq_info *info, const char *why)
 	    "connect a replica%s",
 	    info->fsync,
 	    strcmp(info->fsync, "everysec") == 0 ?
-		", or let WAITAOF be used (Redis 7.2)" :
+		", or allow WAITAOF (Redis 7.2)" :
 		"");
 }
 
@@ -268,8 +268,8 @@ mq_durable_find(struct mq_redis *r, struct mq_durable *d)
 		rv = refuse(r, &info, why);
 	else if (d->replicas > 0 && !wait)
 		rv = mq_redis_fail(r, MQ_EXIT_CONFIG,
-		    "cannot be durable: it has replicas, and does not let "
-		    "WAIT be used");
+		    "cannot be durable: it has replicas, but does not allow "
+		    "WAIT");
 	free(why);
 	return rv;
 }
@@ -369,5 +369,5 @@ mq_durable_wait(
 		if (rv == 0)
 			rv = wait_once(r, &now, write);
 	}
-	return rv == 1 ? fail_yet(r, "its replicas come and go") : rv;
+	return rv == 1 ? fail_yet(r, "its replicas keep changing") : rv;
 }

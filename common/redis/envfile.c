@@ -55,17 +55,17 @@ unquote(char *s)
 		    strchr("\"\\$`", from[1]) != NULL)
 			from++;
 		if (*from == '\0')
-			return "the quote does not end";
+			return "the closing quote is missing";
 		*to++ = *from;
 	}
 	from++;
 	if (*from != '\0' && strchr(BLANK, *from) == NULL)
-		return "something stands behind the quote";
+		return "unexpected text after the closing quote";
 	from += strspn(from, BLANK);
 	*to = '\0';
 	return *from == '\0' || *from == '#' ?
 	    NULL :
-	    "something stands behind the quote";
+	    "unexpected text after the closing quote";
 }
 
 /* A value without quotes loses its comment and the blanks around it. */
@@ -80,7 +80,7 @@ cut_comment(char *s)
 	while (n > 0 && strchr(BLANK, s[n - 1]) != NULL)
 		n--;
 	s[n] = '\0';
-	return n > 0 && s[n - 1] == '\\' ? "a value is in one line" : NULL;
+	return n > 0 && s[n - 1] == '\\' ? "a value must be on one line" : NULL;
 }
 
 /* The value of a line "NAME=VALUE", in place, and where its name ends. */
@@ -157,7 +157,7 @@ read_lines(struct mq_envfile *f, FILE *in, unsigned long *number)
 	for (; why == NULL && (n = getline(&line, &cap, in)) > 0; ++*number) {
 		len = strcspn(line, "\r\n");
 		if (strlen(line) < (size_t)n)
-			why = "a NUL byte is in it";
+			why = "contains a NUL byte";
 		line[len] = '\0';
 		if (why == NULL)
 			why = take_line(f, line);

@@ -70,6 +70,7 @@ mq_error_noperm(const char *error)
 const char *
 mq_error_hint(const char *error)
 {
-	return mq_error_noperm(error) ? "; --print-acl tells what is needed" :
-					"";
+	return mq_error_noperm(error) ?
+	    "; --print-acl prints the rights needed" :
+	    "";
 }

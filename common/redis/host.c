@@ -47,7 +47,7 @@ check_name(const char *s, size_t n)
 		return "host name too long";
 	for (i = 0; i < n; i++)
 		if (strchr(host_chars, s[i]) == NULL)
-			return "host holds a character that no host name has";
+			return "host has an invalid character";
 	return NULL;
 }
 
@@ -61,7 +61,7 @@ mq_host_parse(
 	if (n > 0 && *s == '[') {
 		rest = memchr(s, ']', n);
 		if (rest == NULL)
-			return "host has [ without ]";
+			return "host has [ but no ]";
 		*host = s + 1;
 		*len = (size_t)(rest++ - *host);
 		why = check_ipv6(*host, *len);
@@ -79,6 +79,6 @@ mq_host_parse(
 	if (why != NULL || rest == end)
 		return why;
 	if (*rest != ':')
-		return "something between ] and the port";
+		return "unexpected text between ] and the port";
 	return parse_port(rest + 1, (size_t)(end - rest - 1), port);
 }

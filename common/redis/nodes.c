@@ -332,7 +332,7 @@ ask_slots(struct mq_redis *r, int i)
 		mq_nodes_copy_error(r, &node->redis);
 		if (strstr(r->error, "cluster support disabled") != NULL)
 			return mq_redis_fail(r, MQ_EXIT_CONFIG,
-			    "%s is no node of a cluster; use redis://",
+			    "%s: not a node of a cluster; use redis://",
 			    node->server.name);
 		return -1;
 	}
@@ -340,7 +340,7 @@ ask_slots(struct mq_redis *r, int i)
 	freeReplyObject(reply);
 	if (rv == -1)
 		return mq_redis_fail(
-		    r, MQ_EXIT_UNAVAILABLE, "a reply that makes no sense");
+		    r, MQ_EXIT_UNAVAILABLE, "unexpected reply");
 	r->nodes->last = i;
 	/* For connections that do not wait. */
 	strlcpy(r->server->host, node->server.host, sizeof(r->server->host));

@@ -39,7 +39,7 @@ mq_answer_to(const redisReply *reply, int type, struct mq_answer *a)
 		a->error = reply->str;
 		a->status = mq_error_status(reply->str);
 	} else if (type != -1 && reply->type != type) {
-		a->error = "a reply that makes no sense";
+		a->error = "unexpected reply";
 		a->status = MQ_EXIT_UNAVAILABLE;
 	}
 	return a;

@@ -32,8 +32,8 @@ note_exposed(struct mq_server *server, const char *path)
 {
 	if (server->note[0] == '\0')
 		snprintf(server->note, sizeof(server->note),
-		    "%s: everybody can read the password in it; chmod o-r "
-		    "mends that",
+		    "%s: everybody can read the password in it; run chmod o-r "
+		    "on it",
 		    path);
 }
 
@@ -139,7 +139,8 @@ add_password(struct mq_server *server, const struct mq_envfile *f, char *error,
 	if (server->url.kind == MQ_URL_PRIVATE &&
 	    (f->password_file != NULL || f->password != NULL)) {
 		snprintf(error, error_size,
-		    "%s: the env file has a password for it, but it needs none",
+		    "%s: the env file has a password, but a private server "
+		    "needs none",
 		    server->name);
 		return MQ_EXIT_CONFIG;
 	}
@@ -187,8 +188,8 @@ parse_server(
 	if (strlcpy(server->socket, server->url.path, sizeof(server->socket)) <
 	    sizeof(server->socket))
 		return 0;
-	snprintf(error, error_size, "%s: longer than a socket's path may be",
-	    server->name);
+	snprintf(
+	    error, error_size, "%s: path too long for a socket", server->name);
 	return MQ_EXIT_CONFIG;
 }
 

@@ -285,8 +285,8 @@ mq_tls_memory(void)
 const char *
 mq_tls_missing(void)
 {
-	return "this build has no TLS; it takes hiredis_ssl (hiredis 1.0 or "
-	       "newer) and OpenSSL 3";
+	return "this build does not support TLS, which needs hiredis_ssl "
+	       "(hiredis 1.0 or newer) and OpenSSL 3";
 }
 
 int

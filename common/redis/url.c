@@ -135,7 +135,7 @@ parse_insecure(const char *s, size_t n, struct mq_url *u)
 	if (u->insecure)
 		return TWICE;
 	if (n != 1 || *s != '1')
-		return "insecure is followed by =1, or left out";
+		return "insecure must be insecure=1";
 	u->insecure = true;
 	return NULL;
 }

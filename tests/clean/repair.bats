@@ -414,7 +414,7 @@ clean_slowly() {
 	# 100 seconds for a step.
 	clean_slowly 1000
 	assert_regex "$output" '"locks":0,'
-	assert_regex "$stderr" "^mq-clean: redis://127.0.0.1:[0-9]+: keys and groups of 1 queue were not repaired, as a consumer died meanwhile or the connection was too slow; the next round tries again\$"
+	assert_regex "$stderr" "^mq-clean: redis://127.0.0.1:[0-9]+: keys and groups of 1 queue not repaired: a consumer died meanwhile, or the connection was too slow; the next round tries again\$"
 	assert_equal "$(locks)" kgone
 	# 10 seconds for a step, and some 10 steps.
 	clean_slowly 100

@@ -82,7 +82,7 @@ reason_is() {
 	run_mq 0 mq-consume -n 1 -I {} q -- "$T/{}" {}
 	assert_output '{}-script'
 	run_mq 64 mq-consume -n 1 -I {} q -- "$T/{}" x
-	assert_equal "$stderr" "mq-consume: -I: {}: in no argument of the COMMAND"
+	assert_equal "$stderr" "mq-consume: -I: {}: not in any argument of the COMMAND"
 }
 
 @test "arguments: a NUL byte rejects the message" {
@@ -130,12 +130,12 @@ reason_is() {
 @test "arguments: what -I is not for" {
 	run_mq 0 mq-publish q x
 	run_mq 64 mq-consume -I {} q
-	assert_regex "$stderr" '-I need a COMMAND$'
+	assert_regex "$stderr" '-I needs a COMMAND; add -- COMMAND$'
 	run_mq 64 mq-consume -I {} --batch 2 q -- echo {}
-	assert_equal "$stderr" "mq-consume: -I is for one message at a time"
+	assert_equal "$stderr" "mq-consume: -I cannot be used with --batch or --stream"
 	run_mq 64 mq-consume -I {} --stream q -- echo {}
 	run_mq 64 mq-consume -I '' q -- echo {}
-	assert_equal "$stderr" "mq-consume: -I: empty"
+	assert_equal "$stderr" "mq-consume: -I: must not be empty"
 	run_mq 64 mq-consume -I {} q -- echo
 	held_is q "1 0 0 0"
 }

@@ -303,7 +303,7 @@ S
 	stop_mq
 	assert_equal "$(attempts delayed | tr ' ' '\n' | sort | xargs)" \
 		'1:1 2:1 4:1'
-	assert_regex "$(cat "$T/err")" 'lease lost: somebody else has'
+	assert_regex "$(cat "$T/err")" 'lease lost: another consumer has'
 }
 
 # --- what it does with its descriptors ----------------------------------------

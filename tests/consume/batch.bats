@@ -234,7 +234,7 @@ P
 	run_mq 0 mq-publish -q q a $'two\nlines' b $'\n' c
 	run_mq 0 mq-consume --batch 5 --drain q -- "$T/note"
 	batches_are 'q 3: a b c'
-	assert_regex "$stderr" 'more than one line: --lines cannot carry it'
+	assert_regex "$stderr" 'more than one line, which --lines cannot carry'
 	assert_equal "$(held q)" "0 0 0 2"
 	element q rejected | header Mq-Error | grep -q 'more than one line'
 	printf 'a\0b:c' >"$T/nul"
@@ -246,7 +246,7 @@ echo "$MQ_BATCH: $(tr '\0' ' ')" >>"$T/batches"
 S
 	run_mq 0 mq-consume --batch 4 -0 --drain q -- "$T/zeros"
 	batches_are '1: d '
-	assert_regex "$stderr" 'a NUL: --null cannot carry it'
+	assert_regex "$stderr" 'a NUL byte, which --null cannot carry'
 	# The numbers are those of what is there.
 	run_mq 0 mq-purge -q --all --force q
 	run_mq 0 mq-publish -q q $'x\ny' a b c
@@ -345,7 +345,7 @@ S
 }
 
 @test "batch: a number that there is not makes the rest an error" {
-	local why='a verb was about no message of the batch'
+	local why='a verb names no message of the batch'
 
 	for n in '#5' '#0' '#' '#-1' '#x' '#99999999999999999999999' '#1x'; do
 		says "done #2 fine\ndone $n\ndone\n"
@@ -405,10 +405,10 @@ S
 	run_mq 0 mq-consume --batch 4 --drain q -- "$T/asks"
 	run cat "$T/answers"
 	assert_line -n 0 -e '^ok [0-9A-Za-z]{32}$'
-	assert_line -n 1 'fail dup failed - which message? say its number: dup #N ...'
-	assert_line -n 2 'fail dup failed - there is no message of that number'
+	assert_line -n 1 'fail dup failed - message number missing: dup #N ...'
+	assert_line -n 2 'fail dup failed - no message has that number'
 	assert_line -n 3 -e "^fail couldn't connect to queue - nowhere"
-	assert_line -n 4 'fail dup failed - there is no message of that number'
+	assert_line -n 4 'fail dup failed - no message has that number'
 	assert_equal "$(payloads other ready)" b
 	# In a batch of one there is only one.
 	run_mq 0 mq-publish -q q d

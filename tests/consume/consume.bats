@@ -458,7 +458,7 @@ lines_are() {
 	run_mq 64 mq-consume
 	assert_regex "$stderr" '^mq-consume: no queue'
 	run_mq 64 mq-consume q q
-	assert_regex "$stderr" '^mq-consume: q: named twice'
+	assert_regex "$stderr" '^mq-consume: q: given twice'
 	run_mq 64 mq-consume q --
 	run_mq 64 mq-consume -- cat
 	run_mq 64 mq-consume -l q -- cat

@@ -50,7 +50,7 @@ node_snatches() {
 	join_and_take -v q -- "$T/hold"
 	node_snatches
 	eventually 5 gone "$(cat "$T/taken")"
-	eventually 5 grep -q 'lease lost: somebody else has the message now' "$T/err"
+	eventually 5 grep -q 'lease lost: another consumer has the message now' "$T/err"
 	# The lease of the connection is as good as before.
 	assert_equal "$(connections)" "$c"
 	assert [ ! -e "$T/results" ]
@@ -68,7 +68,7 @@ judged_after() {
 	echo "$1" >"$T/go"
 	eventually 5 test -s "$T/results"
 	kill -CONT "$pid"
-	eventually 5 grep -q 'lease lost: somebody else has the message now' "$T/err"
+	eventually 5 grep -q 'lease lost: another consumer has the message now' "$T/err"
 	assert_equal "$(connections)" "$c"
 	stop_mq
 	assert peer_has 1

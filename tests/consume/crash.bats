@@ -644,7 +644,7 @@ mains_are() {
 	run_mq 0 mq-publish q body
 	join_and_take -j 1 q -- "$T/hold"
 	claims_unseen "$c" ghost
-	eventually 12 grep -q 'holds other messages for us' "$T/err"
+	eventually 12 grep -q 'has unacked messages that this consumer does not have' "$T/err"
 	echo 0 >"$T/go"
 	eventually 10 state_is q "0 0 0 0 1"
 	assert_equal "$(cat "$T/results")" $'body\nghost'
@@ -664,7 +664,7 @@ mains_are() {
 	eventually 20 grep -qE '"(LRANGE.*unacked" "0" "-1|EVALSHA.*held:[^ ]* ")"$' \
 		"$T/seen"
 	echo 0 >"$T/go"
-	eventually 20 grep -q 'lease lost: somebody else has the message' "$T/err"
+	eventually 20 grep -q 'lease lost: another consumer has the message' "$T/err"
 	stop_mq
 	grep -q ' 0 done, 0 rejected, .* 0 returned, 1 lease lost' "$T/err"
 }

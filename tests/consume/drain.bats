@@ -149,9 +149,9 @@ said() {
 	stop_mq KILL
 	"$BUILD/mq-consume" --drain q -- true 2>"$T/said" 3>&- &
 	drain=$!
-	eventually 30 said "mq-consume: waiting for 1 message at $dead on $(hostname): its lease is not renewed, and ends in [0-9]+s"
+	eventually 30 said "mq-consume: waiting for 1 message at $dead on $(hostname): that consumer does not renew its lease, which ends in [0-9]+s"
 	redis del "rmq::connection::$dead::heartbeat" >/dev/null
-	eventually 30 said "mq-consume: waiting for 1 message at $dead on $(hostname): its lease is over; the next round of cleaning is within a minute"
+	eventually 30 said "mq-consume: waiting for 1 message at $dead on $(hostname): the lease of that consumer is over; the next round of cleaning is within a minute"
 	# Each is said once, and nothing of one that works.
 	run -1 grep live "$T/said"
 	assert_equal "$(grep -c waiting "$T/said")" 2
@@ -170,7 +170,7 @@ said() {
 	quiet=$!
 	"$BUILD/mq-consume" --drain --no-clean q -- true 2>"$T/said" 3>&- &
 	loud=$!
-	eventually 30 said "mq-consume: waiting for 1 message at $dead on $(hostname): its lease is over; mq-clean would clean up"
+	eventually 30 said "mq-consume: waiting for 1 message at $dead on $(hostname): the lease of that consumer is over; run mq-clean"
 	assert_equal "$(cat "$T/quiet")" ""
 	# Both end when it has.
 	"$BUILD/mq-clean" -q

@@ -145,7 +145,7 @@ in_ms() {
 		"fail dup failed - dup is followed by DUE-X-DEST" \
 		"fail dup failed - dup is followed by DUE-X-DEST" \
 		"fail dup failed - dup is followed by DUE-X-DEST" \
-		"fail dup failed - the line is too long" \
+		"fail dup failed - line too long" \
 		"fail couldn't connect to queue - $(printf 'x%.0s' {1..600})"
 }
 
@@ -315,9 +315,9 @@ print(h.pop("Mq-Id")[0], h.pop("Mq-Orig-Id")[0], json.dumps(h, sort_keys=True))'
 	answered "fail dup failed - its priority is below 0" \
 		"fail dup failed - not UTF-8, as node takes it" \
 		"fail dup failed - not UTF-8, as node takes it" \
-		"fail dup failed - the layout rsmq knows no Mq-From-Tick" \
-		"fail dup failed - the layout rsmq knows no Mq-Group" \
-		"fail dup failed - the layout rsmq knows no Mq-Until-Tick" \
+		"fail dup failed - the layout rsmq has no Mq-From-Tick" \
+		"fail dup failed - the layout rsmq has no Mq-Group" \
+		"fail dup failed - the layout rsmq has no Mq-Until-Tick" \
 		"ok ID" "ok ID"
 	assert_equal "$(far --raw hmget rsmq:other:Q totalsent "${ids[0]}" "${ids[1]}" |
 		sort | tr '\0' 0 | xargs)" "2 a0b the päyload"
@@ -546,7 +546,7 @@ c.close()
 	eventually 5 test -S "$T/half.sock"
 	asks "0-X-unix://$T/half.sock?queue=other"
 	run_one
-	answered "fail dup failed - the connection was lost, and nobody knows whether there is a duplicate"
+	answered "fail dup failed - the connection was lost; the duplicate may exist"
 }
 
 # --- the scripts of RQ ----------------------------------------------------------

@@ -166,7 +166,7 @@ print(json.loads(json.loads(sys.stdin.buffer.readline()[5:])["Mq-History"][1])["
 	printf '\377\0\276\276J{"Big":["%s"]}\nx' "$big" | put
 	run_mq 0 mq-consume -n 1 q -- true
 	assert_equal "$(element q rejected | failures)" \
-		'{"attempt": 1, "text": "its headers do not fit into an environment"}'
+		'{"attempt": 1, "text": "its headers are too long for the environment"}'
 	redis flushall >/dev/null
 	printf '\377\0\276\276J{"A":1}\nx' | tee "$T/bad" | put
 	start_mq mq-consume q -- true
@@ -362,7 +362,7 @@ print(json.loads(json.loads(sys.stdin.buffer.readline()[5:])["Mq-History"][1])["
 	mkdir "$T/log"
 	mknod "$T/log/q.log" c 1 7 2>/dev/null || skip "not allowed to mknod"
 	run_mq 0 mq-consume -n 2 --log-dir "$T/log" q -- sh -c 'echo lost; exit 1'
-	assert_equal "$(grep -c 'log/q.log: No space left on device; what the scripts write is lost$' <<<"$stderr")" 1
+	assert_equal "$(grep -c 'log/q.log: No space left on device; the output of workers is lost$' <<<"$stderr")" 1
 	assert_equal "$(held q)" "0 0 0 2"
 	assert_regex "$(element q rejected | failures)" '"stderr": "lost"'
 }

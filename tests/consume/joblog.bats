@@ -237,7 +237,7 @@ echo 'done rest' >&3
 
 @test "joblog: what it cannot be" {
 	run_mq 64 mq-consume --joblog "$log" q
-	assert_regex "$stderr" 'need a COMMAND'
+	assert_regex "$stderr" '--joblog needs a COMMAND; add -- COMMAND'
 	"$BUILD/mq-publish" -q q a
 	run_mq 74 mq-consume --joblog "$T" q -- true
 	[ "$stderr" = "mq-consume: --joblog: $T: Is a directory" ]

@@ -150,7 +150,7 @@ notices() {
 
 @test "notify: refused at once" {
 	run_mq 64 mq-consume --notify q q -- true
-	assert_equal "$stderr" "mq-consume: --notify: q: a queue that is consumed here"
+	assert_equal "$stderr" "mq-consume: --notify: q: this queue is being consumed; name another"
 	run_mq 64 mq-consume --notify p --push p q -- true
 	[ "${TOPOLOGY-}" = cluster ] ||
 		run_mq 64 mq-consume -L rsmq --notify p q -- true
@@ -165,7 +165,7 @@ notices() {
 	run_mq 1 mq-consume --existing --notify ends q -- true
 	assert_equal "$stderr" "mq-consume: ends: no such queue"
 	run_mq 0 mq-consume --drain --notify ends q -- true
-	assert_equal "$stderr" "mq-consume: ends: no such queue yet; --notify makes it"
+	assert_equal "$stderr" "mq-consume: ends: no such queue yet; --notify creates it"
 	run_mq 0 mq-stats ends
 }
 

@@ -191,7 +191,7 @@ $id+2	3"
 	assert_output "worker $(cat "$T/pid")	n 1
 worker $(cat "$T/pid")	n 2"
 	run_mq 64 mq-consume --stream --output runs q -- cat
-	assert_equal "$stderr" "mq-consume: --output runs is not for --stream, whose workers stay; use lines"
+	assert_equal "$stderr" "mq-consume: --output=runs cannot be used with --stream; use --output=lines"
 }
 
 @test "output: logs, too" {
@@ -226,7 +226,7 @@ worker $(cat "$T/pid")	n 2"
 	# The reader may have been there for the first ones.
 	held_is q "0 0 0 0"
 	[ ! -s "$T/err" ] || assert_equal "$(cat "$T/err")" \
-		"mq-consume: standard output: Broken pipe; what the scripts write is lost"
+		"mq-consume: standard output: Broken pipe; the output of workers is lost"
 }
 
 @test "output: a terminal gets no control bytes, and whole characters" {
@@ -247,7 +247,7 @@ worker $(cat "$T/pid")	n 2"
 
 @test "output: what it is not" {
 	run_mq 64 mq-consume --output lines q
-	assert_regex "$stderr" 'need a COMMAND$'
+	assert_regex "$stderr" '--output needs a COMMAND; add -- COMMAND$'
 	run_mq 64 mq-consume --output groups q -- cat
-	assert_equal "$stderr" "mq-consume: --output: groups: not live, lines or runs"
+	assert_equal "$stderr" "mq-consume: --output: groups: must be live, lines or runs"
 }

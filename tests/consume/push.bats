@@ -141,7 +141,7 @@ knows() {
 	run_mq 64 mq-consume --push 'a]::b' q -- true
 	run_mq 64 mq-consume --push '' q -- true
 	run_mq 64 mq-consume --push q a q b -- true
-	assert_equal "$stderr" "mq-consume: --push: q: a queue that is consumed here"
+	assert_equal "$stderr" "mq-consume: --push: q: this queue is being consumed; name another"
 	assert_equal "$(redis dbsize)" 0
 }
 

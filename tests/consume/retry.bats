@@ -121,7 +121,7 @@ waits() {
 
 @test "retry: wrong uses" {
 	run_mq 64 mq-consume --retry-on all q -- true
-	assert_equal "$stderr" "mq-consume: --retry-on: all: only err"
+	assert_equal "$stderr" "mq-consume: --retry-on: all: must be err"
 	run_mq 64 mq-consume --retry-on err q
 	run_mq 64 mq-consume --backoff 5s..1s q -- true
 }

@@ -154,10 +154,10 @@ heard_in_order() {
 	for name in "" manager @ "/$(printf '%0200d' 0)"; do
 		NOTIFY_SOCKET=$name run_mq 0 mq-consume -n1 q -- cat
 		assert_regex "$output" '^[abcd]$'
-		[ "$stderr" = "mq-consume: NOTIFY_SOCKET: $name: Invalid argument; the service manager hears nothing" ]
+		[ "$stderr" = "mq-consume: NOTIFY_SOCKET: $name: Invalid argument; the service manager is not notified" ]
 	done
 	"$BUILD/mq-publish" -q q e
 	NOTIFY_SOCKET=$T/nobody WATCHDOG_USEC=1 run_mq 0 mq-consume -n1 q -- cat
 	assert_output e
-	[ "$stderr" = "mq-consume: NOTIFY_SOCKET: No such file or directory; the service manager hears nothing" ]
+	[ "$stderr" = "mq-consume: NOTIFY_SOCKET: No such file or directory; the service manager is not notified" ]
 }

@@ -257,7 +257,7 @@ done
 	assert at_rest
 	eventually 15 starts_reach 2
 	stop_mq KILL || true
-	assert_regex "$(cat "$T/err")" "worker: it has closed its standard input; another one in 0.1 s"
+	assert_regex "$(cat "$T/err")" "worker closed its standard input; restarting in 0.1 s"
 	assert_regex "$(held q)" ' 0$'
 }
 
@@ -280,7 +280,7 @@ done
 	assert at_rest
 	wait "$pid"
 	assert_equal "$(held q)" "0 0 0 1"
-	assert_equal "$(reason 1)" "it has closed its descriptor 3"
+	assert_equal "$(reason 1)" "worker closed its descriptor 3"
 }
 
 @test "stream fault: descriptor 4 closed, and dups all the same" {
@@ -358,7 +358,7 @@ while (<STDIN>) {
 	# What stood in the pipe was not read, and so not judged.
 	assert_equal "$(held q)" "0 0 0 0"
 	sort -n "$T/got" | cmp - <(seq 5)
-	assert_regex "$stderr" "worker: it answers (more than it was asked|before it has the message)"
+	assert_regex "$stderr" "worker wrote (more verdicts than it has messages|a verdict before reading the message)"
 }
 
 @test "stream fault: two answers for one" {
@@ -373,19 +373,19 @@ while (<STDIN>) {
 	publish 1
 	run_mq 0 mq-consume --stream --window 1 -n 1 q -- sh -c 'echo done >&3; sleep 9'
 	assert_equal "$(held q)" "0 0 0 1"
-	assert_equal "$(reason 1)" "it answers before it has the message"
+	assert_equal "$(reason 1)" "worker wrote a verdict before reading the message"
 	# It may end of itself.
 	publish 1
 	run_mq 0 mq-consume --stream --window 1 -n 1 q -- sh -c 'echo done >&3'
 	assert_equal "$(held q)" "0 0 0 2"
-	assert_equal "$(reason 2)" "it answers before it has the message"
+	assert_equal "$(reason 2)" "worker wrote a verdict before reading the message"
 	# Nor in the middle of one.
 	redis flushall >/dev/null
 	any_length q
 	head -c 300000 /dev/zero | run_mq 0 mq-publish q
 	run_mq 0 mq-consume --stream --netstring -n 1 q -- sh -c 'head -c 100000 >/dev/null; echo done >&3; sleep 9'
 	assert_equal "$(held q)" "0 0 0 1"
-	assert_equal "$(reason 1)" "it answers before it has the message"
+	assert_equal "$(reason 1)" "worker wrote a verdict before reading the message"
 }
 
 # --- silence -----------------------------------------------------------------

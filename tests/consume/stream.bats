@@ -173,11 +173,11 @@ while (<STDIN>) { open my $f, '>>', "$ENV{T}/got"; print $f $_; close $f; print 
 	publish 2
 	consume 0 --drain
 	got_is 1 2
-	assert_equal "$(reason 1)" "its payload has more than one line: --lines cannot carry it"
+	assert_equal "$(reason 1)" "payload has more than one line, which --lines cannot carry"
 	redis flushall >/dev/null
 	printf 'a\0b' | run_mq 0 mq-publish q
 	run_mq 0 mq-consume -n 1 --stream -0 q -- "$T/obey"
-	assert_equal "$(reason 1)" "its payload has a NUL: --null cannot carry it"
+	assert_equal "$(reason 1)" "payload has a NUL byte, which --null cannot carry"
 	assert_equal "$(held q)" "0 0 0 1"
 }
 
@@ -377,14 +377,14 @@ read -r x
 	: >"$T/got"
 	consume 0 -n 2 --backoff 60s..60s
 	assert_equal "$(held q)" "0 2 0 0"
-	assert_equal "$(element q delayed | header Mq-Error)" "the worker ended without a verb"
+	assert_equal "$(element q delayed | header Mq-Error)" "worker ended without a verb"
 }
 
 @test "stream: a worker that never answers does not have a message for ever" {
 	publish 1
 	run_mq 0 mq-consume --drain --stream --attempts 3 --backoff 0s..0s q -- true
 	assert_equal "$(held q)" "0 0 0 1"
-	assert_equal "$(reason 1)" "attempts exhausted: the worker ended without a verb"
+	assert_equal "$(reason 1)" "attempts exhausted: worker ended without a verb"
 	publish 1
 	run_mq 0 mq-consume --drain --stream --window 9 --attempts 2 \
 		--backoff 0s..0s q -- sh -c 'cat >/dev/null'
@@ -422,7 +422,7 @@ read -r x
 	start_mq mq-consume --stream --attempts 99 --backoff 0s..0s q -- true
 	eventually 10 grep -q '0.8 s' "$T/err"
 	stop_mq
-	assert_equal "$(sed -n 's/.*another one in //p' "$T/err" | head -n 4 | xargs)" \
+	assert_equal "$(sed -n 's/.*restarting in //p' "$T/err" | head -n 4 | xargs)" \
 		"0.1 s 0.2 s 0.4 s 0.8 s"
 	assert_equal "$(held q)" "1 0 0 0"
 }
@@ -433,7 +433,7 @@ read -r x
 	consume 0 -n 20 --window 3
 	assert_equal "$(held q)" "0 0 0 10"
 	assert_equal "$(starts)" 10
-	assert_equal "$(grep -c 'another one in 0.1 s' <<<"$stderr")" 10
+	assert_equal "$(grep -c 'restarting in 0.1 s' <<<"$stderr")" 10
 }
 
 @test "stream: --timeout is for one message, and those behind go back" {
@@ -443,7 +443,7 @@ read -r x
 	assert_equal "$(reason 1)" "timed out"
 	assert_equal "$(tail -n 1 "$T/got")" 5
 	assert_equal "$(starts)" 2
-	assert_regex "$stderr" "worker: timed out; another one"
+	assert_regex "$stderr" "worker: timed out; restarting"
 }
 
 @test "stream: a worker that ignores TERM is killed" {

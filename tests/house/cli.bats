@@ -46,7 +46,7 @@ untouched() {
 @test "cli: a beginning of several options names them, and other mistakes themselves" {
 	refused '--ba: ambiguous: --backoff, --batch or --batch-wait' mq-consume --ba 3 q
 	refused '--re: ambiguous: --reason, --ready or --rejected' mq-purge --re q
-	refused '--dr: not an option of this tool (try --help)' mq-pause --dr q
+	refused '--dr: unknown option (try --help)' mq-pause --dr q
 	refused '--ve: ambiguous: --verbose or --version' mq-publish --ve q
 	refused '--ve: ambiguous: --verbose or --version' mq-clean --ve=secret
 	refused '--ve: ambiguous: --verbose or --version' mq-return --ve q
@@ -56,10 +56,10 @@ untouched() {
 	refused '--url: needs an argument (try --help)' mq-stats --url
 	refused '-u: needs an argument (try --help)' mq-stats -u
 	# What stands before it is not what is wrong.
-	refused '-Z: not an option of this tool (try --help)' mq-stats --json -Zk
-	refused '-Z: not an option of this tool (try --help)' \
+	refused '-Z: unknown option (try --help)' mq-stats --json -Zk
+	refused '-Z: unknown option (try --help)' \
 		mq-stats --url=redis://:secret@h -qZk
-	refused '--nope: not an option of this tool (try --help)' mq-stats --nope=secret
+	refused '--nope: unknown option (try --help)' mq-stats --nope=secret
 	untouched
 	# An exact one, and one that is meant by all that it can be, are none of it.
 	run_mq 0 mq-consume --batch 3 --drain q -- true
@@ -71,7 +71,7 @@ untouched() {
 
 	for both in '-l -0:--lines and --null' '-0l:--null and --lines' \
 		'--jsonl --netstring:--jsonl and --netstring' '-l -l --jsonl:--lines and --jsonl'; do
-		names="${both#*:} exclude each other"
+		names="${both#*:} cannot be used together"
 		both=${both%:*}
 		# shellcheck disable=SC2086
 		{
@@ -98,8 +98,8 @@ untouched() {
 		done
 	done
 	for time in 2s 0.5m 100ms; do
-		refused "$time: write --for $time (or -- $time, if that is a queue)" mq-pause jobs $time
-		refused "$time: write --for $time (or -- $time, if that is a queue)" mq-pause $time jobs
+		refused "$time: use --for $time for a duration, or -- $time for a queue" mq-pause jobs $time
+		refused "$time: use --for $time for a duration, or -- $time for a queue" mq-pause $time jobs
 	done
 	untouched
 	# All of these are meant.
@@ -121,10 +121,10 @@ untouched() {
 @test "cli: what a value or an operand has to be" {
 	refused '--lines reads standard input; remove the operand a' mq-publish -l q a b
 	refused '--jsonl reads standard input; remove the operand a' mq-publish --jsonl q a
-	refused '--expires: 0s: must be greater than 0' mq-publish -e 0s q a
+	refused '-e: 0s: must be greater than 0' mq-publish -e 0s q a
 	refused '--unique: 0: must be greater than 0' mq-publish -k a --unique 0 q a
-	refused '--key: must not be empty' mq-publish -k '' q a
-	refused '--header: Mq-Id: names that begin with Mq- are reserved' \
+	refused '-k: must not be empty' mq-publish -k '' q a
+	refused '-H: Mq-Id: names that begin with Mq- are reserved' \
 		mq-publish -H 'mq-id: a' q a
 	refused '--from-tick 3 is greater than --until-tick 2' \
 		mq-publish --from-tick 3 --until-tick 2 q a

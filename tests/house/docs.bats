@@ -87,7 +87,7 @@ from_help() {
 	done
 	run "$BUILD/mq-stats" --help=some
 	assert_failure 64
-	assert_output "mq-stats: --help: some: only all"
+	assert_output "mq-stats: --help: some: must be all, or left out"
 }
 
 # What stands as an item, "Fl x" or "Fl Fl long", in the lists of options.

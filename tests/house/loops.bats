@@ -280,22 +280,22 @@ refused() {
 
 @test "loops: what does not go together is told in one line" {
 	mq-publish q x
-	refused '--batch and --stream exclude each other' \
+	refused '--batch and --stream cannot be used together' \
 		--batch 2 --stream q -- cat
-	refused '--window is for --stream' --window 2 q -- cat
-	refused '--window is for --stream' --window 2 --batch 2 q -- cat
-	refused '--batch-wait is for --batch' --batch-wait 1s q -- cat
-	refused '--batch-wait is for --batch' --batch-wait 0 --stream q -- cat
-	refused '--batch and --stream need a COMMAND' --batch 2 q
-	refused '--batch and --stream need a COMMAND' --stream -l q
-	refused '--batch and --stream need a COMMAND' --stream --jsonl q
-	refused '--work-dir is for one message at a time' \
+	refused '--window needs --stream' --window 2 q -- cat
+	refused '--window needs --stream' --window 2 --batch 2 q -- cat
+	refused '--batch-wait needs --batch' --batch-wait 1s q -- cat
+	refused '--batch-wait needs --batch' --batch-wait 0 --stream q -- cat
+	refused '--batch needs a COMMAND; add -- COMMAND' --batch 2 q
+	refused '--stream needs a COMMAND; add -- COMMAND' --stream -l q
+	refused '--stream needs a COMMAND; add -- COMMAND' --stream --jsonl q
+	refused '--work-dir cannot be used with --batch or --stream' \
 		--batch 2 --work-dir "$T/w" q -- cat
-	refused '--work-dir is for one message at a time' \
+	refused '--work-dir cannot be used with --batch or --stream' \
 		--stream --work-dir "$T/w" q -- cat
 	# Receipts are for mq-lease.
 	for option in --lease --ack --reject --extend --return --text; do
-		refused "$option: not an option of this tool (try --help)" \
+		refused "$option: unknown option (try --help)" \
 			"$option" 1m --jsonl q
 	done
 	assert [ ! -e "$T/w" ]

@@ -64,7 +64,7 @@ sys.exit(os.waitstatus_to_exitcode(pty.spawn(sys.argv[1:], read)))' "$@" </dev/n
 	run_mq 0 mq-publish jobs a b
 	while IFS='|' read -r given meant; do
 		eval "run_mq 64 mq-consume --drain $given"
-		assert_equal "$stderr" "mq-consume: $(eval "printf '%s\n' $given" | sed -n "${meant%% *}p"): a command, and no queue; put -- in front of it: $BUILD/mq-consume --drain ${meant#* }"
+		assert_equal "$stderr" "mq-consume: $(eval "printf '%s\n' $given" | sed -n "${meant%% *}p"): a command, not a queue; put -- before it: $BUILD/mq-consume --drain ${meant#* }"
 	done <<-'END'
 		jobs ./worker.sh|2 jobs -- ./worker.sh
 		jobs gzip -l|2 jobs -- gzip -l
@@ -80,11 +80,11 @@ sys.exit(os.waitstatus_to_exitcode(pty.spawn(sys.argv[1:], read)))' "$@" </dev/n
 	for given in ./worker.sh './worker.sh jobs'; do
 		eval "run_mq 64 mq-consume --drain $given"
 		[ "$LAYOUT" = rsmq ] ||
-			assert_equal "$stderr" "mq-consume: ./worker.sh: a command, and no queue; name the queues first, then -- and the command"
+			assert_equal "$stderr" "mq-consume: ./worker.sh: a command, not a queue; write QUEUE -- COMMAND"
 	done
 	# Text that would drive a terminal does not.
 	run_mq 64 mq-consume --drain jobs $'./\e[2J'
-	assert_equal "$stderr" "mq-consume: ./\\033[2J: a command, and no queue; put -- in front of it: $BUILD/mq-consume --drain jobs -- './\\033[2J'"
+	assert_equal "$stderr" "mq-consume: ./\\033[2J: a command, not a queue; put -- before it: $BUILD/mq-consume --drain jobs -- './\\033[2J'"
 	run_mq 0 mq-stats --list ready jobs
 	assert_equal "$(held jobs)" "2 0 0 0"
 	assert_equal "$(queues)" jobs
@@ -114,7 +114,7 @@ sys.exit(os.waitstatus_to_exitcode(pty.spawn(sys.argv[1:], read)))' "$@" </dev/n
 	run_mq 0 mq-publish jobs a b c d
 	run on_terminal "$BUILD/mq-consume" -n 2 jobs
 	short_names
-	assert_output "mq-consume: each message that is printed here is removed; mq-stats --list ready jobs only looks
+	assert_output "mq-consume: messages printed here are removed from the queue; to keep them, use mq-stats --list ready jobs
 a
 b"
 	run on_terminal "$BUILD/mq-consume" -q -0 -n 2 jobs
@@ -148,7 +148,7 @@ b"
 	assert_equal "$(queues)" "a b"
 	run_mq 0 mq-publish a 1
 	run_mq 0 mq-consume --drain --push later a -- sh -c 'echo push >&3'
-	assert_equal "$stderr" "mq-consume: later: no such queue yet; --push makes it"
+	assert_equal "$stderr" "mq-consume: later: no such queue yet; --push creates it"
 	assert_equal "$(queues)" "a b later"
 	assert_equal "$(held later)" "1 0 0 0"
 	run_mq 0 mq-consume --drain --push later a -- cat
@@ -211,7 +211,7 @@ b"
 
 @test "operands: a queue of the other layout" {
 	no_cluster "only one of them can be there"
-	local tool there="no such queue; there is one in the layout $(other_layout) (-L $(other_layout))"
+	local tool there="no such queue; the layout $(other_layout) has a queue of that name (-L $(other_layout))"
 	MQ_LAYOUT=$(other_layout) run_mq 0 mq-publish q 1
 	for tool in mq-stats "mq-stats --json" "mq-stats --list ready" "mq-stats --reasons" "mq-stats --running" \
 		"mq-pause" "mq-return" "mq-purge --force --all" "mq-publish --existing" \
@@ -226,7 +226,7 @@ b"
 	assert_equal "$stderr" "mq-consume: q: $there"
 	run_mq 0 mq-publish -v q 1
 	assert_equal "${stderr_lines[0]}" \
-		"mq-publish: q: made a new queue; there is one in the layout $(other_layout) (-L $(other_layout))"
+		"mq-publish: q: made a new queue; the layout $(other_layout) has a queue of that name (-L $(other_layout))"
 }
 
 # --- who may not ---------------------------------------------------------------------
@@ -245,7 +245,7 @@ b"
 	while read -r args; do
 		[[ $args != *--tick* || $LAYOUT = rmq ]] || continue
 		eval "run_mq 77 $args"
-		assert_regex "$stderr" '^mq-(return|[a-z]*: typo): .*NOPERM.*; --print-acl tells what is needed'
+		assert_regex "$stderr" '^mq-(return|[a-z]*: typo): .*NOPERM.*; --print-acl prints the rights needed'
 	done <<-'END'
 		mq-publish typo x
 		mq-publish -d 1h typo x
@@ -342,7 +342,7 @@ turns() {
 	status=0
 	wait "$pid" || status=$?
 	assert_equal "$status" 76
-	assert_equal "$(grep -c "^mq-consume: \({rsmq}:\)*q: .*: back: a key of .* holds something else" "$T/err")" 1
+	assert_equal "$(grep -c "^mq-consume: \({rsmq}:\)*q: .*: returned: a key of .* has the wrong type" "$T/err")" 1
 	refute grep -q 'trying again' "$T/err"
 	redis del "$key" >/dev/null
 	assert_equal "$(held q) $(connections)" "1 0 0 0 "

@@ -89,7 +89,7 @@ load." ] && [ "$MQ_ID" = '"$(id 1)"' ] && exit 75'
 	while IFS='|' read -r framing input want; do
 		# shellcheck disable=SC2059,SC2086 # bytes, and maybe nothing
 		run_mq 65 mq-publish --raw $framing q < <(printf "$input")
-		assert_regex "$stderr" "^mq-publish: record $((want + 1)): it begins as a header of rmq does, .*publish it without --raw.
+		assert_regex "$stderr" "^mq-publish: record $((want + 1)): begins like a header of rmq; publish it without --raw
 mq-publish: $want messages? accepted$"
 	done <<-END
 		|$start{}\nx|0

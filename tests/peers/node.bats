@@ -666,7 +666,7 @@ print(s + "A" * 22)')
 	run_mq 64 mq-consume --keep 1m q -- true
 	assert_equal "$stderr" "mq-consume: --keep: the layout rsmq has no results"
 	run_mq 65 mq-publish --jsonl q <<<'{"payload":"a","headers":{"Mq-Key":["x"]}}'
-	[[ $stderr == *"record 1: the layout rsmq knows no Mq-Key"* ]]
+	[[ $stderr == *"record 1: the layout rsmq has no Mq-Key"* ]]
 	run_mq 65 mq-publish --jsonl q <<<'{"payload":"a","headers":{"Mq-Priority":["-1"]}}'
 	for option in '--vt 1' '--maxsize 1024' --realtime; do
 		# shellcheck disable=SC2086 # several words
@@ -708,14 +708,14 @@ print(s + "A" * 22)')
 
 @test "a layout that there is not is an error of whoever has named it" {
 	run_mq 64 mq-publish -L rabbit q a
-	assert_equal "$stderr" "mq-publish: --layout: rabbit: neither rmq nor rsmq"
+	assert_equal "$stderr" "mq-publish: -L: rabbit: must be rmq or rsmq"
 	MQ_LAYOUT=rabbit run_mq 78 mq-stats
 	assert_equal "$stderr" \
-		"mq-stats: MQ_LAYOUT: the layout rabbit is neither rmq nor rsmq"
+		"mq-stats: MQ_LAYOUT: unknown layout rabbit; use rmq or rsmq"
 	run_mq 78 mq-stats -u "unix://$D/redis.sock?layout=rabbit"
-	[[ $stderr == *"?layout=rabbit: the layout rabbit is neither rmq nor rsmq" ]]
+	[[ $stderr == *"?layout=rabbit: unknown layout rabbit; use rmq or rsmq" ]]
 	run_mq 78 mq-stats -L rmq -u "unix://$D/redis.sock?ns=x"
-	[[ $stderr == *"?ns=x: the layout rmq has no namespaces" ]]
+	[[ $stderr == *"?ns=x: the layout rmq has no namespaces; remove ns=" ]]
 	run_mq 78 mq-stats -u "unix://$D/redis.sock?nam=x"
 	[[ $stderr == *"unknown parameter"* ]]
 	run_mq 3 mq-stats -u "unix://$D/redis.sock?layout=rabbit" --check ready=1

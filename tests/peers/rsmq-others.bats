@@ -59,7 +59,7 @@ counted() {
 		node_delete q "$id"
 		: >"$T/go"
 		wait "$pid"
-		grep -q "q: $id: gone: somebody has deleted the message" "$T/err"
+		grep -q "q: $id: gone: the message was deleted" "$T/err"
 		run ! grep -E "^mq-consume: q: $id: (rejected|again in|pushed|done)|lease lost:|reconnecting" "$T/err"
 		grep -q "0 done, 0 rejected, 0 to be tried again, 0 returned, 0 leases lost" "$T/err"
 		assert_equal "$(counted q done failed retried lease_lost)" '   '
@@ -94,7 +94,7 @@ counted() {
 	assert_equal "$before" 30000
 	assert_equal "$(wc -l <"$T/started")" 2
 	run ! grep -q "$two" "$T/started"
-	grep -q "q: $one: gone: somebody has deleted the message" "$T/err"
+	grep -q "q: $one: gone: the message was deleted" "$T/err"
 	run ! grep -E 'lease lost|reconnecting' "$T/err"
 	assert_equal "$(grep -c 'connected as' "$T/err")" 0
 	assert_equal "$(counted q done lease_lost)" '1 '
@@ -127,7 +127,7 @@ counted() {
 		: >"$T/go"
 		eventually 10 state_is q "0 0 0 0 1"
 		stop_mq
-		grep -q "${sent[1]}: gone: somebody has deleted the message (done)" "$T/err"
+		grep -q "${sent[1]}: gone: the message was deleted (done)" "$T/err"
 		grep -q "${sent[2]}: done" "$T/err"
 		grep -q "${sent[4]}: done" "$T/err"
 		run ! grep -E "${sent[3]}: done|lease lost" "$T/err"
@@ -144,7 +144,7 @@ counted() {
 	# Node leaves our keys.
 	printf '%s\n' multi 'del rsmq:q:Q rsmq:q rsmq:q:Xcounters' 'srem rsmq:QUEUES q' exec | redis >/dev/null
 	: >"$T/go"
-	eventually 10 grep -q 'q: somebody has deleted the queue; waiting' "$T/err"
+	eventually 10 grep -q 'q: the queue was deleted; waiting' "$T/err"
 	# Not by a new connection to the server either.
 	redis client kill type normal skipme yes >/dev/null
 	eventually 10 grep -q 'connected as' "$T/err"
@@ -159,7 +159,7 @@ counted() {
 	node_create q
 	node_send q two
 	eventually 10 state_is q "0 0 0 0 1"
-	assert_equal "$(grep -c 'somebody has deleted the queue' "$T/err")" 1
+	assert_equal "$(grep -c 'the queue was deleted' "$T/err")" 1
 	stop_mq
 }
 
@@ -410,6 +410,6 @@ sha() {
 	for tool in 'mq-publish 0%s a' 'mq-consume --drain 0%s' 'mq-stats 0%s'; do
 		# shellcheck disable=SC2059,SC2046 # words, and no blank in a name
 		run_mq 64 $(printf "$tool" "$name")
-		[[ $stderr == *": a queue's name cannot be longer than 151 bytes"* ]]
+		[[ $stderr == *": a queue name has at most 151 bytes"* ]]
 	done
 }

@@ -156,7 +156,7 @@ is_small() {
 		exec "$BUILD/mq-consume" -n 3 --log-dir "$T/log" q -- sh
 	) >"$T/out" 2>"$T/err" 3>&-
 	assert_equal "$(cat "$T/err")" \
-		"mq-consume: $T/log/q.log: File too large; what the scripts write is lost"
+		"mq-consume: $T/log/q.log: File too large; the output of workers is lost"
 	[ -e "$T/ended" ]
 	is_small
 	held_is q "0 0 0 0"

@@ -373,14 +373,14 @@ user() {
 	if has_waitaof; then
 		run_mq 0 mq-publish --durable q x
 	else
-		refuses 'cannot be durable: it has no replica, and what its appendfsync is nobody may know: NOPERM .*'
+		refuses 'cannot be durable: it has no replica, and its appendfsync cannot be read: NOPERM .*'
 	fi
 }
 
 @test "durable: a replica makes up for it" {
 	with_replica --appendonly yes --appendfsync always
 	user -wait
-	refuses 'cannot be durable: it has replicas, and does not let WAIT be used'
+	refuses 'cannot be durable: it has replicas, but does not allow WAIT'
 	user -config
 	run_mq 0 mq-publish -v --durable q x
 	if has_waitaof; then

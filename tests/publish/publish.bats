@@ -446,7 +446,7 @@ mq-publish: 1234 messages accepted"
 		''; do
 		run_mq 64 mq-publish -H "$h" jobs x
 		one_line
-		assert_regex "$stderr" '^mq-publish: --header: '
+		assert_regex "$stderr" '^mq-publish: -H: '
 	done
 	assert_equal "$(redis dbsize)" 0
 }
@@ -462,7 +462,7 @@ mq-publish: 1234 messages accepted"
 	for p in 0=a 5=a 11=a a=b 1 = '' ' 1=a'; do
 		run_mq 64 mq-publish -P "$p" jobs x
 		one_line
-		assert_regex "$stderr" '^mq-publish: --param: '
+		assert_regex "$stderr" '^mq-publish: -P: '
 	done
 }
 

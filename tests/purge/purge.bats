@@ -248,7 +248,7 @@ purged_some() {
 		# shellcheck disable=SC2086 # several words
 		run_mq 64 mq-purge $args jobs </dev/null
 		assert_equal "$stderr" \
-			"mq-purge: needs --force when nobody can be asked"
+			"mq-purge: no terminal to ask for confirmation; use --force or --dry-run"
 	done
 	assert_equal "$(digest)" "$(cat "$T/before")"
 }
@@ -373,7 +373,7 @@ purged_some() {
 		redis lpush "$key" x >/dev/null
 		before=$(redis --raw debug digest)
 		run_mq 76 mq-purge -f --delete-queue jobs
-		assert_equal "$stderr" "mq-purge: jobs: Go programs of rmq's cluster layout have keys of it, too; destroy the queue with one of these first"
+		assert_equal "$stderr" "mq-purge: jobs: Go programs have keys of this queue in rmq's cluster layout; destroy the queue with one of these programs first"
 		assert_equal "$(redis --raw debug digest)" "$before"
 	done
 }
@@ -387,7 +387,7 @@ purged_some() {
 	digest >"$T/before"
 	for arg in --dry-run -f; do
 		run_mq 75 mq-purge "$arg" --delete-queue jobs
-		assert_equal "$stderr" "mq-purge: jobs: it has 3 consumers; stop them first"
+		assert_equal "$stderr" "mq-purge: jobs: the queue has 3 consumers; stop them first"
 		assert_equal "$output" ""
 	done
 	assert_equal "$(digest)" "$(cat "$T/before")"
@@ -405,7 +405,7 @@ purged_some() {
 	start_mq mq-consume jobs
 	eventually 10 consumes
 	run_mq 75 mq-purge -f --delete-queue jobs
-	assert_equal "$stderr" "mq-purge: jobs: it has 1 consumer; stop it first"
+	assert_equal "$stderr" "mq-purge: jobs: the queue has 1 consumer; stop it first"
 	stop_mq TERM
 	run_mq 0 mq-purge -f --delete-queue jobs
 	assert_equal "$(redis dbsize)" 0

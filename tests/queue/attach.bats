@@ -133,7 +133,7 @@ age() {
 	publish --attach a="$T/small" q x
 	redis hset "mq::attach::{$(set_id)}::files" ../b "0 1 $(printf %064d 0)" >/dev/null
 	consume q -- "$T/files"
-	[[ $stderr = *"rejected: attachments: their list makes no sense"* ]]
+	[[ $stderr = *"rejected: attachments: their list is damaged"* ]]
 	[ ! -e "$TMPDIR/b" ]
 }
 
@@ -357,7 +357,7 @@ sound() {
 	for how in '' '-l' '--batch 2 -- cat' '--stream -- cat'; do
 		# shellcheck disable=SC2086 # these are words
 		run_mq 0 mq-consume --drain q $how
-		[[ $stderr = *"rejected: it has attachments, which need a COMMAND for each message"* ]]
+		[[ $stderr = *"rejected: attachments need a COMMAND for each message"* ]]
 		run_mq 0 mq-return q
 	done
 	stays

@@ -265,7 +265,7 @@ late() {
 		duplicate -k "$key" q x
 	done
 	run_mq 64 mq-publish -k $'a\xff' q x
-	assert_equal "$stderr" 'mq-publish: --key: a\M^?: not UTF-8' ||
+	assert_equal "$stderr" 'mq-publish: -k: a\M^?: not UTF-8' ||
 		assert_regex "$stderr" 'not UTF-8$'
 	run_mq 64 mq-publish -k '' q x
 	run_mq 64 mq-publish -g $'a\xff' q x

@@ -85,7 +85,7 @@ fails() {
 	rejects "no" "read -r x; echo oh >&2; echo err no >&3" --stream
 	rejects "oh (exit status 3)" "read -r x; echo oh >&2; exit 3" --stream
 	rejects "oh (timed out)" "read -r x; echo oh >&2; exec sleep 99" --stream --timeout 300ms
-	rejects "attempts exhausted: oh (the worker ended without a verb)" \
+	rejects "attempts exhausted: oh (worker ended without a verb)" \
 		"read -r x; echo oh >&2" --stream --attempts 1
 }
 

@@ -42,13 +42,13 @@ out_is() {
 	run_mq 0 mq-publish --tick 7 q
 	assert_equal "$output$stderr" ""
 	run_mq 1 mq-publish --tick 6 q
-	assert_equal "$stderr" "mq-publish: q: --tick 6: it is at 7 already"
+	assert_equal "$stderr" "mq-publish: q: --tick 6: the queue is at tick 7 already"
 	assert_equal "$(clock)" 7
 	run_mq 1 mq-publish --tick 0 q
 	run_mq 0 mq-publish --tick 281474976710656 q
 	assert_equal "$(clock)" 281474976710656
 	run_mq 1 mq-publish --tick 8 q
-	assert_regex "$stderr" 'it is at 281474976710656 already$'
+	assert_regex "$stderr" 'the queue is at tick 281474976710656 already$'
 }
 
 @test "ticks: of many at once the highest wins" {

@@ -581,7 +581,7 @@ print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)' \
 	run_mq 0 mq-return --clone --dry-run jobs
 	assert_output "2 messages would be cloned"
 	run_mq 64 mq-return --from ready jobs
-	assert_regex "$stderr" 'but for --clone$'
+	assert_regex "$stderr" 'needs --clone$'
 }
 
 @test "return: --clone of what a live consumer has" {

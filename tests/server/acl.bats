@@ -304,7 +304,7 @@ killed_with_notice() {
 	killed_with_notice
 	may mq-clean q
 	run_mq 0 mq-clean
-	assert_regex "$stderr" 'refused, as keys are not permitted'
+	assert_regex "$stderr" 'refused: no permission for the keys'
 	assert_equal "$(own held q)" "0 0 1 0"
 	may mq-clean q ends
 	run_mq 0 mq-clean
@@ -600,7 +600,7 @@ attached() {
 	may mq-publish 'a*b?c\d e' >/dev/null
 	run_mq 0 mq-publish 'a*b?c\d e' 1
 	run_mq 77 mq-publish 'axb?c\d e' 1
-	grep -q 'NOPERM.*; --print-acl tells what is needed$' <<<"$stderr"
+	grep -q 'NOPERM.*; --print-acl prints the rights needed$' <<<"$stderr"
 }
 
 @test "acl: what other queues have is left alone by a cleaner" {
@@ -612,7 +612,7 @@ attached() {
 	redis lpush 'rmq::connection::c::queue::[q]::unacked' y >/dev/null
 	may mq-clean q
 	run_mq 0 mq-clean
-	assert_regex "$stderr" '^mq-clean: .* refused, as keys are not permitted'
+	assert_regex "$stderr" '^mq-clean: .* refused: no permission for the keys'
 	own held_is q "1 0 0 0"
 	own held_is other "1 0 1 0"
 }

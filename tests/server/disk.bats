@@ -101,7 +101,7 @@ mq-publish: 0 messages accepted\$"
 	# Everybody hears why, again and again, and nobody starts it.
 	for _ in 1 2 3; do
 		run_mq 75 mq-publish jobs x
-		assert_regex "$stderr" "^mq-publish: private server in $DIR: it has ended, as it could not write to its disk; it is started again in 10 seconds; see $DIR/redis.log\$"
+		assert_regex "$stderr" "^mq-publish: private server in $DIR: ended: it could not write to its disk; it is started again in 10 seconds; see $DIR/redis.log\$"
 	done
 	eventually 10 grep -q 'could not write to its disk' "$T/err"
 	assert_equal "$(starts)" 1

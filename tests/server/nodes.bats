@@ -182,7 +182,7 @@ clean_makes_ready() {
 
 @test "nodes: what a cluster does not have is said" {
 	run_mq 64 mq-stats -u "$MQ_URL/3"
-	assert_equal "$stderr" "mq-stats: $MQ_URL/3: a cluster has no databases"
+	assert_equal "$stderr" "mq-stats: $MQ_URL/3: a cluster has no databases; remove the number"
 	run_mq 64 mq-stats -u "$MQ_URL?db=3"
 	run_mq 78 mq-stats -u "redis://127.0.0.1:$CLUSTER_PORT"
 	assert_regex "$stderr" "this server is a node of a cluster; use redis-cluster://"
@@ -192,7 +192,7 @@ clean_makes_ready() {
 	server_start --port "$(cluster_ports 1)" --bind 127.0.0.1
 	run_mq 78 mq-stats -u "redis-cluster://127.0.0.1:$(redis config get port | tail -1)"
 	server_stop
-	assert_regex "$stderr" "is no node of a cluster; use redis://"
+	assert_regex "$stderr" "not a node of a cluster; use redis://"
 }
 
 @test "nodes: the layout rsmq lies on one node, by a namespace in braces" {

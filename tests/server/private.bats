@@ -204,7 +204,7 @@ accepted() {
 	done
 	PATH=$STATE/bin run_mq 78 mq-publish jobs x
 	assert_regex "$stderr" 'redis-server: not found; install it '
-	assert_regex "$stderr" 'say where a server is with -u or MQ_URL'
+	assert_regex "$stderr" 'name a server with -u or MQ_URL'
 	# Any of the two will do.
 	ln -s "$(command -v redis-server)" "$STATE/bin/valkey-server"
 	PATH=$STATE/bin run_mq 0 mq-publish jobs x
@@ -450,7 +450,7 @@ second_start() {
 	assert_equal "$(python3 -c 'import json,sys; v = json.load(sys.stdin); print(v["pid"], v["maxmemory"], len(v["warnings"]))' <<<"$output")" \
 		"$(server_pid) $most 3"
 	run_mq 64 mq-stats --server jobs
-	assert_equal "$stderr" "mq-stats: --server takes no queue"
+	assert_equal "$stderr" "mq-stats: --server: takes no queue; remove jobs"
 	cli acl setuser default -info -config
 	run_mq 0 mq-stats --server
 	assert_regex "$output" '^server '

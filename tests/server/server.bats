@@ -312,16 +312,16 @@ while True:
 		MQ_URL redis://secret@not NAME=VALUE
 		MQ_URL: redis://secret@ONLY
 		MQ_URL@not NAME=VALUE
-		MQ_URL="redis://secret@the quote does not end
-		MQ_URL='redis://secret' x@something stands behind the quote
-		MQ_URL="redis://"secret@something stands behind the quote
-		MQ_URL=redis://secret\\@a value is in one line
+		MQ_URL="redis://secret@the closing quote is missing
+		MQ_URL='redis://secret' x@unexpected text after the closing quote
+		MQ_URL="redis://"secret@unexpected text after the closing quote
+		MQ_URL=redis://secret\\@a value must be on one line
 		MQ_PASSWORD=secret@ONLY
 		MQ_URI=secret@ONLY
 		mq_url=secret@ONLY
 		\0357\0273\0277MQ_URL=secret@ONLY
 		set MQ_URL secret@ONLY
-		MQ_URL=redis://x\0y@a NUL byte is in it
+		MQ_URL=redis://x\0y@contains a NUL byte
 	END
 	for line in MQ_LAYOUT=rsmq "MQ_PASSWORD_FILE=/x" "REDISCLI_AUTH=$secret"; do
 		env_file <<<"$line"
@@ -330,10 +330,10 @@ while True:
 	done
 	printf 'MQ_URL=unix://%s\nMQ_LAYOUT=rsmx\n' "$sock" | env_file
 	run_mq 78 mq-publish jobs x
-	said "$XDG_CONFIG_HOME/mq/env: the layout rsmx is neither rmq nor rsmq"
+	said "$XDG_CONFIG_HOME/mq/env: unknown layout rsmx; use rmq or rsmq"
 	printf 'MQ_URL=private:\nMQ_PASSWORD_FILE=x\n' | env_file
 	run_mq 78 mq-publish jobs x
-	said 'has a password for it, but it needs none'
+	said 'has a password, but a private server needs none'
 	printf 'MQ_URL=unix://%s\nMQ_PASSWORD_FILE=%s\n' "$sock" "$T/none" | env_file
 	run_mq 78 mq-publish jobs x
 	said "MQ_PASSWORD_FILE: $T/none: No such file or directory"
@@ -381,7 +381,7 @@ layout_of() {
 
 	told() {
 		assert_equal "$stderr" \
-			"mq-stats: $1: everybody can read the password in it; chmod o-r mends that"
+			"mq-stats: $1: everybody can read the password in it; run chmod o-r on it"
 	}
 	redis config set requirepass "$secret" >/dev/null
 	for line in "MQ_URL=unix://:$secret@$sock" \

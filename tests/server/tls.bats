@@ -93,7 +93,7 @@ has_tls() {
 needs_tls() {
 	has_tls && return
 	run_mq 78 mq-publish -u "$url" q x
-	says "rediss://localhost:$PORT?cacert=$D/ca.pem: this build has no TLS; it takes hiredis_ssl (hiredis 1.0 or newer) and OpenSSL 3"
+	says "rediss://localhost:$PORT?cacert=$D/ca.pem: this build does not support TLS, which needs hiredis_ssl (hiredis 1.0 or newer) and OpenSSL 3"
 	return 1
 }
 

@@ -117,7 +117,7 @@ z"
 @test "transfers: killed before the last step; a cleaner ends it, and nothing is doubled" {
 	rejected 700
 	unless_hdel "$BUILD/mq-return" --to "$TO" "$FROM" 2>"$T/err"
-	assert_regex "$(cat "$T/err")" "hdel.*; what is on its way arrives by mq-clean"
+	assert_regex "$(cat "$T/err")" "hdel.*; mq-clean delivers what is on the way"
 	assert_equal "$(state "$FROM")" "0 0 0 200 0"
 	assert_equal "$(state "$TO")" "500 0 0 0 0"
 	# An operator sees it.

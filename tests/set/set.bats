@@ -109,7 +109,7 @@ maxsize=65536}"
 	refute_output --partial $'\e'
 	run_mq 0 mq-consume --drain q -- sh -c 'cat; echo ":$MQ_ATTEMPTS"'
 	assert_output "x:15"
-	assert_equal "$(grep -c 'is of no use here; see mq-set(1)$' <<<"$stderr")" 2
+	assert_equal "$(grep -c 'not valid here, ignored; see mq-set(1)$' <<<"$stderr")" 2
 	[[ $stderr != *$'\e'* ]]
 }
 

@@ -185,7 +185,7 @@ ID                                 AGE  ATTEMPTS  REASON                        
 $a    3m         2  no such user                              alice
 $b     -         0  a reason that is longer than there is r…  bob
 -                                    -         0  -                                         as Go rejec…
--                                    -         0  bad header: header is no JSON             \377\0\276\…"
+-                                    -         0  bad header: header is not JSON            \377\0\276\…"
 }
 
 @test "list: nothing there, no such queue: 1 and one line" {
@@ -314,7 +314,7 @@ print(ascii(json.loads(sys.argv[1])["reason"]))' "${lines[1]}")" \
 	assert_equal "${lines[20]}" \
 		"-                                    -         0  20"
 	assert_equal "${lines[21]}" \
-		"mq-stats: jobs: more than these 20 are ready (--limit, --offset)"
+		"mq-stats: jobs: only 20 ready messages shown; use --limit or --offset for more"
 	on_terminal 80 --list ready --offset 40 -n 20 jobs
 	assert_equal "${#lines[@]}" 12
 	assert_equal "${lines[11]}" \
@@ -424,29 +424,29 @@ print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)' \
 	done <<-'END'
 	--list ready,--list needs one queue (try --help)
 	--list ready a b,--list needs one queue (try --help)
-	--list done a,--list: done: neither ready, delayed, unacked nor rejected
-	--list ready --json -l a,--json and a framing cannot be used together
+	--list done a,--list: done: must be ready, delayed, unacked or rejected
+	--list ready --json -l a,--json and --lines cannot be used together
 	--list ready --running a,--list and --running cannot be used together
 	--running --html,--running and --html cannot be used together
 	--running --watch,--running and --watch cannot be used together
 	--running --connections,--running and --connections cannot be used together
 	--html --prometheus,--html and --prometheus cannot be used together
 	--html --json,--html and --json cannot be used together
-	--running -n 3,--limit is for the table of queues, --watch, --html, --list and --reasons
-	--json --sort age,--sort is for the table of queues, --watch and --html
-	--list ready --nonempty a,--nonempty is for the table of queues, --watch and --html
-	--connections --reverse,--reverse is for the table of queues, --watch and --html
+	--running -n 3,--limit needs the table of queues, --watch, --html, --http, --list or --reasons
+	--json --sort age,--sort needs the table of queues, --watch, --html or --http
+	--list ready --nonempty a,--nonempty needs the table of queues, --watch, --html or --http
+	--connections --reverse,--reverse needs the table of queues, --watch, --html or --http
 	--reasons --newest a,--newest needs --list
 	--list ready --header x a,--header: x: not of the form NAME=RE
-	--list ready --not a,--not: no filter behind it
-	--list ready --not --not a,--not: twice before one filter
+	--list ready --not a,--not: needs a filter after it, such as --match
+	--list ready --not --not a,--not: given twice before one filter
 	--running --offset 0,--offset needs --list
-	--jsonl a,a framing needs --list
+	--jsonl a,--jsonl needs --list
 	--running --match x,--match needs --list or --reasons
 	--reason x a,--reason needs --list or --reasons
 	--since 1h a,--since needs --list or --reasons
 	--refresh 5,--refresh needs --html or --http
-	--list ready -n 0 a,--limit: 0: not a number from 1 to 9223372036854775807
+	--list ready -n 0 a,-n: 0: must be a number, at least 1
 	--id short,--id: short: not an id (32 letters and digits)
 	END
 }
@@ -528,7 +528,7 @@ run_json() {
 	assert_regex "${lines[1]}" "^mails "
 	run_mq 1 mq-stats --running idle
 	assert_equal "$output" ""
-	assert_equal "$stderr" "mq-stats: no script is known to run"
+	assert_equal "$stderr" "mq-stats: no script is running"
 	run_mq 1 mq-stats --running mails nonesuch
 	assert_equal "$stderr" "mq-stats: nonesuch: no such queue"
 	run_mq 0 mq-stats --running --json jobs

@@ -325,7 +325,7 @@ check() {
 @test "check: one that could never alarm is refused" {
 	for limits in consumers=0 consumers=2:0 consumers=0:1 age=5m,consumers=0; do
 		run_mq 64 mq-stats --check "$limits" jobs
-		assert_equal "$stderr" "mq-stats: --check: consumers=0: there are never fewer than 0; consumers=1 is for when there are none"
+		assert_equal "$stderr" "mq-stats: --check: consumers=0: never fails; use consumers=1 to require a consumer"
 	done
 }
 
@@ -370,7 +370,7 @@ check() {
 	assert_output "MQ WARNING - nonesuch: no such queue; jobs: ready 3 (more than 2) | 'jobs_ready'=3;2;9;0"
 	redis flushall >/dev/null
 	check 3 ready=9
-	assert_output "MQ UNKNOWN - there is no queue"
+	assert_output "MQ UNKNOWN - no queues"
 }
 
 @test "check: whatever goes wrong is unknown, in one line on stdout" {

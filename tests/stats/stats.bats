@@ -799,5 +799,5 @@ TOTAL                 0        0        0         0          0    -     -      -
 	assert_regex "$output" '<b>?.*b.*c'
 	assert_line --regexp '^<tr><th [^>]*>1 more</th><td [^>]*>1</td>'
 	run_mq 64 mq-stats --sort size
-	assert_equal "$stderr" "mq-stats: --sort: size: not name, ready, delayed, unacked, rejected, consumers, age, in or out"
+	assert_equal "$stderr" "mq-stats: --sort: size: must be name, ready, delayed, unacked, rejected, consumers, age, in or out"
 }

@@ -367,12 +367,12 @@ tls(void **state)
 #define UNKNOWN_TLS                                                            \
 	"unknown parameter; only layout, ns, cacert, cert, key, sni and "      \
 	"insecure are known"
-#define INSECURE     "insecure is followed by =1, or left out"
+#define INSECURE     "insecure must be insecure=1"
 #define UNKNOWN_UNIX "unknown parameter; only db, layout and ns are known"
 #define SCHEME	     "unknown scheme; use redis://, unix:// or private:"
 #define PORT	     "port is not a number from 1 to 65535"
 #define DB	     "database is not a number from 0 to 99999"
-#define CHARACTER    "host holds a character that no host name has"
+#define CHARACTER    "host has an invalid character"
 #define ESCAPE	     "% must be followed by two hex digits"
 
 static void
@@ -455,17 +455,17 @@ refused(void **state)
 		"more than one : in a host; an IPv6 address goes in []"},
 	    {"redis://a:1:2",
 		"more than one : in a host; an IPv6 address goes in []"},
-	    {"redis://[", "host has [ without ]"},
-	    {"redis://[::1", "host has [ without ]"},
-	    {"redis://[::1/]", "host has [ without ]"},
+	    {"redis://[", "host has [ but no ]"},
+	    {"redis://[::1", "host has [ but no ]"},
+	    {"redis://[::1/]", "host has [ but no ]"},
 	    {"redis://[]", "no IPv6 address in []"},
 	    {"redis://[h]", "no IPv6 address in []"},
 	    {"redis://[127.0.0.1]", "no IPv6 address in []"},
 	    {"redis://[::1%25eth0]", "no IPv6 address in []"},
 	    {"redis://[0000000000000000000000000000000000000000000000000::]",
 		"no IPv6 address in []"},
-	    {"redis://[::1]x", "something between ] and the port"},
-	    {"redis://[::1]6379", "something between ] and the port"},
+	    {"redis://[::1]x", "unexpected text between ] and the port"},
+	    {"redis://[::1]6379", "unexpected text between ] and the port"},
 	    {"redis://[::1]:", PORT},
 	    {"redis://]", CHARACTER},
 	    {"redis://:sec%ret@h", ESCAPE},

@@ -727,16 +727,16 @@ one_of_several(void **state)
 		{"err 0 rest", "err 0 x", "err 0 rest"}},
 	    /* Numbers of no message. */
 	    {"done #1\ndone #4\n", 0, false, false,
-		{"done 0 ", "err 0 a verb was about no message of the batch",
-		    "err 0 a verb was about no message of the batch"}},
+		{"done 0 ", "err 0 a verb names no message of the batch",
+		    "err 0 a verb names no message of the batch"}},
 	    {"done #\n", 0, false, false,
-		{"err 0 a verb was about no message of the batch",
-		    "err 0 a verb was about no message of the batch",
-		    "err 0 a verb was about no message of the batch"}},
+		{"err 0 a verb names no message of the batch",
+		    "err 0 a verb names no message of the batch",
+		    "err 0 a verb names no message of the batch"}},
 	    {"done #1x\ndone #99999999999999999999\ndone\ndone #2\n", 0, false,
 		false,
-		{"err 0 a verb was about no message of the batch", "done 0 ",
-		    "err 0 a verb was about no message of the batch"}},
+		{"err 0 a verb names no message of the batch", "done 0 ",
+		    "err 0 a verb names no message of the batch"}},
 	};
 	size_t i;
 

@@ -98,7 +98,7 @@ request_new(const struct request_context *context, const struct message *m,
 	q->arg = arg;
 	q->m = m;
 	if (wrong == NULL && text == NULL)
-		wrong = "the line is too long";
+		wrong = "line too long";
 	if (wrong == NULL && mq_dup_parse(text, &q->what, &wrong) == 0)
 		wrong = NULL;
 	if (wrong != NULL)
@@ -158,8 +158,8 @@ on_published(void *arg, const struct mq_answer *answer, enum mq_published how)
 		return;
 	if (answer == NULL)
 		fail_request(q,
-		    "dup failed - the connection was lost, and nobody "
-		    "knows whether there is a duplicate");
+		    "dup failed - the connection was lost; the duplicate may "
+		    "exist");
 	else if (answer->error != NULL)
 		fail_request(q, "dup failed - %s", answer->error);
 	else if (how != MQ_PUBLISHED)
@@ -343,9 +343,8 @@ request_give_up(struct request *q)
 	if (q->answer.len > 0)
 		return;
 	if (q->step == REQUEST_SENT)
-		fail_request(q,
-		    "dup failed - no answer came, and nobody knows whether "
-		    "there is a duplicate");
+		fail_request(
+		    q, "dup failed - no answer; the duplicate may exist");
 	else
 		fail_to_connect(q, q->what.remote != NULL ? "no answer" : NULL);
 }

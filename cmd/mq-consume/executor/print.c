@@ -280,8 +280,8 @@ print_init(void *work)
 	TAILQ_INIT(&p->printed);
 	p->terminal = isatty(fd);
 	if (p->terminal && !p->opt->quiet)
-		mq_say("each message that is printed here is removed; "
-		       "mq-stats --list ready %s only looks",
+		mq_say("messages printed here are removed from the queue; to "
+		       "keep them, use mq-stats --list ready %s",
 		    p->opt->queues[0]);
 	ev_io_init(&p->room, on_writable, fd, EV_WRITE);
 	p->room.data = p;

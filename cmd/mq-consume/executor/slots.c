@@ -98,9 +98,9 @@ slot_ask_duplicate(void *arg, int which, const char *text)
 	const char *wrong = NULL;
 
 	if (which == -1 && s->ones != NULL && s->count > 1)
-		wrong = "which message? say its number: dup #N ...";
+		wrong = "message number missing: dup #N ...";
 	else if (m == NULL)
-		wrong = "there is no message of that number";
+		wrong = "no message has that number";
 	if (m == NULL)
 		m = slot_message(s);
 	requests_ask(&s->requests, m, wrong, text);

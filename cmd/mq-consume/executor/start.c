@@ -34,7 +34,7 @@ report_failed_start(struct slot *s, int error)
 		slot_release(s, m);
 		ss->events->rejected(ss->arg, m,
 		    ss->opt->replace == NULL ?
-			"its headers do not fit into an environment" :
+			"its headers are too long for the environment" :
 			"its payload and headers are too long for a command");
 		return;
 	}

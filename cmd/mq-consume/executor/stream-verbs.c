@@ -60,8 +60,10 @@ judge_message(struct slot *s)
 	if (m == NULL || !worker_input_read(&s->worker.input, m)) {
 		mq_verbs_next(&s->verbs);
 		worker_fail_protocol(s,
-		    m == NULL ? "it answers more than it was asked" :
-				"it answers before it has the message");
+		    m == NULL ?
+			"worker wrote more verdicts than it has messages" :
+			"worker wrote a verdict before reading the "
+			"message");
 		return;
 	}
 	mq_verdict(&s->verbs, 0, false, false, &v);

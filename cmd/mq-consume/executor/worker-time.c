@@ -159,11 +159,11 @@ on_timeout(struct ev_loop *loop, ev_timer *w, int events)
 	(void)loop;
 	(void)events;
 	if (s->worker.verbs_closed)
-		worker_fail_protocol(s, "it has closed its descriptor 3");
+		worker_fail_protocol(s, "worker closed its descriptor 3");
 	else if (s->worker.terminated)
 		kill(-s->pid, SIGKILL);
 	else if (worker_input_is_cut(&s->worker.input) && has_finished(s))
-		worker_fail_protocol(s, "it has closed its standard input");
+		worker_fail_protocol(s, "worker closed its standard input");
 	else
 		terminate_worker(s);
 }

@@ -37,8 +37,7 @@ last_verdict(
 		    policy_level(s->slots->policy) >= STOP_SOON)
 			return false;
 		v->kind = MQ_VERDICT_RETRY;
-		strlcpy(
-		    v->how, "the worker ended without a verb", sizeof(v->how));
+		strlcpy(v->how, "worker ended without a verb", sizeof(v->how));
 	}
 	return true;
 }
@@ -54,9 +53,9 @@ ended_badly(const struct slot *s, struct mq_verdict *v)
 	if (how == NULL && s->worker.timed_out != NULL)
 		how = "timed out";
 	if (how == NULL && s->worker.terminated)
-		how = "it did not end when it was to";
+		how = "worker did not end in time";
 	if (how == NULL && s->status == 0 && s->worker.judged == 0)
-		how = "it has ended without a verb";
+		how = "worker ended without a verb";
 	if (how != NULL)
 		strlcpy(v->how, how, sizeof(v->how));
 	return !s->killed && (how != NULL || s->status != 0);
@@ -92,8 +91,10 @@ replace_worker(struct slot *s)
 	if (policy_level(ss->policy) >= STOP_SOON)
 		return;
 	if (!ss->opt->quiet)
-		mq_say("%s: worker: %s; another one in %.1f s",
-		    process_script(ss->process), v.how, s->worker.wait_s);
+		mq_say("%s: %s%s; restarting in %.1f s",
+		    process_script(ss->process),
+		    strncmp(v.how, "worker ", 7) != 0 ? "worker: " : "", v.how,
+		    s->worker.wait_s);
 	ev_timer_set(&s->worker.restart, s->worker.wait_s, 0);
 	ev_timer_start(ss->loop, &s->worker.restart);
 }

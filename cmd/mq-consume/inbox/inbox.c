@@ -50,8 +50,8 @@ note_missing(struct inbox *in, bool missing)
 	struct inbox_queue *q = &in->queues[in->claim_queue];
 
 	if (missing && q->exists && !in->opt->quiet)
-		mq_say("%s: somebody has deleted the queue; waiting until it "
-		       "is there again",
+		mq_say(
+		    "%s: the queue was deleted; waiting until it exists again",
 		    q->name);
 	q->exists = !missing;
 }

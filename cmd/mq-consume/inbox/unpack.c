@@ -43,7 +43,7 @@ unpack(struct message *m, const struct unpack_limits *limits,
 	    mq_envelope_get(&m->envelope, MQ_HEADER_ATTACH) != NULL) {
 		unfit->kind = UNFIT_FILES;
 		strlcpy(unfit->why,
-		    "it has attachments, which need a COMMAND for each message",
+		    "attachments need a COMMAND for each message",
 		    sizeof(unfit->why));
 		return false;
 	}

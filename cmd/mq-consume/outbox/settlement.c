@@ -103,7 +103,7 @@ take_refusal(
 	}
 	/* The message goes back instead, and the consumer ends.  The next start
 	 * finds the key, and names it. */
-	message_note(m, "back: a key of %s holds something else than messages",
+	message_note(m, "returned: a key of %s has the wrong type",
 	    m->outcome == MQ_OUTCOME_PUSH ? m->to : "the queue");
 	m->outcome = MQ_OUTCOME_FRONT;
 	settlement_send(o, m);
@@ -119,14 +119,13 @@ take_settled(struct outbox *o, struct message *m, enum mq_settled how)
 		break;
 	case MQ_SETTLED_LOST:
 		outbox_lose(
-		    o, m, "lease lost: somebody else has the message now");
+		    o, m, "lease lost: another consumer has the message now");
 		end_settlement(o, m, false);
 		break;
 	case MQ_SETTLED_GONE:
 		/* Nobody misses a message that was not started. */
 		if (m->outcome != MQ_OUTCOME_FRONT || o->opt->verbose)
-			say_overtaken(
-			    m, "gone: somebody has deleted the message");
+			say_overtaken(m, "gone: the message was deleted");
 		end_settlement(o, m, false);
 		break;
 	case MQ_SETTLED_TOO_LONG:

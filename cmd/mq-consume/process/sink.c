@@ -25,7 +25,7 @@ note_failure(struct sink *s, int error)
 
 	s->error = error;
 	if (s->path != NULL && new)
-		mq_say("%s: %s; what the scripts write is lost", s->path,
+		mq_say("%s: %s; the output of workers is lost", s->path,
 		    strerror(error));
 }
 

@@ -88,16 +88,18 @@ say_holder(const struct survey *s, const struct holder *h)
 
 	progress_time(time, (double)h->ttl_ms / 1000);
 	if (h->ttl_ms > 0)
-		mq_say("waiting for %lld message%s at %s%s%s: its lease is not "
-		       "renewed, and ends in %s",
+		mq_say(
+		    "waiting for %lld message%s at %s%s%s: that consumer does "
+		    "not renew its lease, which ends in %s",
 		    h->unacked, many, h->name, on, h->host, time);
 	else
-		mq_say("waiting for %lld message%s at %s%s%s: its lease is "
-		       "over; %s",
+		mq_say(
+		    "waiting for %lld message%s at %s%s%s: the lease of that "
+		    "consumer is over; %s",
 		    h->unacked, many, h->name, on, h->host,
 		    s->opt->clean ? "the next round of cleaning is within a "
 				    "minute" :
-				    "mq-clean would clean up");
+				    "run mq-clean");
 }
 
 /* A consumer that goes on renews its lease between two surveys, and is not named. */

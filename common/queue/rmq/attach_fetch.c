@@ -148,7 +148,7 @@ fetch_all(struct mq_redis *r, const char *set, const redisReply *files, int dir,
 
 	for (i = 0; i + 1 < files->elements && rv == 0; i += 2) {
 		if (!parse_file(files->element[i], files->element[i + 1], &f)) {
-			mq_buf_addstr(why, "their list makes no sense");
+			mq_buf_addstr(why, "their list is damaged");
 			return 1;
 		}
 		rv = fetch_file(r, set, &f, dir);
@@ -169,7 +169,7 @@ rmq_attach_fetch(struct mq_redis *r, const char *set, const char *id, int dir,
 	int rv;
 
 	if (!mq_id_valid(set, strlen(set))) {
-		mq_buf_addstr(why, "their name makes no sense");
+		mq_buf_addstr(why, "a name is damaged");
 		return 1;
 	}
 	rmq_attach_refer(&c, set, id, false);

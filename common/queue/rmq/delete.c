@@ -155,7 +155,7 @@ delete_at_once(struct mq_redis *r, const char *queue, struct mq_deletion *out)
 	if (rv == 0 && !done) {
 		r->status = MQ_EXIT_AGAIN;
 		snprintf(r->error, sizeof(r->error),
-		    "%s: connections come and go all the time", queue);
+		    "%s: its connections keep changing; try again", queue);
 		rv = -1;
 	}
 	return rv;

@@ -165,15 +165,14 @@ rmq_queue_error(const char *queue)
 	const unsigned char *p;
 
 	if (*queue == '\0')
-		return "a queue's name cannot be empty";
+		return "a queue name must not be empty";
 	if (strlen(queue) > QUEUE_NAME_MAX)
-		return "a queue's name cannot be longer than 512 bytes";
+		return "a queue name has at most 512 bytes";
 	if (strpbrk(queue, "[]{}") != NULL || strstr(queue, "::") != NULL)
-		return "a queue's name cannot have [ ] { } or :: in it";
+		return "a queue name must not contain [ ] { } or ::";
 	for (p = (const unsigned char *)queue; *p != '\0'; p++)
 		if (*p < ' ' || *p == 0x7f)
-			return "a queue's name cannot have control characters "
-			       "in it";
+			return "a queue name must not contain control characters";
 	return NULL;
 }
 

@@ -347,7 +347,7 @@ rmq_transfer_complete(struct mq_redis *r, const char *source, const char *to)
 	}
 	if (mq_round_end(&round) == 0)
 		return 0;
-	strlcat(r->error, "; what is on its way arrives by mq-clean",
+	strlcat(r->error, "; mq-clean delivers what is on the way",
 	    sizeof(r->error));
 	return -1;
 }

@@ -104,6 +104,6 @@ rsmq_delete_queue(
 	}
 	r->status = MQ_EXIT_AGAIN;
 	snprintf(r->error, sizeof(r->error),
-	    "%s: connections come and go all the time", queue);
+	    "%s: its connections keep changing; try again", queue);
 	return -1;
 }

@@ -57,7 +57,7 @@ check_rest(struct place *p)
 
 	if (rests)
 		status = private_fail(p, MQ_EXIT_AGAIN,
-		    "private server in %s: it has ended, as it could not write "
+		    "private server in %s: ended: it could not write "
 		    "to its disk; it is started again in %d seconds; see %s",
 		    p->dir, REST_S, log);
 	free(log);

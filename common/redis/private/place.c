@@ -96,7 +96,7 @@ check_dir(struct place *p)
 		    p, MQ_EXIT_IO, "%s: %s", p->dir, strerror(errno));
 	if (!S_ISDIR(st.st_mode))
 		return private_fail(
-		    p, MQ_EXIT_CONFIG, "%s: is not a directory", p->dir);
+		    p, MQ_EXIT_CONFIG, "%s: not a directory", p->dir);
 	if (st.st_uid != geteuid())
 		return private_fail(p, MQ_EXIT_CONFIG,
 		    "%s: belongs to user %lu, not to you", p->dir,
@@ -223,7 +223,7 @@ private_did_not_start(struct place *p)
 	if (is_about_the_disk(reason))
 		status = MQ_EXIT_IO;
 	else if (*reason == '\0')
-		reason = "it ended without a word";
+		reason = "it ended without a message";
 	return private_fail(p, status,
 	    "private server in %s: did not start: %s; see %s/redis.log", p->dir,
 	    reason, p->dir);

@@ -144,12 +144,11 @@ spawn_server(struct place *p, pid_t *pid, int lock, const char *log)
 	if (e == ENOENT)
 		return private_fail(p, MQ_EXIT_CONFIG,
 		    "redis-server: not found; install it (apt-get install "
-		    "redis-server) or say where a server is with -u or MQ_URL");
+		    "redis-server) or name a server with -u or MQ_URL");
 	if (e == EMFILE)
 		return private_fail(p, MQ_EXIT_CONFIG,
-		    "private server in %s: not started: the limit of open "
-		    "files here would hold for all its clients; at least %d "
-		    "are needed (ulimit -n)",
+		    "private server in %s: not started: too few open files "
+		    "allowed; set the limit to at least %d (ulimit -n)",
 		    p->dir, PRIVATE_FILES_MIN);
 	if (e != 0)
 		return private_fail(p,
