@@ -472,6 +472,10 @@ mq_publish() {
 		ends 0
 		has names "$(find /etc -maxdepth 1 -type f | wc -l) 0 0 0"
 		;;
+	'for f in /etc/*.conf; do mq-publish confs <$f; done')
+		ends 0
+		has confs "$(find -L /etc -maxdepth 1 -name '*.conf' | wc -l) 0 0 0"
+		;;
 	"id=\$(mq-publish -i orders '"*)
 		command+='; echo "$id"'
 		ends 0
