@@ -110,7 +110,7 @@ check_target(struct setter *s, const char *arg, const char *name)
 	const char *to = mq_option_queue(&s->shared, &s->server, name);
 
 	if (strcmp(to, s->queue) == 0)
-		mq_die(MQ_EXIT_USAGE, "%s: that is the queue itself", arg);
+		mq_die(MQ_EXIT_USAGE, "%s: must be another queue", arg);
 	return mq_xstrdup(to);
 }
 
@@ -122,8 +122,8 @@ check_value(struct setter *s, int which, const char *arg, const char *value)
 	if (*value == '\0')
 		return mq_xstrdup(value);
 	if (!mq_setting_take(&one, which, value))
-		mq_die(MQ_EXIT_USAGE, "%s: %s is %s", arg,
-		    mq_setting_names[which], mq_setting_forms[which]);
+		mq_die(MQ_EXIT_USAGE, "%s: must be %s", arg,
+		    mq_setting_forms[which]);
 	if (one.notify != NULL || one.keep_ms != -1)
 		mq_option_needs(
 		    &s->shared, mq_setting_names[which], MQ_HAS_RESULTS);
@@ -189,10 +189,10 @@ parse_options(struct setter *s, int argc, char *argv[])
 	equals = strchr(argv[optind], '=');
 	if (equals != NULL &&
 	    find_setting(argv[optind], (size_t)(equals - argv[optind])) != -1)
-		mq_die(
-		    MQ_EXIT_USAGE, "%s: the queue comes first", argv[optind]);
+		mq_die(MQ_EXIT_USAGE, "%s: name the queue before the settings",
+		    argv[optind]);
 	if (s->json && optind + 1 < argc)
-		mq_die(MQ_EXIT_USAGE, "--json shows settings; %s changes one",
+		mq_die(MQ_EXIT_USAGE, "--json cannot be used with %s",
 		    argv[optind + 1]);
 }
 

@@ -74,7 +74,8 @@ set_receipt(struct options *o, enum mq_receipt_act act)
 {
 	if (o->receipt != NULL)
 		mq_die(MQ_EXIT_USAGE,
-		    "only one --ack, --reject, --extend or --return at a time");
+		    "only one of --ack, --reject, --extend and --return is "
+		    "possible");
 	o->receipt = optarg;
 	o->act = act;
 }
@@ -135,18 +136,18 @@ check_options(struct options *o)
 
 	if (o->text != NULL &&
 	    (o->receipt == NULL || extend || o->act == MQ_RECEIPT_RETURN))
-		mq_die(MQ_EXIT_USAGE, "--text: only with --ack and --reject");
+		mq_die(MQ_EXIT_USAGE, "--text needs --ack or --reject");
 	if (o->receipt == NULL && o->for_ms == -1)
 		mq_die(MQ_EXIT_USAGE,
-		    "--for, --ack, --reject, --extend or --return is missing "
+		    "no --for, --ack, --reject, --extend or --return given "
 		    "(try --help)");
 	if (o->receipt == NULL && o->for_ms == 0)
 		mq_die(MQ_EXIT_USAGE, "--for: 0: must be greater than 0");
 	if (extend && o->for_ms == -1)
-		mq_die(MQ_EXIT_USAGE, "--extend: --for is missing");
+		mq_die(MQ_EXIT_USAGE, "--extend needs --for");
 	if (o->receipt != NULL && !extend && o->for_ms != -1)
 		mq_die(MQ_EXIT_USAGE,
-		    "--for: only to take messages, and with --extend");
+		    "--for cannot be used with --ack, --reject or --return");
 	if (o->receipt != NULL && !mq_receipt_valid(o->receipt))
 		mq_die(MQ_EXIT_USAGE, "%s: not a receipt", o->receipt);
 	if (extend && o->for_ms == 0)

@@ -138,7 +138,7 @@ lease_messages(const struct options *o, const struct mq_lease_queue *q)
 		rv = mq_lease_end(lease);
 		status = MQ_EXIT_NO;
 	} else if (!print_messages(q, messages, n)) {
-		mq_say("standard output: %s; the messages go back",
+		mq_say("standard output: %s; the messages are returned",
 		    strerror(errno));
 		rv = mq_lease_undo(lease);
 		status = MQ_EXIT_IO;

@@ -260,8 +260,8 @@ check_alone(const struct options *o, int payloads)
 	    o->how.limits.ready >= 0 || o->how.limits.delayed >= 0 ||
 	    o->how.realtime || o->durable)
 		mq_die(MQ_EXIT_USAGE,
-		    "--tick publishes nothing: it goes with no messages and "
-		    "none of their options");
+		    "--tick publishes nothing; remove the messages and their "
+		    "options");
 }
 
 static void
@@ -276,17 +276,15 @@ check_together(const struct options *o, char *const payloads[], int count)
 	if (m->raw &&
 	    (m->headers.headers != NULL || m->wait || m->expires_ms > 0 ||
 		m->attachments != NULL))
-		mq_die(MQ_EXIT_USAGE, "--raw messages have no headers");
+		mq_die(MQ_EXIT_USAGE,
+		    "--raw cannot be used with options that set headers");
 	if (m->attachments != NULL &&
 	    (count > 1 || o->framing != MQ_FRAME_WHOLE))
-		mq_die(MQ_EXIT_USAGE,
-		    "--attach is for one message; publish the others without");
+		mq_die(MQ_EXIT_USAGE, "--attach needs exactly one message");
 	if (given->unique && !given->key)
-		mq_die(MQ_EXIT_USAGE, "--unique needs a --key");
+		mq_die(MQ_EXIT_USAGE, "--unique needs --key");
 	if (o->how.join && !given->queued && o->framing != MQ_FRAME_JSONL)
-		mq_die(MQ_EXIT_USAGE,
-		    "--coalesce needs --unique queued: only a message that "
-		    "waits can be joined");
+		mq_die(MQ_EXIT_USAGE, "--coalesce needs --unique queued");
 	if (given->from_tick >= 0 && given->until_tick >= 0 &&
 	    given->from_tick > given->until_tick)
 		mq_die(MQ_EXIT_USAGE,
@@ -298,8 +296,8 @@ check_together(const struct options *o, char *const payloads[], int count)
 	    (count > 0 || o->framing != MQ_FRAME_WHOLE || m->wait ||
 		o->tick >= 0))
 		mq_die(MQ_EXIT_USAGE,
-		    "--http publishes the body of one request: it goes with no "
-		    "payload, framing, --wait or --tick");
+		    "--http publishes the request body; remove the payload, "
+		    "the framing, --wait and --tick");
 	if (count > 0 && o->framing != MQ_FRAME_WHOLE)
 		mq_die(MQ_EXIT_USAGE,
 		    "%s reads standard input; remove the operand %s",

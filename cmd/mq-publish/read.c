@@ -24,9 +24,9 @@ add_json(struct reader *r, const char *line, size_t n, struct mq_buf *payload,
 		return -1;
 	*why = NULL;
 	if (payload->len > MESSAGE_MAX)
-		*why = "its payload is longer than 511 MiB";
+		*why = "payload longer than 511 MiB";
 	else if (r->raw && fields.headers != NULL)
-		*why = "it has headers, which --raw cannot carry";
+		*why = "has headers, which --raw cannot carry";
 	else
 		message_add_line(
 		    r->messages, &fields, payload->data, payload->len);

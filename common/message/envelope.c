@@ -225,9 +225,8 @@ mq_header_split(const char *s, char **name, char **value, const char **why)
 	while (is_token(s[name_len]))
 		name_len++;
 	if (s[name_len] != ':') {
-		*why = strchr(s, ':') == NULL ?
-		    "no colon" :
-		    "the name has a character not allowed there";
+		*why = strchr(s, ':') == NULL ? "no colon" :
+						"invalid character in the name";
 		return -1;
 	}
 	if (name_len == 0) {

@@ -194,7 +194,7 @@ take_content(struct mq_frame_reader *r, size_t digits, size_t n, const char **p)
 		if (r->buf.data[r->start + digits + 1 + n] == ',')
 			return deliver_record(r, digits + 1, n, 1, p);
 		snprintf(r->error, sizeof(r->error),
-		    "netstring: no comma after its %zu bytes", n);
+		    "netstring: no comma after its payload (length %zu)", n);
 		return MQ_FRAME_BAD;
 	}
 	if (r->eof) {

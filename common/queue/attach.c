@@ -10,13 +10,13 @@ const char *
 mq_attach_name_error(const char *name)
 {
 	if (*name == '\0')
-		return "it is empty";
+		return "a name must not be empty";
 	if (strlen(name) > NAME_LEN)
-		return "it is longer than 255 bytes";
+		return "a name has at most 255 bytes";
 	if (*name == '.')
-		return "it begins with a dot";
+		return "a name must not begin with a dot";
 	if (strchr(name, '/') != NULL)
-		return "it has a slash in it";
+		return "a name must not contain a slash";
 	return NULL;
 }
 

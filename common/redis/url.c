@@ -298,7 +298,8 @@ parse_url(const char *s, struct mq_url *u)
 			return parse_private(s, u);
 		return parse_network(s, u);
 	}
-	return "unknown scheme; use redis://, unix:// or private:";
+	return "unknown scheme; use redis://, rediss://, unix://, "
+	       "redis-cluster://, redis-sentinel:// or private:";
 }
 
 int

@@ -297,12 +297,12 @@ soon() {
 	read -ra rules < <("$BUILD/mq-consume" --print-acl q | sed 's/&mq::wake::[*]//')
 	redis acl setuser old reset on '>pw' "${rules[@]}" >/dev/null
 	MQ_URL=$(url_as old:pw) fleet 2 q -- "$T/note"
-	eventually 10 eval '[ "$(grep -c "looking for messages once a second" "$T/err")" = 2 ]'
+	eventually 10 eval '[ "$(grep -c "checking for messages once a second" "$T/err")" = 2 ]'
 	run_mq 0 mq-publish q 1
 	soon 1
 	run_mq 0 mq-publish q 2
 	soon 2
-	assert_equal "$(grep -c 'looking for messages once a second' "$T/err")" 2
+	assert_equal "$(grep -c 'checking for messages once a second' "$T/err")" 2
 	assert_equal "$(redis exists "$(of_queue q watch)" "$(of_queue q idle)")" 0
 	# All that is printed is enough for consumers that wake each other.
 	for p in "${pids[@]}"; do kill "$p"; done

@@ -129,9 +129,9 @@ untouched() {
 	refused '--from-tick 3 is greater than --until-tick 2' \
 		mq-publish --from-tick 3 --until-tick 2 q a
 	refused '--for: 0: must be greater than 0' mq-lease --for 0 q
-	refused '--for, --ack, --reject, --extend or --return is missing (try --help)' mq-lease q
-	refused '--for: only to take messages, and with --extend' mq-lease --ack a.1 --for 1s q
-	refused '--text: only with --ack and --reject' mq-lease --return a.1 --text x q
+	refused 'no --for, --ack, --reject, --extend or --return given (try --help)' mq-lease q
+	refused '--for cannot be used with --ack, --reject or --return' mq-lease --ack a.1 --for 1s q
+	refused '--text needs --ack or --reject' mq-lease --return a.1 --text x q
 	refused 'slots: given twice' mq-set q slots=1 slots=2
 	untouched
 	run_mq 65 mq-publish --jsonl q <<<x

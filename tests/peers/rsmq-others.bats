@@ -410,6 +410,6 @@ sha() {
 	for tool in 'mq-publish 0%s a' 'mq-consume --drain 0%s' 'mq-stats 0%s'; do
 		# shellcheck disable=SC2059,SC2046 # words, and no blank in a name
 		run_mq 64 $(printf "$tool" "$name")
-		[[ $stderr == *": a queue name has at most 151 bytes"* ]]
+		[[ $stderr == *": a name has at most 151 bytes"* ]]
 	done
 }

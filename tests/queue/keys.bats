@@ -277,7 +277,7 @@ late() {
 	local unique
 
 	run_mq 64 mq-publish --unique queued q x
-	assert_equal "$stderr" "mq-publish: --unique needs a --key"
+	assert_equal "$stderr" "mq-publish: --unique needs --key"
 	for unique in '' never -1s 0 0s Done 'done '; do
 		run_mq 64 mq-publish -k a "--unique=$unique" q x
 	done

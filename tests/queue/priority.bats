@@ -73,7 +73,7 @@ out_is() {
 		run_mq 64 mq-publish "--priority=$p" q x
 	done
 	run_mq 64 mq-publish --raw -p 1 q x
-	assert_regex "$stderr" 'raw messages have no headers'
+	assert_regex "$stderr" '--raw cannot be used with options that set headers'
 	assert_equal "$(redis dbsize)" 0
 }
 

@@ -82,19 +82,19 @@ maxsize=65536}"
 
 @test "set: held wrong: one line, and nothing has changed" {
 	run_mq 0 mq-set -q --create q slots=2
-	refused 'attempts=3: the queue comes first' attempts=3 q
+	refused 'attempts=3: name the queue before the settings' attempts=3 q
 	refused 'slots: not of the form NAME=VALUE' q slots
 	refused 'slot=3: no such setting; the settings are attempts backoff timeout retry-on rate slots push notify keep max-length' q slot=3
-	refused 'attempts=0: attempts is a number of runs, from 1 to 1000000' q slots=3 attempts=0
-	refused 'backoff=1h..1s: backoff is two durations, MIN..MAX, as 1s..10m' q backoff=1h..1s
-	refused 'timeout=5x: timeout is a duration, as 5m' q timeout=5x
-	refused 'rate=0: rate is a rate, as 10/s or 600/m:5' q rate=0
-	refused 'slots=1001: slots is a number from 1 to 1000' q slots=1001
-	refused 'retry-on=all: retry-on is err' q retry-on=all
-	refused 'max-length=9:8: max-length is a number of messages, or two, N:HIGH' q max-length=9:8
-	refused 'push=q: that is the queue itself' q push=q
+	refused 'attempts=0: must be a number of runs, from 1 to 1000000' q slots=3 attempts=0
+	refused 'backoff=1h..1s: must be two durations, MIN..MAX, as 1s..10m' q backoff=1h..1s
+	refused 'timeout=5x: must be a duration, as 5m' q timeout=5x
+	refused 'rate=0: must be a rate, as 10/s or 600/m:5' q rate=0
+	refused 'slots=1001: must be a number from 1 to 1000' q slots=1001
+	refused 'retry-on=all: must be err' q retry-on=all
+	refused 'max-length=9:8: must be a number of messages, or two, N:HIGH' q max-length=9:8
+	refused 'push=q: must be another queue' q push=q
 	refused 'slots: given twice' q slots=3 slots=4
-	refused '--json shows settings; slots=3 changes one' --json q slots=3
+	refused '--json cannot be used with slots=3' --json q slots=3
 	refused 'no queue given (try --help)'
 	assert_equal "$(settings)" "slots 2"
 	run_mq 1 mq-set typo slots=3

@@ -186,7 +186,7 @@ teardown() {
 	[ "$code" = 400 ]
 	run ! grep -i set-cookie "$T/headers"
 	[ "$(field content-type)" = "text/plain; charset=utf-8" ]
-	[ "$(<"$T/body")" = "mq-stats: a\\r\\nSet-Cookie: x=1<script>: a queue name must not contain control characters" ]
+	[ "$(<"$T/body")" = "mq-stats: a\\r\\nSet-Cookie: x=1<script>: a name must not contain control characters" ]
 }
 
 @test "http: a server that is down is 503, and the client is not told more" {

@@ -123,9 +123,9 @@ static const struct stream streams[] = {
     {MQ_FRAME_NETSTRING, {B("5:hello")}, 0, {{0}},
 	"netstring: cut off after 5 of 5 bytes, no comma"},
     {MQ_FRAME_NETSTRING, {B("5:hello;")}, 0, {{0}},
-	"netstring: no comma after its 5 bytes"},
+	"netstring: no comma after its payload (length 5)"},
     {MQ_FRAME_NETSTRING, {B("4:hello,")}, 0, {{0}},
-	"netstring: no comma after its 4 bytes"},
+	"netstring: no comma after its payload (length 4)"},
 };
 
 static void

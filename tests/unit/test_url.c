@@ -369,11 +369,12 @@ tls(void **state)
 	"insecure are known"
 #define INSECURE     "insecure must be insecure=1"
 #define UNKNOWN_UNIX "unknown parameter; only db, layout and ns are known"
-#define SCHEME	     "unknown scheme; use redis://, unix:// or private:"
-#define PORT	     "port is not a number from 1 to 65535"
-#define DB	     "database is not a number from 0 to 99999"
-#define CHARACTER    "host has an invalid character"
-#define ESCAPE	     "% must be followed by two hex digits"
+#define SCHEME                                                                 \
+	"unknown scheme; use redis://, rediss://, unix://, redis-cluster://, redis-sentinel:// or private:"
+#define PORT	  "port is not a number from 1 to 65535"
+#define DB	  "database is not a number from 0 to 99999"
+#define CHARACTER "host has an invalid character"
+#define ESCAPE	  "% must be followed by two hex digits"
 
 static void
 refused(void **state)

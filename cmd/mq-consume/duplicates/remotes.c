@@ -151,7 +151,8 @@ remote_new(struct remotes *of, const char *url)
 	if (mq_server_at(&r->server, url, of->own, r->why, sizeof(r->why)) ==
 		0 &&
 	    r->server.url.kind == MQ_URL_CLUSTER)
-		strlcpy(r->why, "a cluster takes no dup", sizeof(r->why));
+		strlcpy(r->why, "dup to a cluster is not supported",
+		    sizeof(r->why));
 	if (r->why[0] != '\0') {
 		r->unusable = true;
 		r->state = REMOTE_DOWN;

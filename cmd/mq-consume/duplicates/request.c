@@ -232,7 +232,9 @@ begin_copy(struct request *q)
 	if (set == NULL)
 		return publish_copy(q);
 	if (q->remote != NULL || q->layout != q->context->origin.layout) {
-		fail_request(q, "dup failed - its attachments cannot go there");
+		fail_request(q,
+		    "dup failed - attachments are copied only within one "
+		    "server and layout");
 		return false;
 	}
 	q->in_flight = true;

@@ -26,7 +26,8 @@ on_untracked(void *arg, const char *what, const char *error)
 		return;
 	s->self.session.wake = NULL;
 	if (!s->opt->quiet)
-		mq_say("%s: %s: %s; looking for messages once a second instead",
+		mq_say(
+		    "%s: %s: %s; checking for messages once a second instead",
 		    s->server->name, what, error);
 	if (s->state == SESSION_UP)
 		s->events->changed(s->arg, NULL, 0);

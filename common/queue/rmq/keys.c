@@ -165,14 +165,14 @@ rmq_queue_error(const char *queue)
 	const unsigned char *p;
 
 	if (*queue == '\0')
-		return "a queue name must not be empty";
+		return "a name must not be empty";
 	if (strlen(queue) > QUEUE_NAME_MAX)
-		return "a queue name has at most 512 bytes";
+		return "a name has at most 512 bytes";
 	if (strpbrk(queue, "[]{}") != NULL || strstr(queue, "::") != NULL)
-		return "a queue name must not contain [ ] { } or ::";
+		return "a name must not contain [ ] { } or ::";
 	for (p = (const unsigned char *)queue; *p != '\0'; p++)
 		if (*p < ' ' || *p == 0x7f)
-			return "a queue name must not contain control characters";
+			return "a name must not contain control characters";
 	return NULL;
 }
 

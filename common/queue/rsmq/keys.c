@@ -162,11 +162,11 @@ rsmq_queue_error(const char *queue)
 			      "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-";
 
 	if (*name == '\0')
-		return "a queue name must not be empty";
+		return "a name must not be empty";
 	if (strlen(name) > QUEUE_NAME_MAX - (is_rejected(name) ? 0 : REJECTED))
-		return "a queue name has at most 151 bytes (with -rejected, 160)";
+		return "a name has at most 151 bytes (with -rejected, 160)";
 	if (name[strspn(name, letters)] != '\0')
-		return "a queue name in RSMQ has only letters, digits, _ and -";
+		return "a name in RSMQ has only letters, digits, _ and -";
 	if (strcmp(name, "QUEUES") == 0)
 		return "RSMQ reserves this name";
 	return NULL;
