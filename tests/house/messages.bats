@@ -104,7 +104,7 @@ shows() {
 		64 mq-consume --no-such q
 			--no-such: unknown option (try --help)
 		64 mq-consume 'a::b'
-			a::b: a queue name must not contain [ ] { } or ::
+			a::b: a name must not contain [ ] { } or ::
 	.
 }
 
@@ -117,9 +117,9 @@ shows() {
 		64 mq-publish -l -0 q
 			--lines and --null cannot be used together
 		64 mq-publish --tick 5 q a
-			--tick publishes nothing: it goes with no messages and none of their options
+			--tick publishes nothing; remove the messages and their options
 		64 mq-publish --tick 5 -p 1 q
-			--tick publishes nothing: it goes with no messages and none of their options
+			--tick publishes nothing; remove the messages and their options
 		64 mq-publish --delay 5m --at 12:00 q a
 			--delay and --at cannot be used together
 		64 mq-publish --delay x q a
@@ -131,7 +131,7 @@ shows() {
 		64 mq-publish -p high q a
 			-p: high: must be a number from -100 to 100
 		64 mq-publish --raw -H 'A: b' q a
-			--raw messages have no headers
+			--raw cannot be used with options that set headers
 		64 mq-publish -H nonsense q a
 			-H: nonsense: no colon
 		64 mq-publish -P 5=x q a
@@ -141,21 +141,21 @@ shows() {
 		74 mq-publish --attach f=/no/such q a
 			--attach: /no/such: No such file or directory
 		64 mq-publish --attach f=/etc/passwd q a b
-			--attach is for one message; publish the others without
+			--attach needs exactly one message
 		64 mq-publish --coalesce -k a q a
-			--coalesce needs --unique queued: only a message that waits can be joined
+			--coalesce needs --unique queued
 		64 mq-publish --unique done q a
-			--unique needs a --key
+			--unique needs --key
 		64 mq-publish -k a --unique odd q a
 			--unique: odd: not a duration (500ms, 10s, 5m, 1h30m, 1d, 1w)
 		64 mq-publish --http q a
-			--http publishes the body of one request: it goes with no payload, framing, --wait or --tick
+			--http publishes the request body; remove the payload, the framing, --wait and --tick
 		64 mq-publish --vt 5m q a
 			--vt: the layout rmq has no attributes of queues
 		64 mq-publish -L odd q a
 			-L: odd: must be rmq or rsmq
 		78 mq-publish -u nonsense q a
-			server URL: unknown scheme; use redis://, unix:// or private:
+			server URL: unknown scheme; use redis://, rediss://, unix://, redis-cluster://, redis-sentinel:// or private:
 		78 mq-publish -u redis-sentinel://h q a
 			server URL: no master name
 		78 mq-publish -u redis://h:99999 q a
@@ -209,17 +209,17 @@ shows() {
 @test "messages: mq-lease" {
 	shows <<-'.'
 		64 mq-lease q
-			--for, --ack, --reject, --extend or --return is missing (try --help)
+			no --for, --ack, --reject, --extend or --return given (try --help)
 		64 mq-lease --for 5m q r
 			r: only one queue at a time
 		64 mq-lease --for 5x q
 			--for: 5x: not a duration (500ms, 10s, 5m, 1h30m, 1d, 1w)
 		64 mq-lease --ack x --reject y q
-			only one --ack, --reject, --extend or --return at a time
+			only one of --ack, --reject, --extend and --return is possible
 		1 mq-lease --ack nonsense q
 			q: nonsense: not a receipt
 		64 mq-lease --extend a.b q
-			--extend: --for is missing
+			--extend needs --for
 		64 mq-lease --for 5m --tag TOO_LONG q
 			--tag: longer than 64 bytes
 		64 mq-lease --for 5m
@@ -276,6 +276,6 @@ shows() {
 		64 mq-set
 			no queue given (try --help)
 		64 mq-set attempts=3 q
-			attempts=3: the queue comes first
+			attempts=3: name the queue before the settings
 	.
 }

@@ -238,7 +238,7 @@ accepted() {
 @test "private: a file in place of the directory is refused" {
 	touch "$DIR"
 	run_mq 78 mq-publish jobs x
-	assert_regex "$stderr" 'is not a directory'
+	assert_regex "$stderr" 'not a directory'
 }
 
 @test "private: an over-long path is refused before anything is made" {
