@@ -1,6 +1,6 @@
 /*
  * mq-stats --json: everything as one JSON object on one line.  Its form is
- * documented in mq-stats(1) and stays; members may be added.
+ * documented in mq-metrics(7) and stays; members may be added.
  */
 #include "outputs.h"
 

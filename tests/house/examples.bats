@@ -607,12 +607,36 @@ mq_http() {
 		assert_line --index 0 --regexp '^HTTP/1.1 201 Created'
 		has greetings "1 0 0 0"
 		;;
+	"printf 'GET /queues.json "*)
+		ends 0
+		assert_line --index 0 --regexp '^HTTP/1.1 200 OK'
+		assert_output --partial '"name":"greetings"'
+		;;
 	*) unknown ;;
 	esac
 }
 
 @test "examples: mq-http(7)" {
-	page mq-http.7 mq_http 2
+	page mq-http.7 mq_http 3
+}
+
+mq_metrics() {
+	case $command in
+	'mq-publish greetings hello') ends 0 ;;
+	'mq-stats --json greetings '*)
+		ends 0
+		assert_output '"published":1'
+		;;
+	'mq-stats --prometheus greetings '*)
+		ends 0
+		assert_line 'rmq_ready{queue="greetings"} 1'
+		;;
+	*) unknown ;;
+	esac
+}
+
+@test "examples: mq-metrics(7)" {
+	page mq-metrics.7 mq_metrics 3
 }
 
 mq_consume() {
@@ -845,6 +869,7 @@ mq_stats() {
 	'mq-stats --id $(mq-publish -i thumbnails owl.jpg)')
 		ends 0
 		assert_line --regexp '^payload +owl\.jpg$'
+		mq-purge -q --force --ready --match owl thumbnails
 		;;
 	'mq-stats --html --refresh 60 >page.new && mv page.new page.html')
 		ends 0
