@@ -1,4 +1,6 @@
+#!/usr/bin/env bats
 # What each tool says when it is held wrong: one line, the exit status, nothing changed.
+# topology: own
 
 # Each test is a subshell of its own.
 # shellcheck disable=SC2030,SC2031,SC2154
@@ -23,22 +25,143 @@ teardown() {
 }
 
 # Rows of an exit status, a command line and what stands behind the tool's name on
-# standard error, in pairs of lines; TOO_LONG is a word of 300 characters.
+# standard error, in pairs of lines; TOO_LONG is a word of 300 characters.  That
+# mq-publish has accepted nothing is left out.
 shows() {
-	local want command text keys
+	local want command text keys tool long
+	printf -v long %0300d 0
 	run_mq 0 mq-publish -q q a
 	keys=$(redis --raw keys '*' | sort)
 	while read -r want command && IFS= read -r text; do
-		text=${text#"${text%%[![:space:]]*}"}
+		text=${text#"${text%%[![:space:]]*}"} command=${command//TOO_LONG/$long}
+		[[ $command =~ mq-[a-z]+ ]]
+		tool=${BASH_REMATCH[0]}
 		run --separate-stderr timeout 20 env PATH="$BUILD:$PATH" \
-			bash -c "${command//TOO_LONG/$(printf %0300d 0)}" </dev/null 3>&-
-		[ "$status $output $stderr" = "$want  ${command%% *}: $text" ] || {
+			bash -c "$command" </dev/null 3>&-
+		stderr=${stderr%$'\nmq-publish: 0 messages accepted'}
+		[ "$status $output $stderr" = "$want  $tool: ${text//TOO_LONG/$long}" ] || {
 			echo "$command: $status, $output$stderr"
 			return 1
 		}
 	done
 	assert_equal "$(redis --raw keys '*' | sort)" "$keys"
 	held_is q "1 0 0 0"
+}
+
+@test "messages: options of any tool" {
+	shows <<-'.'
+		64 mq-pause --nope q
+			--nope: unknown option (try --help)
+		64 mq-pause -Z q
+			-Z: unknown option (try --help)
+		64 mq-stats --url
+			--url: needs an argument (try --help)
+		64 mq-publish -d
+			-d: needs an argument (try --help)
+		64 mq-pause --resume=1 q
+			--resume: takes no argument (try --help)
+		64 mq-publish --pr 1 q a
+			--pr: ambiguous: --print-acl or --priority
+		64 mq-stats --help=some
+			--help: some: must be all, or left out
+		64 mq-stats -L rabbit
+			-L: rabbit: must be rmq or rsmq
+		64 mq-return -n x q
+			-n: x: must be a number, at least 1
+		64 mq-return --limit 0 q
+			--limit: 0: must be a number, at least 1
+		64 mq-publish -d soon q a
+			-d: soon: not a duration (500ms, 10s, 5m, 1h30m, 1d, 1w)
+		64 mq-return --rate fast q
+			--rate: fast: not a rate such as 10, 10/s, 90/m or 5/h:20
+	.
+}
+
+@test "messages: servers" {
+	shows <<-'.'
+		78 MQ_LAYOUT=rabbit mq-stats
+			MQ_LAYOUT: unknown layout rabbit; use rmq or rsmq
+		78 mq-stats -u 'redis://h?layout=rabbit'
+			redis://h?layout=rabbit: unknown layout rabbit; use rmq or rsmq
+		78 mq-stats -u 'redis://h?ns=x'
+			redis://h?ns=x: the layout rmq has no namespaces; remove ns=
+		64 mq-stats -u redis-cluster://h/3
+			redis-cluster://h/3: a cluster has no databases; remove the number
+		78 mq-stats -u 'redis-cluster://h?layout=rsmq'
+			redis-cluster://h?layout=rsmq: on a cluster, the layout rsmq needs a namespace in braces; add ?ns={rsmq}
+		78 mq-stats -u redis://h/x
+			server URL: database is not a number from 0 to 99999
+		78 mq-stats -u redis://
+			server URL: no host
+		78 mq-stats -u redis://a_b%c/
+			server URL: host has an invalid character
+		78 mq-stats -u 'redis://[::1'
+			server URL: host has [ but no ]
+		78 mq-stats -u 'rediss://h?what=1'
+			server URL: unknown parameter; only layout, ns, cacert, cert, key, sni and insecure are known
+		78 mq-stats -u 'unix:///s?what=1'
+			server URL: unknown parameter; only db, layout and ns are known
+		78 mq-stats -u 'redis://h?ns='
+			server URL: a parameter without a value
+		78 mq-stats -u 'redis://h?ns=a&ns=b'
+			server URL: a parameter is given twice
+		78 mq-stats -u 'rediss://h?insecure=2'
+			server URL: insecure must be insecure=1
+		78 mq-stats -u unix:///TOO_LONG
+			server URL: path too long for a socket
+		78 mq-stats -u private:/dev/null
+			/dev/null: not a directory
+		78 MQ_PASSWORD_FILE=/nonexistent mq-stats
+			MQ_PASSWORD_FILE: /nonexistent: No such file or directory
+		78 MQ_PASSWORD_FILE=/dev/null mq-stats
+			MQ_PASSWORD_FILE: /dev/null: empty
+		69 mq-stats -u redis://127.0.0.1:1
+			redis://127.0.0.1:1: Connection refused
+		78 mq-stats -u 'redis://[::1]x'
+			server URL: unexpected text between ] and the port
+		78 mq-stats -u redis://a:1:2
+			server URL: more than one : in a host; an IPv6 address goes in []
+		78 mq-stats -u 'redis://[x]'
+			server URL: no IPv6 address in []
+		78 mq-stats -u redis://%zz@h
+			server URL: % must be followed by two hex digits
+		78 mq-stats -u 'unix:///s?ns=a'
+			unix:///s?ns=a: the layout rmq has no namespaces; remove ns=
+	.
+}
+
+@test "messages: queues" {
+	shows <<-'.'
+		64 mq-publish '' a
+			: a name must not be empty
+		64 mq-publish 'a[b' a
+			a[b: a name must not contain [ ] { } or ::
+		64 mq-publish $'a\n' a
+			a\n: a name must not contain control characters
+		64 mq-publish TOO_LONGTOO_LONG a
+			TOO_LONGTOO_LONG: a name has at most 512 bytes
+		64 mq-publish -L rsmq a.b a
+			a.b: a name in RSMQ has only letters, digits, _ and -
+		64 mq-publish -L rsmq TOO_LONG a
+			TOO_LONG: a name has at most 151 bytes (with -rejected, 160)
+		64 mq-publish -L rsmq QUEUES a
+			QUEUES: RSMQ reserves this name
+		1 mq-pause nothing
+			nothing: no such queue
+	.
+}
+
+@test "messages: filters" {
+	shows <<-'.'
+		64 mq-return --not --not --match a q
+			--not: given twice before one filter
+		64 mq-return --header a q
+			--header: a: not of the form NAME=RE
+		64 mq-return --id . q
+			--id: .: not an id (32 letters and digits)
+		64 mq-return -L rsmq --id '?' q
+			--id: ?: not an id (letters, digits, : _ and -, at most 128)
+	.
 }
 
 @test "messages: mq-consume" {
@@ -105,6 +228,44 @@ shows() {
 			--no-such: unknown option (try --help)
 		64 mq-consume 'a::b'
 			a::b: a name must not contain [ ] { } or ::
+		64 mq-consume --backoff 1s q -- true
+			--backoff: 1s: not of the form MIN..MAX
+		64 mq-consume --backoff 2s..1s q -- true
+			--backoff: 2s..1s: MIN is above MAX
+		64 mq-consume --retry-on all q -- true
+			--retry-on: all: must be err
+		64 mq-consume --output groups q -- true
+			--output: groups: must be live, lines or runs
+		64 mq-consume --output lines q
+			--output needs a COMMAND; add -- COMMAND
+		64 mq-consume --log-dir w q
+			--log-dir needs a COMMAND; add -- COMMAND
+		64 mq-consume --joblog w q
+			--joblog needs a COMMAND; add -- COMMAND
+		64 mq-consume --batch 2 q
+			--batch needs a COMMAND; add -- COMMAND
+		64 mq-consume --stream q
+			--stream needs a COMMAND; add -- COMMAND
+		64 mq-consume --rq q
+			--rq needs a COMMAND; add -- COMMAND
+		64 mq-consume --work-dir w --batch 2 q -- true
+			--work-dir cannot be used with --batch or --stream
+		64 mq-consume --stream --output runs q -- true
+			--output=runs cannot be used with --stream; use --output=lines
+		64 mq-consume --jsonl q -- true
+			--jsonl cannot be used with a COMMAND, except with --batch or --stream
+		64 mq-consume -I '' q -- echo
+			-I: must not be empty
+		64 mq-consume q q
+			q: given twice
+		64 mq-consume --push r --notify r q -- true
+			--push and --notify: both are r; name two queues
+		64 mq-consume -L rsmq --notify r q -- true
+			--notify: the layout rsmq has no results
+		64 mq-consume /bin/true
+			/bin/true: a command, not a queue; write QUEUE -- COMMAND
+		64 mq-consume -n 0 q
+			-n: 0: must be a number, at least 1
 	.
 }
 
@@ -162,6 +323,90 @@ shows() {
 			server URL: port is not a number from 1 to 65535
 		78 mq-publish -u 'redis://h?odd=1' q a
 			server URL: unknown parameter; only layout and ns are known
+		64 mq-publish -e 0s q a
+			-e: 0s: must be greater than 0
+		64 mq-publish -k '' q a
+			-k: must not be empty
+		64 mq-publish -k a --unique 0 q a
+			--unique: 0: must be greater than 0
+		64 mq-publish -H 'a b: c' q a
+			-H: a b: c: invalid character in the name
+		64 mq-publish -H ': c' q a
+			-H: : c: the name is empty
+		64 mq-publish -H $'a: \a' q a
+			-H: a: \a: the value holds a control character
+		64 mq-publish -H $'a: \xff' q a
+			-H: a: \377: the value is not UTF-8
+		64 mq-publish -H 'mq-id: a' q a
+			-H: Mq-Id: names that begin with Mq- are reserved
+		64 mq-publish --param 5=a q a
+			--param: 5=a: not of the form N=VALUE, N from 1 to 4
+		64 mq-publish -P a q a
+			-P: a: not of the form N=VALUE, N from 1 to 4
+		64 mq-publish --from-tick 3 --until-tick 2 q a
+			--from-tick 3 is greater than --until-tick 2
+		64 mq-publish --attach a q a
+			--attach: a: not of the form NAME=FILE
+		64 mq-publish --attach a/=/dev/null q a
+			--attach: a/: a name must not contain a slash
+		64 mq-publish --attach .a=/dev/null q a
+			--attach: .a: a name must not begin with a dot
+		74 mq-publish --attach a=/nonexistent q a
+			--attach: /nonexistent: No such file or directory
+		64 mq-publish --attach =/dev/null q a
+			--attach: : a name must not be empty
+		64 mq-publish --attach a=/dev/null --attach a=/dev/null q a
+			--attach: a: given twice
+		64 mq-publish --attach TOO_LONG=/dev/null q a
+			--attach: TOO_LONG: a name has at most 255 bytes
+		64 mq-publish -L rsmq --attach a=/dev/null q a
+			--attach: the layout rsmq has no attachments
+		64 mq-publish --vt 1ms -L rsmq q a
+			--vt: 1ms: not whole seconds, 9999999 of them at most
+		64 mq-publish --maxsize 1 -L rsmq q a
+			--maxsize: 1: must be a number from 1024 to 65536
+		64 mq-publish -L rsmq --realtime -g x q a
+			--group: the layout rsmq has no groups
+		64 mq-publish --realtime q a
+			--realtime: the layout rmq has no notifications of new messages
+		64 mq-publish -L rsmq -k a q a
+			--key: the layout rsmq has no keys
+		64 mq-publish -L rsmq --tick 1 q
+			--tick: the layout rsmq has no ticks
+		64 mq-publish -L rsmq --wait q a
+			--wait: the layout rsmq has no results
+		64 mq-publish -L rsmq -p -1 q a
+			--priority: the layout rsmq has no priorities below 0
+		64 mq-publish --raw --ids q a
+			--raw --ids: the layout rmq has no ids without headers
+		65 mq-publish --jsonl q <<<x
+			record 1: invalid JSON
+		65 mq-publish --jsonl q <<<[]
+			record 1: not a JSON object
+		65 mq-publish --jsonl q <<<'{}'
+			record 1: neither payload nor payload_base64
+		65 mq-publish --jsonl q <<<'{"payload":1}'
+			record 1: payload is not a string
+		65 mq-publish --jsonl q <<<'{"payload":"a","payload_base64":""}'
+			record 1: both payload and payload_base64
+		65 mq-publish --jsonl q <<<'{"payload_base64":"x"}'
+			record 1: payload_base64 is not base64
+		65 mq-publish --jsonl q <<<'{"payload":"a","headers":1}'
+			record 1: headers is not an object
+		65 mq-publish --jsonl q <<<'{"payload":"a","headers":{"A":1}}'
+			record 1: a header is neither a string nor a list of strings
+		65 mq-publish --jsonl --raw q <<<'{"payload":"a","headers":{"A":"b"}}'
+			record 1: has headers, which --raw cannot carry
+		65 mq-publish --netstring q <<<x
+			record 1: netstring: length is not a number
+		65 mq-publish --netstring q <<<01:a
+			record 1: netstring: length has a leading zero
+		65 mq-publish --netstring q <<<12345678901:
+			record 1: netstring: length has more than 10 digits
+		65 mq-publish --netstring q <<<1:abc
+			record 1: netstring: no comma after its payload (length 1)
+		65 mq-publish --netstring q <<<5:a
+			record 1: netstring: cut off after 2 of 5 bytes
 	.
 }
 
@@ -203,6 +448,48 @@ shows() {
 			--offset needs --list
 		64 mq-stats --match x q
 			--match needs --list or --reasons
+		64 mq-stats --list done q
+			--list: done: must be ready, delayed, unacked or rejected
+		64 mq-stats --list ready --running q
+			--list and --running cannot be used together
+		64 mq-stats --json --prometheus
+			--json and --prometheus cannot be used together
+		64 mq-stats --list ready --json -l q
+			--json and --lines cannot be used together
+		64 mq-stats --jsonl q
+			--jsonl needs --list
+		64 mq-stats --sort size
+			--sort: size: must be name, ready, delayed, unacked, rejected, consumers, age, in or out
+		64 mq-stats --running -n 3
+			--limit needs the table of queues, --watch, --html, --http, --list or --reasons
+		64 mq-stats --watch=1ms
+			--watch: 1ms: must be at least 100 ms
+		64 mq-stats --watch --json
+			--watch and --json cannot be used together
+		64 mq-stats --connections --prometheus
+			--connections and --prometheus cannot be used together
+		64 mq-stats --server q
+			--server: takes no queue; remove q
+		64 mq-stats -u redis-cluster://h --server
+			--server: not supported on a cluster; use redis-cli INFO on each node
+		1 mq-stats --list rejected q
+			q: no message is rejected
+		1 mq-stats --running
+			no script is running
+		1 mq-stats --id 00000000000000000000000000000000
+			00000000000000000000000000000000: no such message
+		64 mq-stats --html --watch
+			--html and --watch cannot be used together
+		64 mq-stats --server --connections
+			--server and --connections cannot be used together
+		64 mq-stats --reasons --nonempty q
+			--nonempty needs the table of queues, --watch, --html or --http
+		64 mq-stats --check size=1
+			--check: size: must be one of ready, delayed, unacked, rejected, age, consumers
+		64 mq-stats --check age=x
+			--check: age: x: not a duration (500ms, 10s, 5m, 1h30m, 1d, 1w)
+		64 mq-stats --check ready=1,ready=2
+			--check: ready: given twice
 	.
 }
 
@@ -224,6 +511,14 @@ shows() {
 			--tag: longer than 64 bytes
 		64 mq-lease --for 5m
 			no queue given (try --help)
+		64 mq-lease --ack a.1 --for 1s q
+			--for cannot be used with --ack, --reject or --return
+		64 mq-lease --return a.1 --text x q
+			--text needs --ack or --reject
+		64 mq-lease --tag 'a[' --for 1m q
+			--tag: a[: a name must not contain [ ] { } or ::
+		64 mq-lease -L rsmq --ack a.1 --keep 1m q
+			--keep: the layout rsmq has no results
 	.
 }
 
@@ -277,5 +572,53 @@ shows() {
 			no queue given (try --help)
 		64 mq-set attempts=3 q
 			attempts=3: name the queue before the settings
+		64 mq-clean --interval soon
+			--interval: soon: not a duration (500ms, 10s, 5m, 1h30m, 1d, 1w)
+		64 mq-pause --for 0 q
+			--for: 0: must be greater than 0
+		1 mq-pause --resume q
+			q: not paused
+		64 mq-return --from foo q
+			--from: foo: must be rejected, delayed or unacked:CONNECTION
+		64 mq-return --from unacked q
+			--from: unacked: needs --clone
+		64 mq-return --from unacked: q
+			--from: unacked:: must be rejected, delayed or unacked:CONNECTION
+		64 mq-return -u redis-cluster://h --clone --to r q
+			--clone: cannot copy to another queue on a cluster; remove --to
+		64 mq-set q slots=1 slots=2
+			slots: given twice
+		64 mq-set q nope=1
+			nope=1: no such setting; the settings are attempts backoff timeout retry-on rate slots push notify keep max-length
+		64 mq-set q slots=0
+			slots=0: must be a number from 1 to 1000
+		64 mq-set q backoff=x
+			backoff=x: must be two durations, MIN..MAX, as 1s..10m
+		64 mq-set q rate=x
+			rate=x: must be a rate, as 10/s or 600/m:5
+		64 mq-set q retry-on=x
+			retry-on=x: must be err
+		64 mq-set q attempts=x
+			attempts=x: must be a number of runs, from 1 to 1000000
+		64 mq-set q keep=x
+			keep=x: must be a duration, as 1h
+		64 mq-set q max-length=x
+			max-length=x: must be a number of messages, or two, N:HIGH
+		64 mq-set q 'push=a['
+			a[: a name must not contain [ ] { } or ::
+		64 mq-set q slots
+			slots: not of the form NAME=VALUE
+		64 mq-set q timeout=soon
+			timeout=soon: must be a duration, as 5m
+		64 mq-set slots=1 q
+			slots=1: name the queue before the settings
+		64 mq-set q push=q
+			push=q: must be another queue
+		64 mq-set --json q slots=1
+			--json cannot be used with slots=1
+		64 mq-set -L rsmq q notify=r
+			notify: the layout rsmq has no results
+		64 mq-set q vt=5s
+			vt: the layout rmq has no attributes of queues
 	.
 }
