@@ -14,7 +14,7 @@ static const char help[] =
     "\n"
     "Pauses queues: within a second, mq-consume starts nothing more from them.\n"
     "Scripts that run end as usual, and messages can still be published.\n"
-    "Exit status 1: there is no such queue, or it was not paused.\n"
+    "Exit status 1: a queue does not exist, or was not paused.\n"
     "\n"
     "  mq-pause --for 10m mails\n"
     "  mq-pause --resume mails\n"

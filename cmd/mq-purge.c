@@ -24,7 +24,7 @@ static const char help[] =
     "\n"
     "Removes messages for good, and prints how many.  On a terminal it asks\n"
     "before; elsewhere it needs --force.  Of several filters, all must match.\n"
-    "Exit status 1: there was none, or the answer was no.\n"
+    "Exit status 1: no message matched, or the answer was no.\n"
     "\n"
     "  mq-purge --rejected jobs\n"
     "  mq-purge --force --rejected --older-than 30d jobs\n"

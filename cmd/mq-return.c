@@ -21,7 +21,7 @@ static const char help[] =
     "\n"
     "Makes rejected messages ready again, the oldest first, and prints how many.\n"
     "Their attempts begin anew.  Of several filters, all must match.\n"
-    "Exit status 1: there was none.\n"
+    "Exit status 1: no message matched.\n"
     "\n"
     "  mq-return jobs\n"
     "  mq-return --reason timeout --since 2h --rate 10/s jobs\n"
