@@ -361,13 +361,14 @@ fail couldn't connect to queue - redis://127.0.0.1:$port?queue=other: Connection
 @test "dup: servers that are not there, or none that we know" {
 	asks "0-X-unix://$T/nope.sock?queue=q" "0-X-unix://$T/nope.sock?queue=q" \
 		"0-X-redis://no-such-host.invalid?queue=q" \
-		"0-X-redis://h:x?queue=q"
+		"0-X-redis://h:x?queue=q" "0-X-redis-cluster://h?queue=q"
 	run_one
 	run sed -E '3s/: [^:]*$/: WHY/' "$T/answers"
 	assert_output "fail couldn't connect to queue - unix://$T/nope.sock?queue=q: No such file or directory
 fail couldn't connect to queue - unix://$T/nope.sock?queue=q: No such file or directory
 fail couldn't connect to queue - redis://no-such-host.invalid?queue=q: WHY
-fail dup failed - port is not a number from 1 to 65535"
+fail dup failed - port is not a number from 1 to 65535
+fail couldn't connect to queue - redis-cluster://h?queue=q: dup to a cluster is not supported"
 }
 
 @test "dup: to a private server, which is started" {

@@ -447,7 +447,7 @@ print(q["ready"], q["delayed"], q["unacked"], q["rejected"],
 @test "what is not UTF-8 is refused without --raw, and NUL is not" {
 	printf 'a\377b' >"$T/bytes"
 	run_mq 65 mq-publish q <"$T/bytes"
-	[[ $stderr == *"not UTF-8"* ]]
+	[[ $stderr == *"record 1: not UTF-8; --raw publishes it"* ]]
 	printf 'good\nba\355\240\200d\n' >"$T/lines"
 	run_mq 65 mq-publish -l q <"$T/lines"
 	[[ $stderr == *"record 2: not UTF-8"*"1 message accepted" ]]

@@ -82,11 +82,13 @@ facts() {
 	wants 400 / -d x -H 'Mq-Delay: soon'
 	grep -q 'soon: not a duration' "$T/body"
 	wants 400 / -d x -H 'Mq-Dely: 1s'
+	grep -q 'Mq-Dely: not a header of these tools' "$T/body"
 	wants 400 / -d x -H 'Mq-Header-: 1s'
 	wants 400 / -d x -H 'Mq-Header-Mq-Id: 1'
 	wants 400 / -d x -H 'Mq-Unique: queued'
 	wants 400 / -d x -H 'Mq-Key;'
 	wants 403 / -d x -H 'Origin: http://example.com'
+	grep -q 'not from a browser' "$T/body"
 	wants 501 / -d x -H 'Transfer-Encoding: chunked'
 	wants 405 /
 	[ "$(field allow)" = POST ]

@@ -1215,3 +1215,10 @@ blocked_client() {
 		$'x\xc2\x9b' x
 	END
 }
+
+@test "publish: a terminal is asked for the payload" {
+	(sleep 1 && printf 'a\n' && sleep 0.3 && printf '\004' && sleep 0.3) |
+		timeout 20 script -qec "'$BUILD/mq-publish' q" /dev/null >"$T/screen"
+	grep -q 'mq-publish: reading from the terminal; end with ^D' "$T/screen"
+	assert_equal "$(redis llen 'rmq::queue::[q]::ready')" 1
+}
