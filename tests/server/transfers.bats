@@ -311,7 +311,7 @@ calls() {
 	cluster del "rmq::connection::dead::queue::{$FROM}::unacked" >/dev/null
 	cluster set rmq::connection::dead::heartbeat 1 ex 60 >/dev/null
 	run_mq 75 mq-purge --force --delete-queue "$FROM"
-	assert_regex "$stderr" "it has 1 consumer; stop it first"
+	assert_regex "$stderr" "the queue has 1 consumer; stop it first"
 	cluster del rmq::connection::dead::heartbeat >/dev/null
 	run_mq 0 mq-purge --force --delete-queue --dry-run "$FROM"
 	assert_equal "$output" "3 messages would be purged"
