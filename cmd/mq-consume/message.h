@@ -80,7 +80,6 @@ struct message {
 	bool waits;	    /* its ack waits for others */
 	bool goes_back;	    /* it is in a line of those that go back */
 	bool in_flight;	    /* sent, and not answered yet */
-	bool whole;	    /* a large one: the server needs all of it */
 	unsigned long sent; /* number of its sending; 0: not sent */
 };
 

@@ -163,11 +163,6 @@ batch_add(struct batcher *b, const char unique[MQ_ID_LEN + 1], const char *id,
 		next = transport_next(b->transport);
 	}
 	if (next->post.count == 0) {
-		/* It asks the server first, see mq_post_add(). */
-		while (n >= MQ_LARGE && !batch_is_plain(b) &&
-		    transport_busy(b->transport))
-			collect_or_end(b);
-		next = transport_next(b->transport);
 		mq_post_begin(b->publisher, &next->post, &b->how);
 	}
 	mq_post_add(b->publisher, &next->post, unique, header, payload, n);

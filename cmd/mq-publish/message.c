@@ -7,12 +7,16 @@
 #include "base/clock.h"
 #include "base/duration.h"
 #include "base/exit.h"
+#include "base/say.h"
 #include "message/headers.h"
 
 /* Unix milliseconds have 13 digits until the year 2286, and those of an --at,
  * which may have more, stay the same. */
 #define DUE_DIGITS 13
 #define DUE_SIZE   24
+
+/* Bytes of a payload that is better sent as an attachment. */
+#define LARGE ((size_t)16 << 20)
 
 /*
  * The server's time for the next id, a microsecond after the last one at the
@@ -70,11 +74,26 @@ fill_time(struct messages *m, size_t at, int64_t after_ms)
 	memcpy(m->header.data + at, due, strlen(due));
 }
 
+/* Scripts of the server copy a payload several times, but attachments never. */
+static void
+note_large(struct messages *m, size_t n)
+{
+	if (n < LARGE || m->noted_large || !m->opt->notes ||
+	    m->layout->attachments == NULL)
+		return;
+	m->noted_large = true;
+	mq_say(
+	    "record %lu: a payload of %zu MiB keeps the server busy; --attach "
+	    "sends it as a file",
+	    m->seen, n >> 20);
+}
+
 /* Other programs would take other bytes out than were put in. */
 static void
 check_text(struct messages *m, const char *payload, size_t n)
 {
 	m->seen++;
+	note_large(m, n);
 	if (!m->opt->raw && !mq_layout_reads(m->layout, payload, n))
 		end_bad(m, "not UTF-8; --raw publishes it");
 }

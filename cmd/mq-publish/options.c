@@ -333,6 +333,7 @@ check_options(struct options *o, char *const payloads[], int count)
 	o->how.alike = !o->message.awaited && o->framing != MQ_FRAME_JSONL;
 	o->how.ordered = o->how.alike && o->how.special && !o->given.more;
 	o->how.in_tick = o->given.from_tick == 0;
+	o->message.notes = !o->shared.quiet && isatty(STDERR_FILENO);
 }
 
 void

@@ -50,8 +50,6 @@ struct mq_claimed {
 			 * the pause is over, or the shared rate allows it;
 			 * -1: never */
 	bool paused;	/* the queue is; nothing is claimed then */
-	bool large;	/* the rest was left to claim_large() */
-	bool large_due; /* and before that, one that is due to lead_look() */
 	enum mq_role role;
 	int64_t now_ms; /* the server's clock, unix ms */
 	int64_t tick;	/* the queue's; 0: it never had one */

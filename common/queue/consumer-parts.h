@@ -1,4 +1,4 @@
-/* The inside of a consumer, for consumer.c and joining.c. */
+/* The inside of a consumer, for the files that share it. */
 #ifndef MQ_CONSUMER_PARTS_H
 #define MQ_CONSUMER_PARTS_H
 

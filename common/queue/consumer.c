@@ -112,6 +112,37 @@ mq_consumer_pass(struct mq_consumer *k, int queue)
 	mq_async_send(k->async, &cmd, NULL, NULL);
 }
 
+static void
+take_settled(const struct mq_asker *asker, redisReply *reply)
+{
+	mq_settled_fn *fn = (mq_settled_fn *)asker->fn;
+	struct mq_answer buf;
+	const struct mq_answer *a = mq_answer_to(reply, -1, &buf);
+
+	fn(asker->arg, a,
+	    mq_answer_good(a) ? mq_layout_settled(reply) : MQ_SETTLED_LOST);
+}
+
+void
+mq_consumer_settle(struct mq_consumer *k, int queue,
+    const struct mq_settlement *how, mq_settled_fn *fn, void *arg)
+{
+	struct mq_command cmd = mq_async_command(k->async);
+
+	k->layout->settle(&k->session, queue, how, &cmd);
+	mq_consumer_ask(k, &cmd, take_settled, (mq_callback *)fn, arg);
+}
+
+void
+mq_consumer_ack_oldest(struct mq_consumer *k, int queue,
+    const struct mq_acks *acks, mq_settled_fn *fn, void *arg)
+{
+	struct mq_command cmd = mq_async_command(k->async);
+
+	k->layout->ack_oldest(&k->session, queue, acks, &cmd);
+	mq_consumer_ask(k, &cmd, take_settled, (mq_callback *)fn, arg);
+}
+
 void
 mq_consumer_held_count(
     struct mq_consumer *k, int queue, mq_number_fn *fn, void *arg)

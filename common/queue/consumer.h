@@ -25,19 +25,11 @@ struct mq_consumer {
 	struct mq_command *lapsed; /* to be sent when entering */
 	int lapsed_count;
 	struct {
-		int queue;
-		struct mq_claim how;
-		int most; /* to be claimed at once while they may be large */
-		int64_t ahead_ms; /* the server's unix time less ours */
-	} claim;		  /* the one under way */
-	struct {
 		mq_number_fn *fn; /* NULL: it has been called */
 		void *arg;
 		double sent; /* steady seconds */
 		int missing; /* answers about the leases of queues */
 	} renewal;
-	bool atomic;	/* the server takes transactions */
-	bool leading;	/* the claim watches a message */
 	int leaving;	/* queues or steps without answer */
 	int leave_step; /* on a cluster, the one under way */
 	void (*left)(void *arg);
@@ -68,7 +60,7 @@ void mq_consumer_lapsed(struct mq_consumer *, int queue, const char *element,
 
 /* --- its messages ------------------------------------------------------------- */
 
-/* One at a time.  claimed->n may be MQ_CLAIM_LOST or MQ_CLAIM_BAD.  A callback that keeps the data
+/* claimed->n may be MQ_CLAIM_LOST or MQ_CLAIM_BAD.  A callback that keeps the data
  * of an element sets it to NULL, and frees it later. */
 typedef void mq_claimed_fn(
     void *arg, const struct mq_answer *, struct mq_claimed *claimed);

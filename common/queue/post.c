@@ -43,61 +43,11 @@ append_plain(struct mq_publisher *p, const char *name)
 	return rv;
 }
 
-/*
- * The server's time in unix us, if it takes transactions from this user, else 0.
- * Were MULTI refused, the server would carry out what is behind it step by step,
- * up to the next one that is refused.
- */
-static int64_t
-ask_transaction(struct mq_publisher *p)
-{
-	redisReply *time = NULL, *multi = NULL, *exec = NULL;
-	int64_t clock_us = 0;
-
-	if (append_plain(p, "TIME") == 0 && append_plain(p, "MULTI") == 0 &&
-	    append_plain(p, "EXEC") == 0 &&
-	    (time = mq_redis_reply(p->redis)) != NULL &&
-	    (multi = mq_redis_reply(p->redis)) != NULL &&
-	    (exec = mq_redis_reply(p->redis)) != NULL &&
-	    exec->type == REDIS_REPLY_ARRAY)
-		mq_publisher_read_clock(time, &clock_us);
-	freeReplyObject(time);
-	freeReplyObject(multi);
-	freeReplyObject(exec);
-	return clock_us == 0 ? 0 : clock_us + mq_clock_steady_us();
-}
-
-/* Whether the payload can go behind the script, without being in it. */
-static bool
-add_large(struct mq_publisher *p, struct mq_post *b, const char *unique,
-    const struct mq_buf *header, const char *payload, size_t n)
-{
-	int64_t now_us;
-
-	b->large = 0;
-	if (p->layout->publish_large == NULL)
-		return false;
-	now_us = ask_transaction(p);
-	if (now_us > 0)
-		b->large = p->layout->publish_large(p->queue, &b->how, now_us,
-		    unique, header, payload, n, b->behind);
-	if (b->large > 0 && b->how.when.kind == MQ_WHEN_NOW) {
-		b->how.when.ms = now_us;
-		p->layout->publish(&b->command, p->queue, &b->how);
-	}
-	return b->large > 0;
-}
-
 void
 mq_post_add(struct mq_publisher *p, struct mq_post *b,
     const char unique[MQ_ID_LEN + 1], const struct mq_buf *header,
     const char *payload, size_t n)
 {
-	if (n >= MQ_LARGE && b->whole && b->count == 0 && !b->command.cluster &&
-	    add_large(p, b, unique, header, payload, n)) {
-		payload = unique;
-		n = MQ_ID_LEN;
-	}
 	p->layout->publish_add(
 	    &b->command, &b->how, unique, header, payload, n);
 	b->count++;
@@ -115,25 +65,6 @@ send_unmarked(struct mq_publisher *p, struct mq_post *b)
 	return mq_redis_send(p->redis, &p->behind);
 }
 
-/* Scripts go out as text: that the server does not know one would be found out too
- * late. */
-static int
-send_large(struct mq_publisher *p, struct mq_post *b)
-{
-	struct mq_redis *r = p->redis;
-	int i, rv = append_plain(p, "MULTI");
-
-	if (rv == 0)
-		rv = mq_redis_send_eval(r, &b->command);
-	for (i = 0; i < b->large && rv == 0; i++)
-		rv = b->behind[i].script != NULL ?
-		    mq_redis_send_eval(r, &b->behind[i]) :
-		    mq_redis_append(r, &b->behind[i]);
-	if (rv == 0)
-		rv = append_plain(p, "EXEC");
-	return rv == 0 ? mq_redis_flush(r) : -1;
-}
-
 int
 mq_post_send(struct mq_publisher *p, struct mq_post *b, bool eval)
 {
@@ -144,15 +75,12 @@ mq_post_send(struct mq_publisher *p, struct mq_post *b, bool eval)
 	if (b->sent_ms == 0)
 		p->sent += b->count;
 	b->sent_ms = mq_clock_steady_ms();
-	if (b->large > 0)
-		return send_large(p, b);
 	if (b->whole)
 		return eval ? mq_redis_send_eval(r, &b->command) :
 			      mq_redis_send(r, &b->command);
 	if (b->how.mark.publisher == NULL)
 		return send_unmarked(p, b);
-	p->layout->publish_mark(
-	    &p->behind, p->queue, &b->how, b->count, mq_post_bytes(b));
+	p->layout->publish_mark(&p->behind, p->queue, &b->how, b->count);
 	if (append_plain(p, "MULTI") == -1 ||
 	    mq_redis_append(r, &b->command) == -1 ||
 	    mq_redis_append(r, &p->behind) == -1 ||
@@ -209,33 +137,6 @@ judge_transaction(
 	    r[MARK]->type == REDIS_REPLY_ERROR ? &r[MARK] : &r[EXEC]);
 }
 
-/* As a reply to the script, of the n: the first error, or what EXEC has of it. */
-static redisReply *
-take_large(struct mq_publisher *p, int n)
-{
-	redisReply *reply = NULL, *first = NULL;
-	int i;
-
-	for (i = 0; i < n; i++) {
-		reply = mq_redis_reply(p->redis);
-		if (reply == NULL)
-			break;
-		if (first == NULL &&
-		    (reply->type == REDIS_REPLY_ERROR || i == n - 1)) {
-			first = reply->type == REDIS_REPLY_ARRAY &&
-				reply->elements > 0 ?
-			    take_out(&reply->element[0]) :
-			    take_out(&reply);
-		}
-		freeReplyObject(reply);
-	}
-	if (reply == NULL && i < n) {
-		freeReplyObject(first);
-		first = NULL;
-	}
-	return first;
-}
-
 /* As a reply to the batch's own command; NULL: the connection is lost. */
 static redisReply *
 take_reply(struct mq_publisher *p, struct mq_post *b)
@@ -243,8 +144,6 @@ take_reply(struct mq_publisher *p, struct mq_post *b)
 	redisReply *r[REPLIES] = {NULL}, *reply = NULL;
 	int i, n = b->how.mark.publisher == NULL ? 2 : REPLIES;
 
-	if (b->large > 0)
-		return take_large(p, b->large + 3);
 	if (b->whole)
 		return mq_redis_reply(p->redis);
 	for (i = 0; i < n && (r[i] = mq_redis_reply(p->redis)) != NULL; i++)
@@ -372,13 +271,8 @@ mq_post_settle(
 void
 mq_post_clear(struct mq_post *b)
 {
-	int i;
-
 	b->count = 0;
-	b->large = 0;
 	mq_command_free(&b->plain);
-	for (i = 0; i < MQ_PUBLISH_LARGE; i++)
-		mq_command_free(&b->behind[i]);
 	if (b->command.wire.cap > KEEP_BYTES)
 		mq_command_free(&b->command);
 }

@@ -24,8 +24,6 @@ struct mq_post {
 	struct mq_command command;
 	struct mq_command plain; /* the batch, while the command is a trial */
 	size_t start;		 /* of the messages in the command's wire */
-	int large; /* the payload of its only message is in so many of these */
-	struct mq_command behind[MQ_PUBLISH_LARGE];
 	struct mq_publishing how;
 	bool whole; /* the command marks and counts them, if anything does */
 	int count;  /* messages */
@@ -39,20 +37,14 @@ typedef void mq_verdict_fn(
 
 void mq_post_begin(
     struct mq_publisher *, struct mq_post *, const struct mq_publishing *);
-/* As layout->publish_add().  If a large message asks for more than a place in line, no
- * batch is under way: it asks the server before. */
+/* As layout->publish_add(). */
 void mq_post_add(struct mq_publisher *, struct mq_post *,
     const char unique[MQ_ID_LEN + 1], const struct mq_buf *header,
     const char *payload, size_t n);
 static inline size_t
 mq_post_bytes(const struct mq_post *b)
 {
-	int i;
-	size_t n = b->command.wire.len;
-
-	for (i = 0; i < b->large; i++)
-		n += b->behind[i].wire.len;
-	return n;
+	return b->command.wire.len;
 }
 
 /* Sends it, with the text of its script if so wanted.  -1: the connection is

@@ -69,8 +69,9 @@ call_bool(struct mq_publisher *p, struct mq_command *c, bool *yes)
 	return result;
 }
 
-void
-mq_publisher_read_clock(const redisReply *reply, int64_t *clock_us)
+/* Unchanged if that is an error. */
+static void
+read_clock(const redisReply *reply, int64_t *clock_us)
 {
 	if (reply->type == REDIS_REPLY_ARRAY && reply->elements == 2)
 		*clock_us =
@@ -186,7 +187,7 @@ probe_queue(
 	    (limit = mq_redis_reply(p->redis)) != NULL &&
 	    (queue = mq_redis_reply(p->redis)) != NULL) {
 		p->named = name->type != REDIS_REPLY_ERROR;
-		mq_publisher_read_clock(time, &p->clock_us);
+		read_clock(time, &p->clock_us);
 		if (p->clock_us != 0)
 			*clock_us = p->clock_us;
 		*known =

@@ -55,8 +55,6 @@ void mq_publisher_free(struct mq_publisher *);
  */
 enum mq_call mq_publisher_open(struct mq_publisher *, bool special, bool make,
     int64_t *clock_us, bool *yes);
-/* *clock_us from the reply to TIME; unchanged if that is an error. */
-void mq_publisher_read_clock(const redisReply *, int64_t *clock_us);
 
 /* As layout->tick(): *now is the tick after it. */
 enum mq_call mq_publisher_tick(

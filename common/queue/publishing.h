@@ -18,8 +18,7 @@ struct mq_when {
 		MQ_WHEN_IN, /* ms milliseconds from now */
 		MQ_WHEN_AT  /* at unix time ms, milliseconds */
 	} kind;
-	int64_t ms; /* NOW: the unix us that give a message with a priority
-		     * its place; 0: the server's */
+	int64_t ms; /* NOW: 0 */
 	bool said;  /* NOW: even if the queue has a delay of its own */
 };
 

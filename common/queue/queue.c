@@ -192,21 +192,11 @@ mq_layout_claimed(const redisReply *reply, struct mq_claimed *out)
 	*out = (struct mq_claimed){.first = FACTS,
 	    .due_ms = reply->element[0]->integer,
 	    .paused = reply->element[1]->integer & 1,
-	    .large = (reply->element[1]->integer & 2) != 0,
-	    .large_due = (reply->element[1]->integer & 16) != 0,
 	    .role = (enum mq_role)(reply->element[1]->integer >> 2 & 3),
 	    .now_ms = reply->element[2]->integer,
 	    .tick = reply->element[3]->integer,
 	    .missing = reply->element[3]->integer < 0};
 	return (int)reply->elements - FACTS;
-}
-
-bool
-mq_layout_led(const redisReply *reply)
-{
-	return reply->type == REDIS_REPLY_ARRAY && reply->elements > 0 &&
-	    reply->element[0]->type == REDIS_REPLY_INTEGER &&
-	    reply->element[0]->integer == 1;
 }
 
 enum mq_settled

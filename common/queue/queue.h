@@ -40,12 +40,6 @@ struct mq_runs;
 /* A message that was handed out; see receipt-session.h. */
 struct mq_receipt;
 
-enum { MQ_SETTLE_LARGE = 2, MQ_PUBLISH_LARGE = 7, MQ_LEAD = 5 };
-
-/* Messages from this length on are not copied by scripts where that can be
- * avoided. */
-#define MQ_LARGE ((size_t)1 << 20)
-
 /* Features that not every layout has. */
 enum {
 	MQ_HAS_KEYS = 1 << 0,
@@ -108,13 +102,12 @@ struct mq_layout {
 	/*
 	 * Whether that command also marks and counts what it has published.  If
 	 * not, there is publish_mark() for a batch with a mark: a plain command
-	 * to go behind it, in one transaction, for its n messages of so many
-	 * bytes; refused, it has no part in what became of them.  Without a mark there is
+	 * to go behind it, in one transaction, for its n messages; refused, it has no part in what became of them.  Without a mark there is
 	 * mq_side_count_published().
 	 */
 	bool (*publish_counts)(const struct mq_publishing *);
 	void (*publish_mark)(struct mq_command *, const char *queue,
-	    const struct mq_publishing *, int n, size_t bytes);
+	    const struct mq_publishing *, int n);
 	/*
 	 * The same batch, n messages behind the first `from` bytes of its plain
 	 * command, for a publisher that has asked nothing: marked and counted by
@@ -125,19 +118,6 @@ struct mq_layout {
 	void (*publish_known)(struct mq_command *, const char *queue,
 	    const struct mq_mark *, const struct mq_command *batch, size_t from,
 	    int n);
-	/*
-	 * For one large message that publish() and publish_add() have been
-	 * told of as its id in the place of its payload: the commands for the
-	 * payload, which follow in the same transaction.  Returns how many,
-	 * at most MQ_PUBLISH_LARGE; 0: the payload goes the usual way.
-	 * now_us: the server's unix time, about; if the message is to be
-	 * published now, publish() gets the same.  NULL: it always goes the
-	 * usual way.
-	 */
-	int (*publish_large)(const char *queue, const struct mq_publishing *,
-	    int64_t now_us, const char unique[MQ_ID_LEN + 1],
-	    const struct mq_buf *header, const char *payload, size_t len,
-	    struct mq_command *behind);
 	/*
 	 * Sets a queue's clock, which starts at 0 and never goes back.  The
 	 * reply is an integer: the tick it is at now, which is above the one
@@ -171,28 +151,6 @@ struct mq_layout {
 
 	void (*claim)(const struct mq_session *, int queue,
 	    const struct mq_claim *, struct mq_command *);
-	/*
-	 * Claims what claim() has left, so that no script copies large messages:
-	 * commands of one transaction, step by step from 0, until false.  The
-	 * first one's reply is as of claim(), with max at least 1; the others
-	 * reply with a message, nil, or anything else.  NULL: claim() leaves
-	 * none.
-	 */
-	bool (*claim_large)(const struct mq_session *, int queue,
-	    const struct mq_claim *, int step, struct mq_command *);
-	/*
-	 * Makes the large message ready that has been due longest, so that no
-	 * script copies it.  The commands of lead_look() watch and read it;
-	 * without a transaction in between, those of lead_move() move it,
-	 * which get the last reply (NULL: none is good).  Each returns how many
-	 * they are, the last one with the reply that matters; 0: the message is
-	 * not for this way.  mq_layout_led(): it has moved.  NULL where claim()
-	 * leaves none.
-	 */
-	int (*lead_look)(
-	    const char *queue, int64_t now_ms, struct mq_command[MQ_LEAD]);
-	int (*lead_move)(
-	    const char *queue, const redisReply *, struct mq_command[MQ_LEAD]);
 	/* Reads the keys whose changes may make messages claimable, or (pause)
 	 * only the one of a pause, for CLIENT TRACKING to report them. */
 	void (*track)(const struct mq_session *, int queue, bool pause,
@@ -214,17 +172,6 @@ struct mq_layout {
 	    const struct mq_settlement *, struct mq_command *);
 
 	/*
-	 * The same for a large message whose spot is known, but no ack, in one
-	 * transaction, step by step from 0, until false.  The reply to step
-	 * MQ_SETTLE_LARGE is the integer 1; else nothing was done, and
-	 * settle() has to do it.  now_ms: the server's unix time, about.
-	 * NULL: it has no such way.
-	 */
-	bool (*settle_large)(const struct mq_session *, int queue,
-	    const struct mq_settlement *, int64_t now_ms, int step,
-	    struct mq_command *);
-
-	/*
 	 * Acks messages in one step, which have no result.  If they are not
 	 * at their places, mq_layout_settled() is not MQ_SETTLED, and nothing has
 	 * changed.
@@ -242,16 +189,16 @@ struct mq_layout {
 	void (*give_back)(const struct mq_session *, int queue,
 	    const struct mq_newest *, struct mq_command *);
 
-	/* An array: how many elements of this queue the server has ever
-	 * claimed for us (0: unknown), and those that it holds for us, the
-	 * newest first. */
-	void (*held)(const struct mq_session *, int queue, struct mq_command *);
-	/* The same by commands of one transaction, step by step from 0, until
-	 * false, as a script copies many or large elements several times.  Their
-	 * replies are that number, as text or nil, and an array of the elements.
-	 * NULL: only held() tells. */
-	bool (*held_apart)(const struct mq_session *, int queue, int step,
-	    struct mq_command *);
+	/*
+	 * How many elements of this queue the server has ever claimed for us (0:
+	 * unknown), and those that it holds for us, the newest first.  Two
+	 * commands of one transaction, since a script copies many or large elements
+	 * several times; their replies are that number, as text or nil, and an array.
+	 * With `script`, or if only a script can tell, one command, whose reply is an
+	 * array of both.  Returns how many they are.
+	 */
+	int (*held)(const struct mq_session *, int queue, bool script,
+	    struct mq_command[2]);
 	/* Only how many: an integer. */
 	void (*held_count)(
 	    const struct mq_session *, int queue, struct mq_command *);
@@ -371,7 +318,6 @@ enum mq_published mq_layout_published(const redisReply *, int i);
  * lease is gone, and nothing was claimed. */
 int mq_layout_claimed(const redisReply *, struct mq_claimed *);
 enum mq_settled mq_layout_settled(const redisReply *);
-bool mq_layout_led(const redisReply *);
 
 /* For layouts: arguments that the scripts of both have. */
 void mq_layout_add_limits(struct mq_command *, const struct mq_limits *);

@@ -26,7 +26,6 @@ struct mq_session {
 		       * settings of a queue say */
 	int64_t lease_ms; /* handed out by receipt: how long a renewal holds;
 			   * 0: as the layout thinks */
-	bool apart;	  /* large messages are left to claim_large() */
 };
 
 #endif

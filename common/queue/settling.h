@@ -35,14 +35,6 @@ enum mq_outcome {
 	MQ_OUTCOME_PUSH	   /* to the queue `push` */
 };
 
-/* Where the server should have a message: the place from 0, the oldest of those
- * that it holds for us of the queue, and what else there is. */
-struct mq_spot {
-	bool known;
-	long place, count;
-	long long received; /* of this queue, ever */
-};
-
 /* How to settle one message. */
 struct mq_settlement {
 	enum mq_outcome outcome;
@@ -52,8 +44,6 @@ struct mq_settlement {
 	 * NULL: unchanged. */
 	const char *header;
 	size_t header_len, payload_at;
-	struct mq_spot spot;	    /* of a large one, which may be settled
-				     * without a script that has all of it */
 	int64_t delay_ms;	    /* AGAIN only */
 	char unique[MQ_ID_LEN + 1]; /* AGAIN, PUSH: a new id */
 	bool unrun;		    /* REJECT: it was too late to run it */
@@ -71,11 +61,10 @@ struct mq_settlement {
 /* The result of a settlement. */
 enum mq_settled {
 	MQ_SETTLED,
-	MQ_SETTLED_LOST,     /* nothing: somebody else has the message by now */
-	MQ_SETTLED_GONE,     /* nothing: there is no such message any more */
-	MQ_SETTLED_TOO_LONG, /* PUSH: nothing, it is longer than the maxsize of
-			      * the other queue; it is still ours */
-	MQ_SETTLED_UNKNOWN   /* nothing: its spot is not known */
+	MQ_SETTLED_LOST,    /* nothing: somebody else has the message by now */
+	MQ_SETTLED_GONE,    /* nothing: there is no such message any more */
+	MQ_SETTLED_TOO_LONG /* PUSH: nothing, it is longer than the maxsize of
+			     * the other queue; it is still ours */
 };
 
 /* Messages of one queue that have ended, the oldest first.  Places are counted

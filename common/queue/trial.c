@@ -34,8 +34,7 @@ mq_post_no_trial(struct mq_post *b)
 static bool
 is_plain(const struct mq_post *b)
 {
-	return !b->whole && !b->how.special && b->large == 0 &&
-	    b->how.when.kind == MQ_WHEN_NOW;
+	return !b->whole && !b->how.special && b->how.when.kind == MQ_WHEN_NOW;
 }
 
 void

@@ -240,16 +240,6 @@ take_reply(const struct mq_asker *asker, redisReply *reply)
 }
 
 void
-mq_async_send_eval(struct mq_async *a, struct mq_command *c)
-{
-	struct mq_request *q = mq_xcalloc(1, sizeof(*q));
-
-	*q = (struct mq_request){.async = a, .take = take_reply, .command = *c};
-	*c = (struct mq_command){0};
-	send_text(q);
-}
-
-void
 mq_async_send(
     struct mq_async *a, struct mq_command *c, mq_async_fn *fn, void *arg)
 {

@@ -80,10 +80,6 @@ int mq_async_open(
 void mq_async_send(
     struct mq_async *, struct mq_command *, mq_async_fn *fn, void *arg);
 
-/* Sends a script with its text, as within a transaction no script can be sent
- * again; nobody hears of its reply. */
-void mq_async_send_eval(struct mq_async *, struct mq_command *);
-
 /*
  * The same for calls that take the reply apart before their caller hears of
  * it: take() gets the reply, or NULL, with a copy of *asker.

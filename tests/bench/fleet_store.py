@@ -199,7 +199,7 @@ def held_worker(work, kind):
 def large_sample(payload):
     found = {}
     options = {"plain": (), "expiry": ("-e", "1h"), "priority": ("-p", 5),
-               "delay": ("-d", "1h")}
+               "delay": ("-d", "1h"), "group": ("-g", "a")}
     for kind in STATUS:
         server = Server("large-" + kind)
         work = Work(server)

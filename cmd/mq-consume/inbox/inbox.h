@@ -144,9 +144,6 @@ struct message *inbox_first_of(const struct inbox *, int queue);
 bool inbox_in_order(const struct inbox *);
 /* The server may have another order now. */
 void inbox_disorder(struct inbox *);
-/* Where the server has a message once all commands in flight are carried out. */
-void inbox_find_spot(
-    const struct inbox *, const struct message *, struct mq_spot *);
 /* The oldest held message of a queue; NULL: none is held, or none may
  * start. */
 const struct message *inbox_oldest_of(const struct inbox *, int queue);

@@ -112,19 +112,3 @@ inbox_count(const struct inbox *in, int queue)
 		n += !m->lost && !m->gone;
 	return n;
 }
-
-void
-inbox_find_spot(
-    const struct inbox *in, const struct message *wanted, struct mq_spot *spot)
-{
-	const struct message *m;
-
-	*spot =
-	    (struct mq_spot){.received = in->queues[wanted->queue].received};
-	TAILQ_FOREACH(m, &in->queues[wanted->queue].all, own) {
-		if (m == wanted)
-			spot->place = spot->count;
-		spot->count += !m->lost && !m->gone && !m->in_flight;
-	}
-	spot->known = inbox_in_order(in) || spot->count == 1;
-}

@@ -62,7 +62,6 @@ roles_claimed(struct inbox *in, const struct mq_claimed *claimed)
 	switch (claimed->role) {
 	case MQ_ROLE_NONE:
 		q->called = false;
-		q->more = q->more || claimed->large;
 		break;
 	case MQ_ROLE_WATCH:
 		if (q->role != MQ_ROLE_WATCH || now >= q->look_at)

@@ -132,11 +132,6 @@ take_settled(struct outbox *o, struct message *m, enum mq_settled how)
 		outbox_forget(o, m);
 		o->events->too_long(o->arg, m);
 		break;
-	case MQ_SETTLED_UNKNOWN:
-		m->whole = true;
-		m->sent = 0;
-		settlement_send(o, m);
-		break;
 	}
 }
 
@@ -232,8 +227,6 @@ settlement_send(struct outbox *o, struct message *m)
 		how.header = m->header.data;
 		how.header_len = m->header.len;
 	}
-	if (m->len >= MQ_LARGE && !m->whole && m->envelope.payload != NULL)
-		inbox_find_spot(o->inbox, m, &how.spot);
 	how.result = result_of(o->results, m, &how, &result);
 	how.notice = result_notice(o->results, m, &how, o->ids, &notice);
 	/* What is pushed to another node arrives in the order of these. */

@@ -12,71 +12,21 @@
 /* The most that a script moves within the list. */
 #define KEEP_BYTES ((size_t)1 << 16)
 
-static void
-add_claim(const struct mq_session *s, const char *name,
-    const struct mq_claim *claim, const char *large, struct mq_command *c)
+void
+rmq_claim(const struct mq_session *s, int queue, const struct mq_claim *claim,
+    struct mq_command *c)
 {
-	bool move = strcmp(large, "move") == 0;
+	const char *name = s->queues[queue];
 
-	mq_command_script(
-	    c, &rmq_script_claim, RMQ_QUEUE_KEYS + 8 + (move ? 2 : 0));
+	mq_command_script(c, &rmq_script_claim, RMQ_QUEUE_KEYS + 7);
 	rmq_queue_keys(c, name);
 	rmq_key_both(c, s->connection, name, "unacked");
 	rmq_key_lease(c, s->connection, name);
 	rmq_key_queue(c, name, "paused");
 	rmq_key_queue(c, name, "rate");
 	rmq_key_info(c, s->connection, name);
-	rmq_key_queue(c, name, "large");
 	rmq_side.waits(c, name);
-	if (move) {
-		rmq_key_queue(c, name, "moving");
-		rmq_key_queue(c, name, "moving-alone");
-	}
 	mq_layout_add_claim(c, s, name, claim);
-	mq_command_str(c, large);
-}
-
-void
-rmq_claim(const struct mq_session *s, int queue, const struct mq_claim *claim,
-    struct mq_command *c)
-{
-	add_claim(s, s->queues[queue], claim, s->apart ? "look" : "", c);
-}
-
-/* "RENAME moving ready" */
-static void
-add_rename(struct mq_command *c, const char *queue, const char *from)
-{
-	mq_command_plain(c, "RENAME");
-	rmq_key_queue(c, queue, from);
-}
-
-bool
-rmq_claim_large(const struct mq_session *s, int queue,
-    const struct mq_claim *claim, int step, struct mq_command *c)
-{
-	const char *name = s->queues[queue];
-	int max = claim->max;
-
-	if (step == 0) {
-		add_claim(s, name, claim, "move", c);
-	} else if (step <= max) {
-		mq_command_plain(c, "LMOVE");
-		rmq_key_queue(c, name, "moving");
-		rmq_key_both(c, s->connection, name, "unacked");
-		mq_command_words(c, "RIGHT LEFT");
-	} else if (step == max + 1) {
-		mq_command_plain(c, "LINDEX");
-		rmq_key_queue(c, name, "moving-alone");
-		mq_command_int(c, 0);
-	} else if (step == max + 2) {
-		add_rename(c, name, "moving");
-		rmq_key_queue(c, name, "ready");
-	} else if (step == max + 3) {
-		add_rename(c, name, "moving-alone");
-		rmq_key_both(c, s->connection, name, "unacked");
-	}
-	return step <= max + 3;
 }
 
 /* The keys whose changes matter to a consumer that waits: the pause comes last. */
@@ -291,30 +241,26 @@ rmq_give_back(const struct mq_session *s, int queue,
 		mq_command_arg(c, e[i].p, e[i].n);
 }
 
-void
-rmq_held(const struct mq_session *s, int queue, struct mq_command *c)
-{
-	mq_command_script(c, &rmq_script_held, 2);
-	rmq_key_both(c, s->connection, s->queues[queue], "unacked");
-	rmq_key_info(c, s->connection, s->queues[queue]);
-	mq_command_str(c, s->queues[queue]);
-}
-
-bool
-rmq_held_apart(
-    const struct mq_session *s, int queue, int step, struct mq_command *c)
+int
+rmq_held(
+    const struct mq_session *s, int queue, bool script, struct mq_command c[2])
 {
 	const char *name = s->queues[queue];
 
-	mq_command_plain(c, step == 0 ? "HGET" : "LRANGE");
-	if (step == 0) {
-		rmq_key_connection(c, s->connection, "info");
-		mq_command_fmt(c, "claimed:%s", name);
-	} else {
-		rmq_key_both(c, s->connection, name, "unacked");
-		mq_command_words(c, "0 -1");
+	if (script) {
+		mq_command_script(&c[0], &rmq_script_held, 2);
+		rmq_key_both(&c[0], s->connection, name, "unacked");
+		rmq_key_info(&c[0], s->connection, name);
+		mq_command_str(&c[0], name);
+		return 1;
 	}
-	return step < 2;
+	mq_command_plain(&c[0], "HGET");
+	rmq_key_info(&c[0], s->connection, name);
+	mq_command_fmt(&c[0], "claimed:%s", name);
+	mq_command_plain(&c[1], "LRANGE");
+	rmq_key_both(&c[1], s->connection, name, "unacked");
+	mq_command_words(&c[1], "0 -1");
+	return 2;
 }
 
 void

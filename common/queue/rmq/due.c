@@ -5,7 +5,6 @@
 
 #include "base/xalloc.h"
 #include "keys.h"
-#include "lead.h"
 #include "scripts.h"
 #include "steps.h"
 
@@ -108,18 +107,14 @@ count_due(struct due *d)
 
 /* Moves one queue's due messages, slice by slice. */
 static int
-promote(struct rmq_cleaner *w, const char *queue, int64_t now)
+promote(struct rmq_cleaner *w, const char *queue)
 {
 	struct mq_command c = mq_redis_command(w->round.r);
 	redisReply *reply;
-	bool more = true, large;
+	bool more = true;
 	int rv = 0;
 
 	while (more && rv == 0) {
-		rv = rmq_lead_large(w->round.r, queue, queue, now, &large);
-		w->out->due += large;
-		if (rv == -1 || large)
-			continue;
 		mq_command_script(&c, &rmq_script_promote, RMQ_QUEUE_KEYS);
 		rmq_queue_keys(&c, queue);
 		rv = mq_round_call(&w->round, &c, REDIS_REPLY_ARRAY, &reply);
@@ -146,7 +141,7 @@ make_ready(struct due *d)
 		if (w->how->dry_run)
 			w->out->due += (long)d->count[i];
 		else if (d->count[i] > 0)
-			rv = promote(w, d->queues.list[i].name, d->now[i]);
+			rv = promote(w, d->queues.list[i].name);
 	return rv;
 }
 

@@ -20,8 +20,6 @@
  *	rmq::queue::[Q]::rate		hash: a rate that consumers share
  *	rmq::queue::[Q]::result::ID	list of one: what became of a message
  *	rmq::queue::[Q]::paused		"1", maybe with a TTL
- *	rmq::queue::[Q]::large		"1": some that are ready may be large
- *	rmq::queue::[Q]::moving, ::moving-alone	ready, within a claim of these
  *	rmq::queue::[Q]::watch		the consumer that hears of messages, and
  *	rmq::queue::[Q]::idle		sorted set: those that it wakes; both lapse
  *					after 60 s; see lua/lib/role.lua

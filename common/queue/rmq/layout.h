@@ -20,7 +20,6 @@ PART(publish_add);
 PART(publish_counts);
 PART(publish_mark);
 PART(publish_known);
-PART(publish_large);
 PART(tick);
 
 PART(probe);
@@ -31,17 +30,12 @@ PART(lease);
 PART(renew_queue);
 
 PART(claim);
-PART(claim_large);
-PART(lead_look);
-PART(lead_move);
 PART(track);
 PART(look);
 PART(settle);
-PART(settle_large);
 PART(ack_oldest);
 PART(give_back);
 PART(held);
-PART(held_apart);
 PART(held_count);
 
 PART(receipts);

@@ -7,7 +7,6 @@
 
 #include "base/exit.h"
 #include "keys.h"
-#include "lead.h"
 #include "scripts.h"
 #include "transfer.h"
 
@@ -83,18 +82,11 @@ rmq_move(struct mq_redis *r, const struct mq_place *place, long max,
     const char *to, long *moved)
 {
 	struct mq_command c = mq_redis_command(r);
-	bool done = false, away;
+	bool away;
 	long long n;
 
 	away = max > 0 && rmq_transfer_needed(&c, place->queue, to);
 	*moved = 0;
-	if (place->state == MQ_REJECTED && to != NULL && max > 0 &&
-	    rmq_lead_large(r, place->queue, to, 0, &done) == -1)
-		return -1;
-	if (done) {
-		*moved = 1;
-		return 0;
-	}
 	if (place->state == MQ_UNACKED && check_dead(r, place) == -1)
 		return -1;
 	if (away && rmq_transfer_check(r, place->queue, to) == -1)

@@ -22,6 +22,7 @@ struct found {
 	struct mq_names held;	    /* queue, and connection that has them */
 	struct mq_names of_queue;   /* queue, and which key of it */
 	struct mq_names connection; /* connection, and which key of it */
+	struct mq_names moving;	    /* queue, and which key of it */
 };
 
 /*
@@ -106,6 +107,17 @@ note_of_connection(
 	return true;
 }
 
+/* Where an older version claimed large messages from. */
+static bool
+note_moving(struct found *f, char *key, const char *suffix)
+{
+	const char *queue = between(key, "rmq::queue::[", suffix);
+
+	if (queue != NULL && is_queue_name(queue))
+		mq_names_add(&f->moving, queue, suffix + strlen("]::"));
+	return queue != NULL;
+}
+
 static void
 note_key(struct rmq_cleaner *w, struct found *f, redisReply *key)
 {
@@ -120,7 +132,9 @@ note_key(struct rmq_cleaner *w, struct found *f, redisReply *key)
 	for (i = 0; i < sizeof(of_queue) / sizeof(of_queue[0]); i++)
 		if (note_of_queue(w, f, key->str, of_queue[i]))
 			return;
-	if (note_of_connection(w, f, key->str, "::info") ||
+	if (note_moving(f, key->str, "]::moving") ||
+	    note_moving(f, key->str, "]::moving-alone") ||
+	    note_of_connection(w, f, key->str, "::info") ||
 	    note_of_connection(w, f, key->str, "::running"))
 		return;
 	if (rmq_unacked_key(key->str, key->len, &connection, &queue))
@@ -183,8 +197,9 @@ free_of_queues(struct found *f)
 static int
 note_keys(struct rmq_cleaner *w, struct found *f, const redisReply *keys)
 {
-	struct found some = {
-	    .unacked = f->unacked, .connection = f->connection};
+	struct found some = {.unacked = f->unacked,
+	    .connection = f->connection,
+	    .moving = f->moving};
 	size_t i;
 	int rv;
 
@@ -192,6 +207,7 @@ note_keys(struct rmq_cleaner *w, struct found *f, const redisReply *keys)
 		note_key(w, &some, keys->element[i]);
 	f->unacked = some.unacked;
 	f->connection = some.connection;
+	f->moving = some.moving;
 	rv = keep_unknown(w, &some, f);
 	free_of_queues(&some);
 	return rv;
@@ -236,6 +252,7 @@ find_orphans(struct rmq_cleaner *w, struct found *f)
 	mq_names_sort(&f->held);
 	mq_names_sort(&f->of_queue);
 	mq_names_sort(&f->connection);
+	mq_names_sort(&f->moving);
 	return rv;
 }
 
@@ -340,6 +357,39 @@ remove_orphans(struct rmq_cleaner *w, const struct found *f)
 	return rv;
 }
 
+static void
+build_heal(const struct rmq_cleaner *w, const struct mq_name *name,
+    struct mq_command *c)
+{
+	mq_command_script(c, &rmq_script_heal, 5);
+	rmq_key_queue(c, name->name, "ready");
+	rmq_key_queue(c, name->name, "delayed");
+	rmq_key_queue(c, name->name, "priority");
+	rmq_key_queue(c, name->name, name->queue);
+	rmq_key_queues(c, name->name);
+	mq_command_str(c, w->how->dry_run ? "1" : "0");
+	mq_command_str(c, name->name);
+}
+
+static int
+heal_moving(struct rmq_cleaner *w, const struct mq_names *moving)
+{
+	struct mq_command c = mq_redis_command(w->round.r);
+	size_t i;
+	long n;
+	int rv = 0;
+
+	for (i = 0; i < moving->n && rv == 0; i++) {
+		do {
+			n = 0;
+			build_heal(w, &moving->list[i], &c);
+			rv = mq_round_add(&w->round, &c, &n);
+			w->out->returned += n;
+		} while (rv == 0 && n > 0 && !w->how->dry_run);
+	}
+	return rv;
+}
+
 int
 rmq_orphans(struct rmq_cleaner *w)
 {
@@ -347,6 +397,8 @@ rmq_orphans(struct rmq_cleaner *w)
 	struct found f = {0};
 	int rv = find_orphans(w, &f);
 
+	if (rv == 0)
+		rv = heal_moving(w, &f.moving);
 	if (rv == 0)
 		rv = rmq_adopt_some(w, &f.unacked, &adopted);
 	leave_out(&f.connection, &adopted);
@@ -358,5 +410,6 @@ rmq_orphans(struct rmq_cleaner *w)
 	mq_names_free(&f.unacked);
 	free_of_queues(&f);
 	mq_names_free(&f.connection);
+	mq_names_free(&f.moving);
 	return rv;
 }

@@ -64,21 +64,18 @@ rmq_publish(
 
 void
 rmq_publish_mark(struct mq_command *c, const char *queue,
-    const struct mq_publishing *how, int n, size_t bytes)
+    const struct mq_publishing *how, int n)
 {
 	const char *key = direct_key(how);
-	bool large = bytes >= MQ_LARGE;
 
 	mq_command_plain(c, "EVAL");
 	mq_command_str(c, rmq_script_mark.text);
-	mq_command_int(c, large ? 6 : 5);
+	mq_command_int(c, 5);
 	rmq_key_queue(c, queue, key);
 	rmq_key_queue(c, queue, "counters");
 	rmq_key_marks(c, queue, how->mark.publisher);
 	rmq_key_queues(c, queue);
 	rmq_side.settings(c, queue);
-	if (large)
-		rmq_key_queue(c, queue, "large");
 	mq_mark_add(c, &how->mark);
 	mq_command_int(c, n);
 	mq_command_str(c, c->cluster ? "" : queue);

@@ -134,12 +134,15 @@ rsmq_lease(const redisReply *reply, bool cluster)
 	return reply->integer;
 }
 
-void
-rsmq_held(const struct mq_session *s, int queue, struct mq_command *c)
+int
+rsmq_held(const struct mq_session *s, int queue, bool script,
+    struct mq_command c[2])
 {
-	mq_command_script(c, &rsmq_script_held, RSMQ_QUEUE_KEYS + 1);
-	rsmq_queue_keys(c, s->queues[queue]);
-	rsmq_key_held(c, s->connection, s->queues[queue]);
+	(void)script;
+	mq_command_script(&c[0], &rsmq_script_held, RSMQ_QUEUE_KEYS + 1);
+	rsmq_queue_keys(&c[0], s->queues[queue]);
+	rsmq_key_held(&c[0], s->connection, s->queues[queue]);
+	return 1;
 }
 
 void

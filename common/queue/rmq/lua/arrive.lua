@@ -47,9 +47,6 @@ local function enter(field, element)
     -- If the message comes back, no earlier result must be left.
     call('DEL', to.results .. w.reply_to)
   end
-  if #element >= LARGE then
-    note_large(to)
-  end
   arrive(to, element, w, false, front)
   mark[#mark + 1] = field
   mark[#mark + 1] = stamped

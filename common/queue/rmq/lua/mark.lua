@@ -3,7 +3,7 @@
 -- goes out as text each time, so it is short.
 --
 --   KEYS  where they are, counters, marks (see lib/marks.lua), rmq::queues,
---         settings; large, if they are 1 MiB or longer
+--         settings
 --   ARGV  place, before; how many messages; the queue's name; the command that
 --         counts what is in their key
 --   reply 1 if the settings have a max-length, which nothing here looks at
@@ -19,7 +19,4 @@ end
 redis.pcall('HINCRBY', KEYS[2], 'published', ARGV[3])
 redis.call('HSET', KEYS[3], ARGV[1], ARGV[2] .. ' ')
 redis.call('PEXPIRE', KEYS[3], 600000)
-if KEYS[6] then
-  redis.call('SET', KEYS[6], 1, 'EX', 604800, 'NX')
-end
 return redis.pcall('HEXISTS', KEYS[5], 'max-length') == 1 and 1 or 0

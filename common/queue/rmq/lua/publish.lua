@@ -2,9 +2,7 @@
 --
 --   KEYS  the queue's (see lib/place.lua), counters, rmq::queues, settings, marks
 --         of the publisher, if it has any (see lib/marks.lua)
---   ARGV  'now', 'in' or 'at'; milliseconds from now, or unix milliseconds; for
---         'now', 0, or the unix microseconds that give a single message with a
---         priority its place, as its member is not made here (see exchange.lua);
+--   ARGV  'now', 'in' or 'at'; milliseconds from now, or unix milliseconds;
 --         how many messages may be claimable, or in line for their group's
 --         turn, and how many for one of a priority above 0; how many may be
 --         delayed, and how many for one of a priority above 0 ('': any
@@ -36,8 +34,6 @@ local q = queue_keys(1)
 local due = ARGV[1] == 'now' and 0 or tonumber(ARGV[2])
 if ARGV[1] == 'in' then
   due = due + now
-elseif ARGV[1] == 'now' and ARGV[2] ~= '0' then
-  stamp = string.format('n%016.0f', ARGV[2])
 end
 check_types(q)
 local tick = clock(q)

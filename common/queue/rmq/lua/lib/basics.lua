@@ -8,7 +8,6 @@ local now_us = call('TIME')
 now_us = now_us[1] * 1000000 + now_us[2]
 local now = math.floor(now_us / 1000)
 local AT_TICK, TICKS, IN_LINE = 2 ^ 50, -2 ^ 52, 2 ^ 52
-local LARGE = 1048576
 
 local function queue_keys(i)
   return { ready = KEYS[i], priority = KEYS[i + 1], delayed = KEYS[i + 2],
@@ -17,13 +16,6 @@ end
 
 local function clock(q)
   return tonumber(call('GET', q.clock)) or 0
-end
-
--- Claims leave large messages to commands outside of scripts, and may have written
--- there when the next one is due; see claim.lua.
-local function note_large(q)
-  redis.pcall('SET', q.ready:sub(1, -6) .. 'large', 1, 'EX', 604800,
-    'NX')
 end
 
 -- Whether the header of a message may have this name: much cheaper than options().

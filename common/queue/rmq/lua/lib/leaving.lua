@@ -89,9 +89,6 @@ local function place(q, element, w, first)
       (first and in_front() or in_order()) .. element)
   else
     call(first and 'RPUSH' or 'LPUSH', q.ready, element)
-    if #element >= LARGE then
-      note_large(q)
-    end
   end
 end
 

@@ -130,9 +130,6 @@ local function promote(q, max, room)
           plain[#plain + 1] = element
         end
         room = room - #element
-        if #element >= LARGE then
-          note_large(q)
-        end
       end
       if plain[1] then
         call('LPUSH', q.ready, unpack(plain))
