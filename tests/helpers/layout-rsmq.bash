@@ -12,9 +12,15 @@ held() {
 		local now = math.floor(time[1] * 1000 + time[2] / 1000)
 		local at = string.format("%.0f", now)
 		local unacked, delayed = 0, 0
+		-- Nobody has received it since it was put back.
+		local function waits(id)
+			local run = n("HMGET", q .. ":Q", id .. ":rc", id .. ":fr")
+			return n("HGET", q .. ":Xd", id) ==
+			    (run[1] or "") .. " " .. (run[2] or "")
+		end
 		for _, id in ipairs(n("ZRANGEBYSCORE", q, "(" .. at, "+inf")) do
 			if n("HEXISTS", q .. ":Q", id .. ":rc") == 1 and
-			    n("SISMEMBER", q .. ":Xd", id) == 0 then
+			    not waits(id) then
 				unacked = unacked + 1
 			else
 				delayed = delayed + 1

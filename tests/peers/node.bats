@@ -272,6 +272,30 @@ END
 	eventually 5 received
 }
 
+@test "what node receives after a retry of ours, or after our lease, is in its hands" {
+	run_mq 0 mq-publish -i q a
+	id=$output
+	for how in retry lease; do
+		if [ "$how" = retry ]; then
+			run_mq 0 mq-consume -q -n 1 q -- sh -c 'echo resend 3600 >&3'
+		else
+			run_mq 0 mq-lease --for 1h q
+		fi
+		run_node 0 changeMessageVisibility qname=q id="$id" vt=0
+		run_node 0 receiveMessage.id qname=q vt=600
+		assert_output "$id"
+		run_node 0 changeMessageVisibility qname=q id="$id" vt=900
+		run_mq 1 mq-return --from delayed q
+		run_mq 1 mq-purge --force --all q
+		run_node 0 receiveMessage qname=q
+		assert_output '{}'
+		run_mq 0 mq-return --from unacked:- q
+		assert_output '1 message returned'
+	done
+	run_node 0 popMessage.message qname=q
+	assert_output a
+}
+
 @test "by its id, a message can be deleted that nobody has received, or delayed" {
 	run_node 0 createQueue qname=q
 	for delay in 0 60; do

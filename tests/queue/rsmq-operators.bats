@@ -381,7 +381,7 @@ print(t["ready"], t["rejected"])' <<<"$output")" "2 1"
 	id=$output
 	run_mq 0 mq-publish -i -H 'X-A: b' jobs stays
 	node_receive jobs >/dev/null
-	redis sadd rsmq:jobs:Xd "$id" >/dev/null
+	redis hset rsmq:jobs:Xd "$id" '1 1' >/dev/null
 	node_delete jobs "$id"
 	redis hset rsmq:jobs:Q "$id:rc" 3 >/dev/null
 	redis hset rsmq:jobs:Q "$id:fr" 3 >/dev/null
@@ -448,8 +448,8 @@ print(t["ready"], t["rejected"])' <<<"$output")" "2 1"
 	redis hset rsmq:jobs:Q "$output:rc" 20 >/dev/null
 	node_receive jobs >/dev/null
 	run_mq 0 mq-publish -i jobs waits
-	redis hset rsmq:jobs:Q "$output:rc" 20 >/dev/null
-	redis sadd rsmq:jobs:Xd "$output" >/dev/null
+	redis hset rsmq:jobs:Q "$output:rc" 20 "$output:fr" 1 >/dev/null
+	redis hset rsmq:jobs:Xd "$output" '20 1' >/dev/null
 	run_mq 0 mq-clean --json
 	[ "$(json rejected)" = 0 ]
 	state_is theirs "20 0 0 0 0"
@@ -558,6 +558,166 @@ one_expires() {
 	state_is jobs "0 0 0 1 0"
 	[ "$(redis exists rsmq::connections)" = 0 ]
 	run_mq 1 mq-lease --ack "${receipts[2]}" jobs
+}
+
+# --- whose a message is ------------------------------------------------------------------
+
+# retried QUEUE [ARGS...]: one that waits for another run; id is set.
+retried() {
+	run_mq 0 mq-publish -i "${@:2}" "$1" a
+	id=$output
+	run_mq 0 mq-consume -q --attempts 2 -n 1 "$1" -- sh -c 'echo resend 3600 >&3'
+	eventually 10 state_is "$1" "0 1 0 0 0"
+}
+
+# node_has QUEUE [ARGS...]: and then node receives it.
+node_has() {
+	retried "$@"
+	redis zadd "rsmq:$1" -inf "$id" >/dev/null
+	[ "$(node_receive "$1" 600000)" = "$id a 2" ]
+}
+
+@test "rsmq hands: what node receives after a retry of ours is in its hands" {
+	node_has jobs
+	state_is jobs "0 0 1 0 0"
+	run_mq 0 mq-stats --id "$id" --json
+	[ "$(json '[state, attempts, o.connection]')" = '["unacked",1,null]' ]
+	run_mq 0 mq-stats --json jobs
+	[ "$(json '[queues[0].delayed, o.queues[0].next_due_ms]')" = '[0,null]' ]
+	run_mq 1 mq-stats --list delayed jobs
+	run_mq 0 mq-stats --list unacked --jsonl jobs
+	[ "$(json id)" = "\"$id\"" ]
+	# Changing how long does not change whose it is.
+	redis zadd rsmq:jobs $(($(now_ms) + 9000000)) "$id" >/dev/null
+	state_is jobs "0 0 1 0 0"
+}
+
+@test "rsmq hands: nobody takes it from node as one that waits" {
+	node_has jobs
+	run_mq 1 mq-return --dry-run --from delayed jobs
+	run_mq 1 mq-return --from delayed jobs
+	run_mq 1 mq-return --from delayed --match a jobs
+	run_mq 1 mq-purge --force --delayed jobs
+	run_mq 1 mq-purge --force --delayed --match a jobs
+	run_mq 1 mq-purge --force --all jobs
+	run_mq 75 mq-purge --force --delete-queue jobs
+	state_is jobs "0 0 1 0 0"
+	[ "$(redis hget rsmq:jobs:Q "$id")" = a ]
+	run_mq 0 mq-return --from unacked:- jobs
+	assert_output '1 message returned'
+	state_is jobs "1 0 0 0 0"
+	[ "$(redis exists rsmq:jobs:Xd)" = 0 ]
+	[ "$(node_receive jobs)" = "$id a 2" ]
+}
+
+@test "rsmq hands: what waits does so until somebody receives it, whenever that may be" {
+	retried jobs
+	redis zadd rsmq:jobs $(($(now_ms) + 9000000)) "$id" >/dev/null
+	state_is jobs "0 1 0 0 0"
+	redis zadd rsmq:jobs 1 "$id" >/dev/null
+	redis hset rsmq:jobs:Xcounters attempts 1 >/dev/null
+	run_mq 0 mq-clean --json
+	[ "$(json rejected)" = 0 ]
+	node_receive jobs 0
+	run_mq 0 mq-clean --json
+	[ "$(json rejected)" = 1 ]
+}
+
+@test "rsmq hands: a cleaner does not reject what is too late while node has it" {
+	node_has jobs -e 1h
+	redis hset rsmq:jobs:X "$id" '"Mq-Expires":["1"]' >/dev/null
+	run_mq 0 mq-clean --json
+	[ "$(json '[rejected, expired]')" = '[0,0]' ]
+	redis zadd rsmq:jobs 1 "$id" >/dev/null
+	run_mq 0 mq-clean --json
+	[ "$(json '[rejected, expired]')" = '[0,1]' ]
+}
+
+@test "rsmq hands: a priority whose delay is over, and the run of a message that is taken by its id" {
+	node_has jobs -p 5
+	score=$(redis zscore rsmq:jobs "$id")
+	redis zadd rsmq:jobs:Xlater 1 "$id" >/dev/null
+	run_mq 0 mq-clean
+	[ "$(redis zscore rsmq:jobs "$id") $(redis exists rsmq:jobs:Xlater)" = "$score 0" ]
+	run_mq 0 mq-lease --reject "$id" --text no jobs
+	run_mq 0 mq-stats --list rejected --jsonl jobs
+	[ "$(json attempts)" = 2 ]
+}
+
+@test "rsmq hands: one of its id that comes when it is gone is another one" {
+	retried jobs
+	node_delete jobs "$id"
+	run_mq 0 mq-publish --jsonl jobs <<<"{\"payload\":\"b\",\"headers\":{\"Mq-Id\":[\"$id\"]}}"
+	[ "$(node_receive jobs)" = "$id b 1" ]
+	state_is jobs "0 0 1 0 0"
+}
+
+# leased QUEUE BODY...: by receipt, for an hour; ids are set, connection too.
+leased() {
+	node_create "$1"
+	run_mq 0 mq-publish -i "$@"
+	ids=("${lines[@]}")
+	run_mq 0 mq-lease --for 1h --jsonl -n "${#ids[@]}" "$1"
+	mapfile -t receipts < <(json receipt | tr -d '"')
+	connection=$(redis --raw zrange rsmq::connections 0 -1)
+}
+
+@test "rsmq hands: what node receives is not with the connection that had it before" {
+	leased jobs a b
+	redis zadd rsmq:jobs 1 "${ids[0]}" >/dev/null
+	[ "$(node_receive jobs 7200000)" = "${ids[0]} a 2" ]
+	run_mq 0 mq-stats --connections --json jobs
+	[ "$(json 'connections[0].queues[0].unacked')" = 1 ]
+	run_mq 0 mq-stats --list unacked --jsonl jobs
+	assert_equal "$(json '[id, o.connection]' | sort)" \
+		"$(printf '%s\n' "[\"${ids[0]}\",null]" "[\"${ids[1]}\",\"$connection\"]" | sort)"
+	run_mq 0 mq-return --dry-run --from unacked:- jobs
+	assert_output '1 message would be returned'
+	run_mq 0 mq-return --dry-run --match . --from unacked:- jobs
+	assert_output '1 message would be returned'
+	run_mq 0 mq-return --from unacked:- jobs
+	assert_output '1 message returned'
+	state_is jobs "1 0 1 0 1"
+	[ "$(node_receive jobs)" = "${ids[0]} a 2" ]
+}
+
+@test "rsmq hands: what node deletes is with nobody, and hides nothing that node has" {
+	leased jobs a b
+	node_delete jobs "${ids[0]}"
+	node_send jobs theirs >/dev/null
+	node_receive jobs 600000
+	run_mq 0 mq-stats --connections --json jobs
+	[ "$(json 'connections[0].queues[0].unacked')" = 1 ]
+	run_mq 0 mq-return --dry-run --from unacked:- jobs
+	assert_output '1 message would be returned'
+	run_mq 0 mq-return --from unacked:- jobs
+	assert_output '1 message returned'
+	# Nor does it keep its connection when the last one has ended.
+	run_mq 0 mq-lease --ack "${receipts[1]}" jobs
+	[ "$(redis --raw keys 'rsmq:*:Xheld:*')$(redis exists rsmq::connections)" = 0 ]
+}
+
+@test "rsmq hands: nor is what a killed consumer had, and what a queue made anew has" {
+	node_create jobs
+	node_send jobs a >/dev/null
+	start_mq mq-consume --tag me jobs -- sleep 60
+	eventually 10 state_is jobs "0 0 1 0 1"
+	stop_mq KILL || true
+	connection=$(redis --raw zrange rsmq::connections 0 -1)
+	redis del "rsmq::connection:$connection" >/dev/null
+	redis zadd rsmq:jobs 1 "$(ids jobs)" >/dev/null
+	[[ $(node_receive jobs 600000) == *" a 2" ]]
+	[ "$(redis exists "rsmq:jobs:Xheld:$connection")" = 1 ]
+	run_mq 0 mq-return --dry-run --from unacked:- jobs
+	assert_output '1 message would be returned'
+	run_mq 0 mq-return --from unacked:- jobs
+	assert_output '1 message returned'
+	redis del rsmq:jobs rsmq:jobs:Q >/dev/null
+	node_create jobs
+	node_send jobs b >/dev/null
+	node_receive jobs 600000
+	run_mq 0 mq-return --dry-run --from unacked:- jobs
+	assert_output '1 message would be returned'
 }
 
 # --- all that happens at once ----------------------------------------------------------

@@ -367,7 +367,7 @@ killed_with_notice() {
 			'~rmq::connection::*::queue::{push}::*' \
 			"$(there +hexists +hkeys)"
 	else
-		all_needed '+client|kill' '+client|list' +sismember +smismember \
+		all_needed '+client|kill' '+client|list' +sismember \
 			+expire +hscan +zremrangebyscore '+pubsub|numsub' '~rsmq:push-rejected' '~rsmq:push-rejected:Q' '~rsmq:push-rejected:X*' \
 			"$(there)"
 	fi
@@ -580,7 +580,7 @@ attached() {
 		all_needed +lmove +lpos "$(there +hrandfield +persist +sadd +set)"
 	else
 		# Of those that are in somebody's hands, and in a long walk.
-		all_needed +hget +hkeys +smismember +zrank '~rsmq::connection:*' "$(there)"
+		all_needed +hget +hkeys +zrank '~rsmq::connection:*' "$(there)"
 	fi
 }
 

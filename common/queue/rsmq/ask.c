@@ -128,6 +128,20 @@ count_on(struct rsmq_hidden *h, redisReply *const *e)
 	h->ready = e[6]->integer;
 }
 
+static void
+add_count(struct mq_command *c, const char *queue, const struct rsmq_hidden *h)
+{
+	size_t i, n = h->spared != NULL ? h->spared->elements : 0;
+
+	mq_command_script(c, &rsmq_script_hidden, RSMQ_QUEUE_KEYS + (int)n);
+	rsmq_queue_keys(c, queue);
+	for (i = 0; i < n; i++)
+		rsmq_key_held(c, h->spared->element[i]->str, queue);
+	mq_command_arg(c, h->score.data, h->score.len);
+	mq_command_arg(c, h->id.data, h->id.len);
+	mq_command_int(c, RSMQ_LOOKS);
+}
+
 int
 rsmq_count_hidden(struct mq_redis *r, const char *queue, struct rsmq_hidden *h)
 {
@@ -135,11 +149,7 @@ rsmq_count_hidden(struct mq_redis *r, const char *queue, struct rsmq_hidden *h)
 	redisReply *reply = NULL;
 
 	do {
-		mq_command_script(&c, &rsmq_script_hidden, RSMQ_QUEUE_KEYS);
-		rsmq_queue_keys(&c, queue);
-		mq_command_arg(&c, h->score.data, h->score.len);
-		mq_command_arg(&c, h->id.data, h->id.len);
-		mq_command_int(&c, RSMQ_LOOKS);
+		add_count(&c, queue, h);
 		reply = rsmq_call(r, &c, "##$#$$#");
 		if (reply == NULL)
 			break;
@@ -148,6 +158,15 @@ rsmq_count_hidden(struct mq_redis *r, const char *queue, struct rsmq_hidden *h)
 	} while (h->left > 0);
 	mq_command_free(&c);
 	return reply == NULL ? -1 : 0;
+}
+
+void
+rsmq_ask_holding(
+    struct mq_command *c, const char *connection, const char *queue)
+{
+	mq_command_script(c, &rsmq_script_holding, RSMQ_QUEUE_KEYS + 1);
+	rsmq_queue_keys(c, queue);
+	rsmq_key_held(c, connection, queue);
 }
 
 void

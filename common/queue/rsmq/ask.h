@@ -43,13 +43,20 @@ int64_t rsmq_ms(const redisReply *);
 struct rsmq_hidden {
 	long long waits, held, ready;
 	int64_t next_ms;
-	long long left;		 /* not looked at yet; */
-	struct mq_buf score, id; /* behind this one */
+	long long left;		  /* not looked at yet; */
+	struct mq_buf score, id;  /* behind this one */
+	const redisReply *spared; /* connections: what they hold is not
+				   * counted; NULL: none */
 };
 /* Counts on until none is left. */
 int rsmq_count_hidden(
     struct mq_redis *, const char *queue, struct rsmq_hidden *);
 void rsmq_hidden_free(struct rsmq_hidden *);
+
+/* Asks for the ids of what a connection holds of a queue; the reply is an array of
+ * strings. */
+void rsmq_ask_holding(
+    struct mq_command *, const char *connection, const char *queue);
 
 /* How many hidden messages the server looks at in one step. */
 #define RSMQ_LOOKS 1000

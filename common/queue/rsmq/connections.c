@@ -83,8 +83,7 @@ ask_link(void *arg, size_t i, struct mq_command *c)
 {
 	const struct mq_links *l = arg;
 
-	mq_command_plain(c, "HLEN");
-	rsmq_key_held(
+	rsmq_ask_holding(
 	    c, l->list[i].connection->name, l->list[i].consumed->queue);
 }
 
@@ -94,9 +93,9 @@ take_link(void *arg, size_t i, redisReply *reply)
 {
 	const struct mq_links *l = arg;
 
-	if (reply->type != REDIS_REPLY_INTEGER)
+	if (!rsmq_is(reply, ""))
 		return -1;
-	l->list[i].consumed->unacked = reply->integer;
+	l->list[i].consumed->unacked = (long)reply->elements;
 	if (l->list[i].row != NULL)
 		l->list[i].row->consumers++;
 	return 0;

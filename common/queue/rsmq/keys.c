@@ -11,7 +11,8 @@
  * and ours, which programs that use RSMQ do not know and do not need:
  *
  *	N:Q:X		hash: further headers of messages
- *	N:Q:Xd		set: messages that wait for another run
+ *	N:Q:Xd		hash: of messages that wait for another run, the last
+ *			receive
  *	N:Q:Xlater	sorted set: delayed messages with a priority; score:
  *			when they are due
  *	N:Q:Xheld:C	hash: what connection C holds, and its receive count

@@ -209,24 +209,17 @@ check_dead(struct mq_redis *r, const struct mq_place *place)
 	return -1;
 }
 
-/* How many connections of ours have. */
+/* How many no connection of ours has. */
 static int
-count_ours(struct mq_redis *r, const char *queue, const redisReply *connections,
-    long *n)
+count_theirs(
+    struct mq_redis *r, const char *queue, const redisReply *ours, long *n)
 {
-	struct mq_command c = {0};
-	long long held;
-	size_t i;
+	struct rsmq_hidden h = {.spared = ours};
+	int rv = rsmq_count_hidden(r, queue, &h);
 
-	*n = 0;
-	for (i = 0; i < connections->elements; i++) {
-		mq_command_plain(&c, "HLEN");
-		rsmq_key_held(&c, connections->element[i]->str, queue);
-		if (mq_call_number(r, &c, &held) == -1)
-			return -1;
-		*n += (long)held;
-	}
-	return 0;
+	*n = (long)h.held;
+	rsmq_hidden_free(&h);
+	return rv;
 }
 
 /* Messages of a dead connection of ours are free by now; but others may be held for long. */
@@ -235,7 +228,6 @@ move_held(struct mq_redis *r, const struct mq_place *place, long max,
     const char *to, long *moved)
 {
 	redisReply *connections;
-	long ours = 0;
 	int rv;
 
 	if (strcmp(place->connection, RSMQ_NOBODY) != 0)
@@ -243,15 +235,11 @@ move_held(struct mq_redis *r, const struct mq_place *place, long max,
 	connections = rsmq_connections(r, place->queue);
 	if (connections == NULL)
 		return -1;
-	if (max > 0) {
+	if (max > 0)
 		rv = move_next(r, place, connections->element,
 		    connections->elements, max, to, moved);
-	} else {
-		rv = rsmq_place_count(r, place, moved);
-		if (rv == 0)
-			rv = count_ours(r, place->queue, connections, &ours);
-		*moved = *moved > ours ? *moved - ours : 0;
-	}
+	else
+		rv = count_theirs(r, place->queue, connections, moved);
 	freeReplyObject(connections);
 	return rv;
 }

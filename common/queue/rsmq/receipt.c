@@ -139,7 +139,8 @@ rsmq_receipt_by_id(struct mq_redis *r, const char *queue, const char *id,
 void
 rsmq_vacate(const struct mq_session *s, struct mq_command *c)
 {
-	mq_command_script(c, &rsmq_script_leave, 3);
+	mq_command_script(c, &rsmq_script_leave, RSMQ_QUEUE_KEYS + 3);
+	rsmq_queue_keys(c, s->queues[0]);
 	rsmq_key_held(c, s->connection, s->queues[0]);
 	rsmq_key_lease(c, s->connection, s->queues[0]);
 	rsmq_key_common(c, s->queues[0], "::connections");

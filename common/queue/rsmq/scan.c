@@ -40,8 +40,8 @@ ask_held(void *arg, size_t i, struct mq_command *c)
 {
 	const struct mq_scan *s = arg;
 
-	mq_command_plain(c, "HKEYS");
-	rsmq_key_held(c, s->walk->connections->element[i]->str, s->place.queue);
+	rsmq_ask_holding(
+	    c, s->walk->connections->element[i]->str, s->place.queue);
 }
 
 static int

@@ -19,7 +19,7 @@ rsmq_probe(struct mq_command *c, const struct mq_session *s, const char *queue,
     bool special)
 {
 	static const char *const uses[] = {"ZCARD ZADD", "HLEN HSET",
-	    "HLEN HSET", "SCARD SADD", "HLEN HSET", "ZCARD ZADD", "HLEN HSET"};
+	    "HLEN HSET", "HLEN HSET", "HLEN HSET", "ZCARD ZADD", "HLEN HSET"};
 	int keys = s != NULL ? RSMQ_QUEUE_KEYS + 3 : 3, i;
 
 	(void)special;

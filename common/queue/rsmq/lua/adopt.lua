@@ -22,7 +22,7 @@ local m = read(q, { id })[1]
 if not score or not m.body then
   return false
 end
-need(held, 'HSET', 'PEXPIRE', 'ZADD', 'SISMEMBER')
+need(held, 'HSET', 'PEXPIRE', 'ZADD', 'EXISTS')
 if m.runs == 0 then
   call('HSET', q.h, id .. ':rc', 0)
 end
@@ -34,7 +34,7 @@ call('PEXPIRE', lease, ms)
 call('ZADD', KEYS[7], 0, ARGV[2])
 -- The run that it is in now is not over.
 if tonumber(score) > now and m.runs > 0
-    and call('SISMEMBER', q.d, id) == 0 then
+    and not await_run(q, { id })[1] then
   m.runs = m.runs - 1
 end
 return element(id, m.body, m.runs, m.extra)

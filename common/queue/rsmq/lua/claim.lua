@@ -57,7 +57,7 @@ local now_text, count = int(now), 4
 local has_extra = call('EXISTS', q.x) == 1
 local has_again = call('EXISTS', q.d) == 1
 if has_again then
-  need(q.d, 'SREM')
+  need(q.d, 'HDEL')
 end
 
 -- Of each of the ids, its body, and how often it was received.
@@ -127,7 +127,7 @@ local function receive(ids)
   end
   call('HSET', q.h, unpack(runs))
   if has_again then
-    call('SREM', q.d, unpack(chosen))
+    call('HDEL', q.d, unpack(chosen))
   end
 end
 

@@ -16,7 +16,7 @@ local OWN = { 'vt', 'delay', 'maxsize', 'created', 'modified', 'totalsent',
   'totalrecv' }
 
 -- Names of other namespaces may look like our keys.
-local TYPES = { 'set', 'zset', 'hash', 'hash', 'set', 'string', 'hash', 'hash',
+local TYPES = { 'set', 'zset', 'hash', 'hash', 'hash', 'string', 'hash', 'hash',
   'zset' }
 for i = 1, #KEYS do
   local has = call('TYPE', KEYS[i]).ok

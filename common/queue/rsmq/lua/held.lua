@@ -9,7 +9,7 @@
 -- include layout
 
 local q, held = queue_keys(1), KEYS[5]
-local ids = call('HKEYS', held)
+local ids = held_by(q, held)
 table.sort(ids, function(a, b)
   return a > b
 end)
@@ -19,7 +19,7 @@ for i = 1, #ids, 100 do
   local list = read(q, { unpack(ids, i, math.min(i + 99, #ids)) })
   for j = 1, #list do
     local m = list[j]
-    if m.body and holds(q, held, { m.id }) then
+    if m.body then
       reply[#reply + 1] = element(m.id, m.body, m.runs - 1, m.extra)
     end
   end

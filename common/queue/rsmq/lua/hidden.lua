@@ -1,6 +1,7 @@
 -- Go on counting hidden messages.
 --
---   KEYS  the queue's (see lib/layout.lua)
+--   KEYS  the queue's (see lib/layout.lua); then what connections hold whose
+--         messages are not counted
 --   ARGV  score and id of the message that the walk came to last ('' at its
 --         beginning), how many to look at
 --   reply {how many wait; how many are in somebody's hands; the score of the
@@ -15,6 +16,7 @@
 local q = queue_keys(1)
 local ready = visible(q)
 local at = math.max(past(q, ARGV[1], ARGV[2]), ready)
-local waits, held, first, left, last = count_hidden(q, at, tonumber(ARGV[3]))
+local waits, held, first, left, last = count_hidden(q, at, tonumber(ARGV[3]),
+  held_from(q, 5))
 return { waits, held, first and call('ZSCORE', q.z, first) or '', left,
   last and call('ZSCORE', q.z, last) or '', last or '', ready }

@@ -25,7 +25,7 @@ local at, stop, moved, size = 0, 0, 0, 1
 -- Bodies are only read for another queue.
 local heavy = how ~= 'drop' and q.z ~= to.z
 local hidden = from == 'delayed' or from == 'unacked'
-local spared = {}
+local spared = held_from(q, 10)
 
 -- Where the walk is, whatever has left, or has come before it.
 local function locate()
@@ -48,12 +48,6 @@ local function choose(ids)
   return chosen
 end
 
-for k = 10, #KEYS do
-  local ids = call('HKEYS', KEYS[k])
-  for i = 1, #ids do
-    spared[ids[i]] = true
-  end
-end
 need(q.z, 'ZRANGE', 'ZSCORE', 'ZCARD', 'ZCOUNT', 'ZRANK')
 be_sure(q, to, how ~= 'drop')
 locate()

@@ -29,9 +29,9 @@ local function is_body(field)
   return ms and ms < now - A_MINUTE
 end
 
-local function remove(command, key, field)
+local function remove(key, field)
   if not dry then
-    call(command, key, field)
+    call('HDEL', key, field)
   end
   removed = removed + 1
 end
@@ -46,16 +46,16 @@ local function look_at_field(field)
     end
     adopted = adopted + 1
   elseif id and not is_there(id) then
-    remove('HDEL', q.h, field)
+    remove(q.h, field)
   end
 end
 
-local function look(names, step)
-  for i = 1, #names, step do
+local function look(names)
+  for i = 1, #names, 2 do
     if which == 'h' then
       look_at_field(names[i])
     elseif not is_there(names[i]) then
-      remove(which == 'x' and 'HDEL' or 'SREM', q[which], names[i])
+      remove(q[which], names[i])
     end
   end
 end
@@ -65,13 +65,12 @@ if not dry then
   probe(q)
 end
 repeat
-  local part = call(which == 'd' and 'SSCAN' or 'HSCAN', q[which], cursor,
-    'COUNT', 16)
+  local part = call('HSCAN', q[which], cursor, 'COUNT', 16)
   cursor, part = part[1], part[2]
   for i = 1, #part do
     room = room - #part[i]
   end
   left = left - #part
-  look(part, which == 'd' and 1 or 2)
+  look(part)
 until cursor == '0' or left <= 0 or room <= 0
 return { cursor, removed, adopted }

@@ -14,7 +14,6 @@
 
 local q, to, reply = queue_keys(1), queue_keys(5), {}
 
-need(q.z, 'SMISMEMBER')
 be_sure(q, to, true)
 create_as(q, to, KEYS[9], ARGV[1])
 for i = 2, #ARGV, 3 do

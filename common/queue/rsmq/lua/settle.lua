@@ -37,7 +37,7 @@ elseif verb == 'reject' or verb == 'push' then
   need(q.z, 'ZADD', 'HINCRBY', 'ZREM', 'HEXISTS')
   check_types(queue_keys(7))
 elseif verb == 'again' then
-  need(q.z, 'HSET', 'ZADD', 'SADD')
+  need(q.z, 'HSET', 'ZADD')
   call('ZCARD', KEYS[6])
 end
 if verb ~= 'front' then
@@ -78,7 +78,7 @@ local function again(delay)
     return
   end
   call('ZADD', q.z, int(now + delay), id)
-  call('SADD', q.d, id)
+  call('HSET', q.d, id, last_receive(q, id))
   if priority_of(extra) > 0 then
     call('ZADD', KEYS[6], int(now + delay), id)
   end

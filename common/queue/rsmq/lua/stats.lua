@@ -33,7 +33,7 @@ local function oldest()
 end
 
 local ready = visible(q)
-local waits, held, first, left, last = count_hidden(q, ready, tonumber(ARGV[1]))
+local waits, held, first, left, last = count_hidden(q, ready, tonumber(ARGV[1]), {})
 local reply = call('HMGET', q.h, 'vt', 'delay', 'maxsize', 'totalsent',
   'totalrecv', 'created', 'modified')
 local function add(value)

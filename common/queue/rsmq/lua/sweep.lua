@@ -36,7 +36,7 @@ end
 
 -- In nobody's hands, and due.
 local function is_through(at, runs, waits)
-  return limit and tonumber(at) <= now and runs >= limit and waits == 0
+  return limit and tonumber(at) <= now and runs >= limit and not waits
 end
 
 local function look(part)
@@ -47,10 +47,10 @@ local function look(part)
   end
   local runs = call('HMGET', q.h, unpack(fields))
   local extra = extras and call('HMGET', q.x, unpack(ids)) or {}
-  local waits = call('SMISMEMBER', q.d, unpack(ids))
+  local waits = await_run(q, ids)
   for i = 1, #ids do
     local at, n = part[2 * i], whole(runs[i]) or 0
-    local idle = tonumber(at) <= now or n == 0 or waits[i] == 1
+    local idle = tonumber(at) <= now or n == 0 or waits[i]
     if call('HEXISTS', q.h, ids[i]) == 0 then
       if is_torn(q, ids[i]) then
         orphans[#orphans + 1] = ids[i]

@@ -9,8 +9,8 @@
 --      ID:fr, when it was first, unix milliseconds
 --   x  hash, ours: of a message that has more headers than its id, those: the
 --      members of a JSON object, without its braces
---   d  set, ours: ids of messages that wait on purpose for another run, and
---      are in nobody's hands
+--   d  hash, ours: of a message that waits on purpose for another run, its last
+--      receive; it waits until somebody receives it, who need not know of this
 --
 -- To our programs a message is what it would be in the layout of rmq: a header
 -- with its id and the number of runs before this one, and the body.
@@ -139,12 +139,12 @@ local function check_types(q)
   call('ZCARD', q.z)
   call('HLEN', q.h)
   call('HLEN', q.x)
-  call('SCARD', q.d)
+  call('HLEN', q.d)
 end
 
 -- Checks the rights for forget(), put_back() and create().
 local function need_forget(q)
-  need(q.z, 'ZREM', 'HDEL', 'EXISTS', 'SREM')
+  need(q.z, 'ZREM', 'HDEL', 'EXISTS')
 end
 
 local function need_put_back(q)
@@ -167,24 +167,57 @@ local function forget(q, ids)
   call('HDEL', q.h, unpack(fields))
   if call('EXISTS', q.x, q.d) > 0 then
     call('HDEL', q.x, unpack(ids))
-    call('SREM', q.d, unpack(ids))
+    call('HDEL', q.d, unpack(ids))
   end
 end
 
--- Whether a connection still has them all: nobody else has received one since.
-local function holds(q, held, ids)
-  local fields = {}
+-- Those of them that a connection still has: nobody else has received them since.
+local function still_held(q, held, ids)
+  local fields, list = {}, {}
   for i = 1, #ids do
     fields[i] = ids[i] .. ':rc'
   end
   local rc = call('HMGET', q.h, unpack(fields))
   local ours = call('HMGET', held, unpack(ids))
   for i = 1, #ids do
-    if not ours[i] or ours[i] ~= rc[i] then
-      return false
+    if ours[i] and ours[i] == rc[i] then
+      list[#list + 1] = ids[i]
     end
   end
-  return true
+  return list
+end
+
+local function holds(q, held, ids)
+  return #still_held(q, held, ids) == #ids
+end
+
+-- All that a connection still has.
+local function held_by(q, held)
+  local all, ids = call('HKEYS', held), {}
+  for i = 1, #all, 500 do
+    local part = still_held(q, held, { unpack(all, i, math.min(i + 499, #all)) })
+    for k = 1, #part do
+      ids[#ids + 1] = part[k]
+    end
+  end
+  return ids
+end
+
+-- What tells the last receive of a message from any other, whoever received it.
+local function last_receive(q, id)
+  local fields = call('HMGET', q.h, id .. ':rc', id .. ':fr')
+  return (fields[1] or '') .. ' ' .. (fields[2] or '')
+end
+
+-- Which of them wait on purpose for another run: nobody has received them since
+-- that was noted.
+local function await_run(q, ids)
+  local noted = call('EXISTS', q.d) == 1 and call('HMGET', q.d, unpack(ids)) or {}
+  local list = {}
+  for i = 1, #ids do
+    list[i] = noted[i] and noted[i] == last_receive(q, ids[i]) or false
+  end
+  return list
 end
 
 -- When a message was sent, by its id, but not in the future; now, if that says

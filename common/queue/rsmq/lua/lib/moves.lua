@@ -51,7 +51,7 @@ end
 
 -- A message becomes receivable where it is.
 local function release(q, id, how)
-  call('SREM', q.d, id)
+  call('HDEL', q.d, id)
   if how == 'back' then
     put_back(q, id)
     return

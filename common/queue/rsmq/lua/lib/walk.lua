@@ -40,22 +40,33 @@ end
 
 -- Which of these hidden ones are in somebody's hands; the others wait.
 local function taken(q, ids)
-  local fields, list = {}, {}
+  local fields, list, waits = {}, {}, await_run(q, ids)
   for i = 1, #ids do
     fields[i] = ids[i] .. ':rc'
   end
   local runs = call('HMGET', q.h, unpack(fields))
-  local waits = call('EXISTS', q.d) == 1
-    and call('SMISMEMBER', q.d, unpack(ids)) or {}
   for i = 1, #ids do
-    list[i] = waits[i] ~= 1 and (whole(runs[i]) or 0) > 0
+    list[i] = not waits[i] and (whole(runs[i]) or 0) > 0
   end
   return list
 end
 
+-- What the connections hold whose keys are those from KEYS[first] on.
+local function held_from(q, first)
+  local set = {}
+  for k = first, #KEYS do
+    local ids = held_by(q, KEYS[k])
+    for i = 1, #ids do
+      set[ids[i]] = true
+    end
+  end
+  return set
+end
+
 -- Counts hidden ones, at most max from place at on: how many wait, how many are
--- in somebody's hands, the first that waits, how many follow, and the last.
-local function count_hidden(q, at, max)
+-- in somebody's hands, but not the spared ones, the first that waits, how many
+-- follow, and the last.
+local function count_hidden(q, at, max, spared)
   local waits, held, first, id = 0, 0, false, false
   local stop = call('ZCARD', q.z)
   local last = math.min(stop, at + max)
@@ -64,7 +75,7 @@ local function count_hidden(q, at, max)
     local list = taken(q, ids)
     for i = 1, #ids do
       if list[i] then
-        held = held + 1
+        held = held + (spared[ids[i]] and 0 or 1)
       else
         waits, first = waits + 1, first or ids[i]
       end
