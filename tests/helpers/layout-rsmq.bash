@@ -15,7 +15,7 @@ held() {
 		-- Nobody has received it since it was put back.
 		local function waits(id)
 			local run = n("HMGET", q .. ":Q", id .. ":rc", id .. ":fr")
-			return n("HGET", q .. ":Xd", id) ==
+			return n("HGET", q .. ":Xagain", id) ==
 			    (run[1] or "") .. " " .. (run[2] or "")
 		end
 		for _, id in ipairs(n("ZRANGEBYSCORE", q, "(" .. at, "+inf")) do

@@ -388,7 +388,7 @@ waits() {
 		turns 'rmq::queue::[q]::delayed' 'exit 75' -k k
 		turns 'rmq::queue::[q]::delayed' 'exit 75' -g g
 	else
-		turns rsmq:q:Xd 'exit 75'
+		turns rsmq:q:Xagain 'exit 75'
 		turns rsmq:q:X 'exit 1'
 	fi
 }

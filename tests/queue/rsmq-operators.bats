@@ -381,14 +381,14 @@ print(t["ready"], t["rejected"])' <<<"$output")" "2 1"
 	id=$output
 	run_mq 0 mq-publish -i -H 'X-A: b' jobs stays
 	node_receive jobs >/dev/null
-	redis hset rsmq:jobs:Xd "$id" '1 1' >/dev/null
+	redis hset rsmq:jobs:Xagain "$id" '1 1' >/dev/null
 	node_delete jobs "$id"
 	redis hset rsmq:jobs:Q "$id:rc" 3 >/dev/null
 	redis hset rsmq:jobs:Q "$id:fr" 3 >/dev/null
 	run_mq 0 mq-clean --json
 	[ "$(json orphans)" = 4 ]
 	[ "$(redis hlen rsmq:jobs:X)" = 1 ]
-	[ "$(redis exists rsmq:jobs:Xd)" = 0 ]
+	[ "$(redis exists rsmq:jobs:Xagain)" = 0 ]
 	state_is jobs "1 0 0 0 0"
 }
 
@@ -449,7 +449,7 @@ print(t["ready"], t["rejected"])' <<<"$output")" "2 1"
 	node_receive jobs >/dev/null
 	run_mq 0 mq-publish -i jobs waits
 	redis hset rsmq:jobs:Q "$output:rc" 20 "$output:fr" 1 >/dev/null
-	redis hset rsmq:jobs:Xd "$output" '20 1' >/dev/null
+	redis hset rsmq:jobs:Xagain "$output" '20 1' >/dev/null
 	run_mq 0 mq-clean --json
 	[ "$(json rejected)" = 0 ]
 	state_is theirs "20 0 0 0 0"
@@ -606,7 +606,7 @@ node_has() {
 	run_mq 0 mq-return --from unacked:- jobs
 	assert_output '1 message returned'
 	state_is jobs "1 0 0 0 0"
-	[ "$(redis exists rsmq:jobs:Xd)" = 0 ]
+	[ "$(redis exists rsmq:jobs:Xagain)" = 0 ]
 	[ "$(node_receive jobs)" = "$id a 2" ]
 }
 

@@ -18,7 +18,7 @@ static bool
 is_of_queue(char *key)
 {
 	static const char *const what[] = {
-	    "Q", "X", "Xd", "Xpaused", "Xcounters", "Xrate", "Xlater"};
+	    "Q", "X", "Xagain", "Xpaused", "Xcounters", "Xrate", "Xlater"};
 	char *colon = strchr(key, ':');
 	size_t i;
 

@@ -11,7 +11,7 @@
  * and ours, which programs that use RSMQ do not know and do not need:
  *
  *	N:Q:X		hash: further headers of messages
- *	N:Q:Xd		hash: of messages that wait for another run, the last
+ *	N:Q:Xagain	hash: of messages that wait for another run, the last
  *			receive
  *	N:Q:Xlater	sorted set: delayed messages with a priority; score:
  *			when they are due
@@ -96,7 +96,7 @@ rsmq_queue_keys(struct mq_command *c, const char *queue)
 	rsmq_key(c, queue, "");
 	rsmq_key(c, queue, ":Q");
 	rsmq_key(c, queue, ":X");
-	rsmq_key(c, queue, ":Xd");
+	rsmq_key(c, queue, ":Xagain");
 }
 
 void

@@ -28,7 +28,7 @@ rsmq_probe(struct mq_command *c, const struct mq_session *s, const char *queue,
 	rsmq_key(c, queue, ":Q");
 	rsmq_key(c, queue, ":X");
 	if (s != NULL) {
-		rsmq_key(c, queue, ":Xd");
+		rsmq_key(c, queue, ":Xagain");
 		rsmq_key_held(c, s->connection, queue);
 		rsmq_key(c, queue, RSMQ_REJECTED);
 		rsmq_key(c, queue, RSMQ_REJECTED ":Q");
