@@ -63,7 +63,7 @@ on_missing(void *arg, struct message *m)
 
 	if (m->state != MESSAGE_SETTLING)
 		ask_exists(c, m);
-	else if (m->sent > 0)
+	else if (m->sent)
 		/* The settlement arrived; only its answer was lost. */
 		outbox_confirm(c->outbox, m);
 }

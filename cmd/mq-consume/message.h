@@ -61,7 +61,7 @@ struct message {
 	bool seen;		   /* reconciling: the server has it as well */
 	LIST_ENTRY(message) equals;
 	uint64_t hash;
-	bool equal; /* its queue may have another of the same bytes */
+	bool equal; /* another one of its queue has, or had, the same bytes */
 
 	/* For its holder: the inbox by queue, the executor by slot, the outbox
 	 * by queue while it goes back. */
@@ -77,10 +77,12 @@ struct message {
 	/* For the outbox. */
 	struct outbox *outbox; /* the sender */
 	TAILQ_ENTRY(message) waiting;
-	bool waits;	    /* its ack waits for others */
-	bool goes_back;	    /* it is in a line of those that go back */
-	bool in_flight;	    /* sent, and not answered yet */
-	unsigned long sent; /* number of its sending; 0: not sent */
+	bool waits;	/* its ack waits for others */
+	bool queues;	/* it waits in line for equal ones */
+	bool alone;	/* its outcome is sent by itself */
+	bool goes_back; /* it is in a line of those that go back */
+	bool in_flight; /* sent, and not answered yet */
+	bool sent;	/* its outcome was sent, and may have taken effect */
 };
 
 TAILQ_HEAD(messages, message);

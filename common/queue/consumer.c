@@ -134,6 +134,16 @@ mq_consumer_settle(struct mq_consumer *k, int queue,
 }
 
 void
+mq_consumer_settle_equal(struct mq_consumer *k, int queue,
+    const struct mq_settlement *how, int n, mq_settled_fn *fn, void *arg)
+{
+	struct mq_command cmd = mq_async_command(k->async);
+
+	k->layout->settle_equal(&k->session, queue, how, n, &cmd);
+	mq_consumer_ask(k, &cmd, take_settled, (mq_callback *)fn, arg);
+}
+
+void
 mq_consumer_ack_oldest(struct mq_consumer *k, int queue,
     const struct mq_acks *acks, mq_settled_fn *fn, void *arg)
 {

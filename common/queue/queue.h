@@ -172,6 +172,15 @@ struct mq_layout {
 	    const struct mq_settlement *, struct mq_command *);
 
 	/*
+	 * The same for n messages, of which some are equal: all of them, or none, in
+	 * one step.  Each is acked, rejected, or goes back, and asks for nothing
+	 * else.  Not MQ_SETTLED: not all are there.  NULL: no two messages are
+	 * equal, since each has an id.
+	 */
+	void (*settle_equal)(const struct mq_session *, int queue,
+	    const struct mq_settlement *, int n, struct mq_command *);
+
+	/*
 	 * Acks messages in one step, which have no result.  If they are not
 	 * at their places, mq_layout_settled() is not MQ_SETTLED, and nothing has
 	 * changed.

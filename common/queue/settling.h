@@ -76,8 +76,6 @@ struct mq_acks {
 	struct mq_part oldest; /* the element at place 1 */
 	size_t others_len; /* bytes of those between them that have not ended */
 	bool holds;	   /* some may hold a key or a group */
-	bool twins; /* some may be equal to others of ours; not with holds, and
-		     * all places up to n are theirs */
 	char unique[MQ_ID_LEN + 1]; /* no element is equal to it */
 };
 

@@ -3,8 +3,9 @@
 # is left is what was not done, byte for byte.  Each run prints one line; the
 # first bad one ends the program with status 1.
 #
-# MODE is fork, batch or stream; cut-fork and so on end the consumer's
-# connections now and then.  $BUILD has the tools, $D the server,
+# MODE is fork, batch or stream; cut-fork and so on put the consumer behind a slow link,
+# and end its connections now and then, and before some of them the server forgets its
+# scripts.  $BUILD has the tools, $D the server,
 # $MQ_LAYOUT says which keys it has.
 import collections
 import os
@@ -112,7 +113,8 @@ class Run:
                 "stream": ["--stream", "-l"]}[self.mode]
         self.consumer = subprocess.Popen([BUILD + "/mq-consume", "-q",
             "--no-clean", "--attempts", "99", "-j", str(jobs), *args, "q", "--",
-            D + "/work", self.mode], env=dict(ENV, DESK=self.desk.path), stdin=subprocess.DEVNULL,
+            D + "/work", self.mode], stdin=subprocess.DEVNULL,
+            env=dict(ENV, DESK=self.desk.path, **(LINK if self.cut else {})),
             stderr=open(D + "/consume.err", "ab"))
 
     def end_some(self, limit=0.0):
@@ -143,7 +145,9 @@ class Run:
             if not self.end_some(0.5):
                 return
             if self.cut and self.r.random() < 0.3:
-                time.sleep(self.r.random() * 0.004)
+                if self.r.random() < 0.5:
+                    self.call("SCRIPT", "FLUSH")
+                time.sleep(self.r.random() * 0.03)
                 self.call("CLIENT", "KILL", "TYPE", "normal")
 
     def there(self):
@@ -203,6 +207,16 @@ def main():
     with open(D + "/work", "w") as f:
         f.write(WORK)
     os.chmod(D + "/work", 0o755)
+    link = subprocess.Popen([sys.executable, places.__file__.replace(
+        "places", "link"), SOCK, "0.01"], stdout=subprocess.PIPE, text=True)
+    LINK["MQ_URL"] = "redis://127.0.0.1:" + link.stdout.readline().strip()
+    try:
+        runs_are_good(mode, seed, runs)
+    finally:
+        link.kill()
+
+
+def runs_are_good(mode, seed, runs):
     for s in range(seed, seed + runs):
         run = Run(mode, s)
         try:
@@ -216,4 +230,5 @@ def main():
 
 
 ENV = dict(os.environ, MQ_URL="unix://" + SOCK)
+LINK = {}
 main()

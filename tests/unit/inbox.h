@@ -235,6 +235,7 @@ fixture_init(struct fixture *f)
 	    .layout = {.has = MQ_HAS_CLAIMS, .key_queue = key_queue},
 	    .room = 10};
 	f->opt.given.attempts = 5;
+	f->opt.given.slots = 64;
 	rules_init(&f->opt);
 	f->loop = ev_loop_new(EVFLAG_AUTO);
 	f->server.layout = f->opt.layout = &f->layout;

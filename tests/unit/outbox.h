@@ -29,6 +29,9 @@ struct house {
 
 static struct house *house;
 
+static const char *const outcomes[] = {
+    "ack", "reject", "front", "again", "push"};
+
 static inline void
 await_answer(mq_settled_fn *fn, void *arg)
 {
@@ -41,14 +44,26 @@ void
 mq_consumer_settle(struct mq_consumer *k, int queue,
     const struct mq_settlement *how, mq_settled_fn *fn, void *arg)
 {
-	static const char *const outcomes[] = {
-	    "ack", "reject", "front", "again", "push"};
-
 	(void)k;
 	(void)queue;
 	record("%s:%s%s", outcomes[how->outcome],
 	    payload_of(how->element, how->len),
 	    how->result != NULL ? ":result" : "");
+	await_answer(fn, arg);
+}
+
+void
+mq_consumer_settle_equal(struct mq_consumer *k, int queue,
+    const struct mq_settlement *how, int n, mq_settled_fn *fn, void *arg)
+{
+	int i;
+
+	(void)k;
+	record("equal:%s(", queue_names[queue]);
+	for (i = 0; i < n; i++)
+		record("%s:%s", outcomes[how[i].outcome],
+		    payload_of(how[i].element, how[i].len));
+	record(")");
 	await_answer(fn, arg);
 }
 
@@ -59,8 +74,7 @@ mq_consumer_ack_oldest(struct mq_consumer *k, int queue,
 	int i;
 
 	(void)k;
-	record("oldest:%s%s%s(", queue_names[queue],
-	    acks->holds ? ":holds" : "", acks->twins ? ":twins" : "");
+	record("oldest:%s%s(", queue_names[queue], acks->holds ? ":holds" : "");
 	for (i = 0; i < acks->n; i++)
 		record("%s%s%.0d",
 		    payload_of(acks->elements[i].p, acks->elements[i].n),
@@ -222,6 +236,20 @@ run(struct house *h, const char *names)
 	add(&h->f, names);
 	start_all(&h->f, -1);
 	(void)recorded();
+}
+
+/* The nth message of this name, from 1. */
+static inline struct message *
+nth(struct house *h, const char *name, int n)
+{
+	struct message *m = find(&h->f, name);
+
+	while (n > 1) {
+		m = TAILQ_NEXT(m, link);
+		assert_non_null(m);
+		n -= strcmp(name_of(m), name) == 0;
+	}
+	return m;
 }
 
 struct settling {

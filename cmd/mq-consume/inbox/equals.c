@@ -24,19 +24,34 @@ mix_bytes(uint64_t hash, const char *p, size_t n)
 	return hash;
 }
 
+static uint64_t
+hash_of(int queue, const char *element, size_t len)
+{
+	size_t head = len < SAMPLE ? len : SAMPLE;
+	size_t tail = len - head < SAMPLE ? len - head : SAMPLE;
+	uint64_t hash = mix_bytes((uint64_t)queue + len, element, head);
+
+	return mix_bytes(hash, element + len - tail, tail);
+}
+
+static bool
+is_equal(const struct message *m, uint64_t hash, int queue, const char *element,
+    size_t len)
+{
+	return m->hash == hash && m->queue == queue && m->len == len &&
+	    memcmp(m->element, element, len) == 0;
+}
+
 void
 equals_add(struct equals *e, struct message *m)
 {
 	struct equals_bucket *bucket;
-	size_t head = m->len < SAMPLE ? m->len : SAMPLE;
-	size_t tail = m->len - head < SAMPLE ? m->len - head : SAMPLE;
 	struct message *other;
 
-	m->hash = mix_bytes((uint64_t)m->queue + m->len, m->element, head);
-	m->hash = mix_bytes(m->hash, m->element + m->len - tail, tail);
+	m->hash = hash_of(m->queue, m->element, m->len);
 	bucket = &e->buckets[m->hash % EQUALS_BUCKETS];
 	LIST_FOREACH(other, bucket, equals)
-		if (other->hash == m->hash) {
+		if (is_equal(other, m->hash, m->queue, m->element, m->len)) {
 			/* Older equal messages are marked already. */
 			other->equal = m->equal = true;
 			break;
@@ -50,26 +65,17 @@ equals_remove(struct message *m)
 	LIST_REMOVE(m, equals);
 }
 
-static bool
-is_equal(const struct message *a, const struct message *b)
-{
-	return a->hash == b->hash && a->queue == b->queue && a->len == b->len &&
-	    memcmp(a->element, b->element, a->len) == 0;
-}
-
 struct message *
-equals_settled(const struct equals *e, const struct message *m)
+equals_unseen(
+    const struct equals *e, int queue, const char *element, size_t len)
 {
-	struct message *other, *first = NULL;
+	uint64_t hash = hash_of(queue, element, len);
+	struct message *m, *found = NULL;
 
-	if (!m->equal)
-		return NULL;
-	LIST_FOREACH(other, &e->buckets[m->hash % EQUALS_BUCKETS], equals)
-		if (other->seen && !other->lost && other->sent > 0 &&
-		    !other->in_flight &&
-		    (m->sent == 0 || other->sent < m->sent) &&
-		    (first == NULL || other->sent < first->sent) &&
-		    is_equal(m, other))
-			first = other;
-	return first;
+	LIST_FOREACH(m, &e->buckets[hash % EQUALS_BUCKETS], equals)
+		if (!m->seen && !m->lost &&
+		    (found == NULL || found->sent || !m->sent) &&
+		    is_equal(m, hash, queue, element, len))
+			found = m;
+	return found;
 }

@@ -1,5 +1,5 @@
 /*
- * Messages that may have the same bytes.  The server cannot tell equal elements of
+ * Messages that have the same bytes.  The server cannot tell equal elements of
  * a list apart: it removes the oldest one, whichever message has ended.
  */
 #ifndef MQ_CONSUME_EQUALS_H
@@ -18,9 +18,10 @@ struct equals {
 
 void equals_add(struct equals *, struct message *);
 void equals_remove(struct message *);
-/* While reconciling, for an unseen message: an equal one that is seen, whose
- * settlement was sent (earlier, if both were) and can get no answer any more.
- * Of several, the one that was sent first; NULL: none. */
-struct message *equals_settled(const struct equals *, const struct message *);
+/* While reconciling: an unseen message with this element, rather one whose settlement
+ * was not sent, and of these the oldest; NULL: none.  At most one settlement of equal
+ * messages is under way, so those that are left were settled by it. */
+struct message *equals_unseen(
+    const struct equals *, int queue, const char *element, size_t len);
 
 #endif

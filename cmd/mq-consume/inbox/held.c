@@ -241,17 +241,18 @@ inbox_first_of(const struct inbox *in, int queue)
 }
 
 bool
-inbox_in_order(const struct inbox *in)
+inbox_in_order(const struct inbox *in, int queue)
 {
-	const struct message *m = TAILQ_FIRST(&in->all);
+	const struct inbox_queue *q = &in->queues[queue];
+	const struct message *m = TAILQ_FIRST(&q->all);
 
-	return m == NULL || m->number > in->disordered;
+	return m == NULL || m->number > q->disordered;
 }
 
 void
-inbox_disorder(struct inbox *in)
+inbox_disorder(struct inbox *in, int queue)
 {
-	in->disordered = in->claimed;
+	in->queues[queue].disordered = in->claimed;
 }
 
 int64_t

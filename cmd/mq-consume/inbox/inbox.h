@@ -70,7 +70,9 @@ struct inbox_queue {
 	struct messages all;	 /* in the order of their claims */
 	struct messages waiting; /* not started, in order */
 	int held;		 /* count of waiting */
-	int64_t tick;		 /* of its clock, at the last look */
+	unsigned long disordered; /* up to this number the server may have
+				   * another order */
+	int64_t tick;		  /* of its clock, at the last look */
 };
 
 struct inbox {
@@ -86,8 +88,6 @@ struct inbox {
 	struct wakeup *wakeup; /* the queues by name */
 	struct messages all;   /* in the order of their claims */
 	struct equals equals;
-	unsigned long disordered; /* up to this number the server may have
-				   * another order */
 	unsigned long claimed;
 	int held;
 	size_t held_bytes;
@@ -140,10 +140,10 @@ struct message *inbox_first(const struct inbox *);
 struct message *inbox_last(const struct inbox *);
 /* The oldest message of a queue; TAILQ_NEXT() of `own` leads to the others. */
 struct message *inbox_first_of(const struct inbox *, int queue);
-/* Whether the server has all messages in that order. */
-bool inbox_in_order(const struct inbox *);
+/* Whether the server has all messages of a queue in that order. */
+bool inbox_in_order(const struct inbox *, int queue);
 /* The server may have another order now. */
-void inbox_disorder(struct inbox *);
+void inbox_disorder(struct inbox *, int queue);
 /* The oldest held message of a queue; NULL: none is held, or none may
  * start. */
 const struct message *inbox_oldest_of(const struct inbox *, int queue);

@@ -1,25 +1,7 @@
 /*
  * Compares the messages that the server holds for us with ours.
  */
-#include <string.h>
-
 #include "inbox.h"
-
-static struct message *
-find_unseen(struct inbox *in, int queue, const struct mq_element *element,
-    struct message *from)
-{
-	struct message *m;
-
-	for (m = from; m != NULL; m = TAILQ_NEXT(m, link))
-		if (!m->seen && !m->lost && m->queue == queue &&
-		    m->len == element->len &&
-		    memcmp(m->element, element->data, m->len) == 0)
-			return m;
-	if (from == TAILQ_FIRST(&in->all))
-		return NULL;
-	return find_unseen(in, queue, element, TAILQ_FIRST(&in->all));
-}
 
 /* Counts messages of claims whose answers were lost: the newest in the reply. */
 static int
@@ -42,32 +24,37 @@ take_unanswered(struct inbox *in, int queue, struct mq_element *element)
 	m->seen = true;
 }
 
-/*
- * Marks our messages that the server holds, and adds the others.  The server lists
- * the newest first, we the oldest.  Both orders are about the same, so each
- * search begins where the last one ended.
- */
+/* Marks our messages that the server holds, and adds the others, the oldest first. */
 static void
 mark_held(struct inbox *in, int queue, struct mq_held *held, int newer)
 {
-	struct message *m, *at = TAILQ_FIRST(&in->all);
+	struct mq_element *e;
+	struct message *m;
 	int i;
 
-	for (i = held->n; i-- > newer;) {
-		m = at == NULL ? NULL :
-				 find_unseen(in, queue, &held->elements[i], at);
-		if (m == NULL) {
-			take_unanswered(in, queue, &held->elements[i]);
-			inbox_disorder(in);
-			continue;
-		}
-		m->seen = true;
-		at = TAILQ_NEXT(m, link);
-		if (at == NULL)
-			at = TAILQ_FIRST(&in->all);
+	for (i = held->n; i-- > 0;) {
+		e = &held->elements[i];
+		m = i < newer ?
+		    NULL :
+		    equals_unseen(&in->equals, queue, e->data, e->len);
+		if (m == NULL)
+			take_unanswered(in, queue, e);
+		else
+			m->seen = true;
+		if (m == NULL && i >= newer)
+			inbox_disorder(in, queue);
 	}
-	while (newer > 0)
-		take_unanswered(in, queue, &held->elements[--newer]);
+}
+
+/* The settlement of a message that the server holds had no effect. */
+static void
+forget_sendings(struct inbox *in)
+{
+	struct message *m;
+
+	TAILQ_FOREACH(m, &in->all, link)
+		if (m->seen && !m->in_flight)
+			m->sent = false;
 }
 
 /* A settlement in flight has an answer of its own. */
@@ -82,21 +69,12 @@ void
 inbox_reconcile(struct inbox *in, int queue, struct mq_held *held,
     void (*missing)(void *arg, struct message *), void *arg)
 {
-	struct message *m, *next, *other;
+	struct message *m, *next;
 
 	TAILQ_FOREACH(m, &in->all, link)
 		m->seen = false;
 	mark_held(in, queue, held, count_unanswered(in, queue, held));
-	TAILQ_FOREACH(m, &in->all, link) {
-		if (!is_missing(m, queue))
-			continue;
-		/* Of equal messages, the first settled one is gone. */
-		other = equals_settled(&in->equals, m);
-		if (other != NULL) {
-			other->seen = false;
-			m->seen = true;
-		}
-	}
+	forget_sendings(in);
 	TAILQ_FOREACH_SAFE(m, &in->all, link, next)
 		if (is_missing(m, queue))
 			missing(arg, m);

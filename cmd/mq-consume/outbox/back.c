@@ -66,7 +66,7 @@ end_batch(struct back_batch *b, const struct mq_answer *answer, long long done)
 		if (i < done) {
 			settlement_answered(o, m, answer, MQ_SETTLED);
 		} else if (answer == NULL || done > 0) {
-			m->sent = answer == NULL ? m->sent : 0;
+			m->sent &= answer == NULL;
 			settlement_answered(o, m, NULL, MQ_SETTLED_LOST);
 		} else {
 			settlement_out_of_line(o, m);
@@ -122,8 +122,9 @@ send_next(struct outbox *o, int queue)
 {
 	struct back_batch *b = collect_newest(o, queue);
 	struct mq_part elements[BACK_MAX];
-	struct mq_newest newest = {
-	    .elements = elements, .n = b->n, .each = !inbox_in_order(o->inbox)};
+	struct mq_newest newest = {.elements = elements,
+	    .n = b->n,
+	    .each = !inbox_in_order(o->inbox, queue)};
 	int i;
 
 	if (b->n < BACK_MIN) {
@@ -147,6 +148,6 @@ outbox_send_back(struct outbox *o)
 	for (queue = 0; queue < o->opt->queue_count && o->back_count > 0;
 	     queue++)
 		while (outbox_gives_back(o, queue) && o->back_sent == 0 &&
-		    o->events->online(o->arg))
+		    !equal_under_way(o, queue) && o->events->online(o->arg))
 			send_next(o, queue);
 }

@@ -7,17 +7,19 @@
 #include <stdlib.h>
 
 #include "base/xalloc.h"
+#include "mq-consume/rules.h"
 
 /* Waiting acks, and their longest wait.  After a crash, at most that many messages
- * are run again.  If messages end many at a time, more acks may wait until the end
- * of a turn.  If one holds a key or a group, others may wait for it. */
+ * are run again: if each has a run of its own, at most as many as there are slots.
+ * If messages end many at a time, more acks may wait until the end of a turn.
+ * If one holds a key or a group, others may wait for it. */
 #define ENOUGH	    64
 #define ENOUGH_S    0.05
 #define HOLDING_S   0.02
 #define ENOUGH_MANY 250
 #define MANY_S	    0.005
 #define MANY_MAX    1000
-/* Bytes of a batch whose elements must be sent or read. */
+/* Bytes of a batch whose elements must be read. */
 #define BYTES_MAX ((size_t)1 << 20)
 /* The server removes acks together cheaply if this many times fewer others are
  * between them. */
@@ -34,7 +36,6 @@ struct ack_batch {
 	int n;
 	size_t others_len; /* of those between them */
 	bool holds;	   /* one may hold a key or a group */
-	bool equals;	   /* one may be equal to another; never both */
 };
 
 static void
@@ -55,7 +56,7 @@ on_acked(void *arg, const struct mq_answer *answer, enum mq_settled how)
 	int i;
 
 	if (!done)
-		inbox_disorder(o->inbox);
+		inbox_disorder(o->inbox, b->m[0]->queue);
 	for (i = 0; i < b->n; i++)
 		if (done || !answered)
 			settlement_answered(o, b->m[i], answer, how);
@@ -70,13 +71,10 @@ static bool
 add_to_batch(struct ack_batch *b, struct message *m, int place, size_t bytes)
 {
 	bool holds = b->holds || mq_message_holds(&m->envelope);
-	bool equals = b->equals || m->equal;
 
-	if ((equals && (holds || place > b->n + 1)) ||
-	    ((holds || equals) && bytes > BYTES_MAX))
+	if (holds && bytes > BYTES_MAX)
 		return false;
 	b->holds = holds;
-	b->equals = equals;
 	b->places[b->n] = place;
 	b->m[b->n++] = m;
 	return true;
@@ -107,10 +105,7 @@ collect_acks(struct ack_batch *b, int queue, int most, bool all)
 		if (place++ == 0)
 			b->oldest = m;
 		bytes += m->len;
-		if (!m->waits || result_wanted(o->results, m)) {
-			/* Only the server knows which of equal ones stays. */
-			if (b->equals || m->equal)
-				break;
+		if (!m->waits || m->equal || result_wanted(o->results, m)) {
 			others_len += m->len;
 		} else if (!add_to_batch(b, m, place, bytes)) {
 			break;
@@ -143,8 +138,7 @@ send_batch(struct outbox *o, int queue, bool all)
 	struct mq_acks acks = {.places = b->places,
 	    .n = b->n,
 	    .others_len = b->others_len,
-	    .holds = b->holds,
-	    .twins = b->equals};
+	    .holds = b->holds};
 	int i;
 
 	if (b->n < TOGETHER_MIN) {
@@ -167,10 +161,9 @@ send_batches(struct outbox *o, bool all)
 {
 	int queue;
 
-	if (!inbox_in_order(o->inbox))
-		return;
 	for (queue = 0; queue < o->opt->queue_count; queue++)
-		if (o->waiting_of[queue] >= TOGETHER_MIN)
+		if (o->waiting_of[queue] >= TOGETHER_MIN &&
+		    inbox_in_order(o->inbox, queue))
 			send_batch(o, queue, all);
 }
 
@@ -185,18 +178,21 @@ outbox_flush(struct outbox *o)
 		send_batches(o, true);
 	while (o->events->online(o->arg) && !TAILQ_EMPTY(&o->waiting))
 		settlement_send(o, TAILQ_FIRST(&o->waiting));
+	outbox_send_equal(o);
 }
 
 /* The others wait until the acks between them have come. */
 void
 outbox_flush_enough(struct outbox *o)
 {
-	if (o->waiting_count < o->enough || !o->events->online(o->arg))
+	if (!o->events->online(o->arg))
 		return;
-	if (!o->holding)
+	if (o->waiting_count >= o->enough && !o->holding)
 		send_batches(o, false);
 	if (o->waiting_count >= o->enough)
 		outbox_flush(o);
+	else
+		outbox_send_equal(o);
 }
 
 static void
@@ -208,6 +204,14 @@ start_timer(struct outbox *o)
 	ev_timer_again(o->loop, &o->timer);
 }
 
+static int
+most_waiting(const struct outbox *o)
+{
+	int slots = o->many ? o->most : rules_slots(o->opt);
+
+	return slots < o->most ? slots : o->most;
+}
+
 static void
 wait_for_others(struct outbox *o, struct message *m)
 {
@@ -217,7 +221,7 @@ wait_for_others(struct outbox *o, struct message *m)
 	TAILQ_INSERT_TAIL(&o->waiting, m, waiting);
 	o->waiting_of[m->queue]++;
 	o->holding = o->holding || mq_message_holds(&m->envelope);
-	if (++o->waiting_count >= o->most || m->awaited)
+	if (++o->waiting_count >= most_waiting(o) || m->awaited)
 		outbox_flush(o);
 	else if (!ev_is_active(&o->timer) || o->holding != held)
 		start_timer(o);
@@ -244,7 +248,8 @@ outbox_settle(struct outbox *o, struct message *m, enum mq_outcome outcome)
 static bool
 is_unsent(const struct message *m)
 {
-	return m->state == MESSAGE_SETTLING && !m->in_flight && !m->goes_back;
+	return m->state == MESSAGE_SETTLING && !m->in_flight && !m->goes_back &&
+	    !m->queues;
 }
 
 void
@@ -266,6 +271,7 @@ outbox_send_again(struct outbox *o)
 		if (is_unsent(m))
 			settlement_send(o, m);
 	}
+	outbox_send_equal(o);
 	outbox_send_back(o);
 }
 
@@ -306,6 +312,7 @@ outbox_init(struct outbox *o, struct ev_loop *loop, const struct options *opt,
 	    .results = results,
 	    .events = events,
 	    .arg = arg,
+	    .many = many,
 	    .enough = many ? ENOUGH_MANY : ENOUGH,
 	    .most = many ? MANY_MAX : ENOUGH,
 	    .wait_s = many ? MANY_S : ENOUGH_S};
@@ -313,8 +320,12 @@ outbox_init(struct outbox *o, struct ev_loop *loop, const struct options *opt,
 	o->waiting_of =
 	    mq_xcalloc((size_t)opt->queue_count, sizeof(*o->waiting_of));
 	o->back_of = mq_xcalloc((size_t)opt->queue_count, sizeof(*o->back_of));
-	for (i = 0; i < opt->queue_count; i++)
+	o->equal_of =
+	    mq_xcalloc((size_t)opt->queue_count, sizeof(*o->equal_of));
+	for (i = 0; i < opt->queue_count; i++) {
 		TAILQ_INIT(&o->back_of[i]);
+		TAILQ_INIT(&o->equal_of[i]);
+	}
 	ev_timer_init(&o->timer, on_timer, 0, 0);
 	o->timer.data = o;
 }
@@ -324,4 +335,5 @@ outbox_free(struct outbox *o)
 {
 	free(o->waiting_of);
 	free(o->back_of);
+	free(o->equal_of);
 }

@@ -50,17 +50,20 @@ struct outbox {
 	int in_flight;		 /* of these: sent, and not answered */
 	struct messages waiting; /* acks that wait for others */
 	int waiting_count;
-	int enough;	 /* waiting_count to be sent at the end of a turn */
-	int most;	 /* waiting_count at which all are sent */
-	double wait_s;	 /* until then; less if one holds something */
-	int *waiting_of; /* counts by queue */
-	bool holding;	 /* one may hold a key or a group */
-	unsigned long sendings;	  /* so far */
-	unsigned long moves;	  /* answers so far */
-	ev_timer timer;		  /* for the waiting acks */
+	bool many;	     /* messages end many at a time */
+	int enough;	     /* waiting_count to be sent at the end of a turn */
+	int most;	     /* waiting_count at which all are sent */
+	double wait_s;	     /* until then; less if one holds something */
+	int *waiting_of;     /* counts by queue */
+	bool holding;	     /* one may hold a key or a group */
+	unsigned long moves; /* answers so far */
+	ev_timer timer;	     /* for the waiting acks */
 	struct messages *back_of; /* by queue, the newest first: go back */
 	int back_count;		  /* of all queues */
 	int back_sent;		  /* of these: in flight */
+	struct messages
+	    *equal_of;	 /* by queue: wait for equal ones, see equal.c */
+	int equal_count; /* of all queues */
 };
 
 /* many: messages end many at a time. */
@@ -83,6 +86,8 @@ void outbox_send_back(struct outbox *);
 void outbox_flush(struct outbox *);
 /* At the end of a turn: sends them if they are enough. */
 void outbox_flush_enough(struct outbox *);
+/* Sends what waits for equal messages, where none of them is under way. */
+void outbox_send_equal(struct outbox *);
 /* Whether acks wait; whether one of them may hold a key or a group. */
 bool outbox_waits(const struct outbox *);
 bool outbox_holds(const struct outbox *);
@@ -105,8 +110,15 @@ bool outbox_refused(const struct outbox *);
 /* Answers so far. */
 unsigned long outbox_moves(const struct outbox *);
 
-/* For outbox.c and back.c only. */
+/* For outbox.c, back.c and equal.c only. */
 void settlement_send(struct outbox *, struct message *);
+/* The same, although the message has equal ones. */
+void settlement_send_alone(struct outbox *, struct message *);
+/* Says how, but for a result and a notice; for as long as the message stays. */
+void settlement_describe(
+    struct outbox *, const struct message *, struct mq_settlement *);
+/* The outcome of the message waits for nothing more. */
+void settlement_stop_waiting(struct outbox *, struct message *);
 void settlement_sent(struct outbox *, struct message *);
 void settlement_answered(struct outbox *, struct message *,
     const struct mq_answer *, enum mq_settled);
@@ -114,5 +126,9 @@ void settlement_answered(struct outbox *, struct message *,
 void settlement_again(struct outbox *, struct message *);
 /* The message does not go back any more, or not with others. */
 void settlement_out_of_line(struct outbox *, struct message *);
+/* Whether a settlement of a message that has equal ones is under way in a queue; the
+ * message waits until none is, and for outbox_send_equal(). */
+bool equal_under_way(const struct outbox *, int queue);
+void equal_wait(struct outbox *, struct message *);
 
 #endif

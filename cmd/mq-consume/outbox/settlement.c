@@ -27,9 +27,14 @@ outbox_lose(struct outbox *o, struct message *m, const char *why)
 	say_overtaken(m, why);
 }
 
-static void
-stop_waiting(struct outbox *o, struct message *m)
+void
+settlement_stop_waiting(struct outbox *o, struct message *m)
 {
+	if (m->queues) {
+		TAILQ_REMOVE(&o->equal_of[m->queue], m, waiting);
+		o->equal_count--;
+		m->queues = false;
+	}
 	if (!m->waits)
 		return;
 	TAILQ_REMOVE(&o->waiting, m, waiting);
@@ -51,7 +56,7 @@ settlement_out_of_line(struct outbox *o, struct message *m)
 void
 outbox_forget(struct outbox *o, struct message *m)
 {
-	stop_waiting(o, m);
+	settlement_stop_waiting(o, m);
 	settlement_out_of_line(o, m);
 	o->settling--;
 }
@@ -95,8 +100,8 @@ static void
 take_refusal(
     struct outbox *o, struct message *m, const struct mq_answer *answer)
 {
-	inbox_disorder(o->inbox);
-	m->sent = 0;
+	inbox_disorder(o->inbox, m->queue);
+	m->sent = false;
 	if (!is_wrong_key(m, answer)) {
 		o->events->refused(o->arg, answer->error);
 		return;
@@ -189,8 +194,8 @@ send_pause(struct outbox *o, const struct message *m)
 void
 settlement_sent(struct outbox *o, struct message *m)
 {
-	stop_waiting(o, m);
-	m->sent = ++o->sendings;
+	settlement_stop_waiting(o, m);
+	m->sent = true;
 	m->in_flight = true;
 	o->in_flight++;
 	inbox_settling(o->inbox, m);
@@ -211,26 +216,43 @@ on_settled(void *arg, const struct mq_answer *answer, enum mq_settled how)
 void
 settlement_send(struct outbox *o, struct message *m)
 {
-	struct mq_result result;
-	struct mq_notice notice = {.queue = NULL};
-	struct mq_settlement how = {.outcome = m->outcome,
+	if (m->equal)
+		equal_wait(o, m);
+	else
+		settlement_send_alone(o, m);
+}
+
+void
+settlement_describe(
+    struct outbox *o, const struct message *m, struct mq_settlement *how)
+{
+	*how = (struct mq_settlement){.outcome = m->outcome,
 	    .element = m->element,
 	    .len = m->len,
 	    .delay_ms = m->delay_ms,
 	    .push = m->to,
 	    .unrun = m->expired,
 	    .holds = mq_message_holds(&m->envelope)};
-
 	if (m->envelope.payload != NULL)
-		how.payload_at = (size_t)(m->envelope.payload - m->element);
+		how->payload_at = (size_t)(m->envelope.payload - m->element);
 	if (m->header.len > 0) {
-		how.header = m->header.data;
-		how.header_len = m->header.len;
+		how->header = m->header.data;
+		how->header_len = m->header.len;
 	}
+	/* What is pushed to another node arrives in the order of these. */
+	mq_id_make(o->ids, (uint64_t)mq_clock_unix_us(), how->unique);
+}
+
+void
+settlement_send_alone(struct outbox *o, struct message *m)
+{
+	struct mq_result result;
+	struct mq_notice notice = {.queue = NULL};
+	struct mq_settlement how;
+
+	settlement_describe(o, m, &how);
 	how.result = result_of(o->results, m, &how, &result);
 	how.notice = result_notice(o->results, m, &how, o->ids, &notice);
-	/* What is pushed to another node arrives in the order of these. */
-	mq_id_make(o->ids, (uint64_t)mq_clock_unix_us(), how.unique);
 	if (m->pause_ms > 0)
 		send_pause(o, m);
 	settlement_sent(o, m);
@@ -243,7 +265,7 @@ void
 settlement_again(struct outbox *o, struct message *m)
 {
 	note_answer(o, m);
-	m->sent = 0;
+	m->sent = false;
 	if (m->lost)
 		end_settlement(o, m, false);
 	else
@@ -262,7 +284,8 @@ bool
 outbox_refused(const struct outbox *o)
 {
 	return o->settling !=
-	    o->in_flight + o->waiting_count + o->back_count - o->back_sent;
+	    o->in_flight + o->waiting_count + o->equal_count + o->back_count -
+	    o->back_sent;
 }
 
 unsigned long

@@ -167,6 +167,32 @@ rmq_settle(const struct mq_session *s, int queue,
 		add_notice(c, name, how->notice);
 }
 
+void
+rmq_settle_equal(const struct mq_session *s, int queue,
+    const struct mq_settlement *how, int n, struct mq_command *c)
+{
+	const char *name = s->queues[queue];
+	const struct mq_settlement *end = how + n;
+
+	mq_command_script(c, &rmq_script_settle_equal, 5);
+	rmq_key_both(c, s->connection, name, "unacked");
+	rmq_key_queue(c, name, "ready");
+	rmq_key_queue(c, name, "delayed");
+	rmq_key_queue(c, name, "rejected");
+	rmq_key_queues(c, name);
+	for (; how < end; how++) {
+		mq_command_str(c, mq_outcome_name(how->outcome));
+		mq_command_arg(c, how->element, how->len);
+		if (how->outcome == MQ_OUTCOME_ACK)
+			continue;
+		mq_command_arg(c, how->header, how->header_len);
+		mq_command_int(
+		    c, how->header == NULL ? 0 : (long long)how->payload_at);
+		mq_command_int(c, how->delay_ms);
+		mq_command_str(c, how->unique);
+	}
+}
+
 /*
  * Of a window of the list, either the others are moved together, or the acked ones
  * are removed one by one.  Moving copies the others, and takes the server twice as
@@ -201,16 +227,6 @@ void
 rmq_ack_oldest(const struct mq_session *s, int queue,
     const struct mq_acks *acks, struct mq_command *c)
 {
-	int i;
-
-	if (acks->twins) {
-		mq_command_script(c, &rmq_script_ack_equal, 1);
-		rmq_key_both(c, s->connection, s->queues[queue], "unacked");
-		for (i = 0; i < acks->n; i++)
-			mq_command_arg(
-			    c, acks->elements[i].p, acks->elements[i].n);
-		return;
-	}
 	if (acks->holds) {
 		mq_command_script(c, &rmq_script_finish, RMQ_QUEUE_KEYS + 1);
 		rmq_queue_keys(c, s->queues[queue]);

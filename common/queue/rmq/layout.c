@@ -78,6 +78,7 @@ const struct mq_layout mq_layout_rmq = {
     .look = rmq_look,
     .key_queue = rmq_key_of,
     .settle = rmq_settle,
+    .settle_equal = rmq_settle_equal,
     .ack_oldest = rmq_ack_oldest,
     .give_back = rmq_give_back,
     .held = rmq_held,

@@ -33,6 +33,7 @@ PART(claim);
 PART(track);
 PART(look);
 PART(settle);
+PART(settle_equal);
 PART(ack_oldest);
 PART(give_back);
 PART(held);

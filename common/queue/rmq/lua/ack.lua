@@ -5,8 +5,6 @@
 --   reply 1, or 0 and nothing done when these are not where they are expected
 --         to be
 --
--- If some may be equal to other elements of the list, ack_equal.lua acks them.
---
 -- A crash before: all are unacked.  After: those that are acked are gone, and
 -- the others are as they were, in the same order.
 

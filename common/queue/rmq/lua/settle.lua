@@ -39,9 +39,8 @@ local last = notice and notice_at - 1 or #KEYS
 local heartbeat, info = KEYS[last - 1], KEYS[last]
 local receipt = ARGV[7] ~= '' and 'receipt:' .. ARGV[7]
 
--- What goes back is mostly the newest; what ends, the oldest.
-local from = how == 'front' and 1 or -1
-if how ~= 'ack' and not call('LPOS', unacked, element, 'RANK', from) then
+-- Of equal elements, the oldest one.
+if how ~= 'ack' and not call('LPOS', unacked, element, 'RANK', -1) then
   return 0
 end
 if receipt and (call('EXISTS', heartbeat) == 0
@@ -114,7 +113,7 @@ local function move_on()
   else
     put_back(q, moved, v, how == 'front')
   end
-  call('LREM', unacked, from, element)
+  call('LREM', unacked, -1, element)
   make_known(how == 'push' and not outgoing and queue_keys(9) or q, KEYS[8])
   if how ~= 'front' and how ~= 'again' then
     leave(q, w, how == 'expire' and 'vanish' or 'done', turn)

@@ -1,0 +1,70 @@
+-- End the stay of messages in an unacked list, of which some are equal: all of them,
+-- or none.
+--
+--   KEYS  unacked, ready, delayed, rejected, rmq::queues
+--   ARGV  for each: how, and the element; and unless it is 'ack', as of settle.lua,
+--         header, offset, milliseconds, and 32 bytes that make it unique
+--   how   'ack', 'reject', 'front', or 'again'; none asks for more than a place
+--   reply 1, or 0 and nothing done when unacked has not all of them
+--
+-- A crash before: all are unacked.  After: each is in its new place only.
+-- Of equal elements, the oldest are removed.  So a consumer that gets no reply finds
+-- as many left as it had before, or so many fewer; which ones is all the same, as
+-- no other settlement of theirs is under way.
+
+-- include rights
+
+local call, unacked, ready, delayed = redis.call, KEYS[1], KEYS[2], KEYS[3]
+local rejected, time = KEYS[4], redis.call('TIME')
+local now = math.floor(time[1] * 1000 + time[2] / 1000)
+
+local times, moves, i = {}, {}, 1
+while ARGV[i] do
+  local how, element = ARGV[i], ARGV[i + 1]
+  times[element] = (times[element] or 0) + 1
+  i = i + 2
+  if how ~= 'ack' then
+    moves[#moves + 1] = { how = how, element = ARGV[i]
+      .. element:sub(ARGV[i + 1] + 1), ms = tonumber(ARGV[i + 2]),
+      unique = ARGV[i + 3] }
+    i = i + 4
+  end
+end
+
+-- The write that may be refused comes before the removal.
+if moves[1] then
+  need(unacked, 'LREM')
+  need(ready, 'LPUSH', 'RPUSH')
+  need(rejected, 'LPUSH')
+  need(delayed, 'ZADD')
+  call('LLEN', ready)
+  call('LLEN', rejected)
+  call('ZCARD', delayed)
+end
+for element, n in pairs(times) do
+  if #call('LPOS', unacked, element, 'RANK', -1, 'COUNT', n) < n then
+    return 0
+  end
+end
+-- Changes nothing and needs no memory; see claim.lua.
+call('LTRIM', unacked, 0, -1)
+for _, m in ipairs(moves) do
+  if m.how == 'reject' then
+    call('LPUSH', rejected, m.element)
+  elseif m.how == 'front' then
+    call('RPUSH', ready, m.element)
+  elseif m.ms > 0 then
+    call('ZADD', delayed, now + m.ms, m.unique .. m.element)
+  else
+    call('LPUSH', ready, m.element)
+  end
+end
+for element, n in pairs(times) do
+  call('LREM', unacked, -n, element)
+end
+-- As make_known() of lib/place.lua.
+local queue = moves[1] and ready:match('%[(.*)%]')
+if queue then
+  redis.pcall('SADD', KEYS[5], queue)
+end
+return 1
