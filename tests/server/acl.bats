@@ -149,6 +149,48 @@ unacked_are() {
 	[ "$(own held q | cut -d' ' -f3)" = "$1" ]
 }
 
+# The commands whose rights scripts ask for, by themselves or by the words of a probe.
+asked_for() {
+	local queue=$root/common/queue
+
+	find "$queue" -name '*.lua' -exec cat {} + | tr '\n' ' ' |
+		grep -o 'need([^()]*)' | grep -o "'[A-Z]\+'" | tr -d "'"
+	grep -ohE '"[A-Z ]+"' "$queue"/*/session.c | tr -d '"' | xargs -n 1
+}
+
+# with_rights LUA LUA [ARG...]: in a script, before its functions for rights and behind.
+with_rights() {
+	redis eval "$1
+		$(cat "$root/common/queue/lua/lib/rights.lua")
+		$2" 0 "${@:3}"
+}
+
+@test "acl: scripts ask for a right by a command that is whole" {
+	mapfile -t commands < <(asked_for | sort -u)
+	[[ ${commands[*]} == *PUBLISH*SCARD*ZREVRANGE* ]]
+	run with_rights '
+		local server, asked = redis
+		local redis = { acl_check_cmd = function(...) asked = { ... } end }' '
+		local wrong = {}
+		for i = 1, #ARGV do
+			permits(ARGV[i], "key")
+			local info = server.call("COMMAND", "INFO", ARGV[i])[1] or { 0, 0 }
+			local arity, last = info[2], info[5]
+			if #asked ~= arity and (arity >= 0 or #asked < -arity) or #asked <= last then
+				wrong[#wrong + 1] = table.concat(asked, " ")
+			end
+		end
+		return wrong' "${commands[@]}"
+	assert_success
+	assert_output ""
+}
+
+@test "acl: a server that does not answer about a right has no objection" {
+	run with_rights 'local redis = { acl_check_cmd = error }' \
+		'need("key", "SET") return "passes"'
+	assert_output passes
+}
+
 @test "acl: a publisher" {
 	if is rmq; then
 		may mq-publish q

@@ -11,12 +11,9 @@
 
 -- include rights
 
--- A command that the server does not have is refused when it is sent.
 local function may_use(key, commands)
   for command in commands:gmatch('%S+') do
-    if may and pcall(may, command, key) then
-      need(key, command)
-    end
+    need(key, command)
   end
 end
 

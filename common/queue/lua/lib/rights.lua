@@ -2,13 +2,29 @@
 -- was done before one that is refused stays done.  So whether those that follow
 -- will pass is asked before the first change.  Servers before Redis 7 cannot
 -- tell.
+--
+-- Later ones want a whole command, and look at how many words it has.  What is
+-- behind the key is the key again, since that may be the place of one, too.  One
+-- that does not answer cannot tell, either.
 
 local may = redis.acl_check_cmd
+local words
+
+local function permits(command, key)
+  words = words or {
+    GET = 2, HKEYS = 2, HLEN = 2, LLEN = 2, PERSIST = 2, SCARD = 2, ZCARD = 2,
+    EXPIRE = 3, HEXISTS = 3, HGET = 3, LINDEX = 3, PEXPIRE = 3, PUBLISH = 3,
+    SISMEMBER = 3, ZRANK = 3, ZSCORE = 3, LMOVE = 5,
+  }
+  local asked = { command, key, key, key, key }
+  local told, permitted = pcall(may, unpack(asked, 1, words[command] or 4))
+  return permitted or not told
+end
 
 local function need(key, ...)
   for i = 1, may and select('#', ...) or 0 do
     local command = select(i, ...)
-    if not may(command, key) then
+    if not permits(command, key) then
       error(redis.error_reply('NOPERM this user has no permissions to run the \''
         .. command:lower() .. '\' command'))
     end
