@@ -15,7 +15,6 @@ end
 local function goes_to_ready(turn)
   local v = turn.v
   return turn.member and v.due <= now and not v.tick and v.priority == 0
-    and #turn.element < LARGE
 end
 
 local function begin_turn(q, turn)
