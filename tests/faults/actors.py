@@ -7,6 +7,7 @@
 #   living(kinds)  processes of these kinds, as Tool
 #   dismiss()      the consumers are told to end
 #   drain()        what is left is worked off; False when it cannot be
+import itertools
 import json
 import os
 import random
@@ -19,21 +20,21 @@ import threading
 import time
 
 import model as models
+from publishers import Publishers
 
 LIMIT = 60       # seconds, for what never takes so long
 CONSUMERS = ("one", "one", "batch", "stream", "stream")
-PLANS = ("d", "d", "d", "D", "D", "rd", "RD", "rRd", "e", "E", "kd", "rkd")
-# Of messages that are published again and again: of each the same bytes.  Most
-# are short, and end together, but not in the order in which they began.
-ALIKE = ("d 0", "d 1", "D 1", "d 2", "rd 1", "kd 1", "e 1")
 # What a tool may end with while something is wrong with the server.
 TROUBLE = {"mq-publish": {0, 1, 69, 75}, "mq-consume": {69, 75},
            "mq-clean": {0, 69, 75}, "others": {0, 1, 69, 75}}
+# Who has the rights that the tool prints; the others have all.
+USERS = {"mq-publish": "publisher", "mq-consume": "consumer"}
 
 
 class Tool:
     def __init__(self, kind, args, env, out, err, stdin=subprocess.DEVNULL):
         self.kind, self.args, self.killed = kind, args, False
+        self.bereft = False    # a script of it was killed
         self.p = subprocess.Popen(args, env=env, stdin=stdin, stdout=out,
                                   stderr=err)
 
@@ -57,7 +58,7 @@ class Tool:
         return None if self.killed and self.p.returncode in ours else self.p.returncode
 
 
-class Cast:
+class Cast(Publishers):
     def __init__(self, world, model, build, seed):
         self.world, self.model, self.build, self.seed = world, model, build, seed
         self.rmq = world.layout == "rmq"
@@ -74,8 +75,9 @@ class Cast:
     # --- processes ---
 
     def start(self, kind, r, tool, *args, **files):
-        env = dict(os.environ, LOG=self.model.log,
-                   MQ_URL=self.world.url(r.random() < self.far, r.random() < 0.5))
+        user = USERS.get(tool, "some") if r.random() < 0.5 else ""
+        env = dict(os.environ, LOG=self.model.log, TAG=files.pop("tag", ""),
+                   MQ_URL=self.world.url(r.random() < self.far, user))
         files.setdefault("out", subprocess.DEVNULL)
         err = files.pop("err", None) or open(self.world.D + "/stderr", "ab")
         made = Tool(kind, [self.build + "/" + tool, *map(str, args)], env,
@@ -120,47 +122,59 @@ class Cast:
 
     # --- consumers ---
 
-    def consumer(self, how, *more):
+    def consumer(self, how, twins=False, *more):
+        """twins: for none but those.  Nobody hears of them: so another step acks them."""
         self.tags += 1
-        tag = "c%d" % self.tags
-        args = ["-q", "--tag", tag, "--attempts", 6, "--backoff", "1ms..20ms"]
-        if self.rmq:
+        tag, r = "c%d" % self.tags, self.r
+        args = ["-v", "--tag", tag, "--attempts", 6, "--backoff", "1ms..20ms"]
+        if twins:
+            args += ["--push", models.PUSHED]
+        elif self.rmq:
             args += ["--notify", models.NOTIFIED]
-        r = self.r
         if how == "one":
             # Else as the settings say.
-            args += r.choice((["-j", r.choice((1, 2, 4, 8))], []))
+            args += r.choice((["-j", r.choice((1, 2, 4, 8))], [])) if not twins else ["-j", 8]
             args += r.choice(([], ["--prefetch", r.randint(1, 6)], ["--no-clean"]))
         elif how == "batch":
             args += ["--batch", r.randint(2, 20), "--batch-wait", "5ms", "--jsonl"]
         else:
             args += ["--stream", "--jsonl", "-j", r.randint(1, 3)]
             args += r.choice(([], ["--window", r.randint(1, 50)]))
-        self.consumers[tag] = self.start("consumer", r, "mq-consume", *args, *more,
-                                         *self.queues(how),
-                                         "--", self.work, how)
-        self.consumers[tag].how = how
-        return self.consumers[tag]
+        with open("%s/said.%s" % (self.world.D, tag), "wb") as err:
+            tool = self.start("consumer", r, "mq-consume", *args, *more,
+                              *(models.TWINS if twins else self.queues(how)),
+                              "--", self.work, how, err=err, tag=tag)
+        tool.how, tool.twins = how, twins
+        self.consumers[tag] = tool
+        return tool
 
     def queues(self, how):
         """Others refuse messages with files."""
-        return "aqr" if how == "stream" else \
-            "qraf" if how == "one" and self.rmq else "qra"
+        return "agqr" if how == "stream" else \
+            "qragf" if how == "one" and self.rmq else "qgra"
+
+    def buried(self, tag):
+        """Was it there until its end, and has said all?"""
+        tool = self.consumers.pop(tag)
+        if tool.p.returncode in (0, -signal.SIGTERM) and not tool.bereft:
+            self.model.reports.whole.add(tag)
+        self.world.doom(tag)
+        for text in self.model.reports.ends(tag, tool.p.returncode):
+            self.model.say(text)
 
     def tend(self, again=True):
         for tag, tool in list(self.consumers.items()):
             if tool.p.poll() is None:
                 continue
             self.end(tool)
-            self.world.doom(tag)
-            del self.consumers[tag]
+            self.buried(tag)
             if again:
-                self.consumer(tool.how)
+                self.consumer(tool.how, tool.twins)
 
     def dismiss(self):
         for tool in self.consumers.values():
             tool.kill(signal.SIGTERM)
-        for tag, tool in self.consumers.items():
+        for tag, tool in list(self.consumers.items()):
             try:
                 tool.p.wait(LIMIT)
             except subprocess.TimeoutExpired:
@@ -170,8 +184,7 @@ class Cast:
             self.judge(tool)
             with self.lock:
                 self.tools.discard(tool)
-            self.world.doom(tag)
-        self.consumers.clear()
+            self.buried(tag)
 
     def drain(self):
         """By consumers that end by themselves, one kind after the other."""
@@ -179,7 +192,7 @@ class Cast:
         while not self.model.wrong:
             self.world.reap()
             left = [m for m in self.model.look(self.world).messages
-                    if m.place != "rejected"]
+                    if m.place not in ("rejected", "pushed")]
             if not left:
                 return True
             if time.monotonic() > end:
@@ -187,12 +200,11 @@ class Cast:
                     self.model.say("stuck: %s" % m)
                 break
             self.run("cleaner", self.r, "mq-clean", "--attempts", 6)
-            for how in ("one", "batch", "stream"):
-                tag = "c%d" % (self.tags + 1)
-                tool = self.consumer(how, "--drain")
-                self.wait_drained(tool, end)
-                self.world.doom(tag)
-                del self.consumers[tag]
+            # The fast ones first; streams wait before they restart what was killed.
+            for how, twins in itertools.product(("batch", "one", "stream"),
+                                                {m.queue == models.TWINS for m in left}):
+                self.wait_drained(self.consumer(how, twins, "--drain"), end)
+                self.buried("c%d" % self.tags)
         return False
 
     def wait_drained(self, tool, end):
@@ -213,8 +225,12 @@ class Cast:
     def begin(self):
         for how in CONSUMERS:
             self.consumer(how)
-        for f, n in ((self.publish, 3), (self.publish_alike, 2), (self.operate, 1),
-                     (self.clean, 1), (self.publish_files, int(self.rmq))):
+        for how in self.r.sample(CONSUMERS, 2) if self.rmq else ():
+            self.consumer(how, twins=True)
+        for f, n in ((self.publish, 3), (self.publish_alike, 1), (self.operate, 1),
+                     (self.clean, 1), *((f, n * self.rmq) for f, n in (
+                         (self.publish_files, 1), (self.publish_twins, 1),
+                         (self.publish_line, 2)))):
             for i in range(n):
                 r = random.Random("%s %d %d" % (f.__name__, i, self.seed))
                 self.threads.append(threading.Thread(
@@ -236,65 +252,6 @@ class Cast:
         for t in self.threads:
             t.join()
 
-    def publish(self, r, who, count):
-        names, lines, options, input = [], [], [], None
-        for _ in range(r.choice((1, 2, 5, 12))):
-            count += 1
-            names.append("%s%d" % (who, count))
-            lines.append("%s %s %d" % (names[-1], r.choice(PLANS), r.randrange(6)))
-        if r.random() < 0.6:
-            options = r.choice(self.options(r))
-        how = r.choice(("operands", "lines", "jsonl"))
-        if how == "lines":
-            options, input = ["-l", *options], lines
-        elif how == "jsonl":
-            options, input = ["--jsonl", *options], [json.dumps(
-                {"payload": line, "headers": {"X-Trace": "t"}}) for line in lines]
-        self.model.tried(names)
-        with tempfile.TemporaryFile() as out, tempfile.NamedTemporaryFile() as err:
-            tool = self.start("publisher", r, "mq-publish", "-i", *options,
-                r.choice("qqqr"), *([] if input else lines), out=out, err=err,
-                stdin=subprocess.PIPE if input else subprocess.DEVNULL)
-            if input:
-                self.feed(r, tool.p.stdin, input)
-            status = self.end(tool)
-            out.seek(0)
-            err.seek(0)
-            self.hear(tool, status, out.read().decode(), err.read().decode(), len(lines))
-        return count
-
-    def publish_alike(self, r, _, count):
-        """With no header that could tell them apart, side by side in a queue."""
-        some = r.sample(range(4) if r.random() < 0.7 else range(len(ALIKE)), 2)
-        chosen = [r.choice(some) for _ in range(r.choice((5, 30, 100, 300)))]
-        names = ["%s%d" % (models.ALIKE, i) for i in chosen]
-        lines = ["%s %s" % (name, ALIKE[i]) for name, i in zip(names, chosen)]
-        self.model.alike.tried.update(names)
-        with tempfile.NamedTemporaryFile() as err:
-            tool = self.start("publisher", r, "mq-publish", "--raw",
-                *r.choice(([], [], ["-d", "%dms" % r.randrange(1, 200)])),
-                "a", *lines, err=err)
-            status = self.end(tool)
-            err.seek(0)
-            said = re.search(r"(\d+) messages? accepted", err.read().decode())
-        accepted = len(names) if status == 0 else int(said.group(1)) if said else 0
-        self.model.alike.told.update(names[:accepted])
-        return count
-
-    def publish_files(self, r, _, count):
-        name = "F%d" % (count + 1)
-        with tempfile.NamedTemporaryFile("w") as file, tempfile.TemporaryFile() as out:
-            file.write(name)
-            file.flush()
-            self.model.tried([name])
-            tool = self.start("publisher", r, "mq-publish", "-i", "--attach",
-                "f=" + file.name, "f", "%s %s %d" % (
-                    name, r.choice(PLANS), r.randrange(6)), out=out)
-            self.end(tool)
-            out.seek(0)
-            self.model.told(out.read().decode().split(), "with a file")
-        return count + 1
-
     def check_files(self):
         """Without their messages they last an hour once a cleaner has been there, which
         leaves alone what is younger than an hour."""
@@ -313,38 +270,6 @@ class Cast:
             if self.world.call("TTL", key) == -1 and not any(
                     id.decode() in left.by_id for id in self.world.call("HKEYS", refs)):
                 self.model.say("a file for ever: " + key.decode())
-
-    def options(self, r):
-        both = [["-d", "%dms" % r.randrange(1, 200)], ["-p", r.randint(1, 9)],
-                ["-p", "3", "-d", "%dms" % r.randrange(1, 90)]]
-        return both if not self.rmq else both + [
-            ["-p", r.randint(-9, -1)], ["-g", "g%d" % r.randrange(3)],
-            ["-g", "g%d" % r.randrange(3), "-d", "%dms" % r.randrange(1, 90)],
-            ["-k", "k%d" % r.randrange(9), "--unique",
-                r.choice(("queued", "done", "40ms"))],
-            ["-k", "c%d" % r.randrange(9), "--unique", "queued", "--coalesce"]]
-
-    def feed(self, r, pipe, lines):
-        """A stream: with pauses."""
-        try:
-            with pipe:
-                for line in lines:
-                    pipe.write(line.encode() + b"\n")
-                    if r.random() < 0.2:
-                        pipe.flush()
-                        time.sleep(r.random() * 0.03)
-        except BrokenPipeError:
-            pass
-
-    def hear(self, tool, status, out, err, n):
-        ids = re.findall(r"^(\w{32})\n", out, re.M)
-        self.model.told(ids, " ".join(tool.args[1:-1])[:60],
-                        "--coalesce" in tool.args)
-        said = re.search(r"(\d+) messages? accepted(?:, (\d+) joined)?", err)
-        if status == 0 and len(ids) != n:
-            self.model.say("%d ids of %d messages, exit 0" % (len(ids), n))
-        if said and sum(int(n or 0) for n in said.groups()) != len(ids):
-            self.model.say("%d ids, but said: %s" % (len(ids), err))
 
     def clean(self, r, _, count):
         if r.random() < 0.5:

@@ -39,7 +39,7 @@ class Crowd:
 
     def tool(self, name, *args):
         return subprocess.Popen(
-            [self.build + "/" + name, "-u", self.world.url(False, False), *args],
+            [self.build + "/" + name, "-u", self.world.url(False, ""), *args],
             env=dict(os.environ, LOG=self.log), stdin=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
 

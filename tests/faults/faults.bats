@@ -82,6 +82,21 @@ spoilt() {
 	assert_line --regexp '^twice: '
 }
 
+@test "faults: a twin that was reported as rejected, and vanishes, is found" {
+	spoilt "redis.call('RPOP', 'rmq::queue::[t]::rejected')"
+	assert_line --regexp '^reported as rejected, but it is not: |^lost: =='
+}
+
+@test "faults: a group whose last message comes first is found" {
+	spoilt "local k = 'rmq::queue::[g]::delayed'
+		local m = redis.call('ZRANGE', k, -1, -1, 'WITHSCORES')
+		if m[1] and tonumber(m[2]) >= 2 ^ 52 then
+			redis.call('ZREM', k, m[1])
+			redis.call('ZADD', k, m[2], ('0'):rep(32) .. m[1]:sub(33))
+		end"
+	assert_line --regexp '^order: '
+}
+
 # --- the master changes --------------------------------------------------------------
 
 @test "faults: nothing that WAIT has confirmed is lost in failovers" {

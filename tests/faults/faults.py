@@ -11,6 +11,7 @@ import os
 import random
 import shutil
 import signal
+import subprocess
 import sys
 import tempfile
 import threading
@@ -26,8 +27,9 @@ import proxy    # noqa: E402
 import world    # noqa: E402
 
 COLUMNS = ("rounds", "times", "kills", "attempted", "accepted", "done",
-           "rejected", "purged", "lost", "doubled", "repeated", "flying")
+           "rejected", "pushed", "purged", "lost", "doubled", "repeated", "flying")
 HEADS = dict(flying="in flight", doubled="duplicated")
+QUEUES = ("q", "r", "a", "f", model.TWINS, model.LINES)
 KILLS = ("kill consumer", "kill script", "kill others", "terminate")
 
 
@@ -36,21 +38,35 @@ class Round:
         self.kind = inject.KINDS[seed % len(inject.KINDS)]
         self.seed, self.r = seed, random.Random("faults %d" % seed)
         self.D = tempfile.mkdtemp(prefix="mq.")
-        self.world = world.World(self.D, layout, ("q", "r", "a", "f"))
-        self.model = model.Model(layout, self.D + "/log")
+        self.world = world.World(self.D, layout, QUEUES)
+        self.world.rights.update(self.printed(build))
+        refused = self.kind in inject.MAY_REFUSE
+        self.model = model.Model(layout, self.D + "/log", refused)
         self.proxy = proxy.Proxy(self.world.far, self.world.sock)
         self.cast = actors.Cast(self.world, self.model, build, seed)
-        self.cast.refused = self.kind in inject.MAY_REFUSE
-        self.cast.far = 1 if self.kind in inject.NETWORK else 0.5
+        self.cast.refused, self.denied = refused, self.model.reports.denied
+        self.proxy.slow = (self.r.choice((0, 0.02, 0.02))
+                           if self.kind in inject.SLOW else 0)
+        self.cast.far = 1 if self.kind in inject.NETWORK or self.proxy.slow else 0.5
         self.restarting = threading.Lock()
         self.times = self.kills = 0
         self.notes, self.over, self.threads = [], threading.Event(), []
+
+    def printed(self, build):
+        """What the tools say that their users need."""
+        for tool, user in actors.USERS.items():
+            files = ["--attach", "f=/dev/null"] * (
+                tool == "mq-publish" and self.world.layout == "rmq")
+            rules = subprocess.check_output([build + "/" + tool, "--print-acl", *files,
+                "-L", self.world.layout, *QUEUES, model.PUSHED, model.NOTIFIED], text=True)
+            yield user, rules.split()
 
     def note(self, text):
         self.notes.append("%.3f %s" % (self.model.now(), text))
 
     def held(self, tool):
         """What a consumer has now may be run again, though it lives on."""
+        tool.bereft = True
         tag = tool.args[tool.args.index("--tag") + 1]
         self.world.allow(tag)
 
@@ -101,6 +117,7 @@ class Round:
         time.sleep(0.2)
         self.disturb()
         self.note("no more faults")
+        self.proxy.slow = 0
         self.proxy.heal()
         self.cast.join()
         self.over.set()
@@ -149,10 +166,10 @@ class Round:
         print("faults:\n  " + "\n  ".join(self.notes))
         try:
             with open(self.D + "/stderr", errors="replace") as f:
-                said = [line for line in f if "rejected: " not in line]
-            print("the tools said:\n  " + "  ".join(said[-20:]))
+                print("the tools said:\n  " + "  ".join(list(f)[-20:]))
         except OSError:
             pass
+        print("the consumers said:\n  " + "  ".join(self.model.reports.other[-20:]))
         print()
 
 

@@ -4,6 +4,7 @@
 #   KINDS        their names, in the order of the table
 #   inject(round, kind)  raises what went wrong with it
 import os
+import re
 import signal
 import time
 
@@ -116,9 +117,9 @@ def kill_server(round):
     round.kills += 1
 
 
-def client_kill(round):
+def client_kill(round, all=0.3):
     call, r = round.world.call, round.r
-    if r.random() < 0.3:
+    if r.random() < all:
         call("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes")
         return
     ids = [line.split()[0][3:] for line in call("CLIENT", "LIST").decode().splitlines()]
@@ -136,8 +137,20 @@ def debug_sleep(round):
     round.world.call("DEBUG", "SLEEP", "%.2f" % round.r.uniform(0.05, 0.5))
 
 
-def script_flush(round):
-    round.world.call("SCRIPT", "FLUSH")
+def flushing(fault=None):
+    """Once, or again and again: what is sent meanwhile is carried out or not."""
+    def during(round):
+        end = time.monotonic() + round.r.choice((0, round.r.uniform(0.2, 1)))
+        pause = round.r.choice((0.004, 0.04))
+        while True:
+            round.world.call("SCRIPT", "FLUSH")
+            if fault:
+                wait(round, 0, 0.06)
+                fault(round, 0.7)
+            wait(round, 0, pause)
+            if time.monotonic() > end:
+                break
+    return during
 
 
 def setting(name, bad, good):
@@ -208,9 +221,21 @@ def noperm(round):
     """Whole steps, or a command in the middle of a script: see mq-layout(7)."""
     lost = round.r.choice((["-@all"], ["-evalsha", "-eval"], ["-evalsha", "-eval",
         "-lpush"], ["resetkeys"], ["-@read"], *[["-" + c] for c in COMMANDS] * 2))
-    round.world.call("ACL", "SETUSER", "some", *lost)
+    rights = round.world.rights
+    users = round.r.choice((list(rights), [round.r.choice(list(rights))]))
+    for user in users:
+        round.world.call("ACL", "SETUSER", user, *lost)
+    round.note("revoked: %s of %s" % (" ".join(lost), " ".join(users)))
     wait(round, 0.05, 0.4)
-    round.world.call("ACL", "SETUSER", "some", "allkeys", "+@all")
+    round.denied |= denied(round.world)
+    for user in users:
+        round.world.call("ACL", "SETUSER", user, *rights[user])
+
+
+def denied(server):
+    """The tags of the consumers that have met a missing right."""
+    return {tag.decode() for entry in server.call("ACL", "LOG", 128)
+            for tag in re.findall(rb" name=(c\d+)-", dict(places.pairs(entry))[b"client-info"])}
 
 
 # --- the network ---
@@ -254,7 +279,8 @@ FAULTS = {
     "client kill": client_kill,
     "client pause": client_pause,
     "debug sleep": debug_sleep,
-    "script flush": script_flush,
+    "script flush": flushing(),
+    "flush, kill": flushing(client_kill),
     "cut": cut,
     "half-open": half_open,
     "stall": stall,
@@ -268,6 +294,8 @@ ALL = "all of them"
 KINDS = [*FAULTS, ALL]
 MAY_REFUSE = ("noperm", ALL)
 NETWORK = ("cut", "half-open", "stall")
+# With much under way, where the network is slow.
+SLOW = ("client kill", "script flush", "flush, kill", "noperm")
 
 
 def inject(round, kind):

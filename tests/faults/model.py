@@ -1,30 +1,42 @@
 # What may be true of messages at any moment, and what has become of each.
 #
-#   Model(layout, log)       log: what the scripts have recorded
+#   Model(layout, log, refused)  log: what the scripts have recorded; refused: rights
+#                            may be missing
 #   tried(names)             these are going to be published
 #   told(ids, who, joins)    a publisher was told that these are accepted; joins: or
 #                            that others are, in their place
 #   alike                    those that only their number tells, which have
 #                            neither an id nor a payload of their own
 #   purge(id)                this one may vanish from now on
+#   reports                  of the consumers, see reports.py
 #   look(world)              one look at all: adds to wrong what is
 #   settle()                 in the end: numbers for the table
 #   history(id)              what was seen of one, as lines
 import collections
 import json
+import os
 import re
 import threading
 import time
 
 import places
+import reports
 
-# The names of messages that there are several of begin with it.
-ALIKE = "="
+# The names of messages that there are several of begin with it, and, of those that
+# end in any way, with the other.
+ALIKE, TWIN = "=", "=="
+# These are alone in their queue, where no operator is, and that they are pushed to.
+TWINS, PUSHED = "t", "u"
+# The names of messages of groups, and the queue that they have.
+LINE, LINES = "L", "g"
 
 # The queue that hears of each end (mq-consume --notify), and that nobody consumes.
 NOTIFIED = "ends"
 
-VERDICTS = ("done", "err", "again", "killed")
+# A key that nobody had the right to release: see mq-layout(7).
+HELD = re.compile(r"key lock without a message: .* queued of \w+: .*, unacked of ")
+
+VERDICTS = ("done", "err", "again", "killed", "pushed")
 
 
 class Notified(places.View):
@@ -39,6 +51,8 @@ class Notified(places.View):
         self.by_id = collections.defaultdict(list)
         for m in self.messages:
             self.by_id[m.id].append(m)
+            if m.queue == PUSHED:
+                m.place = "pushed"
 
     def laws(self, accepted=(), ended=(), ordered=False):
         return super().laws(accepted, ended, ordered) + [
@@ -46,6 +60,9 @@ class Notified(places.View):
             for id, n in self.done.items() if n > 1] + [
             "a notice that it is done, but it is there: " + id
             for id in self.done if id in self.by_id]
+
+    def pushed(self):
+        return self.count(PUSHED)
 
     def untold(self, accepted, purged):
         return ["gone without a notice: " + id for id in accepted
@@ -97,6 +114,9 @@ class Rsmq:
         """There are no notices."""
         return []
 
+    def pushed(self):
+        return 0
+
     def laws(self, accepted, ended):
         wrong = list(self.half)
         wrong += ["twice: " + " and ".join(map(str, where))
@@ -126,6 +146,12 @@ class Alike:
             n, self.tried[n], there[n])
             for n in there if there[n] > self.tried[n]]
 
+    def gone(self, view):
+        """How many twins at most."""
+        there = self.there(view)
+        return sum(n - there[name] for name, n in self.tried.items()
+                   if name.startswith(TWIN))
+
     def repeated(self, there):
         """Runs in vain, at least."""
         return sum(max(0, there[n] + self.done[n] - self.tried[n])
@@ -133,25 +159,28 @@ class Alike:
 
     def count(self, view):
         """What has become of them, for the table."""
-        there = self.there(view)
+        there, pushed = self.there(view), view.pushed()
         gone = {n: self.told[n] - there[n] for n in self.told}
         lost = {n: max(0, gone[n] - self.done[n]) for n in gone}
         return collections.Counter(
             attempted=sum(self.tried.values()), accepted=sum(self.told.values()),
-            rejected=sum(there.values()), lost=sum(lost.values()),
+            rejected=sum(there.values()) - pushed, pushed=pushed, lost=sum(lost.values()),
             done=sum(max(0, gone[n] - lost[n]) for n in gone),
             repeated=self.repeated(there))
 
 
 class Model:
-    def __init__(self, layout, log):
+    def __init__(self, layout, log, refused=False):
+        self.refused = refused
         self.view = Rsmq if layout == "rsmq" else Notified
         self.log, self.read_to = log, 0
+        self.reports = reports.Reports(os.path.dirname(log), TWINS)
         self.begun, self.lock = time.monotonic(), threading.Lock()
         self.attempted, self.accepted, self.purged = set(), {}, set()
         self.joined = set()    # by messages that were published later
         self.alike = Alike()
         self.runs = collections.defaultdict(list)    # id: verdicts, in order
+        self.latest = collections.Counter()          # of a group: the number
         self.names = {}                              # of a payload: its id
         self.places = collections.defaultdict(list)  # id: (when, where)
         self.wrong, self.lost, self.doubled, self.looks = [], set(), set(), 0
@@ -183,16 +212,20 @@ class Model:
         with self.lock:
             accepted = list(self.accepted)    # before the look
             told = self.alike.told.copy()
+            self.reports.read()
             view = self.view(world.look())
             self.read_log()                   # and after it
             self.looks += 1
             self.note(view)
             ended = self.done() | self.purged
             for text in view.laws(accepted, ended):
-                self.blame(text)
+                if not (self.refused and HELD.match(text)):
+                    self.blame(text)
             for text in view.untold(accepted, self.purged):
                 self.say(text)
             for text in self.alike.laws(told, self.alike.there(view)):
+                self.say(text)
+            for text in self.reports.laws(view, self.alike.gone(view)):
                 self.say(text)
             return view
 
@@ -234,14 +267,24 @@ class Model:
         text = text[:text.rfind(b"\n") + 1]
         self.read_to += len(text)
         for line in text.decode().splitlines():
-            id, attempt, verdict, name = line.split()
+            id, attempt, verdict, name, tag = line.split()
             if verdict not in VERDICTS:
                 self.say("what is " + line)
+            self.reports.ran(tag, id, verdict)
             if name in self.alike.tried:
                 self.alike.done[name] += verdict == "done"
                 continue
-            self.runs[id].append("attempt %s: %s" % (attempt, verdict))
+            if name.startswith(LINE) and not self.runs[id]:
+                self.in_order(*name[1:].split("."))
+            self.runs[id].append("attempt %s of %s: %s" % (attempt, tag, verdict))
             self.same(name, id)
+
+    def in_order(self, line, number):
+        """Those of a group run one after the other, as they were published."""
+        if int(number) < self.latest[line]:
+            self.say("order: %s of group %s runs after %d" % (
+                number, line, self.latest[line]))
+        self.latest[line] = int(number)
 
     def done(self):
         return {id for id, runs in self.runs.items()
@@ -257,6 +300,8 @@ class Model:
         return n
 
     def settle(self, view, in_flight):
+        for text in self.reports.end():
+            self.say(text)
         done = self.done()
         there = {id: where[0].place for id, where in view.by_id.items()}
         count = collections.Counter()

@@ -7,12 +7,14 @@
 #                        'late': before, for the client, and for the server it
 #                        comes when it is let go
 #   let_go()             what is late comes now
+#   slow                 all comes so many seconds later
 #   stall(ways)          holds what goes up (True) or down (False) from now on
 #   lose(ways)           drops it; nobody is told
 #   vanish(side)         the connections end on one side only: 'client', 'server'
 #   heal()               all is well; connections that have lost something end
 import socket
 import threading
+import time
 
 
 class Link:
@@ -35,7 +37,7 @@ class Proxy:
         self.there, self.lock = there, threading.Lock()
         self.links, self.cuts = set(), []
         self.gates = {True: threading.Event(), False: threading.Event()}
-        self.losing = set()
+        self.losing, self.slow = set(), 0
         self.heal()
         self.listener = socket.socket(socket.AF_UNIX)
         self.listener.bind(here)
@@ -88,6 +90,8 @@ class Proxy:
             link.end()
 
     def forward(self, link, up, data, dst):
+        if self.slow:
+            time.sleep(self.slow)
         self.gates[up].wait()
         if up in self.losing or link.spoilt:
             link.spoilt = True

@@ -94,7 +94,7 @@ class Soak:
         self.D = tempfile.mkdtemp(prefix="mq.")
         self.world = world.World(self.D, layout, tuple(HOWS))
         self.proxy = proxy.Proxy(self.world.far, self.world.sock)
-        self.cast, self.restarting = self, threading.Lock()
+        self.cast, self.restarting, self.denied = self, threading.Lock(), set()
         self.kills = self.times = self.tags = 0
         self.notes, self.wrong = collections.Counter(), []
         self.lines = {how: Line(how, self.D + "/log." + how) for how in HOWS}
@@ -123,7 +123,8 @@ class Soak:
 
     def start(self, kind, tool, *args, **files):
         env = dict(os.environ, LOG=self.D + "/log",
-                   MQ_URL=self.world.url(self.r.random() < 0.5, self.r.random() < 0.5))
+                   MQ_URL=self.world.url(self.r.random() < 0.5,
+                                         self.r.choice(("some", ""))))
         with open(self.D + "/stderr", "ab") as err:
             files.setdefault("err", err)
             return actors.Tool(kind, [self.build + "/" + tool, *args], env,
@@ -156,7 +157,7 @@ class Soak:
         self.tool("mq-clean", "-q", "--attempts", "1000")
 
     def tool(self, name, *args):
-        url = self.world.url(False, False)
+        url = self.world.url(False, "")
         return subprocess.run([self.build + "/" + name, *args],
             env=dict(os.environ, MQ_URL=url), stdin=subprocess.DEVNULL,
             capture_output=True, text=True, check=False).stdout

@@ -82,11 +82,12 @@ class World:
         self.sock, self.far = directory + "/redis.sock", directory + "/far.sock"
         self.redis, self.lock = None, threading.Lock()
         self.dead, self.in_flight = set(), 0
+        self.rights = {"some": ["~*", "&*", "+@all"]}
 
-    def url(self, far, some):
-        """far: through the proxy; some: as a user who may lose rights."""
+    def url(self, far, user):
+        """far: through the proxy; user: one of those who may lose rights."""
         return "unix://%s%s?layout=%s" % (
-            "some:pw@" if some else "", self.far if far else self.sock,
+            user + ":pw@" if user else "", self.far if far else self.sock,
             self.layout)
 
     # --- redis-server ---
@@ -96,7 +97,8 @@ class World:
             "--unixsocket", self.sock, "--dir", self.D, "--save", "",
             "--appendonly", "yes", "--appendfsync", "always",
             *DEBUG, "--logfile", self.D + "/redis.log",
-            "--user", "some", "on", ">pw", "~*", "&*", "+@all"])
+            *(word for user, rules in self.rights.items()
+              for word in ("--user", user, "on", ">pw", *rules))])
         self.call("PING")
 
     def kill(self):
