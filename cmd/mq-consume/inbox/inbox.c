@@ -64,7 +64,7 @@ take_claimed(struct inbox *in, struct mq_claimed *claimed)
 	/* A claim of none only looks for pauses. */
 	bool claimed_some = in->claim_max > 0;
 
-	q->seen = true;
+	in->seen = true;
 	q->tick = claimed->missing ? 0 : claimed->tick;
 	in->server_ahead_ms = claimed->now_ms - (int64_t)(now * 1000);
 	if (claimed_some && !claimed->paused)
@@ -97,7 +97,7 @@ on_claimed(
 	if (answer->error != NULL) {
 		q->more = true;
 		q->role = MQ_ROLE_NONE;
-		in->events->refused(in->arg, answer, !q->seen);
+		in->events->refused(in->arg, answer, !in->seen);
 		return;
 	}
 	in->events->answered(in->arg);

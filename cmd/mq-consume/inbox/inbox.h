@@ -61,7 +61,6 @@ struct inbox_queue {
 	bool look;	   /* the next claim is for a look's sake */
 	bool track;	   /* the next claim may begin a watch */
 	bool quick;	   /* messages of groups are settled at once */
-	bool seen;	   /* a claim has been answered */
 	bool paused;	   /* at the last look */
 	bool exists;	   /* at the last look */
 	bool full;	   /* as many run as the queue allows */
@@ -83,6 +82,7 @@ struct inbox {
 	const struct inbox_events *events;
 	void *arg;
 	bool runs; /* messages are run, not printed */
+	bool seen; /* a claim of some queue has been answered */
 
 	struct inbox_queue *queues;
 	struct wakeup *wakeup; /* the queues by name */
