@@ -174,6 +174,26 @@ nothing_known() {
 mq-publish: 0 messages accepted, and up to 1 more$"
 }
 
+is_named() {
+	redis client list | grep -q ' name=mq-consume:'
+}
+
+@test "server: one that is far away is waited for, as long as it answers" {
+	"$root/tests/helpers/link.py" "$sock" 0.7 >"$T/port" 3>&- &
+	link=$!
+	eventually 10 [ -s "$T/port" ]
+	run_mq 0 mq-publish -u "unix://$sock" q one two
+	url=redis://127.0.0.1:$(cat "$T/port")
+	start_mq mq-consume -v -n 1 -u "$url" q -- true
+	eventually 10 is_named
+	kill -STOP "$link"
+	eventually 10 grep -q 'no answer while connecting' "$T/err"
+	kill -CONT "$link"
+	wait "$pid"
+	run_mq 0 mq-consume -v -n 1 -u "$url" q -- true
+	assert_equal "$(grep -vE ': done$| 1 done' <<<"$stderr")" ""
+}
+
 @test "server: one that hangs up: 69" {
 	python3 -c 'import socket, sys
 s = socket.socket(socket.AF_UNIX)

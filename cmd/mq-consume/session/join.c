@@ -223,7 +223,7 @@ session_rejoin(struct session *s)
 		return;
 	session_lose_lease(s, "the heartbeat had expired");
 	s->state = SESSION_OPENING;
-	s->opened_at = mq_clock_steady_s();
+	s->heard_at = mq_clock_steady_s();
 	send_join(s);
 }
 

@@ -57,7 +57,7 @@ open_connections(struct session *s)
 	const char *why;
 
 	s->state = SESSION_OPENING;
-	s->opened_at = mq_clock_steady_s();
+	s->heard_at = mq_clock_steady_s();
 	lease_begin_connection(&s->lease);
 	s->self.session.wake = s->channel + strlen(CHANNELS);
 	if (mq_links_open(&s->links, &why) == -1) {
@@ -135,13 +135,23 @@ on_lease_refused(void *arg, const char *error)
 static const struct lease_events lease_events = {
     .lost = on_lease_lost, .refused = on_lease_refused};
 
+/* Far away, each of the steps takes its time: bytes are a sign of life. */
+static bool
+hears_of_server(struct session *s)
+{
+	double now = mq_clock_steady_s();
+
+	if (mq_async_moves(mq_links_async(&s->links)))
+		s->heard_at = now;
+	return now - s->heard_at <= OPEN_TIMEOUT;
+}
+
 static void
 keep_session(struct session *s)
 {
 	if (!session_holds_lease(s))
 		return;
-	if (s->state == SESSION_OPENING &&
-	    mq_clock_steady_s() - s->opened_at > OPEN_TIMEOUT)
+	if (s->state == SESSION_OPENING && !hears_of_server(s))
 		session_reset(s, "no answer while connecting");
 	if (s->state == SESSION_UP &&
 	    !lease_keep(&s->lease, s->events->is_idle(s->arg)))

@@ -74,7 +74,7 @@ struct session {
 	int64_t lease_ms;    /* with a lease for so long; 0: none yet */
 	double settings_at;  /* steady time when they were asked for */
 	int answers_wanted; /* joining: answers missing until the session is up */
-	double opened_at, retry_s;
+	double heard_at, retry_s; /* heard_at: opened, or bytes since */
 	char complaint[256]; /* last error said; empty: none */
 	ev_timer tick, retry;
 };
