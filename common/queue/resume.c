@@ -111,8 +111,7 @@ mq_publisher_loose(const struct mq_publisher *p)
 
 /*
  * The marks are written to before they are read: a user who must not do that has
- * left none, whatever was done.  And whoever waits on this connection until all is
- * safe then waits for what was done on the others, too.
+ * left none, whatever was done.
  */
 static enum mq_call
 ask_marks(struct mq_publisher *p)
