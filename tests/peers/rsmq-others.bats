@@ -330,10 +330,10 @@ sha() {
 # --- priorities, sizes, totals ----------------------------------------------------
 
 @test "rsmq others: a priority counts when a delay is over, and at each attempt" {
+	run_mq 0 mq-publish q ready
 	run_mq 0 mq-publish -d 200ms q later-low
 	run_mq 0 mq-publish -d 300ms -p 5 q later-high
 	run_mq 0 mq-publish --vt 30 -p 7 q retried
-	run_mq 0 mq-publish q ready
 	run_mq 0 mq-consume -q -n 1 q -- sh -c 'echo resend 1 >&3'
 	all_due() { [ "$(redis zcount rsmq:q -inf "$(now_ms)")" = 4 ]; }
 	eventually 5 all_due
@@ -352,7 +352,7 @@ sha() {
 	run_mq 0 mq-publish -d 0s -p 9 q first
 	run_mq 0 mq-publish -d 0s -p 8 q second
 	hidden() { [ "$(redis hlen "rsmq:q:Xheld:$(redis --raw zrange rsmq::connections 0 -1)")" = 3 ]; }
-	start_mq mq-consume --prefetch 5 q -- sleep 60
+	start_mq mq-consume --grace 0s --prefetch 5 q -- sleep 60
 	eventually 10 hidden
 	stop_mq
 	mapfile -t first < <(ids q | head -n 2)
