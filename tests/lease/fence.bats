@@ -114,3 +114,54 @@ lapsed() {
 	assert_equal "$(held q)" '0 0 0 1'
 	assert_equal "$(connections)" ''
 }
+
+# gate WORD: a server at $url, where the first request with this in it waits, and
+# the lease of the only connection is over before it goes on.
+gate() {
+	no_cluster "the gate stands before one server"
+	no_sentinel "the gate stands before one server"
+	rm -f "$T"/gate*
+	PYTHONDONTWRITEBYTECODE=1 python3 "$root/tests/helpers/gate.py" "$T/gate" \
+		"$D/redis.sock" "$1" 3>&- &
+	gate=$!
+	eventually 10 test -S "$T/gate"
+	url=unix://$T/gate
+}
+
+lapses_at_gate() {
+	eventually 10 test -e "$T/gate.waits"
+	old=$(connections)
+	expire "$old"
+	"${@:-true}"
+	before=$(now_is)
+	touch "$T/gate.open"
+	status=0
+	wait "$pid" || status=$?
+	kill "$gate"
+}
+
+@test "fence: a lease that ends before the claim has none, and who waits gets another" {
+	run_mq 0 mq-publish q it
+	gate idle
+	start_mq mq-lease -u "$url" --for 1h --jsonl --idle 60s q
+	lapses_at_gate run_mq 0 mq-clean -q
+	assert_equal "$status" 0
+	receipt=$(sed 's/.*"receipt":"\([^"]*\)".*/\1/' "$T/out")
+	[[ $receipt != "$old".* ]]
+	run_mq 0 mq-lease --ack "$receipt" q
+	assert_equal "$(held q)" '0 0 0 0'
+}
+
+@test "fence: a lease that ends while its message is being settled" {
+	local act
+	for act in "ack --ack" "reject --reject" "front --return"; do
+		redis flushall >/dev/null
+		run_mq 0 mq-publish q it
+		lease
+		gate $'\r\n'"${act% *}"$'\r\n'
+		start_mq mq-lease -u "$url" "${act#* }" "$receipt" q
+		lapses_at_gate
+		assert_equal "$status" 1
+		assert_equal "$(now_is)" "$before"
+	done
+}
