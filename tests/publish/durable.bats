@@ -341,6 +341,61 @@ mq-publish: 2 messages accepted, 2 of them in the queue but not known to be on 1
 	assert_equal "$(ready rmq q)" "$(seq 2)"
 }
 
+# network LAYOUT [LINE]: in front of the server, a network that loses the answer to the
+# message "needle"; before that, LINE is done.
+network() {
+	far=$T/$1
+	cat >"$T/network.py" <<'END'
+import signal, subprocess, sys
+import proxy
+
+class Network(proxy.Proxy):
+    def forward(self, link, up, data, dst):
+        if not up and link.doomed:
+            subprocess.run(["redis-cli", "-s", self.there, *sys.argv[3:]])
+        return super().forward(link, up, data, dst)
+
+Network(*sys.argv[1:3]).cut("reply", b"needle")
+signal.pause()
+END
+	PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=$root/tests/faults python3 "$T/network.py" \
+		"$far" "$D/redis.sock" "${@:2}" >/dev/null 3>&- &
+	eventually 10 test -S "$far"
+}
+
+# WAIT knows what its own connection has written; from Redis 7.2 on, nothing else.
+@test "durable: what another connection has published is safe, or not said to be" {
+	no_sentinel "the network stands before one server"
+	local layout
+
+	for layout in rmq rsmq; do
+		with_replica
+		stop_replica
+		network "$layout"
+		start_mq mq-publish -L "$layout" -u "unix://$far" -i --durable q needle
+		eventually 20 is_waiting
+		has_lines 0
+		continue_replica
+		ended
+		assert_equal "$status" 0
+		assert_regex "$stderr" '; reconnecting$'
+		has_lines 1
+		# Where nothing can be written any more, nobody knows.
+		stop_replica
+		network "$layout-again" config set min-replicas-to-write 2
+		start_mq mq-publish -L "$layout" -u "unix://$far" -i --durable q needle
+		ended
+		assert_equal "$status" 75
+		assert_regex "$stderr" 'NOREPLICAS .*
+mq-publish: 1 message accepted, 1 of them in the queue but not known to be on 1 replica; .*$'
+		has_lines 0
+		continue_replica
+		at_replica shutdown nosave || true
+		rm -rf "$R"
+		server_stop
+	done
+}
+
 @test "durable: a duplicate is one of a message that is safe" {
 	with_replica
 	stop_replica
