@@ -190,6 +190,7 @@ is_named() {
 	eventually 10 grep -q 'no answer while connecting' "$T/err"
 	kill -CONT "$link"
 	wait "$pid"
+	redis script flush >/dev/null
 	run_mq 0 mq-consume -v -n 1 -u "$url" q -- true
 	assert_equal "$(grep -vE ': done$| 1 done' <<<"$stderr")" ""
 }
