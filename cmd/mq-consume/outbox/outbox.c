@@ -221,7 +221,7 @@ wait_for_others(struct outbox *o, struct message *m)
 	TAILQ_INSERT_TAIL(&o->waiting, m, waiting);
 	o->waiting_of[m->queue]++;
 	o->holding = o->holding || mq_message_holds(&m->envelope);
-	if (++o->waiting_count >= most_waiting(o) || m->awaited)
+	if (++o->waiting_count > most_waiting(o) || m->awaited)
 		outbox_flush(o);
 	else if (!ev_is_active(&o->timer) || o->holding != held)
 		start_timer(o);
