@@ -140,6 +140,45 @@ did_reaches() {
 	[ "$(wc -l <"$T/did")" -ge "$1" ]
 }
 
+@test "acks: with a run for each message, a killed consumer repeats twice its slots at most" {
+	local jobs try
+	for jobs in 2 4; do
+		for try in 1 2 3; do
+			: >"$T/did"
+			seq 2000 | sed "s/^/$jobs $try /" | run_mq 0 mq-publish -l q
+			start_mq mq-consume --prefetch 50 -j "$jobs" q -- sh -c 'echo "$MQ_ID" >>"$T/did"'
+			eventually 30 did_reaches $((100 * try))
+			crash
+			sort "$T/did" >"$T/ran"
+			run_mq 0 mq-consume --drain -j 4 q -- sh -c 'echo "$MQ_ID" >>"$T/again"'
+			sort "$T/again" | comm -12 - "$T/ran" >"$T/twice"
+			[ "$(wc -l <"$T/twice")" -le $((2 * jobs)) ]
+			rm "$T/again"
+		done
+	done
+}
+
+@test "acks: with a run for each message, none starts while none can be settled" {
+	no_cluster "the link leads to one server"
+	seq 40 | run_mq 0 mq-publish -l q
+	"$root/tests/helpers/link.py" "$D/redis.sock" >"$T/port" &
+	eventually 10 test -s "$T/port"
+	start_mq mq-consume -u "redis://127.0.0.1:$(cat "$T/port")" --prefetch 30 -j 2 q -- \
+		sh -c 'echo "$MQ_ID" >>"$T/did"; until [ -e "$T/go" ]; do sleep 0.02; done'
+	eventually 10 did_reaches 2
+	kill %1
+	eventually 10 grep -q reconnecting "$T/err"
+	touch "$T/go"
+	# These end; of the others, which took milliseconds, none begins.
+	eventually 10 no_workers
+	run ! eventually 1 did_reaches 3
+	stop_mq KILL
+}
+
+no_workers() {
+	! pgrep -f "until [[] -e $T/go" >/dev/null && ! pgrep -P "$pid" sh >/dev/null
+}
+
 @test "acks: what they held is free: of those that are done only" {
 	[ "$LAYOUT" = rmq ] || skip "RSMQ has no keys and groups"
 	{
