@@ -55,7 +55,7 @@ END
 #!/bin/sh
 read -r x
 echo $$ >>"$T/taken"
-until [ -e "$T/go" ]; do sleep 0.02; done
+until [ -s "$T/go" ]; do sleep 0.02; done
 echo "$x" >>"$T/results"
 exit "$(cat "$T/go")"
 END
