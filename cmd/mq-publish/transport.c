@@ -3,7 +3,6 @@
 #include <sys/param.h>
 
 #include <math.h>
-#include <stdlib.h>
 
 #include "base/clock.h"
 #include "base/exit.h"
@@ -170,31 +169,32 @@ transport_answered(struct transport *t, struct batch *b)
 	mq_buf_clear(&b->ids);
 }
 
-static int
-by_number(const void *a, const void *b)
-{
-	const struct batch *one = a, *other = b;
+/* Finds out what has become of a batch: mq_post_settle(), mq_post_answer(). */
+typedef enum mq_call judge_fn(
+    struct mq_publisher *, struct mq_post *, mq_verdict_fn *, void *arg);
 
-	return one->post.how.mark.before < other->post.how.mark.before ? -1 : 1;
+static enum mq_call
+judge(struct transport *t, struct batch *b, judge_fn *fn)
+{
+	return fn(t->publisher, &b->post, take_verdict,
+	    &(struct verdicts){t->outcome, &b->ids});
 }
 
-/* Batches that are not done stay under way, in their order. */
-static void
-settle_ring(struct transport *t)
+/* Of the batches from number `from` on, those that are done are under way no more; the
+ * others stay, in their order.  False: one was refused. */
+static bool
+settle_ring(struct transport *t, unsigned from, judge_fn *fn)
 {
 	struct batch all[MQ_MARKS] = {0};
-	unsigned i, n = t->used, left = 0, done = 0;
-	bool forgotten = false;
+	unsigned i, n = t->used, left = from, done = 0;
+	bool good = true;
 	enum mq_call result;
 
-	for (i = 0; i < n; i++)
+	for (i = from; i < n; i++)
 		all[i] = *batch_at(t, i);
-	/* A command whose script was unknown has moved to the end. */
-	qsort(all, n, sizeof(*all), by_number);
-	for (i = 0; i < n; i++) {
-		result = mq_post_settle(t->publisher, &all[i].post,
-		    take_verdict, &(struct verdicts){t->outcome, &all[i].ids});
-		forgotten |= result == MQ_CALL_REFUSED;
+	for (i = from; i < n; i++) {
+		result = judge(t, &all[i], fn);
+		good &= result != MQ_CALL_REFUSED;
 		if (result == MQ_CALL_DONE) {
 			transport_answered(t, &all[i]);
 			*batch_at(t, n - ++done) = all[i];
@@ -203,11 +203,17 @@ settle_ring(struct transport *t)
 		}
 	}
 	t->used = left;
-	if (forgotten)
-		give_up(t, MQ_EXIT_UNAVAILABLE);
+	return good;
 }
 
-/* Another server may not know the script: its text goes with the first. */
+static int
+send_one(struct transport *t, unsigned i, bool eval)
+{
+	return mq_post_send(t->publisher, &batch_at(t, i)->post,
+	    i > 0 ? &batch_at(t, i - 1)->post : NULL, eval);
+}
+
+/* The server may not know the script: its text goes with the first. */
 static enum mq_call
 send_rest(struct transport *t)
 {
@@ -220,11 +226,9 @@ send_rest(struct transport *t)
 		outcome_end(t->outcome, 0, t->redis->status);
 	}
 	for (i = 0; i < t->used; i++) {
-		struct mq_post *post = &batch_at(t, i)->post;
-
-		if (mq_post_send(t->publisher, post, eval) == -1)
+		if (send_one(t, i, eval) == -1)
 			return MQ_CALL_LOST;
-		eval &= !post->whole;
+		eval &= !batch_at(t, i)->post.whole;
 	}
 	return MQ_CALL_DONE;
 }
@@ -266,7 +270,8 @@ try_resume(struct transport *t)
 		return result;
 	if (missing > 0)
 		outcome_lose(t->outcome, missing);
-	settle_ring(t);
+	if (!settle_ring(t, 0, mq_post_settle))
+		give_up(t, MQ_EXIT_UNAVAILABLE);
 	outcome_reconnected(t->outcome);
 	return send_rest(t);
 }
@@ -297,47 +302,28 @@ transport_resume(struct transport *t)
 		give_up(t, MQ_EXIT_UNAVAILABLE);
 }
 
-static void
-send_or_resume(struct transport *t, struct batch *b, bool eval)
-{
-	t->used++;
-	if (mq_post_send(t->publisher, &b->post, eval) == -1)
-		transport_resume(t);
-}
-
 void
 transport_send(struct transport *t)
 {
-	struct batch *b = transport_next(t);
-
-	t->bytes += mq_post_bytes(&b->post);
-	send_or_resume(t, b, false);
+	t->bytes += mq_post_bytes(&transport_next(t)->post);
+	if (send_one(t, t->used++, false) == -1)
+		transport_resume(t);
 }
 
-/* The oldest one under way goes out again, last: the server does not know the
- * script any more, or must not mark it. */
+/* The oldest one under way was not done, and so none that has to come behind it: all go
+ * out again, in their order.  What was refused is refused again when its turn comes. */
 static void
 send_again(struct transport *t)
 {
-	struct batch *b = batch_at(t, 0), copy = *b;
-
-	*b = (struct batch){.ids = {0}};
-	t->first = (t->first + 1) % MQ_MARKS;
-	t->used--;
-	b = transport_next(t);
-	mq_post_free(&b->post);
-	mq_buf_free(&b->ids);
-	*b = copy;
-	send_or_resume(t, b, true);
+	(void)settle_ring(t, 1, mq_post_answer);
+	if (mq_redis_lost(t->redis) || send_rest(t) == MQ_CALL_LOST)
+		transport_resume(t);
 }
 
 enum mq_call
 transport_wait(struct transport *t)
 {
-	struct batch *b = batch_at(t, 0);
-
-	return mq_post_answer(t->publisher, &b->post, take_verdict,
-	    &(struct verdicts){t->outcome, &b->ids});
+	return judge(t, batch_at(t, 0), mq_post_answer);
 }
 
 bool
@@ -350,7 +336,8 @@ transport_collect(struct transport *t)
 		transport_resume(t);
 		return true;
 	}
-	if (result == MQ_CALL_AGAIN) {
+	/* At the end, the one that it has to come behind was refused. */
+	if (result == MQ_CALL_AGAIN && !t->ending) {
 		send_again(t);
 		return true;
 	}

@@ -27,7 +27,7 @@ send_trial(struct transport *t, struct batch *b)
 {
 	t->bytes = mq_post_bytes(&b->post);
 	t->used++;
-	if (mq_post_send(t->publisher, &b->post, true) == -1)
+	if (mq_post_send(t->publisher, &b->post, NULL, true) == -1)
 		return MQ_CALL_LOST;
 	return transport_wait(t);
 }

@@ -69,7 +69,7 @@ publish_copy(struct clones *c, const struct mq_envelope *e, const char *id,
 	mq_post_add(
 	    &c->publisher, &post, id, &header, e->payload, e->payload_len);
 	do
-		result = mq_post_send(&c->publisher, &post, true) == -1 ?
+		result = mq_post_send(&c->publisher, &post, NULL, true) == -1 ?
 		    MQ_CALL_LOST :
 		    mq_post_answer(&c->publisher, &post, take_verdict, how);
 	while (result == MQ_CALL_AGAIN);

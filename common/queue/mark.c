@@ -1,5 +1,6 @@
 #include "mark.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,6 +14,25 @@ mq_mark_add(struct mq_command *c, const struct mq_mark *m)
 	}
 	mq_command_int(c, m->place);
 	mq_command_int(c, m->before);
+}
+
+/* As wide as any number, so that another one can take its place. */
+#define BEHIND 20
+
+void
+mq_mark_add_behind(struct mq_command *c, const struct mq_mark *m)
+{
+	mq_mark_add(c, m);
+	mq_command_fmt(c, "%*d", BEHIND, -1);
+}
+
+void
+mq_mark_put_behind(struct mq_command *c, size_t n, long long behind)
+{
+	char text[BEHIND + 1];
+
+	snprintf(text, sizeof(text), "%*lld", BEHIND, behind);
+	memcpy(c->wire.data + n - strlen("\r\n") - BEHIND, text, BEHIND);
 }
 
 /* "BEFORE REPLY"; NULL when it is not. */

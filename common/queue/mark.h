@@ -16,6 +16,12 @@
 
 /* Adds place and before to a command ('' without a mark). */
 void mq_mark_add(struct mq_command *, const struct mq_mark *);
+/*
+ * Adds those, and behind, which is -1: no other batch has to be done first.  Where that
+ * ends with the first n bytes of the command's wire, another number can be put there.
+ */
+void mq_mark_add_behind(struct mq_command *, const struct mq_mark *);
+void mq_mark_put_behind(struct mq_command *, size_t n, long long behind);
 
 /*
  * Looks a batch up in the reply to HGETALL on the marks.  NULL: it has not been

@@ -65,13 +65,23 @@ send_unmarked(struct mq_publisher *p, struct mq_post *b)
 	return mq_redis_send(p->redis, &p->behind);
 }
 
+static bool
+is_trial(const struct mq_post *b)
+{
+	return b->plain.args > 0;
+}
+
 int
-mq_post_send(struct mq_publisher *p, struct mq_post *b, bool eval)
+mq_post_send(struct mq_publisher *p, struct mq_post *b,
+    const struct mq_post *behind, bool eval)
 {
 	struct mq_redis *r = p->redis;
 
 	if (p->limited)
 		mq_post_limit(p, b);
+	if (b->whole && !is_trial(b) && b->how.mark.publisher != NULL)
+		mq_mark_put_behind(&b->command, b->start,
+		    behind != NULL ? behind->how.mark.before : -1);
 	if (b->sent_ms == 0)
 		p->sent += b->count;
 	b->sent_ms = mq_clock_steady_ms();
@@ -189,12 +199,6 @@ confirm(struct mq_publisher *p, const struct mq_post *b)
 	p->marked |= p->marks;
 }
 
-static bool
-is_trial(const struct mq_post *b)
-{
-	return b->plain.args > 0;
-}
-
 /* Whether a trial was; if not, with the error. */
 static bool
 is_accepted(struct mq_publisher *p, const redisReply *reply)
@@ -223,7 +227,7 @@ mq_post_answer(
 		freeReplyObject(reply);
 		return MQ_CALL_AGAIN;
 	}
-	if (mq_reply_noscript(reply) ||
+	if (mq_reply_noscript(reply) || reply->type == REDIS_REPLY_NIL ||
 	    (had_mark && b->how.mark.publisher == NULL)) {
 		freeReplyObject(reply);
 		return MQ_CALL_AGAIN;
@@ -234,12 +238,11 @@ mq_post_answer(
 		mq_redis_fail(p->redis, MQ_EXIT_WRONGTYPE, "unexpected reply");
 		result = MQ_CALL_REFUSED;
 	} else {
-		p->known |= b->whole && !is_trial(b);
+		confirm(p, b);
 		if (!b->whole && b->how.mark.publisher == NULL)
 			p->uncounted += b->count;
 	}
 	freeReplyObject(reply);
-	confirm(p, b);
 	return result;
 }
 

@@ -47,9 +47,13 @@ mq_post_bytes(const struct mq_post *b)
 	return b->command.wire.len;
 }
 
-/* Sends it, with the text of its script if so wanted.  -1: the connection is
- * lost, with the error. */
-int mq_post_send(struct mq_publisher *, struct mq_post *, bool eval);
+/*
+ * Sends it, with the text of its script if so wanted.  A script does nothing unless the
+ * batch that it is sent behind is done; NULL: that has been answered.  -1: the connection
+ * is lost, with the error.
+ */
+int mq_post_send(struct mq_publisher *, struct mq_post *,
+    const struct mq_post *behind, bool eval);
 /*
  * A publisher that has asked nothing can try its first batch: mq_post_trial() changes
  * it so that it is published only if the queue is known and can be used; it is sent
@@ -64,8 +68,8 @@ void mq_post_limit(struct mq_publisher *, struct mq_post *);
 
 /*
  * Waits for what the server says of the oldest batch that was sent.  AGAIN: nothing
- * was done, as the server does not know the script, or must not mark the batch; it
- * is to be sent again, with eval.  Of a trial: for another reason, with the error.
+ * was done, as the server does not know the script, must not mark the batch, or has not
+ * done the one before; it is to be sent again, with eval.  Of a trial: for another reason, with the error.
  */
 enum mq_call mq_post_answer(
     struct mq_publisher *, struct mq_post *, mq_verdict_fn *, void *arg);

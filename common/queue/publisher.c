@@ -258,9 +258,9 @@ mq_publisher_complete(const struct mq_publisher *p, struct mq_publishing *how)
 }
 
 /*
- * With limits, so that the accepted messages are the first ones.  The first batch
- * of a script, or with a mark, goes out again if the server does not know the script,
- * or must not mark it: those behind it, maybe of the same group, must not overtake it.
+ * With limits, so that the accepted messages are the first ones.  A batch without a mark
+ * must not be overtaken by those behind it, if the server does not know the script or, on
+ * a cluster, the queue is moving; nor must the first one, which may have to do without.
  */
 bool
 mq_publisher_alone(
@@ -272,8 +272,8 @@ mq_publisher_alone(
 
 	mq_publisher_complete(p, &whole);
 	if (p->layout->publish_counts(&whole))
-		return limited || !p->known;
-	return p->marks && !p->marked;
+		return limited || !p->marks;
+	return p->marks ? !p->marked : p->behind.cluster;
 }
 
 void

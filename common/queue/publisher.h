@@ -26,7 +26,6 @@ struct mq_publisher {
 	bool direct;		/* special messages may go without a script */
 	bool marks;		/* batches are marked, */
 	bool marked;		/* and one was */
-	bool known;		/* the server knows the script that publishes */
 	bool limited; /* the settings of the queue have a max-length */
 	bool whole;   /* the server had all of them when we resumed */
 	bool loose;   /* a former connection may be alive, and deliver */

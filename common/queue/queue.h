@@ -89,7 +89,8 @@ struct mq_layout {
 
 	/*
 	 * Starts one command that publishes any number of messages to a
-	 * queue, all in the same way; publish_add() adds each.
+	 * queue, all in the same way; publish_add() adds each.  If it counts them,
+	 * its last argument so far is mq_mark_add_behind()'s.
 	 * mq_layout_published() says by the reply, which is no error, what became
 	 * of message i; an error published none of them.  header may be empty: the message is
 	 * then the bare payload.  unique is used by no other message.

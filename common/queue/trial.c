@@ -41,13 +41,16 @@ void
 mq_post_limit(struct mq_publisher *p, struct mq_post *b)
 {
 	struct mq_command plain = b->command;
+	size_t start;
 
 	if (!is_plain(b))
 		return;
 	b->command = (struct mq_command){.cluster = plain.cluster};
 	mq_publisher_complete(p, &b->how);
 	p->layout->publish(&b->command, p->queue, &b->how);
+	start = b->command.wire.len;
 	mq_command_tail(&b->command, &plain, b->start, b->count);
+	b->start = start;
 	mq_command_free(&plain);
 	b->whole = true;
 }

@@ -150,6 +150,85 @@ clean_makes_ready() {
 	seq 0 80000 | cmp - "$T/got"
 }
 
+# moved_under WAY URL: publishes so while the slot moves on and on; all is in order.
+moved_under() {
+	local slot n
+	slot=$(slot_of "$Q")
+	mkfifo "$T/in"
+	# shellcheck disable=SC2086 # several options
+	"$BUILD/mq-publish" -u "$2" $1 -l "$Q" <"$T/in" 2>"$T/err" 3>&- &
+	pid=$!
+	exec 5>"$T/in"
+	for n in 0 1 2 3; do
+		seq $((n * 10000 + 1)) $((n * 10000 + 10000)) >&5 &
+		slot_move "$slot" "$(other_than "$(owner_of "$slot")")"
+		wait $!
+	done
+	exec 5>&-
+	wait "$pid"
+	rm "$T/in"
+	in_order
+}
+
+in_order() {
+	local state
+	for state in ready delayed; do
+		"$BUILD/mq-stats" -q --list "$state" -l "$Q" || true
+	done >"$T/got"
+	seq 40000 | cmp - "$T/got"
+	run_mq 0 mq-purge --force --delete-queue "$Q"
+}
+
+# Refused while the slot is in two places, a batch waits, and those behind it do.
+@test "nodes: messages stay in order while their slot moves" {
+	moved_under "-g group" "$MQ_URL"
+	moved_under "-e 1h" "$MQ_URL"
+}
+
+# moved_at_once WAY URL: so many batches as can be are under way to a slot that has
+# moved; without keys it does so in one step.
+moved_at_once() {
+	local slot from to
+	slot=$(slot_of "$Q")
+	from=$(owner_of "$slot")
+	to=$(other_than "$from")
+	mkfifo "$T/in"
+	# shellcheck disable=SC2086 # several options
+	"$BUILD/mq-publish" -u "$2" $1 -l "$Q" <"$T/in" 2>"$T/err" 3>&- &
+	pid=$!
+	exec 5>"$T/in"
+	echo first >&5
+	eventually 10 state_is "$Q" "1 0 0 0 0"
+	node "$from" cluster getkeysinslot "$slot" 100 |
+		xargs -d '\n' redis-cli -p $((CLUSTER_PORT + from)) del >/dev/null
+	node "$from" client pause 60000 write >/dev/null
+	seq 40000 >&5 &
+	eventually 10 somebody_waits "$from"
+	slot_end "$slot" "$to"
+	node "$from" client unpause >/dev/null
+	wait $!
+	exec 5>&-
+	wait "$pid"
+	rm "$T/in"
+	in_order
+}
+
+somebody_waits() {
+	node "$1" client list | grep -q ' flags=b '
+}
+
+@test "nodes: messages stay in order when their slot has moved" {
+	local i
+	for i in 0 1 2 3 4 5; do
+		node "$i" acl setuser plain reset on '>pw' '~*' '&*' +@all -eval \
+			>/dev/null
+	done
+	moved_at_once "-g group" "$MQ_URL"
+	moved_at_once "-e 1h" "$MQ_URL"
+	# Without a right to marks.
+	moved_at_once "" "redis-cluster://plain:pw@${MQ_URL#*//}"
+}
+
 @test "nodes: a special message waits until its slot has moved" {
 	local slot to
 	run_mq 0 mq-publish "$Q" plain

@@ -58,8 +58,8 @@ rmq_publish(
 	mq_command_int(c, how->when.ms);
 	mq_layout_add_limits(c, &how->limits);
 	mq_command_str(c, how->alike ? "alike" : "");
-	mq_mark_add(c, &how->mark);
 	mq_command_str(c, how->join ? "join" : "");
+	mq_mark_add_behind(c, &how->mark);
 }
 
 void

@@ -127,7 +127,7 @@ rsmq_publish(
 	else
 		mq_command_str(c, "");
 	mq_command_str(c, how->alike ? "1" : "");
-	mq_mark_add(c, &how->mark);
+	mq_mark_add_behind(c, &how->mark);
 }
 
 /* Nearly all messages have nothing but their id: then nothing is to be parsed. */

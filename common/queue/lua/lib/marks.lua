@@ -6,11 +6,19 @@
 --   marks   the key; nil: nobody will ask
 --   slot    of the batch, 0 to 15
 --   before  how many messages were in the batches before it
+--   behind  the same for the batch before it, where that has to be done first; else
+--           -1
 
 local function replied(marks, slot, before)
   local had, reply = (marks and call('HGET', marks, slot) or '')
     :match('^(%d+) (.*)$')
   return had and tonumber(had) >= tonumber(before) and reply or nil
+end
+
+-- Whether it has come too soon: the batch before it was refused, or will come again.
+local function overtakes(marks, slot, behind)
+  return tonumber(behind) >= 0
+    and not replied(marks, (slot + 15) % 16, behind)
 end
 
 local function mark(marks, slot, before, reply)

@@ -7,12 +7,13 @@
 --         turn, and how many for one of a priority above 0; how many may be
 --         delayed, and how many for one of a priority above 0 ('': any
 --         number, or for claimable ones, what the settings say); 'alike' if all ask for the same, and their headers differ in
---         nothing but the id and times, else ''; place and before, as marked;
---         'join' if a message whose key another one has until that is claimed
---         is not wanted beside it, else ''; then for each message 32 bytes that
---         make it unique (its id, if all are alike; or nothing, if they are
---         published now, too), and the element
---   reply a letter for each: 'a', accepted; 'd', another has its key; 'j', so it
+--         nothing but the id and times, else ''; 'join' if a message whose key
+--         another one has until that is claimed is not wanted beside it, else '';
+--         place, before and behind, as in lib/marks.lua; then for each message
+--         32 bytes that make it unique (its id, if all are alike; or nothing, if
+--         they are published now, too), and the element
+--   reply nil: the batch before it is not done, so nothing was; else a letter for
+--         each: 'a', accepted; 'd', another has its key; 'j', so it
 --         joins that one; 's', its last tick is over; 'f', the queue is full (as
 --         it is for those behind it); then the ids of those that were joined
 --
@@ -24,10 +25,10 @@
 -- include marks
 -- include limits
 
-local FIRST = 11
+local FIRST = 12
 local limits = limits_of(ARGV[3], ARGV[4], ARGV[5], ARGV[6], KEYS[9])
-local known = replied(KEYS[10], ARGV[8], ARGV[9])
-if known then
+local known = replied(KEYS[10], ARGV[9], ARGV[10])
+if known or overtakes(KEYS[10], ARGV[9], ARGV[11]) then
   return known
 end
 local q = queue_keys(1)
@@ -174,7 +175,7 @@ local function publish(arg)
   if w and w.last_tick and w.last_tick < tick then
     return 's'
   end
-  if ARGV[10] ~= '' and w and w.key and join_other(w) then
+  if ARGV[8] ~= '' and w and w.key and join_other(w) then
     return 'j'
   end
   if w or limited then
@@ -220,5 +221,5 @@ if accepted > 0 then
   -- Whatever is there: the messages are more important than their number.
   redis.pcall('HINCRBY', KEYS[7], 'published', accepted)
 end
-mark(KEYS[10], ARGV[8], ARGV[9], reply)
+mark(KEYS[10], ARGV[9], ARGV[10], reply)
 return reply

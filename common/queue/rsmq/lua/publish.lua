@@ -6,11 +6,12 @@
 --         unix milliseconds; how many messages may be claimable, and how many
 --         for one of a priority above 0; how many may be hidden, and how many
 --         for one of a priority above 0 ('': any number, or for claimable
---         ones, what the settings say); channel to tell how many there are, or ''; '1' if all ids are new; place and before, as
---         marked; then for each message its id, its length in units of UTF-16,
---         its priority, its further headers (see lib/layout.lua; '': none) and its
---         body
---   reply a letter for each: 'a', accepted; 'd', one of this id is there; 't',
+--         ones, what the settings say); channel to tell how many there are, or ''; '1' if all ids are new; place, before
+--         and behind, as in lib/marks.lua; then for each message its id, its
+--         length in units of UTF-16, its priority, its further headers (see
+--         lib/layout.lua; '': none) and its body
+--   reply nil: the batch before it is not done, so nothing was; else a letter for
+--         each: 'a', accepted; 'd', one of this id is there; 't',
 --         it is longer than the queue's maxsize; 'f', the queue is full (as it
 --         is for those behind it)
 --
@@ -24,11 +25,11 @@
 
 local marks, later = KEYS[9], KEYS[7]
 local known = replied(marks, ARGV[10], ARGV[11])
-if known then
+if known or overtakes(marks, ARGV[10], ARGV[12]) then
   return known
 end
 local q = queue_keys(1)
-local FIRST, ARGS = 12, 5
+local FIRST, ARGS = 13, 5
 local CHUNK = 200
 
 need(q.h, 'HSET', 'HINCRBY')
