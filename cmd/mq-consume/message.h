@@ -78,7 +78,7 @@ struct message {
 	struct outbox *outbox; /* the sender */
 	TAILQ_ENTRY(message) waiting;
 	bool waits;	/* its ack waits for others */
-	bool queues;	/* it waits in line for equal ones */
+	bool lined_up;	/* it waits for equal ones */
 	bool alone;	/* its outcome is sent by itself */
 	bool goes_back; /* it is in a line of those that go back */
 	bool in_flight; /* sent, and not answered yet */

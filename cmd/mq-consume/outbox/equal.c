@@ -32,16 +32,6 @@ equal_under_way(const struct outbox *o, int queue)
 	return false;
 }
 
-void
-equal_wait(struct outbox *o, struct message *m)
-{
-	settlement_stop_waiting(o, m);
-	TAILQ_INSERT_TAIL(&o->equal_of[m->queue], m, waiting);
-	m->queues = true;
-	o->equal_count++;
-	o->events->wake(o->arg);
-}
-
 /* Whether its header may ask for more than a place in line.  A message that was not
  * started has no envelope yet. */
 static bool

@@ -249,7 +249,7 @@ static bool
 is_unsent(const struct message *m)
 {
 	return m->state == MESSAGE_SETTLING && !m->in_flight && !m->goes_back &&
-	    !m->queues;
+	    !m->lined_up;
 }
 
 void

@@ -126,9 +126,7 @@ void settlement_answered(struct outbox *, struct message *,
 void settlement_again(struct outbox *, struct message *);
 /* The message does not go back any more, or not with others. */
 void settlement_out_of_line(struct outbox *, struct message *);
-/* Whether a settlement of a message that has equal ones is under way in a queue; the
- * message waits until none is, and for outbox_send_equal(). */
+/* Whether a settlement of a message that has equal ones is under way in a queue. */
 bool equal_under_way(const struct outbox *, int queue);
-void equal_wait(struct outbox *, struct message *);
 
 #endif

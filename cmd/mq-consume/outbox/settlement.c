@@ -30,10 +30,10 @@ outbox_lose(struct outbox *o, struct message *m, const char *why)
 void
 settlement_stop_waiting(struct outbox *o, struct message *m)
 {
-	if (m->queues) {
+	if (m->lined_up) {
 		TAILQ_REMOVE(&o->equal_of[m->queue], m, waiting);
 		o->equal_count--;
-		m->queues = false;
+		m->lined_up = false;
 	}
 	if (!m->waits)
 		return;
@@ -213,11 +213,22 @@ on_settled(void *arg, const struct mq_answer *answer, enum mq_settled how)
 		o->events->wake(o->arg);
 }
 
+/* Until no settlement of an equal message is under way, and for outbox_send_equal(). */
+static void
+wait_for_equal(struct outbox *o, struct message *m)
+{
+	settlement_stop_waiting(o, m);
+	TAILQ_INSERT_TAIL(&o->equal_of[m->queue], m, waiting);
+	m->lined_up = true;
+	o->equal_count++;
+	o->events->wake(o->arg);
+}
+
 void
 settlement_send(struct outbox *o, struct message *m)
 {
 	if (m->equal)
-		equal_wait(o, m);
+		wait_for_equal(o, m);
 	else
 		settlement_send_alone(o, m);
 }

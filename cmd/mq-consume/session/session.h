@@ -75,7 +75,7 @@ struct session {
 	double settings_at;  /* steady time when they were asked for */
 	int answers_wanted; /* joining: answers missing until the session is up */
 	double heard_at, retry_s; /* heard_at: opened, or bytes since */
-	char complaint[256]; /* last error said; empty: none */
+	char complaint[256];	  /* last error said; empty: none */
 	ev_timer tick, retry;
 };
 

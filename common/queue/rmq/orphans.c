@@ -357,39 +357,6 @@ remove_orphans(struct rmq_cleaner *w, const struct found *f)
 	return rv;
 }
 
-static void
-build_heal(const struct rmq_cleaner *w, const struct mq_name *name,
-    struct mq_command *c)
-{
-	mq_command_script(c, &rmq_script_heal, 5);
-	rmq_key_queue(c, name->name, "ready");
-	rmq_key_queue(c, name->name, "delayed");
-	rmq_key_queue(c, name->name, "priority");
-	rmq_key_queue(c, name->name, name->queue);
-	rmq_key_queues(c, name->name);
-	mq_command_str(c, w->how->dry_run ? "1" : "0");
-	mq_command_str(c, name->name);
-}
-
-static int
-heal_moving(struct rmq_cleaner *w, const struct mq_names *moving)
-{
-	struct mq_command c = mq_redis_command(w->round.r);
-	size_t i;
-	long n;
-	int rv = 0;
-
-	for (i = 0; i < moving->n && rv == 0; i++) {
-		do {
-			n = 0;
-			build_heal(w, &moving->list[i], &c);
-			rv = mq_round_add(&w->round, &c, &n);
-			w->out->returned += n;
-		} while (rv == 0 && n > 0 && !w->how->dry_run);
-	}
-	return rv;
-}
-
 int
 rmq_orphans(struct rmq_cleaner *w)
 {
@@ -398,7 +365,7 @@ rmq_orphans(struct rmq_cleaner *w)
 	int rv = find_orphans(w, &f);
 
 	if (rv == 0)
-		rv = heal_moving(w, &f.moving);
+		rv = rmq_heal(w, &f.moving);
 	if (rv == 0)
 		rv = rmq_adopt_some(w, &f.unacked, &adopted);
 	leave_out(&f.connection, &adopted);

@@ -25,6 +25,9 @@ int rmq_repair(struct rmq_cleaner *);
  * a listed connection, and adds them to *adopted. */
 int rmq_adopt_some(struct rmq_cleaner *, const struct mq_names *lists,
     struct mq_names *adopted);
+/* Returns to their queues what claims of an older version left in these keys (queue, and
+ * which key of it). */
+int rmq_heal(struct rmq_cleaner *, const struct mq_names *moving);
 /* The same of all that a cluster has; and makes known what has messages. */
 int rmq_adopt_nodes(struct rmq_cleaner *);
 /* The same of all unacked lists that there are. */

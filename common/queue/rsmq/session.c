@@ -135,8 +135,8 @@ rsmq_lease(const redisReply *reply, bool cluster)
 }
 
 int
-rsmq_held(const struct mq_session *s, int queue, bool script,
-    struct mq_command c[2])
+rsmq_held(
+    const struct mq_session *s, int queue, bool script, struct mq_command c[2])
 {
 	(void)script;
 	mq_command_script(&c[0], &rsmq_script_held, RSMQ_QUEUE_KEYS + 1);
