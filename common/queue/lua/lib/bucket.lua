@@ -1,20 +1,6 @@
 -- A rate that all consumers of a queue share: a bucket of tokens, full when
 -- nobody remembers it.
 
--- nil without a rate.
-local function bucket_of(key, per_s, burst)
-  if per_s == '' then
-    return nil
-  end
-  need(key, 'HSET', 'PEXPIRE')
-  local b = { key = key, per_s = tonumber(per_s), burst = tonumber(burst) }
-  local had = call('HMGET', key, 'tokens', 'us')
-  local tokens = (tonumber(had[1]) or b.burst)
-    + math.max(0, now_us - (tonumber(had[2]) or now_us)) / 1000000 * b.per_s
-  b.tokens = math.min(b.burst, tokens)
-  return b
-end
-
 -- Returns the milliseconds until there is another one; -1: there is.
 local function bucket_take(b, n)
   b.tokens = b.tokens - n
@@ -22,4 +8,18 @@ local function bucket_take(b, n)
   call('PEXPIRE', b.key,
     math.ceil((b.burst - b.tokens) / b.per_s * 1000) + 1000)
   return b.tokens < 1 and math.ceil((1 - b.tokens) / b.per_s * 1000) or -1
+end
+
+-- nil without a rate.  What is refused here comes before the first message moves.
+local function bucket_of(key, per_s, burst)
+  if per_s == '' then
+    return nil
+  end
+  local b = { key = key, per_s = tonumber(per_s), burst = tonumber(burst) }
+  local had = call('HMGET', key, 'tokens', 'us')
+  local tokens = (tonumber(had[1]) or b.burst)
+    + math.max(0, now_us - (tonumber(had[2]) or now_us)) / 1000000 * b.per_s
+  b.tokens = math.min(b.burst, tokens)
+  bucket_take(b, 0)
+  return b
 end

@@ -70,7 +70,8 @@ local function role(w, took, full, left)
     if holder and mine then
       redis.pcall('UNLINK', w.watch)
     end
-    local n, rest = mine and wake(w.idle, 1) or 0, left()
+    local n, known, rest = mine and wake(w.idle, 1) or 0, pcall(left)
+    rest = known and rest or 0
     if n > 0 or not mine then
       wake(w.idle, math.min(MANY, rest) - n)
     end

@@ -76,28 +76,31 @@ local function tick_waits()
     and call('ZCOUNT', q.delayed, AT_TICK, AT_TICK + tick) > 0
 end
 local timed = first_timed()
-local due = timed and timed <= now or tick_waits()
+local due = tick_waits() or timed and timed <= now
 
-local function claim(element)
-  reply[#reply + 1] = element
-  room = room - #element
+local function claim(elements)
+  for i = 1, #elements do
+    reply[#reply + 1] = elements[i]
+    room = room - #elements[i]
+  end
 end
 
 -- Up to n small ones in one go; how many.
 local function claim_small(n)
-  local part, batch = call('LRANGE', q.ready, -n, -1), {}
+  local part, batch, left = call('LRANGE', q.ready, -n, -1), {}, room
   for i = #part, 1, -1 do
-    if #part[i] > SMALL or room <= 0 then
+    if #part[i] > SMALL or left <= 0 then
       break
     end
     batch[#batch + 1] = part[i]
-    claim(part[i])
+    left = left - #part[i]
   end
   if #batch > 0 then
     -- Changes nothing: what cannot be removed must not be copied.
     call('LTRIM', q.ready, 0, -1)
     call('LPUSH', unacked, unpack(batch))
     call('LTRIM', q.ready, 0, -#batch - 1)
+    claim(batch)
   end
   return #batch
 end
@@ -113,7 +116,7 @@ local function claim_ready()
       if not element then
         break
       end
-      claim(element)
+      claim({ element })
       size = #element > SMALL and 1 or size
     end
     size = math.min(2 * size, 64)
@@ -128,25 +131,27 @@ local function claim_any()
   -- Few at first: nobody knows how long the next ones are.  Of those that are
   -- delayed, up to one that has to be put elsewhere.
   local function claim_sorted(set, low, high)
-    need(set, 'ZRANK', 'ZREMRANGEBYRANK')
     local size = 1
     while #reply < max + 4 and room > 0 do
-      local first, batch = call('ZRANGEBYSCORE', set, low, high,
-        'LIMIT', 0, math.min(size, max + 4 - #reply)), {}
+      local first, batch, left = call('ZRANGEBYSCORE', set, low, high,
+        'LIMIT', 0, math.min(size, max + 4 - #reply)), {}, room
       for i = 1, #first do
         local element = first[i]:sub(33)
-        if room <= 0 or set == q.delayed and may_be_sorted(element) then
+        if left <= 0 or set == q.delayed and may_be_sorted(element) then
           break
         end
         batch[i] = element
-        claim(element)
+        left = left - #element
       end
       if not batch[1] then
         break
       end
       local rank = call('ZRANK', set, first[1])
+      -- Changes nothing, as above.
+      call('ZREMRANGEBYRANK', set, 1, 0)
       call('LPUSH', unacked, unpack(batch))
       call('ZREMRANGEBYRANK', set, rank, rank + #batch - 1)
+      claim(batch)
       size = math.min(2 * size, 64)
     end
   end
@@ -184,10 +189,10 @@ end
 -- A write that is refused comes before the first move.
 if max > 0 and (due or sorted or call('EXISTS', q.ready) == 1) then
   count_claimed(0)
-  if due or sorted then
-    claim_any()
-  else
-    claim_ready()
+  -- What has moved is claimed, whatever is refused behind it.
+  local moved, why = pcall((due or sorted) and claim_any or claim_ready)
+  if not moved and #reply == 4 then
+    error(why, 0)
   end
 end
 local took = #reply - 4

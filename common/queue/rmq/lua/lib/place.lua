@@ -119,7 +119,9 @@ local function promote(q, max, room)
       n = #due
       local rank = n > 0 and call('ZRANK', q.delayed, due[1])
       if rank and moved == 0 then
-        need(q.delayed, 'LPUSH', 'ZREMRANGEBYRANK')
+        need(q.delayed, 'LPUSH')
+        -- Changes nothing: what cannot be removed must not be copied.
+        call('ZREMRANGEBYRANK', q.delayed, 1, 0)
       end
       for i = 1, n do
         local element = due[i]:sub(33)
