@@ -89,12 +89,14 @@ transport_busy(const struct transport *t)
 }
 
 bool
-transport_full(const struct transport *t, const struct mq_publishing *how)
+transport_full(struct transport *t, const struct mq_publishing *how)
 {
 	unsigned most =
 	    mq_publisher_alone(t->publisher, how) ? 0 : MQ_MARKS - 1;
 
-	return t->used > most || (t->used > 0 && t->bytes > UNDER_WAY_BYTES);
+	t->overtaken &= t->used > 0;
+	return t->used > most || t->overtaken ||
+	    (t->used > 0 && t->bytes > UNDER_WAY_BYTES);
 }
 
 static bool
@@ -272,6 +274,7 @@ try_resume(struct transport *t)
 		outcome_lose(t->outcome, missing);
 	if (!settle_ring(t, 0, mq_post_settle))
 		give_up(t, MQ_EXIT_UNAVAILABLE);
+	t->overtaken = t->used > 0;
 	outcome_reconnected(t->outcome);
 	return send_rest(t);
 }

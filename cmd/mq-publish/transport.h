@@ -26,6 +26,8 @@ struct transport {
 	unsigned first, used;	     /* batches under way; the next is filled */
 	size_t bytes;		     /* in those under way */
 	bool ending;		     /* nothing is sent again */
+	bool overtaken;		     /* others may be done that were sent behind
+				      * them: a new one would take a mark of theirs */
 	int64_t lost_ms;  /* when the connection was lost first since the last
 			  * answer or rest, CLOCK_BOOTTIME; 0: it was not */
 	int64_t pause_ms; /* the next one */
@@ -54,7 +56,7 @@ bool transport_try(struct transport *, bool *only);
 /* Whether batches are under way; and so many that the next one, to be published so,
  * has to wait. */
 bool transport_busy(const struct transport *);
-bool transport_full(const struct transport *, const struct mq_publishing *);
+bool transport_full(struct transport *, const struct mq_publishing *);
 /* Waits for an answer to the oldest one.  False: the server refused it, with the
  * error. */
 bool transport_collect(struct transport *);

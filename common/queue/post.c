@@ -227,6 +227,12 @@ mq_post_answer(
 		freeReplyObject(reply);
 		return MQ_CALL_AGAIN;
 	}
+	/* What was sent behind it may be done, or not. */
+	if (mq_reply_busy(reply)) {
+		(void)mq_redis_refused(p->redis, reply);
+		freeReplyObject(reply);
+		return MQ_CALL_LOST;
+	}
 	if (mq_reply_noscript(reply) || reply->type == REDIS_REPLY_NIL ||
 	    (had_mark && b->how.mark.publisher == NULL)) {
 		freeReplyObject(reply);

@@ -170,6 +170,18 @@ read_rights(struct mq_publisher *p, bool special)
 	return true;
 }
 
+/* Waits until a server is not busy that was. */
+static enum mq_call
+await_server(struct mq_publisher *p)
+{
+	struct mq_command c = mq_redis_command(p->redis);
+
+	mq_command_plain(&c, "TIME");
+	return mq_call_done(p->redis, &c) == 0 ? MQ_CALL_AGAIN :
+						 MQ_CALL_REFUSED;
+}
+
+/* AGAIN: some answers were only that the server is busy. */
 static enum mq_call
 probe_queue(
     struct mq_publisher *p, bool special, int64_t *clock_us, bool *known)
@@ -194,6 +206,10 @@ probe_queue(
 		    there->type == REDIS_REPLY_INTEGER && there->integer != 0;
 		p->limited = mq_publisher_is_limit(limit);
 		result = check_probe(p, &probe, special, queue);
+		if (result == MQ_CALL_DONE &&
+		    (mq_reply_busy(name) || mq_reply_busy(time) ||
+			mq_reply_busy(there) || mq_reply_busy(limit)))
+			result = await_server(p);
 	}
 	freeReplyObject(name);
 	freeReplyObject(time);
@@ -215,8 +231,11 @@ mq_publisher_open(struct mq_publisher *p, bool special, bool make,
 {
 	struct mq_command c = mq_redis_command(p->redis);
 	bool known = false;
-	enum mq_call result = probe_queue(p, special, clock_us, &known);
+	enum mq_call result;
 
+	do
+		result = probe_queue(p, special, clock_us, &known);
+	while (result == MQ_CALL_AGAIN);
 	*yes = known && !make;
 	if (result != MQ_CALL_DONE || known)
 		return result;
@@ -280,15 +299,12 @@ void
 mq_publisher_count(struct mq_publisher *p)
 {
 	struct mq_command c = mq_redis_command(p->redis);
-	redisReply *reply = NULL;
 
 	if (p->uncounted == 0)
 		return;
 	mq_side_count_published(p->layout->side, &c, p->queue, p->uncounted);
 	p->uncounted = 0;
-	if (mq_redis_send(p->redis, &c) == 0)
-		reply = mq_redis_reply(p->redis);
-	freeReplyObject(reply);
+	freeReplyObject(mq_redis_answer(p->redis, &c));
 	mq_command_free(&c);
 }
 

@@ -91,7 +91,8 @@ struct questions {
 	bool errors; /* take() gets error replies, too */
 };
 
-/* Questions whose script the server did not know: rare, but many at once. */
+/* Questions that the server did not know the script of, or was too busy for: rare,
+ * but many at once. */
 struct unknown {
 	size_t *i, n, cap;
 };
@@ -127,42 +128,31 @@ take_reply(
 	return rv == -1 ? -1 : 0;
 }
 
-/* The same the first time, when its script may be unknown. */
+/* The same the first time, when it may have to be asked again. */
 static int
 take_first(
     struct mq_redis *r, const struct questions *q, size_t i, struct unknown *u)
 {
 	redisReply *reply = mq_redis_reply(r);
 
-	if (reply == NULL || !mq_reply_noscript(reply))
+	if (reply == NULL ||
+	    (!mq_reply_noscript(reply) && !mq_reply_busy(reply)))
 		return take_reply(r, q, i, reply);
 	freeReplyObject(reply);
 	remember_unknown(u, i);
 	return 0;
 }
 
-/* The text of a script makes it known to the calls behind it, at its own node. */
-static redisReply *
-call_again(struct mq_redis *r, struct mq_command *c, bool known)
-{
-	if ((known ? mq_redis_send(r, c) : mq_redis_send_eval(r, c)) == -1)
-		return NULL;
-	return mq_redis_reply(r);
-}
-
 static int
 ask_again(struct mq_redis *r, const struct questions *q,
     const struct unknown *u, struct mq_command *c)
 {
-	const struct mq_script *known = NULL;
 	redisReply *reply;
 	size_t i;
 
 	for (i = 0; i < u->n; i++) {
 		q->ask(q->arg, u->i[i], c);
-		reply = q->errors ? call_again(r, c, c->script == known) :
-				    mq_redis_call(r, c);
-		known = c->cluster ? NULL : c->script;
+		reply = mq_redis_answer(r, c);
 		if (take_reply(r, q, u->i[i], reply) == -1)
 			return -1;
 	}

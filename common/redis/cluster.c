@@ -5,6 +5,7 @@
 
 #include "base/xalloc.h"
 #include "cluster-link.h"
+#include "reply.h"
 
 /* Between two tries of a command that no node takes now. */
 #define RETRY_S 0.05
@@ -120,7 +121,7 @@ again(struct mq_async *front, struct mq_request *q, const redisReply *reply)
 	const struct link *from = pair->arg;
 	int slot, to;
 
-	if (!mq_topology_redirects(reply))
+	if (!mq_topology_redirects(reply) && !mq_reply_busy(reply))
 		return false;
 	to = mq_topology_redirect(&all->map, reply->str, from->number, &slot);
 	ev_timer_start(front->loop, &all->news);

@@ -7,14 +7,15 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/clock.h"
 #include "base/exit.h"
 #include "base/xalloc.h"
 #include "error.h"
 #include "greeting.h"
 
-/* A server that loads its data is asked again this often, this many times. */
-#define LOADING_PAUSE_MS 50
-#define LOADING_TRIES	 1200
+/* A server that is busy, or loads its data, is asked again this often, and so long. */
+#define BUSY_PAUSE_MS	 50
+#define BUSY_PATIENCE_MS 60000
 
 /* How much goes to the library in one piece; bounds its copy of a command. */
 #define PIECE 65536
@@ -108,14 +109,11 @@ mq_redis_set_lost(struct mq_redis *r)
 bool
 mq_redis_refused(struct mq_redis *r, const redisReply *reply)
 {
-	static const char aborted[] =
-	    "EXECABORT Transaction discarded because of: ";
-	const char *why = reply->str;
+	const char *why;
 
 	if (reply->type != REDIS_REPLY_ERROR)
 		return false;
-	if (strncmp(why, aborted, sizeof(aborted) - 1) == 0)
-		why += sizeof(aborted) - 1;
+	why = mq_error_cause(reply->str);
 	mq_redis_fail(r, mq_error_status(why), "%s", why);
 	strlcat(r->error, mq_error_hint(why), sizeof(r->error));
 	return true;
@@ -313,33 +311,36 @@ mq_redis_reply(struct mq_redis *r)
 	return next_reply(r, r->wait != NULL);
 }
 
-static bool
-is_loading(const redisReply *reply)
+redisReply *
+mq_redis_answer(struct mq_redis *r, struct mq_command *c)
 {
-	return reply->type == REDIS_REPLY_ERROR &&
-	    strncmp(reply->str, "LOADING", 7) == 0;
+	const struct timespec pause = {.tv_nsec = BUSY_PAUSE_MS * 1000000L};
+	int64_t until = mq_clock_steady_ms() + BUSY_PATIENCE_MS;
+	redisReply *reply = NULL;
+	bool eval = false, again = true;
+
+	while (again) {
+		freeReplyObject(reply);
+		reply = NULL;
+		if ((eval ? mq_redis_send_eval(r, c) : mq_redis_send(r, c)) ==
+		    0)
+			reply = next_reply(r, false);
+		again = reply != NULL && mq_reply_busy(reply) &&
+		    mq_clock_steady_ms() < until;
+		if (again)
+			nanosleep(&pause, NULL);
+		if (reply != NULL && c->script != NULL && !eval &&
+		    mq_reply_noscript(reply))
+			eval = again = true;
+	}
+	return reply;
 }
 
 redisReply *
 mq_redis_call(struct mq_redis *r, struct mq_command *c)
 {
-	const struct timespec pause = {.tv_nsec = LOADING_PAUSE_MS * 1000000L};
-	redisReply *reply = NULL;
-	int tries = 0;
+	redisReply *reply = mq_redis_answer(r, c);
 
-	if (mq_redis_send(r, c) == 0)
-		reply = next_reply(r, false);
-	while (reply != NULL && is_loading(reply) && tries++ < LOADING_TRIES) {
-		freeReplyObject(reply);
-		nanosleep(&pause, NULL);
-		reply = mq_redis_send(r, c) == 0 ? next_reply(r, false) : NULL;
-	}
-	if (reply != NULL && c->script != NULL && mq_reply_noscript(reply)) {
-		freeReplyObject(reply);
-		reply = NULL;
-		if (mq_redis_send_eval(r, c) == 0)
-			reply = next_reply(r, false);
-	}
 	if (reply != NULL && mq_redis_refused(r, reply)) {
 		freeReplyObject(reply);
 		reply = NULL;

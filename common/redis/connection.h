@@ -120,10 +120,12 @@ void mq_redis_wait_with(
 
 /*
  * Sends one command and waits for its reply.  Loads a script that the server
- * does not know and waits (at most a minute) for a server that is loading
- * its data.  NULL when the connection is lost or the reply is an error, with
- * status and error set.
+ * does not know and waits (at most a minute) for a server that is busy with a long
+ * script, or loading its data.  NULL when the connection is lost.
  */
+redisReply *mq_redis_answer(struct mq_redis *, struct mq_command *);
+
+/* The same; NULL also when the reply is an error, with status and error set. */
 redisReply *mq_redis_call(struct mq_redis *, struct mq_command *);
 
 /* Sets status and error, which begins with the server's name.  Returns -1. */

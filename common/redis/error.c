@@ -59,6 +59,26 @@ mq_error_status(const char *error)
 	return status_in_script(error);
 }
 
+const char *
+mq_error_cause(const char *error)
+{
+	static const char aborted[] =
+	    "EXECABORT Transaction discarded because of: ";
+
+	return strncmp(error, aborted, sizeof(aborted) - 1) == 0 ?
+	    error + sizeof(aborted) - 1 :
+	    error;
+}
+
+bool
+mq_error_busy(const char *error)
+{
+	const char *why = mq_error_cause(error);
+
+	return strncmp(why, "BUSY ", 5) == 0 ||
+	    strncmp(why, "LOADING ", 8) == 0;
+}
+
 bool
 mq_error_noperm(const char *error)
 {

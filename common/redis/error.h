@@ -10,6 +10,12 @@
 /* The mq_exit status that fits it. */
 int mq_error_status(const char *error);
 
+/* Without the words before the cause of a transaction that failed as a whole. */
+const char *mq_error_cause(const char *error);
+
+/* Whether the server runs a long script, or loads its data. */
+bool mq_error_busy(const char *error);
+
 /* Whether the user may come in, but may not do this. */
 bool mq_error_noperm(const char *error);
 

@@ -257,6 +257,14 @@ is_down(struct mq_redis *r, const struct awaited *a)
 	return now - all->down_ms >= DOWN_MS;
 }
 
+/* In a transaction, what is refused by a busy node fails as a whole. */
+static bool
+waits_or_moves(const struct awaited *a)
+{
+	return mq_topology_redirects(a->reply) ||
+	    (!a->in_transaction && mq_reply_busy(a->reply));
+}
+
 /* The reply of a node that takes the command. */
 static int
 settle_reply(struct mq_redis *r, struct awaited *a)
@@ -265,8 +273,7 @@ settle_reply(struct mq_redis *r, struct awaited *a)
 
 	if (read_reply(r, a) == -1)
 		return -1;
-	while (
-	    mq_topology_redirects(a->reply) && mq_clock_steady_ms() < until) {
+	while (waits_or_moves(a) && mq_clock_steady_ms() < until) {
 		if (is_down(r, a)) {
 			mq_node_lose(r, a->node, a->reply->str);
 			freeReplyObject(a->reply);

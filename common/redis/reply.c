@@ -23,6 +23,12 @@ mq_reply_noscript(const redisReply *reply)
 }
 
 bool
+mq_reply_busy(const redisReply *reply)
+{
+	return reply->type == REDIS_REPLY_ERROR && mq_error_busy(reply->str);
+}
+
+bool
 mq_reply_missing(const redisReply *reply)
 {
 	return reply->type == REDIS_REPLY_ERROR &&

@@ -13,6 +13,10 @@
 /* Whether the server does not know a script. */
 bool mq_reply_noscript(const redisReply *);
 
+/* Whether the server runs a long script, or loads its data.  The command was not
+ * carried out, and can be sent again. */
+bool mq_reply_busy(const redisReply *);
+
 /* Whether it is an error of ours, for a node that is lost; see partial.h. */
 #define MQ_MISSING "node "
 bool mq_reply_missing(const redisReply *);

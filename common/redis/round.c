@@ -34,16 +34,8 @@ mq_round_nonsense(struct mq_round *round)
 static redisReply *
 call_once(struct mq_redis *r, struct mq_command *c)
 {
-	redisReply *reply = NULL;
+	redisReply *reply = mq_redis_answer(r, c);
 
-	if (mq_redis_send(r, c) == 0)
-		reply = mq_redis_reply(r);
-	if (reply != NULL && c->script != NULL && mq_reply_noscript(reply)) {
-		freeReplyObject(reply);
-		reply = NULL;
-		if (mq_redis_send_eval(r, c) == 0)
-			reply = mq_redis_reply(r);
-	}
 	mq_command_free(c);
 	return reply;
 }

@@ -7,6 +7,7 @@
 #include "base/say.h"
 #include "base/xalloc.h"
 #include "parts.h"
+#include "redis/error.h"
 #include "redis/policy.h"
 
 /* Between two looks at the settings where the server does not tell of changes. */
@@ -35,8 +36,8 @@ take_answer(struct session *s, const struct mq_answer *answer)
 		return false;
 	if (answer->error == NULL)
 		return true;
-	/* An error of the first join is final. */
-	if (s->ever_joined)
+	/* An error of the first join is final, unless the server only stands still. */
+	if (s->ever_joined || mq_error_busy(answer->error))
 		session_reset(s, answer->error);
 	else
 		session_give_up(s, answer->error);
