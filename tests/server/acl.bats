@@ -293,7 +293,8 @@ with_rights() {
 }
 
 @test "acl: a publisher that waits until all is safe" {
-	redis config set appendonly yes appendfsync always >/dev/null
+	redis config set appendonly yes >/dev/null
+	redis config set appendfsync always >/dev/null
 	replica_beside
 	may mq-publish --durable q
 	# Servers before 7.2 would refuse a rule with that.
