@@ -213,7 +213,7 @@ on_settled(void *arg, const struct mq_answer *answer, enum mq_settled how)
 		o->events->wake(o->arg);
 }
 
-/* Until no settlement of an equal message is under way, and for outbox_send_equal(). */
+/* Until no settlement of an equal message is under way; see equal.c. */
 static void
 wait_for_equal(struct outbox *o, struct message *m)
 {
