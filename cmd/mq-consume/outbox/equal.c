@@ -8,7 +8,6 @@
 
 #include <stdlib.h>
 
-#include "base/clock.h"
 #include "base/xalloc.h"
 
 /* The most of one step. */
@@ -26,7 +25,8 @@ equal_under_way(const struct outbox *o, int queue)
 {
 	const struct message *m;
 
-	TAILQ_FOREACH(m, &o->inbox->queues[queue].all, own)
+	for (m = inbox_first_of(o->inbox, queue); m != NULL;
+	     m = TAILQ_NEXT(m, own))
 		if (m->equal && m->in_flight)
 			return true;
 	return false;
