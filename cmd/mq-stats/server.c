@@ -186,7 +186,6 @@ print_json(const char *name, const struct mq_report *r, json_t *warnings)
 	    "warnings", warnings);
 
 	text_json_line(v);
-	json_decref(v);
 }
 
 void
