@@ -474,7 +474,7 @@ mq_publish() {
 		;;
 	'for f in /etc/*.conf; do mq-publish confs <$f; done')
 		ends 0
-		has confs "$(find -L /etc -maxdepth 1 -name '*.conf' | wc -l) 0 0 0"
+		has confs "$(find -L /etc -maxdepth 1 -name '*.conf' -type f | wc -l) 0 0 0"
 		;;
 	"id=\$(mq-publish -i orders '"*)
 		command+='; echo "$id"'
