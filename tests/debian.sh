@@ -50,11 +50,11 @@ git -C "$checkout" ls-files -coz --exclude-standard |
 	tar -C "$dir/src" -xf -
 
 # The mounts and the processes in the tree end with the command.  Its process group is one
-# of the tree, too, as tests of process groups want; and its root is a mount, for those that
-# make mounts of their own.
+# of the tree, too, as tests of process groups want; and its root is that of the mounts, for
+# those that enter mounts of their own.
 unshare --mount --pid --fork --kill-child sh -c '
 	mount --bind "$0" "$0" && mount -t proc proc "$0/proc" && mount --rbind /dev "$0/dev" &&
-		exec setsid chroot "$0" "$@"' "$dir" \
+		cd "$0" && pivot_root . mnt && umount -l mnt && exec setsid "$@"' "$dir" \
 	/usr/bin/env -i HOME=/root PATH=/usr/sbin:/usr/bin:/sbin:/bin \
 	${REDIS_SERVER+"REDIS_SERVER=$REDIS_SERVER"} sh -c '
 	cd /src || exit
