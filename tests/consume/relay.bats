@@ -108,7 +108,7 @@ bring_back() {
 		redis hget "rmq::connection::$name::info" pid >"$T/pid"
 		gone "$(cat "$T/pid")" && redis del "rmq::connection::$name::heartbeat" >/dev/null
 	done
-	"$BUILD/mq-clean" -q --attempts 9999 || true
+	timeout -k 5 60 "$BUILD/mq-clean" -q --attempts 9999 || echo "mq-clean: $?"
 }
 
 # As a service manager does: a consumer whose server dies before it has joined
@@ -121,6 +121,20 @@ start_again() {
 			relay "$n"
 		fi
 	done
+}
+
+# What does not end is named.
+stop_relays() {
+	local pid
+	kill "${relays[@]}" || true
+	for pid in "${relays[@]}"; do
+		eventually 90 gone "$pid" || {
+			ps -eo pid,ppid,pgid,etimes,stat,wchan:20,args
+			tail "$T/err"
+			return 1
+		}
+	done
+	wait "${relays[@]}" || true
 }
 
 all_there() {
@@ -146,8 +160,7 @@ all_there() {
 			kill_something
 		done
 		eventually 60 all_there
-		kill "${relays[@]}" || true
-		wait "${relays[@]}" || true
+		stop_relays
 		run_mq 0 mq-consume -u "$far_url" --drain -l inbox
 		diff <(sort -V <<<"$output") "$T/sent"
 		assert_equal "$(far llen 'rmq::queue::[inbox]::ready')" 0
