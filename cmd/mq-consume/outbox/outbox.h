@@ -117,8 +117,6 @@ void settlement_send_alone(struct outbox *, struct message *);
 /* Says how, but for a result and a notice; for as long as the message stays. */
 void settlement_describe(
     struct outbox *, const struct message *, struct mq_settlement *);
-/* The outcome of the message waits for nothing more. */
-void settlement_stop_waiting(struct outbox *, struct message *);
 void settlement_sent(struct outbox *, struct message *);
 void settlement_answered(struct outbox *, struct message *,
     const struct mq_answer *, enum mq_settled);

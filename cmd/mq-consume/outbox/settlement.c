@@ -27,8 +27,8 @@ outbox_lose(struct outbox *o, struct message *m, const char *why)
 	say_overtaken(m, why);
 }
 
-void
-settlement_stop_waiting(struct outbox *o, struct message *m)
+static void
+stop_waiting(struct outbox *o, struct message *m)
 {
 	if (m->lined_up) {
 		TAILQ_REMOVE(&o->equal_of[m->queue], m, waiting);
@@ -56,7 +56,7 @@ settlement_out_of_line(struct outbox *o, struct message *m)
 void
 outbox_forget(struct outbox *o, struct message *m)
 {
-	settlement_stop_waiting(o, m);
+	stop_waiting(o, m);
 	settlement_out_of_line(o, m);
 	o->settling--;
 }
@@ -194,7 +194,7 @@ send_pause(struct outbox *o, const struct message *m)
 void
 settlement_sent(struct outbox *o, struct message *m)
 {
-	settlement_stop_waiting(o, m);
+	stop_waiting(o, m);
 	m->sent = true;
 	m->in_flight = true;
 	o->in_flight++;
@@ -217,7 +217,7 @@ on_settled(void *arg, const struct mq_answer *answer, enum mq_settled how)
 static void
 wait_for_equal(struct outbox *o, struct message *m)
 {
-	settlement_stop_waiting(o, m);
+	stop_waiting(o, m);
 	TAILQ_INSERT_TAIL(&o->equal_of[m->queue], m, waiting);
 	m->lined_up = true;
 	o->equal_count++;
