@@ -401,6 +401,6 @@ $(seq 5)"
 	tick
 	in_hand -lt 10000
 	[[ $BUILD == *address* ]] ||
-		(($(awk '/^RssAnon/ {print $2}' "/proc/$pid/status") < 6144))
+		(($(awk '/^RssAnon/ {print $2}' "/proc/$pid/status") < 5632))
 	kill -KILL "$pid"
 }
