@@ -11,8 +11,8 @@
 
 #include "base/exit.h"
 #include "base/say.h"
-#include "queue/attach.h"
 #include "message/json.h"
+#include "queue/attach.h"
 #include "queue/queue.h"
 #include "shared/filter.h"
 #include "shared/interrupt.h"
@@ -290,14 +290,15 @@ ask_user(const struct options *o, struct selection *s)
 	exit(MQ_EXIT_NO);
 }
 
-/* Messages are removed one by one before if somebody waits for their end. */
+/* Messages are removed one by one before if somebody waits for their end, or if they
+ * may have files. */
 static void
 delete_queue(struct options *o, struct selection *s, long *count)
 {
 	struct mq_deletion d = {.dry_run = true};
 
 	call_delete(o, s, &d);
-	if (!s->dry_run && d.awaited)
+	if (!s->dry_run && (d.awaited || s->files))
 		purge_states(o, s, count);
 	d.dry_run = s->dry_run;
 	if (!s->dry_run)
@@ -309,26 +310,27 @@ delete_queue(struct options *o, struct selection *s, long *count)
 	o->found = d.known || s->done > 0;
 }
 
-/* The files of what is removed.  If anything is refused, mq-clean finds them. */
+/* If something is refused, mq-clean finds the files. */
+static bool
+may_have_files(const struct selection *s)
+{
+	long long n = 0;
+
+	if (s->layout->attachments != NULL && !s->dry_run &&
+	    s->layout->attachments->count(s->redis, &n) == -1 &&
+	    mq_redis_lost(s->redis))
+		mq_die(s->redis->status, "%s", s->redis->error);
+	return n > 0;
+}
+
 static void
 remove_all(struct options *o, struct selection *s, long *count)
 {
-	struct mq_names files = {0};
-	bool has = s->layout->attachments != NULL && !s->dry_run;
-	long n;
-
-	if (has &&
-	    s->layout->attachments->note(s->redis, o->queue, &files) == -1 &&
-	    mq_redis_lost(s->redis))
-		mq_die(s->redis->status, "%s", s->redis->error);
+	s->files = may_have_files(s);
 	if (o->queue_too)
 		delete_queue(o, s, count);
 	else
 		purge_states(o, s, count);
-	if (files.n > 0)
-		(void)s->layout->attachments->sweep(
-		    s->redis, &files, false, &n);
-	mq_names_free(&files);
 }
 
 static void

@@ -54,14 +54,14 @@ open_file(const char *path)
 }
 
 void
-attachments_send(
-    struct attachments *a, struct mq_redis *r, struct mq_envelope *headers)
+attachments_send(struct attachments *a, struct mq_redis *r, const char *queue,
+    struct mq_envelope *headers)
 {
 	size_t i;
 	int fd;
 
 	a->set.redis = r;
-	a->how->begin(&a->set);
+	a->how->begin(&a->set, queue);
 	/* What cannot be opened is said before anything is sent. */
 	for (i = 0; i < a->n; i++)
 		if (access(a->list[i].path, R_OK) == -1)
@@ -76,12 +76,12 @@ attachments_send(
 }
 
 void
-attachments_keep(struct attachments *a, const char *id)
+attachments_close(struct attachments *a, const char *id)
 {
 	const struct mq_redis *r = a->set.redis;
 
 	strlcpy(a->id, id, sizeof(a->id));
-	if (a->how->keep(&a->set, id) == -1)
+	if (a->how->close(&a->set, id) == -1)
 		mq_die(r->status, "--attach: %s", r->error);
 }
 

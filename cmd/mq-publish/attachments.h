@@ -24,11 +24,12 @@ void attachments_free(struct attachments *);
 
 /* Takes NAME=FILE; ends with exit 64 if it is wrong. */
 void attachments_note(struct attachments *, const char *arg);
-/* Brings all to the server, and sets the header; ends the program if that fails. */
-void attachments_send(
-    struct attachments *, struct mq_redis *, struct mq_envelope *headers);
-/* The message is about to be published: from now on the files stay with it. */
-void attachments_keep(struct attachments *, const char *id);
+/* Brings all to the server, for a message of this queue, and sets the header; ends the
+ * program if that fails. */
+void attachments_send(struct attachments *, struct mq_redis *,
+    const char *queue, struct mq_envelope *headers);
+/* This message is about to be published with them. */
+void attachments_close(struct attachments *, const char *id);
 /* There is no such message after all: removes them. */
 void attachments_drop(const struct attachments *);
 

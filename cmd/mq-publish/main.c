@@ -57,6 +57,7 @@ static bool
 is_special(const struct options *o)
 {
 	return o->how.special || o->tick >= 0 ||
+	    o->message.attachments != NULL ||
 	    o->message.when.kind != MQ_WHEN_NOW;
 }
 
@@ -158,13 +159,10 @@ send_attachments(struct modules *m)
 
 	if (o->message.attachments == NULL)
 		return;
-	/* They are on another node than the message. */
-	if (o->durable && m->server.url.kind == MQ_URL_CLUSTER)
-		mq_die(MQ_EXIT_USAGE,
-		    "--attach and --durable cannot be used together on a "
-		    "cluster");
 	o->attachments.how = m->layout->attachments;
-	attachments_send(&o->attachments, &m->redis, &o->message.headers);
+	attachments_send(
+	    &o->attachments, &m->redis, o->queue, &o->message.headers);
+	o->how.files = &o->attachments.set;
 	m->outcome.refused = drop_attachments;
 	m->outcome.refused_arg = &o->attachments;
 }

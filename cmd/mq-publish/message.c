@@ -152,7 +152,7 @@ message_add(struct messages *m, const char *payload, size_t n)
 	fill_time(m, m->due_at, 0);
 	fill_time(m, m->expires_at, m->opt->expires_ms);
 	if (m->opt->attachments != NULL)
-		attachments_keep(m->opt->attachments, id);
+		attachments_close(m->opt->attachments, id);
 	batch_add(m->batches, id, id, &m->header, payload, n);
 }
 

@@ -11,7 +11,9 @@
 #include "base/utf8.h"
 #include "base/xalloc.h"
 #include "interrupt.h"
+#include "message/headers.h"
 #include "operands.h"
+#include "queue/attach.h"
 #include "queue/calls.h"
 
 /* Enough for one call of the layout. */
@@ -190,6 +192,43 @@ choose_items(struct selection *s)
 	return n;
 }
 
+/* Removes the attachments of a message that has gone, or only tells whether it has any. */
+static bool
+release_files(struct selection *s, const struct mq_item *item, bool release)
+{
+	struct mq_envelope e;
+	const char *why, *set, *id;
+	bool has;
+
+	if (mq_envelope_parse(item->element, item->len, &e, &why) == -1)
+		return false;
+	set = mq_envelope_get(&e, MQ_HEADER_ATTACH);
+	id = mq_message_id(&e);
+	has = set != NULL && id != NULL && mq_id_valid(set, strlen(set));
+	/* What fails is left to mq-clean. */
+	if (has && release)
+		(void)s->layout->attachments->release(s->redis, set, id);
+	mq_envelope_free(&e);
+	return has;
+}
+
+/* Of the first n chosen ones from `at` on, those that one step takes.  A message with
+ * attachments goes alone, so that it is known whether it has gone. */
+static long
+count_together(struct selection *s, long n, int at)
+{
+	long together = 0;
+
+	for (; s->files && together < n; at++) {
+		if (!s->chosen[at])
+			continue;
+		if (release_files(s, &s->scan.items[at], false))
+			return together == 0 ? 1 : together;
+		together++;
+	}
+	return n;
+}
+
 /* The first n of the chosen ones from *at on, alone. */
 static void
 pick_items(struct selection *s, long n, int *at)
@@ -211,7 +250,7 @@ take_chosen(struct selection *s, long n)
 	if (n > 0)
 		open_target(s);
 	for (; n > 0; n -= piece) {
-		piece = next_piece(s, n);
+		piece = next_piece(s, count_together(s, n, at));
 		pick_items(s, piece, &at);
 		rv = s->clones != NULL ?
 		    clones_make(s->clones, &s->scan, s->some, &taken) :
@@ -219,6 +258,8 @@ take_chosen(struct selection *s, long n)
 		s->done += taken;
 		if (rv == -1)
 			fail_selection(s, piece - taken);
+		if (s->files && piece == 1 && taken == 1)
+			(void)release_files(s, &s->scan.items[at - 1], true);
 	}
 }
 
@@ -227,12 +268,12 @@ take_chosen(struct selection *s, long n)
  * messages may come back as quickly as the walk goes on.
  */
 static void
-walk_place(struct selection *s, long total)
+walk_place(struct selection *s, long total, const char *needle)
 {
 	struct mq_scan *scan = &s->scan;
 	long n, before = s->seen;
 
-	*scan = (struct mq_scan){.place = s->place, .needle = s->filter->id};
+	*scan = (struct mq_scan){.place = s->place, .needle = needle};
 	while (!scan->end && scan->seen < total && s->done < s->limit) {
 		check_signal(s);
 		if (s->layout->scan(s->redis, scan) == -1)
@@ -271,12 +312,15 @@ move_place(struct selection *s, long max)
 	}
 }
 
-/* At once, unless others depend on the messages. */
+/* At once, unless others depend on the messages; those that seem to have attachments go
+ * before. */
 static void
 purge_place(struct selection *s, long total)
 {
 	long removed;
 
+	if (s->files)
+		walk_place(s, total, "\"" MQ_HEADER_ATTACH "\"");
 	check_signal(s);
 	if (s->layout->purge(s->redis, &s->place, &removed) == -1)
 		fail_selection(s, -1);
@@ -376,8 +420,9 @@ selection_place(struct selection *s, const struct mq_place *where)
 	s->place.line_first = all;
 	progress_expect(&s->progress, total);
 	ask_attributes(s);
-	if (mq_filter_given(s->filter) || s->maxsize != -1 || s->clones != NULL)
-		walk_place(s, seen);
+	if (mq_filter_given(s->filter) || s->maxsize != -1 ||
+	    s->clones != NULL || (s->files && !all))
+		walk_place(s, seen, s->filter->id);
 	else if (s->dry_run)
 		s->done += most;
 	else if (all)

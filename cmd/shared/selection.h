@@ -24,6 +24,7 @@ struct selection {
 	struct mq_rate rate;   /* per_s 0: as fast as it goes */
 	struct clones *clones; /* copies go there instead; NULL: none */
 	bool dry_run;	       /* only count them */
+	bool files;	       /* those that go nowhere may have attachments */
 	/* The result, over all places. */
 	long done;
 	long in_line;  /* meant, but they stay in line for their group */

@@ -3,10 +3,10 @@
  * refer to a set of files name it in MQ_HEADER_ATTACH, and the set knows their ids.
  *
  * A file is in the server as chunks of 1 MiB, so no command is longer and neither side
- * has more of it in memory.  Until keep() all keys of a set expire after an
- * hour; from then on they stay until the last message that refers to them has ended.
- * So a crash leaves keys without a message, and never a message without its files:
- * the former expire, or mq-clean lets them expire.
+ * has more of it in memory.  All keys of a set expire after an hour until the step that
+ * publishes its message (mq_publishing.files); from then on they stay until the last
+ * message that refers to them has ended.  So a crash leaves no message without its files,
+ * and keys without a message expire, or mq-clean lets them expire.
  *
  * All functions wait.  Unless they say otherwise they return 0, or -1 with the error
  * in struct mq_redis.
@@ -15,7 +15,6 @@
 #define MQ_ATTACH_H
 
 #include "base/id.h"
-#include "base/names.h"
 #include "redis/connection.h"
 
 /* Why no attachment can have this name, constant text; NULL: it can.  A good one is
@@ -32,12 +31,13 @@ struct mq_attach {
 
 /* What a layout does with them. */
 struct mq_attachments {
-	void (*begin)(struct mq_attach *);
+	/* For a message of this queue. */
+	void (*begin)(struct mq_attach *, const char *queue);
 	/* Adds what can be read from a descriptor.  An error of read(2) has the
-	 * status MQ_EXIT_IO. */
+	 * status MQ_EXIT_IO, and a file that changes meanwhile MQ_EXIT_AGAIN. */
 	int (*add)(struct mq_attach *, const char *name, int fd);
-	/* To be called before the message becomes visible. */
-	int (*keep)(struct mq_attach *, const char *id);
+	/* All have been added; this message is about to be published with them. */
+	int (*close)(struct mq_attach *, const char *id);
 	/*
 	 * Writes the files of a set into a directory, and notes that the message
 	 * refers to it.  Returns 1 with *why if there are none, or some are not
@@ -48,16 +48,8 @@ struct mq_attachments {
 	    int dir, struct mq_buf *why);
 	/* A message has ended: the last one of a set takes the files with it. */
 	int (*release)(struct mq_redis *, const char *set, const char *id);
-	/*
-	 * Lets sets expire in an hour to which no message refers any more,
-	 * whoever has ended the last one; *n is how many.  ended: only those to
-	 * which these references were, which note() has noted of a queue before
-	 * its messages were removed, and which need not be an hour old; NULL:
-	 * all.
-	 */
-	int (*sweep)(struct mq_redis *, const struct mq_names *ended,
-	    bool dry_run, long *n);
-	int (*note)(struct mq_redis *, const char *queue, struct mq_names *);
+	/* How many sets there may be. */
+	int (*count)(struct mq_redis *, long long *);
 	/* The command by which another message comes to refer to a set, or, with
 	 * made, the first: the reply is the integer 1, or 0 when the set is
 	 * gone. */

@@ -260,16 +260,18 @@ void
 mq_publisher_complete(const struct mq_publisher *p, struct mq_publishing *how)
 {
 	int64_t now_us = p->clock_us + mq_clock_steady_us();
+	bool scripted;
 
 	if (p->clock_us == 0)
 		now_us = 0;
 	else if (now_us <= p->last_us)
 		now_us = p->last_us + 1;
 	how->now_us = now_us;
-	/* Only the script counts those that are there. */
-	if (p->limited && !how->special)
+	/* Only the script counts those that are there, and makes files stay. */
+	scripted = p->limited || how->files != NULL;
+	if (scripted && !how->special)
 		how->special = how->alike = true;
-	how->ordered &= !p->limited;
+	how->ordered &= !scripted;
 	/* What may be due already has to be asked for, and no clock is exact. */
 	how->direct = p->named && p->direct &&
 	    (how->when.kind != MQ_WHEN_AT ||

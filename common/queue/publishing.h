@@ -11,6 +11,8 @@
 /* No clock of a queue goes further: the scores of ticks have to be exact. */
 #define MQ_TICK_MAX (1LL << 48)
 
+struct mq_attach;
+
 /* When a published message is to be ready. */
 struct mq_when {
 	enum {
@@ -66,6 +68,7 @@ struct mq_publishing {
 	bool direct; /* a plain command may put special ones in */
 	struct mq_limits limits;
 	bool realtime; /* each message is published to listeners, as by node */
+	const struct mq_attach *files; /* of the only message; NULL: none */
 };
 
 /*

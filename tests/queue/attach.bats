@@ -235,9 +235,11 @@ killed_at() {
 	grep -q 'killed by SIGKILL' "$T/trace"
 }
 
-# A message that is there has its files; what else there is expires in an hour.
+# A message that is there has its files; what else there is expires in an hour: what was
+# never published at once, else when mq-clean has seen it.
 sound() {
 	redis --raw keys '*::ready' | grep -q . || {
+		[ "$1" = published ] || expires
 		age
 		run_mq 0 mq-clean
 		expires || { echo "at $n"; for k in $(keys); do echo "$k $(redis ttl "$k") $(redis hgetall "$k" 2>/dev/null)"; done; tail -4 "$T/trace"; false; }
@@ -251,7 +253,7 @@ sound() {
 	for ((n = 1; n < 60; n++)); do
 		redis flushall >/dev/null
 		killed_at "$n" "$BUILD/mq-publish" --attach a="$T/big" q x || break
-		sound
+		sound new
 	done
 	# It has sent, one by one, more than its chunks.
 	((n > 8 && n < 60))
@@ -269,10 +271,65 @@ sound() {
 		done
 		run_mq 0 mq-clean
 		"$BUILD/mq-return" -q q || true
-		sound
+		sound published
 	done
 	((n > 8 && n < 60))
 	eventually 10 is_empty "$TMPDIR"
+}
+
+# on_second_read COMMAND...: publishes a file, and runs the command when a part of it has
+# been read.  Exit status, output.
+on_second_read() {
+	head -c 2500000 /dev/zero >"$T/file"
+	: >"$T/trace"
+	strace -qq -o "$T/trace" -P "$T/file" -e trace=read -e inject=read:signal=STOP:when=2 \
+		"$BUILD/mq-publish" --attach f="$T/file" q x 2>"$T/err" &
+	tracer=$!
+	eventually 10 grep -q 'stopped by SIGSTOP' "$T/trace"
+	"$@"
+	kill -CONT "$(pgrep -P "$tracer")"
+	status=0
+	wait "$tracer" || status=$?
+}
+
+write_there() {
+	printf x | dd of="$T/file" conv=notrunc seek=1 status=none
+}
+
+write_and_hide() {
+	touch -r "$T/file" "$T/times"
+	write_there
+	touch -r "$T/times" "$T/file"
+}
+
+@test "attach: a file that changes while it is read is not published" {
+	for change in "truncate -s +1 $T/file" "truncate -s 2000000 $T/file" write_there \
+		write_and_hide; do
+		# shellcheck disable=SC2086 # these are words
+		on_second_read $change
+		assert_equal "$status $(cat "$T/err")" "75 mq-publish: --attach: f: the file changed while it was read; publish it again"
+		nothing_left
+	done
+	on_second_read cat "$T/file" >/dev/null
+	assert_equal "$status $(cat "$T/err")" "0 "
+	# Their size says nothing.
+	publish --attach a=/proc/self/status --attach b=<(cat "$T/small") p x
+	consume p -- "$T/files"
+	assert_line "$(sha256sum <"$T/small" | cut -d' ' -f1)  b"
+}
+
+@test "attach: a message whose files have expired is not published" {
+	mkfifo "$T/fifo"
+	start_mq mq-publish --attach a="$T/small" --attach f="$T/fifo" q x
+	exec 7>"$T/fifo"
+	eventually 10 has_chunks 1
+	redis del "$(keys ::0)" >/dev/null
+	exec 7>&-
+	status=0
+	wait "$pid" || status=$?
+	assert_equal "$status $(head -n 1 "$T/err")" "75 mq-publish: $MQ_URL: attachments are gone; publish them again"
+	expires
+	state_is q "0 0 0 0 0"
 }
 
 @test "attach: a message that is refused leaves none" {
@@ -336,20 +393,37 @@ sound() {
 	assert_equal "$(ttls | grep -c '^-1$')" 1
 }
 
-@test "attach: mq-purge lets them expire" {
+has_sets() {
+	[ "$(keys ::refs | wc -l)-$(keys ::files | wc -l)" = "$1-$1" ]
+	stays
+}
+
+@test "attach: mq-purge removes them with the last message that has them" {
 	publish --attach a="$T/big" q x
 	publish --attach a="$T/small" q y
+	publish --attach a="$T/small" -d 1h q z
+	publish q plain
 	publish --attach a="$T/small" stays x
-	run_mq 0 mq-purge --force --match y --ready q
-	assert_equal "$(ttls | grep -c -- '^-1$')" 1
-	assert_equal "$(for key in $(keys ::refs); do redis ttl "$key"; done | grep -c '^3')" 1
+	run_mq 0 mq-return --clone --from ready --match y q
+	for row in "-n 1 --ready:3" "--match [yz] -n 1 --all:3" "--delayed:2"; do
+		# shellcheck disable=SC2086 # these are words
+		run_mq 0 mq-purge --force ${row%:*} q
+		assert_output "1 message purged"
+		has_sets "${row#*:}"
+	done
+	# The clone is the last that has them.
+	consume q -- sh -c 'cat "$MQ_ATTACH_DIR/a"; exit 1'
+	assert_output "small one"
+	publish q plain
 	run_mq 0 mq-purge --force --all q
-	assert_equal "$(for key in $(keys ::refs); do redis ttl "$key"; done | grep -c '^3')" 2
+	assert_output "3 messages purged"
+	has_sets 1
 	publish --attach a="$T/small" gone y
 	run_mq 0 mq-purge --force --delete-queue gone
-	assert_equal "$(for key in $(keys ::refs); do redis ttl "$key"; done | grep -c '^3')" 3
+	assert_output "1 message purged"
 	consume stays -- "$T/files"
 	assert_line "$(sha256sum <"$T/small" | cut -d' ' -f1)  a"
+	eventually 10 nothing_left
 }
 
 @test "attach: only a command for each message gets them" {

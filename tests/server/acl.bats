@@ -593,7 +593,7 @@ attached() {
 	run_mq 0 mq-purge --force -n 1 --delayed q
 	redis echo own >/dev/null
 	if is rmq; then
-		own_mq mq-publish -g a -k b -p 3 q 4
+		own_mq mq-publish -g a -k b -p 3 --attach "a=$BATS_TEST_FILENAME" q 4
 		own_mq mq-publish -g a --from-tick 9 q 5
 		own "$BUILD/mq-publish" --wait=1ms q answer || true
 		own redis sadd rmq::connections c >/dev/null

@@ -312,7 +312,10 @@ receipt() {
 @test "cluster: a master dies at work, its replica takes over" {
 	local slot owner
 	note
-	seq 300 | run_mq 0 mq-publish --durable -l "$Q"
+	seq 299 | run_mq 0 mq-publish --durable -l "$Q"
+	# Its files are on the node of the queue.
+	run_mq 0 mq-publish --durable --attach "a=$T/note" "$Q" "300
+"
 	slot=$(slot_of "$Q")
 	owner=$(owner_of "$slot")
 	cat >"$T/slow" <<-'END'

@@ -3,7 +3,10 @@
  */
 #include "queue/attach.h"
 
+#include <sys/stat.h>
+
 #include <errno.h>
+#include <limits.h>
 #include <sha2.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,17 +17,30 @@
 #include "base/clock.h"
 #include "base/exit.h"
 #include "base/xalloc.h"
+#include "keys.h"
 #include "scripts.h"
 
 /* When a long upload begins the hour of its chunks anew. */
 #define RENEW_S 1200.0
 
+/* One step publishes the message and makes the set stay, so on a cluster the id is one
+ * in the slot of the queue: each 16384th is. */
 static void
-begin_set(struct mq_attach *a)
+begin_set(struct mq_attach *a, const char *queue)
 {
+	struct mq_command c = mq_redis_command(a->redis);
 	struct mq_idgen ids = {0};
+	int slot;
 
-	mq_id_make(&ids, (uint64_t)mq_clock_unix_us(), a->set);
+	mq_command_plain(&c, "EXISTS");
+	rmq_key_queue(&c, queue, "ready");
+	slot = c.slot;
+	do {
+		mq_id_make(&ids, (uint64_t)mq_clock_unix_us(), a->set);
+		mq_command_plain(&c, "EXISTS");
+		rmq_attach_key(&c, a->set, "refs");
+	} while (c.slot != slot);
+	mq_command_free(&c);
 	a->renewed_s = mq_clock_s(CLOCK_MONOTONIC);
 }
 
@@ -95,60 +111,131 @@ put_file(struct mq_attach *a, const char *name, long long first,
 	return mq_call_number(a->redis, &c, &done);
 }
 
+/* The bytes to read: files of /proc and what is no file say nothing of that. */
+static long long
+size_of(const struct stat *st)
+{
+	return S_ISREG(st->st_mode) && st->st_size > 0 ? st->st_size :
+							 LLONG_MAX;
+}
+
+static bool
+same_time(const struct timespec *a, const struct timespec *b)
+{
+	return a->tv_sec == b->tv_sec && a->tv_nsec == b->tv_nsec;
+}
+
+static bool
+is_unchanged(const struct stat *was, int fd, long long bytes)
+{
+	struct stat is;
+
+	return !S_ISREG(was->st_mode) ||
+	    (fstat(fd, &is) == 0 && is.st_size == was->st_size &&
+		same_time(&is.st_mtim, &was->st_mtim) &&
+		same_time(&is.st_ctim, &was->st_ctim) &&
+		(was->st_size == 0 || bytes == was->st_size));
+}
+
+/* The server has no part in it. */
 static int
-add_file(struct mq_attach *a, const char *name, int fd)
+fail_file(struct mq_attach *a, int status, const char *name, const char *why)
+{
+	struct mq_redis *r = a->redis;
+
+	r->status = status;
+	snprintf(r->error, sizeof(r->error), "%s: %s", name, why);
+	return -1;
+}
+
+static int
+fail_to_read(struct mq_attach *a, const char *name)
+{
+	return fail_file(a, MQ_EXIT_IO, name, strerror(errno));
+}
+
+/* How many bytes there were, unless more than size; -1: it failed. */
+static long long
+put_chunks(struct mq_attach *a, const char *name, int fd, long long size,
+    SHA2_CTX *sum)
 {
 	char *buf = mq_xcalloc(1, RMQ_ATTACH_CHUNK);
-	long long first = a->chunks, bytes = 0;
-	SHA2_CTX sum;
-	ssize_t n;
+	long long bytes = 0;
+	ssize_t n = 1;
 	int rv = 0;
 
-	SHA256Init(&sum);
-	while (rv == 0 && (n = read_chunk(fd, buf)) != 0) {
-		if (n == -1) {
-			rv = mq_redis_fail(a->redis, MQ_EXIT_IO, "%s: %s", name,
-			    strerror(errno));
-			break;
-		}
-		SHA256Update(&sum, (uint8_t *)buf, (size_t)n);
+	while (rv == 0 && bytes <= size && (n = read_chunk(fd, buf)) > 0) {
+		SHA256Update(sum, (uint8_t *)buf, (size_t)n);
 		bytes += n;
 		rv = put_chunk(a, buf, (size_t)n);
 		if (rv == 0)
 			rv = renew_chunks(a);
 	}
+	if (n == -1)
+		rv = fail_to_read(a, name);
 	free(buf);
-	return rv == 0 ? put_file(a, name, first, bytes, &sum) : -1;
+	return rv == 0 ? bytes : -1;
+}
+
+/* Removes at once what nobody will publish: a retry a minute must not fill the server. */
+static int
+fail_changed(struct mq_attach *a, const char *name)
+{
+	struct mq_redis *r = a->redis;
+	long long done;
+
+	if (rmq_attach_each(r, a->set, "UNLINK", a->chunks, NULL) == -1 ||
+	    rmq_attach_one(r, a->set, "UNLINK", "files", &done) == -1)
+		return -1;
+	return fail_file(a, MQ_EXIT_AGAIN, name,
+	    "the file changed while it was read; publish it again");
 }
 
 static int
-keep_set(struct mq_attach *a, const char *id)
+add_file(struct mq_attach *a, const char *name, int fd)
 {
-	struct mq_redis *r = a->redis;
-	struct mq_command c = mq_redis_command(r);
-	long long done, chunks = 0, files = 0, refs = 0;
+	long long first = a->chunks, bytes;
+	struct stat st;
+	SHA2_CTX sum;
+
+	SHA256Init(&sum);
+	if (fstat(fd, &st) == -1)
+		return fail_to_read(a, name);
+	bytes = put_chunks(a, name, fd, size_of(&st), &sum);
+	if (bytes == -1)
+		return -1;
+	return is_unchanged(&st, fd, bytes) ?
+	    put_file(a, name, first, bytes, &sum) :
+	    fail_changed(a, name);
+}
+
+/* Once it is listed, a cleaner finds what an end of the message leaves. */
+static int
+close_set(struct mq_attach *a, const char *id)
+{
+	struct mq_command c = mq_redis_command(a->redis);
+	long long done;
 
 	rmq_attach_refer(&c, a->set, id, true);
-	if (mq_call_number(r, &c, &done) == -1)
+	if (mq_call_number(a->redis, &c, &done) == -1)
 		return -1;
-	/* From here on a cleaner finds the set, and lets all of it expire. */
 	rmq_attach_sets(&c, "SADD", a->set);
-	if (mq_call_done(r, &c) == -1 ||
-	    rmq_attach_one(r, a->set, "PERSIST", "refs", &refs) == -1 ||
-	    rmq_attach_each(r, a->set, "PERSIST", a->chunks, &chunks) == -1 ||
-	    rmq_attach_one(r, a->set, "PERSIST", "files", &files) == -1)
-		return -1;
-	if (chunks != a->chunks || files != 1 || refs != 1)
-		return mq_redis_fail(r, MQ_EXIT_AGAIN,
-		    "some of the attachments are gone; publish them again");
-	return 0;
+	return mq_call_done(a->redis, &c);
+}
+
+static int
+count_sets(struct mq_redis *r, long long *n)
+{
+	struct mq_command c = mq_redis_command(r);
+
+	rmq_attach_sets(&c, "SCARD", NULL);
+	return mq_call_number(r, &c, n);
 }
 
 const struct mq_attachments rmq_attachments = {.begin = begin_set,
     .add = add_file,
-    .keep = keep_set,
+    .close = close_set,
     .fetch = rmq_attach_fetch,
     .release = rmq_attach_release,
-    .sweep = rmq_attach_sweep,
-    .note = rmq_attach_note,
+    .count = count_sets,
     .refer = rmq_attach_refer};

@@ -26,6 +26,20 @@ rmq_attach_key(struct mq_command *c, const char *set, const char *what)
 }
 
 void
+rmq_attach_keys(struct mq_command *c, const struct mq_attach *a)
+{
+	char number[24];
+	long long i;
+
+	rmq_attach_key(c, a->set, "refs");
+	rmq_attach_key(c, a->set, "files");
+	for (i = 0; i < a->chunks; i++) {
+		snprintf(number, sizeof(number), "%lld", i);
+		rmq_attach_key(c, a->set, number);
+	}
+}
+
+void
 rmq_attach_sets(struct mq_command *c, const char *verb, const char *set)
 {
 	mq_command_plain(c, verb);

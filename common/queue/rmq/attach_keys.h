@@ -3,7 +3,6 @@
 #ifndef MQ_RMQ_ATTACH_KEYS_H
 #define MQ_RMQ_ATTACH_KEYS_H
 
-#include "base/names.h"
 #include "queue/attach.h"
 #include "redis/ask.h"
 
@@ -15,6 +14,8 @@
 
 /* Appends a key of a set. */
 void rmq_attach_key(struct mq_command *, const char *set, const char *what);
+/* Appends all keys of a set that is complete: two more than it has chunks. */
+void rmq_attach_keys(struct mq_command *, const struct mq_attach *);
 /* SADD or SREM; or, with NULL, SCARD. */
 void rmq_attach_sets(struct mq_command *, const char *verb, const char *set);
 
@@ -32,13 +33,15 @@ redisReply *rmq_attach_files(
 int rmq_attach_fetch(struct mq_redis *, const char *set, const char *id,
     int dir, struct mq_buf *why);
 int rmq_attach_release(struct mq_redis *, const char *set, const char *id);
-int rmq_attach_sweep(
-    struct mq_redis *, const struct mq_names *ended, bool dry_run, long *n);
-int rmq_attach_note(struct mq_redis *, const char *queue, struct mq_names *);
 void rmq_attach_refer(
     struct mq_command *, const char *set, const char *id, bool made);
 extern const struct mq_attachments rmq_attachments;
 /* Removes the files of a set to which no message refers. */
 int rmq_attach_remove(struct mq_redis *, const char *set);
+/*
+ * Lets sets expire in an hour to which no message refers any more, whoever has ended
+ * the last one; *n is how many.
+ */
+int rmq_attach_sweep(struct mq_redis *, bool dry_run, long *n);
 
 #endif

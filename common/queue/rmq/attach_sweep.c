@@ -29,7 +29,6 @@
 
 struct sweep {
 	struct mq_redis *redis;
-	const struct mq_names *ended; /* NULL: whatever has ended */
 	int64_t now_ms;
 	struct mq_names wanted;	  /* references, "SET ID", by their sets */
 	struct mq_names seen;	  /* of these */
@@ -40,7 +39,7 @@ struct sweep {
 
 /* --- the walks ---------------------------------------------------------------- */
 
-/* Adds the reference of a message, if it is one of these (NULL: any). */
+/* Adds the reference of a message, if it is one of these. */
 static void
 note_message(const struct mq_item *item, const struct mq_names *wanted,
     struct mq_names *names)
@@ -55,7 +54,7 @@ note_message(const struct mq_item *item, const struct mq_names *wanted,
 	id = mq_message_id(&e);
 	if (set != NULL && id != NULL && mq_id_valid(set, strlen(set))) {
 		name = mq_xasprintf("%s %.*s", set, MQ_ID_LEN, id);
-		if (wanted == NULL || mq_names_have(wanted, name))
+		if (mq_names_have(wanted, name))
 			mq_names_add(names, name, NULL);
 		free(name);
 	}
@@ -129,10 +128,9 @@ note_reference(struct sweep *s, const char *set, const redisReply *id,
 {
 	char *name = mq_xasprintf("%s %s", set, id->str);
 	long long noted = strtoll(at->str, NULL, 10);
-	bool ended = s->ended != NULL && mq_names_have(s->ended, name);
 
 	mq_names_add(&s->wanted, name, NULL);
-	if (!ended && s->now_ms - noted < YOUNG_MS)
+	if (s->now_ms - noted < YOUNG_MS)
 		mq_names_add(&s->young, set, NULL);
 	free(name);
 }
@@ -163,17 +161,6 @@ load_set(struct sweep *s, const char *set, bool dry_run)
 	return i > 0 || dry_run ? 0 : rmq_attach_remove(s->redis, set);
 }
 
-static bool
-concerns(const struct sweep *s, const char *set)
-{
-	size_t i;
-
-	for (i = 0; s->ended != NULL && i < s->ended->n; i++)
-		if (strncmp(s->ended->list[i].name, set, MQ_ID_LEN) == 0)
-			return true;
-	return s->ended == NULL;
-}
-
 static int
 load_sets(struct sweep *s, bool dry_run)
 {
@@ -184,7 +171,7 @@ load_sets(struct sweep *s, bool dry_run)
 
 	for (i = 0; rv == 0 && i < sets->elements; i++) {
 		set = sets->element[i]->str;
-		if (mq_id_valid(set, sets->element[i]->len) && concerns(s, set))
+		if (mq_id_valid(set, sets->element[i]->len))
 			rv = load_set(s, set, dry_run);
 	}
 	freeReplyObject(sets);
@@ -277,10 +264,9 @@ has_doubt(const struct sweep *s)
 }
 
 int
-rmq_attach_sweep(
-    struct mq_redis *r, const struct mq_names *ended, bool dry_run, long *n)
+rmq_attach_sweep(struct mq_redis *r, bool dry_run, long *n)
 {
-	struct sweep s = {.redis = r, .ended = ended, .whole = true};
+	struct sweep s = {.redis = r, .whole = true};
 	int pass, rv = mq_server_time(r, &s.now_ms);
 
 	*n = 0;
@@ -295,19 +281,4 @@ rmq_attach_sweep(
 	mq_names_free(&s.young);
 	mq_names_free(&s.expiring);
 	return rv;
-}
-
-int
-rmq_attach_note(struct mq_redis *r, const char *queue, struct mq_names *names)
-{
-	struct mq_command c = mq_redis_command(r);
-	long long sets;
-
-	rmq_attach_sets(&c, "SCARD", NULL);
-	if (mq_call_number(r, &c, &sets) == -1)
-		return -1;
-	if (sets > 0 && walk_queue(r, queue, NULL, names) == -1)
-		return -1;
-	mq_names_sort(names);
-	return 0;
 }

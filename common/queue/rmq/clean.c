@@ -79,7 +79,7 @@ clean_attachments(struct rmq_cleaner *w)
 {
 	struct mq_redis *r = w->round.r;
 	long n;
-	int rv = rmq_attach_sweep(r, NULL, w->how->dry_run, &n);
+	int rv = rmq_attach_sweep(r, w->how->dry_run, &n);
 
 	w->out->orphans += n;
 	return rv == -1 && mq_redis_lost(r) ? -1 : 0;

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "attach_keys.h"
 #include "keys.h"
 #include "layout.h"
 #include "queue/mark.h"
@@ -40,20 +41,27 @@ rmq_publish(
 	static const char *const kinds[] = {
 	    [MQ_WHEN_NOW] = "now", [MQ_WHEN_IN] = "in", [MQ_WHEN_AT] = "at"};
 	const char *key = direct_key(how);
+	bool marks;
 
 	if (key != NULL) {
 		mq_command_plain(c, is_listed(key) ? "LPUSH" : "ZADD");
 		rmq_key_queue(c, queue, key);
 		return;
 	}
+	marks = how->mark.publisher != NULL || how->files != NULL;
 	mq_command_script(c, &rmq_script_publish,
-	    RMQ_QUEUE_KEYS + 3 + (how->mark.publisher != NULL));
+	    RMQ_QUEUE_KEYS + 3 + marks +
+		(how->files != NULL ? 2 + (int)how->files->chunks : 0));
 	rmq_queue_keys(c, queue);
 	rmq_key_queue(c, queue, "counters");
 	rmq_key_queues(c, queue);
 	rmq_side.settings(c, queue);
 	if (how->mark.publisher != NULL)
 		rmq_key_marks(c, queue, how->mark.publisher);
+	else if (marks)
+		rmq_key_queue(c, queue, "none");
+	if (how->files != NULL)
+		rmq_attach_keys(c, how->files);
 	mq_command_str(c, kinds[how->when.kind]);
 	mq_command_int(c, how->when.ms);
 	mq_layout_add_limits(c, &how->limits);

@@ -56,7 +56,7 @@ const struct mq_right rmq_rights[] = {
     {"+hdel", P | C | E | K | R | D | T},
     /* Without a right only from Redis 7 on. */
     {"+hello", P | C | E | L | K | R | D | Z | T},
-    {"+hgetall", P | C | K},
+    {"+hgetall", P | C | K | D},
     {"+hexists", P | C | E | K | R},
     {"+hget", P | C | E | L | K | R | D},
     {"+hincrby", P | C | E | K | R},

@@ -5,8 +5,8 @@
 --         what is known of it, as attach_keys.c says
 --   reply 1, or 0 and nothing done when the set is gone
 --
--- 'new' makes the key, for an hour: the publisher takes that limit away before the
--- message is there.  Without it, a set that was about to expire stays.
+-- 'new' makes the key, for an hour: publish takes that limit away.  Without it, a set
+-- that was about to expire stays.
 --
 -- A crash before: nothing has happened.  After: a new key expires; any other set stays
 -- until the message ends, or mq-clean finds no such message.

@@ -1,7 +1,8 @@
 -- Publish messages that ask for more than a place in one of the keys.
 --
 --   KEYS  the queue's (see lib/place.lua), counters, rmq::queues, settings, marks
---         of the publisher, if it has any (see lib/marks.lua)
+--         of the publisher, if it has any (see lib/marks.lua), and behind those (or
+--         a key that never exists) all of the set of attachments of the only message
 --   ARGV  'now', 'in' or 'at'; milliseconds from now, or unix milliseconds;
 --         how many messages may be claimable, or in line for their group's
 --         turn, and how many for one of a priority above 0; how many may be
@@ -17,9 +18,9 @@
 --         joins that one; 's', its last tick is over; 'f', the queue is full (as
 --         it is for those behind it); then the ids of those that were joined
 --
--- A crash before: none is there.  After: all that were accepted are, and they
--- have been counted, and marked.  A batch that is marked is not published again:
--- the reply is the one of then.
+-- A crash before: none is there, and attachments expire.  After: all that were
+-- accepted are, and they have been counted, and marked, and their attachments stay.  A
+-- batch that is marked is not published again: the reply is the one of then.
 
 -- include place
 -- include marks
@@ -27,9 +28,16 @@
 
 local FIRST = 12
 local limits = limits_of(ARGV[3], ARGV[4], ARGV[5], ARGV[6], KEYS[9])
-local known = replied(KEYS[10], ARGV[9], ARGV[10])
-if known or overtakes(KEYS[10], ARGV[9], ARGV[11]) then
+local marks = ARGV[9] ~= '' and KEYS[10] or nil
+local known = replied(marks, ARGV[9], ARGV[10])
+if known or overtakes(marks, ARGV[9], ARGV[11]) then
   return known
+end
+for i = 11, #KEYS do
+  if call('EXISTS', KEYS[i]) == 0 then
+    return redis.error_reply('attachments are gone; publish them again')
+  end
+  need(KEYS[i], 'PERSIST')
 end
 local q = queue_keys(1)
 local due = ARGV[1] == 'now' and 0 or tonumber(ARGV[2])
@@ -61,8 +69,8 @@ local ahead = alike and ARGV[1] == 'now' and 0 or 32
 local shared = alike and options(ARGV[FIRST]:sub(ahead + 1))
 local id_at = shared and shared.id and ARGV[FIRST]:find(shared.id, 1, true)
 local holds = shared and (shared.line or shared.key)
-if KEYS[10] then
-  need(KEYS[10], 'HSET', 'PEXPIRE')
+if marks then
+  need(marks, 'HSET', 'PEXPIRE')
 end
 -- Else all are put into the same key by the same command.
 if not alike or holds then
@@ -220,6 +228,9 @@ if accepted > 0 then
   make_known(q, KEYS[8])
   -- Whatever is there: the messages are more important than their number.
   redis.pcall('HINCRBY', KEYS[7], 'published', accepted)
+  for i = 11, #KEYS do
+    call('PERSIST', KEYS[i])
+  end
 end
-mark(KEYS[10], ARGV[9], ARGV[10], reply)
+mark(marks, ARGV[9], ARGV[10], reply)
 return reply
