@@ -51,8 +51,10 @@ struct engine {
 	struct bar bar;
 	struct running_report running;
 	ev_prepare turn;
-	bool marked; /* something has happened since the last turn */
-	bool ending; /* nothing more is decided */
+	bool marked;	    /* something has happened since the last turn */
+	bool lacks_room;    /* since the last tick, the server had no room */
+	double lacks_since; /* nor before; steady time; 0: it had */
+	bool ending;	    /* nothing more is decided */
 };
 
 /* Makes the engine decide before the loop sleeps again. */

@@ -3,6 +3,7 @@
  */
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/exit.h"
 #include "base/say.h"
 #include "engine-parts.h"
@@ -179,6 +180,24 @@ on_wrong_key(void *arg)
 	policy_stop(&e->policy, STOP_SOON, MQ_EXIT_WRONGTYPE, 0);
 }
 
+/* A disk that is full ends a private server. */
+static bool
+has_room(void *arg, size_t bytes)
+{
+	struct engine *e = arg;
+	char error[512];
+
+	if (mq_server_room(e->server, bytes, error, sizeof(error)) == 0)
+		return true;
+	/* How much is free changes all the time. */
+	if (!session_complains(&e->session))
+		session_complain(&e->session, error);
+	e->lacks_room = true;
+	if (e->lacks_since == 0)
+		e->lacks_since = mq_clock_steady_s();
+	return false;
+}
+
 static void
 on_settle_refused(void *arg, const char *error)
 {
@@ -209,6 +228,7 @@ const struct outbox_events engine_outbox_events = {
     .settled = on_settled,
     .too_long = on_too_long,
     .wrong_key = on_wrong_key,
+    .has_room = has_room,
     .refused = on_settle_refused,
     .pausing = on_pausing,
     .paused = on_pause_confirmed,

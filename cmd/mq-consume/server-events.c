@@ -3,7 +3,12 @@
  */
 #include <signal.h>
 
+#include "base/clock.h"
+#include "base/exit.h"
 #include "engine-parts.h"
+
+/* How long --drain and --limit wait for room on a disk. */
+#define ROOM_S 60.0
 
 static void
 report_service(struct engine *e, bool up)
@@ -128,6 +133,24 @@ waits_for_others(const struct engine *e)
 	    inbox_drained(&e->inbox);
 }
 
+/* A consumer that is to end waits a minute for room on the server's disk.  What finds
+ * none stays unacked, and goes back when the lease is over. */
+static void
+check_room(struct engine *e)
+{
+	if (!e->lacks_room)
+		e->lacks_since = 0;
+	e->lacks_room = false;
+	if (e->lacks_since == 0 ||
+	    mq_clock_steady_s() - e->lacks_since < ROOM_S ||
+	    (!e->opt->drain && e->opt->limit == 0))
+		return;
+	if (policy_level(&e->policy) < STOP_SOON)
+		policy_stop(&e->policy, STOP_SOON, MQ_EXIT_AGAIN, 0);
+	else if (executor_running(&e->executor) == 0)
+		engine_end(e);
+}
+
 static void
 on_tick(void *arg, bool up)
 {
@@ -140,6 +163,7 @@ on_tick(void *arg, bool up)
 		return;
 	comparison_tick(&e->comparison, e->opt->queue_count,
 	    session_is_renewing(&e->session));
+	check_room(e);
 	outbox_send_again(&e->outbox);
 	executor_tick(&e->executor);
 	inbox_look_around(&e->inbox, session_is_renewing(&e->session));

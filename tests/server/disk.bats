@@ -25,7 +25,7 @@ setup() {
 	enter=(nsenter -t "$disk" -m --wd=/)
 	((EUID == 0)) || enter+=(-U --preserve-credentials)
 	# The tools, on that disk.
-	for tool in publish consume stats; do
+	for tool in publish consume stats purge; do
 		cat >"$T/bin/mq-$tool" <<-END
 			#!/bin/sh
 			exec ${enter[@]} -- "$BUILD/mq-$tool" "\$@"
@@ -148,4 +148,56 @@ mq-publish: 0 messages accepted\$"
 	run_mq 0 mq-consume --drain -l jobs
 	assert_equal "$(xargs <<<"$output")" "1 2"
 	assert_equal "$(starts)" 2
+}
+
+# publish_large N: messages of 60 kB, all different; so many bytes are free then.
+publish_large() {
+	local i
+
+	for ((i = 0; i < $1; i++)); do
+		printf '%060000d\n' "$i"
+	done >"$T/large"
+	run_mq 0 mq-publish -l jobs <"$T/large"
+	fill 700000
+}
+
+@test "disk: acks of large messages need no room" {
+	run_mq 0 mq-publish --raw -l jobs < <(for _ in 1 2 3 4 5 6; do printf '%060000d\n' 7; done)
+	publish_large 20
+	run_mq 0 mq-consume --drain -j 3 jobs -- true
+	assert_equal "$stderr" ""
+	state_is jobs "0 0 0 0 0"
+	assert_equal "$(starts)" 1
+}
+
+@test "disk: what has to be copied waits for room" {
+	while IFS=: read -r status queue option script; do
+		publish_large 1
+		# shellcheck disable=SC2086 # none, or two words
+		start_mq mq-consume -n 1 $option jobs -- sh -c "$script"
+		eventually 10 grep -q 'No space left on device: .* KiB are needed; trying again$' "$T/err"
+		on_disk rm "$STATE/filler"
+		ended=0
+		wait "$pid" || ended=$?
+		assert_equal "$ended" "$status"
+		run_mq 0 mq-purge --force --all "$queue"
+		assert_output "1 message purged"
+	done <<-'END'
+		75:jobs::exit 75
+		1:jobs::exit 1
+		0:done:--push done:echo push >&3
+	END
+	assert_equal "$(starts)" 1
+}
+
+@test "disk: --drain waits a minute for room" {
+	publish_large 2
+	lib=$(find /usr/lib -name libfaketime.so.1 | head -n 1)
+	# shellcheck disable=SC2016 # the payload
+	LD_PRELOAD=$lib FAKETIME='+0 x20' run_mq 75 mq-consume --drain -j 1 --prefetch 1 jobs -- sh -c '
+		[ "$(head -c 60000)" -eq 0 ] && exit 75'
+	assert_regex "$stderr" "No space left on device"
+	# One has gone back; the other is held until the lease is over.
+	assert_equal "$(state jobs)" "1 0 1 0 1"
+	assert_equal "$(starts)" 1
 }

@@ -15,7 +15,7 @@ struct house {
 	struct counters counters;
 	struct result_rules results;
 	struct outbox outbox;
-	bool offline;
+	bool offline, full;
 	struct {
 		mq_settled_fn *fn;
 		void *arg;
@@ -206,6 +206,13 @@ on_wrong_key(void *arg)
 	record("wrong-key");
 }
 
+static inline bool
+on_has_room(void *arg, size_t bytes)
+{
+	(void)bytes;
+	return !((struct house *)arg)->full;
+}
+
 static inline void
 on_refused(void *arg, const char *error)
 {
@@ -224,6 +231,7 @@ static const struct outbox_events events = {.online = on_online,
     .settled = on_settled,
     .too_long = on_too_long,
     .wrong_key = on_wrong_key,
+    .has_room = on_has_room,
     .refused = on_refused,
     .pausing = on_pausing,
     .paused = on_queue_paused,

@@ -695,6 +695,32 @@ a_lost_answer_is_made_up(void **state)
 	    recorded(), "done:a1 a:done=0,failed=0,retried=1,lost=0");
 }
 
+/* Nothing but acks, until there is room. */
+static void
+what_copies_waits_for_room(void **state)
+{
+	struct house *h = *state;
+
+	run(h, "a1 a2 b1");
+	h->full = true;
+	settle(h, "a1 b1", MQ_OUTCOME_AGAIN);
+	settle(h, "a2", MQ_OUTCOME_ACK);
+	outbox_flush(&h->outbox);
+	assert_string_equal(recorded(), "ack:a2");
+	assert_true(outbox_refused(&h->outbox));
+	outbox_send_again(&h->outbox);
+	assert_string_equal(recorded(), "");
+	h->full = false;
+	outbox_send_again(&h->outbox);
+	assert_string_equal(recorded(), "again:a1 again:b1");
+	assert_false(outbox_refused(&h->outbox));
+	assert_int_equal(h->outbox.copying, 2 * find(&h->f, "a1")->len);
+	answer(MQ_SETTLED);
+	answer(MQ_SETTLED);
+	answer(MQ_SETTLED);
+	assert_int_equal(h->outbox.copying, 0);
+}
+
 #define TEST(fn)                                                               \
 	cmocka_unit_test_setup_teardown(fn, house_setup, house_teardown)
 
@@ -739,6 +765,7 @@ main(void)
 	    TEST(a_wrong_key_gives_back),
 	    TEST(a_pause_is_sent_first),
 	    TEST(a_lost_answer_is_made_up),
+	    TEST(what_copies_waits_for_room),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -16,8 +16,9 @@
 /* The most of one command, which takes the server a few milliseconds. */
 #define BACK_MAX   500
 #define BACK_BYTES ((size_t)1 << 20)
-/* Fewer messages are sent one by one. */
-#define BACK_MIN 4
+/* Fewer messages are sent one by one, unless the first is long: alone it is copied. */
+#define BACK_MIN  4
+#define BACK_LONG 4096
 
 struct back_batch {
 	struct outbox *outbox;
@@ -127,7 +128,7 @@ send_next(struct outbox *o, int queue)
 	    .each = !inbox_in_order(o->inbox, queue)};
 	int i;
 
-	if (b->n < BACK_MIN) {
+	if (b->n < BACK_MIN && b->m[0]->len < BACK_LONG) {
 		send_one_by_one(o, b);
 		return;
 	}

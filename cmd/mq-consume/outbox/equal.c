@@ -87,6 +87,17 @@ collect_equal(struct outbox *o, int queue)
 	return b;
 }
 
+static bool
+fits_together(struct outbox *o, const struct equal_batch *b)
+{
+	size_t bytes = 0;
+	int i;
+
+	for (i = 0; i < b->n; i++)
+		bytes += settlement_copies(b->m[i]);
+	return bytes == 0 || o->events->has_room(o->arg, o->copying + bytes);
+}
+
 static void
 send_together(struct outbox *o, int queue, struct equal_batch *b)
 {
@@ -108,7 +119,7 @@ send_next(struct outbox *o, int queue)
 
 	/* The server removes another place of the list than ours. */
 	inbox_disorder(o->inbox, queue);
-	if (b->n > 1) {
+	if (b->n > 1 && fits_together(o, b)) {
 		send_together(o, queue, b);
 		return;
 	}

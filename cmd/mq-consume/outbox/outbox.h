@@ -27,6 +27,9 @@ struct outbox_events {
 	void (*too_long)(void *arg, struct message *);
 	/* A key holds something else than messages; the message goes back. */
 	void (*wrong_key)(void *arg);
+	/* Whether the server has room for copies of that many bytes.  If not, the next
+	 * tick tries again. */
+	bool (*has_room)(void *arg, size_t bytes);
 	/* The server has refused a command, which is sent again. */
 	void (*refused)(void *arg, const char *error);
 	/* A pause begins (is sent) or ends (is answered); paused: and is done. */
@@ -48,6 +51,7 @@ struct outbox {
 	void *arg;
 	int settling;		 /* count of messages */
 	int in_flight;		 /* of these: sent, and not answered */
+	size_t copying;		 /* bytes that these copy, about */
 	struct messages waiting; /* acks that wait for others */
 	int waiting_count;
 	bool many;	     /* messages end many at a time */
@@ -118,6 +122,8 @@ void settlement_send_alone(struct outbox *, struct message *);
 void settlement_describe(
     struct outbox *, const struct message *, struct mq_settlement *);
 void settlement_sent(struct outbox *, struct message *);
+/* How many bytes the server copies for it, about. */
+size_t settlement_copies(const struct message *);
 void settlement_answered(struct outbox *, struct message *,
     const struct mq_answer *, enum mq_settled);
 /* The batch did not settle the message: sends it alone. */

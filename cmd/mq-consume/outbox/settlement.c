@@ -85,6 +85,8 @@ note_answer(struct outbox *o, struct message *m)
 {
 	m->in_flight = false;
 	o->in_flight--;
+	o->copying -= m->copied;
+	m->copied = 0;
 	o->moves++;
 }
 
@@ -191,9 +193,32 @@ send_pause(struct outbox *o, const struct message *m)
 
 /* --- sending ---------------------------------------------------------------- */
 
+/* The next of a group, which an end makes ready, may be as long. */
+size_t
+settlement_copies(const struct message *m)
+{
+	if (m->outcome != MQ_OUTCOME_ACK)
+		return m->len + m->header.len;
+	return mq_message_holds(&m->envelope) ? 2 * m->len : 0;
+}
+
+/* Whether the server has room for it; else the next tick tries again. */
+static bool
+fits(struct outbox *o, struct message *m)
+{
+	size_t bytes = settlement_copies(m);
+
+	if (bytes == 0 || o->events->has_room(o->arg, o->copying + bytes))
+		return true;
+	stop_waiting(o, m);
+	return false;
+}
+
 void
 settlement_sent(struct outbox *o, struct message *m)
 {
+	m->copied = settlement_copies(m);
+	o->copying += m->copied;
 	stop_waiting(o, m);
 	m->sent = true;
 	m->in_flight = true;
@@ -261,6 +286,8 @@ settlement_send_alone(struct outbox *o, struct message *m)
 	struct mq_notice notice = {.queue = NULL};
 	struct mq_settlement how;
 
+	if (!fits(o, m))
+		return;
 	settlement_describe(o, m, &how);
 	how.result = result_of(o->results, m, &how, &result);
 	how.notice = result_notice(o->results, m, &how, o->ids, &notice);

@@ -9,6 +9,8 @@
 #include "scripts.h"
 #include "transfer.h"
 
+/* Bytes of an element that goes by its place; see lua/lib/remove.lua. */
+#define LONG 4096
 /* The most that a script moves within the list. */
 #define KEEP_BYTES ((size_t)1 << 16)
 
@@ -82,7 +84,7 @@ rmq_key_of(const char *key, size_t len, const char **queue, size_t *n)
 	return true;
 }
 
-/* An ack is one plain LREM, searched from the tail, where the oldest is. */
+/* The ack of a short element is one plain LREM, searched from the tail, where the oldest is. */
 static void
 ack(const struct mq_session *s, const char *queue,
     const struct mq_settlement *how, struct mq_command *c)
@@ -124,7 +126,7 @@ rmq_settle(const struct mq_session *s, int queue,
 	bool reject = how->outcome == MQ_OUTCOME_REJECT;
 	bool push = how->outcome == MQ_OUTCOME_PUSH, away;
 
-	if (how->outcome == MQ_OUTCOME_ACK && !how->holds &&
+	if (how->outcome == MQ_OUTCOME_ACK && how->len < LONG && !how->holds &&
 	    how->receipt == NULL && how->result == NULL &&
 	    how->notice == NULL) {
 		ack(s, name, how, c);

@@ -72,7 +72,7 @@ const struct mq_right rmq_rights[] = {
     {"+lpush", P | C | E | K | R | D},
     {"+lrange", C | E | L | K | R | D},
     {"+lrem", C | E | K | R | D},
-    {"+lset", C | K | R | D},
+    {"+lset", C | E | K | R | D},
     {"+ltrim", C | E | K | R | D},
     {"+info", C | L | W},
     {"+multi", P | C | R},

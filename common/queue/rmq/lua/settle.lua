@@ -27,6 +27,7 @@
 -- refusal changes nothing.
 
 -- include leaving
+-- include remove
 -- include results
 -- include notices
 
@@ -50,9 +51,7 @@ end
 local w = options(element)
 local moved = ARGV[3] .. element:sub(ARGV[4] + 1)
 local v = ARGV[3] == '' and w or options(moved)
-if how ~= 'ack' then
-  need(unacked, 'LREM')
-end
+need_remove(unacked, element)
 if w and (w.line or w.key) then
   need_leave(q)
   call('HLEN', q.locks)
@@ -113,7 +112,7 @@ local function move_on()
   else
     put_back(q, moved, v, how == 'front')
   end
-  call('LREM', unacked, -1, element)
+  remove(unacked, element, 1)
   make_known(how == 'push' and not outgoing and queue_keys(9) or q, KEYS[8])
   if how ~= 'front' and how ~= 'again' then
     leave(q, w, how == 'expire' and 'vanish' or 'done', turn)
@@ -126,7 +125,7 @@ end
 if how ~= 'ack' then
   call('LTRIM', unacked, 0, -1)
   move_on()
-elseif call('LREM', unacked, -1, element) == 0 then
+elseif remove(unacked, element, 1) == 0 then
   return 0
 else
   leave(q, w, 'done', turn)

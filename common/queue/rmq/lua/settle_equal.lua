@@ -13,6 +13,7 @@
 -- no other settlement of theirs is under way.
 
 -- include rights
+-- include remove
 
 local call, unacked, ready, delayed = redis.call, KEYS[1], KEYS[2], KEYS[3]
 local rejected, time = KEYS[4], redis.call('TIME')
@@ -32,8 +33,10 @@ while ARGV[i] do
 end
 
 -- The write that may be refused comes before the removal.
+for element in pairs(times) do
+  need_remove(unacked, element)
+end
 if moves[1] then
-  need(unacked, 'LREM')
   need(ready, 'LPUSH', 'RPUSH')
   need(rejected, 'LPUSH')
   need(delayed, 'ZADD')
@@ -60,7 +63,7 @@ for _, m in ipairs(moves) do
   end
 end
 for element, n in pairs(times) do
-  call('LREM', unacked, -n, element)
+  remove(unacked, element, n)
 end
 -- As make_known() of lib/place.lua.
 local queue = moves[1] and ready:match('%[(.*)%]')
