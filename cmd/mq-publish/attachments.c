@@ -53,6 +53,14 @@ open_file(const char *path)
 	return fd;
 }
 
+static void __attribute__((noreturn)) end_failed(const struct attachments *a)
+{
+	const struct mq_redis *r = a->set.redis;
+
+	mq_say("--attach: %s", r->error);
+	outcome_end(a->outcome, 0, r->status);
+}
+
 void
 attachments_send(struct attachments *a, struct mq_redis *r, const char *queue,
     struct mq_envelope *headers)
@@ -69,7 +77,7 @@ attachments_send(struct attachments *a, struct mq_redis *r, const char *queue,
 	for (i = 0; i < a->n; i++) {
 		fd = open_file(a->list[i].path);
 		if (a->how->add(&a->set, a->list[i].name, fd) == -1)
-			mq_die(r->status, "--attach: %s", r->error);
+			end_failed(a);
 		close(fd);
 	}
 	mq_envelope_set(headers, MQ_HEADER_ATTACH, a->set.set);
@@ -78,11 +86,9 @@ attachments_send(struct attachments *a, struct mq_redis *r, const char *queue,
 void
 attachments_close(struct attachments *a, const char *id)
 {
-	const struct mq_redis *r = a->set.redis;
-
 	strlcpy(a->id, id, sizeof(a->id));
 	if (a->how->close(&a->set, id) == -1)
-		mq_die(r->status, "--attach: %s", r->error);
+		end_failed(a);
 }
 
 /* What is left when that fails is found by mq-clean. */

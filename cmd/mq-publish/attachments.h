@@ -5,6 +5,7 @@
 #define PUBLISH_ATTACHMENTS_H
 
 #include "message/envelope.h"
+#include "outcome.h"
 #include "queue/attach.h"
 
 struct attachment {
@@ -17,6 +18,7 @@ struct attachments {
 	struct attachment *list;
 	size_t n;
 	const struct mq_attachments *how; /* of the layout */
+	const struct outcome *outcome;	  /* of the message */
 	struct mq_attach set;
 	char id[MQ_ID_LEN + 1]; /* of the message; empty: not known yet */
 };
@@ -28,7 +30,7 @@ void attachments_note(struct attachments *, const char *arg);
  * program if that fails. */
 void attachments_send(struct attachments *, struct mq_redis *,
     const char *queue, struct mq_envelope *headers);
-/* This message is about to be published with them. */
+/* This message is about to be published with them; ends the program if that fails. */
 void attachments_close(struct attachments *, const char *id);
 /* There is no such message after all: removes them. */
 void attachments_drop(const struct attachments *);

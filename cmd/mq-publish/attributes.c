@@ -7,6 +7,7 @@
 
 #include "base/exit.h"
 #include "base/say.h"
+#include "base/utf8.h"
 #include "base/xalloc.h"
 #include "message/headers.h"
 #include "shared/options.h"
@@ -38,6 +39,9 @@ attribute_param(struct mq_envelope *e, const char *arg)
 		mq_die(MQ_EXIT_USAGE,
 		    "%s: %s: not of the form N=VALUE, N from 1 to 4",
 		    mq_option_typed("--param"), arg);
+	if (!mq_utf8(arg, strlen(arg)))
+		mq_die(MQ_EXIT_USAGE, "%s: %s: not UTF-8",
+		    mq_option_typed("--param"), arg);
 	snprintf(name, sizeof(name), "%s%c", MQ_HEADER_PARAM, arg[0]);
 	mq_envelope_set(e, name, arg + 2);
 }
@@ -55,12 +59,9 @@ void
 attribute_name(struct mq_envelope *e, const char *option, const char *header,
     const char *name)
 {
-	json_t *text = json_string(name);
-
-	if (text == NULL)
+	if (!mq_utf8(name, strlen(name)))
 		mq_die(MQ_EXIT_USAGE, "%s: %s: not UTF-8",
 		    mq_option_typed(option), name);
-	json_decref(text);
 	if (*name == '\0')
 		mq_die(MQ_EXIT_USAGE, "%s: must not be empty",
 		    mq_option_typed(option));

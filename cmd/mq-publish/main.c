@@ -71,11 +71,11 @@ open_queue(struct modules *m, int64_t *clock_us)
 	    &m->publisher, is_special(o), !o->existing, clock_us, &yes);
 
 	if (result == MQ_CALL_LOST)
-		mq_die(m->redis.status, "%s", m->redis.error);
-	if (result != MQ_CALL_DONE) {
+		mq_say("%s", m->redis.error);
+	else if (result != MQ_CALL_DONE)
 		mq_say("%s: %s", o->queue, m->redis.error);
+	if (result != MQ_CALL_DONE)
 		outcome_end(&m->outcome, 0, m->redis.status);
-	}
 	if (o->existing && !yes)
 		end_without_queue(m);
 	if (!o->existing && yes)
@@ -119,6 +119,7 @@ connect_modules(struct modules *m)
 	mq_publisher_init(
 	    &m->publisher, &m->redis, m->layout, o->queue, &o->attributes);
 	m->outcome = (struct outcome){.queue = o->queue,
+	    .what = m->layout->has & MQ_HAS_IDS ? "id" : "key",
 	    .print_ids = o->message.ids,
 	    .http = o->http,
 	    .collect_ids = o->message.wait};
@@ -160,6 +161,7 @@ send_attachments(struct modules *m)
 	if (o->message.attachments == NULL)
 		return;
 	o->attachments.how = m->layout->attachments;
+	o->attachments.outcome = &m->outcome;
 	attachments_send(
 	    &o->attachments, &m->redis, o->queue, &o->message.headers);
 	o->how.files = &o->attachments.set;

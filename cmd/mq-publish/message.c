@@ -100,12 +100,16 @@ check_text(struct messages *m, const char *payload, size_t n)
 
 /* A message must not lose silently what it asks for. */
 static void
-check_headers(struct messages *m, const struct mq_envelope *e)
+check_headers(struct messages *m, const struct mq_envelope *e, bool copied)
 {
 	struct mq_buf why = {0};
 
 	if (!mq_layout_obeys(m->layout, e, &why))
 		end_bad(m, mq_buf_str(&why));
+	/* A copy of what another program has sent gets an id of ours. */
+	if (!copied && mq_envelope_get(e, MQ_HEADER_ID) != NULL &&
+	    mq_message_id(e) == NULL)
+		end_bad(m, "Mq-Id: not an id (32 letters and digits)");
 	if (!mq_message_unique_good(e))
 		end_bad(m, "Mq-Unique: not queued, done, or milliseconds");
 	mq_buf_free(&why);
@@ -216,15 +220,15 @@ set_due(struct messages *m, const struct mq_frame_line *line)
 }
 
 static void
-add_with_headers(
-    struct messages *m, json_t *headers, const char *payload, size_t n)
+add_with_headers(struct messages *m, const struct mq_frame_line *line,
+    const char *payload, size_t n)
 {
-	struct mq_envelope e = {.headers = headers};
+	struct mq_envelope e = {.headers = line->headers};
 	struct mq_buf header = {0};
 	char unique[MQ_ID_LEN + 1];
 
 	check_text(m, payload, n);
-	check_headers(m, &e);
+	check_headers(m, &e, line->copied);
 	make_id(m, unique);
 	if (mq_message_id(&e) == NULL)
 		mq_envelope_set(&e, MQ_HEADER_ID, unique);
@@ -253,7 +257,7 @@ message_add_line(struct messages *m, const struct mq_frame_line *line,
 {
 	set_due(m, line);
 	if (line->headers != NULL)
-		add_with_headers(m, line->headers, payload, n);
+		add_with_headers(m, line, payload, n);
 	else if (line->raw && !needs_header(m->opt))
 		add_bare(m, payload, n);
 	else

@@ -367,6 +367,24 @@ options_add(struct options *o, int argc, char *argv[])
 	check_options(o, NULL, 0);
 }
 
+/* RSMQ's own programs delay no message for longer. */
+static void
+check_delay(const struct options *o)
+{
+	const struct mq_when *when = &o->message.when;
+	int64_t ms = when->kind == MQ_WHEN_IN ? when->ms : 0;
+	int64_t now_ms = mq_clock_unix_us() / 1000;
+
+	if (o->at != NULL)
+		ms = when_parse(o->at, now_ms) - now_ms;
+	if (o->shared.layout->has & MQ_HAS_ATTRIBUTES &&
+	    ms / 1000 > MQ_ATTRIBUTE_SECONDS_MAX)
+		mq_die(MQ_EXIT_USAGE,
+		    "%s: at most %d seconds (115 days) with the layout %s",
+		    o->at != NULL ? "--at" : "--delay",
+		    MQ_ATTRIBUTE_SECONDS_MAX, o->shared.layout->name);
+}
+
 void
 options_use_layout(struct options *o, const struct mq_server *server)
 {
@@ -377,6 +395,7 @@ options_use_layout(struct options *o, const struct mq_server *server)
 		mq_die(MQ_EXIT_USAGE,
 		    "--attach: the layout %s has no attachments",
 		    o->shared.layout->name);
+	check_delay(o);
 	if (o->low)
 		mq_option_needs(&o->shared, "--priority", MQ_HAS_LOW_PRIORITY);
 	if (o->message.raw && o->message.ids)

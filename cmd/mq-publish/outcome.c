@@ -38,8 +38,10 @@ outcome_be_durable(struct outcome *o, const struct mq_publisher *publisher)
 	const struct mq_redis *r = publisher->redis;
 
 	o->publisher = publisher;
-	if (find_promise(o) == -1)
-		mq_die(r->status, "%s", r->error);
+	if (find_promise(o) == -1) {
+		mq_say("%s", r->error);
+		outcome_end(o, 0, r->status);
+	}
 }
 
 bool
@@ -232,13 +234,15 @@ int
 outcome_finish(const struct outcome *o, bool quiet, bool verbose)
 {
 	unsigned long refused = o->duplicates + o->stale + o->too_long;
-	const char *why = "another message has its key";
+	char why[64];
 
+	snprintf(why, sizeof(why), "another message has its %s", o->what);
 	tell_refused(o, 0);
 	if (o->too_long > 0)
-		why = "it is longer than the queue's maxsize";
+		strlcpy(
+		    why, "it is longer than the queue's maxsize", sizeof(why));
 	else if (o->stale > 0)
-		why = "its last tick is over";
+		strlcpy(why, "its last tick is over", sizeof(why));
 	if (refused == 1 && o->accepted == 0 && !quiet)
 		mq_say("%s: not published: %s", o->queue, why);
 	else if (verbose || (refused > 0 && !quiet))

@@ -9,9 +9,10 @@
 #include "queue/publisher.h"
 #include "redis/durable.h"
 
-/* The caller sets the first six; the others are the module's own. */
+/* The caller sets the first seven; the others are the module's own. */
 struct outcome {
 	const char *queue;
+	const char *what; /* a duplicate shares with another message: "key" */
 	bool print_ids, collect_ids;
 	bool http; /* the exit status is for an answer, see shared/http.h */
 	/* Called at the end if the server has taken none; NULL: not. */
@@ -33,8 +34,8 @@ struct outcome {
 void outcome_free(struct outcome *);
 
 /*
- * --durable: finds out when messages will be safe; ends with exit 78 if they never
- * would be.  To be called before anything is written.
+ * --durable: finds out when messages will be safe; ends the program if they never
+ * would be, or nobody knows.  To be called before anything is written.
  */
 void outcome_be_durable(struct outcome *, const struct mq_publisher *);
 /* Waits until all messages are safe, a minute at most.  False, with the error: they

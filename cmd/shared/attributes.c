@@ -7,7 +7,6 @@
 #include "options.h"
 
 /* As node has them. */
-#define SECONDS_MAX 9999999
 #define MAXSIZE_MIN 1024
 #define MAXSIZE_MAX 65536
 
@@ -16,10 +15,10 @@ mq_attribute_seconds(const char *name, const char *arg)
 {
 	int64_t ms = mq_option_duration(name, arg);
 
-	if (ms % 1000 != 0 || ms / 1000 > SECONDS_MAX)
+	if (ms % 1000 != 0 || ms / 1000 > MQ_ATTRIBUTE_SECONDS_MAX)
 		mq_die(MQ_EXIT_USAGE,
 		    "%s: %s: not whole seconds, %d of them at most", name, arg,
-		    SECONDS_MAX);
+		    MQ_ATTRIBUTE_SECONDS_MAX);
 	return (long)(ms / 1000);
 }
 

@@ -7,6 +7,9 @@
 
 #include "queue/queue.h"
 
+/* The longest time that node takes, for a delay of one message, too. */
+#define MQ_ATTRIBUTE_SECONDS_MAX 9999999
+
 /* Whole seconds, from a duration. */
 long mq_attribute_seconds(const char *name, const char *arg);
 /* A number of units of UTF-16, or -1: any. */

@@ -75,6 +75,7 @@ note_facts(const json_t *object, struct mq_frame_line *out)
 
 	if (json_object_get(object, "queue") == NULL)
 		return;
+	out->copied = true;
 	out->raw = json_object_get(object, "headers") == NULL;
 	out->due_ms = due > 0 ? due : 0;
 }

@@ -71,9 +71,9 @@ struct mq_frame_line {
 	/* An object (owned) whose values are lists of strings or null; NULL
 	 * when the line has none, or null. */
 	json_t *headers;
-	/* The line has a member queue, as ours have, and no headers: the message was
-	 * raw ... */
-	bool raw;
+	/* The line has a member queue, as ours have: it is a copy of a message ... */
+	bool copied;
+	bool raw;	/* ... that has no headers ... */
 	int64_t due_ms; /* ... and is due at this unix ms; 0: no delay */
 };
 

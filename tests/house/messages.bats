@@ -343,6 +343,8 @@ shows() {
 			--param: 5=a: not of the form N=VALUE, N from 1 to 4
 		64 mq-publish -P a q a
 			-P: a: not of the form N=VALUE, N from 1 to 4
+		64 mq-publish -P $'1=\xff' q a
+			-P: 1=\377: not UTF-8
 		64 mq-publish --from-tick 3 --until-tick 2 q a
 			--from-tick 3 is greater than --until-tick 2
 		64 mq-publish --attach a q a
@@ -363,6 +365,10 @@ shows() {
 			--attach: the layout rsmq has no attachments
 		64 mq-publish --vt 1ms -L rsmq q a
 			--vt: 1ms: not whole seconds, 9999999 of them at most
+		64 mq-publish -L rsmq -d 116d q a
+			--delay: at most 9999999 seconds (115 days) with the layout rsmq
+		64 mq-publish -L rsmq --at 2100-01-01T00:00:00Z q a
+			--at: at most 9999999 seconds (115 days) with the layout rsmq
 		64 mq-publish --maxsize 1 -L rsmq q a
 			--maxsize: 1: must be a number from 1024 to 65536
 		64 mq-publish -L rsmq --realtime -g x q a
@@ -395,6 +401,8 @@ shows() {
 			record 1: headers is not an object
 		65 mq-publish --jsonl q <<<'{"payload":"a","headers":{"A":1}}'
 			record 1: a header is neither a string nor a list of strings
+		65 mq-publish --jsonl q <<<'{"payload":"a","headers":{"Mq-Id":"a"}}'
+			record 1: Mq-Id: not an id (32 letters and digits)
 		65 mq-publish --jsonl --raw q <<<'{"payload":"a","headers":{"A":"b"}}'
 			record 1: has headers, which --raw cannot carry
 		65 mq-publish --netstring q <<<x

@@ -127,7 +127,8 @@ refuses() {
 	local why=$1
 	shift
 	run_mq 78 mq-publish "$@" --durable q x
-	assert_regex "$stderr" "^mq-publish: [^ ]*: $why\$"
+	assert_regex "$stderr" "^mq-publish: [^ ]*: $why
+mq-publish: 0 messages accepted\$"
 	assert_equal "$(redis dbsize)" 0
 }
 
@@ -422,7 +423,8 @@ user() {
 	server_start --appendonly yes --appendfsync always
 	user -info
 	run_mq 77 mq-publish --durable q x
-	assert_regex "$stderr" 'NOPERM .*; --durable needs \+info$'
+	assert_regex "$stderr" 'NOPERM .*; --durable needs \+info
+mq-publish: 0 messages accepted$'
 	assert_equal "$(redis dbsize)" 0
 	user -config
 	if has_waitaof; then

@@ -343,6 +343,23 @@ write_and_hide() {
 	nothing_left
 }
 
+@test "attach: if the connection breaks before the message is published, none is accepted" {
+	no_cluster "which node has the connection differs"
+	mkfifo "$T/f"
+	exec 5<>"$T/f"
+	start_mq mq-publish --attach "f=$T/f" q x 5>&-
+	named() { redis client list | grep -q ' name=mq-publish:'; }
+	eventually 20 named
+	redis client kill type normal skipme yes >/dev/null
+	echo a >&5
+	exec 5>&-
+	status=0
+	wait "$pid" || status=$?
+	assert_equal "$status" 69
+	assert_regex "$(<"$T/err")" '^mq-publish: --attach: .*
+mq-publish: 0 messages accepted$'
+}
+
 @test "attach: mq-clean lets those expire that a Go program has acked" {
 	publish --attach a="$T/big" go x
 	publish --attach b="$T/small" stays x

@@ -39,6 +39,21 @@ ids() {
 	redis --raw zrange "rsmq:$1" 0 -1
 }
 
+@test "rsmq publish: the same id again, and one of another form in a copy" {
+	run_mq 0 mq-publish -i jobs a
+	same='{"payload":"b","headers":{"Mq-Id":"'$output'"}}'
+	run_mq 1 mq-publish --jsonl jobs <<<"$same"
+	assert_equal "$stderr" "mq-publish: jobs: not published: another message has its id"
+	run_mq 65 mq-publish --jsonl jobs <<<"${same/Id\":\"/Id\":\"-}"
+	assert_regex "$stderr" '^mq-publish: record 1: Mq-Id: not an id'
+	node_create theirs
+	redis zadd rsmq:theirs 1 short-id >/dev/null
+	redis hset rsmq:theirs:Q short-id c >/dev/null
+	run_mq 0 mq-stats --list ready --jsonl theirs
+	run_mq 0 mq-publish --jsonl jobs <<<"$output"
+	state_is jobs "2 0 0 0 0"
+}
+
 # --- stats -----------------------------------------------------------------------
 
 @test "rsmq stats: what waits is told from what node has in hand" {
