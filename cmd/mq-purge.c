@@ -351,6 +351,14 @@ print_json(
 	mq_buf_free(&text);
 }
 
+static void
+print_text(const struct options *o, struct selection *s)
+{
+	if (o->queue_too && o->found)
+		s->word = "purged, and the queue deleted";
+	selection_print(s);
+}
+
 int
 main(int argc, char *argv[])
 {
@@ -383,7 +391,7 @@ main(int argc, char *argv[])
 	if (options.json)
 		print_json(&options, &selection, count);
 	else
-		selection_print(&selection);
+		print_text(&options, &selection);
 	mq_filter_free(&options.filter);
 	mq_server_free(&server);
 	mq_option_free(&shared);

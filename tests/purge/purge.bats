@@ -356,8 +356,9 @@ purged_some() {
 	run_mq 0 mq-purge -f --rejected --ready keep
 	# An empty queue is something to delete, too.
 	run_mq 0 mq-purge --dry-run --delete-queue keep
+	assert_output "0 messages would be purged, and the queue deleted"
 	run_mq 0 mq-purge -f --delete-queue keep
-	assert_output "0 messages purged"
+	assert_output "0 messages purged, and the queue deleted"
 }
 
 @test "purge: --delete-queue refuses while Go programs have it in a cluster's form" {

@@ -336,12 +336,12 @@ print(t["ready"], t["rejected"])' <<<"$output")" "2 1"
 	stop_mq INT || true
 	eventually 10 state_is jobs "1 0 0 1 0"
 	run_mq 0 mq-purge --force --delete-queue --dry-run jobs
-	assert_output '2 messages would be purged'
+	assert_output '2 messages would be purged, and the queue deleted'
 	node_receive jobs
 	run_mq 75 mq-purge --force --delete-queue jobs
 	run_mq 0 mq-return --from unacked:- jobs
 	run_mq 0 mq-purge --force --delete-queue jobs
-	assert_output '2 messages purged'
+	assert_output '2 messages purged, and the queue deleted'
 	[ "$(redis --raw keys '*' | grep -v '^rsmq::')" = '' ]
 	run_mq 1 mq-purge --force --delete-queue jobs
 }

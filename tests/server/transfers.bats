@@ -314,10 +314,10 @@ calls() {
 	assert_regex "$stderr" "the queue has 1 consumer; stop it first"
 	cluster del rmq::connection::dead::heartbeat >/dev/null
 	run_mq 0 mq-purge --force --delete-queue --dry-run "$FROM"
-	assert_equal "$output" "3 messages would be purged"
+	assert_equal "$output" "3 messages would be purged, and the queue deleted"
 	assert_equal "$(state "$FROM")" "2 1 0 0 0"
 	run_mq 0 mq-purge --force --delete-queue "$FROM"
-	assert_equal "$output" "3 messages purged"
+	assert_equal "$output" "3 messages purged, and the queue deleted"
 	for i in 0 1 2; do
 		assert_equal "$(node "$i" keys "*{$FROM}*")" ""
 	done
@@ -332,7 +332,7 @@ calls() {
 	rejected 2
 	unless_hdel "$BUILD/mq-return" --to "$TO" -n 1 "$FROM" 2>/dev/null
 	run_mq 0 mq-purge --force --delete-queue "$FROM"
-	assert_equal "$output" "1 message purged"
+	assert_equal "$output" "1 message purged, and the queue deleted"
 	assert_equal "$(state "$TO")" "1 0 0 0 0"
 	# One that cannot arrive.
 	rejected 1
