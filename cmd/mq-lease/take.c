@@ -66,7 +66,7 @@ sort_messages(const struct mq_lease_queue *q, const struct mq_leased *m, int n)
 	return good;
 }
 
-/* Until there is a message, or the time is over. */
+/* Until there is a message, or the time is over: as mq_lease_take(). */
 static int
 take_messages(const struct options *o, const struct mq_lease_queue *q,
     struct mq_lease *lease, const struct mq_leased **messages)
@@ -85,7 +85,7 @@ take_messages(const struct options *o, const struct mq_lease_queue *q,
 		if (n > 0)
 			continue;
 		if (now_ms() >= until)
-			return 0;
+			return n;
 		nanosleep(&pause, NULL);
 	}
 }
@@ -134,9 +134,13 @@ lease_messages(const struct options *o, const struct mq_lease_queue *q)
 	terms.make = look_at_queue(o, q);
 	lease = mq_lease_new(q, &terms);
 	n = take_messages(o, q, lease, &messages);
-	if (n == 0) {
+	if (n <= 0) {
+		if (n == MQ_CLAIM_LOST)
+			mq_say("%s: the lease was over before a message could "
+			       "be taken; use a longer --for",
+			    q->name);
 		rv = mq_lease_end(lease);
-		status = MQ_EXIT_NO;
+		status = n == 0 ? MQ_EXIT_NO : MQ_EXIT_AGAIN;
 	} else if (!print_messages(q, messages, n)) {
 		mq_say("standard output: %s; the messages are returned",
 		    strerror(errno));

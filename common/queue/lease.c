@@ -96,7 +96,7 @@ keep_joined(struct mq_lease *l)
 	return held == 0 ? join_queue(l) : held > 0 ? 0 : -1;
 }
 
-/* How many elements the reply has; 0 also if the lease was over. */
+/* How many elements the reply has; or MQ_CLAIM_LOST. */
 static int
 claim_messages(struct mq_lease *l, struct mq_claimed *facts)
 {
@@ -116,7 +116,7 @@ claim_messages(struct mq_lease *l, struct mq_claimed *facts)
 	}
 	l->joined = n != MQ_CLAIM_LOST;
 	l->empty = n == 0;
-	return n > 0 ? n : 0;
+	return n;
 }
 
 /* A message that cannot run goes to the rejected ones instead. */

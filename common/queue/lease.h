@@ -56,6 +56,7 @@ void mq_lease_free(struct mq_lease *);
  * Takes the messages that are there, up to max, without waiting for any.  Returns
  * their number; *messages has them in their order, which is the lease's and valid
  * until its next call.  May be called again only if no message had a receipt.
+ * MQ_CLAIM_LOST: the lease was over before any could be taken.
  */
 int mq_lease_take(struct mq_lease *, const struct mq_leased **messages);
 /* Returns all that have a receipt to the front of the queue, as if they had

@@ -152,6 +152,17 @@ lapses_at_gate() {
 	assert_equal "$(held q)" '0 0 0 0'
 }
 
+@test "fence: a lease that ends before the claim, and nobody waits for another" {
+	run_mq 0 mq-publish q it
+	gate idle
+	start_mq mq-lease -u "$url" --for 1h q
+	lapses_at_gate
+	assert_equal "$status" 75
+	assert_equal "$(cat "$T/out" "$T/err")" \
+		"mq-lease: q: the lease was over before a message could be taken; use a longer --for"
+	assert_equal "$(held q)" '1 0 0 0'
+}
+
 @test "fence: a lease that ends while its message is being settled" {
 	local act
 	for act in "ack --ack" "reject --reject" "front --return"; do

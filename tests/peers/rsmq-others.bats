@@ -258,8 +258,11 @@ sha() {
 		assert_line --partial "$shown"
 		run_mq 0 mq-return --id "$shown" q
 		assert_equal "$(redis --raw hget rsmq:q:Q "$id")" body
+		run_mq 0 mq-lease --extend "$shown" --for 1m q
+		run_mq 0 mq-lease --return "$shown" q
 		run_mq 0 mq-lease --jsonl --for 1m q
 		[[ $output == *"$shown"* ]]
+		[ "$id" != ä ] || [[ $output == *'"Mq-Id":["ä"]'* ]]
 		assert_equal "$(redis zcard rsmq:q) $(redis zcard rsmq:q-rejected)" '1 0'
 		redis del rsmq:q rsmq:q:Q >/dev/null
 		redis hset rsmq:q:Q vt 30 delay 0 maxsize 65536 >/dev/null

@@ -472,6 +472,13 @@ settle() {
 settle_by_id() {
 	run_mq 0 mq-lease --ack "$(own "$BUILD/mq-stats" --list ready --jsonl -n 1 q |
 		sed 's/^{"id":"\([^"]*\)".*/\1/')" q
+	# One that is known by a name, behind many.
+	local key=rsmq:q
+	[ "${TOPOLOGY-}" != cluster ] || key={rsmq}:q
+	own_mq mq-publish -l q < <(seq 600)
+	own redis zadd "$key" "$(date +%s%3N)" 'a b' >/dev/null
+	own redis hset "$key:Q" 'a b' x >/dev/null
+	run_mq 0 mq-lease --ack "$(printf 'a b' | sha1sum | head -c 32)" q
 }
 
 @test "acl: who looks" {

@@ -10,11 +10,15 @@
 #include "ask.h"
 #include "base/xalloc.h"
 #include "keys.h"
+#include "message/headers.h"
 #include "queue/receipt-session.h"
 #include "scripts.h"
 
 /* How long it may take to do something with a message that nobody was handed. */
 #define ADOPTED_MS 60000
+
+/* Digits of the name of a message whose id cannot be shown; see lua/lib/layout.lua. */
+#define NAME_LEN 32
 
 void
 rsmq_receipts(const struct mq_session *s, const struct mq_part *elements, int n,
@@ -86,7 +90,8 @@ note_answer(void *arg, size_t i, redisReply *reply)
 
 /* Nobody has been handed it: then it is handed out now. */
 static int
-adopt_message(struct mq_redis *r, const struct search *s)
+adopt_message(
+    struct mq_redis *r, const struct search *s, const char *id, size_t n)
 {
 	struct mq_command c = {0};
 	struct mq_idgen ids = {0};
@@ -100,7 +105,7 @@ adopt_message(struct mq_redis *r, const struct search *s)
 	rsmq_key_held(&c, name, s->queue);
 	rsmq_key_lease(&c, name, s->queue);
 	rsmq_key_common(&c, s->queue, "::connections");
-	mq_command_str(&c, s->id);
+	mq_command_arg(&c, id, n);
 	mq_command_str(&c, name);
 	mq_command_str(&c, host);
 	mq_command_int(&c, getpid());
@@ -115,6 +120,57 @@ adopt_message(struct mq_redis *r, const struct search *s)
 	}
 	freeReplyObject(reply);
 	return 0;
+}
+
+/* Whether one of this slice is shown by that name; then it is handed out. */
+static int
+adopt_walked(struct mq_redis *r, const struct search *s, struct mq_scan *scan)
+{
+	const redisReply *id;
+	struct mq_envelope e;
+	const char *why, *name;
+	bool same;
+	int i;
+
+	for (i = 0; i < scan->count; i++) {
+		if (mq_envelope_parse(scan->items[i].element,
+			scan->items[i].len, &e, &why) == -1)
+			continue;
+		name = mq_message_name(&e);
+		same = name != NULL && strcmp(name, s->id) == 0;
+		mq_envelope_free(&e);
+		id = rsmq_walked(scan, i)[0];
+		if (same)
+			return adopt_message(r, s, id->str, id->len);
+	}
+	return 0;
+}
+
+/* An id that cannot be shown has a name that only a look at each message finds. */
+static int
+adopt_by_name(struct mq_redis *r, const struct search *s)
+{
+	static const enum mq_state states[] = {
+	    MQ_READY, MQ_DELAYED, MQ_UNACKED};
+	struct mq_scan scan;
+	size_t i;
+	int rv = 0;
+
+	if (strlen(s->id) != NAME_LEN ||
+	    strspn(s->id, "0123456789abcdef") != NAME_LEN)
+		return 0;
+	for (i = 0; i < sizeof(states) / sizeof(states[0]); i++) {
+		scan = (struct mq_scan){
+		    .place = {.queue = s->queue, .state = states[i]},
+		    .needle = s->id};
+		while (rv == 0 && !scan.end && s->out->connection == NULL) {
+			rv = rsmq_scan(r, &scan);
+			if (rv == 0)
+				rv = adopt_walked(r, s, &scan);
+		}
+		mq_scan_free(&scan);
+	}
+	return rv;
 }
 
 int
@@ -132,7 +188,9 @@ rsmq_receipt_by_id(struct mq_redis *r, const char *queue, const char *id,
 	    r, connections->elements, ask_connection, note_answer, &s);
 	freeReplyObject(connections);
 	if (rv == 0 && out->connection == NULL && !s.handed_out)
-		rv = adopt_message(r, &s);
+		rv = adopt_message(r, &s, id, strlen(id));
+	if (rv == 0 && out->connection == NULL && !s.handed_out)
+		rv = adopt_by_name(r, &s);
 	return rv;
 }
 

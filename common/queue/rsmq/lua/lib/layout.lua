@@ -91,13 +91,23 @@ local function shown_as(id)
     or redis.sha1hex(id):sub(1, 32)
 end
 
--- As headers: each byte of the others is one of the characters up to U+00FF.
+-- Whether all of it is UTF-8.  Each pattern takes what no other one can.
+local function is_utf8(s)
+  for _, form in ipairs({ '[\194-\223]_', '\224[\160-\191]_', '[\225-\236]__',
+    '\237[\128-\159]_', '[\238-\239]__', '\240[\144-\191]__',
+    '[\241-\243]___', '\244[\128-\143]__' }) do
+    s = s:gsub((form:gsub('_', '[\128-\191]')), ' ')
+  end
+  return not s:find('[\128-\255]')
+end
+
+-- As headers; an id that is not UTF-8 has each byte as a character up to U+00FF.
 local function names_of(id)
   local name = shown_as(id)
   if name == id then
     return '"Mq-Id":["' .. id .. '"]'
   end
-  return '"Mq-Id":["' .. id:gsub('[^%w]', function(c)
+  return '"Mq-Id":["' .. id:gsub(is_utf8(id) and '[^%w\128-\255]' or '[^%w]', function(c)
     return string.format('\\u%04x', c:byte())
   end) .. '"],"Mq-Name":["' .. name .. '"]'
 end
