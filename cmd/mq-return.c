@@ -26,7 +26,7 @@ static const char help[] =
     "  mq-return jobs\n"
     "  mq-return --reason timeout --since 2h --rate 10/s jobs\n"
     "\n"
-    "      --clone            make copies with new ids ready instead;\n"
+    "      --clone            make copies ready instead, and print their new ids;\n"
     "                         also --from ready or unacked\n"
     "+     --from PLACE       rejected, delayed, or unacked:CONNECTION of a dead\n"
     "                         one (default: rejected)\n"
@@ -178,18 +178,21 @@ name_queues(struct options *o, struct selection *s, struct mq_shared *shared,
 }
 
 static void
-print_result(const struct options *o, const struct selection *s)
+print_result(const struct options *o, struct selection *s, bool quiet)
 {
 	struct mq_buf text = {0};
 	json_t *v;
 
 	if (!o->json) {
-		selection_print(s);
+		if (!quiet || s->clones == NULL || s->dry_run)
+			selection_print(s);
 		return;
 	}
 	v = mq_json_pack("{s:o, s:I, s:b}", "queue",
 	    mq_json_text(o->from.queue), s->word, (json_int_t)s->done,
 	    "dry_run", s->dry_run);
+	if (s->clones != NULL)
+		mq_json_set(v, "ids", json_incref(s->clones->ids));
 	if (o->from.state == MQ_DELAYED)
 		mq_json_set(v, "in_line", json_integer((json_int_t)s->in_line));
 	if (s->too_long > 0)
@@ -226,7 +229,8 @@ main(int argc, char *argv[])
 	if (options.clone) {
 		clones = (struct clones){.redis = &redis,
 		    .layout = selection.layout,
-		    .to = selection.to};
+		    .to = selection.to,
+		    .ids = options.json ? json_array() : NULL};
 		selection.clones = &clones;
 		selection.word = "cloned";
 	}
@@ -237,7 +241,7 @@ main(int argc, char *argv[])
 		mq_option_made(&shared, &redis, selection.to);
 	clones_end(&clones);
 	mq_redis_close(&redis);
-	print_result(&options, &selection);
+	print_result(&options, &selection, shared.quiet);
 	if (selection.in_line > 0 && !shared.quiet)
 		mq_say("%s: %ld stay%s in line for %s group",
 		    options.from.queue, selection.in_line,
@@ -248,6 +252,7 @@ main(int argc, char *argv[])
 		    selection.to, selection.too_long,
 		    selection.too_long == 1 ? " stays" : "s stay",
 		    selection.maxsize);
+	json_decref(clones.ids);
 	mq_filter_free(&options.filter);
 	mq_server_free(&server);
 	mq_option_free(&shared);

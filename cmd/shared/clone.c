@@ -1,8 +1,11 @@
 #include "clone.h"
 
+#include <stdio.h>
+
 #include "base/clock.h"
 #include "base/exit.h"
 #include "message/headers.h"
+#include "message/json.h"
 #include "queue/attach.h"
 #include "queue/post.h"
 
@@ -75,7 +78,18 @@ publish_copy(struct clones *c, const struct mq_envelope *e, const char *id,
 	while (result == MQ_CALL_AGAIN);
 	mq_post_free(&post);
 	mq_buf_free(&header);
+	c->unsure = result == MQ_CALL_LOST;
 	return result == MQ_CALL_DONE ? 0 : -1;
+}
+
+static void
+tell_id(struct clones *c, const char *id)
+{
+	if (c->ids != NULL)
+		mq_json_must(
+		    json_array_append_new(c->ids, json_string(id)) == 0);
+	else
+		puts(id);
 }
 
 /* A message without a header gets one for its id, unless the layout has ids. */
@@ -100,7 +114,10 @@ make_copy(struct clones *c, const struct mq_item *item, long *made)
 			publish_copy(c, &copy, id, &how) == -1 ?
 		    -1 :
 		    0;
-		*made += rv == 0 && how == MQ_PUBLISHED;
+		if (rv == 0 && how == MQ_PUBLISHED) {
+			(*made)++;
+			tell_id(c, id);
+		}
 		mq_envelope_free(&copy);
 	}
 	mq_envelope_free(&e);
@@ -111,15 +128,15 @@ int
 clones_make(struct clones *c, const struct mq_scan *scan, const bool *chosen,
     long *made)
 {
-	int i;
+	int i, rv = open_publisher(c);
 
 	*made = 0;
-	if (open_publisher(c) == -1)
-		return -1;
-	for (i = 0; i < scan->count; i++)
-		if (chosen[i] && make_copy(c, &scan->items[i], made) == -1)
-			return -1;
-	return 0;
+	for (i = 0; i < scan->count && rv == 0; i++)
+		if (chosen[i])
+			rv = make_copy(c, &scan->items[i], made);
+	/* A signal may end the program. */
+	(void)fflush(stdout);
+	return rv;
 }
 
 void

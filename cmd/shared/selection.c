@@ -257,7 +257,9 @@ take_chosen(struct selection *s, long n)
 		    s->layout->take(s->redis, &s->scan, s->some, s->to, &taken);
 		s->done += taken;
 		if (rv == -1)
-			fail_selection(s, piece - taken);
+			fail_selection(s,
+			    s->clones != NULL ? s->clones->unsure :
+						piece - taken);
 		if (s->files && piece == 1 && taken == 1)
 			(void)release_files(s, &s->scan.items[at - 1], true);
 	}
@@ -438,6 +440,9 @@ selection_print(const struct selection *s)
 {
 	char *result = result_text(s);
 
-	puts(result);
+	if (s->clones != NULL && !s->dry_run)
+		mq_say("%s", result);
+	else
+		puts(result);
 	free(result);
 }

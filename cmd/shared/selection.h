@@ -56,7 +56,8 @@ long selection_place(struct selection *, const struct mq_place *);
 /* When nothing was done: says so if there is no such queue at all. */
 void selection_unknown(const struct selection *, const char *queue);
 
-/* Prints "12 messages returned"; with dry_run "would be returned". */
+/* Prints "12 messages returned"; with dry_run "would be returned".  For copies, whose
+ * ids were printed, that goes to standard error. */
 void selection_print(const struct selection *);
 
 #endif

@@ -559,9 +559,12 @@ print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)' \
 	id=$("$BUILD/mq-publish" -i -k one -H 'Colour: red' jobs apple)
 	"$BUILD/mq-publish" jobs pear
 	run_mq 0 mq-return --clone --from ready jobs
-	assert_output "2 messages cloned"
+	assert_equal "$stderr" "mq-return: 2 messages cloned"
+	copies=$output
 	run_mq 0 mq-stats --list ready -l jobs
 	assert_output $'apple\npear\napple\npear'
+	run_mq 0 mq-stats --list ready --jsonl jobs
+	assert_equal "$(sed 's/{"id":"\([^"]*\)".*/\1/' <<<"$output" | tail -n 2)" "$copies"
 	run_mq 0 mq-stats --list ready -l --header Colour=red --not --id "$id" jobs
 	assert_output apple
 	run_mq 0 mq-stats --list ready -l --key one jobs
@@ -570,13 +573,14 @@ print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)' \
 	"$BUILD/mq-purge" -f --ready jobs
 	"$BUILD/mq-publish" -d 1h jobs late
 	run_mq 0 mq-return --clone --from delayed --json jobs
-	assert_output '{"queue":"jobs","cloned":1,"dry_run":false,"in_line":0}'
+	assert_output --regexp '^\{"queue":"jobs","cloned":1,"dry_run":false,"ids":\["[0-9A-Za-z]{32}"\],"in_line":0\}$'
 	run_mq 0 mq-purge -f --ready jobs
 	assert_output "1 message purged"
 	assert_equal "$(held jobs)" "0 1 0 0"
 	py 'fill("jobs", "rejected", [b"raw", b"bad"])'
-	run_mq 0 mq-return --clone --match raw jobs
-	assert_output "1 message cloned"
+	run_mq 0 mq-return -q --clone --match raw jobs
+	assert_output --regexp '^[0-9A-Za-z]{32}$'
+	assert_equal "$stderr" ""
 	assert_equal "$(held jobs)" "1 1 0 2"
 	run_mq 0 mq-return --clone --dry-run jobs
 	assert_output "2 messages would be cloned"
@@ -588,8 +592,26 @@ print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)' \
 	"$BUILD/mq-publish" jobs one
 	"$BUILD/mq-lease" --for 1h jobs >/dev/null
 	run_mq 0 mq-return --clone --from unacked jobs
-	assert_output "1 message cloned"
+	assert_equal "$stderr" "mq-return: 1 message cloned"
 	run_mq 0 mq-stats --list ready -l jobs
 	assert_output one
 	assert_equal "$(held jobs)" "1 0 1 0"
+}
+
+@test "return: --clone: a lost connection leaves one copy at most that is not told" {
+	no_cluster "the gate stands before one server"
+	no_sentinel "the gate stands before one server"
+	run_mq 0 mq-publish jobs one two three four
+	PYTHONDONTWRITEBYTECODE=1 python3 "$root/tests/helpers/gate.py" "$T/gate" \
+		"$D/redis.sock" three 3>&- &
+	gate=$!
+	eventually 20 test -S "$T/gate"
+	start_mq mq-return -u "unix://$T/gate" --clone --from ready jobs
+	eventually 20 test -e "$T/gate.waits"
+	kill -KILL "$gate"
+	status=0
+	wait "$pid" || status=$?
+	assert_equal "$status" 69
+	assert_equal "$(tail -n 1 "$T/err")" "mq-return: 2 messages cloned, and up to 1 more"
+	assert_equal "$(wc -l <"$T/out") $(held jobs)" "2 6 0 0 0"
 }
