@@ -194,10 +194,12 @@ set_option(struct options *o, int ch)
 		o->given.notify = optarg;
 		break;
 	case OPT_RQ:
-		o->rq = o->strict = true;
+		o->rq = true;
+		o->strict = MQ_STRICT_RQ;
 		break;
 	case OPT_STRICT:
-		o->strict = true;
+		if (!o->rq)
+			o->strict = MQ_STRICT;
 		break;
 	case OPT_BATCH:
 		o->batch =

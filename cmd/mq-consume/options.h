@@ -9,6 +9,7 @@
 
 #include "base/rate.h"
 #include "message/frame.h"
+#include "message/verdict.h"
 #include "queue/queue.h"
 #include "queue/settings.h"
 
@@ -39,8 +40,8 @@ struct options {
 	int64_t grace_ms;
 	struct mq_rate rate;
 	int64_t rest_min_ms, rest_max_ms; /* 0: none */
-	bool strict;
-	bool rq;	   /* as RQ runs scripts; implies strict */
+	enum mq_strict strict;
+	bool rq;	   /* as RQ runs scripts; implies MQ_STRICT_RQ */
 	int batch;	   /* messages for one script; 0: one, unframed */
 	bool stream;	   /* workers stay, and read messages */
 	bool at_most_once; /* messages are acked before they are printed */

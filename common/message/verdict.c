@@ -88,7 +88,7 @@ judge_unfinished(const struct mq_verbs *v, int status, struct mq_verdict *out)
 }
 
 static void
-judge_silent(int status, bool strict, struct mq_verdict *out)
+judge_silent(int status, enum mq_strict strict, struct mq_verdict *out)
 {
 	int code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 	char how[32];
@@ -99,10 +99,11 @@ judge_silent(int status, bool strict, struct mq_verdict *out)
 		return;
 	}
 	mq_verdict_end(status, how, sizeof(how));
+	set_verdict(out, MQ_VERDICT_ERR, "", how);
+	if (strict == MQ_STRICT_RQ)
+		return;
 	if (code == MQ_EXIT_AGAIN)
-		set_verdict(out, MQ_VERDICT_RETRY, "", how);
-	else
-		set_verdict(out, MQ_VERDICT_ERR, "", how);
+		out->kind = MQ_VERDICT_RETRY;
 	if (code == 126 || code == 127) {
 		out->kind = MQ_VERDICT_STOP;
 		strlcat(out->how, ": the command cannot run", sizeof(out->how));
@@ -110,8 +111,8 @@ judge_silent(int status, bool strict, struct mq_verdict *out)
 }
 
 void
-mq_verdict(const struct mq_verbs *v, int status, bool timed_out, bool strict,
-    struct mq_verdict *out)
+mq_verdict(const struct mq_verbs *v, int status, bool timed_out,
+    enum mq_strict strict, struct mq_verdict *out)
 {
 	bool confirmed = v->final != MQ_FINAL_NONE && status == 0;
 
@@ -130,7 +131,7 @@ mq_verdict(const struct mq_verbs *v, int status, bool timed_out, bool strict,
 
 void
 mq_verdict_one(const struct mq_verbs *v, int which, int status, bool timed_out,
-    bool strict, struct mq_verdict *out)
+    enum mq_strict strict, struct mq_verdict *out)
 {
 	const struct mq_verb_one *one = &v->ones[which];
 	const char *text = one->text != NULL ? one->text : "";

@@ -26,20 +26,24 @@ struct mq_verdict {
 	char how[64]; /* how the run ended, in words; empty: as usual */
 };
 
+/* What silence means: its exit status decides; 0 is an error; or any status is, as in
+ * RQ. */
+enum mq_strict { MQ_NOT_STRICT, MQ_STRICT, MQ_STRICT_RQ };
+
 /*
  * Judges one run.  status is from waitpid(2); timed_out: we ended the run because its
- * time was up; strict makes silence an error, as RQ does.
+ * time was up.
  *
  *  - err stands whatever the exit status.
  *  - any other final verb with a non-zero exit or a signal: ERR.
  *  - no final verb but some line: ERR (also for 75, 126 and 127).
- *  - silence: 0 = DONE (strict: ERR), 75 = RETRY, 126 and 127 = STOP,
- *    anything else or a signal = ERR.  (strict changes 0 only.)
+ *  - silence: 0 = DONE (strict: ERR), 75 = RETRY, 126 and 127 = STOP (MQ_STRICT_RQ:
+ *    all these ERR), anything else or a signal = ERR.
  *  - timed_out: a final verb with exit 0 stands, anything else is ERR
  *    "timed out" (err keeps its own text).
  */
 void mq_verdict(const struct mq_verbs *, int status, bool timed_out,
-    bool strict, struct mq_verdict *out);
+    enum mq_strict, struct mq_verdict *out);
 
 /*
  * The same for one of several messages, from 0.
@@ -51,7 +55,7 @@ void mq_verdict(const struct mq_verbs *, int status, bool timed_out,
  *    if a verb was about a message that does not exist.
  */
 void mq_verdict_one(const struct mq_verbs *, int which, int status,
-    bool timed_out, bool strict, struct mq_verdict *out);
+    bool timed_out, enum mq_strict, struct mq_verdict *out);
 
 /* How a run with a status from waitpid(2) ended, in words. */
 void mq_verdict_end(int status, char *out, size_t size);

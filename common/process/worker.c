@@ -191,7 +191,8 @@ spawn_worker(const struct mq_worker_setup *setup, const struct mq_worker *w)
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &all, &old);
 	if (w->before != NULL) {
-		pid = fork();
+		/* Nobody hears later what execve(2) says. */
+		pid = access(w->path, X_OK) == -1 ? -1 : fork();
 		if (pid == 0)
 			prepare_and_become(setup, w, &none);
 	} else {

@@ -203,8 +203,8 @@ rq() {
 import json, sys
 v = json.load(sys.stdin)
 print(v["msg_id"], v["param1"], v["count"], v["max_count"], "param2" in v, v["due"] > 1)
-print(v["dest"].endswith("/q/q/"), v["orig_msg_id"].endswith("/q/q/" + v["msg_id"]))')" \
-		"$id two \"words\" 0 15 False True"$'\nTrue True'
+print(v["dest"], v["orig_msg_id"].endswith("/q/q/" + v["msg_id"]))')" \
+		"$id two \"words\" 0 15 False True"$'\nq True'
 	# The second run had the directory of the first.
 	assert_equal "$(held q)" "0 0 0 0"
 	[ -z "$(ls "$T/queue")" ]
@@ -228,6 +228,27 @@ print(v["dest"].endswith("/q/q/"), v["orig_msg_id"].endswith("/q/q/" + v["msg_id
 	assert_equal "$(held q)" "0 0 0 1"
 	# Those of a rejected message stay.
 	[ -e "$T/queue/$(element q rejected | header Mq-Id)/msg" ]
+}
+
+@test "rqcompat: --rq: no verb is err whatever the exit status, and the consumer goes on" {
+	script relay <<-'END'
+		[ ! -e ../attach ] || exit 1
+		sed 's/.*"dest": *"\([^"]*\)".*/\1/' ../msg
+		echo
+		exit "$RQ_PARAM1"
+	END
+	for i in 127 126 75; do
+		run_mq 0 mq-publish -P "1=$i" q ''
+	done
+	run_mq 0 mq-publish --jsonl q \
+		<<<'{"payload":"","headers":{"Mq-Param1":"0","Mq-Dest":"http://h:1/q/x"}}'
+	mkdir -p "$T/queue"
+	run --separate-stderr "$BUILD/mq-consume" --drain --rq --strict \
+		--work-dir "$T/queue" q -- "$T/relay"
+	assert_output $'q\nq\nq\nhttp://h:1/q/x'
+	assert_equal "$(held q)" "0 0 0 4"
+	assert_equal "$(element q rejected | header Mq-Error)" "no final verb"
+	assert_equal "$(grep -c 'rejected: exit status [17]' <<<"$stderr")" 3
 }
 
 @test "rqcompat: --rq: is for a command for each message, in a directory" {

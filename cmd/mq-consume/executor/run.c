@@ -98,7 +98,7 @@ on_timeout(struct ev_loop *loop, ev_timer *w, int events)
 static void
 judge_message(const struct slot *s, int which, struct mq_verdict *v)
 {
-	bool strict = s->slots->opt->strict;
+	enum mq_strict strict = s->slots->opt->strict;
 
 	if (s->ones != NULL)
 		mq_verdict_one(&s->verbs, which, s->status,

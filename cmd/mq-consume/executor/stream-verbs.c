@@ -66,7 +66,7 @@ judge_message(struct slot *s)
 			"message");
 		return;
 	}
-	mq_verdict(&s->verbs, 0, false, false, &v);
+	mq_verdict(&s->verbs, 0, false, MQ_NOT_STRICT, &v);
 	v.status = -1;
 	mq_verbs_next(&s->verbs);
 	count_run(s, m);

@@ -27,7 +27,7 @@ last_verdict(
 	    !worker_input_partly_read(&s->worker.input, m))
 		return false;
 	mq_verdict(&s->verbs, s->status, s->worker.timed_out != NULL,
-	    s->slots->opt->strict && s->worker.judged == 0, v);
+	    s->worker.judged == 0 ? s->slots->opt->strict : MQ_NOT_STRICT, v);
 	if (s->worker.protocol_error != NULL) {
 		v->kind = MQ_VERDICT_ERR;
 		strlcpy(v->how, s->worker.protocol_error, sizeof(v->how));
@@ -49,7 +49,7 @@ ended_badly(const struct slot *s, struct mq_verdict *v)
 	const struct mq_verbs silence = {0};
 	const char *how = s->worker.protocol_error;
 
-	mq_verdict(&silence, s->status, false, false, v);
+	mq_verdict(&silence, s->status, false, MQ_NOT_STRICT, v);
 	if (how == NULL && s->worker.timed_out != NULL)
 		how = "timed out";
 	if (how == NULL && s->worker.terminated)

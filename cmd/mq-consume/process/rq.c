@@ -57,7 +57,7 @@ format_message(char *const *environment, struct mq_buf *text)
 {
 	/* Text, but for the numbers. */
 	static const char *const members[][2] = {{"msg_id", "RQ_MSG_ID"},
-	    {"dest", "RQ_DEST"}, {"orig_msg_id", "RQ_ORIG_MSG_ID"},
+	    {"dest", "RQ_DEST_QUEUE"}, {"orig_msg_id", "RQ_ORIG_MSG_ID"},
 	    {"count", "RQ_COUNT"}, {"max_count", "MQ_ATTEMPTS"},
 	    {"param1", "RQ_PARAM1"}, {"param2", "RQ_PARAM2"},
 	    {"param3", "RQ_PARAM3"}, {"param4", "RQ_PARAM4"}};
@@ -76,6 +76,10 @@ format_message(char *const *environment, struct mq_buf *text)
 				json_integer(strtoll(value, NULL, 10)) :
 				mq_json_text(value));
 	}
+	/* The queue that is meant, but of what is to be relayed its URL. */
+	value = variable(environment, "MQ_HEADER_MQ_DEST");
+	if (value != NULL)
+		json_object_set_new(v, "dest", mq_json_text(value));
 	mq_json_dump(v, text);
 	json_decref(v);
 }
@@ -97,15 +101,13 @@ write_message(const char *path, char *const *environment)
 	return rv;
 }
 
-/* An empty directory, or the one to which the attachments come. */
+/* The directory to which the attachments come, if there are any. */
 static int
 make_attach(const char *path, const char *files)
 {
-	(void)unlink(path);
-	if (files == NULL)
-		return mkdir(path, 0700) == -1 && errno != EEXIST ? -1 : 0;
-	(void)rmdir(path);
-	return symlink(files, path);
+	if (unlink(path) == -1)
+		(void)rmdir(path);
+	return files == NULL ? 0 : symlink(files, path);
 }
 
 int
