@@ -36,6 +36,10 @@ cd "$(dirname "$0")/.." || exit 70
 : "${JOBS:=$(($(nproc) + 1))}"
 : "${LIMIT:=1200}"
 export MQ_BUILD
+# Where it is a script of pyenv, each call is 17 processes.
+if head -c 2 "$(command -v python3)" | grep -q '^#!'; then
+	PATH=$(python3 -c 'import os, sys; print(os.path.dirname(sys.executable))'):$PATH
+fi
 log=$(mktemp)
 trap 'rm -f "$log" "$log".*' EXIT
 trap 'kill $(jobs -p) 2>/dev/null; exit 1' INT TERM

@@ -552,7 +552,7 @@ END
 	touch "$T/cuts"
 	python3 "$T/proxy" "$D/redis.sock" "$T/proxy.sock" "$seed" "$T/cuts" \
 		3>&- &
-	eventually 10 test -S "$T/proxy.sock"
+	eventually 10 listens_at "$T/proxy.sock"
 	run_mq 0 mq-publish "$@" -l q <"$T/all"
 	start_mq mq-consume -u "unix://$T/proxy.sock" -j 4 --prefetch 2 \
 		q -- "$T/note"
@@ -606,7 +606,7 @@ while True:
 END
 	python3 "$T/proxy" "$D/redis.sock" "$T/proxy.sock" 3>&- &
 	proxy=$!
-	eventually 10 test -S "$T/proxy.sock"
+	eventually 10 listens_at "$T/proxy.sock"
 	start_mq mq-consume -u "unix://$T/proxy.sock" q -- "$T/hold"
 	eventually 10 mains_are 1
 	old=$(mains)

@@ -338,10 +338,7 @@ print(h.pop("Mq-Id")[0], h.pop("Mq-Orig-Id")[0], json.dumps(h, sort_keys=True))'
 
 @test "dup: to a server that is found by its name, and by its number" {
 	local port
-	port=$(python3 -c 'import socket
-s = socket.socket()
-s.bind(("127.0.0.1", 0))
-print(s.getsockname()[1])')
+	port=$(free_ports 1)
 	far config set port "$port" >/dev/null
 	far sadd rmq::queues other >/dev/null
 	asks "0-X-redis://localhost:$port?queue=other" \
@@ -544,7 +541,7 @@ c.recv(4096)
 c.close()
 .
 	python3 "$T/half.py" 3>&- &
-	eventually 5 test -S "$T/half.sock"
+	eventually 5 listens_at "$T/half.sock"
 	asks "0-X-unix://$T/half.sock?queue=other"
 	run_one
 	answered "fail dup failed - the connection was lost; the duplicate may exist"

@@ -1,6 +1,7 @@
 # A bad network between some of the tools and the server, on a unix socket.
 #
-#   Proxy(here, there)   listens on the one, connects to the other
+#   Proxy(here, there, *cuts)   listens on the one, connects to the other; the cuts
+#                        are there from the first connection on
 #   cut(how, word)       the next request, with this in it, ends its connection:
 #                        'before' it was sent, in the middle ('half'), or with
 #                        its 'reply', of which half may come ('half reply');
@@ -33,12 +34,14 @@ class Link:
 
 
 class Proxy:
-    def __init__(self, here, there):
+    def __init__(self, here, there, *cuts):
         self.there, self.lock = there, threading.Lock()
         self.links, self.cuts = set(), []
         self.gates = {True: threading.Event(), False: threading.Event()}
         self.losing, self.slow = set(), 0
         self.heal()
+        for cut in cuts:
+            self.cut(*cut)
         self.listener = socket.socket(socket.AF_UNIX)
         self.listener.bind(here)
         self.listener.listen(64)

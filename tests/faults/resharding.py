@@ -20,7 +20,7 @@ QUEUES = ("p", "q")
 class Family:
     def __init__(self, directory, r):
         self.r, self.D, self.nodes = r, directory, {}
-        free = self.usable_ports(12)
+        free = free_ports(12)
         # Known by the ports at which the network has them.
         self.ports, self.own = free[:6], dict(zip(free[:6], free[6:]))
         self.network = partition.Partition()
@@ -34,13 +34,6 @@ class Family:
             "--cluster-yes"], check=True, stdout=subprocess.DEVNULL)
         until(self.whole, "a cluster")
         self.url = "redis-cluster://" + ",".join("127.0.0.1:%d" % p for p in self.ports)
-
-    def usable_ports(self, n):
-        """Those of the bus are 10000 above."""
-        ports = set()
-        while len(ports) < n:
-            ports.update(p for p in free_ports(n) if p < 55000)
-        return sorted(ports)[:n]
 
     def start(self, port):
         d = "%s/%d" % (self.D, port)

@@ -47,7 +47,7 @@ cluster_start() {
 	local replicas=${1:-0} i nodes=()
 	C=$(own_dir)
 	CLUSTER_NODES=$((3 * (replicas + 1)))
-	CLUSTER_PORT=$(cluster_ports "$CLUSTER_NODES")
+	read -r CLUSTER_PORT _ < <(free_ports "$CLUSTER_NODES")
 	export C CLUSTER_NODES CLUSTER_PORT
 	for ((i = 0; i < CLUSTER_NODES; i++)); do
 		mkdir "$C/$i"

@@ -12,8 +12,8 @@
 #   no_sentinel REASON    not with TOPOLOGY=sentinel
 #   replica_beside        with TOPOLOGY=sentinel, a replica that the sentinel knows, and
 #                         never makes the master
-#   free_ports N          ports that nobody has
-#   cluster_ports N       the first of N ports for nodes of a cluster
+#   free_ports N          ports in a row, for servers and nodes of a cluster, that nobody
+#                         else gets, as ports.sh says
 #   at_port PORT ARGS...       redis-cli there
 #   run_mq STATUS TOOL…   a tool, which must end with STATUS; sets $output and
 #                         $stderr; what is on stdin reaches it
@@ -22,6 +22,7 @@
 #   start_mq TOOL…        a tool in the background; its pid in $pid, its output
 #                         in $T/out and $T/err
 #   stop_mq [SIGNAL]      end it, and set $status
+#   listens_at SOCKET     whether connections are taken there
 #   eventually S CMD…     until CMD succeeds, but at most S seconds, as long as
 #                         they are on a machine that has other things to do, too
 #   no_clients            nobody is connected, sentinels left aside
@@ -138,29 +139,7 @@ sentinel_has_replica() {
 }
 
 free_ports() {
-	python3 -c 'import socket, sys
-all = [socket.socket() for _ in range(int(sys.argv[1]))]
-for s in all:
-    s.bind(("127.0.0.1", 0))
-print(*[s.getsockname()[1] for s in all])' "$1"
-}
-
-# Ports that nobody has, nor those of the bus, 10000 above, which no connection gets.
-cluster_ports() {
-	python3 -c 'import random, socket, sys
-n = int(sys.argv[1])
-while True:
-    port = random.randrange(20000, 22700 - n)
-    try:
-        for p in range(port, port + n):
-            for q in p, p + 10000:
-                s = socket.socket()
-                s.bind(("127.0.0.1", q))
-                s.close()
-    except OSError:
-        continue
-    print(port)
-    break' "$1"
+	"$root/tests/helpers/ports.sh" "$1"
 }
 
 at_port() {
@@ -226,21 +205,31 @@ redis() {
 	redis-cli -s "$D/redis.sock" "$@"
 }
 
+# The name is there before somebody listens.
+listens_at() {
+	grep -q " 00010000 .* $1\$" /proc/net/unix
+}
+
 gone() {
 	! kill -0 "$1" 2>/dev/null
 }
 
 # A limit is for what never comes true; what may not take long says so itself.
 eventually() {
-	local end=$((SECONDS + 4 * $1))
+	local end=$((SECONDS + 4 * $1)) nap
 	shift
+	! "$@" || return 0
+	# Nothing ever comes there.
+	exec {nap}<> <(:)
 	until "$@"; do
 		if ((SECONDS >= end)); then
 			echo "never came true: $*" >&2
+			exec {nap}<&-
 			return 1
 		fi
-		read -rt 0.02 <> <(:) || true
+		read -rt 0.02 -u "$nap" || true
 	done
+	exec {nap}<&-
 }
 
 short_names() {
@@ -365,6 +354,8 @@ connections() {
 }
 
 common_setup() {
+	# The trap by which bats notes each command is not for those of helpers.
+	set +T
 	# Loading this file again for each test has unset it.
 	[ -z "${D-}" ] || server_url
 	T=$(own_dir)

@@ -14,7 +14,7 @@ CLUSTER_SLOTS=(0-5460 5461-10922 10923-16383)
 
 server_run() {
 	local i
-	[ -e "$D/port" ] || cluster_ports 3 >"$D/port"
+	[ -e "$D/port" ] || free_ports 3 | cut -d " " -f 1 >"$D/port"
 	for i in 0 1 2; do
 		[ -d "$D/$i" ] || node_configure "$i"
 		# shellcheck disable=SC2046 # two words

@@ -124,7 +124,7 @@ gate() {
 	PYTHONDONTWRITEBYTECODE=1 python3 "$root/tests/helpers/gate.py" "$T/gate" \
 		"$D/redis.sock" "$1" 3>&- &
 	gate=$!
-	eventually 10 test -S "$T/gate"
+	eventually 10 listens_at "$T/gate"
 	url=unix://$T/gate
 }
 

@@ -1,9 +1,14 @@
 # between.py HERE THERE [WORD COMMAND]...: passes requests on to a server, on unix
-# sockets.  Before the first one with a WORD in it, the COMMAND of the shell is run.
+# sockets.  Before the first one with a WORD in it, the COMMAND of the shell is run; the
+# server has carried out all that came before.
+import fcntl
 import socket
+import struct
 import subprocess
 import sys
+import termios
 import threading
+import time
 
 here, there, *rest = sys.argv[1:]
 before = dict(zip((word.encode() for word in rest[::2]), rest[1::2]))
@@ -19,10 +24,19 @@ def request(f):
     return b"".join(whole)
 
 
+def wait_until_read(server):
+    """What the server reads it carries out before it listens to others."""
+    left = True
+    while left:
+        time.sleep(0.001)
+        left, = struct.unpack("i", fcntl.ioctl(server, termios.TIOCOUTQ, bytes(4)))
+
+
 def up(client, server):
     f = client.makefile("rb")
     while data := request(f):
         for word in [word for word in before if word in data]:
+            wait_until_read(server)
             subprocess.run(before.pop(word), shell=True, check=True,
                            stdout=subprocess.DEVNULL)
         server.sendall(data)

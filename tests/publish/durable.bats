@@ -27,17 +27,10 @@ teardown() {
 
 # --- servers -------------------------------------------------------------------
 
-free_port() {
-	python3 -c 'import socket
-s = socket.socket()
-s.bind(("127.0.0.1", 0))
-print(s.getsockname()[1])'
-}
-
 # with_replica [OPTION...]: a server, with more options, and one replica.
 with_replica() {
 	no_cluster "a cluster with replicas is in server/nodes.bats"
-	port=$(free_port)
+	port=$(free_ports 1)
 	server_start --port "$port" --bind 127.0.0.1 \
 		--repl-diskless-sync-delay 0 "$@"
 	replica_of "$port"
@@ -48,7 +41,7 @@ replica_of() {
 	R=$(own_dir)
 	[ "${TOPOLOGY-}" != sentinel ] || at_port "$(cat "$D/sentinel/port")" \
 		sentinel set m down-after-milliseconds 300000 >/dev/null
-	redis-server --port "$(free_port)" --bind 127.0.0.1 \
+	redis-server --port "$(free_ports 1)" --bind 127.0.0.1 \
 		--unixsocket "$R/redis.sock" --dir "$R" --save '' \
 		--replicaof 127.0.0.1 "$1" --pidfile "$R/redis.pid" --daemonize yes \
 		--logfile "$R/redis.log" >/dev/null
@@ -295,7 +288,7 @@ mq-publish: 3 messages accepted, 3 of them in the queue but not known to be on 1
 	stop_replica
 	start_mq mq-publish --durable q 1
 	eventually 20 is_waiting
-	redis replicaof 127.0.0.1 "$(free_port)" >/dev/null
+	redis replicaof 127.0.0.1 "$(free_ports 1)" >/dev/null
 	ended
 	assert_equal "$status" 75
 	assert_regex "$stderr" ': UNBLOCKED .*
@@ -356,12 +349,12 @@ class Network(proxy.Proxy):
             subprocess.run(["redis-cli", "-s", self.there, *sys.argv[3:]])
         return super().forward(link, up, data, dst)
 
-Network(*sys.argv[1:3]).cut("reply", b"needle")
+Network(*sys.argv[1:3], ("reply", b"needle"))
 signal.pause()
 END
 	PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=$root/tests/faults python3 "$T/network.py" \
 		"$far" "$D/redis.sock" "${@:2}" >/dev/null 3>&- &
-	eventually 10 test -S "$far"
+	eventually 10 listens_at "$far"
 }
 
 # WAIT knows what its own connection has written; from Redis 7.2 on, nothing else.
@@ -512,7 +505,7 @@ all_wait_or() {
 
 # Behind a link that can be lost.
 with_link() {
-	port=$(free_port)
+	port=$(free_ports 1)
 	server_start --port "$port" --bind 127.0.0.1 \
 		--repl-diskless-sync-delay 0
 	rm -f "$T/port"

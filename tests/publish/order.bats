@@ -42,7 +42,7 @@ meddle() {
 		3>&- &
 	meddler=$!
 	url=unix://$T/s$far
-	eventually 10 test -S "$T/s$far"
+	eventually 10 listens_at "$T/s$far"
 }
 
 stop_meddling() {
@@ -112,5 +112,6 @@ taken() {
 		assert_equal "${stderr_lines[-1]}" "mq-publish: $n messages accepted"
 		lines "$n" | cmp - "$T/taken"
 		stop_meddling
+		redis config set maxmemory 0 >/dev/null
 	done
 }

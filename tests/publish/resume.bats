@@ -47,7 +47,7 @@ network() {
 		3>&- &
 	network=$!
 	url=unix://$T/s$far
-	eventually 10 test -S "$T/s$far"
+	eventually 10 listens_at "$T/s$far"
 }
 
 # What is late comes.

@@ -21,14 +21,13 @@ CUTS = ("before", "half", "reply", "reply", "half reply")
 
 def main(here, there, *faults):
     signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGUSR1])
-    far = proxy.Proxy(here, there)
-    for how, word in (fault.split(":", 1) for fault in faults):
-        while how == "often":
-            far.cut(random.choice(CUTS), word.encode())
-            time.sleep(0.02)
-            far.cuts.clear()
-            time.sleep(random.random() * 0.1)
-        far.cut(how, word.encode())
+    cuts = [(how, word.encode()) for how, word in (fault.split(":", 1) for fault in faults)]
+    far = proxy.Proxy(here, there, *(cut for cut in cuts if cut[0] != "often"))
+    while often := [word for how, word in cuts if how == "often"]:
+        far.cut(random.choice(CUTS), often[0])
+        time.sleep(0.02)
+        far.cuts.clear()
+        time.sleep(random.random() * 0.1)
     signal.sigwait([signal.SIGUSR1])
     far.let_go()
     open(here + ".gone", "w").close()

@@ -180,7 +180,7 @@ until(b"EXEC\r\n")
 PY
 	printf '%s\n' "$1" >>"$T/server.py"
 	python3 "$T/server.py" "$T/s" >"$T/seen" 3>&- &
-	eventually 10 test -S "$T/s"
+	eventually 10 listens_at "$T/s"
 }
 
 @test "count: a connection that is lost behind the answer: all are accepted" {

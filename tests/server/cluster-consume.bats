@@ -223,7 +223,7 @@ nothing_unacked() {
 }
 
 @test "cluster: a server that is no node" {
-	server_start --port "$(cluster_ports 1)" --bind 127.0.0.1
+	server_start --port "$(free_ports 1)" --bind 127.0.0.1
 	run_mq 78 mq-consume -u "redis-cluster://127.0.0.1:$(redis config get port | tail -1)" q
 	server_stop
 }

@@ -17,26 +17,9 @@ setup_file() {
 	export FILE_D
 }
 
-# Two ports that nobody has: nodes talk to each other on the second, 10000
-# above the first.
-free_ports() {
-	python3 -c 'import random, socket
-while True:
-    port = random.randrange(20000, 30000)
-    try:
-        for p in port, port + 10000:
-            s = socket.socket()
-            s.bind(("127.0.0.1", p))
-            s.close()
-    except OSError:
-        continue
-    print(port)
-    break'
-}
-
 # start_node [OPTION...]
 start_node() {
-	server_start --cluster-enabled yes --port "$(free_ports)" \
+	server_start --cluster-enabled yes --port "$(free_ports 1)" \
 		--bind 127.0.0.1 "$@"
 	seq 0 16383 | xargs redis-cli -s "$D/redis.sock" cluster addslots >/dev/null
 	eventually 20 cluster_is_up
@@ -124,7 +107,7 @@ teardown() {
 	eventually 10 [ -s "$T/pid" ]
 	server_kill
 	rm -f "$D/redis.sock"
-	server_run --cluster-enabled yes --port "$(free_ports)" --bind 127.0.0.1
+	server_run --cluster-enabled yes --port "$(free_ports 1)" --bind 127.0.0.1
 	status=0
 	wait "$pid" || status=$?
 	assert_equal "$status" 78

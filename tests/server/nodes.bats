@@ -268,7 +268,7 @@ somebody_waits() {
 }
 
 @test "nodes: a server without cluster mode is none of a cluster" {
-	server_start --port "$(cluster_ports 1)" --bind 127.0.0.1
+	server_start --port "$(free_ports 1)" --bind 127.0.0.1
 	run_mq 78 mq-stats -u "redis-cluster://127.0.0.1:$(redis config get port | tail -1)"
 	server_stop
 	assert_regex "$stderr" "not a node of a cluster; use redis://"

@@ -10,10 +10,7 @@ load ../helpers/common
 load ../helpers/layout-rsmq
 
 setup_file() {
-	PORT=$(python3 -c 'import socket
-s = socket.socket()
-s.bind(("127.0.0.1", 0))
-print(s.getsockname()[1])')
+	PORT=$(free_ports 1)
 	export PORT
 	server_start --port "$PORT" --bind 127.0.0.1 -::1
 	"${CC:-cc}" -O1 -D_GNU_SOURCE -Wall -Wextra -Werror -shared -fPIC \

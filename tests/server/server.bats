@@ -9,15 +9,8 @@ load ../helpers/common
 
 secret=s3cr3t-Horse
 
-free_port() {
-	python3 -c 'import socket
-s = socket.socket()
-s.bind(("127.0.0.1", 0))
-print(s.getsockname()[1])'
-}
-
 setup_file() {
-	port=$(free_port)
+	port=$(free_ports 1)
 	export port
 	server_start --port "$port" --bind 127.0.0.1
 	redis acl setuser alice on ">$secret" allkeys +@all >/dev/null
@@ -153,7 +146,7 @@ host_name() {
 }
 
 @test "server: not there: 69" {
-	run_mq 69 mq-publish -u "redis://127.0.0.1:$(free_port)" jobs x
+	run_mq 69 mq-publish -u "redis://127.0.0.1:$(free_ports 1)" jobs x
 	said 'redis://127.0.0.1:[0-9]+: Connection refused'
 	run_mq 69 mq-publish -u "unix://$T/none" jobs x
 	said "unix://$T/none: No such file or directory"
@@ -163,7 +156,7 @@ socket.socket(socket.AF_UNIX).bind(sys.argv[1])' "$T/dead"
 	run_mq 69 mq-publish -u "unix://$T/dead" jobs x
 	said "unix://$T/dead: Connection refused"
 	run_mq 69 mq-stats -u "unix://$T/dead"
-	run_mq 69 mq-publish -u "redis://:$secret@127.0.0.1:$(free_port)" jobs x
+	run_mq 69 mq-publish -u "redis://:$secret@127.0.0.1:$(free_ports 1)" jobs x
 	silent_about "$secret"
 }
 
@@ -202,7 +195,7 @@ s.bind(sys.argv[1])
 s.listen()
 while True:
 	s.accept()[0].close()' "$T/rude" 3>&- &
-	eventually 10 test -S "$T/rude"
+	eventually 10 listens_at "$T/rude"
 	run_mq 69 mq-publish -u "unix://$T/rude" jobs x
 	nothing_known rude
 }
@@ -217,7 +210,7 @@ while True:
 	c.sendall(b"HTTP/1.1 400 Bad \033[31m\r\n\r\n")
 	c.recv(99)
 	c.close()' "$T/web" 3>&- &
-	eventually 10 test -S "$T/web"
+	eventually 10 listens_at "$T/web"
 	run_mq 69 mq-publish -u "unix://$T/web" jobs x
 	nothing_known web
 }
@@ -602,7 +595,7 @@ s.bind(sys.argv[1])
 s.listen()
 signal.pause()' "$1" 3>&- &
 	mute=$!
-	eventually 10 test -S "$1"
+	eventually 10 listens_at "$1"
 }
 
 wiped() {

@@ -13,8 +13,8 @@ setup_file() {
 	D=$(own_dir)
 	export D
 	make_certificates
-	PORT=$(free_port)
-	PLAIN=$(free_port)
+	PORT=$(free_ports 1)
+	PLAIN=$(free_ports 1)
 	export PORT PLAIN
 	server_run --tls-port "$PORT" --port "$PLAIN" --bind 127.0.0.1 \
 		--tls-auth-clients no --tls-ca-cert-file "$D/ca.pem" \
@@ -34,13 +34,6 @@ setup() {
 
 teardown() {
 	common_teardown
-}
-
-free_port() {
-	python3 -c 'import socket
-s = socket.socket()
-s.bind(("127.0.0.1", 0))
-print(s.getsockname()[1])'
 }
 
 new_key() {
@@ -167,8 +160,8 @@ slow_link() {
 	local port nodes cluster
 
 	needs_tls || return 0
-	port=$(free_port)
-	nodes=$(free_port)
+	port=$(free_ports 1)
+	nodes=$(free_ports 1)
 	redis-server --port 0 --tls-port "$port" --bind 127.0.0.1 --dir "$T" --save '' \
 		--cluster-enabled yes --cluster-port "$nodes" \
 		--cluster-announce-ip 127.0.0.1 --tls-auth-clients no \
@@ -187,7 +180,7 @@ slow_link() {
 	local port sentinel
 
 	needs_tls || return 0
-	port=$(free_port)
+	port=$(free_ports 1)
 	cat >"$T/sentinel.conf" <<-END
 		port 0
 		tls-port $port
@@ -335,7 +328,7 @@ sys.exit(os.waitstatus_to_exitcode(pty.spawn(sys.argv[1:])))' \
 	local port
 
 	needs_tls || return 0
-	port=$(free_port)
+	port=$(free_ports 1)
 	python3 -c 'import socket, sys, time
 s = socket.create_server(("127.0.0.1", int(sys.argv[1])))
 time.sleep(1000)' "$port" 3>&- &
@@ -348,7 +341,7 @@ time.sleep(1000)' "$port" 3>&- &
 	local port
 
 	needs_tls || return 0
-	port=$(free_port)
+	port=$(free_ports 1)
 	python3 -c 'import socket, sys
 s = socket.create_server(("127.0.0.1", int(sys.argv[1])))
 while True:
