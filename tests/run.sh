@@ -34,7 +34,7 @@ cd "$(dirname "$0")/.." || exit 70
 : "${MQ_BUILD:=build}"
 : "${TESTS:=tests/*/*.bats}"
 : "${JOBS:=$(($(nproc) + 1))}"
-: "${LIMIT:=1200}"
+: "${LIMIT:=2400}"
 export MQ_BUILD
 # Where it is a script of pyenv, each call is 17 processes.
 if head -c 2 "$(command -v python3)" | grep -q '^#!'; then

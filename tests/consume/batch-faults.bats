@@ -121,7 +121,7 @@ S
 	run_mq 0 mq-consume -j 3 --batch 40 --attempts 1000 --backoff 0..1ms \
 		--drain -q q -- "$T/suicidal"
 	run_mq 0 mq-consume --batch 40 --attempts 1000 --backoff 0..1ms \
-		--idle 300ms -q q -- "$T/suicidal"
+		--idle 5s -q q -- "$T/suicidal"
 	all_done 3000
 }
 
@@ -142,7 +142,7 @@ killed_often() {
 		expire_all
 	done
 	run_mq 0 mq-consume -j 3 --batch 37 --attempts 1000 --backoff 0..1ms \
-		--idle 300ms -q q -- "$T/$1"
+		--idle 5s -q q -- "$T/$1"
 	all_done $total
 }
 
@@ -360,7 +360,7 @@ S
 echo 'done #2' >&3
 yes 'run #3 and so on' >&3
 S
-	run_mq 0 mq-consume --batch 3 --timeout 300ms --drain q -- "$T/endless"
+	run_mq 0 mq-consume --batch 3 --timeout 3s --drain q -- "$T/endless"
 	assert_equal "$(payloads rejected)" '1 3'
 }
 

@@ -448,12 +448,12 @@ S
 	local before
 
 	before=${EPOCHREALTIME/./}
-	start_mq mq-consume --batch 100 --batch-wait 1500ms q -- "$T/note"
+	start_mq mq-consume --batch 100 --batch-wait 6s q -- "$T/note"
 	publish q 1 1
 	eventually 5 state_is q "0 0 1 0 1"
 	publish q 2 2
 	eventually 5 batches_reach 1
-	assert [ $((${EPOCHREALTIME/./} - before)) -ge 1500000 ]
+	assert [ $((${EPOCHREALTIME/./} - before)) -ge 6000000 ]
 	batches_are 'q 2: 1 2'
 	stop_mq
 }
@@ -502,7 +502,7 @@ usr1_ends_it() {
 }
 
 @test "batch-wait: USR1 ends it at once" {
-	for _ in 1 2 3 4 5 6; do
+	for _ in {1..20}; do
 		if usr1_ends_it; then
 			stop_mq
 			return 0
@@ -528,12 +528,16 @@ usr1_ends_it() {
 @test "batch-wait: whose time is over has its turn, though others are full" {
 	script slow <<'S'
 echo "$MQ_QUEUE $MQ_BATCH: $(paste -s -d ' ' -)" >>"$T/batches"
-sleep 2.3
+until [ -e "$T/go" ]; do sleep 0.02; done
 S
 	publish q 1 1
 	publish p 1 40
 	start_mq mq-consume --batch 4 --batch-wait 1s q p -- "$T/slow"
-	eventually 9 batches_reach 2
+	eventually 10 batches_reach 1
+	tick
+	touch "$T/go"
+	eventually 10 batches_reach 2
+	sed -i '3,$d' "$T/batches"
 	batches_are 'p 4: 1 2 3 4' 'q 1: 1'
 	stop_mq KILL
 }
@@ -549,7 +553,6 @@ S
 	assert_equal "$(wc -l <"$T/batches")" 3
 	# 60 at 40/s, the last 20 not waited for.
 	assert [ $((${EPOCHREALTIME/./} - before)) -ge 800000 ]
-	assert [ $((${EPOCHREALTIME/./} - before)) -le 10000000 ]
 }
 
 @test "batch: --rate with a wait fills it, and keeps to the rate" {
@@ -557,11 +560,10 @@ S
 
 	publish q 1 45
 	before=${EPOCHREALTIME/./}
-	run_mq 0 mq-consume --batch 15 --batch-wait 3s --rate 30/s -n 45 q -- \
+	run_mq 0 mq-consume --batch 15 --batch-wait 1h --rate 30/s -n 45 q -- \
 		"$T/note"
 	assert_equal "$(cut -d : -f 1 "$T/batches" | uniq -c | xargs)" '3 q 15'
 	assert [ $((${EPOCHREALTIME/./} - before)) -ge 850000 ]
-	assert [ $((${EPOCHREALTIME/./} - before)) -le 10000000 ]
 }
 
 @test "batch: --rate-shared counts messages" {
@@ -584,13 +586,10 @@ S
 	run_mq 0 mq-consume --batch 2 --rest 200ms..200ms --drain q -- "$T/says"
 	assert_equal "$(held q)" "0 0 0 6"
 	assert [ $((${EPOCHREALTIME/./} - before)) -ge 400000 ]
-	assert [ $((${EPOCHREALTIME/./} - before)) -le 10000000 ]
 	# One good message in it is enough.
 	publish q 7 12
 	printf 'done #1\nerr\n' >"$T/say"
-	before=${EPOCHREALTIME/./}
-	run_mq 0 mq-consume --batch 2 --rest 20s..20s --drain q -- "$T/says"
-	assert [ $((${EPOCHREALTIME/./} - before)) -le 10000000 ]
+	run_mq 0 mq-consume --batch 2 --rest 1h..1h --drain q -- "$T/says"
 }
 
 @test "batch: --attempts, --backoff and --retry-on err, for each message" {
@@ -618,7 +617,7 @@ S
 echo 'done #2' >&3
 sleep 60
 S
-	run_mq 0 mq-consume --batch 3 --timeout 100ms --drain q -- "$T/slow"
+	run_mq 0 mq-consume --batch 3 --timeout 3s --drain q -- "$T/slow"
 	assert_equal "$(rejected)" $'1 1 timed out\n3 1 timed out'
 }
 

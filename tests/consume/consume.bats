@@ -123,7 +123,7 @@ ready_raw() {
 
 @test "consume: output that cannot be written: 74, and nothing is lost" {
 	run_mq 0 mq-publish --raw q 1 2 3
-	run --separate-stderr timeout -k 1 20 bash -c '"$0" -l q >/dev/full' "$BUILD/mq-consume"
+	run --separate-stderr timeout -k 5 120 bash -c '"$0" -l q >/dev/full' "$BUILD/mq-consume"
 	assert_equal "$status" 74
 	assert_equal "$stderr" "mq-consume: standard output: No space left on device"
 	assert_equal "$(ready_raw q)" "1 2 3 "
@@ -372,7 +372,7 @@ lines_are() {
 	start_mq mq-consume q -- sh -c 'date +%s%3N >>"$T/runs"'
 	eventually 10 joined
 	: >"$T/runs"
-	promptly 'before=$(date +%s%3N); run_mq 0 mq-publish -d 300ms q "$((++n))"' \
+	promptly 'before=$(date +%s%3N); "$BUILD/mq-publish" -d 300ms q "$((++n))"' \
 		'lines_are $n'
 	ran=$(tail -n 1 "$T/runs")
 	echo "published after $before, ran $ran"
@@ -384,8 +384,8 @@ lines_are() {
 @test "consume: several delayed messages, each in its time" {
 	start_mq mq-consume -l -n 3 q
 	eventually 10 joined
-	run_mq 0 mq-publish -d 3s q third
-	run_mq 0 mq-publish -d 1s q second
+	run_mq 0 mq-publish -d 8s q third
+	run_mq 0 mq-publish -d 4s q second
 	run_mq 0 mq-publish q first
 	wait "$pid"
 	assert_equal "$(cat "$T/out")" $'first\nsecond\nthird'
@@ -401,7 +401,7 @@ lines_are() {
 	assert_regex "$name" '^worker-[A-Za-z0-9]{6}$'
 	assert_equal "$(redis get "rmq::connection::$name::heartbeat")" 1
 	ttl=$(redis ttl "rmq::connection::$name::heartbeat")
-	((ttl > 55 && ttl <= 60))
+	((ttl > 40 && ttl <= 60))
 	assert_equal "$(redis smembers "rmq::connection::$name::queues" | sort | tr '\n' ' ')" "a b "
 	for q in a b; do
 		assert_regex "$(redis smembers "rmq::connection::$name::queue::[$q]::consumers")" \
@@ -806,7 +806,7 @@ calls() {
 	mkfifo "$T/out"
 	exec {slow}<>"$T/out"
 	start_mq mq-consume -v -l q
-	timeout 20 head -c 300000 <&"$slow" >/dev/null
+	timeout 120 head -c 300000 <&"$slow" >/dev/null
 	eventually 5 some_unacked
 	# As a cleaner would; but the lease still holds.
 	redis del "$(redis --raw keys '*::unacked')" >/dev/null

@@ -766,17 +766,6 @@ refused_for_a_while() {
 	assert_equal "$(connections)" "$c"
 }
 
-# ends_within SECONDS: the consumer ends; sets $status.
-ends_within() {
-	eventually "$1" proc_gone_or_zombie "$pid"
-	status=0
-	wait "$pid" || status=$?
-}
-
-proc_gone_or_zombie() {
-	[ ! -e "/proc/$1" ] || proc_state "$1" Z
-}
-
 @test "crash: TERM while the server does not answer: it ends, and says so" {
 	own_server
 	seq 2 | run_mq 0 mq-publish -l q
@@ -785,7 +774,7 @@ proc_gone_or_zombie() {
 	c=$(connections)
 	server_pid | xargs kill -STOP
 	kill -TERM "$pid"
-	ends_within 13
+	ends_within 15
 	assert_equal "$status" 143
 	grep -q "2 messages could not be settled; they stay unacked at $c" \
 		"$T/err"
@@ -807,7 +796,7 @@ proc_gone_or_zombie() {
 	eventually 5 state_is q "0 0 2 0 1"
 	server_kill
 	kill -TERM "$pid"
-	ends_within 13
+	ends_within 15
 	assert_equal "$status" 143
 	grep -q '2 messages could not be settled; they stay unacked at ' "$T/err"
 	assert gone "$(cat "$T/taken")"
@@ -819,7 +808,7 @@ proc_gone_or_zombie() {
 	eventually 10 one_consumer
 	server_pid | xargs kill -STOP
 	kill -TERM "$pid"
-	ends_within 12
+	ends_within 15
 	assert_equal "$status" 143
 }
 
@@ -845,7 +834,7 @@ sockets_are() {
 	kill -TERM "$pid"
 	eventually 10 not_pending "$pid"
 	server_pid | xargs kill -CONT
-	ends_within 10
+	ends_within 15
 	assert_equal "$status" 143
 	assert_equal "$(connections)" ""
 	assert_equal "$(lasting "$c")" ""

@@ -18,6 +18,9 @@ teardown_file() {
 
 setup() {
 	common_setup
+	seed=${SEED:-$$}
+	echo "SEED=$seed"
+	RANDOM=$seed
 	echo 'echo push "$(cat)" >&3' | script pushes
 }
 
@@ -241,12 +244,18 @@ zcard_is() {
 	[ "$(redis zcard 'rmq::queue::[push2]::delayed')" = "$1" ]
 }
 
+three_joined() {
+	[ "$(connections | wc -l)" = 3 ]
+}
+
 @test "push: a server killed at any moment: each message is in one place" {
 	D=$(own_dir)
 	server_run --appendonly yes --appendfsync always
 	write_chain_scripts
 	seq 1000 1199 | tee "$T/want" | run_mq 0 mq-publish -l incoming
 	consume_chain
+	# A consumer whose server dies before it has joined ends.
+	eventually 10 three_joined
 	for i in {1..20}; do
 		read -rt "0.$((RANDOM % 3))$((RANDOM % 10))" <> <(:) || true
 		server_kill

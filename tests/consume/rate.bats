@@ -87,7 +87,7 @@ lines_reach() {
 @test "rate: what has to wait for it is not claimed" {
 	seq 50 | run_mq 0 mq-publish -l q
 	start_mq mq-consume -j 8 --rate 1/h:3 q -- "$T/note"
-	eventually 10 lines_reach "$T/times" 3
+	eventually 10 held_is q "47 0 0 0"
 	# The tick would claim, too.
 	tick
 	tick
@@ -131,6 +131,8 @@ lines_reach() {
 	run_mq 0 mq-publish other a b c
 	start_mq mq-consume -j 8 --rate-shared 1/h:2 q other -- "$T/note"
 	eventually 10 lines_reach "$T/times" 4
+	eventually 10 held_is q "1 0 0 0"
+	eventually 10 held_is other "1 0 0 0"
 	tick
 	assert_equal "$(held q) $(held other)" "1 0 0 0 1 0 0 0"
 	stop_mq

@@ -108,7 +108,7 @@ bring_back() {
 		redis hget "rmq::connection::$name::info" pid >"$T/pid"
 		gone "$(cat "$T/pid")" && redis del "rmq::connection::$name::heartbeat" >/dev/null
 	done
-	timeout -k 5 60 "$BUILD/mq-clean" -q --attempts 9999 || echo "mq-clean: $?"
+	timeout -k 5 180 "$BUILD/mq-clean" -q --attempts 9999 || echo "mq-clean: $?"
 }
 
 # As a service manager does: a consumer whose server dies before it has joined
@@ -146,8 +146,9 @@ all_there() {
 @test "relay: each message arrives once, whatever is killed" {
 	local round _ count=120
 	declare -a relays
-	RANDOM=${SEED:-$$}
-	echo "SEED=$RANDOM"
+	seed=${SEED:-$$}
+	echo "SEED=$seed"
+	RANDOM=$seed
 	[ -n "$(relay_script)" ]
 	for ((round = 1; round <= ${ROUNDS:-20}; round++)); do
 		echo "round $round"

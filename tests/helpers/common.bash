@@ -23,6 +23,7 @@
 #                         in $T/out and $T/err
 #   stop_mq [SIGNAL]      end it, and set $status
 #   listens_at SOCKET     whether connections are taken there
+#   ends_within S         it ends by then, as eventually counts; sets $status
 #   eventually S CMD…     until CMD succeeds, but at most S seconds, as long as
 #                         they are on a machine that has other things to do, too
 #   no_clients            nobody is connected, sentinels left aside
@@ -263,6 +264,13 @@ stop_mq() {
 	wait "$pid" || status=$?
 }
 
+# Bash has waited for a child of its own as soon as that is dead.
+ends_within() {
+	eventually "$1" gone "$pid"
+	status=0
+	wait "$pid" || status=$?
+}
+
 # The state of a queue: "ready delayed unacked rejected consumers".
 state() {
 	"$BUILD/mq-stats" "$1" | awk 'NR == 2 {print $2, $3, $4, $5, $6}'
@@ -312,17 +320,20 @@ tick() {
 # promptly ACT DONE [BEFORE]: what ACT brings about is DONE sooner than any tick
 # could see to it.  A busy machine may take longer, but not every time.
 promptly() {
-	local began try
+	local began end=$((SECONDS + 180))
 
-	for try in {1..20}; do
-		[ "$try" = 1 ] || eval "${3-}"
-		began=$(date +%s%3N)
+	while
+		began=${EPOCHREALTIME/./}
 		eval "$1"
 		eventually 10 eval "$2" || return 1
-		(($(date +%s%3N) - began >= 900)) || return 0
+		((${EPOCHREALTIME/./} - began >= 900000))
+	do
+		if ((SECONDS >= end)); then
+			echo "never before the next tick: $2" >&2
+			return 1
+		fi
+		eval "${3-}"
 	done
-	echo "never before the next tick: $2" >&2
-	return 1
 }
 
 ttl_above() {

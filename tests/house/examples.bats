@@ -125,7 +125,7 @@ serves() {
 
 # asks ANSWER: the command asks on a terminal.
 asks() {
-	run timeout 20 python3 -c 'import os, pty, sys
+	run timeout 120 python3 -c 'import os, pty, sys
 answer = sys.argv[1].encode() + b"\n"
 def read(fd):
     data = os.read(fd, 1024)

@@ -36,7 +36,7 @@ shows() {
 		text=${text#"${text%%[![:space:]]*}"} command=${command//TOO_LONG/$long}
 		[[ $command =~ mq-[a-z]+ ]]
 		tool=${BASH_REMATCH[0]}
-		run --separate-stderr timeout 20 env PATH="$BUILD:$PATH" \
+		run --separate-stderr timeout 120 env PATH="$BUILD:$PATH" \
 			bash -c "$command" </dev/null 3>&-
 		stderr=${stderr%$'\nmq-publish: 0 messages accepted'}
 		[ "$status $output $stderr" = "$want  $tool: ${text//TOO_LONG/$long}" ] || {

@@ -104,7 +104,7 @@ connections_are() {
 	done
 	held_is q '0 0 1 0'
 	ttl=$(redis pttl "rmq::connection::$(connections)::heartbeat")
-	((ttl > 50000 && ttl <= 60000))
+	((ttl > 20000 && ttl <= 60000))
 }
 
 @test "receipt: what is not settled comes back, and counts as an attempt" {

@@ -258,9 +258,9 @@ connected() {
 	start_mq mq-consume --prefetch 1 q -- "$T/work"
 	eventually 10 held_is q "0 0 2 0"
 	for _ in 1 2 3; do
-		promptly 'run_mq 0 mq-pause q' 'held_is q "1 0 1 0"' \
+		promptly '"$BUILD/mq-pause" q' 'held_is q "1 0 1 0"' \
 			'run_mq 0 mq-pause --resume q; eventually 5 held_is q "0 0 2 0"'
-		promptly 'run_mq 0 mq-pause --resume q' 'held_is q "0 0 2 0"' \
+		promptly '"$BUILD/mq-pause" --resume q' 'held_is q "0 0 2 0"' \
 			'run_mq 0 mq-pause q; eventually 5 held_is q "1 0 1 0"'
 	done
 	touch "$T/go"
@@ -492,7 +492,7 @@ print_slowly() {
 	exec 8<>"$T/pipe"
 	"$BUILD/mq-consume" "$@" >"$T/pipe" 2>"$T/err" 8>&- 3>&- &
 	pid=$!
-	timeout 20 head -c $((n * 1000)) <&8 | sed 's/^0*//' | cmp - <(seq "$n")
+	timeout 120 head -c $((n * 1000)) <&8 | sed 's/^0*//' | cmp - <(seq "$n")
 }
 
 in_hand() {
@@ -510,11 +510,11 @@ in_hand() {
 	first=${first%% *}
 	assert_equal "$(ready)" "$(seq -s ' ' "$first" 900)"
 	# What is read now is what had begun, whole.
-	timeout 20 head -c $(((first - 401) * 1000)) <&8 | sed 's/^0*//' |
+	timeout 120 head -c $(((first - 401) * 1000)) <&8 | sed 's/^0*//' |
 		cmp - <(seq 401 $((first - 1)))
 	eventually 3 in_hand q -eq 0
 	run_mq 0 mq-pause --resume q
-	timeout 20 head -c $(((901 - first) * 1000)) <&8 | sed 's/^0*//' | cmp - <(seq "$first" 900)
+	timeout 120 head -c $(((901 - first) * 1000)) <&8 | sed 's/^0*//' | cmp - <(seq "$first" 900)
 	eventually 5 held_is q "0 0 0 0"
 	stop_mq
 }
@@ -530,12 +530,12 @@ in_hand() {
 	assert_equal "$(held other)" "0 0 200 0"
 	first=$(ready)
 	first=${first%% *}
-	timeout 20 head -c $(((first - 401) * 1000)) <&8 | sed 's/^0*//' |
+	timeout 120 head -c $(((first - 401) * 1000)) <&8 | sed 's/^0*//' |
 		cmp - <(seq 401 $((first - 1)))
-	timeout 20 head -c 200000 <&8 | sed 's/^0*//' | cmp - <(seq -f %.0fb 200)
+	timeout 120 head -c 200000 <&8 | sed 's/^0*//' | cmp - <(seq -f %.0fb 200)
 	eventually 5 held_is other "0 0 0 0"
 	run_mq 0 mq-pause --resume q
-	timeout 20 head -c $(((501 - first) * 1000)) <&8 | sed 's/^0*//' |
+	timeout 120 head -c $(((501 - first) * 1000)) <&8 | sed 's/^0*//' |
 		cmp - <(seq "$first" 500)
 	eventually 5 held_is q "0 0 0 0"
 	stop_mq
@@ -548,7 +548,7 @@ in_hand() {
 	run_mq 0 mq-pause q
 	eventually 3 in_hand q -le 67
 	run_mq 0 mq-pause --resume q
-	timeout 20 head -c 150000 <&8 | sed 's/^0*//' | cmp - <(seq 401 550)
+	timeout 120 head -c 150000 <&8 | sed 's/^0*//' | cmp - <(seq 401 550)
 	wait "$pid"
 	assert_equal "$(held q)" "50 0 0 0"
 }

@@ -68,7 +68,7 @@ is_small() {
 			ulimit -n "$n"
 			# The search for leaks needs descriptors itself.
 			export ASAN_OPTIONS=$ASAN_OPTIONS:detect_leaks=0
-			exec timeout 20 "$BUILD/mq-consume" -n 1 q -- true
+			exec timeout 120 "$BUILD/mq-consume" -n 1 q -- true
 		) >"$T/out" 2>"$T/err" 3>&- 4>&- || status=$?
 		echo "# $n: $status, $(cat "$T/err")"
 		[ "$status" = 75 ]
@@ -124,7 +124,7 @@ is_small() {
 	held_is q "0 0 0 0"
 	run_mq 0 mq-publish q <"$T/huge"
 	status=0
-	(ulimit -v 50000; exec timeout 20 "$BUILD/mq-consume" q -- true) \
+	(ulimit -v 50000; exec timeout 120 "$BUILD/mq-consume" q -- true) \
 		2>"$T/err" || status=$?
 	[ "$status" = 75 ]
 	assert_equal "$(cat "$T/err")" "mq-consume: out of memory"

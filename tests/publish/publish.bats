@@ -1218,7 +1218,7 @@ blocked_client() {
 
 @test "publish: a terminal is asked for the payload" {
 	(sleep 1 && printf 'a\n' && sleep 0.3 && printf '\004' && sleep 0.3) |
-		timeout 20 script -qec "'$BUILD/mq-publish' q" /dev/null >"$T/screen"
+		timeout 120 script -qec "'$BUILD/mq-publish' q" /dev/null >"$T/screen"
 	grep -q 'mq-publish: reading from the terminal; end with ^D' "$T/screen"
 	assert_equal "$(redis llen 'rmq::queue::[q]::ready')" 1
 }

@@ -83,7 +83,7 @@ out_is() {
 	start_mq mq-consume -l q
 	eventually 10 state_is q "0 0 0 0 1"
 	for p in 5 -5 5 -5; do
-		promptly 'run_mq 0 mq-publish -p "$p" q "m$((++n))"' \
+		promptly '"$BUILD/mq-publish" -p "$p" q "m$((++n))"' \
 			'grep -qx "m$n" "$T/out"'
 	done
 	stop_mq

@@ -59,7 +59,7 @@ fails() {
 	rejects "no user" "$full echo err no user >&3; exit 1"
 	rejects "gzip: No space left on device (exit status 2 after done)" "$full echo done >&3; exit 2"
 	rejects "gzip: No space left on device (no final verb)" "$full" --strict
-	rejects "gzip: No space left on device (timed out)" "$full exec sleep 99" --timeout 300ms
+	rejects "gzip: No space left on device (timed out)" "$full exec sleep 99" --timeout 3s
 	rejects "attempts exhausted: gzip: No space left on device (exit status 75)" \
 		"$full exit 75" --attempts 1
 	rejects "attempts exhausted: gzip: No space left on device (exit status 1)" \
@@ -84,7 +84,7 @@ fails() {
 	rejects "oh" "read -r x; echo oh >&2; echo err >&3" --stream
 	rejects "no" "read -r x; echo oh >&2; echo err no >&3" --stream
 	rejects "oh (exit status 3)" "read -r x; echo oh >&2; exit 3" --stream
-	rejects "oh (timed out)" "read -r x; echo oh >&2; exec sleep 99" --stream --timeout 300ms
+	rejects "oh (timed out)" "read -r x; echo oh >&2; exec sleep 99" --stream --timeout 3s
 	rejects "attempts exhausted: oh (worker ended without a verb)" \
 		"read -r x; echo oh >&2" --stream --attempts 1
 }

@@ -112,7 +112,7 @@ out_is() {
 	run_mq 0 mq-publish --tick 4 q
 	run_mq 0 mq-publish q plain
 	eventually 5 out_is plain
-	promptly 'run_mq 0 mq-publish --tick "$tick" q' 'grep -qx "m$tick" "$T/out"' \
+	promptly '"$BUILD/mq-publish" --tick "$tick" q' 'grep -qx "m$tick" "$T/out"' \
 		'run_mq 0 mq-publish --from-tick $((++tick)) q "m$tick"'
 	assert_equal "$(xargs <"$T/out")" "plain $(seq -s ' ' -f 'm%g' 5 "$tick")"
 	stop_mq
