@@ -127,14 +127,23 @@ one_in_hand() {
 }
 
 @test "back: what was claimed ahead when runs become long" {
-	publish_many
 	script batch <<'.'
 cat >/dev/null
 echo >>"$T/started"
 [ "$(wc -l <"$T/started")" = 1 ] || exec "$T/work" </dev/null
 .
-	start_mq mq-consume --no-clean --batch 6000 q -- "$T/batch"
-	eventually 20 holds_many_batches
+	# They are held for less than a second.
+	for _ in {1..20}; do
+		redis flushall >/dev/null
+		: >"$T/started"
+		publish_many
+		start_mq mq-consume --no-clean --batch 6000 q -- "$T/batch"
+		eventually 20 second_batch
+		(($(in_hand) <= 6000)) || break
+		touch "$T/go"
+		stop_mq
+		rm "$T/go"
+	done
 	redis config resetstat >/dev/null
 	one_batch() {
 		[ "$(in_hand)" = 6000 ]
@@ -146,8 +155,8 @@ echo >>"$T/started"
 	all_from 12001
 }
 
-holds_many_batches() {
-	(($(in_hand) > 6000)) && [ "$(wc -l <"$T/started")" = 2 ]
+second_batch() {
+	[ "$(wc -l <"$T/started")" = 2 ]
 }
 
 @test "back: a pause, and what comes meanwhile is behind" {

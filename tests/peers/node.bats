@@ -117,10 +117,12 @@ END
 	run_node 0 createQueue qname=q vt=1
 	run_node 0 sendMessage qname=q message=a
 	script long <<'END'
+: >"$T/started"
 sleep 6
 echo x >>"$T/runs"
 END
 	start_mq mq-consume -n1 q -- "$T/long"
+	eventually 10 test -e "$T/started"
 	while ! gone "$pid"; do
 		run_node 0 receiveMessage qname=q
 		assert_output '{}'

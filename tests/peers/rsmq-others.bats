@@ -151,7 +151,9 @@ counted() {
 	joined() { (($(redis hlen "rsmq::connection:$(redis --raw zrange rsmq::connections 0 -1)") > 0)); }
 	eventually 10 joined
 	redis del rsmq::connections >/dev/null
-	redis expire "$(redis --raw keys 'rsmq::connection:*')" 0 >/dev/null
+	# It may have had a name before this one.
+	redis eval 'for _, key in ipairs(redis.call("KEYS", "rsmq::connection:*")) do
+		redis.call("DEL", key) end' 0 >/dev/null
 	eventually 10 grep -q 'lease lost' "$T/err"
 	eventually 10 joined
 	# What tells who waits for the queue lapses by itself.

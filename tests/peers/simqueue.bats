@@ -77,7 +77,7 @@ runs() {
 		publish --from-tick 5 q same
 	done
 	for i in {1..10}; do
-		timeout 60 "$BUILD/mq-consume" --drain q -- "$T/work" 3>&- &
+		timeout 180 "$BUILD/mq-consume" --drain q -- "$T/work" 3>&- &
 		pids+=($!)
 	done
 	wait "${pids[@]}"
@@ -160,7 +160,7 @@ runs() {
 		publish --from-tick 0 q "$i"
 	done
 	eventually 10 test -s "$T/hits"
-	timeout 60 "$BUILD/mq-consume" --attempts 1000 --idle 30s q -- "$T/work" 3>&- &
+	timeout 180 "$BUILD/mq-consume" --attempts 1000 --idle 30s q -- "$T/work" 3>&- &
 	eventually 20 drained
 	stop_mq
 	assert_equal "$(sort -n "$T/runs" | xargs)" "1 2 3 4 5 6 7 8 9 10"

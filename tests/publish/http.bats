@@ -119,7 +119,7 @@ facts() {
 	serve mq-publish --http -u "unix://$T/none.sock" q
 	wants 503 / -d x
 	[ "$(<"$T/body")" = "Service Unavailable" ]
-	grep -q "No such file" "$T/listener"
+	eventually 5 grep -q "No such file" "$T/listener"
 }
 
 @test "post: a hundred at once are a hundred messages" {

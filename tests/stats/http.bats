@@ -195,7 +195,7 @@ teardown() {
 		wants 503 $path
 		[ "$(<"$T/body")" = "Service Unavailable" ]
 	done
-	grep -q "mq-stats: unix://$T/none.sock: No such file" "$T/listener"
+	eventually 5 grep -q "mq-stats: unix://$T/none.sock: No such file" "$T/listener"
 }
 
 @test "http: a slow client is not waited for, and others are served meanwhile" {
