@@ -409,15 +409,15 @@ clean_slowly() {
 	publish -k gone q x
 	redis lpop "$q::ready" >/dev/null
 	seq 1000 | publish -p 5 -l q
-	"$root/tests/helpers/link.py" "$D/redis.sock" 0.05 >"$T/port" 3>&- &
+	"$root/tests/helpers/link.py" "$D/redis.sock" 0.2 >"$T/port" 3>&- &
 	eventually 10 [ -s "$T/port" ]
 	# 100 seconds for a step.
-	clean_slowly 1000
+	clean_slowly 250
 	assert_regex "$output" '"locks":0,'
 	assert_regex "$stderr" "^mq-clean: redis://127.0.0.1:[0-9]+: keys and groups of 1 queue not repaired: a consumer died meanwhile, or the connection was too slow; the next round tries again\$"
 	assert_equal "$(locks)" kgone
 	# 10 seconds for a step, and some 10 steps.
-	clean_slowly 100
+	clean_slowly 25
 	assert_regex "$output" '"locks":1,'
 	assert_equal "$stderr" ""
 	assert_equal "$(locks)" ""

@@ -119,7 +119,8 @@ crash() {
 	local try
 	for try in {1..5}; do
 		: >"$T/did"
-		seq 4000 | sed "s/^/$try nap /" >"$T/all"
+		# The last ones are never done, however late the kill comes.
+		{ seq 4000 | sed "s/^/$try nap /"; printf 'wait never%d\n' {1..6}; } >"$T/all"
 		run_mq 0 mq-publish -l q <"$T/all"
 		start_mq mq-consume --stream -j 6 -l q -- "$T/work"
 		eventually 30 did_reaches $((try * 500))

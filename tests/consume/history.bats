@@ -72,7 +72,7 @@ nobody_reads() {
 # And waits for mq-consume, $pid, to end.
 read_all() {
 	exec 7<"$T/pipe"
-	timeout 60 cat <&7 8>&- >"$T/all" &
+	timeout 180 cat <&7 8>&- >"$T/all" &
 	exec 7<&- 8>&-
 	wait "$pid"
 	wait

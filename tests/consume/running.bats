@@ -82,7 +82,7 @@ print(len(json.load(sys.stdin)))' 2>/dev/null)" = "$1" ]
 	started=$(field 0 started_ms)
 	((started >= before - 5 && started <= after + 5))
 	ttl=$(redis ttl "rmq::connection::$(connections)::running")
-	((ttl > 50 && ttl <= 60))
+	((ttl > 20 && ttl <= 60))
 	# It follows what the script says, and stays otherwise the same.
 	echo 'step 2 of 3' >"$T/say"
 	eventually 3 field_is 0 text "step 2 of 3"

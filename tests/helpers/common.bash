@@ -241,7 +241,7 @@ run_mq() {
 	local want=$1 tool=$2
 	shift 2
 	echo "\$ $tool $*"
-	run --separate-stderr timeout -k 5 180 "$BUILD/$tool" "$@"
+	run --separate-stderr timeout -k 5 400 "$BUILD/$tool" "$@"
 	short_names
 	if [ "$status" != "$want" ]; then
 		echo "exit status $status, not $want"

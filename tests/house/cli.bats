@@ -107,7 +107,7 @@ untouched() {
 	run_mq 0 mq-publish 5 x
 	run_mq 75 mq-publish --wait=100ms q x
 	run_mq 75 mq-publish --wait=100ms 2s q
-	timeout 60 "$BUILD/mq-publish" --wait -- 2s x &
+	timeout 180 "$BUILD/mq-publish" --wait -- 2s x &
 	eventually 10 eval '[ "$(held 2s)" = "3 0 0 0" ]'
 	run_mq 0 mq-consume -q --drain 2s -- true
 	wait $!

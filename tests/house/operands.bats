@@ -140,7 +140,7 @@ b"
 	refute [ -n "$stderr" ]
 	start_mq mq-consume -l -n 1 a b
 	eventually 10 grep -q "mq-consume: \({rsmq}:\)*a: no such queue yet; waiting for it" "$T/err"
-	eventually 10 test -n "$(connections)"
+	eventually 10 eval '[ -n "$(connections)" ]'
 	run_mq 0 mq-publish b 1
 	wait "$pid"
 	assert_equal "$(<"$T/out")" 1

@@ -149,7 +149,7 @@ joined() {
 		jump "$day"
 		start_faked mq-stats q
 		wait "$pid"
-		assert_regex "$(awk 'NR == 2 {print $7}' "$T/out")" '^[0-9]s$'
+		assert_regex "$(awk 'NR == 2 {print $7}' "$T/out")" '^[0-9]+s$'
 	done
 	start_faked mq-clean --interval 1s
 	jump -1d

@@ -190,7 +190,7 @@ without_sanitizer() {
 
 @test "publish: a closed stdin is an error, not an empty message" {
 	# shellcheck disable=SC2016
-	run --separate-stderr sh -c 'timeout 30 "$1" jobs <&-' - \
+	run --separate-stderr sh -c 'timeout 180 "$1" jobs <&-' - \
 		"$BUILD/mq-publish"
 	assert_equal "$status" 74
 	assert_regex "$stderr" 'standard input: '
@@ -716,7 +716,7 @@ calls() {
 	eventually 10 payloads_are jobs one
 	printf 'two\nthree\nfo' >&5
 	eventually 10 payloads_are jobs $'one\ntwo\nthree'
-	eventually 10 test "$(wc -l <"$T/out")" -eq 3
+	eventually 10 eval '[ "$(wc -l <"$T/out")" = 3 ]'
 	echo ur >&5
 	eventually 10 payloads_are jobs $'one\ntwo\nthree\nfour'
 	close_feed
@@ -1063,7 +1063,7 @@ signal_ends() {
 	feed_watched -l jobs
 	echo 1 >&5
 	eventually 10 count_is jobs 1
-	redis client pause 1000 write >/dev/null
+	redis client pause 20000 write >/dev/null
 	echo 2 >&5
 	eventually 10 asleep_with_socket "$(cat "$T/pid")"
 	eventually 10 blocked_client
@@ -1217,8 +1217,13 @@ blocked_client() {
 }
 
 @test "publish: a terminal is asked for the payload" {
-	(sleep 1 && printf 'a\n' && sleep 0.3 && printf '\004' && sleep 0.3) |
-		timeout 120 script -qec "'$BUILD/mq-publish' q" /dev/null >"$T/screen"
-	grep -q 'mq-publish: reading from the terminal; end with ^D' "$T/screen"
+	mkfifo "$T/keys"
+	timeout 120 script -qec "'$BUILD/mq-publish' q" /dev/null <"$T/keys" >"$T/screen" 3>&- &
+	pid=$!
+	exec 5>"$T/keys"
+	eventually 10 grep -q 'mq-publish: reading from the terminal; end with ^D' "$T/screen"
+	printf 'a\n\004' >&5
+	wait "$pid"
+	exec 5>&-
 	assert_equal "$(redis llen 'rmq::queue::[q]::ready')" 1
 }

@@ -126,7 +126,7 @@ age() {
 	run_mq 0 mq-return changed
 	consume changed -- "$T/files"
 	[[ $stderr = *"rejected: attachments: they are gone"* ]]
-	eventually 5 test -z "$(ls -A "$TMPDIR")"
+	eventually 10 eval '[ -z "$(ls -A "$TMPDIR")" ]'
 }
 
 @test "attach: a list that others have changed names no other file" {
@@ -147,7 +147,7 @@ age() {
 	run_mq 0 mq-return q
 	run_mq 0 mq-consume -n 1 --push p q -- sh -c 'echo push >&3'
 	eventually 10 state_is p "1 0 0 0 0"
-	eventually 5 test -z "$(ls -A "$TMPDIR")"
+	eventually 10 eval '[ -z "$(ls -A "$TMPDIR")" ]'
 	stays
 	consume p -- "$T/files"
 	assert_line "$(sha256sum <"$T/small" | cut -d' ' -f1)  a"
@@ -170,7 +170,7 @@ age() {
 	run_mq 0 mq-consume -n 1 q -- sh -c '
 		echo dup 0-X-to >&3; read -r answer <&4
 		case $answer in ok*) echo done >&3 ;; *) echo "err $answer" >&3; esac'
-	eventually 10 test -z "$(ls -A "$TMPDIR")"
+	eventually 10 eval '[ -z "$(ls -A "$TMPDIR")" ]'
 	state_is to "1 0 0 0 0"
 	eventually 10 has_references 1
 	stays

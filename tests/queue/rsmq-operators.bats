@@ -491,7 +491,7 @@ print(t["ready"], t["rejected"])' <<<"$output")" "2 1"
 		kill -KILL $PPID
 	E
 	for ((i = 0; i < 2; i++)); do
-		run timeout 30 "$BUILD/mq-consume" -q --attempts 2 jobs -- "$T/killer"
+		run timeout 180 "$BUILD/mq-consume" -q --attempts 2 jobs -- "$T/killer"
 		eventually 10 state_is jobs "1 0 0 0 0"
 	done
 	run_mq 0 mq-consume --no-clean --attempts 2 --idle 100ms jobs -- touch "$T/ran"

@@ -57,7 +57,7 @@ publish_at_once() {
 	local i pid pids=()
 
 	for i in $(seq "$1"); do
-		timeout 60 "$BUILD/mq-publish" jobs "m$i"$'\n' 3>&- &
+		timeout 180 "$BUILD/mq-publish" jobs "m$i"$'\n' 3>&- &
 		pids+=($!)
 	done
 	for pid in "${pids[@]}"; do
@@ -138,7 +138,7 @@ accepted() {
 
 	touch "$STATE/accepted"
 	for i in $(seq 60); do
-		if timeout 60 "$BUILD/mq-publish" jobs "m$i"$'\n'; then
+		if timeout 180 "$BUILD/mq-publish" jobs "m$i"$'\n'; then
 			echo "m$i" >>"$STATE/accepted"
 		fi
 	done 2>/dev/null 3>&- &
@@ -187,7 +187,7 @@ accepted() {
 @test "private: the server holds none of the caller's files open" {
 	# With the pipe's end in the server, cat would never see its end.
 	# shellcheck disable=SC2016
-	run timeout 30 sh -c '"$1" jobs x 8>&1 | cat' sh "$BUILD/mq-publish"
+	run timeout 180 sh -c '"$1" jobs x 8>&1 | cat' sh "$BUILD/mq-publish"
 	assert_success
 	assert_equal "$(readlink "/proc/$(server_pid)/fd/0")" /dev/null
 	assert_equal "$(readlink "/proc/$(server_pid)/fd/1")" /dev/null

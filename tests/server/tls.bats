@@ -287,7 +287,7 @@ slow_link() {
 	needs_tls || return 0
 	url+="&cert=$D/good.pem&key=$D/secret.key"
 	# On a terminal, which the library would ask.
-	run timeout 60 python3 -c 'import pty, os, sys
+	run timeout 180 python3 -c 'import pty, os, sys
 sys.exit(os.waitstatus_to_exitcode(pty.spawn(sys.argv[1:])))' \
 		"$BUILD/mq-publish" -u "$url" q x
 	assert_equal "$status" 78

@@ -204,7 +204,7 @@ teardown() {
 	printf 'GET / HT' >&8
 	get /healthz
 	[ "$code" = 200 ]
-	timeout 60 cat <&8 >"$T/slow"
+	timeout 180 cat <&8 >"$T/slow"
 	exec 8>&-
 	grep -q '^HTTP/1.1 408 ' "$T/slow"
 }

@@ -520,8 +520,8 @@ run_json() {
 	runs c-222222 db2 "[$(run_json jobs "$b" 1 22 4000 ./job '\u001b[2J')]"
 	unchanged 0 mq-stats --running
 	assert_regex "${lines[0]}" '^QUEUE  ID {32}ATTEMPT  HOST   PID  SECONDS  SCRIPT     TEXT$'
-	assert_regex "${lines[1]}" "^jobs   $b        1  db2     22     400[0-9]  ./job      \\\\033\[2J\$"
-	assert_regex "${lines[2]}" "^mails  $a        2  web1  4711      30[0-9]  /srv/mail  sending 3 of 9\$"
+	assert_regex "${lines[1]}" "^jobs   $b        1  db2     22     40[0-9][0-9]  ./job      \\\\033\[2J\$"
+	assert_regex "${lines[2]}" "^mails  $a        2  web1  4711      3[0-9][0-9]  /srv/mail  sending 3 of 9\$"
 	assert_equal "${#lines[@]}" 3
 	run_mq 0 mq-stats --running mails
 	assert_equal "${#lines[@]}" 2

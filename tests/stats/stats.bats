@@ -448,6 +448,7 @@ TOTAL  123456        0        0         0          0    ?     -      -"
 	run_mq 0 mq-stats jobs
 	assert_regex "$(ages_and_rates)" '^- (5\.0|4\.[0-9]|3\.[5-9]) 0\.[3-5]$'
 	# A burst of 300 and 30 after a day of silence, which was not slow.
+	now=$(date +%s)
 	counters jobs published 300 done 30 failed 0 now_s "$now" now_in 0 \
 		now_out 0 then_s $((now - 86400)) then_in 0 then_out 0
 	run_mq 0 mq-stats jobs
@@ -502,13 +503,13 @@ TOTAL  123456        0        0         0          0    ?     -      -"
 @test "stats: the total has the oldest age and the sum of the rates" {
 	local now
 
-	now=$(date +%s)
 	go_open a
 	go_open b
 	go_open c
 	stamped a "{\"Mq-Id\":[\"$(stamp 90)\"]}"
 	stamped b "{\"Mq-Id\":[\"$(stamp 190)\"]}"
 	go_publish c raw
+	now=$(date +%s)
 	counters a published 40 done 0 now_s "$now" now_in 0 now_out 0 \
 		then_s 1 then_in 0 then_out 0
 	counters c published 20 done 10 now_s "$now" now_in 0 now_out 0 \
@@ -601,7 +602,6 @@ web-aB3dE6   live   -       -  mails        2          1"
 	local c
 
 	start_mq mq-consume --tag mine jobs -- true
-	eventually 10 test "$(connections | wc -l)" -ge 0
 	eventually 10 joined jobs
 	c=$(connections)
 	run_mq 0 mq-stats --connections

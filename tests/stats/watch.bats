@@ -247,7 +247,7 @@ tables_are() {
 
 @test "watch: a terminal that cannot be drawn on has one table after the other" {
 	redis sadd rmq::queues jobs >/dev/null
-	run env TERM=dumb timeout -k 5 60 python3 -c '
+	run env TERM=dumb timeout -k 5 180 python3 -c '
 import os, pty, sys
 pid, fd = pty.fork()
 if pid == 0:
