@@ -177,7 +177,7 @@ in_ms() {
 @test "time: a delayed message runs when it is due, not before" {
 	local due
 
-	run_mq 0 mq-publish -d 700ms q x
+	run_mq 0 mq-publish -d 5s q x
 	due=$(due_ms)
 	run_mq 0 mq-consume --drain -l q
 	assert_output ""

@@ -137,10 +137,10 @@ right() {
 		touch "$T/taken"
 		until [ -e "$T/go" ]; do sleep 0.02; done
 	END
-	run_mq 0 mq-publish -g g -k k -e 3s q A1
+	run_mq 0 mq-publish -g g -k k -e 8s q A1
 	start_mq mq-consume -n 1 q -- "$T/hold"
 	eventually 10 test -e "$T/taken"
-	run_mq 0 mq-publish -d 3001ms q later
+	run_mq 0 mq-publish -d 8001ms q later
 	eventually 10 due
 	run_mq 0 mq-clean
 	assert_equal "$(redis hkeys "$locks" | cut -c 1 | sort | grep -c '[gk]')" 2

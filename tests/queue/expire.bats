@@ -113,11 +113,11 @@ echo "$x" >>"$T/started"
 [ "$x" != first ] || read -r _ <"$T/go"
 .
 	run_mq 0 mq-publish q first
-	run_mq 0 mq-publish -e 300ms q second
+	run_mq 0 mq-publish -e 6s q second
 	run_mq 0 mq-publish q third
 	start_mq mq-consume --drain --prefetch 5 q -- "$T/s"
 	eventually 10 lines_reach "$T/started" 1
-	assert_equal "$(held q)" "0 0 3 0"
+	eventually 10 held_is q "0 0 3 0"
 	eventually 10 is_past "$(redis lindex "$(redis keys '*unacked')" 1 |
 		header Mq-Expires)"
 	echo >"$T/go"
@@ -133,7 +133,7 @@ is_past() {
 }
 
 @test "expire: a retry that comes too late" {
-	run_mq 0 mq-publish -e 3s q x
+	run_mq 0 mq-publish -e 8s q x
 	run_mq 0 mq-consume -n 1 q -- sh -c 'echo resend 1 >&3'
 	assert_equal "$(held q)" "0 1 0 0"
 	eventually 10 is_past "$(element q delayed | header Mq-Expires)"
@@ -181,7 +181,7 @@ echo "$x" >>"$T/started"
 	run_mq 0 mq-publish --until-tick 8 q third
 	start_mq mq-consume --drain --prefetch 5 q -- "$T/s"
 	eventually 10 lines_reach "$T/started" 1
-	assert_equal "$(held q)" "0 0 3 0"
+	eventually 10 held_is q "0 0 3 0"
 	run_mq 0 mq-publish --tick 8 q
 	# It is told: more than two of the looks that are made anyhow.
 	looks=$(looks)

@@ -125,7 +125,7 @@ open_publisher() {
 	run_mq 0 mq-consume --drain q -- false
 	for how in '' '--match .'; do
 		# shellcheck disable=SC2086 # none, or two words
-		start_mq mq-return -n 15 --rate 10/s $how --to other q
+		start_mq mq-return -n 15 --rate 3/s $how --to other q
 		eventually 10 is_known other
 		# It may be there again before anybody could look.
 		run_mq 0 mq-purge -f --delete-queue other

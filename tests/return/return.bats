@@ -254,8 +254,8 @@ all = [b"x%d" % i for i in range(60000)]
 hit = [e for e in all if e[-1:] in b"05"]
 want(read("jobs", "ready"), hit[:9000])
 want(read("jobs", "rejected"), [e for e in all if e not in set(hit[:9000])])'
-	start_mq mq-return --match '[27]$' --rate 20000/s jobs
-	eventually 10 ready_above 13500
+	start_mq mq-return --match '[27]$' --rate 1500/s jobs
+	eventually 10 ready_above 10500
 	# Somebody rejects one more.
 	redis lpush 'rmq::queue::[jobs]::rejected' new >/dev/null
 	stop_mq INT

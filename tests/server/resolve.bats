@@ -159,7 +159,7 @@ begun() {
 }
 
 @test "resolve: while it hangs, --wait ends in time" {
-	start_by_name mq-publish -L rmq --wait=2s r x
+	start_by_name mq-publish -L rmq --wait=8s r x
 	eventually 10 blocked
 	resolver hang
 	cut_off
