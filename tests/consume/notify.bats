@@ -195,7 +195,7 @@ lapse() {
 @test "notify: a cleaner tells of the last crash that a message may have" {
 	run_mq 0 mq-publish -i q poison
 	id=$output
-	start_mq mq-consume -q --attempts 1 --notify ends q -- sh -c ': >"$T/runs"; sleep 600'
+	start_mq mq-consume -q --attempts 1 --notify ends q -- sh -c ': >"$T/runs"; exec sleep 600'
 	eventually 10 test -e "$T/runs"
 	stop_mq KILL
 	assert_equal "$(held ends)" "0 0 0 0"
@@ -225,7 +225,7 @@ lapse() {
 
 @test "notify: a crash that is not the last one is no end" {
 	run_mq 0 mq-publish q x
-	start_mq mq-consume -q --notify ends q -- sh -c ': >"$T/runs"; sleep 600'
+	start_mq mq-consume -q --notify ends q -- sh -c ': >"$T/runs"; exec sleep 600'
 	eventually 10 test -e "$T/runs"
 	stop_mq KILL
 	lapse

@@ -242,7 +242,7 @@ S
 # command finds no signal ignored, caught or blocked.
 default_signals() {
 	run_mq 0 mq-publish q x
-	run --separate-stderr timeout -k 1 60 "$@" \
+	run --separate-stderr timeout -k 5 180 "$@" \
 		"$BUILD/mq-consume" -n 1 q -- sed -n '/^Sig[IBC]/p' /proc/self/status
 	assert_equal "$status" 0
 	# 32 and 33 are the C library's own: it lets nobody set them, and old

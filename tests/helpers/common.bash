@@ -376,7 +376,9 @@ common_setup() {
 
 common_teardown() {
 	local j
+	# A function in the background is a shell, with a child.
 	for j in $(jobs -p); do
+		pkill -KILL -P "$j" || true
 		kill -KILL "$j" 2>/dev/null || true
 	done
 	wait 2>/dev/null || true

@@ -104,7 +104,7 @@ in_the_sandbox() {
 ends() {
 	local want=$1
 
-	run --separate-stderr timeout -k 5 60 bash -c "$(in_the_sandbox "$command")" \
+	run --separate-stderr timeout -k 5 180 bash -c "$(in_the_sandbox "$command")" \
 		</dev/null 3>&-
 	[ "$status" = "$want" ] || {
 		echo "status $status: $output $stderr"

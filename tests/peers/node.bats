@@ -32,7 +32,7 @@ teardown() {
 }
 
 node_rsmq() {
-	timeout -k 5 60 node "$BATS_TEST_DIRNAME/rsmq.js" "$@"
+	timeout -k 5 180 node "$BATS_TEST_DIRNAME/rsmq.js" "$@"
 }
 
 # run_node STATUS METHOD...

@@ -57,7 +57,7 @@ without() {
 	status=0
 	echo x >"$T/in"
 	echo "# without $fds: $tool $*"
-	eval 'timeout -k 5 60 "$BUILD/$tool" "$@" <"$T/in" >"$T/out" 2>"$T/err" 3>&-'"$closed" ||
+	eval 'timeout -k 5 180 "$BUILD/$tool" "$@" <"$T/in" >"$T/out" 2>"$T/err" 3>&-'"$closed" ||
 		status=$?
 	echo "# $status, $(held q), $(cat "$T/err")"
 }
@@ -272,7 +272,7 @@ full() {
 	shift
 	status=0
 	echo "# $tool $*"
-	timeout -k 5 60 "$BUILD/$tool" "$@" >/dev/full 2>"$T/err" <"$T/in" 3>&- || status=$?
+	timeout -k 5 180 "$BUILD/$tool" "$@" >/dev/full 2>"$T/err" <"$T/in" 3>&- || status=$?
 	echo "# $status, $(held q), $(cat "$T/err")"
 	assert_equal "$status" 74
 	grep -q '^mq-[a-z]*: standard output: ' "$T/err"

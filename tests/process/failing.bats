@@ -38,7 +38,7 @@ failing() {
 	local what=$1 tool=$2
 	shift 2
 	status=0
-	timeout -k 1 20 env FAIL="$what" FAIL_COUNT="$T/calls" \
+	timeout -k 5 180 env FAIL="$what" FAIL_COUNT="$T/calls" \
 		LD_PRELOAD="$D/fail.so" "$BUILD/$tool" "$@" \
 		>"$T/out" 2>"$T/err" </dev/null 3>&- || status=$?
 	echo "# $what $tool $*: $status, $(cat "$T/err")"

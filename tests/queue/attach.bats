@@ -192,7 +192,7 @@ has_references() {
 
 @test "attach: a consumer that is killed loses none, and leaves none here" {
 	publish --attach a="$T/small" q x
-	start_mq mq-consume --tag one q -- sh -c 'echo >"$MQ_ATTACH_DIR/more"; mkdir "$MQ_ATTACH_DIR/d"; : >"$T/runs"; sleep 100'
+	start_mq mq-consume --tag one q -- sh -c 'echo >"$MQ_ATTACH_DIR/more"; mkdir "$MQ_ATTACH_DIR/d"; : >"$T/runs"; exec sleep 100'
 	eventually 10 test -e "$T/runs"
 	[ -n "$(ls -A "$TMPDIR")" ]
 	kill -KILL "$pid"
@@ -391,7 +391,7 @@ mq-publish: 0 messages accepted$'
 	publish --attach a="$T/small" rejected x
 	consume rejected -- false
 	publish --attach a="$T/small" unacked x
-	start_mq mq-consume unacked -- sh -c ': >"$T/runs"; sleep 100'
+	start_mq mq-consume unacked -- sh -c ': >"$T/runs"; exec sleep 100'
 	eventually 10 test -e "$T/runs"
 	age
 	run_mq 0 mq-clean

@@ -285,7 +285,7 @@ mq-publish: 3 messages accepted"
 	# And of one whose consumers die.
 	run_mq 0 mq-set q attempts=1
 	id=$("$BUILD/mq-publish" -i q m)
-	script die <<<'kill -9 $PPID; sleep 60'
+	script die <<<'kill -9 $PPID; exec sleep 60'
 	start_mq mq-consume q -- "$T/die"
 	wait "$pid" || true
 	redis del $(redis keys 'rmq::connection::*::heartbeat') >/dev/null

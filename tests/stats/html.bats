@@ -33,7 +33,7 @@ teardown() {
 
 # Its own home, so that nothing of the user's has a say.
 browser() {
-	HOME=$T timeout -k 5 50 "${chromium[@]}" "$@" 2>"$T/browser.err"
+	HOME=$T timeout -k 5 180 "${chromium[@]}" "$@" 2>"$T/browser.err"
 }
 
 # dom FILE[#FRAGMENT] [OPTION...]: the document once its scripts have run.
@@ -342,7 +342,7 @@ serve() {
 
 # A browser that stays, as one with a debugger does; its pid in $pid.
 start_browser() {
-	HOME=$T timeout -k 5 50 "${chromium[@]}" --remote-debugging-port=0 "$1" \
+	HOME=$T timeout -k 5 180 "${chromium[@]}" --remote-debugging-port=0 "$1" \
 		>/dev/null 2>&1 3>&- &
 	pid=$!
 }
