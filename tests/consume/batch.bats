@@ -649,7 +649,7 @@ S
 
 @test "batch: what became of each is told to who waits, and kept" {
 	for n in 1 2 3; do
-		"$BUILD/mq-publish" --wait=20s q $n >"$T/wait.$n" 2>"$T/why.$n" \
+		"$BUILD/mq-publish" --wait=300s q $n >"$T/wait.$n" 2>"$T/why.$n" \
 			3>&- &
 		eventually 5 held_is q "$n 0 0 0"
 	done

@@ -236,8 +236,8 @@ while (read STDIN, my $c, 1) {
 
 @test "stream: a result can be waited for" {
 	start_mq mq-consume --stream q -- "$T/obey"
-	run_mq 0 mq-publish --wait=10s q 'done fine'
-	run_mq 1 mq-publish --wait=10s q 'warn oops; err broken'
+	run_mq 0 mq-publish --wait=300s q 'done fine'
+	run_mq 1 mq-publish --wait=300s q 'warn oops; err broken'
 	assert_regex "$stderr" broken
 	stop_mq
 }

@@ -681,7 +681,7 @@ err
 
 @test "worker: --log-dir: how each run ended, on a line of its own" {
 	run_mq 0 mq-publish q fail kill slow
-	run_mq 0 mq-consume -n 3 --timeout 1s --log-dir "$T/log" q -- sh -c '
+	run_mq 0 mq-consume -n 3 --timeout 4s --log-dir "$T/log" q -- sh -c '
 		read -r what || :
 		printf "begun $what"
 		case $what in
@@ -780,7 +780,7 @@ wait
 wait
 .
 	run_mq 0 mq-publish q ignores obeys resends 'done' errs fails silent spoke quick
-	run_mq 0 mq-consume -j 9 -n 9 --timeout 4s q -- sh -c '
+	run_mq 0 mq-consume -j 9 -n 9 --timeout 8s q -- sh -c '
 		case $(cat) in quick) exit ;; esac
 		perl -e "seek STDIN, 0, 0"; exec "$T/s"'
 	assert_equal "$(held q)" "0 1 0 6"

@@ -189,7 +189,7 @@ lapsed() {
 }
 
 @test "receipt: who waits is told, and --keep keeps it" {
-	"$BUILD/mq-publish" --wait=60s q it >"$T/wait.out" 3>&- &
+	"$BUILD/mq-publish" --wait=300s q it >"$T/wait.out" 3>&- &
 	waiter=$!
 	eventually 5 held_is q '1 0 0 0'
 	take 1

@@ -472,7 +472,7 @@ mq-publish: 1 message accepted, on 1 replica$'
 	server_start --appendonly yes --appendfsync always
 	replica_beside
 	start_mq mq-consume q -- true
-	run_mq 0 mq-publish --durable --wait=60s q x
+	run_mq 0 mq-publish --durable --wait=300s q x
 	stop_mq
 }
 

@@ -348,7 +348,7 @@ blocked() {
 	local i waiters=()
 
 	for i in {1..50}; do
-		"$BUILD/mq-publish" -k a --unique queued --coalesce --wait=60s q "$i" \
+		"$BUILD/mq-publish" -k a --unique queued --coalesce --wait=300s q "$i" \
 			>"$T/said.$i" 2>&1 3>&- &
 		waiters+=($!)
 	done

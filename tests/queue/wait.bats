@@ -90,7 +90,7 @@ consume_one() {
 
 @test "wait: many, and the worst of them" {
 	start_mq mq-consume -j4 q -- "$T/works"
-	run_mq 0 mq-publish --wait=30s -l q < <(seq 50)
+	run_mq 0 mq-publish --wait=300s -l q < <(seq 50)
 	[ "$output" = "$(seq -f '%g is fine' 50)" ]
 	stop_mq
 	script some <<-'E'
@@ -98,14 +98,14 @@ consume_one() {
 		[ "$p" = 2 ] && echo "err no 2" >&3 || echo "done $p" >&3
 	E
 	start_mq mq-consume q -- "$T/some"
-	run_mq 1 mq-publish --wait=30s q 1 2 3
+	run_mq 1 mq-publish --wait=300s q 1 2 3
 	[ "$output" = $'1\nno 2\n3' ]
 	stop_mq
 }
 
 @test "wait: -i tells which is which" {
 	start_mq mq-consume q -- "$T/works"
-	run_mq 0 mq-publish -i --wait=30s q one two
+	run_mq 0 mq-publish -i --wait=300s q one two
 	stop_mq
 	[ "${#lines[@]}" = 4 ]
 	[ "${lines[2]}" = "${lines[0]} done one is fine" ]
@@ -117,20 +117,20 @@ consume_one() {
 		[ "$MQ_ATTEMPT" = 2 ] && echo "done at last" >&3 || exit 75
 	E
 	start_mq mq-consume --backoff 50ms..50ms q -- "$T/second"
-	run_mq 0 mq-publish --wait=30s q it
+	run_mq 0 mq-publish --wait=300s q it
 	[ "$output" = 'at last' ]
 	stop_mq
 	run_mq 0 mq-publish q x
 	redis flushall >/dev/null
 	start_mq mq-consume --attempts 2 --backoff 1ms..1ms q -- sh -c 'exit 75'
-	run_mq 1 mq-publish --wait=30s q it
+	run_mq 1 mq-publish --wait=300s q it
 	[[ $output == 'attempts exhausted'* ]]
 	stop_mq
 }
 
 @test "wait: what is printed, and what no text has" {
 	start_mq mq-consume q
-	run_mq 0 mq-publish --wait=30s q payload
+	run_mq 0 mq-publish --wait=300s q payload
 	[ -z "$output" ]
 	stop_mq
 	[ "$(cat "$T/out")" = payload ]
@@ -145,9 +145,9 @@ consume_one() {
 
 @test "wait: delayed, with headers of its own, and from JSON" {
 	start_mq mq-consume q -- "$T/works"
-	run_mq 0 mq-publish --wait=30s -d 50ms -H 'X-A: b' q it
+	run_mq 0 mq-publish --wait=300s -d 50ms -H 'X-A: b' q it
 	[ "$output" = 'it is fine' ]
-	run_mq 0 mq-publish --wait=30s --jsonl q <<<'{"payload":"p","headers":{"X-B":"Mq-Reply-To"}}'
+	run_mq 0 mq-publish --wait=300s --jsonl q <<<'{"payload":"p","headers":{"X-B":"Mq-Reply-To"}}'
 	[ "$output" = 'p is fine' ]
 	stop_mq
 }
@@ -170,9 +170,9 @@ consume_one() {
 		printf 'done \033[31mred\n' >&3
 	E
 	start_mq mq-consume q -- "$T/evil"
-	run command script -qec "$BUILD/mq-publish --wait=30s q it" /dev/null
+	run command script -qec "$BUILD/mq-publish --wait=300s q it" /dev/null
 	[[ $output == *'\033[31mred'* ]]
-	run_mq 0 mq-publish --wait=30s q it
+	run_mq 0 mq-publish --wait=300s q it
 	[ "$output" = $'\033[31mred' ]
 	stop_mq
 }
@@ -186,7 +186,7 @@ consume_one() {
 }
 
 @test "wait: the server goes away and comes back" {
-	await --wait=60s q it
+	await --wait=300s q it
 	eventually 5 waiting
 	for _ in 1 2 3; do
 		server_kill
@@ -199,7 +199,7 @@ consume_one() {
 }
 
 @test "wait: it ends while the connection is lost" {
-	await --wait=60s q it
+	await --wait=300s q it
 	eventually 5 waiting
 	kill -STOP "$waiter"
 	redis client kill type normal skipme yes >/dev/null
@@ -209,7 +209,7 @@ consume_one() {
 }
 
 @test "wait: the server stays away" {
-	await --wait=5s q it
+	await --wait=10s q it
 	eventually 5 waiting
 	server_kill
 	ended 75 ''
@@ -219,7 +219,7 @@ consume_one() {
 @test "wait: a full server lets nobody wait, but tells" {
 	redis config set maxmemory 1 >/dev/null
 	redis config set maxmemory 0 >/dev/null
-	await --wait=60s q it
+	await --wait=300s q it
 	eventually 5 waiting
 	redis config set maxmemory 1 >/dev/null
 	redis client kill type normal skipme yes >/dev/null
@@ -229,7 +229,7 @@ consume_one() {
 }
 
 @test "wait: its consumer is killed, and another one has it" {
-	await --wait=60s q it
+	await --wait=300s q it
 	eventually 5 waiting
 	start_mq mq-consume --no-clean q -- sleep 60
 	eventually 5 held_is q '0 0 1 0'
@@ -289,12 +289,12 @@ consume_one() {
 }
 
 @test "wait: purged, alone, by what it is, or with all others" {
-	await --wait=60s q it
+	await --wait=300s q it
 	eventually 5 waiting
 	run_mq 0 mq-purge --force --ready --id "$(only_id q)" q
 	ended 1 ''
 	grep -q ': purged$' "$T/wait.err"
-	await -i --wait=60s -d 1h q it
+	await -i --wait=300s -d 1h q it
 	eventually 5 waiting
 	run_mq 0 mq-purge --force --delayed --id "$(only_id q delayed)" q
 	[[ "$(cat "$T/wait.out")" != *$'\n'*$'\n'* ]]
@@ -303,22 +303,22 @@ consume_one() {
 	[ "$status" = 1 ]
 	grep -q ' purged$' "$T/wait.out"
 	run_mq 0 mq-publish q other
-	await --wait=60s q it
+	await --wait=300s q it
 	eventually 5 waiting
 	run_mq 0 mq-purge --force --all q
 	ended 1 ''
-	await --wait=60s -p 5 -g G q it
+	await --wait=300s -p 5 -g G q it
 	eventually 5 waiting
 	run_mq 0 mq-purge --force --match it --all q
 	ended 1 ''
-	await --wait=60s q it
+	await --wait=300s q it
 	eventually 5 waiting
 	run_mq 0 mq-purge --force --delete-queue q
 	ended 1 ''
 }
 
 @test "wait: a consumer that dies again and again" {
-	await --wait=60s q it
+	await --wait=300s q it
 	eventually 5 waiting
 	start_mq mq-consume --no-clean --attempts 1 q -- sleep 60
 	eventually 5 held_is q '0 0 1 0'
@@ -331,7 +331,7 @@ consume_one() {
 }
 
 @test "wait: mq-clean rejects what has expired" {
-	await --wait=60s -e 1ms q it
+	await --wait=300s -e 1ms q it
 	eventually 5 waiting
 	run_mq 0 mq-clean
 	held_is q '0 0 0 1'
@@ -342,7 +342,7 @@ consume_one() {
 }
 
 @test "wait: pushed, and done in the queue where it went" {
-	await --wait=60s q it
+	await --wait=300s q it
 	eventually 5 waiting
 	consume_one --push next q -- sh -c 'echo push >&3'
 	eventually 5 waiting
@@ -351,7 +351,7 @@ consume_one() {
 }
 
 @test "wait: pushed there and back again" {
-	await --wait=60s q it
+	await --wait=300s q it
 	eventually 5 waiting
 	kill -STOP "$waiter"
 	for _ in 1 2; do
@@ -369,7 +369,7 @@ consume_one() {
 @test "wait: consumers are killed all the time" {
 	local i round n
 	for ((i = 0; i < 5; i++)); do
-		"$BUILD/mq-publish" --wait=60s q "$i-"{1..10} \
+		"$BUILD/mq-publish" --wait=300s q "$i-"{1..10} \
 			>"$T/wait.$i" 2>&1 3>&- &
 		waiters[i]=$!
 	done

@@ -501,7 +501,7 @@ settle_by_id() {
 	id=$("$BUILD/mq-stats" --list rejected --jsonl q | sed -n 's/.*"id":"\([^"]*\)".*/\1/p')
 	run_mq 0 mq-stats --id "$id" q
 	run_mq 1 mq-stats --id "${id:0:10}$(printf %022d 0)" q
-	own start_own mq-consume q -- sleep 5
+	own start_own mq-consume q -- sleep 30
 	eventually 10 "$BUILD/mq-stats" --running q 2>/dev/null
 	nothing_refused
 	# The names of all queues are for looking at all.
