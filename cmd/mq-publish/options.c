@@ -58,8 +58,8 @@ static const char help[] =
     "      --wait[=DUR]       wait until all have ended, and print their last texts\n"
     "      --raw              bare payloads, for consumers that know no headers\n"
     "      --existing         exit 1 if the queue does not exist\n"
-    "      --http             publish the body of one HTTP request on stdin, and\n"
-    "                         answer on stdout with its id\n" MQ_SHARED_HELP;
+    "      --http             publish the body of one HTTP request; see man mq-http\n"
+    "      --host NAME        with --http: answer requests for NAME, too\n" MQ_SHARED_HELP;
 
 enum {
 	OPT_AT = MQ_OPT_OWN,
@@ -78,7 +78,8 @@ enum {
 	OPT_DURABLE,
 	OPT_ATTACH,
 	OPT_EXISTING,
-	OPT_HTTP
+	OPT_HTTP,
+	OPT_HOST
 };
 
 static const struct option long_options[] = {
@@ -109,6 +110,7 @@ static const struct option long_options[] = {
     {"raw", no_argument, NULL, OPT_RAW},
     {"existing", no_argument, NULL, OPT_EXISTING},
     {"http", no_argument, NULL, OPT_HTTP},
+    {"host", required_argument, NULL, OPT_HOST},
     {NULL, 0, NULL, 0},
 };
 
@@ -245,6 +247,9 @@ set_option(struct options *o, int ch)
 	case OPT_HTTP:
 		o->http = true;
 		break;
+	case OPT_HOST:
+		http_add_host(&o->hosts, optarg);
+		break;
 	}
 }
 
@@ -298,6 +303,8 @@ check_together(const struct options *o, char *const payloads[], int count)
 		mq_die(MQ_EXIT_USAGE,
 		    "--http publishes the request body; remove the payload, "
 		    "the framing, --wait and --tick");
+	if (o->hosts.count > 0 && !o->http)
+		mq_die(MQ_EXIT_USAGE, "--host needs --http");
 	if (count > 0 && o->framing != MQ_FRAME_WHOLE)
 		mq_die(MQ_EXIT_USAGE,
 		    "%s reads standard input; remove the operand %s",
@@ -405,6 +412,7 @@ options_use_layout(struct options *o, const struct mq_server *server)
 void
 options_free(struct options *o)
 {
+	free(o->hosts.names);
 	attachments_free(&o->attachments);
 	mq_envelope_free(&o->message.headers);
 	mq_option_free(&o->shared);

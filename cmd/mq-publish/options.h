@@ -7,6 +7,7 @@
 
 #include "attachments.h"
 #include "message.h"
+#include "shared/http.h"
 #include "shared/options.h"
 
 /* Needed only while the options are read. */
@@ -28,6 +29,7 @@ struct options {
 	struct mq_attributes attributes; /* of the queue, if it is made */
 	bool durable;
 	bool http; /* the message comes as a request */
+	struct http_hosts hosts;
 	struct attachments attachments;
 	struct message_options message;
 	struct mq_publishing how; /* messages go out, but for when */

@@ -96,7 +96,7 @@ post_serve(struct options *o)
 {
 	struct http h;
 
-	http_receive(&h);
+	http_receive(&h, &o->hosts);
 	if (h.request.method != METHOD_POST)
 		http_refuse(&h, 405, "Allow: POST\r\n", NULL);
 	/* A page of some other site, in a browser that can reach us. */

@@ -104,7 +104,7 @@ endpoint_serve(struct stats_options *o)
 	struct http h;
 	const char *name;
 
-	http_receive(&h);
+	http_receive(&h, &o->hosts);
 	if (h.request.method != METHOD_GET && h.request.method != METHOD_HEAD)
 		http_refuse(&h, 405, "Allow: GET, HEAD\r\n", NULL);
 	v = find_view(h.request.path, &name);

@@ -32,6 +32,7 @@ static const char help[] =
     "      --http             answer one HTTP request on stdin and stdout: /,\n"
     "                         /metrics, /queues.json, /queue/NAME, /message/ID,\n"
     "                         /healthz (503 by --check); see man mq-http\n"
+    "      --host NAME        with --http: answer requests for NAME, too\n"
     "      --payloads         with --http: show payloads, too\n"
     "      --running          running scripts, and their last texts\n"
     "      --server           the state of the server, with warnings\n"
@@ -68,6 +69,7 @@ enum {
 	OPT_NEWEST,
 	OPT_SERVER,
 	OPT_HTTP,
+	OPT_HOST,
 	OPT_PAYLOADS
 };
 
@@ -90,6 +92,7 @@ static const struct option long_options[] = {
     {"newest", no_argument, NULL, OPT_NEWEST},
     {"offset", required_argument, NULL, OPT_OFFSET},
     {"http", no_argument, NULL, OPT_HTTP},
+    {"host", required_argument, NULL, OPT_HOST},
     {"payloads", no_argument, NULL, OPT_PAYLOADS},
     MQ_FILTER_LONG,
     MQ_FRAMING_LONG,
@@ -235,6 +238,9 @@ set_option(struct stats_options *o, int ch, int argc, char *argv[])
 	case OPT_HTTP:
 		set_subject(o, SUBJECT_HTTP);
 		break;
+	case OPT_HOST:
+		http_add_host(&o->hosts, optarg);
+		break;
 	case OPT_PAYLOADS:
 		o->payloads = true;
 		break;
@@ -318,6 +324,8 @@ check_messages(const struct stats_options *o, bool json)
 	if (o->refresh > 0 && o->subject != SUBJECT_HTML &&
 	    o->subject != SUBJECT_HTTP)
 		mq_die(MQ_EXIT_USAGE, "--refresh needs --html or --http");
+	if (o->hosts.count > 0 && o->subject != SUBJECT_HTTP)
+		mq_die(MQ_EXIT_USAGE, "--host needs --http");
 	if (o->payloads && o->subject != SUBJECT_HTTP)
 		mq_die(MQ_EXIT_USAGE, "--payloads needs --http");
 	if (o->subject == SUBJECT_HTML && json)
@@ -385,6 +393,7 @@ void
 options_free(struct stats_options *o)
 {
 	mq_filter_free(&o->list.filter);
+	free(o->hosts.names);
 	free(o->name);
 	mq_option_free(&o->shared);
 }

@@ -4,6 +4,7 @@
 
 #include "list.h"
 #include "order.h"
+#include "shared/http.h"
 #include "shared/options.h"
 #include "watch.h"
 
@@ -43,6 +44,7 @@ struct stats_options {
 	bool offset;		    /* was given */
 	bool payloads;		    /* are shown */
 	bool requested;		    /* by --http */
+	struct http_hosts hosts;    /* of its requests */
 	char *name;		    /* what its path ends with, own */
 	char *only;		    /* name, as the queue that it is about */
 	char **queues;		    /* NS:QUEUE once the layout is known */

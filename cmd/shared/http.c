@@ -19,6 +19,7 @@
 #include "base/clock.h"
 #include "base/exit.h"
 #include "base/say.h"
+#include "base/xalloc.h"
 
 /* After the answer, input is read for so long: a connection that is closed with something
  * unread loses the answer. */
@@ -38,7 +39,7 @@ reason_phrase(int status)
 	    {408, "Request Timeout"}, {409, "Conflict"},
 	    {411, "Length Required"}, {413, "Content Too Large"},
 	    {414, "URI Too Long"}, {417, "Expectation Failed"},
-	    {429, "Too Many Requests"},
+	    {421, "Misdirected Request"}, {429, "Too Many Requests"},
 	    {431, "Request Header Fields Too Large"},
 	    {500, "Internal Server Error"}, {501, "Not Implemented"},
 	    {503, "Service Unavailable"}, {504, "Gateway Timeout"},
@@ -223,6 +224,21 @@ http_refuse(
 
 /* --- the request -------------------------------------------------------------------- */
 
+void
+http_add_host(struct http_hosts *hosts, const char *name)
+{
+	static const char letters[] =
+	    "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+	    "-._";
+
+	if (*name == '\0' || name[strspn(name, letters)] != '\0')
+		mq_die(MQ_EXIT_USAGE,
+		    "--host: %s: must be a host name, without a port", name);
+	hosts->names = mq_xreallocarray(
+	    hosts->names, hosts->count + 1, sizeof(*hosts->names));
+	hosts->names[hosts->count++] = name;
+}
+
 /* Keeps what is behind the head as the beginning of the body. */
 static void
 keep_body(struct http *h, const char *p, size_t n)
@@ -233,7 +249,7 @@ keep_body(struct http *h, const char *p, size_t n)
 }
 
 void
-http_receive(struct http *h)
+http_receive(struct http *h, const struct http_hosts *hosts)
 {
 	int64_t until_us = deadline(HTTP_REQUEST_S);
 	char head[REQUEST_HEAD_MAX + 1];
@@ -255,6 +271,9 @@ http_receive(struct http *h)
 	status = http_request_parse(&h->request, head, end != 0 ? end : n);
 	if (status != 0)
 		http_refuse(h, status, NULL, NULL);
+	if (!http_request_is_for(&h->request, hosts))
+		http_refuse(h, 421, NULL,
+		    "the host is not this machine; --host adds its other names");
 	keep_body(h, head + end, n - end);
 }
 

@@ -12,7 +12,7 @@
 /* Bytes of a body, and seconds for a request to come, for the work, and for the answer
  * to go, at most. */
 #define HTTP_BODY_MAX  ((int64_t)8 * 1024 * 1024)
-#define HTTP_REQUEST_S 10
+#define HTTP_REQUEST_S 3
 #define HTTP_BODY_S    30
 #define HTTP_WORK_S    30
 #define HTTP_ANSWER_S  60
@@ -42,8 +42,12 @@ int http_status(int exit_status);
 void http_refuse(const struct http *, int status, const char *extra,
     const char *text) __attribute__((noreturn));
 
-/* Reads the head of the request.  A bad one is answered, and the program ends. */
-void http_receive(struct http *);
+/* Takes the argument of --host; ends with exit 64 when that is no name. */
+void http_add_host(struct http_hosts *, const char *name);
+
+/* Reads the head of the request.  A bad one is answered, and the program ends; so is
+ * one for a host that is neither an address, nor this machine, nor one of these names. */
+void http_receive(struct http *, const struct http_hosts *);
 /* Reads the body, which must have a length. */
 void http_receive_body(struct http *);
 

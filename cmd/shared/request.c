@@ -1,7 +1,9 @@
 #include "request.h"
 
+#include <arpa/inet.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/percent.h"
 #include "base/xalloc.h"
@@ -73,15 +75,28 @@ find_method(const char *name)
 	return m;
 }
 
+/* Takes HOST or HOST:PORT. */
+static void
+take_host(struct http_request *r, const char *p, size_t n)
+{
+	char *port;
+
+	r->host = mq_xstrndup(p, n);
+	port = strrchr(r->host, ':');
+	if (port != NULL && port[1 + strspn(port + 1, "0123456789")] == '\0')
+		*port = '\0';
+}
+
 /* The target is a path, or what a proxy is asked for, http://HOST/PATH. */
 static int
 take_target(struct http_request *r, const char *target)
 {
 	const char *path = target;
 
-	if (strncasecmp(target, "http://", 7) == 0)
+	if (strncasecmp(target, "http://", 7) == 0) {
 		path = target + 7 + strcspn(target + 7, "/?");
-	else if (*target != '/')
+		take_host(r, target + 7, (size_t)(path - target - 7));
+	} else if (*target != '/')
 		return BAD_REQUEST;
 	if (*path != '/') {
 		r->path = mq_xstrdup("/");
@@ -182,10 +197,14 @@ static int
 check_headers(struct http_request *r, bool newer)
 {
 	const char *expect = http_request_get(r, "Expect");
+	const char *host = http_request_get(r, "Host");
 
 	if (count_headers(r, "Host") != 1 &&
 	    (newer || count_headers(r, "Host") > 1))
 		return BAD_REQUEST;
+	/* That of the target comes first. */
+	if (host != NULL && r->host == NULL)
+		take_host(r, host, strlen(host));
 	if (count_headers(r, "Content-Length") > 1 ||
 	    (count_headers(r, "Content-Length") == 1 &&
 		count_headers(r, "Transfer-Encoding") > 0))
@@ -233,10 +252,64 @@ http_request_get(const struct http_request *r, const char *name)
 	return NULL;
 }
 
+static bool
+is_address(const char *host)
+{
+	char inner[INET6_ADDRSTRLEN];
+	struct in6_addr any;
+	size_t n = strlen(host);
+
+	if (*host != '[')
+		return inet_pton(AF_INET, host, &any) == 1;
+	if (host[n - 1] != ']' || n - 2 >= sizeof(inner))
+		return false;
+	strlcpy(inner, host + 1, n - 1);
+	return inet_pton(AF_INET6, inner, &any) == 1;
+}
+
+/* Whether a host is that name, with or without the dot of the root. */
+static bool
+is_name(const char *host, const char *name)
+{
+	size_t n = strlen(name);
+
+	return strncasecmp(host, name, n) == 0 &&
+	    (host[n] == '\0' || strcmp(host + n, ".") == 0);
+}
+
+static bool
+is_this_machine(const char *host)
+{
+	char name[256] = "";
+
+	if (is_address(host) || is_name(host, "localhost"))
+		return true;
+	if (gethostname(name, sizeof(name) - 1) == -1 || name[0] == '\0')
+		return false;
+	if (is_name(host, name))
+		return true;
+	name[strcspn(name, ".")] = '\0';
+	return is_name(host, name);
+}
+
+bool
+http_request_is_for(
+    const struct http_request *r, const struct http_hosts *hosts)
+{
+	size_t i = 0;
+
+	if (r->host == NULL || is_this_machine(r->host))
+		return true;
+	while (i < hosts->count && !is_name(r->host, hosts->names[i]))
+		i++;
+	return i < hosts->count;
+}
+
 void
 http_request_free(struct http_request *r)
 {
 	free(r->headers);
 	free(r->path);
+	free(r->host);
 	free(r->text);
 }

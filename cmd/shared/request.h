@@ -1,5 +1,5 @@
 /*
- * The head of an HTTP/1.1 request, as RFC 9112 has it.  Pure: no input, no output.
+ * The head of an HTTP/1.1 request, as RFC 9112 has it; no input, no output.
  * Where the RFC lets a server guess, the request is refused.
  */
 #ifndef MQ_REQUEST_H
@@ -15,6 +15,12 @@
 
 enum http_method { METHOD_GET, METHOD_HEAD, METHOD_POST, METHOD_OTHER };
 
+/* Names that are answered for; --host adds them. */
+struct http_hosts {
+	const char **names;
+	size_t count;
+};
+
 struct http_header {
 	char *name, *value; /* without NUL and other control characters */
 };
@@ -22,6 +28,7 @@ struct http_header {
 struct http_request {
 	enum http_method method;
 	char *path; /* decoded, without NUL, begins with a slash; no query */
+	char *host; /* of the URL, without :PORT, IPv6 in brackets; or NULL */
 	int64_t length; /* of the body; -1: not given */
 	bool continues; /* the client waits for 100 Continue */
 	struct http_header *headers;
@@ -40,6 +47,15 @@ int http_request_parse(struct http_request *, const char *head, size_t n);
 /* The value of a header that is there once; NULL: not there.  Names are not
  * case-sensitive. */
 const char *http_request_get(const struct http_request *, const char *name);
+
+/*
+ * Whether the request is for this machine: for an address, localhost, the name of the
+ * machine, one of these names, or no host at all.  A foreign site can give its name the
+ * address of this machine, and read the answers in a browser here; but browsers always
+ * send that name.
+ */
+bool http_request_is_for(
+    const struct http_request *, const struct http_hosts *);
 
 void http_request_free(struct http_request *);
 

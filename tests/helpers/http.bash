@@ -6,7 +6,7 @@
 #                           $T/body
 #   field NAME              of those headers; the name in small letters
 #   wants CODE PATH [OPTION...]   get, which must have that code
-#   raw CODE REQUEST        sends just that, as printf(1) writes it
+#   raw CODE REQUEST [OPTION...]  sends just that, as printf(1) writes it, to mq-stats
 
 serve() {
 	port=$(free_ports 1)
@@ -52,11 +52,12 @@ wants() {
 }
 
 raw() {
-	local answer
+	local answer want=$1 request=$2
+	shift 2
 	# shellcheck disable=SC2059
-	answer=$(printf "$2" | timeout 60 "$BUILD/mq-stats" --http | head -n 1)
-	[[ $answer == "HTTP/1.1 $1 "* ]] || {
-		echo "$2: $answer"
+	answer=$(printf "$request" | timeout 60 "$BUILD/mq-stats" --http "$@" | head -n 1)
+	[[ $answer == "HTTP/1.1 $want "* ]] || {
+		echo "$request: $answer"
 		return 1
 	}
 }

@@ -311,6 +311,8 @@ shows() {
 			--unique: odd: not a duration (500ms, 10s, 5m, 1h30m, 1d, 1w)
 		64 mq-publish --http q a
 			--http publishes the request body; remove the payload, the framing, --wait and --tick
+		64 mq-publish --host a q a
+			--host needs --http
 		64 mq-publish --vt 5m q a
 			--vt: the layout rmq has no attributes of queues
 		64 mq-publish -L odd q a
@@ -430,6 +432,10 @@ shows() {
 			--check: consumers=0: never fails; use consumers=1 to require a consumer
 		64 mq-stats --watch=5ms q
 			--watch: 5ms: must be at least 100 ms
+		64 mq-stats --host a q
+			--host needs --http
+		64 mq-stats --http --host http://a/
+			--host: http://a/: must be a host name, without a port
 		64 mq-stats --payloads q
 			--payloads needs --http
 		64 mq-stats --refresh 5 q

@@ -70,8 +70,8 @@ facts() {
 }
 
 @test "post: the command line holds, and a header wins" {
-	serve mq-publish --http -p 3 -H 'A: 1' q
-	wants 201 / -d x
+	serve mq-publish --http --host queues.example -p 3 -H 'A: 1' q
+	wants 201 / -d x -H 'Host: queues.example'
 	wants 201 / -d y -H 'Mq-Priority: 5' -H 'Mq-Header-B: 2'
 	[ "$(facts '[.[] | .payload, .priority, .headers.A[0], .headers.B[0]]')" = \
 		'["y",5,"1","2","x",3,"1",null]' ]
@@ -89,6 +89,8 @@ facts() {
 	wants 400 / -d x -H 'Mq-Key;'
 	wants 403 / -d x -H 'Origin: http://example.com'
 	grep -q 'not from a browser' "$T/body"
+	wants 421 / -d x -H 'Host: foreign.example'
+	grep -q 'the host is not this machine' "$T/body"
 	wants 501 / -d x -H 'Transfer-Encoding: chunked'
 	wants 405 /
 	[ "$(field allow)" = POST ]
@@ -98,10 +100,10 @@ facts() {
 }
 
 @test "post: half a body is no message" {
-	run_mq 0 mq-publish --http q < <(printf 'POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\nhalf')
+	run_mq 0 mq-publish --http q < <(printf 'POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\nhalf')
 	[[ ${lines[0]} == "HTTP/1.1 400 "* ]]
 	# Nor is what comes behind it.
-	run_mq 0 mq-publish --http q < <(printf 'POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\n\r\nbodyPOST / HTTP/1.1\r\n')
+	run_mq 0 mq-publish --http q < <(printf 'POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 4\r\n\r\nbodyPOST / HTTP/1.1\r\n')
 	[[ ${lines[0]} == "HTTP/1.1 201 "* ]]
 	[ "$(facts '[.[].payload]')" = '["body"]' ]
 }

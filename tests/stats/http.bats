@@ -180,6 +180,27 @@ teardown() {
 	raw 400 'GET / HTTP/1.1\r\nHost: a\r\n'
 }
 
+@test "http: a request for another host is misdirected" {
+	local host
+	for host in 127.0.0.1 127.0.0.1:9780 192.0.2.1 '[::1]:80' '[2001:db8::1]' localhost LocalHost.:9780 \
+		"$(uname -n)" "$(uname -n | cut -d. -f1):80"; do
+		raw 404 "GET /x HTTP/1.1\r\nHost: $host\r\n\r\n"
+	done
+	for host in foreign.example localhost.foreign.example 127.0.0.1.foreign.example '[foreign.example]' \
+		'localhost:80:80' '127.0.0.1@foreign.example' '' '[' 'fe80::1' "$(uname -n)x" more.example other.example; do
+		raw 421 "GET /x HTTP/1.1\r\nHost: $host\r\n\r\n"
+	done
+	raw 404 'GET /x HTTP/1.0\r\n\r\n'
+	# The host of the target goes before the header.
+	raw 404 'GET http://localhost:80/x HTTP/1.1\r\nHost: foreign.example\r\n\r\n'
+	raw 421 'GET http://foreign.example/x HTTP/1.1\r\nHost: localhost\r\n\r\n'
+	raw 421 'GET http://foreign.example HTTP/1.0\r\n\r\n'
+	for host in More.example:443 other.example. localhost; do
+		raw 404 "GET /x HTTP/1.1\r\nHost: $host\r\n\r\n" --host more.example --host other.example
+	done
+	raw 421 'GET /x HTTP/1.1\r\nHost: foreign.example\r\n\r\n' --host more.example
+}
+
 @test "http: names never become headers, and nothing of the answer is markup" {
 	serve mq-stats --http
 	get '/queue/a%0d%0aSet-Cookie:%20x=1%3Cscript%3E'
@@ -207,6 +228,11 @@ teardown() {
 	timeout 180 cat <&8 >"$T/slow"
 	exec 8>&-
 	grep -q '^HTTP/1.1 408 ' "$T/slow"
+	# The head has 3 seconds in all.
+	strace -o "$T/trace" true || skip "strace is not allowed"
+	printf 'GET / HT' | ASAN_OPTIONS=detect_leaks=0 \
+		strace -o "$T/trace" -e trace=poll,ppoll "$BUILD/mq-stats" --http >"$T/slow"
+	head -n 1 "$T/trace" | grep -E ', (2[0-9]{3}|3000)\)|tv_sec=[23],'
 }
 
 @test "http: a client that says nothing, or leaves, is nothing" {

@@ -26,22 +26,27 @@ static void
 test_good(void **state)
 {
 	static const struct {
-		const char *text, *path;
+		const char *text, *path, *host;
 		enum http_method method;
 		int64_t length;
 	} all[] = {
-	    {"GET / HTTP/1.0\r\n\r\n", "/", METHOD_GET, -1},
-	    {"GET / HTTP/1.1\nHost: x\n\n", "/", METHOD_GET, -1},
-	    {"HEAD /a%2Fb%20c?d=%zz HTTP/1.1\r\nhost:\r\n\r\n", "/a/b c",
+	    {"GET / HTTP/1.0\r\n\r\n", "/", NULL, METHOD_GET, -1},
+	    {"GET / HTTP/1.1\nHost: x:80\n\n", "/", "x", METHOD_GET, -1},
+	    {"GET / HTTP/1.0\nHost: [::1]\n\n", "/", "[::1]", METHOD_GET, -1},
+	    {"GET / HTTP/1.1\nHost: [::1]:0\n\n", "/", "[::1]", METHOD_GET, -1},
+	    {"GET / HTTP/1.1\nHost: x:8y\n\n", "/", "x:8y", METHOD_GET, -1},
+	    {"HEAD /a%2Fb%20c?d=%zz HTTP/1.1\r\nhost:\r\n\r\n", "/a/b c", "",
 		METHOD_HEAD, -1},
-	    {"get / HTTP/1.0\r\n\r\n", "/", METHOD_OTHER, -1},
-	    {"DELETE /x HTTP/1.9\r\nHost: x\r\n\r\n", "/x", METHOD_OTHER, -1},
-	    {"GET http://h:1 HTTP/1.1\r\nHost: x\r\n\r\n", "/", METHOD_GET, -1},
-	    {"GET HTTP://h?a/b HTTP/1.1\r\nHost: x\r\n\r\n", "/", METHOD_GET,
+	    {"get / HTTP/1.0\r\n\r\n", "/", NULL, METHOD_OTHER, -1},
+	    {"DELETE /x HTTP/1.9\r\nHost: x\r\n\r\n", "/x", "x", METHOD_OTHER,
 		-1},
+	    {"GET http://h:1 HTTP/1.1\r\nHost: x\r\n\r\n", "/", "h", METHOD_GET,
+		-1},
+	    {"GET HTTP://h?a/b HTTP/1.1\r\nHost: x\r\n\r\n", "/", "h",
+		METHOD_GET, -1},
 	    {"POST http://h/p/q HTTP/1.1\r\nHost: x\r\n"
 	     "content-length: \t 12 \r\n\r\n",
-		"/p/q", METHOD_POST, 12},
+		"/p/q", "h", METHOD_POST, 12},
 	};
 	struct http_request r;
 	size_t i;
@@ -50,6 +55,9 @@ test_good(void **state)
 	for (i = 0; i < COUNT(all); i++) {
 		assert_int_equal(parse(&r, all[i].text), 0);
 		assert_string_equal(r.path, all[i].path);
+		assert_int_equal(r.host != NULL, all[i].host != NULL);
+		if (r.host != NULL)
+			assert_string_equal(r.host, all[i].host);
 		assert_int_equal(r.method, all[i].method);
 		assert_int_equal(r.length, all[i].length);
 		http_request_free(&r);
