@@ -218,9 +218,11 @@ make_queue(
 static bool
 is_known(struct setter *s)
 {
-	bool known;
+	bool known = false;
 
-	if (mq_queue_known(&s->redis, s->layout, s->queue, &known) == -1)
+	if (mq_queue_known(&s->redis, s->layout, s->queue, &known) == -1 &&
+	    (!s->create ||
+		mq_queue_unlisted(&s->redis, s->layout, s->queue) == NULL))
 		end_refused(s);
 	return known;
 }

@@ -14,7 +14,9 @@
 #include "base/xalloc.h"
 #include "options.h"
 #include "process/command.h"
+#include "queue/calls.h"
 #include "queue/known.h"
+#include "shared/operands.h"
 
 /* --- a forgotten "--" --------------------------------------------------------- */
 
@@ -182,8 +184,11 @@ say_missing(const struct options *o, struct mq_redis *r, int i)
 
 	if (o->existing)
 		what = "";
-	mq_say("%s: no such queue%s%s", name, what,
-	    mq_known_elsewhere(r, o->layout, name));
+	if (mq_queue_unlisted(r, o->layout, name) != NULL)
+		mq_option_unknown(r, o->layout, name);
+	else
+		mq_say("%s: no such queue%s%s", name, what,
+		    mq_known_elsewhere(r, o->layout, name));
 }
 
 /* Whether all queues exist. */
@@ -203,7 +208,9 @@ check_exist(const struct options *o, struct mq_redis *r, const bool *exists)
 			say_missing(o, r, i);
 	}
 	if (o->existing && !all)
-		exit(MQ_EXIT_NO);
+		exit(mq_queue_unlisted(r, o->layout, o->queues[0]) != NULL ?
+			MQ_EXIT_UNAVAILABLE :
+			MQ_EXIT_NO);
 	return all;
 }
 

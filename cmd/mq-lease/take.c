@@ -12,6 +12,7 @@
 #include "message/frame.h"
 #include "message/headers.h"
 #include "message/json.h"
+#include "queue/calls.h"
 #include "queue/known.h"
 #include "shared/options.h"
 
@@ -38,7 +39,9 @@ look_at_queue(const struct options *o, const struct mq_lease_queue *q)
 	if (!there && !o->quiet && (known.status == 0 || o->existing))
 		mq_option_unknown(q->redis, q->layout, q->name);
 	if (!there && o->existing)
-		exit(MQ_EXIT_NO);
+		exit(mq_queue_unlisted(q->redis, q->layout, q->name) != NULL ?
+			MQ_EXIT_UNAVAILABLE :
+			MQ_EXIT_NO);
 	if (known.status != 0)
 		mq_die(known.status, "%s", known.error);
 	return there;

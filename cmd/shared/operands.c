@@ -11,6 +11,7 @@
 #include "base/say.h"
 #include "base/xalloc.h"
 #include "options.h"
+#include "queue/calls.h"
 #include "queue/known.h"
 #include "queue/rights.h"
 #include "startup.h"
@@ -171,14 +172,23 @@ void
 mq_option_unknown(
     struct mq_redis *r, const struct mq_layout *layout, const char *queue)
 {
-	mq_say(
-	    "%s: no such queue%s", queue, mq_known_elsewhere(r, layout, queue));
+	const char *why = mq_queue_unlisted(r, layout, queue);
+
+	if (why != NULL)
+		mq_say("%s: not listed yet: %s", queue, why);
+	else
+		mq_say("%s: no such queue%s", queue,
+		    mq_known_elsewhere(r, layout, queue));
 }
 
 void
 mq_option_made(const struct mq_shared *o, struct mq_redis *r, const char *queue)
 {
-	if (!o->quiet && (o->verbose || isatty(STDERR_FILENO)))
+	const char *why = mq_queue_unlisted(r, o->layout, queue);
+
+	if (why != NULL && !o->quiet)
+		mq_say("%s: not listed yet: %s", queue, why);
+	else if (!o->quiet && (o->verbose || isatty(STDERR_FILENO)))
 		mq_say("%s: made a new queue%s", queue,
 		    mq_known_elsewhere(r, o->layout, queue));
 }

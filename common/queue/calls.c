@@ -4,6 +4,7 @@
 
 #include "side.h"
 #include "base/exit.h"
+#include "redis/partial.h"
 
 /* Sends a command, and frees it; whether its reply is an integer, and not 0. */
 static int
@@ -18,14 +19,47 @@ call_for_answer(struct mq_redis *r, struct mq_command *c, bool *answer)
 	return 0;
 }
 
+const char *
+mq_queue_unlisted(
+    struct mq_redis *r, const struct mq_layout *layout, const char *queue)
+{
+	struct mq_command c = mq_redis_command(r);
+	const char *why;
+
+	layout->known(&c, queue);
+	why = mq_partial_missed(r, &c);
+	mq_command_free(&c);
+	return why;
+}
+
+/* Whether the queue has any keys, if only the names could not be asked for it. */
+static int
+look_for_traces(struct mq_redis *r, const struct mq_layout *layout,
+    const char *queue, bool *there)
+{
+	struct mq_command c = mq_redis_command(r);
+
+	if (layout->traces == NULL || mq_redis_lost(r) ||
+	    mq_queue_unlisted(r, layout, queue) == NULL)
+		return -1;
+	layout->traces(&c, queue);
+	return call_for_answer(r, &c, there);
+}
+
 int
 mq_queue_known(struct mq_redis *r, const struct mq_layout *layout,
     const char *queue, bool *known)
 {
 	struct mq_command c = mq_redis_command(r);
+	const char *why;
 
 	layout->known(&c, queue);
-	return call_for_answer(r, &c, known);
+	if (call_for_answer(r, &c, known) == 0)
+		return 0;
+	if (look_for_traces(r, layout, queue, known) == -1)
+		return -1;
+	why = mq_queue_unlisted(r, layout, queue);
+	return *known ? 0 : mq_redis_fail(r, MQ_EXIT_UNAVAILABLE, "%s", why);
 }
 
 int
@@ -35,7 +69,12 @@ mq_queue_make(struct mq_redis *r, const struct mq_layout *layout,
 	struct mq_command c = mq_redis_command(r);
 
 	layout->open(&c, queue, attributes);
-	return call_for_answer(r, &c, made);
+	if (call_for_answer(r, &c, made) == 0)
+		return 0;
+	if (look_for_traces(r, layout, queue, made) == -1)
+		return -1;
+	*made = !*made;
+	return 0;
 }
 
 int

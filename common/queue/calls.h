@@ -9,17 +9,24 @@
 #include "post.h"
 #include "queue.h"
 
-/* Whether anybody ever opened a queue of this name. */
+/*
+ * Whether anybody ever opened a queue of this name.  If the node of a cluster that has
+ * the names is away, a queue with keys is known; of another one that is not known.
+ */
 int mq_queue_known(struct mq_redis *, const struct mq_layout *,
     const char *queue, bool *known);
 
-/* Makes a queue known, with these attributes if it was not (*made). */
+/* Makes a queue known, with these attributes if it was not (*made).  If that node is
+ * away, mq_queue_unlisted() says why, and whoever finds messages in it lists it. */
 int mq_queue_make(struct mq_redis *, const struct mq_layout *,
     const char *queue, const struct mq_attributes *, bool *made);
 /* The same for whoever is to put messages in: a refusal of that comes before the queue
  * is made. */
 int mq_queue_open(struct mq_redis *, const struct mq_layout *,
     const char *queue, const struct mq_attributes *, bool *made);
+/* "node HOST:PORT: why" if a call could not ask that node for a name; else NULL. */
+const char *mq_queue_unlisted(
+    struct mq_redis *, const struct mq_layout *, const char *queue);
 
 /* The attributes of a queue, or of none MQ_ATTRIBUTE_NONE; only with
  * MQ_HAS_ATTRIBUTES. */

@@ -61,15 +61,24 @@ take_existence(void *arg, size_t i, redisReply *reply)
 	return 0;
 }
 
+/* A name that could not be asked for has no error of its own. */
+static bool
+is_answered(struct mq_redis *r, const struct looking *l, size_t i)
+{
+	return l->answered[i] ||
+	    (i < l->queues &&
+		mq_queue_unlisted(r, l->layout, name_of_queue(l, i)) != NULL);
+}
+
 /* An error about the use of one queue is a result, and names it. */
 static int
-judge_use(const struct mq_redis *r, const struct looking *l)
+judge_use(struct mq_redis *r, const struct looking *l)
 {
 	size_t i, first = 0;
 
 	if (mq_redis_lost(r))
 		return -1;
-	while (first + 1 < 2 * l->queues && l->answered[first])
+	while (first + 1 < 2 * l->queues && is_answered(r, l, first))
 		first++;
 	/* The error is about the use of this queue: none behind it counts as missing. */
 	for (i = first; i < l->queues; i++)

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "calls.h"
 #include "side.h"
 
 #define AT_LEAST_MS 60000
@@ -57,16 +58,6 @@ call_number(struct mq_publisher *p, struct mq_command *c, long long *n)
 {
 	return mq_call_number(p->redis, c, n) == 0 ? MQ_CALL_DONE :
 						     MQ_CALL_REFUSED;
-}
-
-static enum mq_call
-call_bool(struct mq_publisher *p, struct mq_command *c, bool *yes)
-{
-	long long n = 0;
-	enum mq_call result = call_number(p, c, &n);
-
-	*yes = n != 0;
-	return result;
 }
 
 /* Unchanged if that is an error. */
@@ -229,9 +220,9 @@ enum mq_call
 mq_publisher_open(struct mq_publisher *p, bool special, bool make,
     int64_t *clock_us, bool *yes)
 {
-	struct mq_command c = mq_redis_command(p->redis);
 	bool known = false;
 	enum mq_call result;
+	int rv;
 
 	do
 		result = probe_queue(p, special, clock_us, &known);
@@ -240,11 +231,10 @@ mq_publisher_open(struct mq_publisher *p, bool special, bool make,
 	if (result != MQ_CALL_DONE || known)
 		return result;
 	/* Another answer is none, or an error, which comes again. */
-	if (make)
-		p->layout->open(&c, p->queue, p->attributes);
-	else
-		p->layout->known(&c, p->queue);
-	return call_bool(p, &c, yes);
+	rv = make ?
+	    mq_queue_make(p->redis, p->layout, p->queue, p->attributes, yes) :
+	    mq_queue_known(p->redis, p->layout, p->queue, yes);
+	return rv == 0 ? MQ_CALL_DONE : MQ_CALL_REFUSED;
 }
 
 enum mq_call

@@ -74,8 +74,12 @@ struct mq_layout {
 	 * or 0 when there is no such queue.  Only with MQ_HAS_ATTRIBUTES. */
 	void (*set_attributes)(struct mq_command *, const char *queue,
 	    const struct mq_attributes *);
-	/* Whether anybody ever did: an integer, 0 or not. */
+	/* Whether anybody ever did: an integer, 0 or not.  Both are optional commands,
+	 * as the names of all queues may be on another node than the queue. */
 	void (*known)(struct mq_command *, const char *queue);
+	/* If that node is away: how many keys the queue has, an integer, as one that
+	 * has some exists.  NULL: names are beside the queues. */
+	void (*traces)(struct mq_command *, const char *queue);
 	/*
 	 * Changes nothing, and is refused where using the queue would be: its
 	 * keys hold something else (the error names one), or are not permitted.

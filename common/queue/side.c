@@ -90,6 +90,7 @@ mq_side_compete(const struct mq_side *side, const struct mq_session *s,
     int queue, int64_t ms, struct mq_command *c)
 {
 	mq_command_script(c, &mq_script_compete, c->cluster ? 1 : 2);
+	c->optional = queue == -1;
 	side->cleaning(c, s->queues[queue == -1 ? 0 : queue], queue == -1);
 	if (!c->cluster)
 		side->heartbeat(c, s->connection, s->queues[0]);
@@ -104,5 +105,6 @@ mq_side_resign(const struct mq_side *side, const struct mq_session *s,
     struct mq_command *c)
 {
 	mq_command_plain(c, "DEL");
+	c->optional = true;
 	side->cleaning(c, s->queues[0], true);
 }

@@ -15,6 +15,7 @@ struct mq_answer {
 	const char *error; /* why the server refused; NULL: it did not.  Valid
 			    * until the callback returns */
 	int status;	   /* mq_exit that fits it; 0: no error */
+	bool missing;	   /* the node is away, as mq_reply_missing() says */
 };
 
 /* Whether there is an answer, and no error. */

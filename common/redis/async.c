@@ -37,12 +37,29 @@ wire_of(struct mq_request *q, size_t *n)
 	return q->text.data;
 }
 
+static bool
+goes_again(struct mq_request *q, const redisReply *reply)
+{
+	struct mq_async *a = q->async, *front = a->front;
+
+	if (front == NULL && a->route != NULL)
+		front = a;
+	return front != NULL && front->route->again(front, q, reply);
+}
+
+void
+mq_request_answer(struct mq_request *q, redisReply *reply)
+{
+	q->take(&q->asker, reply);
+	free_request(q);
+}
+
 /* The library will not call back for this request. */
 void
 mq_request_lose(struct mq_request *q)
 {
-	q->take(&q->asker, NULL);
-	free_request(q);
+	if (!goes_again(q, NULL))
+		mq_request_answer(q, NULL);
 }
 
 /* Hands over the next piece.  Returns 1 when it was the last, -1 on failure. */
@@ -201,8 +218,7 @@ on_reply(redisAsyncContext *context, void *reply, void *arg)
 		send_text(q);
 		return;
 	}
-	if (reply != NULL && a->front != NULL &&
-	    a->front->route->again(a->front, q, reply))
+	if (reply != NULL && goes_again(q, reply))
 		return;
 	(a->front != NULL ? a->front : a)->moved++;
 	if (reply != NULL && mq_reply_demoted(reply, a->server))
@@ -210,8 +226,10 @@ on_reply(redisAsyncContext *context, void *reply, void *arg)
 	/* Given up, its answers say only that. */
 	if (q->asker.of != a && a->refusal[0] != '\0')
 		reply = NULL;
-	q->take(&q->asker, reply);
-	free_request(q);
+	if (reply == NULL)
+		mq_request_lose(q);
+	else
+		mq_request_answer(q, reply);
 }
 
 void

@@ -25,8 +25,8 @@ struct mq_async;
 struct mq_async_route {
 	/* Takes a new command. */
 	void (*ask)(struct mq_async *, struct mq_request *);
-	/* Takes a command back whose reply says that it was not carried out; false:
-	 * the reply is for the asker. */
+	/* Takes a command back whose reply says that it was not carried out, or (NULL)
+	 * that has none; false: the reply is for the asker. */
 	bool (*again)(
 	    struct mq_async *, struct mq_request *, const redisReply *);
 	void (*flush)(struct mq_async *);

@@ -4,9 +4,16 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/xalloc.h"
 #include "cluster-link.h"
 #include "node.h"
+#include "reply.h"
+
+/* An optional command is answered so soon: before whoever connects loses patience. */
+#define PATIENCE_S 4.0
+/* A node that is away is tried again after this time. */
+#define AWAY_S 1.0
 
 static void
 fail(struct mq_cluster *all, const struct link *link, const char *why)
@@ -27,14 +34,72 @@ mq_link_failed(struct ev_loop *loop, ev_timer *w, int events)
 	all->events->down(all->arg, all->why);
 }
 
+/* The others go on. */
+static void
+miss(struct link *link, const char *why)
+{
+	struct mq_request *q;
+
+	snprintf(link->missing, sizeof(link->missing), MQ_MISSING "%s:%d: %s",
+	    link->server.host, link->server.port, why);
+	link->missing_s = mq_clock_steady_s();
+	link->open = link->ready = false;
+	link->optional = 0;
+	ev_timer_stop(link->cluster->front.loop, &link->patience);
+	mq_pair_close(&link->pair);
+	while ((q = TAILQ_FIRST(&link->waiting)) != NULL) {
+		TAILQ_REMOVE(&link->waiting, q, link);
+		mq_request_lose(q);
+	}
+}
+
+static void
+lose(struct link *link, const char *why)
+{
+	struct mq_cluster *all = link->cluster;
+
+	link->ready = false;
+	if (all->known && !link->needed)
+		miss(link, why);
+	else
+		fail(all, link, why);
+}
+
 /* Other links may be in the middle of something. */
 static void
 on_down(void *arg, const char *why)
 {
-	struct link *link = arg;
+	lose(arg, why);
+}
 
-	link->ready = false;
-	fail(link->cluster, link, why);
+static void
+on_patience(struct ev_loop *loop, ev_timer *w, int events)
+{
+	struct link *link = w->data;
+
+	(void)events;
+	ev_timer_stop(loop, w);
+	if (link->open && !link->needed)
+		lose(link, "no answer for too long");
+}
+
+static void
+be_patient(struct link *link)
+{
+	struct ev_loop *loop = link->cluster->front.loop;
+
+	ev_timer_stop(loop, &link->patience);
+	ev_timer_set(&link->patience, PATIENCE_S, 0);
+	if (link->optional > 0)
+		ev_timer_start(loop, &link->patience);
+}
+
+void
+mq_link_heard(struct link *link)
+{
+	if (link->optional > 0)
+		link->optional--;
+	be_patient(link);
 }
 
 static void
@@ -98,6 +163,7 @@ on_ready(void *arg)
 	struct mq_request *q;
 
 	link->ready = true;
+	link->missing[0] = '\0';
 	if (!link->cluster->known) {
 		mq_command_plain(&c, "CLUSTER SLOTS");
 		mq_async_send(&link->pair.main, &c, on_slots, link);
@@ -133,6 +199,8 @@ link_at(struct mq_cluster *all, int i)
 		link->cluster = all;
 		link->number = i;
 		TAILQ_INIT(&link->waiting);
+		ev_timer_init(&link->patience, on_patience, 0, 0);
+		link->patience.data = link;
 		mq_node_server(
 		    &link->server, &all->server->url, place->host, place->port);
 		mq_pair_init(&link->pair, all->front.loop, &link->server,
@@ -141,21 +209,34 @@ link_at(struct mq_cluster *all, int i)
 	return link;
 }
 
-struct link *
-mq_link_open(struct mq_cluster *all, int i)
+static void
+connect_link(struct link *link)
 {
-	const struct mq_place_of_node *node = &all->map.nodes[i];
-	struct link *link = link_at(all, i);
+	const struct mq_place_of_node *node =
+	    &link->cluster->map.nodes[link->number];
 	struct mq_server *server = &link->server;
 	const char *why = "its address is not known";
 
-	if (link->open)
-		return link;
 	link->open = true;
 	strlcpy(server->host, node->host, sizeof(server->host));
 	strlcpy(server->address, node->address, sizeof(server->address));
 	server->port = node->port;
 	if (*node->address == '\0' || mq_pair_open(&link->pair, &why) == -1)
-		fail(all, link, why);
+		lose(link, why);
+}
+
+struct link *
+mq_link_open(struct mq_cluster *all, int i, const struct mq_request *q)
+{
+	struct link *link = link_at(all, i);
+	bool optional = q != NULL && q->command.optional;
+
+	link->needed |= q != NULL && !optional;
+	if (!link->open &&
+	    (!optional || link->missing[0] == '\0' ||
+		mq_clock_steady_s() - link->missing_s >= AWAY_S))
+		connect_link(link);
+	if (link->open && optional && link->optional++ == 0)
+		be_patient(link);
 	return link;
 }

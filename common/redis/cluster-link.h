@@ -13,6 +13,11 @@ struct link {
 	struct mq_server server;
 	struct mq_pair pair;
 	bool open, ready;
+	bool needed;	   /* it was asked for more than optional commands */
+	char missing[512]; /* not open: "node HOST:PORT: why", of one away */
+	double missing_s;  /* since this steady time */
+	int optional;	   /* such commands that are to be answered... */
+	ev_timer patience; /* ...before this ends, if no others are */
 	struct mq_requests waiting; /* until it is ready */
 };
 
@@ -26,16 +31,23 @@ struct mq_cluster {
 	bool known; /* the map is the cluster's */
 	int seed;
 	int home; /* the slot of a namespace in braces; -1: there is none */
-	struct mq_requests later; /* no node takes these now */
-	ev_timer retry, news, failing;
+	struct mq_requests later;  /* no node takes these now */
+	struct mq_requests missed; /* optional ones of nodes that are away */
+	ev_timer retry, news, failing, missing;
 	char why[512]; /* it fails */
 };
 
 /* The link to node i of the map; NULL: never used. */
 struct link *mq_link_used(const struct mq_cluster *, int i);
-/* The same, which begins to connect if it did not; if that fails,
- * down() follows. */
-struct link *mq_link_open(struct mq_cluster *, int i);
+/*
+ * The same, for a command (NULL: none yet); it begins to connect if it did not.  If that
+ * fails, down() follows; but while all commands for it are optional, it is not open then,
+ * and they are lost.
+ */
+struct link *mq_link_open(
+    struct mq_cluster *, int i, const struct mq_request *);
+/* A reply to an optional command has come from it. */
+void mq_link_heard(struct link *);
 /* When failing ends. */
 void mq_link_failed(struct ev_loop *, ev_timer *, int events);
 

@@ -18,21 +18,29 @@
 static void
 send_to(struct mq_cluster *all, int i, struct mq_request *q)
 {
-	struct link *link = mq_link_open(all, i);
+	struct link *link = mq_link_open(all, i, q);
 
-	if (link->ready)
+	if (!link->open)
+		mq_request_lose(q);
+	else if (link->ready)
 		mq_request_send(&link->pair.main, q);
 	else
 		TAILQ_INSERT_TAIL(&link->waiting, q, link);
 }
 
-static void
-send_to_owner(struct mq_cluster *all, struct mq_request *q)
+static int
+owner_of(const struct mq_cluster *all, const struct mq_request *q)
 {
 	int slot = q->command.slot == -1 ? all->home : q->command.slot;
 	int owner = slot == -1 ? -1 : all->map.owner[slot];
 
-	send_to(all, owner == -1 ? all->seed : owner, q);
+	return owner == -1 ? all->seed : owner;
+}
+
+static void
+send_to_owner(struct mq_cluster *all, struct mq_request *q)
+{
+	send_to(all, owner_of(all, q), q);
 }
 
 /* Whether another command of its slot waits. */
@@ -100,9 +108,13 @@ ask(struct mq_async *front, struct mq_request *q)
 static void
 send_asking(struct mq_cluster *all, int i, struct mq_request *q)
 {
-	struct link *link = mq_link_open(all, i);
+	struct link *link = mq_link_open(all, i, q);
 	struct mq_command c = {0};
 
+	if (!link->open) {
+		mq_request_lose(q);
+		return;
+	}
 	if (!link->ready) {
 		send_later(all, q);
 		return;
@@ -113,14 +125,54 @@ send_asking(struct mq_cluster *all, int i, struct mq_request *q)
 	mq_request_send(&link->pair.main, q);
 }
 
+/* Its asker hears of it, but not before it has asked. */
+static bool
+miss(struct mq_cluster *all, struct mq_request *q)
+{
+	if (!all->known || !q->command.optional)
+		return false;
+	TAILQ_INSERT_TAIL(&all->missed, q, link);
+	ev_timer_start(all->front.loop, &all->missing);
+	return true;
+}
+
+static void
+on_missing(struct ev_loop *loop, ev_timer *w, int events)
+{
+	struct mq_cluster *all = w->data;
+	struct mq_requests list = TAILQ_HEAD_INITIALIZER(list);
+	static char moved[] = MQ_MISSING "of the slot: lost";
+	redisReply reply = {.type = REDIS_REPLY_ERROR};
+	const struct link *of;
+	struct mq_request *q;
+
+	(void)events;
+	ev_timer_stop(loop, w);
+	TAILQ_CONCAT(&list, &all->missed, link);
+	while ((q = TAILQ_FIRST(&list)) != NULL) {
+		TAILQ_REMOVE(&list, q, link);
+		of = mq_link_used(all, owner_of(all, q));
+		reply.str = of != NULL && of->missing[0] != '\0' ?
+		    (char *)(uintptr_t)of->missing :
+		    moved;
+		reply.len = strlen(reply.str);
+		mq_request_answer(q, all->known ? &reply : NULL);
+	}
+}
+
 static bool
 again(struct mq_async *front, struct mq_request *q, const redisReply *reply)
 {
 	struct mq_cluster *all = front->arg;
 	const struct mq_pair *pair = q->async->arg;
-	const struct link *from = pair->arg;
+	struct link *from;
 	int slot, to;
 
+	if (reply == NULL)
+		return miss(all, q);
+	from = pair->arg;
+	if (q->command.optional)
+		mq_link_heard(from);
 	if (!mq_topology_redirects(reply) && !mq_reply_busy(reply))
 		return false;
 	to = mq_topology_redirect(&all->map, reply->str, from->number, &slot);
@@ -188,11 +240,14 @@ mq_cluster_new(struct ev_loop *loop, const struct mq_server *server,
 	all->front = (struct mq_async){
 	    .loop = loop, .route = &cluster_route, .arg = all};
 	TAILQ_INIT(&all->later);
+	TAILQ_INIT(&all->missed);
 	mq_topology_init(&all->map);
 	ev_timer_init(&all->retry, on_retry, RETRY_S, 0);
 	ev_timer_init(&all->news, on_news, NEWS_S, 0);
 	ev_timer_init(&all->failing, mq_link_failed, 0, 0);
-	all->retry.data = all->news.data = all->failing.data = all;
+	ev_timer_init(&all->missing, on_missing, 0, 0);
+	all->retry.data = all->news.data = all;
+	all->failing.data = all->missing.data = all;
 	return all;
 }
 
@@ -212,7 +267,7 @@ mq_cluster_open(struct mq_cluster *all)
 	all->seed = mq_topology_node(&all->map, server->host, server->port);
 	node = &all->map.nodes[all->seed];
 	strlcpy(node->address, server->address, sizeof(node->address));
-	(void)mq_link_open(all, all->seed);
+	(void)mq_link_open(all, all->seed, NULL);
 }
 
 static void
@@ -237,15 +292,20 @@ mq_cluster_close(struct mq_cluster *all)
 	ev_timer_stop(loop, &all->retry);
 	ev_timer_stop(loop, &all->news);
 	ev_timer_stop(loop, &all->failing);
+	ev_timer_stop(loop, &all->missing);
 	for (i = 0; i < all->map.count; i++) {
 		link = mq_link_used(all, i);
 		if (link == NULL)
 			continue;
-		link->open = link->ready = false;
+		link->open = link->ready = link->needed = false;
+		link->missing[0] = '\0';
+		link->optional = 0;
+		ev_timer_stop(loop, &link->patience);
 		mq_pair_close(&link->pair);
 		lose_all(&link->waiting);
 	}
 	lose_all(&all->later);
+	lose_all(&all->missed);
 }
 
 void

@@ -25,6 +25,7 @@ mq_command_script(
 	c->script = script;
 	c->keys = keys;
 	c->args = 0;
+	c->optional = false;
 	c->slot = -1;
 	mq_buf_clear(&c->wire);
 	mq_buf_reserve(&c->wire, HEAD);

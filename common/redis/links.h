@@ -7,7 +7,8 @@
  * without a key to any.  Where a slot has moved, or is moving, the command goes to the
  * other node, or once more; the asker does not hear of it.  Commands of one slot that
  * wait keep their order.  All nodes are up, or none is: when one is lost, so is the
- * connection.
+ * connection; but for a node that was asked for nothing but optional commands, which get
+ * an error of ours then, or after 4 seconds (see reply.h).
  */
 #ifndef MQ_LINKS_H
 #define MQ_LINKS_H

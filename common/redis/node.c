@@ -114,7 +114,7 @@ mq_awaited_miss(struct mq_redis *r, struct awaited *a)
 	reply->len = strlen(reply->str);
 	a->reply = reply;
 	if (a->slot != -1)
-		r->nodes->missing[a->slot] = true;
+		r->nodes->missing[a->slot] = (int16_t)(a->node + 1);
 }
 
 void

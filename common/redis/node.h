@@ -12,6 +12,7 @@ struct awaited {
 	STAILQ_ENTRY(awaited) in_order, in_node;
 	int node, slot;
 	bool in_transaction;
+	bool optional;
 	struct mq_buf wire; /* to send it again; empty in a transaction */
 	redisReply *reply;  /* came before another one's; else NULL */
 };
@@ -21,7 +22,7 @@ struct node {
 	struct mq_server server;
 	struct mq_redis redis; /* open while its context is not NULL */
 	struct awaiteds sent;  /* whose replies are to come, in this order */
-	char *missing;	       /* why a reader goes on without it; or NULL */
+	char *missing;	       /* why the others go on without it; or NULL */
 };
 
 struct mq_nodes {
@@ -30,8 +31,9 @@ struct mq_nodes {
 	int last;	     /* the node of the last command */
 	bool in_transaction; /* MULTI was sent, and no EXEC */
 	bool lost;
-	bool partial;		/* goes on without nodes; see partial.h */
-	bool missing[MQ_SLOTS]; /* some command about it had no answer */
+	bool partial; /* goes on without nodes; see partial.h */
+	/* Some command about the slot had no answer, as this node is lost, from 1. */
+	int16_t missing[MQ_SLOTS];
 	int64_t down_ms; /* since when the cluster is down; 0: it is not */
 	double until;	 /* of opening; see mq_redis_open_until() */
 };

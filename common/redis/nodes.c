@@ -44,13 +44,33 @@ visit_node(struct mq_redis *r, int i)
 
 /* --- sending ------------------------------------------------------------------ */
 
-/* 0: the connection goes on without the node; see partial.h. */
+/* Whether the connection goes on without the node: all that it was asked is optional,
+ * and so is this command (NULL: none). */
+static bool
+is_spare(const struct mq_redis *r, int i, const struct awaited *a)
+{
+	const struct node *node = mq_node_used(r->nodes, i);
+	const struct awaited *other;
+
+	if (r->nodes->partial)
+		return true;
+	/* Want of descriptors, say, is ours. */
+	if (node->redis.status != MQ_EXIT_UNAVAILABLE ||
+	    (a != NULL && !a->optional))
+		return false;
+	STAILQ_FOREACH(other, &node->sent, in_node)
+	if (!other->optional)
+		return false;
+	return true;
+}
+
+/* 0: the connection goes on without the node. */
 static int
-lose(struct mq_redis *r, int i)
+lose(struct mq_redis *r, int i, const struct awaited *a)
 {
 	const struct mq_redis *node = &mq_node_used(r->nodes, i)->redis;
 
-	if (r->nodes->partial) {
+	if (is_spare(r, i, a)) {
 		mq_node_lose(r, i, node->error);
 		return 0;
 	}
@@ -78,7 +98,7 @@ send_bytes(
 
 	a->node = to;
 	if (node == NULL || mq_redis_append_bytes(&node->redis, p, n) == -1) {
-		if (lose(r, to) == -1)
+		if (lose(r, to, a) == -1)
 			return -1;
 		mq_awaited_miss(r, a);
 		return 0;
@@ -123,6 +143,7 @@ append_command(struct mq_redis *r, struct mq_command *c, bool eval)
 	int to = owner_of(r, c->slot);
 
 	a->slot = c->slot == -1 ? r->home : c->slot;
+	a->optional = c->optional;
 	if (eval) {
 		mq_command_eval_head(c, &a->wire);
 		p = mq_command_args(c, &n);
@@ -153,7 +174,8 @@ flush_nodes(struct mq_redis *r)
 	for (i = 0; i < r->nodes->map.count; i++) {
 		node = mq_node_used(r->nodes, i);
 		if (node != NULL && node->redis.unsent > 0 &&
-		    mq_redis_flush(&node->redis) == -1 && lose(r, i) == -1)
+		    mq_redis_flush(&node->redis) == -1 &&
+		    lose(r, i, NULL) == -1)
 			return -1;
 	}
 	return 0;
@@ -172,7 +194,7 @@ read_reply(struct mq_redis *r, struct awaited *a)
 	while (a->reply == NULL) {
 		reply = mq_redis_reply(&node->redis);
 		if (reply == NULL) {
-			if (lose(r, a->node) == -1)
+			if (lose(r, a->node, NULL) == -1)
 				return -1;
 			continue;
 		}

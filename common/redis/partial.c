@@ -34,10 +34,13 @@ mq_partial_begin(struct mq_redis *r)
 	}
 }
 
-bool
+const char *
 mq_partial_missed(const struct mq_redis *r, const struct mq_command *c)
 {
-	return r->nodes != NULL && c->slot != -1 && r->nodes->missing[c->slot];
+	int node =
+	    r->nodes == NULL || c->slot == -1 ? 0 : r->nodes->missing[c->slot];
+
+	return node == 0 ? NULL : mq_node_used(r->nodes, node - 1)->missing;
 }
 
 const char *

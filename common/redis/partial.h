@@ -1,7 +1,7 @@
 /*
- * Readers of a cluster go on without the nodes that are lost: their commands are answered
- * with an error of ours, which mq_ask_all() passes over.  On one server none of this
- * has an effect.
+ * Readers of a cluster go on without the nodes that are lost: all their commands are
+ * optional, and mq_ask_all() passes over the errors of ours that reply.h tells of.  On
+ * one server none of this has an effect.
  */
 #ifndef MQ_PARTIAL_H
 #define MQ_PARTIAL_H
@@ -11,9 +11,10 @@
 /* From now on, and until the connection is closed. */
 void mq_partial_begin(struct mq_redis *);
 
-/* Whether some command about the keys of this one, or about others in their slot, had no
- * answer. */
-bool mq_partial_missed(const struct mq_redis *, const struct mq_command *);
+/* "node HOST:PORT: why" if some command about the keys of this one, or about others in
+ * their slot, had no answer; else NULL.  Valid until the connection is closed. */
+const char *mq_partial_missed(
+    const struct mq_redis *, const struct mq_command *);
 
 /* "node HOST:PORT: why" of the i-th node that is lost, from 0; NULL: there are no more.
  * Valid until the connection is closed. */

@@ -44,6 +44,7 @@ mq_answer_to(const redisReply *reply, int type, struct mq_answer *a)
 	if (reply->type == REDIS_REPLY_ERROR) {
 		a->error = reply->str;
 		a->status = mq_error_status(reply->str);
+		a->missing = mq_reply_missing(reply);
 	} else if (type != -1 && reply->type != type) {
 		a->error = "unexpected reply";
 		a->status = MQ_EXIT_UNAVAILABLE;

@@ -17,7 +17,12 @@ bool mq_reply_noscript(const redisReply *);
  * carried out, and can be sent again. */
 bool mq_reply_busy(const redisReply *);
 
-/* Whether it is an error of ours, for a node that is lost; see partial.h. */
+/*
+ * Whether it is an error of ours, "node HOST:PORT: why": the node of a cluster that has
+ * the key is away.  An optional command gets it, and the connection goes on; another
+ * one costs the connection, unless that is of a reader (see partial.h).  The node may
+ * have carried out the command.
+ */
 #define MQ_MISSING "node "
 bool mq_reply_missing(const redisReply *);
 

@@ -21,7 +21,9 @@ TAILQ_HEAD(mq_requests, mq_request);
 
 /* Sends it to one server. */
 void mq_request_send(struct mq_async *, struct mq_request *);
-/* Its asker hears that the connection is lost. */
+/* Its asker gets this reply, NULL: the connection is lost; and it is freed. */
+void mq_request_answer(struct mq_request *, redisReply *);
+/* It has no reply: its asker hears so, unless its route knows better. */
 void mq_request_lose(struct mq_request *);
 
 #endif

@@ -144,7 +144,8 @@ answer(enum mq_settled how)
 static inline void
 refuse(int status)
 {
-	answer_with(&(struct mq_answer){"no", status}, MQ_SETTLED_LOST);
+	answer_with(&(struct mq_answer){.error = "no", .status = status},
+	    MQ_SETTLED_LOST);
 }
 
 /* What goes back is answered: so many of it went. */

@@ -563,7 +563,8 @@ what_is_refused_together_goes_back_alone(void **state)
 	run(h, "a1 a2 a3 a4");
 	give_back(h, "a4 a3 a2 a1");
 	(void)recorded();
-	answer_back(&(struct mq_answer){"no", MQ_EXIT_NOPERM}, 0);
+	answer_back(
+	    &(struct mq_answer){.error = "no", .status = MQ_EXIT_NOPERM}, 0);
 	assert_string_equal(recorded(), "front:a4 front:a3 front:a2 front:a1");
 	refuse(MQ_EXIT_NOPERM);
 	assert_string_equal(recorded(), "refused:no");

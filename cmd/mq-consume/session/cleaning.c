@@ -118,11 +118,13 @@ static void
 on_competed(void *arg, const struct mq_answer *answer, long long n)
 {
 	struct cleaning *cl = arg;
+	bool away = answer != NULL && answer->missing;
 	bool refused = answer != NULL && answer->status == MQ_EXIT_NOPERM;
 
 	cl->answers--;
-	if (refused && !cl->by_queue) {
+	if ((refused || away) && !cl->by_queue) {
 		cl->by_queue = true;
+		cl->away = away;
 		compete(cl, CLEAN_S, on_competed);
 		return;
 	}
@@ -145,6 +147,8 @@ begin_competition(struct cleaning *cl)
 	if (cl->answers > 0 || mq_helper_runs(&cl->helper))
 		return;
 	cl->ours = false;
+	if (cl->away)
+		cl->by_queue = cl->away = false;
 	cl->wait_ms = (long long)(CLEAN_S * 1000);
 	compete(cl, CLEAN_S, on_competed);
 }

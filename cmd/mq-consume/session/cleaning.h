@@ -2,7 +2,8 @@
  * Rounds that reclaim dead connections, each in a helper process.  Of all consumers
  * of a server, one does them, about once a minute.  They compete for a key of the
  * server.  A consumer that is refused that key, as it has no rights for everything,
- * competes for a key of each of its queues.
+ * competes for a key of each of its queues; and so does one while the node that has the
+ * other key is away.
  */
 #ifndef MQ_CONSUME_CLEANING_H
 #define MQ_CONSUME_CLEANING_H
@@ -19,7 +20,8 @@ struct cleaning {
 	const char *connection; /* of this consumer */
 	bool wanted, quiet, verbose;
 	struct mq_consumer *consumer;
-	bool by_queue;		      /* the key of the server is refused */
+	bool by_queue;		      /* the key of the server is refused, */
+	bool away;		      /* or its node is away, this time */
 	bool ours;		      /* some key is */
 	int answers;		      /* missing: whose the keys are */
 	long long wait_ms;	      /* until the first key may be free */

@@ -34,7 +34,8 @@ take_answer(struct session *s, const struct mq_answer *answer)
 {
 	if (answer == NULL || s->state != SESSION_OPENING || s->leaving)
 		return false;
-	if (answer->error == NULL)
+	/* Only the names of queues can be done without. */
+	if (answer->error == NULL || answer->missing)
 		return true;
 	/* An error of the first join is final, unless the server only stands still. */
 	if (s->ever_joined || mq_error_busy(answer->error))

@@ -125,9 +125,7 @@ rmq_clean(
 	int rv;
 
 	*out = (struct mq_cleaned){.next_ms = -1};
-	/* Consumers leave it to a round that has all nodes. */
-	if (how->all)
-		mq_partial_begin(r);
+	mq_partial_begin(r);
 	rv = find_dead(&w);
 	if (rv == 0 && how->self != NULL && mq_names_have(&w.dead, how->self))
 		out->next_ms = LAPSED_MS;

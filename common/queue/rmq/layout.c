@@ -17,6 +17,7 @@ rmq_open(struct mq_command *c, const char *queue,
 {
 	(void)attributes;
 	mq_command_plain(c, "SADD");
+	c->optional = true;
 	rmq_key_all(c, RMQ_QUEUES);
 	mq_command_str(c, queue);
 }
@@ -25,8 +26,21 @@ static void
 rmq_known(struct mq_command *c, const char *queue)
 {
 	mq_command_plain(c, "SISMEMBER");
+	c->optional = true;
 	rmq_key_all(c, RMQ_QUEUES);
 	mq_command_str(c, queue);
+}
+
+static void
+rmq_traces(struct mq_command *c, const char *queue)
+{
+	mq_command_plain(c, "EXISTS");
+	rmq_queue_keys(c, queue);
+	rmq_key_queue(c, queue, "rejected");
+	rmq_key_queue(c, queue, "counters");
+	rmq_key_queue(c, queue, "paused");
+	rmq_key_queue(c, queue, "settings");
+	rmq_key_queue(c, queue, "outgoing");
 }
 
 /*
@@ -61,6 +75,7 @@ const struct mq_layout mq_layout_rmq = {
     .queue_error = rmq_queue_error,
     .open = rmq_open,
     .known = rmq_known,
+    .traces = rmq_traces,
     .probe = rmq_probe,
     .publish = rmq_publish,
     .publish_add = rmq_publish_add,

@@ -115,6 +115,7 @@ const struct mq_right rmq_rights[] = {
     {"+smismember", C | K | S},
     /* Transfers from one node to another; see transfer.h. */
     {"+del", R | M},
+    {"+exists", P | Z | T | M},
     {"+hkeys", C | K | R | D | M},
     {"+hlen", L | M},
     {"+hrandfield", K | D | M},

@@ -153,6 +153,7 @@ make_queue(const struct mq_session *s, int step, struct mq_command *c)
 	if (!s->make || step > s->queue_count || queue == NULL)
 		return false;
 	force_set(c, "SADD", RMQ_QUEUES);
+	c->optional = true;
 	mq_command_str(c, queue);
 	return true;
 }

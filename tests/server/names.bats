@@ -1,0 +1,133 @@
+#!/usr/bin/env bats
+# A cluster of three masters without replicas, of which one has rmq::queues and nothing
+# else: what goes on while that node is away.
+# topology: own
+
+# run_mq sets output and stderr; each test is a subshell of its own.
+# shellcheck disable=SC2030,SC2031,SC2154
+
+load ../helpers/common
+load ../helpers/cluster
+
+# The names of the queues are on node 2.
+NAMES=2
+
+setup_file() {
+	local i rest
+	cluster_start
+	rest=$({ seq 10923 16383; } | grep -vx "$(node 0 cluster keyslot rmq::queues)")
+	for i in 2 1 0; do
+		# shellcheck disable=SC2086 # Each is an argument.
+		node "$i" cluster delslots $rest >/dev/null
+	done
+	# shellcheck disable=SC2086
+	node 0 cluster addslots $rest >/dev/null
+	node 0 cluster bumpepoch >/dev/null
+	eventually 30 slots_agreed
+}
+
+slots_agreed() {
+	local i
+	for i in 0 1 2; do
+		[ "$(owner_of 16383 "$i")$(owner_of 10923 "$i")" = 00 ] &&
+			node "$i" cluster info | grep -q cluster_state:ok || return 1
+	done
+}
+
+setup() {
+	local i
+	cluster_setup
+	for i in 0 1 2; do
+		node "$i" flushall >/dev/null
+		# The others go on when one is lost.
+		node "$i" config set cluster-require-full-coverage no >/dev/null
+	done
+}
+
+teardown() {
+	[ -z "$pid" ] || kill -KILL "$pid" 2>/dev/null || true
+	names_back
+	rm -rf "$T"
+}
+
+# names_away HOW: killed or stopped.
+names_away() {
+	if [ "$1" = killed ]; then
+		node_kill "$NAMES"
+	else
+		kill -STOP "$(cat "$C/$NAMES/pid")"
+	fi
+}
+
+names_back() {
+	kill -CONT "$(cat "$C/$NAMES/pid")" 2>/dev/null || true
+	node "$NAMES" ping >/dev/null 2>&1 || node_run "$NAMES"
+	eventually 30 slots_agreed
+}
+
+is_listed() {
+	[ "$(cluster sismember rmq::queues "$1")" = 1 ]
+}
+
+@test "names: published, and consumed, without the names of the queues" {
+	why="node 127.0.0.1:$((CLUSTER_PORT + NAMES)): Connection refused"
+	run_mq 0 mq-publish "$Q" x
+	names_away killed
+	run_mq 0 mq-publish "$Q" y
+	assert_equal "$stderr" ""
+	run_mq 0 mq-publish "$Q-new" z
+	assert_equal "$stderr" "mq-publish: $Q-new: not listed yet: $why"
+	run_mq 0 mq-publish -q "$Q-quiet" z
+	assert_equal "$stderr" ""
+	run_mq 69 mq-publish --existing "$Q-none" z
+	assert_equal "${stderr%%$'\n'*}" "mq-publish: $Q-none: $MQ_URL: $why"
+	run_mq 0 mq-consume -n 3 -l "$Q" "$Q-new"
+	assert_output "$(printf '%s\n' x y z)"
+}
+
+consumed() {
+	[ "$(wc -l <"$T/out")" -ge "$1" ]
+}
+
+# Published as a Go program does it, which asks nobody.
+push() {
+	cluster lpush "rmq::queue::{$1}::ready" "$2" >/dev/null
+}
+
+@test "names: a consumer goes on when the names go" {
+	local how
+	for how in killed stopped; do
+		run_mq 0 mq-publish "$Q-$how" x
+		start_mq mq-consume -l "$Q-$how"
+		eventually 10 consumed 1
+		names_away "$how"
+		push "$Q-$how" y
+		eventually 10 consumed 2
+		assert_equal "$(cat "$T/err")" ""
+		stop_mq
+		assert_equal "$status" 143
+		names_back
+	done
+}
+
+@test "names: whoever comes first lists a queue that could not be listed" {
+	local who
+	names_away killed
+	start_mq mq-consume -l "$Q-consumed"
+	for who in published cleaned; do
+		run_mq 0 mq-publish "$Q-$who" x
+	done
+	eventually 10 grep -q "$Q-consumed: not listed yet: node 127" "$T/err"
+	push "$Q-consumed" x
+	eventually 10 consumed 1
+	stop_mq
+	push "$Q-consumed" x
+	names_back
+	assert_equal "$(cluster smembers rmq::queues)" ""
+	run_mq 0 mq-publish "$Q-published" x
+	run_mq 0 mq-consume -n 1 "$Q-consumed"
+	assert_equal "$(cluster smembers rmq::queues | sort)" \
+		"$(printf '%s\n' "$Q-consumed" "$Q-published")"
+	run_mq 0 mq-clean
+	is_listed "$Q-cleaned"
+}
