@@ -316,11 +316,13 @@ may_have_files(const struct selection *s)
 {
 	long long n = 0;
 
-	if (s->layout->attachments != NULL && !s->dry_run &&
-	    s->layout->attachments->count(s->redis, &n) == -1 &&
-	    mq_redis_lost(s->redis))
+	if (s->layout->attachments == NULL || s->dry_run ||
+	    s->layout->attachments->count(s->redis, &n) == 0)
+		return n > 0;
+	if (mq_redis_lost(s->redis))
 		mq_die(s->redis->status, "%s", s->redis->error);
-	return n > 0;
+	/* The node that would know may be away. */
+	return s->redis->status == MQ_EXIT_UNAVAILABLE;
 }
 
 static void

@@ -74,8 +74,8 @@ struct mq_layout {
 	 * or 0 when there is no such queue.  Only with MQ_HAS_ATTRIBUTES. */
 	void (*set_attributes)(struct mq_command *, const char *queue,
 	    const struct mq_attributes *);
-	/* Whether anybody ever did: an integer, 0 or not.  Both are optional commands,
-	 * as the names of all queues may be on another node than the queue. */
+	/* Whether anybody ever did: an integer, 0 or not.  Both are optional commands
+	 * where the names of all queues may be on another node than the queue. */
 	void (*known)(struct mq_command *, const char *queue);
 	/* If that node is away: how many keys the queue has, an integer, as one that
 	 * has some exists.  NULL: names are beside the queues. */

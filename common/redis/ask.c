@@ -75,12 +75,14 @@ mq_call_number(struct mq_redis *r, struct mq_command *c, long long *n)
 int
 mq_call_done(struct mq_redis *r, struct mq_command *c)
 {
-	redisReply *reply = mq_call(r, c, -1);
+	redisReply *reply = mq_redis_answer(r, c);
+	bool missed = reply != NULL && c->optional && mq_reply_missing(reply);
+	int rv =
+	    reply == NULL || (!missed && mq_redis_refused(r, reply)) ? -1 : 0;
 
-	if (reply == NULL)
-		return -1;
+	mq_command_free(c);
 	freeReplyObject(reply);
-	return 0;
+	return rv;
 }
 
 struct questions {

@@ -14,7 +14,7 @@
 redisReply *mq_call(struct mq_redis *, struct mq_command *, int type);
 redisReply *mq_call_strings(struct mq_redis *, struct mq_command *);
 int mq_call_number(struct mq_redis *, struct mq_command *, long long *n);
-/* The same when any reply but an error will do. */
+/* The same when any reply but an error will do, or none to an optional command. */
 int mq_call_done(struct mq_redis *, struct mq_command *);
 
 bool mq_reply_strings(const redisReply *);

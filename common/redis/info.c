@@ -177,6 +177,7 @@ ask_node(void *arg, size_t i, struct mq_command *c)
 
 	(void)mq_redis_visit(p->r, (int)i);
 	mq_command_plain(c, "INFO memory");
+	c->optional = true;
 }
 
 static int

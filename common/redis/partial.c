@@ -50,7 +50,7 @@ mq_partial_lost(const struct mq_redis *r, int i)
 	const struct node *node;
 	int k;
 
-	for (k = 0; all != NULL && k < all->map.count; k++) {
+	for (k = 0; all != NULL && all->partial && k < all->map.count; k++) {
 		node = mq_node_used(all, k);
 		if (node != NULL && node->missing != NULL && i-- == 0)
 			return node->missing;

@@ -16,8 +16,8 @@ void mq_partial_begin(struct mq_redis *);
 const char *mq_partial_missed(
     const struct mq_redis *, const struct mq_command *);
 
-/* "node HOST:PORT: why" of the i-th node that is lost, from 0; NULL: there are no more.
- * Valid until the connection is closed. */
+/* "node HOST:PORT: why" of the i-th node that a reader has lost, from 0; NULL: there are
+ * no more.  Valid until the connection is closed. */
 const char *mq_partial_lost(const struct mq_redis *, int i);
 
 /* "HOST:PORT" of the node that has the keys of a command; on one server, NULL.  Valid as

@@ -131,3 +131,83 @@ push() {
 	run_mq 0 mq-clean
 	is_listed "$Q-cleaned"
 }
+
+@test "names: operators work on queues that answer" {
+	local q=$Q why
+	why="not listed yet: node 127.0.0.1:$((CLUSTER_PORT + NAMES)): Connection refused"
+	run_mq 0 mq-publish "$q" a b c d e
+	"$BUILD/mq-consume" -n 4 "$q" -- false || true
+	run_mq 0 mq-publish -d 1ms "$q-due" x
+	names_away killed
+
+	run_mq 0 mq-pause "$q"
+	run_mq 0 mq-pause --resume "$q"
+	run_mq 69 mq-pause "$q-none"
+	run_mq 0 mq-set "$q" attempts=3
+	run_mq 0 mq-set "$q"
+	assert_output "attempts=3"
+	run_mq 0 mq-set --create "$q-set" attempts=3
+	assert_equal "$stderr" "mq-set: $q-set: $why"
+	run_mq 0 mq-return -n 1 "$q"
+	run_mq 0 mq-return -n 1 --to "$q-to" "$q"
+	assert_output "1 message returned"
+	assert_equal "$stderr" "mq-return: $q-to: $why"
+	assert_equal "$(cluster llen "rmq::queue::{$q-to}::ready")" 1
+	assert_equal "$(cluster hlen "rmq::queue::{$q}::outgoing")" 0
+	run_mq 1 mq-return "$q-none"
+	run_mq 0 mq-purge --force -n 1 --rejected "$q"
+	run_mq 69 mq-purge --force --delete-queue "$q"
+	run_mq 69 mq-clean
+	assert_output --partial "1 due"
+	run_mq 69 mq-stats "$q"
+	assert_line --regexp "^$q +2 +0 +0 +1 "
+	run_mq 0 mq-consume --drain "$q" -- true
+	run_mq 0 mq-lease --for 1m "$q-due"
+	assert_output --partial '"payload":"x"'
+}
+
+# A connection that died with a message of a queue.
+dead_connection() {
+	cluster sadd rmq::connections "$1" >/dev/null
+	cluster sadd "rmq::connection::$1::queues" "$2" >/dev/null
+	cluster lpush "rmq::connection::$1::queue::{$2}::unacked" m >/dev/null
+}
+
+@test "names: what is proved dead is given back, by mq-clean and by consumers" {
+	run_mq 0 mq-publish "$Q" x
+	dead_connection a "$Q"
+	names_away killed
+	run_mq 69 mq-clean
+	assert_output --partial "1 message returned"
+	dead_connection b "$Q"
+	run_mq 0 mq-consume -n 3 -l "$Q"
+	assert_equal "$(sort <<<"$output")" "$(printf '%s\n' m m x)"
+	# To be forgotten when the names are back.
+	assert_equal "$(cluster smembers rmq::connections | sort)" "$(printf '%s\n' a b)"
+	names_back
+	run_mq 0 mq-clean
+	assert_output --partial "2 dead connections, 0 messages returned"
+}
+
+@test "names: the layout rsmq asks its own node alone" {
+	export MQ_URL="$MQ_URL?layout=rsmq&ns={rsmq}"
+	run_mq 0 mq-publish "$Q" a b c
+	names_away killed
+	run_mq 0 mq-publish "$Q-new" x
+	assert_equal "$stderr" ""
+	run_mq 0 mq-pause "$Q"
+	run_mq 0 mq-pause --resume "$Q"
+	run_mq 0 mq-set "$Q" attempts=3
+	run_mq 0 mq-clean
+	run_mq 0 mq-stats
+	run_mq 0 mq-stats --connections
+	run_mq 0 mq-consume -n 1 "$Q"
+	assert_output a
+	run_mq 0 mq-consume --drain "$Q"
+	assert_output bc
+	run_mq 0 mq-purge --force --ready "$Q-new"
+	run_mq 1 mq-return "$Q"
+	run_mq 0 mq-purge --force --delete-queue "$Q"
+	run_mq 1 mq-pause "$Q"
+	assert_equal "$stderr" "mq-pause: {rsmq}:$Q: no such queue"
+}

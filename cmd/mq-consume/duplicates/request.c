@@ -255,9 +255,10 @@ on_exists(void *arg, const struct mq_answer *answer, long long exists)
 	if (answer == NULL &&
 	    (q->remote == NULL || remote_error(q->remote) == NULL))
 		return;
-	if (answer != NULL && answer->error != NULL)
+	/* A name that nobody can be asked for counts as known. */
+	if (answer != NULL && answer->error != NULL && !answer->missing)
 		fail_request(q, "dup failed - %s", answer->error);
-	else if (answer != NULL && exists == 0)
+	else if (answer != NULL && exists == 0 && !answer->missing)
 		fail_to_connect(q, NULL);
 	else if (answer != NULL && q->m->lost)
 		fail_request(

@@ -229,6 +229,7 @@ count_sets(struct mq_redis *r, long long *n)
 	struct mq_command c = mq_redis_command(r);
 
 	rmq_attach_sets(&c, "SCARD", NULL);
+	c.optional = true;
 	return mq_call_number(r, &c, n);
 }
 

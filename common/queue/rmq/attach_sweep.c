@@ -22,6 +22,7 @@
 #include "layout.h"
 #include "message/headers.h"
 #include "queue/attach.h"
+#include "redis/partial.h"
 #include "unlisted.h"
 
 /* Younger references are left alone. */
@@ -274,7 +275,8 @@ rmq_attach_sweep(struct mq_redis *r, bool dry_run, long *n)
 		rv = load_sets(&s, dry_run);
 	for (pass = 0; pass < 2 && rv == 0 && s.whole && has_doubt(&s); pass++)
 		rv = walk_all(&s);
-	if (rv == 0 && s.whole)
+	/* A lost node may have messages with attachments. */
+	if (rv == 0 && s.whole && mq_partial_lost(r, 0) == NULL)
 		rv = judge_all(&s, dry_run, n);
 	mq_names_free(&s.wanted);
 	mq_names_free(&s.seen);

@@ -6,8 +6,10 @@
  * a time.
  */
 #include "keys.h"
-#include "steps.h"
+#include "layout.h"
 #include "redis/members.h"
+#include "redis/partial.h"
+#include "steps.h"
 
 struct look {
 	struct rmq_cleaner *w;
@@ -70,6 +72,20 @@ ask_known(struct rmq_cleaner *w, struct mq_names *queues)
 	return rv;
 }
 
+/* Whether the node of the names is lost, and did not say which queues there are. */
+static bool
+are_missed(const struct mq_redis *r)
+{
+	struct mq_command c = mq_redis_command(r);
+	bool missed;
+
+	mq_command_plain(&c, "SSCAN");
+	rmq_key_all(&c, RMQ_QUEUES);
+	missed = mq_partial_missed(r, &c) != NULL;
+	mq_command_free(&c);
+	return missed;
+}
+
 int
 rmq_busy_queues(struct rmq_cleaner *w, struct mq_names *queues)
 {
@@ -78,6 +94,8 @@ rmq_busy_queues(struct rmq_cleaner *w, struct mq_names *queues)
 
 	if (!w->how->all || w->blind) {
 		rv = ask_known(w, queues);
+		if (rv == 0 && w->how->all && are_missed(w->round.r))
+			rv = rmq_find_queues(w->round.r, queues);
 	} else {
 		mq_names_sort(&w->busy);
 		rv =

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "keys.h"
+#include "redis/partial.h"
 #include "unlisted.h"
 #include "scripts.h"
 
@@ -122,6 +123,8 @@ rmq_drained(
 	bool found = false;
 	int look;
 
+	/* What others hold of a queue is on its own node, which has to answer. */
+	mq_partial_begin(r);
 	for (look = 0; look < 2 && left == 0; look++)
 		if (count_waiting(r, queues, count, &left) == -1)
 			return -1;

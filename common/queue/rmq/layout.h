@@ -83,7 +83,9 @@ int rmq_stats_ages(struct mq_redis *, struct mq_stats *, const bool *sorted);
 
 /* The members of a set of names; *missed: its node is lost, and they are none. */
 redisReply *rmq_stats_members(struct mq_redis *, const char *set, bool *missed);
-/* Makes a row for each queue with keys on the nodes that are left. */
+/* Adds the queues with keys, on the nodes that are left; sorted. */
+int rmq_find_queues(struct mq_redis *, struct mq_names *);
+/* Makes a row for each of them. */
 int rmq_stats_list_found(struct mq_redis *, struct mq_stats *);
 
 /* Sets the nodes of the rows, and of connections and what they consume; and what is not

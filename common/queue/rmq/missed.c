@@ -79,19 +79,27 @@ note_queues(void *arg, const redisReply *keys)
 }
 
 int
-rmq_stats_list_found(struct mq_redis *r, struct mq_stats *out)
+rmq_find_queues(struct mq_redis *r, struct mq_names *found)
 {
 	struct mq_round round = {.r = r};
-	struct mq_names found = {0};
 	struct mq_sweep sweep = {.round = &round,
 	    .pattern = "rmq::queue::{*}::*",
 	    .take = note_queues,
-	    .arg = &found};
-	const char **names;
-	size_t i;
+	    .arg = found};
 	int rv = mq_sweep_keys(&sweep);
 
-	mq_names_sort(&found);
+	mq_names_sort(found);
+	return rv;
+}
+
+int
+rmq_stats_list_found(struct mq_redis *r, struct mq_stats *out)
+{
+	struct mq_names found = {0};
+	const char **names;
+	size_t i;
+	int rv = rmq_find_queues(r, &found);
+
 	names = mq_xcalloc(found.n + 1, sizeof(*names));
 	for (i = 0; i < found.n; i++)
 		names[i] = found.list[i].name;

@@ -99,6 +99,7 @@ static void
 add_know(struct mq_command *c, const char *to)
 {
 	mq_command_plain(c, "SADD");
+	c->optional = true;
 	rmq_key_all(c, RMQ_QUEUES);
 	mq_command_str(c, to);
 }
@@ -196,6 +197,27 @@ confirm(const struct batch *b, long long *n)
 	return 0;
 }
 
+/* Step 4.  A name that cannot be listed now is so when somebody finds the messages; *n is
+ * -1 if it was refused. */
+static int
+make_known(const struct batch *b, long long *n)
+{
+	struct mq_command c = mq_redis_command(b->round->r);
+	redisReply *reply;
+
+	add_know(&c, b->to);
+	reply = mq_redis_answer(b->round->r, &c);
+	mq_command_free(&c);
+	if (reply == NULL)
+		return -1;
+	*n = mq_reply_missing(reply) ||
+		mq_round_good(b->round, reply, REDIS_REPLY_INTEGER) ?
+	    0 :
+	    -1;
+	freeReplyObject(reply);
+	return 0;
+}
+
 /* Steps 2 to 5; *ended: all were good. */
 static int
 finish_batch(const struct batch *b, bool *ended)
@@ -211,9 +233,7 @@ finish_batch(const struct batch *b, bool *ended)
 	*ended = n > 0;
 	if (!*ended)
 		return 0;
-	c = empty;
-	add_know(&c, b->to);
-	if (call_step(b, &c, &n) == -1)
+	if (make_known(b, &n) == -1)
 		return -1;
 	c = empty;
 	add_end(&c, b->source, b->parts, b->n);
