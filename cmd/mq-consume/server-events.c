@@ -118,11 +118,12 @@ on_called(void *arg, const char *key, size_t n)
 }
 
 static bool
-is_idle(void *arg)
+has_message(void *arg, int queue)
 {
 	struct engine *e = arg;
 
-	return inbox_empty(&e->inbox);
+	return queue == -1 ? !inbox_empty(&e->inbox) :
+			     inbox_first_of(&e->inbox, queue) != NULL;
 }
 
 /* Whether --drain is not over although there is nothing to do. */
@@ -194,7 +195,7 @@ const struct session_events engine_session_events = {
     .held = on_held,
     .changed = on_changed,
     .called = on_called,
-    .is_idle = is_idle,
+    .has = has_message,
     .tick = on_tick,
     .left = engine_end,
     .failed = on_failed,

@@ -51,8 +51,10 @@ struct look {
 };
 
 static void
-end_looks(struct looks *all)
+end_look(struct looks *all)
 {
+	if (--all->missing > 0)
+		return;
 	all->fn(
 	    all->arg, all->bad ? NULL : all->waiting, all->bad ? 0 : all->n);
 	free(all->waiting);
@@ -76,8 +78,7 @@ take_looked(const struct mq_asker *asker, redisReply *reply)
 		all->bad = true;
 	}
 	free(look);
-	if (--all->missing == 0)
-		end_looks(all);
+	end_look(all);
 }
 
 void
@@ -92,14 +93,19 @@ mq_consumer_look(struct mq_consumer *k, const int *queues, int n, bool check,
 	*all = (struct looks){.fn = fn,
 	    .arg = arg,
 	    .n = n,
-	    .missing = n / step,
+	    .missing = n / step + 1,
 	    .waiting = mq_xcalloc((size_t)n, sizeof(*all->waiting))};
 	for (from = 0; from < n; from += step) {
+		if (mq_consumer_lacks(k, queues[from])) {
+			all->missing--;
+			continue;
+		}
 		look = mq_xcalloc(1, sizeof(*look));
 		*look = (struct look){all, from};
 		k->layout->look(&k->session, queues + from, step, check, &cmd);
 		mq_consumer_ask(k, &cmd, take_looked, NULL, look);
 	}
+	end_look(all);
 }
 
 void
@@ -160,6 +166,16 @@ mq_consumer_held_count(
 	struct mq_command cmd = mq_async_command(k->async);
 
 	k->layout->held_count(&k->session, queue, &cmd);
+	mq_consumer_ask(k, &cmd, take_number, (mq_callback *)fn, arg);
+}
+
+void
+mq_consumer_take_over(struct mq_consumer *k, int queue, const char *from,
+    mq_number_fn *fn, void *arg)
+{
+	struct mq_command cmd = mq_async_command(k->async);
+
+	k->layout->take_over(&k->session, queue, from, &cmd);
 	mq_consumer_ask(k, &cmd, take_number, (mq_callback *)fn, arg);
 }
 

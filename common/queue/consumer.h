@@ -24,6 +24,7 @@ struct mq_consumer {
 	/* The module's. */
 	struct mq_command *lapsed; /* to be sent when entering */
 	int lapsed_count;
+	bool *absent; /* of each queue; see mq_consumer_lacks() */
 	struct {
 		mq_number_fn *fn; /* NULL: it has been called */
 		void *arg;
@@ -39,13 +40,36 @@ void mq_consumer_free(struct mq_consumer *);
 
 /* --- its lease ---------------------------------------------------------------- */
 
+/*
+ * On a cluster, nodes may be away (see mq_async_away()).  Each of these tells why, as
+ * far as nodes were asked, or NULL: they answer.  Of the connection, that is the node
+ * of its lease; for a new name (anew), those of all keys that a connection has, and of
+ * the set that lists it.
+ */
+const char *mq_consumer_away(const struct mq_consumer *, bool anew);
+const char *mq_consumer_queue_away(const struct mq_consumer *, int queue);
+/* Whether a queue was away when the session entered: until it enters again, it has no
+ * lease of that queue and no message of it, and must not claim there. */
+static inline bool
+mq_consumer_lacks(const struct mq_consumer *k, int queue)
+{
+	return k->absent != NULL && k->absent[queue];
+}
+
 /* Takes a lease for the session, which holds for n ms from the sending on. */
 void mq_consumer_join(struct mq_consumer *, mq_number_fn *fn, void *arg);
 /* The rest of joining, when the lease is confirmed.  fn is called as often as the
  * returned number says; that may be 0. */
 int mq_consumer_enter(struct mq_consumer *, mq_answer_fn *fn, void *arg);
+/* On a cluster: what the server holds of a queue for `from`, a former name of the
+ * session, is held for this one.  n 0: that name has lost its lease. */
+void mq_consumer_take_over(struct mq_consumer *, int queue, const char *from,
+    mq_number_fn *fn, void *arg);
 /* Tells others anew how many messages can run, when the session's slots change. */
 void mq_consumer_tell_slots(struct mq_consumer *);
+/* Whether anything has come from the server, or the node, of the lease since the last
+ * call. */
+bool mq_consumer_is_heard(const struct mq_consumer *);
 /* The lease holds for n ms; 0: it was gone before, and is so for good. */
 void mq_consumer_renew(struct mq_consumer *, mq_number_fn *fn, void *arg);
 /* Gives back what is left in its hands, and ends its lease when that is

@@ -24,6 +24,62 @@ mq_consumer_free(struct mq_consumer *k)
 		mq_command_free(&k->lapsed[--k->lapsed_count]);
 	free(k->lapsed);
 	k->lapsed = NULL;
+	free(k->absent);
+	k->absent = NULL;
+}
+
+const char *
+mq_consumer_queue_away(const struct mq_consumer *k, int queue)
+{
+	struct mq_command cmd = mq_async_command(k->async);
+	const char *why = NULL;
+
+	if (k->layout->renew_queue != NULL &&
+	    k->layout->renew_queue(&k->session, queue, 0, &cmd))
+		why = mq_async_away(k->async, &cmd);
+	mq_command_free(&cmd);
+	return why;
+}
+
+/* The last steps of leaving are about all that is not beside a queue. */
+const char *
+mq_consumer_away(const struct mq_consumer *k, bool anew)
+{
+	struct mq_command cmd = mq_async_command(k->async);
+	const char *why = NULL;
+	int step = k->session.queue_count;
+
+	if (!anew && k->layout->renew(&k->session, 0, &cmd))
+		why = mq_async_away(k->async, &cmd);
+	for (; anew && why == NULL && k->layout->leave(&k->session, step, &cmd);
+	     step++)
+		why = mq_async_away(k->async, &cmd);
+	mq_command_free(&cmd);
+	return why;
+}
+
+bool
+mq_consumer_is_heard(const struct mq_consumer *k)
+{
+	struct mq_command cmd = mq_async_command(k->async);
+	bool heard;
+
+	(void)k->layout->renew(&k->session, 0, &cmd);
+	heard = mq_async_moves(k->async, &cmd);
+	mq_command_free(&cmd);
+	return heard;
+}
+
+static void
+note_absent(struct mq_consumer *k)
+{
+	int i;
+
+	if (k->absent == NULL)
+		k->absent = mq_xcalloc(
+		    (size_t)k->session.queue_count, sizeof(*k->absent));
+	for (i = 0; i < k->session.queue_count; i++)
+		k->absent[i] = mq_consumer_queue_away(k, i) != NULL;
 }
 
 /* Whether a connection has keys on several nodes.  A layout without leases of single
@@ -33,6 +89,16 @@ is_on_cluster(const struct mq_consumer *k)
 {
 	return mq_async_command(k->async).cluster &&
 	    k->layout->renew_queue != NULL;
+}
+
+/* What is about a queue that is away is not missed: the session enters without it, and
+ * then has nothing there. */
+static const redisReply *
+unless_away(const redisReply *reply)
+{
+	static const redisReply fine = {.type = REDIS_REPLY_NIL};
+
+	return reply != NULL && mq_reply_missing(reply) ? &fine : reply;
 }
 
 static struct mq_consumer *
@@ -78,6 +144,13 @@ send_lapsed(struct mq_consumer *k)
 	k->lapsed_count = 0;
 }
 
+static void
+take_step(const struct mq_asker *asker, redisReply *reply)
+{
+	mq_consumer_take_answer(
+	    asker, (redisReply *)(uintptr_t)unless_away(reply));
+}
+
 /* The steps of joining from one on; returns how many they are. */
 static int
 send_steps(struct mq_consumer *k, int from, mq_answer_fn *fn, void *arg)
@@ -86,8 +159,7 @@ send_steps(struct mq_consumer *k, int from, mq_answer_fn *fn, void *arg)
 	int step;
 
 	for (step = from; k->layout->join(&k->session, step, &cmd); step++)
-		mq_consumer_ask(
-		    k, &cmd, mq_consumer_take_answer, (mq_callback *)fn, arg);
+		mq_consumer_ask(k, &cmd, take_step, (mq_callback *)fn, arg);
 	mq_command_free(&cmd);
 	return step - from;
 }
@@ -97,12 +169,16 @@ static void
 take_listed(const struct mq_asker *asker, redisReply *reply)
 {
 	mq_answer_fn *fn = (mq_answer_fn *)asker->fn;
+	struct mq_consumer *k = consumer_of(asker);
 	struct mq_answer buf;
 	const struct mq_answer *a = mq_answer_to(reply, -1, &buf);
 
+	if (a != NULL && mq_reply_missing(reply) && k->session.listed)
+		buf = (struct mq_answer){.error = NULL};
+	k->session.listed |= mq_answer_good(a);
 	fn(asker->arg, a);
 	if (mq_answer_good(a))
-		(void)send_steps(consumer_of(asker), 2, fn, asker->arg);
+		(void)send_steps(k, 2, fn, asker->arg);
 }
 
 static int
@@ -133,6 +209,7 @@ mq_consumer_enter(struct mq_consumer *k, mq_answer_fn *fn, void *arg)
 {
 	struct mq_command cmd = mq_async_command(k->async);
 
+	note_absent(k);
 	send_lapsed(k);
 	if (!is_on_cluster(k))
 		return send_steps(k, 1, fn, arg);
@@ -155,30 +232,39 @@ take_queue_lease(const struct mq_asker *asker, redisReply *reply)
 {
 	struct mq_consumer *k = consumer_of(asker);
 	struct mq_answer buf;
-	const struct mq_answer *a = mq_answer_to(reply, -1, &buf);
-	long long ms = lease_in(k, a, reply);
+	const redisReply *answer = unless_away(reply);
+	const struct mq_answer *a = mq_answer_to(answer, -1, &buf);
+	long long ms = lease_in(k, a, answer);
 
 	if (k->renewal.fn != NULL && (--k->renewal.missing == 0 || ms == 0))
 		end_renewal(k, a, ms);
 }
 
 static void
-renew_queues(struct mq_consumer *k)
+renew_queue(struct mq_consumer *k, int queue)
 {
 	struct mq_command cmd = mq_async_command(k->async);
-	int queue, step;
+	int step;
 
-	k->renewal.missing = k->session.queue_count;
-	for (queue = 0; queue < k->session.queue_count; queue++)
-		for (step = 0;
-		     k->layout->renew_queue(&k->session, queue, step, &cmd);
-		     step++)
-			if (step == 0)
-				mq_consumer_ask(
-				    k, &cmd, take_queue_lease, NULL, NULL);
-			else
-				mq_async_send(k->async, &cmd, NULL, NULL);
+	k->renewal.missing++;
+	for (step = 0; k->layout->renew_queue(&k->session, queue, step, &cmd);
+	     step++)
+		if (step == 0)
+			mq_consumer_ask(k, &cmd, take_queue_lease, NULL, NULL);
+		else
+			mq_async_send(k->async, &cmd, NULL, NULL);
 	mq_command_free(&cmd);
+}
+
+static void
+renew_queues(struct mq_consumer *k)
+{
+	int queue;
+
+	k->renewal.missing = 0;
+	for (queue = 0; queue < k->session.queue_count; queue++)
+		if (!mq_consumer_lacks(k, queue))
+			renew_queue(k, queue);
 }
 
 /* A heartbeat that was renewed long ago may not outlast the other leases. */
@@ -190,12 +276,15 @@ take_renewed(const struct mq_asker *asker, redisReply *reply)
 	const struct mq_answer *a = mq_answer_to(reply, -1, &buf);
 	long long ms = lease_in(k, a, reply);
 
-	if (ms == 0 || !is_on_cluster(k) || k->layout->renew_queue == NULL)
+	if (ms == 0 || !is_on_cluster(k)) {
 		end_renewal(k, a, ms);
-	else if (mq_clock_steady_s() - k->renewal.sent > PROMPT_S)
+	} else if (mq_clock_steady_s() - k->renewal.sent > PROMPT_S) {
 		mq_consumer_renew(k, k->renewal.fn, k->renewal.arg);
-	else
+	} else {
 		renew_queues(k);
+		if (k->renewal.fn != NULL && k->renewal.missing == 0)
+			end_renewal(k, a, ms);
+	}
 }
 
 void

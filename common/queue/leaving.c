@@ -57,6 +57,20 @@ struct rest {
 	int queue;
 };
 
+/* A queue that is away may have messages for this connection. */
+static void
+end_giving(struct mq_consumer *k)
+{
+	int queue = 0;
+
+	while (queue < k->session.queue_count && !mq_consumer_lacks(k, queue))
+		queue++;
+	if (queue < k->session.queue_count)
+		k->left(k->left_arg);
+	else
+		send_leave(k);
+}
+
 /* If not everything is back, the connection stays listed, and a cleaner does
  * the rest. */
 static void
@@ -74,7 +88,7 @@ on_rest(void *arg, const struct mq_answer *answer, long long n)
 	if (!good)
 		k->left(k->left_arg);
 	else if (--k->leaving == 0)
-		send_leave(k);
+		end_giving(k);
 }
 
 void
@@ -85,10 +99,15 @@ mq_consumer_leave(struct mq_consumer *k, void (*left)(void *arg), void *arg)
 
 	k->left = left;
 	k->left_arg = arg;
-	k->leaving = k->session.queue_count;
+	k->leaving = 1;
 	for (queue = 0; queue < k->session.queue_count; queue++) {
+		if (mq_consumer_lacks(k, queue))
+			continue;
+		k->leaving++;
 		rest = mq_xcalloc(1, sizeof(*rest));
 		*rest = (struct rest){k, queue};
 		mq_consumer_give_back(k, queue, NULL, on_rest, rest);
 	}
+	if (--k->leaving == 0)
+		end_giving(k);
 }

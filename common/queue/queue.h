@@ -147,6 +147,10 @@ struct mq_layout {
 	 * confirmed.  NULL: there is none. */
 	bool (*renew_queue)(const struct mq_session *, int queue, int step,
 	    struct mq_command *);
+	/* There: what the server holds of a queue for `from`, a former name of this
+	 * connection, is ours; an integer, 0 if that name has lost its lease. */
+	void (*take_over)(const struct mq_session *, int queue,
+	    const char *from, struct mq_command *);
 	/* Where claims are counted (else NULL): of a message that was ours when
 	 * the lease ended, after so many attempts, the last one does not count,
 	 * unless somebody has claimed it since. */

@@ -9,6 +9,8 @@
 struct mq_session {
 	const char *connection; /* unique for ever; never reused */
 	const char *consumer;
+	bool
+	    listed; /* a consumer's, on a cluster: the set of connections has it */
 	const char *former; /* the connection whose lease its maker lost, though
 			     * it is alive; NULL: none */
 	double former_s; /* when that was renewed last, by the steady clock */

@@ -220,7 +220,9 @@ on_reply(redisAsyncContext *context, void *reply, void *arg)
 	}
 	if (reply != NULL && goes_again(q, reply))
 		return;
-	(a->front != NULL ? a->front : a)->moved++;
+	a->moved++;
+	if (a->front != NULL)
+		a->front->moved++;
 	if (reply != NULL && mq_reply_demoted(reply, a->server))
 		mq_async_give_up(a, MQ_REDIS_REPLICA);
 	/* Given up, its answers say only that. */
@@ -312,11 +314,21 @@ mq_async_command(const struct mq_async *a)
 	return (struct mq_command){.cluster = a->route != NULL};
 }
 
+const char *
+mq_async_away(const struct mq_async *a, const struct mq_command *c)
+{
+	return a->route != NULL ? a->route->away(a, c->slot) : NULL;
+}
+
 bool
-mq_async_moves(struct mq_async *a)
+mq_async_moves(struct mq_async *a, const struct mq_command *c)
 {
 	size_t moved = a->moved;
 
+	if (a->route != NULL && c != NULL) {
+		a = a->route->node(a, c->slot);
+		return a != NULL && mq_async_moves(a, NULL);
+	}
 	if (a->route != NULL)
 		moved += a->route->pending(a);
 	else if (a->context != NULL)

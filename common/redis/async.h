@@ -32,6 +32,10 @@ struct mq_async_route {
 	void (*flush)(struct mq_async *);
 	/* How many bytes of replies have come that are not whole. */
 	size_t (*pending)(const struct mq_async *);
+	/* As mq_async_away(). */
+	const char *(*away)(const struct mq_async *, int slot);
+	/* The connection to the node of a slot; NULL: none was asked for. */
+	struct mq_async *(*node)(const struct mq_async *, int slot);
 };
 
 struct mq_async {
@@ -100,8 +104,9 @@ void mq_async_ask(struct mq_async *, struct mq_command *, mq_async_take *take,
  */
 void mq_async_flush(struct mq_async *);
 
-/* Whether anything has come or gone since the last call. */
-bool mq_async_moves(struct mq_async *);
+/* Whether anything has come or gone since the last call; on a cluster, from or to the
+ * node that has the keys of this command (NULL: any). */
+bool mq_async_moves(struct mq_async *, const struct mq_command *);
 
 /* Subscribes to a channel; fn is called for each message (and the reply). */
 void mq_async_subscribe(
@@ -112,6 +117,10 @@ void mq_async_close(struct mq_async *);
 
 /* An empty command for this server; on a cluster, keys have other names. */
 struct mq_command mq_async_command(const struct mq_async *);
+
+/* Why the node of a cluster that has the keys of this command is away, as far as it was
+ * asked; else NULL.  Its commands get this as their error: see mq_reply_missing(). */
+const char *mq_async_away(const struct mq_async *, const struct mq_command *);
 
 /* For link.c only: no answer counts any more, and down() gets the reason; and what
  * is not handed over yet.  A command whose asker is of the connection itself is its

@@ -10,10 +10,14 @@
 #include "node.h"
 #include "reply.h"
 
-/* An optional command is answered so soon: before whoever connects loses patience. */
+/* An optional command is answered so soon, and a node is ready: before whoever connects
+ * loses patience. */
 #define PATIENCE_S 4.0
 /* A node that is away is tried again after this time. */
 #define AWAY_S 1.0
+/* A node that is needed is away if it was not ready for so long: before, it begins
+ * anew. */
+#define ANEW_S 2.0
 
 static void
 fail(struct mq_cluster *all, const struct link *link, const char *why)
@@ -38,11 +42,20 @@ mq_link_failed(struct ev_loop *loop, ev_timer *w, int events)
 static void
 miss(struct link *link, const char *why)
 {
-	struct mq_request *q;
-
 	snprintf(link->missing, sizeof(link->missing), MQ_MISSING "%s:%d: %s",
 	    link->server.host, link->server.port, why);
 	link->missing_s = mq_clock_steady_s();
+	mq_link_close(link);
+	if (link->needed)
+		ev_timer_again(
+		    link->cluster->front.loop, &link->cluster->absence);
+}
+
+void
+mq_link_close(struct link *link)
+{
+	struct mq_request *q;
+
 	link->open = link->ready = false;
 	link->optional = 0;
 	ev_timer_stop(link->cluster->front.loop, &link->patience);
@@ -53,16 +66,28 @@ miss(struct link *link, const char *why)
 	}
 }
 
+/* A node of which nothing is known yet is needed to know the others. */
+static bool
+can_go_on(const struct link *link)
+{
+	return link->cluster->known &&
+	    (!link->needed ||
+		(!link->ready &&
+		    mq_clock_steady_s() - link->tried_s >= ANEW_S));
+}
+
 static void
 lose(struct link *link, const char *why)
 {
-	struct mq_cluster *all = link->cluster;
+	bool goes_on = can_go_on(link);
 
+	if (link->ready)
+		link->tried_s = mq_clock_steady_s();
 	link->ready = false;
-	if (all->known && !link->needed)
+	if (goes_on)
 		miss(link, why);
 	else
-		fail(all, link, why);
+		fail(link->cluster, link, why);
 }
 
 /* Other links may be in the middle of something. */
@@ -79,7 +104,7 @@ on_patience(struct ev_loop *loop, ev_timer *w, int events)
 
 	(void)events;
 	ev_timer_stop(loop, w);
-	if (link->open && !link->needed)
+	if (link->open && !(link->ready && link->needed))
 		lose(link, "no answer for too long");
 }
 
@@ -90,7 +115,7 @@ be_patient(struct link *link)
 
 	ev_timer_stop(loop, &link->patience);
 	ev_timer_set(&link->patience, PATIENCE_S, 0);
-	if (link->optional > 0)
+	if (link->optional > 0 || !link->ready)
 		ev_timer_start(loop, &link->patience);
 }
 
@@ -137,11 +162,28 @@ on_called(void *arg, const char *text, size_t n)
 		all->events->called(all->arg, text, n);
 }
 
+/* How many slots nodes have that are away. */
+static int
+slots_away(const struct mq_cluster *all)
+{
+	const struct link *link;
+	int slot, n = 0;
+
+	for (slot = 0; slot < MQ_SLOTS; slot++) {
+		link = all->map.owner[slot] == -1 ?
+		    NULL :
+		    mq_link_used(all, all->map.owner[slot]);
+		n += link != NULL && link->missing[0] != '\0';
+	}
+	return n;
+}
+
 static void
 on_slots(void *arg, redisReply *reply)
 {
 	struct link *link = arg;
 	struct mq_cluster *all = link->cluster;
+	int away = slots_away(all);
 
 	if (reply == NULL)
 		return;
@@ -149,26 +191,38 @@ on_slots(void *arg, redisReply *reply)
 		fail(all, link, reply->str);
 	} else if (mq_topology_take(&all->map, reply, link->number) == -1) {
 		fail(all, link, "unexpected reply");
-	} else {
+	} else if (!all->known) {
 		all->known = true;
 		all->events->ready(all->arg);
+	} else if (slots_away(all) < away) {
+		fail(all, link, "the cluster has changed");
 	}
+}
+
+static void
+ask_slots(struct link *link)
+{
+	struct mq_command c = {0};
+
+	mq_command_plain(&c, "CLUSTER SLOTS");
+	mq_async_send(&link->pair.main, &c, on_slots, link);
+	mq_command_free(&c);
 }
 
 static void
 on_ready(void *arg)
 {
 	struct link *link = arg;
-	struct mq_command c = {0};
 	struct mq_request *q;
 
 	link->ready = true;
+	link->tried_s = 0;
+	be_patient(link);
+	if (link->missing[0] != '\0' && link->needed)
+		fail(link->cluster, link, "the node answers again");
 	link->missing[0] = '\0';
-	if (!link->cluster->known) {
-		mq_command_plain(&c, "CLUSTER SLOTS");
-		mq_async_send(&link->pair.main, &c, on_slots, link);
-		mq_command_free(&c);
-	}
+	if (!link->cluster->known)
+		ask_slots(link);
 	while ((q = TAILQ_FIRST(&link->waiting)) != NULL) {
 		TAILQ_REMOVE(&link->waiting, q, link);
 		mq_request_send(&link->pair.main, q);
@@ -218,6 +272,9 @@ connect_link(struct link *link)
 	const char *why = "its address is not known";
 
 	link->open = true;
+	if (link->tried_s == 0)
+		link->tried_s = mq_clock_steady_s();
+	be_patient(link);
 	strlcpy(server->host, node->host, sizeof(server->host));
 	strlcpy(server->address, node->address, sizeof(server->address));
 	server->port = node->port;
@@ -233,10 +290,35 @@ mq_link_open(struct mq_cluster *all, int i, const struct mq_request *q)
 
 	link->needed |= q != NULL && !optional;
 	if (!link->open &&
-	    (!optional || link->missing[0] == '\0' ||
+	    (link->missing[0] == '\0' ||
 		mq_clock_steady_s() - link->missing_s >= AWAY_S))
 		connect_link(link);
 	if (link->open && optional && link->optional++ == 0)
 		be_patient(link);
 	return link;
+}
+
+void
+mq_link_look(struct ev_loop *loop, ev_timer *w, int events)
+{
+	struct mq_cluster *all = w->data;
+	struct link *link, *ready = NULL;
+	bool away = false;
+	int i;
+
+	(void)events;
+	for (i = 0; i < all->map.count; i++) {
+		link = mq_link_used(all, i);
+		if (link != NULL && link->missing[0] != '\0' && link->needed) {
+			away = true;
+			if (!link->open)
+				connect_link(link);
+		} else if (link != NULL && link->ready) {
+			ready = link;
+		}
+	}
+	if (!away)
+		ev_timer_stop(loop, w);
+	else if (ready != NULL)
+		ask_slots(ready);
 }

@@ -13,11 +13,13 @@ struct link {
 	struct mq_server server;
 	struct mq_pair pair;
 	bool open, ready;
-	bool needed;	   /* it was asked for more than optional commands */
-	char missing[512]; /* not open: "node HOST:PORT: why", of one away */
+	bool needed;	/* it was asked for more than optional commands */
+	double tried_s; /* since this steady time it is not ready; 0: it is */
+	char missing[512]; /* "node HOST:PORT: why", of one away */
 	double missing_s;  /* since this steady time */
 	int optional;	   /* such commands that are to be answered... */
-	ev_timer patience; /* ...before this ends, if no others are */
+	ev_timer patience; /* ...before this ends, if no others are; and of
+			    * connecting */
 	struct mq_requests waiting; /* until it is ready */
 };
 
@@ -34,20 +36,25 @@ struct mq_cluster {
 	struct mq_requests later;  /* no node takes these now */
 	struct mq_requests missed; /* optional ones of nodes that are away */
 	ev_timer retry, news, failing, missing;
-	char why[512]; /* it fails */
+	ev_timer absence; /* needed nodes that are away are looked for */
+	char why[512];	  /* it fails */
 };
 
 /* The link to node i of the map; NULL: never used. */
 struct link *mq_link_used(const struct mq_cluster *, int i);
 /*
  * The same, for a command (NULL: none yet); it begins to connect if it did not.  If that
- * fails, down() follows; but while all commands for it are optional, it is not open then,
- * and they are lost.
+ * fails, down() follows; but while all commands for it are optional, or if it was not
+ * ready for some seconds, it is away: it is not open then, and they are lost.
  */
 struct link *mq_link_open(
     struct mq_cluster *, int i, const struct mq_request *);
 /* A reply to an optional command has come from it. */
 void mq_link_heard(struct link *);
+/* Closes it, and loses what waits for it. */
+void mq_link_close(struct link *);
+/* Looks whether nodes are back that are away, or others have their slots. */
+void mq_link_look(struct ev_loop *, ev_timer *, int events);
 /* When failing ends. */
 void mq_link_failed(struct ev_loop *, ev_timer *, int events);
 

@@ -12,6 +12,8 @@
 /* After a slot has moved, whoever waits for messages looks again; its node may have
  * told it of none. */
 #define NEWS_S 1.0
+/* Between two looks for nodes that are away. */
+#define LOOK_S 1.0
 
 /* --- commands ------------------------------------------------------------------- */
 
@@ -125,11 +127,23 @@ send_asking(struct mq_cluster *all, int i, struct mq_request *q)
 	mq_request_send(&link->pair.main, q);
 }
 
+static const char *
+away(const struct mq_async *front, int slot)
+{
+	const struct mq_cluster *all = front->arg;
+	int owner = slot == -1 ? -1 : all->map.owner[slot];
+	const struct link *link = owner == -1 ? NULL : mq_link_used(all, owner);
+
+	return link != NULL && link->missing[0] != '\0' ? link->missing : NULL;
+}
+
 /* Its asker hears of it, but not before it has asked. */
 static bool
 miss(struct mq_cluster *all, struct mq_request *q)
 {
-	if (!all->known || !q->command.optional)
+	if (!all->known ||
+	    (!q->command.optional &&
+		away(&all->front, q->command.slot) == NULL))
 		return false;
 	TAILQ_INSERT_TAIL(&all->missed, q, link);
 	ev_timer_start(all->front.loop, &all->missing);
@@ -219,8 +233,22 @@ pending(const struct mq_async *front)
 	return n;
 }
 
-static const struct mq_async_route cluster_route = {
-    .ask = ask, .again = again, .flush = flush, .pending = pending};
+static struct mq_async *
+node(const struct mq_async *front, int slot)
+{
+	const struct mq_cluster *all = front->arg;
+	int owner = slot == -1 ? -1 : all->map.owner[slot];
+	struct link *link = owner == -1 ? NULL : mq_link_used(all, owner);
+
+	return link != NULL ? &link->pair.main : NULL;
+}
+
+static const struct mq_async_route cluster_route = {.ask = ask,
+    .again = again,
+    .flush = flush,
+    .pending = pending,
+    .away = away,
+    .node = node};
 
 /* --- beginning and end ----------------------------------------------------------- */
 
@@ -246,8 +274,9 @@ mq_cluster_new(struct ev_loop *loop, const struct mq_server *server,
 	ev_timer_init(&all->news, on_news, NEWS_S, 0);
 	ev_timer_init(&all->failing, mq_link_failed, 0, 0);
 	ev_timer_init(&all->missing, on_missing, 0, 0);
-	all->retry.data = all->news.data = all;
-	all->failing.data = all->missing.data = all;
+	ev_timer_init(&all->absence, mq_link_look, 0, LOOK_S);
+	all->retry.data = all->news.data = all->failing.data = all;
+	all->missing.data = all->absence.data = all;
 	return all;
 }
 
@@ -293,16 +322,14 @@ mq_cluster_close(struct mq_cluster *all)
 	ev_timer_stop(loop, &all->news);
 	ev_timer_stop(loop, &all->failing);
 	ev_timer_stop(loop, &all->missing);
+	ev_timer_stop(loop, &all->absence);
 	for (i = 0; i < all->map.count; i++) {
 		link = mq_link_used(all, i);
 		if (link == NULL)
 			continue;
-		link->open = link->ready = link->needed = false;
 		link->missing[0] = '\0';
-		link->optional = 0;
-		ev_timer_stop(loop, &link->patience);
-		mq_pair_close(&link->pair);
-		lose_all(&link->waiting);
+		link->needed = false;
+		mq_link_close(link);
 	}
 	lose_all(&all->later);
 	lose_all(&all->missed);

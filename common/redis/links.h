@@ -6,9 +6,11 @@
  * On a cluster each command goes to the node that has the slot of its first key, one
  * without a key to any.  Where a slot has moved, or is moving, the command goes to the
  * other node, or once more; the asker does not hear of it.  Commands of one slot that
- * wait keep their order.  All nodes are up, or none is: when one is lost, so is the
- * connection; but for a node that was asked for nothing but optional commands, which get
- * an error of ours then, or after 4 seconds (see reply.h).
+ * wait keep their order.  When a node is lost, so is the connection; but for a node that
+ * was asked for nothing but optional commands, which get an error of ours then, or after
+ * 4 seconds (see reply.h).  A node that was not ready for two seconds before is away: all
+ * its commands get that error.  The connection is lost when that node answers again, or
+ * another one has its slots.
  */
 #ifndef MQ_LINKS_H
 #define MQ_LINKS_H

@@ -119,7 +119,7 @@ static void
 on_tick(struct ev_loop *loop, ev_timer *w, int events)
 {
 	struct remote *r = w->data;
-	bool moves = mq_async_moves(&r->async);
+	bool moves = mq_async_moves(&r->async, NULL);
 
 	(void)loop;
 	(void)events;

@@ -154,6 +154,8 @@ claim_next(struct inbox *in, int from)
 	int i;
 
 	for (i = from; i < in->opt->queue_count; i++) {
+		if (mq_consumer_lacks(in->server, i))
+			continue;
 		more = in->queues[i].more;
 		in->claim_max =
 		    more && in->none_left ? in->events->room(in->arg, i) : 0;

@@ -23,6 +23,7 @@ finish_join(struct session *s)
 		    s->lease.connection);
 	lease_joined(&s->lease);
 	s->ever_joined = true;
+	s->waits_since = 0;
 	/* A queue that somebody deletes from now on is not made again. */
 	s->self.session.make = false;
 	s->events->up(s->arg);
@@ -34,9 +35,12 @@ take_answer(struct session *s, const struct mq_answer *answer)
 {
 	if (answer == NULL || s->state != SESSION_OPENING || s->leaving)
 		return false;
-	/* Only the names of queues can be done without. */
-	if (answer->error == NULL || answer->missing)
+	if (answer->error == NULL)
 		return true;
+	if (answer->missing) {
+		session_wait(s, answer->error);
+		return false;
+	}
 	/* An error of the first join is final, unless the server only stands still. */
 	if (s->ever_joined || mq_error_busy(answer->error))
 		session_reset(s, answer->error);
@@ -45,12 +49,7 @@ take_answer(struct session *s, const struct mq_answer *answer)
 	return false;
 }
 
-static void
-count_answer(struct session *s)
-{
-	if (--s->answers_wanted == 0)
-		finish_join(s);
-}
+static void count_answer(struct session *);
 
 static void
 on_entered(void *arg, const struct mq_answer *answer)
@@ -81,12 +80,74 @@ on_held(void *arg, const struct mq_answer *answer, struct mq_held *held)
 }
 
 static void
+on_taken_over(void *arg, const struct mq_answer *answer, long long n)
+{
+	struct held_request *q = arg;
+	struct session *s = q->session;
+	int queue = q->queue;
+
+	if (!take_answer(s, answer)) {
+		free(q);
+	} else if (n == 0) {
+		free(q);
+		session_lose_lease(s, "it had expired");
+		session_reset(s, "rejoining");
+	} else {
+		mq_consumer_held(&s->self, queue, on_held, q);
+	}
+}
+
+static void
 ask_held(struct session *s, int queue)
 {
 	struct held_request *q = mq_xcalloc(1, sizeof(*q));
+	const char *from = lease_moved(&s->lease);
 
 	*q = (struct held_request){s, queue};
-	mq_consumer_held(&s->self, queue, on_held, q);
+	if (from != NULL)
+		mq_consumer_take_over(&s->self, queue, from, on_taken_over, q);
+	else
+		mq_consumer_held(&s->self, queue, on_held, q);
+}
+
+static void
+ask_all_held(struct session *s)
+{
+	int i;
+
+	s->asked_held = true;
+	for (i = 0; i < s->opt->queue_count; i++)
+		s->answers_wanted += !mq_consumer_lacks(&s->self, i);
+	for (i = 0; i < s->opt->queue_count; i++)
+		if (!mq_consumer_lacks(&s->self, i))
+			ask_held(s, i);
+}
+
+/* What another name held is taken over by one that a cleaner would find. */
+static void
+count_answer(struct session *s)
+{
+	if (--s->answers_wanted > 0)
+		return;
+	if (!s->asked_held)
+		ask_all_held(s);
+	else if (!s->lease.joined && mq_consumer_away(&s->self, true) != NULL)
+		session_renew_or_join(s);
+	else
+		finish_join(s);
+}
+
+/* Why the session must not enter: a queue is away of which it has messages. */
+static const char *
+find_missed(struct session *s)
+{
+	const char *why = NULL;
+	int i;
+
+	for (i = 0; i < s->opt->queue_count && why == NULL; i++)
+		if (s->events->has(s->arg, i))
+			why = mq_consumer_queue_away(&s->self, i);
+	return why;
 }
 
 /* With a lease, and all settings: from them the server learns how many messages may
@@ -94,13 +155,26 @@ ask_held(struct session *s, int queue)
 static void
 enter(struct session *s)
 {
-	int i;
+	const char *why = find_missed(s);
 
+	if (why != NULL) {
+		session_reset(s, why);
+		return;
+	}
 	lease_confirm(&s->lease, s->lease_ms);
-	s->answers_wanted =
-	    s->opt->queue_count + mq_consumer_enter(&s->self, on_entered, s);
-	for (i = 0; i < s->opt->queue_count; i++)
-		ask_held(s, i);
+	s->asked_held = false;
+	s->answers_wanted = 1 + mq_consumer_enter(&s->self, on_entered, s);
+	if (lease_moved(&s->lease) == NULL)
+		ask_all_held(s);
+	count_answer(s);
+}
+
+/* The node of the lease is away: another name will do. */
+static bool
+wants_name(struct session *s, const struct mq_answer *answer)
+{
+	return answer != NULL && answer->missing &&
+	    s->state == SESSION_OPENING && !s->leaving;
 }
 
 static void
@@ -108,6 +182,10 @@ on_lease(void *arg, const struct mq_answer *answer, long long ms)
 {
 	struct session *s = arg;
 
+	if (wants_name(s, answer)) {
+		session_renew_or_join(s);
+		return;
+	}
 	if (!take_answer(s, answer))
 		return;
 	s->lease_ms = ms;
@@ -234,6 +312,10 @@ on_rejoin(void *arg, const struct mq_answer *answer, long long ms)
 {
 	struct session *s = arg;
 
+	if (wants_name(s, answer)) {
+		session_renew_or_join(s);
+		return;
+	}
 	if (!take_answer(s, answer))
 		return;
 	if (ms == 0)
@@ -241,12 +323,32 @@ on_rejoin(void *arg, const struct mq_answer *answer, long long ms)
 	send_join(s);
 }
 
+/* NULL, or why there is no name under which a cluster's nodes would hold messages. */
+static const char *
+choose_name(struct session *s)
+{
+	const char *why =
+	    mq_consumer_away(&s->self, !lease_is_joined(&s->lease));
+
+	if (why == NULL)
+		return NULL;
+	if (!lease_move(&s->lease, s->opt->tag, s->ids))
+		return why;
+	if (s->opt->verbose)
+		mq_say("%s: %s; joining as %s", s->server->name, why,
+		    s->lease.connection);
+	return NULL;
+}
+
 void
 session_renew_or_join(void *arg)
 {
 	struct session *s = arg;
+	const char *why = choose_name(s);
 
-	if (lease_is_joined(&s->lease))
+	if (why != NULL)
+		session_wait(s, why);
+	else if (lease_is_joined(&s->lease))
 		mq_consumer_renew(&s->self, on_rejoin, s);
 	else
 		send_join(s);

@@ -8,12 +8,16 @@
 
 #define LEASE_USE     0.75
 #define REPLY_TIMEOUT 20.0
+/* On a cluster, where there is time left then to take another name. */
+#define NODE_TIMEOUT 15.0
 /* Between two renewals, in seconds, and in parts of a short lease: while there are
  * messages, and while there are none. */
 #define RENEW_S	      4.0
 #define RENEWALS      6
 #define RENEW_IDLE_S  15.0
 #define RENEWALS_IDLE 4
+/* So many names are tried. */
+#define NAMES 1000
 
 static void
 make_name(char name[NAME_SIZE], const char *tag, struct mq_idgen *ids)
@@ -24,17 +28,50 @@ make_name(char name[NAME_SIZE], const char *tag, struct mq_idgen *ids)
 	snprintf(name, NAME_SIZE, "%s-%s", tag, random);
 }
 
+static void
+leave_name(struct lease *l, const char *name)
+{
+	memcpy(l->former, name, sizeof(l->former));
+	l->server->session.former = l->former;
+	l->server->session.former_s = l->sent;
+	l->server->session.listed = false;
+	l->joined = false;
+}
+
 void
 lease_new_name(struct lease *l, const char *tag, struct mq_idgen *ids)
 {
-	if (l->connection[0] != '\0') {
-		memcpy(l->former, l->connection, sizeof(l->former));
-		l->server->session.former = l->former;
-		l->server->session.former_s = l->sent;
-	}
+	if (l->connection[0] != '\0')
+		leave_name(l, l->connection);
+	l->moved[0] = '\0';
 	make_name(l->connection, tag, ids);
 	make_name(l->name, tag, ids);
-	l->joined = false;
+}
+
+bool
+lease_move(struct lease *l, const char *tag, struct mq_idgen *ids)
+{
+	char from[NAME_SIZE];
+	int left = NAMES;
+
+	memcpy(from, l->connection, sizeof(from));
+	do
+		make_name(l->connection, tag, ids);
+	while (mq_consumer_away(l->server, true) != NULL && --left > 0);
+	if (left == 0) {
+		memcpy(l->connection, from, sizeof(from));
+		return false;
+	}
+	if (l->joined)
+		memcpy(l->moved, from, sizeof(from));
+	leave_name(l, from);
+	return true;
+}
+
+const char *
+lease_moved(const struct lease *l)
+{
+	return l->moved[0] != '\0' ? l->moved : NULL;
 }
 
 void
@@ -46,7 +83,9 @@ lease_begin_connection(struct lease *l)
 void
 lease_begin_join(struct lease *l)
 {
-	l->sent = mq_clock_steady_s();
+	l->asked = mq_clock_steady_s();
+	if (l->moved[0] == '\0')
+		l->sent = l->asked;
 }
 
 void
@@ -83,6 +122,8 @@ void
 lease_joined(struct lease *l)
 {
 	l->joined = true;
+	l->moved[0] = '\0';
+	l->sent = l->asked;
 	set_renewal(l);
 	/* Idle consumers that are started together renew at different times. */
 	l->spread = RENEW_IDLE_S * random_part();
@@ -105,7 +146,9 @@ lease_lapsed_s(const struct lease *l)
 {
 	double use = LEASE_USE * (double)l->ms / 1000;
 
-	return l->joined && mq_clock_steady_s() - l->sent >= use ? use : 0;
+	bool holds = l->joined || l->moved[0] != '\0';
+
+	return holds && mq_clock_steady_s() - l->sent >= use ? use : 0;
 }
 
 static void
@@ -140,13 +183,15 @@ bool
 lease_keep(struct lease *l, bool idle)
 {
 	double now = mq_clock_steady_s();
+	bool cluster = mq_async_command(l->server->async).cluster;
+	double most = cluster ? NODE_TIMEOUT : REPLY_TIMEOUT;
 
 	/* The answer may be behind a large message: bytes are a sign of life. */
-	if (mq_async_moves(l->server->async))
+	if (mq_consumer_is_heard(l->server))
 		l->moved_at = now;
 	if (l->renewal_sent > 0)
-		return now - l->renewal_sent <= REPLY_TIMEOUT ||
-		    now - l->moved_at <= REPLY_TIMEOUT;
+		return now - l->renewal_sent <= most ||
+		    now - l->moved_at <= most;
 	if (!is_due(l, idle, now))
 		return true;
 	l->renewal_sent = now;

@@ -25,11 +25,16 @@ struct lease {
 	void *arg;
 	char connection[NAME_SIZE], name[NAME_SIZE];
 	char former[NAME_SIZE]; /* the connection that lost its lease */
-	bool joined;		/* under this connection name */
-	int64_t ms;		/* the server's last word */
-	double sent;		/* boot time of the last good renewal */
-	double moved_at;	/* boot time of the last bytes received */
-	double renewal_sent;	/* boot time of an unanswered one; 0: none */
+	char
+	    moved[NAME_SIZE]; /* a former name, under which the server holds our
+				 * messages until they are taken over; empty: none */
+	bool joined;	      /* under this connection name */
+	int64_t ms;	      /* the server's last word */
+	double asked;	      /* boot time of the last join */
+	double sent;	 /* and of the last good renewal, or join, of the name
+				 * under which the server holds our messages */
+	double moved_at; /* boot time of the last bytes received */
+	double renewal_sent; /* boot time of an unanswered one; 0: none */
 	double early;  /* seconds that the next one comes before its time */
 	double spread; /* and of the first one, without messages, moreover */
 };
@@ -37,6 +42,12 @@ struct lease {
 /* Takes a name that no connection has had: one that lost its lease is never used
  * again. */
 void lease_new_name(struct lease *, const char *tag, struct mq_idgen *);
+/* On a cluster: takes such a name, whose keys lie on nodes that answer; the former one
+ * keeps its lease for as long as it holds.  False: there is none, and nothing has
+ * changed. */
+bool lease_move(struct lease *, const char *tag, struct mq_idgen *);
+/* The name under which the server still holds our messages; NULL: this one. */
+const char *lease_moved(const struct lease *);
 /* The server has answered how long the lease holds. */
 void lease_confirm(struct lease *, int64_t ms);
 /* A join, or a connection, begins. */

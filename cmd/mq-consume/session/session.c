@@ -141,7 +141,7 @@ hears_of_server(struct session *s)
 {
 	double now = mq_clock_steady_s();
 
-	if (mq_async_moves(mq_links_async(&s->links)))
+	if (mq_async_moves(mq_links_async(&s->links), NULL))
 		s->heard_at = now;
 	return now - s->heard_at <= OPEN_TIMEOUT;
 }
@@ -154,8 +154,8 @@ keep_session(struct session *s)
 	if (s->state == SESSION_OPENING && !hears_of_server(s))
 		session_reset(s, "no answer while connecting");
 	if (s->state == SESSION_UP &&
-	    !lease_keep(&s->lease, s->events->is_idle(s->arg)))
-		session_reset(s, "no answer for 20 seconds");
+	    !lease_keep(&s->lease, !s->events->has(s->arg, -1)))
+		session_reset(s, "no answer to a heartbeat");
 }
 
 static void
@@ -168,6 +168,7 @@ on_tick(struct ev_loop *loop, ev_timer *w, int events)
 	if (!s->leaving) {
 		keep_session(s);
 		session_check_settings(s);
+		session_check_wait(s);
 	}
 	s->events->tick(s->arg, s->state == SESSION_UP && !s->leaving);
 }

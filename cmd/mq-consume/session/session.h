@@ -35,8 +35,8 @@ struct session_events {
 	void (*changed)(void *arg, const char *key, size_t n);
 	/* Another consumer leaves the messages of this key's queue to us. */
 	void (*called)(void *arg, const char *key, size_t n);
-	/* Whether this consumer has no message. */
-	bool (*is_idle)(void *arg);
+	/* Whether this consumer has a message, of a queue or of any (-1). */
+	bool (*has)(void *arg, int queue);
 	/* Once a second; up: the session is up. */
 	void (*tick)(void *arg, bool up);
 	/* The session has left, or cannot. */
@@ -73,7 +73,10 @@ struct session {
 	int settings_wanted; /* joining: settings of queues that are missing, */
 	int64_t lease_ms;    /* with a lease for so long; 0: none yet */
 	double settings_at;  /* steady time when they were asked for */
-	int answers_wanted; /* joining: answers missing until the session is up */
+	int answers_wanted;  /* joining: answers missing until the next step, */
+	bool asked_held;     /* which is to be up; else to ask what is held */
+	double
+	    waits_since; /* nothing lists it: since when; 0: that is not so */
 	double heard_at, retry_s; /* heard_at: opened, or bytes since */
 	char complaint[256];	  /* last error said; empty: none */
 	ev_timer tick, retry;

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/exit.h"
 #include "base/say.h"
 #include "parts.h"
@@ -11,6 +12,8 @@
 #include "redis/tls.h"
 
 #define RETRY_MAX 5.0
+/* Who is to end by itself waits no longer than this for a node. */
+#define WAIT_S 30.0
 
 void
 session_give_up(struct session *s, const char *error)
@@ -78,6 +81,29 @@ session_reset(struct session *s, const char *why)
 	ev_timer_set(&s->retry, wait, 0);
 	ev_timer_start(s->loop, &s->retry);
 	s->events->down(s->arg);
+}
+
+void
+session_wait(struct session *s, const char *why)
+{
+	char text[sizeof(s->complaint)];
+
+	if (s->waits_since == 0)
+		s->waits_since = mq_clock_steady_s();
+	snprintf(text, sizeof(text), "no consumer can join: %s", why);
+	session_complain(s, text);
+	session_reset(s, text);
+}
+
+void
+session_check_wait(struct session *s)
+{
+	if (s->waits_since == 0 || s->state == SESSION_UP ||
+	    !(s->opt->drain || s->opt->limit > 0) ||
+	    mq_clock_steady_s() - s->waits_since < WAIT_S)
+		return;
+	s->leaving = true;
+	s->events->failed(s->arg, MQ_EXIT_AGAIN);
 }
 
 void

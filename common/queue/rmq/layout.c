@@ -88,6 +88,7 @@ const struct mq_layout mq_layout_rmq = {
     .renew = rmq_renew,
     .lease = rmq_lease,
     .renew_queue = rmq_renew_queue,
+    .take_over = rmq_take_over,
     .claim = rmq_claim,
     .track = rmq_track,
     .look = rmq_look,

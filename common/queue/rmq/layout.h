@@ -28,6 +28,7 @@ PART(leave);
 PART(renew);
 PART(lease);
 PART(renew_queue);
+PART(take_over);
 
 PART(claim);
 PART(track);

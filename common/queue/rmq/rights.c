@@ -121,6 +121,7 @@ const struct mq_right rmq_rights[] = {
     {"+hrandfield", K | D | M},
     {"+persist", R | D | M},
     {"+ping", K | M},
+    {"+rename", C | M},
     {"+sadd", D | M},
     {"+set", K | D | M},
     {"+wait", C | K | R | D | M},

@@ -232,6 +232,22 @@ rmq_renew_queue(
 	return step < 2;
 }
 
+void
+rmq_take_over(const struct mq_session *s, int queue, const char *from,
+    struct mq_command *c)
+{
+	const char *name = s->queues[queue];
+
+	mq_command_script(c, &rmq_script_take_over, 6);
+	rmq_key_both(c, from, name, "unacked");
+	rmq_key_both(c, from, name, "consumers");
+	rmq_key_both(c, from, name, "lease");
+	rmq_key_both(c, from, name, "info");
+	rmq_key_both(c, s->connection, name, "unacked");
+	rmq_key_both(c, s->connection, name, "info");
+	mq_command_str(c, from);
+}
+
 /*
  * A crash in the middle leaves a listed connection, which a cleaner takes
  * apart from there, or, behind the SREM, keys that expire by themselves.

@@ -1,0 +1,166 @@
+#!/usr/bin/env bats
+# A cluster of three masters without replicas, of which one goes away: what a consumer does
+# whose queues are on others.
+# topology: own
+
+# run_mq sets output and stderr; each test is a subshell of its own.
+# shellcheck disable=SC2030,SC2031,SC2154
+
+load ../helpers/common
+load ../helpers/cluster
+
+setup_file() {
+	cluster_start
+}
+
+setup() {
+	local i
+	cluster_setup
+	for i in 0 1 2; do
+		node "$i" flushall >/dev/null
+		node "$i" config set cluster-require-full-coverage no >/dev/null
+	done
+	# The node that lists connections, and two others.
+	C0=$(owner_of_key rmq::connections)
+	C1=$(((C0 + 1) % 3)) C2=$(((C0 + 2) % 3))
+	HERE=$(queue_on "$C1")
+}
+
+teardown() {
+	local i
+	[ -z "$pid" ] || kill -KILL "$pid" 2>/dev/null || true
+	for i in 0 1 2; do
+		kill -CONT "$(cat "$C/$i/pid")" 2>/dev/null || true
+		node "$i" ping >/dev/null 2>&1 || node_run "$i"
+	done
+	eventually 60 cluster_ready 0
+	rm -rf "$T"
+}
+
+owner_of_key() {
+	owner_of "$(node 0 cluster keyslot "$1")"
+}
+
+# queue_on NODE: a queue of this node.
+queue_on() {
+	local i=0
+	until [ "$(owner_of "$(slot_of "$Q-$i")")" = "$1" ]; do
+		i=$((i + 1))
+	done
+	echo "$Q-$i"
+}
+
+connections() {
+	node "$C0" smembers rmq::connections
+}
+
+joined() {
+	[ "$(connections | grep -c .)" = "$1" ]
+}
+
+# consumer_on NODE ARGS...: a consumer whose heartbeat is there.
+consumer_on() {
+	while :; do
+		start_mq mq-consume "${@:2}"
+		eventually 20 joined 1
+		[ "$(owner_of_key "rmq::connection::$(connections)::heartbeat")" != "$1" ] ||
+			break
+		stop_mq
+		eventually 20 joined 0
+	done
+	old=$(connections)
+}
+
+# A run that says that it began, and ends when it may.
+slow_script() {
+	script slow <<-END
+		read -r line
+		echo "\$line" >>"$T/began"
+		until [ -e "$T/go" ]; do sleep 0.1; done
+		echo "\$line" >>"$T/done"
+	END
+}
+
+has_lines() {
+	[ -e "$T/$1" ] && [ "$(wc -l <"$T/$1")" -ge "$2" ]
+}
+
+another_name() {
+	[ "$(connections | grep -vcx "$old")" = 1 ]
+}
+
+# goes_on: under another name, with the run that it had.
+goes_on() {
+	eventually 60 another_name
+	run_mq 0 mq-publish "$HERE" two three
+	touch "$T/go"
+	eventually 60 has_lines done 3
+	assert_equal "$(sort "$T/done")" "one
+three
+two"
+	assert_equal "$(sort "$T/began")" "$(sort "$T/done")"
+	refute grep -q "lease lost" "$T/err"
+}
+
+@test "away: without the node of its heartbeat a consumer goes on under another name" {
+	slow_script
+	consumer_on "$C2" -j2 "$HERE" -- "$T/slow"
+	run_mq 0 mq-publish "$HERE" one
+	eventually 20 has_lines began 1
+	node_kill "$C2"
+	goes_on
+	assert_equal "$(node "$C1" keys "rmq::connection::$old::queue::*")" ""
+	node_run "$C2"
+	eventually 60 cluster_ready 0
+	run_mq 0 mq-clean
+	stop_mq
+	assert_equal "$status" 143
+	joined 0
+	assert_equal "$(node "$C1" keys "rmq::connection*")" ""
+}
+
+@test "away: a node that is stopped is no other than one that is killed" {
+	slow_script
+	consumer_on "$C2" -j2 "$HERE" -- "$T/slow"
+	run_mq 0 mq-publish "$HERE" one
+	eventually 20 has_lines began 1
+	kill -STOP "$(cat "$C/$C2/pid")"
+	goes_on
+}
+
+@test "away: of several queues, those whose nodes answer are served, and the other later" {
+	local there
+	there=$(queue_on "$C2")
+	consumer_on "$C0" -l "$there" "$HERE"
+	run_mq 0 mq-publish "$there" there
+	eventually 20 grep -qx there "$T/out"
+	node_kill "$C2"
+	run_mq 0 mq-publish "$HERE" here
+	eventually 60 grep -qx here "$T/out"
+	node_run "$C2"
+	eventually 60 cluster_ready 0
+	run_mq 0 mq-publish "$there" back
+	eventually 60 grep -qx back "$T/out"
+	stop_mq
+	assert_equal "$status" 143
+	joined 0
+}
+
+@test "away: nobody claims who cannot be listed; who has joined goes on" {
+	consumer_on "$C2" -l "$HERE"
+	node_kill "$C0"
+	run_mq 0 mq-publish "$HERE" one
+	eventually 60 grep -qx one "$T/out"
+	stop_mq
+	run_mq 0 mq-publish "$HERE" two
+	SECONDS=0
+	run_mq 75 mq-consume -n1 "$HERE"
+	((SECONDS >= 30))
+	assert_equal "$output" ""
+	[[ $stderr == *"no consumer can join: node 127.0.0.1:$((CLUSTER_PORT + C0)): "*"; trying again"* ]]
+	start_mq mq-consume -l "$HERE"
+	eventually 20 grep -q "no consumer can join" "$T/err"
+	node_run "$C0"
+	eventually 60 cluster_ready 0
+	eventually 60 grep -qx two "$T/out"
+}
