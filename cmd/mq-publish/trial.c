@@ -2,23 +2,33 @@
  * The first batch of a publisher, which goes out before anything is known of the server
  * and the queue.
  */
+#include "base/clock.h"
 #include "base/exit.h"
 #include "base/say.h"
 #include "transport-parts.h"
+
+static void __attribute__((noreturn))
+end_with(struct transport *t, const struct mq_redis *r)
+{
+	mq_say("%s", r->error);
+	outcome_end(t->outcome, transport_unknown(t), r->status);
+}
 
 /* What a first command meets that gets no answer at all: if it is a server, its
  * next connection answers, or is refused for as long as the server is away. */
 static void
 check_server(struct transport *t)
 {
+	const struct mq_redis *r = t->redis;
 	struct mq_redis other;
 
-	if (mq_redis_open(&other, t->redis->server) == -1)
+	/* It has had its time. */
+	if (r->greet_until != 0 && mq_clock_steady_s() >= r->greet_until)
+		end_with(t, r);
+	if (mq_redis_open(&other, r->server) == -1)
 		return;
-	if (mq_redis_check(&other) == -1) {
-		mq_say("%s", other.error);
-		outcome_end(t->outcome, transport_unknown(t), other.status);
-	}
+	if (mq_redis_check(&other) == -1)
+		end_with(t, &other);
 	mq_redis_close(&other);
 }
 

@@ -1,28 +1,21 @@
 /*
  * Opening a connection to one server that waits.
  */
-#include <errno.h>
-#include <fcntl.h>
-#include <math.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
 #include "base/clock.h"
 #include "base/exit.h"
+#include "base/xalloc.h"
+#include "dial.h"
 #include "greeting.h"
 #include "sentinel.h"
 
-/* How long one connect may take. */
-#define CONNECT_S 5
-/* How long the search for all addresses of a host may take. */
-#define SEARCH_S 15
 /* How long the sentinels may take to hear of another master, and how often they
  * are asked. */
 #define CHANGE_S	5
 #define CHANGE_PAUSE_MS 100
-
-static const struct timeval io_timeout = {
-    .tv_sec = MQ_REDIS_PATIENCE_MS / 1000};
 
 static int
 greet_server(struct mq_redis *r)
@@ -48,234 +41,166 @@ greet_server(struct mq_redis *r)
 	return rv;
 }
 
-static struct timeval
-connect_timeout(double until)
-{
-	double left = until - mq_clock_steady_s();
-
-	if (left >= CONNECT_S)
-		return (struct timeval){.tv_sec = CONNECT_S};
-	/* 0 would be for ever. */
-	if (left < 0.001)
-		left = 0.001;
-	return (struct timeval){
-	    (time_t)left, (suseconds_t)((left - (double)(time_t)left) * 1e6)};
-}
-
-/* hiredis takes a signal while it waits for a connection for the end of it. */
-static redisContext *
-connect_address(const char *address, int port, double until)
-{
-	redisContext *c = NULL;
-
-	do {
-		if (c != NULL)
-			redisFree(c);
-		c = redisConnectWithTimeout(
-		    address, port, connect_timeout(until));
-	} while (c != NULL && c->err == REDIS_ERR_IO && errno == EINTR);
-	return c;
-}
-
-/* Each address of the host, until one takes the connection. */
-static void
+/* Host NULL: its socket. */
+static int
 connect_host(struct mq_redis *r, const char *host, int port, double until)
 {
-	struct mq_server *server = r->server;
-	double search = mq_clock_steady_s() + SEARCH_S;
-	struct mq_addresses all;
+	struct mq_dial d = {.server = r->server, .host = host, .port = port};
+	int rv = mq_dial(&d, 1, NULL, NULL, NULL, until);
 
-	server->port = port;
-	strlcpy(server->host, host, sizeof(server->host));
-	mq_addresses_begin(&all, host, search < until ? search : until);
-	while (mq_addresses_next(&all, server->address)) {
-		mq_redis_close(r);
-		r->context = connect_address(server->address, port, until);
-		if (r->context == NULL || r->context->err != 0)
-			mq_redis_set_lost(r);
-		if (r->context == NULL || r->context->err == 0)
-			break;
-	}
-	if (all.found == 0)
-		mq_redis_fail(r,
-		    all.pid == 0 ? MQ_EXIT_AGAIN : MQ_EXIT_UNAVAILABLE, "%s",
-		    all.why);
-	mq_addresses_end(&all);
-}
-
-/* Any node of a cluster will do. */
-static void
-connect_hosts(struct mq_redis *r, double until)
-{
-	const struct mq_url *u = &r->server->url;
-	size_t i;
-
-	for (i = 0; i < u->hosts_n; i++) {
-		connect_host(r, u->hosts[i].name, u->hosts[i].port, until);
-		if (!mq_redis_lost(r))
-			return;
-	}
-}
-
-static void
-connect_socket(struct mq_redis *r, double until)
-{
-	r->context = redisConnectUnixWithTimeout(
-	    r->server->socket, connect_timeout(until));
-	if (mq_redis_lost(r))
-		mq_redis_set_lost(r);
-}
-
-/* The handshake is part of connecting, for its time. */
-static int
-start_tls(struct mq_redis *r, double until)
-{
-	char why[256];
-	int status;
-
-	redisSetTimeout(r->context, connect_timeout(until));
-	status = mq_tls_start(&r->tls, r->context, &r->server->url,
-	    r->server->host, why, sizeof(why));
-	return status == 0 ? 0 : mq_redis_fail(r, status, "%s", why);
-}
-
-/* Begins to speak, until then; each later read or write may take so long. */
-static int
-begin_talk(struct mq_redis *r, struct timeval patience, double until)
-{
-	redisContext *c = r->context;
-
-	fcntl(c->fd, F_SETFD, FD_CLOEXEC);
-	if (r->server->url.tls && start_tls(r, until) == -1)
-		return -1;
-	redisSetTimeout(c, patience);
-	if (r->server->socket[0] == '\0')
-		redisEnableKeepAlive(c);
-	return greet_server(r);
+	*r = d.redis;
+	r->server = d.server;
+	r->home = -1;
+	return rv;
 }
 
 /* --- sentinels --------------------------------------------------------------- */
 
+/* How long each of all sentinels is asked. */
+#define SOON_S 0.5
+
 struct question {
-	mq_sentinel_ask_fn *ask;
+	const struct mq_sentinel_question *of;
 	const char *name;
 	void *answer;
 };
 
-/* One may be away for good: the next is asked soon; then all for longer. */
-static const struct timeval soon = {.tv_usec = 500000};
-
-/* Asks one sentinel, for about so long.  r->status is 0, or the reason is in r. */
-static void
-ask_sentinel(struct mq_redis *r, struct mq_server *sentinel,
-    const struct question *q, struct timeval patience, double until)
+static int
+take_answer(void *arg, struct mq_dial *d, redisReply *reply)
 {
-	double end = mq_clock_steady_s() + (double)patience.tv_sec +
-	    (double)patience.tv_usec / 1e6;
+	const struct question *q = arg;
+	struct mq_redis *r = &d->redis;
+	int rv = -1;
 
-	*r = (struct mq_redis){.server = sentinel, .home = -1};
-	if (end > until)
-		end = until;
-	connect_host(
-	    r, sentinel->url.hosts->name, sentinel->url.hosts->port, end);
-	if (!mq_redis_lost(r) && begin_talk(r, patience, end) == 0 &&
-	    q->ask(r, q->name, q->answer) == 0)
-		r->status = 0;
-	mq_redis_close(r);
+	if (!mq_redis_refused(r, reply))
+		rv = q->of->take(r, q->name, reply, q->answer);
+	else if (r->status == MQ_EXIT_UNAVAILABLE)
+		/* A server that answers, but not to this, is none. */
+		r->status = MQ_EXIT_CONFIG;
+	freeReplyObject(reply);
+	return rv;
+}
+
+/* Returns the number of the one that has answered, which is closed; or -1. */
+static int
+ask_some(
+    struct mq_dial *dials, size_t n, const struct question *q, double until)
+{
+	struct mq_command c = {0};
+	int i;
+
+	mq_sentinel_command(&c, q->of->what, q->name);
+	i = mq_dial(dials, n, &c, take_answer, (void *)(uintptr_t)q, until);
+	mq_command_free(&c);
+	if (i != -1)
+		mq_redis_close(&dials[i].redis);
+	return i;
+}
+
+/* Each with its server, in an array to be freed. */
+static struct mq_dial *
+make_dials(struct mq_redis *r, struct mq_server **sentinels)
+{
+	const struct mq_url *u = &r->server->url;
+	struct mq_dial *dials = mq_xcalloc(u->hosts_n, sizeof(*dials));
+	size_t i;
+
+	*sentinels = mq_xcalloc(u->hosts_n, sizeof(**sentinels));
+	for (i = 0; i < u->hosts_n; i++) {
+		mq_sentinel_server(&(*sentinels)[i], r->server, i);
+		dials[i] = (struct mq_dial){.server = &(*sentinels)[i],
+		    .host = u->hosts[i].name,
+		    .port = u->hosts[i].port};
+	}
+	return dials;
+}
+
+static void
+fail_sentinels(struct mq_redis *r, const struct mq_redis *worst)
+{
+	mq_redis_fail(r, worst->status, "%s%s",
+	    worst->status == MQ_EXIT_UNAVAILABLE ? "no sentinel answers: " :
+						   "sentinel ",
+	    worst->error);
 }
 
 int
-mq_redis_ask_sentinels(
-    struct mq_redis *r, double until, mq_sentinel_ask_fn *ask, void *answer)
+mq_redis_ask_sentinels(struct mq_redis *r, double until,
+    const struct mq_sentinel_question *of, void *answer)
 {
-	const struct timeval patience[] = {soon, {.tv_sec = CONNECT_S}};
-	const struct mq_url *u = &r->server->url;
-	const struct question q = {ask, u->path, answer};
-	struct mq_server sentinel;
-	struct mq_redis one, worst = {.status = 0};
-	size_t i, n = u->hosts_n;
+	const struct question q = {of, r->server->url.path, answer};
+	size_t n = r->server->url.hosts_n;
+	struct mq_server *sentinels;
+	struct mq_dial *dials = make_dials(r, &sentinels);
+	int i = ask_some(dials, n, &q, until);
 
-	for (i = 0; i < 2 * n; i++) {
-		if (i == n &&
-		    (worst.status != MQ_EXIT_UNAVAILABLE ||
-			mq_clock_steady_s() >= until))
-			break;
-		mq_sentinel_server(&sentinel, r->server, i % n);
-		ask_sentinel(&one, &sentinel, &q, patience[i / n], until);
-		if (one.status == 0) {
-			r->server->sentinel = i % n;
-			strlcpy(r->server->sentinel_address, sentinel.address,
-			    sizeof(r->server->sentinel_address));
-			return 0;
-		}
-		/* A sentinel that refuses is a greater error than none. */
-		if (one.status > worst.status)
-			worst = one;
+	if (i == -1) {
+		fail_sentinels(r, mq_dial_error(dials, n));
+	} else {
+		r->server->sentinel = (size_t)i;
+		strlcpy(r->server->sentinel_address, sentinels[i].address,
+		    sizeof(r->server->sentinel_address));
 	}
-	return mq_redis_fail(r, worst.status, "%s%s",
-	    worst.status == MQ_EXIT_UNAVAILABLE ? "no sentinel answers: " :
-						  "sentinel ",
-	    worst.error);
+	free(sentinels);
+	free(dials);
+	return i == -1 ? -1 : 0;
 }
 
 void
 mq_redis_ask_each_sentinel(
-    struct mq_redis *r, mq_sentinel_ask_fn *ask, void *answer)
+    struct mq_redis *r, const struct mq_sentinel_question *of, void *answer)
 {
-	const struct question q = {ask, r->server->url.path, answer};
-	struct mq_server sentinel;
-	struct mq_redis one;
+	const struct question q = {of, r->server->url.path, answer};
+	struct mq_server *sentinels;
+	struct mq_dial *dials = make_dials(r, &sentinels);
 	size_t i;
 
-	for (i = 0; i < r->server->url.hosts_n; i++) {
-		mq_sentinel_server(&sentinel, r->server, i);
-		ask_sentinel(&one, &sentinel, &q, soon, INFINITY);
-	}
+	for (i = 0; i < r->server->url.hosts_n; i++)
+		(void)ask_some(&dials[i], 1, &q, mq_clock_steady_s() + SOON_S);
+	free(sentinels);
+	free(dials);
 }
 
-static void
+static int
 connect_master(struct mq_redis *r, double until)
 {
 	struct mq_master master = {.port = 0};
 	char why[sizeof(r->error)];
 
-	if (mq_redis_ask_sentinels(r, until, mq_sentinel_master, &master) == -1)
-		return;
-	connect_host(r, master.host, master.port, until);
-	if (!mq_redis_lost(r))
-		return;
+	if (mq_redis_ask_sentinels(r, until, &mq_sentinel_master, &master) ==
+	    -1)
+		return -1;
+	if (connect_host(r, master.host, master.port, until) == 0)
+		return 0;
 	strlcpy(why, r->error, sizeof(why));
-	mq_redis_fail(r, r->status, "master %s:%d%s", master.host, master.port,
-	    why + strlen(r->server->name));
+	return mq_redis_fail(r, r->status, "master %s:%d%s", master.host,
+	    master.port, why + strlen(r->server->name));
 }
 
 /* --- any server -------------------------------------------------------------- */
 
 int
-mq_redis_reach(struct mq_redis *r, struct mq_server *server, double until)
+mq_redis_begin(struct mq_redis *r, struct mq_server *server, double until)
 {
+	const struct mq_url_host *host = server->url.hosts;
+
 	*r = (struct mq_redis){.server = server, .home = -1};
 	r->status = mq_server_wake(server, r->error, sizeof(r->error));
 	if (r->status != 0)
 		return -1;
 	if (server->url.kind == MQ_URL_SENTINEL)
-		connect_master(r, until);
-	else if (server->socket[0] == '\0')
-		connect_hosts(r, until);
-	else
-		connect_socket(r, until);
-	if (!mq_redis_lost(r))
-		return 0;
-	mq_redis_close(r);
-	return -1;
+		return connect_master(r, until);
+	if (server->socket[0] != '\0')
+		return connect_host(r, NULL, 0, until);
+	return connect_host(r, host->name, host->port, until);
 }
 
 static int
 open_once(struct mq_redis *r, struct mq_server *server, double until)
 {
-	if (mq_redis_reach(r, server, until) == -1)
+	if (mq_redis_begin(r, server, until) == -1)
 		return -1;
-	if (begin_talk(r, io_timeout, until) == 0 &&
+	if (greet_server(r) == 0 &&
 	    (server->url.kind != MQ_URL_SENTINEL || mq_redis_check(r) == 0))
 		return 0;
 	mq_redis_close(r);

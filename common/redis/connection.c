@@ -1,6 +1,8 @@
 #include "connection.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -100,6 +102,8 @@ mq_redis_set_lost(struct mq_redis *r)
 
 	if (r->unfit != NULL)
 		mq_redis_fail(r, mq_error_status(r->unfit), "%s", r->unfit);
+	else if (c != NULL && c->err == REDIS_ERR_OOM && r->greet_until != 0)
+		mq_redis_fail(r, MQ_EXIT_UNAVAILABLE, "unexpected reply");
 	else if (c == NULL)
 		mq_redis_fail(r, MQ_EXIT_AGAIN, "out of memory");
 	else
@@ -117,6 +121,44 @@ mq_redis_refused(struct mq_redis *r, const redisReply *reply)
 	mq_redis_fail(r, mq_error_status(why), "%s", why);
 	strlcat(r->error, mq_error_hint(why), sizeof(r->error));
 	return true;
+}
+
+/* --- waiting ------------------------------------------------------------------- */
+
+static void
+time_out(redisContext *c)
+{
+	/* A late answer must not be taken for the next one. */
+	c->err = REDIS_ERR_OTHER;
+	errno = ETIMEDOUT;
+	strlcpy(c->errstr, "no answer for too long", sizeof(c->errstr));
+}
+
+static int64_t
+greeting_left_ms(const struct mq_redis *r)
+{
+	double left = r->greet_until - mq_clock_steady_s();
+
+	return left > 0 ? (int64_t)(left * 1000) + 1 : 0;
+}
+
+/* Until the socket takes more, or can be read from; a signal may end that early. */
+static bool
+await_socket(const struct mq_redis *r, short events, int64_t ms)
+{
+	struct pollfd pfd = {.fd = r->context->fd, .events = events};
+
+	return poll(&pfd, 1, (int)ms) != 0;
+}
+
+/* With the caller's function, if there is one. */
+static bool
+await_input(struct mq_redis *r)
+{
+	int64_t ms = r->greet_until != 0 ? greeting_left_ms(r) : r->patience_ms;
+
+	return r->wait != NULL ? r->wait(r->wait_arg, r->context->fd, ms) :
+				 await_socket(r, POLLIN, ms);
 }
 
 /* hiredis_ssl takes a signal for the end of the connection. */
@@ -143,19 +185,26 @@ mq_redis_flush(struct mq_redis *r)
 			mq_redis_set_lost(r);
 			return -1;
 		}
+		if (!done && r->greet_until != 0 &&
+		    !await_socket(r, POLLOUT, greeting_left_ms(r))) {
+			time_out(r->context);
+			mq_redis_set_lost(r);
+			return -1;
+		}
 	} while (!done);
 	return 0;
 }
 
 /* Collects bytes in the library, and hands them on whenever it has a good
- * piece of them. */
+ * piece of them.  The greeting is over before there are many. */
 int
 mq_redis_append_bytes(struct mq_redis *r, const char *p, size_t n)
 {
 	size_t piece;
 
 	for (; n > 0; p += piece, n -= piece) {
-		if (r->unsent >= PIECE && mq_redis_flush(r) == -1)
+		if (r->unsent >= PIECE &&
+		    (mq_redis_flush(r) == -1 || mq_redis_check(r) == -1))
 			return -1;
 		piece = n < PIECE ? n : PIECE;
 		if (redisAppendFormattedCommand(r->context, p, piece) !=
@@ -219,20 +268,38 @@ find_unfit(const struct mq_redis *r, const redisReply *reply)
 	return mq_reply_unfit(reply, r->server, r->wanted_node);
 }
 
-/* Drops the reply to HELLO.  False: *reply is another reply, or NULL. */
-static bool
-is_hello(struct mq_redis *r, void **reply)
+void
+mq_redis_greeted(struct mq_redis *r)
 {
-	if (!r->asked || *reply == NULL)
-		return false;
-	r->asked = false;
-	r->unfit = find_unfit(r, *reply);
-	freeReplyObject(*reply);
-	*reply = NULL;
-	/* No command that is under way gets an answer. */
-	if (r->unfit != NULL)
-		r->context->err = REDIS_ERR_OTHER;
-	return true;
+	const struct timeval patience = {.tv_sec = MQ_REDIS_PATIENCE_MS / 1000};
+	redisContext *c = r->context;
+
+	/* As dial.c has left them. */
+	c->reader->fn = c->reader->privdata;
+	c->reader->privdata = NULL;
+	fcntl(c->fd, F_SETFL, fcntl(c->fd, F_GETFL) & ~O_NONBLOCK);
+	c->flags |= REDIS_BLOCK;
+	redisSetTimeout(c, patience);
+	r->greet_until = 0;
+}
+
+/* Reads until there is a whole reply. */
+static int
+read_reply(struct mq_redis *r, void **reply)
+{
+	redisContext *c = r->context;
+	int rv;
+
+	if (r->unsent > 0 && mq_redis_flush(r) == -1)
+		return REDIS_ERR;
+	while ((rv = redisGetReplyFromReader(c, reply)) == REDIS_OK &&
+	    *reply == NULL) {
+		if (!await_input(r))
+			time_out(c);
+		if (c->err != 0 || redisBufferRead(c) != REDIS_OK)
+			return REDIS_ERR;
+	}
+	return rv;
 }
 
 int
@@ -240,8 +307,18 @@ mq_redis_check(struct mq_redis *r)
 {
 	void *reply = NULL;
 
-	if (redisGetReply(r->context, &reply) == REDIS_OK)
-		(void)is_hello(r, &reply);
+	if (!r->asked)
+		return 0;
+	if (read_reply(r, &reply) == REDIS_OK) {
+		r->asked = false;
+		r->heard = true;
+		r->unfit = find_unfit(r, reply);
+		freeReplyObject(reply);
+		mq_redis_greeted(r);
+		/* No command that is under way gets an answer. */
+		if (r->unfit != NULL)
+			r->context->err = REDIS_ERR_OTHER;
+	}
 	if (!mq_redis_lost(r))
 		return 0;
 	mq_redis_set_lost(r);
@@ -257,29 +334,6 @@ mq_redis_wait_with(
 	r->patience_ms = MQ_REDIS_PATIENCE_MS;
 }
 
-/* Reads until there is a whole reply, waiting with the caller's function. */
-static int
-read_reply(struct mq_redis *r, void **reply)
-{
-	redisContext *c = r->context;
-	int rv;
-
-	if (r->unsent > 0 && mq_redis_flush(r) == -1)
-		return REDIS_ERR;
-	while ((rv = redisGetReplyFromReader(c, reply)) == REDIS_OK &&
-	    *reply == NULL) {
-		if (!r->wait(r->wait_arg, c->fd, r->patience_ms)) {
-			/* A late answer must not be taken for the next one. */
-			c->err = REDIS_ERR_OTHER;
-			strlcpy(c->errstr, "no answer for too long",
-			    sizeof(c->errstr));
-		}
-		if (c->err != 0 || redisBufferRead(c) != REDIS_OK)
-			return REDIS_ERR;
-	}
-	return rv;
-}
-
 static redisReply *
 next_reply(struct mq_redis *r, bool waits)
 {
@@ -287,15 +341,18 @@ next_reply(struct mq_redis *r, bool waits)
 
 	if (r->route != NULL)
 		return r->route->reply(r);
-	do {
-		if (r->unfit != NULL ||
-		    (waits ? read_reply(r, &reply) :
-			     redisGetReply(r->context, &reply)) != REDIS_OK) {
-			mq_redis_set_lost(r);
-			return NULL;
-		}
-		r->heard = true;
-	} while (is_hello(r, &reply));
+	if (mq_redis_check(r) == -1)
+		return NULL;
+	if ((waits || r->greet_until != 0 ?
+		    read_reply(r, &reply) :
+		    redisGetReply(r->context, &reply)) != REDIS_OK) {
+		mq_redis_set_lost(r);
+		return NULL;
+	}
+	r->heard = true;
+	/* A sign of life, after which the next answer may take as long. */
+	if (r->greet_until != 0 && mq_reply_busy(reply))
+		r->greet_until = mq_clock_steady_s() + MQ_GREET_S;
 	if (!mq_reply_demoted(reply, r->server))
 		return reply;
 	freeReplyObject(reply);

@@ -19,6 +19,11 @@
 /* How long one read or write may take without any progress. */
 #define MQ_REDIS_PATIENCE_MS 60000
 
+/* How long name, TCP and TLS of a server may take together; and its greeting, from the
+ * same beginning, since a server that is busy says so after 5 seconds. */
+#define MQ_CONNECT_S 5
+#define MQ_GREET_S   7
+
 struct mq_redis;
 
 /* What a connection does that has several nodes behind it; see nodes.h. */
@@ -48,7 +53,10 @@ struct mq_redis {
 	bool heard;		  /* the server has answered something */
 	bool asked;		  /* the reply to HELLO is the next one */
 	const char *unfit;	  /* why the server cannot be used; or NULL */
-	bool wanted_node;	  /* it may be a node of a cluster */
+	double
+	    greet_until;  /* until its greeting is over, which must be by then,
+			     * it never blocks; then 0 */
+	bool wanted_node; /* it may be a node of a cluster */
 	/* See mq_redis_wait_with(). */
 	bool (*wait)(void *arg, int fd, int64_t ms);
 	void *wait_arg;
@@ -62,18 +70,20 @@ struct mq_redis {
 void mq_redis_memory(void);
 
 /*
- * Connects, after waking the private server, and authenticates.  The addresses of a
- * host are tried in turn; looking for them takes 15 seconds at most, and each 5.
- * Returns 0, or -1 with status and error set.
+ * Connects, after waking the private server, and authenticates.  All hosts of the URL,
+ * and all their addresses, are tried side by side.  Returns 0, or -1 with status and
+ * error set.
  */
 int mq_redis_open(struct mq_redis *, struct mq_server *);
-/* The same, at most until then (steady seconds).  The bound does not hold for waking
- * the private server and for authentication. */
+/* The same, at most until then (steady seconds), without the waking of the private
+ * server. */
 int mq_redis_open_until(struct mq_redis *, struct mq_server *, double until);
 /* The same for one server, or one node. */
 int mq_redis_connect(struct mq_redis *, struct mq_server *, double until);
-/* Connects only, so that server->address is known; with the same bound. */
-int mq_redis_reach(struct mq_redis *, struct mq_server *, double until);
+/* The same, without a word to the server. */
+int mq_redis_begin(struct mq_redis *, struct mq_server *, double until);
+/* Only finds out where to connect to: server->address, or its socket. */
+int mq_redis_reach(struct mq_redis *, struct mq_server *);
 void mq_redis_close(struct mq_redis *);
 /* An empty command for this server; on a cluster, keys have other names. */
 struct mq_command mq_redis_command(const struct mq_redis *);
@@ -135,9 +145,12 @@ int mq_redis_fail(struct mq_redis *, int status, const char *fmt, ...)
 /* Sets them, since the connection is lost, to the cause. */
 void mq_redis_set_lost(struct mq_redis *);
 
-/* Waits for the answer to HELLO: 0, or -1 with the error if the connection is lost, or
- * the server cannot be used. */
+/* Waits for the answer to HELLO, if that has not come: 0, or -1 with the error if the
+ * connection is lost, or the server cannot be used. */
 int mq_redis_check(struct mq_redis *);
+
+/* For dial.c: the greeting is over; from now on, reads and writes block. */
+void mq_redis_greeted(struct mq_redis *);
 
 /* Whether a reply is an error; if so it sets status and error from it. */
 bool mq_redis_refused(struct mq_redis *, const redisReply *);

@@ -46,8 +46,8 @@ mq_node_used(const struct mq_nodes *all, int i)
 	return all->map.nodes[i].own;
 }
 
-static struct node *
-node_at(struct mq_redis *r, int i)
+struct node *
+mq_node_at(struct mq_redis *r, int i)
 {
 	struct mq_place_of_node *place = &r->nodes->map.nodes[i];
 	struct node *node = place->own;
@@ -64,7 +64,7 @@ node_at(struct mq_redis *r, int i)
 struct node *
 mq_node_open(struct mq_redis *r, int i)
 {
-	struct node *node = node_at(r, i);
+	struct node *node = mq_node_at(r, i);
 
 	if (node->missing != NULL)
 		return NULL;

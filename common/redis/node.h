@@ -44,6 +44,8 @@ void mq_node_server(
 
 /* Node number i of the map; NULL: never used. */
 struct node *mq_node_used(const struct mq_nodes *, int i);
+/* The same, which is used from now on. */
+struct node *mq_node_at(struct mq_redis *, int i);
 
 void mq_nodes_copy_error(struct mq_redis *, const struct mq_redis *from);
 /* The same, with a connection; NULL: there is none, with the error. */

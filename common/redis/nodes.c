@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/exit.h"
 #include "base/xalloc.h"
+#include "dial.h"
 #include "node.h"
 
 /* A command that no node takes now goes out again this often, and so long. */
@@ -343,40 +344,96 @@ static const struct mq_route nodes_route = {
     .close = mq_nodes_close,
 };
 
-/* Asks a node, which may be any, for all of them. */
-static int
-ask_slots(struct mq_redis *r, int i)
+/* Waits for a node that is busy. */
+static redisReply *
+ask_again(struct mq_redis *r)
 {
-	struct node *node = mq_node_open(r, i);
 	struct mq_command c = {0};
 	redisReply *reply;
-	int rv;
 
-	if (node == NULL)
-		return -1;
 	mq_command_plain(&c, "CLUSTER SLOTS");
-	reply = mq_redis_call(&node->redis, &c);
+	reply = mq_redis_call(r, &c);
 	mq_command_free(&c);
-	if (reply == NULL) {
-		mq_nodes_copy_error(r, &node->redis);
-		if (strstr(r->error, "cluster support disabled") != NULL)
-			return mq_redis_fail(r, MQ_EXIT_CONFIG,
-			    "%s: not a node of a cluster; use redis://",
-			    node->server.name);
+	return reply;
+}
+
+/* Of the reply, which is not freed.  -1 with the error of the one that was asked. */
+static int
+take_slots(
+    struct mq_nodes *all, struct mq_redis *r, int i, const redisReply *reply)
+{
+	if (mq_redis_refused(r, reply)) {
+		if (strstr(reply->str, "cluster support disabled") != NULL)
+			mq_redis_fail(r, MQ_EXIT_CONFIG,
+			    "not a node of a cluster; use redis://");
 		return -1;
 	}
-	rv = mq_topology_take(&r->nodes->map, reply, i);
-	freeReplyObject(reply);
-	if (rv == -1)
+	if (mq_topology_take(&all->map, reply, i) == -1)
 		return mq_redis_fail(
 		    r, MQ_EXIT_UNAVAILABLE, "unexpected reply");
-	r->nodes->last = i;
-	/* For connections that do not wait. */
-	strlcpy(r->server->host, node->server.host, sizeof(r->server->host));
-	strlcpy(r->server->address, node->server.address,
-	    sizeof(r->server->address));
-	r->server->port = node->server.port;
+	all->last = i;
 	return 0;
+}
+
+/* A node, which may be any, says where all of them are. */
+static int
+take_answer(void *arg, struct mq_dial *d, redisReply *reply)
+{
+	struct mq_redis *r = arg;
+	int i = mq_topology_node(&r->nodes->map, d->host, d->port);
+	int rv = -1;
+
+	if (mq_reply_busy(reply)) {
+		freeReplyObject(reply);
+		reply = ask_again(&d->redis);
+	}
+	if (reply != NULL)
+		rv = take_slots(r->nodes, &d->redis, i, reply);
+	freeReplyObject(reply);
+	if (rv == -1)
+		return -1;
+	mq_node_at(r, i)->redis = d->redis;
+	/* For connections that do not wait. */
+	strlcpy(r->server->host, d->server->host, sizeof(r->server->host));
+	strlcpy(
+	    r->server->address, d->server->address, sizeof(r->server->address));
+	r->server->port = d->server->port;
+	return 0;
+}
+
+/* What was wrong with those that were asked stays with them; see partial.h. */
+static int
+ask_hosts(struct mq_redis *r)
+{
+	const struct mq_url *u = &r->server->url;
+	struct mq_dial *dials = mq_xcalloc(u->hosts_n, sizeof(*dials)), *d;
+	struct mq_command c = {0};
+	struct node *node;
+	size_t i;
+	int rv;
+
+	for (i = 0; i < u->hosts_n; i++) {
+		d = &dials[i];
+		d->host = u->hosts[i].name;
+		d->port = u->hosts[i].port;
+		node = mq_node_at(
+		    r, mq_topology_node(&r->nodes->map, d->host, d->port));
+		d->server = &node->server;
+	}
+	mq_command_plain(&c, "CLUSTER SLOTS");
+	rv = mq_dial(dials, u->hosts_n, &c, take_answer, r, r->nodes->until);
+	mq_command_free(&c);
+	if (rv == -1)
+		mq_nodes_copy_error(r, mq_dial_error(dials, u->hosts_n));
+	for (i = 0; i < u->hosts_n; i++) {
+		node = mq_node_at(r,
+		    mq_topology_node(
+			&r->nodes->map, dials[i].host, dials[i].port));
+		if (node->redis.context == NULL)
+			mq_nodes_copy_error(&node->redis, &dials[i].redis);
+	}
+	free(dials);
+	return rv == -1 ? -1 : 0;
 }
 
 bool
@@ -391,21 +448,16 @@ int
 mq_nodes_open(struct mq_redis *r, struct mq_server *server, double until)
 {
 	struct mq_nodes *all = mq_xcalloc(1, sizeof(*all));
-	const struct mq_url *u = &server->url;
-	size_t i;
-	int rv = -1;
+	int rv;
 
 	*r = (struct mq_redis){.server = server,
 	    .route = &nodes_route,
 	    .nodes = all,
-	    .home = mq_slot_home(u->ns)};
+	    .home = mq_slot_home(server->url.ns)};
 	mq_topology_init(&all->map);
 	STAILQ_INIT(&all->order);
 	all->until = until;
-	for (i = 0; i < u->hosts_n && rv == -1; i++)
-		rv = ask_slots(r,
-		    mq_topology_node(
-			&all->map, u->hosts[i].name, u->hosts[i].port));
+	rv = ask_hosts(r);
 	all->until = INFINITY;
 	if (rv == -1)
 		mq_nodes_close(r);

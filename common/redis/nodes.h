@@ -12,8 +12,8 @@
 
 #include "connection.h"
 
-/* As mq_redis_open_until(), for the server of a cluster: asks the hosts of its URL, one
- * after the other, for the nodes.  Nodes are connected to as they are needed. */
+/* As mq_redis_open_until(), for the server of a cluster: asks the hosts of its URL, side
+ * by side, for the nodes.  Nodes are connected to as they are needed. */
 int mq_nodes_open(struct mq_redis *, struct mq_server *, double until);
 
 /* Whether the node that has the slot of this command has a replica. */

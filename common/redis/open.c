@@ -16,3 +16,17 @@ mq_redis_open(struct mq_redis *r, struct mq_server *server)
 {
 	return mq_redis_open_until(r, server, INFINITY);
 }
+
+int
+mq_redis_reach(struct mq_redis *r, struct mq_server *server)
+{
+	int rv;
+
+	if (server->url.kind == MQ_URL_CLUSTER)
+		rv = mq_nodes_open(r, server, INFINITY);
+	else
+		rv = mq_redis_begin(r, server, INFINITY);
+	if (rv == 0)
+		mq_redis_close(r);
+	return rv;
+}

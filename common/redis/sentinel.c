@@ -23,25 +23,16 @@ mq_sentinel_server(
 	mq_url_show(u, sentinel->name, sizeof(sentinel->name));
 }
 
-static redisReply *
-ask_sentinel(struct mq_redis *r, const char *what, const char *name)
+void
+mq_sentinel_command(struct mq_command *c, const char *what, const char *name)
 {
-	struct mq_command c = {0};
-	redisReply *reply;
-
-	mq_command_plain(&c, "SENTINEL");
-	mq_command_str(&c, what);
-	mq_command_str(&c, name);
-	reply = mq_call(r, &c, -1);
-	/* A server that answers, but not to this, is none. */
-	if (reply == NULL && !mq_redis_lost(r) &&
-	    r->status == MQ_EXIT_UNAVAILABLE)
-		r->status = MQ_EXIT_CONFIG;
-	return reply;
+	mq_command_plain(c, "SENTINEL");
+	mq_command_str(c, what);
+	mq_command_str(c, name);
 }
 
 static int
-take_master(const redisReply *reply, struct mq_master *master)
+take_place(const redisReply *reply, struct mq_master *master)
 {
 	const char *why;
 
@@ -53,22 +44,18 @@ take_master(const redisReply *reply, struct mq_master *master)
 	return why == NULL ? 0 : -1;
 }
 
-int
-mq_sentinel_master(struct mq_redis *r, const char *name, void *master)
+static int
+take_master(
+    struct mq_redis *r, const char *name, const redisReply *reply, void *master)
 {
-	redisReply *reply = ask_sentinel(r, "get-master-addr-by-name", name);
-	int rv;
-
-	if (reply == NULL)
-		return -1;
 	if (reply->type == REDIS_REPLY_NIL)
-		rv = mq_redis_fail(
+		return mq_redis_fail(
 		    r, MQ_EXIT_CONFIG, "no master has the name %s", name);
-	else if ((rv = take_master(reply, master)) == -1)
-		(void)mq_nonsense(r);
-	freeReplyObject(reply);
-	return rv;
+	return take_place(reply, master) == 0 ? 0 : mq_nonsense(r);
 }
+
+const struct mq_sentinel_question mq_sentinel_master = {
+    "get-master-addr-by-name", take_master};
 
 static const char *
 find_value(const redisReply *pairs, const char *name)
@@ -103,23 +90,30 @@ count_replica(struct mq_heirs *h, const redisReply *replica)
 }
 
 /* The master comes last: if it has changed meanwhile, that shows. */
-int
-mq_sentinel_heirs(struct mq_redis *r, const char *name, void *heirs)
+static int
+take_heirs(
+    struct mq_redis *r, const char *name, const redisReply *reply, void *heirs)
 {
-	redisReply *reply = ask_sentinel(r, "replicas", name);
 	struct mq_heirs *h = heirs;
 	struct mq_master master = {.port = 0};
+	struct mq_command c = {0};
+	redisReply *place;
 	size_t i;
+	int rv;
 
-	if (reply == NULL)
-		return -1;
 	for (i = 0; reply->type == REDIS_REPLY_ARRAY && i < reply->elements;
 	     i++)
 		count_replica(h, reply->element[i]);
-	freeReplyObject(reply);
-	if (mq_sentinel_master(r, name, &master) == -1)
+	mq_sentinel_command(&c, mq_sentinel_master.what, name);
+	place = mq_call(r, &c, -1);
+	if (place == NULL)
 		return -1;
-	h->moved |= master.port != h->server->port ||
-	    strcmp(master.host, h->server->host) != 0;
-	return 0;
+	rv = take_master(r, name, place, &master);
+	freeReplyObject(place);
+	h->moved |= rv == 0 &&
+	    (master.port != h->server->port ||
+		strcmp(master.host, h->server->host) != 0);
+	return rv;
 }
+
+const struct mq_sentinel_question mq_sentinel_heirs = {"replicas", take_heirs};

@@ -21,13 +21,19 @@ struct mq_master {
 void mq_sentinel_server(
     struct mq_server *sentinel, const struct mq_server *, size_t i);
 
-/* The arguments of the questions: a connection to a sentinel, the name of the master,
- * and where the answer goes.  0, or -1 with the error. */
-typedef int mq_sentinel_ask_fn(
-    struct mq_redis *, const char *name, void *answer);
+/* A question to a sentinel about the master of a name. */
+struct mq_sentinel_question {
+	const char *what; /* SENTINEL's first word */
+	/* Takes a reply that is no error: 0, or -1 with the error. */
+	int (*take)(struct mq_redis *, const char *name, const redisReply *,
+	    void *answer);
+};
+
+void mq_sentinel_command(
+    struct mq_command *, const char *what, const char *name);
 
 /* Where the master is: struct mq_master. */
-int mq_sentinel_master(struct mq_redis *, const char *name, void *master);
+extern const struct mq_sentinel_question mq_sentinel_master;
 /*
  * Which replicas could be made the master of a server, which says of itself what is in
  * info: struct mq_heirs.  Answers of several sentinels add up.
@@ -40,19 +46,18 @@ struct mq_heirs {
 	int missing; /* ...and are not */
 	int silent;  /* neither the one nor the other */
 };
-int mq_sentinel_heirs(struct mq_redis *, const char *name, void *heirs);
+extern const struct mq_sentinel_question mq_sentinel_heirs;
 
 /*
- * Asks the sentinels in the URL of r's server, in turn, until one answers; a sentinel has
- * half a second first, and 5 seconds when no other one answered.  At most until then
- * (steady seconds).  r need not be connected.  Returns 0, or -1 with the error.
+ * Asks the sentinels in the URL of r's server, side by side, until one answers.  At most
+ * until then (steady seconds).  r need not be connected.  Returns 0, or -1 with the error.
  */
-int mq_redis_ask_sentinels(
-    struct mq_redis *, double until, mq_sentinel_ask_fn *ask, void *answer);
+int mq_redis_ask_sentinels(struct mq_redis *, double until,
+    const struct mq_sentinel_question *, void *answer);
 
 /* Asks each sentinel in the URL, for half a second; those that do not answer are left
  * out. */
 void mq_redis_ask_each_sentinel(
-    struct mq_redis *, mq_sentinel_ask_fn *ask, void *answer);
+    struct mq_redis *, const struct mq_sentinel_question *, void *answer);
 
 #endif

@@ -156,6 +156,21 @@ configure(SSL_CTX *ctx, const struct mq_url *u, const struct mq_tls_cause *why)
 	return status;
 }
 
+/* What went wrong with it, of which TLS may know nothing. */
+static int
+blame_handshake(SSL *ssl, int cause, const struct mq_tls_cause *why)
+{
+	int status = mq_tls_failure(ssl, false, why->text, why->size);
+
+	if (status != 0)
+		return status;
+	if (cause == 0)
+		return mq_tls_blame(
+		    why, MQ_EXIT_UNAVAILABLE, "the server ended the handshake");
+	strlcpy(why->text, strerror(cause), why->size);
+	return MQ_EXIT_UNAVAILABLE;
+}
+
 /* --- beginning -------------------------------------------------------------- */
 
 /* Whom the certificate must be for. */
@@ -195,49 +210,12 @@ make_ssl(const struct mq_url *u, const char *host, int *status,
 	return ssl;
 }
 
-/* Nothing of TLS has failed, but the handshake is not over. */
-static int
-blame_silence(int cause, const struct mq_tls_cause *why)
-{
-	if (cause == 0)
-		return mq_tls_blame(
-		    why, MQ_EXIT_UNAVAILABLE, "the server ended the handshake");
-	if (cause == EAGAIN)
-		return mq_tls_blame(why, MQ_EXIT_UNAVAILABLE,
-		    "no answer to the handshake; a server without TLS takes "
-		    "redis://");
-	strlcpy(why->text, strerror(cause), why->size);
-	return MQ_EXIT_UNAVAILABLE;
-}
-
-/* hiredis would take a signal for a failure of a connection that waits. */
-static bool
-shake_hands(redisContext *c, SSL *ssl)
-{
-	int waits = c->flags & REDIS_BLOCK;
-
-	c->flags &= ~REDIS_BLOCK;
-	errno = 0;
-	if (redisInitiateSSL(c, ssl) != REDIS_OK)
-		return false;
-	/* The connection has a reference of its own now. */
-	SSL_up_ref(ssl);
-	c->flags |= waits;
-	while (waits != 0 && !SSL_is_init_finished(ssl)) {
-		if (errno != EINTR)
-			return false;
-		errno = 0;
-		(void)SSL_do_handshake(ssl);
-	}
-	return true;
-}
-
 int
 mq_tls_start(mq_tls **tls, redisContext *c, const struct mq_url *u,
     const char *host, char *text, size_t size)
 {
 	const struct mq_tls_cause why = {text, size};
-	int status, cause;
+	int status;
 	SSL *ssl = make_ssl(u, host, &status, &why);
 
 	*tls = NULL;
@@ -245,16 +223,33 @@ mq_tls_start(mq_tls **tls, redisContext *c, const struct mq_url *u,
 	ERR_clear_error();
 	if (ssl == NULL)
 		return status;
-	if (shake_hands(c, ssl)) {
+	errno = 0;
+	if (redisInitiateSSL(c, ssl) == REDIS_OK) {
+		/* The connection has a reference of its own now. */
+		SSL_up_ref(ssl);
 		*tls = ssl;
 		return 0;
 	}
-	cause = errno;
-	status = mq_tls_failure(ssl, false, text, size);
-	if (status == 0)
-		status = blame_silence(cause, &why);
+	status = blame_handshake(ssl, errno, &why);
 	SSL_free(ssl);
 	return status;
+}
+
+int
+mq_tls_shake(mq_tls *ssl, char *text, size_t size)
+{
+	const struct mq_tls_cause why = {text, size};
+	int rv;
+
+	ERR_clear_error();
+	errno = 0;
+	rv = SSL_do_handshake(ssl);
+	if (rv == 1)
+		return 0;
+	rv = SSL_get_error(ssl, rv);
+	if (rv == SSL_ERROR_WANT_READ || rv == SSL_ERROR_WANT_WRITE)
+		return -1;
+	return blame_handshake(ssl, errno, &why);
 }
 
 bool
@@ -299,6 +294,15 @@ mq_tls_start(mq_tls **tls, redisContext *c, const struct mq_url *u,
 	*tls = NULL;
 	strlcpy(why, mq_tls_missing(), size);
 	return MQ_EXIT_CONFIG;
+}
+
+int
+mq_tls_shake(mq_tls *tls, char *why, size_t size)
+{
+	(void)tls;
+	(void)why;
+	(void)size;
+	return 0;
 }
 
 bool

@@ -28,13 +28,16 @@ void mq_tls_memory(void);
 const char *mq_tls_missing(void);
 
 /*
- * Begins TLS with the files of the URL, which are read each time.  On a connection that
- * waits, the handshake is over afterwards; the connection's own timeout holds for each of
- * its steps.  The server's certificate must be for the URL's sni, or else for host, a name
+ * Begins TLS, on a connection that does not block, with the files of the URL, which are
+ * read each time.  The server's certificate must be for the URL's sni, or else for host, a name
  * or an address.  Returns 0 and *tls, for mq_tls_free(), or an mq_exit status with why.
  */
 int mq_tls_start(mq_tls **tls, redisContext *, const struct mq_url *,
     const char *host, char *why, size_t size);
+
+/* Goes on with the handshake: 0 when it is over, -1 as long as it is not; else the status,
+ * with why.  (A connection of libev goes on by itself.) */
+int mq_tls_shake(mq_tls *, char *why, size_t size);
 
 /*
  * The cause of the failure that the connection has just had, in why: TLS has more to say

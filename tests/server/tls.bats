@@ -337,6 +337,29 @@ time.sleep(1000)' "$port" 3>&- &
 		'TLS: no answer to the handshake; a server without TLS takes redis://'
 }
 
+# A byte each half second is no answer.
+@test "tls: something that begins an answer, and never ends it: 69" {
+	local port
+
+	needs_tls || return 0
+	port=$(free_port)
+	python3 -c 'import socket, sys, time
+s = socket.create_server(("127.0.0.1", int(sys.argv[1])))
+while True:
+    c = s.accept()[0]
+    try:
+        c.sendall(bytes([22, 3, 3, 64, 0]))
+        while True:
+            c.sendall(b"2")
+            time.sleep(0.5)
+    except OSError:
+        pass' "$port" 3>&- &
+	eventually 10 port_open "$port"
+	status=0
+	timeout 45 "$BUILD/mq-publish" -u "rediss://localhost:$port" q x || status=$?
+	assert_equal "$status" 69
+}
+
 @test "tls: something else that answers: 78" {
 	local port
 

@@ -1,6 +1,5 @@
 #include "find.h"
 
-#include <math.h>
 #include <string.h>
 
 #include "redis/address.h"
@@ -52,9 +51,8 @@ find_server(void *arg, void *result)
 	struct place *place = result;
 	struct mq_redis r;
 
-	if (mq_redis_reach(&r, f->server, INFINITY) == -1)
+	if (mq_redis_reach(&r, f->server) == -1)
 		note_error(place, &r);
-	mq_redis_close(&r);
 	strlcpy(place->socket, f->server->socket, sizeof(place->socket));
 	strlcpy(place->host, f->server->host, sizeof(place->host));
 	strlcpy(place->address, f->server->address, sizeof(place->address));

@@ -1,0 +1,535 @@
+#include "dial.h"
+
+#include <sys/param.h>
+#include <sys/socket.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/exit.h"
+#include "base/xalloc.h"
+#include "greeting.h"
+
+/* When the next one is tried. */
+#define SOON_S 0.5
+/* How many are tried at a time; time is over before there are more. */
+#define MOST 16
+/* More elements than any answer to a question has. */
+#define ELEMENTS_MAX 65536
+
+/* What an attempt waits for. */
+enum step { NOTHING, TCP, TLS, ANSWER };
+
+/* A connection to one address. */
+struct attempt {
+	enum step step;
+	struct mq_dial *of;
+	struct mq_redis redis;
+	char address[MQ_ADDRESS_SIZE];
+	int greetings; /* replies that come before the answer */
+	bool written;
+};
+
+struct race {
+	struct mq_dial *dials;
+	size_t n, turn;
+	struct mq_command *question;
+	mq_dial_fn *take;
+	void *arg;
+	double next; /* when the next one is tried */
+	double connected_by, answered_by;
+	struct attempt all[MOST];
+	struct attempt *winner;
+	struct pollfd *pfds; /* of the attempts, and of the searches */
+};
+
+/* --- one attempt ----------------------------------------------------------------- */
+
+#if HIREDIS_MAJOR >= 1
+typedef size_t array_size;
+#else
+typedef int array_size;
+#endif
+
+/* To free what a reply of a billion elements needs would take seconds. */
+static void *
+create_array(const redisReadTask *task, array_size n)
+{
+	const redisReplyObjectFunctions *usual = task->privdata;
+
+	return n > ELEMENTS_MAX ? NULL : usual->createArray(task, n);
+}
+
+/* Until mq_redis_greeted(). */
+static void
+bound_replies(redisReader *reader)
+{
+	static redisReplyObjectFunctions bounded;
+
+	bounded = *reader->fn;
+	bounded.createArray = create_array;
+	reader->privdata = reader->fn;
+	reader->fn = &bounded;
+}
+
+/* Of its addresses, the greatest error counts, or that of who came farthest. */
+static void
+note_error(struct mq_dial *d, const struct mq_redis *r, int step)
+{
+	if (r->status < d->redis.status ||
+	    (r->status == d->redis.status && step < d->failed_at))
+		return;
+	d->failed_at = step;
+	d->redis.status = r->status;
+	strlcpy(d->redis.error, r->error, sizeof(d->redis.error));
+}
+
+static void
+end_attempt(struct attempt *a)
+{
+	mq_redis_close(&a->redis);
+	a->step = NOTHING;
+}
+
+static void
+fail_attempt(struct attempt *a)
+{
+	note_error(a->of, &a->redis, a->step);
+	end_attempt(a);
+}
+
+static void
+lose_attempt(struct attempt *a)
+{
+	mq_redis_set_lost(&a->redis);
+	fail_attempt(a);
+}
+
+/* What did not come in time. */
+static void
+expire_attempt(struct attempt *a)
+{
+	static const char *const why[] = {[TCP] = "Connection timed out",
+	    [TLS] = "TLS: no answer to the handshake; a server without TLS "
+		    "takes redis://",
+	    [ANSWER] = "no answer for too long"};
+
+	if (a->step == NOTHING)
+		return;
+	mq_redis_fail(&a->redis, MQ_EXIT_UNAVAILABLE, "%s", why[a->step]);
+	fail_attempt(a);
+}
+
+/* Address NULL: the socket. */
+static void
+begin_attempt(struct race *race, struct mq_dial *d, const char *address)
+{
+	struct attempt *a = race->all;
+	redisContext *c;
+
+	while (a->step != NOTHING)
+		a++;
+	*a = (struct attempt){.step = TCP,
+	    .of = d,
+	    .redis = {.server = d->server,
+		.home = -1,
+		.greet_until = race->answered_by}};
+	if (address != NULL)
+		strlcpy(a->address, address, sizeof(a->address));
+	c = address == NULL ? redisConnectUnixNonBlock(d->server->socket) :
+			      redisConnectNonBlock(address, d->port);
+	a->redis.context = c;
+	if (mq_redis_lost(&a->redis)) {
+		lose_attempt(a);
+		return;
+	}
+	fcntl(c->fd, F_SETFD, FD_CLOEXEC);
+	bound_replies(c->reader);
+}
+
+static void
+begin_question(struct race *race, struct attempt *a)
+{
+	struct mq_command c = {0};
+
+	if (race->question == NULL) {
+		race->winner = a;
+		return;
+	}
+	for (; mq_redis_greeting(a->redis.server, a->greetings, &c);
+	     a->greetings++)
+		(void)mq_redis_append(&a->redis, &c);
+	mq_command_free(&c);
+	(void)mq_redis_append(&a->redis, race->question);
+	a->step = ANSWER;
+}
+
+static void
+shake_hands(struct race *race, struct attempt *a)
+{
+	char why[256];
+	int status = mq_tls_shake(a->redis.tls, why, sizeof(why));
+
+	if (status == 0) {
+		begin_question(race, a);
+	} else if (status != -1) {
+		mq_redis_fail(&a->redis, status, "%s", why);
+		fail_attempt(a);
+	}
+}
+
+static void
+begin_tls(struct race *race, struct attempt *a)
+{
+	char why[256];
+	int status = mq_tls_start(&a->redis.tls, a->redis.context,
+	    &a->redis.server->url, a->of->host, why, sizeof(why));
+
+	if (status != 0) {
+		mq_redis_fail(&a->redis, status, "%s", why);
+		fail_attempt(a);
+		return;
+	}
+	a->step = TLS;
+	shake_hands(race, a);
+}
+
+static void
+finish_tcp(struct race *race, struct attempt *a)
+{
+	redisContext *c = a->redis.context;
+	int error = 0;
+	socklen_t n = sizeof(error);
+
+	if (getsockopt(c->fd, SOL_SOCKET, SO_ERROR, &error, &n) == -1)
+		error = errno;
+	if (error != 0) {
+		mq_redis_fail(
+		    &a->redis, MQ_EXIT_UNAVAILABLE, "%s", strerror(error));
+		fail_attempt(a);
+		return;
+	}
+	if (a->of->host != NULL)
+		redisEnableKeepAlive(c);
+	if (a->redis.server->url.tls)
+		begin_tls(race, a);
+	else
+		begin_question(race, a);
+}
+
+static void
+take_connection(struct attempt *a)
+{
+	struct mq_server *server = a->of->server;
+
+	a->of->redis = a->redis;
+	a->step = NOTHING;
+	if (a->of->host == NULL)
+		return;
+	strlcpy(server->host, a->of->host, sizeof(server->host));
+	strlcpy(server->address, a->address, sizeof(server->address));
+	server->port = a->of->port;
+}
+
+/* The connection is one that waits from now on. */
+static void
+take_answer(struct race *race, struct attempt *a, redisReply *reply)
+{
+	mq_redis_greeted(&a->redis);
+	take_connection(a);
+	if (race->take(race->arg, a->of, reply) == 0)
+		race->winner = a;
+	else
+		mq_redis_close(&a->of->redis);
+}
+
+/* The replies that are there. */
+static void
+take_replies(struct race *race, struct attempt *a)
+{
+	void *reply = NULL;
+
+	while (a->step == ANSWER && race->winner == NULL) {
+		if (redisGetReplyFromReader(a->redis.context, &reply) !=
+		    REDIS_OK) {
+			lose_attempt(a);
+		} else if (reply == NULL) {
+			return;
+		} else if (a->greetings == 0) {
+			take_answer(race, a, reply);
+		} else {
+			a->greetings--;
+			if (mq_redis_refused(&a->redis, reply))
+				fail_attempt(a);
+			freeReplyObject(reply);
+		}
+	}
+}
+
+static void
+exchange(struct race *race, struct attempt *a, short events)
+{
+	redisContext *c = a->redis.context;
+	int done = a->written;
+
+	if ((!done && redisBufferWrite(c, &done) != REDIS_OK) ||
+	    (events & ~POLLOUT && redisBufferRead(c) != REDIS_OK)) {
+		lose_attempt(a);
+		return;
+	}
+	a->written = done;
+	take_replies(race, a);
+}
+
+static void
+go_on(struct race *race, struct attempt *a, short events)
+{
+	if (events == 0)
+		return;
+	switch (a->step) {
+	case NOTHING:
+		break;
+	case TCP:
+		finish_tcp(race, a);
+		break;
+	case TLS:
+		shake_hands(race, a);
+		break;
+	case ANSWER:
+		exchange(race, a, events);
+		break;
+	}
+}
+
+static struct pollfd
+poll_of(const struct attempt *a)
+{
+	struct pollfd pfd = {.fd = -1, .events = POLLIN};
+
+	if (a->step == NOTHING)
+		return pfd;
+	pfd.fd = a->redis.context->fd;
+	if (a->step == TCP)
+		pfd.events = POLLOUT;
+	else if (a->step == TLS && mq_tls_wants_room(a->redis.tls))
+		pfd.events = POLLOUT;
+	else if (a->step == ANSWER && !a->written)
+		pfd.events |= POLLOUT;
+	return pfd;
+}
+
+/* --- all of them ------------------------------------------------------------------ */
+
+static bool
+is_idle(const struct race *race)
+{
+	int i;
+
+	for (i = 0; i < MOST; i++)
+		if (race->all[i].step != NOTHING)
+			return false;
+	return true;
+}
+
+static bool
+is_searching(const struct mq_dial *d)
+{
+	return d->begun && !d->over && d->search.pid != 0;
+}
+
+/* Whether an address is known, or that there is none. */
+static bool
+has_found(const struct mq_dial *d)
+{
+	struct pollfd pfd = {.fd = d->search.fd, .events = POLLIN};
+
+	return d->search.pid == 0 || poll(&pfd, 1, 0) == 1;
+}
+
+static void
+end_search(struct mq_dial *d)
+{
+	struct mq_redis r = {.server = d->server};
+
+	if (d->search.found == 0) {
+		mq_redis_fail(&r,
+		    d->search.pid == 0 ? MQ_EXIT_AGAIN : MQ_EXIT_UNAVAILABLE,
+		    "%s", d->search.why);
+		note_error(d, &r, NOTHING);
+	}
+	mq_addresses_end(&d->search);
+	d->over = true;
+}
+
+/* Tries one address of this server, or begins to look for some.  False: none is there,
+ * or none any more. */
+static bool
+try_server(struct race *race, struct mq_dial *d)
+{
+	char address[MQ_ADDRESS_SIZE];
+	bool begins = !d->begun;
+
+	d->begun = true;
+	if (d->host == NULL) {
+		d->over = true;
+		begin_attempt(race, d, NULL);
+		return true;
+	}
+	if (begins)
+		mq_addresses_begin(&d->search, d->host, race->connected_by);
+	if (!has_found(d))
+		return begins;
+	if (mq_addresses_next(&d->search, address)) {
+		begin_attempt(race, d, address);
+		return true;
+	}
+	end_search(d);
+	return false;
+}
+
+/* Each server has its turn.  Known: only those whose search has begun. */
+static bool
+try_next(struct race *race, bool known)
+{
+	struct mq_dial *d;
+	size_t i;
+
+	for (i = 0; i < race->n; i++) {
+		d = &race->dials[(race->turn + i) % race->n];
+		if (!d->over && (d->begun || !known) && try_server(race, d)) {
+			race->turn += i + 1;
+			return true;
+		}
+	}
+	return false;
+}
+
+/* While nothing is tried, nothing is waited for but a search. */
+static void
+try_in_time(struct race *race, double now)
+{
+	bool soon = now < race->next, searches = false;
+	size_t i;
+
+	if (now >= race->connected_by || (soon && !is_idle(race)))
+		return;
+	for (i = 0; i < race->n; i++)
+		searches |= is_searching(&race->dials[i]);
+	if (try_next(race, soon && searches))
+		race->next = now + SOON_S;
+}
+
+/* Whoever has not got through by then is late, and later those without an answer. */
+static bool
+is_over(const struct race *race, double now)
+{
+	bool answers = false, comes = false;
+	size_t i;
+
+	for (i = 0; i < race->n; i++)
+		comes |= !race->dials[i].over;
+	for (i = 0; i < MOST; i++)
+		answers |= race->all[i].step == ANSWER;
+	return now >= race->answered_by ||
+	    (now >= race->connected_by && !answers) ||
+	    (!comes && is_idle(race));
+}
+
+static double
+next_moment(const struct race *race, double now)
+{
+	if (now < race->next)
+		return MIN(race->next, race->answered_by);
+	return now < race->connected_by ? race->connected_by :
+					  race->answered_by;
+}
+
+static void
+wait_and_go_on(struct race *race, double now)
+{
+	double left = next_moment(race, now) - now;
+	bool looks = now >= race->next || is_idle(race);
+	struct mq_dial *d;
+	size_t i;
+
+	for (i = 0; i < MOST; i++)
+		race->pfds[i] = poll_of(&race->all[i]);
+	for (i = 0; i < race->n; i++) {
+		d = &race->dials[i];
+		race->pfds[MOST + i] = (struct pollfd){
+		    .fd = looks && is_searching(d) ? d->search.fd : -1,
+		    .events = POLLIN};
+	}
+	if (poll(race->pfds, MOST + race->n, (int)(left * 1000) + 1) <= 0)
+		return;
+	for (i = 0; i < MOST && race->winner == NULL; i++)
+		go_on(race, &race->all[i], race->pfds[i].revents);
+}
+
+/* All but the winner. */
+static void
+end_race(struct race *race)
+{
+	static const char late[] = "its name could not be resolved in time";
+	struct mq_dial *d;
+	size_t i;
+
+	for (i = 0; i < MOST; i++)
+		if (race->winner == NULL)
+			expire_attempt(&race->all[i]);
+		else if (&race->all[i] != race->winner)
+			end_attempt(&race->all[i]);
+	for (i = 0; i < race->n; i++) {
+		d = &race->dials[i];
+		if (!is_searching(d))
+			continue;
+		strlcpy(d->search.why, late, sizeof(d->search.why));
+		end_search(d);
+	}
+	free(race->pfds);
+}
+
+int
+mq_dial(struct mq_dial *dials, size_t n, struct mq_command *question,
+    mq_dial_fn *take, void *arg, double until)
+{
+	double now = mq_clock_steady_s();
+	struct race race = {.dials = dials,
+	    .n = n,
+	    .question = question,
+	    .take = take,
+	    .arg = arg,
+	    .pfds = mq_xcalloc(MOST + n, sizeof(*race.pfds)),
+	    .connected_by = MIN(now + MQ_CONNECT_S, until),
+	    .answered_by = MIN(now + MQ_GREET_S, until)};
+	struct mq_dial *d;
+
+	while (race.winner == NULL && !is_over(&race, now)) {
+		try_in_time(&race, now);
+		wait_and_go_on(&race, now);
+		now = mq_clock_steady_s();
+	}
+	end_race(&race);
+	if (race.winner == NULL)
+		return -1;
+	d = race.winner->of;
+	if (question == NULL)
+		take_connection(race.winner);
+	return (int)(d - dials);
+}
+
+const struct mq_redis *
+mq_dial_error(const struct mq_dial *dials, size_t n)
+{
+	const struct mq_redis *worst = &dials[0].redis;
+	size_t i;
+
+	for (i = 1; i < n; i++)
+		if (dials[i].redis.status > worst->status)
+			worst = &dials[i].redis;
+	return worst;
+}
