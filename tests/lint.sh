@@ -1,11 +1,13 @@
 #!/bin/sh
 # Static checks: TAP, each with what it found before its result.  Any finding
-# fails.  What takes long runs on all processors, behind the tests of CI.
+# fails.  What takes long runs on all processors, behind the tests of CI, and is kept: a
+# file is looked at again when its text has changed.
 # shellcheck disable=SC2317 # functions are called by check()
 set -u
 
 cd "$(dirname "$0")/.." || exit 70
 n=0 failed=0
+kept=${MQ_BUILD:-build}/lint
 
 # check NAME COMMAND...
 check() {
@@ -20,29 +22,38 @@ check() {
 flags="-std=c11 -D_GNU_SOURCE -DLIBBSD_OPENBSD_VIS -DMQ_VERSION=__FILE__ -Icommon -Icmd"
 flags="$flags $(pkg-config --cflags hiredis libbsd-overlay jansson)"
 
-# on_all N COMMAND...: with N of the files on stdin at a time.
+# one HOW FILE: looks at a file, unless the same text has passed before.  What it prints
+# comes in one piece.
+one() {
+	tool=gcc
+	[ "$1" = analyze ] || tool=clang-tidy
+	# shellcheck disable=SC2086
+	passed=$kept/$1-$({ "$tool" --version; cat .clang-tidy; echo "$flags"
+		gcc $flags -E -dD "$2"; } | sha256sum | cut -d ' ' -f 1)
+	[ ! -e "$passed" ] || return 0
+	# shellcheck disable=SC2086
+	case $1 in
+	tidy) out=$(clang-tidy --quiet "$2" -- $flags 2>/dev/null) ;;
+	analyze) out=$(gcc $flags -O1 -fanalyzer -Werror -c -o /dev/null "$2" 2>&1) ;;
+	esac || { printf '%s\n' "$out"; return 1; }
+	: >"$passed"
+}
+
+# on_all HOW: one() of the files on stdin.
 on_all() {
-	at_once=$1
-	shift
-	nice xargs -P "$(nproc)" -n "$at_once" -- "$@"
+	nice xargs -P "$(nproc)" -n 1 -- tests/lint.sh "$1"
 }
 
 headers() {
 	make --no-print-directory -s hdr-check
 }
 
-# One file at a time prints in one piece.
 tidy() {
-	# shellcheck disable=SC2086,SC2016
-	find cmd common tests/fuzz -name '*.c' |
-		on_all 1 sh -c 'out=$(clang-tidy --quiet "$0" -- '"$flags"' 2>/dev/null) ||
-			{ printf "%s\n" "$out"; exit 1; }'
+	find cmd common tests/fuzz -name '*.c' | on_all tidy
 }
 
 analyze() {
-	# shellcheck disable=SC2086
-	find cmd common -name '*.c' |
-		on_all 1 gcc $flags -O1 -fanalyzer -Werror -c -o /dev/null
+	find cmd common -name '*.c' | on_all analyze
 }
 
 format() {
@@ -110,6 +121,11 @@ links() {
 		done | grep .
 }
 
+if [ $# = 2 ]; then
+	one "$@"
+	exit
+fi
+mkdir -p "$kept"
 echo 1..14
 check format format
 check arrows arrows
