@@ -96,7 +96,7 @@ floors() {
 }
 
 lengths() {
-	! code | xargs wc -l | awk '$1 > 400 && $2 != "total" { print $2 ": " $1 " lines" }' |
+	! code | xargs wc -l | awk '$1 > 800 && $2 != "total" { print $2 ": " $1 " lines" }' |
 		grep .
 }
 

@@ -186,7 +186,8 @@ ask_heirs(
     struct mq_redis *r, const struct mq_info *info, struct mq_heirs *heirs)
 {
 	*heirs = (struct mq_heirs){.server = r->server, .info = info};
-	if (mq_redis_ask_sentinels(r, INFINITY, &mq_sentinel_heirs, heirs) == -1)
+	if (mq_redis_ask_sentinels(r, INFINITY, &mq_sentinel_heirs, heirs) ==
+	    -1)
 		return -1;
 	if (heirs->silent > 0 && heirs->missing == 0 && !heirs->moved)
 		mq_redis_ask_each_sentinel(r, &mq_sentinel_heirs, heirs);
