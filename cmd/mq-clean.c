@@ -48,14 +48,15 @@ struct cleaner {
 	struct mq_server server;
 	struct mq_redis redis;
 	struct mq_clean how;
-	struct mq_names cluster; /* that of how */
-	int64_t interval_ms;	 /* 0: one round only */
+	struct mq_names cluster, scattered; /* those of how */
+	int64_t interval_ms;		    /* 0: one round only */
 	bool json;
 	/* Of the last round. */
 	bool failing;
 	int status;
 	char said[512];
 	long refused, unproven;
+	size_t noted; /* scattered queues that were reported */
 };
 
 static void
@@ -139,9 +140,11 @@ print_line(const struct cleaner *c, const struct mq_cleaned *n)
 	if (n->transferred > 0)
 		printf(", %ld brought to another queue", n->transferred);
 	if (c->cluster.n > 0)
-		printf("; %zu dead %s of rmq's cluster layout left alone",
-		    c->cluster.n,
-		    plural((long)c->cluster.n, "connection", "connections"));
+		printf("; %zu dead %s of %s left alone", c->cluster.n,
+		    plural((long)c->cluster.n, "connection", "connections"),
+		    c->server.url.kind == MQ_URL_CLUSTER ?
+			"Go programs" :
+			"rmq's cluster layout");
 	putchar('\n');
 }
 
@@ -192,6 +195,16 @@ report_unproven(struct cleaner *c, const struct mq_cleaned *done)
 	c->unproven = done->unproven;
 }
 
+/* By name; once, too. */
+static void
+report_scattered(struct cleaner *c)
+{
+	for (; c->noted < c->scattered.n && !c->shared.quiet; c->noted++)
+		mq_say("'%s': a name for which only Go programs find messages "
+		       "on a cluster",
+		    c->scattered.list[c->noted].name);
+}
+
 /* Whether nodes of a cluster are lost.  The first becomes the round's error, others are
  * reported when the trouble begins; they are tried again in the next round. */
 static bool
@@ -226,6 +239,7 @@ clean_round(struct cleaner *c)
 		print_round(c, &done);
 	report_refused(c, &done);
 	report_unproven(c, &done);
+	report_scattered(c);
 	if (report_lost(c))
 		status = MQ_EXIT_UNAVAILABLE;
 	if (mq_redis_lost(r) || status == MQ_EXIT_UNAVAILABLE)
@@ -301,7 +315,10 @@ int
 main(int argc, char *argv[])
 {
 	struct cleaner c = {.shared = {.help = help, .options = long_options},
-	    .how = {.limit = MQ_ATTEMPTS, .all = true, .cluster = &c.cluster}};
+	    .how = {.limit = MQ_ATTEMPTS,
+		.all = true,
+		.cluster = &c.cluster,
+		.scattered = &c.scattered}};
 	int status;
 
 	mq_option_begin();
@@ -315,6 +332,7 @@ main(int argc, char *argv[])
 	report_status(&c, status);
 	mq_redis_close(&c.redis);
 	mq_names_free(&c.cluster);
+	mq_names_free(&c.scattered);
 	mq_server_free(&c.server);
 	mq_option_free(&c.shared);
 	mq_close_stdout();

@@ -244,10 +244,12 @@ call_delete(const struct options *o, struct selection *s, struct mq_deletion *d)
 		    o->queue, d->unacked, d->unacked == 1 ? "" : "s");
 	if (d->cluster)
 		mq_die(MQ_EXIT_WRONGTYPE,
-		    "%s: Go programs have keys of this queue in rmq's cluster "
+		    "%s: Go programs have keys of this queue in rmq's %s "
 		    "layout; destroy the queue with one of these programs "
 		    "first",
-		    o->queue);
+		    o->queue,
+		    s->redis->server->url.kind == MQ_URL_CLUSTER ? "plain" :
+								   "cluster");
 }
 
 /* How many of each state would go. */

@@ -187,6 +187,22 @@ json_print_line(json_t *v)
 	json_decref(v);
 }
 
+/* Queues with messages that only Go programs find here; only if there are any. */
+static void
+set_left_alone(json_t *v, const struct mq_stats *stats)
+{
+	json_t *list = json_array();
+	int i;
+
+	for (i = 0; i < stats->count; i++)
+		if (stats->queues[i].scattered || stats->queues[i].other)
+			append_value(list, mq_json_text(stats->queues[i].name));
+	if (json_array_size(list) > 0)
+		mq_json_set(v, "queues_left_alone", list);
+	else
+		json_decref(list);
+}
+
 void
 json_print(const struct model *m, bool connections)
 {
@@ -207,6 +223,7 @@ json_print(const struct model *m, bool connections)
 			    list, connection_json(&stats->connections[i]));
 	}
 	mq_json_set(v, "left_alone", mq_json_names(&stats->cluster));
+	set_left_alone(v, stats);
 	mq_json_set(v, "maxmemory_policy",
 	    *policy != '\0' ? mq_json_text(policy) : json_null());
 	if (m->lost.n > 0)

@@ -57,15 +57,29 @@ print_attributes(const struct mq_queue_stats *q)
 
 /* Queues of that layout only have the same names. */
 static void
-report_left_alone(const struct stats_options *o, const struct model *m)
+report_left_alone(const struct collector *c, const struct stats_options *o,
+    const struct model *m)
 {
+	const char *form =
+	    c->server.url.kind == MQ_URL_CLUSTER ? "plain" : "cluster";
+	const struct mq_queue_stats *q = m->stats.queues;
 	size_t n = m->stats.cluster.n;
 
-	if (n > 0 && !o->shared.quiet)
-		mq_say("%zu %s rmq's cluster layout; %s messages are not "
-		       "counted",
-		    n, n == 1 ? "connection uses" : "connections use",
+	if (o->shared.quiet)
+		return;
+	if (n > 0)
+		mq_say("%zu %s rmq's %s layout; %s messages are not counted", n,
+		    n == 1 ? "connection uses" : "connections use", form,
 		    n == 1 ? "its" : "their");
+	for (; q < m->stats.queues + m->stats.count; q++)
+		if (q->scattered)
+			mq_say("'%s': a name for which only Go programs find "
+			       "messages on a cluster",
+			    q->name);
+		else if (q->other)
+			mq_say("%s: its messages in rmq's %s layout are not "
+			       "counted",
+			    q->name, form);
 }
 
 static void
@@ -82,7 +96,8 @@ print_policy(const struct mq_info *info)
 }
 
 static void
-print_queues(const struct stats_options *o, const struct model *m)
+print_queues(const struct collector *c, const struct stats_options *o,
+    const struct model *m)
 {
 	bool connections = o->watch.connections;
 	struct table table;
@@ -91,7 +106,7 @@ print_queues(const struct stats_options *o, const struct model *m)
 	table_print(&table);
 	if (!connections && o->count == 1 && m->stats.queues[0].attributed)
 		print_attributes(&m->stats.queues[0]);
-	report_left_alone(o, m);
+	report_left_alone(c, o, m);
 	print_policy(&m->info);
 }
 
@@ -112,7 +127,7 @@ show_queues(struct collector *c, const struct stats_options *o, struct model *m)
 	else if (o->format == FORMAT_PROMETHEUS)
 		prometheus_print(m);
 	else
-		print_queues(o, m);
+		print_queues(c, o, m);
 	return report_missing(m);
 }
 

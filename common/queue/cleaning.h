@@ -20,8 +20,10 @@ struct mq_clean {
 	bool all;     /* also what is due, and orphans: all of the server's keys
 		       * are looked through */
 	/* Where to add the names of dead connections that were left alone, as
-	 * they have keys in rmq's form for a cluster; NULL: nowhere. */
-	struct mq_names *cluster;
+	 * they have keys in rmq's other form, or on a cluster messages of a
+	 * scattered queue; and, on a cluster, of queues that are scattered, as only
+	 * Go programs can use their names.  NULL: nowhere. */
+	struct mq_names *cluster, *scattered;
 	/* Unless all: where to go on with the search for messages that are in no
 	 * known queue: 0, then scan_at of the round before. */
 	unsigned long long scan_from;

@@ -97,19 +97,27 @@ mq_rights_add(struct mq_buf *out, const struct mq_layout *layout, unsigned tool,
 	mq_buf_free(&rule);
 }
 
-/* No name has brackets. */
+/* Brackets and braces change places: no name of a queue has any. */
 void
 mq_rights_cluster(struct mq_buf *out)
 {
 	struct mq_buf rules = {0};
 	const char *p, *end = out->data + out->len;
+	bool braces = false;
 
 	for (p = out->data; p < end; p++) {
 		if (strncmp(p, "::\\[", 4) == 0) {
 			mq_buf_addstr(&rules, "::{");
 			p += 3;
+		} else if (strncmp(p, "::{", 3) == 0) {
+			mq_buf_addstr(&rules, "::\\[");
+			braces = true;
+			p += 2;
+		} else if (*p == ']' || (*p == '}' && braces)) {
+			mq_buf_addstr(&rules, *p == ']' ? "}" : "]");
+			braces = false;
 		} else {
-			mq_buf_add(&rules, *p == ']' ? "}" : p, 1);
+			mq_buf_add(&rules, p, 1);
 		}
 	}
 	mq_buf_free(out);

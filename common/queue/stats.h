@@ -33,8 +33,10 @@ struct mq_counts {
  * known is -1. */
 struct mq_queue_stats {
 	char *name;
-	char *node;  /* "HOST:PORT", on a cluster; else NULL */
-	bool known;  /* whether anybody ever opened a queue of this name */
+	char *node;	/* "HOST:PORT", on a cluster; else NULL */
+	bool scattered; /* on a cluster: only Go programs find its messages */
+	bool other;	/* it has messages in rmq's other form, not counted */
+	bool known;	/* whether anybody ever opened a queue of this name */
 	bool refuse; /* what is in it was rejected by another of these queues,
 		      * and is counted there already */
 	long long ready, delayed, unacked, rejected;
@@ -86,7 +88,8 @@ enum {
 	MQ_STATS_COUNTS = 2,  /* all of mq_counts; else only published, done and
 			      * failed are set */
 	MQ_STATS_UNLISTED = 4 /* what connections hold that nobody lists,
-			       * too, unless there are very many keys */
+			       * too, unless there are very many keys; and what
+			       * only Go programs find */
 };
 
 struct mq_stats {
@@ -97,8 +100,8 @@ struct mq_stats {
 	 * that consume one of them, and only what they have of those. */
 	struct mq_connection_stats *connections;
 	int connection_count;
-	/* Connections with keys of these queues in rmq's form for a cluster,
-	 * whose messages are not counted; always, sorted. */
+	/* Connections with keys of these queues in rmq's other form (on one server
+	 * that for a cluster, on a cluster that for one), whose messages are not counted; always, sorted. */
 	struct mq_names cluster;
 	int64_t now_ms; /* the server's clock, unix ms */
 };

@@ -211,3 +211,62 @@ dead_connection() {
 	run_mq 1 mq-pause "$Q"
 	assert_equal "$stderr" "mq-pause: {rsmq}:$Q: no such queue"
 }
+
+@test "names: one that only Go programs can use is shown, noted, and cleaned around" {
+	local q=$Q note="a name for which only Go programs find messages on a cluster"
+	cluster sadd rmq::queues '' '}x' >/dev/null
+	push '' m
+	push '}x' m
+	run_mq 0 mq-publish -d 1ms "$q" a
+	dead_connection c "$q"
+	dead_connection c '}x'
+	cluster sadd rmq::connection::c::queues '' >/dev/null
+
+	run_mq 0 mq-stats
+	assert_line --regexp "^}x +1 +0 +1 +0 "
+	assert_equal "$stderr" "$(printf "mq-stats: '%s': $note\n" '' '}x')"
+	run_mq 0 mq-stats --connections --json
+	assert_equal "$(jq -c '[.queues[] | [.name, .ready]]' <<<"$output")" \
+		"[[\"\",1],[\"$q\",0],[\"}x\",1]]"
+	assert_equal "$(jq -c .queues_left_alone <<<"$output")" '["","}x"]'
+	run_mq 0 mq-stats --prometheus
+	run_mq 0 mq-stats --html
+	run_mq 0 mq-stats --check ready=9
+
+	run_mq 0 mq-clean
+	assert_equal "$stderr" "$(printf "mq-clean: '%s': $note\n" '' '}x')"
+	assert_output --partial "0 dead connections, 1 message returned, 0 rejected, 1 due"
+	assert_output --partial "; 1 dead connection of Go programs left alone"
+	assert_equal "$(cluster smembers rmq::connections)" c
+	cluster del 'rmq::connection::c::queue::{}x}::unacked' >/dev/null
+	run_mq 0 mq-clean
+	assert_output --partial "1 dead connection, 0 messages returned"
+	refute_output --partial "left alone"
+	assert_equal "$(cluster smembers rmq::connections)" ""
+}
+
+@test "names: keys of Go programs in the plain form are noted, and left alone" {
+	run_mq 0 mq-publish "$Q-ours" x
+	cluster sadd rmq::queues "$Q" >/dev/null
+	cluster lpush "rmq::queue::[$Q]::ready" m >/dev/null
+	cluster sadd rmq::connections plain >/dev/null
+	cluster sadd rmq::connection::plain::queues "$Q" >/dev/null
+	cluster lpush "rmq::connection::plain::queue::[$Q]::unacked" m >/dev/null
+
+	run_mq 0 mq-stats
+	assert_equal "$stderr" "mq-stats: 1 connection uses rmq's plain layout; its messages are not counted
+mq-stats: $Q: its messages in rmq's plain layout are not counted"
+	run_mq 0 mq-clean
+	assert_output --partial "0 dead connections, 0 messages returned"
+	assert_output --partial "; 1 dead connection of Go programs left alone"
+	run_mq 76 mq-purge --force --delete-queue "$Q"
+	assert_output ""
+	assert_equal "$(cluster smembers rmq::connection::plain::queues)" "$Q"
+	is_listed "$Q"
+	cluster del "rmq::connection::plain::queue::[$Q]::unacked" >/dev/null
+	run_mq 0 mq-clean
+	assert_output --partial "1 dead connection, 0 messages returned"
+	run_mq 76 mq-purge --force --delete-queue "$Q"
+	cluster del "rmq::queue::[$Q]::ready" >/dev/null
+	run_mq 0 mq-purge --force --delete-queue "$Q"
+}

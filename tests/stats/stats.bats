@@ -235,6 +235,14 @@ web-aB3dE6   live   -       -  mails        2          1"
 	run_mq 0 mq-stats audit
 	assert_equal "$stderr" "mq-stats: 1 connection uses rmq's cluster layout; its messages are not counted"
 	assert_equal "$(state audit 2>/dev/null)" "1 0 0 0 0"
+	# A queue of which there is nothing but messages in that form.
+	redis sadd rmq::queues published >/dev/null
+	redis lpush 'rmq::queue::{published}::ready' x >/dev/null
+	run_mq 0 mq-stats published
+	assert_equal "$stderr" "mq-stats: published: its messages in rmq's cluster layout are not counted"
+	run_mq 0 mq-stats
+	assert_equal "$stderr" "mq-stats: 1 connection uses rmq's cluster layout; its messages are not counted
+mq-stats: published: its messages in rmq's cluster layout are not counted"
 	run_mq 0 mq-stats -q audit jobs
 	assert_equal "$stderr" ""
 	run_mq 0 mq-stats --json

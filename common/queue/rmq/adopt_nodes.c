@@ -86,7 +86,8 @@ note_keys(void *arg, const redisReply *keys)
 		if (strlen(key) != keys->element[i]->len || end == NULL)
 			continue;
 		*end = '\0';
-		note_key(arg, key + sizeof(before) - 1, end + 3);
+		if (rmq_queue_error(key + sizeof(before) - 1) == NULL)
+			note_key(arg, key + sizeof(before) - 1, end + 3);
 	}
 	return 0;
 }

@@ -105,6 +105,7 @@ walk_queue(struct mq_redis *r, const char *queue, const struct mq_names *wanted,
 static int
 walk_all(struct sweep *s)
 {
+	const struct mq_command c = mq_redis_command(s->redis);
 	redisReply *queues = mq_call_members(s->redis, RMQ_QUEUES);
 	struct mq_names names = {0};
 	size_t i;
@@ -114,8 +115,9 @@ walk_all(struct sweep *s)
 		rmq_add_names(&names, queues);
 	freeReplyObject(queues);
 	for (i = 0; i < names.n && s->whole; i++)
-		s->whole = walk_queue(s->redis, names.list[i].name, &s->wanted,
-			       &s->seen) == 0;
+		s->whole = rmq_is_scattered(&c, names.list[i].name) ||
+		    walk_queue(s->redis, names.list[i].name, &s->wanted,
+			&s->seen) == 0;
 	mq_names_free(&names);
 	mq_names_sort(&s->seen);
 	return mq_redis_lost(s->redis) ? -1 : 0;

@@ -38,7 +38,8 @@ ask_look(void *arg, size_t i, struct mq_command *c)
 	}
 	mq_command_plain(c, "EXISTS");
 	rmq_key_queue(c, name_of(l, i), "locks");
-	rmq_key_queue(c, name_of(l, i), "delayed");
+	if (!rmq_is_scattered(c, name_of(l, i)))
+		rmq_key_queue(c, name_of(l, i), "delayed");
 }
 
 static int

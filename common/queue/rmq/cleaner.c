@@ -61,6 +61,16 @@ rmq_cleaner_now(struct rmq_cleaner *w, const char *queue, int64_t *ms)
 	return rv;
 }
 
+void
+rmq_cleaner_scattered(struct rmq_cleaner *w, const char *queue)
+{
+	if (w->how->scattered == NULL ||
+	    mq_names_have(w->how->scattered, queue))
+		return;
+	mq_names_add(w->how->scattered, queue, NULL);
+	mq_names_sort(w->how->scattered);
+}
+
 struct selection {
 	struct rmq_cleaner *w;
 	const struct mq_name *list;

@@ -49,6 +49,9 @@ int rmq_cleaner_select(struct rmq_cleaner *, const struct mq_names *,
 	struct mq_command *),
     struct mq_names *yes);
 
+/* Notes a queue whose keys lie in several slots. */
+void rmq_cleaner_scattered(struct rmq_cleaner *, const char *queue);
+
 void rmq_cleaner_count(struct rmq_cleaner *, const char *queue, long crashed,
     long rejected, long expired);
 /* Adds what was counted to the counters of the queues. */

@@ -203,8 +203,8 @@ take_link(void *arg, size_t i, redisReply *reply)
 
 /* --- about connections that seem to hold nothing ------------------------------ */
 
-/* Keeps the links without consumers and messages: a program that uses the keys
- * for a cluster has them there. */
+/* Keeps the links without consumers and messages: a program that uses the other form of
+ * the keys has them there. */
 static void
 keep_bare(struct mq_links *l)
 {
@@ -220,17 +220,18 @@ keep_bare(struct mq_links *l)
 }
 
 static void
-ask_cluster(void *arg, size_t i, struct mq_command *c)
+ask_other(void *arg, size_t i, struct mq_command *c)
 {
 	const struct mq_links *l = arg;
-	const struct mq_link *link = &l->list[i];
+	const struct mq_link *link = &l->list[i / 2];
 
 	mq_command_plain(c, "EXISTS");
-	rmq_key_cluster(c, link->connection->name, link->consumed->queue);
+	rmq_key_both_other(c, link->connection->name, link->consumed->queue,
+	    i % 2 == 0 ? "consumers" : "unacked");
 }
 
 static int
-take_cluster(void *arg, size_t i, redisReply *reply)
+take_other(void *arg, size_t i, redisReply *reply)
 {
 	const struct mq_links *l = arg;
 
@@ -238,7 +239,7 @@ take_cluster(void *arg, size_t i, redisReply *reply)
 		return -1;
 	if (reply->integer > 0)
 		mq_names_add(
-		    &l->out->cluster, l->list[i].connection->name, NULL);
+		    &l->out->cluster, l->list[i / 2].connection->name, NULL);
 	return 0;
 }
 
@@ -252,8 +253,8 @@ ask_links(struct mq_redis *r, struct mq_links *l)
 	if (rv == 0)
 		rmq_stats_missed(r, l);
 	keep_bare(l);
-	if (rv == 0 && !mq_redis_command(r).cluster)
-		rv = mq_ask_all(r, l->n, ask_cluster, take_cluster, l);
+	if (rv == 0)
+		rv = mq_ask_all(r, 2 * l->n, ask_other, take_other, l);
 	mq_names_sort(&l->out->cluster);
 	return rv;
 }

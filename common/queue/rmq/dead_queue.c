@@ -165,7 +165,8 @@ add_listed(struct mq_command *c, const char *connection, const char *queue)
 	if (c->cluster)
 		return;
 	rmq_key_all(c, RMQ_CONNECTIONS);
-	rmq_key_cluster(c, connection, queue);
+	rmq_key_both_other(c, connection, queue, "consumers");
+	rmq_key_both_other(c, connection, queue, "unacked");
 }
 
 void
@@ -255,12 +256,15 @@ count_reply(
 	q->left = left;
 }
 
-static void
-leave_alone(struct rmq_cleaner *w, struct rmq_dead *d)
+void
+rmq_dead_queue_leave(struct rmq_cleaner *w, struct rmq_dead_queue *q)
 {
+	struct rmq_dead *d = q->owner;
+
 	if (!d->cluster && w->how->cluster != NULL)
 		mq_names_add(w->how->cluster, d->connection, NULL);
-	d->cluster = true;
+	d->cluster = d->failed = true;
+	q->left = 0;
 }
 
 /* The fate of the messages is known only if the reply is sound. */
@@ -274,12 +278,12 @@ rmq_dead_queue_reply(
 		freeReplyObject(reply);
 		return;
 	}
-	if (reply->element[LEFT]->integer < 0) {
-		/* The connection lives again, or must not be reclaimed. */
+	if (reply->element[LEFT]->integer == CLUSTER) {
+		rmq_dead_queue_leave(w, q);
+	} else if (reply->element[LEFT]->integer < 0) {
+		/* The connection lives again. */
 		q->owner->failed = true;
 		q->left = 0;
-		if (reply->element[LEFT]->integer == CLUSTER)
-			leave_alone(w, q->owner);
 	} else if (!q->looks) {
 		count_reply(w, q, reply);
 	}

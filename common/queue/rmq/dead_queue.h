@@ -20,7 +20,8 @@ struct rmq_dead {
 		       * same */
 	bool ours;    /* it is of these tools */
 	bool failed;  /* it is to stay listed */
-	bool cluster; /* it has keys in the form for a cluster: failed */
+	bool cluster; /* it has keys in the other form, or on a cluster
+		       * messages that lie in several slots: failed */
 	bool closed;  /* it is not listed any more */
 };
 
@@ -56,6 +57,8 @@ void rmq_dead_queue_step(
 /* Takes its reply, and keeps it. */
 void rmq_dead_queue_reply(
     struct rmq_cleaner *, struct rmq_dead_queue *, redisReply *);
+/* Its messages are not ours to return: leaves it to Go programs. */
+void rmq_dead_queue_leave(struct rmq_cleaner *, struct rmq_dead_queue *);
 void rmq_dead_queue_free(struct rmq_dead_queue *);
 
 #endif

@@ -35,7 +35,8 @@ add_connection(struct mq_command *c, const char *name, const char *queue)
 		rmq_key_queue(c, queue, "none");
 		rmq_key_queue(c, queue, "none");
 	} else {
-		rmq_key_cluster(c, name, queue);
+		rmq_key_both_other(c, name, queue, "consumers");
+		rmq_key_both_other(c, name, queue, "unacked");
 	}
 }
 
@@ -68,8 +69,8 @@ add_delete(struct mq_command *c, const char *queue, bool dry_run,
 		if (c->cluster)
 			rmq_key_queue(c, queue, "none");
 		else
-			mq_command_fmt(c, "rmq::queue::{%s}::%s", queue,
-			    i == 0 ? "ready" : "rejected");
+			rmq_key_queue_other(
+			    c, queue, i == 0 ? "ready" : "rejected");
 	rmq_key_queue(c, queue, "outgoing");
 	rmq_key_queue(c, queue, "incoming");
 	for (i = 0; i < n; i++)
@@ -169,9 +170,10 @@ struct users {
 	struct mq_names all, dead;
 	bool *consumes;
 	long consumers; /* of those alive */
+	bool other;	/* some have keys in the other form */
 };
 
-enum { CONSUMES, ALIVE, CONSUMERS, QUESTIONS };
+enum { CONSUMES, ALIVE, CONSUMERS, OTHER_CONSUMERS, OTHER_UNACKED, QUESTIONS };
 
 static void
 ask_user(void *arg, size_t i, struct mq_command *c)
@@ -189,9 +191,14 @@ ask_user(void *arg, size_t i, struct mq_command *c)
 		mq_command_plain(c, "PTTL");
 		rmq_key_connection(c, name, "heartbeat");
 		break;
-	default:
+	case CONSUMERS:
 		mq_command_plain(c, "SCARD");
 		rmq_key_both(c, name, u->queue, "consumers");
+		break;
+	default:
+		mq_command_plain(c, "EXISTS");
+		rmq_key_both_other(c, name, u->queue,
+		    i % QUESTIONS == OTHER_UNACKED ? "unacked" : "consumers");
 	}
 }
 
@@ -203,7 +210,9 @@ take_user(void *arg, size_t i, redisReply *reply)
 
 	if (reply->type != REDIS_REPLY_INTEGER)
 		return -1;
-	if (i % QUESTIONS == CONSUMES) {
+	if (i % QUESTIONS >= OTHER_CONSUMERS) {
+		u->other |= reply->integer > 0;
+	} else if (i % QUESTIONS == CONSUMES) {
 		*consumes = reply->integer != 0;
 	} else if (*consumes && i % QUESTIONS == ALIVE) {
 		if (reply->integer > 0)
@@ -214,6 +223,21 @@ take_user(void *arg, size_t i, redisReply *reply)
 		u->consumers += reply->integer > 0 ? (long)reply->integer : 1;
 	}
 	return 0;
+}
+
+/* *yes becomes true if the queue has this key in the other form. */
+static int
+has_other(struct mq_redis *r, const char *queue, const char *what, bool *yes)
+{
+	struct mq_command c = mq_redis_command(r);
+	long long n = 0;
+	int rv;
+
+	mq_command_plain(&c, "EXISTS");
+	rmq_key_queue_other(&c, queue, what);
+	rv = mq_call_number(r, &c, &n);
+	*yes |= n > 0;
+	return rv;
 }
 
 static int
@@ -227,6 +251,10 @@ find_users(struct mq_redis *r, const char *queue, struct users *u)
 	if (rv == 0)
 		rv =
 		    mq_ask_all(r, QUESTIONS * u->all.n, ask_user, take_user, u);
+	if (rv == 0)
+		rv = has_other(r, queue, "ready", &u->other);
+	if (rv == 0)
+		rv = has_other(r, queue, "rejected", &u->other);
 	return rv;
 }
 
@@ -315,11 +343,12 @@ delete_by_steps(struct mq_redis *r, const char *queue, struct mq_deletion *out)
 		rv = change_set(r, "SISMEMBER", NULL, queue, &known);
 	/* A live connection that the script does not see, as it has no lease. */
 	out->consumers = u.consumers;
-	if (rv == 0 && u.consumers == 0)
+	if (rv == 0 && u.consumers == 0 && (!u.other || out->dry_run))
 		rv = call_delete(r, queue, &u.all, out, &done);
 	out->known = known != 0;
+	out->cluster = u.other;
 	if (rv == 0 && !out->dry_run && out->consumers == 0 &&
-	    out->unacked == 0)
+	    out->unacked == 0 && !out->cluster)
 		rv = forget_queue(r, queue, &u);
 	free_users(&u);
 	return rv;

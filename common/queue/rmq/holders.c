@@ -46,9 +46,12 @@ ask_keys(void *arg, size_t i, struct mq_command *c)
 			    c, connection, l->queues[queue], "unacked");
 			rmq_key_both(
 			    c, connection, l->queues[queue], "consumers");
-			if (l->cluster)
-				rmq_key_cluster(
-				    c, connection, l->queues[queue]);
+			if (l->cluster) {
+				rmq_key_both_other(c, connection,
+				    l->queues[queue], "consumers");
+				rmq_key_both_other(
+				    c, connection, l->queues[queue], "unacked");
+			}
 		}
 }
 

@@ -57,14 +57,33 @@ add_key(struct mq_command *c, const char *const *part, int n)
 	mq_command_key(c, parts, n);
 }
 
+static void
+add_queue_key(
+    struct mq_command *c, bool braces, const char *queue, const char *what)
+{
+	add_key(c,
+	    (const char *const[]){braces ? "rmq::queue::{" : "rmq::queue::[",
+		queue, braces ? "}::" : "]::", what},
+	    4);
+}
+
 void
 rmq_key_queue(struct mq_command *c, const char *queue, const char *what)
 {
-	add_key(c,
-	    (const char *const[]){
-		c->cluster ? "rmq::queue::{" : "rmq::queue::[", queue,
-		c->cluster ? "}::" : "]::", what},
-	    4);
+	add_queue_key(c, c->cluster, queue, what);
+}
+
+void
+rmq_key_queue_other(struct mq_command *c, const char *queue, const char *what)
+{
+	add_queue_key(c, !c->cluster, queue, what);
+}
+
+/* An empty tag is none. */
+bool
+rmq_is_scattered(const struct mq_command *c, const char *queue)
+{
+	return c->cluster && (*queue == '\0' || *queue == '}');
 }
 
 void
@@ -109,15 +128,29 @@ rmq_key_connection(
 	    4);
 }
 
+static void
+add_both_key(struct mq_command *c, bool braces, const char *connection,
+    const char *queue, const char *what)
+{
+	add_key(c,
+	    (const char *const[]){"rmq::connection::", connection,
+		braces ? "::queue::{" : "::queue::[", queue,
+		braces ? "}::" : "]::", what},
+	    6);
+}
+
 void
 rmq_key_both(struct mq_command *c, const char *connection, const char *queue,
     const char *what)
 {
-	add_key(c,
-	    (const char *const[]){"rmq::connection::", connection,
-		c->cluster ? "::queue::{" : "::queue::[", queue,
-		c->cluster ? "}::" : "]::", what},
-	    6);
+	add_both_key(c, c->cluster, connection, queue, what);
+}
+
+void
+rmq_key_both_other(struct mq_command *c, const char *connection,
+    const char *queue, const char *what)
+{
+	add_both_key(c, !c->cluster, connection, queue, what);
 }
 
 void
@@ -146,15 +179,6 @@ rmq_key_info(struct mq_command *c, const char *connection, const char *queue)
 		rmq_key_both(c, connection, queue, "info");
 	else
 		rmq_key_connection(c, connection, "info");
-}
-
-void
-rmq_key_cluster(struct mq_command *c, const char *connection, const char *queue)
-{
-	static const char form[] = "rmq::connection::%s::queue::{%s}::%s";
-
-	mq_command_fmt(c, form, connection, queue, "consumers");
-	mq_command_fmt(c, form, connection, queue, "unacked");
 }
 
 const char *

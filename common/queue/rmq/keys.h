@@ -37,10 +37,15 @@ void rmq_key_connection(
 /* Per connection and queue: consumers, unacked. */
 void rmq_key_both(struct mq_command *, const char *connection,
     const char *queue, const char *what);
-/* Both the consumers and unacked of a connection, as Go programs name them that use
- * the keys for a cluster: two arguments. */
-void rmq_key_cluster(
-    struct mq_command *, const char *connection, const char *queue);
+/* The same of a Go program that uses the other form: the one for a cluster on one server,
+ * and the other way round.  On a cluster each of these keys has a slot of its own. */
+void rmq_key_queue_other(
+    struct mq_command *, const char *queue, const char *what);
+void rmq_key_both_other(struct mq_command *, const char *connection,
+    const char *queue, const char *what);
+/* Whether a name that Go programs can use leaves the keys of a queue in several slots of
+ * a cluster, where no step could work on it. */
+bool rmq_is_scattered(const struct mq_command *, const char *queue);
 
 /* The same of a key that is the connection's, for a script that works on a queue: on a
  * cluster it gets one that never exists. */

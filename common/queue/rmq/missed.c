@@ -121,6 +121,8 @@ rmq_stats_nodes(const struct mq_redis *r, struct mq_stats *out)
 		mq_command_plain(&c, "LLEN");
 		rmq_key_queue(&c, out->queues[i].name, "ready");
 		out->queues[i].node = copy_node(r, &c);
+		out->queues[i].scattered =
+		    rmq_is_scattered(&c, out->queues[i].name);
 		if (mq_partial_missed(r, &c))
 			forget_queue(&out->queues[i]);
 	}

@@ -214,6 +214,46 @@ take_settings(void *arg, size_t i, redisReply *reply)
 	return MQ_KEEP;
 }
 
+/*
+ * On a cluster, where no script could look: whether a queue has keys in the other form,
+ * or messages that lie in several slots.
+ */
+static void
+ask_others(void *arg, size_t i, struct mq_command *c)
+{
+	const struct reclaim *all = arg;
+	const struct rmq_dead_queue *q = &all->queues[i / 2];
+	const char *connection = q->owner->connection;
+
+	mq_command_plain(c, "EXISTS");
+	if (i % 2 == 1)
+		rmq_key_both_other(c, connection, q->queue, "unacked");
+	else if (rmq_is_scattered(c, q->queue))
+		rmq_key_both(c, connection, q->queue, "unacked");
+	else
+		rmq_key_both_other(c, connection, q->queue, "consumers");
+}
+
+static int
+take_others(void *arg, size_t i, redisReply *reply)
+{
+	const struct reclaim *all = arg;
+	struct rmq_cleaner *w = all->w;
+	const struct mq_command c = mq_redis_command(w->round.r);
+	struct rmq_dead_queue *q = &all->queues[i / 2];
+
+	/* What is in our form goes back, although the connection may have more. */
+	if (!mq_round_good(&w->round, reply, REDIS_REPLY_INTEGER))
+		q->owner->failed = true;
+	else if (reply->integer > 0)
+		rmq_dead_queue_leave(w, q);
+	if (rmq_is_scattered(&c, q->queue)) {
+		q->left = 0;
+		rmq_cleaner_scattered(w, q->queue);
+	}
+	return 0;
+}
+
 static void
 ask_step(void *arg, size_t i, struct mq_command *c)
 {
@@ -289,6 +329,9 @@ reclaim_some(struct rmq_cleaner *w, const struct mq_name *dead, size_t n)
 		rv = mq_ask_each(
 		    w->round.r, all.queue_n, ask_settings, take_settings, &all);
 	}
+	if (rv == 0 && mq_redis_command(w->round.r).cluster)
+		rv = mq_ask_each(
+		    w->round.r, 2 * all.queue_n, ask_others, take_others, &all);
 	if (rv == 0)
 		rv = walk_queues(&all, false);
 	if (rv == 0)

@@ -26,9 +26,9 @@ const struct mq_right rmq_rights[] = {
     {"~rmq::connection::*::heartbeat", C | E | L | K | R | D},
     {"~rmq::connection::*::queues", C | E | L | K | R | D},
     {"~rmq::connection::*::queue::\\[%q]::*", C | E | L | K | R | D},
-    /* Only to see whether there are any. */
-    {"~rmq::connection::*::queue::{%q}::*", C | L | K | R | D | S},
-    {"~rmq::queue::{%q}::*", D | S},
+    /* Only to see whether there are any, in the other form. */
+    {"~rmq::connection::*::queue::{%q}::*", C | L | K | R | D},
+    {"~rmq::queue::{%q}::*", D | L},
     {"~rmq::connection::*::info", C | E | L | K},
     {"~rmq::connection::*::running", C | E | L | K},
     /* CLIENT TRACKING tells of these. */

@@ -88,6 +88,11 @@ ask_lengths(void *arg, size_t i, struct mq_command *c)
 		return;
 	}
 	mq_command_plain(c, "EXISTS");
+	/* Of which there is nothing of ours. */
+	if (rmq_is_scattered(c, queue)) {
+		rmq_key_queue(c, queue, "counters");
+		return;
+	}
 	rmq_key_queue(c, queue, "priority");
 	rmq_key_queue(c, queue, "delayed");
 	rmq_key_queue(c, queue, "clock");
@@ -210,6 +215,89 @@ ask_ours(struct mq_redis *r, struct gather *g)
 	    r, g->extras * (size_t)g->rows, ask_extras, take_extras, g);
 }
 
+/* --- what is there in the other form ---------------------------------------------- */
+
+/* Nearly no queue has any: on one server, many are asked about in one command, and those
+ * of them that must be, one by one. */
+#define TOGETHER 100
+
+struct others {
+	struct mq_stats *out;
+	int *row, rows, kept;
+	int together; /* rows in a command; 0: a key */
+};
+
+static void
+ask_others(void *arg, size_t i, struct mq_command *c)
+{
+	const struct others *o = arg;
+	int at = (int)i * o->together, end = at + o->together;
+	const char *queue;
+
+	mq_command_plain(c, "EXISTS");
+	if (o->together == 0) {
+		queue = o->out->queues[o->row[i / 2]].name;
+		rmq_key_queue_other(
+		    c, queue, i % 2 == 0 ? "ready" : "rejected");
+		return;
+	}
+	for (; at < end && at < o->rows; at++) {
+		queue = o->out->queues[o->row[at]].name;
+		rmq_key_queue_other(c, queue, "ready");
+		rmq_key_queue_other(c, queue, "rejected");
+	}
+}
+
+/* A user without the right to look is told nothing. */
+static int
+take_others(void *arg, size_t i, redisReply *reply)
+{
+	struct others *o = arg;
+	int at = (int)i * o->together, end = at + o->together;
+
+	if (reply->type != REDIS_REPLY_INTEGER || reply->integer == 0)
+		return 0;
+	if (o->together == 0)
+		o->out->queues[o->row[i / 2]].other = true;
+	for (; at < end && at < o->rows; at++)
+		if (o->together == 1)
+			o->out->queues[o->row[at]].other = true;
+		else
+			o->row[o->kept++] = o->row[at];
+	return 0;
+}
+
+/* On a cluster, those that have nothing else. */
+static bool
+may_have_others(const struct mq_queue_stats *q, bool cluster)
+{
+	return !cluster || (q->ready == 0 && q->rejected == 0 && !q->counted);
+}
+
+static int
+find_others(struct mq_redis *r, struct mq_stats *out)
+{
+	bool cluster = mq_redis_command(r).cluster;
+	struct others o = {.out = out, .together = cluster ? 0 : TOGETHER};
+	size_t n;
+	int i, rv;
+
+	o.row = mq_xcalloc((size_t)out->count + 1, sizeof(*o.row));
+	for (i = 0; i < out->count; i++)
+		if (may_have_others(&out->queues[i], cluster))
+			o.row[o.rows++] = i;
+	n = cluster ? 2 * (size_t)o.rows :
+		      ((size_t)o.rows + TOGETHER - 1) / TOGETHER;
+	rv = mq_ask_each(r, n, ask_others, take_others, &o);
+	o.rows = o.kept;
+	o.together = 1;
+	if (rv == 0)
+		rv =
+		    mq_ask_each(r, (size_t)o.rows, ask_others, take_others, &o);
+	free(o.row);
+	return rv;
+}
+
 static int
 ask_queues(struct mq_redis *r, struct gather *g)
 {
@@ -225,6 +313,8 @@ ask_queues(struct mq_redis *r, struct gather *g)
 		rv = ask_ours(r, g);
 	if (rv == 0)
 		rv = rmq_stats_ages(r, out, g->sorted);
+	if (rv == 0 && (g->wanted & MQ_STATS_UNLISTED))
+		rv = find_others(r, out);
 	free(g->row);
 	free(g->keys);
 	free(g->sorted);

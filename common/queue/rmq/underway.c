@@ -162,11 +162,15 @@ clean_queue(struct rmq_cleaner *w, const char *queue, const long long n[2],
 int
 rmq_underway(struct rmq_cleaner *w)
 {
+	const struct mq_command c = mq_redis_command(w->round.r);
 	struct lengths l = {.w = w};
 	int64_t now_ms = 0;
 	size_t i;
 	int rv = rmq_cleaner_listed(w, RMQ_QUEUES, &l.queues, NULL);
 
+	for (i = 0; i < l.queues.n; i++)
+		if (rmq_is_scattered(&c, l.queues.list[i].name))
+			rmq_cleaner_scattered(w, l.queues.list[i].name);
 	if (rv == 0)
 		rv = rmq_cleaner_now(w, NULL, &now_ms);
 	l.n = mq_xcalloc(l.queues.n + 1, sizeof(*l.n));
