@@ -314,6 +314,38 @@ late() {
 	assert_equal "$(drained q)" three
 }
 
+# due SECONDS: the only delayed message is due in so many, within a minute.
+due() {
+	local at
+
+	at=$(redis --raw zrange 'rmq::queue::[q]::delayed' 0 -1 withscores | tail -n 1)
+	at=$((at / 1000 - $(date +%s) - $1))
+	[ "$at" -le 1 ] && [ "$at" -ge -60 ]
+}
+
+@test "keys: --coalesce: a delayed message is due at the earlier of the two" {
+	local join=(-k a --unique queued --coalesce q x)
+
+	run_mq 0 mq-publish -d 3h -k a --unique queued q one
+	run_mq 0 mq-publish -d 2h "${join[@]}"
+	due 7200
+	run_mq 0 mq-publish -d 1d "${join[@]}"
+	due 7200
+	run_mq 0 mq-publish --at now+1hour "${join[@]}"
+	due 3600
+	run_mq 0 mq-publish "${join[@]}"
+	run_mq 0 mq-publish "${join[@]}"
+	assert_equal "$(drained q)" one
+	# One that waits for another attempt has its key again.
+	run_mq 0 mq-publish -k a --unique queued q two
+	run_mq 0 mq-consume -q -n 1 q -- sh -c 'echo resend 9000 >&3'
+	assert_equal "$(held q)" "0 1 0 0"
+	run_mq 0 mq-publish -d 1h "${join[@]}"
+	due 3600
+	run_mq 0 mq-publish "${join[@]}"
+	assert_equal "$(drained q)" two
+}
+
 @test "keys: --coalesce joins nothing that keeps its key longer, and takes no place" {
 	run_mq 0 mq-publish -k a q until-done
 	duplicate -k a --unique queued --coalesce q x

@@ -207,6 +207,8 @@ with_rights() {
 		run_mq 1 mq-publish -k a --unique 1h q key
 		own redis hset 'rmq::queue::[q]::locks' kold "$(printf %032d 1) 1 1" >/dev/null
 		run_mq 0 mq-publish -k b --unique 1h q key
+		run_mq 0 mq-publish -k c --unique queued -d 1h q key
+		run_mq 0 mq-publish -k c --unique queued --coalesce q key
 		run_mq 0 mq-publish -g a --max-length 100 q 1 2
 		run_mq 0 mq-publish --from-tick 5 --until-tick 9 q tick
 		run_mq 0 mq-publish --tick 6 q

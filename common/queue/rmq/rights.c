@@ -102,7 +102,7 @@ const struct mq_right rmq_rights[] = {
     {"+zcount", P | C | L | K | R | D},
     {"+zpopmin", C},
     {"+zrange", L | R | D | K},
-    {"+zrangebyscore", C | E | L | K | R | D},
+    {"+zrangebyscore", P | C | E | L | K | R | D},
     {"+zrank", C | E | L | K | R | D},
     {"+zrem", C | E | K | R | D},
     {"+zremrangebyrank", C | E | K | D},

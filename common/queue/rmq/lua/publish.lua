@@ -77,6 +77,9 @@ if not alike or holds then
   need(q.locks, 'LPUSH', 'ZADD', 'HGET', 'HSET', 'HDEL', 'HRANDFIELD', 'SET',
     'HEXISTS', 'ZCOUNT')
 end
+if ARGV[8] ~= '' then
+  need(q.delayed, 'ZRANGEBYSCORE')
+end
 if shared then
   note_late(q, shared)
 end
@@ -170,9 +173,36 @@ end
 -- The ids of the messages that others have joined.
 local joined = {}
 
+-- The message with this id that is due at that time, as it lies there.
+local function delayed_until(at, id)
+  local n, some = 0
+  repeat
+    some = call('ZRANGEBYSCORE', q.delayed, at, at, 'LIMIT', n, 16)
+    for i = 1, #some do
+      local w = some[i]:find(id, 1, true) and options(some[i]:sub(33))
+      if w and w.id == id then
+        return some[i]
+      end
+    end
+    n = n + #some
+  until #some < 16
+end
+
+-- A message that is joined is due no later than the one that joins it.
+local function hasten(w, held)
+  local at = tonumber(held:match('^%S* %d+ (%d+)$', 34))
+  local soon = math.max(due, now)
+  local member = at and at > soon and delayed_until(at, holder(held))
+  if member then
+    call('ZADD', q.delayed, 'XX', string.format('%.0f', soon), member)
+    take_key(q, w.key, holder(held), 'queued', soon > now and soon)
+  end
+end
+
 local function join_other(w)
   local held = w.unique == 'queued' and call('HGET', q.locks, 'k' .. w.key)
   if held and mode(held) == 'queued' then
+    hasten(w, held)
     joined[#joined + 1] = holder(held)
     return true
   end
@@ -195,7 +225,7 @@ local function publish(arg)
   if w and w.line and not alike and is_copy(q, w) then
     element, w = copied(element, w)
   end
-  if w and w.key and not lock(q, w, true) then
+  if w and w.key and not lock(q, w, true, due > now and due) then
     return 'd'
   end
   if w then

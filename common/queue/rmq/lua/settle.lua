@@ -117,7 +117,7 @@ local function move_on()
   if how ~= 'front' and how ~= 'again' then
     leave(q, w, how == 'expire' and 'vanish' or 'done', turn)
   elseif v and v.key and v.unique == 'queued' then
-    lock(q, v)
+    lock(q, v, false, how == 'again' and ms > 0 and now + ms)
   end
 end
 

@@ -13,7 +13,8 @@
 --             message that is not in line; 'k' + a key: the id of the message
 --             that has it, a blank, and 'queued', 'done', or the unix
 --             milliseconds until which it is kept.  Behind either come a blank
---             and when it was taken, or refreshed, in unix microseconds.
+--             and when it was taken, or refreshed, in unix microseconds; and of
+--             a delayed message, a blank and when it is due.
 --             'e' and 't': no message that waits expires before this time, or
 --             has a last tick below this; 'E' and 'T': the same of those that
 --             were there when a cleaner began to look
@@ -45,9 +46,10 @@ local function need_tell(q)
   need(q.results, 'DEL', 'RPUSH', 'PEXPIRE')
 end
 
-local function take_key(q, key, id, till)
-  call('HSET', q.locks, 'k' .. key,
-    string.format('%s %s %.0f', id, till, now_us))
+-- due: when the message is, unless it can be claimed at once.
+local function take_key(q, key, id, till, due)
+  call('HSET', q.locks, 'k' .. key, string.format('%s %s %.0f', id, till, now_us)
+    .. (due and string.format(' %.0f', due) or ''))
 end
 
 -- No walk for messages that are too late begins before one may be.
@@ -163,8 +165,8 @@ local function forget_some(q)
 end
 
 -- Whether its key is free, or, unless it is new here, its own; then it has it
--- from now on.
-local function lock(q, w, new)
+-- from now on.  due: as for take_key().
+local function lock(q, w, new, due)
   local held = call('HGET', q.locks, 'k' .. w.key)
   if held and (new or holder(held) ~= w.id) then
     local till = tonumber(mode(held))
@@ -176,7 +178,8 @@ local function lock(q, w, new)
   if ms then
     forget_some(q)
   end
-  take_key(q, w.key, w.id, ms and string.format('%.0f', now + ms) or w.unique)
+  take_key(q, w.key, w.id, ms and string.format('%.0f', now + ms) or w.unique,
+    due)
   return true
 end
 
