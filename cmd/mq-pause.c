@@ -77,7 +77,8 @@ parse_options(
 	if (o->resume && o->until != NULL)
 		mq_die(MQ_EXIT_USAGE,
 		    "--for and --resume cannot be used together");
-	mq_option_rights(shared, MQ_PAUSES, argv + optind, argc - optind);
+	mq_option_rights(shared, MQ_PAUSES | (o->resume ? MQ_RESUMES : 0),
+	    argv + optind, argc - optind);
 	if (optind == argc)
 		mq_die(MQ_EXIT_USAGE, "no queue given (try --help)");
 	o->queues = (const char *const *)argv + optind;

@@ -155,7 +155,8 @@ parse_options(struct options *o, struct selection *s, struct mq_shared *shared,
 		if (!mq_option_shared(shared, ch, argv) &&
 		    !mq_filter_option(&o->filter, ch, optarg))
 			set_option(o, s, ch);
-	mq_option_rights(shared, MQ_PURGES, argv + optind, argc - optind);
+	mq_option_rights(shared, MQ_PURGES | (o->queue_too ? MQ_DELETES : 0),
+	    argv + optind, argc - optind);
 	if (optind == argc)
 		mq_die(MQ_EXIT_USAGE, "no queue given (try --help)");
 	if (optind + 1 < argc)

@@ -150,7 +150,9 @@ parse_options(struct options *o, struct selection *s, struct mq_shared *shared,
 		if (!mq_option_shared(shared, ch, argv) &&
 		    !mq_filter_option(&o->filter, ch, optarg))
 			set_option(o, s, ch);
-	mq_option_rights(shared, MQ_RETURNS, argv + optind, argc - optind);
+	mq_option_target(shared, s->to);
+	mq_option_rights(shared, MQ_RETURNS | (o->clone ? MQ_CLONES : 0),
+	    argv + optind, argc - optind);
 	if (optind == argc)
 		mq_die(MQ_EXIT_USAGE, "no queue given (try --help)");
 	take_from(o);

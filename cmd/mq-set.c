@@ -182,8 +182,8 @@ parse_options(struct setter *s, int argc, char *argv[])
 		s->create |= ch == OPT_CREATE;
 		s->json |= ch == OPT_JSON;
 	}
-	mq_option_rights(
-	    &s->shared, MQ_SETS, argv + optind, optind < argc ? 1 : 0);
+	mq_option_rights(&s->shared, MQ_SETS | (s->create ? MQ_CREATES : 0),
+	    argv + optind, optind < argc ? 1 : 0);
 	if (optind == argc)
 		mq_die(MQ_EXIT_USAGE, "no queue given (try --help)");
 	equals = strchr(argv[optind], '=');

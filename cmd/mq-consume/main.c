@@ -317,6 +317,8 @@ parse_arguments(
 		if (!mq_option_shared(shared, ch, argv) &&
 		    !mq_option_framing(&o->framing, ch))
 			set_option(o, ch);
+	mq_option_target(shared, o->given.push);
+	mq_option_target(shared, o->given.notify);
 	mq_option_rights(shared, MQ_CONSUMES, argv + optind, count - optind);
 	option_check_command(o);
 	option_check_many(o);

@@ -154,6 +154,17 @@ check_options(struct options *o)
 		o->act = MQ_RECEIPT_RETURN;
 }
 
+/* All, if it is not said what is to be done. */
+static unsigned
+rights(const struct options *o)
+{
+	unsigned any = MQ_LEASES | MQ_SETTLES | MQ_EXTENDS;
+
+	if (o->receipt == NULL)
+		return o->for_ms == -1 ? any : MQ_LEASES;
+	return MQ_SETTLES | (o->act == MQ_RECEIPT_EXTEND ? MQ_EXTENDS : 0);
+}
+
 static void
 parse(struct options *o, struct mq_shared *shared, int argc, char *argv[])
 {
@@ -164,7 +175,7 @@ parse(struct options *o, struct mq_shared *shared, int argc, char *argv[])
 		    shared, argc, argv, ":" MQ_SHARED_SHORT "n:")) != -1)
 		if (!mq_option_shared(shared, ch, argv))
 			set_option(o, ch);
-	mq_option_rights(shared, MQ_LEASES, argv + optind, argc - optind);
+	mq_option_rights(shared, rights(o), argv + optind, argc - optind);
 	check_options(o);
 	if (optind == argc)
 		mq_die(MQ_EXIT_USAGE, "no queue given (try --help)");

@@ -354,11 +354,8 @@ options_parse(
 	    .how.limits = {-1, -1, -1, -1},
 	    .given = {.from_tick = -1, .until_tick = -1}};
 	read_options(o, argc, argv);
-	mq_option_rights(&o->shared,
-	    MQ_PUBLISHES | (o->durable ? MQ_WAITS : 0) |
-		(o->how.realtime ? MQ_TELLS : 0) |
-		(o->message.attachments != NULL ? MQ_ATTACHES : 0),
-	    argv + optind, argc - optind);
+	mq_option_rights(
+	    &o->shared, options_rights(o), argv + optind, argc - optind);
 	if (optind == argc)
 		mq_die(MQ_EXIT_USAGE, "no queue given (try --help)");
 	o->queue = argv[optind];

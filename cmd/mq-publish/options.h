@@ -44,6 +44,8 @@ void options_parse(
 void options_add(struct options *, int argc, char *argv[]);
 /* Checks what is not clear before the layout is known. */
 void options_use_layout(struct options *, const struct mq_server *);
+/* The rights that they need, as of queue/rights.h. */
+unsigned options_rights(const struct options *);
 void options_free(struct options *);
 
 #endif

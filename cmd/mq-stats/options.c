@@ -324,10 +324,9 @@ check_messages(const struct stats_options *o, bool json)
 	if (o->refresh > 0 && o->subject != SUBJECT_HTML &&
 	    o->subject != SUBJECT_HTTP)
 		mq_die(MQ_EXIT_USAGE, "--refresh needs --html or --http");
-	if (o->hosts.count > 0 && o->subject != SUBJECT_HTTP)
-		mq_die(MQ_EXIT_USAGE, "--host needs --http");
-	if (o->payloads && o->subject != SUBJECT_HTTP)
-		mq_die(MQ_EXIT_USAGE, "--payloads needs --http");
+	if ((o->payloads || o->hosts.count > 0) && o->subject != SUBJECT_HTTP)
+		mq_die(MQ_EXIT_USAGE, "%s needs --http",
+		    o->payloads ? "--payloads" : "--host");
 	if (o->subject == SUBJECT_HTML && json)
 		refuse_both("--html", "--json");
 	if (o->subject == SUBJECT_SERVER && o->count > 0)
@@ -377,7 +376,9 @@ options_parse(struct stats_options *o, int argc, char *argv[])
 	while ((ch = mq_option_next(&o->shared, argc, argv,
 		    ":n:" MQ_SHARED_SHORT MQ_FRAMING_SHORT)) != -1)
 		set_option(o, ch, argc, argv);
-	mq_option_rights(&o->shared, MQ_LOOKS, argv + optind, argc - optind);
+	mq_option_rights(&o->shared,
+	    MQ_LOOKS | (o->subject == SUBJECT_SERVER ? MQ_DESCRIBES : 0),
+	    argv + optind, argc - optind);
 	o->queues = argv + optind;
 	o->count = argc - optind;
 	/* With --list and --reasons, an id is a filter as any other. */

@@ -143,6 +143,13 @@ mq_option_queues(struct mq_shared *o, const struct mq_server *server,
 }
 
 void
+mq_option_target(struct mq_shared *o, const char *queue)
+{
+	if (queue != NULL)
+		o->targets[o->target_count++] = queue;
+}
+
+void
 mq_option_rights(
     struct mq_shared *o, unsigned tool, char *operands[], int count)
 {
@@ -160,6 +167,9 @@ mq_option_rights(
 	for (i = 0; i < count; i++)
 		mq_rights_add(&rules, o->layout, tool,
 		    mq_option_queue(o, &server, operands[i]), NULL);
+	for (i = 0; i < o->target_count; i++)
+		mq_rights_add(&rules, o->layout, MQ_TARGETS,
+		    mq_option_queue(o, &server, o->targets[i]), NULL);
 	if (server.url.db != 0)
 		mq_rights_rule(&rules, "+select");
 	if (server.url.kind == MQ_URL_CLUSTER)

@@ -60,9 +60,13 @@ void mq_option_made(
 void mq_option_needs(
     const struct mq_shared *, const char *option, unsigned what);
 
+/* The rights of --print-acl have to allow to put messages into that queue, too; NULL:
+ * none. */
+void mq_option_target(struct mq_shared *, const char *queue);
+
 /*
- * With --print-acl, prints what a tool (as of rights.h) needs for the queues
- * that are named, or for any queue, and exits.  For when all options are known.
+ * With --print-acl, prints what a tool with its options (as of rights.h) needs for the
+ * queues that are named, or for any queue, and exits.  For when all options are known.
  */
 void mq_option_rights(
     struct mq_shared *, unsigned tool, char *operands[], int count);

@@ -64,6 +64,8 @@ struct mq_shared {
 	const struct option *options;	/* the tool's long ones */
 	const struct mq_layout *layout; /* NULL: not given, and not found yet */
 	unsigned noted;			/* see mq_option_note() */
+	const char *targets[2];		/* see mq_option_target() */
+	int target_count;
 	char **names;			/* see mq_option_queue() */
 	size_t name_count;
 };

@@ -132,6 +132,9 @@ const char *
 mq_known_elsewhere(
     struct mq_redis *r, const struct mq_layout *layout, const char *queue)
 {
+	/* A user of the server has the rights for one layout. */
+	if (r->server->url.user != NULL)
+		return "";
 	if (layout == &mq_layout_rmq)
 		return is_known(r, &mq_layout_rsmq, queue) ?
 		    "; the layout rsmq has a queue of that name (-L rsmq)" :

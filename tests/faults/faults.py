@@ -55,9 +55,10 @@ class Round:
     def printed(self, build):
         """What the tools say that their users need."""
         for tool, user in actors.USERS.items():
-            files = ["--attach", "f=/dev/null"] * (
-                tool == "mq-publish" and self.world.layout == "rmq")
-            rules = subprocess.check_output([build + "/" + tool, "--print-acl", *files,
+            options = []
+            if tool == "mq-publish" and self.world.layout == "rmq":
+                options = ["--attach", "f=/dev/null", "--key=k", "--wait", "--tick=1"]
+            rules = subprocess.check_output([build + "/" + tool, "--print-acl", *options,
                 "-L", self.world.layout, *QUEUES, model.PUSHED, model.NOTIFIED], text=True)
             yield user, rules.split()
 

@@ -36,12 +36,12 @@ teardown() {
 	common_teardown
 }
 
-# rules TOOL [QUEUE...]
+# rules TOOL [OPTION...] [QUEUE...]
 rules() {
 	"$BUILD/$1" --print-acl "${@:2}"
 }
 
-# may TOOL QUEUE...: the user app may do that only.
+# may TOOL [OPTION...] QUEUE...: the user app may do that only.
 may() {
 	set -f
 	# shellcheck disable=SC2046
@@ -193,7 +193,7 @@ with_rights() {
 
 @test "acl: a publisher" {
 	if is rmq; then
-		may mq-publish q
+		may mq-publish --key a --wait --tick 6 q
 	else
 		may mq-publish --realtime q
 	fi
@@ -247,7 +247,7 @@ with_rights() {
 @test "acl: a publisher of attachments" {
 	is rmq || return 0
 	head -c 10 /dev/zero >"$T/file"
-	may mq-publish --attach a=b q
+	may mq-publish --attach a=b -k a q
 	run_mq 0 mq-publish --attach a="$T/file" -k a q x
 	run_mq 1 mq-publish --attach a="$T/file" -k a q x
 	nothing_refused
@@ -271,7 +271,7 @@ with_rights() {
 
 @test "acl: a pause" {
 	own_mq mq-publish q 1
-	may mq-pause q
+	may mq-pause --resume q
 	run_mq 0 mq-pause q
 	run_mq 0 mq-pause --for 1m q
 	run_mq 0 mq-pause --resume q
@@ -286,7 +286,7 @@ with_rights() {
 }
 
 @test "acl: mq-set" {
-	may mq-set q
+	may mq-set --create q
 	run_mq 0 mq-set -q --create q attempts=3 max-length=9
 	run_mq 0 mq-set q attempts=
 	run_mq 0 mq-set q
@@ -446,6 +446,8 @@ settle() {
 		own_mq mq-publish -g a -k key q 7
 		own_mq mq-publish -g b -k other --unique queued q 8
 		own_mq mq-publish -g a q 9
+		own_mq mq-publish --from-tick 5 q 10
+		own_mq mq-publish --tick 5 q
 	fi
 	may mq-lease q
 	run_mq 0 mq-lease --for 1m -n 20 q
@@ -510,7 +512,7 @@ settle_by_id() {
 	if is rmq; then
 		all_needed "$(there)"
 	else
-		all_needed +smembers "$(there)"
+		all_needed +smembers +sscan "$(there)"
 	fi
 }
 
@@ -573,13 +575,14 @@ attached() {
 	own_mq mq-publish -d 1h q later
 	own_mq mq-consume -n 3 --attempts 1 q -- sh -c 'exit 1'
 	own_mq mq-publish q 6
+	is rsmq || own "$BUILD/mq-publish" --attach a=/etc/passwd q 7
 	grave 1
 	# One that no script copies.
 	if is rmq; then
 		head -c 1100000 /dev/zero |
 			redis -x rpush 'rmq::queue::[q]::rejected' >/dev/null
 	fi
-	may mq-return q other
+	may mq-return --clone q other
 	run_mq 0 mq-return --dry-run q
 	run_mq 0 mq-return --match 2 q
 	run_mq 0 mq-return --clone --from ready q
@@ -591,8 +594,9 @@ attached() {
 	run_mq 1 mq-return q
 	nothing_refused
 	# Only its messages go there; somebody else at the end of the list; more
-	# than 10,000 that stay; and one whose end somebody waits for.
-	is rsmq || all_needed +lmove +lpos +set '~rmq::connection::*::queue::\[other]::*' '+client|kill' '+client|list' +hexists +hrandfield \
+	# than 10,000 that stay; one whose end somebody waits for; and a copy that is
+	# refused.
+	is rsmq || all_needed +lmove +srem +lpos +set '~rmq::connection::*::queue::\[other]::*' '+client|kill' '+client|list' +hexists +hrandfield \
 		'~rmq::connection::*::queue::{other}::*' "$(there +del)"
 }
 
@@ -610,13 +614,15 @@ attached() {
 		own redis sadd rmq::connection::c::queues q >/dev/null
 	fi
 	own_mq mq-consume -n 2 --attempts 1 q -- sh -c 'exit 1'
-	may mq-purge q
+	may mq-purge --delete-queue q
 	python3 -c 'import pty, sys; pty.spawn(sys.argv[1:])' \
 		"$BUILD/mq-purge" --ready q <<<n >/dev/null
 	run_mq 0 mq-purge --force -n 1 --ready q
 	run_mq 0 mq-purge --force --match 3 --ready q
 	run_mq 0 mq-purge --force --match . -n 1 --delayed q
+	run_mq 1 mq-purge --force --rejected --older-than 1h q
 	run_mq 0 mq-purge --force --rejected --older-than 0s q
+	is rsmq || own "$BUILD/mq-publish" --attach a=/etc/passwd q x
 	run_mq 0 mq-purge --force --all q
 	if is rmq; then
 		own_mq mq-publish -g z q 7
@@ -629,8 +635,8 @@ attached() {
 	run_mq 0 mq-purge --force --delete-queue q
 	nothing_refused
 	if is rmq; then
-		# A long list, and somebody else at its end.
-		all_needed +lmove +lpos "$(there +hrandfield +persist +sadd +set)"
+		# A long list, somebody else at its end, and a consumer that lives.
+		all_needed +lmove +lpos +smembers "$(there +hrandfield +persist +sadd +set)"
 	else
 		# Of those that are in somebody's hands, and in a long walk.
 		all_needed +hget +hkeys +zrank '~rsmq::connection:*' "$(there)"

@@ -1,0 +1,418 @@
+# Each option of each tool, and what pages combine, under the rights that --print-acl
+# prints for the same command line: the exit status is the expected one, and the server
+# has refused nothing.
+import os
+import re
+import shlex
+import subprocess
+import sys
+
+from wire import *
+
+build, layout, T, admin, user = (
+    os.environ[name] for name in ("BUILD", "LAYOUT", "T", "MQ_URL", "USER_URL"))
+rmq = layout == "rmq"
+
+# tool, options that this is for, in this layout only (rmq or rsmq), exit statuses, and
+# the arguments, with <INPUT.  Words like @this are those of world().  With a "!", the
+# rights are those for all queues: what looks around is refused elsewhere.
+ROWS = r"""
+publish - * 0 q <x
+publish lines * 0 -l q <1\n2
+publish null * 0 -0 q <1
+publish netstring * 0 --netstring q <1:a,
+publish jsonl * 0 --jsonl q <{"payload":"a","headers":{"A":["b"]}}
+publish jsonl rmq 1 --jsonl q <{"payload":"a","headers":{"Mq-Key":["key"],"Mq-Group":["a"]}}
+publish ids * 0 -i q <x
+publish delay * 0 -d 1h q <x
+publish at * 0 --at tomorrow q <x
+publish expires * 0 -e 1h q <x
+publish priority * 0 -p 5 q <x
+publish key rmq 1 -k key q <x
+publish unique rmq 0 -k new --unique 1h -d 1h q <x
+publish unique rmq 0 -k new --unique queued q <x
+publish coalesce rmq 0 -k other --unique queued --coalesce q <x
+publish group rmq 0 -g a --max-length 99 q <x
+publish from-tick rmq 0 --from-tick 9 q <x
+publish until-tick rmq 0 --until-tick 9 q <x
+publish tick rmq 0 --tick 7 q
+publish max-length * 75 --max-length 1 q <x
+publish max-delayed * 75 --max-delayed 1 -d 1h q <x
+publish realtime rsmq 0 --realtime q <x
+publish vt rsmq 0 --vt 5s new <x
+publish maxsize rsmq 0 --maxsize 5000 new <x
+publish header * 0 -H A:b q <x
+publish param rmq 0 -P 1=b q <x
+publish attach rmq 0 --attach a=@T/file q <x
+publish attach rmq 1 --attach a=@T/file -k key q <x
+publish attach rmq 75 --attach a=@T/file --wait=10ms -g a q <x
+publish durable * 0 --durable q <x
+publish wait rmq 75 --wait=10ms q <x
+publish wait rmq 75 --wait=10ms -k new -i q <x
+publish raw * 0 --raw q <x
+publish existing * 1 --existing none <x
+publish existing * 0 --existing q <x
+publish http,host * 0 --http --host a q <POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\n\r\nx
+publish http rmq 0 --http q <POST / HTTP/1.0\r\nMq-Key: key\r\nMq-Group: a\r\nContent-Length: 1\r\n\r\nx
+publish url * 0 -u @U q <x
+publish layout * 0 -L @L q <x
+publish quiet * 0 -q q <x
+publish verbose * 0 -v new <x
+consume - * 0 -n 1 q
+consume drain * 0,1 --drain d
+consume limit rmq 0 -n 1 f -- true
+consume drain * 0,1 --drain -j 3 d -- false
+consume slots * 0 -j 2 -n 3 q -- true
+consume replace rmq 0 -I @ -n 1 q -- echo @
+consume prefetch * 0 --prefetch 5 -n 3 q -- true
+consume limit * 0 -n 1 q -- sh -c 'echo run x >&3'
+consume limit * 0,75 -n 1 q -- sh -c 'exit 75'
+consume limit * 0,75 -n 1 q -- sh -c 'echo dup 0-x-q >&3; echo pause 1 >&3'
+consume idle *! 0 --idle 10ms empty
+consume timeout * 0,1 --timeout 10ms -n 1 q -- sleep 60
+consume attempts * 0,1 --attempts 1 -n 1 q -- sh -c 'exit 75'
+consume backoff * 0,75 --backoff 1s..2s -n 1 q -- sh -c 'exit 75'
+consume retry-on * 0,75 --retry-on err -n 1 q -- false
+consume push * 0 --push p -n 1 q -- sh -c 'echo push >&3'
+consume notify rmq 0 --notify p -n 1 q -- true
+consume notify rmq 0,1 --notify p --push empty --keep 1h -n 1 q -- false
+consume rate * 0 --rate 100/s -n 1 q -- true
+consume rate-shared * 0 --rate-shared 100/s -n 2 q -- true
+consume rest * 0,1 --rest 1ms..2ms -n 2 q -- false
+consume batch,batch-wait * 0 --batch 3 --batch-wait 10ms -n 3 q -- cat
+consume stream * 0 --stream -n 3 q -- sh -c 'while read x; do echo done >&3; done'
+consume window * 0 --stream --window 2 -n 3 q -- sh -c 'while read x; do echo done >&3; done'
+consume strict * 0,1 --strict -n 1 q -- true
+consume rq,work-dir * 0,1 --rq --work-dir @T -n 1 q -- true
+consume grace * 0 --grace 1s -n 1 q -- true
+consume tag * 0 --tag x -n 1 q
+consume log-dir * 0 --log-dir @T -n 1 q -- echo x
+consume joblog * 0 --joblog @T/jobs -n 1 q -- true
+consume output * 0 --output lines -n 1 q -- echo
+consume keep rmq 0 --keep 1h -n 1 q -- true
+consume no-clean * 0 --no-clean -n 1 q
+consume existing * 1 --existing none
+consume at-most-once * 0 --at-most-once -n 2 q
+consume lines * 0 -l -n 1 q
+consume null * 0 -0 -n 1 q
+consume netstring * 0 --netstring -n 1 q
+consume jsonl * 0 --jsonl -n 1 q d
+consume url * 0 -u @U -n 1 q
+consume layout * 0 -L @L -n 1 q
+consume quiet * 0 -q -n 1 q
+consume verbose * 0 -v -n 1 q
+lease for * 0 --for 1m q
+lease limit * 0 --for 1m -n 20 q
+lease idle * 1 --for 1m --idle 10ms empty
+lease attempts * 0 --for 1m --attempts 1 q
+lease tag * 0 --for 1m --tag x q
+lease existing * 1 --for 1m --existing none
+lease jsonl * 0 --for 1m --jsonl q
+lease ack * 0 --ack @receipt q
+lease ack rmq 0 --ack @held g
+lease reject * 0 --reject @receipt q
+lease reject rmq 0 --reject @held g
+lease extend * 0 --extend @receipt --for 2m q
+lease extend rmq 0 --extend @held --for 2m g
+lease extend * 0 --extend @receipt --for 0 q
+lease return * 0 --return @receipt q
+lease return rmq 0 --return @held g
+lease text * 0 --ack @receipt --text well q
+lease text * 0 --reject @receipt --text bad q
+lease keep rmq 0 --ack @receipt --keep 1h q
+lease url * 0 -u @U --for 1m q
+lease layout * 0 -L @L --for 1m q
+lease quiet * 0 -q --for 1m q
+lease verbose * 0 -v --for 1m q
+stats - * 0
+stats - * 0 q
+stats connections * 0 --connections q
+stats json * 0 --json
+stats json * 0 --json q
+stats prometheus * 0 --prometheus
+stats check * 2 --check ready=1 q
+stats sort * 0 --sort ready
+stats reverse * 0 --reverse
+stats nonempty * 0 --nonempty
+stats limit * 0 -n 1
+stats watch * -15 --watch=1s q
+stats html * 0 --html q
+stats refresh * 0 --html --refresh 5
+stats http,host,payloads * 0 --http --host a --payloads q <GET /queue/q HTTP/1.0\r\n\r\n
+stats http * 0 --http <GET /metrics HTTP/1.0\r\n\r\n
+stats http * 0 --http <GET /message/@id HTTP/1.0\r\n\r\n
+stats running * 0,1 --running
+stats server * 0,64 --server
+stats id * 0 --id @id
+stats id * 1 --id @none q
+stats list * 0 --list ready q
+stats list * 0 --list delayed q
+stats list * 0 --list rejected q
+stats list * 0 --list unacked q
+stats reasons * 0 --reasons q
+stats match * 0 --list ready --match . q
+stats reason * 0 --list rejected --reason . q
+stats stderr * 1 --list rejected --stderr zz q
+stats header * 1 --list rejected --header A=b q
+stats key * 0,1 --list ready --key key q
+stats since * 0 --list rejected --since 1h q
+stats older-than * 1 --list rejected --older-than 1h q
+stats not * 0 --list ready --not --match zz q
+stats newest * 0 --list ready --newest q
+stats offset * 0 --list ready --offset 1 q
+stats lines * 0 --list ready -l q
+stats null * 0 --list ready -0 q
+stats netstring * 0 --list ready --netstring q
+stats jsonl * 0 --list ready --jsonl q
+stats url * 0 -u @U
+stats layout * 0 -L @L
+stats quiet * 0 -q
+stats verbose * 0 -v
+clean - * 0
+clean attempts * 0 --attempts 1
+clean interval * -15 --interval 1d
+clean dry-run * 0 --dry-run
+clean json * 0 --json
+clean url * 0 -u @U
+clean layout * 0 -L @L
+clean quiet * 0 -q
+clean verbose * 0 -v
+return - * 0 q
+return clone * 0 --clone q
+return clone,from * 0 --clone --from ready q
+return clone,from * 0 --clone --from unacked q
+return from * 0 --from delayed q
+return from rmq 0 --from unacked:@dead q
+return to * 0 --to p q
+return clone rmq 0 --clone --from ready f
+return clone,to * 0,64 --clone --from ready --to p q
+return match * 0 --match . q
+return reason * 0 --reason . q
+return stderr * 1 --stderr zz q
+return header * 1 --header A=b q
+return key rmq 1 --key zz q
+return since * 0 --since 1h q
+return older-than * 1 --older-than 1h q
+return id * 0 --id @rejected q
+return not * 0 --not --match zz q
+return limit * 0 -n 1 q
+return rate * 0 --rate 100/s q
+return dry-run * 0 --dry-run q
+return json * 0 --json q
+return url * 0 -u @U q
+return layout * 0 -L @L q
+return quiet * 0 -q q
+return verbose * 0 -v q
+purge ready,force * 0 --ready -f q
+purge rejected * 0 --rejected -f q
+purge delayed * 0 --delayed -f q
+purge all * 0 --all -f q
+purge all rmq! 0 --all -f f
+purge delete-queue * 0 --delete-queue -f old
+purge delete-queue * 0 --delete-queue -f d
+purge delete-queue * 75 --delete-queue -f q
+purge match * 0 --ready --match . -f q
+purge match * 0 --delayed --match . -f q
+purge reason * 0 --rejected --reason . -f q
+purge stderr * 1 --rejected --stderr zz -f q
+purge header * 1 --rejected --header A=b -f q
+purge key rmq 0 --ready --key key -f q
+purge since * 0 --rejected --since 1h -f q
+purge older-than * 1 --rejected --older-than 1h -f q
+purge id * 0 --rejected --id @rejected -f q
+purge not * 0 --ready --not --match zz -f q
+purge limit * 0 -n 1 --ready -f q
+purge limit * 0 -n 1 --delayed -f q
+purge dry-run * 0 --all --dry-run q
+purge json * 0 --all --json -f q
+purge url * 0 -u @U --all -f q
+purge layout * 0 -L @L --all -f q
+purge quiet * 0 -q --all -f q
+purge verbose * 0 -v --all -f q
+pause - * 0 q
+pause for * 0 --for 1m q
+pause resume * 0 --resume paused
+pause url * 0 -u @U q
+pause layout * 0 -L @L q
+pause quiet * 0 -q q
+pause verbose * 0 -v q
+set - * 0 q
+set - * 0 q attempts=3 backoff= rate=5/s
+set create * 0 --create new attempts=3
+set json * 0 --json q
+set url * 0 -u @U q
+set layout * 0 -L @L q
+set quiet * 0 -q q
+set verbose * 0 -v q
+"""
+QUEUES = "d empty f g old p paused q".split()
+# What says something about the tool, and asks no server.
+WITHOUT = {"help", "version", "print-acl"}
+
+
+def ask(f, *args):
+    send(f, *[a if isinstance(a, bytes) else str(a).encode() for a in args])
+    return reply(f)
+
+
+def at_all(*args):
+    return [ask(f, *args) for f in nodes]
+
+
+def mq(tool, *args, url=admin, input=b"x"):
+    """Returns the exit status and the output; what goes on is ended after a second."""
+    p = subprocess.Popen([build + "/mq-" + tool, *args], stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=dict(os.environ, MQ_URL=url))
+    goes_on = any(a.startswith(("--watch", "--interval")) for a in args)
+    try:
+        out, err = p.communicate(input, timeout=2 if goes_on else 300)
+    except subprocess.TimeoutExpired:
+        p.terminate()
+        out, err = p.communicate()
+    return p.returncode, out.decode(errors="replace"), err.decode(errors="replace")
+
+
+def does(tool, *args, statuses=(0,)):
+    status, out, err = mq(tool, *args)
+    if status not in statuses:
+        sys.exit("mq-%s %s: %d: %s" % (tool, " ".join(args), status, err))
+    return out.strip()
+
+
+def dead():
+    """The name of a consumer that has died with two messages."""
+    p = subprocess.Popen([build + "/mq-consume", "-q", "--tag", "dead", "-j", "2", "q",
+        "--", "sh", "-c", "echo; exec sleep 600"], stdout=subprocess.PIPE)
+    p.stdout.readline()
+    p.stdout.readline()
+    p.kill()
+    p.wait()
+    p.stdout.close()
+    lease = "rmq::connection::dead*::heartbeat" if rmq else "*::connection:dead*"
+    (f, key), = [(f, k) for f in nodes for k in ask(f, "KEYS", lease)]
+    ask(f, "DEL", key)
+    # On a cluster, each queue has a lease, too.
+    for f in nodes:
+        for more in ask(f, "KEYS", "*::dead*::queue::*::lease"):
+            ask(f, "DEL", more)
+    return re.search(r"dead[^:]*", key.decode()).group()
+
+
+def receipt(*args):
+    return re.search('"receipt":"([^"]*)"', does("lease", "--for", "1h", *args)).group(1)
+
+
+def world():
+    """A bit of all that there can be, and the words that rows use."""
+    w = {"T": T, "L": layout, "U": user}
+    for queue in "empty", "p", "old", "paused":
+        does("set", "-q", "--create", queue, "attempts=9")
+    does("pause", "paused")
+    if rmq:
+        does("publish", "-k", "held", "-g", "b", "g")
+        does("publish", "-g", "b", "--from-tick", "2", "g")
+        w["held"] = receipt("g")
+    for options in ["-e", "1ms"], [], []:
+        does("publish", *options, "q")
+    w["dead"] = dead()
+    does("publish", "q")
+    does("consume", "-q", "-n", "1", "--no-clean", "q", "--", "sh", "-c", "exit 1", statuses=(0, 1))
+    rejected = does("stats", "--list", "rejected", "--jsonl", "q")
+    w["rejected"] = re.search('"id":"([^"]*)"', rejected).group(1)
+    does("publish", "q")
+    w["receipt"] = receipt("q")
+    w["id"] = does("publish", "-i", "q")
+    w["none"] = w["id"][:10] + "0" * 22
+    for options in [], [], ["-d", "1h"], ["-d", "1h"], ["-d", "1ms"], ["-p", "5"]:
+        does("publish", *options, "q")
+    for options in [], [], ["-d", "1ms"], ["-p", "5"]:
+        does("publish", *options, "d")
+    if rmq:
+        does("publish", "-k", "key", "-g", "a", "q")
+        does("publish", "-k", "other", "--unique", "queued", "q")
+        does("publish", "-g", "a", "q")
+        does("publish", "--from-tick", "5", "q")
+        does("publish", "--from-tick", "8", "q")
+        does("publish", "--tick", "6", "q")
+        does("publish", "--attach", "a=" + T + "/file", "f")
+        does("publish", "--wait=1ms", "q", statuses=(75,))
+    return w
+
+
+def save():
+    return [(f, key, ask(f, "PTTL", key), ask(f, "DUMP", key))
+        for f in nodes for key in ask(f, "KEYS", "*")]
+
+
+def restore(keys):
+    at_all("FLUSHALL")
+    for f, key, ttl, value in keys:
+        ask(f, "RESTORE", key, max(ttl, 0), value)
+
+
+def refused():
+    """But the key of those who clean everything, which a consumer asks for once."""
+    log = [dict(zip(entry[::2], entry[1::2])) for node in at_all("ACL", "LOG") for entry in node]
+    objects = {entry[b"object"].decode() for entry in log}
+    return " ".join(sorted(o for o in objects if not o.endswith("::cleaning")))
+
+
+def be_durable(yes):
+    at_all("CONFIG", "SET", "appendonly", "yes" if yes else "no")
+    at_all("CONFIG", "SET", "appendfsync", "always" if yes else "no")
+
+
+def permit(rules):
+    # Servers before 7.2 would refuse a rule with that.
+    more = ["+waitaof"] if "+wait" in rules and at_all("COMMAND", "INFO", "WAITAOF")[0][0] else []
+    at_all("ACL", "SETUSER", "app", "reset", "on", ">pw", *rules, *more)
+    at_all("ACL", "LOG", "RESET")
+
+
+def try_row(tool, queues, statuses, args, input):
+    """What is wrong, if anything."""
+    end = args.index("--") if "--" in args else len(args)
+    status, rules, err = mq(tool, "--print-acl", *args[:end], *queues)
+    if status != 0:
+        return "--print-acl: " + err
+    permit(rules.split())
+    status, out, err = mq(tool, *args, url=user, input=input)
+    if refused():
+        return "refused: " + refused()
+    if str(status) not in statuses:
+        return "%d: %s" % (status, err)
+
+
+def run(row, words, keys):
+    row = re.sub("@([a-zUTL]+)", lambda m: words.get(m.group(1), m.group()), row)
+    row, _, input = row.partition(" <")
+    tool, options, where, statuses, *args = shlex.split(row)
+    queues = QUEUES if where.endswith("!") else []
+    if where.strip("!") not in ("*", layout):
+        return None
+    restore(keys)
+    if "durable" in options:
+        be_durable(True)
+    wrong = try_row(tool, queues, statuses.split(","), args, input.encode().decode("unicode_escape").encode())
+    if "durable" in options:
+        be_durable(False)
+    return wrong and "mq-%s %s: %s" % (tool, " ".join(args), wrong)
+
+
+def forgotten(rows):
+    """Options that no row is for."""
+    for tool in {row.split()[0] for row in rows}:
+        had = {o for row in rows if row.split()[0] == tool for o in row.split()[1].split(",")}
+        text = does(tool, "--help=all").split("\n\n", 1)[1]
+        lines = [line for line in text.split("\n") if re.match(" +-", line)]
+        there = {o for line in lines for o in re.findall(r"--([a-z][a-z-]*)", line[:55].split("  with ")[0])}
+        for option in sorted(there - had - WITHOUT):
+            yield "mq-%s --%s: has no row" % (tool, option)
+
+
+rows = [row for row in ROWS.split("\n") if row]
+open(T + "/file", "w").write("x")
+words = world()
+keys = save()
+wrong = list(forgotten(rows)) + [run(row, words, keys) for row in rows]
+print("\n".join(w for w in wrong if w))
