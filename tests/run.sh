@@ -37,7 +37,7 @@ cd "$(dirname "$0")/.." || exit 70
 : "${LIMIT:=2400}"
 export MQ_BUILD
 # Where it is a script of pyenv, each call is 17 processes.
-if head -c 2 "$(command -v python3)" | grep -q '^#!'; then
+if head -c 2 "$(command -v python3)" 2>/dev/null | grep -q '^#!'; then
 	PATH=$(python3 -c 'import os, sys; print(os.path.dirname(sys.executable))'):$PATH
 fi
 log=$(mktemp)
