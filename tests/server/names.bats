@@ -101,7 +101,7 @@ push() {
 		start_mq mq-consume -l "$Q-$how"
 		eventually 10 consumed 1
 		names_away "$how"
-		push "$Q-$how" y
+		run_mq 0 mq-publish "$Q-$how" y
 		eventually 10 consumed 2
 		assert_equal "$(cat "$T/err")" ""
 		stop_mq
