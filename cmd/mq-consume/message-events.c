@@ -44,13 +44,47 @@ claim_room(void *arg, int queue)
 	return room > 0 ? (int)room : 0;
 }
 
+/* A disk that is full ends a private server. */
+static bool
+fits_disk(struct engine *e, size_t bytes, char *why, size_t size)
+{
+	return mq_server_room(
+		   e->server, e->outbox.copying + bytes, why, size) == 0;
+}
+
+/* The longest message has 512 MiB.  Half of the room will do. */
+static size_t
+may_copy(void *arg)
+{
+	struct engine *e = arg;
+	size_t bytes = (size_t)1 << 30;
+	char why[512];
+
+	if (fits_disk(e, bytes, why, sizeof(why)))
+		return 0;
+	while (bytes > 1 && !fits_disk(e, bytes, why, sizeof(why)))
+		bytes /= 2;
+	return bytes;
+}
+
+/* How much is free changes all the time, so this is said once. */
+static void
+note_lack(struct engine *e, const char *why)
+{
+	if (!session_complains(&e->session))
+		session_complain(&e->session, why);
+	e->lacks_room = true;
+	if (e->lacks_since == 0)
+		e->lacks_since = mq_clock_steady_s();
+}
+
 static void
 on_claim_answered(void *arg)
 {
 	struct engine *e = arg;
 
 	/* The complaint about a refused settlement stands until it is sent. */
-	if (!outbox_refused(&e->outbox))
+	if (!outbox_refused(&e->outbox) && e->lacks_since == 0)
 		session_works(&e->session);
 }
 
@@ -69,6 +103,8 @@ on_claim_refused(void *arg, const struct mq_answer *answer, bool first)
 		return;
 	}
 	/* The tick tries again. */
+	if (strstr(answer->error, MQ_CLAIM_NO_ROOM) != NULL)
+		note_lack(e, answer->error);
 	session_complain(&e->session, answer->error);
 	if (strncmp(answer->error, "READONLY", 8) == 0)
 		session_reset(&e->session, answer->error);
@@ -127,6 +163,7 @@ on_unfit(void *arg, struct message *m, const struct unfit *unfit)
 const struct inbox_events engine_inbox_events = {
     .may_claim = may_claim,
     .room = claim_room,
+    .copied = may_copy,
     .wake = engine_mark,
     .answered = on_claim_answered,
     .arrived = engine_note_activity,
@@ -180,22 +217,16 @@ on_wrong_key(void *arg)
 	policy_stop(&e->policy, STOP_SOON, MQ_EXIT_WRONGTYPE, 0);
 }
 
-/* A disk that is full ends a private server. */
 static bool
 has_room(void *arg, size_t bytes)
 {
 	struct engine *e = arg;
-	char error[512];
+	char why[512];
+	bool fits = fits_disk(e, bytes, why, sizeof(why));
 
-	if (mq_server_room(e->server, bytes, error, sizeof(error)) == 0)
-		return true;
-	/* How much is free changes all the time. */
-	if (!session_complains(&e->session))
-		session_complain(&e->session, error);
-	e->lacks_room = true;
-	if (e->lacks_since == 0)
-		e->lacks_since = mq_clock_steady_s();
-	return false;
+	if (!fits)
+		note_lack(e, why);
+	return fits;
 }
 
 static void

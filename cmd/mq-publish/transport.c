@@ -99,20 +99,11 @@ transport_full(struct transport *t, const struct mq_publishing *how)
 	    (t->used > 0 && t->bytes > UNDER_WAY_BYTES);
 }
 
-static bool
-has_room(struct transport *t, size_t bytes)
-{
-	struct mq_redis *r = t->redis;
-
-	r->status =
-	    mq_server_room(r->server, bytes, r->error, sizeof(r->error));
-	return r->status == 0;
-}
-
 bool
 transport_has_room(struct transport *t)
 {
-	return has_room(t, t->bytes + mq_post_bytes(&transport_next(t)->post));
+	return mq_redis_room(t->redis,
+		   t->bytes + mq_post_bytes(&transport_next(t)->post)) == 0;
 }
 
 bool
@@ -222,7 +213,7 @@ send_rest(struct transport *t)
 	bool eval = true;
 	unsigned i;
 
-	if (!has_room(t, t->bytes)) {
+	if (mq_redis_room(t->redis, t->bytes) == -1) {
 		mq_say("%s", t->redis->error);
 		/* The server has nothing of the rest. */
 		outcome_end(t->outcome, 0, t->redis->status);

@@ -17,7 +17,8 @@
 #include "queue/calls.h"
 
 /* Enough for one call of the layout. */
-#define PIECE 1000
+#define PIECE	    1000
+#define PIECE_BYTES ((size_t)2 << 20) /* with their log */
 
 void
 selection_begin(struct selection *s, bool quiet)
@@ -98,6 +99,8 @@ next_piece(struct selection *s, long max)
 	double wait;
 
 	check_signal(s);
+	if (s->to != NULL && mq_redis_room(s->redis, PIECE_BYTES) == -1)
+		fail_selection(s, 0);
 	if (s->rate.per_s == 0)
 		return piece;
 	while ((wait = mq_bucket_wait(

@@ -38,7 +38,11 @@ struct mq_claim {
 	bool tracked;	     /* the server reports changes from now on */
 	struct mq_rate rate; /* of claims, which all consumers of the queue
 			      * share; 0: no limit */
+	size_t copied;	     /* bytes that the claim may copy; 0: any number */
 };
+/* The error of a claim begins like this when all it could claim is to be copied, and
+ * that is more. */
+#define MQ_CLAIM_NO_ROOM "no room to copy"
 
 struct mq_claimed {
 	size_t first; /* index of the first element in the reply */

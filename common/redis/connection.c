@@ -56,6 +56,14 @@ mq_redis_fail(struct mq_redis *r, int status, const char *fmt, ...)
 	return -1;
 }
 
+int
+mq_redis_room(struct mq_redis *r, size_t bytes)
+{
+	r->status =
+	    mq_server_room(r->server, bytes, r->error, sizeof(r->error));
+	return r->status == 0 ? 0 : -1;
+}
+
 static bool
 is_timeout(const redisContext *c)
 {

@@ -142,6 +142,9 @@ redisReply *mq_redis_call(struct mq_redis *, struct mq_command *);
 int mq_redis_fail(struct mq_redis *, int status, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 
+/* As mq_server_room(). */
+int mq_redis_room(struct mq_redis *, size_t bytes);
+
 /* Sets them, since the connection is lost, to the cause. */
 void mq_redis_set_lost(struct mq_redis *);
 

@@ -25,7 +25,7 @@ setup() {
 	enter=(nsenter -t "$disk" -m --wd=/)
 	((EUID == 0)) || enter+=(-U --preserve-credentials)
 	# The tools, on that disk.
-	for tool in publish consume stats purge; do
+	for tool in publish consume stats purge clean return; do
 		cat >"$T/bin/mq-$tool" <<-END
 			#!/bin/sh
 			exec ${enter[@]} -- "$BUILD/mq-$tool" "\$@"
@@ -152,14 +152,14 @@ mq-publish: 0 messages accepted\$"
 	assert_equal "$(starts)" 2
 }
 
-# publish_large N: messages of 60 kB, all different; so many bytes are free then.
+# publish_large N [OPTION...]: messages of 60 kB, all different; 700 kB are free then.
 publish_large() {
 	local i
 
 	for ((i = 0; i < $1; i++)); do
 		printf '%060000d\n' "$i"
 	done >"$T/large"
-	run_mq 0 mq-publish -l jobs <"$T/large"
+	run_mq 0 mq-publish -l "${@:2}" jobs <"$T/large"
 	fill 700000
 }
 
@@ -173,21 +173,26 @@ publish_large() {
 }
 
 @test "disk: what has to be copied waits for room" {
-	while IFS=: read -r status queue option script; do
-		publish_large 1
+	while IFS=: read -ru 4 how status left name option script; do
+		# shellcheck disable=SC2086 # none, or two words
+		publish_large 1 $how
+		: >"$T/err"
 		# shellcheck disable=SC2086 # none, or two words
 		start_mq mq-consume -n 1 $option jobs -- sh -c "$script"
-		eventually 10 grep -q 'No space left on device: .* KiB are needed; trying again$' "$T/err"
+		eventually 10 grep -qE '(No space left on device: .* KiB are needed|no room to copy the next message); trying again$' "$T/err"
 		on_disk rm "$STATE/filler"
 		ended=0
 		wait "$pid" || ended=$?
-		assert_equal "$ended" "$status"
-		run_mq 0 mq-purge --force --all "$queue"
-		assert_output "1 message purged"
-	done <<-'END'
-		75:jobs::exit 75
-		1:jobs::exit 1
-		0:done:--push done:echo push >&3
+		assert_equal "$ended $(grep -c "trying again" "$T/err")" "$status 1"
+		run_mq $((left == 0)) mq-purge --force --all "$name"
+		assert_output -e "^$left messages? purged"
+	done 4<<-'END'
+		:75:1:jobs::exit 75
+		:1:1:jobs::exit 1
+		:0:1:done:--push done:echo push >&3
+		-g a:0:0:jobs::true
+		-p 5:0:0:jobs::true
+		-d 1ms:0:0:jobs::true
 	END
 	assert_equal "$(starts)" 1
 }
@@ -201,5 +206,14 @@ publish_large() {
 	assert_regex "$stderr" "No space left on device"
 	# One has gone back; the other is held until the lease is over.
 	assert_equal "$(state jobs)" "1 0 1 0 1"
+	cli del "$(cli keys '*heartbeat')" >/dev/null
+	for args in clean "return --clone --from ready jobs"; do
+		# shellcheck disable=SC2086 # several words
+		run_mq 74 mq-$args
+		assert_regex "$stderr" "No space left on device"
+	done
+	on_disk rm "$STATE/filler"
+	run_mq 0 mq-clean
+	assert_equal "$(state jobs)" "2 0 0 0 0"
 	assert_equal "$(starts)" 1
 }

@@ -131,7 +131,15 @@ on_unfit(void *arg, struct message *m, const struct unfit *unfit)
 	record("%s:%s", kinds[unfit->kind], name_of(m));
 }
 
+static inline size_t
+on_copied(void *arg)
+{
+	(void)arg;
+	return 0;
+}
+
 static const struct inbox_events inbox_events = {
+    .copied = on_copied,
     .may_claim = on_may_claim,
     .room = on_room,
     .wake = on_nothing,

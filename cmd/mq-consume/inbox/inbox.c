@@ -117,6 +117,7 @@ send_claim(struct inbox *in)
 {
 	struct mq_claim claim = {.max = in->claim_max,
 	    .bytes = CLAIM_BYTES,
+	    .copied = in->events->copied(in->arg),
 	    .rate = rules_of(in->opt, in->claim_queue)->rate};
 
 	in->claiming = true;

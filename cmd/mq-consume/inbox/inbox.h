@@ -25,6 +25,8 @@ struct inbox_events {
 	bool (*may_claim)(void *arg);
 	/* How many more messages of a queue may be claimed, at least 0. */
 	int (*room)(void *arg, int queue);
+	/* How many bytes a claim may copy; 0: any number. */
+	size_t (*copied)(void *arg);
 	/* There may be something to claim, or to look at. */
 	void (*wake)(void *arg);
 	/* A claim was answered without an error. */

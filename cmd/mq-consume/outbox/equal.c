@@ -95,7 +95,7 @@ fits_together(struct outbox *o, const struct equal_batch *b)
 
 	for (i = 0; i < b->n; i++)
 		bytes += settlement_copies(b->m[i]);
-	return bytes == 0 || o->events->has_room(o->arg, o->copying + bytes);
+	return bytes == 0 || o->events->has_room(o->arg, bytes);
 }
 
 static void

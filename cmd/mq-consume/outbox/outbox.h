@@ -27,8 +27,8 @@ struct outbox_events {
 	void (*too_long)(void *arg, struct message *);
 	/* A key holds something else than messages; the message goes back. */
 	void (*wrong_key)(void *arg);
-	/* Whether the server has room for copies of that many bytes.  If not, the next
-	 * tick tries again. */
+	/* Whether the server has room for copies of that many bytes, beside those that
+	 * are under way.  If not, the next tick tries again. */
 	bool (*has_room)(void *arg, size_t bytes);
 	/* The server has refused a command, which is sent again. */
 	void (*refused)(void *arg, const char *error);

@@ -208,7 +208,7 @@ fits(struct outbox *o, struct message *m)
 {
 	size_t bytes = settlement_copies(m);
 
-	if (bytes == 0 || o->events->has_room(o->arg, o->copying + bytes))
+	if (bytes == 0 || o->events->has_room(o->arg, bytes))
 		return true;
 	stop_waiting(o, m);
 	return false;

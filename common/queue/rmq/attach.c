@@ -51,8 +51,7 @@ put_chunk(struct mq_attach *a, const char *p, size_t n)
 	struct mq_command c = mq_redis_command(r);
 	char number[24];
 
-	r->status = mq_server_room(r->server, n, r->error, sizeof(r->error));
-	if (r->status != 0)
+	if (mq_redis_room(r, n) == -1)
 		return -1;
 	snprintf(number, sizeof(number), "%lld", a->chunks);
 	mq_command_plain(&c, "SET");

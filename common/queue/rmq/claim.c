@@ -29,6 +29,8 @@ rmq_claim(const struct mq_session *s, int queue, const struct mq_claim *claim,
 	rmq_key_info(c, s->connection, name);
 	rmq_side.waits(c, name);
 	mq_layout_add_claim(c, s, name, claim);
+	if (claim->copied > 0)
+		mq_command_int(c, (long long)claim->copied);
 }
 
 /* The keys whose changes matter to a consumer that waits: the pause comes last. */

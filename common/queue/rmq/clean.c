@@ -14,6 +14,8 @@
 /* A consumer whose own heartbeat has ended finds that out within this time, and
  * reports it; only then can a cleaner tell the dead from the lapsed. */
 #define LAPSED_MS 1000
+/* Of a step, which copies about 1 MiB, and the log of that. */
+#define STEP_BYTES ((size_t)2 << 20)
 
 struct heartbeats {
 	struct rmq_cleaner *w;
@@ -73,6 +75,15 @@ is_partial(const struct mq_redis *r)
 	return mq_partial_lost(r, 0) != NULL;
 }
 
+/* What goes back is copied, and a full disk ends a private server. */
+static int
+check_room(const struct rmq_cleaner *w)
+{
+	return w->how->dry_run || (w->dead.n == 0 && !w->how->all) ?
+	    0 :
+	    mq_redis_room(w->round.r, STEP_BYTES);
+}
+
 /* A user without the right to look at attachments has none to clean. */
 static int
 clean_attachments(struct rmq_cleaner *w)
@@ -129,7 +140,7 @@ rmq_clean(
 	rv = find_dead(&w);
 	if (rv == 0 && how->self != NULL && mq_names_have(&w.dead, how->self))
 		out->next_ms = LAPSED_MS;
-	else if (rv == 0)
+	else if (rv == 0 && (rv = check_room(&w)) == 0)
 		rv = take_steps(&w);
 	out->refused = w.round.refused;
 	rmq_cleaner_free(&w);

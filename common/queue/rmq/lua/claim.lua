@@ -7,8 +7,10 @@
 --   ARGV  max, bytes, and for a rate that all consumers share: messages a
 --         second, and how many may be claimed at once after a rest ('' none);
 --         queue; of a consumer that waits (see lib/role.lua) its name ('' it
---         does not), why it claims, '1' if changes are tracked
---   reply {milliseconds until the next delayed message is due, the pause is
+--         does not), why it claims, '1' if changes are tracked; and if the disk is
+--         short of room, how many bytes may be copied
+--   reply an error if all it could claim has more bytes to be copied than that; else
+--         {milliseconds until the next delayed message is due, the pause is
 --         over, or the rate allows more; or -1; the role that the consumer has
 --         now, and 1 more if the queue is paused; the server's clock in unix
 --         milliseconds; the tick; element...}, or 0 when the heartbeat is gone: a
@@ -56,6 +58,7 @@ end
 
 local SMALL = 512
 local max, room = tonumber(ARGV[1]), tonumber(ARGV[2])
+local spare, lacks = tonumber(ARGV[9]) or math.huge, false
 local reply, wait = { -1, 0, now, 0 }, -1
 local bucket = bucket_of(rate, ARGV[3], ARGV[4])
 if bucket then
@@ -137,9 +140,12 @@ local function claim_any()
         'LIMIT', 0, math.min(size, max + 4 - #reply)), {}, room
       for i = 1, #first do
         local element = first[i]:sub(33)
-        if left <= 0 or set == q.delayed and may_be_sorted(element) then
+        lacks = lacks or #element > spare
+        if left <= 0 or #element > spare
+            or set == q.delayed and may_be_sorted(element) then
           break
         end
+        spare = spare - #element
         batch[i] = element
         left = left - #element
       end
@@ -161,7 +167,9 @@ local function claim_any()
   end
   if due and #reply < max + 4 and room > 0 then
     -- Not all at once, when many have fallen due together.
-    promote(q, math.min(max + 4 - #reply, 250), math.min(room, 262144))
+    local _, _, left = promote(q, math.min(max + 4 - #reply, 250),
+      math.min(room, 262144), spare)
+    lacks, spare = lacks or not left, left or 0
   end
   if call('EXISTS', q.priority) == 0 then
     claim_ready()
@@ -196,6 +204,9 @@ if max > 0 and (due or sorted or call('EXISTS', q.ready) == 1) then
   end
 end
 local took = #reply - 4
+if lacks and took == 0 then
+  return redis.error_reply('no room to copy the next message')
+end
 if took > 0 then
   count_claimed(took)
 end

@@ -104,9 +104,12 @@ local function may_be_sorted(element)
   return may_name(element, 'Mq-Priority') or may_name(element, 'Mq-From-Tick')
 end
 
--- Up to max messages, or about room bytes, whose time or tick has come.
-local function promote(q, max, room)
-  local moved = 0
+-- Up to max messages, or about room bytes, whose time or tick has come, with at most
+-- spare bytes (nil: any number).  How many, and what is left of both; of spare nil if
+-- the next one has more.
+local function promote(q, max, room, spare)
+  local moved, lacks = 0, false
+  spare = spare or math.huge
   -- Keys of the wrong type are refused before anything has moved.
   call('LLEN', q.ready)
   call('ZCARD', q.priority)
@@ -114,11 +117,18 @@ local function promote(q, max, room)
   local function from(low, high)
     -- Few at first: nobody knows how long the next ones are.
     local size, n = 1, 1
-    while n > 0 and moved < max and room > 0 do
+    while n > 0 and moved < max and room > 0 and not lacks do
       local due = call('ZRANGEBYSCORE', q.delayed, low, high,
         'LIMIT', 0, math.min(size, max - moved))
       local plain = {}
       n = #due
+      for i = 1, n do
+        spare = spare - #due[i]
+        if spare < 0 then
+          lacks, n = true, i - 1
+          break
+        end
+      end
       local rank = n > 0 and call('ZRANK', q.delayed, due[1])
       if rank and moved == 0 then
         need(q.delayed, 'LPUSH')
@@ -146,10 +156,10 @@ local function promote(q, max, room)
     end
   end
   from('-inf', now)
-  if tick > 0 then
+  if tick > 0 and not lacks then
     from(AT_TICK, AT_TICK + tick)
   end
-  return moved, room
+  return moved, room, not lacks and spare or nil
 end
 
 -- Keys that are kept for some time have nobody to let go of them.  Whoever adds
