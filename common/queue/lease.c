@@ -9,8 +9,11 @@
 #include "base/xalloc.h"
 #include "message/headers.h"
 #include "receipt-session.h"
+#include "redis/partial.h"
 
 #define CLAIM_BYTES ((size_t)1024 * 1024)
+/* So many names are tried. */
+#define NAMES 50
 
 struct mq_lease {
 	struct receipt_session of;
@@ -62,26 +65,51 @@ mq_lease_free(struct mq_lease *l)
 	free(l);
 }
 
-/* Under a new name.  The first step begins the lease, and is confirmed before
- * the others. */
+/* The first step begins the lease, and is confirmed before the others.  A queue that
+ * cannot be listed is one nevertheless. */
+static int
+send_steps(struct mq_lease *l)
+{
+	struct mq_redis *redis = l->of.queue.redis;
+	struct mq_command c = mq_redis_command(redis), asked;
+	const char *why;
+	bool spare;
+	int step;
+
+	for (step = 0; l->of.queue.layout->join(&l->of.session, step, &c);
+	     step++) {
+		spare = c.optional;
+		c.optional = true;
+		asked = c;
+		if (mq_call_done(redis, &c) == -1)
+			return -1;
+		why = spare ? NULL : mq_partial_missed(redis, &asked);
+		if (why != NULL)
+			return mq_redis_fail(
+			    redis, MQ_EXIT_UNAVAILABLE, "%s", why);
+	}
+	mq_command_free(&c);
+	return 0;
+}
+
+/* Under a new name, of which the keys are not on a node of a cluster that is away. */
 static int
 join_queue(struct mq_lease *l)
 {
-	struct mq_session *s = &l->of.session;
-	struct mq_command c = mq_redis_command(l->of.queue.redis);
+	struct mq_redis *redis = l->of.queue.redis;
+	int rv, left = NAMES;
 	char random[7];
-	int step;
 
-	mq_id_random(&l->of.ids, random, 6);
-	snprintf(l->connection, sizeof(l->connection), "%s-%s", l->terms.tag,
-	    random);
-	for (step = 0; l->of.queue.layout->join(s, step, &c); step++)
-		if (mq_call_done(l->of.queue.redis, &c) == -1)
-			return -1;
-	mq_command_free(&c);
-	s->make = false;
-	l->joined = true;
-	return 0;
+	do {
+		mq_id_random(&l->of.ids, random, 6);
+		snprintf(l->connection, sizeof(l->connection), "%s-%s",
+		    l->terms.tag, random);
+		rv = send_steps(l);
+	} while (rv == -1 && !mq_redis_lost(redis) &&
+	    redis->status == MQ_EXIT_UNAVAILABLE && --left > 0);
+	l->of.session.make &= rv == -1;
+	l->joined = rv == 0;
+	return rv;
 }
 
 /* The lease of a connection that found nothing has been running out since. */

@@ -160,7 +160,17 @@ two"
 	[[ $stderr == *"no consumer can join: node 127.0.0.1:$((CLUSTER_PORT + C0)): "*"; trying again"* ]]
 	start_mq mq-consume -l "$HERE"
 	eventually 20 grep -q "no consumer can join" "$T/err"
+	run_mq 69 mq-lease --for 1m "$HERE"
 	node_run "$C0"
 	eventually 60 cluster_ready 0
 	eventually 60 grep -qx two "$T/out"
+}
+
+@test "away: mq-lease takes a name whose keys are on nodes that answer" {
+	run_mq 0 mq-publish "$HERE" one two three four
+	node_kill "$C2"
+	for i in one two three four; do
+		run_mq 0 mq-lease --for 1m "$HERE"
+		assert_output --partial "$i"
+	done
 }

@@ -305,6 +305,7 @@ rmq_renew(const struct mq_session *s, int step, struct mq_command *c)
 		return true;
 	case 2:
 		mq_command_plain(c, "EXPIRE");
+		c->optional = true;
 		rmq_key_connection(c, s->connection, "running");
 		mq_command_int(c, RMQ_LEASE_S);
 		return true;
