@@ -605,7 +605,7 @@ print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)' \
 	PYTHONDONTWRITEBYTECODE=1 python3 "$root/tests/helpers/gate.py" "$T/gate" \
 		"$D/redis.sock" three 3>&- &
 	gate=$!
-	eventually 20 test -S "$T/gate"
+	eventually 20 listens_at "$T/gate"
 	start_mq mq-return -u "unix://$T/gate" --clone --from ready jobs
 	eventually 20 test -e "$T/gate.waits"
 	kill -KILL "$gate"

@@ -342,7 +342,7 @@ time.sleep(1000)' "$port" 3>&- &
 	local port
 
 	needs_tls || return 0
-	port=$(free_port)
+	port=$(free_ports 1)
 	python3 -c 'import socket, sys, time
 s = socket.create_server(("127.0.0.1", int(sys.argv[1])))
 while True:
