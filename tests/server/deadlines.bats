@@ -78,7 +78,7 @@ in_time() {
 	local want=$1 tool=$2
 	shift 2
 	status=0
-	timeout 45 "$BUILD/$tool" "$@" >"$T/out" 2>"$T/err" || status=$?
+	timeout 55 "$BUILD/$tool" "$@" >"$T/out" 2>"$T/err" || status=$?
 	[ "$status" = "$want" ] || {
 		echo "$tool $*: $status"
 		cat "$T/err"

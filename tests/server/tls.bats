@@ -356,7 +356,7 @@ while True:
         pass' "$port" 3>&- &
 	eventually 10 port_open "$port"
 	status=0
-	timeout 45 "$BUILD/mq-publish" -u "rediss://localhost:$port" q x || status=$?
+	timeout 55 "$BUILD/mq-publish" -u "rediss://localhost:$port" q x || status=$?
 	assert_equal "$status" 69
 }
 
