@@ -179,7 +179,7 @@ class Run:
         self.publish()
         self.start()
         self.work()
-        end = time.monotonic() + 60
+        end = time.monotonic() + 180
         while self.there() != self.left and time.monotonic() < end:
             time.sleep(0.01)
         if self.r.random() < 0.5:

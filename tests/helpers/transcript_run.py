@@ -141,7 +141,7 @@ class Run:
                               capture_output=True, text=True).stdout.strip()
 
     def wait(self, condition):
-        end = time.monotonic() + 60
+        end = time.monotonic() + 180
         while not condition():
             if time.monotonic() > end:
                 raise TimeoutError("\n".join(

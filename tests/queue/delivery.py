@@ -208,7 +208,7 @@ class Run:
 
     def all_joined(self):
         """So that each can leave: those who have lost the server come back."""
-        end = time.monotonic() + 60
+        end = time.monotonic() + 180
         while True:
             self.tend()
             joined = {c.rsplit(b"-", 1)[0].decode()
@@ -235,7 +235,7 @@ class Run:
         return made
 
     def until_settled(self):
-        end = time.monotonic() + 60
+        end = time.monotonic() + 180
         while not self.wrong:
             self.tend()
             view = self.look()
