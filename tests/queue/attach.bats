@@ -307,7 +307,7 @@ write_and_hide() {
 		write_and_hide; do
 		# shellcheck disable=SC2086 # these are words
 		on_second_read $change
-		assert_equal "$status $(cat "$T/err")" "75 mq-publish: --attach: f: the file changed while it was read; publish it again"
+		assert_equal "$status $(head -n 1 "$T/err")" "75 mq-publish: --attach: f: the file changed while it was read; publish it again"
 		nothing_left
 	done
 	on_second_read cat "$T/file" >/dev/null
@@ -437,7 +437,7 @@ has_sets() {
 	has_sets 1
 	publish --attach a="$T/small" gone y
 	run_mq 0 mq-purge --force --delete-queue gone
-	assert_output "1 message purged"
+	assert_output "1 message purged, and the queue deleted"
 	consume stays -- "$T/files"
 	assert_line "$(sha256sum <"$T/small" | cut -d' ' -f1)  a"
 	eventually 10 nothing_left
