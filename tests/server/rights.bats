@@ -55,7 +55,6 @@ only() {
 @test "rights: what only one option needs is printed with it" {
 	local key='~rmq::queue::{p}::*' clone=(+client'|'kill +client'|'list +client'|'setname +pexpire)
 	only --durable mq-publish +config'|'get +info +wait
-	only --delete-queue mq-purge +srem
 	only --resume mq-pause +del
 	only --server mq-stats +config'|'get
 	only --create mq-set +sadd
@@ -72,7 +71,10 @@ only() {
 		only "--notify p" mq-consume "$key"
 		only "--push p" mq-consume "$key"
 		only "--to p" mq-return "$key"
+		[ "${TOPOLOGY-}" = cluster ] ||
+			only --delete-queue mq-purge "~rmq::queue::{q}::*"
 	else
+		only --delete-queue mq-purge +srem
 		only --realtime mq-publish '&rsmq:rt:q' +publish
 		only --clone mq-return +unlink "${clone[@]}"
 		only --create mq-set +hsetnx +time

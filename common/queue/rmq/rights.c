@@ -61,7 +61,7 @@ const struct mq_right rmq_rights[] = {
     {"+evalsha", P | C | E | L | K | R | D | Z | T},
     {"+exec", P | C | B},
     {"+exists", C | E | L | K | R | D | A},
-    {"+expire", C | E | A | K | D},
+    {"+expire", C | E | A | K},
     {"+get", P | C | E | L | K | R | D},
     {"+hdel", C | E | K | R | D | T | H | A},
     /* Without a right only from Redis 7 on. */
@@ -101,7 +101,7 @@ const struct mq_right rmq_rights[] = {
     {"+set", C | J | R | Z | A | H | O | N},
     {"+sismember", P | C | E | L | K | R | D | Z | T},
     {"+smembers", C | L | K | R | D},
-    {"+srem", C | E | K | A | Q | B},
+    {"+srem", C | E | K | A | D | B},
     {"+sscan", C | L | K | R | D},
     {"+subscribe", C},
     {"+time", P | C | E | L | K | R | D},
