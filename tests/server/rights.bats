@@ -60,7 +60,9 @@ only() {
 	only --create mq-set +sadd
 	if [ "$LAYOUT" = rmq ]; then
 		[ "${TOPOLOGY-}" = cluster ] || key='~rmq::queue::\[p]::*'
-		only "--attach a=/dev/null" mq-publish '~mq::attach::*' +expire +persist +exists +srem +set +hdel
+		# On a cluster, each publisher asks whether others know the queue.
+		[ "${TOPOLOGY-}" = cluster ] || only "--attach a=/dev/null" mq-publish +exists
+		only "--attach a=/dev/null" mq-publish '~mq::attach::*' +expire +persist +srem +set +hdel
 		only --wait mq-publish +blmove +lindex +hrandfield
 		only "--key a" mq-publish +hdel +hrandfield +set
 		only "--group a" mq-publish +hdel +hrandfield +set
