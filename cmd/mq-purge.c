@@ -344,7 +344,7 @@ print_json(
 {
 	struct mq_buf text = {0};
 	json_t *v = mq_json_pack("{s:o, s:I, s:I, s:I, s:I, s:b, s:b}", "queue",
-	    mq_json_text(o->queue), "purged", (json_int_t)s->done, "ready",
+	    mq_json_name(o->queue), "purged", (json_int_t)s->done, "ready",
 	    (json_int_t)count[MQ_READY], "delayed",
 	    (json_int_t)count[MQ_DELAYED], "rejected",
 	    (json_int_t)count[MQ_REJECTED], "deleted", o->found && !s->dry_run,

@@ -191,7 +191,7 @@ print_result(const struct options *o, struct selection *s, bool quiet)
 		return;
 	}
 	v = mq_json_pack("{s:o, s:I, s:b}", "queue",
-	    mq_json_text(o->from.queue), s->word, (json_int_t)s->done,
+	    mq_json_name(o->from.queue), s->word, (json_int_t)s->done,
 	    "dry_run", s->dry_run);
 	if (s->clones != NULL)
 		mq_json_set(v, "ids", json_incref(s->clones->ids));

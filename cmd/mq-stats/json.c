@@ -113,7 +113,7 @@ json_queue(const struct model *m, const struct mq_queue_stats *q)
 {
 	json_t *v = json_object();
 
-	mq_json_set(v, "name", mq_json_text(q->name));
+	mq_json_set(v, "name", mq_json_name(q->name));
 	mq_json_set(v, "known", json_boolean(q->known));
 	set_node(v, q->node);
 	set_numbers(v, m, q);
@@ -143,7 +143,7 @@ consumed_json(const struct mq_connection_stats *c)
 
 	for (i = 0; i < c->count; i++) {
 		v = mq_json_pack("{so so so}", "queue",
-		    mq_json_text(c->consumed[i].queue), "unacked",
+		    mq_json_name(c->consumed[i].queue), "unacked",
 		    count_json(c->consumed[i].unacked), "consumers",
 		    count_json(c->consumed[i].consumers));
 		set_node(v, c->consumed[i].node);
@@ -156,7 +156,7 @@ static json_t *
 connection_json(const struct mq_connection_stats *c)
 {
 	json_t *v =
-	    mq_json_pack("{so so so so so so}", "name", mq_json_text(c->name),
+	    mq_json_pack("{so so so so so so}", "name", mq_json_name(c->name),
 		"live", c->unsure ? json_null() : json_boolean(c->ttl_ms > 0),
 		"lease_ms", number_if(c->ttl_ms > 0, c->ttl_ms), "host",
 		c->host != NULL ? mq_json_text(c->host) : json_null(), "pid",

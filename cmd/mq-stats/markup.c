@@ -4,8 +4,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <vis.h>
 
 #include "base/xalloc.h"
+
+/* A name of these is shown as it is. */
+#define PLAIN                                                                  \
+	"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-"
 
 static void
 print_char(char c)
@@ -84,6 +89,22 @@ print_title(const char *title)
 		putchar(tolower((unsigned char)*title));
 }
 
+/* The text as a part of a URL, if the page shows it in another way. */
+static void
+print_address(const char *text)
+{
+	char *name = mq_xcalloc(strlen(text) + 1, 1);
+	const char *p;
+
+	if (strunvis(name, text) != -1 && text[strspn(text, PLAIN)] != '\0') {
+		fputs("\" data-name=\"", stdout);
+		for (p = name; *p != '\0'; p++)
+			printf(isalnum((unsigned char)*p) ? "%c" : "%%%02X",
+			    (unsigned char)*p);
+	}
+	free(name);
+}
+
 /* The row's name is its head.  Each cell repeats the title of its column, which it
  * stands under where there is no room for columns. */
 static void
@@ -104,6 +125,8 @@ print_cell(const struct column *column, const struct cell *cell,
 	print_title(column->title);
 	if (cell->age_s >= 0)
 		printf("\" data-v=\"%.0f", cell->age_s);
+	if (head)
+		print_address(text);
 	fputs("\">", stdout);
 	if (number && !column->name && text[strspn(text, "0123456789")] == '\0')
 		print_digits(text);

@@ -127,7 +127,7 @@ message_facts(
 	if (state == MQ_DELAYED)
 		set_wait(v, item);
 	if (state == MQ_UNACKED && item->connection != NULL)
-		mq_json_set(v, "connection", mq_json_text(item->connection));
+		mq_json_set(v, "connection", mq_json_name(item->connection));
 	if (m->reason != NULL)
 		mq_json_set(v, "reason", mq_json_text(m->reason));
 	set_options(v, &m->envelope);
@@ -187,10 +187,10 @@ json_t *
 run_json(const struct mq_run *run, int64_t now_ms)
 {
 	return mq_json_pack("{so so sI so* sI so sI so sI so}", "queue",
-	    mq_json_text(run->queue), "id", mq_json_text(run->id), "attempt",
+	    mq_json_name(run->queue), "id", mq_json_text(run->id), "attempt",
 	    (json_int_t)run->attempt, "host",
 	    run->host != NULL ? mq_json_text(run->host) : NULL, "pid",
-	    (json_int_t)run->pid, "connection", mq_json_text(run->connection),
+	    (json_int_t)run->pid, "connection", mq_json_name(run->connection),
 	    "started_ms", (json_int_t)run->started_ms, "script",
 	    mq_json_text(run->script), "seconds",
 	    (json_int_t)run_seconds(run, now_ms), "text",

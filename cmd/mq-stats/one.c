@@ -269,7 +269,7 @@ static json_t *
 ending_json(const struct found *f)
 {
 	json_t *v = mq_json_pack("{so so}", "id", mq_json_text(f->ending.id),
-	    "queue", mq_json_text(f->ended_in));
+	    "queue", mq_json_name(f->ended_in));
 
 	mq_json_must(json_object_update(v, f->ending.json) == 0);
 	return v;
@@ -279,12 +279,12 @@ static json_t *
 found_json(const struct found *f, bool payload)
 {
 	json_t *v = mq_json_pack("{ss so ss}", "id", f->id, "queue",
-	    mq_json_text(f->queue), "state", mq_state_name(f->state));
+	    mq_json_name(f->queue), "state", mq_state_name(f->state));
 
 	if (f->item.element != NULL)
 		set_message(v, f, payload);
 	else
-		mq_json_set(v, "connection", mq_json_text(f->connection));
+		mq_json_set(v, "connection", mq_json_name(f->connection));
 	if (f->run != NULL)
 		mq_json_set(
 		    v, "running", run_json(f->run, f->model->stats.now_ms));

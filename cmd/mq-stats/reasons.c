@@ -120,7 +120,7 @@ reasons_json(const struct reasons *r, const char *queue, int shown)
 {
 	json_t *list = json_array(), *v;
 	json_t *all = mq_json_pack(
-	    "{so so}", "queue", mq_json_text(queue), "reasons", list);
+	    "{so so}", "queue", mq_json_name(queue), "reasons", list);
 	const struct reason *one;
 	int i;
 

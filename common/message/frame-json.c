@@ -113,7 +113,7 @@ add_string(struct mq_buf *out, const char *name, const char *s)
 	mq_buf_addstr(out, name);
 	if (mq_json_add_text(out, s, strlen(s)))
 		return;
-	text = mq_json_text(s);
+	text = mq_json_name(s);
 	mq_json_dump(text, out);
 	json_decref(text);
 }

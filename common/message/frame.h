@@ -104,7 +104,7 @@ struct mq_frame_meta {
  * jsonl: {"id":…,"queue":…,"attempt":…,MORE,"headers":{…},"payload":…}, with
  * payload_base64 instead of payload when it is not UTF-8; headers left out
  * when the message is raw.  Bytes of id and queue that are not UTF-8 become
- * '?'.  Only jsonl looks at the headers and at meta.
+ * \xNN.  Only jsonl looks at the headers and at meta.
  */
 void mq_frame_write(struct mq_buf *out, enum mq_framing,
     const struct mq_envelope *, const struct mq_frame_meta *);

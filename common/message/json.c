@@ -338,7 +338,7 @@ mq_json_names(const struct mq_names *names)
 
 	for (i = 0; i < names->n; i++)
 		mq_json_must(json_array_append_new(
-				 list, mq_json_text(names->list[i].name)) == 0);
+				 list, mq_json_name(names->list[i].name)) == 0);
 	return list;
 }
 
@@ -362,5 +362,26 @@ mq_json_text(const char *s)
 	v = json_string(copy);
 	free(copy);
 	mq_json_must(v != NULL);
+	return v;
+}
+
+json_t *
+mq_json_name(const char *s)
+{
+	size_t i, len, n = strlen(s);
+	struct mq_buf text = {0};
+	json_t *v;
+
+	for (i = 0; i < n; i += len) {
+		len = mq_utf8_len(s + i, n - i);
+		if (len > 0)
+			mq_buf_add(&text, s + i, len);
+		else
+			mq_buf_printf(&text, "\\x%02x", (unsigned char)s[i]);
+		len += len == 0;
+	}
+	v = json_string(mq_buf_str(&text));
+	mq_json_must(v != NULL);
+	mq_buf_free(&text);
 	return v;
 }

@@ -35,6 +35,10 @@ bool mq_json_add_text(struct mq_buf *out, const char *, size_t n);
 /* A JSON string; bytes that are not UTF-8 become '?'. */
 json_t *mq_json_text(const char *);
 
+/* The same of a name: bytes that are not UTF-8 become \xNN, as two names that differ
+ * must not become one. */
+json_t *mq_json_name(const char *);
+
 /* The names of a list, without their queues. */
 json_t *mq_json_names(const struct mq_names *);
 

@@ -10,7 +10,7 @@ static json_t *
 to_json(const struct mq_run *run)
 {
 	return mq_json_pack("{so so sI sI so sI so}", "queue",
-	    mq_json_text(run->queue), "id", mq_json_text(run->id), "attempt",
+	    mq_json_name(run->queue), "id", mq_json_text(run->id), "attempt",
 	    (json_int_t)run->attempt, "pid", (json_int_t)run->pid, "script",
 	    mq_json_text(run->script), "started_ms",
 	    (json_int_t)run->started_ms, "text", mq_json_text(run->text));

@@ -207,7 +207,7 @@ class Page(HTMLParser):
 		tags.append(tag)
 		for name, value in attrs:
 			assert name in ("lang", "charset", "http-equiv", "content",
-			    "name", "class", "id", "scope", "data-l", "data-v",
+			    "name", "class", "id", "scope", "data-l", "data-name", "data-v",
 			    "data-refresh", "datetime"), name
 			if name == "http-equiv":
 				seen[value] = dict(attrs)["content"]
@@ -323,6 +323,9 @@ button='const button = (t) => Array.from(document.querySelectorAll("button")).fi
 		"$page"
 	dom "$page#queue=job-10" >"$T/dom"
 	grep -q '<a href="queue/job-10">' "$T/dom"
+	sed -i 's|data-l="queue">job-10|data-name="job%2D10" &|' "$page"
+	dom "$page#queue=job-10" >"$T/dom"
+	grep -q '<a href="queue/job%2D10">' "$T/dom"
 	grep -q '<a href="message/a%2Fb">a/b</a>' "$T/dom"
 }
 

@@ -69,6 +69,22 @@ teardown() {
 	run ! grep -q hello "$T/body"
 }
 
+@test "http: a link leads to a queue whose name is shown in another way" {
+	run_mq 0 mq-publish -q 'a\b' x
+	run_mq 0 mq-publish -q $'a\xfe' x
+	run_mq 0 mq-publish -q $'a\xff' x
+	serve mq-stats --http
+	get /
+	mapfile -t links < <(grep -oP 'th [^>]*data-name="\K[^"]*' "$T/body" | sort -u)
+	assert_equal "${links[*]}" 'a%5Cb a%FE a%FF'
+	for link in "${links[@]}"; do
+		get "/queue/$link"
+		[ "$code" = 200 ]
+		jq -r .queue.name "$T/body"
+	done >"$T/names"
+	assert_equal "$(<"$T/names")" $'a\\b\na\\xfe\na\\xff'
+}
+
 @test "http: payloads only where they are wanted" {
 	run_mq 0 mq-publish -q -i q hello
 	id=$output

@@ -819,14 +819,14 @@ written_json(void **state)
 
 	(void)state;
 	expect_jsonl(&e, &meta,
-	    "{\"id\":\"i1\",\"queue\":\"q?\",\"attempt\":2,"
+	    "{\"id\":\"i1\",\"queue\":\"q\\\\xff\",\"attempt\":2,"
 	    "\"payload\":\"a\\u0000\\n\"}\n");
 	mq_envelope_add(&e, "Z", "1");
 	mq_envelope_add(&e, "A", "2");
 	e.payload = "\xff";
 	e.payload_len = 1;
 	expect_jsonl(&e, &meta,
-	    "{\"id\":\"i1\",\"queue\":\"q?\",\"attempt\":2,"
+	    "{\"id\":\"i1\",\"queue\":\"q\\\\xff\",\"attempt\":2,"
 	    "\"headers\":{\"Z\":[\"1\"],\"A\":[\"2\"]},"
 	    "\"payload_base64\":\"/w==\"}\n");
 	mq_envelope_free(&e);

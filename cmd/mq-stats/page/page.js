@@ -25,8 +25,8 @@
 		e.append(...children);
 		return e;
 	};
-	const link = (path, name, text = name) =>
-		make("a", {href: path + encodeURIComponent(name)}, text);
+	const link = (path, name, text = name, address = encodeURIComponent(name)) =>
+		make("a", {href: path + address}, text);
 	const draw = (tag, attributes) => {
 		const e = document.createElementNS("http://www.w3.org/2000/svg", tag);
 		for (const [name, value] of Object.entries(attributes))
@@ -267,7 +267,10 @@
 			head.append(make("button", {type: "button", textContent: "show all",
 				onclick: () => chooseQueue(name)}));
 		if (name !== "" && served)
-			head.append(link("queue/", name, "messages"));
+			head.append(link("queue/", name, "messages",
+				// What cannot be shown as it is has an address of its own.
+				[...table.tBodies[0].rows].find((row) => textOf(row) === name)
+					?.cells[0].dataset.name));
 		if (samples.length > 1)
 			head.append(make("small", {},
 				`${time(samples[0].t)} to ${time(now.t)} UTC`));
