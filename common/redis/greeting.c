@@ -49,7 +49,9 @@ mq_reply_unfit(
     const redisReply *reply, const struct mq_server *server, bool node)
 {
 	if (!node && says(reply, "mode", "cluster"))
-		return MQ_REDIS_CLUSTER;
+		return server->url.tls ?
+		    MQ_REDIS_CLUSTER "s-cluster://HOST:PORT" :
+		    MQ_REDIS_CLUSTER "-cluster://HOST:PORT";
 	if (server->url.kind == MQ_URL_SENTINEL &&
 	    says(reply, "role", "replica"))
 		return MQ_REDIS_REPLICA;

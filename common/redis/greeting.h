@@ -29,8 +29,7 @@ void mq_redis_hello(struct mq_command *);
  */
 const char *mq_reply_unfit(
     const redisReply *, const struct mq_server *, bool node);
-#define MQ_REDIS_CLUSTER                                                       \
-	"this server is a node of a cluster; use redis-cluster://HOST:PORT"
+#define MQ_REDIS_CLUSTER "this server is a node of a cluster; use redis"
 #define MQ_REDIS_REPLICA "this server is a replica"
 
 /* Whether a reply says that the server of a sentinel's URL is not the master any

@@ -21,7 +21,7 @@ user_env_file(void)
 
 	if (dir != NULL && dir[0] == '/')
 		return mq_xasprintf("%s/mq/env", dir);
-	if (home != NULL && home[0] != '\0')
+	if (home != NULL && home[0] == '/')
 		return mq_xasprintf("%s/.config/mq/env", home);
 	return NULL;
 }
@@ -178,6 +178,9 @@ parse_server(
 		return MQ_EXIT_CONFIG;
 	}
 	mq_url_show(&server->url, server->name, sizeof(server->name));
+	/* There is a colon behind it in front of a cause. */
+	if (strcmp(server->name, "private:") == 0)
+		server->name[strlen("private")] = '\0';
 	why = server->url.tls ? mq_tls_missing() : NULL;
 	if (why != NULL) {
 		snprintf(error, error_size, "%s: %s", server->name, why);

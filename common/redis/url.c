@@ -129,6 +129,14 @@ parse_text(const char *s, size_t n, char **value)
 	return mq_percent_decode(s, n, value);
 }
 
+/* To OpenSSL, a name that begins with a dot is any name that ends so. */
+static const char *
+check_names(const struct mq_url *u)
+{
+	return u->sni != NULL && *u->sni == '.' ? "sni must be a host name" :
+						  NULL;
+}
+
 static const char *
 parse_insecure(const char *s, size_t n, struct mq_url *u)
 {
@@ -193,7 +201,7 @@ parse_parameters(const char *s, struct mq_url *u)
 		why = parse_parameter(s, n, u);
 		s += n;
 	}
-	return why;
+	return why != NULL ? why : check_names(u);
 }
 
 /* Behind the authority of unix://: /path */

@@ -99,6 +99,10 @@ shows() {
 			server URL: host has [ but no ]
 		78 mq-stats -u 'rediss://h?what=1'
 			server URL: unknown parameter; only layout, ns, cacert, cert, key, sni and insecure are known
+		78 mq-stats -u 'rediss://h?sni=.test'
+			server URL: sni must be a host name
+		78 env -u MQ_URL -u XDG_STATE_HOME HOME=state mq-stats
+			no home directory: set HOME or XDG_STATE_HOME to an absolute path
 		78 mq-stats -u 'unix:///s?what=1'
 			server URL: unknown parameter; only db, layout and ns are known
 		78 mq-stats -u 'redis://h?ns='

@@ -440,6 +440,8 @@ second_start() {
 	refute_output_has_warning
 	most=$(cli info memory | tr -d '\r' | sed -n 's/^used_memory://p')
 	cli config set maxmemory "$most"
+	run_mq 75 mq-publish jobs x
+	assert_regex "$stderr" '(^mq-publish: |: )private: OOM '
 	cli config set maxmemory-policy allkeys-lru
 	cli config set appendonly no
 	run_mq 0 mq-stats --server

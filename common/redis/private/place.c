@@ -42,7 +42,7 @@ default_dir(void)
 		pw = getpwuid(geteuid());
 		s = pw != NULL ? pw->pw_dir : NULL;
 	}
-	if (s == NULL || *s == '\0')
+	if (s == NULL || *s != '/')
 		return NULL;
 	return mq_xasprintf("%s/.local/state/mq", s);
 }
@@ -133,7 +133,8 @@ private_find_place(struct place *p, const char *dir, char *path, size_t size)
 	p->dir = wanted_dir(dir);
 	if (p->dir == NULL)
 		return private_fail(p, MQ_EXIT_CONFIG,
-		    "no home directory: set HOME or XDG_STATE_HOME");
+		    "no home directory: set HOME or XDG_STATE_HOME to an "
+		    "absolute path");
 	/* A path that is too long fails before anything is made. */
 	status = name_socket(p, path, size);
 	if (status == 0)
