@@ -70,6 +70,9 @@ open_queue(struct modules *m, int64_t *clock_us)
 	enum mq_call result = mq_publisher_open(
 	    &m->publisher, is_special(o), !o->existing, clock_us, &yes);
 
+	if (result == MQ_CALL_LOST && !o->durable &&
+	    o->message.attachments == NULL)
+		mq_die(m->redis.status, "%s", m->redis.error);
 	if (result == MQ_CALL_LOST)
 		mq_say("%s", m->redis.error);
 	else if (result != MQ_CALL_DONE)
