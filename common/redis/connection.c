@@ -1,5 +1,7 @@
 #include "connection.h"
 
+#include <sys/socket.h>
+
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -80,6 +82,27 @@ ended_early(const struct mq_redis *r)
 		    (errno == ECONNRESET || errno == EPIPE)));
 }
 
+/* Others end connections early, too.  What begins as TLS does, and then makes no sense, is
+ * answered by whoever speaks it. */
+static bool
+speaks_tls(const struct mq_server *s)
+{
+	static const unsigned char hello[] = {22, 3, 1, 0, 4, 1, 0, 0, 0};
+	const struct timeval soon = {.tv_sec = 1};
+	unsigned char first = 0;
+	redisContext *c = NULL;
+
+	if (s->socket[0] == '\0')
+		c = redisConnectWithTimeout(s->address, s->port, soon);
+	if (c != NULL && c->err == 0 && redisSetTimeout(c, soon) == REDIS_OK &&
+	    send(c->fd, hello, sizeof(hello), MSG_NOSIGNAL) != -1)
+		(void)recv(c->fd, &first, 1, 0);
+	if (c != NULL)
+		redisFree(c);
+	/* A handshake, or an alert. */
+	return first == 22 || first == 21;
+}
+
 /* TLS that has not begun, or has ended, may have more to say. */
 static int
 fail_cause(struct mq_redis *r, int status)
@@ -94,7 +117,7 @@ fail_cause(struct mq_redis *r, int status)
 		return mq_redis_fail(r, of_tls, "%s", why);
 	return mq_redis_fail(r, status, "%s%s",
 	    is_timeout(c) ? "no answer for too long" : c->errstr,
-	    early && r->tls == NULL && r->server->socket[0] == '\0' ?
+	    early && r->tls == NULL && speaks_tls(r->server) ?
 		"; a server with TLS takes rediss://" :
 		"");
 }

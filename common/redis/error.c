@@ -66,6 +66,11 @@ mq_error_cause(const char *error)
 	static const char aborted[] =
 	    "EXECABORT Transaction discarded because of: ";
 
+	/* The server's words name commands, and its history. */
+	if (strncmp(error, "UNBLOCKED ", 10) == 0 ||
+	    (strncmp(error, "ERR WAIT", 8) == 0 &&
+		strstr(error, "replica instances") != NULL))
+		return MQ_REDIS_REPLICA;
 	return strncmp(error, aborted, sizeof(aborted) - 1) == 0 ?
 	    error + sizeof(aborted) - 1 :
 	    error;

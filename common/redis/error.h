@@ -10,7 +10,8 @@
 /* The mq_exit status that fits it. */
 int mq_error_status(const char *error);
 
-/* Without the words before the cause of a transaction that failed as a whole. */
+/* Without the words before the cause of a transaction that failed as a whole; what a
+ * server says that has become a replica is MQ_REDIS_REPLICA. */
 const char *mq_error_cause(const char *error);
 
 /* Whether the server runs a long script, or loads its data. */

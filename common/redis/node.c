@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/exit.h"
 #include "base/xalloc.h"
 #include "reply.h"
 
@@ -61,6 +62,31 @@ mq_node_at(struct mq_redis *r, int i)
 	return node;
 }
 
+/*
+ * By the name that the cluster gives the node; or, as nobody here may know that, by the
+ * address that comes with it.  Then the certificate is for the name all the same.
+ */
+static int
+connect_node(struct mq_redis *r, struct node *node, char *address)
+{
+	struct mq_url *u = &node->server.url;
+	char *name = u->hosts[0].name;
+	bool is_sni = u->tls && u->sni == NULL;
+	int rv = mq_redis_connect(&node->redis, &node->server, r->nodes->until);
+
+	if (rv == 0 || *address == '\0' || mq_address_is(name) ||
+	    node->redis.status != MQ_EXIT_UNAVAILABLE)
+		return rv;
+	u->hosts[0].name = address;
+	if (is_sni)
+		u->sni = name;
+	rv = mq_redis_connect(&node->redis, &node->server, r->nodes->until);
+	u->hosts[0].name = name;
+	if (is_sni)
+		u->sni = NULL;
+	return rv;
+}
+
 struct node *
 mq_node_open(struct mq_redis *r, int i)
 {
@@ -69,8 +95,7 @@ mq_node_open(struct mq_redis *r, int i)
 	if (node->missing != NULL)
 		return NULL;
 	if (node->redis.context == NULL &&
-	    mq_redis_connect(&node->redis, &node->server, r->nodes->until) ==
-		-1) {
+	    connect_node(r, node, r->nodes->map.nodes[i].address) == -1) {
 		mq_nodes_copy_error(r, &node->redis);
 		return NULL;
 	}

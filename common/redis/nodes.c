@@ -305,8 +305,8 @@ settle_reply(struct mq_redis *r, struct awaited *a)
 		}
 		if (a->in_transaction) {
 			r->nodes->lost = true;
-			return mq_redis_fail(r, MQ_EXIT_UNAVAILABLE,
-			    "the queue has moved to another node");
+			return mq_redis_fail(r, MQ_EXIT_AGAIN,
+			    "the queue is moving to another node");
 		}
 		if (send_again(r, a) == -1 || read_reply(r, a) == -1)
 			return -1;

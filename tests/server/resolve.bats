@@ -109,6 +109,26 @@ begun() {
 	assert_equal "$stderr" "mq-consume: $named: Name or service not known"
 }
 
+@test "resolve: a node whose name nobody knows is found by its address" {
+	local port
+
+	port=$(cluster_ports 1)
+	redis-server --port "$port" --bind 127.0.0.1 --dir "$T" --save '' \
+		--cluster-enabled yes --cluster-announce-ip 127.0.0.1 \
+		--unixsocket "$T/node.sock" >/dev/null 3>&- &
+	pid=$!
+	eventually 10 redis-cli -s "$T/node.sock" cluster addslotsrange 0 16383
+	redis-cli -s "$T/node.sock" config set cluster-announce-hostname mq.test \
+		cluster-preferred-endpoint-type hostname >"$T/told"
+	grep -q OK "$T/told" || skip "needs Redis 7 or newer"
+	resolver ""
+	named="redis-cluster://127.0.0.1:$port?layout=rmq"
+	eventually 20 by_name 0 mq-publish -L rmq q x
+	by_name 0 mq-consume -L rmq -n 1 q
+	assert_output x
+	kill "$pid"
+}
+
 @test "resolve: localhost is asked of nobody" {
 	run_mq 0 mq-publish -u "redis://localhost:$PORT" q x
 	run_mq 0 mq-publish -u "redis://LocalHost:$PORT" q y

@@ -393,6 +393,19 @@ port_open() {
 	assert_regex "$stderr" '; a server with TLS takes rediss://$'
 }
 
+@test "tls: redis:// to what ends each connection at once is no server with TLS" {
+	python3 -c 'import socket
+s = socket.create_server(("127.0.0.1", 0))
+print(s.getsockname()[1], flush=True)
+while True:
+    s.accept()[0].close()' >"$T/port" 3>&- &
+	pid=$!
+	eventually 10 test -s "$T/port"
+	run_mq 69 mq-publish -u "redis://127.0.0.1:$(<"$T/port")" q x
+	kill "$pid"
+	refute grep -q rediss:// <<<"$stderr"
+}
+
 # --- a consumer ---------------------------------------------------------------------
 
 queue_is() {
