@@ -60,6 +60,7 @@ only() {
 	only --create mq-set +sadd
 	if [ "$LAYOUT" = rmq ]; then
 		[ "${TOPOLOGY-}" = cluster ] || key='~rmq::queue::\[p]::*'
+		[ "${TOPOLOGY-}" = cluster ] || only --delete-queue mq-purge '~rmq::queue::{q}::*'
 		# On a cluster, each publisher asks whether others know the queue.
 		[ "${TOPOLOGY-}" = cluster ] || only "--attach a=/dev/null" mq-publish +exists
 		only "--attach a=/dev/null" mq-publish '~mq::attach::*' +expire +persist +srem +set +hdel
