@@ -178,7 +178,7 @@ prerequisites:
 	@tests/deps.sh --check build
 
 deps:
-	@tests/deps.sh --install build run test metrics proxy browser node fuzz
+	@tests/deps.sh --install build run test metrics proxy jobs browser node fuzz
 
 # Where no -j is given, all processors build.
 PARALLEL = $(if $(filter -j%,$(MAKEFLAGS)),,-j$(shell nproc))

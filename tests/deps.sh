@@ -3,7 +3,7 @@
 #   deps.sh --check SET...     lists what is missing and fails if anything is
 #   deps.sh --install SET...   installs it with apt-get, when allowed to
 #   deps.sh --npm DIR          puts the rsmq of npm into DIR, unless it is there
-# Sets: build tls run test metrics proxy html deb browser node bench fuzz memcheck lint.  CC, CPPFLAGS and
+# Sets: build tls run test metrics proxy jobs html deb browser node bench fuzz memcheck lint.  CC, CPPFLAGS and
 # CFLAGS say where the compiler looks, as for make.
 # shellcheck disable=SC2086 # $want and the flags are lists of words
 set -u
@@ -18,6 +18,7 @@ packages() {
 		procps util-linux mandoc bash-completion zsh fish faketime jq strace systemd ;;
 	metrics) echo prometheus ;;
 	proxy) echo nginx ;;
+	jobs) echo parallel ;;
 	html) echo mandoc ;;
 	deb) echo debhelper dpkg-dev lintian libssl-dev ;;
 	browser) echo chromium ;;
@@ -73,6 +74,7 @@ have() {
 	procps) program ps ;;
 	util-linux) program script ;;
 	systemd) program systemd-analyze ;;
+	parallel) parallel --version 2>/dev/null | grep -q GNU ;; # not that of moreutils
 	nodejs) program node ;;
 	bats-assert | bats-support)
 		[ -e "/usr/lib/bats/$1/load.bash" ] || [ -e "/usr/lib/$1/load.bash" ] ;;

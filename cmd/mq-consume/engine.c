@@ -162,7 +162,8 @@ init_engine(struct engine *e, struct mq_worker_setup *setup, bool make)
 	e->loop = make_loop();
 	mq_children_init(&e->children, e->loop);
 	process_init(&e->process, setup, e->loop, opt);
-	joblog_init(&e->joblog, opt->joblog, process_host(&e->process));
+	joblog_init(
+	    &e->joblog, opt->joblog, process_host(&e->process), opt->command);
 	init_executor(e);
 	messages =
 	    e->executor.table->runs ? rules_slots(opt) * e->slots.batch : 0;

@@ -1,5 +1,6 @@
 #!/usr/bin/env bats
 # mq-consume --joblog: a line for each run that ended.
+# needs: jobs
 
 # run_mq sets stderr; each test is a subshell of its own.
 # shellcheck disable=SC2016,SC2030,SC2031,SC2034,SC2154
@@ -23,7 +24,7 @@ teardown() {
 	common_teardown
 }
 
-titles=$'Endtime\tQueue\tId\tAttempt\tSlot\tHost\tJobRuntime\tExitval\tVerdict\tText'
+titles=$'Seq\tHost\tStarttime\tJobRuntime\tSend\tReceive\tExitval\tSignal\tCommand\t#\tQueue\tId\tAttempt\tSlot\tVerdict\tText'
 
 # columns N...: of all lines but the first, with "|" between.
 columns() {
@@ -57,18 +58,19 @@ esac
 	run_mq 0 mq-consume -q --push p -n 7 --joblog "$log" q -- "$T/work"
 	run -0 head -n 1 "$log"
 	assert_output "$titles"
-	run -0 columns 2 4 5 8 9 10
-	assert_output 'q|1|1|0|done|well
-q|1|1|0|done|-
-q|1|1|0|rejected|no such user
-q|1|1|3|rejected|from stderr (exit status 3)
-q|1|1|SEGV|rejected|killed by SIGSEGV
-q|1|1|75|retried|exit status 75
-q|1|1|0|pushed|there'
-	run -0 columns 3 6
-	assert_line -n 0 "$id|$(hostname)"
-	# Unix time, and seconds, as GNU parallel has them.
-	run -0 columns 1 7
+	# What is not done is a failure, whatever the status of the process.
+	run -0 columns 1 5 6 7 8 10 11 13 14 15 16
+	assert_output '1|0|0|0|0|#|q|1|1|done|well
+2|0|0|0|0|#|q|1|1|done|-
+3|0|0|1|0|#|q|1|1|rejected|no such user
+4|0|0|3|0|#|q|1|1|rejected|from stderr (exit status 3)
+5|0|0|0|11|#|q|1|1|rejected|killed by SIGSEGV
+6|0|0|75|0|#|q|1|1|retried|exit status 75
+7|0|0|0|0|#|q|1|1|pushed|there'
+	run -0 columns 2 9 12
+	assert_line -n 0 "$(hostname)|$T/work|$id"
+	# Unix time, and seconds.
+	run -0 columns 3 4
 	assert_line -n 0 --regexp '^[0-9]{10}\.[0-9]{3}\|0\.[0-9]{3}$'
 	((${lines[0]%%.*} >= $(date +%s) - 600))
 }
@@ -77,10 +79,10 @@ q|1|1|0|pushed|there'
 	"$BUILD/mq-publish" -q q a
 	run_mq 0 mq-consume --backoff 1ms..1ms -n 2 --joblog "$log" q -- \
 		sh -c 'perl -e "select undef, undef, undef, 0.3"; [ "$MQ_ATTEMPT" = 2 ] || exit 75'
-	run -0 columns 4 9
-	assert_output '1|retried
-2|done'
-	awk -F '\t' 'NR > 1 && ($7 < 0.3 || $7 > 100) {exit 1}' "$log"
+	run -0 columns 1 13 15
+	assert_output '1|1|retried
+2|2|done'
+	awk -F '\t' 'NR > 1 && ($4 < 0.3 || $4 > 100) {exit 1}' "$log"
 }
 
 @test "joblog: slots are numbered from 1" {
@@ -89,7 +91,7 @@ q|1|1|0|pushed|there'
 	run_mq 0 mq-consume -j 3 -n 3 --joblog "$log" q -- sh -c '
 		touch "$T/in.$(cat)"
 		until [ -e "$T/in.a" ] && [ -e "$T/in.b" ] && [ -e "$T/in.c" ]; do :; done'
-	run -0 columns 5
+	run -0 columns 14
 	assert_equal "$(sort -n <<<"$output" | tr '\n' ' ')" "1 2 3 "
 }
 
@@ -99,8 +101,8 @@ q|1|1|0|pushed|there'
 	run_mq 0 mq-consume -q --drain --joblog "$log" q 'a queue\' -- \
 		perl -e 'open my $f, ">&=3"; print $f "err a\tb\e[31m\xff\\ \xe2\x82\xac \xe2\x80\xae\n"'
 	lines_are 4
-	awk -F '\t' 'NF != 10 {exit 1}' "$log"
-	run -0 columns 2 10
+	awk -F '\t' 'NF != 16 {exit 1}' "$log"
+	run -0 columns 11 16
 	assert_line -n 2 'a queue\\|a\tb\033[31m\377\\ € \342\200\256'
 	refute_output --partial $'\e'
 }
@@ -118,8 +120,9 @@ q|1|1|0|pushed|there'
 	assert_equal "$(grep -cFx "$titles" "$log")" 1
 	run -0 head -n 1 "$log"
 	assert_output "$titles"
-	assert_equal "$(awk -F '\t' 'NF == 10' "$log" | wc -l)" 401
-	assert_equal "$(columns 3 | sort -u | wc -l)" 400
+	assert_equal "$(awk -F '\t' 'NF == 16' "$log" | wc -l)" 401
+	assert_equal "$(columns 12 | sort -u | wc -l)" 400
+	assert_equal "$(columns 1)" "$(seq 400)"
 }
 
 @test "joblog: each message of a batch has a line" {
@@ -130,11 +133,11 @@ echo 'done rest' >&3
 .
 	"$BUILD/mq-publish" -q q a b c
 	run_mq 0 mq-consume -q --batch 3 --drain --joblog "$log" q -- "$T/work"
-	run -0 columns 5 8 9 10
-	assert_output '1|0|done|rest
-1|0|rejected|bad
-1|0|done|rest'
-	assert_equal "$(columns 7 | sort -u | wc -l)" 1
+	run -0 columns 1 7 14 15 16
+	assert_output '1|0|1|done|rest
+2|1|1|rejected|bad
+3|0|1|done|rest'
+	assert_equal "$(columns 4 | sort -u | wc -l)" 1
 }
 
 @test "joblog: each message of a stream has a line; its worker has no status yet" {
@@ -142,11 +145,11 @@ echo 'done rest' >&3
 	run_mq 0 mq-consume -q --stream --drain --joblog "$log" q -- perl -e '
 		open my $f, ">&=3"; $f->autoflush(1);
 		while (<STDIN>) { chomp; exit 3 if $_ eq "d"; print $f ($_ eq "b" ? "err" : "done") . " $_\n" }'
-	run -0 columns 5 8 9 10
-	assert_output '1|-|done|a
-1|-|rejected|b
-1|-|done|c
-1|3|rejected|exit status 3'
+	run -0 columns 7 14 15 16
+	assert_output '0|1|done|a
+1|1|rejected|b
+0|1|done|c
+3|1|rejected|exit status 3'
 }
 
 @test "joblog: a run that is broken off is returned" {
@@ -154,11 +157,11 @@ echo 'done rest' >&3
 	start_mq mq-consume --grace 0s --joblog "$log" q -- sh -c 'touch "$T/runs"; exec sleep 1000'
 	eventually 20 test -e "$T/runs"
 	stop_mq
-	run -0 columns 4 8 9
-	assert_output '1|TERM|returned'
+	run -0 columns 7 8 13 15
+	assert_output '0|15|1|returned'
 	run_mq 78 mq-consume --joblog "$log" q -- sh -c 'exit 127'
-	run -0 columns 4 8 9
-	assert_line -n 1 '1|127|returned'
+	run -0 columns 1 7 8 13 15
+	assert_line -n 1 '2|127|0|1|returned'
 	held_is q "1 0 0 0"
 }
 
@@ -167,7 +170,7 @@ echo 'done rest' >&3
 	tick
 	"$BUILD/mq-publish" -q q good
 	run_mq 0 mq-consume -q --drain --joblog "$log" q -- true
-	run -0 columns 9
+	run -0 columns 15
 	assert_output "done"
 }
 
@@ -178,8 +181,8 @@ echo 'done rest' >&3
 	eventually 20 test -e "$T/runs"
 	redis del "rmq::connection::$(connections)::heartbeat" >/dev/null
 	eventually 60 lines_are 2
-	run -0 columns 4 8 9
-	assert_output '1|KILL|lost'
+	run -0 columns 7 8 13 15
+	assert_output '0|9|1|lost'
 	stop_mq
 }
 
@@ -231,8 +234,45 @@ echo 'done rest' >&3
 	eventually 20 lines_are 4
 	stop_mq
 	run -0 tail -n 1 "$log"
-	assert_equal "$(awk -F '\t' '{print NF}' <<<"$output")" 10
+	assert_equal "$(awk -F '\t' '{print NF}' <<<"$output")" 16
 	assert_equal "$(grep -c lost "$T/err")" 1
+}
+
+# again OPTION COMMAND ARGUMENT...: GNU parallel goes on with the log.
+again() {
+	HOME=$T run -0 parallel --will-cite -j 1 "$1" --joblog "$log" "${@:2}"
+}
+
+@test "joblog: parallel runs again what has failed" {
+	script work <<'.'
+read -r x
+[ "$x" = done ] || echo "err \$(touch $T/evil); touch $T/evil" >&3
+.
+	"$BUILD/mq-publish" -q q done bad done bad
+	run_mq 0 mq-consume -q -n 4 --joblog "$log" q -- "$T/work" "it's" $'a\\b\n' '' '#'
+	# By the place of the message.
+	cp "$log" "$T/copy"
+	again --resume-failed echo ::: a b c d
+	assert_output "b
+d"
+	again --resume-failed echo ::: a b c d e
+	assert_output "e"
+	# By its id; what parallel adds to the log is counted, too.
+	columns 12 | head -n 4 >"$T/ids"
+	log=$T/copy
+	again --resume-failed "$BUILD/mq-return" -q --id {} q :::: "$T/ids"
+	held_is q "2 0 0 0"
+	run_mq 0 mq-consume -q -n 2 --joblog "$log" q -- cat
+	assert_equal "$(columns 1 7 | tail -n 2)" "7|0
+8|0"
+	# Our columns are never words of the command.
+	"$BUILD/mq-publish" -q q bad
+	log=$T/third
+	run_mq 0 mq-consume -q -n 1 --joblog "$log" q -- "$T/work" "it's" '#' $'a\tb'
+	printf '%s\n' '#!/bin/sh' 'printf "<%s>" "$@"' >"$T/work"
+	again --retry-failed
+	assert_output "<it's><#><a b>"
+	assert [ ! -e "$T/evil" ]
 }
 
 @test "joblog: what it cannot be" {

@@ -4,22 +4,28 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
+#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/exit.h"
 #include "base/say.h"
-#include "base/signame.h"
+#include "command.h"
 
 static const char titles[] =
-    "Endtime\tQueue\tId\tAttempt\tSlot\tHost\tJobRuntime\tExitval\tVerdict\t"
-    "Text\n";
+    "Seq\tHost\tStarttime\tJobRuntime\tSend\tReceive\tExitval\tSignal\t"
+    "Command\t#\tQueue\tId\tAttempt\tSlot\tVerdict\tText\n";
+
+/* Consumers that share a file wait for each other, but not for one that is stopped. */
+#define LOCK_TRIES  100
+#define LOCK_NAP_NS 1000000
 
 /* --- writing ---------------------------------------------------------------- */
 
@@ -55,45 +61,88 @@ add_text(struct mq_buf *line, const char *text)
 	free(shown);
 }
 
+/* 0 and 0 is a run that parallel need not repeat, whatever the process says itself. */
 static void
-add_status(struct mq_buf *line, int status)
+add_status(struct mq_buf *line, const struct job *job)
 {
-	const char *name;
+	int value = 0, signal = 0;
+	bool good = strcmp(job->verdict, "done") == 0 ||
+	    strcmp(job->verdict, "pushed") == 0;
 
-	if (status == -1)
-		mq_buf_addstr(line, "-");
-	else if (!WIFSIGNALED(status))
-		mq_buf_printf(line, "%d", WEXITSTATUS(status));
-	else if ((name = mq_signal_name(WTERMSIG(status))) != NULL)
-		mq_buf_addstr(line, name);
-	else
-		mq_buf_printf(line, "SIG%d", WTERMSIG(status));
+	if (!good && job->status != -1) {
+		value = WIFEXITED(job->status) ? WEXITSTATUS(job->status) : 0;
+		signal = WIFSIGNALED(job->status) ? WTERMSIG(job->status) : 0;
+	}
+	if (!good && value == 0 && signal == 0)
+		value =
+		    strcmp(job->verdict, "rejected") == 0 ? 1 : MQ_EXIT_AGAIN;
+	mq_buf_printf(line, "%d\t%d\t", value, signal);
+}
+
+static void
+lock_file(const struct joblog *j)
+{
+	const struct timespec nap = {.tv_nsec = LOCK_NAP_NS};
+	int tries = LOCK_TRIES;
+
+	while (flock(j->fd, LOCK_EX | LOCK_NB) == -1 && errno == EWOULDBLOCK &&
+	    --tries > 0)
+		nanosleep(&nap, NULL);
+}
+
+/* Others may have added some; at the first time, all are counted. */
+static void
+count_lines(struct joblog *j)
+{
+	char block[65536], *p;
+	ssize_t n;
+
+	while (j->in != -1 &&
+	    (n = pread(j->in, block, sizeof(block), j->counted)) > 0) {
+		for (p = block; p < block + n; p++)
+			j->lines += *p == '\n';
+		j->counted += n;
+	}
+}
+
+static void
+add_columns(struct mq_buf *line, const struct joblog *j, const struct job *job)
+{
+	double now = (double)mq_clock_unix_us() / 1e6;
+
+	/* Otherwise this line would end the one that was cut. */
+	if (j->torn)
+		mq_buf_addstr(line, "\n");
+	/* The first line is that of the titles. */
+	mq_buf_printf(line, "%ld\t", j->lines + j->torn);
+	add_text(line, j->host);
+	mq_buf_printf(
+	    line, "\t%.3f\t%.3f\t0\t0\t", now - job->seconds, job->seconds);
+	add_status(line, job);
+	mq_buf_printf(line, "%s\t#\t", j->command);
+	add_text(line, job->queue);
+	mq_buf_addstr(line, "\t");
+	add_text(line, job->id);
+	mq_buf_printf(
+	    line, "\t%ld\t%d\t%s\t", job->attempt, job->slot, job->verdict);
+	add_text(line, job->text);
+	mq_buf_addstr(line, "\n");
 }
 
 void
 joblog_write(struct joblog *j, const struct job *job)
 {
-	int64_t now_ms = mq_clock_unix_us() / 1000;
 	struct mq_buf line = {0};
 
 	if (j->path == NULL)
 		return;
-	/* Otherwise this line would end the one that was cut. */
-	if (j->torn)
-		mq_buf_addstr(&line, "\n");
-	mq_buf_printf(
-	    &line, "%" PRId64 ".%03d\t", now_ms / 1000, (int)(now_ms % 1000));
-	add_text(&line, job->queue);
-	mq_buf_addstr(&line, "\t");
-	add_text(&line, job->id);
-	mq_buf_printf(&line, "\t%ld\t%d\t", job->attempt, job->slot);
-	add_text(&line, j->host);
-	mq_buf_printf(&line, "\t%.3f\t", job->seconds);
-	add_status(&line, job->status);
-	mq_buf_printf(&line, "\t%s\t", job->verdict);
-	add_text(&line, job->text);
-	mq_buf_addstr(&line, "\n");
+	lock_file(j);
+	count_lines(j);
+	add_columns(&line, j, job);
 	write_line(j, line.data, line.len);
+	if (j->in == -1)
+		j->lines++;
+	(void)flock(j->fd, LOCK_UN);
 	mq_buf_free(&line);
 }
 
@@ -112,13 +161,48 @@ is_new(int fd)
 static void
 begin_file(struct joblog *j)
 {
+	char self[32];
+	struct stat st;
+
 	j->torn = false;
+	j->counted = 0;
+	j->lines = 0;
+	j->in = -1;
+	snprintf(self, sizeof(self), "/proc/self/fd/%d", j->fd);
+	if (fstat(j->fd, &st) == 0 && S_ISREG(st.st_mode))
+		j->in = open(self, O_RDONLY | O_CLOEXEC);
+	if (j->in == -1)
+		j->lines = 1;
 	if (!is_new(j->fd))
 		return;
 	(void)flock(j->fd, LOCK_EX);
 	if (is_new(j->fd))
 		write_line(j, titles, sizeof(titles) - 1);
 	(void)flock(j->fd, LOCK_UN);
+}
+
+static void
+close_file(const struct joblog *j)
+{
+	close(j->fd);
+	if (j->in != -1)
+		close(j->in);
+}
+
+/* The command as it was given, in one line. */
+static char *
+format_command(char *const *argv)
+{
+	struct mq_buf line = {0};
+	size_t i;
+
+	for (; *argv != NULL; argv++)
+		command_add_word(&line, *argv);
+	for (i = 0; i < line.len; i++)
+		if (iscntrl((unsigned char)line.data[i]))
+			line.data[i] = ' ';
+	(void)mq_buf_str(&line);
+	return line.data;
 }
 
 /* A terminal that is stopped, or a pipe that is full, loses lines: it does not stop
@@ -132,11 +216,13 @@ open_file(const char *path)
 }
 
 void
-joblog_init(struct joblog *j, const char *path, const char *host)
+joblog_init(
+    struct joblog *j, const char *path, const char *host, char *const *command)
 {
 	*j = (struct joblog){.path = path, .host = host, .fd = -1};
 	if (path == NULL)
 		return;
+	j->command = format_command(command);
 	j->fd = open_file(path);
 	if (j->fd == -1)
 		mq_die(MQ_EXIT_IO, "--joblog: %s: %s", path, strerror(errno));
@@ -156,7 +242,7 @@ joblog_reopen(struct joblog *j)
 		    strerror(errno));
 		return;
 	}
-	close(j->fd);
+	close_file(j);
 	j->fd = fd;
 	begin_file(j);
 }
@@ -165,5 +251,6 @@ void
 joblog_end(struct joblog *j)
 {
 	if (j->fd != -1)
-		close(j->fd);
+		close_file(j);
+	free(j->command);
 }
