@@ -44,9 +44,13 @@ collect_close(struct collector *c)
 	c->open = false;
 }
 
+/* Whoever looks at numbers does not wait for long. */
+#define FAILOVER_S 5
+
 static int
 ensure_open(struct collector *c)
 {
+	c->server.failover_s = FAILOVER_S;
 	c->open = c->open || mq_redis_open(&c->redis, &c->server) == 0;
 	return c->open ? 0 : -1;
 }

@@ -124,4 +124,5 @@ mq_rights_cluster(struct mq_buf *out)
 	*out = rules;
 	mq_rights_rule(out, "+asking");
 	mq_rights_rule(out, "+cluster|slots");
+	mq_rights_rule(out, "+cluster|nodes");
 }

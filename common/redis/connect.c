@@ -3,19 +3,14 @@
  */
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/clock.h"
 #include "base/exit.h"
 #include "base/xalloc.h"
 #include "dial.h"
+#include "failover.h"
 #include "greeting.h"
 #include "sentinel.h"
-
-/* How long the sentinels may take to hear of another master, and how often they
- * are asked. */
-#define CHANGE_S	5
-#define CHANGE_PAUSE_MS 100
 
 static int
 greet_server(struct mq_redis *r)
@@ -167,6 +162,7 @@ connect_master(struct mq_redis *r, double until)
 	struct mq_master master = {.port = 0};
 	char why[sizeof(r->error)];
 
+	r->server->sentinel_address[0] = '\0';
 	if (mq_redis_ask_sentinels(r, until, &mq_sentinel_master, &master) ==
 	    -1)
 		return -1;
@@ -207,17 +203,58 @@ open_once(struct mq_redis *r, struct mq_server *server, double until)
 	return -1;
 }
 
-/* A sentinel may not know yet that its master is a replica now. */
+/* Whether the master that sentinels named, which did not answer, or is a replica, may
+ * soon be another one.  r has the error. */
+static bool
+awaits_master(struct mq_redis *r, struct mq_failover *f)
+{
+	struct mq_redis other = {.server = r->server};
+	struct mq_sentinel_state state = {.replicas = -1};
+
+	if (r->unfit != NULL && strcmp(r->unfit, MQ_REDIS_REPLICA) == 0)
+		f->due = true;
+	else if (r->unfit != NULL || r->status != MQ_EXIT_UNAVAILABLE ||
+	    r->server->sentinel_address[0] == '\0')
+		return false;
+	if (!f->due) {
+		if (mq_redis_ask_sentinels(
+			&other, f->until, &mq_sentinel_state, &state) == -1 &&
+		    other.status == MQ_EXIT_UNAVAILABLE)
+			return false;
+		f->due = state.down;
+		if (!f->failed && state.replicas == 0)
+			return false;
+	}
+	return mq_failover_again(f, r);
+}
+
+/* The last try may have had no time to fail by itself: the one before tells why. */
+static int
+open_master(struct mq_redis *r, struct mq_server *server, double until)
+{
+	struct mq_failover f = {.until = 0};
+	char why[sizeof(r->error)];
+
+	mq_failover_begin(&f, server);
+	if (f.until > until)
+		f.until = until;
+	while (open_once(r, server, f.until) == -1) {
+		if (f.failed && mq_clock_steady_s() >= f.until) {
+			strlcpy(r->error, why, sizeof(r->error));
+			r->status = f.due ? MQ_EXIT_AGAIN : MQ_EXIT_UNAVAILABLE;
+			return -1;
+		}
+		strlcpy(why, r->error, sizeof(why));
+		if (!awaits_master(r, &f))
+			return -1;
+	}
+	return 0;
+}
+
 int
 mq_redis_connect(struct mq_redis *r, struct mq_server *server, double until)
 {
-	const struct timespec pause = {.tv_nsec = CHANGE_PAUSE_MS * 1000000L};
-	double end = mq_clock_steady_s() + CHANGE_S;
-	int rv;
-
-	while ((rv = open_once(r, server, until)) == -1 && r->unfit != NULL &&
-	    strcmp(r->unfit, MQ_REDIS_REPLICA) == 0 &&
-	    mq_clock_steady_s() < (end < until ? end : until))
-		nanosleep(&pause, NULL);
-	return rv;
+	return server->url.kind == MQ_URL_SENTINEL ?
+	    open_master(r, server, until) :
+	    open_once(r, server, until);
 }

@@ -470,6 +470,16 @@ wait_and_go_on(struct race *race, double now)
 		go_on(race, &race->all[i], race->pfds[i].revents);
 }
 
+/* There was no time to try it. */
+static void
+note_untried(struct mq_dial *d)
+{
+	struct mq_redis r = {.server = d->server};
+
+	mq_redis_fail(&r, MQ_EXIT_UNAVAILABLE, "Connection timed out");
+	note_error(d, &r, NOTHING);
+}
+
 /* All but the winner. */
 static void
 end_race(struct race *race)
@@ -485,10 +495,12 @@ end_race(struct race *race)
 			end_attempt(&race->all[i]);
 	for (i = 0; i < race->n; i++) {
 		d = &race->dials[i];
-		if (!is_searching(d))
-			continue;
-		strlcpy(d->search.why, late, sizeof(d->search.why));
-		end_search(d);
+		if (is_searching(d)) {
+			strlcpy(d->search.why, late, sizeof(d->search.why));
+			end_search(d);
+		}
+		if (race->winner == NULL && d->redis.status == 0)
+			note_untried(d);
 	}
 	free(race->pfds);
 }

@@ -7,6 +7,7 @@
 
 #include "base/exit.h"
 #include "base/xalloc.h"
+#include "node.h"
 #include "sentinel.h"
 
 /* How long the disk may take, and the replicas once more. */
@@ -129,12 +130,15 @@ fail_without_info(struct mq_redis *r)
 	return -1;
 }
 
-/* Only a new connection can find the server that sentinels name. */
+/* Only a new connection can find the server that sentinels name; and that asks for the
+ * marks of what was accepted, which are where the slot is. */
 static int
 fail_demoted(struct mq_redis *r, const char *why)
 {
 	if (r->server->url.kind == MQ_URL_SENTINEL)
 		r->context->err = REDIS_ERR_OTHER;
+	if (r->nodes != NULL)
+		r->nodes->lost = true;
 	return mq_redis_fail(r, MQ_EXIT_AGAIN, "%s", why);
 }
 
@@ -243,6 +247,33 @@ find_heirs(struct mq_redis *r, struct mq_durable *d)
 	return rv;
 }
 
+/* Whether nothing but a replica can make it safe, and it had one lately: after a failover,
+ * the old master may be back soon. */
+static bool
+lacks_replica(const struct mq_durable *d, const struct mq_info *info)
+{
+	return !is_on_disk(d, info) && info->replicas == 0 &&
+	    info->had_replica && !mq_info_evicts(info);
+}
+
+static int
+await_replica(struct mq_redis *r, const struct mq_durable *d,
+    struct mq_info *info, char **why)
+{
+	int i;
+
+	for (i = 0; i <= SAFE_S * 1000 / LOOK_MS; i++) {
+		if (!lacks_replica(d, info))
+			return 0;
+		(void)r->wait(r->wait_arg, -1, LOOK_MS);
+		free(*why);
+		*why = NULL;
+		if (ask_info(r, d->waitaof, info, why) == -1)
+			return -1;
+	}
+	return fail_yet(r, "its replica is not connected");
+}
+
 int
 mq_durable_find(struct mq_redis *r, struct mq_durable *d)
 {
@@ -256,8 +287,9 @@ mq_durable_find(struct mq_redis *r, struct mq_durable *d)
 	*d = (struct mq_durable){.waitaof = knows(r, "WAITAOF 1 0 1")};
 	if (mq_redis_lost(r) || ask_info(r, d->waitaof, &info, &why) == -1)
 		return -1;
-	if (r->server->url.kind == MQ_URL_SENTINEL && !mq_info_evicts(&info) &&
-	    await_replicas(r, d->waitaof, &info, &why) == -1) {
+	if ((r->server->url.kind == MQ_URL_SENTINEL && !mq_info_evicts(&info) &&
+		await_replicas(r, d->waitaof, &info, &why) == -1) ||
+	    await_replica(r, d, &info, &why) == -1) {
 		free(why);
 		return -1;
 	}
@@ -275,23 +307,6 @@ mq_durable_find(struct mq_redis *r, struct mq_durable *d)
 	return rv;
 }
 
-static int
-send_waits(
-    struct mq_redis *r, const struct mq_durable *d, struct mq_command *write)
-{
-	char line[64];
-
-	if (write != NULL && mq_redis_append(r, write) == -1)
-		return -1;
-	snprintf(line, sizeof(line), "WAITAOF 1 0 %d000", SAFE_S);
-	if (d->waitaof && append_line(r, line) == -1)
-		return -1;
-	snprintf(line, sizeof(line), "WAIT %d %d000", d->replicas, SAFE_S);
-	if (d->replicas > 0 && append_line(r, line) == -1)
-		return -1;
-	return append_questions(r) == -1 ? -1 : mq_redis_flush(r);
-}
-
 /* An integer, or the first one of several; -1: there is none. */
 static long long
 take_number(struct mq_redis *r)
@@ -307,6 +322,25 @@ take_number(struct mq_redis *r)
 		n = one->integer;
 	freeReplyObject(reply);
 	return n;
+}
+
+static int
+send_waits(
+    struct mq_redis *r, const struct mq_durable *d, struct mq_command *write)
+{
+	char line[64];
+
+	/* It may find that the slot has moved. */
+	if (write != NULL &&
+	    (mq_redis_send(r, write) == -1 || take_number(r) == -1))
+		return -1;
+	snprintf(line, sizeof(line), "WAITAOF 1 0 %d000", SAFE_S);
+	if (d->waitaof && append_line(r, line) == -1)
+		return -1;
+	snprintf(line, sizeof(line), "WAIT %d %d000", d->replicas, SAFE_S);
+	if (d->replicas > 0 && append_line(r, line) == -1)
+		return -1;
+	return append_questions(r) == -1 ? -1 : mq_redis_flush(r);
 }
 
 /* A server that is another one now, or is set up in another way, may have
@@ -328,7 +362,9 @@ check_same(struct mq_redis *r, const struct mq_durable *d)
 	/* Without these, each write was safe when it was accepted. */
 	if ((d->waitaof || d->replicas > 0) &&
 	    strcmp(info.run_id, d->run_id) != 0)
-		return fail_yet(r, "it is not the same as before");
+		return r->nodes != NULL ?
+		    fail_demoted(r, "not durable yet: its slot has moved") :
+		    fail_yet(r, "it is not the same as before");
 	return d->online[0] != '\0' && strcmp(info.online, d->online) != 0;
 }
 
@@ -340,8 +376,7 @@ wait_once(
 	char why[64];
 	long long n;
 
-	if (send_waits(r, d, write) == -1 ||
-	    (write != NULL && take_number(r) == -1))
+	if (send_waits(r, d, write) == -1)
 		return -1;
 	if (d->waitaof && (n = take_number(r)) <= 0) {
 		snprintf(

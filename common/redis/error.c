@@ -45,7 +45,7 @@ mq_error_status(const char *error)
 	    {"MASTERDOWN", MQ_EXIT_AGAIN},
 	    {"NOREPLICAS", MQ_EXIT_AGAIN},
 	    {"attachments are gone", MQ_EXIT_AGAIN}, /* ours */
-	    {"CLUSTERDOWN", MQ_EXIT_CONFIG},
+	    {"CLUSTERDOWN", MQ_EXIT_AGAIN},
 	    {"CROSSSLOT", MQ_EXIT_CONFIG},
 	    {"MOVED", MQ_EXIT_CONFIG},
 	    {MQ_REDIS_CLUSTER, MQ_EXIT_CONFIG},

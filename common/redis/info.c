@@ -130,6 +130,7 @@ mq_info_take(struct mq_info *i, const char *text)
 	    i->policy, sizeof(i->policy), find_field(text, "maxmemory_policy"));
 	i->is_replica = field_is(text, "role", "slave");
 	take_replicas(i, text);
+	i->had_replica = field_is(text, "repl_backlog_active", "1");
 	i->aof = field_is(text, "aof_enabled", "1");
 	i->aof_later = field_is(text, "aof_base_size", "0") &&
 	    (field_is(text, "aof_rewrite_in_progress", "1") ||

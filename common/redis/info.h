@@ -16,6 +16,7 @@ struct mq_info {
 	bool is_replica;
 	int replicas;	   /* of its own, online... */
 	char online[1024]; /* ...a line "ADDRESS PORT" for each that fits in */
+	bool had_replica;  /* within the last hour, or it was one */
 	bool aof;	   /* the server has an append-only file... */
 	bool aof_later;	   /* ...which counts only after its first rewrite */
 	char fsync[16];	   /* appendfsync; "": unknown */

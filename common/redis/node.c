@@ -67,12 +67,12 @@ mq_node_at(struct mq_redis *r, int i)
  * address that comes with it.  Then the certificate is for the name all the same.
  */
 static int
-connect_node(struct mq_redis *r, struct node *node, char *address)
+dial_node(struct node *node, char *address, double until)
 {
 	struct mq_url *u = &node->server.url;
 	char *name = u->hosts[0].name;
 	bool is_sni = u->tls && u->sni == NULL;
-	int rv = mq_redis_connect(&node->redis, &node->server, r->nodes->until);
+	int rv = mq_redis_connect(&node->redis, &node->server, until);
 
 	if (rv == 0 || *address == '\0' || mq_address_is(name) ||
 	    node->redis.status != MQ_EXIT_UNAVAILABLE)
@@ -80,11 +80,31 @@ connect_node(struct mq_redis *r, struct node *node, char *address)
 	u->hosts[0].name = address;
 	if (is_sni)
 		u->sni = name;
-	rv = mq_redis_connect(&node->redis, &node->server, r->nodes->until);
+	rv = mq_redis_connect(&node->redis, &node->server, until);
 	u->hosts[0].name = name;
 	if (is_sni)
 		u->sni = NULL;
 	return rv;
+}
+
+/* What a node that hangs was sent could be carried out when others have replaced it. */
+static int
+connect_node(struct mq_redis *r, struct node *node, char *address)
+{
+	struct mq_nodes *all = r->nodes;
+	struct mq_redis *to = &node->redis;
+	double until = all->until;
+
+	mq_failover_begin(&all->failover, r->server);
+	if (all->failover.until < until)
+		until = all->failover.until;
+	if (dial_node(node, address, until) == -1)
+		return -1;
+	to->wanted_node = true;
+	if (mq_redis_check(to) == 0)
+		return 0;
+	mq_redis_close(to);
+	return -1;
 }
 
 struct node *

@@ -1,9 +1,10 @@
-/* For nodes.c, node.c, partial.c and links.c: the nodes of a cluster, and what is on its way to them. */
+/* For nodes.c, nodes-ask.c, node.c, partial.c, durable.c and links.c: the nodes of a cluster, and what is on its way to them. */
 #ifndef MQ_NODE_H
 #define MQ_NODE_H
 
 #include <sys/queue.h>
 
+#include "failover.h"
 #include "nodes.h"
 #include "topology.h"
 
@@ -34,8 +35,8 @@ struct mq_nodes {
 	bool partial; /* goes on without nodes; see partial.h */
 	/* Some command about the slot had no answer, as this node is lost, from 1. */
 	int16_t missing[MQ_SLOTS];
-	int64_t down_ms; /* since when the cluster is down; 0: it is not */
-	double until;	 /* of opening; see mq_redis_open_until() */
+	struct mq_failover failover;
+	double until; /* of opening; see mq_redis_open_until() */
 };
 
 /* The server of one node: as the cluster's, but with this host only; zeroed before. */
@@ -48,8 +49,14 @@ struct node *mq_node_used(const struct mq_nodes *, int i);
 struct node *mq_node_at(struct mq_redis *, int i);
 
 void mq_nodes_copy_error(struct mq_redis *, const struct mq_redis *from);
-/* The same, with a connection; NULL: there is none, with the error. */
+/* The same, with a connection that is greeted; NULL: there is none, with the error. */
 struct node *mq_node_open(struct mq_redis *, int i);
+/*
+ * Asks whichever answers first for all of them: of the hosts in the URL, or (but: not -1)
+ * of those that are known, without this one, and whether that is down.  Returns 0, or -1
+ * with the error.
+ */
+int mq_nodes_ask(struct mq_redis *, int but);
 void mq_awaited_free(struct awaited *);
 /* Closes a node for good, and answers what was sent to it. */
 void mq_node_lose(struct mq_redis *, int i, const char *why);

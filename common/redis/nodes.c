@@ -1,5 +1,7 @@
 #include "nodes.h"
 
+#include <sys/param.h>
+
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,14 +11,10 @@
 #include "base/clock.h"
 #include "base/exit.h"
 #include "base/xalloc.h"
-#include "dial.h"
 #include "node.h"
 
-/* A command that no node takes now goes out again this often, and so long. */
-#define PAUSE_MS    50
+/* A command whose slot moves goes out again for so long. */
 #define PATIENCE_MS 60000
-/* How long all commands of a reader wait for a cluster that is down. */
-#define DOWN_MS 3000
 
 static bool
 nodes_lost(const struct mq_redis *r)
@@ -91,13 +89,51 @@ owner_of(const struct mq_redis *r, int slot)
 	return slot == -1 ? all->last : all->map.owner[slot];
 }
 
+/*
+ * Whether the slot of a command, whose node does not answer, may soon have another one.
+ * Others have to say so, and how the cluster sees the node.
+ */
+static bool
+awaits_owner(struct mq_redis *r, const struct awaited *a, int node)
+{
+	struct mq_failover *f = &r->nodes->failover;
+	struct mq_redis *of = &mq_node_used(r->nodes, node)->redis;
+
+	if (a->optional || a->slot == -1 ||
+	    mq_node_used(r->nodes, node)->missing != NULL ||
+	    of->status != MQ_EXIT_UNAVAILABLE ||
+	    (!f->failed && !r->nodes->map.nodes[node].replicated) ||
+	    !mq_failover_again(f, of))
+		return false;
+	(void)mq_nodes_ask(r, node);
+	return true;
+}
+
+/* The node, or the one that replaces it.  What could be done without has not waited. */
+static struct node *
+open_owner(struct mq_redis *r, struct awaited *a, int to)
+{
+	struct node *node = mq_node_at(r, to);
+
+	a->node = to;
+	if (!r->nodes->partial && !a->optional) {
+		free(node->missing);
+		node->missing = NULL;
+	}
+	while ((node = mq_node_open(r, a->node)) == NULL &&
+	    awaits_owner(r, a, a->node))
+		if (r->nodes->map.owner[a->slot] != -1)
+			a->node = r->nodes->map.owner[a->slot];
+	return node;
+}
+
 static int
 send_bytes(
     struct mq_redis *r, struct awaited *a, int to, const char *p, size_t n)
 {
-	struct node *node = mq_node_open(r, to);
+	struct node *node = open_owner(r, a, to);
 
-	a->node = to;
+	to = a->node;
 	if (node == NULL || mq_redis_append_bytes(&node->redis, p, n) == -1) {
 		if (lose(r, to, a) == -1)
 			return -1;
@@ -212,17 +248,6 @@ begins(const char *s, const char *with)
 	return strncmp(s, with, strlen(with)) == 0;
 }
 
-static void
-pause_between(struct mq_redis *r)
-{
-	const struct timespec pause = {.tv_nsec = PAUSE_MS * 1000000L};
-
-	if (r->wait != NULL)
-		(void)r->wait(r->wait_arg, -1, PAUSE_MS);
-	else
-		nanosleep(&pause, NULL);
-}
-
 /* For the next command only. */
 static int
 send_asking(struct mq_redis *r, int to)
@@ -252,7 +277,7 @@ send_again(struct mq_redis *r, struct awaited *a)
 	if (to != -1 && begins(error->str, "MOVED "))
 		all->map.owner[a->slot] = (int16_t)to;
 	else if (to == -1)
-		pause_between(r);
+		mq_failover_pause(r);
 	if (to == -1)
 		to = owner_of(r, a->slot);
 	if (to == -1)
@@ -266,18 +291,30 @@ send_again(struct mq_redis *r, struct awaited *a)
 	return rv == 0 ? flush_nodes(r) : -1;
 }
 
-/* Whether a reader waits for this node no more, which says that the cluster is down. */
-static bool
-is_down(struct mq_redis *r, const struct awaited *a)
+/*
+ * A node says that the cluster is down: without a replica of its slot's own node that
+ * may last, and is not waited for.  1: it goes out again; 0: a reader goes on without.
+ */
+static int
+outlast_down(struct mq_redis *r, struct awaited *a)
 {
 	struct mq_nodes *all = r->nodes;
-	int64_t now = mq_clock_steady_ms();
+	int owner = a->slot == -1 ? a->node : all->map.owner[a->slot];
 
-	if (!all->partial || !begins(a->reply->str, "CLUSTERDOWN "))
-		return false;
-	if (all->down_ms == 0)
-		all->down_ms = now;
-	return now - all->down_ms >= DOWN_MS;
+	mq_redis_fail(r, MQ_EXIT_UNAVAILABLE, "%s", a->reply->str);
+	mq_failover_begin(&all->failover, r->server);
+	all->failover.due = true;
+	if ((owner == -1 || all->map.nodes[owner].replicated) &&
+	    mq_failover_again(&all->failover, r))
+		return 1;
+	if (!all->partial) {
+		all->lost = true;
+		return -1;
+	}
+	mq_node_lose(r, a->node, a->reply->str);
+	freeReplyObject(a->reply);
+	mq_awaited_miss(r, a);
+	return 0;
 }
 
 /* In a transaction, what is refused by a busy node fails as a whole. */
@@ -293,16 +330,17 @@ static int
 settle_reply(struct mq_redis *r, struct awaited *a)
 {
 	int64_t until = mq_clock_steady_ms() + PATIENCE_MS;
+	int rv;
 
 	if (read_reply(r, a) == -1)
 		return -1;
 	while (waits_or_moves(a) && mq_clock_steady_ms() < until) {
-		if (is_down(r, a)) {
-			mq_node_lose(r, a->node, a->reply->str);
-			freeReplyObject(a->reply);
-			mq_awaited_miss(r, a);
-			return 0;
-		}
+		rv = begins(a->reply->str, "CLUSTERDOWN ") &&
+			!a->in_transaction ?
+		    outlast_down(r, a) :
+		    1;
+		if (rv != 1)
+			return rv;
 		if (a->in_transaction) {
 			r->nodes->lost = true;
 			return mq_redis_fail(r, MQ_EXIT_AGAIN,
@@ -311,6 +349,9 @@ settle_reply(struct mq_redis *r, struct awaited *a)
 		if (send_again(r, a) == -1 || read_reply(r, a) == -1)
 			return -1;
 	}
+	/* All that a reader waits for adds up. */
+	if (!r->nodes->partial || !r->nodes->failover.failed)
+		r->nodes->failover = (struct mq_failover){.until = 0};
 	return 0;
 }
 
@@ -344,98 +385,6 @@ static const struct mq_route nodes_route = {
     .close = mq_nodes_close,
 };
 
-/* Waits for a node that is busy. */
-static redisReply *
-ask_again(struct mq_redis *r)
-{
-	struct mq_command c = {0};
-	redisReply *reply;
-
-	mq_command_plain(&c, "CLUSTER SLOTS");
-	reply = mq_redis_call(r, &c);
-	mq_command_free(&c);
-	return reply;
-}
-
-/* Of the reply, which is not freed.  -1 with the error of the one that was asked. */
-static int
-take_slots(
-    struct mq_nodes *all, struct mq_redis *r, int i, const redisReply *reply)
-{
-	if (mq_redis_refused(r, reply)) {
-		if (strstr(reply->str, "cluster support disabled") != NULL)
-			mq_redis_fail(r, MQ_EXIT_CONFIG,
-			    "not a node of a cluster; use redis://");
-		return -1;
-	}
-	if (mq_topology_take(&all->map, reply, i) == -1)
-		return mq_redis_fail(
-		    r, MQ_EXIT_UNAVAILABLE, "unexpected reply");
-	all->last = i;
-	return 0;
-}
-
-/* A node, which may be any, says where all of them are. */
-static int
-take_answer(void *arg, struct mq_dial *d, redisReply *reply)
-{
-	struct mq_redis *r = arg;
-	int i = mq_topology_node(&r->nodes->map, d->host, d->port);
-	int rv = -1;
-
-	if (mq_reply_busy(reply)) {
-		freeReplyObject(reply);
-		reply = ask_again(&d->redis);
-	}
-	if (reply != NULL)
-		rv = take_slots(r->nodes, &d->redis, i, reply);
-	freeReplyObject(reply);
-	if (rv == -1)
-		return -1;
-	mq_node_at(r, i)->redis = d->redis;
-	/* For connections that do not wait. */
-	strlcpy(r->server->host, d->server->host, sizeof(r->server->host));
-	strlcpy(
-	    r->server->address, d->server->address, sizeof(r->server->address));
-	r->server->port = d->server->port;
-	return 0;
-}
-
-/* What was wrong with those that were asked stays with them; see partial.h. */
-static int
-ask_hosts(struct mq_redis *r)
-{
-	const struct mq_url *u = &r->server->url;
-	struct mq_dial *dials = mq_xcalloc(u->hosts_n, sizeof(*dials)), *d;
-	struct mq_command c = {0};
-	struct node *node;
-	size_t i;
-	int rv;
-
-	for (i = 0; i < u->hosts_n; i++) {
-		d = &dials[i];
-		d->host = u->hosts[i].name;
-		d->port = u->hosts[i].port;
-		node = mq_node_at(
-		    r, mq_topology_node(&r->nodes->map, d->host, d->port));
-		d->server = &node->server;
-	}
-	mq_command_plain(&c, "CLUSTER SLOTS");
-	rv = mq_dial(dials, u->hosts_n, &c, take_answer, r, r->nodes->until);
-	mq_command_free(&c);
-	if (rv == -1)
-		mq_nodes_copy_error(r, mq_dial_error(dials, u->hosts_n));
-	for (i = 0; i < u->hosts_n; i++) {
-		node = mq_node_at(r,
-		    mq_topology_node(
-			&r->nodes->map, dials[i].host, dials[i].port));
-		if (node->redis.context == NULL)
-			mq_nodes_copy_error(&node->redis, &dials[i].redis);
-	}
-	free(dials);
-	return rv == -1 ? -1 : 0;
-}
-
 bool
 mq_nodes_replicated(const struct mq_redis *r, const struct mq_command *c)
 {
@@ -448,16 +397,22 @@ int
 mq_nodes_open(struct mq_redis *r, struct mq_server *server, double until)
 {
 	struct mq_nodes *all = mq_xcalloc(1, sizeof(*all));
+	const struct mq_url *u = &server->url;
+	size_t i;
 	int rv;
 
 	*r = (struct mq_redis){.server = server,
 	    .route = &nodes_route,
 	    .nodes = all,
-	    .home = mq_slot_home(server->url.ns)};
+	    .home = mq_slot_home(u->ns)};
 	mq_topology_init(&all->map);
 	STAILQ_INIT(&all->order);
-	all->until = until;
-	rv = ask_hosts(r);
+	for (i = 0; i < u->hosts_n; i++)
+		(void)mq_topology_node(
+		    &all->map, u->hosts[i].name, u->hosts[i].port);
+	mq_failover_begin(&all->failover, server);
+	all->until = MIN(until, all->failover.until);
+	rv = mq_nodes_ask(r, -1);
 	all->until = INFINITY;
 	if (rv == -1)
 		mq_nodes_close(r);

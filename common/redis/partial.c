@@ -15,7 +15,8 @@ has_slots(const struct mq_topology *map, int node)
 	return false;
 }
 
-/* A host that did not answer at the beginning is not waited for again. */
+/* A host that did not answer at the beginning is not waited for again, unless another
+ * one may soon have its slots. */
 void
 mq_partial_begin(struct mq_redis *r)
 {
@@ -29,7 +30,8 @@ mq_partial_begin(struct mq_redis *r)
 	for (i = 0; i < all->map.count; i++) {
 		node = mq_node_used(all, i);
 		if (node != NULL && node->redis.status != 0 &&
-		    mq_redis_lost(&node->redis) && has_slots(&all->map, i))
+		    mq_redis_lost(&node->redis) && has_slots(&all->map, i) &&
+		    !all->map.nodes[i].replicated)
 			mq_node_lose(r, i, node->redis.error);
 	}
 }

@@ -68,6 +68,25 @@ find_value(const redisReply *pairs, const char *name)
 	return "";
 }
 
+static int
+take_state(
+    struct mq_redis *r, const char *name, const redisReply *reply, void *out)
+{
+	struct mq_sentinel_state *state = out;
+	const char *flags = find_value(reply, "flags");
+	const char *replicas = find_value(reply, "num-slaves");
+
+	(void)r;
+	(void)name;
+	state->down =
+	    strstr(flags, "_down") != NULL || strstr(flags, "failover") != NULL;
+	if (*replicas != '\0')
+		state->replicas = atoi(replicas);
+	return 0;
+}
+
+const struct mq_sentinel_question mq_sentinel_state = {"master", take_state};
+
 /*
  * A replica that does not answer for long is not made the master, but may be busy as it
  * has just been chosen.  One whose connection has just ended may be the master already:

@@ -34,6 +34,12 @@ void mq_sentinel_command(
 
 /* Where the master is: struct mq_master. */
 extern const struct mq_sentinel_question mq_sentinel_master;
+/* How the master is: struct mq_sentinel_state.  Needs +sentinel|master. */
+struct mq_sentinel_state {
+	bool down;    /* or about to be replaced */
+	int replicas; /* -1: not known */
+};
+extern const struct mq_sentinel_question mq_sentinel_state;
 /*
  * Which replicas could be made the master of a server, which says of itself what is in
  * info: struct mq_heirs.  Answers of several sentinels add up.

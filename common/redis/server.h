@@ -32,6 +32,7 @@ struct mq_server {
 	size_t sentinel;
 	char sentinel_address[MQ_ADDRESS_SIZE];
 	char *sentinel_password; /* of the sentinels themselves; NULL: none */
+	int failover_s; /* how long a failover is waited for; 0: as usual */
 };
 
 /*

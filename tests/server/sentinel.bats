@@ -397,6 +397,23 @@ reconnected() {
 	(($(wc -l <"$T/safe") > 20))
 }
 
+@test "sentinel: the master dies: what starts meanwhile waits for the next one" {
+	run_mq 0 mq-publish q x
+	eventually 10 replicas_have 1
+	kill -KILL "$(cat "$D/n$(node_of "$(master)")/pid")"
+	run_mq 0 mq-publish q y
+	run_mq 0 mq-consume -n 2 -l q
+	assert_output $'x\ny'
+}
+
+replicas_have() {
+	local n
+	for n in 1 2 3; do
+		[ "$(at_port "$(port_of "n$n")" llen 'rmq::queue::[q]::ready')" = "$1" ] ||
+			return 1
+	done
+}
+
 @test "sentinel: the master dies: a publisher goes on at the next one" {
 	series | "$BUILD/mq-publish" -l q 2>"$T/err" 3>&- &
 	pid=$!

@@ -1,0 +1,181 @@
+#!/usr/bin/env bats
+# Tools that start while a master is being replaced: they wait for the next one.
+# topology: own
+
+# run_mq sets stderr; each test is a subshell of its own.
+# shellcheck disable=SC2030,SC2031,SC2154
+
+load ../helpers/common
+load ../helpers/cluster
+
+setup() {
+	cluster_setup
+	MQ_URL=redis-cluster://$(others 6)
+	for i in 0 1 2 3 4 5; do
+		node "$i" config set cluster-require-full-coverage no >/dev/null
+	done
+	eventually 20 all_known
+	Q=$(elsewhere)
+	master=$(owner_of "$(slot_of "$Q")")
+	replica=$(replica_of "$master")
+}
+
+# A queue whose node is not that of the names of all queues.
+elsewhere() {
+	local i=0 names
+	names=$(owner_of "$(node 0 cluster keyslot rmq::queues)")
+	while [ "$(owner_of "$(slot_of "q-$i")")" = "$names" ]; do
+		i=$((i + 1))
+	done
+	echo "q-$i"
+}
+
+# Each node says that all masters have a replica, which takes a while.
+all_known() {
+	local i
+	for i in 0 1 2 3 4 5; do
+		[ "$(node "$i" cluster slots | grep -xE '[0-9a-f]{40}' |
+			sort -u | wc -l)" = 6 ] || return 1
+	done
+}
+
+# others BUT: the hosts of a URL.
+others() {
+	local i all=()
+	for i in 0 1 2 3 4 5; do
+		[ "$i" = "$1" ] || all+=("127.0.0.1:$((CLUSTER_PORT + i))")
+	done
+	(
+		IFS=,
+		echo "${all[*]}"
+	)
+}
+
+replica_of() {
+	node 0 cluster replicas "$(node "$1" cluster myid)" |
+		awk -v base="$CLUSTER_PORT" '{ split($2, at, "[:@]"); print at[2] - base }'
+}
+
+teardown() {
+	local i
+	for i in 0 1 2 3 4 5; do
+		kill -CONT "$(cat "$C/$i/pid")" 2>/dev/null || true
+	done
+	for i in 0 1 2 3 4 5; do
+		node "$i" ping >/dev/null 2>&1 || node_run "$i"
+	done
+	eventually 30 cluster_ready 1
+	common_teardown
+}
+
+# meanwhile STATUS TOOL ARGS...: in the background; its name is that of its files in $T.
+meanwhile() {
+	local want=$1 tool=$2
+	shift 2
+	(
+		status=0
+		timeout 120 "$BUILD/$tool" "$@" >"$T/$tool.out" 2>"$T/$tool.err" || status=$?
+		[ "$status" = "$want" ] || {
+			echo "$tool: $status"
+			cat "$T/$tool.err"
+			exit 1
+		}
+	) 3>&- &
+	tools+=($!)
+}
+
+all_end() {
+	local p good=1
+	for p in "${tools[@]}"; do
+		wait "$p" || good=
+	done
+	[ -n "$good" ]
+}
+
+@test "failover: --durable asks again where its slot has moved" {
+	mkfifo "$T/in"
+	"$BUILD/mq-publish" --durable -i -l "$Q" <"$T/in" >"$T/out" 2>"$T/err" 3>&- &
+	pid=$!
+	exec 8>"$T/in"
+	echo a >&8
+	eventually 20 [ -s "$T/out" ]
+	slot_move "$(slot_of "$Q")" "$(other_than "$master")"
+	echo b >&8
+	exec 8>&-
+	status=0
+	wait "$pid" || status=$?
+	cat "$T/err"
+	assert_equal "$status" 0
+	assert_equal "$(wc -l <"$T/out")" 2
+	assert_equal "$(state "$Q")" "2 0 0 0 0"
+}
+
+@test "failover: whatever starts meanwhile waits for the next master" {
+	local tools=()
+	run_mq 0 mq-publish "$Q" a b
+	eventually 10 replicated 2
+	MQ_URL=redis-cluster://$(others "$master")
+	kill -KILL "$(cat "$C/$master/pid")"
+	meanwhile 0 mq-publish "$Q" x
+	meanwhile 0 mq-consume -n 1 "$Q"
+	meanwhile 1 mq-return "$Q"
+	meanwhile 0 mq-lease --for 1m "$Q"
+	all_end
+	[ -s "$T/mq-lease.out" ]
+	[ -s "$T/mq-consume.out" ]
+}
+
+replicated() {
+	[ "$(printf 'readonly\nllen rmq::queue::{%s}::ready\n' "$Q" |
+		node "$replica" | tail -n 1)" = "$1" ]
+}
+
+# The dead node's replica stands still: nobody can take over, and nobody waits for ever.
+@test "failover: that does not come: 75, and mq-stats after a moment; others do not wait" {
+	local tools=() names
+	run_mq 0 mq-publish "$Q" a
+	MQ_URL=redis-cluster://$(others "$master")
+	kill -STOP "$(cat "$C/$replica/pid")"
+	kill -KILL "$(cat "$C/$master/pid")"
+	meanwhile 75 mq-publish "$Q" x
+	meanwhile 75 mq-return "$Q"
+	meanwhile 3 mq-stats --check ready=1 "$Q"
+	all_end
+	assert_regex "$(cat "$T/mq-publish.err")" "127.0.0.1:$((CLUSTER_PORT + master)): Connection refused"
+}
+
+@test "failover: publishing does not wait for the node of all names" {
+	local q=$Q
+	names=$(owner_of "$(node 0 cluster keyslot rmq::queues)")
+	MQ_URL=redis-cluster://$(others "$names")
+	kill -STOP "$(cat "$C/$(replica_of "$names")/pid")"
+	kill -KILL "$(cat "$C/$names/pid")"
+	timeout 20 "$BUILD/mq-publish" "$q" x
+	timeout 20 "$BUILD/mq-publish" "$q-{$q}" x || [ $? = 64 ]
+}
+
+@test "failover: without a replica nobody waits; --durable waits for one, then 75" {
+	local tools=() began=$SECONDS
+	MQ_URL=redis-cluster://$(others "$master")
+	kill -KILL "$(cat "$C/$master/pid")"
+	run_mq 0 mq-publish "$Q" x
+	meanwhile 75 mq-publish --durable "$Q" y
+	all_end
+	assert_regex "$(cat "$T/mq-publish.err")" "not durable yet: its replica is not connected"
+	meanwhile 0 mq-publish --durable "$Q" z
+	node_run "$master"
+	all_end
+	# (Its number is that of the master now.)
+	kill -KILL "$(cat "$C/$master/pid")"
+	eventually 30 alone "$replica"
+	MQ_URL=redis-cluster://$(others "$replica")
+	kill -KILL "$(cat "$C/$replica/pid")"
+	timeout 20 "$BUILD/mq-publish" "$Q" x 2>"$T/err" || [ $? = 69 ]
+	[ -s "$T/err" ]
+}
+
+# No replica of that node is in good order.
+alone() {
+	! node "$(((master + 1) % 3))" cluster slots | grep -A 7 "^$((CLUSTER_PORT + $1))$" |
+		grep -qx $((CLUSTER_PORT + master))
+}
