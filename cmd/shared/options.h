@@ -66,7 +66,7 @@ struct mq_shared {
 	unsigned noted;			/* see mq_option_note() */
 	const char *targets[2];		/* see mq_option_target() */
 	int target_count;
-	char **names;			/* see mq_option_queue() */
+	char **names; /* see mq_option_queue() */
 	size_t name_count;
 };
 

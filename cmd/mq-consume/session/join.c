@@ -131,7 +131,8 @@ count_answer(struct session *s)
 		return;
 	if (!s->asked_held)
 		ask_all_held(s);
-	else if (!lease_is_joined(&s->lease) && mq_consumer_away(&s->self, true) != NULL)
+	else if (!lease_is_joined(&s->lease) &&
+	    mq_consumer_away(&s->self, true) != NULL)
 		session_renew_or_join(s);
 	else
 		finish_join(s);
