@@ -308,11 +308,8 @@ go_on(struct race *race, struct attempt *a, short events)
 static struct pollfd
 poll_of(const struct attempt *a)
 {
-	struct pollfd pfd = {.fd = -1, .events = POLLIN};
+	struct pollfd pfd = {.fd = a->redis.context->fd, .events = POLLIN};
 
-	if (a->step == NOTHING)
-		return pfd;
-	pfd.fd = a->redis.context->fd;
 	if (a->step == TCP)
 		pfd.events = POLLOUT;
 	else if (a->step == TLS && mq_tls_wants_room(a->redis.tls))
@@ -448,26 +445,30 @@ next_moment(const struct race *race, double now)
 					  race->answered_by;
 }
 
+/* poll(2) takes no more elements than there may be descriptors. */
 static void
 wait_and_go_on(struct race *race, double now)
 {
 	double left = next_moment(race, now) - now;
 	bool looks = now >= race->next || is_idle(race);
-	struct mq_dial *d;
-	size_t i;
+	struct attempt *a, *waiting[MOST];
+	size_t i, n = 0, all;
 
-	for (i = 0; i < MOST; i++)
-		race->pfds[i] = poll_of(&race->all[i]);
-	for (i = 0; i < race->n; i++) {
-		d = &race->dials[i];
-		race->pfds[MOST + i] = (struct pollfd){
-		    .fd = looks && is_searching(d) ? d->search.fd : -1,
-		    .events = POLLIN};
+	for (a = race->all; a < race->all + MOST; a++) {
+		if (a->step == NOTHING)
+			continue;
+		waiting[n] = a;
+		race->pfds[n++] = poll_of(a);
 	}
-	if (poll(race->pfds, MOST + race->n, (int)(left * 1000) + 1) <= 0)
+	all = n;
+	for (i = 0; i < race->n; i++)
+		if (looks && is_searching(&race->dials[i]))
+			race->pfds[all++] = (struct pollfd){
+			    .fd = race->dials[i].search.fd, .events = POLLIN};
+	if (poll(race->pfds, all, (int)(left * 1000) + 1) <= 0)
 		return;
-	for (i = 0; i < MOST && race->winner == NULL; i++)
-		go_on(race, &race->all[i], race->pfds[i].revents);
+	for (i = 0; i < n && race->winner == NULL; i++)
+		go_on(race, waiting[i], race->pfds[i].revents);
 }
 
 /* There was no time to try it. */
