@@ -146,7 +146,8 @@ redis() {
 		shift
 	done
 	for word; do
-		to_cluster "$word"
+		# Rules that were printed for a cluster are as they have to be.
+		[[ " $* " == *' +asking '* ]] || to_cluster "$word"
 		words+=("$word")
 	done
 	set -- "${words[@]}"

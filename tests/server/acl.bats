@@ -410,7 +410,7 @@ killed_with_notice() {
 		all_needed '+client|kill' '+client|list' +hrandfield +lset +type \
 			+watch +zremrangebyscore +zscore '+pubsub|numsub' \
 			'~rmq::connection::*::queue::{push}::*' \
-			"$(there +hexists +hkeys)"
+			"$(there +hexists +hkeys +rename '~rmq::connection::*::queue::\[push]::*')"
 	else
 		all_needed '+client|kill' '+client|list' +sismember \
 			+expire +hscan +zremrangebyscore '+pubsub|numsub' '~rsmq:push-rejected' '~rsmq:push-rejected:Q' '~rsmq:push-rejected:X*' \
@@ -510,7 +510,7 @@ settle_by_id() {
 	nothing_refused
 	# The names of all queues are for looking at all.
 	if is rmq; then
-		all_needed "$(there)"
+		all_needed "$(there '~rmq::queue::\[q]::*')"
 	else
 		all_needed +smembers +sscan "$(there)"
 	fi

@@ -74,8 +74,6 @@ only() {
 		only "--notify p" mq-consume "$key"
 		only "--push p" mq-consume "$key"
 		only "--to p" mq-return "$key"
-		[ "${TOPOLOGY-}" = cluster ] ||
-			only --delete-queue mq-purge "~rmq::queue::{q}::*"
 	else
 		only --delete-queue mq-purge +srem
 		only --realtime mq-publish '&rsmq:rt:q' +publish
