@@ -1,12 +1,13 @@
 # failover.py SEED FAILOVERS LAYOUT: a master with two replicas and three sentinels;
 # again and again another server becomes the master, by SENTINEL FAILOVER or as the
-# master is killed; see takeover.py.  Prints what it counts, and exits 1 if a message is
-# lost that must not be.
+# master is killed, and then sometimes away for a minute; see takeover.py.  Prints what it
+# counts, and exits 1 if a message is lost that must not be.
 #
 # What is '' is a random SEED, 20 failovers, and the layout of rmq.  BUILD has the tools.
 import collections
 import os
 import subprocess
+import time
 
 import takeover
 from takeover import call, free_ports, places, until
@@ -89,10 +90,13 @@ class Family:
             self.nodes[before].kill()
             self.nodes[before].wait()
         until(lambda: self.gone(before, asked=not kill), "another master")
+        away = kill and self.r.random() < 0.2
+        if away:
+            time.sleep(60)
         if kill:
             self.start(before, self.master())
         until(self.whole, "replicas in step")
-        return "masters killed" if kill else "gentle failovers"
+        return "away" if away else "masters killed" if kill else "gentle failovers"
 
     def close(self):
         for p in [*self.nodes.values(), *self.others]:

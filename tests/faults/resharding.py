@@ -1,7 +1,7 @@
 # resharding.py SEED TIMES LAYOUT: a cluster of three masters with a replica each; again
-# and again a replica takes over, gently or not, a master is killed, stands still, or is cut
-# off from the others, with or without its clients, or a slot that is in use moves; see
-# takeover.py.  Prints what it counts, and exits 1 if a
+# and again a replica takes over, gently or not, a master is killed, stands still, is away
+# for a minute with its replica, or is cut off from the others, with or without its clients,
+# or a slot that is in use moves; see takeover.py.  Prints what it counts, and exits 1 if a
 # message is lost that must not be.
 #
 # What is '' is a random SEED, 20 times, and the layout of rmq.  BUILD has the tools.
@@ -44,6 +44,7 @@ class Family:
             "--cluster-announce-ip", "127.0.0.1",
             "--bind", "127.0.0.1", "--dir", d, "--save", "", "--logfile", d + "/log",
             "--cluster-enabled", "yes", "--cluster-node-timeout", "1500",
+            "--cluster-require-full-coverage", "no",
             "--repl-diskless-sync-delay", "0"])
 
     def asked(self, *args):
@@ -122,6 +123,15 @@ class Family:
         time.sleep(self.r.uniform(0.5, 5))
         self.nodes[before].send_signal(signal.SIGCONT)
 
+    def away(self):
+        before = self.owner(self.slot())
+        both = [self.nodes[p] for p in (self.replica(before), before)]
+        for node in both:
+            node.send_signal(signal.SIGSTOP)
+        time.sleep(60)
+        for node in both:
+            node.send_signal(signal.SIGCONT)
+
     def cut_off(self):
         before = self.owner(self.slot())
         heir = self.replica(before)
@@ -152,7 +162,10 @@ class Family:
     def change(self):
         kind = self.r.choice(("gentle", "forced", "taken over", "killed", "stopped",
             "cut off", "cut off", "slots moved", "slots moved"))
-        if kind == "killed":
+        if self.r.random() < 0.1:
+            kind = "away"
+            self.away()
+        elif kind == "killed":
             self.killed()
         elif kind == "stopped":
             self.stopped()
