@@ -310,9 +310,8 @@ poll_of(const struct attempt *a)
 {
 	struct pollfd pfd = {.fd = a->redis.context->fd, .events = POLLIN};
 
-	if (a->step == TCP)
-		pfd.events = POLLOUT;
-	else if (a->step == TLS && mq_tls_wants_room(a->redis.tls))
+	if (a->step == TCP ||
+	    (a->step == TLS && mq_tls_wants_room(a->redis.tls)))
 		pfd.events = POLLOUT;
 	else if (a->step == ANSWER && !a->written)
 		pfd.events |= POLLOUT;
