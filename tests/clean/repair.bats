@@ -398,7 +398,9 @@ clean_slowly() {
 
 	lib=$(find /usr/lib -name libfaketime.so.1 | head -n 1)
 	[ -n "$lib" ]
+	# It has seconds to connect, by its own clock.
 	run --separate-stderr env LD_PRELOAD="$lib" FAKETIME="+0 x$1" \
+		FAKETIME_START_AFTER_SECONDS=1 \
 		"$BUILD/mq-clean" --json -u "redis://127.0.0.1:$(cat "$T/port")"
 	assert_success
 }
@@ -409,7 +411,7 @@ clean_slowly() {
 	publish -k gone q x
 	redis lpop "$q::ready" >/dev/null
 	seq 1000 | publish -p 5 -l q
-	"$root/tests/helpers/link.py" "$D/redis.sock" 0.2 >"$T/port" 3>&- &
+	"$root/tests/helpers/link.py" "$D/redis.sock" 0.2 1 >"$T/port" 3>&- &
 	eventually 10 [ -s "$T/port" ]
 	# 100 seconds for a step.
 	clean_slowly 250

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""link.py PORT [SECONDS]: passes on what comes to a free port of this host,
+"""link.py PORT [SECONDS [N]]: passes on what comes to a free port of this host,
 which it prints, to that one, or the socket of that name, and back, all of it
-that much later.  What it has when it is killed is lost, as on a network."""
+that much later, but for the first N pieces each way.  What it has when it is killed is lost, as on a network."""
 import socket
 import sys
 import threading
@@ -9,6 +9,7 @@ import time
 
 there_is = sys.argv[1]
 seconds = float(sys.argv[2]) if len(sys.argv) > 2 else 0
+at_once = int(sys.argv[3]) if len(sys.argv) > 3 else 0
 
 
 def connect():
@@ -20,9 +21,11 @@ def connect():
 
 
 def pump(one, other):
+    n = 0
     try:
         while data := one.recv(65536):
-            time.sleep(seconds)
+            n += 1
+            time.sleep(seconds if n > at_once else 0)
             other.sendall(data)
     except OSError:
         pass
