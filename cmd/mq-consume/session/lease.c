@@ -31,7 +31,7 @@ make_name(char name[NAME_SIZE], const char *tag, struct mq_idgen *ids)
 static void
 leave_name(struct lease *l, const char *name)
 {
-	memcpy(l->former, name, sizeof(l->former));
+	strlcpy(l->former, name, sizeof(l->former));
 	l->server->session.former = l->former;
 	l->server->session.former_s = l->sent;
 	l->server->session.listed = false;
@@ -54,16 +54,16 @@ lease_move(struct lease *l, const char *tag, struct mq_idgen *ids)
 	char from[NAME_SIZE];
 	int left = NAMES;
 
-	memcpy(from, l->connection, sizeof(from));
+	strlcpy(from, l->connection, sizeof(from));
 	do
 		make_name(l->connection, tag, ids);
 	while (mq_consumer_away(l->server, true) != NULL && --left > 0);
 	if (left == 0) {
-		memcpy(l->connection, from, sizeof(from));
+		strlcpy(l->connection, from, sizeof(l->connection));
 		return false;
 	}
 	if (l->joined)
-		memcpy(l->moved, from, sizeof(from));
+		strlcpy(l->moved, from, sizeof(l->moved));
 	leave_name(l, from);
 	return true;
 }
