@@ -14,7 +14,7 @@ enum {
 	W = MQ_WAITS,
 	T = MQ_TELLS,
 	S = MQ_SETS,
-	X = MQ_EXTENDS,
+	V = MQ_EXTENDS,
 	B = MQ_CLONES,
 	Q = MQ_DELETES,
 	U = MQ_RESUMES,
@@ -52,7 +52,7 @@ const struct mq_right rsmq_rights[] = {
     {"+eval", P | C | E | L | K | R | D | Z | S},
     {"+evalsha", P | C | E | L | K | R | D | Z | S},
     {"+exists", C | E | L | K | R | D},
-    {"+expire", C | X},
+    {"+expire", C | V},
     {"+get", C | L},
     {"+hdel", C | E | K | R | D | S},
     /* Without a right only from Redis 7 on. */
