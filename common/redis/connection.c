@@ -133,7 +133,7 @@ mq_redis_set_lost(struct mq_redis *r)
 
 	if (r->unfit != NULL)
 		mq_redis_fail(r, mq_error_status(r->unfit), "%s", r->unfit);
-	else if (c != NULL && c->err == REDIS_ERR_OOM && r->greet_until != 0)
+	else if (c != NULL && c->err == REDIS_ERR_OOM && errno == EMSGSIZE)
 		mq_redis_fail(r, MQ_EXIT_UNAVAILABLE, "unexpected reply");
 	else if (c == NULL)
 		mq_redis_fail(r, MQ_EXIT_AGAIN, "out of memory");

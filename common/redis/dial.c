@@ -55,13 +55,17 @@ typedef size_t array_size;
 typedef int array_size;
 #endif
 
-/* To free what a reply of a billion elements needs would take seconds. */
+/* To free what a reply of a billion elements needs would take seconds.  mq_redis_set_lost()
+ * looks at errno. */
 static void *
 create_array(const redisReadTask *task, array_size n)
 {
 	const redisReplyObjectFunctions *usual = task->privdata;
 
-	return n > ELEMENTS_MAX ? NULL : usual->createArray(task, n);
+	if (n <= ELEMENTS_MAX)
+		return usual->createArray(task, n);
+	errno = EMSGSIZE;
+	return NULL;
 }
 
 /* Until mq_redis_greeted(). */
