@@ -410,7 +410,7 @@ fill() {
 		assert_equal "$(listed ready)" two
 		assert_equal "$(lock kq1)$(lock kd1)" ""
 		assert_regex "$(lock kg)" ' done$'
-		assert_regex "$(lock kt1)" ' [0-9]{13}$'
+		assert_regex "$(lock kt1)" ' [0-9]{13} [0-9]{16}$'
 		assert_equal "$(places)" "1 0 2 0 3"
 		# shellcheck disable=SC2086
 		run_mq 0 mq-purge -f --delayed $how q
@@ -512,6 +512,7 @@ until [ -e "$T/go" ]; do sleep 0.02; done
 		[ "$how" != --id ] || how="--all --id $id"
 		# shellcheck disable=SC2086
 		run_mq 0 mq-purge -f $how q
+		[ "$how" != --delete-queue ] || output=${output%, and the queue deleted}
 		assert_output "1 message purged"
 		wait "$pid" && status=0 || status=$?
 		assert_equal "$status" 1
