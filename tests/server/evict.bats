@@ -36,7 +36,8 @@ teardown() {
 		run_mq 0 mq-publish q 1
 		redis config set maxmemory-policy "$policy" >/dev/null
 		run_mq 78 mq-publish --durable q 2
-		assert_equal "$stderr" "mq-publish: $(url_as): cannot be durable: maxmemory-policy is $policy, so the server may drop what it has accepted: set it to noeviction"
+		assert_equal "$stderr" "mq-publish: $(url_as): cannot be durable: maxmemory-policy is $policy, so the server may drop what it has accepted: set it to noeviction
+mq-publish: 0 messages accepted"
 		run_mq 0 mq-stats q
 		assert_line "maxmemory-policy is $policy: the server may drop queues or leases"
 		run_mq 0 mq-stats --json q
@@ -82,7 +83,7 @@ teardown() {
 	run_mq 0 mq-publish -u "$(url_as plain:pw)" -d 1h q 1
 	assert_equal "$(redis acl log)" ""
 	run_mq 77 mq-publish -u "$url" --durable q 1
-	assert_regex "$stderr" "--durable needs \+info\$"
+	assert_regex "${stderr_lines[0]}" "--durable needs \+info\$"
 	run_mq 0 mq-stats -u "$url" --json q
 	assert_regex "$output" '"maxmemory_policy":null'
 	run_mq 0 mq-stats -u "$url" --prometheus q

@@ -112,7 +112,7 @@ begun() {
 @test "resolve: a node whose name nobody knows is found by its address" {
 	local port
 
-	port=$(cluster_ports 1)
+	port=$(free_ports 1)
 	redis-server --port "$port" --bind 127.0.0.1 --dir "$T" --save '' \
 		--cluster-enabled yes --cluster-announce-ip 127.0.0.1 \
 		--unixsocket "$T/node.sock" >/dev/null 3>&- &
