@@ -73,13 +73,14 @@ node_run() {
 	eventually 10 node "$1" ping
 }
 
-# Every node knows that all is well, and the replicas are up to date.
+# Every node knows that all is well, with all others, and the replicas are up to date.
 cluster_ready() {
-	local i
+	local i nodes
 	for ((i = 0; i < CLUSTER_NODES; i++)); do
 		node "$i" cluster info | grep -q cluster_state:ok || return 1
-		[ "$(node "$i" cluster nodes | grep -c slave)" = $((3 * $1)) ] ||
-			return 1
+		nodes=$(node "$i" cluster nodes)
+		[[ $nodes != *fail* ]] || return 1
+		[ "$(grep -c slave <<<"$nodes")" = $((3 * $1)) ] || return 1
 	done
 	for ((i = 0; i < CLUSTER_NODES; i++)); do
 		! node "$i" info replication | grep -q master_link_status:down ||
