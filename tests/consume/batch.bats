@@ -537,9 +537,10 @@ S
 	tick
 	touch "$T/go"
 	eventually 10 batches_reach 2
+	# Of those that follow, none may write meanwhile.
+	stop_mq KILL
 	sed -i '3,$d' "$T/batches"
 	batches_are 'p 4: 1 2 3 4' 'q 1: 1'
-	stop_mq KILL
 }
 
 # --- with other options -------------------------------------------------------
