@@ -53,6 +53,26 @@ notices() {
 	assert_equal "${#lines[@]}" 3
 }
 
+@test "notify: while a right is missing for it, the message has not ended either" {
+	[[ $(redis-server --version) != *v=6.* ]] || skip "Redis 6.2 cannot tell what is permitted"
+	redis acl setuser some reset on '>pw' allkeys allchannels +@all >/dev/null
+	script waits <<-'E'
+		until [ -e "$T/go" ]; do sleep 0.05; done
+	E
+	run_mq 0 mq-publish q x
+	start_mq mq-consume -u "$(url_as some:pw)" --keep 1h --notify ends q -- "$T/waits"
+	eventually 10 held_is q "0 0 1 0"
+	redis acl setuser some -del >/dev/null
+	touch "$T/go"
+	eventually 10 grep -q "NOPERM.*'del'" "$T/err"
+	assert_equal "$(held q) $(held ends)" "0 0 1 0 0 0 0 0"
+	redis acl setuser some +del >/dev/null
+	eventually 10 held_is ends "1 0 0 0"
+	assert_equal "$(held q)" "0 0 0 0"
+	stop_mq
+	redis acl deluser some >/dev/null
+}
+
 @test "notify: the worker of the other queue is told whose end it is" {
 	run_mq 0 mq-publish 'the queue' x
 	run_mq 0 mq-consume --drain -q --notify ends 'the queue' -- true

@@ -74,7 +74,7 @@ if receipt then
   need(info, 'HDEL')
 end
 if result then
-  need(q.results, 'PEXPIRE')
+  need(q.results, 'DEL', 'RPUSH', 'PEXPIRE')
 end
 if notice then
   check_notice(notice_at, ARGV[11])
