@@ -127,12 +127,20 @@ send_asking(struct mq_cluster *all, int i, struct mq_request *q)
 	mq_request_send(&link->pair.main, q);
 }
 
-static const char *
-away(const struct mq_async *front, int slot)
+/* NULL: none was asked for. */
+static struct link *
+link_of(const struct mq_async *front, int slot)
 {
 	const struct mq_cluster *all = front->arg;
 	int owner = slot == -1 ? -1 : all->map.owner[slot];
-	const struct link *link = owner == -1 ? NULL : mq_link_used(all, owner);
+
+	return owner == -1 ? NULL : mq_link_used(all, owner);
+}
+
+static const char *
+away(const struct mq_async *front, int slot)
+{
+	const struct link *link = link_of(front, slot);
 
 	return link != NULL && link->missing[0] != '\0' ? link->missing : NULL;
 }
@@ -236,9 +244,7 @@ pending(const struct mq_async *front)
 static struct mq_async *
 node(const struct mq_async *front, int slot)
 {
-	const struct mq_cluster *all = front->arg;
-	int owner = slot == -1 ? -1 : all->map.owner[slot];
-	struct link *link = owner == -1 ? NULL : mq_link_used(all, owner);
+	struct link *link = link_of(front, slot);
 
 	return link != NULL ? &link->pair.main : NULL;
 }

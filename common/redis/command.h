@@ -26,8 +26,8 @@ struct mq_command {
 	int keys;			/* scripts: how many args are keys */
 	int args;			/* arguments so far */
 	bool tracked;			/* see tracking.h; over async.h only */
-	bool
-	    optional; /* set by the caller: others go on without it; see reply.h */
+	/* Set by the caller: others go on without it; see reply.h. */
+	bool optional;
 	bool cluster; /* stays when the command starts over: keys lie on a
 		       * cluster, and have the names that they have there */
 	int slot;     /* on a cluster, of its first key; -1: it has none */

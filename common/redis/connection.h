@@ -53,9 +53,8 @@ struct mq_redis {
 	bool heard;		  /* the server has answered something */
 	bool asked;		  /* the reply to HELLO is the next one */
 	const char *unfit;	  /* why the server cannot be used; or NULL */
-	double
-	    greet_until;  /* until its greeting is over, which must be by then,
-			     * it never blocks; then 0 */
+	/* Until its greeting is over, which must be by then, it never blocks; then 0. */
+	double greet_until;
 	bool wanted_node; /* it may be a node of a cluster */
 	/* See mq_redis_wait_with(). */
 	bool (*wait)(void *arg, int fd, int64_t ms);

@@ -58,8 +58,8 @@ is_spare(const struct mq_redis *r, int i, const struct awaited *a)
 	    (a != NULL && !a->optional))
 		return false;
 	STAILQ_FOREACH(other, &node->sent, in_node)
-	if (!other->optional)
-		return false;
+		if (!other->optional)
+			return false;
 	return true;
 }
 

@@ -129,11 +129,11 @@ count_answer(struct session *s)
 {
 	if (--s->answers_wanted > 0)
 		return;
-	if (!s->asked_held)
-		ask_all_held(s);
-	else if (!lease_is_joined(&s->lease) &&
+	if (!lease_is_joined(&s->lease) &&
 	    mq_consumer_away(&s->self, true) != NULL)
 		session_renew_or_join(s);
+	else if (!s->asked_held)
+		ask_all_held(s);
 	else
 		finish_join(s);
 }
@@ -170,12 +170,15 @@ enter(struct session *s)
 	count_answer(s);
 }
 
-/* The node of the lease is away: another name will do. */
+/* As take_answer(); but if the node of the lease is away, another name will do. */
 static bool
-wants_name(struct session *s, const struct mq_answer *answer)
+take_lease_answer(struct session *s, const struct mq_answer *answer)
 {
-	return answer != NULL && answer->missing &&
-	    s->state == SESSION_OPENING && !s->leaving;
+	if (answer == NULL || !answer->missing || s->state != SESSION_OPENING ||
+	    s->leaving)
+		return take_answer(s, answer);
+	session_renew_or_join(s);
+	return false;
 }
 
 static void
@@ -183,11 +186,7 @@ on_lease(void *arg, const struct mq_answer *answer, long long ms)
 {
 	struct session *s = arg;
 
-	if (wants_name(s, answer)) {
-		session_renew_or_join(s);
-		return;
-	}
-	if (!take_answer(s, answer))
+	if (!take_lease_answer(s, answer))
 		return;
 	s->lease_ms = ms;
 	if (s->settings_wanted == 0)
@@ -313,11 +312,7 @@ on_rejoin(void *arg, const struct mq_answer *answer, long long ms)
 {
 	struct session *s = arg;
 
-	if (wants_name(s, answer)) {
-		session_renew_or_join(s);
-		return;
-	}
-	if (!take_answer(s, answer))
+	if (!take_lease_answer(s, answer))
 		return;
 	if (ms == 0)
 		session_lose_lease(s, "the heartbeat had expired");

@@ -25,15 +25,16 @@ struct lease {
 	void *arg;
 	char connection[NAME_SIZE], name[NAME_SIZE];
 	char former[NAME_SIZE]; /* the connection that lost its lease */
-	char
-	    moved[NAME_SIZE]; /* a former name, under which the server holds our
-				 * messages until they are taken over; empty: none */
-	bool joined;	      /* under this connection name */
-	int64_t ms;	      /* the server's last word */
-	double asked;	      /* boot time of the last join */
-	double sent;	 /* and of the last good renewal, or join, of the name
-				 * under which the server holds our messages */
-	double moved_at; /* boot time of the last bytes received */
+	/* A former name, under which the server holds our messages until they are
+	 * taken over; empty: none. */
+	char moved[NAME_SIZE];
+	bool joined;  /* under this connection name */
+	int64_t ms;   /* the server's last word */
+	double asked; /* boot time of the last join */
+	/* And of the last good renewal, or join, of the name under which the server
+	 * holds our messages. */
+	double sent;
+	double moved_at;     /* boot time of the last bytes received */
 	double renewal_sent; /* boot time of an unanswered one; 0: none */
 	double early;  /* seconds that the next one comes before its time */
 	double spread; /* and of the first one, without messages, moreover */

@@ -75,8 +75,7 @@ struct session {
 	double settings_at;  /* steady time when they were asked for */
 	int answers_wanted;  /* joining: answers missing until the next step, */
 	bool asked_held;     /* which is to be up; else to ask what is held */
-	double
-	    waits_since; /* nothing lists it: since when; 0: that is not so */
+	double waits_since;  /* steady time since it cannot join; 0: it can */
 	double heard_at, retry_s; /* heard_at: opened, or bytes since */
 	char complaint[256];	  /* last error said; empty: none */
 	ev_timer tick, retry;
