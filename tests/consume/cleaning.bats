@@ -69,6 +69,8 @@ someone_cleans() {
 }
 
 @test "cleaning: of five consumers, one has a round, and the others wait" {
+	local dead
+
 	[ "${LAYOUT:-rmq}" = rmq ] || skip "its rounds cannot be counted"
 	redis config resetstat >/dev/null
 	redis monitor >"$T/monitor" 3>&- &
@@ -79,11 +81,14 @@ someone_cleans() {
 	heartbeat_of_all
 	assert_equal "$(rounds)" 1
 	# One of the others, and of those that come, has the next one.
+	dead=$(charged)
 	kill -KILL "$(in_charge)"
-	expire "$(charged)"
+	expire "$dead"
 	# There it would last.
 	[ "${TOPOLOGY-}" != cluster ] || redis del "$key" >/dev/null
 	idle 4
+	# Before that, eight can be listed of which one is dead.
+	eventually 10 gone "$dead"
 	eventually 10 there_are 8
 	heartbeat_of_all
 	assert_equal "$(rounds)" 2
@@ -91,6 +96,10 @@ someone_cleans() {
 
 there_are() {
 	[ "$(connections | wc -l)" = "$1" ]
+}
+
+gone() {
+	! connections | grep -qxF "$1"
 }
 
 some_rounds() {
