@@ -27,7 +27,8 @@
 #	bench		how fast, beside other tools
 #	helpers		what several of these share
 #
-# A file that does not end in $LIMIT seconds is ended, and has failed.
+# A file that does not end in $LIMIT seconds is ended, and has failed.  At the end
+# stand the ten files, and the ten tests, that took longest.
 set -u
 
 cd "$(dirname "$0")/.." || exit 70
@@ -44,6 +45,11 @@ log=$(mktemp)
 trap 'rm -f "$log" "$log".*' EXIT
 trap 'kill $(jobs -p) 2>/dev/null; exit 1' INT TERM
 
+# cpu FILE: the seconds of processors in what times wrote to it.
+cpu() {
+	sed -n '2s/[ms]/ /gp' "$1" | awk '{printf "%.0f", 60 * ($1 + $3) + $2 + $4}'
+}
+
 # run NAME COMMAND...: what it prints comes in one piece, when it has ended.
 run() {
 	local name=$1 own=$log.${1//[ \/]/.} began=$SECONDS status=0
@@ -54,11 +60,16 @@ run() {
 	case $status in
 	124 | 137) echo "not ok $name: not at its end after $LIMIT s" >>"$own" ;;
 	esac
+	# Of the children of this shell: a pipe's has none.
+	times >"$own.times"
 	{
 		flock 9
-		{ echo "# $name, $((SECONDS - began)) s"; cat "$own"; } | tee -a "$log"
+		{
+			echo "# $name, $((SECONDS - began)) s, $(cpu "$own.times") s of CPU"
+			cat "$own"
+		} | tee -a "$log"
 	} 9>"$log.lock"
-	rm -f "$own"
+	rm -f "$own" "$own.times"
 }
 
 running=0 wanted=0
@@ -76,15 +87,20 @@ for file in $TESTS; do
 	[ -z "${TOPOLOGY-}" ] || ! grep -q '^# topology: own$' "$file" || continue
 	name=${file#tests/}
 	layouts=$(sed -n 's/^# layouts: //p' "$file")
-	[ -n "$layouts" ] || start "$name" bats --tap "$file"
+	[ -n "$layouts" ] || start "$name" bats --tap -T "$file"
 	for layout in $layouts; do
-		start "$name $layout" env LAYOUT="$layout" bats --tap "$file"
+		start "$name $layout" env LAYOUT="$layout" bats --tap -T "$file"
 	done
 	for topology in $([ -n "${TOPOLOGY-}" ] || sed -n 's/^# topologies: //p' "$file"); do
-		start "$name $topology" env TOPOLOGY="$topology" bats --tap "$file"
+		start "$name $topology" env TOPOLOGY="$topology" bats --tap -T "$file"
 	done
 done
 wait
+
+echo
+echo "slowest:"
+grep -E '^# .* s of CPU$' "$log" | sed 's/^# //' | sort -t, -k2nr | head
+sed -nE 's/^(not )?ok [0-9]+ (.*) in ([0-9]+)ms.*/\3 ms, \2/p' "$log" | sort -nr | head
 
 passed=$(grep -c '^ok ' "$log")
 failed=$(grep -c '^not ok ' "$log")
