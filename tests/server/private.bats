@@ -5,6 +5,7 @@
 # run_mq sets stderr; each test is a subshell with a DIR of its own.
 # shellcheck disable=SC2030,SC2031,SC2154
 
+ready='rmq::queue::[jobs]::ready'
 load ../helpers/common
 
 setup() {
@@ -170,6 +171,22 @@ accepted() {
 	kill_server
 	truncate -s -3 "$(find "$DIR" -name '*.incr.aof' -o -name appendonly.aof)"
 	consumes 1
+}
+
+# What Redis leaves of a transaction whose last command is not whole.
+@test "private: what a crash took back does not come back at the next start" {
+	run_mq 0 mq-publish jobs $'m1\n'
+	kill_server
+	printf '*1\r\n$5\r\nMULTI\r\n*2\r\n$3\r\nDEL\r\n$%s\r\n%s\r\n*1\r\n$4\r\nEX' \
+		"${#ready}" "$ready" >>"$(find "$DIR" -name '*.incr.aof' -o -name appendonly.aof)"
+	run_mq 0 mq-publish jobs $'m2\n'
+	written_anew() {
+		! grep -rq DEL "$DIR/appendonly"*
+	}
+	eventually 10 written_anew
+	run_mq 0 mq-publish jobs $'m3\n'
+	kill_server
+	consumes 3
 }
 
 @test "private: a starter killed half-way is no obstacle" {

@@ -4,12 +4,14 @@
 
 #include <sys/types.h>
 
+#include <stdbool.h>
 #include <stddef.h>
 
 struct place {
 	char *dir;	    /* absolute; the caller frees */
 	const char *socket; /* the caller's buffer */
 	off_t log_start;    /* where the log of our own start begins */
+	bool crashed;	    /* the server that we start was killed before */
 	char *error;
 	size_t error_size;
 };

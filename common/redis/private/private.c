@@ -49,25 +49,23 @@ enum answer {
  * report a refusal (a password, too many clients).
  */
 static enum answer
-ask_ping(int fd)
+converse(int fd, const char *question, char *reply, size_t size)
 {
-	static const char question[] = "PING\r\n", loading[] = "-LOADING";
-	char reply[128];
+	static const char loading[] = "-LOADING";
 	ssize_t n;
 
 	/* A failure to send does not matter: a refusal may have come. */
-	(void)send(fd, question, sizeof(question) - 1, MSG_NOSIGNAL);
-	n = recv(fd, reply, sizeof(reply), 0);
+	(void)send(fd, question, strlen(question), MSG_NOSIGNAL);
+	n = recv(fd, reply, size - 1, 0);
 	if (n <= 0)
 		return SILENT;
-	if ((size_t)n >= sizeof(loading) - 1 &&
-	    memcmp(reply, loading, sizeof(loading) - 1) == 0)
-		return LOADING;
-	return UP;
+	reply[n] = '\0';
+	return strncmp(reply, loading, strlen(loading)) == 0 ? LOADING : UP;
 }
 
+/* reply is a string if the server is up. */
 static enum answer
-ping(const char *path)
+ask(const char *path, const char *question, char *reply, size_t size)
 {
 	/* The limit holds for connect(2), too, which waits while the backlog is full. */
 	const struct timeval limit = {.tv_sec = 1};
@@ -82,11 +80,19 @@ ping(const char *path)
 	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit));
 	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
 	if (connect(fd, (struct sockaddr *)&to, sizeof(to)) == 0)
-		answer = ask_ping(fd);
+		answer = converse(fd, question, reply, size);
 	else if (errno == EAGAIN || errno == EINTR)
 		answer = SILENT;
 	close(fd);
 	return answer;
+}
+
+static enum answer
+ping(const char *path)
+{
+	char reply[128];
+
+	return ask(path, "PING\r\n", reply, sizeof(reply));
 }
 
 /* *fd is the locked file, or -1 when a server has it. */
@@ -180,6 +186,18 @@ start_private(struct place *p, int lock)
 	return r == pid && how != 0 ? private_did_not_start(p) : 0;
 }
 
+/* Redis removes its pid file when it is shut down, by a command or by TERM; a crash
+ * leaves it. */
+static bool
+was_shut_down(const struct place *p)
+{
+	char *path = mq_xasprintf("%s/redis.pid", p->dir);
+	bool rv = access(path, F_OK) == -1 && errno == ENOENT;
+
+	free(path);
+	return rv;
+}
+
 /*
  * Starts a server if none runs.  A lock that is free again after our own start means
  * that the server has ended.
@@ -194,23 +212,36 @@ start_if_free(struct place *p, bool *started)
 		return status;
 	if (*started)
 		status = private_did_not_start(p);
-	else if ((status = private_may_start(p, lock)) == 0)
+	else if ((status = private_may_start(p, lock)) == 0) {
+		p->crashed = !was_shut_down(p);
 		status = start_private(p, lock);
+	}
 	*started = true;
 	close(lock);
 	return status;
 }
 
-/* Redis removes its pid file when it is shut down, by a command or by TERM; a crash
- * leaves it. */
-static bool
-was_shut_down(const struct place *p)
+/*
+ * A server that was killed while it wrote leaves a part of a transaction at the end of
+ * its file.  Redis takes that back when it starts, but leaves the MULTI in the file if
+ * the last command is not whole: so the start after that one would carry out the part,
+ * and what came behind it otherwise than it was.  A new file has nothing of it.
+ */
+static void
+write_anew(const struct place *p)
 {
-	char *path = mq_xasprintf("%s/redis.pid", p->dir);
-	bool rv = access(path, F_OK) == -1 && errno == ENOENT;
+	static const char field[] = "\naof_current_size:";
+	char reply[4096], why[256];
+	const char *size;
 
-	free(path);
-	return rv;
+	if (ask(p->socket, "INFO persistence\r\n", reply, sizeof(reply)) != UP)
+		return;
+	size = strstr(reply, field);
+	if (size != NULL &&
+	    mq_private_room(p->socket,
+		strtoull(size + sizeof(field) - 1, NULL, 10), why,
+		sizeof(why)) == 0)
+		ask(p->socket, "BGREWRITEAOF\r\n", reply, sizeof(reply));
 }
 
 static int
@@ -235,6 +266,8 @@ bring_up(struct place *p, bool after_crash)
 	for (ms = PAUSE_MIN_MS;; ms = MIN(ms * 2, PAUSE_MAX_MS)) {
 		switch (ping(p->socket)) {
 		case UP:
+			if (p->crashed)
+				write_anew(p);
 			return 0;
 		case LOADING:
 			deadline = mq_clock_s(CLOCK_MONOTONIC) + PATIENCE_S;
