@@ -82,7 +82,7 @@ class World:
         self.D, self.layout, self.queues = directory, layout, queues
         self.sock, self.far = directory + "/redis.sock", directory + "/far.sock"
         self.redis, self.lock = None, threading.Lock()
-        self.dead, self.in_flight = set(), 0
+        self.dead, self.in_flight, self.killed = set(), 0, False
         self.rights = {"some": ["~*", "&*", "+@all"]}
 
     def url(self, far, user):
@@ -105,10 +105,22 @@ class World:
             *DEBUG, "--logfile", self.D + "/redis.log",
             "--aclfile", self.D + "/users"])
         self.call("PING")
+        if self.killed:
+            self.write_anew()
+
+    def write_anew(self):
+        """What mq-server(7) says to do after a crash: else the next start may carry out
+        what this one took back."""
+        self.call("BGREWRITEAOF")
+        while any(b"aof_rewrite_%s:1" % x in self.call("INFO", "persistence")
+                  for x in (b"in_progress", b"scheduled")):
+            time.sleep(0.01)
+        self.killed = False
 
     def kill(self):
         self.redis.kill()
         self.redis.wait()
+        self.killed = True
 
     def shutdown(self):
         """Who kills clients at the same time may kill this one before it is heard."""

@@ -95,8 +95,23 @@ server_run() {
 		cat "$D/redis.log" >&2
 		return 1
 	}
+	[ "${killed-}" != "$D" ] || write_anew
 	[ "${TOPOLOGY-}" != sentinel ] || sentinel_beside
 	server_url
+}
+
+# What mq-server(7) says to do after a crash: else the next start may carry out what
+# this one took back.
+write_anew() {
+	killed=
+	[ "$(redis config get appendonly | sed -n 2p)" = yes ] || return 0
+	redis bgrewriteaof >/dev/null
+	eventually 10 is_written_anew
+}
+
+is_written_anew() {
+	[ "$(redis info persistence |
+		grep -c '^aof_rewrite_\(in_progress\|scheduled\):0')" = 2 ]
 }
 
 server_url() {
@@ -187,6 +202,7 @@ server_kill() {
 	p=$(server_pid)
 	kill -KILL "$p"
 	eventually 10 gone "$p"
+	killed=$D
 }
 
 server_stop() {
