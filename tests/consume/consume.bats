@@ -625,10 +625,15 @@ lines_are() {
 	assert_equal "$(ready q)" "2 "
 	# Not just that status: a shell script around it must stop, too.
 	perl -e '
+		$SIG{INT} = "DEFAULT";
 		my $pid = fork; exec @ARGV unless $pid;
-		until (`redis-cli -s "$ENV{D}/redis.sock" scard rmq::connections` == 1) {}
+		select undef, undef, undef, 0.02 until -e "$ENV{T}/joined";
 		kill "INT", $pid; waitpid $pid, 0; exit(($? & 127) != 2)' \
-		"$BUILD/mq-consume" other -- cat 3>&-
+		"$BUILD/mq-consume" other -- cat 3>&- &
+	pid=$!
+	eventually 10 joined
+	touch "$T/joined"
+	wait "$pid"
 }
 
 @test "consume: an idle consumer ends on TERM at once" {
