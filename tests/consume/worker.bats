@@ -46,36 +46,21 @@ ended() {
 
 # --- the payload -----------------------------------------------------------------
 
-# delivered FILE: its bytes reach a script's stdin as they are.
-delivered() {
-	run_mq 0 mq-publish q <"$1"
-	rm -f "$T/got"
-	run_mq 0 mq-consume -n 1 q -- sh -c 'cat >"$T/got"'
-	cmp "$1" "$T/got"
-	held_is q "0 0 0 0"
-}
-
 @test "worker: the payload is on stdin, with all its bytes" {
+	local name
 	perl -e 'print map(chr, 0..255), "\0\0\n\n\r\n\xff\0\xbe\xbeJ"' >"$T/bytes"
-	delivered "$T/bytes"
-}
-
-@test "worker: a payload of nothing" {
 	: >"$T/empty"
-	delivered "$T/empty"
-	[ -e "$T/got" ]
-}
-
-@test "worker: a payload of 1 MiB" {
 	head -c 1048576 /dev/urandom >"$T/large"
-	delivered "$T/large"
-}
-
-@test "worker: a raw payload of bytes" {
-	perl -e 'print map(chr, reverse 0..255)' >"$T/bytes"
-	put <"$T/bytes"
-	run_mq 0 mq-consume -n 1 q -- sh -c 'cat >"$T/got"'
-	cmp "$T/bytes" "$T/got"
+	perl -e 'print map(chr, reverse 0..255)' >"$T/raw"
+	for name in bytes empty large; do
+		run_mq 0 mq-publish -P 1="$name" q <"$T/$name"
+	done
+	put <"$T/raw"
+	run_mq 0 mq-consume -n 4 q -- sh -c 'cat >"$T/got.${RQ_PARAM1:-raw}"'
+	for name in bytes empty large raw; do
+		cmp "$T/$name" "$T/got.$name"
+	done
+	held_is q "0 0 0 0"
 }
 
 @test "worker: stdin can be read twice" {
@@ -90,10 +75,9 @@ delivered() {
 @test "worker: a script that does not read its payload" {
 	head -c 1048576 /dev/zero | run_mq 0 mq-publish q
 	run_mq 0 mq-publish q next
-	run_mq 0 mq-consume -n 2 q -- sh -c 'head -c 4 | tr "\0" z'
+	head -c 1048576 /dev/zero | run_mq 0 mq-publish -P 1=ignored q
+	run_mq 0 mq-consume -n 3 q -- sh -c '[ "$RQ_PARAM1" ] || head -c 4 | tr "\0" z'
 	assert_output zzzznext
-	head -c 1048576 /dev/zero | run_mq 0 mq-publish q
-	run_mq 0 mq-consume -n 1 q -- true
 	held_is q "0 0 0 0"
 }
 
@@ -211,13 +195,11 @@ S
 	done
 }
 
-@test "worker: a thousand runs leave no descriptor open" {
-	seq 1000 >"$T/numbers"
-	run_mq 0 mq-publish -q -l q <"$T/numbers"
-	run_mq 0 mq-consume -j 2 -n 1000 q -- perl -e '
-		exit if <STDIN> % 100;
-		opendir(my $d, "/proc/" . getppid . "/fd");
-		print scalar(() = readdir($d)), "\n"'
+@test "worker: a hundred runs leave no descriptor open" {
+	seq 100 | run_mq 0 mq-publish -q -l q
+	run_mq 0 mq-consume -j 2 -n 100 q -- sh -c '
+		read -r x
+		case $x in *0) set -- /proc/$PPID/fd/*; echo $# ;; esac'
 	# The other slot may be about to start or to end a run.
 	assert_equal "$(wc -l <<<"$output")" 10
 	[ $(($(sort -n <<<"$output" | tail -n 1) - $(sort -n <<<"$output" | head -n 1))) -le 8 ]
@@ -256,11 +238,8 @@ SigCgt:	0000000000000000
 	held_is q "0 0 0 0"
 }
 
-@test "worker: all signals at their default" {
+@test "worker: all signals at their default, under nohup, too" {
 	default_signals env
-}
-
-@test "worker: signals at their default under nohup" {
 	default_signals nohup
 }
 
@@ -344,12 +323,18 @@ env_of() {
 
 # var NAME: its value in $T/env; fails when it is not set.
 var() {
-	NAME=$1 perl -0 -ne 'chomp; if (/^\Q$ENV{NAME}\E=(.*)$/s) { print $1; $found = 1 }
-		END { exit !$found }' "$T/env"
+	local line
+	while IFS= read -rd '' line; do
+		[[ $line != "$1="* ]] || { printf %s "${line#*=}"; return; }
+	done <"$T/env"
+	return 1
 }
 
 names() {
-	perl -0 -ne 'print "$1\n" if /^([^=]*)=/s' "$T/env" | sort
+	local line
+	while IFS= read -rd '' line; do
+		echo "${line%%=*}"
+	done <"$T/env" | sort
 }
 
 @test "worker: exactly these variables, besides those of mq-consume" {
@@ -545,21 +530,18 @@ echo "$MQ_ID"
 
 @test "worker: headers that fit into no environment: rejected, and on it goes" {
 	# Linux takes strings of up to 128 KiB.
-	perl -e 'print "\xff\0\xbe\xbeJ{\"Large\":[\"", "x" x 200000, "\"]}\npayload"' | put
-	run_mq 0 mq-publish q next
-	run_mq 0 mq-consume -n 2 q -- cat
-	assert_output next
+	local size
+	for size in 200000 100000; do
+		perl -e 'print "\xff\0\xbe\xbeJ{\"Large\":[\"", "x" x '$size', "\"]}\npayload"' | put
+	done
+	run_mq 0 mq-consume -n 2 q -- sh -c 'echo ${#MQ_HEADER_LARGE}'
+	assert_output 100000
 	assert_regex "$stderr" 'rejected: .*headers'
 	assert_equal "$(held q)" "0 0 0 1"
-	assert_regex "$(element q rejected | header Mq-Error)" 'headers.*environment'
-	assert_equal "$(element q rejected | header Large | wc -c)" 200000
-	assert_equal "$(element q rejected | tail -n +2)" payload
-}
-
-@test "worker: a large header that fits" {
-	perl -e 'print "\xff\0\xbe\xbeJ{\"Large\":[\"", "x" x 100000, "\"]}\npayload"' | put
-	run_mq 0 mq-consume -n 1 q -- sh -c 'echo ${#MQ_HEADER_LARGE}'
-	assert_output 100000
+	element q rejected >"$T/rejected"
+	assert_regex "$(header Mq-Error <"$T/rejected")" 'headers.*environment'
+	assert_equal "$(header Large <"$T/rejected" | wc -c)" 200000
+	assert_equal "$(tail -n +2 "$T/rejected")" payload
 }
 
 # --- --work-dir --------------------------------------------------------------------
@@ -593,19 +575,14 @@ esac
 	held_is q "0 0 0 0"
 }
 
-@test "worker: --work-dir: files that a script leaves stay" {
+@test "worker: --work-dir: files that a script leaves stay, with a reject, too" {
 	run_mq 0 mq-publish -i q x y
-	ids=$output
-	run_mq 0 mq-consume -n 2 --work-dir "$T/work" q -- sh -c 'cat >result'
-	assert_equal "$(cat "$T/work/$(head -n 1 <<<"$ids")/result")" x
-	assert_equal "$(cat "$T/work/$(tail -n 1 <<<"$ids")/result")" y
-}
-
-@test "worker: --work-dir: the directory of a rejected message stays" {
-	run_mq 0 mq-publish -i q x
-	id=$output
-	run_mq 0 mq-consume -n 1 --work-dir "$T/work" q -- sh -c 'echo core >core; exit 1'
-	assert_equal "$(cat "$T/work/$id/core")" core
+	ids=("${lines[@]}")
+	run_mq 0 mq-consume -n 2 --work-dir "$T/work" q -- \
+		sh -c 'read -r x; echo "$x" >result; [ "$x" = x ]'
+	assert_equal "$(<"$T/work/${ids[0]}/result")" x
+	assert_equal "$(<"$T/work/${ids[1]}/result")" y
+	held_is q "0 0 0 1"
 }
 
 @test "worker: --work-dir: an id cannot lead out of it" {
@@ -626,21 +603,16 @@ esac
 	held_is q "1 0 0 0"
 }
 
-@test "worker: without --work-dir it is mq-consume's directory" {
-	run_mq 0 mq-publish q x
+@test "worker: a command that was named relatively is found, in a --work-dir, too" {
+	echo 'pwd; echo "$RQ_MSG_DIR"' | script s
+	run_mq 0 mq-publish -i q x y
+	ids=("${lines[@]}")
 	cd "$T"
-	run_mq 0 mq-consume -n 1 q -- sh -c 'pwd; echo "$RQ_MSG_DIR"'
-	assert_output "$T
-$T"
-}
-
-@test "worker: a command that was named relatively is found in a --work-dir, too" {
-	echo pwd | script s
-	run_mq 0 mq-publish -i q x
-	id=$output
-	cd "$T"
+	# Without one, it is mq-consume's directory.
+	run_mq 0 mq-consume -n 1 q -- ./s
+	assert_output "$T"$'\n'"$T"
 	run_mq 0 mq-consume -n 1 --work-dir work q -- ./s
-	assert_output "$T/work/$id"
+	assert_output "$T/work/${ids[1]}"$'\n'"$T/work/${ids[1]}"
 }
 
 # --- --log-dir -----------------------------------------------------------------------
@@ -695,11 +667,10 @@ err
 }
 
 @test "worker: --log-dir: one file per queue, and no queue leads out of it" {
-	run_mq 0 mq-publish ../up x
-	run_mq 0 mq-publish .hidden x
-	run_mq 0 mq-publish a/b x
-	run_mq 0 mq-publish a%2Fb x
-	run_mq 0 mq-publish a.b x
+	local queue
+	for queue in ../up .hidden a/b a%2Fb a.b; do
+		"$BUILD/mq-publish" "$queue" x
+	done
 	run_mq 0 mq-consume --drain --log-dir "$T/log" ../up .hidden a/b a%2Fb a.b -- \
 		sh -c 'echo "this is $MQ_QUEUE"'
 	assert_equal "$(cd "$T/log" && ls -A)" "%2E.%2Fup.log
@@ -785,27 +756,23 @@ wait
 		perl -e "seek STDIN, 0, 0"; exec "$T/s"'
 	assert_equal "$(held q)" "0 1 0 6"
 	assert_equal "$(element q delayed | tail -n +2)" resends
-	for i in 0 1 2 3 4 5; do
-		echo "$(element q rejected $i | tail -n +2): $(element q rejected $i | header Mq-Error)"
-	done | sort >"$T/result"
-	assert_equal "$(cat "$T/result")" "errs: my own reason
+	redis eval 'local out = {}
+		for _, e in ipairs(redis.call("LRANGE", "rmq::queue::[q]::rejected", 0, -1)) do
+			local json, payload = e:match("J([^\n]*)\n(.*)")
+			out[#out + 1] = payload .. ": " .. cjson.decode(json)["Mq-Error"][1]
+		end
+		return out' 0 >"$T/rejected"
+	assert_equal "$(sort "$T/rejected")" "errs: my own reason
 fails: timed out
 ignores: timed out
 obeys: timed out
 silent: timed out
 spoke: halfway (timed out)"
 	# The last one to end was the one that had to be killed.
-	assert_equal "$(element q rejected 0 | tail -n +2)" ignores
-	eventually 5 ended "$(cat "$T/parent")"
-	eventually 5 ended "$(cat "$T/child")"
-	eventually 5 ended "$(cat "$T/child.obeys")"
-}
-
-@test "worker: a run within --timeout is left alone" {
-	run_mq 0 mq-publish q x
-	run_mq 0 mq-consume -n 1 --timeout 1m q -- cat
-	assert_output x
-	held_is q "0 0 0 0"
+	assert_equal "$(head -n 1 "$T/rejected")" "ignores: timed out"
+	for file in parent child child.obeys; do
+		eventually 5 ended "$(<"$T/$file")"
+	done
 }
 
 # --- what is on a message stays there ---------------------------------------------------
@@ -856,13 +823,9 @@ esac
 }
 
 @test "worker: a message with odd JSON is acked and rejected all the same" {
-	local i
-	for i in 1 2; do
-		printf '\377\0\276\276J{ "b":["2"] ,"a" : [ "\\u0041" ]}\npayload' | put
-	done
-	run_mq 0 mq-consume -n 1 q -- true
-	assert_equal "$(held q)" "1 0 0 0"
-	run_mq 0 mq-consume -n 1 q -- false
+	put_header '{ "b":["2"] ,"a" : [ "\u0041" ]}' true
+	put_header '{ "b":["2"] ,"a" : [ "\u0041" ]}' false
+	run_mq 0 mq-consume -n 2 q -- sh
 	assert_equal "$(held q)" "0 0 0 1"
 	assert_equal "$(element q rejected | header a)" A
 }
@@ -870,29 +833,24 @@ esac
 # --- bad headers ------------------------------------------------------------------------
 
 @test "worker: a bad header is rejected as it is, and on it goes" {
-	local bad n=0
-	for bad in 'no newline' '{\n' '{"a":["b"]\n' 'nonsense\n' '\n' '[]\n' \
-		'"x"\n' '7\n' 'true\n' '{"a":"b"}\n' '{"a":[1]}\n' '{"a":[["b"]]}\n' \
-		'{"a":{}}\n' '{"a":1}\n' '{"a":["b"],"c":false}\n' '{"a":["\1"]}\n' \
-		'{"a":["b"]} {}\n'; do
-		n=$((n + 1))
-		# shellcheck disable=SC2059 # it is a format
-		printf '\377\0\276\276J'"$bad"'payload \0 bytes' >"$T/bad.$n"
-		put <"$T/bad.$n"
-	done
-	n=$((n + 1))
-	printf '\377\0\276\276J' >"$T/bad.$n"
-	put <"$T/bad.$n"
+	local bad=('{' '{"a":["b"]' 'nonsense' '' '[]' '"x"' 7 true '{"a":"b"}' '{"a":[1]}'
+		'{"a":[["b"]]}' '{"a":{}}' '{"a":1}' '{"a":["b"],"c":false}' $'{"a":["\1"]}'
+		'{"a":["b"]} {}')
+	# Two have no newline.
+	redis eval 'for i, bad in ipairs(ARGV) do
+			redis.call("LPUSH", "rmq::queue::[q]::ready",
+				"\255\0\190\190J" .. bad .. "\npayload \0 bytes")
+		end
+		redis.call("LPUSH", "rmq::queue::[q]::ready", "\255\0\190\190Jno newline",
+			"\255\0\190\190J")' 0 "${bad[@]}"
+	redis lrange 'rmq::queue::[q]::ready' 0 -1 >"$T/ready"
 	run_mq 0 mq-publish q good
 	# None of these is a run.
 	run_mq 0 mq-consume -n 1 q -- cat
 	assert_output good
-	assert_equal "$(grep -c 'rejected: bad header: ' <<<"$stderr")" "$n"
-	assert_equal "$(held q)" "0 0 0 $n"
-	for i in $(seq "$n"); do
-		redis lindex 'rmq::queue::[q]::rejected' $((n - i)) |
-			perl -0777 -pe chop | cmp - "$T/bad.$i"
-	done
+	assert_equal "$(grep -c 'rejected: bad header: ' <<<"$stderr")" 18
+	assert_equal "$(held q)" "0 0 0 18"
+	redis lrange 'rmq::queue::[q]::rejected' 0 -1 | cmp - "$T/ready"
 }
 
 @test "worker: a bad header is rejected when printing, too" {
@@ -904,20 +862,21 @@ esac
 }
 
 @test "worker: headers that Go accepts are accepted" {
-	local json
-	for json in '{}' null '{"a":null,"b":[]}' '{"a":[null]}' ' { } ' '{"a":["b"],"a":["c"]}' \
-		'{"a":["\ud800"],"\udc00":[]}' '{"\u0000":["\u0000"]}' $'{"a\377":["\377"]}'; do
-		redis flushall >/dev/null
-		put_header "$json" "the payload"
-		run_mq 0 mq-consume -n 1 q -- sh -c 'cat; echo " $MQ_ATTEMPT"'
-		assert_output "the payload 1"
-		assert_equal "$(held q)" "0 0 0 0"
+	local json headers=('{}' null '{"a":null,"b":[]}' '{"a":[null]}' ' { } '
+		'{"a":["b"],"a":["c"]}' '{"a":["\ud800"],"\udc00":[]}' '{"\u0000":["\u0000"]}'
+		$'{"a\377":["\377"]}')
+	for json in "${headers[@]}"; do
+		put_header "$json" 'echo "attempt $MQ_ATTEMPT"'
 		# And they can be written on.
-		put_header "$json" "the payload"
-		run_mq 0 mq-consume -n 1 q -- sh -c 'echo err why >&3'
-		assert_equal "$(element q rejected | header Mq-Error)" why
-		assert_equal "$(element q rejected | tail -n +2)" "the payload"
+		put_header "$json" 'echo err why >&3'
 	done
+	run_mq 0 mq-consume -n 18 q -- sh
+	assert_equal "$output" "$(printf 'attempt 1\n%.0s' "${headers[@]}")"
+	assert_equal "$(held q)" "0 0 0 9"
+	assert_equal "$(redis lrange 'rmq::queue::[q]::rejected' 0 -1 |
+		grep -ac '"Mq-Error":\["why"\]')" 9
+	assert_equal "$(redis lrange 'rmq::queue::[q]::rejected' 0 -1 |
+		grep -axc 'echo err why >&3')" 9
 }
 
 @test "worker: what only begins like the signature is a payload" {
@@ -932,9 +891,9 @@ esac
 	local n
 	for n in -1 x 99999999999999999999 '1 ' ''; do
 		put_header "{\"Mq-Attempt\":[\"$n\"]}"
-		run_mq 0 mq-consume -n 1 q -- sh -c 'echo "$MQ_ATTEMPT"'
-		assert_output 1
 	done
+	run_mq 0 mq-consume -n 5 q -- sh -c 'echo "$MQ_ATTEMPT"'
+	assert_output $'1\n1\n1\n1\n1'
 }
 
 @test "worker: more slots than descriptors, by the soft limit" {
