@@ -14,15 +14,20 @@ setup_file() {
 	"$root/tests/deps.sh" --npm "$root/build/node"
 	no_cluster "npm's rsmq passes times as keys, and a cluster refuses that"
 	server_start
+	export NODE_PATH=$root/build/node/node_modules RSMQ_SOCKET=$D/redis.sock
+	mkfifo "$D/ask" "$D/answer"
+	node "$BATS_TEST_DIRNAME/rsmq.js" serve "$D/ask" "$D/answer" 3>&- &
+	echo $! >"$D/node.pid"
 }
 
 teardown_file() {
+	[ ! -e "$D/node.pid" ] || kill "$(<"$D/node.pid")"
 	server_stop
 }
 
 setup() {
 	common_setup
-	export NODE_PATH=$root/build/node/node_modules RSMQ_SOCKET=$D/redis.sock
+	exec {ask}<>"$D/ask" {answer}<>"$D/answer"
 	unset RSMQ_NS RSMQ_REALTIME
 	export MQ_LAYOUT=rsmq
 }
@@ -31,28 +36,43 @@ teardown() {
 	common_teardown
 }
 
+# A process of its own, for what takes long, or is not one line of text.
 node_rsmq() {
 	timeout -k 5 180 node "$BATS_TEST_DIRNAME/rsmq.js" "$@"
 }
 
+# ask_node METHOD...: one operation; sets status and output.
+ask_node() {
+	local IFS=$'\t'
+	printf '%s\n' "${RSMQ_NS-}$IFS${RSMQ_REALTIME-}$IFS$*" >&"$ask"
+	IFS=' ' read -rt 180 -u "$answer" status output
+}
+
 # run_node STATUS METHOD...
 run_node() {
-	local want=$1
-	shift
-	echo "\$ rsmq.js $*"
-	run --separate-stderr node_rsmq "$@"
-	if [ "$status" != "$want" ]; then
-		echo "exit status $status, not $want"
-		echo "stdout: $output"
-		echo "stderr: $stderr"
+	ask_node "${@:2}" || return
+	if [ "$status" != "$1" ]; then
+		echo "rsmq.js ${*:2}: exit status $status, not $1: $output"
 		return 1
 	fi
 }
 
+# says WHAT METHOD...: what node's operation returns.
+says() {
+	run_node 0 "${@:2}" && assert_equal "$output" "$1"
+}
+
+# prints WHAT TOOL...
+prints() {
+	run_mq 0 "${@:2}" && assert_equal "$output" "$1"
+}
+
 # attributes QUEUE: what node says, but for the times.
 attributes() {
-	node_rsmq getQueueAttributes qname="$1" |
-		sed -E 's/"(created|modified)":[0-9]+,//g'
+	local status output
+	ask_node getQueueAttributes qname="$1"
+	[[ $output =~ \"created\":[0-9]+,\"modified\":[0-9]+, ]]
+	echo "${output/"${BASH_REMATCH[0]}"/}"
 }
 
 attributes_are() {
@@ -103,8 +123,7 @@ END
 	mkfifo "$T/go"
 	start_mq mq-consume -n1 q -- "$T/hold"
 	eventually 10 test -e "$T/started"
-	run_node 0 receiveMessage qname=q
-	assert_output '{}'
+	says '{}' receiveMessage qname=q
 	assert_equal "$(redis hget rsmq:q:Q "$(first_id q):rc")" 1
 	fr=$(redis hget rsmq:q:Q "$(first_id q):fr")
 	((fr > 1700000000000))
@@ -118,14 +137,14 @@ END
 	run_node 0 sendMessage qname=q message=a
 	script long <<'END'
 : >"$T/started"
-sleep 6
+sleep 3
 echo x >>"$T/runs"
 END
 	start_mq mq-consume -n1 q -- "$T/long"
 	eventually 10 test -e "$T/started"
 	while ! gone "$pid"; do
-		run_node 0 receiveMessage qname=q
-		assert_output '{}'
+		says '{}' receiveMessage qname=q
+		read -rt 0.2 <> <(:) || true
 	done
 	wait "$pid"
 	assert_equal "$(cat "$T/runs")" x
@@ -140,7 +159,7 @@ END
 	received() { [ "$(redis hget rsmq:q:Q totalrecv)" = 1 ]; }
 	eventually 10 received
 	kill -KILL "$pid"
-	again() { [ "$(node_rsmq receiveMessage.rc qname=q)" = 2 ]; }
+	again() { ask_node receiveMessage.rc qname=q && [ "$output" = 2 ]; }
 	eventually 10 again
 }
 
@@ -148,14 +167,11 @@ END
 	run_node 0 createQueue qname=q delay=60
 	run_node 0 sendMessage qname=q message=a
 	run_node 0 sendMessage qname=q message=b delay=0
-	run_mq 0 mq-consume -l -n1 q
-	assert_output b
-	run_mq 0 mq-consume -l --drain q
-	assert_output ''
+	prints b mq-consume -l -n1 q
+	prints '' mq-consume -l --drain q
 	# As if the time had passed.
 	redis zadd rsmq:q 1 "$(redis zrange rsmq:q 0 0)" >/dev/null
-	run_mq 0 mq-consume -l -n1 q
-	assert_output a
+	prints a mq-consume -l -n1 q
 	run_mq 0 mq-stats --json q
 }
 
@@ -164,34 +180,26 @@ END
 @test "we send, node receives and deletes" {
 	run_mq 0 mq-publish -i q 'hällo'
 	id=$output
-	run_node 0 receiveMessage.message qname=q
-	assert_output 'hällo'
-	run_node 0 deleteMessage qname=q id="$id"
-	assert_output 1
+	says 'hällo' receiveMessage.message qname=q
+	says 1 deleteMessage qname=q id="$id"
 	assert_equal "$(redis exists rsmq:q)" 0
 	assert_equal "$(redis hkeys rsmq:q:Q | grep -c "$id" || true)" 0
 }
 
 @test "we send, node pops" {
 	run_mq 0 mq-publish q a b
-	run_node 0 popMessage.message qname=q
-	assert_output a
-	run_node 0 popMessage.message qname=q
-	assert_output b
-	run_node 0 popMessage qname=q
-	assert_output '{}'
+	says a popMessage.message qname=q
+	says b popMessage.message qname=q
+	says '{}' popMessage qname=q
 }
 
 @test "we send, node changes the visibility" {
 	run_mq 0 mq-publish -i q a
 	id=$output
-	run_node 0 changeMessageVisibility qname=q id="$id" vt=60
-	assert_output 1
-	run_mq 0 mq-consume --drain q
-	assert_output ''
+	says 1 changeMessageVisibility qname=q id="$id" vt=60
+	prints '' mq-consume --drain q
 	run_node 0 changeMessageVisibility qname=q id="$id" vt=0
-	run_mq 0 mq-consume --drain q
-	assert_output a
+	prints a mq-consume --drain q
 }
 
 @test "node's sent time is in our id, and its rc and fr go on with ours" {
@@ -226,8 +234,7 @@ END
 
 @test "headers are ours, and node sees the message alone" {
 	run_mq 0 mq-publish -H 'Colour: red' -P 1=x q a
-	run_node 0 receiveMessage.message qname=q
-	assert_output a
+	says a receiveMessage.message qname=q
 	run_node 0 changeMessageVisibility qname=q id="$(first_id q)" vt=0
 	script show <<'END'
 echo "$MQ_HEADER_COLOUR $RQ_PARAM1" >"$T/headers"
@@ -242,8 +249,7 @@ END
 	run_mq 0 mq-publish -p 5 q high
 	run_mq 0 mq-publish -p 100 q highest
 	for want in highest high low; do
-		run_node 0 popMessage.message qname=q
-		assert_output "$want"
+		says "$want" popMessage.message qname=q
 	done
 }
 
@@ -257,8 +263,7 @@ END
 	run_mq 0 mq-lease --ack "$id" q
 	assert_equal "$(redis exists rsmq:q)" 0
 	run_mq 1 mq-lease --ack "$id" q
-	run_node 0 deleteMessage qname=q id="$id"
-	assert_output 0
+	says 0 deleteMessage qname=q id="$id"
 }
 
 @test "the visibility of a message that node holds can be changed by its id" {
@@ -270,7 +275,7 @@ END
 	score=$(redis zscore rsmq:q "$id")
 	((score > $(date +%s%3N) + 3500000))
 	run_mq 0 mq-lease --extend "$id" --for 1ms q
-	received() { [ "$(node_rsmq receiveMessage.id qname=q)" = "$id" ]; }
+	received() { ask_node receiveMessage.id qname=q && [ "$output" = "$id" ]; }
 	eventually 5 received
 }
 
@@ -284,18 +289,14 @@ END
 			run_mq 0 mq-lease --for 1h q
 		fi
 		run_node 0 changeMessageVisibility qname=q id="$id" vt=0
-		run_node 0 receiveMessage.id qname=q vt=600
-		assert_output "$id"
+		says "$id" receiveMessage.id qname=q vt=600
 		run_node 0 changeMessageVisibility qname=q id="$id" vt=900
 		run_mq 1 mq-return --from delayed q
 		run_mq 1 mq-purge --force --all q
-		run_node 0 receiveMessage qname=q
-		assert_output '{}'
-		run_mq 0 mq-return --from unacked:- q
-		assert_output '1 message returned'
+		says '{}' receiveMessage qname=q
+		prints '1 message returned' mq-return --from unacked:- q
 	done
-	run_node 0 popMessage.message qname=q
-	assert_output a
+	says a popMessage.message qname=q
 }
 
 @test "by its id, a message can be deleted that nobody has received, or delayed" {
@@ -311,11 +312,9 @@ END
 	run_mq 0 mq-lease --extend "$id" --for 1h q
 	run_mq 0 mq-stats --json q
 	[[ $output == *'"ready":0,"delayed":1,"unacked":0,'* ]]
-	run_node 0 receiveMessage qname=q
-	assert_output '{}'
+	says '{}' receiveMessage qname=q
 	run_mq 0 mq-lease --reject "$id" --text "not wanted" q
-	run_node 0 receiveMessage.id qname=q-rejected
-	assert_output "$id"
+	says "$id" receiveMessage.id qname=q-rejected
 	assert_equal "$(redis keys 'rsmq:q:X*held*')$(redis exists rsmq::connections)" 0
 }
 
@@ -324,8 +323,7 @@ END
 	run_mq 0 mq-lease --for 1m --jsonl q
 	id=$(first_id q)
 	[[ $output == *"$id"* ]]
-	run_node 0 deleteMessage qname=q id="$id"
-	assert_output 1
+	says 1 deleteMessage qname=q id="$id"
 	run_mq 1 mq-lease --ack "$id" q
 }
 
@@ -383,16 +381,13 @@ print(q["ready"], q["delayed"], q["unacked"], q["rejected"],
 	run_node 1 createQueue qname=usual
 	assert_output '{"error":"queueExists"}'
 	run_mq 0 mq-publish --vt 10m --maxsize -1 other a
-	run_node 0 getQueueAttributes.vt qname=other
-	assert_output 600
-	run_node 0 getQueueAttributes.maxsize qname=other
-	assert_output -1
+	says 600 getQueueAttributes.vt qname=other
+	says -1 getQueueAttributes.maxsize qname=other
 	run_node 0 listQueues
 	[[ $output == '["usual","other"]' || $output == '["other","usual"]' ]]
 	# Made already: they do not change any more.
 	run_mq 0 mq-publish --vt 5 usual a
-	run_node 0 getQueueAttributes.vt qname=usual
-	assert_output 30
+	says 30 getQueueAttributes.vt qname=usual
 }
 
 @test "attributes are changed as node changes them" {
@@ -403,8 +398,7 @@ print(q["ready"], q["delayed"], q["unacked"], q["rejected"],
 		'{"vt":1234,"delay":7,"maxsize":2000,"totalrecv":0,"totalsent":0,"msgs":0,"hiddenmsgs":0}'
 	(($(redis hget rsmq:q:Q modified) > 1700000000))
 	run_mq 0 mq-set q maxsize=-1
-	run_node 0 getQueueAttributes.maxsize qname=q
-	assert_output -1
+	says -1 getQueueAttributes.maxsize qname=q
 	run_mq 1 mq-set none vt=1
 	assert_equal "$stderr" "mq-set: none: no such queue"
 	assert_equal "$(redis exists rsmq:none:Q)" 0
@@ -436,10 +430,8 @@ print(q["ready"], q["delayed"], q["unacked"], q["rejected"],
 	run_node 0 createQueue qname=q delay=60
 	run_mq 0 mq-publish q later
 	run_mq 0 mq-publish -d 0 q now
-	run_node 0 popMessage.message qname=q
-	assert_output now
-	run_node 0 popMessage qname=q
-	assert_output '{}'
+	says now popMessage.message qname=q
+	says '{}' popMessage qname=q
 }
 
 # --- how long, and what -------------------------------------------------------
@@ -455,8 +447,7 @@ print(q["ready"], q["delayed"], q["unacked"], q["rejected"],
 	run_mq 0 mq-publish q ''
 	run_mq 65 mq-publish q a "$(printf '%01025d' 0)" b
 	assert_equal "$stderr" "mq-publish: 2 messages accepted, 1 too long"
-	run_node 0 getQueueAttributes.totalsent qname=q
-	assert_output 6
+	says 6 getQueueAttributes.totalsent qname=q
 }
 
 @test "without a maxsize, messages of more than 64k go both ways" {
@@ -465,7 +456,7 @@ print(q["ready"], q["delayed"], q["unacked"], q["rejected"],
 	run_mq 0 mq-publish --maxsize -1 any <"$T/big"
 	run_node 0 popMessage.message qname=any
 	assert_equal "${#output}" 200000
-	run_node 0 sendMessage qname=any message=- <"$T/big"
+	node_rsmq sendMessage qname=any message=- <"$T/big"
 	"$BUILD/mq-consume" -n1 any >"$T/got"
 	cmp "$T/big" "$T/got"
 }
@@ -477,8 +468,7 @@ print(q["ready"], q["delayed"], q["unacked"], q["rejected"],
 	printf 'good\nba\355\240\200d\n' >"$T/lines"
 	run_mq 65 mq-publish -l q <"$T/lines"
 	[[ $stderr == *"record 2: not UTF-8"*"1 message accepted" ]]
-	run_node 0 popMessage.message qname=q
-	assert_output good
+	says good popMessage.message qname=q
 	run_mq 0 mq-publish -i --raw q <"$T/bytes"
 	assert_equal "${#output}" 32
 	"$BUILD/mq-consume" -n1 q >"$T/got"
@@ -502,12 +492,10 @@ print(q["ready"], q["delayed"], q["unacked"], q["rejected"],
 	run_mq 0 mq-publish -i q a
 	line="{\"payload\":\"b\",\"headers\":{\"Mq-Id\":[\"$output\"]}}"
 	run_mq 1 mq-publish --jsonl q <<<"$line"
-	run_node 0 popMessage.message qname=q
-	assert_output a
+	says a popMessage.message qname=q
 	run_mq 1 mq-publish --jsonl q <<<"$line"$'\n'"$line"
 	assert_equal "$stderr" "mq-publish: 1 message accepted, 1 duplicate"
-	run_node 0 popMessage.message qname=q
-	assert_output b
+	says b popMessage.message qname=q
 }
 
 @test "a queue is kept from growing, by those who look" {
@@ -519,13 +507,12 @@ print(q["ready"], q["delayed"], q["unacked"], q["rejected"],
 	run_mq 75 mq-publish -p 1 --max-length 3:4 q g
 	run_mq 0 mq-publish -d 1h --max-length 1 --max-delayed 1 q h
 	run_mq 75 mq-publish -d 1h --max-delayed 1 q i
-	run_node 0 getQueueAttributes.msgs qname=q
-	assert_output 5
+	says 5 getQueueAttributes.msgs qname=q
 }
 
 @test "1000 messages received half by node, half by us, and counted" {
 	run_node 0 createQueue qname=q vt=0
-	run_node 0 send q 1 1000
+	node_rsmq send q 1 1000
 	run_mq 0 mq-consume -n500 -l q
 	assert_equal "$(wc -l <<<"$output")" 500
 	for _ in 1 2 3; do
@@ -565,13 +552,10 @@ print(q["ready"], q["delayed"], q["unacked"], q["rejected"],
 	export MQ_URL="unix://$D/redis.sock?layout=rsmq&ns=a:b" RSMQ_NS=a:b
 	unset MQ_LAYOUT
 	run_mq 0 mq-publish q a
-	run_node 0 listQueues
-	assert_output '["q"]'
-	run_node 0 popMessage.message qname=q
-	assert_output a
+	says '["q"]' listQueues
+	says a popMessage.message qname=q
 	run_node 0 sendMessage qname=q message=b
-	run_mq 0 mq-consume -n1 q
-	assert_output b
+	prints b mq-consume -n1 q
 	assert_equal "$(redis keys 'rsmq:*')" ""
 	# As outputs name it, it can be given back.
 	run_mq 0 mq-stats a:b:q
@@ -586,10 +570,8 @@ print(q["ready"], q["delayed"], q["unacked"], q["rejected"],
 	RSMQ_NS=other run_node 0 sendMessage qname=q message=theirs
 	run_mq 0 mq-stats
 	[[ $output != *other* ]]
-	run_mq 0 mq-consume --drain q
-	assert_output ours
-	run_mq 0 mq-consume -u "unix://$D/redis.sock?ns=other" --drain q
-	assert_output theirs
+	prints ours mq-consume --drain q
+	prints theirs mq-consume -u "unix://$D/redis.sock?ns=other" --drain q
 }
 
 # --- what others leave behind -------------------------------------------------
@@ -598,8 +580,7 @@ print(q["ready"], q["delayed"], q["unacked"], q["rejected"],
 	run_node 0 createQueue qname=q
 	redis zadd rsmq:q 1 short-id 2 $'odd "id"\\\n' >/dev/null
 	redis hset rsmq:q:Q short-id one $'odd "id"\\\n' two >/dev/null
-	run_mq 0 mq-consume -l --drain q
-	assert_output $'one\ntwo'
+	prints $'one\ntwo' mq-consume -l --drain q
 	assert_equal "$(redis exists rsmq:q)" 0
 	assert_equal "$(redis hlen rsmq:q:Q)" 6
 }
@@ -615,12 +596,10 @@ print(s + "A" * 22)')
 	redis zadd rsmq:q 1 "$(printf '%032d' 1)" >/dev/null
 	redis hset rsmq:q:Q "$id" orphan >/dev/null
 	run_mq 0 mq-publish q a
-	run_mq 0 mq-consume -n1 q
-	assert_output a
+	prints a mq-consume -n1 q
 	run_mq 0 mq-clean
 	assert_equal "$(redis zrange rsmq:q 0 -1)" "$id"
-	run_node 0 popMessage.message qname=q
-	assert_output orphan
+	says orphan popMessage.message qname=q
 	assert_equal "$(redis exists rsmq:q)" 0
 }
 
@@ -631,17 +610,14 @@ print(s + "A" * 22)')
 	run_mq 0 mq-publish q a
 	run_mq 0 mq-stats --json q
 	[[ $output == *'"created":1795207725,"modified":1795207725,'* ]]
-	run_node 0 popMessage.message qname=q
-	assert_output a
+	says a popMessage.message qname=q
 }
 
 @test "a queue made by others that is in no list is still a queue" {
 	redis hset rsmq:q:Q vt 30 delay 0 maxsize 65536 >/dev/null
 	run_mq 0 mq-publish q a
-	run_node 0 listQueues
-	assert_output '["q"]'
-	run_mq 0 mq-consume -n1 q
-	assert_output a
+	says '["q"]' listQueues
+	prints a mq-consume -n1 q
 }
 
 @test "scripts that the server has forgotten are loaded again" {
@@ -667,16 +643,14 @@ print(s + "A" * 22)')
 	run_mq 0 mq-purge --delete-queue --force q
 	run_node 1 getQueueAttributes qname=q
 	assert_output '{"error":"queueNotFound"}'
-	run_node 0 listQueues
-	assert_output '[]'
+	says '[]' listQueues
 	assert_equal "$(redis keys 'rsmq:q*')" ""
 }
 
 @test "a ghost in the list of queues is cleaned up" {
 	redis sadd rsmq:QUEUES ghost >/dev/null
 	run_mq 0 mq-clean
-	run_node 0 listQueues
-	assert_output '[]'
+	says '[]' listQueues
 }
 
 # --- what it cannot carry -----------------------------------------------------
@@ -767,8 +741,6 @@ END
 	assert_line -n 0 --regexp '^ok [0-9a-zA-Z]{32}$'
 	assert_line -n 1 --regexp '^ok [0-9a-zA-Z]{32}$'
 	assert_line -n 2 --partial "its layout is neither rmq nor rsmq"
-	run_node 0 popMessage.message qname=there
-	assert_output a
-	run_mq 0 mq-consume -L rmq -n2 -l far
-	assert_output $'x\na'
+	says a popMessage.message qname=there
+	prints $'x\na' mq-consume -L rmq -n2 -l far
 }

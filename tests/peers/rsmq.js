@@ -1,5 +1,5 @@
 /*
- * The rsmq of npm, for the tests: one operation a run.
+ * The rsmq of npm, for the tests.
  *
  *	node rsmq.js METHOD[.FIELD] [NAME=VALUE...]
  *
@@ -7,6 +7,11 @@
  * prints what it returns, as one line of JSON; with a FIELD only that, as it
  * is.  An error is {"error": its name}, and exit status 1.  And:
  *
+ *	node rsmq.js serve ASK ANSWER	the same for each line of the fifo ASK:
+ *						RSMQ_NS, RSMQ_REALTIME and the words, between
+ *						tabs; the answer is a line, behind the exit
+ *						status and a blank.  Each has a connection of
+ *						its own.
  *	node rsmq.js send QUEUE FIRST LAST		numbers, one a message
  *	node rsmq.js work QUEUE FILE			receive for ever: append
  *						the message and a newline to
@@ -21,17 +26,20 @@
 "use strict";
 
 const fs = require("fs");
+const readline = require("readline");
 const RedisSMQ = require("rsmq");
 
-const connection = {
-	path: process.env.RSMQ_SOCKET,
-	ns: process.env.RSMQ_NS || "rsmq",
-	realtime: process.env.RSMQ_REALTIME === "1",
-};
+function connection(ns, realtime) {
+	return {
+		path: process.env.RSMQ_SOCKET,
+		ns: ns || "rsmq",
+		realtime: realtime === "1",
+	};
+}
 
 /* Its scripts are loaded when it connects; before that, receiving fails. */
-function open() {
-	const rsmq = new RedisSMQ(connection);
+function open(ns, realtime) {
+	const rsmq = new RedisSMQ(connection(ns, realtime));
 
 	return new Promise((resolve) => {
 		const wait = () => rsmq.receiveMessage_sha1 &&
@@ -57,6 +65,7 @@ function options(words) {
 	return o;
 }
 
+/* The exit status, and what is printed. */
 async function one(rsmq, name, words) {
 	const [method, field] = name.split(".");
 	let result;
@@ -66,11 +75,27 @@ async function one(rsmq, name, words) {
 			await rsmq.listQueuesAsync() :
 			await rsmq[method + "Async"](options(words));
 	} catch (e) {
-		console.log(JSON.stringify({error: e.name}));
-		process.exitCode = 1;
-		return;
+		return [1, JSON.stringify({error: e.name})];
 	}
-	console.log(field ? String(result[field]) : JSON.stringify(result));
+	return [0, field ? String(result[field]) : JSON.stringify(result)];
+}
+
+const quit = (rsmq) => new Promise((resolve) => rsmq.quit(resolve));
+
+async function serve(ask, answer) {
+	/* Both ends of each are open, so that neither ever ends. */
+	const lines = readline.createInterface(
+		{input: fs.createReadStream(ask, {flags: "r+"})});
+	const out = fs.openSync(answer, "r+");
+
+	for await (const line of lines) {
+		const [ns, realtime, name, ...words] = line.split("\t");
+		const rsmq = await open(ns, realtime);
+		const [status, text] = await one(rsmq, name, words);
+
+		await quit(rsmq);
+		fs.writeSync(out, status + " " + text + "\n");
+	}
 }
 
 /* n calls of fn(i), so many of them at once. */
@@ -110,7 +135,7 @@ function listen(rsmq, qname, n) {
 			if (--n === 0)
 				resolve();
 		});
-		rsmq.redis.subscribe(connection.ns + ":rt:" + qname, () =>
+		rsmq.redis.subscribe(rsmq.redisns + "rt:" + qname, () =>
 			console.error("listening"));
 	});
 }
@@ -131,7 +156,10 @@ async function bench(rsmq, what, qname, n, atOnce) {
 }
 
 async function main(name, ...words) {
-	const rsmq = await open();
+	if (name === "serve")
+		return serve(...words);
+
+	const rsmq = await open(process.env.RSMQ_NS, process.env.RSMQ_REALTIME);
 	const [qname, a, b] = words;
 
 	if (name === "send")
@@ -142,9 +170,13 @@ async function main(name, ...words) {
 		await listen(rsmq, qname, Number(a));
 	else if (name === "bench")
 		await bench(rsmq, words[0], a, Number(b), Number(words[3]));
-	else
-		await one(rsmq, name, words);
-	await new Promise((resolve) => rsmq.quit(resolve));
+	else {
+		const [status, text] = await one(rsmq, name, words);
+
+		console.log(text);
+		process.exitCode = status;
+	}
+	await quit(rsmq);
 }
 
 main(...process.argv.slice(2)).catch((e) => {
