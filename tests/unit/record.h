@@ -5,21 +5,9 @@
 #ifndef TEST_RECORD_H
 #define TEST_RECORD_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "base/buf.h"
 #include "base/xalloc.h"
-
-#define COUNT(a) (sizeof(a) / sizeof((a)[0]))
+#include "unit.h"
 
 static struct mq_buf record_new, record_old;
 

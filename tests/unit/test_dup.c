@@ -1,18 +1,8 @@
 #include "queue/dup.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
-
-#include <cmocka.h>
-
+#include "unit.h"
 #include "message/verb.h"
 
-#define COUNT(a)  (sizeof(a) / sizeof((a)[0]))
 #define TEN_YEARS 315360000
 
 static const char *
@@ -21,8 +11,7 @@ or_none(const char *s)
 	return s != NULL ? s : "(none)";
 }
 
-static void
-parses(void **state)
+TEST(parses)
 {
 	static const struct {
 		const char *text;
@@ -65,7 +54,6 @@ parses(void **state)
 	const char *why;
 	size_t i;
 
-	(void)state;
 	for (i = 0; i < COUNT(cases); i++) {
 		if (mq_dup_parse(cases[i].text, &d, &why) == -1)
 			fail_msg("%s: %s", cases[i].text, why);
@@ -79,8 +67,7 @@ parses(void **state)
 	}
 }
 
-static void
-refuses(void **state)
+TEST(refuses)
 {
 	static const char *const cases[][2] = {
 	    {"", ""},
@@ -99,7 +86,6 @@ refuses(void **state)
 	const char *why;
 	size_t i;
 
-	(void)state;
 	for (i = 0; i < COUNT(cases); i++) {
 		assert_int_equal(mq_dup_parse(cases[i][0], &d, &why), -1);
 		assert_null(d.queue);
@@ -127,14 +113,12 @@ hear(void *arg, int which, const char *text)
 		snprintf(h->text, sizeof(h->text), "%s", text);
 }
 
-static void
-verb(void **state)
+TEST(verb)
 {
 	struct heard h = {0};
 	struct mq_verbs v = {.on_dup = hear, .arg = &h};
 	static char many[2 * MQ_VERB_LINE];
 
-	(void)state;
 	mq_verbs_feed(&v, "dup 0-X-", 8);
 	assert_int_equal(h.count, 0);
 	mq_verbs_feed(&v, "q\r\n", 3);
@@ -158,16 +142,4 @@ verb(void **state)
 	assert_int_equal(h.count, 4);
 	assert_int_equal(h.cut, 1);
 	assert_string_equal(v.text, "");
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(parses),
-	    cmocka_unit_test(refuses),
-	    cmocka_unit_test(verb),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,13 +1,8 @@
 #include "base/duration.h"
 
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
+#include "unit.h"
+
 #include <time.h>
-#include <cmocka.h>
 
 #define CENTRAL_EUROPE "CET-1CEST,M3.5.0,M10.5.0/3"
 #define UNTOUCHED      -12345
@@ -49,8 +44,7 @@ check_time(const char *s, int64_t now, int64_t ms)
 		    (long long)ms);
 }
 
-static void
-durations(void **state)
+TEST(durations)
 {
 	static const struct parsed cases[] = {
 	    {"0", 0},
@@ -92,13 +86,11 @@ durations(void **state)
 	};
 	size_t i;
 
-	(void)state;
 	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
 		check_duration(cases[i].s, cases[i].ms);
 }
 
-static void
-no_durations(void **state)
+TEST(no_durations)
 {
 	static const char *const cases[] = {"", " ", "s", "ms", ".", ".5",
 	    ".5s", "5.", "5.s", "1..5", "1.5.5", "-1", "-0", "+1", "+1s", "- 1",
@@ -111,13 +103,11 @@ no_durations(void **state)
 	    "100000000000000000000000000000000000000000ms"};
 	size_t i;
 
-	(void)state;
 	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
 		check_duration(cases[i], UNTOUCHED);
 }
 
-static void
-epoch_times(void **state)
+TEST(epoch_times)
 {
 	static const struct parsed cases[] = {
 	    {"0", 0},
@@ -145,14 +135,12 @@ epoch_times(void **state)
 	};
 	size_t i;
 
-	(void)state;
 	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
 		check_time(cases[i].s, NOW, cases[i].ms);
 }
 
 /* The zone of the process must not matter when the text names one. */
-static void
-rfc3339_times(void **state)
+TEST(rfc3339_times)
 {
 	static const struct parsed cases[] = {
 	    {"2026-11-21T08:00:00Z", NOW},
@@ -174,7 +162,6 @@ rfc3339_times(void **state)
 	static const char *const zones[] = {"UTC0", CENTRAL_EUROPE, "X12"};
 	size_t i, z;
 
-	(void)state;
 	for (z = 0; z < 3; z++) {
 		set_zone(zones[z]);
 		for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
@@ -182,8 +169,7 @@ rfc3339_times(void **state)
 	}
 }
 
-static void
-no_times(void **state)
+TEST(no_times)
 {
 	static const char *const cases[] = {"", " ", "now", "tomorrow",
 	    "2026-11", "2026-11-", "2026-11-2", "2026-1-21", "26-11-21",
@@ -212,16 +198,13 @@ no_times(void **state)
 	    "8:", "\xd9\xa0\xd9\xa8:00"};
 	size_t i;
 
-	(void)state;
 	set_zone("UTC0");
 	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
 		check_time(cases[i], NOW, UNTOUCHED);
 }
 
-static void
-local_times(void **state)
+TEST(local_times)
 {
-	(void)state;
 	set_zone(CENTRAL_EUROPE);
 	check_time("2026-11-21", NOW, NOW - 9 * 3600000LL);
 	check_time("2026-11-21 09:00", NOW, NOW);
@@ -238,12 +221,10 @@ local_times(void **state)
 	check_time("1970-01-01 01:00", NOW, 0);
 }
 
-static void
-next_clock_time(void **state)
+TEST(next_clock_time)
 {
 	const int64_t day = 86400000;
 
-	(void)state;
 	set_zone("UTC0");
 	check_time("08:01", NOW, NOW + 60000);
 	check_time("08:00:01", NOW, NOW + 1000);
@@ -268,13 +249,11 @@ next_clock_time(void **state)
 }
 
 /* In Central Europe, 2026-03-29 has no 02:30 and 2026-10-25 has two. */
-static void
-next_clock_time_when_clocks_change(void **state)
+TEST(next_clock_time_when_clocks_change)
 {
 	const int64_t spring = 1774746000000, autumn = 1792890000000;
 	const int64_t hour = 3600000, half = hour / 2;
 
-	(void)state;
 	set_zone(CENTRAL_EUROPE);
 	/* 00:30 of the day without: 02:30 is the next day's, in 25 hours */
 	check_time("02:30", spring - hour - half, spring + 23 * hour + half);
@@ -287,21 +266,4 @@ next_clock_time_when_clocks_change(void **state)
 	check_time("02:30", autumn - half, autumn + half);
 	check_time("02:30", autumn, autumn + half);
 	check_time("02:30", autumn + half, autumn + 24 * hour + half);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(durations),
-	    cmocka_unit_test(no_durations),
-	    cmocka_unit_test(epoch_times),
-	    cmocka_unit_test(rfc3339_times),
-	    cmocka_unit_test(no_times),
-	    cmocka_unit_test(local_times),
-	    cmocka_unit_test(next_clock_time),
-	    cmocka_unit_test(next_clock_time_when_clocks_change),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

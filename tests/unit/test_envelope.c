@@ -1,24 +1,13 @@
 /* The rmq envelope: common/message/envelope.c, and json.c below it. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "unit.h"
 
 #include <limits.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "message/envelope.h"
 #include "message/json.h"
 #include "base/utf8.h"
 
-#define SIG	 "\xff\0\xbe\xbe\x4a"
-#define COUNT(a) (sizeof(a) / sizeof((a)[0]))
-
-/* Text and length of a literal, which may hold NUL. */
-#define B(s) (s), sizeof(s) - 1
+#define SIG "\xff\0\xbe\xbe\x4a"
 
 static int
 parse(const char *p, size_t n, struct mq_envelope *e)
@@ -55,8 +44,7 @@ expect_written(const struct mq_envelope *e, const char *p, size_t n)
 	mq_buf_free(&out);
 }
 
-static void
-raw_elements(void **state)
+TEST(raw_elements)
 {
 	static const struct {
 		const char *p;
@@ -74,7 +62,6 @@ raw_elements(void **state)
 	struct mq_envelope e;
 	size_t i;
 
-	(void)state;
 	for (i = 0; i < COUNT(raw); i++) {
 		assert_int_equal(parse(raw[i].p, raw[i].n, &e), 0);
 		assert_null(e.headers);
@@ -85,8 +72,7 @@ raw_elements(void **state)
 	}
 }
 
-static void
-good_headers_come_back_unchanged(void **state)
+TEST(good_headers_come_back_unchanged)
 {
 	static const struct {
 		const char *p;
@@ -104,7 +90,6 @@ good_headers_come_back_unchanged(void **state)
 	struct mq_envelope e;
 	size_t i;
 
-	(void)state;
 	for (i = 0; i < COUNT(good); i++) {
 		assert_int_equal(parse(good[i].p, good[i].n, &e), 0);
 		assert_non_null(e.headers);
@@ -116,12 +101,10 @@ good_headers_come_back_unchanged(void **state)
 	}
 }
 
-static void
-headers_as_others_may_write_them(void **state)
+TEST(headers_as_others_may_write_them)
 {
 	struct mq_envelope e;
 
-	(void)state;
 	assert_int_equal(
 	    parse(B(SIG " { \"A\" :\t[ \"\\u003c\" ] }\r\nx"), &e), 0);
 	expect_written(&e, B(SIG "{\"A\":[\"<\"]}\nx"));
@@ -139,8 +122,7 @@ headers_as_others_may_write_them(void **state)
 
 /* What is not Unicode is replaced, character by character, and NUL is one like
  * others. */
-static void
-headers_as_go_takes_them(void **state)
+TEST(headers_as_go_takes_them)
 {
 #define FFFD "\xef\xbf\xbd"
 #define FDD0 "\xef\xb7\x90"
@@ -171,7 +153,6 @@ headers_as_go_takes_them(void **state)
 	struct mq_envelope e;
 	size_t i;
 
-	(void)state;
 	for (i = 0; i < COUNT(table); i++) {
 		mq_buf_clear(&in);
 		mq_buf_clear(&out);
@@ -191,8 +172,7 @@ headers_as_go_takes_them(void **state)
 	mq_buf_free(&out);
 }
 
-static void
-bad_headers(void **state)
+TEST(bad_headers)
 {
 	static const struct {
 		const char *p;
@@ -230,7 +210,6 @@ bad_headers(void **state)
 	struct mq_envelope e;
 	size_t i;
 
-	(void)state;
 	for (i = 0; i < COUNT(bad); i++) {
 		assert_int_equal(parse(bad[i].p, bad[i].n, &e), -1);
 		assert_null(e.headers);
@@ -241,8 +220,7 @@ bad_headers(void **state)
 	}
 }
 
-static void
-deep_nesting_does_not_crash(void **state)
+TEST(deep_nesting_does_not_crash)
 {
 	static const struct {
 		const char *start;
@@ -252,7 +230,6 @@ deep_nesting_does_not_crash(void **state)
 	struct mq_envelope e;
 	size_t i;
 
-	(void)state;
 	for (i = 0; i < COUNT(deep); i++) {
 		memset(p, deep[i].again, 1000000);
 		memcpy(p, SIG, 5);
@@ -263,12 +240,10 @@ deep_nesting_does_not_crash(void **state)
 	free(p);
 }
 
-static void
-getting(void **state)
+TEST(getting)
 {
 	struct mq_envelope e;
 
-	(void)state;
 	assert_int_equal(parse(B(SIG "{\"A\":[\"1\",\"2\"],\"N\":null,\"E\":[],"
 				     "\"S\":[\"\"],\"Z\":[\"a\\u0000b\"]}\n"),
 			     &e),
@@ -287,15 +262,13 @@ getting(void **state)
 	mq_envelope_free(&e);
 }
 
-static void
-getting_numbers(void **state)
+TEST(getting_numbers)
 {
 	static const char *const bad[] = {"", " 1", "1 ", "+1", "-1", "1x",
 	    "0x10", "1.0", "9223372036854775808", "99999999999999999999999"};
 	struct mq_envelope e = {0};
 	size_t i;
 
-	(void)state;
 	mq_envelope_set(&e, "N", "0");
 	assert_int_equal(mq_envelope_get_long(&e, "N", -7), 0);
 	mq_envelope_set(&e, "N", "15");
@@ -314,12 +287,10 @@ getting_numbers(void **state)
 	mq_envelope_free(&e);
 }
 
-static void
-setting(void **state)
+TEST(setting)
 {
 	struct mq_envelope e = {NULL, B("a\0b")};
 
-	(void)state;
 	mq_envelope_set(&e, "Mq-Id", "1");
 	expect_written(&e, B(SIG "{\"Mq-Id\":[\"1\"]}\na\0b"));
 	mq_envelope_set(&e, "A", "\"\\\n\x01");
@@ -343,12 +314,10 @@ setting(void **state)
 	mq_envelope_free(&e);
 }
 
-static void
-adding(void **state)
+TEST(adding)
 {
 	struct mq_envelope e = {NULL, B("x")};
 
-	(void)state;
 	mq_envelope_add(&e, "A", "1");
 	mq_envelope_add(&e, "B", "2");
 	mq_envelope_add(&e, "A", "3");
@@ -362,12 +331,10 @@ adding(void **state)
 	mq_envelope_free(&e);
 }
 
-static void
-values_that_are_not_utf8(void **state)
+TEST(values_that_are_not_utf8)
 {
 	struct mq_envelope e = {NULL, B("x")};
 
-	(void)state;
 	mq_envelope_set(&e, "A", "a\xff\xc3\xa4\xc3");
 	mq_envelope_add(&e, "A", "\xed\xa0\x80");
 	mq_envelope_add(&e, "A", "\xf0\x9f\x98\x80");
@@ -377,8 +344,7 @@ values_that_are_not_utf8(void **state)
 	mq_envelope_free(&e);
 }
 
-static void
-utf8_as_jansson_sees_it(void **state)
+TEST(utf8_as_jansson_sees_it)
 {
 	/* Bytes at the borders of what UTF-8 allows. */
 	static const unsigned char edge[] = {0x00, 0x41, 0x7f, 0x80, 0x8f, 0x90,
@@ -388,7 +354,6 @@ utf8_as_jansson_sees_it(void **state)
 	char s[4];
 	json_t *v;
 
-	(void)state;
 	for (i = 0; i < n * n * n * n; i++) {
 		s[0] = (char)edge[i % n];
 		s[1] = (char)edge[i / n % n];
@@ -404,8 +369,7 @@ utf8_as_jansson_sees_it(void **state)
 	assert_int_equal(mq_utf8_len("", 0), 0);
 }
 
-static void
-splitting(void **state)
+TEST(splitting)
 {
 	static const struct {
 		const char *in, *name, *value;
@@ -427,7 +391,6 @@ splitting(void **state)
 	const char *why;
 	size_t i;
 
-	(void)state;
 	for (i = 0; i < COUNT(good); i++) {
 		assert_int_equal(
 		    mq_header_split(good[i].in, &name, &value, &why), 0);
@@ -438,8 +401,7 @@ splitting(void **state)
 	}
 }
 
-static void
-splitting_hostile_input(void **state)
+TEST(splitting_hostile_input)
 {
 	static const struct {
 		const char *in, *why;
@@ -477,7 +439,6 @@ splitting_hostile_input(void **state)
 	const char *why;
 	size_t i;
 
-	(void)state;
 	for (i = 0; i < COUNT(bad); i++) {
 		why = NULL;
 		assert_int_equal(
@@ -487,27 +448,4 @@ splitting_hostile_input(void **state)
 		assert_null(name);
 		assert_null(value);
 	}
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(raw_elements),
-	    cmocka_unit_test(good_headers_come_back_unchanged),
-	    cmocka_unit_test(headers_as_others_may_write_them),
-	    cmocka_unit_test(headers_as_go_takes_them),
-	    cmocka_unit_test(bad_headers),
-	    cmocka_unit_test(deep_nesting_does_not_crash),
-	    cmocka_unit_test(getting),
-	    cmocka_unit_test(getting_numbers),
-	    cmocka_unit_test(setting),
-	    cmocka_unit_test(adding),
-	    cmocka_unit_test(values_that_are_not_utf8),
-	    cmocka_unit_test(utf8_as_jansson_sees_it),
-	    cmocka_unit_test(splitting),
-	    cmocka_unit_test(splitting_hostile_input),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

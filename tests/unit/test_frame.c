@@ -1,9 +1,5 @@
 /* Framings: common/message/frame.c, frame-json.c and common/base/base64.c. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "unit.h"
 
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -14,19 +10,13 @@
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "base/base64.h"
 #include "message/frame.h"
 #include "message/json.h"
 
-#define COUNT(a) (sizeof(a) / sizeof((a)[0]))
-#define MIB	 ((size_t)1 << 20)
-
-/* Text and length of a literal, which may hold NUL. */
-#define B(s) (s), sizeof(s) - 1
+#define MIB ((size_t)1 << 20)
 
 struct bytes {
 	const char *p;
@@ -200,26 +190,22 @@ read_split(const struct stream *s, size_t at)
 	close(fd[0]);
 }
 
-static void
-every_split_of_every_stream(void **state)
+TEST(every_split_of_every_stream)
 {
 	size_t i, at;
 
-	(void)state;
 	for (i = 0; i < COUNT(streams); i++)
 		for (at = 0; at <= streams[i].in.n; at++)
 			read_split(&streams[i], at);
 }
 
-static void
-byte_by_byte(void **state)
+TEST(byte_by_byte)
 {
 	const struct stream *s;
 	struct mq_frame_reader r;
 	size_t at;
 	int fd[2];
 
-	(void)state;
 	for (s = streams; s < streams + COUNT(streams); s++) {
 		open_pipe(fd);
 		mq_frame_reader_init(&r, fd[0], s->framing, MAX_RECORD);
@@ -343,13 +329,11 @@ write_and_read(enum mq_framing framing, const char *text, const size_t *sizes,
 	mq_buf_free(&payload);
 }
 
-static void
-long_records(void **state)
+TEST(long_records)
 {
 	static const size_t sizes[] = {MIB, 1, 70000, 262144, 262143, 0, MIB};
 	char *text = filler(MIB);
 
-	(void)state;
 	write_and_read(MQ_FRAME_WHOLE, text, sizes, 1);
 	write_and_read(MQ_FRAME_LINES, text, sizes, COUNT(sizes));
 	write_and_read(MQ_FRAME_NULL, text, sizes, COUNT(sizes));
@@ -358,8 +342,7 @@ long_records(void **state)
 	free(text);
 }
 
-static void
-memory_stays_constant(void **state)
+TEST(memory_stays_constant)
 {
 	static const enum mq_framing framings[] = {
 	    MQ_FRAME_LINES, MQ_FRAME_NULL, MQ_FRAME_NETSTRING};
@@ -368,7 +351,6 @@ memory_stays_constant(void **state)
 	size_t i, k, cap, n;
 	const char *p;
 
-	(void)state;
 	for (i = 0; i < COUNT(framings); i++) {
 		struct mq_buf in = {0};
 		struct mq_frame_reader r;
@@ -399,8 +381,7 @@ memory_stays_constant(void **state)
 }
 
 /* A record without end must not fill the memory before it is refused. */
-static void
-limit_holds_before_the_end_is_seen(void **state)
+TEST(limit_holds_before_the_end_is_seen)
 {
 	static const enum mq_framing framings[] = {
 	    MQ_FRAME_WHOLE, MQ_FRAME_LINES, MQ_FRAME_NULL};
@@ -409,7 +390,6 @@ limit_holds_before_the_end_is_seen(void **state)
 	size_t i, n;
 	const char *p;
 
-	(void)state;
 	signal(SIGPIPE, SIG_IGN);
 	for (i = 0; i < COUNT(framings); i++) {
 		struct mq_frame_reader r;
@@ -427,15 +407,13 @@ limit_holds_before_the_end_is_seen(void **state)
 	free(text);
 }
 
-static void
-long_line_is_searched_once(void **state)
+TEST(long_line_is_searched_once)
 {
 	struct mq_frame_reader r;
 	const char *p;
 	size_t n, i;
 	int fd[2];
 
-	(void)state;
 	open_pipe(fd);
 	mq_frame_reader_init(&r, fd[0], MQ_FRAME_LINES, MIB);
 	for (i = 1; i <= 10; i++) {
@@ -452,8 +430,7 @@ long_line_is_searched_once(void **state)
 	mq_frame_reader_free(&r);
 }
 
-static void
-netstring_reserves_what_it_needs(void **state)
+TEST(netstring_reserves_what_it_needs)
 {
 	char *text = filler(MIB);
 	struct mq_envelope e = {NULL, text, MIB};
@@ -463,7 +440,6 @@ netstring_reserves_what_it_needs(void **state)
 	const char *p;
 	size_t n;
 
-	(void)state;
 	mq_frame_write(&in, MQ_FRAME_NETSTRING, &e, NULL);
 	start_feeder(&f, &in, 100000);
 	mq_frame_reader_init(&r, f.fd[0], MQ_FRAME_NETSTRING, MIB);
@@ -477,8 +453,7 @@ netstring_reserves_what_it_needs(void **state)
 	free(text);
 }
 
-static void
-whole_file_is_read_in_one_go(void **state)
+TEST(whole_file_is_read_in_one_go)
 {
 	char *text = filler(3 * MIB);
 	struct mq_frame_reader r;
@@ -486,7 +461,6 @@ whole_file_is_read_in_one_go(void **state)
 	size_t n, cap;
 	int fd = memfd_create("test", MFD_CLOEXEC);
 
-	(void)state;
 	put(fd, text, 3 * MIB);
 	lseek(fd, 0, SEEK_SET);
 	mq_frame_reader_init(&r, fd, MQ_FRAME_WHOLE, 3 * MIB);
@@ -511,15 +485,13 @@ whole_file_is_read_in_one_go(void **state)
 
 /* --- waiting and failing -------------------------------------------------- */
 
-static void
-waiting(void **state)
+TEST(waiting)
 {
 	struct mq_frame_reader r;
 	const char *p;
 	size_t n;
 	int fd[2];
 
-	(void)state;
 	open_pipe(fd);
 	mq_frame_reader_init(&r, fd[0], MQ_FRAME_LINES, MIB);
 	assert_int_equal(read_record(&r, false, &p, &n), MQ_FRAME_WAIT);
@@ -542,8 +514,7 @@ waiting(void **state)
 	mq_frame_reader_free(&r);
 }
 
-static void
-nonblocking_descriptor(void **state)
+TEST(nonblocking_descriptor)
 {
 	char *text = filler(MIB);
 	struct mq_envelope e = {NULL, text, MIB};
@@ -554,7 +525,6 @@ nonblocking_descriptor(void **state)
 	size_t n;
 	int fd[2];
 
-	(void)state;
 	mq_frame_write(&in, MQ_FRAME_LINES, &e, NULL);
 	start_feeder(&f, &in, 5000);
 	assert_int_equal(fcntl(f.fd[0], F_SETFL, O_NONBLOCK), 0);
@@ -575,15 +545,13 @@ nonblocking_descriptor(void **state)
 	close(fd[1]);
 }
 
-static void
-test_waits_for_nothing(void **state)
+TEST(test_waits_for_nothing)
 {
 	struct mq_frame_reader r;
 	const char *p;
 	size_t n;
 	int fd[2], flags;
 
-	(void)state;
 	for (flags = 0; flags <= O_NONBLOCK; flags += O_NONBLOCK) {
 		assert_int_equal(pipe2(fd, flags), 0);
 		mq_frame_reader_init(&r, fd[0], MQ_FRAME_LINES, MIB);
@@ -600,15 +568,13 @@ test_waits_for_nothing(void **state)
 	}
 }
 
-static void
-failing(void **state)
+TEST(failing)
 {
 	struct mq_frame_reader r;
 	const char *p;
 	size_t n;
 	int fd = open("/", O_RDONLY), k;
 
-	(void)state;
 	mq_frame_reader_init(&r, fd, MQ_FRAME_WHOLE, MIB);
 	for (k = 0; k < 2; k++) {
 		assert_int_equal(
@@ -623,8 +589,7 @@ failing(void **state)
 	mq_frame_reader_free(&r);
 }
 
-static void
-failing_poll(void **state)
+TEST(failing_poll)
 {
 	struct rlimit limit, none;
 	struct mq_frame_reader r;
@@ -632,7 +597,6 @@ failing_poll(void **state)
 	size_t n;
 	int fd[2];
 
-	(void)state;
 	open_pipe(fd);
 	mq_frame_reader_init(&r, fd[0], MQ_FRAME_LINES, MIB);
 	/* poll(2) refuses more descriptors than may be open. */
@@ -651,8 +615,7 @@ failing_poll(void **state)
 
 /* --- jsonl ---------------------------------------------------------------- */
 
-static void
-good_json(void **state)
+TEST(good_json)
 {
 	static const struct {
 		struct bytes line, payload;
@@ -678,7 +641,6 @@ good_json(void **state)
 	const char *why;
 	size_t i;
 
-	(void)state;
 	for (i = 0; i < COUNT(good); i++) {
 		mq_buf_clear(&payload);
 		mq_buf_add(&payload, "+", 1);
@@ -702,8 +664,7 @@ good_json(void **state)
 	mq_buf_free(&text);
 }
 
-static void
-json_of_copies(void **state)
+TEST(json_of_copies)
 {
 	static const struct {
 		const char *line;
@@ -725,7 +686,6 @@ json_of_copies(void **state)
 	const char *why;
 	size_t i;
 
-	(void)state;
 	for (i = 0; i < COUNT(all); i++) {
 		assert_int_equal(
 		    mq_frame_decode_json(all[i].line, strlen(all[i].line),
@@ -740,8 +700,7 @@ json_of_copies(void **state)
 
 #define PAYLOAD "{\"payload\":\"a\",\"headers\":"
 
-static void
-bad_json(void **state)
+TEST(bad_json)
 {
 	static const struct {
 		struct bytes line;
@@ -782,7 +741,6 @@ bad_json(void **state)
 	const char *why;
 	size_t i;
 
-	(void)state;
 	mq_buf_add(&payload, "+", 1);
 	for (i = 0; i < COUNT(bad); i++) {
 		why = NULL;
@@ -809,15 +767,13 @@ expect_jsonl(const struct mq_envelope *e, const struct mq_frame_meta *meta,
 	mq_buf_free(&out);
 }
 
-static void
-written_json(void **state)
+TEST(written_json)
 {
 	const struct mq_frame_meta meta = {"i1", "q\xff", 2, NULL, NULL};
 	const struct mq_frame_meta none = {NULL, NULL, 0, NULL, NULL};
 	struct mq_envelope e = {NULL, B("a\0\n")};
 	const char *why;
 
-	(void)state;
 	expect_jsonl(&e, &meta,
 	    "{\"id\":\"i1\",\"queue\":\"q\\\\xff\",\"attempt\":2,"
 	    "\"payload\":\"a\\u0000\\n\"}\n");
@@ -839,15 +795,13 @@ written_json(void **state)
 	mq_envelope_free(&e);
 }
 
-static void
-written_members(void **state)
+TEST(written_members)
 {
 	const char *stamp = "hoemmt78nx2RH1fEFu3Zr5uvXhhd9EQw";
 	struct mq_frame_meta meta = {.queue = "q", .stamp = stamp};
 	struct mq_envelope e = {NULL, B("x")};
 	const char *why;
 
-	(void)state;
 	expect_jsonl(&e, &meta,
 	    "{\"queue\":\"q\",\"headers\":{\"Mq-Id\":"
 	    "[\"hoemmt78nx2RH1fEFu3Zr5uvXhhd9EQw\"]},\"payload\":\"x\"}\n");
@@ -892,8 +846,7 @@ expect_text(const char *p, size_t n)
 }
 
 /* Each byte at each place among eight, and behind each other byte. */
-static void
-texts_are_as_jansson_writes_them(void **state)
+TEST(texts_are_as_jansson_writes_them)
 {
 	static const struct bytes texts[] = {{B("\xc3\xa4\xe2\x82\xac")},
 	    {B("12345678\xf0\x9f\x98\x80")}, {B("1234567\xf0\x9f\x98")},
@@ -904,7 +857,6 @@ texts_are_as_jansson_writes_them(void **state)
 	size_t at, i;
 	int c, d;
 
-	(void)state;
 	expect_text("", 0);
 	for (i = 0; i < COUNT(texts); i++)
 		expect_text(texts[i].p, texts[i].n);
@@ -989,10 +941,8 @@ round_trip(enum mq_framing framing, int but, const char *want, size_t size)
 	close(fd[0]);
 }
 
-static void
-all_byte_values_survive(void **state)
+TEST(all_byte_values_survive)
 {
-	(void)state;
 	round_trip(MQ_FRAME_WHOLE, -1, "\0\1\2\3", 256);
 	round_trip(MQ_FRAME_LINES, '\n', "\0\1\2\3", 256);
 	round_trip(MQ_FRAME_NULL, '\0', "\1\2\3\4", 256);
@@ -1002,8 +952,7 @@ all_byte_values_survive(void **state)
 
 /* --- base64 --------------------------------------------------------------- */
 
-static void
-base64_of_the_rfc(void **state)
+TEST(base64_of_the_rfc)
 {
 	static const struct {
 		struct bytes plain;
@@ -1023,7 +972,6 @@ base64_of_the_rfc(void **state)
 	struct mq_buf out = {0};
 	size_t i;
 
-	(void)state;
 	for (i = 0; i < COUNT(pairs); i++) {
 		mq_buf_clear(&out);
 		mq_base64_encode(&out, pairs[i].plain.p, pairs[i].plain.n);
@@ -1038,8 +986,7 @@ base64_of_the_rfc(void **state)
 	mq_buf_free(&out);
 }
 
-static void
-base64_that_is_bad(void **state)
+TEST(base64_that_is_bad)
 {
 	static const struct bytes bad[] = {{B("A")}, {B("AA")}, {B("AAA")},
 	    {B("A===")}, {B("====")}, {B("AA=A")}, {B("=AAA")}, {B("AAAAA")},
@@ -1051,7 +998,6 @@ base64_that_is_bad(void **state)
 	struct mq_buf out = {0};
 	size_t i;
 
-	(void)state;
 	mq_buf_add(&out, "+", 1);
 	for (i = 0; i < COUNT(bad); i++) {
 		if (mq_base64_decode(&out, bad[i].p, bad[i].n) != -1)
@@ -1059,35 +1005,4 @@ base64_that_is_bad(void **state)
 		assert_int_equal(out.len, 1);
 	}
 	mq_buf_free(&out);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(every_split_of_every_stream),
-	    cmocka_unit_test(byte_by_byte),
-	    cmocka_unit_test(long_records),
-	    cmocka_unit_test(memory_stays_constant),
-	    cmocka_unit_test(limit_holds_before_the_end_is_seen),
-	    cmocka_unit_test(long_line_is_searched_once),
-	    cmocka_unit_test(netstring_reserves_what_it_needs),
-	    cmocka_unit_test(whole_file_is_read_in_one_go),
-	    cmocka_unit_test(waiting),
-	    cmocka_unit_test(nonblocking_descriptor),
-	    cmocka_unit_test(test_waits_for_nothing),
-	    cmocka_unit_test(failing),
-	    cmocka_unit_test(failing_poll),
-	    cmocka_unit_test(good_json),
-	    cmocka_unit_test(json_of_copies),
-	    cmocka_unit_test(bad_json),
-	    cmocka_unit_test(written_json),
-	    cmocka_unit_test(written_members),
-	    cmocka_unit_test(texts_are_as_jansson_writes_them),
-	    cmocka_unit_test(all_byte_values_survive),
-	    cmocka_unit_test(base64_of_the_rfc),
-	    cmocka_unit_test(base64_that_is_bad),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,18 +1,8 @@
 /* common/message/history.c */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "message/history.h"
-#include "message/json.h"
 
-#define COUNT(a) (sizeof(a) / sizeof(a[0]))
+#include "unit.h"
+#include "message/json.h"
 
 static json_t *
 only(struct mq_envelope *e, const struct mq_failure *f)
@@ -54,8 +44,7 @@ check_header(const struct mq_failure *f, const char *want)
 	mq_envelope_free(&e);
 }
 
-static void
-exact(void **state)
+TEST(exact)
 {
 	struct mq_failure f = {.at_ms = 1795207725000,
 	    .attempt = 1,
@@ -64,7 +53,6 @@ exact(void **state)
 	    .text = "no such user",
 	    .errors = "a\nb"};
 
-	(void)state;
 	check_header(&f,
 	    "{\"at_ms\":1795207725000,\"attempt\":1,\"host\":\"web1\","
 	    "\"status\":3,\"text\":\"no such user\",\"stderr\":\"a\\nb\"}");
@@ -80,15 +68,13 @@ exact(void **state)
 }
 
 /* Long strings of one character at each place where it could be cut. */
-static void
-whole_characters(void **state)
+TEST(whole_characters)
 {
 	static const char *const chars[] = {
 	    "x", "\xc3\xa9", "\xe2\x82\xac", "\xf0\x9f\x98\x80"};
 	char given[2048], want[1024];
 	size_t i, shift, k, len, n;
 
-	(void)state;
 	for (i = 0; i < COUNT(chars); i++)
 		for (shift = 0; shift < 4; shift++) {
 			len = strlen(chars[i]);
@@ -119,13 +105,11 @@ whole_characters(void **state)
 		}
 }
 
-static void
-at_the_limits(void **state)
+TEST(at_the_limits)
 {
 	char given[MQ_HISTORY_STDERR + 2];
 	size_t n;
 
-	(void)state;
 	for (n = 0; n < sizeof(given); n++) {
 		memset(given, 'a', n);
 		if (n > 0)
@@ -140,12 +124,10 @@ at_the_limits(void **state)
 	}
 }
 
-static void
-bytes(void **state)
+TEST(bytes)
 {
 	char given[1200], want[1200];
 
-	(void)state;
 	check(true, "\xff\xfe ok \x80", "?? ok ?");
 	check(true, "\xed\xa0\x80\xc0\xaf", "?????");
 	check(false, "\xe2\x82", "??");
@@ -160,15 +142,13 @@ bytes(void **state)
 	check(false, given, want);
 }
 
-static void
-fifteen(void **state)
+TEST(fifteen)
 {
 	struct mq_envelope e = {0};
 	struct mq_failure f = {.status = 1};
 	json_t *list;
 	int i;
 
-	(void)state;
 	assert_int_equal(mq_history_last_ms(&e), 0);
 	for (i = 1; i <= 20; i++) {
 		f.attempt = i;
@@ -201,8 +181,7 @@ parse(struct mq_envelope *e, const char *json, struct mq_buf *element)
 }
 
 /* Headers that others have written, and what is made of them. */
-static void
-hostile(void **state)
+TEST(hostile)
 {
 	static const struct {
 		const char *header, *want;
@@ -232,7 +211,6 @@ hostile(void **state)
 	json_t *list;
 	size_t i;
 
-	(void)state;
 	for (i = 0; i < COUNT(cases); i++) {
 		parse(&e, cases[i].header, &element);
 		list = mq_history_list(&e);
@@ -248,15 +226,13 @@ hostile(void **state)
 }
 
 /* Ours joins what is there, of whatever kind, and pushes it out in the end. */
-static void
-joins(void **state)
+TEST(joins)
 {
 	const struct mq_failure f = {.status = 1, .at_ms = 5};
 	struct mq_buf element = {0}, text = {0};
 	struct mq_envelope e;
 	int i;
 
-	(void)state;
 	parse(&e, "{\"Mq-History\":null,\"A\":[\"b\"]}", &element);
 	mq_history_add(&e, &f);
 	assert_int_equal(mq_history_last_ms(&e), 5);
@@ -276,20 +252,4 @@ joins(void **state)
 	mq_envelope_free(&e);
 	mq_buf_free(&text);
 	mq_buf_free(&element);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(exact),
-	    cmocka_unit_test(whole_characters),
-	    cmocka_unit_test(at_the_limits),
-	    cmocka_unit_test(bytes),
-	    cmocka_unit_test(fifteen),
-	    cmocka_unit_test(hostile),
-	    cmocka_unit_test(joins),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,12 +1,6 @@
 #include "base/id.h"
 
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-#include <cmocka.h>
+#include "unit.h"
 
 #define CHECK_US     1795207725596478ULL
 #define CHECK_PREFIX "hocj1kxhku"
@@ -14,13 +8,11 @@
 static const char alphabet[] =
     "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
 
-static void
-make_has_the_form(void **state)
+TEST(make_has_the_form)
 {
 	struct mq_idgen g = {0};
 	char id[MQ_ID_LEN + 2];
 
-	(void)state;
 	memset(id, '#', sizeof(id));
 	mq_id_make(&g, CHECK_US, id);
 	assert_int_equal(strlen(id), MQ_ID_LEN);
@@ -32,8 +24,7 @@ make_has_the_form(void **state)
 }
 
 /* A time of more than ten digits keeps the last ten. */
-static void
-make_prefixes(void **state)
+TEST(make_prefixes)
 {
 	static const struct {
 		uint64_t us;
@@ -50,7 +41,6 @@ make_prefixes(void **state)
 	char id[MQ_ID_LEN + 1];
 	size_t i;
 
-	(void)state;
 	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		mq_id_make(&g, cases[i].us, id);
 		assert_memory_equal(id, cases[i].prefix, 10);
@@ -59,14 +49,12 @@ make_prefixes(void **state)
 	}
 }
 
-static void
-make_sorts_by_time(void **state)
+TEST(make_sorts_by_time)
 {
 	struct mq_idgen g = {0};
 	char a[MQ_ID_LEN + 1], b[MQ_ID_LEN + 1];
 	uint64_t us;
 
-	(void)state;
 	mq_id_make(&g, CHECK_US, a);
 	for (us = CHECK_US + 1; us < CHECK_US + 3000; us++) {
 		mq_id_make(&g, us, b);
@@ -81,15 +69,13 @@ compare(const void *a, const void *b)
 	return memcmp(a, b, MQ_ID_LEN + 1);
 }
 
-static void
-make_never_repeats(void **state)
+TEST(make_never_repeats)
 {
 	enum { COUNT = 20000 };
 	struct mq_idgen g = {0};
 	char(*ids)[MQ_ID_LEN + 1] = calloc(COUNT, sizeof(*ids));
 	size_t i;
 
-	(void)state;
 	assert_non_null(ids);
 	for (i = 0; i < COUNT; i++)
 		mq_id_make(&g, CHECK_US, ids[i]);
@@ -100,13 +86,11 @@ make_never_repeats(void **state)
 }
 
 /* Two sources have nothing in common. */
-static void
-sources_differ(void **state)
+TEST(sources_differ)
 {
 	struct mq_idgen g = {0}, h = {0};
 	char a[MQ_ID_LEN + 1], b[MQ_ID_LEN + 1];
 
-	(void)state;
 	mq_id_make(&g, CHECK_US, a);
 	mq_id_make(&h, CHECK_US, b);
 	assert_string_not_equal(a, b);
@@ -116,8 +100,7 @@ sources_differ(void **state)
  * 10000 of each are expected; 700 is seven standard deviations.  Taking the
  * remainder of a byte instead would give eight letters 2100 too many.
  */
-static void
-random_is_uniform(void **state)
+TEST(random_is_uniform)
 {
 	enum { COUNT = 620000 };
 	struct mq_idgen g = {0};
@@ -125,7 +108,6 @@ random_is_uniform(void **state)
 	int seen[256] = {0};
 	size_t i;
 
-	(void)state;
 	assert_non_null(s);
 	mq_id_random(&g, s, COUNT);
 	assert_int_equal(strlen(s), COUNT);
@@ -136,13 +118,11 @@ random_is_uniform(void **state)
 	free(s);
 }
 
-static void
-random_writes_n(void **state)
+TEST(random_writes_n)
 {
 	struct mq_idgen g = {0};
 	char s[8] = "#######";
 
-	(void)state;
 	mq_id_random(&g, s, 0);
 	assert_string_equal(s, "");
 	mq_id_random(&g, s, 4);
@@ -150,13 +130,11 @@ random_writes_n(void **state)
 	assert_string_equal(s + 5, "##");
 }
 
-static void
-valid_ids(void **state)
+TEST(valid_ids)
 {
 	char bad[MQ_ID_LEN + 1];
 	int c;
 
-	(void)state;
 	assert_true(mq_id_valid("hocj1kxhkuXNSm5kAzI0756EaYE6RrfG", 32));
 	assert_true(mq_id_valid("::::::::::ABCXYZabcxyz0189:azAZ0", 32));
 	assert_false(mq_id_valid("hocj1kxhkuXNSm5kAzI0756EaYE6Rrf", 31));
@@ -170,14 +148,12 @@ valid_ids(void **state)
 	}
 }
 
-static void
-safe_ids(void **state)
+TEST(safe_ids)
 {
 	static const char wrong[] = "\0 \n/.%+=@\"'\\$\x7f\x80";
 	char id[MQ_ID_MAX + 1];
 	size_t i;
 
-	(void)state;
 	assert_true(mq_id_safe("0192b7e4-8f3c-7a51-9d2e-3f6a1c0b5e77", 36));
 	assert_true(mq_id_safe("_a:b-C9", 7));
 	assert_true(mq_id_safe(":", 1));
@@ -192,32 +168,11 @@ safe_ids(void **state)
 	}
 }
 
-static void
-time_of_other_ids(void **state)
+TEST(time_of_other_ids)
 {
-	(void)state;
 	assert_true(mq_id_time("hocj1kxhkuXNSm5kAzI0756EaYE6RrfG") == CHECK_US);
 	assert_true(mq_id_time("Hocj1kxhkuXNSm5kAzI0756EaYE6RrfG") == 0);
 	assert_true(mq_id_time("hocj1kxhk:XNSm5kAzI0756EaYE6RrfG") == 0);
 	assert_true(mq_id_time("") == 0);
 	assert_true(mq_id_time("hocj") == 0);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(make_has_the_form),
-	    cmocka_unit_test(make_prefixes),
-	    cmocka_unit_test(make_sorts_by_time),
-	    cmocka_unit_test(make_never_repeats),
-	    cmocka_unit_test(sources_differ),
-	    cmocka_unit_test(random_is_uniform),
-	    cmocka_unit_test(random_writes_n),
-	    cmocka_unit_test(valid_ids),
-	    cmocka_unit_test(safe_ids),
-	    cmocka_unit_test(time_of_other_ids),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

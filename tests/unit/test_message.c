@@ -1,21 +1,11 @@
 /* What we write on messages: common/message/headers.c. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
-
-#include <stdlib.h>
-#include <string.h>
-
 #include "message/headers.h"
+
+#include "unit.h"
 
 #define SIG   "\xff\0\xbe\xbe\x4a"
 #define ID    "hodmyf8sioWKpTZdTJhV6jk012ArGE5x"
 #define PLAIN SIG "{\"Mq-Id\":[\"" ID "\"]}\n"
-
-/* Text and length of a literal, which may hold NUL. */
-#define B(s) (s), sizeof(s) - 1
 
 /* Whether the short way takes it; then the long one finds the same. */
 static bool
@@ -43,10 +33,8 @@ plain(const char *p, size_t n)
 	return taken;
 }
 
-static void
-plain_ones(void **state)
+TEST(plain_ones)
 {
-	(void)state;
 	assert_true(plain(B("")));
 	assert_true(plain(B("raw")));
 	assert_true(plain(B("\0\xff")));
@@ -56,10 +44,8 @@ plain_ones(void **state)
 	assert_true(plain(B(PLAIN "\n\0" PLAIN)));
 }
 
-static void
-others(void **state)
+TEST(others)
 {
-	(void)state;
 	assert_false(plain(B("\xff")));
 	assert_false(plain(B(SIG)));
 	assert_false(plain(B(SIG "{}\nx")));
@@ -70,14 +56,12 @@ others(void **state)
 	assert_false(plain(B(SIG "{\"Mq-Id\":[\"\\n" ID "\"]}\nx")));
 }
 
-static void
-cut_off_and_changed(void **state)
+TEST(cut_off_and_changed)
 {
 	char element[] = PLAIN "x";
 	size_t i, n = sizeof(PLAIN) - 1;
 	int c;
 
-	(void)state;
 	for (i = 1; i < n; i++)
 		assert_false(plain(element, i));
 	for (i = 0; i < n; i++)
@@ -86,16 +70,4 @@ cut_off_and_changed(void **state)
 			(void)plain(element, sizeof(element) - 1);
 			element[i] ^= (char)c;
 		}
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(plain_ones),
-	    cmocka_unit_test(others),
-	    cmocka_unit_test(cut_off_and_changed),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

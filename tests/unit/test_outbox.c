@@ -1,12 +1,11 @@
 #include "outbox.h"
 
+#define TEST_OF(fn) TEST_WITH(fn, struct house *h, house_setup, house_teardown)
+
 /* --- acks that go together -------------------------------------------------- */
 
-static void
-acks_wait_for_others(void **state)
+TEST_OF(acks_wait_for_others)
 {
-	struct house *h = *state;
-
 	run(h, "a1 a2 a3");
 	settle(h, "a2 a1 a3", MQ_OUTCOME_ACK);
 	assert_string_equal(recorded(), "");
@@ -21,11 +20,8 @@ acks_wait_for_others(void **state)
 	assert_int_equal(outbox_moves(&h->outbox), 1);
 }
 
-static void
-acks_wait_a_little(void **state)
+TEST_OF(acks_wait_a_little)
 {
-	struct house *h = *state;
-
 	run(h, "a1");
 	settle(h, "a1", MQ_OUTCOME_ACK);
 	assert_string_equal(recorded(), "");
@@ -34,11 +30,8 @@ acks_wait_a_little(void **state)
 }
 
 /* Somebody may wait for a key or a group. */
-static void
-what_holds_waits_less(void **state)
+TEST_OF(what_holds_waits_less)
 {
-	struct house *h = *state;
-
 	run(h, "a1 a2");
 	mq_envelope_set(&find(&h->f, "a2")->envelope, MQ_HEADER_GROUP, "g");
 	settle(h, "a1", MQ_OUTCOME_ACK);
@@ -47,11 +40,8 @@ what_holds_waits_less(void **state)
 	assert_true(ev_timer_remaining(h->f.loop, &h->outbox.timer) < 0.021);
 }
 
-static void
-the_oldest_go_together(void **state)
+TEST_OF(the_oldest_go_together)
 {
-	struct house *h = *state;
-
 	run(h, "a1 a2 a3 a4 a5");
 	settle(h, "a4 a2 a1 a3", MQ_OUTCOME_ACK);
 	outbox_flush(&h->outbox);
@@ -60,10 +50,8 @@ the_oldest_go_together(void **state)
 	assert_string_equal(recorded(), "done:a1 done:a2 done:a3 done:a4");
 }
 
-static void
-enough_go_at_once(void **state)
+TEST_OF(enough_go_at_once)
 {
-	struct house *h = *state;
 	char name[8];
 	int i;
 
@@ -79,11 +67,8 @@ enough_go_at_once(void **state)
 }
 
 /* In fork mode, a killed consumer repeats no more than twice its slots. */
-static void
-as_many_wait_as_there_are_slots(void **state)
+TEST_OF(as_many_wait_as_there_are_slots)
 {
-	struct house *h = *state;
-
 	h->f.opt.given.slots = 2;
 	rules_free(&h->f.opt);
 	rules_init(&h->f.opt);
@@ -94,11 +79,8 @@ as_many_wait_as_there_are_slots(void **state)
 	assert_string_equal(recorded(), "ack:a1 ack:a2 ack:a3");
 }
 
-static void
-others_may_be_between(void **state)
+TEST_OF(others_may_be_between)
 {
-	struct house *h = *state;
-
 	run(h, "a1 a2 a3 a4 a5 a6 a7 b1 b2 b3 b4 b5 b6 b7");
 	settle(h, "a2 a3 a6 a5 b1 b2 b3 b4 b6 b7", MQ_OUTCOME_ACK);
 	outbox_flush(&h->outbox);
@@ -106,11 +88,8 @@ others_may_be_between(void **state)
 	    "oldest:a( a2@2 a3@3 a5@5 a6@6 ) oldest:b( b1 b2 b3 b4 b6@6 b7@7 )");
 }
 
-static void
-equal_ones_are_no_part_of_it(void **state)
+TEST_OF(equal_ones_are_no_part_of_it)
 {
-	struct house *h = *state;
-
 	run(h, "a1 a2 a3 a4 a5 a6 a7 a3");
 	settle(h, "a1 a2 a3 a4 a5", MQ_OUTCOME_ACK);
 	outbox_flush(&h->outbox);
@@ -119,11 +98,8 @@ equal_ones_are_no_part_of_it(void **state)
 	assert_true(inbox_in_order(&h->f.inbox, 1));
 }
 
-static void
-what_the_server_has_lost_has_no_place(void **state)
+TEST_OF(what_the_server_has_lost_has_no_place)
 {
-	struct house *h = *state;
-
 	run(h, "a1 a2 a3 a4 a5 a6 a7 a8");
 	settle(h, "a3", MQ_OUTCOME_REJECT);
 	find(&h->f, "a1")->lost = true;
@@ -135,11 +111,8 @@ what_the_server_has_lost_has_no_place(void **state)
 }
 
 /* Others, which would be costly now, wait until those between them have ended. */
-static void
-many_wait_for_those_between(void **state)
+TEST_OF(many_wait_for_those_between)
 {
-	struct house *h = *state;
-
 	h->outbox.enough = 6;
 	h->outbox.most = 100;
 	run(h, "a1 a2 a3 a4 a5 a6 a7 a8 a9 b1 b2 b3 b4 b5");
@@ -158,11 +131,8 @@ many_wait_for_those_between(void **state)
 }
 
 /* Not if nothing can be sent cheaply, and not if one may hold a key. */
-static void
-many_do_not_wait_in_vain(void **state)
+TEST_OF(many_do_not_wait_in_vain)
 {
-	struct house *h = *state;
-
 	h->outbox.enough = 4;
 	h->outbox.most = 100;
 	run(h, "a1 a2 a3 a4 a5 a6 a7 a8");
@@ -176,11 +146,8 @@ many_do_not_wait_in_vain(void **state)
 	assert_string_equal(recorded(), "oldest:b:holds( b1 b2 b3 b4 b6@6 )");
 }
 
-static void
-what_is_sent_before_is_older(void **state)
+TEST_OF(what_is_sent_before_is_older)
 {
-	struct house *h = *state;
-
 	run(h, "a1 a2 a3 a4 a5");
 	settle(h, "a1", MQ_OUTCOME_REJECT);
 	settle(h, "a2 a3 a4 a5", MQ_OUTCOME_ACK);
@@ -188,11 +155,8 @@ what_is_sent_before_is_older(void **state)
 	assert_string_equal(recorded(), "reject:a1 oldest:a( a2 a3 a4 a5 )");
 }
 
-static void
-acks_out_of_order_go_alone(void **state)
+TEST_OF(acks_out_of_order_go_alone)
 {
-	struct house *h = *state;
-
 	run(h, "a1 a2 a3 a4");
 	inbox_disorder(&h->f.inbox, 0);
 	settle(h, "a1 a2 a3 a4", MQ_OUTCOME_ACK);
@@ -200,11 +164,8 @@ acks_out_of_order_go_alone(void **state)
 	assert_string_equal(recorded(), "ack:a1 ack:a2 ack:a3 ack:a4");
 }
 
-static void
-keys_are_a_batch_of_their_own(void **state)
+TEST_OF(keys_are_a_batch_of_their_own)
 {
-	struct house *h = *state;
-
 	add_with(&h->f, "a1", MQ_HEADER_KEY, "k");
 	run(h, "a2 a3 a4 a5");
 	settle(h, "a1 a2 a3 a4", MQ_OUTCOME_ACK);
@@ -214,11 +175,8 @@ keys_are_a_batch_of_their_own(void **state)
 	assert_string_equal(recorded(), "oldest:a:holds( a1 a2 a3 a4 )");
 }
 
-static void
-an_awaited_one_goes_at_once_and_alone(void **state)
+TEST_OF(an_awaited_one_goes_at_once_and_alone)
 {
-	struct house *h = *state;
-
 	run(h, "a1 a2 a3 a4");
 	find(&h->f, "a4")->awaited = true;
 	settle(h, "a1 a2 a3", MQ_OUTCOME_ACK);
@@ -229,11 +187,8 @@ an_awaited_one_goes_at_once_and_alone(void **state)
 
 /* --- equal ones ---------------------------------------------------------------- */
 
-static void
-of_equal_ones_one_settlement_is_under_way(void **state)
+TEST_OF(of_equal_ones_one_settlement_is_under_way)
 {
-	struct house *h = *state;
-
 	run(h, "a1 a1 a1 a1 b1");
 	outbox_settle(&h->outbox, nth(h, "a1", 1), MQ_OUTCOME_REJECT);
 	outbox_flush_enough(&h->outbox);
@@ -253,11 +208,8 @@ of_equal_ones_one_settlement_is_under_way(void **state)
 	assert_int_equal(outbox_settling(&h->outbox), 0);
 }
 
-static void
-equal_ones_that_are_not_there_go_one_by_one(void **state)
+TEST_OF(equal_ones_that_are_not_there_go_one_by_one)
 {
-	struct house *h = *state;
-
 	run(h, "a1 a1");
 	settle(h, "a1", MQ_OUTCOME_REJECT);
 	outbox_settle(&h->outbox, nth(h, "a1", 2), MQ_OUTCOME_REJECT);
@@ -272,11 +224,8 @@ equal_ones_that_are_not_there_go_one_by_one(void **state)
 	assert_string_equal(recorded(), "done:a1 reject:a1 over:a1");
 }
 
-static void
-what_asks_for_more_goes_alone(void **state)
+TEST_OF(what_asks_for_more_goes_alone)
 {
-	struct house *h = *state;
-
 	run(h, "a1 a1 a1");
 	nth(h, "a1", 2)->pause_ms = 5000;
 	nth(h, "a1", 3)->to = mq_xstrdup("b");
@@ -355,21 +304,18 @@ check_lost_answer(
 	inbox_renamed(&h->f.inbox);
 }
 
-static void
-of_equal_ones_a_lost_answer_is_made_up(void **state)
+TEST_OF(of_equal_ones_a_lost_answer_is_made_up)
 {
 	static const enum mq_outcome table[] = {MQ_OUTCOME_ACK,
 	    MQ_OUTCOME_REJECT, MQ_OUTCOME_AGAIN, MQ_OUTCOME_FRONT};
 	int i;
 
 	for (i = 0; i < 16; i++)
-		check_lost_answer(*state, table[i / 4], i & 1, i & 2);
+		check_lost_answer(h, table[i / 4], i & 1, i & 2);
 }
 
-static void
-equal_ones_wait_for_what_goes_back(void **state)
+TEST_OF(equal_ones_wait_for_what_goes_back)
 {
-	struct house *h = *state;
 	int i;
 
 	run(h, "a1 a1 a1 a1 a1 a1");
@@ -392,11 +338,8 @@ equal_ones_wait_for_what_goes_back(void **state)
 
 /* --- once more -------------------------------------------------------------- */
 
-static void
-a_refused_one_is_repeated(void **state)
+TEST_OF(a_refused_one_is_repeated)
 {
-	struct house *h = *state;
-
 	run(h, "a1 a2 a3");
 	settle(h, "a1 a2 a3", MQ_OUTCOME_REJECT);
 	(void)recorded();
@@ -414,11 +357,8 @@ a_refused_one_is_repeated(void **state)
 	assert_int_equal(h->sent_count, 0);
 }
 
-static void
-a_batch_that_is_not_the_oldest_goes_one_by_one(void **state)
+TEST_OF(a_batch_that_is_not_the_oldest_goes_one_by_one)
 {
-	struct house *h = *state;
-
 	run(h, "a1 a2 a3 a4");
 	settle(h, "a1 a2 a3 a4", MQ_OUTCOME_ACK);
 	outbox_flush(&h->outbox);
@@ -429,11 +369,8 @@ a_batch_that_is_not_the_oldest_goes_one_by_one(void **state)
 	assert_false(outbox_refused(&h->outbox));
 }
 
-static void
-a_refused_batch_is_repeated_one_by_one(void **state)
+TEST_OF(a_refused_batch_is_repeated_one_by_one)
 {
-	struct house *h = *state;
-
 	run(h, "a1 a2 a3 a4");
 	settle(h, "a1 a2 a3 a4", MQ_OUTCOME_ACK);
 	outbox_flush(&h->outbox);
@@ -445,11 +382,8 @@ a_refused_batch_is_repeated_one_by_one(void **state)
 	assert_string_equal(recorded(), "ack:a1 ack:a2 ack:a3 ack:a4");
 }
 
-static void
-the_oldest_is_given_back_last(void **state)
+TEST_OF(the_oldest_is_given_back_last)
 {
-	struct house *h = *state;
-
 	run(h, "a1 a2 a3 a4 a5");
 	settle(h, "a5 a4 a2", MQ_OUTCOME_FRONT);
 	settle(h, "a1 a3", MQ_OUTCOME_REJECT);
@@ -464,11 +398,8 @@ the_oldest_is_given_back_last(void **state)
 
 /* --- what goes back unstarted ------------------------------------------------ */
 
-static void
-the_newest_go_back_together(void **state)
+TEST_OF(the_newest_go_back_together)
 {
-	struct house *h = *state;
-
 	run(h, "a1 a2 a3 a4 b1 b2 b3 b4");
 	give_back(h, "a4 a3 a2 a1 b4 b3 b2 b1");
 	assert_string_equal(recorded(), "back:a( a4 a3 a2 a1 )");
@@ -488,11 +419,8 @@ the_newest_go_back_together(void **state)
 	assert_int_equal(outbox_settling(&h->outbox), 0);
 }
 
-static void
-what_is_behind_others_goes_back_alone(void **state)
+TEST_OF(what_is_behind_others_goes_back_alone)
 {
-	struct house *h = *state;
-
 	run(h, "a1 a2 a3 a4 a5");
 	give_back(h, "a4 a3 a2 a1");
 	assert_string_equal(recorded(), "back:a( a4 a3 a2 a1 )");
@@ -504,11 +432,8 @@ what_is_behind_others_goes_back_alone(void **state)
 	assert_string_equal(recorded(), "done:a4 over:a3");
 }
 
-static void
-those_that_look_alike_are_all_named(void **state)
+TEST_OF(those_that_look_alike_are_all_named)
 {
-	struct house *h = *state;
-
 	run(h, "a1 a1 a2 a3 b1 b2 b3 b4");
 	outbox_give_back(&h->outbox, TAILQ_NEXT(find(&h->f, "a1"), link));
 	give_back(h, "a3 a2 a1");
@@ -520,11 +445,8 @@ those_that_look_alike_are_all_named(void **state)
 	    "done:a3 done:a2 done:a1 done:a1 back:b:each( b4 b3 b2 b1 )");
 }
 
-static void
-one_more_goes_back_behind_the_others(void **state)
+TEST_OF(one_more_goes_back_behind_the_others)
 {
-	struct house *h = *state;
-
 	run(h, "a1 a2 a3 a4 a5 a6 b1");
 	give_back(h, "a6 a5 a4 a3");
 	(void)recorded();
@@ -536,11 +458,8 @@ one_more_goes_back_behind_the_others(void **state)
 	    recorded(), "done:a6 done:a5 done:a4 done:a3 front:a2 front:a1");
 }
 
-static void
-what_goes_back_survives_a_lost_connection(void **state)
+TEST_OF(what_goes_back_survives_a_lost_connection)
 {
-	struct house *h = *state;
-
 	run(h, "a1 a2 a3 a4 a5");
 	give_back(h, "a5 a4 a3 a2");
 	find(&h->f, "a4")->lost = true;
@@ -555,11 +474,8 @@ what_goes_back_survives_a_lost_connection(void **state)
 	assert_int_equal(outbox_settling(&h->outbox), 3);
 }
 
-static void
-what_is_refused_together_goes_back_alone(void **state)
+TEST_OF(what_is_refused_together_goes_back_alone)
 {
-	struct house *h = *state;
-
 	run(h, "a1 a2 a3 a4");
 	give_back(h, "a4 a3 a2 a1");
 	(void)recorded();
@@ -575,11 +491,8 @@ what_is_refused_together_goes_back_alone(void **state)
 
 /* --- without a connection ---------------------------------------------------- */
 
-static void
-without_a_connection_nothing_is_sent(void **state)
+TEST_OF(without_a_connection_nothing_is_sent)
 {
-	struct house *h = *state;
-
 	run(h, "a1 a2 a3");
 	settle(h, "a1", MQ_OUTCOME_ACK);
 	h->offline = true;
@@ -596,11 +509,8 @@ without_a_connection_nothing_is_sent(void **state)
 
 /* --- answers ---------------------------------------------------------------- */
 
-static void
-ends(void **state)
+TEST_OF(ends)
 {
-	struct house *h = *state;
-
 	run(h, "a1 a2 a3");
 	settle(h, "a1 a2 a3", MQ_OUTCOME_REJECT);
 	(void)recorded();
@@ -617,11 +527,8 @@ ends(void **state)
 	assert_int_equal(outbox_settling(&h->outbox), 0);
 }
 
-static void
-what_is_lost_in_flight_is_over(void **state)
+TEST_OF(what_is_lost_in_flight_is_over)
 {
-	struct house *h = *state;
-
 	run(h, "a1 a2");
 	settle(h, "a1 a2", MQ_OUTCOME_REJECT);
 	find(&h->f, "a1")->lost = true;
@@ -634,11 +541,8 @@ what_is_lost_in_flight_is_over(void **state)
 	assert_string_equal(recorded(), "");
 }
 
-static void
-too_long_to_be_pushed(void **state)
+TEST_OF(too_long_to_be_pushed)
 {
-	struct house *h = *state;
-
 	run(h, "a1");
 	find(&h->f, "a1")->to = mq_xstrdup("b");
 	settle(h, "a1", MQ_OUTCOME_PUSH);
@@ -650,11 +554,8 @@ too_long_to_be_pushed(void **state)
 	assert_string_equal(recorded(), "reject:a1 done:a1");
 }
 
-static void
-a_wrong_key_gives_back(void **state)
+TEST_OF(a_wrong_key_gives_back)
 {
-	struct house *h = *state;
-
 	run(h, "a1 a2");
 	settle(h, "a1", MQ_OUTCOME_AGAIN);
 	refuse(MQ_EXIT_WRONGTYPE);
@@ -663,11 +564,8 @@ a_wrong_key_gives_back(void **state)
 	assert_string_equal(recorded(), "refused:no");
 }
 
-static void
-a_pause_is_sent_first(void **state)
+TEST_OF(a_pause_is_sent_first)
 {
-	struct house *h = *state;
-
 	run(h, "a1");
 	find(&h->f, "a1")->pause_ms = 5000;
 	settle(h, "a1", MQ_OUTCOME_AGAIN);
@@ -681,11 +579,8 @@ a_pause_is_sent_first(void **state)
 	    recorded(), "pausing:a pause:a:5000 again:a1 answered:a");
 }
 
-static void
-a_lost_answer_is_made_up(void **state)
+TEST_OF(a_lost_answer_is_made_up)
 {
-	struct house *h = *state;
-
 	run(h, "a1");
 	settle(h, "a1", MQ_OUTCOME_AGAIN);
 	lose_connection(h);
@@ -697,11 +592,8 @@ a_lost_answer_is_made_up(void **state)
 }
 
 /* Nothing but acks, until there is room. */
-static void
-what_copies_waits_for_room(void **state)
+TEST_OF(what_copies_waits_for_room)
 {
-	struct house *h = *state;
-
 	run(h, "a1 a2 b1");
 	h->full = true;
 	settle(h, "a1 b1", MQ_OUTCOME_AGAIN);
@@ -720,54 +612,4 @@ what_copies_waits_for_room(void **state)
 	answer(MQ_SETTLED);
 	answer(MQ_SETTLED);
 	assert_int_equal(h->outbox.copying, 0);
-}
-
-#define TEST(fn)                                                               \
-	cmocka_unit_test_setup_teardown(fn, house_setup, house_teardown)
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    TEST(acks_wait_for_others),
-	    TEST(acks_wait_a_little),
-	    TEST(what_holds_waits_less),
-	    TEST(the_oldest_go_together),
-	    TEST(enough_go_at_once),
-	    TEST(as_many_wait_as_there_are_slots),
-	    TEST(others_may_be_between),
-	    TEST(equal_ones_are_no_part_of_it),
-	    TEST(what_the_server_has_lost_has_no_place),
-	    TEST(many_wait_for_those_between),
-	    TEST(many_do_not_wait_in_vain),
-	    TEST(what_is_sent_before_is_older),
-	    TEST(acks_out_of_order_go_alone),
-	    TEST(keys_are_a_batch_of_their_own),
-	    TEST(an_awaited_one_goes_at_once_and_alone),
-	    TEST(of_equal_ones_one_settlement_is_under_way),
-	    TEST(equal_ones_that_are_not_there_go_one_by_one),
-	    TEST(what_asks_for_more_goes_alone),
-	    TEST(of_equal_ones_a_lost_answer_is_made_up),
-	    TEST(equal_ones_wait_for_what_goes_back),
-	    TEST(a_refused_one_is_repeated),
-	    TEST(a_batch_that_is_not_the_oldest_goes_one_by_one),
-	    TEST(a_refused_batch_is_repeated_one_by_one),
-	    TEST(the_oldest_is_given_back_last),
-	    TEST(the_newest_go_back_together),
-	    TEST(what_is_behind_others_goes_back_alone),
-	    TEST(those_that_look_alike_are_all_named),
-	    TEST(one_more_goes_back_behind_the_others),
-	    TEST(what_goes_back_survives_a_lost_connection),
-	    TEST(what_is_refused_together_goes_back_alone),
-	    TEST(without_a_connection_nothing_is_sent),
-	    TEST(ends),
-	    TEST(what_is_lost_in_flight_is_over),
-	    TEST(too_long_to_be_pushed),
-	    TEST(a_wrong_key_gives_back),
-	    TEST(a_pause_is_sent_first),
-	    TEST(a_lost_answer_is_made_up),
-	    TEST(what_copies_waits_for_room),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

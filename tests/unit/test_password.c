@@ -1,18 +1,8 @@
 #include "base/password.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
+#include "unit.h"
 
-#include <cmocka.h>
-
-#define COUNT(a) (sizeof(a) / sizeof((a)[0]))
-
-static void
-finds_password(void **state)
+TEST(finds_password)
 {
 	static const struct {
 		const char *s, *password;
@@ -46,7 +36,6 @@ finds_password(void **state)
 	};
 	size_t i, start, len;
 
-	(void)state;
 	for (i = 0; i < COUNT(cases); i++) {
 		start = len = 1000;
 		mq_password_find(cases[i].s, &start, &len);
@@ -57,8 +46,7 @@ finds_password(void **state)
 	}
 }
 
-static void
-hides_password(void **state)
+TEST(hides_password)
 {
 	static const char *const cases[][2] = {
 	    {"redis://u:geheim@h", "redis://u:***@h"},
@@ -70,7 +58,6 @@ hides_password(void **state)
 	char text[64];
 	size_t i;
 
-	(void)state;
 	for (i = 0; i < COUNT(cases); i++) {
 		strcpy(text, cases[i][0]);
 		mq_password_hide(text);
@@ -78,14 +65,12 @@ hides_password(void **state)
 	}
 }
 
-static void
-cut_anywhere(void **state)
+TEST(cut_anywhere)
 {
 	static const char url[] = "redis-cluster://u:pa%2Fss@a:1,[::1]:2,c:3/";
 	size_t n, start, len;
 	char *s;
 
-	(void)state;
 	for (n = 0; n < sizeof(url); n++) {
 		s = strndup(url, n);
 		assert_non_null(s);
@@ -93,16 +78,4 @@ cut_anywhere(void **state)
 		assert_true(start + len <= n);
 		free(s);
 	}
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(finds_password),
-	    cmocka_unit_test(hides_password),
-	    cmocka_unit_test(cut_anywhere),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,11 +1,11 @@
 #include "policy.h"
 
+#define TEST_OF(fn) TEST_WITH(fn, struct house *h, setup, teardown)
+
 /* --- starting --------------------------------------------------------------- */
 
-static void
-the_limit(void **state)
+TEST_OF(the_limit)
 {
-	struct house *h = *state;
 	struct policy *p;
 
 	h->opt.limit = 5;
@@ -24,10 +24,9 @@ the_limit(void **state)
 	assert_int_equal(policy_room(p, 9, 3, 0, 0), 1);
 }
 
-static void
-no_limit(void **state)
+TEST_OF(no_limit)
 {
-	struct policy *p = &((struct house *)*state)->policy;
+	struct policy *p = &h->policy;
 
 	policy_started(p);
 	assert_int_equal(policy_room(p, 9, 100, 0, 0), 9);
@@ -35,10 +34,8 @@ no_limit(void **state)
 	assert_true(policy_may_start(p));
 }
 
-static void
-the_rate(void **state)
+TEST_OF(the_rate)
 {
-	struct house *h = *state;
 	struct policy *p;
 
 	h->opt.rate = (struct mq_rate){1.0 / 3600, 3};
@@ -57,10 +54,8 @@ the_rate(void **state)
 	assert_int_equal(h->wakes, 0);
 }
 
-static void
-a_token_wakes(void **state)
+TEST_OF(a_token_wakes)
 {
-	struct house *h = *state;
 	struct policy *p;
 
 	h->opt.rate = (struct mq_rate){500, 1};
@@ -72,10 +67,8 @@ a_token_wakes(void **state)
 	assert_true(policy_may_start(p));
 }
 
-static void
-a_batch_is_claimed_whole(void **state)
+TEST_OF(a_batch_is_claimed_whole)
 {
-	struct house *h = *state;
 	struct policy *p;
 
 	h->opt.rate = (struct mq_rate){1.0 / 3600, 1};
@@ -86,10 +79,8 @@ a_batch_is_claimed_whole(void **state)
 	assert_int_equal(policy_room(p, 99, 3, 3, 8), 0);
 }
 
-static void
-prefetch_may_wait_for_the_rate(void **state)
+TEST_OF(prefetch_may_wait_for_the_rate)
 {
-	struct house *h = *state;
 	char *command[] = {NULL};
 	struct policy *p;
 
@@ -107,10 +98,9 @@ prefetch_may_wait_for_the_rate(void **state)
 
 /* --- caution ---------------------------------------------------------------- */
 
-static void
-caution(void **state)
+TEST_OF(caution)
 {
-	struct policy *p = &((struct house *)*state)->policy;
+	struct policy *p = &h->policy;
 
 	assert_false(policy_is_careful(p) || policy_is_alone(p));
 	policy_be_careful(p, false);
@@ -125,15 +115,13 @@ caution(void **state)
 	assert_false(policy_is_alone(p));
 }
 
-static void
-rests_are_within_their_bounds(void **state)
+TEST_OF(rests_are_within_their_bounds)
 {
 	static const struct {
 		int failures;
 		double low, high;
 	} cases[] = {{0, 2, 2}, {1, 2, 3}, {2, 2.25, 4.5}, {3, 3.375, 6.75},
 	    {4, 5, 10}, {1000000, 5, 10}};
-	struct house *h = *state;
 	double s;
 	size_t i, n;
 
@@ -145,23 +133,4 @@ rests_are_within_their_bounds(void **state)
 			if (s < cases[i].low || s > cases[i].high)
 				fail_msg("%d: %g s", cases[i].failures, s);
 		}
-}
-
-#define TEST(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    TEST(the_limit),
-	    TEST(no_limit),
-	    TEST(the_rate),
-	    TEST(a_token_wakes),
-	    TEST(a_batch_is_claimed_whole),
-	    TEST(prefetch_may_wait_for_the_rate),
-	    TEST(caution),
-	    TEST(rests_are_within_their_bounds),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

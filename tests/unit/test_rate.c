@@ -1,13 +1,6 @@
 #include "base/rate.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <cmocka.h>
-
-#define COUNT(a) (sizeof(a) / sizeof((a)[0]))
+#include "unit.h"
 
 static int
 near(double a, double b)
@@ -15,8 +8,7 @@ near(double a, double b)
 	return a > b - 1e-6 && a < b + 1e-6;
 }
 
-static void
-good_rates(void **state)
+TEST(good_rates)
 {
 	static const struct {
 		const char *s;
@@ -42,7 +34,6 @@ good_rates(void **state)
 	struct mq_rate r;
 	size_t i;
 
-	(void)state;
 	for (i = 0; i < COUNT(cases); i++) {
 		assert_int_equal(mq_rate_parse(cases[i].s, &r), 0);
 		assert_true(r.per_s > cases[i].per_s * 0.999999 &&
@@ -51,8 +42,7 @@ good_rates(void **state)
 	}
 }
 
-static void
-bad_rates(void **state)
+TEST(bad_rates)
 {
 	static const char *const cases[] = {"", "/", "/s", "1:", "1/", ".",
 	    "1.2.3", "1e3", "0", "1/x", "1s", "1/ss", "1/s:", "1/s:0", "1/s:x",
@@ -63,21 +53,18 @@ bad_rates(void **state)
 	struct mq_rate r = {7, 8};
 	size_t i;
 
-	(void)state;
 	for (i = 0; i < COUNT(cases); i++)
 		if (mq_rate_parse(cases[i], &r) != -1)
 			fail_msg("\"%s\" is %g", cases[i], r.per_s);
 	assert_true(r.per_s == 7 && r.burst == 8);
 }
 
-static void
-a_bucket(void **state)
+TEST(a_bucket)
 {
 	const struct mq_rate r = {2, 3};
 	struct mq_bucket b = {0};
 	int i;
 
-	(void)state;
 	for (i = 0; i < 3; i++) {
 		assert_true(mq_bucket_wait(&b, &r, 100) == 0);
 		mq_bucket_take(&b, &r, 100);
@@ -92,8 +79,7 @@ a_bucket(void **state)
 }
 
 /* However the times fall, at most burst + rate * t; and none is lost. */
-static void
-never_more(void **state)
+TEST(never_more)
 {
 	const struct mq_rate r = {7.3, 4};
 	struct mq_bucket b = {0};
@@ -101,7 +87,6 @@ never_more(void **state)
 	unsigned seed = 1;
 	int taken = 0, i;
 
-	(void)state;
 	for (i = 0; i < 200000; i++) {
 		seed = seed * 1103515245 + 12345;
 		now += (double)(seed >> 16 & 1023) / 1e6;
@@ -112,17 +97,4 @@ never_more(void **state)
 		assert_true(taken <= 4 + r.per_s * (now - 1000) + 1e-3);
 	}
 	assert_true(taken >= r.per_s * (now - 1000));
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(good_rates),
-	    cmocka_unit_test(bad_rates),
-	    cmocka_unit_test(a_bucket),
-	    cmocka_unit_test(never_more),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,8 @@
 #include "inbox.h"
 
+#define TEST_OF(fn)                                                            \
+	TEST_WITH(fn, struct fixture *f, fixture_setup, fixture_teardown)
+
 static void
 on_missing(void *arg, struct message *m)
 {
@@ -20,11 +23,8 @@ reconcile(struct fixture *f, long long received, const char *names)
 	free_elements(&e);
 }
 
-static void
-nothing_is_missing(void **state)
+TEST_OF(nothing_is_missing)
 {
-	struct fixture *f = *state;
-
 	add(f, "a1 b1 a2 a3");
 	start_all(f, 1);
 	(void)recorded();
@@ -34,11 +34,8 @@ nothing_is_missing(void **state)
 	assert_true(inbox_in_order(&f->inbox, 0));
 }
 
-static void
-what_the_server_does_not_hold_is_missing(void **state)
+TEST_OF(what_the_server_does_not_hold_is_missing)
 {
-	struct fixture *f = *state;
-
 	add(f, "a1 b1 a2 a3 a4 a5");
 	find(f, "a2")->in_flight = true;
 	find(f, "a3")->lost = true;
@@ -48,11 +45,8 @@ what_the_server_does_not_hold_is_missing(void **state)
 	assert_int_equal(inbox_count(&f->inbox, 0), 2);
 }
 
-static void
-an_answer_that_was_lost_is_made_up(void **state)
+TEST_OF(an_answer_that_was_lost_is_made_up)
 {
-	struct fixture *f = *state;
-
 	reconcile(f, 2, "a2 a1");
 	reconcile(f, 4, "a4 a3 a2 a1");
 	reconcile(f, 4, "a4 a3 a2 a1");
@@ -62,22 +56,16 @@ an_answer_that_was_lost_is_made_up(void **state)
 	assert_string_equal(recorded(), "a1 a2 a3 a4");
 }
 
-static void
-an_answer_that_was_lost_had_an_equal_message(void **state)
+TEST_OF(an_answer_that_was_lost_had_an_equal_message)
 {
-	struct fixture *f = *state;
-
 	reconcile(f, 1, "a1");
 	reconcile(f, 2, "a1");
 	assert_string_equal(recorded(), "missing:a1:1");
 	assert_int_equal(inbox_count(&f->inbox, 0), 1);
 }
 
-static void
-what_nobody_claimed_is_out_of_order(void **state)
+TEST_OF(what_nobody_claimed_is_out_of_order)
 {
-	struct fixture *f = *state;
-
 	reconcile(f, 1, "a1");
 	reconcile(f, 1, "a1 a0");
 	assert_int_equal(inbox_held(&f->inbox), 2);
@@ -88,11 +76,8 @@ what_nobody_claimed_is_out_of_order(void **state)
 	assert_true(inbox_in_order(&f->inbox, 0));
 }
 
-static void
-a_new_name_has_received_nothing(void **state)
+TEST_OF(a_new_name_has_received_nothing)
 {
-	struct fixture *f = *state;
-
 	reconcile(f, 2, "a2 a1");
 	inbox_renamed(&f->inbox);
 	reconcile(f, 1, "a3");
@@ -127,20 +112,16 @@ check_equal(struct fixture *f, bool first, bool took_effect, bool claimed)
 	inbox_renamed(&f->inbox);
 }
 
-static void
-of_equal_ones_the_settled_is_missing(void **state)
+TEST_OF(of_equal_ones_the_settled_is_missing)
 {
 	int i;
 
 	for (i = 0; i < 8; i++)
-		check_equal(*state, i & 1, i & 2, i & 4);
+		check_equal(f, i & 1, i & 2, i & 4);
 }
 
-static void
-as_many_are_missing_as_were_settled(void **state)
+TEST_OF(as_many_are_missing_as_were_settled)
 {
-	struct fixture *f = *state;
-
 	reconcile(f, 4, "a1 a1 a1 a1");
 	find(f, "a1")->sent = true;
 	inbox_last(&f->inbox)->sent = true;
@@ -150,24 +131,4 @@ as_many_are_missing_as_were_settled(void **state)
 	/* Somebody has taken another one. */
 	reconcile(f, 5, "a1 a1");
 	assert_string_equal(recorded(), "missing:a1:5");
-}
-
-#define TEST(fn)                                                               \
-	cmocka_unit_test_setup_teardown(fn, fixture_setup, fixture_teardown)
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    TEST(nothing_is_missing),
-	    TEST(what_the_server_does_not_hold_is_missing),
-	    TEST(an_answer_that_was_lost_is_made_up),
-	    TEST(an_answer_that_was_lost_had_an_equal_message),
-	    TEST(what_nobody_claimed_is_out_of_order),
-	    TEST(a_new_name_has_received_nothing),
-	    TEST(of_equal_ones_the_settled_is_missing),
-	    TEST(as_many_are_missing_as_were_settled),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,13 +1,8 @@
 #include "redis/connection.h"
 
+#include "unit.h"
+
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
-#include <cmocka.h>
 
 #include "queue/counts.h"
 #include "queue/queue.h"
@@ -41,13 +36,11 @@ says(struct says *s, const char *text)
 #define NOSCRIPT "-NOSCRIPT No matching script.\r\n"
 
 /* Only a call of a script can be made again with its text. */
-static void
-noscript_for_a_plain_command(void **state)
+TEST(noscript_for_a_plain_command)
 {
 	struct mq_command c = {0};
 	struct says s;
 
-	(void)state;
 	says(&s, NOSCRIPT);
 	mq_command_plain(&c, "PING");
 	assert_null(mq_redis_call(&s.r, &c));
@@ -56,14 +49,12 @@ noscript_for_a_plain_command(void **state)
 	mq_redis_close(&s.r);
 }
 
-static void
-noscript_for_a_round(void **state)
+TEST(noscript_for_a_round)
 {
 	const struct mq_clean how = {.limit = 3};
 	struct mq_cleaned out;
 	struct says s;
 
-	(void)state;
 	says(&s, "*1\r\n$1\r\nc\r\n" NOSCRIPT);
 	assert_int_equal(mq_layout_rmq.clean(&s.r, &how, &out), -1);
 	mq_redis_close(&s.r);
@@ -103,8 +94,7 @@ running(const struct mq_layout *l, struct mq_redis *r)
 }
 
 /* A name that is no string, a clock that has no time, too few fields. */
-static void
-wrong_forms(void **state)
+TEST(wrong_forms)
 {
 	static const struct {
 		const struct mq_layout *layout;
@@ -134,7 +124,6 @@ wrong_forms(void **state)
 	struct says s;
 	size_t i;
 
-	(void)state;
 	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		says(&s, cases[i].says);
 		if (cases[i].fn(cases[i].layout, &s.r) != -1)
@@ -144,19 +133,16 @@ wrong_forms(void **state)
 	}
 }
 
-static void
-no_lease_below_nothing(void **state)
+TEST(no_lease_below_nothing)
 {
 	const redisReply reply = {.type = REDIS_REPLY_INTEGER, .integer = -1};
 
-	(void)state;
 	assert_int_equal(mq_layout_rsmq.lease(&reply, false), 0);
 	assert_int_equal(mq_layout_rmq.lease(&reply, false), 0);
 }
 
 /* Anybody may have put anything there: sums do not overflow. */
-static void
-counts_without_end(void **state)
+TEST(counts_without_end)
 {
 	static char most[] = "9223372036854775807";
 	redisReply text = {
@@ -166,22 +152,7 @@ counts_without_end(void **state)
 	    .type = REDIS_REPLY_ARRAY, .elements = 6, .element = fields};
 	struct mq_queue_stats q = {0};
 
-	(void)state;
 	assert_int_equal(mq_counts_take(&all, 1795207725000, &q), 0);
 	assert_true(q.counts.done > 0 &&
 	    q.counts.done <= INT64_MAX / 2 - q.counts.failed);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(noscript_for_a_plain_command),
-	    cmocka_unit_test(noscript_for_a_round),
-	    cmocka_unit_test(wrong_forms),
-	    cmocka_unit_test(no_lease_below_nothing),
-	    cmocka_unit_test(counts_without_end),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

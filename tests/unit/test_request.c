@@ -1,17 +1,7 @@
 #include "shared/request.h"
 
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <cmocka.h>
-
+#include "unit.h"
 #include "base/xalloc.h"
-
-#define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 
 static int
 parse(struct http_request *r, const char *text)
@@ -22,8 +12,7 @@ parse(struct http_request *r, const char *text)
 	return http_request_parse(r, text, n);
 }
 
-static void
-test_good(void **state)
+TEST(test_good)
 {
 	static const struct {
 		const char *text, *path, *host;
@@ -51,7 +40,6 @@ test_good(void **state)
 	struct http_request r;
 	size_t i;
 
-	(void)state;
 	for (i = 0; i < COUNT(all); i++) {
 		assert_int_equal(parse(&r, all[i].text), 0);
 		assert_string_equal(r.path, all[i].path);
@@ -64,8 +52,7 @@ test_good(void **state)
 	}
 }
 
-static void
-test_bad(void **state)
+TEST(test_bad)
 {
 	static const struct {
 		const char *text;
@@ -108,7 +95,6 @@ test_bad(void **state)
 	size_t i;
 	int status;
 
-	(void)state;
 	for (i = 0; i < COUNT(all); i++) {
 		status = parse(&r, all[i].text);
 		if (status != all[i].status)
@@ -117,13 +103,11 @@ test_bad(void **state)
 	}
 }
 
-static void
-test_too_large(void **state)
+TEST(test_too_large)
 {
 	char *text = mq_xcalloc(REQUEST_HEAD_MAX + 2, 1);
 	struct http_request r;
 
-	(void)state;
 	memset(text, 'a', REQUEST_HEAD_MAX + 1);
 	assert_int_equal(http_request_end(text, REQUEST_HEAD_MAX + 1), 0);
 	assert_int_equal(
@@ -139,12 +123,10 @@ test_too_large(void **state)
 	free(text);
 }
 
-static void
-test_headers(void **state)
+TEST(test_headers)
 {
 	struct http_request r;
 
-	(void)state;
 	assert_int_equal(parse(&r,
 			     "POST / HTTP/1.1\r\nHost: x\r\nexpect: "
 			     "100-Continue\r\nA:  b c\t\r\n\r\n"),
@@ -158,17 +140,4 @@ test_headers(void **state)
 	    parse(&r, "POST / HTTP/1.0\r\nExpect: 100-continue\r\n\r\n"), 0);
 	assert_false(r.continues);
 	http_request_free(&r);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_good),
-	    cmocka_unit_test(test_bad),
-	    cmocka_unit_test(test_too_large),
-	    cmocka_unit_test(test_headers),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,13 +1,7 @@
 /* common/message/result.c */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "message/headers.h"
+
+#include "unit.h"
 #include "message/result.h"
 
 #define ID    "0123456789ABCDEFGHIJKLMNOPQRSTab"
@@ -23,8 +17,7 @@ check(const struct mq_ending *e, const char *want)
 	mq_buf_free(&out);
 }
 
-static void
-writes(void **state)
+TEST(writes)
 {
 	struct mq_ending e = {.id = ID,
 	    .state = MQ_END_DONE,
@@ -33,7 +26,6 @@ writes(void **state)
 	    .host = "h",
 	    .finished_ms = 1795207725000};
 
-	(void)state;
 	check(&e,
 	    "{\"id\":\"" ID
 	    "\",\"state\":\"done\",\"text\":\"a \\\"b\\\"\\n?\","
@@ -53,8 +45,7 @@ writes(void **state)
 	    "\"to\":\"next\"}");
 }
 
-static void
-reads_what_it_wrote(void **state)
+TEST(reads_what_it_wrote)
 {
 	const struct mq_ending in = {.id = ID,
 	    .state = MQ_END_EXPIRED,
@@ -67,7 +58,6 @@ reads_what_it_wrote(void **state)
 	struct mq_ending e;
 	struct mq_buf text = {0};
 
-	(void)state;
 	mq_ending_write(&in, &text);
 	assert_int_equal(mq_ending_read(text.data, text.len, &e), 0);
 	assert_string_equal(e.id, ID);
@@ -83,15 +73,13 @@ reads_what_it_wrote(void **state)
 	mq_buf_free(&text);
 }
 
-static void
-reads_what_lua_wrote(void **state)
+TEST(reads_what_lua_wrote)
 {
 	static const char text[] =
 	    "{\"finished_ms\":1.7952077250e12,\"state\":\"purged\","
 	    "\"id\":\"" ID "\",\"attempts\":3}";
 	struct mq_ending e;
 
-	(void)state;
 	assert_int_equal(mq_ending_read(text, strlen(text), &e), 0);
 	assert_int_equal(e.state, MQ_END_PURGED);
 	assert_null(e.text);
@@ -101,8 +89,7 @@ reads_what_lua_wrote(void **state)
 	mq_ending_free(&e);
 }
 
-static void
-refuses(void **state)
+TEST(refuses)
 {
 	static const char *const bad[] = {"", "null", "[]", "{}",
 	    "{\"id\":\"" ID "\"}", "{\"id\":\"short\",\"state\":\"done\"}",
@@ -111,15 +98,13 @@ refuses(void **state)
 	struct mq_ending e;
 	size_t i;
 
-	(void)state;
 	for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
 		assert_int_equal(
 		    mq_ending_read(bad[i], strlen(bad[i]), &e), -1);
 }
 
 /* What is no sensible number or text counts as not there. */
-static void
-ignores(void **state)
+TEST(ignores)
 {
 	static const char text[] =
 	    "{\"id\":\"" ID "\",\"state\":\"done\",\"text\":\"a\\u0000b\","
@@ -127,7 +112,6 @@ ignores(void **state)
 	    "\"finished_ms\":\"x\"}";
 	struct mq_ending e;
 
-	(void)state;
 	assert_int_equal(mq_ending_read(text, strlen(text), &e), 0);
 	assert_null(e.text);
 	assert_int_equal(e.status, -1);
@@ -137,12 +121,10 @@ ignores(void **state)
 	mq_ending_free(&e);
 }
 
-static void
-wanted_under_its_own_id_only(void **state)
+TEST(wanted_under_its_own_id_only)
 {
 	struct mq_envelope e = {0};
 
-	(void)state;
 	assert_false(mq_result_wanted(&e));
 	mq_envelope_set(&e, MQ_HEADER_ID, ID);
 	assert_false(mq_result_wanted(&e));
@@ -154,19 +136,4 @@ wanted_under_its_own_id_only(void **state)
 	mq_envelope_set(&e, MQ_HEADER_REPLY_TO, "short");
 	assert_false(mq_result_wanted(&e));
 	mq_envelope_free(&e);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(writes),
-	    cmocka_unit_test(reads_what_it_wrote),
-	    cmocka_unit_test(reads_what_lua_wrote),
-	    cmocka_unit_test(refuses),
-	    cmocka_unit_test(ignores),
-	    cmocka_unit_test(wanted_under_its_own_id_only),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,15 +1,7 @@
 /* common/queue/running.c */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "queue/running.h"
+
+#include "unit.h"
 
 static char queue[] = "jobs", id[] = "0123456789abcdefghijklmnopqrstuv",
 	    script[] = "/bin/job", text[] = "half \"done\"";
@@ -21,8 +13,7 @@ read_text(struct mq_runs *runs, const char *s)
 	mq_runs_read(runs, s, strlen(s), "c-1", "web1");
 }
 
-static void
-exact(void **state)
+TEST(exact)
 {
 	const struct mq_run run = {.queue = queue,
 	    .id = id,
@@ -33,7 +24,6 @@ exact(void **state)
 	    .started_ms = 1795207725000};
 	struct mq_buf out = {0};
 
-	(void)state;
 	mq_buf_addstr(&out, "before ");
 	mq_runs_write(&run, 1, &out);
 	assert_string_equal(mq_buf_str(&out),
@@ -47,8 +37,7 @@ exact(void **state)
 	mq_buf_free(&out);
 }
 
-static void
-there_and_back(void **state)
+TEST(there_and_back)
 {
 	char bytes[] = "a\xff\033[31m\xc3\xa9\n";
 	const struct mq_run list[] = {{.queue = queue,
@@ -62,7 +51,6 @@ there_and_back(void **state)
 	struct mq_buf out = {0};
 	struct mq_runs runs = {0};
 
-	(void)state;
 	mq_runs_write(list, 2, &out);
 	mq_runs_read(&runs, out.data, out.len, "c-1", "web1");
 	/* What was there stays. */
@@ -87,8 +75,7 @@ there_and_back(void **state)
 }
 
 /* Others may have written it. */
-static void
-hostile(void **state)
+TEST(hostile)
 {
 	static const char *const none[] = {"", "x", "null", "1", "{}", "[]",
 	    "\"a\"", "[", "[{}]", "[1,null,\"a\",[]]", "{\"queue\":\"q\"}",
@@ -102,7 +89,6 @@ hostile(void **state)
 	struct mq_runs runs;
 	size_t i;
 
-	(void)state;
 	for (i = 0; i < sizeof(none) / sizeof(none[0]); i++) {
 		read_text(&runs, none[i]);
 		assert_int_equal(runs.count, 0);
@@ -121,14 +107,12 @@ hostile(void **state)
 }
 
 /* A string with a NUL ends there, or is refused, but is no trouble. */
-static void
-nul_bytes(void **state)
+TEST(nul_bytes)
 {
 	static const char s[] = "[{\"queue\":\"q\\u0000x\",\"id\":\"i\"},"
 				"{\"queue\":\"q\",\"id\":\"i\"}]";
 	struct mq_runs runs;
 
-	(void)state;
 	read_text(&runs, s);
 	assert_true(runs.count >= 1);
 	assert_string_equal(runs.runs[runs.count - 1].queue, "q");
@@ -136,17 +120,4 @@ nul_bytes(void **state)
 	runs = (struct mq_runs){0};
 	mq_runs_read(&runs, s, 20, "c", "h");
 	assert_int_equal(runs.count, 0);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(exact),
-	    cmocka_unit_test(there_and_back),
-	    cmocka_unit_test(hostile),
-	    cmocka_unit_test(nul_bytes),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

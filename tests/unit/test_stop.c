@@ -2,10 +2,11 @@
 
 #include <sys/wait.h>
 
-static void
-levels_only_rise(void **state)
+#define TEST_OF(fn) TEST_WITH(fn, struct house *h, setup, teardown)
+
+TEST_OF(levels_only_rise)
 {
-	struct policy *p = &((struct house *)*state)->policy;
+	struct policy *p = &h->policy;
 
 	policy_stop(p, STOP_FETCHING, 0, 0);
 	policy_stop(p, STOP_FETCHING, 0, 0);
@@ -19,10 +20,9 @@ levels_only_rise(void **state)
 	    recorded(), "stop:fetching stop:soon KILL stop:now");
 }
 
-static void
-the_first_status_counts(void **state)
+TEST_OF(the_first_status_counts)
 {
-	struct policy *p = &((struct house *)*state)->policy;
+	struct policy *p = &h->policy;
 
 	policy_stop(p, STOP_FETCHING, 0, 0);
 	policy_stop(p, STOP_SOON, 75, 0);
@@ -32,20 +32,17 @@ the_first_status_counts(void **state)
 	assert_int_equal(policy_exit(p), 69);
 }
 
-static void
-a_level_that_is_reached_has_no_status(void **state)
+TEST_OF(a_level_that_is_reached_has_no_status)
 {
-	struct policy *p = &((struct house *)*state)->policy;
+	struct policy *p = &h->policy;
 
 	policy_stop(p, STOP_SOON, 0, 0);
 	policy_stop(p, STOP_SOON, 75, 0);
 	assert_int_equal(policy_exit(p), 0);
 }
 
-static void
-the_program_ends_by_its_signal(void **state)
+TEST_OF(the_program_ends_by_its_signal)
 {
-	struct house *h = *state;
 	int status;
 	pid_t pid;
 
@@ -61,11 +58,8 @@ the_program_ends_by_its_signal(void **state)
 	assert_int_equal(WTERMSIG(status), SIGTERM);
 }
 
-static void
-signals_raise_the_level(void **state)
+TEST_OF(signals_raise_the_level)
 {
-	struct house *h = *state;
-
 	get_signal(h, SIGUSR1);
 	assert_string_equal(recorded(), "stop:fetching");
 	get_signal(h, SIGINT);
@@ -79,11 +73,8 @@ signals_raise_the_level(void **state)
 	assert_string_equal(recorded(), "");
 }
 
-static void
-a_hangup_ends_or_opens_logs(void **state)
+TEST_OF(a_hangup_ends_or_opens_logs)
 {
-	struct house *h = *state;
-
 	h->opt.log_dir = "/logs";
 	get_signal(h, SIGHUP);
 	assert_string_equal(recorded(), "logs");
@@ -96,10 +87,8 @@ a_hangup_ends_or_opens_logs(void **state)
 	assert_string_equal(recorded(), "logs");
 }
 
-static void
-the_grace_time_goes_from_term_to_giving_up(void **state)
+TEST_OF(the_grace_time_goes_from_term_to_giving_up)
 {
-	struct house *h = *state;
 	struct policy *p = &h->policy;
 
 	h->runs = true;
@@ -118,11 +107,8 @@ the_grace_time_goes_from_term_to_giving_up(void **state)
 	assert_string_equal(recorded(), "give-up");
 }
 
-static void
-a_short_grace_time(void **state)
+TEST_OF(a_short_grace_time)
 {
-	struct house *h = *state;
-
 	h->opt.grace_ms = 1;
 	policy_stop(&h->policy, STOP_SOON, 0, 0);
 	while (policy_level(&h->policy) == STOP_SOON)
@@ -130,10 +116,8 @@ a_short_grace_time(void **state)
 	assert_string_equal(recorded(), "stop:soon TERM stop:now");
 }
 
-static void
-nothing_that_runs_is_given_up_earlier(void **state)
+TEST_OF(nothing_that_runs_is_given_up_earlier)
 {
-	struct house *h = *state;
 	struct policy *p = &h->policy;
 
 	policy_stop(p, STOP_SOON, 0, 0);
@@ -142,10 +126,8 @@ nothing_that_runs_is_given_up_earlier(void **state)
 	assert_string_equal(recorded(), "stop:soon TERM stop:now KILL give-up");
 }
 
-static void
-what_is_killed_at_once_is_given_up_next(void **state)
+TEST_OF(what_is_killed_at_once_is_given_up_next)
 {
-	struct house *h = *state;
 	struct policy *p = &h->policy;
 
 	h->runs = true;
@@ -156,10 +138,8 @@ what_is_killed_at_once_is_given_up_next(void **state)
 	assert_string_equal(recorded(), "KILL stop:now give-up");
 }
 
-static void
-an_idle_consumer_ends(void **state)
+TEST_OF(an_idle_consumer_ends)
 {
-	struct house *h = *state;
 	struct policy *p;
 
 	policy_active(&h->policy);
@@ -176,26 +156,4 @@ an_idle_consumer_ends(void **state)
 	assert_string_equal(recorded(), "idle stop:soon");
 	assert_false(ev_is_active(&p->idle_timer));
 	assert_int_equal(policy_exit(p), 0);
-}
-
-#define TEST(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    TEST(levels_only_rise),
-	    TEST(the_first_status_counts),
-	    TEST(a_level_that_is_reached_has_no_status),
-	    TEST(the_program_ends_by_its_signal),
-	    TEST(signals_raise_the_level),
-	    TEST(a_hangup_ends_or_opens_logs),
-	    TEST(the_grace_time_goes_from_term_to_giving_up),
-	    TEST(a_short_grace_time),
-	    TEST(nothing_that_runs_is_given_up_earlier),
-	    TEST(what_is_killed_at_once_is_given_up_next),
-	    TEST(an_idle_consumer_ends),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

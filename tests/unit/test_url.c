@@ -1,15 +1,6 @@
 #include "redis/url.h"
 
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <cmocka.h>
-
-#define COUNT(a) (sizeof(a) / sizeof((a)[0]))
+#include "unit.h"
 
 /* struct mq_url, but of constant texts */
 struct expected {
@@ -109,8 +100,7 @@ check_all(const struct good *g, size_t n)
 		.kind = MQ_URL_REDIS, .port = 6379, __VA_ARGS__                \
 	}
 
-static void
-redis_urls(void **state)
+TEST(redis_urls)
 {
 	static const struct good cases[] = {
 	    {"redis://h", R(.host = "h"), "redis://h"},
@@ -143,12 +133,10 @@ redis_urls(void **state)
 		"rediss://h"},
 	};
 
-	(void)state;
 	check_all(cases, COUNT(cases));
 }
 
-static void
-redis_users(void **state)
+TEST(redis_users)
 {
 	static const struct good cases[] = {
 	    {"redis://u@h", R(.user = "u", .host = "h"), "redis://h"},
@@ -172,12 +160,10 @@ redis_users(void **state)
 		"redis://h"},
 	};
 
-	(void)state;
 	check_all(cases, COUNT(cases));
 }
 
-static void
-unix_urls(void **state)
+TEST(unix_urls)
 {
 	static const struct good cases[] = {
 	    {"unix:///run/redis.sock",
@@ -205,12 +191,10 @@ unix_urls(void **state)
 		"unix:///a%20b%3F%25%1B%7F\xc3\xa4?db=1"},
 	};
 
-	(void)state;
 	check_all(cases, COUNT(cases));
 }
 
-static void
-lists_of_hosts(void **state)
+TEST(lists_of_hosts)
 {
 	static const struct good cases[] = {
 	    {"redis-cluster://a", {.kind = MQ_URL_CLUSTER, .host = "a:6379"},
@@ -236,12 +220,10 @@ lists_of_hosts(void **state)
 		"redis-sentinel://a/main"},
 	};
 
-	(void)state;
 	check_all(cases, COUNT(cases));
 }
 
-static void
-private_urls(void **state)
+TEST(private_urls)
 {
 	static const struct good cases[] = {
 	    {"private:", {.kind = MQ_URL_PRIVATE}, "private:"},
@@ -256,12 +238,10 @@ private_urls(void **state)
 		"private://x"},
 	};
 
-	(void)state;
 	check_all(cases, COUNT(cases));
 }
 
-static void
-parameters(void **state)
+TEST(parameters)
 {
 	static const struct good cases[] = {
 	    {"redis://h?layout=rsmq", R(.host = "h", .layout = "rsmq"),
@@ -316,12 +296,10 @@ parameters(void **state)
 		"private:/d%3F?ns=n"},
 	};
 
-	(void)state;
 	check_all(cases, COUNT(cases));
 }
 
-static void
-tls(void **state)
+TEST(tls)
 {
 	static const struct good cases[] = {
 	    {"rediss://h:1/2?cacert=/a%20b.pem&cert=c&key=k&sni=n&ns=x",
@@ -359,7 +337,6 @@ tls(void **state)
 		"rediss-sentinel://a,b:1/main/3?sni=s&insecure=1"},
 	};
 
-	(void)state;
 	check_all(cases, COUNT(cases));
 }
 
@@ -376,8 +353,7 @@ tls(void **state)
 #define CHARACTER "host has an invalid character"
 #define ESCAPE	  "% must be followed by two hex digits"
 
-static void
-refused(void **state)
+TEST(refused)
 {
 	static const struct {
 		const char *s, *why;
@@ -514,7 +490,6 @@ refused(void **state)
 	const char *why;
 	size_t i;
 
-	(void)state;
 	for (i = 0; i < COUNT(cases); i++) {
 		memset(&u, 0x55, sizeof(u));
 		why = NULL;
@@ -533,14 +508,12 @@ refused(void **state)
 }
 
 /* A socket's path fits sun_path, a host name getaddrinfo(3). */
-static void
-lengths(void **state)
+TEST(lengths)
 {
 	struct mq_url u;
 	const char *why;
 	char s[400];
 
-	(void)state;
 	snprintf(s, sizeof(s), "unix:///%0106d", 0);
 	assert_int_equal(mq_url_parse(s, &u, &why), 0);
 	assert_int_equal(strlen(u.path), 107);
@@ -557,8 +530,7 @@ lengths(void **state)
 }
 
 /* Every text cut short anywhere is parsed or refused, but read no further. */
-static void
-cut_anywhere(void **state)
+TEST(cut_anywhere)
 {
 	static const char *const urls[] = {
 	    "redis://us%20er:pass%40word@[2001:db8::1]:6379/12",
@@ -575,7 +547,6 @@ cut_anywhere(void **state)
 	size_t i, n;
 	char *s;
 
-	(void)state;
 	for (i = 0; i < COUNT(urls); i++)
 		for (n = 0; n <= strlen(urls[i]); n++) {
 			s = strndup(urls[i], n);
@@ -588,8 +559,7 @@ cut_anywhere(void **state)
 		}
 }
 
-static void
-show_truncates(void **state)
+TEST(show_truncates)
 {
 	const char whole[] = "redis://[::1]:7/5";
 	struct mq_url u;
@@ -597,7 +567,6 @@ show_truncates(void **state)
 	char out[32];
 	size_t n;
 
-	(void)state;
 	assert_int_equal(mq_url_parse("redis://u:pw@[::1]:7/5", &u, &why), 0);
 	for (n = 1; n < sizeof(out); n++) {
 		memset(out, '#', sizeof(out));
@@ -612,24 +581,4 @@ show_truncates(void **state)
 	mq_url_show(&u, out, 0);
 	assert_int_equal(out[0], '#');
 	mq_url_free(&u);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(redis_urls),
-	    cmocka_unit_test(redis_users),
-	    cmocka_unit_test(unix_urls),
-	    cmocka_unit_test(lists_of_hosts),
-	    cmocka_unit_test(private_urls),
-	    cmocka_unit_test(parameters),
-	    cmocka_unit_test(tls),
-	    cmocka_unit_test(refused),
-	    cmocka_unit_test(lengths),
-	    cmocka_unit_test(cut_anywhere),
-	    cmocka_unit_test(show_truncates),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

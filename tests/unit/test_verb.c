@@ -1,18 +1,10 @@
 #include "message/verdict.h"
 
-#include <signal.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/wait.h>
-#include <cmocka.h>
+#include "unit.h"
 
-#define COUNT(a)    (sizeof(a) / sizeof((a)[0]))
+#include <signal.h>
+#include <sys/wait.h>
+
 #define EXIT(n)	    W_EXITCODE(n, 0)
 #define KILLED(sig) W_EXITCODE(0, sig)
 #define TEN_YEARS   315360000
@@ -49,13 +41,11 @@ same(const struct mq_verbs *a, const struct mq_verbs *b, size_t where)
 		    (int)a->final, a->text, (int)b->final, b->text);
 }
 
-static void
-begin_is_as_zeroed(void **state)
+TEST(begin_is_as_zeroed)
 {
 	struct mq_verb_one ones[2] = {{.final = MQ_FINAL_ERR}};
 	struct mq_verbs v = {.ones = ones, .count = 2}, none = {0};
 
-	(void)state;
 	feed(&v, "done #9\nresend 5-why\ndone #2 it\nhal", 35);
 	assert_true(v.stray);
 	assert_string_equal(mq_verbs_text(&v), "it");
@@ -200,12 +190,10 @@ static const struct run runs[] = {
     {"\n \n\t\n\r\n", EXIT(75), MQ_VERDICT_RETRY, "exit status 75"},
 };
 
-static void
-verdicts(void **state)
+TEST(verdicts)
 {
 	size_t i;
 
-	(void)state;
 	for (i = 0; i < COUNT(runs); i++) {
 		check(runs[i].said, runs[i].status, false, false, runs[i].kind,
 		    runs[i].reason);
@@ -214,10 +202,8 @@ verdicts(void **state)
 	}
 }
 
-static void
-silence(void **state)
+TEST(silence)
 {
-	(void)state;
 	check("", EXIT(0), false, false, MQ_VERDICT_DONE, "");
 	check("\n\n", EXIT(0), false, false, MQ_VERDICT_DONE, "");
 	check("", EXIT(0), false, true, MQ_VERDICT_ERR, "no final verb");
@@ -225,8 +211,7 @@ silence(void **state)
 	    "killed by signal 63");
 }
 
-static void
-time_is_up(void **state)
+TEST(time_is_up)
 {
 	static const struct run cases[] = {
 	    {"", EXIT(0), MQ_VERDICT_ERR, "timed out"},
@@ -247,7 +232,6 @@ time_is_up(void **state)
 	};
 	size_t i;
 
-	(void)state;
 	for (i = 0; i < COUNT(cases); i++) {
 		check(cases[i].said, cases[i].status, true, false,
 		    cases[i].kind, cases[i].reason);
@@ -256,8 +240,7 @@ time_is_up(void **state)
 	}
 }
 
-static void
-lines(void **state)
+TEST(lines)
 {
 	static const struct {
 		const char *said;
@@ -284,7 +267,6 @@ lines(void **state)
 	struct mq_verbs v;
 	size_t i;
 
-	(void)state;
 	for (i = 0; i < COUNT(cases); i++) {
 		v = hear(cases[i].said, strlen(cases[i].said));
 		assert_true(v.spoke);
@@ -295,8 +277,7 @@ lines(void **state)
 	assert_false(v.spoke);
 }
 
-static void
-due(void **state)
+TEST(due)
 {
 	static const struct {
 		const char *arg;
@@ -342,7 +323,6 @@ due(void **state)
 	size_t i;
 	int n;
 
-	(void)state;
 	for (i = 0; i < 2 * COUNT(cases); i++) {
 		pause = i >= COUNT(cases);
 		n = snprintf(line, sizeof(line), "%s %s\n",
@@ -358,8 +338,7 @@ due(void **state)
 }
 
 /* Blanks end the word, as they end a number. */
-static void
-next_tick(void **state)
+TEST(next_tick)
 {
 	static const char *const said[] = {"resend tick", "resend \ttick",
 	    "resend tick\r\n", "resend tick \n", "resend tick\tx\n",
@@ -367,7 +346,6 @@ next_tick(void **state)
 	struct mq_verbs v;
 	size_t i;
 
-	(void)state;
 	for (i = 0; i < COUNT(said); i++) {
 		v = hear(said[i], strlen(said[i]));
 		assert_int_equal(v.final, MQ_FINAL_TICK);
@@ -379,13 +357,11 @@ next_tick(void **state)
 }
 
 /* A later resend changes nothing but the text. */
-static void
-first_due_counts(void **state)
+TEST(first_due_counts)
 {
 	const char said[] = "resend 5-a\nresend 9-b\n";
 	struct mq_verbs v = hear(said, strlen(said));
 
-	(void)state;
 	assert_int_equal(v.resend_s, 5);
 	assert_string_equal(v.text, "9-b");
 	v = hear("done\nresend 5-b\n", 16);
@@ -393,14 +369,12 @@ first_due_counts(void **state)
 }
 
 /* RQ took "do" and "ne" for two lines. */
-static void
-split_anywhere(void **state)
+TEST(split_anywhere)
 {
 	struct mq_verbs whole, v;
 	size_t i, k, n;
 	const char *s;
 
-	(void)state;
 	for (i = 0; i < COUNT(runs); i++) {
 		s = runs[i].said;
 		n = strlen(s);
@@ -423,14 +397,12 @@ split_anywhere(void **state)
 	}
 }
 
-static void
-byte_by_byte(void **state)
+TEST(byte_by_byte)
 {
 	const char said[] = "  run  a\n\nresend 1_2-b\tc \ndone d";
 	struct mq_verbs v = {0};
 	size_t i;
 
-	(void)state;
 	for (i = 0; i < strlen(said); i++)
 		feed(&v, said + i, 1);
 	assert_string_equal(v.text, "1_2-b\tc ");
@@ -443,8 +415,7 @@ byte_by_byte(void **state)
 }
 
 /* RQ read 4096 bytes at exit and lost the rest. */
-static void
-chatty(void **state)
+TEST(chatty)
 {
 	enum { LINE = 40, LINES = 512 };
 	static char said[LINE * LINES + 16];
@@ -452,7 +423,6 @@ chatty(void **state)
 	struct mq_verbs v;
 	size_t i, at, n, len;
 
-	(void)state;
 	for (i = 0; i < LINES; i++)
 		snprintf(said + i * LINE, LINE + 1, "run %034zu.\n", i);
 	memcpy(said + LINE * LINES, "done at last\n", 14);
@@ -499,14 +469,12 @@ check_long_line(size_t len, size_t split)
 	free(said);
 }
 
-static void
-long_lines(void **state)
+TEST(long_lines)
 {
 	static const size_t lens[] = {4095, 4096, 4097, 6000, 100000};
 	static const size_t splits[] = {0, 1, 4094, 4095};
 	size_t i, k;
 
-	(void)state;
 	for (i = 0; i < COUNT(lens); i++) {
 		for (k = 0; k < COUNT(splits); k++)
 			check_long_line(lens[i], splits[k]);
@@ -516,15 +484,13 @@ long_lines(void **state)
 }
 
 /* At the end of the pipe, and through to the reason with all around it. */
-static void
-long_last_line(void **state)
+TEST(long_last_line)
 {
 	static char said[6000];
 	char reason[100];
 	struct mq_verdict got;
 	struct mq_verbs v;
 
-	(void)state;
 	memset(said, 'x', sizeof(said));
 	memcpy(said, "run ", 4);
 	v = hear(said, sizeof(said));
@@ -543,12 +509,10 @@ long_last_line(void **state)
 	assert_string_equal(v.text, "");
 }
 
-static void
-nul_bytes(void **state)
+TEST(nul_bytes)
 {
 	struct mq_verbs v;
 
-	(void)state;
 	v = hear("done a\0b\0\n", 10);
 	assert_int_equal(v.final, MQ_FINAL_DONE);
 	assert_string_equal(v.text, "a?b?");
@@ -569,13 +533,11 @@ nul_bytes(void **state)
 }
 
 /* Two runs share nothing: what RQ kept from one decided the next. */
-static void
-runs_are_apart(void **state)
+TEST(runs_are_apart)
 {
 	struct mq_verdict got;
 	struct mq_verbs v;
 
-	(void)state;
 	v = hear("resend 1-b\ndone a\n", 18);
 	mq_verdict(&v, 0, false, false, &got);
 	assert_int_equal(got.kind, MQ_VERDICT_RESEND);
@@ -588,8 +550,7 @@ runs_are_apart(void **state)
 }
 
 /* A DUE alone says nothing to people. */
-static void
-bare_dues(void **state)
+TEST(bare_dues)
 {
 	static const char *const cases[][2] = {{"5", ""}, {"5-b c", "5-b c"},
 	    {"+5", ""}, {"1_0", ""}, {"1.9", ""}, {"5 - x", "5 - x"},
@@ -601,7 +562,6 @@ bare_dues(void **state)
 	size_t i;
 	int n;
 
-	(void)state;
 	for (i = 0; i < COUNT(cases); i++) {
 		n = snprintf(line, sizeof(line), "%s %s\n",
 		    i % 2 == 0 ? "resend" : "pause", cases[i][0]);
@@ -611,8 +571,7 @@ bare_dues(void **state)
 }
 
 /* What a script said, what it wrote to stderr, how it ended: the reason. */
-static void
-reasons(void **state)
+TEST(reasons)
 {
 	static const struct {
 		const char *said, *errors;
@@ -646,7 +605,6 @@ reasons(void **state)
 	char reason[200], errors[600];
 	size_t i;
 
-	(void)state;
 	for (i = 0; i < COUNT(t); i++) {
 		said = hear(t[i].said, strlen(t[i].said));
 		mq_verdict(&said, t[i].status, false, false, &v);
@@ -691,8 +649,7 @@ check_ones(const char *said, int status, bool timed_out, bool strict,
 	}
 }
 
-static void
-one_of_several(void **state)
+TEST(one_of_several)
 {
 	static const struct {
 		const char *said;
@@ -761,7 +718,6 @@ one_of_several(void **state)
 	};
 	size_t i;
 
-	(void)state;
 	for (i = 0; i < sizeof(t) / sizeof(t[0]); i++)
 		check_ones(t[i].said, t[i].status, t[i].timed_out, t[i].strict,
 		    t[i].expected);
@@ -785,8 +741,7 @@ on_dup(void *arg, int which, const char *text)
 	strlcpy(a->text, text != NULL ? text : "too long", sizeof(a->text));
 }
 
-static void
-numbers(void **state)
+TEST(numbers)
 {
 	static const struct {
 		const char *text;
@@ -821,7 +776,6 @@ numbers(void **state)
 	size_t i;
 	int n;
 
-	(void)state;
 	for (i = 0; i < sizeof(t) / sizeof(t[0]); i++) {
 		memset(ones, 0, sizeof(ones));
 		asked = (struct asked){0};
@@ -842,8 +796,7 @@ numbers(void **state)
 }
 
 /* Whatever is said, in whatever pieces, each message has a verdict. */
-static void
-nonsense(void **state)
+TEST(nonsense)
 {
 	static const char *const words[] = {"done", "err", "resend", "pause",
 	    "push", "dup", "run", "#1", "#3", "#100", "#101", "#", "#0",
@@ -857,7 +810,6 @@ nonsense(void **state)
 	const char *word;
 	int round, i;
 
-	(void)state;
 	srandom(1);
 	for (round = 0; round < 300; round++) {
 		memset(ones, 0, sizeof(ones));
@@ -893,14 +845,12 @@ nonsense(void **state)
 }
 
 /* One after the other from one pipe. */
-static void
-line_by_line(void **state)
+TEST(line_by_line)
 {
 	const char *said = "run a\ndone b\nerr c\nre";
 	struct mq_verbs v = {0};
 	size_t n = strlen(said), at;
 
-	(void)state;
 	at = mq_verbs_feed_line(&v, said, n);
 	assert_int_equal(at, 6);
 	assert_true(v.spoke);
@@ -920,34 +870,4 @@ line_by_line(void **state)
 	mq_verbs_feed(&v, "send 5\n", 7);
 	assert_int_equal(v.final, MQ_FINAL_RESEND);
 	assert_int_equal(v.resend_s, 5);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(verdicts),
-	    cmocka_unit_test(silence),
-	    cmocka_unit_test(time_is_up),
-	    cmocka_unit_test(lines),
-	    cmocka_unit_test(due),
-	    cmocka_unit_test(next_tick),
-	    cmocka_unit_test(first_due_counts),
-	    cmocka_unit_test(split_anywhere),
-	    cmocka_unit_test(byte_by_byte),
-	    cmocka_unit_test(chatty),
-	    cmocka_unit_test(long_lines),
-	    cmocka_unit_test(long_last_line),
-	    cmocka_unit_test(nul_bytes),
-	    cmocka_unit_test(runs_are_apart),
-	    cmocka_unit_test(bare_dues),
-	    cmocka_unit_test(reasons),
-	    cmocka_unit_test(one_of_several),
-	    cmocka_unit_test(numbers),
-	    cmocka_unit_test(nonsense),
-	    cmocka_unit_test(line_by_line),
-	    cmocka_unit_test(begin_is_as_zeroed),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,6 +3,9 @@
  */
 #include "claims.h"
 
+#define TEST_OF(fn)                                                            \
+	TEST_WITH(fn, struct fixture *f, fixture_setup, fixture_teardown)
+
 /* Answers that there was nothing, and claims again as the next turn would. */
 static void
 answer_as(struct fixture *f, enum mq_role role)
@@ -23,11 +26,8 @@ claim_all(struct fixture *f, enum mq_role role)
 	assert_string_equal(recorded(), "claim:a:10 claim:b:10 claim:c:10");
 }
 
-static void
-a_key_that_changed_is_asked(void **state)
+TEST_OF(a_key_that_changed_is_asked)
 {
-	struct fixture *f = *state;
-
 	claim_all(f, MQ_ROLE_WATCH);
 	inbox_changed(&f->inbox, "other", 5);
 	inbox_changed(&f->inbox, "key:bb", 6);
@@ -38,11 +38,8 @@ a_key_that_changed_is_asked(void **state)
 	assert_string_equal(recorded(), "claim:b:10");
 }
 
-static void
-an_idle_queue_is_asked_when_another_consumer_calls(void **state)
+TEST_OF(an_idle_queue_is_asked_when_another_consumer_calls)
 {
-	struct fixture *f = *state;
-
 	claim_all(f, MQ_ROLE_IDLE);
 	inbox_changed(&f->inbox, "key:b", 5);
 	inbox_claim(&f->inbox);
@@ -53,11 +50,8 @@ an_idle_queue_is_asked_when_another_consumer_calls(void **state)
 	assert_string_equal(recorded(), "claim:b:10-tracked");
 }
 
-static void
-without_room_a_call_is_passed_on_once(void **state)
+TEST_OF(without_room_a_call_is_passed_on_once)
 {
-	struct fixture *f = *state;
-
 	claim_all(f, MQ_ROLE_WATCH);
 	f->room = 0;
 	inbox_changed(&f->inbox, "key:b", 5);
@@ -71,11 +65,8 @@ without_room_a_call_is_passed_on_once(void **state)
 	assert_string_equal(recorded(), "claim:b:3");
 }
 
-static void
-a_queue_behind_a_busy_one_is_passed_on(void **state)
+TEST_OF(a_queue_behind_a_busy_one_is_passed_on)
 {
-	struct fixture *f = *state;
-
 	claim_all(f, MQ_ROLE_WATCH);
 	f->room = 1;
 	inbox_changed(&f->inbox, "key:a", 5);
@@ -85,11 +76,8 @@ a_queue_behind_a_busy_one_is_passed_on(void **state)
 	assert_string_equal(recorded(), "claim:a:1 arrived pass:c");
 }
 
-static void
-calls_that_come_during_a_pass_are_passed_on(void **state)
+TEST_OF(calls_that_come_during_a_pass_are_passed_on)
 {
-	struct fixture *f = *state;
-
 	claim_all(f, MQ_ROLE_WATCH);
 	inbox_changed(&f->inbox, "key:c", 5);
 	inbox_claim(&f->inbox);
@@ -101,11 +89,8 @@ calls_that_come_during_a_pass_are_passed_on(void **state)
 	assert_string_equal(recorded(), "claim:c:10 pass:a pass:b");
 }
 
-static void
-a_call_for_a_queue_whose_pause_is_looked_for_is_passed_on(void **state)
+TEST_OF(a_call_for_a_queue_whose_pause_is_looked_for_is_passed_on)
 {
-	struct fixture *f = *state;
-
 	claim_all(f, MQ_ROLE_IDLE);
 	inbox_called(&f->inbox, "key:a", 5);
 	inbox_claim(&f->inbox);
@@ -118,11 +103,8 @@ a_call_for_a_queue_whose_pause_is_looked_for_is_passed_on(void **state)
 	    recorded(), "claim:a:10-tracked arrived pass:a claim:a:0");
 }
 
-static void
-a_claim_that_takes_all_there_is_room_for_calls_itself(void **state)
+TEST_OF(a_claim_that_takes_all_there_is_room_for_calls_itself)
 {
-	struct fixture *f = *state;
-
 	claim_all(f, MQ_ROLE_WATCH);
 	f->room = 1;
 	inbox_changed(&f->inbox, "key:a", 5);
@@ -133,11 +115,8 @@ a_claim_that_takes_all_there_is_room_for_calls_itself(void **state)
 	assert_string_equal(recorded(), "claim:a:1 arrived");
 }
 
-static void
-a_claim_is_tracked_when_the_server_asks_for_that(void **state)
+TEST_OF(a_claim_is_tracked_when_the_server_asks_for_that)
 {
-	struct fixture *f = *state;
-
 	inbox_claim(&f->inbox);
 	answer_as(f, MQ_ROLE_CLAIM);
 	answer_as(f, MQ_ROLE_WATCH);
@@ -164,10 +143,8 @@ take_one(struct fixture *f)
 	assert_string_equal(recorded(), "claim:a:10 arrived");
 }
 
-static void
-a_settlement_goes_ahead_of_a_claim_that_begins_a_watch(void **state)
+TEST_OF(a_settlement_goes_ahead_of_a_claim_that_begins_a_watch)
 {
-	struct fixture *f = *state;
 	struct message *m;
 
 	take_one(f);
@@ -181,11 +158,8 @@ a_settlement_goes_ahead_of_a_claim_that_begins_a_watch(void **state)
 	assert_string_equal(recorded(), "claim:c:10 claim:a:10");
 }
 
-static void
-a_claim_that_begins_a_watch_waits_for_one_round_of_events(void **state)
+TEST_OF(a_claim_that_begins_a_watch_waits_for_one_round_of_events)
 {
-	struct fixture *f = *state;
-
 	take_one(f);
 	ev_run(f->inbox.loop, EVRUN_NOWAIT);
 	inbox_claim(&f->inbox);
@@ -195,11 +169,8 @@ a_claim_that_begins_a_watch_waits_for_one_round_of_events(void **state)
 	    recorded(), "claim:b:9 claim:c:9 claim:a:9-tracked");
 }
 
-static void
-an_idle_consumer_looks_and_one_without_room_does_not(void **state)
+TEST_OF(an_idle_consumer_looks_and_one_without_room_does_not)
 {
-	struct fixture *f = *state;
-
 	claim_all(f, MQ_ROLE_IDLE);
 	inbox_look_around(&f->inbox, false);
 	assert_string_equal(recorded(), "look:a look:b look:c");
@@ -216,11 +187,8 @@ an_idle_consumer_looks_and_one_without_room_does_not(void **state)
 	assert_string_equal(recorded(), "pass:a pass:b");
 }
 
-static void
-without_a_role_queues_are_asked_once_a_second(void **state)
+TEST_OF(without_a_role_queues_are_asked_once_a_second)
 {
-	struct fixture *f = *state;
-
 	f->server.session.wake = NULL;
 	claim_all(f, MQ_ROLE_NONE);
 	inbox_claim(&f->inbox);
@@ -230,38 +198,10 @@ without_a_role_queues_are_asked_once_a_second(void **state)
 	assert_string_equal(recorded(), "claim:a:10");
 }
 
-static void
-who_stops_passes_all_on(void **state)
+TEST_OF(who_stops_passes_all_on)
 {
-	struct fixture *f = *state;
-
 	claim_all(f, MQ_ROLE_WATCH);
 	inbox_pass(&f->inbox);
 	inbox_pass(&f->inbox);
 	assert_string_equal(recorded(), "pass:a pass:b pass:c");
-}
-
-#define TEST(fn)                                                               \
-	cmocka_unit_test_setup_teardown(fn, fixture_setup, fixture_teardown)
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    TEST(a_key_that_changed_is_asked),
-	    TEST(an_idle_queue_is_asked_when_another_consumer_calls),
-	    TEST(without_room_a_call_is_passed_on_once),
-	    TEST(a_queue_behind_a_busy_one_is_passed_on),
-	    TEST(calls_that_come_during_a_pass_are_passed_on),
-	    TEST(a_call_for_a_queue_whose_pause_is_looked_for_is_passed_on),
-	    TEST(a_claim_that_takes_all_there_is_room_for_calls_itself),
-	    TEST(a_claim_is_tracked_when_the_server_asks_for_that),
-	    TEST(a_settlement_goes_ahead_of_a_claim_that_begins_a_watch),
-	    TEST(a_claim_that_begins_a_watch_waits_for_one_round_of_events),
-	    TEST(an_idle_consumer_looks_and_one_without_room_does_not),
-	    TEST(without_a_role_queues_are_asked_once_a_second),
-	    TEST(who_stops_passes_all_on),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

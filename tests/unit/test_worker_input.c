@@ -6,6 +6,8 @@
 
 #include "record.h"
 
+#define TEST_OF(fn) TEST_WITH(fn, struct house *h, setup, teardown)
+
 struct house {
 	struct ev_loop *loop;
 	struct worker_input input;
@@ -54,153 +56,6 @@ close_worker(struct house *h)
 	h->worker = -1;
 }
 
-static void
-what_is_read_is_known(void **state)
-{
-	struct house *h = *state;
-	struct message *one = put(h, 0, "one"), *two = put(h, 1, "two");
-
-	assert_string_equal(read_some(h, 0), "");
-	worker_input_flush(&h->input);
-	assert_false(worker_input_partly_read(&h->input, one));
-	assert_string_equal(read_some(h, 1), "o");
-	assert_true(worker_input_partly_read(&h->input, one));
-	assert_false(worker_input_read(&h->input, one));
-	assert_string_equal(read_some(h, 3), "ne\n");
-	assert_true(worker_input_read(&h->input, one));
-	assert_false(worker_input_partly_read(&h->input, two));
-	assert_string_equal(read_some(h, 0), "two\n");
-	assert_true(worker_input_read(&h->input, two));
-}
-
-static void
-the_newest_is_taken_back_unless_it_is_written(void **state)
-{
-	struct house *h = *state;
-	struct message *one = put(h, 0, "one"), *two;
-
-	worker_input_flush(&h->input);
-	two = put(h, 1, "two");
-	assert_true(worker_input_take_back(&h->input, two));
-	assert_false(worker_input_take_back(&h->input, one));
-	put(h, 2, "three");
-	worker_input_flush(&h->input);
-	assert_string_equal(read_some(h, 0), "one\nthree\n");
-}
-
-static void
-after_a_cut_all_that_is_unread_is_taken_back(void **state)
-{
-	struct house *h = *state;
-	struct message *one = put(h, 0, "one"), *two = put(h, 1, "two");
-
-	worker_input_flush(&h->input);
-	assert_int_equal(read(h->worker, (char[4]){0}, 4), 4);
-	worker_input_cut(&h->input);
-	assert_true(worker_input_is_cut(&h->input));
-	assert_true(worker_input_ended(&h->input));
-	assert_false(worker_input_wants(&h->input));
-	assert_true(worker_input_take_back(&h->input, two));
-	assert_false(worker_input_take_back(&h->input, one));
-	assert_string_equal(recorded(), "");
-}
-
-static void
-the_end_is_behind_the_last(void **state)
-{
-	struct house *h = *state;
-	struct message *one = put(h, 0, "one");
-
-	worker_input_last(&h->input);
-	assert_false(worker_input_wants(&h->input));
-	assert_true(worker_input_ended(&h->input));
-	worker_input_poll(&h->input);
-	assert_false(worker_input_partly_read(&h->input, one));
-	assert_string_equal(read_some(h, 0), "one\n");
-	assert_true(worker_input_read(&h->input, one));
-	assert_int_equal(read(h->worker, &(char){0}, 1), 0);
-}
-
-static void
-a_worker_that_closes_is_noticed(void **state)
-{
-	struct house *h = *state;
-
-	put(h, 0, "one");
-	worker_input_check(&h->input);
-	assert_string_equal(recorded(), "");
-	close_worker(h);
-	worker_input_flush(&h->input);
-	assert_string_equal(recorded(), "closed");
-	worker_input_check(&h->input);
-	assert_string_equal(recorded(), "");
-	assert_true(worker_input_is_cut(&h->input));
-}
-
-static void
-an_idle_worker_that_closes_is_noticed(void **state)
-{
-	struct house *h = *state;
-
-	close_worker(h);
-	worker_input_check(&h->input);
-	assert_string_equal(recorded(), "closed");
-	assert_true(worker_input_ended(&h->input));
-}
-
-static char *
-make_payload(size_t n)
-{
-	char *payload = mq_xmalloc(n + 1);
-
-	memset(payload, 'x', n);
-	payload[n] = '\0';
-	return payload;
-}
-
-/* The worker reads the whole message. */
-static void
-read_message(struct house *h, const struct message *m)
-{
-	while (!worker_input_read(&h->input, m)) {
-		assert_string_not_equal(read_some(h, 0), "");
-		ev_run(h->loop, EVRUN_NOWAIT);
-	}
-}
-
-static void
-a_full_pipe_is_written_as_it_is_read(void **state)
-{
-	struct house *h = *state;
-	char *payload = make_payload(1 << 20);
-	struct message *m = put(h, 0, payload);
-
-	assert_false(worker_input_wants(&h->input));
-	worker_input_flush(&h->input);
-	assert_true(ev_is_active(&h->input.room));
-	read_message(h, m);
-	assert_true(worker_input_wants(&h->input));
-	assert_false(ev_is_active(&h->input.room));
-	free(payload);
-}
-
-static void
-the_end_waits_until_all_is_written(void **state)
-{
-	struct house *h = *state;
-	char *payload = make_payload(200000);
-	struct message *m = put(h, 0, payload);
-
-	worker_input_flush(&h->input);
-	assert_true(worker_input_wants(&h->input));
-	worker_input_last(&h->input);
-	assert_false(worker_input_wants(&h->input));
-	assert_false(worker_input_ended(&h->input));
-	read_message(h, m);
-	assert_true(worker_input_ended(&h->input));
-	free(payload);
-}
-
 static int
 setup(void **state)
 {
@@ -227,21 +82,131 @@ teardown(void **state)
 	return 0;
 }
 
-#define TEST(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
-
-int
-main(void)
+TEST_OF(what_is_read_is_known)
 {
-	const struct CMUnitTest tests[] = {
-	    TEST(what_is_read_is_known),
-	    TEST(the_newest_is_taken_back_unless_it_is_written),
-	    TEST(after_a_cut_all_that_is_unread_is_taken_back),
-	    TEST(the_end_is_behind_the_last),
-	    TEST(a_worker_that_closes_is_noticed),
-	    TEST(an_idle_worker_that_closes_is_noticed),
-	    TEST(a_full_pipe_is_written_as_it_is_read),
-	    TEST(the_end_waits_until_all_is_written),
-	};
+	struct message *one = put(h, 0, "one"), *two = put(h, 1, "two");
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	assert_string_equal(read_some(h, 0), "");
+	worker_input_flush(&h->input);
+	assert_false(worker_input_partly_read(&h->input, one));
+	assert_string_equal(read_some(h, 1), "o");
+	assert_true(worker_input_partly_read(&h->input, one));
+	assert_false(worker_input_read(&h->input, one));
+	assert_string_equal(read_some(h, 3), "ne\n");
+	assert_true(worker_input_read(&h->input, one));
+	assert_false(worker_input_partly_read(&h->input, two));
+	assert_string_equal(read_some(h, 0), "two\n");
+	assert_true(worker_input_read(&h->input, two));
+}
+
+TEST_OF(the_newest_is_taken_back_unless_it_is_written)
+{
+	struct message *one = put(h, 0, "one"), *two;
+
+	worker_input_flush(&h->input);
+	two = put(h, 1, "two");
+	assert_true(worker_input_take_back(&h->input, two));
+	assert_false(worker_input_take_back(&h->input, one));
+	put(h, 2, "three");
+	worker_input_flush(&h->input);
+	assert_string_equal(read_some(h, 0), "one\nthree\n");
+}
+
+TEST_OF(after_a_cut_all_that_is_unread_is_taken_back)
+{
+	struct message *one = put(h, 0, "one"), *two = put(h, 1, "two");
+
+	worker_input_flush(&h->input);
+	assert_int_equal(read(h->worker, (char[4]){0}, 4), 4);
+	worker_input_cut(&h->input);
+	assert_true(worker_input_is_cut(&h->input));
+	assert_true(worker_input_ended(&h->input));
+	assert_false(worker_input_wants(&h->input));
+	assert_true(worker_input_take_back(&h->input, two));
+	assert_false(worker_input_take_back(&h->input, one));
+	assert_string_equal(recorded(), "");
+}
+
+TEST_OF(the_end_is_behind_the_last)
+{
+	struct message *one = put(h, 0, "one");
+
+	worker_input_last(&h->input);
+	assert_false(worker_input_wants(&h->input));
+	assert_true(worker_input_ended(&h->input));
+	worker_input_poll(&h->input);
+	assert_false(worker_input_partly_read(&h->input, one));
+	assert_string_equal(read_some(h, 0), "one\n");
+	assert_true(worker_input_read(&h->input, one));
+	assert_int_equal(read(h->worker, &(char){0}, 1), 0);
+}
+
+TEST_OF(a_worker_that_closes_is_noticed)
+{
+	put(h, 0, "one");
+	worker_input_check(&h->input);
+	assert_string_equal(recorded(), "");
+	close_worker(h);
+	worker_input_flush(&h->input);
+	assert_string_equal(recorded(), "closed");
+	worker_input_check(&h->input);
+	assert_string_equal(recorded(), "");
+	assert_true(worker_input_is_cut(&h->input));
+}
+
+TEST_OF(an_idle_worker_that_closes_is_noticed)
+{
+	close_worker(h);
+	worker_input_check(&h->input);
+	assert_string_equal(recorded(), "closed");
+	assert_true(worker_input_ended(&h->input));
+}
+
+static char *
+make_payload(size_t n)
+{
+	char *payload = mq_xmalloc(n + 1);
+
+	memset(payload, 'x', n);
+	payload[n] = '\0';
+	return payload;
+}
+
+/* The worker reads the whole message. */
+static void
+read_message(struct house *h, const struct message *m)
+{
+	while (!worker_input_read(&h->input, m)) {
+		assert_string_not_equal(read_some(h, 0), "");
+		ev_run(h->loop, EVRUN_NOWAIT);
+	}
+}
+
+TEST_OF(a_full_pipe_is_written_as_it_is_read)
+{
+	char *payload = make_payload(1 << 20);
+	struct message *m = put(h, 0, payload);
+
+	assert_false(worker_input_wants(&h->input));
+	worker_input_flush(&h->input);
+	assert_true(ev_is_active(&h->input.room));
+	read_message(h, m);
+	assert_true(worker_input_wants(&h->input));
+	assert_false(ev_is_active(&h->input.room));
+	free(payload);
+}
+
+TEST_OF(the_end_waits_until_all_is_written)
+{
+	char *payload = make_payload(200000);
+	struct message *m = put(h, 0, payload);
+
+	worker_input_flush(&h->input);
+	assert_true(worker_input_wants(&h->input));
+	worker_input_last(&h->input);
+	assert_false(worker_input_wants(&h->input));
+	assert_false(worker_input_ended(&h->input));
+	read_message(h, m);
+	assert_true(worker_input_ended(&h->input));
+	free(payload);
 }

@@ -1,0 +1,69 @@
+/*
+ * What all unit tests share.  A test runs because it is there:
+ *
+ *	TEST(is_empty_at_first)
+ *	{
+ *	}
+ *
+ * Where tests have a fixture, the file says which, and they are TEST_OF(...):
+ *
+ *	#define TEST_OF(fn) TEST_WITH(fn, struct house *h, setup, teardown)
+ */
+#ifndef TEST_UNIT_H
+#define TEST_UNIT_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define COUNT(a) (sizeof(a) / sizeof((a)[0]))
+
+/* Text and length of a literal, which may hold NUL. */
+#define B(s) (s), sizeof(s) - 1
+
+static struct CMUnitTest unit_tests[64];
+static size_t unit_count;
+
+static inline void
+unit_add(struct CMUnitTest test)
+{
+	if (unit_count == COUNT(unit_tests))
+		abort();
+	unit_tests[unit_count++] = test;
+}
+
+#define UNIT_ADD(fn, ...)                                                      \
+	__attribute__((constructor)) static void add_##fn(void)                \
+	{                                                                      \
+		unit_add((struct CMUnitTest){#fn, __VA_ARGS__, NULL});         \
+	}
+
+#define TEST(fn)                                                               \
+	static void fn(void **state);                                          \
+	UNIT_ADD(fn, fn, NULL, NULL)                                           \
+	static void fn(__attribute__((unused)) void **state)
+
+#define TEST_WITH(fn, fixture, setup, teardown)                                \
+	static void fn(fixture);                                               \
+	static void run_##fn(void **state)                                     \
+	{                                                                      \
+		fn(*state);                                                    \
+	}                                                                      \
+	UNIT_ADD(fn, run_##fn, setup, teardown)                                \
+	static void fn(fixture)
+
+int
+main(void)
+{
+	return _cmocka_run_group_tests(
+	    "tests", unit_tests, unit_count, NULL, NULL);
+}
+
+#endif
