@@ -87,14 +87,15 @@ all_needed() {
 	commands, args, told = set(), set(), True
 	# Each begins with its time, and several nodes may have written them.
 	for line in sorted(open(sys.argv[2], errors="replace")):
-	    words = re.findall(r'"((?:[^"\\]|\\.)*)"', line)
+	    words = re.findall(r'"([^"\\]*(?:\\.[^"\\]*)*)"', line)
 	    if len(words) == 2 and words[0] == "echo":
 	        told = words[1] == "tool"
 	    elif told and words:
 	        name = words[0].lower()
 	        commands.add(name)
 	        commands.add(name + "|" + (words[1:] or [""])[0].lower())
-	        args.update(words[1:])
+	        # What is longer is a message, or a script.
+	        args.update(w for w in words[1:] if len(w) < 1000)
 	def glob(rule):
 	    # A part in brackets stands for itself here, and so does a backslash.
 	    return re.compile(fnmatch.translate(rule[1:].replace("\\[", "[[]")))
@@ -394,7 +395,7 @@ killed_with_notice() {
 	run_mq 0 mq-consume -l --drain q push
 	# One that no script copies: delayed, then rejected.
 	if is rmq; then
-		head -c 1100000 /dev/zero | own_mq mq-publish push
+		printf %01100000d | own_mq mq-publish push
 		run_mq 0 mq-consume -n 1 push -- sh -c 'echo resend 1 >&3'
 		run_mq 0 mq-consume -n 1 push -- false
 		own_mq mq-publish --attach a="$T/judge" push x
@@ -551,7 +552,7 @@ attached() {
 	grave 3
 	# One that no script copies.
 	if is rmq; then
-		head -c 1100000 /dev/zero | own_mq mq-publish -d 1ms q
+		printf %01100000d | own_mq mq-publish -d 1ms q
 	fi
 	own_mq mq-publish -d 1ms q due
 	if is rmq; then
@@ -579,7 +580,7 @@ attached() {
 	grave 1
 	# One that no script copies.
 	if is rmq; then
-		head -c 1100000 /dev/zero |
+		printf %01100000d |
 			redis -x rpush 'rmq::queue::[q]::rejected' >/dev/null
 	fi
 	may mq-return --clone q other
