@@ -148,8 +148,8 @@ is_small() {
 	assert_line 3000000
 }
 
-@test "exhaust: a log that cannot grow: told once, and the script's 1 GiB goes nowhere" {
-	run_mq 0 mq-publish q 'head -c 1073741824 /dev/zero; echo >"$T/ended"' "$most" \
+@test "exhaust: a log that cannot grow: told once, and the script's 100 MB go nowhere" {
+	run_mq 0 mq-publish q 'head -c 100000000 /dev/zero; echo >"$T/ended"' "$most" \
 		'trap "" XFSZ; trap >"$T/traps"'
 	(
 		ulimit -f 1000
@@ -164,22 +164,22 @@ is_small() {
 
 # --- too much of it ---------------------------------------------------------------------
 
-@test "exhaust: 1 GiB of standard error" {
-	run_mq 0 mq-publish q 'head -c 1073741824 /dev/zero >&2; echo >"$T/ended"' "$most"
+@test "exhaust: 100 MB of standard error" {
+	run_mq 0 mq-publish q 'head -c 100000000 /dev/zero >&2; echo >"$T/ended"' "$most"
 	"$BUILD/mq-consume" -n 2 q -- sh >"$T/out" 2>/dev/null 3>&-
 	[ -e "$T/ended" ]
 	is_small
 	held_is q "0 0 0 0"
 }
 
-@test "exhaust: 100 MB of verbs, and of one that never ends" {
-	run_mq 0 mq-publish q 'yes "run and run" | head -n 8000000 >&3; echo done >&3' \
-		'{ printf "run "; head -c 100000000 /dev/zero; } >&3' "$most"
+@test "exhaust: 40 MB of verbs, and of one that never ends" {
+	run_mq 0 mq-publish q 'yes "run and run" | head -n 3500000 >&3; echo done >&3' \
+		'{ printf "run "; head -c 40000000 /dev/zero; } >&3' "$most"
 	run_mq 0 mq-consume -n 3 q -- sh
 	is_small
 	# The first is done; the second has spoken, and never finished.
 	held_is q "0 0 0 1"
-	run_mq 0 mq-publish q '{ printf "run "; head -c 10000000 /dev/zero; } >&3' "$most"
+	run_mq 0 mq-publish q '{ printf "run "; head -c 40000000 /dev/zero; } >&3' "$most"
 	run_mq 0 mq-consume -n 2 --stream q -- \
 		sh -c 'while read -r l; do eval "$l"; { echo; echo done; } >&3; done'
 	is_small
@@ -187,14 +187,14 @@ is_small() {
 
 # --- too many of them -----------------------------------------------------------------------
 
-@test "exhaust: 10,000 grandchildren in its group: not waited for, none of ours" {
+@test "exhaust: 1,000 grandchildren in its group: not waited for, none of ours" {
 	local fds
-	run_mq 0 mq-publish q 'echo $$ >"$T/group"; "$D/brood" 10000' \
+	run_mq 0 mq-publish q 'echo $$ >"$T/group"; "$D/brood" 1000' \
 		'perl -e "select undef, undef, undef, 0.1"' \
 		'ls "/proc/$PPID/fd" | wc -l >"$T/fds"
 		ps -o stat= --ppid "$PPID" | grep -c Z >"$T/zombies"; :'
 	"$BUILD/mq-consume" -n 3 q -- sh >"$T/out" 2>"$T/err" 3>&-
-	(($(pgrep -c -g "$(cat "$T/group")") >= 10000))
+	(($(pgrep -c -g "$(cat "$T/group")") >= 1000))
 	kill -KILL -- "-$(cat "$T/group")"
 	assert_equal "$(cat "$T/zombies")" 0
 	# The pipe of the first is still kept, since they hold it.
@@ -204,10 +204,10 @@ is_small() {
 	held_is q "0 0 0 0"
 }
 
-@test "exhaust: 10,000 grandchildren, and --timeout ends them all" {
+@test "exhaust: 1,000 grandchildren, and --timeout ends them all" {
 	run_mq 0 mq-publish q x
 	run_mq 0 mq-consume -n 1 --timeout 5s q -- sh -c 'echo $$ >"$T/group"
-		"$D/brood" 10000; sleep 100'
+		"$D/brood" 1000; sleep 100'
 	assert_regex "$stderr" 'rejected: timed out'
 	eventually 10 none_of "$(cat "$T/group")"
 }

@@ -789,12 +789,15 @@ there_and_back() {
 	there_and_back "$T/in"
 }
 
+# What it takes of the processors: how long, a busy machine decides.
 @test "wire: 64 MiB, there and back, in seconds" {
 	head -c 67108864 /dev/urandom >"$T/in"
-	SECONDS=0
 	there_and_back "$T/in"
-	assert [ "$SECONDS" -le 150 ]
 	there_and_back "$T/in" --raw
+	# Of children that have ended, this shell knows it.
+	times >"$T/times"
+	assert [ "$(sed -n '2s/[ms]/ /gp' "$T/times" |
+		awk '{printf "%d", 60 * ($1 + $3) + $2 + $4}')" -le 60 ]
 }
 
 @test "wire: 64 MiB that Go published, printed" {
