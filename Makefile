@@ -13,6 +13,9 @@
 #   make soak       an hour of faults at full load: MINUTES=60 SEED= LAYOUT=
 #   make fuzz       feed the parsers nonsense: FUZZ_S=60 seconds, FUZZ=target
 #   make valgrind   run every tool under memcheck
+#   make reach      which test files reach which lines of C and Lua, of all or of TESTS
+#   make tests-of   the command that runs the quickest tests of FILE=, by that
+#   make mutants    break N= lines of DIRS=, one at a time, by SEED=; those not seen
 #   make lint       static checks of code, scripts and pages
 #   make html       the manual as HTML, in build/html
 #   make pictures   take the pictures of README again
@@ -172,6 +175,7 @@ $(B)/fuzz/%: $(B)/tests/fuzz/%.o $(B)/cmd/shared.a $(B)/common/libmq.a
 
 .SECONDARY:
 .PHONY: FORCE all prerequisites deps demo check test faults soak bench fuzz fuzzers valgrind \
+	reach tests-of mutants \
 	lint html pictures install uninstall dist deb clean hdr-check compdb format
 
 prerequisites:
@@ -258,6 +262,19 @@ valgrind:
 	@tests/deps.sh --install build run memcheck
 	@$(MAKE) --no-print-directory $(PARALLEL) -s all
 	@tests/valgrind.sh $(B)
+
+# The tables are in build/reach: one for each file of tests.
+reach:
+	@tests/deps.sh --install build run test $(NEEDS)
+	@PYTHONDONTWRITEBYTECODE=1 python3 tests/reach.py run $(B) $(TESTS)
+
+tests-of:
+	@PYTHONDONTWRITEBYTECODE=1 python3 tests/reach.py of $(B) "$(FILE)"
+
+# LIMIT=90 seconds for each.
+mutants: all
+	@PYTHONDONTWRITEBYTECODE=1 python3 tests/mutants.py $(B) "$(or $(SEED),$(shell \
+	    date +%s))" "$(or $(N),20)" $(or $(DIRS),cmd common)
 
 lint:
 	@tests/deps.sh --install build lint
