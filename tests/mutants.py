@@ -143,10 +143,11 @@ def broken(path, i, new):
             f.write(text)
 
 
-def builds(tree, rows, left):
-    units = [f"build/tests/{row['job'][0]}" for row in rows if not row["job"][1].endswith(".bats")]
+def builds(tree, row, left):
+    """What a job needs."""
+    target = "all" if row["job"][1].endswith(".bats") else f"build/tests/{row['job'][0]}"
     try:
-        return subprocess.run(["make", "-s", "--no-print-directory", "all", *units], cwd=tree, timeout=left,
+        return subprocess.run(["make", "-s", "--no-print-directory", target], cwd=tree, timeout=max(left, 1),
                               stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).returncode == 0
     except subprocess.TimeoutExpired:
         return False
@@ -172,9 +173,9 @@ def sees(row, tree, scratch, seconds):
 
 def judge(tree, rows, end):
     """What became of a break: (seen, survived, undecided or skipped; why)."""
-    if not builds(tree, rows, end - time.monotonic()):
-        return "skipped", "does not build"
     for n, row in enumerate(rows):
+        if not builds(tree, row, end - time.monotonic()):
+            return "skipped", "does not build"
         left, usual = end - time.monotonic(), 15 + 4 * row["wall"]
         if left < row["wall"]:
             return "undecided", f"{n} of {len(rows)} test files passed"

@@ -297,7 +297,7 @@ def tell(build, file):
     if not chosen and not rows:
         sys.exit(f"reach: no test reaches {file}, as far as the table knows")
     files = list(dict.fromkeys(row["job"][1] for row in chosen or rows[:1]))
-    units = " ".join(f"build/tests/{os.path.basename(f)}" for f in files if not f.endswith(".bats"))
+    units = " ".join(f"{os.path.relpath(build)}/tests/{os.path.basename(f)}" for f in files if not f.endswith(".bats"))
     tests = " ".join(f for f in files if f.endswith(".bats"))
     run_units = " && ".join(units.split()) if units and not tests else f"TESTS='{tests}' tests/run.sh {units}"
     print(f"make -s all {units} && {run_units}".replace("  ", " ").strip())
