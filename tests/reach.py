@@ -52,7 +52,8 @@ exec %s "$@"
 # --- running tests, also for mutants.py ---
 
 def adopt_orphans():
-    """Processes that their parents leave become children of this one."""
+    """Processes that their parents leave become children of this one, which ends all at its end."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     ctypes.CDLL(None).prctl(36, 1, 0, 0, 0)  # PR_SET_CHILD_SUBREAPER
 
 
@@ -258,7 +259,7 @@ def run(build, tests):
             list(pool.map(lambda job: look_at(job, tree, table),
                           jobs([t for t in tests if t.endswith(".bats")], units)))
         finally:
-            pool.shutdown(cancel_futures=True)
+            pool.shutdown(wait=False, cancel_futures=True)
             end_descendants()
 
 

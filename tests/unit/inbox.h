@@ -17,7 +17,8 @@ struct fixture {
 	struct mq_consumer server;
 	struct mq_idgen ids;
 	struct inbox inbox;
-	int room; /* for this many messages */
+	int room;      /* for this many messages */
+	char why[256]; /* the last message was unfit */
 	char *said;
 	size_t said_len;
 	FILE *say;
@@ -126,8 +127,9 @@ on_unfit(void *arg, struct message *m, const struct unfit *unfit)
 	    [UNFIT_FILES] = "files",
 	    [UNFIT_EXPIRED] = "expired",
 	    [UNFIT_CRASHED] = "crashed"};
+	struct fixture *f = arg;
 
-	(void)arg;
+	snprintf(f->why, sizeof(f->why), "%s", unfit->why);
 	record("%s:%s", kinds[unfit->kind], name_of(m));
 }
 

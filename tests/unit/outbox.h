@@ -118,8 +118,9 @@ mq_consumer_count(struct mq_consumer *k, const char *queue,
 	(void)k;
 	(void)fn;
 	(void)arg;
-	record("%s:done=%lld,failed=%lld,retried=%lld,lost=%lld", queue,
-	    n->done, n->failed, n->retried, n->lease_lost);
+	record("%s:done=%lld,failed=%lld,retried=%lld,lost=%lld%s%.0lld", queue,
+	    n->done, n->failed, n->retried, n->lease_lost,
+	    n->published > 0 ? ":" : "", n->published);
 }
 
 /* The oldest sending is answered; NULL: the connection was lost. */

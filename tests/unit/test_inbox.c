@@ -123,6 +123,7 @@ TEST_OF(a_bad_header_is_unfit)
 	add(f, "a2");
 	start_all(f, 0);
 	assert_string_equal(recorded(), "header:a1 a2");
+	assert_non_null(strstr(f->why, "JSON"));
 }
 
 TEST_OF(the_last_run_is_charged_to_a_dead_consumer)
@@ -224,4 +225,20 @@ TEST_OF(claims_tell_of_a_lost_lease_and_of_nonsense)
 	inbox_claim(&f->inbox);
 	answer_with(f, (struct mq_claimed){.n = MQ_CLAIM_BAD});
 	assert_string_equal(recorded(), "claim:a:10 lost claim:b:10 nonsense");
+}
+
+TEST_OF(a_claim_of_many_bytes_has_left_others)
+{
+	size_t len = (size_t)1 << 20;
+	struct mq_element one = {mq_xcalloc(1, len), len};
+
+	inbox_claim(&f->inbox);
+	assert_true(inbox_is_claiming(&f->inbox));
+	answer_with(
+	    f, (struct mq_claimed){.elements = &one, .n = 1, .due_ms = -1});
+	assert_true(f->inbox.queues[0].more);
+	assert_false(inbox_is_claiming(&f->inbox));
+	inbox_claim(&f->inbox);
+	answer(f, "b1");
+	assert_false(f->inbox.queues[1].more);
 }

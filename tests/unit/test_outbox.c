@@ -613,3 +613,47 @@ TEST_OF(what_copies_waits_for_room)
 	answer(MQ_SETTLED);
 	assert_int_equal(h->outbox.copying, 0);
 }
+
+TEST_OF(counters_are_said)
+{
+	run(h, "a1 a2 b1");
+	h->f.opt.verbose = true;
+	settle(h, "a1", MQ_OUTCOME_AGAIN);
+	answer(MQ_SETTLED);
+	settle(h, "b1", MQ_OUTCOME_REJECT);
+	answer(MQ_SETTLED);
+	counters_say(&h->counters);
+	assert_true(has_said(&h->f,
+	    "0 done, 1 rejected, 1 to be tried again, 0 returned, "
+	    "0 leases lost"));
+	counters_send(&h->counters);
+	settle(h, "a2", MQ_OUTCOME_REJECT);
+	answer(MQ_SETTLED_LOST);
+	counters_say(&h->counters);
+	assert_true(has_said(&h->f,
+	    "0 done, 1 rejected, 1 to be tried again, 0 returned, "
+	    "1 lease lost"));
+}
+
+/* Where to may change between two. */
+TEST_OF(pushed_ones_are_counted_where_they_went)
+{
+	static const char *const to[] = {"x", "x", "y"};
+	struct house *h = *state;
+	struct message *m;
+	int i;
+
+	run(h, "a1 a2 a3");
+	for (i = 0; i < (int)COUNT(to); i++) {
+		m = inbox_first(&h->f.inbox);
+		free(m->to);
+		m->to = mq_xstrdup(to[i]);
+		m->outcome = MQ_OUTCOME_PUSH;
+		counters_settled(&h->counters, m);
+	}
+	counters_send(&h->counters);
+	assert_string_equal(recorded(),
+	    "x:done=0,failed=0,retried=0,lost=0:2 "
+	    "y:done=0,failed=0,retried=0,lost=0:1 "
+	    "a:done=3,failed=0,retried=0,lost=0");
+}

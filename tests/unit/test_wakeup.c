@@ -205,3 +205,98 @@ TEST_OF(who_stops_passes_all_on)
 	inbox_pass(&f->inbox);
 	assert_string_equal(recorded(), "pass:a pass:b pass:c");
 }
+
+TEST_OF(a_watch_is_not_renewed_at_each_look)
+{
+	claim_all(f, MQ_ROLE_WATCH);
+	inbox_look_around(&f->inbox, false);
+	inbox_claim(&f->inbox);
+	assert_string_equal(recorded(), "");
+	/* Its time is over. */
+	f->inbox.queues[1].look_at = 0;
+	inbox_look_around(&f->inbox, false);
+	inbox_claim(&f->inbox);
+	assert_string_equal(recorded(), "claim:b:10-tracked");
+	answer_as(f, MQ_ROLE_WATCH);
+	inbox_look_around(&f->inbox, false);
+	inbox_claim(&f->inbox);
+	assert_string_equal(recorded(), "");
+}
+
+TEST_OF(when_all_may_have_changed_there_is_no_role_left)
+{
+	claim_all(f, MQ_ROLE_WATCH);
+	inbox_changed(&f->inbox, NULL, 0);
+	inbox_pass(&f->inbox);
+	assert_string_equal(recorded(), "");
+	claim_all(f, MQ_ROLE_IDLE);
+}
+
+TEST_OF(a_refused_claim_leaves_no_role)
+{
+	struct mq_claimed none = {.n = 0};
+
+	claim_all(f, MQ_ROLE_WATCH);
+	inbox_changed(&f->inbox, "key:b", 5);
+	inbox_claim(&f->inbox);
+	claimed_fn(&f->inbox, &(struct mq_answer){.error = "no"}, &none);
+	inbox_pass(&f->inbox);
+	assert_string_equal(recorded(), "claim:b:10 refused:no pass:a pass:c");
+}
+
+/* The first message that falls due: in so many ms, in this one of the queues. */
+static void
+falls_due(struct fixture *f, const char *key, int ms)
+{
+	inbox_changed(&f->inbox, key, strlen(key));
+	inbox_claim(&f->inbox);
+	answer_with(
+	    f, (struct mq_claimed){.role = MQ_ROLE_WATCH, .due_ms = ms});
+	inbox_claim(&f->inbox);
+	(void)recorded();
+}
+
+static int
+seconds_left(struct fixture *f)
+{
+	return ev_is_active(&f->inbox.due_timer) ?
+	    (int)(ev_timer_remaining(f->loop, &f->inbox.due_timer) + 0.5) :
+	    -1;
+}
+
+TEST_OF(the_timer_is_of_the_first_that_falls_due)
+{
+	claim_all(f, MQ_ROLE_WATCH);
+	assert_int_equal(seconds_left(f), -1);
+	falls_due(f, "key:a", 50000);
+	assert_int_equal(seconds_left(f), 50);
+	falls_due(f, "key:b", 20000);
+	falls_due(f, "key:c", 30000);
+	assert_int_equal(seconds_left(f), 20);
+	falls_due(f, "key:b", 90000);
+	assert_int_equal(seconds_left(f), 30);
+	falls_due(f, "key:c", -1);
+	assert_int_equal(seconds_left(f), 50);
+	falls_due(f, "key:a", -1);
+	falls_due(f, "key:b", -1);
+	assert_int_equal(seconds_left(f), -1);
+}
+
+TEST_OF(a_message_that_falls_due_calls_and_has_pauses_looked_for)
+{
+	claim_all(f, MQ_ROLE_WATCH);
+	falls_due(f, "key:b", 0);
+	add(f, "a1");
+	ev_run(f->loop, EVRUN_NOWAIT);
+	assert_true(ev_is_active(&f->inbox.look_timer));
+	inbox_claim(&f->inbox);
+	assert_string_equal(recorded(), "claim:b:9");
+}
+
+TEST_OF(a_connection_that_is_lost_takes_the_roles_with_it)
+{
+	claim_all(f, MQ_ROLE_WATCH);
+	inbox_down(&f->inbox);
+	inbox_pass(&f->inbox);
+	assert_string_equal(recorded(), "");
+}
