@@ -13,6 +13,7 @@
 struct house {
 	struct fixture f; /* first: see fixture_init() */
 	struct counters counters;
+	struct mq_counts counted; /* the last of a queue */
 	struct result_rules results;
 	struct outbox outbox;
 	bool offline, full;
@@ -118,6 +119,7 @@ mq_consumer_count(struct mq_consumer *k, const char *queue,
 	(void)k;
 	(void)fn;
 	(void)arg;
+	house->counted = *n;
 	record("%s:done=%lld,failed=%lld,retried=%lld,lost=%lld%s%.0lld", queue,
 	    n->done, n->failed, n->retried, n->lease_lost,
 	    n->published > 0 ? ":" : "", n->published);

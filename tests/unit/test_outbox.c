@@ -639,7 +639,6 @@ TEST_OF(counters_are_said)
 TEST_OF(pushed_ones_are_counted_where_they_went)
 {
 	static const char *const to[] = {"x", "x", "y"};
-	struct house *h = *state;
 	struct message *m;
 	int i;
 
@@ -656,4 +655,40 @@ TEST_OF(pushed_ones_are_counted_where_they_went)
 	    "x:done=0,failed=0,retried=0,lost=0:2 "
 	    "y:done=0,failed=0,retried=0,lost=0:1 "
 	    "a:done=3,failed=0,retried=0,lost=0");
+}
+
+TEST_OF(runs_are_counted_by_their_time)
+{
+	const struct mq_counts *n = &h->counted;
+
+	counters_ran(&h->counters, 0, 0.0004);
+	counters_ran(&h->counters, 0, 0.0004);
+	counters_send(&h->counters);
+	assert_int_equal(n->run_ms, 0);
+	assert_int_equal(n->bucket[0], 2);
+	counters_ran(&h->counters, 0, 0.0004);
+	counters_ran(&h->counters, 0, mq_bucket_s[1]);
+	counters_ran(&h->counters, 0, 1e6);
+	counters_send(&h->counters);
+	assert_int_equal(n->bucket[0], 1);
+	assert_int_equal(n->bucket[1], 1);
+	assert_int_equal(n->bucket[MQ_BUCKETS - 1], 1);
+	assert_int_equal(n->runs, 3);
+	assert_in_range(n->run_ms, 1000000001, 1000002000);
+}
+
+/* If its connection is lost then, a message that is missing was not settled. */
+TEST_OF(what_waits_for_room_after_a_refusal_is_not_sent)
+{
+	run(h, "a1 a2 a3 a4");
+	give_back(h, "a4 a3 a2 a1");
+	h->full = true;
+	(void)recorded();
+	went_back(0);
+	assert_string_equal(recorded(), "");
+	assert_false(find(&h->f, "a1")->sent);
+	assert_false(find(&h->f, "a1")->in_flight);
+	h->full = false;
+	outbox_send_again(&h->outbox);
+	assert_string_equal(recorded(), "front:a4 front:a3 front:a2 front:a1");
 }

@@ -132,3 +132,12 @@ TEST_OF(as_many_are_missing_as_were_settled)
 	reconcile(f, 5, "a1 a1");
 	assert_string_equal(recorded(), "missing:a1:5");
 }
+
+TEST_OF(under_a_new_name_claims_are_counted_anew)
+{
+	reconcile(f, 2, "a2 a1");
+	inbox_renamed(&f->inbox);
+	reconcile(f, 1, "a3 a2 a1");
+	assert_true(inbox_in_order(&f->inbox, 0));
+	assert_int_equal(inbox_held(&f->inbox), 3);
+}
