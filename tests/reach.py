@@ -34,7 +34,7 @@ TOLD_S = 8  # of CPU, for the tests that are told for a file
 
 # Of Lua: a block begins behind these.
 OPENS = re.compile(r"(\b(then|do|else|repeat)|\bfunction\b[^()]*\([^()]*\)|^\s*end)$")
-CLOSES = re.compile(r"\s*(end|else|elseif|until)\b")
+CLOSES = re.compile(r"\s*((end|else|elseif|until)\b|[\])},])")
 NOTE = ("local reached_ = {} local function reach_(at) if not reached_[at] then"
         " reached_[at] = true redis.log(redis.LOG_WARNING, 'reach ' .. at) end end")
 # Keeps the log when the test removes its folder.

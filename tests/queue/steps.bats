@@ -42,6 +42,11 @@ has() {
 	assert_equal "$(redis lrange "$1" 0 -1 | xargs)" "${*:2}"
 }
 
+# message HEADERS: as in redis-cli.
+message() {
+	printf '"\\xff\\x00\\xbe\\xbe\\x4a{%s}\\n"' "${1//\"/\\\"}"
+}
+
 # --- settlements -----------------------------------------------------------------
 
 @test "steps: a window that has other ends is not acked" {
@@ -94,6 +99,45 @@ has() {
 	done
 }
 
+# holding ID LETTER: a message of group g with a key, as in redis-cli.
+holding() {
+	message '"Mq-Id":["'"$(printf '%032d' "$1")"'"],"Mq-Group":["g'"$1"'"],"Mq-Key":["k'"$1"'"]'
+}
+
+@test "steps: what is acked of a window lets go, and nothing else" {
+	local i groups=()
+	for i in 1 2 3; do
+		groups+=("g$(printf '%s' "g$i" | sha1sum | cut -c1-13)")
+		redis hset "${q}locks" "${groups[-1]}" "$(printf '%032d' "$i") 1" \
+			"kk$i" "$(printf '%032d' "$i") done 1" >/dev/null
+	done
+	echo "lpush $u $(holding 1) $(holding 2) $(holding 3)" | redis >/dev/null
+	assert_equal "$(step finish "$keys $u" "3 $(holding 1) $(holding 3) mark 1 3")" 1
+	assert_equal "$(redis hkeys "${q}locks" | sort | xargs)" "${groups[1]} kk2"
+	assert_equal "$(redis llen "$u")" 1
+	assert_equal "$(step finish "$keys $u" "1 $(holding 2) $(holding 2)")" 1
+	assert_equal "$(redis exists "${q}locks" "$u")" 0
+}
+
+@test "steps: what is not the newest is not given back" {
+	local all="$keys $u rmq::queues"
+	redis lpush "$u" a b c d >/dev/null
+	assert_equal "$(step give_back "$all" "2 d b")" 0
+	assert_equal "$(step give_back "$all" "2 c b")" 0
+	assert_equal "$(step give_back "$all" "3 d b c")" 0
+	assert_equal "$(step give_back "$all" "3 d c a")" 0
+	has "$u" d c b a
+	assert_equal "$(step give_back "$all" "2 d c")" 2
+	has "$u" b a
+	has "${q}ready" d c
+	assert_equal "$(redis smembers rmq::queues)" q
+	assert_equal "$(step give_back "$all" "9")" 2
+	has "${q}ready" d c b a
+	redis del rmq::queues >/dev/null
+	assert_equal "$(step give_back "$all" "9")" 0
+	assert_equal "$(redis exists rmq::queues)" 0
+}
+
 # --- walks -------------------------------------------------------------------------
 
 # walk FROM ANCHOR: at most two of ready behind these.
@@ -121,9 +165,62 @@ walk() {
 	assert_equal "$(walk 3 b)" "2 2 2 0 a b"
 }
 
-# message HEADERS: as in redis-cli.
-message() {
-	printf '"\\xff\\x00\\xbe\\xbe\\x4a{%s}\\n"' "${1//\"/\\\"}"
+# timed CHARACTER ELEMENT: a member of delayed, so that its 32 bytes are 31 of these and x.
+timed() {
+	printf "%31sx%s" '' "$2" | tr ' ' "$1"
+}
+
+# walk_delayed FROM ANCHOR SCORE: at most two of those from 20 on, by the first of their bytes.
+walk_delayed() {
+	step walk_sorted "${q}delayed" "read 20 +inf $1 '$2' $3 2 1000 ''" |
+		sed -E 's/(.)\1{30}x/\1:/g'
+}
+
+@test "steps: a walk through a set goes on behind its anchor, or behind the score" {
+	redis zadd "${q}delayed" 10 "$(timed a A)" 20 "$(timed b B)" 20 "$(timed c C)" \
+		30 "$(timed d D)" 30 "$(timed e E)" 40 "$(timed f F)" >/dev/null
+	assert_equal "$(walk_delayed 0 '' 0)" "0 2 3 c:C 20 b:B 20 c:C 20"
+	assert_equal "$(walk_delayed 2 "$(timed c C)" 20)" "2 2 1 e:E 30 d:D 30 e:E 30"
+	assert_equal "$(walk_delayed 4 "$(timed e E)" 30)" "4 1 0 f:F 40 f:F 40"
+	# Others took one before it.
+	redis zrem "${q}delayed" "$(timed b B)" >/dev/null
+	assert_equal "$(walk_delayed 2 "$(timed c C)" 20)" "1 2 1 e:E 30 d:D 30 e:E 30"
+	# It has gone, or another score: nothing of its score is left out.
+	assert_equal "$(walk_delayed 2 "$(timed x X)" 30)" "1 2 1 e:E 30 d:D 30 e:E 30"
+	assert_equal "$(walk_delayed 2 "$(timed f F)" 30)" "1 2 1 e:E 30 d:D 30 e:E 30"
+}
+
+@test "steps: of a set, those that are still there are moved, and the walk is behind fewer" {
+	local all="${q}delayed $keys $keys rmq::queues"
+	redis zadd "${q}delayed" 20 "$(timed b B)" 20 "$(timed c C)" 30 "$(timed d D)" >/dev/null
+	assert_regex "$(step walk_sorted "$all" \
+		"take 20 +inf 3 $(timed d D) 30 move $(timed b B) $(timed x X) $(timed c C)")" \
+		"^2 1 [0-9]+ d{31}xD 30\$"
+	has "${q}ready" C B
+	assert_equal "$(redis smembers rmq::queues)" q
+	assert_regex "$(step walk_sorted "$all" "take 20 +inf 1 $(timed d D) 30 drop $(timed d D)")" \
+		"^1 0 [0-9]+  0\$"
+	assert_equal "$(redis zcard "${q}delayed") $(redis llen "${q}ready")" "0 2"
+}
+
+@test "steps: of a list, those that are still there are moved, in their order" {
+	local all="${q}rejected $keys $keys rmq::queues" words
+	read -ra words <<<"$all"
+	redis lpush "${q}rejected" a b a c >/dev/null
+	assert_regex "$(step walk "$all" "take 3 a 3 mark move a x a")" "^2 1 b [0-9]+\$"
+	has "${q}ready" a a
+	has "${q}rejected" c b
+	assert_regex "$(step walk "$all" "take 1 b 1 mark vanish b")" "^1 0  [0-9]+\$"
+	has "${q}rejected" c
+	assert_regex "$(step walk "$all" "take 1 c 1 mark move x")" "^0 1 0 0\$"
+	# It changes its mind when the removal is refused.
+	redis acl setuser weak on nopass '~*' '&*' +@all -lrem >/dev/null
+	run redis --user weak --pass x eval "$(sh "$root/common/queue/embed.sh" -t \
+		"$root/common/queue/rmq/lua/walk.lua")" 14 "${words[@]}" take 1 c 1 mark move c
+	redis acl deluser weak >/dev/null
+	assert_regex "$output" "NOPERM"
+	has "${q}rejected" c
+	has "${q}ready" a a
 }
 
 @test "steps: a walk for late messages says which bounds those have that stay" {
