@@ -220,8 +220,8 @@ def collect(tree, where, logs):
     return {file: sorted(lines[file]) for file in sorted(lines)}
 
 
-def look_at(job, tree, table):
-    scratch = scratch_dir()
+def run_noting(job, tree, scratch):
+    """Runs a job until its end: what it took, what failed, and what was reached."""
     where, logs, began = scratch + "/build", scratch + "/logs", time.monotonic()
     os.makedirs(scratch + "/bin")
     os.mkdir(logs)
@@ -232,18 +232,24 @@ def look_at(job, tree, table):
     process = start(job, tree, where, scratch, PATH=f"{scratch}/bin:{os.environ['PATH']}")
     timer = threading.Timer(LIMIT, os.killpg, (process.pid, signal.SIGKILL))
     timer.start()
-    _, status, used = os.wait4(process.pid, 0)
-    process.returncode = status
+    _, process.returncode, used = os.wait4(process.pid, 0)
     timer.cancel()
     with open(scratch + "/out", errors="replace") as f:
         said = f.read()
-    row = {"job": job, "wall": round(time.monotonic() - began, 1), "cpu": round(used.ru_utime + used.ru_stime, 1),
-           "red": red(said), "lines": collect(tree, where, logs)}
+    return {"job": job, "wall": round(time.monotonic() - began, 1), "cpu": round(used.ru_utime + used.ru_stime, 1),
+            "red": red(said), "lines": collect(tree, where, logs)}
+
+
+def look_at(job, tree, table):
+    scratch = scratch_dir()
+    try:
+        row = run_noting(job, tree, scratch)
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
     with open(os.path.join(table, job[0].replace("/", "-")) + ".json", "w") as f:
         json.dump(row, f, separators=(",", ":"))
     print(f"{job[0]}: {row['wall']} s, {row['cpu']} s of CPU, {sum(map(len, row['lines'].values()))} blocks"
           + "".join(f"\n  failed: {name}" for name in row["red"]), flush=True)
-    shutil.rmtree(scratch, ignore_errors=True)
 
 
 def run(build, tests):
