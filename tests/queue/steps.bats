@@ -6,6 +6,7 @@
 # shellcheck disable=SC2030,SC2031,SC2154
 
 load ../helpers/common
+load ../helpers/steps
 
 setup_file() {
 	no_cluster "a step has the keys of one server"
@@ -19,32 +20,12 @@ teardown_file() {
 
 setup() {
 	common_setup
-	q='rmq::queue::[q]::'
-	keys="${q}ready ${q}priority ${q}delayed ${q}locks ${q}clock ${q}result::"
 	u="rmq::connection::c-111111::queue::[q]::unacked"
 }
 
 teardown() {
 	redis config set maxmemory 0 >/dev/null
 	common_teardown
-}
-
-# step SCRIPT "KEY..." "ARG...": its reply in one line; arguments are quoted as in
-# redis-cli.
-step() {
-	[ -e "$D/$1" ] || redis script load "$(sh "$root/common/queue/embed.sh" -t \
-		"$root/common/queue/rmq/lua/$1.lua")" >"$D/$1"
-	redis <<<"evalsha $(<"$D/$1") $(wc -w <<<"$2") $2 $3" | tr '\0\n' '. ' | sed 's/ *$//'
-}
-
-# has LIST ELEMENT...: from its left end.
-has() {
-	assert_equal "$(redis lrange "$1" 0 -1 | xargs)" "${*:2}"
-}
-
-# message HEADERS: as in redis-cli.
-message() {
-	printf '"\\xff\\x00\\xbe\\xbe\\x4a{%s}\\n"' "${1//\"/\\\"}"
 }
 
 # --- settlements -----------------------------------------------------------------
@@ -163,11 +144,6 @@ walk() {
 	redis lpush "${q}ready" a b a b c d >/dev/null
 	assert_equal "$(walk 5 b)" "4 2 0 0 c d"
 	assert_equal "$(walk 3 b)" "2 2 2 0 a b"
-}
-
-# timed CHARACTER ELEMENT: a member of delayed, so that its 32 bytes are 31 of these and x.
-timed() {
-	printf "%31sx%s" '' "$2" | tr ' ' "$1"
 }
 
 # walk_delayed FROM ANCHOR SCORE: at most two of those from 20 on, by the first of their bytes.

@@ -1,0 +1,40 @@
+# Steps on the server by themselves, each with its keys and arguments.  Load it behind
+# common.
+#
+#   step SCRIPT "KEY..." "ARG..."   its reply
+#   has LIST ELEMENT...             a list has these, from its left end
+#   message HEADERS                 a message, as an argument of a step
+#   timed CHARACTER ELEMENT         a member of delayed or priority
+#
+# $keys are those of queue q, of which each begins with $q.
+
+q='rmq::queue::[q]::'
+keys="${q}ready ${q}priority ${q}delayed ${q}locks ${q}clock ${q}result::"
+
+# step SCRIPT "KEY..." "ARG...": its reply in one line; arguments are quoted as in
+# redis-cli.  A script of both layouts is /NAME, one of RSMQ is rsmq/NAME.
+step() {
+	local path=rmq/lua/$1
+	case $1 in
+	/*) path=lua$1 ;;
+	rsmq/*) path=rsmq/lua/${1#rsmq/} ;;
+	esac
+	[ -e "$D/${1//\//-}" ] || redis script load "$(sh "$root/common/queue/embed.sh" -t \
+		"$root/common/queue/$path.lua")" >"$D/${1//\//-}"
+	redis <<<"evalsha $(<"$D/${1//\//-}") $(wc -w <<<"$2") $2 $3" | tr '\0\n' '. ' | sed 's/ *$//'
+}
+
+# has LIST ELEMENT...: from its left end.
+has() {
+	assert_equal "$(redis lrange "$1" 0 -1 | xargs)" "${*:2}"
+}
+
+# message HEADERS: as in redis-cli.
+message() {
+	printf '"\\xff\\x00\\xbe\\xbe\\x4a{%s}\\n"' "${1//\"/\\\"}"
+}
+
+# timed CHARACTER ELEMENT: a member of delayed, so that its 32 bytes are 31 of these and x.
+timed() {
+	printf "%31sx%s" '' "$2" | tr ' ' "$1"
+}
