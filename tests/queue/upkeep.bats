@@ -1,0 +1,328 @@
+#!/usr/bin/env bats
+# Steps on the server by which cleaners, operators and statistics work: what each changes,
+# up to which bound, and what it leaves alone.
+
+# Each test is a subshell of its own.
+# shellcheck disable=SC1010,SC2030,SC2031,SC2154
+
+load ../helpers/common
+load ../helpers/steps
+
+setup_file() {
+	no_cluster "a step has the keys of one server"
+	server_start
+}
+
+teardown_file() {
+	server_stop
+}
+
+setup() {
+	common_setup
+}
+
+teardown() {
+	common_teardown
+}
+
+# --- locks -------------------------------------------------------------------------
+
+# bounds: the earliest expiry, the lowest last tick, and both of the walk under way.
+bounds() {
+	redis hmget "${q}locks" e t E T | sed 's/^$/-/' | xargs
+}
+
+@test "upkeep: no bound is lost between the beginning of a walk and its end" {
+	redis hset "${q}locks" e 50 t 5 >/dev/null
+	assert_equal "$(step repair "$keys" "begin ''")" 1
+	assert_equal "$(bounds)" "- - 50 5"
+	# Something comes meanwhile, and the walk is broken off.
+	redis hset "${q}locks" e 60 t 4 >/dev/null
+	step repair "$keys" "begin ''"
+	assert_equal "$(bounds)" "- - 50 4"
+	redis hset "${q}locks" e 70 >/dev/null
+	step repair "$keys" "end 80 ''"
+	assert_equal "$(bounds)" "70 - - -"
+	step repair "$keys" "end 65 9"
+	assert_equal "$(bounds)" "65 9 - -"
+}
+
+@test "upkeep: a lock is let go of if it is still the same" {
+	redis hset "${q}locks" ka one kb two g0123456789abc three >/dev/null
+	assert_equal "$(step repair "$keys" "free 1 ka one kb two")" 2
+	assert_equal "$(step repair "$keys" "free '' ka other kb two g0123456789abc three")" 2
+	assert_equal "$(redis hgetall "${q}locks" | xargs)" "ka one"
+}
+
+# in_line GROUP CHARACTER: a message of this group stands in line.
+in_line() {
+	local line
+	line=$(printf '%s' "$1" | sha1sum | cut -c1-13)
+	redis eval 'redis.call("ZADD", KEYS[1], string.format("%.0f", 2^52 + tonumber(ARGV[1], 16)),
+		ARGV[2] .. "\255\0\190\190J{\"Mq-Id\":[\"" .. ARGV[2] .. "\"],\"Mq-Group\":[\"" .. ARGV[3] .. "\"]}\n")' \
+		1 "${q}delayed" "$line" "$(timed "$2" '')" "$1" >/dev/null
+	echo "$line"
+}
+
+@test "upkeep: groups that nobody holds have their turn, one message each" {
+	local a b
+	a=$(in_line a a)
+	in_line a b >/dev/null
+	b=$(in_line b c)
+	redis hset "${q}locks" "g$b" someone >/dev/null
+	assert_equal "$(step repair "$keys" "lines 1 ''")" 1
+	assert_equal "$(redis zcard "${q}delayed") $(redis hexists "${q}locks" "g$a")" "3 0"
+	assert_equal "$(step repair "$keys" "lines '' ''")" 1
+	assert_equal "$(redis zcard "${q}delayed") $(redis llen "${q}ready")" "2 1"
+	assert_regex "$(redis hget "${q}locks" "g$a")" "^$(timed a '') [0-9]{16}\$"
+	assert_equal "$(step repair "$keys" "lines '' ''")" 0
+}
+
+@test "upkeep: at most 200 groups at once, and the rest from there on" {
+	local where
+	redis eval 'for i = 1, 201 do redis.call("ZADD", KEYS[1], string.format("%.0f", 2^52 + i * 2^30),
+		string.rep("x", 32) .. i) end' 1 "${q}delayed" >/dev/null
+	where=$(step repair "$keys" "lines 1 ''")
+	assert_regex "$where" "^200 [0-9]{16}\$"
+	assert_equal "$(step repair "$keys" "lines 1 ${where#* }")" 1
+}
+
+# --- what is left --------------------------------------------------------------------
+
+@test "upkeep: what was left in another key comes back, at most 500 at once" {
+	local all="${q}ready ${q}delayed ${q}priority old rmq::queues"
+	redis eval 'for i = 1, 501 do redis.call("RPUSH", "old", i) end' 0 >/dev/null
+	redis lpush "${q}ready" now >/dev/null
+	assert_equal "$(step heal "$all" "1 q")" 501
+	assert_equal "$(step heal "$all" "'' q")" 500
+	assert_equal "$(redis llen "${q}ready") $(redis lindex "${q}ready" 0)" "501 now"
+	assert_equal "$(redis lindex "${q}ready" 1) $(redis lindex "${q}ready" -1)" "1 500"
+	assert_equal "$(redis smembers rmq::queues)" q
+	assert_equal "$(step heal "$all" "'' q") $(step heal "$all" "'' q")" "1 0"
+	redis zadd old 1000 p 1001 d >/dev/null
+	assert_equal "$(step heal "$all" "'' q")" 2
+	assert_equal "$(redis zrange "${q}priority" 0 -1) $(redis zrange "${q}delayed" 0 -1)" "p d"
+}
+
+@test "upkeep: a connection is forgotten when it has nothing" {
+	local all="rmq::connections queues beat info runs"
+	redis sadd rmq::connections c >/dev/null
+	redis mset info 1 runs 1 >/dev/null
+	redis set beat 1 ex 60 >/dev/null
+	assert_equal "$(step unlist "$all" c)" 0
+	redis del beat >/dev/null
+	redis sadd queues q >/dev/null
+	assert_equal "$(step unlist "$all" c)" 0
+	assert_equal "$(redis exists info runs)" 2
+	redis del queues >/dev/null
+	assert_equal "$(step unlist "$all" c) $(step unlist "$all" c)" "1 0"
+	assert_equal "$(redis exists info runs rmq::connections)" 0
+}
+
+@test "upkeep: a connection leaves a queue that it holds nothing of" {
+	local all="unacked consumers queues rmq::connections beat info"
+	redis mset consumers 1 beat 1 info 1 >/dev/null
+	redis sadd queues q r >/dev/null
+	redis sadd rmq::connections c >/dev/null
+	redis lpush unacked a >/dev/null
+	assert_equal "$(step leave "$all" "q c")" 0
+	assert_equal "$(redis exists consumers)" 1
+	redis del unacked >/dev/null
+	assert_equal "$(step leave "$all" "q c")" 1
+	assert_equal "$(redis smembers queues) $(redis exists consumers beat info rmq::connections)" "r 3"
+	assert_equal "$(step leave "$all" "r c")" 1
+	assert_equal "$(redis exists beat info rmq::connections)" 0
+}
+
+@test "upkeep: the rounds are one's who lives, until another may have them" {
+	redis mset me 1 other 1 >/dev/null
+	assert_equal "$(step /compete "round me" "5000 me")" 0
+	assert_regex "$(step /compete "round other" "5000 other")" '^[45][0-9]{3}$'
+	assert_equal "$(step /compete "round me" "9000 me")" 0
+	[ "$(redis pttl round)" -gt 5000 ]
+	redis del me >/dev/null
+	assert_equal "$(step /compete "round other" "5000 other")" 0
+	assert_equal "$(redis get round)" other
+	# On a cluster, by names alone.
+	assert_regex "$(step /compete round "5000 me former")" '^[45][0-9]{3}$'
+	assert_equal "$(step /compete round "5000 me other")" 0
+	assert_equal "$(redis get round)" me
+}
+
+# --- operators -----------------------------------------------------------------------
+
+@test "upkeep: a purge counts what goes, unless somebody depends on it" {
+	local all="$keys ${q}rejected" place
+	redis lpush "${q}ready" a b >/dev/null
+	redis lpush "${q}rejected" a b c >/dev/null
+	redis zadd "${q}priority" 1 a >/dev/null
+	redis zadd "${q}delayed" 1 a 2 b 3 c 4 d >/dev/null
+	redis hset "${q}locks" e 1 >/dev/null
+	assert_equal "$(step purge "$all" ready) $(step purge "$all" delayed)" "-1 -1"
+	redis del "${q}locks" >/dev/null
+	redis set "${q}result::" 1 >/dev/null
+	assert_equal "$(step purge "$all" ready) $(step purge "$all" rejected)" "-1 3"
+	redis del "${q}result::" >/dev/null
+	assert_equal "$(step purge "$all" ready) $(step purge "$all" delayed)" "3 4"
+	assert_equal "$(redis dbsize)" 0
+	# Nothing is there to depend on.
+	redis hset "${q}locks" e 1 >/dev/null
+	for place in ready delayed rejected; do
+		assert_equal "$(step purge "$all" $place)" 0
+	done
+}
+
+@test "upkeep: a pause is as long as the longest that was asked for" {
+	assert_equal "$(step /pause p 50000) $(step /pause p 40000)" "1 0"
+	[ "$(redis pttl p)" -gt 40000 ]
+	assert_equal "$(step /pause p 90000)" 1
+	[ "$(redis pttl p)" -gt 50000 ]
+	redis persist p >/dev/null
+	assert_equal "$(step /pause p 90000) $(redis pttl p)" "0 -1"
+}
+
+@test "upkeep: settings change together, even if the server is full" {
+	redis config set maxmemory 1 >/dev/null
+	redis hset s a 1 2>&1 | grep -q OOM
+	redis config set maxmemory 0 >/dev/null
+	redis hset s a 1 b 2 >/dev/null
+	redis config set maxmemory 1 >/dev/null
+	assert_equal "$(step /set s "a '' c 3 d 4")" 3
+	redis config set maxmemory 0 >/dev/null
+	assert_equal "$(redis hgetall s | xargs -n 2 | sort | xargs)" "b 2 c 3 d 4"
+}
+
+# --- statistics ----------------------------------------------------------------------
+
+@test "upkeep: what is claimable counts what is due and whose tick has come" {
+	redis lpush "${q}ready" a >/dev/null
+	redis zadd "${q}priority" 1 a 2 b >/dev/null
+	redis eval 'local k, b = KEYS[1], 2^50
+		for m, s in pairs({ past = 1, later = 1e14, now = b, tick = b + 3, next = b + 4, line = 2^52 }) do
+			redis.call("ZADD", k, string.format("%.0f", s), m)
+		end' 1 "${q}delayed" >/dev/null
+	redis set "${q}clock" 3 >/dev/null
+	redis lpush u2 a b >/dev/null
+	assert_equal "$(step count_claimable "$keys u1 u2")" 8
+	assert_equal "$(step due "${q}delayed none")" "1 1  0"
+	redis zrem "${q}delayed" past later >/dev/null
+	assert_equal "$(step due "${q}delayed")" " 1"
+}
+
+@test "upkeep: the oldest of a list by its header, of a set by its time" {
+	redis lpush one plain >/dev/null
+	echo "lpush two $(message '"A":["1"]') new" | redis >/dev/null
+	redis eval 'redis.call("LPUSH", "three", "\255\0\190\190J" .. string.rep("x", 65530) .. "\n")
+		redis.call("LPUSH", "four", "\255\0\190\190J" .. string.rep("x", 65531) .. "\n")' 0 >/dev/null
+	redis lpop two >/dev/null
+	assert_equal "$(step oldest "one two four" ready | tr -cd ' -~')" ' .J{"A":["1"]}'
+	[ "$(step oldest three ready | wc -c)" -gt 65530 ]
+	redis zadd set 3 n0000000000007000000001000000000x 3 n0000000000009000000001000000000x \
+		5 n0000000000008000000001000000000x >/dev/null
+	assert_equal "$(step oldest "set none" priority)" "7"
+	redis zadd set 9 "f9999999999994000000001000000000x" >/dev/null
+	assert_equal "$(step oldest set priority)" 6
+}
+
+@test "upkeep: counts say what the minute before had" {
+	redis hset c now_s "$(($(date +%s) - 59))" now_in 1 now_out 2 published 5 done 3 failed 1 >/dev/null
+	assert_equal "$(step /count c "published 4 done 1")" 1
+	assert_equal "$(redis hmget c published done failed now_in then_s | xargs)" "9 4 1 1"
+	redis hset c now_s "$(($(date +%s) - 60))" >/dev/null
+	step /count c "failed 2"
+	assert_equal "$(redis hmget c failed now_in now_out then_in then_out | xargs)" "3 9 5 1 2"
+	assert_equal "$(step /count "d none" "published 4")" 0
+	assert_equal "$(redis exists d)" 0
+}
+
+@test "upkeep: what is on its way is read in order, by its queue, so many" {
+	redis hset out "$(printf 'a%.0s' {1..20})000002 push r" two "$(printf 'a%.0s' {1..20})000001 push q" one \
+		"$(printf 'a%.0s' {1..20})000003 push q" three >/dev/null
+	on_its_way() {
+		step outgoing "out none" "$1" | sed -E 's/a{20}//g'
+	}
+	assert_equal "$(on_its_way "'' '' 9 99")" "000001 push q one 000002 push r two 000003 push q three"
+	assert_equal "$(on_its_way "'' q 9 99")" "000001 push q one 000003 push q three"
+	assert_equal "$(on_its_way "'' '' 2 99")" "000001 push q one 000002 push r two"
+	assert_equal "$(on_its_way "'' '' 9 3")" "000001 push q one"
+	assert_equal "$(on_its_way "\"$(printf 'a%.0s' {1..20})000001 push q\" '' 1 99")" "000002 push r two"
+}
+
+# --- who waits, who publishes -----------------------------------------------------------
+
+@test "upkeep: an idle one is told what needs a claim" {
+	local all="${q}ready ${q}priority ${q}delayed ${q}clock paused watch idle"
+	look() {
+		step look "$all" "me ${1-''}"
+	}
+	assert_equal "$(look)" 0
+	redis set watch w >/dev/null
+	assert_equal "$(look)" -1
+	redis zadd "${q}delayed" 1e14 later >/dev/null
+	assert_equal "$(look)" -1
+	redis zadd "${q}delayed" 1 due >/dev/null
+	assert_equal "$(look)" 0
+	redis set paused 1 >/dev/null
+	assert_equal "$(look)" -1
+	redis del paused "${q}delayed" >/dev/null
+	redis lpush "${q}ready" a >/dev/null
+	assert_equal "$(look)" 0
+	redis del "${q}ready" >/dev/null
+	# Checked: the one on watch is dead.
+	assert_equal "$(look 1)" 0
+	redis subscribe mq::wake::w >"$T/w" 3>&- &
+	eventually 10 grep -q '^1$' "$T/w"
+	assert_equal "$(look 1)" 0
+	redis zadd idle "$(($(date +%s) * 1000 - 190000))" me "$(date +%s)000" other >/dev/null
+	assert_equal "$(look 1) $(look)" "2 -1"
+	redis zadd idle "$(($(date +%s) * 1000 - 201000))" me >/dev/null
+	assert_equal "$(look 1)" 0
+}
+
+@test "upkeep: who waits no more leaves the watch to the next" {
+	redis subscribe mq::wake::b >"$T/b" 3>&- &
+	eventually 10 grep -q '^1$' "$T/b"
+	redis set watch other >/dev/null
+	redis zadd idle 1 me 2 b >/dev/null
+	assert_equal "$(step /pass "watch idle" me)" 0
+	assert_equal "$(redis get watch) $(redis zrange idle 0 -1)" "other b"
+	redis set watch me >/dev/null
+	redis zadd idle 1 dead >/dev/null
+	assert_equal "$(step /pass "watch idle" me)" 1
+	assert_equal "$(redis exists watch idle)" 0
+	eventually 10 grep -q idle "$T/b"
+}
+
+@test "upkeep: a batch that was marked is not published again, nor where a limit is" {
+	local all="${q}ready counters marks rmq::queues settings"
+	assert_equal "$(step publish_known "$all" "0 0 q a b")" 0
+	redis sadd rmq::queues q >/dev/null
+	assert_equal "$(step publish_known "$all" "0 0 q a b")" 2
+	assert_equal "$(step publish_known "$all" "0 0 q a b")" 1
+	assert_equal "$(step publish_known "$all" "1 2 q c")" 3
+	has "${q}ready" c b a
+	assert_equal "$(redis hget counters published) $(redis hgetall marks | xargs)" "3 0 0 1 2"
+	[ "$(redis pttl marks)" -gt 590000 ]
+	redis hset settings max-length 9 >/dev/null
+	assert_equal "$(step publish_known "$all" "2 3 q d")" 0
+	has "${q}ready" c b a
+	assert_equal "$(step mark "${q}ready counters marks rmq::queues settings" "3 4 5 r llen")" 1
+	redis del settings >/dev/null
+	assert_equal "$(step mark "${q}ready counters marks rmq::queues settings" "4 9 1 '' llen")" 0
+	assert_equal "$(redis hget counters published) $(redis hmget marks 3 4 | xargs)" "9 4 9"
+	assert_equal "$(redis smembers rmq::queues | sort | xargs)" "q r"
+	assert_regex "$(step mark "marks counters marks rmq::queues settings" "5 9 1 '' llen")" ^WRONGTYPE
+	assert_equal "$(redis hexists marks 5)" 0
+}
+
+@test "upkeep: 250 that are due are made claimable at once, or 256 KiB" {
+	redis eval 'for i = 1, 251 do redis.call("ZADD", KEYS[1], i, string.rep("x", 32) .. i) end' \
+		1 "${q}delayed" >/dev/null
+	assert_equal "$(step promote "$keys")" "250 1"
+	assert_equal "$(redis lindex "${q}ready" -1) $(redis lindex "${q}ready" 0)" "1 250"
+	assert_equal "$(step promote "$keys")" "1 0"
+	redis eval 'for i = 1, 4 do redis.call("ZADD", KEYS[1], i, string.rep("x", 262144 / 2 + 32 - i % 2) .. i) end' \
+		1 "${q}delayed" >/dev/null
+	assert_equal "$(step promote "$keys")" "3 1"
+	assert_equal "$(step promote "$keys")" "1 0"
+}
