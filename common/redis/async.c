@@ -213,6 +213,8 @@ on_reply(redisAsyncContext *context, void *reply, void *arg)
 		TAILQ_REMOVE(&a->backlog, q, link);
 	if (a->context != NULL && !TAILQ_EMPTY(&a->backlog))
 		ev_io_start(a->loop, &a->room);
+	if (reply != NULL)
+		mq_reply_strip_script(reply);
 	if (reply != NULL && q->command.script != NULL &&
 	    mq_reply_noscript(reply) && a->context != NULL) {
 		send_text(q);

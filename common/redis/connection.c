@@ -381,6 +381,7 @@ next_reply(struct mq_redis *r, bool waits)
 		return NULL;
 	}
 	r->heard = true;
+	mq_reply_strip_script(reply);
 	/* A sign of life, after which the next answer may take as long. */
 	if (r->greet_until != 0 && mq_reply_busy(reply))
 		r->greet_until = mq_clock_steady_s() + MQ_GREET_S;

@@ -26,6 +26,10 @@ bool mq_reply_busy(const redisReply *);
 #define MQ_MISSING "node "
 bool mq_reply_missing(const redisReply *);
 
+/* Leaves of errors of a script, alone or in a transaction, what the command in it got.
+ * An error of the script itself keeps its line. */
+void mq_reply_strip_script(redisReply *);
+
 /* Whether a key is not permitted to the user. */
 bool mq_reply_barred(const redisReply *);
 

@@ -7,6 +7,7 @@
 #include "queue/counts.h"
 #include "queue/queue.h"
 #include "queue/running.h"
+#include "redis/reply.h"
 
 /* A server that says this to whatever it is sent, and then hangs up. */
 struct says {
@@ -130,6 +131,47 @@ TEST(wrong_forms)
 			fail_msg("%zu: %s", i, cases[i].says);
 		assert_int_not_equal(s.r.status, 0);
 		mq_redis_close(&s.r);
+	}
+}
+
+#define SHA  "179c6f36ad7f43fcac574a1fb002cf72a03aadbd"
+#define CALL "ERR Error running script (call to f_" SHA "): "
+
+/* Errors of scripts, by Redis 6.2 and 7, and what people are to read. */
+TEST(errors_of_scripts)
+{
+	static const struct {
+		const char *says, *left;
+	} cases[] = {
+	    {CALL "@user_script:1: @user_script: 12: -OOM 'maxmemory'.  ",
+		"OOM 'maxmemory'."},
+	    {"@user_script: 1: -OOM 'maxmemory'. ", "OOM 'maxmemory'."},
+	    {CALL "@user_script:9: WRONGTYPE Operation", "WRONGTYPE Operation"},
+	    {"OOM 'maxmemory'. script: " SHA ", on @user_script:1.",
+		"OOM 'maxmemory'."},
+	    /* An error in the script itself is for who wrote it. */
+	    {CALL "@user_script:1: user_script:1: no", NULL},
+	    {"ERR user_script:1: no script: " SHA ", on @user_script:1.", NULL},
+	    /* Others. */
+	    {"ERR short script: a, on @user_script:1.", NULL},
+	    {", on @user_script:1.", NULL},
+	    {"ERR Error running script (call to f_", NULL},
+	    {"@user_script:", NULL},
+	    {"", NULL},
+	};
+	char text[256];
+	redisReply e = {.type = REDIS_REPLY_ERROR, .str = text}, *in = &e;
+	redisReply exec = {
+	    .type = REDIS_REPLY_ARRAY, .elements = 1, .element = &in};
+	size_t i;
+
+	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		e.len =
+		    (size_t)snprintf(text, sizeof(text), "%s", cases[i].says);
+		mq_reply_strip_script(i % 2 == 0 ? &exec : &e);
+		assert_string_equal(text,
+		    cases[i].left != NULL ? cases[i].left : cases[i].says);
+		assert_int_equal(e.len, strlen(text));
 	}
 }
 
