@@ -37,7 +37,8 @@ teardown() {
 		server_pid | xargs kill -CONT 2>/dev/null || true
 		server_stop
 	else
-		redis config set maxmemory 0 min-replicas-to-write 0 >/dev/null
+		redis config set maxmemory 0 >/dev/null
+		redis config set min-replicas-to-write 0 >/dev/null
 	fi
 	common_teardown
 }

@@ -484,7 +484,8 @@ echo done >&3
 	run_mq 0 mq-publish q x
 	start_mq mq-consume -n 1 q -- "$T/s"
 	eventually 5 test -s "$T/ready"
-	redis config set appendonly yes appendfsync always >/dev/null
+	redis config set appendfsync always >/dev/null
+	redis config set appendonly yes >/dev/null
 	eventually 5 aof_written
 	server_kill
 	echo >"$T/go"

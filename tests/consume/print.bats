@@ -351,7 +351,8 @@ got_lines() {
 
 @test "print: the server is killed in the middle, and comes back" {
 	local i
-	redis config set appendonly yes appendfsync always >/dev/null
+	redis config set appendfsync always >/dev/null
+	redis config set appendonly yes >/dev/null
 	lines 20000
 	into_file --drain -l q
 	for i in 1 2 3; do

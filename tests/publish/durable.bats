@@ -450,7 +450,8 @@ mq-publish: 0 messages accepted$'
 	feed -i -l --durable q
 	echo 1 >&5
 	eventually 20 has_lines 1
-	redis config set maxmemory-policy noeviction maxmemory 1 >/dev/null
+	redis config set maxmemory-policy noeviction >/dev/null
+	redis config set maxmemory 1 >/dev/null
 	echo 2 >&5
 	ended
 	assert_equal "$status" 75

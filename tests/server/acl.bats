@@ -108,8 +108,16 @@ all_needed() {
 	            for a in args for g in [globs[r]]):
 	        print(r)
 	PY
-	run comm -23 <(sort <<<"$output") <(printf '%s\n' "$@" '' | of_cluster | sort)
+	run comm -23 <(monitored <<<"$output" | sort) <(printf '%s\n' "$@" '' | of_cluster | sort)
 	assert_output ""
+}
+
+# But what MONITOR of Redis 6.2 leaves out.
+monitored() {
+	case $(redis-server --version) in
+	*v=6.*) grep -v -e '^+client|' -e '^+config|' || true ;;
+	*) cat ;;
+	esac
 }
 
 is() {
@@ -241,7 +249,8 @@ with_rights() {
 	run redis acl setuser fresh on '>pw' "${rules[@]}"
 	assert_output OK
 	run redis --raw acl getuser fresh
-	assert_output --partial '&__redis__:invalidate'
+	# That server leaves out the sign.
+	assert_output --regexp '[& ]__redis__:invalidate'
 	redis config set acl-pubsub-default resetchannels >/dev/null
 }
 
