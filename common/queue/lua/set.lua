@@ -7,19 +7,28 @@
 --
 -- A crash before: nothing has changed.  After: all have.
 
--- include rights
+local call, set, unset = redis.call, {}, {}
 
 for i = 1, #ARGV, 2 do
-  need(KEYS[1], ARGV[i + 1] == '' and 'HDEL' or 'HSET')
-end
--- PERSIST takes no memory, and after one such write Redis lets the rest pass.
-redis.call('HLEN', KEYS[1])
-redis.call('PERSIST', KEYS[1])
-for i = 1, #ARGV, 2 do
   if ARGV[i + 1] == '' then
-    redis.call('HDEL', KEYS[1], ARGV[i])
+    unset[#unset + 1] = ARGV[i]
   else
-    redis.call('HSET', KEYS[1], ARGV[i], ARGV[i + 1])
+    set[#set + 1] = ARGV[i]
+    set[#set + 1] = ARGV[i + 1]
   end
 end
-return redis.call('HLEN', KEYS[1])
+-- PERSIST takes no memory, and after one such write Redis lets the rest pass.
+call('HLEN', KEYS[1])
+call('PERSIST', KEYS[1])
+-- A missing right is known before the first change, on any server: HDEL of a field that
+-- no setting has is refused, or HSET.
+if #unset > 0 then
+  call('HDEL', KEYS[1], '')
+end
+if #set > 0 then
+  call('HSET', KEYS[1], unpack(set))
+end
+if #unset > 0 then
+  call('HDEL', KEYS[1], unpack(unset))
+end
+return call('HLEN', KEYS[1])

@@ -20,6 +20,10 @@ if not new and call('EXISTS', KEYS[1]) == 0 then
   return 0
 end
 need(KEYS[1], 'HSET', new and 'EXPIRE' or 'PERSIST')
+-- A server that cannot tell refuses the command itself, before there is a key.
+if new and not may then
+  call('EXPIRE', KEYS[1], 3600)
+end
 local noted = redis.pcall('HSET', KEYS[1], ARGV[1], ARGV[3] or
   string.format('%.0f', time[1] * 1000 + math.floor(time[2] / 1000)))
 -- A server without memory takes no new time, but the old one serves to read.
