@@ -250,7 +250,7 @@ with_rights() {
 	assert_output OK
 	run redis --raw acl getuser fresh
 	# That server leaves out the sign.
-	assert_output --regexp '[& ]__redis__:invalidate'
+	assert_output --regexp $'[&\n]__redis__:invalidate'
 	redis config set acl-pubsub-default resetchannels >/dev/null
 }
 
