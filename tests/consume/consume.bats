@@ -27,14 +27,12 @@ teardown() {
 # A script that says in $T/started.PAYLOAD that it runs, and ends when there is
 # a file $T/go.PAYLOAD, or $T/go.
 waiting_script() {
-	script wait <<'.'
-n=$(cat)
-echo $$ >"$T/pid.$n.new"
-mv "$T/pid.$n.new" "$T/started.$n"
-until [ -e "$T/go.$n" ] || [ -e "$T/go" ]; do
-	perl -e 'select undef, undef, undef, 0.01'
-done
-echo "$n" >>"$T/ended"
+	script wait "$(command -v perl)" <<'.'
+my ($n, $t) = (<STDIN>, $ENV{T});
+open my $f, '>', "$t/pid.$n"; print $f "$$\n"; close $f;
+rename "$t/pid.$n", "$t/started.$n";
+select undef, undef, undef, 0.01 until -e "$t/go.$n" || -e "$t/go";
+open $f, '>>', "$t/ended"; print $f "$n\n";
 .
 }
 
@@ -52,13 +50,24 @@ says() {
 
 # ready QUEUE: the payloads, the next one first, in one line.
 ready() {
-	redis lrange "rmq::queue::[$1]::ready" 0 -1 | tac -s $'\377' | tr -d '\377' |
-		awk 'NR % 2 == 0' | tr '\n' ' '
+	"$BUILD/mq-stats" --list ready -l "$1" | tr '\n' ' '
 }
 
-# The payloads of raw messages, the next one first.
-ready_raw() {
-	redis lrange "rmq::queue::[$1]::ready" 0 -1 | tac | tr '\n' ' '
+# woken ACT DONE [BEFORE]: what ACT brings about is DONE long before the next tick of the
+# only consumer, three times in a row: by its ticks alone, each would be a second behind
+# the one before.  All are given to eval.
+woken() {
+	local began quick=0 tries
+	for tries in {1..100}; do
+		eval "${3-}"
+		began=${EPOCHREALTIME/./}
+		eval "$1"
+		eventually 10 eval "$2"
+		quick=$((${EPOCHREALTIME/./} - began < 800000 ? quick + 1 : 0))
+		((quick < 3)) || return 0
+	done
+	echo "never before the next tick: $2" >&2
+	return 1
 }
 
 # --- printing --------------------------------------------------------------------
@@ -77,12 +86,10 @@ ready_raw() {
 	"$BUILD/mq-consume" --drain -l q | cmp - <(printf 'one\n\nt\nwo\n')
 	run_mq 0 mq-publish q one "" $'t\nwo'
 	"$BUILD/mq-consume" --drain -0 q | cmp - <(printf 'one\0\0t\nwo\0')
-	run_mq 0 mq-publish q one "" $'t\nwo'
-	"$BUILD/mq-consume" --drain --netstring q | cmp - <(printf '3:one,0:,4:t\nwo,')
-	run_mq 0 mq-publish q one
-	"$BUILD/mq-consume" --drain --null q | cmp - <(printf 'one\0')
-	run_mq 0 mq-publish q one
-	"$BUILD/mq-consume" --drain --lines q | cmp - <(printf 'one\n')
+	run_mq 0 mq-publish q one "" $'t\nwo' two three
+	"$BUILD/mq-consume" -n 3 --netstring q | cmp - <(printf '3:one,0:,4:t\nwo,')
+	"$BUILD/mq-consume" -n 1 --null q | cmp - <(printf 'two\0')
+	"$BUILD/mq-consume" -n 1 --lines q | cmp - <(printf 'three\n')
 }
 
 @test "consume: --jsonl" {
@@ -126,12 +133,12 @@ ready_raw() {
 	run --separate-stderr timeout -k 5 120 bash -c '"$0" -l q >/dev/full' "$BUILD/mq-consume"
 	assert_equal "$status" 74
 	assert_equal "$stderr" "mq-consume: standard output: No space left on device"
-	assert_equal "$(ready_raw q)" "1 2 3 "
+	assert_equal "$(ready q)" "1 2 3 "
 	assert_equal "$(held q)" "3 0 0 0"
 }
 
 @test "consume: a slow reader does not stop the heartbeat" {
-	head -c 300000 /dev/zero | tr '\0' x | fold -w 1000 | run_mq 0 mq-publish -l q
+	perl -e 'print "x" x 1000, "\n" for 1 .. 300' | run_mq 0 mq-publish -l q
 	mkfifo "$T/pipe"
 	exec 8<>"$T/pipe"
 	"$BUILD/mq-consume" -l q >"$T/pipe" 2>"$T/err" 3>&- 8>&- &
@@ -160,24 +167,17 @@ ready_raw() {
 	assert_equal "$(ready q)" "5 "
 }
 
-@test "consume: --drain ends at once when there is nothing" {
+@test "consume: --drain ends at once when there is nothing, and leaves what is delayed" {
 	run_mq 0 mq-consume --drain q
 	assert_output ""
-	run_mq 0 mq-consume --drain q -- cat
-}
-
-@test "consume: --drain leaves messages that are delayed until later" {
-	run_mq 0 mq-publish q now
 	run_mq 0 mq-publish -d 1h q later
-	run_mq 0 mq-consume --drain -l q
-	assert_output now
-	assert_equal "$(held q)" "0 1 0 0"
-}
-
-@test "consume: --drain takes what is due" {
+	run_mq 0 mq-consume --drain q -- cat
+	assert_output ""
+	# But what is due.
 	run_mq 0 mq-publish -d 1ms q due
 	run_mq 0 mq-consume --drain -l q
 	assert_output due
+	assert_equal "$(held q)" "0 1 0 0"
 }
 
 @test "consume: --drain runs again what is resent at once" {
@@ -311,10 +311,10 @@ running() {
 
 @test "consume: what was claimed ahead goes back when the runs become long" {
 	script s <<'.'
-[ "$(cat)" != block ] || until [ -e "$T/go" ]; do
-	echo >"$T/blocked"
-	perl -e 'select undef, undef, undef, 0.01'
-done
+read -r x
+[ "$x" = block ] || exit 0
+echo >"$T/blocked"
+until [ -e "$T/go" ]; do sleep 0.02; done
 .
 	seq 100 | run_mq 0 mq-publish --raw -l q
 	run_mq 0 mq-publish --raw q block
@@ -322,7 +322,7 @@ done
 	start_mq mq-consume q -- "$T/s"
 	eventually 20 test -e "$T/blocked"
 	eventually 10 held_is q "40 0 1 0"
-	assert_equal "$(ready_raw q)" "$(seq 40 | tr '\n' ' ')"
+	assert_equal "$(ready q)" "$(seq 40 | tr '\n' ' ')"
 	echo >"$T/go"
 	eventually 10 held_is q "0 0 0 0"
 	stop_mq
@@ -332,14 +332,13 @@ done
 
 @test "consume: an idle consumer wakes up when something is published" {
 	local n=0
-	start_mq mq-consume q -- sh -c 'echo "$(cat)" >>"$T/runs"'
+	start_mq mq-consume q -- sh -c 'cat >>"$T/runs"; echo >>"$T/runs"'
 	eventually 10 joined
 	: >"$T/runs"
-	for _ in 1 2 3 4 5; do
-		promptly '"$BUILD/mq-publish" q "$((++n))"' 'lines_are $n'
-		eventually 5 held_is q "0 0 0 0"
-	done
-	assert_equal "$(cat "$T/runs")" "$(seq "$n")"
+	woken '"$BUILD/mq-publish" q "$((++n))"' 'lines_are $n'
+	# And by a Go peer.
+	woken 'redis lpush "rmq::queue::[q]::ready" "$((++n))" >/dev/null' 'lines_are $n'
+	assert_equal "$(<"$T/runs")" "$(seq "$n")"
 	stop_mq
 }
 
@@ -349,22 +348,16 @@ done
 	eventually 10 joined
 	: >"$T/runs"
 	for q in c a b; do
-		promptly '"$BUILD/mq-publish" "$q" "$((++n))"' 'lines_are $n'
+		woken '"$BUILD/mq-publish" "$q" "$((++n))"' 'lines_are $n'
 	done
 	assert_equal "$(uniq "$T/runs")" $'c\na\nb'
 	stop_mq
 }
 
 lines_are() {
-	[ "$(wc -l <"$T/runs")" = "$1" ]
-}
-
-@test "consume: a Go peer's publish wakes it up, too" {
-	start_mq mq-consume q -- sh -c 'cat >>"$T/runs"'
-	eventually 10 joined
-	promptly 'redis -x lpush "rmq::queue::[q]::ready" <<<hello >/dev/null' \
-		'grep -q hello "$T/runs"' ': >"$T/runs"'
-	stop_mq
+	local runs
+	mapfile -t runs <"$T/runs"
+	((${#runs[@]} == $1))
 }
 
 @test "consume: a delayed message is run when it is due, by one that was idle" {
@@ -372,8 +365,7 @@ lines_are() {
 	start_mq mq-consume q -- sh -c 'date +%s%3N >>"$T/runs"'
 	eventually 10 joined
 	: >"$T/runs"
-	promptly 'before=$(date +%s%3N); "$BUILD/mq-publish" -d 300ms q "$((++n))"' \
-		'lines_are $n'
+	woken 'before=$(date +%s%3N); "$BUILD/mq-publish" -d 300ms q "$((++n))"' 'lines_are $n'
 	ran=$(tail -n 1 "$T/runs")
 	echo "published after $before, ran $ran"
 	((ran >= before + 300))
@@ -453,27 +445,30 @@ lines_are() {
 
 # --- wrong usage -----------------------------------------------------------------------
 
+# wrong WORD...: a usage that is none; $stderr is what it said.
+wrong() {
+	status=0
+	"$BUILD/mq-consume" "$@" >"$T/out" 2>"$T/err" || status=$?
+	stderr=$(<"$T/err")
+	echo "mq-consume $*: $status, $stderr"
+	[ "$status" = 64 ] && [[ $stderr == "mq-consume: "* ]]
+}
+
 @test "consume: wrong usage is 64, and touches nothing" {
 	run_mq 0 mq-publish q x
-	run_mq 64 mq-consume
+	wrong
 	assert_regex "$stderr" '^mq-consume: no queue'
-	run_mq 64 mq-consume q q
+	wrong q q
 	assert_regex "$stderr" '^mq-consume: q: given twice'
-	run_mq 64 mq-consume q --
-	run_mq 64 mq-consume -- cat
-	run_mq 64 mq-consume -l q -- cat
-	run_mq 64 mq-consume --jsonl q -- cat
-	run_mq 64 mq-consume --no-such-option q
-	run_mq 64 mq-consume -Z q
-	run_mq 64 mq-consume q -j
-	run_mq 64 mq-consume ""
-	run_mq 64 mq-consume 'a[b'
-	run_mq 64 mq-consume 'a::b'
-	run_mq 64 mq-consume --tag 'a::b' q
-	run_mq 64 mq-consume --tag "$(printf '%065d' 0)" q
-	for option in --strict '--timeout 1s' "--log-dir $T/l" "--work-dir $T/w"; do
-		# shellcheck disable=SC2086 # two words
-		run_mq 64 mq-consume $option q
+	wrong q --
+	wrong -- cat
+	wrong ""
+	wrong --tag "$(printf '%065d' 0)" q
+	local words
+	for words in '-l q -- cat' '--jsonl q -- cat' '--no-such-option q' '-Z q' 'q -j' 'a[b' 'a::b' \
+		'--tag a::b q' '--strict q' '--timeout 1s q' "--log-dir $T/l q" "--work-dir $T/w q"; do
+		# shellcheck disable=SC2086 # several words
+		wrong $words
 	done
 	[ ! -e "$T/l" ] && [ ! -e "$T/w" ]
 	held_is q "1 0 0 0"
@@ -487,7 +482,7 @@ lines_are() {
 		'--backoff 1s' '--backoff 2s..1s' '--backoff x..1s' '--backoff 1s..' \
 		'-n 99999999999999999999'; do
 		# shellcheck disable=SC2086 # two words
-		run_mq 64 mq-consume $bad q -- cat
+		wrong $bad q -- cat
 		assert_regex "$stderr" '^mq-consume: .+: '
 	done
 }
@@ -555,13 +550,6 @@ lines_are() {
 	assert_regex "$stderr" 'mq-consume: q: [0-9a-zA-Z]{32}: done'
 	assert_regex "$stderr" 'mq-consume: q: [0-9a-zA-Z]{32}: rejected: because'
 	assert_regex "$stderr" 'mq-consume: q: [0-9a-zA-Z]{32}: again in 60.0 s: 60-later'
-}
-
-@test "consume: says nothing when all is well" {
-	run_mq 0 mq-publish q 1 2
-	run_mq 0 mq-consume -n 2 q -- true
-	assert_output ""
-	assert_equal "$stderr" ""
 }
 
 @test "consume: -q leaves out what passes, and rejected messages" {
@@ -664,7 +652,9 @@ lines_are() {
 }
 
 got_lines() {
-	[ "$(wc -l <"$T/got")" = "$1" ]
+	local got
+	mapfile -t got <"$T/got"
+	((${#got[@]} == $1))
 }
 
 @test "consume: a script that cannot be killed does not keep the others" {
@@ -719,7 +709,7 @@ done
 	assert_equal "$(cat "$T/termed")" deaf
 	eventually 5 gone "$(cat "$T/pid.deaf")"
 	assert_equal "$(held q)" "2 0 0 0"
-	assert_equal "$(ready q | tr ' ' '\n' | sort | tr '\n' ' ' | xargs)" "deaf plain"
+	assert_equal "$(ready q | tr ' ' '\n' | sort | xargs)" "deaf plain"
 	assert_equal "$(element q ready | header Mq-Attempt)" ""
 	assert_equal "$(redis keys 'rmq::connection*')" ""
 }
@@ -758,10 +748,6 @@ done
 }
 
 # --- many acks ----------------------------------------------------------------------
-
-calls() {
-	redis info commandstats | sed -n "s/^cmdstat_$1:calls=\([0-9]*\),.*/\1/p"
-}
 
 @test "consume: many short messages are acked together" {
 	seq 3000 | "$BUILD/mq-publish" -l q

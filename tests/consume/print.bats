@@ -84,7 +84,7 @@ ended() {
 
 @test "print: | head takes what it prints, of few messages and of many" {
 	local n mode
-	for n in 5 6 200 100000; do
+	for n in 5 6 200 20000; do
 		seq "$n" | "$BUILD/mq-publish" -q --raw -l q
 		for mode in '' --drain '-n 300'; do
 			((n > 200)) || redis del 'rmq::queue::[q]::ready' >/dev/null
@@ -315,15 +315,15 @@ wakeups() {
 
 @test "print: TERM in the middle, at full speed: nothing lost, nothing double" {
 	local n
-	for n in 100 3000 20000; do
-		lines 30000
+	for n in 100 2000 8000; do
+		lines 12000
 		into_file -l q
 		eventually 20 got_lines "$n"
 		kill -TERM "$pid"
 		both_ended
 		n=$(($(stat -c %s "$T/got") / 1000))
 		sed 's/^0*//' "$T/got" | cmp - <(seq "$n")
-		ready_from $((n + 1)) 30000
+		ready_from $((n + 1)) 12000
 		redis flushall >/dev/null
 	done
 }
@@ -333,7 +333,7 @@ got_lines() {
 }
 
 @test "print: SIGKILL in the middle: what was not read comes back" {
-	lines 20000
+	lines 8000
 	into_file -l q
 	eventually 20 got_lines 3000
 	kill -KILL "$pid"
@@ -346,25 +346,25 @@ got_lines() {
 	# The next one at the latest; and not many a second time.
 	((first <= n + 1 && first > n - 3000))
 	redis lrange 'rmq::queue::[q]::ready' 0 -1 | grep -a '^0' | tac | sed 's/^0*//' |
-		cmp - <(seq "$first" 20000)
+		cmp - <(seq "$first" 8000)
 }
 
 @test "print: the server is killed in the middle, and comes back" {
 	local i
 	redis config set appendfsync always >/dev/null
 	redis config set appendonly yes >/dev/null
-	lines 20000
+	lines 8000
 	into_file --drain -l q
 	for i in 1 2 3; do
-		eventually 20 got_lines $((i * 4000))
+		eventually 20 got_lines $((i * 1500))
 		server_kill
 		server_run --appendonly yes --appendfsync always
 	done
 	both_ended
 	assert_equal "$status" 0
 	# None is missing; some may be there twice.
-	sort -u "$T/got" | sed 's/^0*//' | cmp - <(seq 20000)
-	(($(wc -l <"$T/got") < 20000 + 3 * 3000))
+	sort -u "$T/got" | sed 's/^0*//' | cmp - <(seq 8000)
+	(($(wc -l <"$T/got") < 8000 + 3 * 3000))
 	assert_equal "$(held q)" "0 0 0 0"
 	redis config set appendonly no >/dev/null
 }
@@ -413,9 +413,9 @@ $(seq 5)"
 }
 
 @test "print: tiny messages that nobody reads take little memory" {
-	seq 300000 | "$BUILD/mq-publish" -q -l q
+	seq 150000 | "$BUILD/mq-publish" -q -l q
 	into_pipe -l q
-	timeout 120 head -c 1000000 <&8 >/dev/null
+	timeout 120 head -c 400000 <&8 >/dev/null
 	eventually 10 in_hand -gt 5000
 	tick
 	in_hand -lt 10000
