@@ -20,17 +20,18 @@ setup() {
 	redis acl setuser default '+@all' >/dev/null
 	# Says what stands in $T/say, and again when that changes; ends when
 	# there is $T/go.PAYLOAD, or $T/go.
-	script work <<'.'
-n=$(cat)
-echo $$ >"$T/pid.$n"
-last=
-until [ -e "$T/go.$n" ] || [ -e "$T/go" ]; do
-	now=$(cat "$T/say" 2>/dev/null)
-	[ "$now" = "$last" ] || printf 'run %s\n' "$now" >&3
-	last=$now
-	perl -e 'select undef, undef, undef, 0.02'
-done
-echo done >&3
+	script work "$(command -v perl)" <<'.'
+my ($n, $t, $last) = (<STDIN>, $ENV{T}, '');
+open V, '>&=3'; select V; $| = 1;
+open my $f, '>', "$t/pid.$n"; print $f "$$\n"; close $f;
+until (-e "$t/go.$n" || -e "$t/go") {
+	my $now = '';
+	if (open my $say, '<', "$t/say") { $now = <$say> // '' }
+	print "run $now" if $now ne $last;
+	$last = $now;
+	select undef, undef, undef, 0.02;
+}
+print "done\n";
 .
 }
 
@@ -48,9 +49,8 @@ there() {
 
 # field N NAME: of the Nth run.
 field() {
-	record | python3 -c '
-import json, sys
-sys.stdout.write(str(json.load(sys.stdin)[int(sys.argv[1])][sys.argv[2]]))' "$@"
+	record | perl -MJSON::PP -e 'my $v = decode_json(<STDIN>)->[shift]{+shift};
+		utf8::encode($v); print $v' "$@"
 }
 
 field_is() {
@@ -58,8 +58,7 @@ field_is() {
 }
 
 runs_are() {
-	[ "$(record | python3 -c 'import json, sys
-print(len(json.load(sys.stdin)))' 2>/dev/null)" = "$1" ]
+	[ "$(record | grep -o '"id"' | wc -l)" = "$1" ]
 }
 
 @test "running: a long run is told, with all there is to know" {
