@@ -518,6 +518,51 @@ echo "$x" >>"$T/started"
 	((last[3] - first[3] > 4000))
 }
 
+# --- --retry-on err -----------------------------------------------------------------
+
+@test "verdict: --retry-on err: every failure is tried again after the backoff" {
+	become --retry-on err --strict --backoff 20s..20s -- sh <<'.'
+delayed 20 1: exit status 1 | exit 1
+delayed 20 1: killed by SIGSEGV | kill -SEGV $$
+delayed 20 1: no luck | echo err no luck >&3
+delayed 20 1: exit status 3 after done | echo done >&3; exit 3
+delayed 20 1: x (no final verb) | echo run x >&3
+delayed 20 1: exit status 75 | exit 75
+delayed 20 1: no final verb | exit 0
+.
+	redis flushall
+	become --retry-on err --backoff 20s..20s --timeout 2s -- sh <<'.'
+delayed 20 1: timed out | exec sleep 60
+.
+	# What cannot run stops the consumer as before.
+	run_mq 0 mq-publish p x
+	run_mq 78 mq-consume -n 1 --retry-on err p -- sh -c 'exit 127'
+	assert_equal "$(held p)" "1 0 0 0"
+}
+
+@test "verdict: --retry-on err: in the end the attempts are exhausted" {
+	publish
+	# A failure of another consumer's making counts.
+	run_mq 0 mq-consume -n 1 q -- sh -c 'echo resend 0-bad 1 >&3'
+	run_mq 0 mq-consume --idle 2s --retry-on err --attempts 3 \
+		--backoff 1ms..5ms q -- sh -c 'echo "$MQ_ATTEMPT" >>"$T/runs"
+			echo "err bad $MQ_ATTEMPT" >&3'
+	assert_equal "$(<"$T/runs")" $'2\n3'
+	fate_is "rejected 3: attempts exhausted: bad 3"
+	assert_equal "$(redis hmget 'rmq::queue::[q]::counters' runs retried failed | xargs)" \
+		"3 2 1"
+	run_mq 0 mq-stats --id "$id" q
+	assert_output --partial "0-bad 1"
+	assert_output --partial "bad 2"
+}
+
+@test "verdict: --retry-on err: wrong uses" {
+	run_mq 64 mq-consume --retry-on all q -- true
+	assert_equal "$stderr" "mq-consume: --retry-on: all: must be err"
+	run_mq 64 mq-consume --retry-on err q
+	run_mq 64 mq-consume --backoff 5s..1s q -- true
+}
+
 # --- no state leaks into another run -----------------------------------------------
 
 @test "verdict: what a run said beside its verdict does not judge the next" {
