@@ -81,8 +81,6 @@ reason_is() {
 	run_mq 0 mq-publish q true
 	run_mq 0 mq-consume -n 1 -I {} q -- "$T/{}" {}
 	assert_output '{}-script'
-	run_mq 64 mq-consume -n 1 -I {} q -- "$T/{}" x
-	assert_equal "$stderr" "mq-consume: -I: {}: not in any argument of the COMMAND"
 }
 
 @test "arguments: a NUL byte rejects the message" {
@@ -125,19 +123,6 @@ reason_is() {
 		[ "$MQ_ATTEMPT" = 2 ] && echo "$1 $MQ_QUEUE" || echo resend >&3' sh {}
 	assert_output "x q"
 	held_is q "0 0 0 0"
-}
-
-@test "arguments: what -I is not for" {
-	run_mq 0 mq-publish q x
-	run_mq 64 mq-consume -I {} q
-	assert_regex "$stderr" '-I needs a COMMAND; add -- COMMAND$'
-	run_mq 64 mq-consume -I {} --batch 2 q -- echo {}
-	assert_equal "$stderr" "mq-consume: -I cannot be used with --batch or --stream"
-	run_mq 64 mq-consume -I {} --stream q -- echo {}
-	run_mq 64 mq-consume -I '' q -- echo {}
-	assert_equal "$stderr" "mq-consume: -I: must not be empty"
-	run_mq 64 mq-consume -I {} q -- echo
-	held_is q "1 0 0 0"
 }
 
 @test "arguments: --running shows the command as it was given" {

@@ -458,33 +458,91 @@ wrong() {
 	run_mq 0 mq-publish q x
 	wrong
 	assert_regex "$stderr" '^mq-consume: no queue'
-	wrong q q
-	assert_regex "$stderr" '^mq-consume: q: given twice'
-	wrong q --
-	wrong -- cat
 	wrong ""
+	wrong --push '' q -- true
+	wrong --rate '' q -- true
+	wrong -I '' q -- echo {}
+	assert_equal "$stderr" "mq-consume: -I: must not be empty"
 	wrong --tag "$(printf '%065d' 0)" q
 	local words
-	for words in '-l q -- cat' '--jsonl q -- cat' '--no-such-option q' '-Z q' 'q -j' 'a[b' 'a::b' \
-		'--tag a::b q' '--strict q' '--timeout 1s q' "--log-dir $T/l q" "--work-dir $T/w q"; do
+	while read -r words; do
 		# shellcheck disable=SC2086 # several words
-		wrong $words
-	done
-	[ ! -e "$T/l" ] && [ ! -e "$T/w" ]
+		wrong ${words%% | *}
+		[[ $words != *' | '* ]] || assert_equal "$stderr" "mq-consume: ${words#* | }"
+	done <<.
+q q | q: given twice
+q --
+-- cat
+-l q -- cat
+--jsonl q -- cat
+--no-such-option q
+-Z q
+q -j
+a[b
+a::b
+--tag a::b q
+--strict q
+--timeout 1s q
+--log-dir $T/l q
+--work-dir $T/w q
+--batch 0 q -- true
+--batch 100001 q -- true
+--batch x q -- true
+--batch-wait 1s q -- true
+--batch 2 --stream q -- true
+--batch 2 --work-dir $T/w q -- true
+--batch 2 q
+--stream q
+--window 3 q -- true
+--stream --window 0 q -- true
+--stream --work-dir $T/w q -- true
+--stream --output runs q -- cat | --output=runs cannot be used with --stream; use --output=lines
+--output lines q | --output needs a COMMAND; add -- COMMAND
+--output groups q -- cat | --output: groups: must be live, lines or runs
+-I {} q | -I needs a COMMAND; add -- COMMAND
+-I {} --batch 2 q -- echo {} | -I cannot be used with --batch or --stream
+-I {} --stream q -- echo {} | -I cannot be used with --batch or --stream
+-I {} q -- echo | -I: {}: not in any argument of the COMMAND
+-I {} q -- $T/{} x | -I: {}: not in any argument of the COMMAND
+--joblog $T/j q | --joblog needs a COMMAND; add -- COMMAND
+--notify q q -- true | --notify: q: this queue is being consumed; name another
+--notify p --push p q -- true
+--notify a]b q -- true
+--push p q
+--push a]::b q -- true
+--push q a q b -- true | --push: q: this queue is being consumed; name another
+--retry-on all q -- true | --retry-on: all: must be err
+--retry-on err q
+--rate 5: q -- true
+--rate 0/s q -- true
+--rate 5/d q -- true | --rate: 5/d: not a rate such as 10, 10/s, 90/m or 5/h:20
+--rate 5/s:0 q -- true
+--rate 5/s: q -- true
+--rate x/s q -- true
+--rate -5/s q -- true
+--rate-shared 0/s q
+--rate-shared 5/s:0 q
+--rest 5s q -- true
+--rest 5s..1s q -- true
+--rest 1s..5s q
+.
+	[ ! -e "$T/l" ] && [ ! -e "$T/w" ] && [ ! -e "$T/j" ]
 	held_is q "1 0 0 0"
+	assert_equal "$(redis smembers rmq::queues)" q
 }
 
 @test "consume: numbers and durations that are none" {
 	local bad
 	for bad in '-j 0' '-j -1' '-j 1001' '-j x' '-j 1x' '-n 0' '-n -1' '-n x' \
 		'--prefetch -1' '--prefetch x' '--attempts 0' '--attempts x' \
-		'--idle x' '--idle -1s' '--timeout x' '--grace 5y' \
+		'--idle x' '--idle -1s' '--timeout x' '--grace 5y' '--backoff 5s..1s' \
 		'--backoff 1s' '--backoff 2s..1s' '--backoff x..1s' '--backoff 1s..' \
 		'-n 99999999999999999999'; do
 		# shellcheck disable=SC2086 # two words
 		wrong $bad q -- cat
 		assert_regex "$stderr" '^mq-consume: .+: '
 	done
+	run_mq 0 mq-consume --batch 100000 --batch-wait 0 --drain q -- /bin/true
 }
 
 @test "consume: options after the queue, and words that look like options after --" {

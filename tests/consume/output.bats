@@ -190,8 +190,6 @@ $id+2	3"
 		while read -r n; do echo "n $n"; echo done >&3; done'
 	assert_output "worker $(cat "$T/pid")	n 1
 worker $(cat "$T/pid")	n 2"
-	run_mq 64 mq-consume --stream --output runs q -- cat
-	assert_equal "$stderr" "mq-consume: --output=runs cannot be used with --stream; use --output=lines"
 }
 
 @test "output: logs, too" {
@@ -243,11 +241,4 @@ worker $(cat "$T/pid")	n 2"
 		assert_regex "$(cat "$T/got")" '\\033\[2Jhällo.x'
 		refute_regex "$(cat "$T/got")" $'\e'
 	done
-}
-
-@test "output: what it is not" {
-	run_mq 64 mq-consume --output lines q
-	assert_regex "$stderr" '--output needs a COMMAND; add -- COMMAND$'
-	run_mq 64 mq-consume --output groups q -- cat
-	assert_equal "$stderr" "mq-consume: --output: groups: must be live, lines or runs"
 }

@@ -126,15 +126,6 @@ knows() {
 	assert_equal "$(redis exists 'rmq::queue::[p]::locks')" 0
 }
 
-@test "push: wrong uses" {
-	run_mq 64 mq-consume --push p q
-	run_mq 64 mq-consume --push 'a]::b' q -- true
-	run_mq 64 mq-consume --push '' q -- true
-	run_mq 64 mq-consume --push q a q b -- true
-	assert_equal "$stderr" "mq-consume: --push: q: this queue is being consumed; name another"
-	assert_equal "$(redis dbsize)" 0
-}
-
 @test "push: a full server" {
 	run_mq 0 mq-publish q x
 	redis config set maxmemory 1 >/dev/null

@@ -556,13 +556,6 @@ delayed 20 1: timed out | exec sleep 60
 	assert_output --partial "bad 2"
 }
 
-@test "verdict: --retry-on err: wrong uses" {
-	run_mq 64 mq-consume --retry-on all q -- true
-	assert_equal "$stderr" "mq-consume: --retry-on: all: must be err"
-	run_mq 64 mq-consume --retry-on err q
-	run_mq 64 mq-consume --backoff 5s..1s q -- true
-}
-
 # --- no state leaks into another run -----------------------------------------------
 
 @test "verdict: what a run said beside its verdict does not judge the next" {
