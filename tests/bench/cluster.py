@@ -28,8 +28,6 @@ ECHO = "while IFS= read -r line; do echo done; done >&3"
 class Servers:
     def __init__(self, directory, cluster):
         self.all, self.ports = [], sorted(free_ports(3 if cluster else 1))
-        while cluster and self.ports[-1] > 55000:    # the bus is 10000 above
-            self.ports = sorted(free_ports(3))
         for port in self.ports:
             d = "%s/%d" % (directory, port)
             os.mkdir(d)
