@@ -129,11 +129,10 @@ teardown(void **state)
 
 /* --- tests --- */
 
-static void
-three_quarters_of_it_are_used(void **state)
-{
-	struct lease *l = *state;
+#define TEST_OF(fn) TEST_WITH(fn, struct lease *l, setup, teardown)
 
+TEST_OF(three_quarters_of_it_are_used)
+{
 	lease_begin_join(l);
 	lease_confirm(l, 60000);
 	go_by(l, 50);
@@ -145,11 +144,8 @@ three_quarters_of_it_are_used(void **state)
 	assert_true(lease_lapsed_s(l) == 45);
 }
 
-static void
-it_counts_from_the_question(void **state)
+TEST_OF(it_counts_from_the_question)
 {
-	struct lease *l = *state;
-
 	assert_false(lease_was_asked(l));
 	lease_begin_join(l);
 	assert_true(lease_was_asked(l));
@@ -162,11 +158,8 @@ it_counts_from_the_question(void **state)
 	assert_true(lease_lapsed_s(l) == 45);
 }
 
-static void
-with_messages_it_is_renewed_every_four_seconds(void **state)
+TEST_OF(with_messages_it_is_renewed_every_four_seconds)
 {
-	struct lease *l = *state;
-
 	join(l, 60000);
 	assert_string_equal(kept_after(l, 3.4, false), "");
 	assert_string_equal(kept_after(l, 0.2, false), "renew");
@@ -174,21 +167,15 @@ with_messages_it_is_renewed_every_four_seconds(void **state)
 	assert_string_equal(kept_after(l, 4, false), "");
 }
 
-static void
-without_messages_it_is_renewed_every_fifteen_seconds(void **state)
+TEST_OF(without_messages_it_is_renewed_every_fifteen_seconds)
 {
-	struct lease *l = *state;
-
 	join(l, 60000);
 	assert_string_equal(kept_after(l, 14.4, true), "");
 	assert_string_equal(kept_after(l, 0.2, true), "renew");
 }
 
-static void
-a_short_one_is_renewed_in_parts_of_it(void **state)
+TEST_OF(a_short_one_is_renewed_in_parts_of_it)
 {
-	struct lease *l = *state;
-
 	join(l, 12000);
 	assert_string_equal(kept_after(l, 1.4, false), "");
 	assert_string_equal(kept_after(l, 0.2, false), "renew");
@@ -198,11 +185,8 @@ a_short_one_is_renewed_in_parts_of_it(void **state)
 	assert_string_equal(kept_after(l, 0.2, true), "renew");
 }
 
-static void
-the_first_of_idle_ones_come_at_different_times(void **state)
+TEST_OF(the_first_of_idle_ones_come_at_different_times)
 {
-	struct lease *l = *state;
-
 	lease_begin_join(l);
 	lease_confirm(l, 60000);
 	lease_joined(l);
@@ -217,11 +201,8 @@ the_first_of_idle_ones_come_at_different_times(void **state)
 	assert_true(l->spread == 0);
 }
 
-static void
-it_holds_from_when_the_renewal_was_sent(void **state)
+TEST_OF(it_holds_from_when_the_renewal_was_sent)
 {
-	struct lease *l = *state;
-
 	join(l, 60000);
 	assert_string_equal(kept_after(l, 4, false), "renew");
 	go_by(l, 10);
@@ -233,11 +214,8 @@ it_holds_from_when_the_renewal_was_sent(void **state)
 	assert_true(lease_lapsed_s(l) == 30);
 }
 
-static void
-a_renewal_that_fails_changes_nothing(void **state)
+TEST_OF(a_renewal_that_fails_changes_nothing)
 {
-	struct lease *l = *state;
-
 	join(l, 60000);
 	assert_string_equal(kept_after(l, 4, false), "renew");
 	answer(&(struct mq_answer){.error = "no"}, 0);
@@ -251,11 +229,8 @@ a_renewal_that_fails_changes_nothing(void **state)
 	assert_true(lease_lapsed_s(l) == 45);
 }
 
-static void
-an_answer_about_a_former_name_is_none(void **state)
+TEST_OF(an_answer_about_a_former_name_is_none)
 {
-	struct lease *l = *state;
-
 	join(l, 60000);
 	assert_string_equal(kept_after(l, 4, false), "renew");
 	lease_new_name(l, "tag", &house->ids);
@@ -263,11 +238,8 @@ an_answer_about_a_former_name_is_none(void **state)
 	assert_string_equal(recorded(), "");
 }
 
-static void
-a_connection_without_an_answer_is_given_up(void **state)
+TEST_OF(a_connection_without_an_answer_is_given_up)
 {
-	struct lease *l = *state;
-
 	join(l, 60000);
 	assert_string_equal(kept_after(l, 4, false), "renew");
 	assert_string_equal(kept_after(l, 19.9, false), "");
@@ -284,11 +256,8 @@ a_connection_without_an_answer_is_given_up(void **state)
 	assert_string_equal(kept_after(l, 0, false), "renew");
 }
 
-static void
-on_a_cluster_it_is_given_up_sooner(void **state)
+TEST_OF(on_a_cluster_it_is_given_up_sooner)
 {
-	struct lease *l = *state;
-
 	house->cluster = true;
 	join(l, 60000);
 	assert_string_equal(kept_after(l, 4, false), "renew");
@@ -297,10 +266,8 @@ on_a_cluster_it_is_given_up_sooner(void **state)
 	assert_false(lease_keep(l, false));
 }
 
-static void
-a_name_is_used_once(void **state)
+TEST_OF(a_name_is_used_once)
 {
-	struct lease *l = *state;
 	char first[NAME_SIZE], own[NAME_SIZE];
 
 	assert_memory_equal(l->connection, "tag-", 4);
@@ -320,10 +287,8 @@ a_name_is_used_once(void **state)
 	assert_false(lease_is_joined(l));
 }
 
-static void
-it_moves_to_a_name_whose_nodes_answer(void **state)
+TEST_OF(it_moves_to_a_name_whose_nodes_answer)
 {
-	struct lease *l = *state;
 	char first[NAME_SIZE];
 
 	strlcpy(first, l->connection, sizeof(first));
@@ -346,10 +311,8 @@ it_moves_to_a_name_whose_nodes_answer(void **state)
 	assert_true(lease_lapsed_s(l) == 0);
 }
 
-static void
-there_may_be_no_such_name(void **state)
+TEST_OF(there_may_be_no_such_name)
 {
-	struct lease *l = *state;
 	char first[NAME_SIZE];
 
 	strlcpy(first, l->connection, sizeof(first));
@@ -361,41 +324,12 @@ there_may_be_no_such_name(void **state)
 	assert_true(lease_is_joined(l));
 }
 
-static void
-a_name_that_has_not_joined_has_no_messages(void **state)
+TEST_OF(a_name_that_has_not_joined_has_no_messages)
 {
-	struct lease *l = *state;
-
 	assert_true(lease_move(l, "tag", &house->ids));
 	assert_null(lease_moved(l));
 	join(l, 60000);
 	assert_true(lease_move(l, "tag", &house->ids));
 	lease_new_name(l, "tag", &house->ids);
 	assert_null(lease_moved(l));
-}
-
-#define TEST(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    TEST(three_quarters_of_it_are_used),
-	    TEST(it_counts_from_the_question),
-	    TEST(with_messages_it_is_renewed_every_four_seconds),
-	    TEST(without_messages_it_is_renewed_every_fifteen_seconds),
-	    TEST(a_short_one_is_renewed_in_parts_of_it),
-	    TEST(the_first_of_idle_ones_come_at_different_times),
-	    TEST(it_holds_from_when_the_renewal_was_sent),
-	    TEST(a_renewal_that_fails_changes_nothing),
-	    TEST(an_answer_about_a_former_name_is_none),
-	    TEST(a_connection_without_an_answer_is_given_up),
-	    TEST(on_a_cluster_it_is_given_up_sooner),
-	    TEST(a_name_is_used_once),
-	    TEST(it_moves_to_a_name_whose_nodes_answer),
-	    TEST(there_may_be_no_such_name),
-	    TEST(a_name_that_has_not_joined_has_no_messages),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }
