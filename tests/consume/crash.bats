@@ -365,7 +365,7 @@ verdict_is_discarded() {
 	give_away "$c"
 	peer_takes
 	echo "$1" >"$T/go"
-	eventually 5 proc_state "$(cat "$T/taken")" Z
+	eventually 5 proc_state "$(<"$T/taken")" Z
 	kill -CONT "$pid"
 	eventually 5 grep -q 'lease lost' "$T/err"
 	eventually 5 has_new_name "$c"
@@ -739,13 +739,18 @@ refused_for_a_while() {
 }
 
 @test "crash: TERM while the server does not answer: it ends, and says so" {
+	local idle
 	own_server
+	"$BUILD/mq-consume" --grace 1s other -- "$T/note" 2>"$T/idle" 3>&- &
+	idle=$!
+	eventually 10 one_consumer
+	c=$(connections)
 	seq 2 | run_mq 0 mq-publish -l q
 	start_mq mq-consume -j 2 --grace 1s q -- "$T/hold"
 	eventually 10 taken_reach 2
-	c=$(connections)
+	c=$(connections | grep -vxF "$c")
 	server_pid | xargs kill -STOP
-	kill -TERM "$pid"
+	kill -TERM "$pid" "$idle"
 	ends_within 15
 	assert_equal "$status" 143
 	grep -q "2 messages could not be settled; they stay unacked at $c" \
@@ -753,6 +758,8 @@ refused_for_a_while() {
 	for p in $(cat "$T/taken"); do
 		assert gone "$p"
 	done
+	pid=$idle ends_within 15
+	assert_equal "$status" 143
 	server_pid | xargs kill -CONT
 	eventually 5 no_clients
 	# Given back as its last words, or still held: never gone.
@@ -772,16 +779,6 @@ refused_for_a_while() {
 	assert_equal "$status" 143
 	grep -q '2 messages could not be settled; they stay unacked at ' "$T/err"
 	assert gone "$(cat "$T/taken")"
-}
-
-@test "crash: TERM to an idle consumer while the server does not answer" {
-	own_server
-	start_mq mq-consume --grace 1s q -- "$T/note"
-	eventually 10 one_consumer
-	server_pid | xargs kill -STOP
-	kill -TERM "$pid"
-	ends_within 15
-	assert_equal "$status" 143
 }
 
 sockets_are() {
