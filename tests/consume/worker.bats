@@ -326,15 +326,30 @@ names() {
 	done <"$T/env" | sort
 }
 
+# env_has NAME=VALUE..., env_lacks NAME...: in $T/env.
+env_has() {
+	local pair value
+	for pair; do
+		# Not empty instead of missing.
+		value=$(var "${pair%%=*}")
+		assert_equal "${pair%%=*}=$value" "$pair"
+	done
+}
+
+env_lacks() {
+	local name
+	for name; do
+		run ! var "$name"
+	done
+}
+
 @test "worker: exactly these variables, besides those of mq-consume" {
 	run_mq 0 mq-publish q payload
 	env -i HOME=/h WORD=kept MQ_URL="$MQ_URL" "$BUILD/mq-consume" -n 1 q -- \
 		/usr/bin/env -0 >"$T/env"
-	assert_equal "$(var WORD)" kept
-	assert_equal "$(var HOME)" /h
+	env_has WORD=kept HOME=/h
 	# The id is the only header.
-	assert_equal "$(var MQ_HEADER_MQ_ID)" "$(var MQ_ID)"
-	assert_equal "$(var RQ_PARAM4)" ""
+	env_has "MQ_HEADER_MQ_ID=$(var MQ_ID)" RQ_PARAM4=
 	run names
 	assert_output - <<'.'
 HOME
@@ -376,18 +391,9 @@ WORD
 
 @test "worker: MQ_* say what the message is" {
 	env_of -H 'X-Trace-Id: a b' -H 'Lower: é' -P 1=one -P 4='four five'
-	assert_equal "$(var MQ_ID)" "$id"
-	assert_equal "$(var MQ_QUEUE)" q
-	assert_equal "$(var MQ_ATTEMPT)" 1
-	assert_equal "$(var MQ_ATTEMPTS)" 15
-	assert_equal "$(var MQ_WRITE)" 3
-	assert_equal "$(var MQ_READ)" 4
-	assert_equal "$(var MQ_HEADER_X_TRACE_ID)" "a b"
-	assert_equal "$(var MQ_HEADER_LOWER)" é
-	assert_equal "$(var MQ_HEADER_MQ_ID)" "$id"
-	assert_equal "$(var MQ_PARAM1)" one
-	assert_equal "$(var MQ_PARAM2)" ""
-	assert_equal "$(var MQ_PARAM4)" "four five"
+	env_has "MQ_ID=$id" MQ_QUEUE=q MQ_ATTEMPT=1 MQ_ATTEMPTS=15 MQ_WRITE=3 MQ_READ=4 \
+		"MQ_HEADER_X_TRACE_ID=a b" MQ_HEADER_LOWER=é "MQ_HEADER_MQ_ID=$id" MQ_PARAM1=one \
+		MQ_PARAM2= "MQ_PARAM4=four five"
 }
 
 @test "worker: RQ_* as RQ has them" {
@@ -401,28 +407,13 @@ env -0 >"$T/env"
 	id=$output
 	cd "$T"
 	run_mq 0 mq-consume -n 1 q -- "$T/link"
-	assert_equal "$(var RQ_VER)" 3.0.0
-	assert_equal "$(var RQ_SCRIPT)" "$T/link"
-	assert_equal "$(var RQ_REALSCRIPT)" "$T/s"
-	assert_equal "$(var RQ_HOST)" "$host/"
+	env_has RQ_VER=3.0.0 "RQ_SCRIPT=$T/link" "RQ_REALSCRIPT=$T/s" "RQ_HOST=$host/"
 	assert_regex "$(var RQ_PORT)" '^[0-9]+$'
-	assert_equal "$(var RQ_DEST)" "$host/q/q/"
-	assert_equal "$(var RQ_DEST_QUEUE)" q
-	assert_equal "$(var RQ_MSG_ID)" "$id"
-	assert_equal "$(var RQ_FULL_MSG_ID)" "$host/q/q/$id"
-	assert_equal "$(var RQ_ORIG_MSG_ID)" "$host/q/q/$id"
-	assert_equal "$(var RQ_MSG_DIR)" "$T"
-	assert_equal "$(var RQ_PIPE)" 3
-	assert_equal "$(var RQ_WRITE)" 3
-	assert_equal "$(var RQ_READ)" 4
-	assert_equal "$(var RQ_COUNT)" 0
+	env_has "RQ_DEST=$host/q/q/" RQ_DEST_QUEUE=q "RQ_MSG_ID=$id" "RQ_FULL_MSG_ID=$host/q/q/$id" \
+		"RQ_ORIG_MSG_ID=$host/q/q/$id" "RQ_MSG_DIR=$T" RQ_PIPE=3 RQ_WRITE=3 RQ_READ=4 RQ_COUNT=0
 	# Empty, not missing.
-	assert_equal "$(var RQ_PARAM1)" ""
-	assert_equal "$(var RQ_PARAM2)" two
-	assert_equal "$(var RQ_PARAM3)" ""
-	assert_equal "$(var RQ_PARAM4)" ""
-	assert_equal "$(var RQ_ENV)" production
-	run ! var RQ_FORCE_REMOTE
+	env_has RQ_PARAM1= RQ_PARAM2=two RQ_PARAM3= RQ_PARAM4= RQ_ENV=production
+	env_lacks RQ_FORCE_REMOTE
 }
 
 @test "worker: RQ_COUNT from 0, MQ_ATTEMPT from 1, the id stays" {
@@ -463,14 +454,12 @@ echo "$MQ_ID"
 		RQ_MSG_DIR=stale RQ_SCRIPT=stale RQ_ENV=staging
 	env_of
 	assert_equal "$(grep -cz stale "$T/env")" 0
-	assert_equal "$(var RQ_COUNT)" 0
-	assert_equal "$(var MQ_ATTEMPT)" 1
+	env_has RQ_COUNT=0 MQ_ATTEMPT=1
 	# Each variable is there once.
 	assert_equal "$(names | uniq -d)" ""
-	run ! var RQ_FORCE_REMOTE
-	run ! var TRACEPARENT
+	env_lacks RQ_FORCE_REMOTE TRACEPARENT
 	# The one that is the machine's, not the message's.
-	assert_equal "$(var RQ_ENV)" staging
+	env_has RQ_ENV=staging
 }
 
 @test "worker: a header of one message is not there for the next" {
@@ -482,7 +471,7 @@ echo "$MQ_ID"
 
 @test "worker: traceparent" {
 	env_of -H 'traceparent: 00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01'
-	assert_equal "$(var TRACEPARENT)" 00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01
+	env_has TRACEPARENT=00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01
 	put_header '{"traceparent":["lower"]}'
 	run_mq 0 mq-consume -n 1 q -- sh -c 'echo $TRACEPARENT'
 	assert_output lower
@@ -492,29 +481,22 @@ echo "$MQ_ID"
 	put_header '{"LD_PRELOAD":["/evil"],"Path":["/evil"],"PATH":["/evil"],"":["/evil"],"X\nLD_PRELOAD=/evil\nY":["/evil"],"A=B":["/evil"],"IFS":["/evil"],"Mq-Id":["/evil"],"BASH_FUNC_cat%%":["() { /evil; }"],"ä":["/evil"]}'
 	run_mq 0 mq-consume -n 1 q -- sh -c 'exec env -0 >"$T/env"'
 	held_is q "0 0 0 0"
-	run ! var LD_PRELOAD
-	assert_equal "$(var PATH)" "$PATH"
+	env_lacks LD_PRELOAD
+	env_has "PATH=$PATH"
 	assert_equal "$(perl -0 -ne 'print "$1\n" if /^([^=]*)=.*\/evil/s' "$T/env" |
 		grep -cv '^MQ_HEADER_[A-Z0-9_]*$')" 0
 	assert_regex "$(var MQ_ID)" '^[0-9a-zA-Z]{32}$'
-	assert_equal "$(var MQ_HEADER_LD_PRELOAD)" /evil
+	env_has MQ_HEADER_LD_PRELOAD=/evil
 }
 
 @test "worker: values of headers stay in their variable, whatever is in them" {
 	put_header '{"Lines":["a\nLD_PRELOAD=/evil\n"],"Quote":["\"'"'"'$(x)\\"],"Esc":["\u001b[31m"],"Mq-Param1":["p\nq"],"Many":["a","b","c"],"None":[],"Null":null,"Nul":["a\u0000b"],"Empty":[""]}'
 	run_mq 0 mq-consume -n 1 q -- sh -c 'exec env -0 >"$T/env"'
 	assert_equal "$(var MQ_HEADER_LINES; echo .)" $'a\nLD_PRELOAD=/evil\n.'
-	assert_equal "$(var MQ_HEADER_QUOTE)" "\"'\$(x)\\"
-	assert_equal "$(var MQ_HEADER_ESC)" $'\033[31m'
-	assert_equal "$(var RQ_PARAM1)" $'p\nq'
-	assert_equal "$(var MQ_PARAM1)" $'p\nq'
-	assert_equal "$(var MQ_HEADER_MANY)" "a, b, c"
-	assert_equal "$(var MQ_HEADER_EMPTY)" ""
-	run ! var MQ_HEADER_NONE
-	run ! var MQ_HEADER_NULL
-	run ! var MQ_HEADER_NUL
-	run ! var LD_PRELOAD
-	assert_equal "$(var PATH)" "$PATH"
+	env_has "MQ_HEADER_QUOTE=\"'\$(x)\\" MQ_HEADER_ESC=$'\033[31m' RQ_PARAM1=$'p\nq' \
+		MQ_PARAM1=$'p\nq' "MQ_HEADER_MANY=a, b, c" MQ_HEADER_EMPTY=
+	env_lacks MQ_HEADER_NONE MQ_HEADER_NULL MQ_HEADER_NUL LD_PRELOAD
+	env_has "PATH=$PATH"
 }
 
 @test "worker: headers that fit into no environment: rejected, and on it goes" {
