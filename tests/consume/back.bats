@@ -21,11 +21,9 @@ teardown_file() {
 setup() {
 	common_setup
 	# Says that it runs; is done when it may be.
-	script work <<'.'
-cat >>"$T/started"
-until [ -e "$T/go" ]; do
-	perl -e 'select undef, undef, undef, 0.02'
-done
+	script work "$(command -v perl)" <<'.'
+open my $f, '>>', "$ENV{T}/started"; print $f <STDIN>; close $f;
+select undef, undef, undef, 0.02 until -e "$ENV{T}/go";
 .
 	: >"$T/started"
 }
@@ -34,7 +32,7 @@ teardown() {
 	common_teardown
 }
 
-N=20000
+N=10000
 
 publish_many() {
 	seq "$N" | run_mq 0 mq-publish -q -l q
@@ -137,22 +135,22 @@ echo >>"$T/started"
 		redis flushall >/dev/null
 		: >"$T/started"
 		publish_many
-		start_mq mq-consume --no-clean --batch 6000 q -- "$T/batch"
+		start_mq mq-consume --no-clean --batch 3000 q -- "$T/batch"
 		eventually 20 second_batch
-		(($(in_hand) <= 6000)) || break
+		(($(in_hand) <= 3000)) || break
 		touch "$T/go"
 		stop_mq
 		rm "$T/go"
 	done
 	redis config resetstat >/dev/null
 	one_batch() {
-		[ "$(in_hand)" = 6000 ]
+		[ "$(in_hand)" = 3000 ]
 	}
 	eventually 20 one_batch
 	(($(scripts) < N / 50))
 	kill "$pid"
 	go_and_end
-	all_from 12001
+	all_from 6001
 }
 
 second_batch() {
