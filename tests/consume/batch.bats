@@ -350,7 +350,7 @@ acked; delayed 3600; delayed 3600; delayed 3600 | printf 'done #1\nerr #4 bad\n'
 @test "batch: a number that there is not makes the rest an error" {
 	local n why='a verb names no message of the batch'
 	for n in '#5' '#0' '#' '#x'; do
-		echo "$why; acked; $why; $why | printf 'done #2 fine\\ndone $n\\ndone\\n' >&3"
+		printf "%s\n" "$why; acked; $why; $why | printf 'done #2 fine\\ndone $n\\ndone\\n' >&3"
 	done >"$T/rows"
 	echo "acked; acked; acked; acked | for n in 1 2 3 4 5; do echo \"done #\$n\"; done >&3" >>"$T/rows"
 	become <"$T/rows"

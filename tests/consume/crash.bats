@@ -8,7 +8,7 @@
 # SEED=N repeats a run's random moments as far as that is possible.
 
 # run_mq sets output and stderr; T and D are of common.bash.
-# shellcheck disable=SC2013,SC2030,SC2031,SC2154
+# shellcheck disable=SC2013,SC2016,SC2030,SC2031,SC2154
 
 load ../helpers/common
 load "../helpers/layout-${LAYOUT:-rmq}"
@@ -28,7 +28,8 @@ setup() {
 	seed=${SEED:-$$}
 	echo "seed $seed"
 	RANDOM=$seed
-	: >"$T/results" >"$T/taken"
+	: >"$T/results"
+	: >"$T/taken"
 	write_scripts
 }
 

@@ -16,7 +16,8 @@ teardown_file() {
 
 setup() {
 	common_setup
-	: >"$T/got" >"$T/starts"
+	: >"$T/got"
+	: >"$T/starts"
 	# obey: does what the lines tell it to, one after the other; "a; b" is
 	# two things.  Whatever it does not know it says on descriptor 3.
 	script obey "$(command -v perl)" <<'.'

@@ -186,13 +186,6 @@ rejected 1: x | exec 4<&-; echo err x >&3
 	become --strict -- sh <<<'rejected 1: no final verb | exec 3>&- 4<&-'
 }
 
-@test "verdict: a plain program needs no verbs" {
-	publish
-	run_mq 0 mq-consume -n 1 q -- cat
-	assert_output "the payload"
-	held_is q "0 0 0 0"
-}
-
 @test "verdict: -v shows the last text of a done" {
 	printf '%s\n' 'echo done a >&3; echo run later >&3' 'echo done >&3' |
 		run_mq 0 mq-publish -l q

@@ -70,7 +70,7 @@ fleet() {
 }
 
 watching() {
-	redis --raw get "$(of_queue "${1-q}" watch)"
+	redis --raw get "$(of_queue q watch)"
 }
 
 # at_rest N [Q]: one is on watch, and so many are idle.

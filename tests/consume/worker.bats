@@ -548,11 +548,11 @@ esac
 
 @test "worker: --work-dir: files that a script leaves stay, with a reject, too" {
 	run_mq 0 mq-publish -i q x y
-	ids=("${lines[@]}")
+	both=("${lines[@]}")
 	run_mq 0 mq-consume -n 2 --work-dir "$T/work" q -- \
 		sh -c 'read -r x; echo "$x" >result; [ "$x" = x ]'
-	assert_equal "$(<"$T/work/${ids[0]}/result")" x
-	assert_equal "$(<"$T/work/${ids[1]}/result")" y
+	assert_equal "$(<"$T/work/${both[0]}/result")" x
+	assert_equal "$(<"$T/work/${both[1]}/result")" y
 	held_is q "0 0 0 1"
 }
 
@@ -577,13 +577,13 @@ esac
 @test "worker: a command that was named relatively is found, in a --work-dir, too" {
 	echo 'pwd; echo "$RQ_MSG_DIR"' | script s
 	run_mq 0 mq-publish -i q x y
-	ids=("${lines[@]}")
+	both=("${lines[@]}")
 	cd "$T"
 	# Without one, it is mq-consume's directory.
 	run_mq 0 mq-consume -n 1 q -- ./s
 	assert_output "$T"$'\n'"$T"
 	run_mq 0 mq-consume -n 1 --work-dir work q -- ./s
-	assert_output "$T/work/${ids[1]}"$'\n'"$T/work/${ids[1]}"
+	assert_output "$T/work/${both[1]}"$'\n'"$T/work/${both[1]}"
 }
 
 # --- --log-dir -----------------------------------------------------------------------
