@@ -66,38 +66,37 @@ payloads() {
 # Payload, attempts and reason of what is rejected, by payload.
 rejected() {
 	redis eval 'local out = {}
-		for _, e in ipairs(redis.call("LRANGE", ARGV[1], 0, -1)) do
+		for _, e in ipairs(redis.call("LRANGE", "rmq::queue::[q]::rejected", 0, -1)) do
 			local json, payload = e:match("J([^\n]*)\n(.*)")
 			local h = cjson.decode(json)
 			out[#out + 1] = payload .. " " .. h["Mq-Attempt"][1] .. " " .. h["Mq-Error"][1]
 		end
 		table.sort(out)
-		return table.concat(out, "\n")' 0 'rmq::queue::[q]::rejected'
+		return table.concat(out, "\n")' 0
 }
 
 # What has become of each message that is not acked: payload and state, of those that
 # are delayed for how many seconds, and the reason of the others.
 fates() {
-	redis eval 'local n, out, now = redis.call, {}, redis.call("TIME")[1]
-		for _, k in ipairs(n("KEYS", "*::unacked")) do
-			out[#out + 1] = n("LLEN", k) .. " unacked"
-		end
-		for _, e in ipairs(n("LRANGE", "rmq::queue::[q]::rejected", 0, -1)) do
-			local json, payload = e:match("J([^\n]*)\n(.*)")
-			out[#out + 1] = payload .. " " .. cjson.decode(json)["Mq-Error"][1]
-		end
-		local m = n("ZRANGE", "rmq::queue::[q]::delayed", 0, -1, "WITHSCORES")
-		for i = 1, #m, 2 do
-			out[#out + 1] = m[i]:match("J[^\n]*\n(.*)", 33) .. " delayed " ..
-				math.floor((m[i + 1] / 1000 - now) / 10 + 0.5) * 10
-		end
-		for _, e in ipairs(n("LRANGE", "rmq::queue::[next]::ready", 0, -1)) do
-			out[#out + 1] = e:match("\n(.*)") .. " pushed"
-		end
-		table.sort(out, function(a, b)
-			return tonumber(a:match("%d+")) < tonumber(b:match("%d+"))
-		end)
-		return table.concat(out, "\n")' 0
+	{
+		redis eval 'local n, out, now = redis.call, {}, redis.call("TIME")[1]
+			local q = "rmq::queue::[q]::"
+			for _, k in ipairs(n("KEYS", "*::unacked")) do
+				out[#out + 1] = n("LLEN", k) .. " unacked"
+			end
+			for _, e in ipairs(n("LRANGE", q .. "rejected", 0, -1)) do
+				local json, payload = e:match("J([^\n]*)\n(.*)")
+				out[#out + 1] = payload .. " " .. cjson.decode(json)["Mq-Error"][1]
+			end
+			local m = n("ZRANGE", q .. "delayed", 0, -1, "WITHSCORES")
+			for i = 1, #m, 2 do
+				out[#out + 1] = m[i]:match("J[^\n]*\n(.*)", 33) .. " delayed " ..
+					math.floor((m[i + 1] / 1000 - now) / 10 + 0.5) * 10
+			end
+			return out' 0
+		[ "$(held next)" = "0 0 0 0" ] ||
+			"$BUILD/mq-stats" --list ready -l next | sed 's/$/ pushed/'
+	} | grep . | sort -n
 }
 
 # become [OPTION...]: each line on stdin is "FATE; FATE; FATE; FATE | PROGRAM": four
