@@ -4,7 +4,7 @@
 # Each test is a subshell of its own.
 # shellcheck disable=SC2030,SC2031,SC2034,SC2154
 
-load ../helpers/common
+load ../helpers/server
 
 tools="mq-publish mq-consume mq-lease mq-stats mq-return mq-purge mq-pause mq-set mq-clean"
 
@@ -14,10 +14,6 @@ setup_file() {
 	for tool in $tools; do
 		options "$tool" >"$D/table.$tool"
 	done
-}
-
-teardown_file() {
-	server_stop
 }
 
 setup() {

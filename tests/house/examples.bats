@@ -13,16 +13,12 @@
 # run_mq sets output and stderr; T and D are of common.bash; pid is for stop_mq.
 # shellcheck disable=SC2016,SC2030,SC2031,SC2034,SC2154
 
-load ../helpers/common
+load ../helpers/server
 
 setup_file() {
 	# --durable needs one that keeps what it has confirmed.
 	server_start --appendonly yes --appendfsync always
 	replica_beside
-}
-
-teardown_file() {
-	server_stop
 }
 
 setup() {

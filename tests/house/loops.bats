@@ -5,15 +5,7 @@
 # pid is for stop_mq.
 # shellcheck disable=SC2030,SC2031,SC2034,SC2154
 
-load ../helpers/common
-
-setup_file() {
-	server_start
-}
-
-teardown_file() {
-	server_stop
-}
+load ../helpers/server
 
 setup() {
 	common_setup

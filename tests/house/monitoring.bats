@@ -6,24 +6,12 @@
 # run_mq sets output and stderr; each test is a subshell of its own.
 # shellcheck disable=SC2016,SC2030,SC2031,SC2154
 
-load ../helpers/common
-
-setup_file() {
-	server_start
-}
-
-teardown_file() {
-	server_stop
-}
+load ../helpers/server
 
 setup() {
 	common_setup
 	examples=$BATS_TEST_DIRNAME/examples
 	export PATH=$BUILD:$PATH
-}
-
-teardown() {
-	common_teardown
 }
 
 @test "monitoring: the alert rules fire, and only when they should" {

@@ -4,16 +4,8 @@
 # needs: proxy
 # topology: own
 
-load ../helpers/common
+load ../helpers/server
 load ../helpers/http
-
-setup_file() {
-	server_start
-}
-
-teardown_file() {
-	server_stop
-}
 
 setup() {
 	common_setup

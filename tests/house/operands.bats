@@ -5,17 +5,9 @@
 # run_mq sets output and stderr; each test is a subshell of its own.
 # shellcheck disable=SC2030,SC2031,SC2034,SC2154
 
-load ../helpers/common
+load ../helpers/server
 
 : "${LAYOUT:=rmq}"
-
-setup_file() {
-	server_start
-}
-
-teardown_file() {
-	server_stop
-}
 
 setup() {
 	load "../helpers/layout-$LAYOUT"

@@ -7,24 +7,12 @@
 #
 # needs: node
 
-load ../helpers/common
+load ../helpers/server
 
 setup_file() {
 	"$root/tests/deps.sh" --npm "$root/build/node"
 	no_cluster "npm's rsmq passes times as keys, and a cluster refuses that"
 	server_start
-}
-
-teardown_file() {
-	server_stop
-}
-
-setup() {
-	common_setup
-}
-
-teardown() {
-	common_teardown
 }
 
 @test "three node workers and three of ours, killed again and again, lose nothing" {

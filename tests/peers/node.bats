@@ -8,7 +8,7 @@
 # rsmq() and redis() set nothing; run_mq and run_node set output and stderr.
 # shellcheck disable=SC2154
 
-load ../helpers/common
+load ../helpers/server
 
 setup_file() {
 	"$root/tests/deps.sh" --npm "$root/build/node"
@@ -30,10 +30,6 @@ setup() {
 	exec {ask}<>"$D/ask" {answer}<>"$D/answer"
 	unset RSMQ_NS RSMQ_REALTIME
 	export MQ_LAYOUT=rsmq
-}
-
-teardown() {
-	common_teardown
 }
 
 # A process of its own, for what takes long, or is not one line of text.

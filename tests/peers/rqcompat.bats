@@ -6,15 +6,7 @@
 # run_mq sets output and stderr; each test is a subshell of its own.
 # shellcheck disable=SC2016,SC2030,SC2031,SC2154
 
-load ../helpers/common
-
-setup_file() {
-	server_start
-}
-
-teardown_file() {
-	server_stop
-}
+load ../helpers/server
 
 setup() {
 	common_setup
@@ -33,10 +25,6 @@ setup() {
 			w done "on the seventh run" ;;
 		esac
 	END
-}
-
-teardown() {
-	common_teardown
 }
 
 send() {

@@ -5,15 +5,7 @@
 # run_mq sets stderr; each test is a subshell of its own.
 # shellcheck disable=SC2030,SC2031,SC2154
 
-load ../helpers/common
-
-setup_file() {
-	server_start
-}
-
-teardown_file() {
-	server_stop
-}
+load ../helpers/server
 
 setup() {
 	# It has to come first, too, and cannot.
@@ -22,10 +14,6 @@ setup() {
 	lib=$(find /usr/lib -name libfaketime.so.1 | head -n 1)
 	[ -n "$lib" ]
 	jump +0d
-}
-
-teardown() {
-	common_teardown
 }
 
 # What the faked programs believe from now on.

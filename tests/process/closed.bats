@@ -8,24 +8,8 @@
 # run_mq sets stderr; each test is a subshell of its own.
 # shellcheck disable=SC2030,SC2031,SC2154
 
-load ../helpers/common
+load ../helpers/server
 load "../helpers/layout-${LAYOUT:-rmq}"
-
-setup_file() {
-	server_start
-}
-
-teardown_file() {
-	server_stop
-}
-
-setup() {
-	common_setup
-}
-
-teardown() {
-	common_teardown
-}
 
 # q has one message that is handed out, $id with $receipt, one rejected, one
 # delayed, and two that are ready; it can be had again.

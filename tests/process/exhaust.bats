@@ -5,23 +5,11 @@
 # run_mq sets stderr; each test is a subshell of its own.
 # shellcheck disable=SC2016,SC2030,SC2031,SC2154
 
-load ../helpers/common
+load ../helpers/server
 
 setup_file() {
 	server_start --unixsocketperm 777
 	"${CC:-cc}" -O1 -D_GNU_SOURCE -Wall -Wextra -o "$D/brood" "$BATS_TEST_DIRNAME/brood.c"
-}
-
-teardown_file() {
-	server_stop
-}
-
-setup() {
-	common_setup
-}
-
-teardown() {
-	common_teardown
 }
 
 says() {

@@ -6,16 +6,12 @@
 # run_mq sets stderr; each test is a subshell of its own.
 # shellcheck disable=SC2030,SC2031,SC2154
 
-load ../helpers/common
+load ../helpers/server
 
 setup_file() {
 	server_start
 	"${CC:-cc}" -O1 -D_GNU_SOURCE -Wall -Wextra -Werror -shared -fPIC \
 		-o "$D/fail.so" "$BATS_TEST_DIRNAME/fail.c"
-}
-
-teardown_file() {
-	server_stop
 }
 
 setup() {
@@ -26,10 +22,6 @@ setup() {
 	# hiredis before 1.0 does not look at all that malloc returns.
 	crashes=
 	pkg-config --atleast-version 1.0 hiredis || crashes='|134|139'
-}
-
-teardown() {
-	common_teardown
 }
 
 # failing WHAT TOOL ARGS...: with these calls failing, an end by itself, and no

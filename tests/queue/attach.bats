@@ -1,14 +1,6 @@
 # mq-publish --attach: files that belong to a message, from the publisher to its end.
 # topologies: cluster
-load ../helpers/common
-
-setup_file() {
-	server_start
-}
-
-teardown_file() {
-	server_stop
-}
+load ../helpers/server
 
 setup() {
 	common_setup

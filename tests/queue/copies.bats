@@ -5,15 +5,7 @@
 # run_mq sets output and stderr; each test is a subshell of its own.
 # shellcheck disable=SC2030,SC2031,SC2154
 
-load ../helpers/common
-
-setup_file() {
-	server_start
-}
-
-teardown_file() {
-	server_stop
-}
+load ../helpers/server
 
 setup() {
 	common_setup
@@ -24,10 +16,6 @@ setup() {
 		sleep 0.2
 		echo "end $MQ_ID ${MQ_HEADER_MQ_COPY_OF-original}" >>"$T/log"
 	END
-}
-
-teardown() {
-	common_teardown
 }
 
 # message HEADER VALUE...: an element with $id

@@ -1,7 +1,7 @@
 # Messages that go from one server to another: mq-stats --list or mq-consume,
 # --jsonl, into mq-publish --jsonl.
 
-load ../helpers/common
+load ../helpers/server
 
 setup_file() {
 	server_start
@@ -22,10 +22,6 @@ teardown_file() {
 setup() {
 	common_setup
 	other flushall >/dev/null
-}
-
-teardown() {
-	common_teardown
 }
 
 other() {

@@ -6,24 +6,12 @@
 # "done" is a field and a payload here.
 # shellcheck disable=SC1010,SC2030,SC2031,SC2154
 
-load ../helpers/common
-
-setup_file() {
-	server_start
-}
-
-teardown_file() {
-	server_stop
-}
+load ../helpers/server
 
 setup() {
 	common_setup
 	redis config set maxmemory 0 >/dev/null
 	redis acl setuser default '+@all' allkeys >/dev/null
-}
-
-teardown() {
-	common_teardown
 }
 
 counters='rmq::queue::[q]::counters'

@@ -5,23 +5,11 @@
 # run_mq sets stderr; each test is a subshell of its own.
 # shellcheck disable=SC1010,SC2030,SC2031,SC2154
 
-load ../helpers/common
-
-setup_file() {
-	server_start
-}
-
-teardown_file() {
-	server_stop
-}
+load ../helpers/server
 
 setup() {
 	common_setup
 	ready='rmq::queue::[q]::ready'
-}
-
-teardown() {
-	common_teardown
 }
 
 now_ms() {

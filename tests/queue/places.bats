@@ -6,23 +6,11 @@
 # run_mq sets output, lines and stderr; each test is a subshell of its own.
 # shellcheck disable=SC2030,SC2031,SC2034,SC2154
 
-load ../helpers/common
-
-setup_file() {
-	server_start
-}
-
-teardown_file() {
-	server_stop
-}
+load ../helpers/server
 
 setup() {
 	common_setup
 	q='rmq::queue::[q]'
-}
-
-teardown() {
-	common_teardown
 }
 
 # pub OPTION... PAYLOAD: publishes to q; its id in $id.

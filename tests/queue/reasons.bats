@@ -6,24 +6,12 @@
 # run_mq sets output and stderr; T and D are of common.bash.
 # shellcheck disable=SC2016,SC2030,SC2031,SC2154
 
-load ../helpers/common
+load ../helpers/server
 load "../helpers/layout-${LAYOUT:-rmq}"
-
-setup_file() {
-	server_start
-}
-
-teardown_file() {
-	server_stop
-}
 
 setup() {
 	common_setup
 	known q
-}
-
-teardown() {
-	common_teardown
 }
 
 # The reasons of what is rejected, the oldest first.

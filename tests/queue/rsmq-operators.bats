@@ -5,24 +5,12 @@
 # run_mq sets output, lines and stderr; each test is a subshell of its own.
 # shellcheck disable=SC2016,SC2030,SC2031,SC2154
 
-load ../helpers/common
+load ../helpers/server
 load ../helpers/node
-
-setup_file() {
-	server_start
-}
-
-teardown_file() {
-	server_stop
-}
 
 setup() {
 	export MQ_LAYOUT=rsmq
 	common_setup
-}
-
-teardown() {
-	common_teardown
 }
 
 # json EXPRESSION: of JavaScript, about each object that the output has, one a

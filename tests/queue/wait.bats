@@ -1,13 +1,9 @@
 # mq-publish --wait and mq-consume --keep: how a message ended, for those who
 # wait and those who ask later.
-load ../helpers/common
+load ../helpers/server
 
 setup_file() {
 	server_start --appendonly yes --appendfsync always
-}
-
-teardown_file() {
-	server_stop
 }
 
 setup() {
@@ -18,10 +14,6 @@ setup() {
 	script fails <<-'E'
 		echo "err $(cat) is bad" >&3
 	E
-}
-
-teardown() {
-	common_teardown
 }
 
 # await ARGS...: mq-publish in the background; its pid in $waiter.

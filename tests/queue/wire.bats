@@ -6,25 +6,13 @@
 # are called by name, and the scripts expand what they are given themselves.
 # shellcheck disable=SC2016,SC2030,SC2031,SC2119,SC2120,SC2154,SC2317
 
-load ../helpers/common
-
-setup_file() {
-	server_start
-}
-
-teardown_file() {
-	server_stop
-}
+load ../helpers/server
 
 setup() {
 	common_setup
 	ready='rmq::queue::[q]::ready'
 	rejected='rmq::queue::[q]::rejected'
 	write_scripts
-}
-
-teardown() {
-	common_teardown
 }
 
 write_scripts() {

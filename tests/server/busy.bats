@@ -7,16 +7,12 @@
 # run_mq sets stderr; each test is a subshell of its own.
 # shellcheck disable=SC2030,SC2031,SC2154
 
-load ../helpers/common
+load ../helpers/server
 
 : "${LAYOUT:=rmq}"
 
 setup_file() {
 	server_start --lua-time-limit 5
-}
-
-teardown_file() {
-	server_stop
 }
 
 setup() {

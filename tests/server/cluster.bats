@@ -7,7 +7,7 @@
 # run_mq sets output and stderr; each test is a subshell of its own.
 # shellcheck disable=SC2030,SC2031,SC2154
 
-load ../helpers/common
+load ../helpers/server
 
 : "${LAYOUT:=rmq}"
 
@@ -27,10 +27,6 @@ start_node() {
 
 cluster_is_up() {
 	redis cluster info | grep -q cluster_state:ok
-}
-
-teardown_file() {
-	server_stop
 }
 
 setup() {

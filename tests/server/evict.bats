@@ -6,7 +6,7 @@
 # run_mq sets output and stderr; each test is a subshell of its own.
 # shellcheck disable=SC2030,SC2031,SC2154
 
-load ../helpers/common
+load ../helpers/server
 
 : "${LAYOUT:=rmq}"
 
@@ -15,18 +15,10 @@ setup_file() {
 	replica_beside
 }
 
-teardown_file() {
-	server_stop
-}
-
 setup() {
 	export MQ_LAYOUT=$LAYOUT
 	common_setup
 	redis config set maxmemory-policy noeviction >/dev/null
-}
-
-teardown() {
-	common_teardown
 }
 
 @test "evict: --durable is 78, a consumer says so once, mq-stats always" {

@@ -6,7 +6,7 @@
 # run_mq sets stderr; each test is a subshell of its own.
 # shellcheck disable=SC2030,SC2031,SC2154
 
-load ../helpers/common
+load ../helpers/server
 load ../helpers/layout-rsmq
 
 setup_file() {
@@ -17,19 +17,11 @@ setup_file() {
 		-o "$D/resolver.so" "$BATS_TEST_DIRNAME/resolver.c"
 }
 
-teardown_file() {
-	server_stop
-}
-
 setup() {
 	common_setup
 	export RESOLVER=$T/resolver ASAN_OPTIONS=$ASAN_OPTIONS:verify_asan_link_order=0
 	named=redis://mq.test:$PORT
 	resolver 127.0.0.1
-}
-
-teardown() {
-	common_teardown
 }
 
 # resolver hang | again | ADDRESS...: from now on.

@@ -6,25 +6,13 @@
 # Each test is a subshell of its own.
 # shellcheck disable=SC2030,SC2031,SC2154
 
-load ../helpers/common
+load ../helpers/server
 
 : "${LAYOUT:=rmq}"
-
-setup_file() {
-	server_start
-}
-
-teardown_file() {
-	server_stop
-}
 
 setup() {
 	export LAYOUT MQ_LAYOUT=$LAYOUT
 	common_setup
-}
-
-teardown() {
-	common_teardown
 }
 
 @test "rights: each option has enough with its own" {

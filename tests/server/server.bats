@@ -5,7 +5,7 @@
 # run_mq sets output, lines and stderr; each test is a subshell of its own.
 # shellcheck disable=SC2030,SC2031,SC2154
 
-load ../helpers/common
+load ../helpers/server
 
 secret=s3cr3t-Horse
 
@@ -15,10 +15,6 @@ setup_file() {
 	server_start --port "$port" --bind 127.0.0.1
 	redis acl setuser alice on ">$secret" allkeys +@all >/dev/null
 	redis acl setuser 'b@b:b' on '>p@:%/?#é' allkeys +@all >/dev/null
-}
-
-teardown_file() {
-	server_stop
 }
 
 setup() {
