@@ -1,9 +1,6 @@
 # Headers as Go's library takes them: halves of surrogate pairs, bytes that are
 # no UTF-8, NUL in names; and payloads that look like one.
 
-# run_mq sets output and stderr; each test is a subshell of its own.
-# shellcheck disable=SC2030,SC2031,SC2154
-
 load ../helpers/server
 
 # odd ID MORE: a message as no Go program writes it, but any can read it.

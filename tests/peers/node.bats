@@ -5,9 +5,6 @@
 #
 # needs: node
 
-# rsmq() and redis() set nothing; run_mq and run_node set output and stderr.
-# shellcheck disable=SC2154
-
 load ../helpers/server
 
 setup_file() {

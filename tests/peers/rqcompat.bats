@@ -3,8 +3,7 @@
 # message is sent, its script runs, and this is what has become of it.  The
 # verdicts one by one are in consume/verdict.bats, dup in consume/dup.bats.
 
-# run_mq sets output and stderr; each test is a subshell of its own.
-# shellcheck disable=SC2016,SC2030,SC2031,SC2154
+# shellcheck disable=SC2016
 
 load ../helpers/server
 

@@ -2,8 +2,7 @@
 # The layout of RSMQ beside programs that delete, send badly, and make ids of
 # their own.  What those do is done here by node.bash.
 
-# run_mq sets output, lines and stderr; each test is a subshell of its own.
-# shellcheck disable=SC1010,SC2016,SC2030,SC2031,SC2154
+# shellcheck disable=SC1010,SC2016
 
 load ../helpers/server
 load ../helpers/node

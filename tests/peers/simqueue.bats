@@ -3,9 +3,6 @@
 # what its own tests ask for, said anew for our tools.  Where a worker's error
 # lost a message there, it ends in rejected here.
 
-# run_mq sets output and stderr; each test is a subshell of its own.
-# shellcheck disable=SC2030,SC2031,SC2154
-
 load ../helpers/server
 
 setup() {

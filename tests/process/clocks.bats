@@ -2,9 +2,6 @@
 # Clocks that jump by a day while something waits: ours, not that of the server.
 # When that jumps, all leases end at once.
 
-# run_mq sets stderr; each test is a subshell of its own.
-# shellcheck disable=SC2030,SC2031,SC2154
-
 load ../helpers/server
 
 setup() {

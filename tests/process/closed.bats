@@ -5,9 +5,6 @@
 #
 # layouts: rmq rsmq
 
-# run_mq sets stderr; each test is a subshell of its own.
-# shellcheck disable=SC2030,SC2031,SC2154
-
 load ../helpers/server
 load "../helpers/layout-${LAYOUT:-rmq}"
 

@@ -2,8 +2,7 @@
 # What runs out for real: descriptors, processes, memory, the size of files; and
 # scripts that write, or leave behind, more than anybody wants.
 
-# run_mq sets stderr; each test is a subshell of its own.
-# shellcheck disable=SC2016,SC2030,SC2031,SC2154
+# shellcheck disable=SC2016
 
 load ../helpers/server
 

@@ -3,9 +3,6 @@
 # descriptor; and calls that a signal interrupts.  Whatever it was, no message
 # is lost, and no tool dies of a signal.  See fail.c.
 
-# run_mq sets stderr; each test is a subshell of its own.
-# shellcheck disable=SC2030,SC2031,SC2154
-
 load ../helpers/server
 
 setup_file() {

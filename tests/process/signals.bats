@@ -2,9 +2,6 @@
 # How the tools end: as the first process of a container, which no signal ends
 # unless it is caught, and when their terminal is closed.
 
-# run_mq sets stderr; each test is a subshell of its own.
-# shellcheck disable=SC2030,SC2031,SC2154
-
 load ../helpers/server
 
 teardown() {

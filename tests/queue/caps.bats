@@ -1,8 +1,7 @@
 #!/usr/bin/env bats
 # mq-publish --max-length and --max-delayed: a queue that is full takes no more.
 
-# run_mq sets output and stderr; each test is a subshell of its own.
-# shellcheck disable=SC1010,SC2030,SC2031,SC2154
+# shellcheck disable=SC1010
 
 load ../helpers/server
 

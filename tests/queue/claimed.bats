@@ -3,9 +3,6 @@
 # What a connection has claimed is counted: by that, a consumer whose answer was lost
 # knows which of the messages that it holds are new, equal ones or not.
 
-# run_mq sets stderr; each test is a subshell of its own.
-# shellcheck disable=SC2030,SC2031,SC2154
-
 load ../helpers/server
 
 setup() {

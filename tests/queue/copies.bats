@@ -2,9 +2,6 @@
 # Messages with an id that another one has, and what their headers ask for when
 # somebody else has written them: see "Messages" in mq-layout(7).
 
-# run_mq sets output and stderr; each test is a subshell of its own.
-# shellcheck disable=SC2030,SC2031,SC2154
-
 load ../helpers/server
 
 setup() {

@@ -2,9 +2,6 @@
 # How many commands options cost the server, which carries out those of scripts one
 # by one: a script that asks too much is slow, and nothing else shows that.
 
-# run_mq sets stderr; each test is a subshell of its own.
-# shellcheck disable=SC2030,SC2031,SC2154
-
 load ../helpers/server
 
 # commands: how many the server has carried out, those of scripts included.

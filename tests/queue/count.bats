@@ -2,9 +2,8 @@
 # What is counted: exact numbers in rmq::queue::[Q]::counters, and troubles of
 # that key that nobody else notices.
 
-# run_mq sets stderr; each test is a subshell of its own.
 # "done" is a field and a payload here.
-# shellcheck disable=SC1010,SC2030,SC2031,SC2154
+# shellcheck disable=SC1010
 
 load ../helpers/server
 

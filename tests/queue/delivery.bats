@@ -6,9 +6,6 @@
 # SEED=N repeats a test's random moments as far as that is possible; RUNS=N
 # makes it longer.
 
-# run_mq sets output and stderr; T and D are of common.bash.
-# shellcheck disable=SC2030,SC2031,SC2154
-
 load ../helpers/common
 
 setup() {

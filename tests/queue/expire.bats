@@ -2,8 +2,7 @@
 # Messages that are too late: they are rejected with a reason instead of being
 # run, they are counted, and it is no attempt.
 
-# run_mq sets stderr; each test is a subshell of its own.
-# shellcheck disable=SC1010,SC2030,SC2031,SC2154
+# shellcheck disable=SC1010
 
 load ../helpers/server
 

@@ -2,9 +2,6 @@
 # topologies: cluster
 # mq-publish -g: one message of a group at a time, in the order of publishing.
 
-# run_mq sets output and stderr; each test is a subshell of its own.
-# shellcheck disable=SC2030,SC2031,SC2154
-
 load ../helpers/server
 
 setup() {

@@ -1,8 +1,7 @@
 #!/usr/bin/env bats
 # mq-publish -k: a message with a key that is taken is a duplicate.
 
-# run_mq sets output and stderr; each test is a subshell of its own.
-# shellcheck disable=SC1003,SC1010,SC2030,SC2031,SC2154
+# shellcheck disable=SC1003,SC1010
 
 load ../helpers/server
 

@@ -3,8 +3,7 @@
 # A queue is deleted while programs have it open: whatever comes into it after
 # that is in a queue that is known.
 
-# run_mq sets output and stderr; each test is a subshell of its own.
-# shellcheck disable=SC1010,SC2030,SC2031,SC2034,SC2154
+# shellcheck disable=SC1010
 
 load ../helpers/server
 

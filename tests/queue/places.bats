@@ -3,9 +3,6 @@
 # for a tick or its group's turn, or holds a key is seen, moved and removed as
 # any other message, and lets go of what it holds.
 
-# run_mq sets output, lines and stderr; each test is a subshell of its own.
-# shellcheck disable=SC2030,SC2031,SC2034,SC2154
-
 load ../helpers/server
 
 setup() {

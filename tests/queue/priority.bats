@@ -2,9 +2,6 @@
 # topologies: cluster
 # mq-publish -p: which of the waiting messages comes next.
 
-# run_mq sets output and stderr; each test is a subshell of its own.
-# shellcheck disable=SC2030,SC2031,SC2154
-
 load ../helpers/server
 
 # drained Q...: all payloads in the order in which they come, on one line.

@@ -3,8 +3,7 @@
 #
 # layouts: rmq rsmq
 
-# run_mq sets output and stderr; T and D are of common.bash.
-# shellcheck disable=SC2016,SC2030,SC2031,SC2154
+# shellcheck disable=SC2016
 
 load ../helpers/server
 load "../helpers/layout-${LAYOUT:-rmq}"

@@ -2,8 +2,7 @@
 # Stats, return, purge, clean, pause and receipts in the layout of RSMQ.  What
 # programs of RSMQ do is done here by node.bash.
 
-# run_mq sets output, lines and stderr; each test is a subshell of its own.
-# shellcheck disable=SC2016,SC2030,SC2031,SC2154
+# shellcheck disable=SC2016
 
 load ../helpers/server
 load ../helpers/node

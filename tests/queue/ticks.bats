@@ -2,9 +2,6 @@
 # topologies: cluster
 # The logical clock of a queue: --tick, --from-tick and --until-tick.
 
-# run_mq sets output and stderr; each test is a subshell of its own.
-# shellcheck disable=SC2030,SC2031,SC2154
-
 load ../helpers/server
 
 drained() {

@@ -2,9 +2,8 @@
 # On the wire: what a Go program built on rmq v5 does to the keys, done here
 # step by step with redis-cli, on the same queues as our tools, both ways.
 
-# run_mq sets output and stderr; T and D are of common.bash; some functions
-# are called by name, and the scripts expand what they are given themselves.
-# shellcheck disable=SC2016,SC2030,SC2031,SC2119,SC2120,SC2154,SC2317
+# Some functions are called by name, and the scripts expand what they are given.
+# shellcheck disable=SC2016,SC2119,SC2120,SC2317
 
 load ../helpers/server
 

@@ -5,9 +5,6 @@
 #
 # What the tests do themselves stands between the marks "own" and "tool" there.
 
-# Each test is a subshell of its own.
-# shellcheck disable=SC2030,SC2031,SC2034,SC2154
-
 load ../helpers/server
 
 : "${LAYOUT:=rmq}"
@@ -396,7 +393,7 @@ killed_with_notice() {
 	run_mq 0 mq-consume -l --drain q push
 	# One that no script copies: delayed, then rejected.
 	if is rmq; then
-		printf %01100000d | own_mq mq-publish push
+		printf %01100000d 0 | own_mq mq-publish push
 		run_mq 0 mq-consume -n 1 push -- sh -c 'echo resend 1 >&3'
 		run_mq 0 mq-consume -n 1 push -- false
 		own_mq mq-publish --attach a="$T/judge" push x
@@ -553,7 +550,7 @@ attached() {
 	grave 3
 	# One that no script copies.
 	if is rmq; then
-		printf %01100000d | own_mq mq-publish -d 1ms q
+		printf %01100000d 0 | own_mq mq-publish -d 1ms q
 	fi
 	own_mq mq-publish -d 1ms q due
 	if is rmq; then
@@ -581,7 +578,7 @@ attached() {
 	grave 1
 	# One that no script copies.
 	if is rmq; then
-		printf %01100000d |
+		printf %01100000d 0 |
 			redis -x rpush 'rmq::queue::[q]::rejected' >/dev/null
 	fi
 	may mq-return --clone q other

@@ -3,9 +3,6 @@
 # whose queues are on others.
 # topology: own
 
-# run_mq sets output and stderr; each test is a subshell of its own.
-# shellcheck disable=SC2030,SC2031,SC2154
-
 load ../helpers/common
 load ../helpers/cluster
 

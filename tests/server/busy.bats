@@ -4,9 +4,6 @@
 # A server that runs a long script of somebody answers all others with BUSY.  What is
 # answered so was not done: the tools wait and say it again.
 
-# run_mq sets stderr; each test is a subshell of its own.
-# shellcheck disable=SC2030,SC2031,SC2154
-
 load ../helpers/server
 
 : "${LAYOUT:=rmq}"

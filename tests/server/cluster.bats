@@ -4,9 +4,6 @@
 # ends.
 # topology: own
 
-# run_mq sets output and stderr; each test is a subshell of its own.
-# shellcheck disable=SC2030,SC2031,SC2154
-
 load ../helpers/server
 
 : "${LAYOUT:=rmq}"

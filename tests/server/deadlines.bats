@@ -3,9 +3,6 @@
 # in time, and asks another host meanwhile.
 # topology: own
 
-# run_mq sets stderr; each test is a subshell of its own.
-# shellcheck disable=SC2030,SC2031,SC2154
-
 load ../helpers/common
 load ../helpers/cluster
 

@@ -2,9 +2,6 @@
 # The private server on a disk of its own that gets full: 8 MB, which only the
 # mount namespace of the test can see.
 
-# run_mq sets stderr; each test is a subshell of its own.
-# shellcheck disable=SC2030,SC2031,SC2154
-
 load ../helpers/common
 
 setup() {

@@ -3,9 +3,6 @@
 # A server that drops keys when its memory is full: who says so, and who does
 # not ask.
 
-# run_mq sets output and stderr; each test is a subshell of its own.
-# shellcheck disable=SC2030,SC2031,SC2154
-
 load ../helpers/server
 
 : "${LAYOUT:=rmq}"

@@ -2,9 +2,6 @@
 # Tools that start while a master is being replaced: they wait for the next one.
 # topology: own
 
-# run_mq sets stderr; each test is a subshell of its own.
-# shellcheck disable=SC2030,SC2031,SC2154
-
 load ../helpers/common
 load ../helpers/cluster
 

@@ -3,9 +3,6 @@
 # Many queues are known, and many connections are listed: what is done with one queue
 # costs the server as many commands as without them.
 
-# run_mq sets output and stderr; each test is a subshell of its own.
-# shellcheck disable=SC2030,SC2031,SC2034,SC2154
-
 load ../helpers/server
 
 : "${LAYOUT:=rmq}"

@@ -2,9 +2,6 @@
 # The private server: one per user, started by whichever tool comes first.
 # topology: own
 
-# run_mq sets stderr; each test is a subshell with a DIR of its own.
-# shellcheck disable=SC2030,SC2031,SC2154
-
 ready='rmq::queue::[jobs]::ready'
 load ../helpers/common
 

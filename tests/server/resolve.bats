@@ -3,9 +3,6 @@
 # all of them are tried.  See resolver.c.  With RSMQ, as its lease is shorter.
 # topology: own
 
-# run_mq sets stderr; each test is a subshell of its own.
-# shellcheck disable=SC2030,SC2031,SC2154
-
 load ../helpers/server
 load ../helpers/layout-rsmq
 

@@ -3,9 +3,6 @@
 # What --print-acl prints for an option is enough for that option, and what only one
 # option needs is printed only with it.  acl.bats goes through whole tools.
 
-# Each test is a subshell of its own.
-# shellcheck disable=SC2030,SC2031,SC2154
-
 load ../helpers/server
 
 : "${LAYOUT:=rmq}"

@@ -2,9 +2,6 @@
 # What somebody who means harm has put into a queue, or beside a file, does
 # nothing.  (What belongs to one tool or one file is tested with that.)
 
-# run_mq sets output and stderr; each test is a subshell of its own.
-# shellcheck disable=SC2030,SC2031,SC2154
-
 load ../helpers/server
 
 # --- terminals ------------------------------------------------------------------

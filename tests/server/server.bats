@@ -2,9 +2,6 @@
 # Where the server is, and how a tool gets in.
 # topology: own
 
-# run_mq sets output, lines and stderr; each test is a subshell of its own.
-# shellcheck disable=SC2030,SC2031,SC2154
-
 load ../helpers/server
 
 secret=s3cr3t-Horse

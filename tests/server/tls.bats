@@ -4,9 +4,6 @@
 # without TLS must say so wherever these tests would use it.
 # topology: own
 
-# run_mq sets output and stderr; each test is a subshell of its own.
-# shellcheck disable=SC2030,SC2031,SC2154
-
 load ../helpers/common
 
 # Of options that it does not know, a server names the first.
