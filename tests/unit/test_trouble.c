@@ -1,0 +1,324 @@
+/*
+ * cmd/mq-consume/session/trouble.c, with the lease.
+ */
+#include "base/clock.h"
+#include "base/exit.h"
+#include "base/say.h"
+#include "mq-consume/session/parts.h"
+#include "record.h"
+
+struct house {
+	struct session session;
+	struct options opt;
+	struct mq_server server;
+	struct mq_idgen ids;
+	char *said;
+	size_t said_len;
+	FILE *say;
+};
+
+/* --- the neighbours --- */
+
+void
+mq_links_close(struct mq_links *l)
+{
+	(void)l;
+	record("closed");
+}
+
+void
+mq_switch_close(struct mq_switch *s)
+{
+	(void)s;
+}
+
+static void
+on_down(void *arg)
+{
+	(void)arg;
+	record("down");
+}
+
+static void
+on_lost(void *arg)
+{
+	(void)arg;
+	record("lost");
+}
+
+static void
+on_left(void *arg)
+{
+	(void)arg;
+	record("left");
+}
+
+static void
+on_failed(void *arg, int status)
+{
+	(void)arg;
+	record("failed:%d", status);
+}
+
+static const struct session_events events = {
+    .down = on_down, .lost = on_lost, .left = on_left, .failed = on_failed};
+
+/* What has been said since the last call. */
+static const char *
+said(struct house *h)
+{
+	static char text[1024];
+
+	fflush(h->say);
+	snprintf(text, sizeof(text), "%s", h->said);
+	rewind(h->say);
+	fputc('\0', h->say);
+	rewind(h->say);
+	return text;
+}
+
+static int
+setup(void **state)
+{
+	struct house *h = mq_xcalloc(1, sizeof(*h));
+	struct session *s = &h->session;
+
+	s->loop = ev_loop_new(EVFLAG_AUTO);
+	s->opt = &h->opt;
+	s->server = &h->server;
+	s->ids = &h->ids;
+	s->events = &events;
+	s->state = SESSION_UP;
+	s->ever_joined = true;
+	s->retry_s = SESSION_RETRY_MIN;
+	s->lease.server = &s->self;
+	h->opt.tag = "tag";
+	strlcpy(h->server.name, "server", sizeof(h->server.name));
+	ev_timer_init(&s->retry, NULL, 0, 0);
+	h->say = open_memstream(&h->said, &h->said_len);
+	mq_say_to(h->say);
+	*state = h;
+	return 0;
+}
+
+static int
+teardown(void **state)
+{
+	struct house *h = *state;
+
+	mq_say_to(NULL);
+	fclose(h->say);
+	free(h->said);
+	ev_loop_destroy(h->session.loop);
+	free(h);
+	record_clear();
+	return 0;
+}
+
+static bool
+says(struct house *h, const char *text)
+{
+	return strstr(said(h), text) != NULL;
+}
+
+/* --- tests --- */
+
+static void
+an_error_is_said_once_until_it_works(void **state)
+{
+	struct house *h = *state;
+	struct session *s = &h->session;
+
+	session_complain(s, "OOM no room");
+	assert_true(session_complains(s));
+	assert_true(says(h, "server: OOM no room; trying again"));
+	session_complain(s, "OOM no room");
+	assert_string_equal(said(h), "");
+	session_complain(s, "NOPERM no");
+	assert_true(says(h, "server: NOPERM no; --print-acl prints"));
+	session_works(s);
+	assert_false(session_complains(s));
+	session_complain(s, "NOPERM no");
+	assert_true(says(h, "NOPERM no"));
+	h->opt.quiet = true;
+	session_complain(s, "OOM no room");
+	assert_string_equal(said(h), "");
+	assert_string_equal(recorded(), "");
+}
+
+static void
+an_error_that_stays_ends_the_consumer(void **state)
+{
+	struct house *h = *state;
+
+	h->opt.quiet = true;
+	session_complain(&h->session, "CROSSSLOT no");
+	assert_true(says(h, "server: CROSSSLOT no"));
+	assert_true(h->session.leaving);
+	session_give_up(&h->session, "NOPERM no");
+	assert_string_equal(said(h), "");
+	assert_string_equal(recorded(), "failed:78");
+}
+
+static void
+each_try_waits_twice_as_long_up_to_five_seconds(void **state)
+{
+	struct house *h = *state;
+	struct session *s = &h->session;
+	double wait = SESSION_RETRY_MIN;
+	int i;
+
+	for (i = 0; i < 10; i++) {
+		s->state = SESSION_OPENING;
+		session_reset(s, "gone");
+		assert_string_equal(recorded(), "closed down");
+		assert_int_equal(s->state, SESSION_DOWN);
+		assert_true(ev_is_active(&s->retry));
+		assert_float_equal(
+		    ev_timer_remaining(s->loop, &s->retry), wait, 0.001);
+		wait = wait * 2 < 5 ? wait * 2 : 5;
+		assert_true(s->retry_s == wait);
+	}
+	session_reset(s, "gone");
+	s->state = SESSION_FINDING;
+	session_reset(s, "gone");
+	assert_string_equal(recorded(), "");
+}
+
+static void
+a_lost_connection_is_said_if_it_was_one(void **state)
+{
+	struct house *h = *state;
+	struct session *s = &h->session;
+
+	session_reset(s, "gone");
+	assert_true(says(h, "server: gone; reconnecting"));
+	s->state = SESSION_OPENING;
+	session_reset(s, "gone");
+	assert_string_equal(said(h), "");
+	s->state = SESSION_OPENING;
+	h->opt.verbose = true;
+	session_reset(s, "gone");
+	assert_true(says(h, "server: gone\n"));
+	h->opt.verbose = false;
+	s->ever_joined = false;
+	s->state = SESSION_OPENING;
+	session_reset(s, "gone");
+	assert_true(says(h, "server: gone; trying again"));
+	s->state = SESSION_UP;
+	h->opt.quiet = true;
+	session_reset(s, "other");
+	assert_string_equal(said(h), "");
+}
+
+static void
+one_that_leaves_has_left_with_its_connection(void **state)
+{
+	struct house *h = *state;
+
+	h->session.leaving = true;
+	session_reset(&h->session, "gone");
+	assert_string_equal(said(h), "");
+	assert_string_equal(recorded(), "closed left");
+	assert_false(ev_is_active(&h->session.retry));
+}
+
+static void
+an_error_of_the_settings_is_final(void **state)
+{
+	struct house *h = *state;
+
+	session_reset(&h->session, "MOVED 1 host");
+	assert_string_equal(recorded(), "failed:78");
+	assert_int_equal(h->session.state, SESSION_UP);
+}
+
+/* Since it could not join, so many seconds ago. */
+static void
+waits(struct session *s, double seconds)
+{
+	s->waits_since = mq_clock_steady_s() - seconds;
+	session_check_wait(s);
+}
+
+static void
+one_that_is_to_end_waits_half_a_minute_to_join(void **state)
+{
+	struct house *h = *state;
+	struct session *s = &h->session;
+
+	session_wait(s, "away");
+	assert_true(
+	    says(h, "server: no consumer can join: away; trying again"));
+	assert_true(s->waits_since > 0);
+	waits(s, 40);
+	assert_string_equal(recorded(), "closed down");
+	h->opt.drain = true;
+	waits(s, 29.9);
+	assert_false(s->leaving);
+	s->state = SESSION_UP;
+	waits(s, 40);
+	s->state = SESSION_DOWN;
+	assert_string_equal(recorded(), "");
+	waits(s, 30.1);
+	assert_string_equal(recorded(), "failed:75");
+	assert_true(s->leaving);
+	h->opt.drain = false;
+	h->opt.limit = 1;
+	waits(s, 30.1);
+	assert_string_equal(recorded(), "failed:75");
+	s->waits_since = 0;
+	session_check_wait(s);
+	assert_string_equal(recorded(), "");
+}
+
+static void
+a_first_wait_begins_the_time(void **state)
+{
+	struct session *s = &((struct house *)*state)->session;
+
+	s->waits_since = 5;
+	session_wait(s, "away");
+	assert_true(s->waits_since == 5);
+}
+
+static void
+a_lease_that_may_have_lapsed_is_lost(void **state)
+{
+	struct house *h = *state;
+	struct session *s = &h->session;
+
+	lease_new_name(&s->lease, "tag", &h->ids);
+	strlcpy(s->lease.connection, "tag-1", sizeof(s->lease.connection));
+	s->lease.joined = true;
+	s->lease.ms = 60000;
+	s->lease.sent = mq_clock_steady_s() - 44;
+	assert_true(session_holds_lease(s));
+	assert_string_equal(recorded(), "");
+	s->lease.sent -= 2;
+	assert_false(session_holds_lease(s));
+	assert_true(says(
+	    h, "tag-1: lease lost: no heartbeat got through for 45 seconds"));
+	assert_string_equal(recorded(), "lost closed down");
+	assert_string_not_equal(s->lease.connection, "tag-1");
+}
+
+#define TEST(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    TEST(an_error_is_said_once_until_it_works),
+	    TEST(an_error_that_stays_ends_the_consumer),
+	    TEST(each_try_waits_twice_as_long_up_to_five_seconds),
+	    TEST(a_lost_connection_is_said_if_it_was_one),
+	    TEST(one_that_leaves_has_left_with_its_connection),
+	    TEST(an_error_of_the_settings_is_final),
+	    TEST(one_that_is_to_end_waits_half_a_minute_to_join),
+	    TEST(a_first_wait_begins_the_time),
+	    TEST(a_lease_that_may_have_lapsed_is_lost),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
