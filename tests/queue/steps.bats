@@ -450,3 +450,82 @@ about_120_s() {
 	assert_equal "$(step rotate "${q}ready" "home 1000 a")" "1 6"
 	has "${q}ready" f e d c b a
 }
+
+# --- one settlement, one publication --------------------------------------------------
+
+# settle HOW ELEMENT MS RECEIPT [KEY...]
+settle() {
+	step settle "$keys $u rmq::queues ${*:5} beat info" "$1 $2 '' 0 $3 $(timed u '') $4"
+}
+
+@test "steps: a receipt is good once, and while its lease lives" {
+	redis lpush "$u" a a >/dev/null
+	redis hset info receipt:1 x receipt:2 y >/dev/null
+	assert_equal "$(settle ack a 0 1)" 0
+	redis set beat 1 >/dev/null
+	assert_equal "$(settle ack a 0 3) $(settle reject a 0 3 "${q}rejected")" "0 0"
+	has "$u" a a
+	assert_equal "$(settle ack a 0 1)" 1
+	assert_equal "$(settle ack a 0 1)" 0
+	has "$u" a
+	assert_equal "$(settle reject a 0 2 "${q}rejected")" 1
+	has "$u"
+	has "${q}rejected" a
+	assert_equal "$(redis exists info)" 0
+	assert_equal "$(settle ack a 0 "''") $(settle again a 0 "''")" "0 0"
+}
+
+@test "steps: a message that ends goes to its place, the oldest of equal ones" {
+	local ms
+	redis lpush "$u" a b a c a d >/dev/null
+	assert_equal "$(settle front a 0 "''")" 1
+	has "$u" d a c a b
+	assert_equal "$(settle again b 0 "''") $(settle again c 60000 "''")" "1 1"
+	has "${q}ready" b a
+	assert_equal "$(redis zrange "${q}delayed" 0 -1)" "$(timed u c)"
+	ms=$(($(redis zscore "${q}delayed" "$(timed u c)") - $(date +%s)000))
+	((ms > 30000 && ms <= 61000))
+	assert_equal "$(settle push d 0 "''" r{1..6})" 1
+	has r1 d
+	has "$u" a a
+	assert_equal "$(redis smembers rmq::queues)" q
+}
+
+# publish WHEN MS LIMITS ALIKE JOIN ELEMENT...: LIMITS are four; each element has 32 bytes.
+publish() {
+	step publish "$keys counters rmq::queues settings none" "$1 $2 $3 '$4' '$5' '' 0 -1 ${*:6}"
+}
+
+@test "steps: as many are accepted as there is room for, by where they go" {
+	local none="'' '' '' ''" x
+	x=$(timed x)
+	redis lpush "${q}ready" 1 2 >/dev/null
+	assert_equal "$(publish now 0 "4 9 0 0" '' '' "${x}a" "${x}b" "${x}c")" aaf
+	assert_equal "$(publish now 0 "4 9 0 0" '' '' "${x}c")" f
+	assert_equal "$(publish in 60000 "0 0 1 9" '' '' "${x}d" "${x}e")" af
+	assert_equal "$(publish at 99999999999999 "0 0 2 9" 1 '' "${x}d" "${x}e")" af
+	assert_equal "$(publish at 1 "5 0 2 9" 1 '' "${x}f" "${x}g")" af
+	assert_equal "$(publish now 0 "$none" '' '' "${x}g")" a
+	has "${q}ready" g f b a 2 1
+	redis hset settings max-length 7:8 >/dev/null
+	assert_equal "$(publish now 0 "$none" '' '' "${x}h" "${x}i")" af
+	assert_equal "$(redis hget counters published)" 7
+}
+
+@test "steps: a batch is published once, and behind the one before it" {
+	local all="$keys counters rmq::queues settings marks" x
+	x=$(timed x)
+	marked() {
+		step publish "$all" "now 0 '' '' '' '' '' '' $1 $2 $3 ${*:4}"
+	}
+	assert_equal "$(marked 3 5 2 "${x}a")" ""
+	assert_equal "$(marked 2 2 -1 "${x}a" "${x}b")" aa
+	assert_equal "$(marked 3 5 3 "${x}c")" ""
+	assert_equal "$(marked 3 5 2 "${x}c")" a
+	assert_equal "$(marked 3 5 2 "${x}c") $(marked 2 2 -1 "${x}a" "${x}b")" "a aa"
+	assert_equal "$(marked 2 18 -1 "${x}d")" a
+	has "${q}ready" d c b a
+	assert_equal "$(marked 0 20 19 "${x}e")" ""
+	assert_equal "$(marked 15 19 -1 "${x}e") $(marked 0 20 19 "${x}f")" "a a"
+	[ "$(redis pttl marks)" -gt 590000 ]
+}
