@@ -14,14 +14,16 @@ keys="${q}ready ${q}priority ${q}delayed ${q}locks ${q}clock ${q}result::"
 # step SCRIPT "KEY..." "ARG...": its reply in one line; arguments are quoted as in
 # redis-cli.  A script of both layouts is /NAME, one of RSMQ is rsmq/NAME.
 step() {
-	local path=rmq/lua/$1
+	local path=rmq/lua/$1 sha=$D/${1//\//-} keys_of reply
 	case $1 in
 	/*) path=lua$1 ;;
 	rsmq/*) path=rsmq/lua/${1#rsmq/} ;;
 	esac
-	[ -e "$D/${1//\//-}" ] || redis script load "$(sh "$root/common/queue/embed.sh" -t \
-		"$root/common/queue/$path.lua")" >"$D/${1//\//-}"
-	redis <<<"evalsha $(<"$D/${1//\//-}") $(wc -w <<<"$2") $2 $3" | tr '\0\n' '. ' | sed 's/ *$//'
+	[ -e "$sha" ] || redis script load "$(sh "$root/common/queue/embed.sh" -t \
+		"$root/common/queue/$path.lua")" >"$sha"
+	read -ra keys_of <<<"$2"
+	reply=$(redis <<<"evalsha $(<"$sha") ${#keys_of[@]} $2 $3" | tr '\0\n' '. ')
+	printf '%s' "${reply%"${reply##*[! ]}"}"
 }
 
 # has LIST ELEMENT...: from its left end.

@@ -3,7 +3,7 @@
 # were faster, or when the server refuses: what is not as expected changes nothing.
 
 # Each test is a subshell of its own.
-# shellcheck disable=SC2030,SC2031,SC2154
+# shellcheck disable=SC1003,SC2030,SC2031,SC2154
 
 load ../helpers/common
 load ../helpers/steps
@@ -220,6 +220,24 @@ walk_delayed() {
 	assert_regex "$(step check_locks "$keys ${q}rejected" "ready 0 '' 1 x")" "^0 2 0 $((now + 70000))  5 "
 	assert_regex "$(step check_locks "$keys ${q}rejected" "ready 0 '' 0 x")" "^0 2 0 $((now + 70000))  3 "
 	assert_equal "$(redis llen "${q}ready") $(redis llen "${q}rejected")" "3 2"
+}
+
+@test "steps: the reason of a late message takes the place of an earlier one" {
+	local why
+	for why in '' a ab 'a]' '\\"]' 'a\\\\' '[\\\\\\"],'; do
+		redis del "${q}ready" "${q}rejected" >/dev/null
+		echo "lpush ${q}ready $(message '"A":["1"],"Mq-Error":["'"$why"'"],"Mq-Expires":["1"]')" |
+			redis >/dev/null
+		step check_locks "$keys ${q}rejected" "ready 0 '' '' x"
+		assert_equal "$(redis lindex "${q}rejected" 0 | tr -cd ' -~')" \
+			'J{"A":["1"],"Mq-Error":["expired"],"Mq-Expires":["1"]}'
+	done
+	# Without one, it comes first.
+	redis del "${q}rejected" >/dev/null
+	echo "lpush ${q}ready $(message '"A":["1"],"Mq-Expires":["1"]')" | redis >/dev/null
+	step check_locks "$keys ${q}rejected" "ready 0 '' '' x"
+	assert_equal "$(redis lindex "${q}rejected" 0 | tr -cd ' -~')" \
+		'J{"Mq-Error":["expired"],"A":["1"],"Mq-Expires":["1"]}'
 }
 
 @test "steps: the earliest expiry and the lowest last tick are noted, whoever comes later" {

@@ -149,6 +149,52 @@ in_line() {
 	assert_equal "$(redis get round)" me
 }
 
+# bury KEEP SHOW [FROM HEADER NEW WHERE...]: a step of a cleaner with what connection c has of q.
+bury() {
+	step reclaim_dead "$keys u ${q}rejected beat consumers queues rmq::queues rmq::connections \
+		form1 form2 info runs" "q c $1 $2 '${3-}' ${*:4}" | tr -cd ' -~'
+}
+
+@test "upkeep: a dead connection's messages go back, and of it nothing is left" {
+	redis lpush u 1 2 3 4 >/dev/null
+	redis mset consumers 1 info 1 runs 1 form2 1 >/dev/null
+	redis sadd queues q r >/dev/null
+	redis sadd rmq::connections c >/dev/null
+	redis set beat 1 px 60000 >/dev/null
+	assert_equal "$(bury 0 9)" "0 0 0 -1 0"
+	redis del beat >/dev/null
+	assert_equal "$(bury 0 9)" "0 0 0 -2 0"
+	redis del form2 >/dev/null
+	# The two oldest may have been running; they are shown, the newest first.
+	assert_equal "$(bury 2 9 0)" "0 0 0 4 0"
+	has u 4 3 2 1
+	assert_equal "$(bury 2 9)" "2 0 0 2 0"
+	has u 2 1
+	has "${q}ready" 4 3
+	assert_equal "$(redis exists consumers info) $(redis smembers rmq::queues)" "2 q"
+	assert_equal "$(bury 2 0 '' "'' h reject '' x ready")" "0 2 0 0 0"
+	has "${q}ready" 4 3 h2 x1
+	assert_equal "$(redis exists u consumers info runs) $(redis smembers queues)" "2 r"
+	redis del queues >/dev/null
+	redis set consumers 1 >/dev/null
+	assert_equal "$(bury 2 9)" "0 0 0 0 1"
+	assert_equal "$(redis exists consumers info runs rmq::connections)" 0
+}
+
+@test "upkeep: of what may have been running, headers are shown from one on, so many bytes" {
+	local i
+	for i in 1 2 3 4; do
+		echo "lpush u $(message "\"A\":[\"$i\"]")"
+	done | redis >/dev/null
+	local one='.J{"A":["1"]}' two='.J{"A":["2"]}' three='.J{"A":["3"]}'
+	assert_equal "$(bury 3 99 1)" "0 0 0 4 0 $two  $one"
+	assert_equal "$(bury 3 17 0)" "0 0 0 4 0 $three"
+	assert_equal "$(bury 3 18 0)" "0 0 0 4 0 $three  $two"
+	assert_equal "$(redis llen u)" 4
+	assert_equal "$(bury 3 18)" "1 0 0 3 0 $three  $two"
+	assert_equal "$(redis llen u) $(redis llen "${q}ready")" "3 1"
+}
+
 # --- operators -----------------------------------------------------------------------
 
 @test "upkeep: a purge counts what goes, unless somebody depends on it" {
