@@ -547,3 +547,51 @@ publish() {
 	assert_equal "$(marked 15 19 -1 "${x}e") $(marked 0 20 19 "${x}f")" "a a"
 	[ "$(redis pttl marks)" -gt 590000 ]
 }
+
+# goes_to HEADERS: where a message with these is put; the score is told.
+goes_to() {
+	publish now 0 "'' '' '' ''" '' '' "$(message "$1" | sed "s/^\"/\"$(timed x)/")" >/dev/null
+	redis eval 'local told = "nowhere"
+		for i, k in ipairs(KEYS) do
+			local kind = redis.call("TYPE", k).ok
+			if kind == "list" then
+				told = "ready"
+			elseif kind == "zset" then
+				told = k:match("%a+$") .. " " .. redis.call("ZRANGE", k, 0, 0, "WITHSCORES")[2]
+			end
+			redis.call("DEL", k)
+		end
+		return told' 3 "${q}ready" "${q}priority" "${q}delayed"
+}
+
+@test "steps: what a header must be to be an option" {
+	local headers where
+	while IFS=$'\t' read -r headers where; do
+		assert_equal "$headers	$(goes_to "$headers")" "$headers	$where"
+	done <<-'END'
+		"A":["1"]	ready
+		"Mq-Priority":["100"]	priority -100
+		"Mq-Priority":["101"]	ready
+		"Mq-Priority":["-100"]	priority 100
+		"Mq-Priority":["-101"]	ready
+		"Mq-Priority":["0"]	ready
+		"Mq-Priority":["1.0"]	ready
+		"Mq-Priority":["+1"]	ready
+		"Mq-Priority":[1]	ready
+		"Mq-Priority":[]	ready
+		"Mq-Priority":["7","8"]	priority -7
+		"Mq-Priority" : [ "7" ]	priority -7
+		"A":["Mq-Priority"]	ready
+		"Mq-From-Tick":["0"]	priority -4503599627370496
+		"Mq-From-Tick":["281474976710656"]	delayed 1407374883553280
+		"Mq-From-Tick":["281474976710657"]	ready
+		"Mq-From-Tick":["-1"]	ready
+		"A":["\\""],"Mq-Priority":["7"]	priority -7
+		"Mq-Priority":["\\u0037"]	priority -7
+		"A":["\\\\"],"Mq-Priority":[7]	ready
+		"A":["\\ud800"],"Mq-Priority":["7"]	priority -7
+		"A":["\\\\ud800"],"Mq-Priority":["7"]	priority -7
+		"A":["\\udc00\\ud83d\\ude00"],"Mq-Priority":["7"]	priority -7
+		"A":["\\x"],"Mq-Priority":["7"]	ready
+	END
+}
