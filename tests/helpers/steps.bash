@@ -1,7 +1,7 @@
 # Steps on the server by themselves, each with its keys and arguments.  Load it behind
 # common.
 #
-#   step SCRIPT "KEY..." "ARG..."   its reply
+#   step SCRIPT "KEY..." "ARG..."   its reply; $AS is the user, if not the default one
 #   has LIST ELEMENT...             a list has these, from its left end
 #   message HEADERS                 a message, as an argument of a step
 #   timed CHARACTER ELEMENT         a member of delayed or priority
@@ -22,7 +22,7 @@ step() {
 	[ -e "$sha" ] || redis script load "$(sh "$root/common/queue/embed.sh" -t \
 		"$root/common/queue/$path.lua")" >"$sha"
 	read -ra keys_of <<<"$2"
-	reply=$(redis <<<"evalsha $(<"$sha") ${#keys_of[@]} $2 $3" | tr '\0\n' '. ')
+	reply=$(redis ${AS:+--no-auth-warning --user "$AS" --pass x} <<<"evalsha $(<"$sha") ${#keys_of[@]} $2 $3" | tr '\0\n' '. ')
 	printf '%s' "${reply%"${reply##*[! ]}"}"
 }
 

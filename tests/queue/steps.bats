@@ -180,8 +180,7 @@ walk_delayed() {
 }
 
 @test "steps: of a list, those that are still there are moved, in their order" {
-	local all="${q}rejected $keys $keys rmq::queues" words
-	read -ra words <<<"$all"
+	local all="${q}rejected $keys $keys rmq::queues"
 	redis lpush "${q}rejected" a b a c >/dev/null
 	assert_regex "$(step walk "$all" "take 3 a 3 mark move a x a")" "^2 1 b [0-9]+\$"
 	has "${q}ready" a a
@@ -191,12 +190,43 @@ walk_delayed() {
 	assert_regex "$(step walk "$all" "take 1 c 1 mark move x")" "^0 1 0 0\$"
 	# It changes its mind when the removal is refused.
 	redis acl setuser weak on nopass '~*' '&*' +@all -lrem >/dev/null
-	run redis --user weak --pass x eval "$(sh "$root/common/queue/embed.sh" -t \
-		"$root/common/queue/rmq/lua/walk.lua")" 14 "${words[@]}" take 1 c 1 mark move c
+	assert_regex "$(AS=weak step walk "$all" "take 1 c 1 mark move c")" NOPERM
 	redis acl deluser weak >/dev/null
-	assert_regex "$output" "NOPERM"
 	has "${q}rejected" c
 	has "${q}ready" a a
+}
+
+# move FROM HOW MAX [KEY...]: about 1000 bytes.
+move() {
+	step move "$keys $keys rmq::queues ${*:4}" "$1 $2 $3 1000"
+}
+
+@test "steps: the next are moved or dropped, so many, from the end that is theirs" {
+	redis zadd "${q}delayed" 1 "$(timed a 1)" 2 "$(timed a 2)" 3 "$(timed a 3)" 4 "$(timed a 4)" >/dev/null
+	redis zadd "${q}priority" -1 "$(timed a high)" 1 "$(timed a low)" >/dev/null
+	redis lpush "${q}ready" plain >/dev/null
+	redis lpush rejected r1 r2 r3 >/dev/null
+	redis lpush unacked u1 u2 u3 >/dev/null
+	assert_equal "$(move delayed move 0) $(move ready move 0) $(move rejected move 0 rejected)" "4 3 3"
+	# Somebody may depend on them.
+	redis hset "${q}locks" e 1 >/dev/null
+	assert_equal "$(move delayed drop 1)" 1
+	assert_equal "$(redis zrange "${q}delayed" 0 -1 | cut -c 33- | xargs)" "2 3 4"
+	assert_equal "$(move delayed last 1)" 1
+	assert_equal "$(redis zrange "${q}delayed" 0 -1 | cut -c 33- | xargs)" "2 3"
+	assert_equal "$(move delayed move 1) $(move rejected move 2 rejected)" "1 2"
+	has "${q}ready" r2 r1 2 plain
+	has rejected r3
+	# The newest first, to the front; not of a connection that lives.
+	redis set beat 1 px 60000 >/dev/null
+	assert_equal "$(move unacked move 2 unacked beat)" -1
+	redis del beat >/dev/null
+	assert_equal "$(move unacked move 2 unacked beat)" 2
+	has unacked u1
+	has "${q}ready" r2 r1 2 plain u3 u2
+	assert_equal "$(move ready drop 2) $(redis zrange "${q}priority" 0 -1 | cut -c 33-)" "2 low"
+	has "${q}ready" r2 r1 2 plain u3
+	assert_equal "$(move ready drop 9) $(redis exists "${q}ready" "${q}priority")" "6 0"
 }
 
 @test "steps: a walk for late messages says which bounds those have that stay" {
@@ -389,6 +419,19 @@ about_120_s() {
 	assert_equal "$(redis exists watch idle)" 0
 	eventually 10 grep -q idle "$T/c"
 	assert_equal "$(claim 1 99 me called 1)" "-1 12 0 z"
+}
+
+@test "steps: who may not say which role it has, has none" {
+	redis set beat 1 >/dev/null
+	redis acl setuser weak reset on nopass '~*' '&*' +@all -psetex >/dev/null
+	assert_equal "$(AS=weak claim 1 99 me called 1)" "-1 0 0"
+	assert_equal "$(redis exists watch)" 0
+	redis set watch other >/dev/null
+	redis acl setuser weak +psetex -zadd >/dev/null
+	assert_equal "$(AS=weak claim 1 99 me called 1)" "-1 0 0"
+	redis acl setuser weak +zadd >/dev/null
+	assert_equal "$(AS=weak claim 1 99 me called 1)" "-1 8 0"
+	redis acl deluser weak >/dev/null
 }
 
 # --- connections -------------------------------------------------------------------
