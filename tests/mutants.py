@@ -222,8 +222,8 @@ def main(build, seed, n, dirs):
     finally:
         reach.end_descendants()
         shutil.rmtree(top, ignore_errors=True)
-    print("\nnot seen:", *unseen, sep="\n")
-    print(", ".join(f"{count[what]} {what}" for what in sorted(count)))
+        print("\nnot seen:", *unseen, sep="\n")
+        print(", ".join(f"{count[what]} {what}" for what in sorted(count)), flush=True)
 
 
 if __name__ == "__main__":
