@@ -310,3 +310,67 @@ sweep() {
 	redis hset held c 2 >/dev/null
 	assert_equal "$(step rsmq/hidden "z h x d held" "'' '' 2")" "1 1 $later 1 $later c 1"
 }
+
+# take HOW ID SCORE...: to another queue.
+take() {
+	step rsmq/take "z h x d z2 h2 x2 d2 names" "$1 r ${*:2}"
+}
+
+@test "rsmq steps: messages go to another queue as they were, or as new ones" {
+	redis hset h vt 7 maxsize 99 >/dev/null
+	put a 1 A
+	put b 2 B 3
+	put c 3 C 3
+	put d 4 D 3
+	put e 5 E 3
+	redis hset x b '"K":["v"]' e '"Mq-Priority":["2"]' >/dev/null
+	redis hset h2 e other >/dev/null
+	assert_equal "$(take move a 9 b 2)" 1
+	assert_equal "$(redis hmget h2 b b:rc b:fr vt maxsize totalsent | xargs) $(redis hget x2 b)" \
+		'B 3 5 7 99 1 "K":["v"]'
+	assert_equal "$(take move a 1) $(redis hexists x2 a) $(redis hexists h2 a:rc)" "1 0 0"
+	assert_equal "$(take fresh c 3) $(redis hexists h2 c:rc) $(redis hget h2 totalsent)" "1 0 3"
+	assert_equal "$(take back d 4) $(redis hmget h2 d:rc totalsent | xargs)" "1 2 4"
+	assert_equal "$(take home e 5) $(redis hget h2 e) $(redis hget h e)" "0 other E"
+	redis hdel h2 e >/dev/null
+	assert_equal "$(take home e 5) $(redis hmget h2 e totalsent | xargs)" "1 E 4"
+	assert_equal "$(redis zcard z) $(redis hkeys h | sort | xargs) $(redis exists x)" "0 maxsize vt 0"
+	assert_equal "$(redis zrange z2 0 0) $(redis smembers names)" "e r"
+}
+
+@test "rsmq steps: messages become receivable where they are, or go" {
+	local later=99999999999999
+	put a $later A 3
+	put b $later B 3
+	put c $later C 3
+	redis hset d a "3 5" >/dev/null
+	release() {
+		step rsmq/take "z h x d z h x d names" "$1 q $2 $later"
+	}
+	assert_equal "$(release move a) $(hidden a) $(redis hget h a:rc) $(redis exists d)" "1 0 3 0"
+	assert_equal "$(release fresh b) $(hidden b) $(redis hmget h b:rc b:fr | xargs)" "1 0 "
+	assert_equal "$(release back c) $(redis zscore z c) $(redis hget h c:rc)" "1 0 2"
+	put a $later A 3
+	assert_equal "$(release drop a) $(redis zrange z 0 -1 | xargs)" "1 c b"
+}
+
+@test "rsmq steps: a queue is deleted when nobody consumes it, and its connections are those" {
+	local all="names connections z h x d counters paused rate later watch idle settings \
+		z2 h2 x2 d2 counters2 paused2 rate2 later2 watch2 idle2 settings2"
+	redis hset h vt 7 >/dev/null
+	put a 1 A
+	put b 99999999999999 B
+	redis zadd z2 1 x >/dev/null
+	redis sadd names q q2 r >/dev/null
+	redis zadd connections 0 c >/dev/null
+	redis hset lease queues '["q2","r"]' >/dev/null
+	redis mset counters 1 counters2 1 settings2 1 >/dev/null
+	assert_equal "$(step rsmq/delete "$all" "q q2 ''")" ""
+	assert_equal "$(step rsmq/delete "$all lease" "q q2 '' other")" ""
+	assert_equal "$(step rsmq/delete "$all lease" "q q2 '' c")" "1 1 1 1 1"
+	redis hset lease queues '["r"]' >/dev/null
+	assert_equal "$(step rsmq/delete "$all lease" "q q2 1 c")" "0 1 1 1 1"
+	assert_equal "$(redis exists z h z2 counters counters2 settings2) $(redis scard names)" "6 3"
+	assert_equal "$(step rsmq/delete "$all lease" "q q2 '' c")" "0 1 1 1 1"
+	assert_equal "$(redis exists z h z2 counters counters2 settings2) $(redis smembers names)" "0 r"
+}

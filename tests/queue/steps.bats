@@ -229,6 +229,30 @@ move() {
 	assert_equal "$(move ready drop 9) $(redis exists "${q}ready" "${q}priority")" "6 0"
 }
 
+@test "steps: what cannot be put there stays where it is" {
+	local wants
+	wants=$(message '"Mq-Priority":["3"]')
+	redis set "${q}priority" x >/dev/null
+	echo "lpush ${q}rejected $wants" | redis >/dev/null
+	echo "zadd ${q}delayed 5 \"$(timed a)${wants#?}" | redis >/dev/null
+	assert_regex "$(step walk "${q}rejected $keys $keys rmq::queues" \
+		"take 1 $wants 1 mark move $wants")" ^WRONGTYPE
+	assert_regex "$(step walk_sorted "${q}delayed $keys $keys rmq::queues" \
+		"take 0 9 1 x 5 move \"$(timed a)${wants#?}")" ^WRONGTYPE
+	assert_regex "$(move rejected move 9 "${q}rejected")" ^WRONGTYPE
+	assert_regex "$(move delayed move 9)" ^WRONGTYPE
+	assert_equal "$(redis llen "${q}rejected") $(redis zcard "${q}delayed")" "1 1"
+	assert_equal "$(redis exists "${q}ready")" 0
+	# Nor may one who may not put it there.
+	redis del "${q}priority" >/dev/null
+	redis acl setuser weak reset on nopass '~*' '&*' +@all -zadd >/dev/null
+	assert_regex "$(AS=weak step walk "${q}rejected $keys $keys rmq::queues" \
+		"take 1 $wants 1 mark move $wants")" ^NOPERM
+	assert_regex "$(AS=weak move rejected move 9 "${q}rejected")" ^NOPERM
+	redis acl deluser weak >/dev/null
+	assert_equal "$(redis llen "${q}rejected") $(redis exists "${q}ready" "${q}priority")" "1 0"
+}
+
 @test "steps: a walk for late messages says which bounds those have that stay" {
 	local id=0123456789abcdef0123456789abcdef now
 	now=$(redis eval 'return redis.call("TIME")[1] .. "000"' 0)

@@ -22,6 +22,7 @@ setup() {
 }
 
 teardown() {
+	redis config set maxmemory 0 >/dev/null
 	common_teardown
 }
 
@@ -236,6 +237,32 @@ bury() {
 	assert_equal "$(step /set s "a '' c 3 d 4")" 3
 	redis config set maxmemory 0 >/dev/null
 	assert_equal "$(redis hgetall s | xargs -n 2 | sort | xargs)" "b 2 c 3 d 4"
+}
+
+@test "upkeep: a set of attachments is noted for an hour, and stays while it is referred to" {
+	local right
+	assert_equal "$(step attach set "id ''") $(redis exists set)" "0 0"
+	for right in hset expire; do
+		redis acl setuser weak reset on nopass '~*' '&*' +@all "-$right" >/dev/null
+		assert_regex "$(AS=weak step attach set "id new")" NOPERM
+	done
+	assert_equal "$(redis exists set)" 0
+	assert_equal "$(step attach set "file new what")" 1
+	assert_equal "$(redis hget set file)" what
+	(($(redis ttl set) > 3500 && $(redis ttl set) <= 3600))
+	redis acl setuser weak reset on nopass '~*' '&*' +@all -persist >/dev/null
+	assert_regex "$(AS=weak step attach set "id ''")" NOPERM
+	redis acl deluser weak >/dev/null
+	assert_equal "$(redis hkeys set)" file
+	assert_equal "$(step attach set "id ''") $(redis ttl set)" "1 -1"
+	assert_regex "$(redis hget set id)" '^[0-9]{13}$'
+	# A full server takes no new one, but keeps what it has.
+	redis expire set 100 >/dev/null
+	redis config set maxmemory 1 >/dev/null
+	assert_regex "$(step attach set "other ''")" OOM
+	assert_equal "$(step attach set "id ''")" 1
+	redis config set maxmemory 0 >/dev/null
+	assert_equal "$(redis ttl set) $(redis hexists set other)" "-1 0"
 }
 
 # --- statistics ----------------------------------------------------------------------
