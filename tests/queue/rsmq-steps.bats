@@ -49,7 +49,7 @@ of_members() {
 
 # --- leases ---------------------------------------------------------------------------
 
-@test "rsmq steps: a lease begins for the shortest vt of what is consumed, but 3 s" {
+@test "rsmq-steps: a lease begins for the shortest vt of what is consumed, but 3 s" {
 	local all="lease connections names h1 h2 h3 c1 c2"
 	redis hset h1 vt 50 >/dev/null
 	redis hset h2 vt 20 >/dev/null
@@ -70,7 +70,7 @@ of_members() {
 	assert_equal "$(redis hget lease receipts)" 1
 }
 
-@test "rsmq steps: a queue is made where that is asked for, and holes are filled" {
+@test "rsmq-steps: a queue is made where that is asked for, and holes are filled" {
 	redis hset h1 vt 7 >/dev/null
 	assert_equal "$(step rsmq/join "lease connections names h1 h2 c1 c2" "me host 7 4 '' 2 5 '' q1 q2")" 7000
 	assert_equal "$(redis exists h2 c2)" 0
@@ -80,7 +80,7 @@ of_members() {
 	assert_equal "$(redis smembers names | sort | xargs) $(redis hget c2 attempts)" "q1 q2 5"
 }
 
-@test "rsmq steps: a renewal keeps what the connection still has" {
+@test "rsmq-steps: a renewal keeps what the connection still has" {
 	assert_equal "$(step rsmq/renew "lease z h x d held" "''")" 0
 	redis hset lease lease 1000000 >/dev/null
 	redis expire lease 9 >/dev/null
@@ -103,7 +103,7 @@ receive() {
 		tr -cd ' -~' | sed -E 's/ [0-9]{13}\b//; s/[.]J//g'
 }
 
-@test "rsmq steps: a claim receives the first, so many, or about so many bytes" {
+@test "rsmq-steps: a claim receives the first, so many, or about so many bytes" {
 	assert_equal "$(receive 1 9)" 0
 	redis hset lease lease 1000000 >/dev/null
 	assert_equal "$(receive 1 9)" "-1 0 -1"
@@ -125,7 +125,7 @@ receive() {
 	assert_regex "$(receive 9 1)" '^[0-9]{6,} 0 0$'
 }
 
-@test "rsmq steps: a member without a body has a minute" {
+@test "rsmq-steps: a member without a body has a minute" {
 	redis hset lease lease 1000000 >/dev/null
 	redis hset h vt 30 >/dev/null
 	redis eval 'local t = redis.call("TIME")
@@ -135,7 +135,7 @@ receive() {
 	assert_equal "$(hidden young) $(redis hexists h young:fr) $(redis exists held)" "10 1 0"
 }
 
-@test "rsmq steps: delayed messages with a priority take their place when they are due" {
+@test "rsmq-steps: delayed messages with a priority take their place when they are due" {
 	redis hset lease lease 1000000 >/dev/null
 	put a 1 A
 	put b 2 B
@@ -157,7 +157,7 @@ end_stay() {
 	step rsmq/settle "z h x d held later z2 h2 x2 d2 names" "$*"
 }
 
-@test "rsmq steps: only what the connection still holds is settled" {
+@test "rsmq-steps: only what the connection still holds is settled" {
 	put a 1 A 2
 	put b 1 B 2
 	redis hset held a 1 c 1 >/dev/null
@@ -174,7 +174,7 @@ end_stay() {
 	assert_equal "$(of_members z) $(fields h) $(redis exists held)" "b 1 b B b:fr 5 b:rc 2 0"
 }
 
-@test "rsmq steps: what waits on purpose is noted, what goes back has had no run" {
+@test "rsmq-steps: what waits on purpose is noted, what goes back has had no run" {
 	put a 1 A 2
 	put b 1 B 1
 	redis hset held a 2 b 1 >/dev/null
@@ -195,7 +195,7 @@ end_stay() {
 	assert_equal "$(redis hmget h a:rc a:fr | xargs) $(redis zscore z a)" "1 5 0"
 }
 
-@test "rsmq steps: what is pushed fits there, and has an id that is new there" {
+@test "rsmq-steps: what is pushed fits there, and has an id that is new there" {
 	redis hset h vt 7 maxsize 99 >/dev/null
 	put a 1 A 2
 	put b 1 B 2
@@ -219,7 +219,7 @@ hidden_in_other() {
 	redis rename z.old z >/dev/null
 }
 
-@test "rsmq steps: at most 100 are given back, up to the first that is another's" {
+@test "rsmq-steps: at most 100 are given back, up to the first that is another's" {
 	local all
 	redis eval 'for i = 1, 101 do
 			redis.call("ZADD", "z", 9, i)
@@ -244,7 +244,7 @@ hidden_in_other() {
 
 # --- cleaners -----------------------------------------------------------------------------
 
-@test "rsmq steps: a receive is taken back if nothing has become of it" {
+@test "rsmq-steps: a receive is taken back if nothing has become of it" {
 	put a 1 A 2
 	assert_equal "$(step rsmq/lapsed "z h x d" "a 1") $(step rsmq/lapsed "z h x d" "b 1")" "0 0"
 	redis zadd z 99999999999999 a >/dev/null
@@ -259,7 +259,7 @@ sweep() {
 	step rsmq/sweep "z h x d counters later" "$*"
 }
 
-@test "rsmq steps: a cleaner finds what has had its runs, or is late, and no more" {
+@test "rsmq-steps: a cleaner finds what has had its runs, or is late, and no more" {
 	local later=99999999999999
 	put a 1 A 3
 	put b 2 B 2
@@ -282,7 +282,7 @@ sweep() {
 	assert_equal "$(sweep 1 gone 1 3 1 1)" "2 b 4 0 b 2"
 }
 
-@test "rsmq steps: a cleaner forgets members whose body does not come" {
+@test "rsmq-steps: a cleaner forgets members whose body does not come" {
 	redis eval 'local t = redis.call("TIME")
 		redis.call("ZADD", "z", (t[1] - 40) .. "000", "young", (t[1] - 61) .. "000", "old")' 0 >/dev/null
 	assert_regex "$(sweep '""' '""' 9 3 1 1)" " 1\$"
@@ -291,7 +291,7 @@ sweep() {
 	assert_equal "$(redis zrange z 0 -1)" young
 }
 
-@test "rsmq steps: hidden ones wait, or are in somebody's hands" {
+@test "rsmq-steps: hidden ones wait, or are in somebody's hands" {
 	local later=99999999999999 since
 	since=$(date +%s)000
 	put a "$since" A
@@ -316,7 +316,7 @@ take() {
 	step rsmq/take "z h x d z2 h2 x2 d2 names" "$1 r ${*:2}"
 }
 
-@test "rsmq steps: messages go to another queue as they were, or as new ones" {
+@test "rsmq-steps: messages go to another queue as they were, or as new ones" {
 	redis hset h vt 7 maxsize 99 >/dev/null
 	put a 1 A
 	put b 2 B 3
@@ -338,7 +338,7 @@ take() {
 	assert_equal "$(redis zrange z2 0 0) $(redis smembers names)" "e r"
 }
 
-@test "rsmq steps: messages become receivable where they are, or go" {
+@test "rsmq-steps: messages become receivable where they are, or go" {
 	local later=99999999999999
 	put a $later A 3
 	put b $later B 3
@@ -354,7 +354,7 @@ take() {
 	assert_equal "$(release drop a) $(redis zrange z 0 -1 | xargs)" "1 c b"
 }
 
-@test "rsmq steps: a queue is deleted when nobody consumes it, and its connections are those" {
+@test "rsmq-steps: a queue is deleted when nobody consumes it, and its connections are those" {
 	local all="names connections z h x d counters paused rate later watch idle settings \
 		z2 h2 x2 d2 counters2 paused2 rate2 later2 watch2 idle2 settings2"
 	redis hset h vt 7 >/dev/null
