@@ -219,6 +219,59 @@ bury() {
 	done
 }
 
+@test "upkeep: a queue is deleted when nobody uses it, and its connections are those" {
+	local own="$keys ${q}rejected rate counters paused settings watch idle form1 form2 out in"
+	local c="beat queues consumers unacked form3 form4"
+	delete() {
+		step delete "${NAMES-rmq::queues} rmq::connections $own $c" "q $1 c"
+	}
+	redis sadd rmq::queues q r >/dev/null
+	redis lpush "${q}ready" a b >/dev/null
+	redis lpush "${q}rejected" a >/dev/null
+	redis zadd "${q}priority" 1 a >/dev/null
+	redis zadd "${q}delayed" 1 a 2 b >/dev/null
+	redis mset rate 1 counters 1 settings 1 consumers 1 >/dev/null
+	redis set in 1 >/dev/null
+	assert_equal "$(delete "''")" ""
+	redis sadd rmq::connections other >/dev/null
+	assert_equal "$(delete "''")" ""
+	redis sadd rmq::connections c >/dev/null
+	redis srem rmq::connections other >/dev/null
+	# One that lives consumes it, by what it holds or by its list; one that is dead holds some.
+	redis set beat 1 px 600000 >/dev/null
+	redis sadd queues r >/dev/null
+	redis del consumers >/dev/null
+	redis lpush unacked u v >/dev/null
+	assert_equal "$(delete "''")" "1 0 1 3 1 2 0 0"
+	redis sadd consumers c1 c2 >/dev/null
+	assert_equal "$(delete "''")" "2 0 1 3 1 2 0 0"
+	redis del unacked >/dev/null
+	assert_equal "$(delete 1)" "0 0 1 3 1 2 0 0"
+	redis sadd queues q >/dev/null
+	assert_equal "$(delete "''")" "2 0 1 3 1 2 0 0"
+	redis lpush unacked u v >/dev/null
+	redis del beat >/dev/null
+	assert_equal "$(delete "''")" "0 2 1 3 1 2 0 0"
+	redis del unacked >/dev/null
+	# On a cluster: what is on its way, and the keys of its form.
+	redis hset out f v >/dev/null
+	assert_equal "$(delete "''") / $(delete 1)" "0 1 1 3 1 2 0 0 / 0 0 1 3 1 2 0 0"
+	redis del out >/dev/null
+	redis mset form1 1 form4 1 >/dev/null
+	assert_equal "$(delete "''")" "0 0 1 3 1 2 0 2"
+	redis del form1 form4 >/dev/null
+	assert_equal "$(redis exists "${q}ready" rate counters settings consumers)" 5
+	assert_equal "$(delete "''")" "0 0 1 3 1 2 0 0"
+	assert_equal "$(redis keys '*' | sort | xargs)" "in queues rmq::connections rmq::queues"
+	assert_equal "$(redis smembers queues) $(redis smembers rmq::queues)" "r r"
+	[ "$(redis ttl in)" -gt 86000 ]
+	# Where the names are elsewhere, a lease says who lives.
+	redis set beat 1 px 600000 >/dev/null
+	assert_equal "$(NAMES=q::none delete "''")" "1 0 0 0 0 0 0 0"
+	redis del rmq::connections beat >/dev/null
+	assert_equal "$(NAMES=q::none delete "''")" "0 0 0 0 0 0 0 0"
+}
+
 @test "upkeep: a pause is as long as the longest that was asked for" {
 	assert_equal "$(step /pause p 50000) $(step /pause p 40000)" "1 0"
 	[ "$(redis pttl p)" -gt 40000 ]
