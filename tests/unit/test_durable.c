@@ -318,10 +318,10 @@ keeps(struct house *h, const struct mq_durable *d, int status, const char *why)
 
 /* --- a promise --- */
 
-static void
-on_its_disk(void **state)
+#define TEST_OF(fn) TEST_WITH(fn, struct house *h, setup, teardown)
+
+TEST_OF(on_its_disk)
 {
-	struct house *h = *state;
 	struct mq_durable d = promise(h, 0, "");
 
 	assert_true(d.disk && !d.waitaof && d.replicas == 0);
@@ -347,10 +347,8 @@ on_its_disk(void **state)
 	assert_int_equal(h->waits, 0);
 }
 
-static void
-on_its_replicas(void **state)
+TEST_OF(on_its_replicas)
 {
-	struct house *h = *state;
 	struct mq_durable d;
 
 	h->info = "run_id:x\r\n" TWO;
@@ -363,22 +361,16 @@ on_its_replicas(void **state)
 	(void)promise(h, MQ_EXIT_CONFIG, "does not allow WAIT");
 }
 
-static void
-not_where_messages_may_be_dropped(void **state)
+TEST_OF(not_where_messages_may_be_dropped)
 {
-	struct house *h = *state;
-
 	h->info = ONE AOF "maxmemory_policy:allkeys-lru\r\n";
 	(void)promise(h, MQ_EXIT_CONFIG, "maxmemory-policy is allkeys-lru");
 	h->info = ONE AOF "maxmemory_policy:noeviction\r\n";
 	(void)promise(h, 0, "");
 }
 
-static void
-where_it_may_not_be_asked(void **state)
+TEST_OF(where_it_may_not_be_asked)
 {
-	struct house *h = *state;
-
 	h->config_error = "ERR unknown";
 	(void)promise(h, MQ_EXIT_CONFIG, "cannot be read: ERR unknown");
 	h->info = ONE AOF;
@@ -390,21 +382,15 @@ where_it_may_not_be_asked(void **state)
 	    mq_durable_find(&h->redis, &(struct mq_durable){0}), -1);
 }
 
-static void
-a_replica_promises_nothing(void **state)
+TEST_OF(a_replica_promises_nothing)
 {
-	struct house *h = *state;
-
 	h->info = "role:slave\r\n" AOF;
 	(void)promise(h, MQ_EXIT_AGAIN, "it is a replica");
 	assert_int_equal(h->context.err, 0);
 }
 
-static void
-its_first_file_is_waited_for(void **state)
+TEST_OF(its_first_file_is_waited_for)
 {
-	struct house *h = *state;
-
 	h->info = AOF "aof_base_size:0\r\naof_rewrite_scheduled:1\r\n";
 	(void)promise(h, MQ_EXIT_AGAIN, "still writes its first append-only");
 	assert_int_equal(h->waits, 301);
@@ -420,11 +406,8 @@ its_first_file_is_waited_for(void **state)
 	assert_int_equal(h->waits, 0);
 }
 
-static void
-a_replica_that_it_had_is_waited_for(void **state)
+TEST_OF(a_replica_that_it_had_is_waited_for)
 {
-	struct house *h = *state;
-
 	h->info = "repl_backlog_active:1\r\n";
 	(void)promise(h, MQ_EXIT_AGAIN, "its replica is not connected");
 	assert_int_equal(h->waits, 301);
@@ -441,10 +424,8 @@ a_replica_that_it_had_is_waited_for(void **state)
 
 /* --- and whether it is kept --- */
 
-static void
-what_is_written_at_once_is_safe(void **state)
+TEST_OF(what_is_written_at_once_is_safe)
 {
-	struct house *h = *state;
 	struct mq_durable d = promise(h, 0, "");
 
 	keeps(h, &d, 0, "");
@@ -457,10 +438,8 @@ what_is_written_at_once_is_safe(void **state)
 	keeps(h, &d, MQ_EXIT_AGAIN, "it has become a replica");
 }
 
-static void
-its_disk_is_waited_for(void **state)
+TEST_OF(its_disk_is_waited_for)
 {
-	struct house *h = *state;
 	struct mq_durable d;
 
 	h->knows_waitaof = true;
@@ -478,10 +457,8 @@ its_disk_is_waited_for(void **state)
 	keeps(h, &d, MQ_EXIT_AGAIN, "it is not the same as before");
 }
 
-static void
-its_replicas_are_waited_for(void **state)
+TEST_OF(its_replicas_are_waited_for)
 {
-	struct house *h = *state;
 	struct mq_durable d;
 
 	h->info = TWO "run_id:x\r\n";
@@ -502,10 +479,8 @@ its_replicas_are_waited_for(void **state)
 	keeps(h, &d, MQ_EXIT_AGAIN, "it is not the same as before");
 }
 
-static void
-a_write_goes_before_it(void **state)
+TEST_OF(a_write_goes_before_it)
 {
-	struct house *h = *state;
 	struct mq_command write = {0};
 	struct mq_durable d;
 
@@ -523,10 +498,8 @@ a_write_goes_before_it(void **state)
 
 /* --- with sentinels --- */
 
-static void
-sentinels_name_those_that_must_have_it(void **state)
+TEST_OF(sentinels_name_those_that_must_have_it)
 {
-	struct house *h = *state;
 	struct mq_durable d;
 
 	h->server.url.kind = MQ_URL_SENTINEL;
@@ -550,10 +523,8 @@ sentinels_name_those_that_must_have_it(void **state)
 	assert_int_equal(h->context.err, REDIS_ERR_OTHER);
 }
 
-static void
-other_replicas_are_waited_for_three_times(void **state)
+TEST_OF(other_replicas_are_waited_for_three_times)
 {
-	struct house *h = *state;
 	struct mq_durable d;
 
 	h->server.url.kind = MQ_URL_SENTINEL;
@@ -572,28 +543,4 @@ other_replicas_are_waited_for_three_times(void **state)
 	keeps(h, &d, MQ_EXIT_AGAIN, "its replicas keep changing");
 	assert_string_equal(
 	    recorded(), "WAIT 1 30000 WAIT 1 30000 WAIT 1 30000");
-}
-
-#define TEST(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    TEST(on_its_disk),
-	    TEST(on_its_replicas),
-	    TEST(not_where_messages_may_be_dropped),
-	    TEST(where_it_may_not_be_asked),
-	    TEST(a_replica_promises_nothing),
-	    TEST(its_first_file_is_waited_for),
-	    TEST(a_replica_that_it_had_is_waited_for),
-	    TEST(what_is_written_at_once_is_safe),
-	    TEST(its_disk_is_waited_for),
-	    TEST(its_replicas_are_waited_for),
-	    TEST(a_write_goes_before_it),
-	    TEST(sentinels_name_those_that_must_have_it),
-	    TEST(other_replicas_are_waited_for_three_times),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

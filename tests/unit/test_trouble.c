@@ -123,10 +123,10 @@ says(struct house *h, const char *text)
 
 /* --- tests --- */
 
-static void
-an_error_is_said_once_until_it_works(void **state)
+#define TEST_OF(fn) TEST_WITH(fn, struct house *h, setup, teardown)
+
+TEST_OF(an_error_is_said_once_until_it_works)
 {
-	struct house *h = *state;
 	struct session *s = &h->session;
 
 	session_complain(s, "OOM no room");
@@ -146,11 +146,8 @@ an_error_is_said_once_until_it_works(void **state)
 	assert_string_equal(recorded(), "");
 }
 
-static void
-an_error_that_stays_ends_the_consumer(void **state)
+TEST_OF(an_error_that_stays_ends_the_consumer)
 {
-	struct house *h = *state;
-
 	h->opt.quiet = true;
 	session_complain(&h->session, "CROSSSLOT no");
 	assert_true(says(h, "server: CROSSSLOT no"));
@@ -160,10 +157,8 @@ an_error_that_stays_ends_the_consumer(void **state)
 	assert_string_equal(recorded(), "failed:78");
 }
 
-static void
-each_try_waits_twice_as_long_up_to_five_seconds(void **state)
+TEST_OF(each_try_waits_twice_as_long_up_to_five_seconds)
 {
-	struct house *h = *state;
 	struct session *s = &h->session;
 	double wait = SESSION_RETRY_MIN;
 	int i;
@@ -185,10 +180,8 @@ each_try_waits_twice_as_long_up_to_five_seconds(void **state)
 	assert_string_equal(recorded(), "");
 }
 
-static void
-a_lost_connection_is_said_if_it_was_one(void **state)
+TEST_OF(a_lost_connection_is_said_if_it_was_one)
 {
-	struct house *h = *state;
 	struct session *s = &h->session;
 
 	session_reset(s, "gone");
@@ -211,11 +204,8 @@ a_lost_connection_is_said_if_it_was_one(void **state)
 	assert_string_equal(said(h), "");
 }
 
-static void
-one_that_leaves_has_left_with_its_connection(void **state)
+TEST_OF(one_that_leaves_has_left_with_its_connection)
 {
-	struct house *h = *state;
-
 	h->session.leaving = true;
 	session_reset(&h->session, "gone");
 	assert_string_equal(said(h), "");
@@ -223,11 +213,8 @@ one_that_leaves_has_left_with_its_connection(void **state)
 	assert_false(ev_is_active(&h->session.retry));
 }
 
-static void
-an_error_of_the_settings_is_final(void **state)
+TEST_OF(an_error_of_the_settings_is_final)
 {
-	struct house *h = *state;
-
 	session_reset(&h->session, "MOVED 1 host");
 	assert_string_equal(recorded(), "failed:78");
 	assert_int_equal(h->session.state, SESSION_UP);
@@ -241,10 +228,8 @@ waits(struct session *s, double seconds)
 	session_check_wait(s);
 }
 
-static void
-one_that_is_to_end_waits_half_a_minute_to_join(void **state)
+TEST_OF(one_that_is_to_end_waits_half_a_minute_to_join)
 {
-	struct house *h = *state;
 	struct session *s = &h->session;
 
 	session_wait(s, "away");
@@ -272,20 +257,17 @@ one_that_is_to_end_waits_half_a_minute_to_join(void **state)
 	assert_string_equal(recorded(), "");
 }
 
-static void
-a_first_wait_begins_the_time(void **state)
+TEST_OF(a_first_wait_begins_the_time)
 {
-	struct session *s = &((struct house *)*state)->session;
+	struct session *s = &h->session;
 
 	s->waits_since = 5;
 	session_wait(s, "away");
 	assert_true(s->waits_since == 5);
 }
 
-static void
-a_lease_that_may_have_lapsed_is_lost(void **state)
+TEST_OF(a_lease_that_may_have_lapsed_is_lost)
 {
-	struct house *h = *state;
 	struct session *s = &h->session;
 
 	lease_new_name(&s->lease, "tag", &h->ids);
@@ -301,24 +283,4 @@ a_lease_that_may_have_lapsed_is_lost(void **state)
 	    h, "tag-1: lease lost: no heartbeat got through for 45 seconds"));
 	assert_string_equal(recorded(), "lost closed down");
 	assert_string_not_equal(s->lease.connection, "tag-1");
-}
-
-#define TEST(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    TEST(an_error_is_said_once_until_it_works),
-	    TEST(an_error_that_stays_ends_the_consumer),
-	    TEST(each_try_waits_twice_as_long_up_to_five_seconds),
-	    TEST(a_lost_connection_is_said_if_it_was_one),
-	    TEST(one_that_leaves_has_left_with_its_connection),
-	    TEST(an_error_of_the_settings_is_final),
-	    TEST(one_that_is_to_end_waits_half_a_minute_to_join),
-	    TEST(a_first_wait_begins_the_time),
-	    TEST(a_lease_that_may_have_lapsed_is_lost),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }
