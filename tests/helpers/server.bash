@@ -1,5 +1,7 @@
 # A file of tests with one server, as common.bash has it, and nothing else to prepare:
 # load this instead.  What a file defines behind it counts.
+#
+#   prints TEXT TOOL...   the tool ends with 0, and has printed that
 
 load ../helpers/common
 
@@ -17,4 +19,8 @@ setup() {
 
 teardown() {
 	common_teardown
+}
+
+prints() {
+	run_mq 0 "${@:2}" && assert_equal "$output" "$1"
 }

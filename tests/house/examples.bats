@@ -6,6 +6,8 @@
 # the command ends, and looks at what it has done:
 #
 #   ends STATUS      it ends by itself; $output and $stderr are what it printed
+#   leaves QUEUE S   it ends with 0, and the queue has "ready delayed unacked rejected"
+#   gives TEXT       it ends with 0, and has printed that
 #   serves CMD...    it runs until CMD is true, and ends by SIGTERM
 #
 # Paths and servers that a test cannot have are replaced: see in_the_sandbox.
@@ -106,6 +108,16 @@ ends() {
 		echo "status $status: $output $stderr"
 		return 1
 	}
+}
+
+leaves() {
+	ends 0
+	has "$@"
+}
+
+gives() {
+	ends 0
+	assert_output "$1"
 }
 
 draws_two() {
@@ -267,10 +279,7 @@ readme() {
 		assert_success
 		assert_output
 		;;
-	"find /data -name '*.log' -print0 | mq-publish -0 logs")
-		ends 0
-		has logs "3 0 0 0"
-		;;
+	"find /data -name '*.log' -print0 | mq-publish -0 logs") leaves logs "3 0 0 0" ;;
 	'mq-consume -j4 logs -- ./compress &')
 		serves has logs "0 1 0 0"
 		assert_equal "$(gzip -dc data/a.log.gz data/deep/b.log.gz)" $'hello\nhello'
@@ -285,18 +294,9 @@ readme() {
 		assert_line --index 0 --regexp '^COUNT  OLDEST  NEWEST  REASON$'
 		assert_line --index 1 --regexp "^ +1 +[0-9]s +[0-9]s  attempts exhausted: gzip: [^ ]*/data/full.log.gz: No space left on device\$"
 		;;
-	"mq-return --reason 'No space' logs")
-		ends 0
-		has logs "1 1 0 0"
-		;;
-	"mq-publish --at 'tomorrow 9:00' mails <letter "*)
-		ends 0
-		has mails "0 1 0 0"
-		;;
-	'mq-publish -p 10 jobs urgent '*)
-		ends 0
-		has jobs "1 0 0 0"
-		;;
+	"mq-return --reason 'No space' logs") leaves logs "1 1 0 0" ;;
+	"mq-publish --at 'tomorrow 9:00' mails <letter "*) leaves mails "0 1 0 0" ;;
+	'mq-publish -p 10 jobs urgent '*) leaves jobs "1 0 0 0" ;;
 	'mq-publish -k "$USER" rebuild now '*)
 		ends 0
 		ends 1
@@ -304,24 +304,18 @@ readme() {
 		;;
 	'mq-publish -g account-17 ledger +5 '*)
 		ends 0
-		ends 0
-		has ledger "1 1 0 0"
+		leaves ledger "1 1 0 0"
 		;;
 	'mq-publish --max-length 1000 jobs more '*)
-		ends 0
-		has jobs "2 0 0 0"
+		leaves jobs "2 0 0 0"
 		seq 998 | mq-publish -q -l jobs
 		ends 75
 		mq-purge -q --force --ready jobs
 		;;
-	'mq-publish --durable jobs this '*)
-		ends 0
-		has jobs "1 0 0 0"
-		;;
+	'mq-publish --durable jobs this '*) leaves jobs "1 0 0 0" ;;
 	'mq-publish --wait=1m jobs this '*)
 		"$BUILD/mq-consume" -n 2 jobs -- sh -c 'echo done well >&3' 2>"$T/err" 3>&- &
-		ends 0
-		assert_output well
+		gives well
 		wait $!
 		has jobs "0 0 0 0"
 		;;
@@ -336,9 +330,7 @@ readme() {
 		has jobs "0 0 0 0"
 		fail_with jobs ./refused one two
 		;;
-	'mq-stats --watch '*)
-		serves says '^jobs '
-		;;
+	'mq-stats --watch '*) serves says '^jobs ' ;;
 	'mq-stats --reasons jobs '*)
 		ends 0
 		assert_line --regexp '^ +2 .*  connection refused \(exit status 1\)$'
@@ -368,10 +360,7 @@ readme() {
 		ends 0
 		run_mq 0 mq-consume -q -n 1 jobs
 		;;
-	"mq-return --reason 'connection refused' --rate 50/s jobs")
-		ends 0
-		has jobs "2 0 0 0"
-		;;
+	"mq-return --reason 'connection refused' --rate 50/s jobs") leaves jobs "2 0 0 0" ;;
 	'mq-purge --rejected --older-than 30d jobs '*)
 		old_message jobs
 		fail_with jobs ./refused new
@@ -405,8 +394,7 @@ readme() {
 		assert_equal "$(cat "$T/sent")" '{"to":"bob"}'
 		;;
 	"redis-cli ACL SETUSER app on '>secret' "*)
-		ends 0
-		assert_output OK
+		gives OK
 		mq-publish -q jobs x
 		MQ_URL=unix://$D/redis.sock run_mq 77 mq-stats -u "$(url_as app:wrong)" jobs
 		;;
@@ -443,42 +431,24 @@ exit 1
 
 mq_publish() {
 	case $command in
-	'mq-publish greetings hello world')
-		ends 0
-		has greetings "2 0 0 0"
-		;;
+	'mq-publish greetings hello world') leaves greetings "2 0 0 0" ;;
 	'mq-publish reports < /etc/os-release')
-		ends 0
-		has reports "1 0 0 0"
+		leaves reports "1 0 0 0"
 		mq-consume --drain reports | cmp - /etc/os-release
 		;;
-	'mq-publish -l users < /etc/passwd')
-		ends 0
-		has users "$(wc -l </etc/passwd) 0 0 0"
-		;;
-	'tar c -C /etc group passwd | mq-publish files')
-		ends 0
-		has files '1 0 0 0'
-		;;
-	'mq-consume -n 1 files -- tar t')
-		ends 0
-		assert_output $'group\npasswd'
-		;;
-	'mq-publish --attach g=/etc/group --attach p=/etc/passwd files x')
-		ends 0
-		has files '1 0 0 0'
-		;;
+	'mq-publish -l users < /etc/passwd') leaves users "$(wc -l </etc/passwd) 0 0 0" ;;
+	'tar c -C /etc group passwd | mq-publish files') leaves files '1 0 0 0' ;;
+	'mq-consume -n 1 files -- tar t') gives $'group\npasswd' ;;
+	'mq-publish --attach g=/etc/group --attach p=/etc/passwd files x') leaves files '1 0 0 0' ;;
 	"mq-consume -n 1 files -- sh -c 'wc -c \$MQ_ATTACH_DIR/*'")
 		ends 0
 		assert_line --regexp "$(wc -c </etc/group) .*/g"
 		;;
 	'find /etc -maxdepth 1 -type f -print0 | mq-publish -0 names')
-		ends 0
-		has names "$(find /etc -maxdepth 1 -type f | wc -l) 0 0 0"
+		leaves names "$(find /etc -maxdepth 1 -type f | wc -l) 0 0 0"
 		;;
 	'for f in /etc/*.conf; do mq-publish confs <$f; done')
-		ends 0
-		has confs "$(find -L /etc -maxdepth 1 -name '*.conf' -type f | wc -l) 0 0 0"
+		leaves confs "$(find -L /etc -maxdepth 1 -name '*.conf' -type f | wc -l) 0 0 0"
 		;;
 	"id=\$(mq-publish -i orders '"*)
 		command+='; echo "$id"'
@@ -487,25 +457,14 @@ mq_publish() {
 		has orders "1 0 0 0"
 		;;
 	'mq-publish --durable orders '*' || echo not safe')
-		ends 0
-		assert_output ""
+		gives ""
 		has orders "2 0 0 0"
 		;;
-	"mq-publish -d 1h reminders 'stretch your legs'")
-		ends 0
-		has reminders "0 1 0 0"
-		;;
-	'mq-publish --at 04:00 backups /home')
-		ends 0
-		has backups "0 1 0 0"
-		;;
-	"mq-publish -H 'X-Trace-Id: 4711' -P 1=fast orders '"*)
-		ends 0
-		has orders "3 0 0 0"
-		;;
+	"mq-publish -d 1h reminders 'stretch your legs'") leaves reminders "0 1 0 0" ;;
+	'mq-publish --at 04:00 backups /home') leaves backups "0 1 0 0" ;;
+	"mq-publish -H 'X-Trace-Id: 4711' -P 1=fast orders '"*) leaves orders "3 0 0 0" ;;
 	'mq-consume --drain --jsonl orders | mq-publish --jsonl archive')
-		ends 0
-		has orders "0 0 0 0"
+		leaves orders "0 0 0 0"
 		has archive "3 0 0 0"
 		run mq-stats --list ready --jsonl archive
 		assert_line --index 2 --regexp '"X-Trace-Id":\["4711"\]'
@@ -513,8 +472,7 @@ mq_publish() {
 		;;
 	'mq-consume --drain --jsonl q | mq-publish -u $NEW --jsonl q')
 		mq-publish -q q moved
-		ends 0
-		has q "0 0 0 0"
+		leaves q "0 0 0 0"
 		has q "1 0 0 0" "$NEW"
 		;;
 	"mq-publish -p 10 mails 'password reset for bob'")
@@ -522,10 +480,7 @@ mq_publish() {
 		ends 0
 		assert_equal "$(mq-consume -n 1 mails)" 'password reset for bob'
 		;;
-	'mq-publish -g account-7 accounts deposit withdraw')
-		ends 0
-		has accounts "1 1 0 0"
-		;;
+	'mq-publish -g account-7 accounts deposit withdraw') leaves accounts "1 1 0 0" ;;
 	'mq-publish -k p1 --unique queued --max-length 9000 pages p1')
 		ends 0
 		ends 1
@@ -544,10 +499,7 @@ mq_publish() {
 		ends 0
 		assert_equal "$(redis hget rsmq:mails:Q vt || true)" 60
 		;;
-	"mq-publish --from-tick 12 --until-tick 13 bids 'bid 4711'")
-		ends 0
-		has bids "0 1 0 0"
-		;;
+	"mq-publish --from-tick 12 --until-tick 13 bids 'bid 4711'") leaves bids "0 1 0 0" ;;
 	'mq-publish --tick 12 bids')
 		ends 0
 		assert_equal "$(mq-consume -n 1 bids)" 'bid 4711'
@@ -583,8 +535,7 @@ mq_publish() {
 mq_delivery() {
 	case $command in
 	'mq-publish -v --durable orders '*' || echo not safe')
-		ends 0
-		assert_output ""
+		gives ""
 		assert_regex "$stderr" '1 message accepted, on '
 		has orders "1 0 0 0"
 		;;
@@ -603,9 +554,7 @@ mq_delivery() {
 
 mq_http() {
 	case $command in
-	"printf 'POST / "*)
-		ends 0
-		;;
+	"printf 'POST / "*) ends 0 ;;
 	'mq-publish --http greetings <request')
 		ends 0
 		assert_line --index 0 --regexp '^HTTP/1.1 201 Created'
@@ -627,10 +576,7 @@ mq_http() {
 mq_metrics() {
 	case $command in
 	'mq-publish greetings hello') ends 0 ;;
-	'mq-stats --json greetings '*)
-		ends 0
-		assert_output '"published":1'
-		;;
+	'mq-stats --json greetings '*) gives '"published":1' ;;
 	'mq-stats --prometheus greetings '*)
 		ends 0
 		assert_line 'rmq_ready{queue="greetings"} 1'
@@ -655,34 +601,25 @@ mq_consume() {
 		mq-publish -q thumbnails cat.jpg
 		serves has thumbnails "0 1 0 0"
 		;;
-	"mq-publish texts one 'two words'")
-		ends 0
-		has texts "2 0 0 0"
-		;;
+	"mq-publish texts one 'two words'") leaves texts "2 0 0 0" ;;
 	'mq-consume --drain texts -- wc -c')
 		ends 0
 		assert_equal "$output" $'3\n9'
 		has texts "0 0 0 0"
 		;;
-	'mq-publish urls http://b.example/ http://a.example/')
-		ends 0
-		;;
+	'mq-publish urls http://b.example/ http://a.example/') ends 0 ;;
 	'mq-consume -l urls | head -n 1')
-		ends 0
-		assert_output http://b.example/
+		gives http://b.example/
 		has urls "1 0 0 0"
 		;;
 	'mq-consume --drain -l urls | sort -u')
-		ends 0
-		assert_output http://a.example/
+		gives http://a.example/
 		has urls "0 0 0 0"
 		;;
 	'mq-consume -n 1 --idle 1s urls')
-		ends 0
-		assert_output ""
+		gives ""
 		mq-publish -q urls one two
-		ends 0
-		assert_output one
+		gives one
 		mq-consume --drain urls
 		;;
 	'mq-consume --notify ends jobs -- ./job')
@@ -715,23 +652,16 @@ mq_consume() {
 
 mq_worker() {
 	case $command in
-	'mq-publish files /etc/group /etc/passwd')
-		ends 0
-		has files "2 0 0 0"
-		;;
+	'mq-publish files /etc/group /etc/passwd') leaves files "2 0 0 0" ;;
 	'mq-consume --drain files -- ./checksum')
-		ends 0
-		assert_output "$(cksum /etc/group /etc/passwd)"
+		gives "$(cksum /etc/group /etc/passwd)"
 		has files "0 0 0 0"
 		;;
-	'mq-publish urls http://a.example/ http://busy.example/ nonsense')
-		ends 0
-		;;
+	'mq-publish urls http://a.example/ http://busy.example/ nonsense') ends 0 ;;
 	'mq-consume --drain --work-dir work --log-dir log urls -- ./fetch')
 		mkdir -p work log
 		rmdir work log
-		ends 0
-		has urls "0 1 0 1"
+		leaves urls "0 1 0 1"
 		assert_equal "$(element urls rejected | header Mq-Error)" "nonsense: no URL"
 		assert_equal "$(element urls delayed | header Mq-Error)" "60-busy"
 		grep -q 'attempt 1: ' log/urls.log
@@ -751,16 +681,13 @@ mq_worker() {
 		sed -n '/^#!/,/^\.Ed/{/^\.Ed/!p}' >first
 	chmod +x first
 	mq-publish -q first /etc/group /nowhere
-	run_mq 0 mq-consume --drain first -- ./first
-	assert_output "$(cksum /etc/group)"
+	prints "$(cksum /etc/group)" mq-consume --drain first -- ./first
 	has first "0 1 0 0"
 }
 
 mq_lease() {
 	case $command in
-	'mq-publish jobs one two three')
-		ends 0
-		;;
+	'mq-publish jobs one two three') ends 0 ;;
 	'mq-lease --for 5m -n 2 jobs')
 		ends 0
 		assert_output --regexp '"payload":"one"\}.*"payload":"two"\}$'
@@ -768,19 +695,12 @@ mq_lease() {
 		mapfile -t receipts < <(sed -E 's/.*"receipt":"([^"]*)".*/\1/' <<<"$output")
 		RECEIPT=${receipts[0]}
 		;;
-	'mq-lease --extend RECEIPT --for 10m jobs')
-		ends 0
-		has jobs "1 0 2 0"
-		;;
+	'mq-lease --extend RECEIPT --for 10m jobs') leaves jobs "1 0 2 0" ;;
 	"mq-lease --ack RECEIPT --text '3 rows' jobs")
-		ends 0
-		has jobs "1 0 1 0"
+		leaves jobs "1 0 1 0"
 		RECEIPT=${receipts[1]}
 		;;
-	'mq-lease --return RECEIPT jobs')
-		ends 0
-		has jobs "2 0 0 0"
-		;;
+	'mq-lease --return RECEIPT jobs') leaves jobs "2 0 0 0" ;;
 	'while mq-lease '*)
 		printf '#!/bin/sh\nexec cksum "$(cat)"\n' >make-thumbnail
 		chmod +x make-thumbnail
@@ -801,24 +721,17 @@ mq_lease() {
 
 mq_stats() {
 	case $command in
-	'mq-publish thumbnails cat.jpg dog.jpg')
-		ends 0
-		;;
+	'mq-publish thumbnails cat.jpg dog.jpg') ends 0 ;;
 	'mq-stats thumbnails')
 		ends 0
 		assert_line --regexp '^thumbnails +2 +0 +0 +0 '
 		;;
-	"mq-stats thumbnails | awk 'NR == 2 {print \$2}'")
-		ends 0
-		assert_output 2
-		;;
+	"mq-stats thumbnails | awk 'NR == 2 {print \$2}'") gives 2 ;;
 	"mq-stats --prometheus | awk '/^rmq_rejected/ && \$NF > 0'")
-		ends 0
-		assert_output ""
+		gives ""
 		mq-publish -q bad x
 		mq-consume -q --drain bad -- false
-		ends 0
-		assert_output 'rmq_rejected{queue="bad"} 1'
+		gives 'rmq_rejected{queue="bad"} 1'
 		;;
 	'mq-stats --check age=5m:1h,'*' thumbnails')
 		ends 2
@@ -854,21 +767,18 @@ mq_stats() {
 		has thumbnails "2 0 0 0"
 		;;
 	'mq-stats --list ready -0 thumbnails | mq-publish -0 copies')
-		ends 0
-		has copies "2 0 0 0"
+		leaves copies "2 0 0 0"
 		has thumbnails "2 0 0 0"
 		;;
 	'mq-stats --list ready --jsonl q | mq-publish -u $NEW --jsonl q')
 		mq-publish -q q a b
 		mq-publish -q -d 1h q later
-		ends 0
-		has q "2 0 0 0" "$NEW"
+		leaves q "2 0 0 0" "$NEW"
 		assert_equal "$(mq-stats --list ready --jsonl q)" \
 			"$(mq-stats -u "$NEW" --list ready --jsonl q)"
 		;;
 	'mq-stats --list delayed --jsonl q | mq-publish -u $NEW --jsonl q')
-		ends 0
-		has q "2 1 0 0" "$NEW"
+		leaves q "2 1 0 0" "$NEW"
 		;;
 	'mq-stats --id $(mq-publish -i thumbnails owl.jpg)')
 		ends 0
@@ -909,8 +819,7 @@ mq_clean() {
 		has q "0 0 1 0"
 		;;
 	'mq-clean -q')
-		ends 0
-		assert_output ""
+		gives ""
 		assert_equal "$stderr" ""
 		has q "1 0 0 0"
 		;;
@@ -924,8 +833,7 @@ mq_clean() {
 		;;
 	'mq-clean --json | tr '*)
 		dead
-		ends 0
-		assert_output 1
+		gives 1
 		;;
 	*) unknown ;;
 	esac
@@ -948,30 +856,20 @@ dead() {
 
 mq_tutorial() {
 	case $command in
-	'find /etc '*)
-		ends 0
-		has files "$(find /etc -maxdepth 1 -type f | wc -l) 0 0 0"
-		;;
+	'find /etc '*) leaves files "$(find /etc -maxdepth 1 -type f | wc -l) 0 0 0" ;;
 	'mq-stats files' | 'mq-return --dry-run '*) ends 0 ;;
 	'mq-consume -j4 --drain files -- ./sum')
-		ends 0
-		has files "0 0 0 0"
+		leaves files "0 0 0 0"
 		assert_equal "$(sort -k 2 sums)" \
 			"$(find /etc -maxdepth 1 -type f -exec sha256sum {} + | sort -k 2)"
 		;;
 	'mq-publish files /etc/hostname /etc/hostnam') ends 0 ;;
-	'mq-consume --drain files -- ./sum')
-		ends 0
-		has files "0 0 0 1"
-		;;
+	'mq-consume --drain files -- ./sum') leaves files "0 0 0 1" ;;
 	'mq-stats --reasons files')
 		ends 0
 		assert_line --regexp '^ +1 .* no such file$'
 		;;
-	'mq-purge --force --rejected files')
-		ends 0
-		has files "0 0 0 0"
-		;;
+	'mq-purge --force --rejected files') leaves files "0 0 0 0" ;;
 	'mq-consume -j4 --attempts 5 '*)
 		mq-publish -q files /etc/hostname
 		serves has files "0 0 0 0"
@@ -991,24 +889,20 @@ mq_tutorial() {
 	'mq-pause files')
 		ends 0
 		mq-publish -q files x
-		run_mq 0 mq-consume -q --idle 100ms files
-		assert_output ""
+		prints "" mq-consume -q --idle 100ms files
 		;;
 	'mq-pause --resume files')
 		ends 0
-		run_mq 0 mq-consume -q --idle 1s files
-		assert_output x
+		prints x mq-consume -q --idle 1s files
 		;;
 	'mq-set files slots=4 rate=50/s') ends 0 ;;
 	'mq-set files')
-		ends 0
-		assert_output "rate=50/s
+		gives "rate=50/s
 slots=4"
 		;;
 	'mq-consume --drain --jsonl files |'*)
 		mq-publish -q files moved
-		ends 0
-		has files "0 0 0 0"
+		leaves files "0 0 0 0"
 		has files "1 0 0 0" "$FAR"
 		;;
 	*) unknown ;;
@@ -1024,8 +918,7 @@ mq_set() {
 	'mq-set --create mails '* | 'mq-set mails slots=4') ends 0 ;;
 	'mq-set mails max-length=100000') ends 0 ;;
 	'mq-set mails')
-		ends 0
-		assert_output "attempts=5
+		gives "attempts=5
 backoff=10s..1h
 rate=20/s
 max-length=100000"
@@ -1048,18 +941,14 @@ max-length=100000"
 
 mq_pause() {
 	case $command in
-	"mq-publish mails 'to: bob'" | 'mq-publish thumbnails cat.jpg')
-		ends 0
-		;;
+	"mq-publish mails 'to: bob'" | 'mq-publish thumbnails cat.jpg') ends 0 ;;
 	'mq-pause mails')
 		ends 0
-		run_mq 0 mq-consume -q --idle 100ms mails
-		assert_output ""
+		prints "" mq-consume -q --idle 100ms mails
 		;;
 	'mq-pause --resume mails')
 		ends 0
-		run_mq 0 mq-consume -q --idle 1s mails
-		assert_output 'to: bob'
+		prints 'to: bob' mq-consume -q --idle 1s mails
 		;;
 	'mq-pause -v --for 10m mails thumbnails')
 		ends 0
@@ -1077,26 +966,17 @@ mq_pause() {
 
 mq_return() {
 	case $command in
-	'mq-publish conversions cat.gif dog.gif')
-		ends 0
-		;;
+	'mq-publish conversions cat.gif dog.gif') ends 0 ;;
 	"mq-consume --drain --attempts 1 conversions -- sh -c 'exit 1'")
-		ends 0
-		has conversions "0 0 0 2"
+		leaves conversions "0 0 0 2"
 		;;
 	"mq-return --match '^cat' --since 1d --dry-run conversions")
 		ends 0
 		assert_regex "$output$stderr" '1 message'
 		has conversions "0 0 0 2"
 		;;
-	"mq-return --match '^cat' --since 1d conversions")
-		ends 0
-		has conversions "1 0 0 1"
-		;;
-	'mq-return --rate 10/s conversions')
-		ends 0
-		has conversions "2 0 0 0"
-		;;
+	"mq-return --match '^cat' --since 1d conversions") leaves conversions "1 0 0 1" ;;
+	'mq-return --rate 10/s conversions') leaves conversions "2 0 0 0" ;;
 	*) unknown ;;
 	esac
 }
@@ -1107,17 +987,14 @@ mq_return() {
 
 mq_purge() {
 	case $command in
-	"mq-publish letters 'dear Ann' 'dear Bob'")
-		ends 0
-		;;
+	"mq-publish letters 'dear Ann' 'dear Bob'") ends 0 ;;
 	'mq-purge --ready --match Bob --dry-run letters')
 		ends 0
 		assert_regex "$output$stderr" '1 message'
 		has letters "2 0 0 0"
 		;;
 	'mq-purge --force --ready --match Bob letters')
-		ends 0
-		has letters "1 0 0 0"
+		leaves letters "1 0 0 0"
 		assert_equal "$(element letters ready | tail -n 1)" 'dear Ann'
 		;;
 	*$'\n0 3 * * * mq-purge -f '*)
@@ -1148,10 +1025,7 @@ mq_7() {
 		ends 0
 		assert_line --regexp '^greetings +2 '
 		;;
-	'mq-consume --drain -l greetings')
-		ends 0
-		assert_output $'hello\nworld'
-		;;
+	'mq-consume --drain -l greetings') gives $'hello\nworld' ;;
 	'mq-publish -u private:$HOME/queues greetings hello')
 		ends 0
 		assert [ -S "$HOME/queues/redis.sock" ]
@@ -1164,16 +1038,12 @@ mq_7() {
 		ends 0
 		assert [ ! -S "$HOME/queues/redis.sock" ]
 		;;
-	"mq-publish -u 'private:?layout=rsmq' mails hello")
-		ends 0
-		;;
+	"mq-publish -u 'private:?layout=rsmq' mails hello") ends 0 ;;
 	"mq-stats -u 'private:?layout=rsmq'")
 		ends 0
 		assert_line --regexp '^mails +1 '
 		;;
-	'mkdir -p ~/.config/mq')
-		ends 0
-		;;
+	'mkdir -p ~/.config/mq') ends 0 ;;
 	'echo MQ_URL=redis://localhost > ~/.config/mq/env')
 		ends 0
 		run mq-stats
@@ -1192,17 +1062,12 @@ mq_7() {
 
 mq_layout() {
 	case $command in
-	"mq-publish jobs '"* | "mq-publish -d 1h jobs '"* | 'cd ~/.local/state/mq')
-		ends 0
-		;;
+	"mq-publish jobs '"* | "mq-publish -d 1h jobs '"* | 'cd ~/.local/state/mq') ends 0 ;;
 	*' lindex '*)
 		ends 0
 		assert_output --partial '{"job":17}'
 		;;
-	*' zcard '*)
-		ends 0
-		assert_output 1
-		;;
+	*' zcard '*) gives 1 ;;
 	*' smembers rmq::connections')
 		MQ_URL=private: start_mq mq-consume other -- true
 		eventually 10 shows mq-consume-
@@ -1219,12 +1084,9 @@ mq_layout() {
 
 mq_rq() {
 	case $command in
-	"mq-publish -P 1=done q ''")
-		ends 0
-		;;
+	"mq-publish -P 1=done q ''") ends 0 ;;
 	'mq-consume --drain --rq '*)
-		ends 0
-		has q '0 0 0 0'
+		leaves q '0 0 0 0'
 		[ -z "$(ls w)" ]
 		;;
 	*) unknown ;;
@@ -1258,13 +1120,8 @@ mq_production() {
 		ends 0
 		stop_mq INT
 		;;
-	'mq-consume -j8 --drain jobs -- ./job')
-		ends 0
-		has jobs "0 0 0 0"
-		;;
-	'mq-stats --connections jobs')
-		ends 0
-		;;
+	'mq-consume -j8 --drain jobs -- ./job') leaves jobs "0 0 0 0" ;;
+	'mq-stats --connections jobs') ends 0 ;;
 	'mq-consume -j4 jobs -- ./job' | 'mq-consume -j1 --attempts 3 jobs -- ./job')
 		mq-publish -q jobs x
 		serves has jobs "0 0 0 0"
@@ -1283,10 +1140,7 @@ mq_production() {
 		ends 0
 		assert_output --regexp '1 message'
 		;;
-	'mq-clean')
-		ends 0
-		has q "1 0 0 0"
-		;;
+	'mq-clean') leaves q "1 0 0 0" ;;
 	'mq-stats --reasons jobs')
 		fail_with jobs ./refused one two
 		ends 0
@@ -1303,13 +1157,9 @@ mq_production() {
 		ends 0
 		mq-stats jobs | grep -q 'paused'
 		;;
-	"mq-return --reason 'refused' --dry-run jobs")
-		ends 0
-		has jobs "0 0 0 2"
-		;;
+	"mq-return --reason 'refused' --dry-run jobs") leaves jobs "0 0 0 2" ;;
 	"mq-return --reason 'refused' --rate 50/s jobs")
-		ends 0
-		has jobs "2 0 0 0"
+		leaves jobs "2 0 0 0"
 		"$BUILD/mq-consume" -q --drain jobs -- false
 		;;
 	'mq-stats --list rejected --jsonl jobs >rejected.jsonl')
@@ -1317,15 +1167,12 @@ mq_production() {
 		assert_equal "$(wc -l <rejected.jsonl)" 2
 		;;
 	'mq-purge --force --rejected jobs')
-		ends 0
-		has jobs "0 0 0 0"
+		leaves jobs "0 0 0 0"
 		mq-publish -q --jsonl jobs <rejected.jsonl
 		has jobs "2 0 0 0"
 		mq-purge -q --force --ready jobs
 		;;
-	'mq-stats --connections')
-		ends 0
-		;;
+	'mq-stats --connections') ends 0 ;;
 	'mq-stats --prometheus')
 		ends 0
 		assert_line --regexp '^rmq_ready\{queue="jobs"\} 0'

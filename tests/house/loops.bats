@@ -73,14 +73,11 @@ sizes() {
 	shown_worker "$1"
 	start_shown
 	# One at a time, and so with an answer before the next one comes.
-	run_mq 0 mq-publish --wait=120s files three
-	assert_output "$2"
+	prints "$2" mq-publish --wait=120s files three
 	run_mq 1 mq-publish --wait=120s files 'not here'
 	assert_output "no file"
-	run_mq 0 mq-publish --wait=120s files none
-	assert_output "$3"
-	run_mq 0 mq-publish --wait=120s files 'odd name '
-	assert_output "$4"
+	prints "$3" mq-publish --wait=120s files none
+	prints "$4" mq-publish --wait=120s files 'odd name '
 	# Many at once.
 	for i in $(seq 500); do
 		echo three

@@ -459,10 +459,8 @@ shows() {
 	run_mq 1 mq-stats --list ready --match nothing q
 	assert_equal "$stderr" "mq-stats: q: none of 1 ready message matched"
 	run_mq 0 mq-consume -q -n1 q -- false
-	run_mq 0 mq-return q
-	assert_output "1 message returned"
-	run_mq 0 mq-purge --force --ready q
-	assert_output "1 message purged"
+	prints "1 message returned" mq-return q
+	prints "1 message purged" mq-purge --force --ready q
 
 	# What a dead consumer held.
 	redis sadd rmq::connections dead-aaaaaa >/dev/null

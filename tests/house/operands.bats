@@ -88,8 +88,7 @@ sys.exit(os.waitstatus_to_exitcode(pty.spawn(sys.argv[1:], read)))' "$@" </dev/n
 	script worker <<<cat
 	run_mq 0 mq-publish jobs a
 	run_mq 0 mq-publish ls b
-	run_mq 0 mq-consume -l --drain jobs ls
-	assert_output $'a\nb'
+	prints $'a\nb' mq-consume -l --drain jobs ls
 	# The first one is a queue, and what has no file of its name.
 	run_mq 0 mq-consume --drain sort
 	run_mq 0 mq-consume --drain jobs unheard-of
@@ -112,8 +111,7 @@ b"
 	run on_terminal "$BUILD/mq-consume" -q -0 -n 2 jobs
 	assert_output 'c\0d\0'
 	run_mq 0 mq-publish jobs a b
-	run_mq 0 mq-consume -n 2 jobs
-	assert_output ab
+	prints ab mq-consume -n 2 jobs
 	refute [ -n "$stderr" ]
 	run_mq 0 mq-publish jobs a
 	run on_terminal "$BUILD/mq-consume" -n 1 jobs -- cat
@@ -197,8 +195,7 @@ b"
 	END
 	redis --raw keys '*' | sort | diff "$T/before" -
 	run_mq 0 mq-publish --existing q 3
-	run_mq 0 mq-consume --existing -l --drain q
-	assert_output $'1\n2\n3'
+	prints $'1\n2\n3' mq-consume --existing -l --drain q
 }
 
 @test "operands: a queue of the other layout" {
@@ -357,8 +354,7 @@ waits() {
 	assert_equal "$(grep -c WRONGTYPE "$T/err")" 1
 	stop_mq
 	rm "$T/go" "$T/runs"
-	run_mq 0 mq-consume -n 1 p
-	assert_output x
+	prints x mq-consume -n 1 p
 }
 
 @test "operands: a key that becomes something else: the message goes back, 76" {
@@ -394,8 +390,7 @@ waits() {
 		rpush 'rmq::queue::[p]::clock' x >/dev/null; echo push >&3"
 	assert_equal "$(redis keys 'rmq::queue::\[p]*')" 'rmq::queue::[p]::clock'
 	redis del 'rmq::queue::[p]::clock' >/dev/null
-	run_mq 0 mq-consume -n 1 q
-	assert_output x
+	prints x mq-consume -n 1 q
 }
 
 six_run() {

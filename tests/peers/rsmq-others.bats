@@ -194,8 +194,7 @@ counted() {
 		assert_equal "$(redis zcard rsmq:q) $(redis zcard rsmq:q-rejected) $(redis zcard rsmq:other)" '1 1 1'
 		run_mq 0 mq-return q
 		run_mq 0 mq-return --from delayed --to other q || true
-		run_mq 0 mq-consume -l -n 2 q
-		assert_output $'stays\nfails'
+		prints $'stays\nfails' mq-consume -l -n 2 q
 		assert_equal "$(redis hget rsmq:q:Q totalsent)" "$nonsense"
 		assert_equal "$(redis hlen rsmq:q:Q)" 7
 	done
@@ -206,8 +205,7 @@ counted() {
 	for rc in abc 1e3 -5 inf 0x10; do
 		id=$(node_send q a)
 		redis hset rsmq:q:Q "$id:rc" "$rc" >/dev/null
-		run_mq 0 mq-consume -n 1 q -- sh -c 'echo "$MQ_ATTEMPT"'
-		assert_output 1
+		prints 1 mq-consume -n 1 q -- sh -c 'echo "$MQ_ATTEMPT"'
 	done
 	id=$(node_send q a)
 	redis hset rsmq:q:Q "$id:rc" 1e3 >/dev/null
@@ -275,8 +273,7 @@ sha() {
 	run_mq 0 mq-lease --reject $uuid --text 'not wanted' q
 	run_mq 0 mq-stats --list rejected q
 	assert_line --partial 'not wanted'
-	run_mq 0 mq-purge --rejected --force --id $uuid q
-	assert_output '1 message purged'
+	prints '1 message purged' mq-purge --rejected --force --id $uuid q
 }
 
 @test "rsmq others: where one of its id is, a message that comes gets another" {
@@ -329,8 +326,7 @@ sha() {
 	run_mq 0 mq-consume -q -n 1 q -- sh -c 'echo resend 1 >&3'
 	all_due() { [ "$(redis zcount rsmq:q -inf "$(now_ms)")" = 4 ]; }
 	eventually 5 all_due
-	run_mq 0 mq-consume -l -n 4 q
-	assert_output $'retried\nlater-high\nready\nlater-low'
+	prints $'retried\nlater-high\nready\nlater-low' mq-consume -l -n 4 q
 	assert_equal "$(redis --raw keys 'rsmq:q*' | sort | paste -sd' ')" 'rsmq:q:Q rsmq:q:Xcounters'
 	# A queue's own delay is one, too; for node, by the cleaner.
 	run_mq 0 mq-set q delay=1
@@ -375,8 +371,7 @@ sha() {
 	assert_equal "$(redis hget rsmq:bigger:Q maxsize)" -1
 	# It was in this one before.
 	run_mq 0 mq-set q maxsize=1024
-	run_mq 0 mq-return q
-	assert_output '1 message returned'
+	prints '1 message returned' mq-return q
 }
 
 @test "rsmq others: what comes back was not sent again" {

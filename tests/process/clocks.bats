@@ -119,8 +119,7 @@ joined() {
 	perl -ne 'my $t = 0; $t = $t * 36 + index("0123456789abcdefghijklmnopqrstuvwxyz", $_)
 		for split //, substr($_, 0, 10);
 		$first //= $t; exit 1 if abs($t - $first) > 3600e6' "$T/out"
-	run_mq 0 mq-consume -l -n 3 q
-	assert_output $'one\ntwo\nthree'
+	prints $'one\ntwo\nthree' mq-consume -l -n 3 q
 	start_faked mq-publish --wait=2s q four
 	jump +1d
 	status=0

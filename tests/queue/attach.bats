@@ -133,8 +133,7 @@ age() {
 	publish --attach a="$T/small" q x
 	run_mq 0 mq-consume -n 1 q -- sh -c 'echo resend 0 >&3'
 	stays
-	run_mq 0 mq-consume -n 1 q -- sh -c 'cat "$MQ_ATTACH_DIR/a"; exit 1'
-	assert_output 'small one'
+	prints 'small one' mq-consume -n 1 q -- sh -c 'cat "$MQ_ATTACH_DIR/a"; exit 1'
 	stays
 	run_mq 0 mq-return q
 	run_mq 0 mq-consume -n 1 --push p q -- sh -c 'echo push >&3'
@@ -418,20 +417,17 @@ has_sets() {
 	run_mq 0 mq-return --clone --from ready --match y q
 	for row in "-n 1 --ready:3" "--match [yz] -n 1 --all:3" "--delayed:2"; do
 		# shellcheck disable=SC2086 # these are words
-		run_mq 0 mq-purge --force ${row%:*} q
-		assert_output "1 message purged"
+		prints "1 message purged" mq-purge --force ${row%:*} q
 		has_sets "${row#*:}"
 	done
 	# The clone is the last that has them.
 	consume q -- sh -c 'cat "$MQ_ATTACH_DIR/a"; exit 1'
 	assert_output "small one"
 	publish q plain
-	run_mq 0 mq-purge --force --all q
-	assert_output "3 messages purged"
+	prints "3 messages purged" mq-purge --force --all q
 	has_sets 1
 	publish --attach a="$T/small" gone y
-	run_mq 0 mq-purge --force --delete-queue gone
-	assert_output "1 message purged, and the queue deleted"
+	prints "1 message purged, and the queue deleted" mq-purge --force --delete-queue gone
 	consume stays -- "$T/files"
 	assert_line "$(sha256sum <"$T/small" | cut -d' ' -f1)  a"
 	eventually 10 nothing_left

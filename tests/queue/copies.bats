@@ -159,8 +159,7 @@ ran_in_turn() {
 		run_mq 0 mq-consume -q -n 1 --push p q -- sh -c 'echo push >&3'
 		run_mq 1 mq-publish -k k p two
 		run_mq 0 mq-publish -k k q free
-		run_mq 0 mq-consume -n 1 -l p
-		assert_output one
+		prints one mq-consume -n 1 -l p
 		assert_equal "$(locks p)" 0
 	done
 }
@@ -171,8 +170,7 @@ ran_in_turn() {
 	run_mq 0 mq-consume -q -n 1 --push p q -- sh -c 'echo push >&3'
 	assert_equal "$(held p)" '2 0 0 0'
 	assert_equal "$(locks q)$(locks p)" 01
-	run_mq 0 mq-consume -n 1 -l p
-	assert_output two
+	prints two mq-consume -n 1 -l p
 	assert_equal "$(locks p)" 0
 	# One that is kept for a time is so where it was published.
 	run_mq 0 mq-publish -k t --unique 1h q three

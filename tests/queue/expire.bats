@@ -42,8 +42,7 @@ lines_reach() {
 	put_expiring -1000 late
 	put_expiring 60000 early
 	put '' none
-	run_mq 0 mq-consume --drain q -- sh -c 'cat; echo'
-	assert_output $'early\nnone'
+	prints $'early\nnone' mq-consume --drain q -- sh -c 'cat; echo'
 	assert_equal "$(held q)" "0 0 0 1"
 	assert_equal "$(reason)" expired
 	assert_equal "$(element q rejected | tail -n 1)" late
@@ -64,8 +63,7 @@ lines_reach() {
 @test "expire: printed neither" {
 	put_expiring -1000 late
 	put_expiring 60000 early
-	run_mq 0 mq-consume --drain -l q
-	assert_output early
+	prints early mq-consume --drain -l q
 	assert_equal "$(held q)" "0 0 0 1"
 	assert_equal "$(reason)" expired
 }
@@ -76,8 +74,7 @@ lines_reach() {
 	done
 	put '' one
 	put '' two
-	run_mq 0 mq-consume -n 1 q -- cat
-	assert_output one
+	prints one mq-consume -n 1 q -- cat
 	assert_equal "$(held q)" "1 0 0 3"
 }
 
@@ -87,8 +84,7 @@ lines_reach() {
 	put '"Mq-Expires":["soon"]' c
 	put '"Mq-Expires":["99999999999999999999"]' d
 	put '"Mq-Expires":[]' e
-	run_mq 0 mq-consume --drain q -- cat
-	assert_output abcde
+	prints abcde mq-consume --drain q -- cat
 	assert_equal "$(held q)" "0 0 0 0"
 }
 
@@ -139,8 +135,7 @@ is_past() {
 	run_mq 0 mq-publish --until-tick 3 q one
 	run_mq 0 mq-publish --until-tick 4 q two
 	run_mq 0 mq-publish --tick 4 q
-	run_mq 0 mq-consume --drain q -- cat
-	assert_output two
+	prints two mq-consume --drain q -- cat
 	assert_equal "$(held q)" "0 0 0 1"
 	assert_equal "$(reason)" "stale: tick 3 is over"
 	assert_equal "$(element q rejected | header Mq-Attempt)" ""
@@ -151,8 +146,7 @@ is_past() {
 	run_mq 0 mq-publish --until-tick 3 q one
 	run_mq 0 mq-publish q two
 	run_mq 0 mq-publish --tick 4 q
-	run_mq 0 mq-consume --drain -l q
-	assert_output two
+	prints two mq-consume --drain -l q
 	assert_equal "$(reason)" "stale: tick 3 is over"
 }
 
@@ -192,8 +186,7 @@ looks_reach() {
 	run_mq 0 mq-publish --until-tick 3 q one
 	run_mq 0 mq-publish --until-tick 3 other two
 	run_mq 0 mq-publish --tick 4 q
-	run_mq 0 mq-consume --drain q other -- cat
-	assert_output two
+	prints two mq-consume --drain q other -- cat
 	assert_equal "$(held q)" "0 0 0 1"
 	assert_equal "$(held other)" "0 0 0 0"
 }
@@ -204,8 +197,7 @@ looks_reach() {
 	run_mq 0 mq-publish --until-tick 1 -g group q three
 	run_mq 0 mq-publish -g group q four
 	run_mq 0 mq-publish --tick 2 q
-	run_mq 0 mq-consume --drain q -- cat
-	assert_output twofour
+	prints twofour mq-consume --drain q -- cat
 	assert_equal "$(held q)" "0 0 0 2"
 	# What is left is when to look.
 	assert_equal "$(redis hkeys 'rmq::queue::[q]::locks' | grep '^[gk]')" ""

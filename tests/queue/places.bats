@@ -80,15 +80,11 @@ kept() {
 	for i in 9 8 0 0 -1 -2; do
 		pub -p "$i" "p$i"
 	done
-	run_mq 0 mq-stats --list ready --lines --offset 1 -n 2 q
-	assert_output $'p8\np0'
-	run_mq 0 mq-stats --list ready --lines --offset 2 -n 3 q
-	assert_output $'p0\np0\np-1'
-	run_mq 0 mq-stats --list ready --lines --offset 5 q
-	assert_output p-2
+	prints $'p8\np0' mq-stats --list ready --lines --offset 1 -n 2 q
+	prints $'p0\np0\np-1' mq-stats --list ready --lines --offset 2 -n 3 q
+	prints p-2 mq-stats --list ready --lines --offset 5 q
 	run_mq 1 mq-stats --list ready --lines --offset 6 q
-	run_mq 0 mq-stats --list ready --lines --match '[92]$' q
-	assert_output $'p9\np-2'
+	prints $'p9\np-2' mq-stats --list ready --lines --match '[92]$' q
 }
 
 @test "places: what delayed messages wait for" {
@@ -175,8 +171,7 @@ kept() {
 	# The holder waits for its time; nothing else is to be done.
 	pub -g a -d 1h one
 	pub -g a two
-	run_mq 0 mq-consume --drain q
-	assert_output ""
+	prints "" mq-consume --drain q
 	assert_equal "$(places)" "0 0 2 0 1"
 }
 
@@ -215,8 +210,7 @@ exec sleep 60
 		reject_all
 		assert_equal "$(places)" "0 0 0 5 0"
 		# shellcheck disable=SC2086 # none or two words
-		run_mq 0 mq-return $how q
-		assert_output "5 messages returned"
+		prints "5 messages returned" mq-return $how q
 		assert_equal "$(places)" "1 4 0 0 0"
 		assert_equal "$(consumed)" "tick high1 high2 plain low"
 	done
@@ -237,8 +231,7 @@ exec sleep 60
 		reject_all
 		pub -k a second
 		# shellcheck disable=SC2086
-		run_mq 0 mq-return $how q
-		assert_output "1 message returned"
+		prints "1 message returned" mq-return $how q
 		assert_equal "$(lock ka)" "$id done"
 		assert_equal "$(consumed)" "second first"
 		assert_equal "$(places)" "0 0 0 0 0"
@@ -254,8 +247,7 @@ exec sleep 60
 		pub -g a two
 		pub -g a three
 		# shellcheck disable=SC2086
-		run_mq 0 mq-return $how q
-		assert_output "1 message returned"
+		prints "1 message returned" mq-return $how q
 		assert_equal "$(places)" "1 0 2 0 1"
 		assert_equal "$(lock g)" "$("$BUILD/mq-stats" --list ready --jsonl q |
 			grep -o '"id":"[^"]*' | cut -c7-)"
@@ -275,11 +267,9 @@ exec sleep 60
 		pub -g a two
 		pub -g a three
 		# shellcheck disable=SC2086
-		run_mq 0 mq-return --dry-run --from delayed $how q
-		assert_output "4 messages would be returned"
+		prints "4 messages would be returned" mq-return --dry-run --from delayed $how q
 		# shellcheck disable=SC2086
-		run_mq 0 mq-return --from delayed $how q
-		assert_output "4 messages returned"
+		prints "4 messages returned" mq-return --from delayed $how q
 		assert_equal "$stderr" "mq-return: q: 2 stay in line for their group"
 		assert_equal "$(places)" "1 3 2 0 1"
 		# shellcheck disable=SC2086
@@ -310,8 +300,7 @@ exec sleep 60
 		pub -g a two
 		pub -g a three
 		# shellcheck disable=SC2086
-		run_mq 0 mq-return --from delayed --to other $how q
-		assert_output "3 messages returned"
+		prints "3 messages returned" mq-return --from delayed --to other $how q
 		assert_equal "$stderr" ""
 		assert_equal "$(places)" "0 0 0 0 0"
 		assert_equal "$(places other)" "1 0 3 0 2"
@@ -348,8 +337,7 @@ exec sleep 60
 	done
 	pub -g a two
 	run_mq 0 mq-return --from "unacked:$c" -n 1 q
-	run_mq 0 mq-return --from "unacked:$c" q
-	assert_output "3 messages returned"
+	prints "3 messages returned" mq-return --from "unacked:$c" q
 	assert_equal "$(listed ready)" "a5 b5 a0 one b0 a-5 b-5"
 	assert_equal "$(consumed)" "a5 b5 a0 one b0 a-5 b-5 two"
 }
@@ -390,16 +378,14 @@ fill() {
 	for how in '' '--match .'; do
 		fill
 		# shellcheck disable=SC2086
-		run_mq 0 mq-purge -f --ready $how q
-		assert_output "5 messages purged"
+		prints "5 messages purged" mq-purge -f --ready $how q
 		assert_equal "$(listed ready)" two
 		assert_equal "$(lock kq1)$(lock kd1)" ""
 		assert_regex "$(lock kg)" ' done$'
 		assert_regex "$(lock kt1)" ' [0-9]{13} [0-9]{16}$'
 		assert_equal "$(places)" "1 0 2 0 3"
 		# shellcheck disable=SC2086
-		run_mq 0 mq-purge -f --delayed $how q
-		assert_output "2 messages purged"
+		prints "2 messages purged" mq-purge -f --delayed $how q
 		assert_equal "$(places)" "1 0 0 0 2"
 		run_mq 0 mq-purge -f --ready q
 		redis hdel "$q::locks" kt1 >/dev/null
@@ -415,8 +401,7 @@ fill() {
 		pub -g a two
 		pub -g a three
 		# shellcheck disable=SC2086
-		run_mq 0 mq-purge -f --delayed $how q
-		assert_output "3 messages purged"
+		prints "3 messages purged" mq-purge -f --delayed $how q
 		assert_equal "$(places)" "0 0 0 0 0"
 	done
 }
@@ -429,8 +414,7 @@ fill() {
 	pub -g a -k k two
 	second=$id
 	pub -g a three
-	run_mq 0 mq-purge -f --all --id "$second" q
-	assert_output "1 message purged"
+	prints "1 message purged" mq-purge -f --all --id "$second" q
 	assert_equal "$(lock g) $(lock kk)" "$first "
 	assert_equal "$(places)" "1 0 1 0 1"
 	run_mq 0 mq-purge -f --all --id "$first" q
@@ -461,8 +445,7 @@ until [ -e "$T/go" ]; do sleep 0.02; done
 .
 	start_mq mq-consume -n 1 q -- "$T/hold"
 	eventually 10 held_is q "0 2 1 0"
-	run_mq 0 mq-purge -f --all q
-	assert_output "2 messages purged"
+	prints "2 messages purged" mq-purge -f --all q
 	assert_equal "$(lock g)" "$holder"
 	touch "$T/go"
 	wait "$pid"
@@ -473,8 +456,7 @@ until [ -e "$T/go" ]; do sleep 0.02; done
 	pub -k k --unique 1h one
 	reject_all
 	assert_equal "$(places)" "0 0 0 1 1"
-	run_mq 0 mq-purge -f --rejected q
-	assert_output "1 message purged"
+	prints "1 message purged" mq-purge -f --rejected q
 	assert_regex "$(lock kk)" '^'"$id"' [0-9]{13}$'
 	# What a Go program has rejected holds what it held, and nobody can tell
 	# it from a copy of one that runs: a cleaner finds out.
@@ -509,16 +491,14 @@ until [ -e "$T/go" ]; do sleep 0.02; done
 	seq 5000 | "$BUILD/mq-publish" -l -p 5 q
 	seq 5000 | "$BUILD/mq-publish" -l q
 	redis config resetstat >/dev/null
-	run_mq 0 mq-purge -f --ready q
-	assert_output "10000 messages purged"
+	prints "10000 messages purged" mq-purge -f --ready q
 	redis info commandstats | grep -o '^cmdstat_[a-z]*' | sort >"$T/commands"
 	run grep -E 'lrange|zrem|zrange|ltrim' "$T/commands"
 	assert_output ""
 	# Nor does it when --limit is given.
 	seq 5000 | "$BUILD/mq-publish" -l -p 5 q
 	seq 10 | "$BUILD/mq-publish" -l q
-	run_mq 0 mq-purge -f --ready -n 4990 q
-	assert_output "4990 messages purged"
+	prints "4990 messages purged" mq-purge -f --ready -n 4990 q
 	assert_equal "$(places)" "10 10 0 0 0"
 	assert_equal "$(listed ready)" "$(seq 4991 5000 | xargs) $(seq 10 | xargs)"
 }
@@ -547,8 +527,7 @@ until [ -e "$T/go" ]; do sleep 0.02; done
 	redis config set slowlog-log-slower-than 60000 >/dev/null
 	run_mq 0 mq-stats q
 	assert_line --regexp '^q +3006 +5994 '
-	run_mq 0 mq-purge -f --all --match '5$' q
-	assert_output "900 messages purged"
+	prints "900 messages purged" mq-purge -f --all --match '5$' q
 	run_mq 0 mq-purge -f --delayed q
 	run_mq 0 mq-purge -f --all q
 	assert_equal "$(places)" "0 0 0 0 0"

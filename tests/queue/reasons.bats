@@ -87,10 +87,8 @@ fails() {
 @test "reasons: --stderr chooses by a line of the last run" {
 	fails 'echo disk is full >&2; echo bye >&2; echo err one >&3' \
 		'echo err disk is full >&3' 'echo bye disk >&2; exit 1'
-	run_mq 0 mq-stats --list rejected -l --stderr '^disk' q
-	assert_output 'echo disk is full >&2; echo bye >&2; echo err one >&3'
-	run_mq 0 mq-stats --list rejected -l --stderr '^bye$' --reason one q
-	assert_output 'echo disk is full >&2; echo bye >&2; echo err one >&3'
+	prints 'echo disk is full >&2; echo bye >&2; echo err one >&3' mq-stats --list rejected -l --stderr '^disk' q
+	prints 'echo disk is full >&2; echo bye >&2; echo err one >&3' mq-stats --list rejected -l --stderr '^bye$' --reason one q
 	run_mq 1 mq-stats --list rejected -l --stderr 'full.bye' q
 	run_mq 1 mq-return --stderr nothing q
 	run_mq 0 mq-return --dry-run --stderr disk q

@@ -185,10 +185,8 @@ print(t["ready"], t["rejected"])' <<<"$output")" "2 1"
 	run_mq 0 mq-consume -q -n 1 jobs -- false
 	[ "$(redis sismember rsmq:QUEUES jobs-rejected)" = 1 ]
 	[ "$(redis hget rsmq:jobs-rejected:Q "$id")" = one ]
-	run_mq 0 mq-return --dry-run jobs
-	assert_output '1 message would be returned'
-	run_mq 0 mq-return jobs
-	assert_output '1 message returned'
+	prints '1 message would be returned' mq-return --dry-run jobs
+	prints '1 message returned' mq-return jobs
 	[ "$(redis hget rsmq:jobs:Q "$id")" = one ]
 	[ "$(redis hexists rsmq:jobs:Q "$id:rc")" = 0 ]
 	[ "$(redis hlen rsmq:jobs-rejected:X)" = 0 ]
@@ -204,12 +202,10 @@ print(t["ready"], t["rejected"])' <<<"$output")" "2 1"
 	b=$(node_send jobs-rejected b 2000)
 	node_receive jobs-rejected
 	redis zadd rsmq:jobs-rejected 1 "$(ids jobs-rejected | tail -n 1)" >/dev/null
-	run_mq 0 mq-return --id "$b" --to other jobs
-	assert_output '1 message returned'
+	prints '1 message returned' mq-return --id "$b" --to other jobs
 	[ "$(redis hget rsmq:other:Q "$b")" = b ]
 	[ "$(redis hget rsmq:other:Q totalsent)" = 1 ]
-	run_mq 0 mq-return jobs
-	assert_output '1 message returned'
+	prints '1 message returned' mq-return jobs
 	[ "$(redis hget rsmq:jobs:Q vt)" = 30 ]
 	[ "$(redis sismember rsmq:QUEUES jobs)" = 1 ]
 	[[ $(node_receive jobs) == *" a 1" ]]
@@ -232,11 +228,9 @@ print(t["ready"], t["rejected"])' <<<"$output")" "2 1"
 	node_receive jobs 40000
 	node_send jobs later 0 60000
 	node_send jobs never 0 6000000
-	run_mq 0 mq-return --from delayed --match later jobs
-	assert_output '1 message returned'
+	prints '1 message returned' mq-return --from delayed --match later jobs
 	state_is jobs "1 1 1 0 0"
-	run_mq 0 mq-return --from delayed jobs
-	assert_output '1 message returned'
+	prints '1 message returned' mq-return --from delayed jobs
 	state_is jobs "2 0 1 0 0"
 }
 
@@ -246,8 +240,7 @@ print(t["ready"], t["rejected"])' <<<"$output")" "2 1"
 	node_send jobs b 2000
 	first=$(node_receive jobs 9000000)
 	node_receive jobs 9000000
-	run_mq 0 mq-return --from unacked:- -n 1 jobs
-	assert_output '1 message returned'
+	prints '1 message returned' mq-return --from unacked:- -n 1 jobs
 	state_is jobs "1 0 1 0 0"
 	run_mq 0 mq-return --from unacked:- jobs
 	state_is jobs "2 0 0 0 0"
@@ -261,10 +254,8 @@ print(t["ready"], t["rejected"])' <<<"$output")" "2 1"
 	run_mq 0 mq-lease --for 60s --jsonl jobs
 	node_send jobs theirs
 	node_receive jobs
-	run_mq 0 mq-return --dry-run --from unacked:- jobs
-	assert_output '1 message would be returned'
-	run_mq 0 mq-return --from unacked:- jobs
-	assert_output '1 message returned'
+	prints '1 message would be returned' mq-return --dry-run --from unacked:- jobs
+	prints '1 message returned' mq-return --from unacked:- jobs
 	[[ $(node_receive jobs) == *" theirs 1" ]]
 }
 
@@ -286,11 +277,9 @@ print(t["ready"], t["rejected"])' <<<"$output")" "2 1"
 	node_send jobs c 9000
 	node_receive jobs
 	run_mq 0 mq-publish -H 'X-A: b' jobs d
-	run_mq 0 mq-purge --force --ready jobs
-	assert_output '2 messages purged'
+	prints '2 messages purged' mq-purge --force --ready jobs
 	state_is jobs "0 1 1 0 0"
-	run_mq 0 mq-purge --force --all jobs
-	assert_output '1 message purged'
+	prints '1 message purged' mq-purge --force --all jobs
 	[ "$(redis hlen rsmq:jobs:X)" = 0 ]
 	[ "$(redis --raw hkeys rsmq:jobs:Q | sort | paste -sd' ')" = \
 		"$(printf '%s\n' created createdby delay maxsize modified totalrecv totalsent vt "$(ids jobs){,:fr,:rc}" | while read -r k; do eval "printf '%s\n' $k"; done | sort | paste -sd' ')" ]
@@ -303,10 +292,8 @@ print(t["ready"], t["rejected"])' <<<"$output")" "2 1"
 			redis.call('ZADD', 'rsmq:jobs', i, id)
 			redis.call('HSET', 'rsmq:jobs:Q', id, i % 2 == 0 and 'even' or 'odd')
 		end" 0
-	run_mq 0 mq-purge --force --ready --match even jobs
-	assert_output '2500 messages purged'
-	run_mq 0 mq-purge --force --ready jobs
-	assert_output '2500 messages purged'
+	prints '2500 messages purged' mq-purge --force --ready --match even jobs
+	prints '2500 messages purged' mq-purge --force --ready jobs
 	[ "$(redis exists rsmq:jobs)" = 0 ]
 	[ "$(redis hlen rsmq:jobs:Q)" = 5 ]
 }
@@ -322,13 +309,11 @@ print(t["ready"], t["rejected"])' <<<"$output")" "2 1"
 	stop_mq INT
 	stop_mq INT || true
 	eventually 10 state_is jobs "1 0 0 1 0"
-	run_mq 0 mq-purge --force --delete-queue --dry-run jobs
-	assert_output '2 messages would be purged, and the queue deleted'
+	prints '2 messages would be purged, and the queue deleted' mq-purge --force --delete-queue --dry-run jobs
 	node_receive jobs
 	run_mq 75 mq-purge --force --delete-queue jobs
 	run_mq 0 mq-return --from unacked:- jobs
-	run_mq 0 mq-purge --force --delete-queue jobs
-	assert_output '2 messages purged, and the queue deleted'
+	prints '2 messages purged, and the queue deleted' mq-purge --force --delete-queue jobs
 	[ "$(redis --raw keys '*' | grep -v '^rsmq::')" = '' ]
 	run_mq 1 mq-purge --force --delete-queue jobs
 }
@@ -605,8 +590,7 @@ node_has() {
 	run_mq 75 mq-purge --force --delete-queue jobs
 	state_is jobs "0 0 1 0 0"
 	[ "$(redis hget rsmq:jobs:Q "$id")" = a ]
-	run_mq 0 mq-return --from unacked:- jobs
-	assert_output '1 message returned'
+	prints '1 message returned' mq-return --from unacked:- jobs
 	state_is jobs "1 0 0 0 0"
 	[ "$(redis exists rsmq:jobs:Xagain)" = 0 ]
 	[ "$(node_receive jobs)" = "$id a 2" ]
@@ -673,12 +657,9 @@ leased() {
 	run_mq 0 mq-stats --list unacked --jsonl jobs
 	assert_equal "$(json '[id, o.connection]' | sort)" \
 		"$(printf '%s\n' "[\"${ids[0]}\",null]" "[\"${ids[1]}\",\"$connection\"]" | sort)"
-	run_mq 0 mq-return --dry-run --from unacked:- jobs
-	assert_output '1 message would be returned'
-	run_mq 0 mq-return --dry-run --match . --from unacked:- jobs
-	assert_output '1 message would be returned'
-	run_mq 0 mq-return --from unacked:- jobs
-	assert_output '1 message returned'
+	prints '1 message would be returned' mq-return --dry-run --from unacked:- jobs
+	prints '1 message would be returned' mq-return --dry-run --match . --from unacked:- jobs
+	prints '1 message returned' mq-return --from unacked:- jobs
 	state_is jobs "1 0 1 0 1"
 	[ "$(node_receive jobs)" = "${ids[0]} a 2" ]
 }
@@ -690,10 +671,8 @@ leased() {
 	node_receive jobs 600000
 	run_mq 0 mq-stats --connections --json jobs
 	[ "$(json 'connections[0].queues[0].unacked')" = 1 ]
-	run_mq 0 mq-return --dry-run --from unacked:- jobs
-	assert_output '1 message would be returned'
-	run_mq 0 mq-return --from unacked:- jobs
-	assert_output '1 message returned'
+	prints '1 message would be returned' mq-return --dry-run --from unacked:- jobs
+	prints '1 message returned' mq-return --from unacked:- jobs
 	# Nor does it keep its connection when the last one has ended.
 	run_mq 0 mq-lease --ack "${receipts[1]}" jobs
 	[ "$(redis --raw keys 'rsmq:*:Xheld:*')$(redis exists rsmq::connections)" = 0 ]
@@ -710,16 +689,13 @@ leased() {
 	redis zadd rsmq:jobs 1 "$(ids jobs)" >/dev/null
 	[[ $(node_receive jobs 600000) == *" a 2" ]]
 	[ "$(redis exists "rsmq:jobs:Xheld:$connection")" = 1 ]
-	run_mq 0 mq-return --dry-run --from unacked:- jobs
-	assert_output '1 message would be returned'
-	run_mq 0 mq-return --from unacked:- jobs
-	assert_output '1 message returned'
+	prints '1 message would be returned' mq-return --dry-run --from unacked:- jobs
+	prints '1 message returned' mq-return --from unacked:- jobs
 	redis del rsmq:jobs rsmq:jobs:Q >/dev/null
 	node_create jobs
 	node_send jobs b >/dev/null
 	node_receive jobs 600000
-	run_mq 0 mq-return --dry-run --from unacked:- jobs
-	assert_output '1 message would be returned'
+	prints '1 message would be returned' mq-return --dry-run --from unacked:- jobs
 }
 
 # --- all that happens at once ----------------------------------------------------------

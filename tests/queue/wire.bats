@@ -218,8 +218,7 @@ ordered() {
 	for header in '{}' 'null' '{"a":null,"b":[]}' '{"A":["1","2"]}' \
 		'{"a":["\ud800"]}' '{"\u0000":[]}' $'{"a\377":["\377"]}'; do
 		printf '\xff\x00\xbe\xbe\x4a%s\nbody' "$header" | go_publish q
-		run_mq 0 mq-consume -n 1 q
-		assert_output body
+		prints body mq-consume -n 1 q
 		assert_equal "$(state q)" "0 0 0 0 0"
 	done
 }
@@ -233,8 +232,7 @@ ordered() {
 		# shellcheck disable=SC2059
 		printf '\xff\x00\xbe\xbe\x4a'"$bad" >"$T/sent"
 		go_publish q <"$T/sent"
-		run_mq 0 mq-consume --drain q -- sh -c 'echo ran'
-		assert_output ""
+		prints "" mq-consume --drain q -- sh -c 'echo ran'
 		assert_equal "$(state q)" "0 0 0 1 0"
 		item "$rejected" 0 | cmp - "$T/sent"
 	done
@@ -245,16 +243,14 @@ ordered() {
 	run_mq 0 mq-publish q 2
 	printf 3 | go_publish q
 	run_mq 0 mq-publish --raw q 4
-	run_mq 0 mq-consume --drain -l q
-	assert_output $'1\n2\n3\n4'
+	prints $'1\n2\n3\n4' mq-consume --drain -l q
 }
 
 @test "wire: an ack removes the whole raw element, by LREM" {
 	# Not as we would write it: spaces, an unusual name, no Mq-Id.
 	printf '\xff\x00\xbe\xbe\x4a{ "x-y" : [ "\\u0041" ] }\nbody' | go_publish q
 	monitor
-	run_mq 0 mq-consume -n 1 q
-	assert_output body
+	prints body mq-consume -n 1 q
 	eventually 5 grep -q '"LREM"' "$T/monitor"
 	# Valkey 8.1.1 prints quotes and backslashes as they are.
 	run sed -n '/"LREM"/ {s/\\\(["\\]\)/\1/g; p}' "$T/monitor"
@@ -329,8 +325,7 @@ END
 	go_reject go-AAAAAA q "$T/element"
 	assert_equal "$(state q)" "0 0 0 1 0"
 	redis rpoplpush "$rejected" "$ready"
-	run_mq 0 mq-consume -n 1 q -- sh -c 'echo "$MQ_ID $(cat)"'
-	assert_output "$id body"
+	prints "$id body" mq-consume -n 1 q -- sh -c 'echo "$MQ_ID $(cat)"'
 }
 
 @test "wire: Go reads what we have rejected" {
@@ -831,8 +826,7 @@ END
 	go_open go-AAAAAA
 	go_consume go-AAAAAA q
 	go_take go-AAAAAA q
-	run_mq 0 mq-consume -n 1 q
-	assert_output twin
+	prints twin mq-consume -n 1 q
 	assert_equal "$(redis llen "$(unacked go-AAAAAA)")" 1
 	assert_equal "$(go_ack go-AAAAAA q "$T/element")" 1
 }
