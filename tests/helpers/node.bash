@@ -2,7 +2,7 @@
 # shows them; on a cluster, as one sends them that does not pass times as keys, which
 # it would refuse.
 #
-#   now_ms                  the server's time
+#   now_ms                  the time, which is the server's
 #   node_id MS              an id of a message sent then
 #   node_create Q [VT [MAXSIZE]]
 #   node_send Q BODY [AGE_MS [DELAY_MS]]
@@ -11,7 +11,8 @@
 #   node_delete Q ID
 
 now_ms() {
-	redis --raw time | awk 'NR == 1 {s = $1} NR == 2 {printf "%.0f\n", s * 1000 + int($1 / 1000)}'
+	local us=${EPOCHREALTIME/[.,]/}
+	echo "${us%???}"
 }
 
 node_id() {

@@ -12,14 +12,9 @@ setup() {
 	common_setup
 }
 
-# json EXPRESSION: of JavaScript, about each object that the output has, one a
-# line; o is the object, and its members are there by their names.
+# json EXPRESSION: of jq, about each object that the output has, one a line.
 json() {
-	node -e 'const text = require("fs").readFileSync(0, "utf8");
-	for (const line of text.split("\n").filter((l) => l)) {
-		const get = new Function("o", "with (o) return " + process.argv[1]);
-		console.log(JSON.stringify(get(JSON.parse(line))));
-	}' "$1" <<<"$output"
+	jq -c "$1" <<<"$output"
 }
 
 ids() {
@@ -52,9 +47,9 @@ ids() {
 	run_mq 0 mq-stats jobs
 	assert_line --regexp '^jobs +1 +1 +1 +0 +0 +[4-9]s'
 	run_mq 0 mq-stats --json jobs
-	[ "$(json '[queues[0].known, queues[0].ready, queues[0].delayed, queues[0].unacked, queues[0].rejected]')" = '[true,1,1,1,0]' ]
-	[ "$(json 'queues[0].oldest_age_s >= 4 && queues[0].oldest_age_s < 10')" = true ]
-	[ "$(json 'queues[0].next_due_ms - time_ms > 50000 && queues[0].next_due_ms - time_ms <= 60000')" = true ]
+	[ "$(json '[.queues[0].known, .queues[0].ready, .queues[0].delayed, .queues[0].unacked, .queues[0].rejected]')" = '[true,1,1,1,0]' ]
+	[ "$(json '.queues[0].oldest_age_s >= 4 and .queues[0].oldest_age_s < 10')" = true ]
+	[ "$(json '.queues[0].next_due_ms - .time_ms > 50000 and .queues[0].next_due_ms - .time_ms <= 60000')" = true ]
 }
 
 @test "rsmq stats: the attributes, also of a port with milliseconds" {
@@ -63,8 +58,8 @@ ids() {
 	node_send jobs one
 	node_receive jobs
 	run_mq 0 mq-stats --json jobs
-	[ "$(json '[queues[0].attributes.vt, queues[0].attributes.delay, queues[0].attributes.maxsize, queues[0].attributes.totalsent, queues[0].attributes.totalrecv]')" = '[7,0,65536,1,1]' ]
-	[ "$(json 'queues[0].attributes.created')" = 1795207725 ]
+	[ "$(json '[.queues[0].attributes.vt, .queues[0].attributes.delay, .queues[0].attributes.maxsize, .queues[0].attributes.totalsent, .queues[0].attributes.totalrecv]')" = '[7,0,65536,1,1]' ]
+	[ "$(json '.queues[0].attributes.created')" = 1795207725 ]
 }
 
 @test "rsmq stats: all queues of the namespace, and no names that cannot be" {
@@ -75,9 +70,9 @@ ids() {
 	redis hset other:c:Q vt 30 delay 0 maxsize 65536 >/dev/null
 	redis sadd other:QUEUES c >/dev/null
 	run_mq 0 mq-stats --json
-	[ "$(json 'queues.map((q) => q.name)')" = '["a","b","ghost"]' ]
+	[ "$(json '[.queues[].name]')" = '["a","b","ghost"]' ]
 	MQ_URL="$MQ_URL?ns=other" run_mq 0 mq-stats --json
-	[ "$(json 'queues.map((q) => [q.name, q.known])')" = '[["other:c",true]]' ]
+	[ "$(json '[.queues[] | [.name, .known]]')" = '[["other:c",true]]' ]
 }
 
 @test "rsmq stats: what was rejected is counted once in the total" {
@@ -108,36 +103,36 @@ print(t["ready"], t["rejected"])' <<<"$output")" "2 1"
 			end
 		end" 0
 	run_mq 0 mq-stats --json jobs
-	[ "$(json '[queues[0].ready, queues[0].delayed, queues[0].unacked]')" = '[0,1000,6000]' ]
-	[ "$(json '(queues[0].next_due_ms % 1000)')" = 7 ]
+	[ "$(json '[.queues[0].ready, .queues[0].delayed, .queues[0].unacked]')" = '[0,1000,6000]' ]
+	[ "$(json '(.queues[0].next_due_ms % 1000)')" = 7 ]
 	run_mq 0 mq-stats --list delayed --jsonl jobs
 	[ "${#lines[@]}" = 1000 ]
 	run_mq 0 mq-stats --list unacked --jsonl jobs
 	[ "${#lines[@]}" = 6000 ]
-	[ "$(json id | sort -u | wc -l)" = 6000 ]
+	[ "$(json .id | sort -u | wc -l)" = 6000 ]
 }
 
 @test "rsmq stats: a priority does not make a message old" {
 	"$BUILD/mq-publish" -p 50 jobs high
 	"$BUILD/mq-publish" jobs plain
 	run_mq 0 mq-stats --json jobs
-	[ "$(json 'queues[0].oldest_age_s >= 0 && queues[0].oldest_age_s < 30')" = true ]
+	[ "$(json '.queues[0].oldest_age_s >= 0 and .queues[0].oldest_age_s < 30')" = true ]
 	run_mq 0 mq-stats --list ready --jsonl jobs
-	[ "$(json payload | head -n 1)" = '"high"' ]
+	[ "$(json .payload | head -n 1)" = '"high"' ]
 }
 
 @test "rsmq stats: --id finds what node has in hand, and what is rejected" {
 	node_create jobs
 	id=$(node_send jobs one)
 	run_mq 0 mq-stats --id "$id" --json
-	[ "$(json '[state, payload]')" = '["ready","one"]' ]
+	[ "$(json '[.state, .payload]')" = '["ready","one"]' ]
 	node_receive jobs
 	run_mq 0 mq-stats --id "$id" --json
-	[ "$(json '[state, payload, o.connection]')" = '["unacked","one",null]' ]
+	[ "$(json '[.state, .payload, .connection]')" = '["unacked","one",null]' ]
 	redis zadd rsmq:jobs 1 "$id"
 	run_mq 0 mq-consume -q -n 1 jobs -- false
 	run_mq 0 mq-stats --id "$id" --json jobs
-	[ "$(json '[state, queue, reason]')" = '["rejected","jobs","exit status 1"]' ]
+	[ "$(json '[.state, .queue, .reason]')" = '["rejected","jobs","exit status 1"]' ]
 }
 
 @test "rsmq stats: foreign ids, and messages with equal scores, are each seen once" {
@@ -149,7 +144,7 @@ print(t["ready"], t["rejected"])' <<<"$output")" "2 1"
 		end" 0
 	run_mq 0 mq-stats --list ready --jsonl jobs
 	[ "${#lines[@]}" = 3000 ]
-	[ "$(json payload | sort -u | wc -l)" = 3000 ]
+	[ "$(json .payload | sort -u | wc -l)" = 3000 ]
 }
 
 @test "rsmq stats: our consumer, its connection and what runs there" {
@@ -165,10 +160,10 @@ print(t["ready"], t["rejected"])' <<<"$output")" "2 1"
 	start_mq mq-consume --tag me jobs -- "$T/slow"
 	eventually 10 test -s "$T/slow.started"
 	run_mq 0 mq-stats --connections --json jobs
-	[ "$(json connections.length)" = 1 ]
-	[ "$(json '[connections[0].queues[0].queue.replace(/^.*:/, ""), connections[0].queues[0].unacked, connections[0].queues[0].consumers]')" = '["jobs",1,1]' ]
+	[ "$(json '.connections | length')" = 1 ]
+	[ "$(json '[(.connections[0].queues[0].queue | sub("^.*:"; "")), .connections[0].queues[0].unacked, .connections[0].queues[0].consumers]')" = '["jobs",1,1]' ]
 	run_mq 0 mq-stats --list unacked --jsonl jobs
-	connection=$(json connection | tr -d '"')
+	connection=$(json .connection | tr -d '"')
 	[[ $connection == me-* ]]
 	eventually 10 eval '"$BUILD/mq-stats" --running --json | grep -q "half way"'
 	run_mq 75 mq-return --from "unacked:$connection" jobs
@@ -192,7 +187,7 @@ print(t["ready"], t["rejected"])' <<<"$output")" "2 1"
 	[ "$(redis hlen rsmq:jobs-rejected:X)" = 0 ]
 	[ "$(redis hexists rsmq:jobs-rejected:Q "$id")" = 0 ]
 	run_mq 0 mq-consume -n 1 --jsonl jobs
-	[ "$(json '[attempt, headers["X-Color"][0], headers["Mq-Error"][0]]')" = '[1,"red","exit status 1"]' ]
+	[ "$(json '[.attempt, .headers["X-Color"][0], .headers["Mq-Error"][0]]')" = '[1,"red","exit status 1"]' ]
 	run_mq 1 mq-return jobs
 }
 
@@ -329,7 +324,7 @@ print(t["ready"], t["rejected"])' <<<"$output")" "2 1"
 	redis hset rsmq:jobs:Q createdby somebody >/dev/null
 	before=$(redis debug digest)
 	run_mq 0 mq-clean --json
-	[ "$(json '[connections, rejected, adopted, orphans, expired]')" = '[0,0,0,0,0]' ]
+	[ "$(json '[.connections, .rejected, .adopted, .orphans, .expired]')" = '[0,0,0,0,0]' ]
 	[ "$(redis debug digest)" = "$before" ]
 }
 
@@ -340,10 +335,10 @@ print(t["ready"], t["rejected"])' <<<"$output")" "2 1"
 	redis hdel rsmq:jobs:Q "$old" "$young" >/dev/null
 	node_receive jobs >/dev/null
 	run_mq 0 mq-clean --dry-run --json
-	[ "$(json orphans)" = 1 ]
+	[ "$(json .orphans)" = 1 ]
 	[ "$(ids jobs | wc -l)" = 2 ]
 	run_mq 0 mq-clean --json
-	[ "$(json orphans)" = 1 ]
+	[ "$(json .orphans)" = 1 ]
 	[ "$(ids jobs)" = "$young" ]
 	[ "$(redis hexists rsmq:jobs:Q "$old:rc")" = 0 ]
 }
@@ -354,10 +349,10 @@ print(t["ready"], t["rejected"])' <<<"$output")" "2 1"
 	young=$(node_send jobs young)
 	redis del rsmq:jobs >/dev/null
 	run_mq 0 mq-clean --dry-run --json
-	[ "$(json adopted)" = 1 ]
+	[ "$(json .adopted)" = 1 ]
 	[ "$(redis exists rsmq:jobs)" = 0 ]
 	run_mq 0 mq-clean --json
-	[ "$(json adopted)" = 1 ]
+	[ "$(json .adopted)" = 1 ]
 	[ "$(ids jobs)" = "$id" ]
 	[ "$(redis hget rsmq:jobs:Q "$young")" = young ]
 	[ "$(node_receive jobs)" = "$id lost 1" ]
@@ -373,7 +368,7 @@ print(t["ready"], t["rejected"])' <<<"$output")" "2 1"
 	redis hset rsmq:jobs:Q "$id:rc" 3 >/dev/null
 	redis hset rsmq:jobs:Q "$id:fr" 3 >/dev/null
 	run_mq 0 mq-clean --json
-	[ "$(json orphans)" = 4 ]
+	[ "$(json .orphans)" = 4 ]
 	[ "$(redis hlen rsmq:jobs:X)" = 1 ]
 	[ "$(redis exists rsmq:jobs:Xagain)" = 0 ]
 	state_is jobs "1 0 0 0 0"
@@ -393,15 +388,15 @@ print(t["ready"], t["rejected"])' <<<"$output")" "2 1"
 	redis zadd rsmq:ns:Q 1 id >/dev/null
 	redis set rsmq:ns:Xrate text >/dev/null
 	run_mq 0 mq-clean --dry-run --json
-	[ "$(json '[adopted, orphans]')" = '[2,3]' ]
+	[ "$(json '[.adopted, .orphans]')" = '[2,3]' ]
 	run_mq 0 mq-clean --json
-	[ "$(json '[adopted, orphans]')" = '[2,3]' ]
+	[ "$(json '[.adopted, .orphans]')" = '[2,3]' ]
 	[ "$(redis --raw smembers rsmq:QUEUES | sort | paste -sd' ')" = 'jobs torn' ]
 	[ "$(redis --raw keys 'rsmq:gone*')" = '' ]
 	[ "$(redis --raw keys 'rsmq:ns:*' | wc -l)" = 3 ]
 	[[ $(node_receive torn) == *" b 1" ]]
 	run_mq 0 mq-clean --json
-	[ "$(json '[adopted, orphans]')" = '[0,0]' ]
+	[ "$(json '[.adopted, .orphans]')" = '[0,0]' ]
 }
 
 @test "rsmq clean: what no consumer survives is rejected, with the reason" {
@@ -410,16 +405,16 @@ print(t["ready"], t["rejected"])' <<<"$output")" "2 1"
 	run_mq 0 mq-publish jobs good
 	redis hset rsmq:jobs:Q "$id:rc" 3 "$id:fr" 1 >/dev/null
 	run_mq 0 mq-clean --attempts 4 --json
-	[ "$(json rejected)" = 0 ]
+	[ "$(json .rejected)" = 0 ]
 	run_mq 0 mq-clean --attempts 3 --dry-run --json
-	[ "$(json rejected)" = 1 ]
+	[ "$(json .rejected)" = 1 ]
 	run_mq 0 mq-clean --attempts 3 --json
-	[ "$(json rejected)" = 1 ]
+	[ "$(json .rejected)" = 1 ]
 	state_is jobs "1 0 0 1 0"
 	[ "$(redis hget rsmq:jobs-rejected:Q "$id")" = poison ]
 	run_mq 0 mq-stats --list rejected --jsonl jobs
-	[ "$(json reason)" = '"attempts exhausted: its consumer died while it ran"' ]
-	[ "$(json 'headers["X-A"][0]')" = '"b"' ]
+	[ "$(json .reason)" = '"attempts exhausted: its consumer died while it ran"' ]
+	[ "$(json '.headers["X-A"][0]')" = '"b"' ]
 	[ "$(redis hget rsmq:jobs:Xcounters crashed)" = 1 ]
 	[ "$(redis hget rsmq:jobs:Xcounters failed)" = 1 ]
 }
@@ -438,7 +433,7 @@ print(t["ready"], t["rejected"])' <<<"$output")" "2 1"
 	redis hset rsmq:jobs:Q "$output:rc" 20 "$output:fr" 1 >/dev/null
 	redis hset rsmq:jobs:Xagain "$output" '20 1' >/dev/null
 	run_mq 0 mq-clean --json
-	[ "$(json rejected)" = 0 ]
+	[ "$(json .rejected)" = 0 ]
 	state_is theirs "20 0 0 0 0"
 }
 
@@ -451,7 +446,7 @@ print(t["ready"], t["rejected"])' <<<"$output")" "2 1"
 		redis hset "rsmq:$q:Q" "$output:rc" 20 >/dev/null
 	done
 	run_mq 0 mq-clean --attempts 1 --json
-	[ "$(json rejected)" = 1 ]
+	[ "$(json .rejected)" = 1 ]
 	state_is jobs "1 0 0 0 0"
 	state_is few "0 0 0 1 0"
 }
@@ -475,7 +470,7 @@ print(t["ready"], t["rejected"])' <<<"$output")" "2 1"
 
 one_expires() {
 	run_mq 0 mq-clean --json
-	[ "$(json expired)" = 1 ]
+	[ "$(json .expired)" = 1 ]
 }
 
 @test "rsmq clean: what is too late is rejected" {
@@ -483,7 +478,7 @@ one_expires() {
 	run_mq 0 mq-publish -e 1h jobs early
 	eventually 10 one_expires
 	run_mq 0 mq-stats --list rejected --jsonl jobs
-	assert_equal "$(json '[payload, reason]')" '["late","expired"]'
+	assert_equal "$(json '[.payload, .reason]')" '["late","expired"]'
 }
 
 @test "rsmq clean: dead connections are forgotten" {
@@ -492,7 +487,7 @@ one_expires() {
 	start_mq mq-consume --tag me jobs -- true
 	eventually 10 state_is jobs "0 0 0 0 1"
 	run_mq 0 mq-clean --json
-	[ "$(json connections)" = 1 ]
+	[ "$(json .connections)" = 1 ]
 	[[ $(redis --raw zrange rsmq::connections 0 -1) == me-* ]]
 	stop_mq
 	[ "$(redis exists rsmq::connections)" = 0 ]
@@ -506,7 +501,7 @@ one_expires() {
 	old=$(node_send jobs a 120000)
 	redis hdel rsmq:jobs:Q "$old" >/dev/null
 	run_mq 76 mq-clean --json
-	[ "$(json orphans)" = 1 ]
+	[ "$(json .orphans)" = 1 ]
 }
 
 # --- pause, receipts -------------------------------------------------------------------
@@ -516,7 +511,7 @@ one_expires() {
 	node_send jobs one
 	run_mq 0 mq-pause jobs
 	run_mq 0 mq-stats --json jobs
-	[ "$(json 'queues[0].paused')" = true ]
+	[ "$(json '.queues[0].paused')" = true ]
 	run_mq 1 mq-consume --idle 0s -n 1 jobs || [ "$status" = 0 ]
 	[ -z "$output" ]
 	[[ $(node_receive jobs) == *" one 1" ]]
@@ -531,8 +526,8 @@ one_expires() {
 	redis zadd rsmq:jobs 7 short-id >/dev/null
 	redis hset rsmq:jobs:Q short-id c >/dev/null
 	run_mq 0 mq-lease --for 60s --jsonl -n 3 jobs
-	[ "$(json payload | paste -sd' ')" = '"c" "a" "b"' ]
-	mapfile -t receipts < <(json receipt | tr -d '"')
+	[ "$(json .payload | paste -sd' ')" = '"c" "a" "b"' ]
+	mapfile -t receipts < <(json .receipt | tr -d '"')
 	# What is handed out is settled by its receipt, and by nobody else.
 	run_mq 1 mq-lease --extend "$a" --for 300s jobs
 	run_mq 0 mq-lease --extend "${receipts[1]}" --for 300s jobs
@@ -568,12 +563,12 @@ node_has() {
 	node_has jobs
 	state_is jobs "0 0 1 0 0"
 	run_mq 0 mq-stats --id "$id" --json
-	[ "$(json '[state, attempts, o.connection]')" = '["unacked",1,null]' ]
+	[ "$(json '[.state, .attempts, .connection]')" = '["unacked",1,null]' ]
 	run_mq 0 mq-stats --json jobs
-	[ "$(json '[queues[0].delayed, o.queues[0].next_due_ms]')" = '[0,null]' ]
+	[ "$(json '[.queues[0].delayed, .queues[0].next_due_ms]')" = '[0,null]' ]
 	run_mq 1 mq-stats --list delayed jobs
 	run_mq 0 mq-stats --list unacked --jsonl jobs
-	[ "$(json id)" = "\"$id\"" ]
+	[ "$(json .id)" = "\"$id\"" ]
 	# Changing how long does not change whose it is.
 	redis zadd rsmq:jobs $(($(now_ms) + 9000000)) "$id" >/dev/null
 	state_is jobs "0 0 1 0 0"
@@ -603,20 +598,20 @@ node_has() {
 	redis zadd rsmq:jobs 1 "$id" >/dev/null
 	redis hset rsmq:jobs:Xcounters attempts 1 >/dev/null
 	run_mq 0 mq-clean --json
-	[ "$(json rejected)" = 0 ]
+	[ "$(json .rejected)" = 0 ]
 	node_receive jobs 0
 	run_mq 0 mq-clean --json
-	[ "$(json rejected)" = 1 ]
+	[ "$(json .rejected)" = 1 ]
 }
 
 @test "rsmq hands: a cleaner does not reject what is too late while node has it" {
 	node_has jobs -e 1h
 	redis hset rsmq:jobs:X "$id" '"Mq-Expires":["1"]' >/dev/null
 	run_mq 0 mq-clean --json
-	[ "$(json '[rejected, expired]')" = '[0,0]' ]
+	[ "$(json '[.rejected, .expired]')" = '[0,0]' ]
 	redis zadd rsmq:jobs 1 "$id" >/dev/null
 	run_mq 0 mq-clean --json
-	[ "$(json '[rejected, expired]')" = '[0,1]' ]
+	[ "$(json '[.rejected, .expired]')" = '[0,1]' ]
 }
 
 @test "rsmq hands: a priority whose delay is over, and the run of a message that is taken by its id" {
@@ -627,7 +622,7 @@ node_has() {
 	[ "$(redis zscore rsmq:jobs "$id") $(redis exists rsmq:jobs:Xlater)" = "$score 0" ]
 	run_mq 0 mq-lease --reject "$id" --text no jobs
 	run_mq 0 mq-stats --list rejected --jsonl jobs
-	[ "$(json attempts)" = 2 ]
+	[ "$(json .attempts)" = 2 ]
 }
 
 @test "rsmq hands: one of its id that comes when it is gone is another one" {
@@ -644,7 +639,7 @@ leased() {
 	run_mq 0 mq-publish -i "$@"
 	ids=("${lines[@]}")
 	run_mq 0 mq-lease --for 1h --jsonl -n "${#ids[@]}" "$1"
-	mapfile -t receipts < <(json receipt | tr -d '"')
+	mapfile -t receipts < <(json .receipt | tr -d '"')
 	connection=$(redis --raw zrange rsmq::connections 0 -1)
 }
 
@@ -653,9 +648,9 @@ leased() {
 	redis zadd rsmq:jobs 1 "${ids[0]}" >/dev/null
 	[ "$(node_receive jobs 7200000)" = "${ids[0]} a 2" ]
 	run_mq 0 mq-stats --connections --json jobs
-	[ "$(json 'connections[0].queues[0].unacked')" = 1 ]
+	[ "$(json '.connections[0].queues[0].unacked')" = 1 ]
 	run_mq 0 mq-stats --list unacked --jsonl jobs
-	assert_equal "$(json '[id, o.connection]' | sort)" \
+	assert_equal "$(json '[.id, .connection]' | sort)" \
 		"$(printf '%s\n' "[\"${ids[0]}\",null]" "[\"${ids[1]}\",\"$connection\"]" | sort)"
 	prints '1 message would be returned' mq-return --dry-run --from unacked:- jobs
 	prints '1 message would be returned' mq-return --dry-run --match . --from unacked:- jobs
@@ -670,7 +665,7 @@ leased() {
 	node_send jobs theirs >/dev/null
 	node_receive jobs 600000
 	run_mq 0 mq-stats --connections --json jobs
-	[ "$(json 'connections[0].queues[0].unacked')" = 1 ]
+	[ "$(json '.connections[0].queues[0].unacked')" = 1 ]
 	prints '1 message would be returned' mq-return --dry-run --from unacked:- jobs
 	prints '1 message returned' mq-return --from unacked:- jobs
 	# Nor does it keep its connection when the last one has ended.
