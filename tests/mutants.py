@@ -92,7 +92,8 @@ def c_changes(lines, i):
     if kind and C_BEFORE.search(before):
         if C_STATEMENT.match(line) and is_balanced(blank(line)):
             yield tabs + ";"
-        if before.endswith((";", "{", "}")) and (C_STATEMENT.match(line) or C_EARLY.match(line)):
+        if before.endswith((";", "{", "}")) and line.strip() != "return;" \
+                and (C_STATEMENT.match(line) or C_EARLY.match(line)):
             yield f"{tabs}return{'' if kind.endswith('void') else ' 0'}; {line.strip()}"
 
 

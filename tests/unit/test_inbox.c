@@ -109,6 +109,8 @@ TEST_OF(unfit_messages_are_passed_over)
 	(void)recorded();
 	start_all(f, -1);
 	assert_string_equal(recorded(), "expired:a1 a2 b1 expired:b2");
+	assert_int_equal(inbox_tick(&f->inbox, 0), 0);
+	assert_int_equal(inbox_tick(&f->inbox, 1), 7);
 	assert_int_equal(inbox_held(&f->inbox), 0);
 	assert_int_equal(inbox_count(&f->inbox, 0), 2);
 }
@@ -225,6 +227,65 @@ TEST_OF(claims_tell_of_a_lost_lease_and_of_nonsense)
 	inbox_claim(&f->inbox);
 	answer_with(f, (struct mq_claimed){.n = MQ_CLAIM_BAD});
 	assert_string_equal(recorded(), "claim:a:10 lost claim:b:10 nonsense");
+}
+
+TEST_OF(attachments_need_a_command_for_each_message)
+{
+	char *command[] = {f->why, NULL};
+
+	/* Nobody looks into them here. */
+	f->layout.attachments = (const void *)f;
+	f->opt.command = command;
+	add_with(f, "a1", MQ_HEADER_ATTACH, "x");
+	start_all(f, 0);
+	assert_string_equal(recorded(), "a1");
+	f->opt.stream = true;
+	add_with(f, "a2", MQ_HEADER_ATTACH, "x");
+	start_all(f, 0);
+	f->opt.stream = false;
+	f->opt.batch = 1;
+	add_with(f, "a3", MQ_HEADER_ATTACH, "x");
+	start_all(f, 0);
+	f->opt.batch = 0;
+	f->opt.command = NULL;
+	add_with(f, "a4", MQ_HEADER_ATTACH, "x");
+	start_all(f, 0);
+	f->opt.command = command;
+	f->layout.attachments = NULL;
+	add_with(f, "a5", MQ_HEADER_ATTACH, "x");
+	start_all(f, 0);
+	assert_string_equal(recorded(), "files:a2 files:a3 files:a4 files:a5");
+}
+
+TEST_OF(a_queue_is_expected_to_have_more_behind_those_that_have_none)
+{
+	assert_true(inbox_expects(&f->inbox, 0));
+	assert_false(inbox_expects(&f->inbox, 1));
+	f->inbox.queues[0].more = false;
+	assert_false(inbox_expects(&f->inbox, 0));
+	assert_true(inbox_expects(&f->inbox, 1));
+	assert_false(inbox_expects(&f->inbox, 2));
+	f->room = 0;
+	assert_false(inbox_expects(&f->inbox, 1));
+}
+
+TEST_OF(whether_somebody_waits_for_its_result)
+{
+	static const char id[] = "0123456789abcdef0123456789abcdef";
+	struct mq_envelope e = {.payload = "a1", .payload_len = 2};
+	struct mq_buf element = {0};
+	struct message *waits, *not ;
+
+	mq_envelope_set(&e, MQ_HEADER_ID, id);
+	mq_envelope_set(&e, MQ_HEADER_REPLY_TO, id);
+	mq_envelope_write(&e, &element);
+	mq_envelope_free(&e);
+	waits = inbox_add(&f->inbox, 0, element.data, element.len);
+	not = add_with(f, "a2", MQ_HEADER_REPLY_TO, id);
+	start_all(f, 0);
+	assert_string_equal(recorded(), "a1 a2");
+	assert_true(waits->awaited);
+	assert_false(not ->awaited);
 }
 
 TEST_OF(a_claim_of_many_bytes_has_left_others)

@@ -692,3 +692,18 @@ TEST_OF(what_waits_for_room_after_a_refusal_is_not_sent)
 	outbox_send_again(&h->outbox);
 	assert_string_equal(recorded(), "front:a4 front:a3 front:a2 front:a1");
 }
+
+TEST_OF(equal_ones_that_were_not_started_go_back_together)
+{
+	int i;
+
+	add(&h->f, "a1 a1 a1 a1");
+	for (i = 4; i > 0; i--)
+		outbox_give_back(&h->outbox, nth(h, "a1", i));
+	outbox_send_back(&h->outbox);
+	(void)recorded();
+	went_back(0);
+	outbox_send_equal(&h->outbox);
+	assert_string_equal(
+	    recorded(), "equal:a( front:a1 front:a1 front:a1 front:a1 )");
+}
