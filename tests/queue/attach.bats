@@ -450,7 +450,7 @@ has_sets() {
 
 @test "attach: neither side needs more memory for more" {
 	[[ $BUILD != *address* ]] || skip "the sanitizer keeps what is freed"
-	head -c 150000000 /dev/zero >"$T/huge"
+	head -c 60000000 /dev/zero >"$T/huge"
 	run python3 - "$BUILD" "$T/huge" <<-'E'
 		import resource, subprocess, sys
 		build, huge = sys.argv[1:]

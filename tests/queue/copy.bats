@@ -64,8 +64,8 @@ publish_kinds() {
 	"${p[@]}" one '' $'two\nlines'
 	perl -e 'print map(chr, 0..255)' | "${p[@]}"
 	perl -e 'print "a\0b\0"' | "${p[@]}"
-	head -c 1000000 /dev/urandom | "${p[@]}"
-	head -c 1000000 /dev/zero | "${p[@]}"
+	head -c 200000 /dev/urandom | "${p[@]}"
+	head -c 200000 /dev/zero | "${p[@]}"
 }
 
 @test "copy: ready messages, byte for byte, in their order" {
@@ -177,7 +177,7 @@ due_now() {
 	local key
 	publish_kinds
 	publish_kinds --raw
-	"$BUILD/mq-lease" --for 1h --jsonl -n 16 q >"$T/leased"
+	"$BUILD/mq-lease" --for 1h --jsonl -n 8 q >"$T/leased"
 	"$BUILD/mq-lease" --for 1h --jsonl -n 16 q >>"$T/leased"
 	assert_equal "$(wc -l <"$T/leased")" 14
 	run copy unacked

@@ -157,8 +157,8 @@ m3"
 # Each round is killed somewhere else.
 @test "transfers: killed at any time, nothing is lost and nothing doubled" {
 	local i
-	rejected 20000
-	for i in {1..40}; do
+	rejected 10000
+	for i in {1..20}; do
 		"$BUILD/mq-return" -q --to "$TO" "$FROM" >/dev/null 2>&1 3>&- &
 		pid=$!
 		python3 -c "import random, time; time.sleep(.01 + random.random() * .03)"
@@ -170,12 +170,12 @@ m3"
 	done
 	run_mq 0 mq-clean
 	"$BUILD/mq-return" --to "$TO" "$FROM" || true
-	payloads "$TO" ready | sort -n | cmp - <(seq 20000)
+	payloads "$TO" ready | sort -n | cmp - <(seq 10000)
 	assert_equal "$(state "$FROM")" "0 0 0 0 0"
 }
 
 @test "transfers: two at a time, and a cleaner beside them" {
-	rejected 20000
+	rejected 10000
 	"$BUILD/mq-return" --to "$TO" "$FROM" >"$T/1" 3>&- &
 	pid=$!
 	"$BUILD/mq-return" --to "$TO" "$FROM" >"$T/2" 3>&- &
@@ -185,8 +185,8 @@ m3"
 	done
 	wait "$pid" || true
 	wait "$pid2" || true
-	assert_equal "$(cat "$T/1" "$T/2" | awk '{ n += $1 } END { print n }')" 20000
-	payloads "$TO" ready | sort -n | cmp - <(seq 20000)
+	assert_equal "$(cat "$T/1" "$T/2" | awk '{ n += $1 } END { print n }')" 10000
+	payloads "$TO" ready | sort -n | cmp - <(seq 10000)
 }
 
 @test "transfers: equal payloads stay as many as they are" {
