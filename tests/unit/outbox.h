@@ -14,6 +14,7 @@ struct house {
 	struct fixture f; /* first: see fixture_init() */
 	struct counters counters;
 	struct mq_counts counted; /* the last of a queue */
+	char oldest[16];	  /* that the last batch of acks named */
 	struct result_rules results;
 	struct outbox outbox;
 	bool offline, full;
@@ -75,6 +76,8 @@ mq_consumer_ack_oldest(struct mq_consumer *k, int queue,
 	int i;
 
 	(void)k;
+	snprintf(house->oldest, sizeof(house->oldest), "%s",
+	    payload_of(acks->oldest.p, acks->oldest.n));
 	record("oldest:%s%s(", queue_names[queue], acks->holds ? ":holds" : "");
 	for (i = 0; i < acks->n; i++)
 		record("%s%s%.0d",

@@ -108,6 +108,7 @@ TEST_OF(what_the_server_has_lost_has_no_place)
 	outbox_flush(&h->outbox);
 	assert_string_equal(
 	    recorded(), "reject:a3 oldest:a( a4@2 a6@3 a7@4 a8@5 )");
+	assert_string_equal(h->oldest, "a2");
 }
 
 /* Others, which would be costly now, wait until those between them have ended. */

@@ -286,6 +286,7 @@ TEST_OF(a_message_that_falls_due_calls_and_has_pauses_looked_for)
 {
 	claim_all(f, MQ_ROLE_WATCH);
 	falls_due(f, "key:b", 0);
+	assert_false(ev_is_active(&f->inbox.look_timer));
 	add(f, "a1");
 	ev_run(f->loop, EVRUN_NOWAIT);
 	assert_true(ev_is_active(&f->inbox.look_timer));
