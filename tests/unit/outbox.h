@@ -14,7 +14,7 @@ struct house {
 	struct fixture f; /* first: see fixture_init() */
 	struct counters counters;
 	struct mq_counts counted; /* the last of a queue */
-	char oldest[16];	  /* that the last batch of acks named */
+	char oldest[64];	  /* that the last batch of acks named */
 	struct result_rules results;
 	struct outbox outbox;
 	bool offline, full;

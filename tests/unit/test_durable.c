@@ -21,7 +21,7 @@ struct house {
 	bool lost, knows_wait, knows_waitaof;
 	struct mq_heirs heirs;
 	const char *info, *then_info; /* from look number `then` on */
-	const char *fsync, *lax, *config_error;
+	const char *fsync, *lax, *config_error, *info_error;
 	bool changes; /* at each look */
 	int looks, then, waits;
 	long long on_disk, on_replicas; /* -1: an error */
@@ -131,7 +131,7 @@ mq_redis_reply(struct mq_redis *r)
 		if (house->changes)
 			house->info = ++house->looks % 2 != 0 ? ONE : OTHER;
 		return house->info == NULL ?
-		    reply_of(REDIS_REPLY_ERROR, "NOPERM no") :
+		    reply_of(REDIS_REPLY_ERROR, house->info_error) :
 		    reply_of(REDIS_REPLY_STRING, house->info);
 	}
 	if (strncmp(line, "CONFIG", 6) == 0)
@@ -376,6 +376,10 @@ TEST_OF(where_it_may_not_be_asked)
 	h->info = ONE AOF;
 	(void)promise(h, 0, "");
 	h->info = NULL;
+	h->info_error = "ERR no";
+	(void)promise(h, MQ_EXIT_CONFIG, "ERR no; --durable needs +info");
+	h->first = h->sent;
+	h->info_error = "NOPERM no";
 	(void)promise(h, MQ_EXIT_NOPERM, "NOPERM no; --durable needs +info");
 	h->lost = true;
 	assert_int_equal(
