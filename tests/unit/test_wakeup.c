@@ -301,3 +301,27 @@ TEST_OF(a_connection_that_is_lost_takes_the_roles_with_it)
 	inbox_pass(&f->inbox);
 	assert_string_equal(recorded(), "");
 }
+
+TEST_OF(idle_consumers_look_six_times_a_second_together)
+{
+	static const struct {
+		long long idle;
+		double every;
+	} rows[] = {{1, 1.0 / 6}, {3, 0.5}, {4, 2}, {12, 2}, {18, 3}, {180, 30},
+	    {186, 30}};
+	long long waiting[3] = {0};
+	size_t i;
+
+	for (i = 0; i < COUNT(rows); i++) {
+		claim_all(f, MQ_ROLE_IDLE);
+		inbox_look_around(&f->inbox, false);
+		waiting[0] = rows[i].idle;
+		waiting[1] = waiting[2] = 1;
+		looked_fn(looked_arg, waiting, 3);
+		assert_float_equal(
+		    f->inbox.queues[0].every, rows[i].every, 0.001);
+		(void)recorded();
+		inbox_down(&f->inbox);
+		inbox_look(&f->inbox, true);
+	}
+}
