@@ -531,8 +531,11 @@ until [ -e "$T/go" ]; do sleep 0.02; done
 S
 	publish q 1 1
 	publish p 1 40
-	start_mq mq-consume --batch 4 --batch-wait 1s q p -- "$T/slow"
+	# Time enough for the first batch of p to begin.
+	start_mq mq-consume --batch 4 --batch-wait 3s q p -- "$T/slow"
 	eventually 10 batches_reach 1
+	tick
+	tick
 	tick
 	touch "$T/go"
 	eventually 10 batches_reach 2
