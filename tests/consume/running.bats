@@ -27,7 +27,8 @@ open my $f, '>', "$t/pid.$n"; print $f "$$\n"; close $f;
 until (-e "$t/go.$n" || -e "$t/go") {
 	my $now = '';
 	if (open my $say, '<', "$t/say") { $now = <$say> // '' }
-	print "run $now" if $now ne $last;
+	# Whole lines: a file that is written anew is empty first.
+	print "run $now" if $now =~ /\n/ && $now ne $last;
 	$last = $now;
 	select undef, undef, undef, 0.02;
 }
