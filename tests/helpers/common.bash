@@ -2,7 +2,7 @@
 #
 #   server_start          a private redis-server for this file (in setup_file)
 #   server_stop           and its end (in teardown_file)
-#   redis ARGS...         redis-cli on it
+#   redis ARGS...         what redis-cli prints of it; short commands take no process
 #   redis_at              options for redis-cli in a script: the server, or the node
 #                         of queue q
 #   sentinel_run DIR PORT MASTER QUORUM [LINE...]   a sentinel of the server at that port,
@@ -48,16 +48,14 @@ bats_require_minimum_version 1.5.0
 unset MQ_URL MQ_PASSWORD_FILE REDISCLI_AUTH MQ_LAYOUT NO_COLOR REDIS_SERVER
 export LC_ALL=C.UTF-8
 
-root=$(cd "$BATS_TEST_DIRNAME/../.." && pwd)
+root=${BATS_TEST_DIRNAME%/*/*}
 BUILD=${MQ_BUILD:-build}
 [[ $BUILD == /* ]] || BUILD=$root/$BUILD
 
-for lib in bats-support bats-assert; do
-	if [ -e "/usr/lib/bats/$lib/load.bash" ]; then
-		load "/usr/lib/bats/$lib/load.bash"
-	else
-		load "/usr/lib/$lib/load.bash"
-	fi
+# Their load.bash runs dirname for each of these, before each test.
+for lib in /usr/lib/{bats/,}bats-{support,assert}/src/*.bash; do
+	# shellcheck disable=SC1090
+	[ ! -e "$lib" ] || . "$lib"
 done
 
 # The sanitizers must speak where the test can see it, and nowhere else.
@@ -90,7 +88,7 @@ server_run() {
 	redis-server --port 0 --unixsocket "$D/redis.sock" --dir "$D" \
 		--save '' --appendonly no $(debug_allowed) \
 		--pidfile "$D/redis.pid" --daemonize yes \
-		--logfile "$D/redis.log" $(on_port) "$@" >/dev/null
+		--logfile "$D/redis.log" $(on_port "$@") "$@" >/dev/null
 	eventually 10 server_answers || {
 		cat "$D/redis.log" >&2
 		return 1
@@ -115,8 +113,8 @@ is_written_anew() {
 }
 
 server_url() {
-	MQ_URL=$(url_as '')
-	export MQ_URL
+	export MQ_URL="unix://$D/redis.sock"
+	[ -z "${TOPOLOGY-}" ] || MQ_URL=$(url_as '')
 }
 
 # The tools find the server by a sentinel, which TOPOLOGY asks for, or at its socket.
@@ -127,9 +125,9 @@ url_as() {
 	esac
 }
 
-# Sentinels know servers by their ports.
+# Sentinels know servers by their ports, and bash cannot connect to a socket.
 on_port() {
-	[ "${TOPOLOGY-}" = sentinel ] || return 0
+	[[ " $* " != *' --port '* || ${TOPOLOGY-} = sentinel ]] || return 0
 	[ -e "$D/port" ] || free_ports 1 >"$D/port"
 	echo "--port $(cat "$D/port") --bind 127.0.0.1"
 }
@@ -219,7 +217,74 @@ redis_at() {
 }
 
 redis() {
+	local port fd
+
+	[ "${1-}" != --raw ] || shift
+	case ${1-} in
+	acl | config | dbsize | debug | del | eval | exists | expire | flushall | get | \
+		hdel | hexists | hget | hlen | hmget | hset | keys | lindex | llen | lmove | \
+		lpop | lpush | lrem | persist | pexpire | ping | pttl | rename | rpop | rpoplpush | \
+		rpush | sadd | scard | script | set | sismember | smembers | srem | time | ttl | \
+		type | zadd | zcard | zrem | zscore)
+		if [ -z "${REDISCLI_AUTH-}" ] && [ -e "$D/port" ] && read -r port <"$D/port" &&
+			{ exec {fd}<>"/dev/tcp/127.0.0.1/$port"; } 2>/dev/null; then
+			redis_asked "$@"
+			return
+		fi
+		;;
+	esac
 	redis-cli -s "$D/redis.sock" "$@"
+}
+
+# On connection $fd.  At its end it is gone from the server, too.
+redis_asked() {
+	local LC_ALL=C command arg status=0
+
+	printf -v command '*%d\r\n' $#
+	for arg; do
+		printf -v arg '$%d\r\n%s\r\n' ${#arg} "$arg"
+		command+=$arg
+	done
+	# shellcheck disable=SC2016 # no variables
+	printf '%s*1\r\n$4\r\nquit\r\n' "$command" >&"$fd"
+	redis_reply || status=1
+	read -rd '' -u "$fd" arg || true
+	exec {fd}>&-
+	return "$status"
+}
+
+# As redis-cli prints it, byte by byte.
+redis_reply() {
+	local line n part
+
+	IFS= read -ru "$fd" line || return 1
+	line=${line%$'\r'}
+	case $line in
+	[+:]*) printf '%s\n' "${line:1}" ;;
+	-*) printf '%s\n\n' "${line:1}" ;;
+	'$-1' | '*-1' | '*0') echo ;;
+	'*'*)
+		for ((n = ${line:1}; n > 0; n--)); do
+			redis_reply
+		done
+		;;
+	'$'*)
+		n=$((${line:1} + 2))
+		# For bash, each byte is a call.
+		if ((n > 1500)); then
+			head -c "$((n - 2))" <&"$fd"
+			echo
+			read -ru "$fd" line
+			return
+		fi
+		# Up to a zero byte, or to the end.
+		while IFS= read -rd '' -n "$n" -u "$fd" part && ((n > ${#part})); do
+			printf '%s\0' "$part"
+			n=$((n - ${#part} - 1))
+		done
+		printf '%s\n' "${part%$'\r\n'}"
+		;;
+	esac
 }
 
 # The name is there before somebody listens.
@@ -233,7 +298,7 @@ gone() {
 
 # A limit is for what never comes true; what may not take long says so itself.
 eventually() {
-	local end=$((SECONDS + 4 * $1)) nap
+	local end=$((SECONDS + 4 * $1)) nap ms=20
 	shift
 	! "$@" || return 0
 	# Nothing ever comes there.
@@ -244,7 +309,9 @@ eventually() {
 			exec {nap}<&-
 			return 1
 		fi
-		read -rt 0.02 -u "$nap" || true
+		# Looking takes more of a processor than napping.
+		read -rt "0.0$ms" -u "$nap" || true
+		((ms >= 90)) || ms=$((ms + 10))
 	done
 	exec {nap}<&-
 }
@@ -255,9 +322,14 @@ short_names() {
 
 run_mq() {
 	local want=$1 tool=$2
+	local err=${BATS_TEST_TMPDIR:-$BATS_FILE_TMPDIR}/stderr.$BASHPID
 	shift 2
 	echo "\$ $tool $*"
-	run --separate-stderr timeout -k 5 400 "$BUILD/$tool" "$@"
+	status=0
+	output=$(exec timeout -k 5 400 "$BUILD/$tool" "$@" 2>"$err") || status=$?
+	read -rd '' stderr <"$err" || true
+	IFS=$'\n' read -rd '' -a lines <<<"$output" || true
+	IFS=$'\n' read -rd '' -a stderr_lines <<<"$stderr" || true
 	short_names
 	if [ "$status" != "$want" ]; then
 		echo "exit status $status, not $want"
@@ -289,7 +361,10 @@ ends_within() {
 
 # The state of a queue: "ready delayed unacked rejected consumers".
 state() {
-	"$BUILD/mq-stats" "$1" | awk 'NR == 2 {print $2, $3, $4, $5, $6}'
+	local cells=()
+
+	{ read -r _ && read -ra cells; } < <("$BUILD/mq-stats" "$1") || true
+	echo "${cells[*]:1:5}"
 }
 
 state_is() {
@@ -393,10 +468,11 @@ common_setup() {
 common_teardown() {
 	local j
 	# A function in the background is a shell, with a child.
-	for j in $(jobs -p); do
+	jobs -p >"$BATS_TEST_TMPDIR/jobs"
+	while read -r j; do
 		pkill -KILL -P "$j" || true
 		kill -KILL "$j" 2>/dev/null || true
-	done
+	done <"$BATS_TEST_TMPDIR/jobs"
 	wait 2>/dev/null || true
 	rm -rf "$T"
 }
