@@ -6,6 +6,7 @@
 # shellcheck disable=SC1003,SC2016,SC2030,SC2031,SC2034,SC2154
 
 load ../helpers/common
+load ../helpers/wire
 
 setup_file() {
 	server_start
@@ -30,28 +31,6 @@ teardown() {
 go_rejected() {
 	redis sadd rmq::queues "$1" >/dev/null
 	redis lpush "rmq::queue::[$1]::rejected" "${@:2}" >/dev/null
-}
-
-# list QUEUE STATE: one a line, the oldest first.
-list() {
-	redis lrange "rmq::queue::[$1]::$2" 0 -1 | tac
-}
-
-digest() {
-	redis --raw debug digest
-}
-
-# py TEXT: Python with the functions of wire.py.
-py() {
-	PYTHONPATH=$root/tests/helpers PYTHONDONTWRITEBYTECODE=1 python3 -c "from wire import *
-$1"
-}
-
-# on_terminal INPUT COMMAND...
-on_terminal() {
-	PYTHONPATH=$root/tests/helpers PYTHONDONTWRITEBYTECODE=1 python3 -c '
-from wire import *
-on_terminal(sys.argv[1], sys.argv[2:])' "$@"
 }
 
 # --- the rejected ones --------------------------------------------------------
@@ -181,24 +160,24 @@ fill('jobs', 'rejected', [
 	assert_equal "$(held jobs)" "1 0 0 6"
 }
 
-@test "return: 100,000 hostile messages, byte for byte, order kept" {
-	py 'fill("jobs", "rejected", hostile(100000))'
+@test "return: 10,000 hostile messages, byte for byte, order kept" {
+	py 'fill("jobs", "rejected", hostile(10000))'
 	digest >"$T/before"
 	run_mq 0 mq-return --dry-run --match '\\' jobs
-	py 'print(sum(b"\\" in e for e in hostile(100000)))' >"$T/n"
+	py 'print(sum(b"\\" in e for e in hostile(10000)))' >"$T/n"
 	assert_output "$(cat "$T/n") messages would be returned"
 	assert_equal "$(digest)" "$(cat "$T/before")"
 	run_mq 0 mq-return --match '\\' jobs
 	assert_output "$(cat "$T/n") messages returned"
 	py '
-all = hostile(100000)
+all = hostile(10000)
 want(read("jobs", "ready"), [e for e in all if b"\\" in e])
 want(read("jobs", "rejected"), [e for e in all if b"\\" not in e])'
 	# Bytes that are no text, over a NUL and a newline, in the rest.
 	run_mq 0 mq-return --to bin --match $'(\xff|\xc3)[^a]*\\$' jobs
 	py '
 import re
-rest = [e for e in hostile(100000) if b"\\" not in e]
+rest = [e for e in hostile(10000) if b"\\" not in e]
 hit = [e for e in rest if re.search(rb"(\xff|\xc3)[^a]*\$", e)]
 want(read("bin", "ready"), hit)
 keep = set(hit)
@@ -208,9 +187,9 @@ print(len(hit))' >"$T/n"
 	run_mq 0 mq-return --to rest jobs
 	py '
 import re
-want(read("rest", "ready"), [e for e in hostile(100000) if b"\\" not in e
+want(read("rest", "ready"), [e for e in hostile(10000) if b"\\" not in e
     and not re.search(rb"(\xff|\xc3)[^a]*\$", e)])'
-	assert_equal "$(held jobs)" "$(py 'print(len([e for e in hostile(100000) if b"\\" in e]))') 0 0 0"
+	assert_equal "$(held jobs)" "$(py 'print(len([e for e in hostile(10000) if b"\\" in e]))') 0 0 0"
 }
 
 @test "return: equal messages, only as many as there are" {
@@ -246,16 +225,16 @@ ready_above() {
 }
 
 @test "return: long lists keep their order, with --limit and interrupted" {
-	py 'fill("jobs", "rejected", [b"x%d" % i for i in range(60000)])'
-	run_mq 0 mq-return --match '[05]$' -n 9000 jobs
-	assert_output "9000 messages returned"
+	py 'fill("jobs", "rejected", [b"x%d" % i for i in range(20000)])'
+	run_mq 0 mq-return --match '[05]$' -n 3000 jobs
+	assert_output "3000 messages returned"
 	py '
-all = [b"x%d" % i for i in range(60000)]
+all = [b"x%d" % i for i in range(20000)]
 hit = [e for e in all if e[-1:] in b"05"]
-want(read("jobs", "ready"), hit[:9000])
-want(read("jobs", "rejected"), [e for e in all if e not in set(hit[:9000])])'
-	start_mq mq-return --match '[27]$' --rate 1500/s jobs
-	eventually 10 ready_above 10500
+want(read("jobs", "ready"), hit[:3000])
+want(read("jobs", "rejected"), [e for e in all if e not in set(hit[:3000])])'
+	start_mq mq-return --match '[27]$' --rate 500/s jobs
+	eventually 10 ready_above 3500
 	# Somebody rejects one more.
 	redis lpush 'rmq::queue::[jobs]::rejected' new >/dev/null
 	stop_mq INT
@@ -263,7 +242,7 @@ want(read("jobs", "rejected"), [e for e in all if e not in set(hit[:9000])])'
 	N=$(sed -n 's/^mq-return: \([0-9]*\) messages returned$/\1/p' "$T/err") py '
 left = [e for e in read("jobs", "rejected") if e != b"new"]
 want(left, sorted(left, key=lambda e: int(e[1:])))
-want(len(left) + int(os.environ["N"]), 51000)'
+want(len(left) + int(os.environ["N"]), 17000)'
 }
 
 # --- other places -------------------------------------------------------------
@@ -391,25 +370,25 @@ mq-return: $n messages returned"
 # --- others at work -----------------------------------------------------------
 
 @test "return: two at once, and others that reject and take: nothing lost" {
-	py 'fill("jobs", "rejected", [b"%d" % i for i in range(50000)])'
+	py 'fill("jobs", "rejected", [b"%d" % i for i in range(20000)])'
 	"$BUILD/mq-return" --match '[0-4]$' jobs >"$T/one" 3>&- &
 	"$BUILD/mq-return" --match '[3-9]$' jobs >"$T/two" 3>&- &
 	# Go rejects more, and returns some by itself.
 	py '
-for i in range(50000, 51000):
+for i in range(20000, 21000):
     call("LPUSH", key("jobs", "rejected"), b"%d" % i)
     if i % 2:
         call("RPOPLPUSH", key("jobs", "rejected"), key("jobs", "ready"))'
 	wait
 	run_mq 0 mq-return --match . jobs || true
-	py 'want(sorted(read("jobs", "ready") + read("jobs", "rejected")), sorted(b"%d" % i for i in range(51000)))'
+	py 'want(sorted(read("jobs", "ready") + read("jobs", "rejected")), sorted(b"%d" % i for i in range(21000)))'
 	assert_equal "$(redis llen 'rmq::queue::[jobs]::rejected')" 0
 }
 
 @test "return: it ends although all that it returns is rejected again" {
 	seq 3000 | "$BUILD/mq-publish" --raw -l jobs
 	redis rename 'rmq::queue::[jobs]::ready' 'rmq::queue::[jobs]::rejected' >/dev/null
-	PYTHONPATH=$root/tests/helpers PYTHONDONTWRITEBYTECODE=1 python3 -c '
+	python3 -S -c '
 from wire import *
 while True:
     call("RPOPLPUSH", key("jobs", "ready"), key("jobs", "rejected"))' 3>&- &
@@ -427,15 +406,15 @@ while True:
 
 # --- bounds -------------------------------------------------------------------
 
-@test "return: a million messages in 16 MB" {
+@test "return: 40 MB of messages in 16 MB" {
 	local n
 
-	redis eval 'local t = {} for i = 1, 1000 do t[i] = ("x"):rep(20) .. i end
-		for i = 1, 1000 do redis.call("LPUSH", KEYS[1], unpack(t)) end
+	redis eval 'local t = {} for i = 1, 1000 do t[i] = ("x"):rep(200) .. i end
+		for i = 1, 200 do redis.call("LPUSH", KEYS[1], unpack(t)) end
 		return redis.call("LLEN", KEYS[1])' 1 'rmq::queue::[jobs]::rejected' >/dev/null
 	case $BUILD in *address*) skip "the sanitizer needs memory" ;; esac
 	for filter in --match=x7 -q; do
-		run python3 -c '
+		run python3 -IS -c '
 import subprocess, resource, sys
 subprocess.run(sys.argv[1:], check=True, stdin=subprocess.DEVNULL)
 print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)' \
@@ -444,7 +423,7 @@ print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)' \
 		echo "$output"
 		((lines[-1] < 16384))
 	done
-	assert_equal "$(redis llen 'rmq::queue::[jobs]::ready')" 1000000
+	assert_equal "$(redis llen 'rmq::queue::[jobs]::ready')" 200000
 }
 
 # --- errors -------------------------------------------------------------------
@@ -569,7 +548,7 @@ print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)' \
 	assert_output apple
 	run_mq 0 mq-stats --list ready -l --key one jobs
 	assert_output apple
-	assert_equal "$("$BUILD/mq-stats" --json jobs | python3 -c 'import json,sys; print(json.load(sys.stdin)["queues"][0]["counters"]["published"])')" 4
+	assert_equal "$("$BUILD/mq-stats" --json jobs | python3 -IS -c 'import json,sys; print(json.load(sys.stdin)["queues"][0]["counters"]["published"])')" 4
 	"$BUILD/mq-purge" -f --ready jobs
 	"$BUILD/mq-publish" -d 1h jobs late
 	run_mq 0 mq-return --clone --from delayed --json jobs
@@ -602,7 +581,7 @@ print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)' \
 	no_cluster "the gate stands before one server"
 	no_sentinel "the gate stands before one server"
 	run_mq 0 mq-publish jobs one two three four
-	PYTHONDONTWRITEBYTECODE=1 python3 "$root/tests/helpers/gate.py" "$T/gate" \
+	python3 -S "$root/tests/helpers/gate.py" "$T/gate" \
 		"$D/redis.sock" three 3>&- &
 	gate=$!
 	eventually 20 listens_at "$T/gate"
