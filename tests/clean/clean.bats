@@ -245,8 +245,8 @@ rmq::queues"
 	for ((i = 0; i < 450; i++)); do
 		echo "SADD rmq::connections go-$i"
 		echo "SADD rmq::connection::go-$i::queues q$((i % 7)) own$i"
-		echo "LPUSH $(unacked "go-$i" "q$((i % 7))") $i-1 $i-2 $i-3"
-		echo "LPUSH $(unacked "go-$i" "own$i") a b"
+		echo "LPUSH rmq::connection::go-$i::queue::[q$((i % 7))]::unacked $i-1 $i-2 $i-3"
+		echo "LPUSH rmq::connection::go-$i::queue::[own$i]::unacked a b"
 	done | redis --pipe >/dev/null
 	clean_says 450 2250 0 0 0 0
 	assert_equal "$(redis keys 'rmq::connection*')" ""
@@ -352,9 +352,7 @@ somebody_waits() {
 	go_dead ours-111111 q
 	# Two that have run often, one that has not, and one that did not run.
 	for i in 14 15 3 14; do
-		python3 -c 'import sys
-sys.stdout.buffer.write(b"\xff\0\xbe\xbe\x4a{\"Mq-Attempt\":[\"%s\"]}\nm%s"
-    % (sys.argv[1].encode(), sys.argv[1].encode()))' $i |
+		printf '\xff\0\xbe\xbeJ{"Mq-Attempt":["%s"]}\nm%s' $i $i |
 			redis -x lpush "$(unacked ours-111111)" >/dev/null
 	done
 	ours ours-111111 3
@@ -439,9 +437,7 @@ sys.stdout.buffer.write(b"\xff\0\xbe\xbe\x4a{\"Mq-Attempt\":[\"%s\"]}\nm%s"
 	ours ours-111111 9
 	printf '\xff\x00\xbe\xbe\x4anothing' >"$T/1"
 	printf '\xff\x00\xbe\xbe\x4a{nothing}\nx' >"$T/2"
-	python3 -c 'import sys
-sys.stdout.buffer.write(b"\xff\0\xbe\xbe\x4a{\"X-A\":[\"%s\"]}\ny" % (b"x" * 300000))' \
-		>"$T/3"
+	printf '\xff\x00\xbe\xbe\x4a{"X-A":["%0300000d"]}\ny' 0 >"$T/3"
 	for i in 1 2 3; do
 		redis -x lpush "$(unacked ours-111111)" <"$T/$i" >/dev/null
 	done
@@ -461,9 +457,7 @@ sys.stdout.buffer.write(b"\xff\0\xbe\xbe\x4a{\"X-A\":[\"%s\"]}\ny" % (b"x" * 300
 	go_consume ours-111111 q
 	ours ours-111111 9
 	for n in 10 20000 200000; do
-		python3 -c 'import sys
-sys.stdout.buffer.write(b"\xff\0\xbe\xbe\x4a{\"X-A\":[\"%s\"]}\n\0%s\xff"
-    % (b"x" * int(sys.argv[1]), sys.argv[1].encode()))' $n |
+		printf '\xff\0\xbe\xbe\x4a{"X-A":["%0*d"]}\n\0%s\xff' $n 0 $n |
 			redis -x lpush "$(unacked ours-111111)" >/dev/null
 	done
 	redis lpush "$(unacked ours-111111)" '' >/dev/null
@@ -492,7 +486,7 @@ graveyard() {
 		echo "SADD rmq::connections go-$i"
 		echo "SADD rmq::connection::go-$i::queues q"
 		echo "SADD rmq::connection::go-$i::queue::[q]::consumers c"
-		echo "LPUSH $(unacked "go-$i") $i-1 $i-2 $i-3"
+		echo "LPUSH rmq::connection::go-$i::queue::[q]::unacked $i-1 $i-2 $i-3"
 		((i % 3)) || echo "HSET rmq::connection::go-$i::info slots 1"
 	done | redis --pipe >/dev/null
 }
@@ -608,11 +602,11 @@ bury() {
 	stays_listed web-111111 q 2
 }
 
-@test "clean: a hundred cleaners at once" {
+@test "clean: many cleaners at once" {
 	local pids=() p
 
-	graveyard 1200
-	for ((i = 0; i < 100; i++)); do
+	graveyard 300
+	for ((i = 0; i < 30; i++)); do
 		"$BUILD/mq-clean" --json >"$T/out.$i" 2>"$T/err.$i" 3>&- &
 		pids+=($!)
 	done
@@ -620,17 +614,14 @@ bury() {
 		wait "$p"
 	done
 	assert_equal "$(cat "$T"/err.*)" ""
-	assert_equal "$(cat "$T"/out.* | grep -c .)" 100
 	# Nobody counts what another did.
-	assert_equal "$(python3 -c 'import json, sys
-rounds = [json.loads(l) for l in sys.stdin]
-print(*(sum(r[k] for r in rounds) for k in
-    ("connections", "returned", "rejected", "due", "adopted", "orphans")))' \
-		< <(cat "$T"/out.*))" "1200 3600 0 0 0 0"
-	buried 1200
+	assert_equal "$(cat "$T"/out.* | jq -sc '[length, (map(.connections) | add),
+		(map(.returned) | add), (map(.rejected + .due + .adopted + .orphans) | add)]')" \
+		'[30,300,900,0]'
+	buried 300
 	assert_equal "$(redis lrange "$ready" 0 -1 | grep -ac '"Mq-Attempt":\["1"\]')" \
-		400
-	assert_equal "$(redis hget "$counters" crashed)" 400
+		100
+	assert_equal "$(redis hget "$counters" crashed)" 100
 }
 
 # What adjust/rmq's cleaner does, for the connections named on stdin.
@@ -949,14 +940,12 @@ stays_listed() {
 	go_consume ours-111111 q
 	ours ours-111111 60
 	head -c 1048576 /dev/zero | tr '\0' x >"$T/large"
-	for ((i = 0; i < 40; i++)); do
-		redis -x lpush "$(unacked ours-111111)" <"$T/large" >/dev/null
-		redis -x lpush "$(unacked ours-222222)" <"$T/large" >/dev/null
-	done
-	awk -v "k=$(unacked go-111111)" 'BEGIN {for (i = 0; i < 200000; i++)
-		printf "LPUSH %s m%d\n", k, i}' | redis --pipe >/dev/null
+	redis -r 40 -x lpush "$(unacked ours-111111)" <"$T/large" >/dev/null
+	redis -r 40 -x lpush "$(unacked ours-222222)" <"$T/large" >/dev/null
+	redis eval 'for i = 1, 200000 do redis.call("LPUSH", KEYS[1], "m" .. i) end' 1 \
+		"$(unacked go-111111)" >/dev/null
 	go_dies ours-111111
-	run python3 -c 'import resource, subprocess, sys
+	run python3 -IS -c 'import resource, subprocess, sys
 subprocess.run(sys.argv[1:], check=True)
 print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)' \
 		"$BUILD/mq-clean"

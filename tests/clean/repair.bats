@@ -239,7 +239,7 @@ mq_time_passes() {
 }
 
 @test "repair: hundreds of groups and keys of messages that a purge dropped" {
-	python3 -c 'import json
+	python3 -IS -c 'import json
 for i in range(1, 451):
     for j in 1, 2:
         n = "%d-%d" % (i, j)
@@ -287,7 +287,7 @@ for i in range(1, 451):
 }
 
 @test "repair: many expired ones between others stay in order, and no bound is lost" {
-	python3 -c 'import json
+	python3 -IS -c 'import json
 for i in range(1, 1501):
     headers = {"Mq-Error": ["a \"]\\", "b"]}
     if i % 3 == 0:
