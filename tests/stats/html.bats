@@ -50,7 +50,7 @@ with_script() {
 
 # in_order SECTION: the first cells of its rows, one a line.
 in_order() {
-	python3 -c '
+	python3 -IS -c '
 import sys
 from html.parser import HTMLParser
 class Page(HTMLParser):
@@ -95,7 +95,7 @@ fill() {
 		redis set "rmq::connection::$q::heartbeat" 1 EX 60 >/dev/null
 		redis sadd rmq::connections "$q" >/dev/null
 		redis sadd "rmq::connection::$q::queues" "$q" >/dev/null
-		python3 -c 'import json, sys
+		python3 -IS -c 'import json, sys
 q = sys.argv[1].encode(errors="surrogateescape").decode(errors="replace")
 print(json.dumps([{"queue": q, "id": q, "attempt": 1, "pid": 7,
     "script": q, "started_ms": 1, "text": q}]), end="")' "$q" |
@@ -179,7 +179,7 @@ print(json.dumps([{"queue": q, "id": q, "attempt": 1, "pid": 7,
 		for i = 1, 100 do
 			redis.call("LPUSH", KEYS[1], big)
 		end' 1 'rmq::queue::[jobs]::rejected' >/dev/null
-	peak=$(python3 -c '
+	peak=$(python3 -IS -c '
 import resource, subprocess, sys
 subprocess.run(sys.argv[1:], stdout=subprocess.DEVNULL, check=True)
 print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)' \
@@ -198,7 +198,7 @@ print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)' \
 	REDISCLI_AUTH=s3cret redis config set requirepass '' >/dev/null
 	run grep -c s3cret "$page"
 	assert_output 0
-	run python3 - "$page" "$root/cmd/mq-stats/page/page.js" <<'PYTHON'
+	run python3 -IS - "$page" "$root/cmd/mq-stats/page/page.js" <<'PYTHON'
 import base64, hashlib, sys
 from html.parser import HTMLParser
 tags, seen = [], {}
@@ -266,6 +266,36 @@ PYTHON
 	assert_output 1
 }
 
+# serve: $T by HTTP, at the address $site; requests are in $T/log.
+serve() {
+	cat >"$T/serve.py" <<-'END'
+	import http.server, os, sys
+	os.chdir(sys.argv[1])
+	s = http.server.HTTPServer(("127.0.0.1", 0), http.server.SimpleHTTPRequestHandler)
+	print(s.server_port, flush=True)
+	s.serve_forever()
+	END
+	python3 -IS "$T/serve.py" "$T" >"$T/port" 2>"$T/log" 3>&- &
+	eventually 10 test -s "$T/port"
+	site=http://127.0.0.1:$(cat "$T/port")
+}
+
+# frame WIDTH SRC EXPRESSION [ATTRIBUTE...]: a page so wide in a page, as browsers are not
+# so narrow, and several take one browser; the expression is of its document d.
+frame() {
+	cat <<-END
+	<iframe style="border:0" width="$1" height="1800" ${*:4}
+	src="$2" onload='const d = contentDocument; document.title += "|" + ($3)'></iframe>
+	END
+}
+
+# framed: what the expressions of the frames on stdin are, one a line, sorted.
+framed() {
+	{ echo '<body style="margin:0">' && cat; } >"$T/frames.html"
+	browser --virtual-time-budget=2000 --dump-dom "$site/frames.html" |
+		sed -n 's/<\/title>.*//; s/.*<title>//p' | tr '|' '\n' | sed 1d | sort
+}
+
 # some_queues: ready and rejected are 9 and 10, 1200 and 0, 20 and 3.
 some_queues() {
 	redis sadd rmq::queues job-10 job-9 mails >/dev/null
@@ -278,18 +308,19 @@ some_queues() {
 }
 
 @test "html: sorted as the fragment says, numbers as numbers" {
+	local fragment order='Array.from(d.querySelectorAll("#queues tbody th"), (e) => e.textContent) + Array.from(d.querySelectorAll("[aria-sort]"), (e) => " " + e.textContent + " " + e.ariaSort)'
+
 	some_queues
 	run in_order queues <"$page"
 	assert_output $'job-10\njob-9\nmails'
-	dom "$page#sort=ready:desc,c-name:asc,nonesuch:asc" >"$T/dom"
-	run in_order queues <"$T/dom"
-	assert_output $'job-9\nmails\njob-10'
-	run grep -oE '<th [^>]*aria-sort[^>]*>' "$T/dom"
-	assert_output '<th scope="col" class="n" aria-sort="descending">'
-	run in_order queues < <(dom "$page#sort=rejected:asc")
-	assert_output $'job-9\nmails\njob-10'
-	run in_order queues < <(dom "$page#sort=queue:asc")
-	assert_output $'job-9\njob-10\nmails'
+	serve
+	run framed < <(for fragment in ready:desc,c-name:asc,nonesuch:asc rejected:asc queue:asc; do
+		frame 500 "page.html#sort=$fragment" "$order"
+	done)
+	assert_output "\
+job-9,job-10,mails queue ascending
+job-9,mails,job-10 ready descending
+job-9,mails,job-10 rejected ascending"
 }
 
 # Of scripts: the button with this text.
@@ -306,41 +337,28 @@ button='const button = (t) => Array.from(document.querySelectorAll("button")).fi
 }
 
 @test "html: filtered, and by a queue that is chosen" {
+	local shown src
+
 	some_queues
 	with_script "$button"'const input = document.querySelector("input"); input.value = "JOB"; input.dispatchEvent(new Event("input")); button("job-10").click(); document.title = [location.hash, document.querySelector("#plots h2").textContent, document.querySelector("#plots dd").textContent, button("job-10").getAttribute("aria-pressed")].concat(Array.from(document.querySelectorAll("tbody tr:not([hidden]) th, small"), (e) => e.textContent)).join("\|");'
 	dom "$T/scripted.html" >"$T/dom"
 	assert_equal "$(grep -o '<title>.*</title>' "$T/dom")" \
 		"<title>#filter=JOB&amp;queue=job-10|job-10show all|9|true|2 of 3|job-10|job-9|0|1 of 2|job-10|5 of 8|job-10|job-10|job-10|job-10|job-10|0</title>"
-	# The same from the address; of all queues, without it.
-	dom "$page#queue=mails" >"$T/dom"
-	assert_equal "$(grep -c '<tr hidden' "$T/dom")" 6
-	dom "$page" >"$T/dom"
-	grep -q '<h2>All queues</h2>' "$T/dom"
-	refute grep -q '<a ' "$T/dom"
-	grep -q '<dt>ready</dt><dd>1,229</dd>' "$T/dom"
-	# Where --http answers, there are links to its other answers.
-	sed -i 's|>-<\(/td><td [^>]*data-l="age"\)|>a/b<\1|; s|data-refresh="0"|& data-served|' \
-		"$page"
-	dom "$page#queue=job-10" >"$T/dom"
-	grep -q '<a href="queue/job-10">' "$T/dom"
-	sed -i 's|data-l="queue">job-10|data-name="job%2D10" &|' "$page"
-	dom "$page#queue=job-10" >"$T/dom"
-	grep -q '<a href="queue/job%2D10">' "$T/dom"
-	grep -q '<a href="message/a%2Fb">a/b</a>' "$T/dom"
-}
-
-# serve: $T by HTTP, at the address $site; requests are in $T/log.
-serve() {
-	cat >"$T/serve.py" <<-'END'
-	import http.server, os, sys
-	os.chdir(sys.argv[1])
-	s = http.server.HTTPServer(("127.0.0.1", 0), http.server.SimpleHTTPRequestHandler)
-	print(s.server_port, flush=True)
-	s.serve_forever()
-	END
-	python3 "$T/serve.py" "$T" >"$T/port" 2>"$T/log" 3>&- &
-	eventually 10 test -s "$T/port"
-	site=http://127.0.0.1:$(cat "$T/port")
+	# The same from the address; of all queues, without it; where --http answers, there
+	# are links to its other answers.
+	serve
+	sed 's|>-<\(/td><td [^>]*data-l="age"\)|>a/b<\1|; s|data-refresh="0"|& data-served|' \
+		"$page" >"$T/served.html"
+	sed 's|data-l="queue">job-10|data-name="job%2D10" &|' "$T/served.html" >"$T/named.html"
+	shown='[d.querySelectorAll("tr[hidden]").length, d.querySelector("#plots h2").firstChild.textContent, d.querySelector("#plots dd").textContent].concat(...new Set(Array.from(d.querySelectorAll("a"), (e) => e.getAttribute("href") + "=" + e.textContent))).join(" ")'
+	run framed < <(for src in page.html#queue=mails page.html {served,named}.html#queue=job-10; do
+		frame 500 $src "$shown"
+	done)
+	assert_output "\
+0 All queues 1,229
+4 job-10 9 queue/job%2D10=messages message/a%2Fb=a/b
+4 job-10 9 queue/job-10=messages message/a%2Fb=a/b
+6 mails 20"
 }
 
 # A browser that stays, as one with a debugger does; its pid in $pid.
@@ -395,27 +413,16 @@ tell='const since = Date.now(); setInterval(() => fetch("/report?" + [since, doc
 	wait "$pid" || true
 }
 
-# frame WIDTH SCRIPT [ATTRIBUTE...]: a page that shows the page so wide, as browsers are
-# not so narrow, and then runs a script on its document d.
-frame() {
-	cat <<-END
-	<body style="margin:0"><iframe style="border:0" width="$1" height="1800" ${*:3}
-	src="page.html" onload='const d = contentDocument; $2'></iframe>
-	END
-}
-
 @test "html: without JavaScript" {
 	some_queues --refresh 7
 	serve
-	frame 500 'document.title = Array.from(d.querySelectorAll("#queues tbody th"), (e) => e.textContent) + " " + d.querySelector("noscript meta").content + " " + d.querySelectorAll("button").length' \
-		'sandbox="allow-same-origin"' >"$T/frame.html"
-	browser --virtual-time-budget=2000 --dump-dom "$site/frame.html" >"$T/dom"
-	assert_equal "$(grep -o '<title>.*</title>' "$T/dom")" \
-		"<title>job-10,job-9,mails 7 0</title>"
+	run framed < <(frame 500 page.html '[Array.from(d.querySelectorAll("#queues tbody th"), (e) => e.textContent), d.querySelector("noscript meta").content, d.querySelectorAll("button").length].join(" ")' \
+		'sandbox="allow-same-origin"')
+	assert_output "job-10,job-9,mails 7 0"
 }
 
 @test "html: nothing is wider than a phone, light and dark" {
-	local mode width shot sum sums=()
+	local mode width shot sums=()
 
 	some_queues
 	fill
@@ -423,27 +430,19 @@ frame() {
 	"$BUILD/mq-publish" jobs hello
 	"$BUILD/mq-stats" --html >"$page"
 	serve
-	for width in 320 768 1280; do
-		frame $width 'document.title = d.documentElement.scrollWidth + " " + Array.from(d.querySelectorAll(".card, figure")).filter((e) => e.scrollWidth > e.clientWidth).length' \
-			>"$T/$width.html"
-		browser --virtual-time-budget=2000 --dump-dom \
-			"$site/$width.html" >"$T/dom"
-		assert_equal "$(grep -o '<title>.*</title>' "$T/dom")" \
-			"<title>$width 0</title>"
-	done
+	run framed < <(for width in 320 768 1280; do
+		frame $width page.html 'd.documentElement.scrollWidth + " " + Array.from(d.querySelectorAll(".card, figure")).filter((e) => e.scrollWidth > e.clientWidth).length'
+	done)
+	assert_output $'1280 0\n320 0\n768 0'
 	for mode in light dark; do
-		for width in 320 1280; do
-			shot=$SHOTS/$mode-$width.png
-			rm -f "$shot"
-			# shellcheck disable=SC2046
-			browser $([ $mode = light ] || echo --force-dark-mode \
-				--blink-settings=preferredColorScheme=0) \
-				--window-size=$width,1800 \
-				--screenshot="$shot" "$site/$width.html" >/dev/null
-			sum=$(sha256sum <"$shot")
-			[[ " ${sums[*]} " != *" $sum "* ]]
-			sums+=("$sum")
-			(($(stat -c %s "$shot") > 20000))
-		done
+		shot=$SHOTS/$mode.png
+		rm -f "$shot"
+		# shellcheck disable=SC2046
+		browser $([ $mode = light ] || echo --force-dark-mode \
+			--blink-settings=preferredColorScheme=0) \
+			--window-size=2400,1800 --screenshot="$shot" "$site/frames.html" >/dev/null
+		sums+=("$(sha256sum <"$shot")")
+		(($(stat -c %s "$shot") > 20000))
 	done
+	[ "${sums[0]}" != "${sums[1]}" ]
 }

@@ -55,13 +55,14 @@ own_keys() {
 	redis hset rmq::connection::web-111111::info host web1 pid 4711 >/dev/null
 }
 
-# json EXPRESSION: of the value v, as JSON.
+# json EXPRESSION...: of the value v, as JSON, one a line.
 # On a cluster it also says which node has what.
 json() {
-	python3 -c 'import json, sys
+	python3 -IS -c 'import json, sys
 v = json.loads(sys.stdin.buffer.read().decode("utf-8"),
     object_hook=lambda o: {k: o[k] for k in o if k != "node"})
-print(json.dumps(eval(sys.argv[1]), sort_keys=True))' "$1" <<<"$output"
+for e in sys.argv[1:]:
+    print(json.dumps(eval(e), sort_keys=True))' "$@" <<<"$output"
 }
 
 # --- JSON -----------------------------------------------------------------------
@@ -72,7 +73,7 @@ print(json.dumps(eval(sys.argv[1]), sort_keys=True))' "$1" <<<"$output"
 	assert_equal "${#lines[@]}" 1
 	assert_equal "$(json 'list(v)')" '["time_ms", "queues", "left_alone", "maxmemory_policy", "totals"]'
 	assert_equal "$(json 'abs(v["time_ms"] / 1000 - __import__("time").time()) < 60')" true
-	assert_equal "$(json 'v["queues"]')" "$(python3 -c '
+	assert_equal "$(json 'v["queues"]')" "$(python3 -IS -c '
 import json
 def queue(name, ready, unacked, rejected, consumers):
 	return dict(name=name, known=True, ready=ready, delayed=0, in_line=0,
@@ -88,21 +89,25 @@ print(json.dumps([queue("idle", 0, 0, 0, 0), queue("jobs", 3, 3, 2, 2)],
 	go_system
 	own_keys
 	run_mq 0 mq-stats --json jobs idle
-	assert_equal "$(json '[q["name"] for q in v["queues"]]')" '["jobs", "idle"]'
-	assert_equal "$(json 'v["queues"][0]["delayed"]')" 2
-	assert_equal "$(json '500 <= v["queues"][0]["oldest_age_s"] <= 560')" true
-	assert_equal "$(json 'v["queues"][0]["next_due_ms"] < v["time_ms"]')" true
-	assert_equal "$(json '[(q["paused"], q["paused_until_ms"] is None) for q in v["queues"]]')" \
-		'[[true, true], [true, false]]'
-	assert_equal "$(json '540000 < v["queues"][1]["paused_until_ms"] - v["time_ms"] <= 600000')" true
-	assert_equal "$(json '{k: n for k, n in v["queues"][0]["counters"].items() if k != "run_buckets"}')" \
-		'{"attempts": 90, "crashed": 3, "done": 70, "expired": 4, "failed": 7, "lease_lost": 2, "published": 1000, "retried": 13, "run_s": 123.456}'
-	assert_equal "$(json '[b["up_to_s"] for b in v["queues"][0]["counters"]["run_buckets"]]')" \
-		'[0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0, 1800.0, null]'
-	assert_equal "$(json '[b["runs"] for b in v["queues"][0]["counters"]["run_buckets"]]')" \
-		'[10, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 5, 4]'
-	assert_equal "$(json 'v["queues"][1]["counters"]')" null
-	assert_equal "$(json '500 <= v["totals"]["oldest_age_s"] <= 560')" true
+	assert_equal "$(json '[q["name"] for q in v["queues"]]' \
+		'v["queues"][0]["delayed"]' '500 <= v["queues"][0]["oldest_age_s"] <= 560' \
+		'v["queues"][0]["next_due_ms"] < v["time_ms"]' \
+		'[(q["paused"], q["paused_until_ms"] is None) for q in v["queues"]]' \
+		'540000 < v["queues"][1]["paused_until_ms"] - v["time_ms"] <= 600000' \
+		'{k: n for k, n in v["queues"][0]["counters"].items() if k != "run_buckets"}' \
+		'[b["up_to_s"] for b in v["queues"][0]["counters"]["run_buckets"]]' \
+		'[b["runs"] for b in v["queues"][0]["counters"]["run_buckets"]]' \
+		'v["queues"][1]["counters"]' '500 <= v["totals"]["oldest_age_s"] <= 560')" '["jobs", "idle"]
+2
+true
+true
+[[true, true], [true, false]]
+true
+{"attempts": 90, "crashed": 3, "done": 70, "expired": 4, "failed": 7, "lease_lost": 2, "published": 1000, "retried": 13, "run_s": 123.456}
+[0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0, 1800.0, null]
+[10, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 5, 4]
+null
+true'
 }
 
 @test "json: rates are numbers that people can read" {
@@ -124,7 +129,7 @@ print(json.dumps([queue("idle", 0, 0, 0, 0), queue("jobs", 3, 3, 2, 2)],
 		'["time_ms", "queues", "connections", "left_alone", "maxmemory_policy", "totals"]'
 	assert_equal "$(json '50000 < v["connections"][1].pop("lease_ms") <= 60000')" true
 	assert_equal "$(json '[v["connections"][0], (v["connections"][1].pop("lease_ms"), v["connections"][1])[1]]')" \
-		"$(python3 -c '
+		"$(python3 -IS -c '
 import json
 print(json.dumps([
     dict(name="old-222222", live=False, lease_ms=None, host=None, pid=None,

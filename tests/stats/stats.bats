@@ -46,12 +46,8 @@ go_consume() {
 
 # go_fetch CONNECTION QUEUE COUNT
 go_fetch() {
-	local i
-
-	for ((i = 0; i < $3; i++)); do
-		redis rpoplpush "rmq::queue::[$2]::ready" \
-			"rmq::connection::$1::queue::[$2]::unacked" >/dev/null
-	done
+	redis -r "$3" rpoplpush "rmq::queue::[$2]::ready" \
+		"rmq::connection::$1::queue::[$2]::unacked" >/dev/null
 }
 
 # go_reject CONNECTION QUEUE: the newest that it holds.
@@ -116,7 +112,7 @@ ages_and_rates() {
 
 # Every line of the table must be as wide as its head; %s is the width.
 columns_are() {
-	python3 -c '
+	python3 -IS -c '
 import sys, unicodedata
 def width(s):
 	return sum(0 if unicodedata.category(c) in ("Mn", "Cf") else
@@ -638,7 +634,7 @@ joined() {
 
 # on_terminal COLUMNS ARG...: what mq-stats writes to such a terminal.
 on_terminal() {
-	python3 - "$BUILD/mq-stats" "$@" <<-'END'
+	python3 -IS - "$BUILD/mq-stats" "$@" <<-'END'
 		import fcntl, os, pty, struct, sys, termios
 		pid, fd = pty.fork()
 		if pid == 0:
