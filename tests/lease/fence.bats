@@ -121,7 +121,7 @@ gate() {
 	no_cluster "the gate stands before one server"
 	no_sentinel "the gate stands before one server"
 	rm -f "$T"/gate*
-	PYTHONDONTWRITEBYTECODE=1 python3 "$root/tests/helpers/gate.py" "$T/gate" \
+	PYTHONDONTWRITEBYTECODE=1 python3 -S "$root/tests/helpers/gate.py" "$T/gate" \
 		"$D/redis.sock" "$1" 3>&- &
 	gate=$!
 	eventually 10 listens_at "$T/gate"

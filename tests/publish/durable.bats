@@ -352,7 +352,7 @@ class Network(proxy.Proxy):
 Network(*sys.argv[1:3], ("reply", b"needle"))
 signal.pause()
 END
-	PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=$root/tests/faults python3 "$T/network.py" \
+	PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=$root/tests/faults python3 -S "$T/network.py" \
 		"$far" "$D/redis.sock" "${@:2}" >/dev/null 3>&- &
 	eventually 10 listens_at "$far"
 }

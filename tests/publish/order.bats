@@ -38,7 +38,7 @@ teardown() {
 # meddle [WORD COMMAND]...: a way to the server, at $url; see between.py.
 meddle() {
 	far=$((far + 1))
-	python3 "$BATS_TEST_DIRNAME/between.py" "$T/s$far" "$D/redis.sock" "$@" \
+	python3 -S "$BATS_TEST_DIRNAME/between.py" "$T/s$far" "$D/redis.sock" "$@" \
 		3>&- &
 	meddler=$!
 	url=unix://$T/s$far

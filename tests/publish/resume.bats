@@ -43,7 +43,7 @@ teardown() {
 network() {
 	no_cluster "the network stands before one server"
 	far=$((far + 1))
-	python3 "$BATS_TEST_DIRNAME/resume.py" "$T/s$far" "$D/redis.sock" "$@" \
+	python3 -S "$BATS_TEST_DIRNAME/resume.py" "$T/s$far" "$D/redis.sock" "$@" \
 		3>&- &
 	network=$!
 	url=unix://$T/s$far

@@ -30,7 +30,7 @@ teardown() {
 #   sane()         whether the terminal is as it was
 on_terminal() {
 	cat >"$T/script.py"
-	TERM=xterm timeout -k 5 180 python3 "$BATS_TEST_DIRNAME/watch.py" \
+	TERM=xterm timeout -k 5 180 python3 -S "$BATS_TEST_DIRNAME/watch.py" \
 		"$T/script.py" "$BUILD/mq-stats" "$@"
 }
 
@@ -247,7 +247,7 @@ tables_are() {
 
 @test "watch: a terminal that cannot be drawn on has one table after the other" {
 	redis sadd rmq::queues jobs >/dev/null
-	run env TERM=dumb timeout -k 5 180 python3 -c '
+	run env TERM=dumb timeout -k 5 180 python3 -IS -c '
 import os, pty, sys
 pid, fd = pty.fork()
 if pid == 0:
