@@ -86,13 +86,11 @@ counts() {
 }
 
 reasons() {
-	local i n
-
-	n=$(redis llen "$q::rejected")
-	for ((i = 0; i < n; i++)); do
-		element q rejected "$i" | header Mq-Error
-		echo
-	done | sort | uniq -c | xargs
+	redis eval 'local all = {}
+		for i, e in ipairs(redis.call("LRANGE", KEYS[1], 0, -1)) do
+			all[i] = cjson.decode(e:match("^.....(.-)\n"))["Mq-Error"][1]
+		end
+		return table.concat(all, "\n")' 1 "$q::rejected" | sort | uniq -c | xargs
 }
 
 # --- locks ----------------------------------------------------------------------
@@ -477,7 +475,7 @@ groups_in_order() {
 		rmdir "$T/busy.${line% *}"
 		[ "$((${line#* } % 3))" != 0 ] || [ "$MQ_ATTEMPT" -gt 2 ] || exit 75
 	EOF
-	for ((i = 1; i <= 30; i++)); do
+	for ((i = 1; i <= 15; i++)); do
 		for g in a b c d; do
 			echo "{\"payload\":\"$g $i\",\"headers\":{\"Mq-Group\":[\"$g\"],\"Mq-Key\":[\"$g$i\"]}}"
 		done
@@ -494,7 +492,7 @@ groups_in_order() {
 	assert_equal "$(cat "$T/twice" 2>/dev/null)" ""
 	assert_equal "$(held q)" "0 0 0 0"
 	groups_in_order
-	assert_equal "$(sort -u "$T/ran" | wc -l)" 120
+	assert_equal "$(sort -u "$T/ran" | wc -l)" 60
 	# Nothing was ever repaired.
 	assert_equal "$(grep -v '"locks":0,' "$T/clean")" ""
 	assert_equal "$(locks)" ""
