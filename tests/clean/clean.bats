@@ -4,16 +4,12 @@
 # run_mq sets output, lines and stderr; each test is a subshell of its own.
 # shellcheck disable=SC2030,SC2031,SC2154
 
-load ../helpers/common
+load ../helpers/server
 
 setup_file() {
 	server_start
 	FILE_D=$D
 	export FILE_D
-}
-
-teardown_file() {
-	server_stop
 }
 
 setup() {

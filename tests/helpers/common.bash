@@ -1,4 +1,4 @@
-# What all .bats files share.  Load it first.
+# What all .bats files share.  Load it first, or server.bash, which is enough for most.
 #
 #   server_start          a private redis-server for this file (in setup_file)
 #   server_stop           and its end (in teardown_file)

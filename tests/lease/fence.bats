@@ -4,26 +4,14 @@
 # The helpers use and set these.
 # shellcheck disable=SC2030,SC2031,SC2154
 
-load ../helpers/common
+load ../helpers/server
 
 : "${LAYOUT:=rmq}"
-
-setup_file() {
-	server_start
-}
-
-teardown_file() {
-	server_stop
-}
 
 setup() {
 	load "../helpers/layout-$LAYOUT"
 	export MQ_LAYOUT=$LAYOUT
 	common_setup
-}
-
-teardown() {
-	common_teardown
 }
 
 # lease: sets $receipt

@@ -1,20 +1,8 @@
 # mq-lease: messages by receipt, for shell loops.
-load ../helpers/common
+load ../helpers/server
 
 setup_file() {
 	server_start --appendonly yes --appendfsync always
-}
-
-teardown_file() {
-	server_stop
-}
-
-setup() {
-	common_setup
-}
-
-teardown() {
-	common_teardown
 }
 
 # take N [ARGS...]: hands out; what was printed in $T/got, the ids in ids[], the

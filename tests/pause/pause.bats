@@ -4,15 +4,7 @@
 # run_mq sets stderr; each test is a subshell of its own.
 # shellcheck disable=SC2030,SC2031,SC2154
 
-load ../helpers/common
-
-setup_file() {
-	server_start
-}
-
-teardown_file() {
-	server_stop
-}
+load ../helpers/server
 
 setup() {
 	common_setup
@@ -29,10 +21,6 @@ echo "$n" >>"$T/ended"
 .
 	: >"$T/started"
 	: >"$T/ended"
-}
-
-teardown() {
-	common_teardown
 }
 
 key='rmq::queue::[q]::paused'

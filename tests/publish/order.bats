@@ -7,7 +7,7 @@
 # run_mq sets output and stderr; T and D are of common.bash.
 # shellcheck disable=SC2030,SC2031,SC2154
 
-load ../helpers/common
+load ../helpers/server
 load "../helpers/layout-${LAYOUT:-rmq}"
 
 # Those that a script publishes.
@@ -17,10 +17,6 @@ ways=("" "-p 5")
 setup_file() {
 	server_start
 	export PYTHONDONTWRITEBYTECODE=1
-}
-
-teardown_file() {
-	server_stop
 }
 
 setup() {

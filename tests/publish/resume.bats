@@ -7,7 +7,7 @@
 # run_mq sets output and stderr; T and D are of common.bash.
 # shellcheck disable=SC2030,SC2031,SC2154
 
-load ../helpers/common
+load ../helpers/server
 load "../helpers/layout-${LAYOUT:-rmq}"
 
 # Each kind of batch; KEY stands for a key of its own.
@@ -23,10 +23,6 @@ setup_file() {
 	export FILE_D PYTHONDONTWRITEBYTECODE=1
 	# The server knows the script: no answer is only that it does not.
 	"$BUILD/mq-publish" -p 3 q first
-}
-
-teardown_file() {
-	server_stop
 }
 
 setup() {

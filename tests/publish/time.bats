@@ -4,23 +4,7 @@
 # run_mq sets output and stderr; each test is a subshell of its own.
 # shellcheck disable=SC2016,SC2030,SC2031,SC2154
 
-load ../helpers/common
-
-setup_file() {
-	server_start
-}
-
-teardown_file() {
-	server_stop
-}
-
-setup() {
-	common_setup
-}
-
-teardown() {
-	common_teardown
-}
+load ../helpers/server
 
 now_ms() {
 	redis eval 'local t = redis.call("TIME")

@@ -5,20 +5,12 @@
 # pid is for stop_mq.
 # shellcheck disable=SC1003,SC2016,SC2030,SC2031,SC2034,SC2154
 
-load ../helpers/common
+load ../helpers/server
 load ../helpers/wire
 
 setup_file() {
 	server_start
 	export FILE_D=$D
-}
-
-teardown_file() {
-	server_stop
-}
-
-setup() {
-	common_setup
 }
 
 teardown() {

@@ -5,24 +5,8 @@
 # run_mq sets stderr; each test is a subshell of its own.
 # shellcheck disable=SC2016,SC2030,SC2031,SC2034,SC2154
 
-load ../helpers/common
+load ../helpers/server
 load "../helpers/layout-${LAYOUT:-rmq}"
-
-setup_file() {
-	server_start
-}
-
-teardown_file() {
-	server_stop
-}
-
-setup() {
-	common_setup
-}
-
-teardown() {
-	common_teardown
-}
 
 # Where the settings of a queue are.
 key() {

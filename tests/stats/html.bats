@@ -6,7 +6,7 @@
 # run_mq sets output, lines and stderr; each test is a subshell of its own.
 # shellcheck disable=SC2030,SC2031,SC2154
 
-load ../helpers/common
+load ../helpers/server
 
 setup_file() {
 	server_start
@@ -15,20 +15,12 @@ setup_file() {
 	mkdir -p "$SHOTS"
 }
 
-teardown_file() {
-	server_stop
-}
-
 setup() {
 	common_setup
 	page=$T/page.html
 	chromium=(chromium --headless --no-sandbox --disable-gpu
 		--hide-scrollbars --no-first-run --disable-dev-shm-usage
 		"--user-data-dir=$T/chrome")
-}
-
-teardown() {
-	common_teardown
 }
 
 # Its own home, so that nothing of the user's has a say.

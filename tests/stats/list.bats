@@ -5,24 +5,12 @@
 # run_mq sets output, lines and stderr; each test is a subshell of its own.
 # shellcheck disable=SC2030,SC2031,SC2154
 
-load ../helpers/common
-
-setup_file() {
-	server_start
-}
-
-teardown_file() {
-	server_stop
-}
+load ../helpers/server
 
 setup() {
 	common_setup
 	export TZ=UTC
 	rejected='rmq::queue::[jobs]::rejected'
-}
-
-teardown() {
-	common_teardown
 }
 
 # --- what adjust/rmq writes ------------------------------------------------------

@@ -5,23 +5,11 @@
 # run_mq sets output, lines and stderr; each test is a subshell of its own.
 # shellcheck disable=SC2030,SC2031,SC2154
 
-load ../helpers/common
-
-setup_file() {
-	server_start
-}
-
-teardown_file() {
-	server_stop
-}
+load ../helpers/server
 
 setup() {
 	common_setup
 	hostile=$'a"b\\c\nd\te{}|=\xff\xc2\x9b\'é'
-}
-
-teardown() {
-	common_teardown
 }
 
 # Queues and connections as a Go program leaves them.
