@@ -298,7 +298,7 @@ gone() {
 
 # A limit is for what never comes true; what may not take long says so itself.
 eventually() {
-	local end=$((SECONDS + 4 * $1)) nap ms=20
+	local end=$((SECONDS + 4 * $1)) nap nap_ms=20
 	shift
 	! "$@" || return 0
 	# Nothing ever comes there.
@@ -310,8 +310,8 @@ eventually() {
 			return 1
 		fi
 		# Looking takes more of a processor than napping.
-		read -rt "0.0$ms" -u "$nap" || true
-		((ms >= 90)) || ms=$((ms + 10))
+		read -rt "0.0$nap_ms" -u "$nap" || true
+		((nap_ms >= 90)) || nap_ms=$((nap_ms + 10))
 	done
 	exec {nap}<&-
 }
