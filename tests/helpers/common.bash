@@ -450,9 +450,12 @@ no_clients() {
 	[ "$(redis client list | grep -vc ' name=sentinel')" = 1 ]
 }
 
-# The connections that are listed: one a line.
+# The connections that are listed: one a line, and no line when there is none.
 connections() {
-	redis smembers rmq::connections
+	local all
+
+	all=$(redis smembers rmq::connections)
+	[ -z "$all" ] || printf '%s\n' "$all"
 }
 
 common_setup() {

@@ -31,7 +31,10 @@ held() {
 }
 
 connections() {
-	redis --raw zrange rsmq::connections 0 -1
+	local all
+
+	all=$(redis --raw zrange rsmq::connections 0 -1)
+	[ -z "$all" ] || printf '%s\n' "$all"
 }
 
 heartbeat() {

@@ -85,14 +85,14 @@ connections_are() {
 	no_cluster "its heartbeat lasts longer there"
 	run_mq 0 mq-publish q it
 	take 1
+	ttl=$(redis pttl "rmq::connection::$(connections)::heartbeat")
+	((ttl > 20000 && ttl <= 60000))
 	for _ in 1 2 3; do
 		run_mq 0 mq-clean
 		run_mq 0 mq-consume --idle 10ms q
 		[ -z "$output" ]
 	done
 	held_is q '0 0 1 0'
-	ttl=$(redis pttl "rmq::connection::$(connections)::heartbeat")
-	((ttl > 20000 && ttl <= 60000))
 }
 
 @test "receipt: what is not settled comes back, and counts as an attempt" {

@@ -574,8 +574,7 @@ web-aB3dE6   live   -       -  mails        2          1"
 }
 
 joined() {
-	[ -n "$(connections)" ] &&
-		[ "$(redis keys "rmq::connection::*::queue::\[$1\]::consumers" | wc -l)" = 1 ]
+	[ "$(redis exists "rmq::connection::$(connections)::queue::[$1]::consumers")" = 1 ]
 }
 
 @test "stats --connections: hostile names are shown in visible form" {
