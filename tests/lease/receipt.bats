@@ -167,7 +167,7 @@ lapsed() {
 
 @test "receipt: a message that others run is not to be had" {
 	id=$("$BUILD/mq-publish" -i q it)
-	start_mq mq-consume q -- sleep 60
+	start_mq mq-consume --grace 0 q -- sleep 60
 	eventually 5 held_is q '0 0 1 0'
 	run_mq 1 mq-lease --ack "$id" q
 	run_mq 1 mq-lease --reject "$id" q
