@@ -126,7 +126,6 @@ on_terminal() {
 	redis sadd rmq::queues jobs >/dev/null
 	redis hset "rmq::queue::[jobs]::counters" published 5 done 1 >/dev/null
 	run on_terminal --watch=0.5 jobs <<-'END'
-		began = time.time()
 		see("-      -")
 		redis("hset rmq::queue::[jobs]::counters published 1000005 done 500001")
 		def rates():

@@ -169,6 +169,7 @@ fd, slave = pty.openpty()
 fcntl.ioctl(fd, termios.TIOCSWINSZ, struct.pack("HHHH", 12, 80, 0, 0))
 before = termios.tcgetattr(slave)
 from_leader, to_driver = os.pipe()
+began = time.time()
 leader = os.fork()
 if leader == 0:
     lead()
