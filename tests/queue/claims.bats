@@ -1,4 +1,5 @@
 #!/usr/bin/env bats
+# topology: own
 # Steps of claims, and of the roles of those who wait: how much is claimed, in which order,
 # and who is called.
 
@@ -9,12 +10,10 @@ load ../helpers/common
 load ../helpers/steps
 
 setup_file() {
-	no_cluster "a step has the keys of one server"
 	server_start
 }
 
 teardown_file() {
-	redis config set maxmemory 0 >/dev/null
 	server_stop
 }
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env bats
+# topology: own
 # Steps on the server in the layout of RSMQ, each with its keys and arguments: what each
 # changes, up to which bound, and what it leaves alone.
 
@@ -9,7 +10,6 @@ load ../helpers/common
 load ../helpers/steps
 
 setup_file() {
-	no_cluster "a step has the keys of one server"
 	server_start
 }
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env bats
+# topology: own
 # Steps on the server, each with keys and arguments that programs give only when others
 # were faster, or when the server refuses: what is not as expected changes nothing.
 
@@ -9,12 +10,10 @@ load ../helpers/common
 load ../helpers/steps
 
 setup_file() {
-	no_cluster "a step has the keys of one server"
 	server_start
 }
 
 teardown_file() {
-	redis config set maxmemory 0 >/dev/null
 	server_stop
 }
 

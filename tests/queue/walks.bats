@@ -1,4 +1,5 @@
 #!/usr/bin/env bats
+# topology: own
 # Steps of walks through the messages at one place, and of those that move or drop them:
 # where they go on when others were there meanwhile, and how far they go.
 
@@ -9,12 +10,10 @@ load ../helpers/common
 load ../helpers/steps
 
 setup_file() {
-	no_cluster "a step has the keys of one server"
 	server_start
 }
 
 teardown_file() {
-	redis config set maxmemory 0 >/dev/null
 	server_stop
 }
 
