@@ -11,8 +11,12 @@ load ../helpers/server
 
 setup_file() {
 	"$root/tests/deps.sh" --npm "$root/build/node"
-	no_cluster "npm's rsmq passes times as keys, and a cluster refuses that"
 	server_start
+}
+
+setup() {
+	no_cluster "npm's rsmq passes times as keys, and a cluster refuses that"
+	common_setup
 }
 
 @test "three node workers and three of ours, killed again and again, lose nothing" {

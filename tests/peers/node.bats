@@ -9,7 +9,6 @@ load ../helpers/server
 
 setup_file() {
 	"$root/tests/deps.sh" --npm "$root/build/node"
-	no_cluster "npm's rsmq passes times as keys, and a cluster refuses that"
 	server_start
 	export NODE_PATH=$root/build/node/node_modules RSMQ_SOCKET=$D/redis.sock
 	mkfifo "$D/ask" "$D/answer"
@@ -23,6 +22,7 @@ teardown_file() {
 }
 
 setup() {
+	no_cluster "npm's rsmq passes times as keys, and a cluster refuses that"
 	common_setup
 	exec {ask}<>"$D/ask" {answer}<>"$D/answer"
 	unset RSMQ_NS RSMQ_REALTIME
