@@ -1,9 +1,6 @@
 #!/usr/bin/env bats
 # mq-clean: dead connections of Go programs and of ours, what is due, orphans.
 
-# run_mq sets output, lines and stderr; each test is a subshell of its own.
-# shellcheck disable=SC2030,SC2031,SC2154
-
 load ../helpers/server
 
 setup_file() {

@@ -3,9 +3,6 @@
 # that nobody gives, messages that are too late, and the order of what comes
 # back from dead consumers.
 
-# run_mq sets output and stderr; each test is a subshell of its own.
-# shellcheck disable=SC2030,SC2031,SC2154
-
 load ../helpers/server
 
 setup() {

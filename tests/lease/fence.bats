@@ -2,7 +2,6 @@
 # A receipt is for one lease of one message: what comes late changes nothing.
 
 # The helpers use and set these.
-# shellcheck disable=SC2030,SC2031,SC2154
 
 load ../helpers/server
 

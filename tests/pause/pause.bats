@@ -1,9 +1,6 @@
 #!/usr/bin/env bats
 # mq-pause, and what mq-consume makes of it.
 
-# run_mq sets stderr; each test is a subshell of its own.
-# shellcheck disable=SC2030,SC2031,SC2154
-
 load ../helpers/server
 
 setup() {

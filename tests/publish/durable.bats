@@ -3,9 +3,6 @@
 # cannot be promised it says so.  What a version of Redis does not have (WAITAOF,
 # before 7.2) is asked of the server that is there.
 
-# run_mq sets output, lines and stderr; each test is a subshell of its own.
-# shellcheck disable=SC2030,SC2031,SC2154
-
 load ../helpers/common
 
 setup() {

@@ -1,9 +1,6 @@
 #!/usr/bin/env bats
 # mq-publish --http, behind a listener that hands over connections as inetd does.
 
-# run_mq sets output, lines and stderr; each test is a subshell of its own.
-# shellcheck disable=SC2030,SC2031,SC2154
-
 load ../helpers/server
 load ../helpers/http
 

@@ -4,9 +4,6 @@
 #
 # layouts: rmq rsmq
 
-# run_mq sets output and stderr; T and D are of common.bash.
-# shellcheck disable=SC2030,SC2031,SC2154
-
 load ../helpers/server
 load "../helpers/layout-${LAYOUT:-rmq}"
 

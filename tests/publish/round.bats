@@ -4,9 +4,6 @@
 #
 # layouts: rmq
 
-# run_mq sets output and stderr; each test is a subshell of its own.
-# shellcheck disable=SC2030,SC2031,SC2154
-
 load ../helpers/server
 load ../helpers/layout-rmq
 

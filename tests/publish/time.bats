@@ -1,9 +1,6 @@
 #!/usr/bin/env bats
 # mq-publish: when messages are ready, and until when they may be started.
 
-# run_mq sets output and stderr; each test is a subshell of its own.
-# shellcheck disable=SC2016,SC2030,SC2031,SC2154
-
 load ../helpers/server
 
 now_ms() {

@@ -2,9 +2,6 @@
 # The timers of mq-publish(1), with the very lines of the page: hosts that have
 # the same one publish once.
 
-# run_mq sets output and stderr; each test is a subshell of its own.
-# shellcheck disable=SC2030,SC2031,SC2154
-
 load ../helpers/server
 
 setup() {

@@ -1,10 +1,6 @@
 #!/usr/bin/env bats
 # mq-return: on queues as a Go program leaves them, and on our own.
 
-# run_mq sets output, lines and stderr; each test is a subshell of its own.
-# pid is for stop_mq.
-# shellcheck disable=SC1003,SC2016,SC2030,SC2031,SC2034,SC2154
-
 load ../helpers/server
 load ../helpers/wire
 

@@ -2,9 +2,6 @@
 # mq-set: settings that live with the queue, and what consumers and publishers make of them.
 # layouts: rmq rsmq
 
-# run_mq sets stderr; each test is a subshell of its own.
-# shellcheck disable=SC2016,SC2030,SC2031,SC2034,SC2154
-
 load ../helpers/server
 load "../helpers/layout-${LAYOUT:-rmq}"
 

@@ -3,9 +3,6 @@
 #
 # needs: browser
 
-# run_mq sets output, lines and stderr; each test is a subshell of its own.
-# shellcheck disable=SC2030,SC2031,SC2154
-
 load ../helpers/server
 
 setup_file() {
@@ -344,7 +341,7 @@ button='const button = (t) => Array.from(document.querySelectorAll("button")).fi
 	sed 's|data-l="queue">job-10|data-name="job%2D10" &|' "$T/served.html" >"$T/named.html"
 	shown='[d.querySelectorAll("tr[hidden]").length, d.querySelector("#plots h2").firstChild.textContent, d.querySelector("#plots dd").textContent].concat(...new Set(Array.from(d.querySelectorAll("a"), (e) => e.getAttribute("href") + "=" + e.textContent))).join(" ")'
 	run framed < <(for src in page.html#queue=mails page.html {served,named}.html#queue=job-10; do
-		frame 500 $src "$shown"
+		frame 500 "$src" "$shown"
 	done)
 	assert_output "\
 0 All queues 1,229

@@ -2,9 +2,6 @@
 # mq-stats --list, --running and --id: single messages, looked at without a
 # trace.
 
-# run_mq sets output, lines and stderr; each test is a subshell of its own.
-# shellcheck disable=SC2030,SC2031,SC2154
-
 load ../helpers/server
 
 setup() {

@@ -2,9 +2,6 @@
 # mq-stats for programs: --json, --prometheus, --check.
 # needs: metrics
 
-# run_mq sets output, lines and stderr; each test is a subshell of its own.
-# shellcheck disable=SC2030,SC2031,SC2154
-
 load ../helpers/server
 
 setup() {

@@ -1,9 +1,6 @@
 #!/usr/bin/env bats
 # mq-stats: the table, for queues that a Go program made.
 
-# run_mq sets output, lines and stderr; each test is a subshell of its own.
-# shellcheck disable=SC2030,SC2031,SC2154
-
 load ../helpers/server
 
 # What adjust/rmq writes, command by command.

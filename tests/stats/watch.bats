@@ -1,9 +1,6 @@
 #!/usr/bin/env bats
 # mq-stats --watch, on a terminal and off one.
 
-# run_mq sets output, lines and stderr; each test is a subshell of its own.
-# shellcheck disable=SC2030,SC2031,SC2154
-
 load ../helpers/server
 
 # on_terminal ARG... <SCRIPT: mq-stats on a terminal of 12 lines and 80 columns.
