@@ -358,8 +358,7 @@ TOTAL  123456        0        0         0          0    ?     -      -"
 	run_mq 0 mq-stats jobs
 	assert_equal "$(ages_and_rates)" "1m - -"
 	assert [ "$(redis info stats | tr -d '\r' |
-		sed -n 's/^total_net_output_bytes://p')" -lt $((
-			5000 * $(server_pid | wc -w))) ]
+		sed -n 's/^total_net_output_bytes://p')" -lt 500000 ]
 }
 
 @test "stats: messages of ours have an age and are counted as they move" {
