@@ -3,21 +3,10 @@
 # Messages of several workers end in another order than they were claimed in:
 # they are acked together all the same, and the others stay as they are.
 
-# run_mq sets output and stderr; T and D are of common.bash.
-# shellcheck disable=SC2016,SC2030,SC2031,SC2154
-
-load ../helpers/common
+load ../helpers/server
 
 : "${LAYOUT:=rmq}"
 load "../helpers/layout-$LAYOUT"
-
-setup_file() {
-	server_start
-}
-
-teardown_file() {
-	server_stop
-}
 
 setup() {
 	common_setup

@@ -1,18 +1,7 @@
 #!/usr/bin/env bats
 # -I: the payload is an argument.
 
-# run_mq sets stderr; each test is a subshell of its own.
-# shellcheck disable=SC2016,SC2030,SC2031,SC2154
-
-load ../helpers/common
-
-setup_file() {
-	server_start
-}
-
-teardown_file() {
-	server_stop
-}
+load ../helpers/server
 
 setup() {
 	common_setup
@@ -21,10 +10,6 @@ setup() {
 		printf '[%s]\n' "$@"
 		wc -c
 	END
-}
-
-teardown() {
-	common_teardown
 }
 
 reason_is() {

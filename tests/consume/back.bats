@@ -4,19 +4,8 @@
 #
 # layouts: rmq rsmq
 
-# run_mq sets output and stderr; T and D are of common.bash.
-# shellcheck disable=SC2030,SC2031,SC2154,SC2317
-
-load ../helpers/common
+load ../helpers/server
 load "../helpers/layout-${LAYOUT:-rmq}"
-
-setup_file() {
-	server_start
-}
-
-teardown_file() {
-	server_stop
-}
 
 setup() {
 	common_setup
@@ -26,10 +15,6 @@ open my $f, '>>', "$ENV{T}/started"; print $f <STDIN>; close $f;
 select undef, undef, undef, 0.02 until -e "$ENV{T}/go";
 .
 	: >"$T/started"
-}
-
-teardown() {
-	common_teardown
 }
 
 N=10000

@@ -6,20 +6,13 @@
 #
 # SEED=N repeats a run's random moments as far as that is possible.
 
-# run_mq sets output and stderr; T and D are of common.bash.
-# shellcheck disable=SC2030,SC2031,SC2154
-
-load ../helpers/common
+load ../helpers/server
 load "../helpers/layout-${LAYOUT:-rmq}"
 
 setup_file() {
 	server_start
 	FILE_D=$D
 	export FILE_D
-}
-
-teardown_file() {
-	server_stop
 }
 
 setup() {

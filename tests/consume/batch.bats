@@ -2,18 +2,7 @@
 # mq-consume --batch: several messages for one script, and what it may say of
 # all of them or of one.  Faults are in batch-faults.bats.
 
-# run_mq sets output and stderr; each test is a subshell of its own.
-# shellcheck disable=SC2030,SC2031,SC2034,SC2154
-
-load ../helpers/common
-
-setup_file() {
-	server_start
-}
-
-teardown_file() {
-	server_stop
-}
+load ../helpers/server
 
 setup() {
 	common_setup
@@ -33,10 +22,6 @@ echo "$MQ_QUEUE $MQ_BATCH: $(paste -s -d ' ' -)" >>"$T/batches"
 until [ -e "$T/go" ]; do sleep 0.02; done
 S
 	touch "$T/batches"
-}
-
-teardown() {
-	common_teardown
 }
 
 consuming() {

@@ -3,19 +3,8 @@
 #
 # layouts: rmq rsmq
 
-# run_mq sets output and stderr; T and D are of common.bash.
-# shellcheck disable=SC2030,SC2031,SC2154,SC2317
-
-load ../helpers/common
+load ../helpers/server
 load "../helpers/layout-${LAYOUT:-rmq}"
-
-setup_file() {
-	server_start
-}
-
-teardown_file() {
-	server_stop
-}
 
 setup() {
 	common_setup

@@ -2,22 +2,7 @@
 # mq-consume as a whole: printing, claiming, ending, signals, and the keys that
 # show that it is there.  See verdict.bats and worker.bats for its scripts.
 
-# run_mq sets stderr; each test is a subshell of its own.
-# shellcheck disable=SC2030,SC2031,SC2154
-
-load ../helpers/common
-
-setup_file() {
-	server_start
-}
-
-teardown_file() {
-	server_stop
-}
-
-setup() {
-	common_setup
-}
+load ../helpers/server
 
 teardown() {
 	redis acl setuser default '+@all' >/dev/null

@@ -3,19 +3,8 @@
 # from it, and a lease that is over gives its messages to everybody, with no
 # cleaner.  The rest is in crash.bats.
 
-# run_mq sets output and stderr; T and D are of common.bash.
-# shellcheck disable=SC2030,SC2031,SC2154
-
-load ../helpers/common
+load ../helpers/server
 load ../helpers/layout-rsmq
-
-setup_file() {
-	server_start
-}
-
-teardown_file() {
-	server_stop
-}
 
 setup() {
 	common_setup
@@ -27,10 +16,6 @@ until [ -e "$T/go" ]; do sleep 0.02; done
 echo "$x" >>"$T/results"
 exit "$(cat "$T/go")"
 S
-}
-
-teardown() {
-	common_teardown
 }
 
 join_and_take() {

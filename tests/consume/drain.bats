@@ -1,18 +1,7 @@
 #!/usr/bin/env bats
 # mq-consume --drain: its bar on a terminal, and what it waits for.
 
-# run_mq sets stderr; each test is a subshell of its own.
-# shellcheck disable=SC2016,SC2030,SC2031,SC2034,SC2154
-
-load ../helpers/common
-
-setup_file() {
-	server_start
-}
-
-teardown_file() {
-	server_stop
-}
+load ../helpers/server
 
 setup() {
 	common_setup
@@ -23,10 +12,6 @@ n=$(cat)
 perl -e 'select undef, undef, undef, 0.3'
 case $n in bad*) printf 'no\033[5m such\n' >&2; exit 1 ;; esac
 .
-}
-
-teardown() {
-	common_teardown
 }
 
 # on_terminal COLUMNS OPTION...: mq-consume there.  What the terminal got is in $T/seen, as

@@ -1,10 +1,7 @@
 #!/usr/bin/env bats
 # The verb dup, with RQ's replies: to queues of our own server and of others.
 
-# run_mq sets stderr; each test is a subshell of its own.
-# shellcheck disable=SC2030,SC2031,SC2154
-
-load ../helpers/common
+load ../helpers/server
 
 setup_file() {
 	server_start
@@ -24,10 +21,6 @@ setup() {
 	[ "$(far ping 2>/dev/null)" = PONG ] || far_run
 	far flushall >/dev/null
 	far_url=unix://$FAR/far.sock
-}
-
-teardown() {
-	common_teardown
 }
 
 # Another server.

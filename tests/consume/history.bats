@@ -2,22 +2,7 @@
 # What a message tells of the runs that failed, and the pipe that a script's
 # standard error is.
 
-# run_mq sets output and stderr; each test is a subshell of its own.
-# shellcheck disable=SC2030,SC2031,SC2154
-
-load ../helpers/common
-
-setup_file() {
-	server_start
-}
-
-teardown_file() {
-	server_stop
-}
-
-setup() {
-	common_setup
-}
+load ../helpers/server
 
 teardown() {
 	exec 8>&-

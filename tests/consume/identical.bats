@@ -4,30 +4,15 @@
 #
 # SEED=N repeats a test's random choices; RUNS=N makes it longer.
 
-# The helpers use and set these.
-# shellcheck disable=SC2030,SC2031,SC2154
-
-load ../helpers/common
+load ../helpers/server
 
 : "${LAYOUT:=rmq}"
-
-setup_file() {
-	server_start
-}
-
-teardown_file() {
-	server_stop
-}
 
 setup() {
 	common_setup
 	export BUILD MQ_LAYOUT=$LAYOUT
 	export PYTHONPATH=$root/tests/helpers PYTHONDONTWRITEBYTECODE=1
 	seed=${SEED:-$((RANDOM * 32768 + RANDOM))}
-}
-
-teardown() {
-	common_teardown
 }
 
 # left_as_it_was MODE...

@@ -2,26 +2,11 @@
 # mq-consume --joblog: a line for each run that ended.
 # needs: jobs
 
-# run_mq sets stderr; each test is a subshell of its own.
-# shellcheck disable=SC2016,SC2030,SC2031,SC2034,SC2154
-
-load ../helpers/common
-
-setup_file() {
-	server_start
-}
-
-teardown_file() {
-	server_stop
-}
+load ../helpers/server
 
 setup() {
 	common_setup
 	log=$T/log
-}
-
-teardown() {
-	common_teardown
 }
 
 titles=$'Seq\tHost\tStarttime\tJobRuntime\tSend\tReceive\tExitval\tSignal\tCommand\t#\tQueue\tId\tAttempt\tSlot\tVerdict\tText'

@@ -2,18 +2,7 @@
 # topologies: cluster
 # Payloads that nobody should queue, but that are lossless, bit by bit.
 
-# run_mq sets stderr; each test is a subshell of its own.
-# shellcheck disable=SC2030,SC2031,SC2154
-
-load ../helpers/common
-
-setup_file() {
-	server_start
-}
-
-teardown_file() {
-	server_stop
-}
+load ../helpers/server
 
 setup() {
 	common_setup
@@ -21,10 +10,6 @@ setup() {
 	echo "SEED=$seed"
 	RANDOM=$seed
 	head -c 3000000 /dev/urandom >"$T/large"
-}
-
-teardown() {
-	common_teardown
 }
 
 @test "large: claimed in order among small ones, bit by bit" {

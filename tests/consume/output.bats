@@ -1,26 +1,7 @@
 #!/usr/bin/env bats
 # --output: the output of runs at a time in lines, or in one piece a run.
 
-# run_mq sets stderr; each test is a subshell of its own.
-# shellcheck disable=SC2016,SC2030,SC2031,SC2154
-
-load ../helpers/common
-
-setup_file() {
-	server_start
-}
-
-teardown_file() {
-	server_stop
-}
-
-setup() {
-	common_setup
-}
-
-teardown() {
-	common_teardown
-}
+load ../helpers/server
 
 # Two runs at a time that write in turn: a half line each, then its rest.
 take_turns() {

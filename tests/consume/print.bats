@@ -3,23 +3,7 @@
 # Lines of 1000 bytes fill a pipe with 65 of them, and 400 that have been read
 # make mq-consume write that far ahead.
 
-load ../helpers/common
-
-setup_file() {
-	server_start
-}
-
-teardown_file() {
-	server_stop
-}
-
-setup() {
-	common_setup
-}
-
-teardown() {
-	common_teardown
-}
+load ../helpers/server
 
 # lines N: published raw, each of 1000 bytes with its newline.
 lines() {

@@ -1,19 +1,12 @@
 #!/usr/bin/env bats
 # The verb push: from queue to queue, in one step, until somebody has done it.
 
-# run_mq sets stderr; each test is a subshell of its own.
-# shellcheck disable=SC1010,SC2030,SC2031,SC2154
-
-load ../helpers/common
+load ../helpers/server
 
 setup_file() {
 	server_start
 	FILE_D=$D
 	export FILE_D
-}
-
-teardown_file() {
-	server_stop
 }
 
 setup() {

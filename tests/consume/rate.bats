@@ -5,28 +5,13 @@
 # start.  So with times taken from before the first consumer's start, there are
 # never more than BURST + N * t, however slow this machine is.
 
-# run_mq sets stderr; each test is a subshell of its own.
-# shellcheck disable=SC1010,SC2030,SC2031,SC2154
-
-load ../helpers/common
-
-setup_file() {
-	server_start
-}
-
-teardown_file() {
-	server_stop
-}
+load ../helpers/server
 
 setup() {
 	common_setup
 	echo 'date +%s%N >>"$T/times"' | script note
 	# What is there at once.
 	date +%s%N >"$T/begin"
-}
-
-teardown() {
-	common_teardown
 }
 
 # never_more N BURST COUNT: $T/times has COUNT times, and as said above.

@@ -2,10 +2,7 @@
 # The relay of mq-worker(7): each message arrives once at the other server,
 # whatever is killed in between: consumers, the script, either server.
 
-# run_mq sets stderr; each test is a subshell of its own.
-# shellcheck disable=SC2030,SC2031,SC2154
-
-load ../helpers/common
+load ../helpers/server
 
 setup_file() {
 	server_start --appendonly yes --appendfsync always
@@ -24,10 +21,6 @@ setup() {
 	common_setup
 	far flushall >/dev/null
 	far_url=unix://$FAR/far.sock
-}
-
-teardown() {
-	common_teardown
 }
 
 far() {

@@ -1,18 +1,7 @@
 #!/usr/bin/env bats
 # What runs: the record that a consumer keeps while it has long runs.
 
-# run_mq sets stderr; each test is a subshell of its own.
-# shellcheck disable=SC2030,SC2031,SC2034,SC2154
-
-load ../helpers/common
-
-setup_file() {
-	server_start
-}
-
-teardown_file() {
-	server_stop
-}
+load ../helpers/server
 
 setup() {
 	common_setup
@@ -34,10 +23,6 @@ until (-e "$t/go.$n" || -e "$t/go") {
 }
 print "done\n";
 .
-}
-
-teardown() {
-	common_teardown
 }
 
 record() {

@@ -1,26 +1,7 @@
 #!/usr/bin/env bats
 # What a service manager hears: the datagrams of sd_notify(3).
 
-# run_mq sets stderr; each test is a subshell of its own.
-# shellcheck disable=SC2030,SC2031,SC2034,SC2154
-
-load ../helpers/common
-
-setup_file() {
-	server_start
-}
-
-teardown_file() {
-	server_stop
-}
-
-setup() {
-	common_setup
-}
-
-teardown() {
-	common_teardown
-}
+load ../helpers/server
 
 # manager NAME: listens as a service manager, and writes each datagram to $T/heard as a
 # line, with "|" for newlines.

@@ -1,18 +1,7 @@
 #!/usr/bin/env bats
 # --stream: workers that stay, and are fed messages.
 
-# run_mq sets output and stderr; T and D are of common.bash.
-# shellcheck disable=SC1010,SC2016,SC2030,SC2031,SC2154
-
-load ../helpers/common
-
-setup_file() {
-	server_start
-}
-
-teardown_file() {
-	server_stop
-}
+load ../helpers/server
 
 setup() {
 	common_setup
@@ -49,10 +38,6 @@ while (<STDIN>) {
 }
 note('got', 'end') if -e "$ENV{T}/ends";
 .
-}
-
-teardown() {
-	common_teardown
 }
 
 # publish LINE...: into q.

@@ -3,10 +3,7 @@
 # verdicts, with mq-consume and a real server, looked up in the raw keys.  The whole
 # table of words and exit statuses is in tests/unit/test_verb.c.
 
-# run_mq sets stderr; each test is a subshell of its own.
-# shellcheck disable=SC2030,SC2031,SC2154
-
-load ../helpers/common
+load ../helpers/server
 
 setup_file() {
 	server_start
@@ -15,18 +12,10 @@ setup_file() {
 	export PYTHON
 }
 
-teardown_file() {
-	server_stop
-}
-
 setup() {
 	common_setup
 	payload='the payload'
 	before=$((${EPOCHREALTIME/./} / 1000))
-}
-
-teardown() {
-	common_teardown
 }
 
 # What has become of each message that is not acked, settled since $before:

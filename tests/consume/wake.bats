@@ -2,20 +2,9 @@
 # layouts: rmq rsmq
 # Which of many consumers hears of a message, and what they cost while they wait.
 
-# run_mq sets output and stderr; each test is a subshell of its own.
-# shellcheck disable=SC2030,SC2031,SC2154
-
-load ../helpers/common
+load ../helpers/server
 
 : "${LAYOUT:=rmq}"
-
-setup_file() {
-	server_start
-}
-
-teardown_file() {
-	server_stop
-}
 
 setup() {
 	load "../helpers/layout-$LAYOUT"

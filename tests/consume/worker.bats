@@ -2,22 +2,7 @@
 # What a script finds when it is started, and what is done with it: its input,
 # descriptors, signals, environment and directories.
 
-# run_mq sets stderr; each test is a subshell of its own.
-# shellcheck disable=SC2030,SC2031,SC2154
-
-load ../helpers/common
-
-setup_file() {
-	server_start
-}
-
-teardown_file() {
-	server_stop
-}
-
-setup() {
-	common_setup
-}
+load ../helpers/server
 
 teardown() {
 	local file

@@ -9,7 +9,7 @@
 # Each test is a subshell of its own.
 # shellcheck disable=SC2030,SC2031,SC2154
 
-load ../helpers/common
+load ../helpers/server
 
 : "${LAYOUT:=rmq}"
 export MQ_LAYOUT=$LAYOUT
@@ -32,10 +32,6 @@ for sock in sys.argv[2:]:
 	sed 's/.*/{"payload":"&","headers":{"Mq-Key":"&"}}/' "$D/1000" >"$D/keys"
 }
 
-teardown_file() {
-	server_stop
-}
-
 setup() {
 	common_setup
 	: >"$T/differs"
@@ -43,10 +39,6 @@ setup() {
 	asked=0 look=(0 0 0)
 	cost true
 	asking=("${cost[@]}")
-}
-
-teardown() {
-	common_teardown
 }
 
 # sample: sets seen to the commands that the server has carried out, those of scripts

@@ -6,20 +6,8 @@
 # Each test is a subshell of its own.
 # shellcheck disable=SC1010,SC2030,SC2031,SC2154
 
-load ../helpers/common
+load ../helpers/server
 load ../helpers/steps
-
-setup_file() {
-	server_start
-}
-
-teardown_file() {
-	server_stop
-}
-
-setup() {
-	common_setup
-}
 
 teardown() {
 	redis config set maxmemory 0 >/dev/null

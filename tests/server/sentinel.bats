@@ -3,7 +3,7 @@
 # that is gone; what replicas had confirmed is there.
 # topology: own
 
-load ../helpers/common
+load ../helpers/server
 load ../helpers/sentinel
 
 setup_file() {
@@ -22,10 +22,6 @@ setup() {
 	export T
 	family_mend
 	redis flushall >/dev/null
-}
-
-teardown() {
-	common_teardown
 }
 
 port_of() {

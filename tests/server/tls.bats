@@ -4,7 +4,7 @@
 # without TLS must say so wherever these tests would use it.
 # topology: own
 
-load ../helpers/common
+load ../helpers/server
 
 # Of options that it does not know, a server names the first.
 serves_tls() {
@@ -25,10 +25,6 @@ setup_file() {
 		--tls-cert-file "$D/now.pem" --tls-key-file "$D/now.key"
 }
 
-teardown_file() {
-	server_stop
-}
-
 setup() {
 	[ -n "${PORT-}" ] || skip "this server is built without TLS"
 	common_setup
@@ -36,10 +32,6 @@ setup() {
 	redis config set tls-auth-clients no >/dev/null
 	redis config set tls-protocols "" >/dev/null
 	url="rediss://localhost:$PORT?cacert=$D/ca.pem"
-}
-
-teardown() {
-	common_teardown
 }
 
 new_key() {
