@@ -13,8 +13,11 @@
 CLUSTER_SLOTS=(0-5460 5461-10922 10923-16383)
 
 server_run() {
-	local i
-	[ -e "$D/port" ] || free_ports 3 | cut -d " " -f 1 >"$D/port"
+	local i base
+	if [ ! -e "$D/port" ]; then
+		read -r base _ < <(free_ports 3)
+		echo "$base" >"$D/port"
+	fi
 	for i in 0 1 2; do
 		[ -d "$D/$i" ] || node_configure "$i"
 		# shellcheck disable=SC2046 # two words
@@ -73,7 +76,10 @@ short_names() {
 
 	[ "${MQ_LAYOUT-}" = rsmq ] || return 0
 	for text in output stderr lines stderr_lines; do
+		# What follows the namespace of a URL is no name.
+		text=("${text[@]//ns=\{rsmq\}:/$'\1'}")
 		text=("${text[@]//\{rsmq\}:/}")
+		text=("${text[@]//$'\1'/ns=\{rsmq\}:}")
 	done
 }
 

@@ -503,6 +503,7 @@ all_wait_or() {
 
 # Behind a link that can be lost.
 with_link() {
+	no_cluster "a cluster with replicas is in server/nodes.bats"
 	port=$(free_ports 1)
 	server_start --port "$port" --bind 127.0.0.1 \
 		--repl-diskless-sync-delay 0

@@ -84,10 +84,11 @@ no_counters() {
 	type -P strace
 	strace -f -e trace=write,sendto -o "$T/trace" "$BUILD/mq-publish" q x y ||
 		skip "strace is not allowed"
-	# TIME; LPUSH with HINCRBY; in the end, UNLINK.  On a cluster, whose nodes are which.
+	# TIME; LPUSH with HINCRBY; in the end, UNLINK.  On a cluster, whose nodes are which,
+	# and HELLO of the node.
 	# A sentinel is asked for the server, and that for its role.
 	case ${TOPOLOGY-} in
-	cluster) n=4 ;;
+	cluster) n=5 ;;
 	sentinel) n=5 ;;
 	*) n=3 ;;
 	esac

@@ -122,10 +122,10 @@ of_cluster() {
 	fi
 }
 
-# there RULE...: exceptions on a cluster.  No slot moves, and there are no replicas;
-# nothing was on its way to another node when the tool came.
+# there RULE...: exceptions on a cluster.  No slot moves, no node is lost, and there are
+# no replicas; nothing was on its way to another node when the tool came.
 there() {
-	[ "${TOPOLOGY-}" != cluster ] || printf '%s\n' +asking +wait "$@"
+	[ "${TOPOLOGY-}" != cluster ] || printf '%s\n' +asking +wait '+cluster|nodes' "$@"
 }
 
 # A consumer that has died with N messages.
@@ -219,7 +219,7 @@ with_rights() {
 	# When it has lost its connection and a reply; when it is a consumer, too.
 	all_needed '+client|kill' '+client|list' +hgetall \
 		"$(is rmq || printf '%s\n' '&__redis__:invalidate' '&mq::wake::*')" \
-		"$(there)"
+		"$(there +exists)"
 }
 
 @test "acl: users that begin with all channels, as those of Redis 6.2 do" {
@@ -290,7 +290,7 @@ with_rights() {
 	run_mq 0 mq-set q attempts=
 	run_mq 0 mq-set q
 	nothing_refused
-	all_needed "$(there)"
+	all_needed "$(there +exists)"
 }
 
 @test "acl: a publisher that waits until all is safe" {
@@ -509,7 +509,8 @@ settle_by_id() {
 	nothing_refused
 	# The names of all queues are for looking at all.
 	if is rmq; then
-		all_needed "$(there '~rmq::queue::\[q]::*')"
+		all_needed "$(there '~rmq::queue::\[q]::*' \
+			'~rmq::connection::*::queue::\[q]::*')"
 	else
 		all_needed +smembers +sscan "$(there)"
 	fi
@@ -596,7 +597,7 @@ attached() {
 	# than 10,000 that stay; one whose end somebody waits for; and a copy that is
 	# refused.
 	is rsmq || all_needed +lmove +srem +lpos +set '~rmq::connection::*::queue::\[other]::*' '+client|kill' '+client|list' +hexists +hrandfield \
-		'~rmq::connection::*::queue::{other}::*' "$(there +del)"
+		'~rmq::connection::*::queue::{other}::*' "$(there +del '~rmq::connection::*::queue::\[q]::*')"
 }
 
 @test "acl: who purges" {
