@@ -66,11 +66,12 @@ since_ms(const redisReply *header)
 	return ms > 0 ? ms : -1;
 }
 
-/* Any number can be a score; ours are unix milliseconds. */
+/* Any number can be a score; ours are unix milliseconds.  What is known is at least 1,
+ * however far ahead the clock is that it is of. */
 static int64_t
-score_ms(const char *score)
+score_ms(const char *score, int64_t ahead)
 {
-	double ms = strtod(score, NULL);
+	double ms = strtod(score, NULL) - (double)ahead;
 
 	return ms >= 9e15 ? INT64_C(9000000000000000) :
 	    ms >= 1	  ? (int64_t)ms :
@@ -106,11 +107,11 @@ take_row(const struct gather *g, int row, redisReply *const *e)
 			return -1;
 		q->in_line = e[1]->integer;
 		if (there)
-			q->next_due_ms = score_ms(e[0]->str) - ahead;
+			q->next_due_ms = score_ms(e[0]->str, ahead);
 		there &= q->next_due_ms <= g->out->now_ms;
 	}
 	if (there)
-		older(q, score_ms(e[0]->str) - ahead);
+		older(q, score_ms(e[0]->str, ahead));
 	return 0;
 }
 
