@@ -16,8 +16,7 @@ setup() {
 }
 
 teardown() {
-	[ ! -e "$D/redis.pid" ] || redis shutdown nosave || true
-	rm -rf "$D"
+	server_stop
 }
 
 # deliver SCENARIO [RUNS]
@@ -82,6 +81,7 @@ right() {
 @test "delivery: what breaks a law is found" {
 	local id ids lock locks='rmq::queue::[q]::locks' q='rmq::queue::[q]'
 
+	no_cluster "what looks for faults looks at one server"
 	server_run
 	run_mq 0 mq-publish -i -g a q A1 A2 A3
 	mapfile -t ids <<<"$output"
