@@ -37,7 +37,7 @@ commands() {
 	redis ping end >/dev/null
 	eventually 10 grep -q '"ping" "end"' "$T/monitor"
 	kill "$monitor"
-	grep -v -e ' lua\]' -e '"ping"' "$T/monitor" |
+	grep -v -e ' lua\]' -e '"ping"' -e '"quit"' "$T/monitor" |
 		perl -ne 'print lc "$1 " if /\] "(\w+)"/'
 }
 
