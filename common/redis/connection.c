@@ -126,10 +126,11 @@ void
 mq_redis_set_lost(struct mq_redis *r)
 {
 	const redisContext *c = r->context;
-	/* Of memory, or of descriptors, of which hiredis says "other" for TCP. */
+	/* Of memory, or of descriptors, of which hiredis says "other" for TCP: so it does of
+	 * getaddrinfo(3), which cannot fail otherwise for an address. */
 	bool short_of = c == NULL || c->err == REDIS_ERR_OOM ||
 	    ((c->err == REDIS_ERR_IO || c->err == REDIS_ERR_OTHER) &&
-		(errno == EMFILE || errno == ENFILE));
+		(errno == EMFILE || errno == ENFILE || errno == ENOMEM));
 
 	if (r->unfit != NULL)
 		mq_redis_fail(r, mq_error_status(r->unfit), "%s", r->unfit);

@@ -22,7 +22,7 @@ teardown() {
 # deliver SCENARIO [RUNS]
 deliver() {
 	run timeout -k 5 600 python3 "$BATS_TEST_DIRNAME/delivery.py" "$1" \
-		"$seed" "${RUNS:-${2:-20}}"
+		"$seed" "${RUNS:-${2:-8}}"
 	echo "$output"
 	grep -v ": rejected: exit status 1$" "$D/consume.err" || true
 	assert_success
