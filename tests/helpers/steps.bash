@@ -6,10 +6,17 @@
 #   message HEADERS                 a message, as an argument of a step
 #   timed CHARACTER ELEMENT         a member of delayed or priority
 #
-# $keys are those of queue q, of which each begins with $q.
+# $keys are those of queue q, of which each begins with $q; $u is what connection
+# c-111111 holds of it.
 
 q='rmq::queue::[q]::'
 keys="${q}ready ${q}priority ${q}delayed ${q}locks ${q}clock ${q}result::"
+u="rmq::connection::c-111111::queue::[q]::unacked"
+
+teardown() {
+	redis config set maxmemory 0 >/dev/null
+	common_teardown
+}
 
 # step SCRIPT "KEY..." "ARG...": its reply in one line; arguments are quoted as in
 # redis-cli.  A script of both layouts is /NAME, one of RSMQ is rsmq/NAME.

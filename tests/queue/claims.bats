@@ -3,21 +3,8 @@
 # Steps of claims, and of the roles of those who wait: how much is claimed, in which order,
 # and who is called.
 
-# Each test is a subshell of its own.
-# shellcheck disable=SC2030,SC2031,SC2154
-
 load ../helpers/server
 load ../helpers/steps
-
-setup() {
-	common_setup
-	u="rmq::connection::c-111111::queue::[q]::unacked"
-}
-
-teardown() {
-	redis config set maxmemory 0 >/dev/null
-	common_teardown
-}
 
 # claim MAX BYTES [NAME WHY TRACKED [SPARE]]: of q; the time is left out.
 claim() {

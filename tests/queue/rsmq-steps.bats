@@ -3,8 +3,7 @@
 # Steps on the server in the layout of RSMQ, each with its keys and arguments: what each
 # changes, up to which bound, and what it leaves alone.
 
-# Each test is a subshell of its own.
-# shellcheck disable=SC1010,SC2030,SC2031,SC2154
+# shellcheck disable=SC1010
 
 load ../helpers/server
 load ../helpers/steps

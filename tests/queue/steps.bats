@@ -3,21 +3,10 @@
 # Steps on the server, each with keys and arguments that programs give only when others
 # were faster, or when the server refuses: what is not as expected changes nothing.
 
-# Each test is a subshell of its own.
-# shellcheck disable=SC1003,SC2030,SC2031,SC2154
+# shellcheck disable=SC1003
 
 load ../helpers/server
 load ../helpers/steps
-
-setup() {
-	common_setup
-	u="rmq::connection::c-111111::queue::[q]::unacked"
-}
-
-teardown() {
-	redis config set maxmemory 0 >/dev/null
-	common_teardown
-}
 
 # --- settlements -----------------------------------------------------------------
 

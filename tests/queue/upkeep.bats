@@ -3,16 +3,10 @@
 # Steps on the server by which cleaners, operators and statistics work: what each changes,
 # up to which bound, and what it leaves alone.
 
-# Each test is a subshell of its own.
-# shellcheck disable=SC1010,SC2030,SC2031,SC2154
+# shellcheck disable=SC1010
 
 load ../helpers/server
 load ../helpers/steps
-
-teardown() {
-	redis config set maxmemory 0 >/dev/null
-	common_teardown
-}
 
 # --- locks -------------------------------------------------------------------------
 

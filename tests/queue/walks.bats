@@ -3,21 +3,10 @@
 # Steps of walks through the messages at one place, and of those that move or drop them:
 # where they go on when others were there meanwhile, and how far they go.
 
-# Each test is a subshell of its own.
-# shellcheck disable=SC1003,SC2030,SC2031,SC2154
+# shellcheck disable=SC1003
 
 load ../helpers/server
 load ../helpers/steps
-
-setup() {
-	common_setup
-	u="rmq::connection::c-111111::queue::[q]::unacked"
-}
-
-teardown() {
-	redis config set maxmemory 0 >/dev/null
-	common_teardown
-}
 
 # walk FROM ANCHOR: at most two of ready behind these.
 walk() {
