@@ -136,8 +136,8 @@ prepare_messages(struct modules *m, int64_t clock_us)
 {
 	struct options *o = &m->opt;
 
-	o->message.when = when_decide(
-	    o->message.when, o->at, (mq_clock_steady_us() + clock_us) / 1000);
+	o->message.when = when_decide(o->message.when, o->at,
+	    (mq_clock_steady_us() + clock_us) / 1000, o->shared.quiet);
 	o->how.when = o->message.when;
 	m->batches = (struct batcher){.queue = o->queue,
 	    .transport = &m->transport,

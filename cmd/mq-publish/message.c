@@ -196,6 +196,17 @@ add_headers(struct mq_envelope *e, const json_t *headers)
 				    e, name, json_string_value(value));
 }
 
+/* Not of a copy whose header still has the time of an earlier delay. */
+static void
+note_past(struct messages *m, int64_t due)
+{
+	if (due == 0 || due >= (int64_t)m->stamp.last_us / 1000 ||
+	    m->noted_past || m->opt->quiet)
+		return;
+	m->noted_past = true;
+	mq_say("record %lu: its time is over; published at once", m->seen + 1);
+}
+
 /* When a message of another queue was due there, it is due here, unless the
  * options know better. */
 static void
@@ -212,6 +223,7 @@ set_due(struct messages *m, const struct mq_frame_line *line)
 		due = MQ_TIME_MAX;
 	if (due > 0)
 		(void)next_us(&m->stamp);
+	note_past(m, line->copied ? line->due_ms : due);
 	if (due > (int64_t)m->stamp.last_us / 1000)
 		batch_set_when(
 		    m->batches, (struct mq_when){MQ_WHEN_AT, due, true});

@@ -16,6 +16,7 @@ struct message_options {
 	bool ids, wait; /* somebody asks for their ids, or for their ends */
 	bool awaited;	/* or may ask for their ends later */
 	bool notes;	/* somebody reads notes */
+	bool quiet;	/* nobody does */
 	struct mq_envelope headers;
 	int64_t expires_ms;		 /* after it is ready; 0: never */
 	struct mq_when when;		 /* they are ready */
@@ -38,6 +39,7 @@ struct messages {
 	struct stamp stamp;
 	unsigned long seen;   /* messages that were to be published */
 	bool noted_large;     /* a large payload was noted */
+	bool noted_past;      /* and a time that is over */
 	struct mq_buf header; /* of a message without headers of its own */
 	/* Where there are gaps in it, for the id (twice), and for the time that
 	 * it is due, or expires; 0: nowhere. */

@@ -27,7 +27,7 @@ static const char help[] =
     "      --jsonl            each line is a message as a JSON object\n"
     "+ -i, --ids              print the id of each accepted message\n"
     "+ -d, --delay DUR        ready after DUR (500ms, 10s, 5m, 2h, 1d)\n"
-    "      --at TIME          ready at TIME (RFC 3339, HH:MM, unix seconds, or\n"
+    "      --at TIME          ready at TIME (RFC 3339, HH:MM, @SECONDS, or\n"
     "                         words of date(1): tomorrow 9:00)\n"
     "  -e, --expires DUR      reject if not started within DUR\n"
     "+ -p, --priority N       -100 to 100, higher first (0)\n"
@@ -340,6 +340,7 @@ check_options(struct options *o, char *const payloads[], int count)
 	o->how.alike = !o->message.awaited && o->framing != MQ_FRAME_JSONL;
 	o->how.ordered = o->how.alike && o->how.special && !o->given.more;
 	o->how.in_tick = o->given.from_tick == 0;
+	o->message.quiet = o->shared.quiet;
 	o->message.notes = !o->shared.quiet && isatty(STDERR_FILENO);
 }
 

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <spawn.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -14,6 +15,10 @@
 #include "base/duration.h"
 #include "base/exit.h"
 #include "base/say.h"
+
+/* A time that is over for longer was not meant to be now. */
+#define PAST_MS 60000
+#define DIGITS	".0123456789"
 
 /* Runs touch(1) on a descriptor that it inherits.  0 when it succeeded. */
 static int
@@ -44,17 +49,33 @@ run_touch(const char *words, int fd)
 	return status;
 }
 
-/* touch(1) takes an empty text and a single letter (a military time zone) for times;
- * both are rather slips. */
+static bool
+is_letter(char c)
+{
+	return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z');
+}
+
+/*
+ * touch(1) takes for times what are rather slips: an empty text, digits alone (a date
+ * or an hour), and a single letter (a military time zone: "2h" is in the zone H).
+ */
 static bool
 has_words(const char *s)
 {
-	int n = 0;
+	size_t n, found = 0;
 
-	for (; *s != '\0'; s++)
-		n += (*s >= '0' && *s <= '9') || (*s >= 'A' && *s <= 'Z') ||
-		    (*s >= 'a' && *s <= 'z');
-	return n > 1;
+	if (s[strspn(s, " " DIGITS)] == '\0')
+		return false;
+	for (; *s != '\0'; s += n) {
+		/* "a.m." is a word. */
+		for (n = 0; is_letter(s[n]) || (n > 0 && s[n] == '.'); n++)
+			;
+		if (n == 1 && strchr("Tt", *s) == NULL)
+			return false;
+		found += n > 0 ? n : (*s >= '0' && *s <= '9');
+		n += n == 0;
+	}
+	return found > 1;
 }
 
 /*
@@ -86,26 +107,46 @@ time_in_words(const char *words, int64_t now_ms, int64_t *ms)
 	return ok ? 0 : -1;
 }
 
+/* Words mean a time to come; other times may be those of a program. */
+static void
+check_past(const char *at, int64_t ms, int64_t now_ms, bool quiet)
+{
+	int64_t exact;
+
+	if (ms >= now_ms - PAST_MS)
+		return;
+	if (mq_time_parse(at, now_ms, &exact) == -1)
+		mq_die(MQ_EXIT_USAGE, "--at: %s: that time is over", at);
+	if (!quiet)
+		mq_say("--at: %s: that time is over; published at once", at);
+}
+
 int64_t
 when_parse(const char *at, int64_t now_ms)
 {
 	int64_t ms;
 
-	if (mq_time_parse(at, now_ms, &ms) == -1 &&
-	    time_in_words(at, now_ms, &ms) == -1)
+	if (mq_time_parse(at, now_ms, &ms) == 0)
+		return ms;
+	if (at[strspn(at, DIGITS)] != '\0' && mq_duration_parse(at, &ms) == 0)
 		mq_die(MQ_EXIT_USAGE,
-		    "--at: %s: not a time (RFC 3339, HH:MM, unix seconds, or "
-		    "words of date(1))",
+		    "--at: %s: not a time but a duration; use -d %s", at, at);
+	if (time_in_words(at, now_ms, &ms) == -1)
+		mq_die(MQ_EXIT_USAGE,
+		    "--at: %s: not a time (RFC 3339, HH:MM, @SECONDS since "
+		    "1970, or words of date(1))",
 		    at);
 	return ms;
 }
 
 struct mq_when
-when_decide(struct mq_when when, const char *at, int64_t now_ms)
+when_decide(struct mq_when when, const char *at, int64_t now_ms, bool quiet)
 {
 	when.said = when.kind != MQ_WHEN_NOW;
-	if (at != NULL)
+	if (at != NULL) {
 		when.ms = when_parse(at, now_ms);
+		check_past(at, when.ms, now_ms, quiet);
+	}
 	if ((when.kind == MQ_WHEN_IN && when.ms == 0) ||
 	    (when.kind == MQ_WHEN_AT && when.ms <= now_ms))
 		when.kind = MQ_WHEN_NOW;

@@ -10,6 +10,9 @@
 #define HOUR   (60 * MINUTE)
 #define DAY    (24 * HOUR)
 
+/* With fewer digits, seconds since 1970 are rather something else. */
+#define EPOCH_DIGITS 9
+
 #define DURATION_MAX (36525 * DAY) /* 100 years */
 
 static const struct {
@@ -268,7 +271,7 @@ clock_on(const struct tm *want, int days, int dst, int64_t now)
 }
 
 /*
- * A time of the day as people write it: H:MM[:SS], or with am or pm behind it,
+ * A time of the day as people write it: HHMM or H:MM[:SS], or with am or pm behind it,
  * and then H alone will do.
  */
 static bool
@@ -277,9 +280,13 @@ take_day_time(const char **s, struct tm *tm)
 	size_t digits = count_digits(*s);
 	int half = 0;
 
+	tm->tm_sec = 0;
+	if (digits == 4)
+		return take_number(s, 2, &tm->tm_hour) &&
+		    take_number(s, 2, &tm->tm_min);
 	if (digits < 1 || digits > 2 || !take_number(s, digits, &tm->tm_hour))
 		return false;
-	tm->tm_min = tm->tm_sec = 0;
+	tm->tm_min = 0;
 	digits = 0;
 	if (take_char(s, ":")) {
 		digits = 2;
@@ -346,7 +353,9 @@ mq_time_parse(const char *s, int64_t now_ms, int64_t *ms)
 {
 	if (*s == '@')
 		return parse_epoch(s + 1, ms);
-	if (parse_epoch(s, ms) == 0 || parse_calendar(s, ms) == 0)
+	if (count_digits(s) >= EPOCH_DIGITS)
+		return parse_epoch(s, ms);
+	if (parse_calendar(s, ms) == 0)
 		return 0;
 	return parse_clock(s, now_ms, ms);
 }

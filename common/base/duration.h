@@ -18,11 +18,11 @@ int mq_duration_parse(const char *s, int64_t *ms);
  * A point in time: RFC 3339 ("2026-11-21T08:00:00Z", "...+02:00", with or
  * without a fraction; the seconds may be missing), the same in local time
  * without a zone ("2026-11-21", "2026-11-21 08:00", "2026-11-21T08:00:05"),
- * "HH:MM" or "HH:MM:SS", also "9:00", "9am" or "9:30 pm" (the next such
- * local time after now_ms), and unix seconds ("1795207725", "@1795207725", "1795207725.5").  Stores unix
- * milliseconds, 1970 to 9999.  Returns 0, or -1 when s is anything else or no
- * such time exists (hour 25, February 30, an hour that summer time skips);
- * *ms is then unchanged.
+ * "HH:MM", "HH:MM:SS" or "HHMM", also "9:00", "9am" or "9:30 pm" (the next such
+ * local time after now_ms), and unix seconds ("@7", or of nine digits or more:
+ * "1795207725.5").  Stores unix milliseconds, 1970 to 9999.  Returns 0, or -1 when s
+ * is anything else or no such time exists (hour 25, February 30, an hour that summer
+ * time skips); *ms is then unchanged.
  */
 int mq_time_parse(const char *s, int64_t now_ms, int64_t *ms);
 

@@ -111,13 +111,52 @@ in_ms() {
 	assert_equal $(($(at 12pm) % day)) $((12 * 3600))
 }
 
-@test "time: --at: what is over means now" {
+@test "time: --at: four digits are a time of the day" {
+	export TZ=UTC
+	assert_equal $(($(at 1700) % 86400)) $((17 * 3600))
+	assert_equal $(($(at 0005) % 86400)) 300
+}
+
+@test "time: --at: what is over is no time in words, and else means now" {
 	local form
 
 	for form in 'yesterday' '2 hours ago' 'last monday' '2001-02-03 04:05 EST'; do
-		run_mq 0 mq-publish --at "$form" q x
+		run_mq 64 mq-publish --at "$form" q x
+		assert_equal "$stderr" "mq-publish: --at: $form: that time is over"
 	done
-	assert_equal "$(held q)" "4 0 0 0"
+	assert_equal "$(held q)" "0 0 0 0"
+	for form in @7 123456789 2001-02-03 2001-02-03T04:05:06Z; do
+		run_mq 0 mq-publish --at "$form" q x
+		assert_equal "$stderr" "mq-publish: --at: $form: that time is over; published at once"
+	done
+	run_mq 0 mq-publish -q --at @7 q x
+	assert_equal "$stderr" ""
+	for form in now '30 seconds ago' "$(date +%s)"; do
+		run_mq 0 mq-publish --at "$form" q x
+		assert_equal "$stderr" ""
+	done
+	# The rest does not say it again.
+	printf '%s\n' '{"payload":"x","queue":"p","due_ms":5}' \
+		'{"payload":"x","headers":{"Mq-Due":["5"]}}' >"$T/lines"
+	run_mq 0 mq-publish --jsonl q <"$T/lines"
+	assert_equal "$stderr" "mq-publish: record 1: its time is over; published at once"
+	tail -n 1 "$T/lines" | run_mq 0 mq-publish --jsonl q
+	run_mq 0 mq-publish -q --jsonl q <"$T/lines"
+	assert_equal "$stderr" ""
+	# The copy of one that was once delayed is not late.
+	run_mq 0 mq-publish --jsonl q <<<'{"payload":"x","queue":"p","headers":{"Mq-Due":["5"]}}'
+	assert_equal "$stderr" ""
+	assert_equal "$(held q)" "14 0 0 0"
+}
+
+@test "time: --at: a duration is not a time" {
+	local form
+
+	for form in 2h 10m 5m 1d 1w 1h30m 500ms; do
+		run_mq 64 mq-publish --at "$form" q x
+		assert_equal "$stderr" "mq-publish: --at: $form: not a time but a duration; use -d $form"
+	done
+	assert_equal "$(redis dbsize)" 0
 }
 
 @test "time: --at: what is no time is said so, before anything happens" {
@@ -125,7 +164,8 @@ in_ms() {
 
 	printf -v long '%0400d' 0
 	for form in '' ' ' '   ' x noonish 'soon enough' 25:00 13pm 0am \
-		2026-02-30 'Feb 30' --help -- \
+		2026-02-30 'Feb 30' --help -- 7 2500 20361224 12345678 1.5 \
+		z '10 m' '9:00 B' 10z \
 		"2036-12-01 $long" '$(date)' 'tomorrow; date' \
 		'300000 years' '-3000 years'; do
 		run_mq 64 mq-publish "--at=$form" q x </dev/null
@@ -203,7 +243,7 @@ in_ms() {
 	run_mq 0 mq-publish -e 1h q fresh
 	now_ms_above "$(element q ready 1 | header Mq-Expires)" ||
 		eventually 5 now_ms_above "$(element q ready 1 | header Mq-Expires)"
-	run_mq 0 mq-consume --drain q -- cat
+	run_mq 1 mq-consume --drain q -- cat
 	assert_output fresh
 	assert_equal "$(held q)" "0 0 0 1"
 	assert_regex "$(element q rejected | header Mq-Error)" '^expired'
