@@ -50,7 +50,7 @@ static const char help[] =
     "      --batch-wait DUR   wait so long for a batch to become full (0)\n"
     "+     --stream           keep COMMAND running, and feed it messages\n"
     "      --window N         up to N before the first is judged (by pace)\n"
-    "      --strict           a silent exit 0 is an error, as in RQ\n"
+    "      --strict           exit 0 without a final verb has failed, as in RQ\n"
     "      --rq               for scripts of RQ: --strict, and what mq-rq(7) says\n"
     "      --grace DUR        on TERM, wait so long for running scripts (25s)\n"
     "      --tag NAME         name of the connection (mq-consume)\n"

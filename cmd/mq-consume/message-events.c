@@ -190,6 +190,8 @@ on_settled(void *arg, struct message *m, bool confirmed)
 {
 	struct engine *e = arg;
 
+	if (confirmed)
+		policy_settled(&e->policy, m->id, m->outcome);
 	if (confirmed && m->outcome == MQ_OUTCOME_ACK) {
 		message_let_go(m, true);
 		executor_acked(&e->executor, m);

@@ -10,13 +10,18 @@
  */
 #include "policy.h"
 
+#include <errno.h>
 #include <fcntl.h>
+#include <search.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/exit.h"
 #include "base/say.h"
+#include "base/xalloc.h"
 
 /* Seconds from TERM to KILL of the scripts, and for the last settlements. */
 #define KILL_AFTER 5.0
@@ -26,6 +31,9 @@
 #define LONGER 1.5
 /* Caution after a message that has failed before. */
 #define CAREFUL_S 60.0
+/* Rests of a broken command without --rest, in seconds; as of a stream's worker. */
+#define REST_MIN 0.1
+#define REST_MAX 30.0
 
 /* --- the rate --------------------------------------------------------------- */
 
@@ -141,12 +149,35 @@ policy_is_alone(const struct policy *p)
 	return p->alone_until > 0 && mq_clock_steady_s() < p->alone_until;
 }
 
+bool
+policy_ran(struct policy *p, const char *id, bool broken)
+{
+	int i;
+
+	if (!broken)
+		p->broken = 0;
+	if (!broken || policy_is_broken(p))
+		return false;
+	for (i = 0; i < p->broken; i++)
+		if (strcmp(p->broken_ids[i], id) == 0)
+			return false;
+	strlcpy(p->broken_ids[p->broken++], id, sizeof(p->broken_ids[0]));
+	return policy_is_broken(p);
+}
+
+bool
+policy_is_broken(const struct policy *p)
+{
+	return p->broken == POLICY_BROKEN;
+}
+
 /* The rest is random: half to all of the top, never outside MIN..MAX. */
 double
 policy_rest_s(const struct policy *p, int failures)
 {
-	double min = (double)p->opt->rest_min_ms / 1000;
-	double max = (double)p->opt->rest_max_ms / 1000;
+	bool given = p->opt->rest_max_ms > 0;
+	double min = given ? (double)p->opt->rest_min_ms / 1000 : REST_MIN;
+	double max = given ? (double)p->opt->rest_max_ms / 1000 : REST_MAX;
 	double top = min, low;
 	int i;
 
@@ -219,12 +250,46 @@ policy_fail(struct policy *p, int status)
 	p->exit_status = status;
 }
 
-int
-policy_exit(const struct policy *p)
+static int
+compare_ids(const void *a, const void *b)
 {
+	return strcmp(a, b);
+}
+
+void
+policy_settled(struct policy *p, const char *id, enum mq_outcome outcome)
+{
+	const struct options *opt = p->opt;
+	bool again = outcome == MQ_OUTCOME_AGAIN;
+	char **node, *known;
+
+	if ((!opt->drain && opt->limit == 0 && opt->idle_ms < 0) ||
+	    outcome == MQ_OUTCOME_FRONT)
+		return;
+	if (outcome == MQ_OUTCOME_REJECT)
+		p->rejected = true;
+	node = tfind(id, &p->owed, compare_ids);
+	if (again && node == NULL &&
+	    tsearch(mq_xstrdup(id), &p->owed, compare_ids) == NULL)
+		mq_die(MQ_EXIT_AGAIN, "%s", strerror(ENOMEM));
+	if (again || node == NULL)
+		return;
+	known = *node;
+	tdelete(id, &p->owed, compare_ids);
+	free(known);
+}
+
+int
+policy_exit(struct policy *p)
+{
+	bool owes = p->owed != NULL;
+
+	tdestroy(p->owed, free);
 	if (p->exit_status == 0 && p->exit_signal != 0)
 		mq_end_by(p->exit_signal);
-	return p->exit_status;
+	if (p->exit_status == 0 && p->rejected)
+		return MQ_EXIT_NO;
+	return p->exit_status == 0 && owes ? MQ_EXIT_AGAIN : p->exit_status;
 }
 
 /* Each grace time ends with the next step: TERM, KILL, give up. */
@@ -281,6 +346,24 @@ has_terminal(void)
 	return true;
 }
 
+/* As if it had not been handled: the shell sees a stopped job, and goes on with it. */
+static void
+on_suspend(struct ev_loop *loop, ev_signal *w, int events)
+{
+	struct policy *p = w->data;
+	sigset_t set, old;
+
+	(void)loop;
+	(void)events;
+	p->events->suspend(p->arg, true);
+	sigemptyset(&set);
+	sigaddset(&set, SIGTSTP);
+	sigprocmask(SIG_UNBLOCK, &set, &old);
+	raise(SIGTSTP);
+	sigprocmask(SIG_SETMASK, &old, NULL);
+	p->events->suspend(p->arg, false);
+}
+
 static void
 on_hangup(struct ev_loop *loop, ev_signal *w, int events)
 {
@@ -326,6 +409,7 @@ watch_signals(struct policy *p)
 	    {SIGINT, on_end_signal},
 	    {SIGUSR1, on_quiet_signal},
 	    {SIGHUP, on_hangup},
+	    {SIGTSTP, on_suspend},
 	};
 	size_t i;
 

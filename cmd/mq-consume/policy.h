@@ -12,8 +12,13 @@
 
 #include <ev.h>
 
+#include "base/id.h"
 #include "base/rate.h"
 #include "options.h"
+#include "queue/queue.h"
+
+/* So many in a row say that the command is broken, and not the messages. */
+#define POLICY_BROKEN 10
 
 enum stop_level {
 	STOP_NOT,
@@ -37,6 +42,8 @@ struct policy_events {
 	bool (*idle)(void *arg);
 	/* Log files are to be opened anew. */
 	void (*reopen_logs)(void *arg);
+	/* This program is about to be stopped, or was, and goes on. */
+	void (*suspend)(void *arg, bool stops);
 };
 
 struct policy {
@@ -48,13 +55,18 @@ struct policy {
 	long started;	      /* count of runs */
 	double careful_until; /* steady time */
 	double alone_until;   /* steady time */
+	int broken; /* messages in a row for which the command could not run */
+	char broken_ids[POLICY_BROKEN][MQ_ID_MAX + 1];
 	enum stop_level stop;
 	double signalled;  /* steady time of the last one to all commands */
 	bool killed;	   /* all commands have been sent KILL */
 	bool hup_ends;	   /* HUP was not ignored at the start */
 	bool had_terminal; /* a controlling terminal, at the start */
 	int exit_status, exit_signal;
-	ev_signal signals[4];
+	bool rejected; /* a message, for good */
+	void *
+	    owed; /* ids of messages sent back and not ended since; tsearch(3) */
+	ev_signal signals[5];
 	ev_timer rate_timer, grace_timer, idle_timer;
 };
 
@@ -89,6 +101,11 @@ void policy_be_careful(struct policy *, bool alone);
 bool policy_is_careful(const struct policy *);
 bool policy_is_alone(const struct policy *);
 
+/* A run of the message has ended; broken: as if the command could not run.  True: the
+ * tenth in a row that ended so, each of another message. */
+bool policy_ran(struct policy *, const char *id, bool broken);
+/* Whether ten have ended so, and none otherwise since. */
+bool policy_is_broken(const struct policy *);
 /* How long a slot rests after that many failures in a row, in seconds. */
 double policy_rest_s(const struct policy *, int failures);
 
@@ -106,7 +123,13 @@ bool policy_killed(const struct policy *);
 bool policy_just_signalled(const struct policy *);
 /* Notes that a message came or went, for --idle. */
 void policy_active(struct policy *);
-/* Returns the exit status, or ends the program by the signal set. */
-int policy_exit(const struct policy *);
+/* The outcome of a message is confirmed. */
+void policy_settled(struct policy *, const char *id, enum mq_outcome);
+/*
+ * To be called last.  Returns the exit status, or ends the program by the signal set.
+ * If nothing else was set, and --drain, -n or --idle are given: 1 if a message was
+ * rejected, else 75 if one was sent back and not ended since.
+ */
+int policy_exit(struct policy *);
 
 #endif

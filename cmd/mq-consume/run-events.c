@@ -1,6 +1,8 @@
 /*
  * Events of the executor and policy.
  */
+#include <signal.h>
+
 #include "base/say.h"
 #include "engine-parts.h"
 
@@ -59,6 +61,7 @@ on_ended(void *arg, struct message *m, const struct mq_verdict *v,
 		inbox_forget(&e->inbox, m);
 		return;
 	}
+	e->verdicts.broken = policy_is_broken(&e->policy);
 	outcome = verdict_outcome(
 	    &e->verdicts, m, v, errors, inbox_tick(&e->inbox, m->queue));
 	log_run(e, m, v, errors, outcome_word(outcome));
@@ -278,6 +281,18 @@ on_reopen_logs(void *arg)
 	joblog_reopen(&e->joblog);
 }
 
+/* The commands go on only under the lease, which may have lapsed. */
+static void
+on_suspend(void *arg, bool stops)
+{
+	struct engine *e = arg;
+
+	if (stops)
+		executor_kill(&e->executor, SIGSTOP);
+	else if (session_holds_lease(&e->session))
+		executor_kill(&e->executor, SIGCONT);
+}
+
 const struct policy_events engine_policy_events = {
     .wake = engine_mark,
     .asked = on_asked,
@@ -286,4 +301,5 @@ const struct policy_events engine_policy_events = {
     .give_up = on_give_up,
     .idle = is_idle,
     .reopen_logs = on_reopen_logs,
+    .suspend = on_suspend,
 };

@@ -48,10 +48,10 @@ signal_name(int sig, char number[static 16])
 	return number;
 }
 
-/* Records the attempt, its failure and the delay in the header. */
+/* Records the failure and the delay in the header, and whether the attempt counts. */
 static void
 record_failure(const struct verdict_rules *r, struct message *m,
-    const struct mq_failure *f, int64_t delay_ms)
+    const struct mq_failure *f, int64_t delay_ms, bool counts)
 {
 	struct mq_failure full = *f;
 	char due[24];
@@ -59,7 +59,7 @@ record_failure(const struct verdict_rules *r, struct message *m,
 	full.at_ms = mq_clock_unix_us() / 1000;
 	full.attempt = m->attempts + 1;
 	full.host = r->host;
-	mq_message_record(&m->envelope, m->id, full.attempt, full.text);
+	mq_message_record(&m->envelope, m->id, m->attempts + counts, full.text);
 	mq_history_add(&m->envelope, &full);
 	if (delay_ms > 0) {
 		snprintf(
@@ -90,7 +90,7 @@ reject_message(const struct verdict_rules *r, struct message *m,
     const struct mq_failure *f)
 {
 	message_note(m, "rejected: %s", f->text);
-	record_failure(r, m, f, 0);
+	record_failure(r, m, f, 0, true);
 	result_note(r->results, m, MQ_END_REJECTED, f);
 	return MQ_OUTCOME_REJECT;
 }
@@ -126,25 +126,29 @@ reject_exhausted(const struct verdict_rules *r, struct message *m,
 }
 
 static enum mq_outcome
-try_after(const struct verdict_rules *r, struct message *m,
-    const struct mq_failure *f, int64_t ms)
+send_back(const struct verdict_rules *r, struct message *m,
+    const struct mq_failure *f, int64_t ms, bool counts)
 {
-	if (is_last_run(r, m))
-		return reject_exhausted(r, m, f);
 	if (r->opt->verbose)
 		message_note(m, "again in %.1f s%s%s", (double)ms / 1000,
 		    f->text[0] != '\0' ? ": " : "", f->text);
-	record_failure(r, m, f, ms);
+	record_failure(r, m, f, ms, counts);
 	m->delay_ms = ms;
 	return MQ_OUTCOME_AGAIN;
 }
 
 static enum mq_outcome
-try_after_backoff(const struct verdict_rules *r, struct message *m,
-    const struct mq_failure *f)
+try_after(const struct verdict_rules *r, struct message *m,
+    const struct mq_failure *f, int64_t ms)
 {
-	return try_after(
-	    r, m, f, backoff_ms(rules_of(r->opt, m->queue), m->attempts));
+	return is_last_run(r, m) ? reject_exhausted(r, m, f) :
+				   send_back(r, m, f, ms, true);
+}
+
+static int64_t
+backoff_of(const struct verdict_rules *r, const struct message *m)
+{
+	return backoff_ms(rules_of(r->opt, m->queue), m->attempts);
 }
 
 /* tick: the one after the last that was seen.  If it has come by now, the message
@@ -169,7 +173,7 @@ try_at_next_tick(const struct verdict_rules *r, struct message *m,
 		    f->text[0] != '\0' ? ": " : "", f->text);
 	snprintf(number, sizeof(number), "%jd", (intmax_t)tick);
 	mq_envelope_set(&m->envelope, MQ_HEADER_FROM_TICK, number);
-	record_failure(r, m, f, 0);
+	record_failure(r, m, f, 0, true);
 	m->delay_ms = 0;
 	return MQ_OUTCOME_AGAIN;
 }
@@ -271,7 +275,7 @@ outcome_of(const struct verdict_rules *r, struct message *m,
 		return finish_message(r, m, v, f);
 	case MQ_VERDICT_ERR:
 		return rules_of(r->opt, m->queue)->retry_err ?
-		    try_after_backoff(r, m, f) :
+		    try_after(r, m, f, backoff_of(r, m)) :
 		    reject_message(r, m, f);
 	case MQ_VERDICT_PAUSE:
 		m->pause_ms = v->resend_s * 1000;
@@ -280,15 +284,17 @@ outcome_of(const struct verdict_rules *r, struct message *m,
 		return try_after(r, m, f, v->resend_s * 1000);
 	case MQ_VERDICT_TICK:
 		return r->ticks ? try_at_next_tick(r, m, f, tick + 1) :
-				  try_after_backoff(r, m, f);
+				  try_after(r, m, f, backoff_of(r, m));
 	case MQ_VERDICT_PUSH:
 		return push_message(r, m, v, f);
+	case MQ_VERDICT_BROKEN:
+		if (r->broken)
+			return send_back(r, m, f, backoff_of(r, m), false);
+		break;
 	case MQ_VERDICT_RETRY:
-		return try_after_backoff(r, m, f);
-	case MQ_VERDICT_STOP: /* the message is returned before */
 		break;
 	}
-	return MQ_OUTCOME_FRONT;
+	return try_after(r, m, f, backoff_of(r, m));
 }
 
 enum mq_outcome

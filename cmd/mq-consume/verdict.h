@@ -14,7 +14,8 @@ struct verdict_rules {
 	const struct options *opt;
 	const struct result_rules *results;
 	const char *host;
-	bool ticks; /* the layout has ticks */
+	bool ticks;  /* the layout has ticks */
+	bool broken; /* the command cannot run: its tries count no attempt */
 };
 
 /* All return the outcome, and set the settlement in the message.  errors: the end

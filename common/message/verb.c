@@ -23,14 +23,19 @@ static const struct {
     {"push", MQ_FINAL_PUSH},
 };
 
+static bool
+is_word(const char *verb, size_t n, const char *word)
+{
+	return strlen(word) == n && memcmp(word, verb, n) == 0;
+}
+
 static enum mq_verb_final
 final_of(const char *verb, size_t n)
 {
 	size_t i;
 
 	for (i = 0; i < sizeof(finals) / sizeof(finals[0]); i++)
-		if (strlen(finals[i].verb) == n &&
-		    memcmp(finals[i].verb, verb, n) == 0)
+		if (is_word(verb, n, finals[i].verb))
 			return finals[i].final;
 	return MQ_FINAL_NONE;
 }
@@ -158,6 +163,19 @@ text_to_show(enum mq_verb_final final, const char *text)
 	return due && is_bare_due(text) ? "" : text;
 }
 
+/* Remembers a verb that is not known. */
+static void
+note_unknown(char unknown[static MQ_VERB_WORD + 1], const char *verb, size_t n)
+{
+	size_t i;
+
+	if (is_word(verb, n, "run") || is_word(verb, n, "dup"))
+		return;
+	for (i = 0; i < n && i < MQ_VERB_WORD; i++)
+		unknown[i] = verb[i] > ' ' && verb[i] < 0x7f ? verb[i] : '?';
+	unknown[i] = '\0';
+}
+
 /* A verb about one of several. */
 static void
 take_about_one(
@@ -192,6 +210,7 @@ take_line(struct mq_verbs *v)
 	size_t n = span_blanks(verb, left, false);
 	size_t gap = span_blanks(verb + n, left - n, true);
 	bool whole = v->line_len < sizeof(v->line);
+	enum mq_verb_final final = final_of(verb, n);
 	char text[MQ_VERB_LINE + 1];
 	int which;
 
@@ -200,13 +219,16 @@ take_line(struct mq_verbs *v)
 		return;
 	copy_text(text, verb + n + gap, left - n - gap);
 	which = take_number(v, text);
-	if (n == 3 && memcmp(verb, "dup", 3) == 0)
+	if (is_word(verb, n, "dup"))
 		take_dup(v, which, text, whole);
 	v->about = which < v->count ? which + 1 : 0;
+	if (final == MQ_FINAL_NONE)
+		note_unknown(v->about > 0 ? v->ones[which].unknown : v->unknown,
+		    verb, n);
 	if (v->about > 0)
-		take_about_one(&v->ones[which], final_of(verb, n), text);
+		take_about_one(&v->ones[which], final, text);
 	else
-		take_about_all(v, final_of(verb, n), text);
+		take_about_all(v, final, text);
 }
 
 const char *
@@ -246,6 +268,7 @@ mq_verbs_next(struct mq_verbs *v)
 {
 	v->final = MQ_FINAL_NONE;
 	v->spoke = false;
+	v->unknown[0] = '\0';
 	v->resend_s = 0;
 	v->text[0] = '\0';
 }
@@ -253,12 +276,10 @@ mq_verbs_next(struct mq_verbs *v)
 void
 mq_verbs_begin(struct mq_verbs *v)
 {
-	v->final = MQ_FINAL_NONE;
-	v->spoke = v->stray = false;
+	mq_verbs_next(v);
+	v->stray = false;
 	v->ones = NULL;
 	v->count = v->about = 0;
-	v->resend_s = 0;
-	v->text[0] = '\0';
 	v->line_len = 0;
 	v->on_dup = NULL;
 	v->arg = NULL;

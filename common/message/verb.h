@@ -6,8 +6,8 @@
  * carriage returns (of "done\r\n"); a line of nothing else is no line.  Verbs
  * are case-sensitive.  Known: run, done, relayed (= done), err, fail, fails
  * (= err), resend [DUE[-TEXT]], push [TEXT], pause [SECS[-TEXT]]; any other
- * verb is progress, like run.  dup is progress, too, and on_dup() is called at once;
- * see queue/dup.h.  Lines come in any number of reads; the last one needs no newline; a
+ * verb is progress, like run, but may be a slip for a final one, and is remembered.
+ * dup is progress, too, and on_dup() is called at once; see queue/dup.h.  Lines come in any number of reads; the last one needs no newline; a
  * line longer than MQ_VERB_LINE is cut.  The first final verb decides, the last
  * text is the one shown.  DUE and SECS are read as RQ does: "5-b" and "5" are
  * 5, "1_0" is 10, "1.9" is 1, and a word that does not start with a digit is 0; but
@@ -26,6 +26,7 @@
 #include <stdint.h>
 
 #define MQ_VERB_LINE 4096
+#define MQ_VERB_WORD 24 /* bytes that are remembered of an unknown verb */
 
 enum mq_verb_final {
 	MQ_FINAL_NONE, /* no final verb came */
@@ -42,6 +43,7 @@ struct mq_verb_one {
 	enum mq_verb_final final;
 	int64_t resend_s;
 	char *text; /* the last; free(); NULL: none */
+	char unknown[MQ_VERB_WORD + 1];
 };
 
 /* The verbs of one run; starts zeroed, owns no memory. */
@@ -49,6 +51,8 @@ struct mq_verbs {
 	enum mq_verb_final final;
 	bool spoke; /* any line came that was not about one of several */
 	bool stray; /* one was about a message that does not exist */
+	/* The last unknown verb about all, in printable ASCII; empty: none. */
+	char unknown[MQ_VERB_WORD + 1];
 	struct mq_verb_one *ones; /* the caller's; NULL: the script has one
 				   * message */
 	int count;		  /* of them */

@@ -77,37 +77,53 @@ judge_final(const struct mq_verbs *v, int status, struct mq_verdict *out)
 	out->resend_s = v->resend_s;
 }
 
+/* A slip for a verb that means failure must not end well. */
 static void
-judge_unfinished(const struct mq_verbs *v, int status, struct mq_verdict *out)
+judge_unknown(
+    const char *verb, const char *text, int status, struct mq_verdict *out)
 {
-	char how[32] = "no final verb";
+	char how[32] = "";
 
 	if (status != 0)
 		mq_verdict_end(status, how, sizeof(how));
-	set_verdict(out, MQ_VERDICT_ERR, v->text, how);
+	set_verdict(out, MQ_VERDICT_ERR, text, how);
+	if (status != 0)
+		strlcat(out->how, " after ", sizeof(out->how));
+	strlcat(out->how, "unknown verb ", sizeof(out->how));
+	strlcat(out->how, verb, sizeof(out->how));
 }
 
-static void
-judge_silent(int status, enum mq_strict strict, struct mq_verdict *out)
+static enum mq_verdict_kind
+kind_of_status(int status, bool spoke, enum mq_strict strict)
 {
-	int code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-	char how[32];
+	if (!WIFEXITED(status) || strict == MQ_STRICT_RQ || (strict && spoke))
+		return MQ_VERDICT_ERR;
+	switch (WEXITSTATUS(status)) {
+	case 0:
+		return strict ? MQ_VERDICT_ERR : MQ_VERDICT_DONE;
+	case MQ_EXIT_AGAIN:
+		return MQ_VERDICT_RETRY;
+	case 126:
+	case 127:
+		return MQ_VERDICT_BROKEN;
+	default:
+		return MQ_VERDICT_ERR;
+	}
+}
 
-	if (code == 0) {
-		set_verdict(out, strict ? MQ_VERDICT_ERR : MQ_VERDICT_DONE, "",
-		    strict ? "no final verb" : "");
-		return;
-	}
-	mq_verdict_end(status, how, sizeof(how));
-	set_verdict(out, MQ_VERDICT_ERR, "", how);
-	if (strict == MQ_STRICT_RQ)
-		return;
-	if (code == MQ_EXIT_AGAIN)
-		out->kind = MQ_VERDICT_RETRY;
-	if (code == 126 || code == 127) {
-		out->kind = MQ_VERDICT_STOP;
-		strlcat(out->how, ": the command cannot run", sizeof(out->how));
-	}
+/* Without a final verb. */
+static void
+judge_status(const struct mq_verbs *v, int status, enum mq_strict strict,
+    struct mq_verdict *out)
+{
+	enum mq_verdict_kind kind = kind_of_status(status, v->spoke, strict);
+	char how[32] = "";
+
+	if (status != 0)
+		mq_verdict_end(status, how, sizeof(how));
+	else if (kind == MQ_VERDICT_ERR)
+		strlcpy(how, "no final verb", sizeof(how));
+	set_verdict(out, kind, v->text, how);
 }
 
 void
@@ -123,10 +139,10 @@ mq_verdict(const struct mq_verbs *v, int status, bool timed_out,
 		set_verdict(out, MQ_VERDICT_ERR, v->text, "timed out");
 	else if (v->final != MQ_FINAL_NONE)
 		judge_final(v, status, out);
-	else if (v->spoke)
-		judge_unfinished(v, status, out);
+	else if (v->unknown[0] != '\0')
+		judge_unknown(v->unknown, v->text, status, out);
 	else
-		judge_silent(status, strict, out);
+		judge_status(v, status, strict, out);
 }
 
 void
@@ -147,6 +163,8 @@ mq_verdict_one(const struct mq_verbs *v, int which, int status, bool timed_out,
 	} else if (one->final != MQ_FINAL_NONE) {
 		set_verdict(out, effects[one->final].kind, text, "");
 		out->resend_s = one->resend_s;
+	} else if (one->unknown[0] != '\0' && v->final == MQ_FINAL_NONE) {
+		judge_unknown(one->unknown, text, status, out);
 	} else {
 		mq_verdict(v, status, timed_out, strict, out);
 		if (out->kind != MQ_VERDICT_DONE && out->text[0] == '\0')

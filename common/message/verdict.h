@@ -14,8 +14,8 @@ enum mq_verdict_kind {
 	MQ_VERDICT_PAUSE,  /* again after resend_s, and the whole queue, too */
 	MQ_VERDICT_PUSH,   /* on to the next queue */
 	MQ_VERDICT_RETRY,  /* again, after a backoff that the consumer picks */
-	MQ_VERDICT_STOP	   /* the command cannot run at all: give the
-			    * message back and stop the consumer */
+	MQ_VERDICT_BROKEN /* as RETRY; but if others end so, too, it is the command
+			    * that cannot run */
 };
 
 struct mq_verdict {
@@ -26,8 +26,8 @@ struct mq_verdict {
 	char how[64]; /* how the run ended, in words; empty: as usual */
 };
 
-/* What silence means: its exit status decides; 0 is an error; or any status is, as in
- * RQ. */
+/* What the lack of a final verb means: the exit status decides; 0 is an error; or any
+ * status is, as in RQ. */
 enum mq_strict { MQ_NOT_STRICT, MQ_STRICT, MQ_STRICT_RQ };
 
 /*
@@ -36,9 +36,10 @@ enum mq_strict { MQ_NOT_STRICT, MQ_STRICT, MQ_STRICT_RQ };
  *
  *  - err stands whatever the exit status.
  *  - any other final verb with a non-zero exit or a signal: ERR.
- *  - no final verb but some line: ERR (also for 75, 126 and 127).
- *  - silence: 0 = DONE (strict: ERR), 75 = RETRY, 126 and 127 = STOP (MQ_STRICT_RQ:
- *    all these ERR), anything else or a signal = ERR.
+ *  - no final verb, but an unknown one, or strict and any line: ERR (also for 75, 126
+ *    and 127).
+ *  - otherwise: 0 = DONE (strict: ERR), 75 = RETRY, 126 and 127 = BROKEN
+ *    (MQ_STRICT_RQ: all these ERR), anything else or a signal = ERR.
  *  - timed_out: a final verb with exit 0 stands, anything else is ERR
  *    "timed out" (err keeps its own text).
  */

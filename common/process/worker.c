@@ -150,6 +150,14 @@ shell_arguments(const struct mq_worker *w)
 	return argv;
 }
 
+static _Noreturn void
+report_failure(const struct mq_worker *w, int error)
+{
+	/* Nobody reads it if the parent has died. */
+	(void)!write(w->failure, &error, sizeof(error));
+	_exit(126);
+}
+
 /*
  * In the child of fork(2), which has memory of its own, and may wait.  A handler of
  * the parent would write into what is shared with it.
@@ -160,13 +168,14 @@ prepare_and_become(const struct mq_worker_setup *setup,
 {
 	struct sigaction sa;
 	char **argv;
-	int sig, status;
+	int sig, status, error;
 
 	for (sig = 1; sig < NSIG; sig++)
 		if (sigaction(sig, NULL, &sa) == 0 && sa.sa_handler != SIG_IGN)
 			signal(sig, SIG_DFL);
-	if (become_worker(setup, w, mask) != 0)
-		_exit(126);
+	error = become_worker(setup, w, mask);
+	if (error != 0)
+		report_failure(w, error);
 	signal(SIGPIPE, SIG_IGN);
 	status = w->before(w->arg);
 	if (status != -1)
@@ -177,7 +186,7 @@ prepare_and_become(const struct mq_worker_setup *setup,
 		argv = shell_arguments(w);
 		execve(argv[0], argv, w->envp);
 	}
-	_exit(126);
+	report_failure(w, errno);
 }
 
 static pid_t

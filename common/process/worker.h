@@ -56,10 +56,11 @@ struct mq_worker {
 	int answers;	 /* becomes fd 4 */
 	/* To be called in the process, with its descriptors, before it becomes
 	 * the command; may wait.  Returns -1, or the status with which the
-	 * process ends instead.  NULL: nothing.  If the command cannot be
-	 * executed then, the status is 126. */
+	 * process ends instead.  NULL: nothing. */
 	int (*before)(void *arg);
 	void *arg;
+	int failure; /* with `before`: where the errno of a command that cannot
+		      * be executed then is written, as an int */
 };
 
 /*

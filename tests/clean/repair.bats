@@ -499,7 +499,7 @@ stirred() {
 	publish -g a -k x q one
 	before=$(redis hvals "$q::locks" | sort)
 	# A retry, at once and later.
-	run_mq 0 mq-consume --no-clean -n 1 --backoff 0..0 q -- sh -c 'exit 75'
+	run_mq 75 mq-consume --no-clean -n 1 --backoff 0..0 q -- sh -c 'exit 75'
 	stirred
 	# A consumer that is told to end returns it.
 	start_mq mq-consume --no-clean --grace 0 q -- sh -c 'exec sleep 100'
@@ -511,7 +511,7 @@ stirred() {
 	crash
 	run_mq 0 mq-clean -q
 	stirred
-	run_mq 0 mq-consume --no-clean -n 1 --backoff 1h..1h q -- sh -c 'exit 75'
+	run_mq 75 mq-consume --no-clean -n 1 --backoff 1h..1h q -- sh -c 'exit 75'
 	assert_equal "$(held q)" "0 1 0 0"
 	stirred
 }

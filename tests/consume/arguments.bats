@@ -71,7 +71,7 @@ reason_is() {
 @test "arguments: a NUL byte rejects the message" {
 	printf 'a\0b' | run_mq 0 mq-publish q
 	run_mq 0 mq-publish q good
-	run_mq 0 mq-consume -n 2 -I {} q -- "$T/show" {}
+	run_mq 1 mq-consume -n 2 -I {} q -- "$T/show" {}
 	assert_output $'[good]\n0'
 	held_is q "0 0 0 1"
 	reason_is 'its payload has a NUL byte, which no argument can have'
@@ -82,7 +82,7 @@ reason_is() {
 	run_mq 0 mq-consume -n 1 -I {} q -- perl -e 'print length $ARGV[0]' {}
 	assert_output 131071
 	perl -e 'print "x" x 131072' | run_mq 0 mq-publish q
-	run_mq 0 mq-consume -n 1 -I {} q -- perl -e 'print length $ARGV[0]' {}
+	run_mq 1 mq-consume -n 1 -I {} q -- perl -e 'print length $ARGV[0]' {}
 	assert_output ''
 	held_is q "0 0 0 1"
 	reason_is 'its payload is too long for an argument'
@@ -95,7 +95,7 @@ reason_is() {
 	perl -e 'print "x" x 131071' | run_mq 0 mq-publish q
 	perl -e 'print "x" x 16000' | run_mq 0 mq-publish q
 	run_mq 0 mq-publish q good
-	run_mq 0 mq-consume -n 2 -I {} q -- echo "${many[@]}"
+	run_mq 1 mq-consume -n 2 -I {} q -- echo "${many[@]}"
 	held_is q "1 0 0 2"
 	reason_is 'its payload and headers are too long for a command'
 	run_mq 0 mq-consume -n 1 -I {} q -- echo {}

@@ -323,7 +323,7 @@ S
 	run_mq 0 mq-consume --batch 3 --drain q -- "$T/closes"
 	assert_equal "$(held q)" "0 0 0 0"
 	publish 1 6
-	run_mq 0 mq-consume --batch 3 --drain q -- "$T/half"
+	run_mq 1 mq-consume --batch 3 --drain q -- "$T/half"
 	assert_equal "$(payloads rejected)" '2 5'
 }
 
@@ -334,7 +334,7 @@ head -c 300000 /dev/urandom >&3
 printf '\ndone #2\nerr #3 bad\n' >&3
 head -c 100 /dev/urandom | tr '\n' ' ' >&3
 S
-	run_mq 0 mq-consume --batch 4 --drain q -- "$T/garbage"
+	run_mq 1 mq-consume --batch 4 --drain q -- "$T/garbage"
 	# Whatever it said about the others, it said it with no verb.
 	assert_equal "$(held q)" "0 0 0 3"
 	assert_regex " $(payloads rejected) " ' 1 '
@@ -347,7 +347,7 @@ head -c 3000000 /dev/zero | tr '\0' 'x' >&3
 printf '\nerr #2 ' >&3
 head -c 3000000 /dev/zero | tr '\0' 'y' >&3
 S
-	run_mq 0 mq-consume --batch 3 --drain q -- "$T/long"
+	run_mq 1 mq-consume --batch 3 --drain q -- "$T/long"
 	assert_equal "$(payloads rejected)" 2
 	run_mq 0 mq-purge -q --all --force q
 	publish 1 3
@@ -355,7 +355,7 @@ S
 echo 'done #2' >&3
 yes 'run #3 and so on' >&3
 S
-	run_mq 0 mq-consume --batch 3 --timeout 3s --drain q -- "$T/endless"
+	run_mq 1 mq-consume --batch 3 --timeout 3s --drain q -- "$T/endless"
 	assert_equal "$(payloads rejected)" '1 3'
 }
 
@@ -366,7 +366,7 @@ echo 'err #2 no' >&3
 sleep 30 >/dev/null 2>&1 &
 echo $! >"$T/child"
 S
-	run_mq 0 mq-consume --batch 3 --drain q -- "$T/parent"
+	run_mq 1 mq-consume --batch 3 --drain q -- "$T/parent"
 	assert_equal "$(payloads rejected)" 2
 	kill "$(cat "$T/child")"
 }

@@ -102,7 +102,7 @@ S
 		done
 	done
 	publish q 1 $((4 * ${#rows[@]}))
-	run_mq 0 mq-consume --batch 4 -n $((4 * ${#rows[@]})) --backoff 1h..1h "$@" q -- "$T/row"
+	run_mq 0/1/75 mq-consume --batch 4 -n $((4 * ${#rows[@]})) --backoff 1h..1h "$@" q -- "$T/row"
 	assert_equal "$(fates)" "$(printf '%s\n' "${want[@]}")"
 	redis flushall >/dev/null
 }
@@ -220,7 +220,7 @@ S
 	run_mq 0 mq-publish --raw q raw
 	echo 75 >"$T/status"
 	: >"$T/say"
-	run_mq 0 mq-consume --batch 9 -n 2 --backoff 0..0 q -- "$T/says"
+	run_mq 75 mq-consume --batch 9 -n 2 --backoff 0..0 q -- "$T/says"
 	run_mq 0 mq-publish q three
 	script keep <<'S'
 cat >"$T/got"
@@ -241,7 +241,7 @@ P
 
 @test "batch: what the framing cannot carry is rejected, the others run" {
 	run_mq 0 mq-publish -q q a $'two\nlines' b $'\n' c
-	run_mq 0 mq-consume --batch 5 --drain q -- "$T/note"
+	run_mq 1 mq-consume --batch 5 --drain q -- "$T/note"
 	batches_are 'q 3: a b c'
 	assert_regex "$stderr" 'more than one line, which --lines cannot carry'
 	assert_equal "$(held q)" "0 0 0 2"
@@ -253,19 +253,19 @@ P
 	script zeros <<'S'
 echo "$MQ_BATCH: $(tr '\0' ' ')" >>"$T/batches"
 S
-	run_mq 0 mq-consume --batch 4 -0 --drain q -- "$T/zeros"
+	run_mq 1 mq-consume --batch 4 -0 --drain q -- "$T/zeros"
 	batches_are '1: d '
 	assert_regex "$stderr" 'a NUL byte, which --null cannot carry'
 	# The numbers are those of what is there.
 	run_mq 0 mq-purge -q --all --force q
 	run_mq 0 mq-publish -q q $'x\ny' a b c
 	printf 'err #2 no\n' >"$T/say"
-	run_mq 0 mq-consume --batch 4 --drain q -- "$T/says"
+	run_mq 1 mq-consume --batch 4 --drain q -- "$T/says"
 	assert_regex "$(payloads q rejected)" '(^| )b$'
 	# Nothing but such: no script runs.
 	run_mq 0 mq-publish -q q $'x\ny' $'x\nz'
 	: >"$T/batches"
-	run_mq 0 mq-consume --batch 4 --drain q -- "$T/note"
+	run_mq 1 mq-consume --batch 4 --drain q -- "$T/note"
 	assert_equal "$(cat "$T/batches")" ''
 }
 
@@ -275,7 +275,7 @@ S
 	run_mq 0 mq-publish -q -e 1ms q late
 	run_mq 0 mq-publish -q q b
 	sleep 0.01
-	run_mq 0 mq-consume --batch 4 --drain q -- "$T/note"
+	run_mq 1 mq-consume --batch 4 --drain q -- "$T/note"
 	batches_are 'q 2: a b'
 	assert_equal "$(held q)" "0 0 0 2"
 }
@@ -294,7 +294,7 @@ acked; acked; acked; acked | echo relayed >&3
 	become <<<'on; on; on; on | echo push on >&3'
 	publish q 1 4
 	echo 'pause 100-tired' >"$T/say"
-	run_mq 0 mq-consume --batch 4 -n 4 q -- "$T/says"
+	run_mq 75 mq-consume --batch 4 -n 4 q -- "$T/says"
 	assert_equal "$(fates)" "$(printf '%d delayed 100\n' 1 2 3 4)"
 	assert [ "$(redis pttl 'rmq::queue::[q]::paused')" -gt 90000 ]
 }
@@ -340,15 +340,20 @@ acked; delayed 3600; delayed 3600; delayed 3600 | printf 'done #1\nerr #4 bad\n'
 	become <"$T/rows"
 }
 
-@test "batch: a command that cannot run stops the consumer, nothing is lost" {
-	publish q 1 30
-	printf 'done #2\n' >"$T/say"
-	echo 127 >"$T/status"
-	run_mq 78 mq-consume --batch 10 --prefetch 15 q -- "$T/says"
-	assert_regex "$stderr" '127: .*stopping, the messages are returned'
-	batches_are 'q 10: 1 2 3 4 5 6 7 8 9 10'
-	assert_equal "$(payloads q ready)" "1 $(seq 3 30 | paste -s -d ' ' -)"
+@test "batch: a command that cannot be started stops the consumer, nothing is lost" {
+	publish q 1 24
+	script none /no/such/interpreter </dev/null
+	run_mq 78 mq-consume --batch 10 --prefetch 15 q -- "$T/none"
+	assert_regex "$stderr" 'No such file.*stopping, the messages are returned'
+	assert_equal "$(payloads q ready)" "$(seq 24 | paste -s -d ' ' -)"
 	assert_equal "$(connections)" ''
+}
+
+@test "batch: the ten runs that say that the command is broken are runs of batches" {
+	publish q 1 24
+	run_mq 75 mq-consume --batch 2 -n 24 --backoff 10m..10m q -- sh -c 'exit 127'
+	assert_equal "$(grep -c resting <<<"$stderr")" 1
+	assert_equal "$(redis zrange 'rmq::queue::[q]::delayed' 0 -1 | grep -c '"Mq-Attempt":\["0"')" 6
 }
 
 @test "batch: killed by a signal, all of it is tried again, but for an err" {
@@ -359,7 +364,7 @@ echo "$MQ_BATCH: $(paste -s -d ' ' -)" >>"$T/batches"
 printf 'done #1\nerr #2 bad\nresend #3 100\ndone\n' >&3
 kill -SEGV $$
 S
-	run_mq 0 mq-consume --batch 4 -n 7 -v --backoff 10ms..20ms \
+	run_mq 1 mq-consume --batch 4 -n 7 -v --backoff 10ms..20ms \
 		--batch-wait 5s q -- "$T/die"
 	assert_equal "$(rejected)" '2 1 bad'
 	assert_regex "$(sed -n '2s/ [134]/ N/gp' "$T/batches")" '^3: N N N$'
@@ -369,7 +374,7 @@ S
 	script die2 <<'S'
 kill -KILL $$
 S
-	run_mq 0 mq-consume --batch 4 -n 4 --attempts 2 --backoff 0..0 q -- \
+	run_mq 1 mq-consume --batch 4 -n 4 --attempts 2 --backoff 0..0 q -- \
 		"$T/die2"
 	assert_equal "$(rejected | grep -v '^2 ')" \
 		$'5 2 attempts exhausted: killed by SIGKILL\n6 2 attempts exhausted: killed by SIGKILL'
@@ -386,7 +391,7 @@ for d in '#2 0-x-other' '0-x-other' '#4 0-x-other' '#3 0-x-nowhere' '#1x 0-x-oth
 done
 echo 'err #3 no' >&3
 S
-	run_mq 0 mq-consume --batch 4 --drain q -- "$T/asks"
+	run_mq 1 mq-consume --batch 4 --drain q -- "$T/asks"
 	run cat "$T/answers"
 	assert_line -n 0 -e '^ok [0-9A-Za-z]{32}$'
 	assert_line -n 1 'fail dup failed - message number missing: dup #N ...'
@@ -558,18 +563,18 @@ no_sooner() {
 @test "batch: --rest counts a batch once" {
 	publish q 1 6
 	echo 'err' >"$T/say"
-	no_sooner 400 run_mq 0 mq-consume --batch 2 --rest 200ms..200ms --drain q -- "$T/says"
+	no_sooner 400 run_mq 1 mq-consume --batch 2 --rest 200ms..200ms --drain q -- "$T/says"
 	assert_equal "$(held q)" "0 0 0 6"
 	# One good message in it is enough.
 	publish q 7 12
 	printf 'done #1\nerr\n' >"$T/say"
-	run_mq 0 mq-consume --batch 2 --rest 1h..1h --drain q -- "$T/says"
+	run_mq 1 mq-consume --batch 2 --rest 1h..1h --drain q -- "$T/says"
 }
 
 @test "batch: --attempts, --backoff and --retry-on err, for each message" {
 	publish q 1 3
 	printf 'err #2 bad\n' >"$T/say"
-	run_mq 0 mq-consume --batch 3 -n 5 --retry-on err \
+	run_mq 1 mq-consume --batch 3 -n 5 --retry-on err \
 		--attempts 3 --backoff 10ms..20ms -v q -- "$T/says"
 	# It came back alone, as number 1.
 	batches_are 'q 3: 1 2 3' 'q 1: 2' 'q 1: 2'
@@ -579,7 +584,7 @@ no_sooner() {
 	publish q 1 2
 	: >"$T/say"
 	echo 75 >"$T/status"
-	run_mq 0 mq-consume --batch 3 -n 4 --attempts 2 --backoff 10ms..20ms \
+	run_mq 1 mq-consume --batch 3 -n 4 --attempts 2 --backoff 10ms..20ms \
 		q -- "$T/says"
 	assert_equal "$(rejected)" \
 		"$(printf '%d 2 attempts exhausted: exit status 75\n' 1 2)"
@@ -591,7 +596,7 @@ no_sooner() {
 echo 'done #2' >&3
 sleep 60
 S
-	run_mq 0 mq-consume --batch 3 --timeout 3s --drain q -- "$T/slow"
+	run_mq 1 mq-consume --batch 3 --timeout 3s --drain q -- "$T/slow"
 	assert_equal "$(rejected)" $'1 1 timed out\n3 1 timed out'
 }
 
@@ -603,7 +608,7 @@ echo to stderr >&2
 echo 'done #1' >&3
 exit 4
 S
-	run_mq 0 mq-consume --batch 3 --log-dir "$T" --drain q -- "$T/loud"
+	run_mq 1 mq-consume --batch 3 --log-dir "$T" --drain q -- "$T/loud"
 	run cat "$T/q.log"
 	assert_line -n 0 -e "^--- .* batch of 3: $T/loud\$"
 	assert_line -n 1 'to stdout'
@@ -616,7 +621,7 @@ S
 	done
 	run_mq 0 mq-purge -q --all --force q
 	publish q 1 2
-	run_mq 0 mq-consume --batch 3 --drain q -- "$T/loud"
+	run_mq 1 mq-consume --batch 3 --drain q -- "$T/loud"
 	assert_equal "$(grep -c '^to stderr' <<<"$stderr")" 1
 	assert_regex "$(element q rejected)" 'to stderr'
 }
@@ -628,7 +633,7 @@ S
 		eventually 5 held_is q "$n 0 0 0"
 	done
 	printf 'done #1 fine\nerr #2 bad\ndone\n' >"$T/say"
-	run_mq 0 mq-consume --batch 3 --drain --keep 1h -v q -- "$T/says"
+	run_mq 1 mq-consume --batch 3 --drain --keep 1h -v q -- "$T/says"
 	wait
 	assert_equal "$(cat "$T/wait.1")" fine
 	assert_equal "$(cat "$T/wait.2")" bad
@@ -665,7 +670,7 @@ S
 	run_mq 0 mq-publish -q -k a --unique done q a
 	run_mq 0 mq-publish -q -k b --unique done q b
 	printf 'err #1 no\nresend #2 0\n' >"$T/say"
-	run_mq 0 mq-consume --batch 2 -n 2 q -- "$T/says"
+	run_mq 1 mq-consume --batch 2 -n 2 q -- "$T/says"
 	run_mq 1 mq-publish -k b --unique done q b
 	run_mq 0 mq-consume --batch 2 -n 1 q -- "$T/note"
 	run_mq 0 mq-publish -k b --unique done q b

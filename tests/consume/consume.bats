@@ -92,7 +92,7 @@ woken() {
 	assert_regex "$output" '^\{"id":"[0-9a-zA-Z]{32}","queue":"q","attempt":1,"payload":"x"\}$'
 	# A later attempt.
 	run_mq 0 mq-publish q x
-	run_mq 0 mq-consume -n 1 q -- sh -c 'echo resend 0-x >&3'
+	run_mq 75 mq-consume -n 1 q -- sh -c 'echo resend 0-x >&3'
 	run_mq 0 mq-consume --drain --jsonl q
 	assert_output --partial '"attempt":2,'
 	assert_output --partial '"Mq-Attempt":["1"]'
@@ -215,6 +215,52 @@ calls_above() {
 
 running() {
 	! gone "$1"
+}
+
+# went STATUS PAYLOAD... -- OPTION...: how a consumer that runs the payloads ends.
+went() {
+	local want=$1 payloads=()
+	shift
+	while [ "$1" != -- ]; do
+		payloads+=("$1")
+		shift
+	done
+	redis flushall >/dev/null
+	run_mq 0 mq-publish q "${payloads[@]}"
+	run_mq "$want" mq-consume -q --backoff 1ms..1ms "${@:2}" q -- sh
+}
+
+@test "consume: a consumer that ends by itself says how it went" {
+	local late='[ "$MQ_ATTEMPT" = 2 ] || exit 75'
+
+	went 0 true -- -n 1
+	went 0 'echo push >&3' -- -n 1 --push p
+	went 1 'exit 1' true -- -n 2
+	went 1 'exit 1' true -- --drain
+	went 1 'exit 1' -- --idle 100ms
+	went 75 'exit 75' true -- -n 2
+	went 75 'echo resend 3600 >&3' true -- --drain
+	went 75 'echo resend 3600 >&3' -- --idle 100ms
+	went 1 'exit 75' 'exit 1' -- -n 2
+	went 1 'exit 75' -- -n 1 --attempts 1
+	went 0 "$late" -- --idle 2s
+	went 1 "$late; exit 1" -- --idle 2s
+	went 75 "$late" 'echo resend 3600 >&3' -- --idle 2s
+	# Of its own messages: the one that has been sent back was so by another.
+	went 75 'echo resend 0 >&3' -- -n 1
+	run_mq 0 mq-consume -n 1 q -- true
+	# One that expires has no run; nor is it printed.
+	run_mq 0 mq-publish -e 1ms q late
+	run_mq 0 mq-publish q x
+	tick
+	run_mq 1 mq-consume -n 1 q
+	assert_output x
+	# A signal comes first.
+	run_mq 0 mq-publish q x
+	start_mq mq-consume --idle 1h q -- false
+	eventually 10 held_is q "0 0 0 2"
+	stop_mq
+	assert_equal "$status" 143
 }
 
 @test "consume: several queues, the first one first" {
@@ -579,7 +625,7 @@ a::b
 
 @test "consume: -v sums up" {
 	run_mq 0 mq-publish q 'done' err again
-	run_mq 0 mq-consume -v -n 3 q -- sh -c '
+	run_mq 1 mq-consume -v -n 3 q -- sh -c '
 		case $(cat) in
 		err) echo err because >&3 ;;
 		again) echo resend 60-later >&3 ;;
@@ -601,16 +647,17 @@ a::b
 	wait "$pid" || true
 	assert_equal "$(cat "$T/err")" ""
 	run_mq 0 mq-publish q x
-	run_mq 0 mq-consume -q -n 1 q -- false
+	run_mq 1 mq-consume -q -n 1 q -- false
 	assert_equal "$stderr" ""
 	run_mq 0 mq-publish -e 1ms q late
 	tick
-	run_mq 0 mq-consume -q --drain q -- true
+	run_mq 1 mq-consume -q --drain q -- true
 	assert_equal "$stderr" ""
 	held_is q "0 0 0 2"
 	# What keeps the consumer from working is no passing trouble.
 	run_mq 0 mq-publish q x
-	run_mq 78 mq-consume -q q -- sh -c 'exit 127'
+	script none /no/such/interpreter </dev/null
+	run_mq 78 mq-consume -q q -- "$T/none"
 	assert_regex "$stderr" 'stopping, the message is returned'
 }
 
@@ -766,6 +813,51 @@ done
 	stop_mq
 	assert_equal "$status" 143
 	assert_equal "$(ready q)" "3 "
+}
+
+# A job of a shell, which stops it.
+job() {
+	waiting_script
+	run_mq 0 mq-publish q 1
+	set -m
+	start_mq mq-consume q -- "$T/wait"
+	set +m
+	eventually 10 started 1
+	worker=$(pgrep -P "$pid")
+	kill -TSTP "$pid"
+	eventually 10 in_state T "$pid" "$worker"
+}
+
+# in_state LETTER PID...
+in_state() {
+	local p
+	for p in "${@:2}"; do
+		[ "$(ps -o state= -p "$p")" = "$1" ] || return 1
+	done
+}
+
+@test "consume: ^Z stops the command, too, and fg goes on with it" {
+	job
+	kill -CONT "$pid"
+	eventually 10 in_state S "$pid" "$worker"
+	echo >"$T/go"
+	eventually 10 held_is q "0 0 0 0"
+	stop_mq
+	assert_equal "$(cat "$T/err")" ""
+	[ -e "$T/ended" ]
+}
+
+@test "consume: a command that ^Z stopped until its lease lapsed is killed" {
+	local lib
+	lib=$(find /usr/lib -name libfaketime.so.1 | head -n 1)
+	# 45 seconds are over in one.
+	LD_PRELOAD=$lib FAKETIME='+0 x45' job
+	sleep 1.5
+	kill -CONT "$pid"
+	eventually 10 says 'lease lost: no heartbeat got through'
+	eventually 10 gone "$worker"
+	[ ! -e "$T/ended" ]
+	stop_mq
 }
 
 @test "consume: PIPE does no harm" {

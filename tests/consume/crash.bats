@@ -189,7 +189,7 @@ read -r x
 echo "$x" >>"$T/results"
 END
 	chmod +x "$T/die"
-	run_mq 0 mq-consume -j 2 --drain q -- "$T/die"
+	run_mq 1 mq-consume -j 2 --drain q -- "$T/die"
 	assert_regex "$stderr" 'rejected: killed by SIGKILL'
 	assert_equal "$(state q)" "0 0 0 1 0"
 	assert_equal "$(reason 1)" "killed by SIGKILL"

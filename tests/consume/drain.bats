@@ -14,13 +14,13 @@ case $n in bad*) printf 'no\033[5m such\n' >&2; exit 1 ;; esac
 .
 }
 
-# on_terminal COLUMNS OPTION...: mq-consume there.  What the terminal got is in $T/seen, as
+# on_terminal COLUMNS OPTION...: mq-consume there, which ends with $ends (0).  What the terminal got is in $T/seen, as
 # a line for each carriage return, with "^[" for an escape.
 on_terminal() {
 	PYTHONPATH=$root/tests/helpers PYTHONDONTWRITEBYTECODE=1 python3 -c '
 from wire import *
 on_terminal("", sys.argv[2:], int(sys.argv[1]))' "$1" "$BUILD/mq-consume" \
-		"${@:2}" >"$T/raw"
+		"${@:2}" >"$T/raw" || [ $? = "${ends-0}" ]
 	sed 's/\x1b/^[/g' "$T/raw" | tr '\r' '\n' >"$T/seen"
 }
 
@@ -30,7 +30,7 @@ seen() {
 
 @test "drain: a bar has done, rejected, rate and time left" {
 	"$BUILD/mq-publish" -q q 1 2 bad 4 5 6 7 8 9
-	on_terminal 80 --drain q -- "$T/work"
+	ends=1 on_terminal 80 --drain q -- "$T/work"
 	seen '^[0-9]+% [0-9]+ done, [01] rejected, [0-9.]+/(s|min), [0-9]+s left \[#+\.+\]\^\[\[K$'
 	seen '^[0-9]+% [0-9]+ done, 1 rejected'
 	# It fits, with a column to spare.
@@ -45,7 +45,7 @@ seen() {
 "$T/work" || { perl -e 'select undef, undef, undef, 0.6'; exit 1; }
 .
 	"$BUILD/mq-publish" -q q 1 2 3 bad 4 5
-	on_terminal 80 --drain q -- "$T/slow"
+	ends=1 on_terminal 80 --drain q -- "$T/slow"
 	seen '^\^\[\[Kno\^\[\[5m such$'
 	seen '^(\^\[\[K)?mq-consume: q: .*: rejected: no'
 	run -1 awk 'bar && /^mq-consume/ {found = 1}
@@ -82,7 +82,7 @@ seen() {
 	run -0 cat "$T/raw"
 	assert_output ""
 	"$BUILD/mq-publish" -q q 1 2 bad 4
-	on_terminal 80 -q --drain q -- sh -c 'exec "$T/work" 2>/dev/null'
+	ends=1 on_terminal 80 -q --drain q -- sh -c 'exec "$T/work" 2>/dev/null'
 	run -0 cat "$T/raw"
 	assert_output ""
 	"$BUILD/mq-publish" -q q 1 2 3 4

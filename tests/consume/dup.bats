@@ -374,7 +374,7 @@ fail couldn't connect to queue - redis-cluster://h?queue=q: dup to a cluster is 
 		"0-X-http://me:geheim@host/q/other"
 	sed -i 's/echo done/exit 3 #/' "$T/s"
 	run_mq 0 mq-publish q 'the payload'
-	run_mq 0 mq-consume -v -n 1 q -- "$T/s"
+	run_mq 1 mq-consume -v -n 1 q -- "$T/s"
 	far -a 'geheim!' --no-auth-warning config set requirepass '' >/dev/null
 	answered "ok ID" \
 		"fail couldn't connect to queue - $far_url?queue=other: WRONGPASS invalid username-password pair or user is disabled." \
@@ -600,7 +600,7 @@ write_status done "done"
 .
 	# As it stands there, it does not expect the id.
 	run_mq 0 mq-publish -P 1=duplicate q x
-	run_mq 0 mq-consume -n 1 q -- "$T/s"
+	run_mq 1 mq-consume -n 1 q -- "$T/s"
 	assert_equal "$(element q rejected | header Mq-Error)" "duplication failed"
 	run_mq 0 mq-publish -P 1=duplicate -P 2=careful q x
 	run_mq 0 mq-consume -v -n 1 q -- "$T/s"

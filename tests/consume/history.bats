@@ -23,13 +23,13 @@ for i in range(0, len(lines) - 1 if sys.argv[1:] else 1, 2):
 		print(json.dumps(f, ensure_ascii=False), *([" | " + lines[i + 1].decode()] if sys.argv[1:] else []), sep="")' "$@"
 }
 
-# fail: each line on stdin is "FAILURE | PROGRAM"; messages of these programs, which the
+# become: each line on stdin is "FAILURE | PROGRAM"; messages of these programs, which the
 # shell runs, are rejected, and have that one failure.
-fail() {
+become() {
 	local rows
 	mapfile -t rows
 	printf '%s\n' "${rows[@]#* | }" | "$BUILD/mq-publish" -l q
-	run_mq 0 mq-consume -n "${#rows[@]}" q -- sh
+	run_mq 1 mq-consume -n "${#rows[@]}" q -- sh
 	assert_equal "$(redis lrange 'rmq::queue::[q]::rejected' 0 -1 | failures all)" \
 		"$(printf '%s\n' "${rows[@]}" | tac)"
 }
@@ -60,7 +60,7 @@ read_all() {
 	exec 7<"$T/pipe"
 	timeout 180 cat <&7 8>&- >"$T/all" &
 	exec 7<&- 8>&-
-	wait "$pid"
+	wait "$pid" || [ $? = 1 ]
 	wait
 }
 
@@ -71,14 +71,14 @@ said() {
 # --- what is recorded ------------------------------------------------------------
 
 @test "history: text, status or signal, and stderr" {
-	fail <<'.'
+	become <<'.'
 {"attempt": 1, "status": 0, "text": "no good", "stderr": "one\ntwo"} | echo one >&2; echo out; echo err no good >&3; echo two >&2
 {"attempt": 1, "status": 3, "text": "last"} | echo err first >&3; echo run last >&3; exit 3
 {"attempt": 1, "status": 0, "text": "err"} | echo err >&3
 {"attempt": 1, "status": 3, "text": "why (exit status 3)", "stderr": "why"} | echo why >&2; exit 3
 {"attempt": 1, "status": 4, "text": "exit status 4 after done"} | echo done >&3; exit 4
-{"attempt": 1, "status": 75, "text": "half (exit status 75)"} | echo run half >&3; exit 75
-{"attempt": 1, "status": 0, "text": "half (no final verb)"} | echo run half >&3
+{"attempt": 1, "status": 76, "text": "half (exit status 76)"} | echo run half >&3; exit 76
+{"attempt": 1, "status": 0, "text": "half (unknown verb runs)"} | echo runs half >&3
 {"attempt": 1, "signal": "SEGV", "text": "oh (killed by SIGSEGV)", "stderr": "oh"} | echo oh >&2; kill -SEGV $$
 {"attempt": 1, "signal": "40", "text": "killed by signal 40"} | kill -40 $$
 {"attempt": 1, "status": 1, "text": "bye (exit status 1)", "stderr": "bye"} | echo bye >&2; exec 2>&-; sleep 0.1; exit 1
@@ -92,7 +92,7 @@ said() {
 
 @test "history: a run that took too long" {
 	run_mq 0 mq-publish q x
-	run_mq 0 mq-consume -n 1 --timeout 3s q -- \
+	run_mq 1 mq-consume -n 1 --timeout 3s q -- \
 		sh -c 'echo slow >&2; exec sleep 60'
 	assert_equal "$(element q rejected | failures)" \
 		'{"attempt": 1, "signal": "TERM", "text": "slow (timed out)", "stderr": "slow"}'
@@ -101,12 +101,12 @@ said() {
 @test "history: resend and exit status 75 record, and say until when" {
 	local at due
 	run_mq 0 mq-publish q x
-	run_mq 0 mq-consume -n 1 q -- sh -c 'echo soon >&2; echo "resend 0-soon" >&3'
+	run_mq 75 mq-consume -n 1 q -- sh -c 'echo soon >&2; echo "resend 0-soon" >&3'
 	assert_equal "$(element q ready | failures)" \
 		'{"attempt": 1, "status": 0, "text": "0-soon", "stderr": "soon"}'
 	assert_equal "$(element q ready | member_names)" \
 		"Mq-Attempt Mq-Error Mq-History Mq-Id"
-	run_mq 0 mq-consume -n 1 --backoff 70s..70s q -- sh -c 'exit 75'
+	run_mq 75 mq-consume -n 1 --backoff 70s..70s q -- sh -c 'exit 75'
 	assert_equal "$(element q delayed | failures | tail -n 1)" \
 		'{"attempt": 2, "status": 75, "text": "exit status 75"}'
 	due=$(element q delayed | header Mq-Due)
@@ -121,7 +121,7 @@ print(json.loads(json.loads(sys.stdin.buffer.readline()[5:])["Mq-History"][1])["
 
 @test "history: the last attempt" {
 	run_mq 0 mq-publish q x
-	run_mq 0 mq-consume -n 2 --attempts 2 q -- sh -c 'echo "resend 0-later" >&3'
+	run_mq 1 mq-consume -n 2 --attempts 2 q -- sh -c 'echo "resend 0-later" >&3'
 	assert_equal "$(element q rejected | failures)" \
 		'{"attempt": 1, "status": 0, "text": "0-later"}
 {"attempt": 2, "status": 0, "text": "attempts exhausted: 0-later"}'
@@ -143,7 +143,7 @@ print(json.loads(json.loads(sys.stdin.buffer.readline()[5:])["Mq-History"][1])["
 	local big
 	big=$(head -c 140000 /dev/zero | tr '\0' x)
 	printf '\377\0\276\276J{"Big":["%s"]}\nx' "$big" | put
-	run_mq 0 mq-consume -n 1 q -- true
+	run_mq 1 mq-consume -n 1 q -- true
 	assert_equal "$(element q rejected | failures)" \
 		'{"attempt": 1, "text": "its headers are too long for the environment"}'
 	redis flushall >/dev/null
@@ -156,7 +156,7 @@ print(json.loads(json.loads(sys.stdin.buffer.readline()[5:])["Mq-History"][1])["
 
 @test "history: fifteen are kept, the last ones" {
 	run_mq 0 mq-publish q x
-	run_mq 0 mq-consume -n 15 q -- sh -c '
+	run_mq 1 mq-consume -n 15 q -- sh -c '
 		echo "try $MQ_ATTEMPT" >&2; echo "resend 0-$MQ_ATTEMPT" >&3'
 	assert_equal "$(element q rejected | failures)" \
 		"$(for i in $(seq 14); do
@@ -165,7 +165,7 @@ print(json.loads(json.loads(sys.stdin.buffer.readline()[5:])["Mq-History"][1])["
 		echo '{"attempt": 15, "status": 0, "text": "attempts exhausted: 0-15", "stderr": "try 15"}')"
 	redis flushall >/dev/null
 	run_mq 0 mq-publish q x
-	run_mq 0 mq-consume -n 18 --attempts 18 q -- sh -c 'echo "resend 0" >&3'
+	run_mq 1 mq-consume -n 18 --attempts 18 q -- sh -c 'echo "resend 0" >&3'
 	assert_equal "$(element q rejected | failures | wc -l)" 15
 	assert_equal "$(element q rejected | failures | head -n 1)" \
 		'{"attempt": 4, "status": 0, "text": ""}'
@@ -173,7 +173,7 @@ print(json.loads(json.loads(sys.stdin.buffer.readline()[5:])["Mq-History"][1])["
 
 @test "history: the scripts do not find it in their environment" {
 	run_mq 0 mq-publish q x
-	run_mq 0 mq-consume -n 2 q -- sh -c 'env >"$T/env"; echo resend 0-why >&3'
+	run_mq 75 mq-consume -n 2 q -- sh -c 'env >"$T/env"; echo resend 0-why >&3'
 	assert_equal "$(grep -c HISTORY "$T/env")" 0
 	assert_equal "$(grep '^MQ_HEADER_MQ_ERROR=' "$T/env")" MQ_HEADER_MQ_ERROR=0-why
 	# Not even when somebody has made it larger than a variable can be.
@@ -188,7 +188,7 @@ print(json.loads(json.loads(sys.stdin.buffer.readline()[5:])["Mq-History"][1])["
 @test "history: the end of stderr, and of a text, in whole characters" {
 	local e100 x200
 	e100=$(printf 'é%.0s' {1..100}) x200=$(printf 'x%.0s' {1..200})
-	fail <<.
+	become <<.
 {"attempt": 1, "status": 1, "text": "$e100 (exit status 1)", "stderr": "$(perl -e 'print "é" x 253, "12345"')"} | exec perl -e 'print STDERR "lost" x 1000, "é" x 9000, "12345\\n"; exit 1'
 {"attempt": 1, "status": 1, "text": "$x200 (exit status 1)", "stderr": "$(printf 'x%.0s' {1..512})"} | exec perl -e '\$| = 1; for (1..3000) { print STDERR "x" } exit 1'
 {"attempt": 1, "status": 0, "text": "$(printf 'x%.0s' {1..256})"} | exec perl -e 'open(my \$f, ">&=", 3); print \$f "err ", "x" x 5000'
@@ -199,7 +199,7 @@ print(json.loads(json.loads(sys.stdin.buffer.readline()[5:])["Mq-History"][1])["
 	# As bytes in the JSON, and in what goes on to our own.
 	run_mq 0 mq-publish q payload
 	"$BUILD/mq-consume" -q -n 1 q -- sh -c \
-		'printf "a\0b\377\376c\033[31m\007" >&2; exit 1' 2>"$T/err"
+		'printf "a\0b\377\376c\033[31m\007" >&2; exit 1' 2>"$T/err" || [ $? = 1 ]
 	cmp "$T/err" <(printf 'a\0b\377\376c\033[31m\007')
 	element q rejected | head -n 1 | grep -aFq '\"stderr\":\"a?b??c\\u001B[31m\\u0007\"}'
 }
@@ -214,8 +214,8 @@ print(json.loads(json.loads(sys.stdin.buffer.readline()[5:])["Mq-History"][1])["
 		else
 			run_mq 0 mq-publish q <"$T/bytes"
 		fi
-		run_mq 0 mq-consume -n 2 q -- sh -c 'cat >&2; echo resend 0 >&3'
-		run_mq 0 mq-consume -n 1 q -- sh -c 'cat >&2; exit 1'
+		run_mq 75 mq-consume -n 2 q -- sh -c 'cat >&2; echo resend 0 >&3'
+		run_mq 1 mq-consume -n 1 q -- sh -c 'cat >&2; exit 1'
 		assert_equal "$(element q rejected | failures | wc -l)" 3
 		assert_equal "$(redis rpoplpush "rmq::queue::[q]::rejected" \
 			"rmq::queue::[q]::ready" | wc -c)" \
@@ -227,7 +227,7 @@ print(json.loads(json.loads(sys.stdin.buffer.readline()[5:])["Mq-History"][1])["
 
 @test "history: a Go program's message keeps its headers, and a Go program the history" {
 	printf '\377\0\276\276J{"X-A":["1","2"],"X-Null":null}\npay' | put
-	run_mq 0 mq-consume -n 1 q -- sh -c 'exit 1'
+	run_mq 1 mq-consume -n 1 q -- sh -c 'exit 1'
 	assert_equal "$(element q rejected | member_names)" \
 		"Mq-Attempt Mq-Error Mq-History Mq-Id X-A X-Null"
 	element q rejected | head -n 1 | grep -aFq '"X-A":["1","2"],"X-Null":null'
@@ -240,7 +240,7 @@ print(json.loads(json.loads(sys.stdin.buffer.readline()[5:])["Mq-History"][1])["
 	redis -x lrem "rmq::connection::go-abcdef::queue::[q]::unacked" 1 <"$T/taken" >/dev/null
 	redis rpoplpush "rmq::queue::[q]::rejected" "rmq::queue::[q]::ready" >/dev/null
 	element q ready | cmp - "$T/before"
-	run_mq 0 mq-consume -n 1 q -- sh -c 'echo again >&2; exit 2'
+	run_mq 1 mq-consume -n 1 q -- sh -c 'echo again >&2; exit 2'
 	assert_equal "$(element q rejected | failures)" \
 		'{"attempt": 1, "status": 1, "text": "exit status 1"}
 {"attempt": 2, "status": 2, "text": "again (exit status 2)", "stderr": "again"}'
@@ -248,11 +248,11 @@ print(json.loads(json.loads(sys.stdin.buffer.readline()[5:])["Mq-History"][1])["
 
 @test "history: what others have put there is no trouble" {
 	printf '\377\0\276\276J{"Mq-History":["x","{}",""]}\npay' | put
-	run_mq 0 mq-consume -n 1 q -- sh -c 'exit 1'
+	run_mq 1 mq-consume -n 1 q -- sh -c 'exit 1'
 	element q rejected | head -n 1 | grep -aFq '"Mq-History":["x","{}","","{\"at_ms\":'
 	redis flushall >/dev/null
 	printf '\377\0\276\276J{"Mq-History":null}\npay' | put
-	run_mq 0 mq-consume -n 1 q -- sh -c 'exit 1'
+	run_mq 1 mq-consume -n 1 q -- sh -c 'exit 1'
 	assert_equal "$(element q rejected | failures)" \
 		'{"attempt": 1, "status": 1, "text": "exit status 1"}'
 }
@@ -280,7 +280,7 @@ print(json.loads(json.loads(sys.stdin.buffer.readline()[5:])["Mq-History"][1])["
 	eventually 5 said now
 	[ "$(cat "$T/err")" = now ]
 	echo >"$T/go"
-	wait "$pid"
+	wait "$pid" || [ $? = 1 ]
 	assert_regex "$(cat "$T/err")" $'^now later\nmq-consume: q: .*: rejected: now later \\(exit status 1\\)$'
 	assert_equal "$(element q rejected | failures)" \
 		'{"attempt": 1, "status": 1, "text": "now later (exit status 1)", "stderr": "now later"}'
@@ -288,7 +288,7 @@ print(json.loads(json.loads(sys.stdin.buffer.readline()[5:])["Mq-History"][1])["
 
 @test "history: runs side by side keep their stderr apart" {
 	run_mq 0 mq-publish q 1 2 3 4
-	run_mq 0 mq-consume -j 4 -n 4 q -- perl -e '
+	run_mq 1 mq-consume -j 4 -n 4 q -- perl -e '
 		my $i = <STDIN>;
 		open(my $here, ">", "$ENV{T}/here.$i");
 		select undef, undef, undef, 0.01
@@ -307,7 +307,7 @@ print(json.loads(json.loads(sys.stdin.buffer.readline()[5:])["Mq-History"][1])["
 
 @test "history: --log-dir: stdout and stderr in their order, and stderr in the history" {
 	run_mq 0 mq-publish q x
-	run_mq 0 mq-consume -n 1 --log-dir "$T/log" q -- perl -e '
+	run_mq 1 mq-consume -n 1 --log-dir "$T/log" q -- perl -e '
 		for (1..2000) { syswrite STDOUT, "out $_\n"; syswrite STDERR, "err $_\n" }
 		exit 1'
 	grep -v '^---' "$T/log/q.log" | cmp - <(perl -e 'print "out $_\nerr $_\n" for 1..2000')
@@ -320,7 +320,7 @@ print(json.loads(json.loads(sys.stdin.buffer.readline()[5:])["Mq-History"][1])["
 	run_mq 0 mq-publish q x y
 	mkdir "$T/log"
 	mknod "$T/log/q.log" c 1 7 2>/dev/null || skip "not allowed to mknod"
-	run_mq 0 mq-consume -n 2 --log-dir "$T/log" q -- sh -c 'echo lost; exit 1'
+	run_mq 1 mq-consume -n 2 --log-dir "$T/log" q -- sh -c 'echo lost; exit 1'
 	assert_equal "$(grep -c 'log/q.log: No space left on device; the output of workers is lost$' <<<"$stderr")" 1
 	assert_equal "$(held q)" "0 0 0 2"
 	assert_regex "$(element q rejected | failures)" '"stderr": "lost"'
@@ -335,7 +335,7 @@ print(json.loads(json.loads(sys.stdin.buffer.readline()[5:])["Mq-History"][1])["
 		kill -HUP $PPID; read -r _ <"$T/go"; echo after; exit 1'
 	eventually 10 test -e "$T/log/q.log"
 	echo >"$T/go"
-	wait "$pid"
+	wait "$pid" || [ $? = 1 ]
 	assert_equal "$(grep -v '^---' "$T/log/q.log.1")" $'before 1\nbefore 2\nbefore 3'
 	assert_equal "$(grep -v '^---' "$T/log/q.log")" after
 	assert_regex "$(element q rejected | failures)" 'before 3\\nafter"}$'
@@ -466,7 +466,7 @@ alive_is() {
 	exec 8>&-
 	status=0
 	wait "$pid" || status=$?
-	assert_equal "$status" 0
+	assert_equal "$status" 1
 	assert_equal "$(held q)" "0 0 0 2"
 	assert_equal "$(element q rejected | failures)" \
 		'{"attempt": 1, "status": 3, "text": "why (exit status 3)", "stderr": "why"}'

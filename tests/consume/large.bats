@@ -39,7 +39,7 @@ setup() {
 	for options in "" "-p 5" "-d 1ms" "-g a" "-k a" "-e 1h" --raw; do
 		# shellcheck disable=SC2086 # two words
 		"$BUILD/mq-publish" $options q <"$T/large"
-		run_mq 0 mq-consume --drain --backoff 1ms..1ms --attempts 2 q -- \
+		run_mq 1 mq-consume --drain --backoff 1ms..1ms --attempts 2 q -- \
 			sh -c 'cmp - "$T/large" || exit 9; exit 75'
 		assert_equal "$(held q)" "0 0 0 1"
 		run_mq 0 mq-return q
@@ -71,7 +71,7 @@ setup() {
 		"$BUILD/mq-publish" -H "N: $i" q <"$T/large"
 		"$BUILD/mq-publish" --raw q <"$T/large"
 	done
-	run_mq 0 mq-consume --drain -j 4 --attempts 1 q -- false
+	run_mq 1 mq-consume --drain -j 4 --attempts 1 q -- false
 	assert_equal "$(held q)" "0 0 0 8"
 	for i in 0 1 2 3 4 5 6 7; do
 		element q rejected $i | header N

@@ -37,7 +37,7 @@ notices() {
 		on) echo push >&3 ;;
 		esac
 	E
-	run_mq 0 mq-consume --drain -q --notify ends --push p q -- "$T/works"
+	run_mq 1 mq-consume --drain -q --notify ends --push p q -- "$T/works"
 	assert_equal "$(held q) $(held p) $(held ends)" "0 0 0 1 1 0 0 0 3 0 0 0"
 	run notices
 	assert_line '{"id":"'"${ids[0]}"'","queue":"q","state":"done","text":"fine","status":0,"attempts":1}'
@@ -99,14 +99,14 @@ notices() {
 
 @test "notify: a retry is no end; attempts that run out, and an expiry, are" {
 	run_mq 0 mq-publish q x
-	run_mq 0 mq-consume -n 1 -q --backoff 0s..0s --notify ends q -- sh -c 'exit 75'
+	run_mq 75 mq-consume -n 1 -q --backoff 0s..0s --notify ends q -- sh -c 'exit 75'
 	assert_equal "$(held ends)" "0 0 0 0"
-	run_mq 0 mq-consume -n 1 -q --attempts 2 --notify ends q -- sh -c 'exit 75'
+	run_mq 1 mq-consume -n 1 -q --attempts 2 --notify ends q -- sh -c 'exit 75'
 	run notices
 	assert_regex "$output" '"state":"rejected".*attempts exhausted.*"attempts":2'
 	run_mq 0 mq-publish -e 1ms q late
 	read -rt 0.05 <> <(:) || true
-	run_mq 0 mq-consume --drain -q --no-clean --notify ends q -- true
+	run_mq 1 mq-consume --drain -q --no-clean --notify ends q -- true
 	run notices
 	assert_regex "$output" '"state":"expired"'
 }
@@ -128,7 +128,7 @@ notices() {
 
 @test "notify: a large message" {
 	head -c 3000000 /dev/zero | run_mq 0 mq-publish q
-	run_mq 0 mq-consume --drain -q --notify ends q -- sh -c 'echo err large >&3'
+	run_mq 1 mq-consume --drain -q --notify ends q -- sh -c 'echo err large >&3'
 	assert_equal "$(held ends) $(held q)" "1 0 0 0 0 0 0 1"
 	head -c 3000000 /dev/zero | run_mq 0 mq-publish q
 	run_mq 0 mq-consume --drain -q --push p --notify ends q -- sh -c 'echo push >&3'

@@ -136,7 +136,7 @@ stands() {
 
 @test "output: the verdict's text is from standard error, as always" {
 	run_mq 0 mq-publish q x
-	run_mq 0 mq-consume -n 1 --output runs q -- sh -c 'echo out; echo because >&2; exit 1'
+	run_mq 1 mq-consume -n 1 --output runs q -- sh -c 'echo out; echo because >&2; exit 1'
 	assert_output out
 	assert_regex "$(element q rejected)" 'because \(exit status 1\)'
 	refute_regex "$(element q rejected)" 'stderr[^}]*out'

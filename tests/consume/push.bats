@@ -37,7 +37,7 @@ headers() {
 	# It is as it was published.
 	assert_equal "$(headers push2 ready)" "{\"Mq-Id\":[\"$id\"],\"X-Trace\":[\"7\"]}"
 	# The last one has none to push to.
-	run_mq 0 mq-consume -n 1 push2 -- "$T/pushes"
+	run_mq 1 mq-consume -n 1 push2 -- "$T/pushes"
 	assert_equal "$(held push2)" "0 0 0 1"
 	assert_equal "$(element push2 rejected | header Mq-Error)" "the payload"
 	assert_equal "$(element push2 rejected | header Mq-Id)" "$id"
@@ -57,7 +57,7 @@ headers() {
 
 @test "push: attempts begin anew, and the rest is kept" {
 	run_mq 0 mq-publish -H 'X-Trace: 7' q x
-	run_mq 0 mq-consume -n 1 q -- sh -c 'echo resend 0-first >&3'
+	run_mq 75 mq-consume -n 1 q -- sh -c 'echo resend 0-first >&3'
 	assert_equal "$(element q ready | header Mq-Attempt)" 1
 	run_mq 0 mq-consume -n 1 --push p q -- "$T/pushes"
 	assert_equal "$(element p ready | header Mq-Attempt)" ""
@@ -88,11 +88,11 @@ knows() {
 
 @test "push: only a good exit pushes" {
 	run_mq 0 mq-publish q x
-	run_mq 0 mq-consume -n 1 --push p q -- sh -c 'echo push x >&3; exit 3'
+	run_mq 1 mq-consume -n 1 --push p q -- sh -c 'echo push x >&3; exit 3'
 	assert_equal "$(held q) $(held p)" "0 0 0 1 0 0 0 0"
 	assert_equal "$(element q rejected | header Mq-Error)" "x (exit status 3 after push)"
 	run_mq 0 mq-publish q x
-	run_mq 0 mq-consume -n 1 --push p --retry-on err q -- sh -c 'echo push x >&3; exit 3'
+	run_mq 75 mq-consume -n 1 --push p --retry-on err q -- sh -c 'echo push x >&3; exit 3'
 	assert_equal "$(held q) $(held p)" "0 1 0 1 0 0 0 0"
 }
 

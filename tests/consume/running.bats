@@ -117,7 +117,7 @@ connected() {
 @test "running: several slots and queues, and a later attempt" {
 	run_mq 0 mq-publish a 1
 	run_mq 0 mq-publish b 2
-	run_mq 0 mq-consume -n 1 b -- sh -c 'echo resend 0-x >&3'
+	run_mq 75 mq-consume -n 1 b -- sh -c 'echo resend 0-x >&3'
 	start_mq mq-consume -j 3 a b -- "$T/work"
 	eventually 10 runs_are 2
 	assert_equal "$(field 0 queue) $(field 0 attempt)" "a 1"

@@ -64,7 +64,8 @@ heard_in_order() {
 	eventually 20 heard STOPPING=1
 	"$BUILD/mq-publish" -q q a
 	manager "@mq-service-$$-$BATS_TEST_NUMBER-2"
-	run_mq 78 mq-consume q -- sh -c 'exit 127'
+	script none /no/such/interpreter </dev/null
+	run_mq 78 mq-consume q -- "$T/none"
 	eventually 20 heard STOPPING=1
 }
 
@@ -111,7 +112,7 @@ heard_in_order() {
 	run_mq 0 mq-consume --drain -n1 q -- env
 	refute_output --partial NOTIFY_SOCKET
 	refute_output --partial WATCHDOG
-	run_mq 0 mq-consume --drain --stream q -- sh -c 'env; echo done >&3'
+	run_mq 1 mq-consume --drain --stream q -- sh -c 'env; echo done >&3'
 	assert_output --partial MQ_WRITE=3
 	refute_output --partial NOTIFY_SOCKET
 	refute_output --partial WATCHDOG

@@ -63,13 +63,22 @@ fates() {
 		return table.concat(out, "\n")' 0 "$before"
 }
 
+# ends FATE...: the exit status of a consumer whose messages have these.
+ends() {
+	case $* in
+	*'rejected '*) echo 1 ;;
+	*'delayed '* | *'ready '*) echo 75 ;;
+	*) echo 0 ;;
+	esac
+}
+
 # become OPERAND...: each line on stdin is "FATE | PAYLOAD"; publishes the payloads, lets
 # `mq-consume q OPERAND...` run each once, and compares their fates.
 become() {
 	local i rows ids want=()
 	mapfile -t rows
 	mapfile -t ids < <(printf '%s\n' "${rows[@]#* | }" | "$BUILD/mq-publish" -i -l q)
-	run_mq 0 mq-consume -n "${#rows[@]}" q "$@"
+	run_mq "$(ends "${rows[@]}")" mq-consume -n "${#rows[@]}" q "$@"
 	for i in "${!rows[@]}"; do
 		[[ ${rows[i]} == 'acked | '* ]] || want+=("${rows[i]} | ${ids[i]}")
 	done
@@ -92,7 +101,7 @@ fate_is() {
 judged() {
 	redis flushall >/dev/null
 	publish
-	run_mq 0 mq-consume -n 1 "${@:2}" q -- "$T/s"
+	run_mq "$(ends "$1")" mq-consume -n 1 "${@:2}" q -- "$T/s"
 	fate_is "$1"
 }
 
@@ -114,8 +123,10 @@ rejected 1: a | echo err b >&3; echo done a >&3; kill -KILL $$
 rejected 1: exit status 1 after done | echo done >&3; exit 1
 rejected 1: killed by SIGTERM after done | echo done >&3; kill -TERM $$
 rejected 1: exit status 127 after done | echo done >&3; exit 127
-rejected 1: x (exit status 126) | echo run x >&3; exit 126
-rejected 1: halfway (no final verb) | echo run some >&3; echo run halfway >&3
+acked | echo run some >&3; echo run halfway >&3
+rejected 1: exit status 3 | echo run >&3; exit 3
+rejected 1: bad (unknown verb reject) | echo reject bad >&3
+rejected 1: halfway (exit status 75 after unknown verb fial) | echo fial >&3; echo run halfway >&3; exit 75
 rejected 1: 0-x (exit status 77 after resend) | echo resend 0-x >&3; exit 77
 rejected 1: to a human | echo push to a human >&3
 delayed 60 1: 90-c | echo resend 60-b >&3; echo resend 90-c >&3
@@ -215,7 +226,7 @@ while data:
 @test "verdict: a long reason is cut to 1024 bytes, and stays UTF-8" {
 	printf '%s\n' '"abcdefghij" x 1000' '"a", "\xc3\xa4" x 1000' |
 		run_mq 0 mq-publish -l q
-	run_mq 0 mq-consume -n 2 q -- perl -e 'open(F, ">&=", 3); print F "err ", eval <STDIN>'
+	run_mq 1 mq-consume -n 2 q -- perl -e 'open(F, ">&=", 3); print F "err ", eval <STDIN>'
 	held_is q "0 0 0 2"
 	redis --raw lrange 'rmq::queue::[q]::rejected' 0 -1 | "$PYTHON" -c '
 import json, sys
@@ -232,7 +243,7 @@ assert lines[1].startswith(b"\"a\"") and lines[3].startswith(b"\"abc"), lines'
 	become -- sh <<.
 rejected 1: a?b | printf "err a\\377b\\n" >&3
 rejected 1: a?b$(printf '\033')[31mc$(printf '\001') | printf "err a\\000b\\033[31mc\\001\\n" >&3
-rejected 1: no final verb | printf "\\000\\n" >&3
+rejected 1: unknown verb ? | printf "\\000\\n" >&3
 rejected 1: "quoted" back\\slash | printf "err \\"quoted\\" back\\\\\\\\slash\\n" >&3
 .
 	# None of them reaches the terminal.
@@ -244,7 +255,7 @@ rejected 1: "quoted" back\\slash | printf "err \\"quoted\\" back\\\\\\\\slash\\n
 
 @test "verdict: resend 0 goes to the end of the line" {
 	run_mq 0 mq-publish q one two
-	run_mq 0 mq-consume -n 1 q -- sh -c 'echo resend 0-x >&3'
+	run_mq 75 mq-consume -n 1 q -- sh -c 'echo resend 0-x >&3'
 	run_mq 0 mq-consume --drain -l q
 	assert_output $'two\none'
 }
@@ -276,14 +287,15 @@ read -r _ <"$T/go"
 	assert_equal "$(redis exists 'rmq::queue::[q]::delayed')" 0
 	before=$((${EPOCHREALTIME/./} / 1000))
 	echo >"$T/go"
-	wait "$pid"
+	ends_within 10
+	assert_equal "$status" 75
 	fate_is "delayed 5 1: 5-x"
 }
 
 @test "verdict: --attempts 3 is three runs" {
 	echo 'echo "$MQ_ATTEMPT" >>"$T/runs"; echo resend 0-nope >&3' | script s
 	publish
-	run_mq 0 mq-consume --attempts 3 --drain q -- "$T/s"
+	run_mq 1 mq-consume --attempts 3 --drain q -- "$T/s"
 	assert_equal "$(<"$T/runs")" $'1\n2\n3'
 	fate_is "rejected 3: attempts exhausted: 0-nope"
 }
@@ -291,7 +303,7 @@ read -r _ <"$T/go"
 @test "verdict: --attempts counts exit 75, too, and runs by other consumers" {
 	publish
 	for _ in 1 2 3; do
-		run_mq 0 mq-consume --attempts 3 --backoff 0s..0s -n 1 q -- \
+		run_mq 75/1 mq-consume --attempts 3 --backoff 0s..0s -n 1 q -- \
 			sh -c 'echo >>"$T/runs"; exit 75'
 	done
 	assert_equal "$(wc -l <"$T/runs")" 3
@@ -300,7 +312,7 @@ read -r _ <"$T/go"
 
 @test "verdict: fifteen attempts without --attempts" {
 	publish
-	run_mq 0 mq-consume --drain q -- sh -c 'printf . >>"$T/runs"; echo resend >&3'
+	run_mq 1 mq-consume --drain q -- sh -c 'printf . >>"$T/runs"; echo resend >&3'
 	assert_equal "$(<"$T/runs")" ...............
 	fate_is "rejected 15: attempts exhausted"
 }
@@ -323,7 +335,7 @@ waits_for() {
 }
 
 resend_tick() {
-	run_mq 0 mq-consume -n 1 "$@" q -- sh -c 'echo resend tick-more to come >&3'
+	run_mq 75/1 mq-consume -n 1 "$@" q -- sh -c 'echo resend tick-more to come >&3'
 }
 
 @test "verdict: resend tick waits for the next tick, and is an attempt" {
@@ -434,7 +446,8 @@ paused_before() {
 	eventually 10 test -e "$T/started"
 	run_mq 0 mq-pause "${@:3}" q
 	echo >"$T/go"
-	wait "$pid"
+	ends_within 10
+	assert_equal "$status" 75
 	assert_equal "$(held q)" "0 1 0 0"
 	paused_within "$1" "$2"
 }
@@ -477,7 +490,7 @@ echo "$x" >>"$T/started"
 			({0, 2, 10})[n % 3 + 1] .. "\"]}\n" .. n)
 		end' 0
 	before=$((${EPOCHREALTIME/./} / 1000))
-	run_mq 0 mq-consume -j 4 -n 30 --backoff 10s..1000s q -- sh -c 'exit 75'
+	run_mq 75 mq-consume -j 4 -n 30 --backoff 10s..1000s q -- sh -c 'exit 75'
 	after=$((${EPOCHREALTIME/./} / 1000 + 1))
 	while read -r attempt due error; do
 		echo "attempt $attempt: due in $((due - before)) ms"
@@ -509,6 +522,7 @@ delayed 20 1: killed by SIGSEGV | kill -SEGV $$
 delayed 20 1: no luck | echo err no luck >&3
 delayed 20 1: exit status 3 after done | echo done >&3; exit 3
 delayed 20 1: x (no final verb) | echo run x >&3
+delayed 20 1: exit status 127 | exit 127
 delayed 20 1: exit status 75 | exit 75
 delayed 20 1: no final verb | exit 0
 .
@@ -516,17 +530,13 @@ delayed 20 1: no final verb | exit 0
 	become --retry-on err --backoff 20s..20s --timeout 2s -- sh <<'.'
 delayed 20 1: timed out | exec sleep 60
 .
-	# What cannot run stops the consumer as before.
-	run_mq 0 mq-publish p x
-	run_mq 78 mq-consume -n 1 --retry-on err p -- sh -c 'exit 127'
-	assert_equal "$(held p)" "1 0 0 0"
 }
 
 @test "verdict: --retry-on err: in the end the attempts are exhausted" {
 	publish
 	# A failure of another consumer's making counts.
-	run_mq 0 mq-consume -n 1 q -- sh -c 'echo resend 0-bad 1 >&3'
-	run_mq 0 mq-consume --idle 2s --retry-on err --attempts 3 \
+	run_mq 75 mq-consume -n 1 q -- sh -c 'echo resend 0-bad 1 >&3'
+	run_mq 1 mq-consume --idle 2s --retry-on err --attempts 3 \
 		--backoff 1ms..5ms q -- sh -c 'echo "$MQ_ATTEMPT" >>"$T/runs"
 			echo "err bad $MQ_ATTEMPT" >&3'
 	assert_equal "$(<"$T/runs")" $'2\n3'
@@ -549,10 +559,10 @@ case $RQ_COUNT in
 esac
 .
 	publish
-	run_mq 0 mq-consume -n 1 q -- "$T/s"
+	run_mq 75 mq-consume -n 1 q -- "$T/s"
 	# Two resends in one run are one.
 	fate_is "ready 1: c"
-	run_mq 0 mq-consume -n 1 q -- "$T/s"
+	run_mq 1 mq-consume -n 1 q -- "$T/s"
 	fate_is "rejected 2: really"
 }
 
@@ -560,7 +570,7 @@ esac
 	# "do" is a line of its own, the last of the first run.
 	become -- sh <<'.'
 rejected 1: err | printf 'err x\ndo' >&3
-rejected 1: no final verb | echo ne >&3
+rejected 1: unknown verb ne | echo ne >&3
 acked | exit 0
 .
 }
@@ -593,7 +603,7 @@ echo err x >&3
 (trap '' PIPE; read -r _ <>"$T/hold"; echo done >&3; echo >"$T/said") >/dev/null 2>&1 &
 echo run x >&3
 .
-	judged "rejected 1: x (no final verb)"
+	judged "rejected 1: x (no final verb)" --strict
 	echo >"$T/hold"
 	eventually 10 test -e "$T/said"
 	fate_is "rejected 1: x (no final verb)"
@@ -632,7 +642,8 @@ ends_after() {
 	eventually 10 test -e "$T/said"
 	assert_equal "$(held q)" "0 0 1 0"
 	echo "$2" >"$T/go"
-	wait "$pid"
+	ends_within 10
+	assert_equal "$status" "$(ends "$1")"
 	fate_is "$1"
 }
 
@@ -690,21 +701,52 @@ stops_unchanged() {
 	assert_equal "$(ready)" "$was"
 }
 
-@test "verdict: exit 126 and 127 stop the consumer, and the queue stays as it is" {
-	local was
-	run_mq 0 mq-publish q one two three
-	run_mq 0 mq-publish --raw q four
-	was=$(ready | sort)
-	stops_unchanged q -- sh -c 'echo >>"$T/runs"; exit 126'
-	assert_regex "$stderr" "exit status 126"
-	stops_unchanged --prefetch 2 q -- sh -c 'echo >>"$T/runs"; no-such-command-anywhere'
-	assert_regex "$stderr" "exit status 127"
-	# Once each.
-	assert_equal "$(wc -l <"$T/runs")" 2
-	# Two at a time come back in the order in which they ended.
-	run_mq 78 mq-consume -j 2 --prefetch 2 q -- sh -c 'exit 127'
-	assert_equal "$(held q)" "4 0 0 0"
-	assert_equal "$(ready | sort)" "$was"
+@test "verdict: exit 126 and 127 are tries like 75" {
+	become --backoff 20s..20s -- sh <<'.'
+delayed 20 1: exit status 126 | exit 126
+delayed 20 1: sh: 1: no-such-command-anywhere: not found (exit status 127) | no-such-command-anywhere
+delayed 20 1: x (exit status 126) | echo run x >&3; exit 126
+.
+	redis flushall
+	run_mq 0 mq-publish q 'no-such-command-anywhere' 'echo x >>"$T/ran"'
+	run_mq 1 mq-consume --idle 1s --backoff 1ms..1ms --attempts 3 q -- sh
+	assert_equal "$(held q)" "0 0 0 1"
+	assert_regex "$(element q rejected | header Mq-Error)" \
+		'^attempts exhausted: .*: not found \(exit status 127\)'
+	assert_equal "$(cat "$T/ran")" x
+}
+
+# broken_after N OPTION ...: a command that is broken after N messages of q.
+broken_after() {
+	local n=$1
+	shift
+	echo "$n" >"$T/left"
+	run_mq 75 mq-consume --attempts 2 --backoff 10m..10m "$@" q -- sh -c '
+		read -r left <"$T/left"
+		echo "$((left - 1))" >"$T/left"
+		[ "$left" -le 0 ] || exit 0
+		exit 127'
+}
+
+@test "verdict: ten messages that the command cannot run count no attempt any more" {
+	local said='exit status 127 for 10 messages in a row; resting, and counting no attempts'
+	seq 40 | run_mq 0 mq-publish -l q
+	broken_after 0 -n 9
+	refute_regex "$stderr" resting
+	broken_after 1 -n 10
+	refute_regex "$stderr" resting
+	broken_after 0 -n 12
+	assert_regex "$stderr" "$said"
+	assert_equal "$(grep -c resting <<<"$stderr")" 1
+	assert_equal "$(redis zrange 'rmq::queue::[q]::delayed' 0 -1 | grep -c '"Mq-Attempt":\["0"')" 3
+	assert_equal "$(redis zrange 'rmq::queue::[q]::delayed' 0 -1 | grep -c '"Mq-Attempt":\["1"')" 27
+}
+
+@test "verdict: one message that the command cannot run does not make the consumer rest" {
+	run_mq 0 mq-publish q a
+	run_mq 1 mq-consume --idle 2s --backoff 1ms..1ms --attempts 12 q -- sh -c 'exit 126'
+	refute_regex "$stderr" resting
+	assert_equal "$(held q)" "0 0 0 1"
 }
 
 @test "verdict: a script that cannot be run stops the consumer, and nothing is touched" {
@@ -747,7 +789,7 @@ echo done >&3
 says() {
 	redis flushall
 	publish
-	run_mq 0 mq-consume -n 1 q -- "${@:2}"
+	run_mq 1 mq-consume -n 1 q -- "${@:2}"
 	fate_is "rejected 1: $1"
 }
 
@@ -772,7 +814,7 @@ says() {
 	PATH=$T:$PATH says "$T/a dir/my script 0 $T/link $T/a dir/my script" link
 	cd "$T"
 	run_mq 0 mq-publish q again
-	run_mq 0 mq-consume -n 1 q -- ./link
+	run_mq 1 mq-consume -n 1 q -- ./link
 	assert_regex "$(element q rejected | header Mq-Error)" " 0 $T/(\./)?link "
 }
 
@@ -819,7 +861,7 @@ write_status 'done' "done sleeping"
 old_says() {
 	redis flushall
 	publish -P "$2"
-	run_mq 0 mq-consume -v -n 1 q -- "$T/s"
+	run_mq "$(ends "$1")" mq-consume -v -n 1 q -- "$T/s"
 	fate_is "$1"
 }
 
@@ -840,6 +882,6 @@ old_says() {
 	fate_is acked
 	assert_equal "$(grep -c 'again in' <<<"$stderr")" 6
 	publish -P 1=resend2
-	run_mq 0 mq-consume --attempts 3 --drain q -- "$T/s"
+	run_mq 1 mq-consume --attempts 3 --drain q -- "$T/s"
 	fate_is "rejected 3: attempts exhausted"
 }

@@ -490,7 +490,7 @@ echo "$MQ_ID"
 	for size in 200000 100000; do
 		perl -e 'print "\xff\0\xbe\xbeJ{\"Large\":[\"", "x" x '$size', "\"]}\npayload"' | put
 	done
-	run_mq 0 mq-consume -n 2 q -- sh -c 'echo ${#MQ_HEADER_LARGE}'
+	run_mq 1 mq-consume -n 2 q -- sh -c 'echo ${#MQ_HEADER_LARGE}'
 	assert_output 100000
 	assert_regex "$stderr" 'rejected: .*headers'
 	assert_equal "$(held q)" "0 0 0 1"
@@ -523,7 +523,7 @@ case $RQ_COUNT in
 2) cat state; rm state ;;
 esac
 .
-	run_mq 0 mq-consume -n 1 --work-dir "$T/work" q -- "$T/s"
+	run_mq 75 mq-consume -n 1 --work-dir "$T/work" q -- "$T/s"
 	assert_equal "$(cat "$T/work/$id/state")" remembered
 	run_mq 0 mq-consume -n 2 --backoff 1ms..1ms --work-dir "$T/work" q -- "$T/s"
 	assert_output $'remembered\nremembered'
@@ -534,7 +534,7 @@ esac
 @test "worker: --work-dir: files that a script leaves stay, with a reject, too" {
 	run_mq 0 mq-publish -i q x y
 	both=("${lines[@]}")
-	run_mq 0 mq-consume -n 2 --work-dir "$T/work" q -- \
+	run_mq 1 mq-consume -n 2 --work-dir "$T/work" q -- \
 		sh -c 'read -r x; echo "$x" >result; [ "$x" = x ]'
 	assert_equal "$(<"$T/work/${both[0]}/result")" x
 	assert_equal "$(<"$T/work/${both[1]}/result")" y
@@ -609,7 +609,7 @@ err
 
 @test "worker: --log-dir: how each run ended, on a line of its own" {
 	run_mq 0 mq-publish q fail kill slow
-	run_mq 0 mq-consume -n 3 --timeout 4s --log-dir "$T/log" q -- sh -c '
+	run_mq 1 mq-consume -n 3 --timeout 4s --log-dir "$T/log" q -- sh -c '
 		read -r what || :
 		printf "begun $what"
 		case $what in
@@ -707,7 +707,7 @@ wait
 wait
 .
 	run_mq 0 mq-publish q ignores obeys resends 'done' errs fails silent spoke quick
-	run_mq 0 mq-consume -j 9 -n 9 --timeout 8s q -- sh -c '
+	run_mq 1 mq-consume -j 9 -n 9 --timeout 8s q -- sh -c '
 		case $(cat) in quick) exit ;; esac
 		perl -e "seek STDIN, 0, 0"; exec "$T/s"'
 	assert_equal "$(held q)" "0 1 0 6"
@@ -743,7 +743,7 @@ case $RQ_COUNT in
 2) echo err no good >&3 ;;
 esac
 .
-	run_mq 0 mq-consume -n 3 q -- "$T/s"
+	run_mq 1 mq-consume -n 3 q -- "$T/s"
 	assert_equal "$(held q)" "0 0 0 1"
 	assert_equal "$(element q rejected | tail -c +6 | head -n 1 | perl -MJSON::PP -e '
 		my $h = decode_json(<STDIN>);
@@ -756,9 +756,9 @@ esac
 @test "worker: binary payloads survive reject and delay" {
 	perl -e 'print map(chr, 0..255) for 1..20' >"$T/bytes"
 	run_mq 0 mq-publish q <"$T/bytes"
-	run_mq 0 mq-consume -n 1 q -- sh -c 'echo resend 0 >&3'
-	run_mq 0 mq-consume -n 1 --backoff 1ms..1ms q -- sh -c 'exit 75'
-	run_mq 0 mq-consume -n 1 q -- sh -c 'exit 1'
+	run_mq 75 mq-consume -n 1 q -- sh -c 'echo resend 0 >&3'
+	run_mq 75 mq-consume -n 1 --backoff 1ms..1ms q -- sh -c 'exit 75'
+	run_mq 1 mq-consume -n 1 q -- sh -c 'exit 1'
 	assert_equal "$(held q)" "0 0 0 1"
 	assert_equal "$(element q rejected | header Mq-Attempt)" 3
 	element q rejected | perl -0777 -pe 's/^.*?\n//s; chop' | cmp - "$T/bytes"
@@ -767,13 +767,14 @@ esac
 @test "worker: a message that is returned is not changed" {
 	printf 'raw \0 bytes \377' >"$T/raw"
 	put <"$T/raw"
-	run_mq 78 mq-consume q -- sh -c 'exit 127'
+	script none /no/such/interpreter </dev/null
+	run_mq 78 mq-consume q -- "$T/none"
 	redis lindex 'rmq::queue::[q]::ready' -1 | perl -0777 -pe chop | cmp - "$T/raw"
 	# Odd but right JSON stays as odd as it was.
 	redis flushall >/dev/null
 	printf '\377\0\276\276J{ "b":["2"] ,"a" : [ "\\u0041" ],"n":null}\npayload' >"$T/odd"
 	put <"$T/odd"
-	run_mq 78 mq-consume q -- sh -c 'exit 126'
+	run_mq 78 mq-consume q -- "$T/none"
 	redis lindex 'rmq::queue::[q]::ready' -1 | perl -0777 -pe chop | cmp - "$T/odd"
 	assert_equal "$(held q)" "1 0 0 0"
 }
@@ -781,7 +782,7 @@ esac
 @test "worker: a message with odd JSON is acked and rejected all the same" {
 	put_header '{ "b":["2"] ,"a" : [ "\u0041" ]}' true
 	put_header '{ "b":["2"] ,"a" : [ "\u0041" ]}' false
-	run_mq 0 mq-consume -n 2 q -- sh
+	run_mq 1 mq-consume -n 2 q -- sh
 	assert_equal "$(held q)" "0 0 0 1"
 	assert_equal "$(element q rejected | header a)" A
 }
@@ -802,7 +803,7 @@ esac
 	redis lrange 'rmq::queue::[q]::ready' 0 -1 >"$T/ready"
 	run_mq 0 mq-publish q good
 	# None of these is a run.
-	run_mq 0 mq-consume -n 1 q -- cat
+	run_mq 1 mq-consume -n 1 q -- cat
 	assert_output good
 	assert_equal "$(grep -c 'rejected: bad header: ' <<<"$stderr")" 18
 	assert_equal "$(held q)" "0 0 0 18"
@@ -812,7 +813,7 @@ esac
 @test "worker: a bad header is rejected when printing, too" {
 	printf '\377\0\276\276Jnonsense\npayload' | put
 	run_mq 0 mq-publish q good
-	run_mq 0 mq-consume --drain -l q
+	run_mq 1 mq-consume --drain -l q
 	assert_output good
 	assert_equal "$(held q)" "0 0 0 1"
 }
@@ -826,7 +827,7 @@ esac
 		# And they can be written on.
 		put_header "$json" 'echo err why >&3'
 	done
-	run_mq 0 mq-consume -n 18 q -- sh
+	run_mq 1 mq-consume -n 18 q -- sh
 	assert_equal "$output" "$(printf 'attempt 1\n%.0s' "${headers[@]}")"
 	assert_equal "$(held q)" "0 0 0 9"
 	assert_equal "$(redis lrange 'rmq::queue::[q]::rejected' 0 -1 |

@@ -227,7 +227,7 @@ class Cast(Publishers):
         tool.p.wait()
         with self.lock:
             self.tools.discard(tool)
-        if tool.status() not in (None, 0):
+        if tool.status() not in (None, 0, 1, 75):
             self.model.say("--drain ended with %d" % tool.status())
 
     # --- all others are threads ---

@@ -331,7 +331,7 @@ run_mq() {
 	IFS=$'\n' read -rd '' -a lines <<<"$output" || true
 	IFS=$'\n' read -rd '' -a stderr_lines <<<"$stderr" || true
 	short_names
-	if [ "$status" != "$want" ]; then
+	if [[ /$want/ != */$status/* ]]; then
 		echo "exit status $status, not $want"
 		echo "stdout: $output"
 		echo "stderr: $stderr"

@@ -22,5 +22,5 @@ teardown() {
 }
 
 prints() {
-	run_mq 0 "${@:2}" && assert_equal "$output" "$1"
+	run_mq 0/1 "${@:2}" && assert_equal "$output" "$1"
 }

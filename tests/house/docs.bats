@@ -545,7 +545,7 @@ readme_targets() {
 	printf '%s\0' 'a file' nowhere there |
 		"$BUILD/mq-publish" -0 readme
 	# gzip refuses a directory.
-	run_mq 0 mq-consume --drain readme -- ./compress
+	run_mq 1 mq-consume --drain readme -- ./compress
 	assert_regex "$stderr" 'rejected: no such file'
 	assert_equal "$(state readme)" "0 1 0 1 0"
 	assert_equal "$(gzip -dc 'a file.gz')" hello

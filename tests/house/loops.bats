@@ -221,11 +221,11 @@ results() {
 	export RESULTS=$T/results
 
 	files docs more
-	run_mq 0 mq-consume -j2 --drain docs -- "$root/tests/house/examples/digest.sh"
+	run_mq 1 mq-consume -j2 --drain docs -- "$root/tests/house/examples/digest.sh"
 	results >wanted
 	assert_equal "$(wc -l <wanted)" 30
 	rm "$RESULTS"
-	run_mq 0 mq-consume -j2 --drain --stream --jsonl more -- \
+	run_mq 1 mq-consume -j2 --drain --stream --jsonl more -- \
 		"$root/tests/house/examples/digest-stream.py"
 	assert_regex "$stderr" 'rejected: no such file'
 	held_is more "0 0 0 1"
@@ -237,7 +237,7 @@ results() {
 	export RESULTS=$T/results
 
 	files docs
-	run_mq 0 mq-consume --drain --batch 20 docs -- \
+	run_mq 1 mq-consume --drain --batch 20 docs -- \
 		"$root/tests/house/examples/digest-batch.sh"
 	assert_regex "$stderr" 'rejected: no such file'
 	held_is docs "0 0 0 1"

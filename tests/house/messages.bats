@@ -458,7 +458,7 @@ shows() {
 	run_mq 0 mq-publish q a
 	run_mq 1 mq-stats --list ready --match nothing q
 	assert_equal "$stderr" "mq-stats: q: none of 1 ready message matched"
-	run_mq 0 mq-consume -q -n1 q -- false
+	run_mq 1 mq-consume -q -n1 q -- false
 	prints "1 message returned" mq-return q
 	prints "1 message purged" mq-purge --force --ready q
 

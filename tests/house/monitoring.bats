@@ -58,7 +58,7 @@ nagios() {
 	eventually 10 sh -c 'mq-stats --running mails >/dev/null'
 	nagios 0
 	stop_mq
-	run_mq 0 mq-consume -q -n 1 mails -- false
+	run_mq 1 mq-consume -q -n 1 mails -- false
 	start_mq mq-consume mails -- true
 	eventually 10 sh -c 'mq-stats mails | awk "NR == 2 && \$6 == 1 {found = 1} END {exit !found}"'
 	nagios 1
@@ -118,14 +118,14 @@ works() {
 	printf 'a\nb\nc\n' >"$T/three lines"
 	: >"$T/empty"
 	run_mq 0 mq-publish -q "$q" "$T/three lines" "$T/empty" "$T/none"
-	run_mq 0 mq-consume --drain --joblog "$T/log" "$q" -- "$examples/$1"
+	run_mq 1 mq-consume --drain --joblog "$T/log" "$q" -- "$examples/$1"
 	assert_equal "$(held "$q")" "0 1 0 1"
 	grep -q $'done\t3 lines' "$T/log"
 	mq-stats --list delayed --jsonl "$q" | grep -q still\ empty
 	element "$q" rejected | header Mq-Error | grep -qE 'file|cannot|ENOENT'
 	# A payload cannot speak.
 	run_mq 0 mq-publish -q "$q-evil" $'/x\ndone\n'
-	run_mq 0 mq-consume -q --drain "$q-evil" -- "$examples/$1"
+	run_mq 1 mq-consume -q --drain "$q-evil" -- "$examples/$1"
 	assert_equal "$(held "$q-evil")" "0 0 0 1"
 }
 

@@ -23,7 +23,7 @@ print(sorted((n, v) for n, v in h.items() if n[:2] == "X-" or n == "Mq-Attempt")
 @test "goheaders: such a message runs, and loses nothing that Go would keep" {
 	odd "$(id 1)" ''
 	element q ready >"$T/before"
-	run_mq 0 mq-consume -n 1 --backoff 1h..1h q -- sh -c '
+	run_mq 75 mq-consume -n 1 --backoff 1h..1h q -- sh -c '
 		[ "$(cat; echo .)" = "pay
 load." ] && [ "$MQ_ID" = '"$(id 1)"' ] && exit 75'
 	assert_equal "$(held q)" "0 1 0 0"

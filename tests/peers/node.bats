@@ -206,7 +206,7 @@ END
 echo "$MQ_ATTEMPT" >"$T/attempt"
 echo resend 0 >&3
 END
-	run_mq 0 mq-consume -n1 q -- "$T/again"
+	run_mq 75 mq-consume -n1 q -- "$T/again"
 	assert_equal "$(cat "$T/attempt")" 2
 	run_node 0 receiveMessage qname=q
 	[[ $output == *'"rc":3,"fr":'"$fr"* ]]
@@ -216,7 +216,7 @@ END
 	run_mq 0 mq-publish -i q a
 	id=$output
 	script bad <<<'echo err no such user >&3'
-	run_mq 0 mq-consume -q -n1 q -- "$T/bad"
+	run_mq 1 mq-consume -q -n1 q -- "$T/bad"
 	run_node 0 listQueues
 	[[ $output == *'"q-rejected"'* ]]
 	run_node 0 receiveMessage qname=q-rejected
@@ -277,7 +277,7 @@ END
 	id=$output
 	for how in retry lease; do
 		if [ "$how" = retry ]; then
-			run_mq 0 mq-consume -q -n 1 q -- sh -c 'echo resend 3600 >&3'
+			run_mq 75 mq-consume -q -n 1 q -- sh -c 'echo resend 3600 >&3'
 		else
 			run_mq 0 mq-lease --for 1h q
 		fi
@@ -674,7 +674,7 @@ print(s + "A" * 22)')
 @test "the verb resend tick is a retry, as there are no ticks" {
 	run_mq 0 mq-publish q a
 	script tick <<<'echo resend tick >&3'
-	run_mq 0 mq-consume --backoff 1m..1m -n1 q -- "$T/tick"
+	run_mq 75 mq-consume --backoff 1m..1m -n1 q -- "$T/tick"
 	score=$(redis zscore rsmq:q "$(first_id q)")
 	((score > $(date +%s%3N) + 10000))
 }

@@ -32,7 +32,7 @@ send() {
 }
 
 work() {
-	run_mq 0 mq-consume -v --drain "$@" q -- "$T/test_script"
+	run_mq 0/1 mq-consume -v --drain "$@" q -- "$T/test_script"
 }
 
 @test "rqcompat: send_test_done" {
@@ -167,7 +167,7 @@ consumed() {
 rq() {
 	mkdir -p "$T/queue"
 	ln -sf "$T/relay" "$T/run"
-	run_mq 0 mq-consume --drain --rq --work-dir "$T/queue" "$@"
+	run_mq 0/1 mq-consume --drain --rq --work-dir "$T/queue" "$@"
 }
 
 @test "rqcompat: --rq: a script finds its message, its files, and itself" {

@@ -189,7 +189,7 @@ counted() {
 			redis hset "rsmq:$queue:Q" totalsent "$nonsense" totalrecv "$nonsense" >/dev/null
 		done
 		run_mq 0 mq-publish q fails pushed stays
-		run_mq 0 mq-consume -q -n 1 q -- sh -c 'exit 1'
+		run_mq 1 mq-consume -q -n 1 q -- sh -c 'exit 1'
 		run_mq 0 mq-consume -q -n 1 --push other q -- sh -c 'echo push >&3'
 		assert_equal "$(redis zcard rsmq:q) $(redis zcard rsmq:q-rejected) $(redis zcard rsmq:other)" '1 1 1'
 		run_mq 0 mq-return q
@@ -235,7 +235,7 @@ sha() {
 		send_as "$id" body
 		# Each time, whatever becomes of it, and in whatever run.
 		for verdict in 'resend 0' 'err no'; do
-			run_mq 0 mq-consume -q --work-dir "$T" -n 1 q -- \
+			run_mq 75/1 mq-consume -q --work-dir "$T" -n 1 q -- \
 				sh -c 'echo "$MQ_ID $MQ_ATTEMPT"; echo "$0" >&3' "$verdict"
 			assert_line --index 0 --regexp "^$shown [12]\$"
 		done
@@ -287,7 +287,7 @@ sha() {
 			send_as "$id" here "$to"
 			redis hset "rsmq:$to:Q" "$id:rc" 3 "$id:fr" 1 >/dev/null
 			send_as "$id" comes
-			run_mq 0 mq-consume -q -n 1 --push other q -- sh -c 'echo "$0" >&3' "$verdict"
+			run_mq 1 mq-consume -q -n 1 --push other q -- sh -c 'echo "$0" >&3' "$verdict"
 			assert_equal "$(redis zcard "rsmq:$to") $(redis zcard rsmq:q)" '2 0'
 			assert_equal "$(redis --raw hmget "rsmq:$to:Q" "$id" "$id:rc" | paste -sd' ')" 'here 3'
 			new=$(ids "$to" | tail -n 1)
@@ -302,7 +302,7 @@ sha() {
 
 @test "rsmq others: a message that was rejected has had its attempts" {
 	run_mq 0 mq-publish q a
-	run_mq 0 mq-consume -q --backoff 0s..0s --attempts 3 -n 3 q -- sh -c 'exit 75'
+	run_mq 1 mq-consume -q --backoff 0s..0s --attempts 3 -n 3 q -- sh -c 'exit 75'
 	run_mq 0 mq-stats --list rejected --jsonl q
 	[[ $output == *'"attempts":3'* ]]
 	# Receives there are no runs.
@@ -323,7 +323,7 @@ sha() {
 	run_mq 0 mq-publish -d 200ms q later-low
 	run_mq 0 mq-publish -d 300ms -p 5 q later-high
 	run_mq 0 mq-publish --vt 30 -p 7 q retried
-	run_mq 0 mq-consume -q -n 1 q -- sh -c 'echo resend 1 >&3'
+	run_mq 75 mq-consume -q -n 1 q -- sh -c 'echo resend 1 >&3'
 	all_due() { [ "$(redis zcount rsmq:q -inf "$(now_ms)")" = 4 ]; }
 	eventually 5 all_due
 	prints $'retried\nlater-high\nready\nlater-low' mq-consume -l -n 4 q
@@ -352,7 +352,7 @@ sha() {
 	fits=$(printf '😀%.0s' {1..512})
 	long=$fits.
 	run_mq 0 mq-publish q "$fits" "$long"
-	run_mq 0 mq-consume -v -n 2 --push small q -- sh -c 'echo push >&3'
+	run_mq 1 mq-consume -v -n 2 --push small q -- sh -c 'echo push >&3'
 	[[ $stderr == *": rejected: push: too long for the queue small"* ]]
 	assert_equal "$(redis zcard rsmq:small) $(redis zcard rsmq:q-rejected)" '1 1'
 	assert_equal "$(counted q done failed) $(counted small published)" '1 1 1'
@@ -366,7 +366,7 @@ sha() {
 	assert_equal "$(redis zcard rsmq:q-rejected)" 1
 	# A new one takes what theirs does.
 	run_mq 0 mq-publish --maxsize=-1 big "$(printf '%070000d' 0)"
-	run_mq 0 mq-consume -q -n 1 big -- false
+	run_mq 1 mq-consume -q -n 1 big -- false
 	run_mq 0 mq-return --to bigger big
 	assert_equal "$(redis hget rsmq:bigger:Q maxsize)" -1
 	# It was in this one before.
@@ -376,10 +376,10 @@ sha() {
 
 @test "rsmq others: what comes back was not sent again" {
 	run_mq 0 mq-publish q a
-	run_mq 0 mq-consume -q -n 1 q -- false
+	run_mq 1 mq-consume -q -n 1 q -- false
 	run_mq 0 mq-return q
 	assert_equal "$(redis hget rsmq:q:Q totalsent)" 1
-	run_mq 0 mq-consume -q -n 1 q -- false
+	run_mq 1 mq-consume -q -n 1 q -- false
 	run_mq 0 mq-return --id "$(ids q-rejected)" q
 	assert_equal "$(redis hget rsmq:q:Q totalsent)" 1
 	# To another queue, it was.
@@ -392,7 +392,7 @@ sha() {
 @test "rsmq others: a name has room for that of its rejected ones" {
 	name=$(printf '%0151d' 0)
 	run_mq 0 mq-publish "$name" a
-	run_mq 0 mq-consume -q -n 1 "$name" -- false
+	run_mq 1 mq-consume -q -n 1 "$name" -- false
 	run_mq 0 mq-stats "$name-rejected"
 	for tool in 'mq-publish 0%s a' 'mq-consume --drain 0%s' 'mq-stats 0%s'; do
 		# shellcheck disable=SC2059,SC2046 # words, and no blank in a name

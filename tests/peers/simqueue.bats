@@ -35,7 +35,7 @@ block() {
 }
 
 work() {
-	run_mq 0 mq-consume --drain --backoff 0s..0s "$@"
+	run_mq 0/1/75 mq-consume --drain --backoff 0s..0s "$@"
 }
 
 runs() {

@@ -16,7 +16,7 @@ some_of_each() {
 	id=$(sed 's/.*{"id":"\([^"]*\)".*/\1/' <<<"$output")
 	receipt=$(sed 's/.*"receipt":"\([^"]*\)".*/\1/' <<<"$output")
 	run_mq 0 mq-publish q rejected
-	run_mq 0 mq-consume --no-clean -n 1 q -- false
+	run_mq 1 mq-consume --no-clean -n 1 q -- false
 	run_mq 0 mq-publish -d 1h q delayed
 	run_mq 0 mq-publish q a b
 	held_is q "2 1 1 1"

@@ -109,7 +109,7 @@ connected() {
 	exec 8>&-
 	rm "$T/in"
 
-	run_mq 0 mq-consume -n 2 q -- false
+	run_mq 1 mq-consume -n 2 q -- false
 	as_first mq-return --rate 0.01/s q
 	eventually 10 held_is q "1 0 0 1"
 	ends_by TERM 143

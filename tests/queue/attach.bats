@@ -26,7 +26,7 @@ publish() {
 }
 
 consume() {
-	run_mq 0 mq-consume --drain "$@"
+	run_mq 0/1 mq-consume --drain "$@"
 }
 
 # keys [WHAT]: those of attachments.
@@ -88,6 +88,21 @@ age() {
 	eventually 10 nothing_left
 }
 
+@test "attach: a command that cannot be started once the files are here: 78" {
+	script none /no/such/interpreter </dev/null
+	publish --attach a="$T/small" q x
+	for status in 126 127; do
+		run_mq 75 mq-consume -n 1 --backoff 0..0 q -- sh -c "exit $status"
+	done
+	before=$(redis lrange 'rmq::queue::[q]::ready' 0 -1)
+	run_mq 78 mq-consume -n 1 q -- "$T/none"
+	assert_equal "$stderr" "mq-consume: $T/none: No such file or directory; stopping, the message is returned"
+	assert_equal "$(redis lrange 'rmq::queue::[q]::ready' 0 -1)" "$before"
+	stays
+	consume q -- "$T/files"
+	eventually 10 nothing_left
+}
+
 @test "attach: a name is that of a file, once" {
 	for name in '' . .. .a a/b ../a "$(printf %0256d 1)"; do
 		run_mq 64 mq-publish --attach "$name=$T/small" q x
@@ -131,7 +146,7 @@ age() {
 
 @test "attach: they stay until the message is done" {
 	publish --attach a="$T/small" q x
-	run_mq 0 mq-consume -n 1 q -- sh -c 'echo resend 0 >&3'
+	run_mq 75 mq-consume -n 1 q -- sh -c 'echo resend 0 >&3'
 	stays
 	prints 'small one' mq-consume -n 1 q -- sh -c 'cat "$MQ_ATTACH_DIR/a"; exit 1'
 	stays
@@ -399,7 +414,7 @@ mq-publish: 0 messages accepted$'
 	for key in $(keys | grep -v ::sets); do
 		redis expire "$key" 3600 >/dev/null
 	done
-	run_mq 0 mq-consume -n 1 unacked -- sh -c 'exit 1'
+	run_mq 1 mq-consume -n 1 unacked -- sh -c 'exit 1'
 	assert_equal "$(ttls | grep -c '^-1$')" 1
 }
 
@@ -437,7 +452,7 @@ has_sets() {
 	publish --attach a="$T/small" q x
 	for how in '' '-l' '--batch 2 -- cat' '--stream -- cat'; do
 		# shellcheck disable=SC2086 # these are words
-		run_mq 0 mq-consume --drain q $how
+		run_mq 1 mq-consume --drain q $how
 		[[ $stderr = *"rejected: attachments need a COMMAND for each message"* ]]
 		run_mq 0 mq-return q
 	done

@@ -94,9 +94,9 @@ ran_in_turn() {
 
 @test "copies: a retry, a delay and a crash are of the same message" {
 	publish Group g
-	run_mq 0 mq-consume -n 1 q -- sh -c 'echo "resend 3600" >&3'
+	run_mq 75 mq-consume -n 1 q -- sh -c 'echo "resend 3600" >&3'
 	run_mq 0 mq-return --from delayed q
-	run_mq 0 mq-consume -n 1 q -- sh -c 'echo "resend 3600" >&3'
+	run_mq 75 mq-consume -n 1 q -- sh -c 'echo "resend 3600" >&3'
 	run_mq 0 mq-return --from delayed --match payload q
 	start_mq mq-consume q -- sleep 100
 	eventually 10 held_is q '0 0 1 0'

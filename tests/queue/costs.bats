@@ -227,9 +227,9 @@ renewed() {
 
 @test "costs: other ends than done, and back" {
 	holds 100
-	row 0 "retry" 100 "$BUILD/mq-consume" -q -n 100 --backoff 1h..1h q -- sh -c 'exit 75'
+	row 75 "retry" 100 "$BUILD/mq-consume" -q -n 100 --backoff 1h..1h q -- sh -c 'exit 75'
 	row 0 "return --from delayed" 100 "$BUILD/mq-return" -q --from delayed q
-	row 0 "reject" 100 "$BUILD/mq-consume" -q -n 100 q -- false
+	row 1 "reject" 100 "$BUILD/mq-consume" -q -n 100 q -- false
 	row 0 "return" 100 "$BUILD/mq-return" -q q
 	row 0 "purge --match" 100 "$BUILD/mq-purge" -q --force --ready --match 7 q
 	row 0 "purge" 81 "$BUILD/mq-purge" -q --force --all q

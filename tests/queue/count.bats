@@ -197,7 +197,7 @@ esac
 @test "count: each outcome of a run" {
 	outcome_script
 	run_mq 0 mq-publish q done done err done retry again err done
-	run_mq 0 mq-consume --drain --attempts 3 --backoff 1h..1h q -- "$T/work"
+	run_mq 1 mq-consume --drain --attempts 3 --backoff 1h..1h q -- "$T/work"
 	# "again" has three runs, the last of which rejects it.
 	assert_equal "$(outcomes)" "8 10 4 3 3 -"
 	assert_equal "$(held q)" "0 1 0 3"
@@ -237,7 +237,7 @@ esac
 @test "count: a bad header is a failure without a run" {
 	printf '\377\000\276\276\112nothing' |
 		redis -x lpush 'rmq::queue::[q]::ready' >/dev/null
-	run_mq 0 mq-consume --drain q -- true
+	run_mq 1 mq-consume --drain q -- true
 	assert_equal "$(outcomes)" "- - - 1 - -"
 }
 
@@ -286,7 +286,7 @@ esac
 	assert_equal "$(counts then_s then_in then_out now_in now_out)" "$s 0 0 3 0"
 	redis hincrby "$counters" now_s -70 >/dev/null
 	run_mq 0 mq-publish q d
-	run_mq 0 mq-consume --drain q -- false
+	run_mq 1 mq-consume --drain q -- false
 	assert_equal "$(counts then_s then_in then_out now_in now_out)" \
 		"$((s - 70)) 3 0 4 3"
 	((s <= $(counts now_s)))

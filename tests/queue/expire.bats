@@ -54,7 +54,7 @@ lines_reach() {
 
 @test "expire: the attempts that it has had stay" {
 	put "\"Mq-Attempt\":[\"3\"],\"Mq-Error\":[\"x\"],\"Mq-Expires\":[\"1\"]" a
-	run_mq 0 mq-consume --drain q -- cat
+	run_mq 1 mq-consume --drain q -- cat
 	assert_equal "$(element q rejected | header Mq-Attempt)" 3
 	assert_equal "$(reason)" expired
 	assert_equal "$(counts runs failed expired)" "- 1 1"
@@ -104,7 +104,8 @@ echo "$x" >>"$T/started"
 	eventually 10 is_past "$(redis lindex "$(redis keys '*unacked')" 1 |
 		header Mq-Expires)"
 	echo >"$T/go"
-	wait "$pid"
+	ends_within 10
+	assert_equal "$status" 1
 	assert_equal "$(cat "$T/started")" $'first\nthird'
 	assert_equal "$(held q)" "0 0 0 1"
 	assert_equal "$(reason)" expired
@@ -117,12 +118,12 @@ is_past() {
 
 @test "expire: a retry that comes too late" {
 	run_mq 0 mq-publish -e 8s q x
-	run_mq 0 mq-consume -n 1 q -- sh -c 'echo resend 1 >&3'
+	run_mq 75 mq-consume -n 1 q -- sh -c 'echo resend 1 >&3'
 	assert_equal "$(held q)" "0 1 0 0"
 	eventually 10 is_past "$(element q delayed | header Mq-Expires)"
 	eventually 10 is_past "$(redis zrange 'rmq::queue::[q]::delayed' 0 0 withscores |
 		tail -n 1)"
-	run_mq 0 mq-consume --drain q -- sh -c 'echo >"$T/ran"'
+	run_mq 1 mq-consume --drain q -- sh -c 'echo >"$T/ran"'
 	assert_equal "$(held q)" "0 0 0 1"
 	assert_equal "$(reason)" expired
 	assert_equal "$(element q rejected | header Mq-Attempt)" 1
@@ -168,7 +169,8 @@ echo "$x" >>"$T/started"
 	looks=$(looks)
 	eventually 10 looks_reach $((looks + 3))
 	echo >"$T/go"
-	wait "$pid"
+	ends_within 10
+	assert_equal "$status" 1
 	assert_equal "$(cat "$T/started")" $'first\nthird'
 	assert_equal "$(held q)" "0 0 0 1"
 	assert_equal "$(reason)" "stale: tick 7 is over"
@@ -209,7 +211,7 @@ looks_reach() {
 		put '"Mq-Expires":["1"]' "late $i"
 		put '' "good $i"
 	done
-	run_mq 0 mq-consume --drain -j 4 q -- sh -c 'echo "$(cat)" >>"$T/ran"'
+	run_mq 1 mq-consume --drain -j 4 q -- sh -c 'echo "$(cat)" >>"$T/ran"'
 	assert_equal "$(held q)" "0 0 0 50"
 	assert_equal "$(grep -c good "$T/ran")" 50
 	run ! grep late "$T/ran"

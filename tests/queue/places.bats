@@ -45,7 +45,7 @@ lock() {
 
 # reject_all: everything that can be claimed is rejected.
 reject_all() {
-	run_mq 0 mq-consume --drain q -- sh -c 'echo "err no luck" >&3'
+	run_mq 1 mq-consume --drain q -- sh -c 'echo "err no luck" >&3'
 }
 
 # What is left of q in the server, but for its counts.

@@ -107,7 +107,7 @@ due() {
 		echo resend 0 >&3
 	S
 	run_mq 0 mq-publish -p 10 q high
-	run_mq 0 mq-consume -n 1 q -- "$T/later"
+	run_mq 75 mq-consume -n 1 q -- "$T/later"
 	run_mq 0 mq-publish q plain
 	eventually 5 first_due
 	run drained q
@@ -123,7 +123,7 @@ first_due() {
 
 @test "priority: it outlives a return" {
 	run_mq 0 mq-publish -p 10 q high
-	run_mq 0 mq-consume -n 1 q -- false
+	run_mq 1 mq-consume -n 1 q -- false
 	run_mq 0 mq-publish q plain
 	run_mq 0 mq-return q
 	run drained q

@@ -79,7 +79,7 @@ ids() {
 	node_create q
 	node_send q one
 	node_send q two
-	run_mq 0 mq-consume -n 1 -q q -- false
+	run_mq 1 mq-consume -n 1 -q q -- false
 	node_create orphan-rejected
 	node_send orphan-rejected three
 	run_mq 0 mq-stats
@@ -130,7 +130,7 @@ print(t["ready"], t["rejected"])' <<<"$output")" "2 1"
 	run_mq 0 mq-stats --id "$id" --json
 	[ "$(json '[.state, .payload, .connection]')" = '["unacked","one",null]' ]
 	redis zadd rsmq:jobs 1 "$id"
-	run_mq 0 mq-consume -q -n 1 jobs -- false
+	run_mq 1 mq-consume -q -n 1 jobs -- false
 	run_mq 0 mq-stats --id "$id" --json jobs
 	[ "$(json '[.state, .queue, .reason]')" = '["rejected","jobs","exit status 1"]' ]
 }
@@ -177,7 +177,7 @@ print(t["ready"], t["rejected"])' <<<"$output")" "2 1"
 @test "rsmq return: rejected messages come back with their headers and begin anew" {
 	run_mq 0 mq-publish -i -H 'X-Color: red' jobs one
 	id=$output
-	run_mq 0 mq-consume -q -n 1 jobs -- false
+	run_mq 1 mq-consume -q -n 1 jobs -- false
 	[ "$(redis sismember rsmq:QUEUES jobs-rejected)" = 1 ]
 	[ "$(redis hget rsmq:jobs-rejected:Q "$id")" = one ]
 	prints '1 message would be returned' mq-return --dry-run jobs
@@ -256,7 +256,7 @@ print(t["ready"], t["rejected"])' <<<"$output")" "2 1"
 
 @test "rsmq return: a priority is honoured again" {
 	run_mq 0 mq-publish -p 9 jobs high
-	run_mq 0 mq-consume -q -n 1 jobs -- false
+	run_mq 1 mq-consume -q -n 1 jobs -- false
 	run_mq 0 mq-publish jobs plain
 	run_mq 0 mq-return jobs
 	[[ $(node_receive jobs) == *" high 1" ]]
@@ -297,7 +297,7 @@ print(t["ready"], t["rejected"])' <<<"$output")" "2 1"
 	node_create jobs
 	node_send jobs a
 	run_mq 0 mq-publish -H 'X-A: b' jobs b
-	run_mq 0 mq-consume -q -n 1 jobs -- false
+	run_mq 1 mq-consume -q -n 1 jobs -- false
 	start_mq mq-consume --tag me jobs -- sleep 60
 	eventually 10 state_is jobs "0 0 1 1 1"
 	run_mq 75 mq-purge --force --delete-queue jobs
@@ -461,7 +461,7 @@ print(t["ready"], t["rejected"])' <<<"$output")" "2 1"
 		run timeout 180 "$BUILD/mq-consume" -q --attempts 2 jobs -- "$T/killer"
 		eventually 10 state_is jobs "1 0 0 0 0"
 	done
-	run_mq 0 mq-consume --no-clean --attempts 2 --idle 100ms jobs -- touch "$T/ran"
+	run_mq 1 mq-consume --no-clean --attempts 2 --idle 100ms jobs -- touch "$T/ran"
 	[[ $stderr == *"rejected: attempts exhausted: its consumer died while it ran"* ]]
 	[ ! -e "$T/ran" ]
 	state_is jobs "0 0 0 1 0"
@@ -548,7 +548,7 @@ one_expires() {
 retried() {
 	run_mq 0 mq-publish -i "${@:2}" "$1" a
 	id=$output
-	run_mq 0 mq-consume -q --attempts 2 -n 1 "$1" -- sh -c 'echo resend 3600 >&3'
+	run_mq 75 mq-consume -q --attempts 2 -n 1 "$1" -- sh -c 'echo resend 3600 >&3'
 	eventually 10 state_is "$1" "0 1 0 0 0"
 }
 

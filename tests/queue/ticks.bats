@@ -119,7 +119,7 @@ consumed() {
 	S
 	run_mq 0 mq-publish --from-tick 2 -p 5 q tried
 	run_mq 0 mq-publish --tick 2 q
-	run_mq 0 mq-consume -n 1 q -- "$T/retry"
+	run_mq 75 mq-consume -n 1 q -- "$T/retry"
 	run_mq 0 mq-publish -p 100 q plain-high
 	run_mq 0 mq-publish q plain
 	run_mq 0 mq-publish --from-tick 3 -p 100 q three-high

@@ -43,7 +43,7 @@ only_id() {
 }
 
 consume_one() {
-	run_mq 0 mq-consume -n1 "$@"
+	run_mq 0/1 mq-consume -n1 "$@"
 }
 
 @test "wait: done, with the last text" {
@@ -131,7 +131,7 @@ consume_one() {
 @test "wait: a message that expires" {
 	run_mq 75 mq-publish -e 1ms --wait=10ms q late
 	id=$(only_id q)
-	run_mq 0 mq-consume --drain q
+	run_mq 1 mq-consume --drain q
 	redis lrange "rmq::queue::[q]::result::$id" 0 -1 | grep -q '"state":"expired","text":"expired","attempts":0'
 }
 

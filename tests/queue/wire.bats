@@ -331,7 +331,7 @@ END
 @test "wire: Go reads what we have rejected" {
 	run_mq 0 mq-publish -i -H 'X-A: 1' q body
 	id=$output
-	run_mq 0 mq-consume -n 1 q -- sh -c 'exit 3'
+	run_mq 1 mq-consume -n 1 q -- sh -c 'exit 3'
 	item "$rejected" 0 >"$T/element"
 	assert_equal "$(payload_of "$T/element")" body
 	assert_equal "$(headers "$rejected" Mq-Id)" "$id"
@@ -732,7 +732,7 @@ there_and_back() {
 	shift
 	run_mq 0 mq-publish "$@" q <"$file"
 	rm -f "$T/got"
-	run_mq 0 mq-consume -n 1 q -- sh -c 'cat >"$T/got"; exit 1'
+	run_mq 1 mq-consume -n 1 q -- sh -c 'cat >"$T/got"; exit 1'
 	cmp "$file" "$T/got"
 	rm "$T/got"
 	assert_equal "$(state q)" "0 0 0 1 0"
@@ -814,7 +814,7 @@ END
 @test "wire: of two identical bare messages one is acked and one rejected" {
 	printf twin | go_publish q
 	printf twin | go_publish q
-	run_mq 0 mq-consume -n 2 -j 2 q -- \
+	run_mq 1 mq-consume -n 2 -j 2 q -- \
 		sh -c 'if mkdir "$T/first"; then exit 3; else exit 0; fi'
 	assert_equal "$(state q)" "0 0 0 1 0"
 	assert_equal "$(payloads "$rejected")" twin

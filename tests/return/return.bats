@@ -92,7 +92,7 @@ want([b"\"Mq-Attempt\":[\"0\"]" in got[0], got[1]], [True, b"\"Mq-Attempt\":[\"3
 
 @test "return: a message that failed for good runs again from its first attempt" {
 	"$BUILD/mq-publish" jobs hello
-	run_mq 0 mq-consume --drain --attempts 1 jobs -- sh -c 'echo "resend 0" >&3'
+	run_mq 1 mq-consume --drain --attempts 1 jobs -- sh -c 'echo "resend 0" >&3'
 	assert_equal "$(held jobs)" "0 0 0 1"
 	run_mq 0 mq-return --reason exhausted jobs
 	assert_output "1 message returned"

@@ -107,7 +107,7 @@ often() {
 	meanwhile 0 mq-pause q
 	meanwhile 0 mq-pause --resume q
 	meanwhile 0 mq-clean
-	meanwhile 0 mq-consume -n 1 --attempts 1 q -- false
+	meanwhile 1 mq-consume -n 1 --attempts 1 q -- false
 	meanwhile 0 mq-return q
 	meanwhile 0 mq-lease --for 1m q
 	meanwhile 0 mq-lease --ack "$(sed 's/.*"receipt":"\([^"]*\)".*/\1/' <<<"$output")" q

@@ -170,7 +170,7 @@ publish_large() {
 }
 
 @test "disk: what has to be copied waits for room" {
-	while IFS=: read -ru 4 how status left name option script; do
+	while IFS=: read -ru 4 how want left name option script; do
 		# shellcheck disable=SC2086 # none, or two words
 		publish_large 1 $how
 		: >"$T/err"
@@ -180,7 +180,7 @@ publish_large() {
 		on_disk rm "$STATE/filler"
 		ended=0
 		wait "$pid" || ended=$?
-		assert_equal "$ended $(grep -c "trying again" "$T/err")" "$status 1"
+		assert_equal "$ended $(grep -c "trying again" "$T/err")" "$want 1"
 		run_mq $((left == 0)) mq-purge --force --all "$name"
 		assert_output -e "^$left messages? purged"
 	done 4<<-'END'

@@ -165,7 +165,7 @@ replica() {
 	assert_equal "$stderr" "mq-publish: 1 message accepted, on 2 replicas"
 	run_mq 0 mq-stats --list ready -l q
 	assert_output $'a\nb\nc\nd'
-	run_mq 0 mq-consume -n 1 q -- false
+	run_mq 1 mq-consume -n 1 q -- false
 	run_mq 0 mq-return q
 	run_mq 0 mq-lease --for 1m -n 1 --jsonl q
 	run_mq 0 mq-pause q

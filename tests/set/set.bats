@@ -97,11 +97,11 @@ maxsize=65536}"
 @test "set: attempts, backoff, retry-on and push, unless the consumer says otherwise" {
 	run_mq 0 mq-set -q --create q attempts=2 backoff=0s..0s retry-on=err push=later
 	run_mq 0 mq-publish -q q bad
-	run_mq 0 mq-consume -q --drain q -- sh -c 'echo "$MQ_ATTEMPT/$MQ_ATTEMPTS" >>"$T/runs"; exit 1'
+	run_mq 1 mq-consume -q --drain q -- sh -c 'echo "$MQ_ATTEMPT/$MQ_ATTEMPTS" >>"$T/runs"; exit 1'
 	assert_equal "$(paste -sd' ' - <"$T/runs")" "1/2 2/2"
 	has q "0 0 0 1"
 	run_mq 0 mq-publish -q q bad
-	run_mq 0 mq-consume -q --attempts 1 --drain q -- sh -c 'echo "$MQ_ATTEMPT/$MQ_ATTEMPTS" >>"$T/runs"; exit 1'
+	run_mq 1 mq-consume -q --attempts 1 --drain q -- sh -c 'echo "$MQ_ATTEMPT/$MQ_ATTEMPTS" >>"$T/runs"; exit 1'
 	assert_equal "$(paste -sd' ' - <"$T/runs")" "1/2 2/2 1/1"
 	run_mq 0 mq-publish -q q on
 	run_mq 0 mq-consume -q --drain q -- sh -c 'echo push >&3'
@@ -116,7 +116,7 @@ maxsize=65536}"
 	run_mq 0 mq-set -q --create q timeout=100ms
 	run_mq 0 mq-publish -q q slow
 	run_mq 0 mq-publish -q free slow
-	run_mq 0 mq-consume -q -j2 --drain q free -- perl -e 'select undef, undef, undef, 0.6'
+	run_mq 1 mq-consume -q -j2 --drain q free -- perl -e 'select undef, undef, undef, 0.6'
 	has q "0 0 0 1"
 	has free "0 0 0 0"
 }

@@ -92,7 +92,7 @@ teardown() {
 	for i in 1 2 3; do
 		echo "$i"
 	done | run_mq 0 mq-publish -q -l q
-	run_mq 0 mq-consume -q --drain q -- sh -c 'echo "no disk" >&2; exit 1'
+	run_mq 1 mq-consume -q --drain q -- sh -c 'echo "no disk" >&2; exit 1'
 	serve mq-stats --http
 	get /queue/q
 	[ "$(jq -c '[.reasons[0].count, .others, (.rejected | length), .queue.rejected]' "$T/body")" = '[3,0,3,3]' ]

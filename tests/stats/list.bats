@@ -586,7 +586,7 @@ attempt 2   2026-11-20T20:49:45\+00:00  web2  exit 3: no such user\$"
 	END
 	id=$("$BUILD/mq-publish" -i jobs alice)
 	host=$(uname -n)
-	run_mq 0 mq-consume --drain -q jobs -- "$T/worker"
+	run_mq 1 mq-consume --drain -q jobs -- "$T/worker"
 	unchanged 0 mq-stats --id "$id"
 	assert_line "state       rejected"
 	assert_line "attempts    2"

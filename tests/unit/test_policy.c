@@ -115,6 +115,27 @@ TEST_OF(caution)
 	assert_false(policy_is_alone(p));
 }
 
+TEST_OF(ten_different_messages_in_a_row_say_that_the_command_is_broken)
+{
+	struct policy *p = &h->policy;
+	char id[3] = "m0";
+	int i;
+
+	for (i = 0; i < 9; i++) {
+		id[1] = (char)('0' + i);
+		assert_false(policy_ran(p, id, true));
+		assert_false(policy_ran(p, "m0", true));
+	}
+	assert_false(policy_is_broken(p));
+	assert_true(policy_ran(p, "last", true));
+	assert_false(policy_ran(p, "more", true));
+	assert_true(policy_is_broken(p));
+	assert_in_range(policy_rest_s(p, 100), 15, 30);
+	assert_false(policy_ran(p, "more", false));
+	assert_false(policy_is_broken(p));
+	assert_false(policy_ran(p, "m0", true));
+}
+
 TEST_OF(rests_are_within_their_bounds)
 {
 	static const struct {

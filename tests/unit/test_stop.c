@@ -41,6 +41,34 @@ TEST_OF(a_level_that_is_reached_has_no_status)
 	assert_int_equal(policy_exit(p), 0);
 }
 
+TEST_OF(what_became_of_messages_is_the_status_of_an_end_by_itself)
+{
+	struct policy *p;
+
+	h->opt.idle_ms = -1;
+	p = begin(h);
+	policy_settled(p, "a", MQ_OUTCOME_REJECT);
+	assert_int_equal(policy_exit(p), 0);
+	h->opt.drain = true;
+	p = begin(h);
+	policy_settled(p, "a", MQ_OUTCOME_FRONT);
+	policy_settled(p, "b", MQ_OUTCOME_ACK);
+	policy_settled(p, "c", MQ_OUTCOME_AGAIN);
+	policy_settled(p, "c", MQ_OUTCOME_AGAIN);
+	policy_settled(p, "c", MQ_OUTCOME_PUSH);
+	assert_int_equal(policy_exit(p), 0);
+	p = begin(h);
+	policy_settled(p, "d", MQ_OUTCOME_AGAIN);
+	policy_settled(p, "e", MQ_OUTCOME_ACK);
+	assert_int_equal(policy_exit(p), 75);
+	p = begin(h);
+	policy_settled(p, "d", MQ_OUTCOME_AGAIN);
+	policy_settled(p, "d", MQ_OUTCOME_REJECT);
+	assert_int_equal(policy_exit(p), 1);
+	policy_fail(p, 69);
+	assert_int_equal(policy_exit(p), 69);
+}
+
 TEST_OF(the_program_ends_by_its_signal)
 {
 	int status;

@@ -64,7 +64,7 @@ TEST(begin_is_as_zeroed)
 }
 
 static const char *const kinds[] = {
-    "done", "err", "resend", "tick", "pause", "push", "retry", "stop"};
+    "done", "err", "resend", "tick", "pause", "push", "retry", "broken"};
 
 static void
 check(const char *said, int status, bool timed_out, bool strict,
@@ -95,8 +95,6 @@ struct run {
 
 /* What RQ does, as observed, where being strict makes no difference. */
 static const struct run runs[] = {
-    {"run a\nrun b\n", EXIT(0), MQ_VERDICT_ERR, "b (no final verb)"},
-    {"run a\nrun\n", EXIT(0), MQ_VERDICT_ERR, "no final verb"},
     {"fail x\n", EXIT(0), MQ_VERDICT_ERR, "x"},
     {"fails x\n", EXIT(0), MQ_VERDICT_ERR, "x"},
     {"done\n", EXIT(0), MQ_VERDICT_DONE, ""},
@@ -155,25 +153,30 @@ static const struct run runs[] = {
     {"push a\n", EXIT(75), MQ_VERDICT_ERR, "a (exit status 75 after push)"},
     {"push a\n", KILLED(SIGKILL), MQ_VERDICT_ERR,
 	"a (killed by SIGKILL after push)"},
-    {"pushed a\n", EXIT(0), MQ_VERDICT_ERR, "a (no final verb)"},
-    {"Push a\n", EXIT(0), MQ_VERDICT_ERR, "a (no final verb)"},
+    {"pushed a\n", EXIT(0), MQ_VERDICT_ERR, "a (unknown verb pushed)"},
+    {"Push a\n", EXIT(0), MQ_VERDICT_ERR, "a (unknown verb Push)"},
     {"done\nrun later\n", EXIT(0), MQ_VERDICT_DONE, "later"},
     {"done now\nrun\n", EXIT(0), MQ_VERDICT_DONE, ""},
     {"what is this\ndone ok\n", EXIT(0), MQ_VERDICT_DONE, "ok"},
-    {"DONE x\n", EXIT(0), MQ_VERDICT_ERR, "x (no final verb)"},
-    {"Done x\n", EXIT(0), MQ_VERDICT_ERR, "x (no final verb)"},
-    {"donee x\n", EXIT(0), MQ_VERDICT_ERR, "x (no final verb)"},
-    {"failed x\n", EXIT(0), MQ_VERDICT_ERR, "x (no final verb)"},
-    {"ok x\n", EXIT(0), MQ_VERDICT_ERR, "x (no final verb)"},
+    {"DONE x\n", EXIT(0), MQ_VERDICT_ERR, "x (unknown verb DONE)"},
+    {"Done x\n", EXIT(0), MQ_VERDICT_ERR, "x (unknown verb Done)"},
+    {"donee x\n", EXIT(0), MQ_VERDICT_ERR, "x (unknown verb donee)"},
+    {"failed x\n", EXIT(0), MQ_VERDICT_ERR, "x (unknown verb failed)"},
+    {"ok x\n", EXIT(0), MQ_VERDICT_ERR, "x (unknown verb ok)"},
     {"done: it\nall is well\n", EXIT(0), MQ_VERDICT_ERR,
-	"is well (no final verb)"},
-    {"donex\n", EXIT(0), MQ_VERDICT_ERR, "no final verb"},
-    {"don x\n", EXIT(0), MQ_VERDICT_ERR, "x (no final verb)"},
-    {"do\nne x\n", EXIT(0), MQ_VERDICT_ERR, "x (no final verb)"},
+	"is well (unknown verb all)"},
+    {"donex\n", EXIT(0), MQ_VERDICT_ERR, "unknown verb donex"},
+    {"don x\n", EXIT(0), MQ_VERDICT_ERR, "x (unknown verb don)"},
+    {"do\nne x\n", EXIT(0), MQ_VERDICT_ERR, "x (unknown verb ne)"},
     {"run a\n", EXIT(3), MQ_VERDICT_ERR, "a (exit status 3)"},
-    {"run a\n", EXIT(75), MQ_VERDICT_ERR, "a (exit status 75)"},
-    {"run a\n", EXIT(126), MQ_VERDICT_ERR, "a (exit status 126)"},
-    {"run a\n", EXIT(127), MQ_VERDICT_ERR, "a (exit status 127)"},
+    {"fial a\n", EXIT(3), MQ_VERDICT_ERR,
+	"a (exit status 3 after unknown verb fial)"},
+    {"fial a\nrun b\n", EXIT(75), MQ_VERDICT_ERR,
+	"b (exit status 75 after unknown verb fial)"},
+    {"r\xc3\xbcn\033\001\n", EXIT(127), MQ_VERDICT_ERR,
+	"exit status 127 after unknown verb r??n??"},
+    {"a2345678901234567890123456\n", KILLED(63), MQ_VERDICT_ERR,
+	"killed by signal 63 after unknown verb a23456789012345678901234"},
     {"run a\n", KILLED(SIGKILL), MQ_VERDICT_ERR, "a (killed by SIGKILL)"},
     {"run\n", KILLED(SIGABRT), MQ_VERDICT_ERR, "killed by SIGABRT"},
     {"", EXIT(3), MQ_VERDICT_ERR, "exit status 3"},
@@ -185,8 +188,8 @@ static const struct run runs[] = {
     {"", EXIT(255), MQ_VERDICT_ERR, "exit status 255"},
     {"", KILLED(SIGSEGV) | WCOREFLAG, MQ_VERDICT_ERR, "killed by SIGSEGV"},
     {"", EXIT(75), MQ_VERDICT_RETRY, "exit status 75"},
-    {"", EXIT(126), MQ_VERDICT_STOP, "exit status 126: the command cannot run"},
-    {"", EXIT(127), MQ_VERDICT_STOP, "exit status 127: the command cannot run"},
+    {"", EXIT(126), MQ_VERDICT_BROKEN, "exit status 126"},
+    {"", EXIT(127), MQ_VERDICT_BROKEN, "exit status 127"},
     {"\n \n\t\n\r\n", EXIT(75), MQ_VERDICT_RETRY, "exit status 75"},
 };
 
@@ -200,6 +203,23 @@ TEST(verdicts)
 		check(runs[i].said, runs[i].status, false, true, runs[i].kind,
 		    runs[i].reason);
 	}
+}
+
+TEST(progress_is_no_failure)
+{
+	check("run a\nrun b\n", EXIT(0), false, false, MQ_VERDICT_DONE, "b");
+	check("dup 0-x-q\n", EXIT(0), false, false, MQ_VERDICT_DONE, "0-x-q");
+	check("run a\n", EXIT(75), false, false, MQ_VERDICT_RETRY,
+	    "a (exit status 75)");
+	check("run a\n", EXIT(127), false, false, MQ_VERDICT_BROKEN,
+	    "a (exit status 127)");
+	check("run a\nrun b\n", EXIT(0), false, true, MQ_VERDICT_ERR,
+	    "b (no final verb)");
+	check("run\n", EXIT(0), false, true, MQ_VERDICT_ERR, "no final verb");
+	check("run a\n", EXIT(75), false, true, MQ_VERDICT_ERR,
+	    "a (exit status 75)");
+	check("run a\n", EXIT(126), false, true, MQ_VERDICT_ERR,
+	    "a (exit status 126)");
 }
 
 TEST(silence)
@@ -685,8 +705,8 @@ TEST(one_of_several)
 	    {"done #1\n", KILLED(SIGTERM), true, false,
 		{"done 0 ", "err 0 timed out", "err 0 timed out"}},
 	    {"done #1\n", EXIT(127), false, false,
-		{"done 0 ", "stop 0 exit status 127: the command cannot run",
-		    "stop 0 exit status 127: the command cannot run"}},
+		{"done 0 ", "broken 0 exit status 127",
+		    "broken 0 exit status 127"}},
 	    /* After a crash, nobody knows which one did it. */
 	    {"done #1\nerr #2 bad\ndone\n", KILLED(SIGSEGV), false, false,
 		{"retry 0 killed by SIGSEGV", "err 0 bad",
@@ -695,6 +715,13 @@ TEST(one_of_several)
 		{"err 0 all", "err 0 all", "err 0 all"}},
 	    /* Progress judges nothing. */
 	    {"run #2 x\n", 0, false, false, {"done 0 ", "done 0 ", "done 0 "}},
+	    {"fial #2 x\n", 0, false, false,
+		{"done 0 ", "err 0 x (unknown verb fial)", "done 0 "}},
+	    {"fial #2\ndone\n", 0, false, false,
+		{"done 0 ", "done 0 ", "done 0 "}},
+	    {"fial x\ndone #2\n", 0, false, false,
+		{"err 0 x (unknown verb fial)", "done 0 ",
+		    "err 0 x (unknown verb fial)"}},
 	    {"run #2 x\n", EXIT(1), false, false,
 		{"err 0 exit status 1", "err 0 x (exit status 1)",
 		    "err 0 exit status 1"}},
@@ -835,7 +862,7 @@ TEST(nonsense)
 			mq_verdict_one(&v, i, random() % 3 == 0 ? EXIT(1) : 0,
 			    random() % 2, random() % 2, &got);
 			assert_in_range(
-			    got.kind, MQ_VERDICT_DONE, MQ_VERDICT_STOP);
+			    got.kind, MQ_VERDICT_DONE, MQ_VERDICT_BROKEN);
 			if (ones[i].final == MQ_FINAL_ERR)
 				assert_int_equal(got.kind, MQ_VERDICT_ERR);
 			free(ones[i].text);

@@ -187,12 +187,18 @@ TEST_OF(pause_is_for_the_queue_as_well)
 	assert_int_equal(m->pause_ms, 60000);
 }
 
-TEST_OF(stop_gives_back)
+TEST_OF(a_broken_command_counts_no_attempt)
 {
 	struct message *m = run(h, 4);
 
-	assert_outcome(h, STOP, EXIT(127), "", FRONT);
-	assert_int_equal(m->header.len, 0);
+	assert_outcome(h, BROKEN, EXIT(127), "", REJECT);
+	h->rules.broken = true;
+	m = run(h, 4);
+	assert_outcome(h, BROKEN, EXIT(127), "", AGAIN);
+	assert_string_equal(header_of(m, MQ_HEADER_ATTEMPT), "4");
+	assert_true(history_has(m, "5"));
+	assert_in_range(m->delay_ms, 5000, 10000);
+	assert_outcome(h, RETRY, EXIT(75), "", REJECT);
 }
 
 /* --- attempts --------------------------------------------------------------- */

@@ -84,7 +84,8 @@ int executor_busy(const struct executor *);
 bool executor_rests(const struct executor *);
 /* Appends the long runs, as of queue/running.h. */
 void executor_describe(const struct executor *, struct mq_buf *);
-/* Sends a signal to all commands; messages that are not done go back. */
+/* Sends a signal to all commands; but for STOP and CONT, messages that are not done go
+ * back. */
 void executor_kill(const struct executor *, int sig);
 /* Once a second. */
 void executor_tick(const struct executor *);

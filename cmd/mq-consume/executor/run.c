@@ -8,8 +8,6 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/exit.h"
-#include "base/say.h"
 
 /* The most that a pipe holds. */
 #define VERBS_AT_ONCE (1 << 20)
@@ -111,8 +109,6 @@ judge_message(const struct slot *s, int which, struct mq_verdict *v)
 static bool
 must_return(const struct slot *s, int which, const struct mq_verdict *v)
 {
-	if (v->kind == MQ_VERDICT_STOP)
-		return true;
 	if (!s->killed)
 		return false;
 	/* A final verb about this message stands. */
@@ -145,19 +141,20 @@ judge_hand(struct slot *s, const char *errors)
 	slot_judged(s, success);
 }
 
-/* If the command cannot run at all, the consumer ends. */
 static void
-stop_if_broken(const struct slot *s)
+judge_run(struct slot *s)
 {
-	struct slots *ss = s->slots;
+	struct message *first = slot_message(s);
+	const char *errors = slot_close_output(s);
 	struct mq_verdict v;
 
-	mq_verdict(&s->verbs, s->status, s->timed_out, ss->opt->strict, &v);
-	if (v.kind != MQ_VERDICT_STOP || s->killed)
+	if (first == NULL)
 		return;
-	mq_say("%s: %s; stopping, %s returned", process_script(ss->process),
-	    v.how, s->ones != NULL ? "the messages are" : "the message is");
-	policy_stop(ss->policy, STOP_SOON, MQ_EXIT_CONFIG, 0);
+	mq_verdict(
+	    &s->verbs, s->status, s->timed_out, s->slots->opt->strict, &v);
+	if (!s->killed)
+		slot_ran(s, first, &v);
+	judge_hand(s, errors);
 }
 
 static void
@@ -183,9 +180,8 @@ on_answered(void *arg)
 	ss->last_end = mq_clock_steady_s();
 	/* The check of the lease may mark messages as lost. */
 	ss->events->judging(ss->arg);
-	judge_hand(s, slot_close_output(s));
-	if (!TAILQ_EMPTY(&s->hand))
-		stop_if_broken(s);
+	(void)slot_was_started(s);
+	judge_run(s);
 	slot_return_all(s);
 	forget_ones(s);
 	ss->events->wake(ss->arg);

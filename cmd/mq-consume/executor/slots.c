@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/say.h"
 #include "base/xalloc.h"
 #include "mq-consume/rules.h"
 
@@ -206,9 +207,21 @@ slot_success_of(enum mq_verdict_kind kind)
 {
 	if (kind == MQ_VERDICT_DONE || kind == MQ_VERDICT_PUSH)
 		return SLOT_SUCCESS;
-	return kind == MQ_VERDICT_ERR || kind == MQ_VERDICT_RETRY ?
+	return kind == MQ_VERDICT_ERR || kind == MQ_VERDICT_RETRY ||
+		kind == MQ_VERDICT_BROKEN ?
 	    SLOT_FAILURE :
 	    SLOT_NEITHER;
+}
+
+void
+slot_ran(struct slot *s, const struct message *m, const struct mq_verdict *v)
+{
+	struct slots *ss = s->slots;
+
+	if (policy_ran(ss->policy, m->id, v->kind == MQ_VERDICT_BROKEN))
+		mq_say("%s: %s for %d messages in a row; resting, and counting "
+		       "no attempts until a run ends otherwise",
+		    process_script(ss->process), v->how, POLICY_BROKEN);
 }
 
 void
@@ -218,8 +231,8 @@ slot_judged(struct slot *s, enum slot_success success)
 
 	if (success == SLOT_SUCCESS)
 		s->failures = 0;
-	if (success != SLOT_FAILURE || ss->opt->rest_max_ms == 0 ||
-	    ev_is_active(&s->rest))
+	if (success != SLOT_FAILURE || ev_is_active(&s->rest) ||
+	    (ss->opt->rest_max_ms == 0 && !policy_is_broken(ss->policy)))
 		return;
 	s->failures++;
 	ss->resting++;
@@ -253,16 +266,18 @@ slots_all_rest(const void *slots)
 void
 slots_kill(void *slots, int sig)
 {
+	bool pauses = sig == SIGSTOP || sig == SIGCONT;
 	struct slots *ss = slots;
 	struct slot *s;
 	int i;
 
 	for (i = 0; i < ss->made; i++) {
 		s = &ss->all[i];
-		requests_hurry(&s->requests);
+		if (!pauses)
+			requests_hurry(&s->requests);
 		if (s->pid == 0)
 			continue;
-		s->killed = true;
+		s->killed = s->killed || !pauses;
 		kill(-s->pid, sig);
 	}
 }

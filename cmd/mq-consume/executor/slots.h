@@ -74,6 +74,7 @@ struct slot {
 	int queue;    /* of the run */
 	int status;   /* of the last run, as of waitpid(2) */
 	int verbs_fd;
+	int failure_fd; /* as in struct run */
 	struct run_output *output;
 	struct run_log log;
 	struct requests requests;
@@ -172,6 +173,9 @@ void slots_count(struct slots *, int queue, int n);
  * -1: it could not be opened, with errno.  False: the command could not be
  * started, and the messages went back or were rejected. */
 bool slot_start(struct slot *, int input);
+/* The same of a command that was to start when its attachments were fetched; after
+ * its end. */
+bool slot_was_started(struct slot *);
 /* The command has ended: sets pid to 0.  alone: no other process has its pipes. */
 void slot_ended(struct slot *, int status, bool alone);
 /* Closes the output of a command that has ended; as process_close_output(). */
@@ -181,6 +185,9 @@ void slot_ask_duplicate(void *slot, int which, const char *text);
 /* Whether a verdict is a success or a failure; of several, the greater counts. */
 enum slot_success { SLOT_NEITHER, SLOT_FAILURE, SLOT_SUCCESS };
 enum slot_success slot_success_of(enum mq_verdict_kind);
+/* A run, which began with the message, has ended with the verdict: if so did many, says
+ * that the command is broken. */
+void slot_ran(struct slot *, const struct message *, const struct mq_verdict *);
 /* A run has ended: after failures the slot may rest. */
 void slot_judged(struct slot *, enum slot_success);
 
@@ -189,8 +196,7 @@ void slot_judged(struct slot *, enum slot_success);
 int slots_running(const void *slots);
 int slots_busy(const void *slots);
 bool slots_all_rest(const void *slots);
-/* Sends a signal to the process groups of all commands, whose messages go back
- * if they are not done. */
+/* Sends a signal to the process groups of all commands, as executor_kill(). */
 void slots_kill(void *slots, int sig);
 /* Another consumer has the message now: kills its run, whose end is reported.
  * True. */

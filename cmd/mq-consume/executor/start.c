@@ -132,6 +132,7 @@ start_command(struct slot *s, int input)
 		return error;
 	s->pid = run.pid;
 	s->verbs_fd = run.verbs;
+	s->failure_fd = run.failure;
 	s->output = run.output;
 	s->log = run.log;
 	return 0;
@@ -148,6 +149,22 @@ slot_start(struct slot *s, int input)
 		report_failed_start(s, error);
 	else
 		s->slots->starving = false;
+	return error == 0;
+}
+
+bool
+slot_was_started(struct slot *s)
+{
+	int error = 0;
+
+	if (s->failure_fd == -1)
+		return true;
+	if (read(s->failure_fd, &error, sizeof(error)) != sizeof(error))
+		error = 0;
+	close(s->failure_fd);
+	s->failure_fd = -1;
+	if (error != 0)
+		report_failed_start(s, error);
 	return error == 0;
 }
 

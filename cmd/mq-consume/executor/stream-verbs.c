@@ -31,6 +31,7 @@ stream_verbs_judged(
 	const char *errors = "";
 
 	if (!m->lost) {
+		slot_ran(s, m, v);
 		slot_judged(s, slot_success_of(v->kind));
 		if (v->kind != MQ_VERDICT_DONE ||
 		    ss->events->awaited(ss->arg, m))

@@ -99,21 +99,18 @@ replace_worker(struct slot *s)
 	ev_timer_start(ss->loop, &s->worker.restart);
 }
 
-/* Judges the message that a dead worker was on, if it has a verdict.  False: the
- * command cannot run. */
-static bool
-judge_last(struct slot *s, struct mq_verdict *v)
+/* Judges the message that a dead worker was on, if it has a verdict. */
+static void
+judge_last(struct slot *s)
 {
 	struct message *m = slot_message(s);
+	struct mq_verdict v;
 
-	if (!last_verdict(s, m, v))
-		return true;
-	if (v->kind == MQ_VERDICT_STOP)
-		return false;
+	if (!last_verdict(s, m, &v))
+		return;
 	s->ran_s = mq_clock_s(CLOCK_MONOTONIC) - s->started;
 	slot_release(s, m);
-	stream_verbs_judged(s, m, v);
-	return true;
+	stream_verbs_judged(s, m, &v);
 }
 
 /* Ends the slot of a dead worker, after its last verb. */
@@ -121,24 +118,16 @@ static void
 end_worker(struct slot *s)
 {
 	struct slots *ss = s->slots;
-	struct mq_verdict v;
-	bool works;
 
 	ss->busy--;
 	ss->last_end = mq_clock_steady_s();
 	ss->events->judging(ss->arg);
-	works = judge_last(s, &v);
+	judge_last(s);
 	slot_return_all(s);
 	(void)slot_close_output(s);
 	worker_input_free(&s->worker.input);
 	mq_buf_free(&s->worker.said);
-	if (works) {
-		replace_worker(s);
-	} else {
-		mq_say("%s: %s; stopping, the message is returned",
-		    process_script(ss->process), v.how);
-		policy_stop(ss->policy, STOP_SOON, MQ_EXIT_CONFIG, 0);
-	}
+	replace_worker(s);
 	ss->events->wake(ss->arg);
 }
 

@@ -146,16 +146,16 @@ close_if_open(int fd)
 		close(fd);
 }
 
-/* Makes the pipe of verbs.  0, or -1 with errno. */
+/* 0, or -1 with errno. */
 static int
-open_verbs(struct run *run, struct mq_worker *w)
+open_pipe(int flags, int *ours, int *theirs)
 {
 	int fds[2];
 
-	if (pipe2(fds, O_CLOEXEC) == -1)
+	if (pipe2(fds, O_CLOEXEC | flags) == -1)
 		return -1;
-	run->verbs = fds[0];
-	w->verbs = fds[1];
+	*ours = fds[0];
+	*theirs = fds[1];
 	return 0;
 }
 
@@ -191,7 +191,10 @@ start_worker(struct process *p, const struct run_info *info, struct run *run,
 	run->output = outputs_open_run(&p->outputs, info->log, ends);
 	w->errors = ends[0];
 	w->output = ends[1];
-	if (run->output == NULL || open_verbs(run, w) == -1)
+	if (run->output == NULL || open_pipe(0, &run->verbs, &w->verbs) == -1)
+		return -1;
+	if (w->before != NULL &&
+	    open_pipe(O_NONBLOCK, &run->failure, &w->failure) == -1)
 		return -1;
 	/* A link to the script may be moved between two runs. */
 	if (realpath(p->command.path, real) == NULL ||
@@ -214,6 +217,7 @@ static void
 close_run(struct run *run)
 {
 	close_if_open(run->verbs);
+	close_if_open(run->failure);
 	if (run->output != NULL)
 		(void)run_output_close(run->output);
 }
@@ -229,10 +233,11 @@ process_start(struct process *p, const struct run_info *info, int input,
 	    .output = -1,
 	    .errors = -1,
 	    .verbs = -1,
+	    .failure = -1,
 	    .answers = answers};
 	int error = 0;
 
-	*run = (struct run){.verbs = -1};
+	*run = (struct run){.verbs = -1, .failure = -1};
 	*dir = NULL;
 	if (input == -1)
 		return errno;
@@ -247,6 +252,7 @@ process_start(struct process *p, const struct run_info *info, int input,
 		error = errno;
 	close_if_open(w.input);
 	close_if_open(w.verbs);
+	close_if_open(w.failure);
 	close_if_open(w.errors);
 	if (w.output != w.errors)
 		close_if_open(w.output);

@@ -32,6 +32,7 @@ struct run_log {
 struct run {
 	pid_t pid;
 	int verbs;
+	int failure; /* of one with `before`: as in struct mq_worker; else -1 */
 	struct run_output *output;
 	struct run_log log;
 };
