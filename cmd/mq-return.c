@@ -10,6 +10,7 @@
 #include "base/exit.h"
 #include "base/say.h"
 #include "message/json.h"
+#include "queue/calls.h"
 #include "queue/queue.h"
 #include "shared/filter.h"
 #include "shared/interrupt.h"
@@ -34,7 +35,8 @@ static const char help[] =
     "+ -n, --limit N          at most N messages\n"
     "+     --rate N[/s|m|h]   N messages a second, or a minute or hour\n"
     "+     --dry-run          only print how many it would be\n"
-    "      --json             print the result as JSON\n" MQ_SHARED_HELP;
+    "      --json             print the result as JSON\n" MQ_MAKES_HELP
+	MQ_SHARED_HELP;
 
 enum {
 	OPT_CLONE = MQ_OPT_OWN,
@@ -48,6 +50,7 @@ enum {
 static const struct option long_options[] = {
     MQ_SHARED_LONG,
     MQ_FILTER_LONG,
+    MQ_MAKES_LONG,
     {"clone", no_argument, NULL, OPT_CLONE},
     {"from", required_argument, NULL, OPT_FROM},
     {"to", required_argument, NULL, OPT_TO},
@@ -206,6 +209,19 @@ print_result(const struct options *o, struct selection *s, bool quiet)
 	mq_buf_free(&text);
 }
 
+static void
+check_target(const struct selection *s)
+{
+	bool known;
+
+	if (mq_queue_known(s->redis, s->layout, s->to, &known) == -1)
+		mq_die(s->redis->status, "%s", s->redis->error);
+	if (known)
+		return;
+	mq_option_unknown(s->redis, s->layout, s->to);
+	exit(MQ_EXIT_NO);
+}
+
 int
 main(int argc, char *argv[])
 {
@@ -228,6 +244,8 @@ main(int argc, char *argv[])
 	if (mq_redis_open(&redis, &server) == -1)
 		mq_die(redis.status, "%s", redis.error);
 	interrupt_catch(SA_RESTART);
+	if (shared.existing && selection.to != NULL)
+		check_target(&selection);
 	if (options.clone) {
 		clones = (struct clones){.redis = &redis,
 		    .layout = selection.layout,

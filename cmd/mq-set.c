@@ -31,14 +31,16 @@ static const char help[] =
     "slots=N  push=QUEUE  notify=QUEUE  keep=DUR  max-length=N[:HIGH]\n"
     "With -L rsmq, also: vt=DUR  delay=DUR  maxsize=N\n"
     "\n"
-    "+     --create           make the queue if it does not exist\n"
+    "+     --new, --create    make the queue if it does not exist\n"
+    "      --existing         make no queue for push and notify, either\n"
     "+     --json             show the settings as a JSON object\n" MQ_SHARED_HELP;
 
-enum { OPT_CREATE = MQ_OPT_OWN, OPT_JSON };
+enum { OPT_JSON = MQ_OPT_OWN };
 
 static const struct option long_options[] = {
     MQ_SHARED_LONG,
-    {"create", no_argument, NULL, OPT_CREATE},
+    MQ_MAKES_LONG,
+    {"create", no_argument, NULL, MQ_OPT_NEW}, /* as it was called */
     {"json", no_argument, NULL, OPT_JSON},
     {NULL, 0, NULL, 0},
 };
@@ -49,7 +51,7 @@ struct setter {
 	struct mq_redis redis;
 	const struct mq_layout *layout;
 	const char *queue;
-	bool create, json;
+	bool json;
 	struct mq_setting_texts texts;
 	struct mq_attributes attributes;
 	bool settings;	 /* there are some to change, */
@@ -179,11 +181,11 @@ parse_options(struct setter *s, int argc, char *argv[])
 		    &s->shared, argc, argv, ":" MQ_SHARED_SHORT)) != -1) {
 		if (mq_option_shared(&s->shared, ch, argv))
 			continue;
-		s->create |= ch == OPT_CREATE;
 		s->json |= ch == OPT_JSON;
 	}
-	mq_option_rights(&s->shared, MQ_SETS | (s->create ? MQ_CREATES : 0),
-	    argv + optind, optind < argc ? 1 : 0);
+	mq_option_rights(&s->shared,
+	    MQ_SETS | (s->shared.fresh ? MQ_CREATES : 0), argv + optind,
+	    optind < argc ? 1 : 0);
 	if (optind == argc)
 		mq_die(MQ_EXIT_USAGE, "no queue given (try --help)");
 	equals = strchr(argv[optind], '=');
@@ -215,23 +217,39 @@ make_queue(
 		mq_option_made(&s->shared, &s->redis, queue);
 }
 
+static void __attribute__((noreturn))
+end_unknown(struct setter *s, const char *queue)
+{
+	mq_option_unknown(&s->redis, s->layout, queue);
+	exit(MQ_EXIT_NO);
+}
+
 static bool
-is_known(struct setter *s)
+is_known(struct setter *s, const char *queue)
 {
 	bool known = false;
 
-	if (mq_queue_known(&s->redis, s->layout, s->queue, &known) == -1 &&
-	    (!s->create ||
-		mq_queue_unlisted(&s->redis, s->layout, s->queue) == NULL))
+	if (mq_queue_known(&s->redis, s->layout, queue, &known) == -1 &&
+	    (!s->shared.fresh ||
+		mq_queue_unlisted(&s->redis, s->layout, queue) == NULL))
 		end_refused(s);
 	return known;
+}
+
+static void
+make_target(struct setter *s, const char *queue)
+{
+	static const struct mq_attributes none = MQ_ATTRIBUTES_NONE;
+
+	if (s->shared.existing && !is_known(s, queue))
+		end_unknown(s, queue);
+	make_queue(s, queue, &none);
 }
 
 /* What is pushed, or told, goes there from now on. */
 static void
 make_targets(struct setter *s)
 {
-	static const struct mq_attributes none = MQ_ATTRIBUTES_NONE;
 	struct mq_settings set = MQ_SETTINGS_NONE;
 	int i;
 
@@ -239,9 +257,9 @@ make_targets(struct setter *s)
 		if (s->texts.text[i] != NULL)
 			(void)mq_setting_take(&set, i, s->texts.text[i]);
 	if (set.push != NULL)
-		make_queue(s, set.push, &none);
+		make_target(s, set.push);
 	if (set.notify != NULL)
-		make_queue(s, set.notify, &none);
+		make_target(s, set.notify);
 }
 
 static void
@@ -339,11 +357,9 @@ main(int argc, char *argv[])
 		take_change(&s, argv[i]);
 	if (mq_redis_open(&s.redis, &s.server) == -1)
 		end_refused(&s);
-	if (!is_known(&s)) {
-		if (!s.create) {
-			mq_option_unknown(&s.redis, s.layout, s.queue);
-			exit(MQ_EXIT_NO);
-		}
+	if (!is_known(&s, s.queue)) {
+		if (!s.shared.fresh)
+			end_unknown(&s, s.queue);
 		make_queue(&s, s.queue, &s.attributes);
 	}
 	if (s.settings || s.attributed)

@@ -60,8 +60,7 @@ static const char help[] =
     "                         runs (live)\n"
     "      --keep DUR         what became of a message can be read so long\n"
     "      --work-dir DIR     run each message in its own DIR/ID\n"
-    "      --no-clean         leave dead consumers' messages to others\n"
-    "      --existing         exit 1 if there is no such queue, make none\n"
+    "      --no-clean         leave dead consumers' messages to others\n" MQ_MAKES_HELP
     "      --at-most-once     ack before printing: what is lost is lost\n"
     "  -l, --lines, -0, --null, --netstring, --jsonl\n"
     "                         how to print (default: the payloads alone, or -l\n"
@@ -95,8 +94,7 @@ enum {
 	OPT_OUTPUT,
 	OPT_JOBLOG,
 	OPT_WORK_DIR,
-	OPT_NO_CLEAN,
-	OPT_EXISTING
+	OPT_NO_CLEAN
 };
 
 static const struct option long_options[] = {
@@ -131,7 +129,7 @@ static const struct option long_options[] = {
     {"joblog", required_argument, NULL, OPT_JOBLOG},
     {"work-dir", required_argument, NULL, OPT_WORK_DIR},
     {"no-clean", no_argument, NULL, OPT_NO_CLEAN},
-    {"existing", no_argument, NULL, OPT_EXISTING},
+    MQ_MAKES_LONG,
     MQ_FRAMING_LONG,
     {NULL, 0, NULL, 0},
 };
@@ -242,9 +240,6 @@ set_option(struct options *o, int ch)
 	case OPT_NO_CLEAN:
 		o->clean = false;
 		break;
-	case OPT_EXISTING:
-		o->existing = true;
-		break;
 	}
 }
 
@@ -328,6 +323,8 @@ parse_arguments(
 	o->queue_count = count - optind;
 	o->typed = copy_words(argv + optind, o->queue_count);
 	argv[count] = behind;
+	o->existing = shared->existing;
+	o->fresh = shared->fresh;
 	o->quiet = shared->quiet;
 	o->verbose = shared->verbose;
 	o->log_dir = option_directory(o->log_dir);

@@ -170,6 +170,7 @@ operands_differ(const struct options *o)
 
 /* --- no such queue ------------------------------------------------------------- */
 
+/* As mq_option_made(), of a queue that is about to be made: what is not, is an answer. */
 static void
 say_missing(const struct options *o, struct mq_redis *r, int i)
 {
@@ -177,18 +178,22 @@ say_missing(const struct options *o, struct mq_redis *r, int i)
 	const char *name = i < o->queue_count ? o->queues[i] :
 	    push			      ? o->given.push :
 						o->given.notify;
-	const char *what = push ? " yet; --push creates it" :
-	    i >= o->queue_count ? " yet; --notify creates it" :
-	    o->drain		? "" :
-				  " yet; waiting for it";
+	const char *what = push ? "--push creates it" :
+	    i >= o->queue_count ? "--notify creates it" :
+				  "waiting for it";
+	char *hint;
 
-	if (o->existing)
-		what = "";
-	if (mq_queue_unlisted(r, o->layout, name) != NULL)
+	if (o->existing || (o->drain && i < o->queue_count) ||
+	    mq_queue_unlisted(r, o->layout, name) != NULL) {
 		mq_option_unknown(r, o->layout, name);
-	else
-		mq_say("%s: no such queue%s%s", name, what,
-		    mq_known_elsewhere(r, o->layout, name));
+		return;
+	}
+	if (o->fresh)
+		return;
+	hint = mq_known_hint(r, o->layout, name);
+	if (o->verbose || *hint != '\0' || isatty(STDERR_FILENO))
+		mq_say("%s: no such queue yet; %s%s", name, what, hint);
+	free(hint);
 }
 
 /* Whether all queues exist. */

@@ -27,7 +27,8 @@ struct options {
 	int queue_count;
 	char **typed;	     /* as the user typed them */
 	char **words;	     /* the command line as typed; NULL ends it */
-	bool existing;	     /* the queues must exist */
+	bool existing;	     /* the queues must exist, */
+	bool fresh;	     /* or new ones need no note */
 	char **command;	     /* NULL: print the payloads */
 	const char *replace; /* in its arguments, by the payload; NULL: none */
 	enum mq_framing framing;

@@ -27,8 +27,7 @@ static const char help[] =
     "+ -n, --limit N          take up to N messages, at most 1000 (1)\n"
     "      --idle DUR         wait up to DUR for a message (0)\n"
     "      --attempts N       reject a message after N attempts (15)\n"
-    "      --tag NAME         first part of the connection's name (mq-lease)\n"
-    "      --existing         exit 1 at once if the queue does not exist\n"
+    "      --tag NAME         first part of the connection's name (mq-lease)\n" MQ_MAKES_HELP
     "      --jsonl            print lines of JSON, the default\n"
     "+     --ack RECEIPT      the message is done\n"
     "+     --reject RECEIPT   the message has failed\n"
@@ -42,7 +41,6 @@ enum {
 	OPT_IDLE,
 	OPT_ATTEMPTS,
 	OPT_TAG,
-	OPT_EXISTING,
 	OPT_ACK,
 	OPT_REJECT,
 	OPT_EXTEND,
@@ -58,7 +56,7 @@ static const struct option long_options[] = {
     {"idle", required_argument, NULL, OPT_IDLE},
     {"attempts", required_argument, NULL, OPT_ATTEMPTS},
     {"tag", required_argument, NULL, OPT_TAG},
-    {"existing", no_argument, NULL, OPT_EXISTING},
+    MQ_MAKES_LONG,
     {"jsonl", no_argument, NULL, MQ_OPT_JSONL},
     {"ack", required_argument, NULL, OPT_ACK},
     {"reject", required_argument, NULL, OPT_REJECT},
@@ -103,9 +101,6 @@ set_option(struct options *o, int ch)
 			mq_die(MQ_EXIT_USAGE, "--tag: longer than %d bytes",
 			    MQ_LEASE_TAG);
 		o->tag = optarg;
-		break;
-	case OPT_EXISTING:
-		o->existing = true;
 		break;
 	case OPT_ACK:
 		set_receipt(o, MQ_RECEIPT_ACK);
@@ -183,7 +178,8 @@ parse(struct options *o, struct mq_shared *shared, int argc, char *argv[])
 		mq_die(MQ_EXIT_USAGE, "%s: only one queue at a time",
 		    argv[optind + 1]);
 	o->queue = argv[optind];
-	o->quiet = shared->quiet;
+	o->existing = shared->existing;
+	o->quiet = shared->quiet || shared->fresh;
 }
 
 /* Now that the layout is known. */

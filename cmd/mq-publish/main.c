@@ -68,7 +68,7 @@ open_queue(struct modules *m, int64_t *clock_us)
 	const struct options *o = &m->opt;
 	bool yes;
 	enum mq_call result = mq_publisher_open(
-	    &m->publisher, is_special(o), !o->existing, clock_us, &yes);
+	    &m->publisher, is_special(o), !o->shared.existing, clock_us, &yes);
 
 	if (result == MQ_CALL_LOST && !o->durable &&
 	    o->message.attachments == NULL)
@@ -79,9 +79,9 @@ open_queue(struct modules *m, int64_t *clock_us)
 		mq_say("%s: %s", o->queue, m->redis.error);
 	if (result != MQ_CALL_DONE)
 		outcome_end(&m->outcome, 0, m->redis.status);
-	if (o->existing && !yes)
+	if (o->shared.existing && !yes)
 		end_without_queue(m);
-	if (!o->existing && yes)
+	if (!o->shared.existing && yes)
 		mq_option_made(&o->shared, &m->redis, o->queue);
 }
 

@@ -56,8 +56,7 @@ static const char help[] =
     "                         repeated\n"
     "+     --durable          exit 0 only once all are on disk and on replicas\n"
     "      --wait[=DUR]       wait until all have ended, and print their last texts\n"
-    "      --raw              bare payloads, for consumers that know no headers\n"
-    "      --existing         exit 1 if the queue does not exist\n"
+    "      --raw              bare payloads, for consumers that know no headers\n" MQ_MAKES_HELP
     "      --http             publish the body of one HTTP request; see man mq-http\n"
     "      --host NAME        with --http: answer requests for NAME, too\n" MQ_SHARED_HELP;
 
@@ -77,7 +76,6 @@ enum {
 	OPT_REALTIME,
 	OPT_DURABLE,
 	OPT_ATTACH,
-	OPT_EXISTING,
 	OPT_HTTP,
 	OPT_HOST
 };
@@ -108,7 +106,7 @@ static const struct option long_options[] = {
     {"attach", required_argument, NULL, OPT_ATTACH},
     {"wait", optional_argument, NULL, OPT_WAIT},
     {"raw", no_argument, NULL, OPT_RAW},
-    {"existing", no_argument, NULL, OPT_EXISTING},
+    MQ_MAKES_LONG,
     {"http", no_argument, NULL, OPT_HTTP},
     {"host", required_argument, NULL, OPT_HOST},
     {NULL, 0, NULL, 0},
@@ -240,9 +238,6 @@ set_option(struct options *o, int ch)
 		break;
 	case OPT_DURABLE:
 		o->durable = true;
-		break;
-	case OPT_EXISTING:
-		o->existing = true;
 		break;
 	case OPT_HTTP:
 		o->http = true;

@@ -20,8 +20,7 @@ struct given {
 struct options {
 	struct mq_shared shared;
 	const char *queue;
-	bool existing; /* the queue is not made */
-	bool low;      /* messages have a priority below 0 */
+	bool low; /* messages have a priority below 0 */
 	enum mq_framing framing;
 	const char *at;	 /* --at as it was given */
 	int64_t wait_ms; /* for so long at most; -1: for ever */

@@ -274,7 +274,8 @@ report_queue(
 		mq_buf_addstr(&r->text, "; ");
 	add_name(&r->text, q->name);
 	if (!q->known) {
-		mq_buf_printf(&r->text, ": no such queue%s", m->elsewhere[i]);
+		mq_buf_addstr(&r->text, ": no such queue");
+		add_name(&r->text, m->elsewhere[i]);
 		return;
 	}
 	for (key = 0; key < KEYS; key++) {

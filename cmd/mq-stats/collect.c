@@ -171,11 +171,12 @@ collect_elsewhere(struct collector *c, struct model *m)
 	const struct mq_stats *s = &m->stats;
 	int i;
 
-	free(m->elsewhere);
+	model_free_elsewhere(m);
 	m->elsewhere = mq_xcalloc((size_t)s->count + 1, sizeof(*m->elsewhere));
+	m->elsewhere_count = s->count;
 	for (i = 0; i < s->count; i++)
 		if (!s->queues[i].known)
-			m->elsewhere[i] = mq_known_elsewhere(
+			m->elsewhere[i] = mq_known_hint(
 			    &c->redis, c->layout, s->queues[i].name);
 }
 

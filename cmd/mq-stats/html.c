@@ -76,7 +76,9 @@ print_missing(const struct model *m)
 		if (m->elsewhere[i] != NULL) {
 			fputs("<p class=\"note\">", stdout);
 			html_text(m->stats.queues[i].name);
-			printf(": no such queue%s</p>\n", m->elsewhere[i]);
+			fputs(": no such queue", stdout);
+			html_text(m->elsewhere[i]);
+			fputs("</p>\n", stdout);
 		}
 	fputs("</section>\n", stdout);
 }

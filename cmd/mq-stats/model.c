@@ -117,6 +117,18 @@ model_report_lost(const struct model *m)
 }
 
 void
+model_free_elsewhere(struct model *m)
+{
+	int i;
+
+	for (i = 0; i < m->elsewhere_count; i++)
+		free(m->elsewhere[i]);
+	free(m->elsewhere);
+	m->elsewhere = NULL;
+	m->elsewhere_count = 0;
+}
+
+void
 model_free(struct model *m)
 {
 	int i;
@@ -124,7 +136,7 @@ model_free(struct model *m)
 	for (i = 0; m->rejected != NULL && i < m->stats.count; i++)
 		rejections_free(&m->rejected[i]);
 	free(m->rejected);
-	free(m->elsewhere);
+	model_free_elsewhere(m);
 	mq_names_free(&m->lost);
 	mq_runs_free(&m->runs);
 	mq_stats_free(&m->stats);

@@ -19,9 +19,10 @@ struct model {
 	struct mq_stats stats;
 	struct mq_info info; /* the policy */
 	struct mq_runs runs;
-	/* Of each queue that does not exist, what is to be said of the other
-	 * layout; of each that does, NULL. */
-	const char **elsewhere;
+	/* Of each queue that does not exist, what may have been meant; of each that
+	 * does, NULL. */
+	char **elsewhere;
+	int elsewhere_count;
 	struct rejections *rejected; /* of each queue */
 };
 
@@ -40,6 +41,7 @@ struct mq_queue_stats model_sum(const struct model *, const int *rows, int n);
 /* Reports the nodes that are lost. */
 void model_report_lost(const struct model *);
 
+void model_free_elsewhere(struct model *);
 void model_free(struct model *);
 
 #endif

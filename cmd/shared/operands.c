@@ -183,24 +183,31 @@ mq_option_unknown(
     struct mq_redis *r, const struct mq_layout *layout, const char *queue)
 {
 	const char *why = mq_queue_unlisted(r, layout, queue);
+	char *hint;
 
-	if (why != NULL)
+	if (why != NULL) {
 		mq_say("%s: not listed yet: %s", queue, why);
-	else
-		mq_say("%s: no such queue%s", queue,
-		    mq_known_elsewhere(r, layout, queue));
+		return;
+	}
+	hint = mq_known_hint(r, layout, queue);
+	mq_say("%s: no such queue%s", queue, hint);
+	free(hint);
 }
 
 void
 mq_option_made(const struct mq_shared *o, struct mq_redis *r, const char *queue)
 {
 	const char *why = mq_queue_unlisted(r, o->layout, queue);
+	char *hint;
 
 	if (why != NULL && !o->quiet)
 		mq_say("%s: not listed yet: %s", queue, why);
-	else if (!o->quiet && (o->verbose || isatty(STDERR_FILENO)))
-		mq_say("%s: made a new queue%s", queue,
-		    mq_known_elsewhere(r, o->layout, queue));
+	if (why != NULL || o->quiet || o->fresh)
+		return;
+	hint = mq_known_hint(r, o->layout, queue);
+	if (o->verbose || *hint != '\0' || isatty(STDERR_FILENO))
+		mq_say("%s: made a new queue%s", queue, hint);
+	free(hint);
 }
 
 void

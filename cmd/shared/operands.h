@@ -51,8 +51,8 @@ void mq_option_check(const struct mq_shared *, const struct mq_need *);
 void mq_option_unknown(
     struct mq_redis *, const struct mq_layout *, const char *queue);
 
-/* Says that a queue was made, to a person or with -v: its name may have been
- * mistyped.  Waits. */
+/* Says that a queue was made, whose name may have been mistyped: to a person, with -v,
+ * or if there is a similar name; but not if a new one is meant.  Waits. */
 void mq_option_made(
     const struct mq_shared *, struct mq_redis *, const char *queue);
 

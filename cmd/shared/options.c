@@ -215,6 +215,14 @@ mq_option_shared(struct mq_shared *o, int ch, char *const argv[])
 	case MQ_OPT_PRINT_ACL:
 		o->print_acl = true;
 		return true;
+	case MQ_OPT_EXISTING:
+	case MQ_OPT_NEW:
+		o->existing |= ch == MQ_OPT_EXISTING;
+		o->fresh |= ch == MQ_OPT_NEW;
+		if (o->existing && o->fresh)
+			mq_die(MQ_EXIT_USAGE,
+			    "--existing and --new cannot be used together");
+		return true;
 	case ':':
 	case '?':
 		bad_option(o, ch, argv);

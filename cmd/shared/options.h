@@ -43,6 +43,13 @@
 	"  -h, --help[=all]       show the options that matter most, or all\n"                            \
 	"  -V, --version          show the version\n"                          \
 	"      --print-acl        print what a user needs, for ACL SETUSER\n"
+/* Of a tool that makes the queues that it is given. */
+#define MQ_MAKES_LONG                                                          \
+	{"existing", no_argument, NULL, MQ_OPT_EXISTING},                      \
+	    {"new", no_argument, NULL, MQ_OPT_NEW}
+#define MQ_MAKES_HELP                                                          \
+	"      --existing         exit 1 if there is no such queue, make none\n"   \
+	"      --new              a new queue is meant: do not note that it is\n"
 /* The framings, with what --help says of them being the tool's own. */
 #define MQ_FRAMING_SHORT "l0"
 #define MQ_FRAMING_LONG                                                        \
@@ -53,12 +60,21 @@
 /* clang-format on */
 
 /* Long options without a letter; a tool's own begin with MQ_OPT_OWN. */
-enum { MQ_OPT_NETSTRING = 256, MQ_OPT_JSONL, MQ_OPT_PRINT_ACL, MQ_OPT_OWN };
+enum {
+	MQ_OPT_NETSTRING = 256,
+	MQ_OPT_JSONL,
+	MQ_OPT_PRINT_ACL,
+	MQ_OPT_EXISTING,
+	MQ_OPT_NEW,
+	MQ_OPT_OWN
+};
 
 struct mq_shared {
 	char *url; /* NULL: not given; allocated */
 	bool quiet, verbose;
 	bool print_acl;
+	bool existing;	  /* no queue is to be made */
+	bool fresh;	  /* or one is, and that needs no note */
 	const char *help; /* what --help=all prints; --help only what is
 					 * ahead of the options, and those with '+' */
 	const struct option *options;	/* the tool's long ones */

@@ -6,6 +6,10 @@
 
 #include "base/xalloc.h"
 #include "calls.h"
+#include "side.h"
+
+/* Shorter names are all alike. */
+#define SLIP_LETTERS 5
 
 /* Questions: first whether each queue is known, then whether each can be used. */
 struct looking {
@@ -128,18 +132,85 @@ is_known(struct mq_redis *r, const struct mq_layout *layout, const char *queue)
 	    mq_queue_known(r, layout, queue, &known) == 0 && known;
 }
 
-const char *
-mq_known_elsewhere(
+/* --- what was meant ------------------------------------------------------------ */
+
+static bool
+is_digit(char c)
+{
+	return c >= '0' && c <= '9';
+}
+
+/* Whether the names differ by a letter that is more, less or another, or by two that
+ * have changed places.  Digits count things. */
+static bool
+is_slip(const char *a, const char *b)
+{
+	size_t la = strlen(a), lb = strlen(b), same = 0;
+
+	while (same < la && same < lb && a[same] == b[same])
+		same++;
+	a += same, la -= same;
+	b += same, lb -= same;
+	while (la > 0 && lb > 0 && a[la - 1] == b[lb - 1])
+		la--, lb--;
+	if (la == 2 && lb == 2)
+		return a[0] == b[1] && a[1] == b[0] &&
+		    !(is_digit(a[0]) && is_digit(a[1]));
+	return la <= 1 && lb <= 1 &&
+	    ((la == 1 && !is_digit(*a)) || (lb == 1 && !is_digit(*b)));
+}
+
+/* The first of the names that the queue could have been; allocated, or NULL. */
+static char *
+find_similar(
     struct mq_redis *r, const struct mq_layout *layout, const char *queue)
 {
-	/* A user of the server has the rights for one layout. */
+	const char *colon = layout->ns != NULL ? strrchr(queue, ':') : NULL;
+	const char *own = colon != NULL ? colon + 1 : queue, *name;
+	struct mq_command c = mq_redis_command(r);
+	redisReply *reply, *names;
+	char *found = NULL;
+	size_t i;
+
+	if (strlen(own) < SLIP_LETTERS) {
+		mq_command_free(&c);
+		return NULL;
+	}
+	layout->names(&c, queue);
+	reply = mq_call(r, &c, -1);
+	names =
+	    reply != NULL && reply->elements == 2 ? reply->element[1] : NULL;
+	for (i = 0; names != NULL && found == NULL && i < names->elements;
+	     i++) {
+		name = names->element[i]->str;
+		if (name != NULL && layout->queue_error(name) == NULL &&
+		    is_slip(own, name))
+			found = mq_xstrdup(name);
+	}
+	if (reply != NULL)
+		freeReplyObject(reply);
+	return found;
+}
+
+char *
+mq_known_hint(
+    struct mq_redis *r, const struct mq_layout *layout, const char *queue)
+{
+	bool rmq = layout == &mq_layout_rmq;
+	char *similar, *hint;
+
+	/* A user of the server has the rights for one layout, and not that for all
+	 * names. */
 	if (r->server->url.user != NULL)
-		return "";
-	if (layout == &mq_layout_rmq)
-		return is_known(r, &mq_layout_rsmq, queue) ?
-		    "; the layout rsmq has a queue of that name (-L rsmq)" :
-		    "";
-	return is_known(r, &mq_layout_rmq, queue) ?
-	    "; the layout rmq has a queue of that name (-L rmq)" :
-	    "";
+		return mq_xstrdup("");
+	if (is_known(r, rmq ? &mq_layout_rsmq : &mq_layout_rmq, queue))
+		return mq_xasprintf("; the layout %s has a queue of that name "
+				    "(-L %s)",
+		    rmq ? "rsmq" : "rmq", rmq ? "rsmq" : "rmq");
+	similar = find_similar(r, layout, queue);
+	if (similar == NULL)
+		return mq_xstrdup("");
+	hint = mq_xasprintf("; did you mean %s?", similar);
+	free(similar);
+	return hint;
 }

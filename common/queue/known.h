@@ -25,9 +25,10 @@ int mq_known_ask(struct mq_redis *, const struct mq_layout *,
 
 /*
  * Text to add when a queue does not exist: the other layout, if that has a queue of
- * this name on the same server, or "".  Constant.  Waits.
+ * this name on the same server; or a queue whose name is one slip away, if all names
+ * may be read; or "".  free() it.  Waits.
  */
-const char *mq_known_elsewhere(
+char *mq_known_hint(
     struct mq_redis *, const struct mq_layout *, const char *queue);
 
 #endif

@@ -77,6 +77,9 @@ struct mq_layout {
 	/* Whether anybody ever did: an integer, 0 or not.  Both are optional commands
 	 * where the names of all queues may be on another node than the queue. */
 	void (*known)(struct mq_command *, const char *queue);
+	/* Up to about a thousand names of queues, in the namespace of this one, without
+	 * it; the reply is that of SSCAN. */
+	void (*names)(struct mq_command *, const char *queue);
 	/* If that node is away: how many keys the queue has, an integer, as one that
 	 * has some exists.  NULL: names are beside the queues. */
 	void (*traces)(struct mq_command *, const char *queue);

@@ -307,10 +307,11 @@ err; err; acked; err | printf 'done #3 fine\nerr\n' >&3
 err; err; acked; err | printf 'err\ndone #3 fine\n' >&3
 pushed; delayed 100; no; acked | printf 'push #1\nresend #2 100\nerr #3 no\n' >&3
 acked; acked; acked; delayed 100 | printf 'run #1 half\nrun #2 half\ndone #1\nresend #4 100' >&3
-acked; acked; half (no final verb); half (no final verb) | printf 'run half\ndone #1\ndone #2\n' >&3
+acked; acked; acked; acked | printf 'run half\ndone #1\ndone #2\n' >&3
 .
 	# The rest was silent.
 	become --strict <<'.'
+acked; acked; half (no final verb); half (no final verb) | printf 'run half\ndone #1\ndone #2\n' >&3
 acked; acked; no final verb; no final verb | printf 'done #1\ndone #2\n' >&3
 .
 	publish q 1 4

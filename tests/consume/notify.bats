@@ -173,8 +173,8 @@ notices() {
 	run_mq 0 mq-publish q x
 	run_mq 1 mq-consume --existing --notify ends q -- true
 	assert_equal "$stderr" "mq-consume: ends: no such queue"
-	run_mq 0 mq-consume --drain --notify ends q -- true
-	assert_equal "$stderr" "mq-consume: ends: no such queue yet; --notify creates it"
+	run_mq 0 mq-consume -v --drain --notify ends q -- true
+	assert_equal "${stderr_lines[0]}" "mq-consume: ends: no such queue yet; --notify creates it"
 	run_mq 0 mq-stats ends
 }
 

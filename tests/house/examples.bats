@@ -923,7 +923,7 @@ slots=4"
 
 mq_set() {
 	case $command in
-	'mq-set --create mails '* | 'mq-set mails slots=4') ends 0 ;;
+	'mq-set --new mails '* | 'mq-set mails slots=4') ends 0 ;;
 	'mq-set mails max-length=100000') ends 0 ;;
 	'mq-set mails')
 		gives "attempts=5
@@ -931,7 +931,7 @@ backoff=10s..1h
 rate=20/s
 max-length=100000"
 		;;
-	'mq-set --create news $(mq-set mails)')
+	'mq-set --new news $(mq-set mails)')
 		ends 0
 		assert_equal "$(mq-set news)" "$(mq-set mails)"
 		;;

@@ -186,7 +186,7 @@ shows() {
 		64 mq-publish --tick 5 -p 1 q => --tick publishes nothing; remove the messages and their options
 		64 mq-publish --delay 5m --at 12:00 q a => --delay and --at cannot be used together
 		64 mq-publish --delay x q a => --delay: x: not a duration (500ms, 10s, 5m, 1h30m, 1d, 1w)
-		64 mq-publish --at never q a => --at: never: not a time (RFC 3339, HH:MM, unix seconds, or words of date(1))
+		64 mq-publish --at never q a => --at: never: not a time (RFC 3339, HH:MM, @SECONDS since 1970, or words of date(1))
 		64 mq-publish -p 101 q a => -p: 101: must be a number from -100 to 100
 		64 mq-publish -p high q a => -p: high: must be a number from -100 to 100
 		64 mq-publish --raw -H 'A: b' q a => --raw cannot be used with options that set headers

@@ -128,17 +128,17 @@ b"
 	assert_equal "$(queues)" ""
 	run_mq 0 mq-consume -q --drain typo
 	refute [ -n "$stderr" ]
-	start_mq mq-consume -l -n 1 a b
+	start_mq mq-consume -v -l -n 1 a b
 	eventually 10 grep -q "mq-consume: \({rsmq}:\)*a: no such queue yet; waiting for it" "$T/err"
 	eventually 10 eval '[ -n "$(connections)" ]'
 	run_mq 0 mq-publish b 1
 	wait "$pid"
 	assert_equal "$(<"$T/out")" 1
-	assert_equal "$(wc -l <"$T/err")" 2
+	assert_equal "$(grep -c "no such queue yet" "$T/err")" 2
 	assert_equal "$(queues)" "a b"
 	run_mq 0 mq-publish a 1
-	run_mq 0 mq-consume --drain --push later a -- sh -c 'echo push >&3'
-	assert_equal "$stderr" "mq-consume: later: no such queue yet; --push creates it"
+	run_mq 0 mq-consume -v --drain --push later a -- sh -c 'echo push >&3'
+	assert_equal "${stderr_lines[0]}" "mq-consume: later: no such queue yet; --push creates it"
 	assert_equal "$(queues)" "a b later"
 	assert_equal "$(held later)" "1 0 0 0"
 	run_mq 0 mq-consume --drain --push later a -- cat
@@ -173,6 +173,66 @@ b"
 	short_names
 	assert_line "mq-return: f: made a new queue"
 	assert_equal "$(queues)" "a b c d e f"
+}
+
+# noted NAME LINE: whoever makes that queue says so, although nobody looks; LINE is the
+# rest of it, or empty.
+noted() {
+	run_mq 0 mq-publish "$1" x
+	assert_equal "$stderr" "${2:+mq-publish: $1: made a new queue; did you mean $2?}"
+}
+
+@test "operands: a name that is one slip away is noted, and no other" {
+	run_mq 0 mq-publish --new mails x
+	noted mials mails
+	noted mail ""
+	noted smails mails
+	noted maiLs mails
+	noted letters-7 ""
+	noted letters-8 ""
+	noted letters-17 ""
+	noted letters-71 ""
+	noted letter-17 letters-17
+	noted other ""
+	noted lsiam ""
+	redis flushall >/dev/null
+	run_mq 0 mq-publish --new mails x
+	run_mq 0 mq-publish --new mailz x
+	refute [ -n "$stderr" ]
+	run_mq 0 mq-publish -q mailx x
+	refute [ -n "$stderr" ]
+	redis flushall >/dev/null
+	run_mq 0 mq-publish --new mails x
+	run_mq 1 mq-stats mailz
+	assert_equal "$stderr" "mq-stats: mailz: no such queue; did you mean mails?"
+	run_mq 0 mq-return --from ready --clone --to mailz mails
+	assert_regex "$stderr" "mq-return: mailz: made a new queue; did you mean mails?"
+	redis flushall >/dev/null
+	run_mq 0 mq-publish --new mails x
+	start_mq mq-consume -n 1 mialz mailz
+	eventually 10 grep -q 'mailz: no such queue yet; waiting for it; did you mean mails?' "$T/err"
+	stop_mq
+	refute grep -q mialz "$T/err"
+}
+
+@test "operands: --existing and --new: the same in all tools" {
+	local tool
+
+	for tool in "mq-publish q x" "mq-consume --drain q" "mq-lease --for 1m q" \
+		"mq-set q attempts=3" "mq-return q"; do
+		# shellcheck disable=SC2086 # a tool and its operands
+		run_mq 64 ${tool%% *} --existing --new ${tool#* }
+		assert_regex "$stderr" "--existing and --new cannot be used together"
+	done
+	run_mq 0 mq-publish --new q x
+	run_mq 1 mq-return --from ready --clone --existing --to typo q
+	assert_equal "$stderr" "mq-return: typo: no such queue"
+	run_mq 1 mq-set --existing q push=typo
+	assert_equal "$stderr" "mq-set: typo: no such queue"
+	run_mq 1 mq-set r attempts=3
+	run_mq 0 mq-set --create r attempts=3
+	run_mq 0 mq-set --new s attempts=3 push=q
+	assert_equal "$(queues)" "q r s"
 }
 
 @test "operands: --existing makes nothing, and takes nothing" {

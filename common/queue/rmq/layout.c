@@ -32,6 +32,15 @@ rmq_known(struct mq_command *c, const char *queue)
 }
 
 static void
+rmq_names(struct mq_command *c, const char *queue)
+{
+	(void)queue;
+	mq_command_plain(c, "SSCAN");
+	rmq_key_all(c, RMQ_QUEUES);
+	mq_command_words(c, "0 COUNT 1000");
+}
+
+static void
 rmq_traces(struct mq_command *c, const char *queue)
 {
 	mq_command_plain(c, "EXISTS");
@@ -75,6 +84,7 @@ const struct mq_layout mq_layout_rmq = {
     .queue_error = rmq_queue_error,
     .open = rmq_open,
     .known = rmq_known,
+    .names = rmq_names,
     .traces = rmq_traces,
     .probe = rmq_probe,
     .publish = rmq_publish,

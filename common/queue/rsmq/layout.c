@@ -56,6 +56,14 @@ rsmq_known(struct mq_command *c, const char *queue)
 	mq_command_str(c, "vt");
 }
 
+static void
+rsmq_names(struct mq_command *c, const char *queue)
+{
+	mq_command_plain(c, "SSCAN");
+	rsmq_key_common(c, queue, ":QUEUES");
+	mq_command_words(c, "0 COUNT 1000");
+}
+
 const struct mq_layout mq_layout_rsmq = {
     .name = "rsmq",
     .has = MQ_HAS_ATTRIBUTES | MQ_HAS_NEWS | MQ_HAS_IDS | MQ_HAS_TEXT |
@@ -67,6 +75,7 @@ const struct mq_layout mq_layout_rsmq = {
     .open = rsmq_open,
     .set_attributes = rsmq_set_attributes,
     .known = rsmq_known,
+    .names = rsmq_names,
     .probe = rsmq_probe,
     .publish = rsmq_publish,
     .publish_add = rsmq_publish_add,
