@@ -308,10 +308,13 @@ parse_arguments(
 	argv[count] = NULL;
 	opterr = 0;
 	while ((ch = mq_option_next(shared, count, argv,
-		    ":" MQ_SHARED_SHORT MQ_FRAMING_SHORT "I:j:n:")) != -1)
+		    ":" MQ_SHARED_SHORT MQ_FRAMING_SHORT "I:j:n:")) != -1) {
+		if (ch == '?' && o->command == NULL)
+			operands_forgotten(o);
 		if (!mq_option_shared(shared, ch, argv) &&
 		    !mq_option_framing(&o->framing, ch))
 			set_option(o, ch);
+	}
 	mq_option_target(shared, o->given.push);
 	mq_option_target(shared, o->given.notify);
 	mq_option_rights(shared, MQ_CONSUMES, argv + optind, count - optind);

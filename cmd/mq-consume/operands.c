@@ -75,7 +75,7 @@ refuse_operand(const struct options *o, const char *operand)
 	struct mq_buf line = {0};
 	char **word, *command;
 
-	if (operand == o->typed[0])
+	if (o->typed != NULL && operand == o->typed[0])
 		mq_die(MQ_EXIT_USAGE,
 		    "%s: a command, not a queue; write QUEUE -- COMMAND",
 		    operand);
@@ -93,6 +93,22 @@ refuse_operand(const struct options *o, const char *operand)
 	mq_die(MQ_EXIT_USAGE,
 	    "%s: a command, not a queue; put -- before it: %s", operand,
 	    mq_buf_str(&line));
+}
+
+void
+operands_forgotten(const struct options *o)
+{
+	char **word = o->words;
+	const char *found = NULL;
+
+	/* The first operand is a queue; what follows an option may be its value. */
+	for (word += *word != NULL; *word != NULL && found == NULL; word++)
+		if (**word != '-' && word - o->words > 1 && *word[-1] != '-' &&
+		    is_program(*word))
+			found = *word;
+	for (; found != NULL && *word != NULL; word++)
+		if (**word == '-')
+			refuse_operand(o, found);
 }
 
 void
@@ -190,6 +206,10 @@ say_missing(const struct options *o, struct mq_redis *r, int i)
 	}
 	if (o->fresh)
 		return;
+	if (strcmp(name, "help") == 0)
+		mq_die(MQ_EXIT_USAGE,
+		    "help: no such queue; try --help, or --new for a queue of "
+		    "that name");
 	hint = mq_known_hint(r, o->layout, name);
 	if (o->verbose || *hint != '\0' || isatty(STDERR_FILENO))
 		mq_say("%s: no such queue yet; %s%s", name, what, hint);

@@ -75,6 +75,9 @@ void option_check_many(struct options *);
  * cannot be a queue in the layout.  ns: the namespace of the URL.
  */
 void operands_check(const struct options *, const char *ns);
+/* Of an option that is unknown: ends the program with 64 if it may be that of a command
+ * without "--" before it. */
+void operands_forgotten(const struct options *);
 /* Ends the program with 64 if a queue is named twice, or is also one that gets messages
  * from here. */
 void operands_differ(const struct options *);

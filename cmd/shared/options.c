@@ -13,6 +13,9 @@
 #include "redis/tls.h"
 #include "startup.h"
 
+/* No name of an option is longer. */
+#define OPTION_LEN 32
+
 /* The option that is being read, if it was given as a letter; "": it was not. */
 static struct {
 	char letter[3];
@@ -87,6 +90,62 @@ next_candidate(const struct option *o, const char *name, size_t len)
 	return NULL;
 }
 
+/* How many letters have to be added, removed or changed to make b of a.  lb: at most
+ * OPTION_LEN. */
+static size_t
+count_edits(const char *a, size_t la, const char *b, size_t lb)
+{
+	size_t row[OPTION_LEN + 1], i, j, diagonal, above;
+
+	for (j = 0; j <= lb; j++)
+		row[j] = j;
+	for (i = 1; i <= la; i++) {
+		diagonal = row[0];
+		row[0] = i;
+		for (j = 1; j <= lb; j++) {
+			above = row[j];
+			row[j] = diagonal + (a[i - 1] != b[j - 1]);
+			if (above + 1 < row[j])
+				row[j] = above + 1;
+			if (row[j - 1] + 1 < row[j])
+				row[j] = row[j - 1] + 1;
+			diagonal = above;
+		}
+	}
+	return row[lb];
+}
+
+/* The option whose name is a letter or two away from this one; NULL: none. */
+static const char *
+nearest_option(const struct option *o, const char *name, size_t len)
+{
+	const char *nearest = NULL;
+	size_t least = len < 6 ? 2 : 3, n, edits;
+
+	for (; o->name != NULL; o++) {
+		n = strlen(o->name);
+		edits = count_edits(name, len, o->name, n);
+		if (edits < least) {
+			least = edits;
+			nearest = o->name;
+		}
+	}
+	return nearest;
+}
+
+static void __attribute__((noreturn))
+unknown_option(const struct option *o, const char *arg, size_t len)
+{
+	const char *nearest = nearest_option(o, arg + 2, len - 2);
+
+	if (nearest != NULL)
+		mq_die(MQ_EXIT_USAGE,
+		    "%.*s: unknown option; did you mean --%s?", (int)len, arg,
+		    nearest);
+	mq_die(
+	    MQ_EXIT_USAGE, "%.*s: unknown option (try --help)", (int)len, arg);
+}
+
 static void
 bad_long_option(const struct mq_shared *o, int ch, const char *arg)
 {
@@ -101,8 +160,7 @@ bad_long_option(const struct mq_shared *o, int ch, const char *arg)
 		mq_die(MQ_EXIT_USAGE, "%.*s: needs an argument (try --help)",
 		    (int)len, arg);
 	if (first == NULL)
-		mq_die(MQ_EXIT_USAGE, "%.*s: unknown option (try --help)",
-		    (int)len, arg);
+		unknown_option(o->options, arg, len);
 	/* The option was found, but takes no value. */
 	if (arg[len] == '=' && optopt != 0)
 		mq_die(MQ_EXIT_USAGE, "%.*s: takes no argument (try --help)",

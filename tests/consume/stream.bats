@@ -570,7 +570,7 @@ no_sooner() {
 	no_sooner 550 consume 0 -n 8 --rate-shared 10/s:2
 	assert_equal "$(held q)" "0 0 0 0"
 	publish 'err 1' 'err 2' 'err 3' 4
-	no_sooner 600 consume 0 -n 4 --rest 200ms..200ms
+	no_sooner 600 consume 1 -n 4 --rest 200ms..200ms
 	assert_equal "$(held q)" "0 0 0 3"
 }
 

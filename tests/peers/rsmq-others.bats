@@ -287,7 +287,7 @@ sha() {
 			send_as "$id" here "$to"
 			redis hset "rsmq:$to:Q" "$id:rc" 3 "$id:fr" 1 >/dev/null
 			send_as "$id" comes
-			run_mq 1 mq-consume -q -n 1 --push other q -- sh -c 'echo "$0" >&3' "$verdict"
+			run_mq 0/1 mq-consume -q -n 1 --push other q -- sh -c 'echo "$0" >&3' "$verdict"
 			assert_equal "$(redis zcard "rsmq:$to") $(redis zcard rsmq:q)" '2 0'
 			assert_equal "$(redis --raw hmget "rsmq:$to:Q" "$id" "$id:rc" | paste -sd' ')" 'here 3'
 			new=$(ids "$to" | tail -n 1)
