@@ -15,6 +15,7 @@
 #include "base/clock.h"
 #include "base/exit.h"
 #include "base/say.h"
+#include "redis/report.h"
 #include "shared/interrupt.h"
 #include "options.h"
 #include "post.h"
@@ -202,6 +203,19 @@ wait_until_ended(struct modules *m)
 	return wait_for_endings(&w);
 }
 
+/* To a person; who may not ask does not learn it. */
+static void
+note_unkept(struct modules *m)
+{
+	struct mq_report r;
+
+	if (m->opt.message.notes && m->server.url.kind != MQ_URL_CLUSTER &&
+	    mq_report_ask(&m->redis, &r) == 0 && r.aof == 0)
+		mq_say("%s: what this server loses is lost; mq-stats --server "
+		       "says how to keep it",
+		    m->server.name);
+}
+
 static void
 clean_up(struct modules *m)
 {
@@ -260,6 +274,7 @@ main(int argc, char *argv[])
 	status = outcome_finish(&m.outcome, o->shared.quiet, o->shared.verbose);
 	if (o->message.wait && (waited = wait_until_ended(&m)) > status)
 		status = waited;
+	note_unkept(&m);
 	clean_up(&m);
 	mq_close_stdout();
 	return status;

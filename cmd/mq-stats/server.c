@@ -59,9 +59,13 @@ find_warnings(const struct mq_report *r)
 	json_t *warnings = json_array();
 
 	warn_of_memory(r, warnings);
-	if (r->aof == 0 && r->snapshots == 0)
+	if (r->aof == 0)
 		warn(warnings,
-		    "nothing is kept on disk: a restart loses all messages");
+		    r->snapshots == 0 ?
+			"nothing is kept on disk: a restart loses all "
+			"messages" :
+			"snapshots alone are kept: if the server is killed, it "
+			"loses all messages since the last one");
 	if (r->save_failed)
 		warn(warnings, "the last snapshot could not be saved");
 	if (r->aof_failed)
@@ -200,6 +204,10 @@ server_print(const char *name, const struct mq_report *r, bool json)
 		print_report(name, r);
 	for (i = 0; !json && i < json_array_size(warnings); i++)
 		print_text(
-		    "warning", json_string_value(json_array_get(warnings, i)));
+		    "WARNING", json_string_value(json_array_get(warnings, i)));
+	if (!json && r->aof == 0)
+		puts("To mend that, type:\n"
+		     "  redis-cli CONFIG SET appendonly yes\n"
+		     "  redis-cli CONFIG REWRITE");
 	json_decref(warnings);
 }

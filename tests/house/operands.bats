@@ -182,6 +182,11 @@ b"
 	refute [ -n "$stderr" ]
 	run_mq 0 mq-publish -v b 1
 	assert_equal "${stderr_lines[0]}" "mq-publish: b: made a new queue"
+	if [ "${TOPOLOGY-}" != cluster ]; then
+		run on_terminal "$BUILD/mq-publish" b 1
+		assert_output --partial ": what this server loses is lost; mq-stats --server says how to keep it"
+		redis config set appendonly yes >/dev/null
+	fi
 	run on_terminal "$BUILD/mq-publish" c 1
 	short_names
 	assert_output "mq-publish: c: made a new queue"

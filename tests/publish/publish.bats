@@ -508,7 +508,7 @@ due_of() {
 
 @test "publish: Mq-Due: not when it is ready at once, and never --raw" {
 	run_mq 0 mq-publish -d 0s jobs x
-	run_mq 0 mq-publish --at 1 jobs x
+	run_mq 0 mq-publish --at @1 jobs x
 	run_mq 0 mq-publish jobs x
 	run_mq 0 mq-publish --jsonl jobs <<<'{"payload":"x","headers":{"A":"b"}}'
 	assert_equal "$(redis lrange "$(key jobs)" 0 -1 | grep -ac Mq-Due)" 0
@@ -589,7 +589,7 @@ due_of() {
 
 @test "publish: what is due already is ready at once" {
 	run_mq 0 mq-publish --at 2001-01-01T00:00:00Z jobs one
-	run_mq 0 mq-publish --at 0 jobs two
+	run_mq 0 mq-publish --at @0 jobs two
 	run_mq 0 mq-publish -d 0 jobs three
 	run_mq 0 mq-publish -d 0ms jobs four
 	assert_equal "$(payloads jobs)" $'one\ntwo\nthree\nfour'

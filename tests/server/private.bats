@@ -450,7 +450,7 @@ second_start() {
 	assert_regex "$output" 'policy +noeviction'
 	assert_regex "$output" 'kept +each write, synced always'
 	assert_regex "$output" 'memory .* of any size'
-	refute_output_has_warning() { [[ $output != *warning* ]]; }
+	refute_output_has_warning() { [[ $output != *WARNING* ]]; }
 	refute_output_has_warning
 	most=$(cli info memory | tr -d '\r' | sed -n 's/^used_memory://p')
 	cli config set maxmemory "$most"
@@ -459,9 +459,17 @@ second_start() {
 	cli config set maxmemory-policy allkeys-lru
 	cli config set appendonly no
 	run_mq 0 mq-stats --server
-	assert_regex "$output" 'warning +memory is nearly full'
-	assert_regex "$output" 'warning +maxmemory-policy is allkeys-lru'
-	assert_regex "$output" 'warning +nothing is kept on disk'
+	assert_regex "$output" 'WARNING +memory is nearly full'
+	assert_regex "$output" 'WARNING +maxmemory-policy is allkeys-lru'
+	assert_regex "$output" 'WARNING +nothing is kept on disk'
+	eval "$(grep -o ' CONFIG .*' <<<"$output" | head -n 1 | sed 's/^ /cli /')"
+	run_mq 0 mq-stats --server
+	refute_regex "$output" 'WARNING +nothing|To mend'
+	cli config set appendonly no
+	cli config set save '3600 1'
+	run_mq 0 mq-stats --server
+	assert_regex "$output" 'WARNING +snapshots alone are kept: if the server is killed'
+	assert_line "  redis-cli CONFIG REWRITE"
 	run_mq 0 mq-stats --server --json
 	assert_equal "$(python3 -c 'import json,sys; v = json.load(sys.stdin); print(v["pid"], v["maxmemory"], len(v["warnings"]))' <<<"$output")" \
 		"$(server_pid) $most 3"
