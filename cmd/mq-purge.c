@@ -11,6 +11,7 @@
 
 #include "base/exit.h"
 #include "base/say.h"
+#include "base/xalloc.h"
 #include "message/json.h"
 #include "queue/attach.h"
 #include "queue/queue.h"
@@ -20,7 +21,7 @@
 #include "shared/selection.h"
 
 static const char help[] =
-    "usage: mq-purge [options] QUEUE\n"
+    "usage: mq-purge [options] QUEUE...\n"
     "\n"
     "Removes messages for good, and prints how many.  On a terminal it asks\n"
     "before; elsewhere it needs --force.  Of several filters, all must match.\n"
@@ -159,10 +160,6 @@ parse_options(struct options *o, struct selection *s, struct mq_shared *shared,
 	    argv + optind, argc - optind);
 	if (optind == argc)
 		mq_die(MQ_EXIT_USAGE, "no queue given (try --help)");
-	if (optind + 1 < argc)
-		mq_die(MQ_EXIT_USAGE, "%s: only one queue at a time",
-		    argv[optind + 1]);
-	o->queue = argv[optind];
 	check_options(o, s);
 	if (o->filter.id != NULL)
 		s->limit = 1;
@@ -272,23 +269,21 @@ count_states(const struct options *o, struct selection *s, long *n)
 }
 
 /* Ends the program unless the user agrees.  If nothing was counted there is no
- * question, and nothing is removed, even if messages have come since. */
-static void
+ * question, and nothing is removed, even if messages have come since.  Returns how many
+ * may be removed. */
+static long
 ask_user(const struct options *o, struct selection *s)
 {
 	long n[MQ_STATES] = {0};
 
 	if (o->force || s->dry_run)
-		return;
+		return s->limit;
 	count_states(o, s, n);
-	if (!o->queue_too &&
-	    n[MQ_READY] + n[MQ_DELAYED] + n[MQ_REJECTED] == 0) {
-		s->limit = 0;
-		return;
-	}
+	if (!o->queue_too && n[MQ_READY] + n[MQ_DELAYED] + n[MQ_REJECTED] == 0)
+		return 0;
 	print_question(o, n);
 	if (answer_is_yes())
-		return;
+		return s->limit;
 	mq_say("nothing was removed");
 	exit(MQ_EXIT_NO);
 }
@@ -364,42 +359,77 @@ print_text(const struct options *o, struct selection *s)
 	selection_print(s);
 }
 
+/* Whether there was anything to remove. */
+static bool
+purge_queue(struct options *o, struct selection *s, bool quiet)
+{
+	long count[MQ_STATES] = {0};
+
+	o->found = false;
+	s->word = "purged";
+	selection_begin(s, quiet);
+	remove_all(o, s, count);
+	if (!o->found)
+		selection_unknown(s, o->queue);
+	if (o->json)
+		print_json(o, s, count);
+	else
+		print_text(o, s);
+	return s->done > 0 || o->found;
+}
+
+/* No question comes when some messages are gone already. */
+static bool
+purge_all(struct options *o, struct selection *s, char *const queues[], int n,
+    bool quiet)
+{
+	long *most = mq_xcalloc((size_t)n, sizeof(*most)), left = s->limit;
+	bool any = false;
+	int i;
+
+	for (i = 0; i < n; i++) {
+		selection_begin(s, quiet);
+		o->queue = queues[i];
+		most[i] = ask_user(o, s);
+	}
+	interrupt_catch(SA_RESTART);
+	for (i = 0; i < n && left > 0; i++) {
+		o->queue = queues[i];
+		s->queue = n > 1 ? queues[i] : NULL;
+		s->limit = most[i] < left ? most[i] : left;
+		any |= purge_queue(o, s, quiet);
+		left -= left != LONG_MAX ? s->done : 0;
+	}
+	free(most);
+	return any;
+}
+
 int
 main(int argc, char *argv[])
 {
-	struct mq_shared shared = {.help = help, .options = long_options};
+	struct mq_shared shared = {
+	    .help = help, .options = long_options, .names_server = true};
 	struct options options = {0};
 	struct mq_server server;
 	struct mq_redis redis;
-	struct selection selection = {.redis = &redis,
-	    .filter = &options.filter,
-	    .word = "purged",
-	    .limit = LONG_MAX};
-	long count[MQ_STATES] = {0};
+	struct selection selection = {
+	    .redis = &redis, .filter = &options.filter, .limit = LONG_MAX};
+	bool any;
 
 	mq_option_begin();
 	parse_options(&options, &selection, &shared, argc, argv);
 	mq_option_prints(true);
 	selection.layout = mq_option_server(&shared, &server);
 	mq_filter_check(&options.filter, selection.layout);
-	options.queue = mq_option_queue(&shared, &server, options.queue);
+	mq_option_queues(&shared, &server, argv + optind, argc - optind);
 	if (mq_redis_open(&redis, &server) == -1)
 		mq_die(redis.status, "%s", redis.error);
-	selection_begin(&selection, shared.quiet);
-	ask_user(&options, &selection);
-	interrupt_catch(SA_RESTART);
-	selection_begin(&selection, shared.quiet);
-	remove_all(&options, &selection, count);
-	if (!options.found)
-		selection_unknown(&selection, options.queue);
+	any = purge_all(
+	    &options, &selection, argv + optind, argc - optind, shared.quiet);
 	mq_redis_close(&redis);
-	if (options.json)
-		print_json(&options, &selection, count);
-	else
-		print_text(&options, &selection);
 	mq_filter_free(&options.filter);
 	mq_server_free(&server);
 	mq_option_free(&shared);
 	mq_close_stdout();
-	return selection.done > 0 || options.found ? MQ_EXIT_OK : MQ_EXIT_NO;
+	return any ? MQ_EXIT_OK : MQ_EXIT_NO;
 }

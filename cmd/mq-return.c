@@ -18,14 +18,14 @@
 #include "shared/selection.h"
 
 static const char help[] =
-    "usage: mq-return [options] QUEUE\n"
+    "usage: mq-return [options] QUEUE...\n"
     "\n"
     "Makes rejected messages ready again, the oldest first, and prints how many.\n"
     "Their attempts begin anew.  Of several filters, all must match.\n"
     "Exit status 1: no message matched.\n"
     "\n"
     "  mq-return jobs\n"
-    "  mq-return --reason timeout --since 2h --rate 10/s jobs\n"
+    "  mq-return --reason 'timed out' --since 2h --rate 10/s jobs\n"
     "\n"
     "      --clone            make copies ready instead, and print their new ids;\n"
     "                         also --from ready or unacked\n"
@@ -64,6 +64,7 @@ static const struct option long_options[] = {
 struct options {
 	struct mq_place from;
 	const char *from_arg; /* of --from; NULL: not given */
+	const char *to;	      /* of --to; NULL: not given */
 	struct mq_filter filter;
 	bool json, clone;
 };
@@ -103,7 +104,7 @@ set_option(struct options *o, struct selection *s, int ch)
 		o->from_arg = optarg;
 		break;
 	case OPT_TO:
-		s->to = optarg;
+		o->to = optarg;
 		break;
 	case 'n':
 		s->limit = mq_option_number("--limit", optarg, 1, LONG_MAX);
@@ -153,16 +154,12 @@ parse_options(struct options *o, struct selection *s, struct mq_shared *shared,
 		if (!mq_option_shared(shared, ch, argv) &&
 		    !mq_filter_option(&o->filter, ch, optarg))
 			set_option(o, s, ch);
-	mq_option_target(shared, s->to);
+	mq_option_target(shared, o->to);
 	mq_option_rights(shared, MQ_RETURNS | (o->clone ? MQ_CLONES : 0),
 	    argv + optind, argc - optind);
 	if (optind == argc)
 		mq_die(MQ_EXIT_USAGE, "no queue given (try --help)");
 	take_from(o);
-	if (optind + 1 < argc)
-		mq_die(MQ_EXIT_USAGE, "%s: only one queue at a time",
-		    argv[optind + 1]);
-	o->from.queue = argv[optind];
 	/* A crash of a Go program may have left it there twice. */
 	if (o->filter.id != NULL)
 		s->limit = 1;
@@ -170,16 +167,20 @@ parse_options(struct options *o, struct selection *s, struct mq_shared *shared,
 
 /* Now that the layout is known. */
 static void
-name_queues(struct options *o, struct selection *s, struct mq_shared *shared,
-    const struct mq_server *server)
+name_queues(struct options *o, struct mq_shared *shared,
+    const struct mq_server *server, char *queues[], int n)
 {
-	o->from.queue = mq_option_queue(shared, server, o->from.queue);
-	s->to = s->to == NULL ? o->from.queue :
-				mq_option_queue(shared, server, s->to);
-	if (o->clone && server->url.kind == MQ_URL_CLUSTER &&
-	    strcmp(s->to, o->from.queue) != 0)
-		mq_die(MQ_EXIT_USAGE,
-		    "--clone: cannot copy to another queue on a cluster; remove --to");
+	int i;
+
+	mq_option_queues(shared, server, queues, n);
+	if (o->to != NULL)
+		o->to = mq_option_queue(shared, server, o->to);
+	for (i = 0; i < n && o->to != NULL && o->clone; i++)
+		if (server->url.kind == MQ_URL_CLUSTER &&
+		    strcmp(o->to, queues[i]) != 0)
+			mq_die(MQ_EXIT_USAGE,
+			    "--clone: cannot copy to another queue on a "
+			    "cluster; remove --to");
 }
 
 static void
@@ -210,72 +211,117 @@ print_result(const struct options *o, struct selection *s, bool quiet)
 }
 
 static void
-check_target(const struct selection *s)
+check_target(const struct selection *s, const char *to)
 {
 	bool known;
 
-	if (mq_queue_known(s->redis, s->layout, s->to, &known) == -1)
+	if (mq_queue_known(s->redis, s->layout, to, &known) == -1)
 		mq_die(s->redis->status, "%s", s->redis->error);
 	if (known)
 		return;
-	mq_option_unknown(s->redis, s->layout, s->to);
+	mq_option_unknown(s->redis, s->layout, to);
 	exit(MQ_EXIT_NO);
+}
+
+static void
+report_left(const struct options *o, const struct selection *s)
+{
+	if (s->in_line > 0)
+		mq_say("%s: %ld stay%s in line for %s group", o->from.queue,
+		    s->in_line, s->in_line == 1 ? "s" : "",
+		    s->in_line == 1 ? "its" : "their");
+	if (s->too_long > 0)
+		mq_say("%s: %ld message%s: longer than its maxsize of %ld",
+		    s->to, s->too_long, s->too_long == 1 ? " stays" : "s stay",
+		    s->maxsize);
+}
+
+static void
+return_queue(
+    struct options *o, struct selection *s, const struct mq_shared *shared)
+{
+	struct clones clones = {.redis = s->redis,
+	    .layout = s->layout,
+	    .ids = o->json && o->clone ? json_array() : NULL};
+
+	clones.to = s->to = o->to != NULL ? o->to : o->from.queue;
+	if (o->clone)
+		s->clones = &clones;
+	s->word = o->clone ? "cloned" : "returned";
+	selection_begin(s, shared->quiet);
+	selection_place(s, &o->from);
+	selection_unknown(s, o->from.queue);
+	if (s->made)
+		mq_option_made(shared, s->redis, s->to);
+	clones_end(&clones);
+	print_result(o, s, shared->quiet);
+	if (!shared->quiet)
+		report_left(o, s);
+	json_decref(clones.ids);
+}
+
+/* The last command of the publisher of copies has no answer that anybody reads. */
+static void
+connect_anew(struct mq_redis *r)
+{
+	struct mq_server *server = r->server;
+
+	mq_redis_close(r);
+	if (mq_redis_open(r, server) == -1)
+		mq_die(r->status, "%s", r->error);
+}
+
+/* Whether there was anything to return. */
+static bool
+return_all(struct options *o, struct selection *s,
+    const struct mq_shared *shared, char *const queues[], int n)
+{
+	long left = s->limit;
+	bool any = false;
+	int i;
+
+	for (i = 0; i < n && left > 0; i++) {
+		if (i > 0 && o->clone)
+			connect_anew(s->redis);
+		o->from.queue = queues[i];
+		s->queue = n > 1 ? queues[i] : NULL;
+		s->limit = left;
+		return_queue(o, s, shared);
+		any |= s->done > 0;
+		left -= left != LONG_MAX ? s->done : 0;
+	}
+	return any;
 }
 
 int
 main(int argc, char *argv[])
 {
-	struct mq_shared shared = {.help = help, .options = long_options};
+	struct mq_shared shared = {
+	    .help = help, .options = long_options, .names_server = true};
 	struct options options = {.from = {.state = MQ_REJECTED}};
 	struct mq_server server;
 	struct mq_redis redis;
-	struct clones clones = {0};
-	struct selection selection = {.redis = &redis,
-	    .filter = &options.filter,
-	    .word = "returned",
-	    .limit = LONG_MAX};
+	struct selection selection = {
+	    .redis = &redis, .filter = &options.filter, .limit = LONG_MAX};
+	bool any;
 
 	mq_option_begin();
 	parse_options(&options, &selection, &shared, argc, argv);
 	mq_option_prints(true);
 	selection.layout = mq_option_server(&shared, &server);
 	mq_filter_check(&options.filter, selection.layout);
-	name_queues(&options, &selection, &shared, &server);
+	name_queues(&options, &shared, &server, argv + optind, argc - optind);
 	if (mq_redis_open(&redis, &server) == -1)
 		mq_die(redis.status, "%s", redis.error);
 	interrupt_catch(SA_RESTART);
-	if (shared.existing && selection.to != NULL)
-		check_target(&selection);
-	if (options.clone) {
-		clones = (struct clones){.redis = &redis,
-		    .layout = selection.layout,
-		    .to = selection.to,
-		    .ids = options.json ? json_array() : NULL};
-		selection.clones = &clones;
-		selection.word = "cloned";
-	}
-	selection_begin(&selection, shared.quiet);
-	selection_place(&selection, &options.from);
-	selection_unknown(&selection, options.from.queue);
-	if (selection.made)
-		mq_option_made(&shared, &redis, selection.to);
-	clones_end(&clones);
+	if (shared.existing && options.to != NULL)
+		check_target(&selection, options.to);
+	any = return_all(
+	    &options, &selection, &shared, argv + optind, argc - optind);
 	mq_redis_close(&redis);
-	print_result(&options, &selection, shared.quiet);
-	if (selection.in_line > 0 && !shared.quiet)
-		mq_say("%s: %ld stay%s in line for %s group",
-		    options.from.queue, selection.in_line,
-		    selection.in_line == 1 ? "s" : "",
-		    selection.in_line == 1 ? "its" : "their");
-	if (selection.too_long > 0 && !shared.quiet)
-		mq_say("%s: %ld message%s: longer than its maxsize of %ld",
-		    selection.to, selection.too_long,
-		    selection.too_long == 1 ? " stays" : "s stay",
-		    selection.maxsize);
-	json_decref(clones.ids);
 	mq_filter_free(&options.filter);
 	mq_server_free(&server);
 	mq_option_free(&shared);
 	mq_close_stdout();
-	return selection.done > 0 ? MQ_EXIT_OK : MQ_EXIT_NO;
+	return any ? MQ_EXIT_OK : MQ_EXIT_NO;
 }

@@ -17,18 +17,20 @@
 #include "shared/options.h"
 
 static const char help[] =
-    "usage: mq-set [options] QUEUE [NAME=VALUE...]\n"
+    "usage: mq-set [options] QUEUE [NAME | NAME=VALUE...]\n"
     "\n"
     "Changes settings of a queue, or shows them.  They apply to its consumers and\n"
     "publishers at once, unless an option of their own overrides them.  NAME=\n"
-    "removes a setting.  Exit status 1: the queue does not exist.\n"
+    "removes a setting, NAME prints its value.  Exit status 1: no such queue, or\n"
+    "the setting is not set.\n"
     "\n"
-    "  mq-set mails attempts=5 backoff=10s..1h rate=20/s\n"
-    "  mq-set mails max-length=100000 rate=\n"
-    "  mq-set mails\n"
+    "  mq-set mails attempts=5 backoff=10s..1h rate-shared=20/s\n"
+    "  mq-set mails max-length=100000 rate-shared=\n"
+    "  mq-set mails slots\n"
     "\n"
-    "attempts=N  backoff=MIN..MAX  timeout=DUR  retry-on=err  rate=N/s[:BURST]\n"
-    "slots=N  push=QUEUE  notify=QUEUE  keep=DUR  max-length=N[:HIGH]\n"
+    "attempts=N  backoff=MIN..MAX  timeout=DUR  retry-on=err  slots=N\n"
+    "rate-shared=N/s[:BURST]  push=QUEUE  notify=QUEUE  keep=DUR\n"
+    "max-length=N[:HIGH]\n"
     "With -L rsmq, also: vt=DUR  delay=DUR  maxsize=N\n"
     "\n"
     "+     --new, --create    make the queue if it does not exist\n"
@@ -52,6 +54,7 @@ struct setter {
 	const struct mq_layout *layout;
 	const char *queue;
 	bool json;
+	const char *asked; /* the only setting to show; NULL: all */
 	struct mq_setting_texts texts;
 	struct mq_attributes attributes;
 	bool settings;	 /* there are some to change, */
@@ -64,8 +67,14 @@ struct setter {
 static int
 find_setting(const char *name, size_t n)
 {
+	static const char rate[] = "rate-shared";
 	int i;
 
+	/* As it was called. */
+	if (n == strlen("rate") && memcmp(name, rate, n) == 0) {
+		name = rate;
+		n = strlen(rate);
+	}
 	for (i = 0; mq_setting_names[i] != NULL; i++)
 		if (strlen(mq_setting_names[i]) == n &&
 		    memcmp(mq_setting_names[i], name, n) == 0)
@@ -154,7 +163,11 @@ take_change(struct setter *s, const char *arg)
 	int which;
 
 	if (equals == NULL)
-		mq_die(MQ_EXIT_USAGE, "%s: not of the form NAME=VALUE", arg);
+		mq_die(MQ_EXIT_USAGE,
+		    find_setting(arg, strlen(arg)) == -1 ?
+			"%s: not of the form NAME=VALUE" :
+			"%s: add =VALUE, or name this setting alone",
+		    arg);
 	attribute = find_attribute(&s->attributes, arg, n);
 	if (attribute != NULL) {
 		set_attribute(s, attribute, arg, equals + 1);
@@ -168,6 +181,22 @@ take_change(struct setter *s, const char *arg)
 		    MQ_EXIT_USAGE, "%s: given twice", mq_setting_names[which]);
 	s->texts.text[which] = check_value(s, which, arg, equals + 1);
 	s->settings = true;
+}
+
+/* The only operand behind the queue asks if it is a name. */
+static bool
+take_question(struct setter *s, const char *arg)
+{
+	int which = find_setting(arg, strlen(arg));
+
+	if (which != -1)
+		s->asked = mq_setting_names[which];
+	else if (s->layout->has & MQ_HAS_ATTRIBUTES &&
+	    find_attribute(&s->attributes, arg, strlen(arg)) != NULL)
+		s->asked = arg;
+	if (s->asked != NULL && s->json)
+		mq_die(MQ_EXIT_USAGE, "--json cannot be used with %s", arg);
+	return s->asked != NULL;
 }
 
 static void
@@ -317,6 +346,23 @@ read_settings(struct setter *s)
 	return shown;
 }
 
+/* Returns the exit status. */
+static int
+show_value(struct setter *s)
+{
+	json_t *shown = read_settings(s);
+	const char *value = json_string_value(json_object_get(shown, s->asked));
+	struct mq_buf out = {0};
+
+	if (value != NULL) {
+		mq_add_visible(&out, value, strlen(value));
+		puts(mq_buf_str(&out));
+	}
+	mq_buf_free(&out);
+	json_decref(shown);
+	return value != NULL ? MQ_EXIT_OK : MQ_EXIT_NO;
+}
+
 /* As mq-set takes them; others can have written anything. */
 static void
 show_settings(struct setter *s)
@@ -346,15 +392,17 @@ main(int argc, char *argv[])
 {
 	struct setter s = {.shared = {.help = help, .options = long_options},
 	    .attributes = MQ_ATTRIBUTES_NONE};
-	int i;
+	int i, status = MQ_EXIT_OK;
 
 	mq_option_begin();
 	parse_options(&s, argc, argv);
-	mq_option_prints(optind + 1 == argc);
+	mq_option_prints(optind + 1 == argc ||
+	    (optind + 2 == argc && strchr(argv[optind + 1], '=') == NULL));
 	s.layout = mq_option_server(&s.shared, &s.server);
 	s.queue = mq_option_queue(&s.shared, &s.server, argv[optind]);
-	for (i = optind + 1; i < argc; i++)
-		take_change(&s, argv[i]);
+	if (optind + 2 != argc || !take_question(&s, argv[optind + 1]))
+		for (i = optind + 1; i < argc; i++)
+			take_change(&s, argv[i]);
 	if (mq_redis_open(&s.redis, &s.server) == -1)
 		end_refused(&s);
 	if (!is_known(&s, s.queue)) {
@@ -364,6 +412,8 @@ main(int argc, char *argv[])
 	}
 	if (s.settings || s.attributed)
 		change_settings(&s);
+	else if (s.asked != NULL)
+		status = show_value(&s);
 	else
 		show_settings(&s);
 	mq_redis_close(&s.redis);
@@ -371,5 +421,5 @@ main(int argc, char *argv[])
 	mq_server_free(&s.server);
 	mq_option_free(&s.shared);
 	mq_close_stdout();
-	return MQ_EXIT_OK;
+	return status;
 }

@@ -39,7 +39,7 @@ static const char help[] =
     "+     --timeout DUR      end a run that takes longer (TERM, then KILL)\n"
     "+     --attempts N       reject a message after N runs (15)\n"
     "+     --backoff MIN..MAX delay of a retry, doubling (1s..10m)\n"
-    "      --retry-on err     try what failed again, too, after the backoff\n"
+    "      --retry-on err     what failed runs again like 75, up to --attempts\n"
     "      --push QUEUE       where the verb push moves messages to\n"
     "      --notify QUEUE     publish there how each message has ended\n"
     "      --rate N/s[:BURST] start at most N messages a second (/m, /h)\n"

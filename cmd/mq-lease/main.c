@@ -226,7 +226,8 @@ main(int argc, char *argv[])
 {
 	struct options options = {
 	    .for_ms = -1, .limit = 1, .attempts = -1, .tag = "mq-lease"};
-	struct mq_shared shared = {.help = help, .options = long_options};
+	struct mq_shared shared = {
+	    .help = help, .options = long_options, .names_server = true};
 	struct mq_lease_queue queue;
 	struct mq_server server;
 	struct mq_redis redis;

@@ -37,19 +37,11 @@ static const char help[] =
     "      --coalesce         with --unique queued: instead of being refused, join\n"
     "                         the waiting message, and print its id with -i\n"
     "+ -g, --group GROUP      one message of a group at a time, in order\n"
-    "      --from-tick N      not before the clock of the queue is at N\n"
-    "      --until-tick N     reject if not started when the clock is beyond N\n"
-    "      --tick N           publish nothing, set the clock of the queue to N\n"
     "      --max-length N[:HIGH]\n"
     "                         refuse if N messages are ready; for a priority\n"
     "                         above 0, if HIGH are\n"
     "      --max-delayed N[:HIGH]\n"
     "                         the same for delayed messages\n"
-    "      --realtime         report the length of the queue on its channel (rsmq)\n"
-    "      --vt DUR           of a new queue: how long a received message is\n"
-    "                         hidden (30s; rsmq)\n"
-    "      --maxsize N        of a new queue: longest message, in UTF-16 units\n"
-    "                         (65536; -1: any; rsmq)\n"
     "+ -H, --header 'N: V'    add a header; can be repeated\n"
     "  -P, --param N=VALUE    set parameter N (1 to 4), $MQ_PARAMn of a worker\n"
     "      --attach NAME=FILE attach FILE, $MQ_ATTACH_DIR/NAME of a worker; can be\n"
@@ -58,7 +50,15 @@ static const char help[] =
     "      --wait[=DUR]       wait until all have ended, and print their last texts\n"
     "      --raw              bare payloads, for consumers that know no headers\n" MQ_MAKES_HELP
     "      --http             publish the body of one HTTP request; see man mq-http\n"
-    "      --host NAME        with --http: answer requests for NAME, too\n" MQ_SHARED_HELP;
+    "      --host NAME        with --http: answer requests for NAME, too\n"
+    "      --from-tick N      not before the clock of the queue is at N\n"
+    "      --until-tick N     reject if not started when the clock is beyond N\n"
+    "      --tick N           publish nothing, set the clock of the queue to N\n"
+    "      --realtime         report the length of the queue on its channel (rsmq)\n"
+    "      --vt DUR           of a new queue: how long a received message is\n"
+    "                         hidden (30s; rsmq)\n"
+    "      --maxsize N        of a new queue: longest message, in UTF-16 units\n"
+    "                         (65536; -1: any; rsmq)\n" MQ_SHARED_HELP;
 
 enum {
 	OPT_AT = MQ_OPT_OWN,
@@ -320,7 +320,7 @@ read_options(struct options *o, int argc, char *argv[])
 	    -1) {
 		mq_option_note(&o->shared, needs, ch);
 		if (ch == OPT_WAIT)
-			mq_option_no_duration("--wait", argv);
+			optarg = mq_option_next_duration(argv);
 		if (!mq_option_shared(&o->shared, ch, argv) &&
 		    !mq_option_framing(&o->framing, ch) &&
 		    !set_attribute(o, ch))

@@ -151,17 +151,12 @@ set_state(struct stats_options *o, const char *arg)
 		    arg);
 }
 
-/* "--watch=5", or "--watch 5": the word behind it, if it is a time. */
 static void
-set_watch(struct stats_options *o, int argc, char *argv[])
+set_watch(struct stats_options *o, char *argv[])
 {
-	const char *arg = optarg;
-	int64_t ms;
+	const char *arg = mq_option_next_duration(argv);
 
 	o->watch.interval_ms = WATCH_MS;
-	if (arg == NULL && optind < argc &&
-	    mq_duration_parse(argv[optind], &ms) == 0)
-		arg = argv[optind++];
 	if (arg == NULL)
 		return;
 	o->watch.interval_ms = mq_option_duration("--watch", arg);
@@ -192,7 +187,7 @@ set_order(struct stats_options *o, int ch)
 }
 
 static void
-set_option(struct stats_options *o, int ch, int argc, char *argv[])
+set_option(struct stats_options *o, int ch, char *argv[])
 {
 	switch (ch) {
 	case OPT_CONNECTIONS:
@@ -209,7 +204,7 @@ set_option(struct stats_options *o, int ch, int argc, char *argv[])
 		o->checks = optarg;
 		break;
 	case OPT_WATCH:
-		set_watch(o, argc, argv);
+		set_watch(o, argv);
 		break;
 	case 'n':
 		o->list.limit =
@@ -370,12 +365,12 @@ options_parse(struct stats_options *o, int argc, char *argv[])
 	int ch;
 
 	*o = (struct stats_options){
-	    .shared = {.help = help, .options = long_options},
+	    .shared = {.help = help, .options = long_options, .names_server = true},
 	    .list.limit = -1};
 	opterr = 0;
 	while ((ch = mq_option_next(&o->shared, argc, argv,
 		    ":n:" MQ_SHARED_SHORT MQ_FRAMING_SHORT)) != -1)
-		set_option(o, ch, argc, argv);
+		set_option(o, ch, argv);
 	mq_option_rights(&o->shared,
 	    MQ_LOOKS | (o->subject == SUBJECT_SERVER ? MQ_DESCRIBES : 0),
 	    argv + optind, argc - optind);

@@ -101,6 +101,8 @@ mq_option_find(struct mq_shared *o, struct mq_server *server, char *error,
 	}
 	if (status == 0)
 		status = check_cluster(o, server, error, error_size);
+	if (status == 0 && o->verbose && o->names_server)
+		mq_say("%s, layout %s", server->name, o->layout->name);
 	return status;
 }
 

@@ -321,16 +321,15 @@ mq_option_framing(enum mq_framing *framing, int ch)
 	return true;
 }
 
-void
-mq_option_no_duration(const char *name, char *const argv[])
+char *
+mq_option_next_duration(char *const argv[])
 {
-	const char *next = argv[optind];
 	int64_t ms;
 
-	if (optarg == NULL && next != NULL && mq_duration_parse(next, &ms) == 0)
-		mq_die(MQ_EXIT_USAGE,
-		    "%s %s: write %s=%s (or %s -- %s, if that is a name)", name,
-		    next, name, next, name, next);
+	if (optarg != NULL || argv[optind] == NULL ||
+	    mq_duration_parse(argv[optind], &ms) == -1)
+		return optarg;
+	return argv[optind++];
 }
 
 long

@@ -72,6 +72,7 @@ enum {
 struct mq_shared {
 	char *url; /* NULL: not given; allocated */
 	bool quiet, verbose;
+	bool names_server; /* which is all that -v does */
 	bool print_acl;
 	bool existing;	  /* no queue is to be made */
 	bool fresh;	  /* or one is, and that needs no note */
@@ -111,11 +112,9 @@ bool mq_option_framing(enum mq_framing *, int ch);
 /* The long option of a framing other than MQ_FRAME_WHOLE. */
 const char *mq_option_framing_name(enum mq_framing);
 
-/*
- * For an option that takes a duration behind a '=' only, and has none: ends
- * with exit 64 when the next word is one, which would be taken for a queue.
- */
-void mq_option_no_duration(const char *name, char *const argv[]);
+/* The argument of an option that need not have one: behind a '=', or the next word if
+ * that is a duration; NULL: none. */
+char *mq_option_next_duration(char *const argv[]);
 
 /* A whole number from min to max. */
 long mq_option_number(const char *name, const char *arg, long min, long max);

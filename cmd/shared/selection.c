@@ -9,6 +9,7 @@
 #include "base/exit.h"
 #include "base/say.h"
 #include "base/utf8.h"
+#include "base/visible.h"
 #include "base/xalloc.h"
 #include "interrupt.h"
 #include "message/headers.h"
@@ -24,14 +25,17 @@ void
 selection_begin(struct selection *s, bool quiet)
 {
 	s->done = s->seen = s->in_line = s->too_long = 0;
+	s->made = false;
 	progress_start(&s->progress, quiet);
 }
 
 static char *
 result_text(const struct selection *s)
 {
-	return mq_xasprintf("%ld message%s %s%s", s->done,
-	    s->done == 1 ? "" : "s", s->dry_run ? "would be " : "", s->word);
+	return mq_xasprintf("%s%s%ld message%s %s%s",
+	    s->queue != NULL ? s->queue : "", s->queue != NULL ? ": " : "",
+	    s->done, s->done == 1 ? "" : "s", s->dry_run ? "would be " : "",
+	    s->word);
 }
 
 /* The server has failed or refused; under_way: for that many messages the outcome
@@ -442,10 +446,14 @@ void
 selection_print(const struct selection *s)
 {
 	char *result = result_text(s);
+	struct mq_buf line = {0};
 
-	if (s->clones != NULL && !s->dry_run)
+	if (s->clones != NULL && !s->dry_run) {
 		mq_say("%s", result);
-	else
-		puts(result);
+	} else {
+		mq_add_visible(&line, result, strlen(result));
+		puts(mq_buf_str(&line));
+	}
+	mq_buf_free(&line);
 	free(result);
 }

@@ -25,6 +25,7 @@ struct selection {
 	struct clones *clones; /* copies go there instead; NULL: none */
 	bool dry_run;	       /* only count them */
 	bool files;	       /* those that go nowhere may have attachments */
+	const char *queue;     /* results name it; NULL: there is only one */
 	/* The result, over all places. */
 	long done;
 	long in_line;  /* meant, but they stay in line for their group */

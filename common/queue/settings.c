@@ -26,7 +26,7 @@ const char *const mq_setting_names[MQ_SETTINGS + 1] = {[ATTEMPTS] = "attempts",
     [BACKOFF] = "backoff",
     [TIMEOUT] = "timeout",
     [RETRY_ON] = "retry-on",
-    [RATE] = "rate",
+    [RATE] = "rate-shared",
     [SLOTS] = "slots",
     [PUSH] = "push",
     [NOTIFY] = "notify",
@@ -44,6 +44,13 @@ const char *const mq_setting_forms[MQ_SETTINGS] = {
     [NOTIFY] = "the name of a queue",
     [KEEP] = "a duration, as 1h",
     [MAX_LENGTH] = "a number of messages, or two, N:HIGH"};
+
+/* In the hash of the queue: the rate has its first name there. */
+static const char *
+field_of(int which)
+{
+	return which == RATE ? "rate" : mq_setting_names[which];
+}
 
 void
 mq_setting_texts_free(struct mq_setting_texts *t)
@@ -180,7 +187,7 @@ mq_settings_ask(
 	mq_command_plain(c, "HMGET");
 	layout->side->settings(c, queue);
 	for (i = 0; i < MQ_SETTINGS; i++)
-		mq_command_str(c, mq_setting_names[i]);
+		mq_command_str(c, field_of(i));
 }
 
 /* A text with a NUL is none that anybody gave. */
@@ -226,7 +233,7 @@ mq_settings_put(struct mq_redis *r, const struct mq_layout *layout,
 	for (i = 0; i < MQ_SETTINGS; i++) {
 		if (t->text[i] == NULL)
 			continue;
-		mq_command_str(&c, mq_setting_names[i]);
+		mq_command_str(&c, field_of(i));
 		mq_command_str(&c, t->text[i]);
 	}
 	return mq_call_done(r, &c);

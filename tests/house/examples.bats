@@ -903,9 +903,9 @@ mq_tutorial() {
 		ends 0
 		prints x mq-consume -q --idle 1s files
 		;;
-	'mq-set files slots=4 rate=50/s') ends 0 ;;
+	'mq-set files slots=4 rate-shared=50/s') ends 0 ;;
 	'mq-set files')
-		gives "rate=50/s
+		gives "rate-shared=50/s
 slots=4"
 		;;
 	'mq-consume --drain --jsonl files |'*)
@@ -928,7 +928,7 @@ mq_set() {
 	'mq-set mails')
 		gives "attempts=5
 backoff=10s..1h
-rate=20/s
+rate-shared=20/s
 max-length=100000"
 		;;
 	'mq-set --new news $(mq-set mails)')

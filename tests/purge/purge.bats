@@ -255,6 +255,26 @@ purged_some() {
 }
 
 # Not of how many, but how many; and what there is none of is not asked for.
+@test "purge: of several queues it asks about each, before anything is removed" {
+	redis sadd rmq::queues a b c >/dev/null
+	redis lpush 'rmq::queue::[a]::ready' 1 2 >/dev/null
+	redis lpush 'rmq::queue::[c]::rejected' 3 >/dev/null
+	run on_terminal $'y\n' "$BUILD/mq-purge" --all a
+	redis lpush 'rmq::queue::[a]::ready' 1 2 >/dev/null
+	run on_terminal $'n\n' "$BUILD/mq-purge" --all a b c
+	assert_equal "$status" 1
+	assert_output --partial 'a: remove 2 ready, 0 delayed, 0 rejected? [y/N] '
+	assert_output --partial 'nothing was removed'
+	assert_equal "$(held a) $(held c)" "2 0 0 0 0 0 0 1"
+	run_mq 0 mq-purge --force -n 2 --all a b c
+	assert_output $'a: 2 messages purged'
+	run_mq 0 mq-purge --force --all --json a b c
+	assert_equal "$(jq -c '[.queue, .purged]' <<<"$output" | xargs)" '[a,0] [b,0] [c,1]'
+	run_mq 0 mq-purge --force --delete-queue a b nonesuch
+	assert_output $'a: 0 messages purged, and the queue deleted\nb: 0 messages purged, and the queue deleted\nnonesuch: 0 messages purged'
+	run_mq 1 mq-purge --force --all c nonesuch
+}
+
 @test "purge: it asks with the number that goes: filters, limits, delayed ones" {
 	seq 20 | "$BUILD/mq-publish" -l jobs
 	seq 15 | "$BUILD/mq-publish" -l -d 1h jobs
@@ -438,7 +458,6 @@ print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)' \
 
 		-f jobs
 		-f --all
-		-f --all a b
 		-f --all 'a[b'
 		-f --delete-queue --match x jobs
 		-f --delete-queue -n 1 jobs

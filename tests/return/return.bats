@@ -47,6 +47,23 @@ go_rejected() {
 	assert_equal "$(digest)" "$(cat "$T/before")"
 }
 
+@test "return: several queues, each with its number; --limit is for all" {
+	go_rejected jobs a b c
+	go_rejected mails d e
+	run_mq 0 mq-return --dry-run jobs mails nonesuch
+	assert_output $'jobs: 3 messages would be returned\nmails: 2 messages would be returned\nnonesuch: 0 messages would be returned'
+	assert_equal "$stderr" "mq-return: nonesuch: no such queue"
+	run_mq 0 mq-return -n 4 jobs mails
+	assert_output $'jobs: 3 messages returned\nmails: 1 message returned'
+	run_mq 0 mq-return --json --to jobs jobs mails
+	assert_output $'{"queue":"jobs","returned":0,"dry_run":false}\n{"queue":"mails","returned":1,"dry_run":false}'
+	assert_equal "$(list jobs ready)" $'a\nb\nc\ne'
+	run_mq 1 mq-return jobs mails
+	run_mq 0 mq-return -q --clone --from ready jobs mails
+	assert_equal "${#lines[@]}" 5
+	assert_equal "$(held jobs)" "8 0 0 0"
+}
+
 @test "return: --limit takes the oldest, --to goes elsewhere and makes it known" {
 	go_rejected jobs a b c d
 	run_mq 0 mq-return -n 1 jobs
@@ -480,7 +497,6 @@ print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)' \
 		assert_equal "$output" ""
 	done <<-'END'
 
-		a b
 		'a[b'
 		-x jobs
 		--from ready jobs

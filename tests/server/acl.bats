@@ -384,7 +384,7 @@ killed_with_notice() {
 	wait "$pid" || [ $? = 75 ]
 	own mq_resume
 	own_mq mq-publish q 1
-	run_mq 0 mq-consume -n 1 --attempts 1 q -- false
+	run_mq 1 mq-consume -n 1 --attempts 1 q -- false
 	# Given back at its end.
 	own_mq mq-publish q 1 2 3
 	start_mq mq-consume --no-clean --prefetch 3 --grace 0 q -- sleep 100
@@ -491,7 +491,7 @@ settle_by_id() {
 	seq 1500 | own_mq mq-publish -l -d 1h q
 	grave 1
 	own_mq mq-consume -n 1 --attempts 1 q -- sh -c 'exit 1' || [ $? = 1 ]
-	own_mq mq-consume -n 1 q -- sh -c 'exit 75'
+	own_mq mq-consume -n 1 q -- sh -c 'exit 75' || [ $? = 75 ]
 	may mq-stats q
 	run_mq 0 mq-stats q
 	run_mq 0 mq-stats --json --connections q

@@ -33,13 +33,13 @@ settings() {
 
 @test "set: what is set is shown, in a form that mq-set takes" {
 	run_mq 0 mq-set -q --create q max-length=9:10 attempts=3 backoff=1s..1h30m retry-on=err \
-		timeout=5m rate=600/m:5 slots=4 push=broken
+		timeout=5m rate-shared=600/m:5 slots=4 push=broken
 	run_mq 0 mq-set q
 	assert_output "attempts=3
 backoff=1s..1h30m
 timeout=5m
 retry-on=err
-rate=600/m:5
+rate-shared=600/m:5
 slots=4
 push=broken
 max-length=9:10${MQ_LAYOUT:+
@@ -52,6 +52,12 @@ maxsize=65536}"
 	assert_equal "$output" "$(printf '%s\n' "${all[@]}")"
 	run_mq 0 mq-set --json q
 	assert_equal "$(jq -r '.backoff + .slots' <<<"$output")" 1s..1h30m4
+	prints 4 mq-set q slots
+	prints 600/m:5 mq-set q rate-shared
+	prints 600/m:5 mq-set q rate
+	[ -z "${MQ_LAYOUT-}" ] || prints 30s mq-set q vt
+	run_mq 1 mq-set q keep
+	assert_equal "$output$stderr" ""
 	run_mq 0 mq-set q attempts= push=
 	run_mq 0 mq-set q
 	refute_line --regexp '^(attempts|push)='
@@ -64,8 +70,10 @@ maxsize=65536}"
 @test "set: held wrong: one line, and nothing has changed" {
 	run_mq 0 mq-set -q --create q slots=2
 	refused 'attempts=3: name the queue before the settings' attempts=3 q
-	refused 'slots: not of the form NAME=VALUE' q slots
-	refused 'slot=3: no such setting; the settings are attempts backoff timeout retry-on rate slots push notify keep max-length' q slot=3
+	refused 'slot: not of the form NAME=VALUE' q slot
+	refused 'slots: add =VALUE, or name this setting alone' q slots keep=1h
+	refused '--json cannot be used with slots' --json q slots
+	refused 'slot=3: no such setting; the settings are attempts backoff timeout retry-on rate-shared slots push notify keep max-length' q slot=3
 	refused 'attempts=0: must be a number of runs, from 1 to 1000000' q slots=3 attempts=0
 	refused 'backoff=1h..1s: must be two durations, MIN..MAX, as 1s..10m' q backoff=1h..1s
 	refused 'timeout=5x: must be a duration, as 5m' q timeout=5x
