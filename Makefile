@@ -22,7 +22,7 @@
 #   make compdb     write compile_commands.json, for editors and analysers
 #   make format     format all C
 #   make install    PREFIX, DESTDIR, BINDIR, MANDIR, COMPDIR, ZSHDIR, FISHDIR,
-#                   DOCDIR, UNITDIR, SYSUSERSDIR and SYSCONFDIR as usual; make uninstall removes it
+#                   DOCDIR, UNITDIR, SYSUSERSDIR, TMPFILESDIR and SYSCONFDIR as usual; make uninstall removes it
 #   make dist       the tarball of what is committed, without debian/
 #   make deb        Debian packages of that, in build-deb
 #
@@ -42,6 +42,7 @@ FISHDIR	?= $(PREFIX)/share/fish/vendor_completions.d
 DOCDIR	?= $(PREFIX)/share/doc/mq-tools
 UNITDIR	?= $(PREFIX)/lib/systemd/system
 SYSUSERSDIR ?= $(PREFIX)/lib/sysusers.d
+TMPFILESDIR ?= $(PREFIX)/lib/tmpfiles.d
 SYSCONFDIR ?= $(if $(filter /usr,$(PREFIX)),/etc,$(PREFIX)/etc)
 
 CFLAGS	?= -O2 -g
@@ -323,6 +324,7 @@ install: all
 	    $(DESTDIR)$(MANDIR)/man7 $(DESTDIR)$(COMPDIR) $(DESTDIR)$(ZSHDIR) \
 	    $(DESTDIR)$(FISHDIR) $(DESTDIR)$(DOCDIR)/examples \
 	    $(DESTDIR)$(UNITDIR) $(DESTDIR)$(SYSUSERSDIR) \
+	    $(DESTDIR)$(TMPFILESDIR) \
 	    $(DESTDIR)$(SYSCONFDIR)/logrotate.d
 	install -m 755 $(TOOLS:%=$(B)/%) $(DESTDIR)$(BINDIR)
 	install -m 644 $(filter %.1,$(PAGES)) $(DESTDIR)$(MANDIR)/man1
@@ -334,6 +336,7 @@ install: all
 	    sed 's|@BINDIR@|$(BINDIR)|' cmd/services/$$u >$(DESTDIR)$(UNITDIR)/$$u && \
 	    chmod 644 $(DESTDIR)$(UNITDIR)/$$u || exit 1; done
 	install -m 644 cmd/services/mq-tools.sysusers $(DESTDIR)$(SYSUSERSDIR)/mq-tools.conf
+	install -m 644 cmd/services/mq-tools.tmpfiles $(DESTDIR)$(TMPFILESDIR)/mq-tools.conf
 	install -m 644 cmd/services/mq-tools.logrotate \
 	    $(DESTDIR)$(SYSCONFDIR)/logrotate.d/mq-tools
 	for t in $(TOOLS); do \
@@ -342,6 +345,9 @@ install: all
 	    chmod 644 $(DESTDIR)$(FISHDIR)/$$t.fish || exit 1; done
 	sed 's|@COMPDIR@|$(COMPDIR)|' completions/_mq >$(DESTDIR)$(ZSHDIR)/_mq
 	chmod 644 $(DESTDIR)$(ZSHDIR)/_mq
+	[ -n "$(DESTDIR)" ] || [ "$$(id -u)" != 0 ] || ! command -v systemd-sysusers >/dev/null || { \
+	    systemd-sysusers $(SYSUSERSDIR)/mq-tools.conf && \
+	    systemd-tmpfiles --create $(TMPFILESDIR)/mq-tools.conf; }
 
 uninstall:
 	rm -f $(TOOLS:%=$(DESTDIR)$(BINDIR)/%)
@@ -350,7 +356,7 @@ uninstall:
 	rm -f $(TOOLS:%=$(DESTDIR)$(COMPDIR)/%) $(TOOLS:%=$(DESTDIR)$(FISHDIR)/%.fish)
 	rm -f $(DESTDIR)$(ZSHDIR)/_mq
 	rm -f $(UNITS_OF_SYSTEMD:cmd/services/%=$(DESTDIR)$(UNITDIR)/%)
-	rm -f $(DESTDIR)$(SYSUSERSDIR)/mq-tools.conf $(DESTDIR)$(SYSCONFDIR)/logrotate.d/mq-tools
+	rm -f $(DESTDIR)$(SYSUSERSDIR)/mq-tools.conf $(DESTDIR)$(TMPFILESDIR)/mq-tools.conf $(DESTDIR)$(SYSCONFDIR)/logrotate.d/mq-tools
 	rm -f $(DOCS:%=$(DESTDIR)$(DOCDIR)/%)
 	rm -f $(EXAMPLES:tests/house/%=$(DESTDIR)$(DOCDIR)/%)
 	for d in $(DESTDIR)$(DOCDIR)/examples $(DESTDIR)$(DOCDIR); do \

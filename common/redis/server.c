@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/exit.h"
 #include "base/xalloc.h"
@@ -46,7 +47,9 @@ read_files(struct mq_server *server, struct mq_envfile *f, char *error,
 	int i, status = 0;
 
 	for (i = 0; i < 2 && status == 0 && f->url == NULL; i++) {
-		if (paths[i] == NULL)
+		/* A directory that is closed to us is for services. */
+		if (paths[i] == NULL ||
+		    (i == 1 && access("/etc/mq", X_OK) == -1))
 			continue;
 		status = mq_envfile_read(f, paths[i], error, error_size);
 		if (f->exposed)

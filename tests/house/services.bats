@@ -37,5 +37,6 @@ teardown_file() {
 @test "services: logs are rotated, and opened anew" {
 	grep -q '^/var/log/mq/\*\.log {' "$TREE/etc/logrotate.d/mq-tools"
 	grep -q -- '--signal=HUP' "$TREE/etc/logrotate.d/mq-tools"
-	grep -qx 'u mq - .* /var/lib/mq' "$TREE/lib/sysusers.d/mq-tools.conf"
+	grep -qx 'u _mq - .* /var/lib/mq' "$TREE/lib/sysusers.d/mq-tools.conf"
+	grep -qx 'd /etc/mq 0750 root _mq' "$TREE/lib/tmpfiles.d/mq-tools.conf"
 }
