@@ -15,7 +15,7 @@ packages() {
 	tls) echo libssl-dev openssl ;;
 	run) echo redis-server redis-tools ;;
 	test) echo bats bats-assert bats-support libcmocka-dev python3 curl perl \
-		procps util-linux mandoc bash-completion zsh fish faketime jq strace systemd ;;
+		procps util-linux groff-base mandoc bash-completion zsh fish faketime jq strace systemd ;;
 	metrics) echo prometheus ;;
 	proxy) echo nginx ;;
 	jobs) echo parallel ;;

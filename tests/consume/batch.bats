@@ -316,7 +316,7 @@ acked; acked; no final verb; no final verb | printf 'done #1\ndone #2\n' >&3
 .
 	publish q 1 4
 	echo 'pause #4 50' >"$T/say"
-	run_mq 0 mq-consume --batch 4 -n 4 q -- "$T/says"
+	run_mq 75 mq-consume --batch 4 -n 4 q -- "$T/says"
 	assert_equal "$(fates)" "4 delayed 50"
 	assert [ "$(redis pttl 'rmq::queue::[q]::paused')" -gt 40000 ]
 }

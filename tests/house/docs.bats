@@ -182,6 +182,26 @@ from_completion() {
 	assert_success
 }
 
+# What mandoc and groff make of each page: no warning, no line beyond 80 columns; and no
+# enclosure that ends with its cell, as groff moves what ends it into the next one.
+@test "docs: the pages can be read at 80 columns, with mandoc and groff" {
+	local page
+
+	run ! grep -nE '^[^"]* (Op|Pq|Dq|Bq|Sq|Ql|Qq) [^"]* Ta ' "$root"/man/*.[17]
+	assert_output ""
+	for page in "$root"/man/*.[17]; do
+		mandoc -Tutf8 -Owidth=80 "$page" >"$T/mandoc"
+		groff -mandoc -Tutf8 -rLL=80n -P-c -ww "$page" >"$T/groff" 2>"$T/warnings"
+		run grep -v "can't break line" "$T/warnings"
+		assert_output ""
+		run python3 -c 'import re, sys
+for name in sys.argv[1:]:
+    for line in re.sub(".\b", "", open(name).read()).splitlines():
+        if len(line) > 80: print(name, line)' "$T/mandoc" "$T/groff"
+		assert_output ""
+	done
+}
+
 @test "docs: each tool has a page, each page is of a tool or a 7" {
 	local page pages=''
 
