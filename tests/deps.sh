@@ -57,6 +57,7 @@ have() {
 	case $1 in
 	gcc) program ${CC:-cc} ;;
 	libc6-dev) header stdio.h ;;
+	groff-base) program groff ;;
 	pkg-config) program "${PKG_CONFIG:-pkg-config}" ;;
 	libhiredis-dev) library hiredis ;;
 	libbsd-dev) library libbsd-overlay ;;

@@ -202,6 +202,25 @@ for name in sys.argv[1:]:
 	done
 }
 
+@test "docs: man -k finds the page for what a stranger calls it" {
+	local word page
+
+	while read -r word page; do
+		run sed -n '/^\.Sh NAME/,/^\.Sh /{/^\.N[dm] /p}' "$root/man/$page"
+		assert_output --regexp "\\b$word"
+	done <<-'END'
+		retry mq-return.1
+		requeue mq-return.1
+		schedule mq-publish.1
+		cron mq-publish.1
+		delete mq-purge.1
+		cancel mq-purge.1
+		queue mq.7
+		worker mq-consume.1
+		worker mq-worker.7
+	END
+}
+
 @test "docs: each tool has a page, each page is of a tool or a 7" {
 	local page pages=''
 
