@@ -185,7 +185,7 @@ moving() {
 		#!/bin/sh
 		netstring() { printf '%d:' "\$(wc -c <"\$1")"; cat "\$1"; printf ,; }
 		{ netstring $T/large; netstring $T/large; } | '$BUILD/mq-publish' --netstring "\$@" q
-		'$BUILD/mq-publish' q <$T/small
+		'$BUILD/mq-publish' "\$@" q <$T/small
 	END
 	chmod +x "$T/publish"
 	timeout 120 script -qec "$T/publish" /dev/null | tr -d '\r' >"$T/screen"
