@@ -364,8 +364,9 @@ options_parse(struct stats_options *o, int argc, char *argv[])
 {
 	int ch;
 
-	*o = (struct stats_options){
-	    .shared = {.help = help, .options = long_options, .names_server = true},
+	*o = (struct stats_options){.shared = {.help = help,
+					.options = long_options,
+					.names_server = true},
 	    .list.limit = -1};
 	opterr = 0;
 	while ((ch = mq_option_next(&o->shared, argc, argv,

@@ -301,7 +301,7 @@ of_message() {
 	run of_message -q --stream other
 	assert_output ""
 	run sed -n '/^\.Ss Batches/,/^\.Ss Streams/s/^\.It Ev //p' \
-		"$root/man/mq-worker.7"
+		"$root/man/mq-batch.7"
 	assert_output MQ_BATCH
 }
 
@@ -319,10 +319,10 @@ of_message() {
 		sed -E 's/^\.It Li ([a-z]+).*/\1/' | xargs)" "run dup"
 }
 
-@test "docs: mq-layout(7) has every script and every header of ours" {
+@test "docs: mq-layout(7) and mq-rsmq(7) have every script and every header of ours" {
 	local script header own page
 
-	page=$(<"$root/man/mq-layout.7")
+	page=$(cat "$root/man/mq-layout.7" "$root/man/mq-rsmq.7")
 	for script in "$root"/common/queue/{,rmq/,rsmq/}lua/*.lua; do
 		[[ $script == */rsmq/* ]] && own=rsmq_ || own=
 		script=$own${script##*/}

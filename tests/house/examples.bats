@@ -1051,6 +1051,48 @@ mq_7() {
 		ends 0
 		assert_line --regexp '^mails +1 '
 		;;
+	'for q in mails archive; do '*)
+		leaves mails "1 0 0 0"
+		has archive "1 0 0 0"
+		;;
+	'mq-publish --wait first x && '*)
+		mq-consume -q --keep 1m -n 1 first -- true &
+		leaves second "1 0 0 0"
+		wait $!
+		;;
+	'mq-publish -i -d 1h reminders tea')
+		ends 0
+		ID=$output
+		;;
+	'mq-purge --force --delayed --id ID reminders') leaves reminders "0 0 0 0" ;;
+	'mq-consume --drain jobs -- ./test')
+		printf '#!/bin/sh\n! grep -q gfi\n' >test
+		chmod +x test
+		ID=$(mq-publish -i jobs cat.gfi)
+		leaves jobs "0 0 0 1"
+		;;
+	'mq-stats --id ID jobs')
+		ends 0
+		assert_output --partial rejected
+		;;
+	'mq-stats --list rejected -l a | '*)
+		mq-publish -q a cat.gfi
+		mq-consume -q --drain a -- false || [ $? = 1 ]
+		leaves b "1 0 0 0"
+		assert_equal "$(mq-consume -n 1 b)" cat.gif
+		;;
+	'mq-stats --running jobs')
+		mq-purge -q --force --all jobs
+		mq-publish -q jobs "$T/cat.gif"
+		start_mq mq-consume -n 1 -I {} jobs -- sh -c 'sleep 99; true' {}
+		eventually 10 mq-stats --running jobs
+		ends 0
+		;;
+	"pkill -f '[c]at.gif'")
+		eventually 10 pkill -f "$T/[c]at.gif"
+		ends_within 10
+		has jobs "0 0 0 1"
+		;;
 	'mkdir -p ~/.config/mq') ends 0 ;;
 	'echo MQ_URL=redis://localhost > ~/.config/mq/env')
 		ends 0
@@ -1065,7 +1107,7 @@ mq_7() {
 
 @test "examples: mq(7)" {
 	unset MQ_URL
-	page mq.7 mq_7 10
+	page mq.7 mq_7 19
 }
 
 mq_layout() {

@@ -87,6 +87,26 @@ first_id() {
 
 # --- what node sends ----------------------------------------------------------
 
+# snippet PAGE: the program that the page begins with.
+snippet() {
+	sed -n '/^\.Bd -literal$/,/^\.Ed/p' "$root/man/$1" |
+		sed -n '/^\.Ed/q;/^\./!p'
+}
+
+@test "the program of mq-rsmq(7) publishes, and consumes" {
+	snippet mq-rsmq.7 | sed 's/{host: .*})/{path: process.env.RSMQ_SOCKET})/' >"$T/p.js"
+	assert_equal "$(timeout 60 node "$T/p.js")" hello
+	run_mq 0 mq-publish jobs first
+	assert_equal "$(timeout 60 node "$T/p.js")" first
+	prints hello mq-consume -n 1 jobs
+}
+
+@test "the program of mq-go(7) is one" {
+	snippet mq-go.7 >"$T/main.go"
+	grep -q StopAllConsuming "$T/main.go"
+	! command -v gofmt || gofmt -e "$T/main.go" >/dev/null
+}
+
 @test "node sends, a script gets it, and nothing is left" {
 	run_node 0 createQueue qname=q
 	run_node 0 sendMessage qname=q message='hällo 世界'
