@@ -420,7 +420,7 @@ print(q["ready"], q["delayed"], q["unacked"], q["rejected"],
 @test "attributes that node would refuse are refused" {
 	for wrong in vt=-1 vt=10000000 vt=x vt= vt=1.5 delay=-1 delay=10000000 \
 		maxsize=1023 maxsize=65537 maxsize=0 maxsize=-2 maxsize=x \
-		colour=red '' vt; do
+		colour=red '' v; do
 		run_mq 64 mq-set q "$wrong"
 	done
 	run_mq 64 mq-publish --vt 10000000 q a

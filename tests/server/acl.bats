@@ -394,8 +394,8 @@ killed_with_notice() {
 	# One that no script copies: delayed, then rejected.
 	if is rmq; then
 		printf %01100000d 0 | own_mq mq-publish push
-		run_mq 0 mq-consume -n 1 push -- sh -c 'echo resend 1 >&3'
-		run_mq 0 mq-consume -n 1 push -- false
+		run_mq 75 mq-consume -n 1 push -- sh -c 'echo resend 1 >&3'
+		run_mq 1 mq-consume -n 1 push -- false
 		own_mq mq-publish --attach a="$T/judge" push x
 		run_mq 0 mq-consume -n 1 push -- sh -c 'cat "$MQ_ATTACH_DIR/a"'
 		eventually 10 no_attachments

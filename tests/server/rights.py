@@ -52,6 +52,7 @@ publish wait rmq 75 --wait=10ms -k new -i q <x
 publish raw * 0 --raw q <x
 publish existing * 1 --existing none <x
 publish existing * 0 --existing q <x
+publish new * 0 --new made <x
 publish http,host * 0 --http --host a q <POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\n\r\nx
 publish http rmq 0 --http q <POST / HTTP/1.0\r\nMq-Key: key\r\nMq-Group: a\r\nContent-Length: 1\r\n\r\nx
 publish url * 0 -u @U q <x
@@ -92,6 +93,7 @@ consume output * 0 --output lines -n 1 q -- echo
 consume keep rmq 0 --keep 1h -n 1 q -- true
 consume no-clean * 0 --no-clean -n 1 q
 consume existing * 1 --existing none
+consume new * 0,1 --new --drain d
 consume at-most-once * 0 --at-most-once -n 2 q
 consume lines * 0 -l -n 1 q
 consume null * 0 -0 -n 1 q
@@ -107,6 +109,7 @@ lease idle * 1 --for 1m --idle 10ms empty
 lease attempts * 0 --for 1m --attempts 1 q
 lease tag * 0 --for 1m --tag x q
 lease existing * 1 --for 1m --existing none
+lease new * 1 --for 1m --new none
 lease jsonl * 0 --for 1m --jsonl q
 lease ack * 0 --ack @receipt q
 lease ack rmq 0 --ack @held g
@@ -184,6 +187,8 @@ return clone,from * 0 --clone --from unacked q
 return from * 0 --from delayed q
 return from rmq 0 --from unacked:@dead q
 return to * 0 --to p q
+return existing * 0,1 --existing --to p q
+return new * 0,1 --new --to p q
 return clone rmq 0 --clone --from ready f
 return clone,to * 0,64 --clone --from ready --to p q
 return match * 0 --match . q
@@ -239,6 +244,8 @@ pause verbose * 0 -v q
 set - * 0 q
 set - * 0 q attempts=3 backoff= rate=5/s
 set create * 0 --create new attempts=3
+set existing * 0 --existing q attempts=3
+set new * 0 --new newer attempts=3
 set json * 0 --json q
 set url * 0 -u @U q
 set layout * 0 -L @L q
