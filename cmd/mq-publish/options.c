@@ -13,8 +13,8 @@
 static const char help[] =
     "usage: mq-publish [options] QUEUE [PAYLOAD...]\n"
     "\n"
-    "Publishes each PAYLOAD as a message.  Without a PAYLOAD, standard input is\n"
-    "one message, or several as -l, -0, --netstring or --jsonl frame them.\n"
+    "Publishes each PAYLOAD as a message.  Without one, standard input is one\n"
+    "message, with its newline (use printf %s), or several, as with -l or --jsonl.\n"
     "Exit status: 0: the server has accepted all; 1: some are duplicates;\n"
     "75: the queue is full.  Unless it is 0, a line has the number accepted.\n"
     "\n"
