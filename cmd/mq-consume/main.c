@@ -61,7 +61,7 @@ static const char help[] =
     "      --keep DUR         what became of a message can be read so long\n"
     "      --work-dir DIR     run each message in its own DIR/ID\n"
     "      --no-clean         leave dead consumers' messages to others\n" MQ_MAKES_HELP
-    "      --at-most-once     ack before printing: what is lost is lost\n"
+    "      --at-most-once     ack before printing; a crash loses up to 250\n"
     "  -l, --lines, -0, --null, --netstring, --jsonl\n"
     "                         how to print (default: the payloads alone, or -l\n"
     "                         on a terminal), and how to feed batches and\n"
