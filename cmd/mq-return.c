@@ -240,24 +240,25 @@ static void
 return_queue(
     struct options *o, struct selection *s, const struct mq_shared *shared)
 {
-	struct clones clones = {.redis = s->redis,
-	    .layout = s->layout,
-	    .ids = o->json && o->clone ? json_array() : NULL};
-
-	clones.to = s->to = o->to != NULL ? o->to : o->from.queue;
+	s->to = o->to != NULL ? o->to : o->from.queue;
 	if (o->clone)
-		s->clones = &clones;
+		*s->clones = (struct clones){.redis = s->redis,
+		    .layout = s->layout,
+		    .to = s->to,
+		    .ids = o->json ? json_array() : NULL};
 	s->word = o->clone ? "cloned" : "returned";
 	selection_begin(s, shared->quiet);
 	selection_place(s, &o->from);
 	selection_unknown(s, o->from.queue);
 	if (s->made)
 		mq_option_made(shared, s->redis, s->to);
-	clones_end(&clones);
+	if (o->clone)
+		clones_end(s->clones);
 	print_result(o, s, shared->quiet);
 	if (!shared->quiet)
 		report_left(o, s);
-	json_decref(clones.ids);
+	if (o->clone)
+		json_decref(s->clones->ids);
 }
 
 /* The last command of the publisher of copies has no answer that anybody reads. */
@@ -301,6 +302,7 @@ main(int argc, char *argv[])
 	struct options options = {.from = {.state = MQ_REJECTED}};
 	struct mq_server server;
 	struct mq_redis redis;
+	struct clones clones = {0};
 	struct selection selection = {
 	    .redis = &redis, .filter = &options.filter, .limit = LONG_MAX};
 	bool any;
@@ -309,6 +311,7 @@ main(int argc, char *argv[])
 	parse_options(&options, &selection, &shared, argc, argv);
 	mq_option_prints(true);
 	selection.layout = mq_option_server(&shared, &server);
+	selection.clones = options.clone ? &clones : NULL;
 	mq_filter_check(&options.filter, selection.layout);
 	name_queues(&options, &shared, &server, argv + optind, argc - optind);
 	if (mq_redis_open(&redis, &server) == -1)

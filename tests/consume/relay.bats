@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# The relay of mq-worker(7): each message arrives once at the other server,
+# The relay of mq-rq.7): each message arrives once at the other server,
 # whatever is killed in between: consumers, the script, either server.
 
 load ../helpers/server
@@ -40,7 +40,7 @@ far_answers() {
 
 # The command of the relay, out of the manual.
 relay_script() {
-	sed -n "/^mq-consume .* outbox -- sh -c '\$/,/^\\.Ed/p" "$root/man/mq-worker.7" |
+	sed -n "/^mq-consume .* outbox -- sh -c '\$/,/^\\.Ed/p" "$root/man/mq-rq.7" |
 		sed -e '1d' -e '/^\.Ed/d' -e "s/'\$//" -e "s,URL,$far_url," \
 			-e 's/QUEUE/inbox/' -e 's/\\e/\\/g'
 }
