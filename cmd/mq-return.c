@@ -241,23 +241,23 @@ return_queue(
     struct options *o, struct selection *s, const struct mq_shared *shared)
 {
 	s->to = o->to != NULL ? o->to : o->from.queue;
-	if (o->clone)
+	if (s->clones != NULL)
 		*s->clones = (struct clones){.redis = s->redis,
 		    .layout = s->layout,
 		    .to = s->to,
 		    .ids = o->json ? json_array() : NULL};
-	s->word = o->clone ? "cloned" : "returned";
+	s->word = s->clones != NULL ? "cloned" : "returned";
 	selection_begin(s, shared->quiet);
 	selection_place(s, &o->from);
 	selection_unknown(s, o->from.queue);
 	if (s->made)
 		mq_option_made(shared, s->redis, s->to);
-	if (o->clone)
+	if (s->clones != NULL)
 		clones_end(s->clones);
 	print_result(o, s, shared->quiet);
 	if (!shared->quiet)
 		report_left(o, s);
-	if (o->clone)
+	if (s->clones != NULL)
 		json_decref(s->clones->ids);
 }
 

@@ -1,4 +1,4 @@
-# The workers that mq-worker(7) shows for --stream and --batch, with the very
+# The workers that mq-batch(7) shows for --stream and --batch, with the very
 # lines of the page, and what it says about the options.
 
 # run_mq sets output and stderr; each test is a subshell of its own.
@@ -20,7 +20,7 @@ teardown() {
 
 # The page, as a reader sees it.
 shown() {
-	mandoc -Tascii "$root/man/mq-worker.7" | sed 's/.\x08//g'
+	mandoc -Tascii "$root/man/mq-batch.7" | sed 's/.\x08//g'
 }
 
 # shown_worker NAME: makes the script of this name, and sets command to the line

@@ -342,6 +342,6 @@ lapsed() {
 	cd "$T"
 	PATH=$BUILD:$PATH run sh "$T/loop"
 	held_is thumbnails '0 0 0 1'
-	[ "$(element thumbnails rejected | header Mq-Error)" = 'no thumbnail' ]
+	[ "$(element thumbnails rejected | header Mq-Error)" = bad ]
 	no_connection
 }
