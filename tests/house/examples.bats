@@ -871,7 +871,7 @@ dead() {
 mq_tutorial() {
 	case $command in
 	'find /etc '*) leaves files "$(find /etc -maxdepth 1 -type f | wc -l) 0 0 0" ;;
-	'mq-stats files' | 'mq-return --dry-run '*) ends 0 ;;
+	'mq-stats files' | 'mq-return --dry-run '* | 'chmod +x sum') ends 0 ;;
 	'mq-consume -j4 --drain files -- ./sum')
 		leaves files "0 0 0 0"
 		assert_equal "$(sort -k 2 sums)" \
