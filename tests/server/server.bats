@@ -511,7 +511,7 @@ layout_of() {
 	redis config set requirepass right >/dev/null
 	for tool in mq-publish mq-stats; do
 		run_mq 77 "$tool" -v -u "unix://:$secret@$sock" jobs
-		assert_regex "$stderr" "^$tool: unix://$sock: WRONGPASS"
+		assert_regex "$stderr" "$tool: unix://$sock: WRONGPASS"
 		silent_about "$secret"
 		run_mq 77 "$tool" -v -u "redis://alice:$secret-@127.0.0.1:$port" \
 			jobs
