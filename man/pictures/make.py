@@ -11,23 +11,27 @@ import subprocess
 import sys
 import tempfile
 
+# That of README.
 WORKER = """#!/bin/sh
-read -r path
-[ -e "$path" ] || { echo "err no such file" >&3; exit; }
-gzip -c "$path" >out/${path##*/}.gz
+# stdin: the path of a file
+path=$(cat)
+[ -e "$path" ] || { echo "err no such file" >&3; exit; }   # rejected
+echo "run $path" >&3                                       # progress
+gzip -kf "$path" || { echo "resend 60" >&3; exit; }        # in a minute
+echo "done" >&3
 """
 
 # Behind "!": not shown.
 SESSION = """
-find /usr/share/common-licenses -type f | mq-publish -l files
-! printf '%s\\n' lost.txt /etc/fstab.bak | mq-publish -q -l files
-cat work
-mq-consume -j4 --drain files -- ./work
+! mkdir logs; for i in {a..x}; do date >logs/$i.log; done
+printf '%s\\n' logs/{a..z}.log | mq-publish -l logs
+cat compress
+mq-consume -j4 --drain logs -- ./compress
 mq-stats
-mq-stats --reasons files
-! touch lost.txt
-mq-return --reason 'no such file' files
-mq-consume -j4 --drain files -- ./work
+mq-stats --reasons logs
+! date >logs/y.log
+mq-return --reason 'no such file' logs
+mq-consume -j4 --drain logs -- ./compress
 """
 
 # For the page: queues of all kinds, and a consumer at work.
@@ -92,10 +96,9 @@ def main(build, out):
     environment = {"HOME": directory, "LC_ALL": "C.UTF-8", "MQ_URL": "private:" + directory + "/mq",
                    "PATH": build + ":" + os.environ["PATH"]}
     try:
-        with open(directory + "/work", "w") as f:
+        with open(directory + "/compress", "w") as f:
             f.write(WORKER)
-        os.chmod(directory + "/work", 0o755)
-        os.mkdir(directory + "/out")
+        os.chmod(directory + "/compress", 0o755)
         svg = draw(run(SESSION, directory, environment))
         with open(out + "/terminal.svg", "w") as f:
             f.write(re.sub(re.escape(directory), "/home/ann", svg))

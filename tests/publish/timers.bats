@@ -17,8 +17,8 @@ teardown() {
 
 # What the page shows, as a reader sees it.
 shown() {
-	mandoc -Tascii "$root/man/mq-publish.1" | sed 's/.\x08//g' |
-		sed -n '/^   Timers/,/^SEE ALSO/s/^ *//p'
+	mandoc -Tascii "$root/man/mq-service.7" | sed 's/.\x08//g' |
+		sed -n '/^   Timers/,/^   Output/s/^ *//p'
 }
 
 # Lines of a crontab: the commands, as cron gives them to the shell: a percent
