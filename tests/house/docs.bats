@@ -202,6 +202,22 @@ for name in sys.argv[1:]:
 	done
 }
 
+# Shown at 80 columns: what a person reads before the first job.
+@test "docs: the pages to begin with are short" {
+	local page most
+
+	while read -r page most; do
+		run bash -c "mandoc -Tutf8 -Owidth=80 '$root/man/$page' | wc -l"
+		((output <= most)) || fail "$page has $output lines, more than $most"
+	done <<-'END'
+		mq.7 300
+		mq-worker.7 350
+		mq-publish.1 400
+		mq-consume.1 400
+		mq-stats.1 400
+	END
+}
+
 @test "docs: man -k finds the page for what a stranger calls it" {
 	local word page
 
