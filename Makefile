@@ -13,6 +13,7 @@
 #   make soak       an hour of faults at full load: MINUTES=60 SEED= LAYOUT=
 #   make fuzz       feed the parsers nonsense: FUZZ_S=60 seconds, FUZZ=target
 #   make valgrind   run every tool under memcheck
+#   make boot       as root: run what the pages say of systemd on a machine that it boots
 #   make reach      which test files reach which lines of C and Lua, of all or of TESTS
 #   make tests-of   the command that runs the quickest tests of FILE=, by that
 #   make mutants    break N= lines of DIRS=, one at a time, by SEED=; those not seen
@@ -175,7 +176,7 @@ $(B)/fuzz/%: $(B)/tests/fuzz/%.o $(B)/cmd/shared.a $(B)/common/libmq.a
 # --- what must be installed ---------------------------------------------------
 
 .SECONDARY:
-.PHONY: FORCE all prerequisites deps demo check test faults soak bench fuzz fuzzers valgrind \
+.PHONY: FORCE all prerequisites deps demo check test faults soak bench fuzz fuzzers valgrind boot \
 	reach tests-of mutants \
 	lint html pictures install uninstall dist deb clean hdr-check compdb format
 
@@ -263,6 +264,11 @@ valgrind:
 	@tests/deps.sh --install build run memcheck
 	@$(MAKE) --no-print-directory $(PARALLEL) -s all
 	@tests/valgrind.sh $(B)
+
+boot:
+	@tests/deps.sh --install build run systemd
+	@$(MAKE) --no-print-directory $(PARALLEL) -s all
+	@tests/boot.sh $(B)
 
 # The tables are in build/reach: one for each file of tests.
 reach:
