@@ -263,7 +263,7 @@ mq-publish: 3 messages accepted"
 	while IFS= read -r line; do
 		PATH=$BUILD:$PATH bash -c "$line"
 		lines=$((lines + 1))
-	done < <(to_another mq-stats.1)
+	done < <(to_another mq-delivery.7)
 	assert_equal "$lines" 2
 	assert_equal "$(state q)" "2 1 0 0 0"
 	assert_equal "$(MQ_URL=$NEW state q)" "2 1 0 0 0"
