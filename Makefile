@@ -10,6 +10,7 @@
 #   make faults     kill and disturb everything, at random: SEED, RUNS, LAYOUT;
 #                   TOPOLOGY=sentinel, cluster: RUNS failovers, or moves of slots
 #   make bench      compare with other tools, as ratios
+#   make costs      instructions of tool and server a message, beside those of BASE=
 #   make soak       an hour of faults at full load: MINUTES=60 SEED= LAYOUT=
 #   make fuzz       feed the parsers nonsense: FUZZ_S=60 seconds, FUZZ=target
 #   make valgrind   run every tool under memcheck
@@ -176,7 +177,7 @@ $(B)/fuzz/%: $(B)/tests/fuzz/%.o $(B)/cmd/shared.a $(B)/common/libmq.a
 # --- what must be installed ---------------------------------------------------
 
 .SECONDARY:
-.PHONY: FORCE all prerequisites deps demo check test faults soak bench fuzz fuzzers valgrind boot \
+.PHONY: FORCE all prerequisites deps demo check test faults soak bench costs fuzz fuzzers valgrind boot \
 	reach tests-of mutants \
 	lint html pictures install uninstall dist deb clean hdr-check compdb format
 
@@ -245,6 +246,11 @@ bench:
 	@$(MAKE) --no-print-directory $(PARALLEL) -s all
 	@tests/deps.sh --npm build/node
 	@MQ_BUILD=$(B) CC="$(CC)" tests/bench/run.sh
+
+costs:
+	@tests/deps.sh --install build run memcheck
+	@$(MAKE) --no-print-directory $(PARALLEL) -s all
+	@PYTHONDONTWRITEBYTECODE=1 python3 tests/costs.py $(B)
 
 # The targets are a flavour of their own, as only clang has libFuzzer.
 ifeq ($(FUZZER),)
