@@ -44,7 +44,7 @@ MODES = {
     "retry": (100, [FEW], "mq-consume -q --drain --backoff 1h..1h q -- sh -c 'exit 75'", ""),
     "reject": (100, [FEW], "mq-consume -q --drain q -- false", ""),
     "return": (100, REJECTED, "mq-return -q q", ""),
-    "purge": (1000, [FILL], "mq-purge -q --force q", ""),
+    "purge": (1000, [FILL], "mq-purge -q --force --ready q", ""),
     "stats of 1": (1, [FEW], "mq-stats q", ""),
     "stats of 100": (100, QUEUES, "mq-stats", ""),
     "clean": (1, [FEW], "mq-clean -q", ""),
