@@ -43,11 +43,8 @@ open_file(const char *path)
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
 	struct stat st;
 
-	if (fd != -1 && fstat(fd, &st) == 0 && S_ISDIR(st.st_mode)) {
-		close(fd);
-		fd = -1;
-		errno = EISDIR;
-	}
+	if (fd != -1 && fstat(fd, &st) == 0 && S_ISDIR(st.st_mode))
+		mq_die(MQ_EXIT_IO, "--attach: %s: %s", path, strerror(EISDIR));
 	if (fd == -1)
 		mq_die(MQ_EXIT_IO, "--attach: %s: %s", path, strerror(errno));
 	return fd;

@@ -194,6 +194,7 @@ shows() {
 		64 mq-publish -P 5=x q a => -P: 5=x: not of the form N=VALUE, N from 1 to 4
 		64 mq-publish --attach f q a => --attach: f: not of the form NAME=FILE
 		74 mq-publish --attach f=/no/such q a => --attach: /no/such: No such file or directory
+		74 mq-publish --attach f=/etc q a => --attach: /etc: Is a directory
 		64 mq-publish --attach f=/etc/passwd q a b => --attach needs exactly one message
 		64 mq-publish --coalesce -k a q a => --coalesce needs --unique queued
 		64 mq-publish --unique done q a => --unique needs --key
