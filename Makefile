@@ -272,7 +272,7 @@ valgrind:
 	@tests/valgrind.sh $(B)
 
 boot:
-	@tests/deps.sh --install build run systemd
+	@tests/deps.sh --install build run test
 	@$(MAKE) --no-print-directory $(PARALLEL) -s all
 	@tests/boot.sh $(B)
 

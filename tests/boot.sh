@@ -36,9 +36,14 @@ boot() {
 		    /lib/systemd/systemd --unit=multi-user.target
 	END
 	export T SOURCE=$root
-	unshare --kill-child=KILL -fpmuiCn bash "$T/boot" >"$log" 2>&1 </dev/null &
+	mkdir "$T/cgroup"
+	mount -t cgroup2 c "$T/cgroup" && mkdir "$T/cgroup/mq-boot.$$" || exit 78
+	(
+		echo "$BASHPID" >"$T/cgroup/mq-boot.$$/cgroup.procs"
+		exec unshare --kill-child=KILL -fpmuiCn bash "$T/boot" >"$log" 2>&1 </dev/null
+	) &
 	machine=$!
-	trap 'kill -KILL $machine 2>/dev/null; wait 2>/dev/null; rm -rf "$T"' EXIT
+	trap down EXIT
 	for ((i = 0; i < 300; i++)); do
 		init=$(pgrep -P "$machine") && inside <<<'systemctl is-system-running' 2>/dev/null |
 			grep -qE '^(running|degraded)$' && return
@@ -48,6 +53,21 @@ boot() {
 	cat "$log" >&2
 	echo "boot.sh: systemd does not boot here; it takes root, overlayfs and cgroup2" >&2
 	exit 78
+}
+
+# What systemd has made of control groups would stay.
+down() {
+	local i
+
+	kill -KILL "$machine" 2>/dev/null
+	wait 2>/dev/null
+	for ((i = 0; i < 50; i++)); do
+		find "$T/cgroup/mq-boot.$$" -depth -type d -exec rmdir {} + 2>/dev/null
+		[ -e "$T/cgroup/mq-boot.$$" ] || break
+		read -rt 0.1 <> <(:)
+	done
+	umount "$T/cgroup"
+	rm -rf --one-file-system "$T"
 }
 
 inside() {
