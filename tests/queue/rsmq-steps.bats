@@ -225,6 +225,27 @@ hidden_in_other() {
 	assert_equal "$(redis hget h 101:rc) $(redis exists held)" "7 0"
 }
 
+@test "rsmq-steps: of many, none is acked if one is another's, be it the first or the last" {
+	local all other
+	redis eval 'for i = 1, 1001 do
+			redis.call("ZADD", "z", 9, i)
+			redis.call("HSET", "h", i, "A", i .. ":rc", 2)
+			redis.call("HSET", "held", i, 2)
+		end' 0 >/dev/null
+	printf -v all '%s ' {1..1001}
+	for other in 1 500 501 1001; do
+		redis hset h "$other:rc" 3 >/dev/null
+		assert_equal "$(step rsmq/ack "z h x d held" "$all")" 0
+		assert_equal "$(redis zcard z) $(redis hlen held)" "1001 1001"
+		redis hset h "$other:rc" 2 >/dev/null
+	done
+	redis hset h 1:rc 3 >/dev/null
+	assert_equal "$(step rsmq/ack "z h x d held" 1)" 0
+	redis hset h 1:rc 2 >/dev/null
+	assert_equal "$(step rsmq/ack "z h x d held" "$all")" 1
+	assert_equal "$(redis exists z h held)" 0
+}
+
 # --- cleaners -----------------------------------------------------------------------------
 
 @test "rsmq-steps: a receive is taken back if nothing has become of it" {
