@@ -37,13 +37,13 @@ boot() {
 	END
 	export T SOURCE=$root
 	mkdir "$T/cgroup"
+	trap down EXIT
 	mount -t cgroup2 c "$T/cgroup" && mkdir "$T/cgroup/mq-boot.$$" || exit 78
 	(
 		echo "$BASHPID" >"$T/cgroup/mq-boot.$$/cgroup.procs"
 		exec unshare --kill-child=KILL -fpmuiCn bash "$T/boot" >"$log" 2>&1 </dev/null
 	) &
 	machine=$!
-	trap down EXIT
 	for ((i = 0; i < 300; i++)); do
 		init=$(pgrep -P "$machine") && inside <<<'systemctl is-system-running' 2>/dev/null |
 			grep -qE '^(running|degraded)$' && return
@@ -59,7 +59,7 @@ boot() {
 down() {
 	local i
 
-	kill -KILL "$machine" 2>/dev/null
+	[ -z "${machine-}" ] || kill -KILL "$machine" 2>/dev/null
 	wait 2>/dev/null
 	for ((i = 0; i < 50; i++)); do
 		find "$T/cgroup/mq-boot.$$" -depth -type d -exec rmdir {} + 2>/dev/null
@@ -90,7 +90,8 @@ check() {
 	local text
 
 	text=$(cat)
-	if inside <<<"until_() { local i; for i in {1..100}; do \"\$@\" >/dev/null 2>&1 </dev/null && return; read -rt 0.2 <> <(:) || :; done; return 1; }
+	if inside <<<"set -e
+until_() { local i; for i in {1..100}; do \"\$@\" >/dev/null 2>&1 </dev/null && return; read -rt 0.2 <> <(:) || :; done; return 1; }
 $text" >"$T/out" 2>&1; then
 		passed=$((passed + 1))
 		echo "ok - $1"
@@ -103,7 +104,7 @@ $text" >"$T/out" 2>&1; then
 
 # Before version 256 systemctl has no --stdin: what the page says then.
 without_stdin() {
-	inside <<<'systemctl edit --help | grep -q -- --stdin' || text=$(sed '
+	[[ $text != *--stdin* ]] || inside <<<'systemctl edit --help | grep -q -- --stdin' || text=$(sed '
 		s|^systemctl edit --stdin \(.*\) <<END|mkdir -p /etc/systemd/system/\1.service.d; cat >/etc/systemd/system/\1.service.d/write.conf <<END|' <<<"$text")
 }
 
@@ -115,19 +116,17 @@ run() {
 		[[ $text =~ $3 ]] || continue
 		some=1
 		without_stdin
-		check "$1: ${text%%$'\n'*}" <<<"set -e
-$text"
+		check "$1: ${text%%$'\n'*}" <<<"$text"
 	done < <(commands "$1" "$2")
 	((some)) || { echo "not ok - $1 has no $3"; failed=$((failed + 1)); }
 }
 
 build=${1:-build}
-T=$(mktemp -d "${TMPDIR:-/tmp}/mq.XXXXXX")
 ((EUID == 0)) || { echo "boot.sh: only root can boot a machine" >&2; exit 78; }
+T=$(mktemp -d "${TMPDIR:-/tmp}/mq.XXXXXX")
 boot
 
 check "make install" <<END
-set -e
 make -s -C /mnt B='$build' install PREFIX=/usr/local
 systemctl daemon-reload
 [ "\$(stat -c %a:%U:%G /etc/mq)" = 750:root:_mq ]
@@ -155,7 +154,8 @@ mq-stats --check consumers=1,rejected=0 thumbnails
 END
 check "a consumer that is killed is started again, and another user reads no env file" <<'END'
 pid=$(systemctl show -P MainPID mq-consume@thumbnails)
-((pid)) && kill -KILL "$pid"
+((pid))
+kill -KILL "$pid"
 mq-publish thumbnails dog.jpg
 until_ sh -c 'grep -qx dog.jpg /srv/thumbnails/*'
 runuser -u nobody -- sh -c '! cat /etc/mq/env'
@@ -169,7 +169,6 @@ systemctl reset-failed
 systemctl restart mq-consume@thumbnails
 END
 check "an account that lingers" <<'END'
-set -e
 useradd -m ann
 loginctl enable-linger ann
 systemctl start "user@$(id -u ann)"
@@ -190,7 +189,6 @@ check "mq-http.7: it was published" <<'END'
 mq-stats --list delayed thumbnails | grep cat.jpg
 END
 check "mq-production.7: systemctl status, the probe, the journal" <<'END'
-set -e
 systemctl status --no-pager mq-consume@thumbnails
 curl -fsS http://127.0.0.1:9780/healthz
 journalctl -k --no-pager -n 1 >/dev/null

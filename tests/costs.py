@@ -15,6 +15,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 
 BASE = os.environ.get("BASE") or "27f43b1"
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
@@ -81,7 +82,7 @@ def measure(tools, setup, command, text):
         while not os.path.exists(sock):
             if server.poll() is not None:
                 sys.exit("costs.py: redis-server does not start under callgrind")
-            subprocess.run(["sleep", "0.1"], check=True)
+            time.sleep(0.1)
         for step in setup:
             run(*step, environment)
         if command:
