@@ -342,6 +342,9 @@ run_mq() {
 start_mq() {
 	local tool=$1
 	shift
+	# Before it runs: what one before has said is not this one's.
+	: >"$T/out"
+	: >"$T/err"
 	"$BUILD/$tool" "$@" >"$T/out" 2>"$T/err" 3>&- &
 	pid=$!
 }
