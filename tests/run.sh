@@ -34,7 +34,7 @@ set -u
 cd "$(dirname "$0")/.." || exit 70
 : "${MQ_BUILD:=build}"
 : "${TESTS:=tests/*/*.bats}"
-: "${JOBS:=$((2 * $(nproc)))}"
+: "${JOBS:=$((3 * $(nproc)))}"
 : "${LIMIT:=2400}"
 export MQ_BUILD
 # Where it is a script of pyenv, each call is 17 processes.
