@@ -198,7 +198,8 @@ no_workers() {
 		-l q -- "$T/work"
 	eventually 60 only_left 1
 	assert_equal "$(undone)" "wait go"
-	grep -q "lset" "$T/err"
+	# Redis 6.2 does not name it.
+	grep -q -e lset -e "can't run this command" "$T/err"
 	touch "$T/go"
 	eventually 20 only_left 0
 	stop_mq

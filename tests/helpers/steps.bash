@@ -30,6 +30,9 @@ step() {
 		"$root/common/queue/$path.lua")" >"$sha"
 	read -ra keys_of <<<"$2"
 	reply=$(redis ${AS:+--no-auth-warning --user "$AS" --pass x} <<<"evalsha $(<"$sha") ${#keys_of[@]} $2 $3" | tr '\0\n' '. ')
+	# What Redis 6.2 has around the error of a command.
+	[[ $reply != "ERR Error running script "* ]] || reply=${reply#*@user_script:*: }
+	[[ $reply != *"can't run this command"* ]] || reply="NOPERM $reply"
 	printf '%s' "${reply%"${reply##*[! ]}"}"
 }
 

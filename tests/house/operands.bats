@@ -348,6 +348,8 @@ noted() {
 
 @test "operands: nor does a command that is not permitted" {
 	local lacks
+
+	[[ $(redis-server --version) != *v=6.* ]] || skip "Redis 6.2 cannot tell what is permitted"
 	run_mq 0 mq-publish q 1
 	redis --raw keys '*' | sort >"$T/before"
 	export MQ_URL=$(url_as app:pw)

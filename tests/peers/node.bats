@@ -364,7 +364,7 @@ END
 	want='{"vt":60,"delay":3,"maxsize":2048,"totalrecv":3,"totalsent":5,"msgs":3,"hiddenmsgs":2}'
 	# A visible one counts as hidden in the second in which it came.
 	eventually 5 attributes_are node "$want"
-	assert_equal "$(attributes ours)" "$want"
+	eventually 5 attributes_are ours "$want"
 	assert_equal "$(shape ours)" "$(shape node)"
 }
 

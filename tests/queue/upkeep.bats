@@ -288,7 +288,8 @@ bury() {
 	redis acl setuser weak reset on nopass '~*' '&*' +@all -persist >/dev/null
 	assert_regex "$(AS=weak step attach set "id ''")" NOPERM
 	redis acl deluser weak >/dev/null
-	assert_equal "$(redis hkeys set)" file
+	# Redis 6.2 cannot tell it before the first change.
+	[[ $(redis-server --version) = *v=6.* ]] || assert_equal "$(redis hkeys set)" file
 	assert_equal "$(step attach set "id ''") $(redis ttl set)" "1 -1"
 	assert_regex "$(redis hget set id)" '^[0-9]{13}$'
 	# A full server takes no new one, but keeps what it has.
