@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include <jansson.h>
 
@@ -18,30 +19,13 @@
 #include "redis/partial.h"
 #include "shared/options.h"
 
-static const char help[] =
+static const char usage[] =
     "usage: mq-clean [options]\n"
     "\n"
     "Returns messages of dead consumers to their queues, makes delayed messages\n"
     "ready that are due, and removes leftover keys.  Safe beside any number of\n"
     "consumers and other cleaners.\n"
-    "\n"
-    "+     --attempts N       reject messages after N runs, unless the consumer\n"
-    "                         set a number (15)\n"
-    "+     --interval DUR     go on: one round every DUR, until TERM or INT\n"
-    "+     --dry-run          only print what would be done\n"
-    "+     --json             print one JSON object for each round\n"
-    "\n" MQ_SHARED_HELP;
-
-enum { OPT_ATTEMPTS = MQ_OPT_OWN, OPT_INTERVAL, OPT_DRY_RUN, OPT_JSON };
-
-static const struct option long_options[] = {
-    {"attempts", required_argument, NULL, OPT_ATTEMPTS},
-    {"interval", required_argument, NULL, OPT_INTERVAL},
-    {"dry-run", no_argument, NULL, OPT_DRY_RUN},
-    {"json", no_argument, NULL, OPT_JSON},
-    MQ_SHARED_LONG,
-    {NULL, 0, NULL, 0},
-};
+    "\n";
 
 struct cleaner {
 	struct mq_shared shared;
@@ -59,35 +43,28 @@ struct cleaner {
 	size_t noted; /* scattered queues that were reported */
 };
 
+static const struct mq_option rows[] = {
+    {0, "--attempts", "N",
+	"+reject messages after N runs, unless the consumer\n"
+	"set a number (15)",
+	MQ_INT(struct cleaner, how.limit, 1, MQ_ATTEMPTS_MAX)},
+    {0, "--interval", "DUR", "+go on: one round every DUR, until TERM or INT",
+	MQ_DURATION(struct cleaner, interval_ms, 1)},
+    {0, "--dry-run", NULL, "+only print what would be done",
+	MQ_FLAG(struct cleaner, how.dry_run)},
+    {0, "--json", NULL, "+print one JSON object for each round",
+	MQ_FLAG(struct cleaner, json)},
+    {.help = "+"},
+    {0},
+};
+
 static void
 parse_options(struct cleaner *c, int argc, char *argv[])
 {
-	int ch;
+	const struct mq_options tables[] = {
+	    {rows, c}, {mq_shared_options, &c->shared}, {0}};
 
-	while ((ch = mq_option_next(
-		    &c->shared, argc, argv, ":" MQ_SHARED_SHORT)) != -1)
-		switch (ch) {
-		case OPT_ATTEMPTS:
-			c->how.limit = (int)mq_option_number(
-			    "--attempts", optarg, 1, MQ_ATTEMPTS_MAX);
-			break;
-		case OPT_INTERVAL:
-			c->interval_ms =
-			    mq_option_duration("--interval", optarg);
-			if (c->interval_ms == 0)
-				mq_die(MQ_EXIT_USAGE,
-				    "--interval: %s: must be greater than 0",
-				    optarg);
-			break;
-		case OPT_DRY_RUN:
-			c->how.dry_run = true;
-			break;
-		case OPT_JSON:
-			c->json = true;
-			break;
-		default:
-			(void)mq_option_shared(&c->shared, ch, argv);
-		}
+	mq_option_read(&c->shared, tables, argc, argv);
 	mq_option_rights(&c->shared, MQ_CLEANS, argv + optind, argc - optind);
 	if (optind < argc)
 		mq_die(MQ_EXIT_USAGE,
@@ -314,7 +291,7 @@ clean_forever(struct cleaner *c)
 int
 main(int argc, char *argv[])
 {
-	struct cleaner c = {.shared = {.help = help, .options = long_options},
+	struct cleaner c = {.shared = {.usage = usage},
 	    .how = {.limit = MQ_ATTEMPTS,
 		.all = true,
 		.cluster = &c.cluster,
@@ -322,7 +299,6 @@ main(int argc, char *argv[])
 	int status;
 
 	mq_option_begin();
-	opterr = 0;
 	parse_options(&c, argc, argv);
 	mq_option_prints(c.json || !c.shared.quiet);
 	(void)mq_option_server(&c.shared, &c.server);

@@ -2,6 +2,7 @@
  * mq-pause: consumers take nothing from a queue for a while.
  */
 #include <string.h>
+#include <unistd.h>
 
 #include "base/duration.h"
 #include "base/exit.h"
@@ -9,7 +10,7 @@
 #include "queue/calls.h"
 #include "shared/options.h"
 
-static const char help[] =
+static const char usage[] =
     "usage: mq-pause [options] QUEUE...\n"
     "\n"
     "Pauses queues: within a second, mq-consume starts nothing more from them.\n"
@@ -18,18 +19,7 @@ static const char help[] =
     "\n"
     "  mq-pause --for 10m mails\n"
     "  mq-pause --resume mails\n"
-    "\n"
-    "+     --for DUR          resume after DUR (default: at --resume)\n"
-    "+     --resume           resume the queues\n" MQ_SHARED_HELP;
-
-enum { OPT_FOR = MQ_OPT_OWN, OPT_RESUME };
-
-static const struct option long_options[] = {
-    MQ_SHARED_LONG,
-    {"for", required_argument, NULL, OPT_FOR},
-    {"resume", no_argument, NULL, OPT_RESUME},
-    {NULL, 0, NULL, 0},
-};
+    "\n";
 
 struct options {
 	const char *const *queues;
@@ -38,6 +28,26 @@ struct options {
 	const char *until; /* --for as it was given */
 	bool resume;
 	bool verbose;
+};
+
+static void
+take_for(void *into, const struct mq_given *given)
+{
+	struct options *o = into;
+
+	o->until = given->arg;
+	o->ms = mq_option_duration(given->name, given->arg);
+	if (o->ms == 0)
+		mq_die(MQ_EXIT_USAGE, "%s: %s: must be greater than 0",
+		    given->name, given->arg);
+}
+
+static const struct mq_option rows[] = {
+    {0, "--for", "DUR", "+resume after DUR (default: at --resume)",
+	.take = take_for},
+    {0, "--resume", NULL, "+resume the queues",
+	MQ_FLAG(struct options, resume)},
+    {0},
 };
 
 /* Without --for, "jobs 10m" would pause jobs for ever. */
@@ -57,23 +67,11 @@ static void
 parse_options(
     struct options *o, struct mq_shared *shared, int argc, char *argv[])
 {
-	int ch, i;
+	const struct mq_options tables[] = {
+	    {rows, o}, {mq_shared_options, shared}, {0}};
+	int i;
 
-	opterr = 0;
-	while ((ch = mq_option_next(shared, argc, argv, ":" MQ_SHARED_SHORT)) !=
-	    -1) {
-		if (mq_option_shared(shared, ch, argv))
-			continue;
-		if (ch == OPT_RESUME) {
-			o->resume = true;
-			continue;
-		}
-		o->until = optarg;
-		o->ms = mq_option_duration("--for", optarg);
-		if (o->ms == 0)
-			mq_die(MQ_EXIT_USAGE,
-			    "--for: %s: must be greater than 0", optarg);
-	}
+	mq_option_read(shared, tables, argc, argv);
 	if (o->resume && o->until != NULL)
 		mq_die(MQ_EXIT_USAGE,
 		    "--for and --resume cannot be used together");
@@ -131,7 +129,7 @@ main(int argc, char *argv[])
 {
 	const struct mq_layout *layout;
 	struct options options = {.ms = -1};
-	struct mq_shared shared = {.help = help, .options = long_options};
+	struct mq_shared shared = {.usage = usage};
 	struct mq_server server;
 	struct mq_redis redis;
 	int status;

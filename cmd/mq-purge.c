@@ -20,7 +20,7 @@
 #include "shared/options.h"
 #include "shared/selection.h"
 
-static const char help[] =
+static const char usage[] =
     "usage: mq-purge [options] QUEUE...\n"
     "\n"
     "Removes messages for good, and prints how many.  On a terminal it asks\n"
@@ -29,41 +29,7 @@ static const char help[] =
     "\n"
     "  mq-purge --rejected jobs\n"
     "  mq-purge --force --rejected --older-than 30d jobs\n"
-    "\n"
-    "+     --ready            messages that a consumer could have now\n"
-    "+     --rejected         messages that failed for good\n"
-    "+     --delayed          messages that become ready later\n"
-    "+     --all              these three\n"
-    "+     --delete-queue     everything, and the queue, unless it is in use\n" MQ_FILTER_HELP
-    "  -n, --limit N          at most N messages\n"
-    "+ -f, --force            do not ask\n"
-    "+     --dry-run          only print how many it would be\n"
-    "      --json             print the result as JSON\n" MQ_SHARED_HELP;
-
-enum {
-	OPT_READY = MQ_OPT_OWN,
-	OPT_REJECTED,
-	OPT_DELAYED,
-	OPT_ALL,
-	OPT_DELETE,
-	OPT_DRY_RUN,
-	OPT_JSON
-};
-
-static const struct option long_options[] = {
-    MQ_SHARED_LONG,
-    MQ_FILTER_LONG,
-    {"ready", no_argument, NULL, OPT_READY},
-    {"rejected", no_argument, NULL, OPT_REJECTED},
-    {"delayed", no_argument, NULL, OPT_DELAYED},
-    {"all", no_argument, NULL, OPT_ALL},
-    {"delete-queue", no_argument, NULL, OPT_DELETE},
-    {"limit", required_argument, NULL, 'n'},
-    {"force", no_argument, NULL, 'f'},
-    {"dry-run", no_argument, NULL, OPT_DRY_RUN},
-    {"json", no_argument, NULL, OPT_JSON},
-    {NULL, 0, NULL, 0},
-};
+    "\n";
 
 struct options {
 	const char *queue;
@@ -87,39 +53,33 @@ choose_all(struct options *o)
 }
 
 static void
-set_option(struct options *o, struct selection *s, int ch)
+take_all(void *into, const struct mq_given *given)
 {
-	switch (ch) {
-	case OPT_READY:
-		o->state[MQ_READY] = true;
-		break;
-	case OPT_REJECTED:
-		o->state[MQ_REJECTED] = true;
-		break;
-	case OPT_DELAYED:
-		o->state[MQ_DELAYED] = true;
-		break;
-	case OPT_DELETE:
-		o->queue_too = true;
-		choose_all(o);
-		break;
-	case OPT_ALL:
-		choose_all(o);
-		break;
-	case 'n':
-		s->limit = mq_option_number("--limit", optarg, 1, LONG_MAX);
-		break;
-	case 'f':
-		o->force = true;
-		break;
-	case OPT_DRY_RUN:
-		s->dry_run = true;
-		break;
-	case OPT_JSON:
-		o->json = true;
-		break;
-	}
+	struct options *o = into;
+
+	o->queue_too |= given->option->which;
+	choose_all(o);
 }
+
+static const struct mq_option places[] = {
+    {0, "--ready", NULL, "+messages that a consumer could have now",
+	MQ_FLAG(struct options, state[MQ_READY])},
+    {0, "--rejected", NULL, "+messages that failed for good",
+	MQ_FLAG(struct options, state[MQ_REJECTED])},
+    {0, "--delayed", NULL, "+messages that become ready later",
+	MQ_FLAG(struct options, state[MQ_DELAYED])},
+    {0, "--all", NULL, "+these three", .take = take_all},
+    {0, "--delete-queue", NULL,
+	"+everything, and the queue, unless it is in use", .take = take_all,
+	.which = true},
+    {0},
+};
+static const struct mq_option ways[] = {
+    {'f', "--force", NULL, "+do not ask", MQ_FLAG(struct options, force)},
+    {0, "--json", NULL, "print the result as JSON",
+	MQ_FLAG(struct options, json)},
+    {0},
+};
 
 static void
 check_options(const struct options *o, const struct selection *s)
@@ -148,14 +108,11 @@ static void
 parse_options(struct options *o, struct selection *s, struct mq_shared *shared,
     int argc, char *argv[])
 {
-	int ch;
+	const struct mq_options tables[] = {{places, o},
+	    {mq_filter_options, &o->filter}, {selection_options, s}, {ways, o},
+	    {mq_shared_options, shared}, {0}};
 
-	opterr = 0;
-	while ((ch = mq_option_next(
-		    shared, argc, argv, ":" MQ_SHARED_SHORT "n:f")) != -1)
-		if (!mq_option_shared(shared, ch, argv) &&
-		    !mq_filter_option(&o->filter, ch, optarg))
-			set_option(o, s, ch);
+	mq_option_read(shared, tables, argc, argv);
 	mq_option_rights(shared, MQ_PURGES | (o->queue_too ? MQ_DELETES : 0),
 	    argv + optind, argc - optind);
 	if (optind == argc)
@@ -407,8 +364,7 @@ purge_all(struct options *o, struct selection *s, char *const queues[], int n,
 int
 main(int argc, char *argv[])
 {
-	struct mq_shared shared = {
-	    .help = help, .options = long_options, .names_server = true};
+	struct mq_shared shared = {.usage = usage, .names_server = true};
 	struct options options = {0};
 	struct mq_server server;
 	struct mq_redis redis;

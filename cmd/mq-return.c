@@ -17,7 +17,7 @@
 #include "shared/options.h"
 #include "shared/selection.h"
 
-static const char help[] =
+static const char usage[] =
     "usage: mq-return [options] QUEUE...\n"
     "\n"
     "Makes rejected messages ready again, the oldest first, and prints how many.\n"
@@ -26,40 +26,7 @@ static const char help[] =
     "\n"
     "  mq-return jobs\n"
     "  mq-return --reason 'timed out' --since 2h --rate 10/s jobs\n"
-    "\n"
-    "      --clone            make copies ready instead, and print their new ids;\n"
-    "                         also --from ready or unacked\n"
-    "+     --from PLACE       rejected, delayed, or unacked:CONNECTION of a dead\n"
-    "                         one (default: rejected)\n"
-    "+     --to QUEUE         make them ready in another queue\n" MQ_FILTER_HELP
-    "+ -n, --limit N          at most N messages\n"
-    "+     --rate N[/s|m|h]   N messages a second, or a minute or hour\n"
-    "+     --dry-run          only print how many it would be\n"
-    "      --json             print the result as JSON\n" MQ_MAKES_HELP
-	MQ_SHARED_HELP;
-
-enum {
-	OPT_CLONE = MQ_OPT_OWN,
-	OPT_FROM,
-	OPT_TO,
-	OPT_RATE,
-	OPT_DRY_RUN,
-	OPT_JSON
-};
-
-static const struct option long_options[] = {
-    MQ_SHARED_LONG,
-    MQ_FILTER_LONG,
-    MQ_MAKES_LONG,
-    {"clone", no_argument, NULL, OPT_CLONE},
-    {"from", required_argument, NULL, OPT_FROM},
-    {"to", required_argument, NULL, OPT_TO},
-    {"limit", required_argument, NULL, 'n'},
-    {"rate", required_argument, NULL, OPT_RATE},
-    {"dry-run", no_argument, NULL, OPT_DRY_RUN},
-    {"json", no_argument, NULL, OPT_JSON},
-    {NULL, 0, NULL, 0},
-};
+    "\n";
 
 struct options {
 	struct mq_place from;
@@ -93,33 +60,29 @@ parse_from(struct mq_place *from, const char *arg)
 	return true;
 }
 
-static void
-set_option(struct options *o, struct selection *s, int ch)
-{
-	switch (ch) {
-	case OPT_CLONE:
-		o->clone = true;
-		break;
-	case OPT_FROM:
-		o->from_arg = optarg;
-		break;
-	case OPT_TO:
-		o->to = optarg;
-		break;
-	case 'n':
-		s->limit = mq_option_number("--limit", optarg, 1, LONG_MAX);
-		break;
-	case OPT_RATE:
-		mq_option_rate("--rate", optarg, &s->rate);
-		break;
-	case OPT_DRY_RUN:
-		s->dry_run = true;
-		break;
-	case OPT_JSON:
-		o->json = true;
-		break;
-	}
-}
+static const struct mq_option places[] = {
+    {0, "--clone", NULL,
+	"make copies ready instead, and print their new ids;\n"
+	"also --from ready or unacked",
+	MQ_FLAG(struct options, clone)},
+    {0, "--from", "PLACE",
+	"+rejected, delayed, or unacked:CONNECTION of a dead\n"
+	"one (default: rejected)",
+	MQ_TEXT(struct options, from_arg)},
+    {0, "--to", "QUEUE", "+make them ready in another queue",
+	MQ_TEXT(struct options, to)},
+    {0},
+};
+static const struct mq_option pace[] = {
+    {0, "--rate", "N[/s|m|h]", "+N messages a second, or a minute or hour",
+	MQ_RATE(struct selection, rate)},
+    {0},
+};
+static const struct mq_option form[] = {
+    {0, "--json", NULL, "print the result as JSON",
+	MQ_FLAG(struct options, json)},
+    {0},
+};
 
 /* What consumers have, or will have, can only be copied. */
 static void
@@ -146,14 +109,12 @@ static void
 parse_options(struct options *o, struct selection *s, struct mq_shared *shared,
     int argc, char *argv[])
 {
-	int ch;
+	const struct mq_options tables[] = {{places, o},
+	    {mq_filter_options, &o->filter}, {selection_options, s}, {pace, s},
+	    {form, o}, {mq_makes_options, shared}, {mq_shared_options, shared},
+	    {0}};
 
-	opterr = 0;
-	while ((ch = mq_option_next(
-		    shared, argc, argv, ":" MQ_SHARED_SHORT "n:")) != -1)
-		if (!mq_option_shared(shared, ch, argv) &&
-		    !mq_filter_option(&o->filter, ch, optarg))
-			set_option(o, s, ch);
+	mq_option_read(shared, tables, argc, argv);
 	mq_option_target(shared, o->to);
 	mq_option_rights(shared, MQ_RETURNS | (o->clone ? MQ_CLONES : 0),
 	    argv + optind, argc - optind);
@@ -297,8 +258,7 @@ return_all(struct options *o, struct selection *s,
 int
 main(int argc, char *argv[])
 {
-	struct mq_shared shared = {
-	    .help = help, .options = long_options, .names_server = true};
+	struct mq_shared shared = {.usage = usage, .names_server = true};
 	struct options options = {.from = {.state = MQ_REJECTED}};
 	struct mq_server server;
 	struct mq_redis redis;

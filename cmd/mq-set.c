@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/exit.h"
 #include "base/say.h"
@@ -16,7 +17,7 @@
 #include "shared/attributes.h"
 #include "shared/options.h"
 
-static const char help[] =
+static const char usage[] =
     "usage: mq-set [options] QUEUE [NAME | NAME=VALUE...]\n"
     "\n"
     "Changes settings of a queue, or shows them.  They apply to its consumers and\n"
@@ -32,20 +33,7 @@ static const char help[] =
     "rate-shared=N/s[:BURST]  push=QUEUE  notify=QUEUE  keep=DUR\n"
     "max-length=N[:HIGH]\n"
     "With -L rsmq, also: vt=DUR  delay=DUR  maxsize=N\n"
-    "\n"
-    "+     --new, --create    make the queue if it does not exist\n"
-    "      --existing         make no queue for push and notify, either\n"
-    "+     --json             show the settings as a JSON object\n" MQ_SHARED_HELP;
-
-enum { OPT_JSON = MQ_OPT_OWN };
-
-static const struct option long_options[] = {
-    MQ_SHARED_LONG,
-    MQ_MAKES_LONG,
-    {"create", no_argument, NULL, MQ_OPT_NEW}, /* as it was called */
-    {"json", no_argument, NULL, OPT_JSON},
-    {NULL, 0, NULL, 0},
-};
+    "\n";
 
 struct setter {
 	struct mq_shared shared;
@@ -59,6 +47,21 @@ struct setter {
 	struct mq_attributes attributes;
 	bool settings;	 /* there are some to change, */
 	bool attributed; /* and some of these */
+};
+
+static const struct mq_option makes[] = {
+    {.help = "+      --new, --create    make the queue if it does not exist"},
+    {0, "--new", NULL, NULL, MQ_FLAG(struct mq_shared, fresh)},
+    /* As it was called. */
+    {0, "--create", NULL, NULL, MQ_FLAG(struct mq_shared, fresh)},
+    {0, "--existing", NULL, "make no queue for push and notify, either",
+	MQ_FLAG(struct mq_shared, existing)},
+    {0},
+};
+static const struct mq_option form[] = {
+    {0, "--json", NULL, "+show the settings as a JSON object",
+	MQ_FLAG(struct setter, json)},
+    {0},
 };
 
 /* --- the command line ------------------------------------------------------- */
@@ -202,16 +205,11 @@ take_question(struct setter *s, const char *arg)
 static void
 parse_options(struct setter *s, int argc, char *argv[])
 {
+	const struct mq_options tables[] = {{makes, &s->shared}, {form, s},
+	    {mq_shared_options, &s->shared}, {0}};
 	const char *equals;
-	int ch;
 
-	opterr = 0;
-	while ((ch = mq_option_next(
-		    &s->shared, argc, argv, ":" MQ_SHARED_SHORT)) != -1) {
-		if (mq_option_shared(&s->shared, ch, argv))
-			continue;
-		s->json |= ch == OPT_JSON;
-	}
+	mq_option_read(&s->shared, tables, argc, argv);
 	mq_option_rights(&s->shared,
 	    MQ_SETS | (s->shared.fresh ? MQ_CREATES : 0), argv + optind,
 	    optind < argc ? 1 : 0);
@@ -390,8 +388,8 @@ show_settings(struct setter *s)
 int
 main(int argc, char *argv[])
 {
-	struct setter s = {.shared = {.help = help, .options = long_options},
-	    .attributes = MQ_ATTRIBUTES_NONE};
+	struct setter s = {
+	    .shared = {.usage = usage}, .attributes = MQ_ATTRIBUTES_NONE};
 	int i, status = MQ_EXIT_OK;
 
 	mq_option_begin();

@@ -134,7 +134,7 @@ init_helpers(struct engine *e)
 	    .server = e->server,
 	    .layout = e->opt->layout,
 	    .connection = session_name(&e->session),
-	    .wanted = e->opt->clean,
+	    .wanted = !e->opt->no_clean,
 	    .quiet = e->opt->quiet,
 	    .verbose = e->opt->verbose};
 	e->transfers = (struct transfers){

@@ -13,6 +13,7 @@
 #include "queue/queue.h"
 #include "queue/settings.h"
 
+struct mq_shared;
 struct rules;
 
 #define TAG_MAX	  64
@@ -48,7 +49,7 @@ struct options {
 	bool at_most_once; /* messages are acked before they are printed */
 	int window; /* messages ahead of a worker; 0: by their duration */
 	int64_t batch_wait_ms; /* for a batch to become full; -1: not */
-	bool clean;
+	bool no_clean;
 	const char *log_dir, *work_dir; /* NULL: none */
 	const char *joblog;		/* NULL: none */
 	enum output_form output;
@@ -56,18 +57,10 @@ struct options {
 	bool quiet, verbose;
 };
 
-/* The option_* functions end the program if a value is bad. */
-void option_range(
-    const char *name, const char *arg, int64_t *min_ms, int64_t *max_ms);
-enum output_form option_output(const char *arg);
-const char *option_tag(const char *arg);
-/* An absolute path, allocated; or NULL for NULL. */
-const char *option_directory(const char *dir);
-void option_check_command(const struct options *);
-/* Checks printing; sets the framing for a terminal. */
-void option_check_print(struct options *);
-/* Checks --batch and --stream; sets their framing. */
-void option_check_many(struct options *);
+/* Reads the command line; ends the program if that is wrong.  Returns the queues, as the
+ * user typed them. */
+char **options_parse(
+    struct options *, struct mq_shared *, int argc, char *argv[]);
 
 /*
  * Both functions end the program with 64 if a queue looks like a command without

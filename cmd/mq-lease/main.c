@@ -3,13 +3,14 @@
  * takes the command line apart.
  */
 #include <string.h>
+#include <unistd.h>
 
 #include "base/exit.h"
 #include "base/say.h"
 #include "lease.h"
 #include "shared/options.h"
 
-static const char help[] =
+static const char usage[] =
     "usage: mq-lease --for DUR [options] QUEUE\n"
     "       mq-lease --ack | --reject | --extend | --return RECEIPT [options] QUEUE\n"
     "\n"
@@ -22,106 +23,69 @@ static const char help[] =
     "  mq-lease --ack RECEIPT jobs\n"
     "  mq-lease --reject RECEIPT --text 'no such user' jobs\n"
     "  mq-lease --extend RECEIPT --for 10m jobs\n"
-    "\n"
-    "+     --for DUR          duration of the lease, from now\n"
-    "+ -n, --limit N          take up to N messages, at most 1000 (1)\n"
-    "      --idle DUR         wait up to DUR for a message (0)\n"
-    "      --attempts N       reject a message after N attempts (15)\n"
-    "      --tag NAME         first part of the connection's name (mq-lease)\n" MQ_MAKES_HELP
-    "      --jsonl            print lines of JSON, the default\n"
-    "+     --ack RECEIPT      the message is done\n"
-    "+     --reject RECEIPT   the message has failed\n"
-    "+     --extend RECEIPT   end the lease after --for DUR, from now\n"
-    "+     --return RECEIPT   return the message to its queue at once\n"
-    "      --text TEXT        the result of --ack, the reason of --reject\n"
-    "      --keep DUR         keep the outcome for mq-stats --id\n" MQ_SHARED_HELP;
-
-enum {
-	OPT_FOR = MQ_OPT_OWN,
-	OPT_IDLE,
-	OPT_ATTEMPTS,
-	OPT_TAG,
-	OPT_ACK,
-	OPT_REJECT,
-	OPT_EXTEND,
-	OPT_RETURN,
-	OPT_TEXT,
-	OPT_KEEP
-};
-
-static const struct option long_options[] = {
-    MQ_SHARED_LONG,
-    {"for", required_argument, NULL, OPT_FOR},
-    {"limit", required_argument, NULL, 'n'},
-    {"idle", required_argument, NULL, OPT_IDLE},
-    {"attempts", required_argument, NULL, OPT_ATTEMPTS},
-    {"tag", required_argument, NULL, OPT_TAG},
-    MQ_MAKES_LONG,
-    {"jsonl", no_argument, NULL, MQ_OPT_JSONL},
-    {"ack", required_argument, NULL, OPT_ACK},
-    {"reject", required_argument, NULL, OPT_REJECT},
-    {"extend", required_argument, NULL, OPT_EXTEND},
-    {"return", required_argument, NULL, OPT_RETURN},
-    {"text", required_argument, NULL, OPT_TEXT},
-    {"keep", required_argument, NULL, OPT_KEEP},
-    {NULL, 0, NULL, 0},
-};
+    "\n";
 
 static void
-set_receipt(struct options *o, enum mq_receipt_act act)
+take_receipt(void *into, const struct mq_given *given)
 {
+	struct options *o = into;
+
 	if (o->receipt != NULL)
 		mq_die(MQ_EXIT_USAGE,
 		    "only one of --ack, --reject, --extend and --return is "
 		    "possible");
-	o->receipt = optarg;
-	o->act = act;
+	o->receipt = given->arg;
+	o->act = (enum mq_receipt_act)given->option->which;
 }
 
 static void
-set_option(struct options *o, int ch)
+take_tag(void *into, const struct mq_given *given)
 {
-	switch (ch) {
-	case OPT_FOR:
-		o->for_ms = mq_option_duration("--for", optarg);
-		break;
-	case 'n':
-		o->limit =
-		    (int)mq_option_number("--limit", optarg, 1, MQ_LEASE_MAX);
-		break;
-	case OPT_IDLE:
-		o->idle_ms = mq_option_duration("--idle", optarg);
-		break;
-	case OPT_ATTEMPTS:
-		o->attempts = (int)mq_option_number(
-		    "--attempts", optarg, 1, MQ_ATTEMPTS_MAX);
-		break;
-	case OPT_TAG:
-		if (strlen(optarg) > MQ_LEASE_TAG)
-			mq_die(MQ_EXIT_USAGE, "--tag: longer than %d bytes",
-			    MQ_LEASE_TAG);
-		o->tag = optarg;
-		break;
-	case OPT_ACK:
-		set_receipt(o, MQ_RECEIPT_ACK);
-		break;
-	case OPT_REJECT:
-		set_receipt(o, MQ_RECEIPT_REJECT);
-		break;
-	case OPT_EXTEND:
-		set_receipt(o, MQ_RECEIPT_EXTEND);
-		break;
-	case OPT_RETURN:
-		set_receipt(o, MQ_RECEIPT_RETURN);
-		break;
-	case OPT_TEXT:
-		o->text = optarg;
-		break;
-	case OPT_KEEP:
-		o->keep_ms = mq_option_duration("--keep", optarg);
-		break;
-	}
+	struct options *o = into;
+
+	if (strlen(given->arg) > MQ_LEASE_TAG)
+		mq_die(MQ_EXIT_USAGE, "%s: longer than %d bytes", given->name,
+		    MQ_LEASE_TAG);
+	o->tag = given->arg;
 }
+
+static void
+take_jsonl(void *into, const struct mq_given *given)
+{
+	(void)into;
+	(void)given;
+}
+
+static const struct mq_option taking[] = {
+    {0, "--for", "DUR", "+duration of the lease, from now",
+	MQ_DURATION(struct options, for_ms, 0)},
+    {'n', "--limit", "N", "+take up to N messages, at most 1000 (1)",
+	MQ_INT(struct options, limit, 1, MQ_LEASE_MAX)},
+    {0, "--idle", "DUR", "wait up to DUR for a message (0)",
+	MQ_DURATION(struct options, idle_ms, 0)},
+    {0, "--attempts", "N", "reject a message after N attempts (15)",
+	MQ_INT(struct options, attempts, 1, MQ_ATTEMPTS_MAX)},
+    {0, "--tag", "NAME", "first part of the connection's name (mq-lease)",
+	.take = take_tag},
+    {0},
+};
+static const struct mq_option settling[] = {
+    {0, "--jsonl", NULL, "print lines of JSON, the default",
+	.take = take_jsonl},
+    {0, "--ack", "RECEIPT", "+the message is done", .take = take_receipt,
+	.which = MQ_RECEIPT_ACK},
+    {0, "--reject", "RECEIPT", "+the message has failed", .take = take_receipt,
+	.which = MQ_RECEIPT_REJECT},
+    {0, "--extend", "RECEIPT", "+end the lease after --for DUR, from now",
+	.take = take_receipt, .which = MQ_RECEIPT_EXTEND},
+    {0, "--return", "RECEIPT", "+return the message to its queue at once",
+	.take = take_receipt, .which = MQ_RECEIPT_RETURN},
+    {0, "--text", "TEXT", "the result of --ack, the reason of --reject",
+	MQ_TEXT(struct options, text)},
+    {0, "--keep", "DUR", "keep the outcome for mq-stats --id",
+	MQ_DURATION(struct options, keep_ms, 0)},
+    {0},
+};
 
 /* A lease that is extended by no time is over, so the message is returned. */
 static void
@@ -163,13 +127,11 @@ rights(const struct options *o)
 static void
 parse(struct options *o, struct mq_shared *shared, int argc, char *argv[])
 {
-	int ch;
+	const struct mq_options tables[] = {{taking, o},
+	    {mq_makes_options, shared}, {settling, o},
+	    {mq_shared_options, shared}, {0}};
 
-	opterr = 0;
-	while ((ch = mq_option_next(
-		    shared, argc, argv, ":" MQ_SHARED_SHORT "n:")) != -1)
-		if (!mq_option_shared(shared, ch, argv))
-			set_option(o, ch);
+	mq_option_read(shared, tables, argc, argv);
 	mq_option_rights(shared, rights(o), argv + optind, argc - optind);
 	check_options(o);
 	if (optind == argc)
@@ -226,8 +188,7 @@ main(int argc, char *argv[])
 {
 	struct options options = {
 	    .for_ms = -1, .limit = 1, .attempts = -1, .tag = "mq-lease"};
-	struct mq_shared shared = {
-	    .help = help, .options = long_options, .names_server = true};
+	struct mq_shared shared = {.usage = usage, .names_server = true};
 	struct mq_lease_queue queue;
 	struct mq_server server;
 	struct mq_redis redis;

@@ -13,35 +13,33 @@
 #include "shared/options.h"
 
 void
-attribute_header(struct mq_envelope *e, const char *arg)
+attribute_header(struct mq_envelope *e, const char *option, const char *arg)
 {
 	char *name, *value;
 	const char *why;
 
 	if (mq_header_split(arg, &name, &value, &why) == -1)
-		mq_die(MQ_EXIT_USAGE, "%s: %s: %s", mq_option_typed("--header"),
-		    arg, why);
+		mq_die(MQ_EXIT_USAGE, "%s: %s: %s", option, arg, why);
 	if (strncmp(name, "Mq-", 3) == 0)
 		mq_die(MQ_EXIT_USAGE,
-		    "%s: %s: names that begin with Mq- are reserved",
-		    mq_option_typed("--header"), name);
+		    "%s: %s: names that begin with Mq- are reserved", option,
+		    name);
 	mq_envelope_add(e, name, value);
 	free(name);
 	free(value);
 }
 
 void
-attribute_param(struct mq_envelope *e, const char *arg)
+attribute_param(struct mq_envelope *e, const char *option, const char *arg)
 {
 	char name[sizeof(MQ_HEADER_PARAM) + 1];
 
 	if (arg[0] < '1' || arg[0] > '4' || arg[1] != '=')
 		mq_die(MQ_EXIT_USAGE,
-		    "%s: %s: not of the form N=VALUE, N from 1 to 4",
-		    mq_option_typed("--param"), arg);
+		    "%s: %s: not of the form N=VALUE, N from 1 to 4", option,
+		    arg);
 	if (!mq_utf8(arg, strlen(arg)))
-		mq_die(MQ_EXIT_USAGE, "%s: %s: not UTF-8",
-		    mq_option_typed("--param"), arg);
+		mq_die(MQ_EXIT_USAGE, "%s: %s: not UTF-8", option, arg);
 	snprintf(name, sizeof(name), "%s%c", MQ_HEADER_PARAM, arg[0]);
 	mq_envelope_set(e, name, arg + 2);
 }
@@ -60,33 +58,32 @@ attribute_name(struct mq_envelope *e, const char *option, const char *header,
     const char *name)
 {
 	if (!mq_utf8(name, strlen(name)))
-		mq_die(MQ_EXIT_USAGE, "%s: %s: not UTF-8",
-		    mq_option_typed(option), name);
+		mq_die(MQ_EXIT_USAGE, "%s: %s: not UTF-8", option, name);
 	if (*name == '\0')
-		mq_die(MQ_EXIT_USAGE, "%s: must not be empty",
-		    mq_option_typed(option));
+		mq_die(MQ_EXIT_USAGE, "%s: must not be empty", option);
 	mq_envelope_set(e, header, name);
 }
 
-int64_t
-attribute_duration(const char *option, const char *arg)
+/* Above 0, in ms. */
+static int64_t
+read_duration(const char *option, const char *arg)
 {
 	int64_t ms = mq_option_duration(option, arg);
 
 	if (ms == 0)
-		mq_die(MQ_EXIT_USAGE, "%s: %s: must be greater than 0",
-		    mq_option_typed(option), arg);
+		mq_die(MQ_EXIT_USAGE, "%s: %s: must be greater than 0", option,
+		    arg);
 	return ms;
 }
 
 void
-attribute_unique(struct mq_envelope *e, const char *arg)
+attribute_unique(struct mq_envelope *e, const char *option, const char *arg)
 {
 	if (strcmp(arg, "queued") == 0 || strcmp(arg, "done") == 0)
 		mq_envelope_set(e, MQ_HEADER_UNIQUE, arg);
 	else
 		attribute_number(
-		    e, MQ_HEADER_UNIQUE, attribute_duration("--unique", arg));
+		    e, MQ_HEADER_UNIQUE, read_duration(option, arg));
 }
 
 int64_t

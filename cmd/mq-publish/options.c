@@ -1,6 +1,7 @@
 #include "options.h"
 
 #include <string.h>
+#include <unistd.h>
 
 #include "attributes.h"
 #include "base/clock.h"
@@ -10,7 +11,7 @@
 #include "shared/attributes.h"
 #include "when.h"
 
-static const char help[] =
+static const char usage[] =
     "usage: mq-publish [options] QUEUE [PAYLOAD...]\n"
     "\n"
     "Publishes each PAYLOAD as a message.  Without one, standard input is one\n"
@@ -20,232 +21,278 @@ static const char help[] =
     "\n"
     "  mq-publish greetings hello world\n"
     "  find /data -print0 | mq-publish -0 files\n"
-    "\n"
-    "+ -l, --lines            each line is a message\n"
-    "+ -0, --null             each message ends with a NUL byte\n"
-    "      --netstring        each message is LENGTH:BYTES,\n"
-    "      --jsonl            each line is a message as a JSON object\n"
-    "+ -i, --ids              print the id of each accepted message\n"
-    "+ -d, --delay DUR        ready after DUR (500ms, 10s, 5m, 2h, 1d)\n"
-    "      --at TIME          ready at TIME (RFC 3339, HH:MM, @SECONDS, or\n"
-    "                         words of date(1): tomorrow 9:00)\n"
-    "  -e, --expires DUR      reject if not started within DUR\n"
-    "+ -p, --priority N       -100 to 100, higher first (0)\n"
-    "+ -k, --key KEY          refuse if another message has this key\n"
-    "      --unique HOW       hold the key until the message is claimed (queued),\n"
-    "                         until it has ended (done, the default), or for DUR\n"
-    "      --coalesce         with --unique queued: instead of being refused, join\n"
-    "                         the waiting message, and print its id with -i\n"
-    "+ -g, --group GROUP      one message of a group at a time, in order\n"
-    "      --max-length N[:HIGH]\n"
-    "                         refuse if N messages are ready; for a priority\n"
-    "                         above 0, if HIGH are\n"
-    "      --max-delayed N[:HIGH]\n"
-    "                         the same for delayed messages\n"
-    "+ -H, --header 'N: V'    add a header; can be repeated\n"
-    "  -P, --param N=VALUE    set parameter N (1 to 4), $MQ_PARAMn of a worker\n"
-    "      --attach NAME=FILE attach FILE, $MQ_ATTACH_DIR/NAME of a worker; can be\n"
-    "                         repeated\n"
-    "+     --durable          exit 0 only once all are on disk and on replicas\n"
-    "      --wait[=DUR]       wait until all have ended, and print their last texts\n"
-    "      --raw              bare payloads, for consumers that know no headers\n" MQ_MAKES_HELP
-    "      --http             publish the body of one HTTP request; see man mq-http\n"
-    "      --host NAME        with --http: answer requests for NAME, too\n"
-    "      --from-tick N      not before the clock of the queue is at N\n"
-    "      --until-tick N     reject if not started when the clock is beyond N\n"
-    "      --tick N           publish nothing, set the clock of the queue to N\n"
-    "      --realtime         report the length of the queue on its channel (rsmq)\n"
-    "      --vt DUR           of a new queue: how long a received message is\n"
-    "                         hidden (30s; rsmq)\n"
-    "      --maxsize N        of a new queue: longest message, in UTF-16 units\n"
-    "                         (65536; -1: any; rsmq)\n" MQ_SHARED_HELP;
+    "\n";
 
-enum {
-	OPT_AT = MQ_OPT_OWN,
-	OPT_RAW,
-	OPT_WAIT,
-	OPT_UNIQUE,
-	OPT_COALESCE,
-	OPT_FROM_TICK,
-	OPT_UNTIL_TICK,
-	OPT_TICK,
-	OPT_MAX_LENGTH,
-	OPT_MAX_DELAYED,
-	OPT_VT,
-	OPT_MAXSIZE,
-	OPT_REALTIME,
-	OPT_DURABLE,
-	OPT_ATTACH,
-	OPT_HTTP,
-	OPT_HOST
-};
-
-static const struct option long_options[] = {
-    MQ_SHARED_LONG,
-    MQ_FRAMING_LONG,
-    {"ids", no_argument, NULL, 'i'},
-    {"delay", required_argument, NULL, 'd'},
-    {"at", required_argument, NULL, OPT_AT},
-    {"expires", required_argument, NULL, 'e'},
-    {"priority", required_argument, NULL, 'p'},
-    {"key", required_argument, NULL, 'k'},
-    {"unique", required_argument, NULL, OPT_UNIQUE},
-    {"coalesce", no_argument, NULL, OPT_COALESCE},
-    {"group", required_argument, NULL, 'g'},
-    {"from-tick", required_argument, NULL, OPT_FROM_TICK},
-    {"until-tick", required_argument, NULL, OPT_UNTIL_TICK},
-    {"tick", required_argument, NULL, OPT_TICK},
-    {"max-length", required_argument, NULL, OPT_MAX_LENGTH},
-    {"max-delayed", required_argument, NULL, OPT_MAX_DELAYED},
-    {"vt", required_argument, NULL, OPT_VT},
-    {"maxsize", required_argument, NULL, OPT_MAXSIZE},
-    {"realtime", no_argument, NULL, OPT_REALTIME},
-    {"durable", no_argument, NULL, OPT_DURABLE},
-    {"header", required_argument, NULL, 'H'},
-    {"param", required_argument, NULL, 'P'},
-    {"attach", required_argument, NULL, OPT_ATTACH},
-    {"wait", optional_argument, NULL, OPT_WAIT},
-    {"raw", no_argument, NULL, OPT_RAW},
-    MQ_MAKES_LONG,
-    {"http", no_argument, NULL, OPT_HTTP},
-    {"host", required_argument, NULL, OPT_HOST},
-    {NULL, 0, NULL, 0},
-};
-
-/* Not every layout has all of these. */
-static const struct mq_need needs[] = {
-    {'k', "--key", MQ_HAS_KEYS},
-    {OPT_UNIQUE, "--unique", MQ_HAS_KEYS},
-    {OPT_COALESCE, "--coalesce", MQ_HAS_KEYS},
-    {'g', "--group", MQ_HAS_GROUPS},
-    {OPT_FROM_TICK, "--from-tick", MQ_HAS_TICKS},
-    {OPT_UNTIL_TICK, "--until-tick", MQ_HAS_TICKS},
-    {OPT_TICK, "--tick", MQ_HAS_TICKS},
-    {OPT_WAIT, "--wait", MQ_HAS_RESULTS},
-    {OPT_VT, "--vt", MQ_HAS_ATTRIBUTES},
-    {OPT_MAXSIZE, "--maxsize", MQ_HAS_ATTRIBUTES},
-    {OPT_REALTIME, "--realtime", MQ_HAS_NEWS},
-    {0, NULL, 0},
-};
-
-/* Options that make messages special: they need more than a place in line. */
-static bool
-set_attribute(struct options *o, int ch)
+static void
+take_priority(void *into, const struct mq_given *given)
 {
-	struct given *given = &o->given;
-	struct mq_envelope *headers = &o->message.headers;
-	struct mq_limits *limits = &o->how.limits;
-	long n;
+	struct options *o = into;
+	long n = mq_option_number(given->name, given->arg, -100, 100);
 
-	switch (ch) {
-	case 'e':
-		o->message.expires_ms = attribute_duration("--expires", optarg);
-		break;
-	case 'p':
-		n = mq_option_number("--priority", optarg, -100, 100);
-		attribute_number(headers, MQ_HEADER_PRIORITY, n);
-		o->low = n < 0;
-		o->how.priority = (int)n;
-		break;
-	case 'k':
-		attribute_name(headers, "--key", MQ_HEADER_KEY, optarg);
-		given->key = true;
-		break;
-	case OPT_UNIQUE:
-		attribute_unique(headers, optarg);
-		given->unique = true;
-		given->queued = strcmp(optarg, "queued") == 0;
-		break;
-	case OPT_COALESCE:
-		o->how.join = o->message.awaited = true;
-		break;
-	case 'g':
-		attribute_name(headers, "--group", MQ_HEADER_GROUP, optarg);
-		break;
-	case OPT_FROM_TICK:
-		given->from_tick = attribute_tick("--from-tick", optarg);
-		attribute_number(
-		    headers, MQ_HEADER_FROM_TICK, given->from_tick);
-		break;
-	case OPT_UNTIL_TICK:
-		given->until_tick = attribute_tick("--until-tick", optarg);
-		attribute_number(
-		    headers, MQ_HEADER_UNTIL_TICK, given->until_tick);
-		break;
-	case OPT_MAX_LENGTH:
-		attribute_max("--max-length", optarg, &limits->ready,
-		    &limits->ready_high);
-		break;
-	case OPT_MAX_DELAYED:
-		attribute_max("--max-delayed", optarg, &limits->delayed,
-		    &limits->delayed_high);
-		break;
-	case OPT_WAIT:
-		o->message.wait = o->message.awaited = true;
-		o->wait_ms =
-		    optarg == NULL ? -1 : mq_option_duration("--wait", optarg);
-		break;
-	default:
-		return false;
-	}
-	o->how.special = true;
-	given->more |=
-	    ch != 'p' && !(ch == OPT_FROM_TICK && given->from_tick == 0);
-	return true;
+	attribute_number(&o->message.headers, MQ_HEADER_PRIORITY, n);
+	o->low = n < 0;
+	o->how.priority = (int)n;
 }
 
 static void
-set_option(struct options *o, int ch)
+take_key(void *into, const struct mq_given *given)
 {
-	switch (ch) {
-	case 'i':
-		o->message.ids = true;
-		break;
-	case 'd':
-		o->message.when.kind = MQ_WHEN_IN;
-		o->message.when.ms = mq_option_duration("--delay", optarg);
-		o->given.delay = true;
-		break;
-	case OPT_AT:
-		o->message.when.kind = MQ_WHEN_AT;
-		o->at = optarg;
-		break;
-	case 'H':
-		attribute_header(&o->message.headers, optarg);
-		break;
-	case 'P':
-		attribute_param(&o->message.headers, optarg);
-		break;
-	case OPT_TICK:
-		o->tick = attribute_tick("--tick", optarg);
-		break;
-	case OPT_RAW:
-		o->message.raw = true;
-		break;
-	case OPT_VT:
-		o->attributes.vt_s = mq_attribute_seconds("--vt", optarg);
-		break;
-	case OPT_MAXSIZE:
-		o->attributes.maxsize =
-		    mq_attribute_maxsize("--maxsize", optarg);
-		break;
-	case OPT_REALTIME:
-		o->how.realtime = true;
-		break;
-	case OPT_ATTACH:
-		attachments_note(&o->attachments, optarg);
-		o->message.attachments = &o->attachments;
-		break;
-	case OPT_DURABLE:
-		o->durable = true;
-		break;
-	case OPT_HTTP:
-		o->http = true;
-		break;
-	case OPT_HOST:
-		http_add_host(&o->hosts, optarg);
-		break;
-	}
+	struct options *o = into;
+
+	attribute_name(
+	    &o->message.headers, given->name, MQ_HEADER_KEY, given->arg);
+}
+
+static void
+take_group(void *into, const struct mq_given *given)
+{
+	struct options *o = into;
+
+	attribute_name(
+	    &o->message.headers, given->name, MQ_HEADER_GROUP, given->arg);
+}
+
+static void
+take_unique(void *into, const struct mq_given *given)
+{
+	struct options *o = into;
+
+	attribute_unique(&o->message.headers, given->name, given->arg);
+}
+
+static void
+take_from_tick(void *into, const struct mq_given *given)
+{
+	struct options *o = into;
+
+	o->given.from_tick = attribute_tick(given->name, given->arg);
+	attribute_number(
+	    &o->message.headers, MQ_HEADER_FROM_TICK, o->given.from_tick);
+}
+
+static void
+take_until_tick(void *into, const struct mq_given *given)
+{
+	struct options *o = into;
+
+	o->given.until_tick = attribute_tick(given->name, given->arg);
+	attribute_number(
+	    &o->message.headers, MQ_HEADER_UNTIL_TICK, o->given.until_tick);
+}
+
+static void
+take_max_length(void *into, const struct mq_given *given)
+{
+	struct options *o = into;
+
+	attribute_max(given->name, given->arg, &o->how.limits.ready,
+	    &o->how.limits.ready_high);
+}
+
+static void
+take_max_delayed(void *into, const struct mq_given *given)
+{
+	struct options *o = into;
+
+	attribute_max(given->name, given->arg, &o->how.limits.delayed,
+	    &o->how.limits.delayed_high);
+}
+
+static void
+take_wait(void *into, const struct mq_given *given)
+{
+	struct options *o = into;
+
+	o->message.wait = true;
+	o->wait_ms = given->arg == NULL ?
+	    -1 :
+	    mq_option_duration(given->name, given->arg);
+}
+
+static void
+take_delay(void *into, const struct mq_given *given)
+{
+	struct options *o = into;
+
+	o->message.when.kind = MQ_WHEN_IN;
+	o->message.when.ms = mq_option_duration(given->name, given->arg);
+	o->given.delay = true;
+}
+
+static void
+take_at(void *into, const struct mq_given *given)
+{
+	struct options *o = into;
+
+	o->message.when.kind = MQ_WHEN_AT;
+	o->at = given->arg;
+}
+
+static void
+take_header(void *into, const struct mq_given *given)
+{
+	struct options *o = into;
+
+	attribute_header(&o->message.headers, given->name, given->arg);
+}
+
+static void
+take_param(void *into, const struct mq_given *given)
+{
+	struct options *o = into;
+
+	attribute_param(&o->message.headers, given->name, given->arg);
+}
+
+static void
+take_attach(void *into, const struct mq_given *given)
+{
+	struct options *o = into;
+
+	attachments_note(&o->attachments, given->arg);
+	o->message.attachments = &o->attachments;
+}
+
+static void
+take_tick(void *into, const struct mq_given *given)
+{
+	struct options *o = into;
+
+	o->tick = attribute_tick(given->name, given->arg);
+}
+
+static void
+take_vt(void *into, const struct mq_given *given)
+{
+	struct options *o = into;
+
+	o->attributes.vt_s = mq_attribute_seconds(given->name, given->arg);
+}
+
+static void
+take_maxsize(void *into, const struct mq_given *given)
+{
+	struct options *o = into;
+
+	o->attributes.maxsize = mq_attribute_maxsize(given->name, given->arg);
+}
+
+static const struct mq_option framings[] = {
+    {'l', "--lines", NULL, "+each line is a message", .take = mq_option_framing,
+	.which = MQ_FRAME_LINES},
+    {'0', "--null", NULL, "+each message ends with a NUL byte",
+	.take = mq_option_framing, .which = MQ_FRAME_NULL},
+    {0, "--netstring", NULL, "each message is LENGTH:BYTES,",
+	.take = mq_option_framing, .which = MQ_FRAME_NETSTRING},
+    {0, "--jsonl", NULL, "each line is a message as a JSON object",
+	.take = mq_option_framing, .which = MQ_FRAME_JSONL},
+    {0},
+};
+static const struct mq_option messages[] = {
+    {'i', "--ids", NULL, "+print the id of each accepted message",
+	MQ_FLAG(struct options, message.ids)},
+    {'d', "--delay", "DUR", "+ready after DUR (500ms, 10s, 5m, 2h, 1d)",
+	.take = take_delay},
+    {0, "--at", "TIME",
+	"ready at TIME (RFC 3339, HH:MM, @SECONDS, or\n"
+	"words of date(1): tomorrow 9:00)",
+	.take = take_at},
+    {'e', "--expires", "DUR", "reject if not started within DUR",
+	MQ_DURATION(struct options, message.expires_ms, 1)},
+    {'p', "--priority", "N", "+-100 to 100, higher first (0)",
+	.take = take_priority},
+    {'k', "--key", "KEY", "+refuse if another message has this key",
+	.take = take_key, .needs = MQ_HAS_KEYS},
+    {0, "--unique", "HOW",
+	"hold the key until the message is claimed (queued),\n"
+	"until it has ended (done, the default), or for DUR",
+	.take = take_unique, .needs = MQ_HAS_KEYS},
+    {0, "--coalesce", NULL,
+	"with --unique queued: instead of being refused, join\n"
+	"the waiting message, and print its id with -i",
+	MQ_FLAG(struct options, how.join), .needs = MQ_HAS_KEYS},
+    {'g', "--group", "GROUP", "+one message of a group at a time, in order",
+	.take = take_group, .needs = MQ_HAS_GROUPS},
+    {0, "--max-length", "N[:HIGH]",
+	"refuse if N messages are ready; for a priority\n"
+	"above 0, if HIGH are",
+	.take = take_max_length},
+    {0, "--max-delayed", "N[:HIGH]", "the same for delayed messages",
+	.take = take_max_delayed},
+    {'H', "--header", "'N: V'", "+add a header; can be repeated",
+	.take = take_header},
+    {'P', "--param", "N=VALUE",
+	"set parameter N (1 to 4), $MQ_PARAMn of a worker", .take = take_param},
+    {0, "--attach", "NAME=FILE",
+	"attach FILE, $MQ_ATTACH_DIR/NAME of a worker; can be\n"
+	"repeated",
+	.take = take_attach},
+    {0, "--durable", NULL, "+exit 0 only once all are on disk and on replicas",
+	MQ_FLAG(struct options, durable)},
+    {0, "--wait", "[=DUR]",
+	"wait until all have ended, and print their last texts",
+	.take = take_wait, .needs = MQ_HAS_RESULTS},
+    {0, "--raw", NULL, "bare payloads, for consumers that know no headers",
+	MQ_FLAG(struct options, message.raw)},
+    {0},
+};
+static const struct mq_option request[] = {
+    {0, "--http", NULL, "publish the body of one HTTP request; see man mq-http",
+	MQ_FLAG(struct options, http)},
+    {0},
+};
+static const struct mq_option queue[] = {
+    {0, "--from-tick", "N", "not before the clock of the queue is at N",
+	.take = take_from_tick, .needs = MQ_HAS_TICKS},
+    {0, "--until-tick", "N", "reject if not started when the clock is beyond N",
+	.take = take_until_tick, .needs = MQ_HAS_TICKS},
+    {0, "--tick", "N", "publish nothing, set the clock of the queue to N",
+	.take = take_tick, .needs = MQ_HAS_TICKS},
+    {0, "--realtime", NULL,
+	"report the length of the queue on its channel (rsmq)",
+	MQ_FLAG(struct options, how.realtime), .needs = MQ_HAS_NEWS},
+    {0, "--vt", "DUR",
+	"of a new queue: how long a received message is\n"
+	"hidden (30s; rsmq)",
+	.take = take_vt, .needs = MQ_HAS_ATTRIBUTES},
+    {0, "--maxsize", "N",
+	"of a new queue: longest message, in UTF-16 units\n"
+	"(65536; -1: any; rsmq)",
+	.take = take_maxsize, .needs = MQ_HAS_ATTRIBUTES},
+    {0},
+};
+
+/* Whether messages need more than a place in line; tick 0 is as good as none. */
+static void
+find_special(struct options *o)
+{
+	const struct mq_envelope *e = &o->message.headers;
+	const char *unique = mq_envelope_get(e, MQ_HEADER_UNIQUE);
+	struct given *given = &o->given;
+
+	given->key = mq_envelope_get(e, MQ_HEADER_KEY) != NULL;
+	given->unique = unique != NULL;
+	given->queued = unique != NULL && strcmp(unique, "queued") == 0;
+	given->more = given->key || unique != NULL ||
+	    mq_envelope_get(e, MQ_HEADER_GROUP) != NULL ||
+	    o->message.expires_ms > 0 || o->message.wait || o->how.join ||
+	    given->from_tick > 0 || given->until_tick >= 0 ||
+	    o->how.limits.ready >= 0 || o->how.limits.delayed >= 0;
+	o->how.special = given->more || given->from_tick == 0 ||
+	    mq_envelope_get(e, MQ_HEADER_PRIORITY) != NULL;
+	o->message.awaited = o->message.wait || o->how.join;
+}
+
+static void
+read_options(struct options *o, int argc, char *argv[])
+{
+	const struct mq_options tables[] = {{framings, &o->framing},
+	    {messages, o}, {mq_makes_options, &o->shared}, {request, o},
+	    {http_options, &o->hosts}, {queue, o},
+	    {mq_shared_options, &o->shared}, {0}};
+
+	mq_option_read(&o->shared, tables, argc, argv);
+	find_special(o);
 }
 
 /* --tick publishes nothing. */
@@ -309,26 +356,6 @@ check_together(const struct options *o, char *const payloads[], int count)
 }
 
 static void
-read_options(struct options *o, int argc, char *argv[])
-{
-	int ch;
-
-	opterr = 0;
-	optind = 0;
-	while ((ch = mq_option_next(&o->shared, argc, argv,
-		    ":" MQ_SHARED_SHORT MQ_FRAMING_SHORT "id:e:p:k:g:H:P:")) !=
-	    -1) {
-		mq_option_note(&o->shared, needs, ch);
-		if (ch == OPT_WAIT)
-			optarg = mq_option_next_duration(argv);
-		if (!mq_option_shared(&o->shared, ch, argv) &&
-		    !mq_option_framing(&o->framing, ch) &&
-		    !set_attribute(o, ch))
-			set_option(o, ch);
-	}
-}
-
-static void
 check_options(struct options *o, char *const payloads[], int count)
 {
 	check_together(o, payloads, count);
@@ -343,7 +370,7 @@ void
 options_parse(
     struct options *o, int argc, char *argv[], char ***payloads, int *count)
 {
-	*o = (struct options){.shared = {.help = help, .options = long_options},
+	*o = (struct options){.shared = {.usage = usage},
 	    .framing = MQ_FRAME_WHOLE,
 	    .tick = -1,
 	    .attributes = MQ_ATTRIBUTES_NONE,
@@ -389,7 +416,7 @@ void
 options_use_layout(struct options *o, const struct mq_server *server)
 {
 	o->queue = mq_option_queue(&o->shared, server, o->queue);
-	mq_option_check(&o->shared, needs);
+	mq_option_check(&o->shared);
 	if (o->message.attachments != NULL &&
 	    o->shared.layout->attachments == NULL)
 		mq_die(MQ_EXIT_USAGE,

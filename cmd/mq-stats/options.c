@@ -1,104 +1,20 @@
 #include "options.h"
 
 #include <limits.h>
+#include <unistd.h>
 
 #include "base/duration.h"
 #include "base/exit.h"
 #include "base/say.h"
 
-static const char help[] =
+static const char usage[] =
     "usage: mq-stats [options] [QUEUE...]\n"
     "\n"
     "Prints a table of the named queues, or of all: messages that are ready,\n"
     "delayed, unacked and rejected, consumers, the age of the oldest claimable\n"
     "message, and messages in and out per second.\n"
     "Exit status 1: a named queue does not exist.\n"
-    "\n"
-    "+     --connections      a table of connections, and their queues\n"
-    "+     --json             everything, as one JSON object\n"
-    "      --prometheus       metrics, as text for Prometheus\n"
-    "      --check LIMITS     be a monitoring plugin (exit status 0 to 3):\n"
-    "                         KEY=CRITICAL or KEY=WARNING:CRITICAL, KEY one of\n"
-    "                         ready, delayed, unacked, rejected, age, consumers\n"
-    "      --sort KEY         by name, ready, delayed, unacked, rejected,\n"
-    "                         consumers, age, in or out; highest first\n"
-    "      --reverse          reverse the order\n"
-    "      --nonempty         only queues that have messages\n"
-    "  -n, --limit N          N queues at most, the others as one line;\n"
-    "                         or N messages or reasons\n"
-    "+     --watch[=DUR]      show the table again every 2 s, or DUR\n"
-    "+     --html             everything, as one page for a browser\n"
-    "      --refresh N        the page reads itself again every N seconds\n"
-    "      --http             answer one HTTP request on stdin and stdout: /,\n"
-    "                         /metrics, /queues.json, /queue/NAME, /message/ID,\n"
-    "                         /healthz (503 by --check); see man mq-http\n"
-    "      --host NAME        with --http: answer requests for NAME, too\n"
-    "      --payloads         with --http: show payloads, too\n"
-    "      --running          running scripts, and their last texts\n"
-    "      --server           the state of the server, with warnings\n"
-    "+     --id ID            one message, wherever it is, and its history\n"
-    "+     --list STATE       the ready, delayed, unacked or rejected messages\n"
-    "                         of a queue, the next one first\n"
-    "+     --reasons          why messages of a queue were rejected, in groups\n"
-    "                         with --list or --reasons, only:\n" MQ_FILTER_HELP_BUT_ID
-	MQ_FILTER_HELP_NOT "                         with --list:\n"
-    "      --newest           the newest first; 20, or N\n"
-    "      --offset N         skip the first N\n"
-    "                         with --list, whole payloads:\n"
-    "  -l, --lines            one a line\n"
-    "  -0, --null             a NUL byte behind each\n"
-    "      --netstring        as netstrings\n"
-    "      --jsonl            a JSON object a line, with all that is known\n"
-    "\n" MQ_SHARED_HELP;
-
-enum {
-	OPT_CONNECTIONS = MQ_OPT_OWN,
-	OPT_JSON,
-	OPT_PROMETHEUS,
-	OPT_CHECK,
-	OPT_WATCH,
-	OPT_LIST,
-	OPT_OFFSET,
-	OPT_REASONS,
-	OPT_RUNNING,
-	OPT_HTML,
-	OPT_REFRESH,
-	OPT_SORT,
-	OPT_REVERSE,
-	OPT_NONEMPTY,
-	OPT_NEWEST,
-	OPT_SERVER,
-	OPT_HTTP,
-	OPT_HOST,
-	OPT_PAYLOADS
-};
-
-static const struct option long_options[] = {
-    {"connections", no_argument, NULL, OPT_CONNECTIONS},
-    {"json", no_argument, NULL, OPT_JSON},
-    {"prometheus", no_argument, NULL, OPT_PROMETHEUS},
-    {"check", required_argument, NULL, OPT_CHECK},
-    {"watch", optional_argument, NULL, OPT_WATCH},
-    {"html", no_argument, NULL, OPT_HTML},
-    {"refresh", required_argument, NULL, OPT_REFRESH},
-    {"running", no_argument, NULL, OPT_RUNNING},
-    {"list", required_argument, NULL, OPT_LIST},
-    {"reasons", no_argument, NULL, OPT_REASONS},
-    {"limit", required_argument, NULL, 'n'},
-    {"server", no_argument, NULL, OPT_SERVER},
-    {"sort", required_argument, NULL, OPT_SORT},
-    {"reverse", no_argument, NULL, OPT_REVERSE},
-    {"nonempty", no_argument, NULL, OPT_NONEMPTY},
-    {"newest", no_argument, NULL, OPT_NEWEST},
-    {"offset", required_argument, NULL, OPT_OFFSET},
-    {"http", no_argument, NULL, OPT_HTTP},
-    {"host", required_argument, NULL, OPT_HOST},
-    {"payloads", no_argument, NULL, OPT_PAYLOADS},
-    MQ_FILTER_LONG,
-    MQ_FRAMING_LONG,
-    MQ_SHARED_LONG,
-    {NULL, 0, NULL, 0},
-};
+    "\n";
 
 #define WATCH_MS     2000
 #define WATCH_MIN_MS 100
@@ -126,11 +42,16 @@ refuse_both(const char *one, const char *other)
 }
 
 static void
-set_format(struct stats_options *o, enum format format)
+take_format(void *into, const struct mq_given *given)
 {
+	struct stats_options *o = into;
+	enum format format = (enum format)given->option->which;
+
 	if (o->format != FORMAT_TABLE && o->format != format)
-		refuse_both(format_names[o->format], format_names[format]);
+		refuse_both(format_names[o->format], given->option->name);
 	o->format = format;
+	if (format == FORMAT_CHECK)
+		o->checks = given->arg;
 }
 
 static void
@@ -142,118 +63,140 @@ set_subject(struct stats_options *o, enum subject subject)
 }
 
 static void
-set_state(struct stats_options *o, const char *arg)
+take_subject(void *into, const struct mq_given *given)
 {
-	set_subject(o, SUBJECT_LIST);
-	if (mq_state_parse(arg, &o->list.state) == -1)
-		mq_die(MQ_EXIT_USAGE,
-		    "--list: %s: must be ready, delayed, unacked or rejected",
-		    arg);
+	set_subject(into, (enum subject)given->option->which);
 }
 
 static void
-set_watch(struct stats_options *o, char *argv[])
+take_list(void *into, const struct mq_given *given)
 {
-	const char *arg = mq_option_next_duration(argv);
+	struct stats_options *o = into;
+
+	set_subject(o, SUBJECT_LIST);
+	if (mq_state_parse(given->arg, &o->list.state) == -1)
+		mq_die(MQ_EXIT_USAGE,
+		    "%s: %s: must be ready, delayed, unacked or rejected",
+		    given->name, given->arg);
+}
+
+static void
+take_offset(void *into, const struct mq_given *given)
+{
+	struct stats_options *o = into;
+
+	o->list.offset = mq_option_number(given->name, given->arg, 0, LONG_MAX);
+	o->offset = true;
+}
+
+static void
+take_watch(void *into, const struct mq_given *given)
+{
+	struct stats_options *o = into;
 
 	o->watch.interval_ms = WATCH_MS;
-	if (arg == NULL)
+	if (given->arg == NULL)
 		return;
-	o->watch.interval_ms = mq_option_duration("--watch", arg);
+	o->watch.interval_ms = mq_option_duration(given->name, given->arg);
 	if (o->watch.interval_ms < WATCH_MIN_MS)
-		mq_die(MQ_EXIT_USAGE, "--watch: %s: must be at least %d ms",
-		    arg, WATCH_MIN_MS);
-}
-
-/* A framing, a filter, or an option of all tools. */
-static void
-set_common(struct stats_options *o, int ch, char *argv[])
-{
-	if (!mq_option_framing(&o->list.framing, ch) &&
-	    !mq_filter_option(&o->list.filter, ch, optarg))
-		(void)mq_option_shared(&o->shared, ch, argv);
+		mq_die(MQ_EXIT_USAGE, "%s: %s: must be at least %d ms",
+		    given->name, given->arg, WATCH_MIN_MS);
 }
 
 static void
-set_order(struct stats_options *o, int ch)
+take_sort(void *into, const struct mq_given *given)
 {
-	if (ch == OPT_SORT && !order_key_parse(optarg, &o->order.key))
+	struct stats_options *o = into;
+
+	if (!order_key_parse(given->arg, &o->order.key))
 		mq_die(MQ_EXIT_USAGE,
-		    "--sort: %s: must be name, ready, delayed, unacked, "
+		    "%s: %s: must be name, ready, delayed, unacked, "
 		    "rejected, consumers, age, in or out",
-		    optarg);
-	o->order.reverse |= ch == OPT_REVERSE;
-	o->order.nonempty |= ch == OPT_NONEMPTY;
+		    given->name, given->arg);
 }
 
-static void
-set_option(struct stats_options *o, int ch, char *argv[])
-{
-	switch (ch) {
-	case OPT_CONNECTIONS:
-		o->watch.connections = true;
-		break;
-	case OPT_JSON:
-		set_format(o, FORMAT_JSON);
-		break;
-	case OPT_PROMETHEUS:
-		set_format(o, FORMAT_PROMETHEUS);
-		break;
-	case OPT_CHECK:
-		set_format(o, FORMAT_CHECK);
-		o->checks = optarg;
-		break;
-	case OPT_WATCH:
-		set_watch(o, argv);
-		break;
-	case 'n':
-		o->list.limit =
-		    mq_option_number("--limit", optarg, 1, LONG_MAX);
-		break;
-	case OPT_OFFSET:
-		o->list.offset =
-		    mq_option_number("--offset", optarg, 0, LONG_MAX);
-		o->offset = true;
-		break;
-	case OPT_LIST:
-		set_state(o, optarg);
-		break;
-	case OPT_REASONS:
-		set_subject(o, SUBJECT_REASONS);
-		break;
-	case OPT_RUNNING:
-		set_subject(o, SUBJECT_RUNNING);
-		break;
-	case OPT_SERVER:
-		set_subject(o, SUBJECT_SERVER);
-		break;
-	case OPT_HTML:
-		set_subject(o, SUBJECT_HTML);
-		break;
-	case OPT_HTTP:
-		set_subject(o, SUBJECT_HTTP);
-		break;
-	case OPT_HOST:
-		http_add_host(&o->hosts, optarg);
-		break;
-	case OPT_PAYLOADS:
-		o->payloads = true;
-		break;
-	case OPT_SORT:
-	case OPT_REVERSE:
-	case OPT_NONEMPTY:
-		set_order(o, ch);
-		break;
-	case OPT_NEWEST:
-		o->list.newest = true;
-		break;
-	case OPT_REFRESH:
-		o->refresh = mq_option_number("--refresh", optarg, 1, 86400);
-		break;
-	default:
-		set_common(o, ch, argv);
-	}
-}
+static const struct mq_option forms[] = {
+    {0, "--connections", NULL, "+a table of connections, and their queues",
+	MQ_FLAG(struct stats_options, watch.connections)},
+    {0, "--json", NULL, "+everything, as one JSON object", .take = take_format,
+	.which = FORMAT_JSON},
+    {0, "--prometheus", NULL, "metrics, as text for Prometheus",
+	.take = take_format, .which = FORMAT_PROMETHEUS},
+    {0, "--check", "LIMITS",
+	"be a monitoring plugin (exit status 0 to 3):\n"
+	"KEY=CRITICAL or KEY=WARNING:CRITICAL, KEY one of\n"
+	"ready, delayed, unacked, rejected, age, consumers",
+	.take = take_format, .which = FORMAT_CHECK},
+    {0, "--sort", "KEY",
+	"by name, ready, delayed, unacked, rejected,\n"
+	"consumers, age, in or out; highest first",
+	.take = take_sort},
+    {0, "--reverse", NULL, "reverse the order",
+	MQ_FLAG(struct stats_options, order.reverse)},
+    {0, "--nonempty", NULL, "only queues that have messages",
+	MQ_FLAG(struct stats_options, order.nonempty)},
+    {'n', "--limit", "N",
+	"N queues at most, the others as one line;\n"
+	"or N messages or reasons",
+	MQ_LONG(struct stats_options, list.limit, 1, LONG_MAX)},
+    {0, "--watch", "[=DUR]", "+show the table again every 2 s, or DUR",
+	.take = take_watch},
+    {0, "--html", NULL, "+everything, as one page for a browser",
+	.take = take_subject, .which = SUBJECT_HTML},
+    {0, "--refresh", "N", "the page reads itself again every N seconds",
+	MQ_LONG(struct stats_options, refresh, 1, 86400)},
+    {0, "--http", NULL,
+	"answer one HTTP request on stdin and stdout: /,\n"
+	"/metrics, /queues.json, /queue/NAME, /message/ID,\n"
+	"/healthz (503 by --check); see man mq-http",
+	.take = take_subject, .which = SUBJECT_HTTP},
+    {0},
+};
+static const struct mq_option others[] = {
+    {0, "--payloads", NULL, "with --http: show payloads, too",
+	MQ_FLAG(struct stats_options, payloads)},
+    {0, "--running", NULL, "running scripts, and their last texts",
+	.take = take_subject, .which = SUBJECT_RUNNING},
+    {0, "--server", NULL, "the state of the server, with warnings",
+	.take = take_subject, .which = SUBJECT_SERVER},
+    {0},
+};
+static const struct mq_option id[] = {
+    {0, "--id", "ID", "+one message, wherever it is, and its history",
+	.take = mq_filter_take_id},
+    {0},
+};
+static const struct mq_option messages[] = {
+    {0, "--list", "STATE",
+	"+the ready, delayed, unacked or rejected messages\n"
+	"of a queue, the next one first",
+	.take = take_list},
+    {0, "--reasons", NULL,
+	"+why messages of a queue were rejected, in groups\n"
+	"with --list or --reasons, only:",
+	.take = take_subject, .which = SUBJECT_REASONS},
+    {0},
+};
+static const struct mq_option lists[] = {
+    {.help = "                         with --list:"},
+    {0, "--newest", NULL, "the newest first; 20, or N",
+	MQ_FLAG(struct stats_options, list.newest)},
+    {0, "--offset", "N", "skip the first N", .take = take_offset},
+    {0},
+};
+static const struct mq_option framings[] = {
+    {.help = "                         with --list, whole payloads:"},
+    {'l', "--lines", NULL, "one a line", .take = mq_option_framing,
+	.which = MQ_FRAME_LINES},
+    {'0', "--null", NULL, "a NUL byte behind each", .take = mq_option_framing,
+	.which = MQ_FRAME_NULL},
+    {0, "--netstring", NULL, "as netstrings", .take = mq_option_framing,
+	.which = MQ_FRAME_NETSTRING},
+    {0, "--jsonl", NULL, "a JSON object a line, with all that is known",
+	.take = mq_option_framing, .which = MQ_FRAME_JSONL},
+    {.help = ""},
+    {0},
+};
 
 /* An option that belongs to --list only; NULL: none. */
 static const char *
@@ -359,19 +302,23 @@ check_options(const struct stats_options *o)
 		refuse_both(subject, "--connections");
 }
 
+static void
+read_options(struct stats_options *o, int argc, char *argv[])
+{
+	const struct mq_options tables[] = {{forms, o},
+	    {http_options, &o->hosts}, {others, o}, {id, &o->list.filter},
+	    {messages, o}, {mq_filter_options + 1, &o->list.filter}, {lists, o},
+	    {framings, &o->list.framing}, {mq_shared_options, &o->shared}, {0}};
+
+	mq_option_read(&o->shared, tables, argc, argv);
+}
+
 void
 options_parse(struct stats_options *o, int argc, char *argv[])
 {
-	int ch;
-
-	*o = (struct stats_options){.shared = {.help = help,
-					.options = long_options,
-					.names_server = true},
-	    .list.limit = -1};
-	opterr = 0;
-	while ((ch = mq_option_next(&o->shared, argc, argv,
-		    ":n:" MQ_SHARED_SHORT MQ_FRAMING_SHORT)) != -1)
-		set_option(o, ch, argv);
+	*o = (struct stats_options){
+	    .shared = {.usage = usage, .names_server = true}, .list.limit = -1};
+	read_options(o, argc, argv);
 	mq_option_rights(&o->shared,
 	    MQ_LOOKS | (o->subject == SUBJECT_SERVER ? MQ_DESCRIBES : 0),
 	    argv + optind, argc - optind);

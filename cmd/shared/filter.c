@@ -11,9 +11,12 @@
 #include "message/headers.h"
 #include "message/history.h"
 
+/* What decides. */
+enum subject { MATCH, REASON, STDERR, HEADER, KEY, ID, SINCE, OLDER };
+
 /* What a message must be, or must not be. */
 struct mq_condition {
-	int ch; /* MQ_OPT_* */
+	enum subject subject;
 	bool negated;
 	const char *option; /* its name */
 	const char *text;   /* the key or the id, as it was given */
@@ -51,65 +54,95 @@ set_header(struct mq_condition *c, const char *arg)
 	compile_regex(c, 0, eq + 1);
 }
 
-static int64_t
-time_ago(const char *option, const char *arg)
-{
-	return mq_clock_unix_us() / 1000 - mq_option_duration(option, arg);
-}
-
 static void
 set_condition(struct mq_condition *c, const char *arg)
 {
-	switch (c->ch) {
-	case MQ_OPT_MATCH:
-	case MQ_OPT_REASON:
+	switch (c->subject) {
+	case MATCH:
+	case REASON:
 		compile_regex(c, 0, arg);
 		break;
-	case MQ_OPT_STDERR:
+	case STDERR:
 		compile_regex(c, REG_NEWLINE, arg);
 		break;
-	case MQ_OPT_HEADER:
+	case HEADER:
 		set_header(c, arg);
 		break;
-	case MQ_OPT_SINCE:
-	case MQ_OPT_OLDER:
-		c->ms = time_ago(c->option, arg);
+	case SINCE:
+	case OLDER:
+		c->ms = mq_clock_unix_us() / 1000 -
+		    mq_option_duration(c->option, arg);
+		break;
+	case KEY:
+	case ID:
 		break;
 	}
 }
 
 static void
-add_condition(struct mq_filter *f, int ch, const char *option, const char *arg)
+add_condition(
+    struct mq_filter *f, enum subject subject, const struct mq_given *given)
 {
 	struct mq_condition *c = mq_xcalloc(1, sizeof(*c)), **end;
 
-	*c = (struct mq_condition){
-	    .ch = ch, .negated = f->negated, .option = option, .text = arg};
+	*c = (struct mq_condition){.subject = subject,
+	    .negated = f->negated,
+	    .option = given->option->name,
+	    .text = given->arg};
 	f->negated = false;
-	set_condition(c, arg);
+	set_condition(c, given->arg);
 	for (end = &f->conditions; *end != NULL; end = &(*end)->next)
 		;
 	*end = c;
 }
 
-bool
-mq_filter_option(struct mq_filter *f, int ch, const char *arg)
+static void
+take_condition(void *into, const struct mq_given *given)
 {
-	static const char *const names[] = {"--match", "--reason", "--stderr",
-	    "--header", "--key", "--since", "--older-than", "--id"};
-
-	if (ch < MQ_OPT_MATCH || ch > MQ_OPT_NOT)
-		return false;
-	if (ch == MQ_OPT_NOT && f->negated)
-		mq_die(MQ_EXIT_USAGE, "--not: given twice before one filter");
-	if (ch == MQ_OPT_NOT)
-		f->negated = true;
-	else if (ch == MQ_OPT_ID && !f->negated)
-		f->id = arg;
-	else
-		add_condition(f, ch, names[ch - MQ_OPT_MATCH], arg);
-	return true;
+	add_condition(into, (enum subject)given->option->which, given);
 }
+
+void
+mq_filter_take_id(void *into, const struct mq_given *given)
+{
+	struct mq_filter *f = into;
+
+	if (f->negated)
+		add_condition(f, ID, given);
+	else
+		f->id = given->arg;
+}
+
+static void
+take_not(void *into, const struct mq_given *given)
+{
+	struct mq_filter *f = into;
+
+	if (f->negated)
+		mq_die(MQ_EXIT_USAGE, "%s: given twice before one filter",
+		    given->name);
+	f->negated = true;
+}
+
+const struct mq_option mq_filter_options[] = {
+    {0, "--id", "ID", "+the message with this id", .take = mq_filter_take_id},
+    {0, "--match", "RE", "the payload matches the regular expression",
+	.take = take_condition, .which = MATCH},
+    {0, "--reason", "RE", "+the last reason (Mq-Error) matches",
+	.take = take_condition, .which = REASON},
+    {0, "--stderr", "RE", "the last run wrote a line that matches",
+	.take = take_condition, .which = STDERR},
+    {0, "--header", "NAME=RE", "the header NAME matches",
+	.take = take_condition, .which = HEADER},
+    {0, "--key", "KEY", "the key is KEY (mq-publish -k)",
+	.take = take_condition, .which = KEY},
+    {0, "--since", "DUR", "+failed, or became ready, in the last DUR",
+	.take = take_condition, .which = SINCE},
+    {0, "--older-than", "DUR", "failed, or became ready, longer ago",
+	.take = take_condition, .which = OLDER},
+    {0, "--not", NULL, "before one of these: reverses it", .take = take_not},
+    {0},
+};
 
 static void
 check_id(const char *id, const struct mq_layout *l)
@@ -134,7 +167,7 @@ mq_filter_check(const struct mq_filter *f, const struct mq_layout *l)
 	if (f->id != NULL)
 		check_id(f->id, l);
 	for (c = f->conditions; c != NULL; c = c->next)
-		if (c->ch == MQ_OPT_ID)
+		if (c->subject == ID)
 			check_id(c->text, l);
 }
 
@@ -207,20 +240,20 @@ meets_condition(const struct mq_condition *c, const struct mq_envelope *e)
 {
 	int64_t ms;
 
-	switch (c->ch) {
-	case MQ_OPT_MATCH:
+	switch (c->subject) {
+	case MATCH:
 		return matches_regex(&c->re, e->payload, e->payload_len);
-	case MQ_OPT_REASON:
+	case REASON:
 		return matches_text(c, mq_envelope_get(e, MQ_HEADER_ERROR));
-	case MQ_OPT_STDERR:
+	case STDERR:
 		return has_errors(c, e);
-	case MQ_OPT_HEADER:
+	case HEADER:
 		return matches_text(c, mq_envelope_get(e, c->header));
-	case MQ_OPT_KEY:
+	case KEY:
 		return equals(mq_envelope_get(e, MQ_HEADER_KEY), c->text);
-	case MQ_OPT_ID:
+	case ID:
 		return equals(mq_message_name(e), c->text);
-	case MQ_OPT_SINCE:
+	case SINCE:
 		ms = last_ms(e);
 		return ms != 0 && ms >= c->ms;
 	default:

@@ -224,20 +224,29 @@ http_refuse(
 
 /* --- the request -------------------------------------------------------------------- */
 
-void
-http_add_host(struct http_hosts *hosts, const char *name)
+static void
+take_host(void *into, const struct mq_given *given)
 {
+	struct http_hosts *hosts = into;
+	const char *name = given->arg;
 	static const char letters[] =
 	    "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
 	    "-._";
 
 	if (*name == '\0' || name[strspn(name, letters)] != '\0')
 		mq_die(MQ_EXIT_USAGE,
-		    "--host: %s: must be a host name, without a port", name);
+		    "%s: %s: must be a host name, without a port", given->name,
+		    name);
 	hosts->names = mq_xreallocarray(
 	    hosts->names, hosts->count + 1, sizeof(*hosts->names));
 	hosts->names[hosts->count++] = name;
 }
+
+const struct mq_option http_options[] = {
+    {0, "--host", "NAME", "with --http: answer requests for NAME, too",
+	.take = take_host},
+    {0},
+};
 
 /* Keeps what is behind the head as the beginning of the body. */
 static void

@@ -8,6 +8,7 @@
 #define MQ_HTTP_H
 
 #include "request.h"
+#include "options.h"
 
 /* Bytes of a body, and seconds for a request to come, for the work, and for the answer
  * to go, at most. */
@@ -42,8 +43,8 @@ int http_status(int exit_status);
 void http_refuse(const struct http *, int status, const char *extra,
     const char *text) __attribute__((noreturn));
 
-/* Takes the argument of --host; ends with exit 64 when that is no name. */
-void http_add_host(struct http_hosts *, const char *name);
+/* --host; into a struct http_hosts. */
+extern const struct mq_option http_options[];
 
 /* Reads the head of the request.  A bad one is answered, and the program ends; so is
  * one for a host that is neither an address, nor this machine, nor one of these names. */

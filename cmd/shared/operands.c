@@ -229,21 +229,11 @@ mq_option_needs(const struct mq_shared *o, const char *option, unsigned what)
 }
 
 void
-mq_option_note(struct mq_shared *o, const struct mq_need *needs, int ch)
+mq_option_check(const struct mq_shared *o)
 {
-	unsigned i;
+	size_t i;
 
-	for (i = 0; needs[i].option != NULL; i++)
-		if (needs[i].ch == ch)
-			o->noted |= 1U << i;
-}
-
-void
-mq_option_check(const struct mq_shared *o, const struct mq_need *needs)
-{
-	unsigned i;
-
-	for (i = 0; needs[i].option != NULL; i++)
-		if (o->noted & 1U << i)
-			mq_option_needs(o, needs[i].option, needs[i].what);
+	for (i = 0; i < sizeof(o->needing) / sizeof(o->needing[0]); i++)
+		if (o->needing[i] != NULL)
+			mq_option_needs(o, o->needing[i], 1U << i);
 }

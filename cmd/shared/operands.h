@@ -36,16 +36,9 @@ const char *mq_option_queue(
 void mq_option_queues(
     struct mq_shared *, const struct mq_server *, char *operands[], int count);
 
-/* An option that needs something that not every layout has (MQ_HAS_*). */
-struct mq_need {
-	int ch;		    /* as getopt_long(3) returns it; the last: 0 */
-	const char *option; /* as the user knows it */
-	unsigned what;
-};
-/* Notes which of them are given; the check is for when the layout is known,
- * and ends with exit 64 if it lacks what one of them needs. */
-void mq_option_note(struct mq_shared *, const struct mq_need *, int ch);
-void mq_option_check(const struct mq_shared *, const struct mq_need *);
+/* Ends with exit 64 if the layout, which is known now, lacks what an option that was
+ * given needs. */
+void mq_option_check(const struct mq_shared *);
 
 /* Says that there is no such queue, and where there is one.  Waits. */
 void mq_option_unknown(

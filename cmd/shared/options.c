@@ -1,5 +1,6 @@
 #include "options.h"
 
+#include <getopt.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,69 +17,89 @@
 /* No name of an option is longer. */
 #define OPTION_LEN 32
 
-/* The option that is being read, if it was given as a letter; "": it was not. */
-static struct {
-	char letter[3];
-	const char *name; /* the long one */
-} typed;
+/* getopt_long(3) returns a letter, or this and the number of the row. */
+#define FIRST_ROW 256
 
-static const struct option *
-find_option(const struct option *o, int ch)
+/* The column where the help of an option begins. */
+#define HELP_COLUMN 25
+
+#define OPTIONAL_DURATION "[=DUR]"
+
+/* --- rows --------------------------------------------------------------------- */
+
+static bool
+is_last(const struct mq_option *row)
 {
-	while (o->name != NULL && o->val != ch)
-		o++;
-	return o;
+	return row->name == NULL && row->help == NULL;
 }
 
-int
-mq_option_next(
-    const struct mq_shared *o, int argc, char *argv[], const char *letters)
+/* The next row that is an option, from row on; NULL: there is none. */
+static const struct mq_option *
+next_row(const struct mq_option *row)
 {
-	int ch = getopt_long(argc, argv, letters, o->options, NULL);
-	int at = optind - 1;
-
-	typed.letter[0] = '\0';
-	if (ch <= ' ' || ch > '~' || ch == ':' || ch == '?')
-		return ch;
-	/* "-d 5s", not "-d5s". */
-	if (at > 1 && argv[at] == optarg)
-		at--;
-	if (strncmp(argv[at], "--", 2) != 0)
-		snprintf(typed.letter, sizeof(typed.letter), "-%c", ch);
-	typed.name = find_option(o->options, ch)->name;
-	return ch;
+	while (row->name == NULL && !is_last(row))
+		row++;
+	return is_last(row) ? NULL : row;
 }
 
-const char *
-mq_option_typed(const char *name)
+static bool
+may_lack(const struct mq_option *row)
 {
-	return typed.letter[0] != '\0' && typed.name != NULL &&
-		strncmp(name, "--", 2) == 0 &&
-		strcmp(name + 2, typed.name) == 0 ?
-	    typed.letter :
-	    name;
+	return row->arg != NULL && *row->arg == '[';
 }
 
-/* Keeps a copy, and takes the password out of what ps(1) shows. */
+/* That which getopt_long(3) has returned. */
+static const struct mq_option *
+find_row(const struct mq_options *tables, int ch, void **into)
+{
+	const struct mq_option *row;
+	int n = FIRST_ROW;
+
+	for (; tables->rows != NULL; tables++) {
+		*into = tables->into;
+		for (row = tables->rows; (row = next_row(row)) != NULL; row++)
+			if (ch == n++ || ch == row->letter)
+				return row;
+	}
+	return NULL;
+}
+
+/* As getopt_long(3) wants them; the caller frees. */
+static struct option *
+long_options(const struct mq_options *tables)
+{
+	struct option *all = NULL;
+	const struct mq_option *row;
+	size_t n = 0;
+
+	for (; tables->rows != NULL; tables++)
+		for (row = tables->rows; (row = next_row(row)) != NULL; row++) {
+			all = mq_xreallocarray(all, n + 2, sizeof(*all));
+			all[n] = (struct option){row->name + 2,
+			    row->arg == NULL  ? no_argument :
+				may_lack(row) ? optional_argument :
+						required_argument,
+			    NULL, FIRST_ROW + (int)n};
+			all[++n] = (struct option){0};
+		}
+	return all;
+}
+
 static void
-take_url(struct mq_shared *o, char *arg)
+add_letters(const struct mq_options *tables, struct mq_buf *letters)
 {
-	size_t start, len;
+	const struct mq_option *row;
 
-	free(o->url);
-	o->url = mq_xstrdup(arg);
-	mq_password_find(arg, &start, &len);
-	memset(arg + start, '*', len);
+	mq_buf_addstr(letters, ":");
+	for (; tables->rows != NULL; tables++)
+		for (row = tables->rows; (row = next_row(row)) != NULL; row++)
+			if (row->letter != 0)
+				mq_buf_printf(letters, "%c%s", row->letter,
+				    row->arg != NULL && !may_lack(row) ? ":" :
+									 "");
 }
 
-static void
-take_layout(struct mq_shared *o, const char *arg)
-{
-	o->layout = mq_layout_find(arg);
-	if (o->layout == NULL)
-		mq_die(MQ_EXIT_USAGE, "%s: %s: must be rmq or rsmq",
-		    mq_option_typed("--layout"), arg);
-}
+/* --- what is wrong ------------------------------------------------------------ */
 
 /* The first option from o on whose name begins like this; NULL: none. */
 static const struct option *
@@ -146,24 +167,22 @@ unknown_option(const struct option *o, const char *arg, size_t len)
 	    MQ_EXIT_USAGE, "%.*s: unknown option (try --help)", (int)len, arg);
 }
 
-static void
-bad_long_option(const struct mq_shared *o, int ch, const char *arg)
+static void __attribute__((noreturn))
+refuse_long(const struct option *o, const char *arg)
 {
 	/* A password may follow a '='. */
 	const size_t len = strcspn(arg, "=");
 	const char *name = arg + 2;
-	const struct option *first = next_candidate(o->options, name, len - 2);
+	const struct option *first = next_candidate(o, name, len - 2);
 	const struct option *next;
 	struct mq_buf text = {0};
 
-	if (ch == ':')
-		mq_die(MQ_EXIT_USAGE, "%.*s: needs an argument (try --help)",
-		    (int)len, arg);
 	if (first == NULL)
-		unknown_option(o->options, arg, len);
-	/* The option was found, but takes no value. */
-	if (arg[len] == '=' && optopt != 0)
-		mq_die(MQ_EXIT_USAGE, "%.*s: takes no argument (try --help)",
+		unknown_option(o, arg, len);
+	if (optopt != 0)
+		mq_die(MQ_EXIT_USAGE,
+		    arg[len] == '=' ? "%.*s: takes no argument (try --help)" :
+				      "%.*s: needs an argument (try --help)",
 		    (int)len, arg);
 	mq_buf_printf(&text, "--%s", first->name);
 	while ((next = next_candidate(first + 1, name, len - 2)) != NULL) {
@@ -177,152 +196,84 @@ bad_long_option(const struct mq_shared *o, int ch, const char *arg)
 	    mq_buf_str(&text));
 }
 
-/* Whether getopt_long(3) means a long option by this optopt. */
-static bool
-is_long(const struct mq_shared *o, const char *arg)
+void
+mq_option_refuse(const struct mq_options *tables, char *argv[])
 {
-	const struct option *known = o->options;
+	void *into;
 
-	if (strncmp(arg, "--", 2) != 0)
-		return false;
-	while (known->name != NULL && known->val != optopt)
-		known++;
-	return optopt == 0 || known->name != NULL;
-}
-
-static void
-bad_option(const struct mq_shared *o, int ch, char *const argv[])
-{
-	if (is_long(o, argv[optind - 1]))
-		bad_long_option(o, ch, argv[optind - 1]);
+	if (optopt == 0 || optopt >= FIRST_ROW)
+		refuse_long(long_options(tables), argv[optind - 1]);
 	mq_die(MQ_EXIT_USAGE, "-%c: %s (try --help)", optopt,
-	    ch == ':' ? "needs an argument" : "unknown option");
+	    find_row(tables, optopt, &into) != NULL ? "needs an argument" :
+						      "unknown option");
 }
 
-/* Whether a line of the help is an option of the table. */
-static bool
-is_option(const char *line)
-{
-	size_t blanks = strspn(line + 1, " ");
+/* --- the help ----------------------------------------------------------------- */
 
-	return (*line == ' ' || *line == '+') && line[1 + blanks] == '-';
-}
-
-/* What is ahead of the table, and in it the options that are marked with '+'. */
 static void
-add_short(const char *help, struct mq_buf *out)
+add_form(struct mq_buf *out, const struct mq_option *row)
 {
-	const char *line, *next;
-	bool shown = true;
+	size_t begin = out->len;
 
-	for (line = help; *line != '\0'; line = next) {
-		next = line + strcspn(line, "\n");
-		next += *next == '\n';
-		if (is_option(line))
-			shown = *line == '+';
-		if (shown)
-			mq_buf_add(out, line, (size_t)(next - line));
+	if (row->letter != 0)
+		mq_buf_printf(out, "  -%c, %s", row->letter, row->name);
+	else
+		mq_buf_printf(out, "      %s", row->name);
+	if (row->arg != NULL)
+		mq_buf_printf(out, "%s%s", may_lack(row) ? "" : " ", row->arg);
+	if (out->len - begin >= HELP_COLUMN) {
+		mq_buf_addstr(out, "\n");
+		begin = out->len;
 	}
-	mq_buf_addstr(out, "      --help=all         all options; man ");
-	mq_buf_addstr(out, getprogname());
-	mq_buf_addstr(out, " has more\n");
+	mq_buf_printf(out, "%*s", (int)(HELP_COLUMN - (out->len - begin)), "");
 }
 
-static void __attribute__((noreturn)) show_help(const struct mq_shared *o)
+static void
+add_help(struct mq_buf *out, const struct mq_option *row, bool all)
+{
+	const char *line = row->help, *next;
+	bool often = line != NULL && *line == '+';
+
+	if (line == NULL || (!all && !often))
+		return;
+	line += often;
+	if (row->name != NULL)
+		add_form(out, row);
+	for (; (next = strchr(line, '\n')) != NULL; line = next + 1) {
+		mq_buf_add(out, line, (size_t)(next - line));
+		mq_buf_printf(out, "\n%*s", HELP_COLUMN, "");
+	}
+	mq_buf_printf(out, "%s\n", line);
+}
+
+/* argument: "all", or NULL. */
+static void __attribute__((noreturn))
+show_help(const struct mq_shared *o, const char *argument)
 {
 	struct mq_buf out = {0};
-	size_t i;
+	const struct mq_options *table;
+	const struct mq_option *row;
 
-	if (optarg != NULL && strcmp(optarg, "all") != 0)
+	if (argument != NULL && strcmp(argument, "all") != 0)
 		mq_die(MQ_EXIT_USAGE, "--help: %s: must be all, or left out",
-		    optarg);
-	if (optarg != NULL)
-		mq_buf_addstr(&out, o->help);
-	else
-		add_short(o->help, &out);
-	for (i = 0; i < out.len; i++)
-		if (out.data[i] == '+' && (i == 0 || out.data[i - 1] == '\n'))
-			out.data[i] = ' ';
+		    argument);
+	mq_buf_addstr(&out, o->usage);
+	for (table = o->options; table->rows != NULL; table++)
+		for (row = table->rows; !is_last(row); row++)
+			add_help(&out, row, argument != NULL);
+	if (argument == NULL)
+		mq_buf_printf(&out,
+		    "      --help=all         all options; man %s has more\n",
+		    getprogname());
 	mq_option_print(mq_buf_str(&out));
 	exit(MQ_EXIT_OK);
 }
 
-bool
-mq_option_shared(struct mq_shared *o, int ch, char *const argv[])
-{
-	switch (ch) {
-	case 'u':
-		take_url(o, optarg);
-		return true;
-	case 'L':
-		take_layout(o, optarg);
-		return true;
-	case 'q':
-		o->quiet = true;
-		return true;
-	case 'v':
-		o->verbose = true;
-		return true;
-	case 'h':
-		show_help(o);
-		return true;
-	case 'V':
-		mq_option_print(
-		    "mq-tools " MQ_VERSION "\nfeatures: " MQ_TLS_FEATURES "\n");
-		return true;
-	case MQ_OPT_PRINT_ACL:
-		o->print_acl = true;
-		return true;
-	case MQ_OPT_EXISTING:
-	case MQ_OPT_NEW:
-		o->existing |= ch == MQ_OPT_EXISTING;
-		o->fresh |= ch == MQ_OPT_NEW;
-		if (o->existing && o->fresh)
-			mq_die(MQ_EXIT_USAGE,
-			    "--existing and --new cannot be used together");
-		return true;
-	case ':':
-	case '?':
-		bad_option(o, ch, argv);
-		return true;
-	default:
-		return false;
-	}
-}
+/* --- reading ------------------------------------------------------------------ */
 
-static const struct {
-	int ch;
-	const char *name;
-} framings[] = {[MQ_FRAME_LINES] = {'l', "--lines"},
-    [MQ_FRAME_NULL] = {'0', "--null"},
-    [MQ_FRAME_NETSTRING] = {MQ_OPT_NETSTRING, "--netstring"},
-    [MQ_FRAME_JSONL] = {MQ_OPT_JSONL, "--jsonl"}};
-
-const char *
-mq_option_framing_name(enum mq_framing framing)
-{
-	return framings[framing].name;
-}
-
-bool
-mq_option_framing(enum mq_framing *framing, int ch)
-{
-	enum mq_framing f;
-
-	for (f = MQ_FRAME_LINES; f <= MQ_FRAME_JSONL; f++)
-		if (framings[f].ch == ch)
-			break;
-	if (f > MQ_FRAME_JSONL)
-		return false;
-	if (*framing != MQ_FRAME_WHOLE && *framing != f)
-		mq_die(MQ_EXIT_USAGE, "%s and %s cannot be used together",
-		    framings[*framing].name, framings[f].name);
-	*framing = f;
-	return true;
-}
-
-char *
-mq_option_next_duration(char *const argv[])
+/* The argument of an option that can be left out. */
+static char *
+next_duration(char *const argv[])
 {
 	int64_t ms;
 
@@ -332,6 +283,189 @@ mq_option_next_duration(char *const argv[])
 	return argv[optind++];
 }
 
+static void
+take_duration(int64_t *to, const struct mq_given *given)
+{
+	*to = mq_option_duration(given->name, given->arg);
+	if (*to < given->option->low)
+		mq_die(MQ_EXIT_USAGE, "%s: %s: must be greater than 0",
+		    given->name, given->arg);
+}
+
+static void
+take_argument(void *into, const struct mq_given *given)
+{
+	const struct mq_option *o = given->option;
+	void *to = (char *)into + o->at;
+
+	switch (o->kind) {
+	case MQ_OPTION_TAKEN:
+		o->take(into, given);
+		break;
+	case MQ_OPTION_FLAG:
+		*(bool *)to = true;
+		break;
+	case MQ_OPTION_TEXT:
+		*(const char **)to = given->arg;
+		break;
+	case MQ_OPTION_INT:
+		*(int *)to = (int)mq_option_number(
+		    given->name, given->arg, o->low, o->high);
+		break;
+	case MQ_OPTION_LONG:
+		*(long *)to =
+		    mq_option_number(given->name, given->arg, o->low, o->high);
+		break;
+	case MQ_OPTION_DURATION:
+		take_duration(to, given);
+		break;
+	case MQ_OPTION_RATE:
+		mq_option_rate(given->name, given->arg, to);
+		break;
+	}
+}
+
+static void
+take_option(struct mq_shared *o, int ch, char *const argv[])
+{
+	void *into;
+	const struct mq_option *row = find_row(o->options, ch, &into);
+	const char letter[] = {'-', row->letter, '\0'};
+	struct mq_given given = {
+	    row, ch < FIRST_ROW ? letter : row->name, optarg};
+	size_t i;
+
+	if (row->arg != NULL && strcmp(row->arg, OPTIONAL_DURATION) == 0)
+		given.arg = next_duration(argv);
+	for (i = 0; i < sizeof(o->needing) / sizeof(o->needing[0]); i++)
+		if (row->needs & 1U << i)
+			o->needing[i] = row->name;
+	take_argument(into, &given);
+}
+
+bool
+mq_option_try(struct mq_shared *o, const struct mq_options *tables, int argc,
+    char *argv[])
+{
+	struct option *longs = long_options(tables);
+	struct mq_buf letters = {0};
+	int ch;
+
+	add_letters(tables, &letters);
+	o->options = tables;
+	opterr = 0;
+	optind = 0;
+	while ((ch = getopt_long(
+		    argc, argv, mq_buf_str(&letters), longs, NULL)) != -1 &&
+	    ch != '?' && ch != ':')
+		take_option(o, ch, argv);
+	mq_buf_free(&letters);
+	free(longs);
+	if (o->existing && o->fresh)
+		mq_die(MQ_EXIT_USAGE,
+		    "--existing and --new cannot be used together");
+	return ch == -1;
+}
+
+void
+mq_option_read(struct mq_shared *o, const struct mq_options *tables, int argc,
+    char *argv[])
+{
+	if (!mq_option_try(o, tables, argc, argv))
+		mq_option_refuse(tables, argv);
+}
+
+/* --- options of several tools ------------------------------------------------- */
+
+/* Keeps a copy, and takes the password out of what ps(1) shows. */
+static void
+take_url(void *into, const struct mq_given *given)
+{
+	struct mq_shared *o = into;
+	size_t start, len;
+
+	free(o->url);
+	o->url = mq_xstrdup(given->arg);
+	mq_password_find(given->arg, &start, &len);
+	memset(given->arg + start, '*', len);
+}
+
+static void
+take_layout(void *into, const struct mq_given *given)
+{
+	struct mq_shared *o = into;
+
+	o->layout = mq_layout_find(given->arg);
+	if (o->layout == NULL)
+		mq_die(MQ_EXIT_USAGE, "%s: %s: must be rmq or rsmq",
+		    given->name, given->arg);
+}
+
+static void
+take_help(void *into, const struct mq_given *given)
+{
+	show_help(into, given->arg);
+}
+
+static void
+take_version(void *into, const struct mq_given *given)
+{
+	(void)into;
+	(void)given;
+	mq_option_print(
+	    "mq-tools " MQ_VERSION "\nfeatures: " MQ_TLS_FEATURES "\n");
+}
+
+const struct mq_option mq_shared_options[] = {
+    {'u', "--url", "URL",
+	"+where the server is: redis[s]://, unix://,\n"
+	"private: (default: MQ_URL, mq/env, private:)",
+	.take = take_url},
+    {'L', "--layout", "LAYOUT", "queue format: rmq (default) or rsmq",
+	.take = take_layout},
+    {'q', "--quiet", NULL, "say less", MQ_FLAG(struct mq_shared, quiet)},
+    {'v', "--verbose", NULL, "say more", MQ_FLAG(struct mq_shared, verbose)},
+    {'h', "--help", "[=all]", "show the options that matter most, or all",
+	.take = take_help},
+    {'V', "--version", NULL, "show the version", .take = take_version},
+    {0, "--print-acl", NULL, "print what a user needs, for ACL SETUSER",
+	MQ_FLAG(struct mq_shared, print_acl)},
+    {0},
+};
+
+const struct mq_option mq_makes_options[] = {
+    {0, "--existing", NULL, "exit 1 if there is no such queue, make none",
+	MQ_FLAG(struct mq_shared, existing)},
+    {0, "--new", NULL, "a new queue is meant: do not note that it is",
+	MQ_FLAG(struct mq_shared, fresh)},
+    {0},
+};
+
+const char *
+mq_option_framing_name(enum mq_framing framing)
+{
+	static const char *const names[] = {[MQ_FRAME_LINES] = "--lines",
+	    [MQ_FRAME_NULL] = "--null",
+	    [MQ_FRAME_NETSTRING] = "--netstring",
+	    [MQ_FRAME_JSONL] = "--jsonl"};
+
+	return names[framing];
+}
+
+void
+mq_option_framing(void *into, const struct mq_given *given)
+{
+	enum mq_framing *framing = into,
+			other = (enum mq_framing)given->option->which;
+
+	if (*framing != MQ_FRAME_WHOLE && *framing != other)
+		mq_die(MQ_EXIT_USAGE, "%s and %s cannot be used together",
+		    mq_option_framing_name(*framing), given->option->name);
+	*framing = other;
+}
+
+/* --- arguments ---------------------------------------------------------------- */
+
 long
 mq_option_number(const char *name, const char *arg, long min, long max)
 {
@@ -340,11 +474,11 @@ mq_option_number(const char *name, const char *arg, long min, long max)
 
 	if (why != NULL && max == LONG_MAX)
 		mq_die(MQ_EXIT_USAGE, "%s: %s: must be a number, at least %ld",
-		    mq_option_typed(name), arg, min);
+		    name, arg, min);
 	if (why != NULL)
 		mq_die(MQ_EXIT_USAGE,
-		    "%s: %s: must be a number from %ld to %ld",
-		    mq_option_typed(name), arg, min, max);
+		    "%s: %s: must be a number from %ld to %ld", name, arg, min,
+		    max);
 	return n;
 }
 
@@ -356,7 +490,7 @@ mq_option_duration(const char *name, const char *arg)
 	if (mq_duration_parse(arg, &ms) == -1)
 		mq_die(MQ_EXIT_USAGE,
 		    "%s: %s: not a duration (500ms, 10s, 5m, 1h30m, 1d, 1w)",
-		    mq_option_typed(name), arg);
+		    name, arg);
 	return ms;
 }
 
@@ -365,8 +499,8 @@ mq_option_rate(const char *name, const char *arg, struct mq_rate *rate)
 {
 	if (mq_rate_parse(arg, rate) == -1)
 		mq_die(MQ_EXIT_USAGE,
-		    "%s: %s: not a rate such as 10, 10/s, 90/m or 5/h:20",
-		    mq_option_typed(name), arg);
+		    "%s: %s: not a rate such as 10, 10/s, 90/m or 5/h:20", name,
+		    arg);
 }
 
 void

@@ -4,14 +4,14 @@
  * but the files of a layout, and never a tool.  Unlike common/, they may print and
  * exit.
  *
- * The options that all tools share.  A wrong command line ends the program with exit
- * 64 and one line.
+ * The command line: what a row of options says, and the options that all tools share.
+ * A wrong command line ends the program with exit 64 and one line.
  */
 #ifndef MQ_OPTIONS_H
 #define MQ_OPTIONS_H
 
-#include <getopt.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "base/rate.h"
@@ -21,102 +21,116 @@
 #include "queue/rights.h"
 #include "startup.h"
 
-/* The options that every tool takes; a tool adds its own. */
-/* clang-format off */
-#define MQ_SHARED_SHORT "u:L:qvhV"
-#define MQ_SHARED_LONG                                                         \
-	{"url", required_argument, NULL, 'u'},                                 \
-	    {"layout", required_argument, NULL, 'L'},                          \
-	    {"quiet", no_argument, NULL, 'q'},                                 \
-	    {"verbose", no_argument, NULL, 'v'},                               \
-	    {"help", optional_argument, NULL, 'h'},                                  \
-	    {"version", no_argument, NULL, 'V'},                               \
-	    {"print-acl", no_argument, NULL, MQ_OPT_PRINT_ACL}
+struct mq_option;
 
-/* The shared part of every --help. */
-#define MQ_SHARED_HELP                                                         \
-	"+ -u, --url URL          where the server is: redis[s]://, unix://,\n"    \
-	"                         private: (default: MQ_URL, mq/env, private:)\n" \
-	"  -L, --layout LAYOUT    queue format: rmq (default) or rsmq\n"       \
-	"  -q, --quiet            say less\n"                                  \
-	"  -v, --verbose          say more\n"                                  \
-	"  -h, --help[=all]       show the options that matter most, or all\n"                            \
-	"  -V, --version          show the version\n"                          \
-	"      --print-acl        print what a user needs, for ACL SETUSER\n"
-/* Of a tool that makes the queues that it is given. */
-#define MQ_MAKES_LONG                                                          \
-	{"existing", no_argument, NULL, MQ_OPT_EXISTING},                      \
-	    {"new", no_argument, NULL, MQ_OPT_NEW}
-#define MQ_MAKES_HELP                                                          \
-	"      --existing         exit 1 if there is no such queue, make none\n"   \
-	"      --new              a new queue is meant: do not note that it is\n"
-/* The framings, with what --help says of them being the tool's own. */
-#define MQ_FRAMING_SHORT "l0"
-#define MQ_FRAMING_LONG                                                        \
-	{"lines", no_argument, NULL, 'l'},                                     \
-	    {"null", no_argument, NULL, '0'},                                  \
-	    {"netstring", no_argument, NULL, MQ_OPT_NETSTRING},                \
-	    {"jsonl", no_argument, NULL, MQ_OPT_JSONL}
-/* clang-format on */
+/* An option as the user has given it. */
+struct mq_given {
+	const struct mq_option *option;
+	const char *name; /* "-n" or "--limit"; until take() returns */
+	char *arg;	  /* NULL: none */
+};
 
-/* Long options without a letter; a tool's own begin with MQ_OPT_OWN. */
-enum {
-	MQ_OPT_NETSTRING = 256,
-	MQ_OPT_JSONL,
-	MQ_OPT_PRINT_ACL,
-	MQ_OPT_EXISTING,
-	MQ_OPT_NEW,
-	MQ_OPT_OWN
+/* Where the argument goes, as MQ_FLAG() and the others say. */
+enum mq_option_kind {
+	MQ_OPTION_TAKEN, /* where take() says */
+	MQ_OPTION_FLAG,
+	MQ_OPTION_TEXT,
+	MQ_OPTION_INT,
+	MQ_OPTION_LONG,
+	MQ_OPTION_DURATION,
+	MQ_OPTION_RATE
+};
+
+/*
+ * All that there is to know of an option: the command line is read, and the help printed,
+ * by these rows, and completions are made from the help.  A row without a name is a piece
+ * of the help between the options.
+ */
+struct mq_option {
+	char letter; /* 0: none */
+	const char
+	    *name; /* with its dashes; NULL ends a table, but for a help */
+	/* As the help calls the argument; NULL: none.  "[=DUR]" can be left out, and be
+	 * the next word if that is a duration. */
+	const char *arg;
+	/* Lines without a newline at the end; '+' ahead: --help shows it without =all, too.
+	 * NULL: none shows it. */
+	const char *help;
+	enum mq_option_kind kind;
+	size_t at;	/* in what the table is about */
+	long low, high; /* of a number, or the least duration in ms */
+	/* of MQ_OPTION_TAKEN: it is about into, and ends with exit 64 if it is wrong */
+	void (*take)(void *into, const struct mq_given *);
+	int which;	/* for take(), if that is for several options */
+	unsigned needs; /* MQ_HAS_* of the layout; see mq_option_check() */
+};
+
+#define MQ_FLAG(s, m) .kind = MQ_OPTION_FLAG, .at = offsetof(s, m)
+#define MQ_TEXT(s, m) .kind = MQ_OPTION_TEXT, .at = offsetof(s, m)
+#define MQ_RATE(s, m) .kind = MQ_OPTION_RATE, .at = offsetof(s, m)
+/* In milliseconds, as an int64_t. */
+#define MQ_DURATION(s, m, least)                                               \
+	.kind = MQ_OPTION_DURATION, .at = offsetof(s, m), .low = (least)
+#define MQ_INT(s, m, from, to)                                                 \
+	.kind = MQ_OPTION_INT, .at = offsetof(s, m), .low = (from), .high = (to)
+#define MQ_LONG(s, m, from, to)                                                \
+	.kind = MQ_OPTION_LONG, .at = offsetof(s, m), .low = (from),           \
+	.high = (to)
+
+/* A table, and what it is about.  The last one of several: NULL. */
+struct mq_options {
+	const struct mq_option *rows;
+	void *into;
 };
 
 struct mq_shared {
-	char *url; /* NULL: not given; allocated */
+	const char *usage; /* what --help prints ahead of the options */
+	char *url;	   /* NULL: not given; allocated */
 	bool quiet, verbose;
 	bool names_server; /* which is all that -v does */
 	bool print_acl;
-	bool existing;	  /* no queue is to be made */
-	bool fresh;	  /* or one is, and that needs no note */
-	const char *help; /* what --help=all prints; --help only what is
-					 * ahead of the options, and those with '+' */
-	const struct option *options;	/* the tool's long ones */
+	bool existing; /* no queue is to be made */
+	bool fresh;    /* or one is, and that needs no note */
+	const struct mq_options *options; /* while they are read */
 	const struct mq_layout *layout; /* NULL: not given, and not found yet */
-	unsigned noted;			/* see mq_option_note() */
-	const char *targets[2];		/* see mq_option_target() */
+	const char
+	    *needing[16]; /* by the bit of MQ_HAS_*; see mq_option_check() */
+	const char *targets[2]; /* see mq_option_target() */
 	int target_count;
 	char **names; /* see mq_option_queue() */
 	size_t name_count;
 };
 
+/* The options of every tool; into a struct mq_shared. */
+extern const struct mq_option mq_shared_options[];
+/* Of a tool that makes the queues that it is given; into a struct mq_shared. */
+extern const struct mq_option mq_makes_options[];
+
+/*
+ * Reads the options: those of the tables, the last of which is that of mq_shared_options.
+ * Afterwards optind is that of the first operand.
+ */
+void mq_option_read(
+    struct mq_shared *, const struct mq_options *, int argc, char *argv[]);
+/* The same; returns false when it has met an option that is wrong, which
+ * mq_option_refuse() tells. */
+bool mq_option_try(
+    struct mq_shared *, const struct mq_options *, int argc, char *argv[]);
+void mq_option_refuse(const struct mq_options *, char *argv[])
+    __attribute__((noreturn));
+
 /* Frees what the others have allocated. */
 void mq_option_free(struct mq_shared *);
 
-/* getopt_long(3), with the tool's long options. */
-int mq_option_next(
-    const struct mq_shared *, int argc, char *argv[], const char *letters);
+/* Of --lines, --null, --netstring and --jsonl, each with the help that the tool gives it:
+ * take() of these, into an enum mq_framing, which begins as MQ_FRAME_WHOLE; which is
+ * the framing. */
+void mq_option_framing(void *framing, const struct mq_given *);
 
-/* The option that mq_option_next() has returned as the user wrote it: its letter,
- * or the long name that is given.  What is no name of that option is left alone. */
-const char *mq_option_typed(const char *name);
-
-/*
- * Takes one result of mq_option_next(), called with opterr 0 and a leading ':'
- * (after a '+', if any).  Returns false when it is one of the tool's own.
- * -h and -V print and exit.
- */
-bool mq_option_shared(struct mq_shared *, int ch, char *const argv[]);
-
-/* Takes one of the framings, which begins as MQ_FRAME_WHOLE.  Returns false
- * when it is another option. */
-bool mq_option_framing(enum mq_framing *, int ch);
-
-/* The long option of a framing other than MQ_FRAME_WHOLE. */
+/* The option of a framing other than MQ_FRAME_WHOLE. */
 const char *mq_option_framing_name(enum mq_framing);
 
-/* The argument of an option that need not have one: behind a '=', or the next word if
- * that is a duration; NULL: none. */
-char *mq_option_next_duration(char *const argv[]);
-
-/* A whole number from min to max. */
+/* A whole number from min to max; name is what the error calls it. */
 long mq_option_number(const char *name, const char *arg, long min, long max);
 
 /* A duration in milliseconds. */

@@ -21,6 +21,14 @@
 #define PIECE	    1000
 #define PIECE_BYTES ((size_t)2 << 20) /* with their log */
 
+const struct mq_option selection_options[] = {
+    {'n', "--limit", "N", "at most N messages",
+	MQ_LONG(struct selection, limit, 1, LONG_MAX)},
+    {0, "--dry-run", NULL, "+only print how many it would be",
+	MQ_FLAG(struct selection, dry_run)},
+    {0},
+};
+
 void
 selection_begin(struct selection *s, bool quiet)
 {

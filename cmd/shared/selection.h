@@ -44,6 +44,9 @@ struct selection {
 	int cap;		   /* of both */
 };
 
+/* --limit and --dry-run; into a struct selection. */
+extern const struct mq_option selection_options[];
+
 /* Begins, or begins anew: nothing has been done.  quiet: no progress is shown. */
 void selection_begin(struct selection *, bool quiet);
 

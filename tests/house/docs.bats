@@ -36,19 +36,26 @@ teardown() {
 
 # --- options ------------------------------------------------------------------
 
-# The table of long options in the source: "--long short argument" a line;
-# short is "." if there is none, argument no_argument or required_argument, or
-# optional_argument: that is only given behind a '='.
-# Those that tools share are macros in options.h: the tool names the macro.
+# The rows of options in the source: "--long short argument" a line; short is "." if there
+# is none, argument no_argument or required_argument, or optional_argument: that is only
+# given behind a '='.  Those that tools share are in cmd/shared, where the tool names them;
+# NAME + 1 is without the first row.
 options() {
 	local source=("$root/cmd/$1".c "$root/cmd/$1"/{main,options}.c)
 	perl -e 'my ($shared, $own) = @ARGV;
-		my @tables = map {$shared =~ /^#define $_((?:.*\\\n)*.*)/m} $own =~ /MQ_[A-Z]+_LONG/g;
-		for (@tables, $own) {
-			while (/\{"([a-z-]+)", ((?:no|required|optional)_argument), NULL, (?:\x27(.)\x27|[A-Z_]+)\}/g) {
-				print "--$1 ", defined $3 ? "-$3" : ".", " $2\n";
+		my @tables = $own;
+		while ($own =~ /\b(\w+_options)( \+ 1)?, /g) {
+			my $less = $2;
+			my ($rows) = $shared =~ /^const struct mq_option $1\[\] = \{\n(.*?)^\};/ms or next;
+			$rows =~ s/^.*?\n    (?=\{)//s if $less;
+			push @tables, $rows;
+		}
+		for (@tables) {
+			while (/\{(?:0|\x27(.)\x27), "(--[a-z-]+)",\s+(NULL|"\[?)/g) {
+				my $argument = $3 eq "NULL" ? "no" : $3 eq "\"[" ? "optional" : "required";
+				print "$2 ", defined $1 ? "-$1" : ".", " ${argument}_argument\n";
 			}
-		}' "$(cat "$root"/cmd/shared/{options,filter}.h)" "$(cat "${source[@]}" 2>/dev/null)"
+		}' "$(cat "$root"/cmd/shared/*.c)" "$(cat "${source[@]}" 2>/dev/null)"
 }
 
 table() {

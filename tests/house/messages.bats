@@ -59,7 +59,7 @@ shows() {
 		64 mq-stats --url => --url: needs an argument (try --help)
 		64 mq-publish -d => -d: needs an argument (try --help)
 		64 mq-pause --resume=1 q => --resume: takes no argument (try --help)
-		64 mq-publish --pr 1 q a => --pr: ambiguous: --print-acl or --priority
+		64 mq-publish --pr 1 q a => --pr: ambiguous: --priority or --print-acl
 		64 mq-stats --help=some => --help: some: must be all, or left out
 		64 mq-stats -L rabbit => -L: rabbit: must be rmq or rsmq
 		64 mq-return -n x q => -n: x: must be a number, at least 1
@@ -373,7 +373,7 @@ shows() {
 @test "messages: a beginning of several options names them, and other mistakes themselves" {
 	shows <<-'.'
 		64 mq-consume --ba 3 q => --ba: ambiguous: --backoff, --batch or --batch-wait
-		64 mq-purge --re q => --re: ambiguous: --reason, --ready or --rejected
+		64 mq-purge --re q => --re: ambiguous: --ready, --rejected or --reason
 		64 mq-pause --dr q => --dr: unknown option (try --help)
 		64 mq-publish --ve q => --ve: ambiguous: --verbose or --version
 		64 mq-clean --ve=secret => --ve: ambiguous: --verbose or --version

@@ -97,7 +97,7 @@ say_holder(const struct survey *s, const struct holder *h)
 		    "waiting for %lld message%s at %s%s%s: the lease of that "
 		    "consumer is over; %s",
 		    h->unacked, many, h->name, on, h->host,
-		    s->opt->clean ? "the next round of cleaning is within a "
+		    !s->opt->no_clean ? "the next round of cleaning is within a "
 				    "minute" :
 				    "run mq-clean");
 }
