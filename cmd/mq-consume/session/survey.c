@@ -97,9 +97,10 @@ say_holder(const struct survey *s, const struct holder *h)
 		    "waiting for %lld message%s at %s%s%s: the lease of that "
 		    "consumer is over; %s",
 		    h->unacked, many, h->name, on, h->host,
-		    !s->opt->no_clean ? "the next round of cleaning is within a "
-				    "minute" :
-				    "run mq-clean");
+		    !s->opt->no_clean ?
+			"the next round of cleaning is within a "
+			"minute" :
+			"run mq-clean");
 }
 
 /* A consumer that goes on renews its lease between two surveys, and is not named. */
