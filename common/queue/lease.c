@@ -1,19 +1,235 @@
 #include "lease.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/exit.h"
 #include "base/xalloc.h"
 #include "message/headers.h"
-#include "receipt-session.h"
+#include "message/history.h"
+#include "message/result.h"
 #include "redis/partial.h"
+#include "side.h"
 
 #define CLAIM_BYTES ((size_t)1024 * 1024)
 /* So many names are tried. */
 #define NAMES 50
+
+/* The connection that holds messages by receipt.  An int is -1 after an error, which struct
+ * mq_redis has. */
+struct receipt_session {
+	struct mq_lease_queue queue;
+	struct mq_session session; /* of one queue, named by queue.name */
+	struct mq_idgen ids;
+};
+
+/* --- the connection ------------------------------------------------------------- */
+
+/* The struct may not be moved from then on. */
+static void
+session_open(struct receipt_session *s, const struct mq_lease_queue *queue)
+{
+	*s = (struct receipt_session){
+	    .queue = *queue, .session = {.queue_count = 1}};
+	s->session.queues = &s->queue.name;
+}
+
+/* 1, 0 or -1, as renewing; step: of which it is. */
+static int
+take_renewal(const struct receipt_session *s, struct mq_command *c, int step)
+{
+	redisReply *reply = mq_call(s->queue.redis, c, -1);
+	int held;
+
+	if (reply == NULL)
+		return -1;
+	held = step > 0 ||
+	    s->queue.layout->lease(
+		reply, mq_redis_command(s->queue.redis).cluster) > 0;
+	freeReplyObject(reply);
+	return held;
+}
+
+/* The first `steps` steps of renewing.  1: the lease holds for ms from now on (0:
+ * for the layout's usual time); 0: it was over. */
+static int
+session_renew(const struct receipt_session *s, int64_t ms, int steps)
+{
+	const struct mq_layout *layout = s->queue.layout;
+	struct mq_session session = s->session;
+	struct mq_command c = mq_redis_command(s->queue.redis);
+	bool on_cluster = c.cluster && layout->renew_queue != NULL;
+	int step, held = 1;
+
+	session.lease_ms = ms;
+	for (step = 0;
+	     held == 1 && step < steps && layout->renew(&session, step, &c);
+	     step++)
+		held = take_renewal(s, &c, step);
+	for (step = 0; on_cluster && held == 1 &&
+	     layout->renew_queue(&session, 0, step, &c);
+	     step++)
+		held = take_renewal(s, &c, step);
+	mq_command_free(&c);
+	return held;
+}
+
+/* On a cluster, what lies on other nodes than the queue. */
+static int
+leave_rest(const struct receipt_session *s)
+{
+	struct mq_command c = mq_redis_command(s->queue.redis);
+	int step, rv = 0;
+
+	for (step = s->session.queue_count;
+	     rv == 0 && s->queue.layout->leave(&s->session, step, &c); step++)
+		rv = mq_call_done(s->queue.redis, &c);
+	mq_command_free(&c);
+	return rv;
+}
+
+/* Removes the connection if it holds no messages. */
+static int
+session_vacate(const struct receipt_session *s)
+{
+	struct mq_command c = mq_redis_command(s->queue.redis);
+	bool on_cluster = c.cluster && s->queue.layout->renew_queue != NULL;
+	redisReply *reply;
+	long long left;
+
+	s->queue.layout->vacate(&s->session, &c);
+	reply = mq_call(s->queue.redis, &c, -1);
+	if (reply == NULL)
+		return -1;
+	left = reply->type == REDIS_REPLY_INTEGER ? reply->integer : 0;
+	freeReplyObject(reply);
+	return on_cluster && left == 1 ? leave_rest(s) : 0;
+}
+
+/* A user without the right to count can settle nevertheless. */
+static void
+session_count(const struct receipt_session *s, const struct mq_counts *n)
+{
+	struct mq_command c = mq_redis_command(s->queue.redis);
+
+	mq_side_count(s->queue.layout->side, &c, s->queue.name, n);
+	(void)mq_call_done(s->queue.redis, &c);
+}
+
+/* Takes an element, which has to stay, apart.  Returns why its header is bad
+ * (constant text), or NULL. */
+static const char *
+session_unpack(const struct receipt_session *s, struct mq_leased *m,
+    const char *element, size_t len)
+{
+	const char *id, *why = NULL;
+
+	*m = (struct mq_leased){.element = element, .len = len};
+	if (mq_envelope_parse(element, len, &m->envelope, &why) == -1)
+		m->envelope = (struct mq_envelope){0};
+	id = s->queue.layout->has & MQ_HAS_IDS ? mq_message_name(&m->envelope) :
+						 mq_message_id(&m->envelope);
+	if (id != NULL)
+		strlcpy(m->id, id, sizeof(m->id));
+	return why;
+}
+
+static int
+send_settlement(struct receipt_session *s, struct mq_settlement *how)
+{
+	struct mq_command c = mq_redis_command(s->queue.redis);
+	redisReply *reply;
+	int settled;
+
+	mq_id_make(&s->ids, 0, how->unique);
+	s->queue.layout->settle(&s->session, 0, how, &c);
+	reply = mq_call(s->queue.redis, &c, -1);
+	if (reply == NULL)
+		return -1;
+	settled = mq_layout_settled(reply) == MQ_SETTLED;
+	freeReplyObject(reply);
+	return settled;
+}
+
+/* 1; 0: the session does not hold the message any more.  end: the result for
+ * those who wait for it; NULL: the message has not ended. */
+static int
+settle_message(struct receipt_session *s, const struct mq_leased *m,
+    struct mq_settlement *how, struct mq_ending *end)
+{
+	int64_t asked = mq_result_wanted(&m->envelope) ? MQ_RESULT_KEEP_MS : 0;
+	int64_t own = s->queue.keep_ms;
+	struct mq_result result = {
+	    .id = m->id, .keep_ms = own > asked ? own : asked};
+	struct mq_buf text = {0};
+	int settled;
+
+	how->element = m->element;
+	how->len = m->len;
+	how->holds = mq_message_holds(&m->envelope);
+	if (end != NULL && result.keep_ms > 0 && m->id[0] != '\0') {
+		strlcpy(end->id, m->id, sizeof(end->id));
+		mq_ending_write(end, &text);
+		result.text = text.data;
+		result.len = text.len;
+		how->result = &result;
+	}
+	settled = send_settlement(s, how);
+	how->result = NULL;
+	mq_buf_free(&text);
+	return settled;
+}
+
+/* In one step, as the other two: 1; 0: the session does not hold the message any more.
+ * number is that of its receipt; NULL: it has none yet, or was found by its id.  end,
+ * whose id is filled in, is for those who wait for the message. */
+static int
+settle_ack(struct receipt_session *s, const struct mq_leased *m,
+    const char *number, struct mq_ending *end)
+{
+	struct mq_settlement how = {
+	    .outcome = MQ_OUTCOME_ACK, .receipt = number};
+
+	return settle_message(s, m, &how, end);
+}
+
+/* changed: its headers are not those of the element. */
+static int
+settle_reject(struct receipt_session *s, const struct mq_leased *m,
+    bool changed, const char *number, struct mq_ending *end)
+{
+	struct mq_settlement how = {
+	    .outcome = MQ_OUTCOME_REJECT, .receipt = number};
+	struct mq_buf header = {0};
+	int settled;
+
+	if (changed) {
+		mq_envelope_write_header(&m->envelope, &header);
+		how.header = header.data;
+		how.header_len = header.len;
+		how.payload_at = (size_t)(m->envelope.payload - m->element);
+	}
+	settled = settle_message(s, m, &how, end);
+	mq_buf_free(&header);
+	return settled;
+}
+
+/* To the front of the queue, as if it had not been taken. */
+static int
+settle_return(
+    struct receipt_session *s, const struct mq_leased *m, const char *number)
+{
+	struct mq_settlement how = {
+	    .outcome = MQ_OUTCOME_FRONT, .receipt = number};
+
+	return settle_message(s, m, &how, NULL);
+}
+
+/* --- taking ---------------------------------------------------------------------- */
 
 struct mq_lease {
 	struct receipt_session of;
@@ -32,7 +248,7 @@ mq_lease_new(
 {
 	struct mq_lease *l = mq_xcalloc(1, sizeof(*l));
 
-	receipt_session_open(&l->of, queue);
+	session_open(&l->of, queue);
 	l->terms = *terms;
 	l->of.session.connection = l->of.session.consumer = l->connection;
 	l->of.session.make = terms->make;
@@ -120,7 +336,7 @@ keep_joined(struct mq_lease *l)
 
 	if (l->joined && !l->empty)
 		return 0;
-	held = l->joined ? receipt_session_renew(&l->of, 0, 1) : 0;
+	held = l->joined ? session_renew(&l->of, 0, 1) : 0;
 	return held == 0 ? join_queue(l) : held > 0 ? 0 : -1;
 }
 
@@ -160,9 +376,9 @@ refuse_message(struct mq_lease *l, struct mq_leased *m, bool late)
 
 	if (late)
 		mq_envelope_set(&m->envelope, MQ_HEADER_ERROR, m->why);
-	if (receipt_session_reject(&l->of, m, late, NULL, &end) == -1)
+	if (settle_reject(&l->of, m, late, NULL, &end) == -1)
 		return -1;
-	receipt_session_count(&l->of, &n);
+	session_count(&l->of, &n);
 	return 0;
 }
 
@@ -181,7 +397,7 @@ sort_messages(struct mq_lease *l, int n, const struct mq_claimed *facts)
 	for (; l->count < n; l->count++) {
 		m = &l->messages[l->count];
 		e = l->reply->element[facts->first + (size_t)l->count];
-		bad = receipt_session_unpack(&l->of, m, e->str, e->len);
+		bad = session_unpack(&l->of, m, e->str, e->len);
 		late = bad == NULL &&
 		    mq_message_over(&m->envelope, facts->now_ms, facts->tick,
 			m->why, sizeof(m->why));
@@ -218,7 +434,7 @@ hand_out_messages(struct mq_lease *l, int n)
 	held = reply->type == REDIS_REPLY_INTEGER && reply->integer == n;
 	freeReplyObject(reply);
 	if (held)
-		held = receipt_session_renew(&l->of, l->terms.ms, 1);
+		held = session_renew(&l->of, l->terms.ms, 1);
 	if (held != 0)
 		return held;
 	redis->status = MQ_EXIT_AGAIN;
@@ -253,7 +469,7 @@ mq_lease_undo(struct mq_lease *l)
 
 	for (i = l->count; i-- > 0;)
 		if (l->messages[i].receipt != NULL &&
-		    receipt_session_return(&l->of, &l->messages[i], NULL) == -1)
+		    settle_return(&l->of, &l->messages[i], NULL) == -1)
 			return -1;
 	return mq_lease_end(l);
 }
@@ -261,5 +477,153 @@ mq_lease_undo(struct mq_lease *l)
 int
 mq_lease_end(struct mq_lease *l)
 {
-	return receipt_session_vacate(&l->of);
+	return session_vacate(&l->of);
+}
+
+/* --- receipts ------------------------------------------------------------------ */
+
+static void
+free_receipt(struct mq_receipt *receipt)
+{
+	free(receipt->connection);
+	free(receipt->number);
+	mq_buf_free(&receipt->element);
+	*receipt = (struct mq_receipt){0};
+}
+
+/* Takes a receipt apart; false: it has not the form of one. */
+static bool
+parse_receipt(const char *word, struct mq_receipt *out)
+{
+	const char *dot = strrchr(word, '.');
+
+	if (dot == NULL || dot == word || dot[1] == '\0' ||
+	    dot[1 + strspn(dot + 1, "0123456789")] != '\0')
+		return false;
+	out->connection = mq_xstrndup(word, (size_t)(dot - word));
+	out->number = mq_xstrdup(dot + 1);
+	return true;
+}
+
+bool
+mq_receipt_valid(const char *word)
+{
+	struct mq_receipt receipt = {0};
+	bool good =
+	    parse_receipt(word, &receipt) || mq_id_safe(word, strlen(word));
+
+	free_receipt(&receipt);
+	return good;
+}
+
+/* No connection in *out: nobody holds the message. */
+static int
+find_receipt(
+    struct receipt_session *s, const char *word, struct mq_receipt *out)
+{
+	const struct mq_lease_queue *q = &s->queue;
+	struct mq_command c = mq_redis_command(q->redis);
+	redisReply *reply;
+
+	if (!parse_receipt(word, out))
+		return q->layout->receipt_by_id == NULL ?
+		    0 :
+		    q->layout->receipt_by_id(q->redis, q->name, word, out);
+	q->layout->receipt(&c, out->connection, q->name, out->number);
+	reply = mq_call(s->queue.redis, &c, -1);
+	if (reply == NULL)
+		return -1;
+	if (reply->type == REDIS_REPLY_STRING)
+		mq_buf_add(&out->element, reply->str, reply->len);
+	else
+		free_receipt(out);
+	freeReplyObject(reply);
+	return 0;
+}
+
+/* --- their use ----------------------------------------------------------------- */
+
+/* The attempt, and why it failed. */
+static void
+record_failure(
+    struct receipt_session *s, struct mq_leased *m, const struct mq_ending *end)
+{
+	const struct mq_failure f = {.at_ms = end->finished_ms,
+	    .attempt = end->attempts,
+	    .status = -1,
+	    .host = end->host,
+	    .text = end->text};
+	const char *id = mq_message_id(&m->envelope);
+	char new[MQ_ID_LEN + 1];
+
+	mq_id_make(&s->ids, (uint64_t)mq_clock_unix_us(), new);
+	mq_message_record(
+	    &m->envelope, id != NULL ? id : new, end->attempts, end->text);
+	mq_history_add(&m->envelope, &f);
+}
+
+static int
+end_message(struct receipt_session *s, struct mq_leased *m, bool ack,
+    const char *text, const char *number)
+{
+	const struct mq_counts n = {.done = ack, .failed = !ack};
+	char host[256] = "";
+	struct mq_ending end = {.state = ack ? MQ_END_DONE : MQ_END_REJECTED,
+	    .text = ack || text != NULL ? text : "rejected by receipt",
+	    .status = -1,
+	    .attempts =
+		1 + mq_envelope_get_long(&m->envelope, MQ_HEADER_ATTEMPT, 0),
+	    .host = host,
+	    .finished_ms = mq_clock_unix_us() / 1000};
+	int settled;
+
+	gethostname(host, sizeof(host) - 1);
+	if (!ack)
+		record_failure(s, m, &end);
+	settled = ack ? settle_ack(s, m, number, &end) :
+			settle_reject(s, m, true, number, &end);
+	if (settled == 1)
+		session_count(s, &n);
+	return settled;
+}
+
+static int
+settle_receipt(struct receipt_session *s, const struct mq_receipt *receipt,
+    enum mq_receipt_act act, const char *text)
+{
+	const struct mq_buf *element = &receipt->element;
+	struct mq_leased m;
+	bool good = session_unpack(s, &m, element->data, element->len) == NULL;
+	int settled = 0;
+
+	if (act == MQ_RECEIPT_RETURN)
+		settled = settle_return(s, &m, receipt->number);
+	else if (good)
+		/* A message is not handed out unless it is good. */
+		settled = end_message(
+		    s, &m, act == MQ_RECEIPT_ACK, text, receipt->number);
+	mq_envelope_free(&m.envelope);
+	if (settled == 1 && session_vacate(s) == -1)
+		return -1;
+	return settled;
+}
+
+int
+mq_receipt_use(const struct mq_lease_queue *queue, const char *word,
+    enum mq_receipt_act act, const char *text, int64_t lease_ms)
+{
+	struct mq_receipt receipt = {0};
+	struct receipt_session s;
+	int rv;
+
+	session_open(&s, queue);
+	rv = find_receipt(&s, word, &receipt);
+	if (rv == 0 && receipt.connection != NULL) {
+		s.session.connection = receipt.connection;
+		rv = act == MQ_RECEIPT_EXTEND ?
+		    session_renew(&s, lease_ms, INT_MAX) :
+		    settle_receipt(&s, &receipt, act, text);
+	}
+	free_receipt(&receipt);
+	return rv;
 }

@@ -75,6 +75,13 @@ enum mq_receipt_act {
 	MQ_RECEIPT_EXTEND  /* the lease of all messages taken with this one */
 };
 
+/* A message that was handed out, and to whom.  Starts zeroed. */
+struct mq_receipt {
+	char *connection; /* NULL: nobody holds it */
+	char *number;	  /* of its receipt; NULL: found by its id */
+	struct mq_buf element;
+};
+
 /* Whether a word has the form of a receipt, or of an id. */
 bool mq_receipt_valid(const char *word);
 /*

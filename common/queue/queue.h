@@ -37,7 +37,7 @@ struct mq_right;
 /* Scripts that run, as their consumers tell once a second; see running.h. */
 struct mq_runs;
 
-/* A message that was handed out; see receipt-session.h. */
+/* A message that was handed out; see lease.h. */
 struct mq_receipt;
 
 /* Features that not every layout has. */

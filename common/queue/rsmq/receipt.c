@@ -11,7 +11,7 @@
 #include "base/xalloc.h"
 #include "keys.h"
 #include "message/headers.h"
-#include "queue/receipt-session.h"
+#include "queue/lease.h"
 #include "scripts.h"
 
 /* How long it may take to do something with a message that nobody was handed. */
