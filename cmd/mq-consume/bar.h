@@ -9,8 +9,8 @@
 
 #include <ev.h>
 
+#include "mq-consume/process/process.h"
 #include "options.h"
-#include "process/process.h"
 #include "queue/stats.h"
 
 struct bar {

@@ -7,8 +7,8 @@
 #ifndef MQ_CONSUME_COMPARISON_H
 #define MQ_CONSUME_COMPARISON_H
 
-#include "inbox/inbox.h"
-#include "outbox/outbox.h"
+#include "mq-consume/inbox/inbox.h"
+#include "mq-consume/outbox/outbox.h"
 
 struct comparison {
 	struct inbox *inbox;

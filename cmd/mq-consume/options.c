@@ -9,8 +9,8 @@
 #include "base/exit.h"
 #include "base/say.h"
 #include "base/xalloc.h"
+#include "mq-consume/process/process.h"
 #include "options.h"
-#include "process/arguments.h"
 #include "shared/options.h"
 
 #define PREFETCH_MAX 100000

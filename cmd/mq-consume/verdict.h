@@ -5,10 +5,10 @@
 #ifndef MQ_CONSUME_VERDICT_H
 #define MQ_CONSUME_VERDICT_H
 
-#include "inbox/unpack.h"
 #include "message/verdict.h"
+#include "mq-consume/inbox/inbox.h"
+#include "mq-consume/outbox/outbox.h"
 #include "options.h"
-#include "outbox/result.h"
 
 struct verdict_rules {
 	const struct options *opt;

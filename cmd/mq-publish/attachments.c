@@ -1,4 +1,4 @@
-#include "attachments.h"
+#include "publish.h"
 
 #include <sys/stat.h>
 

@@ -1,4 +1,4 @@
-#include "attributes.h"
+#include "publish.h"
 
 #include <limits.h>
 #include <stdio.h>

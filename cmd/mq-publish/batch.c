@@ -1,4 +1,4 @@
-#include "batch.h"
+#include "publish.h"
 
 #include <errno.h>
 #include <stdarg.h>

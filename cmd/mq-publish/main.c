@@ -15,13 +15,9 @@
 #include "base/clock.h"
 #include "base/exit.h"
 #include "base/say.h"
+#include "publish.h"
 #include "redis/report.h"
 #include "shared/interrupt.h"
-#include "options.h"
-#include "post.h"
-#include "read.h"
-#include "wait.h"
-#include "when.h"
 
 struct modules {
 	struct options opt;

@@ -1,9 +1,8 @@
-#include "message.h"
+#include "publish.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#include "attachments.h"
 #include "base/clock.h"
 #include "base/duration.h"
 #include "base/exit.h"

@@ -1,15 +1,13 @@
-#include "options.h"
+#include "publish.h"
 
 #include <string.h>
 #include <unistd.h>
 
-#include "attributes.h"
 #include "base/clock.h"
 #include "base/exit.h"
 #include "base/say.h"
 #include "message/headers.h"
 #include "shared/attributes.h"
-#include "when.h"
 
 static const char usage[] =
     "usage: mq-publish [options] QUEUE [PAYLOAD...]\n"

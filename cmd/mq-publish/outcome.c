@@ -1,4 +1,4 @@
-#include "outcome.h"
+#include "publish.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-#include "post.h"
+#include "publish.h"
 
 #include <string.h>
 

@@ -1,4 +1,4 @@
-#include "read.h"
+#include "publish.h"
 
 #include <errno.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* What the options need, for --print-acl. */
 #include "message/headers.h"
-#include "options.h"
+#include "publish.h"
 
 /* Whether messages can hold something that others wait for, or ask about. */
 static bool

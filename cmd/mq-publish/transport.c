@@ -1,4 +1,4 @@
-#include "transport-parts.h"
+#include "publish.h"
 
 #include <sys/param.h>
 

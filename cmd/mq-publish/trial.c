@@ -5,7 +5,7 @@
 #include "base/clock.h"
 #include "base/exit.h"
 #include "base/say.h"
-#include "transport-parts.h"
+#include "publish.h"
 
 static void __attribute__((noreturn))
 end_with(struct transport *t, const struct mq_redis *r)

@@ -1,4 +1,4 @@
-#include "wait.h"
+#include "publish.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,8 +9,8 @@
 #include "base/exit.h"
 #include "base/say.h"
 #include "base/xalloc.h"
-#include "shared/interrupt.h"
 #include "queue/calls.h"
+#include "shared/interrupt.h"
 
 /* The server waits for so long at a time, and then answers. */
 #define BLOCK_MS 5000

@@ -1,4 +1,4 @@
-#include "when.h"
+#include "publish.h"
 
 #include <sys/mman.h>
 #include <sys/stat.h>

@@ -1,4 +1,4 @@
-#include "mq-consume/executor/worker-input.h"
+#include "mq-consume/executor/parts.h"
 
 #include <fcntl.h>
 #include <signal.h>

@@ -1,4 +1,4 @@
-#include "remotes.h"
+#include "parts.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -7,7 +7,7 @@
 #include "base/clock.h"
 #include "base/say.h"
 #include "base/xalloc.h"
-#include "mq-consume/session/find.h"
+#include "mq-consume/session/session.h"
 
 #define REMOTES_MAX 16
 /* Seconds without a sign of life, after which a server that owes an answer is given

@@ -1,4 +1,4 @@
-#include "request.h"
+#include "parts.h"
 
 #include <stdarg.h>
 #include <stdlib.h>

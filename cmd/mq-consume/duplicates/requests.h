@@ -16,9 +16,8 @@
 
 #include <ev.h>
 
+#include "parts.h"
 #include "process/answers.h"
-#include "remotes.h"
-#include "request.h"
 
 struct requests;
 TAILQ_HEAD(request_list, request);

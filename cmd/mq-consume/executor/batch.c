@@ -8,7 +8,7 @@
 #include "base/clock.h"
 #include "base/xalloc.h"
 #include "executor.h"
-#include "run.h"
+#include "parts.h"
 
 /* Each queue can gather a batch while a slot is free. */
 static long

@@ -2,8 +2,8 @@
  * One process a message.
  */
 #include "executor.h"
-#include "mq-consume/process/arguments.h"
-#include "run.h"
+#include "mq-consume/process/process.h"
+#include "parts.h"
 
 static long
 fork_room(const void *work, int queue)

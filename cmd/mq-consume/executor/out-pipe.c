@@ -1,6 +1,6 @@
 #include <sys/types.h>
 
-#include "out-pipe.h"
+#include "parts.h"
 
 #include <sys/ioctl.h>
 #include <sys/stat.h>

@@ -5,7 +5,6 @@
 #include "base/exit.h"
 #include "base/say.h"
 #include "executor.h"
-#include "printer.h"
 
 /* Unwritten output, in bytes; at least one message. */
 #define OUT_BYTES ((size_t)256 * 1024)

@@ -1,4 +1,4 @@
-#include "printer.h"
+#include "executor.h"
 
 #include <stdlib.h>
 

@@ -1,5 +1,5 @@
 #include "mq-consume/rules.h"
-#include "run.h"
+#include "parts.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,4 +1,4 @@
-#include "slots.h"
+#include "executor.h"
 
 #include <signal.h>
 #include <stdlib.h>

@@ -10,8 +10,8 @@
 #include "base/clock.h"
 #include "base/exit.h"
 #include "base/say.h"
+#include "executor.h"
 #include "mq-consume/rules.h"
-#include "slots.h"
 
 /* Errors that may pass by themselves. */
 static bool

@@ -1,5 +1,5 @@
 #include "mq-consume/rules.h"
-#include "stream-verbs.h"
+#include "parts.h"
 
 #include <sys/ioctl.h>
 
@@ -10,7 +10,6 @@
 
 #include "base/clock.h"
 #include "base/say.h"
-#include "worker-time.h"
 
 /* Bytes read in one turn, and by one read. */
 #define READ_MAX  ((size_t)1 << 16)

@@ -5,9 +5,7 @@
  */
 #include "executor.h"
 #include "mq-consume/rules.h"
-#include "stream-verbs.h"
-#include "worker-time.h"
-#include "worker.h"
+#include "parts.h"
 
 /* Without --window: as many messages as a worker does in this time; and about so
  * many bytes, which the worker may read at once.  Workers share a number of

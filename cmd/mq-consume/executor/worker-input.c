@@ -1,4 +1,4 @@
-#include "worker-input.h"
+#include "parts.h"
 
 #include <sys/ioctl.h>
 

@@ -1,5 +1,5 @@
 #include "mq-consume/rules.h"
-#include "worker-time.h"
+#include "parts.h"
 
 #include <signal.h>
 

@@ -1,12 +1,10 @@
-#include "worker.h"
+#include "parts.h"
 
 #include <string.h>
 
 #include "base/clock.h"
 #include "base/exit.h"
 #include "base/say.h"
-#include "stream-verbs.h"
-#include "worker-time.h"
 
 /* Seconds from a bad end to the next worker. */
 #define WAIT_MIN 0.1

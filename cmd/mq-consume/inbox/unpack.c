@@ -1,4 +1,4 @@
-#include "unpack.h"
+#include "inbox.h"
 
 #include <string.h>
 

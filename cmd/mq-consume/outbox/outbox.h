@@ -1,4 +1,48 @@
 /*
+ * What goes out when runs have ended.
+ */
+#ifndef OUTBOX_H
+#define OUTBOX_H
+
+#include <ev.h>
+
+#include "base/id.h"
+#include "counters.h"
+#include "message/history.h"
+#include "message/result.h"
+#include "mq-consume/inbox/inbox.h"
+#include "mq-consume/message.h"
+#include "queue/consumer.h"
+
+/* --- result ------------------------------------------------------------- */
+
+/*
+ * The result of a message: sent with its settlement to the publisher that waits
+ * for it (Mq-Reply-To), and kept for others with --keep.
+ */
+
+struct result_rules {
+	const struct options *opt;
+	const char *host; /* NULL: unknown */
+};
+
+/* Whether anybody hears how a message has ended. */
+bool result_wanted(const struct result_rules *, const struct message *);
+/* Writes the result of the last run into the message. */
+void result_note(const struct result_rules *, struct message *, enum mq_end,
+    const struct mq_failure *f);
+/* Sets *out to the result to send with a settlement; its text is the message's.
+ * NULL: none. */
+const struct mq_result *result_of(const struct result_rules *, struct message *,
+    const struct mq_settlement *, struct mq_result *out);
+/* The same, after it, for the notice; the caller frees the element. */
+const struct mq_notice *result_notice(const struct result_rules *,
+    const struct message *, const struct mq_settlement *, struct mq_idgen *,
+    struct mq_notice *out);
+
+/* --- outbox --------------------------------------------------------------- */
+
+/*
  * The outbox settles messages at the server.  It owns the settlements, and the
  * acks that wait for others.  After an error, a settlement is sent again on the
  * next tick; after a lost connection, once the next join has compared all
@@ -8,15 +52,6 @@
  * and reports by outbox_events.  The outbox never decides an outcome, but for a
  * wrong key, and never frees a message.
  */
-#ifndef MQ_CONSUME_OUTBOX_H
-#define MQ_CONSUME_OUTBOX_H
-
-#include <ev.h>
-
-#include "base/id.h"
-#include "counters.h"
-#include "mq-consume/inbox/inbox.h"
-#include "result.h"
 
 struct outbox_events {
 	bool (*online)(void *arg);
@@ -132,5 +167,25 @@ void settlement_again(struct outbox *, struct message *);
 void settlement_out_of_line(struct outbox *, struct message *);
 /* Whether a settlement of a message that has equal ones is under way in a queue. */
 bool equal_under_way(const struct outbox *, int queue);
+
+/* --- running ------------------------------------------------------------ */
+
+/*
+ * The report of long runs to the server, for mq-stats: sent once a second, if it
+ * has changed.
+ */
+
+/* Zeroed but for the server: nothing was reported. */
+struct running_report {
+	struct mq_consumer *server;
+	struct mq_buf last; /* the last report */
+	bool reported;	    /* the server has confirmed it, or will */
+};
+
+/* text: as of queue/running.h, taken; empty: nothing runs. */
+void running_report_send(struct running_report *, struct mq_buf *text);
+/* The server may have lost the report. */
+void running_report_lost(struct running_report *);
+void running_report_free(struct running_report *);
 
 #endif

@@ -1,4 +1,4 @@
-#include "result.h"
+#include "outbox.h"
 
 #include <string.h>
 

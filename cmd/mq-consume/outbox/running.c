@@ -1,4 +1,4 @@
-#include "running.h"
+#include "outbox.h"
 
 #include <string.h>
 

@@ -1,4 +1,4 @@
-#include "arguments.h"
+#include "process.h"
 
 #include <errno.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-#include "command.h"
+#include "process.h"
 
 #include <sys/stat.h>
 
@@ -12,7 +12,7 @@
 #include "base/exit.h"
 #include "base/say.h"
 #include "base/xalloc.h"
-#include "rq.h"
+#include "parts.h"
 
 /* Bytes of a command line that people read. */
 #define COMMAND_LINE_MAX 200

@@ -1,4 +1,4 @@
-#include "environment.h"
+#include "parts.h"
 
 #include <ctype.h>
 #include <stdint.h>

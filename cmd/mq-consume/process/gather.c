@@ -1,4 +1,4 @@
-#include "gather.h"
+#include "parts.h"
 
 #include <errno.h>
 #include <string.h>

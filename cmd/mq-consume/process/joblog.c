@@ -1,4 +1,4 @@
-#include "joblog.h"
+#include "process.h"
 
 #include <sys/file.h>
 #include <sys/stat.h>
@@ -17,7 +17,6 @@
 #include "base/clock.h"
 #include "base/exit.h"
 #include "base/say.h"
-#include "command.h"
 
 static const char titles[] =
     "Seq\tHost\tStarttime\tJobRuntime\tSend\tReceive\tExitval\tSignal\t"

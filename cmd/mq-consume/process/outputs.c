@@ -1,4 +1,4 @@
-#include "outputs.h"
+#include "parts.h"
 
 #include <sys/stat.h>
 

@@ -15,8 +15,7 @@
 #include "base/id.h"
 #include "base/say.h"
 #include "base/xalloc.h"
-#include "rq.h"
-#include "arguments.h"
+#include "parts.h"
 
 /* Descriptors that do not depend on the options. */
 #define OTHERS 128

@@ -1,18 +1,64 @@
 /*
+ * How the programs of runs are started, fed, watched, ended and noted, whatever they are
+ * for.
+ */
+#ifndef PROCESS_H
+#define PROCESS_H
+
+#include <sys/types.h>
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/buf.h"
+#include "mq-consume/options.h"
+#include "parts.h"
+#include "process/worker.h"
+
+/* --- command ------------------------------------------------------------ */
+
+/*
+ * A command: where it is, and where it runs.
+ */
+
+struct command {
+	char **argv;
+	char *path;   /* absolute, but links are not resolved */
+	char *script; /* the same, behind a prefix such as "bash -lc" if --rq */
+	bool rq;      /* its directories are those of RQ */
+	char *line;   /* as given, for people; quoted for a shell, cut */
+	char *here;   /* our own directory */
+	const char *work_dir; /* --work-dir; NULL: none */
+};
+
+/* The path of a command, as the shell finds it; allocated.  NULL: none. */
+char *command_find(const char *name);
+
+/* Appends a word to a command line, quoted for a shell. */
+void command_add_word(struct mq_buf *line, const char *word);
+
+/* Ends the program if there is no such command. */
+void command_init(struct command *, char **argv, const char *work_dir, bool rq);
+void command_end(struct command *);
+
+/*
+ * Makes the directory of a message, or keeps that of an earlier attempt.  Sets *dir
+ * to its name, allocated; NULL without --work-dir.  0, or -1 with errno.
+ */
+int command_make_dir(const struct command *, const char *id, char **dir);
+
+/* Removes the directory if it is empty. */
+void command_remove_dir(const struct command *, const char *id);
+
+/* --- process -------------------------------------------------------------- */
+
+/*
  * The process module starts the command with its directory, environment and
  * pipes.  The module owns the standard error of the runs, and the logs.
  *
  * The module calls only common/base, common/process and the envelope of
  * common/message.  The module never judges a run, and knows no queue or server.
  */
-#ifndef MQ_CONSUME_PROCESS_H
-#define MQ_CONSUME_PROCESS_H
-
-#include "command.h"
-#include "environment.h"
-#include "mq-consume/options.h"
-#include "outputs.h"
-#include "process/worker.h"
 
 struct process {
 	const struct options *opt;
@@ -83,5 +129,72 @@ const char *process_command(const struct process *);
 
 /* The host's name for scripts and histories; empty while printing. */
 const char *process_host(const struct process *);
+
+/* --- arguments ---------------------------------------------------------- */
+
+/*
+ * -I: the payload as an argument.  No shell sees it: a payload is part of one
+ * argument, whatever its bytes are.
+ */
+
+/* Whether the token is in an argument behind the command's name. */
+bool arguments_have(char *const *argv, const char *token);
+
+/* Why no argument can hold these n bytes; NULL: one may. */
+const char *arguments_refuse(const char *payload, size_t n);
+
+/*
+ * The command with the payload in place of each token, but for the command's name
+ * and without one newline at the payload's end; allocated in one piece.  The payload
+ * must be one that arguments_refuse() lets pass.  NULL with errno E2BIG: the
+ * kernel takes no argument or no command line of that length.
+ */
+char **arguments_fill(
+    char *const *argv, const char *token, const char *payload, size_t n);
+
+/* --- joblog ------------------------------------------------------------- */
+
+/*
+ * The job log: a line for each run that has ended, in the columns of GNU parallel's
+ * job log, and behind them:
+ *
+ *	Seq Host Starttime JobRuntime Send Receive Exitval Signal Command
+ *	# Queue Id Attempt Slot Verdict Text
+ *
+ * Tabs separate the columns, and "-" is an empty one.  The "#" makes a comment of our
+ * columns, since parallel --retry-failed gives all that begins with Command to a shell.
+ * Each line is written by one write(2) to the end of the file, so that many consumers
+ * can share it.
+ */
+
+struct joblog {
+	const char *path; /* NULL: no log */
+	const char *host;
+	char *command; /* for a shell */
+	int fd;
+	int in;	       /* the same file, to count its lines; -1: it has none */
+	off_t counted; /* bytes of it */
+	long lines;    /* in these */
+	int error;     /* errno of the last write; 0: none */
+	bool torn;     /* the last line was cut */
+};
+
+struct job {
+	const char *queue, *id, *verdict, *text;
+	long attempt;
+	int slot; /* from 1 */
+	double seconds;
+	int status; /* as of waitpid(2); -1: the worker goes on */
+};
+
+/* path: may be NULL.  Ends the program if the file cannot be opened.  host stays the
+ * caller's. */
+void joblog_init(
+    struct joblog *, const char *path, const char *host, char *const *command);
+/* Opens the file anew; if that fails, goes on with the old one. */
+void joblog_reopen(struct joblog *);
+/* Does nothing without a log.  A failure is said, once until a line is written. */
+void joblog_write(struct joblog *, const struct job *);
+void joblog_end(struct joblog *);
 
 #endif

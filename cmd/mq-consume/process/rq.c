@@ -1,4 +1,4 @@
-#include "rq.h"
+#include "parts.h"
 
 #include <sys/stat.h>
 

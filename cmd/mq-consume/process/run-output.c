@@ -1,4 +1,4 @@
-#include "run-output.h"
+#include "parts.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,4 +1,4 @@
-#include "sink.h"
+#include "parts.h"
 
 #include <sys/stat.h>
 

@@ -1,4 +1,4 @@
-#include "spill.h"
+#include "parts.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,4 +1,4 @@
-#include "target.h"
+#include "parts.h"
 
 #include <stdlib.h>
 #include <unistd.h>

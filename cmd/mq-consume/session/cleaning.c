@@ -1,4 +1,4 @@
-#include "cleaning.h"
+#include "session.h"
 
 #include <stdio.h>
 #include <stdlib.h>

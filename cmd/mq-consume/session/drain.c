@@ -1,4 +1,4 @@
-#include "drain.h"
+#include "session.h"
 
 #include <stdio.h>
 

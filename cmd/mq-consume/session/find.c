@@ -1,4 +1,4 @@
-#include "find.h"
+#include "session.h"
 
 #include <string.h>
 

@@ -1,4 +1,4 @@
-#include "lease.h"
+#include "parts.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,8 +1,8 @@
 /*
- * The inside of the session, for the files of this folder only.
+ * The inside of the session, for the files of this folder.
  */
-#ifndef MQ_CONSUME_SESSION_PARTS_H
-#define MQ_CONSUME_SESSION_PARTS_H
+#ifndef SESSION_PARTS_H
+#define SESSION_PARTS_H
 
 #include "session.h"
 

@@ -1,4 +1,114 @@
 /*
+ * The session of a consumer with its server, and its errands there.
+ */
+#ifndef SESSION_H
+#define SESSION_H
+
+#include <stdbool.h>
+
+#include <ev.h>
+
+#include "mq-consume/options.h"
+#include "process/helper.h"
+#include "queue/consumer.h"
+#include "queue/settings.h"
+#include "redis/links.h"
+#include "redis/server.h"
+#include "redis/switch.h"
+
+/* --- find --------------------------------------------------------------- */
+
+/*
+ * Finds the address of a server in a helper process, since the look-up of a host
+ * or the start of a private server takes time.
+ */
+
+/* why: the error; NULL: the server's address or socket is set. */
+typedef void find_found(void *arg, const char *why);
+
+/* Zeroed: idle. */
+struct finder {
+	struct mq_helper helper;
+	struct mq_server *server;
+	find_found *found;
+	void *arg;
+};
+
+/* Whether the server can be connected to without a look-up. */
+bool find_at_once(struct mq_server *);
+
+/* Finds the address, starts a private server if need be, and calls found().
+ * Returns 0, or -1 with errno. */
+int find_start(struct finder *, struct mq_children *, struct mq_server *,
+    find_found *found, void *arg);
+
+/* --- lease -------------------------------------------------------------- */
+
+/*
+ * The lease, which a heartbeat renews.  The server keeps it for a time that the
+ * server sets.  We use three quarters of that time, from when the last good
+ * renewal was sent.  So the scripts are killed before another consumer can get
+ * their messages.  Times are of the boot time clock, which goes on while this
+ * process is stopped or the machine sleeps.
+ */
+
+struct lease_events {
+	/* The server has lost the lease. */
+	void (*lost)(void *arg);
+	/* The server refused a renewal. */
+	void (*refused)(void *arg, const char *error);
+};
+
+struct lease {
+	struct mq_consumer *server;
+	const struct lease_events *events;
+	void *arg;
+	char connection[NAME_SIZE], name[NAME_SIZE];
+	char former[NAME_SIZE]; /* the connection that lost its lease */
+	/* A former name, under which the server holds our messages until they are
+	 * taken over; empty: none. */
+	char moved[NAME_SIZE];
+	bool joined;  /* under this connection name */
+	int64_t ms;   /* the server's last word */
+	double asked; /* boot time of the last join */
+	/* And of the last good renewal, or join, of the name under which the server
+	 * holds our messages. */
+	double sent;
+	double moved_at;     /* boot time of the last bytes received */
+	double renewal_sent; /* boot time of an unanswered one; 0: none */
+	double early;  /* seconds that the next one comes before its time */
+	double spread; /* and of the first one, without messages, moreover */
+};
+
+/* Takes a name that no connection has had: one that lost its lease is never used
+ * again. */
+void lease_new_name(struct lease *, const char *tag, struct mq_idgen *);
+/* On a cluster: takes such a name, whose keys lie on nodes that answer; the former one
+ * keeps its lease for as long as it holds.  False: there is none, and nothing has
+ * changed. */
+bool lease_move(struct lease *, const char *tag, struct mq_idgen *);
+/* The name under which the server still holds our messages; NULL: this one. */
+const char *lease_moved(const struct lease *);
+/* The server has answered how long the lease holds. */
+void lease_confirm(struct lease *, int64_t ms);
+/* A join, or a connection, begins. */
+void lease_begin_join(struct lease *);
+void lease_begin_connection(struct lease *);
+void lease_joined(struct lease *);
+/* Whether a lease was asked for; whether the name has one. */
+bool lease_was_asked(const struct lease *);
+bool lease_is_joined(const struct lease *);
+/* Seconds since the last renewal, if the lease may have lapsed; else 0. */
+double lease_lapsed_s(const struct lease *);
+/* Renews if it is time, which is later for one without messages (idle); to be
+ * called once a second.  False: no answer for 20 s. */
+bool lease_keep(struct lease *, bool idle);
+/* Whether a renewal has no answer yet. */
+bool lease_is_renewing(const struct lease *);
+
+/* --- session -------------------------------------------------------------- */
+
+/*
  * The session is this consumer's membership at its server.  It owns
  *
  *	the connections: for commands, and for news of changed keys
@@ -8,16 +118,6 @@
  * The session calls only common code, and reports by session_events.  The
  * session never claims, runs or settles a message.
  */
-#ifndef MQ_CONSUME_SESSION_H
-#define MQ_CONSUME_SESSION_H
-
-#include <ev.h>
-
-#include "queue/settings.h"
-#include "find.h"
-#include "lease.h"
-#include "redis/links.h"
-#include "redis/switch.h"
 
 struct session_events {
 	/* Joined: commands may be sent. */
@@ -122,5 +222,138 @@ void session_works(struct session *);
 bool session_complains(const struct session *);
 /* Sends buffered commands now. */
 void session_flush(struct session *);
+
+/* --- cleaning ----------------------------------------------------------- */
+
+/*
+ * Rounds that reclaim dead connections, each in a helper process.  Of all consumers
+ * of a server, one does them, about once a minute.  They compete for a key of the
+ * server.  A consumer that is refused that key, as it has no rights for everything,
+ * competes for a key of each of its queues; and so does one while the node that has the
+ * other key is away.
+ */
+
+struct cleaning {
+	struct mq_children *children;
+	struct mq_server *server;
+	const struct mq_layout *layout;
+	const char *connection; /* of this consumer */
+	bool wanted, quiet, verbose;
+	struct mq_consumer *consumer;
+	bool by_queue;		      /* the key of the server is refused, */
+	bool away;		      /* or its node is away, this time */
+	bool ours;		      /* some key is */
+	int answers;		      /* missing: whose the keys are */
+	long long wait_ms;	      /* until the first key may be free */
+	double next;		      /* steady time of the next competition */
+	unsigned long long scan_from; /* of the next round */
+	struct mq_helper helper;
+};
+
+/* Competes for a round if one is due, and begins it. */
+void cleaning_tick(struct cleaning *);
+
+/* Makes the next round due at once. */
+void cleaning_soon(struct cleaning *);
+
+/* Whether the first round is over, or another consumer's, and no other is under way.
+ * Begins the first. */
+bool cleaning_is_over(struct cleaning *);
+
+/* The consumer leaves: another one may clean. */
+void cleaning_resign(struct cleaning *);
+
+/* Breaks off a round under way. */
+void cleaning_end(struct cleaning *);
+
+/* --- drain -------------------------------------------------------------- */
+
+/*
+ * --drain: a helper process looks whether the queues are empty, with no message
+ * in flight at any consumer.
+ */
+
+struct drain {
+	struct mq_children *children;
+	struct mq_server *server;
+	const struct options *opt;
+	void (*drained)(void *arg); /* the queues are empty */
+	void *arg;
+	double next; /* steady time before which no look begins */
+	struct mq_helper helper;
+};
+
+/* Begins a look unless one is under way, or ended less than 0.9 s ago. */
+void drain_look(struct drain *);
+
+/* Allows the next look at once. */
+void drain_soon(struct drain *);
+
+/* Breaks off a look under way. */
+void drain_end(struct drain *);
+
+/* --- survey ------------------------------------------------------------- */
+
+/*
+ * What --drain has before it: a helper process asks for the number of messages that
+ * can be claimed, and for the other consumers that have some.  A consumer that no
+ * longer renews its lease is named, since --drain waits until its messages are back.
+ */
+
+#define SURVEY_NAME 128
+#define SURVEY_HOST 80
+
+/* Another consumer that has messages. */
+struct holder {
+	char name[SURVEY_NAME]; /* empty: there is none */
+	char host[SURVEY_HOST]; /* empty: not known */
+	int64_t ttl_ms;		/* of its lease; not above 0: it is over */
+	long long unacked;
+};
+
+struct survey {
+	struct mq_children *children;
+	struct mq_server *server;
+	const struct options *opt;
+	const char *self; /* the name of our connection */
+	void (*counted)(void *arg, long long ready);
+	void *arg;
+	int waited;  /* ticks in a row */
+	bool waits;  /* the survey under way is about what is waited for */
+	double next; /* steady time before which no survey begins */
+	struct holder last; /* whose lease ended first in the last survey */
+	struct holder said;
+	struct mq_helper helper;
+};
+
+/* Once a second.  counts: the number of messages is wanted; waits: nothing is left but
+ * what other consumers have. */
+void survey_tick(struct survey *, bool counts, bool waits);
+/* Breaks off a survey under way. */
+void survey_end(struct survey *);
+
+/* --- transfers ---------------------------------------------------------- */
+
+/*
+ * Transfers: on a cluster, messages that were pushed to a queue of another node are still
+ * on that of their own.  A helper process brings them there.  What a crash leaves is
+ * brought by any cleaner.
+ */
+
+struct transfers {
+	struct mq_children *children;
+	struct mq_server *server;
+	const struct options *opt;
+	bool wanted;  /* some wait */
+	bool failing; /* the last round has said why */
+	struct mq_helper helper;
+};
+
+/* A message was pushed. */
+void transfers_begin(struct transfers *);
+/* Once a second: goes on after an error. */
+void transfers_tick(struct transfers *);
+/* Ends those that are left; waits for that. */
+void transfers_end(struct transfers *);
 
 #endif

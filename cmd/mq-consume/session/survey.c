@@ -1,4 +1,4 @@
-#include "survey.h"
+#include "session.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-#include "transfers.h"
+#include "session.h"
 
 #include <stdio.h>
 

@@ -1,0 +1,429 @@
+/*
+ * The modules of mq-publish: the command line, messages and what belongs to them, the way
+ * to the server, and what became of them.
+ */
+#ifndef PUBLISH_H
+#define PUBLISH_H
+
+#include "base/id.h"
+#include "message/envelope.h"
+#include "message/frame.h"
+#include "queue/attach.h"
+#include "queue/publisher.h"
+#include "queue/queue.h"
+#include "redis/durable.h"
+#include "shared/http.h"
+#include "shared/options.h"
+
+/* --- outcome ------------------------------------------------------------ */
+
+/*
+ * The fate of the messages: counts them, prints the ids of the accepted ones (with
+ * --durable once their messages are safe), and says how many there are when the
+ * program ends.
+ */
+
+/* The caller sets the first seven; the others are the module's own. */
+struct outcome {
+	const char *queue;
+	const char *what; /* a duplicate shares with another message: "key" */
+	bool print_ids, collect_ids;
+	bool http; /* the exit status is for an answer, see shared/http.h */
+	/* Called at the end if the server has taken none; NULL: not. */
+	void (*refused)(void *arg);
+	void *refused_arg;
+	unsigned long accepted, joined, duplicates, stale, too_long;
+	bool full;	   /* the queue took no more */
+	struct mq_buf ids; /* of the accepted, MQ_ID_LEN each, if collected */
+	/* With --durable only: */
+	const struct mq_publisher *publisher; /* NULL without */
+	struct mq_durable promise;
+	char where[48];	    /* in words: " on disk and 2 replicas" */
+	unsigned long safe; /* of those accepted */
+	bool unsure;	    /* there are others, or duplicates of others */
+	bool ours;  /* no write of this connection came before any of them */
+	bool moved; /* the promise is that of another server */
+	struct mq_buf held; /* ids that are printed when their messages are */
+};
+void outcome_free(struct outcome *);
+
+/*
+ * --durable: finds out when messages will be safe; ends the program if they never
+ * would be, or nobody knows.  To be called before anything is written.
+ */
+void outcome_be_durable(struct outcome *, const struct mq_publisher *);
+/* Waits until all messages are safe, a minute at most.  False, with the error: they
+ * are not, or nobody knows.  Without --durable they are. */
+bool outcome_settle(struct outcome *);
+/* Whether it is time for that. */
+bool outcome_holds_many(const struct outcome *);
+/* With --durable: whether some that were accepted are not known to be safe. */
+bool outcome_unsafe(const struct outcome *);
+/* Nothing was written on this connection yet.  Another server may be at its end. */
+void outcome_reconnected(struct outcome *);
+
+/* Takes what the server said of a message; its id, or that of the one that it has
+ * joined, may be NULL if nobody wants ids. */
+void outcome_take(struct outcome *, const char *id, enum mq_published);
+bool outcome_full(const struct outcome *);
+/* The ids that were collected, MQ_ID_LEN each. */
+const char *outcome_ids(const struct outcome *, size_t *count);
+
+/* Says how many messages were accepted, and of how many nobody knows. */
+void outcome_end(const struct outcome *, unsigned long unknown, int status)
+    __attribute__((noreturn));
+/* Ends likewise, by the signal that has come. */
+void outcome_interrupt(const struct outcome *, unsigned long unknown)
+    __attribute__((noreturn));
+/* The server has come back without up to so many that it had confirmed. */
+void outcome_lose(struct outcome *, long long messages)
+    __attribute__((noreturn));
+/* All is done: says what is needed, and returns the exit status. */
+int outcome_finish(const struct outcome *, bool quiet, bool verbose);
+
+/* --- attachments -------------------------------------------------------- */
+
+/*
+ * The files of --attach, which go to the server before their message does.
+ */
+
+struct attachment {
+	char *name;
+	const char *path;
+};
+
+/* Starts zeroed. */
+struct attachments {
+	struct attachment *list;
+	size_t n;
+	const struct mq_attachments *how; /* of the layout */
+	const struct outcome *outcome;	  /* of the message */
+	struct mq_attach set;
+	char id[MQ_ID_LEN + 1]; /* of the message; empty: not known yet */
+};
+void attachments_free(struct attachments *);
+
+/* Takes NAME=FILE; ends with exit 64 if it is wrong. */
+void attachments_note(struct attachments *, const char *arg);
+/* Brings all to the server, for a message of this queue, and sets the header; ends the
+ * program if that fails. */
+void attachments_send(struct attachments *, struct mq_redis *,
+    const char *queue, struct mq_envelope *headers);
+/* This message is about to be published with them; ends the program if that fails. */
+void attachments_close(struct attachments *, const char *id);
+/* There is no such message after all: removes them. */
+void attachments_drop(const struct attachments *);
+
+/* --- transport ---------------------------------------------------------- */
+
+/*
+ * Batches on their way to the server.  Each is kept until the server has answered for
+ * it: so memory is bounded, the count of what was accepted is exact whatever goes
+ * wrong, and what got lost with a connection is sent again on the next one.
+ *
+ * The program ends here, with a report, when the server is lost for good.
+ */
+
+struct batch {
+	struct mq_post post;
+	struct mq_buf ids; /* MQ_ID_LEN each, if anybody wants them */
+};
+
+/* To be made by transport_init(). */
+struct transport {
+	struct mq_redis *redis;
+	struct mq_publisher *publisher;
+	struct outcome *outcome;
+	bool quiet;
+	struct batch ring[MQ_MARKS]; /* as many as can be asked for */
+	unsigned first, used;	     /* batches under way; the next is filled */
+	size_t bytes;		     /* in those under way */
+	bool ending;		     /* nothing is sent again */
+	bool overtaken;		     /* others may be done that were sent behind
+				      * them: a new one would take a mark of theirs */
+	int64_t lost_ms;  /* when the connection was lost first since the last
+			  * answer or rest, CLOCK_BOOTTIME; 0: it was not */
+	int64_t pause_ms; /* the next one */
+};
+
+/* The connection is open.  From now on it waits in interrupt_wait(). */
+void transport_init(struct transport *, struct mq_redis *,
+    struct mq_publisher *, struct outcome *, bool quiet);
+void transport_free(struct transport *);
+
+/* The batch to fill, which is empty after transport_send(). */
+struct batch *transport_next(struct transport *);
+/* Whether the server has room for it: a private one ends when its disk is full. */
+bool transport_has_room(struct transport *);
+void transport_send(struct transport *);
+
+/*
+ * The first batch, before anything is known of the queue: sends it as a trial, and
+ * waits for the answer.  False: nothing was done, with the error, or the batch cannot be
+ * tried.  It is the next one again then, and *only says whether nothing but a
+ * second trial would be safe: that looks for the mark of a first one, which may still
+ * arrive on a connection that was lost.
+ */
+bool transport_try(struct transport *, bool *only);
+
+/* Whether batches are under way; and so many that the next one, to be published so,
+ * has to wait. */
+bool transport_busy(const struct transport *);
+bool transport_full(struct transport *, const struct mq_publishing *);
+/* Waits for an answer to the oldest one.  False: the server refused it, with the
+ * error. */
+bool transport_collect(struct transport *);
+/* The connection is lost: goes on with another one, or ends the program. */
+void transport_resume(struct transport *);
+/* All is safe: a connection that is lost now is lost for the first time. */
+void transport_rest(struct transport *);
+/* Waits for all answers before the end of the program. */
+void transport_drain(struct transport *);
+
+/*
+ * Connects again, as often as it takes; *pause_ms is the next pause.  False when that
+ * was not possible until then, CLOCK_BOOTTIME; -1 is never.
+ */
+bool transport_reconnect(
+    struct transport *, int64_t until_ms, int64_t *pause_ms);
+
+/* --- batch -------------------------------------------------------------- */
+
+/*
+ * Messages become batches, which are sent when they are full, or on demand.  A refusal
+ * of the server ends the program, once all that is under way is answered.
+ */
+
+/* The caller sets all fields before the first message. */
+struct batcher {
+	const char *queue;
+	struct transport *transport;
+	struct mq_publisher *publisher;
+	struct outcome *outcome;
+	struct mq_redis *redis;	  /* for its errors */
+	bool ids;		  /* somebody wants the ids of the accepted */
+	struct mq_publishing how; /* the batch goes out */
+	/* Asks whether the queue can be used, unless the first batch gets there
+	 * without that; ends the program if not.  NULL: that is done. */
+	void (*open)(void *arg);
+	void *arg;
+};
+
+/* Whether a message needs no more than a place in line now. */
+bool batch_is_plain(const struct batcher *);
+/* How the messages that follow are published; sends those before them. */
+void batch_set_when(struct batcher *, struct mq_when);
+void batch_set_special(struct batcher *);
+
+/*
+ * Adds a message.  unique makes it one of its own among the delayed, even when its
+ * id, which -i prints, came with it and may come again.
+ */
+void batch_add(struct batcher *, const char unique[MQ_ID_LEN + 1],
+    const char *id, const struct mq_buf *header, const char *payload, size_t n);
+
+/* Sends what is there, and waits until the server has confirmed everything; and
+ * until all of it is safe, if it needs to be. */
+void batch_flush(struct batcher *);
+void batch_settle(struct batcher *);
+
+/* Settles, says why no more is published, and ends the program with a report. */
+void batch_end(struct batcher *, int status, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4), noreturn));
+
+/* --- message ------------------------------------------------------------ */
+
+/*
+ * Makes messages: ids, headers, and when they are due.
+ */
+
+/* All messages are made like this. */
+struct message_options {
+	bool raw;	/* no header */
+	bool ids, wait; /* somebody asks for their ids, or for their ends */
+	bool awaited;	/* or may ask for their ends later */
+	bool notes;	/* somebody reads notes */
+	bool quiet;	/* nobody does */
+	struct mq_envelope headers;
+	int64_t expires_ms;		 /* after it is ready; 0: never */
+	struct mq_when when;		 /* they are ready */
+	struct attachments *attachments; /* NULL: none */
+};
+
+/* Ids that sort in the order of publishing, by the clock of the server. */
+struct stamp {
+	struct mq_idgen random;
+	int64_t clock_us;   /* the server's clock minus the steady one */
+	uint64_t last_us;   /* the time in the last id */
+	unsigned long made; /* since the clock was looked at in any case */
+};
+
+/* To be made by message_init(). */
+struct messages {
+	const struct message_options *opt;
+	const struct mq_layout *layout;
+	struct batcher *batches;
+	struct stamp stamp;
+	unsigned long seen;   /* messages that were to be published */
+	bool noted_large;     /* a large payload was noted */
+	bool noted_past;      /* and a time that is over */
+	struct mq_buf header; /* of a message without headers of its own */
+	/* Where there are gaps in it, for the id (twice), and for the time that
+	 * it is due, or expires; 0: nowhere. */
+	size_t id_at, reply_at, due_at, expires_at;
+};
+
+/* opt->when is what the options say, by the clock of the server. */
+void message_init(struct messages *, const struct message_options *,
+    const struct mq_layout *, struct batcher *, int64_t clock_us);
+void message_free(struct messages *);
+
+/* Adds a message to the batch: a payload with the headers of all, or a line of JSON,
+ * whose headers are changed.  Ends with exit 65 if it cannot be published. */
+void message_add(struct messages *, const char *payload, size_t n);
+void message_add_line(struct messages *, const struct mq_frame_line *,
+    const char *payload, size_t n);
+
+/* Time has passed without a message. */
+void message_rested(struct messages *);
+
+/* --- options ------------------------------------------------------------ */
+
+/*
+ * The command line of mq-publish.  Only main() knows all options; each module has those
+ * that concern it.
+ */
+
+/* Needed only while the options are read. */
+struct given {
+	bool delay, key, unique, queued;
+	bool more; /* messages are special, and not just ordered */
+	int64_t from_tick, until_tick; /* -1: not given */
+};
+
+struct options {
+	struct mq_shared shared;
+	const char *queue;
+	bool low; /* messages have a priority below 0 */
+	enum mq_framing framing;
+	const char *at;	 /* --at as it was given */
+	int64_t wait_ms; /* for so long at most; -1: for ever */
+	int64_t tick;	 /* to set the queue's clock to; -1: no */
+	struct mq_attributes attributes; /* of the queue, if it is made */
+	bool durable;
+	bool http; /* the message comes as a request */
+	struct http_hosts hosts;
+	struct attachments attachments;
+	struct message_options message;
+	struct mq_publishing how; /* messages go out, but for when */
+	struct given given;
+};
+
+/* Reads the options; ends with exit 64 when they are wrong.  The operands
+ * behind the queue are *count payloads at *payloads. */
+void options_parse(
+    struct options *, int argc, char *argv[], char ***payloads, int *count);
+/* Reads more of them, without operands.  The text of an --at must stay. */
+void options_add(struct options *, int argc, char *argv[]);
+/* Checks what is not clear before the layout is known. */
+void options_use_layout(struct options *, const struct mq_server *);
+/* The rights that they need, as of queue/rights.h. */
+unsigned options_rights(const struct options *);
+void options_free(struct options *);
+
+/* --- attributes --------------------------------------------------------- */
+
+/*
+ * Options that say what is to become of the messages, or of the queue.  Each takes
+ * option and argument as they were given, and ends with exit 64 when it is wrong.
+ */
+
+/* Headers of all messages. */
+void attribute_header(
+    struct mq_envelope *, const char *option, const char *arg);
+void attribute_param(struct mq_envelope *, const char *option, const char *arg);
+void attribute_unique(
+    struct mq_envelope *, const char *option, const char *arg);
+void attribute_number(struct mq_envelope *, const char *header, int64_t);
+/* Sets a name, which must be UTF-8: no two names may become the same. */
+void attribute_name(struct mq_envelope *, const char *option,
+    const char *header, const char *name);
+
+int64_t attribute_tick(const char *option, const char *arg);
+/* N or N:HIGH, which is taken apart. */
+void attribute_max(const char *option, char *arg, long *max, long *high);
+
+/* --- when --------------------------------------------------------------- */
+
+/*
+ * When messages are to be ready.
+ */
+
+/* Unix ms of the argument of --at, when it is now_ms; ends with exit 64 if it is no time. */
+int64_t when_parse(const char *at, int64_t now_ms);
+/* When the messages will be ready, by the options (at: --at, or NULL), if it is
+ * now_ms.  A time that is over is none: any consumer sees such messages.  If it is so
+ * for a minute, that is said, unless quiet; in words, it ends the program with 64. */
+struct mq_when when_decide(
+    struct mq_when, const char *at, int64_t now_ms, bool quiet);
+
+/* --- read --------------------------------------------------------------- */
+
+/*
+ * Messages from a descriptor, as a framing says.
+ */
+
+struct reader {
+	struct messages *messages;
+	struct batcher *batches;
+	struct outcome *outcome;
+	enum mq_framing framing;
+	bool raw;     /* messages cannot have headers */
+	bool settles; /* messages have to be safe while input is waited for */
+};
+
+/* Publishes what comes, to its end.  Ends the program, with what came before
+ * published, if that makes no sense or cannot be read. */
+void read_messages(struct reader *, int fd);
+
+/* --- transport-parts ---------------------------------------------------- */
+
+/* The inside of the transport, for transport.c and trial.c. */
+
+/* How many messages are under way, so that nobody knows about them. */
+unsigned long transport_unknown(struct transport *);
+/* Waits for the answer to the oldest batch. */
+enum mq_call transport_wait(struct transport *);
+/* The server has answered for the batch, which is empty from now on. */
+void transport_answered(struct transport *, struct batch *);
+
+/* --- post --------------------------------------------------------------- */
+
+/* --http: one POST becomes options and a payload on stdin. */
+
+/* Receives a request.  Returns in a child process, with what its headers say in the
+ * options and its body on stdin; the program itself answers and ends. */
+void post_serve(struct options *);
+
+/* --- wait --------------------------------------------------------------- */
+
+/*
+ * --wait: until the messages that were accepted have come to their end.  The server
+ * keeps what became of them for a while, so that none is missed that ended before we
+ * asked, or while the connection was lost.
+ */
+
+struct wait_options {
+	const char *queue;
+	const struct mq_layout *layout;
+	struct mq_redis *redis;
+	struct transport *transport; /* which connects again */
+	struct outcome *outcome;     /* which knows the ids */
+	int64_t wait_ms;	     /* for so long at most; -1: for ever */
+	bool ids, quiet;	     /* print ids; say less */
+};
+
+/* Prints how each message has ended, and returns the exit status. */
+int wait_for_endings(const struct wait_options *);
+
+#endif
