@@ -13,7 +13,7 @@
 #define MQ_CONSUME_ENGINE_H
 
 #include "options.h"
-#include "process/worker.h"
+#include "process/process.h"
 #include "redis/server.h"
 #include "service.h"
 

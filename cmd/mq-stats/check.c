@@ -2,7 +2,7 @@
  * mq-stats --check: a monitoring plugin.  One line on stdout says how things
  * are, the exit status says it, too; perfdata follows a '|'.
  */
-#include "check.h"
+#include "stats.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,7 +12,6 @@
 #include "base/say.h"
 #include "base/xalloc.h"
 #include "shared/options.h"
-#include "text.h"
 
 enum { OK, WARNING, CRITICAL, UNKNOWN };
 static const char *const words[] = {"OK", "WARNING", "CRITICAL", "UNKNOWN"};

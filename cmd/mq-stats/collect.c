@@ -1,4 +1,4 @@
-#include "collect.h"
+#include "stats.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -6,7 +6,6 @@
 #include "base/exit.h"
 #include "base/say.h"
 #include "base/xalloc.h"
-#include "message.h"
 #include "queue/calls.h"
 #include "queue/known.h"
 #include "redis/partial.h"

@@ -1,8 +1,6 @@
-#include "contents.h"
+#include "stats.h"
 
-#include "message.h"
 #include "message/json.h"
-#include "outputs.h"
 
 void
 contents_begin(struct contents *c)

@@ -1,4 +1,4 @@
-#include "endpoint.h"
+#include "stats.h"
 
 #include <string.h>
 
@@ -12,7 +12,7 @@
 #define TEXT "text/plain; charset=utf-8"
 #define JSON "application/json"
 
-static const struct view {
+static const struct resource {
 	const char
 	    *path; /* those that end with a slash have a name behind it */
 	enum subject subject;
@@ -31,10 +31,10 @@ static const struct view {
 #define VIEWS (sizeof(views) / sizeof(views[0]))
 
 /* The view at a path, and what is behind that; NULL: none. */
-static const struct view *
+static const struct resource *
 find_view(const char *path, const char **name)
 {
-	const struct view *v;
+	const struct resource *v;
 	size_t len;
 
 	for (v = views; v < views + VIEWS; v++) {
@@ -60,7 +60,7 @@ is_served(const struct stats_options *o, const char *queue)
 }
 
 static void
-use_view(struct stats_options *o, const struct view *v, const char *name)
+use_view(struct stats_options *o, const struct resource *v, const char *name)
 {
 	o->subject = v->subject;
 	o->format = v->format;
@@ -85,7 +85,7 @@ use_view(struct stats_options *o, const struct view *v, const char *name)
 static struct http_answer
 judge(void *arg, int status)
 {
-	const struct view *v = arg;
+	const struct resource *v = arg;
 	bool of_one =
 	    v->subject == SUBJECT_CONTENTS || v->subject == SUBJECT_ONE;
 	struct http_answer a = {200, v->type, v->policy};
@@ -100,7 +100,7 @@ judge(void *arg, int status)
 void
 endpoint_serve(struct stats_options *o)
 {
-	const struct view *v;
+	const struct resource *v;
 	struct http h;
 	const char *name;
 

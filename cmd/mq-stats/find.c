@@ -2,7 +2,7 @@
  * The state of a message can change while the search goes from place to place, so
  * nothing is said to be nowhere before a second look.
  */
-#include "find.h"
+#include "stats.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,11 +1,10 @@
-#include "grouping.h"
+#include "stats.h"
 
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/xalloc.h"
-#include "message.h"
 #include "message/history.h"
 
 /* Groups at most; the messages of all others are only counted. */

@@ -3,13 +3,12 @@
  * page itself, and cannot run anything but the page's own script.  The page can be
  * read without the script, which sorts, filters, refreshes and plots.
  */
-#include "outputs.h"
+#include "stats.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
 
-#include "markup.h"
 #include "page/page.h"
 
 static void

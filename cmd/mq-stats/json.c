@@ -2,7 +2,7 @@
  * mq-stats --json: everything as one JSON object on one line.  Its form is
  * documented in mq-metrics(7) and stays; members may be added.
  */
-#include "outputs.h"
+#include "stats.h"
 
 #include <stdio.h>
 

@@ -1,4 +1,4 @@
-#include "list.h"
+#include "stats.h"
 
 #include <limits.h>
 #include <stdio.h>
@@ -8,9 +8,7 @@
 
 #include "base/say.h"
 #include "base/xalloc.h"
-#include "message.h"
 #include "message/headers.h"
-#include "text.h"
 
 #define SCREENFUL	    20
 #define COLUMNS		    80 /* at least, and where there is no terminal */

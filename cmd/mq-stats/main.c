@@ -19,11 +19,7 @@
 
 #include "base/exit.h"
 #include "base/say.h"
-#include "check.h"
-#include "contents.h"
-#include "endpoint.h"
-#include "options.h"
-#include "outputs.h"
+#include "stats.h"
 
 /* Reports the named queues that do not exist; returns whether all do. */
 static bool

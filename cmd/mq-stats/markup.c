@@ -1,4 +1,4 @@
-#include "markup.h"
+#include "stats.h"
 
 #include <ctype.h>
 #include <stdio.h>

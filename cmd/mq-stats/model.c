@@ -1,4 +1,4 @@
-#include "model.h"
+#include "stats.h"
 
 #include <stdlib.h>
 #include <string.h>

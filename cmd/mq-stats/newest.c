@@ -1,4 +1,4 @@
-#include "newest.h"
+#include "stats.h"
 
 #include <stdlib.h>
 #include <string.h>

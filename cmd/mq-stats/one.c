@@ -1,15 +1,13 @@
-#include "outputs.h"
+#include "stats.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/xalloc.h"
-#include "message.h"
 #include "message/headers.h"
 #include "message/history.h"
 #include "message/json.h"
-#include "text.h"
 
 #define PAYLOAD_COLUMNS 1000
 

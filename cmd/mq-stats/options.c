@@ -1,4 +1,4 @@
-#include "options.h"
+#include "stats.h"
 
 #include <limits.h>
 #include <unistd.h>

@@ -1,10 +1,9 @@
-#include "order.h"
+#include "stats.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/xalloc.h"
-#include "model.h"
 
 struct row {
 	const char *name; /* NULL: the value counts */

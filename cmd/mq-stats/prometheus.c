@@ -2,7 +2,7 @@
  * mq-stats --prometheus: the text exposition format, version 0.0.4.  The first
  * five metrics have the names that rmqprom, the exporter of Go's library, uses.
  */
-#include "outputs.h"
+#include "stats.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,7 +1,6 @@
-#include "outputs.h"
+#include "stats.h"
 
 #include "message/json.h"
-#include "table.h"
 
 #define REASONS_PER_QUEUE 10
 #define NEWEST_PER_QUEUE  5

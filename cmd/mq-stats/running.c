@@ -1,9 +1,7 @@
-#include "outputs.h"
+#include "stats.h"
 
 #include "base/clock.h"
-#include "message.h"
 #include "message/json.h"
-#include "table.h"
 
 static void
 add_run(struct table *t, const struct mq_run *run, int64_t now_ms)

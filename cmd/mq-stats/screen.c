@@ -1,4 +1,4 @@
-#include "screen.h"
+#include "stats.h"
 
 #include <errno.h>
 #include <poll.h>

@@ -1,14 +1,13 @@
 /*
  * mq-stats --server: the server itself, and what its operator should know.
  */
-#include "outputs.h"
+#include "stats.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "message/json.h"
-#include "text.h"
 
 #define BYTES 24
 

@@ -1,4 +1,4 @@
-#include "table.h"
+#include "stats.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-#include "outputs.h"
+#include "stats.h"
 
 #include <stdio.h>
 #include <stdlib.h>

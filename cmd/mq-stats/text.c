@@ -1,4 +1,4 @@
-#include "text.h"
+#include "stats.h"
 
 #include <sys/ioctl.h>
 

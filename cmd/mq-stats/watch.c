@@ -1,4 +1,4 @@
-#include "watch.h"
+#include "stats.h"
 
 #include <sys/ioctl.h>
 
@@ -12,8 +12,6 @@
 #include "base/clock.h"
 #include "base/exit.h"
 #include "base/say.h"
-#include "outputs.h"
-#include "screen.h"
 #include "shared/progress.h"
 
 struct watch {

@@ -1,4 +1,4 @@
-#include "answers.h"
+#include "process.h"
 
 #include <sys/ioctl.h>
 

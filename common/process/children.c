@@ -5,7 +5,7 @@
  * be simpler, but the kernel then looks through all there are, and with
  * hundreds of long runs that takes longer than to start a short one.
  */
-#include "children.h"
+#include "process.h"
 
 #include <sys/wait.h>
 

@@ -1,4 +1,4 @@
-#include "helper.h"
+#include "process.h"
 
 #include <sys/prctl.h>
 

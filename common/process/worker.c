@@ -1,4 +1,4 @@
-#include "worker.h"
+#include "process.h"
 
 #include <sys/mman.h>
 #include <sys/prctl.h>

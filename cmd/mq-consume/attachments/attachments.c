@@ -15,7 +15,7 @@
 #include "base/syscall.h"
 #include "base/xalloc.h"
 #include "message/headers.h"
-#include "process/worker.h"
+#include "process/process.h"
 #include "queue/attach.h"
 
 bool

@@ -10,7 +10,7 @@
 
 #include "base/buf.h"
 #include "base/id.h"
-#include "process/children.h"
+#include "process/process.h"
 #include "queue/dup.h"
 #include "queue/queue.h"
 #include "redis/async.h"

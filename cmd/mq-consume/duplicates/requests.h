@@ -17,7 +17,7 @@
 #include <ev.h>
 
 #include "parts.h"
-#include "process/answers.h"
+#include "process/process.h"
 
 struct requests;
 TAILQ_HEAD(request_list, request);

@@ -18,7 +18,7 @@
 #include "mq-consume/options.h"
 #include "mq-consume/policy.h"
 #include "mq-consume/process/process.h"
-#include "process/children.h"
+#include "process/process.h"
 
 /* --- executor -------------------------------------------------------------- */
 

@@ -13,7 +13,7 @@
 #include "base/buf.h"
 #include "mq-consume/options.h"
 #include "parts.h"
-#include "process/worker.h"
+#include "process/process.h"
 
 /* --- command ------------------------------------------------------------ */
 

@@ -9,7 +9,7 @@
 #include <ev.h>
 
 #include "mq-consume/options.h"
-#include "process/helper.h"
+#include "process/process.h"
 #include "queue/consumer.h"
 #include "queue/settings.h"
 #include "redis/links.h"

@@ -1,11 +1,8 @@
 /*
  * The rmq layout: connections that no set lists are listed again.
  */
-#include "keys.h"
 #include "queue/scripts.h"
-#include "scripts.h"
-#include "steps.h"
-#include "unlisted.h"
+#include "rmq.h"
 
 static void
 build_adopt(const struct rmq_cleaner *w, const struct mq_name *name,

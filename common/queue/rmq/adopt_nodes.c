@@ -6,11 +6,9 @@
  */
 #include <string.h>
 
-#include "keys.h"
 #include "queue/scripts.h"
 #include "redis/sweep.h"
-#include "steps.h"
-#include "unlisted.h"
+#include "rmq.h"
 
 /* The type of the keys of this kind that have messages; empty: none of them has. */
 static const char *

@@ -1,15 +1,13 @@
 /*
  * The rmq layout: how long messages have been waiting.
  */
-#include "layout.h"
+#include "rmq.h"
 
 #include <stdlib.h>
 
 #include "base/xalloc.h"
-#include "keys.h"
 #include "message/envelope.h"
 #include "message/headers.h"
-#include "scripts.h"
 
 /* How many keys one call of a script looks at; on a cluster, they may be anywhere. */
 #define BATCH 50

@@ -13,12 +13,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "attach_keys.h"
 #include "base/clock.h"
 #include "base/exit.h"
 #include "base/xalloc.h"
-#include "keys.h"
-#include "scripts.h"
+#include "rmq.h"
 
 /* When a long upload begins the hour of its chunks anew. */
 #define RENEW_S 1200.0

@@ -10,9 +10,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "attach_keys.h"
 #include "base/exit.h"
 #include "queue/attach.h"
+#include "rmq.h"
 
 /* Chunks of a set: 16 TiB.  More are nonsense. */
 #define CHUNKS_MAX (1LL << 24)

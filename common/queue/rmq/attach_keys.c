@@ -8,13 +8,12 @@
  *	mq::attach::{SET}::N		a chunk, from 0 on
  *	mq::attach::sets		set: all sets that may be there
  */
-#include "attach_keys.h"
+#include "rmq.h"
 
 #include <stdio.h>
 #include <string.h>
 
 #include "queue/attach.h"
-#include "scripts.h"
 
 void
 rmq_attach_key(struct mq_command *c, const char *set, const char *what)

@@ -15,15 +15,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "attach_keys.h"
 #include "base/names.h"
 #include "base/xalloc.h"
-#include "keys.h"
-#include "layout.h"
 #include "message/headers.h"
 #include "queue/attach.h"
 #include "redis/partial.h"
-#include "unlisted.h"
+#include "rmq.h"
 
 /* Younger references are left alone. */
 #define YOUNG_MS 3600000

@@ -5,11 +5,9 @@
  * through all keys, and comes by those queues.  Consumers ask the known queues, some at
  * a time.
  */
-#include "keys.h"
-#include "layout.h"
 #include "redis/members.h"
 #include "redis/partial.h"
-#include "steps.h"
+#include "rmq.h"
 
 struct look {
 	struct rmq_cleaner *w;

@@ -5,9 +5,7 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "check.h"
-#include "keys.h"
-#include "scripts.h"
+#include "rmq.h"
 
 /* How often connections are looked at meanwhile, in seconds. */
 #define WATCH_S 15.0

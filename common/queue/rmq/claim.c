@@ -1,13 +1,10 @@
 /*
  * The rmq layout: messages in the hands of a consumer, from the claim to the end.
  */
-#include "layout.h"
+#include "rmq.h"
 
 #include <string.h>
 
-#include "keys.h"
-#include "scripts.h"
-#include "transfer.h"
 
 /* Bytes of an element that goes by its place; see lua/lib/remove.lua. */
 #define LONG 4096

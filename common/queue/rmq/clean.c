@@ -1,12 +1,8 @@
 /*
  * The rmq layout: one round of cleaning up, step by step.
  */
-#include "attach_keys.h"
-#include "keys.h"
-#include "layout.h"
 #include "redis/partial.h"
-#include "unlisted.h"
-#include "steps.h"
+#include "rmq.h"
 
 /* A live heartbeat is renewed every 15 seconds at the latest; less than this is on its
  * way out. */

@@ -1,14 +1,12 @@
 /*
  * The rmq layout: what the steps of a round of cleaning share.
  */
-#include "cleaner.h"
+#include "rmq.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/xalloc.h"
-#include "keys.h"
-#include "unlisted.h"
 
 void
 rmq_cleaner_free(struct rmq_cleaner *w)

@@ -1,14 +1,11 @@
 /*
  * The rmq layout: the connections, what they have of the queues, and what runs there.
  */
-#include "layout.h"
+#include "rmq.h"
 
 #include <string.h>
 
 #include "base/xalloc.h"
-#include "keys.h"
-#include "holders.h"
-#include "unlisted.h"
 #include "queue/rows.h"
 #include "queue/running.h"
 #include "redis/partial.h"

@@ -1,17 +1,14 @@
 /*
  * The rmq layout: one queue of a dead connection.
  */
-#include "dead_queue.h"
+#include "rmq.h"
 
 #include <string.h>
 
 #include "base/clock.h"
-#include "keys.h"
 #include "message/headers.h"
 #include "message/history.h"
 #include "message/result.h"
-#include "scripts.h"
-#include "transfer.h"
 
 /* Bytes of headers in one reply; it has one in any case. */
 #define SHOW_BYTES 16384

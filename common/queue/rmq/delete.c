@@ -6,7 +6,7 @@
  * it no more; it is not known any more; and if it has messages or a consumer again by
  * now, it is known again.  Each step can be repeated.
  */
-#include "layout.h"
+#include "rmq.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,10 +14,6 @@
 #include "base/exit.h"
 #include "base/names.h"
 #include "base/xalloc.h"
-#include "keys.h"
-#include "scripts.h"
-#include "transfer.h"
-#include "unlisted.h"
 
 /* How often to try again when connections come and go. */
 #define DELETE_TRIES 100

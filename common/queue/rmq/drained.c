@@ -1,14 +1,11 @@
 /*
  * The rmq layout: whether there is anything left to do.
  */
-#include "layout.h"
+#include "rmq.h"
 
 #include <string.h>
 
-#include "keys.h"
 #include "redis/partial.h"
-#include "unlisted.h"
-#include "scripts.h"
 
 /* Adds what could be claimed of one queue, and what these connections hold. */
 static int

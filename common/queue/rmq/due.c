@@ -4,9 +4,7 @@
 #include <stdlib.h>
 
 #include "base/xalloc.h"
-#include "keys.h"
-#include "scripts.h"
-#include "steps.h"
+#include "rmq.h"
 
 /* Each queue has a tick, and a number of messages that are due. */
 struct due {

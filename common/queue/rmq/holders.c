@@ -5,9 +5,8 @@
  * be other queues' or dead.  One EXISTS asks about many: 5,000 connections cost the
  * server 3 ms, and only those found are asked for more.
  */
-#include "holders.h"
+#include "rmq.h"
 
-#include "keys.h"
 
 /* How many keys are in one command, which takes the server some 0.1 ms. */
 #define KEYS_MAX 200

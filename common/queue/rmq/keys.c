@@ -36,7 +36,7 @@
  *	rmq::queue::{Q}::none		never exists: a script that names it is refused
  *					whole while its slot moves to another node
  */
-#include "keys.h"
+#include "rmq.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -11,8 +11,7 @@
 #include <stdlib.h>
 
 #include "base/xalloc.h"
-#include "keys.h"
-#include "steps.h"
+#include "rmq.h"
 
 /* A heartbeat comes every 15 seconds, or a bit later on a busy machine. */
 #define TOGETHER_MS 19000

@@ -2,14 +2,12 @@
  * The layout of adjust/rmq v5 (Go), outside a cluster: the table of all that it
  * can do.  keys.c says which keys it has.
  */
-#include "layout.h"
+#include "rmq.h"
 
-#include "attach_keys.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#include "keys.h"
 
 static void
 rmq_open(struct mq_command *c, const char *queue,

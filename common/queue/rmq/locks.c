@@ -5,9 +5,7 @@
 #include <string.h>
 
 #include "base/xalloc.h"
-#include "keys.h"
-#include "locks.h"
-#include "scripts.h"
+#include "rmq.h"
 
 /* How many are let go of in one step. */
 #define FREE_COUNT 100

@@ -8,12 +8,11 @@
 #include <stdlib.h>
 
 #include "base/xalloc.h"
-#include "keys.h"
-#include "layout.h"
 #include "queue/rows.h"
 #include "redis/members.h"
 #include "redis/partial.h"
 #include "redis/sweep.h"
+#include "rmq.h"
 
 /* A copy of the name of its node; NULL: there is only one. */
 static char *

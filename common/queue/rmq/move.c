@@ -1,14 +1,11 @@
 /*
  * The rmq layout: moving and removing many messages without looking at them.
  */
-#include "layout.h"
+#include "rmq.h"
 
 #include <stdio.h>
 
 #include "base/exit.h"
-#include "keys.h"
-#include "scripts.h"
-#include "transfer.h"
 
 /* How much one call moves; the server is kept for a millisecond or two. */
 #define MOVE_COUNT 1000

@@ -7,10 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "keys.h"
-#include "scripts.h"
-#include "steps.h"
-#include "unlisted.h"
+#include "rmq.h"
 
 /* Steps of one round that does not look through all keys: some 5 ms. */
 #define SCAN_STEPS 10

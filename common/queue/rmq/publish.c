@@ -4,11 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "attach_keys.h"
-#include "keys.h"
-#include "layout.h"
 #include "queue/mark.h"
-#include "scripts.h"
+#include "rmq.h"
 
 /*
  * The key of messages that one plain command puts in: a script would copy each of

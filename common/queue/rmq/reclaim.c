@@ -9,10 +9,7 @@
 #include <string.h>
 
 #include "base/xalloc.h"
-#include "dead_queue.h"
-#include "keys.h"
-#include "steps.h"
-#include "unlist.h"
+#include "rmq.h"
 
 /* How many connections are dealt with at a time, and how many of their queues: few,
  * as the server takes a millisecond or two for a step of each, and other clients wait

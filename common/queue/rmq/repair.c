@@ -35,10 +35,7 @@
 
 #include "base/clock.h"
 #include "base/xalloc.h"
-#include "check.h"
-#include "keys.h"
-#include "scripts.h"
-#include "steps.h"
+#include "rmq.h"
 
 /* Consumers look for the holders of a queue's locks once in this time, whoever
  * of them does it. */

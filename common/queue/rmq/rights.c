@@ -1,5 +1,5 @@
 /* The commands of each tool in the layout of rmq; see rights.h. */
-#include "layout.h"
+#include "rmq.h"
 
 enum {
 	P = MQ_PUBLISHES,

@@ -1,17 +1,13 @@
 /*
  * The rmq layout: walks through the messages at a place.
  */
-#include "layout.h"
+#include "rmq.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "keys.h"
-#include "holders.h"
 #include "queue/walk.h"
 #include "redis/members.h"
-#include "scripts.h"
-#include "transfer.h"
 
 /* How much one slice has; the server is kept for a millisecond or two. */
 #define SLICE_COUNT 1000

@@ -6,14 +6,12 @@
  * So a cleaner that once found a connection of ours dead can never meet it
  * alive again.  (Go renews with SET, which a full server refuses.)
  */
-#include "layout.h"
+#include "rmq.h"
 
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "keys.h"
 #include "queue/scripts.h"
-#include "scripts.h"
 
 /* Kept for a cleaner to read after the connection's death. */
 #define INFO_S 3600

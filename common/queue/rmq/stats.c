@@ -5,13 +5,12 @@
  * is asked: first the lists that every queue has, and whether there is anything
  * of ours; then that, and the ages of the messages there are.
  */
-#include "layout.h"
+#include "rmq.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/xalloc.h"
-#include "keys.h"
 #include "queue/counts.h"
 #include "queue/rows.h"
 #include "redis/members.h"

@@ -1,15 +1,12 @@
 /*
  * The rmq layout: taking chosen messages away from where a walk has found them.
  */
-#include "layout.h"
+#include "rmq.h"
 
 #include <string.h>
 
 #include "base/clock.h"
-#include "keys.h"
 #include "queue/walk.h"
-#include "scripts.h"
-#include "transfer.h"
 
 /*
  * To mark one message takes the longer the deeper it is in a list, and to

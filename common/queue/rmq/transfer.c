@@ -1,4 +1,4 @@
-#include "transfer.h"
+#include "rmq.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,9 +8,7 @@
 #include "base/exit.h"
 #include "base/id.h"
 #include "base/xalloc.h"
-#include "layout.h"
 #include "redis/nodes.h"
-#include "scripts.h"
 
 /* How long a replica may take. */
 #define CONFIRM_MS 5000

@@ -6,9 +6,7 @@
 #include <string.h>
 
 #include "base/xalloc.h"
-#include "keys.h"
-#include "steps.h"
-#include "transfer.h"
+#include "rmq.h"
 
 /* A mark stays for so long, as a program that was stopped may repeat a step late; when
  * a queue has very many marks, for a shorter time. */

@@ -10,10 +10,8 @@
 #include <stdlib.h>
 
 #include "base/xalloc.h"
-#include "keys.h"
 #include "queue/scripts.h"
-#include "scripts.h"
-#include "unlist.h"
+#include "rmq.h"
 
 /* The steps on a cluster, behind the messages. */
 enum step { KNOW, TAKE, COUNT, INFO, RUNNING, NAME, STEPS };

@@ -5,13 +5,11 @@
  * that is in no set.  Only a look through all keys finds what it holds.  That
  * costs the server some 0.6 s for a million keys, in steps of 0.6 ms.
  */
-#include "unlisted.h"
+#include "rmq.h"
 
 #include <string.h>
 
-#include "keys.h"
 #include "redis/sweep.h"
-#include "scripts.h"
 
 void
 rmq_add_names(struct mq_names *names, const redisReply *all)

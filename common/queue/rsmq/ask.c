@@ -1,13 +1,11 @@
-#include "ask.h"
+#include "rsmq.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/xalloc.h"
-#include "keys.h"
 #include "queue/queue.h"
 #include "redis/members.h"
-#include "scripts.h"
 
 char *
 rsmq_name(const struct mq_redis *r, const char *bare)

@@ -6,17 +6,14 @@
  * nobody claims, and to remove what crashes, and programs that do not know of our
  * keys, leave behind.
  */
-#include "layout.h"
+#include "rsmq.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include <jansson.h>
 
-#include "ask.h"
 #include "base/xalloc.h"
-#include "clean.h"
-#include "keys.h"
 
 /* How many connections are forgotten in one step. */
 #define FORGET 1000

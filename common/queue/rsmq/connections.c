@@ -2,15 +2,13 @@
  * The rsmq layout: the connections of our own consumers, what they have of the
  * queues, and what runs there.
  */
-#include "layout.h"
+#include "rsmq.h"
 
 #include <stdlib.h>
 
 #include <jansson.h>
 
-#include "ask.h"
 #include "base/xalloc.h"
-#include "keys.h"
 #include "queue/rows.h"
 #include "queue/running.h"
 

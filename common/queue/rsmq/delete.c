@@ -1,16 +1,13 @@
 /*
  * The rsmq layout: removing a whole queue.
  */
-#include "layout.h"
+#include "rsmq.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "ask.h"
 #include "base/exit.h"
 #include "base/xalloc.h"
-#include "keys.h"
-#include "scripts.h"
 
 /* How often to try again when connections come and go. */
 #define DELETE_TRIES 100

@@ -6,11 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ask.h"
 #include "base/xalloc.h"
-#include "clean.h"
-#include "keys.h"
-#include "scripts.h"
+#include "rsmq.h"
 
 /* Whether a key behind the namespace and a colon is of a queue; cuts off what
  * is behind its name. */

@@ -31,7 +31,7 @@
  *
  * Rejected messages of Q are the messages of the queue Q-rejected.
  */
-#include "keys.h"
+#include "rsmq.h"
 
 #include <stdbool.h>
 #include <string.h>

@@ -2,12 +2,10 @@
  * The layout of RSMQ (npm rsmq 0.12, and its ports): the table of all that it can
  * do.  keys.c says which keys it has.
  */
-#include "layout.h"
+#include "rsmq.h"
 
 #include <string.h>
 
-#include "keys.h"
-#include "scripts.h"
 
 static void
 add_attribute(struct mq_command *c, long said, long otherwise)

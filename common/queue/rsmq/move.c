@@ -1,16 +1,13 @@
 /*
  * The rsmq layout: moving and removing messages.
  */
-#include "layout.h"
+#include "rsmq.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "ask.h"
 #include "base/exit.h"
-#include "keys.h"
-#include "scripts.h"
 
 /* How much is moved in all, and in one step, which keeps the server for a few
  * milliseconds. */

@@ -6,13 +6,11 @@
 
 #include "base/utf8.h"
 #include "base/xalloc.h"
-#include "keys.h"
-#include "layout.h"
 #include "message/envelope.h"
 #include "message/headers.h"
 #include "message/json.h"
 #include "queue/mark.h"
-#include "scripts.h"
+#include "rsmq.h"
 
 /* How each element begins: the id is what the message is known by. */
 static const char start[] = "\xff\x00\xbe\xbe\x4a{\"Mq-Id\":[\"";

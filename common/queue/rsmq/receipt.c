@@ -2,17 +2,14 @@
  * The rsmq layout: messages that are handed out by receipt, under a lease that
  * nobody renews; and all others that somebody knows the id of.
  */
-#include "layout.h"
+#include "rsmq.h"
 
 #include <string.h>
 #include <unistd.h>
 
-#include "ask.h"
 #include "base/xalloc.h"
-#include "keys.h"
 #include "message/headers.h"
 #include "queue/lease.h"
-#include "scripts.h"
 
 /* How long it may take to do something with a message that nobody was handed. */
 #define ADOPTED_MS 60000

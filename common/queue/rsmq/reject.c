@@ -6,12 +6,9 @@
 #include <string.h>
 
 #include "base/xalloc.h"
-#include "clean.h"
-#include "keys.h"
-#include "layout.h"
 #include "message/headers.h"
 #include "message/history.h"
-#include "scripts.h"
+#include "rsmq.h"
 
 /* How many go in one step. */
 #define MANY 50

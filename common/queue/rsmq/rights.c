@@ -1,5 +1,5 @@
 /* The commands of each tool in the layout of RSMQ; see rights.h. */
-#include "layout.h"
+#include "rsmq.h"
 
 enum {
 	P = MQ_PUBLISHES,

@@ -5,17 +5,14 @@
  * goes on behind the last message that it came to, by its score and id, so it
  * does not matter what has become of that one.
  */
-#include "layout.h"
+#include "rsmq.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "ask.h"
 #include "base/names.h"
 #include "base/xalloc.h"
-#include "keys.h"
 #include "queue/walk.h"
-#include "scripts.h"
 
 /* How much one slice has; the server is kept for a millisecond or two. */
 #define SLICE_COUNT 500

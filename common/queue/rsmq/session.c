@@ -8,11 +8,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "keys.h"
-#include "layout.h"
-#include "queue/scripts.h"
-#include "scripts.h"
 #include "base/utf8.h"
+#include "queue/scripts.h"
+#include "rsmq.h"
 
 void
 rsmq_probe(struct mq_command *c, const struct mq_session *s, const char *queue,

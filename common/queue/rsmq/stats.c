@@ -1,17 +1,14 @@
 /*
  * The rsmq layout: what is in the queues.
  */
-#include "layout.h"
+#include "rsmq.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "ask.h"
 #include "base/xalloc.h"
-#include "keys.h"
 #include "queue/counts.h"
 #include "queue/rows.h"
-#include "scripts.h"
 
 /* The names that RSMQ lists, in a namespace; others, which cannot be queues,
  * are left out. */

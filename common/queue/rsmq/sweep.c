@@ -5,10 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ask.h"
-#include "clean.h"
-#include "keys.h"
-#include "scripts.h"
+#include "rsmq.h"
 
 /* How many steps are sent at a time: the server takes them one by one, and each
  * may take it a millisecond or two. */

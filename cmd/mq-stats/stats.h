@@ -1,0 +1,642 @@
+/*
+ * The modules of mq-stats: the command line, what is asked of the server, and the forms in
+ * which it is shown.
+ */
+#ifndef STATS_H
+#define STATS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <jansson.h>
+
+#include "base/buf.h"
+#include "message/envelope.h"
+#include "message/frame.h"
+#include "message/result.h"
+#include "queue/queue.h"
+#include "queue/running.h"
+#include "redis/info.h"
+#include "redis/report.h"
+#include "shared/filter.h"
+#include "shared/http.h"
+#include "shared/options.h"
+
+/* --- grouping ----------------------------------------------------------- */
+
+/*
+ * Reasons of rejected messages in groups: those that differ only in numbers
+ * and ids are one.
+ */
+
+/* Bytes of a reason that are compared and kept. */
+#define REASON_BYTES 300
+
+struct reason {
+	char *text;   /* with N and ID for numbers and ids; empty: none was
+		       * recorded */
+	char *newest; /* the reason of the newest message, as it is */
+	char *id;     /* of that message; NULL: none */
+	long count;
+	int64_t oldest_ms, newest_ms; /* unix ms; 0: not known */
+};
+
+/* Starts zeroed; reasons_free() frees. */
+struct reasons {
+	struct reason *list; /* by their texts, until they are sorted */
+	int count;
+	long others; /* messages that are in no group */
+};
+
+/* Counts a message; reason and id may be NULL, at_ms 0.  One that is not
+ * older than those before it is the newest. */
+void reasons_add(
+    struct reasons *, const char *reason, int64_t at_ms, const char *id);
+/* The most frequent first; nothing can be added then. */
+void reasons_sort(struct reasons *);
+void reasons_free(struct reasons *);
+
+/* Messages of a queue that are looked at. */
+#define REJECTED_MAX 1000
+
+struct rejected {
+	char *id;      /* NULL: none */
+	char *reason;  /* NULL: none was recorded */
+	int64_t at_ms; /* when; 0: not known */
+	long attempts;
+	long place; /* 0: the oldest there */
+};
+
+/* The newest rejected messages of a queue.  Starts zeroed. */
+struct rejections {
+	struct rejected *all; /* the newest first */
+	int count;
+	struct reasons reasons; /* the most frequent first */
+	bool cut;		/* there are more than were looked at */
+};
+
+/* Adds a message, of up to REJECTED_MAX, in any order. */
+void rejections_add(struct rejections *, const struct mq_item *, long place);
+/* When all are added: sorts and groups them.  total: of the queue. */
+void rejections_group(struct rejections *, long long total);
+void rejections_free(struct rejections *);
+
+/* --- order -------------------------------------------------------------- */
+
+/* Which queues a table shows, and in which order. */
+
+enum order_key {
+	ORDER_NONE, /* as they come */
+	ORDER_NAME,
+	ORDER_READY,
+	ORDER_DELAYED,
+	ORDER_UNACKED,
+	ORDER_REJECTED,
+	ORDER_CONSUMERS,
+	ORDER_AGE,
+	ORDER_IN,
+	ORDER_OUT,
+	ORDER_KEYS
+};
+
+/* Starts zeroed: all queues, as they come. */
+struct order {
+	enum order_key key; /* names ascend, numbers descend */
+	bool reverse;
+	bool nonempty; /* only queues that have a message, or may have one */
+	long limit;    /* queues at most; 0: all */
+};
+
+struct model;
+
+/* Returns false if there is no such key. */
+bool order_key_parse(const char *name, enum order_key *);
+
+/* The places of the queues in m->stats.queues, without regard to the limit; the
+ * caller frees. */
+int *order_rows(const struct model *, int *count);
+
+/* --- model -------------------------------------------------------------- */
+
+/*
+ * The server and its queues as outputs show them.  collect.h fills a model, outputs
+ * only read it.
+ */
+
+struct model {
+	const char *server;   /* its name */
+	struct order order;   /* of the queues in tables */
+	char error[512];      /* why nothing is known; empty: it is */
+	struct mq_names lost; /* the nodes of a cluster that are, and why */
+	struct mq_stats stats;
+	struct mq_info info; /* the policy */
+	struct mq_runs runs;
+	/* Of each queue that does not exist, what may have been meant; of each that
+	 * does, NULL. */
+	char **elsewhere;
+	int elsewhere_count;
+	struct rejections *rejected; /* of each queue */
+};
+
+/* How long ago that was, in seconds, not below 0. */
+double model_age_s(const struct model *, int64_t since_ms);
+
+/* Adds to a sum, which is -1 (not known) as soon as one number is. */
+void model_add(long long *sum, long long n);
+
+/* All queues together, each once; oldest_ms and rates where any is known. */
+struct mq_queue_stats model_total(const struct model *);
+
+/* The n queues at these places together. */
+struct mq_queue_stats model_sum(const struct model *, const int *rows, int n);
+
+/* Reports the nodes that are lost. */
+void model_report_lost(const struct model *);
+
+void model_free_elsewhere(struct model *);
+void model_free(struct model *);
+
+/* --- newest ------------------------------------------------------------- */
+
+/* The last messages of a walk, for --list --newest. */
+
+/* Starts zeroed but for wanted. */
+struct newest {
+	long wanted; /* at most; some more may be kept */
+	struct mq_item *items;
+	long count, cap;
+};
+
+/* Keeps a copy. */
+void newest_keep(struct newest *, const struct mq_item *);
+/* Turns them round: the newest one comes first. */
+void newest_reverse(struct newest *);
+void newest_free(struct newest *);
+
+/* --- list --------------------------------------------------------------- */
+
+/*
+ * --list: the messages in one state of one queue, slice by slice, so that a
+ * queue of any length passes through little memory.
+ */
+
+struct list_options {
+	enum mq_state state;
+	struct mq_filter filter;
+	bool newest;		 /* the newest first */
+	long offset;		 /* messages that are left out first */
+	long limit;		 /* -1: all, or a screenful */
+	enum mq_framing framing; /* WHOLE: a table for people */
+};
+
+struct list {
+	const struct list_options *options;
+	const struct model
+	    *model; /* with the queue, and with connections, of UNACKED */
+	const char *queue;
+	bool json, quiet;
+	/* Set by the list. */
+	long limit; /* -1: none */
+	long skipped, shown;
+	bool more; /* than the limit */
+	bool terminal;
+	int columns;   /* of a line */
+	int extra_max; /* of the column that the state adds */
+	int extra;     /* as wide as it is */
+	struct mq_buf out;
+	struct newest newest;
+};
+
+/* Returns how many messages the walk is to skip. */
+long list_begin(struct list *);
+/* Prints a slice; false: no more are wanted.  arg is the list. */
+bool list_slice(void *arg, const struct mq_item *, int count);
+/* Returns whether any message was shown. */
+bool list_end(struct list *);
+
+/* --- collect ------------------------------------------------------------ */
+
+/*
+ * Asks the server for what outputs show; nothing else here does.  What cannot go on
+ * ends the program, but for collect_try() and collect_again().
+ */
+
+/* The server, and the queues that are named.  It connects when it must. */
+struct collector {
+	const struct mq_layout *layout;
+	struct mq_server server;
+	const char *const *queues;
+	int count;
+	/* Set by the collection. */
+	struct mq_redis redis;
+	bool open;
+};
+
+/* The queues, and what else is wanted (MQ_STATS_*).  Returns 0, or -1 with the error
+ * in the model; the next call connects anew. */
+int collect_try(struct collector *, int wanted, struct model *);
+/* The same once more: the rates are those since the last time.  After an error the
+ * model keeps its queues. */
+int collect_again(struct collector *, int wanted, struct model *);
+
+/* The nodes of a cluster that are lost; collect_try() does so, too. */
+void collect_lost(struct collector *, struct model *);
+
+/* More for the model. */
+void collect_stats(struct collector *, int wanted, struct model *);
+void collect_policy(struct collector *, struct model *);
+void collect_report(struct collector *, struct mq_report *);
+void collect_runs(struct collector *, struct model *);
+void collect_rejected(struct collector *, struct model *);
+/* For queues that do not exist. */
+void collect_elsewhere(struct collector *, struct model *);
+
+/* Gets a slice of messages; returns whether it wants another one. */
+typedef bool slice_fn(void *arg, const struct mq_item *, int count);
+/* Walks through a place until there are no more messages, or none are wanted; skip
+ * and needle as of struct mq_scan.  Returns how many were looked at. */
+long collect_messages(struct collector *, const struct mq_place *, long skip,
+    const char *needle, slice_fn *, void *arg);
+
+/* The reasons of the rejected messages of a queue that match, not sorted.  Returns
+ * how many were looked at. */
+long collect_reasons(struct collector *, const char *queue,
+    const struct mq_filter *, struct reasons *);
+
+/* The end of a message, if that is kept: its queue, one of the model; else
+ * NULL.  mq_ending_free() frees. */
+const char *collect_ending(
+    struct collector *, struct model *, const char *id, struct mq_ending *);
+
+void collect_close(struct collector *);
+
+/* --- watch -------------------------------------------------------------- */
+
+/* --watch: the table again and again. */
+
+struct watch_options {
+	bool connections;
+	int64_t interval_ms;
+};
+
+/* Returns when the user has had enough. */
+void watch(struct collector *, const struct watch_options *, struct model *);
+
+/* --- options ------------------------------------------------------------ */
+
+/* The command line of mq-stats. */
+
+/* The subject of the output... */
+enum subject {
+	SUBJECT_QUEUES, /* or connections */
+	SUBJECT_LIST,
+	SUBJECT_REASONS,
+	SUBJECT_RUNNING,
+	SUBJECT_ONE,
+	SUBJECT_HTML,
+	SUBJECT_SERVER,
+	SUBJECT_HTTP, /* until the request is known */
+	SUBJECT_CONTENTS,
+	SUBJECT_HEALTH,
+	SUBJECTS
+};
+
+/* ...and its form. */
+enum format {
+	FORMAT_TABLE, /* or as the subject is shown to people */
+	FORMAT_JSON,
+	FORMAT_PROMETHEUS,
+	FORMAT_CHECK,
+	FORMATS
+};
+
+struct stats_options {
+	struct mq_shared shared;
+	enum subject subject;
+	enum format format;
+	struct list_options list;   /* also what --reasons and --id take */
+	struct watch_options watch; /* interval_ms 0: once */
+	struct order order;	    /* of the queues in a table */
+	const char *checks;	    /* of --check */
+	long refresh;		    /* of --html; 0: none */
+	bool offset;		    /* was given */
+	bool payloads;		    /* are shown */
+	bool requested;		    /* by --http */
+	struct http_hosts hosts;    /* of its requests */
+	char *name;		    /* what its path ends with, own */
+	char *only;		    /* name, as the queue that it is about */
+	char **queues;		    /* NS:QUEUE once the layout is known */
+	int count;
+};
+
+/* Ends with exit 64 when the user got it wrong.  options_free() frees. */
+void options_parse(struct stats_options *, int argc, char *argv[]);
+void options_free(struct stats_options *);
+
+/* --- text --------------------------------------------------------------- */
+
+/*
+ * Texts as a terminal, or a person, can stand them.  A text is visible when it holds
+ * nothing that could drive or mislead a terminal.
+ */
+
+/* Where a text is shown. */
+struct view {
+	int width;  /* columns; 0: any */
+	int height; /* lines, the head included; 0: any */
+	bool colour;
+};
+/* Standard output; on a terminal, the user's locale is set for characters. */
+struct view text_view(void);
+
+/* The character that starts at p and its bytes; 0 when none does. */
+size_t text_char(const char *p, size_t n, uint32_t *c);
+/* Whether it is a control character, is not seen, or turns the direction of
+ * what stands around it. */
+bool text_odd(uint32_t c);
+
+/* Columns of a visible text. */
+int text_width(const char *visible);
+/* Appends a visible text, cut to a number of columns with an ellipsis; returns how
+ * many it takes. */
+int text_cut(struct mq_buf *out, const char *visible, int columns);
+/* The end of a visible text instead, for names whose ends differ.  The caller
+ * frees. */
+char *text_cut_front(const char *visible, int columns);
+
+/* n bytes made visible; the caller frees. */
+char *text_visible(const char *p, size_t n);
+/* The beginning of n bytes, visible, at most so many columns wide; what is cut
+ * ends with an ellipsis.  The caller frees. */
+char *text_clipped(const char *p, size_t n, int columns);
+/* Prints "name        text", made visible; nothing when text is NULL. */
+void text_line(const char *name, const char *text);
+
+/* "12s", "3m", "2h", "1d": whole units, rounded down. */
+#define TEXT_AGE 24
+void text_age(char out[TEXT_AGE], double seconds);
+/* The time from since_ms to now_ms, at least 0; "-" when since_ms is 0. */
+void text_age_since(char out[TEXT_AGE], int64_t now_ms, int64_t since_ms);
+/* As RFC 3339 has it, in local time. */
+#define TEXT_TIME 40
+void text_time(char out[TEXT_TIME], int64_t unix_ms);
+
+/* Prints JSON text with characters that could drive or mislead a terminal as
+ * \uXXXX, which says the same. */
+void text_json(const char *p, size_t n);
+/* The same for a value, which is freed, as a line. */
+void text_json_line(json_t *);
+
+/* --- table -------------------------------------------------------------- */
+
+/* Tables, for a terminal and for a page. */
+
+enum style { STYLE_PLAIN, STYLE_RED, STYLE_YELLOW };
+
+struct column {
+	const char *title;
+	bool text;     /* to the left, and cut where there is no room */
+	bool optional; /* left out when all its cells are empty */
+	bool name;     /* a number that counts nothing: a pid */
+};
+
+struct cell {
+	size_t at; /* where its text begins */
+	int width; /* columns of a terminal */
+	enum style style;
+	double age_s; /* negative: it is no age */
+};
+
+/* Cells are added row by row.  Starts zeroed but for columns, count and total. */
+struct table {
+	const struct column *columns;
+	int count;
+	bool total; /* the last row is one */
+	bool rest;  /* so is the one before: of rows that are not there */
+	struct mq_buf text;
+	struct cell *cells;
+	size_t used, cap;
+};
+
+/* Text from elsewhere: it is made visible. */
+void table_name(struct table *, const char *name, enum style);
+/* Plain ASCII of ours. */
+void table_text(struct table *, const char *text, enum style);
+void table_number(struct table *, long long, enum style);
+/* since_ms 0: "-", there is none; negative: "?", it is not known. */
+void table_age(struct table *, int64_t now_ms, int64_t since_ms);
+
+/* The rows that are no sums. */
+size_t table_rows(const struct table *);
+/* Whether a column is there: an optional one is when one of its cells has a text. */
+bool table_has(const struct table *, int column);
+
+/* Appends the lines of the table; rows that have no room are counted. */
+void table_write(const struct table *, const struct view *, struct mq_buf *out);
+/* Writes the table to standard output, and frees it. */
+void table_print(struct table *);
+void table_free(struct table *);
+
+/* --- markup ------------------------------------------------------------- */
+
+/* Writing HTML to stdout. */
+
+/* Text from anywhere, for content and for values in double quotes: what means
+ * something to HTML, and what could drive or mislead a terminal, is escaped. */
+void html_text(const char *);
+
+/* "12,345" */
+void html_grouped(long long n);
+
+/* Opens a section, which the caller closes, with a table; where that has no rows,
+ * with a note.  Frees the table. */
+void html_section(
+    const char *title, const char *id, const char *note, struct table *);
+
+/* --- screen ------------------------------------------------------------- */
+
+/*
+ * The terminal as a full screen: the alternate one, keys without echo.  It is as it
+ * was before whenever the program ends or is stopped.
+ */
+
+void screen_enter(void);
+void screen_leave(void);
+/* Waits for a key (returned), a signal that wants the screen drawn anew (0), or
+ * the time to be over (-1). */
+int screen_wait(int64_t ms);
+
+/* --- message ------------------------------------------------------------ */
+
+/* One message, and one that runs, as outputs show them. */
+
+/* The strings are in the envelope. */
+struct message {
+	struct mq_envelope envelope; /* with a bad header: all is payload */
+	const char *id;		     /* NULL: none */
+	const char *reason;	     /* why its last run failed; NULL: none */
+	long attempts;		     /* runs that ended */
+	int64_t
+	    since_ms; /* when it became claimable; of a delayed one, when it was
+			   * published; of a rejected one, when it last failed;
+			   * unix ms, 0: not known */
+	char bad[80]; /* the reason of a bad header; else empty */
+};
+
+/* Takes a message apart, whose item must stay until message_free(). */
+void message_unpack(struct message *, const struct mq_item *, enum mq_state);
+void message_free(struct message *);
+
+/* The facts of a message: a new object with state, attempts and, where they are known,
+ * since_ms, what it waits for, connection, reason, what it asks for, and
+ * history. */
+json_t *message_facts(
+    const struct message *, const struct mq_item *, enum mq_state);
+
+/* How long it keeps its key. */
+const char *message_unique(const struct mq_envelope *);
+
+/* The headers that are not ours: a new object, or NULL for a raw message. */
+json_t *message_headers(const struct message *);
+
+/* Adds the size of the payload, and the payload itself if it is wanted. */
+void message_set_payload(json_t *, const struct mq_envelope *, bool payload);
+
+/* How long a script has run, by this clock. */
+long long run_seconds(const struct mq_run *, int64_t now_ms);
+/* All that is known of it: a new object. */
+json_t *run_json(const struct mq_run *, int64_t now_ms);
+
+/* --- find --------------------------------------------------------------- */
+
+/* The search for the message of --id. */
+
+struct found {
+	const char *id;
+	bool exists;
+	char *queue;
+	enum mq_state state;
+	char *connection;    /* NULL: nobody's */
+	struct mq_item item; /* element NULL: only known to run */
+	struct mq_buf element;
+	const struct mq_run *run; /* NULL: not known to run */
+	struct mq_place place;	  /* its own: where it looks */
+	/* Of a message that does not exist any more. */
+	const char *ended_in; /* the queue; NULL: nothing is kept of its end */
+	struct mq_ending ending;
+	struct model *model; /* of the last look; the caller's */
+};
+
+/* Looks wherever the message can be.  Returns false when a queue that was named does
+ * not exist, and the message is in none of the others.  found_free() frees. */
+bool find_message(
+    struct collector *, const char *id, struct model *, struct found *);
+void found_free(struct found *);
+
+/* --- contents ----------------------------------------------------------- */
+
+/* What is in one queue, as --http shows it: its numbers, its messages, and why those
+ * that were rejected were so. */
+
+/* Messages of each state that are shown, and the largest payload. */
+#define CONTENTS_MESSAGES 100
+#define CONTENTS_PAYLOAD  65536
+
+/* Starts zeroed but for the first two.  The model has the queue, alone, with all
+ * counts and what was rejected. */
+struct contents {
+	const struct model *model;
+	bool payloads;
+	/* What is to be walked through next. */
+	struct mq_place place;
+	long skip;
+	int done; /* states that were */
+	json_t *all, *list;
+};
+
+void contents_begin(struct contents *);
+/* The next place; false: there is none. */
+bool contents_next(struct contents *);
+/* A slice of its messages. */
+bool contents_slice(void *contents, const struct mq_item *, int count);
+/* Prints all, and frees it. */
+void contents_print(struct contents *);
+
+/* --- outputs ------------------------------------------------------------ */
+
+/*
+ * The outputs.  Each prints a model that collect.h has filled, and knows no other
+ * output.
+ */
+
+/* The table of queues, where those that do not fit into so many lines (0: any) are
+ * summed up in one, or that of connections.  table_free() frees. */
+void tables_fill(
+    const struct model *, bool connections, int height, struct table *);
+
+/* --json: everything as one object.  The model has the policy. */
+void json_print(const struct model *, bool connections);
+
+/* One queue of the model, as --json has it; a new object. */
+json_t *json_queue(const struct model *, const struct mq_queue_stats *);
+/* Prints a value as a line, and frees it; on a terminal, text_json_line() must. */
+void json_print_line(json_t *);
+
+/* --prometheus: metrics.  The model has connections, all counts, and the policy. */
+void prometheus_print(const struct model *);
+
+/* --reasons: why the rejected messages of a queue were rejected, in groups.  The
+ * reasons are sorted; limit: how many are shown, -1: all. */
+void reasons_print(const struct reasons *, const char *queue, long limit,
+    int64_t now_ms, bool json);
+
+/* The same as JSON, up to a number of reasons: a new object. */
+json_t *reasons_json(const struct reasons *, const char *queue, int shown);
+
+/* --running: the scripts that run now. */
+void running_print(const struct model *, bool json);
+
+/* --id: prints the message, or what is kept of its end; payload: in JSON, too. */
+void one_print(const struct found *, bool json, bool payload);
+
+/* Tables of the page.  The model has runs, and what was rejected: why the rejected
+ * messages of each queue were, in groups, and the newest of them. */
+void running_fill(const struct mq_runs *, int64_t now_ms, struct table *);
+void reasons_fill(const struct model *, struct table *);
+void rejected_fill(const struct model *, struct table *);
+
+/* --html: everything on one page.  The model has connections, runs, and what was
+ * rejected.  refresh: seconds after which the page reads itself again; 0: never.
+ * served: by --http, to whose other answers it has links. */
+void html_print(const struct model *, long refresh, bool served);
+
+/* --server: the server itself, and what is wrong with it. */
+void server_print(const char *name, const struct mq_report *, bool json);
+
+/* --- check -------------------------------------------------------------- */
+
+/* --check: a monitoring plugin. */
+
+/* Parses the limits, or ends with exit 64. */
+struct checks;
+struct checks *checks_parse(const char *);
+void checks_free(struct checks *);
+
+/* Prints how things are, or why nothing is known; returns the exit status of a
+ * plugin.  all: the queues were not named. */
+int checks_print(const struct checks *, const struct model *, bool all);
+
+/* --- endpoint ----------------------------------------------------------- */
+
+/* --http: a request becomes options, and an answer. */
+
+/*
+ * Receives a request.  Returns in a child process, with the options that print what is
+ * asked for; the program itself answers and ends.  The paths:
+ *
+ *	/	/metrics	/queues.json	/healthz	/queue/NAME	/message/ID
+ */
+void endpoint_serve(struct stats_options *);
+
+#endif

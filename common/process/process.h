@@ -1,0 +1,201 @@
+/*
+ * Processes of ours: workers, which are children with descriptors of their own, and helpers.
+ */
+#ifndef MQ_PROCESS_H
+#define MQ_PROCESS_H
+
+#include <sys/queue.h>
+#include <sys/resource.h>
+#include <sys/types.h>
+
+#include <signal.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#include <ev.h>
+
+#include "base/buf.h"
+
+/* --- children ----------------------------------------------------------- */
+
+/*
+ * Child processes of an event loop, and when they have ended.
+ */
+
+TAILQ_HEAD(mq_child_list, mq_child);
+
+struct mq_children {
+	struct ev_loop *loop;
+	struct mq_child_list new, polled;
+	ev_signal signal;
+};
+
+/* Has the status of waitpid(2); SIGKILL if somebody else has reaped the child. */
+typedef void mq_child_ended(void *arg, int status);
+
+struct mq_child {
+	TAILQ_ENTRY(mq_child) link;
+	struct mq_children *children;
+	pid_t pid;
+	int fd; /* polled: readable when it has ended; -1: new */
+	mq_child_ended *ended;
+	void *arg;
+	ev_io io;
+};
+
+/* Takes SIGCHLD. */
+void mq_children_init(struct mq_children *, struct ev_loop *);
+
+/* Once a second: reaps the children that nobody watches, as an init has them. */
+void mq_children_reap_others(struct mq_children *);
+
+/* Calls ended() when the child has, and has been reaped. */
+void mq_child_watch(struct mq_children *, struct mq_child *, pid_t,
+    mq_child_ended *ended, void *arg);
+
+/* The child did not end soon: from now on it costs nothing to have it. */
+void mq_child_poll(struct mq_child *);
+
+/* Ignores the end of a child. */
+void mq_child_forget(struct mq_child *);
+
+/* --- worker ------------------------------------------------------------- */
+
+/*
+ * The floor common/process: child processes, and their descriptors.  Files here may
+ * call common/base and nothing else of ours: no queue, no server, no message.
+ * Nothing here prints or decides what becomes of a message.
+ *
+ * Starting a worker.
+ */
+
+/* The descriptors of the worker contract. */
+#define MQ_WORKER_WRITE 3 /* the script writes its verbs here */
+#define MQ_WORKER_READ	4 /* and reads the answers here */
+
+/* The state of this process that workers do not inherit. */
+struct mq_worker_setup {
+	sigset_t reset; /* signals a worker gets back at their default */
+	pid_t self;	/* the process that starts workers */
+	bool limited;	/* a worker gets back this limit of descriptors */
+	struct rlimit files;
+	bool no_core; /* a worker gets back this limit of core dumps */
+	struct rlimit core;
+};
+
+/*
+ * Must be called first of all.  Makes sure that descriptors 0 to 4 are taken, so
+ * that nothing opened later needs moving out of the way, and that no
+ * inherited descriptor beyond them reaches a worker.  Unblocks all signals, ignores
+ * SIGPIPE and SIGXFSZ, and does not ignore SIGCHLD.  Returns 0, or -1 with errno.
+ */
+int mq_worker_prepare(struct mq_worker_setup *);
+
+/*
+ * Raises the limit of descriptors of this process to n, as far as that is allowed.
+ * Workers get the limit from before, and the limit of core dumps that was in force in
+ * mq_worker_prepare().  Can be called again, for more.
+ */
+void mq_worker_limits(struct mq_worker_setup *, int n);
+
+struct mq_worker {
+	const char *path; /* what to execute */
+	char *const *argv;
+	char *const *envp;
+	const char *dir; /* where to run; NULL: here */
+	int input;	 /* becomes fd 0 */
+	int output;	 /* becomes fd 1; -1: ours */
+	int errors;	 /* becomes fd 2; -1: ours */
+	int verbs;	 /* becomes fd 3 */
+	int answers;	 /* becomes fd 4 */
+	/* To be called in the process, with its descriptors, before it becomes
+	 * the command; may wait.  Returns -1, or the status with which the
+	 * process ends instead.  NULL: nothing. */
+	int (*before)(void *arg);
+	void *arg;
+	int failure; /* with `before`: where the errno of a command that cannot
+		      * be executed then is written, as an int */
+};
+
+/*
+ * Starts a worker: in a process group of its own, with default signals, fds
+ * 0 to 4 and no other, and killed by the kernel when this process dies.
+ * Returns its pid, or -1 with errno: the one of vfork(2), of execve(2), or of
+ * chdir(2).  A script without "#!" is run by /bin/sh, as the shell does.
+ */
+pid_t mq_worker_start(const struct mq_worker_setup *, const struct mq_worker *);
+
+/*
+ * A descriptor from which n bytes can be read, and sought; close(2) it.
+ * -1 with errno when there is no memory or no descriptor.
+ */
+int mq_worker_payload(const void *, size_t n);
+
+/* --- helper ------------------------------------------------------------- */
+
+/*
+ * A helper process: work that must wait is done the plain way in a forked
+ * child, so that an event loop is never blocked and the code is the same as in
+ * programs that wait.
+ */
+
+/* In the child: fills in the result, which is zeroed before. */
+typedef void mq_helper_work(void *arg, void *result);
+
+/* Back in the parent; NULL: the child died without a result. */
+typedef void mq_helper_done(void *arg, const void *result);
+
+/* Zeroed, no helper runs. */
+struct mq_helper {
+	pid_t pid; /* 0: none */
+	int fd;
+	size_t size;
+	mq_helper_done *done;
+	void *arg;
+	struct mq_child child;
+};
+
+/*
+ * Starts a child whose result has so many bytes, at most PIPE_BUF.  If one runs
+ * already, nothing is done.  Returns 0, or -1 with errno.
+ */
+int mq_helper_start(struct mq_helper *, struct mq_children *, size_t size,
+    mq_helper_work *work, mq_helper_done *done, void *arg);
+
+bool mq_helper_runs(const struct mq_helper *);
+
+/* Kills the child, if one runs: done() is not called. */
+void mq_helper_kill(struct mq_helper *);
+
+/* --- answers ------------------------------------------------------------ */
+
+/*
+ * Answers to a worker, on its descriptor 4.  The worker may never read, or have
+ * closed it: nothing here waits for that, and nothing grows without an end.
+ */
+
+struct mq_answers {
+	struct ev_loop *loop;
+	int fd;		      /* -1: nobody reads */
+	int worker_fd;	      /* the worker's end; open as long as fd */
+	bool used;	      /* there was an answer */
+	struct mq_buf unread; /* what the pipe did not take */
+	ev_io room; /* the pipe takes more; active while unread has some */
+};
+
+void mq_answers_init(struct mq_answers *, struct ev_loop *);
+
+/* Makes the pipe for the next worker, or takes the one that was kept.  Returns the
+ * worker's end, which stays ours; -1 with errno. */
+int mq_answers_open(struct mq_answers *);
+
+void mq_answers_close(struct mq_answers *);
+
+/* The worker has left no process behind: keeps the pipe for the next one, if it is
+ * as new.  Most workers ask for nothing, and this saves them a pipe. */
+void mq_answers_keep(struct mq_answers *);
+
+/* Sends a line; control characters become '?'. */
+void mq_answers_say(struct mq_answers *, const char *text);
+
+#endif

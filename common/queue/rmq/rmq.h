@@ -1,0 +1,555 @@
+/*
+ * The inside of the layout of Go's rmq, for the files of this folder.
+ */
+#ifndef MQ_RMQ_H
+#define MQ_RMQ_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/names.h"
+#include "queue/attach.h"
+#include "queue/queue.h"
+#include "queue/rights.h"
+#include "queue/side.h"
+#include "redis/ask.h"
+#include "redis/command.h"
+#include "redis/members.h"
+#include "redis/round.h"
+#include "scripts.h"
+
+/* --- layout ------------------------------------------------------------- */
+
+/* The parts of the rmq layout, for its own files only; see layout.h. */
+
+extern const struct mq_right rmq_rights[];
+
+/* How long a heartbeat lives, in seconds. */
+#define RMQ_LEASE_S 60
+
+/* The parts of the table, each of the type of its member. */
+#define PART(member) __typeof__(*((struct mq_layout *)0)->member) rmq_##member
+PART(publish);
+PART(publish_add);
+PART(publish_counts);
+PART(publish_mark);
+PART(publish_known);
+PART(tick);
+
+PART(probe);
+PART(join);
+PART(leave);
+PART(renew);
+PART(lease);
+PART(renew_queue);
+PART(take_over);
+
+PART(claim);
+PART(track);
+PART(look);
+PART(settle);
+PART(settle_equal);
+PART(ack_oldest);
+PART(give_back);
+PART(held);
+PART(held_count);
+
+PART(receipts);
+PART(receipt);
+PART(vacate);
+
+PART(clean);
+PART(finish_pushes);
+PART(drained);
+PART(stats);
+PART(running);
+
+/* The list of a place, as one argument; connection is for UNACKED. */
+void rmq_key_place(
+    struct mq_command *, const struct mq_place *, const char *connection);
+/* In front of each element in a sorted set; see lua/lib/place.lua. */
+#define RMQ_UNIQUE_LEN 32
+
+/* For the walks: whether the key at work is a sorted set, and no list; */
+bool rmq_walk_in_set(const struct mq_scan *);
+/* begins a call; for "take" with its queue's home, and the target's, which is
+ * the same when to is NULL; */
+void rmq_walk_start(struct mq_command *, const struct mq_scan *,
+    const char *verb, const char *to);
+/* whether a reply has count integers, and then strings only (the anchor of a
+ * list, which follows, may be an integer); */
+bool rmq_walk_reply(const redisReply *, size_t count, bool in_set);
+/* a score of ours, which all are integers. */
+int64_t rmq_to_score(const redisReply *);
+
+PART(scan);
+PART(take);
+PART(scan_end);
+PART(move);
+PART(purge);
+PART(delete_queue);
+#undef PART
+bool rmq_key_of(const char *key, size_t len, const char **queue, size_t *n);
+
+/* When messages are due, and since when they have been claimable, in the rows
+ * whose numbers of messages are known.  sorted: of each row, whether some of
+ * the ready ones are in the priority set. */
+int rmq_stats_ages(struct mq_redis *, struct mq_stats *, const bool *sorted);
+
+/* The members of a set of names; *missed: its node is lost, and they are none. */
+redisReply *rmq_stats_members(struct mq_redis *, const char *set, bool *missed);
+/* Adds the queues with keys, on the nodes that are left; sorted. */
+int rmq_find_queues(struct mq_redis *, struct mq_names *);
+/* Makes a row for each of them. */
+int rmq_stats_list_found(struct mq_redis *, struct mq_stats *);
+
+/* Sets the nodes of the rows, and of connections and what they consume; and what is not
+ * known, as a node is lost. */
+struct mq_links;
+void rmq_stats_nodes(const struct mq_redis *, struct mq_stats *);
+void rmq_stats_missed(const struct mq_redis *, struct mq_links *);
+
+/*
+ * Adds what all connections have to the rows.  named: only what is in a row is
+ * of interest.
+ */
+int rmq_stats_connections(
+    struct mq_redis *, int wanted, bool named, struct mq_stats *);
+
+/* --- keys --------------------------------------------------------------- */
+
+/*
+ * The keys of adjust/rmq v5 and our own beside them, which keys.c lists; for this
+ * folder only.  Each function appends one argument to a command.
+ */
+
+#define RMQ_QUEUES	"rmq::queues"
+#define RMQ_CONNECTIONS "rmq::connections"
+
+/* Per queue: ready, rejected, and ours. */
+void rmq_key_queue(struct mq_command *, const char *queue, const char *what);
+
+/* RMQ_QUEUES or RMQ_CONNECTIONS; */
+void rmq_key_all(struct mq_command *, const char *key);
+/* RMQ_QUEUES for a script that works on a queue, to make that known: on a cluster it
+ * cannot do so, and gets a key that never exists. */
+void rmq_key_queues(struct mq_command *, const char *queue);
+
+/* The keys among which a queue's messages move, as RMQ_QUEUE_KEYS arguments; see
+ * lua/lib/place.lua. */
+#define RMQ_QUEUE_KEYS 6
+/* The tick that a message waits for is added to this. */
+#define RMQ_AT_TICK (INT64_C(1) << 50)
+/* The score of claimable messages of tick 0. */
+#define RMQ_TICKS (-(INT64_C(1) << 52))
+/* The lowest score of a message that waits for its turn. */
+#define RMQ_IN_LINE "4503599627370496"
+void rmq_queue_keys(struct mq_command *, const char *queue);
+
+/* Per connection: heartbeat, queues, and ours. */
+void rmq_key_connection(
+    struct mq_command *, const char *connection, const char *what);
+
+/* Per connection and queue: consumers, unacked. */
+void rmq_key_both(struct mq_command *, const char *connection,
+    const char *queue, const char *what);
+/* The same of a Go program that uses the other form: the one for a cluster on one server,
+ * and the other way round.  On a cluster each of these keys has a slot of its own. */
+void rmq_key_queue_other(
+    struct mq_command *, const char *queue, const char *what);
+void rmq_key_both_other(struct mq_command *, const char *connection,
+    const char *queue, const char *what);
+/* Whether a name that Go programs can use leaves the keys of a queue in several slots of
+ * a cluster, where no step could work on it. */
+bool rmq_is_scattered(const struct mq_command *, const char *queue);
+
+/* The same of a key that is the connection's, for a script that works on a queue: on a
+ * cluster it gets one that never exists. */
+void rmq_key_own(struct mq_command *, const char *connection, const char *queue,
+    const char *what);
+
+/* What says that a connection is alive to a script that works on one of its queues;
+ * and what it has claimed. */
+void rmq_key_lease(
+    struct mq_command *, const char *connection, const char *queue);
+void rmq_key_info(
+    struct mq_command *, const char *connection, const char *queue);
+
+/* The batches of a publisher. */
+void rmq_key_marks(
+    struct mq_command *, const char *queue, const char *publisher);
+extern const struct mq_side rmq_side;
+
+/* Why this cannot be the name of a queue, constant text; NULL: it can.  Names are
+ * not escaped anywhere, so one that could be mistaken is refused. */
+const char *rmq_queue_error(const char *queue);
+
+/* On a cluster, sends a command without a key to the node that has the queue: its time is
+ * that of the queue's messages. */
+void rmq_beside_queue(struct mq_command *, const char *queue);
+
+/* --- attach_keys -------------------------------------------------------- */
+
+/* The keys of attachments, and commands on all of a set; see attach_keys.c.  For this
+ * folder only.  Errors are as in redis/ask.h. */
+
+#define RMQ_ATTACH_SETS "mq::attach::sets"
+/* How long keys of attachments live without a message, in seconds. */
+#define RMQ_ATTACH_S "3600"
+/* Bytes of all chunks of a file but the last. */
+#define RMQ_ATTACH_CHUNK (1LL << 20)
+
+/* Appends a key of a set. */
+void rmq_attach_key(struct mq_command *, const char *set, const char *what);
+/* Appends all keys of a set that is complete: two more than it has chunks. */
+void rmq_attach_keys(struct mq_command *, const struct mq_attach *);
+/* SADD or SREM; or, with NULL, SCARD. */
+void rmq_attach_sets(struct mq_command *, const char *verb, const char *set);
+
+/* EXISTS, PTTL, PERSIST, EXPIRE (RMQ_ATTACH_S) or UNLINK: of one key, or of n chunks; *done
+ * (there may be NULL) is how many were there, and had it done to them. */
+int rmq_attach_one(struct mq_redis *, const char *set, const char *verb,
+    const char *what, long long *done);
+int rmq_attach_each(struct mq_redis *, const char *set, const char *verb,
+    long long n, long long *done);
+
+/* The files, as HGETALL has them, and how many chunks they have together. */
+redisReply *rmq_attach_files(
+    struct mq_redis *, const char *set, long long *chunks);
+/* The parts of the table, and that; see queue/attach.h. */
+int rmq_attach_fetch(struct mq_redis *, const char *set, const char *id,
+    int dir, struct mq_buf *why);
+int rmq_attach_release(struct mq_redis *, const char *set, const char *id);
+void rmq_attach_refer(
+    struct mq_command *, const char *set, const char *id, bool made);
+extern const struct mq_attachments rmq_attachments;
+/* Removes the files of a set to which no message refers. */
+int rmq_attach_remove(struct mq_redis *, const char *set);
+/*
+ * Lets sets expire in an hour to which no message refers any more, whoever has ended
+ * the last one; *n is how many.
+ */
+int rmq_attach_sweep(struct mq_redis *, bool dry_run, long *n);
+
+/* --- cleaner ------------------------------------------------------------ */
+
+/*
+ * One round of cleaning in the rmq layout: what its steps share, which is the
+ * bottom of it.  The steps are above, in steps.h, and clean.c calls them.  For this
+ * folder only.
+ *
+ * All functions that return an int return -1 only when the connection is lost;
+ * redis/round.h says what becomes of other errors.
+ */
+
+/* Messages of one queue that had crashed or had expired. */
+struct rmq_count {
+	char *queue;
+	long crashed, rejected, expired;
+};
+
+struct rmq_cleaner {
+	struct mq_round round;
+	const struct mq_clean *how;
+	struct mq_cleaned *out;
+	struct mq_names live;	/* connections with a heartbeat; sorted */
+	struct mq_names dead;	/* those without; sorted */
+	struct mq_names lapsed; /* those dead whose programs live; sorted */
+	struct mq_names known;	/* dry run: queues that would be known by now */
+	/* Queues with locks or delayed messages, if all keys are looked through. */
+	struct mq_names busy;
+	struct rmq_count *counts;
+	size_t count_n, count_cap;
+	bool adopted_all; /* rmq_adopt_all() was called */
+	bool blind;	  /* a look through all keys is refused */
+};
+void rmq_cleaner_free(struct rmq_cleaner *);
+
+/* Adds the members of a set of names, RMQ_QUEUES or RMQ_CONNECTIONS.  *whole (unless
+ * NULL) becomes false if these are not all. */
+int rmq_cleaner_listed(
+    struct rmq_cleaner *, const char *set, struct mq_names *, bool *whole);
+/* The server's clock in unix milliseconds, on a cluster that of the node that has the
+ * queue (NULL: any); 0: it makes no sense. */
+int rmq_cleaner_now(struct rmq_cleaner *, const char *queue, int64_t *ms);
+/* Calls a script for each name, and adds those that it was true of to *yes. */
+int rmq_cleaner_select(struct rmq_cleaner *, const struct mq_names *,
+    void (*build)(const struct rmq_cleaner *, const struct mq_name *,
+	struct mq_command *),
+    struct mq_names *yes);
+
+/* Notes a queue whose keys lie in several slots. */
+void rmq_cleaner_scattered(struct rmq_cleaner *, const char *queue);
+
+void rmq_cleaner_count(struct rmq_cleaner *, const char *queue, long crashed,
+    long rejected, long expired);
+/* Adds what was counted to the counters of the queues. */
+int rmq_cleaner_send_counts(struct rmq_cleaner *);
+
+/* --- locks -------------------------------------------------------------- */
+
+/*
+ * The locks of one queue as they were when a repair began; see
+ * repair.c.  For this folder only.
+ */
+
+struct rmq_lock {
+	char id[MQ_ID_LEN + 1]; /* of its holder */
+	char *field, *value;
+	size_t field_len, value_len;
+	bool seen; /* the holder is somewhere */
+	bool over; /* it was kept until a time that has come */
+};
+
+struct rmq_locks {
+	struct rmq_lock *list; /* sorted by id once all are there */
+	size_t n, cap;
+	size_t held; /* those that are not over */
+	bool late;   /* some message may be too late by now */
+};
+
+/* Reads all.  now: unix ms; tick: the queue's. */
+int rmq_locks_load(struct rmq_cleaner *, const char *queue, long long now,
+    long long tick, struct rmq_locks *);
+/* Whether some holder was not seen. */
+bool rmq_locks_unseen(const struct rmq_locks *);
+/* The holder with this id is somewhere. */
+void rmq_locks_seen(struct rmq_locks *, const char *id);
+/*
+ * Lets go of those that are over, or of the others whose holders were not seen;
+ * *n: how many.
+ */
+int rmq_locks_free_over(
+    struct rmq_cleaner *, const char *queue, const struct rmq_locks *, long *n);
+int rmq_locks_free_unseen(
+    struct rmq_cleaner *, const char *queue, const struct rmq_locks *, long *n);
+void rmq_locks_clear(struct rmq_locks *);
+
+/* --- holders ------------------------------------------------------------ */
+
+/*
+ * Connections that have something of some queues; see holders.c.  For this folder only.
+ */
+
+/*
+ * Drops from a list of connections those without messages or consumers of any of these
+ * queues, of which there are 1 to 50; where most have some, others may stay.
+ * cluster: keys in the form for a cluster count, too.
+ */
+int rmq_keep_holders(struct mq_redis *, const char *const *queues, int count,
+    bool cluster, redisReply *connections);
+
+/* --- steps -------------------------------------------------------------- */
+
+/* The steps of a round of cleaning, in the order of clean.c; see cleaner.h. */
+
+/* Finds the dead connections whose programs live. */
+int rmq_lapsed(struct rmq_cleaner *);
+/* Takes n dead connections apart; or n queues of fewer, sorted, which are now
+ * said to be theirs (in a dry run, would be). */
+int rmq_reclaim(struct rmq_cleaner *, const struct mq_name *dead, size_t n);
+/* Ends transfers to other queues of a cluster that somebody has begun. */
+int rmq_underway(struct rmq_cleaner *);
+/* Finds what no set lists, and takes care of it.  Unless how->all, that is
+ * messages only, and only among some of the keys. */
+int rmq_orphans(struct rmq_cleaner *);
+/* Adds the known queues that have locks or delayed messages, sorted; behind orphans. */
+int rmq_busy_queues(struct rmq_cleaner *, struct mq_names *);
+/* Makes ready what is due. */
+int rmq_due(struct rmq_cleaner *);
+/* Puts locks right, and rejects what has expired. */
+int rmq_repair(struct rmq_cleaner *);
+
+/* Of these unacked lists (connection and queue), adopts and reclaims those without
+ * a listed connection, and adds them to *adopted. */
+int rmq_adopt_some(struct rmq_cleaner *, const struct mq_names *lists,
+    struct mq_names *adopted);
+/* Returns to their queues what claims of an older version left in these keys (queue, and
+ * which key of it). */
+int rmq_heal(struct rmq_cleaner *, const struct mq_names *moving);
+/* The same of all that a cluster has; and makes known what has messages. */
+int rmq_adopt_nodes(struct rmq_cleaner *);
+/* The same of all unacked lists that there are. */
+int rmq_adopt_all(struct rmq_cleaner *);
+
+/* --- transfer ----------------------------------------------------------- */
+
+/*
+ * Messages that go to another queue of a cluster, which may be on another node.  A
+ * transfer is done in steps, each of which can be repeated:
+ *
+ *	1. The source's script puts the message into the hash rmq::queue::{S}::outgoing.
+ *	2. arrive: it enters the target, with a mark in rmq::queue::{T}::incoming; if
+ *	   the mark is there, nothing happens.
+ *	3. confirm: if the target's node has replicas, one of them has it.
+ *	4. know: the target is known.
+ *	5. end: it leaves outgoing.
+ *
+ * Whoever begins a transfer goes through them, and a cleaner ends what a crash has left.
+ * For this folder only.
+ */
+
+/* A step's messages: at most this many, or about this many bytes. */
+#define RMQ_TRANSFER_COUNT 500
+#define RMQ_TRANSFER_BYTES (1 << 20)
+
+/* Whether messages from one queue to the other (NULL: nowhere) need this. */
+bool rmq_transfer_needed(
+    const struct mq_command *, const char *from, const char *to);
+
+/* Step 1 is in the scripts that take messages from their places.  For those that take
+ * many, this adds one argument, "HOW ID FROM TO", with an id of its own for each call.
+ * from: see lua/outgoing.lua. */
+void rmq_transfer_how(
+    struct mq_command *, const char *how, const char *from, const char *to);
+
+/* The same for one: the argument is its field.  id: MQ_ID_LEN characters. */
+void rmq_transfer_field(
+    struct mq_command *, const char *id, const char *from, const char *to);
+
+/* Adds the keys of a notice about a message of the queue, for a queue that may be on
+ * another node; see lua/lib/notices.lua. */
+void rmq_key_notice(struct mq_command *, const char *queue, const char *to);
+
+/* Before step 1: fails, with the error, if the target would refuse messages; and makes
+ * the source known, so that a cleaner looks there. */
+int rmq_transfer_check(struct mq_redis *, const char *source, const char *to);
+
+/* Ends the transfers from a queue to another (NULL: to any).  -1: the connection is
+ * lost; other errors are noted, and the messages stay in outgoing. */
+int rmq_transfer_finish(
+    struct mq_round *, const char *source, const char *to, long *ended);
+/* The same, where any error is returned. */
+int rmq_transfer_complete(
+    struct mq_redis *, const char *source, const char *to);
+
+/* --- dead_queue --------------------------------------------------------- */
+
+/*
+ * One queue of a dead connection, whose messages go back to where they belong, or
+ * to the rejected ones; see lua/reclaim_dead.lua.  For this folder only.
+ */
+
+/* Most headers in one reply, as in reclaim_dead.lua. */
+#define RMQ_HEADERS 64
+
+struct rmq_dead {
+	const char *connection, *host; /* host: NULL: not known */
+	redisReply *info, *queues; /* what the server knows of it, or NULL */
+	long slots; /* how many messages could run at once; 0: not known */
+	const char *notify; /* the queue that hears of each end; NULL: what the
+			     * settings of a queue say */
+	int attempts; /* how many runs a message may have had there; 0: the
+		       * same */
+	bool ours;    /* it is of these tools */
+	bool failed;  /* it is to stay listed */
+	bool cluster; /* it has keys in the other form, or on a cluster
+		       * messages that lie in several slots: failed */
+	bool closed;  /* it is not listed any more */
+};
+
+/* The fate of a message whose crash was counted. */
+enum rmq_crash {
+	RMQ_CRASH_NONE, /* goes back as it is: there is nowhere to write */
+	RMQ_CRASH_BACK,
+	RMQ_CRASH_REJECT
+};
+
+struct rmq_dead_queue {
+	struct rmq_dead *owner;
+	const char *queue;
+	redisReply *settings; /* attempts and notify, or NULL */
+	const char *notify;   /* the queue that hears of each end; NULL: none */
+	int attempts;	      /* how many runs a message may have had */
+	long left;	      /* messages to be dealt with; at first LONG_MAX */
+	long at;	      /* dry run: headers that were asked for before */
+	bool show;	      /* headers may come with this step's reply */
+	bool looks;	      /* this step only shows the first headers */
+	bool looked;	      /* there was such a step */
+	redisReply *shown;    /* the last reply; NULL: none yet */
+	enum rmq_crash crashes[RMQ_HEADERS]; /* the messages shown in it */
+};
+
+/* How many messages are kept until headers are shown. */
+long rmq_dead_queue_kept(const struct rmq_dead_queue *);
+/* Begins the next step; then builds it, which may be repeated. */
+void rmq_dead_queue_begin(
+    const struct rmq_cleaner *, struct rmq_dead_queue *, bool show);
+void rmq_dead_queue_step(
+    const struct rmq_cleaner *, struct rmq_dead_queue *, struct mq_command *);
+/* Takes its reply, and keeps it. */
+void rmq_dead_queue_reply(
+    struct rmq_cleaner *, struct rmq_dead_queue *, redisReply *);
+/* Its messages are not ours to return: leaves it to Go programs. */
+void rmq_dead_queue_leave(struct rmq_cleaner *, struct rmq_dead_queue *);
+void rmq_dead_queue_free(struct rmq_dead_queue *);
+
+/* --- check -------------------------------------------------------------- */
+
+/*
+ * A walk through all places of a queue; see repair.c.  For this folder only.
+ */
+
+struct rmq_check {
+	struct rmq_cleaner *w;
+	const char *queue;
+	long long tick;
+	struct rmq_locks locks;
+	long long expires, last_tick; /* the lowest that were seen; -1: none */
+	long late, missing;
+	bool proven;	      /* a holder that was not seen is nowhere */
+	struct mq_names live; /* connections that were seen alive */
+	/* When they were looked at last, CLOCK_MONOTONIC; 0: they are not. */
+	double seen_s;
+	struct mq_idgen ids;
+};
+
+/* The walk proves nothing if the connections were not looked at for so many
+ * seconds: less than a lease, in which one could come and go. */
+#define RMQ_UNSEEN_S 45.0
+
+/*
+ * Goes through one place; connection is for unacked.  *whole becomes false if
+ * that did not work.
+ */
+int rmq_check_place(
+    struct rmq_check *, const char *place, const char *connection, bool *whole);
+/* Through the unacked lists of all connections; adds those that live. */
+int rmq_check_unacked(struct rmq_check *, struct mq_names *live, bool *whole);
+
+/* --- unlist ------------------------------------------------------------- */
+
+/* Forgetting dead connections, which is the end of rmq_reclaim(). */
+
+/* Forgets those of the dead that have not failed, and have no queue any more.  Returns -1
+ * only when the connection is lost. */
+int rmq_unlist(struct rmq_cleaner *, struct rmq_dead *, size_t n,
+    struct rmq_dead_queue *, size_t queue_n);
+
+/* --- unlisted ----------------------------------------------------------- */
+
+/*
+ * Unacked messages of connections that nobody lists; see unlisted.c.  redis/ask.h tells of errors.  For this folder only.
+ */
+
+/* Adds the members of a set of names, but for those with a NUL: no key can be made of them here. */
+void rmq_add_names(struct mq_names *, const redisReply *all);
+
+/* Cuts the names out of a key of n bytes, in place; false: it is none of an
+ * unacked list, or not for sure. */
+bool rmq_unacked_key(char *key, size_t n, char **connection, char **queue);
+
+/*
+ * Adds connection and queue of all unacked lists that there are, and sorts
+ * them: none of them if the user may not look, or if the server has more than
+ * so many keys (0: any number).  Returns -1 when the connection is lost.
+ */
+int rmq_unacked_lists(
+    struct mq_redis *, long long most, struct mq_names *lists);
+
+/* Lists a connection and its queue again, if there is such a list; the reply
+ * is 1, or 0 when there was nothing to do. */
+void rmq_adopt(struct mq_command *, const char *connection, const char *queue,
+    bool dry_run);
+
+#endif

@@ -1,0 +1,239 @@
+/*
+ * The inside of the layout of RSMQ, for the files of this folder.
+ */
+#ifndef MQ_RSMQ_H
+#define MQ_RSMQ_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/names.h"
+#include "queue/queue.h"
+#include "queue/rights.h"
+#include "queue/side.h"
+#include "redis/ask.h"
+#include "redis/command.h"
+#include "redis/round.h"
+#include "scripts.h"
+
+/* --- layout ------------------------------------------------------------- */
+
+/* The parts of the rsmq layout, for its own files only; see layout.h. */
+
+extern const struct mq_right rsmq_rights[];
+
+/* The attributes of a queue that its first use has made. */
+#define RSMQ_VT	     30
+#define RSMQ_DELAY   0
+#define RSMQ_MAXSIZE 65536
+
+/*
+ * The id that an element begins with; *n bytes, maybe in *own, which the
+ * caller frees.  NULL: it has none, and so is none of ours.
+ */
+const char *rsmq_id(const char *element, size_t *n, size_t len, char **own);
+
+/* The further headers of a message, as lua/lib/layout.lua keeps them, from those
+ * of an element; empty: there are none. */
+void rsmq_extra(const char *header, size_t len, struct mq_buf *extra);
+
+/* The parts of the table, each of the type of its member. */
+#define PART(member) __typeof__(*((struct mq_layout *)0)->member) rsmq_##member
+PART(publish);
+PART(publish_add);
+PART(publish_counts);
+
+PART(probe);
+PART(join);
+PART(leave);
+PART(renew);
+PART(lease);
+PART(lapsed);
+
+PART(claim);
+PART(track);
+PART(look);
+PART(exists);
+PART(settle);
+PART(ack_oldest);
+PART(give_back);
+PART(held);
+PART(held_count);
+
+PART(receipts);
+PART(receipt);
+PART(receipt_by_id);
+PART(vacate);
+
+PART(clean);
+PART(drained);
+PART(stats);
+PART(running);
+PART(scan);
+PART(take);
+PART(scan_end);
+PART(move);
+PART(purge);
+PART(delete_queue);
+#undef PART
+bool rsmq_key_of(const char *key, size_t len, const char **queue, size_t *n);
+
+/* Adds the connections, and how many of them consume the queues of the rows.
+ * named: only what is in a row is of interest. */
+int rsmq_stats_connections(
+    struct mq_redis *, int wanted, bool named, struct mq_stats *);
+
+/* The queue whose messages a place has; the caller frees. */
+char *rsmq_place_queue(const struct mq_place *);
+/* How many messages are there, whoever has them. */
+int rsmq_place_count(struct mq_redis *, const struct mq_place *, long *n);
+/* The id and the score of item i of a slice, as a walk has found it. */
+redisReply **rsmq_walked(const struct mq_scan *, int i);
+
+/* Adds the id of an element as an argument. */
+void rsmq_add_id(struct mq_command *, const char *element, size_t len);
+
+/* --- keys --------------------------------------------------------------- */
+
+/*
+ * The keys of RSMQ and our own beside them; which keys.c lists; for this folder only.  Each
+ * function appends one argument to a command.
+ *
+ * Queues are named QUEUE, in the namespace rsmq, or NAMESPACE:QUEUE; a
+ * namespace may have colons itself, a queue's name cannot.
+ */
+
+#define RSMQ_NAMESPACE "rsmq"
+
+/* NAMESPACE:QUEUE and then what; see keys.c. */
+void rsmq_key(struct mq_command *, const char *queue, const char *what);
+/* The same without the queue: NAMESPACE and then what. */
+void rsmq_key_common(struct mq_command *, const char *queue, const char *what);
+
+/* The keys that have a queue's messages, as RSMQ_QUEUE_KEYS arguments; see
+ * lua/lib/layout.lua. */
+#define RSMQ_QUEUE_KEYS 4
+void rsmq_queue_keys(struct mq_command *, const char *queue);
+
+/* The messages of a queue that a connection holds; its lease; what runs there. */
+void rsmq_key_held(
+    struct mq_command *, const char *connection, const char *queue);
+void rsmq_key_lease(
+    struct mq_command *, const char *connection, const char *queue);
+
+void rsmq_key_running(
+    struct mq_command *, const char *connection, const char *queue);
+
+/* The batches of a publisher. */
+void rsmq_key_marks(
+    struct mq_command *, const char *queue, const char *publisher);
+
+/* No key: the channel for the number of messages. */
+void rsmq_channel(struct mq_command *, const char *queue);
+
+/* Behind a queue's name: the queue of those that it has rejected. */
+#define RSMQ_REJECTED "-rejected"
+
+/* The connection that those have been received by who leave no name. */
+#define RSMQ_NOBODY "-"
+
+/* No key: the name without the namespace. */
+const char *rsmq_bare(const char *queue);
+
+extern const struct mq_side rsmq_side;
+
+/* Why this cannot be the name of a queue, constant text; NULL: it can. */
+const char *rsmq_queue_error(const char *queue);
+
+/* --- ask ---------------------------------------------------------------- */
+
+/*
+ * Questions of several places, as of ask.h.  For this folder only.
+ */
+
+/*
+ * The name that the operations have for a queue of this bare name in the
+ * namespace of the server's URL; rsmq_anywhere() is what stands for one where
+ * only the namespace matters.  The caller frees.
+ */
+char *rsmq_name(const struct mq_redis *, const char *bare);
+char *rsmq_anywhere(const struct mq_redis *);
+
+/* The names of all connections in the namespace of a queue: an array of
+ * strings. */
+redisReply *rsmq_connections(struct mq_redis *, const char *queue);
+
+/* The names of the queues that RSMQ lists in the namespace of the server's URL:
+ * an array; and whether one of them is a name that a queue can have. */
+redisReply *rsmq_listed(struct mq_redis *);
+bool rsmq_is_name(const redisReply *);
+/* Adds those that are. */
+int rsmq_add_listed(struct mq_redis *, struct mq_names *);
+
+/*
+ * Calls a script whose reply is an array of at least so many: the first ones
+ * are as form says, '$' a string, '#' an integer, '*' either or nil, and what
+ * is behind them strings.  NULL with the error set.
+ */
+redisReply *rsmq_call(struct mq_redis *, struct mq_command *, const char *form);
+/* Whether a reply has that form. */
+bool rsmq_is(const redisReply *, const char *form);
+
+/* A score as unix milliseconds; 0: it is empty. */
+int64_t rsmq_ms(const redisReply *);
+
+/* The hidden messages of a queue: how many wait, and since when the first of
+ * them will not (0: none does); how many are in somebody's hands. */
+struct rsmq_hidden {
+	long long waits, held, ready;
+	int64_t next_ms;
+	long long left;		  /* not looked at yet; */
+	struct mq_buf score, id;  /* behind this one */
+	const redisReply *spared; /* connections: what they hold is not
+				   * counted; NULL: none */
+};
+/* Counts on until none is left. */
+int rsmq_count_hidden(
+    struct mq_redis *, const char *queue, struct rsmq_hidden *);
+void rsmq_hidden_free(struct rsmq_hidden *);
+
+/* Asks for the ids of what a connection holds of a queue; the reply is an array of
+ * strings. */
+void rsmq_ask_holding(
+    struct mq_command *, const char *connection, const char *queue);
+
+/* How many hidden messages the server looks at in one step. */
+#define RSMQ_LOOKS 1000
+
+/* --- clean -------------------------------------------------------------- */
+
+/*
+ * One round of cleaning in the rsmq layout: what its parts share.  For this folder only.
+ *
+ * An error reply about one key must not keep a round from the others.  All
+ * functions return -1 only when the connection is lost.
+ */
+
+struct rsmq_cleaner {
+	struct mq_round round;
+	const struct mq_clean *how;
+	struct mq_cleaned *out;
+	const char *anywhere; /* see rsmq_anywhere() */
+	struct mq_names
+	    consumed; /* queues that consumers of ours have; sorted */
+	int64_t now_ms;
+};
+
+/* enlist.c: lists the queues that there are, and no others. */
+int rsmq_enlist(struct rsmq_cleaner *);
+
+/* sweep.c: looks at the messages of n queues, and what belongs to
+ * them.  Names without a namespace. */
+int rsmq_sweep(struct rsmq_cleaner *, const struct mq_name *queues, size_t n);
+
+/* reject.c: rejects messages of a queue: of each its id, how often
+ * it was received, and its further headers, as lua/sweep.lua has them. */
+int rsmq_reject(struct rsmq_cleaner *, const char *queue,
+    redisReply *const *messages, size_t n);
+
+#endif
