@@ -14,7 +14,6 @@
 #include "message/json.h"
 #include "queue/calls.h"
 #include "queue/settings.h"
-#include "shared/attributes.h"
 #include "shared/options.h"
 
 static const char usage[] =

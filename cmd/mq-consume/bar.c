@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "queue/stats.h"
 #include "shared/progress.h"
 
 #define FIRST_S 0.5

@@ -11,7 +11,6 @@
 
 #include "mq-consume/process/process.h"
 #include "options.h"
-#include "queue/stats.h"
 
 struct bar {
 	struct ev_loop *loop;

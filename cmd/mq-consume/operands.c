@@ -15,8 +15,7 @@
 #include "mq-consume/process/process.h"
 #include "options.h"
 #include "queue/calls.h"
-#include "queue/known.h"
-#include "shared/operands.h"
+#include "shared/options.h"
 
 /* --- a forgotten "--" --------------------------------------------------------- */
 

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/say.h"
+#include "queue/stats.h"
 
 /* A shorter one would keep the loop busy. */
 #define WATCHDOG_MIN_US 10000

@@ -18,7 +18,7 @@
 
 #include <ev.h>
 
-#include "queue/stats.h"
+struct mq_counts;
 
 struct service {
 	int fd; /* -1: there is no manager */

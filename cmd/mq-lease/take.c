@@ -13,7 +13,6 @@
 #include "message/headers.h"
 #include "message/json.h"
 #include "queue/calls.h"
-#include "queue/known.h"
 #include "shared/options.h"
 
 /* An empty queue is looked at again after this time. */

@@ -7,7 +7,7 @@
 #include "base/exit.h"
 #include "base/say.h"
 #include "message/headers.h"
-#include "shared/attributes.h"
+#include "shared/options.h"
 
 static const char usage[] =
     "usage: mq-publish [options] QUEUE [PAYLOAD...]\n"

@@ -7,7 +7,7 @@
 #include "base/say.h"
 #include "base/xalloc.h"
 #include "queue/calls.h"
-#include "queue/known.h"
+#include "queue/stats.h"
 #include "redis/partial.h"
 
 /* The newest rejected messages are at the far end of a walk, which is reached in

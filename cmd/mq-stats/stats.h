@@ -16,12 +16,12 @@
 #include "message/frame.h"
 #include "message/result.h"
 #include "queue/queue.h"
-#include "queue/running.h"
+#include "queue/stats.h"
 #include "redis/info.h"
 #include "redis/report.h"
-#include "shared/filter.h"
 #include "shared/http.h"
 #include "shared/options.h"
+#include "shared/selection.h"
 
 /* --- grouping ----------------------------------------------------------- */
 

@@ -1,10 +1,9 @@
-#include "attributes.h"
+#include "options.h"
 
 #include <string.h>
 
 #include "base/exit.h"
 #include "base/say.h"
-#include "options.h"
 
 /* As node has them. */
 #define MAXSIZE_MIN 1024

@@ -1,4 +1,4 @@
-#include "clone.h"
+#include "selection.h"
 
 #include <stdio.h>
 
@@ -7,7 +7,7 @@
 #include "message/headers.h"
 #include "message/json.h"
 #include "queue/attach.h"
-#include "queue/post.h"
+#include "queue/publisher.h"
 
 static int
 open_publisher(struct clones *c)

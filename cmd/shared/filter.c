@@ -1,4 +1,4 @@
-#include "filter.h"
+#include "selection.h"
 
 #include <regex.h>
 #include <stdlib.h>

@@ -7,8 +7,8 @@
 #ifndef MQ_HTTP_H
 #define MQ_HTTP_H
 
-#include "request.h"
 #include "options.h"
+#include "request.h"
 
 /* Bytes of a body, and seconds for a request to come, for the work, and for the answer
  * to go, at most. */

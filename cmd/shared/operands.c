@@ -1,4 +1,4 @@
-#include "operands.h"
+#include "options.h"
 
 #include <sys/resource.h>
 
@@ -10,11 +10,8 @@
 #include "base/exit.h"
 #include "base/say.h"
 #include "base/xalloc.h"
-#include "options.h"
 #include "queue/calls.h"
-#include "queue/known.h"
 #include "queue/rights.h"
-#include "startup.h"
 
 /* The layout that was given last in this order; rmq if none was. */
 static int

@@ -12,7 +12,6 @@
 #include "base/say.h"
 #include "base/xalloc.h"
 #include "redis/tls.h"
-#include "startup.h"
 
 /* No name of an option is longer. */
 #define OPTION_LEN 32

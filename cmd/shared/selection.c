@@ -13,9 +13,10 @@
 #include "base/xalloc.h"
 #include "interrupt.h"
 #include "message/headers.h"
-#include "operands.h"
+#include "options.h"
 #include "queue/attach.h"
 #include "queue/calls.h"
+#include "queue/stats.h"
 
 /* Enough for one call of the layout. */
 #define PIECE	    1000

@@ -1,18 +1,96 @@
 /*
- * Walks through the messages at a place, chooses those that are meant, and moves
- * or removes them, in slices that do not keep the server.  What has been done is
- * known exactly at any time, and printed whenever the program ends early.
+ * Which messages are meant, and what becomes of them, for the tools of operators.
  */
 #ifndef MQ_SELECTION_H
 #define MQ_SELECTION_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
+#include <jansson.h>
+
+#include "base/id.h"
 #include "base/rate.h"
-#include "clone.h"
-#include "filter.h"
+#include "options.h"
 #include "progress.h"
+#include "queue/publisher.h"
 #include "queue/queue.h"
+
+/* --- filter ------------------------------------------------------------- */
+
+/*
+ * Which messages are meant: the filters that tools have in common.  All that
+ * are given must match.  The filter starts zeroed, and the options are read before any
+ * setlocale(3), so that expressions are about bytes.
+ */
+
+/* The options; into a struct mq_filter.  The first is --id, which a tool for which it
+ * means more has with a help of its own. */
+extern const struct mq_option mq_filter_options[];
+
+struct mq_filter {
+	const char
+	    *id; /* without --not; NULL: any; also the needle for a scan */
+	struct mq_condition *conditions; /* all others */
+	bool negated;			 /* of the next condition */
+};
+
+/* take() of --id. */
+void mq_filter_take_id(void *filter, const struct mq_given *);
+
+/* Ends with exit 64 if an id cannot be one of this layout, or if nothing follows
+ * --not. */
+void mq_filter_check(const struct mq_filter *, const struct mq_layout *);
+
+/* Whether any filter is given. */
+bool mq_filter_given(const struct mq_filter *);
+
+/* The option that was given first, but for an id without --not; NULL: none. */
+const char *mq_filter_option_given(const struct mq_filter *);
+
+/*
+ * Whether a message matches.  One with a bad header counts as a payload
+ * without headers.
+ */
+bool mq_filter_match(const struct mq_filter *, const char *element, size_t len);
+
+void mq_filter_free(struct mq_filter *);
+
+/* --- clone -------------------------------------------------------------- */
+
+/* Copies of messages, with ids of their own; those that are copied stay as they are. */
+
+/* Starts zeroed but for redis, layout, to and ids. */
+struct clones {
+	struct mq_redis *redis;
+	const struct mq_layout *layout;
+	const char *to; /* the queue of the copies */
+	json_t *ids;	/* of the copies, a list; NULL: they are printed */
+	/* Set by the module. */
+	struct mq_publisher publisher;
+	struct mq_idgen random;
+	int64_t clock_us; /* the server's clock minus the steady one */
+	uint64_t start_us, last_us;
+	bool open;
+	bool unsure; /* after an error: whether there is one copy more */
+};
+
+/*
+ * Makes the chosen ones of the current slice ready once more; each copy is published
+ * and counted in one step.  Messages that were published since the first call are
+ * left out, as the copies are among them.  As layout->take() otherwise.
+ */
+int clones_make(
+    struct clones *, const struct mq_scan *, const bool *chosen, long *made);
+void clones_end(struct clones *);
+
+/* --- selection ---------------------------------------------------------- */
+
+/*
+ * Walks through the messages at a place, chooses those that are meant, and moves
+ * or removes them, in slices that do not keep the server.  What has been done is
+ * known exactly at any time, and printed whenever the program ends early.
+ */
 
 struct selection {
 	const struct mq_layout *layout;

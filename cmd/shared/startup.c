@@ -1,4 +1,4 @@
-#include "startup.h"
+#include "options.h"
 
 #include <errno.h>
 #include <fcntl.h>

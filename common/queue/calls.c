@@ -2,8 +2,8 @@
 
 #include <stdlib.h>
 
-#include "side.h"
 #include "base/exit.h"
+#include "layout.h"
 #include "redis/partial.h"
 
 /* Sends a command, and frees it; whether its reply is an integer, and not 0. */

@@ -4,9 +4,9 @@
 #include <stdlib.h>
 
 #include "base/xalloc.h"
+#include "layout.h"
 #include "redis/reply.h"
 #include "settings.h"
-#include "side.h"
 
 void
 mq_consumer_ask(struct mq_consumer *k, struct mq_command *cmd,

@@ -15,6 +15,7 @@
 #include "redis/answer.h"
 #include "redis/async.h"
 #include "settings.h"
+#include "stats.h"
 
 struct mq_consumer {
 	/* The caller's. */

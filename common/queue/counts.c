@@ -1,4 +1,4 @@
-#include "counts.h"
+#include "layout.h"
 
 #include <stdio.h>
 #include <stdlib.h>

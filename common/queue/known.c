@@ -1,12 +1,11 @@
-#include "known.h"
+#include "calls.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/xalloc.h"
-#include "calls.h"
-#include "side.h"
+#include "layout.h"
 
 /* Shorter names are all alike. */
 #define SLIP_LETTERS 5

@@ -9,11 +9,11 @@
 #include "base/clock.h"
 #include "base/exit.h"
 #include "base/xalloc.h"
+#include "layout.h"
 #include "message/headers.h"
 #include "message/history.h"
 #include "message/result.h"
 #include "redis/partial.h"
-#include "side.h"
 
 #define CLAIM_BYTES ((size_t)1024 * 1024)
 /* So many names are tried. */

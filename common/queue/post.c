@@ -1,11 +1,10 @@
-#include "post.h"
+#include "publisher.h"
 
 #include <stdint.h>
 #include <string.h>
 
 #include "base/clock.h"
 #include "base/exit.h"
-#include "publisher.h"
 #include "redis/error.h"
 
 /* The memory that an empty batch may keep. */

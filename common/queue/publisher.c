@@ -5,7 +5,7 @@
 
 #include "base/clock.h"
 #include "calls.h"
-#include "side.h"
+#include "layout.h"
 
 #define AT_LEAST_MS 60000
 

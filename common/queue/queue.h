@@ -1,4 +1,414 @@
 /*
+ * What can be done with queues, whatever their layout.
+ */
+#ifndef MQ_QUEUE_H
+#define MQ_QUEUE_H
+
+#include <limits.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/id.h"
+#include "base/names.h"
+#include "base/rate.h"
+#include "message/envelope.h"
+#include "redis/ask.h"
+#include "redis/command.h"
+
+struct mq_stats;
+
+/* --- publishing --------------------------------------------------------- */
+
+/*
+ * How messages are published, and what a queue accepts.
+ */
+
+/* No clock of a queue goes further: the scores of ticks have to be exact. */
+#define MQ_TICK_MAX (1LL << 48)
+
+struct mq_attach;
+
+/* When a published message is to be ready. */
+struct mq_when {
+	enum {
+		MQ_WHEN_NOW,
+		MQ_WHEN_IN, /* ms milliseconds from now */
+		MQ_WHEN_AT  /* at unix time ms, milliseconds */
+	} kind;
+	int64_t ms; /* NOW: 0 */
+	bool said;  /* NOW: even if the queue has a delay of its own */
+};
+
+/*
+ * How many messages may be there for another one to be accepted, -1 any number:
+ * claimable ones, and those that are delayed for whatever reason; and the same
+ * for a message with a priority above 0.  Without the first, as the settings of the
+ * queue say.
+ */
+struct mq_limits {
+	long ready, ready_high, delayed, delayed_high;
+};
+/* Not even by the settings of the queue: of messages that are there already. */
+#define MQ_UNLIMITED                                                           \
+	{                                                                      \
+		LONG_MAX, LONG_MAX, -1, -1                                     \
+	}
+
+/* One of the batches of a publisher that may have to ask whether the server has
+ * done it; see mark.h. */
+struct mq_mark {
+	const char *publisher; /* an id; NULL: nobody will ask */
+	int place;	       /* 0 to MQ_MARKS - 1, in turn */
+	long long before; /* messages in the batches before it; none is empty */
+};
+
+/* How messages are published. */
+struct mq_publishing {
+	struct mq_mark mark;
+	struct mq_when when;
+	/* Messages may have options (a priority, a group, a key, a tick, an
+	 * answer), or there are limits. */
+	bool special;
+	bool alike; /* all ask for the same, none for an answer; their headers
+		     * differ in the id, which is what makes them unique, and in
+		     * times, and in no length */
+	/* Special ones, alike and without limits, that have no options but these: */
+	bool ordered;
+	int priority;
+	bool in_tick; /* from tick 0 on */
+	/* The server's unix time, about, in microseconds, later for each message of
+	 * a publisher than for those before it; 0: unknown. */
+	int64_t now_us;
+	bool join; /* a key that a message has until it is claimed is shared */
+	bool direct; /* a plain command may put special ones in */
+	struct mq_limits limits;
+	bool realtime; /* each message is published to listeners, as by node */
+	const struct mq_attach *files; /* of the only message; NULL: none */
+};
+
+/*
+ * The attributes of a queue, in layouts that have them.
+ * MQ_ATTRIBUTE_NONE: not said.
+ */
+enum { MQ_ATTRIBUTE_NONE = -2 };
+#define MQ_ATTRIBUTES_NONE                                                     \
+	{                                                                      \
+		MQ_ATTRIBUTE_NONE, MQ_ATTRIBUTE_NONE, MQ_ATTRIBUTE_NONE        \
+	}
+struct mq_attributes {
+	long vt_s;    /* hidden so long once received */
+	long delay_s; /* of a message that says nothing of its own */
+	long maxsize; /* of a body, in units of UTF-16; -1: any */
+};
+
+/* The result of publishing a message. */
+enum mq_published {
+	MQ_PUBLISHED_NONSENSE = -1, /* a reply of the wrong form */
+	MQ_PUBLISHED,		    /* it is there */
+	MQ_PUBLISHED_DUPLICATE,	    /* another one has its key */
+	MQ_PUBLISHED_JOINED,	    /* the same, and that one is for both */
+	MQ_PUBLISHED_FULL,	    /* there are too many */
+	MQ_PUBLISHED_STALE,	    /* its last tick is over */
+	MQ_PUBLISHED_TOO_LONG	    /* for the queue's maxsize */
+};
+
+/* --- claiming ----------------------------------------------------------- */
+
+/*
+ * Claims: what a consumer asks for, and what it gets.
+ */
+
+enum { MQ_CLAIM_BAD = -1, MQ_CLAIM_LOST = -2 };
+
+/* A message as it is kept: bytes. */
+struct mq_element {
+	char *data;
+	size_t len;
+};
+
+/* How a consumer hears of the next message of a queue; see lua/lib/role.lua. */
+enum mq_role {
+	MQ_ROLE_NONE,  /* in no way: it has room for no more, or must look */
+	MQ_ROLE_WATCH, /* by CLIENT TRACKING */
+	MQ_ROLE_IDLE,  /* by another consumer, over its channel */
+	MQ_ROLE_CLAIM  /* in no way yet: a tracked claim may begin a watch */
+};
+
+struct mq_claim {
+	int max;      /* messages; 0: only look whether the queue is paused
+		       * (due_ms is -1 then unless it is) */
+	size_t bytes; /* about; but at least one message */
+	enum mq_why {
+		MQ_CLAIM_OWN,	 /* renews its watch, too */
+		MQ_CLAIM_CALLED, /* a key has changed, or it was woken */
+		MQ_CLAIM_LOOK	 /* the consumer on watch may be dead */
+	} why;
+	bool tracked;	     /* the server reports changes from now on */
+	struct mq_rate rate; /* of claims, which all consumers of the queue
+			      * share; 0: no limit */
+	size_t copied;	     /* bytes that the claim may copy; 0: any number */
+};
+/* The error of a claim begins like this when all it could claim is to be copied, and
+ * that is more. */
+#define MQ_CLAIM_NO_ROOM "no room to copy"
+
+struct mq_claimed {
+	size_t first; /* index of the first element in the reply */
+	/* Only for callbacks: see consumer.h. */
+	struct mq_element *elements;
+	int n;
+	int64_t due_ms; /* until there may be more to claim without anything
+			 * having changed: the next delayed message is due, or
+			 * the pause is over, or the shared rate allows it;
+			 * -1: never */
+	bool paused;	/* the queue is; nothing is claimed then */
+	enum mq_role role;
+	int64_t now_ms; /* the server's clock, unix ms */
+	int64_t tick;	/* the queue's; 0: it never had one */
+	bool missing;	/* there is no such queue; it may be found out only
+			 * when it has nothing to claim */
+};
+
+/* --- cleaning ----------------------------------------------------------- */
+
+/*
+ * One round of cleaning up.
+ */
+
+/* Runs that a message may have: the default, and the highest limit. */
+#define MQ_ATTEMPTS	15
+#define MQ_ATTEMPTS_MAX 1000000
+
+struct mq_clean {
+	int limit;    /* runs that a message may have, crashes included, before
+		       * it is rejected, if the consumer that died did not say */
+	bool dry_run; /* only count what would be done */
+	bool all;     /* also what is due, and orphans: all of the server's keys
+		       * are looked through */
+	/* Where to add the names of dead connections that were left alone, as
+	 * they have keys in rmq's other form, or on a cluster messages of a
+	 * scattered queue; and, on a cluster, of queues that are scattered, as only
+	 * Go programs can use their names.  NULL: nowhere. */
+	struct mq_names *cluster, *scattered;
+	/* Unless all: where to go on with the search for messages that are in no
+	 * known queue: 0, then scan_at of the round before. */
+	unsigned long long scan_from;
+	/* The connection of a consumer that cleans: when its lease is over, the
+	 * round does nothing.  NULL: it has none. */
+	const char *self;
+};
+
+/* The result of a round of cleaning. */
+struct mq_cleaned {
+	long connections; /* dead ones removed */
+	long returned;	  /* messages put back to ready */
+	long rejected;	  /* messages that had crashed too often */
+	long due;	  /* delayed messages made ready, as they were due */
+	long adopted;	  /* unacked lists without a listed connection: it is
+			   * listed again, and cleaned */
+	unsigned long long scan_at; /* the scan_from of the next round */
+	long orphans;	  /* keys of our own removed that nobody needs */
+	long transferred; /* messages that were on their way to another queue
+			   * of a cluster, and have arrived */
+	long expired;	  /* messages rejected that were too late */
+	long refused;	  /* steps with a key that is not permitted */
+	/* Queues whose keys and groups were left as they are, as a consumer
+	 * died meanwhile, or the server was too slow to tell. */
+	long unproven;
+	long locks;	 /* keys and groups that nobody held, or nobody
+			   * could get */
+	int64_t next_ms; /* a connection will be found dead in so long; -1:
+			   * none is on its way there */
+};
+
+/* --- places ------------------------------------------------------------- */
+
+/*
+ * Where messages are, walks through them, and the deletion of a queue.
+ */
+
+/* Where a message is. */
+enum mq_state { MQ_READY, MQ_DELAYED, MQ_UNACKED, MQ_REJECTED, MQ_STATES };
+
+/* The word of a state, on the command line and in outputs. */
+const char *mq_state_name(enum mq_state);
+/* The other way round: 0, or -1 when the word is none of them. */
+int mq_state_parse(const char *word, enum mq_state *);
+
+/* Messages in one state of one queue. */
+struct mq_place {
+	const char *queue;
+	enum mq_state state;
+	const char *connection; /* UNACKED: of this one; NULL: of all; "-": of
+				 * those that nobody knows, if there can be */
+	/* DELAYED, when all that is meant is to be dropped: those in line for
+	 * their group come first, so that none has its turn meanwhile. */
+	bool line_first;
+};
+
+/* One message that was found, as it is kept.  Bytes. */
+struct mq_item {
+	const char *element;
+	size_t len;
+	/* DELAYED: it waits for its group's turn; or, unless 0, for a tick; or
+	 * until due_ms, unix ms. */
+	bool in_line;
+	int64_t tick, due_ms;
+	const char *connection; /* UNACKED: whose it is; NULL: nobody knows */
+	size_t prefix;		/* the layout's own */
+};
+
+struct mq_walk;
+
+/*
+ * A walk through a place, the next to be claimed first, slice by slice: no
+ * slice keeps the server, or our memory, longer or fuller than about 1000
+ * messages or 1 MiB do (but a slice has at least one message).  Starts zeroed
+ * but for place, needle and skip.  Messages that come or go meanwhile may be seen or
+ * not; those that stay are seen once.
+ */
+struct mq_scan {
+	struct mq_place place;
+	const char *needle;    /* an element must contain it; NULL: any */
+	long skip;	       /* this many are stepped over first; not with
+				* those of all connections */
+	struct mq_item *items; /* this slice; valid until the next */
+	int count;	       /* may be 0 with a needle, and more to come */
+	long seen;	       /* messages looked at so far, needle or not */
+	bool end;	       /* no slice follows */
+	struct mq_walk *walk;  /* the layout's own */
+};
+void mq_scan_free(struct mq_scan *);
+
+struct mq_deletion {
+	bool dry_run; /* only tell what would be removed */
+	/* Live consumers, and messages of dead ones: if there are any, nothing
+	 * is done. */
+	long consumers, unacked;
+	bool cluster; /* there are keys of it in rmq's form for a cluster:
+		       * nothing is done, either */
+	bool known;   /* whether anybody ever opened it */
+	long ready, delayed, rejected; /* messages removed with it */
+	/* Somebody may wait for what becomes of those.  Who drops them one by
+	 * one before tells them. */
+	bool awaited;
+};
+
+/* --- session ------------------------------------------------------------ */
+
+/* A consumer's part of a queue, as its layout has to know it. */
+
+/* One consumer as the server knows it. */
+struct mq_session {
+	const char *connection; /* unique for ever; never reused */
+	const char *consumer;
+	bool
+	    listed; /* a consumer's, on a cluster: the set of connections has it */
+	const char *former; /* the connection whose lease its maker lost, though
+			     * it is alive; NULL: none */
+	double former_s; /* when that was renewed last, by the steady clock */
+	const char *const *queues;
+	int queue_count;
+	const char *push;   /* where messages may be pushed to; NULL: nowhere */
+	const char *notify; /* what hears of each end; NULL: what the settings
+			     * of a queue say */
+	const char
+	    *wake;    /* its name in the channel that wakes it; NULL: it does
+			   * not wait, or cannot be woken */
+	bool make;    /* make the queues that do not exist */
+	int slots;    /* how many messages can run at once */
+	int attempts; /* how many runs a message may have here; -1: what the
+		       * settings of a queue say */
+	int64_t lease_ms; /* handed out by receipt: how long a renewal holds;
+			   * 0: as the layout thinks */
+};
+
+/* --- settling ----------------------------------------------------------- */
+
+/*
+ * How the stay of a message in our hands ends.
+ */
+
+/* The result of a message, for those who wait for its end. */
+struct mq_result {
+	const char *id;	  /* of the message, or what its Mq-Reply-To says */
+	const char *text; /* as of result.h */
+	size_t len;
+	int64_t keep_ms; /* how long it can be read, above 0 */
+};
+
+/* A message for a queue that hears of each end. */
+struct mq_notice {
+	const char *queue;	    /* never that of the message that ends */
+	char unique[MQ_ID_LEN + 1]; /* its id */
+	struct mq_buf element;
+};
+
+/* The outcome of a claimed message. */
+enum mq_outcome {
+	MQ_OUTCOME_ACK,	   /* done: it is gone */
+	MQ_OUTCOME_REJECT, /* to the rejected ones */
+	MQ_OUTCOME_FRONT,  /* back, to be the next one */
+	MQ_OUTCOME_AGAIN,  /* back, at the end of the line, after a delay */
+	MQ_OUTCOME_PUSH	   /* to the queue `push` */
+};
+
+/* How to settle one message. */
+struct mq_settlement {
+	enum mq_outcome outcome;
+	const char *element; /* as it was claimed, byte for byte */
+	size_t len;
+	/* The new header, which replaces the element's first payload_at bytes;
+	 * NULL: unchanged. */
+	const char *header;
+	size_t header_len, payload_at;
+	int64_t delay_ms;	    /* AGAIN only */
+	char unique[MQ_ID_LEN + 1]; /* AGAIN, PUSH: a new id */
+	bool unrun;		    /* REJECT: it was too late to run it */
+	const char *push;	    /* PUSH only */
+	/* ACK: its header asks for more than a place in line, so that there may
+	 * be something to let go of.  (The others find out for themselves.) */
+	bool holds;
+	const char *receipt; /* its number, of a session that handed out by
+			      * receipt: LOST when its lease is over; or NULL */
+	const struct mq_result *result; /* NULL: none */
+	const struct mq_notice
+	    *notice; /* NULL: none; never with FRONT or AGAIN */
+};
+
+/* The result of a settlement. */
+enum mq_settled {
+	MQ_SETTLED,
+	MQ_SETTLED_LOST,    /* nothing: somebody else has the message by now */
+	MQ_SETTLED_GONE,    /* nothing: there is no such message any more */
+	MQ_SETTLED_TOO_LONG /* PUSH: nothing, it is longer than the maxsize of
+			     * the other queue; it is still ours */
+};
+
+/* Messages of one queue that have ended, the oldest first.  Places are counted
+ * from the oldest that the server holds for us, which has place 1. */
+struct mq_acks {
+	const struct mq_part *elements;
+	const int *places;
+	int n;
+	struct mq_part oldest; /* the element at place 1 */
+	size_t others_len; /* bytes of those between them that have not ended */
+	bool holds;	   /* some may hold a key or a group */
+	char unique[MQ_ID_LEN + 1]; /* no element is equal to it */
+};
+
+/* Messages of one queue to be given back, the newest first. */
+struct mq_newest {
+	const struct mq_part *elements;
+	int n;
+	bool each; /* their order, or others equal to them, may deceive about
+		    * what is between the first and the last */
+};
+
+/* --- queue ----------------------------------------------------------------- */
+
+/*
  * The floor common/queue: what can be done with a queue, and the side features that
  * both layouts have.  rmq/ and rsmq/ hold a layout each: its keys, commands, replies
  * and Lua; no other file spells a key, and neither layout calls the other.  Files here
@@ -14,23 +424,6 @@
  *
  * Queue names given here have passed queue_error().
  */
-#ifndef MQ_LAYOUT_H
-#define MQ_LAYOUT_H
-
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include "claiming.h"
-#include "cleaning.h"
-#include "message/envelope.h"
-#include "places.h"
-#include "publishing.h"
-#include "redis/command.h"
-#include "redis/ask.h"
-#include "session.h"
-#include "settling.h"
-#include "stats.h"
 
 struct mq_attachments;
 struct mq_right;

@@ -9,8 +9,8 @@
 
 #include "base/clock.h"
 #include "base/exit.h"
+#include "layout.h"
 #include "publisher.h"
-#include "side.h"
 
 /* One command and its reply, which the caller frees if the answer is DONE. */
 static enum mq_call

@@ -1,4 +1,4 @@
-#include "rows.h"
+#include "layout.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,10 +1,10 @@
-#include "running.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/xalloc.h"
 #include "message/json.h"
+#include "stats.h"
 
 static json_t *
 to_json(const struct mq_run *run)

@@ -6,8 +6,8 @@
 
 #include "base/duration.h"
 #include "base/xalloc.h"
+#include "layout.h"
 #include "scripts.h"
-#include "side.h"
 
 enum {
 	ATTEMPTS,

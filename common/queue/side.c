@@ -1,6 +1,5 @@
-#include "side.h"
+#include "layout.h"
 
-#include "counts.h"
 #include "scripts.h"
 
 /* A queue may be paused because it has filled the memory. */

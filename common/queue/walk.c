@@ -1,4 +1,4 @@
-#include "walk.h"
+#include "layout.h"
 
 #include <stdlib.h>
 

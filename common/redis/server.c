@@ -11,8 +11,7 @@
 #include "base/exit.h"
 #include "base/xalloc.h"
 #include "envfile.h"
-#include "private/disk.h"
-#include "private/private.h"
+#include "redis/private/private.h"
 #include "tls.h"
 
 static char *

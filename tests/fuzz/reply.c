@@ -17,10 +17,9 @@
 #include "fuzz.h"
 #include "message/envelope.h"
 #include "message/result.h"
-#include "queue/counts.h"
+#include "queue/layout.h"
 #include "queue/lease.h"
 #include "queue/queue.h"
-#include "queue/running.h"
 
 #define QUEUES 2
 static const char *const queues[QUEUES] = {"one", "two"};

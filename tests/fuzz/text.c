@@ -9,7 +9,6 @@
 #include "message/history.h"
 #include "message/json.h"
 #include "message/result.h"
-#include "queue/running.h"
 
 static void
 ending(const char *p, size_t n)

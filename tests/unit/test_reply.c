@@ -4,9 +4,8 @@
 
 #include <fcntl.h>
 
-#include "queue/counts.h"
+#include "queue/layout.h"
 #include "queue/queue.h"
-#include "queue/running.h"
 #include "redis/reply.h"
 
 /* A server that says this to whatever it is sent, and then hangs up. */

@@ -1,6 +1,6 @@
 /* common/queue/running.c */
-#include "queue/running.h"
 
+#include "queue/stats.h"
 #include "unit.h"
 
 static char queue[] = "jobs", id[] = "0123456789abcdefghijklmnopqrstuv",

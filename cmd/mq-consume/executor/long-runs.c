@@ -7,7 +7,6 @@
 #include "base/clock.h"
 #include "base/xalloc.h"
 #include "executor.h"
-#include "queue/running.h"
 
 /* A bit less than a tick, so that a run is shown with the second one. */
 #define LONG_S 0.9

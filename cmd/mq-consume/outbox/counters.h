@@ -9,6 +9,7 @@
 #include "mq-consume/message.h"
 #include "mq-consume/options.h"
 #include "queue/consumer.h"
+#include "queue/stats.h"
 
 struct counters {
 	const struct options *opt;

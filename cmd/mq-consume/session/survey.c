@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "base/say.h"
+#include "queue/stats.h"
 #include "redis/connection.h"
 #include "shared/progress.h"
 

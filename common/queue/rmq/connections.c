@@ -6,8 +6,7 @@
 #include <string.h>
 
 #include "base/xalloc.h"
-#include "queue/rows.h"
-#include "queue/running.h"
+#include "queue/layout.h"
 #include "redis/partial.h"
 
 /* To scan this many keys takes 3 ms of the server's time.  With more keys, only

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 
 #include "base/xalloc.h"
-#include "queue/rows.h"
+#include "queue/layout.h"
 #include "redis/members.h"
 #include "redis/partial.h"
 #include "redis/sweep.h"

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "queue/mark.h"
+#include "queue/layout.h"
 #include "rmq.h"
 
 /*

@@ -9,9 +9,10 @@
 
 #include "base/names.h"
 #include "queue/attach.h"
+#include "queue/layout.h"
 #include "queue/queue.h"
 #include "queue/rights.h"
-#include "queue/side.h"
+#include "queue/stats.h"
 #include "redis/ask.h"
 #include "redis/command.h"
 #include "redis/members.h"

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "queue/walk.h"
+#include "queue/layout.h"
 #include "redis/members.h"
 
 /* How much one slice has; the server is kept for a millisecond or two. */

@@ -11,8 +11,8 @@
 #include <string.h>
 
 #include "base/xalloc.h"
-#include "queue/counts.h"
-#include "queue/rows.h"
+#include "queue/layout.h"
+#include "queue/stats.h"
 #include "redis/members.h"
 #include "redis/partial.h"
 

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "queue/walk.h"
+#include "queue/layout.h"
 
 /*
  * To mark one message takes the longer the deeper it is in a list, and to

@@ -9,8 +9,7 @@
 #include <jansson.h>
 
 #include "base/xalloc.h"
-#include "queue/rows.h"
-#include "queue/running.h"
+#include "queue/layout.h"
 
 struct gather {
 	struct mq_redis *r;

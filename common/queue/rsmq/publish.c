@@ -9,7 +9,7 @@
 #include "message/envelope.h"
 #include "message/headers.h"
 #include "message/json.h"
-#include "queue/mark.h"
+#include "queue/layout.h"
 #include "rsmq.h"
 
 /* How each element begins: the id is what the message is known by. */

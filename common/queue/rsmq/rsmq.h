@@ -8,9 +8,10 @@
 #include <stdint.h>
 
 #include "base/names.h"
+#include "queue/layout.h"
 #include "queue/queue.h"
 #include "queue/rights.h"
-#include "queue/side.h"
+#include "queue/stats.h"
 #include "redis/ask.h"
 #include "redis/command.h"
 #include "redis/round.h"

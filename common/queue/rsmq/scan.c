@@ -12,7 +12,7 @@
 
 #include "base/names.h"
 #include "base/xalloc.h"
-#include "queue/walk.h"
+#include "queue/layout.h"
 
 /* How much one slice has; the server is kept for a millisecond or two. */
 #define SLICE_COUNT 500

@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "base/xalloc.h"
-#include "queue/counts.h"
-#include "queue/rows.h"
+#include "queue/layout.h"
+#include "queue/stats.h"
 
 /* The names that RSMQ lists, in a namespace; others, which cannot be queues,
  * are left out. */

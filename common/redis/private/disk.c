@@ -1,4 +1,4 @@
-#include "disk.h"
+#include "private.h"
 
 #include <sys/stat.h>
 #include <sys/statvfs.h>

@@ -2,7 +2,7 @@
  * The process of the private server.  The server outlives the cron job, the script
  * under limits or the shell that starts it, so it gets nothing of them but the lock.
  */
-#include "exec.h"
+#include "private.h"
 
 #include <sys/resource.h>
 #include <sys/stat.h>

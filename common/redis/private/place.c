@@ -1,4 +1,4 @@
-#include "place.h"
+#include "private.h"
 
 #include <sys/stat.h>
 #include <sys/un.h>

@@ -19,9 +19,6 @@
 #include "base/clock.h"
 #include "base/exit.h"
 #include "base/xalloc.h"
-#include "disk.h"
-#include "exec.h"
-#include "place.h"
 
 /*
  * Two servers on one directory are impossible: a tool that starts one holds an

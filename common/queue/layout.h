@@ -1,0 +1,228 @@
+/*
+ * What both layouts share.
+ */
+#ifndef MQ_LAYOUT_H
+#define MQ_LAYOUT_H
+
+#include <stdbool.h>
+
+#include "queue.h"
+#include "stats.h"
+
+/* --- counts ------------------------------------------------------------- */
+
+/*
+ * The counts of a queue: a hash that lua/count.lua writes.  For
+ * layouts, which know its key.
+ */
+
+/* Appends the arguments of an HMGET behind the key, and takes its reply.
+ * wanted as in mq_layout.stats().  -1: it makes no sense. */
+void mq_counts_ask(struct mq_command *, int wanted);
+int mq_counts_take(const redisReply *, int64_t now_ms, struct mq_queue_stats *);
+
+/* Appends the arguments of lua/count.lua behind the key. */
+void mq_counts_add(struct mq_command *, const struct mq_counts *);
+
+/* --- side --------------------------------------------------------------- */
+
+/*
+ * The data that all layouts keep beside a queue in the same way: its pause, its
+ * settings, its counters, the marks of its publishers, and the runs of its consumers.  A layout
+ * only names these keys.
+ */
+
+/* Each function appends one key to a command. */
+struct mq_side {
+	void (*paused)(struct mq_command *, const char *queue);
+	void (*counters)(struct mq_command *, const char *queue);
+	void (*settings)(struct mq_command *, const char *queue);
+	/* A key without which nothing is counted, as the queue does not exist;
+	 * NULL: queues without any key do. */
+	void (*exists)(struct mq_command *, const char *queue);
+	/* Two keys: who is on watch, and who is idle; see lua/lib/role.lua. */
+	void (*waits)(struct mq_command *, const char *queue);
+	void (*marks)(
+	    struct mq_command *, const char *queue, const char *publisher);
+	void (*running)(
+	    struct mq_command *, const char *connection, const char *queue);
+	/* Who cleans: a queue, or all of its server. */
+	void (*cleaning)(struct mq_command *, const char *queue, bool all);
+	void (*heartbeat)(
+	    struct mq_command *, const char *connection, const char *queue);
+};
+
+/* The setting that the server itself holds publishers to: "N", or "N:HIGH". */
+#define MQ_MAX_LENGTH "max-length"
+
+/* How long what runs is kept unless it is renewed, in seconds: as long as a lease. */
+#define MQ_SIDE_RUNNING_S 60
+
+/* Consumers of these tools claim nothing from a paused queue: for ms milliseconds, or
+ * until it is resumed (-1).  The reply to resume is the integer 1, or 0 when the queue
+ * was not paused. */
+void mq_side_pause(
+    const struct mq_side *, struct mq_command *, const char *queue, int64_t ms);
+void mq_side_resume(
+    const struct mq_side *, struct mq_command *, const char *queue);
+/* As mq_side_pause(), but it never ends a pause earlier. */
+void mq_side_pause_at_least(
+    const struct mq_side *, struct mq_command *, const char *queue, int64_t ms);
+
+/* Adds to the counts of a queue. */
+void mq_side_count(const struct mq_side *, struct mq_command *,
+    const char *queue, const struct mq_counts *);
+/* A plain command for the one count that publishers have; n below 0 takes off again.
+ * The reply is an integer when it was carried out. */
+void mq_side_count_published(const struct mq_side *, struct mq_command *,
+    const char *queue, long long n);
+
+/* The consumer of the session waits for the queue's messages no more. */
+void mq_side_pass(const struct mq_side *, const struct mq_session *,
+    const char *queue, struct mq_command *);
+
+/* Starts a plain command on the key with a publisher's marks. */
+void mq_side_marks(const struct mq_side *, struct mq_command *,
+    const char *verb, const char *queue, const char *publisher);
+
+/* Tells others what runs here: text as of running.h, which the renewal of the lease
+ * keeps, too.  n 0: nothing runs. */
+void mq_side_tell_running(const struct mq_side *, const struct mq_session *,
+    const char *text, size_t n, struct mq_command *);
+
+/* Competes for the rounds of cleaning of a queue, or of the server (-1); the reply is
+ * the integer 0 if they are ours for ms milliseconds, or else until when they are
+ * another's, in milliseconds. */
+void mq_side_compete(const struct mq_side *, const struct mq_session *,
+    int queue, int64_t ms, struct mq_command *);
+/* Lets go of those of the server. */
+void mq_side_resign(
+    const struct mq_side *, const struct mq_session *, struct mq_command *);
+
+/* --- rows --------------------------------------------------------------- */
+
+/*
+ * The rows of struct mq_stats, one for each queue.  For layouts.
+ */
+
+/* Makes rows with these names, sorted by them, of which nothing is known but
+ * whether they are known queues. */
+void mq_rows_make(
+    struct mq_stats *, const char *const *names, size_t n, bool known);
+/* The same for an array of strings; a name with a NUL in it is nothing that
+ * could be asked for, and is left out. */
+void mq_rows_list(struct mq_stats *, const redisReply *names);
+
+/* The row of a queue; NULL: there is none.  Rows are sorted by name. */
+struct mq_queue_stats *mq_rows_find(const struct mq_stats *, const char *name);
+
+/* Brings the rows into the order, and as often, as their names were given. */
+void mq_rows_order(struct mq_stats *, const char *const *names, int count);
+
+/* Makes the connections, of which nothing is known, from an array of strings
+ * and (unless NULL) other names, sorted by name; one with a NUL in it is left
+ * out. */
+void mq_rows_connections(
+    struct mq_stats *, const redisReply *names, const struct mq_names *others);
+/* Forgets all connections, or those that have nothing of any row. */
+void mq_rows_forget(struct mq_stats *, bool only_others);
+
+/*
+ * The queues that connections consume: a link for each connection and queue.
+ */
+struct mq_link {
+	struct mq_connection_stats *connection;
+	struct mq_consumed *consumed;
+	struct mq_queue_stats *row; /* of the queue; NULL: it has none */
+};
+
+/* Starts zeroed but for the first three. */
+struct mq_links {
+	struct mq_stats *out;
+	bool wanted; /* the connections are to be listed */
+	bool named;  /* only queues with a row are of interest */
+	struct mq_link *list;
+	size_t n;
+};
+
+/* Adds a queue that a connection consumes, if it is of interest, where
+ * connection->consumed has room for it. */
+void mq_links_add(struct mq_links *, struct mq_connection_stats *,
+    const char *queue, long long consumers);
+/* Keeps replies about its host and its pid, strings or not. */
+void mq_links_about(struct mq_connection_stats *, const redisReply *host,
+    const redisReply *pid);
+/* Makes the list from all that were added, sorted by connection and queue. */
+void mq_links_list(struct mq_links *);
+/* Frees the list, and forgets the connections that are not to be listed. */
+void mq_links_end(struct mq_links *);
+
+/* --- walk --------------------------------------------------------------- */
+
+/*
+ * The memory of a walk (struct mq_scan) from slice to slice, for the layouts only.
+ */
+
+struct mq_walk {
+	redisReply *connections; /* those to walk through; NULL: one only */
+	redisReply *reply;	 /* this slice: the items point into it */
+	size_t cap;		 /* of the items */
+	long long part_left;  /* messages of the part of the place at work that
+				  * are still to be looked at, of those that were
+				  * there when it began; 0: not begun; -1: none */
+	struct mq_buf anchor; /* the last message behind the walk */
+	long long span;	      /* messages that this slice had, and has */
+	/* rmq */
+	int part;	   /* which of the place's keys is at work */
+	size_t connection; /* index of the connection at work */
+	long long from;	   /* messages behind the walk that are still there */
+	int64_t anchor_score; /* in a sorted set */
+	long batch;	      /* messages that are taken at once */
+	struct mq_buf turned; /* the first message that was brought to the other
+			       * end; empty: none was */
+	/* rsmq */
+	struct mq_names *held; /* ids, and whose they are */
+};
+
+/* Allocates the walk at its first slice.  mq_scan_free() frees. */
+struct mq_walk *mq_walk_of(struct mq_scan *);
+/* Makes room for n items. */
+void mq_walk_reserve(struct mq_scan *, size_t n);
+/* Lets go of the slice before. */
+void mq_walk_drop_slice(struct mq_scan *);
+
+/* --- mark --------------------------------------------------------------- */
+
+/*
+ * Marks tell what has become of a publisher's batches: see lua/lib/marks.lua.  Each
+ * batch is marked in the step that publishes it.
+ */
+
+/* The server keeps the marks of the last 16 batches; as many may be under way. */
+#define MQ_MARKS 16
+/* The marks go 10 minutes after the last of them. */
+#define MQ_MARKS_KEEP_MS 600000
+/* A mark that is not there was never made, as long as it could not be over. */
+#define MQ_MARKS_SURE_MS (MQ_MARKS_KEEP_MS / 2)
+
+/* Adds place and before to a command ('' without a mark). */
+void mq_mark_add(struct mq_command *, const struct mq_mark *);
+/*
+ * Adds those, and behind, which is -1: no other batch has to be done first.  Where that
+ * ends with the first n bytes of the command's wire, another number can be put there.
+ */
+void mq_mark_add_behind(struct mq_command *, const struct mq_mark *);
+void mq_mark_put_behind(struct mq_command *, size_t n, long long behind);
+
+/*
+ * Looks a batch up in the reply to HGETALL on the marks.  NULL: it has not been
+ * done.  Else *n bytes, maybe none: the answer to it, unless that says how many
+ * messages there are now.
+ */
+const char *mq_mark_find(const redisReply *, const struct mq_mark *, size_t *n);
+
+/* Of the last batch that was done, how many messages were before it; -1: none
+ * is known. */
+long long mq_marks_last(const redisReply *);
+
+#endif
