@@ -1,7 +1,7 @@
 /*
  * mq-stats: what is in the queues.
  *
- * collect.h asks the server and fills a model (model.h), which the outputs read; they
+ * collect.c asks the server and fills a model, which the outputs read; they
  * ask nothing, and do not know each other:
  *
  *	tables, watch (through screen)	json	prometheus	check

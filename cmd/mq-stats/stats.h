@@ -120,7 +120,7 @@ int *order_rows(const struct model *, int *count);
 /* --- model -------------------------------------------------------------- */
 
 /*
- * The server and its queues as outputs show them.  collect.h fills a model, outputs
+ * The server and its queues as outputs show them.  collect.c fills a model, outputs
  * only read it.
  */
 
@@ -566,7 +566,7 @@ void contents_print(struct contents *);
 /* --- outputs ------------------------------------------------------------ */
 
 /*
- * The outputs.  Each prints a model that collect.h has filled, and knows no other
+ * The outputs.  Each prints a model that collect.c has filled, and knows no other
  * output.
  */
 

@@ -155,7 +155,7 @@ void mq_consumer_pause(struct mq_consumer *, const char *queue, int64_t ms,
     mq_answer_fn *fn, void *arg);
 void mq_consumer_count(struct mq_consumer *, const char *queue,
     const struct mq_counts *, mq_answer_fn *fn, void *arg);
-/* text as of running.h; empty: nothing runs. */
+/* text as of stats.h; empty: nothing runs. */
 void mq_consumer_tell_running(
     struct mq_consumer *, const struct mq_buf *text, mq_answer_fn *, void *arg);
 

@@ -85,7 +85,7 @@ void mq_side_pass(const struct mq_side *, const struct mq_session *,
 void mq_side_marks(const struct mq_side *, struct mq_command *,
     const char *verb, const char *queue, const char *publisher);
 
-/* Tells others what runs here: text as of running.h, which the renewal of the lease
+/* Tells others what runs here: text as of stats.h, which the renewal of the lease
  * keeps, too.  n 0: nothing runs. */
 void mq_side_tell_running(const struct mq_side *, const struct mq_session *,
     const char *text, size_t n, struct mq_command *);

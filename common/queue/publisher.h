@@ -98,7 +98,7 @@ void mq_post_free(struct mq_post *);
 /* --- publisher --------------------------------------------------------------- */
 
 /*
- * A publisher's side of a queue.  Batches go out as posts (post.h) and are marked
+ * A publisher's side of a queue.  Batches go out as posts and are marked
  * in the step that publishes them, where the server lets it.  After a lost connection
  * the marks tell which batches were done, and the publisher sends the others again.
  */
@@ -170,7 +170,7 @@ int mq_publisher_wait_durable(
     const struct mq_publisher *, const struct mq_durable *, bool ours);
 
 /* Whether batches that are under way, and marked, could be asked for on another
- * connection.  whole: all of them are so, see post.h. */
+ * connection.  whole: all of them are so, see above. */
 bool mq_publisher_can_resume(struct mq_publisher *, bool whole);
 /*
  * On a new connection: ends the former ones, so that nothing arrives any more that

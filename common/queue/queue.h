@@ -56,7 +56,7 @@ struct mq_limits {
 	}
 
 /* One of the batches of a publisher that may have to ask whether the server has
- * done it; see mark.h. */
+ * done it; see layout.h. */
 struct mq_mark {
 	const char *publisher; /* an id; NULL: nobody will ask */
 	int place;	       /* 0 to MQ_MARKS - 1, in turn */
@@ -427,7 +427,7 @@ struct mq_newest {
 
 struct mq_attachments;
 struct mq_right;
-/* Scripts that run, as their consumers tell once a second; see running.h. */
+/* Scripts that run, as their consumers tell once a second; see stats.h. */
 struct mq_runs;
 
 /* A message that was handed out; see lease.h. */
@@ -454,7 +454,7 @@ struct mq_layout {
 			 * is a queue of NS; NULL: it has no namespaces */
 
 	const struct mq_right *rights;		  /* see rights.h */
-	const struct mq_side *side;		  /* see side.h */
+	const struct mq_side *side;		  /* see layout.h */
 	const struct mq_attachments *attachments; /* NULL: none */
 	/* NULL, or why this cannot be the name of a queue (constant text). */
 	const char *(*queue_error)(const char *queue);

@@ -1,4 +1,4 @@
-#include "address.h"
+#include "server.h"
 
 #include <sys/prctl.h>
 #include <sys/socket.h>

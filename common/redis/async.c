@@ -9,7 +9,6 @@
 #include "base/xalloc.h"
 #include "greeting.h"
 #include "reply.h"
-#include "request.h"
 
 /*
  * hiredis moves all that is left of its output buffer after each write(2),

@@ -1,6 +1,5 @@
 /*
- * A connection to the server for mq-consume, which never waits: hiredis on a
- * libev loop.  Queues and layouts are not its business.
+ * Connections that do not wait.
  */
 #ifndef MQ_ASYNC_H
 #define MQ_ASYNC_H
@@ -17,6 +16,13 @@
 #include "command.h"
 #include "server.h"
 #include "tls.h"
+
+/* --- async ------------------------------------------------------------- */
+
+/*
+ * A connection to the server for mq-consume, which never waits: hiredis on a
+ * libev loop.  Queues and layouts are not its business.
+ */
 
 struct mq_request;
 struct mq_async;
@@ -128,5 +134,55 @@ const char *mq_async_away(const struct mq_async *, const struct mq_command *);
 void mq_async_give_up(struct mq_async *, const char *why);
 void mq_async_init_backlog(struct mq_async *);
 void mq_async_drop_backlog(struct mq_async *);
+
+/* --- request ------------------------------------------------------------ */
+
+/* For async.c and links.c: a command under way. */
+
+struct mq_request {
+	/* In a backlog, or in a list of links.c. */
+	TAILQ_ENTRY(mq_request) link;
+	struct mq_async *async;
+	mq_async_take *take;
+	struct mq_asker asker;
+	struct mq_command command; /* until it is sent; a script until the
+				    * server is known to have it; behind a
+				    * route until the answer */
+	struct mq_buf text;	   /* a script with its text, instead */
+	size_t sent;
+	bool tracked;
+};
+TAILQ_HEAD(mq_requests, mq_request);
+
+/* Sends it to one server. */
+void mq_request_send(struct mq_async *, struct mq_request *);
+/* Its asker gets this reply, NULL: the connection is lost; and it is freed. */
+void mq_request_answer(struct mq_request *, redisReply *);
+/* It has no reply: its asker hears so, unless its route knows better. */
+void mq_request_lose(struct mq_request *);
+
+/* --- switch ------------------------------------------------------------- */
+
+/*
+ * News of another master, for mq-consume: a sentinel tells at once, while the old master
+ * may go on for seconds.  Nobody waits for a sentinel that has died; a lost connection to
+ * the master tells the same.
+ */
+
+/* The caller sets the first three. */
+struct mq_switch {
+	struct ev_loop *loop;
+	/* There is another master.  May close this. */
+	void (*changed)(void *arg);
+	void *arg;
+	struct mq_async async;
+	struct mq_server sentinel;
+	const char *name; /* of the master */
+};
+
+/* Listens to the sentinel that has named the master last; nothing for a URL without
+ * sentinels.  The server must outlive it. */
+void mq_switch_listen(struct mq_switch *, const struct mq_server *);
+void mq_switch_close(struct mq_switch *);
 
 #endif

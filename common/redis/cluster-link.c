@@ -6,8 +6,8 @@
 
 #include "base/clock.h"
 #include "base/xalloc.h"
-#include "cluster-link.h"
-#include "node.h"
+#include "cluster.h"
+#include "nodes.h"
 #include "reply.h"
 
 /* An optional command is answered so soon, and a node is ready: before whoever connects

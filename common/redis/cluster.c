@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "base/xalloc.h"
-#include "cluster-link.h"
 #include "reply.h"
 
 /* Between two tries of a command that no node takes now. */

@@ -1,8 +1,16 @@
-/* The links to the nodes of a cluster; see links.h. */
+/*
+ * The connections of a consumer to the nodes of a cluster.
+ */
 #ifndef MQ_CLUSTER_H
 #define MQ_CLUSTER_H
 
+#include "async.h"
 #include "pair.h"
+#include "topology.h"
+
+/* --- cluster ----------------------------------------------------------- */
+
+/* The links to the nodes of a cluster; see links.h. */
 
 struct mq_cluster;
 
@@ -14,5 +22,61 @@ void mq_cluster_open(struct mq_cluster *);
 /* Askers hear that the connection is lost; down() is not called. */
 void mq_cluster_close(struct mq_cluster *);
 void mq_cluster_free(struct mq_cluster *);
+
+/* --- cluster-link ------------------------------------------------------- */
+
+/* For cluster.c and cluster-link.c: the inside of a cluster's connection. */
+
+/* A node. */
+struct link {
+	struct mq_cluster *cluster;
+	int number; /* in the map */
+	struct mq_server server;
+	struct mq_pair pair;
+	bool open, ready;
+	bool needed;	/* it was asked for more than optional commands */
+	double tried_s; /* since this steady time it is not ready; 0: it is */
+	char missing[512]; /* "node HOST:PORT: why", of one away */
+	double missing_s;  /* since this steady time */
+	int optional;	   /* such commands that are to be answered... */
+	ev_timer patience; /* ...before this ends, if no others are; and of
+			    * connecting */
+	struct mq_requests waiting; /* until it is ready */
+};
+
+struct mq_cluster {
+	struct mq_async front;
+	const struct mq_server *server;
+	const char *channel, *name;
+	const struct mq_pair_events *events;
+	void *arg;
+	struct mq_topology map;
+	bool known; /* the map is the cluster's */
+	int seed;
+	int home; /* the slot of a namespace in braces; -1: there is none */
+	struct mq_requests later;  /* no node takes these now */
+	struct mq_requests missed; /* optional ones of nodes that are away */
+	ev_timer retry, news, failing, missing;
+	ev_timer absence; /* needed nodes that are away are looked for */
+	char why[512];	  /* it fails */
+};
+
+/* The link to node i of the map; NULL: never used. */
+struct link *mq_link_used(const struct mq_cluster *, int i);
+/*
+ * The same, for a command (NULL: none yet); it begins to connect if it did not.  If that
+ * fails, down() follows; but while all commands for it are optional, or if it was not
+ * ready for some seconds, it is away: it is not open then, and they are lost.
+ */
+struct link *mq_link_open(
+    struct mq_cluster *, int i, const struct mq_request *);
+/* A reply to an optional command has come from it. */
+void mq_link_heard(struct link *);
+/* Closes it, and loses what waits for it. */
+void mq_link_close(struct link *);
+/* Looks whether nodes are back that are away, or others have their slots. */
+void mq_link_look(struct ev_loop *, ev_timer *, int events);
+/* When failing ends. */
+void mq_link_failed(struct ev_loop *, ev_timer *, int events);
 
 #endif

@@ -25,7 +25,7 @@ struct mq_command {
 	const struct mq_script *script; /* NULL: a plain command */
 	int keys;			/* scripts: how many args are keys */
 	int args;			/* arguments so far */
-	bool tracked;			/* see tracking.h; over async.h only */
+	bool tracked;			/* see pair.h; over async.h only */
 	/* Set by the caller: others go on without it; see reply.h. */
 	bool optional;
 	bool cluster; /* stays when the command starts over: keys lie on a

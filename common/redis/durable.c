@@ -7,7 +7,7 @@
 
 #include "base/exit.h"
 #include "base/xalloc.h"
-#include "node.h"
+#include "nodes.h"
 #include "sentinel.h"
 
 /* How long the disk may take, and the replicas once more. */

@@ -1,4 +1,4 @@
-#include "envfile.h"
+#include "server.h"
 
 #include <sys/stat.h>
 

@@ -1,4 +1,4 @@
-#include "fence.h"
+#include "pair.h"
 
 #include <stdio.h>
 #include <string.h>

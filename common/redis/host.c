@@ -1,4 +1,4 @@
-#include "host.h"
+#include "server.h"
 
 #include <arpa/inet.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-#include "node.h"
+#include "nodes.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -8,7 +8,7 @@
 #include "base/exit.h"
 #include "base/xalloc.h"
 #include "dial.h"
-#include "node.h"
+#include "nodes.h"
 
 struct asking {
 	struct mq_redis *r;

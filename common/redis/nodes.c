@@ -11,7 +11,6 @@
 #include "base/clock.h"
 #include "base/exit.h"
 #include "base/xalloc.h"
-#include "node.h"
 
 /* A command whose slot moves goes out again for so long. */
 #define PATIENCE_MS 60000

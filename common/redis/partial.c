@@ -2,7 +2,7 @@
 
 #include <stdio.h>
 
-#include "node.h"
+#include "nodes.h"
 
 static bool
 has_slots(const struct mq_topology *map, int node)

@@ -10,7 +10,6 @@
 
 #include "base/exit.h"
 #include "base/xalloc.h"
-#include "envfile.h"
 #include "redis/private/private.h"
 #include "tls.h"
 

@@ -1,4 +1,90 @@
 /*
+ * Which server, and where.
+ */
+#ifndef MQ_SERVER_H
+#define MQ_SERVER_H
+
+#include <sys/types.h>
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "url.h"
+
+/* --- address ------------------------------------------------------------ */
+
+/*
+ * The addresses of a host.  Asking the system for them can take minutes and cannot
+ * be broken off, so a child asks, and is killed if that takes too long.
+ */
+
+/* Bytes of an address as text, with the zone of an IPv6 address and the NUL. */
+#define MQ_ADDRESS_SIZE 64
+
+struct mq_addresses {
+	const char *host; /* the caller's */
+	int found;	  /* addresses so far */
+	pid_t pid;	  /* the child; 0: none */
+	int fd;		  /* the child writes what it finds */
+	double until;	  /* the end of the search, steady seconds */
+	char why[128];	  /* what went wrong, if none was found */
+};
+
+/* Whether the text is an address itself, so that there is nothing to ask. */
+bool mq_address_is(const char *host);
+
+/* Begins to look for the addresses of a host, at most until then. */
+void mq_addresses_begin(struct mq_addresses *, const char *host, double until);
+
+/*
+ * Waits for the next address, of at most MQ_ADDRESS_SIZE bytes with its NUL; those
+ * of IPv4 come first.  False: there are no more, or a signal came.
+ */
+bool mq_addresses_next(struct mq_addresses *, char *address);
+
+void mq_addresses_end(struct mq_addresses *);
+
+/* --- host --------------------------------------------------------------- */
+
+/* A host and its port, as a URL names them: "name", "name:port", "[IPv6]:port". */
+
+/*
+ * Splits the n bytes at s, behind which no digit follows.  The host, without [], is
+ * the *len bytes at *host; *port stays unchanged if none is given.  Returns NULL, or
+ * a constant text that says what is wrong.
+ */
+const char *mq_host_parse(
+    const char *s, size_t n, const char **host, size_t *len, int *port);
+
+/* --- envfile ------------------------------------------------------------ */
+
+/*
+ * The file mq/env, which says where the server is: lines NAME=VALUE as sh(1)
+ * and systemd(1) read them.  Blanks may stand around the '=', "export" before
+ * the name, quotes around the value, and a comment behind it (" # ...").
+ */
+
+/* The values, allocated; NULL: the file has no such line, or an empty value. */
+struct mq_envfile {
+	char *url, *layout, *password_file, *password; /* REDISCLI_AUTH */
+	char *sentinel_password_file;
+	bool exposed; /* it has a password, and everybody can read it */
+};
+
+/*
+ * Reads the file into a zeroed struct, which mq_envfile_free() releases.  A file that
+ * does not exist says nothing.  Lines of other programs are ignored.  Errors are: any
+ * other name with MQ_ in front, a line with MQ_ that is no assignment, and lines for
+ * a server that the file does not name.  Returns 0, or an mq_exit status with one
+ * line in error, which never has a value in it.
+ */
+int mq_envfile_read(
+    struct mq_envfile *, const char *path, char *error, size_t error_size);
+void mq_envfile_free(struct mq_envfile *);
+
+/* --- server ------------------------------------------------------------ */
+
+/*
  * The floor common/redis: URLs, servers, the private one included, connections that
  * wait or do not, commands, replies and scripts.  Files here may call common/message,
  * common/base and hiredis.  Nothing here knows of queues or spells one of their keys.
@@ -6,14 +92,6 @@
  *
  * Which server the tools talk to, and how to reach it.
  */
-#ifndef MQ_SERVER_H
-#define MQ_SERVER_H
-
-#include <stdbool.h>
-#include <stddef.h>
-
-#include "address.h"
-#include "url.h"
 
 struct mq_server {
 	struct mq_url url; /* with the password from wherever it was given */

@@ -1,4 +1,4 @@
-#include "switch.h"
+#include "async.h"
 
 #include <string.h>
 

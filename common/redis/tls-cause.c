@@ -1,8 +1,7 @@
-#include "tls-cause.h"
+#include "tls.h"
 
 #include <string.h>
 
-#include "tls.h"
 
 /* What each text begins with. */
 #define PREFIX "TLS: "

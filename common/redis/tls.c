@@ -16,9 +16,8 @@
 #include <openssl/ssl.h>
 #include <openssl/x509v3.h>
 
-#include "address.h"
 #include "base/xalloc.h"
-#include "tls-cause.h"
+#include "server.h"
 
 const char *
 mq_tls_missing(void)

@@ -9,7 +9,7 @@
 
 #include <hiredis/hiredis.h>
 
-#include "address.h"
+#include "server.h"
 #include "slot.h"
 
 /* Of a node: its address, or the name that the cluster gives it. */

@@ -1,4 +1,4 @@
-#include "tracking.h"
+#include "pair.h"
 
 #include <string.h>
 

@@ -4,7 +4,7 @@
 
 #include "base/buf.h"
 #include "base/percent.h"
-#include "url-parts.h"
+#include "url.h"
 
 static bool
 is_ipv6(const char *host)

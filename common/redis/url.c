@@ -6,8 +6,7 @@
 
 #include "base/percent.h"
 #include "base/xalloc.h"
-#include "host.h"
-#include "url-parts.h"
+#include "server.h"
 
 #define TWICE "a parameter is given twice"
 

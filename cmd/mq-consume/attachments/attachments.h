@@ -34,7 +34,7 @@ bool attachments_wanted(const struct message *);
  * errno. */
 int attachments_begin(
     struct attachments *, struct message *, struct attached *);
-/* In the process of the run: see before() in process/worker.h. */
+/* In the process of the run: see before() in process/process.h. */
 int attachments_fetch(void *attached);
 /* The process has started, or not: frees what attachments_begin() has made. */
 void attachments_begun(struct attached *, bool started);

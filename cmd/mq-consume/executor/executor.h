@@ -98,7 +98,7 @@ int executor_running(const struct executor *);
 int executor_busy(const struct executor *);
 /* Whether all slots rest after failures. */
 bool executor_rests(const struct executor *);
-/* Appends the long runs, as of queue/running.h. */
+/* Appends the long runs, as of queue/stats.h. */
 void executor_describe(const struct executor *, struct mq_buf *);
 /* Sends a signal to all commands; but for STOP and CONT, messages that are not done go
  * back. */
@@ -401,7 +401,7 @@ void slots_kill(void *slots, int sig);
 /* Another consumer has the message now: kills its run, whose end is reported.
  * True. */
 bool slots_take_away(void *slots, struct message *);
-/* Appends the long runs, as of queue/running.h. */
+/* Appends the long runs, as of queue/stats.h. */
 void slots_describe(const void *slots, struct mq_buf *);
 
 /* --- printer ------------------------------------------------------------ */

@@ -182,7 +182,7 @@ struct running_report {
 	bool reported;	    /* the server has confirmed it, or will */
 };
 
-/* text: as of queue/running.h, taken; empty: nothing runs. */
+/* text: as of queue/stats.h, taken; empty: nothing runs. */
 void running_report_send(struct running_report *, struct mq_buf *text);
 /* The server may have lost the report. */
 void running_report_lost(struct running_report *);

@@ -38,7 +38,7 @@ struct run_info {
 	int attempts_max;  /* of so many */
 	const struct mq_envelope *envelope;
 	const char *files; /* directory of its attachments; NULL: none */
-	/* As of process/worker.h. */
+	/* As of process/process.h. */
 	int (*before)(void *arg);
 	void *before_arg;
 	bool stamped; /* the header is only the id, and not in the envelope */
@@ -301,7 +301,7 @@ void run_outputs_end(struct run_outputs *);
 struct run_output *run_output_open(struct run_outputs *,
     struct output_target *errors, struct output_target *standard, int ends[2]);
 
-/* What stands before lines of the run: see gather.h. */
+/* What stands before lines of the run: see above. */
 void run_output_label(struct run_output *, const char *label);
 
 /* Writes a line of ours. */

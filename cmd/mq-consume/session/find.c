@@ -2,8 +2,8 @@
 
 #include <string.h>
 
-#include "redis/address.h"
 #include "redis/connection.h"
+#include "redis/server.h"
 
 /* The result of the helper. */
 struct place {

@@ -12,9 +12,9 @@
 #include "process/process.h"
 #include "queue/consumer.h"
 #include "queue/settings.h"
+#include "redis/async.h"
 #include "redis/links.h"
 #include "redis/server.h"
-#include "redis/switch.h"
 
 /* --- find --------------------------------------------------------------- */
 

@@ -5,8 +5,8 @@
  * through all keys, and comes by those queues.  Consumers ask the known queues, some at
  * a time.
  */
-#include "redis/members.h"
 #include "redis/partial.h"
+#include "redis/round.h"
 #include "rmq.h"
 
 struct look {

@@ -25,11 +25,11 @@
  *					after 60 s; see lua/lib/role.lua
  *	rmq::queue::[Q]::counters	hash: what has been counted
  *	rmq::queue::[Q]::publisher::ID	hash: what has become of its batches;
- *					see mark.h
+ *					see layout.h
  *	rmq::queue::[Q]::cleaning	who cleans: the name of a heartbeat
  *	rmq::cleaning			the same of the server
  *	rmq::connection::C::info	hash: host, pid, slots
- *	rmq::connection::C::running	what runs there: see running.h
+ *	rmq::connection::C::running	what runs there: see stats.h
  *	rmq::connection::C::queue::{Q}::lease	on a cluster: what the heartbeat is for
  *					a claim elsewhere, with a TTL of 40 s
  *	rmq::connection::C::queue::{Q}::info	hash, on a cluster: what C has claimed

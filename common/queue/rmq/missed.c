@@ -9,9 +9,8 @@
 
 #include "base/xalloc.h"
 #include "queue/layout.h"
-#include "redis/members.h"
 #include "redis/partial.h"
-#include "redis/sweep.h"
+#include "redis/round.h"
 #include "rmq.h"
 
 /* A copy of the name of its node; NULL: there is only one. */

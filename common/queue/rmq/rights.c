@@ -123,7 +123,7 @@ const struct mq_right rmq_rights[] = {
     {"+wait", W},
     /* Queues that nobody knows. */
     {"+smismember", C | K | S},
-    /* Transfers from one node to another; see transfer.h. */
+    /* Transfers from one node to another; see rmq.h. */
     {"+del", R | M},
     {"+exists", P | Z | T | M},
     {"+hkeys", C | K | R | D | M},

@@ -15,7 +15,6 @@
 #include "queue/stats.h"
 #include "redis/ask.h"
 #include "redis/command.h"
-#include "redis/members.h"
 #include "redis/round.h"
 #include "scripts.h"
 
@@ -236,7 +235,7 @@ int rmq_attach_sweep(struct mq_redis *, bool dry_run, long *n);
 
 /*
  * One round of cleaning in the rmq layout: what its steps share, which is the
- * bottom of it.  The steps are above, in steps.h, and clean.c calls them.  For this
+ * bottom of it.  The steps are above, and clean.c calls them.  For this
  * folder only.
  *
  * All functions that return an int return -1 only when the connection is lost;
@@ -342,7 +341,7 @@ int rmq_keep_holders(struct mq_redis *, const char *const *queues, int count,
 
 /* --- steps -------------------------------------------------------------- */
 
-/* The steps of a round of cleaning, in the order of clean.c; see cleaner.h. */
+/* The steps of a round of cleaning, in the order of clean.c. */
 
 /* Finds the dead connections whose programs live. */
 int rmq_lapsed(struct rmq_cleaner *);

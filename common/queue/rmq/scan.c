@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "queue/layout.h"
-#include "redis/members.h"
+#include "redis/round.h"
 
 /* How much one slice has; the server is kept for a millisecond or two. */
 #define SLICE_COUNT 1000

@@ -13,8 +13,8 @@
 #include "base/xalloc.h"
 #include "queue/layout.h"
 #include "queue/stats.h"
-#include "redis/members.h"
 #include "redis/partial.h"
+#include "redis/round.h"
 
 struct gather {
 	struct mq_stats *out;

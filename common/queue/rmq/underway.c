@@ -1,6 +1,6 @@
 /*
  * The rmq layout: on a cluster, ending transfers that somebody has begun, and
- * forgetting their marks; see transfer.h.
+ * forgetting their marks; see rmq.h.
  */
 #include <stdlib.h>
 #include <string.h>

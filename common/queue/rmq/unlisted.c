@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-#include "redis/sweep.h"
+#include "redis/round.h"
 
 void
 rmq_add_names(struct mq_names *names, const redisReply *all)

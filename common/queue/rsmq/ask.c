@@ -5,7 +5,7 @@
 
 #include "base/xalloc.h"
 #include "queue/queue.h"
-#include "redis/members.h"
+#include "redis/round.h"
 
 char *
 rsmq_name(const struct mq_redis *r, const char *bare)

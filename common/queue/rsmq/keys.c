@@ -23,11 +23,11 @@
  *			see lua/lib/role.lua
  *	N:Q:Xcounters	hash: what has been counted
  *	N:Q:Xsettings	hash: see settings.h
- *	N:Q:Xpublisher:ID	hash: what has become of its batches; see mark.h
+ *	N:Q:Xpublisher:ID	hash: what has become of its batches; see layout.h
  *	N::connections	sorted set of connection names
  *	N::connection:C	hash: host, pid, slots, lease, queues; it lives as
  *			long as the lease
- *	N::running:C	what runs there: see running.h
+ *	N::running:C	what runs there: see stats.h
  *
  * Rejected messages of Q are the messages of the queue Q-rejected.
  */
