@@ -63,24 +63,34 @@ find_row(const struct mq_options *tables, int ch, void **into)
 	return NULL;
 }
 
-/* As getopt_long(3) wants them; the caller frees. */
-static struct option *
-long_options(const struct mq_options *tables)
+static size_t
+count_rows(const struct mq_options *tables)
 {
-	struct option *all = NULL;
 	const struct mq_option *row;
 	size_t n = 0;
 
 	for (; tables->rows != NULL; tables++)
-		for (row = tables->rows; (row = next_row(row)) != NULL; row++) {
-			all = mq_xreallocarray(all, n + 2, sizeof(*all));
+		for (row = tables->rows; (row = next_row(row)) != NULL; row++)
+			n++;
+	return n;
+}
+
+/* As getopt_long(3) wants them; the caller frees. */
+static struct option *
+long_options(const struct mq_options *tables)
+{
+	struct option *all = mq_xcalloc(count_rows(tables) + 1, sizeof(*all));
+	const struct mq_option *row;
+	int n = 0;
+
+	for (; tables->rows != NULL; tables++)
+		for (row = tables->rows; (row = next_row(row)) != NULL;
+		     row++, n++)
 			all[n] = (struct option){row->name + 2,
 			    row->arg == NULL  ? no_argument :
 				may_lack(row) ? optional_argument :
 						required_argument,
-			    NULL, FIRST_ROW + (int)n};
-			all[++n] = (struct option){0};
-		}
+			    NULL, FIRST_ROW + n};
 	return all;
 }
 
