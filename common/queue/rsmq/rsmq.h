@@ -44,23 +44,6 @@ PART(publish);
 PART(publish_add);
 PART(publish_counts);
 
-PART(probe);
-PART(join);
-PART(leave);
-PART(renew);
-PART(lease);
-PART(lapsed);
-
-PART(claim);
-PART(track);
-PART(look);
-PART(exists);
-PART(settle);
-PART(ack_oldest);
-PART(give_back);
-PART(held);
-PART(held_count);
-
 PART(receipts);
 PART(receipt);
 PART(receipt_by_id);
@@ -77,7 +60,6 @@ PART(move);
 PART(purge);
 PART(delete_queue);
 #undef PART
-bool rsmq_key_of(const char *key, size_t len, const char **queue, size_t *n);
 
 /* Adds the connections, and how many of them consume the queues of the rows.
  * named: only what is in a row is of interest. */

@@ -12,7 +12,9 @@
 #include "queue/scripts.h"
 #include "rsmq.h"
 
-void
+/* --- session ------------------------------------------------------------- */
+
+static void
 rsmq_probe(struct mq_command *c, const struct mq_session *s, const char *queue,
     bool special)
 {
@@ -35,7 +37,7 @@ rsmq_probe(struct mq_command *c, const struct mq_session *s, const char *queue,
 		mq_command_str(c, uses[i]);
 }
 
-bool
+static bool
 rsmq_join(const struct mq_session *s, int step, struct mq_command *c)
 {
 	int queues = s->queue_count + (s->push != NULL), i;
@@ -72,7 +74,7 @@ rsmq_join(const struct mq_session *s, int step, struct mq_command *c)
 	return true;
 }
 
-bool
+static bool
 rsmq_leave(const struct mq_session *s, int step, struct mq_command *c)
 {
 	switch (step) {
@@ -94,7 +96,7 @@ rsmq_leave(const struct mq_session *s, int step, struct mq_command *c)
 	}
 }
 
-bool
+static bool
 rsmq_renew(const struct mq_session *s, int step, struct mq_command *c)
 {
 	int i;
@@ -123,7 +125,7 @@ rsmq_renew(const struct mq_session *s, int step, struct mq_command *c)
 	}
 }
 
-int64_t
+static int64_t
 rsmq_lease(const redisReply *reply, bool cluster)
 {
 	(void)cluster;
@@ -132,7 +134,7 @@ rsmq_lease(const redisReply *reply, bool cluster)
 	return reply->integer;
 }
 
-int
+static int
 rsmq_held(
     const struct mq_session *s, int queue, bool script, struct mq_command c[2])
 {
@@ -143,14 +145,14 @@ rsmq_held(
 	return 1;
 }
 
-void
+static void
 rsmq_held_count(const struct mq_session *s, int queue, struct mq_command *c)
 {
 	mq_command_plain(c, "HLEN");
 	rsmq_key_held(c, s->connection, s->queues[queue]);
 }
 
-void
+static void
 rsmq_claim(const struct mq_session *s, int queue, const struct mq_claim *claim,
     struct mq_command *c)
 {
@@ -168,7 +170,7 @@ rsmq_claim(const struct mq_session *s, int queue, const struct mq_claim *claim,
 	mq_layout_add_claim(c, s, rsmq_bare(name), claim);
 }
 
-void
+static void
 rsmq_track(
     const struct mq_session *s, int queue, bool pause, struct mq_command *c)
 {
@@ -178,7 +180,7 @@ rsmq_track(
 	rsmq_key(c, s->queues[queue], ":Xpaused");
 }
 
-void
+static void
 rsmq_look(const struct mq_session *s, const int *queues, int n, bool check,
     struct mq_command *c)
 {
@@ -197,7 +199,7 @@ rsmq_look(const struct mq_session *s, const int *queues, int n, bool check,
 }
 
 /* NAMESPACE:QUEUE, or the same and :Xpaused or :Xidle. */
-bool
+static bool
 rsmq_key_of(const char *key, size_t len, const char **queue, size_t *n)
 {
 	static const char before[] = RSMQ_NAMESPACE ":";
@@ -235,7 +237,7 @@ rsmq_add_id(struct mq_command *c, const char *element, size_t len)
 	free(own);
 }
 
-void
+static void
 rsmq_exists(const struct mq_session *s, int queue, const char *element,
     size_t len, struct mq_command *c)
 {
@@ -254,7 +256,7 @@ units_of(const struct mq_settlement *how)
 	return mq_utf16_units(how->element + skip, how->len - skip);
 }
 
-void
+static void
 rsmq_settle(const struct mq_session *s, int queue,
     const struct mq_settlement *how, struct mq_command *c)
 {
@@ -289,7 +291,7 @@ rsmq_settle(const struct mq_session *s, int queue,
 	mq_buf_free(&extra);
 }
 
-void
+static void
 rsmq_ack_oldest(const struct mq_session *s, int queue,
     const struct mq_acks *acks, struct mq_command *c)
 {
@@ -302,7 +304,7 @@ rsmq_ack_oldest(const struct mq_session *s, int queue,
 		rsmq_add_id(c, acks->elements[i].p, acks->elements[i].n);
 }
 
-void
+static void
 rsmq_give_back(const struct mq_session *s, int queue,
     const struct mq_newest *newest, struct mq_command *c)
 {
@@ -315,7 +317,7 @@ rsmq_give_back(const struct mq_session *s, int queue,
 		rsmq_add_id(c, newest->elements[i].p, newest->elements[i].n);
 }
 
-void
+static void
 rsmq_lapsed(const struct mq_session *s, int queue, const char *element,
     size_t len, long attempts, struct mq_command *c)
 {
@@ -324,3 +326,112 @@ rsmq_lapsed(const struct mq_session *s, int queue, const char *element,
 	rsmq_add_id(c, element, len);
 	mq_command_int(c, attempts + 1);
 }
+
+/* --- layout -------------------------------------------------------------- */
+
+/*
+ * The layout of RSMQ (npm rsmq 0.12, and its ports): the table of all that it can
+ * do.  keys.c says which keys it has.
+ */
+
+static void
+add_attribute(struct mq_command *c, long said, long otherwise)
+{
+	mq_command_int(c, said != MQ_ATTRIBUTE_NONE ? said : otherwise);
+}
+
+static void
+rsmq_open(
+    struct mq_command *c, const char *queue, const struct mq_attributes *a)
+{
+	mq_command_script(c, &rsmq_script_open, 2);
+	rsmq_key(c, queue, ":Q");
+	rsmq_key_common(c, queue, ":QUEUES");
+	mq_command_str(c, rsmq_bare(queue));
+	add_attribute(c, a->vt_s, RSMQ_VT);
+	add_attribute(c, a->delay_s, RSMQ_DELAY);
+	add_attribute(c, a->maxsize, RSMQ_MAXSIZE);
+}
+
+static void
+add_change(struct mq_command *c, const char *name, long said)
+{
+	if (said == MQ_ATTRIBUTE_NONE)
+		return;
+	mq_command_str(c, name);
+	mq_command_int(c, said);
+}
+
+static void
+rsmq_set_attributes(
+    struct mq_command *c, const char *queue, const struct mq_attributes *a)
+{
+	mq_command_script(c, &rsmq_script_set, 1);
+	rsmq_key(c, queue, ":Q");
+	add_change(c, "vt", a->vt_s);
+	add_change(c, "maxsize", a->maxsize);
+	add_change(c, "delay", a->delay_s);
+}
+
+static void
+rsmq_known(struct mq_command *c, const char *queue)
+{
+	mq_command_plain(c, "HEXISTS");
+	rsmq_key(c, queue, ":Q");
+	mq_command_str(c, "vt");
+}
+
+static void
+rsmq_names(struct mq_command *c, const char *queue)
+{
+	mq_command_plain(c, "SSCAN");
+	rsmq_key_common(c, queue, ":QUEUES");
+	mq_command_words(c, "0 COUNT 1000");
+}
+
+const struct mq_layout mq_layout_rsmq = {
+    .name = "rsmq",
+    .has = MQ_HAS_ATTRIBUTES | MQ_HAS_NEWS | MQ_HAS_IDS | MQ_HAS_TEXT |
+	MQ_HAS_CLAIMS,
+    .ns = RSMQ_NAMESPACE,
+    .rights = rsmq_rights,
+    .side = &rsmq_side,
+    .queue_error = rsmq_queue_error,
+    .open = rsmq_open,
+    .set_attributes = rsmq_set_attributes,
+    .known = rsmq_known,
+    .names = rsmq_names,
+    .probe = rsmq_probe,
+    .publish = rsmq_publish,
+    .publish_add = rsmq_publish_add,
+    .publish_counts = rsmq_publish_counts,
+    .join = rsmq_join,
+    .leave = rsmq_leave,
+    .renew = rsmq_renew,
+    .lease = rsmq_lease,
+    .lapsed = rsmq_lapsed,
+    .claim = rsmq_claim,
+    .track = rsmq_track,
+    .look = rsmq_look,
+    .key_queue = rsmq_key_of,
+    .settle = rsmq_settle,
+    .ack_oldest = rsmq_ack_oldest,
+    .give_back = rsmq_give_back,
+    .held = rsmq_held,
+    .held_count = rsmq_held_count,
+    .exists = rsmq_exists,
+    .receipts = rsmq_receipts,
+    .receipt = rsmq_receipt,
+    .receipt_by_id = rsmq_receipt_by_id,
+    .vacate = rsmq_vacate,
+    .clean = rsmq_clean,
+    .drained = rsmq_drained,
+    .stats = rsmq_stats,
+    .running = rsmq_running,
+    .scan = rsmq_scan,
+    .take = rsmq_take,
+    .scan_end = rsmq_scan_end,
+    .move = rsmq_move,
+    .purge = rsmq_purge,
+    .delete_queue = rsmq_delete_queue,
+};
