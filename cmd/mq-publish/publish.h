@@ -153,9 +153,6 @@ void transport_free(struct transport *);
 
 /* The batch to fill, which is empty after transport_send(). */
 struct batch *transport_next(struct transport *);
-/* Whether the server has room for it: a private one ends when its disk is full. */
-bool transport_has_room(struct transport *);
-void transport_send(struct transport *);
 
 /*
  * The first batch, before anything is known of the queue: sends it as a trial, and
@@ -166,19 +163,8 @@ void transport_send(struct transport *);
  */
 bool transport_try(struct transport *, bool *only);
 
-/* Whether batches are under way; and so many that the next one, to be published so,
- * has to wait. */
-bool transport_busy(const struct transport *);
-bool transport_full(struct transport *, const struct mq_publishing *);
-/* Waits for an answer to the oldest one.  False: the server refused it, with the
- * error. */
-bool transport_collect(struct transport *);
 /* The connection is lost: goes on with another one, or ends the program. */
 void transport_resume(struct transport *);
-/* All is safe: a connection that is lost now is lost for the first time. */
-void transport_rest(struct transport *);
-/* Waits for all answers before the end of the program. */
-void transport_drain(struct transport *);
 
 /*
  * Connects again, as often as it takes; *pause_ms is the next pause.  False when that
@@ -330,28 +316,6 @@ void options_use_layout(struct options *, const struct mq_server *);
 /* The rights that they need, as of queue/rights.h. */
 unsigned options_rights(const struct options *);
 void options_free(struct options *);
-
-/* --- attributes --------------------------------------------------------- */
-
-/*
- * Options that say what is to become of the messages, or of the queue.  Each takes
- * option and argument as they were given, and ends with exit 64 when it is wrong.
- */
-
-/* Headers of all messages. */
-void attribute_header(
-    struct mq_envelope *, const char *option, const char *arg);
-void attribute_param(struct mq_envelope *, const char *option, const char *arg);
-void attribute_unique(
-    struct mq_envelope *, const char *option, const char *arg);
-void attribute_number(struct mq_envelope *, const char *header, int64_t);
-/* Sets a name, which must be UTF-8: no two names may become the same. */
-void attribute_name(struct mq_envelope *, const char *option,
-    const char *header, const char *name);
-
-int64_t attribute_tick(const char *option, const char *arg);
-/* N or N:HIGH, which is taken apart. */
-void attribute_max(const char *option, char *arg, long *max, long *high);
 
 /* --- when --------------------------------------------------------------- */
 

@@ -126,7 +126,7 @@ refused() {
 	run_mq 0 mq-stats --json q
 	run_mq 0 mq-consume -n 990 -l q
 	assert_equal "$(sort -n <<<"$output" | uniq | wc -l)" 990
-	run_mq 0 mq-consume -n 5 -j 2 q -- false
+	run_mq 1 mq-consume -n 5 -j 2 q -- false
 	run_mq 0 mq-return q
 	run_mq 0 mq-lease --for 1m q
 	run_mq 0 mq-pause q

@@ -136,25 +136,6 @@ struct out_pipe {
 	ev_timer timer; /* until the next look */
 };
 
-/* Returns the descriptor to be written to. */
-int out_pipe_init(struct out_pipe *, struct ev_loop *, void (*taken)(void *arg),
-    void (*gone)(void *arg), void *arg);
-/* Stops the looks. */
-void out_pipe_end(struct out_pipe *);
-
-/* Finds out how much of what was written has arrived. */
-void out_pipe_look(struct out_pipe *);
-/* Looks again later, if it is wanted. */
-void out_pipe_watch(struct out_pipe *, bool wanted);
-
-/* Writes some of n bytes; as write(2). */
-ssize_t out_pipe_write(struct out_pipe *, const void *, size_t n);
-/* How many bytes have been written, and have arrived. */
-size_t out_pipe_written(const struct out_pipe *);
-size_t out_pipe_arrived(const struct out_pipe *);
-/* Whether out_pipe_arrived() is what a reader has taken. */
-bool out_pipe_tells(const struct out_pipe *);
-
 /* --- worker-input ------------------------------------------------------- */
 
 /*
@@ -447,25 +428,5 @@ struct printer {
 };
 
 void printer_free(struct printer *);
-
-/* Bytes of output that are not written yet. */
-size_t printer_unwritten(const struct printer *);
-/* Appends a framed message to the output. */
-void printer_frame(struct printer *, const struct message *);
-/* Appends a message to printed; or removes it. */
-void printer_add(struct printer *, struct message *);
-void printer_remove(struct printer *, struct message *);
-/* Gives a message back. */
-void printer_return(struct printer *, struct message *);
-/* Reports completely arrived messages as done. */
-void printer_ack_arrived(struct printer *);
-/* Looks later for arrived messages, if no event will tell. */
-void printer_watch(struct printer *);
-/* Drops unwritten output, but for the rest of a begun message; all: that, too. */
-void printer_cut(struct printer *, bool all);
-/* Gives unbegun messages back; all: the others, too. */
-void printer_return_unwritten(struct printer *, bool all);
-/* Moves the unwritten rest of a message to another buffer. */
-void printer_move_rest(struct printer *, struct message *, struct mq_buf *to);
 
 #endif

@@ -1,10 +1,302 @@
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <sys/types.h>
+
 #include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include <linux/major.h>
+
 #include "base/exit.h"
 #include "base/say.h"
+#include "base/visible.h"
 #include "executor.h"
+#include "parts.h"
+
+/* --- out-pipe ------------------------------------------------------------ */
+
+/* Bytes that a ready pipe or terminal takes without blocking: PIPE_BUF. */
+#define SURE	 ((size_t)4096)
+#define LOOK_MIN 0.001
+#define LOOK_MAX 0.05
+
+/* Finds out how much of what was written has arrived. */
+static void
+out_pipe_look(struct out_pipe *p)
+{
+	size_t behind = p->written - p->read;
+	int unread;
+
+	if (!p->piped) {
+		p->read = p->written;
+		return;
+	}
+	if (ioctl(p->fd, FIONREAD, &unread) == -1 || unread < 0 ||
+	    (size_t)unread > behind) {
+		/* Another process writes to the pipe as well: its bytes cannot
+		 * be told from ours. */
+		p->piped = false;
+		p->read = p->written;
+		return;
+	}
+	if ((size_t)unread < behind)
+		p->look_s = LOOK_MIN;
+	p->read = p->written - (size_t)unread;
+}
+
+/* Looks again later, if it is wanted. */
+static void
+out_pipe_watch(struct out_pipe *p, bool wanted)
+{
+	if (!p->piped || !wanted) {
+		p->look_s = LOOK_MIN;
+		ev_timer_stop(p->loop, &p->timer);
+	} else if (!ev_is_active(&p->timer)) {
+		ev_timer_set(&p->timer, p->look_s, 0);
+		ev_timer_start(p->loop, &p->timer);
+	}
+}
+
+static void
+on_look(struct ev_loop *loop, ev_timer *w, int events)
+{
+	struct out_pipe *p = w->data;
+
+	(void)loop;
+	(void)events;
+	p->look_s *= 1.5;
+	if (p->look_s > LOOK_MAX)
+		p->look_s = LOOK_MAX;
+	p->taken(p->arg);
+}
+
+static void
+on_pipe_gone(struct ev_loop *loop, ev_io *w, int events)
+{
+	struct out_pipe *p = w->data;
+
+	(void)loop;
+	(void)events;
+	p->gone(p->arg);
+}
+
+/* Stops the looks. */
+static void
+out_pipe_end(struct out_pipe *p)
+{
+	ev_io_stop(p->loop, &p->reader);
+	ev_timer_stop(p->loop, &p->timer);
+}
+
+/* Writes some of n bytes; as write(2). */
+static ssize_t
+out_pipe_write(struct out_pipe *p, const void *data, size_t n)
+{
+	ssize_t wrote;
+
+	if (!p->whole && n > SURE)
+		n = SURE;
+	wrote = write(p->fd, data, n);
+	if (wrote > 0)
+		p->written += (size_t)wrote;
+	return wrote;
+}
+
+/* How many bytes have been written, and have arrived. */
+static size_t
+out_pipe_written(const struct out_pipe *p)
+{
+	return p->written;
+}
+
+static size_t
+out_pipe_arrived(const struct out_pipe *p)
+{
+	return p->read;
+}
+
+/* Whether out_pipe_arrived() is what a reader has taken. */
+static bool
+out_pipe_tells(const struct out_pipe *p)
+{
+	return p->piped;
+}
+
+/*
+ * The write end of a pipe becomes readable when the reader is gone.
+ */
+static void
+open_pipe(struct out_pipe *p)
+{
+	int fd, before = 0, mode = fcntl(STDOUT_FILENO, F_GETFL) & O_ACCMODE;
+
+	if (mode == O_RDONLY || ioctl(STDOUT_FILENO, FIONREAD, &before) == -1)
+		return;
+	/* Opened anew: other writers that share stdout may want to block. */
+	fd = open("/proc/self/fd/1", O_WRONLY | O_NONBLOCK | O_CLOEXEC);
+	if (fd != -1) {
+		p->fd = fd;
+		p->whole = true;
+	}
+	/* Bytes of earlier writers count as ours. */
+	p->written = (size_t)before;
+	p->piped = true;
+	if (fd != -1 || mode == O_WRONLY) {
+		ev_io_set(&p->reader, p->fd, EV_READ);
+		ev_io_start(p->loop, &p->reader);
+	}
+}
+
+/* Returns the descriptor to be written to. */
+static int
+out_pipe_init(struct out_pipe *p, struct ev_loop *loop,
+    void (*taken)(void *arg), void (*gone)(void *arg), void *arg)
+{
+	struct stat st;
+
+	*p = (struct out_pipe){.loop = loop,
+	    .taken = taken,
+	    .gone = gone,
+	    .arg = arg,
+	    .fd = STDOUT_FILENO,
+	    .look_s = LOOK_MIN};
+	ev_init(&p->reader, on_pipe_gone);
+	ev_init(&p->timer, on_look);
+	p->reader.data = p->timer.data = p;
+	if (fstat(STDOUT_FILENO, &st) == -1)
+		return p->fd;
+	if (S_ISFIFO(st.st_mode))
+		open_pipe(p);
+	else
+		p->whole = S_ISREG(st.st_mode) ||
+		    (S_ISCHR(st.st_mode) && major(st.st_rdev) == MEM_MAJOR);
+	return p->fd;
+}
+
+/* --- printer ------------------------------------------------------------- */
+
+/* Bytes of output that are not written yet. */
+static size_t
+printer_unwritten(const struct printer *p)
+{
+	return p->out.len - p->start;
+}
+
+/* Appends a message to printed; or removes it. */
+static void
+printer_add(struct printer *p, struct message *m)
+{
+	TAILQ_INSERT_TAIL(&p->printed, m, line);
+	p->running++;
+}
+
+static void
+printer_remove(struct printer *p, struct message *m)
+{
+	TAILQ_REMOVE(&p->printed, m, line);
+	p->running--;
+}
+
+/* Gives a message back. */
+static void
+printer_return(struct printer *p, struct message *m)
+{
+	printer_remove(p, m);
+	policy_unstarted(p->policy);
+	p->events->returned(p->arg, m);
+}
+
+/* While output waits for the pipe, the next write tells what has arrived. */
+/* Looks later for arrived messages, if no event will tell. */
+static void
+printer_watch(struct printer *p)
+{
+	out_pipe_watch(
+	    &p->pipe, !p->lost && p->running > 0 && !ev_is_active(&p->room));
+}
+
+/* Reports completely arrived messages as done. */
+static void
+printer_ack_arrived(struct printer *p)
+{
+	struct message *m;
+
+	p->events->judging(p->arg);
+	while ((m = TAILQ_FIRST(&p->printed)) != NULL &&
+	    m->end <= out_pipe_arrived(&p->pipe)) {
+		p->arrived++;
+		printer_remove(p, m);
+		p->events->done(p->arg, m);
+	}
+}
+
+/* Drops unwritten output, but for the rest of a begun message; all: that, too. */
+static void
+printer_cut(struct printer *p, bool all)
+{
+	size_t written = out_pipe_written(&p->pipe), rest = 0;
+	const struct message *m;
+
+	TAILQ_FOREACH(m, &p->printed, line)
+		if (!all && m->start < written && m->end > written)
+			rest = m->end - written;
+	p->out.len = p->start + rest;
+	if (rest == 0)
+		ev_io_stop(p->loop, &p->room);
+}
+
+/* Gives unbegun messages back; all: the others, too. */
+static void
+printer_return_unwritten(struct printer *p, bool all)
+{
+	struct message *m;
+
+	while ((m = TAILQ_LAST(&p->printed, messages)) != NULL &&
+	    (all || m->start >= out_pipe_written(&p->pipe)))
+		printer_return(p, m);
+	printer_watch(p);
+}
+
+/* Moves the unwritten rest of a message to another buffer. */
+static void
+printer_move_rest(struct printer *p, struct message *m, struct mq_buf *to)
+{
+	const char *out = p->out.data + p->start;
+	size_t written = out_pipe_written(&p->pipe);
+	size_t from = m->start > written ? m->start : written;
+	size_t shift = from - written - to->len;
+
+	mq_buf_add(to, out + (from - written), m->end - from);
+	m->start -= shift;
+	m->end -= shift;
+}
+
+/* Appends a framed message to the output. */
+static void
+printer_frame(struct printer *p, const struct message *m)
+{
+	struct mq_buf one = {0};
+
+	if (!p->terminal) {
+		message_frame(m, p->opt->framing, &p->out);
+		return;
+	}
+	message_frame(m, p->opt->framing, &one);
+	mq_add_visible(&p->out, one.data, one.len);
+	mq_buf_free(&one);
+}
+
+void
+printer_free(struct printer *p)
+{
+	mq_buf_free(&p->out);
+}
+
+/* --- print --------------------------------------------------------------- */
 
 /* Unwritten output, in bytes; at least one message. */
 #define OUT_BYTES ((size_t)256 * 1024)

@@ -86,37 +86,11 @@ struct sink {
 	void *arg;
 };
 
-/* For our own standard output or standard error: 1 or 2. */
-void sink_init_standard(struct sink *, struct ev_loop *, int which);
-
-/* For a file; the sink takes the descriptor and a copy of the path. */
-void sink_init(struct sink *, struct ev_loop *, int fd, const char *path);
-
-/* Goes on with a new file of the same path. */
-void sink_move(struct sink *, int fd);
-
-/* False: bytes put now would be kept. */
-bool sink_ready(const struct sink *);
-
-/*
- * Writes or keeps n bytes.  At most 1 MiB is kept; the rest is lost, which is said
- * later.  Bytes whose write fails are lost as well; for a file that is said at
- * once.
- */
-void sink_put(struct sink *, const void *, size_t n);
-
 /*
  * Shows a line on a terminal, for as long as nothing else is put; NULL: none any more.
  * It is left out while bytes are kept, or another line has no end yet.
  */
 void sink_show(struct sink *, const char *line);
-
-/* Writes the kept bytes, while some are taken within 5 s and no signal comes.
- * Whether all are written. */
-bool sink_wait(struct sink *);
-
-/* The same; closes and frees. */
-void sink_end(struct sink *);
 
 /* --- spill -------------------------------------------------------------- */
 
@@ -137,18 +111,9 @@ struct spill {
 TAILQ_HEAD(spills, spill);
 
 struct spill *spill_new(void);
-/* NULL is allowed. */
-void spill_free(struct spill *);
 
-/* Bytes that wait. */
-size_t spill_size(const struct spill *);
-/* Whether n bytes more stay in memory. */
-bool spill_fits(const struct spill *, size_t n);
 /* Appends n bytes; or adds none, and returns false with errno. */
 bool spill_add(struct spill *, const void *, size_t n);
-/* Takes at most n bytes out, and returns how many.  If the file cannot be read, its
- * bytes are lost. */
-size_t spill_take(struct spill *, void *, size_t n);
 
 /* --- target ------------------------------------------------------------- */
 
@@ -172,25 +137,13 @@ struct target {
 	void *arg;
 };
 
-/* For our own descriptor 1 or 2; or for a log, whose descriptor is taken.  Then the
- * owner sets ready and arg.  A target must not be moved in memory. */
-void target_init(struct target *, struct ev_loop *, int fd, bool patient);
-void target_init_log(
-    struct target *, struct ev_loop *, int fd, const char *path, bool patient);
-/* Waits until all is written, as sink_end(). */
-void target_end(struct target *);
-
 /* Nothing waits. */
 bool target_ready(const struct target *);
-/* So much waits that no more runs should start. */
-bool target_clogged(const struct target *);
 
 /* Writes n bytes, now or later; they stay together. */
 void target_put(struct target *, const void *, size_t n);
 /* The same with all bytes of a spill, which is taken. */
 void target_move(struct target *, struct spill *);
-/* A stream into the target, for whole lines; for fclose(3). */
-FILE *target_stream(struct target *);
 
 /* --- rq ----------------------------------------------------------------- */
 
@@ -232,17 +185,6 @@ struct gather {
 	char cut[4];	    /* the beginning of a character, for a terminal */
 	size_t cut_len;
 };
-
-void gather_init(struct gather *, struct target *, enum output_form);
-void gather_label(struct gather *, const char *label);
-
-/* Whether bytes should come only when the target is ready. */
-bool gather_waits(const struct gather *);
-void gather_put(struct gather *, const char *, size_t n);
-/* A line of ours, which begins a line. */
-void gather_say(struct gather *, const char *line);
-/* The run is over.  Bytes that come later are gathered by lines, if not live. */
-void gather_end(struct gather *);
 
 /* --- run-output --------------------------------------------------------- */
 
