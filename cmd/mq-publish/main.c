@@ -1,9 +1,9 @@
 /*
  * mq-publish: put messages into a queue.
  *
- * read.c takes records from stdin, message.c makes messages of them, batch.c batches,
- * and transport.c brings those to the server, whatever happens to the connection; what
- * the server says goes to outcome.c.  Calls go that way only.  Commands and replies
+ * read.c takes records from stdin, message.c makes messages of them, and transport.c
+ * brings them to the server in batches, whatever happens to the connection; what the
+ * server says goes to outcome.c.  Calls go that way only.  Commands and replies
  * are the business of queue/publisher.h, and of redis/durable.h.  With --http, post.c
  * makes options and a stdin of a request first.
  */

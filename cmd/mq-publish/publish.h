@@ -151,21 +151,6 @@ void transport_init(struct transport *, struct mq_redis *,
     struct mq_publisher *, struct outcome *, bool quiet);
 void transport_free(struct transport *);
 
-/* The batch to fill, which is empty after transport_send(). */
-struct batch *transport_next(struct transport *);
-
-/*
- * The first batch, before anything is known of the queue: sends it as a trial, and
- * waits for the answer.  False: nothing was done, with the error, or the batch cannot be
- * tried.  It is the next one again then, and *only says whether nothing but a
- * second trial would be safe: that looks for the mark of a first one, which may still
- * arrive on a connection that was lost.
- */
-bool transport_try(struct transport *, bool *only);
-
-/* The connection is lost: goes on with another one, or ends the program. */
-void transport_resume(struct transport *);
-
 /*
  * Connects again, as often as it takes; *pause_ms is the next pause.  False when that
  * was not possible until then, CLOCK_BOOTTIME; -1 is never.
@@ -353,13 +338,6 @@ void read_messages(struct reader *, int fd);
 /* --- transport-parts ---------------------------------------------------- */
 
 /* The inside of the transport, for transport.c and trial.c. */
-
-/* How many messages are under way, so that nobody knows about them. */
-unsigned long transport_unknown(struct transport *);
-/* Waits for the answer to the oldest batch. */
-enum mq_call transport_wait(struct transport *);
-/* The server has answered for the batch, which is empty from now on. */
-void transport_answered(struct transport *, struct batch *);
 
 /* --- post --------------------------------------------------------------- */
 

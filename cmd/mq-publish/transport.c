@@ -30,7 +30,8 @@ batch_at(struct transport *t, unsigned i)
 	return &t->ring[(t->first + i) % MQ_MARKS];
 }
 
-unsigned long
+/* How many messages are under way, so that nobody knows about them. */
+static unsigned long
 transport_unknown(struct transport *t)
 {
 	unsigned long n = 0;
@@ -83,7 +84,8 @@ transport_free(struct transport *t)
 	}
 }
 
-struct batch *
+/* The batch to fill, which is empty after transport_send(). */
+static struct batch *
 transport_next(struct transport *t)
 {
 	return batch_at(t, t->used);
@@ -164,7 +166,8 @@ transport_rest(struct transport *t)
 	t->lost_ms = t->pause_ms = 0;
 }
 
-void
+/* The server has answered for the batch, which is empty from now on. */
+static void
 transport_answered(struct transport *t, struct batch *b)
 {
 	t->bytes -= mq_post_bytes(&b->post);
@@ -282,10 +285,11 @@ try_resume(struct transport *t)
 }
 
 /*
- * The connection is lost, and the answers for what was under way with it.  The server
- * has marked what it has done, and only the rest is sent again.
+ * The connection is lost, and the answers for what was under way with it: goes on with
+ * another one, or ends the program.  The server has marked what it has done, and only
+ * the rest is sent again.
  */
-void
+static void
 transport_resume(struct transport *t)
 {
 	enum mq_call result = MQ_CALL_LOST;
@@ -325,7 +329,8 @@ send_again(struct transport *t)
 		transport_resume(t);
 }
 
-enum mq_call
+/* Waits for the answer to the oldest batch. */
+static enum mq_call
 transport_wait(struct transport *t)
 {
 	return judge(t, batch_at(t, 0), mq_post_answer);
@@ -361,6 +366,92 @@ transport_drain(struct transport *t)
 	t->ending = true;
 	while (t->used > 0)
 		(void)transport_collect(t);
+}
+
+/* --- trial --------------------------------------------------------------- */
+
+/*
+ * The first batch of a publisher, which goes out before anything is known of the server
+ * and the queue.
+ */
+
+static void __attribute__((noreturn))
+end_with(struct transport *t, const struct mq_redis *r)
+{
+	mq_say("%s", r->error);
+	outcome_end(t->outcome, transport_unknown(t), r->status);
+}
+
+/* What a first command meets that gets no answer at all: if it is a server, its
+ * next connection answers, or is refused for as long as the server is away. */
+static void
+check_server(struct transport *t)
+{
+	const struct mq_redis *r = t->redis;
+	struct mq_redis other;
+
+	/* It has had its time. */
+	if (r->greet_until != 0 && mq_clock_steady_s() >= r->greet_until)
+		end_with(t, r);
+	if (mq_redis_open(&other, r->server) == -1)
+		return;
+	if (mq_redis_check(&other) == -1)
+		end_with(t, &other);
+	mq_redis_close(&other);
+}
+
+static enum mq_call
+send_trial(struct transport *t, struct batch *b)
+{
+	t->bytes = mq_post_bytes(&b->post);
+	t->used++;
+	if (mq_post_send(t->publisher, &b->post, NULL, true) == -1)
+		return MQ_CALL_LOST;
+	return transport_wait(t);
+}
+
+/* Whether the connection was lost with an answer: the server does nothing for us. */
+static bool
+was_turned_away(const struct transport *t)
+{
+	return t->redis->status == MQ_EXIT_CONFIG ||
+	    t->redis->status == MQ_EXIT_NOPERM;
+}
+
+/*
+ * The first batch, before anything is known of the queue: sends it as a trial, and
+ * waits for the answer.  False: nothing was done, with the error, or the batch cannot be
+ * tried.  It is the next one again then, and *only says whether nothing but a
+ * second trial would be safe: that looks for the mark of a first one, which may still
+ * arrive on a connection that was lost.
+ */
+static bool
+transport_try(struct transport *t, bool *only)
+{
+	struct batch *b = transport_next(t);
+	enum mq_call result;
+
+	*only = false;
+	if (!mq_post_trial(t->publisher, &b->post))
+		return false;
+	result = send_trial(t, b);
+	if (result == MQ_CALL_LOST && !t->redis->heard)
+		check_server(t);
+	while (result == MQ_CALL_LOST && !was_turned_away(t)) {
+		transport_resume(t);
+		result = t->used > 0 ? transport_wait(t) : MQ_CALL_DONE;
+	}
+	/* A resumption has settled what it found to be done. */
+	if (result == MQ_CALL_DONE && t->used > 0)
+		transport_answered(t, b);
+	t->used = 0;
+	if (result == MQ_CALL_DONE)
+		return true;
+	mq_post_no_trial(&b->post);
+	t->bytes = 0;
+	t->lost_ms = t->pause_ms = 0;
+	*only = mq_publisher_loose(t->publisher);
+	return false;
 }
 
 /* --- batch --------------------------------------------------------------- */

@@ -168,12 +168,6 @@ struct newest {
 	long count, cap;
 };
 
-/* Keeps a copy. */
-void newest_keep(struct newest *, const struct mq_item *);
-/* Turns them round: the newest one comes first. */
-void newest_reverse(struct newest *);
-void newest_free(struct newest *);
-
 /* --- list --------------------------------------------------------------- */
 
 /*
@@ -453,19 +447,6 @@ void html_grouped(long long n);
  * with a note.  Frees the table. */
 void html_section(
     const char *title, const char *id, const char *note, struct table *);
-
-/* --- screen ------------------------------------------------------------- */
-
-/*
- * The terminal as a full screen: the alternate one, keys without echo.  It is as it
- * was before whenever the program ends or is stopped.
- */
-
-void screen_enter(void);
-void screen_leave(void);
-/* Waits for a key (returned), a signal that wants the screen drawn anew (0), or
- * the time to be over (-1). */
-int screen_wait(int64_t ms);
 
 /* --- message ------------------------------------------------------------ */
 

@@ -194,6 +194,13 @@ void mq_walk_drop_slice(struct mq_scan *);
 /* --- mark --------------------------------------------------------------- */
 
 /*
+ * Looks a batch up in the reply to HGETALL on the marks.  NULL: it has not been
+ * done.  Else *n bytes, maybe none: the answer to it, unless that says how many
+ * messages there are now.
+ */
+const char *mq_mark_find(const redisReply *, const struct mq_mark *, size_t *n);
+
+/*
  * Marks tell what has become of a publisher's batches: see lua/lib/marks.lua.  Each
  * batch is marked in the step that publishes it.
  */
@@ -213,13 +220,6 @@ void mq_mark_add(struct mq_command *, const struct mq_mark *);
  */
 void mq_mark_add_behind(struct mq_command *, const struct mq_mark *);
 void mq_mark_put_behind(struct mq_command *, size_t n, long long behind);
-
-/*
- * Looks a batch up in the reply to HGETALL on the marks.  NULL: it has not been
- * done.  Else *n bytes, maybe none: the answer to it, unless that says how many
- * messages there are now.
- */
-const char *mq_mark_find(const redisReply *, const struct mq_mark *, size_t *n);
 
 /* Of the last batch that was done, how many messages were before it; -1: none
  * is known. */

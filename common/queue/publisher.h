@@ -97,6 +97,9 @@ void mq_post_free(struct mq_post *);
 
 /* --- publisher --------------------------------------------------------------- */
 
+/* Builds the command that gives the connection a name to find it by. */
+void mq_publisher_name(const struct mq_publisher *, struct mq_command *);
+
 /*
  * A publisher's side of a queue.  Batches go out as posts and are marked
  * in the step that publishes them, where the server lets it.  After a lost connection
@@ -188,8 +191,6 @@ bool mq_publisher_whole(const struct mq_publisher *);
 /* From now on, and on this connection, commands without a key are for the node that
  * has the queue, if there are several. */
 void mq_publisher_settle_down(struct mq_publisher *);
-/* Builds the command that gives the connection a name to find it by. */
-void mq_publisher_name(const struct mq_publisher *, struct mq_command *);
 
 /* Nobody will ask any more: removes the marks. */
 void mq_publisher_forget(struct mq_publisher *);

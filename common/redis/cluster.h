@@ -25,8 +25,6 @@ void mq_cluster_free(struct mq_cluster *);
 
 /* --- cluster-link ------------------------------------------------------- */
 
-/* For cluster.c and cluster-link.c: the inside of a cluster's connection. */
-
 /* A node. */
 struct link {
 	struct mq_cluster *cluster;
@@ -60,23 +58,5 @@ struct mq_cluster {
 	ev_timer absence; /* needed nodes that are away are looked for */
 	char why[512];	  /* it fails */
 };
-
-/* The link to node i of the map; NULL: never used. */
-struct link *mq_link_used(const struct mq_cluster *, int i);
-/*
- * The same, for a command (NULL: none yet); it begins to connect if it did not.  If that
- * fails, down() follows; but while all commands for it are optional, or if it was not
- * ready for some seconds, it is away: it is not open then, and they are lost.
- */
-struct link *mq_link_open(
-    struct mq_cluster *, int i, const struct mq_request *);
-/* A reply to an optional command has come from it. */
-void mq_link_heard(struct link *);
-/* Closes it, and loses what waits for it. */
-void mq_link_close(struct link *);
-/* Looks whether nodes are back that are away, or others have their slots. */
-void mq_link_look(struct ev_loop *, ev_timer *, int events);
-/* When failing ends. */
-void mq_link_failed(struct ev_loop *, ev_timer *, int events);
 
 #endif

@@ -11,6 +11,379 @@
 #include "base/clock.h"
 #include "base/exit.h"
 #include "base/xalloc.h"
+#include "dial.h"
+#include "reply.h"
+
+/* --- node ---------------------------------------------------------------- */
+
+static void
+mq_nodes_copy_error(struct mq_redis *r, const struct mq_redis *from)
+{
+	r->status = from->status;
+	strlcpy(r->error, from->error, sizeof(r->error));
+}
+
+static char *
+copy_text(const char *s)
+{
+	return s == NULL ? NULL : mq_xstrdup(s);
+}
+
+void
+mq_node_server(struct mq_server *server, const struct mq_url *of,
+    const char *host, int port)
+{
+	struct mq_url *u = &server->url;
+
+	*u = (struct mq_url){.kind = MQ_URL_REDIS,
+	    .tls = of->tls,
+	    .insecure = of->insecure,
+	    .user = copy_text(of->user),
+	    .password = copy_text(of->password),
+	    .cacert = copy_text(of->cacert),
+	    .cert = copy_text(of->cert),
+	    .key = copy_text(of->key),
+	    .sni = copy_text(of->sni),
+	    .hosts = mq_xcalloc(1, sizeof(*u->hosts)),
+	    .hosts_n = 1};
+	u->hosts[0] = (struct mq_url_host){mq_xstrdup(host), port};
+	mq_url_show(u, server->name, sizeof(server->name));
+}
+
+struct node *
+mq_node_used(const struct mq_nodes *all, int i)
+{
+	return all->map.nodes[i].own;
+}
+
+/* The same, which is used from now on. */
+static struct node *
+mq_node_at(struct mq_redis *r, int i)
+{
+	struct mq_place_of_node *place = &r->nodes->map.nodes[i];
+	struct node *node = place->own;
+
+	if (node == NULL) {
+		place->own = node = mq_xcalloc(1, sizeof(*node));
+		STAILQ_INIT(&node->sent);
+		mq_node_server(
+		    &node->server, &r->server->url, place->host, place->port);
+	}
+	return node;
+}
+
+/*
+ * By the name that the cluster gives the node; or, as nobody here may know that, by the
+ * address that comes with it.  Then the certificate is for the name all the same.
+ */
+static int
+dial_node(struct node *node, char *address, double until)
+{
+	struct mq_url *u = &node->server.url;
+	char *name = u->hosts[0].name;
+	bool is_sni = u->tls && u->sni == NULL;
+	int rv = mq_redis_connect(&node->redis, &node->server, until);
+
+	if (rv == 0 || *address == '\0' || mq_address_is(name) ||
+	    node->redis.status != MQ_EXIT_UNAVAILABLE)
+		return rv;
+	u->hosts[0].name = address;
+	if (is_sni)
+		u->sni = name;
+	rv = mq_redis_connect(&node->redis, &node->server, until);
+	u->hosts[0].name = name;
+	if (is_sni)
+		u->sni = NULL;
+	return rv;
+}
+
+/* What a node that hangs was sent could be carried out when others have replaced it. */
+static int
+connect_node(struct mq_redis *r, struct node *node, char *address)
+{
+	struct mq_nodes *all = r->nodes;
+	struct mq_redis *to = &node->redis;
+	double until = all->until;
+
+	mq_failover_begin(&all->failover, r->server);
+	if (all->failover.until < until)
+		until = all->failover.until;
+	if (dial_node(node, address, until) == -1)
+		return -1;
+	to->wanted_node = true;
+	if (mq_redis_check(to) == 0)
+		return 0;
+	mq_redis_close(to);
+	return -1;
+}
+
+/* The same, with a connection that is greeted; NULL: there is none, with the error. */
+static struct node *
+mq_node_open(struct mq_redis *r, int i)
+{
+	struct node *node = mq_node_at(r, i);
+
+	if (node->missing != NULL)
+		return NULL;
+	if (node->redis.context == NULL &&
+	    connect_node(r, node, r->nodes->map.nodes[i].address) == -1) {
+		mq_nodes_copy_error(r, &node->redis);
+		return NULL;
+	}
+	node->redis.wanted_node = true;
+	if (r->wait != NULL && node->redis.wait == NULL)
+		mq_redis_wait_with(&node->redis, r->wait, r->wait_arg);
+	node->redis.patience_ms = r->patience_ms;
+	return node;
+}
+
+static void
+mq_awaited_free(struct awaited *a)
+{
+	freeReplyObject(a->reply);
+	mq_buf_free(&a->wire);
+	free(a);
+}
+
+/* "node HOST:PORT: why", where error begins with another name. */
+static char *
+tell_missing(const struct mq_redis *r, int i, const char *error)
+{
+	const struct mq_place_of_node *at = &r->nodes->map.nodes[i];
+	const char *name = mq_node_used(r->nodes, i)->server.name;
+	struct mq_buf text = {0};
+
+	if (strncmp(error, name, strlen(name)) == 0)
+		error += strlen(name) + strlen(": ");
+	mq_buf_printf(&text, MQ_MISSING "%s:%d: %s", at->host, at->port, error);
+	(void)mq_buf_str(&text);
+	return text.data;
+}
+
+/* Answers a command of a node that is lost. */
+static void
+mq_awaited_miss(struct mq_redis *r, struct awaited *a)
+{
+	redisReply *reply = mq_xcalloc(1, sizeof(*reply));
+
+	reply->type = REDIS_REPLY_ERROR;
+	reply->str = mq_xstrdup(mq_node_used(r->nodes, a->node)->missing);
+	reply->len = strlen(reply->str);
+	a->reply = reply;
+	if (a->slot != -1)
+		r->nodes->missing[a->slot] = (int16_t)(a->node + 1);
+}
+
+void
+mq_node_lose(struct mq_redis *r, int i, const char *why)
+{
+	struct node *node = mq_node_used(r->nodes, i);
+	struct awaited *a;
+
+	if (node->missing == NULL)
+		node->missing = tell_missing(r, i, why);
+	mq_redis_close(&node->redis);
+	node->redis.unsent = 0;
+	while ((a = STAILQ_FIRST(&node->sent)) != NULL) {
+		STAILQ_REMOVE_HEAD(&node->sent, in_node);
+		mq_awaited_miss(r, a);
+	}
+}
+
+/* Closes all, and frees r->nodes. */
+static void
+mq_nodes_close(struct mq_redis *r)
+{
+	struct mq_nodes *all = r->nodes;
+	struct awaited *a;
+	struct node *node;
+	int i;
+
+	while ((a = STAILQ_FIRST(&all->order)) != NULL) {
+		STAILQ_REMOVE_HEAD(&all->order, in_order);
+		mq_awaited_free(a);
+	}
+	for (i = 0; i < all->map.count; i++) {
+		node = mq_node_used(all, i);
+		if (node == NULL)
+			continue;
+		mq_redis_close(&node->redis);
+		mq_server_free(&node->server);
+		free(node->missing);
+		free(node);
+	}
+	mq_topology_free(&all->map);
+	free(all);
+	r->nodes = NULL;
+	r->route = NULL;
+}
+
+/* --- nodes-ask ----------------------------------------------------------- */
+
+/*
+ * Where the nodes of a cluster are, as one of them says.
+ */
+
+struct asking {
+	struct mq_redis *r;
+	int but; /* the node that does not answer; -1: none */
+};
+
+static redisReply *
+call_cluster(struct mq_redis *r, const char *line)
+{
+	struct mq_command c = {0};
+	redisReply *reply;
+
+	mq_command_plain(&c, line);
+	reply = mq_redis_call(r, &c);
+	mq_command_free(&c);
+	return reply;
+}
+
+/* Of the reply, which is not freed.  -1 with the error of the one that was asked. */
+static int
+take_slots(
+    struct mq_nodes *all, struct mq_redis *r, int i, const redisReply *reply)
+{
+	if (mq_redis_refused(r, reply)) {
+		if (strstr(reply->str, "cluster support disabled") != NULL)
+			mq_redis_fail(r, MQ_EXIT_CONFIG,
+			    "not a node of a cluster; use redis://");
+		return -1;
+	}
+	if (mq_topology_take(&all->map, reply, i) == -1)
+		return mq_redis_fail(
+		    r, MQ_EXIT_UNAVAILABLE, "unexpected reply");
+	all->last = i;
+	return 0;
+}
+
+/* A line of CLUSTER NODES: "ID ADDRESS:PORT@BUS[,NAME] FLAGS ...". */
+static bool
+says_down(const char *line, const struct mq_place_of_node *node)
+{
+	char at[MQ_NODE_HOST_SIZE + 16], flags[128];
+	const char *flag;
+
+	snprintf(at, sizeof(at), " %s:%d@",
+	    node->address[0] != '\0' ? node->address : node->host, node->port);
+	if (strncmp(line + strcspn(line, " "), at, strlen(at)) != 0 ||
+	    sscanf(line, "%*s %*s %127s", flags) != 1)
+		return false;
+	flag = strstr(flags, "fail");
+	return flag != NULL && flag[strlen("fail")] != '?';
+}
+
+/* Whether the others have agreed that a node is down.  Who may not ask does not know. */
+static bool
+is_down(struct mq_redis *r, const struct mq_place_of_node *node)
+{
+	redisReply *reply = call_cluster(r, "CLUSTER NODES");
+	const char *line;
+	bool down = false;
+
+	if (reply == NULL)
+		return false;
+	line = reply->type == REDIS_REPLY_STRING ? reply->str : NULL;
+	while (line != NULL && !down) {
+		down = says_down(line, node);
+		line = strchr(line, '\n');
+		line = line == NULL ? NULL : line + 1;
+	}
+	freeReplyObject(reply);
+	return down;
+}
+
+/* One that is in use keeps its connection. */
+static void
+keep_connection(struct mq_redis *r, int i, struct mq_dial *d)
+{
+	struct node *node = mq_node_at(r, i);
+
+	if (node->redis.context != NULL || node->missing != NULL)
+		mq_redis_close(&d->redis);
+	else
+		node->redis = d->redis;
+	/* For connections that do not wait. */
+	strlcpy(r->server->host, d->server->host, sizeof(r->server->host));
+	strlcpy(
+	    r->server->address, d->server->address, sizeof(r->server->address));
+	r->server->port = d->server->port;
+}
+
+static int
+take_answer(void *arg, struct mq_dial *d, redisReply *reply)
+{
+	const struct asking *q = arg;
+	struct mq_nodes *all = q->r->nodes;
+	int i = mq_topology_node(&all->map, d->host, d->port), rv = -1;
+
+	if (mq_reply_busy(reply)) {
+		freeReplyObject(reply);
+		reply = call_cluster(&d->redis, "CLUSTER SLOTS");
+	}
+	if (reply != NULL)
+		rv = take_slots(all, &d->redis, i, reply);
+	freeReplyObject(reply);
+	if (rv == -1)
+		return -1;
+	if (q->but != -1 && !all->failover.due)
+		all->failover.due = is_down(&d->redis, &all->map.nodes[q->but]);
+	keep_connection(q->r, i, d);
+	return 0;
+}
+
+/* At the beginning, what was wrong stays with them; see partial.h. */
+static void
+note_errors(struct mq_redis *r, const struct mq_dial *dials, size_t n)
+{
+	struct node *node;
+	size_t i;
+
+	for (i = 0; i < n; i++) {
+		node = mq_node_at(r, (int)i);
+		if (node->redis.context == NULL)
+			mq_nodes_copy_error(&node->redis, &dials[i].redis);
+	}
+}
+
+/*
+ * Asks whichever answers first for all of them: of the hosts in the URL, or (but: not -1)
+ * of those that are known, without this one, and whether that is down.  Returns 0, or -1
+ * with the error.
+ */
+static int
+mq_nodes_ask(struct mq_redis *r, int but)
+{
+	struct mq_nodes *all = r->nodes;
+	struct asking q = {r, but};
+	size_t i, n = 0, count = (size_t)all->map.count;
+	struct mq_dial *dials = mq_xcalloc(count, sizeof(*dials));
+	struct mq_command c = {0};
+	double until = but == -1 ? all->until : all->failover.until;
+	int rv = -1;
+
+	for (i = 0; i < count; i++)
+		if ((int)i != but)
+			dials[n++].server = &mq_node_at(r, (int)i)->server;
+	for (i = 0; i < n; i++) {
+		dials[i].host = dials[i].server->url.hosts->name;
+		dials[i].port = dials[i].server->url.hosts->port;
+	}
+	mq_command_plain(&c, "CLUSTER SLOTS");
+	if (n > 0)
+		rv = mq_dial(dials, n, &c, take_answer, &q, until);
+	mq_command_free(&c);
+	if (rv == -1 && but == -1)
+		mq_nodes_copy_error(r, mq_dial_error(dials, n));
+	if (but == -1)
+		note_errors(r, dials, n);
+	free(dials);
+	return rv == -1 ? -1 : 0;
+}
+
+/* --- nodes --------------------------------------------------------------- */
 
 /* A command whose slot moves goes out again for so long. */
 #define PATIENCE_MS 60000

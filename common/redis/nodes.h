@@ -31,7 +31,7 @@ bool mq_nodes_replicated(const struct mq_redis *, const struct mq_command *);
 
 /* --- node --------------------------------------------------------------- */
 
-/* For nodes.c, nodes-ask.c, node.c, partial.c, durable.c and links.c: the nodes of a cluster, and what is on its way to them. */
+/* For nodes.c, nodes-ask.c, partial.c, durable.c and links.c: the nodes of a cluster, and what is on its way to them. */
 
 /* A command whose reply the caller has not had yet. */
 struct awaited {
@@ -64,30 +64,14 @@ struct mq_nodes {
 	double until; /* of opening; see mq_redis_open_until() */
 };
 
+/* Node number i of the map; NULL: never used. */
+struct node *mq_node_used(const struct mq_nodes *, int i);
+
+/* Closes a node for good, and answers what was sent to it. */
+void mq_node_lose(struct mq_redis *, int i, const char *why);
+
 /* The server of one node: as the cluster's, but with this host only; zeroed before. */
 void mq_node_server(
     struct mq_server *, const struct mq_url *of, const char *host, int port);
-
-/* Node number i of the map; NULL: never used. */
-struct node *mq_node_used(const struct mq_nodes *, int i);
-/* The same, which is used from now on. */
-struct node *mq_node_at(struct mq_redis *, int i);
-
-void mq_nodes_copy_error(struct mq_redis *, const struct mq_redis *from);
-/* The same, with a connection that is greeted; NULL: there is none, with the error. */
-struct node *mq_node_open(struct mq_redis *, int i);
-/*
- * Asks whichever answers first for all of them: of the hosts in the URL, or (but: not -1)
- * of those that are known, without this one, and whether that is down.  Returns 0, or -1
- * with the error.
- */
-int mq_nodes_ask(struct mq_redis *, int but);
-void mq_awaited_free(struct awaited *);
-/* Closes a node for good, and answers what was sent to it. */
-void mq_node_lose(struct mq_redis *, int i, const char *why);
-/* Answers a command of a node that is lost. */
-void mq_awaited_miss(struct mq_redis *, struct awaited *);
-/* Closes all, and frees r->nodes. */
-void mq_nodes_close(struct mq_redis *);
 
 #endif

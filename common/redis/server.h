@@ -71,17 +71,6 @@ struct mq_envfile {
 	bool exposed; /* it has a password, and everybody can read it */
 };
 
-/*
- * Reads the file into a zeroed struct, which mq_envfile_free() releases.  A file that
- * does not exist says nothing.  Lines of other programs are ignored.  Errors are: any
- * other name with MQ_ in front, a line with MQ_ that is no assignment, and lines for
- * a server that the file does not name.  Returns 0, or an mq_exit status with one
- * line in error, which never has a value in it.
- */
-int mq_envfile_read(
-    struct mq_envfile *, const char *path, char *error, size_t error_size);
-void mq_envfile_free(struct mq_envfile *);
-
 /* --- server ------------------------------------------------------------ */
 
 /*

@@ -2,7 +2,6 @@
 
 #include <string.h>
 
-
 /* What each text begins with. */
 #define PREFIX "TLS: "
 

@@ -1,16 +1,35 @@
 #include "url.h"
 
-#include <stdlib.h>
-#include <string.h>
 #include <sys/un.h>
 
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
 #include "base/percent.h"
 #include "base/xalloc.h"
 #include "server.h"
 
+struct mq_url_scheme {
+	const char *prefix; /* NULL: behind the last one */
+	enum mq_url_kind kind;
+	bool tls;
+	int port; /* of a host without one; 0: there are no hosts */
+};
+
+/* A parameter whose value is a text. */
+struct mq_url_text {
+	const char *name; /* with its =; NULL: behind the last one */
+	size_t at;	  /* its member of struct mq_url */
+	bool tls;	  /* only known with TLS */
+};
+
+/* --- url ----------------------------------------------------------------- */
+
 #define TWICE "a parameter is given twice"
 
-const struct mq_url_scheme mq_url_schemes[] = {
+static const struct mq_url_scheme mq_url_schemes[] = {
     {"redis://", MQ_URL_REDIS, false, 6379},
     {"rediss://", MQ_URL_REDIS, true, 6379},
     {"unix://", MQ_URL_UNIX, false, 0},
@@ -22,7 +41,7 @@ const struct mq_url_scheme mq_url_schemes[] = {
     {0},
 };
 
-const struct mq_url_text mq_url_texts[] = {
+static const struct mq_url_text mq_url_texts[] = {
     {"layout=", offsetof(struct mq_url, layout), false},
     {"ns=", offsetof(struct mq_url, ns), false},
     {"cacert=", offsetof(struct mq_url, cacert), true},
@@ -32,7 +51,7 @@ const struct mq_url_text mq_url_texts[] = {
     {0},
 };
 
-const struct mq_url_scheme *
+static const struct mq_url_scheme *
 mq_url_scheme(const struct mq_url *u)
 {
 	const struct mq_url_scheme *s = mq_url_schemes;
@@ -42,7 +61,8 @@ mq_url_scheme(const struct mq_url *u)
 	return s;
 }
 
-char **
+/* The member of the URL. */
+static char **
 mq_url_text(const struct mq_url *u, const struct mq_url_text *text)
 {
 	return (char **)((char *)u + text->at);
@@ -337,4 +357,79 @@ mq_url_free(struct mq_url *u)
 	for (text = mq_url_texts; text->name != NULL; text++)
 		free(*mq_url_text(u, text));
 	*u = (struct mq_url){0};
+}
+
+/* --- url-show ------------------------------------------------------------ */
+
+static bool
+is_ipv6(const char *host)
+{
+	return strchr(host, ':') != NULL;
+}
+
+static void
+show_hosts(struct mq_buf *out, const struct mq_url *u)
+{
+	int port = mq_url_scheme(u)->port;
+	size_t i;
+
+	for (i = 0; i < u->hosts_n; i++) {
+		mq_buf_printf(out, "%s%s%s%s", i > 0 ? "," : "",
+		    is_ipv6(u->hosts[i].name) ? "[" : "", u->hosts[i].name,
+		    is_ipv6(u->hosts[i].name) ? "]" : "");
+		if (u->hosts[i].port != port)
+			mq_buf_printf(out, ":%d", u->hosts[i].port);
+	}
+}
+
+/* Behind the hosts of a sentinel stands a slash. */
+static void
+show_path(struct mq_buf *out, const struct mq_url *u)
+{
+	bool sentinel = u->kind == MQ_URL_SENTINEL;
+	char *path;
+
+	if (u->path == NULL)
+		return;
+	path = mq_percent_encode(u->path, sentinel ? "%/?" : "%?");
+	mq_buf_printf(out, "%s%s", sentinel ? "/" : "", path);
+	free(path);
+}
+
+/* Appends a parameter, if it has a value: behind a '?', or one more. */
+static void
+show_parameter(struct mq_buf *out, const char *name, const char *value)
+{
+	char *text;
+
+	if (value == NULL)
+		return;
+	/* Right behind a host, an @ would make it a user. */
+	text = mq_percent_encode(value, "%&@");
+	mq_buf_printf(out, "%c%s%s",
+	    memchr(out->data, '?', out->len) != NULL ? '&' : '?', name, text);
+	free(text);
+}
+
+void
+mq_url_show(const struct mq_url *u, char *out, size_t size)
+{
+	const struct mq_url_text *p;
+	struct mq_buf text = {0};
+	char db[16];
+
+	snprintf(db, sizeof(db), "%d", u->db);
+	mq_buf_printf(&text, "%s", mq_url_scheme(u)->prefix);
+	show_hosts(&text, u);
+	show_path(&text, u);
+	if (u->kind == MQ_URL_UNIX && u->db != 0)
+		show_parameter(&text, "db=", db);
+	else if (u->db != 0)
+		mq_buf_printf(&text, "/%s", db);
+	for (p = mq_url_texts; p->name != NULL; p++)
+		show_parameter(&text, p->name, *mq_url_text(u, p));
+	if (u->insecure)
+		show_parameter(&text, "insecure=", "1");
+	snprintf(out, size, "%s", mq_buf_str(&text));
+	mq_buf_free(&text);
 }

@@ -1,15 +1,4 @@
 /*
- * The URL of a server.
- */
-#ifndef MQ_URL_H
-#define MQ_URL_H
-
-#include <stdbool.h>
-#include <stddef.h>
-
-/* --- url --------------------------------------------------------------- */
-
-/*
  * Where a server is, as a URL:
  *
  *   redis://[user[:password]@]host[:port][/db]
@@ -28,6 +17,11 @@
  * password counts as not given.  The authority ends at the first slash and the
  * user at its last @, so a slash in a password is written %2F.
  */
+#ifndef MQ_URL_H
+#define MQ_URL_H
+
+#include <stdbool.h>
+#include <stddef.h>
 
 enum mq_url_kind {
 	MQ_URL_REDIS,
@@ -76,32 +70,5 @@ void mq_url_free(struct mq_url *u);
  * size.  u has been parsed.
  */
 void mq_url_show(const struct mq_url *u, char *out, size_t size);
-
-/* --- url-parts ---------------------------------------------------------- */
-
-/* For url.c and url-show.c: the names in a URL. */
-
-struct mq_url_scheme {
-	const char *prefix; /* NULL: behind the last one */
-	enum mq_url_kind kind;
-	bool tls;
-	int port; /* of a host without one; 0: there are no hosts */
-};
-
-extern const struct mq_url_scheme mq_url_schemes[];
-
-const struct mq_url_scheme *mq_url_scheme(const struct mq_url *);
-
-/* A parameter whose value is a text. */
-struct mq_url_text {
-	const char *name; /* with its =; NULL: behind the last one */
-	size_t at;	  /* its member of struct mq_url */
-	bool tls;	  /* only known with TLS */
-};
-
-extern const struct mq_url_text mq_url_texts[];
-
-/* The member of the URL. */
-char **mq_url_text(const struct mq_url *, const struct mq_url_text *);
 
 #endif

@@ -42,17 +42,6 @@ void remotes_init(struct remotes *, struct ev_loop *,
 /* Closes all connections. */
 void remotes_free(struct remotes *);
 
-/* The server of this URL, as of redis/url.h, until remote_put().  NULL: 16 others are
- * in use. */
-struct remote *remote_get(struct remotes *, const char *url);
-void remote_put(struct remote *);
-
-/* Whether commands can be sent. */
-bool remote_ready(const struct remote *);
-/* Why the server cannot be reached; NULL: no error yet. */
-const char *remote_error(const struct remote *);
-struct mq_async *remote_async(struct remote *);
-
 /* --- request ------------------------------------------------------------ */
 
 /*

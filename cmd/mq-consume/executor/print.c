@@ -210,8 +210,8 @@ printer_return(struct printer *p, struct message *m)
 	p->events->returned(p->arg, m);
 }
 
-/* While output waits for the pipe, the next write tells what has arrived. */
-/* Looks later for arrived messages, if no event will tell. */
+/* Looks later for arrived messages, if no event will tell: while output waits for the
+ * pipe, the next write does. */
 static void
 printer_watch(struct printer *p)
 {

@@ -1,10 +1,456 @@
 #include "parts.h"
 
+#include <sys/ioctl.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/exit.h"
 #include "base/say.h"
+#include "mq-consume/rules.h"
+
+/* --- worker-time --------------------------------------------------------- */
+
+/* Seconds from TERM to KILL; and from the end of a descriptor to that of the
+ * worker. */
+#define KILL_AFTER 5.0
+
+bool
+worker_is_leaving(const struct slot *s)
+{
+	const struct stream_worker *w = &s->worker;
+
+	return w->terminated || w->verbs_closed || s->killed ||
+	    w->protocol_error != NULL;
+}
+
+/* Whether the worker has no message left to judge. */
+static bool
+has_finished(const struct slot *s)
+{
+	const struct worker_input *input = &s->worker.input;
+	const struct message *m = slot_message(s);
+
+	return worker_input_ended(input) &&
+	    (m == NULL ||
+		(worker_input_is_cut(input) && !worker_input_read(input, m)));
+}
+
+/* In seconds; 0: no limit. */
+static double
+time_limit(const struct slot *s)
+{
+	const struct slots *ss = s->slots;
+	const struct message *m = slot_message(s);
+	double grace = (double)ss->opt->grace_ms / 1000;
+
+	/* The grace time of the consumer is for all workers. */
+	if (has_finished(s) && policy_level(ss->policy) >= STOP_SOON)
+		return 0;
+	if (has_finished(s))
+		return worker_input_is_cut(&s->worker.input) ||
+			grace < KILL_AFTER ?
+		    KILL_AFTER :
+		    grace;
+	return m == NULL ?
+	    0 :
+	    (double)rules_of(ss->opt, m->queue)->timeout_ms / 1000;
+}
+
+static void
+set_timer(struct slot *s, double after)
+{
+	ev_timer_stop(s->slots->loop, &s->timer);
+	ev_timer_set(&s->timer, after, 0);
+	if (after > 0)
+		ev_timer_start(s->slots->loop, &s->timer);
+}
+
+void
+worker_next(struct slot *s)
+{
+	s->started = mq_clock_s(CLOCK_MONOTONIC);
+	s->started_ms = 0;
+	if (s->pid != 0 && !worker_is_leaving(s))
+		set_timer(s, time_limit(s));
+}
+
+/* Stops that time, while requests are answered. */
+static void
+worker_pause_time(struct slot *s)
+{
+	if (s->pid != 0 && !worker_is_leaving(s))
+		set_timer(s, 0);
+}
+
+void
+worker_last(struct slot *s)
+{
+	if (worker_input_is_last(&s->worker.input))
+		return;
+	worker_input_last(&s->worker.input);
+	if (has_finished(s))
+		worker_next(s);
+}
+
+void
+worker_return_unread(struct slot *s)
+{
+	const struct message *m;
+
+	while ((m = TAILQ_LAST(&s->hand, messages)) != NULL &&
+	    worker_input_take_back(&s->worker.input, m))
+		slot_return_last(s);
+}
+
+/* Returns unread messages, and writes no more. */
+static void
+cut_input(struct slot *s)
+{
+	worker_return_unread(s);
+	worker_input_last(&s->worker.input);
+	s->slots->events->wake(s->slots->arg);
+}
+
+/* Kills a worker that broke the protocol. */
+static void
+worker_fail_protocol(struct slot *s, const char *protocol_error)
+{
+	if (s->worker.protocol_error != NULL)
+		return;
+	s->worker.protocol_error = protocol_error;
+	/* A dead worker is about to be ended. */
+	if (s->pid == 0)
+		return;
+	cut_input(s);
+	set_timer(s, 0);
+	kill(-s->pid, SIGKILL);
+}
+
+/* Descriptor 3 has ended. */
+static void
+worker_verbs_closed(struct slot *s)
+{
+	if (worker_is_leaving(s))
+		return;
+	s->worker.verbs_closed = true;
+	cut_input(s);
+	set_timer(s, KILL_AFTER);
+}
+
+/* Nobody reads the standard input any more.  The worker may still be busy with what it
+ * has read. */
+static void
+worker_input_closed(void *slot)
+{
+	struct slot *s = slot;
+
+	cut_input(s);
+	if (has_finished(s))
+		worker_next(s);
+}
+
+/* The worker has taken too long: for a message, or to end after the last. */
+static void
+terminate_worker(struct slot *s)
+{
+	s->worker.terminated = true;
+	s->worker.timed_out = slot_message(s);
+	cut_input(s);
+	set_timer(s, KILL_AFTER);
+	kill(-s->pid, SIGTERM);
+}
+
+static void
+on_timeout(struct ev_loop *loop, ev_timer *w, int events)
+{
+	struct slot *s = w->data;
+
+	(void)loop;
+	(void)events;
+	if (s->worker.verbs_closed)
+		worker_fail_protocol(s, "worker closed its descriptor 3");
+	else if (s->worker.terminated)
+		kill(-s->pid, SIGKILL);
+	else if (worker_input_is_cut(&s->worker.input) && has_finished(s))
+		worker_fail_protocol(s, "worker closed its standard input");
+	else
+		terminate_worker(s);
+}
+
+/* Prepares the timers of a started worker. */
+static void
+worker_init_time(struct slot *s)
+{
+	ev_timer_init(&s->timer, on_timeout, 0, 0);
+	s->timer.data = s;
+}
+
+/* --- stream-verbs -------------------------------------------------------- */
+
+/* Bytes read in one turn, and by one read. */
+#define READ_MAX  ((size_t)1 << 16)
+#define READ_ONCE ((size_t)1 << 14)
+/* The most that a pipe holds. */
+#define READ_LAST ((size_t)1 << 20)
+/* A worker is silent after this time, or after the time for this many messages,
+ * whichever is longer. */
+#define SILENT_S	10.0
+#define SILENT_MESSAGES 10
+
+/* Reports the verdict on a message that has left the hand.  Only histories and results
+ * have the errors. */
+static void
+stream_verbs_judged(
+    struct slot *s, struct message *m, const struct mq_verdict *v)
+{
+	struct slots *ss = s->slots;
+	const char *errors = "";
+
+	if (!m->lost) {
+		slot_ran(s, m, v);
+		slot_judged(s, slot_success_of(v->kind));
+		if (v->kind != MQ_VERDICT_DONE ||
+		    ss->events->awaited(ss->arg, m))
+			errors = run_output_so_far(s->output);
+	}
+	ss->events->ended(ss->arg, m, v, errors);
+}
+
+/* The time since the verb before; verbs that come together took none. */
+static void
+count_run(struct slot *s, const struct message *m)
+{
+	struct slots *ss = s->slots;
+
+	s->ran_s = s->worker.heard - s->started;
+	ss->events->ran(ss->arg, m->queue, s->ran_s);
+	s->started = s->worker.heard;
+}
+
+/* Judges the first message in hand by the final verb. */
+static void
+judge_message(struct slot *s)
+{
+	struct message *m = slot_message(s);
+	struct mq_verdict v;
+
+	if (m == NULL || !worker_input_read(&s->worker.input, m)) {
+		mq_verbs_next(&s->verbs);
+		worker_fail_protocol(s,
+		    m == NULL ?
+			"worker wrote more verdicts than it has messages" :
+			"worker wrote a verdict before reading the "
+			"message");
+		return;
+	}
+	mq_verdict(&s->verbs, 0, false, MQ_NOT_STRICT, &v);
+	v.status = -1;
+	mq_verbs_next(&s->verbs);
+	count_run(s, m);
+	slot_release(s, m);
+	s->worker.judged++;
+	stream_verbs_judged(s, m, &v);
+}
+
+/* Parses verbs up to a final one whose message has pending requests. */
+static void
+parse_verbs(struct slot *s)
+{
+	struct stream_worker *w = &s->worker;
+	size_t at = 0;
+
+	while (at < w->said.len && !requests_awaited(&s->requests) &&
+	    !requests_full(&s->requests) && w->protocol_error == NULL) {
+		at += mq_verbs_feed_line(
+		    &s->verbs, w->said.data + at, w->said.len - at);
+		if (s->verbs.final == MQ_FINAL_NONE)
+			continue;
+		if (!requests_await(&s->requests))
+			judge_message(s);
+	}
+	if (at == 0)
+		return;
+	w->said.len -= at;
+	memmove(w->said.data, w->said.data + at, w->said.len);
+}
+
+/* Notes that the worker has judged n messages in this time. */
+static void
+note_duration(struct slot *s, long n, double took)
+{
+	double each = took / (double)n;
+	double *mean = &s->worker.message_s;
+
+	*mean = *mean == 0 ? each : *mean * 0.8 + each * 0.2;
+	s->slots->last_end = mq_clock_steady_s();
+	s->slots->events->wake(s->slots->arg);
+	run_output_forget(s->output);
+	worker_next(s);
+}
+
+/* Parses what was read, up to a verb that has to wait. */
+static void
+stream_verbs_hear(struct slot *s)
+{
+	struct stream_worker *w = &s->worker;
+	long before = w->judged;
+	double began = s->started;
+
+	w->heard = mq_clock_s(CLOCK_MONOTONIC);
+	/* The check of the lease may mark messages as lost. */
+	s->slots->events->judging(s->slots->arg);
+	worker_input_poll(&w->input);
+	/* A final verb may have waited for requests. */
+	if (s->verbs.final != MQ_FINAL_NONE && !requests_awaited(&s->requests))
+		judge_message(s);
+	parse_verbs(s);
+	if (requests_awaited(&s->requests))
+		worker_pause_time(s);
+	if (w->judged > before)
+		note_duration(s, w->judged - before, w->heard - began);
+}
+
+/* Reads verbs without waiting, until max bytes are unparsed.  False: the pipe has
+ * ended. */
+static bool
+read_verbs(struct slot *s, size_t max)
+{
+	ssize_t n;
+
+	while (s->worker.said.len < max) {
+		n = read(s->verbs_fd,
+		    mq_buf_reserve(&s->worker.said, READ_ONCE), READ_ONCE);
+		if (n == 0 || (n == -1 && errno != EAGAIN && errno != EINTR))
+			return false;
+		if (n == -1 && errno == EAGAIN)
+			return true;
+		if (n > 0)
+			s->worker.said.len += (size_t)n;
+	}
+	return true;
+}
+
+static void
+on_verbs(struct ev_loop *loop, ev_io *w, int events)
+{
+	struct slot *s = w->data;
+	bool more = read_verbs(s, READ_MAX);
+
+	(void)events;
+	s->worker.silence_said = false;
+	stream_verbs_hear(s);
+	if (!more || s->worker.said.len > 0)
+		ev_io_stop(loop, w);
+	if (!more)
+		worker_verbs_closed(s);
+}
+
+/* Begins to read verbs. */
+static void
+stream_verbs_watch(struct slot *s)
+{
+	fcntl(s->verbs_fd, F_SETFL, O_NONBLOCK);
+	ev_io_init(&s->verbs_io, on_verbs, s->verbs_fd, EV_READ);
+	s->verbs_io.data = s;
+	ev_io_start(s->slots->loop, &s->verbs_io);
+}
+
+/* Goes on reading, after requests were answered. */
+static void
+stream_verbs_resume(struct slot *s)
+{
+	if (s->pid == 0)
+		return;
+	if (!s->worker.verbs_closed)
+		ev_io_start(s->slots->loop, &s->verbs_io);
+	if (s->worker.said.len > 0)
+		ev_feed_event(s->slots->loop, &s->verbs_io, EV_READ);
+}
+
+/* The worker is dead: reads its last verbs. */
+static void
+stream_verbs_last(struct slot *s)
+{
+	ev_io_stop(s->slots->loop, &s->verbs_io);
+	(void)read_verbs(s, s->worker.said.len + READ_LAST);
+	close(s->verbs_fd);
+	mq_buf_add(&s->worker.said, "\n", 1);
+}
+
+/* For the first message, a silence is said before --timeout ends it. */
+static double
+silence_allowed(const struct slot *s)
+{
+	const struct message *m = slot_message(s);
+	double timeout = m == NULL ?
+	    0 :
+	    (double)rules_of(s->slots->opt, m->queue)->timeout_ms / 1000;
+
+	if (s->worker.message_s * SILENT_MESSAGES > SILENT_S)
+		return s->worker.message_s * SILENT_MESSAGES;
+	if (s->worker.message_s == 0 && timeout > 0 && timeout / 2 < SILENT_S)
+		return timeout / 2;
+	return SILENT_S;
+}
+
+static int
+count_read(const struct slot *s)
+{
+	const struct message *m;
+	int n = 0;
+
+	TAILQ_FOREACH(m, &s->hand, line)
+		n += worker_input_partly_read(&s->worker.input, m);
+	return n;
+}
+
+static void
+say_silence(struct slot *s, double lasts)
+{
+	int n;
+
+	worker_input_poll(&s->worker.input);
+	n = count_read(s);
+	if (n > 0)
+		mq_say("%s: worker %ld has read %d message%s and written no "
+		       "verb for %.0f s; each message needs a verb on "
+		       "descriptor 3, flushed at once",
+		    process_script(s->slots->process), (long)s->pid, n,
+		    n == 1 ? "" : "s", lasts);
+	else
+		mq_say("%s: worker %ld has read nothing for %.0f s; %d "
+		       "message%s on its standard input",
+		    process_script(s->slots->process), (long)s->pid, lasts,
+		    s->count, s->count == 1 ? " waits" : "s wait");
+}
+
+void
+stream_verbs_tick(struct slot *s)
+{
+	double lasts,
+	    last = s->worker.heard > s->started ? s->worker.heard : s->started;
+	int unread;
+
+	if (s->worker.silence_said || slot_message(s) == NULL ||
+	    requests_pending(&s->requests) || worker_is_leaving(s))
+		return;
+	lasts = mq_clock_s(CLOCK_MONOTONIC) - last;
+	if (lasts < silence_allowed(s))
+		return;
+	/* Unread verbs are no silence. */
+	if (ioctl(s->verbs_fd, FIONREAD, &unread) == 0 && unread > 0)
+		return;
+	s->worker.silence_said = true;
+	if (!s->slots->opt->quiet)
+		say_silence(s, lasts);
+}
+
+/* --- worker -------------------------------------------------------------- */
 
 /* Seconds from a bad end to the next worker. */
 #define WAIT_MIN 0.1

@@ -16,8 +16,6 @@ struct equals {
 	struct equals_bucket buckets[EQUALS_BUCKETS];
 };
 
-void equals_add(struct equals *, struct message *);
-void equals_remove(struct message *);
 /* While reconciling: an unseen message with this element, rather one whose settlement
  * was not sent, and of these the oldest; NULL: none.  At most one settlement of equal
  * messages is under way, so those that are left were settled by it. */

@@ -31,14 +31,6 @@ bool result_wanted(const struct result_rules *, const struct message *);
 /* Writes the result of the last run into the message. */
 void result_note(const struct result_rules *, struct message *, enum mq_end,
     const struct mq_failure *f);
-/* Sets *out to the result to send with a settlement; its text is the message's.
- * NULL: none. */
-const struct mq_result *result_of(const struct result_rules *, struct message *,
-    const struct mq_settlement *, struct mq_result *out);
-/* The same, after it, for the notice; the caller frees the element. */
-const struct mq_notice *result_notice(const struct result_rules *,
-    const struct message *, const struct mq_settlement *, struct mq_idgen *,
-    struct mq_notice *out);
 
 /* --- outbox --------------------------------------------------------------- */
 
@@ -101,7 +93,7 @@ struct outbox {
 	int back_count;		  /* of all queues */
 	int back_sent;		  /* of these: in flight */
 	struct messages
-	    *equal_of;	 /* by queue: wait for equal ones, see equal.c */
+	    *equal_of;	 /* by queue: wait for equal ones, see settlement.c */
 	int equal_count; /* of all queues */
 };
 
@@ -149,16 +141,9 @@ bool outbox_refused(const struct outbox *);
 /* Answers so far. */
 unsigned long outbox_moves(const struct outbox *);
 
-/* For outbox.c, back.c and equal.c only. */
+/* For outbox.c, back.c and settlement.c only. */
 void settlement_send(struct outbox *, struct message *);
-/* The same, although the message has equal ones. */
-void settlement_send_alone(struct outbox *, struct message *);
-/* Says how, but for a result and a notice; for as long as the message stays. */
-void settlement_describe(
-    struct outbox *, const struct message *, struct mq_settlement *);
 void settlement_sent(struct outbox *, struct message *);
-/* How many bytes the server copies for it, about. */
-size_t settlement_copies(const struct message *);
 void settlement_answered(struct outbox *, struct message *,
     const struct mq_answer *, enum mq_settled);
 /* The batch did not settle the message: sends it alone. */

@@ -2,11 +2,107 @@
  * The settlement of one message.
  */
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/clock.h"
 #include "base/exit.h"
 #include "base/xalloc.h"
+#include "mq-consume/rules.h"
 #include "outbox.h"
+
+/* --- result -------------------------------------------------------------- */
+
+/* The queue that hears of the end; NULL: none.  A notice has no other. */
+static const char *
+notified(const struct result_rules *r, const struct message *m)
+{
+	return mq_envelope_get(&m->envelope, MQ_HEADER_NOTICE) != NULL ?
+	    NULL :
+	    rules_of(r->opt, m->queue)->notify;
+}
+
+static bool
+is_kept(const struct result_rules *r, const struct message *m)
+{
+	return m->id[0] != '\0' &&
+	    (rules_of(r->opt, m->queue)->keep_ms > 0 || m->awaited);
+}
+
+bool
+result_wanted(const struct result_rules *r, const struct message *m)
+{
+	return is_kept(r, m) || notified(r, m) != NULL;
+}
+
+static void
+write_result(const struct result_rules *r, struct message *m, enum mq_end state,
+    const struct mq_failure *f, const char *to)
+{
+	struct mq_ending e = {.state = state,
+	    .queue = notified(r, m) != NULL ? m->queue_name : NULL,
+	    .text = f != NULL && f->text[0] != '\0' ? f->text : NULL,
+	    .status = f != NULL ? f->status : -1,
+	    .signal = f != NULL ? f->signal : NULL,
+	    .attempts = m->attempts + !m->expired,
+	    .host = r->host,
+	    .to = to,
+	    .finished_ms = mq_clock_unix_us() / 1000};
+
+	strlcpy(e.id, m->id, sizeof(e.id));
+	mq_buf_clear(&m->result);
+	mq_ending_write(&e, &m->result);
+}
+
+void
+result_note(const struct result_rules *r, struct message *m, enum mq_end state,
+    const struct mq_failure *f)
+{
+	if (result_wanted(r, m))
+		write_result(r, m, state, f, NULL);
+}
+
+/* Sets *out to the result to send with a settlement; its text is the message's.
+ * NULL: none. */
+static const struct mq_result *
+result_of(const struct result_rules *r, struct message *m,
+    const struct mq_settlement *how, struct mq_result *out)
+{
+	int64_t asked = m->awaited ? MQ_RESULT_KEEP_MS : 0;
+	int64_t keep_ms = rules_of(r->opt, m->queue)->keep_ms;
+
+	if (how->outcome == MQ_OUTCOME_FRONT ||
+	    how->outcome == MQ_OUTCOME_AGAIN || !result_wanted(r, m))
+		return NULL;
+	if (how->outcome == MQ_OUTCOME_PUSH)
+		write_result(r, m, MQ_END_PUSHED, NULL, how->push);
+	else if (m->result.len == 0)
+		write_result(r, m,
+		    how->outcome == MQ_OUTCOME_ACK ? MQ_END_DONE :
+						     MQ_END_REJECTED,
+		    NULL, NULL);
+	if (!is_kept(r, m))
+		return NULL;
+	*out = (struct mq_result){.id = m->id,
+	    .text = m->result.data,
+	    .len = m->result.len,
+	    .keep_ms = keep_ms > asked ? keep_ms : asked};
+	return out;
+}
+
+/* The same, after it, for the notice; the caller frees the element. */
+static const struct mq_notice *
+result_notice(const struct result_rules *r, const struct message *m,
+    const struct mq_settlement *how, struct mq_idgen *ids,
+    struct mq_notice *out)
+{
+	if (how->outcome == MQ_OUTCOME_FRONT ||
+	    how->outcome == MQ_OUTCOME_AGAIN || notified(r, m) == NULL)
+		return NULL;
+	out->queue = notified(r, m);
+	mq_id_make(ids, (uint64_t)mq_clock_unix_us(), out->unique);
+	mq_notice_write(out->unique, m->queue_name, &m->result, &out->element);
+	return out;
+}
 
 /* --- answers ---------------------------------------------------------------- */
 
@@ -193,8 +289,9 @@ send_pause(struct outbox *o, const struct message *m)
 
 /* --- sending ---------------------------------------------------------------- */
 
-/* The next of a group, which an end makes ready, may be as long. */
-size_t
+/* How many bytes the server copies for it, about.  The next of a group, which an end makes
+ * ready, may be as long. */
+static size_t
 settlement_copies(const struct message *m)
 {
 	if (m->outcome != MQ_OUTCOME_ACK)
@@ -238,7 +335,7 @@ on_settled(void *arg, const struct mq_answer *answer, enum mq_settled how)
 		o->events->wake(o->arg);
 }
 
-/* Until no settlement of an equal message is under way; see equal.c. */
+/* Until no settlement of an equal message is under way; see below. */
 static void
 wait_for_equal(struct outbox *o, struct message *m)
 {
@@ -249,16 +346,8 @@ wait_for_equal(struct outbox *o, struct message *m)
 	o->events->wake(o->arg);
 }
 
-void
-settlement_send(struct outbox *o, struct message *m)
-{
-	if (m->equal)
-		wait_for_equal(o, m);
-	else
-		settlement_send_alone(o, m);
-}
-
-void
+/* Says how, but for a result and a notice; for as long as the message stays. */
+static void
 settlement_describe(
     struct outbox *o, const struct message *m, struct mq_settlement *how)
 {
@@ -279,7 +368,8 @@ settlement_describe(
 	mq_id_make(o->ids, (uint64_t)mq_clock_unix_us(), how->unique);
 }
 
-void
+/* Although the message may have equal ones. */
+static void
 settlement_send_alone(struct outbox *o, struct message *m)
 {
 	struct mq_result result;
@@ -300,6 +390,15 @@ settlement_send_alone(struct outbox *o, struct message *m)
 }
 
 void
+settlement_send(struct outbox *o, struct message *m)
+{
+	if (m->equal)
+		wait_for_equal(o, m);
+	else
+		settlement_send_alone(o, m);
+}
+
+void
 settlement_again(struct outbox *o, struct message *m)
 {
 	note_answer(o, m);
@@ -308,6 +407,144 @@ settlement_again(struct outbox *o, struct message *m)
 		end_settlement(o, m, false);
 	else
 		settlement_send(o, m);
+}
+
+/* --- equal --------------------------------------------------------------- */
+
+/*
+ * Settlements of messages that have the same bytes.  The server cannot tell these apart:
+ * it removes the oldest, whichever has ended.  So that nothing has to be guessed after a
+ * lost connection, at most one settlement of such messages is under way in a queue.  The
+ * others wait for its answer, and go together.
+ */
+
+/* The most of one step. */
+#define EQUAL_MAX   250
+#define EQUAL_BYTES ((size_t)1 << 20)
+
+struct equal_batch {
+	struct outbox *outbox;
+	int n;
+	struct message *m[EQUAL_MAX];
+};
+
+bool
+equal_under_way(const struct outbox *o, int queue)
+{
+	const struct message *m;
+
+	for (m = inbox_first_of(o->inbox, queue); m != NULL;
+	     m = TAILQ_NEXT(m, own))
+		if (m->equal && m->in_flight)
+			return true;
+	return false;
+}
+
+/* Whether its header may ask for more than a place in line.  A message that was not
+ * started has no envelope yet. */
+static bool
+asks_for_more(const struct message *m)
+{
+	return mq_envelope_signed(m->element, m->len) &&
+	    (m->envelope.payload == NULL || mq_message_special(&m->envelope));
+}
+
+static bool
+goes_together(const struct outbox *o, const struct message *m)
+{
+	return !m->alone && m->outcome != MQ_OUTCOME_PUSH && m->pause_ms == 0 &&
+	    !asks_for_more(m) && !result_wanted(o->results, m);
+}
+
+/* If somebody has taken some of them, each finds out for itself. */
+static void
+on_settled_together(
+    void *arg, const struct mq_answer *answer, enum mq_settled how)
+{
+	struct equal_batch *b = arg;
+	struct outbox *o = b->outbox;
+	bool one_by_one = mq_answer_good(answer) && how != MQ_SETTLED;
+	int i;
+
+	for (i = 0; i < b->n; i++) {
+		b->m[i]->alone |= one_by_one;
+		if (one_by_one)
+			settlement_again(o, b->m[i]);
+		else
+			settlement_answered(o, b->m[i], answer, how);
+	}
+	free(b);
+	o->events->wake(o->arg);
+}
+
+static struct equal_batch *
+collect_equal(struct outbox *o, int queue)
+{
+	struct equal_batch *b = mq_xcalloc(1, sizeof(*b));
+	struct message *m;
+	size_t bytes = 0;
+
+	b->outbox = o;
+	TAILQ_FOREACH(m, &o->equal_of[queue], waiting) {
+		bytes += m->len;
+		if (b->n == EQUAL_MAX || (b->n > 0 && bytes > EQUAL_BYTES) ||
+		    !goes_together(o, m))
+			break;
+		b->m[b->n++] = m;
+	}
+	return b;
+}
+
+static bool
+fits_together(struct outbox *o, const struct equal_batch *b)
+{
+	size_t bytes = 0;
+	int i;
+
+	for (i = 0; i < b->n; i++)
+		bytes += settlement_copies(b->m[i]);
+	return bytes == 0 || o->events->has_room(o->arg, bytes);
+}
+
+static void
+send_together(struct outbox *o, int queue, struct equal_batch *b)
+{
+	struct mq_settlement how[EQUAL_MAX];
+	int i;
+
+	for (i = 0; i < b->n; i++) {
+		settlement_describe(o, b->m[i], &how[i]);
+		settlement_sent(o, b->m[i]);
+	}
+	mq_consumer_settle_equal(
+	    o->server, queue, how, b->n, on_settled_together, b);
+}
+
+static void
+send_next(struct outbox *o, int queue)
+{
+	struct equal_batch *b = collect_equal(o, queue);
+
+	/* The server removes another place of the list than ours. */
+	inbox_disorder(o->inbox, queue);
+	if (b->n > 1 && fits_together(o, b)) {
+		send_together(o, queue, b);
+		return;
+	}
+	settlement_send_alone(o, TAILQ_FIRST(&o->equal_of[queue]));
+	free(b);
+}
+
+void
+outbox_send_equal(struct outbox *o)
+{
+	int queue;
+
+	for (queue = 0; queue < o->opt->queue_count && o->equal_count > 0;
+	     queue++)
+		if (!TAILQ_EMPTY(&o->equal_of[queue]) &&
+		    !equal_under_way(o, queue) && o->events->online(o->arg))
+			send_next(o, queue);
 }
 
 /* --- questions -------------------------------------------------------------- */

@@ -92,6 +92,9 @@ struct sink {
  */
 void sink_show(struct sink *, const char *line);
 
+/* Goes on with a new file of the same path. */
+void sink_move(struct sink *, int fd);
+
 /* --- spill -------------------------------------------------------------- */
 
 /*
@@ -144,6 +147,17 @@ bool target_ready(const struct target *);
 void target_put(struct target *, const void *, size_t n);
 /* The same with all bytes of a spill, which is taken. */
 void target_move(struct target *, struct spill *);
+/* For our own descriptor 1 or 2; or for a log, whose descriptor is taken.  Then the
+ * owner sets ready and arg.  A target must not be moved in memory. */
+void target_init(struct target *, struct ev_loop *, int fd, bool patient);
+void target_init_log(
+    struct target *, struct ev_loop *, int fd, const char *path, bool patient);
+/* A stream into the target, for whole lines; for fclose(3). */
+FILE *target_stream(struct target *);
+/* So much waits that no more runs should start. */
+bool target_clogged(const struct target *);
+/* Waits until all is written, as sink_end(). */
+void target_end(struct target *);
 
 /* --- rq ----------------------------------------------------------------- */
 

@@ -7,7 +7,6 @@
  */
 #include "rmq.h"
 
-
 /* How many keys are in one command, which takes the server some 0.1 ms. */
 #define KEYS_MAX 200
 

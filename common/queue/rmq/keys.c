@@ -263,3 +263,21 @@ const struct mq_side rmq_side = {.paused = add_paused,
     .running = add_running,
     .cleaning = add_cleaning,
     .heartbeat = add_heartbeat};
+
+/* Those that are tracked have one name in brackets. */
+bool
+rmq_key_of(const char *key, size_t len, const char **queue, size_t *n)
+{
+	const char *end = memrchr(key, ']', len), *start;
+
+	if (end == NULL)
+		end = memrchr(key, '}', len);
+	start = end == NULL ?
+	    NULL :
+	    memrchr(key, *end == ']' ? '[' : '{', (size_t)(end - key));
+	if (start == NULL)
+		return false;
+	*queue = start + 1;
+	*n = (size_t)(end - *queue);
+	return true;
+}

@@ -48,18 +48,6 @@ void rmq_key_place(
 /* In front of each element in a sorted set; see lua/lib/place.lua. */
 #define RMQ_UNIQUE_LEN 32
 
-/* For the walks: whether the key at work is a sorted set, and no list; */
-bool rmq_walk_in_set(const struct mq_scan *);
-/* begins a call; for "take" with its queue's home, and the target's, which is
- * the same when to is NULL; */
-void rmq_walk_start(struct mq_command *, const struct mq_scan *,
-    const char *verb, const char *to);
-/* whether a reply has count integers, and then strings only (the anchor of a
- * list, which follows, may be an integer); */
-bool rmq_walk_reply(const redisReply *, size_t count, bool in_set);
-/* a score of ours, which all are integers. */
-int64_t rmq_to_score(const redisReply *);
-
 PART(scan);
 PART(take);
 PART(scan_end);
@@ -447,20 +435,6 @@ struct rmq_dead_queue {
 	redisReply *shown;    /* the last reply; NULL: none yet */
 	enum rmq_crash crashes[RMQ_HEADERS]; /* the messages shown in it */
 };
-
-/* How many messages are kept until headers are shown. */
-long rmq_dead_queue_kept(const struct rmq_dead_queue *);
-/* Begins the next step; then builds it, which may be repeated. */
-void rmq_dead_queue_begin(
-    const struct rmq_cleaner *, struct rmq_dead_queue *, bool show);
-void rmq_dead_queue_step(
-    const struct rmq_cleaner *, struct rmq_dead_queue *, struct mq_command *);
-/* Takes its reply, and keeps it. */
-void rmq_dead_queue_reply(
-    struct rmq_cleaner *, struct rmq_dead_queue *, redisReply *);
-/* Its messages are not ours to return: leaves it to Go programs. */
-void rmq_dead_queue_leave(struct rmq_cleaner *, struct rmq_dead_queue *);
-void rmq_dead_queue_free(struct rmq_dead_queue *);
 
 /* --- check -------------------------------------------------------------- */
 

@@ -80,24 +80,6 @@ rmq_look(const struct mq_session *s, const int *queues, int n, bool check,
 	mq_command_int(c, check);
 }
 
-/* Those that are tracked have one name in brackets. */
-bool
-rmq_key_of(const char *key, size_t len, const char **queue, size_t *n)
-{
-	const char *end = memrchr(key, ']', len), *start;
-
-	if (end == NULL)
-		end = memrchr(key, '}', len);
-	start = end == NULL ?
-	    NULL :
-	    memrchr(key, *end == ']' ? '[' : '{', (size_t)(end - key));
-	if (start == NULL)
-		return false;
-	*queue = start + 1;
-	*n = (size_t)(end - *queue);
-	return true;
-}
-
 /* The ack of a short element is one plain LREM, searched from the tail, where the oldest is. */
 static void
 ack(const struct mq_session *s, const char *queue,

@@ -44,11 +44,6 @@ PART(publish);
 PART(publish_add);
 PART(publish_counts);
 
-PART(receipts);
-PART(receipt);
-PART(receipt_by_id);
-PART(vacate);
-
 PART(clean);
 PART(drained);
 PART(stats);
@@ -72,9 +67,6 @@ char *rsmq_place_queue(const struct mq_place *);
 int rsmq_place_count(struct mq_redis *, const struct mq_place *, long *n);
 /* The id and the score of item i of a slice, as a walk has found it. */
 redisReply **rsmq_walked(const struct mq_scan *, int i);
-
-/* Adds the id of an element as an argument. */
-void rsmq_add_id(struct mq_command *, const char *element, size_t len);
 
 /* --- keys --------------------------------------------------------------- */
 
@@ -150,6 +142,7 @@ redisReply *rsmq_connections(struct mq_redis *, const char *queue);
  * an array; and whether one of them is a name that a queue can have. */
 redisReply *rsmq_listed(struct mq_redis *);
 bool rsmq_is_name(const redisReply *);
+
 /* Adds those that are. */
 int rsmq_add_listed(struct mq_redis *, struct mq_names *);
 
