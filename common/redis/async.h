@@ -128,13 +128,6 @@ struct mq_command mq_async_command(const struct mq_async *);
  * asked; else NULL.  Its commands get this as their error: see mq_reply_missing(). */
 const char *mq_async_away(const struct mq_async *, const struct mq_command *);
 
-/* For link.c only: no answer counts any more, and down() gets the reason; and what
- * is not handed over yet.  A command whose asker is of the connection itself is its
- * greeting. */
-void mq_async_give_up(struct mq_async *, const char *why);
-void mq_async_init_backlog(struct mq_async *);
-void mq_async_drop_backlog(struct mq_async *);
-
 /* --- request ------------------------------------------------------------ */
 
 /* For async.c and links.c: a command under way. */

@@ -37,19 +37,6 @@ char *command_find(const char *name);
 /* Appends a word to a command line, quoted for a shell. */
 void command_add_word(struct mq_buf *line, const char *word);
 
-/* Ends the program if there is no such command. */
-void command_init(struct command *, char **argv, const char *work_dir, bool rq);
-void command_end(struct command *);
-
-/*
- * Makes the directory of a message, or keeps that of an earlier attempt.  Sets *dir
- * to its name, allocated; NULL without --work-dir.  0, or -1 with errno.
- */
-int command_make_dir(const struct command *, const char *id, char **dir);
-
-/* Removes the directory if it is empty. */
-void command_remove_dir(const struct command *, const char *id);
-
 /* --- process -------------------------------------------------------------- */
 
 /*

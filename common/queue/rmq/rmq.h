@@ -169,8 +169,6 @@ void rmq_beside_queue(struct mq_command *, const char *queue);
 void rmq_attach_key(struct mq_command *, const char *set, const char *what);
 /* Appends all keys of a set that is complete: two more than it has chunks. */
 void rmq_attach_keys(struct mq_command *, const struct mq_attach *);
-/* SADD or SREM; or, with NULL, SCARD. */
-void rmq_attach_sets(struct mq_command *, const char *verb, const char *set);
 
 /* EXISTS, PTTL, PERSIST, EXPIRE (RMQ_ATTACH_S) or UNLINK: of one key, or of n chunks; *done
  * (there may be NULL) is how many were there, and had it done to them. */
@@ -182,12 +180,6 @@ int rmq_attach_each(struct mq_redis *, const char *set, const char *verb,
 /* The files, as HGETALL has them, and how many chunks they have together. */
 redisReply *rmq_attach_files(
     struct mq_redis *, const char *set, long long *chunks);
-/* The parts of the table, and that; see queue/attach.h. */
-int rmq_attach_fetch(struct mq_redis *, const char *set, const char *id,
-    int dir, struct mq_buf *why);
-int rmq_attach_release(struct mq_redis *, const char *set, const char *id);
-void rmq_attach_refer(
-    struct mq_command *, const char *set, const char *id, bool made);
 extern const struct mq_attachments rmq_attachments;
 /* Removes the files of a set to which no message refers. */
 int rmq_attach_remove(struct mq_redis *, const char *set);
