@@ -333,6 +333,7 @@ print(json.loads(json.loads(sys.stdin.buffer.readline()[5:])["Mq-History"][1])["
 		mv "$T/log/q.log" "$T/log/q.log.1"
 		for i in 1 2 3; do echo before $i >&2; done
 		kill -HUP $PPID; read -r _ <"$T/go"; echo after; exit 1'
+	eventually 10 test -e "$T/log/q.log.1"
 	eventually 10 test -e "$T/log/q.log"
 	echo >"$T/go"
 	wait "$pid" || [ $? = 1 ]
