@@ -9,6 +9,7 @@
 #include "message/history.h"
 #include "message/json.h"
 #include "message/result.h"
+#include "queue/stats.h"
 
 static void
 ending(const char *p, size_t n)

@@ -623,3 +623,16 @@ readme_targets() {
 	run_mq 0 mq-stats --version
 	assert_equal "${lines[0]}" "mq-tools $version"
 }
+
+@test "docs: the steps of the ways in CONTRIBUTING are where it says" {
+	local path step n=0
+
+	while read -r path step _; do
+		n=$((n + 1))
+		case $step in
+		*'()') grep -q "^${step%()}(" "$root/$path" ;;
+		*) test -e "$root/$path" ;;
+		esac || fail "$path: no $step"
+	done < <(sed -n '/^## Four ways/,/^## Add/p' "$root/CONTRIBUTING.md" | grep '^    c')
+	((n > 25))
+}
