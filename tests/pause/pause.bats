@@ -380,6 +380,7 @@ connected() {
 read -r n
 echo "$n" >>"$T/got"
 .
+	: >"$T/got"
 	seq 600 | run_mq 0 mq-publish -l q
 	for i in 1 2 3; do
 		start_mq mq-consume -q -j 2 --prefetch 60 q -- \

@@ -153,7 +153,8 @@ asked_for() {
 
 	find "$queue" -name '*.lua' -exec cat {} + | tr '\n' ' ' |
 		grep -o 'need([^()]*)' | grep -o "'[A-Z]\+'" | tr -d "'"
-	grep -ohE '"[A-Z ]+"' "$queue"/*/session.c | tr -d '"' | xargs -n 1
+	grep -hv -e mq_command_plain -e LEFT "$queue"/*/session.c | grep -oE '"[A-Z ]+"' |
+		tr -d '"' | xargs -n 1
 }
 
 # with_rights LUA LUA [ARG...]: in a script, before its functions for rights and behind.

@@ -239,9 +239,10 @@ TEST_OF(what_asks_for_more_goes_alone)
 	outbox_flush_enough(&h->outbox);
 	assert_string_equal(
 	    recorded(), "done:a1 pausing:a pause:a:5000 again:a1");
+	h->paused_fn(h->paused_arg, NULL);
 	answer(MQ_SETTLED);
 	outbox_flush_enough(&h->outbox);
-	assert_string_equal(recorded(), "done:a1 push:a1");
+	assert_string_equal(recorded(), "answered:a done:a1 push:a1");
 }
 
 /* As comparison.c. */

@@ -114,9 +114,18 @@ struct spill {
 TAILQ_HEAD(spills, spill);
 
 struct spill *spill_new(void);
+/* NULL is allowed. */
+void spill_free(struct spill *);
 
+/* Bytes that wait. */
+size_t spill_size(const struct spill *);
+/* Whether n bytes more stay in memory. */
+bool spill_fits(const struct spill *, size_t n);
 /* Appends n bytes; or adds none, and returns false with errno. */
 bool spill_add(struct spill *, const void *, size_t n);
+/* Takes at most n bytes out, and returns how many.  If the file cannot be read, its
+ * bytes are lost. */
+size_t spill_take(struct spill *, void *, size_t n);
 
 /* --- target ------------------------------------------------------------- */
 
