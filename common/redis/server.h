@@ -45,21 +45,6 @@ bool mq_address_is(const char *host);
 const char *mq_host_parse(
     const char *s, size_t n, const char **host, size_t *len, int *port);
 
-/* --- envfile ------------------------------------------------------------ */
-
-/*
- * The file mq/env, which says where the server is: lines NAME=VALUE as sh(1)
- * and systemd(1) read them.  Blanks may stand around the '=', "export" before
- * the name, quotes around the value, and a comment behind it (" # ...").
- */
-
-/* The values, allocated; NULL: the file has no such line, or an empty value. */
-struct mq_envfile {
-	char *url, *layout, *password_file, *password; /* REDISCLI_AUTH */
-	char *sentinel_password_file;
-	bool exposed; /* it has a password, and everybody can read it */
-};
-
 /* --- server ------------------------------------------------------------ */
 
 /*
