@@ -347,7 +347,7 @@ take_option(struct mq_shared *o, int ch, char *const argv[])
 	if (row->arg != NULL && strcmp(row->arg, OPTIONAL_DURATION) == 0)
 		given.arg = next_duration(argv);
 	for (i = 0; i < sizeof(o->needing) / sizeof(o->needing[0]); i++)
-		if (row->needs & 1U << i)
+		if (row->needs & 1U << i && o->needing[i] == NULL)
 			o->needing[i] = row->name;
 	take_argument(into, &given);
 }
