@@ -33,6 +33,17 @@ struct mq_addresses {
 /* Whether the text is an address itself, so that there is nothing to ask. */
 bool mq_address_is(const char *host);
 
+/* Begins to look for the addresses of a host, at most until then. */
+void mq_addresses_begin(struct mq_addresses *, const char *host, double until);
+
+/*
+ * Waits for the next address, of at most MQ_ADDRESS_SIZE bytes with its NUL; those
+ * of IPv4 come first.  False: there are no more, or a signal came.
+ */
+bool mq_addresses_next(struct mq_addresses *, char *address);
+
+void mq_addresses_end(struct mq_addresses *);
+
 /* --- host --------------------------------------------------------------- */
 
 /* A host and its port, as a URL names them: "name", "name:port", "[IPv6]:port". */
