@@ -920,7 +920,7 @@ mq_tutorial() {
 	'PATH='*)
 		cron
 		cron
-		has nightly "1 0 0 0"
+		has night "1 0 0 0"
 		;;
 	'mq-pause logs')
 		ends 0
