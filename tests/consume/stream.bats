@@ -483,14 +483,14 @@ while read -r x; do sleep 0.1; echo "$x" >>"$T/got"; echo done >&3; done
 }
 
 @test "stream: what waits for a worker that does not go on goes back" {
-	{ seq 2000; echo wait go; seq 8000; } | run_mq 0 mq-publish --raw -l q
+	{ seq 2000; echo 'wait go; done'; seq 8000; } | run_mq 0 mq-publish --raw -l q
 	start_mq mq-consume --stream q -- "$T/obey"
 	eventually 30 grep -q wait "$T/got"
 	eventually 10 rest_is_back
 	touch "$T/go"
 	eventually 30 got_reaches 10001
 	stop_mq
-	{ seq 2000; echo wait go; seq 8000; } | cmp - "$T/got"
+	{ seq 2000; echo 'wait go; done'; seq 8000; } | cmp - "$T/got"
 }
 
 # The rest is for others, in its order.
