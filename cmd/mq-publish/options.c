@@ -14,111 +14,6 @@
 #include "message/headers.h"
 #include "shared/options.h"
 
-/* --- attributes ---------------------------------------------------------- */
-
-/*
- * Options that say what is to become of the messages, or of the queue.  Each takes
- * option and argument as they were given, and ends with exit 64 when it is wrong.
- */
-
-/* Headers of all messages. */
-static void
-attribute_header(struct mq_envelope *e, const char *option, const char *arg)
-{
-	char *name, *value;
-	const char *why;
-
-	if (mq_header_split(arg, &name, &value, &why) == -1)
-		mq_die(MQ_EXIT_USAGE, "%s: %s: %s", option, arg, why);
-	if (strncmp(name, "Mq-", 3) == 0)
-		mq_die(MQ_EXIT_USAGE,
-		    "%s: %s: names that begin with Mq- are reserved", option,
-		    name);
-	mq_envelope_add(e, name, value);
-	free(name);
-	free(value);
-}
-
-static void
-attribute_param(struct mq_envelope *e, const char *option, const char *arg)
-{
-	char name[sizeof(MQ_HEADER_PARAM) + 1];
-
-	if (arg[0] < '1' || arg[0] > '4' || arg[1] != '=')
-		mq_die(MQ_EXIT_USAGE,
-		    "%s: %s: not of the form N=VALUE, N from 1 to 4", option,
-		    arg);
-	if (!mq_utf8(arg, strlen(arg)))
-		mq_die(MQ_EXIT_USAGE, "%s: %s: not UTF-8", option, arg);
-	snprintf(name, sizeof(name), "%s%c", MQ_HEADER_PARAM, arg[0]);
-	mq_envelope_set(e, name, arg + 2);
-}
-
-static void
-attribute_number(struct mq_envelope *e, const char *header, int64_t n)
-{
-	char number[24];
-
-	snprintf(number, sizeof(number), "%jd", (intmax_t)n);
-	mq_envelope_set(e, header, number);
-}
-
-/* Sets a name, which must be UTF-8: no two names may become the same. */
-static void
-attribute_name(struct mq_envelope *e, const char *option, const char *header,
-    const char *name)
-{
-	if (!mq_utf8(name, strlen(name)))
-		mq_die(MQ_EXIT_USAGE, "%s: %s: not UTF-8", option, name);
-	if (*name == '\0')
-		mq_die(MQ_EXIT_USAGE, "%s: must not be empty", option);
-	mq_envelope_set(e, header, name);
-}
-
-/* Above 0, in ms. */
-static int64_t
-read_duration(const char *option, const char *arg)
-{
-	int64_t ms = mq_option_duration(option, arg);
-
-	if (ms == 0)
-		mq_die(MQ_EXIT_USAGE, "%s: %s: must be greater than 0", option,
-		    arg);
-	return ms;
-}
-
-static void
-attribute_unique(struct mq_envelope *e, const char *option, const char *arg)
-{
-	if (strcmp(arg, "queued") == 0 || strcmp(arg, "done") == 0)
-		mq_envelope_set(e, MQ_HEADER_UNIQUE, arg);
-	else
-		attribute_number(
-		    e, MQ_HEADER_UNIQUE, read_duration(option, arg));
-}
-
-static int64_t
-attribute_tick(const char *option, const char *arg)
-{
-	return mq_option_number(option, arg, 0, MQ_TICK_MAX);
-}
-
-/* N or N:HIGH, which is taken apart. */
-static void
-attribute_max(const char *option, char *arg, long *max, long *high)
-{
-	char *colon = strchr(arg, ':');
-
-	if (colon != NULL)
-		*colon = '\0';
-	*max = mq_option_number(option, arg, 0, LONG_MAX);
-	*high = colon == NULL ?
-	    *max :
-	    mq_option_number(option, colon + 1, *max, LONG_MAX);
-}
-
-/* --- options ------------------------------------------------------------- */
-
 static const char usage[] =
     "usage: mq-publish [options] QUEUE [PAYLOAD...]\n"
     "\n"
@@ -132,40 +27,74 @@ static const char usage[] =
     "\n";
 
 static void
+set_number(struct options *o, const char *header, int64_t n)
+{
+	char number[24];
+
+	snprintf(number, sizeof(number), "%jd", (intmax_t)n);
+	mq_envelope_set(&o->message.headers, header, number);
+}
+
+static void
 take_priority(void *into, const struct mq_given *given)
 {
 	struct options *o = into;
 	long n = mq_option_number(given->name, given->arg, -100, 100);
 
-	attribute_number(&o->message.headers, MQ_HEADER_PRIORITY, n);
+	set_number(o, MQ_HEADER_PRIORITY, n);
 	o->low = n < 0;
 	o->how.priority = (int)n;
+}
+
+/* A name must be UTF-8: no two may become the same. */
+static void
+take_name(void *into, const struct mq_given *given, const char *header)
+{
+	struct options *o = into;
+
+	if (!mq_utf8(given->arg, strlen(given->arg)))
+		mq_die(MQ_EXIT_USAGE, "%s: %s: not UTF-8", given->name,
+		    given->arg);
+	if (*given->arg == '\0')
+		mq_die(MQ_EXIT_USAGE, "%s: must not be empty", given->name);
+	mq_envelope_set(&o->message.headers, header, given->arg);
 }
 
 static void
 take_key(void *into, const struct mq_given *given)
 {
-	struct options *o = into;
-
-	attribute_name(
-	    &o->message.headers, given->name, MQ_HEADER_KEY, given->arg);
+	take_name(into, given, MQ_HEADER_KEY);
 }
 
 static void
 take_group(void *into, const struct mq_given *given)
 {
-	struct options *o = into;
-
-	attribute_name(
-	    &o->message.headers, given->name, MQ_HEADER_GROUP, given->arg);
+	take_name(into, given, MQ_HEADER_GROUP);
 }
 
 static void
 take_unique(void *into, const struct mq_given *given)
 {
 	struct options *o = into;
+	int64_t ms;
 
-	attribute_unique(&o->message.headers, given->name, given->arg);
+	if (strcmp(given->arg, "queued") == 0 ||
+	    strcmp(given->arg, "done") == 0) {
+		mq_envelope_set(
+		    &o->message.headers, MQ_HEADER_UNIQUE, given->arg);
+		return;
+	}
+	ms = mq_option_duration(given->name, given->arg);
+	if (ms == 0)
+		mq_die(MQ_EXIT_USAGE, "%s: %s: must be greater than 0",
+		    given->name, given->arg);
+	set_number(o, MQ_HEADER_UNIQUE, ms);
+}
+
+static int64_t
+read_tick(const struct mq_given *given)
+{
+	return mq_option_number(given->name, given->arg, 0, MQ_TICK_MAX);
 }
 
 static void
@@ -173,9 +102,8 @@ take_from_tick(void *into, const struct mq_given *given)
 {
 	struct options *o = into;
 
-	o->given.from_tick = attribute_tick(given->name, given->arg);
-	attribute_number(
-	    &o->message.headers, MQ_HEADER_FROM_TICK, o->given.from_tick);
+	o->given.from_tick = read_tick(given);
+	set_number(o, MQ_HEADER_FROM_TICK, o->given.from_tick);
 }
 
 static void
@@ -183,9 +111,22 @@ take_until_tick(void *into, const struct mq_given *given)
 {
 	struct options *o = into;
 
-	o->given.until_tick = attribute_tick(given->name, given->arg);
-	attribute_number(
-	    &o->message.headers, MQ_HEADER_UNTIL_TICK, o->given.until_tick);
+	o->given.until_tick = read_tick(given);
+	set_number(o, MQ_HEADER_UNTIL_TICK, o->given.until_tick);
+}
+
+/* N or N:HIGH, which is taken apart. */
+static void
+read_max(const struct mq_given *given, long *max, long *high)
+{
+	char *colon = strchr(given->arg, ':');
+
+	if (colon != NULL)
+		*colon = '\0';
+	*max = mq_option_number(given->name, given->arg, 0, LONG_MAX);
+	*high = colon == NULL ?
+	    *max :
+	    mq_option_number(given->name, colon + 1, *max, LONG_MAX);
 }
 
 static void
@@ -193,8 +134,7 @@ take_max_length(void *into, const struct mq_given *given)
 {
 	struct options *o = into;
 
-	attribute_max(given->name, given->arg, &o->how.limits.ready,
-	    &o->how.limits.ready_high);
+	read_max(given, &o->how.limits.ready, &o->how.limits.ready_high);
 }
 
 static void
@@ -202,8 +142,7 @@ take_max_delayed(void *into, const struct mq_given *given)
 {
 	struct options *o = into;
 
-	attribute_max(given->name, given->arg, &o->how.limits.delayed,
-	    &o->how.limits.delayed_high);
+	read_max(given, &o->how.limits.delayed, &o->how.limits.delayed_high);
 }
 
 static void
@@ -240,16 +179,36 @@ static void
 take_header(void *into, const struct mq_given *given)
 {
 	struct options *o = into;
+	char *name, *value;
+	const char *why;
 
-	attribute_header(&o->message.headers, given->name, given->arg);
+	if (mq_header_split(given->arg, &name, &value, &why) == -1)
+		mq_die(
+		    MQ_EXIT_USAGE, "%s: %s: %s", given->name, given->arg, why);
+	if (strncmp(name, "Mq-", 3) == 0)
+		mq_die(MQ_EXIT_USAGE,
+		    "%s: %s: names that begin with Mq- are reserved",
+		    given->name, name);
+	mq_envelope_add(&o->message.headers, name, value);
+	free(name);
+	free(value);
 }
 
 static void
 take_param(void *into, const struct mq_given *given)
 {
 	struct options *o = into;
+	const char *arg = given->arg;
+	char name[sizeof(MQ_HEADER_PARAM) + 1];
 
-	attribute_param(&o->message.headers, given->name, given->arg);
+	if (arg[0] < '1' || arg[0] > '4' || arg[1] != '=')
+		mq_die(MQ_EXIT_USAGE,
+		    "%s: %s: not of the form N=VALUE, N from 1 to 4",
+		    given->name, arg);
+	if (!mq_utf8(arg, strlen(arg)))
+		mq_die(MQ_EXIT_USAGE, "%s: %s: not UTF-8", given->name, arg);
+	snprintf(name, sizeof(name), "%s%c", MQ_HEADER_PARAM, arg[0]);
+	mq_envelope_set(&o->message.headers, name, arg + 2);
 }
 
 static void
@@ -266,7 +225,7 @@ take_tick(void *into, const struct mq_given *given)
 {
 	struct options *o = into;
 
-	o->tick = attribute_tick(given->name, given->arg);
+	o->tick = read_tick(given);
 }
 
 static void

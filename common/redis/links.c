@@ -14,7 +14,7 @@
 
 /* --- cluster-link -------------------------------------------------------- */
 
-/* A node. */
+/* A node of a cluster that a consumer is connected to. */
 struct link {
 	struct mq_cluster *cluster;
 	int number; /* in the map */
@@ -54,10 +54,6 @@ mq_link_used(const struct mq_cluster *all, int i)
 {
 	return all->map.nodes[i].own;
 }
-
-/*
- * The nodes of a cluster that a consumer is connected to.
- */
 
 /* An optional command is answered so soon, and a node is ready: before whoever connects
  * loses patience. */

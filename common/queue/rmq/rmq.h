@@ -20,8 +20,6 @@
 
 /* --- layout ------------------------------------------------------------- */
 
-/* The parts of the rmq layout, for its own files only; see layout.h. */
-
 extern const struct mq_right rmq_rights[];
 
 /* How long a heartbeat lives, in seconds. */

@@ -19,8 +19,6 @@
 
 /* --- layout ------------------------------------------------------------- */
 
-/* The parts of the rsmq layout, for its own files only; see layout.h. */
-
 extern const struct mq_right rsmq_rights[];
 
 /* The attributes of a queue that its first use has made. */
