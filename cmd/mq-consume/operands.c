@@ -205,7 +205,7 @@ say_missing(const struct options *o, struct mq_redis *r, int i)
 	}
 	if (o->fresh)
 		return;
-	if (strcmp(name, "help") == 0)
+	if (i < o->queue_count && strcmp(o->typed[i], "help") == 0)
 		mq_die(MQ_EXIT_USAGE,
 		    "help: no such queue; try --help, or --new for a queue of "
 		    "that name");

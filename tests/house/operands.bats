@@ -233,7 +233,8 @@ noted() {
 	run_mq 0 mq-publish --new mails x
 	run_mq 1 mq-stats mailz
 	assert_equal "$stderr" "mq-stats: mailz: no such queue; did you mean mails?"
-	run_mq 0 mq-return --from ready --clone --to mailz mails
+	run_mq 1 mq-consume -q -n 1 --attempts 1 mails -- false
+	run_mq 0 mq-return --to mailz mails
 	assert_regex "$stderr" "mq-return: mailz: made a new queue; did you mean mails?"
 	redis flushall >/dev/null
 	run_mq 0 mq-publish --new mails x
@@ -253,7 +254,7 @@ noted() {
 		assert_regex "$stderr" "--existing and --new cannot be used together"
 	done
 	run_mq 0 mq-publish --new q x
-	run_mq 1 mq-return --from ready --clone --existing --to typo q
+	run_mq 1 mq-return --existing --to typo q
 	assert_equal "$stderr" "mq-return: typo: no such queue"
 	run_mq 1 mq-set --existing q push=typo
 	assert_equal "$stderr" "mq-set: typo: no such queue"

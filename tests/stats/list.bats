@@ -356,7 +356,7 @@ PYTHON
 }
 
 @test "list: 100,000 messages, and large ones, in bounded memory" {
-	local peak
+	local peak small
 
 	seq 100000 | "$BUILD/mq-publish" -l jobs
 	"$BUILD/mq-stats" --list ready -l jobs | cmp - <(seq 100000)
@@ -368,13 +368,14 @@ PYTHON
 	for _ in 1 2 3 4 5 6; do
 		head -c 4000000 /dev/zero | "$BUILD/mq-publish" large
 	done
-	peak=$(peak_of --list ready jobs)
-	echo "small ones: $peak KiB"
-	[[ $BUILD == *address* ]] || ((peak < 16384))
+	small=$(peak_of --list ready jobs)
+	echo "small ones: $small KiB"
+	[[ $BUILD == *address* ]] || ((small < 16384))
 	peak=$(peak_of --list ready large)
 	echo "large ones: $peak KiB"
-	# Two copies of one of them, and the reader's buffer.
-	[[ $BUILD == *address* ]] || ((peak < 24576))
+	# Two copies of one of them, and the reader's buffer, which may have doubled; all
+	# six would be 24,000 KiB.
+	[[ $BUILD == *address* ]] || ((peak - small < 16384))
 }
 
 # In KiB.
