@@ -228,7 +228,7 @@ mq_settings_put(struct mq_redis *r, const struct mq_layout *layout,
 	struct mq_command c = mq_redis_command(r);
 	int i;
 
-	mq_command_script(&c, &mq_script_set, 1);
+	mq_command_script(&c, &mq_script_set);
 	layout->side->settings(&c, queue);
 	for (i = 0; i < MQ_SETTINGS; i++) {
 		if (t->text[i] == NULL)

@@ -7,7 +7,7 @@ void
 mq_side_pause(const struct mq_side *side, struct mq_command *c,
     const char *queue, int64_t ms)
 {
-	mq_command_script(c, &mq_script_write_when_full, 1);
+	mq_command_script(c, &mq_script_write_when_full);
 	side->paused(c, queue);
 	mq_command_words(c, "SET 1");
 	if (ms < 0)
@@ -28,7 +28,7 @@ void
 mq_side_pause_at_least(const struct mq_side *side, struct mq_command *c,
     const char *queue, int64_t ms)
 {
-	mq_command_script(c, &mq_script_pause, 1);
+	mq_command_script(c, &mq_script_pause);
 	side->paused(c, queue);
 	mq_command_int(c, ms);
 }
@@ -37,7 +37,7 @@ void
 mq_side_count(const struct mq_side *side, struct mq_command *c,
     const char *queue, const struct mq_counts *n)
 {
-	mq_command_script(c, &mq_script_count, side->exists != NULL ? 2 : 1);
+	mq_command_script(c, &mq_script_count);
 	side->counters(c, queue);
 	if (side->exists != NULL)
 		side->exists(c, queue);
@@ -58,7 +58,7 @@ void
 mq_side_pass(const struct mq_side *side, const struct mq_session *s,
     const char *queue, struct mq_command *c)
 {
-	mq_command_script(c, &mq_script_pass, 2);
+	mq_command_script(c, &mq_script_pass);
 	side->waits(c, queue);
 	mq_command_str(c, s->wake);
 }
@@ -88,7 +88,7 @@ void
 mq_side_compete(const struct mq_side *side, const struct mq_session *s,
     int queue, int64_t ms, struct mq_command *c)
 {
-	mq_command_script(c, &mq_script_compete, c->cluster ? 1 : 2);
+	mq_command_script(c, &mq_script_compete);
 	c->optional = queue == -1;
 	side->cleaning(c, s->queues[queue == -1 ? 0 : queue], queue == -1);
 	if (!c->cluster)

@@ -14,17 +14,15 @@
 void
 mq_command_plain(struct mq_command *c, const char *words)
 {
-	mq_command_script(c, NULL, 0);
+	mq_command_script(c, NULL);
 	mq_command_words(c, words);
 }
 
 void
-mq_command_script(
-    struct mq_command *c, const struct mq_script *script, int keys)
+mq_command_script(struct mq_command *c, const struct mq_script *script)
 {
 	c->script = script;
-	c->keys = keys;
-	c->args = 0;
+	c->keys = c->args = 0;
 	c->optional = false;
 	c->slot = -1;
 	mq_buf_clear(&c->wire);
@@ -73,6 +71,7 @@ mq_command_key(struct mq_command *c, const struct mq_part *part, int n)
 	size_t total = 0;
 	int i;
 
+	c->keys += c->keys == c->args;
 	mq_command_parts(c, part, n);
 	if (!c->cluster || c->slot != -1)
 		return;

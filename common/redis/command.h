@@ -23,9 +23,9 @@ struct mq_script {
 
 struct mq_command {
 	const struct mq_script *script; /* NULL: a plain command */
-	int keys;			/* scripts: how many args are keys */
-	int args;			/* arguments so far */
-	bool tracked;			/* see pair.h; over async.h only */
+	int keys;     /* how many args are keys, before all others */
+	int args;     /* arguments so far */
+	bool tracked; /* see pair.h; over async.h only */
 	/* Set by the caller: others go on without it; see reply.h. */
 	bool optional;
 	bool cluster; /* stays when the command starts over: keys lie on a
@@ -37,7 +37,7 @@ struct mq_command {
 /* Start a command over; the buffer's memory is kept.  A zeroed struct will do.  A
  * blank stands between the words of a plain one: "CLIENT ID". */
 void mq_command_plain(struct mq_command *, const char *words);
-void mq_command_script(struct mq_command *, const struct mq_script *, int keys);
+void mq_command_script(struct mq_command *, const struct mq_script *);
 
 void mq_command_arg(struct mq_command *, const void *, size_t n);
 /* Adds one argument made of n parts; parts may be empty. */
@@ -47,7 +47,8 @@ struct mq_part {
 };
 void mq_command_parts(struct mq_command *, const struct mq_part *, int n);
 
-/* The same for a key. */
+/* The same for a key.  Those of a script stand before its other arguments, one of which
+ * may be the name of a key, too. */
 void mq_command_key(struct mq_command *, const struct mq_part *, int n);
 
 void mq_command_str(struct mq_command *, const char *);

@@ -20,7 +20,7 @@ build_queue_of(const struct rmq_cleaner *w, const struct mq_name *name,
 		rmq_key_both(c, name->name, name->queue, "unacked");
 		return;
 	}
-	mq_command_script(c, &mq_script_write_when_full, 1);
+	mq_command_script(c, &mq_script_write_when_full);
 	rmq_key_connection(c, name->name, "queues");
 	mq_command_str(c, "SADD");
 	mq_command_str(c, name->queue);
@@ -31,7 +31,7 @@ build_listed(const struct rmq_cleaner *w, const struct mq_name *name,
     struct mq_command *c)
 {
 	(void)w;
-	mq_command_script(c, &mq_script_write_when_full, 1);
+	mq_command_script(c, &mq_script_write_when_full);
 	rmq_key_all(c, RMQ_CONNECTIONS);
 	mq_command_str(c, "SADD");
 	mq_command_str(c, name->name);
@@ -155,7 +155,7 @@ static void
 build_heal(const struct rmq_cleaner *w, const struct mq_name *name,
     struct mq_command *c)
 {
-	mq_command_script(c, &rmq_script_heal, 5);
+	mq_command_script(c, &rmq_script_heal);
 	rmq_key_queue(c, name->name, "ready");
 	rmq_key_queue(c, name->name, "delayed");
 	rmq_key_queue(c, name->name, "priority");

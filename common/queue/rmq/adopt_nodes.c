@@ -97,7 +97,7 @@ build_known(const struct rmq_cleaner *w, const struct mq_name *name,
 	if (w->how->dry_run)
 		mq_command_plain(c, "SISMEMBER");
 	else
-		mq_command_script(c, &mq_script_write_when_full, 1);
+		mq_command_script(c, &mq_script_write_when_full);
 	rmq_key_all(c, RMQ_QUEUES);
 	if (!w->how->dry_run)
 		mq_command_str(c, "SADD");

@@ -41,8 +41,8 @@ ask_batch(void *arg, size_t i, struct mq_command *c)
 		rmq_beside_queue(c, g->out->queues[g->row[at]].name);
 		return;
 	}
-	mq_command_script(c,
-	    g->question == DELAYED ? &rmq_script_due : &rmq_script_oldest, n);
+	mq_command_script(
+	    c, g->question == DELAYED ? &rmq_script_due : &rmq_script_oldest);
 	for (k = at; k < at + n; k++)
 		rmq_key_queue(c, g->out->queues[g->row[k]].name, key);
 	if (g->question != DELAYED)

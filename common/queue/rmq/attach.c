@@ -71,7 +71,7 @@ static void
 rmq_attach_refer(
     struct mq_command *c, const char *set, const char *id, bool made)
 {
-	mq_command_script(c, &rmq_script_attach, 1);
+	mq_command_script(c, &rmq_script_attach);
 	rmq_attach_key(c, set, "refs");
 	mq_command_str(c, id);
 	mq_command_str(c, made ? "new" : "");
@@ -438,7 +438,7 @@ put_file(struct mq_attach *a, const char *name, long long first,
 	char hex[SHA256_DIGEST_STRING_LENGTH];
 	long long done;
 
-	mq_command_script(&c, &rmq_script_attach, 1);
+	mq_command_script(&c, &rmq_script_attach);
 	rmq_attach_key(&c, a->set, "files");
 	mq_command_str(&c, name);
 	mq_command_str(&c, "new");

@@ -23,8 +23,7 @@ build_step(struct rmq_check *p, const struct walk *at, struct mq_command *c)
 	char tombstone[MQ_ID_LEN + 1];
 
 	mq_id_make(&p->ids, (uint64_t)mq_clock_unix_us(), tombstone);
-	mq_command_script(c, &rmq_script_check_locks,
-	    RMQ_QUEUE_KEYS + (at->connection != NULL ? 2 : 1));
+	mq_command_script(c, &rmq_script_check_locks);
 	rmq_queue_keys(c, p->queue);
 	rmq_key_queue(c, p->queue, "rejected");
 	if (at->connection != NULL)

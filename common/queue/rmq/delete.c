@@ -43,7 +43,8 @@ add_sets(struct mq_command *c, const char *queue)
 		rmq_key_queue(c, queue, "none");
 		rmq_key_queue(c, queue, "none");
 	} else {
-		mq_command_words(c, RMQ_QUEUES " " RMQ_CONNECTIONS);
+		rmq_key_all(c, RMQ_QUEUES);
+		rmq_key_all(c, RMQ_CONNECTIONS);
 	}
 }
 
@@ -55,7 +56,7 @@ add_delete(struct mq_command *c, const char *queue, bool dry_run,
 	    "rejected", "rate", "counters", "paused", "settings"};
 	size_t i, n = connections->n;
 
-	mq_command_script(c, &rmq_script_delete, (int)(19 + 6 * n));
+	mq_command_script(c, &rmq_script_delete);
 	add_sets(c, queue);
 	rmq_queue_keys(c, queue);
 	for (i = 0; i < sizeof(kept) / sizeof(kept[0]); i++)

@@ -16,8 +16,7 @@ count_waiting_of(struct mq_redis *r, const char *queue, const redisReply *all,
 	long long n;
 	size_t i;
 
-	mq_command_script(&c, &rmq_script_count_claimable,
-	    RMQ_QUEUE_KEYS + (int)all->elements);
+	mq_command_script(&c, &rmq_script_count_claimable);
 	rmq_queue_keys(&c, queue);
 	for (i = 0; i < all->elements; i++)
 		rmq_key_both(&c, all->element[i]->str, queue, "unacked");

@@ -113,7 +113,7 @@ promote(struct rmq_cleaner *w, const char *queue)
 	int rv = 0;
 
 	while (more && rv == 0) {
-		mq_command_script(&c, &rmq_script_promote, RMQ_QUEUE_KEYS);
+		mq_command_script(&c, &rmq_script_promote);
 		rmq_queue_keys(&c, queue);
 		rv = mq_round_call(&w->round, &c, REDIS_REPLY_ARRAY, &reply);
 		more = false;

@@ -166,8 +166,7 @@ free_locks(struct rmq_cleaner *w, const char *queue, const struct rmq_locks *l,
 		if (lock->seen || lock->over != over)
 			continue;
 		if (many++ == 0) {
-			mq_command_script(
-			    &c, &rmq_script_repair, RMQ_QUEUE_KEYS);
+			mq_command_script(&c, &rmq_script_repair);
 			rmq_queue_keys(&c, queue);
 			mq_command_str(&c, "free");
 			mq_command_str(&c, w->how->dry_run ? "1" : "0");

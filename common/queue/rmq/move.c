@@ -48,8 +48,7 @@ build_move(struct mq_command *c, const struct mq_place *place, long max,
 
 	away = rmq_transfer_needed(c, q, to);
 	most = away ? RMQ_TRANSFER_COUNT : MOVE_COUNT;
-	mq_command_script(
-	    c, &rmq_script_move, 2 * RMQ_QUEUE_KEYS + 1 + listed + held + away);
+	mq_command_script(c, &rmq_script_move);
 	rmq_queue_keys(c, q);
 	rmq_queue_keys(c, to != NULL && !away ? to : q);
 	if (away)
@@ -104,7 +103,7 @@ rmq_purge(struct mq_redis *r, const struct mq_place *place, long *removed)
 	long long n;
 
 	*removed = 0;
-	mq_command_script(&c, &rmq_script_purge, RMQ_QUEUE_KEYS + 1);
+	mq_command_script(&c, &rmq_script_purge);
 	rmq_queue_keys(&c, place->queue);
 	rmq_key_queue(&c, place->queue, "rejected");
 	mq_command_str(&c, mq_state_name(place->state));

@@ -271,9 +271,9 @@ build_of_queue(const struct rmq_cleaner *w, const struct mq_name *name,
 	bool held = strcmp(name->queue, "locks") == 0 ||
 	    strcmp(name->queue, "clock") == 0;
 
-	mq_command_script(c, &rmq_script_orphan, 3);
+	mq_command_script(c, &rmq_script_orphan);
 	rmq_key_queue(c, name->name, name->queue);
-	mq_command_str(c, RMQ_QUEUES);
+	rmq_key_all(c, RMQ_QUEUES);
 	rmq_key_queue(c, name->name, "ready");
 	add_owner(w, name->name,
 	    has_messages(name->queue) ? "messages" :
@@ -286,9 +286,9 @@ static void
 build_connection(const struct rmq_cleaner *w, const struct mq_name *name,
     struct mq_command *c)
 {
-	mq_command_script(c, &rmq_script_orphan, 3);
+	mq_command_script(c, &rmq_script_orphan);
 	rmq_key_connection(c, name->name, name->queue);
-	mq_command_str(c, RMQ_CONNECTIONS);
+	rmq_key_all(c, RMQ_CONNECTIONS);
 	rmq_key_connection(c, name->name, "heartbeat");
 	add_owner(w, name->name, "connection", c);
 }
@@ -297,9 +297,9 @@ static void
 build_held(const struct rmq_cleaner *w, const struct mq_name *name,
     struct mq_command *c)
 {
-	mq_command_script(c, &rmq_script_orphan, 3);
+	mq_command_script(c, &rmq_script_orphan);
 	rmq_key_both(c, name->queue, name->name, "unacked");
-	mq_command_str(c, RMQ_QUEUES);
+	rmq_key_all(c, RMQ_QUEUES);
 	rmq_key_queue(c, name->name, "ready");
 	add_owner(w, name->name, "messages", c);
 }

@@ -46,9 +46,7 @@ rmq_publish(
 		return;
 	}
 	marks = how->mark.publisher != NULL || how->files != NULL;
-	mq_command_script(c, &rmq_script_publish,
-	    RMQ_QUEUE_KEYS + 3 + marks +
-		(how->files != NULL ? 2 + (int)how->files->chunks : 0));
+	mq_command_script(c, &rmq_script_publish);
 	rmq_queue_keys(c, queue);
 	rmq_key_queue(c, queue, "counters");
 	rmq_key_queues(c, queue);
@@ -111,11 +109,11 @@ rmq_publish_known(struct mq_command *c, const char *queue,
     const struct mq_mark *mark, const struct mq_command *batch, size_t from,
     int n)
 {
-	mq_command_script(c, &rmq_script_publish_known, 5);
+	mq_command_script(c, &rmq_script_publish_known);
 	rmq_key_queue(c, queue, "ready");
 	rmq_key_queue(c, queue, "counters");
 	rmq_key_marks(c, queue, mark->publisher);
-	mq_command_str(c, RMQ_QUEUES);
+	rmq_key_all(c, RMQ_QUEUES);
 	rmq_side.settings(c, queue);
 	mq_mark_add(c, mark);
 	mq_command_str(c, queue);
@@ -154,7 +152,7 @@ rmq_publish_counts(const struct mq_publishing *how)
 void
 rmq_tick(struct mq_command *c, const char *queue, int64_t tick)
 {
-	mq_command_script(c, &rmq_script_tick, 1);
+	mq_command_script(c, &rmq_script_tick);
 	rmq_key_queue(c, queue, "clock");
 	mq_command_int(c, tick);
 }

@@ -185,9 +185,7 @@ rmq_dead_queue_step(
 {
 	const char *connection = q->owner->connection;
 
-	mq_command_script(c, &rmq_script_reclaim_dead,
-	    RMQ_QUEUE_KEYS + (q->owner->ours ? 11 : 9) +
-		(q->notify != NULL ? 2 : 0));
+	mq_command_script(c, &rmq_script_reclaim_dead);
 	rmq_queue_keys(c, q->queue);
 	rmq_key_both(c, connection, q->queue, "unacked");
 	rmq_key_queue(c, q->queue, "rejected");

@@ -62,7 +62,7 @@ live_on(struct rmq_check *p, bool *whole)
 static void
 build_repair(const struct rmq_check *p, const char *verb, struct mq_command *c)
 {
-	mq_command_script(c, &rmq_script_repair, RMQ_QUEUE_KEYS);
+	mq_command_script(c, &rmq_script_repair);
 	rmq_queue_keys(c, p->queue);
 	mq_command_str(c, verb);
 }

@@ -99,9 +99,8 @@ void rmq_key_all(struct mq_command *, const char *key);
  * cannot do so, and gets a key that never exists. */
 void rmq_key_queues(struct mq_command *, const char *queue);
 
-/* The keys among which a queue's messages move, as RMQ_QUEUE_KEYS arguments; see
+/* Adds the keys among which a queue's messages move; see
  * lua/lib/place.lua. */
-#define RMQ_QUEUE_KEYS 6
 /* The tick that a message waits for is added to this. */
 #define RMQ_AT_TICK (INT64_C(1) << 50)
 /* The score of claimable messages of tick 0. */

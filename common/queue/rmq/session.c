@@ -32,7 +32,7 @@ rmq_claim(const struct mq_session *s, int queue, const struct mq_claim *claim,
 {
 	const char *name = s->queues[queue];
 
-	mq_command_script(c, &rmq_script_claim, RMQ_QUEUE_KEYS + 7);
+	mq_command_script(c, &rmq_script_claim);
 	rmq_queue_keys(c, name);
 	rmq_key_both(c, s->connection, name, "unacked");
 	rmq_key_lease(c, s->connection, name);
@@ -70,7 +70,7 @@ rmq_look(const struct mq_session *s, const int *queues, int n, bool check,
 {
 	int i, k;
 
-	mq_command_script(c, &rmq_script_look, n * (WATCHED + 2));
+	mq_command_script(c, &rmq_script_look);
 	for (i = 0; i < n; i++) {
 		for (k = 0; k < WATCHED; k++)
 			rmq_key_queue(c, s->queues[queues[i]], watched[k]);
@@ -129,10 +129,7 @@ rmq_settle(const struct mq_session *s, int queue,
 		return;
 	}
 	away = push && rmq_transfer_needed(c, name, how->push);
-	mq_command_script(c, &rmq_script_settle,
-	    RMQ_QUEUE_KEYS + 2 +
-		(push && !away ? RMQ_QUEUE_KEYS : reject || away) +
-		(how->receipt != NULL ? 2 : 0) + (how->notice != NULL ? 2 : 0));
+	mq_command_script(c, &rmq_script_settle);
 	rmq_queue_keys(c, name);
 	rmq_key_both(c, s->connection, name, "unacked");
 	rmq_key_queues(c, name);
@@ -172,7 +169,7 @@ rmq_settle_equal(const struct mq_session *s, int queue,
 	const char *name = s->queues[queue];
 	const struct mq_settlement *end = how + n;
 
-	mq_command_script(c, &rmq_script_settle_equal, 5);
+	mq_command_script(c, &rmq_script_settle_equal);
 	rmq_key_both(c, s->connection, name, "unacked");
 	rmq_key_queue(c, name, "ready");
 	rmq_key_queue(c, name, "delayed");
@@ -226,10 +223,10 @@ rmq_ack_oldest(const struct mq_session *s, int queue,
     const struct mq_acks *acks, struct mq_command *c)
 {
 	if (acks->holds) {
-		mq_command_script(c, &rmq_script_finish, RMQ_QUEUE_KEYS + 1);
+		mq_command_script(c, &rmq_script_finish);
 		rmq_queue_keys(c, s->queues[queue]);
 	} else {
-		mq_command_script(c, &rmq_script_ack, 1);
+		mq_command_script(c, &rmq_script_ack);
 	}
 	rmq_key_both(c, s->connection, s->queues[queue], "unacked");
 	add_window(c, acks);
@@ -246,7 +243,7 @@ rmq_give_back(const struct mq_session *s, int queue,
 	int i, n = newest != NULL ? newest->n : ANY;
 	int step = newest == NULL || newest->each || n == 1 ? 1 : n - 1;
 
-	mq_command_script(c, &rmq_script_give_back, RMQ_QUEUE_KEYS + 2);
+	mq_command_script(c, &rmq_script_give_back);
 	rmq_queue_keys(c, s->queues[queue]);
 	rmq_key_both(c, s->connection, s->queues[queue], "unacked");
 	rmq_key_queues(c, s->queues[queue]);
@@ -262,7 +259,7 @@ rmq_held(
 	const char *name = s->queues[queue];
 
 	if (script) {
-		mq_command_script(&c[0], &rmq_script_held, 2);
+		mq_command_script(&c[0], &rmq_script_held);
 		rmq_key_both(&c[0], s->connection, name, "unacked");
 		rmq_key_info(&c[0], s->connection, name);
 		mq_command_str(&c[0], name);
@@ -292,7 +289,7 @@ rmq_receipts(const struct mq_session *s, const struct mq_part *elements, int n,
 {
 	/* The list has them in the same order. */
 	(void)elements;
-	mq_command_script(c, &rmq_script_receipts, 2);
+	mq_command_script(c, &rmq_script_receipts);
 	rmq_key_both(c, s->connection, s->queues[0], "unacked");
 	rmq_key_info(c, s->connection, s->queues[0]);
 	mq_command_int(c, n);
@@ -302,7 +299,7 @@ static void
 rmq_receipt(struct mq_command *c, const char *connection, const char *queue,
     const char *number)
 {
-	mq_command_script(c, &rmq_script_receipt, 3);
+	mq_command_script(c, &rmq_script_receipt);
 	rmq_key_both(c, connection, queue, "unacked");
 	rmq_key_info(c, connection, queue);
 	rmq_key_lease(c, connection, queue);
@@ -314,7 +311,7 @@ rmq_vacate(const struct mq_session *s, struct mq_command *c)
 {
 	const char *queue = s->queues[0];
 
-	mq_command_script(c, &rmq_script_leave, 6);
+	mq_command_script(c, &rmq_script_leave);
 	rmq_key_both(c, s->connection, queue, "unacked");
 	rmq_key_both(c, s->connection, queue, "consumers");
 	rmq_key_own(c, s->connection, queue, "queues");
@@ -344,7 +341,7 @@ rmq_vacate(const struct mq_session *s, struct mq_command *c)
 static void
 force_set(struct mq_command *c, const char *verb, const char *key)
 {
-	mq_command_script(c, &mq_script_write_when_full, 1);
+	mq_command_script(c, &mq_script_write_when_full);
 	rmq_key_all(c, key);
 	mq_command_str(c, verb);
 }
@@ -353,7 +350,7 @@ static void
 force_connection(const struct mq_session *s, struct mq_command *c,
     const char *verb, const char *what)
 {
-	mq_command_script(c, &mq_script_write_when_full, 1);
+	mq_command_script(c, &mq_script_write_when_full);
 	rmq_key_connection(c, s->connection, what);
 	mq_command_str(c, verb);
 }
@@ -400,7 +397,7 @@ tell_lapsed(const struct mq_session *s, struct mq_command *c)
 {
 	double age_s = mq_clock_steady_s() - s->former_s;
 
-	mq_command_script(c, &rmq_script_lapsed, c->cluster ? 1 : 2);
+	mq_command_script(c, &rmq_script_lapsed);
 	rmq_key_connection(c, s->connection, "info");
 	if (c->cluster)
 		mq_command_int(c,
@@ -440,12 +437,8 @@ static void
 rmq_probe(struct mq_command *c, const struct mq_session *s, const char *queue,
     bool special)
 {
-	int keys = s != NULL ? RMQ_QUEUE_KEYS + 3 :
-	    special	     ? RMQ_QUEUE_KEYS :
-			       1;
-
-	mq_command_script(c, &mq_script_probe, keys);
-	if (keys == 1)
+	mq_command_script(c, &mq_script_probe);
+	if (s == NULL && !special)
 		rmq_key_queue(c, queue, "ready");
 	else
 		rmq_queue_keys(c, queue);
@@ -454,7 +447,7 @@ rmq_probe(struct mq_command *c, const struct mq_session *s, const char *queue,
 		rmq_key_both(c, s->connection, queue, "unacked");
 		rmq_key_both(c, s->connection, queue, "consumers");
 	}
-	add_uses(c, keys);
+	add_uses(c, c->keys);
 	if (s != NULL)
 		add_own_uses(c, s->connection);
 }
@@ -483,7 +476,7 @@ join_queue(const struct mq_session *s, const char *queue, int step,
 		mq_command_str(c, queue);
 		return;
 	}
-	mq_command_script(c, &mq_script_write_when_full, 1);
+	mq_command_script(c, &mq_script_write_when_full);
 	rmq_key_both(
 	    c, s->connection, queue, step == 1 ? "consumers" : "lease");
 	if (step == 1) {
@@ -553,7 +546,7 @@ rmq_take_over(const struct mq_session *s, int queue, const char *from,
 {
 	const char *name = s->queues[queue];
 
-	mq_command_script(c, &rmq_script_take_over, 6);
+	mq_command_script(c, &rmq_script_take_over);
 	rmq_key_both(c, from, name, "unacked");
 	rmq_key_both(c, from, name, "consumers");
 	rmq_key_both(c, from, name, "lease");

@@ -102,9 +102,8 @@ rmq_walk_start(struct mq_command *c, const struct mq_scan *s, const char *verb,
 	bool take = strcmp(verb, "take") == 0;
 	bool away = take && rmq_transfer_needed(c, s->place.queue, to);
 
-	mq_command_script(c,
-	    part->low != NULL ? &rmq_script_walk_sorted : &rmq_script_walk,
-	    take ? 2 + 2 * RMQ_QUEUE_KEYS + away : 1);
+	mq_command_script(
+	    c, part->low != NULL ? &rmq_script_walk_sorted : &rmq_script_walk);
 	if (part->what != NULL)
 		rmq_key_queue(c, s->place.queue, part->what);
 	else
@@ -463,7 +462,7 @@ bring(struct mq_redis *r, struct mq_command *c, size_t elements)
 static void
 start_turn(struct mq_command *c, const struct mq_scan *s, const char *verb)
 {
-	mq_command_script(c, &rmq_script_rotate, 1);
+	mq_command_script(c, &rmq_script_rotate);
 	rmq_key_place(c, &s->place, NULL);
 	mq_command_str(c, verb);
 	mq_command_int(c, TURN_BYTES);

@@ -53,7 +53,7 @@ static void
 add_read(struct mq_command *c, const char *source, const char *to,
     const struct mq_buf *after)
 {
-	mq_command_script(c, &rmq_script_outgoing, 2);
+	mq_command_script(c, &rmq_script_outgoing);
 	rmq_key_queue(c, source, "outgoing");
 	rmq_key_queue(c, source, "none");
 	mq_command_arg(c, after->data, after->len);
@@ -69,7 +69,7 @@ add_arrive(struct mq_command *c, const char *source, const char *to,
 {
 	int i;
 
-	mq_command_script(c, &rmq_script_arrive, RMQ_QUEUE_KEYS + 2);
+	mq_command_script(c, &rmq_script_arrive);
 	rmq_queue_keys(c, to);
 	rmq_key_queue(c, to, "incoming");
 	rmq_key_queue(c, to, "none");

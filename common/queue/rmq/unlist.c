@@ -31,8 +31,8 @@ ask_to_unlist(void *arg, size_t i, struct mq_command *c)
 	const struct unlist *all = arg;
 	const char *connection = all->empty[i]->connection;
 
-	mq_command_script(c, &rmq_script_unlist, 5);
-	mq_command_str(c, RMQ_CONNECTIONS);
+	mq_command_script(c, &rmq_script_unlist);
+	rmq_key_all(c, RMQ_CONNECTIONS);
 	rmq_key_connection(c, connection, "queues");
 	rmq_key_connection(c, connection, "heartbeat");
 	rmq_key_connection(c, connection, "info");
@@ -64,7 +64,7 @@ ask_to_close(void *arg, size_t i, struct mq_command *c)
 		return;
 	}
 	if (all->step == KNOW) {
-		mq_command_script(c, &mq_script_write_when_full, 1);
+		mq_command_script(c, &mq_script_write_when_full);
 		rmq_key_all(c, RMQ_QUEUES);
 		mq_command_str(c, "SADD");
 	} else {

@@ -86,9 +86,9 @@ void
 rmq_adopt(struct mq_command *c, const char *connection, const char *queue,
     bool dry_run)
 {
-	mq_command_script(c, &rmq_script_adopt, 3);
+	mq_command_script(c, &rmq_script_adopt);
 	rmq_key_both(c, connection, queue, "unacked");
-	mq_command_str(c, RMQ_CONNECTIONS);
+	rmq_key_all(c, RMQ_CONNECTIONS);
 	rmq_key_connection(c, connection, "queues");
 	mq_command_str(c, connection);
 	mq_command_str(c, queue);

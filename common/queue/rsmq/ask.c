@@ -131,7 +131,7 @@ add_count(struct mq_command *c, const char *queue, const struct rsmq_hidden *h)
 {
 	size_t i, n = h->spared != NULL ? h->spared->elements : 0;
 
-	mq_command_script(c, &rsmq_script_hidden, RSMQ_QUEUE_KEYS + (int)n);
+	mq_command_script(c, &rsmq_script_hidden);
 	rsmq_queue_keys(c, queue);
 	for (i = 0; i < n; i++)
 		rsmq_key_held(c, h->spared->element[i]->str, queue);
@@ -162,7 +162,7 @@ void
 rsmq_ask_holding(
     struct mq_command *c, const char *connection, const char *queue)
 {
-	mq_command_script(c, &rsmq_script_holding, RSMQ_QUEUE_KEYS + 1);
+	mq_command_script(c, &rsmq_script_holding);
 	rsmq_queue_keys(c, queue);
 	rsmq_key_held(c, connection, queue);
 }

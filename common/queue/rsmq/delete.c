@@ -31,7 +31,7 @@ add_delete(struct mq_command *c, const char *queue, bool look,
 	char *rejected = mq_xasprintf("%s" RSMQ_REJECTED, queue);
 	size_t i, n = connections->elements;
 
-	mq_command_script(c, &rsmq_script_delete, (int)(24 + n));
+	mq_command_script(c, &rsmq_script_delete);
 	rsmq_key_common(c, queue, ":QUEUES");
 	rsmq_key_common(c, queue, "::connections");
 	add_all_keys(c, queue);

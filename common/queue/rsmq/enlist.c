@@ -102,7 +102,7 @@ ask_enlist(void *arg, size_t i, struct mq_command *c)
 	const char *name = l->found.list[i].name;
 	char *queue = rsmq_name(l->w->round.r, name);
 
-	mq_command_script(c, &rsmq_script_enlist, 1 + RSMQ_QUEUE_KEYS + 4);
+	mq_command_script(c, &rsmq_script_enlist);
 	rsmq_key_common(c, queue, ":QUEUES");
 	rsmq_queue_keys(c, queue);
 	rsmq_key(c, queue, ":Xpaused");

@@ -79,7 +79,7 @@ rsmq_key(struct mq_command *c, const char *queue, const char *what)
 	const struct mq_part parts[] = {namespace_of(queue), part_of(":"),
 	    part_of(rsmq_bare(queue)), part_of(what)};
 
-	mq_command_parts(c, parts, 4);
+	mq_command_key(c, parts, 4);
 }
 
 void
@@ -87,7 +87,7 @@ rsmq_key_common(struct mq_command *c, const char *queue, const char *what)
 {
 	const struct mq_part parts[] = {namespace_of(queue), part_of(what)};
 
-	mq_command_parts(c, parts, 2);
+	mq_command_key(c, parts, 2);
 }
 
 void
@@ -105,7 +105,7 @@ rsmq_key_held(struct mq_command *c, const char *connection, const char *queue)
 	const struct mq_part parts[] = {namespace_of(queue), part_of(":"),
 	    part_of(rsmq_bare(queue)), part_of(":Xheld:"), part_of(connection)};
 
-	mq_command_parts(c, parts, 5);
+	mq_command_key(c, parts, 5);
 }
 
 void
@@ -115,7 +115,7 @@ rsmq_key_marks(struct mq_command *c, const char *queue, const char *publisher)
 	    part_of(rsmq_bare(queue)), part_of(":Xpublisher:"),
 	    part_of(publisher)};
 
-	mq_command_parts(c, parts, 5);
+	mq_command_key(c, parts, 5);
 }
 
 void
@@ -124,7 +124,7 @@ rsmq_key_lease(struct mq_command *c, const char *connection, const char *queue)
 	const struct mq_part parts[] = {
 	    namespace_of(queue), part_of("::connection:"), part_of(connection)};
 
-	mq_command_parts(c, parts, 3);
+	mq_command_key(c, parts, 3);
 }
 
 void
@@ -134,7 +134,7 @@ rsmq_key_running(
 	const struct mq_part parts[] = {
 	    namespace_of(queue), part_of("::running:"), part_of(connection)};
 
-	mq_command_parts(c, parts, 3);
+	mq_command_key(c, parts, 3);
 }
 
 void
@@ -143,7 +143,7 @@ rsmq_channel(struct mq_command *c, const char *queue)
 	const struct mq_part parts[] = {
 	    namespace_of(queue), part_of(":rt:"), part_of(rsmq_bare(queue))};
 
-	mq_command_parts(c, parts, 3);
+	mq_command_key(c, parts, 3);
 }
 
 static bool

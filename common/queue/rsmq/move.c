@@ -18,12 +18,12 @@
 
 /* Begins a call: where from and where to; more keys follow. */
 static void
-start_move(struct mq_command *c, const struct mq_script *script, size_t more,
+start_move(struct mq_command *c, const struct mq_script *script,
     const struct mq_place *place, const char *to)
 {
 	char *from = rsmq_place_queue(place);
 
-	mq_command_script(c, script, 2 * RSMQ_QUEUE_KEYS + 1 + (int)more);
+	mq_command_script(c, script);
 	rsmq_queue_keys(c, from);
 	rsmq_queue_keys(c, to != NULL ? to : from);
 	rsmq_key_common(c, to != NULL ? to : from, ":QUEUES");
@@ -89,7 +89,7 @@ rsmq_take(struct mq_redis *r, struct mq_scan *s, const bool *chosen,
 
 	*taken = 0;
 	while (rv == 0 && at < s->count) {
-		start_move(&c, &rsmq_script_take, 0, &s->place, to);
+		start_move(&c, &rsmq_script_take, &s->place, to);
 		add_how(&c, &s->place, to);
 		if (add_chosen(&c, s, chosen, &at) > 0)
 			rv = take_some(r, &c, taken);
@@ -143,7 +143,7 @@ move_next(struct mq_redis *r, const struct mq_place *place,
 	int rv;
 
 	do {
-		start_move(&c, &rsmq_script_move, n, place, to);
+		start_move(&c, &rsmq_script_move, place, to);
 		for (i = 0; i < n; i++)
 			rsmq_key_held(&c, spared[i]->str, place->queue);
 		mq_command_str(&c, mq_state_name(place->state));

@@ -101,8 +101,7 @@ rsmq_publish(
 	static const char *const kinds[] = {
 	    [MQ_WHEN_NOW] = "now", [MQ_WHEN_IN] = "in", [MQ_WHEN_AT] = "at"};
 
-	mq_command_script(c, &rsmq_script_publish,
-	    RSMQ_QUEUE_KEYS + 4 + (how->mark.publisher != NULL));
+	mq_command_script(c, &rsmq_script_publish);
 	rsmq_queue_keys(c, queue);
 	rsmq_key_common(c, queue, ":QUEUES");
 	rsmq_key(c, queue, ":Xcounters");

@@ -77,7 +77,7 @@ build_reject(struct rsmq_cleaner *w, const char *queue,
 	struct mq_buf extra = {0};
 	size_t i;
 
-	mq_command_script(c, &rsmq_script_reject, 2 * RSMQ_QUEUE_KEYS + 1);
+	mq_command_script(c, &rsmq_script_reject);
 	rsmq_queue_keys(c, queue);
 	rsmq_queue_keys(c, rejected);
 	rsmq_key_common(c, queue, ":QUEUES");

@@ -83,9 +83,8 @@ void rsmq_key(struct mq_command *, const char *queue, const char *what);
 /* The same without the queue: NAMESPACE and then what. */
 void rsmq_key_common(struct mq_command *, const char *queue, const char *what);
 
-/* The keys that have a queue's messages, as RSMQ_QUEUE_KEYS arguments; see
+/* The keys that have a queue's messages; see
  * lua/lib/layout.lua. */
-#define RSMQ_QUEUE_KEYS 4
 void rsmq_queue_keys(struct mq_command *, const char *queue);
 
 /* The messages of a queue that a connection holds; its lease; what runs there. */

@@ -99,7 +99,7 @@ build_walk(struct mq_command *c, const struct mq_scan *s)
 	const char *id = w->anchor.len > 0 ? w->anchor.data : "";
 	size_t score = strlen(id), skip = score + (w->anchor.len > 0);
 
-	mq_command_script(c, &rsmq_script_walk, RSMQ_QUEUE_KEYS);
+	mq_command_script(c, &rsmq_script_walk);
 	rsmq_queue_keys(c, queue);
 	mq_command_str(c, mq_state_name(s->place.state));
 	mq_command_arg(c, id, score);

@@ -23,10 +23,10 @@ rsmq_probe(struct mq_command *c, const struct mq_session *s, const char *queue,
 {
 	static const char *const uses[] = {"ZCARD ZADD", "HLEN HSET",
 	    "HLEN HSET", "HLEN HSET", "HLEN HSET", "ZCARD ZADD", "HLEN HSET"};
-	int keys = s != NULL ? RSMQ_QUEUE_KEYS + 3 : 3, i;
+	int i;
 
 	(void)special;
-	mq_command_script(c, &mq_script_probe, keys);
+	mq_command_script(c, &mq_script_probe);
 	rsmq_key(c, queue, "");
 	rsmq_key(c, queue, ":Q");
 	rsmq_key(c, queue, ":X");
@@ -36,20 +36,20 @@ rsmq_probe(struct mq_command *c, const struct mq_session *s, const char *queue,
 		rsmq_key(c, queue, RSMQ_REJECTED);
 		rsmq_key(c, queue, RSMQ_REJECTED ":Q");
 	}
-	for (i = 0; i < keys; i++)
+	for (i = 0; i < c->keys; i++)
 		mq_command_str(c, uses[i]);
 }
 
 static bool
 rsmq_join(const struct mq_session *s, int step, struct mq_command *c)
 {
-	int queues = s->queue_count + (s->push != NULL), i;
+	int i;
 	char host[256] = "";
 
 	if (step > 0)
 		return false;
 	gethostname(host, sizeof(host) - 1);
-	mq_command_script(c, &rsmq_script_join, 3 + queues + s->queue_count);
+	mq_command_script(c, &rsmq_script_join);
 	rsmq_key_lease(c, s->connection, s->queues[0]);
 	rsmq_key_common(c, s->queues[0], "::connections");
 	rsmq_key_common(c, s->queues[0], ":QUEUES");
@@ -106,8 +106,7 @@ rsmq_renew(const struct mq_session *s, int step, struct mq_command *c)
 
 	switch (step) {
 	case 0:
-		mq_command_script(c, &rsmq_script_renew,
-		    1 + s->queue_count * (RSMQ_QUEUE_KEYS + 1));
+		mq_command_script(c, &rsmq_script_renew);
 		rsmq_key_lease(c, s->connection, s->queues[0]);
 		for (i = 0; i < s->queue_count; i++) {
 			rsmq_queue_keys(c, s->queues[i]);
@@ -142,7 +141,7 @@ rsmq_held(
     const struct mq_session *s, int queue, bool script, struct mq_command c[2])
 {
 	(void)script;
-	mq_command_script(&c[0], &rsmq_script_held, RSMQ_QUEUE_KEYS + 1);
+	mq_command_script(&c[0], &rsmq_script_held);
 	rsmq_queue_keys(&c[0], s->queues[queue]);
 	rsmq_key_held(&c[0], s->connection, s->queues[queue]);
 	return 1;
@@ -161,7 +160,7 @@ rsmq_claim(const struct mq_session *s, int queue, const struct mq_claim *claim,
 {
 	const char *name = s->queues[queue];
 
-	mq_command_script(c, &rsmq_script_claim, RSMQ_QUEUE_KEYS + 8);
+	mq_command_script(c, &rsmq_script_claim);
 	rsmq_queue_keys(c, name);
 	rsmq_key_held(c, s->connection, name);
 	rsmq_key_lease(c, s->connection, s->queues[0]);
@@ -190,7 +189,7 @@ rsmq_look(const struct mq_session *s, const int *queues, int n, bool check,
 	const char *name;
 	int i;
 
-	mq_command_script(c, &rsmq_script_look, n * 4);
+	mq_command_script(c, &rsmq_script_look);
 	for (i = 0; i < n; i++) {
 		name = s->queues[queues[i]];
 		rsmq_key(c, name, "");
@@ -272,8 +271,7 @@ rsmq_settle(const struct mq_session *s, int queue,
 	mq_buf_addstr(&to, reject ? name : how->push != NULL ? how->push : "");
 	if (reject)
 		mq_buf_addstr(&to, RSMQ_REJECTED);
-	mq_command_script(c, &rsmq_script_settle,
-	    RSMQ_QUEUE_KEYS + 2 + (moves ? RSMQ_QUEUE_KEYS + 1 : 0));
+	mq_command_script(c, &rsmq_script_settle);
 	rsmq_queue_keys(c, name);
 	rsmq_key_held(c, s->connection, name);
 	rsmq_key(c, name, ":Xlater");
@@ -301,7 +299,7 @@ rsmq_ack_oldest(const struct mq_session *s, int queue,
 {
 	int i;
 
-	mq_command_script(c, &rsmq_script_ack, RSMQ_QUEUE_KEYS + 1);
+	mq_command_script(c, &rsmq_script_ack);
 	rsmq_queue_keys(c, s->queues[queue]);
 	rsmq_key_held(c, s->connection, s->queues[queue]);
 	for (i = 0; i < acks->n; i++)
@@ -314,7 +312,7 @@ rsmq_give_back(const struct mq_session *s, int queue,
 {
 	int i;
 
-	mq_command_script(c, &rsmq_script_give_back, RSMQ_QUEUE_KEYS + 1);
+	mq_command_script(c, &rsmq_script_give_back);
 	rsmq_queue_keys(c, s->queues[queue]);
 	rsmq_key_held(c, s->connection, s->queues[queue]);
 	for (i = 0; newest != NULL && i < newest->n; i++)
@@ -325,7 +323,7 @@ static void
 rsmq_lapsed(const struct mq_session *s, int queue, const char *element,
     size_t len, long attempts, struct mq_command *c)
 {
-	mq_command_script(c, &rsmq_script_lapsed, RSMQ_QUEUE_KEYS);
+	mq_command_script(c, &rsmq_script_lapsed);
 	rsmq_queue_keys(c, s->queues[queue]);
 	rsmq_add_id(c, element, len);
 	mq_command_int(c, attempts + 1);
@@ -350,7 +348,7 @@ rsmq_receipts(const struct mq_session *s, const struct mq_part *elements, int n,
 {
 	int i;
 
-	mq_command_script(c, &rsmq_script_receipts, 2);
+	mq_command_script(c, &rsmq_script_receipts);
 	rsmq_key_held(c, s->connection, s->queues[0]);
 	rsmq_key_lease(c, s->connection, s->queues[0]);
 	for (i = 0; i < n; i++)
@@ -361,7 +359,7 @@ static void
 look_for_message(struct mq_command *c, const char *connection,
     const char *queue, const char *what, const char *value)
 {
-	mq_command_script(c, &rsmq_script_receipt, RSMQ_QUEUE_KEYS + 2);
+	mq_command_script(c, &rsmq_script_receipt);
 	rsmq_queue_keys(c, queue);
 	rsmq_key_held(c, connection, queue);
 	rsmq_key_lease(c, connection, queue);
@@ -424,7 +422,7 @@ adopt_message(
 
 	mq_id_random(&ids, name + strlen("receipt-"), 6);
 	gethostname(host, sizeof(host) - 1);
-	mq_command_script(&c, &rsmq_script_adopt, RSMQ_QUEUE_KEYS + 3);
+	mq_command_script(&c, &rsmq_script_adopt);
 	rsmq_queue_keys(&c, s->queue);
 	rsmq_key_held(&c, name, s->queue);
 	rsmq_key_lease(&c, name, s->queue);
@@ -521,7 +519,7 @@ rsmq_receipt_by_id(struct mq_redis *r, const char *queue, const char *id,
 static void
 rsmq_vacate(const struct mq_session *s, struct mq_command *c)
 {
-	mq_command_script(c, &rsmq_script_leave, RSMQ_QUEUE_KEYS + 3);
+	mq_command_script(c, &rsmq_script_leave);
 	rsmq_queue_keys(c, s->queues[0]);
 	rsmq_key_held(c, s->connection, s->queues[0]);
 	rsmq_key_lease(c, s->connection, s->queues[0]);
@@ -546,7 +544,7 @@ static void
 rsmq_open(
     struct mq_command *c, const char *queue, const struct mq_attributes *a)
 {
-	mq_command_script(c, &rsmq_script_open, 2);
+	mq_command_script(c, &rsmq_script_open);
 	rsmq_key(c, queue, ":Q");
 	rsmq_key_common(c, queue, ":QUEUES");
 	mq_command_str(c, rsmq_bare(queue));
@@ -568,7 +566,7 @@ static void
 rsmq_set_attributes(
     struct mq_command *c, const char *queue, const struct mq_attributes *a)
 {
-	mq_command_script(c, &rsmq_script_set, 1);
+	mq_command_script(c, &rsmq_script_set);
 	rsmq_key(c, queue, ":Q");
 	add_change(c, "vt", a->vt_s);
 	add_change(c, "maxsize", a->maxsize);

@@ -82,7 +82,7 @@ ask_state(const char *queue, struct mq_command *c)
 {
 	char *rejected = mq_xasprintf("%s" RSMQ_REJECTED, queue);
 
-	mq_command_script(c, &rsmq_script_stats, RSMQ_QUEUE_KEYS + 2);
+	mq_command_script(c, &rsmq_script_stats);
 	rsmq_queue_keys(c, queue);
 	rsmq_key(c, rejected, "");
 	rsmq_key(c, queue, ":Xpaused");

@@ -24,14 +24,14 @@ build_step(struct rsmq_cleaner *w, struct walk *k, const char *bare,
     struct mq_command *c)
 {
 	if (k->kind != NULL) {
-		mq_command_script(c, &rsmq_script_orphans, RSMQ_QUEUE_KEYS);
+		mq_command_script(c, &rsmq_script_orphans);
 		rsmq_queue_keys(c, k->queue);
 		mq_command_str(c, k->kind);
 		mq_command_str(c, k->at.len > 0 ? mq_buf_str(&k->at) : "0");
 		mq_command_int(c, w->how->dry_run);
 		return;
 	}
-	mq_command_script(c, &rsmq_script_sweep, RSMQ_QUEUE_KEYS + 2);
+	mq_command_script(c, &rsmq_script_sweep);
 	rsmq_queue_keys(c, k->queue);
 	rsmq_key(c, k->queue, ":Xcounters");
 	rsmq_key(c, k->queue, ":Xlater");
