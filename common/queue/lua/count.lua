@@ -9,22 +9,24 @@
 -- (then_s, then_in, then_out); a minute is one in which something was counted.
 -- A crash before: nothing was counted.  After: all of it was.
 
-if KEYS[2] and redis.call('EXISTS', KEYS[2]) == 0 then
+local counters, exists = unpack(KEYS)
+
+if exists and redis.call('EXISTS', exists) == 0 then
   return 0
 end
 -- Changes nothing and needs no memory; see claim.lua.
-redis.call('PERSIST', KEYS[1])
+redis.call('PERSIST', counters)
 
 local time = tonumber(redis.call('TIME')[1])
-local old = redis.call('HMGET', KEYS[1], 'now_s', 'now_in', 'now_out',
+local old = redis.call('HMGET', counters, 'now_s', 'now_in', 'now_out',
   'published', 'done', 'failed')
 if time - (tonumber(old[1]) or 0) >= 60 then
-  redis.call('HSET', KEYS[1],
+  redis.call('HSET', counters,
     'then_s', old[1] or time, 'then_in', old[2] or 0, 'then_out', old[3] or 0,
     'now_s', time, 'now_in', tonumber(old[4]) or 0,
     'now_out', (tonumber(old[5]) or 0) + (tonumber(old[6]) or 0))
 end
 for i = 1, #ARGV, 2 do
-  redis.call('HINCRBY', KEYS[1], ARGV[i], ARGV[i + 1])
+  redis.call('HINCRBY', counters, ARGV[i], ARGV[i + 1])
 end
 return 1

@@ -10,11 +10,12 @@
 
 -- include wake
 
-local watches = redis.call('GET', KEYS[1]) == ARGV[1]
-if redis.call('ZREM', KEYS[2], ARGV[1]) == 1 and not watches then
+local watch, idle = unpack(KEYS)
+local watches = redis.call('GET', watch) == ARGV[1]
+if redis.call('ZREM', idle, ARGV[1]) == 1 and not watches then
   return 0
 end
 if watches then
-  redis.call('UNLINK', KEYS[1])
+  redis.call('UNLINK', watch)
 end
-return wake(KEYS[2], 1)
+return wake(idle, 1)

@@ -18,12 +18,12 @@ local function may_use(key, commands)
 end
 
 local there = 0
-for i = 1, #KEYS do
-  may_use(KEYS[i], ARGV[i])
-  local reply = redis.pcall(ARGV[i]:match('%S+'), KEYS[i])
+for i, key in ipairs(KEYS) do
+  may_use(key, ARGV[i])
+  local reply = redis.pcall(ARGV[i]:match('%S+'), key)
   local why = type(reply) == 'table' and reply.err
   if why and why:find('WRONGTYPE', 1, true) then
-    return redis.error_reply('WRONGTYPE the key ' .. KEYS[i]
+    return redis.error_reply('WRONGTYPE the key ' .. key
       .. ' holds something else')
   elseif why then
     return reply

@@ -10,15 +10,17 @@
 -- nevertheless, and whose heartbeat keeps cleaners from its messages.
 -- A crash before: nothing has happened.  After: any cleaner goes on.
 
-if redis.call('TYPE', KEYS[1]).ok ~= 'list'
-    or redis.call('SISMEMBER', KEYS[2], ARGV[1]) == 1
-      and redis.call('SISMEMBER', KEYS[3], ARGV[2]) == 1 then
+local unacked, connections, queues = unpack(KEYS)
+
+if redis.call('TYPE', unacked).ok ~= 'list'
+    or redis.call('SISMEMBER', connections, ARGV[1]) == 1
+      and redis.call('SISMEMBER', queues, ARGV[2]) == 1 then
   return 0
 end
 if ARGV[3] ~= '1' then
   -- Changes nothing and needs no memory; see claim.lua.
-  redis.call('LTRIM', KEYS[1], 0, -1)
-  redis.call('SADD', KEYS[3], ARGV[2])
-  redis.call('SADD', KEYS[2], ARGV[1])
+  redis.call('LTRIM', unacked, 0, -1)
+  redis.call('SADD', queues, ARGV[2])
+  redis.call('SADD', connections, ARGV[1])
 end
 return 1

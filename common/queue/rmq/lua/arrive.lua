@@ -14,7 +14,8 @@
 -- include place
 -- include moves
 
-local to, incoming, source = queue_keys(1), KEYS[7], ARGV[1]
+local to, incoming = queue_keys(1)
+local source = ARGV[1]
 need_admit(to)
 need(to.results, 'SET', 'DEL')
 need(incoming, 'HMGET', 'HSET', 'HDEL', 'PERSIST')

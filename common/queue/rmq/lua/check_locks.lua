@@ -26,10 +26,10 @@
 
 -- include place
 
-local q, rejected = queue_keys(1), KEYS[7]
+local q, rejected, unacked = queue_keys(1)
 local where, at, sign = ARGV[1], ARGV[2], ARGV[3]
 local dry, tombstone = ARGV[4] == '1', ARGV[5]
-local key = KEYS[8] or q[where]
+local key = unacked or q[where]
 local tick = clock(q)
 local work, late, missing, expires, last_tick = 1000, 0, 0, nil, nil
 local ids = {}

@@ -28,20 +28,20 @@
 -- include bucket
 -- include role
 
-local q, unacked, paused, rate = queue_keys(1), KEYS[7], KEYS[9], KEYS[10]
-local waits = { watch = KEYS[12], idle = KEYS[13], name = ARGV[6],
+local q, unacked, lease, paused, rate, info, watch, idle = queue_keys(1)
+local waits = { watch = watch, idle = idle, name = ARGV[6],
   why = ARGV[7], tracked = ARGV[8], now = now }
 
 -- On a cluster the first claim makes the info, which a cleaner that does not know it
 -- leaves there for a day.
 local function count_claimed(n)
-  if call('HINCRBY', KEYS[11], 'claimed:' .. ARGV[5], n) == 0
-      and call('PTTL', KEYS[11]) == -1 then
-    call('EXPIRE', KEYS[11], 86400)
+  if call('HINCRBY', info, 'claimed:' .. ARGV[5], n) == 0
+      and call('PTTL', info) == -1 then
+    call('EXPIRE', info, 86400)
   end
 end
 
-if call('EXISTS', KEYS[8]) == 0 then
+if call('EXISTS', lease) == 0 then
   return 0
 end
 local pause = call('PTTL', paused)

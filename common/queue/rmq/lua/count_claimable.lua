@@ -14,8 +14,8 @@ local held = 0
 for first = 7, #KEYS, 1000 do
   local last = math.min(first + 999, #KEYS)
   if call('EXISTS', unpack(KEYS, first, last)) > 0 then
-    for i = first, last do
-      held = held + call('LLEN', KEYS[i])
+    for _, key in ipairs({ unpack(KEYS, first, last) }) do
+      held = held + call('LLEN', key)
     end
   end
 end

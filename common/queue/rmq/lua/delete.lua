@@ -20,46 +20,52 @@
 
 local call = redis.call
 local queue, consumers, unacked = ARGV[1], 0, 0
-local cluster = call('EXISTS', KEYS[16], KEYS[17])
+local queues, connections, ready, priority, delayed, _, _, results, rejected =
+  unpack(KEYS)
+local other_ready, other_rejected, outgoing, incoming = unpack(KEYS, 16)
+local cluster = call('EXISTS', other_ready, other_rejected)
+
+local function of_connection(n)
+  return unpack(KEYS, 14 + 6 * n, 19 + 6 * n)
+end
 
 -- On a cluster the keys that are in other slots are replaced by one that never exists,
 -- and the heartbeat by the lease of the queue.
-local alone = KEYS[1]:sub(-6) == '::none'
-if not alone and call('SCARD', KEYS[2]) ~= #ARGV - 2 then
+local alone = queues:sub(-6) == '::none'
+if not alone and call('SCARD', connections) ~= #ARGV - 2 then
   return false
 end
 for i = 3, #ARGV do
-  local at = 20 + 6 * (i - 3)
-  if not alone and call('SISMEMBER', KEYS[2], ARGV[i]) == 0 then
+  local heartbeat, listed, own, held, other, other_held = of_connection(i - 2)
+  if not alone and call('SISMEMBER', connections, ARGV[i]) == 0 then
     return false
   end
-  local held = call('LLEN', KEYS[at + 3])
-  cluster = cluster + call('EXISTS', KEYS[at + 4], KEYS[at + 5])
-  if call('PTTL', KEYS[at]) <= 0 then
-    unacked = unacked + held
-  elseif alone or held > 0 or call('SISMEMBER', KEYS[at + 1], queue) == 1 then
-    consumers = consumers + math.max(1, call('SCARD', KEYS[at + 2]))
+  local n = call('LLEN', held)
+  cluster = cluster + call('EXISTS', other, other_held)
+  if call('PTTL', heartbeat) <= 0 then
+    unacked = unacked + n
+  elseif alone or n > 0 or call('SISMEMBER', listed, queue) == 1 then
+    consumers = consumers + math.max(1, call('SCARD', own))
   end
 end
 -- What is on its way to another queue is not to be lost; only a look does not mind.
 if ARGV[2] ~= '1' then
-  unacked = unacked + call('HLEN', KEYS[18])
+  unacked = unacked + call('HLEN', outgoing)
 end
-local reply = { consumers, unacked, call('SISMEMBER', KEYS[1], queue),
-  call('LLEN', KEYS[3]) + call('ZCARD', KEYS[4]), call('LLEN', KEYS[9]),
-  call('ZCARD', KEYS[5]), call('EXISTS', KEYS[8]), cluster }
+local reply = { consumers, unacked, call('SISMEMBER', queues, queue),
+  call('LLEN', ready) + call('ZCARD', priority), call('LLEN', rejected),
+  call('ZCARD', delayed), call('EXISTS', results), cluster }
 if consumers > 0 or unacked > 0 or cluster > 0 or ARGV[2] == '1' then
   return reply
 end
-need(KEYS[1], 'SREM')
-for i = 3, 15 do
-  call('UNLINK', KEYS[i])
-end
+need(queues, 'SREM')
+call('UNLINK', unpack(KEYS, 3, 15))
 -- A mark may still keep a message from arriving twice.
-call('PEXPIRE', KEYS[19], 86400000)
-for at = 20, #KEYS, 6 do
-  call('UNLINK', KEYS[at + 2])
-  call('SREM', KEYS[at + 1], queue)
+call('PEXPIRE', incoming, 86400000)
+for i = 3, #ARGV do
+  local _, listed, own = of_connection(i - 2)
+  call('UNLINK', own)
+  call('SREM', listed, queue)
 end
-call('SREM', KEYS[1], queue)
+call('SREM', queues, queue)
 return reply

@@ -13,7 +13,7 @@
 -- include leaving
 -- include window
 
-local q, unacked = queue_keys(1), KEYS[7]
+local q, unacked = queue_keys(1)
 if not is_window(unacked) then
   return 0
 end

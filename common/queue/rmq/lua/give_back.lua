@@ -16,7 +16,8 @@
 -- include place
 -- include give_back
 
-local q, unacked, max = queue_keys(1), KEYS[7], tonumber(ARGV[1])
+local q, unacked, queues = queue_keys(1)
+local max = tonumber(ARGV[1])
 
 local function are_newest()
   if #ARGV == 3 then
@@ -43,6 +44,6 @@ need_admit(q)
 call('LTRIM', unacked, 0, -1)
 local moved = give_back_newest(q, unacked, max)
 if moved > 0 then
-  make_known(q, KEYS[8])
+  make_known(q, queues)
 end
 return moved

@@ -14,7 +14,8 @@
 
 -- include rights
 
-local call, left, MOST = redis.call, KEYS[4], 500
+local ready, delayed, priority, left, queues = unpack(KEYS)
+local call, MOST = redis.call, 500
 local kind = call('TYPE', left).ok
 local n = kind == 'list' and call('LLEN', left)
   or kind == 'zset' and call('ZCARD', left) or 0
@@ -24,16 +25,16 @@ end
 n = math.min(n, MOST)
 if kind == 'list' then
   for _ = 1, n do
-    call('LMOVE', left, KEYS[1], 'LEFT', 'RIGHT')
+    call('LMOVE', left, ready, 'LEFT', 'RIGHT')
   end
 else
   need(left, 'ZREMRANGEBYRANK')
   local some = call('ZRANGE', left, 0, n - 1, 'WITHSCORES')
   for i = 1, #some, 2 do
-    call('ZADD', tonumber(some[i + 1]) > 1000 and KEYS[2] or KEYS[3],
+    call('ZADD', tonumber(some[i + 1]) > 1000 and delayed or priority,
       some[i + 1], some[i])
   end
   call('ZREMRANGEBYRANK', left, 0, n - 1)
 end
-redis.pcall('SADD', KEYS[5], ARGV[2])
+redis.pcall('SADD', queues, ARGV[2])
 return n

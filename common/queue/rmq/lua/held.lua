@@ -7,7 +7,8 @@
 --
 -- Changes nothing.
 
-local held = redis.call('LRANGE', KEYS[1], 0, -1)
-local claimed = redis.call('HGET', KEYS[2], 'claimed:' .. ARGV[1])
+local unacked, info = unpack(KEYS)
+local held = redis.call('LRANGE', unacked, 0, -1)
+local claimed = redis.call('HGET', info, 'claimed:' .. ARGV[1])
 table.insert(held, 1, tonumber(claimed or nil) or 0)
 return held

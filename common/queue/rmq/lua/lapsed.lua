@@ -13,13 +13,14 @@
 -- A crash before: nothing has happened.  After: the info of the new connection
 -- says it for as long as that exists.
 
-local left = KEYS[2] and redis.call('PTTL', KEYS[2]) or tonumber(ARGV[1])
+local info, former = unpack(KEYS)
+local left = former and redis.call('PTTL', former) or tonumber(ARGV[1])
 if left <= 0 then
   return 0
 end
 local time = redis.call('TIME')
 -- Needs no memory; see write_when_full.lua.
-redis.call('PERSIST', KEYS[1])
-redis.call('HSET', KEYS[1], 'lapsed',
+redis.call('PERSIST', info)
+redis.call('HSET', info, 'lapsed',
   string.format('%.0f', time[1] * 1000 + math.floor(time[2] / 1000) + left))
 return 1

@@ -8,15 +8,16 @@
 -- A crash before: it is listed until its lease ends, and a cleaner comes.
 -- After: nothing of it is left, if this was its only queue.
 
+local unacked, consumers, queues, connections, lease, info = unpack(KEYS)
 local call = redis.call
 
-if call('EXISTS', KEYS[1]) == 1 then
+if call('EXISTS', unacked) == 1 then
   return 0
 end
-call('DEL', KEYS[2])
-call('SREM', KEYS[3], ARGV[1])
-if call('EXISTS', KEYS[3]) == 0 then
-  call('SREM', KEYS[4], ARGV[2])
-  call('DEL', KEYS[5], KEYS[6])
+call('DEL', consumers)
+call('SREM', queues, ARGV[1])
+if call('EXISTS', queues) == 0 then
+  call('SREM', connections, ARGV[2])
+  call('DEL', lease, info)
 end
 return 1

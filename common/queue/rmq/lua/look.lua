@@ -30,16 +30,18 @@ local function is_stale(watch, since)
 end
 
 for i = 1, #KEYS, 7 do
-  local found = call('EXISTS', KEYS[i + 5], KEYS[i], KEYS[i], KEYS[i + 1],
-    KEYS[i + 1], KEYS[i + 2], KEYS[i + 2])
-  local waits = found > 1 and (call('EXISTS', KEYS[i], KEYS[i + 1]) > 0
-    or has_due(KEYS[i + 2], KEYS[i + 3])) and call('EXISTS', KEYS[i + 4]) == 0
-  local since = ARGV[2] == '1' and call('ZSCORE', KEYS[i + 6], ARGV[1])
+  local ready, priority, delayed, clock, paused, watch, idle =
+    unpack(KEYS, i, i + 6)
+  local found = call('EXISTS', watch, ready, ready, priority, priority, delayed,
+    delayed)
+  local waits = found > 1 and (call('EXISTS', ready, priority) > 0
+    or has_due(delayed, clock)) and call('EXISTS', paused) == 0
+  local since = ARGV[2] == '1' and call('ZSCORE', idle, ARGV[1])
   if found % 2 == 0 or waits
-      or ARGV[2] == '1' and is_stale(KEYS[i + 5], since) then
+      or ARGV[2] == '1' and is_stale(watch, since) then
     reply[#reply + 1] = 0
   else
-    reply[#reply + 1] = since and call('ZCARD', KEYS[i + 6]) or -1
+    reply[#reply + 1] = since and call('ZCARD', idle) or -1
   end
 end
 return reply

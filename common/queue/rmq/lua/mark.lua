@@ -12,11 +12,13 @@
 -- something else is under that key, counted.
 
 -- Where the command was refused, there is nothing to mark.
-redis.call(ARGV[5], KEYS[1])
+local place, counters, marks, queues, settings = unpack(KEYS)
+
+redis.call(ARGV[5], place)
 if ARGV[4] ~= '' then
-  redis.pcall('SADD', KEYS[4], ARGV[4])
+  redis.pcall('SADD', queues, ARGV[4])
 end
-redis.pcall('HINCRBY', KEYS[2], 'published', ARGV[3])
-redis.call('HSET', KEYS[3], ARGV[1], ARGV[2] .. ' ')
-redis.call('PEXPIRE', KEYS[3], 600000)
-return redis.pcall('HEXISTS', KEYS[5], 'max-length') == 1 and 1 or 0
+redis.pcall('HINCRBY', counters, 'published', ARGV[3])
+redis.call('HSET', marks, ARGV[1], ARGV[2] .. ' ')
+redis.call('PEXPIRE', marks, 600000)
+return redis.pcall('HEXISTS', settings, 'max-length') == 1 and 1 or 0

@@ -25,8 +25,9 @@
 -- include place
 -- include moves
 
-local q, to = queue_keys(1), queue_keys(7)
-local from, how = ARGV[1], prepare_departure(ARGV[2], KEYS[13])
+local q = queue_keys(1)
+local to, queues, held, heartbeat = queue_keys(7)
+local from, how = ARGV[1], prepare_departure(ARGV[2], queues)
 local max, room, work = tonumber(ARGV[3]), tonumber(ARGV[4]), 1000
 local same, first = not leaves(q, to), from == 'unacked'
 -- A message that asks for something takes the time of this many others.
@@ -89,10 +90,10 @@ elseif from == 'delayed' then
   source = { set(q.delayed, '-inf',
     how == 'move' and same and string.format('(%.0f', IN_LINE) or '+inf') }
 else
-  source = { list(KEYS[14]) }
+  source = { list(held) }
 end
 
-if from == 'unacked' and call('PTTL', KEYS[15]) > 0 then
+if from == 'unacked' and call('PTTL', heartbeat) > 0 then
   return -1
 elseif max == 0 then
   local n = 0
@@ -174,7 +175,7 @@ end
 if from == 'delayed' then
   call('ZREM', q.delayed, '')
 else
-  call('LTRIM', KEYS[14] or q.ready, 0, -1)
+  call('LTRIM', held or q.ready, 0, -1)
   call('ZREM', q.priority, '')
 end
 
@@ -193,7 +194,7 @@ for i = 1, #source do
   end
 end
 if moved > 0 and how == 'move' then
-  make_known(to, KEYS[13])
+  make_known(to, queues)
 end
 if holds and how == 'move' then
   for i = 1, #gone do

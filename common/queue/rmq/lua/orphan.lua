@@ -12,28 +12,30 @@
 --
 -- A crash before: nothing has happened.  After: all of it has.
 
-if redis.call('SISMEMBER', KEYS[2], ARGV[1]) == 1
+local key, known, sign = unpack(KEYS)
+
+if redis.call('SISMEMBER', known, ARGV[1]) == 1
     or (ARGV[2] == 'connection' or ARGV[2] == 'held')
-      and redis.call('EXISTS', KEYS[3]) == 1 then
+      and redis.call('EXISTS', sign) == 1 then
   return 0
 end
 if ARGV[2] == 'messages' then
-  local kind = redis.call('TYPE', KEYS[1]).ok
+  local kind = redis.call('TYPE', key).ok
   if kind ~= 'zset' and kind ~= 'list' then
     return 0
   end
   if ARGV[3] ~= '1' then
     -- Changes nothing and needs no memory; see claim.lua.
     if kind == 'zset' then
-      redis.call('ZREM', KEYS[1], '')
+      redis.call('ZREM', key, '')
     else
-      redis.call('LTRIM', KEYS[1], 0, -1)
+      redis.call('LTRIM', key, 0, -1)
     end
-    redis.call('SADD', KEYS[2], ARGV[1])
+    redis.call('SADD', known, ARGV[1])
   end
   return 2
 end
 if ARGV[3] == '1' then
-  return redis.call('EXISTS', KEYS[1])
+  return redis.call('EXISTS', key)
 end
-return redis.call('DEL', KEYS[1])
+return redis.call('DEL', key)

@@ -27,19 +27,21 @@
 -- include limits
 
 local FIRST = 12
-local limits = limits_of(ARGV[3], ARGV[4], ARGV[5], ARGV[6], KEYS[9])
-local marks = ARGV[9] ~= '' and KEYS[10] or nil
+local q, counters, queues, settings, noted = queue_keys(1)
+local limits = limits_of(ARGV[3], ARGV[4], ARGV[5], ARGV[6], settings)
+local marks = ARGV[9] ~= '' and noted or nil
 local known = replied(marks, ARGV[9], ARGV[10])
 if known or overtakes(marks, ARGV[9], ARGV[11]) then
   return known
 end
-for i = 11, #KEYS do
-  if call('EXISTS', KEYS[i]) == 0 then
+-- Those of attachments are behind the tenth.
+local next_key = ipairs(KEYS)
+for _, key in next_key, KEYS, 10 do
+  if call('EXISTS', key) == 0 then
     return redis.error_reply('attachments are gone; publish them again')
   end
-  need(KEYS[i], 'PERSIST')
+  need(key, 'PERSIST')
 end
-local q = queue_keys(1)
 local due = ARGV[1] == 'now' and 0 or tonumber(ARGV[2])
 if ARGV[1] == 'in' then
   due = due + now
@@ -255,11 +257,11 @@ else
   accepted, reply = publish_each()
 end
 if accepted > 0 then
-  make_known(q, KEYS[8])
+  make_known(q, queues)
   -- Whatever is there: the messages are more important than their number.
-  redis.pcall('HINCRBY', KEYS[7], 'published', accepted)
-  for i = 11, #KEYS do
-    call('PERSIST', KEYS[i])
+  redis.pcall('HINCRBY', counters, 'published', accepted)
+  for _, key in next_key, KEYS, 10 do
+    call('PERSIST', key)
   end
 end
 mark(marks, ARGV[9], ARGV[10], reply)

@@ -11,14 +11,16 @@
 -- counted and marked, as far as that is possible.  A batch that is marked is not
 -- published again.
 
-if redis.call('HGET', KEYS[3], ARGV[1]) then
+local ready, counters, marks, queues, settings = unpack(KEYS)
+
+if redis.call('HGET', marks, ARGV[1]) then
   return 1
-elseif redis.call('SISMEMBER', KEYS[4], ARGV[3]) == 0
-    or redis.pcall('HEXISTS', KEYS[5], 'max-length') == 1 then
+elseif redis.call('SISMEMBER', queues, ARGV[3]) == 0
+    or redis.pcall('HEXISTS', settings, 'max-length') == 1 then
   return 0
 end
-local n = redis.call('LPUSH', KEYS[1], unpack(ARGV, 4))
-redis.pcall('HINCRBY', KEYS[2], 'published', #ARGV - 3)
-redis.pcall('HSET', KEYS[3], ARGV[1], ARGV[2] .. ' ')
-redis.pcall('PEXPIRE', KEYS[3], 600000)
+local n = redis.call('LPUSH', ready, unpack(ARGV, 4))
+redis.pcall('HINCRBY', counters, 'published', #ARGV - 3)
+redis.pcall('HSET', marks, ARGV[1], ARGV[2] .. ' ')
+redis.pcall('PEXPIRE', marks, 600000)
 return n

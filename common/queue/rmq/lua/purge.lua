@@ -8,16 +8,17 @@
 -- A crash before: all are there.  After: none is.  Their memory is freed in
 -- the background.
 
+local ready, priority, delayed, locks, _, results, rejected = unpack(KEYS)
 local call = redis.call
 local n, gone = 0, {}
 if ARGV[1] == 'ready' then
-  n, gone = call('LLEN', KEYS[1]) + call('ZCARD', KEYS[2]), { KEYS[1], KEYS[2] }
+  n, gone = call('LLEN', ready) + call('ZCARD', priority), { ready, priority }
 elseif ARGV[1] == 'delayed' then
-  n, gone = call('ZCARD', KEYS[3]), { KEYS[3] }
+  n, gone = call('ZCARD', delayed), { delayed }
 else
-  n, gone = call('LLEN', KEYS[7]), { KEYS[7] }
+  n, gone = call('LLEN', rejected), { rejected }
 end
-if n > 0 and ARGV[1] ~= 'rejected' and call('EXISTS', KEYS[4], KEYS[6]) > 0 then
+if n > 0 and ARGV[1] ~= 'rejected' and call('EXISTS', locks, results) > 0 then
   return -1
 end
 call('UNLINK', unpack(gone))

@@ -8,11 +8,12 @@
 
 -- include identity
 
-local which = call('HGET', KEYS[2], 'receipt:' .. ARGV[1])
-if not which or call('EXISTS', KEYS[3]) == 0 then
+local unacked, info, lease = unpack(KEYS)
+local which = call('HGET', info, 'receipt:' .. ARGV[1])
+if not which or call('EXISTS', lease) == 0 then
   return false
 end
-local all = call('LRANGE', KEYS[1], 0, -1)
+local all = call('LRANGE', unacked, 0, -1)
 for i = 1, #all do
   if identity(all[i]) == which then
     return all[i]

@@ -13,13 +13,15 @@
 
 -- include identity
 
-if call('LLEN', KEYS[1]) ~= tonumber(ARGV[1]) then
+local unacked, info = unpack(KEYS)
+
+if call('LLEN', unacked) ~= tonumber(ARGV[1]) then
   return 0
 end
 -- Changes nothing and needs no memory; see claim.lua.
-call('LTRIM', KEYS[1], 0, -1)
-local all = call('LRANGE', KEYS[1], 0, -1)
+call('LTRIM', unacked, 0, -1)
+local all = call('LRANGE', unacked, 0, -1)
 for i = 1, #all do
-  call('HSET', KEYS[2], 'receipt:' .. #all - i + 1, identity(all[i]))
+  call('HSET', info, 'receipt:' .. #all - i + 1, identity(all[i]))
 end
 return #all

@@ -37,13 +37,14 @@
 -- include give_back
 -- include notices
 
-local q, unacked, rejected = queue_keys(1), KEYS[7], KEYS[8]
+local q, unacked, rejected, heartbeat, consumers, listed, queues, connections,
+  other_consumers, other_unacked, info, running, notify, notified = queue_keys(1)
 local keep, show = tonumber(ARGV[3]), tonumber(ARGV[4])
 
-if call('PTTL', KEYS[9]) > 0 then
+if call('PTTL', heartbeat) > 0 then
   return { 0, 0, 0, -1, 0 }
 end
-if call('EXISTS', KEYS[14], KEYS[15]) > 0 then
+if call('EXISTS', other_consumers, other_unacked) > 0 then
   return { 0, 0, 0, -2, 0 }
 end
 
@@ -81,8 +82,8 @@ local function settle(element, old, new, where, field, notice)
     call('LPUSH', rejected, moved)
     leave(q, options(element), 'done')
     tell(q, options(moved), 'rejected', new:match('"Mq%-Error":%["([^"]*)'))
-    if KEYS[18] and notice ~= '' then
-      send_notice(18, KEYS[12], field, notice)
+    if notify and notice ~= '' then
+      send_notice(notify, notified, queues, field, notice)
     end
   else
     give_back(q, moved, options(moved))
@@ -99,20 +100,20 @@ else
   need_admit(q)
   need_leave(q)
   need_tell(q)
-  if KEYS[18] and ARGV[9] then
-    check_notice(18, ARGV[9])
+  if notify and ARGV[9] then
+    check_notice(notify, ARGV[9])
   end
   -- Changes nothing and needs no memory; see claim.lua.
   call('LTRIM', unacked, 0, -1)
   -- On a cluster that is the cleaner's next step, before the connection forgets it.
-  if KEYS[12] == 'rmq::queues' then
-    call('SADD', KEYS[12], ARGV[1])
+  if queues == 'rmq::queues' then
+    call('SADD', queues, ARGV[1])
   end
   if left > keep then
     moved = give_back_newest(q, unacked, left - keep)
     left = left - moved
   end
-  for i = 6, #ARGV, KEYS[18] and 5 or 3 do
+  for i = 6, #ARGV, notify and 5 or 3 do
     -- Another cleaner may have been first.
     local element = left > 0 and left <= keep
       and call('LINDEX', unacked, 0)
@@ -134,12 +135,12 @@ else
     left = left - 1
   end
   if left == 0 then
-    call('DEL', KEYS[10])
-    call('SREM', KEYS[11], ARGV[1])
-    if call('SCARD', KEYS[11]) == 0 then
-      unlisted = call('SREM', KEYS[13], ARGV[2])
-      if KEYS[16] then
-        call('DEL', KEYS[16], KEYS[17])
+    call('DEL', consumers)
+    call('SREM', listed, ARGV[1])
+    if call('SCARD', listed) == 0 then
+      unlisted = call('SREM', connections, ARGV[2])
+      if info then
+        call('DEL', info, running)
       end
     end
   end

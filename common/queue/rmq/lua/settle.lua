@@ -31,14 +31,34 @@
 -- include results
 -- include notices
 
-local q, unacked = queue_keys(1), KEYS[7]
+local q, unacked, queues = queue_keys(1)
 local how, element, ms = ARGV[1], ARGV[2], tonumber(ARGV[5])
 
 local result, notice = ARGV[8] and ARGV[8] ~= '', ARGV[12]
-local notice_at = #KEYS - 1
-local last = notice and notice_at - 1 or #KEYS
-local heartbeat, info = KEYS[last - 1], KEYS[last]
 local receipt = ARGV[7] ~= '' and 'receipt:' .. ARGV[7]
+-- What only some calls have, in this order: where it goes, what a receipt and what a
+-- notice needs.
+local more = { unpack(KEYS, 9) }
+local rejected, outgoing, to, heartbeat, info, notify, notified
+
+local function next_key()
+  return table.remove(more, 1)
+end
+
+if how == 'reject' or how == 'expire' then
+  rejected = next_key()
+elseif how == 'push' and more[1]:sub(-10) == '::outgoing' then
+  -- To another queue of a cluster; see outgoing.lua.
+  outgoing = next_key()
+elseif how == 'push' then
+  to, more = queue_keys(9), { unpack(KEYS, 15) }
+end
+if receipt then
+  heartbeat, info = next_key(), next_key()
+end
+if notice then
+  notify, notified = next_key(), next_key()
+end
 
 -- Of equal elements, the oldest one.
 if how ~= 'ack' and not call('LPOS', unacked, element, 'RANK', -1) then
@@ -77,7 +97,7 @@ if result then
   need(q.results, 'DEL', 'RPUSH', 'PEXPIRE')
 end
 if notice then
-  check_notice(notice_at, ARGV[11])
+  check_notice(notify, ARGV[11])
 end
 
 -- Does what is not 'ack': acks are many, and take less time than it takes to define
@@ -85,16 +105,12 @@ end
 local function move_on()
 -- include place
 
-  -- To another queue of a cluster; see outgoing.lua.
-  local outgoing = how == 'push' and KEYS[9]:sub(-10) == '::outgoing'
-    and KEYS[9]
   if outgoing then
     need(outgoing, 'HSET')
     call('HSET', outgoing, ARGV[6], moved)
-  elseif how == 'reject' or how == 'expire' then
-    call('LPUSH', KEYS[9], moved)
-  elseif how == 'push' then
-    local to = queue_keys(9)
+  elseif rejected then
+    call('LPUSH', rejected, moved)
+  elseif to then
     check_types(to)
     -- If the message comes back, no earlier result must be left.
     if v and v.reply_to then
@@ -113,7 +129,7 @@ local function move_on()
     put_back(q, moved, v, how == 'front')
   end
   remove(unacked, element, 1)
-  make_known(how == 'push' and not outgoing and queue_keys(9) or q, KEYS[8])
+  make_known(to or q, queues)
   if how ~= 'front' and how ~= 'again' then
     leave(q, w, how == 'expire' and 'vanish' or 'done', turn)
   elseif v and v.key and v.unique == 'queued' then
@@ -137,6 +153,6 @@ if result then
   keep_result(q, ARGV[8], ARGV[9], ARGV[10])
 end
 if notice then
-  send_notice(notice_at, KEYS[8], ARGV[11], notice)
+  send_notice(notify, notified, queues, ARGV[11], notice)
 end
 return 1

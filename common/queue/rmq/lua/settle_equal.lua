@@ -15,8 +15,8 @@
 -- include rights
 -- include remove
 
-local call, unacked, ready, delayed = redis.call, KEYS[1], KEYS[2], KEYS[3]
-local rejected, time = KEYS[4], redis.call('TIME')
+local unacked, ready, delayed, rejected, queues = unpack(KEYS)
+local call, time = redis.call, redis.call('TIME')
 local now = math.floor(time[1] * 1000 + time[2] / 1000)
 
 local times, moves, i = {}, {}, 1
@@ -68,6 +68,6 @@ end
 -- As make_known() of lib/place.lua.
 local queue = moves[1] and ready:match('%[(.*)%]')
 if queue then
-  redis.pcall('SADD', KEYS[5], queue)
+  redis.pcall('SADD', queues, queue)
 end
 return 1

@@ -9,22 +9,23 @@
 -- A crash before: the old name holds them.  After: the new one does, which is listed and
 -- has a lease.  Again after an answer that was lost: nothing more happens.
 
+local unacked, consumers, lease, info, own_unacked, own_info = unpack(KEYS)
 local call = redis.call
 
-if call('HGET', KEYS[6], 'was') == ARGV[1] then
+if call('HGET', own_info, 'was') == ARGV[1] then
   return 1
 end
-if call('EXISTS', KEYS[3]) == 0 then
+if call('EXISTS', lease) == 0 then
   return 0
 end
 -- Needs no memory, and lets the rest pass when there is none; see claim.lua.
-call('DEL', KEYS[3], KEYS[2])
-if call('EXISTS', KEYS[1]) == 1 then
-  call('RENAME', KEYS[1], KEYS[5])
+call('DEL', lease, consumers)
+if call('EXISTS', unacked) == 1 then
+  call('RENAME', unacked, own_unacked)
 end
-if call('EXISTS', KEYS[4]) == 1 then
-  call('RENAME', KEYS[4], KEYS[6])
+if call('EXISTS', info) == 1 then
+  call('RENAME', info, own_info)
 end
-call('HSET', KEYS[6], 'was', ARGV[1])
-call('EXPIRE', KEYS[6], 86400)
+call('HSET', own_info, 'was', ARGV[1])
+call('EXPIRE', own_info, 86400)
 return 1

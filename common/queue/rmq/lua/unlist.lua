@@ -8,8 +8,10 @@
 -- A crash before: it is listed, and the next cleaner comes here again.  After:
 -- nothing of it is left.
 
-if redis.call('PTTL', KEYS[3]) > 0 or redis.call('SCARD', KEYS[2]) > 0 then
+local connections, queues, heartbeat, info, running = unpack(KEYS)
+
+if redis.call('PTTL', heartbeat) > 0 or redis.call('SCARD', queues) > 0 then
   return 0
 end
-redis.call('DEL', KEYS[4], KEYS[5])
-return redis.call('SREM', KEYS[1], ARGV[1])
+redis.call('DEL', info, running)
+return redis.call('SREM', connections, ARGV[1])

@@ -33,7 +33,9 @@
 -- include place
 -- include moves
 
-local key, from, anchor = KEYS[1], tonumber(ARGV[2]), ARGV[3]
+local key, q = KEYS[1], queue_keys(2)
+local target, queues = queue_keys(8)
+local from, anchor = tonumber(ARGV[2]), ARGV[3]
 
 -- The anchor's place, counted from the right; 0 when it has gone.  The nearest
 -- one to the right comes first: in a list with many equal elements, the
@@ -144,7 +146,7 @@ local function take_found(q, to, how, found, places)
     call('LTRIM', to.ready, #found, -1)
   end
   if not refused and moves then
-    make_known(to, KEYS[14])
+    make_known(to, queues)
   end
   if refused or asking == 0 then
     return took, refused
@@ -162,7 +164,7 @@ local function take_found(q, to, how, found, places)
 end
 
 local function take(span, how)
-  how = prepare_departure(how, KEYS[14])
+  how = prepare_departure(how, queues)
   local found, places = find_wanted(span)
   if #found == 0 then
     return { 0, from, 0, 0 }
@@ -171,7 +173,7 @@ local function take(span, how)
   call('LTRIM', key, 0, -1)
   call('LSET', key, places[1], found[1])
   local took, refused =
-    take_found(queue_keys(2), queue_keys(8), how, found, places)
+    take_found(q, target, how, found, places)
   if refused then
     return refused
   end

@@ -28,7 +28,9 @@
 -- include place
 -- include moves
 
-local key, low, high = KEYS[1], ARGV[2], ARGV[3]
+local key, q = KEYS[1], queue_keys(2)
+local to, queues = queue_keys(8)
+local low, high = ARGV[2], ARGV[3]
 local from, anchor, score = tonumber(ARGV[4]), ARGV[5], ARGV[6]
 -- How many are before the first one.
 local base = call('ZCARD', key) - call('ZCOUNT', key, low, '+inf')
@@ -77,8 +79,8 @@ local function find(how, same)
   return members, elements
 end
 
-local function take(q, to, how)
-  how = prepare_departure(how, KEYS[14])
+local function take(how)
+  how = prepare_departure(how, queues)
   local same = not leaves(q, to)
   local members, elements = find(how, same)
   local w, asking = all_options(elements)
@@ -96,7 +98,7 @@ local function take(q, to, how)
   if #members > 0 then
     call('ZREM', key, unpack(members))
     if how == 'move' then
-      make_known(to, KEYS[14])
+      make_known(to, queues)
     end
   end
   if how == 'drop' then
@@ -116,6 +118,6 @@ end
 from = ARGV[1] == 'skip' and math.min(from, call('ZCOUNT', key, low, high))
   or locate()
 if ARGV[1] == 'take' then
-  return take(queue_keys(2), queue_keys(8), ARGV[7])
+  return take(ARGV[7])
 end
 return read(tonumber(ARGV[7]), tonumber(ARGV[8]), ARGV[9])

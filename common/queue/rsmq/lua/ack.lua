@@ -9,7 +9,7 @@
 
 -- include layout
 
-local q, held = queue_keys(1), KEYS[5]
+local q, held = queue_keys(1)
 local CHUNK = 500
 
 for i = 1, #ARGV, CHUNK do

@@ -14,7 +14,7 @@
 
 -- include layout
 
-local q, held, lease = queue_keys(1), KEYS[5], KEYS[6]
+local q, held, lease, connections = queue_keys(1)
 local id, ms = ARGV[1], ARGV[6]
 
 local score = call('ZSCORE', q.z, id)
@@ -31,7 +31,7 @@ call('HSET', lease, 'host', ARGV[3], 'pid', ARGV[4], 'slots', 1, 'lease', ms,
   'receipts', 1, 'queues', cjson.encode({ ARGV[5] }))
 call('PEXPIRE', held, ms)
 call('PEXPIRE', lease, ms)
-call('ZADD', KEYS[7], 0, ARGV[2])
+call('ZADD', connections, 0, ARGV[2])
 -- The run that it is in now is not over.
 if tonumber(score) > now and m.runs > 0
     and not await_run(q, { id })[1] then

@@ -22,10 +22,8 @@
 -- include bucket
 -- include role
 
-local q, held, lease = queue_keys(1), KEYS[5], KEYS[6]
-local paused, rate = KEYS[7], KEYS[8]
-local later, names = KEYS[9], KEYS[10]
-local waits = { watch = KEYS[11], idle = KEYS[12], name = ARGV[6],
+local q, held, lease, paused, rate, later, names, watch, idle = queue_keys(1)
+local waits = { watch = watch, idle = idle, name = ARGV[6],
   why = ARGV[7], tracked = ARGV[8], now = now }
 
 local lease_ms = tonumber(call('HGET', lease, 'lease'))

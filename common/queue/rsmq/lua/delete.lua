@@ -15,16 +15,21 @@
 
 -- include layout
 
+local names, connections = unpack(KEYS)
 local q, rejected, consumers = queue_keys(3), queue_keys(14), 0
 
-if call('ZCARD', KEYS[2]) ~= #ARGV - 3 then
+local function lease_of(n)
+  return unpack(KEYS, 24 + n, 24 + n)
+end
+
+if call('ZCARD', connections) ~= #ARGV - 3 then
   return false
 end
 for i = 4, #ARGV do
-  if not call('ZSCORE', KEYS[2], ARGV[i]) then
+  if not call('ZSCORE', connections, ARGV[i]) then
     return false
   end
-  local queues = call('HGET', KEYS[25 + i - 4], 'queues')
+  local queues = call('HGET', lease_of(i - 3), 'queues')
   for _, name in pairs(queues and cjson.decode(queues) or {}) do
     if name == ARGV[1] or name == ARGV[2] then
       consumers = consumers + 1
@@ -38,9 +43,7 @@ local reply = { consumers, call('HEXISTS', q.h, 'vt'), ready, there - ready,
 if consumers > 0 or ARGV[3] == '1' then
   return reply
 end
-need(KEYS[1], 'SREM')
-for i = 3, 24 do
-  call('UNLINK', KEYS[i])
-end
-call('SREM', KEYS[1], ARGV[1], ARGV[2])
+need(names, 'SREM')
+call('UNLINK', unpack(KEYS, 3, 24))
+call('SREM', names, ARGV[1], ARGV[2])
 return reply

@@ -11,15 +11,16 @@
 
 -- include layout
 
-local names, q, name, dry = KEYS[1], queue_keys(2), ARGV[1], ARGV[2] == '1'
+local names, q = KEYS[1], queue_keys(2)
+local name, dry = ARGV[1], ARGV[2] == '1'
 local OWN = { 'vt', 'delay', 'maxsize', 'created', 'modified', 'totalsent',
   'totalrecv' }
 
 -- Names of other namespaces may look like our keys.
 local TYPES = { 'set', 'zset', 'hash', 'hash', 'hash', 'string', 'hash', 'hash',
   'zset' }
-for i = 1, #KEYS do
-  local has = call('TYPE', KEYS[i]).ok
+for i, key in ipairs(KEYS) do
+  local has = call('TYPE', key).ok
   if has ~= TYPES[i] and has ~= 'none' then
     return { 0, 0 }
   end
@@ -42,9 +43,7 @@ if has[1] or fields > 0 or call('ZCARD', q.z) > 0 then
 end
 
 local removed = call('SISMEMBER', names, name)
-for i = 3, #KEYS do
-  removed = removed + call('EXISTS', KEYS[i])
-end
+  + call('EXISTS', unpack(KEYS, 3))
 if not dry then
   need(q.h, 'DEL')
   call('SREM', names, name)

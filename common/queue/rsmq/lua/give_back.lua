@@ -12,7 +12,7 @@
 
 -- include layout
 
-local q, held = queue_keys(1), KEYS[5]
+local q, held = queue_keys(1)
 local MAX = 100
 
 local function some_held()

@@ -8,7 +8,7 @@
 
 -- include layout
 
-local q, held = queue_keys(1), KEYS[5]
+local q, held = queue_keys(1)
 local ids = held_by(q, held)
 table.sort(ids, function(a, b)
   return a > b

@@ -7,4 +7,5 @@
 
 -- include layout
 
-return held_by(queue_keys(1), KEYS[5])
+local q, held = queue_keys(1)
+return held_by(q, held)

@@ -21,39 +21,41 @@
 
 -- include layout
 
+local own, connections, names = unpack(KEYS)
+local queues = { unpack(ARGV, 9) }
+local hashes = { unpack(KEYS, 4, 3 + #queues) }
+local counters = { unpack(KEYS, 4 + #queues) }
 local LEAST = 3000
-local FIRST = 9
 local lease, consumed = tonumber(ARGV[5]), tonumber(ARGV[6])
 local by_receipt = lease
 
-need(KEYS[1], 'HGET', 'HSET', 'PEXPIRE', 'ZADD')
-need_create(KEYS[1])
+need(own, 'HGET', 'HSET', 'PEXPIRE', 'ZADD')
+need_create(own)
 -- DEL needs no memory; see claim.lua.
-call('DEL', KEYS[1])
-local counters = #KEYS - consumed
-for i = 4, counters do
+call('DEL', own)
+for i = 1, #queues do
   if ARGV[8] == '1' then
-    create(KEYS[i], KEYS[3], ARGV[i - 4 + FIRST], 30, 0, 65536)
+    create(hashes[i], names, queues[i], 30, 0, 65536)
   end
-  if not by_receipt and i - 4 < consumed then
-    local vt = (whole(call('HGET', KEYS[i], 'vt')) or 30) * 1000
+  if not by_receipt and i <= consumed then
+    local vt = (whole(call('HGET', hashes[i], 'vt')) or 30) * 1000
     lease = math.min(lease or vt, vt)
   end
 end
 lease = by_receipt or math.max(lease, LEAST)
-call('HSET', KEYS[1], 'host', ARGV[2], 'pid', ARGV[3], 'slots', ARGV[4],
+call('HSET', own, 'host', ARGV[2], 'pid', ARGV[3], 'slots', ARGV[4],
   'lease', int(lease),
-  'queues', cjson.encode({ unpack(ARGV, FIRST, FIRST - 1 + consumed) }))
+  'queues', cjson.encode({ unpack(queues, 1, consumed) }))
 if by_receipt then
-  call('HSET', KEYS[1], 'receipts', 1)
+  call('HSET', own, 'receipts', 1)
 end
-call('PEXPIRE', KEYS[1], int(lease))
-call('ZADD', KEYS[2], 0, ARGV[1])
-for i = counters + 1, #KEYS do
-  local most = tonumber(redis.pcall('HGET', KEYS[i], 'attempts')) or 0
+call('PEXPIRE', own, int(lease))
+call('ZADD', connections, 0, ARGV[1])
+for i = 1, consumed do
+  local most = tonumber(redis.pcall('HGET', counters[i], 'attempts')) or 0
   if most < tonumber(ARGV[7])
-      and call('HEXISTS', KEYS[i - counters + 3], 'vt') == 1 then
-    redis.pcall('HSET', KEYS[i], 'attempts', ARGV[7])
+      and call('HEXISTS', hashes[i], 'vt') == 1 then
+    redis.pcall('HSET', counters[i], 'attempts', ARGV[7])
   end
 end
 return lease

@@ -10,10 +10,12 @@
 
 -- include layout
 
-if #held_by(queue_keys(1), KEYS[5]) > 0 then
+local q, held, lease, connections = queue_keys(1)
+
+if #held_by(q, held) > 0 then
   return 0
 end
-need(KEYS[6], 'ZREM')
-call('DEL', KEYS[5], KEYS[6])
-call('ZREM', KEYS[7], ARGV[1])
+need(lease, 'ZREM')
+call('DEL', held, lease)
+call('ZREM', connections, ARGV[1])
 return 1

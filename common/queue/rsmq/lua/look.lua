@@ -22,14 +22,15 @@ local function is_stale(watch, since)
 end
 
 for i = 1, #KEYS, 4 do
-  local since = ARGV[2] == '1' and call('ZSCORE', KEYS[i + 3], ARGV[1])
-  if call('EXISTS', KEYS[i + 2]) == 0
-      or call('ZCOUNT', KEYS[i], '-inf', now) > 0
-        and call('EXISTS', KEYS[i + 1]) == 0
-      or ARGV[2] == '1' and is_stale(KEYS[i + 2], since) then
+  local z, paused, watch, idle = unpack(KEYS, i, i + 3)
+  local since = ARGV[2] == '1' and call('ZSCORE', idle, ARGV[1])
+  if call('EXISTS', watch) == 0
+      or call('ZCOUNT', z, '-inf', now) > 0
+        and call('EXISTS', paused) == 0
+      or ARGV[2] == '1' and is_stale(watch, since) then
     reply[#reply + 1] = 0
   else
-    reply[#reply + 1] = since and call('ZCARD', KEYS[i + 3]) or -1
+    reply[#reply + 1] = since and call('ZCARD', idle) or -1
   end
 end
 return reply

@@ -17,7 +17,8 @@
 -- include walk
 -- include moves
 
-local q, to = queue_keys(1), queue_keys(5)
+local q = queue_keys(1)
+local to, names = queue_keys(5)
 local from, how = ARGV[1], ARGV[2]
 local max, room, looks = tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6])
 local score, id = ARGV[7], ARGV[8]
@@ -52,7 +53,7 @@ need(q.z, 'ZRANGE', 'ZSCORE', 'ZCARD', 'ZCOUNT', 'ZRANK')
 be_sure(q, to, how ~= 'drop')
 locate()
 if how ~= 'drop' and at < stop then
-  create_as(q, to, KEYS[9], ARGV[3])
+  create_as(q, to, names, ARGV[3])
 end
 while at < stop and moved < max and looks > 0 and room > 0 do
   local n = math.min(size, max - moved, looks, stop - at)

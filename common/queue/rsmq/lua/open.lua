@@ -8,7 +8,8 @@
 
 -- include layout
 
-local new = call('HEXISTS', KEYS[1], 'vt') == 0 and 1 or 0
-need_create(KEYS[1])
-create(KEYS[1], KEYS[2], ARGV[1], ARGV[2], ARGV[3], ARGV[4])
+local hash, queues = unpack(KEYS)
+local new = call('HEXISTS', hash, 'vt') == 0 and 1 or 0
+need_create(hash)
+create(hash, queues, ARGV[1], ARGV[2], ARGV[3], ARGV[4])
 return new

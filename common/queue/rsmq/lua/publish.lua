@@ -23,12 +23,11 @@
 -- include marks
 -- include limits
 
-local marks, later = KEYS[9], KEYS[7]
+local q, names, counters, later, settings, marks = queue_keys(1)
 local known = replied(marks, ARGV[10], ARGV[11])
 if known or overtakes(marks, ARGV[10], ARGV[12]) then
   return known
 end
-local q = queue_keys(1)
 local FIRST, ARGS = 13, 5
 local CHUNK = 200
 
@@ -43,7 +42,7 @@ end
 local attributes = call('HMGET', q.h, 'vt', 'delay', 'maxsize')
 if not (attributes[1] and attributes[2] and attributes[3]) then
   need_create(q.h)
-  create(q.h, KEYS[5], ARGV[1], 30, 0, 65536)
+  create(q.h, names, ARGV[1], 30, 0, 65536)
   attributes = call('HMGET', q.h, 'vt', 'delay', 'maxsize')
 end
 local maxsize = whole(attributes[3]) or math.huge
@@ -61,7 +60,7 @@ if due > now then
   call('ZCARD', later)
 end
 
-local limits = limits_of(ARGV[4], ARGV[5], ARGV[6], ARGV[7], KEYS[8])
+local limits = limits_of(ARGV[4], ARGV[5], ARGV[6], ARGV[7], settings)
 local limited = table.concat(limits) ~= ''
 local there, seen, full = 0, {}, false
 if limited then
@@ -152,8 +151,8 @@ if accepted > 0 then
   add_up(q.h, 'totalsent', accepted)
   -- Whatever is there: the messages are more important than the list of names,
   -- and than their number.
-  redis.pcall('SADD', KEYS[5], ARGV[1])
-  redis.pcall('HINCRBY', KEYS[6], 'published', accepted)
+  redis.pcall('SADD', names, ARGV[1])
+  redis.pcall('HINCRBY', counters, 'published', accepted)
   if ARGV[8] ~= '' then
     local there = call('ZCARD', q.z)
     for i = accepted - 1, 0, -1 do

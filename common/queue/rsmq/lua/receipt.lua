@@ -10,7 +10,7 @@
 
 -- include layout
 
-local q, held, lease = queue_keys(1), KEYS[5], KEYS[6]
+local q, held, lease = queue_keys(1)
 local id, by_id = ARGV[2], ARGV[1] == 'id'
 
 if by_id and call('HEXISTS', held, id) == 0 then

@@ -10,15 +10,17 @@
 -- A crash before or after: nobody knows of the receipts; the lease ends by
 -- itself.
 
-if redis.call('EXISTS', KEYS[2]) == 0 then
+local held, lease = unpack(KEYS)
+
+if redis.call('EXISTS', lease) == 0 then
   return 0
 end
 for i = 1, #ARGV do
-  if redis.call('HEXISTS', KEYS[1], ARGV[i]) == 0 then
+  if redis.call('HEXISTS', held, ARGV[i]) == 0 then
     return 0
   end
 end
 for i = 1, #ARGV do
-  redis.call('HSET', KEYS[2], 'receipt:' .. i, ARGV[i])
+  redis.call('HSET', lease, 'receipt:' .. i, ARGV[i])
 end
 return #ARGV

@@ -12,10 +12,11 @@
 -- include walk
 -- include moves
 
-local q, to, reply = queue_keys(1), queue_keys(5), {}
+local q, reply = queue_keys(1), {}
+local to, names = queue_keys(5)
 
 be_sure(q, to, true)
-create_as(q, to, KEYS[9], ARGV[1])
+create_as(q, to, names, ARGV[1])
 for i = 2, #ARGV, 3 do
   local m = read(q, { ARGV[i] })[1]
   local score = tonumber(call('ZSCORE', q.z, m.id) or nil)

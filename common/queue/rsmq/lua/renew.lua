@@ -13,16 +13,17 @@
 
 -- include layout
 
-local lease = tonumber(call('HGET', KEYS[1], 'lease'))
+local own = KEYS[1]
+local lease = tonumber(call('HGET', own, 'lease'))
 if not lease then
   return 0
 end
-need(KEYS[1], 'HKEYS', 'HMGET', 'ZSCORE', 'ZADD', 'HDEL')
+need(own, 'HKEYS', 'HMGET', 'ZSCORE', 'ZADD', 'HDEL')
 if ARGV[1] ~= '' then
   lease = tonumber(ARGV[1])
-  call('HSET', KEYS[1], 'lease', int(lease))
+  call('HSET', own, 'lease', int(lease))
 end
-call('PEXPIRE', KEYS[1], int(lease))
+call('PEXPIRE', own, int(lease))
 local visible = int(now + lease)
 
 local function renew(q, held, ids)
@@ -41,10 +42,10 @@ local function renew(q, held, ids)
 end
 
 for k = 2, #KEYS, 5 do
-  local held = KEYS[k + 4]
+  local q, held = queue_keys(k)
   local ids = call('HKEYS', held)
   for i = 1, #ids, 500 do
-    renew(queue_keys(k), held, { unpack(ids, i, math.min(i + 499, #ids)) })
+    renew(q, held, { unpack(ids, i, math.min(i + 499, #ids)) })
   end
   call('PEXPIRE', held, int(lease))
 end

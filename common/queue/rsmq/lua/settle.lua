@@ -17,7 +17,8 @@
 
 -- include layout
 
-local q, held = queue_keys(1), KEYS[5]
+local q, held, later = queue_keys(1)
+local to, names = queue_keys(7)
 local verb, id = ARGV[1], ARGV[2]
 
 if not holds(q, held, { id }) or not call('ZSCORE', q.z, id) then
@@ -28,17 +29,17 @@ if not holds(q, held, { id }) or not call('ZSCORE', q.z, id) then
   return -1
 end
 if verb == 'push' and tonumber(ARGV[7])
-    > (whole(call('HGET', KEYS[8], 'maxsize')) or math.huge) then
+    > (whole(call('HGET', to.h, 'maxsize')) or math.huge) then
   return -2
 end
 if verb == 'ack' then
   need(q.z, 'ZREM')
 elseif verb == 'reject' or verb == 'push' then
   need(q.z, 'ZADD', 'HINCRBY', 'ZREM', 'HEXISTS')
-  check_types(queue_keys(7))
+  check_types(to)
 elseif verb == 'again' then
   need(q.z, 'HSET', 'ZADD')
-  call('ZCARD', KEYS[6])
+  call('ZCARD', later)
 end
 if verb ~= 'front' then
   check_types(q)
@@ -54,13 +55,13 @@ local function copied(extra)
     extra == '' and old:sub(2) or extra .. old
 end
 
-local function move(to)
+local function move()
   local attributes = call('HMGET', q.h, 'vt', 'maxsize')
   local extra, new = ARGV[3] == '1' and ARGV[4] or call('HGET', q.x, id) or '', id
   if call('HEXISTS', to.h, id) == 1 or call('ZSCORE', to.z, id) then
     new, extra = copied(extra)
   end
-  create(to.h, KEYS[11], ARGV[6], attributes[1] or 30, 0,
+  create(to.h, names, ARGV[6], attributes[1] or 30, 0,
     attributes[2] or 65536)
   call('HSET', to.h, new, call('HGET', q.h, id))
   call('ZADD', to.z, score_since(now, extra), new)
@@ -80,7 +81,7 @@ local function again(delay)
   call('ZADD', q.z, int(now + delay), id)
   call('HSET', q.d, id, last_receive(q, id))
   if priority_of(extra) > 0 then
-    call('ZADD', KEYS[6], int(now + delay), id)
+    call('ZADD', later, int(now + delay), id)
   end
 end
 
@@ -91,7 +92,7 @@ elseif verb == 'front' then
 elseif verb == 'again' then
   again(tonumber(ARGV[5]))
 else
-  move(queue_keys(7))
+  move()
 end
 -- A message goes to the front even if nothing can be noted of it.
 if ARGV[3] == '1' and (verb == 'front' or verb == 'again') then

@@ -14,7 +14,7 @@
 -- include layout
 -- include walk
 
-local q = queue_keys(1)
+local q, rejected, paused = queue_keys(1)
 
 -- Of those that can be received.  A priority is taken from the score, so these
 -- come first; of the first of each, only the id tells.
@@ -42,8 +42,8 @@ end
 add(ready)
 add(waits)
 add(held)
-add(call('ZCARD', KEYS[5]))
-add(call('PTTL', KEYS[6]))
+add(call('ZCARD', rejected))
+add(call('PTTL', paused))
 add(ready > 0 and oldest() or '')
 add(first and call('ZSCORE', q.z, first) or '')
 add(left)

@@ -22,10 +22,10 @@
 -- include walk
 -- include moves
 
-local q = queue_keys(1)
+local q, counters, later = queue_keys(1)
 local score, id, dry = ARGV[1], ARGV[2], ARGV[6] == '1'
-local limit = (ARGV[5] == '1' or call('EXISTS', KEYS[5]) == 1)
-  and (tonumber(redis.pcall('HGET', KEYS[5], 'attempts')) or tonumber(ARGV[4]))
+local limit = (ARGV[5] == '1' or call('EXISTS', counters) == 1)
+  and (tonumber(redis.pcall('HGET', counters, 'attempts')) or tonumber(ARGV[4]))
 local extras = call('EXISTS', q.x) == 1
 local orphans, found = {}, {}
 
@@ -64,7 +64,7 @@ local function look(part)
 end
 
 if not dry then
-  promote(q, KEYS[6])
+  promote(q, later)
 end
 local at, stop = past(q, score, id), call('ZCARD', q.z)
 local last = math.min(stop, at + tonumber(ARGV[3]))

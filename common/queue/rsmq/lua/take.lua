@@ -14,7 +14,8 @@
 -- include layout
 -- include moves
 
-local q, to = queue_keys(1), queue_keys(5)
+local q = queue_keys(1)
+local to, names = queue_keys(5)
 local ids, n = {}, 0
 
 for i = 3, #ARGV, 2 do
@@ -24,7 +25,7 @@ for i = 3, #ARGV, 2 do
 end
 be_sure(q, to, ARGV[1] ~= 'drop')
 if ARGV[1] ~= 'drop' and #ids > 0 then
-  create_as(q, to, KEYS[9], ARGV[2])
+  create_as(q, to, names, ARGV[2])
 end
 for i = 1, #ids, 32 do
   n = n + take(q, to, { unpack(ids, i, math.min(i + 31, #ids)) }, ARGV[1])

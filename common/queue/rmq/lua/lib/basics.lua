@@ -9,9 +9,11 @@ now_us = now_us[1] * 1000000 + now_us[2]
 local now = math.floor(now_us / 1000)
 local AT_TICK, TICKS, IN_LINE = 2 ^ 50, -2 ^ 52, 2 ^ 52
 
-local function queue_keys(i)
-  return { ready = KEYS[i], priority = KEYS[i + 1], delayed = KEYS[i + 2],
-    locks = KEYS[i + 3], clock = KEYS[i + 4], results = KEYS[i + 5] }
+-- Those of a queue, which begin there, and the next few, which the script names.
+local function queue_keys(first)
+  local ready, priority, delayed, locks, clock, results = unpack(KEYS, first, first + 5)
+  return { ready = ready, priority = priority, delayed = delayed, locks = locks,
+    clock = clock, results = results }, unpack(KEYS, first + 6, first + 18)
 end
 
 local function clock(q)

@@ -1,29 +1,29 @@
 -- Tell a queue how a message has ended.
 --
---   at     where its keys begin: ready and counters of that queue; or on a cluster,
---          where it may be on another node, outgoing and none of the message's own
---          (see outgoing.lua)
---   known  the key with the names of all queues; nil: the caller sees to that
---   field  of outgoing, or ''
+--   key       ready of that queue, whose counters are the other key; or on a cluster,
+--             where it may be on another node, outgoing and none of the message's own
+--             (see outgoing.lua)
+--   known     the key with the names of all queues; nil: the caller sees to that
+--   field     of outgoing, or ''
 --
 -- check_notice() changes nothing, and is refused where send_notice() would be.
 
-local function check_notice(at, field)
+local function check_notice(key, field)
   if field ~= '' then
-    call('HLEN', KEYS[at])
-    need(KEYS[at], 'HSET')
+    call('HLEN', key)
+    need(key, 'HSET')
   else
-    call('LLEN', KEYS[at])
-    need(KEYS[at], 'LPUSH')
+    call('LLEN', key)
+    need(key, 'LPUSH')
   end
 end
 
-local function send_notice(at, known, field, element)
+local function send_notice(key, counters, known, field, element)
   if field ~= '' then
-    call('HSET', KEYS[at], field, element)
+    call('HSET', key, field, element)
     return
   end
-  call('LPUSH', KEYS[at], element)
-  redis.pcall('SADD', known, KEYS[at]:match('%[(.*)%]'))
-  redis.pcall('HINCRBY', KEYS[at + 1], 'published', 1)
+  call('LPUSH', key, element)
+  redis.pcall('SADD', known, key:match('%[(.*)%]'))
+  redis.pcall('HINCRBY', counters, 'published', 1)
 end

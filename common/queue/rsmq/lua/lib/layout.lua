@@ -22,8 +22,10 @@ local time = call('TIME')
 local now_us = time[1] * 1000000 + time[2]
 local now = math.floor(now_us / 1000)
 
-local function queue_keys(i)
-  return { z = KEYS[i], h = KEYS[i + 1], x = KEYS[i + 2], d = KEYS[i + 3] }
+-- Those of a queue, which begin there, and the next few, which the script names.
+local function queue_keys(first)
+  local z, h, x, d = unpack(KEYS, first, first + 3)
+  return { z = z, h = h, x = x, d = d }, unpack(KEYS, first + 4, first + 16)
 end
 
 -- How a number goes into a command: not as 1.79e+12.

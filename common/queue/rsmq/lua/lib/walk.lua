@@ -51,11 +51,11 @@ local function taken(q, ids)
   return list
 end
 
--- What the connections hold whose keys are those from KEYS[first] on.
+-- What the connections hold whose keys are the last ones, from there on.
 local function held_from(q, first)
-  local set = {}
-  for k = first, #KEYS do
-    local ids = held_by(q, KEYS[k])
+  local next_key, set = ipairs(KEYS), {}
+  for _, held in next_key, KEYS, first - 1 do
+    local ids = held_by(q, held)
     for i = 1, #ids do
       set[ids[i]] = true
     end
