@@ -35,7 +35,8 @@ on_exists(void *arg, const struct mq_answer *answer, long long n)
 	    m->state == MESSAGE_SETTLING)
 		return;
 	if (answer->error != NULL || n != 0)
-		c->taken(c->arg, m);
+		c->hear(
+		    c->arg, &(struct fact){.kind = FACT_TAKEN, .message = m});
 	else if (m->state == MESSAGE_HELD)
 		inbox_forget(c->inbox, m);
 	else
@@ -53,7 +54,7 @@ ask_exists(struct comparison *c, struct message *m)
 		c->server, m->queue, m->element, m->len, on_exists, q))
 		return;
 	free(q);
-	c->taken(c->arg, m);
+	c->hear(c->arg, &(struct fact){.kind = FACT_TAKEN, .message = m});
 }
 
 static void
@@ -96,11 +97,12 @@ on_held(void *arg, const struct mq_answer *answer, struct mq_held *held)
 	int queue = q->queue;
 
 	free(q);
-	if (answer == NULL || answer->error != NULL || !c->online(c->arg))
+	if (answer == NULL || answer->error != NULL ||
+	    !session_is_up(c->session))
 		return;
 	/* The server answers in order: no earlier answer is missing. */
 	comparison_held(c, queue, held);
-	c->wake(c->arg);
+	c->hear(c->arg, &(struct fact){.kind = FACT_WAKE});
 }
 
 static void
@@ -111,7 +113,8 @@ on_count(void *arg, const struct mq_answer *answer, long long count)
 	long long ours = inbox_count(c->inbox, q->queue);
 
 	if (q->moves != moves_of(c) || answer == NULL ||
-	    answer->error != NULL || ours == count || !c->online(c->arg)) {
+	    answer->error != NULL || ours == count ||
+	    !session_is_up(c->session)) {
 		free(q);
 		return;
 	}

@@ -16,10 +16,8 @@ struct comparison {
 	struct mq_consumer *server;
 	const char *server_name;
 	bool quiet;
-	bool (*online)(void *arg);
-	/* Another consumer has the message now. */
-	void (*taken)(void *arg, struct message *);
-	void (*wake)(void *arg);
+	const struct session *session;
+	fact_fn *hear;
 	void *arg;
 };
 

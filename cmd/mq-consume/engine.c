@@ -69,14 +69,17 @@ init_executor(struct engine *e)
 	    .process = &e->process,
 	    .duplicates = &e->duplicates,
 	    .attachments = &e->attachments,
-	    .events = &engine_slots_events,
+	    .session = &e->session,
+	    .results = &e->results,
+	    .hear = engine_hear_run,
 	    .arg = e,
 	    .batch = executor_batch_size(e->opt)};
 	e->printer = (struct printer){.loop = e->loop,
 	    .opt = e->opt,
 	    .inbox = &e->inbox,
 	    .policy = &e->policy,
-	    .events = &engine_printer_events,
+	    .outbox = &e->outbox,
+	    .hear = engine_hear_run,
 	    .arg = e};
 }
 
@@ -94,7 +97,7 @@ init_outbox(struct engine *e)
 	    .ticks = e->opt->layout->has & MQ_HAS_TICKS};
 	counters_init(&e->counters, e->opt, server, e->server->name);
 	outbox_init(&e->outbox, e->loop, e->opt, server, &e->ids, &e->inbox,
-	    &e->counters, &e->results, e->executor.table->many,
+	    &e->counters, &e->results, e->executor.table->many, &e->session,
 	    &engine_outbox_events, e);
 	e->running.server = server;
 	e->comparison = (struct comparison){.inbox = &e->inbox,
@@ -102,9 +105,8 @@ init_outbox(struct engine *e)
 	    .server = server,
 	    .server_name = e->server->name,
 	    .quiet = e->opt->quiet,
-	    .online = engine_is_online,
-	    .taken = engine_on_taken,
-	    .wake = engine_mark,
+	    .session = &e->session,
+	    .hear = engine_hear_other,
 	    .arg = e};
 }
 
@@ -121,8 +123,7 @@ init_duplicates(struct engine *e)
 		.ns = e->server->url.ns,
 		.urls = e->opt->rq,
 		.async = session_connection(&e->session),
-		.is_up = engine_is_online,
-		.arg = e}};
+		.session = &e->session}};
 	duplicates_init(&e->duplicates);
 }
 
@@ -142,13 +143,13 @@ init_helpers(struct engine *e)
 	e->drain = (struct drain){.children = &e->children,
 	    .server = e->server,
 	    .opt = e->opt,
-	    .drained = engine_on_drained,
+	    .hear = engine_hear_other,
 	    .arg = e};
 	e->survey = (struct survey){.children = &e->children,
 	    .server = e->server,
 	    .opt = e->opt,
 	    .self = session_name(&e->session),
-	    .counted = engine_on_counted,
+	    .hear = engine_hear_other,
 	    .arg = e};
 	bar_init(&e->bar, e->loop, e->opt, &e->process, engine_totals, e);
 }
@@ -172,7 +173,8 @@ init_engine(struct engine *e, struct mq_worker_setup *setup, bool make)
 	session_init(&e->session, e->loop, opt, e->server, &e->children,
 	    &e->ids, messages, make, &engine_session_events, e);
 	inbox_init(&e->inbox, e->loop, opt, session_server(&e->session),
-	    &e->ids, e->executor.table->runs, &engine_inbox_events, e);
+	    &e->ids, e->executor.table->runs, &e->session, &e->policy,
+	    &engine_inbox_events, e);
 	init_outbox(e);
 	init_duplicates(e);
 	init_helpers(e);

@@ -64,7 +64,7 @@ on_token(struct ev_loop *loop, ev_timer *w, int events)
 	(void)events;
 	await_token(p);
 	if (!ev_is_active(w))
-		p->events->wake(p->arg);
+		p->events->hear(p->arg, &(struct fact){.kind = FACT_WAKE});
 }
 
 bool
@@ -241,7 +241,7 @@ policy_stop(struct policy *p, enum stop_level level, int status, int sig)
 	p->killed = level == STOP_NOW;
 	if (p->killed)
 		(void)signal_all(p, SIGKILL);
-	p->events->stop(p->arg, level);
+	p->events->hear(p->arg, &(struct fact){.kind = FACT_STOP});
 }
 
 void
@@ -303,9 +303,9 @@ on_grace(struct ev_loop *loop, ev_timer *w, int events)
 	if (p->stop == STOP_SOON) {
 		p->stop = STOP_NOW;
 		(void)signal_all(p, SIGTERM);
-		p->events->stop(p->arg, STOP_NOW);
+		p->events->hear(p->arg, &(struct fact){.kind = FACT_STOP});
 	} else if (p->killed || !signal_all(p, SIGKILL)) {
-		p->events->give_up(p->arg);
+		p->events->hear(p->arg, &(struct fact){.kind = FACT_GIVE_UP});
 	} else {
 		p->killed = true;
 	}
@@ -321,7 +321,7 @@ on_end_signal(struct ev_loop *loop, ev_signal *w, int events)
 	if (p->stop >= STOP_SOON && w->signum == SIGINT) {
 		policy_stop(p, STOP_NOW, 0, w->signum);
 	} else if (p->stop < STOP_SOON) {
-		p->events->asked(p->arg);
+		p->events->hear(p->arg, &(struct fact){.kind = FACT_ASKED});
 		policy_stop(p, STOP_SOON, 0, w->signum);
 	}
 }
@@ -355,13 +355,14 @@ on_suspend(struct ev_loop *loop, ev_signal *w, int events)
 
 	(void)loop;
 	(void)events;
-	p->events->suspend(p->arg, true);
+	p->events->hear(
+	    p->arg, &(struct fact){.kind = FACT_SUSPEND, .yes = true});
 	sigemptyset(&set);
 	sigaddset(&set, SIGTSTP);
 	sigprocmask(SIG_UNBLOCK, &set, &old);
 	raise(SIGTSTP);
 	sigprocmask(SIG_SETMASK, &old, NULL);
-	p->events->suspend(p->arg, false);
+	p->events->hear(p->arg, &(struct fact){.kind = FACT_SUSPEND});
 }
 
 static void
@@ -374,7 +375,8 @@ on_hangup(struct ev_loop *loop, ev_signal *w, int events)
 		(p->had_terminal && !has_terminal())))
 		on_end_signal(loop, w, events);
 	else
-		p->events->reopen_logs(p->arg);
+		p->events->hear(
+		    p->arg, &(struct fact){.kind = FACT_REOPEN_LOGS});
 }
 
 static void

@@ -14,6 +14,7 @@
 
 #include "base/id.h"
 #include "base/rate.h"
+#include "fact.h"
 #include "options.h"
 #include "queue/queue.h"
 
@@ -28,22 +29,11 @@ enum stop_level {
 };
 
 struct policy_events {
-	/* The rate allows a start again. */
-	void (*wake)(void *arg);
-	/* A signal asks to end; called before the level rises. */
-	void (*asked)(void *arg);
-	/* The level has risen. */
-	void (*stop)(void *arg, enum stop_level);
+	fact_fn *hear;
 	/* Sends sig to all commands; returns whether any runs. */
 	bool (*kill)(void *arg, int sig);
-	/* The last grace time is over. */
-	void (*give_up)(void *arg);
 	/* Nothing has happened for --idle: returns whether there is no work. */
 	bool (*idle)(void *arg);
-	/* Log files are to be opened anew. */
-	void (*reopen_logs)(void *arg);
-	/* This program is about to be stopped, or was, and goes on. */
-	void (*suspend)(void *arg, bool stops);
 };
 
 struct policy {

@@ -5,18 +5,8 @@
 #include "engine-parts.h"
 
 void
-engine_mark(void *engine)
+engine_note_activity(struct engine *e)
 {
-	struct engine *e = engine;
-
-	e->marked = true;
-}
-
-void
-engine_note_activity(void *engine)
-{
-	struct engine *e = engine;
-
 	drain_soon(&e->drain);
 	policy_active(&e->policy);
 }
@@ -40,10 +30,8 @@ engine_give_back(struct engine *e, int queue)
 }
 
 void
-engine_end(void *engine)
+engine_end(struct engine *e)
 {
-	struct engine *e = engine;
-
 	e->ending = true;
 	ev_break(e->loop, EVBREAK_ALL);
 }

@@ -55,11 +55,20 @@ queue_of(const char *name)
 
 /* --- the neighbours --- */
 
-static inline bool
-on_may_claim(void *arg)
+static bool up;
+
+bool
+session_is_up(const struct session *s)
 {
-	(void)arg;
-	return true;
+	(void)s;
+	return up;
+}
+
+enum stop_level
+policy_level(const struct policy *p)
+{
+	(void)p;
+	return STOP_NOT;
 }
 
 static inline int
@@ -73,64 +82,46 @@ on_room(void *arg, int queue)
 }
 
 static inline void
-on_nothing(void *arg)
-{
-	(void)arg;
-}
-
-static inline void
-on_arrived(void *arg)
-{
-	(void)arg;
-	record("arrived");
-}
-
-static inline void
-on_claim_refused(void *arg, const struct mq_answer *answer, bool first)
-{
-	(void)arg;
-	record("%s:%s", first ? "first-refused" : "refused", answer->error);
-}
-
-static inline void
-on_lost(void *arg)
-{
-	(void)arg;
-	record("lost");
-}
-
-static inline void
-on_nonsense(void *arg)
-{
-	(void)arg;
-	record("nonsense");
-}
-
-static inline void
-on_queue_paused(void *arg, int queue)
-{
-	(void)arg;
-	record("paused:%s", queue_names[queue]);
-}
-
-static inline void
-on_careful(void *arg, bool alone)
-{
-	(void)arg;
-	record(alone ? "alone" : "careful");
-}
-
-static inline void
-on_unfit(void *arg, struct message *m, const struct unfit *unfit)
+on_unfit(struct fixture *f, struct message *m, const struct unfit *unfit)
 {
 	static const char *const kinds[] = {[UNFIT_HEADER] = "header",
 	    [UNFIT_FILES] = "files",
 	    [UNFIT_EXPIRED] = "expired",
 	    [UNFIT_CRASHED] = "crashed"};
-	struct fixture *f = arg;
 
 	snprintf(f->why, sizeof(f->why), "%s", unfit->why);
 	record("%s:%s", kinds[unfit->kind], name_of(m));
+}
+
+/* Writes down what the inbox tells. */
+static inline void
+on_fact(void *arg, const struct fact *f)
+{
+	switch (f->kind) {
+	case FACT_ARRIVED:
+		record("arrived");
+		break;
+	case FACT_CLAIM_REFUSED:
+		record("%s:%s", f->yes ? "first-refused" : "refused", f->text);
+		break;
+	case FACT_CLAIM_LOST:
+		record("lost");
+		break;
+	case FACT_NONSENSE:
+		record("nonsense");
+		break;
+	case FACT_QUEUE_PAUSED:
+		record("paused:%s", queue_names[f->queue]);
+		break;
+	case FACT_CAREFUL:
+		record(f->yes ? "alone" : "careful");
+		break;
+	case FACT_UNFIT:
+		on_unfit(arg, f->message, f->unfit);
+		break;
+	default:
+		break;
+	}
 }
 
 static inline size_t
@@ -141,19 +132,7 @@ on_copied(void *arg)
 }
 
 static const struct inbox_events inbox_events = {
-    .copied = on_copied,
-    .may_claim = on_may_claim,
-    .room = on_room,
-    .wake = on_nothing,
-    .answered = on_nothing,
-    .arrived = on_arrived,
-    .refused = on_claim_refused,
-    .lost = on_lost,
-    .nonsense = on_nonsense,
-    .paused = on_queue_paused,
-    .careful = on_careful,
-    .unfit = on_unfit,
-};
+    .hear = on_fact, .room = on_room, .copied = on_copied};
 
 static inline bool
 key_queue(const char *key, size_t len, const char **queue, size_t *n)
@@ -244,6 +223,7 @@ fixture_init(struct fixture *f)
 				  .batch_wait_ms = -1},
 	    .layout = {.has = MQ_HAS_CLAIMS, .key_queue = key_queue},
 	    .room = 10};
+	up = true;
 	f->opt.given.attempts = 5;
 	f->opt.given.slots = 64;
 	rules_init(&f->opt);
@@ -252,8 +232,8 @@ fixture_init(struct fixture *f)
 	f->server.session.wake = "me";
 	f->say = open_memstream(&f->said, &f->said_len);
 	mq_say_to(f->say);
-	inbox_init(&f->inbox, f->loop, &f->opt, &f->server, &f->ids, true,
-	    &inbox_events, f);
+	inbox_init(&f->inbox, f->loop, &f->opt, &f->server, &f->ids, true, NULL,
+	    NULL, &inbox_events, f);
 }
 
 static inline void

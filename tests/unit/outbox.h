@@ -17,7 +17,7 @@ struct house {
 	char oldest[64];	  /* that the last batch of acks named */
 	struct result_rules results;
 	struct outbox outbox;
-	bool offline, full;
+	bool full;
 	struct {
 		mq_settled_fn *fn;
 		void *arg;
@@ -174,44 +174,15 @@ went_back(int n)
 static inline void
 lose_connection(struct house *h)
 {
-	h->offline = true;
+	up = false;
 	if (h->back_fn != NULL)
 		answer_back(NULL, 0);
 	while (h->sent_count > 0)
 		answer_with(NULL, MQ_SETTLED_LOST);
-	h->offline = false;
+	up = true;
 }
 
 /* --- the engine --- */
-
-static inline bool
-on_online(void *arg)
-{
-	return !((struct house *)arg)->offline;
-}
-
-static inline void
-on_settled(void *arg, struct message *m, bool confirmed)
-{
-	struct house *h = arg;
-
-	record("%s:%s", confirmed ? "done" : "over", name_of(m));
-	inbox_forget(&h->f.inbox, m);
-}
-
-static inline void
-on_too_long(void *arg, struct message *m)
-{
-	(void)arg;
-	record("too-long:%s", name_of(m));
-}
-
-static inline void
-on_wrong_key(void *arg)
-{
-	(void)arg;
-	record("wrong-key");
-}
 
 static inline bool
 on_has_room(void *arg, size_t bytes)
@@ -220,29 +191,40 @@ on_has_room(void *arg, size_t bytes)
 	return !((struct house *)arg)->full;
 }
 
+/* Writes down what the outbox tells. */
 static inline void
-on_refused(void *arg, const char *error)
+on_outbox_fact(void *arg, const struct fact *f)
 {
-	(void)arg;
-	record("refused:%s", error);
+	struct house *h = arg;
+
+	switch (f->kind) {
+	case FACT_SETTLED:
+		record("%s:%s", f->yes ? "done" : "over", name_of(f->message));
+		inbox_forget(&h->f.inbox, f->message);
+		break;
+	case FACT_TOO_LONG:
+		record("too-long:%s", name_of(f->message));
+		break;
+	case FACT_WRONG_KEY:
+		record("wrong-key");
+		break;
+	case FACT_REFUSED:
+		record("refused:%s", f->text);
+		break;
+	case FACT_PAUSING:
+		record("%s:%s", f->yes ? "pausing" : "answered",
+		    queue_names[f->queue]);
+		break;
+	case FACT_PAUSED:
+		record("paused:%s", queue_names[f->queue]);
+		break;
+	default:
+		break;
+	}
 }
 
-static inline void
-on_pausing(void *arg, int queue, bool begins)
-{
-	(void)arg;
-	record("%s:%s", begins ? "pausing" : "answered", queue_names[queue]);
-}
-
-static const struct outbox_events events = {.online = on_online,
-    .settled = on_settled,
-    .too_long = on_too_long,
-    .wrong_key = on_wrong_key,
-    .has_room = on_has_room,
-    .refused = on_refused,
-    .pausing = on_pausing,
-    .paused = on_queue_paused,
-    .wake = on_nothing};
+static const struct outbox_events events = {
+    .hear = on_outbox_fact, .has_room = on_has_room};
 
 /* All of them are started. */
 static inline void
@@ -312,7 +294,7 @@ house_setup(void **state)
 	h->results.opt = &f->opt;
 	counters_init(&h->counters, &f->opt, &f->server, "server");
 	outbox_init(&h->outbox, f->loop, &f->opt, &f->server, &f->ids,
-	    &f->inbox, &h->counters, &h->results, false, &events, h);
+	    &f->inbox, &h->counters, &h->results, false, NULL, &events, h);
 	*state = h;
 	return 0;
 }

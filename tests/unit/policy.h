@@ -21,26 +21,32 @@ struct house {
 
 /* --- the engine --- */
 
+/* Writes down what the policy tells. */
 static inline void
-on_wake(void *arg)
-{
-	((struct house *)arg)->wakes++;
-}
-
-static inline void
-on_asked(void *arg)
-{
-	(void)arg;
-	record("asked");
-}
-
-static inline void
-on_stop(void *arg, enum stop_level level)
+on_fact(void *arg, const struct fact *f)
 {
 	static const char *const levels[] = {"not", "fetching", "soon", "now"};
+	struct house *h = arg;
 
-	(void)arg;
-	record("stop:%s", levels[level]);
+	switch (f->kind) {
+	case FACT_WAKE:
+		h->wakes++;
+		break;
+	case FACT_ASKED:
+		record("asked");
+		break;
+	case FACT_STOP:
+		record("stop:%s", levels[policy_level(&h->policy)]);
+		break;
+	case FACT_GIVE_UP:
+		record("give-up");
+		break;
+	case FACT_REOPEN_LOGS:
+		record("logs");
+		break;
+	default:
+		break;
+	}
 }
 
 static inline bool
@@ -50,13 +56,6 @@ on_kill(void *arg, int sig)
 	return ((struct house *)arg)->runs;
 }
 
-static inline void
-on_give_up(void *arg)
-{
-	(void)arg;
-	record("give-up");
-}
-
 static inline bool
 on_idle(void *arg)
 {
@@ -64,20 +63,8 @@ on_idle(void *arg)
 	return !((struct house *)arg)->busy;
 }
 
-static inline void
-on_reopen_logs(void *arg)
-{
-	(void)arg;
-	record("logs");
-}
-
-static const struct policy_events events = {.wake = on_wake,
-    .asked = on_asked,
-    .stop = on_stop,
-    .kill = on_kill,
-    .give_up = on_give_up,
-    .idle = on_idle,
-    .reopen_logs = on_reopen_logs};
+static const struct policy_events events = {
+    .hear = on_fact, .kill = on_kill, .idle = on_idle};
 
 static inline void
 free_policy(struct house *h)

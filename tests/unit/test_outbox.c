@@ -497,13 +497,13 @@ TEST_OF(without_a_connection_nothing_is_sent)
 {
 	run(h, "a1 a2 a3");
 	settle(h, "a1", MQ_OUTCOME_ACK);
-	h->offline = true;
+	up = false;
 	settle(h, "a2", MQ_OUTCOME_ACK);
 	settle(h, "a3", MQ_OUTCOME_FRONT);
 	outbox_flush(&h->outbox);
 	outbox_send_again(&h->outbox);
 	assert_string_equal(recorded(), "");
-	h->offline = false;
+	up = true;
 	outbox_send_again(&h->outbox);
 	assert_string_equal(recorded(), "ack:a1 ack:a2 front:a3");
 	assert_false(outbox_waits(&h->outbox));

@@ -32,36 +32,30 @@ mq_switch_close(struct mq_switch *s)
 	(void)s;
 }
 
+/* Writes down what the session tells. */
 static void
-on_down(void *arg)
+on_fact(void *arg, const struct fact *f)
 {
 	(void)arg;
-	record("down");
+	switch (f->kind) {
+	case FACT_DOWN:
+		record("down");
+		break;
+	case FACT_LEASE_LOST:
+		record("lost");
+		break;
+	case FACT_LEFT:
+		record("left");
+		break;
+	case FACT_FAILED:
+		record("failed:%d", f->status);
+		break;
+	default:
+		break;
+	}
 }
 
-static void
-on_lost(void *arg)
-{
-	(void)arg;
-	record("lost");
-}
-
-static void
-on_left(void *arg)
-{
-	(void)arg;
-	record("left");
-}
-
-static void
-on_failed(void *arg, int status)
-{
-	(void)arg;
-	record("failed:%d", status);
-}
-
-static const struct session_events events = {
-    .down = on_down, .lost = on_lost, .left = on_left, .failed = on_failed};
+static const struct session_events events = {.hear = on_fact};
 
 /* What has been said since the last call. */
 static const char *

@@ -10,6 +10,7 @@
 
 #include "base/buf.h"
 #include "base/id.h"
+#include "mq-consume/session/session.h"
 #include "process/process.h"
 #include "queue/dup.h"
 #include "queue/queue.h"
@@ -64,8 +65,7 @@ struct request_context {
 	const char *ns; /* namespace of our server's URL; NULL: none */
 	bool urls;	/* answers have RQ's full ids */
 	struct mq_async *async;
-	bool (*is_up)(void *arg); /* whether async can be used */
-	void *arg;
+	const struct session *session; /* when up, async can be used */
 	struct remotes *remotes;
 };
 

@@ -588,7 +588,7 @@ request_advance(struct request *q)
 		return mq_buf_str(&q->answer);
 	}
 	if (q->remote != NULL ? !remote_ready(q->remote) :
-				!here->is_up(here->arg))
+				!session_is_up(here->session))
 		return NULL;
 	q->step = REQUEST_ASKED;
 	q->in_flight = true;

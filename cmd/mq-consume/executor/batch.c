@@ -40,7 +40,7 @@ is_last_batch(const struct slots *ss)
 {
 	return policy_level(ss->policy) != STOP_NOT ||
 	    policy_limit_reached(ss->policy, inbox_held(ss->inbox)) ||
-	    (ss->opt->drain && ss->events->drained(ss->arg));
+	    (ss->opt->drain && inbox_drained(ss->inbox));
 }
 
 /* Seconds until the batch of a queue can start; below 0: no messages, or others
@@ -55,7 +55,8 @@ batch_wait_s(const struct slots *ss, int queue)
 		return -1;
 	if (inbox_held_of(ss->inbox, queue) >= ss->batch || is_last_batch(ss))
 		return 0;
-	if (ss->events->expects(ss->arg, queue))
+	if (session_is_up(ss->session) && !session_complains(ss->session) &&
+	    inbox_expects(ss->inbox, queue))
 		return -1;
 	wait = first->since + (double)ss->opt->batch_wait_ms / 1000 -
 	    mq_clock_steady_s();
@@ -93,7 +94,9 @@ add_to_run(struct slot *s, struct message *m, struct mq_buf *input)
 
 	policy_started(ss->policy);
 	if (why != NULL) {
-		ss->events->rejected(ss->arg, m, why);
+		ss->hear(ss->arg,
+		    &(struct fact){
+			.kind = FACT_REJECTED, .message = m, .text = why});
 		return;
 	}
 	slot_take(s, m);
@@ -147,7 +150,7 @@ on_batch_time(struct ev_loop *loop, ev_timer *w, int events)
 
 	(void)loop;
 	(void)events;
-	ss->events->wake(ss->arg);
+	ss->hear(ss->arg, &(struct fact){.kind = FACT_WAKE});
 }
 
 static void

@@ -16,8 +16,10 @@
 #include "mq-consume/inbox/inbox.h"
 #include "mq-consume/message.h"
 #include "mq-consume/options.h"
+#include "mq-consume/outbox/outbox.h"
 #include "mq-consume/policy.h"
 #include "mq-consume/process/process.h"
+#include "mq-consume/session/session.h"
 #include "process/process.h"
 
 /* --- executor -------------------------------------------------------------- */
@@ -197,37 +199,6 @@ bool worker_input_take_back(struct worker_input *, const struct message *);
  * has messages in its hand from the start of their run until their verdict.
  */
 
-struct slots_events {
-	/* A message has a verdict.  errors: the end of the stderr of its run,
-	 * valid until this returns. */
-	void (*ended)(void *arg, struct message *, const struct mq_verdict *,
-	    const char *errors);
-	/* The run of a message was broken off: the message is about to go back. */
-	void (*broken_off)(void *arg, struct message *,
-	    const struct mq_verdict *, const char *errors);
-	/* A message goes back to the inbox, as if it had not been started. */
-	void (*returned)(void *arg, struct message *);
-	/* No run can take the message. */
-	void (*rejected)(void *arg, struct message *, const char *reason);
-	/* Verdicts are about to be reported. */
-	void (*judging)(void *arg);
-	/* A run of the queue has ended. */
-	void (*ran)(void *arg, int queue, double seconds);
-	/* Held messages are better given back; at_once: before the next message
-	 * starts, which may crash this consumer. */
-	void (*give_back)(void *arg, bool at_once);
-	/* Whether a message has a result. */
-	bool (*awaited)(void *arg, const struct message *);
-	/* Whether more messages of a queue come at once. */
-	bool (*expects)(void *arg, int queue);
-	/* Whether all queues are empty. */
-	bool (*drained)(void *arg);
-	/* Whether the held messages are ours for sure. */
-	bool (*ready)(void *arg);
-	/* The engine may start, claim or end now. */
-	void (*wake)(void *arg);
-};
-
 /* A worker that stays. */
 struct stream_worker {
 	struct worker_input input;
@@ -287,7 +258,9 @@ struct slots {
 	struct process *process;
 	struct duplicates *duplicates;
 	struct attachments *attachments;
-	const struct slots_events *events;
+	const struct session *session;
+	const struct result_rules *results;
+	fact_fn *hear;
 	void *arg;
 	char *path; /* of the command, absolute */
 	int batch;  /* messages for one run */
@@ -394,27 +367,13 @@ void slots_describe(const void *slots, struct mq_buf *);
  * payload is written when the ack is confirmed.
  */
 
-struct printer_events {
-	/* A message is done. */
-	void (*done)(void *arg, struct message *);
-	/* A message goes back: unwritten, or not arrived. */
-	void (*returned)(void *arg, struct message *);
-	/* Messages are about to be done. */
-	void (*judging)(void *arg);
-	/* Whether any message is done, and not confirmed. */
-	bool (*settling)(void *arg);
-	/* Acks are wanted at once. */
-	void (*flush)(void *arg);
-	/* The engine may print, claim or end now. */
-	void (*wake)(void *arg);
-};
-
 struct printer {
 	struct ev_loop *loop;
 	const struct options *opt;
 	struct inbox *inbox;
 	struct policy *policy;
-	const struct printer_events *events;
+	struct outbox *outbox;
+	fact_fn *hear;
 	void *arg;
 	struct out_pipe pipe;
 	bool terminal;		 /* stdout is one: control bytes are escaped */

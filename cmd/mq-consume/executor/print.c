@@ -207,7 +207,7 @@ printer_return(struct printer *p, struct message *m)
 {
 	printer_remove(p, m);
 	policy_unstarted(p->policy);
-	p->events->returned(p->arg, m);
+	p->hear(p->arg, &(struct fact){.kind = FACT_RETURNED, .message = m});
 }
 
 /* Looks later for arrived messages, if no event will tell: while output waits for the
@@ -225,12 +225,13 @@ printer_ack_arrived(struct printer *p)
 {
 	struct message *m;
 
-	p->events->judging(p->arg);
+	p->hear(p->arg, &(struct fact){.kind = FACT_JUDGING});
 	while ((m = TAILQ_FIRST(&p->printed)) != NULL &&
 	    m->end <= out_pipe_arrived(&p->pipe)) {
 		p->arrived++;
 		printer_remove(p, m);
-		p->events->done(p->arg, m);
+		p->hear(
+		    p->arg, &(struct fact){.kind = FACT_DONE, .message = m});
 	}
 }
 
@@ -406,7 +407,7 @@ fail_output(struct printer *p, int status)
 	printer_ack_arrived(p);
 	policy_stop(p->policy, STOP_SOON, status, 0);
 	/* Even if it has been stopping before. */
-	p->events->wake(p->arg);
+	p->hear(p->arg, &(struct fact){.kind = FACT_WAKE});
 }
 
 static void
@@ -424,7 +425,7 @@ print_progress(void *work)
 	out_pipe_look(&p->pipe);
 	printer_ack_arrived(p);
 	printer_watch(p);
-	p->events->wake(p->arg);
+	p->hear(p->arg, &(struct fact){.kind = FACT_WAKE});
 }
 
 static void
@@ -519,7 +520,7 @@ print_once_start(void *work)
 	struct message *m;
 
 	if (!may_print(p) || printer_unwritten(p) > 0 ||
-	    p->events->settling(p->arg))
+	    outbox_settling(p->outbox) > 0)
 		return;
 	if (n > ONCE)
 		n = ONCE;
@@ -527,9 +528,10 @@ print_once_start(void *work)
 	     (m = inbox_next(p->inbox, -1)) != NULL;
 	     n--) {
 		policy_started(p->policy);
-		p->events->done(p->arg, m);
+		p->hear(
+		    p->arg, &(struct fact){.kind = FACT_DONE, .message = m});
 	}
-	p->events->flush(p->arg);
+	outbox_flush(p->outbox);
 }
 
 static void

@@ -71,7 +71,8 @@ slot_return_last(struct slot *s)
 
 	slot_release(s, m);
 	policy_unstarted(s->slots->policy);
-	s->slots->events->returned(s->slots->arg, m);
+	s->slots->hear(
+	    s->slots->arg, &(struct fact){.kind = FACT_RETURNED, .message = m});
 }
 
 void
@@ -120,7 +121,7 @@ slots_may_start(const struct slots *ss)
 {
 	return inbox_held(ss->inbox) > 0 && !ss->starved &&
 	    policy_level(ss->policy) < STOP_SOON &&
-	    process_may_run(ss->process) && ss->events->ready(ss->arg) &&
+	    process_may_run(ss->process) && !session_is_opening(ss->session) &&
 	    policy_may_start(ss->policy);
 }
 
@@ -165,7 +166,7 @@ slots_return_stale(struct slots *ss, bool idle)
 	    mq_clock_steady_s() - ss->last_end <= STALE_S)
 		return false;
 	ss->run_s = STALE_S;
-	ss->events->give_back(ss->arg, false);
+	ss->hear(ss->arg, &(struct fact){.kind = FACT_GIVE_BACK});
 	return true;
 }
 
@@ -173,7 +174,8 @@ void
 slots_stand_alone(struct slots *ss)
 {
 	if (inbox_held(ss->inbox) > (slots_idle(ss) - 1) * ss->batch)
-		ss->events->give_back(ss->arg, true);
+		ss->hear(ss->arg,
+		    &(struct fact){.kind = FACT_GIVE_BACK, .yes = true});
 }
 
 /* --- runs ------------------------------------------------------------------- */
@@ -199,7 +201,7 @@ on_rested(struct ev_loop *loop, ev_timer *w, int events)
 	(void)events;
 	s->slots->resting--;
 	list_if_free(s);
-	s->slots->events->wake(s->slots->arg);
+	s->slots->hear(s->slots->arg, &(struct fact){.kind = FACT_WAKE});
 }
 
 enum slot_success
@@ -300,7 +302,7 @@ on_flow(void *arg)
 {
 	const struct slots *ss = arg;
 
-	ss->events->wake(ss->arg);
+	ss->hear(ss->arg, &(struct fact){.kind = FACT_WAKE});
 }
 
 /* The first ones are listed last, to be taken first. */

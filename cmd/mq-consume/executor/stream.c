@@ -91,7 +91,9 @@ write_message(struct slots *ss)
 	policy_started(ss->policy);
 	why = message_unframable(m, ss->opt->framing);
 	if (why != NULL) {
-		ss->events->rejected(ss->arg, m, why);
+		ss->hear(ss->arg,
+		    &(struct fact){
+			.kind = FACT_REJECTED, .message = m, .text = why});
 		return true;
 	}
 	slot_take(s, m);
@@ -110,7 +112,7 @@ is_input_over(const struct slots *ss)
 		return false;
 	return policy_level(ss->policy) != STOP_NOT ||
 	    policy_limit_reached(ss->policy, 0) ||
-	    (ss->opt->drain && ss->events->drained(ss->arg));
+	    (ss->opt->drain && inbox_drained(ss->inbox));
 }
 
 static void

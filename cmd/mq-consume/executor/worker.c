@@ -113,7 +113,7 @@ cut_input(struct slot *s)
 {
 	worker_return_unread(s);
 	worker_input_last(&s->worker.input);
-	s->slots->events->wake(s->slots->arg);
+	s->slots->hear(s->slots->arg, &(struct fact){.kind = FACT_WAKE});
 }
 
 /* Kills a worker that broke the protocol. */
@@ -214,11 +214,14 @@ stream_verbs_judged(
 	if (!m->lost) {
 		slot_ran(s, m, v);
 		slot_judged(s, slot_success_of(v->kind));
-		if (v->kind != MQ_VERDICT_DONE ||
-		    ss->events->awaited(ss->arg, m))
+		if (v->kind != MQ_VERDICT_DONE || result_wanted(ss->results, m))
 			errors = run_output_so_far(s->output);
 	}
-	ss->events->ended(ss->arg, m, v, errors);
+	ss->hear(ss->arg,
+	    &(struct fact){.kind = FACT_ENDED,
+		.message = m,
+		.verdict = v,
+		.text = errors});
 }
 
 /* The time since the verb before; verbs that come together took none. */
@@ -228,7 +231,9 @@ count_run(struct slot *s, const struct message *m)
 	struct slots *ss = s->slots;
 
 	s->ran_s = s->worker.heard - s->started;
-	ss->events->ran(ss->arg, m->queue, s->ran_s);
+	ss->hear(ss->arg,
+	    &(struct fact){
+		.kind = FACT_RAN, .queue = m->queue, .seconds = s->ran_s});
 	s->started = s->worker.heard;
 }
 
@@ -288,7 +293,7 @@ note_duration(struct slot *s, long n, double took)
 
 	*mean = *mean == 0 ? each : *mean * 0.8 + each * 0.2;
 	s->slots->last_end = mq_clock_steady_s();
-	s->slots->events->wake(s->slots->arg);
+	s->slots->hear(s->slots->arg, &(struct fact){.kind = FACT_WAKE});
 	run_output_forget(s->output);
 	worker_next(s);
 }
@@ -303,7 +308,7 @@ stream_verbs_hear(struct slot *s)
 
 	w->heard = mq_clock_s(CLOCK_MONOTONIC);
 	/* The check of the lease may mark messages as lost. */
-	s->slots->events->judging(s->slots->arg);
+	s->slots->hear(s->slots->arg, &(struct fact){.kind = FACT_JUDGING});
 	worker_input_poll(&w->input);
 	/* A final verb may have waited for requests. */
 	if (s->verbs.final != MQ_FINAL_NONE && !requests_awaited(&s->requests))
@@ -512,7 +517,7 @@ on_restart(struct ev_loop *loop, ev_timer *w, int events)
 
 	(void)loop;
 	(void)events;
-	s->slots->events->wake(s->slots->arg);
+	s->slots->hear(s->slots->arg, &(struct fact){.kind = FACT_WAKE});
 }
 
 /* A worker that judged messages is replaced soon. */
@@ -565,14 +570,14 @@ end_worker(struct slot *s)
 
 	ss->busy--;
 	ss->last_end = mq_clock_steady_s();
-	ss->events->judging(ss->arg);
+	ss->hear(ss->arg, &(struct fact){.kind = FACT_JUDGING});
 	judge_last(s);
 	slot_return_all(s);
 	(void)slot_close_output(s);
 	worker_input_free(&s->worker.input);
 	mq_buf_free(&s->worker.said);
 	replace_worker(s);
-	ss->events->wake(ss->arg);
+	ss->hear(ss->arg, &(struct fact){.kind = FACT_WAKE});
 }
 
 static void

@@ -29,7 +29,7 @@ take_elements(struct inbox *in, struct mq_claimed *claimed)
 		element->data = NULL;
 	}
 	if (claimed->n > 0)
-		in->events->arrived(in->arg);
+		in->events->hear(in->arg, &(struct fact){.kind = FACT_ARRIVED});
 }
 
 static bool
@@ -97,18 +97,24 @@ on_claimed(
 	if (answer->error != NULL) {
 		q->more = true;
 		q->role = MQ_ROLE_NONE;
-		in->events->refused(in->arg, answer, !in->seen);
+		in->events->hear(in->arg,
+		    &(struct fact){.kind = FACT_CLAIM_REFUSED,
+			.text = answer->error,
+			.status = answer->status,
+			.yes = !in->seen});
 		return;
 	}
-	in->events->answered(in->arg);
+	in->events->hear(in->arg, &(struct fact){.kind = FACT_CLAIM_ANSWERED});
 	if (claimed->n == MQ_CLAIM_LOST) {
-		in->events->lost(in->arg);
+		in->events->hear(
+		    in->arg, &(struct fact){.kind = FACT_CLAIM_LOST});
 	} else if (claimed->n == MQ_CLAIM_BAD) {
-		in->events->nonsense(in->arg);
+		in->events->hear(
+		    in->arg, &(struct fact){.kind = FACT_NONSENSE});
 	} else {
 		take_claimed(in, claimed);
 		in->in_pass = true;
-		in->events->wake(in->arg);
+		in->events->hear(in->arg, &(struct fact){.kind = FACT_WAKE});
 	}
 }
 
@@ -182,7 +188,8 @@ void
 inbox_claim(struct inbox *in)
 {
 	if (in->claiming || ev_is_active(&in->settle_first) ||
-	    !in->events->may_claim(in->arg))
+	    !session_is_up(in->session) ||
+	    policy_level(in->policy) >= STOP_SOON)
 		return;
 	if (in->in_pass && claim_next(in, in->claim_queue + 1))
 		return;
@@ -250,6 +257,7 @@ inbox_moves(const struct inbox *in)
 void
 inbox_init(struct inbox *in, struct ev_loop *loop, const struct options *opt,
     struct mq_consumer *server, struct mq_idgen *ids, bool runs,
+    const struct session *session, const struct policy *policy,
     const struct inbox_events *events, void *arg)
 {
 	int i;
@@ -259,6 +267,8 @@ inbox_init(struct inbox *in, struct ev_loop *loop, const struct options *opt,
 	    .server = server,
 	    .ids = ids,
 	    .runs = runs,
+	    .session = session,
+	    .policy = policy,
 	    .events = events,
 	    .arg = arg};
 	TAILQ_INIT(&in->all);

@@ -8,8 +8,11 @@
 
 #include "base/id.h"
 #include "equals.h"
+#include "mq-consume/fact.h"
 #include "mq-consume/message.h"
 #include "mq-consume/options.h"
+#include "mq-consume/policy.h"
+#include "mq-consume/session/session.h"
 #include "queue/consumer.h"
 
 /* --- unpack ------------------------------------------------------------- */
@@ -53,37 +56,16 @@ bool unpack(struct message *, const struct unpack_limits *, struct mq_idgen *,
  *	the list of all messages that the server holds for us
  *	the messages that are not started, by queue, in order of their claims
  *
- * The inbox calls claims of queue/consumer.h, and reports by inbox_events.  The
+ * The inbox calls claims of queue/consumer.h, and tells the engine.  The
  * inbox never starts, settles or rejects a message.
  */
 
 struct inbox_events {
-	/* Whether claims may be sent. */
-	bool (*may_claim)(void *arg);
+	fact_fn *hear;
 	/* How many more messages of a queue may be claimed, at least 0. */
 	int (*room)(void *arg, int queue);
 	/* How many bytes a claim may copy; 0: any number. */
 	size_t (*copied)(void *arg);
-	/* There may be something to claim, or to look at. */
-	void (*wake)(void *arg);
-	/* A claim was answered without an error. */
-	void (*answered)(void *arg);
-	/* A claim brought messages. */
-	void (*arrived)(void *arg);
-	/* The server refused a claim.  first: no claim of that queue was ever
-	 * answered. */
-	void (*refused)(void *arg, const struct mq_answer *, bool first);
-	/* The server has lost the lease. */
-	void (*lost)(void *arg);
-	/* An answer has an impossible form. */
-	void (*nonsense)(void *arg);
-	/* A queue was found paused: its unstarted messages go back. */
-	void (*paused)(void *arg, int queue);
-	/* A message that has failed before is about to start; alone: it may
-	 * crash this consumer. */
-	void (*careful)(void *arg, bool alone);
-	/* A message may not start; it is the receiver's now. */
-	void (*unfit)(void *arg, struct message *, const struct unfit *);
 };
 
 struct inbox_queue {
@@ -118,6 +100,8 @@ struct inbox {
 	const struct options *opt;
 	struct mq_consumer *server;
 	struct mq_idgen *ids;
+	const struct session *session;
+	const struct policy *policy;
 	const struct inbox_events *events;
 	void *arg;
 	bool runs; /* messages are run, not printed */
@@ -146,8 +130,8 @@ struct inbox {
 };
 
 void inbox_init(struct inbox *, struct ev_loop *, const struct options *,
-    struct mq_consumer *, struct mq_idgen *, bool runs,
-    const struct inbox_events *, void *arg);
+    struct mq_consumer *, struct mq_idgen *, bool runs, const struct session *,
+    const struct policy *, const struct inbox_events *, void *arg);
 /* Frees all messages as well. */
 void inbox_free(struct inbox *);
 

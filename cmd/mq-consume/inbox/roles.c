@@ -123,7 +123,7 @@ take_look(struct inbox *in, struct inbox_queue *q, long long waiting)
 		return;
 	if (waiting == 0) {
 		q->more = q->look = true;
-		in->events->wake(in->arg);
+		in->events->hear(in->arg, &(struct fact){.kind = FACT_WAKE});
 	} else if (waiting > 0) {
 		q->every = (double)waiting / LOOKS;
 		if (waiting >= LOOKERS && q->every < LOOKERS_S)

@@ -43,7 +43,7 @@ outbox_give_back(struct outbox *o, struct message *m)
 		TAILQ_INSERT_HEAD(line, m, line);
 	else
 		TAILQ_INSERT_AFTER(line, other, m, line);
-	o->events->wake(o->arg);
+	o->events->hear(o->arg, &(struct fact){.kind = FACT_WAKE});
 }
 
 bool
@@ -84,7 +84,7 @@ on_given_back(void *arg, const struct mq_answer *answer, long long n)
 
 	end_batch(b, answer, n);
 	free(b);
-	o->events->wake(o->arg);
+	o->events->hear(o->arg, &(struct fact){.kind = FACT_WAKE});
 }
 
 /* The next messages of a line that go together. */
@@ -149,6 +149,6 @@ outbox_send_back(struct outbox *o)
 	for (queue = 0; queue < o->opt->queue_count && o->back_count > 0;
 	     queue++)
 		while (outbox_gives_back(o, queue) && o->back_sent == 0 &&
-		    !equal_under_way(o, queue) && o->events->online(o->arg))
+		    !equal_under_way(o, queue) && session_is_up(o->session))
 			send_next(o, queue);
 }

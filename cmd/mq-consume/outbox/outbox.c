@@ -63,7 +63,7 @@ on_acked(void *arg, const struct mq_answer *answer, enum mq_settled how)
 		else
 			settlement_again(o, b->m[i]);
 	free_batch(b);
-	o->events->wake(o->arg);
+	o->events->hear(o->arg, &(struct fact){.kind = FACT_WAKE});
 }
 
 /* False: the message cannot be acked together with the others. */
@@ -171,12 +171,12 @@ void
 outbox_flush(struct outbox *o)
 {
 	ev_timer_stop(o->loop, &o->timer);
-	if (!o->events->online(o->arg))
+	if (!session_is_up(o->session))
 		return;
 	o->holding = false;
 	if (o->waiting_count >= TOGETHER_MIN)
 		send_batches(o, true);
-	while (o->events->online(o->arg) && !TAILQ_EMPTY(&o->waiting))
+	while (session_is_up(o->session) && !TAILQ_EMPTY(&o->waiting))
 		settlement_send(o, TAILQ_FIRST(&o->waiting));
 	outbox_send_equal(o);
 }
@@ -185,7 +185,7 @@ outbox_flush(struct outbox *o)
 void
 outbox_flush_enough(struct outbox *o)
 {
-	if (!o->events->online(o->arg))
+	if (!session_is_up(o->session))
 		return;
 	if (o->waiting_count >= o->enough && !o->holding)
 		send_batches(o, false);
@@ -237,7 +237,7 @@ outbox_settle(struct outbox *o, struct message *m, enum mq_outcome outcome)
 	m->outcome = outcome;
 	m->state = MESSAGE_SETTLING;
 	o->settling++;
-	if (!o->events->online(o->arg))
+	if (!session_is_up(o->session))
 		return;
 	if (outcome == MQ_OUTCOME_ACK)
 		wait_for_others(o, m);
@@ -258,7 +258,7 @@ outbox_send_again(struct outbox *o)
 	struct message *m, *next;
 
 	ev_timer_stop(o->loop, &o->timer);
-	if (!o->events->online(o->arg) || o->settling == o->in_flight)
+	if (!session_is_up(o->session) || o->settling == o->in_flight)
 		return;
 	for (m = inbox_first(o->inbox); m != NULL; m = next) {
 		next = TAILQ_NEXT(m, link);
@@ -299,7 +299,8 @@ void
 outbox_init(struct outbox *o, struct ev_loop *loop, const struct options *opt,
     struct mq_consumer *server, struct mq_idgen *ids, struct inbox *inbox,
     struct counters *counters, const struct result_rules *results, bool many,
-    const struct outbox_events *events, void *arg)
+    const struct session *session, const struct outbox_events *events,
+    void *arg)
 {
 	int i;
 
@@ -310,6 +311,7 @@ outbox_init(struct outbox *o, struct ev_loop *loop, const struct options *opt,
 	    .inbox = inbox,
 	    .counters = counters,
 	    .results = results,
+	    .session = session,
 	    .events = events,
 	    .arg = arg,
 	    .many = many,

@@ -41,29 +41,15 @@ void result_note(const struct result_rules *, struct message *, enum mq_end,
  * messages.
  *
  * The outbox calls settlements of queue/consumer.h, the counters and the inbox,
- * and reports by outbox_events.  The outbox never decides an outcome, but for a
+ * and tells the engine.  The outbox never decides an outcome, but for a
  * wrong key, and never frees a message.
  */
 
 struct outbox_events {
-	bool (*online)(void *arg);
-	/* A message has ended, and is the receiver's to forget.  confirmed: the
-	 * server has carried out the outcome. */
-	void (*settled)(void *arg, struct message *, bool confirmed);
-	/* A message is too long for the queue of --push. */
-	void (*too_long)(void *arg, struct message *);
-	/* A key holds something else than messages; the message goes back. */
-	void (*wrong_key)(void *arg);
+	fact_fn *hear;
 	/* Whether the server has room for copies of that many bytes, beside those that
 	 * are under way.  If not, the next tick tries again. */
 	bool (*has_room)(void *arg, size_t bytes);
-	/* The server has refused a command, which is sent again. */
-	void (*refused)(void *arg, const char *error);
-	/* A pause begins (is sent) or ends (is answered); paused: and is done. */
-	void (*pausing)(void *arg, int queue, bool begins);
-	void (*paused)(void *arg, int queue);
-	/* An answer has come. */
-	void (*wake)(void *arg);
 };
 
 struct outbox {
@@ -74,6 +60,7 @@ struct outbox {
 	struct inbox *inbox;
 	struct counters *counters;
 	const struct result_rules *results;
+	const struct session *session;
 	const struct outbox_events *events;
 	void *arg;
 	int settling;		 /* count of messages */
@@ -100,8 +87,8 @@ struct outbox {
 /* many: messages end many at a time. */
 void outbox_init(struct outbox *, struct ev_loop *, const struct options *,
     struct mq_consumer *, struct mq_idgen *, struct inbox *, struct counters *,
-    const struct result_rules *, bool many, const struct outbox_events *,
-    void *arg);
+    const struct result_rules *, bool many, const struct session *,
+    const struct outbox_events *, void *arg);
 void outbox_free(struct outbox *);
 
 /* Settles a message that neither inbox nor executor has any more. */

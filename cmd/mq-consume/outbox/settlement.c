@@ -161,7 +161,9 @@ static void
 end_settlement(struct outbox *o, struct message *m, bool confirmed)
 {
 	outbox_forget(o, m);
-	o->events->settled(o->arg, m, confirmed);
+	o->events->hear(o->arg,
+	    &(struct fact){
+		.kind = FACT_SETTLED, .message = m, .yes = confirmed});
 }
 
 void
@@ -201,7 +203,9 @@ take_refusal(
 	inbox_disorder(o->inbox, m->queue);
 	m->sent = false;
 	if (!is_wrong_key(m, answer)) {
-		o->events->refused(o->arg, answer->error);
+		o->events->hear(o->arg,
+		    &(struct fact){
+			.kind = FACT_REFUSED, .text = answer->error});
 		return;
 	}
 	/* The message goes back instead, and the consumer ends.  The next start
@@ -210,7 +214,7 @@ take_refusal(
 	    m->outcome == MQ_OUTCOME_PUSH ? m->to : "the queue");
 	m->outcome = MQ_OUTCOME_FRONT;
 	settlement_send(o, m);
-	o->events->wrong_key(o->arg);
+	o->events->hear(o->arg, &(struct fact){.kind = FACT_WRONG_KEY});
 }
 
 static void
@@ -233,7 +237,8 @@ take_settled(struct outbox *o, struct message *m, enum mq_settled how)
 		break;
 	case MQ_SETTLED_TOO_LONG:
 		outbox_forget(o, m);
-		o->events->too_long(o->arg, m);
+		o->events->hear(o->arg,
+		    &(struct fact){.kind = FACT_TOO_LONG, .message = m});
 		break;
 	}
 }
@@ -267,13 +272,17 @@ on_paused(void *arg, const struct mq_answer *answer)
 	int queue = p->queue;
 
 	free(p);
-	o->events->pausing(o->arg, queue, false);
+	o->events->hear(
+	    o->arg, &(struct fact){.kind = FACT_PAUSING, .queue = queue});
 	if (answer == NULL)
 		return;
 	if (answer->error != NULL)
-		o->events->refused(o->arg, answer->error);
+		o->events->hear(o->arg,
+		    &(struct fact){
+			.kind = FACT_REFUSED, .text = answer->error});
 	else
-		o->events->paused(o->arg, queue);
+		o->events->hear(o->arg,
+		    &(struct fact){.kind = FACT_PAUSED, .queue = queue});
 }
 
 /* Until the answer, no message of the queue is started. */
@@ -283,7 +292,9 @@ send_pause(struct outbox *o, const struct message *m)
 	struct pause_request *p = mq_xcalloc(1, sizeof(*p));
 
 	*p = (struct pause_request){o, m->queue};
-	o->events->pausing(o->arg, m->queue, true);
+	o->events->hear(o->arg,
+	    &(struct fact){
+		.kind = FACT_PAUSING, .queue = m->queue, .yes = true});
 	mq_consumer_pause(o->server, m->queue_name, m->pause_ms, on_paused, p);
 }
 
@@ -332,7 +343,7 @@ on_settled(void *arg, const struct mq_answer *answer, enum mq_settled how)
 
 	settlement_answered(o, m, answer, how);
 	if (ended)
-		o->events->wake(o->arg);
+		o->events->hear(o->arg, &(struct fact){.kind = FACT_WAKE});
 }
 
 /* Until no settlement of an equal message is under way; see below. */
@@ -343,7 +354,7 @@ wait_for_equal(struct outbox *o, struct message *m)
 	TAILQ_INSERT_TAIL(&o->equal_of[m->queue], m, waiting);
 	m->lined_up = true;
 	o->equal_count++;
-	o->events->wake(o->arg);
+	o->events->hear(o->arg, &(struct fact){.kind = FACT_WAKE});
 }
 
 /* Says how, but for a result and a notice; for as long as the message stays. */
@@ -474,7 +485,7 @@ on_settled_together(
 			settlement_answered(o, b->m[i], answer, how);
 	}
 	free(b);
-	o->events->wake(o->arg);
+	o->events->hear(o->arg, &(struct fact){.kind = FACT_WAKE});
 }
 
 static struct equal_batch *
@@ -543,7 +554,7 @@ outbox_send_equal(struct outbox *o)
 	for (queue = 0; queue < o->opt->queue_count && o->equal_count > 0;
 	     queue++)
 		if (!TAILQ_EMPTY(&o->equal_of[queue]) &&
-		    !equal_under_way(o, queue) && o->events->online(o->arg))
+		    !equal_under_way(o, queue) && session_is_up(o->session))
 			send_next(o, queue);
 }
 

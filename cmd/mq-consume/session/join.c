@@ -26,7 +26,7 @@ finish_join(struct session *s)
 	s->waits_since = 0;
 	/* A queue that somebody deletes from now on is not made again. */
 	s->self.session.make = false;
-	s->events->up(s->arg);
+	s->events->hear(s->arg, &(struct fact){.kind = FACT_UP});
 }
 
 /* Checks an answer that joining waits for.  False: this join is over. */
@@ -75,7 +75,8 @@ on_held(void *arg, const struct mq_answer *answer, struct mq_held *held)
 	free(q);
 	if (!take_answer(s, answer))
 		return;
-	s->events->held(s->arg, queue, held);
+	s->events->hear(s->arg,
+	    &(struct fact){.kind = FACT_HELD, .queue = queue, .held = held});
 	count_answer(s);
 }
 
@@ -201,7 +202,10 @@ take_settings(struct session *s, int queue, const struct mq_answer *answer,
     struct mq_setting_texts *texts)
 {
 	if (answer->error == NULL)
-		s->events->settings(s->arg, queue, texts);
+		s->events->hear(s->arg,
+		    &(struct fact){.kind = FACT_SETTINGS,
+			.queue = queue,
+			.settings = texts});
 	else if (s->opt->verbose)
 		mq_say(
 		    "%s: settings: %s", s->opt->queues[queue], answer->error);

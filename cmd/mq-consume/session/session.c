@@ -30,7 +30,7 @@ on_untracked(void *arg, const char *what, const char *error)
 		    "%s: %s: %s; checking for messages once a second instead",
 		    s->server->name, what, error);
 	if (s->state == SESSION_UP)
-		s->events->changed(s->arg, NULL, 0);
+		s->events->hear(s->arg, &(struct fact){.kind = FACT_CHANGED});
 }
 
 static void
@@ -39,7 +39,8 @@ on_changed(void *arg, const char *key, size_t n)
 	struct session *s = arg;
 
 	if (s->state == SESSION_UP)
-		s->events->changed(s->arg, key, n);
+		s->events->hear(s->arg,
+		    &(struct fact){.kind = FACT_CHANGED, .text = key, .n = n});
 }
 
 static void
@@ -48,7 +49,8 @@ on_called(void *arg, const char *key, size_t n)
 	struct session *s = arg;
 
 	if (s->state == SESSION_UP)
-		s->events->called(s->arg, key, n);
+		s->events->hear(s->arg,
+		    &(struct fact){.kind = FACT_CALLED, .text = key, .n = n});
 }
 
 static void
@@ -170,7 +172,9 @@ on_tick(struct ev_loop *loop, ev_timer *w, int events)
 		session_check_settings(s);
 		session_check_wait(s);
 	}
-	s->events->tick(s->arg, s->state == SESSION_UP && !s->leaving);
+	s->events->hear(s->arg,
+	    &(struct fact){.kind = FACT_TICK,
+		.yes = s->state == SESSION_UP && !s->leaving});
 }
 
 /* --- leaving ---------------------------------------------------------------- */
@@ -180,7 +184,7 @@ on_left(void *arg)
 {
 	struct session *s = arg;
 
-	s->events->left(s->arg);
+	s->events->hear(s->arg, &(struct fact){.kind = FACT_LEFT});
 }
 
 static void

@@ -8,6 +8,7 @@
 
 #include <ev.h>
 
+#include "mq-consume/fact.h"
 #include "mq-consume/options.h"
 #include "process/process.h"
 #include "queue/consumer.h"
@@ -115,34 +116,14 @@ bool lease_is_renewing(const struct lease *);
  *	the lease, with its heartbeat
  *	joining: under a new name or, after a lost connection, under the old one
  *
- * The session calls only common code, and reports by session_events.  The
+ * The session calls only common code, and tells the engine.  The
  * session never claims, runs or settles a message.
  */
 
 struct session_events {
-	/* Joined: commands may be sent. */
-	void (*up)(void *arg);
-	/* The connection is lost: no more answers come. */
-	void (*down)(void *arg);
-	/* The lease is lost: others may get our messages. */
-	void (*lost)(void *arg);
-	/* The settings of a queue: before the session says anything of itself while
-	 * joining, and whenever they have changed. */
-	void (*settings)(void *arg, int queue, struct mq_setting_texts *);
-	/* While joining: the messages of a queue that the server holds for us. */
-	void (*held)(void *arg, int queue, struct mq_held *);
-	/* A key that a claim has read has changed; NULL: any key may have. */
-	void (*changed)(void *arg, const char *key, size_t n);
-	/* Another consumer leaves the messages of this key's queue to us. */
-	void (*called)(void *arg, const char *key, size_t n);
+	fact_fn *hear;
 	/* Whether this consumer has a message, of a queue or of any (-1). */
 	bool (*has)(void *arg, int queue);
-	/* Once a second; up: the session is up. */
-	void (*tick)(void *arg, bool up);
-	/* The session has left, or cannot. */
-	void (*left)(void *arg);
-	/* A final error, which has been said. */
-	void (*failed)(void *arg, int status);
 };
 
 enum session_state {
@@ -277,7 +258,7 @@ struct drain {
 	struct mq_children *children;
 	struct mq_server *server;
 	const struct options *opt;
-	void (*drained)(void *arg); /* the queues are empty */
+	fact_fn *hear;
 	void *arg;
 	double next; /* steady time before which no look begins */
 	struct mq_helper helper;
@@ -316,7 +297,7 @@ struct survey {
 	struct mq_server *server;
 	const struct options *opt;
 	const char *self; /* the name of our connection */
-	void (*counted)(void *arg, long long ready);
+	fact_fn *hear;
 	void *arg;
 	int waited;  /* ticks in a row */
 	bool waits;  /* the survey under way is about what is waited for */

@@ -1,0 +1,95 @@
+/*
+ * What modules tell the engine: facts, one at a time, as they happen.  The engine's
+ * switches in facts.c say what follows from each.
+ */
+#ifndef MQ_CONSUME_FACT_H
+#define MQ_CONSUME_FACT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "message/verdict.h"
+#include "mq-consume/message.h"
+
+struct mq_held;
+struct mq_setting_texts;
+struct unfit;
+
+enum fact_kind {
+	FACT_WAKE, /* there may be something to decide */
+
+	/* Of the session. */
+	FACT_UP,	 /* joined: commands may be sent */
+	FACT_DOWN,	 /* the connection is lost: no more answers come */
+	FACT_LEASE_LOST, /* others may get our messages */
+	FACT_SETTINGS, /* settings of the queue: before the session says anything of
+			  * itself while joining, and whenever they have changed */
+	FACT_HELD, /* joining: what the server holds for us, held, of the queue */
+	FACT_CHANGED, /* a key that a claim has read, text of n bytes; NULL: any */
+	FACT_CALLED, /* another consumer leaves the queue of this key to us */
+	FACT_TICK,   /* once a second; yes: the session is up */
+	FACT_LEFT,   /* the session has left, or cannot */
+	FACT_FAILED, /* a final error, which has been said: status */
+
+	/* Of the inbox. */
+	FACT_CLAIM_ANSWERED, /* without an error */
+	FACT_ARRIVED,	     /* a claim brought messages */
+	FACT_CLAIM_REFUSED,  /* text, status; yes: no claim was ever answered */
+	FACT_CLAIM_LOST,     /* the server has lost the lease */
+	FACT_NONSENSE,	     /* an answer has an impossible form */
+	FACT_QUEUE_PAUSED,   /* found so: its unstarted messages go back */
+	FACT_CAREFUL, /* the next message has failed before; yes: it may crash
+			      * this consumer */
+	FACT_UNFIT,   /* the message may not start, and is the engine's now */
+
+	/* Of the outbox. */
+	FACT_SETTLED, /* the message has ended, and is the engine's to forget; yes:
+			 * the server has carried out the outcome */
+	FACT_TOO_LONG,	/* the message, for the queue of --push */
+	FACT_WRONG_KEY, /* a key holds something else than messages */
+	FACT_REFUSED,	/* a settlement, which is sent again: text */
+	FACT_PAUSING,	/* a pause of the queue begins (yes), or is answered */
+	FACT_PAUSED,	/* and is done */
+
+	/* Of slots and printer. */
+	FACT_ENDED, /* the message has a verdict; text: the end of its stderr */
+	FACT_BROKEN_OFF, /* the same, but the message is about to go back */
+	FACT_DONE,	 /* the message was printed */
+	FACT_RETURNED, /* the message goes back to the inbox, as if not started */
+	FACT_REJECTED, /* no run can take the message: text */
+	FACT_JUDGING,  /* verdicts are about to be told */
+	FACT_RAN,      /* a run of the queue has ended: seconds */
+	FACT_GIVE_BACK, /* held messages are better given back; yes: before the next
+			  * one starts, which may crash this consumer */
+
+	/* Of the policy. */
+	FACT_ASKED,	  /* a signal asks to end; before the level rises */
+	FACT_STOP,	  /* the level has risen */
+	FACT_GIVE_UP,	  /* the last grace time is over */
+	FACT_REOPEN_LOGS, /* log files are to be opened anew */
+	FACT_SUSPEND, /* this program is about to be stopped (yes), or goes on */
+
+	/* Of comparison and helpers. */
+	FACT_TAKEN,   /* another consumer has the message now */
+	FACT_DRAINED, /* the queues are empty, everywhere */
+	FACT_COUNTED, /* n messages can be claimed */
+};
+
+/* Whatever is pointed to is valid until hear() returns. */
+struct fact {
+	enum fact_kind kind;
+	int queue, status;
+	bool yes;
+	size_t n;
+	double seconds;
+	struct message *message;
+	const struct mq_verdict *verdict;
+	const char *text;
+	const struct unfit *unfit;
+	struct mq_held *held;
+	struct mq_setting_texts *settings;
+};
+
+typedef void fact_fn(void *arg, const struct fact *);
+
+#endif

@@ -1,0 +1,643 @@
+/*
+ * What follows from the facts that modules tell, and what they ask.
+ */
+#include <signal.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/exit.h"
+#include "base/say.h"
+#include "engine-parts.h"
+#include "redis/error.h"
+
+/* How long --drain and --limit wait for room on a disk. */
+#define ROOM_S 60.0
+
+/* --- session ---------------------------------------------------------------- */
+
+static void
+report_service(struct engine *e, bool up)
+{
+	const struct mq_counts sum = engine_totals(e);
+
+	service_report(e->service, up, executor_running(&e->executor), &sum);
+}
+
+/* The outcome of the message does not count any more. */
+static void
+lose_message(struct engine *e, struct message *m)
+{
+	mq_consumer_lapsed(session_server(&e->session), m->queue, m->element,
+	    m->len, m->attempts);
+	if (m->state != MESSAGE_HELD)
+		outbox_lose(
+		    &e->outbox, m, "lease lost: others may get the message");
+	m->lost = true;
+	if (m->state == MESSAGE_RUNNING && executor_take_away(&e->executor, m))
+		return;
+	if (m->state == MESSAGE_SETTLING && m->in_flight)
+		return;
+	if (m->state == MESSAGE_SETTLING)
+		outbox_forget(&e->outbox, m);
+	inbox_forget(&e->inbox, m);
+}
+
+static void
+lose_all(struct engine *e)
+{
+	struct message *m, *next;
+
+	for (m = inbox_first(&e->inbox); m != NULL; m = next) {
+		next = TAILQ_NEXT(m, link);
+		if (!m->lost)
+			lose_message(e, m);
+	}
+	executor_kill(&e->executor, SIGKILL);
+	inbox_renamed(&e->inbox);
+	cleaning_soon(&e->cleaning);
+}
+
+static void
+take_settings(struct engine *e, int queue, struct mq_setting_texts *texts)
+{
+	if (!rules_take(e->opt, queue, texts))
+		return;
+	executor_resize(&e->executor);
+	if (e->executor.table->runs)
+		session_tell_slots(
+		    &e->session, rules_slots(e->opt) * e->slots.batch);
+	inbox_look(&e->inbox, true);
+}
+
+static void
+note_change(struct engine *e, const char *key, size_t n)
+{
+	int own = key == NULL ? -1 : inbox_queue_of(&e->inbox, key, n), i;
+
+	for (i = 0; i < e->opt->queue_count && key == NULL; i++)
+		session_ask_settings(&e->session, i);
+	if (own != -1 && mq_settings_are_in(key, n))
+		session_ask_settings(&e->session, own);
+	inbox_changed(&e->inbox, key, n);
+}
+
+/* Whether --drain is not over although there is nothing to do. */
+static bool
+waits_for_others(const struct engine *e)
+{
+	return e->opt->drain && engine_has_nothing(e) &&
+	    inbox_drained(&e->inbox);
+}
+
+/* A consumer that is to end waits a minute for room on the server's disk.  What finds
+ * none stays unacked, and goes back when the lease is over. */
+static void
+check_room(struct engine *e)
+{
+	if (!e->lacks_room)
+		e->lacks_since = 0;
+	e->lacks_room = false;
+	if (e->lacks_since == 0 ||
+	    mq_clock_steady_s() - e->lacks_since < ROOM_S ||
+	    (!e->opt->drain && e->opt->limit == 0))
+		return;
+	if (policy_level(&e->policy) < STOP_SOON)
+		policy_stop(&e->policy, STOP_SOON, MQ_EXIT_AGAIN, 0);
+	else if (executor_running(&e->executor) == 0)
+		engine_end(e);
+}
+
+static void
+tick(struct engine *e, bool up)
+{
+	struct mq_buf runs = {0};
+
+	mq_children_reap_others(&e->children);
+	report_service(e, up);
+	if (!up || e->ending)
+		return;
+	comparison_tick(&e->comparison, e->opt->queue_count,
+	    session_is_renewing(&e->session));
+	check_room(e);
+	outbox_send_again(&e->outbox);
+	executor_tick(&e->executor);
+	inbox_look_around(&e->inbox, session_is_renewing(&e->session));
+	executor_describe(&e->executor, &runs);
+	running_report_send(&e->running, &runs);
+	counters_send(&e->counters);
+	cleaning_tick(&e->cleaning);
+	transfers_tick(&e->transfers);
+	survey_tick(&e->survey, bar_wanted(&e->bar), waits_for_others(e));
+}
+
+static void
+hear_session(void *arg, const struct fact *f)
+{
+	struct engine *e = arg;
+
+	switch (f->kind) {
+	case FACT_UP:
+		outbox_send_again(&e->outbox);
+		running_report_lost(&e->running);
+		duplicates_resume(&e->duplicates);
+		inbox_look(&e->inbox, true);
+		report_service(e, true);
+		break;
+	case FACT_DOWN:
+		inbox_down(&e->inbox);
+		e->marked = true;
+		break;
+	case FACT_LEASE_LOST:
+		lose_all(e);
+		break;
+	case FACT_SETTINGS:
+		take_settings(e, f->queue, f->settings);
+		break;
+	case FACT_HELD:
+		comparison_held(&e->comparison, f->queue, f->held);
+		break;
+	case FACT_CHANGED:
+		note_change(e, f->text, f->n);
+		break;
+	case FACT_CALLED:
+		inbox_called(&e->inbox, f->text, f->n);
+		break;
+	case FACT_TICK:
+		tick(e, f->yes);
+		break;
+	case FACT_LEFT:
+		engine_end(e);
+		break;
+	case FACT_FAILED:
+		service_stop(e->service);
+		policy_fail(&e->policy, f->status);
+		executor_kill(&e->executor, SIGKILL);
+		engine_end(e);
+		break;
+	default:
+		break;
+	}
+}
+
+static bool
+has_message(void *arg, int queue)
+{
+	struct engine *e = arg;
+
+	return queue == -1 ? !inbox_empty(&e->inbox) :
+			     inbox_first_of(&e->inbox, queue) != NULL;
+}
+
+const struct session_events engine_session_events = {
+    .hear = hear_session, .has = has_message};
+
+/* --- inbox ------------------------------------------------------------------ */
+
+static int
+claim_room(void *arg, int queue)
+{
+	struct engine *e = arg;
+	int held = inbox_held(&e->inbox);
+	int batch = e->executor.table->bulk ? e->slots.batch : 0;
+	long room;
+
+	/* What is claimed while older messages go back would go back behind
+	 * them. */
+	if (policy_level(&e->policy) != STOP_NOT ||
+	    outbox_gives_back(&e->outbox, queue))
+		return 0;
+	room = policy_room(&e->policy, executor_room(&e->executor, queue), held,
+	    inbox_held_of(&e->inbox, queue), batch);
+	/* While messages are held, a claim of a few is not worth a round, unless
+	 * they are the last. */
+	if (held > 0 && room < held &&
+	    !policy_limit_reached(&e->policy, held + room) &&
+	    !executor_wants_few(&e->executor, queue))
+		return 0;
+	return room > 0 ? (int)room : 0;
+}
+
+/* A disk that is full ends a private server. */
+static bool
+fits_disk(struct engine *e, size_t bytes, char *why, size_t size)
+{
+	return mq_server_room(
+		   e->server, e->outbox.copying + bytes, why, size) == 0;
+}
+
+/* The longest message has 512 MiB.  Half of the room will do. */
+static size_t
+may_copy(void *arg)
+{
+	struct engine *e = arg;
+	size_t bytes = (size_t)1 << 30;
+	char why[512];
+
+	if (fits_disk(e, bytes, why, sizeof(why)))
+		return 0;
+	while (bytes > 1 && !fits_disk(e, bytes, why, sizeof(why)))
+		bytes /= 2;
+	return bytes;
+}
+
+/* How much is free changes all the time, so this is said once. */
+static void
+note_lack(struct engine *e, const char *why)
+{
+	if (!session_complains(&e->session))
+		session_complain(&e->session, why);
+	e->lacks_room = true;
+	if (e->lacks_since == 0)
+		e->lacks_since = mq_clock_steady_s();
+}
+
+static void
+claim_refused(struct engine *e, const char *error, int status, bool first)
+{
+	/* A right that was revoked later may be restored. */
+	if ((status == MQ_EXIT_NOPERM && first) ||
+	    status == MQ_EXIT_WRONGTYPE) {
+		mq_say("%s: claim: %s%s", e->server->name, error,
+		    mq_error_hint(error));
+		policy_stop(&e->policy, STOP_SOON, status, 0);
+		return;
+	}
+	/* The tick tries again. */
+	if (strstr(error, MQ_CLAIM_NO_ROOM) != NULL)
+		note_lack(e, error);
+	session_complain(&e->session, error);
+	if (strncmp(error, "READONLY", 8) == 0)
+		session_reset(&e->session, error);
+}
+
+static void
+hear_inbox(void *arg, const struct fact *f)
+{
+	struct engine *e = arg;
+
+	switch (f->kind) {
+	case FACT_WAKE:
+		e->marked = true;
+		break;
+	case FACT_CLAIM_ANSWERED:
+		/* The complaint about a refused settlement stands until it is
+		 * sent. */
+		if (!outbox_refused(&e->outbox) && e->lacks_since == 0)
+			session_works(&e->session);
+		break;
+	case FACT_ARRIVED:
+		engine_note_activity(e);
+		break;
+	case FACT_CLAIM_REFUSED:
+		claim_refused(e, f->text, f->status, f->yes);
+		break;
+	case FACT_CLAIM_LOST:
+		session_rejoin(&e->session);
+		break;
+	case FACT_NONSENSE:
+		session_reset(&e->session, "claim: unexpected reply");
+		break;
+	case FACT_QUEUE_PAUSED:
+		/* A consumer that stops gives everything back anyway, in order. */
+		if (policy_level(&e->policy) >= STOP_SOON)
+			break;
+		executor_take_back(&e->executor, f->queue);
+		engine_give_back(e, f->queue);
+		break;
+	case FACT_CAREFUL:
+		policy_be_careful(&e->policy, f->yes);
+		if (f->yes)
+			break;
+		outbox_flush(&e->outbox);
+		session_flush(&e->session);
+		break;
+	case FACT_UNFIT:
+		if (f->unfit->kind == UNFIT_CRASHED)
+			counters_crashed(&e->counters, f->message->queue);
+		engine_settle(e, f->message,
+		    verdict_unfit(&e->verdicts, f->message, f->unfit));
+		break;
+	default:
+		break;
+	}
+}
+
+const struct inbox_events engine_inbox_events = {
+    .hear = hear_inbox, .room = claim_room, .copied = may_copy};
+
+/* --- outbox ----------------------------------------------------------------- */
+
+static void
+note_settled(struct engine *e, struct message *m, bool confirmed)
+{
+	if (confirmed)
+		policy_settled(&e->policy, m->id, m->outcome);
+	if (confirmed && m->outcome == MQ_OUTCOME_ACK) {
+		message_let_go(m, true);
+		executor_acked(&e->executor, m);
+	}
+	if (confirmed &&
+	    (m->outcome == MQ_OUTCOME_PUSH ||
+		rules_of(e->opt, m->queue)->notify != NULL))
+		transfers_begin(&e->transfers);
+	inbox_forget(&e->inbox, m);
+}
+
+static bool
+has_room(void *arg, size_t bytes)
+{
+	struct engine *e = arg;
+	char why[512];
+	bool fits = fits_disk(e, bytes, why, sizeof(why));
+
+	if (!fits)
+		note_lack(e, why);
+	return fits;
+}
+
+static void
+hear_outbox(void *arg, const struct fact *f)
+{
+	struct engine *e = arg;
+
+	switch (f->kind) {
+	case FACT_WAKE:
+		e->marked = true;
+		break;
+	case FACT_SETTLED:
+		note_settled(e, f->message, f->yes);
+		break;
+	case FACT_TOO_LONG:
+		engine_settle(
+		    e, f->message, verdict_too_long(&e->verdicts, f->message));
+		break;
+	case FACT_WRONG_KEY:
+		policy_stop(&e->policy, STOP_SOON, MQ_EXIT_WRONGTYPE, 0);
+		break;
+	case FACT_REFUSED:
+		session_complain(&e->session, f->text);
+		break;
+	case FACT_PAUSING:
+		inbox_pausing(&e->inbox, f->queue, f->yes);
+		break;
+	case FACT_PAUSED:
+		inbox_pause_seen(&e->inbox, f->queue, true);
+		inbox_look(&e->inbox, false);
+		break;
+	default:
+		break;
+	}
+}
+
+const struct outbox_events engine_outbox_events = {
+    .hear = hear_outbox, .has_room = has_room};
+
+/* --- executor --------------------------------------------------------------- */
+
+static const char *
+outcome_word(enum mq_outcome outcome)
+{
+	switch (outcome) {
+	case MQ_OUTCOME_ACK:
+		return "done";
+	case MQ_OUTCOME_PUSH:
+		return "pushed";
+	case MQ_OUTCOME_AGAIN:
+		return "retried";
+	case MQ_OUTCOME_REJECT:
+		return "rejected";
+	case MQ_OUTCOME_FRONT:
+		break;
+	}
+	return "returned";
+}
+
+static void
+log_run(struct engine *e, const struct message *m, const struct mq_verdict *v,
+    const char *errors, const char *verdict)
+{
+	char reason[MQ_ERROR_MAX + 1];
+	struct job job = {.queue = m->queue_name,
+	    .id = m->id,
+	    .verdict = verdict,
+	    .text = v->text,
+	    .attempt = m->attempts + 1,
+	    .slot = m->slot_number,
+	    .seconds = m->ran_s,
+	    .status = v->status};
+
+	if (e->opt->joblog == NULL)
+		return;
+	if (v->kind != MQ_VERDICT_DONE) {
+		mq_verdict_reason(v, errors, reason, sizeof(reason));
+		job.text = reason;
+	}
+	joblog_write(&e->joblog, &job);
+}
+
+static void
+judge(struct engine *e, struct message *m, const struct mq_verdict *v,
+    const char *errors)
+{
+	enum mq_outcome outcome;
+
+	if (m->lost) {
+		log_run(e, m, v, errors, "lost");
+		inbox_forget(&e->inbox, m);
+		return;
+	}
+	e->verdicts.broken = policy_is_broken(&e->policy);
+	outcome = verdict_outcome(
+	    &e->verdicts, m, v, errors, inbox_tick(&e->inbox, m->queue));
+	log_run(e, m, v, errors, outcome_word(outcome));
+	if (outcome == MQ_OUTCOME_ACK || outcome == MQ_OUTCOME_PUSH)
+		process_remove_dir(&e->process, m->id);
+	engine_settle(e, m, outcome);
+}
+
+static void
+give_back_all(struct engine *e, bool at_once)
+{
+	struct message *m;
+	int i;
+
+	for (i = 0; i < e->opt->queue_count; i++) {
+		while (at_once && (m = inbox_take_newest(&e->inbox, i)) != NULL)
+			engine_settle(e, m, MQ_OUTCOME_FRONT);
+		engine_give_back(e, i);
+	}
+	session_flush(&e->session);
+}
+
+void
+engine_hear_run(void *arg, const struct fact *f)
+{
+	struct engine *e = arg;
+	struct message *m = f->message;
+
+	switch (f->kind) {
+	case FACT_WAKE:
+		e->marked = true;
+		break;
+	case FACT_ENDED:
+		judge(e, m, f->verdict, f->text);
+		break;
+	case FACT_BROKEN_OFF:
+		log_run(
+		    e, m, f->verdict, f->text, outcome_word(MQ_OUTCOME_FRONT));
+		break;
+	case FACT_DONE:
+		engine_settle(e, m, MQ_OUTCOME_ACK);
+		break;
+	case FACT_RETURNED:
+		if (m->lost || m->gone)
+			inbox_forget(&e->inbox, m);
+		else
+			inbox_return(&e->inbox, m);
+		break;
+	case FACT_REJECTED:
+		engine_settle(e, m, verdict_reject(&e->verdicts, m, f->text));
+		break;
+	case FACT_JUDGING:
+		(void)session_holds_lease(&e->session);
+		break;
+	case FACT_RAN:
+		counters_ran(&e->counters, f->queue, f->seconds);
+		break;
+	case FACT_GIVE_BACK:
+		give_back_all(e, f->yes);
+		break;
+	default:
+		break;
+	}
+}
+
+/* --- policy ----------------------------------------------------------------- */
+
+static void
+say_stopping(const struct engine *e)
+{
+	int running = executor_running(&e->executor);
+
+	if (running > 0 && e->executor.table->runs && !e->opt->quiet)
+		mq_say("stopping; waiting for %d running %s", running,
+		    running == 1 ? "message" : "messages");
+}
+
+static void
+give_up(struct engine *e)
+{
+	int left = engine_in_hand(e);
+
+	if (e->ending)
+		return;
+	if (left == 0)
+		mq_say("%s: connection not removed from the server; mq-clean "
+		       "removes it",
+		    session_name(&e->session));
+	else
+		mq_say("%d message%s could not be settled; %s unacked at %s "
+		       "until it is cleaned up",
+		    left, left == 1 ? "" : "s",
+		    left == 1 ? "it stays" : "they stay",
+		    session_name(&e->session));
+	engine_end(e);
+}
+
+static void
+hear_policy(void *arg, const struct fact *f)
+{
+	struct engine *e = arg;
+
+	switch (f->kind) {
+	case FACT_WAKE:
+		e->marked = true;
+		break;
+	case FACT_ASKED:
+		say_stopping(e);
+		break;
+	case FACT_STOP:
+		if (policy_level(&e->policy) >= STOP_SOON)
+			service_stop(e->service);
+		if (policy_level(&e->policy) == STOP_SOON)
+			executor_stop(&e->executor);
+		e->marked = true;
+		break;
+	case FACT_GIVE_UP:
+		give_up(e);
+		break;
+	case FACT_REOPEN_LOGS:
+		process_open_logs(&e->process);
+		joblog_reopen(&e->joblog);
+		break;
+	case FACT_SUSPEND:
+		/* The commands go on only under the lease, which may have
+		 * lapsed. */
+		if (f->yes)
+			executor_kill(&e->executor, SIGSTOP);
+		else if (session_holds_lease(&e->session))
+			executor_kill(&e->executor, SIGCONT);
+		break;
+	default:
+		break;
+	}
+}
+
+static bool
+on_kill(void *arg, int sig)
+{
+	struct engine *e = arg;
+
+	executor_kill(&e->executor, sig);
+	return executor_busy(&e->executor) > 0;
+}
+
+/* A cron job may end before the first tick.  So idle also means that the last
+ * claims found nothing and that dead connections have been cleaned up. */
+static bool
+is_idle(void *arg)
+{
+	struct engine *e = arg;
+
+	return engine_has_nothing(e) && inbox_drained(&e->inbox) &&
+	    session_is_up(&e->session) && cleaning_is_over(&e->cleaning);
+}
+
+const struct policy_events engine_policy_events = {
+    .hear = hear_policy, .kill = on_kill, .idle = is_idle};
+
+/* --- comparison and --drain ------------------------------------------------- */
+
+static void
+note_taken(struct engine *e, struct message *m)
+{
+	outbox_lose(
+	    &e->outbox, m, "lease lost: another consumer has the message now");
+	m->lost = true;
+	if (m->state != MESSAGE_RUNNING || !executor_take_away(&e->executor, m))
+		inbox_forget(&e->inbox, m);
+}
+
+void
+engine_hear_other(void *arg, const struct fact *f)
+{
+	struct engine *e = arg;
+
+	switch (f->kind) {
+	case FACT_WAKE:
+		e->marked = true;
+		break;
+	case FACT_TAKEN:
+		note_taken(e, f->message);
+		break;
+	case FACT_COUNTED:
+		bar_expect(&e->bar, (long long)f->n + engine_in_hand(e));
+		break;
+	case FACT_DRAINED:
+		if (inbox_empty(&e->inbox))
+			policy_stop(&e->policy, STOP_SOON, MQ_EXIT_OK, 0);
+		break;
+	default:
+		break;
+	}
+}
