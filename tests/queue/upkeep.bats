@@ -339,6 +339,7 @@ bury() {
 	# All in one second.
 	until [ "$(date +%s)" = "$now" ]; do
 		now=$(date +%s)
+		redis del c >/dev/null
 		redis hset c now_s "$((now - 59))" now_in 1 now_out 2 published 5 done 3 failed 1 >/dev/null
 		assert_equal "$(step /count c "published 4 done 1")" 1
 	done
