@@ -57,10 +57,8 @@ make_loop(void)
 static void
 init_executor(struct engine *e)
 {
-	e->executor.table = executor_for(e->opt);
-	e->executor.work = &e->printer;
-	if (e->executor.table->runs)
-		e->executor.work = &e->slots;
+	e->executor =
+	    (struct executor){executor_for(e->opt), &e->slots, &e->printer};
 	e->slots = (struct slots){.loop = e->loop,
 	    .opt = e->opt,
 	    .inbox = &e->inbox,
@@ -178,7 +176,7 @@ init_engine(struct engine *e, struct mq_worker_setup *setup, bool make)
 	init_outbox(e);
 	init_duplicates(e);
 	init_helpers(e);
-	e->executor.table->init(e->executor.work);
+	executor_init(&e->executor);
 	ev_prepare_init(&e->turn, on_turn);
 	e->turn.data = e;
 	ev_prepare_start(e->loop, &e->turn);

@@ -340,7 +340,8 @@ purge_place(struct selection *s, long total)
 	if (s->files)
 		walk_place(s, total, "\"" MQ_HEADER_ATTACH "\"");
 	check_signal(s);
-	if (s->layout->purge(s->redis, &s->place, &removed) == -1)
+	if (s->layout->move(s->redis, &s->place, LONG_MAX, NULL, &removed) ==
+	    -1)
 		fail_selection(s, -1);
 	if (removed == -1) {
 		move_place(s, total);

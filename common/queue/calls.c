@@ -68,7 +68,7 @@ mq_queue_make(struct mq_redis *r, const struct mq_layout *layout,
 {
 	struct mq_command c = mq_redis_command(r);
 
-	layout->open(&c, queue, attributes);
+	layout->open(&c, queue, attributes, false);
 	if (call_for_answer(r, &c, made) == 0)
 		return 0;
 	if (look_for_traces(r, layout, queue, made) == -1)
@@ -125,7 +125,7 @@ mq_queue_set_attributes(struct mq_redis *r, const struct mq_layout *layout,
 {
 	struct mq_command c = mq_redis_command(r);
 
-	layout->set_attributes(&c, queue, attributes);
+	layout->open(&c, queue, attributes, true);
 	return mq_call_done(r, &c);
 }
 

@@ -103,7 +103,7 @@ struct held_request {
 	void *arg;
 };
 
-static void ask_held(struct held_request *, bool script);
+static void ask_held(struct held_request *, enum mq_held_how);
 
 /* Frees the request. */
 static void
@@ -148,7 +148,7 @@ take_transaction(const struct mq_asker *asker, redisReply *reply)
 	}
 	if (reply->type != REDIS_REPLY_ARRAY || reply->elements != 2 ||
 	    reply->element[1]->type != REDIS_REPLY_ARRAY) {
-		ask_held(q, true);
+		ask_held(q, MQ_HELD_AT_ONCE);
 		return;
 	}
 	count = reply->element[0];
@@ -175,14 +175,14 @@ send_end(struct mq_consumer *k, const char *name, int slot, mq_async_take *take,
 
 /* One command, or two as a transaction, which on a cluster is at their node. */
 static void
-ask_held(struct held_request *q, bool script)
+ask_held(struct held_request *q, enum mq_held_how how)
 {
 	struct mq_consumer *k = q->consumer;
 	struct mq_command c[2] = {
 	    mq_async_command(k->async), mq_async_command(k->async)};
 	int slot;
 
-	if (k->layout->held(&k->session, q->queue, script, c) == 1) {
+	if (k->layout->held(&k->session, q->queue, how, c) == 1) {
 		mq_consumer_ask(k, &c[0], take_held, NULL, q);
 		return;
 	}
@@ -199,7 +199,7 @@ mq_consumer_held(struct mq_consumer *k, int queue, mq_held_fn *fn, void *arg)
 	struct held_request *q = mq_xcalloc(1, sizeof(*q));
 
 	*q = (struct held_request){k, queue, fn, arg};
-	ask_held(q, false);
+	ask_held(q, MQ_HELD);
 }
 
 /* --- its messages ------------------------------------------------------------- */
@@ -298,21 +298,11 @@ take_settled(const struct mq_asker *asker, redisReply *reply)
 
 void
 mq_consumer_settle(struct mq_consumer *k, int queue,
-    const struct mq_settlement *how, mq_settled_fn *fn, void *arg)
-{
-	struct mq_command cmd = mq_async_command(k->async);
-
-	k->layout->settle(&k->session, queue, how, &cmd);
-	mq_consumer_ask(k, &cmd, take_settled, (mq_callback *)fn, arg);
-}
-
-void
-mq_consumer_settle_equal(struct mq_consumer *k, int queue,
     const struct mq_settlement *how, int n, mq_settled_fn *fn, void *arg)
 {
 	struct mq_command cmd = mq_async_command(k->async);
 
-	k->layout->settle_equal(&k->session, queue, how, n, &cmd);
+	k->layout->settle(&k->session, queue, how, n, &cmd);
 	mq_consumer_ask(k, &cmd, take_settled, (mq_callback *)fn, arg);
 }
 
@@ -332,7 +322,7 @@ mq_consumer_held_count(
 {
 	struct mq_command cmd = mq_async_command(k->async);
 
-	k->layout->held_count(&k->session, queue, &cmd);
+	k->layout->held(&k->session, queue, MQ_HELD_COUNT, &cmd);
 	mq_consumer_ask(k, &cmd, take_number, (mq_callback *)fn, arg);
 }
 

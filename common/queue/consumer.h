@@ -123,10 +123,8 @@ bool mq_consumer_exists(struct mq_consumer *, int queue, const char *element,
 
 typedef void mq_settled_fn(
     void *arg, const struct mq_answer *, enum mq_settled how);
+/* One, or n of which some are equal: see layout->settle(). */
 void mq_consumer_settle(struct mq_consumer *, int queue,
-    const struct mq_settlement *, mq_settled_fn *fn, void *arg);
-/* As layout->settle_equal(), where no id tells messages apart. */
-void mq_consumer_settle_equal(struct mq_consumer *, int queue,
     const struct mq_settlement *, int n, mq_settled_fn *fn, void *arg);
 /* Not MQ_SETTLED: they are not at their places, and nothing has changed. */
 void mq_consumer_ack_oldest(struct mq_consumer *, int queue,

@@ -35,8 +35,8 @@ mq_consumer_queue_away(const struct mq_consumer *k, int queue)
 	struct mq_command cmd = mq_async_command(k->async);
 	const char *why = NULL;
 
-	if (k->layout->renew_queue != NULL &&
-	    k->layout->renew_queue(&k->session, queue, 0, &cmd))
+	if ((k->layout->has & MQ_HAS_NODES) &&
+	    k->layout->renew(&k->session, queue, 0, &cmd))
 		why = mq_async_away(k->async, &cmd);
 	mq_command_free(&cmd);
 	return why;
@@ -50,7 +50,7 @@ mq_consumer_away(const struct mq_consumer *k, bool anew)
 	const char *why = NULL;
 	int step = k->session.queue_count;
 
-	if (!anew && k->layout->renew(&k->session, 0, &cmd))
+	if (!anew && k->layout->renew(&k->session, -1, 0, &cmd))
 		why = mq_async_away(k->async, &cmd);
 	for (; anew && why == NULL && k->layout->leave(&k->session, step, &cmd);
 	     step++)
@@ -65,7 +65,7 @@ mq_consumer_is_heard(const struct mq_consumer *k)
 	struct mq_command cmd = mq_async_command(k->async);
 	bool heard;
 
-	(void)k->layout->renew(&k->session, 0, &cmd);
+	(void)k->layout->renew(&k->session, -1, 0, &cmd);
 	heard = mq_async_moves(k->async, &cmd);
 	mq_command_free(&cmd);
 	return heard;
@@ -89,7 +89,7 @@ static bool
 is_on_cluster(const struct mq_consumer *k)
 {
 	return mq_async_command(k->async).cluster &&
-	    k->layout->renew_queue != NULL;
+	    (k->layout->has & MQ_HAS_NODES);
 }
 
 /* What is about a queue that is away is not missed: the session enters without it, and
@@ -248,8 +248,7 @@ renew_queue(struct mq_consumer *k, int queue)
 	int step;
 
 	k->renewal.missing++;
-	for (step = 0; k->layout->renew_queue(&k->session, queue, step, &cmd);
-	     step++)
+	for (step = 0; k->layout->renew(&k->session, queue, step, &cmd); step++)
 		if (step == 0)
 			mq_consumer_ask(k, &cmd, take_queue_lease, NULL, NULL);
 		else
@@ -297,7 +296,7 @@ mq_consumer_renew(struct mq_consumer *k, mq_number_fn *fn, void *arg)
 	k->renewal.fn = fn;
 	k->renewal.arg = arg;
 	k->renewal.sent = mq_clock_steady_s();
-	for (step = 0; k->layout->renew(&k->session, step, &cmd); step++)
+	for (step = 0; k->layout->renew(&k->session, -1, step, &cmd); step++)
 		if (step == 0)
 			mq_consumer_ask(k, &cmd, take_renewed, NULL, NULL);
 		else

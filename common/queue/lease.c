@@ -62,16 +62,16 @@ session_renew(const struct receipt_session *s, int64_t ms, int steps)
 	const struct mq_layout *layout = s->queue.layout;
 	struct mq_session session = s->session;
 	struct mq_command c = mq_redis_command(s->queue.redis);
-	bool on_cluster = c.cluster && layout->renew_queue != NULL;
+	bool on_cluster = c.cluster && (layout->has & MQ_HAS_NODES);
 	int step, held = 1;
 
 	session.lease_ms = ms;
 	for (step = 0;
-	     held == 1 && step < steps && layout->renew(&session, step, &c);
+	     held == 1 && step < steps && layout->renew(&session, -1, step, &c);
 	     step++)
 		held = take_renewal(s, &c, step);
-	for (step = 0; on_cluster && held == 1 &&
-	     layout->renew_queue(&session, 0, step, &c);
+	for (step = 0;
+	     on_cluster && held == 1 && layout->renew(&session, 0, step, &c);
 	     step++)
 		held = take_renewal(s, &c, step);
 	mq_command_free(&c);
@@ -97,7 +97,7 @@ static int
 session_vacate(const struct receipt_session *s)
 {
 	struct mq_command c = mq_redis_command(s->queue.redis);
-	bool on_cluster = c.cluster && s->queue.layout->renew_queue != NULL;
+	bool on_cluster = c.cluster && (s->queue.layout->has & MQ_HAS_NODES);
 	redisReply *reply;
 	long long left;
 
@@ -146,7 +146,7 @@ send_settlement(struct receipt_session *s, struct mq_settlement *how)
 	int settled;
 
 	mq_id_make(&s->ids, 0, how->unique);
-	s->queue.layout->settle(&s->session, 0, how, &c);
+	s->queue.layout->settle(&s->session, 0, how, 1, &c);
 	reply = mq_call(s->queue.redis, &c, -1);
 	if (reply == NULL)
 		return -1;

@@ -22,7 +22,7 @@ mq_post_begin(
 	    .place = (int)(p->batches++ % MQ_MARKS),
 	    .before = p->sent};
 	mq_publisher_complete(p, &b->how);
-	b->whole = p->layout->publish_counts(&b->how);
+	b->whole = !p->layout->publish_mark(NULL, p->queue, &b->how, 0);
 	b->command.cluster = mq_redis_command(p->redis).cluster;
 	b->count = 0;
 	b->sent_ms = 0;
@@ -58,7 +58,7 @@ mq_post_add(struct mq_publisher *p, struct mq_post *b,
 static int
 send_unmarked(struct mq_publisher *p, struct mq_post *b)
 {
-	p->layout->open(&p->behind, p->queue, p->attributes);
+	p->layout->open(&p->behind, p->queue, p->attributes, false);
 	if (mq_redis_append(p->redis, &b->command) == -1)
 		return -1;
 	return mq_redis_send(p->redis, &p->behind);
@@ -89,7 +89,7 @@ mq_post_send(struct mq_publisher *p, struct mq_post *b,
 			      mq_redis_send(r, &b->command);
 	if (b->how.mark.publisher == NULL)
 		return send_unmarked(p, b);
-	p->layout->publish_mark(&p->behind, p->queue, &b->how, b->count);
+	(void)p->layout->publish_mark(&p->behind, p->queue, &b->how, b->count);
 	if (append_plain(p, "MULTI") == -1 ||
 	    mq_redis_append(r, &b->command) == -1 ||
 	    mq_redis_append(r, &p->behind) == -1 ||

@@ -110,7 +110,7 @@ enum { RIGHTS = sizeof(rights) / sizeof(rights[0]) };
 static bool
 may_be_direct(const struct mq_publisher *p, bool special)
 {
-	return special && p->layout->publish_mark != NULL;
+	return special && p->layout->publish_known != NULL;
 }
 
 /* One round: the rights, the connection's name, the time, whether the queue is known,
@@ -282,7 +282,7 @@ mq_publisher_alone(
 	struct mq_publishing whole = *how;
 
 	mq_publisher_complete(p, &whole);
-	if (p->layout->publish_counts(&whole))
+	if (!p->layout->publish_mark(NULL, p->queue, &whole, 0))
 		return limited || !p->marks;
 	return p->marks ? !p->marked : p->behind.cluster;
 }

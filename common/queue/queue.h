@@ -444,8 +444,12 @@ enum {
 	MQ_HAS_NEWS = 1 << 6,	    /* mq_publishing.realtime */
 	MQ_HAS_IDS = 1 << 7,	    /* of messages without a header, too */
 	MQ_HAS_TEXT = 1 << 8,	    /* other programs take payloads for UTF-8 */
-	MQ_HAS_CLAIMS = 1 << 9	    /* counted: one is a run, however it ends */
+	MQ_HAS_CLAIMS = 1 << 9,	    /* counted: one is a run, however it ends */
+	MQ_HAS_NODES =
+	    1 << 10 /* queues of a cluster, each with a lease there */
 };
+
+enum mq_held_how { MQ_HELD, MQ_HELD_AT_ONCE, MQ_HELD_COUNT };
 
 struct mq_layout {
 	const char *name;
@@ -460,13 +464,10 @@ struct mq_layout {
 	const char *(*queue_error)(const char *queue);
 
 	/* Makes a queue known, with these attributes if it was not; the reply is
-	 * an integer, 0 if it was. */
+	 * an integer, 0 if it was.  Or (set), only with MQ_HAS_ATTRIBUTES, changes
+	 * those attributes that are said; 1, or 0 when there is no such queue. */
 	void (*open)(struct mq_command *, const char *queue,
-	    const struct mq_attributes *);
-	/* Changes those attributes that are said; the reply is the integer 1,
-	 * or 0 when there is no such queue.  Only with MQ_HAS_ATTRIBUTES. */
-	void (*set_attributes)(struct mq_command *, const char *queue,
-	    const struct mq_attributes *);
+	    const struct mq_attributes *, bool set);
 	/* Whether anybody ever did: an integer, 0 or not.  Both are optional commands
 	 * where the names of all queues may be on another node than the queue. */
 	void (*known)(struct mq_command *, const char *queue);
@@ -501,13 +502,13 @@ struct mq_layout {
 	    const char unique[MQ_ID_LEN + 1], const struct mq_buf *header,
 	    const char *payload, size_t len);
 	/*
-	 * Whether that command also marks and counts what it has published.  If
-	 * not, there is publish_mark() for a batch with a mark: a plain command
-	 * to go behind it, in one transaction, for its n messages; refused, it has no part in what became of them.  Without a mark there is
+	 * Marks and counts the n messages of such a batch: a plain command to go
+	 * behind it, in one transaction; refused, it has no part in what became of
+	 * them.  False, and nothing else: publish() does so itself.  Without a
+	 * command it only tells which.  Without a mark there is
 	 * mq_side_count_published().
 	 */
-	bool (*publish_counts)(const struct mq_publishing *);
-	void (*publish_mark)(struct mq_command *, const char *queue,
+	bool (*publish_mark)(struct mq_command *, const char *queue,
 	    const struct mq_publishing *, int n);
 	/*
 	 * The same batch, n messages behind the first `from` bytes of its plain
@@ -536,13 +537,11 @@ struct mq_layout {
 	bool (*join)(const struct mq_session *, int step, struct mq_command *);
 	/* To be sent when nothing is left in our hands. */
 	bool (*leave)(const struct mq_session *, int step, struct mq_command *);
-	bool (*renew)(const struct mq_session *, int step, struct mq_command *);
-	int64_t (*lease)(const redisReply *, bool cluster);
-	/* On a cluster, a lease of each queue, on its node: step 0 renews it, with
-	 * a reply as that to renew(), and must not be sent before that is
-	 * confirmed.  NULL: there is none. */
-	bool (*renew_queue)(const struct mq_session *, int queue, int step,
+	/* Of the connection (queue -1); or, with MQ_HAS_NODES on a cluster, of a queue,
+	 * on its node, not before the other one is confirmed. */
+	bool (*renew)(const struct mq_session *, int queue, int step,
 	    struct mq_command *);
+	int64_t (*lease)(const redisReply *, bool cluster);
 	/* There: what the server holds of a queue for `from`, a former name of this
 	 * connection, is ours; an integer, 0 if that name has lost its lease. */
 	void (*take_over)(const struct mq_session *, int queue,
@@ -571,18 +570,12 @@ struct mq_layout {
 
 	/*
 	 * Ends a message's stay in our hands, in one atomic step.
-	 * mq_layout_settled() takes its reply, unless that is an error.
+	 * mq_layout_settled() takes its reply, unless that is an error.  Of n
+	 * messages, unless MQ_HAS_IDS, all, or none: not MQ_SETTLED, not all are
+	 * there.  Some of them are equal, and each is acked, rejected, or goes
+	 * back, and asks for nothing else.
 	 */
 	void (*settle)(const struct mq_session *, int queue,
-	    const struct mq_settlement *, struct mq_command *);
-
-	/*
-	 * The same for n messages, of which some are equal: all of them, or none, in
-	 * one step.  Each is acked, rejected, or goes back, and asks for nothing
-	 * else.  Not MQ_SETTLED: not all are there.  NULL: no two messages are
-	 * equal, since each has an id.
-	 */
-	void (*settle_equal)(const struct mq_session *, int queue,
 	    const struct mq_settlement *, int n, struct mq_command *);
 
 	/*
@@ -608,14 +601,12 @@ struct mq_layout {
 	 * unknown), and those that it holds for us, the newest first.  Two
 	 * commands of one transaction, since a script copies many or large elements
 	 * several times; their replies are that number, as text or nil, and an array.
-	 * With `script`, or if only a script can tell, one command, whose reply is an
-	 * array of both.  Returns how many they are.
+	 * MQ_HELD_AT_ONCE, or if only a script can tell: one command, whose reply is an
+	 * array of both.  MQ_HELD_COUNT: one command, and the reply only says how many
+	 * it holds.  Returns how many commands they are.
 	 */
-	int (*held)(const struct mq_session *, int queue, bool script,
+	int (*held)(const struct mq_session *, int queue, enum mq_held_how,
 	    struct mq_command[2]);
-	/* Only how many: an integer. */
-	void (*held_count)(
-	    const struct mq_session *, int queue, struct mq_command *);
 	/* Whether a message that the server does not hold for us any more is
 	 * there still, whoever has it: an integer, 0 or not.  NULL: it is, as
 	 * nobody can delete what is ours. */
@@ -711,13 +702,13 @@ struct mq_layout {
 	 * Unacked ones go to the front, the newest first, so that their order
 	 * stays, and an error with MQ_EXIT_AGAIN says that their connection is
 	 * alive.  With max 0, moved is how many there are that would.
+	 *
+	 * With max LONG_MAX and without `to`, but for UNACKED: drops all in one step
+	 * that takes no time.  moved -1: there is something to let go of, or
+	 * somebody to tell; none was dropped, and that is for steps to do.
 	 */
 	int (*move)(struct mq_redis *, const struct mq_place *, long max,
 	    const char *to, long *moved);
-	/* Removes all messages there are at a place in one step that takes no
-	 * time; not UNACKED.  removed -1: there is something to let go of, or
-	 * somebody to tell; none was removed, and move() has to do it. */
-	int (*purge)(struct mq_redis *, const struct mq_place *, long *removed);
 	/* Removes a queue and all that is kept about it, in one step. */
 	int (*delete_queue)(
 	    struct mq_redis *, const char *queue, struct mq_deletion *);

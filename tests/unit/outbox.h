@@ -44,28 +44,19 @@ await_answer(mq_settled_fn *fn, void *arg)
 
 void
 mq_consumer_settle(struct mq_consumer *k, int queue,
-    const struct mq_settlement *how, mq_settled_fn *fn, void *arg)
-{
-	(void)k;
-	(void)queue;
-	record("%s:%s%s", outcomes[how->outcome],
-	    payload_of(how->element, how->len),
-	    how->result != NULL ? ":result" : "");
-	await_answer(fn, arg);
-}
-
-void
-mq_consumer_settle_equal(struct mq_consumer *k, int queue,
     const struct mq_settlement *how, int n, mq_settled_fn *fn, void *arg)
 {
 	int i;
 
 	(void)k;
-	record("equal:%s(", queue_names[queue]);
+	if (n > 1)
+		record("equal:%s(", queue_names[queue]);
 	for (i = 0; i < n; i++)
-		record("%s:%s", outcomes[how[i].outcome],
-		    payload_of(how[i].element, how[i].len));
-	record(")");
+		record("%s:%s%s", outcomes[how[i].outcome],
+		    payload_of(how[i].element, how[i].len),
+		    how[i].result != NULL ? ":result" : "");
+	if (n > 1)
+		record(")");
 	await_answer(fn, arg);
 }
 

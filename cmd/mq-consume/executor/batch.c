@@ -171,12 +171,5 @@ const struct executor_table executor_batch = {
     .room = batch_room,
     .wants_few = batch_wants_few,
     .start = batch_start,
-    .take_away = slots_take_away,
-    .running = slots_running,
-    .busy = slots_busy,
-    .rests = slots_all_rest,
-    .describe = slots_describe,
-    .kill = slots_kill,
     .tick = batch_tick,
-    .resize = slots_resize,
 };

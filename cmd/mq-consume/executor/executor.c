@@ -17,106 +17,122 @@ executor_batch_size(const struct options *opt)
 	return opt->batch > 0 ? opt->batch : 1;
 }
 
+static void *
+work_of(const struct executor *e)
+{
+	return e->table->runs ? (void *)e->slots : e->printer;
+}
+
+void
+executor_init(const struct executor *e)
+{
+	e->table->init(work_of(e));
+}
+
 long
 executor_room(const struct executor *e, int queue)
 {
-	return e->table->room(e->work, queue);
+	return e->table->room(work_of(e), queue);
 }
 
 bool
 executor_wants_few(const struct executor *e, int queue)
 {
 	return e->table->wants_few != NULL &&
-	    e->table->wants_few(e->work, queue);
+	    e->table->wants_few(work_of(e), queue);
 }
 
 void
 executor_start(const struct executor *e)
 {
-	e->table->start(e->work);
-}
-
-void
-executor_resize(const struct executor *e)
-{
-	if (e->table->resize != NULL)
-		e->table->resize(e->work);
-}
-
-void
-executor_take_back(const struct executor *e, int queue)
-{
-	if (e->table->take_back != NULL)
-		e->table->take_back(e->work, queue);
-}
-
-void
-executor_take_back_all(const struct executor *e, bool now)
-{
-	if (e->table->take_back_all != NULL)
-		e->table->take_back_all(e->work, now);
-}
-
-bool
-executor_take_away(const struct executor *e, struct message *m)
-{
-	return e->table->take_away != NULL && e->table->take_away(e->work, m);
-}
-
-void
-executor_acked(const struct executor *e, const struct message *m)
-{
-	if (e->table->acked != NULL)
-		e->table->acked(e->work, m);
-}
-
-bool
-executor_owes(const struct executor *e)
-{
-	return e->table->owes != NULL && e->table->owes(e->work);
-}
-
-int
-executor_running(const struct executor *e)
-{
-	return e->table->running(e->work);
-}
-
-int
-executor_busy(const struct executor *e)
-{
-	return e->table->busy != NULL ? e->table->busy(e->work) : 0;
-}
-
-bool
-executor_rests(const struct executor *e)
-{
-	return e->table->rests != NULL && e->table->rests(e->work);
-}
-
-void
-executor_describe(const struct executor *e, struct mq_buf *out)
-{
-	if (e->table->describe != NULL)
-		e->table->describe(e->work, out);
-}
-
-void
-executor_kill(const struct executor *e, int sig)
-{
-	if (e->table->kill != NULL)
-		e->table->kill(e->work, sig);
+	e->table->start(work_of(e));
 }
 
 void
 executor_tick(const struct executor *e)
 {
-	e->table->tick(e->work);
+	e->table->tick(work_of(e));
+}
+
+void
+executor_resize(const struct executor *e)
+{
+	if (e->table->runs)
+		slots_resize(e->slots);
+}
+
+void
+executor_take_back(const struct executor *e, int queue)
+{
+	if (!e->table->runs)
+		printer_take_back(e->printer, queue);
+}
+
+void
+executor_take_back_all(const struct executor *e, bool now)
+{
+	if (!e->table->runs)
+		printer_take_back_all(e->printer, now);
+}
+
+bool
+executor_take_away(const struct executor *e, struct message *m)
+{
+	if (e->table->runs)
+		slots_take_away(m);
+	else
+		printer_take_away(e->printer, m);
+	return e->table->runs;
+}
+
+void
+executor_acked(const struct executor *e, const struct message *m)
+{
+	if (!e->table->runs)
+		printer_acked(e->printer, m);
+}
+
+bool
+executor_owes(const struct executor *e)
+{
+	return !e->table->runs && printer_owes(e->printer);
+}
+
+int
+executor_running(const struct executor *e)
+{
+	return e->table->runs ? e->slots->running : e->printer->running;
+}
+
+int
+executor_busy(const struct executor *e)
+{
+	return e->table->runs ? e->slots->busy : 0;
+}
+
+bool
+executor_rests(const struct executor *e)
+{
+	return e->table->runs && e->slots->resting >= e->slots->limit;
+}
+
+void
+executor_describe(const struct executor *e, struct mq_buf *out)
+{
+	if (e->table->runs)
+		slots_describe(e->slots, out);
+}
+
+void
+executor_kill(const struct executor *e, int sig)
+{
+	if (e->table->runs)
+		slots_kill(e->slots, sig);
 }
 
 void
 executor_stop(const struct executor *e)
 {
-	if (e->table->stop != NULL)
-		e->table->stop(e->work);
+	if (e->table->stays)
+		slots_stop(e->slots);
 }

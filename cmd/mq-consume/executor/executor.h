@@ -36,41 +36,35 @@
  * and reports ends.  An executor never claims or settles a message.
  */
 
-/* work: struct slots, or struct printer.  Functions that may be NULL are marked. */
 struct executor_table {
-	bool runs;  /* runs a command; else messages are printed */
+	bool runs;  /* runs a command, in slots; else messages are printed */
 	bool stays; /* its workers must end before the connection leaves */
 	bool flows; /* claims before it starts what it has */
 	bool many;  /* messages end many at a time */
 	bool bulk;  /* a run has several messages of one queue */
-
+	/* work: struct slots, or struct printer. */
 	void (*init)(void *work);
 	long (*room)(const void *work, int queue);
 	bool (*wants_few)(const void *work, int queue); /* NULL: no */
 	void (*start)(void *work);
-	void (*resize)(void *work);			   /* NULL */
-	void (*take_back)(void *work, int queue);	   /* NULL */
-	void (*take_back_all)(void *work, bool now);	   /* NULL */
-	bool (*take_away)(void *work, struct message *);   /* NULL: false */
-	void (*acked)(void *work, const struct message *); /* NULL */
-	bool (*owes)(const void *work);			   /* NULL: no */
-	int (*running)(const void *work);
-	int (*busy)(const void *work);			     /* NULL: 0 */
-	bool (*rests)(const void *work);		     /* NULL: no */
-	void (*describe)(const void *work, struct mq_buf *); /* NULL */
-	void (*kill)(void *work, int sig);		     /* NULL */
 	void (*tick)(void *work);
-	void (*stop)(void *work); /* NULL */
 };
 
 extern const struct executor_table executor_fork, executor_batch,
     executor_stream, executor_print, executor_print_once;
 
+struct slots;
+struct printer;
+
+/* Its table says which of the two works. */
 struct executor {
 	const struct executor_table *table;
-	void *work;
+	struct slots *slots;
+	struct printer *printer;
 };
 
+/* Before any other: makes slots, or the printer, ready. */
+void executor_init(const struct executor *);
 /* The table for these options. */
 const struct executor_table *executor_for(const struct options *);
 /* How many messages one run has at most. */
@@ -123,11 +117,6 @@ void executor_stop(const struct executor *);
 
 struct out_pipe {
 	struct ev_loop *loop;
-	/* The reader may have taken bytes. */
-	void (*taken)(void *arg);
-	/* The reader is gone. */
-	void (*gone)(void *arg);
-	void *arg;
 	int fd;
 	bool whole;	/* long writes do not block */
 	bool piped;	/* FIONREAD tells what the reader has taken */
@@ -285,7 +274,7 @@ struct slots {
  * slot. */
 void slots_init(struct slots *, void (*make)(struct slot *));
 /* The rules have changed: as many slots are in use as they say. */
-void slots_resize(void *slots);
+void slots_resize(struct slots *);
 void slots_free(struct slots *);
 
 /* --- hands ------------------------------------------------------------------ */
@@ -345,18 +334,16 @@ void slot_ran(struct slot *, const struct message *, const struct mq_verdict *);
 /* A run has ended: after failures the slot may rest. */
 void slot_judged(struct slot *, enum slot_success);
 
-/* --- for the tables of executors -------------------------------------------- */
+/* --- for executor.c --------------------------------------------------------- */
 
-int slots_running(const void *slots);
-int slots_busy(const void *slots);
-bool slots_all_rest(const void *slots);
 /* Sends a signal to the process groups of all commands, as executor_kill(). */
-void slots_kill(void *slots, int sig);
-/* Another consumer has the message now: kills its run, whose end is reported.
- * True. */
-bool slots_take_away(void *slots, struct message *);
+void slots_kill(struct slots *, int sig);
+/* Kills the run of a message, whose end is reported. */
+void slots_take_away(struct message *);
 /* Appends the long runs, as of queue/stats.h. */
-void slots_describe(const void *slots, struct mq_buf *);
+void slots_describe(const struct slots *, struct mq_buf *);
+/* Ends workers that stay. */
+void slots_stop(struct slots *);
 
 /* --- printer ------------------------------------------------------------ */
 
@@ -387,5 +374,13 @@ struct printer {
 };
 
 void printer_free(struct printer *);
+
+/* As those of the executor.  What is acked first must be printed, and does not go
+ * back. */
+void printer_take_back(struct printer *, int queue);
+void printer_take_back_all(struct printer *, bool now);
+void printer_take_away(struct printer *, struct message *);
+void printer_acked(struct printer *, const struct message *);
+bool printer_owes(const struct printer *);
 
 #endif

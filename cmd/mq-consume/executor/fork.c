@@ -68,12 +68,5 @@ const struct executor_table executor_fork = {
     .init = run_init,
     .room = fork_room,
     .start = fork_start,
-    .take_away = slots_take_away,
-    .running = slots_running,
-    .busy = slots_busy,
-    .rests = slots_all_rest,
-    .describe = slots_describe,
-    .kill = slots_kill,
     .tick = fork_tick,
-    .resize = slots_resize,
 };

@@ -59,9 +59,8 @@ describe_run(struct slot *s, double now)
 }
 
 void
-slots_describe(const void *slots, struct mq_buf *out)
+slots_describe(const struct slots *ss, struct mq_buf *out)
 {
-	const struct slots *ss = slots;
 	double now = mq_clock_s(CLOCK_MONOTONIC);
 	struct mq_run *runs = NULL;
 	int i, n = 0;

@@ -61,29 +61,6 @@ out_pipe_watch(struct out_pipe *p, bool wanted)
 	}
 }
 
-static void
-on_look(struct ev_loop *loop, ev_timer *w, int events)
-{
-	struct out_pipe *p = w->data;
-
-	(void)loop;
-	(void)events;
-	p->look_s *= 1.5;
-	if (p->look_s > LOOK_MAX)
-		p->look_s = LOOK_MAX;
-	p->taken(p->arg);
-}
-
-static void
-on_pipe_gone(struct ev_loop *loop, ev_io *w, int events)
-{
-	struct out_pipe *p = w->data;
-
-	(void)loop;
-	(void)events;
-	p->gone(p->arg);
-}
-
 /* Stops the looks. */
 static void
 out_pipe_end(struct out_pipe *p)
@@ -153,20 +130,13 @@ open_pipe(struct out_pipe *p)
 
 /* Returns the descriptor to be written to. */
 static int
-out_pipe_init(struct out_pipe *p, struct ev_loop *loop,
-    void (*taken)(void *arg), void (*gone)(void *arg), void *arg)
+out_pipe_init(struct out_pipe *p, struct ev_loop *loop)
 {
 	struct stat st;
 
-	*p = (struct out_pipe){.loop = loop,
-	    .taken = taken,
-	    .gone = gone,
-	    .arg = arg,
-	    .fd = STDOUT_FILENO,
-	    .look_s = LOOK_MIN};
-	ev_init(&p->reader, on_pipe_gone);
-	ev_init(&p->timer, on_look);
-	p->reader.data = p->timer.data = p;
+	p->loop = loop;
+	p->fd = STDOUT_FILENO;
+	p->look_s = LOOK_MIN;
 	if (fstat(STDOUT_FILENO, &st) == -1)
 		return p->fd;
 	if (S_ISFIFO(st.st_mode))
@@ -343,34 +313,26 @@ print_room(const void *work, int queue)
 
 /* --- taking back ------------------------------------------------------------ */
 
-static void
-print_take_back_all(void *work, bool now)
+void
+printer_take_back_all(struct printer *p, bool now)
 {
-	struct printer *p = work;
 	bool all = p->lost || now;
 
-	printer_cut(p, all);
-	printer_return_unwritten(p, all);
+	if (all || !p->opt->at_most_once)
+		printer_cut(p, all);
+	if (!p->opt->at_most_once)
+		printer_return_unwritten(p, all);
 }
 
-/* Acked messages must be printed. */
-static void
-print_once_take_back_all(void *work, bool now)
+void
+printer_take_back(struct printer *p, int queue)
 {
-	struct printer *p = work;
-
-	if (p->lost || now)
-		printer_cut(p, true);
-}
-
-static void
-print_take_back(void *work, int queue)
-{
-	struct printer *p = work;
 	size_t written = out_pipe_written(&p->pipe);
 	struct message *m, *next;
 	struct mq_buf kept = {0};
 
+	if (p->opt->at_most_once)
+		return;
 	TAILQ_FOREACH_SAFE(m, &p->printed, line, next) {
 		if (m->end <= written)
 			continue;
@@ -387,11 +349,11 @@ print_take_back(void *work, int queue)
 	printer_watch(p);
 }
 
-static bool
-print_take_away(void *work, struct message *m)
+void
+printer_take_away(struct printer *p, struct message *m)
 {
-	printer_remove(work, m);
-	return false;
+	if (!p->opt->at_most_once)
+		printer_remove(p, m);
 }
 
 /* --- writing ---------------------------------------------------------------- */
@@ -411,9 +373,11 @@ fail_output(struct printer *p, int status)
 }
 
 static void
-on_reader_gone(void *arg)
+on_reader_gone(struct ev_loop *loop, ev_io *w, int events)
 {
-	fail_output(arg, MQ_EXIT_OK);
+	(void)loop;
+	(void)events;
+	fail_output(w->data, MQ_EXIT_OK);
 }
 
 /* Reports arrived messages as done. */
@@ -429,6 +393,19 @@ print_progress(void *work)
 }
 
 static void
+on_look(struct ev_loop *loop, ev_timer *w, int events)
+{
+	struct printer *p = w->data;
+
+	(void)loop;
+	(void)events;
+	p->pipe.look_s *= 1.5;
+	if (p->pipe.look_s > LOOK_MAX)
+		p->pipe.look_s = LOOK_MAX;
+	print_progress(p);
+}
+
+static void
 on_writable(struct ev_loop *loop, ev_io *w, int events)
 {
 	struct printer *p = w->data;
@@ -439,7 +416,7 @@ on_writable(struct ev_loop *loop, ev_io *w, int events)
 	if (wrote == -1 && (errno == EAGAIN || errno == EINTR))
 		return;
 	if (wrote == -1 && errno == EPIPE) {
-		on_reader_gone(p);
+		fail_output(p, MQ_EXIT_OK);
 		return;
 	}
 	if (wrote == -1) {
@@ -534,11 +511,11 @@ print_once_start(void *work)
 	outbox_flush(p->outbox);
 }
 
-static void
-print_acked(void *work, const struct message *m)
+void
+printer_acked(struct printer *p, const struct message *m)
 {
-	struct printer *p = work;
-
+	if (!p->opt->at_most_once)
+		return;
 	printer_frame(p, m);
 	p->arrived++;
 	/* An empty frame, too, must lead to the next message. */
@@ -548,28 +525,22 @@ print_acked(void *work, const struct message *m)
 
 /* --- the tables ------------------------------------------------------------- */
 
-static bool
-print_once_owes(const void *work)
+bool
+printer_owes(const struct printer *p)
 {
-	const struct printer *p = work;
-
-	return printer_unwritten(p) > 0 && !p->lost;
-}
-
-static int
-print_running(const void *work)
-{
-	return ((const struct printer *)work)->running;
+	return p->opt->at_most_once && printer_unwritten(p) > 0 && !p->lost;
 }
 
 static void
 print_init(void *work)
 {
 	struct printer *p = work;
+	int fd;
 
-	int fd =
-	    out_pipe_init(&p->pipe, p->loop, print_progress, on_reader_gone, p);
-
+	ev_init(&p->pipe.reader, on_reader_gone);
+	ev_init(&p->pipe.timer, on_look);
+	p->pipe.reader.data = p->pipe.timer.data = p;
+	fd = out_pipe_init(&p->pipe, p->loop);
 	TAILQ_INIT(&p->printed);
 	p->terminal = isatty(fd);
 	if (p->terminal && !p->opt->quiet)
@@ -586,10 +557,6 @@ const struct executor_table executor_print = {
     .init = print_init,
     .room = print_room,
     .start = print_start,
-    .take_back = print_take_back,
-    .take_back_all = print_take_back_all,
-    .take_away = print_take_away,
-    .running = print_running,
     .tick = print_progress,
 };
 
@@ -599,9 +566,5 @@ const struct executor_table executor_print_once = {
     .init = print_init,
     .room = print_room,
     .start = print_once_start,
-    .take_back_all = print_once_take_back_all,
-    .acked = print_acked,
-    .owes = print_once_owes,
-    .running = print_running,
     .tick = print_progress,
 };

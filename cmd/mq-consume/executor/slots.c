@@ -245,31 +245,10 @@ slot_judged(struct slot *s, enum slot_success success)
 
 /* --- for the tables of executors -------------------------------------------- */
 
-int
-slots_running(const void *slots)
-{
-	return ((const struct slots *)slots)->running;
-}
-
-int
-slots_busy(const void *slots)
-{
-	return ((const struct slots *)slots)->busy;
-}
-
-bool
-slots_all_rest(const void *slots)
-{
-	const struct slots *ss = slots;
-
-	return ss->resting >= ss->limit;
-}
-
 void
-slots_kill(void *slots, int sig)
+slots_kill(struct slots *ss, int sig)
 {
 	bool pauses = sig == SIGSTOP || sig == SIGCONT;
-	struct slots *ss = slots;
 	struct slot *s;
 	int i;
 
@@ -284,15 +263,13 @@ slots_kill(void *slots, int sig)
 	}
 }
 
-bool
-slots_take_away(void *slots, struct message *m)
+void
+slots_take_away(struct message *m)
 {
-	(void)slots;
 	if (m->slot->pid != 0) {
 		m->slot->killed = true;
 		kill(-m->slot->pid, SIGKILL);
 	}
-	return true;
 }
 
 /* --- beginning and end ------------------------------------------------------ */
@@ -341,9 +318,8 @@ slots_count(struct slots *ss, int queue, int n)
 }
 
 void
-slots_resize(void *slots)
+slots_resize(struct slots *ss)
 {
-	struct slots *ss = slots;
 	int i;
 
 	ss->limit = rules_slots(ss->opt);

@@ -168,10 +168,9 @@ stream_room(const void *work, int queue)
 	return waits || free >= all / 2 ? free : 0;
 }
 
-static void
-stream_stop(void *work)
+void
+slots_stop(struct slots *ss)
 {
-	struct slots *ss = work;
 	struct slot *s;
 	int i;
 
@@ -223,13 +222,5 @@ const struct executor_table executor_stream = {
     .room = stream_room,
     .wants_few = stream_wants_few,
     .start = stream_start,
-    .take_away = slots_take_away,
-    .running = slots_running,
-    .busy = slots_busy,
-    .rests = slots_all_rest,
-    .describe = slots_describe,
-    .kill = slots_kill,
     .tick = stream_tick,
-    .resize = slots_resize,
-    .stop = stream_stop,
 };

@@ -396,7 +396,7 @@ settlement_send_alone(struct outbox *o, struct message *m)
 		send_pause(o, m);
 	settlement_sent(o, m);
 	m->outbox = o;
-	mq_consumer_settle(o->server, m->queue, &how, on_settled, m);
+	mq_consumer_settle(o->server, m->queue, &how, 1, on_settled, m);
 	mq_buf_free(&notice.element);
 }
 
@@ -527,8 +527,7 @@ send_together(struct outbox *o, int queue, struct equal_batch *b)
 		settlement_describe(o, b->m[i], &how[i]);
 		settlement_sent(o, b->m[i]);
 	}
-	mq_consumer_settle_equal(
-	    o->server, queue, how, b->n, on_settled_together, b);
+	mq_consumer_settle(o->server, queue, how, b->n, on_settled_together, b);
 }
 
 static void

@@ -3,6 +3,8 @@
  */
 #include "rmq.h"
 
+#include <limits.h>
+
 #include <stdio.h>
 
 #include "base/exit.h"
@@ -73,6 +75,23 @@ build_move(struct mq_command *c, const struct mq_place *place, long max,
 	mq_command_int(c, MOVE_BYTES);
 }
 
+/* In one step, unless others depend on the messages. */
+static int
+purge(struct mq_redis *r, const struct mq_place *place, long *removed)
+{
+	struct mq_command c = mq_redis_command(r);
+	long long n;
+
+	mq_command_script(&c, &rmq_script_purge);
+	rmq_queue_keys(&c, place->queue);
+	rmq_key_queue(&c, place->queue, "rejected");
+	mq_command_str(&c, mq_state_name(place->state));
+	if (mq_call_number(r, &c, &n) == -1)
+		return -1;
+	*removed = (long)n;
+	return 0;
+}
+
 int
 rmq_move(struct mq_redis *r, const struct mq_place *place, long max,
     const char *to, long *moved)
@@ -83,6 +102,8 @@ rmq_move(struct mq_redis *r, const struct mq_place *place, long max,
 
 	away = max > 0 && rmq_transfer_needed(&c, place->queue, to);
 	*moved = 0;
+	if (max == LONG_MAX && to == NULL && place->state != MQ_UNACKED)
+		return purge(r, place, moved);
 	if (place->state == MQ_UNACKED && check_dead(r, place) == -1)
 		return -1;
 	if (away && rmq_transfer_check(r, place->queue, to) == -1)
@@ -94,21 +115,4 @@ rmq_move(struct mq_redis *r, const struct mq_place *place, long max,
 		return fail_alive(r, place);
 	*moved = (long)n;
 	return away ? rmq_transfer_complete(r, place->queue, to) : 0;
-}
-
-int
-rmq_purge(struct mq_redis *r, const struct mq_place *place, long *removed)
-{
-	struct mq_command c = mq_redis_command(r);
-	long long n;
-
-	*removed = 0;
-	mq_command_script(&c, &rmq_script_purge);
-	rmq_queue_keys(&c, place->queue);
-	rmq_key_queue(&c, place->queue, "rejected");
-	mq_command_str(&c, mq_state_name(place->state));
-	if (mq_call_number(r, &c, &n) == -1)
-		return -1;
-	*removed = (long)n;
-	return 0;
 }

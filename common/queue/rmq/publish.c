@@ -65,12 +65,14 @@ rmq_publish(
 	mq_mark_add_behind(c, &how->mark);
 }
 
-void
+bool
 rmq_publish_mark(struct mq_command *c, const char *queue,
     const struct mq_publishing *how, int n)
 {
 	const char *key = direct_key(how);
 
+	if (key == NULL || c == NULL)
+		return key != NULL;
 	mq_command_plain(c, "EVAL");
 	mq_command_str(c, rmq_script_mark.text);
 	mq_command_int(c, 5);
@@ -83,6 +85,7 @@ rmq_publish_mark(struct mq_command *c, const char *queue,
 	mq_command_int(c, n);
 	mq_command_str(c, c->cluster ? "" : queue);
 	mq_command_str(c, is_listed(key) ? "LLEN" : "ZCARD");
+	return true;
 }
 
 /* The score in a set, and what stands ahead of the id in the order of equal ones: n
@@ -141,12 +144,6 @@ rmq_publish_add(struct mq_command *c, const struct mq_publishing *how,
 		/* What makes them unique says when delayed ones are claimed. */
 		mq_command_parts(c, parts + 1, 3);
 	}
-}
-
-bool
-rmq_publish_counts(const struct mq_publishing *how)
-{
-	return direct_key(how) == NULL;
 }
 
 void

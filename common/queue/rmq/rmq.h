@@ -29,7 +29,6 @@ extern const struct mq_right rmq_rights[];
 #define PART(member) __typeof__(*((struct mq_layout *)0)->member) rmq_##member
 PART(publish);
 PART(publish_add);
-PART(publish_counts);
 PART(publish_mark);
 PART(publish_known);
 PART(tick);
@@ -50,7 +49,6 @@ PART(scan);
 PART(take);
 PART(scan_end);
 PART(move);
-PART(purge);
 PART(delete_queue);
 #undef PART
 bool rmq_key_of(const char *key, size_t len, const char **queue, size_t *n);

@@ -115,13 +115,43 @@ add_notice(
 }
 
 static void
+settle_equal(const struct mq_session *s, int queue,
+    const struct mq_settlement *how, int n, struct mq_command *c)
+{
+	const char *name = s->queues[queue];
+	const struct mq_settlement *end = how + n;
+
+	mq_command_script(c, &rmq_script_settle_equal);
+	rmq_key_both(c, s->connection, name, "unacked");
+	rmq_key_queue(c, name, "ready");
+	rmq_key_queue(c, name, "delayed");
+	rmq_key_queue(c, name, "rejected");
+	rmq_key_queues(c, name);
+	for (; how < end; how++) {
+		mq_command_str(c, mq_outcome_name(how->outcome));
+		mq_command_arg(c, how->element, how->len);
+		if (how->outcome == MQ_OUTCOME_ACK)
+			continue;
+		mq_command_arg(c, how->header, how->header_len);
+		mq_command_int(
+		    c, how->header == NULL ? 0 : (long long)how->payload_at);
+		mq_command_int(c, how->delay_ms);
+		mq_command_str(c, how->unique);
+	}
+}
+
+static void
 rmq_settle(const struct mq_session *s, int queue,
-    const struct mq_settlement *how, struct mq_command *c)
+    const struct mq_settlement *how, int n, struct mq_command *c)
 {
 	const char *name = s->queues[queue];
 	bool reject = how->outcome == MQ_OUTCOME_REJECT;
 	bool push = how->outcome == MQ_OUTCOME_PUSH, away;
 
+	if (n > 1) {
+		settle_equal(s, queue, how, n, c);
+		return;
+	}
 	if (how->outcome == MQ_OUTCOME_ACK && how->len < LONG && !how->holds &&
 	    how->receipt == NULL && how->result == NULL &&
 	    how->notice == NULL) {
@@ -160,32 +190,6 @@ rmq_settle(const struct mq_session *s, int queue,
 		add_result(c, how->result);
 	if (how->notice != NULL)
 		add_notice(c, name, how->notice);
-}
-
-static void
-rmq_settle_equal(const struct mq_session *s, int queue,
-    const struct mq_settlement *how, int n, struct mq_command *c)
-{
-	const char *name = s->queues[queue];
-	const struct mq_settlement *end = how + n;
-
-	mq_command_script(c, &rmq_script_settle_equal);
-	rmq_key_both(c, s->connection, name, "unacked");
-	rmq_key_queue(c, name, "ready");
-	rmq_key_queue(c, name, "delayed");
-	rmq_key_queue(c, name, "rejected");
-	rmq_key_queues(c, name);
-	for (; how < end; how++) {
-		mq_command_str(c, mq_outcome_name(how->outcome));
-		mq_command_arg(c, how->element, how->len);
-		if (how->outcome == MQ_OUTCOME_ACK)
-			continue;
-		mq_command_arg(c, how->header, how->header_len);
-		mq_command_int(
-		    c, how->header == NULL ? 0 : (long long)how->payload_at);
-		mq_command_int(c, how->delay_ms);
-		mq_command_str(c, how->unique);
-	}
 }
 
 /*
@@ -253,17 +257,24 @@ rmq_give_back(const struct mq_session *s, int queue,
 }
 
 static int
-rmq_held(
-    const struct mq_session *s, int queue, bool script, struct mq_command c[2])
+rmq_held(const struct mq_session *s, int queue, enum mq_held_how how,
+    struct mq_command c[2])
 {
 	const char *name = s->queues[queue];
 
-	if (script) {
+	switch (how) {
+	case MQ_HELD_COUNT:
+		mq_command_plain(&c[0], "LLEN");
+		rmq_key_both(&c[0], s->connection, name, "unacked");
+		return 1;
+	case MQ_HELD_AT_ONCE:
 		mq_command_script(&c[0], &rmq_script_held);
 		rmq_key_both(&c[0], s->connection, name, "unacked");
 		rmq_key_info(&c[0], s->connection, name);
 		mq_command_str(&c[0], name);
 		return 1;
+	case MQ_HELD:
+		break;
 	}
 	mq_command_plain(&c[0], "HGET");
 	rmq_key_info(&c[0], s->connection, name);
@@ -272,13 +283,6 @@ rmq_held(
 	rmq_key_both(&c[1], s->connection, name, "unacked");
 	mq_command_words(&c[1], "0 -1");
 	return 2;
-}
-
-static void
-rmq_held_count(const struct mq_session *s, int queue, struct mq_command *c)
-{
-	mq_command_plain(c, "LLEN");
-	rmq_key_both(c, s->connection, s->queues[queue], "unacked");
 }
 
 /* --- handed out by receipt, under a lease that nobody renews -------------------- */
@@ -525,7 +529,7 @@ rmq_join(const struct mq_session *s, int step, struct mq_command *c)
 }
 
 static bool
-rmq_renew_queue(
+renew_queue(
     const struct mq_session *s, int queue, int step, struct mq_command *c)
 {
 	const char *name = s->queues[queue];
@@ -597,8 +601,10 @@ longer_than(int64_t lease_ms)
 }
 
 static bool
-rmq_renew(const struct mq_session *s, int step, struct mq_command *c)
+rmq_renew(const struct mq_session *s, int queue, int step, struct mq_command *c)
 {
+	if (queue != -1)
+		return renew_queue(s, queue, step, c);
 	switch (step) {
 	case 0:
 		mq_command_plain(c, "PEXPIRE");
@@ -640,9 +646,10 @@ rmq_lease(const redisReply *reply, bool cluster)
 
 static void
 rmq_open(struct mq_command *c, const char *queue,
-    const struct mq_attributes *attributes)
+    const struct mq_attributes *attributes, bool set)
 {
 	(void)attributes;
+	(void)set;
 	mq_command_plain(c, "SADD");
 	c->optional = true;
 	rmq_key_all(c, RMQ_QUEUES);
@@ -704,7 +711,7 @@ rmq_result(
 const struct mq_layout mq_layout_rmq = {
     .name = "rmq",
     .has = MQ_HAS_KEYS | MQ_HAS_GROUPS | MQ_HAS_TICKS | MQ_HAS_LOW_PRIORITY |
-	MQ_HAS_RESULTS,
+	MQ_HAS_RESULTS | MQ_HAS_NODES,
     .attachments = &rmq_attachments,
     .rights = rmq_rights,
     .side = &rmq_side,
@@ -716,7 +723,6 @@ const struct mq_layout mq_layout_rmq = {
     .probe = rmq_probe,
     .publish = rmq_publish,
     .publish_add = rmq_publish_add,
-    .publish_counts = rmq_publish_counts,
     .publish_mark = rmq_publish_mark,
     .publish_known = rmq_publish_known,
     .tick = rmq_tick,
@@ -724,18 +730,15 @@ const struct mq_layout mq_layout_rmq = {
     .leave = rmq_leave,
     .renew = rmq_renew,
     .lease = rmq_lease,
-    .renew_queue = rmq_renew_queue,
     .take_over = rmq_take_over,
     .claim = rmq_claim,
     .track = rmq_track,
     .look = rmq_look,
     .key_queue = rmq_key_of,
     .settle = rmq_settle,
-    .settle_equal = rmq_settle_equal,
     .ack_oldest = rmq_ack_oldest,
     .give_back = rmq_give_back,
     .held = rmq_held,
-    .held_count = rmq_held_count,
     .result = rmq_result,
     .receipts = rmq_receipts,
     .receipt = rmq_receipt,
@@ -749,6 +752,5 @@ const struct mq_layout mq_layout_rmq = {
     .take = rmq_take,
     .scan_end = rmq_scan_end,
     .move = rmq_move,
-    .purge = rmq_purge,
     .delete_queue = rmq_delete_queue,
 };

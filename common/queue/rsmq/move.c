@@ -4,6 +4,7 @@
 #include "rsmq.h"
 
 #include <stdio.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -250,15 +251,10 @@ rsmq_move(struct mq_redis *r, const struct mq_place *place, long max,
 		return move_held(r, place, max, to, moved);
 	if (max == 0)
 		return rsmq_place_count(r, place, moved);
+	/* What else is known about the queue is in the same key. */
+	if (max == LONG_MAX && to == NULL) {
+		*moved = -1;
+		return 0;
+	}
 	return move_next(r, place, NULL, 0, max, to, moved);
-}
-
-/* Messages and what is known about the queue are in the same key. */
-int
-rsmq_purge(struct mq_redis *r, const struct mq_place *place, long *removed)
-{
-	(void)r;
-	(void)place;
-	*removed = -1;
-	return 0;
 }

@@ -171,8 +171,12 @@ rsmq_publish_add(struct mq_command *c, const struct mq_publishing *how,
 }
 
 bool
-rsmq_publish_counts(const struct mq_publishing *how)
+rsmq_publish_mark(struct mq_command *c, const char *queue,
+    const struct mq_publishing *how, int n)
 {
+	(void)c;
+	(void)queue;
 	(void)how;
-	return true;
+	(void)n;
+	return false;
 }

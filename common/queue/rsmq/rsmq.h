@@ -40,7 +40,7 @@ void rsmq_extra(const char *header, size_t len, struct mq_buf *extra);
 #define PART(member) __typeof__(*((struct mq_layout *)0)->member) rsmq_##member
 PART(publish);
 PART(publish_add);
-PART(publish_counts);
+PART(publish_mark);
 
 PART(clean);
 PART(drained);
@@ -50,7 +50,6 @@ PART(scan);
 PART(take);
 PART(scan_end);
 PART(move);
-PART(purge);
 PART(delete_queue);
 #undef PART
 

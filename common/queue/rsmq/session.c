@@ -100,10 +100,12 @@ rsmq_leave(const struct mq_session *s, int step, struct mq_command *c)
 }
 
 static bool
-rsmq_renew(const struct mq_session *s, int step, struct mq_command *c)
+rsmq_renew(
+    const struct mq_session *s, int queue, int step, struct mq_command *c)
 {
 	int i;
 
+	(void)queue;
 	switch (step) {
 	case 0:
 		mq_command_script(c, &rsmq_script_renew);
@@ -137,21 +139,17 @@ rsmq_lease(const redisReply *reply, bool cluster)
 }
 
 static int
-rsmq_held(
-    const struct mq_session *s, int queue, bool script, struct mq_command c[2])
+rsmq_held(const struct mq_session *s, int queue, enum mq_held_how how,
+    struct mq_command c[2])
 {
-	(void)script;
-	mq_command_script(&c[0], &rsmq_script_held);
-	rsmq_queue_keys(&c[0], s->queues[queue]);
+	if (how == MQ_HELD_COUNT) {
+		mq_command_plain(&c[0], "HLEN");
+	} else {
+		mq_command_script(&c[0], &rsmq_script_held);
+		rsmq_queue_keys(&c[0], s->queues[queue]);
+	}
 	rsmq_key_held(&c[0], s->connection, s->queues[queue]);
 	return 1;
-}
-
-static void
-rsmq_held_count(const struct mq_session *s, int queue, struct mq_command *c)
-{
-	mq_command_plain(c, "HLEN");
-	rsmq_key_held(c, s->connection, s->queues[queue]);
 }
 
 static void
@@ -261,13 +259,14 @@ units_of(const struct mq_settlement *how)
 
 static void
 rsmq_settle(const struct mq_session *s, int queue,
-    const struct mq_settlement *how, struct mq_command *c)
+    const struct mq_settlement *how, int n, struct mq_command *c)
 {
 	bool reject = how->outcome == MQ_OUTCOME_REJECT;
 	bool moves = reject || how->outcome == MQ_OUTCOME_PUSH;
 	const char *name = s->queues[queue];
 	struct mq_buf to = {0}, extra = {0};
 
+	(void)n;
 	mq_buf_addstr(&to, reject ? name : how->push != NULL ? how->push : "");
 	if (reject)
 		mq_buf_addstr(&to, RSMQ_REJECTED);
@@ -541,19 +540,6 @@ add_attribute(struct mq_command *c, long said, long otherwise)
 }
 
 static void
-rsmq_open(
-    struct mq_command *c, const char *queue, const struct mq_attributes *a)
-{
-	mq_command_script(c, &rsmq_script_open);
-	rsmq_key(c, queue, ":Q");
-	rsmq_key_common(c, queue, ":QUEUES");
-	mq_command_str(c, rsmq_bare(queue));
-	add_attribute(c, a->vt_s, RSMQ_VT);
-	add_attribute(c, a->delay_s, RSMQ_DELAY);
-	add_attribute(c, a->maxsize, RSMQ_MAXSIZE);
-}
-
-static void
 add_change(struct mq_command *c, const char *name, long said)
 {
 	if (said == MQ_ATTRIBUTE_NONE)
@@ -563,7 +549,7 @@ add_change(struct mq_command *c, const char *name, long said)
 }
 
 static void
-rsmq_set_attributes(
+set_attributes(
     struct mq_command *c, const char *queue, const struct mq_attributes *a)
 {
 	mq_command_script(c, &rsmq_script_set);
@@ -571,6 +557,23 @@ rsmq_set_attributes(
 	add_change(c, "vt", a->vt_s);
 	add_change(c, "maxsize", a->maxsize);
 	add_change(c, "delay", a->delay_s);
+}
+
+static void
+rsmq_open(struct mq_command *c, const char *queue,
+    const struct mq_attributes *a, bool set)
+{
+	if (set) {
+		set_attributes(c, queue, a);
+		return;
+	}
+	mq_command_script(c, &rsmq_script_open);
+	rsmq_key(c, queue, ":Q");
+	rsmq_key_common(c, queue, ":QUEUES");
+	mq_command_str(c, rsmq_bare(queue));
+	add_attribute(c, a->vt_s, RSMQ_VT);
+	add_attribute(c, a->delay_s, RSMQ_DELAY);
+	add_attribute(c, a->maxsize, RSMQ_MAXSIZE);
 }
 
 static void
@@ -598,13 +601,12 @@ const struct mq_layout mq_layout_rsmq = {
     .side = &rsmq_side,
     .queue_error = rsmq_queue_error,
     .open = rsmq_open,
-    .set_attributes = rsmq_set_attributes,
     .known = rsmq_known,
     .names = rsmq_names,
     .probe = rsmq_probe,
     .publish = rsmq_publish,
     .publish_add = rsmq_publish_add,
-    .publish_counts = rsmq_publish_counts,
+    .publish_mark = rsmq_publish_mark,
     .join = rsmq_join,
     .leave = rsmq_leave,
     .renew = rsmq_renew,
@@ -618,7 +620,6 @@ const struct mq_layout mq_layout_rsmq = {
     .ack_oldest = rsmq_ack_oldest,
     .give_back = rsmq_give_back,
     .held = rsmq_held,
-    .held_count = rsmq_held_count,
     .exists = rsmq_exists,
     .receipts = rsmq_receipts,
     .receipt = rsmq_receipt,
@@ -632,6 +633,5 @@ const struct mq_layout mq_layout_rsmq = {
     .take = rsmq_take,
     .scan_end = rsmq_scan_end,
     .move = rsmq_move,
-    .purge = rsmq_purge,
     .delete_queue = rsmq_delete_queue,
 };
