@@ -70,7 +70,8 @@ fail_selection(struct selection *s, long under_way)
 static void
 end_walk(struct selection *s)
 {
-	if (s->layout->scan_end(s->redis, &s->scan) == -1)
+	s->scan.over = true;
+	if (s->layout->scan(s->redis, &s->scan) == -1)
 		fail_selection(s, 0);
 }
 

@@ -26,7 +26,7 @@ mq_queue_unlisted(
 	struct mq_command c = mq_redis_command(r);
 	const char *why;
 
-	layout->known(&c, queue);
+	layout->known(&c, queue, false);
 	why = mq_partial_missed(r, &c);
 	mq_command_free(&c);
 	return why;
@@ -39,10 +39,10 @@ look_for_traces(struct mq_redis *r, const struct mq_layout *layout,
 {
 	struct mq_command c = mq_redis_command(r);
 
-	if (layout->traces == NULL || mq_redis_lost(r) ||
+	if (!(layout->has & MQ_HAS_NODES) || mq_redis_lost(r) ||
 	    mq_queue_unlisted(r, layout, queue) == NULL)
 		return -1;
-	layout->traces(&c, queue);
+	layout->known(&c, queue, true);
 	return call_for_answer(r, &c, there);
 }
 
@@ -53,7 +53,7 @@ mq_queue_known(struct mq_redis *r, const struct mq_layout *layout,
 	struct mq_command c = mq_redis_command(r);
 	const char *why;
 
-	layout->known(&c, queue);
+	layout->known(&c, queue, false);
 	if (call_for_answer(r, &c, known) == 0)
 		return 0;
 	if (look_for_traces(r, layout, queue, known) == -1)

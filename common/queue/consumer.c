@@ -450,7 +450,7 @@ mq_ask_known(struct mq_async *async, const struct mq_layout *layout,
 {
 	struct mq_command cmd = mq_async_command(async);
 
-	layout->known(&cmd, queue);
+	layout->known(&cmd, queue, false);
 	mq_async_ask(async, &cmd, take_number,
 	    &(struct mq_asker){(mq_callback *)fn, arg, NULL});
 }

@@ -112,8 +112,9 @@ static long long
 lease_in(const struct mq_consumer *k, const struct mq_answer *a,
     const redisReply *reply)
 {
-	return mq_answer_good(a) ? k->layout->lease(reply, is_on_cluster(k)) :
-				   0;
+	return mq_answer_good(a) ?
+	    mq_layout_lease(k->layout, reply, is_on_cluster(k)) :
+	    0;
 }
 
 static void

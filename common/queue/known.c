@@ -45,7 +45,7 @@ ask_queue(void *arg, size_t i, struct mq_command *c)
 	bool consumed = queue_of(l, i) < (size_t)l->session->queue_count;
 
 	if (i < l->queues)
-		l->layout->known(c, name_of_queue(l, i));
+		l->layout->known(c, name_of_queue(l, i), false);
 	else
 		l->layout->probe(
 		    c, consumed ? l->session : NULL, name_of_queue(l, i), true);

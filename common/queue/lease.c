@@ -48,8 +48,8 @@ take_renewal(const struct receipt_session *s, struct mq_command *c, int step)
 	if (reply == NULL)
 		return -1;
 	held = step > 0 ||
-	    s->queue.layout->lease(
-		reply, mq_redis_command(s->queue.redis).cluster) > 0;
+	    mq_layout_lease(s->queue.layout, reply,
+		mq_redis_command(s->queue.redis).cluster) > 0;
 	freeReplyObject(reply);
 	return held;
 }

@@ -131,7 +131,7 @@ send_questions(struct mq_publisher *p, bool special, struct mq_command *probe)
 	mq_command_plain(&c, "TIME");
 	if (rv == 0)
 		rv = mq_redis_append(p->redis, &c);
-	p->layout->known(&c, p->queue);
+	p->layout->known(&c, p->queue, false);
 	if (rv == 0)
 		rv = mq_redis_append(p->redis, &c);
 	mq_command_plain(&c, "HEXISTS");

@@ -252,3 +252,17 @@ mq_layout_reads(const struct mq_layout *l, const char *payload, size_t n)
 {
 	return !(l->has & MQ_HAS_TEXT) || mq_utf8(payload, n);
 }
+
+/* Where it is always the same, joining answers OK, renewing 1 or 0. */
+int64_t
+mq_layout_lease(
+    const struct mq_layout *layout, const redisReply *reply, bool cluster)
+{
+	bool number = reply->type == REDIS_REPLY_INTEGER;
+
+	if (layout->lease_ms == 0)
+		return number && reply->integer > 0 ? reply->integer : 0;
+	if (number && reply->integer != 1)
+		return 0;
+	return cluster ? layout->queue_lease_ms : layout->lease_ms;
+}

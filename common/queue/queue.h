@@ -277,6 +277,7 @@ struct mq_scan {
 	int count;	       /* may be 0 with a needle, and more to come */
 	long seen;	       /* messages looked at so far, needle or not */
 	bool end;	       /* no slice follows */
+	bool over;	       /* set by the caller: none is wanted */
 	struct mq_walk *walk;  /* the layout's own */
 };
 void mq_scan_free(struct mq_scan *);
@@ -457,6 +458,8 @@ struct mq_layout {
 	const char *ns; /* the namespace unless the URL names one, as NS:QUEUE
 			 * is a queue of NS; NULL: it has no namespaces */
 
+	int64_t lease_ms;	/* how long it holds; 0: the reply says */
+	int64_t queue_lease_ms; /* that of a queue, with MQ_HAS_NODES */
 	const struct mq_right *rights;		  /* see rights.h */
 	const struct mq_side *side;		  /* see layout.h */
 	const struct mq_attachments *attachments; /* NULL: none */
@@ -469,14 +472,13 @@ struct mq_layout {
 	void (*open)(struct mq_command *, const char *queue,
 	    const struct mq_attributes *, bool set);
 	/* Whether anybody ever did: an integer, 0 or not.  Both are optional commands
-	 * where the names of all queues may be on another node than the queue. */
-	void (*known)(struct mq_command *, const char *queue);
+	 * where the names of all queues may be on another node than the queue
+	 * (MQ_HAS_NODES).  By keys, if that node is away: how many the queue has,
+	 * as one that has some exists. */
+	void (*known)(struct mq_command *, const char *queue, bool by_keys);
 	/* Up to about a thousand names of queues, in the namespace of this one, without
 	 * it; the reply is that of SSCAN. */
 	void (*names)(struct mq_command *, const char *queue);
-	/* If that node is away: how many keys the queue has, an integer, as one that
-	 * has some exists.  NULL: names are beside the queues. */
-	void (*traces)(struct mq_command *, const char *queue);
 	/*
 	 * Changes nothing, and is refused where using the queue would be: its
 	 * keys hold something else (the error names one), or are not permitted.
@@ -528,9 +530,8 @@ struct mq_layout {
 	void (*tick)(struct mq_command *, const char *queue, int64_t tick);
 
 	/*
-	 * The lease of a connection.  lease() says by the reply to the first
-	 * step of join() or renew() for how many milliseconds it holds from
-	 * then on; 0: it was gone before, and is so for good.
+	 * The lease of a connection, which mq_layout_lease() reads in the reply to
+	 * the first step of join() or renew().
 	 */
 	/* The lease holds from the first step of join() on; the others must not be
 	 * sent before it is confirmed: no cleaner may see a connection without. */
@@ -541,7 +542,6 @@ struct mq_layout {
 	 * on its node, not before the other one is confirmed. */
 	bool (*renew)(const struct mq_session *, int queue, int step,
 	    struct mq_command *);
-	int64_t (*lease)(const redisReply *, bool cluster);
 	/* There: what the server holds of a queue for `from`, a former name of this
 	 * connection, is ours; an integer, 0 if that name has lost its lease. */
 	void (*take_over)(const struct mq_session *, int queue,
@@ -672,7 +672,13 @@ struct mq_layout {
 	/* The current runs, by queue and start; mq_runs_free() frees. */
 	int (*running)(struct mq_redis *, struct mq_runs *);
 
-	/* The next slice of a walk. */
+	/*
+	 * The next slice of a walk.  Or its end (s->over), to be told when messages
+	 * were taken from it, whether it has come to its end or not.  When some
+	 * thousand stay, those behind the walk wait at the newest end meanwhile;
+	 * this brings all back into their order.  A crash before it leaves them
+	 * there.
+	 */
 	int (*scan)(struct mq_redis *, struct mq_scan *);
 	/*
 	 * Takes the chosen ones of the current slice, chosen[i] for items[i],
@@ -689,13 +695,6 @@ struct mq_layout {
 	 */
 	int (*take)(struct mq_redis *, struct mq_scan *, const bool *chosen,
 	    const char *to, long *taken);
-	/*
-	 * To be called when a walk from which messages were taken is over,
-	 * whether it has come to its end or not.  When some thousand stay,
-	 * those behind the walk wait at the newest end meanwhile; this brings
-	 * all back into their order.  A crash before it leaves them there.
-	 */
-	int (*scan_end)(struct mq_redis *, struct mq_scan *);
 	/*
 	 * As take() for the next max messages at a place, without looking: but
 	 * at most 1000 or about 1 MiB in one call.  0: there are none.
@@ -733,6 +732,10 @@ const char *mq_outcome_name(enum mq_outcome);
 /* The layout of this name, or NULL. */
 const struct mq_layout *mq_layout_find(const char *name);
 
+/* By that reply, for how many milliseconds a lease holds from then on, on a cluster with
+ * MQ_HAS_NODES that of each queue; 0: it was gone before, and is so for good. */
+int64_t mq_layout_lease(
+    const struct mq_layout *, const redisReply *, bool cluster);
 /* Whether messages with such headers can be published; if not, *why says what
  * they ask for that the layout does not know. */
 bool mq_layout_obeys(

@@ -47,7 +47,6 @@ void rmq_key_place(
 
 PART(scan);
 PART(take);
-PART(scan_end);
 PART(move);
 PART(delete_queue);
 #undef PART

@@ -628,15 +628,6 @@ rmq_renew(const struct mq_session *s, int queue, int step, struct mq_command *c)
 	}
 }
 
-/* Joining answers OK, renewing 1 or 0. */
-static int64_t
-rmq_lease(const redisReply *reply, bool cluster)
-{
-	if (reply->type == REDIS_REPLY_INTEGER && reply->integer != 1)
-		return 0;
-	return cluster ? QUEUE_LEASE_MS : RMQ_LEASE_S * INT64_C(1000);
-}
-
 /* --- layout -------------------------------------------------------------- */
 
 /*
@@ -657,8 +648,24 @@ rmq_open(struct mq_command *c, const char *queue,
 }
 
 static void
-rmq_known(struct mq_command *c, const char *queue)
+count_keys(struct mq_command *c, const char *queue)
 {
+	mq_command_plain(c, "EXISTS");
+	rmq_queue_keys(c, queue);
+	rmq_key_queue(c, queue, "rejected");
+	rmq_key_queue(c, queue, "counters");
+	rmq_key_queue(c, queue, "paused");
+	rmq_key_queue(c, queue, "settings");
+	rmq_key_queue(c, queue, "outgoing");
+}
+
+static void
+rmq_known(struct mq_command *c, const char *queue, bool by_keys)
+{
+	if (by_keys) {
+		count_keys(c, queue);
+		return;
+	}
 	mq_command_plain(c, "SISMEMBER");
 	c->optional = true;
 	rmq_key_all(c, RMQ_QUEUES);
@@ -672,18 +679,6 @@ rmq_names(struct mq_command *c, const char *queue)
 	mq_command_plain(c, "SSCAN");
 	rmq_key_all(c, RMQ_QUEUES);
 	mq_command_words(c, "0 COUNT 1000");
-}
-
-static void
-rmq_traces(struct mq_command *c, const char *queue)
-{
-	mq_command_plain(c, "EXISTS");
-	rmq_queue_keys(c, queue);
-	rmq_key_queue(c, queue, "rejected");
-	rmq_key_queue(c, queue, "counters");
-	rmq_key_queue(c, queue, "paused");
-	rmq_key_queue(c, queue, "settings");
-	rmq_key_queue(c, queue, "outgoing");
 }
 
 /*
@@ -712,6 +707,8 @@ const struct mq_layout mq_layout_rmq = {
     .name = "rmq",
     .has = MQ_HAS_KEYS | MQ_HAS_GROUPS | MQ_HAS_TICKS | MQ_HAS_LOW_PRIORITY |
 	MQ_HAS_RESULTS | MQ_HAS_NODES,
+    .lease_ms = RMQ_LEASE_S * 1000,
+    .queue_lease_ms = QUEUE_LEASE_MS,
     .attachments = &rmq_attachments,
     .rights = rmq_rights,
     .side = &rmq_side,
@@ -719,7 +716,6 @@ const struct mq_layout mq_layout_rmq = {
     .open = rmq_open,
     .known = rmq_known,
     .names = rmq_names,
-    .traces = rmq_traces,
     .probe = rmq_probe,
     .publish = rmq_publish,
     .publish_add = rmq_publish_add,
@@ -729,7 +725,6 @@ const struct mq_layout mq_layout_rmq = {
     .join = rmq_join,
     .leave = rmq_leave,
     .renew = rmq_renew,
-    .lease = rmq_lease,
     .take_over = rmq_take_over,
     .claim = rmq_claim,
     .track = rmq_track,
@@ -750,7 +745,6 @@ const struct mq_layout mq_layout_rmq = {
     .running = rmq_running,
     .scan = rmq_scan,
     .take = rmq_take,
-    .scan_end = rmq_scan_end,
     .move = rmq_move,
     .delete_queue = rmq_delete_queue,
 };

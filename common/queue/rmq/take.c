@@ -306,30 +306,6 @@ next_key(struct mq_scan *s, bool go)
 	return true;
 }
 
-int
-rmq_scan(struct mq_redis *r, struct mq_scan *s)
-{
-	struct mq_walk *w = mq_walk_of(s);
-	bool ended = false;
-
-	s->count = 0;
-	w->span = 0;
-	if (list_connections(r, s) == -1)
-		return -1;
-	/* The one before has been gone through. */
-	s->end |= w->part_left == -1 && !next_key(s, true);
-	while (!s->end && w->span == 0) {
-		mq_walk_drop_slice(s);
-		if (read_slice(r, s, &ended) == -1)
-			return -1;
-		s->seen += (long)w->span;
-		if (!ended)
-			break;
-		s->end = !next_key(s, w->span == 0);
-	}
-	return 0;
-}
-
 /* --- take ---------------------------------------------------------------- */
 
 /*
@@ -530,8 +506,8 @@ home_some(struct mq_redis *r, const struct mq_scan *s, struct mq_command *c,
 }
 
 /* If somebody has taken that one meanwhile, once around is enough. */
-int
-rmq_scan_end(struct mq_redis *r, struct mq_scan *s)
+static int
+bring_home(struct mq_redis *r, struct mq_scan *s)
 {
 	struct mq_walk *w = mq_walk_of(s);
 	struct mq_command c = mq_redis_command(r);
@@ -545,6 +521,32 @@ rmq_scan_end(struct mq_redis *r, struct mq_scan *s)
 	mq_command_free(&c);
 	mq_buf_clear(&w->turned);
 	return rv;
+}
+
+int
+rmq_scan(struct mq_redis *r, struct mq_scan *s)
+{
+	struct mq_walk *w = mq_walk_of(s);
+	bool ended = false;
+
+	if (s->over)
+		return bring_home(r, s);
+	s->count = 0;
+	w->span = 0;
+	if (list_connections(r, s) == -1)
+		return -1;
+	/* The one before has been gone through. */
+	s->end |= w->part_left == -1 && !next_key(s, true);
+	while (!s->end && w->span == 0) {
+		mq_walk_drop_slice(s);
+		if (read_slice(r, s, &ended) == -1)
+			return -1;
+		s->seen += (long)w->span;
+		if (!ended)
+			break;
+		s->end = !next_key(s, w->span == 0);
+	}
+	return 0;
 }
 
 /* Begins a call, with everything but the messages. */

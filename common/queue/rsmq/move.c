@@ -99,15 +99,6 @@ rsmq_take(struct mq_redis *r, struct mq_scan *s, const bool *chosen,
 	return rv;
 }
 
-/* Taking leaves the others where they are. */
-int
-rsmq_scan_end(struct mq_redis *r, struct mq_scan *s)
-{
-	(void)r;
-	(void)s;
-	return 0;
-}
-
 /* --- without a look ---------------------------------------------------------------- */
 
 /* One step; adds to *moved.  *left may be more, behind those that stay. */

@@ -48,7 +48,6 @@ PART(stats);
 PART(running);
 PART(scan);
 PART(take);
-PART(scan_end);
 PART(move);
 PART(delete_queue);
 #undef PART

@@ -174,6 +174,9 @@ rsmq_scan(struct mq_redis *r, struct mq_scan *s)
 {
 	struct mq_walk *w = mq_walk_of(s);
 
+	/* Taking leaves the others where they are. */
+	if (s->over)
+		return 0;
 	s->count = 0;
 	w->span = 0;
 	if (list_held(r, s) == -1)

@@ -129,15 +129,6 @@ rsmq_renew(
 	}
 }
 
-static int64_t
-rsmq_lease(const redisReply *reply, bool cluster)
-{
-	(void)cluster;
-	if (reply->type != REDIS_REPLY_INTEGER || reply->integer < 0)
-		return 0;
-	return reply->integer;
-}
-
 static int
 rsmq_held(const struct mq_session *s, int queue, enum mq_held_how how,
     struct mq_command c[2])
@@ -577,8 +568,9 @@ rsmq_open(struct mq_command *c, const char *queue,
 }
 
 static void
-rsmq_known(struct mq_command *c, const char *queue)
+rsmq_known(struct mq_command *c, const char *queue, bool by_keys)
 {
+	(void)by_keys;
 	mq_command_plain(c, "HEXISTS");
 	rsmq_key(c, queue, ":Q");
 	mq_command_str(c, "vt");
@@ -610,7 +602,6 @@ const struct mq_layout mq_layout_rsmq = {
     .join = rsmq_join,
     .leave = rsmq_leave,
     .renew = rsmq_renew,
-    .lease = rsmq_lease,
     .lapsed = rsmq_lapsed,
     .claim = rsmq_claim,
     .track = rsmq_track,
@@ -631,7 +622,6 @@ const struct mq_layout mq_layout_rsmq = {
     .running = rsmq_running,
     .scan = rsmq_scan,
     .take = rsmq_take,
-    .scan_end = rsmq_scan_end,
     .move = rsmq_move,
     .delete_queue = rsmq_delete_queue,
 };
