@@ -10,6 +10,7 @@
  * an integer, a string (with \n and \\ in it), nil, a status, an error, and an
  * array of the next 2 values.  When there is no more, it hangs up.
  */
+#include <limits.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <unistd.h>
@@ -140,7 +141,7 @@ read_single(const struct mq_layout *l, struct mq_redis *r)
 			for (i = 0; i < 3; i++)
 				(void)mq_layout_published(reply, i);
 		(void)mq_layout_settled(reply);
-		assert(l->lease(reply, false) >= 0);
+		assert(mq_layout_lease(l, reply, false) >= 0);
 		row = (struct mq_queue_stats){.name = NULL};
 		(void)mq_counts_take(reply, 1795207725000, &row);
 		freeReplyObject(reply);
@@ -189,8 +190,9 @@ walk(const struct mq_layout *l, struct mq_redis *r,
 			(void)l->take(r, &scan, chosen, "two", &taken);
 		free(chosen);
 	}
+	scan.over = true;
 	if (taking)
-		(void)l->scan_end(r, &scan);
+		(void)l->scan(r, &scan);
 	mq_scan_free(&scan);
 }
 
@@ -250,7 +252,7 @@ operate(const struct mq_layout *l, struct mq_redis *r, char what,
 		break;
 	case 'p':
 		if (place->state != MQ_UNACKED)
-			(void)l->purge(r, place, &n);
+			(void)l->move(r, place, LONG_MAX, NULL, &n);
 		break;
 	case 'x':
 		(void)l->delete_queue(r, "one", &deletion);
