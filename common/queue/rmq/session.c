@@ -707,7 +707,7 @@ const struct mq_layout mq_layout_rmq = {
     .name = "rmq",
     .has = MQ_HAS_KEYS | MQ_HAS_GROUPS | MQ_HAS_TICKS | MQ_HAS_LOW_PRIORITY |
 	MQ_HAS_RESULTS | MQ_HAS_NODES,
-    .lease_ms = RMQ_LEASE_S * 1000,
+    .lease_ms = RMQ_LEASE_S * INT64_C(1000),
     .queue_lease_ms = QUEUE_LEASE_MS,
     .attachments = &rmq_attachments,
     .rights = rmq_rights,
