@@ -153,6 +153,26 @@ local function remove(s, part)
   return asking
 end
 
+-- Most have no header, and so ask for nothing.
+local function move_plain(s, part)
+  if how == 'move' then
+    call(first and 'RPUSH' or 'LPUSH', to.ready, unpack(part))
+  end
+  s.cut(#part)
+  return 0
+end
+
+-- How many bytes they are, and whether any has a header.
+local function measure(part)
+  local bytes, byte, headed = 0, string.byte, false
+  for i = 1, #part do
+    local element = part[i]
+    bytes = bytes + #element
+    headed = headed or byte(element) == 255
+  end
+  return bytes, headed
+end
+
 local function take(s)
   local size = 1
   while moved < max and work > 0 and room > 0 do
@@ -160,11 +180,12 @@ local function take(s)
     if #part == 0 then
       return
     end
-    local asking = (how == 'move' and move or remove)(s, part)
+    local bytes, headed = measure(part)
+    local go = not headed and not departure and move_plain
+      or how == 'move' and move or remove
+    local asking = go(s, part)
     moved, work = moved + #part, work - #part - asking * WEIGHT
-    for i = 1, #part do
-      room = room - #part[i]
-    end
+    room = room - bytes
     -- Not more: nobody knows how long the next ones are.
     size = math.min(2 * size, asking > 0 and 8 or 64)
   end
