@@ -16,8 +16,13 @@ local function permits(command, key)
     EXPIRE = 3, HEXISTS = 3, HGET = 3, LINDEX = 3, PEXPIRE = 3, PUBLISH = 3,
     SISMEMBER = 3, ZRANK = 3, ZSCORE = 3, LMOVE = 5,
   }
-  local asked = { command, key, key, key, key }
-  local told, permitted = pcall(may, unpack(asked, 1, words[command] or 4))
+  local n = words[command] or 4
+  local told, permitted
+  if n == 4 then
+    told, permitted = pcall(may, command, key, key, key)
+  else
+    told, permitted = pcall(may, unpack({ command, key, key, key, key }, 1, n))
+  end
   return permitted or not told
 end
 
