@@ -9,7 +9,7 @@
 #include "layout.h"
 #include "scripts.h"
 
-enum {
+enum setting {
 	ATTEMPTS,
 	BACKOFF,
 	TIMEOUT,
@@ -125,7 +125,7 @@ take_name(const char *s, const char **to)
 bool
 mq_setting_take(struct mq_settings *s, int which, const char *value)
 {
-	switch (which) {
+	switch ((enum setting)which) {
 	case ATTEMPTS:
 		return take_whole(value, MQ_ATTEMPTS_MAX, &s->attempts);
 	case BACKOFF:
@@ -146,9 +146,10 @@ mq_setting_take(struct mq_settings *s, int which, const char *value)
 		return take_name(value, &s->notify);
 	case KEEP:
 		return mq_duration_parse(value, &s->keep_ms) == 0;
-	default:
+	case MAX_LENGTH:
 		return is_max_length(value);
 	}
+	return false;
 }
 
 void
