@@ -275,6 +275,17 @@ purged_some() {
 	run_mq 1 mq-purge --force --all c nonesuch
 }
 
+# Lua passes 8,000 words on at most.
+@test "purge: a queue beside thousands of connections is deleted" {
+	redis eval 'for i = 1, 1500 do
+		redis.call("SADD", "rmq::connections", "c" .. i)
+		redis.call("SET", "rmq::connection::c" .. i .. "::heartbeat", 1, "EX", 60)
+	end' 0 >/dev/null
+	run_mq 0 mq-publish q x
+	run_mq 0 mq-purge --force --delete-queue q
+	assert_output '1 message purged, and the queue deleted'
+}
+
 @test "purge: it asks with the number that goes: filters, limits, delayed ones" {
 	seq 20 | "$BUILD/mq-publish" -l jobs
 	seq 15 | "$BUILD/mq-publish" -l -d 1h jobs

@@ -21,8 +21,8 @@
 local call = redis.call
 local queue, consumers, unacked = ARGV[1], 0, 0
 local queues, connections, ready, priority, delayed, _, _, results, rejected =
-  unpack(KEYS)
-local other_ready, other_rejected, outgoing, incoming = unpack(KEYS, 16)
+  unpack(KEYS, 1, 9)
+local other_ready, other_rejected, outgoing, incoming = unpack(KEYS, 16, 19)
 local cluster = call('EXISTS', other_ready, other_rejected)
 
 local function of_connection(n)

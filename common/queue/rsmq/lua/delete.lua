@@ -15,7 +15,7 @@
 
 -- include layout
 
-local names, connections = unpack(KEYS)
+local names, connections = unpack(KEYS, 1, 2)
 local q, rejected, consumers = queue_keys(3), queue_keys(14), 0
 
 local function lease_of(n)

@@ -21,7 +21,7 @@
 
 -- include layout
 
-local own, connections, names = unpack(KEYS)
+local own, connections, names = unpack(KEYS, 1, 3)
 local queues = { unpack(ARGV, 9) }
 local hashes = { unpack(KEYS, 4, 3 + #queues) }
 local counters = { unpack(KEYS, 4 + #queues) }
