@@ -7,6 +7,9 @@ local function anew(element, name)
     return element
   end
   local head = element:sub(1, element:find('\n', 6, true) or 0)
+  if not head:find(name, 6, true) then
+    return element
+  end
   local first, last = head:find('"' .. name:gsub('-', '%%-')
     .. '" *: *%[ *"%d+"')
   if not first then
