@@ -331,6 +331,10 @@ bury() {
 	assert_equal "$(step oldest "set none" priority)" "7"
 	redis zadd set 9 "f9999999999994000000001000000000x" >/dev/null
 	assert_equal "$(step oldest set priority)" 6
+	# Of a tick: with a time, or the id, which begins with one, in base 36.
+	redis zadd timed 1 0990000n000000000000500000000000x >/dev/null
+	redis zadd named 1 09900000000000668000000000000000x >/dev/null
+	assert_equal "$(step oldest "timed named" priority)" "5 8"
 }
 
 @test "upkeep: counts say what the minute before had" {
