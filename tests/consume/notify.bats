@@ -208,11 +208,13 @@ lapse() {
 	eventually 10 test -e "$T/runs"
 	stop_mq KILL
 	assert_equal "$(held ends)" "0 0 0 0"
+	run_mq 0 mq-publish -q ends before
 	lapse
 	run_mq 0 mq-clean -q
-	assert_equal "$(held q) $(held ends)" "0 0 0 1 1 0 0 0"
+	assert_equal "$(held q) $(held ends)" "0 0 0 1 2 0 0 0"
 	run notices
-	assert_regex "$output" \
+	assert_equal "${lines[0]}" before
+	assert_regex "${lines[1]}" \
 		'^\{"id":"'"$id"'","queue":"q","state":"rejected","text":"[^"]*","attempts":1\}$'
 	run_mq 0 mq-clean -q
 	assert_equal "$(held ends)" "0 0 0 0"
