@@ -508,6 +508,23 @@ six_run() {
 	run_mq 0 mq-publish -k k1 q x
 }
 
+@test "operands: the next of a group has nowhere to go: no ack is half done" {
+	[ "$LAYOUT" = rmq ] || return 0
+	local ready='rmq::queue::[q]::ready'
+	run_mq 0 mq-publish -g g q one two
+	start_mq mq-consume -v --no-clean q -- sh -c "echo x >>'$T/runs'
+		until [ -e '$T/go' ]; do sleep 0.05; done"
+	eventually 10 test -e "$T/runs"
+	redis set "$ready" x >/dev/null
+	touch "$T/go"
+	eventually 10 grep -q WRONGTYPE "$T/err"
+	assert_equal "$(redis llen "$(redis --raw keys '*unacked')")" 1
+	redis del "$ready" >/dev/null
+	eventually 10 eval '[ "$(redis --raw keys "*unacked")" = "" ]'
+	stop_mq || true
+	grep -q ' [12] done, .* 0 leases lost' "$T/err"
+}
+
 @test "operands: a right that is lost for a while is told of once" {
 	local turn told='trying again' unacked=1
 	script work <<-'END'
