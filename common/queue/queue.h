@@ -446,8 +446,7 @@ enum {
 	MQ_HAS_IDS = 1 << 7,	    /* of messages without a header, too */
 	MQ_HAS_TEXT = 1 << 8,	    /* other programs take payloads for UTF-8 */
 	MQ_HAS_CLAIMS = 1 << 9,	    /* counted: one is a run, however it ends */
-	MQ_HAS_NODES =
-	    1 << 10 /* queues of a cluster, each with a lease there */
+	MQ_HAS_NODES = 1 << 10	    /* of a cluster: see renew() and known() */
 };
 
 enum mq_held_how { MQ_HELD, MQ_HELD_AT_ONCE, MQ_HELD_COUNT };

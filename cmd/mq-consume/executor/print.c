@@ -318,10 +318,12 @@ printer_take_back_all(struct printer *p, bool now)
 {
 	bool all = p->lost || now;
 
-	if (all || !p->opt->at_most_once)
+	if (!p->opt->at_most_once) {
 		printer_cut(p, all);
-	if (!p->opt->at_most_once)
 		printer_return_unwritten(p, all);
+	} else if (all) {
+		printer_cut(p, true);
+	}
 }
 
 void

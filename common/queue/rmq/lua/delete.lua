@@ -25,6 +25,7 @@ local queues, connections, ready, priority, delayed, _, _, results, rejected =
 local other_ready, other_rejected, outgoing, incoming = unpack(KEYS, 16, 19)
 local cluster = call('EXISTS', other_ready, other_rejected)
 
+-- The six keys of the nth connection.
 local function of_connection(n)
   return unpack(KEYS, 14 + 6 * n, 19 + 6 * n)
 end

@@ -18,6 +18,7 @@
 local names, connections = unpack(KEYS, 1, 2)
 local q, rejected, consumers = queue_keys(3), queue_keys(14), 0
 
+-- Of the nth connection.
 local function lease_of(n)
   return unpack(KEYS, 24 + n, 24 + n)
 end

@@ -11,7 +11,8 @@ local AT_TICK, TICKS, IN_LINE = 2 ^ 50, -2 ^ 52, 2 ^ 52
 
 -- Those of a queue, which begin there, and the next few, which the script names.
 local function queue_keys(first)
-  local ready, priority, delayed, locks, clock, results = unpack(KEYS, first, first + 5)
+  local ready, priority, delayed, locks, clock, results =
+    unpack(KEYS, first, first + 5)
   return { ready = ready, priority = priority, delayed = delayed, locks = locks,
     clock = clock, results = results }, unpack(KEYS, first + 6, first + 18)
 end
