@@ -5,6 +5,7 @@
 #include "base/exit.h"
 #include "layout.h"
 #include "redis/partial.h"
+#include "scripts.h"
 
 /* Sends a command, and frees it; whether its reply is an integer, and not 0. */
 static int
@@ -105,7 +106,7 @@ mq_queue_attributes(struct mq_redis *r, const struct mq_layout *layout,
 
 	*out = (struct mq_attributes)MQ_ATTRIBUTES_NONE;
 	mq_command_plain(&c, "HMGET");
-	layout->side->exists(&c, queue);
+	layout->side->key(&c, queue, layout->side->exists);
 	mq_command_words(&c, "vt delay maxsize");
 	reply = mq_call(r, &c, REDIS_REPLY_ARRAY);
 	if (reply == NULL)
@@ -129,13 +130,20 @@ mq_queue_set_attributes(struct mq_redis *r, const struct mq_layout *layout,
 	return mq_call_done(r, &c);
 }
 
+/* A queue may be paused because it has filled the memory. */
 int
 mq_queue_pause(struct mq_redis *r, const struct mq_layout *layout,
     const char *queue, int64_t ms)
 {
 	struct mq_command c = mq_redis_command(r);
 
-	mq_side_pause(layout->side, &c, queue, ms);
+	mq_command_script(&c, &mq_script_write_when_full);
+	layout->side->key(&c, queue, layout->side->paused);
+	mq_command_words(&c, "SET 1");
+	if (ms >= 0) {
+		mq_command_str(&c, "PX");
+		mq_command_int(&c, ms);
+	}
 	return mq_call_done(r, &c);
 }
 
@@ -145,7 +153,8 @@ mq_queue_resume(struct mq_redis *r, const struct mq_layout *layout,
 {
 	struct mq_command c = mq_redis_command(r);
 
-	mq_side_resume(layout->side, &c, queue);
+	mq_command_plain(&c, "DEL");
+	layout->side->key(&c, queue, layout->side->paused);
 	return call_for_answer(r, &c, was);
 }
 

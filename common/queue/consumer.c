@@ -6,6 +6,7 @@
 #include "base/xalloc.h"
 #include "layout.h"
 #include "redis/reply.h"
+#include "scripts.h"
 #include "settings.h"
 
 void
@@ -278,10 +279,13 @@ mq_consumer_look(struct mq_consumer *k, const int *queues, int n, bool check,
 void
 mq_consumer_pass(struct mq_consumer *k, int queue)
 {
+	const struct mq_side *side = k->layout->side;
 	struct mq_command cmd = mq_async_command(k->async);
 
-	mq_side_pass(
-	    k->layout->side, &k->session, k->session.queues[queue], &cmd);
+	mq_command_script(&cmd, &mq_script_pass);
+	side->key(&cmd, k->session.queues[queue], side->watch);
+	side->key(&cmd, k->session.queues[queue], side->idle);
+	mq_command_str(&cmd, k->session.wake);
 	mq_async_send(k->async, &cmd, NULL, NULL);
 }
 
@@ -395,7 +399,9 @@ mq_consumer_pause(struct mq_consumer *k, const char *queue, int64_t ms,
 {
 	struct mq_command cmd = mq_async_command(k->async);
 
-	mq_side_pause_at_least(k->layout->side, &cmd, queue, ms);
+	mq_command_script(&cmd, &mq_script_pause);
+	k->layout->side->key(&cmd, queue, k->layout->side->paused);
+	mq_command_int(&cmd, ms);
 	mq_consumer_ask(
 	    k, &cmd, mq_consumer_take_answer, (mq_callback *)fn, arg);
 }
@@ -417,8 +423,14 @@ mq_consumer_tell_running(struct mq_consumer *k, const struct mq_buf *text,
 {
 	struct mq_command cmd = mq_async_command(k->async);
 
-	mq_side_tell_running(
-	    k->layout->side, &k->session, text->data, text->len, &cmd);
+	mq_command_plain(&cmd, text->len == 0 ? "DEL" : "SET");
+	k->layout->side->running(
+	    &cmd, k->session.connection, k->session.queues[0]);
+	if (text->len > 0) {
+		mq_command_arg(&cmd, text->data, text->len);
+		mq_command_str(&cmd, "EX");
+		mq_command_int(&cmd, MQ_SIDE_RUNNING_S);
+	}
 	mq_consumer_ask(
 	    k, &cmd, mq_consumer_take_answer, (mq_callback *)fn, arg);
 }
@@ -427,9 +439,19 @@ void
 mq_consumer_compete(
     struct mq_consumer *k, int queue, int64_t ms, mq_number_fn *fn, void *arg)
 {
+	const struct mq_session *s = &k->session;
+	const struct mq_side *side = k->layout->side;
 	struct mq_command cmd = mq_async_command(k->async);
 
-	mq_side_compete(k->layout->side, &k->session, queue, ms, &cmd);
+	mq_command_script(&cmd, &mq_script_compete);
+	cmd.optional = queue == -1;
+	side->cleaning(&cmd, s->queues[queue == -1 ? 0 : queue], queue == -1);
+	if (!cmd.cluster)
+		side->heartbeat(&cmd, s->connection, s->queues[0]);
+	mq_command_int(&cmd, ms);
+	mq_command_str(&cmd, s->connection);
+	if (s->former != NULL)
+		mq_command_str(&cmd, s->former);
 	mq_consumer_ask(k, &cmd, take_number, (mq_callback *)fn, arg);
 }
 
@@ -438,7 +460,9 @@ mq_consumer_resign(struct mq_consumer *k)
 {
 	struct mq_command cmd = mq_async_command(k->async);
 
-	mq_side_resign(k->layout->side, &k->session, &cmd);
+	mq_command_plain(&cmd, "DEL");
+	cmd.optional = true;
+	k->layout->side->cleaning(&cmd, k->session.queues[0], true);
 	mq_async_send(k->async, &cmd, NULL, NULL);
 }
 

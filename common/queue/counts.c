@@ -3,6 +3,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "scripts.h"
+
 /* Nothing that is counted in less time makes a rate, unless it is known that
  * there was nothing before. */
 #define WINDOW_S 10.0
@@ -176,11 +178,16 @@ add_count(struct mq_command *c, const char *field, long long n)
 }
 
 void
-mq_counts_add(struct mq_command *c, const struct mq_counts *n)
+mq_side_count(const struct mq_side *side, struct mq_command *c,
+    const char *queue, const struct mq_counts *n)
 {
 	char bucket[16];
 	int i;
 
+	mq_command_script(c, &mq_script_count);
+	side->key(c, queue, side->counters);
+	if (side->exists != NULL)
+		side->key(c, queue, side->exists);
 	add_count(c, "published", n->published);
 	add_count(c, "runs", n->runs);
 	add_count(c, "done", n->done);

@@ -5,6 +5,16 @@
 #include <string.h>
 
 void
+mq_side_marks(const struct mq_side *side, struct mq_command *c,
+    const char *queue, const char *publisher)
+{
+	char what[32 + MQ_ID_LEN];
+
+	snprintf(what, sizeof(what), "%s%s", side->publisher, publisher);
+	side->key(c, queue, what);
+}
+
+void
 mq_mark_add(struct mq_command *c, const struct mq_mark *m)
 {
 	if (m->publisher == NULL) {

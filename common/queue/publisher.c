@@ -14,7 +14,8 @@ mq_publisher_settle_down(struct mq_publisher *p)
 {
 	struct mq_command c = mq_redis_command(p->redis);
 
-	mq_side_marks(p->layout->side, &c, "EXISTS", p->queue, p->id);
+	mq_command_plain(&c, "EXISTS");
+	mq_side_marks(p->layout->side, &c, p->queue, p->id);
 	if (c.slot != -1)
 		p->redis->home = c.slot;
 	p->behind.cluster = c.cluster;
@@ -135,7 +136,7 @@ send_questions(struct mq_publisher *p, bool special, struct mq_command *probe)
 	if (rv == 0)
 		rv = mq_redis_append(p->redis, &c);
 	mq_command_plain(&c, "HEXISTS");
-	p->layout->side->settings(&c, p->queue);
+	p->layout->side->key(&c, p->queue, p->layout->side->settings);
 	mq_command_str(&c, MQ_MAX_LENGTH);
 	if (rv == 0)
 		rv = mq_redis_append(p->redis, &c);
@@ -287,6 +288,15 @@ mq_publisher_alone(
 	return p->marks ? !p->marked : p->behind.cluster;
 }
 
+static void
+build_count(const struct mq_publisher *p, struct mq_command *c, long long n)
+{
+	mq_command_plain(c, "HINCRBY");
+	p->layout->side->key(c, p->queue, p->layout->side->counters);
+	mq_command_str(c, "published");
+	mq_command_int(c, n);
+}
+
 void
 mq_publisher_count(struct mq_publisher *p)
 {
@@ -294,7 +304,7 @@ mq_publisher_count(struct mq_publisher *p)
 
 	if (p->uncounted == 0)
 		return;
-	mq_side_count_published(p->layout->side, &c, p->queue, p->uncounted);
+	build_count(p, &c, p->uncounted);
 	p->uncounted = 0;
 	freeReplyObject(mq_redis_answer(p->redis, &c));
 	mq_command_free(&c);
@@ -309,7 +319,7 @@ mq_publisher_wait_durable(
 
 	/* An older write would be the last one of this connection. */
 	if (!ours)
-		mq_side_count_published(p->layout->side, &write, p->queue, 0);
+		build_count(p, &write, 0);
 	rv = mq_durable_wait(p->redis, durable, ours ? NULL : &write);
 	mq_command_free(&write);
 	return rv;
@@ -322,7 +332,8 @@ mq_publisher_forget(struct mq_publisher *p)
 
 	if (!p->marked || p->loose || mq_redis_lost(p->redis))
 		return;
-	mq_side_marks(p->layout->side, &c, "UNLINK", p->queue, p->id);
+	mq_command_plain(&c, "UNLINK");
+	mq_side_marks(p->layout->side, &c, p->queue, p->id);
 	(void)mq_redis_send(p->redis, &c);
 	mq_command_free(&c);
 }

@@ -119,12 +119,14 @@ ask_marks(struct mq_publisher *p)
 	struct mq_command c = mq_redis_command(p->redis);
 	enum mq_call result;
 
-	mq_side_marks(p->layout->side, &c, "HSET", p->queue, p->id);
+	mq_command_plain(&c, "HSET");
+	mq_side_marks(p->layout->side, &c, p->queue, p->id);
 	mq_command_str(&c, "resumed");
 	mq_command_int(&c, p->sent);
 	result = tell_server(p, &c);
 	if (result == MQ_CALL_DONE || result == MQ_CALL_AGAIN) {
-		mq_side_marks(p->layout->side, &c, "PEXPIRE", p->queue, p->id);
+		mq_command_plain(&c, "PEXPIRE");
+		mq_side_marks(p->layout->side, &c, p->queue, p->id);
 		mq_command_int(&c, MQ_MARKS_KEEP_MS);
 		result = tell_server(p, &c);
 	}
@@ -132,7 +134,8 @@ ask_marks(struct mq_publisher *p)
 	 * to has been seen before. */
 	if (result == MQ_CALL_LOST || result == MQ_CALL_REFUSED)
 		return result;
-	mq_side_marks(p->layout->side, &c, "HGETALL", p->queue, p->id);
+	mq_command_plain(&c, "HGETALL");
+	mq_side_marks(p->layout->side, &c, p->queue, p->id);
 	freeReplyObject(p->last_marks);
 	return ask_reply(p, &c, &p->last_marks);
 }

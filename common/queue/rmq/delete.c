@@ -61,7 +61,8 @@ add_delete(struct mq_command *c, const char *queue, bool dry_run,
 	rmq_queue_keys(c, queue);
 	for (i = 0; i < sizeof(kept) / sizeof(kept[0]); i++)
 		rmq_key_queue(c, queue, kept[i]);
-	rmq_side.waits(c, queue);
+	rmq_key_queue(c, queue, "watch");
+	rmq_key_queue(c, queue, "idle");
 	for (i = 0; i < 2; i++)
 		if (c->cluster)
 			rmq_key_queue(c, queue, "none");

@@ -38,7 +38,6 @@
  */
 #include "rmq.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #include "redis/slot.h"
@@ -199,40 +198,6 @@ rmq_queue_error(const char *queue)
 }
 
 static void
-add_paused(struct mq_command *c, const char *queue)
-{
-	rmq_key_queue(c, queue, "paused");
-}
-
-static void
-add_counters(struct mq_command *c, const char *queue)
-{
-	rmq_key_queue(c, queue, "counters");
-}
-
-static void
-add_settings(struct mq_command *c, const char *queue)
-{
-	rmq_key_queue(c, queue, "settings");
-}
-
-static void
-add_waits(struct mq_command *c, const char *queue)
-{
-	rmq_key_queue(c, queue, "watch");
-	rmq_key_queue(c, queue, "idle");
-}
-
-void
-rmq_key_marks(struct mq_command *c, const char *queue, const char *publisher)
-{
-	char what[sizeof("publisher::") + MQ_ID_LEN];
-
-	snprintf(what, sizeof(what), "publisher::%s", publisher);
-	rmq_key_queue(c, queue, what);
-}
-
-static void
 add_running(struct mq_command *c, const char *connection, const char *queue)
 {
 	(void)queue;
@@ -255,11 +220,13 @@ add_heartbeat(struct mq_command *c, const char *connection, const char *queue)
 	rmq_key_connection(c, connection, "heartbeat");
 }
 
-const struct mq_side rmq_side = {.paused = add_paused,
-    .counters = add_counters,
-    .settings = add_settings,
-    .waits = add_waits,
-    .marks = rmq_key_marks,
+const struct mq_side rmq_side = {.key = rmq_key_queue,
+    .paused = "paused",
+    .counters = "counters",
+    .settings = "settings",
+    .watch = "watch",
+    .idle = "idle",
+    .publisher = "publisher::",
     .running = add_running,
     .cleaning = add_cleaning,
     .heartbeat = add_heartbeat};

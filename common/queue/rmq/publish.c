@@ -50,9 +50,9 @@ rmq_publish(
 	rmq_queue_keys(c, queue);
 	rmq_key_queue(c, queue, "counters");
 	rmq_key_queues(c, queue);
-	rmq_side.settings(c, queue);
+	rmq_key_queue(c, queue, "settings");
 	if (how->mark.publisher != NULL)
-		rmq_key_marks(c, queue, how->mark.publisher);
+		mq_side_marks(&rmq_side, c, queue, how->mark.publisher);
 	else if (marks)
 		rmq_key_queue(c, queue, "none");
 	if (how->files != NULL)
@@ -78,9 +78,9 @@ rmq_publish_mark(struct mq_command *c, const char *queue,
 	mq_command_int(c, 5);
 	rmq_key_queue(c, queue, key);
 	rmq_key_queue(c, queue, "counters");
-	rmq_key_marks(c, queue, how->mark.publisher);
+	mq_side_marks(&rmq_side, c, queue, how->mark.publisher);
 	rmq_key_queues(c, queue);
-	rmq_side.settings(c, queue);
+	rmq_key_queue(c, queue, "settings");
 	mq_mark_add(c, &how->mark);
 	mq_command_int(c, n);
 	mq_command_str(c, c->cluster ? "" : queue);
@@ -115,9 +115,9 @@ rmq_publish_known(struct mq_command *c, const char *queue,
 	mq_command_script(c, &rmq_script_publish_known);
 	rmq_key_queue(c, queue, "ready");
 	rmq_key_queue(c, queue, "counters");
-	rmq_key_marks(c, queue, mark->publisher);
+	mq_side_marks(&rmq_side, c, queue, mark->publisher);
 	rmq_key_all(c, RMQ_QUEUES);
-	rmq_side.settings(c, queue);
+	rmq_key_queue(c, queue, "settings");
 	mq_mark_add(c, mark);
 	mq_command_str(c, queue);
 	mq_command_tail(c, batch, from, n);

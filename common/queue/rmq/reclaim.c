@@ -486,7 +486,7 @@ ask_settings(void *arg, size_t i, struct mq_command *c)
 	const struct reclaim *all = arg;
 
 	mq_command_plain(c, "HMGET");
-	rmq_side.settings(c, all->queues[i].queue);
+	rmq_key_queue(c, all->queues[i].queue, "settings");
 	mq_command_words(c, "attempts notify");
 }
 

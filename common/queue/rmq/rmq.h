@@ -135,9 +135,6 @@ void rmq_key_lease(
 void rmq_key_info(
     struct mq_command *, const char *connection, const char *queue);
 
-/* The batches of a publisher. */
-void rmq_key_marks(
-    struct mq_command *, const char *queue, const char *publisher);
 extern const struct mq_side rmq_side;
 
 /* Why this cannot be the name of a queue, constant text; NULL: it can.  Names are

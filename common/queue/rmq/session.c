@@ -39,7 +39,8 @@ rmq_claim(const struct mq_session *s, int queue, const struct mq_claim *claim,
 	rmq_key_queue(c, name, "paused");
 	rmq_key_queue(c, name, "rate");
 	rmq_key_info(c, s->connection, name);
-	rmq_side.waits(c, name);
+	rmq_key_queue(c, name, "watch");
+	rmq_key_queue(c, name, "idle");
 	mq_layout_add_claim(c, s, name, claim);
 	if (claim->copied > 0)
 		mq_command_int(c, (long long)claim->copied);
@@ -74,7 +75,8 @@ rmq_look(const struct mq_session *s, const int *queues, int n, bool check,
 	for (i = 0; i < n; i++) {
 		for (k = 0; k < WATCHED; k++)
 			rmq_key_queue(c, s->queues[queues[i]], watched[k]);
-		rmq_side.waits(c, s->queues[queues[i]]);
+		rmq_key_queue(c, s->queues[queues[i]], "watch");
+		rmq_key_queue(c, s->queues[queues[i]], "idle");
 	}
 	mq_command_str(c, s->wake);
 	mq_command_int(c, check);

@@ -20,8 +20,9 @@ add_all_keys(struct mq_command *c, const char *queue)
 	rsmq_key(c, queue, ":Xpaused");
 	rsmq_key(c, queue, ":Xrate");
 	rsmq_key(c, queue, ":Xlater");
-	rsmq_side.waits(c, queue);
-	rsmq_side.settings(c, queue);
+	rsmq_key(c, queue, ":Xwatch");
+	rsmq_key(c, queue, ":Xidle");
+	rsmq_key(c, queue, ":Xsettings");
 }
 
 static void

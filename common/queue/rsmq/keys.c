@@ -108,42 +108,27 @@ rsmq_key_held(struct mq_command *c, const char *connection, const char *queue)
 	mq_command_key(c, parts, 5);
 }
 
-void
-rsmq_key_marks(struct mq_command *c, const char *queue, const char *publisher)
+static void
+add_named(struct mq_command *c, const char *queue, const char *what,
+    const char *connection)
 {
-	const struct mq_part parts[] = {namespace_of(queue), part_of(":"),
-	    part_of(rsmq_bare(queue)), part_of(":Xpublisher:"),
-	    part_of(publisher)};
+	const struct mq_part parts[] = {
+	    namespace_of(queue), part_of(what), part_of(connection)};
 
-	mq_command_key(c, parts, 5);
+	mq_command_key(c, parts, 3);
 }
 
 void
 rsmq_key_lease(struct mq_command *c, const char *connection, const char *queue)
 {
-	const struct mq_part parts[] = {
-	    namespace_of(queue), part_of("::connection:"), part_of(connection)};
-
-	mq_command_key(c, parts, 3);
+	add_named(c, queue, "::connection:", connection);
 }
 
 void
 rsmq_key_running(
     struct mq_command *c, const char *connection, const char *queue)
 {
-	const struct mq_part parts[] = {
-	    namespace_of(queue), part_of("::running:"), part_of(connection)};
-
-	mq_command_key(c, parts, 3);
-}
-
-void
-rsmq_channel(struct mq_command *c, const char *queue)
-{
-	const struct mq_part parts[] = {
-	    namespace_of(queue), part_of(":rt:"), part_of(rsmq_bare(queue))};
-
-	mq_command_key(c, parts, 3);
+	add_named(c, queue, "::running:", connection);
 }
 
 static bool
@@ -174,37 +159,6 @@ rsmq_queue_error(const char *queue)
 }
 
 static void
-add_paused(struct mq_command *c, const char *queue)
-{
-	rsmq_key(c, queue, ":Xpaused");
-}
-
-static void
-add_counters(struct mq_command *c, const char *queue)
-{
-	rsmq_key(c, queue, ":Xcounters");
-}
-
-static void
-add_settings(struct mq_command *c, const char *queue)
-{
-	rsmq_key(c, queue, ":Xsettings");
-}
-
-static void
-add_waits(struct mq_command *c, const char *queue)
-{
-	rsmq_key(c, queue, ":Xwatch");
-	rsmq_key(c, queue, ":Xidle");
-}
-
-static void
-add_attributes(struct mq_command *c, const char *queue)
-{
-	rsmq_key(c, queue, ":Q");
-}
-
-static void
 add_cleaning(struct mq_command *c, const char *queue, bool all)
 {
 	if (all)
@@ -213,12 +167,14 @@ add_cleaning(struct mq_command *c, const char *queue, bool all)
 		rsmq_key(c, queue, ":Xcleaning");
 }
 
-const struct mq_side rsmq_side = {.paused = add_paused,
-    .counters = add_counters,
-    .settings = add_settings,
-    .exists = add_attributes,
-    .waits = add_waits,
-    .marks = rsmq_key_marks,
+const struct mq_side rsmq_side = {.key = rsmq_key,
+    .paused = ":Xpaused",
+    .counters = ":Xcounters",
+    .settings = ":Xsettings",
+    .exists = ":Q",
+    .watch = ":Xwatch",
+    .idle = ":Xidle",
+    .publisher = ":Xpublisher:",
     .running = rsmq_key_running,
     .cleaning = add_cleaning,
     .heartbeat = rsmq_key_lease};

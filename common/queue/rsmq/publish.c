@@ -100,15 +100,16 @@ rsmq_publish(
 {
 	static const char *const kinds[] = {
 	    [MQ_WHEN_NOW] = "now", [MQ_WHEN_IN] = "in", [MQ_WHEN_AT] = "at"};
+	char *channel;
 
 	mq_command_script(c, &rsmq_script_publish);
 	rsmq_queue_keys(c, queue);
 	rsmq_key_common(c, queue, ":QUEUES");
 	rsmq_key(c, queue, ":Xcounters");
 	rsmq_key(c, queue, ":Xlater");
-	rsmq_side.settings(c, queue);
+	rsmq_key(c, queue, ":Xsettings");
 	if (how->mark.publisher != NULL)
-		rsmq_key_marks(c, queue, how->mark.publisher);
+		mq_side_marks(&rsmq_side, c, queue, how->mark.publisher);
 	mq_command_str(c, rsmq_bare(queue));
 	/* No message is delayed by its queue that has said when. */
 	if (how->when.kind == MQ_WHEN_NOW && how->when.said) {
@@ -119,10 +120,13 @@ rsmq_publish(
 		mq_command_int(c, how->when.ms);
 	}
 	mq_layout_add_limits(c, &how->limits);
-	if (how->realtime)
-		rsmq_channel(c, queue);
-	else
+	if (how->realtime) {
+		channel = mq_xasprintf(":rt:%s", rsmq_bare(queue));
+		rsmq_key_common(c, queue, channel);
+		free(channel);
+	} else {
 		mq_command_str(c, "");
+	}
 	mq_command_str(c, how->alike ? "1" : "");
 	mq_mark_add_behind(c, &how->mark);
 }

@@ -94,13 +94,6 @@ void rsmq_key_lease(
 void rsmq_key_running(
     struct mq_command *, const char *connection, const char *queue);
 
-/* The batches of a publisher. */
-void rsmq_key_marks(
-    struct mq_command *, const char *queue, const char *publisher);
-
-/* No key: the channel for the number of messages. */
-void rsmq_channel(struct mq_command *, const char *queue);
-
 /* Behind a queue's name: the queue of those that it has rejected. */
 #define RSMQ_REJECTED "-rejected"
 

@@ -157,7 +157,8 @@ rsmq_claim(const struct mq_session *s, int queue, const struct mq_claim *claim,
 	rsmq_key(c, name, ":Xrate");
 	rsmq_key(c, name, ":Xlater");
 	rsmq_key_common(c, name, ":QUEUES");
-	rsmq_side.waits(c, name);
+	rsmq_key(c, name, ":Xwatch");
+	rsmq_key(c, name, ":Xidle");
 	mq_layout_add_claim(c, s, rsmq_bare(name), claim);
 }
 
@@ -183,7 +184,8 @@ rsmq_look(const struct mq_session *s, const int *queues, int n, bool check,
 		name = s->queues[queues[i]];
 		rsmq_key(c, name, "");
 		rsmq_key(c, name, ":Xpaused");
-		rsmq_side.waits(c, name);
+		rsmq_key(c, name, ":Xwatch");
+		rsmq_key(c, name, ":Xidle");
 	}
 	mq_command_str(c, s->wake);
 	mq_command_int(c, check);
